@@ -1,0 +1,131 @@
+# Fairground: one entry point. `make help` explains the targets.
+#
+# Settings (make NAME=value):
+#   CC=gcc|clang   compiler of the kernel          B=build   build directory
+#   SCHED=cfs HZ=250 SMP=4 MEM=256 CPU=max ICOUNT=1 SEED=1 BOOT=pvh|iso APPEND="..." CMD="..." OUT=file
+
+B ?= build
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
+MUSL_CC ?= musl-gcc
+V ?= 0
+Q := $(if $(filter 1,$(V)),,@)
+COMMIT := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
+FAIRGROUND = PYTHONPATH=tools $(PYTHON) -m fairground --build $(B)
+
+.DEFAULT_GOAL := kernel
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+# --- layering -------------------------------------------------------------------
+# Each layer is compiled with one include root that holds links to just what it may include
+# (docs/adr/001-hosted-core.md), so an illegal include is a compile error.
+INC := $(B)/inc
+SCHED_PUBLIC := sched/sched.h sched/task.h sched/host.h sched/event.h $(wildcard sched/*.def)
+# The links are relative: a copy of the tree with its build directory is a tree of its own (tools/mutate.py).
+inc_links = $(foreach l,$(2),mkdir -p $(1)/$(dir $(l)) && ln -sfnr $(l) $(1)/$(l) &&) true
+
+$(INC)/.made: Makefile $(wildcard sched/*.def)
+	$(Q)rm -rf $(INC) && mkdir -p $(INC)
+	$(Q)$(call inc_links,$(INC)/lib,lib)
+	$(Q)$(call inc_links,$(INC)/sched,lib sched)
+	$(Q)$(call inc_links,$(INC)/kernel,lib kernel $(SCHED_PUBLIC))
+	$(Q)ln -sfnr arch/x86/machine.h $(INC)/kernel/machine.h
+	$(Q)ln -sfnr arch/x86/machine_inline.h $(INC)/kernel/machine_inline.h
+	$(Q)$(call inc_links,$(INC)/arch,lib arch $(addprefix kernel/,arch.h percpu.h proc.h sync.h kernel.h mm/mm.h) \
+		$(SCHED_PUBLIC))
+	$(Q)ln -sfnr arch/x86/machine.h $(INC)/arch/machine.h
+	$(Q)ln -sfnr arch/x86/machine_inline.h $(INC)/arch/machine_inline.h
+	$(Q)touch $@
+
+# --- flags ------------------------------------------------------------------------
+WARN := -Wall -Wextra -Werror -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes \
+	-Wold-style-definition -Wundef -Wpointer-arith -Wwrite-strings -Wimplicit-fallthrough
+CSTD := -std=gnu11 -g -O2 -fno-strict-aliasing -fno-common -ffile-prefix-map=$(CURDIR)/=
+KFLAGS := $(CSTD) $(WARN) -ffreestanding -fno-pie -fno-pic -mcmodel=kernel -mno-red-zone -mgeneral-regs-only \
+	-fno-omit-frame-pointer -fno-optimize-sibling-calls -fno-delete-null-pointer-checks -fno-stack-protector \
+	-fcf-protection=none -fno-asynchronous-unwind-tables -DCOMMIT=\"$(COMMIT)\" -DDEBUG=$(if $(DEBUG),$(DEBUG),0)
+DEPS = -MMD -MP
+
+# --- kernel -------------------------------------------------------------------------
+LIB_C := $(wildcard lib/*.c)
+SCHED_C := $(wildcard sched/*.c sched/fair/*.c)
+KERNEL_C := $(wildcard kernel/*.c kernel/*/*.c tests/kernel/*.c)
+ARCH_C := $(wildcard arch/x86/*.c)
+ARCH_S := $(wildcard arch/x86/*.S)
+KOBJ = $(patsubst %,$(B)/kernel/%.o,$(1))
+KERNEL_OBJ := $(call KOBJ,$(ARCH_S) $(ARCH_C) $(KERNEL_C) $(SCHED_C) $(LIB_C))
+
+LAYER_lib := lib
+LAYER_sched := sched
+LAYER_kernel := kernel
+LAYER_tests := kernel
+LAYER_arch := arch
+layer_of = $(LAYER_$(firstword $(subst /, ,$(1))))
+
+# A file that changes when its text does: what depends on it is built again for another compiler or commit.
+stamp = @mkdir -p $(@D) && echo '$(1)' | cmp -s - $@ || echo '$(1)' > $@
+$(B)/.flags: FORCE
+	$(call stamp,$(CC) $(DEBUG))
+$(B)/.commit: FORCE
+	$(call stamp,$(COMMIT))
+$(KERNEL_OBJ): $(B)/.flags
+$(call KOBJ,$(shell grep -lwE 'COMMIT|OS_VERSION' $(KERNEL_C))): $(B)/.commit
+
+$(B)/kernel/%.c.o: %.c $(INC)/.made
+	@mkdir -p $(@D)
+	@echo "  CC      $<"
+	$(Q)$(CC) $(KFLAGS) $(DEPS) -I$(INC)/$(call layer_of,$<) -c $< -o $@
+
+$(B)/kernel/%.S.o: %.S $(INC)/.made
+	@mkdir -p $(@D)
+	@echo "  AS      $<"
+	$(Q)$(CC) $(KFLAGS) $(DEPS) -D__ASSEMBLY__ -I$(INC)/arch -c $< -o $@
+
+$(B)/fairground.elf: $(KERNEL_OBJ) linker.ld tools/symbols.py
+	@echo "  LD      $@"
+	$(Q)ld -nostdlib -static -z max-page-size=4096 -z noexecstack --build-id=none -T linker.ld \
+		-o $@.tmp $(KERNEL_OBJ)
+	$(Q)$(PYTHON) tools/symbols.py $@.tmp $@
+
+kernel: $(B)/fairground.elf ## build the kernel: build/fairground.elf
+
+# --- user programs and the initramfs ---------------------------------------------------
+# user/NAME.c (with user/NAME/*.c if there are any) is the program NAME; user/lib is linked into each.
+USER_C := $(wildcard user/*.c)
+USER_LIB_C := $(wildcard user/lib/*.c)
+USER_BIN := $(patsubst user/%.c,$(B)/user/%,$(USER_C))
+USER_OBJ = $(patsubst user/%.c,$(B)/user/obj/%.o,$(1))
+USER_FLAGS := -std=gnu11 -O2 -g $(WARN) -Wno-missing-field-initializers -ffile-prefix-map=$(CURDIR)/= -Iuser -pthread
+.SECONDARY: $(call USER_OBJ,$(wildcard user/*.c user/*/*.c))
+
+$(B)/user/obj/%.o: user/%.c
+	@mkdir -p $(@D)
+	@echo "  USER    $<"
+	$(Q)$(MUSL_CC) $(USER_FLAGS) $(DEPS) -c -o $@ $<
+
+$(B)/user/obj/lib.a: $(call USER_OBJ,$(USER_LIB_C))
+	$(Q)rm -f $@ && ar rcsD $@ $^
+
+user_parts = $(call USER_OBJ,$(wildcard user/$(1)/*.c))
+.SECONDEXPANSION:
+$(USER_BIN): $(B)/user/%: $(B)/user/obj/%.o $$(call user_parts,$$*) $(B)/user/obj/lib.a
+	$(Q)$(MUSL_CC) -static -pthread -o $@ $^
+
+$(B)/initramfs.cpio: $(USER_BIN) tools/mkinitramfs.sh
+	@echo "  CPIO    $@"
+	$(Q)sh tools/mkinitramfs.sh $@ $(USER_BIN)
+
+image: $(B)/fairground.elf $(B)/initramfs.cpio ## kernel and initramfs
+
+clean: ## remove the build directory
+	rm -rf $(B)
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) mk/*.mk 2>/dev/null | sed -E 's/:.*## /\t/' | expand -t 16
+
+.PHONY: kernel image clean help FORCE
+-include $(wildcard mk/*.mk)
+-include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -1,0 +1,211 @@
+/*
+ * Every way into the kernel and out of it, and the switch between stacks.
+ *
+ * All entries from user space leave the same picture, struct user_regs, at the top of the
+ * thread's kernel stack; entries from kernel mode leave it below what ran. GS: swapped on each
+ * crossing between user and kernel mode and nowhere else, decided by the saved CS. Only an NMI,
+ * double fault or machine check can come between a crossing and its swapgs; those have stacks of
+ * their own and do not trust GS.
+ *
+ * Cost matters here and is counted in instructions: a system call is 28 in, 15 out.
+ */
+#include "asm.h"
+
+/* Offsets of struct cpu and struct user_regs; trap.c asserts them. */
+#define CPU_KERNEL_SP 16
+#define CPU_USER_SP 24
+#define REGS_AX 64
+#define REGS_VECTOR 120
+
+.macro PUSH_REGS
+	pushq %r9
+	pushq %r8
+	pushq %r10
+	pushq %rdx
+	pushq %rsi
+	pushq %rdi
+	pushq %rax
+	pushq %rcx
+	pushq %r11
+	pushq %rbx
+	pushq %rbp
+	pushq %r12
+	pushq %r13
+	pushq %r14
+	pushq %r15
+.endm
+
+/* All of struct user_regs up to the words that iretq takes. */
+.macro POP_REGS
+	popq %r15
+	popq %r14
+	popq %r13
+	popq %r12
+	popq %rbp
+	popq %rbx
+	popq %r11
+	popq %rcx
+	popq %rax
+	popq %rdi
+	popq %rsi
+	popq %rdx
+	popq %r10
+	popq %r8
+	popq %r9
+	addq $16, %rsp /* vector, orig_ax */
+.endm
+
+	.text
+/*
+ * syscall: RCX = return address, R11 = flags, interrupts off and AC, DF, TF clear by the flag
+ * mask. RBX, RBP, R12-R15 survive the C code, so that the short way out restores only what C may
+ * change.
+ */
+FUNCTION(x86_syscall_entry)
+	swapgs
+	movq %rsp, %gs:CPU_USER_SP
+	movq %gs:CPU_KERNEL_SP, %rsp
+	pushq $SEL_USER_DATA
+	pushq %gs:CPU_USER_SP
+	pushq %r11
+	pushq $SEL_USER_CODE
+	pushq %rcx
+	pushq %rax
+	pushq $REGS_SYSCALL
+	PUSH_REGS
+	movq %rsp, %rdi
+	sti
+	call kernel_syscall /* turns interrupts off again */
+	cmpq $REGS_SYSCALL, REGS_VECTOR(%rsp)
+	jne x86_user_return
+	/*
+	 * sysret with a non-canonical RCX would fault in kernel mode on the user's stack. It
+	 * cannot be: RCX is the address after a syscall instruction, or two less (restart), and
+	 * all code is below USER_END.
+	 */
+	addq $REGS_AX, %rsp
+	popq %rax
+	popq %rdi
+	popq %rsi
+	popq %rdx
+	popq %r10
+	popq %r8
+	popq %r9
+	movq 16(%rsp), %rcx
+	movq 32(%rsp), %r11
+	movq 40(%rsp), %rsp
+	swapgs
+	sysretq
+END(x86_syscall_entry)
+
+/* Vector number and error code (0 if the processor has none) are on the stack. */
+FUNCTION(x86_trap_entry)
+	testb $3, 24(%rsp) /* saved CS: from user mode? */
+	jz 1f
+	swapgs
+	PUSH_REGS
+	CLAC
+	cld
+	xorl %ebp, %ebp
+	movq %rsp, %rdi
+	call x86_trap_user
+	.globl x86_user_return
+x86_user_return: /* %rsp -> struct user_regs, interrupts off */
+	POP_REGS
+	swapgs
+	iretq
+1:	PUSH_REGS
+	CLAC
+	cld
+	movq %rsp, %rdi
+	call x86_trap_kernel
+	POP_REGS
+	iretq
+END(x86_trap_entry)
+
+/* On its own stack, at any instruction: touches no per-CPU data. */
+FUNCTION(x86_nmi_entry)
+	PUSH_REGS
+	CLAC
+	cld
+	call x86_nmi
+	POP_REGS
+	iretq
+END(x86_nmi_entry)
+
+/* Double fault, machine check: never returns, so it is enough to find a GS that is the kernel's. */
+FUNCTION(x86_fatal_entry)
+	PUSH_REGS
+	CLAC
+	cld
+	movl $MSR_GS_BASE, %ecx
+	rdmsr
+	testl %edx, %edx
+	js 1f
+	swapgs
+1:	movq %rsp, %rdi
+	call x86_fatal
+	ud2
+END(x86_fatal_entry)
+
+/* 256 stubs of 16 bytes. */
+	.balign 16
+	.globl x86_vectors
+x86_vectors:
+	.set vector, 0
+	.rept 256
+	.balign 16
+	.if !(vector == 8 || (vector >= 10 && vector <= 14) || vector == 17 || vector == 21)
+	pushq $0
+	.endif
+	pushq $vector
+	.if vector == VECTOR_NMI
+	jmp x86_nmi_entry
+	.elseif vector == VECTOR_DOUBLE_FAULT || vector == VECTOR_MACHINE_CHECK
+	jmp x86_fatal_entry
+	.else
+	jmp x86_trap_entry
+	.endif
+	.set vector, vector + 1
+	.endr
+
+/* void x86_switch_stacks(u64 *save, u64 load): returns on the other stack. */
+FUNCTION(x86_switch_stacks)
+	pushq %rbp
+	pushq %rbx
+	pushq %r12
+	pushq %r13
+	pushq %r14
+	pushq %r15
+	movq %rsp, (%rdi)
+	movq %rsi, %rsp
+	popq %r15
+	popq %r14
+	popq %r13
+	popq %r12
+	popq %rbx
+	popq %rbp
+	ret
+END(x86_switch_stacks)
+
+/*
+ * First return of a new kernel thread: RBX = function, R12 = argument, %rsp -> its struct
+ * user_regs.
+ */
+FUNCTION(x86_thread_start)
+	call kernel_thread_begin /* turns interrupts on */
+	movq %r12, %rdi
+	call *%rbx
+	/* It has become a program. */
+thread_to_user:
+	cli
+	movq %rsp, %rdi
+	call kernel_exit_to_user
+	jmp x86_user_return
+END(x86_thread_start)
+
+/* First return of a forked thread. */
+FUNCTION(x86_fork_return)
+	call kernel_thread_begin
+	jmp thread_to_user
+END(x86_fork_return)

@@ -1,0 +1,239 @@
+/*
+ * More than one CPU: starting them, and calling across.
+ *
+ * CPUs are started one after the other, so that logical numbers, stacks and the trace of a run do
+ * not depend on who arrives first. INIT charges the emulator's clock with the target's whole unused
+ * turn; the PIT, masked, firing every 20 us while CPUs start, keeps that to 20 us.
+ *
+ * Calls: one at a time (call.locked). The caller marks each target, interrupts it and waits until
+ * every mark is gone; it waits with interrupts on, also for the lock, so two callers cannot block
+ * each other.
+ */
+#include "kernel/arch.h"
+#include "kernel/mm/mm.h"
+#include "kernel/percpu.h"
+#include "kernel/proc.h"
+#include "kernel/sync.h"
+#include "lib/string.h"
+#include "x86.h"
+
+__noreturn void x86_ap_main(struct cpu *c);
+
+/* --- starting ------------------------------------------------------------------ */
+
+extern u8 x86_trampoline[], x86_trampoline_end[];
+extern u32 x86_trampoline_root, x86_trampoline_efer;
+
+/* For x86_start_ap: the CPU that starts now. */
+u64 x86_ap_stack;
+struct cpu *x86_ap_cpu;
+
+#define START_TIMEOUT_NS (10 * NS_PER_SEC) /* a loaded host is slow to give it time */
+
+#define PIT_COUNTER	0x40
+#define PIT_CONTROL	0x43
+#define PIT_SQUARE_WAVE 0x36 /* counter 0, mode 3: two events per period */
+#define PIT_STOP	0x30 /* counter 0, mode 0 */
+#define PIT_20_US	48   /* 2 x 20 us x 1.193182 MHz, even */
+
+static void pit_program(u8 mode, u16 count)
+{
+	outb(PIT_CONTROL, mode);
+	outb(PIT_COUNTER, count & 0xff);
+	outb(PIT_COUNTER, count >> 8);
+}
+
+static u8 *trampoline_word(u32 *symbol)
+{
+	return (u8 *)phys_to_virt(TRAMPOLINE_PA) + ((u8 *)symbol - x86_trampoline);
+}
+
+static void install_trampoline(void)
+{
+	u32 root = x86_trampoline_pt(), efer = rdmsr(MSR_EFER);
+
+	memcpy(phys_to_virt(TRAMPOLINE_PA), x86_trampoline, x86_trampoline_end - x86_trampoline);
+	memcpy(trampoline_word(&x86_trampoline_root), &root, sizeof(root));
+	memcpy(trampoline_word(&x86_trampoline_efer), &efer, sizeof(efer));
+}
+
+/* First C code of an AP, on its idle thread's stack, with boot.S's descriptor tables. */
+__noreturn void x86_ap_main(struct cpu *c)
+{
+	x86_cpu_load(c);
+	arch_pt_load(arch_kernel_pt);
+	x86_apic_init_cpu();
+	__atomic_store_n(&c->arch->online, true, __ATOMIC_RELEASE);
+	kernel_secondary_main(c->id);
+}
+
+static bool start_cpu(struct cpu *c)
+{
+	u64 deadline = arch_clock_ns() + START_TIMEOUT_NS;
+	struct arch_cpu *a = vmap_alloc(sizeof(*a));
+
+	if (!a)
+		return false;
+	c->self = c;
+	c->arch = a;
+	c->running = c->idle;
+	a->apic_id = arch_cpus[c->id].apic_id;
+	x86_cpu_prepare(a);
+	x86_cpu_set_stack(c, (u64)c->idle->kstack + KSTACK_SIZE);
+	x86_ap_cpu = c;
+	x86_ap_stack = c->kernel_sp;
+	x86_apic_send(a->apic_id, ICR_INIT);
+	x86_apic_send(a->apic_id, ICR_STARTUP | TRAMPOLINE_PA >> PAGE_SHIFT);
+	while (!__atomic_load_n(&a->online, __ATOMIC_ACQUIRE) && arch_clock_ns() < deadline)
+		arch_cpu_relax();
+	return a->online;
+}
+
+void arch_start_cpus(void)
+{
+	cpus[0]->arch->online = true;
+	install_trampoline();
+	pit_program(PIT_SQUARE_WAVE, PIT_20_US);
+	for (unsigned i = 1; i < arch_nr_cpus; i++)
+		if (cpus[i] && !start_cpu(cpus[i]))
+			panic("CPU %u (APIC id %u) does not start", i, arch_cpus[i].apic_id);
+	pit_program(PIT_STOP, 0);
+	x86_rtc_init();
+}
+
+/* --- interrupting others ------------------------------------------------------- */
+
+void arch_send_reschedule(unsigned cpu)
+{
+	x86_apic_send(cpus[cpu]->arch->apic_id, ICR_FIXED | VECTOR_RESCHEDULE);
+}
+
+static struct {
+	u32 locked;
+	void (*fn)(void *);
+	void *arg;
+} call;
+
+typedef bool wanted_fn(const struct arch_cpu *a, void *arg);
+
+/* Another CPU, and one that answers. */
+static bool reachable(const struct cpu *c)
+{
+	return c && c != this_cpu() && c->arch && READ_ONCE(c->arch->online);
+}
+
+/* The first reachable CPU from @i on that is @wanted; arch_nr_cpus: none. */
+static unsigned next_target(unsigned i, wanted_fn *wanted, void *arg)
+{
+	while (i < arch_nr_cpus && !(reachable(cpus[i]) && wanted(cpus[i]->arch, arg)))
+		i++;
+	return i;
+}
+
+#define for_each_target(i, wanted, arg)                                                            \
+	for (unsigned i = next_target(0, wanted, arg); i < arch_nr_cpus;                           \
+	     i = next_target(i + 1, wanted, arg))
+
+static bool everyone(const struct arch_cpu *a, void *arg)
+{
+	(void)a, (void)arg;
+	return true;
+}
+
+static bool called(const struct arch_cpu *a, void *arg)
+{
+	(void)arg;
+	return __atomic_load_n(&a->call_pending, __ATOMIC_ACQUIRE);
+}
+
+/* Run @fn(@arg) on the @wanted others and wait for them. */
+static void call_others(wanted_fn *wanted, void (*fn)(void *), void *arg)
+{
+	if (next_target(0, wanted, arg) == arch_nr_cpus)
+		return;
+	assert(arch_irq_enabled());
+	while (__atomic_exchange_n(&call.locked, 1, __ATOMIC_ACQUIRE))
+		arch_cpu_relax();
+	call.fn = fn;
+	call.arg = arg;
+	for_each_target(i, wanted, arg)
+	{
+		__atomic_store_n(&cpus[i]->arch->call_pending, 1, __ATOMIC_RELEASE);
+		x86_apic_send(cpus[i]->arch->apic_id, ICR_FIXED | VECTOR_CALL);
+	}
+	while (next_target(0, called, NULL) != arch_nr_cpus)
+		arch_cpu_relax();
+	__atomic_store_n(&call.locked, 0, __ATOMIC_RELEASE);
+}
+
+void arch_call_others(void (*fn)(void *), void *arg)
+{
+	preempt_disable();
+	call_others(everyone, fn, arg);
+	preempt_enable();
+}
+
+void x86_call_interrupt(void)
+{
+	struct arch_cpu *a = this_cpu()->arch;
+
+	if (!__atomic_load_n(&a->call_pending, __ATOMIC_ACQUIRE))
+		return;
+	call.fn(call.arg);
+	__atomic_store_n(&a->call_pending, 0, __ATOMIC_RELEASE);
+}
+
+/* --- page tables in use elsewhere ---------------------------------------------- */
+
+static bool has_root(const struct arch_cpu *a, void *root)
+{
+	return (u64)root == arch_kernel_pt || READ_ONCE(a->pt_root) == (u64)root;
+}
+
+static void flush_all(void *unused)
+{
+	(void)unused;
+	write_cr3(read_cr3());
+}
+
+void arch_tlb_shootdown(u64 root)
+{
+	preempt_disable();
+	if (has_root(this_cpu()->arch, (void *)root))
+		flush_all(NULL);
+	__atomic_thread_fence(
+		__ATOMIC_SEQ_CST); /* the table was changed before we look who has it loaded */
+	call_others(has_root, flush_all, (void *)root);
+	preempt_enable();
+}
+
+static void unload(void *root)
+{
+	if (this_cpu()->arch->pt_root == (u64)root)
+		arch_pt_load(arch_kernel_pt);
+}
+
+void arch_pt_unload(u64 root)
+{
+	preempt_disable();
+	unload((void *)root);
+	call_others(has_root, unload, (void *)root);
+	preempt_enable();
+}
+
+/* --- the end ------------------------------------------------------------------- */
+
+static bool stopping;
+
+void arch_stop_others(void)
+{
+	WRITE_ONCE(stopping, true);
+	for_each_target(i, everyone, NULL) x86_apic_send(cpus[i]->arch->apic_id, ICR_NMI);
+}
+
+/* In the NMI handler of a CPU: ours if the machine is being stopped, else ignored. */
+void x86_nmi(void)
+{
+	if (READ_ONCE(stopping))
+		arch_cpu_halt();
+}

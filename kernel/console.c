@@ -1,0 +1,106 @@
+/*
+ * Kernel messages: formatted here, stamped with the time, kept in a ring for dmesg, and written to
+ * the console.
+ *
+ * The lock is this file's own: a message may come from any context, from inside the lock code or
+ * from a panic, so the CPU that holds it may enter again, and a panic takes it from a CPU that was
+ * stopped.
+ */
+#include <stdarg.h>
+#include "kernel/kernel.h"
+#include "kernel/arch.h"
+#include "kernel/percpu.h"
+#include "lib/fmt.h"
+#include "lib/string.h"
+
+#define LOG_SIZE  (64 * 1024) /* a power of two */
+#define LINE_SIZE 512
+
+static char log[LOG_SIZE];
+static u64 log_end;  /* bytes ever written */
+static u32 owner;    /* CPU number + 1; 0: free */
+static bool in_line; /* the last message did not end its line */
+
+static bool console_lock(void)
+{
+	u32 me = arch_cpu_id() + 1;
+
+	if (READ_ONCE(owner) == me)
+		return false;
+	for (u32 nobody = 0; !__atomic_compare_exchange_n(&owner, &nobody, me, false,
+							  __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+	     nobody = 0)
+		arch_cpu_relax();
+	return true;
+}
+
+void console_take_over(void)
+{
+	WRITE_ONCE(owner, arch_cpu_id() + 1);
+}
+
+static void emit(const char *s, size_t n)
+{
+	arch_console_write(s, n);
+	for (size_t i = 0; i < n; i++)
+		log[log_end++ % LOG_SIZE] = s[i];
+}
+
+static void emit_stamp(void)
+{
+	char stamp[32];
+	u64 us = arch_clock_ns() / NS_PER_US;
+
+	emit(stamp, snprintf(stamp, sizeof(stamp), "[%5lu.%06lu] ", us / 1000000, us % 1000000));
+}
+
+void kprintf(const char *fmt, ...)
+{
+	char line[LINE_SIZE];
+	unsigned long flags;
+	va_list args;
+	size_t n;
+	bool locked;
+
+	va_start(args, fmt);
+	n = vsnprintf(line, sizeof(line), fmt, args);
+	va_end(args);
+	n = min(n, sizeof(line) - 1);
+	flags = arch_irq_save();
+	locked = console_lock();
+	if (!in_line)
+		emit_stamp();
+	emit(line, n);
+	in_line = n && line[n - 1] != '\n';
+	if (locked)
+		__atomic_store_n(&owner, 0, __ATOMIC_RELEASE);
+	arch_irq_restore(flags);
+}
+
+/* Text of any length, as it is: dumps. */
+void console_write(const char *s, size_t n)
+{
+	unsigned long flags = arch_irq_save();
+	bool locked = console_lock();
+
+	emit(s, n);
+	in_line = n && s[n - 1] != '\n';
+	if (locked)
+		__atomic_store_n(&owner, 0, __ATOMIC_RELEASE);
+	arch_irq_restore(flags);
+}
+
+size_t klog_read(char *buf, size_t size)
+{
+	unsigned long flags = arch_irq_save();
+	bool locked = console_lock();
+	size_t n = min(log_end, (u64)LOG_SIZE);
+
+	n = min(n, size);
+	for (size_t i = 0; i < n; i++)
+		buf[i] = log[(log_end - n + i) % LOG_SIZE];
+	if (locked)
+		__atomic_store_n(&owner, 0, __ATOMIC_RELEASE);
+	arch_irq_restore(flags);
+	return n;
+}

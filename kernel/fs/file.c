@@ -1,0 +1,484 @@
+/*
+ * Open files and descriptor tables.
+ *
+ * A table is usually used by one thread only. Then nobody else can close a descriptor during a
+ * system call, and fd_borrow() hands out the file without counting it: two loads instead of a lock
+ * and two atomic operations. A table used by several threads or processes is looked up under its
+ * lock and the file is counted. Another process that looks in (procfs) only ever adds references,
+ * which the owner need not know about.
+ *
+ * LOCKING. files->lock guards slots and sizes; it is a leaf. The pointers of a table are replaced
+ * only when it grows, by one of its users, so a sole user may read them without the lock.
+ */
+#include "kernel/fs/vfs.h"
+
+#include "kernel/kernel.h"
+#include "kernel/mm/mm.h"
+#include "kernel/proc.h"
+#include "lib/string.h"
+
+#define FILES_INLINE  64
+#define RLIMIT_NOFILE 7
+
+struct files {
+	u32 refs;
+	struct spinlock lock;
+	unsigned size; /* slots; a multiple of 64 */
+	struct file **slots;
+	u64 *used, *cloexec; /* bit maps */
+	struct file *inline_slots[FILES_INLINE];
+	u64 inline_maps[2];
+};
+
+/* --- open files ----------------------------------------------------------------------- */
+
+static const struct file_ops path_only_ops;
+
+struct file *file_create(struct inode *inode, const struct path *path, u32 flags, int *err)
+{
+	static const u8 modes[] = { FILE_READ, FILE_WRITE, FILE_READ | FILE_WRITE, 0 };
+	struct file *f = kzalloc(sizeof(*f));
+
+	if (!f) {
+		*err = -ENOMEM;
+		return NULL;
+	}
+	f->ops = inode->fops;
+	f->inode = inode_get(inode);
+	f->refs = 1;
+	f->flags = flags;
+	f->mode = modes[flags & O_ACCMODE];
+	mutex_init(&f->lock, "file");
+	if (S_ISREG(inode->mode) || S_ISDIR(inode->mode))
+		f->mode |= FILE_SEEK;
+	if (path) {
+		f->path = *path;
+		path_get(path);
+	}
+	if (flags & O_PATH) {
+		f->mode = FILE_PATH;
+		f->ops = &path_only_ops;
+		return f;
+	}
+	*err = f->ops->open ? f->ops->open(inode, f) : 0;
+	f->flags &= ~(O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC);
+	if (!*err)
+		return f;
+	path_put(&f->path);
+	inode_put(f->inode);
+	kfree(f);
+	return NULL;
+}
+
+struct file *file_get(struct file *f)
+{
+	__atomic_add_fetch(&f->refs, 1, __ATOMIC_RELAXED);
+	return f;
+}
+
+void file_put(struct file *f)
+{
+	if (!f || __atomic_sub_fetch(&f->refs, 1, __ATOMIC_ACQ_REL))
+		return;
+	flock_drop(f);
+	if (f->ops->release)
+		f->ops->release(f);
+	path_put(&f->path);
+	inode_put(f->inode);
+	kfree(f);
+}
+
+u64 file_size(struct file *f)
+{
+	return READ_ONCE(f->inode->size);
+}
+
+int file_may_exec(struct file *f)
+{
+	return S_ISREG(f->inode->mode) && (f->inode->mode & 0111) ? 0 : -EACCES;
+}
+
+/* SEEK_SET, SEEK_CUR, SEEK_END; SEEK_DATA and SEEK_HOLE see one solid file. */
+long generic_llseek(struct file *f, s64 offset, int whence)
+{
+	s64 size = (s64)file_size(f), pos;
+
+	switch (whence) {
+	case 0:
+		pos = offset;
+		break;
+	case 1:
+		if (__builtin_add_overflow((s64)f->pos, offset, &pos))
+			return -EOVERFLOW;
+		break;
+	case 2:
+		if (__builtin_add_overflow(size, offset, &pos))
+			return -EOVERFLOW;
+		break;
+	case 3:
+	case 4:
+		if (offset < 0 || offset >= size)
+			return -ENXIO;
+		pos = whence == 3 ? offset : size;
+		break;
+	default:
+		return -EINVAL;
+	}
+	if (pos < 0)
+		return -EINVAL;
+	f->pos = (u64)pos;
+	return pos;
+}
+
+/* --- opening by name ------------------------------------------------------------------ */
+
+static unsigned open_walk_flags(u32 flags)
+{
+	unsigned walk = 0;
+
+	if (!(flags & O_NOFOLLOW) && !((flags & O_CREAT) && (flags & O_EXCL)))
+		walk |= WALK_FOLLOW;
+	if (flags & O_DIRECTORY)
+		walk |= WALK_DIR;
+	if (flags & O_CREAT)
+		walk |= WALK_CREATE;
+	if ((flags & O_CREAT) && (flags & O_EXCL))
+		walk |= WALK_EXCL;
+	return walk;
+}
+
+/* May the existing @inode be opened with @flags? */
+static int check_open(const struct inode *inode, u32 flags)
+{
+	if (S_ISLNK(inode->mode))
+		return flags & O_PATH ? 0 : -ELOOP;
+	if (S_ISDIR(inode->mode) && ((flags & O_ACCMODE) || (flags & O_CREAT)))
+		return -EISDIR;
+	return inode->fops || (flags & O_PATH) ? 0 : -ENXIO;
+}
+
+static struct file *open_path(const struct path *path, bool created, u32 flags, int *err)
+{
+	struct inode *inode = path->dentry->inode;
+	bool truncate = (flags & O_TRUNC) && (flags & O_ACCMODE) && !created;
+	struct file *f;
+
+	*err = created ? 0 : check_open(inode, flags);
+	if (*err)
+		return NULL;
+	f = file_create(inode, path, flags, err);
+	if (f && truncate && f->ops->truncate) {
+		*err = (int)f->ops->truncate(inode, 0);
+		if (*err) {
+			file_put(f);
+			return NULL;
+		}
+	}
+	return f;
+}
+
+struct file *file_open_at(int dirfd, const char *text, u32 flags, u32 mode, int *err)
+{
+	struct fs_context *fs = current->proc->fs;
+	struct walk_result res = { .mode = mode & 07777 & ~(fs ? READ_ONCE(fs->umask) : 0) };
+	struct file *f;
+
+	if (flags & O_PATH)
+		flags &= O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	*err = path_walk(dirfd, text, open_walk_flags(flags), &res);
+	if (*err)
+		return NULL;
+	f = open_path(&res.path, res.created, flags, err);
+	path_put(&res.path);
+	return f;
+}
+
+struct file *file_open(const char *path, unsigned flags, unsigned mode, int *err)
+{
+	return file_open_at(AT_FDCWD, path, flags, mode, err);
+}
+
+int file_open_stdio(void)
+{
+	int err;
+	struct file *f = file_open("/dev/console", O_RDWR, 0, &err);
+
+	if (!f)
+		return err;
+	for (int fd = 0; fd < 3; fd++) {
+		err = fd_install(file_get(f), 0, false);
+		if (err < 0)
+			break;
+	}
+	file_put(f);
+	return err < 0 ? err : 0;
+}
+
+/* --- descriptor tables ---------------------------------------------------------------- */
+
+struct files *files_create(void)
+{
+	struct files *t = kzalloc(sizeof(*t));
+
+	if (!t)
+		return NULL;
+	spin_lock_init(&t->lock, "files");
+	t->refs = 1;
+	t->size = FILES_INLINE;
+	t->slots = t->inline_slots;
+	t->used = &t->inline_maps[0];
+	t->cloexec = &t->inline_maps[1];
+	return t;
+}
+
+/* The slots and both maps of a big table are one block. */
+static int resize(struct files *t, unsigned size)
+{
+	struct file **slots = kzalloc(size * sizeof(*slots) + 2 * size / 8);
+	u64 *used = (u64 *)(slots + size), *cloexec = used + size / 64;
+
+	if (!slots)
+		return -ENOMEM;
+	memcpy(slots, t->slots, t->size * sizeof(*slots));
+	memcpy(used, t->used, t->size / 8);
+	memcpy(cloexec, t->cloexec, t->size / 8);
+	if (t->slots != t->inline_slots)
+		kfree(t->slots);
+	t->slots = slots;
+	t->used = used;
+	t->cloexec = cloexec;
+	t->size = size;
+	return 0;
+}
+
+struct files *files_fork(struct files *src)
+{
+	struct files *t = files_create();
+
+	if (!t)
+		return NULL;
+	spin_lock(&src->lock);
+	if (src->size > t->size && resize(t, src->size)) {
+		spin_unlock(&src->lock);
+		kfree(t);
+		return NULL;
+	}
+	for (unsigned w = 0; w < src->size / 64; w++) {
+		t->used[w] = src->used[w];
+		t->cloexec[w] = src->cloexec[w];
+		for (u64 bits = src->used[w]; bits; bits &= bits - 1) {
+			unsigned fd = w * 64 + (unsigned)__builtin_ctzll(bits);
+
+			t->slots[fd] = file_get(src->slots[fd]);
+		}
+	}
+	spin_unlock(&src->lock);
+	return t;
+}
+
+struct files *files_get(struct files *t)
+{
+	__atomic_add_fetch(&t->refs, 1, __ATOMIC_RELAXED);
+	return t;
+}
+
+void files_put(struct files *t)
+{
+	if (!t || __atomic_sub_fetch(&t->refs, 1, __ATOMIC_ACQ_REL))
+		return;
+	for (unsigned w = 0; w < t->size / 64; w++)
+		for (u64 bits = t->used[w]; bits; bits &= bits - 1)
+			file_put(t->slots[w * 64 + (unsigned)__builtin_ctzll(bits)]);
+	if (t->slots != t->inline_slots)
+		kfree(t->slots);
+	kfree(t);
+}
+
+/* Empty the slot; NULL if it was. files->lock held. */
+static struct file *take_slot(struct files *t, unsigned fd)
+{
+	struct file *f = fd < t->size ? t->slots[fd] : NULL;
+
+	if (f) {
+		t->slots[fd] = NULL;
+		t->used[fd / 64] &= ~BIT(fd % 64);
+		t->cloexec[fd / 64] &= ~BIT(fd % 64);
+	}
+	return f;
+}
+
+static void fill_slot(struct files *t, unsigned fd, struct file *f, bool cloexec)
+{
+	t->slots[fd] = f;
+	t->used[fd / 64] |= BIT(fd % 64);
+	if (cloexec)
+		t->cloexec[fd / 64] |= BIT(fd % 64);
+	else
+		t->cloexec[fd / 64] &= ~BIT(fd % 64);
+}
+
+void files_close_on_exec(struct files *t)
+{
+	for (unsigned w = 0; w < t->size / 64; w++) {
+		while (t->cloexec[w]) {
+			spin_lock(&t->lock);
+			struct file *f =
+				take_slot(t, w * 64 + (unsigned)__builtin_ctzll(t->cloexec[w]));
+			spin_unlock(&t->lock);
+			file_put(f);
+		}
+	}
+}
+
+/* Lowest free slot >= @min: t->size if all are taken. */
+static unsigned first_free(const struct files *t, unsigned min)
+{
+	for (unsigned w = min / 64; w < t->size / 64; w++) {
+		u64 free = ~t->used[w] & (w == min / 64 ? ~0ull << (min % 64) : ~0ull);
+
+		if (free)
+			return w * 64 + (unsigned)__builtin_ctzll(free);
+	}
+	return max(t->size, min);
+}
+
+/* Make the table large enough for @fd. -EMFILE beyond the process's limit. files->lock held. */
+static int make_room(struct files *t, unsigned fd)
+{
+	unsigned size = t->size;
+
+	if (fd >= current->proc->rlimit[RLIMIT_NOFILE].cur)
+		return -EMFILE;
+	while (size <= fd)
+		size *= 2;
+	return size > t->size ? resize(t, size) : 0;
+}
+
+int fd_install(struct file *f, int min_fd, bool cloexec)
+{
+	struct files *t = current->proc->files;
+	unsigned fd;
+	int err;
+
+	spin_lock(&t->lock);
+	fd = first_free(t, (unsigned)min_fd);
+	err = make_room(t, fd);
+	if (!err)
+		fill_slot(t, fd, f, cloexec);
+	spin_unlock(&t->lock);
+	if (err)
+		file_put(f);
+	return err ? err : (int)fd;
+}
+
+int fd_replace(struct file *f, int fd, bool cloexec)
+{
+	struct files *t = current->proc->files;
+	struct file *old = NULL;
+	int err;
+
+	spin_lock(&t->lock);
+	err = make_room(t, (unsigned)fd);
+	if (!err) {
+		old = take_slot(t, (unsigned)fd);
+		fill_slot(t, (unsigned)fd, f, cloexec);
+	}
+	spin_unlock(&t->lock);
+	file_put(err ? f : old);
+	return err == -EMFILE ? -EBADF : err ? err : fd;
+}
+
+int fd_close(int fd)
+{
+	struct files *t = current->proc->files;
+	struct file *f;
+
+	spin_lock(&t->lock);
+	f = take_slot(t, (unsigned)fd);
+	spin_unlock(&t->lock);
+	if (!f)
+		return -EBADF;
+	file_put(f);
+	return 0;
+}
+
+struct file *files_lookup(struct files *t, int fd)
+{
+	struct file *f = NULL;
+
+	spin_lock(&t->lock);
+	if ((unsigned)fd < t->size && t->slots[fd])
+		f = file_get(t->slots[fd]);
+	spin_unlock(&t->lock);
+	return f;
+}
+
+struct file *fd_get(int fd)
+{
+	return files_lookup(current->proc->files, fd);
+}
+
+static __noinline struct fd_ref borrow_shared(struct files *t, int fd)
+{
+	struct file *f = files_lookup(t, fd);
+
+	return (struct fd_ref){ f, f != NULL };
+}
+
+struct fd_ref fd_borrow(int fd)
+{
+	struct proc *p = current->proc;
+	struct files *t = p->files;
+
+	if (unlikely(READ_ONCE(t->refs) != 1 || READ_ONCE(p->nr_threads) != 1))
+		return borrow_shared(t, fd);
+	return (struct fd_ref){ (unsigned)fd < t->size ? t->slots[fd] : NULL, false };
+}
+
+int files_next(struct files *t, int fd)
+{
+	int found = -1;
+
+	spin_lock(&t->lock);
+	for (unsigned w = (unsigned)fd / 64; w < t->size / 64; w++) {
+		u64 bits = t->used[w] & (w == (unsigned)fd / 64 ? ~0ull << (fd % 64) : ~0ull);
+
+		if (bits) {
+			found = (int)(w * 64) + __builtin_ctzll(bits);
+			break;
+		}
+	}
+	spin_unlock(&t->lock);
+	return found;
+}
+
+unsigned files_size(struct files *t)
+{
+	return READ_ONCE(t->size);
+}
+
+int files_cloexec(int fd)
+{
+	struct files *t = current->proc->files;
+	int ret = -EBADF;
+
+	spin_lock(&t->lock);
+	if ((unsigned)fd < t->size && t->slots[fd])
+		ret = t->cloexec[fd / 64] >> (fd % 64) & 1;
+	spin_unlock(&t->lock);
+	return ret;
+}
+
+int files_set_cloexec(int fd, bool on)
+{
+	struct files *t = current->proc->files;
+	int err = -EBADF;
+
+	spin_lock(&t->lock);
+	if ((unsigned)fd < t->size && t->slots[fd]) {
+		fill_slot(t, (unsigned)fd, t->slots[fd], on);
+		err = 0;
+	}
+	spin_unlock(&t->lock);
+	return err;
+}

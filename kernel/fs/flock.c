@@ -1,0 +1,113 @@
+/*
+ * flock(2): advisory locks on whole files, owned by an open file (not a process) and dropped with
+ * it.
+ *
+ * There are few of them, so all are in one list; whoever waits for one sleeps on one queue and
+ * looks again whenever any lock goes away.
+ */
+#include "kernel/fs/vfs.h"
+
+#include "kernel/mm/mm.h"
+#include "kernel/proc.h"
+
+#define LOCK_SH 1u
+#define LOCK_EX 2u
+#define LOCK_NB 4u
+#define LOCK_UN 8u
+
+struct flock {
+	struct list link;
+	const struct inode *inode;
+	const struct file *owner;
+	bool exclusive;
+};
+
+static struct spinlock flock_lock = SPINLOCK_INIT("flock");
+static struct list flocks = LIST_INIT(flocks); /* guarded by: flock_lock */
+static struct waitq flock_waiters = WAITQ_INIT(flock_waiters);
+
+/*
+ * The owner's lock; *conflict tells whether others forbid @exclusive or shared use. flock_lock
+ * held.
+ */
+static struct flock *find(const struct file *f, bool exclusive, bool *conflict)
+{
+	struct flock *l, *mine = NULL;
+
+	*conflict = false;
+	list_for_each(l, &flocks, link) {
+		if (l->owner == f)
+			mine = l;
+		else if (l->inode == f->inode && (l->exclusive || exclusive))
+			*conflict = true;
+	}
+	return mine;
+}
+
+/* Take or convert; consumes *spare if it needs a new entry. -EAGAIN. */
+static long try_lock(struct file *f, bool exclusive, struct flock **spare)
+{
+	struct flock *mine;
+	bool conflict;
+
+	spin_lock(&flock_lock);
+	mine = find(f, exclusive, &conflict);
+	if (!conflict) {
+		if (!mine) {
+			mine = *spare;
+			*spare = NULL;
+			mine->inode = f->inode;
+			mine->owner = f;
+			list_add_tail(&flocks, &mine->link);
+			f->mode |= FILE_LOCKED;
+		}
+		mine->exclusive = exclusive;
+	}
+	spin_unlock(&flock_lock);
+	return conflict ? -EAGAIN : 0;
+}
+
+void flock_drop(struct file *f)
+{
+	struct flock *mine;
+	bool conflict;
+
+	if (!(f->mode & FILE_LOCKED))
+		return;
+	spin_lock(&flock_lock);
+	mine = find(f, false, &conflict);
+	if (mine)
+		list_del(&mine->link);
+	f->mode &= ~(u32)FILE_LOCKED;
+	spin_unlock(&flock_lock);
+	kfree(mine);
+	waitq_wake(&flock_waiters, 0);
+}
+
+long flock_apply(struct file *f, unsigned op)
+{
+	struct flock *spare;
+	long err;
+
+	switch (op & ~LOCK_NB) {
+	case LOCK_UN:
+		flock_drop(f);
+		return 0;
+	case LOCK_SH:
+	case LOCK_EX:
+		break;
+	default:
+		return -EINVAL;
+	}
+	spare = kzalloc(sizeof(*spare));
+	if (!spare)
+		return -ENOMEM;
+	err = try_lock(f, op & LOCK_EX, &spare);
+	if (err && !(op & LOCK_NB))
+		err = wait_event_interruptible(&flock_waiters, !try_lock(f, op & LOCK_EX, &spare));
+	kfree(spare);
+	/* A lock made weaker may let others in. */
+	if (!err && (op & LOCK_SH))
+		waitq_wake(&flock_waiters, 0);
+	return err;
+}

@@ -1,0 +1,200 @@
+/*
+ * Files. An inode is a file's identity and content; a dentry a name; an open file a position in it.
+ * File systems (tmpfs, procfs, debugfs, tracefs, devtmpfs) are tables of operations on inodes.
+ */
+#pragma once
+
+#include "kernel/sync.h"
+#include "lib/list.h"
+
+struct file;
+struct inode;
+struct dentry;
+struct mount;
+struct superblock;
+struct proc;
+struct poll_table;
+
+struct iovec { /* as readv(2) and writev(2) take it */
+	void *base;
+	size_t len;
+};
+
+/* What readdir calls for each entry; nonzero means that there is no room for it. Never sleeps. */
+typedef int (*emit_fn)(void *arg, const char *name, u64 ino, unsigned type, u64 next_pos);
+
+struct file_ops { /* every pointer may be NULL; the default is in the comment */
+	long (*read)(struct file *f, void *user_buf, size_t n, u64 *pos);	 /* -EINVAL */
+	long (*write)(struct file *f, const void *user_buf, size_t n, u64 *pos); /* -EINVAL */
+	/* All segments as one write, for streams whose small writes are atomic. Default: one write
+	 * each. */
+	long (*writev)(struct file *f, const struct iovec *iov, unsigned nr, size_t total);
+	long (*ioctl)(struct file *f, unsigned cmd, u64 arg); /* -ENOTTY */
+	/* POLL* events ready now; registers with @pt (may be NULL) for a wakeup. */
+	unsigned (*poll)(struct file *f, struct poll_table *pt); /* always readable and writable */
+	long (*llseek)(struct file *f, s64 offset, int whence);	 /* generic, by inode size */
+	int (*open)(struct inode *i, struct file *f);		 /* ok */
+	void (*release)(struct file *f);
+	long (*truncate)(struct inode *i, u64 size); /* -EINVAL */
+	/*
+	 * Physical page at @offset for mmap, with a reference the caller owns; 0 beyond the end or
+	 * out of memory. A hole gets a page. Called with mm->lock held, so it takes no lock that is
+	 * held across a user copy.
+	 */
+	u64 (*map_page)(struct file *f, u64 offset); /* -ENODEV from mmap */
+	/*
+	 * Emit the entries from f->pos on. 0 at the end, 1 when there was no room for more, or
+	 * -errno.
+	 */
+	int (*readdir)(struct file *f, emit_fn emit, void *arg); /* the name tree's */
+};
+
+/* A name in a mounted file system. Holders own a reference to both halves. */
+struct path {
+	struct mount *mnt;
+	struct dentry *dentry;
+};
+
+enum file_mode {
+	FILE_READ = 1,
+	FILE_WRITE = 2,
+	FILE_SEEK = 4,	  /* has a position; streams (pipes, terminals, sockets) have none */
+	FILE_PATH = 8,	  /* O_PATH: names a file without opening it */
+	FILE_LOCKED = 16, /* owns a lock of flock(2); guarded by flock.c */
+};
+
+struct file {
+	const struct file_ops *ops;
+	struct inode *inode;
+	struct path path; /* dentry NULL for pipes and sockets */
+	u64 pos;	  /* guarded by: lock, unless this is the only reference */
+	struct mutex lock;
+	u32 flags; /* O_* */
+	u32 mode;  /* FILE_*; all but LOCKED constant once open */
+	u32 refs;
+	void *private; /* of ops */
+};
+
+struct file *file_get(struct file *f);
+void file_put(struct file *f);
+
+/* The current process's descriptor, with a reference; NULL: -EBADF. */
+struct file *fd_get(int fd);
+/*
+ * A new file of @size zero bytes without a name, open for reading and writing: MAP_SHARED |
+ * MAP_ANONYMOUS. NULL: no memory.
+ */
+struct file *file_anonymous(u64 size);
+/* Install @f (consumes the reference) at the lowest free descriptor >= @min. -EMFILE. */
+int fd_install(struct file *f, int min, bool cloexec);
+
+/*
+ * The same without the cost of a reference when only the running thread can use the descriptor
+ * table. For the length of one system call: fd_release() before returning.
+ */
+struct fd_ref {
+	struct file *file; /* NULL: -EBADF */
+	bool counted;
+};
+struct fd_ref fd_borrow(int fd);
+static inline void fd_release(struct fd_ref r)
+{
+	if (r.counted)
+		file_put(r.file);
+}
+
+struct files; /* descriptor table */
+struct files *files_create(void);
+struct files *files_fork(struct files *src);
+struct files *files_get(struct files *f);
+void files_put(struct files *f);
+void files_close_on_exec(struct files *f);
+struct fs_context; /* cwd, root, umask */
+struct fs_context *fs_context_create(void);
+struct fs_context *fs_context_fork(struct fs_context *src);
+struct fs_context *fs_context_get(struct fs_context *c);
+void fs_context_put(struct fs_context *c);
+
+/*
+ * Open by kernel path (no user memory touched) in the current process's root. Returns file or NULL
+ * with *err set.
+ */
+struct file *file_open(const char *path, unsigned flags, unsigned mode, int *err);
+/* Read into kernel memory at @pos (exec). Bytes or -errno. */
+long file_read_kernel(struct file *f, void *buf, size_t n, u64 pos);
+/* Full path name of an open file, into @buf; returns @buf or "(unreachable)". */
+const char *file_path(struct file *f, char *buf, size_t size);
+u64 file_size(struct file *f);
+/* 0 if @f is a regular file with an execute bit, else -EACCES. */
+int file_may_exec(struct file *f);
+/* Open /dev/console as descriptors 0, 1 and 2 of the current process (the first one). */
+int file_open_stdio(void);
+
+/* --- pseudo files: text made by a function, small writes parsed by one ---------------- */
+struct pseudo_file {
+	/* Path below the file system's root: "sched/latency_ns"; directories are made as needed. */
+	const char *name;
+	unsigned mode; /* permission bits */
+	/*
+	 * Fill @buf; return the length needed, as snprintf: the caller retries with a larger
+	 * buffer. Called when a read starts at position 0.
+	 */
+	size_t (*show)(void *arg, char *buf, size_t size);
+	/*
+	 * @text is a kernel copy of one write(2), NUL added; return @len, or -errno with nothing
+	 * changed.
+	 */
+	long (*store)(void *arg, const char *text, size_t len);
+	void *arg;
+	const struct file_ops *ops; /* instead of show/store; inode_arg(file->inode) gives arg */
+	/* Opened with O_TRUNC for writing: the tracer's "clear". */
+	void (*truncate)(void *arg);
+};
+/*
+ * Register under one of the pseudo file systems; before or after mount. @pf's name is copied; the
+ * rest must stay.
+ */
+int debugfs_add(const struct pseudo_file *pf);
+int tracefs_add(const struct pseudo_file *pf);
+int proc_sys_add(const struct pseudo_file *pf); /* below /proc/sys */
+int procfs_add(const struct pseudo_file *pf);	/* below /proc */
+int sysfs_add(const struct pseudo_file *pf);	/* below /sys */
+/* The pseudo_file's arg of an inode made by one of these. */
+void *inode_arg(const struct inode *i);
+
+/*
+ * Mount the root tmpfs, unpack the initramfs (newc cpio), create /dev; mount proc, sys, debug,
+ * tracing.
+ */
+void fs_init(void);
+
+/* --- waiting for several files at once ------------------------------------------------ */
+#define POLLIN	   0x001
+#define POLLPRI	   0x002
+#define POLLOUT	   0x004
+#define POLLERR	   0x008
+#define POLLHUP	   0x010
+#define POLLNVAL   0x020
+#define POLLRDNORM 0x040
+#define POLLWRNORM 0x100
+#define POLLRDHUP  0x2000
+
+/*
+ * From a file's poll operation, before it looks at its state: wake the poller through @q. NULL @pt:
+ * nothing.
+ */
+void poll_wait(struct waitq *q, struct poll_table *pt);
+
+/* --- the console's input side --------------------------------------------------------- */
+void tty_init(void);
+void tty_receive(const char *s, size_t n); /* from the serial interrupt */
+
+struct tty;
+#define TTY_DEV 0x440 /* device number of /dev/ttyS0: tty_nr of /proc/PID/stat */
+/*
+ * The session leader exits or lets go of its terminal: SIGHUP and SIGCONT to the foreground, the
+ * session loses it.
+ */
+void tty_leave_session(struct proc *leader);
+/* Foreground process group; -1 if there is none. */
+int tty_foreground(const struct tty *t);

@@ -1,0 +1,83 @@
+/*
+ * Bringing up the file systems: the root tmpfs with the initramfs in it, and the mounts every
+ * program expects.
+ */
+#include "kernel/fs/vfs.h"
+
+#include "kernel/fs/pseudo.h"
+#include "kernel/kernel.h"
+#include "kernel/time/time.h"
+
+static const struct {
+	const char *dir;
+	const struct fs_type *type;
+} boot_mounts[] = {
+	{ "/dev", &devtmpfs_type },
+	{ "/proc", &procfs_type },
+	{ "/sys", &sysfs_type },
+	{ "/sys/kernel/debug", &debugfs_type },
+	{ "/sys/kernel/tracing", &tracefs_type },
+	{ "/dev/shm", &tmpfs_type },
+};
+
+/* mkdir that does not mind an existing directory. */
+static int make_dir(const char *name)
+{
+	struct walk_result at;
+	int err = path_walk(AT_FDCWD, name, WALK_PARENT, &at);
+
+	if (err)
+		return err;
+	err = tree_mknod(&at, S_IFDIR | 0755, 0, NULL);
+	path_put(&at.path);
+	return err == -EEXIST ? 0 : err;
+}
+
+static void mount_at(const char *dir, const struct fs_type *type)
+{
+	struct path at;
+	int err = make_dir(dir);
+
+	/* The mount point of /sys/kernel/debug is in sysfs, made when sysfs registered. */
+	if (!err || err == -EPERM)
+		err = path_lookup(AT_FDCWD, dir, WALK_FOLLOW | WALK_DIR, &at);
+	if (!err) {
+		err = mount_add(type, type->name, &at, 0);
+		path_put(&at);
+	}
+	if (err)
+		kprintf("mount %s on %s: error %d\n", type->name, dir, -err);
+}
+
+static void unpack_initrd(void)
+{
+	u64 start_ns = clock_ns();
+	int err;
+
+	if (!boot_info.initrd.size)
+		return;
+	err = initramfs_unpack(phys_to_virt(boot_info.initrd.base), boot_info.initrd.size);
+	if (err)
+		kprintf("initramfs: damaged archive, error %d; continuing with what was unpacked\n",
+			-err);
+	kprintf("initramfs: %llu KiB unpacked in %llu us\n",
+		(unsigned long long)boot_info.initrd.size / 1024,
+		(unsigned long long)(clock_ns() - start_ns) / NS_PER_US);
+}
+
+void fs_init(void)
+{
+	fs_register(&tmpfs_type);
+	fs_register(&devtmpfs_type);
+	fs_register(&procfs_type);
+	fs_register(&sysfs_type);
+	fs_register(&debugfs_type);
+	fs_register(&tracefs_type);
+	if (mount_add(&tmpfs_type, "rootfs", NULL, 0))
+		panic("no memory for the root file system");
+	unpack_initrd();
+	procfs_init();
+	sysfs_init();
+	for (unsigned i = 0; i < ARRAY_SIZE(boot_mounts); i++)
+		mount_at(boot_mounts[i].dir, boot_mounts[i].type);
+}

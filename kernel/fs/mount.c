@@ -1,0 +1,150 @@
+/*
+ * Mounts: which file system is seen where. A mount covers a (mount, dentry) pair; nr_mounts of the
+ * dentry tells a walk cheaply that it must look here. The list is short and in order of mounting,
+ * so that /proc/mounts reads like Linux's. Guarded by tree_lock.
+ */
+#include "kernel/fs/vfs.h"
+
+#include "kernel/kernel.h"
+#include "kernel/mm/mm.h"
+#include "lib/fmt.h"
+#include "lib/string.h"
+
+#define MAX_FS_TYPES 16
+
+#define MS_RDONLY 1
+#define MS_NOSUID 2
+#define MS_NODEV  4
+#define MS_NOEXEC 8
+
+struct list mounts = LIST_INIT(mounts);
+static const struct fs_type *types[MAX_FS_TYPES];
+static unsigned nr_types;
+
+void fs_register(const struct fs_type *type)
+{
+	assert(nr_types < MAX_FS_TYPES);
+	types[nr_types++] = type;
+}
+
+const struct fs_type *fs_find(const char *name)
+{
+	for (unsigned i = 0; i < nr_types; i++)
+		if (!strcmp(types[i]->name, name))
+			return types[i];
+	return NULL;
+}
+
+struct mount *mount_covering(const struct mount *mnt, const struct dentry *d)
+{
+	struct mount *m;
+
+	list_for_each(m, &mounts, link)
+		if (m->at.dentry == d && m->at.mnt == mnt)
+			return m;
+	return NULL;
+}
+
+int mount_add(const struct fs_type *type, const char *source, const struct path *at, u64 flags)
+{
+	struct mount *m = kzalloc(sizeof(*m));
+
+	if (!m)
+		return -ENOMEM;
+	m->sb = type->get(type);
+	if (!m->sb) {
+		kfree(m);
+		return -ENOMEM;
+	}
+	m->refs = 1;
+	m->flags = flags;
+	str_copy(m->source, source, sizeof(m->source));
+	spin_lock(&tree_lock);
+	if (at && (at->dentry == m->sb->root || mount_covering(at->mnt, at->dentry))) {
+		spin_unlock(&tree_lock);
+		superblock_put(m->sb);
+		kfree(m);
+		return -EBUSY;
+	}
+	if (at) {
+		m->at = *at;
+		path_get(at);
+		at->dentry->nr_mounts++;
+	}
+	list_add_tail(&mounts, &m->link);
+	spin_unlock(&tree_lock);
+	return 0;
+}
+
+int mount_remove(const struct path *p, bool detach)
+{
+	struct mount *m = p->mnt;
+	int err = 0;
+
+	spin_lock(&tree_lock);
+	if (p->dentry != m->sb->root || !m->at.dentry || list_empty(&m->link))
+		err = -EINVAL;
+	else if (!detach && m->refs > 2) /* mounted, and @p */
+		err = -EBUSY;
+	if (!err) {
+		list_del(&m->link);
+		m->at.dentry->nr_mounts--;
+	}
+	spin_unlock(&tree_lock);
+	if (!err)
+		path_put(&(struct path){ m, dentry_get(m->sb->root) });
+	return err;
+}
+
+/*
+ * One line of /proc/mounts needs the path outside tree_lock, so mounts are taken one by one,
+ * counted.
+ */
+static struct mount *next_mount(unsigned index)
+{
+	struct mount *m;
+
+	spin_lock(&tree_lock);
+	list_for_each(m, &mounts, link)
+		if (!index--)
+			break;
+	if (&m->link == &mounts)
+		m = NULL;
+	else
+		path_get(&(struct path){ m, m->sb->root });
+	spin_unlock(&tree_lock);
+	return m;
+}
+
+size_t mount_print(char *buf, size_t size)
+{
+	struct text t = text_of(buf, size);
+	char *name = kmalloc(PATH_MAX);
+	struct path root, top;
+	struct mount *m;
+
+	if (!name)
+		return 0;
+	fs_context_root(&root);
+	for (unsigned i = 0; (m = next_mount(i)); i++) {
+		top = (struct path){ m, m->sb->root };
+		text_add(&t, "%s %s %s %s%s%s%s,relatime 0 0\n", m->source,
+			 path_text(&top, &root, name, PATH_MAX) ?: "(unreachable)",
+			 m->sb->type->name, m->flags & MS_RDONLY ? "ro" : "rw",
+			 m->flags & MS_NOSUID ? ",nosuid" : "", m->flags & MS_NODEV ? ",nodev" : "",
+			 m->flags & MS_NOEXEC ? ",noexec" : "");
+		path_put(&top);
+	}
+	path_put(&root);
+	kfree(name);
+	return t.len;
+}
+
+size_t fs_print_types(char *buf, size_t size)
+{
+	struct text t = text_of(buf, size);
+
+	for (unsigned i = 0; i < nr_types; i++)
+		text_add(&t, "nodev\t%s\n", types[i]->name);
+	return t.len;
+}

@@ -1,0 +1,481 @@
+/*
+ * From text to places, and back.
+ *
+ * A walk runs under tree_lock and takes no references to the directories on the way, because
+ * nothing can leave the tree meanwhile; only its result is counted. Symbolic links push the rest of
+ * the text on a small stack and continue with the link's. Dynamic directories (/proc/PID) are
+ * asked, and magic links (/proc/PID/cwd) followed, without the lock, because their file system may
+ * sleep. Everything that the walk has to hold for that (places, link texts, dentries made for it)
+ * is dropped at its end.
+ *
+ * Every program runs as root, so there are no permission checks on the way.
+ */
+#include "kernel/fs/vfs.h"
+
+#include "kernel/kernel.h"
+#include "kernel/mm/mm.h"
+#include "kernel/proc.h"
+#include "lib/string.h"
+
+#define MAX_LINKS 40 /* Linux's limit of links in one walk */
+#define MAX_HELD  16 /* magic links and dynamic directories in one walk */
+
+struct walk {
+	struct path at, root;	     /* uncounted */
+	const char *rest[MAX_LINKS]; /* text to continue with after the current one */
+	unsigned depth, links;
+	/* Counted, until the end of the walk: */
+	struct path held[MAX_HELD]; /* where it was without the lock */
+	unsigned nr_held;
+	struct inode *texts[MAX_LINKS]; /* links whose text is in use */
+	unsigned nr_texts;
+	struct list made; /* transient dentries, one reference each */
+	unsigned flags;
+};
+
+void path_get(const struct path *p)
+{
+	__atomic_add_fetch(&p->mnt->refs, 1, __ATOMIC_RELAXED);
+	dentry_get(p->dentry);
+}
+
+void path_put(const struct path *p)
+{
+	struct mount *m = p->mnt;
+
+	if (!p->dentry)
+		return;
+	dentry_put(p->dentry);
+	if (__atomic_sub_fetch(&m->refs, 1, __ATOMIC_ACQ_REL))
+		return;
+	superblock_put(m->sb);
+	path_put(&m->at);
+	kfree(m);
+}
+
+/* --- where a process is --------------------------------------------------------------- */
+
+struct fs_context *fs_context_create(void)
+{
+	struct fs_context *c = kzalloc(sizeof(*c));
+
+	if (!c)
+		return NULL;
+	spin_lock_init(&c->lock, "fs_context");
+	c->refs = 1;
+	c->umask = 022;
+	c->root.mnt = list_first(&mounts, struct mount, link);
+	c->root.dentry = c->root.mnt->sb->root;
+	c->cwd = c->root;
+	path_get(&c->root);
+	path_get(&c->cwd);
+	return c;
+}
+
+struct fs_context *fs_context_fork(struct fs_context *src)
+{
+	struct fs_context *c = kzalloc(sizeof(*c));
+
+	if (!c)
+		return NULL;
+	spin_lock_init(&c->lock, "fs_context");
+	c->refs = 1;
+	spin_lock(&src->lock);
+	c->umask = src->umask;
+	c->root = src->root;
+	c->cwd = src->cwd;
+	path_get(&c->root);
+	path_get(&c->cwd);
+	spin_unlock(&src->lock);
+	return c;
+}
+
+struct fs_context *fs_context_get(struct fs_context *c)
+{
+	__atomic_add_fetch(&c->refs, 1, __ATOMIC_RELAXED);
+	return c;
+}
+
+void fs_context_put(struct fs_context *c)
+{
+	if (!c || __atomic_sub_fetch(&c->refs, 1, __ATOMIC_ACQ_REL))
+		return;
+	path_put(&c->root);
+	path_put(&c->cwd);
+	kfree(c);
+}
+
+/* Kernel threads and the time before the first process: the root of everything. */
+static void copy_path(struct path *out, size_t member)
+{
+	struct fs_context *c = current->proc->fs;
+
+	if (!c) {
+		out->mnt = list_first(&mounts, struct mount, link);
+		out->dentry = out->mnt->sb->root;
+		path_get(out);
+		return;
+	}
+	spin_lock(&c->lock);
+	*out = *(struct path *)((char *)c + member);
+	path_get(out);
+	spin_unlock(&c->lock);
+}
+
+void fs_context_root(struct path *out)
+{
+	copy_path(out, offsetof(struct fs_context, root));
+}
+
+void fs_context_cwd(struct path *out)
+{
+	copy_path(out, offsetof(struct fs_context, cwd));
+}
+
+static void replace_path(struct path *slot, const struct path *p)
+{
+	struct fs_context *c = current->proc->fs;
+	struct path old;
+
+	path_get(p);
+	spin_lock(&c->lock);
+	old = *slot;
+	*slot = *p;
+	spin_unlock(&c->lock);
+	path_put(&old);
+}
+
+void fs_context_set_cwd(const struct path *p)
+{
+	replace_path(&current->proc->fs->cwd, p);
+}
+
+void fs_context_set_root(const struct path *p)
+{
+	replace_path(&current->proc->fs->root, p);
+}
+
+/* --- walking -------------------------------------------------------------------------- */
+
+/* If something is mounted on w->at, go to its root. */
+static void enter_mounts(struct walk *w)
+{
+	while (w->at.dentry->nr_mounts) {
+		struct mount *m = mount_covering(w->at.mnt, w->at.dentry);
+
+		if (!m)
+			return;
+		w->at.mnt = m;
+		w->at.dentry = m->sb->root;
+	}
+}
+
+static void walk_up(struct walk *w)
+{
+	while (w->at.dentry == w->at.mnt->sb->root) {
+		if ((w->at.dentry == w->root.dentry && w->at.mnt == w->root.mnt) ||
+		    !w->at.mnt->at.dentry)
+			return;
+		w->at = w->at.mnt->at;
+	}
+	if (w->at.dentry != w->root.dentry || w->at.mnt != w->root.mnt)
+		w->at.dentry = w->at.dentry->parent;
+	enter_mounts(w);
+}
+
+/* The entry @name of the dynamic directory w->at, made for this walk; NULL if there is none. */
+static int make_child(struct walk *w, const char *name, size_t len, struct dentry **out)
+{
+	struct dentry *dir = w->at.dentry;
+	struct inode *inode;
+
+	if (w->nr_held == MAX_HELD)
+		return -ELOOP;
+	w->held[w->nr_held++] = w->at;
+	path_get(&w->at);
+	spin_unlock(&tree_lock);
+	inode = dir->inode->iops->lookup(dir->inode, name, len);
+	*out = inode ? dentry_create(dir, name, len, inode) : NULL;
+	spin_lock(&tree_lock);
+	if (*out)
+		list_add_tail(&w->made, &(*out)->sibling);
+	return inode && !*out ? -ENOMEM : 0;
+}
+
+static int find_child(struct walk *w, const char *name, size_t len, struct dentry **out)
+{
+	const struct inode_ops *iops = w->at.dentry->inode->iops;
+
+	*out = dentry_find(w->at.dentry, name, len);
+	return *out || !iops || !iops->lookup ? 0 : make_child(w, name, len, out);
+}
+
+/* Continue at the target of the link @d. @rest is the text after it. */
+static int follow_link(struct walk *w, struct dentry *d, const char **rest)
+{
+	struct inode *link = d->inode;
+	struct path target;
+	int err;
+
+	if (++w->links > MAX_LINKS || w->nr_held == MAX_HELD)
+		return -ELOOP;
+	if (link->link) {
+		w->texts[w->nr_texts++] = inode_get(link);
+		w->rest[w->depth++] = *rest;
+		*rest = link->link;
+		if (**rest == '/')
+			w->at = w->root;
+		return 0;
+	}
+	inode_get(link);
+	spin_unlock(&tree_lock);
+	err = link->iops->follow(link, &target);
+	inode_put(link);
+	spin_lock(&tree_lock);
+	if (err)
+		return err;
+	w->held[w->nr_held++] = target;
+	w->at = target;
+	return 0;
+}
+
+/* Make the regular file @name in w->at. tree_lock held. */
+static int create_file(struct walk *w, const char *name, size_t len, u32 mode)
+{
+	struct dentry *dir = w->at.dentry, *d;
+	const struct fs_type *type = dir->inode->sb->type;
+
+	if (!type->create)
+		return type->create_errno;
+	if (!dir->linked && dir != dir->inode->sb->root)
+		return -ENOENT;
+	d = dentry_create(dir, name, len, type->create(dir->inode->sb, S_IFREG | mode));
+	if (!d)
+		return -ENOSPC;
+	dentry_link(d);
+	inode_touch(dir->inode);
+	w->at.dentry = d;
+	return 0;
+}
+
+/* The next component of *text, without slashes; 0 at the end. */
+static size_t next_component(const char **text)
+{
+	size_t len = 0;
+
+	while (**text == '/')
+		(*text)++;
+	while ((*text)[len] && (*text)[len] != '/')
+		len++;
+	return len;
+}
+
+/* Is there nothing but slashes left, here and on the stack? */
+static bool at_end(const struct walk *w, const char *rest, bool *slash)
+{
+	*slash = *rest == '/';
+	for (unsigned i = w->depth;; rest = w->rest[--i]) {
+		while (*rest == '/')
+			rest++;
+		if (*rest)
+			return false;
+		if (!i)
+			return true;
+	}
+}
+
+/* One component that is neither "." nor "..". */
+static int step(struct walk *w, const char *name, size_t len, const char **rest,
+		struct walk_result *res)
+{
+	bool slash, last = at_end(w, *rest, &slash);
+	struct dentry *d;
+	int err = find_child(w, name, len, &d);
+
+	if (err)
+		return err;
+	if (!d) {
+		if (!last || !(w->flags & WALK_CREATE))
+			return -ENOENT;
+		res->created = true;
+		return slash ? -EISDIR : create_file(w, name, len, res->mode);
+	}
+	if (last && (w->flags & WALK_EXCL))
+		return -EEXIST;
+	if (S_ISLNK(d->inode->mode) && (!last || slash || (w->flags & WALK_FOLLOW)))
+		return follow_link(w, d, rest);
+	w->at.dentry = d;
+	enter_mounts(w);
+	return slash && !S_ISDIR(w->at.dentry->inode->mode) ? -ENOTDIR : 0;
+}
+
+static int walk_components(struct walk *w, const char *text, struct walk_result *res)
+{
+	for (;;) {
+		size_t len = next_component(&text);
+		const char *name = text;
+		bool slash;
+		int err;
+
+		if (!len) {
+			if (!w->depth)
+				return 0;
+			text = w->rest[--w->depth];
+			continue;
+		}
+		if (!S_ISDIR(w->at.dentry->inode->mode))
+			return -ENOTDIR;
+		if (len > NAME_MAX)
+			return -ENAMETOOLONG;
+		text += len;
+		if ((w->flags & WALK_PARENT) && !w->depth && at_end(w, text, &slash)) {
+			res->name = name;
+			res->name_len = len;
+			res->slash = slash;
+			return 0;
+		}
+		if (name[0] == '.' && len == 1)
+			continue;
+		if (name[0] == '.' && name[1] == '.' && len == 2) {
+			walk_up(w);
+			continue;
+		}
+		err = step(w, name, len, &text, res);
+		if (err)
+			return err;
+	}
+}
+
+/* Where @text starts: references for the caller. */
+static int walk_start(int dirfd, const char *text, struct path *start)
+{
+	struct fd_ref ref;
+
+	if (*text == '/') {
+		fs_context_root(start);
+		return 0;
+	}
+	if (dirfd == AT_FDCWD) {
+		fs_context_cwd(start);
+		return 0;
+	}
+	ref = fd_borrow(dirfd);
+	if (!ref.file)
+		return -EBADF;
+	*start = ref.file->path;
+	if (start->dentry)
+		path_get(start);
+	fd_release(ref);
+	return start->dentry ? 0 : -ENOTDIR;
+}
+
+static void walk_drop(struct walk *w)
+{
+	struct dentry *d, *tmp;
+
+	list_for_each_safe(d, tmp, &w->made, sibling) {
+		list_del(&d->sibling);
+		dentry_put(d);
+	}
+	while (w->nr_held)
+		path_put(&w->held[--w->nr_held]);
+	while (w->nr_texts)
+		inode_put(w->texts[--w->nr_texts]);
+}
+
+int path_walk(int dirfd, const char *text, unsigned flags, struct walk_result *res)
+{
+	struct walk w; /* large: only its counts are initialised */
+	struct path start;
+	int err;
+
+	if (!*text && !(flags & WALK_EMPTY))
+		return -ENOENT;
+	err = walk_start(dirfd, text, &start);
+	if (err)
+		return err;
+	fs_context_root(&w.root);
+	w.flags = flags;
+	w.depth = w.links = w.nr_held = w.nr_texts = 0;
+	list_init(&w.made);
+	res->created = false;
+	res->name_len = 0;
+
+	spin_lock(&tree_lock);
+	w.at = start;
+	err = walk_components(&w, text, res);
+	if (!err && (flags & WALK_DIR) && !S_ISDIR(w.at.dentry->inode->mode))
+		err = -ENOTDIR;
+	if (!err) {
+		res->path = w.at;
+		path_get(&res->path);
+	}
+	spin_unlock(&tree_lock);
+	walk_drop(&w);
+	path_put(&start);
+	path_put(&w.root);
+	return err;
+}
+
+int path_lookup(int dirfd, const char *text, unsigned flags, struct path *out)
+{
+	struct walk_result res;
+	int err = path_walk(dirfd, text, flags, &res);
+
+	if (!err)
+		*out = res.path;
+	return err;
+}
+
+/* --- back from places to text --------------------------------------------------------- */
+
+static char *prepend(char *end, char *buf, const char *s, size_t n)
+{
+	if (!end || end - buf < (long)n)
+		return NULL;
+	memcpy(end - n, s, n);
+	return end - n;
+}
+
+char *path_text(const struct path *p, const struct path *root, char *buf, size_t size)
+{
+	struct path at = *p;
+	char *end = buf + size - 1, *out = end;
+
+	*end = 0;
+	spin_lock(&tree_lock);
+	if (!at.dentry->inode->nlink)
+		out = prepend(out, buf, " (deleted)", 10);
+	end = out;
+	while (out && (at.dentry != root->dentry || at.mnt != root->mnt)) {
+		if (at.dentry == at.mnt->sb->root) {
+			if (!at.mnt->at.dentry) {
+				out = NULL;
+				break;
+			}
+			at = at.mnt->at;
+			continue;
+		}
+		out = prepend(out, buf, at.dentry->name, at.dentry->name_len);
+		out = prepend(out, buf, "/", 1);
+		at.dentry = at.dentry->parent;
+	}
+	spin_unlock(&tree_lock);
+	return out == end ? prepend(out, buf, "/", 1) : out;
+}
+
+const char *file_path(struct file *f, char *buf, size_t size)
+{
+	struct path root;
+	char *text;
+
+	if (!f->path.dentry)
+		return "(unreachable)";
+	fs_context_root(&root);
+	text = path_text(&f->path, &root, buf, size);
+	path_put(&root);
+	if (!text)
+		return "(unreachable)";
+	memmove(buf, text, strlen(text) + 1);
+	return buf;
+}

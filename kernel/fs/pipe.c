@@ -1,0 +1,585 @@
+/*
+ * Pipes: a ring of pages between readers and writers. Also FIFOs (pipes found by name).
+ *
+ * The ring is addressed by two byte counters that only grow; the page of byte b is (b / PAGE_SIZE)
+ * mod nr_pages. Pages are allocated when the head first enters them. An empty ring starts again at
+ * 0, so that a pipe used for short messages lives in one page.
+ *
+ * Data moves under the pipe's spin lock, straight between user memory and the ring, at most
+ * PIPE_BUF bytes per hold. User memory that is not present makes the copy fail under the lock
+ * (kernel_page_fault); then the page is faulted in without the lock and the piece is tried again.
+ * The counters move only after a complete copy, so a piece is all or nothing: that is the atomicity
+ * that POSIX wants for writes up to PIPE_BUF.
+ *
+ * WAKEUPS. A writer that finds the pipe empty wakes one reader; a reader that makes room for
+ * PIPE_BUF bytes again wakes one writer; both as "sync", since they are about to sleep more often
+ * than not. Sleepers are exclusive, and one that leaves work behind wakes the next.
+ */
+#include "kernel/fs/pipe.h"
+
+#include "kernel/kernel.h"
+#include "kernel/mm/mm.h"
+#include "kernel/proc.h"
+#include "lib/signal.h"
+
+#define MAX_PAGES 256 /* 1 MiB: Linux's pipe-max-size */
+#define FIONREAD  0x541b
+
+static struct superblock pipe_sb = {
+	.type = &(const struct fs_type){ .name = "pipefs", .magic = 0x50495045 },
+	.refs = 1,
+};
+
+u32 pipe_capacity(const struct pipe *p)
+{
+	return READ_ONCE(p->nr_pages) * (u32)PAGE_SIZE;
+}
+
+u32 pipe_used(const struct pipe *p)
+{
+	return READ_ONCE(p->head) - READ_ONCE(p->tail);
+}
+
+static u32 room(const struct pipe *p)
+{
+	return pipe_capacity(p) - pipe_used(p);
+}
+
+static char **page_slot(struct pipe *p, u32 byte)
+{
+	return &p->pages[byte / PAGE_SIZE & (p->nr_pages - 1)];
+}
+
+struct pipe *pipe_create(unsigned nr_pages)
+{
+	struct pipe *p = kzalloc(sizeof(*p));
+
+	if (!p)
+		return NULL;
+	spin_lock_init(&p->lock, "pipe");
+	waitq_init(&p->readable, "pipe readable");
+	waitq_init(&p->writable, "pipe writable");
+	p->nr_pages = nr_pages;
+	p->pages = nr_pages <= PIPE_PAGES ? p->inline_pages : kzalloc(nr_pages * sizeof(*p->pages));
+	if (p->pages)
+		return p;
+	kfree(p);
+	return NULL;
+}
+
+static void free_pages(char **pages, unsigned nr)
+{
+	for (unsigned i = 0; i < nr; i++)
+		if (pages[i])
+			page_put(virt_to_phys(pages[i]));
+}
+
+void pipe_free(struct pipe *p)
+{
+	free_pages(p->pages, p->nr_pages);
+	if (p->pages != p->inline_pages)
+		kfree(p->pages);
+	kfree(p);
+}
+
+bool pipe_attach(struct pipe *p, unsigned mode)
+{
+	bool met;
+
+	spin_lock(&p->lock);
+	p->readers += !!(mode & FILE_READ);
+	p->readers_ever += !!(mode & FILE_READ);
+	p->writers += !!(mode & FILE_WRITE);
+	p->writers_ever += !!(mode & FILE_WRITE);
+	met = p->readers && p->writers;
+	spin_unlock(&p->lock);
+	waitq_wake(&p->readable, 0);
+	waitq_wake(&p->writable, 0);
+	return met;
+}
+
+void pipe_detach(struct pipe *p, unsigned mode)
+{
+	spin_lock(&p->lock);
+	p->readers -= !!(mode & FILE_READ);
+	p->writers -= !!(mode & FILE_WRITE);
+	if (!p->readers && !p->writers)
+		p->head = p->tail = 0;
+	spin_unlock(&p->lock);
+	waitq_wake(&p->readable, 0);
+	waitq_wake(&p->writable, 0);
+}
+
+/* --- moving bytes --------------------------------------------------------------------- */
+
+/* Resolve the fault that stopped a copy at @addr. */
+static int fault_in(const void *addr, bool write)
+{
+	return mm_user_page(current->mm, (u64)addr, write) ? 0 : -EFAULT;
+}
+
+static __noinline u32 copy_out_pages(struct pipe *p, u32 byte, char *user, u32 len)
+{
+	u32 done = 0, offset = byte % PAGE_SIZE;
+
+	while (done < len) {
+		u32 n = min(len - done, (u32)PAGE_SIZE - offset);
+		size_t left =
+			arch_copy_to_user(user + done, *page_slot(p, byte + done) + offset, n);
+
+		done += n - (u32)left;
+		if (unlikely(left))
+			break;
+		offset = 0;
+	}
+	return done;
+}
+
+/*
+ * Copy @len bytes from the ring at @byte to user memory. Returns the bytes done; less after a
+ * fault. lock held.
+ */
+static inline u32 copy_out(struct pipe *p, u32 byte, char *user, u32 len)
+{
+	u32 offset = byte % PAGE_SIZE;
+
+	if (likely(offset + len <= PAGE_SIZE))
+		return len - (u32)arch_copy_to_user(user, *page_slot(p, byte) + offset, len);
+	return copy_out_pages(p, byte, user, len);
+}
+
+static char *add_page(char **slot)
+{
+	u64 pa = page_alloc(0);
+
+	return *slot = pa ? phys_to_virt(pa) : NULL;
+}
+
+static __noinline long copy_in_pages(struct pipe *p, u32 byte, const char *user, u32 len)
+{
+	u32 done = 0, offset = byte % PAGE_SIZE;
+
+	while (done < len) {
+		u32 n = min(len - done, (u32)PAGE_SIZE - offset);
+		char **slot = page_slot(p, byte + done);
+		size_t left;
+
+		if (unlikely(!*slot && !add_page(slot)))
+			return -ENOMEM;
+		left = arch_copy_from_user(*slot + offset, user + done, n);
+		done += n - (u32)left;
+		if (unlikely(left))
+			break;
+		offset = 0;
+	}
+	return done;
+}
+
+/* The same in the other direction; -ENOMEM when a ring page cannot be had. lock held. */
+static inline long copy_in(struct pipe *p, u32 byte, const char *user, u32 len)
+{
+	u32 offset = byte % PAGE_SIZE;
+	char *page = *page_slot(p, byte);
+
+	if (likely(page && offset + len <= PAGE_SIZE))
+		return len - (u32)arch_copy_from_user(page + offset, user, len);
+	return copy_in_pages(p, byte, user, len);
+}
+
+/* Sleep once for @q unless @ready. 0, or -ERESTARTSYS. The caller looks again. */
+static __noinline long pipe_sleep(struct pipe *p, struct waitq *q,
+				  bool (*ready)(const struct pipe *p))
+{
+	struct waiter w = { .thread = current, .exclusive = true };
+	long err = 0;
+
+	list_init(&w.link);
+	waitq_prepare(q, &w, TASK_INTERRUPTIBLE);
+	if (!ready(p)) {
+		if (signal_pending())
+			err = -ERESTARTSYS;
+		else
+			schedule();
+	}
+	waitq_finish(q, &w);
+	if (err && ready(p)) /* the wakeup may have been meant for us: pass it on */
+		waitq_wake(q, 1);
+	return err;
+}
+
+static bool ready_to_read(const struct pipe *p)
+{
+	return pipe_used(p) || !READ_ONCE(p->writers);
+}
+
+static bool ready_to_write(const struct pipe *p)
+{
+	return room(p) >= PIPE_BUF || !READ_ONCE(p->readers);
+}
+
+/* Take at most PIPE_BUF bytes. Returns how many, 0 if the pipe is empty, or -EFAULT. */
+static long get_piece(struct pipe *p, char *user, size_t n)
+{
+	u32 most = n < PIPE_BUF ? (u32)n : PIPE_BUF, len, done, used, full;
+	bool wake_writer, wake_reader = false;
+
+	for (;;) {
+		spin_lock(&p->lock);
+		used = p->head - p->tail;
+		len = min(most, used);
+		done = copy_out(p, p->tail, user, len);
+		if (likely(done == len))
+			break;
+		spin_unlock(&p->lock);
+		if (fault_in(user + done, true))
+			return -EFAULT;
+	}
+	full = pipe_capacity(p) - PIPE_BUF;
+	wake_writer = used > full && used - len <= full;
+	if (used == len) {
+		p->head = p->tail = 0;
+	} else {
+		p->tail += len;
+		wake_reader = !list_empty(&p->readable.waiters);
+	}
+	spin_unlock(&p->lock);
+	if (unlikely(wake_writer))
+		waitq_wake_sync(&p->writable, 1);
+	if (unlikely(wake_reader))
+		waitq_wake(&p->readable, 1);
+	return len;
+}
+
+/* Nothing there: wait for something. 0 to look again, 1 at the end of the file, or -errno. */
+static __noinline long wait_readable(struct pipe *p, u32 flags)
+{
+	if (!READ_ONCE(p->writers) && !pipe_used(p))
+		return 1;
+	return flags & O_NONBLOCK ? -EAGAIN : pipe_sleep(p, &p->readable, ready_to_read);
+}
+
+long pipe_get(struct pipe *p, void *user_buf, size_t n, u32 flags)
+{
+	size_t done = 0;
+	long ret;
+
+	while (done < n) {
+		ret = pipe_used(p) ? get_piece(p, (char *)user_buf + done, n - done) : 0;
+		if (likely(ret > 0)) {
+			done += (size_t)ret;
+			continue;
+		}
+		if (done)
+			break;
+		if (!ret)
+			ret = wait_readable(p, flags);
+		if (ret)
+			return ret > 0 ? 0 : ret;
+	}
+	return (long)done;
+}
+
+/*
+ * Copy all segments to the head of the ring. 0; or -ENOMEM; or 1 and *fault is the user address to
+ * fault in.
+ */
+static long copy_segments(struct pipe *p, const struct iovec *iov, unsigned nr, const void **fault)
+{
+	u32 at = p->head;
+
+	for (unsigned i = 0; i < nr; at += (u32)iov[i].len, i++) {
+		long done = copy_in(p, at, iov[i].base, (u32)iov[i].len);
+
+		if (done < 0)
+			return done;
+		if ((u32)done < iov[i].len) {
+			*fault = (const char *)iov[i].base + done;
+			return 1;
+		}
+	}
+	return 0;
+}
+
+long pipe_broken(void)
+{
+	signal_send_thread(current, SIGPIPE, NULL);
+	return -EPIPE;
+}
+
+static __noinline long wait_writable(struct pipe *p, u32 flags)
+{
+	return flags & O_NONBLOCK ? -EAGAIN : pipe_sleep(p, &p->writable, ready_to_write);
+}
+
+/* Put a piece of @len <= PIPE_BUF bytes, all of it or nothing. Returns @len or -errno. */
+static long put_piece(struct pipe *p, const struct iovec *iov, unsigned nr, u32 len, u32 flags)
+{
+	const void *fault;
+	bool was_empty, wake_writer;
+	long err;
+
+	for (;;) {
+		spin_lock(&p->lock);
+		if (unlikely(!p->readers)) {
+			spin_unlock(&p->lock);
+			return pipe_broken();
+		}
+		if (likely(room(p) >= len)) {
+			err = copy_segments(p, iov, nr, &fault);
+			if (likely(!err))
+				break;
+			spin_unlock(&p->lock);
+			if (err > 0)
+				err = fault_in(fault, false);
+		} else {
+			spin_unlock(&p->lock);
+			err = wait_writable(p, flags);
+		}
+		if (err)
+			return err;
+	}
+	was_empty = p->head == p->tail;
+	p->head += len;
+	wake_writer = !list_empty(&p->writable.waiters) && room(p) >= PIPE_BUF;
+	spin_unlock(&p->lock);
+	if (was_empty)
+		waitq_wake_sync(&p->readable, 1);
+	if (unlikely(wake_writer))
+		waitq_wake(&p->writable, 1);
+	return len;
+}
+
+static __noinline long put_pieces(struct pipe *p, const char *user, size_t n, u32 flags)
+{
+	size_t done = 0;
+
+	while (done < n) {
+		u32 len = (u32)min(n - done, (size_t)PIPE_BUF);
+		struct iovec iov = { (char *)user + done, len };
+		long ret = put_piece(p, &iov, 1, len, flags);
+
+		if (ret < 0)
+			return done ? (long)done : ret;
+		done += (size_t)ret;
+	}
+	return (long)done;
+}
+
+long pipe_put(struct pipe *p, const void *user_buf, size_t n, u32 flags)
+{
+	struct iovec iov = { (void *)user_buf, n };
+
+	if (unlikely(n - 1 >= PIPE_BUF)) /* nothing, or more than one piece */
+		return put_pieces(p, user_buf, n, flags);
+	return put_piece(p, &iov, 1, (u32)n, flags);
+}
+
+long pipe_putv(struct pipe *p, const struct iovec *iov, unsigned nr, size_t total, u32 flags)
+{
+	size_t done = 0;
+
+	if (total <= PIPE_BUF)
+		return total ? put_piece(p, iov, nr, (u32)total, flags) : 0;
+	for (unsigned i = 0; i < nr; i++) {
+		long ret = pipe_put(p, iov[i].base, iov[i].len, flags);
+
+		if (ret < 0)
+			return done ? (long)done : ret;
+		done += (size_t)ret;
+		if ((size_t)ret < iov[i].len)
+			break;
+	}
+	return (long)done;
+}
+
+/* --- F_SETPIPE_SZ --------------------------------------------------------------------- */
+
+/* Move the pages that hold data to the ring @pages of @nr. -EBUSY if they do not fit. lock held. */
+static int move_pages(struct pipe *p, char **pages, unsigned nr)
+{
+	u32 first = p->tail / PAGE_SIZE, last = (p->head - 1) / PAGE_SIZE;
+
+	if (p->head == p->tail)
+		return 0;
+	if (last - first >= nr)
+		return -EBUSY;
+	for (u32 i = first; i <= last; i++) {
+		char **slot = page_slot(p, i * (u32)PAGE_SIZE);
+
+		pages[i & (nr - 1)] = *slot;
+		*slot = NULL;
+	}
+	return 0;
+}
+
+long pipe_resize(struct pipe *p, u64 size)
+{
+	unsigned nr = 1, old_nr;
+	char **pages, **old;
+	int err;
+
+	if (size > MAX_PAGES * PAGE_SIZE)
+		return -EPERM;
+	while (nr * PAGE_SIZE < size)
+		nr *= 2;
+	pages = kzalloc(nr * sizeof(*pages));
+	if (!pages)
+		return -ENOMEM;
+	spin_lock(&p->lock);
+	err = move_pages(p, pages, nr);
+	old = err ? pages : p->pages;
+	old_nr = err ? nr : p->nr_pages;
+	if (!err) {
+		p->pages = pages;
+		p->nr_pages = nr;
+	}
+	spin_unlock(&p->lock);
+	free_pages(old, old_nr);
+	if (old != p->inline_pages)
+		kfree(old);
+	waitq_wake(&p->writable, 0);
+	return err ? err : (long)(nr * PAGE_SIZE);
+}
+
+/* --- files ---------------------------------------------------------------------------- */
+
+static long pipe_read(struct file *f, void *user_buf, size_t n, u64 *pos)
+{
+	(void)pos;
+	return pipe_get(f->private, user_buf, n, f->flags);
+}
+
+static long pipe_write(struct file *f, const void *user_buf, size_t n, u64 *pos)
+{
+	(void)pos;
+	return pipe_put(f->private, user_buf, n, f->flags);
+}
+
+static long pipe_writev(struct file *f, const struct iovec *iov, unsigned nr, size_t total)
+{
+	return pipe_putv(f->private, iov, nr, total, f->flags);
+}
+
+unsigned pipe_poll_end(struct pipe *p, unsigned mode, struct poll_table *pt)
+{
+	unsigned events = 0;
+
+	if (mode & FILE_READ) {
+		poll_wait(&p->readable, pt);
+		if (pipe_used(p))
+			events |= POLLIN | POLLRDNORM;
+		if (!READ_ONCE(p->writers))
+			events |= POLLHUP;
+	}
+	if (mode & FILE_WRITE) {
+		poll_wait(&p->writable, pt);
+		if (room(p) >= PIPE_BUF)
+			events |= POLLOUT | POLLWRNORM;
+		if (!READ_ONCE(p->readers))
+			events |= POLLERR;
+	}
+	return events;
+}
+
+static unsigned pipe_poll(struct file *f, struct poll_table *pt)
+{
+	return pipe_poll_end(f->private, f->mode, pt);
+}
+
+static long pipe_ioctl(struct file *f, unsigned cmd, u64 arg)
+{
+	u32 used = pipe_used(f->private);
+
+	if (cmd != FIONREAD)
+		return -ENOTTY;
+	return arch_copy_to_user((void *)arg, &used, sizeof(used)) ? -EFAULT : 0;
+}
+
+static void pipe_release(struct file *f)
+{
+	pipe_detach(f->private, f->mode);
+}
+
+static void pipe_inode_release(struct inode *i)
+{
+	if (i->private)
+		pipe_free(i->private);
+}
+
+static const struct inode_ops pipe_inode_ops = { .release = pipe_inode_release };
+
+/* --- opening -------------------------------------------------------------------------- */
+
+/* The pipe of @i, made by the first to open it. */
+static struct pipe *find_pipe(struct inode *i)
+{
+	mutex_lock(&i->lock);
+	if (!i->private) {
+		i->private = pipe_create(PIPE_PAGES);
+		i->iops = &pipe_inode_ops;
+	}
+	mutex_unlock(&i->lock);
+	return i->private;
+}
+
+/*
+ * A FIFO opened for one direction waits for the other end. That may come and go before we look, so
+ * what is waited for is not its presence but a change of the number of visits, @before us.
+ */
+static long wait_for_partner(struct pipe *p, struct file *f, u32 before)
+{
+	if (f->flags & O_NONBLOCK)
+		return f->mode & FILE_READ ? 0 : -ENXIO;
+	if (f->mode & FILE_READ)
+		return wait_event_interruptible(&p->readable, READ_ONCE(p->writers_ever) != before);
+	return wait_event_interruptible(&p->writable, READ_ONCE(p->readers_ever) != before);
+}
+
+static int pipe_file_open(struct inode *i, struct file *f)
+{
+	struct pipe *p = find_pipe(i);
+	long err = 0;
+	u32 before;
+
+	if (!p)
+		return -ENOMEM;
+	f->private = p;
+	before = f->mode & FILE_READ ? READ_ONCE(p->writers_ever) : READ_ONCE(p->readers_ever);
+	if (!pipe_attach(p, f->mode) && i->sb != &pipe_sb)
+		err = wait_for_partner(p, f, before);
+	if (err)
+		pipe_detach(p, f->mode);
+	return (int)err;
+}
+
+const struct file_ops fifo_ops = {
+	.read = pipe_read,
+	.write = pipe_write,
+	.writev = pipe_writev,
+	.poll = pipe_poll,
+	.ioctl = pipe_ioctl,
+	.open = pipe_file_open,
+	.release = pipe_release,
+};
+
+struct pipe *pipe_of(struct file *f)
+{
+	return f->ops == &fifo_ops ? f->private : NULL;
+}
+
+int pipe_open(u32 flags, struct file **reader, struct file **writer)
+{
+	struct inode *inode = inode_create(&pipe_sb, S_IFIFO | 0600);
+	int err;
+
+	if (!inode)
+		return -ENOMEM;
+	inode->fops = &fifo_ops;
+	*reader = file_create(inode, NULL, O_RDONLY | flags, &err);
+	*writer = *reader ? file_create(inode, NULL, O_WRONLY | flags, &err) : NULL;
+	inode_put(inode);
+	if (*writer)
+		return 0;
+	file_put(*reader);
+	return -ENOMEM;
+}

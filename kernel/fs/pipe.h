@@ -1,0 +1,41 @@
+/* The byte queue behind pipes, FIFOs and socket pairs; see pipe.c. */
+#pragma once
+
+#include "kernel/fs/vfs.h"
+
+#define PIPE_BUF   4096u /* writes up to this size are atomic; poll reports room of this size */
+#define PIPE_PAGES 16	 /* 64 KiB, Linux's default capacity */
+
+struct pipe {
+	struct spinlock lock;
+	u32 head, tail;	      /* bytes written and read so far, wrapping; guarded by: lock */
+	u32 nr_pages;	      /* capacity, a power of two */
+	u32 readers, writers; /* open ends; guarded by: lock */
+	u32 readers_ever, writers_ever; /* ends ever opened; a FIFO's opener waits for a change */
+	struct waitq readable, writable;
+	char **pages; /* NULL until first used */
+	char *inline_pages[PIPE_PAGES];
+};
+
+/* No ends yet; @nr_pages is a power of two. NULL: no memory. */
+struct pipe *pipe_create(unsigned nr_pages);
+void pipe_free(struct pipe *p); /* all ends are closed */
+/* Add and drop ends: FILE_READ and FILE_WRITE in @mode. True if the other end is there. */
+bool pipe_attach(struct pipe *p, unsigned mode);
+/* What nobody can read any more is discarded. */
+void pipe_detach(struct pipe *p, unsigned mode);
+/* As read(2), write(2) and writev(2); @flags may have O_NONBLOCK. */
+long pipe_get(struct pipe *p, void *user_buf, size_t n, u32 flags);
+long pipe_put(struct pipe *p, const void *user_buf, size_t n, u32 flags);
+long pipe_putv(struct pipe *p, const struct iovec *iov, unsigned nr, size_t total, u32 flags);
+/* Nobody reads what would be written: SIGPIPE, and -EPIPE. */
+long pipe_broken(void);
+/* Bytes waiting to be read. */
+u32 pipe_used(const struct pipe *p);
+u32 pipe_capacity(const struct pipe *p);
+/* POLL* of an end, registered with @pt. */
+unsigned pipe_poll_end(struct pipe *p, unsigned mode, struct poll_table *pt);
+/* F_SETPIPE_SZ: the new capacity or -errno. */
+long pipe_resize(struct pipe *p, u64 size);
+/* The pipe of a pipe or FIFO descriptor; NULL for other files. */
+struct pipe *pipe_of(struct file *f);

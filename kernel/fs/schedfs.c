@@ -1,0 +1,123 @@
+/*
+ * The scheduler's knobs as files: its tunables and features under /sys/kernel/debug/sched and
+ * /proc/sys/kernel, its state as debugfs `sched/debug`. Everything is derived from the scheduler's
+ * own lists (sched/tunable.def, feature.def).
+ */
+#include "kernel/fs/procfs.h"
+
+#include "kernel/kernel.h"
+#include "kernel/time/time.h"
+#include "lib/string.h"
+
+/* --- tunables and features: arg is the name ------------------------------------------- */
+
+static size_t show_tunable(void *arg, char *buf, size_t size)
+{
+	unsigned long flags = arch_irq_save();
+	int len = sched_tunable_read(machine, arg, buf, size);
+
+	arch_irq_restore(flags);
+	return len < 0 ? 0 : (size_t)len;
+}
+
+static long store_tunable(void *arg, const char *text, size_t len)
+{
+	unsigned long flags = arch_irq_save();
+	int err = sched_tunable_write(machine, arg, text, len);
+
+	arch_irq_restore(flags);
+	return err < 0 ? err : (long)len;
+}
+
+static size_t show_features(void *arg, char *buf, size_t size)
+{
+	int len = sched_features_read(machine, buf, size);
+
+	(void)arg;
+	return len < 0 ? 0 : (size_t)len;
+}
+
+static long store_features(void *arg, const char *text, size_t len)
+{
+	unsigned long flags = arch_irq_save();
+	int err = sched_features_write(machine, text, len);
+
+	(void)arg;
+	arch_irq_restore(flags);
+	return err < 0 ? err : (long)len;
+}
+
+static int add_tunable(const struct sched_tunable_info *info)
+{
+	bool sysctl = !strcmp(info->where, "sysctl");
+	char name[64];
+	struct pseudo_file file = {
+		.name = name,
+		.mode = 0644,
+		.show = show_tunable,
+		.store = store_tunable,
+		.arg = (void *)info->name,
+	};
+
+	snprintf(name, sizeof(name), "%s/%s", sysctl ? "kernel" : "sched", info->name);
+	return sysctl ? proc_sys_add(&file) : debugfs_add(&file);
+}
+
+/* --- the state of every runqueue ------------------------------------------------------ */
+
+static void add_ms(struct text *t, const char *name, u64 ns)
+{
+	text_add(t, "%-40s: %llu.%06llu\n", name, ns / NS_PER_MS, ns % NS_PER_MS);
+}
+
+/* Lets the scheduler write at the end of @t. */
+static void add_cpu(struct text *t, unsigned cpu)
+{
+	unsigned long flags = arch_irq_save();
+
+	t->len += sched_dump_cpu(machine, cpu, t->len < t->size ? t->buf + t->len : NULL,
+				 t->len < t->size ? t->size - t->len : 0);
+	arch_irq_restore(flags);
+}
+
+static size_t show_debug(void *arg, char *buf, size_t size)
+{
+	struct text t = text_of(buf, size);
+	struct cpumask online = online_cpus();
+	unsigned cpu;
+
+	(void)arg;
+	text_add(&t, "Sched Debug Version: v0.11, %s #1\n", OS_RELEASE);
+	add_ms(&t, "ktime", clock_ns());
+	add_ms(&t, "sched_clk", clock_ns());
+	text_add(&t, "%-40s: %llu\n", "jiffies", clock_ns() * tick_hz / NS_PER_SEC);
+	for_each_cpu(cpu, &online)
+		add_cpu(&t, cpu);
+	return t.len;
+}
+
+/* The kernel is always preemptible. */
+static size_t show_preempt(void *arg, char *buf, size_t size)
+{
+	(void)arg;
+	return (size_t)snprintf(buf, size, "none voluntary (full) \n");
+}
+
+static const struct pseudo_file state_files[] = {
+	{ .name = "sched/features", .mode = 0644, .show = show_features, .store = store_features },
+	{ .name = "sched/debug", .mode = 0444, .show = show_debug },
+	{ .name = "sched/preempt", .mode = 0444, .show = show_preempt },
+};
+
+static int schedfs_init(void)
+{
+	const struct sched_tunable_info *info;
+	int err = 0;
+
+	for (unsigned i = 0; !err && (info = sched_tunable(i)); i++)
+		err = add_tunable(info);
+	for (unsigned i = 0; !err && i < ARRAY_SIZE(state_files); i++)
+		err = debugfs_add(&state_files[i]);
+	return err;
+}
+INITCALL(schedfs_init);

@@ -1,0 +1,206 @@
+/*
+ * Connected pairs of Unix stream sockets: two pipes, crossed. There is no other kind of socket.
+ *
+ * CAPACITY. Linux charges a 100-byte message 768 bytes of the sender's 208 KiB (the socket buffer's
+ * bookkeeping), so that about 277 of them, 27 KiB of data, fit before the sender blocks. How far
+ * senders run ahead decides how often a benchmark like hackbench switches, so a direction here
+ * holds 32 KiB.
+ */
+#include "kernel/fs/pipe.h"
+
+#include "kernel/kernel.h"
+#include "kernel/mm/mm.h"
+
+#define SOCKET_PAGES 8
+#define FIONREAD     0x541b
+
+struct socket_pair {
+	u32 refs;	      /* sockets, open or held by an inode */
+	struct pipe *pipe[2]; /* pipe[i] carries what socket i writes */
+};
+
+struct socket { /* inode->private and file->private */
+	struct socket_pair *pair;
+	unsigned index;
+	u32 ends; /* FILE_READ and FILE_WRITE: directions not shut down; changed atomically */
+};
+
+static struct superblock socket_sb = {
+	.type = &(const struct fs_type){ .name = "sockfs", .magic = 0x534f434b },
+	.refs = 1,
+};
+
+static struct pipe *tx(struct file *f)
+{
+	struct socket *s = f->private;
+
+	return s->pair->pipe[s->index];
+}
+
+static struct pipe *rx(struct file *f)
+{
+	struct socket *s = f->private;
+
+	return s->pair->pipe[!s->index];
+}
+
+static long socket_read(struct file *f, void *user_buf, size_t n, u64 *pos)
+{
+	struct socket *s = f->private;
+
+	(void)pos;
+	return READ_ONCE(s->ends) & FILE_READ ? pipe_get(rx(f), user_buf, n, f->flags) : 0;
+}
+
+static long socket_writev(struct file *f, const struct iovec *iov, unsigned nr, size_t total)
+{
+	struct socket *s = f->private;
+
+	if (unlikely(!(READ_ONCE(s->ends) & FILE_WRITE)))
+		return pipe_broken();
+	return pipe_putv(tx(f), iov, nr, total, f->flags);
+}
+
+static long socket_write(struct file *f, const void *user_buf, size_t n, u64 *pos)
+{
+	struct iovec iov = { (void *)user_buf, n };
+
+	(void)pos;
+	return socket_writev(f, &iov, 1, n);
+}
+
+/* A closed peer reads as end of file on a socket, and is a hang-up rather than an error. */
+static unsigned socket_poll(struct file *f, struct poll_table *pt)
+{
+	unsigned in = pipe_poll_end(rx(f), FILE_READ, pt);
+	unsigned out = pipe_poll_end(tx(f), FILE_WRITE, pt);
+
+	if (in & POLLHUP)
+		return POLLIN | POLLRDNORM | POLLRDHUP | POLLHUP | POLLOUT | POLLWRNORM;
+	return in | (out & ~(unsigned)POLLERR);
+}
+
+static long socket_ioctl(struct file *f, unsigned cmd, u64 arg)
+{
+	u32 used = pipe_used(rx(f));
+
+	if (cmd != FIONREAD)
+		return -ENOTTY;
+	return arch_copy_to_user((void *)arg, &used, sizeof(used)) ? -EFAULT : 0;
+}
+
+/* Once, by open_end(): a socket cannot be opened again through /proc. */
+static int socket_open(struct inode *i, struct file *f)
+{
+	struct socket *s = i->private;
+
+	if (s->ends)
+		return -ENXIO;
+	s->ends = FILE_READ | FILE_WRITE;
+	f->private = s;
+	pipe_attach(rx(f), FILE_READ);
+	pipe_attach(tx(f), FILE_WRITE);
+	return 0;
+}
+
+/* Close those of the directions in @ends that are open. */
+static void close_ends(struct file *f, u32 ends)
+{
+	struct socket *s = f->private;
+	u32 open = __atomic_fetch_and(&s->ends, ~ends, __ATOMIC_ACQ_REL) & ends;
+
+	if (open & FILE_READ)
+		pipe_detach(rx(f), FILE_READ);
+	if (open & FILE_WRITE)
+		pipe_detach(tx(f), FILE_WRITE);
+}
+
+static void socket_release(struct file *f)
+{
+	close_ends(f, FILE_READ | FILE_WRITE);
+}
+
+long socket_shutdown(struct file *f, unsigned how)
+{
+	static const u8 ends[] = { FILE_READ, FILE_WRITE, FILE_READ | FILE_WRITE };
+
+	if (!S_ISSOCK(f->inode->mode))
+		return -ENOTSOCK;
+	if (how >= ARRAY_SIZE(ends))
+		return -EINVAL;
+	close_ends(f, ends[how]);
+	return 0;
+}
+
+static void pair_put(struct socket_pair *pair)
+{
+	if (__atomic_sub_fetch(&pair->refs, 1, __ATOMIC_ACQ_REL))
+		return;
+	for (unsigned i = 0; i < 2; i++)
+		if (pair->pipe[i])
+			pipe_free(pair->pipe[i]);
+	kfree(pair);
+}
+
+static void socket_inode_release(struct inode *i)
+{
+	struct socket *s = i->private;
+
+	pair_put(s->pair);
+	kfree(s);
+}
+
+static const struct file_ops socket_ops = {
+	.read = socket_read,
+	.write = socket_write,
+	.writev = socket_writev,
+	.poll = socket_poll,
+	.ioctl = socket_ioctl,
+	.open = socket_open,
+	.release = socket_release,
+};
+static const struct inode_ops socket_inode_ops = { .release = socket_inode_release };
+
+static struct file *open_end(struct socket_pair *pair, unsigned index, u32 flags)
+{
+	struct inode *inode = inode_create(&socket_sb, S_IFSOCK | 0777);
+	struct socket *s = kmalloc(sizeof(*s));
+	struct file *f;
+	int err;
+
+	if (!inode || !s) {
+		inode_put(inode);
+		kfree(s);
+		return NULL;
+	}
+	*s = (struct socket){ pair, index, 0 };
+	__atomic_add_fetch(&pair->refs, 1, __ATOMIC_RELAXED);
+	inode->private = s;
+	inode->fops = &socket_ops;
+	inode->iops = &socket_inode_ops;
+	f = file_create(inode, NULL, O_RDWR | flags, &err);
+	inode_put(inode);
+	return f;
+}
+
+int socket_open_pair(u32 flags, struct file *out[2])
+{
+	struct socket_pair *pair = kzalloc(sizeof(*pair));
+
+	if (!pair)
+		return -ENOMEM;
+	pair->refs = 1;
+	pair->pipe[0] = pipe_create(SOCKET_PAGES);
+	pair->pipe[1] = pipe_create(SOCKET_PAGES);
+	out[0] = out[1] = NULL;
+	if (pair->pipe[0] && pair->pipe[1]) {
+		out[0] = open_end(pair, 0, flags);
+		out[1] = open_end(pair, 1, flags);
+	}
+	pair_put(pair);
+	if (out[0] && out[1])
+		return 0;
+	file_put(out[0]);
+	file_put(out[1]);
+	return -ENOMEM;
+}

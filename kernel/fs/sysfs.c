@@ -1,0 +1,313 @@
+/*
+ * /sys: the CPUs, what they share, and the NUMA nodes, from what the architecture found
+ * (arch_cpus[]). lscpu, lstopo, libnuma and glibc read these files; which ones and in what format
+ * is in Linux's Documentation/ABI (sysfs-devices-system-cpu).
+ */
+#include "kernel/fs/procfs.h"
+
+#include "kernel/kernel.h"
+#include "kernel/mm/mm.h"
+
+/* What the arg of a file says: which of a table's functions, and for which CPU, node or cache. */
+#define ARG(kind, cpu, index) ((void *)((u64)(kind) << 24 | (u64)(index) << 16 | (cpu)))
+#define ARG_KIND(arg)	      ((u64)(arg) >> 24)
+#define ARG_INDEX(arg)	      ((u64)(arg) >> 16 & 0xff)
+#define ARG_CPU(arg)	      ((unsigned)((u64)(arg)&0xffff))
+
+/* CPUs of which @same(cpu, @of) is true. */
+typedef bool (*same_fn)(const struct arch_cpu_info *a, const struct arch_cpu_info *b);
+
+static struct cpumask cpus_like(unsigned of, same_fn same)
+{
+	struct cpumask online = online_cpus(), m = cpumask_none();
+	unsigned cpu;
+
+	for_each_cpu(cpu, &online)
+		if (same(&arch_cpus[cpu], &arch_cpus[of]))
+			cpumask_set(&m, cpu);
+	return m;
+}
+
+static bool same_core(const struct arch_cpu_info *a, const struct arch_cpu_info *b)
+{
+	return a->core == b->core;
+}
+
+static bool same_llc(const struct arch_cpu_info *a, const struct arch_cpu_info *b)
+{
+	return a->llc == b->llc;
+}
+
+static bool same_package(const struct arch_cpu_info *a, const struct arch_cpu_info *b)
+{
+	return a->package == b->package;
+}
+
+static bool same_node(const struct arch_cpu_info *a, const struct arch_cpu_info *b)
+{
+	return a->node == b->node;
+}
+
+static size_t print_mask(const struct cpumask *m, bool list, char *buf, size_t size)
+{
+	struct text t = text_of(buf, size);
+
+	if (list)
+		text_add_cpulist(&t, m);
+	else
+		text_add_cpumask(&t, m);
+	text_add(&t, "\n");
+	return t.len;
+}
+
+/* --- cpu/: the machine as a whole ----------------------------------------------------- */
+
+static size_t show_online(void *arg, char *buf, size_t size)
+{
+	struct cpumask m = online_cpus();
+
+	(void)arg;
+	return print_mask(&m, true, buf, size);
+}
+
+static size_t show_text(void *arg, char *buf, size_t size)
+{
+	return (size_t)snprintf(buf, size, "%s\n", (const char *)arg);
+}
+
+static size_t show_smt_active(void *arg, char *buf, size_t size)
+{
+	struct cpumask m = cpus_like(0, same_core);
+
+	(void)arg;
+	return (size_t)snprintf(buf, size, "%d\n", cpumask_weight(&m) > 1);
+}
+
+/* clang-format off */
+#define MACHINE(file, fn, value) { .name = file, .mode = 0444, .show = fn, .arg = (char *)(value) }
+/* clang-format on */
+
+static const struct pseudo_file machine_files[] = {
+	MACHINE("devices/system/cpu/online", show_online, NULL),
+	MACHINE("devices/system/cpu/possible", show_online, NULL),
+	MACHINE("devices/system/cpu/present", show_online, NULL),
+	MACHINE("devices/system/cpu/offline", show_text, ""),
+	MACHINE("devices/system/cpu/isolated", show_text, ""),
+	MACHINE("devices/system/cpu/kernel_max", show_text, "255"),
+	MACHINE("devices/system/cpu/smt/active", show_smt_active, NULL),
+	MACHINE("class/tty/console/active", show_text, "ttyS0"),
+};
+
+/* --- cpuN/topology -------------------------------------------------------------------- */
+
+static const struct {
+	const char *name; /* of the map; the list is name_list */
+	same_fn same;
+} maps[] = {
+	{ "thread_siblings", same_core },  { "core_cpus", same_core },
+	{ "core_siblings", same_package }, { "package_cpus", same_package },
+	{ "die_cpus", same_package },	   { "cluster_cpus", same_llc },
+};
+
+static size_t show_map(void *arg, char *buf, size_t size)
+{
+	struct cpumask m = cpus_like(ARG_CPU(arg), maps[ARG_INDEX(arg)].same);
+
+	return print_mask(&m, ARG_KIND(arg), buf, size);
+}
+
+enum cpu_id { ID_PACKAGE, ID_DIE, ID_CLUSTER, ID_CORE, NR_IDS };
+static const char *const id_names[NR_IDS] = { "physical_package_id", "die_id", "cluster_id",
+					      "core_id" };
+
+static size_t show_id(void *arg, char *buf, size_t size)
+{
+	const struct arch_cpu_info *c = &arch_cpus[ARG_CPU(arg)];
+	const u32 ids[NR_IDS] = { c->package, 0, c->llc, c->core };
+
+	return (size_t)snprintf(buf, size, "%u\n", ids[ARG_INDEX(arg)]);
+}
+
+/* --- cpuN/cache ----------------------------------------------------------------------- */
+
+/* clang-format off */
+enum cache_file {
+	C_LEVEL, C_TYPE, C_ID, C_SIZE, C_LINE, C_SETS, C_WAYS, C_PARTITION, C_MAP, C_LIST,
+	NR_CACHE_FILES,
+};
+static const char *const cache_names[NR_CACHE_FILES] = {
+	"level", "type", "id", "size", "coherency_line_size", "number_of_sets",
+	"ways_of_associativity", "physical_line_partition", "shared_cpu_map", "shared_cpu_list",
+};
+/* clang-format on */
+
+/*
+ * The CPUs that share cache @c with @cpu. The last level is the one the scheduler uses, which a
+ * boot parameter can cut.
+ */
+static struct cpumask sharers(const struct arch_cache *c, unsigned cpu)
+{
+	struct cpumask online = online_cpus(), m = cpumask_none();
+	unsigned other;
+
+	if (c->level >= 3)
+		return cpus_like(cpu, same_llc);
+	for_each_cpu(other, &online)
+		if (arch_cpus[other].apic_id >> c->shift == arch_cpus[cpu].apic_id >> c->shift)
+			cpumask_set(&m, other);
+	return m;
+}
+
+static size_t show_cache(void *arg, char *buf, size_t size)
+{
+	struct arch_cache c = { 0 };
+	struct cpumask m;
+
+	arch_cache(ARG_INDEX(arg), &c);
+	m = sharers(&c, ARG_CPU(arg));
+	const unsigned numbers[NR_CACHE_FILES] = {
+		[C_LEVEL] = c.level, [C_ID] = cpumask_first(&m), [C_LINE] = c.line,
+		[C_SETS] = c.sets,   [C_WAYS] = c.ways,		 [C_PARTITION] = 1,
+	};
+
+	switch (ARG_KIND(arg)) {
+	case C_TYPE:
+		return (size_t)snprintf(buf, size, "%s\n", c.type);
+	case C_SIZE:
+		return (size_t)snprintf(buf, size, "%uK\n", c.kib);
+	case C_MAP:
+	case C_LIST:
+		return print_mask(&m, ARG_KIND(arg) == C_LIST, buf, size);
+	default:
+		return (size_t)snprintf(buf, size, "%u\n", numbers[ARG_KIND(arg)]);
+	}
+}
+
+/* --- node/ ---------------------------------------------------------------------------- */
+
+static unsigned nr_nodes(void)
+{
+	struct cpumask online = online_cpus();
+	unsigned cpu, nr = 1;
+
+	for_each_cpu(cpu, &online)
+		nr = max(nr, arch_cpus[cpu].node + 1);
+	return nr;
+}
+
+static size_t show_nodes(void *arg, char *buf, size_t size)
+{
+	struct cpumask m = cpumask_first_n(nr_nodes());
+
+	(void)arg;
+	return print_mask(&m, true, buf, size);
+}
+
+static struct cpumask cpus_of_node(unsigned node)
+{
+	struct cpumask online = online_cpus();
+	unsigned cpu;
+
+	for_each_cpu(cpu, &online)
+		if (arch_cpus[cpu].node == node)
+			return cpus_like(cpu, same_node);
+	return cpumask_none();
+}
+
+static size_t show_node_cpus(void *arg, char *buf, size_t size)
+{
+	struct cpumask m = cpus_of_node(ARG_CPU(arg));
+
+	return print_mask(&m, ARG_KIND(arg), buf, size);
+}
+
+static size_t show_distance(void *arg, char *buf, size_t size)
+{
+	struct text t = text_of(buf, size);
+
+	for (unsigned to = 0; to < nr_nodes(); to++)
+		text_add(&t, "%s%u", to ? " " : "", arch_node_distance(ARG_CPU(arg), to));
+	text_add(&t, "\n");
+	return t.len;
+}
+
+/* Memory is not placed by node: it is shown as the first one's. */
+static size_t show_node_memory(void *arg, char *buf, size_t size)
+{
+	unsigned node = ARG_CPU(arg);
+	u64 kib = node ? 0 : PAGE_SIZE / 1024, total = page_nr_total() * kib,
+	    free = page_nr_free() * kib;
+	struct text t = text_of(buf, size);
+
+	text_add(&t, "Node %u MemTotal:       %8lu kB\n", node, total);
+	text_add(&t, "Node %u MemFree:        %8lu kB\n", node, free);
+	text_add(&t, "Node %u MemUsed:        %8lu kB\n", node, total - free);
+	return t.len;
+}
+
+/* --- registration --------------------------------------------------------------------- */
+
+typedef size_t (*show_fn)(void *arg, char *buf, size_t size);
+
+static void __printf(3, 4) add(show_fn show, void *arg, const char *format, ...)
+{
+	char name[96];
+	va_list args;
+	int err;
+
+	va_start(args, format);
+	vsnprintf(name, sizeof(name), format, args);
+	va_end(args);
+	err = sysfs_add(&(struct pseudo_file){
+		.name = name,
+		.mode = 0444,
+		.show = show,
+		.arg = arg,
+	});
+	if (err)
+		kprintf("/sys/%s: error %d\n", name, -err);
+}
+
+static void add_cpu(unsigned cpu)
+{
+	const char *base = "devices/system/cpu";
+
+	for (unsigned i = 0; i < ARRAY_SIZE(maps); i++) {
+		add(show_map, ARG(0, cpu, i), "%s/cpu%u/topology/%s", base, cpu, maps[i].name);
+		add(show_map, ARG(1, cpu, i), "%s/cpu%u/topology/%s_list", base, cpu, maps[i].name);
+	}
+	for (unsigned i = 0; i < NR_IDS; i++)
+		add(show_id, ARG(0, cpu, i), "%s/cpu%u/topology/%s", base, cpu, id_names[i]);
+	for (unsigned i = 0; arch_cache(i, &(struct arch_cache){ 0 }); i++)
+		for (unsigned file = 0; file < NR_CACHE_FILES; file++)
+			add(show_cache, ARG(file, cpu, i), "%s/cpu%u/cache/index%u/%s", base, cpu,
+			    i, cache_names[file]);
+	if (cpu)
+		add(show_text, (char *)"1", "%s/cpu%u/online", base, cpu);
+}
+
+static void add_node(unsigned node)
+{
+	add(show_node_cpus, ARG(0, node, 0), "devices/system/node/node%u/cpumap", node);
+	add(show_node_cpus, ARG(1, node, 0), "devices/system/node/node%u/cpulist", node);
+	add(show_distance, ARG(0, node, 0), "devices/system/node/node%u/distance", node);
+	add(show_node_memory, ARG(0, node, 0), "devices/system/node/node%u/meminfo", node);
+}
+
+void sysfs_init(void)
+{
+	struct cpumask online = online_cpus();
+	unsigned cpu;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(machine_files); i++)
+		sysfs_add(&machine_files[i]);
+	for_each_cpu(cpu, &online)
+		add_cpu(cpu);
+	add(show_nodes, NULL, "devices/system/node/online");
+	add(show_nodes, NULL, "devices/system/node/possible");
+	add(show_nodes, NULL, "devices/system/node/has_cpu");
+	for (unsigned node = 0; node < nr_nodes(); node++)
+		add_node(node);
+	pseudo_mkdir(&sysfs_type, "kernel/debug");
+	pseudo_mkdir(&sysfs_type, "kernel/tracing");
+}

@@ -1,0 +1,372 @@
+/*
+ * tmpfs: regular files in memory. It is also the root file system and, with device nodes in it,
+ * /dev.
+ *
+ * Names are the tree's business (dentry.c); here is only what a file contains: a radix tree of
+ * pages, 512 slots a level, whose height grows with the file. A slot of 0 is a hole and reads as
+ * zeros. Pages carry references, so a mapping (map_page) or a copy in flight keeps its page while
+ * the file is truncated under it.
+ *
+ * LOCKING. inode->lock (a mutex) serialises writers and truncation; it is held while user memory is
+ * copied, which may fault and map a page of this very file, so map_page and readers must not take
+ * it. They take tree.lock, a leaf spin lock that guards the radix tree and the size.
+ */
+#include "kernel/fs/vfs.h"
+
+#include "kernel/kernel.h"
+#include "kernel/mm/mm.h"
+#include "lib/string.h"
+
+#define FANOUT_SHIFT 9
+#define FANOUT	     (1u << FANOUT_SHIFT)
+#define MAX_HEIGHT   3 /* 2^27 pages: 512 GiB */
+#define MAX_FILE     (PAGE_SIZE << (MAX_HEIGHT * FANOUT_SHIFT))
+
+static u64 nr_pages_total;
+
+struct content { /* of a regular file */
+	struct spinlock lock;
+	u64 root;	 /* page at height 0, else a node: 512 physical addresses. 0: empty */
+	unsigned height; /* 0: at most one page */
+};
+
+/* The slot of page @index, or NULL if the tree does not reach there. lock held. */
+static u64 *find_slot(struct content *c, u64 index)
+{
+	u64 *slot = &c->root;
+
+	if (index >> (c->height * FANOUT_SHIFT))
+		return NULL;
+	for (unsigned level = c->height; level > 0; level--) {
+		if (!*slot)
+			return NULL;
+		slot = (u64 *)phys_to_virt(*slot) +
+		       (index >> ((level - 1) * FANOUT_SHIFT)) % FANOUT;
+	}
+	return slot;
+}
+
+/* The same, growing the tree as needed. NULL: no memory. lock held. */
+static u64 *make_slot(struct content *c, u64 index)
+{
+	u64 *slot = &c->root, node;
+
+	while (index >> (c->height * FANOUT_SHIFT)) {
+		if (c->root) {
+			node = page_alloc_zeroed();
+			if (!node)
+				return NULL;
+			*(u64 *)phys_to_virt(node) = c->root;
+			c->root = node;
+		}
+		c->height++;
+	}
+	for (unsigned level = c->height; level > 0; level--) {
+		if (!*slot)
+			*slot = page_alloc_zeroed();
+		if (!*slot)
+			return NULL;
+		slot = (u64 *)phys_to_virt(*slot) +
+		       (index >> ((level - 1) * FANOUT_SHIFT)) % FANOUT;
+	}
+	return slot;
+}
+
+/* The page at @index with a reference; 0 for a hole. */
+static u64 get_page(struct content *c, u64 index)
+{
+	u64 *slot, pa;
+
+	spin_lock(&c->lock);
+	slot = find_slot(c, index);
+	pa = slot ? *slot : 0;
+	if (pa)
+		page_get(pa);
+	spin_unlock(&c->lock);
+	return pa;
+}
+
+static void count_page(struct inode *i, s64 n)
+{
+	__atomic_add_fetch(&i->nr_pages, n, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&i->sb->nr_pages, n, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&nr_pages_total, n, __ATOMIC_RELAXED);
+}
+
+/*
+ * The same, filling a hole with a zeroed page. 0: no memory, or the file system has its half of it.
+ */
+static u64 make_page(struct inode *i, u64 index)
+{
+	struct content *c = i->private;
+	u64 *slot, pa = 0;
+
+	spin_lock(&c->lock);
+	slot = make_slot(c, index);
+	if (slot && !*slot && i->sb->nr_pages < page_nr_total() / 2 &&
+	    (*slot = page_alloc_zeroed()))
+		count_page(i, 1);
+	if (slot && *slot) {
+		pa = *slot;
+		page_get(pa);
+	}
+	spin_unlock(&c->lock);
+	return pa;
+}
+
+/*
+ * Free the pages of the subtree @node whose index is >= @from (relative to the subtree). True: all
+ * gone.
+ */
+static bool free_subtree(struct inode *i, u64 node, unsigned height, u64 from)
+{
+	u64 *slots = phys_to_virt(node);
+	unsigned shift = (height - (height > 0)) * FANOUT_SHIFT;
+
+	if (height == 0)
+		count_page(i, -1);
+	for (u64 s = from >> shift; height > 0 && s < FANOUT; s++) {
+		u64 inner = s == from >> shift ? from & (BIT(shift) - 1) : 0;
+
+		if (slots[s] && free_subtree(i, slots[s], height - 1, inner))
+			slots[s] = 0;
+	}
+	if (from)
+		return false;
+	page_put(node);
+	return true;
+}
+
+static void free_from(struct inode *i, u64 index)
+{
+	struct content *c = i->private;
+
+	if (!c->root || index >> (c->height * FANOUT_SHIFT))
+		return;
+	if (free_subtree(i, c->root, c->height, index)) {
+		c->root = 0;
+		c->height = 0;
+	}
+}
+
+/* --- file operations ------------------------------------------------------------------ */
+
+static long tmpfs_read(struct file *f, void *user_buf, size_t n, u64 *pos)
+{
+	u64 size = READ_ONCE(f->inode->size);
+	size_t done = 0;
+
+	if (*pos >= size)
+		return 0;
+	n = min(n, (size_t)(size - *pos));
+	while (done < n) {
+		size_t offset = *pos % PAGE_SIZE, len = min(n - done, (size_t)(PAGE_SIZE - offset)),
+		       left;
+		u64 pa = get_page(f->inode->private, *pos >> PAGE_SHIFT);
+		char *to = (char *)user_buf + done;
+
+		left = pa ? arch_copy_to_user(to, (char *)phys_to_virt(pa) + offset, len)
+			  : arch_clear_user(to, len);
+		if (pa)
+			page_put(pa);
+		done += len - left;
+		*pos += len - left;
+		if (left)
+			return done ? (long)done : -EFAULT;
+	}
+	return (long)done;
+}
+
+long file_read_kernel(struct file *f, void *buf, size_t n, u64 pos)
+{
+	u64 size = READ_ONCE(f->inode->size);
+
+	if (!f->ops->map_page)
+		return -EINVAL;
+	if (pos >= size)
+		return 0;
+	n = min(n, (size_t)(size - pos));
+	for (size_t done = 0, len; done < n; done += len, pos += len) {
+		u64 pa = f->ops->map_page(f, ALIGN_DOWN(pos, PAGE_SIZE));
+
+		if (!pa)
+			return done ? (long)done : -ENOMEM;
+		len = min(n - done, (size_t)(PAGE_SIZE - pos % PAGE_SIZE));
+		memcpy((char *)buf + done, (char *)phys_to_virt(pa) + pos % PAGE_SIZE, len);
+		page_put(pa);
+	}
+	return (long)n;
+}
+
+static void grow(struct inode *i, u64 size)
+{
+	if (size > i->size)
+		WRITE_ONCE(i->size, size);
+}
+
+static long tmpfs_write(struct file *f, const void *user_buf, size_t n, u64 *pos)
+{
+	struct inode *i = f->inode;
+	size_t done = 0;
+	long err = 0;
+
+	mutex_lock(&i->lock);
+	if (f->flags & O_APPEND)
+		*pos = i->size;
+	if (n && *pos >= MAX_FILE)
+		err = -EFBIG;
+	else
+		n = min(n, (size_t)(MAX_FILE - *pos));
+	while (!err && done < n) {
+		size_t offset = *pos % PAGE_SIZE, len = min(n - done, (size_t)(PAGE_SIZE - offset)),
+		       left;
+		u64 pa = make_page(i, *pos >> PAGE_SHIFT);
+
+		if (!pa) {
+			err = -ENOSPC;
+			break;
+		}
+		left = arch_copy_from_user((char *)phys_to_virt(pa) + offset,
+					   (const char *)user_buf + done, len);
+		page_put(pa);
+		done += len - left;
+		*pos += len - left;
+		grow(i, *pos);
+		if (left)
+			err = -EFAULT;
+	}
+	if (done)
+		inode_touch(i);
+	mutex_unlock(&i->lock);
+	return done ? (long)done : err;
+}
+
+/* Bytes beyond the new end within the last page read as zeros if the file grows again. */
+static void clear_tail(struct content *c, u64 size)
+{
+	u64 *slot = find_slot(c, size >> PAGE_SHIFT);
+
+	if (slot && *slot && size % PAGE_SIZE)
+		memset((char *)phys_to_virt(*slot) + size % PAGE_SIZE, 0,
+		       PAGE_SIZE - size % PAGE_SIZE);
+}
+
+static long tmpfs_truncate(struct inode *i, u64 size)
+{
+	struct content *c = i->private, old = { .root = 0 };
+
+	if (size > MAX_FILE)
+		return -EFBIG;
+	mutex_lock(&i->lock);
+	spin_lock(&c->lock);
+	if (!size) {
+		old = *c;
+		c->root = 0;
+		c->height = 0;
+	} else if (size < i->size) {
+		clear_tail(c, size);
+		free_from(i, (size + PAGE_SIZE - 1) >> PAGE_SHIFT);
+	}
+	WRITE_ONCE(i->size, size);
+	spin_unlock(&c->lock);
+	/* Emptying a file is common and may take long: preemptible. */
+	if (old.root)
+		free_subtree(i, old.root, old.height, 0);
+	inode_touch(i);
+	mutex_unlock(&i->lock);
+	return 0;
+}
+
+static u64 tmpfs_map_page(struct file *f, u64 offset)
+{
+	if (offset >= READ_ONCE(f->inode->size))
+		return 0;
+	return make_page(f->inode, offset >> PAGE_SHIFT);
+}
+
+static void tmpfs_release(struct inode *i)
+{
+	if (!i->private)
+		return;
+	free_from(i, 0);
+	kfree(i->private);
+}
+
+static const struct file_ops tmpfs_file_ops = {
+	.read = tmpfs_read,
+	.write = tmpfs_write,
+	.truncate = tmpfs_truncate,
+	.map_page = tmpfs_map_page,
+};
+
+static const struct inode_ops tmpfs_inode_ops = { .release = tmpfs_release };
+
+struct inode *tmpfs_create(struct superblock *sb, u32 mode)
+{
+	struct inode *i = inode_create(sb, mode);
+	struct content *c;
+
+	if (!i)
+		return NULL;
+	inode_set_ops(i, &tmpfs_file_ops);
+	if (!S_ISREG(mode))
+		return i;
+	c = kzalloc(sizeof(*c));
+	if (!c) {
+		inode_put(i);
+		return NULL;
+	}
+	spin_lock_init(&c->lock, "content");
+	i->private = c;
+	i->iops = &tmpfs_inode_ops;
+	return i;
+}
+
+u64 tmpfs_nr_pages(void)
+{
+	return READ_ONCE(nr_pages_total);
+}
+
+static struct superblock *tmpfs_get(const struct fs_type *type)
+{
+	return superblock_create(type);
+}
+
+const struct fs_type tmpfs_type = {
+	.name = "tmpfs",
+	.magic = 0x01021994,
+	.get = tmpfs_get,
+	.create = tmpfs_create,
+};
+
+struct file *file_anonymous(u64 size)
+{
+	static struct superblock shm = { .type = &tmpfs_type, .refs = 1 };
+	struct inode *i = tmpfs_create(&shm, S_IFREG | 0600);
+	struct file *f = NULL;
+	int err;
+
+	if (i && size <= MAX_FILE) {
+		i->size = size;
+		f = file_create(i, NULL, O_RDWR, &err);
+	}
+	inode_put(i);
+	return f;
+}
+
+int tmpfs_append(struct inode *i, const char *data, size_t n)
+{
+	while (n) {
+		size_t offset = i->size % PAGE_SIZE, len = min(n, (size_t)(PAGE_SIZE - offset));
+		u64 pa = make_page(i, i->size >> PAGE_SHIFT);
+
+		if (!pa)
+			return -ENOSPC;
+		memcpy((char *)phys_to_virt(pa) + offset, data, len);
+		page_put(pa);
+		i->size += len;
+		data += len;
+		n -= len;
+	}
+	return 0;
+}

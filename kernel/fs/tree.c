@@ -1,0 +1,201 @@
+/*
+ * Changing the tree of names: making, linking, removing and renaming, once the directory is known.
+ *
+ * A walk with WALK_PARENT finds the directory; by the time tree_lock is taken again here it may
+ * have been removed, so everything is checked under the lock, and only then changed. What falls out
+ * of the tree is put after unlocking.
+ */
+#include "kernel/fs/vfs.h"
+
+#include "kernel/mm/mm.h"
+#include "lib/string.h"
+
+static bool is_dots(const struct walk_result *at)
+{
+	return at->name[0] == '.' &&
+	       (at->name_len == 1 || (at->name_len == 2 && at->name[1] == '.'));
+}
+
+/* May entries come and go in the directory of @at? tree_lock held. */
+static int check_directory(const struct walk_result *at)
+{
+	const struct dentry *dir = at->path.dentry;
+
+	if (!S_ISDIR(dir->inode->mode))
+		return -ENOTDIR;
+	if (!dir->linked && dir != dir->inode->sb->root)
+		return -ENOENT;
+	return dir->inode->sb->type->create ? 0 : -EPERM;
+}
+
+static char *copy_string(const char *s)
+{
+	size_t size = strlen(s) + 1;
+	char *copy = kmalloc(size);
+
+	return copy ? memcpy(copy, s, size) : NULL;
+}
+
+int tree_mknod(const struct walk_result *at, u32 mode, u32 rdev, const char *link)
+{
+	struct dentry *dir = at->path.dentry, *d;
+	struct inode *inode;
+	char *text = NULL;
+	int err = 0;
+
+	if (!at->name_len || is_dots(at))
+		return -EEXIST;
+	if (link && !(text = copy_string(link)))
+		return -ENOMEM;
+	spin_lock(&tree_lock);
+	if (dentry_find(dir, at->name, at->name_len))
+		err = -EEXIST;
+	else
+		err = check_directory(at);
+	if (!err && at->slash && !S_ISDIR(mode))
+		err = -ENOENT;
+	if (!err) {
+		inode = dir->inode->sb->type->create(dir->inode->sb, mode);
+		if (inode) {
+			inode->rdev = rdev;
+			inode->link = text;
+			inode->size = text ? strlen(text) : 0;
+			inode_set_ops(inode, inode->fops);
+			text = NULL;
+		}
+		d = dentry_create(dir, at->name, at->name_len, inode);
+		if (d)
+			dentry_link(d), inode_touch(dir->inode);
+		else
+			err = -ENOSPC;
+	}
+	spin_unlock(&tree_lock);
+	kfree(text);
+	return err;
+}
+
+int tree_link(const struct path *old, const struct walk_result *at)
+{
+	struct dentry *d;
+	int err;
+
+	if (S_ISDIR(old->dentry->inode->mode))
+		return -EPERM;
+	if (!at->name_len || is_dots(at))
+		return -EEXIST;
+	if (old->dentry->inode->sb != at->path.dentry->inode->sb)
+		return -EXDEV;
+	spin_lock(&tree_lock);
+	err = dentry_find(at->path.dentry, at->name, at->name_len) ? -EEXIST : check_directory(at);
+	if (!err) {
+		d = dentry_create(at->path.dentry, at->name, at->name_len,
+				  inode_get(old->dentry->inode));
+		if (d)
+			dentry_link(d), inode_touch(at->path.dentry->inode);
+		else
+			err = -ENOSPC;
+	}
+	spin_unlock(&tree_lock);
+	return err;
+}
+
+/* Can @d be removed as a directory (or not)? tree_lock held. */
+static int check_removal(const struct dentry *d, bool dir)
+{
+	if (dir && !S_ISDIR(d->inode->mode))
+		return -ENOTDIR;
+	if (!dir && S_ISDIR(d->inode->mode))
+		return -EISDIR;
+	if (d->nr_mounts)
+		return -EBUSY;
+	return list_empty(&d->children) ? 0 : -ENOTEMPTY;
+}
+
+/* What removing "/", "." and ".." answers. */
+static int remove_dots(const struct walk_result *at, bool dir)
+{
+	static const int answers[] = { -EBUSY, -EINVAL, -ENOTEMPTY };
+
+	return dir ? answers[at->name_len] : -EISDIR;
+}
+
+int tree_unlink(const struct walk_result *at, bool dir)
+{
+	struct dentry *d;
+	int err;
+
+	if (!at->name_len || is_dots(at))
+		return remove_dots(at, dir);
+	spin_lock(&tree_lock);
+	d = dentry_find(at->path.dentry, at->name, at->name_len);
+	err = d ? check_directory(at) : -ENOENT;
+	if (!err && at->slash && !S_ISDIR(d->inode->mode))
+		err = -ENOTDIR;
+	if (!err)
+		err = check_removal(d, dir);
+	if (!err) {
+		dentry_unlink(d);
+		inode_touch(at->path.dentry->inode);
+	}
+	spin_unlock(&tree_lock);
+	if (!err)
+		dentry_put(d);
+	return err;
+}
+
+/* Move @d to @to, whose present holder @victim (or NULL) goes away. tree_lock held. */
+static int rename_locked(struct dentry *d, struct dentry *victim, const struct walk_result *to)
+{
+	struct dentry *dir = to->path.dentry;
+	int err;
+
+	if (S_ISDIR(d->inode->mode) && dentry_is_below(dir, d))
+		return -EINVAL;
+	if (d->nr_mounts)
+		return -EBUSY;
+	if (to->slash && !S_ISDIR(d->inode->mode))
+		return -ENOTDIR;
+	if (victim) {
+		err = check_removal(victim, S_ISDIR(d->inode->mode));
+		if (err)
+			return err;
+		dentry_unlink(victim);
+	}
+	err = dentry_move(d, dir, to->name, to->name_len);
+	if (err && victim)
+		dentry_link(victim);
+	return err;
+}
+
+int tree_rename(const struct walk_result *from, const struct walk_result *to, bool noreplace)
+{
+	struct dentry *d, *victim = NULL;
+	int err;
+
+	if (!from->name_len || !to->name_len || is_dots(from) || is_dots(to))
+		return -EBUSY;
+	if (from->path.mnt != to->path.mnt)
+		return -EXDEV;
+	spin_lock(&tree_lock);
+	d = dentry_find(from->path.dentry, from->name, from->name_len);
+	err = d ? check_directory(from) : -ENOENT;
+	if (!err)
+		err = check_directory(to);
+	if (!err) {
+		victim = dentry_find(to->path.dentry, to->name, to->name_len);
+		if (victim && noreplace)
+			err = -EEXIST;
+		else if (victim && victim->inode == d->inode)
+			victim = NULL; /* two names of one file: nothing to do */
+		else
+			err = rename_locked(d, victim, to);
+	}
+	if (!err) {
+		inode_touch(from->path.dentry->inode);
+		inode_touch(to->path.dentry->inode);
+	}
+	spin_unlock(&tree_lock);
+	if (!err)
+		dentry_put(victim);
+	return err;
+}

@@ -1,0 +1,279 @@
+/*
+ * The inside of the file layer, for file systems and the path code: inodes, the name tree, mounts.
+ *
+ * IDEA. Every file system here lives in memory, so the tree of dentries is not a cache of
+ * directories: it IS the directories. Creating, removing and renaming are written once, on the tree
+ * (dentry.c, path.c), and a file system adds only what its files contain. Directories whose entries
+ * come and go by themselves
+ * (/proc) supply lookup and readdir; the dentries made for them are transient: they belong to the
+ * walk or the open file that asked and are in no list.
+ *
+ * LOCKING. tree_lock guards names, parents, children, mounts and link counts. It is a spin lock:
+ * walks are short and never sleep; what must be freed is put aside and freed after unlocking.
+ * Reference counts are atomic; a dentry in the tree is kept by the tree's own reference, so a count
+ * that reaches zero can have no finder.
+ */
+#pragma once
+
+#include "kernel/fs/fs.h"
+#include "lib/errno.h"
+
+#define NAME_MAX 255
+#define PATH_MAX 4096
+
+#define S_IFMT	    0170000u
+#define S_IFSOCK    0140000u
+#define S_IFLNK	    0120000u
+#define S_IFREG	    0100000u
+#define S_IFBLK	    0060000u
+#define S_IFDIR	    0040000u
+#define S_IFCHR	    0020000u
+#define S_IFIFO	    0010000u
+#define S_ISLNK(m)  (((m)&S_IFMT) == S_IFLNK)
+#define S_ISREG(m)  (((m)&S_IFMT) == S_IFREG)
+#define S_ISDIR(m)  (((m)&S_IFMT) == S_IFDIR)
+#define S_ISCHR(m)  (((m)&S_IFMT) == S_IFCHR)
+#define S_ISSOCK(m) (((m)&S_IFMT) == S_IFSOCK)
+#define S_ISFIFO(m) (((m)&S_IFMT) == S_IFIFO)
+/* d_type of getdents64(2) */
+#define DT_OF_MODE(m) (((m)&S_IFMT) >> 12)
+
+#define O_ACCMODE   03u
+#define O_RDONLY    00u
+#define O_WRONLY    01u
+#define O_RDWR	    02u
+#define O_CREAT	    0100u
+#define O_EXCL	    0200u
+#define O_NOCTTY    0400u
+#define O_TRUNC	    01000u
+#define O_APPEND    02000u
+#define O_NONBLOCK  04000u
+#define O_DIRECTORY 0200000u
+#define O_NOFOLLOW  0400000u
+#define O_CLOEXEC   02000000u
+#define O_PATH	    010000000u
+#define O_TMPFILE   020000000u
+
+#define AT_FDCWD (-100)
+
+#define MKDEV(major, minor) (((major) << 8) | (minor))
+
+struct inode_ops {
+	/*
+	 * Dynamic directory: the inode called @name, with a reference, or NULL. No locks held; may
+	 * sleep.
+	 */
+	struct inode *(*lookup)(struct inode *dir, const char *name, size_t len);
+	/* Magic link: jump to @target (references for the caller). No locks held; may sleep. */
+	int (*follow)(struct inode *link, struct path *target);
+	/* Text of a magic link whose target is no path ("pipe:[7]"); -ENOENT if there is none. */
+	int (*link_text)(struct inode *link, char *buf, size_t size);
+	/* The last reference is gone. May sleep. */
+	void (*release)(struct inode *i);
+};
+
+struct inode {
+	const struct inode_ops *iops; /* may be NULL */
+	const struct file_ops *fops;
+	struct superblock *sb;
+	u64 ino;
+	u32 mode, rdev;
+	u32 nlink; /* guarded by: tree_lock */
+	u32 refs;
+	u32 uid, gid;
+	u64 size;     /* guarded by: the file system */
+	u64 nr_pages; /* likewise: st_blocks */
+	u64 atime_ns, mtime_ns, ctime_ns;
+	struct mutex lock; /* one writer of the content at a time */
+	char *link;	   /* symlink: its text, owned */
+	void *private;	   /* of the file system */
+};
+
+/* Reference 1, times now. NULL when memory is short. Any context. */
+struct inode *inode_create(struct superblock *sb, u32 mode);
+struct inode *inode_get(struct inode *i);
+void inode_put(struct inode *i);
+void inode_touch(struct inode *i); /* modified now */
+
+struct dentry {
+	struct dentry *parent; /* itself for a root; guarded by: tree_lock */
+	struct inode *inode;
+	struct dentry *hash_next, **hash_slot; /* guarded by: tree_lock */
+	struct list sibling; /* in children of parent; transient ones: of the walk that made it */
+	struct list children;
+	u64 cookie;	 /* position in the directory: stable while others come and go */
+	u64 next_cookie; /* to give to the next child */
+	u32 refs;
+	u32 nr_mounts; /* mounts on this name; guarded by: tree_lock */
+	bool linked;   /* in the tree */
+	u8 name_len;
+	char *name;
+	char short_name[24];
+};
+
+struct fs_type {
+	const char *name;
+	u32 magic;	  /* statfs f_type */
+	int create_errno; /* what creating a file answers where create is NULL */
+	/* The superblock to mount, with a reference. NULL: no memory. */
+	struct superblock *(*get)(const struct fs_type *type);
+	/* A new inode of @mode (type bits included). NULL: no memory. tree_lock held. */
+	struct inode *(*create)(struct superblock *sb, u32 mode);
+};
+
+struct superblock {
+	const struct fs_type *type;
+	struct dentry *root;
+	u32 dev;
+	u32 refs;
+	u64 next_ino;
+	u64 nr_pages; /* tmpfs: pages in use */
+	u64 nr_inodes;
+};
+
+struct mount {
+	struct list link; /* all mounts, oldest first; guarded by: tree_lock */
+	struct superblock *sb;
+	struct path at; /* what it covers; dentry NULL for the root mount */
+	u32 refs;	/* holders of paths; 1 for being mounted */
+	u64 flags;	/* MS_* */
+	char source[32];
+};
+
+extern struct spinlock tree_lock;
+extern struct list mounts;
+
+/* --- dentry.c ------------------------------------------------------------------------- */
+/* Consumes the reference to @inode (also on failure); takes one to @parent. NULL: no memory. */
+struct dentry *dentry_create(struct dentry *parent, const char *name, size_t len,
+			     struct inode *inode);
+struct dentry *dentry_get(struct dentry *d);
+void dentry_put(struct dentry *d);
+/* Put a new dentry into the tree, which takes over the caller's reference. tree_lock held. */
+void dentry_link(struct dentry *d);
+/* Take it out; the caller owes a dentry_put() after unlocking. tree_lock held. */
+void dentry_unlink(struct dentry *d);
+/* The entry of @dir, not counted; NULL. tree_lock held. */
+struct dentry *dentry_find(struct dentry *dir, const char *name, size_t len);
+/* Move @d to @dir under a new name; -ENOMEM. tree_lock held. */
+int dentry_move(struct dentry *d, struct dentry *dir, const char *name, size_t len);
+bool dentry_is_below(const struct dentry *d, const struct dentry *ancestor);
+/* Emit "." and ".." (positions 0 and 1); nonzero when there was no room. */
+int dentry_emit_dots(struct file *f, emit_fn emit, void *arg);
+/* readdir of tree directories. */
+int dentry_readdir(struct file *f, emit_fn emit, void *arg);
+extern const struct file_ops tree_dir_ops;
+
+/* A superblock of @type with an empty root directory. NULL: no memory. */
+struct superblock *superblock_create(const struct fs_type *type);
+struct superblock *superblock_get(struct superblock *sb);
+void superblock_put(struct superblock *sb); /* the last one frees every name and file */
+
+/* --- path.c: from text to places ------------------------------------------------------ */
+enum walk_flags {
+	WALK_FOLLOW = 1, /* a link in the last component */
+	WALK_PARENT = 2, /* stop at the directory; the last component goes to walk_result.name */
+	WALK_EMPTY = 4,	 /* "" is the start itself (AT_EMPTY_PATH) */
+	WALK_DIR = 8,	 /* -ENOTDIR for anything else */
+	WALK_CREATE =
+		16, /* make a regular file of walk_result.mode if the last component is absent */
+	WALK_EXCL = 32, /* with WALK_CREATE: -EEXIST */
+};
+
+struct walk_result {
+	struct path path; /* references for the caller */
+	const char *name; /* WALK_PARENT: within the caller's text */
+	size_t name_len;
+	bool slash; /* the text ended in '/' */
+	u32 mode;   /* in, WALK_CREATE */
+	bool created;
+};
+
+/* Resolve @text, relative to @dirfd (or AT_FDCWD). 0 or -errno. */
+int path_walk(int dirfd, const char *text, unsigned flags, struct walk_result *res);
+/* The same with a path as the only result. */
+int path_lookup(int dirfd, const char *text, unsigned flags, struct path *out);
+void path_get(const struct path *p);
+void path_put(const struct path *p);
+/*
+ * Absolute name as seen from @root, written at the end of @buf; NULL when it does not fit or is
+ * unreachable.
+ */
+char *path_text(const struct path *p, const struct path *root, char *buf, size_t size);
+
+struct fs_context {
+	struct spinlock lock;
+	u32 refs;
+	struct path root, cwd; /* guarded by: lock */
+	u32 umask;
+};
+void fs_context_root(struct path *out); /* of the current process, with references */
+void fs_context_cwd(struct path *out);
+void fs_context_set_cwd(const struct path *p); /* takes its own references */
+void fs_context_set_root(const struct path *p);
+
+/* --- tree.c: on the result of WALK_PARENT. 0 or -errno. ------------------------------- */
+int tree_mknod(const struct walk_result *at, u32 mode, u32 rdev, const char *link);
+int tree_link(const struct path *old, const struct walk_result *at);
+int tree_unlink(const struct walk_result *at, bool dir);
+int tree_rename(const struct walk_result *from, const struct walk_result *to, bool noreplace);
+
+/* --- mount.c -------------------------------------------------------------------------- */
+void fs_register(const struct fs_type *type);
+const struct fs_type *fs_find(const char *name);
+/* Mount @type on @at (NULL: as the root of everything). */
+int mount_add(const struct fs_type *type, const char *source, const struct path *at, u64 flags);
+int mount_remove(const struct path *p, bool detach);
+/* What covers (@mnt, @d), or NULL. tree_lock held. */
+struct mount *mount_covering(const struct mount *mnt, const struct dentry *d);
+size_t mount_print(char *buf, size_t size);    /* /proc/mounts */
+size_t fs_print_types(char *buf, size_t size); /* /proc/filesystems */
+
+/* --- file.c, open.c ------------------------------------------------------------------- */
+/* An open file of @inode; takes over neither reference. @path may be NULL. Runs ops->open. */
+struct file *file_create(struct inode *inode, const struct path *path, u32 flags, int *err);
+struct file *file_open_at(int dirfd, const char *text, u32 flags, u32 mode, int *err);
+/* The descriptor of another process's table, with a reference; NULL. Any files lock order: leaf. */
+struct file *files_lookup(struct files *files, int fd);
+/* Lowest open descriptor >= @fd, or -1. */
+int files_next(struct files *files, int fd);
+unsigned files_size(struct files *files); /* slots: FDSize of /proc/PID/status */
+int files_set_cloexec(int fd, bool on);
+int files_cloexec(int fd);
+int fd_close(int fd);
+/* Install at exactly @fd, closing what is there. */
+int fd_replace(struct file *f, int fd, bool cloexec);
+long generic_llseek(struct file *f, s64 offset, int whence);
+
+/*
+ * Give up the CPU until woken or @deadline_ns (0: never). False if the time came first. Sleep
+ * announced (waitq_prepare).
+ */
+bool schedule_until(u64 deadline_ns);
+
+/* --- flock.c: flock(2) ---------------------------------------------------------------- */
+long flock_apply(struct file *f, unsigned op);
+void flock_drop(struct file *f); /* the file is closed for good */
+
+/* --- file systems --------------------------------------------------------------------- */
+extern const struct fs_type tmpfs_type;
+u64 tmpfs_nr_pages(void); /* in all of them */
+struct inode *tmpfs_create(struct superblock *sb, u32 mode);
+/* Append kernel memory to a regular file of a tmpfs. 0 or -ENOSPC. */
+int tmpfs_append(struct inode *i, const char *data, size_t n);
+/* Both ends of a new pipe. 0 or -ENOMEM. */
+int pipe_open(u32 flags, struct file **reader, struct file **writer);
+/* A connected pair of AF_UNIX stream sockets. */
+int socket_open_pair(u32 flags, struct file *pair[2]);
+/* SHUT_RD, SHUT_WR or SHUT_RDWR. -ENOTSOCK, -EINVAL. */
+long socket_shutdown(struct file *f, unsigned how);
+extern const struct file_ops fifo_ops, tty_ops, console_ops, tty_current_ops;
+/* The operations of character device @rdev; NULL if there is none. */
+const struct file_ops *device_ops(u32 rdev);
+/* Make inode->fops right for a new inode's mode and rdev; @regular for regular files. */
+void inode_set_ops(struct inode *i, const struct file_ops *regular);
+/*
+ * Create what the cpio archives in @data describe, below the root. 0 or -errno at the first bad
+ * record.
+ */
+int initramfs_unpack(const char *data, size_t size);

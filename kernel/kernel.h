@@ -1,0 +1,86 @@
+/* Services every part of the kernel uses: messages, panic, assertions, the command line. */
+#pragma once
+
+#include "lib/types.h"
+
+/* "gcc 12.2.0", "Debian Clang 14.0.6": clang's own version string names it. */
+#ifdef __clang__
+#define COMPILER __VERSION__
+#else
+#define COMPILER "gcc " __VERSION__
+#endif
+
+/* Formatted message to the console and the log (dmesg). Any context. */
+void kprintf(const char *fmt, ...) __printf(1, 2);
+/* Text as it is, of any length. */
+void console_write(const char *s, size_t n);
+/* For panic: the CPU that held the console is stopped. */
+void console_take_over(void);
+/* The newest text of the log that fits; returns the size used. */
+size_t klog_read(char *buf, size_t size);
+
+/* Print the reason, a symbolised backtrace and every runqueue; leave QEMU with failure. */
+__noreturn void panic(const char *fmt, ...) __printf(1, 2);
+void backtrace_print(u64 bp);
+void dump_runqueues(void); /* of every CPU, to the console */
+/* Number + 1 of the CPU that panics, 0 while none does. It is then alone, and waits for no lock. */
+extern u32 panic_cpu;
+
+/*
+ * Names of functions, sorted by address; tools/symbols.py appends them to the image after the link.
+ * @entries: address relative to the image base, offset of the name in the text behind the entries.
+ */
+struct symbol_table {
+	u32 bytes; /* of everything */
+	u32 nr;
+	struct symbol {
+		u32 addr, name;
+	} entries[];
+};
+extern const struct symbol_table symbol_table;
+/* "name+0x12" of a kernel address; the bare number if it lies in no function. Returns @buf. */
+const char *symbol_name(u64 addr, char *buf, size_t size);
+
+#define assert(cond)                                                                               \
+	do {                                                                                       \
+		if (unlikely(!(cond)))                                                             \
+			panic("%s:%d: assertion failed: %s", __FILE__, __LINE__, #cond);           \
+	} while (0)
+
+/* Value of NAME=value on the kernel command line, or NULL; a bare NAME is "". Valid after boot. */
+const char *cmdline_get(const char *name);
+u64 cmdline_get_u64(const char *name, u64 otherwise);
+
+/* What uname(2) and /proc tell. The release is that of the Linux that is followed. */
+#define OS_TYPE	   "Linux"
+#define OS_RELEASE "6.1.0-fairground"
+#define OS_VERSION "#1 SMP PREEMPT " COMMIT
+
+/* Orderly end: prints @status, or if negative the one that init left in debugfs; powers off. */
+__noreturn void kernel_shutdown(int status);
+/* Bytes from the run's one random sequence (seed=), so that runs repeat. Thread context. */
+void random_bytes(void *buf, size_t n);
+
+/* Functions that initialise a part: run in link order after the core is up, in thread context. */
+typedef int (*initcall_fn)(void);
+#define INITCALL(fn) static initcall_fn initcall_##fn __section(".initcall") = (fn)
+
+/* In-kernel tests: run with selftest= on the command line, reported as KTAP. 0 is success. */
+struct selftest {
+	const char *name;
+	int (*fn)(void);
+};
+/* Run those whose name matches the shell pattern; returns how many failed. */
+unsigned selftests_run(const char *pattern);
+#define SELFTEST(ident)                                                                            \
+	static int selftest_##ident(void);                                                         \
+	static const struct selftest entry_##ident __section(".selftest") = { #ident,              \
+									      selftest_##ident };  \
+	static int selftest_##ident(void)
+#define SELFTEST_CHECK(cond)                                                                       \
+	do {                                                                                       \
+		if (!(cond)) {                                                                     \
+			kprintf("# %s:%d: check failed: %s\n", __FILE__, __LINE__, #cond);         \
+			return 1;                                                                  \
+		}                                                                                  \
+	} while (0)

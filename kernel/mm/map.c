@@ -1,0 +1,463 @@
+/*
+ * Changing an address space: mmap, munmap, mprotect, mremap, brk, and throwing pages away.
+ *
+ * A mapping is only a vma until its pages are touched (fault.c); these functions edit the tree and
+ * take pages out or change their rights. The page table's rights follow from the vma's like this:
+ *
+ *	shared mapping    exactly the vma's
+ *	private mapping   never writable while the frame may have another owner: such a page lacks
+ *	                  PT_WRITE and has PT_COW, and the first write copies or takes it (fault.c)
+ *
+ * Frames leave in the order unmap, flush, free: until every CPU has forgotten the translation,
+ * another thread can still write to the page.
+ *
+ * Locking: mm->lock, taken by the public functions; the others want it held. Results as the system
+ * calls of Linux 6.1 that they serve.
+ */
+#include "kernel/fs/fs.h"
+#include "kernel/kernel.h"
+#include "kernel/mm/mman.h"
+#include "kernel/mm/vma.h"
+#include "lib/errno.h"
+
+/* [start, end) in whole pages of user space; end == 0 says that it is not. */
+struct range {
+	u64 start, end;
+};
+
+static struct range page_range(u64 addr, u64 len)
+{
+	if (addr % PAGE_SIZE || addr > USER_END || len > USER_END - addr)
+		return (struct range){ 0, 0 };
+	return (struct range){ addr, ALIGN_UP(addr + len, PAGE_SIZE) };
+}
+
+/* --- taking pages out --------------------------------------------------------- */
+
+#define ZAP_BATCH 64 /* frames that wait for one flush */
+
+struct zap {
+	struct mm *mm;
+	unsigned nr;
+	u64 page[ZAP_BATCH];
+};
+
+static void zap_finish(struct zap *z)
+{
+	if (!z->nr)
+		return;
+	arch_tlb_shootdown(z->mm->pt_root);
+	z->mm->rss -= z->nr;
+	while (z->nr)
+		page_put(z->page[--z->nr]);
+}
+
+static unsigned zap_one(void *arg, u64 va, u64 pa, unsigned prot)
+{
+	struct zap *z = arg;
+
+	(void)va, (void)prot;
+	if (z->nr == ZAP_BATCH)
+		zap_finish(z); /* those are unmapped; this one will be when we return */
+	z->page[z->nr++] = pa;
+	return 0;
+}
+
+void mm_zap(struct mm *mm, u64 start, u64 end)
+{
+	struct zap z = { .mm = mm };
+
+	arch_pt_walk(mm->pt_root, start, end, zap_one, &z);
+	zap_finish(&z);
+}
+
+/* --- unmap -------------------------------------------------------------------- */
+
+/* Make @start and @end vma boundaries. 0 or -ENOMEM. */
+static int cut(struct mm *mm, u64 start, u64 end)
+{
+	struct vma *v = vma_find(mm, start);
+	int err = 0;
+
+	if (v && v->start < start)
+		err = vma_split(mm, v, start);
+	v = vma_find(mm, end - 1);
+	if (!err && v && v->start < end && v->end > end)
+		err = vma_split(mm, v, end);
+	return err;
+}
+
+static int unmap(struct mm *mm, struct range r)
+{
+	struct vma *v, *next;
+	int err = cut(mm, r.start, r.end);
+
+	if (err)
+		return err;
+	v = vma_find(mm, r.start);
+	if (!v || v->start >= r.end)
+		return 0;
+	mm_zap(mm, r.start, r.end);
+	for (; v && v->start < r.end; v = next) {
+		next = vma_next(v);
+		vma_remove(mm, v);
+	}
+	return 0;
+}
+
+long mm_unmap(struct mm *mm, u64 addr, u64 len)
+{
+	struct range r = page_range(addr, len);
+
+	if (!r.end || !len)
+		return -EINVAL;
+	mutex_lock(&mm->lock);
+	long err = unmap(mm, r);
+
+	mutex_unlock(&mm->lock);
+	return err;
+}
+
+/* --- map ---------------------------------------------------------------------- */
+
+void mm_populate(struct mm *mm, u64 start, u64 end)
+{
+	struct vma *v;
+
+	for (u64 addr = start; addr < end; addr = v->end) {
+		v = vma_find(mm, addr);
+		if (!v || v->start >= end)
+			return;
+		unsigned access = v->prot & PT_WRITE ? PT_WRITE : v->prot & (PT_READ | PT_EXEC);
+		u64 stop = min(v->end, end);
+
+		for (addr = max(addr, v->start); access && addr < stop; addr += PAGE_SIZE)
+			if (mm_fault(mm, addr, access) != FAULT_OK)
+				return;
+	}
+}
+
+static bool range_is_free(struct mm *mm, struct range r)
+{
+	struct vma *v = vma_find(mm, r.start);
+
+	return !v || v->start >= r.end;
+}
+
+/* What mmap(2) checks before it looks for a place. */
+static int check_map(u64 len, unsigned prot, unsigned flags, const struct file *file, u64 offset)
+{
+	unsigned type = flags & MAP_TYPE;
+
+	if (type != MAP_SHARED && type != MAP_PRIVATE && type != MAP_SHARED_VALIDATE)
+		return -EINVAL;
+	if (!len || offset % PAGE_SIZE)
+		return -EINVAL;
+	if (len > USER_END)
+		return -ENOMEM;
+	if (offset + len < offset)
+		return -EOVERFLOW;
+	if (file) {
+		if (!(file->mode & FILE_READ))
+			return -EACCES;
+		if (type != MAP_PRIVATE && prot & PROT_WRITE && !(file->mode & FILE_WRITE))
+			return -EACCES;
+		if (!file->ops->map_page)
+			return -ENODEV;
+	}
+	/* Overcommit, but not what can never be: one private mapping larger than memory. */
+	if (type == MAP_PRIVATE && prot & PROT_WRITE && !(flags & MAP_NORESERVE) &&
+	    len >> PAGE_SHIFT > page_nr_total())
+		return -ENOMEM;
+	return 0;
+}
+
+/* The place of a new mapping, which is free then; end == 0 and *err set if there is none. */
+static struct range place(struct mm *mm, u64 addr, u64 len, unsigned flags, int *err)
+{
+	struct range r = page_range(addr, len);
+
+	if (flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) {
+		*err = addr % PAGE_SIZE ? -EINVAL : !r.end ? -ENOMEM : addr < MAP_MIN ? -EPERM : 0;
+		if (!*err && flags & MAP_FIXED_NOREPLACE)
+			*err = range_is_free(mm, r) ? 0 : -EEXIST;
+		else if (!*err)
+			*err = unmap(mm, r);
+		return *err ? (struct range){ 0, 0 } : r;
+	}
+	r = page_range(ALIGN_DOWN(addr, PAGE_SIZE), len);
+	if (addr >= MAP_MIN && r.end && range_is_free(mm, r))
+		return r; /* the hint fits */
+	r.start = vma_find_gap(mm, ALIGN_UP(len, PAGE_SIZE));
+	r.end = r.start ? r.start + ALIGN_UP(len, PAGE_SIZE) : 0;
+	*err = r.end ? 0 : -ENOMEM;
+	return r;
+}
+
+static long map(struct mm *mm, u64 addr, u64 len, unsigned flags, const struct vma *model)
+{
+	int err = -ENOMEM;
+	struct vma *v = mm->nr_vmas < MAX_VMAS ? vma_copy(model) : NULL;
+	struct range r = { 0, 0 };
+
+	if (v)
+		r = place(mm, addr, len, flags, &err);
+	if (!r.end) {
+		if (v)
+			vma_free(v);
+		return err;
+	}
+	v->start = r.start;
+	v->end = r.end;
+	vma_insert(mm, v);
+	vma_merge(mm, v);
+	if (flags & (MAP_POPULATE | MAP_LOCKED))
+		mm_populate(mm, r.start, r.end);
+	return (long)r.start;
+}
+
+long mm_map(struct mm *mm, u64 addr, u64 len, unsigned prot, unsigned flags, struct file *file,
+	    u64 offset)
+{
+	bool shared = (flags & MAP_TYPE) != MAP_PRIVATE;
+	int err = check_map(len, prot, flags, file, offset);
+
+	if (err)
+		return err;
+	struct file *memory = shared && !file ? file_anonymous(ALIGN_UP(len, PAGE_SIZE)) : NULL;
+
+	if (shared && !file && !memory)
+		return -ENOMEM;
+	struct vma model = {
+		.prot = prot & (PROT_READ | PROT_WRITE | PROT_EXEC),
+		.flags = (shared ? VMA_SHARED : 0) | (flags & MAP_GROWSDOWN ? VMA_GROWSDOWN : 0),
+		.file = memory ? memory : file,
+		.offset = file ? offset : 0,
+	};
+
+	mutex_lock(&mm->lock);
+	long addr_or_err = map(mm, addr, len, flags, &model);
+
+	mutex_unlock(&mm->lock);
+	if (memory)
+		file_put(memory); /* the vma has its own reference */
+	return addr_or_err;
+}
+
+/* --- protect ------------------------------------------------------------------ */
+
+struct protect {
+	struct vma *vma;
+	bool lost_rights;
+};
+
+/* The rights of a present page under the new rights of its vma; see the head of this file. */
+static unsigned protect_one(void *arg, u64 va, u64 pa, unsigned prot)
+{
+	struct protect *p = arg;
+	unsigned rights = p->vma->prot | PT_USER;
+
+	(void)va, (void)pa;
+	if (vma_is_private(p->vma)) {
+		if (!(prot & PT_WRITE))
+			rights &= ~(unsigned)PT_WRITE;
+		if (!(rights & PT_WRITE))
+			rights |= PT_COW;
+	}
+	if (prot & ~rights & (PT_READ | PT_WRITE | PT_EXEC))
+		p->lost_rights = true;
+	return rights;
+}
+
+static bool may_protect(const struct vma *v, unsigned prot)
+{
+	return !(prot & PT_WRITE) || vma_is_private(v) || v->file->mode & FILE_WRITE;
+}
+
+/* Up to the first hole or refusal, like Linux: what comes before it has changed then. */
+static long protect(struct mm *mm, struct range r, unsigned prot, bool *lost_rights)
+{
+	struct vma *v = vma_at(mm, r.start);
+
+	if (!v)
+		return -ENOMEM;
+	for (u64 addr = r.start; addr < r.end; addr = v->end, v = vma_next(v)) {
+		if (!v || v->start > addr)
+			return -ENOMEM;
+		if (!may_protect(v, prot))
+			return -EACCES;
+		if (v->prot == prot)
+			continue;
+		u64 end = min(r.end, v->end);
+
+		if (cut(mm, addr, end))
+			return -ENOMEM;
+		v = vma_at(mm, addr);
+		v->prot = prot;
+		struct protect p = { .vma = v };
+
+		arch_pt_walk(mm->pt_root, addr, end, protect_one, &p);
+		*lost_rights |= p.lost_rights;
+		v = vma_merge(mm, v);
+	}
+	return 0;
+}
+
+long mm_protect(struct mm *mm, u64 addr, u64 len, unsigned prot)
+{
+	struct range r = page_range(addr, len);
+	bool lost_rights = false;
+
+	if (addr % PAGE_SIZE || prot & ~(unsigned)(PROT_READ | PROT_WRITE | PROT_EXEC))
+		return -EINVAL;
+	if (!len)
+		return 0;
+	if (!r.end)
+		return -ENOMEM;
+	mutex_lock(&mm->lock);
+	long err = protect(mm, r, prot, &lost_rights);
+
+	if (lost_rights)
+		arch_tlb_shootdown(mm->pt_root);
+	mutex_unlock(&mm->lock);
+	return err;
+}
+
+/* --- brk ---------------------------------------------------------------------- */
+
+static void set_brk(struct mm *mm, u64 addr)
+{
+	static const struct vma heap = { .prot = PT_READ | PT_WRITE };
+	u64 old = ALIGN_UP(mm->brk, PAGE_SIZE), new = ALIGN_UP(addr, PAGE_SIZE);
+
+	if (addr < mm->brk_start || addr > mm->mmap_base)
+		return;
+	if (new > old) {
+		if ((new - old) >> PAGE_SHIFT > page_nr_total() ||
+		    map(mm, old, new - old, MAP_FIXED_NOREPLACE, &heap) < 0)
+			return;
+	} else if (new < old && unmap(mm, (struct range){ new, old })) {
+		return;
+	}
+	mm->brk = addr;
+}
+
+/* The new break, or the old one if @addr will not do (0 asks for it). */
+u64 mm_brk(struct mm *mm, u64 addr)
+{
+	mutex_lock(&mm->lock);
+	set_brk(mm, addr);
+	addr = mm->brk;
+	mutex_unlock(&mm->lock);
+	return addr;
+}
+
+/* --- mremap ------------------------------------------------------------------- */
+
+struct move {
+	struct mm *mm;
+	u64 distance;
+	bool failed;
+};
+
+/* Out of memory for the tables at the new place: the page stays, and the caller gives up. */
+static unsigned move_one(void *arg, u64 va, u64 pa, unsigned prot)
+{
+	struct move *m = arg;
+
+	if (m->failed || arch_pt_map(m->mm->pt_root, va + m->distance, pa, prot)) {
+		m->failed = true;
+		return prot;
+	}
+	return 0;
+}
+
+/* Move the pages of [from, from + len) to @to. False: no memory, nothing moved. */
+static bool move_pages(struct mm *mm, u64 from, u64 to, u64 len)
+{
+	struct move m = { .mm = mm, .distance = to - from };
+
+	arch_pt_walk(mm->pt_root, from, from + len, move_one, &m);
+	if (m.failed) { /* back: these tables exist */
+		m = (struct move){ .mm = mm, .distance = from - to };
+		arch_pt_walk(mm->pt_root, to, to + len, move_one, &m);
+	}
+	arch_tlb_shootdown(mm->pt_root);
+	return m.distance == to - from;
+}
+
+/*
+ * The part [r.start, r.end) of @v to a place of @new_len bytes at @to (MAP_FIXED in @flags) or
+ * anywhere.
+ */
+static long move_vma(struct mm *mm, struct vma *v, struct range r, u64 new_len, u64 to,
+		     unsigned flags)
+{
+	struct vma model = *v;
+	u64 len = min(r.end - r.start, new_len);
+
+	model.offset += r.start - v->start;
+	model.flags &= ~(u32)VMA_GROWSDOWN;
+	long addr = map(mm, to, new_len, flags, &model);
+
+	if (addr < 0)
+		return addr;
+	if (!move_pages(mm, r.start, (u64)addr, len)) {
+		unmap(mm, (struct range){ (u64)addr, (u64)addr + new_len });
+		return -ENOMEM;
+	}
+	/*
+	 * Cannot fail: what a split would need was free a moment ago, and a failure only leaves an
+	 * empty vma.
+	 */
+	unmap(mm, r);
+	return addr;
+}
+
+/* Grow the vma that ends at r.end where it is, if the addresses above are free. */
+static bool grow_in_place(struct mm *mm, struct vma *v, struct range r, u64 new_len)
+{
+	struct range more = { r.end, r.start + new_len };
+
+	if (v->end != r.end || more.end > USER_END || !range_is_free(mm, more))
+		return false;
+	vma_resize(mm, v, v->start, more.end);
+	vma_merge(mm, v);
+	return true;
+}
+
+static long remap(struct mm *mm, struct range r, u64 new_len, unsigned flags, u64 to)
+{
+	struct vma *v = vma_at(mm, r.start);
+
+	if (!v || r.end > v->end)
+		return -EFAULT;
+	if (flags & MREMAP_FIXED)
+		return move_vma(mm, v, r, new_len, to, MAP_FIXED);
+	if (new_len <= r.end - r.start) {
+		r.start += new_len;
+		int err = r.start < r.end ? unmap(mm, r) : 0;
+
+		return err ? err : (long)(r.start - new_len);
+	}
+	if (grow_in_place(mm, v, r, new_len))
+		return (long)r.start;
+	return flags & MREMAP_MAYMOVE ? move_vma(mm, v, r, new_len, 0, 0) : -ENOMEM;
+}
+
+long mm_remap(struct mm *mm, u64 addr, u64 old_len, u64 new_len, unsigned flags, u64 to)
+{
+	struct range r = page_range(addr, old_len), dst = page_range(to, new_len);
+
+	if (!r.end || !old_len || !new_len || new_len > USER_END ||
+	    flags & ~(unsigned)(MREMAP_MAYMOVE | MREMAP_FIXED))
+		return -EINVAL;
+	if (flags & MREMAP_FIXED &&
+	    (!(flags & MREMAP_MAYMOVE) || !dst.end || (dst.start < r.end && r.start < dst.end)))
+		return -EINVAL;
+	mutex_lock(&mm->lock);
+	long result = remap(mm, r, ALIGN_UP(new_len, PAGE_SIZE), flags, to);
+
+	mutex_unlock(&mm->lock);
+	return result;
+}

@@ -1,0 +1,139 @@
+/*
+ * Memory: physical pages, small objects, kernel stacks and user address spaces.
+ */
+#pragma once
+
+#include "kernel/arch.h"
+#include "kernel/sync.h"
+#include "lib/rbtree.h"
+
+#define PAGE_SHIFT 12
+#define PAGE_SIZE  4096ul
+
+struct file;
+struct inode;
+
+/* --- physical pages (page.c): buddy allocator; each frame has a reference count --- */
+void page_init(void);
+/*
+ * 2^@order contiguous frames, aligned to their size, with one reference each; physical address or
+ * 0. Any context.
+ */
+u64 page_alloc(unsigned order);
+/*
+ * One frame of memory that programs make us spend: leaves the kernel its reserve. Contents
+ * undefined, or zero.
+ */
+u64 page_alloc_user(void);
+u64 page_alloc_zeroed(void);
+void page_get(u64 pa);
+void page_put(u64 pa); /* frees the frame at 0 references */
+u32 page_refs(u64 pa);
+void page_free(u64 pa, unsigned order); /* a block whose frames all have one reference */
+/* So little is left for programs that no new one should start: those that run may still need it. */
+bool page_is_short(void);
+u64 page_nr_total(void);
+u64 page_nr_free(void);
+
+/*
+ * Frames that live as long as their first one, like the tables of an address space: allocate a
+ * zeroed one into the chain of @first (any frame with one reference starts a chain); free the whole
+ * chain. The owner serialises.
+ */
+u64 page_chain_alloc(u64 first);
+void page_chain_free(u64 first);
+
+/* --- small objects (slab.c) --------------------------------------------------- */
+void slab_init(void);
+void *kmalloc(size_t size); /* any context; NULL when short; 16-byte aligned */
+void *kzalloc(size_t size);
+void kfree(void *p); /* NULL is fine */
+struct kmem_cache;
+struct kmem_cache *kmem_cache_create(const char *name, size_t size, size_t align);
+void *kmem_cache_alloc(struct kmem_cache *c);
+void kmem_cache_free(struct kmem_cache *c, void *p);
+
+/* --- kernel virtual memory (vmalloc.c): page-granular, guard page below each area --- */
+void *vmap_alloc(size_t size); /* zeroed, not executable */
+void vmap_free(void *p);
+void *kstack_alloc(void); /* KSTACK_SIZE, from a per-CPU cache when possible */
+void kstack_free(void *p);
+
+/* --- user address spaces (vm.c) ----------------------------------------------- */
+#define USER_END 0x7ffffffff000ull
+
+enum vma_flags { VMA_SHARED = 1, VMA_GROWSDOWN = 2 /* the stack */ };
+
+struct vma { /* [start, end): one protection, one backing */
+	struct rb_node node;
+	u64 start, end;
+	u64 gap, max_gap; /* free bytes below start; largest gap in this subtree (vma.c) */
+	u32 prot;	  /* PT_READ | PT_WRITE | PT_EXEC */
+	u32 flags;
+	struct file *file; /* NULL: private anonymous; shared anonymous memory is a nameless file */
+	u64 offset;	   /* in the file, bytes */
+};
+
+struct mm {
+	u64 pt_root;
+	u32 refs;	     /* threads + holders: mm_get/put */
+	struct mutex lock;   /* guards vmas and the page table's user half */
+	struct rb_tree vmas; /* by address, disjoint */
+	struct vma *last;    /* most recent lookup */
+	unsigned nr_vmas;
+	u64 total_vm; /* pages */
+
+	u8 inherited_from_here[0]; /* fork copies the rest */
+	u64 rss;		   /* pages */
+	u64 brk_start, brk;
+	u64 mmap_base; /* mappings are placed below */
+	u64 code_start, code_end, data_start, data_end, stack_start;
+	u64 arg_start, arg_end, env_start, env_end;
+	u64 auxv[40]; /* pairs, as on the stack of the new program; ends with AT_NULL */
+};
+
+void mm_init(void);
+struct mm *mm_create(void);
+/* Copy on write of everything; NULL when memory is short. */
+struct mm *mm_fork(struct mm *src);
+struct mm *mm_get(struct mm *mm);
+void mm_put(struct mm *mm); /* may sleep */
+
+/*
+ * Returns the address or -errno. @flags are Linux's MAP_*; @prot Linux's PROT_* (==
+ * PT_READ/WRITE/EXEC).
+ */
+long mm_map(struct mm *mm, u64 addr, u64 len, unsigned prot, unsigned flags, struct file *file,
+	    u64 offset);
+long mm_unmap(struct mm *mm, u64 addr, u64 len);
+long mm_protect(struct mm *mm, u64 addr, u64 len, unsigned prot);
+long mm_remap(struct mm *mm, u64 addr, u64 old_len, u64 new_len, unsigned flags, u64 to);
+u64 mm_brk(struct mm *mm, u64 addr);
+/* Copy to or from another address space (procfs cmdline, environ). Bytes copied. May sleep. */
+size_t mm_access(struct mm *mm, u64 addr, void *buf, size_t n, bool write);
+/*
+ * Physical address behind a user word of the current mm, faulted in (futex keys of shared
+ * mappings). 0: -EFAULT.
+ */
+u64 mm_user_page(struct mm *mm, u64 addr, bool write);
+/* Does a MAP_SHARED mapping cover @addr? (Futexes there are known by their physical page.) */
+bool mm_addr_is_shared(struct mm *mm, u64 addr);
+/* /proc/PID/maps text. */
+size_t mm_print_maps(struct mm *mm, char *buf, size_t size);
+
+/* --- exec (exec.c) ------------------------------------------------------------ */
+struct exec_image;
+/*
+ * Load @path with @argv and @envp (user or, for the first program, kernel strings) into a new
+ * address space. Handles ELF64 static and static-PIE, PT_INTERP, and #! scripts. On error nothing
+ * of the caller changed.
+ */
+int exec_load(const char *path, char *const *argv, char *const *envp, bool from_kernel,
+	      struct exec_image *image);
+
+/* --- out of memory (oom.c) ---------------------------------------------------- */
+/*
+ * A page fault found no memory: kill a process, or wait for the one that is being killed. True: try
+ * again; false: the caller has a signal to see to first, perhaps this one. May sleep.
+ */
+bool oom_kill(void);

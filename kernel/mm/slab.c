@@ -1,0 +1,270 @@
+/*
+ * Small objects: slabs of equal objects below per-CPU free lists.
+ *
+ * A cache hands out objects of one size, cut from slabs: blocks of 2^order frames. Each CPU keeps a
+ * short list of free objects of each cache, so that the common allocation and free are a handful of
+ * instructions without a lock; the list is filled from, and emptied to, the slabs in batches. What
+ * is known about a slab lives in the frame table, so objects of a power-of-two size are aligned to
+ * it, and kfree() finds the cache of a pointer by its frame. kmalloc() is a row of caches of graded
+ * sizes; beyond the largest it is the buddy allocator.
+ *
+ * Locking: a cache's lock guards its slabs (free list and count in the frame table, the list of
+ * partial slabs); a CPU's lists are guarded by interrupts being off there. Order: cache lock <
+ * buddy lock. Reference: Bonwick, The Slab Allocator, USENIX 1994; Bonwick and Adams, Magazines and
+ * Vmem, 2001.
+ */
+#include "kernel/kernel.h"
+#include "kernel/mm/frame.h"
+#include "lib/string.h"
+
+#define NR_CACHES      32
+#define MAX_SLAB_ORDER 3
+#define MIN_OBJECTS    8 /* per slab: what an empty slab's price is spread over */
+
+struct kmem_cache {
+	const char *name;
+	u32 size; /* of an object, rounded up to its alignment */
+	u8 id, order;
+	u32 batch; /* objects moved between a CPU's list and the slabs at a time */
+	struct spinlock lock;
+	struct list partial; /* slabs with a free object */
+};
+
+/* Free objects of every cache on one CPU; each object starts with a pointer to the next. */
+struct cpu_lists {
+	struct {
+		void *head;
+		u32 nr;
+	} of[NR_CACHES];
+} __aligned(64);
+
+static struct kmem_cache caches[NR_CACHES];
+static unsigned nr_caches;
+static struct cpu_lists cpu_lists[MAX_CPUS];
+
+/* --- slabs; the cache's lock held --------------------------------------------- */
+
+static struct frame *slab_of(void *object)
+{
+	u64 pa = virt_to_phys(object);
+
+	return frame_of(ALIGN_DOWN(pa, PAGE_SIZE << frame_of(pa)->order));
+}
+
+/* Cut a new slab into objects; NULL when memory is short. */
+static struct frame *slab_create(struct kmem_cache *c)
+{
+	u64 pa = page_alloc(c->order);
+
+	if (!pa)
+		return NULL;
+	struct frame *slab = frame_of(pa);
+
+	for (u64 i = 0; i < BIT(c->order); i++) {
+		slab[i].kind = FRAME_SLAB;
+		slab[i].order = c->order;
+		slab[i].cache = c->id;
+	}
+	slab->refs = 0;
+	slab->free = NULL;
+	char *base = phys_to_virt(pa);
+
+	for (u64 n = (PAGE_SIZE << c->order) / c->size; n--;) {
+		void *object = base + n * c->size;
+
+		*(void **)object = slab->free;
+		slab->free = object;
+	}
+	list_add_head(&c->partial, &slab->link);
+	return slab;
+}
+
+static void slab_destroy(struct kmem_cache *c, struct frame *slab)
+{
+	list_del(&slab->link);
+	slab->free = NULL;
+	for (u64 i = 0; i < BIT(c->order); i++) {
+		slab[i].kind = FRAME_USED;
+		slab[i].refs = 1;
+	}
+	page_free(frame_pa(slab), c->order);
+}
+
+static void *slab_take(struct kmem_cache *c)
+{
+	struct frame *slab;
+
+	if (!list_empty(&c->partial))
+		slab = list_first(&c->partial, struct frame, link);
+	else if (!(slab = slab_create(c)))
+		return NULL;
+	void *object = slab->free;
+
+	slab->free = *(void **)object;
+	slab->refs++;
+	if (!slab->free)
+		list_del(&slab->link);
+	return object;
+}
+
+static void slab_return(struct kmem_cache *c, void *object)
+{
+	struct frame *slab = slab_of(object);
+
+	if (!slab->free)
+		list_add_head(&c->partial, &slab->link);
+	*(void **)object = slab->free;
+	slab->free = object;
+	if (--slab->refs == 0)
+		slab_destroy(c, slab);
+}
+
+/* --- a CPU's lists; interrupts off -------------------------------------------- */
+
+static void refill(struct kmem_cache *c, struct cpu_lists *l)
+{
+	spin_lock(&c->lock);
+	while (l->of[c->id].nr < c->batch) {
+		void *object = slab_take(c);
+
+		if (!object)
+			break;
+		*(void **)object = l->of[c->id].head;
+		l->of[c->id].head = object;
+		l->of[c->id].nr++;
+	}
+	spin_unlock(&c->lock);
+}
+
+static void drain(struct kmem_cache *c, struct cpu_lists *l)
+{
+	spin_lock(&c->lock);
+	while (l->of[c->id].nr > c->batch) {
+		void *object = l->of[c->id].head;
+
+		l->of[c->id].head = *(void **)object;
+		l->of[c->id].nr--;
+		slab_return(c, object);
+	}
+	spin_unlock(&c->lock);
+}
+
+/* An object of @c, contents undefined; NULL when memory is short. Any context. */
+void *kmem_cache_alloc(struct kmem_cache *c)
+{
+	unsigned long flags = arch_irq_save();
+	struct cpu_lists *l = &cpu_lists[arch_cpu_id()];
+
+	if (!l->of[c->id].head)
+		refill(c, l);
+	void *object = l->of[c->id].head;
+
+	if (likely(object)) {
+		l->of[c->id].head = *(void **)object;
+		l->of[c->id].nr--;
+	}
+	arch_irq_restore(flags);
+	return object;
+}
+
+void kmem_cache_free(struct kmem_cache *c, void *object)
+{
+	unsigned long flags = arch_irq_save();
+	struct cpu_lists *l = &cpu_lists[arch_cpu_id()];
+
+	*(void **)object = l->of[c->id].head;
+	l->of[c->id].head = object;
+	if (++l->of[c->id].nr > 2 * c->batch)
+		drain(c, l);
+	arch_irq_restore(flags);
+}
+
+/*
+ * The smallest slab that holds MIN_OBJECTS, or the largest there is. At boot only: caches are never
+ * destroyed. @align is a power of two.
+ */
+struct kmem_cache *kmem_cache_create(const char *name, size_t size, size_t align)
+{
+	assert(nr_caches < NR_CACHES);
+	struct kmem_cache *c = &caches[nr_caches];
+
+	c->name = name;
+	c->id = (u8)nr_caches++;
+	c->size = (u32)ALIGN_UP(max(size, sizeof(void *)), max(align, sizeof(void *)));
+	while (c->order < MAX_SLAB_ORDER && (PAGE_SIZE << c->order) / c->size < MIN_OBJECTS)
+		c->order++;
+	c->batch = (u32)min(max(PAGE_SIZE / c->size, 2ull), 32ull);
+	spin_lock_init(&c->lock, name);
+	list_init(&c->partial);
+	return c;
+}
+
+/* --- kmalloc ------------------------------------------------------------------ */
+
+static const u32 sizes[] = { 16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048 };
+#define GRAIN	16
+#define LARGEST 2048
+
+static struct kmem_cache *graded[ARRAY_SIZE(sizes)];
+static u8 grade_of[LARGEST / GRAIN + 1]; /* index of sizes[], by size in grains rounded up */
+
+void slab_init(void)
+{
+	unsigned grade = 0;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(sizes); i++)
+		graded[i] = kmem_cache_create("kmalloc", sizes[i], GRAIN);
+	for (unsigned grains = 0; grains < ARRAY_SIZE(grade_of); grains++) {
+		if (grains * GRAIN > sizes[grade])
+			grade++;
+		grade_of[grains] = (u8)grade;
+	}
+}
+
+static unsigned order_of(size_t size)
+{
+	return size <= PAGE_SIZE ? 0 : 64 - (unsigned)__builtin_clzll((size - 1) >> PAGE_SHIFT);
+}
+
+static void *alloc_large(size_t size)
+{
+	unsigned order = order_of(size);
+	u64 pa = page_alloc(order);
+
+	if (!pa)
+		return NULL;
+	frame_of(pa)->kind = FRAME_LARGE;
+	frame_of(pa)->order = (u8)order;
+	return phys_to_virt(pa);
+}
+
+void *kmalloc(size_t size)
+{
+	if (unlikely(size > LARGEST))
+		return alloc_large(size);
+	return kmem_cache_alloc(graded[grade_of[(size + GRAIN - 1) / GRAIN]]);
+}
+
+void *kzalloc(size_t size)
+{
+	void *p = kmalloc(size);
+
+	if (p)
+		memset(p, 0, size);
+	return p;
+}
+
+void kfree(void *p)
+{
+	if (!p)
+		return;
+	struct frame *f = frame_of(virt_to_phys(p));
+
+	if (likely(f->kind == FRAME_SLAB)) {
+		kmem_cache_free(&caches[f->cache], p);
+		return;
+	}
+	assert(f->kind == FRAME_LARGE);
+	f->kind = FRAME_USED;
+	page_free(frame_pa(f), f->order);
+}

@@ -1,0 +1,259 @@
+/*
+ * Address spaces as a whole: creation, fork, end, and looking into them from outside.
+ *
+ * An mm is shared by the threads of a process, by a vfork child and its parent, and by whoever
+ * looks at it (procfs); the last reference frees it. fork copies the vmas and page tables but no
+ * page: both sides lose the right to write to private pages, and fault.c copies the few that are
+ * written.
+ *
+ * Locking: mm->lock guards an mm's contents. mm_fork() takes the source's; the new one is nobody
+ * else's yet.
+ */
+#include "kernel/fs/vfs.h"
+#include "kernel/kernel.h"
+#include "kernel/mm/vma.h"
+#include "kernel/proc.h"
+#include "lib/errno.h"
+#include "lib/fmt.h"
+#include "lib/string.h"
+
+/*
+ * Where mmap starts on Linux without address space randomisation: 128 MiB and a page's change below
+ * the stack's end.
+ */
+#define MMAP_BASE 0x7ffff7fff000ull
+
+/*
+ * Page tables of dead processes, empty but not freed: the next process most likely has its memory
+ * at the same places, and finds the tables made (a fork saves allocating and zeroing about eight).
+ */
+#define SPARES		4
+#define SPARE_MAX_PAGES 4096 /* of total_vm: what may be kept is bounded by it */
+
+struct spare_tables {
+	u32 nr;
+	u64 root[SPARES];
+} __aligned(64);
+
+static struct spare_tables spare_tables[MAX_CPUS];
+static struct kmem_cache *mm_cache;
+
+void mm_init(void)
+{
+	mm_cache = kmem_cache_create("mm", sizeof(struct mm), 64);
+	vma_init();
+}
+
+static u64 take_tables(void)
+{
+	u64 root = 0;
+
+	preempt_disable();
+	struct spare_tables *s = &spare_tables[arch_cpu_id()];
+
+	if (s->nr)
+		root = s->root[--s->nr];
+	preempt_enable();
+	return root ? root : arch_pt_create();
+}
+
+/* @mm maps nothing any more. */
+static void give_tables(struct mm *mm)
+{
+	bool kept = false;
+
+	arch_pt_unload(mm->pt_root);
+	preempt_disable();
+	struct spare_tables *s = &spare_tables[arch_cpu_id()];
+
+	if (s->nr < SPARES && mm->total_vm <= SPARE_MAX_PAGES) {
+		s->root[s->nr++] = mm->pt_root;
+		kept = true;
+	}
+	preempt_enable();
+	if (!kept)
+		arch_pt_destroy(mm->pt_root);
+}
+
+/* An empty address space with one reference; NULL when memory is short. */
+struct mm *mm_create(void)
+{
+	struct mm *mm = kmem_cache_alloc(mm_cache);
+
+	if (!mm)
+		return NULL;
+	*mm = (struct mm){ .refs = 1, .mmap_base = MMAP_BASE };
+	mutex_init(&mm->lock, "mm");
+	vma_tree_init(mm);
+	mm->pt_root = take_tables();
+	if (mm->pt_root)
+		return mm;
+	kmem_cache_free(mm_cache, mm);
+	return NULL;
+}
+
+/* --- fork --------------------------------------------------------------------- */
+
+static int fork_vma(struct mm *dst, struct mm *src, const struct vma *v)
+{
+	struct vma *copy = vma_copy(v);
+
+	if (!copy)
+		return -ENOMEM;
+	vma_append(dst, copy);
+	return arch_pt_copy(dst->pt_root, src->pt_root, v->start, v->end, vma_is_private(v),
+			    page_get);
+}
+
+static int fork_vmas(struct mm *dst, struct mm *src)
+{
+	int err = 0;
+
+	for (struct vma *v = vma_first(src); v && !err; v = vma_next(v))
+		err = fork_vma(dst, src, v);
+	arch_tlb_shootdown(
+		src->pt_root); /* its private pages became read-only, even if we gave up */
+	return err;
+}
+
+struct mm *mm_fork(struct mm *src)
+{
+	struct mm *mm = page_is_short() ? NULL : mm_create();
+
+	if (!mm)
+		return NULL;
+	mutex_lock(&src->lock);
+	int err = fork_vmas(mm, src);
+
+	memcpy(&mm->inherited_from_here, &src->inherited_from_here,
+	       sizeof(*mm) - offsetof(struct mm, inherited_from_here));
+	mutex_unlock(&src->lock);
+	if (!err)
+		return mm;
+	mm_put(mm);
+	return NULL;
+}
+
+/* --- references and the end --------------------------------------------------- */
+
+struct mm *mm_get(struct mm *mm)
+{
+	__atomic_fetch_add(&mm->refs, 1, __ATOMIC_RELAXED);
+	return mm;
+}
+
+struct mm *proc_mm_get(struct proc *p)
+{
+	spin_lock(&proc_tree_lock);
+	struct mm *mm = p->mm ? mm_get(p->mm) : NULL;
+
+	spin_unlock(&proc_tree_lock);
+	return mm;
+}
+
+static unsigned drop_page(void *arg, u64 va, u64 pa, unsigned prot)
+{
+	(void)arg, (void)va, (void)prot;
+	page_put(pa);
+	return 0;
+}
+
+/*
+ * No flush: nobody runs in this address space any more. A thread of it that ends on another CPU may
+ * have the page table loaded still, but touches no user address; give_tables() takes it away.
+ */
+static void destroy(struct mm *mm)
+{
+	for (struct vma *v = vma_first(mm); v; v = vma_next(v))
+		arch_pt_walk(mm->pt_root, v->start, v->end, drop_page, NULL);
+	vma_free_all(mm);
+	give_tables(mm);
+	kmem_cache_free(mm_cache, mm);
+}
+
+void mm_put(struct mm *mm)
+{
+	if (__atomic_sub_fetch(&mm->refs, 1, __ATOMIC_ACQ_REL) == 0)
+		destroy(mm);
+}
+
+/* --- from outside ------------------------------------------------------------- */
+
+size_t mm_access(struct mm *mm, u64 addr, void *buf, size_t n, bool write)
+{
+	size_t done = 0;
+
+	mutex_lock(&mm->lock);
+	while (done < n && addr < USER_END) {
+		u64 pa = mm_fault_page(mm, addr, write ? PT_WRITE : PT_READ);
+		size_t len = min(n - done, (size_t)(PAGE_SIZE - addr % PAGE_SIZE));
+
+		if (!pa)
+			break;
+		if (write)
+			memcpy(phys_to_virt(pa), (char *)buf + done, len);
+		else
+			memcpy((char *)buf + done, phys_to_virt(pa), len);
+		done += len;
+		addr += len;
+	}
+	mutex_unlock(&mm->lock);
+	return done;
+}
+
+u64 mm_user_page(struct mm *mm, u64 addr, bool write)
+{
+	u64 pa;
+
+	if (addr >= USER_END)
+		return 0;
+	mutex_lock(&mm->lock);
+	pa = mm_fault_page(mm, addr, write ? PT_WRITE : PT_READ);
+	mutex_unlock(&mm->lock);
+	return pa;
+}
+
+bool mm_addr_is_shared(struct mm *mm, u64 addr)
+{
+	mutex_lock(&mm->lock);
+	struct vma *v = vma_at(mm, addr);
+	bool shared = v && !vma_is_private(v);
+
+	mutex_unlock(&mm->lock);
+	return shared;
+}
+
+static const char *vma_name(const struct mm *mm, const struct vma *v, char *buf, size_t size)
+{
+	if (v->file)
+		return file_path(v->file, buf, size);
+	if (v->start < mm->brk && v->end > mm->brk_start)
+		return "[heap]";
+	return v->start <= mm->stack_start && mm->stack_start < v->end ? "[stack]" : "";
+}
+
+static void print_vma(struct text *t, const struct mm *mm, const struct vma *v)
+{
+	char path[256];
+	size_t before = t->len;
+	u32 dev = v->file ? v->file->inode->sb->dev : 0;
+	const char *name = vma_name(mm, v, path, sizeof(path));
+
+	text_add(t, "%08lx-%08lx %c%c%c%c %08lx %02x:%02x %lu", v->start, v->end,
+		 v->prot & PT_READ ? 'r' : '-', v->prot & PT_WRITE ? 'w' : '-',
+		 v->prot & PT_EXEC ? 'x' : '-', vma_is_private(v) ? 'p' : 's',
+		 v->file ? v->offset : 0, dev >> 8, dev & 0xff, v->file ? v->file->inode->ino : 0);
+	/* Linux puts names in column 73. */
+	text_add(t, "%*s%s\n", *name ? max(1, 73 - (int)(t->len - before)) : 0, "", name);
+}
+
+size_t mm_print_maps(struct mm *mm, char *buf, size_t size)
+{
+	struct text t = text_of(buf, size);
+
+	mutex_lock(&mm->lock);
+	for (struct vma *v = vma_first(mm); v; v = vma_next(v))
+		print_vma(&t, mm, v);
+	mutex_unlock(&mm->lock);
+	return t.len;
+}

@@ -1,0 +1,71 @@
+/*
+ * The inside of an address space, shared by the files of kernel/mm and the system calls on it: the
+ * tree of vmas, faults, unmapping. Everything here wants mm->lock held (or an mm that nobody else
+ * knows yet).
+ */
+#pragma once
+
+#include "kernel/mm/mm.h"
+
+#define MAP_MIN		0x10000ull	  /* below: never mapped, so that NULL + offset faults */
+#define MAX_VMAS	65530u		  /* Linux's vm.max_map_count */
+#define STACK_GUARD_GAP (256 * PAGE_SIZE) /* kept free below a stack that grows */
+
+/* --- vma.c -------------------------------------------------------------------- */
+void vma_init(void);
+void vma_tree_init(struct mm *mm);
+/* The first vma that ends above @addr (it may start above it too), or NULL. */
+struct vma *vma_find(struct mm *mm, u64 addr);
+/* The vma that contains @addr, or NULL. */
+struct vma *vma_at(struct mm *mm, u64 addr);
+struct vma *vma_first(const struct mm *mm);
+struct vma *vma_next(const struct vma *v); /* NULL at the end */
+struct vma *vma_prev(const struct vma *v);
+/* A copy of @model with its own reference to the file; not in any tree. NULL: no memory. */
+struct vma *vma_copy(const struct vma *model);
+void vma_free(struct vma *v); /* not in any tree */
+void vma_insert(struct mm *mm, struct vma *v);
+void vma_append(struct mm *mm, struct vma *v); /* it is above all others */
+/* Out of the tree and freed. */
+void vma_remove(struct mm *mm, struct vma *v);
+void vma_resize(struct mm *mm, struct vma *v, u64 start, u64 end);
+/* Cut @v at @addr, inside it: @v keeps the lower part. 0 or -ENOMEM. */
+int vma_split(struct mm *mm, struct vma *v, u64 addr);
+/* Join @v with its neighbours where they continue each other; the vma that covers it now. */
+struct vma *vma_merge(struct mm *mm, struct vma *v);
+/* Address of the highest free range of @len bytes below mm->mmap_base; 0: none. */
+u64 vma_find_gap(const struct mm *mm, u64 len);
+/* Free all of them, for the last mm_put(). */
+void vma_free_all(struct mm *mm);
+
+static inline bool vma_is_private(const struct vma *v)
+{
+	return !(v->flags & VMA_SHARED);
+}
+
+static inline u64 vma_pages(const struct vma *v)
+{
+	return (v->end - v->start) >> PAGE_SHIFT;
+}
+
+/* --- fault.c ------------------------------------------------------------------ */
+enum fault {
+	FAULT_OK,
+	FAULT_MAPERR, /* nothing is mapped there */
+	FAULT_ACCERR, /* the mapping forbids it */
+	FAULT_BUS,    /* beyond the end of the file */
+	FAULT_OOM,
+};
+/* Make the page at @addr present for @access (one of PT_READ, PT_WRITE, PT_EXEC). */
+enum fault mm_fault(struct mm *mm, u64 addr, unsigned access);
+/* The same, and give its physical address, byte offset included. 0: not accessible. */
+u64 mm_fault_page(struct mm *mm, u64 addr, unsigned access);
+
+/* --- map.c -------------------------------------------------------------------- */
+/* Drop the pages of [start, end): unmap, flush, free. */
+void mm_zap(struct mm *mm, u64 start, u64 end);
+/*
+ * Fault in what is accessible of [start, end), as MAP_POPULATE does; stops quietly when memory is
+ * short.
+ */
+void mm_populate(struct mm *mm, u64 start, u64 end);

@@ -1,0 +1,286 @@
+/*
+ * Kernel virtual memory: areas of pages that are contiguous only in address, with a guard page
+ * below.
+ *
+ * Two users, two halves of the architecture's window (ARCH_VMAP_START..ARCH_VMAP_END):
+ *
+ * Kernel stacks live in equal slots of guard page + stack, found by a bitmap. An overflow hits the
+ * guard page and is reported instead of corrupting a neighbour. Each CPU keeps a few freed stacks
+ * mapped, so that creating a thread right after another ended costs no mapping. Freeing a stack
+ * must work where nobody can wait for other CPUs to forget its translations. So its frames are
+ * freed at once, but its slot is only marked stale: slots are handed out round robin, and when the
+ * cursor wraps, every CPU is flushed once and the stale slots return. (A stray access through a
+ * stale translation could hit a reused frame; nothing legitimate touches a freed stack.)
+ *
+ * Other areas (vmap_alloc) are few and large: an address-ordered list, first fit, flushed when
+ * freed.
+ *
+ * Locking: slots.lock (irq-safe) guards the bitmaps and all changes of the kernel page table's vmap
+ * window; areas.lock (a mutex) the list of areas. Order: areas.lock, recycle_lock < slots.lock <
+ * buddy.lock.
+ */
+#include "kernel/kernel.h"
+#include "kernel/mm/mm.h"
+#include "kernel/proc.h"
+
+#define STACK_PAGES   (KSTACK_SIZE / PAGE_SIZE)
+#define SLOT_SIZE     (KSTACK_SIZE + PAGE_SIZE)
+#define NR_SLOTS      65536u /* twice Linux's default limit of threads */
+#define STACKS_CACHED 4	     /* per CPU: covers a shell's pipeline */
+
+#define AREAS_START (ARCH_VMAP_START + NR_SLOTS * SLOT_SIZE)
+#define KERNEL_PROT (PT_READ | PT_WRITE)
+
+static struct {
+	struct spinlock lock;
+	u64 used[NR_SLOTS / 64];     /* not to be handed out: in use or stale */
+	u64 stale[2][NR_SLOTS / 64]; /* unmapped, but translations may linger on some CPU */
+	unsigned now_stale;	     /* where slots enter; the other half is being flushed */
+	unsigned cursor;	     /* words of `used` before it were looked at in this round */
+} slots = { .lock = SPINLOCK_INIT("vmap") };
+
+static struct mutex recycle_lock = MUTEX_INIT(recycle_lock); /* one round ends at a time */
+
+struct stack_cache {
+	u32 nr;
+	void *stack[STACKS_CACHED];
+} __aligned(64);
+
+static struct stack_cache stack_caches[MAX_CPUS];
+
+/* --- mapping ------------------------------------------------------------------ */
+
+static unsigned unmap_one(void *arg, u64 va, u64 pa, unsigned prot)
+{
+	(void)arg, (void)va, (void)prot;
+	page_put(pa);
+	return 0;
+}
+
+static void unmap_pages(u64 va, u64 nr)
+{
+	unsigned long flags = spin_lock_irqsave(&slots.lock);
+
+	arch_pt_walk(arch_kernel_pt, va, va + nr * PAGE_SIZE, unmap_one, NULL);
+	spin_unlock_irqrestore(&slots.lock, flags);
+}
+
+static int map_one(u64 va, u64 pa)
+{
+	if (!pa)
+		return -1;
+	unsigned long flags = spin_lock_irqsave(&slots.lock);
+	int err = arch_pt_map(arch_kernel_pt, va, pa, KERNEL_PROT);
+
+	spin_unlock_irqrestore(&slots.lock, flags);
+	if (err)
+		page_put(pa);
+	return err;
+}
+
+/* Map @nr pages from @alloc at @va; all or nothing. */
+static bool map_pages(u64 va, u64 nr, u64 (*alloc)(void))
+{
+	for (u64 i = 0; i < nr; i++) {
+		if (map_one(va + i * PAGE_SIZE, alloc())) {
+			unmap_pages(va, i);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* --- kernel stacks ------------------------------------------------------------ */
+
+static u64 stack_of_slot(unsigned slot)
+{
+	return ARCH_VMAP_START + slot * SLOT_SIZE + PAGE_SIZE;
+}
+
+static unsigned slot_of_stack(const void *p)
+{
+	return (unsigned)(((u64)p - ARCH_VMAP_START) / SLOT_SIZE);
+}
+
+/* A slot of this round, or NR_SLOTS. */
+static unsigned take_slot(void)
+{
+	unsigned long flags = spin_lock_irqsave(&slots.lock);
+	unsigned slot = NR_SLOTS;
+
+	while (slots.cursor < ARRAY_SIZE(slots.used) && !~slots.used[slots.cursor])
+		slots.cursor++;
+	if (slots.cursor < ARRAY_SIZE(slots.used)) {
+		u64 *word = &slots.used[slots.cursor];
+		unsigned bit = (unsigned)__builtin_ctzll(~*word);
+
+		*word |= BIT(bit);
+		slot = slots.cursor * 64 + bit;
+	}
+	spin_unlock_irqrestore(&slots.lock, flags);
+	return slot;
+}
+
+/*
+ * Start a new round with the slots that are stale now, once no CPU remembers what was mapped there.
+ */
+static void recycle_slots(void)
+{
+	unsigned long flags = spin_lock_irqsave(&slots.lock);
+	u64 *stale = slots.stale[slots.now_stale];
+
+	slots.now_stale ^= 1;
+	spin_unlock_irqrestore(&slots.lock, flags);
+	arch_tlb_shootdown(arch_kernel_pt);
+	flags = spin_lock_irqsave(&slots.lock);
+	for (unsigned i = 0; i < ARRAY_SIZE(slots.used); i++) {
+		slots.used[i] &= ~stale[i];
+		stale[i] = 0;
+	}
+	slots.cursor = 0;
+	spin_unlock_irqrestore(&slots.lock, flags);
+}
+
+static unsigned alloc_slot(void)
+{
+	unsigned slot = take_slot();
+
+	if (likely(slot < NR_SLOTS))
+		return slot;
+	mutex_lock(&recycle_lock);
+	slot = take_slot(); /* another thread may have started the new round */
+	if (slot == NR_SLOTS) {
+		recycle_slots();
+		slot = take_slot();
+	}
+	mutex_unlock(&recycle_lock);
+	return slot;
+}
+
+static void free_slot(unsigned slot)
+{
+	unsigned long flags = spin_lock_irqsave(&slots.lock);
+
+	slots.stale[slots.now_stale][slot / 64] |= BIT(slot % 64);
+	spin_unlock_irqrestore(&slots.lock, flags);
+}
+
+/* A kernel stack, contents undefined; NULL when memory is short. May sleep. */
+void *kstack_alloc(void)
+{
+	unsigned long flags = arch_irq_save();
+	struct stack_cache *c = &stack_caches[arch_cpu_id()];
+	void *stack = c->nr ? c->stack[--c->nr] : NULL;
+
+	arch_irq_restore(flags);
+	if (stack)
+		return stack;
+	unsigned slot = alloc_slot();
+
+	if (slot == NR_SLOTS)
+		return NULL;
+	if (!map_pages(stack_of_slot(slot), STACK_PAGES, page_alloc_user)) {
+		free_slot(slot);
+		return NULL;
+	}
+	return (void *)stack_of_slot(slot);
+}
+
+/* Any context, but not on the stack that is freed. */
+void kstack_free(void *stack)
+{
+	unsigned long flags = arch_irq_save();
+	struct stack_cache *c = &stack_caches[arch_cpu_id()];
+	bool cached = c->nr < STACKS_CACHED;
+
+	if (cached)
+		c->stack[c->nr++] = stack;
+	arch_irq_restore(flags);
+	if (cached)
+		return;
+	unmap_pages((u64)stack, STACK_PAGES);
+	free_slot(slot_of_stack(stack));
+}
+
+/* --- areas -------------------------------------------------------------------- */
+
+struct area {
+	struct list link;
+	u64 start, nr_pages; /* the guard page is the one before start */
+};
+
+static struct {
+	struct mutex lock;
+	struct list list; /* by address */
+} areas = { .lock = MUTEX_INIT(areas.lock), .list = LIST_INIT(areas.list) };
+
+/* Insert @a into the first gap that holds it and its guard page. */
+static bool place_area(struct area *a)
+{
+	u64 start = AREAS_START + PAGE_SIZE;
+	struct area *next;
+
+	list_for_each(next, &areas.list, link) {
+		if (start + (a->nr_pages + 1) * PAGE_SIZE <= next->start)
+			break;
+		start = next->start + (next->nr_pages + 1) * PAGE_SIZE;
+	}
+	if (a->nr_pages > (ARCH_VMAP_END - start) >> PAGE_SHIFT)
+		return false;
+	a->start = start;
+	list_add_tail(&next->link, &a->link); /* before next; at the end if there is none */
+	return true;
+}
+
+/* Give the address range of @a, unmapped by now, back. */
+static void remove_area(struct area *a)
+{
+	arch_tlb_shootdown(arch_kernel_pt);
+	list_del(&a->link);
+}
+
+/* Zeroed, not executable; NULL when memory is short. May sleep. */
+void *vmap_alloc(size_t size)
+{
+	struct area *a = kmalloc(sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->nr_pages = ALIGN_UP(max(size, 1ul), PAGE_SIZE) >> PAGE_SHIFT;
+	mutex_lock(&areas.lock);
+	bool ok = place_area(a);
+
+	if (ok && !map_pages(a->start, a->nr_pages, page_alloc_zeroed)) {
+		remove_area(a);
+		ok = false;
+	}
+	mutex_unlock(&areas.lock);
+	if (ok)
+		return (void *)a->start;
+	kfree(a);
+	return NULL;
+}
+
+static struct area *find_area(u64 start)
+{
+	struct area *a;
+
+	list_for_each(a, &areas.list, link)
+		if (a->start == start)
+			return a;
+	panic("vmap_free: no area at %#lx", start);
+}
+
+/* NULL is fine. May sleep. */
+void vmap_free(void *p)
+{
+	if (!p)
+		return;
+	mutex_lock(&areas.lock);
+	struct area *a = find_area((u64)p);
+
+	unmap_pages(a->start, a->nr_pages);
+	remove_area(a);
+	mutex_unlock(&areas.lock);
+	kfree(a);
+}

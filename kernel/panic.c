@@ -1,0 +1,115 @@
+/*
+ * The end of a machine that cannot go on: stop the other CPUs, say why and where, show what every
+ * CPU would run, and leave QEMU with a failure. A panic inside the panic leaves at once.
+ */
+#include <stdarg.h>
+#include "kernel/kernel.h"
+#include "kernel/arch.h"
+#include "kernel/mm/mm.h"
+#include "kernel/percpu.h"
+#include "kernel/proc.h"
+#include "lib/fmt.h"
+
+#define MAX_FRAMES 32
+
+/* A frame is the caller's frame pointer and the return address. Only mapped memory is looked at. */
+static bool frame_is_readable(u64 bp)
+{
+	u64 pa;
+	unsigned prot;
+
+	return bp % 8 == 0 && bp > USER_END && arch_pt_lookup(arch_kernel_pt, bp, &pa, &prot) &&
+	       arch_pt_lookup(arch_kernel_pt, bp + 8, &pa, &prot);
+}
+
+static void print_frame(u64 ip)
+{
+	char name[96];
+
+	kprintf("  %016lx %s\n", ip, symbol_name(ip, name, sizeof(name)));
+}
+
+void backtrace_print(u64 bp)
+{
+	for (int i = 0; i < MAX_FRAMES && frame_is_readable(bp); i++) {
+		const u64 *frame = (const u64 *)bp;
+
+		if (!frame[1])
+			return;
+		print_frame(frame[1]);
+		if (frame[0] <= bp) /* stacks grow down: callers are above */
+			return;
+		bp = frame[0];
+	}
+}
+
+/* A runqueue that does not fit the buffer is cut: the panicking kernel has no memory to ask for. */
+void dump_runqueues(void)
+{
+	static char text[16384];
+
+	if (!machine)
+		return;
+	for (unsigned cpu = 0; cpu < arch_nr_cpus; cpu++) {
+		size_t n = sched_dump_cpu(machine, cpu, text, sizeof(text));
+
+		console_write(text, min(n, sizeof(text) - 1));
+	}
+}
+
+u32 panic_cpu;
+
+/* Only the first CPU to panic goes on. */
+static void panic_begin(void)
+{
+	u32 nobody = 0, me = arch_cpu_id() + 1;
+
+	arch_irq_disable();
+	if (!__atomic_compare_exchange_n(&panic_cpu, &nobody, me, false, __ATOMIC_RELAXED,
+					 __ATOMIC_RELAXED)) {
+		if (nobody == me)
+			arch_exit(EXIT_FAILURE);
+		arch_cpu_halt();
+	}
+	arch_stop_others();
+	console_take_over();
+}
+
+static void print_where(void)
+{
+	struct thread *t = arch_current();
+
+	kprintf("CPU %u, thread %d (%s), backtrace:\n", arch_cpu_id(), t ? t->tid : 0,
+		t ? t->task.comm : "boot");
+}
+
+__noreturn void panic(const char *fmt, ...)
+{
+	char reason[256];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(reason, sizeof(reason), fmt, args);
+	va_end(args);
+	panic_begin();
+	kprintf("panic: %s\n", reason);
+	print_where();
+	backtrace_print((u64)__builtin_frame_address(0));
+	dump_runqueues();
+	arch_exit(EXIT_FAILURE);
+}
+
+__noreturn void kernel_oops(const char *what, const struct user_regs *regs, u64 addr)
+{
+	char name[96];
+
+	panic_begin();
+	kprintf("panic: %s at %s, address %lx\n", what, symbol_name(regs->ip, name, sizeof(name)),
+		addr);
+	arch_print_regs(regs);
+	print_where();
+	print_frame(regs->ip);
+	backtrace_print(regs->bp);
+	dump_runqueues();
+	arch_exit(EXIT_FAILURE);
+}

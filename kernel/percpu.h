@@ -1,0 +1,30 @@
+/* The words that belong to one CPU: this_cpu() while preemption is off. */
+#pragma once
+
+#include "lib/types.h"
+
+struct thread;
+struct arch_cpu;
+
+struct cpu {
+	/* --- read by assembly: offsets are asserted in arch/x86 --- */
+	struct cpu *self;
+	struct thread *running; /* `current` of kernel/proc.h */
+	u64 kernel_sp;		/* stack for entries from user space */
+	u64 user_sp_scratch;	/* system call entry */
+	u32 preempt_count;	/* > 0: no preemption of kernel code on this CPU */
+	u32 need_resched;	/* the scheduler wants a switch (host_kick) */
+	u32 irq_depth;		/* nested interrupts */
+	u32 id;
+	/* --- C only --- */
+	struct thread *idle;
+	struct thread *dead;   /* it ended and switched away; its successor lets go of it */
+	struct arch_cpu *arch; /* descriptor tables, interrupt stacks, timer: arch/x86 */
+	bool online;
+	u64 nr_irqs, nr_timer, nr_resched_ipi;
+	u64 user_cycles; /* arch_cycles() spent in user space; written by this CPU */
+	u64 online_ns;	 /* when it came into service */
+};
+
+#define MAX_CPUS 256
+extern struct cpu *cpus[MAX_CPUS]; /* by logical number; NULL when absent */

@@ -1,0 +1,151 @@
+/*
+ * Locks of the kernel, cheapest first: preemption control, spin locks, wait queues,
+ * mutexes. Lock classes, order and interrupt safety are checked by kernel/task/lockdep.c in debug
+ * builds.
+ */
+#pragma once
+
+#include "kernel/arch.h"
+#include "kernel/percpu.h"
+#include "lib/list.h"
+#include "lib/types.h"
+
+static inline void preempt_disable(void);
+/* Re-enables, and switches at once if the scheduler asked meanwhile. */
+static inline void preempt_enable(void);
+static inline void preempt_enable_no_resched(void);
+
+struct spinlock {
+	u32 locked;
+	const char *name;
+	struct cpu *holder;
+};
+
+#define SPINLOCK_INIT(n)                                                                           \
+	{                                                                                          \
+		.name = (n)                                                                        \
+	}
+
+void spin_lock_init(struct spinlock *lock, const char *name);
+/* Preemption off while held. For locks never taken from interrupts. */
+void spin_lock(struct spinlock *lock);
+void spin_unlock(struct spinlock *lock);
+/* Interrupts off while held. */
+unsigned long spin_lock_irqsave(struct spinlock *lock);
+void spin_unlock_irqrestore(struct spinlock *lock, unsigned long flags);
+bool spin_is_held(const struct spinlock *lock); /* by this CPU */
+
+/*
+ * A place where threads wait for something. Use the macros: they follow the scheduler's sleep
+ * protocol, so that a wakeup between the check and the sleep is not lost.
+ */
+struct waitq {
+	struct spinlock lock;
+	struct list waiters;
+};
+
+struct waiter {
+	struct list link;
+	struct thread *thread;
+	bool exclusive; /* woken one at a time, FIFO */
+};
+
+#define WAITQ_INIT(n)                                                                              \
+	{                                                                                          \
+		.lock = SPINLOCK_INIT(#n), .waiters = LIST_INIT((n).waiters)                       \
+	}
+
+void waitq_init(struct waitq *q, const char *name);
+/* Enqueue @w and announce the sleep (sched_block with @state). Repeat before each re-check. */
+void waitq_prepare(struct waitq *q, struct waiter *w, u32 state);
+/* Cancel: the condition came true or a signal is pending. Always call it after waiting. */
+void waitq_finish(struct waitq *q, struct waiter *w);
+/* Wake all non-exclusive waiters and up to @nr exclusive ones (0: all). Any context. Returns how
+ * many. */
+unsigned waitq_wake(struct waitq *q, unsigned nr);
+unsigned waitq_wake_sync(struct waitq *q, unsigned nr); /* the waker is about to sleep */
+
+/* Sleep until @cond. Evaluates to 0, or -ERESTARTSYS when a signal came first. */
+#define wait_event_interruptible(q, cond)                                                          \
+	({                                                                                         \
+		long wait_ret_ = 0;                                                                \
+		if (!(cond)) {                                                                     \
+			struct waiter wait_w_ = { .thread = current };                             \
+			list_init(&wait_w_.link);                                                  \
+			for (;;) {                                                                 \
+				waitq_prepare(q, &wait_w_, TASK_INTERRUPTIBLE);                    \
+				if (cond)                                                          \
+					break;                                                     \
+				if (signal_pending()) {                                            \
+					wait_ret_ = -ERESTARTSYS;                                  \
+					break;                                                     \
+				}                                                                  \
+				schedule();                                                        \
+			}                                                                          \
+			waitq_finish(q, &wait_w_);                                                 \
+		}                                                                                  \
+		wait_ret_;                                                                         \
+	})
+
+#define wait_event(q, cond) wait_event_state(q, cond, TASK_UNINTERRUPTIBLE)
+/* For kernel threads that wait for work: not counted in the load average. */
+#define wait_event_idle(q, cond) wait_event_state(q, cond, TASK_IDLE)
+#define wait_event_state(q, cond, state)                                                           \
+	do {                                                                                       \
+		struct waiter wait_w_ = { .thread = current };                                     \
+		list_init(&wait_w_.link);                                                          \
+		for (;;) {                                                                         \
+			waitq_prepare(q, &wait_w_, state);                                         \
+			if (cond)                                                                  \
+				break;                                                             \
+			schedule();                                                                \
+		}                                                                                  \
+		waitq_finish(q, &wait_w_);                                                         \
+	} while (0)
+
+/* A sleeping lock, FIFO. Not from interrupts. */
+struct mutex {
+	u32 locked;
+	struct thread *holder;
+	struct waitq waiters;
+};
+
+#define MUTEX_INIT(n)                                                                              \
+	{                                                                                          \
+		.waiters = WAITQ_INIT((n).waiters)                                                 \
+	}
+
+void mutex_init(struct mutex *m, const char *name);
+void mutex_lock(struct mutex *m);
+bool mutex_trylock(struct mutex *m);
+void mutex_unlock(struct mutex *m);
+
+/* Give the CPU away: switch to whom the scheduler picks. Interrupts on, no spin lock held. */
+void schedule(void);
+/* Let others go first, as far as the scheduler thinks that they should. Likewise. */
+void yield(void);
+
+/* Switch now if the scheduler asked for it and the context allows it. */
+void preempt_now(void);
+
+static inline void preempt_disable(void)
+{
+	arch_preempt_disable();
+}
+
+static inline void preempt_enable_no_resched(void)
+{
+	arch_preempt_enable();
+}
+
+static inline void preempt_check(void)
+{
+	if (unlikely(arch_need_resched()))
+		preempt_now();
+}
+
+static inline void preempt_enable(void)
+{
+	arch_preempt_enable();
+	preempt_check();
+}

@@ -1,0 +1,88 @@
+/*
+ * execve(2): the same process, another program.
+ *
+ * exec_load() (kernel/mm/exec.c) prepares everything that can fail; then the other threads end, and
+ * exec_commit() swaps in the new address space. From there on there is no way back and no error.
+ */
+#include "kernel/fs/fs.h"
+#include "kernel/kernel.h"
+#include "kernel/mm/mm.h"
+#include "kernel/syscall/syscall.h"
+#include "kernel/time/itimer.h"
+#include "kernel/trace/trace.h"
+#include "lib/errno.h"
+#include "lib/signal.h"
+#include "lib/string.h"
+
+#define PATH_MAX 4096
+
+/* Let the current process be @image: its address space and its file replace the old ones. */
+static void switch_image(const struct exec_image *image)
+{
+	struct thread *t = current;
+	struct mm *old_mm = t->mm;
+	struct file *old_exe = t->proc->exe;
+
+	spin_lock(&proc_tree_lock);
+	t->mm = t->proc->mm = image->mm;
+	t->proc->exe = image->exe;
+	arch_pt_load(image->mm->pt_root);
+	spin_unlock(&proc_tree_lock);
+	if (old_mm)
+		mm_put(old_mm);
+	if (old_exe)
+		file_put(old_exe);
+}
+
+void exec_commit(struct exec_image *image)
+{
+	struct thread *t = current;
+	struct proc *p = t->proc;
+
+	thread_release_mm(t);
+	switch_image(image);
+	p->did_exec = true; /* before anybody can learn of the exec from a closed descriptor */
+	files_close_on_exec(p->files);
+	signal_exec();
+	posix_timers_free(p);
+	thread_clear_flags(t, THREAD_FORKNOEXEC);
+	thread_set_name(t, image->comm);
+	arch_exec_regs(t, image->entry, image->sp);
+}
+
+static long exec(const char *path, char *const *argv, char *const *envp, bool *fatal)
+{
+	struct exec_image image;
+	int old_tid = current->tid;
+	long err = exec_load(path, argv, envp, false, &image);
+
+	*fatal = image.fatal;
+	if (err)
+		return err;
+	err = proc_kill_other_threads();
+	if (err) {
+		mm_put(image.mm);
+		file_put(image.exe);
+		return err;
+	}
+	exec_commit(&image);
+	trace_process_exec(path, old_tid);
+	return 0;
+}
+
+SYSCALL3(execve, const char *, user_path, char *const *, argv, char *const *, envp)
+{
+	char *path = kmalloc(PATH_MAX);
+	bool fatal = false;
+
+	if (!path)
+		return -ENOMEM;
+	long err = arch_strncpy_from_user(path, user_path, PATH_MAX);
+
+	if (err >= 0)
+		err = err == PATH_MAX ? -ENAMETOOLONG : exec(path, argv, envp, &fatal);
+	kfree(path);
+	if (fatal)
+		proc_exit_group(SIGSEGV);
+	return err;
+}

@@ -1,0 +1,523 @@
+/*
+ * System calls on descriptors: reading, writing, positions, duplicating. Pipes are in pipe.c, names
+ * in path.c, metadata in stat.c, waiting in poll.c.
+ */
+#include "kernel/syscall/syscall.h"
+
+#include "kernel/fs/pipe.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/kernel.h"
+#include "kernel/mm/mm.h"
+#include "kernel/syscall/user_path.h"
+
+#define MAX_RW	   0x7ffff000ul /* Linux's limit of one transfer */
+#define UIO_MAXIOV 1024
+
+/* --- read and write ------------------------------------------------------------------- */
+
+/* The position of a file that others can use too is locked; streams have none. */
+static bool lock_position(struct file *f)
+{
+	if (!(f->mode & FILE_SEEK) || READ_ONCE(f->refs) == 1)
+		return false;
+	mutex_lock(&f->lock);
+	return true;
+}
+
+static void unlock_position(struct file *f, bool locked)
+{
+	if (locked)
+		mutex_unlock(&f->lock);
+}
+
+static inline long file_read(struct file *f, void *buf, size_t n, u64 *pos)
+{
+	if (!(f->mode & FILE_READ))
+		return -EBADF;
+	return f->ops->read ? f->ops->read(f, buf, min(n, MAX_RW), pos) : -EINVAL;
+}
+
+static inline long file_write(struct file *f, const void *buf, size_t n, u64 *pos)
+{
+	if (!(f->mode & FILE_WRITE))
+		return -EBADF;
+	return f->ops->write ? f->ops->write(f, buf, min(n, MAX_RW), pos) : -EINVAL;
+}
+
+SYSCALL3(read, int, fd, void *, buf, size_t, n)
+{
+	struct fd_ref ref = fd_borrow(fd);
+	bool locked;
+	long ret;
+
+	if (unlikely(!ref.file))
+		return -EBADF;
+	locked = lock_position(ref.file);
+	ret = file_read(ref.file, buf, n, &ref.file->pos);
+	unlock_position(ref.file, locked);
+	fd_release(ref);
+	return ret;
+}
+
+SYSCALL3(write, int, fd, const void *, buf, size_t, n)
+{
+	struct fd_ref ref = fd_borrow(fd);
+	bool locked;
+	long ret;
+
+	if (unlikely(!ref.file))
+		return -EBADF;
+	locked = lock_position(ref.file);
+	ret = file_write(ref.file, buf, n, &ref.file->pos);
+	unlock_position(ref.file, locked);
+	fd_release(ref);
+	return ret;
+}
+
+/* Can @f be read and written at @offset instead of its position? */
+static long check_offset(const struct file *f, s64 offset)
+{
+	if (offset < 0)
+		return -EINVAL;
+	return f->mode & FILE_SEEK ? 0 : -ESPIPE;
+}
+
+SYSCALL4(pread64, int, fd, void *, buf, size_t, n, s64, offset)
+{
+	struct fd_ref ref = fd_borrow(fd);
+	u64 pos = (u64)offset;
+	long ret;
+
+	if (!ref.file)
+		return -EBADF;
+	ret = check_offset(ref.file, offset) ?: file_read(ref.file, buf, n, &pos);
+	fd_release(ref);
+	return ret;
+}
+
+SYSCALL4(pwrite64, int, fd, const void *, buf, size_t, n, s64, offset)
+{
+	struct fd_ref ref = fd_borrow(fd);
+	u64 pos = (u64)offset;
+	long ret;
+
+	if (!ref.file)
+		return -EBADF;
+	ret = check_offset(ref.file, offset) ?: file_write(ref.file, buf, n, &pos);
+	fd_release(ref);
+	return ret;
+}
+
+/* --- vectors -------------------------------------------------------------------------- */
+
+struct vector {
+	struct iovec few[8], *iov;
+	unsigned nr;
+	size_t total;
+};
+
+static void vector_put(struct vector *v)
+{
+	if (v->iov != v->few)
+		kfree(v->iov);
+}
+
+static long vector_get(struct vector *v, const struct iovec *user, u64 nr)
+{
+	v->iov = v->few;
+	v->nr = (unsigned)nr;
+	v->total = 0;
+	if (nr > UIO_MAXIOV)
+		return -EINVAL;
+	if (nr > ARRAY_SIZE(v->few))
+		v->iov = kmalloc(nr * sizeof(*v->iov));
+	if (!v->iov)
+		return -ENOMEM;
+	if (arch_copy_from_user(v->iov, user, nr * sizeof(*v->iov))) {
+		vector_put(v);
+		return -EFAULT;
+	}
+	for (unsigned i = 0; i < nr; i++) {
+		if ((s64)v->iov[i].len < 0) {
+			vector_put(v);
+			return -EINVAL;
+		}
+		v->iov[i].len = min(v->iov[i].len, MAX_RW - v->total);
+		v->total += v->iov[i].len;
+	}
+	return 0;
+}
+
+/* A stream that has given something must not make the rest of the vector wait. */
+static bool would_block(struct file *f)
+{
+	return !(f->mode & FILE_SEEK) && f->ops->poll && !(f->ops->poll(f, NULL) & POLLIN);
+}
+
+static long read_vector(struct file *f, const struct vector *v, u64 *pos)
+{
+	size_t done = 0;
+
+	for (unsigned i = 0; i < v->nr; i++) {
+		long ret;
+
+		if (!v->iov[i].len)
+			continue;
+		if (done && would_block(f))
+			break;
+		ret = file_read(f, v->iov[i].base, v->iov[i].len, pos);
+		if (ret < 0)
+			return done ? (long)done : ret;
+		done += (size_t)ret;
+		if ((size_t)ret < v->iov[i].len)
+			break;
+	}
+	return (long)done;
+}
+
+static long write_vector(struct file *f, const struct vector *v, u64 *pos)
+{
+	size_t done = 0;
+
+	if (f->ops->writev && (f->mode & FILE_WRITE))
+		return f->ops->writev(f, v->iov, v->nr, v->total);
+	for (unsigned i = 0; i < v->nr; i++) {
+		long ret;
+
+		if (!v->iov[i].len && v->total)
+			continue;
+		ret = file_write(f, v->iov[i].base, v->iov[i].len, pos);
+		if (ret < 0)
+			return done ? (long)done : ret;
+		done += (size_t)ret;
+		if ((size_t)ret < v->iov[i].len)
+			break;
+	}
+	return (long)done;
+}
+
+/* readv and writev (@offset < 0: at the file's position), preadv and pwritev. */
+static long vector_io(int fd, const struct iovec *user, u64 nr, s64 offset, bool use_offset,
+		      long (*io)(struct file *f, const struct vector *v, u64 *pos))
+{
+	struct fd_ref ref = fd_borrow(fd);
+	struct vector v;
+	u64 pos = (u64)offset;
+	bool locked;
+	long ret;
+
+	if (!ref.file)
+		return -EBADF;
+	ret = vector_get(&v, user, nr);
+	if (ret) {
+		fd_release(ref);
+		return ret;
+	}
+	if (use_offset) {
+		ret = check_offset(ref.file, offset) ?: io(ref.file, &v, &pos);
+	} else {
+		locked = lock_position(ref.file);
+		ret = io(ref.file, &v, &ref.file->pos);
+		unlock_position(ref.file, locked);
+	}
+	vector_put(&v);
+	fd_release(ref);
+	return ret;
+}
+
+SYSCALL3(readv, int, fd, const struct iovec *, iov, u64, nr)
+{
+	return vector_io(fd, iov, nr, 0, false, read_vector);
+}
+
+SYSCALL3(writev, int, fd, const struct iovec *, iov, u64, nr)
+{
+	return vector_io(fd, iov, nr, 0, false, write_vector);
+}
+
+SYSCALL4(preadv, int, fd, const struct iovec *, iov, u64, nr, s64, offset)
+{
+	return vector_io(fd, iov, nr, offset, true, read_vector);
+}
+
+SYSCALL4(pwritev, int, fd, const struct iovec *, iov, u64, nr, s64, offset)
+{
+	return vector_io(fd, iov, nr, offset, true, write_vector);
+}
+
+/* --- positions and sizes -------------------------------------------------------------- */
+
+static long file_seek(struct file *f, s64 offset, int whence)
+{
+	bool locked;
+	long ret;
+
+	if (f->mode & FILE_PATH)
+		return -EBADF;
+	if (f->ops->llseek)
+		return f->ops->llseek(f, offset, whence);
+	if (!(f->mode & FILE_SEEK))
+		return -ESPIPE;
+	locked = lock_position(f);
+	ret = generic_llseek(f, offset, whence);
+	unlock_position(f, locked);
+	return ret;
+}
+
+SYSCALL3(lseek, int, fd, s64, offset, int, whence)
+{
+	struct fd_ref ref = fd_borrow(fd);
+	long ret;
+
+	if (!ref.file)
+		return -EBADF;
+	ret = file_seek(ref.file, offset, whence);
+	fd_release(ref);
+	return ret;
+}
+
+SYSCALL2(ftruncate, int, fd, s64, size)
+{
+	struct fd_ref ref = fd_borrow(fd);
+	long ret = -EINVAL;
+
+	if (!ref.file)
+		return -EBADF;
+	if (size >= 0 && (ref.file->mode & FILE_WRITE) && ref.file->ops->truncate)
+		ret = ref.file->ops->truncate(ref.file->inode, (u64)size);
+	fd_release(ref);
+	return ret;
+}
+
+/* Everything is in memory: there is nothing to write back. */
+static long sync_fd(int fd)
+{
+	struct fd_ref ref = fd_borrow(fd);
+	long ret = !ref.file ? -EBADF : ref.file->mode & FILE_SEEK ? 0 : -EINVAL;
+
+	fd_release(ref);
+	return ret;
+}
+
+SYSCALL1(fsync, int, fd)
+{
+	return sync_fd(fd);
+}
+
+SYSCALL1(fdatasync, int, fd)
+{
+	return sync_fd(fd);
+}
+
+SYSCALL1(syncfs, int, fd)
+{
+	struct fd_ref ref = fd_borrow(fd);
+
+	fd_release(ref);
+	return ref.file ? 0 : -EBADF;
+}
+
+SYSCALL0(sync)
+{
+	return 0;
+}
+
+/* Advice about caching, which memory does not need. */
+SYSCALL4(fadvise64, int, fd, s64, offset, s64, len, int, advice)
+{
+	struct fd_ref ref = fd_borrow(fd);
+	long ret = -EBADF;
+
+	(void)offset;
+	if (ref.file)
+		ret = len < 0 || advice < 0 || advice > 5 ? -EINVAL : check_offset(ref.file, 0);
+	fd_release(ref);
+	return ret;
+}
+
+/* --- opening and closing -------------------------------------------------------------- */
+
+static long open_at(int dirfd, const char *user, u32 flags, u32 mode)
+{
+	struct user_path path;
+	struct file *f;
+	int err = user_path_get(&path, user);
+
+	if (err)
+		return err;
+	f = file_open_at(dirfd, path.text, flags, mode, &err);
+	user_path_put(&path);
+	return f ? fd_install(f, 0, flags & O_CLOEXEC) : err;
+}
+
+SYSCALL3(open, const char *, path, u32, flags, u32, mode)
+{
+	return open_at(AT_FDCWD, path, flags, mode);
+}
+
+SYSCALL4(openat, int, dirfd, const char *, path, u32, flags, u32, mode)
+{
+	return open_at(dirfd, path, flags, mode);
+}
+
+SYSCALL2(creat, const char *, path, u32, mode)
+{
+	return open_at(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);
+}
+
+SYSCALL1(close, int, fd)
+{
+	return fd_close(fd);
+}
+
+/* --- duplicating and flags ------------------------------------------------------------ */
+
+SYSCALL1(dup, int, fd)
+{
+	struct file *f = fd_get(fd);
+
+	return f ? fd_install(f, 0, false) : -EBADF;
+}
+
+static long dup_to(int fd, int to, bool cloexec)
+{
+	struct file *f = fd_get(fd);
+
+	if (!f)
+		return -EBADF;
+	if (to < 0) {
+		file_put(f);
+		return -EBADF;
+	}
+	return fd_replace(f, to, cloexec);
+}
+
+SYSCALL2(dup2, int, fd, int, to)
+{
+	struct fd_ref ref;
+
+	if (fd != to)
+		return dup_to(fd, to, false);
+	ref = fd_borrow(fd);
+	fd_release(ref);
+	return ref.file ? fd : -EBADF;
+}
+
+SYSCALL3(dup3, int, fd, int, to, u32, flags)
+{
+	return fd == to || (flags & ~O_CLOEXEC) ? -EINVAL : dup_to(fd, to, flags & O_CLOEXEC);
+}
+
+enum fcntl_cmd {
+	F_DUPFD,
+	F_GETFD,
+	F_SETFD,
+	F_GETFL,
+	F_SETFL,
+	F_SETOWN = 8,
+	F_GETOWN,
+	F_DUPFD_CLOEXEC = 1030,
+	F_SETPIPE_SZ,
+	F_GETPIPE_SZ,
+};
+#define SETTABLE_FLAGS (O_APPEND | O_NONBLOCK)
+
+static long dup_above(struct file *f, u64 min_fd, bool cloexec)
+{
+	if (min_fd >= current->proc->rlimit[7 /* RLIMIT_NOFILE */].cur)
+		return -EINVAL;
+	return fd_install(file_get(f), (int)min_fd, cloexec);
+}
+
+static long pipe_fcntl(struct file *f, unsigned cmd, u64 arg)
+{
+	struct pipe *p = pipe_of(f);
+
+	if (!p)
+		return -EBADF;
+	return cmd == F_GETPIPE_SZ ? (long)pipe_capacity(p) : pipe_resize(p, arg);
+}
+
+static long file_fcntl(struct file *f, int fd, unsigned cmd, u64 arg)
+{
+	switch (cmd) {
+	case F_DUPFD:
+	case F_DUPFD_CLOEXEC:
+		return dup_above(f, arg, cmd == F_DUPFD_CLOEXEC);
+	case F_GETFD:
+		return files_cloexec(fd);
+	case F_SETFD:
+		return files_set_cloexec(fd, arg & 1);
+	case F_GETFL:
+		return f->flags | 0100000; /* O_LARGEFILE, as Linux reports on 64 bits */
+	case F_SETFL:
+		f->flags = (f->flags & ~SETTABLE_FLAGS) | ((u32)arg & SETTABLE_FLAGS);
+		return 0;
+	case F_SETOWN: /* nothing here sends SIGIO */
+	case F_GETOWN:
+		return 0;
+	case F_SETPIPE_SZ:
+	case F_GETPIPE_SZ:
+		return pipe_fcntl(f, cmd, arg);
+	default:
+		return -EINVAL;
+	}
+}
+
+SYSCALL3(fcntl, int, fd, unsigned, cmd, u64, arg)
+{
+	struct fd_ref ref = fd_borrow(fd);
+	long ret;
+
+	if (!ref.file)
+		return -EBADF;
+	ret = file_fcntl(ref.file, fd, cmd, arg);
+	fd_release(ref);
+	return ret;
+}
+
+#define FIONCLEX 0x5450
+#define FIOCLEX	 0x5451
+#define FIONBIO	 0x5421
+
+static long file_ioctl(struct file *f, int fd, unsigned cmd, u64 arg)
+{
+	int on;
+
+	switch (cmd) {
+	case FIOCLEX:
+	case FIONCLEX:
+		return files_set_cloexec(fd, cmd == FIOCLEX);
+	case FIONBIO:
+		if (arch_copy_from_user(&on, (void *)arg, sizeof(on)))
+			return -EFAULT;
+		f->flags = on ? f->flags | O_NONBLOCK : f->flags & ~O_NONBLOCK;
+		return 0;
+	default:
+		return f->ops->ioctl ? f->ops->ioctl(f, cmd, arg) : -ENOTTY;
+	}
+}
+
+SYSCALL3(ioctl, int, fd, unsigned, cmd, u64, arg)
+{
+	struct fd_ref ref = fd_borrow(fd);
+	long ret;
+
+	if (!ref.file)
+		return -EBADF;
+	ret = file_ioctl(ref.file, fd, cmd, arg);
+	fd_release(ref);
+	return ret;
+}
+
+SYSCALL2(flock, int, fd, unsigned, op)
+{
+	struct fd_ref ref = fd_borrow(fd);
+	long ret;
+
+	if (!ref.file)
+		return -EBADF;
+	ret = ref.file->mode & FILE_PATH ? -EBADF : flock_apply(ref.file, op);
+	fd_release(ref);
+	return ret;
+}

@@ -1,0 +1,211 @@
+/*
+ * System calls on the caller's address space. The work is in kernel/mm/map.c; here are the argument
+ * checks of each call, with Linux's errors.
+ *
+ * There is no swap and no page-out, so memory that is present stays: mlock(2) makes it present,
+ * munlock(2) has nothing to undo, and mlockall(2) succeeds without filling every thread's 8 MiB of
+ * stack.
+ */
+#include "kernel/fs/fs.h"
+#include "kernel/mm/mm.h"
+#include "kernel/mm/mman.h"
+#include "kernel/mm/vma.h"
+#include "kernel/syscall/syscall.h"
+#include "lib/errno.h"
+
+SYSCALL6(mmap, u64, addr, u64, len, unsigned, prot, unsigned, flags, int, fd, u64, offset)
+{
+	struct file *file = NULL;
+
+	if (!(flags & MAP_ANONYMOUS)) {
+		file = fd_get(fd);
+		if (!file)
+			return -EBADF;
+	}
+	long result = mm_map(current->mm, addr, len, prot, flags, file, offset);
+
+	if (file)
+		file_put(file);
+	return result;
+}
+
+SYSCALL2(munmap, u64, addr, u64, len)
+{
+	return mm_unmap(current->mm, addr, len);
+}
+
+SYSCALL3(mprotect, u64, addr, u64, len, unsigned, prot)
+{
+	return mm_protect(current->mm, addr, len, prot);
+}
+
+SYSCALL1(brk, u64, addr)
+{
+	return (long)mm_brk(current->mm, addr);
+}
+
+SYSCALL5(mremap, u64, addr, u64, old_len, u64, new_len, unsigned, flags, u64, new_addr)
+{
+	return mm_remap(current->mm, addr, old_len, new_len, flags, new_addr);
+}
+
+/* --- calls that look at a range of mappings ----------------------------------- */
+
+/* -EINVAL for a bad range, else 0 with *end set (rounded up to pages). */
+static int check_range(u64 addr, u64 len, u64 *end)
+{
+	if (addr % PAGE_SIZE || len > USER_END || addr > USER_END - len)
+		return -EINVAL;
+	*end = ALIGN_UP(addr + len, PAGE_SIZE);
+	return 0;
+}
+
+typedef void part_fn(struct mm *mm, struct vma *v, u64 start, u64 end);
+
+/*
+ * Call @fn for the part of each vma in [start, end), if it is not NULL. -ENOMEM if there are holes,
+ * which does not keep the rest from being done. mm->lock is taken.
+ */
+static long for_each_part(struct mm *mm, u64 start, u64 end, part_fn *fn)
+{
+	long err = 0;
+
+	mutex_lock(&mm->lock);
+	while (start < end) {
+		struct vma *v = vma_find(mm, start);
+		u64 stop = v ? min(v->end, end) : end;
+
+		if (!v || v->start > start)
+			err = -ENOMEM;
+		if (v && v->start < end && fn)
+			fn(mm, v, max(start, v->start), stop);
+		start = stop;
+	}
+	mutex_unlock(&mm->lock);
+	return err;
+}
+
+static void drop_pages(struct mm *mm, struct vma *v, u64 start, u64 end)
+{
+	(void)v;
+	mm_zap(mm, start, end);
+}
+
+static void free_pages(struct mm *mm, struct vma *v, u64 start, u64 end)
+{
+	if (!v->file)
+		mm_zap(mm, start, end);
+}
+
+static void fill_pages(struct mm *mm, struct vma *v, u64 start, u64 end)
+{
+	(void)v;
+	mm_populate(mm, start, end);
+}
+
+/* Advice about access patterns changes nothing here; the two that give pages up do, at once. */
+SYSCALL3(madvise, u64, addr, u64, len, int, advice)
+{
+	u64 end;
+
+	if (advice < 0 || (advice > MADV_DONTNEED && advice < MADV_FIRST_LINUX) ||
+	    advice > MADV_LAST)
+		return -EINVAL;
+	if (check_range(addr, len, &end))
+		return -EINVAL;
+	part_fn *fn = advice == MADV_DONTNEED ? drop_pages
+		      : advice == MADV_FREE   ? free_pages
+					      : NULL;
+
+	return for_each_part(current->mm, addr, end, fn);
+}
+
+/* Files live in memory and shared mappings are the file itself: it is always in step. */
+SYSCALL3(msync, u64, addr, u64, len, unsigned, flags)
+{
+	u64 end;
+
+	if (flags & ~(unsigned)(MS_ASYNC | MS_INVALIDATE | MS_SYNC) ||
+	    (flags & (MS_ASYNC | MS_SYNC)) == (MS_ASYNC | MS_SYNC) || addr % PAGE_SIZE)
+		return -EINVAL;
+	if (check_range(addr, len, &end))
+		return -ENOMEM;
+	return for_each_part(current->mm, addr, end, NULL);
+}
+
+/* Ranges need not be aligned here: the pages that they touch count. */
+static long lock_range(u64 addr, u64 len, part_fn *fn)
+{
+	u64 start = ALIGN_DOWN(addr, PAGE_SIZE), end;
+
+	if (addr + len < addr)
+		return -EINVAL;
+	if (check_range(start, len + addr % PAGE_SIZE, &end))
+		return -ENOMEM;
+	return for_each_part(current->mm, start, end, fn);
+}
+
+SYSCALL2(mlock, u64, addr, u64, len)
+{
+	return lock_range(addr, len, fill_pages);
+}
+
+SYSCALL2(munlock, u64, addr, u64, len)
+{
+	return lock_range(addr, len, NULL);
+}
+
+SYSCALL1(mlockall, unsigned, flags)
+{
+	const unsigned known = MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT;
+
+	if (!flags || flags == MCL_ONFAULT || flags & ~known)
+		return -EINVAL;
+	return 0;
+}
+
+SYSCALL0(munlockall)
+{
+	return 0;
+}
+
+/* Bytes of 0 or 1: is the page there? Pages of files always are. */
+static size_t residency(struct mm *mm, u64 start, u64 end, u8 *vec, size_t max_pages)
+{
+	size_t nr = 0;
+
+	mutex_lock(&mm->lock);
+	for (; start < end && nr < max_pages; start += PAGE_SIZE) {
+		struct vma *v = vma_at(mm, start);
+		unsigned prot;
+		u64 pa;
+
+		if (!v)
+			break;
+		vec[nr++] = v->file || arch_pt_lookup(mm->pt_root, start, &pa, &prot);
+	}
+	mutex_unlock(&mm->lock);
+	return nr;
+}
+
+SYSCALL3(mincore, u64, addr, u64, len, u8 *, vec)
+{
+	u8 chunk[256];
+	u64 end;
+
+	if (addr % PAGE_SIZE)
+		return -EINVAL;
+	if (check_range(addr, len, &end))
+		return -ENOMEM;
+	while (addr < end) {
+		size_t nr = residency(current->mm, addr, end, chunk, sizeof(chunk));
+
+		if (!nr)
+			return -ENOMEM;
+		if (arch_copy_to_user(vec, chunk, nr))
+			return -EFAULT;
+		vec += nr;
+		addr += nr * PAGE_SIZE;
+	}
+	return 0;
+}

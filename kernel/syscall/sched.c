@@ -1,0 +1,391 @@
+/*
+ * The scheduler's system calls: policies, priorities, affinity, yield.
+ *
+ * Linux's face on sched/sched.h: argument checks and errno as measured on Linux 6.1 (a bad pid
+ * before a bad parameter, a NULL parameter is EINVAL and not EFAULT), the work itself is the
+ * scheduler's. `pid` arguments name threads, and 0 is the caller.
+ */
+#include "kernel/syscall/syscall.h"
+#include "lib/errno.h"
+
+#define SCHED_DEADLINE 6 /* known by name only: has a priority range, but no class here */
+
+/* struct sched_attr of sched_setattr(2): version 0 is the first 48 bytes, version 1 all 56. */
+struct user_sched_attr {
+	u32 size, policy;
+	u64 flags;
+	s32 nice;
+	u32 priority;
+	u64 runtime_ns, deadline_ns, period_ns;
+	u32 util_min, util_max;
+};
+#define SCHED_ATTR_SIZE_VER0 48u
+
+enum sched_attr_flags {
+	ATTR_RESET_ON_FORK = 0x01,
+	ATTR_KEEP_POLICY = 0x08,
+	ATTR_KEEP_PARAMS = 0x10,
+	ATTR_UTIL_CLAMP = 0x60, /* 0x20 minimum, 0x40 maximum */
+	ATTR_ALL = 0x7f,
+};
+
+/* The thread @pid with a reference, or NULL with *err set. */
+static struct thread *get_thread(int pid, long *err)
+{
+	if (pid < 0) {
+		*err = -EINVAL;
+		return NULL;
+	}
+	struct thread *t = pid ? thread_find(pid) : thread_get(current);
+	if (!t)
+		*err = -ESRCH;
+	return t;
+}
+
+static bool is_rt_policy(int policy)
+{
+	return policy == SCHED_FIFO || policy == SCHED_RR;
+}
+
+static long set_attr(struct thread *t, const struct sched_attr_req *req)
+{
+	unsigned long flags = arch_irq_save();
+	long err = sched_set_attr(machine, &t->task, req);
+
+	arch_irq_restore(flags);
+	preempt_check();
+	return err;
+}
+
+/*
+ * Policy (negative: keep) and real-time priority from sched_setscheduler(2) and sched_setparam(2).
+ */
+static long set_policy(int pid, int policy, const int *user_param)
+{
+	int rt_priority;
+	long err = 0;
+
+	if (!user_param || pid < 0)
+		return -EINVAL;
+	if (arch_copy_from_user(&rt_priority, user_param, sizeof(rt_priority)))
+		return -EFAULT;
+	struct thread *t = get_thread(pid, &err);
+	if (!t)
+		return err;
+	struct sched_attr_req req;
+	sched_get_attr(&t->task, &req);
+	if (policy >= 0) {
+		req.reset_on_fork = policy & SCHED_RESET_ON_FORK;
+		req.policy = policy & ~SCHED_RESET_ON_FORK;
+	}
+	req.rt_priority = rt_priority;
+	err = set_attr(t, &req);
+	thread_put(t);
+	return err;
+}
+
+SYSCALL3(sched_setscheduler, int, pid, int, policy, const int *, param)
+{
+	if (policy < 0)
+		return -EINVAL;
+	return set_policy(pid, policy, param);
+}
+
+SYSCALL2(sched_setparam, int, pid, const int *, param)
+{
+	return set_policy(pid, -1, param);
+}
+
+SYSCALL1(sched_getscheduler, int, pid)
+{
+	struct sched_attr_req req;
+	long err = 0;
+	struct thread *t = get_thread(pid, &err);
+
+	if (!t)
+		return err;
+	sched_get_attr(&t->task, &req);
+	thread_put(t);
+	return req.policy | (req.reset_on_fork ? SCHED_RESET_ON_FORK : 0);
+}
+
+SYSCALL2(sched_getparam, int, pid, int *, param)
+{
+	struct sched_attr_req req;
+	long err = 0;
+
+	if (!param)
+		return -EINVAL;
+	struct thread *t = get_thread(pid, &err);
+	if (!t)
+		return err;
+	sched_get_attr(&t->task, &req);
+	thread_put(t);
+	int rt_priority = is_rt_policy(req.policy) ? req.rt_priority : 0;
+	return arch_copy_to_user(param, &rt_priority, sizeof(rt_priority)) ? -EFAULT : 0;
+}
+
+/* Real-time policies have a range; the others, and SCHED_DEADLINE, have none. */
+static long priority_limit(int policy, int limit)
+{
+	switch (policy) {
+	case SCHED_FIFO:
+	case SCHED_RR:
+		return limit;
+	case SCHED_NORMAL:
+	case SCHED_BATCH:
+	case SCHED_IDLE:
+	case SCHED_DEADLINE:
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+SYSCALL1(sched_get_priority_max, int, policy)
+{
+	return priority_limit(policy, 99);
+}
+
+SYSCALL1(sched_get_priority_min, int, policy)
+{
+	return priority_limit(policy, 1);
+}
+
+SYSCALL2(sched_rr_get_interval, int, pid, u64 *, interval)
+{
+	long err = 0;
+	struct thread *t = get_thread(pid, &err);
+
+	if (!t)
+		return err;
+	unsigned long flags = arch_irq_save();
+	u64 ns = sched_rr_interval(machine, &t->task);
+	arch_irq_restore(flags);
+	thread_put(t);
+	u64 timespec[2] = { ns / NS_PER_SEC, ns % NS_PER_SEC };
+	return arch_copy_to_user(interval, timespec, sizeof(timespec)) ? -EFAULT : 0;
+}
+
+/* --- sched_setattr, sched_getattr --------------------------------------------------- */
+
+/* Tells the caller which size the kernel knows. */
+static long attr_size_error(struct user_sched_attr *uattr)
+{
+	u32 size = sizeof(*uattr);
+
+	return arch_copy_to_user(&uattr->size, &size, sizeof(size)) ? -EFAULT : -E2BIG;
+}
+
+/*
+ * Copies a sched_attr of any version: a shorter one is extended by zeros, a longer one must end in
+ * zeros.
+ */
+static long copy_attr(struct user_sched_attr *attr, struct user_sched_attr *uattr)
+{
+	u32 size;
+
+	if (arch_copy_from_user(&size, &uattr->size, sizeof(size)))
+		return -EFAULT;
+	if (!size)
+		size = SCHED_ATTR_SIZE_VER0;
+	if (size < SCHED_ATTR_SIZE_VER0 || size > 4096)
+		return attr_size_error(uattr);
+	for (u32 at = sizeof(*attr); at < size; at++) {
+		u8 byte;
+		if (arch_copy_from_user(&byte, (const u8 *)uattr + at, 1))
+			return -EFAULT;
+		if (byte)
+			return attr_size_error(uattr);
+	}
+	*attr = (struct user_sched_attr){ 0 };
+	if (arch_copy_from_user(attr, uattr, min(size, (u32)sizeof(*attr))))
+		return -EFAULT;
+	return 0;
+}
+
+static void fill_request(struct sched_attr_req *req, const struct user_sched_attr *attr)
+{
+	if (!(attr->flags & ATTR_KEEP_POLICY))
+		req->policy = (int)attr->policy;
+	req->reset_on_fork = attr->flags & ATTR_RESET_ON_FORK;
+	if (attr->flags & ATTR_KEEP_PARAMS)
+		return;
+	req->rt_priority = (int)attr->priority;
+	if (!is_rt_policy(req->policy))
+		req->nice = max(-20, min(19, attr->nice));
+}
+
+SYSCALL3(sched_setattr, int, pid, struct user_sched_attr *, uattr, unsigned, flags)
+{
+	struct user_sched_attr attr;
+	struct sched_attr_req req;
+	long err;
+
+	if (!uattr || pid < 0 || flags)
+		return -EINVAL;
+	err = copy_attr(&attr, uattr);
+	if (err)
+		return err;
+	if ((attr.flags & ~(u64)ATTR_ALL) || (int)attr.policy < 0)
+		return -EINVAL;
+	if (attr.flags & ATTR_UTIL_CLAMP)
+		return -EOPNOTSUPP;
+	struct thread *t = get_thread(pid, &err);
+	if (!t)
+		return err;
+	sched_get_attr(&t->task, &req);
+	fill_request(&req, &attr);
+	err = set_attr(t, &req);
+	thread_put(t);
+	return err;
+}
+
+SYSCALL4(sched_getattr, int, pid, void *, uattr, unsigned, size, unsigned, flags)
+{
+	struct sched_attr_req req;
+	long err = 0;
+
+	if (!uattr || pid < 0 || size < SCHED_ATTR_SIZE_VER0 || size > 4096 || flags)
+		return -EINVAL;
+	struct thread *t = get_thread(pid, &err);
+	if (!t)
+		return err;
+	sched_get_attr(&t->task, &req);
+	thread_put(t);
+	struct user_sched_attr attr = {
+		.size = min(size, (unsigned)sizeof(attr)),
+		.policy = (u32)req.policy,
+		.flags = req.reset_on_fork ? ATTR_RESET_ON_FORK : 0,
+		.nice = is_rt_policy(req.policy) ? 0 : req.nice,
+		.priority = is_rt_policy(req.policy) ? (u32)req.rt_priority : 0,
+	};
+	return arch_copy_to_user(uattr, &attr, attr.size) ? -EFAULT : 0;
+}
+
+/* --- affinity ------------------------------------------------------------------------- */
+
+SYSCALL3(sched_setaffinity, int, pid, unsigned, len, const void *, user_mask)
+{
+	struct cpumask mask = { 0 };
+	long err = 0;
+
+	if (arch_copy_from_user(&mask, user_mask, min((size_t)len, sizeof(mask))))
+		return -EFAULT;
+	struct thread *t = get_thread(pid, &err);
+	if (!t)
+		return pid < 0 ? -ESRCH : err;
+	unsigned long flags = arch_irq_save();
+	err = sched_set_affinity(machine, &t->task, &mask);
+	arch_irq_restore(flags);
+	preempt_check();
+	thread_put(t);
+	return err;
+}
+
+/*
+ * Returns the bytes written: enough whole words for every CPU, whatever the size of the caller's
+ * buffer.
+ */
+SYSCALL3(sched_getaffinity, int, pid, unsigned, len, void *, user_mask)
+{
+	unsigned bytes = ALIGN_UP(arch_nr_cpus, 64) / 8;
+	long err = 0;
+
+	if (len < bytes || len % sizeof(u64))
+		return -EINVAL;
+	struct thread *t = get_thread(pid, &err);
+	if (!t)
+		return pid < 0 ? -ESRCH : err;
+	struct cpumask mask;
+	unsigned long flags = arch_irq_save();
+	sched_get_affinity(machine, &t->task, &mask);
+	arch_irq_restore(flags);
+	thread_put(t);
+	return arch_copy_to_user(user_mask, &mask, bytes) ? -EFAULT : (long)bytes;
+}
+
+SYSCALL0(sched_yield)
+{
+	yield();
+	return 0;
+}
+
+/* --- nice ---------------------------------------------------------------------------------- */
+
+enum prio_which { PRIO_PROCESS, PRIO_PGRP, PRIO_USER };
+
+/*
+ * Calls @fn for each thread that (@which, @who) names and returns how many there were. Linux takes
+ * a thread id for PRIO_PROCESS; everybody here is user 0.
+ */
+static unsigned for_each_selected(int which, int who, void (*fn)(struct thread *t, void *arg),
+				  void *arg)
+{
+	unsigned found = 0;
+
+	if (which == PRIO_PROCESS) {
+		struct thread *t = who ? thread_find(who) : thread_get(current);
+		if (t) {
+			fn(t, arg);
+			thread_put(t);
+		}
+		return t != NULL;
+	}
+	if (which == PRIO_USER && who)
+		return 0;
+	int pgid = which == PRIO_PGRP ? (who ? who : current->proc->pgid) : 0;
+	spin_lock(&proc_tree_lock);
+	struct proc *p;
+	list_for_each(p, &all_procs, all_link) {
+		struct thread *t;
+		if (pgid && p->pgid != pgid)
+			continue;
+		list_for_each(t, &p->threads, proc_link) {
+			fn(t, arg);
+			found++;
+		}
+	}
+	spin_unlock(&proc_tree_lock);
+	return found;
+}
+
+static void set_nice(struct thread *t, void *arg)
+{
+	struct sched_attr_req req;
+	unsigned long flags = arch_irq_save();
+
+	sched_get_attr(&t->task, &req);
+	req.nice = *(int *)arg;
+	/* Cannot fail: the nice value was clamped and the rest is as the scheduler had it. */
+	(void)sched_set_attr(machine, &t->task, &req);
+	arch_irq_restore(flags);
+}
+
+SYSCALL3(setpriority, int, which, int, who, int, nice)
+{
+	nice = max(-20, min(19, nice));
+	if (which < PRIO_PROCESS || which > PRIO_USER)
+		return -EINVAL;
+	return for_each_selected(which, who, set_nice, &nice) ? 0 : -ESRCH;
+}
+
+/* The most favourable of the selected, kept as 20 - nice: larger is better. */
+static void best_priority(struct thread *t, void *arg)
+{
+	struct sched_attr_req req;
+	long *best = arg;
+
+	sched_get_attr(&t->task, &req);
+	*best = max(*best, 20l - req.nice);
+}
+
+/* The raw system call answers 20 - nice, 1..40, so that no result looks like an error. */
+SYSCALL2(getpriority, int, which, int, who)
+{
+	long best = 0;
+
+	if (which < PRIO_PROCESS || which > PRIO_USER)
+		return -EINVAL;
+	return for_each_selected(which, who, best_priority, &best) ? best : -ESRCH;
+}

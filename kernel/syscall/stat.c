@@ -1,0 +1,443 @@
+/*
+ * System calls on metadata: stat and its relatives, permissions, times, directory listings.
+ */
+#include "kernel/syscall/syscall.h"
+
+#include "kernel/kernel.h"
+#include "kernel/mm/mm.h"
+#include "kernel/syscall/user_path.h"
+#include "kernel/time/time.h"
+#include "lib/string.h"
+
+#define AT_SYMLINK_NOFOLLOW 0x100u
+#define AT_EACCESS	    0x200u
+#define AT_NO_AUTOMOUNT	    0x800u
+#define AT_EMPTY_PATH	    0x1000u
+#define AT_STATX_SYNC_TYPE  0x6000u
+
+struct timespec {
+	s64 sec, nsec;
+};
+
+static struct timespec timespec_of(u64 ns)
+{
+	return (struct timespec){ (s64)(ns / NS_PER_SEC), (s64)(ns % NS_PER_SEC) };
+}
+
+static unsigned walk_flags(u32 at_flags)
+{
+	return (at_flags & AT_SYMLINK_NOFOLLOW ? 0 : WALK_FOLLOW) |
+	       (at_flags & AT_EMPTY_PATH ? WALK_EMPTY : 0);
+}
+
+/* Call @fn(@inode, @arg) for the file named by (@dirfd, @user) under AT_* @flags. */
+static long with_inode(int dirfd, const char *user, u32 flags,
+		       long (*fn)(struct inode *i, void *arg), void *arg)
+{
+	struct path path;
+	long ret = user_lookup(dirfd, user, walk_flags(flags), &path);
+
+	if (ret)
+		return ret;
+	ret = fn(path.dentry->inode, arg);
+	path_put(&path);
+	return ret;
+}
+
+/* The same for an open file. */
+static long with_fd(int fd, long (*fn)(struct inode *i, void *arg), void *arg)
+{
+	struct fd_ref ref = fd_borrow(fd);
+	long ret;
+
+	if (!ref.file)
+		return -EBADF;
+	ret = fn(ref.file->inode, arg);
+	fd_release(ref);
+	return ret;
+}
+
+/* An empty path with AT_EMPTY_PATH means @fd itself, which may be a pipe without a name. */
+static bool is_fd_itself(int dirfd, const char *user, u32 flags)
+{
+	char first;
+
+	if (!(flags & AT_EMPTY_PATH) || dirfd == AT_FDCWD)
+		return false;
+	return !user || (!arch_copy_from_user(&first, user, 1) && !first);
+}
+
+static long with_either(int dirfd, const char *user, u32 flags,
+			long (*fn)(struct inode *i, void *arg), void *arg)
+{
+	return is_fd_itself(dirfd, user, flags) ? with_fd(dirfd, fn, arg)
+						: with_inode(dirfd, user, flags, fn, arg);
+}
+
+/* --- stat ----------------------------------------------------------------------------- */
+
+struct stat { /* the kernel's struct stat of x86-64 */
+	u64 dev, ino, nlink;
+	u32 mode, uid, gid, pad;
+	u64 rdev;
+	s64 size, blksize, blocks;
+	struct timespec atime, mtime, ctime;
+	s64 unused[3];
+};
+STATIC_ASSERT(sizeof(struct stat) == 144, "struct stat is 144 bytes");
+
+static long fill_stat(struct inode *i, void *user)
+{
+	struct stat st = {
+		.dev = i->sb->dev,
+		.ino = i->ino,
+		.nlink = i->nlink,
+		.mode = i->mode,
+		.uid = i->uid,
+		.gid = i->gid,
+		.rdev = i->rdev,
+		.size = (s64)i->size,
+		.blksize = PAGE_SIZE,
+		.blocks = (s64)(i->nr_pages * PAGE_SIZE / 512),
+		.atime = timespec_of(i->atime_ns),
+		.mtime = timespec_of(i->mtime_ns),
+		.ctime = timespec_of(i->ctime_ns),
+	};
+
+	return arch_copy_to_user(user, &st, sizeof(st)) ? -EFAULT : 0;
+}
+
+SYSCALL2(stat, const char *, path, struct stat *, st)
+{
+	return with_inode(AT_FDCWD, path, 0, fill_stat, st);
+}
+
+SYSCALL2(lstat, const char *, path, struct stat *, st)
+{
+	return with_inode(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, fill_stat, st);
+}
+
+SYSCALL2(fstat, int, fd, struct stat *, st)
+{
+	return with_fd(fd, fill_stat, st);
+}
+
+SYSCALL4(newfstatat, int, dirfd, const char *, path, struct stat *, st, u32, flags)
+{
+	if (flags & ~(AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH))
+		return -EINVAL;
+	return with_either(dirfd, path, flags, fill_stat, st);
+}
+
+struct statx_timestamp {
+	s64 sec;
+	u32 nsec;
+	s32 pad;
+};
+
+struct statx {
+	u32 mask, blksize;
+	u64 attributes;
+	u32 nlink, uid, gid;
+	u16 mode, pad;
+	u64 ino, size, blocks, attributes_mask;
+	struct statx_timestamp atime, btime, ctime, mtime;
+	u32 rdev_major, rdev_minor, dev_major, dev_minor;
+	u64 spare[14];
+};
+STATIC_ASSERT(sizeof(struct statx) == 256, "struct statx is 256 bytes");
+#define STATX_BASIC_STATS 0x7ffu
+
+static struct statx_timestamp statx_time(u64 ns)
+{
+	return (struct statx_timestamp){ (s64)(ns / NS_PER_SEC), (u32)(ns % NS_PER_SEC), 0 };
+}
+
+static long fill_statx(struct inode *i, void *user)
+{
+	struct statx st = {
+		.mask = STATX_BASIC_STATS,
+		.blksize = PAGE_SIZE,
+		.nlink = i->nlink,
+		.uid = i->uid,
+		.gid = i->gid,
+		.mode = (u16)i->mode,
+		.ino = i->ino,
+		.size = i->size,
+		.blocks = i->nr_pages * PAGE_SIZE / 512,
+		.atime = statx_time(i->atime_ns),
+		.ctime = statx_time(i->ctime_ns),
+		.mtime = statx_time(i->mtime_ns),
+		.rdev_major = i->rdev >> 8,
+		.rdev_minor = i->rdev & 0xff,
+		.dev_minor = i->sb->dev,
+	};
+
+	return arch_copy_to_user(user, &st, sizeof(st)) ? -EFAULT : 0;
+}
+
+SYSCALL5(statx, int, dirfd, const char *, path, u32, flags, u32, mask, struct statx *, st)
+{
+	(void)mask; /* all there is is always given */
+	if (flags & ~(AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH | AT_STATX_SYNC_TYPE))
+		return -EINVAL;
+	return with_either(dirfd, path, flags, fill_statx, st);
+}
+
+struct statfs {
+	s64 type, bsize;
+	u64 blocks, bfree, bavail, files, ffree;
+	s32 fsid[2];
+	s64 namelen, frsize, flags, spare[4];
+};
+STATIC_ASSERT(sizeof(struct statfs) == 120, "struct statfs is 120 bytes");
+
+static long fill_statfs(struct inode *i, void *user)
+{
+	const struct superblock *sb = i->sb;
+	u64 total = sb->type->create ? page_nr_total() / 2 : 0; /* tmpfs: half of memory */
+	u64 free = total > sb->nr_pages ? min(total - sb->nr_pages, page_nr_free()) : 0;
+	struct statfs st = {
+		.type = sb->type->magic,
+		.bsize = PAGE_SIZE,
+		.blocks = total,
+		.bfree = free,
+		.bavail = free,
+		.files = total,
+		.ffree = total > sb->nr_inodes ? total - sb->nr_inodes : 0,
+		.fsid = { (s32)sb->dev, 0 },
+		.namelen = NAME_MAX,
+		.frsize = PAGE_SIZE,
+	};
+
+	return arch_copy_to_user(user, &st, sizeof(st)) ? -EFAULT : 0;
+}
+
+SYSCALL2(statfs, const char *, path, struct statfs *, st)
+{
+	return with_inode(AT_FDCWD, path, 0, fill_statfs, st);
+}
+
+SYSCALL2(fstatfs, int, fd, struct statfs *, st)
+{
+	return with_fd(fd, fill_statfs, st);
+}
+
+/* --- permissions and owners: every program is root, so they are only kept ------------- */
+
+#define X_OK 1u
+
+static long check_access(struct inode *i, void *arg)
+{
+	u32 want = *(u32 *)arg;
+
+	return (want & X_OK) && !S_ISDIR(i->mode) && !(i->mode & 0111) ? -EACCES : 0;
+}
+
+static long access_at(int dirfd, const char *path, u32 want, u32 flags)
+{
+	if ((want & ~7u) || (flags & ~(AT_SYMLINK_NOFOLLOW | AT_EACCESS | AT_EMPTY_PATH)))
+		return -EINVAL;
+	return with_either(dirfd, path, flags, check_access, &want);
+}
+
+SYSCALL2(access, const char *, path, u32, want)
+{
+	return access_at(AT_FDCWD, path, want, 0);
+}
+
+SYSCALL3(faccessat, int, dirfd, const char *, path, u32, want)
+{
+	return access_at(dirfd, path, want, 0);
+}
+
+SYSCALL4(faccessat2, int, dirfd, const char *, path, u32, want, u32, flags)
+{
+	return access_at(dirfd, path, want, flags);
+}
+
+static long set_mode(struct inode *i, void *arg)
+{
+	i->mode = (i->mode & S_IFMT) | (*(u32 *)arg & 07777);
+	i->ctime_ns = clock_realtime_ns();
+	return 0;
+}
+
+SYSCALL2(chmod, const char *, path, u32, mode)
+{
+	return with_inode(AT_FDCWD, path, 0, set_mode, &mode);
+}
+
+SYSCALL2(fchmod, int, fd, u32, mode)
+{
+	return with_fd(fd, set_mode, &mode);
+}
+
+SYSCALL3(fchmodat, int, dirfd, const char *, path, u32, mode)
+{
+	return with_inode(dirfd, path, 0, set_mode, &mode);
+}
+
+struct owner {
+	u32 uid, gid; /* ~0: as it is */
+};
+
+static long set_owner(struct inode *i, void *arg)
+{
+	const struct owner *o = arg;
+
+	if (o->uid != ~0u)
+		i->uid = o->uid;
+	if (o->gid != ~0u)
+		i->gid = o->gid;
+	i->ctime_ns = clock_realtime_ns();
+	return 0;
+}
+
+SYSCALL3(chown, const char *, path, u32, uid, u32, gid)
+{
+	return with_inode(AT_FDCWD, path, 0, set_owner, &(struct owner){ uid, gid });
+}
+
+SYSCALL3(lchown, const char *, path, u32, uid, u32, gid)
+{
+	return with_inode(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, set_owner,
+			  &(struct owner){ uid, gid });
+}
+
+SYSCALL3(fchown, int, fd, u32, uid, u32, gid)
+{
+	return with_fd(fd, set_owner, &(struct owner){ uid, gid });
+}
+
+SYSCALL5(fchownat, int, dirfd, const char *, path, u32, uid, u32, gid, u32, flags)
+{
+	if (flags & ~(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH))
+		return -EINVAL;
+	return with_either(dirfd, path, flags, set_owner, &(struct owner){ uid, gid });
+}
+
+static long truncate_inode(struct inode *i, void *arg)
+{
+	if (S_ISDIR(i->mode))
+		return -EISDIR;
+	return i->fops && i->fops->truncate ? i->fops->truncate(i, *(u64 *)arg) : -EINVAL;
+}
+
+SYSCALL2(truncate, const char *, path, s64, size)
+{
+	return size < 0 ? -EINVAL : with_inode(AT_FDCWD, path, 0, truncate_inode, &size);
+}
+
+/* --- times ---------------------------------------------------------------------------- */
+
+#define UTIME_NOW  0x3fffffff
+#define UTIME_OMIT 0x3ffffffe
+
+static int one_time(const struct timespec *ts, u64 *ns)
+{
+	if (ts->nsec == UTIME_NOW)
+		*ns = clock_realtime_ns();
+	else if (ts->nsec != UTIME_OMIT && (u64)ts->nsec >= NS_PER_SEC)
+		return -EINVAL;
+	else if (ts->nsec != UTIME_OMIT)
+		*ns = (u64)ts->sec * NS_PER_SEC + (u64)ts->nsec;
+	return 0;
+}
+
+static long set_times(struct inode *i, void *arg)
+{
+	const struct timespec *ts = arg;
+	u64 atime_ns = i->atime_ns, mtime_ns = i->mtime_ns;
+	int err = one_time(&ts[0], &atime_ns) ?: one_time(&ts[1], &mtime_ns);
+
+	if (err)
+		return err;
+	i->atime_ns = atime_ns;
+	i->mtime_ns = mtime_ns;
+	i->ctime_ns = clock_realtime_ns();
+	return 0;
+}
+
+SYSCALL4(utimensat, int, dirfd, const char *, path, const struct timespec *, times, u32, flags)
+{
+	struct timespec ts[2] = { { 0, UTIME_NOW }, { 0, UTIME_NOW } };
+
+	if (flags & ~(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH))
+		return -EINVAL;
+	if (times && arch_copy_from_user(ts, times, sizeof(ts)))
+		return -EFAULT;
+	return path ? with_either(dirfd, path, flags, set_times, ts)
+		    : with_fd(dirfd, set_times, ts);
+}
+
+/* --- directories ---------------------------------------------------------------------- */
+
+struct dirent64 {
+	u64 ino;
+	u64 next;
+	u16 reclen;
+	u8 type;
+	char name[];
+};
+
+struct listing {
+	char *buf;
+	size_t size, used;
+	u64 pos; /* after the last entry taken */
+};
+
+static int emit_dirent(void *arg, const char *name, u64 ino, unsigned type, u64 next_pos)
+{
+	struct listing *l = arg;
+	size_t len = strlen(name) + 1,
+	       reclen = ALIGN_UP(offsetof(struct dirent64, name) + len, 8ul);
+	struct dirent64 *d = (struct dirent64 *)(l->buf + l->used);
+
+	if (l->used + reclen > l->size)
+		return 1;
+	d->ino = ino;
+	d->next = l->pos = next_pos;
+	d->reclen = (u16)reclen;
+	d->type = (u8)type;
+	memcpy(d->name, name, len);
+	memset(d->name + len, 0, reclen - offsetof(struct dirent64, name) - len);
+	l->used += reclen;
+	return 0;
+}
+
+static long list_directory(struct file *f, void *user, size_t size)
+{
+	struct listing l = { .size = min(size, (size_t)2 * PAGE_SIZE), .pos = f->pos };
+	long ret;
+
+	if (!S_ISDIR(f->inode->mode) || !(f->mode & FILE_READ))
+		return S_ISDIR(f->inode->mode) ? -EBADF : -ENOTDIR;
+	l.buf = kmalloc(l.size);
+	if (!l.buf)
+		return -ENOMEM;
+	ret = f->ops->readdir ? f->ops->readdir(f, emit_dirent, &l)
+			      : dentry_readdir(f, emit_dirent, &l);
+	if (ret > 0 && !l.used)
+		ret = -EINVAL; /* not even room for one */
+	if (ret >= 0 && arch_copy_to_user(user, l.buf, l.used))
+		ret = -EFAULT;
+	if (ret >= 0)
+		f->pos = l.pos;
+	kfree(l.buf);
+	return ret < 0 ? ret : (long)l.used;
+}
+
+SYSCALL3(getdents64, int, fd, void *, user, unsigned, size)
+{
+	struct fd_ref ref = fd_borrow(fd);
+	long ret;
+
+	if (!ref.file)
+		return -EBADF;
+	mutex_lock(&ref.file->lock);
+	ret = list_directory(ref.file, user, size);
+	mutex_unlock(&ref.file->lock);
+	fd_release(ref);
+	return ret;
+}

@@ -1,0 +1,187 @@
+/*
+ * Bringing CPUs into service, and where their time goes.
+ *
+ * The boot CPU builds everything (task_init): the scheduler's machine from what the architecture
+ * found, and for each CPU its struct cpu and idle thread. Then each CPU, the boot CPU first, goes
+ * online by itself and becomes its idle thread.
+ *
+ * CPU time is exact, not sampled. The scheduler knows how long a thread ran; how much of that was
+ * in user space is measured in raw cycles at every crossing; the rest was the kernel's.
+ */
+#include "kernel/kernel.h"
+#include "kernel/mm/mm.h"
+#include "kernel/task/task.h"
+#include "kernel/time/tick.h"
+#include "kernel/time/time.h"
+#include "lib/fmt.h"
+#include "lib/string.h"
+
+struct sched *machine;
+
+/* Zeroed whole pages: for what is as large as the number of CPUs demands, and never freed. */
+static void *boot_alloc(size_t size)
+{
+	unsigned order = 0;
+
+	while ((PAGE_SIZE << order) < size)
+		order++;
+	u64 pa = page_alloc(order);
+	if (!pa)
+		panic("no memory for %zu bytes at boot", size);
+	return memset(phys_to_virt(pa), 0, size);
+}
+
+static unsigned nr_cpus_wanted(void)
+{
+	u64 present = min(arch_nr_cpus, (unsigned)MAX_CPUS);
+	u64 wanted = min(cmdline_get_u64("smp", MAX_CPUS), present);
+
+	return wanted ? (unsigned)wanted : 1;
+}
+
+static void init_machine(unsigned nr_cpus)
+{
+	struct sched_cpu_desc *topology = boot_alloc(nr_cpus * sizeof(*topology));
+	struct sched_config config = {
+		.nr_cpus = nr_cpus,
+		.hz = tick_hz,
+		.topology = topology,
+		.fair_class = cmdline_get("sched"),
+		.seed = cmdline_get_u64("seed", 1),
+	};
+
+	for (unsigned i = 0; i < nr_cpus; i++)
+		topology[i] = (struct sched_cpu_desc){
+			.core = arch_cpus[i].core,
+			.llc = arch_cpus[i].llc,
+			.package = arch_cpus[i].package,
+			.node = arch_cpus[i].node,
+		};
+	machine = boot_alloc(sched_size(nr_cpus));
+	if (sched_init(machine, &config))
+		panic("bad scheduler parameters: sched=%s HZ=%u", config.fair_class ?: "", tick_hz);
+}
+
+/* An idle thread has number 0, is in no list, and runs on the stack it is given. */
+static struct thread *init_idle(unsigned cpu, void *kstack)
+{
+	struct thread *t = boot_alloc(sizeof(*t));
+	char name[COMM_LEN];
+
+	t->kstack = kstack;
+	t->proc = &kernel_proc;
+	t->flags = THREAD_KERNEL | THREAD_IDLE;
+	t->refs = 1;
+	list_init(&t->proc_link);
+	list_init(&t->pending.queue);
+	sched_task_init_idle(machine, &t->task, cpu);
+	snprintf(name, sizeof(name), "swapper/%u", cpu);
+	str_copy(t->task.comm, name, sizeof(t->task.comm));
+	return t;
+}
+
+void task_init(void)
+{
+	unsigned nr_cpus = nr_cpus_wanted();
+
+	clock_init();
+	tick_init();
+	thread_init();
+	proc_init();
+	init_machine(nr_cpus);
+	for (unsigned i = 0; i < nr_cpus; i++) {
+		if (i && !arch_cpus[i].enabled)
+			continue;
+		if (i)
+			cpus[i] = boot_alloc(sizeof(struct cpu));
+		cpus[i]->id = i;
+		cpus[i]->self = cpus[i];
+		cpus[i]->idle = init_idle(i, i ? kstack_alloc() : arch_boot_stack);
+		if (!cpus[i]->idle->kstack)
+			panic("no memory for the stack of cpu %u", i);
+	}
+	cpus[0]->running = cpus[0]->idle;
+	/* The kernel's own "process" begins with this thread, and never ends. */
+	kernel_proc.leader = cpus[0]->idle;
+	kernel_proc.nr_threads = kernel_proc.nr_alive = 1;
+}
+
+void task_cpu_online(void)
+{
+	struct cpu *c = this_cpu();
+	unsigned long flags = arch_irq_save();
+
+	sched_cpu_online(machine, c->id, &c->idle->task);
+	c->online_ns = clock_ns();
+	c->online = true;
+	arch_irq_restore(flags);
+}
+
+/* --- CPU time -------------------------------------------------------------------- */
+
+struct usage thread_usage(struct thread *t)
+{
+	unsigned long flags = arch_irq_save();
+	u64 total = sched_task_runtime(machine, &t->task);
+	u32 entered = READ_ONCE(t->user_stamp);
+	u64 cycles = READ_ONCE(t->user_cycles) + (entered ? arch_cycles32() - entered : 0);
+
+	arch_irq_restore(flags);
+	u64 user = min(arch_cycles_to_ns(cycles), total);
+	return (struct usage){
+		.user_ns = user,
+		.system_ns = total - user,
+		.min_flt = t->min_flt,
+		.maj_flt = t->maj_flt,
+		.nr_voluntary = t->task.nr_voluntary,
+		.nr_involuntary = t->task.nr_involuntary,
+	};
+}
+
+void usage_add(struct usage *sum, const struct usage *more)
+{
+	sum->user_ns += more->user_ns;
+	sum->system_ns += more->system_ns;
+	sum->min_flt += more->min_flt;
+	sum->maj_flt += more->maj_flt;
+	sum->nr_voluntary += more->nr_voluntary;
+	sum->nr_involuntary += more->nr_involuntary;
+}
+
+struct usage proc_usage_locked(struct proc *p)
+{
+	struct usage sum = p->exited;
+	struct thread *t;
+
+	list_for_each(t, &p->threads, proc_link) {
+		struct usage one = thread_usage(t);
+		usage_add(&sum, &one);
+	}
+	return sum;
+}
+
+struct usage proc_usage(struct proc *p)
+{
+	spin_lock(&proc_tree_lock);
+	struct usage sum = proc_usage_locked(p);
+
+	spin_unlock(&proc_tree_lock);
+	return sum;
+}
+
+/* The user part is up to date as of the CPU's last entry into the kernel: at most a tick ago. */
+struct cpu_usage cpu_usage(unsigned cpu)
+{
+	struct cpu *c = cpus[cpu];
+	struct sched_cpu_stat stat;
+	unsigned long flags = arch_irq_save();
+
+	sched_cpu_stat(machine, cpu, &stat);
+	u64 total = clock_ns() - c->online_ns;
+	arch_irq_restore(flags);
+	u64 user = min(arch_cycles_to_ns(c->user_cycles), total);
+	u64 idle = min(stat.idle_ns, total - user);
+	return (struct cpu_usage){ .user_ns = user,
+				   .system_ns = total - user - idle,
+				   .idle_ns = idle };
+}

@@ -1,0 +1,265 @@
+/*
+ * The end of threads and processes.
+ *
+ * A thread ends in four steps: it leaves user space for good (futexes, vfork), gives up what it
+ * holds of the process (the last one gives back the process's resources), leaves the family tree,
+ * and switches away for the last time. When the last thread has left, the process is a zombie: its
+ * number, status and usage wait for the parent.
+ *
+ * References: Linux's wait4(2) and credentials(7) for orphans, groups and sessions; POSIX.1-2008
+ * _exit().
+ */
+#include "kernel/task/exit.h"
+
+#include "kernel/fs/fs.h"
+#include "kernel/kernel.h"
+#include "kernel/mm/mm.h"
+#include "kernel/task/fork.h"
+#include "kernel/task/futex.h"
+#include "kernel/task/signal.h"
+#include "kernel/task/task.h"
+#include "kernel/time/itimer.h"
+#include "kernel/trace/trace.h"
+#include "lib/errno.h"
+
+/* When process 1 ends nothing is left to run programs with. */
+static void check_not_init(const struct proc *p)
+{
+	int signal = p->exit_code & 0x7f;
+
+	if (p == init_proc)
+		kernel_shutdown(signal ? 128 + signal : p->exit_code >> 8 & 0xff);
+}
+
+/* --- the family ---------------------------------------------------------------------- */
+
+/* @p has ended: does its parent want to know, or is it gone for good? proc_tree_lock held. */
+static bool notify_end(struct proc *p)
+{
+	struct proc *parent = p->parent;
+	int signal = p->exit_code & 0x7f;
+	bool unwanted =
+		p->exit_signal == SIGCHLD && (parent->action[SIGCHLD - 1].handler == SIG_IGN ||
+					      (parent->action[SIGCHLD - 1].flags & SA_NOCLDWAIT));
+
+	signal_notify_parent(p, p->exit_signal, signal ? CLD_KILLED : CLD_EXITED,
+			     signal ? signal : p->exit_code >> 8 & 0xff);
+	return !unwanted;
+}
+
+/* Zombies that nobody will wait for, chained through proc.sibling until the lock is dropped. */
+static void bury(struct proc *p, struct list *graves)
+{
+	proc_unlink(p);
+	list_add_tail(graves, &p->sibling);
+}
+
+static void free_graves(struct list *graves)
+{
+	struct proc *p, *next;
+
+	list_for_each_safe(p, next, graves, sibling) {
+		list_del(&p->sibling);
+		thread_put(p->leader);
+		proc_put(p);
+	}
+}
+
+/* A group that lost its last tie to its session: its stopped members would never be continued. */
+static void hang_up_if_orphaned(int pgid, const struct proc *without)
+{
+	struct proc *p;
+	bool stopped = false;
+
+	if (!proc_group_orphaned_locked(pgid, without))
+		return;
+	list_for_each(p, &all_procs, all_link)
+		stopped |= p->pgid == pgid && p->stop_signal && !p->zombie;
+	if (!stopped)
+		return;
+	list_for_each(p, &all_procs, all_link) {
+		if (p->pgid != pgid)
+			continue;
+		signal_send_proc(p, SIGHUP, NULL);
+		signal_send_proc(p, SIGCONT, NULL);
+	}
+}
+
+/* The children of @p become process 1's. */
+static void give_away_children(struct proc *p, struct list *graves)
+{
+	struct proc *child, *next;
+
+	list_for_each_safe(child, next, &p->children, sibling) {
+		list_del(&child->sibling);
+		child->parent = init_proc;
+		child->ppid = init_proc->pid;
+		list_add_tail(&init_proc->children, &child->sibling);
+		if (child->parent_death_signal)
+			signal_send_proc(child, child->parent_death_signal, NULL);
+		child->exit_signal = SIGCHLD;
+		if (child->zombie && !notify_end(child))
+			bury(child, graves);
+		else if (child->pgid != p->pgid && child->sid == p->sid)
+			hang_up_if_orphaned(child->pgid, NULL);
+	}
+}
+
+static void become_zombie(struct proc *p)
+{
+	struct list graves = LIST_INIT(graves);
+
+	spin_lock(&proc_tree_lock);
+	p->zombie = true;
+	give_away_children(p, &graves);
+	if (p->parent->pgid != p->pgid && p->parent->sid == p->sid)
+		hang_up_if_orphaned(p->pgid, p);
+	if (!notify_end(p))
+		bury(p, &graves);
+	spin_unlock(&proc_tree_lock);
+	free_graves(&graves);
+}
+
+/* --- the thread ------------------------------------------------------------------------ */
+
+/* From here on the thread takes no signals. Returns true for the last thread that gets here. */
+static bool begin_exit(struct thread *t, int code)
+{
+	struct proc *p = t->proc;
+	unsigned long flags = spin_lock_irqsave(&p->sig_lock);
+
+	thread_set_flags(t, THREAD_EXITING);
+	if (!p->group_exit && t == p->leader)
+		p->exit_code = code;
+	bool last = --p->nr_alive == 0;
+	if (p->pending.set)
+		signal_retarget(p);
+	spin_unlock_irqrestore(&p->sig_lock, flags);
+	return last;
+}
+
+/* The process's resources go with the last thread, while it can still sleep and has a name. */
+static void release_process(struct proc *p)
+{
+	check_not_init(p);
+	itimers_free(p);
+	if (p->pid == p->sid)
+		tty_leave_session(p);
+	proc_release_resources(p);
+}
+
+/*
+ * Leave the process. The leader stays listed, for its number and its usage, until the process is
+ * reaped. True for the last one.
+ */
+static bool leave_process(struct thread *t)
+{
+	struct proc *p = t->proc;
+	bool is_leader;
+
+	spin_lock(&proc_tree_lock);
+	unsigned long flags = spin_lock_irqsave(&p->sig_lock);
+	signal_flush(&t->pending);
+	bool last = --p->nr_threads == 0;
+	nr_threads_total--;
+	is_leader = t == p->leader;
+	if (!is_leader)
+		list_del(&t->proc_link);
+	if (last)
+		signal_flush(&p->pending);
+	spin_unlock_irqrestore(&p->sig_lock, flags);
+	if (!is_leader) {
+		struct usage mine = thread_usage(t);
+		usage_add(&p->exited, &mine);
+		pid_set_thread(t->tid, NULL);
+		pid_release(t->tid);
+	}
+	spin_unlock(&proc_tree_lock);
+	if (p->execing)
+		waitq_wake(&p->child_wait, 0);
+	return last;
+}
+
+void thread_release_mm(struct thread *t)
+{
+	if (t->mm)
+		futex_exit(t);
+	t->robust_list = 0;
+	t->clear_child_tid = NULL;
+	thread_release_vfork(t);
+}
+
+__noreturn void thread_exit(int code)
+{
+	struct thread *t = current;
+	struct proc *p = t->proc;
+
+	trace_process_exit(t);
+	thread_release_mm(t);
+	bool last_alive = begin_exit(t, code);
+	/* Whoever is last releases the memory; until then the others may still run on it. */
+	t->mm = NULL;
+	if (last_alive && p != &kernel_proc)
+		release_process(p);
+	if (leave_process(t))
+		become_zombie(p);
+	else
+		signal_stop_check(p);
+	switch_away();
+}
+
+__noreturn void proc_exit_group(int code)
+{
+	struct proc *p = current->proc;
+	unsigned long flags = spin_lock_irqsave(&p->sig_lock);
+
+	signal_begin_group_exit(p, code);
+	code = p->exit_code;
+	spin_unlock_irqrestore(&p->sig_lock, flags);
+	thread_exit(code);
+}
+
+/* --- exec of a process with several threads ---------------------------------------------- */
+
+/* The execing thread becomes the leader, the process's number its own. All others have ended. */
+static void take_leadership(struct thread *t)
+{
+	struct proc *p = t->proc;
+	struct thread *old = p->leader;
+
+	spin_lock(&proc_tree_lock);
+	unsigned long flags = spin_lock_irqsave(&p->sig_lock);
+	struct usage usage = thread_usage(old);
+	usage_add(&p->exited, &usage);
+	list_del(&old->proc_link);
+	p->leader = thread_get(t);
+	pid_set_thread(t->tid, NULL);
+	pid_release(t->tid);
+	t->tid = t->task.pid = p->pid;
+	pid_set_thread(t->tid, t);
+	spin_unlock_irqrestore(&p->sig_lock, flags);
+	spin_unlock(&proc_tree_lock);
+	thread_put(old);
+}
+
+int proc_kill_other_threads(void)
+{
+	struct thread *t = current;
+	struct proc *p = t->proc;
+	unsigned long flags = spin_lock_irqsave(&p->sig_lock);
+
+	if (p->group_exit || p->execing) {
+		spin_unlock_irqrestore(&p->sig_lock, flags);
+		return -ERESTARTNOINTR;
+	}
+	p->execing = t;
+	signal_kill_threads(p, t);
+	spin_unlock_irqrestore(&p->sig_lock, flags);
+	wait_event(&p->child_wait, READ_ONCE(p->nr_threads) == 1);
+	if (t != p->leader)
+		take_leadership(t);
+	flags = spin_lock_irqsave(&p->sig_lock);
+	p->execing = NULL;
+	spin_unlock_irqrestore(&p->sig_lock, flags);
+	return 0;
+}

@@ -1,0 +1,41 @@
+/* The end of threads and processes, and waiting for it. */
+#pragma once
+
+#include "kernel/proc.h"
+
+/*
+ * End the running thread. @code: its wait status, which is the process's if it is the first thread.
+ */
+__noreturn void thread_exit(int code);
+
+enum wait_options { /* Linux's, of wait4(2) and waitid(2) */
+		    WNOHANG = 1,
+		    WUNTRACED = 2, /* WSTOPPED */
+		    WEXITED = 4,
+		    WCONTINUED = 8,
+		    WNOWAIT = 0x01000000,
+		    WNOTHREAD = 0x20000000,
+		    WALL = 0x40000000,
+		    WCLONE = 0x80000000,
+};
+
+enum wait_which { WAIT_ANY, WAIT_PID, WAIT_GROUP };
+
+struct wait_request {
+	enum wait_which which;
+	int id; /* process or group */
+	unsigned options;
+	/* filled in when a child was found */
+	int status; /* as wait4(2) tells it */
+	int code;   /* CLD_* */
+	struct usage usage;
+};
+
+/* The child's number; 0: WNOHANG and none is ready; -ECHILD, -ERESTARTSYS. */
+long do_wait(struct wait_request *req);
+
+/* wait4(2) status of a process that called exit(@code). */
+static inline int exit_status(int code)
+{
+	return (code & 0xff) << 8;
+}

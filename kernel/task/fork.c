@@ -1,0 +1,279 @@
+/*
+ * fork, vfork, clone: new threads and processes.
+ *
+ * A new thread of the same process shares everything but its stack and registers. A new process
+ * gets copies, or with the CLONE_ flags references, of what struct proc points to. Everything that
+ * can fail is done before the child is published; then it is visible, may be signalled, and starts.
+ *
+ * vfork: the child borrows the parent's address space and the parent sleeps until the child gives
+ * it back, by exec or by its end (thread_release_vfork).
+ */
+#include "kernel/task/fork.h"
+
+#include "kernel/fs/fs.h"
+#include "kernel/kernel.h"
+#include "kernel/mm/mm.h"
+#include "kernel/task/signal.h"
+#include "kernel/task/task.h"
+#include "kernel/trace/trace.h"
+#include "lib/errno.h"
+#include "lib/string.h"
+
+#define CLONE_SUPPORTED                                                                            \
+	(CLONE_SIGNAL_MASK | CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_VFORK |     \
+	 CLONE_PARENT | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS | CLONE_PARENT_SETTID |        \
+	 CLONE_CHILD_CLEARTID | CLONE_DETACHED | CLONE_UNTRACED | CLONE_CHILD_SETTID | CLONE_IO)
+
+/*
+ * Namespaces and pidfds are refused; what only concerns tracers and I/O priorities means nothing
+ * here.
+ */
+static int check_flags(u64 flags)
+{
+	if (flags & ~(u64)CLONE_SUPPORTED)
+		return -EINVAL;
+	if ((flags & CLONE_THREAD) && !(flags & CLONE_SIGHAND))
+		return -EINVAL;
+	if ((flags & CLONE_SIGHAND) && !(flags & CLONE_VM))
+		return -EINVAL;
+	/* Handlers belong to the process: only its threads can share them. */
+	if ((flags & CLONE_SIGHAND) && !(flags & CLONE_THREAD))
+		return -EINVAL;
+	if ((flags & CLONE_PARENT) && current->proc == init_proc)
+		return -EINVAL;
+	if ((flags & CLONE_SIGNAL_MASK) > NSIG)
+		return -EINVAL;
+	return 0;
+}
+
+static int check_limits(void)
+{
+	/* One user owns everything, so the limit per user is one on the machine. */
+	u64 limit = current->proc->rlimit[RLIMIT_NPROC].cur;
+	unsigned now = READ_ONCE(nr_threads_total);
+
+	return now >= threads_max || now >= limit ? -EAGAIN : 0;
+}
+
+static struct mm *clone_mm(struct mm *mm, u64 flags)
+{
+	return flags & CLONE_VM ? mm_get(mm) : mm_fork(mm);
+}
+
+static struct files *clone_files(struct files *files, u64 flags)
+{
+	return flags & CLONE_FILES ? files_get(files) : files_fork(files);
+}
+
+static struct fs_context *clone_fs(struct fs_context *fs, u64 flags)
+{
+	return flags & CLONE_FS ? fs_context_get(fs) : fs_context_fork(fs);
+}
+
+/* The process of a child that is not a thread of the caller's. */
+static struct proc *clone_proc(struct proc *parent, u64 flags)
+{
+	struct proc *p = proc_alloc(parent);
+
+	if (!p)
+		return NULL;
+	p->exit_signal = flags & CLONE_SIGNAL_MASK;
+	p->mm = clone_mm(parent->mm, flags);
+	p->files = p->mm ? clone_files(parent->files, flags) : NULL;
+	p->fs = p->files ? clone_fs(parent->fs, flags) : NULL;
+	if (!p->fs) {
+		proc_release_resources(p);
+		proc_put(p);
+		return NULL;
+	}
+	p->exe = parent->exe ? file_get(parent->exe) : NULL;
+	return p;
+}
+
+static void copy_thread(struct thread *t, const struct clone_args *args)
+{
+	struct thread *parent = current;
+
+	t->mm = t->proc->mm;
+	t->blocked = parent->blocked;
+	/* A child on the same memory must not run handlers on the same stack. */
+	if (!(args->flags & CLONE_VM) || (args->flags & CLONE_VFORK)) {
+		t->altstack = parent->altstack;
+		t->altstack_size = parent->altstack_size;
+	}
+	t->timer_slack_ns = t->default_timer_slack_ns = parent->timer_slack_ns;
+	if (args->flags & CLONE_CHILD_CLEARTID)
+		t->clear_child_tid = args->child_tid;
+	if (args->flags & CLONE_CHILD_SETTID)
+		t->set_child_tid = args->child_tid;
+	if (!(args->flags & CLONE_THREAD))
+		t->flags |= THREAD_FORKNOEXEC;
+	arch_thread_fork(t, parent, args->stack, args->tls, args->flags & CLONE_SETTLS);
+}
+
+/*
+ * Give the child its place in the world. Fails if a signal came that shall see either no child or a
+ * complete one.
+ */
+static long publish(struct thread *t, u64 clone_flags)
+{
+	struct proc *p = t->proc, *self = current->proc;
+	long err = -ERESTARTNOINTR;
+
+	spin_lock(&proc_tree_lock);
+	unsigned long flags = spin_lock_irqsave(&self->sig_lock);
+	if (!signal_pending()) {
+		if (p != self) {
+			p->pid = t->tid;
+			proc_publish(p, clone_flags & CLONE_PARENT ? self->parent : self);
+		}
+		thread_publish(t);
+		err = 0;
+	}
+	spin_unlock_irqrestore(&self->sig_lock, flags);
+	spin_unlock(&proc_tree_lock);
+	return err;
+}
+
+static struct thread *create_thread(struct proc *p, const struct clone_args *args, long *err)
+{
+	struct thread *t = thread_alloc(p, 0);
+
+	if (!t) {
+		*err = -EAGAIN;
+		return NULL;
+	}
+	unsigned long flags = arch_irq_save();
+	sched_task_fork(machine, &current->task, &t->task, t->tid);
+	arch_irq_restore(flags);
+	copy_thread(t, args);
+	*err = publish(t, args->flags);
+	if (!*err)
+		return t;
+	thread_discard(t);
+	return NULL;
+}
+
+static struct thread *create(const struct clone_args *args, long *err)
+{
+	if (args->flags & CLONE_THREAD)
+		return create_thread(current->proc, args, err);
+	struct proc *p = clone_proc(current->proc, args->flags);
+	if (!p) {
+		*err = -ENOMEM;
+		return NULL;
+	}
+	struct thread *t = create_thread(p, args, err);
+	if (!t) {
+		proc_release_resources(p);
+		proc_put(p);
+	}
+	return t;
+}
+
+/* --- vfork ---------------------------------------------------------------------- */
+
+/* Until the child is done with our memory, or we are to end. */
+static void wait_for_vfork(struct thread *child, struct waitq *done)
+{
+	struct waiter w = { .thread = current };
+
+	list_init(&w.link);
+	for (;;) {
+		waitq_prepare(done, &w, TASK_KILLABLE);
+		if (!READ_ONCE(child->vfork_done) || signal_fatal_pending())
+			break;
+		schedule();
+	}
+	waitq_finish(done, &w);
+	/* The child wakes with this lock held: it is done with our stack when we have it. */
+	unsigned long flags = spin_lock_irqsave(&child->proc->sig_lock);
+	child->vfork_done = NULL;
+	spin_unlock_irqrestore(&child->proc->sig_lock, flags);
+}
+
+void thread_release_vfork(struct thread *t)
+{
+	if (likely(!READ_ONCE(t->vfork_done)))
+		return;
+	unsigned long flags = spin_lock_irqsave(&t->proc->sig_lock);
+	struct waitq *done = t->vfork_done;
+	WRITE_ONCE(t->vfork_done, NULL);
+	if (done)
+		waitq_wake(done, 0);
+	spin_unlock_irqrestore(&t->proc->sig_lock, flags);
+}
+
+/* --- the system calls' common part -------------------------------------------------- */
+
+long clone_thread(const struct clone_args *args)
+{
+	struct waitq done;
+	bool vfork = args->flags & CLONE_VFORK;
+	/* A signal that is already here would make publish() fail, after all the work. */
+	long err = signal_pending() ? -ERESTARTNOINTR : check_flags(args->flags);
+
+	if (!err)
+		err = check_limits();
+	struct thread *t = err ? NULL : create(args, &err);
+	if (!t)
+		return err;
+	int tid = t->tid;
+	if (vfork) {
+		waitq_init(&done, "vfork");
+		t->vfork_done = &done;
+		thread_get(t);
+	}
+	/* As Linux: a bad address is the caller's problem, the child exists. */
+	if (args->flags & CLONE_PARENT_SETTID)
+		(void)!arch_copy_to_user(args->parent_tid, &tid, sizeof(tid));
+	trace_process_fork(current, t);
+	thread_start(t);
+	if (vfork) {
+		wait_for_vfork(t, &done);
+		thread_put(t);
+	}
+	return tid;
+}
+
+/* --- the first process ------------------------------------------------------------------ */
+
+static void init_main(void *path)
+{
+	char *argv[] = { path, NULL };
+	char *envp[] = { NULL };
+	struct exec_image image;
+
+	int err = file_open_stdio();
+	if (!err)
+		err = exec_load(path, argv, envp, true, &image);
+	if (err)
+		panic("cannot start %s: error %d", (const char *)path, -err);
+	exec_commit(&image);
+}
+
+int proc_start_init(const char *path)
+{
+	struct proc *p = proc_alloc(&kernel_proc);
+
+	if (!p)
+		return -ENOMEM;
+	p->files = files_create();
+	p->fs = fs_context_create();
+	struct thread *t = thread_alloc(p, 1);
+	if (!p->files || !p->fs || !t)
+		return -ENOMEM;
+	sched_task_init(machine, &t->task, t->tid, "init");
+	arch_thread_init(t, init_main, (void *)(uintptr_t)path);
+	p->pid = 1;
+	p->exit_signal = SIGCHLD;
+	init_proc = p;
+	spin_lock(&proc_tree_lock);
+	unsigned long flags = spin_lock_irqsave(&p->sig_lock);
+	proc_publish(p, &kernel_proc);
+	thread_publish(t);
+	spin_unlock_irqrestore(&p->sig_lock, flags);
+	spin_unlock(&proc_tree_lock);
+	thread_start(t);
+	return 0;
+}

@@ -1,0 +1,37 @@
+/* Creating processes and threads: for the system calls. */
+#pragma once
+
+#include "lib/types.h"
+
+struct thread;
+
+enum clone_flags {			     /* Linux's */
+		   CLONE_SIGNAL_MASK = 0xff, /* what the parent gets when the child ends */
+		   CLONE_VM = 0x100,
+		   CLONE_FS = 0x200,
+		   CLONE_FILES = 0x400,
+		   CLONE_SIGHAND = 0x800,
+		   CLONE_VFORK = 0x4000,
+		   CLONE_PARENT = 0x8000,
+		   CLONE_THREAD = 0x10000,
+		   CLONE_SYSVSEM = 0x40000,
+		   CLONE_SETTLS = 0x80000,
+		   CLONE_PARENT_SETTID = 0x100000,
+		   CLONE_CHILD_CLEARTID = 0x200000,
+		   CLONE_DETACHED = 0x400000, /* ignored, as on Linux since 2.6.2 */
+		   CLONE_UNTRACED = 0x800000,
+		   CLONE_CHILD_SETTID = 0x1000000,
+};
+#define CLONE_IO 0x80000000u
+
+struct clone_args {
+	u64 flags;
+	u64 stack; /* initial stack pointer; 0: the parent's */
+	u32 *parent_tid, *child_tid;
+	u64 tls;
+};
+
+/* The new thread's number, or negative errno. */
+long clone_thread(const struct clone_args *args);
+/* @t, a child of vfork, needs its parent's memory no more (exec, end). */
+void thread_release_vfork(struct thread *t);

@@ -1,0 +1,519 @@
+/*
+ * Futexes: user-space locks call the kernel only to sleep and to wake (Franke, Russell, Kirkwood,
+ * "Fuss, Futexes and Furwocks", 2002; futex(2)).
+ *
+ * A key names the futex word across address spaces: (address space, address) for private memory,
+ * (physical frame, offset) where a mapping is shared. Waiters hang in hashed buckets, FIFO.
+ *
+ * No wakeup is lost because a waiter is in its bucket BEFORE it reads the word. Either the waker's
+ * store was seen, and the wait ends with -EAGAIN, or the waker finds the waiter. A waiter that was
+ * found counts as woken even if it then sees the new value.
+ *
+ * Locking: a waiter's fields are guarded by the lock of the bucket it is in (w->bucket). It lives
+ * on its thread's stack, so a waker is finished with it when it drops that lock; the waiter takes
+ * it before it returns. Two buckets: lower address first. The scheduler's locks nest inside.
+ */
+#include "kernel/task/futex.h"
+
+#include "kernel/kernel.h"
+#include "kernel/mm/mm.h"
+#include "kernel/syscall/syscall.h"
+#include "kernel/time/timespec.h"
+#include "lib/errno.h"
+
+enum futex_op {
+	FUTEX_WAIT = 0,
+	FUTEX_WAKE = 1,
+	FUTEX_REQUEUE = 3,
+	FUTEX_CMP_REQUEUE = 4,
+	FUTEX_WAKE_OP = 5,
+	FUTEX_WAIT_BITSET = 9,
+	FUTEX_WAKE_BITSET = 10,
+
+	FUTEX_PRIVATE_FLAG = 128,
+	FUTEX_CLOCK_REALTIME = 256,
+};
+
+struct futex_key {
+	u64 space; /* the mm, or a physical frame with bit 0 set */
+	u64 offset;
+};
+
+struct futex_bucket {
+	struct spinlock lock;
+	struct list waiters;
+};
+
+struct futex_waiter {
+	struct list link;
+	struct futex_bucket *bucket;
+	struct futex_key key;
+	struct thread *thread;
+	u32 bitset;
+	bool woken, timed_out;
+};
+
+/* Enough that 10,000 waiting threads make chains of about 40. */
+#define NR_BUCKETS 256u
+static struct futex_bucket buckets[NR_BUCKETS];
+
+static int futex_init(void)
+{
+	for (unsigned i = 0; i < NR_BUCKETS; i++) {
+		spin_lock_init(&buckets[i].lock, "futex");
+		list_init(&buckets[i].waiters);
+	}
+	return 0;
+}
+INITCALL(futex_init);
+
+static struct futex_bucket *bucket_of(const struct futex_key *key)
+{
+	/* Fibonacci hashing: the top bits of the product depend on all bits of the key. */
+	return &buckets[((key->space + key->offset) * 0x9e3779b97f4a7c15ull) >> 56];
+}
+
+static bool key_equal(const struct futex_key *a, const struct futex_key *b)
+{
+	return a->space == b->space && a->offset == b->offset;
+}
+
+/* The key of a word that others may see in a shared mapping: by its page, which is faulted in. */
+static __noinline long get_shared_key(struct mm *mm, u64 addr, struct futex_key *key)
+{
+	if (!mm_addr_is_shared(mm, addr)) {
+		*key = (struct futex_key){ (u64)(uintptr_t)mm, addr };
+		return 0;
+	}
+	u64 pa = mm_user_page(mm, addr, false);
+	if (!pa)
+		return -EFAULT;
+	*key = (struct futex_key){ ALIGN_DOWN(pa, PAGE_SIZE) | 1, addr % PAGE_SIZE };
+	return 0;
+}
+
+static inline long get_key(u64 addr, bool private, struct futex_key *key)
+{
+	struct mm *mm = current->mm;
+
+	if (unlikely(addr % sizeof(u32)))
+		return -EINVAL;
+	if (unlikely(addr >= USER_END))
+		return -EFAULT;
+	if (!private)
+		return get_shared_key(mm, addr, key);
+	*key = (struct futex_key){ (u64)(uintptr_t)mm, addr };
+	return 0;
+}
+
+/* --- waking ------------------------------------------------------------------ */
+
+static void wake_waiter(struct futex_waiter *w)
+{
+	list_del(&w->link);
+	WRITE_ONCE(w->woken, true);
+	thread_wake(w->thread, TASK_INTERRUPTIBLE);
+}
+
+/* Wake up to @nr waiters of @key in the locked bucket @b. */
+static long wake_locked(struct futex_bucket *b, const struct futex_key *key, long nr, u32 bitset)
+{
+	struct futex_waiter *w, *next;
+	long woken = 0;
+
+	list_for_each_safe(w, next, &b->waiters, link) {
+		if (woken >= nr)
+			break;
+		if (!key_equal(&w->key, key) || !(w->bitset & bitset))
+			continue;
+		wake_waiter(w);
+		woken++;
+	}
+	return woken;
+}
+
+long futex_wake(u64 addr, bool private, long nr, u32 bitset)
+{
+	struct futex_key key;
+	long ret;
+
+	if (!bitset)
+		return -EINVAL;
+	ret = get_key(addr, private, &key);
+	if (ret)
+		return ret;
+	struct futex_bucket *b = bucket_of(&key);
+	spin_lock(&b->lock);
+	/* Linux wakes one waiter even when asked for none. */
+	ret = wake_locked(b, &key, max(nr, 1l), bitset);
+	spin_unlock(&b->lock);
+	return ret;
+}
+
+/* --- waiting ----------------------------------------------------------------- */
+
+static void enqueue_waiter(struct futex_waiter *w)
+{
+	w->bucket = bucket_of(&w->key);
+	spin_lock(&w->bucket->lock);
+	list_add_tail(&w->bucket->waiters, &w->link);
+	spin_unlock(&w->bucket->lock);
+}
+
+/*
+ * Leave the bucket; true if a waker was faster. A requeue may move the waiter between the read and
+ * the lock.
+ */
+static bool dequeue_waiter(struct futex_waiter *w)
+{
+	for (;;) {
+		struct futex_bucket *b = READ_ONCE(w->bucket);
+		spin_lock(&b->lock);
+		if (b == w->bucket) {
+			bool woken = w->woken;
+			list_del(&w->link);
+			spin_unlock(&b->lock);
+			return woken;
+		}
+		spin_unlock(&b->lock);
+	}
+}
+
+static void wait_timeout(struct ktimer *timer)
+{
+	struct futex_waiter *w = timer->arg;
+
+	WRITE_ONCE(w->timed_out, true);
+	thread_wake(w->thread, TASK_INTERRUPTIBLE);
+}
+
+static void wait_for_wake(struct futex_waiter *w)
+{
+	for (;;) {
+		sched_block(&current->task, TASK_INTERRUPTIBLE);
+		if (READ_ONCE(w->woken) || READ_ONCE(w->timed_out) || signal_pending())
+			break;
+		schedule();
+	}
+	sched_unblock(&current->task);
+}
+
+/*
+ * Sleep while the word at @addr holds @val, until @deadline_ns of the monotonic clock (0: for
+ * ever).
+ */
+static long futex_wait(u64 addr, bool private, u32 val, u64 deadline_ns, u32 bitset)
+{
+	struct futex_waiter w = { .thread = current, .bitset = bitset };
+	struct ktimer timer;
+	u32 now;
+	long ret;
+
+	if (!bitset)
+		return -EINVAL;
+	ret = get_key(addr, private, &w.key);
+	if (ret)
+		return ret;
+	enqueue_waiter(&w);
+	ret = arch_user_load_u32((const u32 *)addr, &now);
+	if (ret || now != val) {
+		bool woken = dequeue_waiter(&w);
+		return ret ? ret : woken ? 0 : -EAGAIN;
+	}
+	if (deadline_ns) {
+		ktimer_init(&timer, wait_timeout, &w);
+		ktimer_start(&timer, deadline_ns);
+	}
+	wait_for_wake(&w);
+	if (deadline_ns)
+		ktimer_cancel(&timer);
+	if (dequeue_waiter(&w))
+		return 0;
+	return w.timed_out ? -ETIMEDOUT : -ERESTARTSYS;
+}
+
+static long restart_wait(struct restart_block *rb)
+{
+	return futex_wait(rb->arg[0], rb->arg[1], (u32)rb->arg[2], rb->deadline_ns,
+			  (u32)rb->arg[3]);
+}
+
+/* A relative timeout must not start afresh when the call is restarted after a signal. */
+static long wait_restartable(u64 addr, bool private, u32 val, u64 deadline_ns, u32 bitset)
+{
+	long ret = futex_wait(addr, private, val, deadline_ns, bitset);
+
+	if (ret != -ERESTARTSYS || !deadline_ns)
+		return ret;
+	current->restart = (struct restart_block){
+		.fn = restart_wait,
+		.deadline_ns = deadline_ns,
+		.arg = { addr, private, val, bitset },
+	};
+	return -ERESTART_RESTARTBLOCK;
+}
+
+/* The monotonic deadline that the call's timeout means; 0 for none. */
+static long get_deadline(const struct timespec *timeout, int op, u64 *deadline_ns)
+{
+	u64 ns;
+
+	*deadline_ns = 0;
+	if (!timeout)
+		return 0;
+	long err = timespec_get(timeout, &ns);
+	if (err)
+		return err;
+	if ((op & 0x7f) == FUTEX_WAIT)
+		ns = deadline_after(ns);
+	else if (op & FUTEX_CLOCK_REALTIME)
+		ns = clock_monotonic_of(ns);
+	*deadline_ns = max(ns, 1ul);
+	return 0;
+}
+
+/* --- two futexes ---------------------------------------------------------------- */
+
+static void lock_pair(struct futex_bucket *a, struct futex_bucket *b)
+{
+	spin_lock(&min(a, b)->lock);
+	if (a != b)
+		spin_lock(&max(a, b)->lock);
+}
+
+static void unlock_pair(struct futex_bucket *a, struct futex_bucket *b)
+{
+	spin_unlock(&a->lock);
+	if (a != b)
+		spin_unlock(&b->lock);
+}
+
+/* Move up to @nr waiters of @from in the locked bucket @b to the locked bucket and key of @to. */
+static long requeue_locked(struct futex_bucket *b, const struct futex_key *from,
+			   struct futex_bucket *to_bucket, const struct futex_key *to, long nr)
+{
+	struct futex_waiter *w, *next;
+	long moved = 0;
+
+	list_for_each_safe(w, next, &b->waiters, link) {
+		if (moved >= nr)
+			break;
+		if (!key_equal(&w->key, from))
+			continue;
+		list_del(&w->link);
+		list_add_tail(&to_bucket->waiters, &w->link);
+		w->key = *to;
+		WRITE_ONCE(w->bucket, to_bucket);
+		moved++;
+	}
+	return moved;
+}
+
+struct requeue {
+	u64 from, to;
+	bool private, compare;
+	u32 expected; /* of the word at @from, if @compare */
+	long nr_wake, nr_requeue;
+};
+
+/*
+ * Wake some waiters and move others to a second futex, so that they do not all run into the lock
+ * they want. Returns woken + moved, only woken for plain FUTEX_REQUEUE (as Linux counts).
+ */
+static long futex_requeue(const struct requeue *rq)
+{
+	struct futex_key from, to;
+	u32 now;
+	long ret;
+
+	if (rq->nr_wake < 0 || rq->nr_requeue < 0)
+		return -EINVAL;
+	if ((ret = get_key(rq->from, rq->private, &from)) ||
+	    (ret = get_key(rq->to, rq->private, &to)))
+		return ret;
+	struct futex_bucket *a = bucket_of(&from), *b = bucket_of(&to);
+	for (;;) {
+		lock_pair(a, b);
+		/*
+		 * With a lock held the load does not resolve a fault: do that without it, and try
+		 * again.
+		 */
+		ret = rq->compare ? arch_user_load_u32((const u32 *)rq->from, &now) : 0;
+		if (!ret)
+			break;
+		unlock_pair(a, b);
+		if ((ret = arch_user_load_u32((const u32 *)rq->from, &now)))
+			return ret;
+	}
+	if (rq->compare && now != rq->expected) {
+		ret = -EAGAIN;
+	} else {
+		ret = wake_locked(a, &from, rq->nr_wake, FUTEX_BITSET_MATCH_ANY);
+		long moved = requeue_locked(a, &from, b, &to, rq->nr_requeue);
+		ret += rq->compare ? moved : 0;
+	}
+	unlock_pair(a, b);
+	return ret;
+}
+
+/*
+ * FUTEX_WAKE_OP's little language, packed into one word: what to do to the second futex, what to
+ * compare.
+ */
+struct wake_op {
+	unsigned op, cmp;
+	s32 oparg, cmparg;
+};
+
+static s32 sign_extend12(u32 v)
+{
+	return (s32)(v << 20) >> 20;
+}
+
+static struct wake_op decode_wake_op(u32 code)
+{
+	struct wake_op wo = {
+		.op = code >> 28 & 7,
+		.cmp = code >> 24 & 15,
+		.oparg = sign_extend12(code >> 12),
+		.cmparg = sign_extend12(code),
+	};
+	if (code >> 31)
+		wo.oparg = (s32)(1u << (wo.oparg & 31));
+	return wo;
+}
+
+static u32 apply_op(const struct wake_op *wo, u32 v)
+{
+	u32 arg = (u32)wo->oparg;
+
+	switch (wo->op) {
+	case 0:
+		return arg;
+	case 1:
+		return v + arg;
+	case 2:
+		return v | arg;
+	case 3:
+		return v & ~arg;
+	default:
+		return v ^ arg;
+	}
+}
+
+static bool compare_op(const struct wake_op *wo, u32 value)
+{
+	s32 v = (s32)value;
+
+	switch (wo->cmp) {
+	case 0:
+		return v == wo->cmparg;
+	case 1:
+		return v != wo->cmparg;
+	case 2:
+		return v < wo->cmparg;
+	case 3:
+		return v <= wo->cmparg;
+	case 4:
+		return v > wo->cmparg;
+	default:
+		return v >= wo->cmparg;
+	}
+}
+
+/* Atomically replace the word at @addr by the operation's result; *before gets the old value. */
+static int user_apply(u32 *addr, const struct wake_op *wo, u32 *before)
+{
+	int ret = arch_user_load_u32(addr, before);
+
+	while (!ret) {
+		u32 seen = *before;
+		ret = arch_user_cmpxchg_u32(addr, before, apply_op(wo, seen));
+		if (!ret && *before == seen)
+			return 0;
+		arch_cpu_relax();
+	}
+	return ret;
+}
+
+/*
+ * Change the second word, wake waiters of the first, and of the second if its old value compares
+ * true.
+ */
+static long futex_wake_op(const struct requeue *rq, u32 code)
+{
+	struct wake_op wo = decode_wake_op(code);
+	struct futex_key first, second;
+	u32 before;
+	long ret;
+
+	if (wo.op > 4 || wo.cmp > 5)
+		return -ENOSYS;
+	if ((ret = get_key(rq->from, rq->private, &first)) ||
+	    (ret = get_key(rq->to, rq->private, &second)))
+		return ret;
+	/*
+	 * A waiter enqueues before it reads its word, so the change need not happen under the
+	 * locks.
+	 */
+	if ((ret = user_apply((u32 *)rq->to, &wo, &before)))
+		return ret;
+	struct futex_bucket *a = bucket_of(&first), *b = bucket_of(&second);
+	lock_pair(a, b);
+	ret = wake_locked(a, &first, rq->nr_wake, FUTEX_BITSET_MATCH_ANY);
+	if (compare_op(&wo, before))
+		ret += wake_locked(b, &second, rq->nr_requeue, FUTEX_BITSET_MATCH_ANY);
+	unlock_pair(a, b);
+	return ret;
+}
+
+static __noinline long futex_two(int cmd, u64 uaddr, bool private, u32 val, u64 arg4, u64 uaddr2,
+				 u32 val3)
+{
+	struct requeue rq = {
+		.from = uaddr,
+		.to = uaddr2,
+		.private = private,
+		.compare = cmd == FUTEX_CMP_REQUEUE,
+		.expected = val3,
+		.nr_wake = (int)val,
+		.nr_requeue = (int)arg4,
+	};
+
+	return cmd == FUTEX_WAKE_OP ? futex_wake_op(&rq, val3) : futex_requeue(&rq);
+}
+
+static long futex_wait_timeout(u64 uaddr, int op, u32 val, const struct timespec *timeout,
+			       u32 bitset)
+{
+	u64 deadline_ns;
+	long ret = get_deadline(timeout, op, &deadline_ns);
+
+	return ret ? ret
+		   : wait_restartable(uaddr, op & FUTEX_PRIVATE_FLAG, val, deadline_ns, bitset);
+}
+
+SYSCALL6(futex, u64, uaddr, int, op, u32, val, u64, arg4, u64, uaddr2, u32, val3)
+{
+	int cmd = op & 0x7f;
+
+	if ((op & FUTEX_CLOCK_REALTIME) && cmd != FUTEX_WAIT && cmd != FUTEX_WAIT_BITSET)
+		return -ENOSYS;
+	switch (cmd) {
+	case FUTEX_WAIT:
+		return futex_wait_timeout(uaddr, op, val, (const struct timespec *)arg4,
+					  FUTEX_BITSET_MATCH_ANY);
+	case FUTEX_WAIT_BITSET:
+		return futex_wait_timeout(uaddr, op, val, (const struct timespec *)arg4, val3);
+	case FUTEX_WAKE:
+		return futex_wake(uaddr, op & FUTEX_PRIVATE_FLAG, (int)val, FUTEX_BITSET_MATCH_ANY);
+	case FUTEX_WAKE_BITSET:
+		return futex_wake(uaddr, op & FUTEX_PRIVATE_FLAG, (int)val, val3);
+	case FUTEX_REQUEUE:
+	case FUTEX_CMP_REQUEUE:
+	case FUTEX_WAKE_OP:
+		return futex_two(cmd, uaddr, op & FUTEX_PRIVATE_FLAG, val, arg4, uaddr2, val3);
+	default:
+		return -ENOSYS; /* priority inheritance among them */
+	}
+}

@@ -1,0 +1,125 @@
+/*
+ * Spin locks: one word, test-and-set. Whoever looks first after the release gets the lock, on
+ * purpose. A virtual CPU may stand still for milliseconds while the host runs something else, and a
+ * fair queue makes everybody behind it stand still too: with ticket locks four CPUs on two busy
+ * host cores needed five times the processor time to pass the same messages. (Linux does the same
+ * when it finds itself on a hypervisor.) Under -icount nobody starves either: every look is a
+ * `pause`, which gives the turn to the next CPU.
+ *
+ * The scheduler's locks (struct host_lock) are the same algorithm in the storage the seam
+ * prescribes. They leave preemption alone: their holders have interrupts off, and a runqueue's lock
+ * crosses the switch from one thread to another.
+ */
+#include "kernel/kernel.h"
+#include "kernel/sync.h"
+#include "kernel/task/lockdep.h"
+#include "sched/host.h"
+
+static inline void word_lock(u32 *word)
+{
+	while (unlikely(__atomic_exchange_n(word, 1, __ATOMIC_ACQUIRE))) {
+		/* Looking does not take the line away from the holder; trying does. */
+		while (__atomic_load_n(word, __ATOMIC_RELAXED)) {
+			if (READ_ONCE(panic_cpu))
+				return; /* the holder has been stopped, and we only want to look */
+			arch_cpu_relax();
+		}
+	}
+}
+
+static inline void word_unlock(u32 *word)
+{
+	__atomic_store_n(word, 0, __ATOMIC_RELEASE);
+}
+
+void spin_lock_init(struct spinlock *lock, const char *name)
+{
+	*lock = (struct spinlock){ .name = name };
+}
+
+static inline void acquire(struct spinlock *lock)
+{
+	if (DEBUG)
+		lockdep_acquire(lock, lock->name);
+	word_lock(&lock->locked);
+	lock->holder = this_cpu();
+}
+
+static inline void release(struct spinlock *lock)
+{
+	if (DEBUG)
+		lockdep_release(lock);
+	lock->holder = NULL;
+	word_unlock(&lock->locked);
+}
+
+void spin_lock(struct spinlock *lock)
+{
+	preempt_disable();
+	acquire(lock);
+}
+
+void spin_unlock(struct spinlock *lock)
+{
+	release(lock);
+	preempt_enable();
+}
+
+unsigned long spin_lock_irqsave(struct spinlock *lock)
+{
+	unsigned long flags = arch_irq_save();
+
+	preempt_disable();
+	acquire(lock);
+	return flags;
+}
+
+void spin_unlock_irqrestore(struct spinlock *lock, unsigned long flags)
+{
+	release(lock);
+	preempt_enable_no_resched();
+	arch_irq_restore(flags);
+	preempt_check();
+}
+
+bool spin_is_held(const struct spinlock *lock)
+{
+	return READ_ONCE(lock->holder) == this_cpu();
+}
+
+/* --- the scheduler's locks ------------------------------------------------------ */
+
+/* How this file uses struct host_lock.word. */
+struct lock_words {
+	u32 locked, unused;
+	const struct cpu *holder;
+};
+STATIC_ASSERT(sizeof(struct lock_words) == sizeof(((struct host_lock *)0)->word),
+	      "fits the seam's storage");
+
+void host_lock(struct host_lock *lock)
+{
+	struct lock_words *w = (struct lock_words *)lock->word;
+
+	if (DEBUG)
+		lockdep_acquire_host(lock);
+	word_lock(&w->locked);
+	w->holder = this_cpu();
+}
+
+void host_unlock(struct host_lock *lock)
+{
+	struct lock_words *w = (struct lock_words *)lock->word;
+
+	if (DEBUG)
+		lockdep_release(lock);
+	w->holder = NULL;
+	word_unlock(&w->locked);
+}
+
+bool host_lock_held(const struct host_lock *lock)
+{
+	const struct lock_words *w = (const struct lock_words *)lock->word;
+
+	return READ_ONCE(w->holder) == this_cpu();
+}

@@ -1,0 +1,225 @@
+/*
+ * Lock order and interrupt safety, checked as locks are taken (debug builds). A deadlock needs an
+ * unlucky moment; the order that makes it possible shows in every run.
+ *
+ * Locks of one name form a class. Taking a lock of class B while holding one of class A is an edge
+ * A -> B in a graph, for ever; an edge that would close a cycle is reported at once, with both
+ * locks' names. Within a class the order is by address (futex.c takes two buckets), and for
+ * runqueues by CPU, as sched/host.h demands.
+ *
+ * A class that is ever taken in an interrupt must never be taken with interrupts on: the interrupt
+ * could come to the CPU that holds it.
+ *
+ * Spin locks belong to the CPU (nobody switches with one held, and a runqueue's stays with its
+ * CPU), mutexes to the thread. Idea: Linux's lockdep (Molnar, 2006), without its states for readers
+ * and softirqs.
+ */
+#include "kernel/task/lockdep.h"
+
+#include "kernel/kernel.h"
+#include "kernel/proc.h"
+#include "lib/string.h"
+#include "sched/host.h"
+
+#if DEBUG
+
+#define NR_CLASSES 256
+#define WORDS	   (NR_CLASSES / 64)
+
+struct lock_class {
+	const char *name;
+	bool in_irq, with_irqs_on; /* has been taken so */
+	u64 before[WORDS];	   /* classes taken while this one was held */
+};
+
+static struct lock_class classes[NR_CLASSES];
+static unsigned nr_classes;
+static bool graph_lock; /* guards the graph; taken with interrupts off, for short */
+
+struct held_stack {
+	struct held_lock {
+		const void *lock;
+		struct lock_class *class;
+	} lock[LOCKDEP_DEPTH];
+	unsigned nr;
+};
+static struct held_stack held_by_cpu[MAX_CPUS];
+
+static void lock_graph(void)
+{
+	while (__atomic_exchange_n(&graph_lock, true, __ATOMIC_ACQUIRE))
+		arch_cpu_relax();
+}
+
+static void unlock_graph(void)
+{
+	__atomic_store_n(&graph_lock, false, __ATOMIC_RELEASE);
+}
+
+static struct lock_class *class_of(const char *name)
+{
+	unsigned n = __atomic_load_n(&nr_classes, __ATOMIC_ACQUIRE);
+
+	for (unsigned i = 0; i < n; i++)
+		if (classes[i].name == name || !strcmp(classes[i].name, name))
+			return &classes[i];
+	lock_graph();
+	assert(nr_classes < NR_CLASSES);
+	struct lock_class *c = &classes[nr_classes];
+	c->name = name;
+	__atomic_store_n(&nr_classes, nr_classes + 1, __ATOMIC_RELEASE);
+	unlock_graph();
+	return c;
+}
+
+/* --- the order ---------------------------------------------------------------------- */
+
+static unsigned index_of(const struct lock_class *c)
+{
+	return (unsigned)(c - classes);
+}
+
+static bool has_edge(const struct lock_class *from, const struct lock_class *to)
+{
+	return from->before[index_of(to) / 64] >> (index_of(to) % 64) & 1;
+}
+
+/* Is there a path @from -> ... -> @to? @seen bounds the search. */
+static bool leads_to(const struct lock_class *from, const struct lock_class *to, u64 *seen)
+{
+	if (has_edge(from, to))
+		return true;
+	seen[index_of(from) / 64] |= BIT(index_of(from) % 64);
+	for (unsigned i = 0; i < nr_classes; i++)
+		if (has_edge(from, &classes[i]) && !(seen[i / 64] >> (i % 64) & 1) &&
+		    leads_to(&classes[i], to, seen))
+			return true;
+	return false;
+}
+
+static void check_order(const struct held_lock *held, const void *lock, struct lock_class *class)
+{
+	u64 seen[WORDS] = { 0 };
+
+	if (held->class == class) {
+		if (held->lock >= lock)
+			panic("lockdep: a second lock of class %s, not in order of address",
+			      class->name);
+		return;
+	}
+	if (has_edge(held->class, class))
+		return;
+	lock_graph();
+	bool cycle = leads_to(class, held->class, seen);
+	held->class->before[index_of(class) / 64] |= BIT(index_of(class) % 64);
+	unlock_graph();
+	if (cycle)
+		panic("lockdep: %s is taken under %s, and elsewhere the other way round",
+		      class->name, held->class->name);
+}
+
+static void check_irqs(struct lock_class *class, bool irqs_on)
+{
+	if (this_cpu()->irq_depth)
+		class->in_irq = true;
+	else if (irqs_on)
+		class->with_irqs_on = true;
+	if (class->in_irq && class->with_irqs_on)
+		panic("lockdep: %s is taken in interrupts, and also with interrupts on",
+		      class->name);
+}
+
+/* --- held locks ----------------------------------------------------------------------- */
+
+static void push(struct held_stack *stack, const void *lock, struct lock_class *class)
+{
+	assert(stack->nr < LOCKDEP_DEPTH);
+	stack->lock[stack->nr++] = (struct held_lock){ lock, class };
+}
+
+static void pop(struct held_stack *stack, const void *lock)
+{
+	for (unsigned i = stack->nr; i-- > 0;) {
+		if (stack->lock[i].lock != lock)
+			continue;
+		stack->nr--;
+		for (; i < stack->nr; i++)
+			stack->lock[i] = stack->lock[i + 1];
+		return;
+	}
+	panic("lockdep: a lock is released that is not held here");
+}
+
+static void check_all(const struct held_stack *stack, const void *lock, struct lock_class *class)
+{
+	for (unsigned i = 0; i < stack->nr; i++)
+		check_order(&stack->lock[i], lock, class);
+}
+
+/* What the running thread holds; NULL before there are threads. */
+static struct held_stack *held_mutexes(void)
+{
+	return current ? (struct held_stack *)&current->held_mutexes : NULL;
+}
+
+static void acquire(const void *lock, struct lock_class *class)
+{
+	struct held_stack *mutexes = held_mutexes();
+	struct held_stack *spins = &held_by_cpu[arch_cpu_id()];
+
+	/* An interrupt is not part of what the thread below it does. */
+	if (mutexes && !this_cpu()->irq_depth)
+		check_all(mutexes, lock, class);
+	check_all(spins, lock, class);
+	push(spins, lock, class);
+}
+
+void lockdep_acquire(const void *lock, const char *name)
+{
+	bool irqs_on = arch_irq_enabled();
+	unsigned long flags = arch_irq_save();
+	struct lock_class *class = class_of(name);
+
+	check_irqs(class, irqs_on);
+	acquire(lock, class);
+	arch_irq_restore(flags);
+}
+
+void lockdep_release(const void *lock)
+{
+	unsigned long flags = arch_irq_save();
+
+	pop(&held_by_cpu[arch_cpu_id()], lock);
+	arch_irq_restore(flags);
+}
+
+void lockdep_acquire_host(const struct host_lock *lock)
+{
+	static const char *const names[] = { [HOST_RANK_ATTR] = "sched attr",
+					     [HOST_RANK_RQ] = "sched rq",
+					     [HOST_RANK_GROUP] = "sched group",
+					     [HOST_RANK_LEAF] = "sched leaf" };
+
+	assert(lock->rank >= HOST_RANK_ATTR && lock->rank <= HOST_RANK_LEAF && !arch_irq_enabled());
+	acquire(lock, class_of(names[lock->rank]));
+}
+
+void lockdep_acquire_mutex(const struct mutex *m, bool trying)
+{
+	assert(!this_cpu()->preempt_count && !this_cpu()->irq_depth);
+	unsigned long flags = arch_irq_save();
+	struct lock_class *class = class_of(m->waiters.lock.name);
+	struct held_stack *mutexes = held_mutexes();
+
+	if (!trying)
+		check_all(mutexes, m, class);
+	push(mutexes, m, class);
+	arch_irq_restore(flags);
+}
+
+void lockdep_release_mutex(const struct mutex *m)
+{
+	pop(held_mutexes(), m);
+}
+
+#endif

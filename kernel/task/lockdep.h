@@ -1,0 +1,16 @@
+/* Checks of lock usage in debug builds (make DEBUG=1); see lockdep.c. */
+#pragma once
+
+#include "lib/types.h"
+
+struct host_lock;
+struct mutex;
+
+/* Before a spin lock of the class @name is waited for, before it is released. */
+void lockdep_acquire(const void *lock, const char *name);
+void lockdep_release(const void *lock);
+/* The same for the scheduler's locks, which have ranks. */
+void lockdep_acquire_host(const struct host_lock *lock);
+/* The same for mutexes. @trying: the caller does not wait, so its order is not checked. */
+void lockdep_acquire_mutex(const struct mutex *m, bool trying);
+void lockdep_release_mutex(const struct mutex *m);

@@ -1,0 +1,101 @@
+/*
+ * Mutexes: an uncontended lock or unlock is one atomic instruction; contenders sleep in a FIFO
+ * queue, and an unlock hands the mutex to the first of them. Handing over costs a switch where
+ * barging would not, but nobody starves and the order of owners is the order of arrival, on every
+ * run the same.
+ *
+ * Locking: holder and the waiters are guarded by the queue's lock once there are waiters
+ * (HAS_WAITERS).
+ */
+#include "kernel/kernel.h"
+#include "kernel/proc.h"
+#include "kernel/task/lockdep.h"
+#include "kernel/task/task.h"
+
+enum mutex_state { UNLOCKED, LOCKED, HAS_WAITERS };
+
+void mutex_init(struct mutex *m, const char *name)
+{
+	*m = (struct mutex){ 0 };
+	waitq_init(&m->waiters, name);
+}
+
+static inline bool take_if_free(struct mutex *m)
+{
+	u32 expected = UNLOCKED;
+
+	if (!__atomic_compare_exchange_n(&m->locked, &expected, LOCKED, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
+		return false;
+	m->holder = current;
+	return true;
+}
+
+bool mutex_trylock(struct mutex *m)
+{
+	bool taken = take_if_free(m);
+
+	if (DEBUG && taken)
+		lockdep_acquire_mutex(m, true);
+	return taken;
+}
+
+static __noinline void lock_slow(struct mutex *m)
+{
+	struct waiter w = { .thread = current, .exclusive = true };
+	unsigned long flags = spin_lock_irqsave(&m->waiters.lock);
+
+	/* The mark makes the holder's unlock come through unlock_slow(), behind this lock. */
+	if (__atomic_exchange_n(&m->locked, HAS_WAITERS, __ATOMIC_ACQUIRE) == UNLOCKED) {
+		m->locked = LOCKED;
+		m->holder = current;
+		spin_unlock_irqrestore(&m->waiters.lock, flags);
+		return;
+	}
+	list_add_tail(&m->waiters.waiters, &w.link);
+	while (m->holder != current) {
+		sched_block(&current->task, TASK_UNINTERRUPTIBLE);
+		spin_unlock_irqrestore(&m->waiters.lock, flags);
+		schedule();
+		flags = spin_lock_irqsave(&m->waiters.lock);
+	}
+	spin_unlock_irqrestore(&m->waiters.lock, flags);
+}
+
+void mutex_lock(struct mutex *m)
+{
+	if (DEBUG)
+		lockdep_acquire_mutex(m, false);
+	if (likely(take_if_free(m)))
+		return;
+	assert(m->holder != current);
+	lock_slow(m);
+}
+
+/* Hand over to the first waiter. */
+static __noinline void unlock_slow(struct mutex *m)
+{
+	unsigned long flags = spin_lock_irqsave(&m->waiters.lock);
+	struct waiter *first = list_first(&m->waiters.waiters, struct waiter, link);
+	struct thread *heir = first->thread;
+
+	list_del(&first->link);
+	if (list_empty(&m->waiters.waiters))
+		m->locked = LOCKED;
+	m->holder = heir;
+	thread_wake(heir, TASK_UNINTERRUPTIBLE);
+	spin_unlock_irqrestore(&m->waiters.lock, flags);
+}
+
+void mutex_unlock(struct mutex *m)
+{
+	u32 expected = LOCKED;
+
+	assert(m->holder == current);
+	if (DEBUG)
+		lockdep_release_mutex(m);
+	m->holder = NULL;
+	if (unlikely(!__atomic_compare_exchange_n(&m->locked, &expected, UNLOCKED, false,
+						  __ATOMIC_RELEASE, __ATOMIC_RELAXED)))
+		unlock_slow(m);
+}

@@ -1,0 +1,228 @@
+/*
+ * Processes: the family tree, process groups and sessions.
+ *
+ *	proc_alloc -> fork.c fills it in -> proc_publish ... all threads end: zombie ... proc_unlink
+ *
+ * References: one from publication until it is reaped, one for each of its threads' structures, one
+ * for each holder of a pointer.
+ *
+ * Locking: proc_tree_lock guards the tree, groups, sessions and everybody's list of threads; not
+ * from interrupts. A process's sig_lock nests inside.
+ */
+#include "kernel/fs/fs.h"
+#include "kernel/kernel.h"
+#include "kernel/mm/mm.h"
+#include "kernel/task/signal.h"
+#include "kernel/task/task.h"
+#include "kernel/time/time.h"
+#include "lib/string.h"
+
+struct spinlock proc_tree_lock = SPINLOCK_INIT("proc_tree");
+struct list all_procs = LIST_INIT(all_procs);
+struct proc *init_proc;
+static struct kmem_cache *proc_cache;
+
+struct proc kernel_proc = {
+	.refs = 1,
+	.threads = LIST_INIT(kernel_proc.threads),
+	.children = LIST_INIT(kernel_proc.children),
+	.sibling = LIST_INIT(kernel_proc.sibling),
+	.all_link = LIST_INIT(kernel_proc.all_link),
+	.child_wait = WAITQ_INIT(kernel_proc.child_wait),
+	.sig_lock = SPINLOCK_INIT("sig"),
+	.pending = { .queue = LIST_INIT(kernel_proc.pending.queue) },
+	.rlimit = { [0 ... NR_RLIMITS - 1] = { RLIM_INFINITY, RLIM_INFINITY } },
+};
+
+/* What process 1 starts with, as on Linux; the rest of kernel_proc's limits are infinite. */
+static void set_default_limits(struct rlimit *limit)
+{
+	limit[RLIMIT_STACK].cur = 8 << 20;
+	limit[RLIMIT_CORE].cur = 0;
+	limit[RLIMIT_NPROC] = (struct rlimit){ threads_max, threads_max };
+	limit[RLIMIT_NOFILE] = (struct rlimit){ 1024, 4096 };
+	limit[RLIMIT_MEMLOCK] = (struct rlimit){ 8 << 20, 8 << 20 };
+	limit[RLIMIT_SIGPENDING] = (struct rlimit){ threads_max, threads_max };
+	limit[RLIMIT_MSGQUEUE] = (struct rlimit){ 819200, 819200 };
+	limit[RLIMIT_NICE] = limit[RLIMIT_RTPRIO] = (struct rlimit){ 0, 0 };
+}
+
+void proc_init(void)
+{
+	proc_cache = kmem_cache_create("proc", sizeof(struct proc), 16);
+	set_default_limits(kernel_proc.rlimit);
+}
+
+struct proc *proc_alloc(struct proc *parent)
+{
+	struct proc *p = kmem_cache_alloc(proc_cache);
+
+	if (!p)
+		return NULL;
+	memset(p, 0, sizeof(*p));
+	p->refs = 1;
+	list_init(&p->threads);
+	list_init(&p->children);
+	list_init(&p->sibling);
+	list_init(&p->all_link);
+	list_init(&p->pending.queue);
+	waitq_init(&p->child_wait, "child_wait");
+	spin_lock_init(&p->sig_lock, "sig");
+	memcpy(p->rlimit, parent->rlimit, sizeof(p->rlimit));
+	unsigned long flags = spin_lock_irqsave(&parent->sig_lock);
+	memcpy(p->action, parent->action, sizeof(p->action));
+	spin_unlock_irqrestore(&parent->sig_lock, flags);
+	p->oom_score_adj = parent->oom_score_adj;
+	p->start_ns = clock_ns();
+	return p;
+}
+
+struct proc *proc_get(struct proc *p)
+{
+	__atomic_fetch_add(&p->refs, 1, __ATOMIC_RELAXED);
+	return p;
+}
+
+void proc_put(struct proc *p)
+{
+	if (__atomic_sub_fetch(&p->refs, 1, __ATOMIC_ACQ_REL) == 0)
+		kmem_cache_free(proc_cache, p);
+}
+
+struct proc *proc_find(int pid)
+{
+	spin_lock(&proc_tree_lock);
+	struct thread *t = pid_thread(pid);
+	struct proc *p = t && t->proc->pid == pid ? proc_get(t->proc) : NULL;
+
+	spin_unlock(&proc_tree_lock);
+	return p;
+}
+
+/* --- resources --------------------------------------------------------------------- */
+
+/* One of @p's resources, referenced before its owner can drop it. */
+#define GET_RESOURCE(p, member, get)                                                               \
+	({                                                                                         \
+		spin_lock(&proc_tree_lock);                                                        \
+		__typeof__((p)->member) r_ = (p)->member ? get((p)->member) : NULL;                \
+		spin_unlock(&proc_tree_lock);                                                      \
+		r_;                                                                                \
+	})
+
+struct files *proc_files_get(struct proc *p)
+{
+	return GET_RESOURCE(p, files, files_get);
+}
+
+struct fs_context *proc_fs_get(struct proc *p)
+{
+	return GET_RESOURCE(p, fs, fs_context_get);
+}
+
+struct file *proc_exe_get(struct proc *p)
+{
+	return GET_RESOURCE(p, exe, file_get);
+}
+
+void proc_release_resources(struct proc *p)
+{
+	spin_lock(&proc_tree_lock);
+	struct mm *mm = p->mm;
+	struct files *files = p->files;
+	struct fs_context *fs = p->fs;
+	struct file *exe = p->exe;
+
+	p->mm = NULL;
+	p->files = NULL;
+	p->fs = NULL;
+	p->exe = NULL;
+	spin_unlock(&proc_tree_lock);
+	if (files)
+		files_put(files);
+	if (fs)
+		fs_context_put(fs);
+	if (exe)
+		file_put(exe);
+	if (mm)
+		mm_put(mm);
+}
+
+/* --- the tree: all with proc_tree_lock held --------------------------------------- */
+
+void proc_set_group(struct proc *p, int pgid, int sid)
+{
+	pid_use(pgid);
+	pid_use(sid);
+	if (p->pgid) {
+		pid_release(p->pgid);
+		pid_release(p->sid);
+	}
+	p->pgid = pgid;
+	p->sid = sid;
+}
+
+void proc_publish(struct proc *p, struct proc *parent)
+{
+	p->parent = parent;
+	p->ppid = parent->pid;
+	p->tty = parent->tty;
+	/* Process 1 and what the kernel starts by itself begin sessions of their own. */
+	proc_set_group(p, parent->pgid ?: p->pid, parent->sid ?: p->pid);
+	list_add_tail(&parent->children, &p->sibling);
+	list_add_tail(&all_procs, &p->all_link);
+}
+
+void proc_unlink(struct proc *p)
+{
+	list_del(&p->sibling);
+	list_del(&p->all_link);
+	pid_release(p->pgid);
+	pid_release(p->sid);
+	list_del(&p->leader->proc_link);
+	pid_set_thread(p->pid, NULL);
+	pid_release(p->pid);
+}
+
+/* --- groups ------------------------------------------------------------------------- */
+
+/*
+ * Does @p connect its group with the rest of its session, through a parent outside the group?
+ * @without is leaving.
+ */
+static bool is_anchor(const struct proc *p, int pgid, const struct proc *without)
+{
+	const struct proc *parent = p->parent;
+
+	return p->pgid == pgid && p != without && !p->zombie && parent != init_proc &&
+	       parent->pgid != pgid && parent->sid == p->sid;
+}
+
+bool proc_group_orphaned_locked(int pgid, const struct proc *without)
+{
+	struct proc *p;
+
+	list_for_each(p, &all_procs, all_link)
+		if (is_anchor(p, pgid, without))
+			return false;
+	return true;
+}
+
+bool proc_group_is_orphaned(int pgid)
+{
+	spin_lock(&proc_tree_lock);
+	bool orphaned = proc_group_orphaned_locked(pgid, NULL);
+
+	spin_unlock(&proc_tree_lock);
+	return orphaned;
+}
+
+bool proc_group_exists(int pgid, int sid)
+{
+	struct proc *p;
+
+	list_for_each(p, &all_procs, all_link)
+		if (p->pgid == pgid && p->sid == sid)
+			return true;
+	return false;
+}

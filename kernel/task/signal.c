@@ -1,0 +1,445 @@
+/*
+ * Signals (POSIX.1-2008 2.4; signal(7)).
+ *
+ * A signal is pending for one thread or for a process as a whole: a bit in a set, and for each
+ * occurrence a struct sigqueue with its siginfo. Signals below SIGRTMIN are pending at most once,
+ * the others queue. A thread that has something to do about signals carries THREAD_SIGPENDING: it
+ * ends interruptible sleeps, and sends the thread through signal_deliver() before it enters user
+ * space again.
+ *
+ * Here: what is pending, sending, masks and handlers. delivery.c: what a thread does about it.
+ *
+ * Locking: proc->sig_lock guards masks, handlers, pending sets and the stop state. It is taken from
+ * interrupts (timers, the terminal). Order: proc_tree_lock, sig_lock of a child, sig_lock of its
+ * parent is never needed: one process's at a time. A process's list of threads may be read with
+ * either lock.
+ */
+#include "kernel/task/signal.h"
+
+#include "kernel/kernel.h"
+#include "kernel/mm/mm.h"
+#include "kernel/task/exit.h"
+#include "kernel/task/task.h"
+#include "kernel/time/time.h"
+#include "lib/errno.h"
+
+struct sigqueue {
+	struct list link;
+	struct siginfo info;
+};
+
+#define IGNORED_BY_DEFAULT                                                                         \
+	(SIGMASK(SIGCHLD) | SIGMASK(SIGCONT) | SIGMASK(SIGURG) | SIGMASK(SIGWINCH))
+
+static struct kmem_cache *sigqueue_cache;
+static u32 nr_queued; /* in the whole machine; bounded by RLIMIT_SIGPENDING of the sender */
+
+static int signal_init(void)
+{
+	sigqueue_cache = kmem_cache_create("sigqueue", sizeof(struct sigqueue), 8);
+	return 0;
+}
+INITCALL(signal_init);
+
+/* --- pending sets ------------------------------------------------------------------ */
+
+static void free_sigqueue(struct sigqueue *q)
+{
+	list_del(&q->link);
+	kmem_cache_free(sigqueue_cache, q);
+	__atomic_sub_fetch(&nr_queued, 1, __ATOMIC_RELAXED);
+}
+
+/* Forget pending signals of @set. */
+static void discard(struct sigpending *pending, sigset_t set)
+{
+	struct sigqueue *q, *next;
+
+	if (!(pending->set & set))
+		return;
+	pending->set &= ~set;
+	list_for_each_safe(q, next, &pending->queue, link)
+		if (SIGMASK(q->info.signo) & set)
+			free_sigqueue(q);
+}
+
+void signal_flush(struct sigpending *pending)
+{
+	discard(pending, ~0ull);
+}
+
+static void discard_everywhere(struct proc *p, sigset_t set)
+{
+	struct thread *t;
+
+	discard(&p->pending, set);
+	list_for_each(t, &p->threads, proc_link)
+		discard(&t->pending, set);
+}
+
+static int enqueue(struct sigpending *pending, int sig, const struct siginfo *info)
+{
+	bool queued_once = sig < SIGRTMIN;
+	u64 limit = current->proc->rlimit[RLIMIT_SIGPENDING].cur;
+
+	if (queued_once && (pending->set & SIGMASK(sig)))
+		return 0;
+	struct sigqueue *q = nr_queued < limit ? kmem_cache_alloc(sigqueue_cache) : NULL;
+	if (q) {
+		__atomic_add_fetch(&nr_queued, 1, __ATOMIC_RELAXED);
+		q->info = info ? *info : (struct siginfo){ .code = SI_KERNEL };
+		q->info.signo = sig;
+		list_add_tail(&pending->queue, &q->link);
+	} else if (!queued_once) {
+		return -EAGAIN;
+	}
+	pending->set |= SIGMASK(sig);
+	return 0;
+}
+
+/*
+ * Take the first pending signal of @set: synchronous ones first, then the lowest number. 0: none.
+ */
+static int dequeue_from(struct sigpending *pending, sigset_t set, struct siginfo *info)
+{
+	struct sigqueue *q, *next;
+	sigset_t ready = pending->set & set;
+	bool found = false, more = false;
+
+	if (!ready)
+		return 0;
+	int sig = __builtin_ctzll(ready & SYNCHRONOUS ? ready & SYNCHRONOUS : ready) + 1;
+	*info = (struct siginfo){ .signo = sig,
+				  .code = SI_USER }; /* when there was no memory to queue it */
+	list_for_each_safe(q, next, &pending->queue, link) {
+		if (q->info.signo != sig)
+			continue;
+		more = found;
+		if (more)
+			break;
+		*info = q->info;
+		found = true;
+		free_sigqueue(q);
+	}
+	if (!more)
+		pending->set &= ~SIGMASK(sig);
+	return sig;
+}
+
+int signal_dequeue(struct thread *t, sigset_t set, struct siginfo *info)
+{
+	int sig = dequeue_from(&t->pending, set, info);
+
+	return sig ? sig : dequeue_from(&t->proc->pending, set, info);
+}
+
+bool signal_must_exit(const struct thread *t)
+{
+	const struct proc *p = t->proc;
+
+	return p->group_exit || (p->execing && p->execing != t);
+}
+
+bool signal_fatal_pending(void)
+{
+	return signal_must_exit(current);
+}
+
+void signal_recalc(struct thread *t)
+{
+	struct proc *p = t->proc;
+	sigset_t pending = t->pending.set | p->pending.set;
+
+	if ((pending & (~t->blocked | t->awaited)) || p->stop_signal || signal_must_exit(t))
+		thread_set_flags(t, THREAD_SIGPENDING);
+	else
+		thread_clear_flags(t, THREAD_SIGPENDING);
+}
+
+/* --- sending ---------------------------------------------------------------------------- */
+
+bool signal_is_ignored(const struct proc *p, int sig)
+{
+	u64 handler = p->action[sig - 1].handler;
+
+	return handler == SIG_IGN || (handler == SIG_DFL && (SIGMASK(sig) & IGNORED_BY_DEFAULT));
+}
+
+/* Process 1 gets only what it asked for, or brought upon itself (deliver_default). */
+static bool protected_from(const struct proc *p, int sig)
+{
+	return p == init_proc && p->action[sig - 1].handler == SIG_DFL;
+}
+
+/* Make @t look at its signals: end its sleep, or its stay in user space. */
+void signal_notify(struct thread *t, u32 states)
+{
+	thread_set_flags(t, THREAD_SIGPENDING);
+	if (!thread_wake(t, states))
+		thread_kick(t);
+}
+
+void signal_retarget(struct proc *p)
+{
+	struct thread *t;
+
+	list_for_each(t, &p->threads, proc_link)
+		if (!(t->flags & THREAD_EXITING) && (p->pending.set & ~t->blocked))
+			signal_notify(t, TASK_INTERRUPTIBLE);
+}
+
+void signal_kill_threads(struct proc *p, struct thread *except)
+{
+	struct thread *t;
+
+	list_for_each(t, &p->threads, proc_link)
+		if (t != except && !(t->flags & THREAD_EXITING))
+			signal_notify(t, TASK_INTERRUPTIBLE | TASK_STOPPED | TASK_WAKEKILL);
+}
+
+void signal_begin_group_exit(struct proc *p, int code)
+{
+	if (p->group_exit)
+		return;
+	p->group_exit = true;
+	p->exit_code = code;
+	signal_kill_threads(p, NULL);
+}
+
+/* SIGCONT takes effect when it is sent, even if it is blocked, ignored or caught. */
+static void resume(struct proc *p)
+{
+	struct thread *t;
+
+	discard_everywhere(p, STOP_SIGNALS);
+	if (!p->stop_signal)
+		return;
+	p->stop_signal = 0;
+	p->continue_pending = p->nr_stopped == p->nr_threads;
+	list_for_each(t, &p->threads, proc_link)
+		thread_wake(t, TASK_STOPPED);
+}
+
+static bool takes(const struct thread *t, int sig)
+{
+	return !(t->flags & THREAD_EXITING) && !(t->blocked & ~t->awaited & SIGMASK(sig));
+}
+
+/* The thread that shall handle a signal to the whole process, or NULL if all block it. */
+static struct thread *choose_thread(struct proc *p, int sig)
+{
+	struct thread *t;
+
+	list_for_each(t, &p->threads, proc_link)
+		if (takes(t, sig))
+			return t;
+	return NULL;
+}
+
+/* @t: the only thread that may take it, or NULL for the process. sig_lock held. */
+static int send_locked(struct proc *p, struct thread *t, int sig, const struct siginfo *info)
+{
+	const struct thread *looks = t ? t : p->leader;
+
+	if (p == &kernel_proc)
+		return 0; /* kernel threads take no signals */
+	if (SIGMASK(sig) & STOP_SIGNALS)
+		discard_everywhere(p, SIGMASK(SIGCONT));
+	else if (sig == SIGCONT)
+		resume(p);
+	if (protected_from(p, sig))
+		return 0;
+	if (sig == SIGKILL) {
+		signal_begin_group_exit(p, SIGKILL);
+		return 0;
+	}
+	if (signal_is_ignored(p, sig) && !(looks->blocked & SIGMASK(sig)))
+		return 0;
+	int err = enqueue(t ? &t->pending : &p->pending, sig, info);
+	struct thread *target = !t ? choose_thread(p, sig) : takes(t, sig) ? t : NULL;
+	if (!err && target)
+		signal_notify(target, TASK_INTERRUPTIBLE);
+	return err;
+}
+
+int signal_send_thread(struct thread *t, int sig, const struct siginfo *info)
+{
+	unsigned long flags = spin_lock_irqsave(&t->proc->sig_lock);
+	int err = t->flags & THREAD_EXITING ? 0 : send_locked(t->proc, t, sig, info);
+
+	spin_unlock_irqrestore(&t->proc->sig_lock, flags);
+	return err;
+}
+
+int signal_send_proc(struct proc *p, int sig, const struct siginfo *info)
+{
+	unsigned long flags = spin_lock_irqsave(&p->sig_lock);
+	int err = p->nr_threads ? send_locked(p, NULL, sig, info) : 0;
+
+	spin_unlock_irqrestore(&p->sig_lock, flags);
+	return err;
+}
+
+int signal_send_group(int pgid, int sig, const struct siginfo *info)
+{
+	spin_lock(&proc_tree_lock);
+	int err = -ESRCH;
+	struct proc *p;
+
+	list_for_each(p, &all_procs, all_link) {
+		if (p->pgid != pgid)
+			continue;
+		int one = sig ? signal_send_proc(p, sig, info) : 0;
+		/* One success is success. */
+		if (err)
+			err = one;
+	}
+	spin_unlock(&proc_tree_lock);
+	return err;
+}
+
+void signal_notify_parent(struct proc *p, int sig, int code, int status)
+{
+	struct proc *parent = p->parent;
+	bool stop_or_continue = code == CLD_STOPPED || code == CLD_CONTINUED;
+
+	waitq_wake(&parent->child_wait, 0);
+	if (!sig || signal_is_ignored(parent, sig))
+		return;
+	if (stop_or_continue && (parent->action[SIGCHLD - 1].flags & SA_NOCLDSTOP))
+		return;
+	struct siginfo info = { .code = code, .chld = { .pid = p->pid, .status = status } };
+	signal_send_proc(parent, sig, &info);
+}
+
+/*
+ * A fault of the running thread. It cannot go on before it is handled, so a mask or SIG_IGN is
+ * overridden; then the default action ends the process.
+ */
+void signal_force(int sig, const struct siginfo *info)
+{
+	struct thread *t = current;
+	struct proc *p = t->proc;
+	unsigned long flags = spin_lock_irqsave(&p->sig_lock);
+	struct sigaction *action = &p->action[sig - 1];
+
+	if ((t->blocked & SIGMASK(sig)) || action->handler == SIG_IGN)
+		*action = (struct sigaction){ .handler = SIG_DFL };
+	t->blocked &= ~SIGMASK(sig);
+	enqueue(&t->pending, sig, info);
+	signal_recalc(t);
+	spin_unlock_irqrestore(&p->sig_lock, flags);
+}
+
+void kernel_user_fault(struct user_regs *regs, int sig, int code, u64 addr)
+{
+	struct siginfo info = { .code = code, .fault = { .addr = addr } };
+
+	(void)regs;
+	signal_force(sig, &info);
+}
+
+/* --- masks, handlers, waiting -------------------------------------------------------- */
+
+sigset_t signal_set_blocked(sigset_t mask)
+{
+	struct thread *t = current;
+	struct proc *p = t->proc;
+	unsigned long flags = spin_lock_irqsave(&p->sig_lock);
+
+	mask &= ~SIG_UNBLOCKABLE;
+	sigset_t old = t->blocked;
+	bool may_concern_others = p->pending.set & mask & ~old;
+	t->blocked = mask;
+	signal_recalc(t);
+	/* A process signal that this thread takes no more may be one that another thread would. */
+	if (may_concern_others)
+		signal_retarget(p);
+	spin_unlock_irqrestore(&p->sig_lock, flags);
+	return old;
+}
+
+int signal_set_action(int sig, const struct sigaction *action, struct sigaction *old)
+{
+	struct proc *p = current->proc;
+
+	if (sig < 1 || sig > NSIG || (action && (SIGMASK(sig) & SIG_UNBLOCKABLE)))
+		return -EINVAL;
+	unsigned long flags = spin_lock_irqsave(&p->sig_lock);
+	*old = p->action[sig - 1];
+	if (action) {
+		p->action[sig - 1] = *action;
+		p->action[sig - 1].mask &= ~SIG_UNBLOCKABLE;
+		if (signal_is_ignored(p, sig)) {
+			discard_everywhere(p, SIGMASK(sig));
+			signal_recalc(current);
+		}
+	}
+	spin_unlock_irqrestore(&p->sig_lock, flags);
+	return 0;
+}
+
+void signal_exec(void)
+{
+	struct thread *t = current;
+	struct proc *p = t->proc;
+	unsigned long flags = spin_lock_irqsave(&p->sig_lock);
+
+	for (int i = 0; i < NSIG; i++)
+		p->action[i] =
+			(struct sigaction){ .handler = p->action[i].handler == SIG_IGN ? SIG_IGN
+										       : SIG_DFL };
+	t->altstack = t->altstack_size = 0;
+	spin_unlock_irqrestore(&p->sig_lock, flags);
+}
+
+sigset_t signal_pending_set(void)
+{
+	struct thread *t = current;
+	unsigned long flags = spin_lock_irqsave(&t->proc->sig_lock);
+	sigset_t set = (t->pending.set | t->proc->pending.set) & t->blocked;
+
+	spin_unlock_irqrestore(&t->proc->sig_lock, flags);
+	return set;
+}
+
+bool signal_is_pending(struct proc *p, struct thread *t, int sig)
+{
+	unsigned long flags = spin_lock_irqsave(&p->sig_lock);
+	bool pending = (t ? t->pending.set : p->pending.set) & SIGMASK(sig);
+
+	spin_unlock_irqrestore(&p->sig_lock, flags);
+	return pending;
+}
+
+bool signal_is_blocked_or_ignored(int sig)
+{
+	return (current->blocked & SIGMASK(sig)) ||
+	       current->proc->action[sig - 1].handler == SIG_IGN;
+}
+
+static int try_dequeue(sigset_t set, sigset_t awaited, struct siginfo *info)
+{
+	struct thread *t = current;
+	unsigned long flags = spin_lock_irqsave(&t->proc->sig_lock);
+	int sig = signal_dequeue(t, set, info);
+
+	/* While it sleeps the awaited signals wake it although they are blocked. */
+	t->awaited = sig ? 0 : awaited;
+	signal_recalc(t);
+	spin_unlock_irqrestore(&t->proc->sig_lock, flags);
+	return sig;
+}
+
+long signal_wait(sigset_t set, struct siginfo *info, u64 deadline_ns)
+{
+	set &= ~SIG_UNBLOCKABLE;
+	int sig = try_dequeue(set, deadline_ns ? set : 0, info);
+	if (sig || !deadline_ns)
+		return sig ? sig : -EAGAIN;
+	long interrupted = sleep_until(deadline_ns, current->timer_slack_ns);
+	sig = try_dequeue(set, 0, info);
+	if (sig)
+		return sig;
+	return interrupted ? -EINTR : -EAGAIN;
+}

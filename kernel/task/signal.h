@@ -1,0 +1,70 @@
+/* Signals: what the thread code and the system calls need beyond kernel/proc.h. */
+#pragma once
+
+#include "kernel/proc.h"
+#include "lib/signal.h"
+
+#define SIG_DFL 0ull
+#define SIG_IGN 1ull
+
+#define SYS_RESTART_SYSCALL 219 /* restart_syscall(2): what an interrupted sleep runs again as */
+
+/* What the kernel raises for what the thread itself did: delivered before others. */
+#define SYNCHRONOUS                                                                                \
+	(SIGMASK(SIGSEGV) | SIGMASK(SIGBUS) | SIGMASK(SIGILL) | SIGMASK(SIGTRAP) |                 \
+	 SIGMASK(SIGFPE) | SIGMASK(SIGSYS))
+#define STOP_SIGNALS (SIGMASK(SIGSTOP) | SIGMASK(SIGTSTP) | SIGMASK(SIGTTIN) | SIGMASK(SIGTTOU))
+/* Never blocked, caught or ignored. */
+#define SIG_UNBLOCKABLE (SIGMASK(SIGKILL) | SIGMASK(SIGSTOP))
+
+/*
+ * On the way to user space with THREAD_SIGPENDING or THREAD_RESTART set: stop, die, or enter a
+ * handler.
+ */
+void signal_deliver(struct user_regs *regs);
+
+/* Install a handler and return the old one in @old. NULL @action only reads. -EINVAL. */
+int signal_set_action(int sig, const struct sigaction *action, struct sigaction *old);
+/* Signals that are pending and blocked for the running thread, of both kinds. */
+sigset_t signal_pending_set(void);
+/*
+ * Take a pending signal of @set, or wait until @deadline_ns (0: do not wait, UINT64_MAX: for ever).
+ * The number, -EAGAIN or -EINTR.
+ */
+long signal_wait(sigset_t set, struct siginfo *info, u64 deadline_ns);
+
+/* Is @sig pending for @t, or if that is NULL for @p as a whole? Any context. */
+bool signal_is_pending(struct proc *p, struct thread *t, int sig);
+
+/* guarded by sig_lock of its process: set or clear THREAD_SIGPENDING from what is pending. */
+void signal_recalc(struct thread *t);
+/*
+ * Wake the threads of @p that can take what is pending for the process, now that one cannot.
+ * sig_lock held.
+ */
+void signal_retarget(struct proc *p);
+/* Make all threads of @p but @except end. sig_lock held. */
+void signal_kill_threads(struct proc *p, struct thread *except);
+/* If a stop of @p waited for a thread that just left it, tell the parent. No locks held. */
+void signal_stop_check(struct proc *p);
+/* Make the process end with wait status @code, unless it is ending already. sig_lock held. */
+void signal_begin_group_exit(struct proc *p, int code);
+/* Free what is queued. */
+void signal_flush(struct sigpending *pending);
+/*
+ * SIGCHLD (or @p's exit signal) to the parent: @code is CLD_*, @status as in siginfo.
+ * proc_tree_lock held.
+ */
+void signal_notify_parent(struct proc *p, int sig, int code, int status);
+/* Does @p ignore @sig, explicitly or by default? proc_tree_lock or sig_lock held. */
+bool signal_is_ignored(const struct proc *p, int sig);
+
+/* Between signal.c and delivery.c; sig_lock held. */
+/* Have @t look at its signals: wake it from @states, or interrupt its CPU. */
+void signal_notify(struct thread *t, u32 states);
+/* Take the first pending signal of @set for @t or its process: its number, 0 if there is none. */
+int signal_dequeue(struct thread *t, sigset_t set, struct siginfo *info);
+/* Is @t to end with its process, or because another thread called exec? */
+bool signal_must_exit(const struct thread *t);
+/* Send the running thread a signal that it can neither block nor ignore. No locks held. */
+void signal_force(int sig, const struct siginfo *info);

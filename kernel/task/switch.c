@@ -1,0 +1,188 @@
+/*
+ * Switching threads: the kernel's half of the scheduler's protocol.
+ *
+ *	schedule()      the running thread gives the CPU up: it announced a sleep, yielded, or ended
+ *	preempt_now()   the scheduler wants the CPU for somebody else (need_resched) and kernel code
+ *	                has just become preemptible; also at the end of interrupts and before user
+ *	                space
+ *
+ * Both end in switch_threads(): sched_switch_begin() picks with the runqueue locked, arch_switch()
+ * changes stacks, and whoever runs then calls finish_switch(), which unlocks. A thread that ended
+ * is freed there, by its successor, when nothing stands on its stack any more.
+ *
+ * Locking: interrupts are off from before the pick until after the unlock. preempt_count is 0 at
+ * each switch, so it need not move with the threads.
+ */
+#include "kernel/kernel.h"
+#include "kernel/proc.h"
+#include "kernel/task/signal.h"
+#include "kernel/task/task.h"
+#include "kernel/time/tick.h"
+#include "kernel/trace/trace.h"
+
+static __noinline void bury_dead(struct cpu *c)
+{
+	struct thread *t = c->dead;
+
+	c->dead = NULL;
+	thread_put(t);
+}
+
+static inline void finish_switch(void)
+{
+	struct cpu *c = this_cpu();
+
+	sched_switch_end(machine, c->id);
+	if (unlikely(c->dead))
+		bury_dead(c);
+}
+
+__noreturn void switch_away(void)
+{
+	arch_irq_disable();
+	this_cpu()->dead = current;
+	sched_task_exit(machine, arch_cpu_id());
+	schedule();
+	panic("a dead thread runs");
+}
+
+/* Inline in schedule(), where every instruction is paid for on each switch. */
+static inline __attribute__((always_inline)) void switch_threads(bool preempt)
+{
+	struct cpu *c = this_cpu();
+	struct thread *prev = current;
+
+	/*
+	 * Cleared before the pick: a kick from now on may be about a task that the pick does not
+	 * see.
+	 */
+	c->need_resched = 0;
+	struct thread *next = thread_of(sched_switch_begin(machine, c->id, preempt));
+	if (likely(prev != next)) {
+		if (unlikely(prev->flags & THREAD_IDLE))
+			tick_start();
+		arch_switch(prev, next);
+	}
+	finish_switch();
+}
+
+static __noinline void preempt(void)
+{
+	switch_threads(true);
+}
+
+void schedule(void)
+{
+	arch_irq_disable();
+	assert(!(this_cpu()->preempt_count | this_cpu()->irq_depth));
+	switch_threads(false);
+	arch_irq_enable();
+}
+
+void yield(void)
+{
+	arch_irq_disable();
+	sched_yield(machine, arch_cpu_id());
+	switch_threads(false);
+	arch_irq_enable();
+}
+
+void preempt_now(void)
+{
+	/* Otherwise the caller is busy, and will look again when it is done. */
+	if (this_cpu()->preempt_count || !arch_irq_enabled())
+		return;
+	arch_irq_disable();
+	while (arch_need_resched() && !this_cpu()->irq_depth)
+		preempt();
+	arch_irq_enable();
+}
+
+void kernel_preempt_irq(void)
+{
+	struct cpu *c = this_cpu();
+
+	if (c->need_resched && !c->preempt_count)
+		preempt();
+}
+
+void exit_work(struct user_regs *regs)
+{
+	do {
+		if (arch_need_resched()) {
+			preempt();
+		} else {
+			arch_irq_enable();
+			signal_deliver(regs);
+			arch_irq_disable();
+		}
+	} while (exit_work_pending());
+}
+
+void kernel_exit_to_user(struct user_regs *regs)
+{
+	exit_to_user(regs);
+}
+
+void kernel_thread_begin(void)
+{
+	struct thread *t = current;
+
+	finish_switch();
+	arch_irq_enable();
+	/* As Linux: a bad address only concerns who gave it. */
+	if (t->set_child_tid)
+		(void)!arch_copy_to_user(t->set_child_tid, &t->tid, sizeof(t->tid));
+}
+
+void kernel_ipi_reschedule(void)
+{
+	/* If the sender set need_resched, the way out of the interrupt acts on it. */
+	trace_vector(reschedule_entry, RESCHEDULE_VECTOR);
+	timer_recheck();
+	trace_vector(reschedule_exit, RESCHEDULE_VECTOR);
+}
+
+static inline bool wake(struct thread *t, u32 state_mask, unsigned wake_flags)
+{
+	unsigned long flags = arch_irq_save();
+	bool woken = sched_wake(machine, &t->task, state_mask, arch_cpu_id(), wake_flags);
+
+	arch_irq_restore(flags);
+	preempt_check();
+	return woken;
+}
+
+bool thread_wake_flags(struct thread *t, u32 state_mask, unsigned wake_flags)
+{
+	return wake(t, state_mask, wake_flags);
+}
+
+bool thread_wake(struct thread *t, u32 state_mask)
+{
+	return wake(t, state_mask, 0);
+}
+
+void thread_kick(struct thread *t)
+{
+	unsigned long flags = arch_irq_save();
+	unsigned cpu = READ_ONCE(t->task.cpu);
+
+	if (cpu != arch_cpu_id() && READ_ONCE(cpus[cpu]->running) == t)
+		arch_send_reschedule(cpu);
+	arch_irq_restore(flags);
+}
+
+__noreturn void idle_loop(void)
+{
+	arch_irq_disable();
+	for (;;) {
+		/*
+		 * An interrupt that wants a switch does it on its way out and comes back here much
+		 * later.
+		 */
+		while (!arch_need_resched())
+			arch_cpu_idle();
+		switch_threads(false);
+	}
+}

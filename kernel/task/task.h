@@ -1,0 +1,91 @@
+/*
+ * What the files of kernel/task share with each other and with kernel/syscall; kernel/proc.h is
+ * what the rest of the kernel sees.
+ */
+#pragma once
+
+#include "kernel/proc.h"
+
+/* --- pid.c: numbers of threads, groups, sessions; call with proc_tree_lock held ------- */
+/* A number that nobody uses, used once; 0: none left. These two take the lock themselves. */
+int pid_alloc(void);
+/* The same with a certain number, which is free: init's. */
+int pid_claim(int pid);
+/* One more or one less user of @pid: a thread, or a process in this group or session. */
+void pid_use(int pid);
+void pid_release(int pid);
+/* What thread_find() finds; NULL when it is gone. */
+void pid_set_thread(int pid, struct thread *t);
+struct thread *pid_thread(int pid);
+
+/* --- thread.c ------------------------------------------------------------------ */
+void thread_init(void);
+/*
+ * A thread of @p with a stack and number @pid (0: the next free), in no list yet; NULL: out of
+ * memory or numbers.
+ */
+struct thread *thread_alloc(struct proc *p, int pid);
+/* Undo thread_alloc(), before anybody else saw the thread. */
+void thread_discard(struct thread *t);
+/* Make @t findable and one of its process's threads. proc_tree_lock and sig_lock held. */
+void thread_publish(struct thread *t);
+/* Let the scheduler run it. */
+void thread_start(struct thread *t);
+extern unsigned threads_max;
+
+/* --- switch.c --------------------------------------------------------------------- */
+/* The running thread's last step. */
+__noreturn void switch_away(void);
+bool thread_wake_flags(struct thread *t, u32 state_mask, unsigned wake_flags);
+/* If @t runs in user space on another CPU, make that CPU enter the kernel. */
+void thread_kick(struct thread *t);
+
+static inline bool exit_work_pending(void)
+{
+	return arch_need_resched() || (READ_ONCE(current->flags) & THREAD_EXIT_WORK);
+}
+
+/*
+ * What there is to do before user space: a switch that the scheduler wants, signals. Interrupts
+ * off.
+ */
+void exit_work(struct user_regs *regs);
+
+/* kernel_exit_to_user(), inline for system calls. */
+static inline void exit_to_user(struct user_regs *regs)
+{
+	if (unlikely(exit_work_pending()))
+		exit_work(regs);
+	current->user_stamp = arch_cycles32();
+}
+
+/* --- wait.c ------------------------------------------------------------------------- */
+/* As waitq_wake(), with the queue's lock held. */
+unsigned waitq_wake_locked(struct waitq *q, unsigned nr, unsigned wake_flags);
+
+/* --- cpu.c --------------------------------------------------------------------------- */
+void usage_add(struct usage *sum, const struct usage *more);
+struct usage proc_usage_locked(struct proc *p); /* proc_tree_lock held */
+
+/* --- proc.c -------------------------------------------------------------------------- */
+void proc_init(void);
+/*
+ * A process without threads, memory or files: a copy of @parent's attributes. NULL: out of memory.
+ */
+struct proc *proc_alloc(struct proc *parent);
+/*
+ * Give back memory, files and so on; those that are there. Not with locks held: files may sleep
+ * when they close.
+ */
+void proc_release_resources(struct proc *p);
+/* The rest with proc_tree_lock held. Enter @p into the tree, into @parent's group and session. */
+void proc_publish(struct proc *p, struct proc *parent);
+/*
+ * Take the ended process out of the tree. The caller drops the two references afterwards: proc_put,
+ * thread_put(leader).
+ */
+void proc_unlink(struct proc *p);
+void proc_set_group(struct proc *p, int pgid, int sid);
+bool proc_group_exists(int pgid, int sid);
+/* As proc_group_is_orphaned(), as if @without (may be NULL) were not there. */
+bool proc_group_orphaned_locked(int pgid, const struct proc *without);

@@ -1,0 +1,280 @@
+/*
+ * Interval timers: ITIMER_REAL (alarm, setitimer) and those of timer_create(2). Both are kernel
+ * timers whose callback sends a signal and re-arms.
+ *
+ * A POSIX timer has at most one signal pending; expiries meanwhile are counted as overruns.
+ *
+ * Locking: itimers->lock guards the list and the settings. A callback, in an interrupt, reads
+ * interval and event without it: a setter cancels the timer first, and that waits for the callback.
+ */
+#include "kernel/time/itimer.h"
+
+#include "kernel/mm/mm.h"
+#include "kernel/task/signal.h"
+#include "kernel/time/time.h"
+#include "lib/errno.h"
+
+struct interval_timer {
+	struct ktimer ktimer;
+	u64 interval_ns;
+};
+
+struct posix_timer {
+	struct interval_timer it;
+	struct list link;
+	int id;
+	u32 overrun;
+	bool realtime; /* absolute times are CLOCK_REALTIME's */
+	struct timer_event event;
+	struct proc *proc;
+};
+
+struct itimers {
+	struct mutex lock;
+	struct interval_timer real;
+	struct list posix;
+	int next_id;
+	unsigned nr_posix;
+	struct proc *proc;
+};
+
+#define POSIX_TIMERS_MAX 1024 /* as many as a process may have descriptors */
+
+/* --- what they have in common ------------------------------------------------------- */
+
+/* However short its interval, a timer interrupts no more often than this. */
+#define MIN_PERIOD_NS (20 * NS_PER_US)
+
+/*
+ * Again at a multiple of the interval from when it was due. Returns how many multiples were
+ * skipped.
+ */
+static u64 rearm(struct interval_timer *t)
+{
+	u64 due = t->ktimer.expires_ns, now = clock_ns(), skipped = 0;
+
+	if (!t->interval_ns)
+		return 0;
+	u64 earliest = t->interval_ns < MIN_PERIOD_NS ? now + MIN_PERIOD_NS : now;
+	if (earliest > due)
+		skipped = (earliest - due) / t->interval_ns;
+	ktimer_start(&t->ktimer, due + (skipped + 1) * t->interval_ns);
+	return skipped;
+}
+
+static struct itimer_setting get_setting(const struct interval_timer *t, u64 now)
+{
+	u64 expires = t->ktimer.expires_ns;
+
+	if (!t->ktimer.armed)
+		return (struct itimer_setting){ 0 };
+	return (struct itimer_setting){ expires > now ? expires - now : 1, t->interval_ns };
+}
+
+static void set(struct interval_timer *t, u64 expires_ns, u64 interval_ns)
+{
+	ktimer_cancel(&t->ktimer);
+	t->interval_ns = interval_ns;
+	if (expires_ns)
+		ktimer_start(&t->ktimer, expires_ns);
+}
+
+/* --- ITIMER_REAL ---------------------------------------------------------------------- */
+
+static void real_expired(struct ktimer *k)
+{
+	struct itimers *its = k->arg;
+
+	signal_send_proc(its->proc, SIGALRM, NULL);
+	rearm(&its->real);
+}
+
+static struct itimers *get_itimers(struct proc *p)
+{
+	struct itimers *its = READ_ONCE(p->itimers), *expected = NULL;
+
+	if (its)
+		return its;
+	its = kzalloc(sizeof(*its));
+	if (!its)
+		return NULL;
+	mutex_init(&its->lock, "itimers");
+	ktimer_init(&its->real.ktimer, real_expired, its);
+	list_init(&its->posix);
+	its->proc = p;
+	if (__atomic_compare_exchange_n(&p->itimers, &expected, its, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE))
+		return its;
+	kfree(its);
+	return expected;
+}
+
+int itimer_real_set(const struct itimer_setting *new, struct itimer_setting *old)
+{
+	struct itimers *its = get_itimers(current->proc);
+
+	if (!its)
+		return -ENOMEM;
+	mutex_lock(&its->lock);
+	u64 now = clock_ns();
+	*old = get_setting(&its->real, now);
+	if (new)
+		set(&its->real, new->value_ns ? now + new->value_ns : 0, new->interval_ns);
+	mutex_unlock(&its->lock);
+	return 0;
+}
+
+/* --- timer_create ------------------------------------------------------------------------ */
+
+static void posix_expired(struct ktimer *k)
+{
+	struct posix_timer *t = k->arg;
+	const struct timer_event *e = &t->event;
+	struct siginfo info = { .code = SI_TIMER,
+				.timer = { .timerid = t->id, .value = e->value } };
+
+	bool pending = e->sig && signal_is_pending(t->proc, e->thread, e->sig);
+
+	if (e->sig && !pending) {
+		if (e->thread)
+			signal_send_thread(e->thread, e->sig, &info);
+		else
+			signal_send_proc(t->proc, e->sig, &info);
+	}
+	u64 skipped = rearm(&t->it);
+	t->overrun = (u32)min((pending ? t->overrun + 1 : 0) + skipped, (u64)INT32_MAX);
+}
+
+long posix_timer_create(const struct timer_event *event, bool realtime)
+{
+	struct itimers *its = get_itimers(current->proc);
+	struct posix_timer *t = its ? kzalloc(sizeof(*t)) : NULL;
+
+	if (!t)
+		return -EAGAIN;
+	ktimer_init(&t->it.ktimer, posix_expired, t);
+	t->event = *event;
+	t->realtime = realtime;
+	t->proc = current->proc;
+	mutex_lock(&its->lock);
+	bool room = its->nr_posix < POSIX_TIMERS_MAX;
+	if (room) {
+		/* A number is not used again, so that a late use of an old one is an error. */
+		t->id = its->next_id++;
+		if (event->value_is_id)
+			t->event.value = (u64)t->id;
+		its->nr_posix++;
+		list_add_tail(&its->posix, &t->link);
+	}
+	int id = t->id;
+	mutex_unlock(&its->lock);
+	if (!room)
+		kfree(t);
+	return room ? id : -EAGAIN;
+}
+
+/* The timer @id with its process's timers locked, or NULL. */
+static struct posix_timer *lock_timer(int id)
+{
+	struct itimers *its = current->proc->itimers;
+	struct posix_timer *t;
+
+	if (!its)
+		return NULL;
+	mutex_lock(&its->lock);
+	list_for_each(t, &its->posix, link)
+		if (t->id == id)
+			return t;
+	mutex_unlock(&its->lock);
+	return NULL;
+}
+
+static void unlock_timers(void)
+{
+	mutex_unlock(&current->proc->itimers->lock);
+}
+
+static u64 expiry(const struct posix_timer *t, u64 value_ns, bool absolute, u64 now)
+{
+	if (!value_ns)
+		return 0;
+	if (!absolute)
+		return now + value_ns;
+	return t->realtime ? clock_monotonic_of(value_ns) : value_ns;
+}
+
+long posix_timer_set(int id, const struct itimer_setting *new, bool absolute,
+		     struct itimer_setting *old)
+{
+	struct posix_timer *t = lock_timer(id);
+	u64 now = clock_ns();
+
+	if (!t)
+		return -EINVAL;
+	*old = get_setting(&t->it, now);
+	if (new) {
+		t->overrun = 0;
+		set(&t->it, expiry(t, new->value_ns, absolute, now), new->interval_ns);
+	}
+	unlock_timers();
+	return 0;
+}
+
+long posix_timer_overrun(int id)
+{
+	struct posix_timer *t = lock_timer(id);
+
+	if (!t)
+		return -EINVAL;
+	long n = t->overrun;
+	unlock_timers();
+	return n;
+}
+
+static void free_timer(struct itimers *its, struct posix_timer *t)
+{
+	ktimer_cancel(&t->it.ktimer);
+	its->nr_posix--;
+	list_del(&t->link);
+	if (t->event.thread)
+		thread_put(t->event.thread);
+	kfree(t);
+}
+
+long posix_timer_delete(int id)
+{
+	struct posix_timer *t = lock_timer(id);
+
+	if (!t)
+		return -EINVAL;
+	free_timer(current->proc->itimers, t);
+	unlock_timers();
+	return 0;
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+void posix_timers_free(struct proc *p)
+{
+	struct itimers *its = p->itimers;
+	struct posix_timer *t, *next;
+
+	if (!its)
+		return;
+	mutex_lock(&its->lock);
+	list_for_each_safe(t, next, &its->posix, link)
+		free_timer(its, t);
+	mutex_unlock(&its->lock);
+}
+
+void itimers_free(struct proc *p)
+{
+	struct itimers *its = p->itimers;
+
+	if (!its)
+		return;
+	ktimer_cancel(&its->real.ktimer);
+	posix_timers_free(p);
+	p->itimers = NULL;
+	kfree(its);
+}

@@ -1,0 +1,36 @@
+/* Interval timers of a process: alarm, setitimer, timer_create. */
+#pragma once
+
+#include "kernel/proc.h"
+
+struct itimer_setting {
+	u64 value_ns;	 /* until it expires; 0: disarmed */
+	u64 interval_ns; /* then every; 0: once */
+};
+
+/* ITIMER_REAL of the current process: SIGALRM. NULL @new only reads. -ENOMEM. */
+int itimer_real_set(const struct itimer_setting *new, struct itimer_setting *old);
+
+/* timer_create(2): what an expiry does. */
+struct timer_event {
+	int sig;	       /* 0: nothing */
+	struct thread *thread; /* with a reference: that thread gets it; NULL: the process */
+	u64 value;	       /* siginfo.si_value */
+	bool value_is_id;      /* that is the timer's number */
+};
+/*
+ * A disarmed timer of the current process, whose absolute times are CLOCK_REALTIME's if @realtime.
+ * Its id, -EAGAIN. Consumes @event->thread on success.
+ */
+long posix_timer_create(const struct timer_event *event, bool realtime);
+/* -EINVAL: no such timer. With @absolute, @new->value_ns is a time and not a span. */
+long posix_timer_set(int id, const struct itimer_setting *new, bool absolute,
+		     struct itimer_setting *old);
+/* Expiries that found the previous signal still pending. */
+long posix_timer_overrun(int id);
+long posix_timer_delete(int id);
+
+/* exec: timer_create's timers go. */
+void posix_timers_free(struct proc *p);
+/* exit: no timer of @p, the current process, fires any more. */
+void itimers_free(struct proc *p);

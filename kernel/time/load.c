@@ -1,0 +1,55 @@
+/*
+ * Load averages: how many threads ran, were ready to, or slept uninterruptibly, as decaying
+ * averages over 1, 5 and 15 minutes.
+ *
+ * Every five seconds and one tick (so that the sampling cannot march in step with programs that
+ * wake every second): load = load * exp(-5/T) + active * (1 - exp(-5/T)), in fixed point.
+ */
+#include "kernel/kernel.h"
+#include "kernel/proc.h"
+#include "kernel/time/time.h"
+
+/* LOAD_ONE * exp(-5/60), exp(-5/300), exp(-5/900) */
+static const u32 decay[3] = { 1884, 2014, 2037 };
+static u64 average[3];
+static struct ktimer timer;
+
+static unsigned count_active(void)
+{
+	unsigned active = 0;
+
+	for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++) {
+		struct sched_cpu_stat stat;
+		if (!cpus[cpu] || !cpus[cpu]->online)
+			continue;
+		sched_cpu_stat(machine, cpu, &stat);
+		active += stat.nr_running + stat.nr_uninterruptible;
+	}
+	return active;
+}
+
+static void sample(struct ktimer *t)
+{
+	u64 active = (u64)count_active() << LOAD_SHIFT;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(average); i++) {
+		u64 sum = average[i] * decay[i] + active * (LOAD_ONE - decay[i]);
+		/* Rounded up while it rises: otherwise a constant load is never reached. */
+		average[i] = (sum + (active >= average[i] ? LOAD_ONE - 1 : 0)) >> LOAD_SHIFT;
+	}
+	ktimer_start(t, t->expires_ns + 5 * NS_PER_SEC + NS_PER_SEC / tick_hz);
+}
+
+void load_average(u64 loads[3])
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(average); i++)
+		loads[i] = READ_ONCE(average[i]);
+}
+
+static int load_init(void)
+{
+	ktimer_init(&timer, sample, NULL);
+	ktimer_start(&timer, clock_ns() + 5 * NS_PER_SEC);
+	return 0;
+}
+INITCALL(load_init);

@@ -1,0 +1,69 @@
+/*
+ * The real-time clock, and sleeping.
+ *
+ * CLOCK_REALTIME is the monotonic clock plus an offset: the CMOS clock's time at boot until
+ * somebody sets it.
+ */
+#include "kernel/kernel.h"
+#include "kernel/proc.h"
+#include "kernel/time/tick.h"
+#include "kernel/time/time.h"
+
+static u64 realtime_offset_ns;
+
+void clock_init(void)
+{
+	realtime_offset_ns = arch_boot_epoch() * NS_PER_SEC;
+}
+
+u64 clock_realtime_ns(void)
+{
+	return clock_ns() + READ_ONCE(realtime_offset_ns);
+}
+
+u64 clock_monotonic_of(u64 realtime_ns)
+{
+	u64 offset = READ_ONCE(realtime_offset_ns);
+
+	return realtime_ns > offset ? realtime_ns - offset : 1;
+}
+
+void clock_set_realtime(u64 ns)
+{
+	WRITE_ONCE(realtime_offset_ns, ns - clock_ns());
+}
+
+struct sleeper {
+	struct thread *thread;
+	bool expired;
+};
+
+static void sleep_expired(struct ktimer *timer)
+{
+	struct sleeper *s = timer->arg;
+	/* Read first: once it sees the mark the sleeper may leave. */
+	struct thread *t = s->thread;
+
+	WRITE_ONCE(s->expired, true);
+	thread_wake(t, TASK_INTERRUPTIBLE);
+}
+
+long sleep_until(u64 deadline_ns, u64 slack_ns)
+{
+	struct sleeper s = { .thread = current };
+	struct ktimer timer;
+
+	ktimer_init(&timer, sleep_expired, &s);
+	if (deadline_ns != TIME_NEVER)
+		ktimer_start_slack(&timer, deadline_ns, slack_ns);
+	for (;;) {
+		sched_block(&current->task, TASK_INTERRUPTIBLE);
+		if (READ_ONCE(s.expired) || signal_pending())
+			break;
+		schedule();
+	}
+	sched_unblock(&current->task);
+	/* Also waits until the callback is done with this frame and this thread. */
+	ktimer_cancel(&timer);
+	return s.expired ? 0 : -ERESTARTSYS;
+}

@@ -1,0 +1,19 @@
+/* The tick and the one-shot timer of each CPU: what the thread code needs of kernel/time. */
+#pragma once
+
+#include "lib/types.h"
+
+/* Before the first CPU goes online: the real-time clock, hz=. */
+void clock_init(void);
+void tick_init(void);
+/* The running CPU leaves idle: tick again. Interrupts off. */
+void tick_start(void);
+/*
+ * After a reschedule IPI: another CPU may have set the scheduler's timer of this one. Interrupts
+ * off.
+ */
+void timer_recheck(void);
+/* host_timer() of the scheduler's seam. Interrupts off. */
+void timer_set_sched(unsigned cpu, u64 when_ns);
+/* watchdog.c, from each tick. */
+void watchdog_tick(u64 now_ns);

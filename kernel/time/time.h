@@ -1,0 +1,50 @@
+/*
+ * Kernel time: one clock, per-CPU timers in an ordered tree, the tick.
+ */
+#pragma once
+
+#include "kernel/arch.h"
+#include "lib/rbtree.h"
+#include "lib/types.h"
+
+/* ns since boot: CLOCK_MONOTONIC, CLOCK_BOOTTIME. */
+static inline u64 clock_ns(void)
+{
+	return arch_clock_ns();
+}
+/* ns since 1970: CLOCK_REALTIME. Any context. */
+u64 clock_realtime_ns(void);
+void clock_set_realtime(u64 ns);
+/* The same moment by clock_ns(), as the real-time clock is set now; 1 if that was before boot. */
+u64 clock_monotonic_of(u64 realtime_ns);
+
+struct ktimer {
+	u64 expires_ns;		      /* not before; keeps its value in the callback */
+	void (*fn)(struct ktimer *t); /* in interrupt context on the CPU that armed it; may re-arm
+					 or free @t */
+	void *arg;
+	/* timer.c's, guarded by: lock of the CPU's timers */
+	u64 hard_ns; /* the interrupt is programmed for this */
+	struct rb_node node;
+	u32 cpu;
+	bool armed;
+};
+void ktimer_init(struct ktimer *t, void (*fn)(struct ktimer *), void *arg);
+void ktimer_start(struct ktimer *t, u64 expires_ns); /* re-arms if armed */
+/* The same, but may be up to @slack_ns late if that saves an interrupt. */
+void ktimer_start_slack(struct ktimer *t, u64 expires_ns, u64 slack_ns);
+/* Returns true if it was armed. On return the callback is not running. Not from the callback. */
+bool ktimer_cancel(struct ktimer *t);
+#define TIME_NEVER UINT64_MAX
+/*
+ * Sleep until @deadline_ns (clock_ns; TIME_NEVER: only a signal ends it); 0, or -EINTR-like
+ * -ERESTARTSYS if a signal came.
+ */
+long sleep_until(u64 deadline_ns, u64 slack_ns);
+
+extern unsigned tick_hz; /* hz= on the command line */
+
+/* Load averages of 1, 5 and 15 minutes, in units of 1/LOAD_ONE (load.c). */
+#define LOAD_SHIFT 11
+#define LOAD_ONE   (1u << LOAD_SHIFT)
+void load_average(u64 loads[3]);

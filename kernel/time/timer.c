@@ -1,0 +1,275 @@
+/*
+ * Timers. Each CPU has one hardware timer, a one-shot, shared by three users: the periodic tick,
+ * the scheduler's timer (host_timer) and the kernel's timers, which are kept in a tree ordered by
+ * expiry. The hardware is programmed for the earliest of the three, and reprogrammed only when that
+ * became earlier; one that was cancelled costs a spurious interrupt at worst, and none on an idle
+ * CPU.
+ *
+ * A timer with slack has two times: it may fire from expires_ns on, and the interrupt is programmed
+ * for hard_ns = expires_ns + slack. Whatever interrupt comes in between takes it along.
+ *
+ * Locking: a CPU's tree is guarded by its lock, a leaf below which only the callback's CPU moves
+ * on. tick_ns, sched_ns and programmed_ns are the CPU's own with interrupts off; other CPUs write
+ * sched_ns and send an IPI.
+ */
+#include "kernel/kernel.h"
+#include "kernel/proc.h"
+#include "kernel/time/tick.h"
+#include "kernel/time/time.h"
+#include "kernel/trace/trace.h"
+
+struct timer_cpu {
+	struct spinlock lock;
+	struct rb_tree tree;	/* by hard_ns */
+	struct ktimer *running; /* whose callback runs now */
+	u64 tick_ns;		/* next tick; 0: stopped */
+	u64 sched_ns;		/* sched_timer() is due; 0: never */
+	u64 programmed_ns;	/* what the hardware will do; 0: nothing */
+	u32 nr_ticks;		/* debug kernels count them */
+};
+
+static struct timer_cpu timers[MAX_CPUS] = {
+	[0 ... MAX_CPUS - 1] = { .lock = SPINLOCK_INIT("timers") },
+};
+
+unsigned tick_hz = 250;
+static u64 tick_period_ns;
+
+static struct timer_cpu *my_timers(void)
+{
+	return &timers[arch_cpu_id()];
+}
+
+/* --- programming ------------------------------------------------------------------ */
+
+/* The earlier of two times of which 0 means never. */
+static u64 earlier(u64 a, u64 b)
+{
+	return a - 1 < b - 1 ? a : b;
+}
+
+static u64 next_event(const struct timer_cpu *c)
+{
+	struct rb_node *first = rb_first(&c->tree);
+	u64 next = earlier(c->tick_ns, READ_ONCE(c->sched_ns));
+
+	return first ? earlier(next, container_of(first, struct ktimer, node)->hard_ns) : next;
+}
+
+/* Interrupts off, on the CPU of @c. */
+static void program(struct timer_cpu *c, u64 when_ns)
+{
+	if (c->programmed_ns == when_ns)
+		return;
+	c->programmed_ns = when_ns;
+	arch_timer_set(when_ns);
+}
+
+static void program_if_earlier(struct timer_cpu *c, u64 when_ns)
+{
+	if (earlier(when_ns, c->programmed_ns) != c->programmed_ns)
+		program(c, when_ns);
+}
+
+/* --- the tick ----------------------------------------------------------------------- */
+
+void tick_init(void)
+{
+	u64 hz = cmdline_get_u64("hz", tick_hz);
+
+	if (hz != 100 && hz != 250 && hz != 1000)
+		panic("hz=%llu: must be 100, 250 or 1000", (unsigned long long)hz);
+	tick_hz = (unsigned)hz;
+	tick_period_ns = NS_PER_SEC / tick_hz;
+}
+
+/*
+ * Ticks fall on multiples of the period, on every CPU. A CPU that becomes idle keeps its tick until
+ * it has been idle for one: most stays are shorter, and so cost no writes to the hardware.
+ */
+static u64 next_tick(u64 now)
+{
+	return now - now % tick_period_ns + tick_period_ns;
+}
+
+/* Debug kernels recompute the scheduler's sums now and then: too slow for every tick. */
+static void check_scheduler(struct timer_cpu *c)
+{
+	const unsigned interval_ticks = 16;
+
+	if (++c->nr_ticks % interval_ticks == 0)
+		sched_check(machine);
+}
+
+static void tick(struct timer_cpu *c, unsigned cpu, u64 now)
+{
+	if ((current->flags & THREAD_IDLE) && sched_tick_can_stop(machine, cpu)) {
+		c->tick_ns = 0;
+		return;
+	}
+	c->tick_ns = next_tick(now);
+	sched_tick(machine, cpu);
+	watchdog_tick(now);
+	if (DEBUG)
+		check_scheduler(c);
+}
+
+void tick_start(void)
+{
+	struct timer_cpu *c = my_timers();
+
+	if (!c->tick_ns)
+		c->tick_ns = next_tick(clock_ns());
+	program_if_earlier(c, c->programmed_ns ? c->tick_ns : next_event(c));
+}
+
+void timer_set_sched(unsigned cpu, u64 when_ns)
+{
+	struct timer_cpu *c = &timers[cpu];
+
+	WRITE_ONCE(c->sched_ns, when_ns);
+	if (cpu == arch_cpu_id())
+		program_if_earlier(c, when_ns);
+	else if (when_ns)
+		arch_send_reschedule(cpu);
+}
+
+void timer_recheck(void)
+{
+	struct timer_cpu *c = my_timers();
+
+	program_if_earlier(c, READ_ONCE(c->sched_ns));
+}
+
+/* --- kernel timers -------------------------------------------------------------------- */
+
+static bool fires_before(const struct rb_node *a, const struct rb_node *b)
+{
+	return container_of(a, struct ktimer, node)->hard_ns <
+	       container_of(b, struct ktimer, node)->hard_ns;
+}
+
+void ktimer_init(struct ktimer *t, void (*fn)(struct ktimer *), void *arg)
+{
+	*t = (struct ktimer){ .fn = fn, .arg = arg, .cpu = arch_cpu_id() };
+}
+
+/* Lock the timers of the CPU that @t was armed on last; an armed timer cannot move meanwhile. */
+static struct timer_cpu *lock_timer(struct ktimer *t, unsigned long *flags)
+{
+	for (;;) {
+		u32 cpu = READ_ONCE(t->cpu);
+		struct timer_cpu *c = &timers[cpu];
+		*flags = spin_lock_irqsave(&c->lock);
+		if (t->cpu == cpu)
+			return c;
+		spin_unlock_irqrestore(&c->lock, *flags);
+	}
+}
+
+static bool remove_locked(struct timer_cpu *c, struct ktimer *t)
+{
+	if (!t->armed)
+		return false;
+	rb_erase(&c->tree, &t->node);
+	__atomic_store_n(&t->armed, false, __ATOMIC_RELEASE);
+	return true;
+}
+
+void ktimer_start_slack(struct ktimer *t, u64 expires_ns, u64 slack_ns)
+{
+	unsigned long flags;
+	struct timer_cpu *c = lock_timer(t, &flags);
+
+	remove_locked(c, t);
+	if (c != my_timers()) {
+		/*
+		 * Unarmed it is nobody's: take it along. Only its owner starts it, so nobody else
+		 * does the same.
+		 */
+		spin_unlock(&c->lock);
+		c = my_timers();
+		spin_lock(&c->lock);
+		t->cpu = arch_cpu_id();
+	}
+	t->expires_ns = max(expires_ns, 1ull); /* hardware takes 0 for never */
+	t->hard_ns = t->expires_ns + min(slack_ns, TIME_NEVER - t->expires_ns);
+	t->armed = true;
+	rb_insert(&c->tree, &t->node, fires_before);
+	program_if_earlier(c, t->hard_ns);
+	spin_unlock_irqrestore(&c->lock, flags);
+}
+
+void ktimer_start(struct ktimer *t, u64 expires_ns)
+{
+	ktimer_start_slack(t, expires_ns, 0);
+}
+
+/* Neither armed nor running: said without the lock, so in the order opposite to run_ktimers(). */
+static bool is_over(const struct ktimer *t)
+{
+	return !__atomic_load_n(&t->armed, __ATOMIC_ACQUIRE) &&
+	       READ_ONCE(timers[READ_ONCE(t->cpu)].running) != t;
+}
+
+bool ktimer_cancel(struct ktimer *t)
+{
+	if (is_over(t))
+		return false;
+	for (;;) {
+		unsigned long flags;
+		struct timer_cpu *c = lock_timer(t, &flags);
+		bool was_armed = remove_locked(c, t);
+		bool running = c->running == t;
+		spin_unlock_irqrestore(&c->lock, flags);
+		if (!running)
+			return was_armed;
+		arch_cpu_relax();
+	}
+}
+
+/* Call what is due. The lock is not held during a callback, so that it may re-arm its timer. */
+static void run_ktimers(struct timer_cpu *c, u64 now)
+{
+	struct rb_node *first;
+
+	spin_lock(&c->lock);
+	while ((first = rb_first(&c->tree))) {
+		struct ktimer *t = container_of(first, struct ktimer, node);
+		if (t->expires_ns > now)
+			break;
+		WRITE_ONCE(c->running, t);
+		remove_locked(c, t);
+		spin_unlock(&c->lock);
+		t->fn(t);
+		spin_lock(&c->lock);
+		c->running = NULL;
+	}
+	spin_unlock(&c->lock);
+}
+
+/* --- the interrupt ------------------------------------------------------------------------ */
+
+void kernel_timer_interrupt(void)
+{
+	struct timer_cpu *c = my_timers();
+	unsigned cpu = arch_cpu_id();
+	u64 now = clock_ns();
+
+	trace_vector(local_timer_entry, LOCAL_TIMER_VECTOR);
+	c->programmed_ns = 0;
+	if (c->tick_ns && c->tick_ns <= now)
+		tick(c, cpu, now);
+	if (c->sched_ns && c->sched_ns <= now) {
+		c->sched_ns = 0;
+		sched_timer(machine, cpu);
+	}
+	if (!rb_is_empty(&c->tree))
+		run_ktimers(c, now);
+	/*
+	 * Always, even on an idle CPU that is about to run something: another CPU may take that
+	 * task away first, and then nobody would come back to set the timer.
+	 */
+	program(c, next_event(c));
+	trace_vector(local_timer_exit, LOCAL_TIMER_VECTOR);
+}

@@ -1,0 +1,165 @@
+/*
+ * What can be traced, and how it reads. Everything here is made from the two lists sched/event.def
+ * and kernel/trace/event.def: for each event the `format` file that tells tools the binary layout,
+ * and the function that prints a record as text. The print arguments of a list are C expressions
+ * over REC, so one spelling serves both: as text in the format file, as code here.
+ */
+#include "kernel/trace/internal.h"
+#include "lib/string.h"
+
+/* Linux's text of events/header_page: the page header and the size of what follows it. */
+const char trace_header_page[] = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
+				 "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
+				 "\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n"
+				 "\tfield: char data;\toffset:16;\tsize:4080;\tsigned:1;\n";
+STATIC_ASSERT(RING_DATA_SIZE == 4080, "as header_page says");
+
+const char trace_header_event[] = "# compressed entry header\n"
+				  "\ttype_len    :    5 bits\n"
+				  "\ttime_delta  :   27 bits\n"
+				  "\tarray       :   32 bits\n"
+				  "\n"
+				  "\tpadding     : type == 29\n"
+				  "\ttime_extend : type == 30\n"
+				  "\ttime_stamp : type == 31\n"
+				  "\tdata max type_len  == 28\n";
+
+/* --- the format files ------------------------------------------------------------------------ */
+
+static void add_field(struct text *out, const char *declaration, size_t offset, size_t size,
+		      bool is_signed)
+{
+	text_add(out, "\tfield:%s;\toffset:%zu;\tsize:%zu;\tsigned:%d;\n", declaration, offset,
+		 size, is_signed);
+}
+
+#define ADD(declaration, name, size, is_signed)                                                    \
+	add_field(out, declaration, offsetof(__typeof__(*REC), name), size, is_signed);
+#define IS_SIGNED(type)	  ((type)-1 < (type)1)
+#define FIELD(type, name) ADD(#type " " #name, name, sizeof(type), IS_SIGNED(type))
+#define PID(name)	  ADD("pid_t " #name, name, 4, true)
+#define COMM(name)	  ADD("char " #name "[16]", name, 16, true)
+#define STRING(name)	  ADD("__data_loc char[] " #name, name, 4, true)
+#define TEXT(name)	  ADD("char " #name "[]", name, 0, true)
+#define EVENT(system, name, id, fields, ...)                                                       \
+	static void format_##name(struct text *out)                                                \
+	{                                                                                          \
+		const struct event_##name *REC = NULL; /* for its type only */                     \
+                                                                                                   \
+		(void)REC;                                                                         \
+		fields                                                                             \
+	}
+#include "sched/event.def"
+#include "kernel/trace/event.def"
+#undef EVENT
+#undef FIELD
+#undef PID
+#undef COMM
+#undef STRING
+#undef TEXT
+
+#define TEXT_OF(...)  TEXT_OF_(__VA_ARGS__)
+#define TEXT_OF_(...) #__VA_ARGS__
+#define EVENT(system, name, id, fields, ...)                                                       \
+	static const char print_fmt_##name[] = TEXT_OF(__VA_ARGS__);
+#include "sched/event.def"
+#include "kernel/trace/event.def"
+#undef EVENT
+
+size_t trace_event_format(const struct trace_event *ev, char *buf, size_t size)
+{
+	struct text out = text_of(buf, size);
+
+	text_add(&out, "name: %s\nID: %d\nformat:\n", ev->name, ev->id);
+	add_field(&out, "unsigned short common_type", 0, 2, false);
+	add_field(&out, "unsigned char common_flags", 2, 1, false);
+	add_field(&out, "unsigned char common_preempt_count", 3, 1, false);
+	add_field(&out, "int common_pid", 4, 4, true);
+	text_add(&out, "\n");
+	ev->format(&out);
+	text_add(&out, "\nprint fmt: %s\n", ev->print_fmt);
+	return out.len;
+}
+
+/* --- records as text ------------------------------------------------------------------------- */
+
+struct trace_flag {
+	u64 bit;
+	const char *name;
+};
+
+/* The names of the bits set in @value, @delimiter between them. */
+static const char *flags_text(char *buf, size_t size, u64 value, const char *delimiter,
+			      const struct trace_flag *flags, unsigned nr)
+{
+	struct text out = text_of(buf, size);
+
+	for (unsigned i = 0; i < nr; i++) {
+		if (value & flags[i].bit)
+			text_add(&out, "%s%s", out.len ? delimiter : "", flags[i].name);
+	}
+	return buf;
+}
+
+#define __print_flags(value, delimiter, ...)                                                       \
+	flags_text((char[64]){ 0 }, 64, (u64)(value), delimiter,                                   \
+		   (const struct trace_flag[]){ __VA_ARGS__ },                                     \
+		   ARRAY_SIZE(((const struct trace_flag[]){ __VA_ARGS__ })))
+#define __get_str(name) ((const char *)REC + (REC->name & 0xffff))
+
+#define EVENT(system, name, id, fields, ...)                                                       \
+	static void print_##name(struct text *out, const void *record)                             \
+	{                                                                                          \
+		const struct event_##name *REC = record;                                           \
+                                                                                                   \
+		text_add(out, __VA_ARGS__);                                                        \
+	}
+#include "sched/event.def"
+#include "kernel/trace/event.def"
+#undef EVENT
+
+/* --- the table ------------------------------------------------------------------------------- */
+
+const struct trace_event trace_events[NR_TRACE_EVENTS] = {
+#define EVENT(system, name, id, fields, ...)                                                       \
+	[EVENT_##name] = { #system, #name, id, format_##name, print_##name, print_fmt_##name },
+#include "sched/event.def"
+#include "kernel/trace/event.def"
+#undef EVENT
+};
+
+const struct trace_event *trace_event_by_id(u16 id)
+{
+	for (unsigned nr = 0; nr < NR_TRACE_EVENTS; nr++) {
+		if (trace_events[nr].id == id)
+			return &trace_events[nr];
+	}
+	return NULL;
+}
+
+u64 trace_events_switchable(void)
+{
+	return (BIT(NR_TRACE_EVENTS) - 1) & ~BIT(EVENT_print);
+}
+
+u64 trace_events_matching(const char *pattern, size_t len)
+{
+	char system[32], *name;
+	u64 mask = 0;
+
+	if (!len || len >= sizeof(system) * 2)
+		return 0;
+	str_copy(system, pattern, min(len + 1, sizeof(system)));
+	name = strchr(system, ':');
+	if (name)
+		*name++ = '\0';
+	for (unsigned nr = 0; nr < NR_TRACE_EVENTS; nr++) {
+		const struct trace_event *ev = &trace_events[nr];
+		bool in_system = str_glob(system, ev->system);
+
+		if (name ? in_system && str_glob(*name ? name : "*", ev->name)
+			 : in_system || str_glob(system, ev->name))
+			mask |= BIT(nr);
+	}
+	return mask & trace_events_switchable();
+}

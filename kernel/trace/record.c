@@ -1,0 +1,213 @@
+/*
+ * Recording: the path of an event into its CPU's ring, the kernel's own events, and the names of
+ * threads that readers of the trace want. What is on and where the rings are is trace.c's
+ * business.
+ *
+ * LOCKING. None. Interrupts are off from the test of the event's mask bit to the commit; trace.c
+ * relies on that to know when nobody records any more.
+ */
+#include "kernel/kernel.h"
+#include "kernel/trace/internal.h"
+#include "lib/errno.h"
+#include "lib/string.h"
+
+/* --- the hot path ---------------------------------------------------------------------------- */
+
+/* A struct record_header in one word: type, context, who is running. */
+static inline u64 make_header(u16 type, bool irqs_off)
+{
+	const struct cpu *cpu = this_cpu();
+	u32 flags = irqs_off ? RECORD_IRQS_OFF : 0;
+
+	if (cpu->need_resched)
+		flags |= RECORD_NEED_RESCHED;
+	if (cpu->irq_depth)
+		flags |= RECORD_HARDIRQ;
+	return type | flags << 16 | min(cpu->preempt_count, 15u) << 24 | (u64)current->tid << 32;
+}
+
+/*
+ * Copy the words of a record but the first. A jump into straight-line code for what the
+ * scheduler's events need: this is a quarter of what an event costs, and a loop would double it.
+ */
+static inline void copy_fields(u64 *dst, const u64 *src, u32 size)
+{
+	u32 words = size / 8;
+
+	for (; unlikely(words > 8); words--)
+		dst[words - 1] = src[words - 1];
+	if (size & 4)
+		*(u32 *)(dst + size / 8) = *(const u32 *)(src + size / 8);
+	switch (words) {
+	case 8:
+		dst[7] = src[7];
+		__fallthrough;
+	case 7:
+		dst[6] = src[6];
+		__fallthrough;
+	case 6:
+		dst[5] = src[5];
+		__fallthrough;
+	case 5:
+		dst[4] = src[4];
+		__fallthrough;
+	case 4:
+		dst[3] = src[3];
+		__fallthrough;
+	case 3:
+		dst[2] = src[2];
+		__fallthrough;
+	case 2:
+		dst[1] = src[1];
+	}
+}
+
+/* Put @event into this CPU's ring under the right header. Interrupts off. */
+static inline __attribute__((always_inline)) void record(const struct sched_event *event,
+							 bool irqs_off)
+{
+	u64 now = arch_clock_ns();
+	struct ring *r = &trace_rings[arch_cpu_id()];
+	u64 *dst = ring_reserve(r, now, event->size);
+
+	if (unlikely(!dst))
+		return;
+	*dst = make_header(event->type, irqs_off);
+	copy_fields(dst, (const u64 *)event, event->size);
+	ring_commit(r);
+}
+
+void host_trace(const struct sched_event *event)
+{
+	record(event, true);
+}
+
+/* For events of the kernel, which may be preempted between the test of the mask and here. */
+static void emit(unsigned nr, const struct sched_event *event)
+{
+	bool irqs_off = !arch_irq_enabled();
+	unsigned long flags = arch_irq_save();
+
+	if (trace_mask & BIT(nr))
+		record(event, irqs_off);
+	arch_irq_restore(flags);
+}
+
+/* --- events of the kernel -------------------------------------------------------------------- */
+
+#define EVENT_HEADER(name) .common = { EVENT_ID_##name, sizeof(struct event_##name), 0 }
+
+void trace_emit_process_fork(const struct thread *parent, const struct thread *child)
+{
+	struct event_sched_process_fork ev = {
+		EVENT_HEADER(sched_process_fork),
+		.parent_pid = parent->tid,
+		.child_pid = child->tid,
+	};
+
+	memcpy(ev.parent_comm, parent->task.comm, COMM_LEN);
+	memcpy(ev.child_comm, child->task.comm, COMM_LEN);
+	emit(EVENT_sched_process_fork, &ev.common);
+}
+
+void trace_emit_process_exec(const char *path, int old_tid)
+{
+	struct {
+		struct event_sched_process_exec fixed;
+		char path[108]; /* longer ones are cut */
+	} ev = { .path = "" };
+	u32 len = (u32)min(strlen(path), sizeof(ev.path) - 1) + 1;
+
+	ev.fixed.common.type = EVENT_ID_sched_process_exec;
+	ev.fixed.common.size = (u16)ALIGN_UP(sizeof(ev.fixed) + len, 4u);
+	ev.fixed.filename = sizeof(ev.fixed) | len << 16;
+	ev.fixed.pid = current->tid;
+	ev.fixed.old_pid = old_tid;
+	memcpy(ev.path, path, len - 1);
+	emit(EVENT_sched_process_exec, &ev.fixed.common);
+}
+
+void trace_emit_process_exit(const struct thread *t)
+{
+	struct event_sched_process_exit ev = {
+		EVENT_HEADER(sched_process_exit),
+		.pid = t->tid,
+		.prio = sched_task_prio(&t->task),
+	};
+
+	memcpy(ev.comm, t->task.comm, COMM_LEN);
+	emit(EVENT_sched_process_exit, &ev.common);
+}
+
+void trace_emit_vector(unsigned nr, unsigned id, int vector)
+{
+	struct event_local_timer_entry ev = {
+		.common = { (u16)id, sizeof(ev), 0 },
+		.vector = vector,
+	};
+
+	emit(nr, &ev.common);
+}
+
+long tracing_mark_write(const char *text, size_t len)
+{
+	u32 size = min((u32)len, TRACE_MARKER_MAX);
+	bool newline = !size || text[size - 1] != '\n';
+	u32 payload = ALIGN_UP((u32)sizeof(struct event_print) + size + newline + 1, 4u);
+	struct event_print *ev = NULL;
+	struct ring *r;
+	unsigned long flags;
+
+	if (!trace_option(TRACE_MARKERS))
+		return -EINVAL;
+	flags = arch_irq_save();
+	r = &trace_rings[arch_cpu_id()];
+	if (trace_enabled(print))
+		ev = ring_reserve(r, arch_clock_ns(), payload);
+	if (ev) {
+		memset((char *)ev + payload - 4, 0, 4); /* the NUL, and what pads to a word */
+		*(u64 *)ev = make_header(EVENT_ID_print, false);
+		ev->ip = (u64)tracing_mark_write;
+		memcpy(ev->buf, text, size);
+		if (newline)
+			ev->buf[size] = '\n';
+		ring_commit(r);
+	}
+	arch_irq_restore(flags);
+	return ev ? (long)size : -EBADF;
+}
+
+/* --- names of threads ------------------------------------------------------------------------ */
+
+struct cmdline trace_cmdlines[NR_CMDLINES];
+
+void trace_task_name(int tid, const char *comm)
+{
+	struct cmdline *c = &trace_cmdlines[(unsigned)tid % NR_CMDLINES];
+
+	c->tid = tid;
+	memcpy(c->comm, comm, COMM_LEN);
+}
+
+const char *trace_comm(int tid)
+{
+	const struct cmdline *c = &trace_cmdlines[(unsigned)tid % NR_CMDLINES];
+
+	if (!tid)
+		return "<idle>";
+	return c->tid == tid ? c->comm : "<...>";
+}
+
+size_t trace_show_cmdlines(void *arg, char *buf, size_t size)
+{
+	struct text out = text_of(buf, size);
+
+	(void)arg;
+	for (unsigned i = 0; i < NR_CMDLINES; i++) {
+		const struct cmdline *c = &trace_cmdlines[i];
+
+		if (c->tid)
+			text_add(&out, "%d %.*s\n", c->tid, COMM_LEN, c->comm);
+	}
+	return out.len;
+}

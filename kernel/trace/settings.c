@@ -1,0 +1,276 @@
+/*
+ * How the tracer records, as control files: sizes of the rings, which CPUs, options, the clock;
+ * and what there is for each CPU. tracefs.c has the rest.
+ */
+#include "kernel/fs/fs.h"
+#include "kernel/kernel.h"
+#include "kernel/mm/mm.h"
+#include "kernel/trace/internal.h"
+#include "lib/errno.h"
+#include "lib/string.h"
+
+/* --- buffers --------------------------------------------------------------------------------- */
+
+/* @first..@end-1 have this many KiB each (X: they differ), or will have. */
+static size_t show_sizes(unsigned first, unsigned end, char *buf, size_t size)
+{
+	u64 kb = trace_buffer_kb(first);
+
+	for (unsigned cpu = first; cpu < end; cpu++) {
+		if (trace_buffer_kb(cpu) != kb)
+			return (size_t)snprintf(buf, size, "X\n");
+	}
+	if (trace_buffer_expands_to())
+		return (size_t)snprintf(buf, size, "%lu (expanded: %lu)\n", kb,
+					trace_buffer_expands_to());
+	return (size_t)snprintf(buf, size, "%lu\n", kb);
+}
+
+/* arg: cpu + 1; 0 is all. */
+static size_t show_buffer_size(void *arg, char *buf, size_t size)
+{
+	unsigned cpu = (unsigned)(uintptr_t)arg;
+
+	return cpu ? show_sizes(cpu - 1, cpu, buf, size) : show_sizes(0, arch_nr_cpus, buf, size);
+}
+
+static long store_buffer_size(void *arg, const char *text, size_t len)
+{
+	u64 kb;
+	int err;
+
+	if (parse_u64(text, len, &kb) || !kb || kb > page_nr_total() * (PAGE_SIZE / 1024))
+		return -EINVAL;
+	mutex_lock(&trace_lock);
+	err = trace_set_buffer_kb((int)(uintptr_t)arg - 1, kb);
+	mutex_unlock(&trace_lock);
+	return err ? err : (long)len;
+}
+
+static size_t show_total_size(void *arg, char *buf, size_t size)
+{
+	struct text out = text_of(buf, size);
+	u64 kb = 0;
+
+	(void)arg;
+	for (unsigned cpu = 0; cpu < arch_nr_cpus; cpu++)
+		kb += trace_buffer_kb(cpu);
+	text_add(&out, "%lu", kb);
+	if (trace_buffer_expands_to())
+		text_add(&out, " (expanded: %lu)", trace_buffer_expands_to() * arch_nr_cpus);
+	text_add(&out, "\n");
+	return out.len;
+}
+
+static void add_seconds(struct text *out, const char *what, u64 ns)
+{
+	text_add(out, "%s%5llu.%06llu\n", what, ns / NS_PER_SEC, ns % NS_PER_SEC / NS_PER_US);
+}
+
+static size_t show_stats(void *arg, char *buf, size_t size)
+{
+	const struct ring *r = &trace_rings[(uintptr_t)arg - 1];
+	struct text out = text_of(buf, size);
+	struct ring_stats st;
+
+	mutex_lock(&trace_lock);
+	ring_stats(r, &st);
+	mutex_unlock(&trace_lock);
+	text_add(&out, "entries: %lu\noverrun: %lu\ncommit overrun: 0\nbytes: %lu\n", st.entries,
+		 st.overrun, st.bytes);
+	add_seconds(&out, "oldest event ts: ", st.oldest_ns);
+	add_seconds(&out, "now ts: ", arch_clock_ns());
+	text_add(&out, "dropped events: %lu\nread events: %lu\n", r->dropped, st.read_events);
+	return out.len;
+}
+
+/* --- which CPUs ------------------------------------------------------------------------------ */
+
+/* Hexadecimal, a comma between groups of 32 CPUs. */
+static size_t show_cpumask(void *arg, char *buf, size_t size)
+{
+	struct cpumask mask = trace_cpumask();
+	struct text out = text_of(buf, size);
+	unsigned groups = (arch_nr_cpus + 31) / 32, digits = (arch_nr_cpus - 1) % 32 / 4 + 1;
+
+	(void)arg;
+	for (unsigned g = groups; g-- > 0; digits = 8)
+		text_add(&out, "%0*x%s", digits, (u32)(mask.bits[g / 2] >> (g % 2 * 32)),
+			 g ? "," : "\n");
+	return out.len;
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static long store_cpumask(void *arg, const char *text, size_t len)
+{
+	struct cpumask mask = cpumask_none();
+	unsigned bit = 0;
+
+	(void)arg;
+	for (size_t i = tracefs_trim(text, len); i-- > 0;) {
+		int digit = hex_digit(text[i]);
+
+		if (text[i] == ',')
+			continue;
+		if (digit < 0)
+			return -EINVAL;
+		for (unsigned b = 0; b < 4; b++, bit++) {
+			if (!(digit >> b & 1))
+				continue;
+			if (bit >= arch_nr_cpus)
+				return -EOVERFLOW;
+			cpumask_set(&mask, bit);
+		}
+	}
+	if (!bit)
+		return -EINVAL;
+	mutex_lock(&trace_lock);
+	trace_set_cpumask(&mask);
+	mutex_unlock(&trace_lock);
+	return (long)len;
+}
+
+/* --- options --------------------------------------------------------------------------------- */
+
+static size_t show_option(void *arg, char *buf, size_t size)
+{
+	return (size_t)snprintf(buf, size, "%d\n", trace_option((enum trace_option)(uintptr_t)arg));
+}
+
+static long store_option(void *arg, const char *text, size_t len)
+{
+	u64 value;
+
+	if (parse_u64(text, len, &value) || value > 1)
+		return -EINVAL;
+	mutex_lock(&trace_lock);
+	trace_set_option((enum trace_option)(uintptr_t)arg, value);
+	mutex_unlock(&trace_lock);
+	return (long)len;
+}
+
+static size_t show_options(void *arg, char *buf, size_t size)
+{
+	struct text out = text_of(buf, size);
+
+	(void)arg;
+	for (unsigned i = 0; i < NR_TRACE_OPTIONS; i++)
+		text_add(&out, "%s%s\n", trace_option(i) ? "" : "no", trace_option_names[i]);
+	return out.len;
+}
+
+static long store_options(void *arg, const char *text, size_t len)
+{
+	bool off = len > 2 && !memcmp(text, "no", 2);
+
+	(void)arg;
+	for (unsigned i = 0; i < NR_TRACE_OPTIONS; i++) {
+		if (!tracefs_is(off ? text + 2 : text, off ? len - 2 : len, trace_option_names[i]))
+			continue;
+		mutex_lock(&trace_lock);
+		trace_set_option(i, !off);
+		mutex_unlock(&trace_lock);
+		return (long)len;
+	}
+	return -EINVAL;
+}
+
+/* --- the clock ------------------------------------------------------------------------------- */
+
+/* One clock has all these names here: ns since boot, the same on every CPU. */
+static const char *const clock_names[] = { "local", "global", "mono", "boot" };
+static unsigned clock; /* the name in brackets; guarded by: trace_lock */
+
+static size_t show_clock(void *arg, char *buf, size_t size)
+{
+	struct text out = text_of(buf, size);
+
+	(void)arg;
+	for (unsigned i = 0; i < ARRAY_SIZE(clock_names); i++)
+		text_add(&out, i == clock ? "%s[%s]" : "%s%s", i ? " " : "", clock_names[i]);
+	text_add(&out, "\n");
+	return out.len;
+}
+
+static long store_clock(void *arg, const char *text, size_t len)
+{
+	(void)arg;
+	for (unsigned i = 0; i < ARRAY_SIZE(clock_names); i++) {
+		if (!tracefs_is(text, len, clock_names[i]))
+			continue;
+		mutex_lock(&trace_lock);
+		clock = i;
+		trace_clear(-1);
+		mutex_unlock(&trace_lock);
+		return (long)len;
+	}
+	return -EINVAL;
+}
+
+/* --- the tables ------------------------------------------------------------------------------ */
+
+static const struct pseudo_file files[] = {
+	{ .name = "trace_clock", .mode = 0640, .show = show_clock, .store = store_clock },
+	{ .name = "trace_options", .mode = 0640, .show = show_options, .store = store_options },
+	{ .name = "timestamp_mode",
+	  .mode = 0440,
+	  .show = tracefs_show_constant,
+	  .arg = ARG("[delta] absolute\n") },
+	{ .name = "tracing_cpumask", .mode = 0640, .show = show_cpumask, .store = store_cpumask },
+	{ .name = "buffer_size_kb",
+	  .mode = 0640,
+	  .show = show_buffer_size,
+	  .store = store_buffer_size },
+	{ .name = "buffer_total_size_kb", .mode = 0440, .show = show_total_size },
+};
+
+static const struct pseudo_file cpu_files[] = {
+	{ .name = "stats", .mode = 0440, .show = show_stats },
+	{ .name = "trace", .mode = 0640, .ops = &trace_text_ops },
+	{ .name = "trace_pipe", .mode = 0440, .ops = &trace_pipe_ops },
+	{ .name = "trace_pipe_raw", .mode = 0440, .ops = &trace_raw_ops },
+	{ .name = "buffer_size_kb",
+	  .mode = 0640,
+	  .show = show_buffer_size,
+	  .store = store_buffer_size },
+};
+
+static int add_options(void)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < NR_TRACE_OPTIONS && !err; i++) {
+		char name[40];
+
+		snprintf(name, sizeof(name), "options/%s", trace_option_names[i]);
+		err = tracefs_add(&(struct pseudo_file){ .name = name,
+							 .mode = 0640,
+							 .show = show_option,
+							 .store = store_option,
+							 .arg = ARG(i) });
+	}
+	return err;
+}
+
+static int settings_init(void)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(files) && !err; i++)
+		err = tracefs_add(&files[i]);
+	for (unsigned cpu = 0; cpu < arch_nr_cpus && !err; cpu++) {
+		char dir[32];
+
+		snprintf(dir, sizeof(dir), "per_cpu/cpu%u", cpu);
+		err = tracefs_add_dir(cpu_files, ARRAY_SIZE(cpu_files), dir, cpu + 1);
+	}
+	return err ? err : add_options();
+}
+INITCALL(settings_init);

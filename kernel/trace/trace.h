@@ -1,0 +1,94 @@
+/*
+ * The tracer: events of the scheduler (sched/event.def) and of the kernel (event.def) go into one
+ * ring per CPU and come out as /sys/kernel/tracing, or as a trace.dat made from the machine's
+ * memory.
+ *
+ * A call site costs one test and a branch while its event is off. This page is what the rest of
+ * the kernel sees; the tracer's own files share kernel/trace/internal.h.
+ */
+#pragma once
+
+#include "kernel/proc.h"
+#include "sched/event.h"
+
+#define FIELD(type, name) type name;
+#define PID(name)	  s32 name;
+#define COMM(name)	  char name[COMM_LEN];
+#define STRING(name)	  u32 name;
+#define TEXT(name)	  char name[];
+#define EVENT(system, name, id, fields, ...)                                                       \
+	struct event_##name {                                                                      \
+		struct sched_event common;                                                         \
+		fields                                                                             \
+	};
+#include "kernel/trace/event.def"
+#undef EVENT
+#undef FIELD
+#undef PID
+#undef COMM
+#undef STRING
+#undef TEXT
+
+enum trace_event_nr { /* continues enum sched_event_nr */
+		      LAST_SCHED_EVENT = NR_SCHED_EVENTS - 1,
+#define EVENT(system, name, id, ...) EVENT_##name,
+#include "kernel/trace/event.def"
+#undef EVENT
+		      NR_TRACE_EVENTS
+};
+STATIC_ASSERT(NR_TRACE_EVENTS <= 64, "event masks are words");
+
+enum trace_event_id {
+#define EVENT(system, name, id, ...) EVENT_ID_##name = (id),
+#include "kernel/trace/event.def"
+#undef EVENT
+};
+
+/* Bit n: events of number n are being recorded. Written by trace.c only. */
+extern u64 trace_mask;
+
+#define trace_enabled(name) unlikely(READ_ONCE(trace_mask) & BIT(EVENT_##name))
+
+/* Make the rings, apply trace_event= and trace_buf_size=. Between sched_init() and any switch. */
+void trace_init(void);
+
+/* For readers of the trace: thread @tid is called @comm from now on. */
+void trace_task_name(int tid, const char *comm);
+
+void trace_emit_process_fork(const struct thread *parent, const struct thread *child);
+void trace_emit_process_exec(const char *path, int old_tid);
+void trace_emit_process_exit(const struct thread *t);
+void trace_emit_vector(unsigned nr, unsigned id, int vector);
+
+/* A new process or thread exists; in the parent's context, before the child can run. */
+static inline void trace_process_fork(const struct thread *parent, const struct thread *child)
+{
+	if (trace_enabled(sched_process_fork))
+		trace_emit_process_fork(parent, child);
+}
+
+/*
+ * The current thread has become the program @path (a kernel string); @old_tid is its id from
+ * before.
+ */
+static inline void trace_process_exec(const char *path, int old_tid)
+{
+	if (trace_enabled(sched_process_exec))
+		trace_emit_process_exec(path, old_tid);
+}
+
+/* Thread @t, the current one, ends. */
+static inline void trace_process_exit(const struct thread *t)
+{
+	if (trace_enabled(sched_process_exit))
+		trace_emit_process_exit(t);
+}
+
+/* Around interrupt handlers: trace_vector(local_timer_entry, LOCAL_TIMER_VECTOR). */
+#define LOCAL_TIMER_VECTOR 236 /* Linux's numbers on x86 */
+#define RESCHEDULE_VECTOR  253
+#define trace_vector(name, vector)                                                                 \
+	do {                                                                                       \
+		if (trace_enabled(name))                                                           \
+			trace_emit_vector(EVENT_##name, EVENT_ID_##name, vector);                  \
+	} while (0)

@@ -1,0 +1,21 @@
+# Running the machine. The work is done by tools/fairground; this file passes the settings on.
+
+SETTINGS := SCHED HZ SMP NUMA MEM CPU ICOUNT SEED BOOT KVM APPEND CMD TIMEOUT
+# $(value) keeps the text as typed: CMD='echo $HOME' reaches the guest with its dollar sign.
+GIVEN := $(foreach s,$(SETTINGS),$(if $(filter command environment,$(firstword $(origin $(s)))),$(s)))
+$(foreach s,$(GIVEN),$(eval override $(s) := $$(value $(s))))
+export $(SETTINGS) B V
+
+run: image ## boot and run CMD="...", else the demonstration, then a shell if there is a terminal
+	$(Q)$(FAIRGROUND) run
+
+bench: image ## instructions per operation beside Linux's
+	$(Q)$(FAIRGROUND) bench
+
+repeat: image ## run CMD="..." RUNS=3 times under ICOUNT=1 and compare the traces
+	$(Q)ICOUNT=1 $(FAIRGROUND) repeat $(if $(RUNS),--runs $(RUNS))
+
+gdb: image ## boot stopped, with gdb connected and our commands (rq, tasks, tree, why) loaded
+	$(Q)$(FAIRGROUND) gdb $(if $(SCRIPT),--script $(SCRIPT))
+
+.PHONY: run bench repeat gdb

@@ -1,0 +1,13 @@
+# A tool that is missing or too old is named here, in one sentence, before make trips over it.
+
+need = $(if $(shell command -v $(1)),,$(error $(1) is missing: run "sh tools/setup.sh", or install the package $(2)))
+ifneq ($(filter-out clean help,$(or $(MAKECMDGOALS),kernel)),)
+$(call need,$(CC),$(if $(findstring clang,$(CC)),clang,gcc))
+$(call need,$(MUSL_CC),musl-tools)
+$(call need,ld,binutils)
+$(call need,$(PYTHON),python3)
+CC_MAJOR := $(firstword $(subst ., ,$(shell $(CC) -dumpversion)))
+ifneq ($(filter 1 2 3 4 5 6 7 8 9,$(CC_MAJOR)),)
+$(error $(CC) $(CC_MAJOR) is too old: the package gcc or clang in version 10 or newer is needed)
+endif
+endif

@@ -1,0 +1,44 @@
+# Hosted tests of sched/ and lib/: the same sources, built for this machine with sanitizers.
+# The tests are a white box: they may include everything of sched/.
+
+UNIT := $(B)/unit
+UNIT_CFLAGS := -std=gnu11 -g -O1 $(WARN) -fno-strict-aliasing -fsanitize=address,undefined \
+	-fno-sanitize-recover=all -fno-omit-frame-pointer -ffile-prefix-map=$(CURDIR)/=
+# libc has its own memory and string functions.
+UNIT_LIB_C := $(filter-out lib/string.c,$(LIB_C))
+UNIT_OBJ := $(patsubst %,$(UNIT)/%.o,$(SCHED_C) $(UNIT_LIB_C) tests/unit/host.c)
+UNIT_BIN := $(patsubst tests/unit/%.c,$(UNIT)/%,$(wildcard tests/unit/test_*.c))
+PROP_BIN := $(patsubst tests/prop/%.c,$(UNIT)/%,$(wildcard tests/prop/prop_*.c))
+# ASan reserves terabytes of address space; leaks of a test process do not matter.
+UNIT_ENV := ASAN_OPTIONS=detect_leaks=0
+
+$(UNIT)/%.c.o: %.c $(INC)/.made
+	@mkdir -p $(@D)
+	@echo "  CC      $< (hosted)"
+	$(Q)$(CC) $(UNIT_CFLAGS) $(DEPS) $(if $(filter sched/% lib/%,$<),-I$(INC)/sched,-I. -Itests/unit) -c $< -o $@
+
+# Parts of the kernel that stand on lib alone are tested here too.
+UNIT_ALSO_ring := kernel/trace/ring.c
+
+.SECONDEXPANSION:
+$(UNIT)/test_%: $(UNIT)/tests/unit/test_%.c.o $(UNIT_OBJ) $$(addprefix $(UNIT)/,$$(addsuffix .o,$$(UNIT_ALSO_$$*)))
+	@echo "  LD      $@"
+	$(Q)$(CC) $(UNIT_CFLAGS) -o $@ $^ -lcmocka -lm -pthread
+
+$(UNIT)/prop_%: $(UNIT)/tests/prop/prop_%.c.o $(UNIT_OBJ)
+	@echo "  LD      $@"
+	$(Q)$(CC) $(UNIT_CFLAGS) -o $@ $^ -lcmocka -lm -pthread
+
+.PRECIOUS: $(UNIT)/%.c.o
+
+# Run every binary even if one fails, so that one run shows all failures.
+run_each = status=0; for t in $(1); do $(UNIT_ENV) $$t || status=1; done; exit $$status
+
+unit: $(UNIT_BIN) ## unit tests of the scheduler and lib (cmocka, sanitizers)
+	$(Q)$(call run_each,$^)
+
+# PROP="--seed N --ops N" replays or deepens; see tests/prop/.
+prop: $(PROP_BIN) ## property tests: random operations, invariants after each
+	$(Q)status=0; for t in $^; do $(UNIT_ENV) $$t $(PROP) || status=1; done; exit $$status
+
+.PHONY: unit prop

@@ -1,0 +1,170 @@
+/*
+ * Invariants as code: invariant.def numbers them, here they are tested, one
+ * runqueue at a time under its lock. Called after every operation in the hosted
+ * tests and now and then in debug kernels; host_bug() on violation. Slow.
+ */
+#include "sched/fair/fair.h"
+
+const char *const invariant_text[NR_INVARIANTS] = {
+#define INVARIANT(id, text, ...) [INVARIANT_##id] = #id ": " text,
+#include "sched/invariant.def"
+#undef INVARIANT
+};
+
+/* --- a fair queue --------------------------------------------------------- */
+
+/* Black nodes on the way from @node (perhaps a missing child of @parent) up to the root. */
+static unsigned black_depth(const struct rb_node *node, const struct rb_node *parent)
+{
+	unsigned depth = 0;
+
+	for (; node || parent; node = parent, parent = node ? rb_parent(node) : NULL)
+		depth += node && !(node->parent_color & 1);
+	return depth;
+}
+
+/* Every missing child is equally deep in black nodes, and no red node has a red parent. */
+static void check_tree_shape(const struct fair_queue *q)
+{
+	const struct rb_node *node = rb_first(&q->timeline);
+	unsigned depth = node ? black_depth(NULL, node) : 0;
+
+	for (; node; node = rb_next(node)) {
+		const struct rb_node *parent = rb_parent(node);
+
+		SCHED_CHECK(Q11, node->left || black_depth(NULL, node) == depth);
+		SCHED_CHECK(Q11, node->right || black_depth(NULL, node) == depth);
+		SCHED_CHECK(Q11,
+			    !(node->parent_color & 1) || (parent && !(parent->parent_color & 1)));
+	}
+}
+
+static void check_entity(struct fair_queue *q, struct entity *e)
+{
+	struct load_weight weight = q->ops->weight(task_of(e));
+	s64 distance = (s64)(e->vruntime - q->min_vruntime);
+
+	SCHED_CHECK(T5, e->load.weight == weight.weight);
+	SCHED_CHECK(Q10, distance < (1ll << 62) && distance > -(1ll << 62));
+	SCHED_CHECK(P3, !time_before(q->rq->clock, e->avg.last_update));
+	SCHED_CHECK(P1, e->avg.util_avg <= 1024 + 1);
+	SCHED_CHECK(P2, !e->avg.util_avg || e->avg.util_sum);
+}
+
+static void check_timeline(struct fair_queue *q)
+{
+	struct entity *e = queue_first(q), *next;
+
+	SCHED_CHECK(Q3, !e == rb_is_empty(&q->timeline));
+	SCHED_CHECK(Q3, !e || !rb_prev(&e->node));
+	for (; e; e = next) {
+		next = queue_after(e);
+		SCHED_CHECK(Q3, !next || !q->ops->before(&next->node, &e->node));
+		SCHED_CHECK(Q4, e != q->curr && e->queued);
+		check_entity(q, e);
+	}
+	check_tree_shape(q);
+}
+
+/* The totals of a queue, recomputed from its entities. */
+static void check_totals(struct fair_queue *q)
+{
+	u64 weight = 0;
+	u32 util_est = 0, nr = 0, nr_idle = 0, nr_listed = 0;
+	struct task *t;
+
+	for (struct entity *e = queue_first(q); e; e = queue_after(e)) {
+		nr++;
+		weight += e->load.weight;
+		nr_idle += entity_is_idle(e);
+		util_est += task_util_est(e);
+	}
+	if (q->curr && q->curr->queued) {
+		nr++;
+		weight += q->curr->load.weight;
+		nr_idle += entity_is_idle(q->curr);
+		util_est += task_util_est(q->curr);
+	}
+	list_for_each(t, &q->tasks, link) {
+		SCHED_CHECK(Q9, t->fair.queued && t->on_rq == TASK_QUEUED);
+		nr_listed++;
+	}
+	SCHED_CHECK(Q4, nr == q->nr_running);
+	SCHED_CHECK(Q5, weight == q->load.weight);
+	SCHED_CHECK(Q6, nr_idle == q->nr_idle);
+	SCHED_CHECK(Q9, nr_listed == q->nr_running);
+	SCHED_CHECK(P4, util_est == q->avg.util_est_enqueued);
+}
+
+static void check_buddy(const struct entity *buddy)
+{
+	SCHED_CHECK(Q8, !buddy || buddy->queued);
+}
+
+void fair_check(struct rq *rq)
+{
+	struct fair_queue *q = &rq->fair;
+
+	check_timeline(q);
+	check_totals(q);
+	check_buddy(q->next);
+	check_buddy(q->last);
+	check_buddy(q->skip);
+	SCHED_CHECK(Q7, !time_before(q->min_vruntime, q->checked_min_vruntime));
+	q->checked_min_vruntime = q->min_vruntime;
+	SCHED_CHECK(P3, !time_before(rq->clock, q->avg.last_update));
+	SCHED_CHECK(P2, !q->avg.util_avg || q->avg.util_sum);
+	SCHED_CHECK(P2, !q->avg.load_avg || q->avg.load_sum);
+}
+
+/* --- a runqueue ----------------------------------------------------------- */
+
+void check_queued_task(struct rq *rq, struct task *t)
+{
+	SCHED_CHECK(T2, t->cpu == rq->cpu);
+	SCHED_CHECK(T3, task_allowed(t, rq->cpu) || t->push_cpu != PUSH_NONE);
+	SCHED_CHECK(T4, t->state != TASK_NEW && t->state != TASK_WAKING);
+}
+
+static void check_current(struct rq *rq)
+{
+	struct task *curr = rq->curr;
+	bool fair = curr->class == &rq->s->fair_class->base;
+
+	SCHED_CHECK(R2, rq->fair.curr == (fair ? &curr->fair : NULL));
+	SCHED_CHECK(T1, curr == rq->idle || curr->on_rq != TASK_OFF_RQ || rq->pulling);
+	if (curr != rq->idle && curr->on_rq == TASK_QUEUED)
+		check_queued_task(rq, curr);
+	SCHED_CHECK(R4, curr != rq->idle || !rq->nr_running || rq->need_resched);
+	SCHED_CHECK(R5, curr->class->rank <= rt_class.rank || !rq->rt.nr_running ||
+				rq->rt.throttled || rq->need_resched);
+}
+
+static void check_rq(struct rq *rq)
+{
+	struct task *t;
+	u32 rt = rq->rt.throttled ? 0 : rq->rt.nr_running;
+
+	SCHED_CHECK(R1, rq->nr_running == rq->fair.nr_running + rt + (rq->stop ? 1 : 0));
+	SCHED_CHECK(R3, !time_before(host_clock(rq->cpu), rq->clock));
+	SCHED_CHECK(R7, list_empty(&rq->handover));
+	list_for_each(t, &rq->fair.tasks, link)
+		check_queued_task(rq, t);
+	check_current(rq);
+	stop_class.check(rq);
+	rt_class.check(rq);
+	rq->s->fair_class->base.check(rq);
+}
+
+void sched_check(struct sched *s)
+{
+	unsigned cpu;
+
+	for_each_cpu(cpu, &s->online) {
+		struct rq *rq = cpu_rq(s, cpu);
+
+		rq_lock(rq);
+		check_rq(rq);
+		rq_unlock(rq);
+	}
+}

@@ -1,0 +1,35 @@
+/*
+ * Runqueue locking by task, and the host's one-shot timer.
+ *
+ * A runqueue's clock is its CPU's host_clock(), read once when the lock is
+ * taken (rq_lock), so that everything in one lock section happens at one time.
+ * It never goes back, even if the host's does.
+ */
+#include "sched/internal.h"
+
+struct rq *task_rq_lock(struct sched *s, struct task *t)
+{
+	for (;;) {
+		struct rq *rq = cpu_rq(s, READ_ONCE(t->cpu));
+
+		rq_lock(rq);
+		/* t->cpu changes only under the lock of the runqueue it names. */
+		if (likely(rq->cpu == t->cpu))
+			return rq;
+		rq_unlock(rq);
+	}
+}
+
+void rq_update_timer(struct rq *rq)
+{
+	u64 when = rq->rt.period_end;
+
+	SCHED_ASSERT(host_lock_held(&rq->lock));
+	rq->timer_stale = false;
+	if (rq->hrtick_at && (!when || time_before(rq->hrtick_at, when)))
+		when = rq->hrtick_at;
+	if (when == rq->timer_armed)
+		return;
+	rq->timer_armed = when;
+	host_timer(rq->cpu, when);
+}

@@ -1,0 +1,143 @@
+/*
+ * Domains and groups: the machine as a tree of CPU sets, and one CPU's view of it.
+ *
+ * A group is a set of CPUs at one level of the tree: a thread, a core, the CPUs
+ * behind one last-level cache, a memory node, the machine. A domain is a CPU's
+ * view of the group around it at some level: its parts are what balancing at
+ * that level compares. Domains belong to one CPU, groups are shared.
+ */
+#pragma once
+
+#include "sched/internal.h"
+
+enum domain_flags {
+	SD_BALANCE_NEWIDLE = 0x1,    /* pull when about to go idle */
+	SD_BALANCE_EXEC = 0x2,	     /* = SELECT_EXEC: spread at exec */
+	SD_BALANCE_FORK = 0x4,	     /* = SELECT_FORK: spread at fork */
+	SD_WAKE_AFFINE = 0x20,	     /* a waker may draw its wakee within this span */
+	SD_SHARE_CPUCAPACITY = 0x80, /* threads of a core */
+	SD_SHARE_LLC = 0x200,	     /* share the last-level cache */
+	SD_SERIALIZE = 0x400,	     /* one CPU of the machine balances it at a time */
+	SD_PREFER_SIBLING = 0x1000,  /* spread over the parts of the level above first */
+	SD_NUMA = 0x4000,	     /* crosses memory nodes */
+};
+
+/* A set of CPUs. All but the last three fields are constant after topology_init(). */
+struct group {
+	struct cpumask cpus;
+	u32 weight;	    /* number of CPUs */
+	u32 first;	    /* lowest CPU: the group's name */
+	struct group *next; /* circular: the other parts of the same whole */
+
+	/* hints; written without a lock */
+	bool imbalance;	     /* affinity kept balancing from emptying a part of it */
+	bool has_idle_cores; /* of an LLC: some core may have all threads idle */
+	u32 nr_idle_scan;    /* of an LLC: at how many CPUs a wakeup looks for an idle one */
+};
+
+enum idle_type { CPU_IDLE, CPU_BUSY, CPU_NEWLY_IDLE, NR_IDLE_TYPES };
+
+/* /proc/schedstat's numbers for each idle type, in its order. */
+struct balance_stat {
+	u64 count, balanced, failed, imbalance, gained, hot_gained, nobusyq, nobusyg;
+};
+
+struct domain {
+	/* constant after topology_init() */
+	struct domain *parent, *child;
+	struct group *span;  /* all its CPUs */
+	struct group *parts; /* what balancing compares: circular, the part with this CPU first */
+	const char *name;
+	u32 flags; /* enum domain_flags */
+	u32 min_interval_ms, max_interval_ms;
+	u32 busy_factor;      /* a busy CPU balances that much less often */
+	u32 imbalance_pct;    /* how much more loaded, in percent, is worth moving tasks for */
+	u32 cache_nice_tries; /* so many failures before cache-hot tasks are moved */
+	u32 imb_numa_nr;      /* tasks that may stay together on a node before they are spread */
+
+	/* written by whoever balances for this CPU, one at a time in practice; hints */
+	u64 last_balance; /* jiffy */
+	u32 balance_interval_ms;
+	u32 nr_balance_failed;
+	u64 max_newidle_lb_cost; /* ns that a search at this level takes */
+	u64 last_decay;		 /* jiffy of the latest change of that */
+	struct balance_stat stat[NR_IDLE_TYPES];
+	u64 alb_count, alb_failed;
+	u64 ttwu_wake_remote, ttwu_move_affine;
+};
+
+#define for_each_domain(sd, rq) for ((sd) = (rq)->domains; (sd); (sd) = (sd)->parent)
+
+/* --- how busy (load.c) ---------------------------------------------------- */
+
+/* In order of how much a group deserves to lose tasks. */
+enum group_type {
+	GROUP_HAS_SPARE,  /* some CPU could take more */
+	GROUP_FULLY_BUSY, /* all used, none competes much */
+	GROUP_IMBALANCED, /* affinity hindered balancing within it */
+	GROUP_OVERLOADED, /* tasks wait */
+};
+
+struct group_stats {
+	const struct group *group;
+	u64 load, util, runnable, capacity;
+	u64 avg_load;	/* load per capacity, scaled by 1024; of overloaded groups, or on demand */
+	u32 nr_running; /* tasks of all classes */
+	u32 nr_fair;
+	u32 idle_cpus, weight;
+	bool overload; /* some CPU of it has two tasks */
+	enum group_type type;
+};
+
+/*
+ * Measure the CPUs of @group that are in @cpus, racily. @except, if not NULL, is not counted.
+ * @imbalance_pct: margin of the domain that compares.
+ */
+struct group_stats group_measure(struct sched *s, const struct group *group,
+				 const struct cpumask *cpus, const struct task *except,
+				 u32 imbalance_pct);
+
+#define CPU_CAPACITY 1024ull
+
+/* Nothing to run there and nothing on its way. */
+static inline bool cpu_is_idle(const struct rq *rq)
+{
+	return READ_ONCE(rq->curr) == rq->idle && !READ_ONCE(rq->nr_running);
+}
+
+/* It runs SCHED_IDLE tasks only: nearly as good as idle. */
+static inline bool cpu_is_sched_idle(const struct rq *rq)
+{
+	u32 nr = READ_ONCE(rq->nr_running);
+
+	return nr && nr == READ_ONCE(rq->fair.nr_idle);
+}
+
+static inline u64 cpu_load(const struct rq *rq)
+{
+	return READ_ONCE(rq->fair.avg.load_avg);
+}
+
+static inline u64 task_load(const struct task *t)
+{
+	return t->fair.avg.load_avg;
+}
+
+static inline bool shares_llc(struct sched *s, unsigned a, unsigned b)
+{
+	return cpu_rq(s, a)->llc_id == cpu_rq(s, b)->llc_id;
+}
+
+/*
+ * How many tasks may remain unbalanced between memory nodes: 0 if @imbalance is too small to care.
+ */
+u32 adjust_numa_imbalance(u32 imbalance, u32 running, u32 imb_numa_nr);
+
+/*
+ * Balance @dst at @sd. Returns the tasks moved, or -1 if that is another CPU's job. No lock held.
+ * (balance.c)
+ */
+int balance_domain(struct rq *dst, struct domain *sd, enum idle_type idle);
+
+/* Jiffies between balancing passes of a domain. (rebalance.c) */
+u64 balance_interval(const struct sched *s, const struct domain *sd, bool busy);

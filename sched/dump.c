@@ -1,0 +1,175 @@
+/*
+ * Text for people: the body of /proc/PID/sched, debugfs `debug` for a CPU,
+ * /proc/schedstat. Layouts are Linux 6.1's (docs/sources.md),
+ * so that tools which read those read these. Never on a hot path.
+ */
+#include "sched/fair/fair.h"
+#include "lib/fmt.h"
+
+/* ns as ms with six decimals, as Linux prints times here. */
+#define MS_FMT	    "%llu.%06llu"
+#define MS_ARGS(ns) (unsigned long long)((ns) / NS_PER_MS), (unsigned long long)((ns) % NS_PER_MS)
+
+void dump_ms(struct text *out, const char *name, u64 ns)
+{
+	text_add(out, "  .%-30s: " MS_FMT "\n", name, MS_ARGS(ns));
+}
+
+static void dump_number(struct text *out, const char *name, u64 value)
+{
+	text_add(out, "  .%-30s: %lu\n", name, value);
+}
+
+/* --- /proc/PID/sched ------------------------------------------------------ */
+
+static void task_number(struct text *out, const char *name, u64 value)
+{
+	text_add(out, "%-45s:%21lu\n", name, value);
+}
+
+/* A time with its sign: vruntime may be below 0. */
+static void task_ms(struct text *out, const char *name, s64 ns)
+{
+	u64 abs = ns < 0 ? 0 - (u64)ns : (u64)ns;
+	char number[32];
+
+	fmt_snprintf(number, sizeof(number), "%s" MS_FMT, ns < 0 ? "-" : "", MS_ARGS(abs));
+	text_add(out, "%-45s:%21s\n", name, number);
+}
+
+size_t sched_dump_task(struct sched *s, struct task *t, char *buf, size_t size)
+{
+	struct text out = text_of(buf, size);
+	struct rq *rq = task_rq_lock(s, t);
+	const struct pelt *avg = &t->fair.avg;
+	u64 t0;
+
+	if (task_running(rq, t))
+		t->class->charge(rq);
+	task_ms(&out, "se.exec_start", (s64)t->fair.exec_start);
+	task_ms(&out, "se.vruntime", (s64)t->fair.vruntime);
+	task_ms(&out, "se.sum_exec_runtime", (s64)t->fair.sum_exec);
+	task_number(&out, "se.nr_migrations", t->fair.nr_migrations);
+	if (schedstats(s)) {
+		task_ms(&out, "wait_sum", (s64)t->wait_sum);
+		task_number(&out, "wait_count", t->nr_slices);
+		task_number(&out, "nr_wakeups", t->nr_wakeups);
+	}
+	task_number(&out, "nr_switches", t->nr_voluntary + t->nr_involuntary);
+	task_number(&out, "nr_voluntary_switches", t->nr_voluntary);
+	task_number(&out, "nr_involuntary_switches", t->nr_involuntary);
+	task_number(&out, "se.load.weight", t->fair.load.weight);
+	task_number(&out, "se.avg.load_sum", avg->load_sum);
+	task_number(&out, "se.avg.runnable_sum", avg->runnable_sum);
+	task_number(&out, "se.avg.util_sum", avg->util_sum);
+	task_number(&out, "se.avg.load_avg", avg->load_avg);
+	task_number(&out, "se.avg.runnable_avg", avg->runnable_avg);
+	task_number(&out, "se.avg.util_avg", avg->util_avg);
+	task_number(&out, "se.avg.last_update_time", avg->last_update);
+	task_number(&out, "se.avg.util_est.ewma", avg->util_est_ewma);
+	task_number(&out, "se.avg.util_est.enqueued", avg->util_est_enqueued);
+	task_number(&out, "policy", (u64)t->policy);
+	task_number(&out, "prio", (u64)t->prio);
+	/* What a clock read costs, as Linux reports it: two in a row. */
+	t0 = host_clock(rq->cpu);
+	task_number(&out, "clock-delta", host_clock(rq->cpu) - t0);
+	rq_unlock(rq);
+	return out.len;
+}
+
+/* --- debugfs debug -------------------------------------------------------- */
+
+static void dump_task_row(struct text *out, struct rq *rq, struct task *t)
+{
+	s64 v = (s64)t->fair.vruntime;
+	u64 abs = v < 0 ? 0 - (u64)v : (u64)v;
+
+	text_add(out, " %s %15s %5d  %s%llu.%06llu  %9lu  %4d  " MS_FMT "  " MS_FMT "\n",
+		 task_running(rq, t) ? ">R" : " S", t->comm, t->pid, v < 0 ? "-" : "", MS_ARGS(abs),
+		 t->nr_voluntary + t->nr_involuntary, t->prio, MS_ARGS(t->wait_sum),
+		 MS_ARGS(t->fair.sum_exec));
+}
+
+static void dump_tasks(struct text *out, struct rq *rq)
+{
+	struct task *t;
+
+	text_add(out, "\nrunnable tasks:\n");
+	text_add(out, " S            task   PID  tree-key  switches  prio  wait-time  sum-exec\n");
+	text_add(out, "-----------------------------------------------------------------------\n");
+	if (rq->curr && rq->curr->class != &rq->s->fair_class->base)
+		dump_task_row(out, rq, rq->curr);
+	list_for_each(t, &rq->fair.tasks, link)
+		dump_task_row(out, rq, t);
+}
+
+void fair_dump(struct rq *rq, struct text *out)
+{
+	struct fair_queue *q = &rq->fair;
+
+	text_add(out, "\ncfs_rq[%u]:/\n", rq->cpu);
+	dump_ms(out, "min_vruntime", q->min_vruntime);
+	dump_number(out, "nr_running", q->nr_running);
+	dump_number(out, "h_nr_running", q->nr_running);
+	dump_number(out, "idle_nr_running", q->nr_idle);
+	dump_number(out, "load", q->load.weight);
+	dump_number(out, "load_avg", q->avg.load_avg);
+	dump_number(out, "runnable_avg", q->avg.runnable_avg);
+	dump_number(out, "util_avg", q->avg.util_avg);
+	dump_number(out, "util_est_enqueued", q->avg.util_est_enqueued);
+}
+
+/* As Linux, with schedstats only; our own counters beside Linux's. */
+static void dump_counters(struct text *out, const struct rq *rq)
+{
+#define STAT(name, ...) dump_number(out, #name, rq->name);
+#include "sched/stat.def"
+#undef STAT
+}
+
+size_t sched_dump_cpu(struct sched *s, unsigned cpu, char *buf, size_t size)
+{
+	struct text out = text_of(buf, size);
+	struct rq *rq = cpu_rq(s, cpu);
+
+	rq_lock(rq);
+	text_add(&out, "cpu#%u\n", cpu);
+	dump_number(&out, "nr_running", rq->nr_running);
+	dump_number(&out, "nr_switches", rq->nr_switches);
+	dump_number(&out, "nr_uninterruptible", rq->nr_uninterruptible);
+	dump_number(&out, "next_balance", rq->next_balance);
+	dump_number(&out, "curr->pid", rq->curr ? (u64)rq->curr->pid : 0);
+	dump_ms(&out, "clock", rq->clock);
+	dump_ms(&out, "avg_idle", rq->avg_idle);
+	dump_ms(&out, "max_idle_balance_cost", rq->max_idle_balance_cost);
+	if (schedstats(s))
+		dump_counters(&out, rq);
+	s->fair_class->base.dump(rq, &out);
+	rt_class.dump(rq, &out);
+	dump_tasks(&out, rq);
+	rq_unlock(rq);
+	return out.len;
+}
+
+/* --- /proc/schedstat ------------------------------------------------------ */
+
+static void dump_schedstat_cpu(struct text *out, struct rq *rq)
+{
+	text_add(out, "cpu%u %lu 0 %lu %lu %lu %lu %lu %lu %lu\n", rq->cpu, rq->yield_count,
+		 rq->sched_count, rq->sched_goidle, rq->ttwu_count, rq->ttwu_local, rq->run_ns,
+		 rq->wait_ns, rq->slices);
+}
+
+size_t sched_dump_schedstat(struct sched *s, char *buf, size_t size)
+{
+	struct text out = text_of(buf, size);
+	unsigned cpu;
+
+	text_add(&out, "version 15\ntimestamp %lu\n",
+		 jiffies(s, host_clock(cpumask_first(&s->online))));
+	for_each_cpu(cpu, &s->online) {
+		dump_schedstat_cpu(&out, cpu_rq(s, cpu));
+		dump_schedstat_domains(&out, cpu_rq(s, cpu));
+	}
+	return out.len;
+}

@@ -1,0 +1,261 @@
+/*
+ * CFS, the Completely Fair Scheduler, as in Linux 6.1.
+ *
+ * Every task has a virtual runtime that advances at 1/weight of real time; the
+ * one with the least runs. Fairness is that all vruntimes stay close together.
+ *
+ *	pick:    the leftmost vruntime, unless a nominated "buddy" is nearly as far left
+ *	slice:   share of a period by weight; the period is latency, or longer with
+ *	         many tasks so that no slice is below min_granularity
+ *	tick:    resched when the slice is used up, or when the leftmost is a slice behind
+ *	wakeup:  placed at min_vruntime - credit (a short sleep keeps its own vruntime);
+ *	         preempts if further left than the running task by more than a granularity
+ *	fork:    placed one virtual slice to the right
+ *	yield:   passed over once, if the second is not far behind
+ *
+ * Source: Linux 6.1, fair.c (docs/sources.md).
+ */
+#include "sched/fair/fair.h"
+
+static bool cfs_before(const struct rb_node *a, const struct rb_node *b)
+{
+	return time_before(entity_of(a)->vruntime, entity_of(b)->vruntime);
+}
+
+static const struct tunables *tunables_of(const struct fair_queue *q)
+{
+	return &q->rq->s->tunable;
+}
+
+/* --- slices --------------------------------------------------------------- */
+
+static u64 cfs_period(const struct fair_queue *q, unsigned nr)
+{
+	const struct tunables *tn = tunables_of(q);
+
+	return nr > q->rq->s->nr_latency ? (u64)nr * tn->min_granularity_ns : tn->latency_ns;
+}
+
+static u64 cfs_slice(struct fair_queue *q, struct entity *e)
+{
+	const struct tunables *tn = tunables_of(q);
+	struct load_weight with_e = q->load, *total = &q->load;
+	u64 slice = cfs_period(q, q->nr_running + !e->queued);
+	u64 shortest = tn->min_granularity_ns;
+
+	if (!e->queued) {
+		load_add(&with_e, e->load.weight);
+		total = &with_e;
+	}
+	slice = calc_delta(slice, e->load.weight, total);
+	if (!feature(q->rq->s, FEATURE_BASE_SLICE))
+		return slice;
+	if (entity_is_idle(e) && q->nr_idle != q->nr_running)
+		shortest = tn->idle_min_granularity_ns;
+	return max(slice, shortest);
+}
+
+/* --- where an entity enters ----------------------------------------------- */
+
+/* A sleeper may claim up to half a latency of what it did not use, never more than it missed. */
+static void place_woken(struct fair_queue *q, struct entity *e)
+{
+	const struct tunables *tn = tunables_of(q);
+	/* Beyond this a vruntime distance may exceed 2^63 and "max" would choose the wrong side. */
+	const u64 longest_sleep_ns = (1ull << 63) / 1024;
+	u64 credit = entity_is_idle(e) ? tn->min_granularity_ns : tn->latency_ns;
+	u64 v;
+
+	if (feature(q->rq->s, FEATURE_GENTLE_FAIR_SLEEPERS))
+		credit /= 2;
+	v = q->min_vruntime - credit;
+	if (e->exec_start && q->rq->clock - e->exec_start > longest_sleep_ns)
+		e->vruntime = v;
+	else
+		e->vruntime = time_max(e->vruntime, v);
+}
+
+/* A new task waits one virtual slice, or a program could get CPU by forking. */
+static void place_new(struct fair_queue *q, struct entity *e)
+{
+	struct sched *s = q->rq->s;
+	struct entity *curr = q->curr;
+	u64 v = q->min_vruntime;
+
+	if (feature(s, FEATURE_START_DEBIT))
+		v += calc_delta_fair(cfs_slice(q, e), e);
+	e->vruntime = curr ? time_max(curr->vruntime, v) : v;
+	if (s->tunable.child_runs_first && curr && time_before(curr->vruntime, e->vruntime)) {
+		u64 parent = curr->vruntime;
+
+		curr->vruntime = e->vruntime;
+		e->vruntime = parent;
+		resched(q->rq);
+	}
+	e->vruntime -= q->min_vruntime;
+}
+
+static void cfs_place(struct fair_queue *q, struct entity *e, unsigned flags)
+{
+	if (flags & PLACE_NEW) {
+		place_new(q, e);
+		return;
+	}
+	if (flags & PLACE_SLEEPER) {
+		place_woken(q, e);
+		return;
+	}
+	if (!(flags & ENQUEUE_WAKEUP) || (flags & ENQUEUE_MIGRATED))
+		e->vruntime += q->min_vruntime;
+	if (flags & ENQUEUE_WAKEUP)
+		place_woken(q, e);
+}
+
+/* --- running -------------------------------------------------------------- */
+
+static void cfs_charge(struct fair_queue *q, struct entity *e, u64 delta)
+{
+	e->vruntime += calc_delta_fair(delta, e);
+	queue_update_min_vruntime(q);
+}
+
+static void forget_buddy(struct fair_queue *q, const struct entity *e)
+{
+	if (q->next == e)
+		q->next = NULL;
+	if (q->last == e)
+		q->last = NULL;
+	if (q->skip == e)
+		q->skip = NULL;
+}
+
+static bool cfs_tick_expired(struct fair_queue *q, struct entity *e)
+{
+	u64 slice = cfs_slice(q, e);
+	u64 ran = e->sum_exec - e->prev_sum_exec;
+	s64 ahead;
+
+	if (ran > slice) {
+		forget_buddy(q, e);
+		return true;
+	}
+	if (ran < tunables_of(q)->min_granularity_ns)
+		return false;
+	/* Virtual against real time, on purpose: a wakeup may have put someone far to the left. */
+	ahead = (s64)(e->vruntime - queue_first(q)->vruntime);
+	return ahead > (s64)slice;
+}
+
+static bool cfs_leave(struct fair_queue *q, struct entity *e, unsigned flags)
+{
+	forget_buddy(q, e);
+	if (!(flags & DEQUEUE_SLEEP))
+		e->vruntime -= q->min_vruntime;
+	return false;
+}
+
+/* --- comparing ------------------------------------------------------------ */
+
+/*
+ * Is @woken entitled to take over from @curr? -1: it is not even to the left; 0: it is, but by less
+ * than a wakeup granularity (measured in its own virtual time, so the light must wait longer); 1:
+ * yes.
+ */
+static int cfs_compare(struct fair_queue *q, const struct entity *curr, struct entity *woken)
+{
+	s64 lead = (s64)(curr->vruntime - woken->vruntime);
+
+	if (lead <= 0)
+		return -1;
+	return lead > (s64)calc_delta_fair(tunables_of(q)->wakeup_granularity_ns, woken);
+}
+
+static struct entity *second_choice(struct fair_queue *q, const struct entity *first)
+{
+	struct entity *curr = q->curr && q->curr->queued ? q->curr : NULL;
+	struct entity *second;
+
+	if (first == q->curr)
+		return queue_first(q);
+	second = queue_after(first);
+	if (!second || (curr && time_before(curr->vruntime, second->vruntime)))
+		return curr;
+	return second;
+}
+
+/* @first by vruntime, unless it yielded or a buddy is hardly worse. */
+static struct entity *prefer_buddies(struct fair_queue *q, struct entity *first)
+{
+	struct entity *e = first;
+
+	if (first == q->skip) {
+		struct entity *second = second_choice(q, first);
+
+		if (second && cfs_compare(q, second, first) < 1)
+			e = second;
+	}
+	if (q->next && cfs_compare(q, q->next, first) < 1)
+		e = q->next;
+	else if (q->last && cfs_compare(q, q->last, first) < 1)
+		e = q->last;
+	forget_buddy(q, e);
+	return e;
+}
+
+static struct entity *cfs_pick(struct fair_queue *q)
+{
+	struct entity *first = queue_first(q), *curr = q->curr;
+
+	if (curr && curr->queued && (!first || time_before(curr->vruntime, first->vruntime)))
+		first = curr;
+	if (first && (first == q->skip || q->next || q->last))
+		return prefer_buddies(q, first);
+	return first;
+}
+
+/* Buddies: the woken task goes next, and in a crowd the preempted one is to follow it. */
+static bool cfs_preempts(struct fair_queue *q, struct entity *curr, struct entity *woken,
+			 unsigned flags)
+{
+	struct sched *s = q->rq->s;
+	bool crowded = q->nr_running >= s->nr_latency;
+
+	if (feature(s, FEATURE_NEXT_BUDDY) && crowded && !(flags & SELECT_FORK))
+		q->next = woken;
+	if (cfs_compare(q, curr, woken) < 1)
+		return false;
+	q->next = woken;
+	if (feature(s, FEATURE_LAST_BUDDY) && crowded && curr->queued && !entity_is_idle(curr))
+		q->last = curr;
+	return true;
+}
+
+static void cfs_yield(struct fair_queue *q, struct entity *e)
+{
+	forget_buddy(q, e);
+	q->skip = e;
+}
+
+static struct load_weight cfs_weight(const struct task *t)
+{
+	return t->policy == SCHED_IDLE ? weight_of_idle()
+				       : weight_of_nice(PRIO_TO_NICE(t->static_prio));
+}
+
+static const struct fair_ops cfs_ops = {
+	.before = cfs_before,
+	.place = cfs_place,
+	.charge = cfs_charge,
+	.pick = cfs_pick,
+	.tick_expired = cfs_tick_expired,
+	.preempts = cfs_preempts,
+	.yield = cfs_yield,
+	.leave = cfs_leave,
+	.weight = cfs_weight,
+	.slice = cfs_slice,
+};
+
+const struct fair_class cfs_class = {
+	.base = FAIR_CLASS_BASE("cfs"),
+	.ops = &cfs_ops,
+};

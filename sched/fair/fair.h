@@ -1,0 +1,310 @@
+/*
+ * The fair class: what its policies share and where they differ.
+ *
+ * fair.c moves entities in and out of queues, charges them and asks the policy
+ * at nine points (struct fair_ops) what to do. It never asks which policy is
+ * active: where two policies must differ, that place is a hook. A policy is one
+ * file with one table; it reads the common part of struct entity and its own.
+ */
+#pragma once
+
+#include "sched/internal.h"
+
+/* --- weights (weight.c) --------------------------------------------------- */
+
+#define WEIGHT_SHIFT 10
+#define NICE_0_LOAD  (1024ull << WEIGHT_SHIFT)
+
+/* A stored weight in units of the nice table, at least 2 unless it is 0. */
+static inline u64 weight_down(u64 weight)
+{
+	return weight ? max(2ull, weight >> WEIGHT_SHIFT) : 0;
+}
+
+struct load_weight weight_of_nice(int nice);
+struct load_weight weight_of_idle(void);
+/* A changed weight makes its inverse stale. */
+static inline void load_add(struct load_weight *load, u64 weight)
+{
+	load->weight += weight;
+	load->inverse = 0;
+}
+
+static inline void load_sub(struct load_weight *load, u64 weight)
+{
+	load->weight -= weight;
+	load->inverse = 0;
+}
+
+/* delta * weight / total->weight, rounded down twice; caches the inverse in @total. */
+u64 calc_delta(u64 delta, u64 weight, struct load_weight *total);
+
+/* Real to virtual time of @e: a nice-0 task's virtual time is real time. */
+static inline u64 calc_delta_fair(u64 delta, struct entity *e)
+{
+	if (likely(e->load.weight == NICE_0_LOAD))
+		return delta;
+	return calc_delta(delta, NICE_0_LOAD, &e->load);
+}
+
+/* --- policies ------------------------------------------------------------- */
+
+enum place_flags {
+	PLACE_NEW =
+		0x1000, /* a fork's child, on the queue of its parent, before its CPU is chosen */
+	PLACE_SLEEPER =
+		0x2000, /* it leaves the class while asleep: grant now what a wakeup would */
+};
+
+struct fair_ops {
+	/* Order of the timeline: does @a run before @b, other things equal? */
+	bool (*before)(const struct rb_node *a, const struct rb_node *b);
+
+	/*
+	 * Give @e, not queued, its virtual position on @q. @flags: queue_flags of the enqueue, or
+	 * place_flags. Between queues (not asleep) vruntime is relative to the queue left.
+	 */
+	void (*place)(struct fair_queue *q, struct entity *e, unsigned flags);
+
+	/* @e, running, used @delta ns: advance its virtual time and that of the queue. */
+	void (*charge)(struct fair_queue *q, struct entity *e, u64 delta);
+
+	/*
+	 * The entity to run next, the running one (q->curr, if queued) included; NULL if there is
+	 * none.
+	 */
+	struct entity *(*pick)(struct fair_queue *q);
+
+	/* At a tick, with others waiting: has the running @e had its turn? */
+	bool (*tick_expired)(struct fair_queue *q, struct entity *e);
+
+	/*
+	 * Does @woken take over from @curr, which was charged? The tasks' policies were compared
+	 * already. SELECT_FORK in @flags: it is new.
+	 */
+	bool (*preempts)(struct fair_queue *q, struct entity *curr, struct entity *woken,
+			 unsigned flags);
+
+	/* @e, running, yields. */
+	void (*yield)(struct fair_queue *q, struct entity *e);
+
+	/*
+	 * @e, out of the timeline, leaves @q. Without DEQUEUE_SLEEP make its vruntime relative.
+	 * Returns true to keep a sleeper queued.
+	 */
+	bool (*leave)(struct fair_queue *q, struct entity *e, unsigned flags);
+
+	/* The weight of @t by its nice value and policy. */
+	struct load_weight (*weight)(const struct task *t);
+
+	/* ns that @e may run in its turn, whether it is queued on @q or not yet. */
+	u64 (*slice)(struct fair_queue *q, struct entity *e);
+};
+
+struct fair_class {
+	struct sched_class base;
+	const struct fair_ops *ops;
+};
+
+extern const struct fair_class cfs_class;
+
+/* The policy called @name, NULL if there is none; a NULL name means the default. */
+const struct fair_class *fair_class_find(const char *name);
+
+static inline const struct fair_ops *fair_ops_of(const struct sched *s)
+{
+	return s->fair_class->ops;
+}
+
+/* --- operations that the policies' class tables share (fair.c) ------------ */
+
+void fair_enqueue(struct rq *rq, struct task *t, unsigned flags);
+bool fair_dequeue(struct rq *rq, struct task *t, unsigned flags);
+void fair_yield(struct rq *rq);
+struct task *fair_pick(struct rq *rq);
+void fair_put_prev(struct rq *rq, struct task *t);
+void fair_set_next(struct rq *rq, struct task *t);
+void fair_exchange(struct rq *rq, struct task *prev, struct task *next);
+void fair_charge(struct rq *rq);
+void fair_tick(struct rq *rq, struct task *t);
+bool fair_preempts(struct rq *rq, struct task *woken, unsigned flags);
+unsigned fair_select_cpu(struct rq *rq, struct task *t, unsigned cpu,
+			 unsigned reason); /* placement.c */
+void fair_migrate(struct rq *rq, struct task *t);
+bool fair_pull(struct rq *rq, struct task *prev); /* rebalance.c: newly idle */
+void fair_join(struct rq *rq, struct task *t, bool runnable);
+void fair_leave(struct rq *rq, struct task *t, bool runnable);
+void fair_retune(struct rq *rq, struct task *t, int old_prio);
+u64 fair_slice(struct rq *rq, struct task *t);
+void fair_check(struct rq *rq);			 /* check.c */
+void fair_dump(struct rq *rq, struct text *out); /* dump.c */
+
+/* The operations of a fair class called @class_name: the same for every policy. */
+#define FAIR_CLASS_BASE(class_name)                                                                \
+	{                                                                                          \
+		.name = (class_name), .rank = 2, .enqueue = fair_enqueue, .dequeue = fair_dequeue, \
+		.yield = fair_yield, .pick = fair_pick, .put_prev = fair_put_prev,                 \
+		.set_next = fair_set_next, .exchange = fair_exchange, .charge = fair_charge,       \
+		.tick = fair_tick, .preempts = fair_preempts, .select_cpu = fair_select_cpu,       \
+		.migrate = fair_migrate, .pull = fair_pull, .join = fair_join,                     \
+		.leave = fair_leave, .retune = fair_retune, .slice = fair_slice,                   \
+		.check = fair_check, .dump = fair_dump,                                            \
+	}
+
+/*
+ * Set the weight of @t from its nice value and policy; adjusts the queue if it is queued. Lock
+ * held.
+ */
+void fair_reweight(struct rq *rq, struct task *t);
+void fair_queue_init(struct fair_queue *q, struct rq *rq);
+
+/* --- the timeline (queue.c) ----------------------------------------------- */
+
+static inline struct entity *entity_of(const struct rb_node *node)
+{
+	return container_of(node, struct entity, node);
+}
+
+/* First in the timeline, or NULL. */
+static inline struct entity *queue_first(const struct fair_queue *q)
+{
+	return rb_first(&q->timeline) ? entity_of(rb_first(&q->timeline)) : NULL;
+}
+
+static inline struct entity *queue_after(const struct entity *e)
+{
+	struct rb_node *next = rb_next(&e->node);
+
+	return next ? entity_of(next) : NULL;
+}
+
+static inline bool entity_is_idle(struct entity *e)
+{
+	return task_of(e)->policy == SCHED_IDLE;
+}
+
+/* Count @e in, or out of, the queue's totals. */
+static inline void queue_account(struct fair_queue *q, struct entity *e)
+{
+	load_add(&q->load, e->load.weight);
+	q->nr_running++;
+	q->nr_idle += entity_is_idle(e);
+	list_add_head(&q->tasks, &task_of(e)->link);
+}
+
+static inline void queue_unaccount(struct fair_queue *q, struct entity *e)
+{
+	load_sub(&q->load, e->load.weight);
+	q->nr_running--;
+	q->nr_idle -= entity_is_idle(e);
+	list_del(&task_of(e)->link);
+}
+
+static inline void queue_insert(struct fair_queue *q, struct entity *e)
+{
+	rb_insert(&q->timeline, &e->node, q->ops->before);
+}
+
+static inline void queue_erase(struct fair_queue *q, struct entity *e)
+{
+	rb_erase(&q->timeline, &e->node);
+}
+
+/* Advance min_vruntime to the smallest vruntime present; it never goes back. */
+static inline void queue_update_min_vruntime(struct fair_queue *q)
+{
+	struct entity *first = queue_first(q);
+	u64 v;
+
+	if (q->curr && q->curr->queued)
+		v = first ? time_min(q->curr->vruntime, first->vruntime) : q->curr->vruntime;
+	else if (first)
+		v = first->vruntime;
+	else
+		return;
+	q->min_vruntime = time_max(q->min_vruntime, v);
+}
+
+/* --- load averages (pelt.c) ----------------------------------------------- */
+
+#define PELT_PERIOD 1024 /* units of 1024 ns */
+
+/* The rare rest of pelt_age(): a period ended. Decay, and compute the averages. See pelt.c. */
+void pelt_cross_periods(struct pelt *p, u64 units, u64 weight, u64 load, u64 runnable,
+			bool running);
+
+/*
+ * Bring @p up to @now: before what it averages changes. @weight: of the average; the rest: what
+ * held since the last update. Time counts in steps of 1024 ns; within a period they only add up.
+ */
+static inline void pelt_age(struct pelt *p, u64 now, u64 weight, u64 load, u64 runnable,
+			    bool running)
+{
+	s64 delta = (s64)(now - p->last_update);
+	u64 units = (u64)delta >> 10;
+
+	if (delta < 1024) {
+		/* Another CPU's clock may be behind the one it was updated with last. */
+		if (unlikely(delta < 0))
+			p->last_update = now;
+		return;
+	}
+	p->last_update += units << 10;
+	if (unlikely(units + p->period_contrib >= PELT_PERIOD)) {
+		pelt_cross_periods(p, units, weight, load, runnable, running);
+		return;
+	}
+	p->period_contrib += (u32)units;
+	p->load_sum += load * units;
+	p->runnable_sum += runnable * units << 10;
+	if (running)
+		p->util_sum += (u32)units << 10;
+}
+
+/* An entity that runs or waits on @q, attached therefore. */
+static inline void pelt_update_queued(struct fair_queue *q, struct entity *e, bool running)
+{
+	pelt_age(&e->avg, q->rq->clock, weight_down(e->load.weight), 1, 1, running);
+}
+
+/* Any entity; without effect if it is attached to no queue. */
+static inline void pelt_update_entity(struct fair_queue *q, struct entity *e)
+{
+	bool queued = e->queued;
+
+	if (e->avg.last_update)
+		pelt_age(&e->avg, q->rq->clock, weight_down(e->load.weight), queued, queued,
+			 queued && q->curr == e);
+}
+
+/* Before the load, nr_running or whether it runs changes. */
+static inline void pelt_update_queue(struct fair_queue *q)
+{
+	pelt_age(&q->avg, q->rq->clock, 1, weight_down(q->load.weight), q->nr_running,
+		 q->nr_running && q->curr);
+}
+
+/* A new task: as if it had always been runnable, until there is evidence. */
+void pelt_init(struct entity *e);
+/* First enqueue: guess its utilisation from what the CPU has left. */
+void pelt_init_util(struct fair_queue *q, struct entity *e);
+/* Add to, or take from, what @q averages over. */
+void pelt_attach(struct fair_queue *q, struct entity *e);
+void pelt_detach(struct fair_queue *q, struct entity *e);
+/* The weight of @e changes to @weight: its load average with it. @e is up to date. */
+void pelt_reweight(struct fair_queue *q, struct entity *e, u64 weight);
+/*
+ * Estimated utilisation. util_avg of a task that slept has decayed and says little about what it
+ * will use now, so each task remembers its utilisation at its last sleep, and a slower average of
+ * those. The sum over the queue is kept even while the feature is off, to be right when it is
+ * switched on.
+ */
+static inline u32 task_util_est(const struct entity *e)
+{
+	return max(e->avg.util_est_ewma, e->avg.util_est_enqueued);
+}
+
+/* @e goes to sleep: remember. */
+void util_est_remember(struct sched *s, struct pelt *p);
+/* How much of @rq's capacity (1024) its fair tasks use. */
+u64 cpu_util(const struct rq *rq);

@@ -1,0 +1,58 @@
+/*
+ * The seam: all that the scheduler asks of its host. The kernel, the unit
+ * tests and the simulator each implement these eight functions; nothing else
+ * is undefined in the scheduler's objects (`make test` checks that with nm).
+ *
+ * Every function may be called with runqueue locks held and interrupts off,
+ * so none of them may sleep, switch or call back into the scheduler.
+ */
+#pragma once
+
+#include "lib/types.h"
+
+/*
+ * A lock whose implementation belongs to the host; the storage is the same
+ * everywhere so that a runqueue has one layout. The scheduler sets @rank and
+ * @cpu once; hosts check that ranks are taken in ascending order, and that
+ * two locks of rank HOST_RANK_RQ are taken with the lower @cpu first.
+ */
+struct host_lock {
+	u64 word[2];
+	u32 rank;
+	u32 cpu;
+};
+
+enum host_rank {
+	HOST_RANK_ATTR = 1, /* task.attr */
+	HOST_RANK_RQ = 2,   /* rq.lock */
+	HOST_RANK_GROUP = 3,
+	HOST_RANK_LEAF = 4,
+};
+
+struct sched_event;
+
+/* Time of @cpu in ns. Never decreases on one CPU; CPUs may disagree slightly. */
+u64 host_clock(unsigned cpu);
+
+/*
+ * Arm the one-shot timer of @cpu: call sched_timer() there at @when (ns of
+ * host_clock). 0 cancels; a new call replaces the old. May be late, never early.
+ * Called on @cpu itself.
+ */
+void host_timer(unsigned cpu, u64 when);
+
+/* Have @cpu call sched_switch_begin() soon. Idempotent; calls may coalesce. */
+void host_kick(unsigned cpu);
+
+/* Non-recursive. The caller has interrupts off. */
+void host_lock(struct host_lock *lock);
+void host_unlock(struct host_lock *lock);
+
+/* Exact, for assertions: does the caller's context hold @lock? */
+bool host_lock_held(const struct host_lock *lock);
+
+/* Record @event. Bounded time, takes no lock, never calls back. */
+void host_trace(const struct sched_event *event);
+
+/* An internal impossibility: dump every runqueue and stop the machine. */
+__noreturn void host_bug(const char *file, int line, const char *what);

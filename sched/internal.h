@@ -1,0 +1,382 @@
+/*
+ * The scheduler's own structures: the machine, a runqueue, a fair queue, and the
+ * helpers all of sched/ shares. Fields are grouped by what guards them; how to
+ * read them without that lock is in docs/locking.md.
+ *
+ * Only sched/ and the white-box tests include this.
+ */
+#pragma once
+
+#include "lib/math64.h"
+#include "lib/prng.h"
+#include "sched/class.h"
+#include "sched/event.h"
+#include "sched/host.h"
+#include "sched/sched.h"
+#include "sched/task.h"
+
+#define MAX_RT_PRIO	   100
+#define NICE_TO_PRIO(nice) ((nice) + 120)
+#define PRIO_TO_NICE(prio) ((prio)-120)
+#define PRIO_IDLE	   120 /* of the idle tasks, as traces show it */
+
+/* --- assertions ----------------------------------------------------------- */
+
+/* O(1) and in every build: an impossibility is worth a stop, not a wrong schedule. */
+#define SCHED_ASSERT(cond)                                                                         \
+	do {                                                                                       \
+		if (unlikely(!(cond)))                                                             \
+			host_bug(__FILE__, __LINE__, #cond);                                       \
+	} while (0)
+
+/*
+ * An invariant of invariant.def, by its number: only in check.c and the classes' check operations.
+ */
+#define SCHED_CHECK(id, cond)                                                                      \
+	do {                                                                                       \
+		if (unlikely(!(cond)))                                                             \
+			host_bug(__FILE__, __LINE__, invariant_text[INVARIANT_##id]);              \
+	} while (0)
+
+enum invariant {
+#define INVARIANT(id, ...) INVARIANT_##id,
+#include "sched/invariant.def"
+#undef INVARIANT
+	NR_INVARIANTS
+};
+extern const char *const invariant_text[NR_INVARIANTS];
+
+/* --- tunables and features ------------------------------------------------ */
+
+struct tunables {
+#define TUNABLE(type, field, ...) type field;
+#include "sched/tunable.def"
+#undef TUNABLE
+};
+
+enum feature {
+#define FEATURE(name, ...) FEATURE_##name,
+#include "sched/feature.def"
+#undef FEATURE
+	NR_FEATURES
+};
+
+/* --- a queue of fair entities --------------------------------------------- */
+
+struct fair_ops;
+
+/* guarded by: rq lock */
+struct fair_queue {
+	struct rq *rq;
+	const struct fair_ops *ops;
+	struct load_weight load; /* sum over queued entities, the running one included */
+	u32 nr_running;		 /* queued entities, the running one included */
+	u32 nr_idle;		 /* of them, SCHED_IDLE */
+	u64 min_vruntime;	 /* never decreases; what "now" is in virtual time (CFS) */
+	struct rb_tree timeline; /* queued entities except the running one, in the policy's order */
+	struct entity *curr;	 /* the running entity; not in the timeline */
+	struct entity *next, *last,
+		*skip;		  /* nominations of the policy for its next pick (CFS: buddies) */
+	struct pelt avg;	  /* over queued and sleeping entities of this CPU */
+	u64 checked_min_vruntime; /* min_vruntime at the last sched_check() */
+	struct list
+		tasks; /* queued tasks, most recently run first: balancing takes from the tail */
+};
+
+/* --- real time ------------------------------------------------------------ */
+
+/* guarded by: rq lock */
+struct rt_queue {
+	u64 bitmap[2];		       /* which lists are not empty */
+	struct list list[MAX_RT_PRIO]; /* FIFO for each priority */
+	u32 nr_running;
+	u32 nr_movable; /* of them, allowed on another CPU */
+	bool throttled; /* its share of the period is used up: not counted in rq->nr_running */
+	u64 used_ns;	/* run in this period */
+	u64 period_end; /* 0: no period is running */
+	u64 exec_start; /* when the running rt task was last charged */
+};
+
+/* --- a runqueue ----------------------------------------------------------- */
+
+struct domain;
+struct group;
+
+struct rq {
+	struct host_lock lock;
+
+	/* constant after sched_cpu_online() */
+	struct sched *s;
+	u32 cpu;
+	bool online;
+	struct task *idle;
+
+	/* guarded by: lock; curr, nr_running, clock also read racily by placement and balancing */
+	u64 clock;		/* host_clock() of this lock section */
+	struct task *curr;	/* who runs, or is about to: see PROTOCOL: switch in core.c */
+	struct task *prev;	/* who ran before, between switch_begin and switch_end */
+	struct task *stop;	/* queued task of the stop class, or NULL */
+	u32 nr_running;		/* queued and pickable, over all classes */
+	bool need_resched;	/* host_kick() was called and no switch began since */
+	u32 nr_uninterruptible; /* asleep in a state that counts in the load average */
+	struct fair_queue fair;
+	struct rt_queue rt;
+	u64 hrtick_at;	  /* 0: off */
+	bool timer_stale; /* a deadline changed: this CPU is to arm its timer anew */
+	u64 timer_armed;  /* what host_timer() was told last; 0: nothing */
+
+	/* written by this CPU only */
+	bool yield; /* the running task called sched_yield(): taken at the next switch */
+
+	/* balancing; guarded by: lock unless said */
+	struct domain *domains;	  /* bottom-up; NULL on a machine of one CPU. Constant. */
+	struct domain *llc;	  /* highest level that shares a cache, or NULL. Constant. */
+	const struct group *core; /* the threads of this core; itself at least. Constant. */
+	u32 llc_id, llc_size;	  /* first CPU and number of CPUs that share the last-level cache.
+				     Constant. */
+	u64 next_balance;	  /* jiffy; this CPU only */
+	u64 idle_stamp;		  /* since when it idles, for avg_idle; 0: it does not */
+	u64 avg_idle;		  /* ns an idle period lasts */
+	u64 max_idle_balance_cost;
+	struct list handover; /* TASK_MIGRATING tasks that sched_switch_end() delivers */
+	bool pulling; /* in a switch, the lock dropped to look for work: see PROTOCOL: switch */
+	bool tick_stopped; /* in s->nohz_idle */
+	bool nohz_kicked;  /* asked to balance for the idle CPUs */
+
+	/* statistics; guarded by: lock, the sched_ and ttwu_ ones written by this CPU only */
+#define STAT(name, ...) u64 name;
+#include "sched/stat.def"
+#undef STAT
+} __aligned(64);
+
+/* --- the machine ---------------------------------------------------------- */
+
+struct sched {
+	/* constant after sched_init() */
+	u32 nr_cpus, hz;
+	u64 tick_ns;
+	const struct fair_class *fair_class;
+	struct rq *rq; /* [nr_cpus] */
+	struct topology *topology;
+	struct cpumask possible;
+
+	/* written one word at a time, read without a lock */
+	struct tunables tunable;
+	struct tunables normalised; /* of the scaled ones, before scaling */
+	u32 nr_latency; /* tasks that fit a period: latency / min_granularity, rounded up */
+	u64 features;	/* BIT(FEATURE_x) */
+	u64 trace_mask; /* BIT(EVENT_x) */
+
+	/* bits changed atomically */
+	struct cpumask online;
+	struct cpumask nohz_idle;   /* CPUs that stopped their tick */
+	struct cpumask rt_overload; /* CPUs with a movable rt task that waits */
+	bool overload;		    /* some runqueue had two tasks or more lately */
+	u64 nohz_next_balance;	    /* jiffy: when idle CPUs should balance next */
+	u64 nohz_next_refresh;	    /* jiffy: when their averages are decayed next */
+	bool numa_balancing_now;    /* someone balances a SD_SERIALIZE domain */
+
+	struct prng prng; /* guarded by: nothing; used by sched_init() and tests only */
+};
+
+static inline struct rq *cpu_rq(struct sched *s, unsigned cpu)
+{
+	return &s->rq[cpu];
+}
+
+static inline struct task *task_of(struct entity *e)
+{
+	return container_of(e, struct task, fair);
+}
+
+static inline bool feature(const struct sched *s, enum feature f)
+{
+	return s->features & BIT(f);
+}
+
+/* The current tick number at @now; ticks of different CPUs need not coincide. */
+static inline u64 jiffies(const struct sched *s, u64 now)
+{
+	return now / s->tick_ns;
+}
+
+/* --- locks and clock (clock.c) -------------------------------------------- */
+
+/* Take the runqueue lock and read the clock, once per lock section. */
+static inline void rq_lock(struct rq *rq)
+{
+	u64 now;
+
+	host_lock(&rq->lock);
+	now = host_clock(rq->cpu);
+	if (time_before(rq->clock, now))
+		rq->clock = now;
+}
+
+static inline void rq_unlock(struct rq *rq)
+{
+	host_unlock(&rq->lock);
+}
+
+/* rq_lock() of the runqueue that @t belongs to, which stays so until the unlock. */
+struct rq *task_rq_lock(struct sched *s, struct task *t);
+/* Arm the host's timer for the earliest of the runqueue's deadlines. Lock held, on its own CPU. */
+void rq_update_timer(struct rq *rq);
+
+/* --- core (core.c) -------------------------------------------------------- */
+
+/* Ask @rq's CPU for a switch. */
+void resched(struct rq *rq);
+/* Does @t, just queued on @rq, take over? */
+void check_preempt(struct rq *rq, struct task *t, unsigned flags);
+/* Make @t (un)runnable on @rq, with the bookkeeping common to all classes. */
+void activate(struct rq *rq, struct task *t, unsigned flags);
+void deactivate(struct rq *rq, struct task *t, unsigned flags);
+/*
+ * PROTOCOL: migration. One runqueue lock at a time: detach_task() under the source's lock takes a
+ * queued, not running task off and gives it to @to; until attach_task() queues it there it is
+ * TASK_MIGRATING, in no queue, and private to the mover, though its parameters may change
+ * meanwhile.
+ */
+void detach_task(struct rq *from, struct task *t, unsigned to);
+void attach_task(struct sched *s, struct task *t);
+/* The same with the lock of the destination @rq held, and without a preemption check. */
+void attach_locked(struct rq *rq, struct task *t);
+/* Have the running task of @rq (locked) leave for @to at the next switch. */
+void push_current(struct rq *rq, unsigned to);
+/* @t changes its CPU number. Lock of its old runqueue held, @t not queued. */
+void set_task_cpu(struct rq *from, struct task *t, unsigned to);
+/* An online CPU that @t may run on: its own if possible. */
+unsigned any_allowed_cpu(struct sched *s, const struct task *t);
+
+static inline bool task_running(const struct rq *rq, const struct task *t)
+{
+	return rq->curr == t;
+}
+
+static inline bool task_allowed(const struct task *t, unsigned cpu)
+{
+	return cpumask_test(&t->allowed, cpu);
+}
+
+/* Time since the running entity was last charged, now added to its sum; 0 if there is none. */
+static inline u64 charge_time(struct rq *rq, struct entity *e)
+{
+	s64 delta = (s64)(rq->clock - e->exec_start);
+
+	if (unlikely(delta <= 0))
+		return 0;
+	e->exec_start = rq->clock;
+	e->sum_exec += (u64)delta;
+	return (u64)delta;
+}
+
+/* --- real time (rt.c) ----------------------------------------------------- */
+
+void rt_queue_init(struct rt_queue *rt);
+/* Move waiting rt tasks to rq->handover if other CPUs run something less urgent. Lock held. */
+void rt_push(struct rq *rq);
+/* The period may be over: replenish. Lock held. */
+void rt_period_check(struct rq *rq);
+/* A full round-robin slice in ticks. */
+u32 rr_slice_ticks(const struct sched *s);
+
+/* --- CPUs (topology.c, placement.c, rebalance.c) -------------------------- */
+
+size_t topology_size(unsigned nr_cpus);
+/* Build groups and domains from the host's description; runqueues exist already. */
+void topology_init(struct sched *s, const struct sched_cpu_desc *desc);
+/* @rq goes idle: placement may use its whole core. Lock held. */
+void placement_cpu_idles(struct rq *rq);
+/* After a tick, no lock held: balance if it is time to, or have an idle CPU do it. */
+void balance_tick(struct rq *rq);
+
+/* --- invariants (check.c) -------------------------------------------------- */
+
+/* Of any class, by its check operation. Lock held. */
+void check_queued_task(struct rq *rq, struct task *t);
+
+/* --- tunables (tunable.c) ------------------------------------------------- */
+
+void tunables_init(struct sched *s);
+/* The number of online CPUs changed. */
+void tunables_rescale(struct sched *s);
+
+/* --- statistics and traces (stat.c, trace.c) ------------------------------ */
+
+/* 1 if the optional counters count, else 0: what to add to one. */
+static inline u64 schedstats(const struct sched *s)
+{
+	return s->tunable.schedstats;
+}
+
+/* "  .name : 12.345678", a line of a dump: @ns in ms. */
+struct text;
+void dump_ms(struct text *out, const char *name, u64 ns);
+/* The domain lines of /proc/schedstat. */
+void dump_schedstat_domains(struct text *out, struct rq *rq);
+
+static inline bool traced(const struct sched *s, unsigned event)
+{
+	return unlikely(s->trace_mask & BIT(event));
+}
+
+void emit_switch(struct rq *rq, struct task *prev, struct task *next, bool preempt);
+void emit_wake(unsigned event, struct task *t, unsigned cpu, unsigned target);
+void emit_migrate(struct task *t, unsigned cpu, unsigned to);
+void emit_runtime(struct rq *rq, struct task *t, u64 delta);
+void emit_delay(struct rq *rq, unsigned event, struct task *t, u64 delay);
+
+static inline void trace_switch(struct rq *rq, struct task *prev, struct task *next, bool preempt)
+{
+	if (traced(rq->s, EVENT_sched_switch))
+		emit_switch(rq, prev, next, preempt);
+}
+
+/* @event: sched_waking, sched_wakeup or sched_wakeup_new; on @cpu, for @target. */
+static inline void trace_wake(struct sched *s, unsigned event, struct task *t, unsigned cpu,
+			      unsigned target)
+{
+	if (traced(s, event))
+		emit_wake(event, t, cpu, target);
+}
+
+static inline void trace_migrate(struct sched *s, struct task *t, unsigned cpu, unsigned to)
+{
+	if (traced(s, EVENT_sched_migrate_task))
+		emit_migrate(t, cpu, to);
+}
+
+static inline void trace_runtime(struct rq *rq, struct task *t, u64 delta)
+{
+	if (traced(rq->s, EVENT_sched_stat_runtime))
+		emit_runtime(rq, t, delta);
+}
+
+static inline void trace_delay(struct rq *rq, unsigned event, struct task *t, u64 delay)
+{
+	if (traced(rq->s, event))
+		emit_delay(rq, event, t, delay);
+}
+
+/* @t gets the CPU. */
+static inline void stat_arrive(struct rq *rq, struct task *t)
+{
+	u64 waited = t->wait_start ? sub_floor0(rq->clock, t->wait_start) : 0;
+
+	t->wait_start = 0;
+	t->wait_sum += waited;
+	t->nr_slices++;
+	rq->wait_ns += waited;
+	rq->slices++;
+	trace_delay(rq, EVENT_sched_stat_wait, t, waited);
+}
+
+/* @t slept and is about to be queued on @rq. */
+static inline void stat_wakeup(struct rq *rq, struct task *t)
+{
+	t->nr_wakeups++;
+	trace_delay(rq, t->contributes_to_load ? EVENT_sched_stat_blocked : EVENT_sched_stat_sleep,
+		    t, sub_floor0(rq->clock, t->sleep_start));
+	t->contributes_to_load = false;
+}

@@ -1,0 +1,189 @@
+/*
+ * The public face of the scheduler: the only header that hosts include.
+ *
+ * A `struct sched` is one machine: its CPUs, runqueues, tunables. The host
+ * owns all memory, tells the scheduler what happens (a tick, a wakeup, a task
+ * that blocks) and asks it who runs next. Switching stacks is the host's job:
+ *
+ *	next = sched_switch_begin(s, cpu, preempt);   locks the runqueue, picks
+ *	... the host switches to next's stack ...
+ *	prev = sched_switch_end(s, cpu);              unlocks it
+ *
+ * Unless a comment says otherwise: the caller has interrupts off, holds no
+ * lock of the scheduler, and errors are negative errno with nothing changed.
+ */
+#pragma once
+
+#include "lib/types.h"
+#include "lib/cpumask.h"
+#include "sched/host.h"
+#include "sched/task.h" /* struct task, complete, so that hosts can embed it */
+
+struct sched;
+
+/* Which hardware thread shares what with whom. Ids are arbitrary but equal ids mean "same". */
+struct sched_cpu_desc {
+	u32 core, llc, package, node;
+};
+
+struct sched_config {
+	unsigned nr_cpus;
+	unsigned hz;			       /* 100, 250 or 1000 */
+	const struct sched_cpu_desc *topology; /* nr_cpus entries; copied */
+	const char *fair_class;		       /* "cfs"; NULL is the default */
+	u64 seed;			       /* of the machine's only source of randomness */
+};
+
+/* Bytes that a machine of @nr_cpus needs; the host allocates them, 64-byte aligned, zeroed. */
+size_t sched_size(unsigned nr_cpus);
+/* Build a machine in @mem. -EINVAL for a bad configuration. All CPUs start offline. */
+int sched_init(struct sched *s, const struct sched_config *config);
+/* Bring @cpu into service with @idle (initialised by sched_task_init_idle) as its current task. */
+void sched_cpu_online(struct sched *s, unsigned cpu, struct task *idle);
+
+/* --- tasks ---------------------------------------------------------------- */
+
+struct sched_attr_req {
+	int policy;	 /* SCHED_NORMAL, FIFO, RR, BATCH, IDLE */
+	int nice;	 /* -20..19, fair policies */
+	int rt_priority; /* 1..99, real-time policies */
+	bool reset_on_fork;
+};
+
+void sched_task_init_idle(struct sched *s, struct task *t, unsigned cpu);
+/*
+ * The stopper of @cpu: preempts everything there and never leaves. Start it as any task; one per
+ * CPU.
+ */
+void sched_task_init_stop(struct sched *s, struct task *t, unsigned cpu, int pid, const char *comm);
+/* A first task, or a kernel thread: SCHED_NORMAL, nice 0, every CPU allowed. */
+void sched_task_init(struct sched *s, struct task *t, int pid, const char *comm);
+/*
+ * Prepare @child as a copy of the running @parent's scheduling attributes. @child is not yet
+ * runnable.
+ */
+void sched_task_fork(struct sched *s, struct task *parent, struct task *child, int pid);
+/* Make a new task runnable for the first time (SD_BALANCE_FORK placement). @cpu is the caller's. */
+void sched_task_start(struct sched *s, struct task *t, unsigned cpu);
+/*
+ * exec: a chance to move the calling task, which owns little cache now. Returns true if a switch
+ * was requested.
+ */
+bool sched_task_exec(struct sched *s, unsigned cpu);
+/* The running task of @cpu ends: the next sched_switch_begin() there never returns to it. */
+void sched_task_exit(struct sched *s, unsigned cpu);
+
+/*
+ * Policy, nice value, real-time priority. -EINVAL: no such combination, or an idle task or stopper.
+ */
+int sched_set_attr(struct sched *s, struct task *t, const struct sched_attr_req *req);
+void sched_get_attr(const struct task *t, struct sched_attr_req *req);
+/*
+ * Restrict @t to @mask; a task running or queued elsewhere is moved at once. -EINVAL if no online
+ * CPU is allowed.
+ */
+int sched_set_affinity(struct sched *s, struct task *t, const struct cpumask *mask);
+void sched_get_affinity(struct sched *s, struct task *t,
+			struct cpumask *mask); /* bits of absent CPUs are clear */
+/* Round-robin interval in ns, as sched_rr_get_interval(2): 0 for FIFO. */
+u64 sched_rr_interval(struct sched *s, struct task *t);
+
+/* --- blocking and waking -------------------------------------------------- */
+
+/*
+ * PROTOCOL: sleep. The running task announces that it will block, checks its
+ * condition, then switches. A wakeup between the announcement and the switch
+ * makes the switch a no-op, so none is lost:
+ *
+ *	sched_block(t, TASK_INTERRUPTIBLE);       full barrier
+ *	if (condition) sched_unblock(t); else switch
+ */
+void sched_block(struct task *t, u32 state);
+void sched_unblock(struct task *t);
+
+enum sched_wake_flags {
+	WAKE_SYNC = 0x10, /* the waker is about to sleep */
+};
+
+/*
+ * Wake @t if its state is in @state_mask. @cpu is the waker's CPU. Returns true if this
+ * call made the task runnable (or cancelled its block). Callable from interrupt context.
+ */
+bool sched_wake(struct sched *s, struct task *t, u32 state_mask, unsigned cpu, unsigned flags);
+
+/* --- events from the host ------------------------------------------------- */
+
+/* The periodic tick of a busy @cpu, every 1/HZ s, on that CPU. */
+void sched_tick(struct sched *s, unsigned cpu);
+/* The one-shot armed by host_timer() expired. */
+void sched_timer(struct sched *s, unsigned cpu);
+/*
+ * May @cpu stop its tick? True when it idles (NOHZ); the host restarts the tick when it leaves
+ * idle.
+ */
+bool sched_tick_can_stop(struct sched *s, unsigned cpu);
+/* sched_yield(2) by the running task of @cpu; the host then switches. */
+void sched_yield(struct sched *s, unsigned cpu);
+
+/* --- switching ------------------------------------------------------------ */
+
+/*
+ * Choose the next task of @cpu. With @preempt the current task stays runnable whatever its
+ * state says; without, a task that called sched_block() and was not woken since is dequeued.
+ * Returns with the runqueue lock held and the task to run, which may be the current one.
+ */
+struct task *sched_switch_begin(struct sched *s, unsigned cpu, bool preempt);
+/*
+ * Complete the switch on the new stack. Returns the task that ran before; if it is dead the host
+ * may free it.
+ */
+struct task *sched_switch_end(struct sched *s, unsigned cpu);
+
+struct task *sched_current(struct sched *s, unsigned cpu);
+
+/* --- introspection -------------------------------------------------------- */
+
+struct sched_cpu_stat {
+	u64 nr_switches, yield_count, sched_count, sched_goidle, ttwu_count, ttwu_local;
+	u64 run_ns, wait_ns, slices, idle_ns;
+	u32 nr_running, nr_uninterruptible;
+};
+void sched_cpu_stat(struct sched *s, unsigned cpu, struct sched_cpu_stat *out);
+/* Up-to-date CPU time of @t in ns, whether running or not. Takes the runqueue lock. */
+u64 sched_task_runtime(struct sched *s, struct task *t);
+/* Kernel priority as traces and /proc show it: 0..99 real time, 100..139 fair. */
+int sched_task_prio(const struct task *t);
+/* Text dumps; return the length that was or would have been written, as snprintf. */
+size_t sched_dump_cpu(struct sched *s, unsigned cpu, char *buf,
+		      size_t size); /* "runnable tasks" of debugfs `debug` */
+size_t sched_dump_task(struct sched *s, struct task *t, char *buf,
+		       size_t size); /* body of /proc/PID/sched */
+size_t sched_dump_schedstat(struct sched *s, char *buf,
+			    size_t size); /* /proc/schedstat, version 15 */
+/*
+ * Check every invariant of sched/invariant.def that can be checked from here; host_bug() on
+ * violation.
+ */
+void sched_check(struct sched *s);
+
+/* Pass the events of @mask (BIT(EVENT_x), sched/event.h) to host_trace(). None at first. */
+void sched_trace_set(struct sched *s, u64 mask);
+
+/* --- tunables and features ------------------------------------------------ */
+
+struct sched_tunable_info {
+	const char *name;  /* "latency_ns" */
+	const char *where; /* "debug" = /sys/kernel/debug/sched, "sysctl" = /proc/sys/kernel */
+	const char *doc;
+};
+/* The @index-th tunable, or NULL past the end. */
+const struct sched_tunable_info *sched_tunable(unsigned index);
+/*
+ * Text as Linux's file would show it, newline included; -ENOENT for an unknown name. Returns the
+ * length.
+ */
+int sched_tunable_read(struct sched *s, const char *name, char *buf, size_t size);
+/* @text as written to the file, any trailing newline included. -EINVAL changes nothing. */
+int sched_tunable_write(struct sched *s, const char *name, const char *text, size_t len);
+int sched_features_read(struct sched *s, char *buf, size_t size);
+int sched_features_write(struct sched *s, const char *text, size_t len);

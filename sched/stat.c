@@ -1,0 +1,41 @@
+/*
+ * Statistics: how long tasks wait, what a CPU did. Counting is cheap and always
+ * on where Linux's is; schedstats() guards the rest.
+ */
+#include "sched/internal.h"
+
+void sched_cpu_stat(struct sched *s, unsigned cpu, struct sched_cpu_stat *out)
+{
+	struct rq *rq = cpu_rq(s, cpu);
+
+	rq_lock(rq);
+	if (rq->online)
+		rq->curr->class->charge(rq);
+	*out = (struct sched_cpu_stat){
+		.nr_switches = rq->nr_switches,
+		.yield_count = rq->yield_count,
+		.sched_count = rq->sched_count,
+		.sched_goidle = rq->sched_goidle,
+		.ttwu_count = rq->ttwu_count,
+		.ttwu_local = rq->ttwu_local,
+		.run_ns = rq->run_ns,
+		.wait_ns = rq->wait_ns,
+		.slices = rq->slices,
+		.idle_ns = rq->idle_ns,
+		.nr_running = rq->nr_running,
+		.nr_uninterruptible = rq->nr_uninterruptible,
+	};
+	rq_unlock(rq);
+}
+
+u64 sched_task_runtime(struct sched *s, struct task *t)
+{
+	struct rq *rq = task_rq_lock(s, t);
+	u64 runtime;
+
+	if (task_running(rq, t))
+		t->class->charge(rq);
+	runtime = t->fair.sum_exec;
+	rq_unlock(rq);
+	return runtime;
+}

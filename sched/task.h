@@ -1,0 +1,139 @@
+/*
+ * The scheduler's part of a thread. Hosts embed a `struct task` in their own
+ * thread structure; the memory is theirs, the contents are the scheduler's.
+ * Hosts may read pid, comm, state, cpu and the counters, and write comm.
+ *
+ * "guarded by" names the lock that a writer holds; who reads without it is told
+ * in docs/locking.md.
+ */
+#pragma once
+
+#include "lib/cpumask.h"
+#include "lib/list.h"
+#include "lib/rbtree.h"
+#include "lib/types.h"
+
+struct sched_class;
+
+#define TASK_COMM_LEN 16
+
+/* What a task waits for: one bit each, so that a waker can name several. Linux's values. */
+enum task_state {
+	TASK_RUNNING = 0,
+	TASK_INTERRUPTIBLE = 0x1,
+	TASK_UNINTERRUPTIBLE = 0x2,
+	TASK_STOPPED = 0x4,
+	TASK_TRACED = 0x8,
+	TASK_DEAD = 0x10,      /* after its last switch it never runs again */
+	TASK_WAKEKILL = 0x100, /* with UNINTERRUPTIBLE: its end does wake it */
+	TASK_WAKING = 0x200,   /* on its way to another CPU's runqueue */
+	TASK_NOLOAD = 0x400,   /* with UNINTERRUPTIBLE: does not count in the load average */
+	TASK_NEW = 0x800,      /* not started yet */
+
+	TASK_IDLE = TASK_UNINTERRUPTIBLE | TASK_NOLOAD, /* how kernel threads wait for work */
+	TASK_KILLABLE = TASK_UNINTERRUPTIBLE | TASK_WAKEKILL,
+	TASK_NORMAL = TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE,
+};
+
+enum sched_policy {
+	SCHED_NORMAL = 0,
+	SCHED_FIFO = 1,
+	SCHED_RR = 2,
+	SCHED_BATCH = 3,
+	SCHED_IDLE = 5,
+};
+#define SCHED_RESET_ON_FORK 0x40000000 /* or-ed into the policy by sched_setscheduler(2) */
+
+/* Where a task is with respect to runqueues. */
+enum task_on_rq {
+	TASK_OFF_RQ = 0,
+	TASK_QUEUED = 1,    /* running or waiting to */
+	TASK_MIGRATING = 2, /* between two runqueues: dequeued here, not yet enqueued there */
+};
+
+/* A weight and floor((2^32 - 1) / weight), so that a division becomes a multiplication. */
+struct load_weight {
+	u64 weight;  /* table weight << 10 */
+	u32 inverse; /* of weight >> 10; 0: not computed yet */
+};
+
+/* Decaying averages of a task or a queue; see pelt.c. Sums are in units of 1024 ns. */
+struct pelt {
+	u64 last_update;
+	u64 load_sum, runnable_sum;
+	u32 util_sum;
+	u32 period_contrib; /* part of the current 1024-unit period already counted */
+	u64 load_avg, runnable_avg, util_avg;
+	u32 util_est_enqueued,
+		util_est_ewma; /* utilisation when it last went to sleep; see pelt.c */
+};
+
+/* What the fair class schedules. */
+struct entity {
+	/* --- common to all fair policies; guarded by: rq lock --- */
+	struct load_weight load;
+	struct rb_node node; /* in the queue's timeline, unless running or not queued */
+	bool queued;	     /* counted in the queue: in the timeline, or its current entity */
+	u64 vruntime;	     /* ns of virtual time; relative to the queue while between queues */
+	u64 exec_start;	     /* when it was last charged; 0: its cache on this CPU is cold */
+	u64 sum_exec;	     /* ns on a CPU, ever */
+	u64 prev_sum_exec;   /* sum_exec when it was last picked */
+	u64 nr_migrations;
+	struct pelt avg;
+};
+
+/* What the real-time class schedules. guarded by: rq lock */
+struct rt_entity {
+	struct list link; /* in the list of its priority; empty while not queued */
+	u32 time_slice;	  /* ticks left (SCHED_RR) */
+};
+
+struct task {
+	/* --- identity; written by the host --- */
+	int pid;
+	char comm[TASK_COMM_LEN];
+
+	/*
+	 * PROTOCOL: sleep (sched.h). Written by the task itself when it announces a sleep,
+	 * otherwise guarded by: rq lock.
+	 */
+	u32 state;
+
+	/* --- guarded by: lock of rq[cpu] --- */
+	u32 cpu;  /* of the runqueue it is on, or was last on */
+	u8 on_rq; /* enum task_on_rq */
+	bool reset_on_fork;
+	bool contributes_to_load; /* it sleeps uninterruptibly and is counted in its runqueue */
+	s32 push_cpu;		  /* where to go when it leaves its CPU next; PUSH_NONE */
+	const struct sched_class *class;
+	int policy;	 /* enum sched_policy */
+	int static_prio; /* 100..139 from nice -20..19 */
+	int rt_priority; /* 1..99, or 0 for fair policies */
+	int prio; /* kernel priority: 0..99 real time, 100..139 fair; smaller is more urgent */
+	struct entity fair;
+	struct rt_entity rt;
+	struct list link; /* all queued fair tasks of the runqueue, most recently run first */
+	struct cpumask allowed;
+	u32 nr_allowed;
+
+	/* --- wake placement; written by the running task or its waker, read racily (hints) --- */
+	const struct task *last_wakee; /* compared, never followed */
+	u32 wakee_flips;	       /* how often last_wakee changed, halved every second */
+	u64 wakee_flips_stamp;
+	u32 recent_used_cpu;
+
+	/* --- statistics; guarded by: lock of rq[cpu] --- */
+	u64 nr_voluntary, nr_involuntary; /* switches away: asleep, preempted */
+	u64 wait_start;	 /* since when it is runnable without a CPU; 0 if it is not */
+	u64 sleep_start; /* when it last blocked */
+	u64 wait_sum;	 /* ns, ever */
+	u64 nr_slices;	 /* times it got the CPU */
+	u64 nr_wakeups;
+};
+
+#define PUSH_NONE (-1)
+
+static inline bool task_is_fair_policy(int policy)
+{
+	return policy == SCHED_NORMAL || policy == SCHED_BATCH || policy == SCHED_IDLE;
+}

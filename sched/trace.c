@@ -1,0 +1,111 @@
+/*
+ * Trace events: build the record of event.def and hand it to the host. Called
+ * only when the event is enabled (trace_* in internal.h test the bit), so that
+ * a disabled event costs a load and a branch.
+ */
+#include "sched/internal.h"
+
+#define COMMON(event, on_cpu)                                                                      \
+	{                                                                                          \
+		.type = EVENT_ID_##event, .size = sizeof(struct event_##event), .cpu = (on_cpu)    \
+	}
+
+#define PREEMPTED 0x100 /* Linux's extra bit of prev_state: still runnable */
+
+static inline void copy_comm(char *dst, const struct task *t)
+{
+	__builtin_memcpy(dst, t->comm, TASK_COMM_LEN);
+}
+
+void sched_trace_set(struct sched *s, u64 mask)
+{
+	WRITE_ONCE(s->trace_mask, mask);
+}
+
+/*
+ * Field by field: an initialiser would zero the names first, on a path that is counted in
+ * instructions.
+ */
+void emit_switch(struct rq *rq, struct task *prev, struct task *next, bool preempt)
+{
+	struct event_sched_switch e;
+
+	e.common = (struct sched_event)COMMON(sched_switch, rq->cpu);
+	copy_comm(e.prev_comm, prev);
+	e.prev_pid = prev->pid;
+	e.prev_prio = prev->prio;
+	/* Nobody is preempted when the idle task gives way. */
+	e.prev_state = preempt && prev != rq->idle ? PREEMPTED : prev->state & 0xff;
+	copy_comm(e.next_comm, next);
+	e.next_pid = next->pid;
+	e.next_prio = next->prio;
+	host_trace(&e.common);
+}
+
+static const u16 wake_type[] = {
+	[EVENT_sched_waking] = EVENT_ID_sched_waking,
+	[EVENT_sched_wakeup] = EVENT_ID_sched_wakeup,
+	[EVENT_sched_wakeup_new] = EVENT_ID_sched_wakeup_new,
+};
+
+/* The three wakeup events have one layout. */
+void emit_wake(unsigned event, struct task *t, unsigned cpu, unsigned target)
+{
+	struct event_sched_wakeup e = {
+		.common = COMMON(sched_wakeup, cpu),
+		.pid = t->pid,
+		.prio = t->prio,
+		.target_cpu = (int)target,
+	};
+
+	e.common.type = wake_type[event];
+	copy_comm(e.comm, t);
+	host_trace(&e.common);
+}
+
+void emit_migrate(struct task *t, unsigned cpu, unsigned to)
+{
+	struct event_sched_migrate_task e = {
+		.common = COMMON(sched_migrate_task, cpu),
+		.pid = t->pid,
+		.prio = t->prio,
+		.orig_cpu = (int)t->cpu,
+		.dest_cpu = (int)to,
+	};
+
+	copy_comm(e.comm, t);
+	host_trace(&e.common);
+}
+
+void emit_runtime(struct rq *rq, struct task *t, u64 delta)
+{
+	struct event_sched_stat_runtime e = {
+		.common = COMMON(sched_stat_runtime, rq->cpu),
+		.pid = t->pid,
+		.runtime = delta,
+		.vruntime = t->fair.vruntime,
+	};
+
+	copy_comm(e.comm, t);
+	host_trace(&e.common);
+}
+
+static const u16 delay_type[] = {
+	[EVENT_sched_stat_wait] = EVENT_ID_sched_stat_wait,
+	[EVENT_sched_stat_sleep] = EVENT_ID_sched_stat_sleep,
+	[EVENT_sched_stat_blocked] = EVENT_ID_sched_stat_blocked,
+};
+
+/* So have the delay events. */
+void emit_delay(struct rq *rq, unsigned event, struct task *t, u64 delay)
+{
+	struct event_sched_stat_wait e = {
+		.common = COMMON(sched_stat_wait, rq->cpu),
+		.pid = t->pid,
+		.delay = delay,
+	};
+
+	e.common.type = delay_type[event];
+	copy_comm(e.comm, t);
+	host_trace(&e.common);
+}

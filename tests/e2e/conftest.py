@@ -1,0 +1,41 @@
+"""What every end-to-end test uses: `boot`, which runs one command on the machine and says how it ended.
+
+Without icount=True a machine runs as fast as it can, with real concurrency, and a test must not look at times.
+With it times are exact: one instruction is one nanosecond.
+"""
+
+import os
+import sys
+
+import pytest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+
+from fairground.machine import run_batch  # noqa: E402 (found through the line above)
+from fairground.settings import make_settings  # noqa: E402
+
+BUILD = os.path.abspath(os.environ.get("B", "build"))
+
+
+def settings(cmd="", cpus=4, icount=False, timeout=120, files=None, ram_file="", **texts):
+    """The settings of a run. Hardware virtualization would make runs differ between hosts, so it is off."""
+    given = {"cmd": cmd, "smp": str(texts.pop("smp", cpus)), "icount": str(int(icount)), "timeout": str(timeout),
+             "kvm": "0", **{name: str(value) for name, value in texts.items()}}
+    return make_settings(given, build=BUILD, files=files or {}, ram_file=ram_file)
+
+
+@pytest.fixture
+def boot():
+    """boot(cmd, cpus=4, icount=False, ...) runs cmd and returns the Outcome."""
+    return lambda cmd="", **how: run_batch(settings(cmd, **how))
+
+
+@pytest.fixture
+def guest(boot):
+    """guest(cmd, ...) returns what cmd printed; it must end with status 0."""
+    def run(cmd, **how):
+        outcome = boot(cmd, **how)
+        assert outcome.status == 0, f"{outcome.problem}\n{outcome.console}"
+        return outcome.console
+    return run

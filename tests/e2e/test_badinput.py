@@ -1,0 +1,139 @@
+"""Nothing a program, a user or a broken installation does is answered by more than an error; and the machine goes on.
+
+What programs do wrong (faults, pointers, files, limits) is the subject of user/crash, see test_programs.py; here are
+the files of the kernel, the shell's view, and the tools on the host.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from conftest import BUILD, ROOT
+
+DEBUG = "/sys/kernel/debug/sched"
+SYSCTL = "/proc/sys/kernel"
+INVALID, RANGE, ESRCH = "Invalid argument", "Numerical result out of range", "No such process"
+
+WRITES = [
+    (f"{DEBUG}/latency_ns", "x", INVALID), (f"{DEBUG}/latency_ns", "", INVALID), (f"{DEBUG}/latency_ns", "-1", INVALID),
+    (f"{DEBUG}/latency_ns", "5 6", INVALID), (f"{DEBUG}/tunable_scaling", "7", INVALID),
+    (f"{DEBUG}/features", "NONSENSE", INVALID), (f"{DEBUG}/features", "NO_NONSENSE", INVALID),
+    (f"{SYSCTL}/sched_rt_runtime_us", "2000000", INVALID), (f"{SYSCTL}/sched_rt_runtime_us", "-2", INVALID),
+    (f"{SYSCTL}/sched_rt_period_us", "0", INVALID), (f"{SYSCTL}/sched_rt_period_us", "x", INVALID),
+    (f"{SYSCTL}/sched_schedstats", "2", INVALID), ("/sys/kernel/debug/exit_status", "256", RANGE),
+    ("/sys/kernel/debug/exit_status", "x", INVALID),
+]
+COMMANDS = [
+    ("renice -n 1 -p 99999", ESRCH), ("kill 99999", ESRCH), ("taskset -p 1 99999", ESRCH),
+    ("taskset -p 100 $$", INVALID), ("chrt -f -p 0 $$", INVALID), ("chrt -f -p 100 $$", INVALID),
+    ("cat /proc/99999/stat", "No such file"), ("cat /proc/1/nothing", "No such file"),
+    ("cd /proc/self/fd/99", "can't cd"), ("mkdir /proc/x", ""), ("rm /proc/1/stat", ""), ("echo 1 >/proc/1", ""),
+    ("ls /dev/null/x", "Not a directory"), ("rmdir /proc", ""), ("cat /bin/../../..", "Is a directory"),
+]
+
+
+def test_rejected_writes_change_nothing(guest):
+    lines = []
+    for i, (path, value, _) in enumerate(WRITES):
+        lines.append(f"a=$(cat {path}); echo '= {i}'; echo '{value}' >{path}; "
+                     f"[ \"$a\" = \"$(cat {path})\" ] || echo CHANGED")
+    text = guest("\n".join(lines), cpus=2)
+    assert "CHANGED" not in text
+    parts = re.split(r"^= \d+\n", text, flags=re.MULTILINE)[1:]
+    for (path, value, error), part in zip(WRITES, parts):
+        assert error in part, f"{value!r} to {path}: {part}"
+
+
+def test_rejected_commands(guest):
+    text = guest("".join(f"echo '= {i}'\n({command}) </dev/null 2>&1 && echo ACCEPTED\n"
+                         for i, (command, _) in enumerate(COMMANDS)) + "true")
+    parts = re.split(r"^= \d+\n", text, flags=re.MULTILINE)[1:]
+    for (command, error), part in zip(COMMANDS, parts):
+        assert "ACCEPTED" not in part and error in part, f"{command}: {part}"
+
+
+@pytest.mark.parametrize("size, error", [(0, None), (20, "Exec format error"), (100, None), (5000, None)])
+def test_broken_programs(guest, size, error):
+    """Cut off at different places: whatever the shell makes of the error, it and the machine go on."""
+    text = guest(f"head -c {size} /bin/busybox >/tmp/t; chmod +x /tmp/t; /tmp/t >/tmp/out 2>&1; echo over", cpus=1)
+    assert re.search(r"^over$", text, re.MULTILINE)
+    assert error is None or "panic" not in text
+
+
+def test_init_does_not_die(guest):
+    assert re.search(r"^alive 1$", guest("kill -9 1; kill -TERM 1; kill -SEGV 1; sleep 0.1; echo alive $(pidof init)"),
+                     re.MULTILINE)
+
+
+# --- the tools on the host ------------------------------------------------------------
+
+
+def fairground(*words, **environment):
+    done = subprocess.run([sys.executable, "-m", "fairground", "--build", BUILD, *words], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=60, check=False,
+                          env={**os.environ, "PYTHONPATH": os.path.join(ROOT, "tools"), **environment})
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("setting", [
+    "HZ=77", "SMP=0", "SMP=256", "SMP=x", "SMP=4,cores=3", "SMP=4,wheels=4", "MEM=1", "MEM=lots",
+    "SCHED=fifo", "ICOUNT=2",
+    "SEED=-1", "BOOT=floppy", "TIMEOUT=0", "APPEND=a\nb", "NUMA=3",
+])
+def test_bad_settings_name_themselves(setting):
+    name, _, value = setting.partition("=")
+    status, error = fairground("run", **{name: value})
+    assert status == 2
+    assert re.fullmatch(rf"fairground: {name}.*\n", error), error
+
+
+@pytest.mark.parametrize("environment, text", [
+    ({"FAIRGROUND_QEMU": "/none/qemu"}, "FAIRGROUND_QEMU"),
+    ({"CPU": "no-such-model"}, "no-such-model"),
+    ({"KVM": "1", "ICOUNT": "1"}, "KVM"),
+])
+def test_missing_things_are_one_sentence(environment, text):
+    status, error = fairground("run", "--timeout", "20", **environment)
+    assert status in (2, 125)
+    assert error.count("\n") == 1 and text in error
+
+
+def test_old_qemu_is_named(tmp_path):
+    old = tmp_path / "qemu"
+    old.write_text("#!/bin/sh\necho QEMU emulator version 4.2.1\n")
+    old.chmod(0o755)
+    status, error = fairground("run", FAIRGROUND_QEMU=str(old))
+    assert status == 125 and "qemu-system-x86" in error and error.count("\n") == 1
+
+
+def test_missing_build_is_named(tmp_path):
+    status, error = fairground("--build", str(tmp_path), "run")
+    assert status == 125 and "make image" in error
+
+
+@pytest.mark.parametrize("variable, package", [("CC", "gcc"), ("MUSL_CC", "musl-tools")])
+def test_make_names_the_package(variable, package):
+    done = subprocess.run(["make", "-n", "image", f"{variable}=/none/tool", "B=/tmp/none"], cwd=ROOT,
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert package in done.stderr and len(done.stderr.strip().splitlines()) == 1
+
+
+def test_set_up_without_apt_names_the_packages(tmp_path):
+    """On a system that is not Debian's: one sentence, nothing changed."""
+    for tool in ("sh", "id", "uname", "sed"):
+        os.symlink(f"/bin/{tool}", tmp_path / tool)
+    done = subprocess.run(["sh", "tools/setup.sh"], cwd=ROOT, env={"PATH": str(tmp_path)},
+                          capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 1
+    assert "dnf install" in done.stderr and "pacman" in done.stderr and done.stderr.startswith("setup: missing here")
+
+
+def test_set_up_is_quick_when_nothing_is_missing():
+    done = subprocess.run(["sh", "tools/setup.sh"], cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=30, check=False)
+    assert done.returncode == 0 and "everything is there" in done.stderr

@@ -1,0 +1,105 @@
+"""Both ways to boot, on machines of many shapes; and how runs end."""
+
+import re
+
+import pytest
+
+from fairground.qemu import candidates
+
+
+def tree(console):
+    """The topology that the kernel printed: (numbers of packages, LLCs, cores, CPUs, nodes)."""
+    lines = re.findall(r"^\[ *[\d.]+\] ( *(?:package|LLC|core|topology:).*)$", console, re.MULTILINE)
+    count = {word: sum(line.strip().startswith(word) for line in lines) for word in ("package", "LLC", "core")}
+    cpus = len(re.findall(r"\bcpu \d+", "\n".join(lines)))
+    nodes = {node for line in lines for node in re.findall(r"node (\d+)", line)}
+    return count["package"], count["LLC"], count["core"], cpus, len(nodes)
+
+
+@pytest.mark.parametrize("how, loader", [("pvh", "PVH"), ("iso", "multiboot2")])
+def test_both_ways(guest, how, loader):
+    text = guest("uname -a; nproc", boot=how, cpus=2)
+    assert f"by {loader}" in text
+    assert re.search(r"^Linux fairground 6\.1\S* .* x86_64 GNU/Linux$", text, re.MULTILINE)
+    assert re.search(r"^2$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("cpus", [1, 3, 16, 64])
+def test_numbers_of_cpus(guest, cpus):
+    text = guest("nproc; grep -c ^processor /proc/cpuinfo; grep -c '^cpu[0-9]' /proc/stat", cpus=cpus)
+    assert re.findall(r"^\d+$", text, re.MULTILINE) == [str(cpus)] * 3
+    assert tree(text)[3] == cpus
+
+
+@pytest.mark.parametrize("qemu", candidates(), ids=lambda qemu: qemu.name)
+@pytest.mark.parametrize("cpu", ["max", "amd", "qemu64", "Skylake-Server"])
+def test_processor_models(guest, monkeypatch, qemu, cpu):
+    """xAPIC and x2APIC, with and without SMEP, SMAP, UMIP, FSGSBASE, RDTSCP."""
+    monkeypatch.setenv("FAIRGROUND_QEMU", qemu.path)
+    assert "640 messages" in guest("hack -g 2 -f 4 -l 20", cpu=cpu, cpus=2)
+
+
+@pytest.mark.parametrize("cpu", ["intel", "amd"])
+@pytest.mark.parametrize("smp, shape", [
+    ("8,sockets=2,cores=2,threads=2", (2, 2, 4, 8, 1)),
+    ("16,sockets=2,dies=2,cores=2,threads=2", (2, 4, 8, 16, 1)),
+    ("6,sockets=1,cores=3,threads=2", (1, 1, 3, 6, 1)),
+])
+def test_topology(guest, cpu, smp, shape):
+    assert tree(guest("true", smp=smp, cpu=cpu)) == shape
+
+
+def test_numa_nodes(guest):
+    text = guest("true", smp="8,sockets=2,cores=4", numa=2)
+    assert tree(text) == (2, 2, 8, 8, 2)
+    for cpu in range(8):
+        assert re.search(rf"node {cpu // 4}\b.*\bcpu {cpu}\b", text)
+
+
+def test_memory_size(guest):
+    total = {mem: int(re.search(r"MemTotal: +(\d+) kB", guest("cat /proc/meminfo", mem=mem))[1])
+             for mem in ("64", "256", "2G")}
+    assert 50 << 10 < total["64"] < 64 << 10
+    assert 240 << 10 < total["256"] < 256 << 10
+    assert 1900 << 10 < total["2G"] < 2048 << 10
+
+
+def test_icount_starts_fast(guest):
+    """From reset to init in a few milliseconds of instructions, so short experiments stay short."""
+    text = guest("cat /proc/uptime", cpus=4, icount=True)
+    end = float(re.search(r"\[ *([\d.]+)\] fairground: exit status 0", text)[1])
+    assert end < 0.02
+
+
+def test_demonstration_ends_by_itself(guest):
+    """What `make run </dev/null` does."""
+    text = guest("", timeout=300)
+    assert "share CPU 0" in text and "how late it wakes" in text
+
+
+@pytest.mark.parametrize("script, status", [("exit 7", 7), ("true; false", 1), ("kill -TERM $$", 143)])
+def test_status_of_the_command(boot, script, status):
+    assert boot(script, cpus=1).status == status
+
+
+def test_a_command_may_have_many_lines_and_any_characters(guest):
+    text = guest("a='x  $y'\necho \"$a\" 'é' | sed s/x/z/\n", cpus=1)
+    assert "z  $y é" in text
+
+
+def test_time_limit(boot):
+    outcome = boot("sleep 1000", cpus=1, timeout=3)
+    assert outcome.status == 124 and "TIMEOUT=3" in outcome.problem
+
+
+@pytest.mark.parametrize("parameter", ["hz=77", "sched=nonsense"])
+def test_bad_kernel_parameter_panics_with_its_name(boot, parameter):
+    outcome = boot("true", cpus=2, append=parameter)
+    assert outcome.status == 1
+    assert re.search(rf"panic: .*{parameter}", outcome.console)
+    assert "kernel_main" in outcome.console  # the backtrace
+
+
+def test_unusable_init_panics(boot):
+    outcome = boot("true", cpus=2, files={"/init": b"not a program"})
+    assert outcome.status == 1 and "panic: " in outcome.console and "runnable tasks:" in outcome.console

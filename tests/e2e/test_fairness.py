@@ -1,0 +1,78 @@
+"""Shares of CPU time are those of the weights, exactly, and nobody waits longer than the slices of CFS explain."""
+
+import re
+
+import pytest
+
+WEIGHT = {-20: 88761, -10: 9548, -5: 3121, 0: 1024, 5: 335, 10: 110, 15: 36, 19: 15}  # sched_prio_to_weight
+HOG = re.compile(r"^ *\d+ +(-?\d+) +[\d.]+ +([\d.]+) +([\d.]+) .* (\d+) +([\d.]+) +([\d.]+|-)$", re.MULTILINE)
+
+
+def hogs(text):
+    """(nice, CPU ms, share %, times preempted, longest wait ms, bound of CFS ms or 0) of each hog."""
+    rows = [(int(m[0]), *(float(cell.replace("-", "0")) for cell in m[1:])) for m in HOG.findall(text)]
+    assert rows, text
+    return rows
+
+
+def shares(text):
+    return {nice: share for nice, _, share, *_ in hogs(text)}
+
+
+def ideal(nices):
+    return {nice: 100 * WEIGHT[nice] / sum(WEIGHT[n] for n in nices) for nice in nices}
+
+
+def test_three_hogs_for_ten_seconds(guest):
+    """Nice 0, 5, 10 get 69.71, 22.80, 7.49 % within half a percent; waits as the slices say."""
+    text = guest("hog -N 0,5,10 -a 0 -t 10s", cpus=1, icount=True, timeout=400)
+    assert shares(text) == pytest.approx({0: 69.71, 5: 22.80, 10: 7.49}, abs=0.5)
+    for nice, *_, longest, bound in hogs(text):
+        assert longest <= bound, f"nice {nice}"
+
+
+@pytest.mark.parametrize("hz, tick_ms", [(100, 10), (250, 4), (1000, 1)])
+def test_a_turn_is_a_whole_number_of_ticks(guest, hz, tick_ms):
+    """Two equal hogs: a CFS slice of 3 ms ends at the first tick that finds more than 3 ms gone."""
+    text = guest("hog -N 0,0 -a 0 -t 1s", cpus=1, icount=True, hz=hz)
+    assert f"tick {tick_ms}.000 ms" in text
+    turn_ms = (3 // tick_ms + 1) * tick_ms
+    for _, cpu_ms, share, preempted, longest, bound in hogs(text):
+        assert share == pytest.approx(50, abs=100 * turn_ms / 1000)
+        assert preempted == pytest.approx(cpu_ms / turn_ms, abs=2)
+        assert longest <= bound
+
+
+def test_far_apart_weights(guest):
+    text = guest("hog -N -20,0,19 -a 0 -t 3s", cpus=1, icount=True)
+    assert shares(text) == pytest.approx(ideal([-20, 0, 19]), abs=0.5)
+
+
+def test_renice_moves_the_share(guest):
+    """The tour of the README: a hog that is reniced while it runs gives way from then on."""
+    text = guest("hog -N 0,0 -a 0 -t 1s & sleep 0.01; "
+                 "renice -n 10 -p $(pidof hog | tr ' ' '\\n' | sort -n | tail -n 1) >/dev/null; wait",
+                 cpus=1, icount=True)
+    first, second = (share for _, _, share, *_ in hogs(text))
+    want = ideal([0, 10])
+    assert sorted([first, second]) == pytest.approx(sorted(want.values()), abs=2)
+
+
+def test_equal_hogs_spread_over_all_cpus(guest):
+    """Eight equal hogs on four CPUs: none idles, and after the first balancing each gets half a CPU."""
+    cpu = [cpu_ms for _, cpu_ms, *_ in hogs(guest("hog -n 8 -t 500ms", cpus=4, icount=True))]
+    assert sum(cpu) == pytest.approx(4 * 500, rel=0.01)
+    assert all(cpu_ms == pytest.approx(250, rel=0.3) for cpu_ms in cpu)
+
+
+def test_policy_idle_yields_to_everyone(guest):
+    text = guest("hog -t 500ms -a 0 & hog -p idle -t 500ms -a 0; wait", cpus=1, icount=True)
+    cpu = sorted(cpu_ms for _, cpu_ms, *_ in hogs(text))
+    assert cpu[0] / sum(cpu) == pytest.approx(3 / 1027, abs=0.012)
+
+
+def test_fifo_is_throttled_to_its_share(guest):
+    """sched_rt_runtime_us of each period: a real-time hog leaves 5 % to the others."""
+    text = guest("hog -t 3s -a 0 -p fifo:5 & hog -t 3s -a 0; wait", cpus=1, icount=True)
+    cpu = sorted(cpu_ms for _, cpu_ms, *_ in hogs(text))
+    assert cpu[0] / sum(cpu) == pytest.approx(0.05, abs=0.02)

@@ -1,0 +1,189 @@
+"""Files, pipes, the terminal and /proc as programs see them. What can run on Linux too must come out the same there."""
+
+import os
+import re
+import select
+import subprocess
+import time
+
+import pytest
+
+from conftest import settings
+from fairground.machine import Machine
+
+BUILD = os.path.abspath(os.environ.get("B", "build"))
+
+# Shell scripts for unmodified busybox. They run in an empty directory and print the same on every run.
+SCRIPTS = {
+    "redirection": r"""
+        echo a > f; echo b >> f; cat < f; cat f nofile 2>&1; wc -c f; (echo x; echo y >&2) 2>&1 | sort
+        exec 5> g; echo five >&5; exec 5>&-; cat g
+        cat <<E
+here $((6 * 7))
+E""",
+    "pipelines": r"""
+        seq 1 100000 | tail -1; yes | head -3; false | true; echo $?; seq 5 | xargs -n 2 echo
+        seq 9 | while read n; do echo $((n * n)); done | sort -n | tr '\n' ' '
+        head -c 300000 /dev/zero | md5sum""",
+    "names": r"""
+        mkdir -p a/b/c; touch a/f; ln a/f a/g; ln -s ../f a/b/l; ls -R a; cat a/b/l; mv a/f a/h; ls a
+        rmdir a 2>&1; rm -r a; ls; mkdir d; cd d; pwd | sed 's,.*/,,'; rmdir ../d; touch x 2>&1; cd ..
+        find . | sort""",
+    "metadata": r"""
+        echo hi > f; chmod 640 f; touch -d '2020-01-02 03:04:05' f; stat -c '%a %s %h %F %Y' f
+        truncate -s 70000 f; stat -c '%s' f; mkfifo p; mknod n c 1 3; stat -c '%F %t:%T' p n
+        echo gone > n; cat n; umask 077; touch u; stat -c %a u""",
+    "processes": r"""
+        sh -c 'exit 7'; echo $?; sh -c 'kill -9 $$'; echo $?; sleep 9 & kill $!; wait $! 2>/dev/null; echo $?
+        sh -c 'trap "echo caught" USR1; kill -USR1 $$; echo on'
+        (sleep 0.1; echo late) & echo early; wait; x=$(echo sub); echo $x; timeout 0.1 sleep 9; echo $?
+        ./none 2>/dev/null; echo $?; echo 'echo plain $1' > s; ./s 2>/dev/null; echo $?; chmod +x s; ./s arg""",
+    "tools": r"""
+        seq 300 > n; hexdump -C n | head -3; od -c n | tail -2; dd if=n of=m bs=7 skip=3 count=10 2>/dev/null
+        cat m; cp n o; cmp n o; gzip -c n | gunzip | md5sum; tar cf t n o; tar tf t; sed -n '5,7p' n
+        awk '{s += $1} END {print s}' n; cut -c1 n | sort | uniq -c | sort -rn | head -2; diff n m | wc -l
+        grep -c 7 n; tac n | head -2; paste n o | tail -1; od -An -tx1 -N4 /dev/zero""",
+}
+
+
+def run_on_linux(script, directory):
+    done = subprocess.run(["busybox", "sh", "-c", f"({script}\n) | cat"], cwd=directory, capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, timeout=60, check=False)
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_busybox_prints_what_it_prints_on_linux(guest, tmp_path, name):
+    script = SCRIPTS[name]
+    console = guest(f"cd /tmp; echo BEGIN; (exec </dev/null 2>/dev/null; {script}\n) | cat; echo END")
+    printed = console.split("BEGIN\n", 1)[1].rsplit("END\n", 1)[0]
+    assert printed == run_on_linux(script, tmp_path)
+
+
+def test_file_semantics_on_linux():
+    done = subprocess.run([f"{BUILD}/user/filecheck"], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("cpus", [1, 4])
+def test_file_semantics(guest, cpus):
+    assert re.search(r"^[1-9]\d* passed, 0 failed$", guest("filecheck", cpus=cpus), re.M)
+
+
+# --- the terminal -----------------------------------------------------------------------------------------------
+
+class Terminal:
+    """A machine with an interactive shell, typed at."""
+
+    def __init__(self, machine):
+        self.process = machine.start("stdio,id=console,signal=off", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                     stderr=subprocess.DEVNULL)
+        self.seen = b""
+        self.at = 0
+
+    def expect(self, text, seconds=60):
+        """Wait for @text after what was expected before."""
+        deadline = time.monotonic() + seconds
+        while text.encode() not in self.seen[self.at:]:
+            assert time.monotonic() < deadline, f"no {text!r} in:\n{self.seen[self.at:].decode(errors='replace')}"
+            if select.select([self.process.stdout], [], [], 0.1)[0]:
+                piece = os.read(self.process.stdout.fileno(), 4096)
+                assert piece, f"ended without {text!r}:\n{self.seen.decode(errors='replace')}"
+                self.seen += piece
+        self.at = self.seen.index(text.encode(), self.at) + len(text)
+
+    def type(self, keys, pause=0.3):
+        os.write(self.process.stdin.fileno(), keys.encode())
+        time.sleep(pause)  # a person's: what is typed next must find the program that this started
+
+
+PROMPT = "# "
+
+
+@pytest.fixture(scope="module")
+def terminal():
+    with Machine(settings(cpus=2, append="interactive", timeout=300)) as machine:
+        t = Terminal(machine)
+        t.expect("built-in shell")
+        t.expect(PROMPT)
+        yield t
+        t.process.kill()
+        t.process.wait()
+
+
+def test_line_editing(terminal):
+    terminal.type("cat\r")
+    terminal.type("wrong\x15abc\x7fd one two\x17three\r")
+    terminal.expect("three\r\nabd one three\r\n")
+    terminal.type("\x04")
+    terminal.expect(PROMPT)
+    terminal.type("echo hel\x7f\x7fXY\r")
+    terminal.expect("hXY\r\n")
+    terminal.expect(PROMPT)
+
+
+def test_job_control(terminal):
+    terminal.type("sleep 100\r")
+    terminal.type("\x03")
+    terminal.expect("^C")
+    terminal.expect(PROMPT)
+    terminal.type("sleep 100 | sleep 101\r")
+    terminal.type("\x1a")
+    terminal.expect("Stopped")
+    terminal.expect(PROMPT)
+    terminal.type("bg\r")
+    terminal.expect(PROMPT)
+    terminal.type("kill %1\r")
+    terminal.type("cat > /tmp/x &\r")
+    terminal.type("\r")
+    terminal.expect("Stopped (tty input)")
+    terminal.expect(PROMPT)
+    terminal.type("kill %2; kill %1; wait\r")
+    terminal.expect(PROMPT)
+    terminal.type("yes > /dev/null\r")
+    terminal.type("\x1c")
+    terminal.expect("Quit")
+    terminal.expect(PROMPT)
+
+
+def test_full_screen_editor(terminal):
+    terminal.type("vi /tmp/new\r", pause=1)
+    terminal.type("ihello")
+    terminal.type("\x1b", pause=1)
+    terminal.type(":wq\r", pause=1)
+    terminal.expect(PROMPT)
+    terminal.type("cat /tmp/new\r")
+    terminal.expect("\r\nhello\r\n")
+    terminal.expect(PROMPT)
+
+
+def test_terminal_settings(terminal):
+    terminal.type("stty rows 40 cols 100; stty size\r")
+    terminal.expect("40 100\r\n")
+    terminal.type("read -t 1 x; echo timeout $?\r")
+    terminal.expect("timeout 1\r\n")
+    terminal.type("ps -o pid,tty,stat,args | grep [-]l\r")
+    terminal.expect("4,64   S    /bin/sh -l")
+    terminal.expect(PROMPT)
+
+
+# --- /proc and /sys ------------------------------------------------------------------------------------------------
+
+def test_proc_files_have_the_form_that_tools_read(guest):
+    text = guest("cat /proc/self/stat; grep -E '^(Name|Cpus_allowed|Threads)' /proc/self/status; cat /proc/stat; "
+                 "cat /proc/uptime /proc/loadavg; cat /proc/self/schedstat; cat /sys/devices/system/cpu/online; "
+                 "cat /proc/$$/task/*/comm; readlink /proc/self/exe; readlink /proc/self/cwd", cpus=4)
+    stat = re.search(r"^\d+ \(cat\) R .*$", text, re.M).group(0).split()
+    assert len(stat) == 52
+    assert re.search(r"^Cpus_allowed:\tf$", text, re.M) and re.search(r"^Cpus_allowed_list:\t0-3$", text, re.M)
+    assert len(re.findall(r"^cpu\d( \d+){10}$", text, re.M)) == 4
+    assert re.search(r"^\d+\.\d\d \d+\.\d\d\n(\d+\.\d\d ){3}\d+/\d+ \d+\n\d+ \d+ \d+\n0-3\n", text, re.M)
+    assert "/bin/busybox\n/\n" in text or "/bin/busybox\n/root\n" in text
+
+
+def test_tunables_answer_like_linux(guest):
+    text = guest("cd /sys/kernel/debug/sched; exec 2>/dev/null; echo 0x10 > latency_ns; cat latency_ns; "
+                 "echo abc > latency_ns; echo $?; echo NO_LAST_BUDDY > features; grep -o NO_LAST_BUDDY features; "
+                 "echo NONSENSE > features; echo $?; cd /proc/sys/kernel; echo -1 > sched_rt_runtime_us; "
+                 "cat sched_rt_runtime_us; echo 2000000 > sched_rt_runtime_us; echo $?; true")
+    assert re.search(r"^16\n1\nNO_LAST_BUDDY\n1\n-1\n1$", text, re.M)

@@ -1,0 +1,104 @@
+"""The gdb commands, without a terminal: what they print at a breakpoint is what the kernel itself says there."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from conftest import BUILD, ROOT
+
+pytestmark = pytest.mark.skipif(not shutil.which("gdb"), reason="gdb is not installed")
+
+# One nice and one plain hog on one CPU, and a reader of the scheduler's own dump, at which gdb stops: at the second
+# call, because the first only finds out how long the text is.
+WORKLOAD = "hog -t 2s & nice -n 5 hog -t 2s & sleep 0.2; cat /sys/kernel/debug/sched/debug > /dev/null"
+SCRIPT = """
+hbreak sched_dump_cpu
+continue
+continue
+set $buf = buf
+finish
+printf "%s", $buf
+echo === rq\\n
+rq 0
+echo === tasks\\n
+tasks
+echo === tree\\n
+tree 0
+echo === why 1\\n
+why 1
+echo === why nobody\\n
+python
+try:
+    gdb.execute("why nobody")
+except gdb.error as error:
+    print(error)
+end
+echo === trace\\n
+trace 5
+echo === end\\n
+kill
+"""
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory):
+    """The output of one session, by section."""
+    script = tmp_path_factory.mktemp("gdb") / "script"
+    script.write_text(SCRIPT)
+    env = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "tools"), KVM="0", CMD=WORKLOAD, SMP="1",
+               APPEND="trace_event=sched:*")
+    done = subprocess.run([sys.executable, "-m", "fairground", "--build", BUILD, "gdb", "--script", str(script)],
+                          env=env, capture_output=True, text=True, timeout=120)
+    parts = re.split(r"^=== (.*)\n", done.stdout, flags=re.M)
+    assert "end" in parts, done.stdout + done.stderr
+    return {"dump": parts[0], **dict(zip(parts[1::2], parts[2::2]))}
+
+
+def dumped_tasks(text):
+    """pid -> (running, vruntime, switches, prio, sum_exec), of the kernel's dump."""
+    rows = re.findall(r"^ (>R| S) +(\S+) +(\d+)  (\S+) +(\d+) +(\d+)  \S+  (\S+)$", text, re.M)
+    assert rows, text
+    return {int(pid): (mark == ">R", vruntime, switches, prio, ran)
+            for mark, _, pid, vruntime, switches, prio, ran in rows}
+
+
+def test_rq_is_the_kernels_dump(session):
+    expected = dumped_tasks(session["dump"])
+    shown = {int(pid): (mark, vruntime) for mark, pid, vruntime in
+             re.findall(r"^ ([> ]) \S+/(\d+) .*?vruntime +(\S+)", session["rq"], re.M)}
+    assert set(shown) == set(expected)
+    for pid, (mark, vruntime) in shown.items():
+        assert (mark == ">") == expected[pid][0]
+        assert vruntime == expected[pid][1]
+    clock = re.search(r"\.clock +: (\S+)", session["dump"])[1]
+    assert f"clock {clock} ms" in session["rq"]
+
+
+def test_tasks_has_every_thread(session):
+    rows = {int(m[1]): m for m in re.finditer(
+        r"^ +(\d+) (\S+) +(\S+) +(\d+) +(\d+) +(\S+) +(\S+) +(\d+)$", session["tasks"], re.M)}
+    for pid, (running, vruntime, switches, prio, ran) in dumped_tasks(session["dump"]).items():
+        assert (rows[pid][3] == "R") == running
+        assert rows[pid].group(5, 6, 7, 8) == (prio, vruntime, ran, switches)
+    assert rows[0][2] == "swapper/0" and rows[1][2] == "init"
+
+
+def test_tree_is_in_order(session):
+    times = [float(t) for t in re.findall(r"^ *\S+/\d+  (\S+) \(", session["tree"], re.M)]
+    assert times == sorted(times)
+    assert len(times) == sum(not running for running, *_ in dumped_tasks(session["dump"]).values())
+
+
+def test_why(session):
+    assert re.search(r"init/1: it is not runnable: it sleeps", session["why 1"])
+    assert session["why nobody"].startswith("there is no thread nobody")
+
+
+def test_trace(session):
+    lines = session["trace"].splitlines()
+    assert len(lines) == 5
+    assert all(re.match(r" *\S+-\d+ +\[000\] +\d+\.\d+: sched_\w+: comm=|.*prev_comm=", line) for line in lines), lines

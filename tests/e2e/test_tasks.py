@@ -1,0 +1,48 @@
+"""Processes, threads, signals and timers: the same checks pass on Linux and here."""
+
+import os
+import re
+import subprocess
+
+import pytest
+
+BUILD = os.path.abspath(os.environ.get("B", "build"))
+PASSED = re.compile(r"^[1-9]\d* passed, 0 failed$", re.MULTILINE)
+
+
+def test_task_semantics_on_linux():
+    done = subprocess.run([f"{BUILD}/user/taskcheck"], capture_output=True, text=True, timeout=300, check=False)
+    assert PASSED.search(done.stdout), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("cpus", [1, 4])
+def test_task_semantics(guest, cpus):
+    assert PASSED.search(guest("taskcheck", cpus=cpus))
+
+
+def test_end_of_init_is_an_orderly_end(boot):
+    """Process 1 cannot be killed; the status is that of its job."""
+    outcome = boot("kill -9 1; kill -TERM 1; kill -STOP 1; kill -SEGV 1; exit 7")
+    assert outcome.status == 7, outcome.console
+
+
+def test_kernel_threads_take_no_signals(guest):
+    console = guest("for s in 9 15 19; do for p in $(ps -o pid,comm | awk '/ttyd|watchdog/ {print $1}'); do"
+                    " kill -$s $p; done; done; sleep 0.1; ps -o comm")
+    assert "ttyd" in console and "watchdog" in console
+
+
+def test_fork_without_end(guest):
+    """fork fails, by the limit or for want of memory; nobody is hurt, and everything can be cleared away."""
+    console = guest("(while :; do sleep 100 & done) 2>/tmp/out; read line </tmp/out; echo $line; kill -9 -1;"
+                    " sleep 1; ls -d /proc/[0-9]* | wc -l; echo processes")
+    assert "can't fork: " in console and "Out of memory" not in console
+    assert int(re.search(r"(\d+)\s+processes", console)[1]) < 10
+
+
+def test_watchdog_stops_a_starving_machine(boot):
+    """Fair threads beside a real-time hog share 5 % of a CPU: with 60 of them each waits for more than a second."""
+    crowd = "chrt -f 50 hog -t 60s & i=0; while [ $i -lt 60 ]; do hog -t 60s & i=$((i+1)); done; wait"
+    outcome = boot(crowd, cpus=1, icount=True, append="watchdog=1")
+    assert outcome.status != 0 and "watchdog: " in outcome.console
+    assert "has not run for" in outcome.console and "runnable tasks:" in outcome.console

@@ -1,0 +1,348 @@
+/*
+ * Threads, locks, waiting and preemption: stress on all CPUs at once, with a count at the end that
+ * is right only if nothing was lost, done twice, or left behind.
+ */
+#include "kernel/kernel.h"
+#include "kernel/mm/mm.h"
+#include "kernel/proc.h"
+#include "kernel/time/time.h"
+
+/* Runs @fn(@arg) in @nr threads and waits until all have returned. */
+struct team {
+	void (*fn)(void *arg);
+	void *arg;
+	u32 running;
+	struct waitq done;
+};
+
+static void team_member(void *arg)
+{
+	struct team *team = arg;
+
+	team->fn(team->arg);
+	/* Under the lock, so that the team is gone only after the last member has left it. */
+	unsigned long flags = spin_lock_irqsave(&team->done.lock);
+	team->running--;
+	spin_unlock_irqrestore(&team->done.lock, flags);
+}
+
+static bool run_team(unsigned nr, void (*fn)(void *), void *arg)
+{
+	struct team team = { .fn = fn, .arg = arg, .running = nr };
+	bool all = true;
+
+	waitq_init(&team.done, "team");
+	for (unsigned i = 0; i < nr && all; i++)
+		all = kthread_create("team", team_member, &team);
+	while (all) {
+		unsigned long flags = spin_lock_irqsave(&team.done.lock);
+		bool finished = !team.running;
+		spin_unlock_irqrestore(&team.done.lock, flags);
+		if (finished)
+			break;
+		sleep_until(clock_ns() + NS_PER_MS, 0);
+	}
+	return all;
+}
+
+static unsigned nr_online(void)
+{
+	unsigned nr = 0;
+
+	for (unsigned i = 0; i < MAX_CPUS; i++)
+		nr += cpus[i] && cpus[i]->online;
+	return nr;
+}
+
+/* --- locks ------------------------------------------------------------------------ */
+
+#define ROUNDS 600
+
+static struct {
+	struct spinlock spin;
+	struct mutex mutex;
+	volatile u64 counter; /* plain reads and writes: only the lock makes ++ whole */
+	u64 inside;
+} locked;
+
+static void count_under_spinlock(void *unused)
+{
+	(void)unused;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		spin_lock(&locked.spin);
+		locked.counter++;
+		spin_unlock(&locked.spin);
+	}
+}
+
+SELFTEST(spinlock_excludes_on_all_cpus)
+{
+	unsigned nr = 2 * nr_online();
+
+	spin_lock_init(&locked.spin, "test");
+	locked.counter = 0;
+	SELFTEST_CHECK(run_team(nr, count_under_spinlock, NULL));
+	SELFTEST_CHECK(locked.counter == nr * ROUNDS);
+	SELFTEST_CHECK(!spin_is_held(&locked.spin));
+	return 0;
+}
+
+static void count_under_mutex(void *unused)
+{
+	(void)unused;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		mutex_lock(&locked.mutex);
+		u64 seen = locked.counter;
+		/* A holder may sleep: the others must wait in the queue, not spin. */
+		if (i % 64 == 0)
+			sleep_until(clock_ns() + 10 * NS_PER_US, 0);
+		locked.counter = seen + 1;
+		mutex_unlock(&locked.mutex);
+	}
+}
+
+SELFTEST(mutex_excludes_although_holders_sleep)
+{
+	unsigned nr = 2 * nr_online() + 1;
+
+	mutex_init(&locked.mutex, "test");
+	locked.counter = 0;
+	SELFTEST_CHECK(run_team(nr, count_under_mutex, NULL));
+	SELFTEST_CHECK(locked.counter == nr * ROUNDS);
+	SELFTEST_CHECK(mutex_trylock(&locked.mutex));
+	SELFTEST_CHECK(!mutex_trylock(&locked.mutex));
+	mutex_unlock(&locked.mutex);
+	return 0;
+}
+
+/* --- waiting ------------------------------------------------------------------------ */
+
+/* A bounded buffer of one item: with a single lost wakeup both sides sleep for ever. */
+static struct {
+	struct waitq full, empty;
+	struct spinlock lock;
+	bool has_item;
+	u64 produced, consumed;
+} buffer;
+
+static bool move_item(bool want_item)
+{
+	spin_lock(&buffer.lock);
+	bool can = buffer.has_item == want_item;
+	if (can) {
+		buffer.has_item = !want_item;
+		*(want_item ? &buffer.consumed : &buffer.produced) += 1;
+	}
+	spin_unlock(&buffer.lock);
+	return can;
+}
+
+static void producer(void *unused)
+{
+	(void)unused;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		wait_event(&buffer.empty, move_item(false));
+		waitq_wake(&buffer.full, 0);
+	}
+}
+
+static void consumer(void *unused)
+{
+	(void)unused;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		wait_event(&buffer.full, move_item(true));
+		waitq_wake(&buffer.empty, 0);
+	}
+}
+
+static void producer_or_consumer(void *turn)
+{
+	(__atomic_fetch_add((u32 *)turn, 1, __ATOMIC_RELAXED) % 2 ? consumer : producer)(NULL);
+}
+
+SELFTEST(waitq_loses_no_wakeup)
+{
+	unsigned pairs = nr_online();
+	u32 turn = 0;
+
+	waitq_init(&buffer.full, "full");
+	waitq_init(&buffer.empty, "empty");
+	spin_lock_init(&buffer.lock, "buffer");
+	buffer.produced = buffer.consumed = buffer.has_item = 0;
+	SELFTEST_CHECK(run_team(2 * pairs, producer_or_consumer, &turn));
+	SELFTEST_CHECK(buffer.produced == pairs * ROUNDS);
+	SELFTEST_CHECK(buffer.consumed == buffer.produced);
+	return 0;
+}
+
+/* The wakeup at the worst moment: when the condition has just been found false. */
+static struct {
+	struct waitq q;
+	u32 checks;
+	bool returned;
+} crossing;
+
+static bool false_but_true_now(void)
+{
+	if (crossing.checks++)
+		return true;
+	waitq_wake(&crossing.q, 0);
+	return false;
+}
+
+static void wait_while_woken(void *unused)
+{
+	(void)unused;
+	wait_event(&crossing.q, false_but_true_now());
+	__atomic_store_n(&crossing.returned, true, __ATOMIC_SEQ_CST);
+}
+
+SELFTEST(waitq_wakeup_during_the_check_counts)
+{
+	waitq_init(&crossing.q, "crossing");
+	crossing.checks = crossing.returned = 0;
+	SELFTEST_CHECK(kthread_create("crossing", wait_while_woken, NULL));
+	for (unsigned ms = 0; ms < 500 && !__atomic_load_n(&crossing.returned, __ATOMIC_SEQ_CST);
+	     ms++)
+		sleep_until(clock_ns() + NS_PER_MS, 0);
+	SELFTEST_CHECK(crossing.returned);
+	return 0;
+}
+
+static struct {
+	struct waitq q;
+	u32 waiting, woken;
+	bool go;
+} line;
+
+static void stand_in_line(void *unused)
+{
+	struct waiter w = { .thread = current, .exclusive = true };
+	(void)unused;
+
+	list_init(&w.link);
+	for (;;) {
+		waitq_prepare(&line.q, &w, TASK_UNINTERRUPTIBLE);
+		__atomic_fetch_add(&line.waiting, 1, __ATOMIC_SEQ_CST);
+		schedule();
+		__atomic_fetch_add(&line.woken, 1, __ATOMIC_SEQ_CST);
+		break;
+	}
+	waitq_finish(&line.q, &w);
+}
+
+static void settle(void)
+{
+	sleep_until(clock_ns() + 2 * NS_PER_MS, 0);
+}
+
+SELFTEST(waitq_wakes_as_many_as_told)
+{
+	enum { NR = 8 };
+
+	waitq_init(&line.q, "line");
+	line.waiting = line.woken = 0;
+	for (unsigned i = 0; i < NR; i++)
+		SELFTEST_CHECK(kthread_create("line", stand_in_line, NULL));
+	while (__atomic_load_n(&line.waiting, __ATOMIC_SEQ_CST) < NR)
+		settle();
+	settle();
+	SELFTEST_CHECK(waitq_wake(&line.q, 1) == 1);
+	settle();
+	SELFTEST_CHECK(line.woken == 1);
+	SELFTEST_CHECK(waitq_wake(&line.q, 3) == 3);
+	settle();
+	SELFTEST_CHECK(line.woken == 4);
+	SELFTEST_CHECK(waitq_wake(&line.q, 0) == NR - 4);
+	while (__atomic_load_n(&line.woken, __ATOMIC_SEQ_CST) < NR)
+		settle();
+	settle();
+	SELFTEST_CHECK(list_empty(&line.q.waiters));
+	return 0;
+}
+
+/* --- threads come and go --------------------------------------------------------------- */
+
+static void count_and_end(void *counter)
+{
+	__atomic_fetch_add((u64 *)counter, 1, __ATOMIC_SEQ_CST);
+}
+
+SELFTEST(thread_storm_leaves_nothing_behind)
+{
+	enum { NR = 800, WARM_UP = 200 };
+	u64 ended = 0, free_before = 0;
+	unsigned threads_before = nr_threads_total;
+
+	for (unsigned i = 1; i <= NR; i++) {
+		SELFTEST_CHECK(kthread_create("storm", count_and_end, &ended));
+		if (i % 50 == 0)
+			settle();
+		if (i == WARM_UP)
+			free_before = page_nr_free();
+	}
+	while (__atomic_load_n(&ended, __ATOMIC_SEQ_CST) < NR)
+		settle();
+	settle();
+	SELFTEST_CHECK(nr_threads_total == threads_before);
+	/* Caches may keep some stacks for each CPU, but not one for each thread. */
+	SELFTEST_CHECK(page_nr_free() + 100 * nr_online() > free_before);
+	return 0;
+}
+
+/* --- preemption --------------------------------------------------------------------------- */
+
+static struct {
+	volatile bool stop;
+	volatile u32 spinning;
+} spin;
+
+static void spin_until_stopped(void *unused)
+{
+	(void)unused;
+	spin.spinning++;
+	while (!spin.stop)
+		arch_cpu_relax();
+	spin.spinning--;
+}
+
+/* On a CPU full of kernel threads that never give it up, others run all the same. */
+SELFTEST(kernel_code_is_preempted)
+{
+	unsigned nr = 2 * nr_online();
+
+	spin.stop = false;
+	for (unsigned i = 0; i < nr; i++)
+		SELFTEST_CHECK(kthread_create("spin", spin_until_stopped, NULL));
+	while (spin.spinning < nr)
+		sleep_until(clock_ns() + 10 * NS_PER_MS, 0);
+	spin.stop = true;
+	while (spin.spinning)
+		settle();
+	return 0;
+}
+
+/* While preemption is off the wish for it is kept, and granted when it is on again. */
+SELFTEST(preemption_waits_for_preempt_enable)
+{
+	u64 ended = 0;
+	struct cpumask here;
+	struct sched_attr_req fifo = { .policy = SCHED_FIFO, .rt_priority = 1 };
+
+	preempt_disable();
+	here = cpumask_of(arch_cpu_id());
+	struct thread *t = kthread_create("urgent", count_and_end, &ended);
+	SELFTEST_CHECK(t);
+	unsigned long flags = arch_irq_save();
+	int err = sched_set_affinity(machine, &t->task, &here);
+	err = err ? err : sched_set_attr(machine, &t->task, &fifo);
+	arch_irq_restore(flags);
+	u64 early = __atomic_load_n(&ended, __ATOMIC_SEQ_CST);
+	preempt_enable();
+	SELFTEST_CHECK(!err);
+	while (!__atomic_load_n(&ended, __ATOMIC_SEQ_CST))
+		settle();
+	/* On several CPUs it may have run elsewhere before its affinity was set. */
+	SELFTEST_CHECK(nr_online() > 1 || !early);
+	return 0;
+}

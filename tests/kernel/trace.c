@@ -1,0 +1,138 @@
+/*
+ * The tracer inside the kernel: what is switched on is recorded, what is off is not, and rings can
+ * be replaced while every CPU writes.
+ */
+#include "kernel/kernel.h"
+#include "kernel/mm/mm.h"
+#include "kernel/time/time.h"
+#include "kernel/trace/internal.h"
+#include "lib/string.h"
+
+/* How many unread events of type @id there are on all CPUs; SIZE_MAX if one of them cannot be. */
+static size_t count_events(u16 id)
+{
+	struct ring_reader *rd = kmalloc(sizeof(*rd));
+	struct ring_event ev;
+	size_t nr = 0;
+
+	for (unsigned cpu = 0; rd && cpu < arch_nr_cpus; cpu++) {
+		u64 last = 0;
+
+		ring_reader_init(rd, &trace_rings[cpu]);
+		while (ring_reader_next(rd, &ev)) {
+			const struct record_header *h = ev.data;
+
+			if (!trace_event_by_id(h->type) || ev.size < sizeof(*h) || ev.time < last)
+				nr = SIZE_MAX / 2;
+			nr += h->type == id;
+			last = ev.time;
+		}
+	}
+	kfree(rd);
+	return nr;
+}
+
+static void set_events(u64 mask)
+{
+	mutex_lock(&trace_lock);
+	trace_set_events(mask);
+	trace_clear(-1);
+	mutex_unlock(&trace_lock);
+}
+
+static void set_on(bool on)
+{
+	mutex_lock(&trace_lock);
+	trace_set_on(on);
+	mutex_unlock(&trace_lock);
+}
+
+SELFTEST(trace_marker)
+{
+	static const char text[] = "selftest";
+
+	set_events(0);
+	SELFTEST_CHECK(tracing_mark_write(text, strlen(text)) == (long)strlen(text));
+	SELFTEST_CHECK(count_events(EVENT_ID_print) == 1);
+	set_on(false);
+	SELFTEST_CHECK(tracing_mark_write(text, strlen(text)) < 0);
+	SELFTEST_CHECK(count_events(EVENT_ID_print) == 1);
+	set_on(true);
+	return 0;
+}
+
+/* A sleep is two switches at least: away from this thread and back. */
+SELFTEST(trace_switches_are_recorded)
+{
+	u64 before = trace_events_on();
+	size_t nr;
+
+	set_events(BIT(EVENT_sched_switch));
+	sleep_until(clock_ns() + NS_PER_MS, 0);
+	nr = count_events(EVENT_ID_sched_switch);
+	SELFTEST_CHECK(nr >= 2 && nr < SIZE_MAX / 2);
+	SELFTEST_CHECK(count_events(EVENT_ID_sched_waking) == 0);
+
+	set_events(0);
+	sleep_until(clock_ns() + NS_PER_MS, 0);
+	SELFTEST_CHECK(count_events(EVENT_ID_sched_switch) == 0);
+	set_events(before);
+	return 0;
+}
+
+SELFTEST(trace_event_names)
+{
+	SELFTEST_CHECK(trace_events_matching("sched:sched_switch", 18) == BIT(EVENT_sched_switch));
+	SELFTEST_CHECK(trace_events_matching("sched_waking", 12) == BIT(EVENT_sched_waking));
+	SELFTEST_CHECK(trace_events_matching("irq_vectors:*", 13) ==
+		       trace_events_matching("irq_vectors", 11));
+	SELFTEST_CHECK(trace_events_matching("*:*", 3) == trace_events_switchable());
+	SELFTEST_CHECK(trace_events_matching("sched:", 6) == trace_events_matching("sched", 5));
+	SELFTEST_CHECK(!trace_events_matching("ftrace:print", 12));
+	SELFTEST_CHECK(!trace_events_matching("sched:sched_switchx", 19));
+	SELFTEST_CHECK(!trace_events_matching("", 0));
+	return 0;
+}
+
+/* --- replacing rings under load -------------------------------------------------------------- */
+
+static struct {
+	bool stop;
+	u32 nr_running;
+} writers;
+
+static void write_markers(void *arg)
+{
+	(void)arg;
+	while (!READ_ONCE(writers.stop))
+		tracing_mark_write("load", 4);
+	__atomic_sub_fetch(&writers.nr_running, 1, __ATOMIC_SEQ_CST);
+}
+
+SELFTEST(trace_resize_under_load)
+{
+	u64 size = trace_buffer_kb(0);
+	int err = 0;
+
+	writers.stop = false;
+	for (unsigned i = 0; i < 2 * arch_nr_cpus; i++) {
+		SELFTEST_CHECK(kthread_create("tracer", write_markers, NULL));
+		__atomic_add_fetch(&writers.nr_running, 1, __ATOMIC_SEQ_CST);
+	}
+	for (u64 kb = 8; kb < 28 && !err; kb++) {
+		sleep_until(clock_ns() + 200 * NS_PER_US, 0);
+		mutex_lock(&trace_lock);
+		err = trace_set_buffer_kb(kb % 2 ? -1 : 0, kb);
+		mutex_unlock(&trace_lock);
+		SELFTEST_CHECK(count_events(EVENT_ID_print) < SIZE_MAX / 2);
+	}
+	WRITE_ONCE(writers.stop, true);
+	while (READ_ONCE(writers.nr_running))
+		sleep_until(clock_ns() + NS_PER_MS, 0);
+	SELFTEST_CHECK(!err);
+	mutex_lock(&trace_lock);
+	err = trace_set_buffer_kb(-1, size);
+	mutex_unlock(&trace_lock);
+	SELFTEST_CHECK(!err);
+	return 0;
+}

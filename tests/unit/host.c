@@ -1,0 +1,233 @@
+/* The unit host; see host.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host.h"
+
+struct machine *host;
+
+/* --- the seam ------------------------------------------------------------- */
+
+static struct host_lock *held[8];
+static unsigned nr_held;
+
+u64 host_clock(unsigned cpu)
+{
+	return host->now + (u64)host->skew[cpu];
+}
+
+void host_timer(unsigned cpu, u64 when)
+{
+	host->timer[cpu] = when;
+}
+
+void host_kick(unsigned cpu)
+{
+	host->kicked[cpu] = true;
+	host->nr_kicks++;
+}
+
+bool host_lock_held(const struct host_lock *lock)
+{
+	for (unsigned i = 0; i < nr_held; i++)
+		if (held[i] == lock)
+			return true;
+	return false;
+}
+
+/* Ranks ascend strictly: the scheduler never holds two runqueue locks. */
+void host_lock(struct host_lock *lock)
+{
+	if (nr_held && held[nr_held - 1]->rank >= lock->rank)
+		host_bug(__FILE__, __LINE__, "locks taken out of order");
+	held[nr_held++] = lock;
+}
+
+void host_unlock(struct host_lock *lock)
+{
+	if (!nr_held || held[nr_held - 1] != lock)
+		host_bug(__FILE__, __LINE__, "unlock of a lock that is not the last taken");
+	nr_held--;
+}
+
+void host_trace(const struct sched_event *event)
+{
+	struct recorded *r = &host->trace[host->nr_trace % MAX_TRACE];
+
+	assert_in_range(event->size, sizeof(*event), sizeof(r->bytes));
+	r->common = *event;
+	memcpy(r->bytes, event, event->size);
+	host->nr_trace++;
+}
+
+void host_bug(const char *file, int line, const char *what)
+{
+	nr_held = 0;
+	host->bug = what;
+	if (host->bug_target)
+		longjmp(*host->bug_target, 1);
+	if (host->on_bug)
+		host->on_bug(what);
+	fail_msg("%s:%d: %s", file, line, what);
+	abort();
+}
+
+/* --- machines ------------------------------------------------------------- */
+
+struct machine *machine_new_on(unsigned nr_cpus, unsigned hz, const struct sched_cpu_desc *topology,
+			       const char *fair_class)
+{
+	struct machine *m = calloc(1, sizeof(*m));
+	size_t bytes = sched_size(nr_cpus);
+	struct sched_config config = {
+		.nr_cpus = nr_cpus,
+		.hz = hz,
+		.topology = topology,
+		.fair_class = fair_class,
+		.seed = 1,
+	};
+
+	assert_non_null(m);
+	host = m;
+	nr_held = 0;
+	m->nr_cpus = nr_cpus;
+	m->now = NS_PER_SEC;
+	m->next_pid = 1;
+	m->s = aligned_alloc(64, ALIGN_UP(bytes, 64ul));
+	assert_non_null(m->s);
+	memset(m->s, 0, bytes);
+	assert_int_equal(sched_init(m->s, &config), 0);
+	for (unsigned cpu = 0; cpu < nr_cpus; cpu++) {
+		sched_task_init_idle(m->s, &m->idle[cpu], cpu);
+		sched_cpu_online(m->s, cpu, &m->idle[cpu]);
+	}
+	return m;
+}
+
+struct machine *machine_new(unsigned nr_cpus, unsigned hz)
+{
+	struct sched_cpu_desc one_llc[CPU_MAX] = { 0 };
+
+	for (unsigned cpu = 0; cpu < nr_cpus; cpu++)
+		one_llc[cpu].core = cpu;
+	return machine_new_on(nr_cpus, hz, one_llc, NULL);
+}
+
+void machine_free(struct machine *m)
+{
+	free(m->s);
+	free(m);
+	host = NULL;
+}
+
+/* --- driving it ----------------------------------------------------------- */
+
+struct task *spawn(struct machine *m, const char *comm, int policy, int nice_or_prio)
+{
+	struct task *t = calloc(1, sizeof(*t));
+	bool rt = policy == SCHED_FIFO || policy == SCHED_RR;
+	struct sched_attr_req req = {
+		.policy = policy,
+		.nice = rt ? 0 : nice_or_prio,
+		.rt_priority = rt ? nice_or_prio : 0,
+	};
+
+	assert_non_null(t);
+	sched_task_init(m->s, t, m->next_pid++, comm);
+	assert_int_equal(sched_set_attr(m->s, t, &req), 0);
+	sched_task_start(m->s, t, 0);
+	settle(m);
+	return t;
+}
+
+struct task *spawn_nice(struct machine *m, const char *comm, int nice)
+{
+	return spawn(m, comm, SCHED_NORMAL, nice);
+}
+
+struct task *switch_cpu(struct machine *m, unsigned cpu, bool preempt)
+{
+	struct task *next;
+
+	m->kicked[cpu] = false;
+	next = sched_switch_begin(m->s, cpu, preempt);
+	sched_switch_end(m->s, cpu);
+	return next;
+}
+
+void settle(struct machine *m)
+{
+	bool any;
+
+	do {
+		any = false;
+		for (unsigned cpu = 0; cpu < m->nr_cpus; cpu++) {
+			if (!m->kicked[cpu])
+				continue;
+			any = true;
+			switch_cpu(m, cpu, true);
+		}
+	} while (any);
+}
+
+static void run_timers(struct machine *m)
+{
+	for (unsigned cpu = 0; cpu < m->nr_cpus; cpu++) {
+		if (!m->timer[cpu] || time_before(host_clock(cpu), m->timer[cpu]))
+			continue;
+		m->timer[cpu] = 0;
+		sched_timer(m->s, cpu);
+	}
+}
+
+void advance(struct machine *m, u64 ns)
+{
+	m->now += ns;
+	run_timers(m);
+	settle(m);
+}
+
+void tick(struct machine *m)
+{
+	advance(m, m->s->tick_ns);
+	for (unsigned cpu = 0; cpu < m->nr_cpus; cpu++)
+		if (!sched_tick_can_stop(m->s, cpu))
+			sched_tick(m->s, cpu);
+	settle(m);
+}
+
+void block(struct machine *m, unsigned cpu, u32 state)
+{
+	sched_block(running(m, cpu), state);
+	switch_cpu(m, cpu, false);
+	settle(m);
+}
+
+bool wake(struct machine *m, struct task *t, unsigned cpu)
+{
+	bool woken = sched_wake(m->s, t, TASK_NORMAL, cpu, 0);
+
+	settle(m);
+	return woken;
+}
+
+struct task *running(struct machine *m, unsigned cpu)
+{
+	return sched_current(m->s, cpu);
+}
+
+void set_feature(struct machine *m, const char *name)
+{
+	assert_int_equal(sched_features_write(m->s, name, strlen(name)), 0);
+}
+
+void set_tunable(struct machine *m, const char *name, const char *value)
+{
+	assert_int_equal(sched_tunable_write(m->s, name, value, strlen(value)), 0);
+}
+
+s64 v_of(const struct task *t)
+{
+	return (s64)t->fair.vruntime - QUEUE_START;
+}

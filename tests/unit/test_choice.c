@@ -1,0 +1,209 @@
+/*
+ * Whom CFS chooses: does a wakeup preempt, who follows, and what a yield is worth. The numbers are
+ * those of docs/sources.md.
+ */
+#include "cfs.h"
+
+/* --- wakeup preemption ---------------------------------------------------- */
+
+/* curr at M + 0.5 ms, @woken placed at @v relative to M: does it preempt? */
+static bool wakes_up_running(int nice, int policy, s64 v, u64 slept_ns)
+{
+	struct machine *m = flat_machine(1000);
+	struct task *a = spawn(m, "woken", policy, nice), *b;
+	bool preempted;
+
+	advance(m, MS);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	b = spawn_nice(m, "curr", 0);
+	spawn_nice(m, "other", 0);
+	advance(m, slept_ns);
+	b->fair.vruntime = queue(m)->min_vruntime + MS / 2;
+	b->fair.exec_start = m->now;
+	a->fair.vruntime = queue(m)->min_vruntime + (u64)v;
+	wake(m, a, 0);
+	preempted = running(m, 0) == a;
+	machine_free(m);
+	return preempted;
+}
+
+static void a_sleeper_preempts_if_a_granularity_to_the_left(void **state)
+{
+	(void)state;
+	assert_true(wakes_up_running(0, SCHED_NORMAL, -10000000, 0));
+	/* A light wakee needs more: 1 ms is 9.3 ms in its virtual time. */
+	assert_false(wakes_up_running(10, SCHED_NORMAL, -10000000, 0));
+	/* 0.7 ms ahead is less than the granularity. */
+	assert_false(wakes_up_running(0, SCHED_NORMAL, -200000, 0));
+	assert_true(wakes_up_running(-5, SCHED_NORMAL, -200000, 0));
+}
+
+static void batch_and_idle_tasks_never_preempt(void **state)
+{
+	(void)state;
+	assert_false(wakes_up_running(0, SCHED_BATCH, -10000000, 0));
+	assert_false(wakes_up_running(0, SCHED_IDLE, -10000000, 0));
+}
+
+static void any_normal_task_preempts_an_idle_policy_one(void **state)
+{
+	struct machine *m = flat_machine(1000);
+	struct task *a = spawn_nice(m, "normal", 19);
+
+	(void)state;
+	advance(m, 20 * MS);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	spawn(m, "idle", SCHED_IDLE, 0);
+	wake(m, a, 0);
+	assert_ptr_equal(running(m, 0), a);
+	machine_free(m);
+}
+
+static void idle_policy_tasks_do_not_preempt_each_other(void **state)
+{
+	struct machine *m = flat_machine(1000);
+	struct task *a = spawn(m, "A", SCHED_IDLE, 0), *b;
+
+	(void)state;
+	advance(m, 20 * MS);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	b = spawn(m, "B", SCHED_IDLE, 0);
+	wake(m, a, 0);
+	assert_ptr_equal(running(m, 0), b);
+	machine_free(m);
+}
+
+static void the_wakeup_granularity_is_in_the_wakees_virtual_time(void **state)
+{
+	static const struct {
+		int nice;
+		u64 ns;
+	} golden[] = {
+		{ -20, 11536 }, { -10, 107247 }, { -5, 328099 },   { 0, 1000000 },
+		{ 5, 3056716 }, { 10, 9309090 }, { 19, 68266666 },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(golden); i++) {
+		struct machine *m = flat_machine(1000);
+		struct task *curr = spawn_nice(m, "curr", 0),
+			    *t = spawn_nice(m, "t", golden[i].nice);
+		struct fair_queue *q = queue(m);
+
+		curr->fair.vruntime = t->fair.vruntime + golden[i].ns;
+		assert_false(q->ops->preempts(q, &curr->fair, &t->fair, 0));
+		curr->fair.vruntime++;
+		assert_true(q->ops->preempts(q, &curr->fair, &t->fair, 0));
+		machine_free(m);
+	}
+}
+
+/* --- buddies and yield ---------------------------------------------------- */
+
+static void a_preempted_task_of_a_crowd_is_returned_to(void **state)
+{
+	struct machine *m = flat_machine(1000);
+	struct task *sleeper = spawn_nice(m, "sleeper", 0), *preempted;
+
+	(void)state;
+	advance(m, MS);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	for (unsigned n = 0; n < 8; n++)
+		spawn_nice(m, "crowd", 0);
+	preempted = running(m, 0);
+	advance(m, MS);
+	sleeper->fair.vruntime = queue(m)->min_vruntime - 3 * MS;
+	wake(m, sleeper, 0);
+	assert_ptr_equal(running(m, 0), sleeper);
+	assert_ptr_equal(queue(m)->last, &preempted->fair);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	/* Others are further left, but not by a granularity. */
+	assert_ptr_equal(running(m, 0), preempted);
+	machine_free(m);
+}
+
+static void without_a_crowd_nobody_is_nominated(void **state)
+{
+	struct machine *m = flat_machine(1000);
+	struct task *sleeper = spawn_nice(m, "sleeper", 0);
+
+	(void)state;
+	set_feature(m, "NEXT_BUDDY");
+	advance(m, MS);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	spawn_nice(m, "A", 0);
+	wake(m, sleeper, 0); /* not far enough to the left */
+	assert_ptr_not_equal(running(m, 0), sleeper);
+	assert_null(queue(m)->next);
+	while (running(m, 0) != sleeper)
+		tick(m);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	for (unsigned n = 0; n < 20; n++)
+		tick(m);
+	wake(m, sleeper, 0);
+	assert_ptr_equal(running(m, 0), sleeper);
+	assert_null(queue(m)->last);
+	machine_free(m);
+}
+
+static void a_yielder_is_passed_over_for_one_hardly_worse(void **state)
+{
+	struct machine *m = flat_machine(1000);
+	struct task *a = spawn_nice(m, "A", 0), *b = spawn_nice(m, "B", 0);
+
+	(void)state;
+	assert_ptr_equal(running(m, 0), a);
+	sched_yield(m->s, 0);
+	assert_ptr_equal(switch_cpu(m, 0, false), b);
+	sched_yield(m->s, 0);
+	assert_ptr_equal(switch_cpu(m, 0, false), a);
+	/* Further to the right, but by less than a granularity. */
+	b->fair.vruntime += MS / 2;
+	sched_yield(m->s, 0);
+	assert_ptr_equal(switch_cpu(m, 0, false), b);
+	machine_free(m);
+}
+
+static void a_yielder_far_behind_goes_on_running(void **state)
+{
+	struct machine *m = flat_machine(1000);
+	struct task *a = spawn_nice(m, "A", 0), *b;
+
+	(void)state;
+	b = spawn_nice(m, "B", 0);
+	b->fair.vruntime += 5 * MS;
+	sched_yield(m->s, 0);
+	assert_ptr_equal(switch_cpu(m, 0, false), a);
+	machine_free(m);
+}
+
+static void yielding_alone_changes_nothing(void **state)
+{
+	struct machine *m = flat_machine(1000);
+	struct task *a = spawn_nice(m, "A", 0);
+
+	(void)state;
+	sched_yield(m->s, 0);
+	assert_ptr_equal(switch_cpu(m, 0, false), a);
+	assert_null(queue(m)->skip);
+	assert_int_equal(m->s->rq[0].nr_switches, 1);
+	machine_free(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_sleeper_preempts_if_a_granularity_to_the_left),
+		cmocka_unit_test(batch_and_idle_tasks_never_preempt),
+		cmocka_unit_test(any_normal_task_preempts_an_idle_policy_one),
+		cmocka_unit_test(idle_policy_tasks_do_not_preempt_each_other),
+		cmocka_unit_test(the_wakeup_granularity_is_in_the_wakees_virtual_time),
+		cmocka_unit_test(a_preempted_task_of_a_crowd_is_returned_to),
+		cmocka_unit_test(without_a_crowd_nobody_is_nominated),
+		cmocka_unit_test(a_yielder_is_passed_over_for_one_hardly_worse),
+		cmocka_unit_test(a_yielder_far_behind_goes_on_running),
+		cmocka_unit_test(yielding_alone_changes_nothing),
+	};
+
+	return cmocka_run_group_tests_name("choice", tests, NULL, NULL);
+}

@@ -1,0 +1,260 @@
+/* Load averages against the golden numbers (docs/sources.md). */
+#include <math.h>
+#include <string.h>
+
+#include "host.h"
+
+#define PERIOD_NS (1024 * 1024)
+
+/* A nice-0 entity that runs alone, its averages at zero. */
+static struct machine *one_runner(struct task **t)
+{
+	struct machine *m = machine_new(1, 1000);
+
+	*t = spawn_nice(m, "runner", 0);
+	memset(&(*t)->fair.avg, 0, sizeof((*t)->fair.avg));
+	m->now = ALIGN_UP(m->now, 1024ull);
+	m->s->rq[0].clock = m->now;
+	(*t)->fair.avg.last_update = m->now;
+	return m;
+}
+
+static void age(struct machine *m, struct task *t, u64 ns)
+{
+	m->now += ns;
+	m->s->rq[0].clock = m->now;
+	pelt_update_entity(&m->s->rq[0].fair, &t->fair);
+}
+
+static void a_runner_updated_each_period_rises_as_golden(void **state)
+{
+	static const struct {
+		unsigned periods;
+		u64 util, load_sum;
+	} golden[] = {
+		{ 1, 21, 1002 },      { 2, 43, 1982 },	    { 4, 85, 3879 },
+		{ 8, 163, 7436 },     { 16, 300, 13689 },   { 32, 512, 23369 },
+		{ 64, 768, 35053 },   { 96, 896, 40897 },   { 128, 960, 43817 },
+		{ 256, 1020, 46555 }, { 345, 1024, 46714 }, { 400, 1024, 46715 },
+	};
+	struct task *t;
+	struct machine *m = one_runner(&t);
+	unsigned n = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(golden); i++) {
+		for (; n < golden[i].periods; n++)
+			age(m, t, PERIOD_NS);
+		assert_int_equal(t->fair.avg.util_avg, golden[i].util);
+		assert_int_equal(t->fair.avg.load_sum, golden[i].load_sum);
+	}
+	machine_free(m);
+}
+
+static void one_long_update_differs_from_many_by_rounding_only(void **state)
+{
+	static const struct {
+		unsigned periods;
+		u64 util, load_sum;
+	} golden[] = {
+		{ 8, 162, 7433 },   { 16, 299, 13684 },	  { 32, 512, 23359 },
+		{ 64, 768, 35039 }, { 345, 1023, 46692 },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(golden); i++) {
+		struct task *t;
+		struct machine *m = one_runner(&t);
+
+		age(m, t, golden[i].periods * (u64)PERIOD_NS);
+		assert_int_equal(t->fair.avg.util_avg, golden[i].util);
+		assert_int_equal(t->fair.avg.load_sum, golden[i].load_sum);
+		machine_free(m);
+	}
+}
+
+static void millisecond_ticks_keep_the_rest_of_a_period(void **state)
+{
+	struct task *t;
+	struct machine *m = one_runner(&t);
+
+	(void)state;
+	age(m, t, 1000000);
+	assert_int_equal(t->fair.avg.load_sum, 976);
+	assert_int_equal(t->fair.avg.period_contrib, 976);
+	assert_int_equal(t->fair.avg.util_avg, 0);
+	age(m, t, 1000000);
+	assert_int_equal(t->fair.avg.load_sum, 1930);
+	assert_int_equal(t->fair.avg.period_contrib, 929);
+	assert_int_equal(t->fair.avg.util_avg, 41);
+	for (unsigned n = 2; n < 32; n++)
+		age(m, t, 1000000);
+	assert_int_equal(t->fair.avg.load_sum, 22851);
+	assert_int_equal(t->fair.avg.period_contrib, 530);
+	assert_int_equal(t->fair.avg.util_avg, 495);
+	for (unsigned n = 32; n < 100; n++)
+		age(m, t, 1000000);
+	assert_int_equal(t->fair.avg.load_sum, 41128);
+	assert_int_equal(t->fair.avg.util_avg, 894);
+	machine_free(m);
+}
+
+static void a_sleeper_decays_by_half_in_32_periods(void **state)
+{
+	static const struct {
+		unsigned periods;
+		u64 util;
+	} golden[] = {
+		{ 1, 1002 }, { 8, 861 },  { 16, 724 }, { 32, 512 }, { 64, 256 },
+		{ 96, 128 }, { 128, 64 }, { 256, 4 },  { 320, 1 },  { 352, 0 },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(golden); i++) {
+		struct task *t;
+		struct machine *m = one_runner(&t);
+		struct fair_queue *q = &m->s->rq[0].fair;
+
+		for (unsigned n = 0; n < 500; n++)
+			age(m, t, PERIOD_NS);
+		assert_int_equal(t->fair.avg.util_avg, 1024);
+		/* Asleep: neither queued nor running. */
+		t->fair.queued = false;
+		q->curr = NULL;
+		age(m, t, golden[i].periods * (u64)PERIOD_NS);
+		assert_int_equal(t->fair.avg.util_avg, golden[i].util);
+		machine_free(m);
+	}
+}
+
+/* Y[i] = floor((2^32 - 1) * 2^(-i/32)), seen through the decay of a large sum. */
+static void the_decay_table_is_exact(void **state)
+{
+	(void)state;
+	for (unsigned i = 1; i < 32; i++) {
+		struct pelt p = { .load_sum = 1ull << 32 };
+
+		pelt_cross_periods(&p, i * 1024, 1, 0, 0, false);
+		assert_int_equal(p.load_sum,
+				 (u64)floorl(4294967295.0L * powl(2.0L, -(long double)i / 32)));
+	}
+}
+
+static void first_tasks_are_guessed_to_use_half_of_what_is_left(void **state)
+{
+	static const u64 golden[] = { 512, 256, 128 };
+	struct machine *m = machine_new(1, 1000);
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(golden); i++) {
+		struct task *t = spawn_nice(m, "new", 0);
+
+		assert_int_equal(t->fair.avg.util_avg, golden[i]);
+		assert_int_equal(t->fair.avg.load_avg, 1024);
+	}
+	machine_free(m);
+}
+
+static void a_saturated_queue_has_the_load_of_its_tasks(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	const struct pelt *avg = &m->s->rq[0].fair.avg;
+
+	(void)state;
+	spawn_nice(m, "A", 0);
+	spawn_nice(m, "B", 0);
+	for (unsigned n = 0; n < 1000; n++)
+		tick(m);
+	assert_in_range(avg->load_avg, 2047, 2049);
+	assert_in_range(avg->runnable_avg, 2047, 2049);
+	assert_in_range(avg->util_avg, 1023, 1025);
+	machine_free(m);
+}
+
+static void a_saturated_nice_5_task_has_load_334_to_rounding(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task *t = spawn_nice(m, "C", 5);
+
+	(void)state;
+	for (unsigned n = 0; n < 1000; n++)
+		tick(m);
+	assert_in_range(t->fair.avg.load_avg, 334, 335);
+	machine_free(m);
+}
+
+static void what_is_detached_leaves_the_queue_to_rounding(void **state)
+{
+	struct machine *m = machine_new(2, 1000);
+	struct task *t = spawn_nice(m, "mover", 0);
+	struct cpumask other;
+	unsigned from = t->cpu;
+
+	(void)state;
+	for (unsigned n = 0; n < 100; n++)
+		tick(m);
+	other = cpumask_of(1 - from);
+	assert_int_equal(sched_set_affinity(m->s, t, &other), 0);
+	settle(m);
+	assert_int_equal(t->cpu, 1 - from);
+	assert_in_range(m->s->rq[from].fair.avg.load_avg, 0, 1);
+	assert_in_range(m->s->rq[from].fair.avg.util_avg, 0, 1);
+	assert_int_equal(m->s->rq[1 - from].fair.avg.load_avg, t->fair.avg.load_avg);
+	machine_free(m);
+}
+
+static void the_slow_estimate_falls_by_a_quarter_of_a_clear_difference(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct pelt p = { .util_est_ewma = 800, .util_avg = 400 };
+
+	(void)state;
+	util_est_remember(m->s, &p);
+	assert_int_equal(p.util_est_ewma, 700);
+	assert_int_equal(p.util_est_enqueued, 400);
+	p.util_avg = 691; /* less than 1 % of a CPU away: the same */
+	util_est_remember(m->s, &p);
+	assert_int_equal(p.util_est_ewma, 700);
+	p.util_avg = 900; /* up at once */
+	util_est_remember(m->s, &p);
+	assert_int_equal(p.util_est_ewma, 900);
+	machine_free(m);
+}
+
+static void the_estimate_of_a_sleeper_survives_its_sleep(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task *t = spawn_nice(m, "bursty", 0);
+	u32 before;
+
+	(void)state;
+	for (unsigned n = 0; n < 100; n++)
+		tick(m);
+	before = (u32)t->fair.avg.util_avg;
+	block(m, 0, TASK_INTERRUPTIBLE);
+	advance(m, 500 * MS);
+	wake(m, t, 0);
+	assert_true(t->fair.avg.util_avg < 10);
+	assert_in_range(t->fair.avg.util_est_ewma, before, before + 30);
+	assert_int_equal(m->s->rq[0].fair.avg.util_est_enqueued, t->fair.avg.util_est_ewma);
+	machine_free(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_runner_updated_each_period_rises_as_golden),
+		cmocka_unit_test(one_long_update_differs_from_many_by_rounding_only),
+		cmocka_unit_test(millisecond_ticks_keep_the_rest_of_a_period),
+		cmocka_unit_test(a_sleeper_decays_by_half_in_32_periods),
+		cmocka_unit_test(the_decay_table_is_exact),
+		cmocka_unit_test(first_tasks_are_guessed_to_use_half_of_what_is_left),
+		cmocka_unit_test(a_saturated_queue_has_the_load_of_its_tasks),
+		cmocka_unit_test(a_saturated_nice_5_task_has_load_334_to_rounding),
+		cmocka_unit_test(what_is_detached_leaves_the_queue_to_rounding),
+		cmocka_unit_test(the_slow_estimate_falls_by_a_quarter_of_a_clear_difference),
+		cmocka_unit_test(the_estimate_of_a_sleeper_survives_its_sleep),
+	};
+
+	return cmocka_run_group_tests_name("pelt", tests, NULL, NULL);
+}

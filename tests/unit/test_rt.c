@@ -1,0 +1,357 @@
+/*
+ * SCHED_FIFO and SCHED_RR: order, slices, throttling, push and pull (docs/sources.md).
+ */
+#include "host.h"
+
+static struct machine *unlimited(unsigned nr_cpus, unsigned hz)
+{
+	struct machine *m = machine_new(nr_cpus, hz);
+
+	set_tunable(m, "sched_rt_runtime_us", "-1");
+	return m;
+}
+
+static void the_more_urgent_task_preempts(void **state)
+{
+	struct machine *m = unlimited(1, 1000);
+	struct task *low = spawn(m, "low", SCHED_FIFO, 10), *high;
+
+	(void)state;
+	assert_int_equal(low->prio, 89);
+	assert_ptr_equal(running(m, 0), low);
+	spawn(m, "lower", SCHED_FIFO, 9);
+	assert_ptr_equal(running(m, 0), low);
+	high = spawn(m, "high", SCHED_FIFO, 11);
+	assert_ptr_equal(running(m, 0), high);
+	/* The preempted one kept its place in front of its equals. */
+	spawn(m, "equal", SCHED_FIFO, 10);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	assert_ptr_equal(running(m, 0), low);
+	m->nr_kicks = 0;
+	spawn(m, "equal too", SCHED_FIFO, 10);
+	assert_int_equal(m->nr_kicks, 0);
+	sched_check(m->s);
+	machine_free(m);
+}
+
+static void equal_fifo_tasks_run_until_they_block_or_yield(void **state)
+{
+	struct machine *m = unlimited(1, 1000);
+	struct task *a = spawn(m, "A", SCHED_FIFO, 5), *b = spawn(m, "B", SCHED_FIFO, 5);
+
+	(void)state;
+	for (unsigned n = 0; n < 500; n++)
+		tick(m);
+	assert_ptr_equal(running(m, 0), a);
+	sched_yield(m->s, 0);
+	assert_ptr_equal(switch_cpu(m, 0, false), b);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	assert_ptr_equal(running(m, 0), a);
+	machine_free(m);
+}
+
+static void equal_rr_tasks_alternate_every_100_ms(void **state)
+{
+	static const unsigned hz[] = { 100, 250, 1000 }, ticks[] = { 10, 25, 100 };
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		struct machine *m = unlimited(1, hz[i]);
+		struct task *a = spawn(m, "A", SCHED_RR, 5), *b = spawn(m, "B", SCHED_RR, 5);
+
+		assert_int_equal(rr_slice_ticks(m->s), ticks[i]);
+		for (unsigned n = 0; n < 10 * ticks[i]; n++) {
+			assert_ptr_equal(running(m, 0), n / ticks[i] % 2 ? b : a);
+			tick(m);
+		}
+		machine_free(m);
+	}
+}
+
+static void a_lone_rr_task_does_not_rotate(void **state)
+{
+	struct machine *m = unlimited(1, 1000);
+
+	(void)state;
+	spawn(m, "A", SCHED_RR, 5);
+	m->nr_kicks = 0;
+	for (unsigned n = 0; n < 500; n++)
+		tick(m);
+	assert_int_equal(m->nr_kicks, 0);
+	machine_free(m);
+}
+
+static void an_rr_task_goes_behind_a_fifo_one_that_then_stays(void **state)
+{
+	struct machine *m = unlimited(1, 1000);
+	struct task *rr = spawn(m, "rr", SCHED_RR, 5), *fifo = spawn(m, "fifo", SCHED_FIFO, 5);
+
+	(void)state;
+	for (unsigned n = 0; n < 99; n++)
+		tick(m);
+	assert_ptr_equal(running(m, 0), rr);
+	for (unsigned n = 0; n < 1000; n++)
+		tick(m);
+	assert_ptr_equal(running(m, 0), fifo);
+	machine_free(m);
+}
+
+static void the_slice_is_a_tunable_and_not_reloaded_by_preemption(void **state)
+{
+	struct machine *m = unlimited(1, 1000);
+	struct task *a, *b;
+
+	(void)state;
+	set_tunable(m, "sched_rr_timeslice_ms", "10");
+	a = spawn(m, "A", SCHED_RR, 5);
+	b = spawn(m, "B", SCHED_RR, 5);
+	for (unsigned n = 0; n < 6; n++)
+		tick(m);
+	spawn(m, "high", SCHED_FIFO, 50);
+	tick(m);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	assert_ptr_equal(running(m, 0), a);
+	for (unsigned n = 0; n < 4; n++)
+		tick(m);
+	assert_ptr_equal(running(m, 0), b);
+	assert_int_equal(sched_rr_interval(m->s, a), 10 * MS);
+	machine_free(m);
+}
+
+static void a_fifo_hog_leaves_five_percent_to_the_rest(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task *hog = spawn(m, "hog", SCHED_FIFO, 50), *fair = spawn_nice(m, "fair", 0);
+	double share;
+
+	(void)state;
+	for (unsigned n = 0; n < 20000; n++) {
+		tick(m);
+		sched_check(m->s);
+	}
+	share = (double)sched_task_runtime(m->s, hog) / (20 * NS_PER_SEC);
+	assert_true(share > 0.949 && share < 0.952);
+	share = (double)sched_task_runtime(m->s, fair) / (20 * NS_PER_SEC);
+	assert_true(share > 0.048 && share < 0.051);
+	assert_in_range(m->s->rq[0].rt_throttle_count, 19, 21);
+	machine_free(m);
+}
+
+static void set_fifo(struct machine *m, struct task *t, int prio)
+{
+	struct sched_attr_req req = { .policy = SCHED_FIFO, .rt_priority = prio };
+
+	assert_int_equal(sched_set_attr(m->s, t, &req), 0);
+	settle(m);
+}
+
+/* POSIX: lowered it goes to the tail of its new list, raised to the head. */
+static void a_changed_priority_goes_behind_its_equals_or_before_them(void **state)
+{
+	struct machine *m = unlimited(1, 1000);
+	struct task *order[4];
+
+	(void)state;
+	spawn(m, "holder", SCHED_FIFO, 50);
+	order[1] = spawn(m, "A", SCHED_FIFO, 10);
+	order[2] = spawn(m, "B", SCHED_FIFO, 10);
+	order[3] = spawn(m, "lowered", SCHED_FIFO, 20);
+	order[0] = spawn(m, "raised", SCHED_FIFO, 5);
+	set_fifo(m, order[3], 10);
+	set_fifo(m, order[0], 10);
+	for (unsigned i = 0; i < 4; i++) {
+		block(m, 0, TASK_INTERRUPTIBLE);
+		assert_ptr_equal(running(m, 0), order[i]);
+	}
+	machine_free(m);
+}
+
+static void a_changed_affinity_does_not_cost_the_turn(void **state)
+{
+	struct machine *m = unlimited(1, 1000);
+	struct cpumask zero = cpumask_of(0);
+	struct task *a = spawn(m, "A", SCHED_FIFO, 10);
+
+	(void)state;
+	spawn(m, "B", SCHED_FIFO, 10);
+	assert_int_equal(sched_set_affinity(m->s, a, &zero), 0);
+	assert_ptr_equal(switch_cpu(m, 0, true), a);
+	machine_free(m);
+}
+
+static void what_was_overdrawn_is_owed_in_the_next_period(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+
+	(void)state;
+	spawn(m, "hog", SCHED_FIFO, 50);
+	advance(m, 990 * MS); /* no tick to stop it in time */
+	tick(m);
+	assert_true(m->s->rq[0].rt.throttled);
+	advance(m, m->timer[0] - m->now);
+	assert_false(m->s->rq[0].rt.throttled);
+	assert_int_equal(m->s->rq[0].rt.used_ns, 41 * MS);
+	machine_free(m);
+}
+
+static void a_throttled_cpu_idles_and_is_woken_by_its_timer(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task *hog = spawn(m, "hog", SCHED_FIFO, 50);
+
+	(void)state;
+	for (unsigned n = 0; n < 960; n++)
+		tick(m);
+	assert_ptr_equal(running(m, 0), &m->idle[0]);
+	assert_true(sched_tick_can_stop(m->s, 0));
+	assert_int_equal(m->timer[0], NS_PER_SEC + NS_PER_SEC);
+	advance(m, m->timer[0] - m->now);
+	assert_ptr_equal(running(m, 0), hog);
+	sched_check(m->s);
+	machine_free(m);
+}
+
+static void lifting_the_limit_ends_throttling_with_the_period(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task *hog = spawn(m, "hog", SCHED_FIFO, 50);
+
+	(void)state;
+	for (unsigned n = 0; n < 960; n++)
+		tick(m);
+	set_tunable(m, "sched_rt_runtime_us", "-1");
+	for (unsigned n = 0; n < 50; n++)
+		tick(m);
+	for (unsigned n = 0; n < 3000; n++) {
+		assert_ptr_equal(running(m, 0), hog);
+		tick(m);
+	}
+	machine_free(m);
+}
+
+static void a_waiting_task_is_pushed_to_a_less_urgent_cpu(void **state)
+{
+	struct machine *m = unlimited(2, 1000);
+	struct task *a, *b;
+
+	(void)state;
+	spawn_nice(m, "fair", 0);
+	a = spawn(m, "A", SCHED_FIFO, 10);
+	b = spawn(m, "B", SCHED_FIFO, 20);
+	assert_int_not_equal(a->cpu, b->cpu);
+	assert_ptr_equal(running(m, a->cpu), a);
+	assert_ptr_equal(running(m, b->cpu), b);
+	sched_check(m->s);
+	machine_free(m);
+}
+
+static void a_cpu_that_becomes_less_urgent_pulls(void **state)
+{
+	struct machine *m = unlimited(2, 1000);
+	struct task *t[3];
+	struct task *waiting = NULL;
+	unsigned cpu;
+	u64 moves;
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		t[i] = spawn(m, "t", SCHED_FIFO, 10);
+	for (unsigned i = 0; i < 3; i++)
+		if (running(m, t[i]->cpu) != t[i])
+			waiting = t[i];
+	assert_non_null(waiting);
+	/* As long as all are equally urgent it waits where it is. */
+	moves = waiting->fair.nr_migrations;
+	for (unsigned n = 0; n < 10; n++)
+		tick(m);
+	assert_int_equal(waiting->fair.nr_migrations, moves);
+	cpu = 1 - waiting->cpu;
+	block(m, cpu, TASK_INTERRUPTIBLE);
+	assert_ptr_equal(running(m, cpu), waiting);
+	sched_check(m->s);
+	machine_free(m);
+}
+
+static void a_pinned_task_is_not_pushed(void **state)
+{
+	struct machine *m = unlimited(2, 1000);
+	struct cpumask zero = cpumask_of(0);
+	struct task *a = spawn(m, "A", SCHED_FIFO, 10), *b;
+
+	(void)state;
+	sched_set_affinity(m->s, a, &zero);
+	settle(m);
+	b = spawn(m, "B", SCHED_FIFO, 20);
+	sched_set_affinity(m->s, b, &zero);
+	settle(m);
+	assert_ptr_equal(running(m, 0), b);
+	assert_int_equal(a->cpu, 0);
+	assert_ptr_equal(running(m, 1), &m->idle[1]);
+	machine_free(m);
+}
+
+static void a_policy_change_takes_effect_at_once(void **state)
+{
+	struct machine *m = unlimited(1, 1000);
+	struct sched_attr_req fifo = { .policy = SCHED_FIFO, .rt_priority = 1 };
+	struct sched_attr_req normal = { .policy = SCHED_NORMAL };
+	struct task *a = spawn_nice(m, "A", 0), *b = spawn_nice(m, "B", 0);
+
+	(void)state;
+	assert_ptr_equal(running(m, 0), a);
+	assert_int_equal(sched_set_attr(m->s, b, &fifo), 0);
+	settle(m);
+	assert_ptr_equal(running(m, 0), b);
+	sched_check(m->s);
+	assert_int_equal(sched_set_attr(m->s, b, &normal), 0);
+	settle(m);
+	sched_check(m->s);
+	for (unsigned n = 0; n < 100; n++)
+		tick(m);
+	assert_true(sched_task_runtime(m->s, a) > 40 * MS);
+	machine_free(m);
+}
+
+static void the_stopper_preempts_everything(void **state)
+{
+	struct machine *m = unlimited(1, 1000);
+	struct task stopper;
+
+	(void)state;
+	spawn(m, "hog", SCHED_FIFO, 99);
+	sched_task_init_stop(m->s, &stopper, 0, 1000, "migration/0");
+	sched_task_start(m->s, &stopper, 0);
+	settle(m);
+	assert_ptr_equal(running(m, 0), &stopper);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	assert_ptr_not_equal(running(m, 0), &stopper);
+	wake(m, &stopper, 0);
+	assert_ptr_equal(running(m, 0), &stopper);
+	sched_check(m->s);
+	machine_free(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_more_urgent_task_preempts),
+		cmocka_unit_test(equal_fifo_tasks_run_until_they_block_or_yield),
+		cmocka_unit_test(equal_rr_tasks_alternate_every_100_ms),
+		cmocka_unit_test(a_lone_rr_task_does_not_rotate),
+		cmocka_unit_test(an_rr_task_goes_behind_a_fifo_one_that_then_stays),
+		cmocka_unit_test(the_slice_is_a_tunable_and_not_reloaded_by_preemption),
+		cmocka_unit_test(a_fifo_hog_leaves_five_percent_to_the_rest),
+		cmocka_unit_test(a_changed_priority_goes_behind_its_equals_or_before_them),
+		cmocka_unit_test(a_changed_affinity_does_not_cost_the_turn),
+		cmocka_unit_test(what_was_overdrawn_is_owed_in_the_next_period),
+		cmocka_unit_test(a_throttled_cpu_idles_and_is_woken_by_its_timer),
+		cmocka_unit_test(lifting_the_limit_ends_throttling_with_the_period),
+		cmocka_unit_test(a_waiting_task_is_pushed_to_a_less_urgent_cpu),
+		cmocka_unit_test(a_cpu_that_becomes_less_urgent_pulls),
+		cmocka_unit_test(a_pinned_task_is_not_pushed),
+		cmocka_unit_test(a_policy_change_takes_effect_at_once),
+		cmocka_unit_test(the_stopper_preempts_everything),
+	};
+
+	return cmocka_run_group_tests_name("rt", tests, NULL, NULL);
+}

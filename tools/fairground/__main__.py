@@ -1,0 +1,76 @@
+"""The command line: python3 -m fairground COMMAND [--setting VALUE]..."""
+
+import argparse
+import dataclasses
+import os
+import signal
+import sys
+
+from . import bench, gdb, repeat, trace
+from .machine import STATUS_NOT_STARTED, Machine
+from .qemu import QemuError
+from .settings import PARSERS, UsageError, from_environment
+
+
+def write(text):
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def finish(outcome):
+    if outcome.problem:
+        sys.stdout.flush()
+        print(f"fairground: {outcome.problem}", file=sys.stderr)
+    return outcome.status
+
+
+def cmd_run(settings, _):
+    """boot and run CMD, or the demonstration, or a shell if there is a terminal"""
+    interactive = sys.stdin.isatty() and not settings.cmd
+    with Machine(dataclasses.replace(settings, interactive=interactive)) as machine:
+        write(machine.header() + "\n")
+        return finish(machine.interact() if interactive else machine.run(write))
+
+
+COMMANDS = {"run": cmd_run, "bench": bench.main, "trace": trace.main, "repeat": repeat.main, "gdb": gdb.main}
+
+
+def parse(words):
+    parser = argparse.ArgumentParser(prog="fairground", description=__doc__)
+    parser.add_argument("--build", default=os.environ.get("B", "build"), help="build directory")
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, function in COMMANDS.items():
+        sub = commands.add_parser(name, help=function.__doc__.splitlines()[0])
+        for setting in PARSERS:
+            sub.add_argument(f"--{setting}", metavar=setting.upper(), help=f"default: ${setting.upper()}")
+        if name == "trace":
+            sub.add_argument("--out", default="trace.dat")
+            sub.add_argument("--events", help="events to record, as set_event takes them; default: all")
+        if name == "repeat":
+            sub.add_argument("--runs", type=int, default=3)
+        if name == "gdb":
+            sub.add_argument("--script", help="run this gdb script instead of a session")
+    return parser.parse_args(words)
+
+
+def main(words=None):
+    arguments = parse(words)
+    try:
+        settings = from_environment({name: getattr(arguments, name) for name in PARSERS}, build=arguments.build)
+        return COMMANDS[arguments.command](settings, arguments)
+    except UsageError as error:
+        print(f"fairground: {error}", file=sys.stderr)
+        return 2
+    except QemuError as error:
+        print(f"fairground: {error}", file=sys.stderr)
+        return STATUS_NOT_STARTED
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader has seen enough (`make run | head`). Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

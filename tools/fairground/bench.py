@@ -1,0 +1,77 @@
+"""What kernel operations cost, in instructions, beside Linux in the same QEMU.
+
+Under -icount an instruction is a nanosecond, so the guest's `bench` prints exact, repeatable counts. The goal
+for each operation is at most a third of what the better of the Linux kernels needs (baselines.json).
+"""
+
+import dataclasses
+import json
+import os
+import re
+import sys
+
+from .machine import commit, run_batch
+
+GOAL = 1 / 3
+MEMORY_MIB = 1024  # at least: room for 10,000 threads
+LINE = re.compile(r"^(\w+) (\d+|-) ns$", re.MULTILINE)
+COLUMNS = "{:<26} {:>9} {:>11} {:>11} {:>7}  {}"
+
+
+def load_baselines():
+    path = os.path.join(os.path.dirname(__file__), "baselines.json")
+    with open(path, encoding="utf-8") as f:
+        return json.load(f)
+
+
+def measure(settings, cpus):
+    """The guest's figures with @cpus CPUs: name -> instructions; not those that it could not take."""
+    settings = dataclasses.replace(settings, icount=True, cpus=cpus, smp=str(cpus), cmd=settings.cmd or "bench",
+                                   mem=max(settings.mem, MEMORY_MIB))
+    outcome = run_batch(settings, sys.stderr.write if os.environ.get("V") == "1" else None)
+    if outcome.status:
+        sys.stderr.write(outcome.console[-2000:])
+        raise SystemExit(f"fairground: bench ended with status {outcome.status} {outcome.problem}")
+    return {name: int(value) for name, value in LINE.findall(outcome.console) if value != "-"}
+
+
+def compare(figures, baselines):
+    """One row an operation: name, ours, Linux's, ratio to the better Linux, whether that meets the goal."""
+    rows = []
+    for name, linux in baselines["operations"].items():
+        ours = figures.get(name)
+        ratio = None if ours is None else ours / min(linux)
+        rows.append({"operation": name, "instructions": ours, "linux": dict(zip(baselines["kernels"], linux)),
+                     "ratio": ratio, "pass": ratio is not None and ratio <= GOAL})
+    return rows
+
+
+def table(rows, kernels):
+    lines = [COLUMNS.format("operation", "ours", *(f"Linux {k}" for k in kernels), "ratio", f"<= {GOAL:.2f}")]
+    for row in rows:
+        measured = row["ratio"] is not None
+        lines.append(COLUMNS.format(row["operation"], f"{row['instructions']:,}" if measured else "-",
+                                    *(f"{n:,}" for n in row["linux"].values()),
+                                    f"{row['ratio']:.3f}" if measured else "-",
+                                    "yes" if row["pass"] else "no" if measured else "not measured"))
+    met = sum(row["pass"] for row in rows)
+    return "\n".join(lines + [f"{met} of {len(rows)} operations cost at most a third of Linux's instructions."])
+
+
+def main(settings, _):
+    """print what operations cost beside Linux; with CMD="bench NAME...", these only"""
+    baselines = load_baselines()
+    figures = measure(settings, 1)
+    if not settings.cmd:
+        names = [name for name in baselines["operations"] if name.endswith("_2cpu")]
+        figures.update(measure(dataclasses.replace(settings, cmd="bench " + " ".join(names)), 2))
+    else:
+        baselines["operations"] = {n: v for n, v in baselines["operations"].items() if n in figures}
+    rows = compare(figures, baselines)
+    print("instructions per operation (nanosleep: ns late), -icount, one CPU (_2cpu: two)")
+    print(table(rows, baselines["kernels"]))
+    out = os.path.join(settings.build, "bench.json")
+    with open(out, "w", encoding="utf-8") as f:
+        json.dump({"commit": commit(), "goal": GOAL, "rows": rows}, f, indent=1)
+    print(f"The same for programs: {out}")
+    return 0

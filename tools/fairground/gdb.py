@@ -1,0 +1,36 @@
+"""The machine under gdb: QEMU stopped before its first instruction, gdb connected, our commands loaded."""
+
+import os
+import shutil
+import subprocess
+
+from .machine import Machine
+from .qemu import QemuError
+
+# The architecture must be known before connecting: the machine starts in 16-bit mode, and gdb would keep
+# that register set when the kernel enters 64-bit mode.
+PRELUDE = ("set pagination off", "set confirm off", "set architecture i386:x86-64")
+
+
+def main(settings, arguments):
+    """start QEMU stopped and connect gdb"""
+    if not shutil.which("gdb"):
+        raise QemuError("gdb is missing: sh tools/setup.sh, or install the package gdb")
+    with Machine(settings) as machine:
+        socket = machine.path("gdb.sock")
+        machine.command += ["-S", "-chardev", f"socket,id=gdb,path={socket},server=on,wait=off", "-gdb", "chardev:gdb"]
+        console = os.path.join(settings.build, "gdb-console.log")
+        print(machine.header("gdb") + f"\nThe console goes to {console}", flush=True)
+        qemu = machine.start(f"file,id=console,path={console}", stdin=subprocess.DEVNULL, start_new_session=True)
+        try:
+            return subprocess.run(_gdb(settings, socket, arguments.script), check=False).returncode
+        finally:
+            qemu.kill()
+            qemu.wait()
+
+
+def _gdb(settings, socket, script):
+    words = ["gdb", "-q", settings.kernel]
+    for line in PRELUDE + (f"target remote {socket}", "source tools/gdb/fairground.py"):
+        words += ["-ex", line]
+    return words + (["-batch", "-x", script] if script else [])

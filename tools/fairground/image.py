@@ -1,0 +1,201 @@
+"""What the tracer left in the machine's memory: found and decoded.
+
+The guest's RAM is a file that outlives QEMU, so this works after a normal end, a panic or a kill. At physical
+address 0x7000 the kernel keeps a header (struct trace_image in kernel/trace/trace.c) that leads to everything
+else: one ring of 4096-byte pages per CPU in Linux's ring buffer format (struct ring in kernel/trace/ring.h), the
+texts of the `format` files, and the names of threads.
+
+`Image` only needs a function that reads memory: memory_file() for the RAM file; the gdb commands have one that reads
+a live machine.
+"""
+
+import heapq
+import itertools
+import mmap
+import re
+import struct
+from collections import namedtuple
+
+IMAGE_PA = 0x7000
+IMAGE = struct.Struct("<8sIIQQQQQQ")
+RING = struct.Struct("<15Q")
+RING_STRIDE = 128
+SLOT = struct.Struct("<QQ")
+CMDLINE = struct.Struct("<i16s")
+PAGE = 4096
+PAGE_HEADER = struct.Struct("<QQ")
+COMMIT_MASK, LOST_EVENTS, LOST_STORED = (1 << 27) - 1, 1 << 31, 1 << 30
+TIME_EXTEND = 30  # an entry that only moves the time
+PCI_HOLE_END = 1 << 32
+LOW_RAM_MAX = 2 << 30  # QEMU's q35 puts what does not fit below here above 4 GiB
+
+Field = namedtuple("Field", "name offset size signed text")
+Format = namedtuple("Format", "system name id fields source")
+Event = namedtuple("Event", "time cpu format flags preempt_count pid data")
+
+
+class TraceError(Exception):
+    """There is no trace, or not one that this tool can read. The text is one sentence for the user."""
+
+
+def parse_format(system, source):
+    """A Format from the text of an event's `format` file."""
+    fields = []
+    for line in re.finditer(r"field:(.*?);\s*offset:(\d+);\s*size:(\d+);\s*signed:(\d)", source):
+        declaration, offset, size, signed = line[1], *map(int, line.groups()[1:])
+        name = re.sub(r"\[.*\]$", "", declaration).split()[-1]
+        is_text = declaration.startswith(("char ", "__data_loc char"))
+        fields.append(Field(name, offset, size, bool(signed), is_text))
+    name, number = re.match(r"name: (\w+)\nID: (\d+)\n", source).groups()
+    return Format(system, name, int(number), tuple(fields), source)
+
+
+def field_value(field, data):
+    """The value of @field in the record @data: a number or a text."""
+    raw = data[field.offset:field.offset + field.size] if field.size else data[field.offset:]
+    if not field.text:
+        return int.from_bytes(raw, "little", signed=field.signed)
+    if field.size == 4:  # __data_loc: where the text is
+        where = int.from_bytes(raw, "little")
+        raw = data[where & 0xffff:(where & 0xffff) + (where >> 16)]
+    return raw.split(b"\0")[0].decode(errors="replace")
+
+
+def event_values(event):
+    """The event's own fields by name, in order."""
+    return {f.name: field_value(f, event.data) for f in event.format.fields if not f.name.startswith("common_")}
+
+
+def split_page(page):
+    """Yield (time, payload, offset of what follows) for each event of a ring page."""
+    time, commit = PAGE_HEADER.unpack_from(page)
+    at, end = PAGE_HEADER.size, PAGE_HEADER.size + (commit & COMMIT_MASK)
+    while at < end:
+        word, = struct.unpack_from("<I", page, at)
+        kind, time = word & 31, time + (word >> 5)
+        at += 4
+        if kind == 0 or kind == TIME_EXTEND:
+            array, = struct.unpack_from("<I", page, at)
+            at += 4
+        if kind == TIME_EXTEND:
+            time += array << 27
+            continue
+        size = kind * 4 or array - 4
+        yield time, page[at:at + size], at + size
+        at += size
+
+
+def cut_page(page, skip, lost):
+    """The page without its first @skip events, marked as following @lost lost ones, zero-padded."""
+    time, commit = PAGE_HEADER.unpack_from(page)
+    start = PAGE_HEADER.size
+    for time, _, start in itertools.islice(split_page(page), skip):
+        pass
+    data = page[start:PAGE_HEADER.size + commit]
+    commit = len(data)
+    if lost:
+        commit |= LOST_EVENTS
+        if PAGE_HEADER.size + len(data) + 8 <= PAGE:
+            commit |= LOST_STORED
+            data += struct.pack("<Q", lost)
+    return (PAGE_HEADER.pack(time, commit) + data).ljust(PAGE, b"\0")
+
+
+class Image:
+    """The tracer's memory, read with @read(physical address, length)."""
+
+    def __init__(self, read):
+        self._read = read
+        (magic, version, self.cpus, self._direct_map, self._rings, info, self._cmdlines, self._nr_cmdlines,
+         self.marker_ip) = IMAGE.unpack(read(IMAGE_PA, IMAGE.size))
+        if magic.rstrip(b"\0") != b"FGTRACE":
+            raise TraceError("no trace in this memory: the kernel did not get as far as starting its tracer")
+        if version != 1:
+            raise TraceError(f"the trace has layout {version}, this tool knows 1: take both from one commit")
+        self.texts, self.formats = {}, {}
+        for what, text in self._info(info):
+            if text.startswith("name: "):
+                event = parse_format(what, text)
+                self.formats[event.id] = event
+            else:
+                self.texts[what] = text
+
+    def _info(self, at):
+        while what := self._string(at):
+            text = self._string(at + len(what) + 1)
+            yield what, text
+            at += len(what) + len(text) + 2
+
+    def _string(self, at):
+        data = b""
+        while b"\0" not in data:
+            data += self._read(at + len(data), 256)
+        return data.split(b"\0")[0].decode()
+
+    def _ring(self, cpu):
+        names = "page time used written head tail index dropped slots nr_pages mode read lost nr_consumed reserved"
+        values = RING.unpack(self._read(self._rings + cpu * RING_STRIDE, RING.size))
+        return namedtuple("Ring", names)(*values)
+
+    def _slot(self, ring, page_nr):
+        at = ring.slots - self._direct_map + page_nr % ring.nr_pages * SLOT.size
+        page, first = SLOT.unpack(self._read(at, SLOT.size))
+        return page - self._direct_map, first
+
+    def statistics(self, cpu):
+        """(events to be found in pages(), events overwritten before that)"""
+        ring = self._ring(cpu)
+        oldest = max(self._slot(ring, ring.tail)[1], ring.read)
+        return ring.written - oldest, ring.lost + oldest - ring.read
+
+    def pages(self, cpu, newest=None):
+        """Yield the ring's pages, oldest first, without what was consumed or cleared during the run.
+
+        With @newest only as many of the last ones as hold that many events.
+        """
+        ring = self._ring(cpu)
+        wanted, start = ring.read, ring.tail
+        if newest is not None:
+            start = ring.head
+            while start > ring.tail and ring.written - self._slot(ring, start)[1] < newest:
+                start -= 1
+            wanted = max(wanted, self._slot(ring, start)[1])
+        for page_nr in range(start, ring.head + 1):
+            pa, first = self._slot(ring, page_nr)
+            after = self._slot(ring, page_nr + 1)[1] if page_nr < ring.head else ring.written
+            if after > wanted:
+                yield cut_page(self._read(pa, PAGE), max(wanted - first, 0), max(first - wanted, 0))
+                wanted = after
+
+    def events(self, newest=None):
+        """Yield every Event in order of time, on equal times the lower CPU first; or (about) the @newest of each."""
+        by_cpu = (self._cpu_events(cpu, newest) for cpu in range(self.cpus))
+        return heapq.merge(*by_cpu, key=lambda e: (e.time, e.cpu))
+
+    def _cpu_events(self, cpu, newest):
+        for page in self.pages(cpu, newest):
+            for time, payload, _ in split_page(page):
+                kind, flags, preempt_count, pid = struct.unpack_from("<HBBi", payload)
+                yield Event(time, cpu, self.formats[kind], flags, preempt_count, pid, payload)
+
+    def comms(self):
+        """Names of threads by id."""
+        raw = self._read(self._cmdlines, self._nr_cmdlines * CMDLINE.size)
+        return {tid: comm.split(b"\0")[0].decode(errors="replace") for tid, comm in CMDLINE.iter_unpack(raw) if tid}
+
+
+# --- the file that was the machine's memory ----------------------------------------------------------------------
+
+
+def memory_file(path):
+    """A function that reads physical memory from the RAM file @path of a QEMU q35 machine."""
+    with open(path, "rb") as f:
+        ram = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def read(pa, length):
+        offset = pa if pa < PCI_HOLE_END else pa - PCI_HOLE_END + LOW_RAM_MAX
+        if offset + length > len(ram):
+            raise TraceError(f"the trace refers to memory at {pa:#x}, which the machine did not have")
+        return ram[offset:offset + length]
+
+    return read

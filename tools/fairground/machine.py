@@ -1,0 +1,179 @@
+"""Boot the machine, pass its console on, and find out how it ended.
+
+The contract of the exit status (docs/adr/005-exit-status.md):
+
+    status of the command   the guest said `fairground: exit status N` and left through the exit port
+    1                       the kernel panicked, or the machine was reset
+    124                     the time limit passed
+    125                     the machine could not be started
+
+A reset looks to the host like a power-off, so a run counts as finished only with both signs of it.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+
+from . import cpio
+from .qemu import EXIT_FAILURE, EXIT_ORDERLY, QemuError, accelerator, choose, command
+
+STATUS_PANIC = 1
+STATUS_TIMEOUT = 124
+STATUS_NOT_STARTED = 125
+COMMAND_FILE = "/run/cmd"
+POLL_S = 0.02
+STATUS_LINE = re.compile(r"fairground: exit status (\d+)\s*$")
+
+
+@dataclass
+class Outcome:
+    """How a run ended: the status for the host, the console's text, and one sentence if it went wrong."""
+
+    status: int
+    console: str
+    problem: str = ""
+
+
+def commit():
+    """The commit of the working tree, with -dirty if it was changed."""
+    try:
+        out = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=True)
+        return out.stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+class Machine:
+    """One boot of one configuration. Its files live in a directory of its own until it is closed."""
+
+    def __init__(self, settings, extra=()):
+        self.settings = settings
+        self.qemu, self.why = choose(settings)
+        self.mode = accelerator(settings, self.qemu)
+        self._directory = tempfile.TemporaryDirectory(prefix="fairground-")
+        self.console = self.path("console.log")
+        self.command = self._command() + list(extra)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._directory.cleanup()
+
+    def path(self, name):
+        return os.path.join(self._directory.name, name)
+
+    def _command(self):
+        s = self.settings
+        for file in (s.kernel, s.initramfs):
+            if not os.path.exists(file):
+                raise QemuError(f"{file} is missing: run make image")
+        files = dict(s.files)
+        if s.cmd:
+            files[COMMAND_FILE] = s.cmd.encode() + b"\n"
+        initramfs = s.initramfs
+        if files:
+            initramfs = self.path("initramfs.cpio")
+            cpio.append(s.initramfs, files, initramfs)
+        return command(s, self.qemu, self.mode, initramfs, self._iso(initramfs) if s.boot == "iso" else None)
+
+    def _iso(self, initramfs):
+        """Through GRUB the command line is part of the medium, so each run has its own."""
+        out = self.path("boot.iso")
+        made = subprocess.run(["sh", "tools/mkiso.sh", out, self.settings.kernel, initramfs,
+                               self.settings.command_line()], capture_output=True, text=True, check=False)
+        if made.returncode:
+            raise QemuError(made.stderr.strip())
+        return out
+
+    def header(self, target="run"):
+        """What runs, in one line, and how to run it again."""
+        s = self.settings
+        return (f"Fairground {commit()} on {self.qemu.name} ({self.why}), {self.mode}: SCHED={s.sched} HZ={s.hz} "
+                f"SMP={s.smp} MEM={s.mem} CPU={s.cpu} SEED={s.seed} BOOT={s.boot}\nAgain: {s.repeat(target)}")
+
+    def _prepare(self):
+        """Runs in the child. Under icount QEMU's threads take turns anyway; on one host CPU they do so in a
+        repeatable order (docs/adr/003-deterministic-smp.md)."""
+        if self.mode == "icount":
+            allowed = sorted(os.sched_getaffinity(0))
+            os.sched_setaffinity(0, {allowed[os.getpid() % len(allowed)]})
+
+    def start(self, console, **streams):
+        """Start QEMU with the character device @console as the serial port."""
+        words = self.command + ["-chardev", console, "-serial", "chardev:console"]
+        if os.environ.get("V") == "1":
+            print(" ".join(words), file=sys.stderr)
+        return subprocess.Popen(words, env=self.qemu.environment(), preexec_fn=self._prepare, **streams)
+
+    # --- without a terminal ------------------------------------------------------------
+
+    def run(self, echo=None):
+        """Run to the end. @echo, if given, is called with each piece of console output as it comes."""
+        open(self.console, "wb").close()
+        return self._supervise(f"file,id=console,path={self.console}",
+                               lambda process: self._follow(process, echo or (lambda text: None)),
+                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+
+    def _follow(self, process, echo):
+        """Pass the console on until QEMU ends (False) or the time limit passes (True)."""
+        deadline = time.monotonic() + self.settings.timeout
+        with open(self.console, encoding="utf-8", errors="replace", newline="") as console:
+            while True:
+                ended = process.poll() is not None
+                echo(console.read().replace("\r\n", "\n"))
+                if ended or time.monotonic() > deadline:
+                    return not ended
+                time.sleep(POLL_S)
+
+    # --- with a terminal ------------------------------------------------------------------
+
+    def interact(self):
+        """Run with the terminal as the machine's console. Ctrl-A X ends QEMU, Ctrl-A C is its monitor."""
+        return self._supervise(f"stdio,id=console,mux=on,signal=off,logfile={self.console}", subprocess.Popen.wait)
+
+    def _supervise(self, console, wait, **streams):
+        """Start QEMU, @wait(process) for its end (true: the time limit passed), say how it went."""
+        with open(self.path("qemu.log"), "w+", encoding="utf-8", errors="replace") as log:
+            process = self.start(console, stderr=log, **streams)
+            try:
+                timed_out = wait(process)
+            finally:
+                if process.poll() is None:
+                    process.kill()
+                process.wait()
+            log.seek(0)
+            return self.outcome(process.returncode, timed_out is True, log.read())
+
+    # --- the end ----------------------------------------------------------------------------
+
+    def outcome(self, code, timed_out, log):
+        """What QEMU's exit @code and the console say."""
+        with open(self.console, encoding="utf-8", errors="replace", newline="") as f:
+            text = f.read().replace("\r\n", "\n")
+        lines = text.rstrip().splitlines() or [""]
+        said = STATUS_LINE.search(lines[-1])
+        if timed_out:
+            advice = "; KVM=0 emulates the processor instead" if self.mode == "kvm" else ""
+            return Outcome(STATUS_TIMEOUT, text, f"no end within TIMEOUT={self.settings.timeout} s{advice}")
+        if code == EXIT_ORDERLY and said:
+            return Outcome(int(said[1]), text)
+        if code == EXIT_FAILURE:
+            return Outcome(STATUS_PANIC, text, "the kernel reported a failure and stopped")
+        if code == EXIT_ORDERLY:
+            return Outcome(STATUS_PANIC, text, "the machine was switched off without an exit status")
+        if code == 0:
+            return Outcome(STATUS_PANIC, text, "the machine was reset (a triple fault?) or QEMU was told to quit")
+        reason = log.strip().splitlines()[-1:] or [f"exit code {code}"]
+        return Outcome(STATUS_NOT_STARTED, text, f"QEMU failed: {reason[0]}")
+
+
+def run_batch(settings, echo=None):
+    """Boot, run, and return the Outcome; for tests and tools."""
+    with Machine(settings) as machine:
+        return machine.run(echo)
+

@@ -1,0 +1,59 @@
+"""Run one experiment several times and compare everything it recorded.
+
+A run under ICOUNT=1 is a function of image, command line and settings, with one known exception: QEMU's main loop
+and its CPU thread race for the clock when all CPUs sleep, and about one unpinned run in fifty differed. The runner
+pins QEMU to one host CPU, after which it takes a busy host to disturb one. A run that disagrees with the majority is
+therefore made again, once for every ten asked for, and reported; a result that cannot be repeated so is a failure
+(docs/adr/003-deterministic-smp.md).
+"""
+
+import hashlib
+import os
+import sys
+import tempfile
+from collections import Counter
+
+from .machine import STATUS_PANIC, Machine
+from .settings import UsageError
+from .trace import convert, memory_directory, with_tracing
+
+SHORT = 16  # characters of a digest to show
+
+
+def fingerprint(settings):
+    """Run once. Returns the outcome and a digest of the console and of the trace of every CPU."""
+    with tempfile.TemporaryDirectory(prefix="fairground-", dir=memory_directory(settings.mem)) as directory:
+        ram, out = os.path.join(directory, "ram"), os.path.join(directory, "trace.dat")
+        with Machine(with_tracing(settings, ram, "*:*")) as machine:
+            outcome = machine.run()
+        convert(ram, out)
+        with open(out, "rb") as f:
+            digest = hashlib.sha256(outcome.console.encode() + f.read()).hexdigest()
+    return outcome, digest
+
+
+def repeat(settings, runs, progress=lambda digest: None):
+    """Run until @runs agree. Returns the last outcome and how often each digest came, the most frequent first.
+
+    Gives up when more runs disagreed than a busy host explains: one in ten, and one in any case.
+    """
+    seen, allowed = Counter(), max(1, runs // 10)
+    while not seen or max(seen.values()) < runs and seen.total() - max(seen.values()) <= allowed:
+        outcome, digest = fingerprint(settings)
+        seen[digest] += 1
+        progress(digest)
+    return outcome, seen.most_common()
+
+
+def main(settings, arguments):
+    """run CMD several times under ICOUNT=1 and compare the traces"""
+    if not settings.icount:
+        raise UsageError("only runs with ICOUNT=1 repeat themselves")
+    with Machine(settings) as machine:
+        print(machine.header("repeat"), flush=True)
+    outcome, seen = repeat(settings, arguments.runs, lambda digest: print(digest[:SHORT], flush=True))
+    sys.stdout.write(outcome.console)
+    total = sum(times for _, times in seen)
+    for digest, times in seen:
+        print(f"{times} of {total} runs: {digest[:SHORT]}")
+    return outcome.status if seen[0][1] >= arguments.runs else STATUS_PANIC

@@ -1,0 +1,147 @@
+"""What a run depends on: the settings of `make run`, checked before anything starts.
+
+Each setting is a command line option, and an environment variable of the same name in capitals (which is how
+make passes them). Kernel, initramfs and these settings together determine a run under ICOUNT=1 to the bit.
+"""
+
+import os
+import re
+import shlex
+from dataclasses import dataclass, field
+
+
+class UsageError(Exception):
+    """A setting has a value that cannot be meant. The text is one sentence for the user."""
+
+
+SCHEDULERS = ("cfs",)
+TICK_RATES = (100, 250, 1000)
+MAX_CPUS = 255
+MAX_NODES = 8
+TOPOLOGY_LEVELS = ("sockets", "dies", "modules", "clusters", "cores", "threads")
+
+
+def _integer(name, text, low, high):
+    if not re.fullmatch(r"\d+", text) or not low <= int(text) <= high:
+        raise UsageError(f"{name}={text}: an integer from {low} to {high} is expected")
+    return int(text)
+
+
+def _choice(name, text, choices):
+    if text not in choices:
+        raise UsageError(f"{name}={text}: one of {', '.join(choices)} is expected")
+    return text
+
+
+def _switch(name, text):
+    return _choice(name, text, ("0", "1")) == "1"
+
+
+def parse_smp(text):
+    """Number of CPUs and QEMU's -smp argument, from "4" or "8,sockets=2,cores=2,threads=2"."""
+    count, _, rest = text.partition(",")
+    cpus = _integer("SMP", count.removeprefix("cpus="), 1, MAX_CPUS)
+    product = 1
+    for part in filter(None, rest.split(",")):
+        level, _, value = part.partition("=")
+        product *= _integer(f"SMP={text}: {_choice('SMP', level, TOPOLOGY_LEVELS)}", value, 1, MAX_CPUS)
+    if product > cpus or cpus % product:
+        raise UsageError(f"SMP={text}: {rest} describes {product} CPUs, not {cpus}")
+    return cpus, text
+
+
+def parse_memory(text):
+    """MiB from "256", "256M" or "1G"."""
+    match = re.fullmatch(r"(\d+)([MG]?)", text)
+    if not match:
+        raise UsageError(f"MEM={text}: a size in MiB is expected, such as 256 or 1G")
+    return _integer("MEM", str(int(match[1]) * (1024 if match[2] == "G" else 1)), 32, 1 << 20)
+
+
+def _one_line(name, text):
+    if "\n" in text:
+        raise UsageError(f"{name}: a line break cannot be part of a kernel command line")
+    return text
+
+
+@dataclass
+class Settings:
+    """One run. Times in seconds, memory in MiB. The texts are kept to print the line that repeats the run."""
+
+    build: str = "build"
+    sched: str = "cfs"
+    hz: int = 250
+    smp: str = "4"
+    cpus: int = 4
+    mem: int = 256
+    numa: int = 1
+    cpu: str = "max"
+    icount: bool = False
+    seed: int = 1
+    boot: str = "pvh"
+    kvm: str = "auto"
+    append: str = ""
+    cmd: str = ""
+    timeout: int = 600
+    interactive: bool = False
+    given: dict = field(default_factory=dict)  # setting -> text, as the user gave it
+    files: dict = field(default_factory=dict)  # guest path -> bytes, added to the initramfs
+    ram_file: str = ""                         # back the guest's memory by this file
+
+    @property
+    def kernel(self):
+        return os.path.join(self.build, "fairground.elf")
+
+    @property
+    def initramfs(self):
+        return os.path.join(self.build, "initramfs.cpio")
+
+    def command_line(self):
+        """The kernel's parameters."""
+        words = [f"sched={self.sched}", f"hz={self.hz}", f"seed={self.seed}"]
+        if self.interactive:
+            words.append("interactive")
+        return " ".join(words + ([self.append] if self.append else []))
+
+    def repeat(self, target="run"):
+        """The command that repeats this run."""
+        words = [f"{name.upper()}={shlex.quote(text)}" for name, text in self.given.items()]
+        return " ".join(["make", target] + words)
+
+
+PARSERS = {
+    "sched": lambda s: {"sched": _choice("SCHED", s, SCHEDULERS)},
+    "hz": lambda s: {"hz": int(_choice("HZ", s, [str(hz) for hz in TICK_RATES]))},
+    "smp": lambda s: dict(zip(("cpus", "smp"), parse_smp(s))),
+    "mem": lambda s: {"mem": parse_memory(s)},
+    "numa": lambda s: {"numa": _integer("NUMA", s, 1, MAX_NODES)},
+    "cpu": lambda s: {"cpu": s},
+    "icount": lambda s: {"icount": _switch("ICOUNT", s)},
+    "seed": lambda s: {"seed": _integer("SEED", s, 0, (1 << 31) - 1)},
+    "boot": lambda s: {"boot": _choice("BOOT", s, ("pvh", "iso"))},
+    "kvm": lambda s: {"kvm": _choice("KVM", s, ("auto", "0", "1"))},
+    "append": lambda s: {"append": _one_line("APPEND", s)},
+    "cmd": lambda s: {"cmd": s},
+    "timeout": lambda s: {"timeout": _integer("TIMEOUT", s, 1, 86400)},
+}
+
+
+def make_settings(given, **fixed):
+    """Settings from the texts @given (name -> text; empty: the default) and values @fixed by the caller."""
+    given = {name: text for name, text in given.items() if text}
+    values = {}
+    for name, text in given.items():
+        values.update(PARSERS[name](text))
+    settings = Settings(**{**values, **fixed}, given=given)
+    if settings.icount and settings.kvm == "1":
+        raise UsageError("KVM=1 cannot be had with ICOUNT=1, which counts emulated instructions")
+    if settings.cpus % settings.numa or settings.mem % settings.numa:
+        raise UsageError(f"NUMA={settings.numa}: {settings.cpus} CPUs and {settings.mem} MiB cannot be divided so")
+    return settings
+
+
+def from_environment(options=None, **fixed):
+    """Settings from the environment, overridden by @options (name -> text or None)."""
+    texts = {name: os.environ.get(name.upper(), "") for name in PARSERS}
+    texts.update({name: text for name, text in (options or {}).items() if text is not None})
+    return make_settings(texts, **fixed)

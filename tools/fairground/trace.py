@@ -1,0 +1,120 @@
+"""trace.dat for trace-cmd and KernelShark, made from what a run left in the machine's memory.
+
+The format is version 6, which every reader knows: texts (page header, event formats, symbols, names), options, a
+table of where each CPU's data is, and the data: ring buffer pages as the kernel wrote them. Nothing of the host goes
+into the file, so identical runs give identical files.
+"""
+
+import os
+import shutil
+import struct
+import sys
+import tempfile
+from dataclasses import replace
+
+from .image import PAGE, Image, TraceError, memory_file
+from .machine import STATUS_NOT_STARTED, Machine
+from .settings import UsageError
+
+OPTION_CPUSTAT, OPTION_TRACECLOCK, OPTION_UNAME, OPTION_CPUCOUNT = 2, 4, 5, 8
+
+
+def _sized(text, code):
+    data = text.encode()
+    return struct.pack(code, len(data)) + data
+
+
+def _options(image):
+    """Options are u16 id, u32 size, data; id 0 ends them."""
+    options = [(OPTION_TRACECLOCK, image.texts["trace_clock"]), (OPTION_UNAME, image.texts["uname"])]
+    for cpu in range(image.cpus):
+        entries, overrun = image.statistics(cpu)
+        options.append((OPTION_CPUSTAT, f"CPU: {cpu}\nentries: 0\noverrun: {overrun}\nread events: {entries}\n"))
+    packed = [(number, text.encode() + b"\0") for number, text in options]
+    packed.append((OPTION_CPUCOUNT, struct.pack("<I", image.cpus)))
+    return b"".join(struct.pack("<HI", number, len(data)) + data for number, data in packed) + struct.pack("<H", 0)
+
+
+def _formats(image):
+    """First the ftrace system's formats, then every other system with its name."""
+    by_system = {}
+    for event in image.formats.values():
+        by_system.setdefault(event.system, []).append(_sized(event.source, "<Q"))
+    own = by_system.pop("ftrace")
+    out = struct.pack("<I", len(own)) + b"".join(own) + struct.pack("<I", len(by_system))
+    for system, formats in by_system.items():
+        out += system.encode() + b"\0" + struct.pack("<I", len(formats)) + b"".join(formats)
+    return out
+
+
+def trace_dat(image):
+    """The bytes of a trace.dat with everything that @image holds."""
+    symbols = f"{image.marker_ip:016x} T tracing_mark_write\n"
+    names = "".join(f"{tid} {comm}\n" for tid, comm in sorted(image.comms().items()))
+    head = b"".join((
+        b"\x17\x08\x44tracing6\0", struct.pack("<BBI", 0, 8, PAGE),  # little-endian, 8-byte longs
+        b"header_page\0", _sized(image.texts["header_page"], "<Q"),
+        b"header_event\0", _sized(image.texts["header_event"], "<Q"),
+        _formats(image), _sized(symbols, "<I"), _sized("", "<I"), _sized(names, "<Q"),
+        struct.pack("<I", image.cpus), b"options  \0", _options(image), b"flyrecord\0"))
+    data = [b"".join(image.pages(cpu)) for cpu in range(image.cpus)]
+    at = -(-(len(head) + 16 * image.cpus) // PAGE) * PAGE
+    table = b""
+    for pages in data:
+        table += struct.pack("<QQ", at, len(pages))
+        at += len(pages)
+    return (head + table).ljust(-(-(len(head) + len(table)) // PAGE) * PAGE, b"\0") + b"".join(data)
+
+
+# --- make trace -------------------------------------------------------------------------------------------------
+
+SHARED_MEMORY = "/dev/shm"
+
+
+def memory_directory(megabytes):
+    """Where a file of the guest's size lives in RAM, if it fits there twice; otherwise the usual place."""
+    try:
+        if shutil.disk_usage(SHARED_MEMORY).free >= megabytes << 21:
+            return SHARED_MEMORY
+    except OSError:
+        pass
+    return tempfile.gettempdir()
+
+
+def with_tracing(settings, ram, events):
+    """@settings with the memory in the file @ram and @events recorded from the first switch on.
+
+    The rings together get a quarter of the memory, unless APPEND says trace_buf_size=.
+    """
+    words = [f"trace_event={events}", f"trace_buf_size={settings.mem * 1024 // 4 // settings.cpus}", settings.append]
+    return replace(settings, ram_file=ram, append=" ".join(filter(None, words)))
+
+
+def convert(ram, out):
+    """Write the trace found in the memory file @ram to @out. Returns (events written, events lost before them)."""
+    image = Image(memory_file(ram))
+    data = trace_dat(image)
+    with open(out, "wb") as f:
+        f.write(data)
+    return tuple(map(sum, zip(*(image.statistics(cpu) for cpu in range(image.cpus)))))
+
+
+def main(settings, arguments):
+    """run CMD and save what was traced as a trace.dat file for trace-cmd and KernelShark"""
+    if not os.path.isdir(os.path.dirname(arguments.out) or "."):
+        raise UsageError(f"OUT={arguments.out}: there is no such directory")
+    with tempfile.TemporaryDirectory(prefix="fairground-", dir=memory_directory(settings.mem)) as directory:
+        ram = os.path.join(directory, "ram")
+        with Machine(with_tracing(settings, ram, arguments.events or "*:*")) as machine:
+            print(machine.header("trace"), flush=True)
+            outcome = machine.run(lambda text: (sys.stdout.write(text), sys.stdout.flush()))
+        if outcome.problem:
+            print(f"fairground: {outcome.problem}", file=sys.stderr)
+        try:
+            written, lost = convert(ram, arguments.out)
+        except (OSError, TraceError) as error:
+            print(f"fairground: {arguments.out}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
+            return outcome.status or STATUS_NOT_STARTED
+    print(f"{arguments.out}: {written} events" + (f", {lost} older ones were overwritten" if lost else "")
+          + f"; read it with: trace-cmd report {arguments.out}")
+    return outcome.status

@@ -1,0 +1,338 @@
+"""gdb commands for a stopped Fairground kernel.
+
+    rq [CPU]     the runqueues: who runs, who waits, in the order of virtual time
+    tasks        every thread: state, CPU, priority, virtual time
+    tree CPU     the timeline of a CPU's fair class as the red-black tree it is
+    why TASK     why that thread (a tid, or a name) does not run now
+    trace [N]    the last N (20) events of all CPUs
+
+Everything is read from memory by the kernel's debug information; no code of the guest runs, so it works anywhere the
+kernel's page tables are loaded, and looking changes nothing.
+"""
+
+import os
+import sys
+
+import gdb
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from fairground import image  # noqa: E402
+
+NICE_0_WEIGHT = 1024
+WEIGHT_SHIFT = 10
+NS_PER_MS = 1e6
+STATE_LETTERS = ((0x1, "S"), (0x2, "D"), (0x4, "T"), (0x8, "t"), (0x10, "X"), (0x200, "W"), (0x800, "N"))
+
+
+# --- reading structures ------------------------------------------------------------------------
+
+
+def symbol(name):
+    return gdb.parse_and_eval(name)
+
+
+def pointer_to(type_name):
+    return gdb.lookup_type(type_name).pointer()
+
+
+def offset_of(type_name, member):
+    """The offset of @member ("a.b" for nested ones) in `struct type_name`, in bytes."""
+    where = gdb.Value(0).cast(pointer_to(type_name)).dereference()
+    for part in member.split("."):
+        where = where[part]
+    return int(where.address)
+
+
+def container_of(pointer, type_name, member):
+    return gdb.Value(int(pointer) - offset_of(type_name, member)).cast(pointer_to(type_name))
+
+
+def list_entries(head, type_name, member):
+    """The elements of a struct list."""
+    node = head["next"]
+    while node != head.address:
+        yield container_of(node, type_name, member)
+        node = node["next"]
+
+
+def text(array):
+    return array.string(errors="replace")
+
+
+def task_of(node):
+    return container_of(node, "struct task", "fair.node")
+
+
+def timeline(queue):
+    """The queue's tree as (depth, task), in order of virtual time."""
+    def walk(node, depth):
+        if node:
+            yield from walk(node["left"], depth + 1)
+            yield depth, task_of(node)
+            yield from walk(node["right"], depth + 1)
+    yield from walk(queue["timeline"]["root"], 0)
+
+
+def machine():
+    value = symbol("machine")
+    if not value:
+        raise gdb.GdbError("the scheduler is not initialised yet: break later, for instance on proc_start_init")
+    return value.dereference()
+
+
+def runqueue(cpu):
+    m = machine()
+    if not 0 <= cpu < int(m["nr_cpus"]):
+        raise gdb.GdbError(f"there is no cpu {cpu}: this machine has 0 to {int(m['nr_cpus']) - 1}")
+    return m["rq"][cpu]
+
+
+def threads():
+    """Every thread that is in a process, and the idle threads first."""
+    cpus = symbol("cpus")
+    for cpu in range(int(machine()["nr_cpus"])):
+        if cpus[cpu]:
+            yield cpus[cpu]["idle"]
+    for thread in list_entries(symbol("kernel_proc")["threads"], "struct thread", "proc_link"):
+        yield thread
+    for proc in list_entries(symbol("all_procs"), "struct proc", "all_link"):
+        if proc != symbol("kernel_proc").address:
+            yield from list_entries(proc["threads"], "struct thread", "proc_link")
+
+
+# --- showing them ----------------------------------------------------------------------------------
+
+
+def ms(ns):
+    """Time in ms with six decimals, as the kernel's own dumps have it."""
+    return f"{signed(ns) / NS_PER_MS:.6f}"
+
+
+def signed(value):
+    """The difference of two wrapping 64-bit numbers."""
+    value = int(value) & (1 << 64) - 1
+    return value - (1 << 64) if value >> 63 else value
+
+
+def name(task):
+    return f"{text(task['comm'])}/{int(task['pid'])}"
+
+
+def is_current(task):
+    return runqueue(int(task["cpu"]))["curr"] == task.address
+
+
+def state(task):
+    """R running, r waiting for its CPU, I the idle thread of a busy CPU, else the letters of ps."""
+    if is_current(task):
+        return "R"
+    if not int(task["pid"]):
+        return "I"
+    if int(task["on_rq"]):
+        return "r"
+    return "".join(letter for bit, letter in STATE_LETTERS if int(task["state"]) & bit) or "r"
+
+
+def weight(task):
+    return int(task["fair"]["load"]["weight"]) >> WEIGHT_SHIFT
+
+
+def is_fair(task):
+    return int(task["prio"]) >= 100 and int(task["pid"]) != 0
+
+
+def distance(queue, task):
+    """Virtual time from the queue's floor to @task: what decides who is next."""
+    return signed(task["fair"]["vruntime"] - queue["min_vruntime"])
+
+
+def rt_waiters(rq):
+    for prio in range(100):
+        for task in list_entries(rq["rt"]["list"][prio], "struct task", "rt.link"):
+            yield task.dereference()
+
+
+def print_waiter(rq, task, mark=" "):
+    if is_fair(task):
+        where = f"vruntime {ms(task['fair']['vruntime']):>16}  {distance(rq['fair'], task) / NS_PER_MS:+12.6f}"
+    else:
+        where = f"real-time priority {int(task['rt_priority'])}" if int(task["prio"]) < 100 else ""
+    print(f" {mark} {name(task):<22} prio {int(task['prio']):>3}  weight {weight(task):>6}  {where}".rstrip())
+
+
+def print_runqueue(cpu):
+    rq = runqueue(cpu)
+    if not rq["online"]:
+        print(f"cpu {cpu}: offline")
+        return
+    current = rq["curr"].dereference()
+    print(f"cpu {cpu}: {int(rq['nr_running'])} runnable, clock {ms(rq['clock'])} ms, "
+          f"min_vruntime {ms(rq['fair']['min_vruntime'])} ms, load {int(rq['fair']['load']['weight']) >> WEIGHT_SHIFT}")
+    print_waiter(rq, current, ">")
+    for task in rt_waiters(rq):
+        if task.address != current.address:
+            print_waiter(rq, task)
+    for _, task in timeline(rq["fair"]):
+        print_waiter(rq, task.dereference())
+
+
+def find_task(what):
+    """The thread with the id, or the only one with the name @what."""
+    found = [t["task"] for t in threads() if str(int(t["tid"])) == what or text(t["task"]["comm"]) == what]
+    if not found:
+        raise gdb.GdbError(f"there is no thread {what}: `tasks` lists them")
+    if len(found) > 1:
+        raise gdb.GdbError(f"{what} can be any of {', '.join(name(t) for t in found)}: say the number")
+    return found[0]
+
+
+# --- why ---------------------------------------------------------------------------------------------------
+
+
+def slice_of(queue, task):
+    """The turn of @task in ns: its share of the scheduling period by weight, at least the minimal granularity."""
+    tunable = queue["rq"]["s"]["tunable"]
+    running = max(int(queue["nr_running"]), 1)
+    granularity = int(tunable["min_granularity_ns"])
+    period = max(int(tunable["latency_ns"]), running * granularity)
+    total = int(queue["load"]["weight"])
+    share = period * int(task["fair"]["load"]["weight"]) // total if total else period
+    return max(share, granularity)
+
+
+def why_fair_waits(rq, current, task):
+    """Sentences about a fair task that is queued but does not run while another fair task does."""
+    queue = rq["fair"]
+    order = [t.dereference() for _, t in timeline(queue)]
+    place = next(i for i, t in enumerate(order) if t.address == task.address)
+    ahead = ", ".join(name(t) for t in order[:place])
+    yield (f"in the timeline it is number {place + 1} of {len(order)}, {distance(queue, task) / NS_PER_MS:+.6f} ms of "
+           f"virtual time from the queue's floor" + (f", after {ahead}." if ahead else "."))
+    if not is_fair(current):
+        return
+    lead = signed(task["fair"]["vruntime"] - current["fair"]["vruntime"])
+    ran = int(current["fair"]["sum_exec"]) - int(current["fair"]["prev_sum_exec"])
+    ran += int(rq["clock"]) - int(current["fair"]["exec_start"])
+    comparison = "less" if lead >= 0 else "more"
+    yield (f"{name(current)} has {abs(lead) / NS_PER_MS:.6f} ms {comparison} virtual time, and has run {ms(ran)} ms "
+           f"of a slice of {ms(slice_of(queue, current))} ms.")
+
+
+def why_waiting(task):
+    """Sentences about a task that is queued but does not run."""
+    rq = runqueue(int(task["cpu"]))
+    current = rq["curr"].dereference()
+    waited = int(rq["clock"]) - int(task["wait_start"]) if int(task["wait_start"]) else 0
+    yield f"it is runnable on cpu {int(task['cpu'])}, where {name(current)} runs; it has waited {ms(waited)} ms."
+    if int(task["prio"]) < 100 and rq["rt"]["throttled"]:
+        yield "the real-time class has used up its share of this period (sched_rt_runtime_us): it is throttled."
+    elif int(current["prio"]) < 100:
+        yield f"{name(current)} has real-time priority {int(current['rt_priority'])}: it goes first."
+    elif is_fair(task):
+        yield from why_fair_waits(rq, current, task)
+    if rq["need_resched"]:
+        yield "a switch has been asked for: it happens at the next preemption point."
+
+
+SLEEPS = {0x1: "it sleeps until something wakes it or a signal comes (interruptible)",
+          0x2: "it sleeps until something wakes it (uninterruptible)",
+          0x4: "it is stopped until SIGCONT",
+          0x10: "it has ended",
+          0x200: "it is being woken and on its way to another runqueue",
+          0x800: "it is new and has not been started"}
+
+
+def why(task):
+    if is_current(task):
+        yield f"it runs, on cpu {int(task['cpu'])}."
+    elif int(task["on_rq"]) == 2:
+        yield "it is between two runqueues: migrating."
+    elif int(task["on_rq"]):
+        yield from why_waiting(task)
+    else:
+        reasons = [said for bit, said in SLEEPS.items() if int(task["state"]) & bit]
+        yield f"it is not runnable: {' and '.join(reasons) or 'it waits for its first switch'}."
+        yield f"it last ran on cpu {int(task['cpu'])} and has used {ms(task['fair']['sum_exec'])} ms."
+
+
+# --- the commands --------------------------------------------------------------------------------------------
+
+
+class Command(gdb.Command):
+    """A command called @word, which @function implements; its help is the function's docstring."""
+
+    def __init__(self, word, function):
+        self.__doc__ = function.__doc__
+        self.function = function
+        super().__init__(word, gdb.COMMAND_DATA)
+
+    def invoke(self, argument, from_tty):
+        self.function(*gdb.string_to_argv(argument))
+
+
+def number(argument, what):
+    if not argument.isdigit():
+        raise gdb.GdbError(f"{argument}: the number of {what} is expected")
+    return int(argument)
+
+
+def rq_command(cpu=None, *_):
+    """rq [CPU]: who runs and who waits on a CPU, or on all."""
+    for n in range(int(machine()["nr_cpus"])) if cpu is None else [number(cpu, "a CPU")]:
+        print_runqueue(n)
+
+
+def tasks_command(*_):
+    """tasks: every thread. R runs, r is runnable, S D sleep, T is stopped, I is an idle thread off its CPU."""
+    print(f"{'tid':>6} {'name':<16} {'state':<5} {'cpu':>3} {'prio':>4} {'vruntime ms':>18} {'ran ms':>16} "
+          f"{'switches':>9}")
+    for thread in threads():
+        task = thread["task"]
+        switches = int(task["nr_voluntary"]) + int(task["nr_involuntary"])
+        print(f"{int(thread['tid']):>6} {text(task['comm']):<16} {state(task):<5} {int(task['cpu']):>3} "
+              f"{int(task['prio']):>4} {ms(task['fair']['vruntime']):>18} {ms(task['fair']['sum_exec']):>16} "
+              f"{switches:>9}")
+
+
+def tree_command(cpu="0", *_):
+    """tree CPU: the timeline of the fair class, leftmost (next to run) on top, deeper nodes further right."""
+    queue = runqueue(number(cpu, "a CPU"))["fair"]
+    nodes = list(timeline(queue))
+    if queue["curr"]:
+        current = container_of(queue["curr"], "struct task", "fair").dereference()
+        print(f"runs: {name(current)}, vruntime {ms(current['fair']['vruntime'])}")
+    if not nodes:
+        print("the timeline is empty")
+    for depth, task in nodes:
+        colour = "red" if int(task["fair"]["node"]["parent_color"]) & 1 else "black"
+        print(f"{'    ' * depth}{name(task)}  {ms(task['fair']['vruntime'])} "
+              f"({distance(queue, task) / NS_PER_MS:+.6f}) {colour}")
+
+
+def why_command(what=None, *_):
+    """why TASK: why the thread with this number or name does not run now."""
+    if what is None:
+        raise gdb.GdbError("why TASK: the number or the name of a thread is expected")
+    task = find_task(what)
+    print(f"{name(task)}: " + "\n    ".join(why(task)))
+
+
+def trace_command(count="20", *_):
+    """trace [N]: the last N events of all CPUs."""
+    wanted = number(count, "events")
+    direct_map = int(symbol("'kernel/trace/trace.c'::image")) - image.IMAGE_PA
+    memory = gdb.selected_inferior()
+    recorded = image.Image(lambda pa, n: memory.read_memory(direct_map + pa, n).tobytes())
+    names = recorded.comms()
+    events = list(recorded.events(newest=wanted))
+    for event in events[-wanted:] if wanted else []:
+        values = " ".join(f"{k}={v}" for k, v in image.event_values(event).items())
+        who = names.get(event.pid, "<...>") if event.pid else "<idle>"
+        print(f"{who:>16}-{event.pid:<6} [{event.cpu:03}] {event.time / 1e9:13.6f}: {event.format.name}: {values}")
+    if not events:
+        print("no events are recorded: boot with APPEND=trace_event=sched:*")
+
+
+for word, function in (("rq", rq_command), ("tasks", tasks_command), ("tree", tree_command), ("why", why_command),
+                       ("trace", trace_command)):
+    Command(word, function)

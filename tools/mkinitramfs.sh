@@ -1,0 +1,50 @@
+#!/bin/sh
+# Pack the initial RAM file system: busybox with a link for each of its applets, our programs, /init and a
+# minimal /etc. The archive (cpio "newc") depends only on its content: names sorted, times and owners zero.
+#
+# Usage: mkinitramfs.sh OUT PROGRAM...
+set -eu
+export LC_ALL=C
+
+[ $# -ge 2 ] || { echo "usage: mkinitramfs.sh OUT PROGRAM..." >&2; exit 2; }
+out=$1
+shift
+for busybox in /bin/busybox /usr/bin/busybox ''; do
+	[ -x "$busybox" ] && break
+done
+if [ -z "$busybox" ] || ! command -v cpio >/dev/null; then
+	echo "mkinitramfs.sh: busybox or cpio is missing: apt-get install busybox-static cpio" >&2
+	exit 1
+fi
+
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+mkdir -p "$root/bin" "$root/etc" "$root/root" "$root/tmp" "$root/run" "$root/proc" "$root/sys" "$root/dev"
+chmod 1777 "$root/tmp"
+ln -s bin "$root/sbin"
+
+cp "$busybox" "$root/bin/busybox"
+for applet in $("$busybox" --list); do
+	[ "$applet" = busybox ] || ln -s busybox "$root/bin/$applet"
+done
+# A program of ours takes the place of an applet with the same name. Debugging information stays outside.
+for program in "$@"; do
+	target=$root/bin/$(basename "$program")
+	[ "$(basename "$program")" = init ] && target=$root/init
+	rm -f "$target"
+	strip -o "$target" "$program"
+done
+
+echo 'root:x:0:0:root:/root:/bin/sh' >"$root/etc/passwd"
+echo 'root:x:0:' >"$root/etc/group"
+echo 'fairground' >"$root/etc/hostname"
+cat >"$root/etc/profile" <<'PROFILE'
+export PATH=/bin HOME=/root TERM=${TERM:-vt100}
+export PS1='fairground:\w# '
+cd
+PROFILE
+
+find "$root" -exec touch -h -d @0 {} +
+chmod -R u=rwX,go=rX "$root/etc" "$root/bin"
+(cd "$root" && find . -mindepth 1 | sort | cpio --quiet -o -H newc -R 0:0 --reproducible) >"$out.tmp"
+mv "$out.tmp" "$out"

@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""The scheduler's objects ask their host for nothing but the seam, and keep no state of their own.
+
+Links the objects given (kernel or hosted builds of sched/ and lib/) and compares what stays undefined with the
+functions declared in sched/host.h. Also: no writable data, because all state hangs off one struct sched.
+
+Usage: nm_gate.py OBJECT...
+"""
+
+import re
+import subprocess
+import sys
+import tempfile
+
+COMPILER_CALLS = {"memcpy", "memset", "memmove", "memcmp"}  # lib/string.c in the kernel, libc elsewhere
+WRITABLE = "dDbBC"
+
+
+def seam():
+    """Names of the functions that sched/host.h declares."""
+    with open("sched/host.h", encoding="utf-8") as f:
+        return set(re.findall(r"^[\w ]+?\**\b(host_\w+)\(", f.read(), re.MULTILINE))
+
+
+def symbols(objects):
+    """(kind, name) of the objects linked together."""
+    with tempfile.NamedTemporaryFile(suffix=".o") as linked:
+        subprocess.run(["ld", "-r", "-o", linked.name, *objects], check=True)
+        out = subprocess.run(["nm", linked.name], capture_output=True, text=True, check=True).stdout
+    return [tuple(line.split()[-2:]) for line in out.splitlines()]
+
+
+def problems(objects):
+    found = symbols(objects)
+    undefined = {name for kind, name in found if kind == "U"}
+    for name in sorted(undefined - seam() - COMPILER_CALLS):
+        yield f"{name} is used by the scheduler but is not part of sched/host.h"
+    for name in sorted(seam() - undefined):
+        yield f"{name} is declared in sched/host.h but nothing calls it"
+    for name in sorted(name for kind, name in found if kind in WRITABLE):
+        yield f"{name} is writable data; state belongs into struct sched"
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    found = list(problems(sys.argv[1:]))
+    for problem in found:
+        print(f"sched/host.h:1: {problem}")
+    sys.exit(bool(found))
+
+
+if __name__ == "__main__":
+    main()

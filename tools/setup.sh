@@ -1,0 +1,144 @@
+#!/bin/sh
+# Set up a machine for Fairground: find what is missing and install it.
+#
+# On Debian and Ubuntu, as root, it installs without asking. Elsewhere it prints one sentence with the names
+# of the packages and exits 1. When nothing is missing it says so at once (well under a second).
+# It needs nothing but a POSIX shell and, to install, apt.
+set -eu
+
+# One line per need: the test that finds it, the Debian package, what we use it for.
+# "cmd X": a program on PATH; "file X": a file, wildcards allowed; "static X": a program without dynamic linker.
+needs='
+cmd gcc             gcc              # compiles the kernel, the tests and the simulator
+file /usr/include/stdio.h libc6-dev  # the tests and the simulator are hosted programs
+cmd ld              binutils         # links the kernel
+cmd make            make             # the one entry point
+cmd git             git              # every run prints the commit
+cmd python3         python3          # runner, symbol table, tidy (standard library only)
+file /usr/lib/python3*/*-packages/pytest/__init__.py python3-pytest # end-to-end tests
+file /usr/lib/python3*/*-packages/xdist/__init__.py python3-pytest-xdist # several of them at a time
+cmd qemu-system-x86_64 qemu-system-x86 # the machine
+file /usr/share/qemu/qboot.rom qemu-system-data # the small firmware: starts in 0.3 virtual ms
+cmd musl-gcc        musl-tools       # user programs are static musl binaries
+static busybox      busybox-static   # the shell inside; unmodified
+cmd cpio            cpio             # packs the initial RAM file system
+file /usr/include/cmocka.h libcmocka-dev # unit tests
+cmd clang           clang            # the second compiler every file must please
+file /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.asan-x86_64.a libclang-rt-dev # its sanitizers
+cmd clang-format    clang-format     # make format
+cmd clang-tidy      clang-tidy       # make tidy
+cmd grub-mkrescue   grub-common      # the boot ISO: the tool,
+file /usr/lib/grub/i386-pc/multiboot2.mod grub-pc-bin # what it puts in,
+cmd xorriso         xorriso          # and two programs it calls
+cmd mformat         mtools
+cmd trace-cmd       trace-cmd        # reads our traces; the tests compare with it
+cmd gdb             gdb              # make gdb
+'
+
+# SMP under -icount wants a QEMU that shares a turn among CPUs (8.1 or newer): see docs/adr/003-deterministic-smp.md.
+new_qemu=8.1
+if [ "$(id -u)" = 0 ]; then
+	new_qemu_dir=/opt/qemu10
+else
+	new_qemu_dir=${XDG_DATA_HOME:-${HOME:-/tmp}/.local/share}/fairground/qemu10
+fi
+
+say() { echo "setup: $*" >&2; }
+fail() { say "$@"; exit 1; }
+
+exists() { # one of the expanded wildcards
+	[ -e "$1" ]
+}
+
+is_static() {
+	program=$(command -v "$1") && ! ldd "$program" >/dev/null 2>&1
+}
+
+list_missing() {
+	echo "$needs" | while read -r kind what package _; do
+		case $kind in
+		cmd) command -v "$what" >/dev/null 2>&1 ;;
+		file) exists $what ;;
+		static) is_static "$what" ;;
+		*) continue ;;
+		esac || echo "$package"
+	done
+}
+
+# --- QEMU versions --------------------------------------------------------------------
+
+qemu_version() { # of a binary: "10.0", nothing if it does not run
+	"$1" --version 2>/dev/null | sed -n 's/^QEMU emulator version \([0-9]*\.[0-9]*\).*/\1/p'
+}
+
+at_least() { # version wanted: both "major.minor"
+	[ "${1%%.*}" -gt "${2%%.*}" ] || { [ "${1%%.*}" = "${2%%.*}" ] && [ "${1#*.}" -ge "${2#*.}" ]; }
+}
+
+have_new_qemu() {
+	for qemu in qemu-system-x86_64 "$new_qemu_dir/usr/bin/qemu-system-x86_64" \
+		/opt/qemu10/usr/bin/qemu-system-x86_64; do
+		version=$(qemu_version "$qemu") && [ -n "$version" ] && at_least "$version" $new_qemu && return
+	done
+	return 1
+}
+
+# Download four packages of Debian's backports with a private apt state (the system's own configuration
+# stays as it is) and unpack them beside the system's QEMU.
+fetch_new_qemu() {
+	command -v apt-get >/dev/null && . /etc/os-release && [ "${VERSION_CODENAME:-}" = bookworm ] || return 1
+	say "fetching QEMU >= $new_qemu from bookworm-backports into $new_qemu_dir"
+	work=$(mktemp -d)
+	trap 'rm -rf "$work"' EXIT
+	mkdir -p "$work/lists/partial" "$work/cache/archives/partial" "$work/root"
+	key=/usr/share/keyrings/debian-archive-keyring.gpg
+	echo "deb [signed-by=$key] http://deb.debian.org/debian bookworm-backports main" >"$work/sources.list"
+	set -- -qq -o Dir::Etc::SourceList="$work/sources.list" -o Dir::Etc::SourceParts=/dev/null \
+		-o Dir::State::Lists="$work/lists" -o Dir::Cache="$work/cache" -o APT::Sandbox::User="$(id -un)"
+	apt-get "$@" update && (
+		cd "$work"
+		apt-get "$@" download qemu-system-x86 qemu-system-common qemu-system-data seabios
+		for deb in *.deb; do
+			dpkg-deb -x "$deb" root
+		done
+	) || return 1
+	mkdir -p "$(dirname "$new_qemu_dir")"
+	rm -rf "$new_qemu_dir"
+	mv "$work/root" "$new_qemu_dir"
+	chmod 755 "$new_qemu_dir"
+}
+
+# --- the packages ---------------------------------------------------------------------
+
+install() { # packages
+	if ! command -v apt-get >/dev/null; then
+		fail "missing here (Debian's names): $*. Fedora: dnf install gcc make git python3-pytest" \
+			"qemu-system-x86-core seabios-bin musl-gcc busybox cpio libcmocka-devel clang compiler-rt" \
+			"clang-tools-extra grub2-tools-extra grub2-pc-modules xorriso mtools trace-cmd gdb." \
+			"Arch: pacman -S base-devel git python-pytest qemu-system-x86 musl busybox cpio cmocka clang" \
+			"compiler-rt grub libisoburn mtools trace-cmd gdb."
+	fi
+	[ "$(id -u)" = 0 ] || fail "missing: run as root, or: sudo apt-get install $*"
+	say "installing $*"
+	log=$(mktemp)
+	export DEBIAN_FRONTEND=noninteractive
+	if ! { apt-get -q update && apt-get -q -y --no-install-recommends install "$@"; } </dev/null >"$log" 2>&1; then
+		tail -n 5 "$log" >&2
+		fail "apt-get could not install: $* (its messages: $log)"
+	fi
+	rm -f "$log"
+}
+
+[ "$(uname -sm)" = "Linux x86_64" ] || fail "Fairground is built on x86-64 Linux; this is $(uname -sm)."
+
+missing=$(list_missing)
+[ -z "$missing" ] || install $missing
+missing=$(list_missing)
+[ -z "$missing" ] || fail "still missing after installation: $(echo $missing)"
+
+if ! have_new_qemu && ! { fetch_new_qemu && have_new_qemu; }; then
+	say "no QEMU >= $new_qemu here, which SMP under ICOUNT=1 needs (all else works): install a newer" \
+		"qemu-system-x86 and put it first in PATH, or name it in FAIRGROUND_QEMU."
+fi
+say "everything is there: QEMU $(qemu_version qemu-system-x86_64), $(gcc --version | sed 1q)." \
+	"Next: make run, make test."

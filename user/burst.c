@@ -1,0 +1,74 @@
+/*
+ * burst: sleep, run, sleep, run. Prints how late it woke, and how long each burst took from its
+ * planned start to its end, which counts every wait for the CPU.
+ */
+#include <sched.h>
+#include <stdio.h>
+
+#include "lib/args.h"
+#include "lib/clock.h"
+#include "lib/hist.h"
+#include "lib/table.h"
+
+static uint64_t run_ns = NS_PER_MS, rest_ns = 9 * NS_PER_MS;
+static int times = 100, nice_value;
+static struct cpu_set cpus;
+static struct policy policy = { SCHED_OTHER, 0 };
+
+static const struct arg args[] = {
+	{ 'r', "run", ARG_TIME, &run_ns, "CPU time of each burst (default 1ms)" },
+	{ 's', "sleep", ARG_TIME, &rest_ns, "sleep before each burst (default 9ms)" },
+	{ 'n', "times", ARG_INT, &times, "number of bursts (default 100)", 1, 1000000000 },
+	{ 'N', "nice", ARG_INT, &nice_value, "nice value (default 0)", -20, 19 },
+	{ 'a', "affinity", ARG_CPUS, &cpus, "CPUs it may use (default: all)" },
+	{ 'p', "policy", ARG_POLICY, &policy, "scheduling policy (default other)" },
+	{ 0 },
+};
+
+static const struct program program = {
+	"burst",
+	"Alternate between sleeping and running; report lateness and response times.",
+	NULL,
+	args,
+};
+
+static void print_row(struct table *t, const char *name, const struct hist *h)
+{
+	table_cell(t, "%s", name);
+	table_cell(t, "%.1f", h->min / 1e3);
+	table_cell(t, "%.1f", hist_mean(h) / 1e3);
+	table_cell(t, "%.1f", hist_percentile(h, 50) / 1e3);
+	table_cell(t, "%.1f", hist_percentile(h, 99) / 1e3);
+	table_cell(t, "%.1f", h->max / 1e3);
+}
+
+int main(int argc, char **argv)
+{
+	static struct hist late, response;
+	uint64_t planned_ns, cpu_ns;
+	struct table t;
+	int i;
+
+	parse_args(&program, argc, argv);
+	if (cpu_count(&cpus) && set_cpus(0, &cpus))
+		die("setting the affinity");
+	if (set_nice(0, nice_value) || set_policy(0, &policy))
+		die("setting policy and nice value");
+	cpu_ns = thread_cpu_ns();
+	for (i = 0; i < times; i++) {
+		planned_ns = now_ns() + rest_ns;
+		sleep_until_ns(planned_ns);
+		hist_add(&late, now_ns() - planned_ns);
+		burn_ns(run_ns);
+		hist_add(&response, now_ns() - planned_ns);
+	}
+	cpu_ns = thread_cpu_ns() - cpu_ns;
+	printf("%d bursts of %.3f ms after sleeps of %.3f ms, %s, nice %d: %.1f ms of CPU time\n",
+	       times, run_ns / 1e6, rest_ns / 1e6, policy_name(policy.policy), nice_value,
+	       cpu_ns / 1e6);
+	table_begin(&t, "us|min|mean|p50|p99|max");
+	print_row(&t, "wakeup lateness", &late);
+	print_row(&t, "response time", &response);
+	table_end(&t);
+	return 0;
+}

@@ -1,0 +1,250 @@
+/*
+ * demo: what a scheduler does, in three tables: shares of one CPU by nice value, shares of all
+ * CPUs, and the wakeup latency of sleepers with and without competition. Ends with 0 if the shares
+ * were as they should be.
+ */
+#define _GNU_SOURCE
+#include <math.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/args.h"
+#include "lib/clock.h"
+#include "lib/hogs.h"
+#include "lib/sleepers.h"
+#include "lib/table.h"
+#include "lib/team.h"
+
+#define TOLERANCE  0.05 /* of all shares together: what the demonstration calls wrong */
+#define LEAST_USED 0.50 /* of all CPUs in the second table, on however busy a host */
+#define SLEEPER_MS 10	/* period of a sleeper */
+#define SLEEPER_US 200	/* what it runs after each wakeup */
+
+static struct cpu_set machine;
+static bool failed;
+
+static const struct arg args[] = { { 0 } };
+static const struct program program = {
+	"demo",
+	"Show in three tables what the scheduler does.",
+	NULL,
+	args,
+};
+
+static void check(bool good, const char *what)
+{
+	if (good)
+		return;
+	printf("  WRONG: %s\n", what);
+	failed = true;
+}
+
+static struct hog make_hog(int nice, struct cpu_set cpus, uint64_t wall_ns)
+{
+	return (struct hog){
+		.nice = nice, .policy = { SCHED_OTHER, 0 }, .cpus = cpus, .wall_ns = wall_ns
+	};
+}
+
+/* --- 1: one CPU ---------------------------------------------------- */
+
+/* One row a hog; returns the largest difference between share and ideal. */
+static double print_shares(const struct hog *hogs, const struct hog_result *results, int nr)
+{
+	double ideal[MAX_LIST], share[MAX_LIST], worst = 0;
+	struct table t;
+	int i;
+
+	ideal_shares(hogs, nr, 1, ideal);
+	measured_shares(results, nr, share);
+	table_begin(&t, "task|nice|weight|ideal %|got %|error|longest wait ms");
+	for (i = 0; i < nr; i++) {
+		table_cell(&t, "hog %d", results[i].pid);
+		table_cell(&t, "%d", hogs[i].nice);
+		table_cell(&t, "%u", nice_weight(hogs[i].nice));
+		table_cell(&t, "%.2f", 100 * ideal[i]);
+		table_cell(&t, "%.2f", 100 * share[i]);
+		table_cell(&t, "%+.2f", 100 * (share[i] - ideal[i]));
+		table_cell(&t, "%.1f", results[i].longest_wait_ns / 1e6);
+		worst = fmax(worst, fabs(share[i] - ideal[i]));
+	}
+	table_end(&t);
+	return worst;
+}
+
+static void show_one_cpu(void)
+{
+	enum { NR = 4 };
+	static const int nices[NR] = { -5, 0, 5, 10 };
+	struct hog_result results[NR];
+	struct cpu_set first = { 0 };
+	int cpu = cpu_nth(&machine, 0), i;
+	struct hog hogs[NR];
+
+	cpu_add(&first, cpu);
+	for (i = 0; i < NR; i++)
+		hogs[i] = make_hog(nices[i], first, 2 * NS_PER_S);
+	printf("\n1. Four processes that never sleep share CPU %d for 2 s: shares follow "
+	       "weights\n\n",
+	       cpu);
+	if (run_hogs(hogs, NR, results))
+		check(false, "a process could not run");
+	else
+		check(print_shares(hogs, results, NR) <= TOLERANCE,
+		      "a share is more than 5 points off");
+}
+
+/* --- 2: all CPUs --------------------------------------------------- */
+
+/* Least, mean and greatest CPU time among @nr hogs, as percent of one CPU. */
+static void print_class(struct table *t, int nice, double ideal, const struct hog_result *r, int nr)
+{
+	double sum = 0, low = INFINITY, high = 0;
+	int i;
+
+	for (i = 0; i < nr; i++) {
+		double used = 100.0 * r[i].cpu_ns / r[i].wall_ns;
+
+		sum += used;
+		low = fmin(low, used);
+		high = fmax(high, used);
+	}
+	table_cell(t, "%d hog%s", nr, nr == 1 ? "" : "s");
+	table_cell(t, "%d", nice);
+	table_cell(t, "%.1f", 100 * ideal);
+	table_cell(t, "%.1f", low);
+	table_cell(t, "%.1f", sum / nr);
+	table_cell(t, "%.1f", high);
+}
+
+/* A row for each half of the hogs; then how much of the machine was used, which is checked. */
+static void print_classes(const struct hog *hogs, const struct hog_result *results, int cpus)
+{
+	double *ideal = calloc(2 * cpus, sizeof(*ideal)), used = 0;
+	struct table t;
+	int i;
+
+	if (!ideal)
+		die("demo");
+	ideal_shares(hogs, 2 * cpus, cpus, ideal);
+	for (i = 0; i < 2 * cpus; i++)
+		used += (double)results[i].cpu_ns / NS_PER_S / cpus;
+	table_begin(&t, "tasks|nice|ideal %|least %|mean %|most %");
+	print_class(&t, hogs[0].nice, ideal[0] * cpus, results, cpus);
+	print_class(&t, hogs[cpus].nice, ideal[cpus] * cpus, results + cpus, cpus);
+	table_end(&t);
+	printf("\n  %d CPU%s busy for %.1f %% of the time\n", cpus, cpus == 1 ? "" : "s",
+	       100 * used);
+	check(used >= LEAST_USED, "CPUs were idle although there was work");
+	free(ideal);
+}
+
+static void show_all_cpus(void)
+{
+	int cpus = cpu_count(&machine), i;
+	struct hog_result *results = calloc(2 * cpus, sizeof(*results));
+	struct hog *hogs = calloc(2 * cpus, sizeof(*hogs));
+
+	if (!results || !hogs)
+		die("demo");
+	for (i = 0; i < 2 * cpus; i++)
+		hogs[i] = make_hog(i < cpus ? 0 : 5, machine, NS_PER_S);
+	printf("\n2. Two processes for each CPU, free to move, for 1 s: percent of one CPU\n\n");
+	if (run_hogs(hogs, 2 * cpus, results))
+		check(false, "a process could not run");
+	else
+		print_classes(hogs, results, cpus);
+	free(results);
+	free(hogs);
+}
+
+/* --- 3: sleepers --------------------------------------------------- */
+
+struct scene {
+	const char *name;
+	struct policy hogs, sleepers;
+	int hogs_per_cpu;
+};
+
+/* The team begins with the sleepers, one for each CPU; hogs follow. All report a histogram. */
+static void setup_actor(int i, const void *arg)
+{
+	const struct scene *scene = arg;
+	bool hog = i >= cpu_count(&machine);
+
+	if (hog && set_cpus(0, &machine))
+		die("affinity of a hog");
+	if (set_policy(0, hog ? &scene->hogs : &scene->sleepers))
+		die("policy");
+	if (!hog)
+		pin_to_cpu(cpu_nth(&machine, i));
+}
+
+static void act(int i, uint64_t start_ns, const void *arg, void *result)
+{
+	const struct sleeper sleeper = {
+		.period_ns = SLEEPER_MS * NS_PER_MS,
+		.run_ns = SLEEPER_US * NS_PER_US,
+		.first_ns = i * SLEEPER_MS * NS_PER_MS / cpu_count(&machine),
+		.loops = 45,
+	};
+
+	(void)arg;
+	if (i < cpu_count(&machine))
+		sleep_loop(&sleeper, start_ns, result);
+	else
+		while (now_ns() < start_ns + 50 * SLEEPER_MS * NS_PER_MS)
+			spin();
+}
+
+static void show_scene(struct table *t, const struct scene *scene)
+{
+	int cpus = cpu_count(&machine), nr = cpus * (1 + scene->hogs_per_cpu), i;
+	const struct team_job job = { setup_actor, act, scene, sizeof(struct hist) };
+	struct hist *late = calloc(nr, sizeof(*late)), all = { 0 };
+
+	if (!late)
+		die("demo");
+	check(!run_team(nr, &job, late), "a process could not run");
+	for (i = 0; i < cpus; i++)
+		hist_merge(&all, &late[i]);
+	table_cell(t, "%s", scene->name);
+	table_cell(t, "%llu", (unsigned long long)all.nr);
+	table_cell(t, "%.1f", all.min / 1e3);
+	table_cell(t, "%.1f", hist_percentile(&all, 50) / 1e3);
+	table_cell(t, "%.1f", hist_percentile(&all, 99) / 1e3);
+	table_cell(t, "%.1f", all.max / 1e3);
+	free(late);
+}
+
+static void show_sleepers(void)
+{
+	static const struct scene scenes[] = {
+		{ "alone", { SCHED_OTHER, 0 }, { SCHED_OTHER, 0 }, 0 },
+		{ "1 hog per CPU", { SCHED_OTHER, 0 }, { SCHED_OTHER, 0 }, 1 },
+		{ "1 hog per CPU, policy idle", { SCHED_IDLE, 0 }, { SCHED_OTHER, 0 }, 1 },
+		{ "1 hog per CPU, sleepers fifo", { SCHED_OTHER, 0 }, { SCHED_FIFO, 50 }, 1 },
+	};
+	struct table t;
+	unsigned i;
+
+	printf("\n3. One process on each CPU runs %d us every %d ms: how late it wakes, in us\n\n",
+	       SLEEPER_US, SLEEPER_MS);
+	table_begin(&t, "sleepers|wakeups|min|p50|p99|max");
+	for (i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++)
+		show_scene(&t, &scenes[i]);
+	table_end(&t);
+}
+
+int main(int argc, char **argv)
+{
+	parse_args(&program, argc, argv);
+	if (get_cpus(0, &machine))
+		die("reading the affinity");
+	show_one_cpu();
+	show_all_cpus();
+	show_sleepers();
+	printf("\n");
+	return failed;
+}

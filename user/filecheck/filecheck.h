@@ -1,0 +1,9 @@
+/* Tests of file semantics; see filecheck.c. */
+#pragma once
+
+#include "lib/check.h"
+
+extern const struct check file_tests[]; /* files.c: names, contents, descriptors */
+extern const struct check pipe_tests[]; /* pipes.c: pipes, FIFOs, socket pairs */
+extern const struct check wait_tests[]; /* waits.c: poll, select, signals, futexes */
+extern const struct check race_tests[]; /* races.c: several processes and threads at once */

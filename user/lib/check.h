@@ -1,0 +1,38 @@
+/*
+ * A program of checks: tests by name, each in a child process and in an empty directory of its
+ * own, so that none can spoil another.
+ */
+#pragma once
+
+#include <sys/types.h>
+
+#include "lib/args.h"
+
+struct check {
+	const char *name; /* NULL ends a list */
+	void (*run)(void);
+};
+
+/* main() of such a program: run the tests named by the operands, or all; 0 if none failed. */
+int run_checks(const struct program *program, const struct check *const *groups, unsigned nr_groups,
+	       int argc, char **argv);
+
+/* Say what is wrong and end the test. */
+_Noreturn void fail(const char *file, int line, const char *what);
+
+#define EXPECT(cond)                                                                               \
+	do {                                                                                       \
+		if (!(cond))                                                                       \
+			fail(__FILE__, __LINE__, #cond);                                           \
+	} while (0)
+/* @call returns -1 and sets errno to @error. */
+#define EXPECT_ERROR(error, call)                                                                  \
+	do {                                                                                       \
+		errno = 0;                                                                         \
+		if ((call) != -1 || errno != (error))                                              \
+			fail(__FILE__, __LINE__, #call " fails with " #error);                     \
+	} while (0)
+
+/* A child process that runs @fn(@arg) and exits 0; and waiting for it to have done so. */
+pid_t spawn(void (*fn)(void *), void *arg);
+void await_child(pid_t pid);

@@ -1,0 +1,62 @@
+/*
+ * Scheduling as a program asks for it: policies, nice values, CPU sets, weights. System calls are
+ * made directly because musl's sched_setscheduler() family answers ENOSYS without asking the
+ * kernel.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define MAX_CPUS 256
+#define MAX_LIST 256
+
+struct cpu_set {
+	uint64_t bits[MAX_CPUS / 64];
+};
+
+struct int_list {
+	int nr;
+	int value[MAX_LIST];
+};
+
+struct policy {
+	int policy; /* SCHED_OTHER, ... */
+	int prio;   /* 1..99 for SCHED_FIFO and SCHED_RR, else 0 */
+};
+
+/* Weight of a nice value in proportional shares: nice 0 is 1024, one step about 25 %. */
+unsigned nice_weight(int nice);
+/* The same for any normal policy: SCHED_IDLE is 3 whatever its nice value. */
+unsigned policy_weight(const struct policy *policy, int nice);
+
+/* As sched_setscheduler(2), sched_getscheduler(2), setpriority(2): -1 and errno on error. */
+int set_policy(pid_t tid, const struct policy *policy);
+int get_policy(pid_t tid, struct policy *policy);
+int set_nice(pid_t tid, int nice);
+const char *policy_name(int policy);
+
+/* Affinity of a thread (0: the caller). -1 and errno on error. */
+int set_cpus(pid_t tid, const struct cpu_set *cpus);
+int get_cpus(pid_t tid, struct cpu_set *cpus);
+/* Pin the calling thread to one CPU or end the program. */
+void pin_to_cpu(int cpu);
+
+bool cpu_isset(const struct cpu_set *cpus, int cpu);
+void cpu_add(struct cpu_set *cpus, int cpu);
+int cpu_count(const struct cpu_set *cpus);
+/* The @n-th CPU of the set, from 0, starting over at the end. -1 if the set is empty. */
+int cpu_nth(const struct cpu_set *cpus, int n);
+
+/* Parse user input; false if it is not understood. */
+bool parse_cpus(const char *text, struct cpu_set *cpus);
+bool parse_nices(const char *text, struct int_list *list);
+bool parse_policy(const char *text, struct policy *policy);
+
+int thread_id(void);
+
+/* futex(2), private to the process. wait returns 0 also when *word != expected. */
+void futex_wait(uint32_t *word, uint32_t expected);
+void futex_wake(uint32_t *word, int nr);

@@ -1,0 +1,216 @@
+/* mmap and its family. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "memcheck/memcheck.h"
+
+static void anonymous(void)
+{
+	char *p = map_memory(8 * PAGE, RW, MAP_PRIVATE);
+
+	EXPECT(is_filled(p, 0, 8 * PAGE));
+	memset(p, 1, 8 * PAGE);
+	EXPECT(!munmap(p + 2 * PAGE, 2 * PAGE));
+	EXPECT(is_filled(p, 1, 2 * PAGE) && is_filled(p + 4 * PAGE, 1, 4 * PAGE));
+	EXPECT(fault_of(p + 2 * PAGE, false) == MAPERR &&
+	       fault_of(p + 4 * PAGE - 1, true) == MAPERR);
+	EXPECT(!munmap(p, 8 * PAGE) && !munmap(p, 8 * PAGE)); /* nothing there is no error */
+	EXPECT(fault_of(p, false) == MAPERR);
+}
+
+static void placement(void)
+{
+	char *p = map_memory(4 * PAGE, RW, MAP_PRIVATE);
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+
+	memset(p, 1, 4 * PAGE);
+	EXPECT(mmap(p + PAGE, PAGE, RW, flags | MAP_FIXED, -1, 0) == p + PAGE);
+	EXPECT(is_filled(p, 1, PAGE) && is_filled(p + PAGE, 0, PAGE) && p[2 * PAGE] == 1);
+	EXPECT_ERROR(EEXIST, (long)mmap(p, PAGE, RW, flags | MAP_FIXED_NOREPLACE, -1, 0));
+	EXPECT(!munmap(p + PAGE, PAGE));
+	EXPECT(mmap(p + PAGE, PAGE, RW, flags, -1, 0) == p + PAGE); /* a hint */
+	EXPECT(mmap(p + PAGE, PAGE, RW, flags, -1, 0) != p + PAGE); /* taken */
+	EXPECT_ERROR(EINVAL, (long)mmap(p + 1, PAGE, RW, flags | MAP_FIXED, -1, 0));
+	EXPECT_ERROR(EINVAL, (long)mmap(NULL, 0, RW, flags, -1, 0));
+	EXPECT_ERROR(EBADF, (long)mmap(NULL, PAGE, RW, MAP_PRIVATE, -1, 0));
+	EXPECT_ERROR(ENOMEM, (long)mmap(NULL, 1ul << 60, RW, flags, -1, 0));
+}
+
+static void protection(void)
+{
+	static const unsigned char code[] = { 0xb8, 42, 0, 0, 0, 0xc3 }; /* mov $42, %eax; ret */
+	char *p = map_memory(4 * PAGE, RW, MAP_PRIVATE);
+
+	memset(p, 1, 4 * PAGE);
+	EXPECT(!mprotect(p + PAGE, 2 * PAGE, PROT_READ));
+	EXPECT(!fault_of(p, true) && fault_of(p + PAGE, true) == ACCERR &&
+	       !fault_of(p + PAGE, false));
+	EXPECT(!mprotect(p + PAGE, PAGE, PROT_NONE));
+	EXPECT(fault_of(p + PAGE, false) == ACCERR && !fault_of(p + 2 * PAGE, false));
+	EXPECT(!mprotect(p, 4 * PAGE, RW));
+	EXPECT(is_filled(p, 1, 4 * PAGE));
+	memcpy(p, code, sizeof(code));
+	EXPECT(!mprotect(p, PAGE, PROT_READ | PROT_EXEC));
+	EXPECT(((int (*)(void))(uintptr_t)p)() == 42 && fault_of(p, true) == ACCERR);
+	EXPECT(!munmap(p + 2 * PAGE, PAGE));
+	EXPECT_ERROR(ENOMEM, mprotect(p, 4 * PAGE, RW));
+	EXPECT(!fault_of(p, true)); /* what comes before the hole has changed */
+	EXPECT_ERROR(EINVAL, syscall(SYS_mprotect, p + 1, PAGE, RW)); /* libc would align it */
+}
+
+/* A file of two pages and a half: 'a', 'b', 'c'. */
+static int make_file(void)
+{
+	int fd = open("file", O_RDWR | O_CREAT | O_TRUNC, 0600);
+	char page[PAGE];
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		memset(page, 'a' + i, PAGE);
+		EXPECT(write(fd, page, i < 2 ? PAGE : PAGE / 2) > 0);
+	}
+	return fd;
+}
+
+static char file_byte(int fd, off_t at)
+{
+	char c;
+
+	EXPECT(pread(fd, &c, 1, at) == 1);
+	return c;
+}
+
+static void file_private(void)
+{
+	int fd = make_file();
+	char *p = mmap(NULL, 4 * PAGE, RW, MAP_PRIVATE, fd, 0);
+
+	EXPECT(p != MAP_FAILED);
+	EXPECT(is_filled(p + PAGE, 'b', PAGE) && is_filled(p + 5 * PAGE / 2, 0, PAGE / 2));
+	EXPECT(fault_of(p + 3 * PAGE, false) == BUSERR);
+	p[PAGE] = 'x';
+	EXPECT(file_byte(fd, PAGE) == 'b' && p[PAGE + 1] == 'b');
+	EXPECT(!madvise(p, 3 * PAGE, MADV_DONTNEED));
+	EXPECT(p[PAGE] == 'b');
+	EXPECT(!munmap(p, 4 * PAGE));
+	p = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, PAGE);
+	EXPECT(p != MAP_FAILED && is_filled(p, 'b', PAGE) && fault_of(p, true) == ACCERR);
+	close(fd);
+	EXPECT(is_filled(p, 'b', PAGE)); /* the mapping keeps the file */
+}
+
+static void file_shared(void)
+{
+	int fd = make_file(), readonly = open("file", O_RDONLY), writeonly = open("file", O_WRONLY);
+	char *p = mmap(NULL, 2 * PAGE, RW, MAP_SHARED, fd, 0), *q;
+
+	EXPECT(p != MAP_FAILED);
+	p[PAGE] = 'x';
+	EXPECT(file_byte(fd, PAGE) == 'x');
+	EXPECT(pwrite(fd, "y", 1, 0) == 1 && p[0] == 'y');
+	q = mmap(NULL, 2 * PAGE, PROT_READ, MAP_SHARED, readonly, 0);
+	EXPECT(q != MAP_FAILED && q[PAGE] == 'x');
+	p[PAGE] = 'z';
+	EXPECT(q[PAGE] == 'z' && !msync(p, 2 * PAGE, MS_SYNC));
+	EXPECT_ERROR(EACCES, mprotect(q, PAGE, RW));
+	EXPECT_ERROR(EACCES, (long)mmap(NULL, PAGE, RW, MAP_SHARED, readonly, 0));
+	EXPECT_ERROR(EACCES, (long)mmap(NULL, PAGE, PROT_READ, MAP_SHARED, writeonly, 0));
+	EXPECT_ERROR(EINVAL, (long)mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 1));
+	EXPECT_ERROR(EINVAL, msync(p, PAGE, MS_SYNC | MS_ASYNC));
+	EXPECT(!munmap(p, 2 * PAGE));
+	EXPECT_ERROR(ENOMEM, msync(p, PAGE, MS_SYNC));
+}
+
+static void moving(void)
+{
+	char *p = map_memory(8 * PAGE, RW, MAP_PRIVATE), *q;
+
+	memset(p, 1, 4 * PAGE);
+	memset(p + 4 * PAGE, 2, 4 * PAGE);
+	EXPECT(mremap(p, 8 * PAGE, 6 * PAGE, 0) == p);
+	EXPECT(mremap(p, 6 * PAGE, 7 * PAGE, 0) == p);
+	EXPECT(is_filled(p + 4 * PAGE, 2, 2 * PAGE) && is_filled(p + 6 * PAGE, 0, PAGE));
+	EXPECT_ERROR(ENOMEM, (long)mremap(p, 4 * PAGE, 5 * PAGE, 0)); /* the rest is in the way */
+	q = mremap(p, 7 * PAGE, 2000 * PAGE, MREMAP_MAYMOVE);
+	EXPECT(q != MAP_FAILED && is_filled(q, 1, 4 * PAGE) &&
+	       is_filled(q + 6 * PAGE, 0, 1994 * PAGE));
+	EXPECT(q == p || fault_of(p, false) == MAPERR);
+	p = map_memory(2 * PAGE, RW, MAP_PRIVATE);
+	EXPECT(mremap(q, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, p) == p &&
+	       is_filled(p, 1, PAGE));
+	EXPECT(fault_of(q, false) == MAPERR && is_filled(q + PAGE, 1, 3 * PAGE));
+	EXPECT_ERROR(EFAULT, (long)mremap(q, PAGE, 2 * PAGE, MREMAP_MAYMOVE));
+	EXPECT_ERROR(EINVAL, (long)mremap(p + 1, PAGE, PAGE, 0));
+	EXPECT_ERROR(EINVAL, (long)mremap(p, PAGE, 0, 0));
+}
+
+static long faults(void)
+{
+	struct rusage usage;
+
+	EXPECT(!getrusage(RUSAGE_SELF, &usage));
+	return usage.ru_minflt;
+}
+
+static void advice(void)
+{
+	char *p = map_memory(64 * PAGE, RW, MAP_PRIVATE);
+	unsigned char there[64];
+	long before;
+
+	EXPECT(!mincore(p, 64 * PAGE, there) && !memchr(there, 1, 64));
+	memset(p + PAGE, 1, PAGE);
+	EXPECT(!mincore(p, 64 * PAGE, there) && !there[0] && there[1] && !there[2]);
+	EXPECT(!madvise(p, 64 * PAGE, MADV_DONTNEED) && p[PAGE] == 0);
+	EXPECT(!madvise(p, 64 * PAGE, MADV_SEQUENTIAL) && !madvise(p, 64 * PAGE, MADV_WILLNEED));
+	EXPECT_ERROR(EINVAL, madvise(p, PAGE, 77));
+	EXPECT_ERROR(EINVAL, madvise(p + 1, PAGE, MADV_DONTNEED));
+	EXPECT(!mlock(p, 64 * PAGE) && !munlock(p, 64 * PAGE));
+	EXPECT(!mlockall(MCL_CURRENT) && !munlockall());
+	p = map_memory(256 * PAGE, RW, MAP_PRIVATE | MAP_POPULATE);
+	before = faults();
+	memset(p, 1, 256 * PAGE);
+	EXPECT(faults() - before < 16);
+	EXPECT(!munmap(p + PAGE, PAGE));
+	EXPECT_ERROR(ENOMEM, madvise(p, 4 * PAGE, MADV_DONTNEED));
+	EXPECT(p[0] == 0 && p[2 * PAGE] == 0); /* a hole does not spare the rest */
+	EXPECT_ERROR(ENOMEM, mlock(p, 4 * PAGE));
+	EXPECT_ERROR(ENOMEM, mincore(p, 4 * PAGE, there));
+}
+
+/* System calls see memory as the program does. */
+static void system_calls(void)
+{
+	char *p = map_memory(3 * PAGE, RW, MAP_PRIVATE);
+	int fd = make_file(), fds[2];
+
+	EXPECT(!pipe(fds));
+	EXPECT(!mprotect(p + PAGE, PAGE, PROT_READ) && !mprotect(p + 2 * PAGE, PAGE, PROT_NONE));
+	EXPECT_ERROR(EFAULT, pread(fd, p + PAGE, 16, 0));
+	EXPECT_ERROR(EFAULT, pread(fd, p + 2 * PAGE, 16, 0));
+	EXPECT_ERROR(EFAULT, write(fds[1], p + 2 * PAGE, 16));
+	EXPECT(write(fds[1], p + PAGE, 16) == 16); /* never touched, and there */
+	EXPECT(pread(fd, p + PAGE - 8, 16, 0) == 8 || errno == EFAULT);
+	EXPECT(pread(fd, p, 16, 0) == 16 && is_filled(p, 'a', 16));
+}
+
+const struct check map_tests[] = {
+	{ "anonymous", anonymous },
+	{ "placement", placement },
+	{ "protection", protection },
+	{ "file-private", file_private },
+	{ "file-shared", file_shared },
+	{ "moving", moving },
+	{ "advice", advice },
+	{ "system-calls", system_calls },
+	{ 0 },
+};

@@ -1,0 +1,237 @@
+/* fork, the heap, the stack, and what a new program finds. */
+#define _GNU_SOURCE
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "memcheck/memcheck.h"
+
+/* --- fork ------------------------------------------------------------------ */
+
+static void write_as_child(void *p)
+{
+	EXPECT(is_filled(p, 1, 16 * PAGE));
+	memset(p, 2, 8 * PAGE);
+	EXPECT(is_filled(p, 2, 8 * PAGE) && is_filled((char *)p + 8 * PAGE, 1, 8 * PAGE));
+}
+
+static void copy_on_write(void)
+{
+	char *p = map_memory(16 * PAGE, RW, MAP_PRIVATE);
+	pid_t pids[4];
+	int i;
+
+	memset(p, 1, 16 * PAGE);
+	for (i = 0; i < 4; i++)
+		pids[i] = spawn(write_as_child, p);
+	for (i = 0; i < 4; i++)
+		await_child(pids[i]);
+	EXPECT(is_filled(p, 1, 16 * PAGE));
+	memset(p, 3, 16 * PAGE);
+	EXPECT(is_filled(p, 3, 16 * PAGE));
+}
+
+/* The kernel, too, writes to a copy. */
+static void read_as_child(void *p)
+{
+	int fd = open("/dev/zero", O_RDONLY);
+
+	EXPECT(read(fd, p, 2 * PAGE) == 2 * PAGE && is_filled(p, 0, 2 * PAGE));
+}
+
+static void kernel_writes(void)
+{
+	char *p = map_memory(2 * PAGE, RW, MAP_PRIVATE);
+
+	memset(p, 1, 2 * PAGE);
+	await_child(spawn(read_as_child, p));
+	EXPECT(is_filled(p, 1, 2 * PAGE));
+}
+
+static void protect_as_child(void *p)
+{
+	EXPECT(!mprotect(p, 2 * PAGE, RW)); /* readable until now, and shared with the parent */
+	memset(p, 2, 2 * PAGE);
+}
+
+static void protect_after_fork(void)
+{
+	char *p = map_memory(2 * PAGE, RW, MAP_PRIVATE);
+
+	memset(p, 1, 2 * PAGE);
+	EXPECT(!mprotect(p, 2 * PAGE, PROT_READ));
+	await_child(spawn(protect_as_child, p));
+	EXPECT(is_filled(p, 1, 2 * PAGE));
+}
+
+static void share_as_child(void *p)
+{
+	EXPECT(is_filled(p, 1, PAGE));
+	memset(p, 2, 2 * PAGE);
+}
+
+static void shared_memory(void)
+{
+	char *p = map_memory(2 * PAGE, RW, MAP_SHARED);
+
+	memset(p, 1, PAGE);
+	await_child(spawn(share_as_child, p));
+	EXPECT(is_filled(p, 2, 2 * PAGE));
+}
+
+/* --- heap and stack ----------------------------------------------------------- */
+
+static char *kernel_brk(void *to)
+{
+	return (char *)syscall(SYS_brk, to);
+}
+
+static void heap(void)
+{
+	char *start = kernel_brk(0), *p = start + (-(size_t)start & (PAGE - 1)), *guard = p + PAGE;
+
+	EXPECT(kernel_brk(p + 4 * PAGE) == p + 4 * PAGE && is_filled(p, 0, 4 * PAGE));
+	memset(p, 1, 4 * PAGE);
+	EXPECT(mmap(guard, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+	       guard);
+	EXPECT(kernel_brk(p + 8 * PAGE) == p + 8 * PAGE); /* grows past what was mapped into it */
+	EXPECT(fault_of(guard, false) == ACCERR && is_filled(p + 2 * PAGE, 1, 2 * PAGE));
+	EXPECT(kernel_brk(p + 3 * PAGE) == p + 3 * PAGE && fault_of(p + 3 * PAGE, false) == MAPERR);
+	EXPECT(kernel_brk(p + 4 * PAGE) == p + 4 * PAGE && is_filled(p + 3 * PAGE, 0, PAGE));
+	EXPECT(kernel_brk((char *)1) == p + 4 * PAGE); /* refused: the old break */
+}
+
+/* A page of stack for each level. */
+static int __attribute__((noinline)) descend(int depth)
+{
+	volatile char page[PAGE];
+
+	page[0] = (char)depth;
+	return (depth ? descend(depth - 1) : 0) + page[0] - (char)depth;
+}
+
+static void stack_growth(void)
+{
+	struct rlimit limit;
+	char here;
+
+	EXPECT(!getrlimit(RLIMIT_STACK, &limit));
+	EXPECT(descend((int)(limit.rlim_cur / PAGE * 3 / 4)) == 0);
+	EXPECT(fault_of(&here - limit.rlim_cur - 64 * PAGE, true) == MAPERR);
+}
+
+/* --- program start --------------------------------------------------------------- */
+
+static void auxiliary_vector(void)
+{
+	const unsigned char *random = (void *)getauxval(AT_RANDOM);
+	const Elf64_Phdr *phdr = (void *)getauxval(AT_PHDR);
+	unsigned long i, loads = 0;
+
+	EXPECT(getauxval(AT_PAGESZ) == PAGE && getauxval(AT_CLKTCK) == 100);
+	EXPECT(!getauxval(AT_SECURE) && getauxval(AT_UID) == getuid());
+	EXPECT(!strcmp((char *)getauxval(AT_PLATFORM), "x86_64") && getauxval(AT_EXECFN));
+	EXPECT(random && !is_filled((const char *)random, (char)random[0], 16));
+	EXPECT(getauxval(AT_PHENT) == sizeof(*phdr) && getauxval(AT_MINSIGSTKSZ) >= 1024);
+	for (i = 0; i < getauxval(AT_PHNUM); i++)
+		loads += phdr[i].p_type == PT_LOAD;
+	EXPECT(loads >= 2);
+}
+
+/* What @command prints, its first line. */
+static const char *output_of(const char *command)
+{
+	static char line[4096];
+	FILE *f;
+
+	fflush(stdout);
+	f = popen(command, "r");
+	EXPECT(f && fgets(line, sizeof(line), f));
+	line[strcspn(line, "\n")] = 0;
+	EXPECT(pclose(f) == 0);
+	return line;
+}
+
+static void make_script(const char *path, const char *first_line)
+{
+	FILE *f = fopen(path, "w");
+
+	EXPECT(f && fputs(first_line, f) >= 0 && !fclose(f) && !chmod(path, 0700));
+}
+
+static void scripts(void)
+{
+	make_script("plain", "#!/bin/echo\n");
+	make_script("argument", "#! /bin/echo  one  two \t\nignored\n");
+	make_script("nested", "#!./argument three\n");
+	make_script("unended", "#!/bin/echo");
+	EXPECT(!strcmp(output_of("./plain a b"), "./plain a b"));
+	EXPECT(!strcmp(output_of("./argument a"), "one  two ./argument a"));
+	EXPECT(!strcmp(output_of("./nested a"), "one  two ./argument three ./nested a"));
+	EXPECT(!strcmp(output_of("./unended"), "./unended"));
+}
+
+/* Tries execve; returns errno. With success the child prints and ends. */
+static int try_exec(char **argv, char **envp)
+{
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		execve("/bin/true", argv, envp);
+		_exit(errno);
+	}
+	EXPECT(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void argument_limits(void)
+{
+	enum { MANY = 100 };
+	char name[] = "true", *big = malloc(200000);
+	char *empty[] = { NULL }, *argv[MANY + 1] = { name };
+	int i;
+
+	memset(big, 'x', 200000);
+	argv[1] = big;
+	big[131072 - 1] = 0; /* with its NUL just what is allowed */
+	EXPECT(try_exec(argv, empty) == 0);
+	big[131072 - 1] = 'x';
+	big[131072] = 0;
+	EXPECT(try_exec(argv, empty) == E2BIG);
+	big[60000] = 0;
+	for (i = 1; i < MANY; i++)
+		argv[i] = big;
+	EXPECT(try_exec(argv, empty) == E2BIG); /* 6 MB in all */
+	for (i = 30; i < MANY; i++)
+		argv[i] = NULL;
+	EXPECT(try_exec(argv, empty) == 0); /* 1.8 MB */
+	argv[1] = (char *)1;
+	EXPECT(try_exec(argv, empty) == EFAULT && try_exec(empty, argv) == EFAULT);
+}
+
+const struct check process_tests[] = {
+	{ "copy-on-write", copy_on_write },
+	{ "kernel-writes", kernel_writes },
+	{ "protect-after-fork", protect_after_fork },
+	{ "shared-memory", shared_memory },
+	{ "heap", heap },
+	{ "stack-growth", stack_growth },
+	{ "auxiliary-vector", auxiliary_vector },
+	{ "scripts", scripts },
+	{ "argument-limits", argument_limits },
+	{ 0 },
+};

@@ -1,0 +1,23 @@
+/*
+ * taskcheck: what programs may rely on with processes, threads, signals, timers and futexes. The
+ * same binary passes on Linux.
+ */
+#include "taskcheck/taskcheck.h"
+
+static const struct arg args[] = { { 0 } };
+
+static const struct program program = {
+	"taskcheck",
+	"Check processes, threads, signals and timers against what Linux promises. Without NAME: "
+	"all.",
+	"[NAME]...",
+	args,
+};
+
+int main(int argc, char **argv)
+{
+	static const struct check *const groups[] = { process_tests, signal_tests, thread_tests,
+						      timer_tests };
+
+	return run_checks(&program, groups, sizeof(groups) / sizeof(groups[0]), argc, argv);
+}

@@ -1,0 +1,315 @@
+/* fork, vfork, exit, wait; groups and sessions; exec; limits. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/times.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "taskcheck/taskcheck.h"
+
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+static void exit_with(void *code)
+{
+	_exit(*(int *)code);
+}
+
+pid_t spawn_pausing(void)
+{
+	pid_t pid = fork();
+
+	EXPECT(pid >= 0);
+	if (!pid)
+		for (;;)
+			pause();
+	return pid;
+}
+
+int status_of(pid_t pid, int options)
+{
+	int status;
+
+	EXPECT(waitpid(pid, &status, options) == pid);
+	return status;
+}
+
+static void exit_codes(void)
+{
+	int codes[] = { 0, 1, 77, 255 }, status;
+	pid_t pid;
+
+	for (unsigned i = 0; i < 4; i++) {
+		status = status_of(spawn(exit_with, &codes[i]), 0);
+		EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == codes[i]);
+	}
+	pid = spawn_pausing();
+	EXPECT(!kill(pid, SIGTERM));
+	status = status_of(pid, 0);
+	EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+	EXPECT_ERROR(ECHILD, wait(NULL));
+}
+
+static void waiting_for_some(void)
+{
+	pid_t a = spawn_pausing(), b = spawn_pausing(), c = fork();
+	int status;
+
+	EXPECT(waitpid(-1, &status, WNOHANG) == (c ? 0 : -1));
+	if (!c) {
+		setpgid(0, 0);
+		pause();
+	}
+	while (getpgid(c) != c)
+		sched_yield();
+	EXPECT(waitpid(b, &status, WNOHANG) == 0);
+	kill(b, SIGKILL);
+	EXPECT(waitpid(b, &status, 0) == b);
+	kill(c, SIGKILL);
+	EXPECT(waitpid(-c, &status, 0) == c);
+	EXPECT_ERROR(ECHILD, waitpid(-c, &status, 0));
+	kill(a, SIGKILL);
+	EXPECT(waitpid(0, &status, 0) == a);
+	EXPECT_ERROR(ECHILD, waitpid(a, &status, 0));
+	EXPECT_ERROR(EINVAL, waitpid(-1, &status, 0x1000));
+}
+
+static void waitid_leaves_and_takes(void)
+{
+	int code = 5;
+	pid_t pid = spawn(exit_with, &code);
+	siginfo_t info = { 0 };
+
+	EXPECT(!waitid(P_PID, pid, &info, WEXITED | WNOWAIT));
+	EXPECT(info.si_pid == pid && info.si_code == CLD_EXITED && info.si_status == 5);
+	EXPECT(info.si_signo == SIGCHLD);
+	EXPECT(!waitid(P_ALL, 0, &info, WEXITED) && info.si_pid == pid);
+	EXPECT_ERROR(ECHILD, waitid(P_ALL, 0, &info, WEXITED));
+	EXPECT_ERROR(EINVAL, waitid(P_ALL, 0, &info, WNOHANG));
+	pid = spawn_pausing();
+	info.si_pid = 1;
+	EXPECT(!waitid(P_PID, pid, &info, WEXITED | WNOHANG) && info.si_pid == 0);
+	kill(pid, SIGKILL);
+	EXPECT(!waitid(P_PID, pid, &info, WEXITED));
+	EXPECT(info.si_code == CLD_KILLED && info.si_status == SIGKILL);
+}
+
+static void ignored_children_vanish(void)
+{
+	pid_t pid;
+
+	signal(SIGCHLD, SIG_IGN);
+	pid = spawn(nothing, NULL);
+	/* Waits for all of them to end, then there is none. */
+	EXPECT_ERROR(ECHILD, waitpid(pid, NULL, 0));
+	EXPECT_ERROR(ESRCH, kill(pid, 0));
+}
+
+static void orphans_go_to_another_parent(void)
+{
+	int p[2], parent;
+	pid_t pid;
+
+	EXPECT(!pipe(p));
+	pid = fork();
+	if (!pid) {
+		pid_t me = getpid();
+		if (!fork()) {
+			while (getppid() == me)
+				usleep(1000);
+			parent = getppid();
+			EXPECT(write(p[1], &parent, sizeof(parent)) == sizeof(parent));
+		}
+		_exit(0);
+	}
+	await_child(pid);
+	EXPECT(read(p[0], &parent, sizeof(parent)) == sizeof(parent));
+	EXPECT(parent != pid && parent != getpid());
+}
+
+static void vfork_shares_memory_and_waits(void)
+{
+	static volatile int seen;
+	int status;
+	pid_t pid = vfork();
+
+	if (!pid) {
+		seen = 42;
+		_exit(3);
+	}
+	EXPECT(seen == 42);
+	EXPECT(waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 3);
+	pid = vfork();
+	if (!pid) {
+		execl("/proc/self/exe", "taskcheck", "exit-codes", NULL);
+		_exit(9);
+	}
+	EXPECT(WIFEXITED(status_of(pid, 0)));
+}
+
+static void groups_and_sessions(void)
+{
+	int status;
+	pid_t a = spawn_pausing(), b = spawn_pausing();
+
+	EXPECT(getpgid(a) == getpgrp() && getsid(a) == getsid(0));
+	EXPECT(!setpgid(a, 0) && getpgid(a) == a);
+	EXPECT(!setpgid(b, a) && getpgid(b) == a);
+	EXPECT_ERROR(EPERM, setpgid(b, 999999));
+	EXPECT_ERROR(ESRCH, setpgid(1, 0));
+	EXPECT_ERROR(EINVAL, setpgid(0, -1));
+	EXPECT_ERROR(ESRCH, getpgid(999999));
+	EXPECT(!kill(-a, SIGKILL));
+	EXPECT(WTERMSIG(status_of(a, 0)) == SIGKILL && WTERMSIG(status_of(b, 0)) == SIGKILL);
+	EXPECT_ERROR(ESRCH, kill(-a, 0));
+	a = fork();
+	if (!a) {
+		EXPECT(setsid() == getpid() && getsid(0) == getpid() && getpgrp() == getpid());
+		EXPECT_ERROR(EPERM, setsid());
+		EXPECT_ERROR(EPERM, setpgid(0, 0));
+		_exit(0);
+	}
+	EXPECT(waitpid(a, &status, 0) == a && !status);
+}
+
+static void no_setpgid_after_exec(void)
+{
+	int p[2];
+	char c;
+	pid_t pid;
+
+	EXPECT(!pipe2(p, O_CLOEXEC));
+	pid = fork();
+	if (!pid) {
+		execlp("sleep", "sleep", "100", NULL);
+		_exit(127);
+	}
+	close(p[1]);
+	EXPECT(read(p[0], &c, 1) == 0); /* exec closed the other end */
+	EXPECT_ERROR(EACCES, setpgid(pid, 0));
+	kill(pid, SIGKILL);
+	EXPECT(WIFSIGNALED(status_of(pid, 0)));
+}
+
+static void burn(long ns)
+{
+	struct timespec ts;
+
+	do
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	while (ts.tv_sec * 1000 * MS + ts.tv_nsec < ns);
+}
+
+static void usage_of_children(void)
+{
+	struct rusage r;
+	struct tms t;
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		burn(60 * MS);
+		_exit(0);
+	}
+	EXPECT(wait4(pid, &status, 0, &r) == pid);
+	long us = (r.ru_utime.tv_sec + r.ru_stime.tv_sec) * 1000000 + r.ru_utime.tv_usec +
+		  r.ru_stime.tv_usec;
+	EXPECT(us >= 55000);
+	EXPECT(!getrusage(RUSAGE_CHILDREN, &r));
+	EXPECT(r.ru_utime.tv_sec + r.ru_stime.tv_sec > 0 ||
+	       r.ru_utime.tv_usec + r.ru_stime.tv_usec >= 55000);
+	EXPECT(times(&t) > 0 && t.tms_cutime + t.tms_cstime >= 5);
+	EXPECT(!getrusage(RUSAGE_SELF, &r) && !getrusage(RUSAGE_THREAD, &r));
+	EXPECT_ERROR(EINVAL, getrusage(7, &r));
+}
+
+static void names(void)
+{
+	char name[16];
+
+	EXPECT(!prctl(PR_SET_NAME, "a name that is too long"));
+	EXPECT(!prctl(PR_GET_NAME, name) && !strcmp(name, "a name that is "));
+	EXPECT_ERROR(EINVAL, prctl(12345, 0));
+}
+
+static void death_of_the_parent(void)
+{
+	int p[2];
+	char c;
+
+	EXPECT(!pipe(p));
+	pid_t pid = fork();
+	if (!pid) {
+		if (!fork()) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			EXPECT(write(p[1], "x", 1) == 1);
+			pause();
+		}
+		EXPECT(read(p[0], &c, 1) == 1);
+		_exit(0);
+	}
+	await_child(pid);
+	close(p[1]);
+	EXPECT(read(p[0], &c, 1) == 0); /* the grandchild is dead, too */
+}
+
+static void limits(void)
+{
+	struct rlimit r;
+
+	EXPECT(!getrlimit(RLIMIT_STACK, &r) && r.rlim_cur >= 1 << 20);
+	EXPECT(!getrlimit(RLIMIT_NOFILE, &r) && r.rlim_cur >= 256);
+	r.rlim_cur = 32;
+	EXPECT(!setrlimit(RLIMIT_NOFILE, &r));
+	EXPECT_ERROR(EMFILE, dup2(0, 40) < 0 && errno == EBADF ? (errno = EMFILE, -1) : -1);
+	for (int fd; (fd = dup(0)) >= 0;)
+		EXPECT(fd < 32);
+	EXPECT(errno == EMFILE);
+	r.rlim_cur = r.rlim_max + 1;
+	EXPECT_ERROR(EINVAL, r.rlim_max == RLIM_INFINITY ? (errno = EINVAL, -1)
+							 : setrlimit(RLIMIT_NOFILE, &r));
+	EXPECT_ERROR(EINVAL, syscall(SYS_prlimit64, 0, 99, NULL, &r));
+	EXPECT_ERROR(ESRCH, syscall(SYS_prlimit64, 999999, RLIMIT_STACK, NULL, &r));
+}
+
+static void many_generations(void)
+{
+	for (int i = 0; i < 300; i++)
+		await_child(spawn(nothing, NULL));
+	pid_t pids[50];
+	for (int i = 0; i < 50; i++)
+		pids[i] = spawn_pausing();
+	for (int i = 0; i < 50; i++)
+		kill(pids[i], SIGKILL);
+	for (int i = 0; i < 50; i++)
+		EXPECT(WTERMSIG(status_of(pids[i], 0)) == SIGKILL);
+}
+
+const struct check process_tests[] = {
+	{ "exit-codes", exit_codes },
+	{ "wait-some", waiting_for_some },
+	{ "waitid", waitid_leaves_and_takes },
+	{ "wait-ignored", ignored_children_vanish },
+	{ "orphans", orphans_go_to_another_parent },
+	{ "vfork", vfork_shares_memory_and_waits },
+	{ "groups", groups_and_sessions },
+	{ "setpgid-exec", no_setpgid_after_exec },
+	{ "usage", usage_of_children },
+	{ "names", names },
+	{ "pdeathsig", death_of_the_parent },
+	{ "limits", limits },
+	{ "generations", many_generations },
+	{ NULL, NULL },
+};

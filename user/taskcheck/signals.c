@@ -1,0 +1,402 @@
+/* Handlers, masks, queues, restarts, stop and continue. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "taskcheck/taskcheck.h"
+
+static volatile int nr_calls, last_code, last_value, last_pid;
+static volatile uintptr_t last_sp;
+
+static void note(int sig, siginfo_t *info, void *context)
+{
+	int here;
+
+	(void)sig, (void)context;
+	nr_calls++;
+	last_code = info->si_code;
+	last_value = info->si_value.sival_int;
+	last_pid = info->si_pid;
+	last_sp = (uintptr_t)&here;
+}
+
+static void catch (int sig, int flags)
+{
+	struct sigaction a = { .sa_sigaction = note, .sa_flags = SA_SIGINFO | flags };
+
+	EXPECT(!sigaction(sig, &a, NULL));
+	nr_calls = 0;
+}
+
+static sigset_t set_of(int sig)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, sig);
+	return set;
+}
+
+static void block(int how, int sig)
+{
+	sigset_t set = set_of(sig);
+
+	EXPECT(!sigprocmask(how, &set, NULL));
+}
+
+static void handlers(void)
+{
+	struct sigaction a, old = { 0 };
+
+	catch (SIGUSR1, 0);
+	EXPECT(!kill(getpid(), SIGUSR1) && nr_calls == 1);
+	EXPECT(last_code == SI_USER && last_pid == getpid());
+	EXPECT(!raise(SIGUSR1) && nr_calls == 2 && last_code == SI_TKILL);
+	EXPECT(!sigaction(SIGUSR1, NULL, &old) && old.sa_sigaction == note);
+	catch (SIGUSR1, SA_RESETHAND);
+	raise(SIGUSR1);
+	EXPECT(!sigaction(SIGUSR1, NULL, &old) && old.sa_handler == SIG_DFL && nr_calls == 1);
+	a = (struct sigaction){ .sa_handler = SIG_IGN };
+	EXPECT_ERROR(EINVAL, sigaction(SIGKILL, &a, NULL));
+	EXPECT_ERROR(EINVAL, sigaction(SIGSTOP, &a, NULL));
+	EXPECT(!sigaction(SIGKILL, NULL, &old));
+	EXPECT_ERROR(EINVAL, kill(getpid(), 65));
+	EXPECT(!kill(getpid(), 0));
+}
+
+static volatile int depth, deepest, nr_raised;
+
+static void nest(int sig)
+{
+	if (++depth > deepest)
+		deepest = depth;
+	if (nr_raised++ < 2)
+		raise(sig);
+	depth--;
+}
+
+static void nesting(void)
+{
+	struct sigaction a = { .sa_handler = nest };
+
+	sigaction(SIGUSR2, &a, NULL);
+	raise(SIGUSR2);
+	EXPECT(deepest == 1 &&
+	       nr_raised == 3); /* blocked while its handler runs, delivered after */
+	a.sa_flags = SA_NODEFER;
+	sigaction(SIGUSR2, &a, NULL);
+	deepest = nr_raised = 0;
+	raise(SIGUSR2);
+	EXPECT(deepest == 3);
+}
+
+static void masks(void)
+{
+	sigset_t pending, old, set = set_of(SIGUSR1);
+
+	catch (SIGUSR1, 0);
+	block(SIG_BLOCK, SIGUSR1);
+	kill(getpid(), SIGUSR1);
+	kill(getpid(), SIGUSR1);
+	EXPECT(nr_calls == 0 && !sigpending(&pending) && sigismember(&pending, SIGUSR1));
+	block(SIG_UNBLOCK, SIGUSR1);
+	EXPECT(nr_calls == 1); /* ordinary signals are pending once */
+	block(SIG_BLOCK, SIGUSR1);
+	raise(SIGUSR1);
+	sigemptyset(&old);
+	EXPECT_ERROR(EINTR, sigsuspend(&old));
+	EXPECT(nr_calls == 2 && !sigprocmask(SIG_SETMASK, NULL, &old) &&
+	       sigismember(&old, SIGUSR1));
+	EXPECT_ERROR(EINVAL, syscall(SYS_rt_sigprocmask, 9, &set, NULL, 8));
+	sigfillset(&set);
+	sigprocmask(SIG_SETMASK, &set, NULL);
+	sigprocmask(SIG_SETMASK, NULL, &set);
+	EXPECT(!sigismember(&set, SIGKILL) && !sigismember(&set, SIGSTOP));
+	/* A signal that becomes ignored is pending no more. */
+	raise(SIGUSR1);
+	signal(SIGUSR1, SIG_IGN);
+	EXPECT(!sigpending(&pending) && !sigismember(&pending, SIGUSR1));
+}
+
+static void queues(void)
+{
+	union sigval value;
+	sigset_t set = set_of(SIGRTMIN + 1);
+	siginfo_t info;
+	struct timespec soon = { 0, 10 * MS };
+
+	block(SIG_BLOCK, SIGRTMIN + 1);
+	for (int i = 0; i < 20; i++) {
+		value.sival_int = i;
+		EXPECT(!sigqueue(getpid(), SIGRTMIN + 1, value));
+	}
+	for (int i = 0; i < 20; i++) {
+		EXPECT(sigtimedwait(&set, &info, &soon) == SIGRTMIN + 1);
+		EXPECT(info.si_value.sival_int == i && info.si_code == SI_QUEUE);
+	}
+	EXPECT_ERROR(EAGAIN, sigtimedwait(&set, &info, &soon));
+	soon.tv_nsec = 2000 * MS;
+	EXPECT_ERROR(EINVAL, sigtimedwait(&set, &info, &soon));
+}
+
+static void send_later(void *pid)
+{
+	sleep_ms(30);
+	kill(*(pid_t *)pid, SIGRTMIN + 2);
+}
+
+static void waiting(void)
+{
+	sigset_t set = set_of(SIGRTMIN + 2);
+	pid_t me = getpid(), pid;
+	siginfo_t info;
+
+	block(SIG_BLOCK, SIGRTMIN + 2);
+	pid = spawn(send_later, &me);
+	EXPECT(sigwaitinfo(&set, &info) == SIGRTMIN + 2 && info.si_pid == pid);
+	await_child(pid);
+	/* Another signal with a handler ends the wait. */
+	block(SIG_UNBLOCK, SIGRTMIN + 2);
+	catch (SIGRTMIN + 2, SA_RESTART);
+	set = set_of(SIGUSR1);
+	block(SIG_BLOCK, SIGUSR1);
+	pid = spawn(send_later, &me);
+	EXPECT_ERROR(EINTR,
+		     syscall(SYS_rt_sigtimedwait, &set, &info, NULL, 8)); /* musl would try again */
+	await_child(pid);
+	EXPECT(nr_calls == 1);
+}
+
+static void restarting(void)
+{
+	pid_t me = getpid(), pid;
+	int p[2];
+	char c;
+
+	EXPECT(!pipe(p));
+	catch (SIGRTMIN + 2, 0);
+	pid = spawn(send_later, &me);
+	EXPECT_ERROR(EINTR, read(p[0], &c, 1));
+	await_child(pid);
+	catch (SIGRTMIN + 2, SA_RESTART);
+	pid = fork();
+	if (!pid) {
+		send_later(&me);
+		sleep_ms(30);
+		EXPECT(write(p[1], "y", 1) == 1);
+		_exit(0);
+	}
+	EXPECT(read(p[0], &c, 1) == 1 && c == 'y' && nr_calls == 1);
+	await_child(pid);
+	pid = spawn(send_later, &me);
+	EXPECT_ERROR(EINTR, pause()); /* never restarted after a handler */
+	await_child(pid);
+}
+
+static void alternate_stack(void)
+{
+	static char stack[16384];
+	stack_t ss = { .ss_sp = stack, .ss_size = sizeof(stack) }, old;
+
+	EXPECT(!sigaltstack(&ss, NULL));
+	catch (SIGUSR1, SA_ONSTACK);
+	raise(SIGUSR1);
+	EXPECT(last_sp >= (uintptr_t)stack && last_sp < (uintptr_t)stack + sizeof(stack));
+	catch (SIGUSR1, 0);
+	raise(SIGUSR1);
+	EXPECT(last_sp < (uintptr_t)stack || last_sp >= (uintptr_t)stack + sizeof(stack));
+	ss.ss_size = 100;
+	EXPECT_ERROR(ENOMEM, sigaltstack(&ss, NULL));
+	EXPECT(!sigaltstack(NULL, &old) && old.ss_sp == stack && !(old.ss_flags & SS_DISABLE));
+	ss.ss_flags = SS_DISABLE;
+	EXPECT(!sigaltstack(&ss, NULL) && !sigaltstack(NULL, &old) && (old.ss_flags & SS_DISABLE));
+}
+
+static volatile double before_signal;
+
+static void spoil_registers(int sig)
+{
+	(void)sig;
+	for (int i = 0; i < 100; i++)
+		before_signal = before_signal * 1.5 + i;
+	before_signal = 0;
+}
+
+static void registers_survive(void)
+{
+	double x = 1.25, y = 3.5;
+	struct sigaction a = { .sa_handler = spoil_registers };
+	register long b __asm__("r15") = 0x123456789abcdef;
+
+	sigaction(SIGUSR1, &a, NULL);
+	for (int i = 0; i < 50; i++) {
+		x = x * 1.0000001 + y;
+		kill(getpid(), SIGUSR1);
+	}
+	EXPECT(x > 176 && x < 177);
+	EXPECT(b == 0x123456789abcdef);
+}
+
+static sigjmp_buf after;
+static volatile int *volatile nowhere = (int *)8;
+
+static void leave(int sig)
+{
+	siglongjmp(after, sig);
+}
+
+static void faults(void)
+{
+	static const int sigs[] = { SIGSEGV, SIGFPE, SIGILL };
+	struct sigaction a = { .sa_handler = leave };
+	volatile int zero = 0;
+
+	for (unsigned i = 0; i < 3; i++)
+		sigaction(sigs[i], &a, NULL);
+	if (!sigsetjmp(after, 1))
+		*nowhere = 1;
+	if (sigsetjmp(after, 1) == 0)
+		zero = 1 / zero;
+	if (sigsetjmp(after, 1) == 0)
+		__asm__ volatile("ud2");
+	/* A fault cannot be blocked: the default action follows. */
+	pid_t pid = fork();
+	if (!pid) {
+		block(SIG_BLOCK, SIGSEGV);
+		*nowhere = 1;
+		_exit(0);
+	}
+	EXPECT(WTERMSIG(status_of(pid, 0)) == SIGSEGV);
+	pid = fork();
+	if (!pid) {
+		signal(SIGSEGV, SIG_IGN);
+		*nowhere = 1;
+		_exit(0);
+	}
+	EXPECT(WTERMSIG(status_of(pid, 0)) == SIGSEGV);
+}
+
+static void stop_and_continue(void)
+{
+	pid_t pid;
+	int status;
+
+	catch (SIGCHLD, 0);
+	pid = spawn_pausing();
+	EXPECT(!kill(pid, SIGSTOP));
+	EXPECT(waitpid(pid, &status, WUNTRACED) == pid || errno == EINTR);
+	if (!nr_calls || !WIFSTOPPED(status))
+		EXPECT(waitpid(pid, &status, WUNTRACED) == pid);
+	EXPECT(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
+	EXPECT(nr_calls == 1 && last_code == CLD_STOPPED);
+	EXPECT(waitpid(pid, &status, WUNTRACED | WNOHANG) == 0); /* told once */
+	kill(pid, SIGTERM);					 /* waits until it continues */
+	sleep_ms(20);
+	EXPECT(waitpid(pid, &status, WNOHANG) == 0);
+	kill(pid, SIGCONT);
+	do
+		EXPECT(waitpid(pid, &status, 0) == pid || errno == EINTR);
+	while (errno == EINTR && (errno = 0, 1) && !WIFSIGNALED(status));
+	EXPECT(WTERMSIG(status) == SIGTERM);
+}
+
+static void continue_is_reported(void)
+{
+	pid_t pid = spawn_pausing();
+
+	kill(pid, SIGSTOP);
+	EXPECT(WIFSTOPPED(status_of(pid, WUNTRACED)));
+	kill(pid, SIGCONT);
+	EXPECT(WIFCONTINUED(status_of(pid, WCONTINUED)));
+	kill(pid, SIGSTOP);
+	EXPECT(WIFSTOPPED(status_of(pid, WUNTRACED)));
+	kill(pid, SIGKILL); /* needs no SIGCONT */
+	EXPECT(WTERMSIG(status_of(pid, 0)) == SIGKILL);
+}
+
+static void orphaned_groups(void)
+{
+	int p[2], code;
+	pid_t pid;
+
+	/* A group whose only tie to its session ends, with a stopped member: SIGHUP and SIGCONT. */
+	EXPECT(!pipe(p));
+	pid = fork();
+	if (!pid) {
+		setsid();
+		pid_t member = fork();
+		if (!member) {
+			setpgid(0, 0);
+			catch (SIGHUP, 0);
+			kill(getpid(), SIGSTOP);
+			code = nr_calls;
+			EXPECT(write(p[1], &code, sizeof(code)) == sizeof(code));
+			/* Terminal stops have no effect in an orphaned group. */
+			raise(SIGTSTP);
+			EXPECT(write(p[1], &code, sizeof(code)) == sizeof(code));
+			_exit(0);
+		}
+		EXPECT(WIFSTOPPED(status_of(member, WUNTRACED)));
+		_exit(0);
+	}
+	await_child(pid);
+	EXPECT(read(p[0], &code, sizeof(code)) == sizeof(code) && code == 1);
+	EXPECT(read(p[0], &code, sizeof(code)) == sizeof(code));
+}
+
+static void exec_keeps_ignored(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		signal(SIGINT, SIG_IGN);
+		catch (SIGTERM, 0);
+		execlp("sh", "sh", "-c", "kill -INT $$; kill -TERM $$; sleep 5; exit 1", NULL);
+		_exit(9);
+	}
+	EXPECT(WTERMSIG(status_of(pid, 0)) == SIGTERM);
+}
+
+static void storm(void)
+{
+	pid_t pid;
+	int status;
+
+	catch (SIGRTMIN + 3, SA_RESTART);
+	pid = fork();
+	if (!pid) {
+		for (int i = 0; i < 2000; i++)
+			while (kill(getppid(), SIGRTMIN + 3))
+				EXPECT(errno == EAGAIN);
+		_exit(0);
+	}
+	EXPECT(waitpid(pid, &status, 0) == pid && !status);
+	EXPECT(nr_calls == 2000);
+}
+
+const struct check signal_tests[] = {
+	{ "handlers", handlers },
+	{ "nesting", nesting },
+	{ "masks", masks },
+	{ "queues", queues },
+	{ "sigwait", waiting },
+	{ "restart", restarting },
+	{ "altstack", alternate_stack },
+	{ "registers", registers_survive },
+	{ "faults", faults },
+	{ "stop", stop_and_continue },
+	{ "continue", continue_is_reported },
+	{ "orphaned-group", orphaned_groups },
+	{ "exec-ignored", exec_keeps_ignored },
+	{ "signal-storm", storm },
+	{ NULL, NULL },
+};

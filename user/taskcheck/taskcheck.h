@@ -1,0 +1,20 @@
+/* Tests of processes, threads, signals and time; see taskcheck.c. */
+#pragma once
+
+#include "lib/check.h"
+
+extern const struct check process_tests[]; /* processes.c: fork, wait, groups, exec, limits */
+extern const struct check
+	signal_tests[]; /* signals.c: handlers, masks, queues, stop and continue */
+extern const struct check
+	thread_tests[];			 /* threads.c: clone, futexes, exit and exec with threads */
+extern const struct check timer_tests[]; /* timers.c: sleeping, interval timers, clocks */
+
+#define MS 1000000L
+
+long now_ns(void);
+void sleep_ms(long ms);
+/* A process that waits for signals until one ends it. */
+pid_t spawn_pausing(void);
+/* waitpid with @options, the status as it is. */
+int status_of(pid_t pid, int options);

@@ -1,0 +1,184 @@
+/* Sleeping, interval timers, clocks. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "taskcheck/taskcheck.h"
+
+long now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000 * MS + ts.tv_nsec;
+}
+
+void sleep_ms(long ms)
+{
+	struct timespec ts = { ms / 1000, ms % 1000 * MS };
+
+	while (nanosleep(&ts, &ts))
+		;
+}
+
+static volatile int ticks;
+
+static void tick(int sig)
+{
+	(void)sig;
+	ticks++;
+}
+
+static void sleeping(void)
+{
+	struct timespec ts = { 0, 20 * MS }, past = { 0, 1 }, bad = { 0, 1000 * MS };
+	long t0 = now_ns();
+
+	EXPECT(!nanosleep(&ts, NULL) && now_ns() - t0 >= 20 * MS);
+	EXPECT(!clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &past, NULL));
+	t0 = now_ns();
+	ts = (struct timespec){ (t0 + 20 * MS) / (1000 * MS), (t0 + 20 * MS) % (1000 * MS) };
+	EXPECT(!clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) &&
+	       now_ns() >= t0 + 20 * MS);
+	clock_gettime(CLOCK_REALTIME, &ts);
+	ts.tv_sec++;
+	t0 = now_ns();
+	EXPECT(!clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &ts, NULL));
+	EXPECT(now_ns() - t0 > 900 * MS);
+	EXPECT_ERROR(EINVAL, nanosleep(&bad, NULL));
+	EXPECT(clock_nanosleep(99, 0, &past, NULL) == EINVAL);
+	EXPECT(clock_nanosleep(CLOCK_THREAD_CPUTIME_ID, 0, &past, NULL) == EINVAL);
+}
+
+static void rest_of_a_sleep(void)
+{
+	struct timespec second = { 1, 0 }, rest = { 0 };
+	struct itimerval soon = { .it_value = { 0, 30000 } };
+
+	signal(SIGALRM, tick);
+	setitimer(ITIMER_REAL, &soon, NULL);
+	EXPECT_ERROR(EINTR, nanosleep(&second, &rest));
+	EXPECT(ticks == 1 && !rest.tv_sec && rest.tv_nsec > 100 * MS && rest.tv_nsec < 1000 * MS);
+}
+
+static void stopped_sleep_goes_on(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		long t0 = now_ns();
+		struct timespec ts = { 0, 300 * MS };
+		EXPECT(!nanosleep(&ts, NULL) && now_ns() - t0 >= 300 * MS &&
+		       now_ns() - t0 < 3000 * MS);
+		_exit(0);
+	}
+	sleep_ms(50);
+	kill(pid, SIGSTOP);
+	EXPECT(WIFSTOPPED(status_of(pid, WUNTRACED)));
+	sleep_ms(50);
+	kill(pid, SIGCONT);
+	await_child(pid);
+}
+
+static void interval_timer(void)
+{
+	struct itimerval it = { { 0, 5000 }, { 0, 10000 } }, left;
+	long t0 = now_ns();
+
+	signal(SIGALRM, tick);
+	EXPECT(!setitimer(ITIMER_REAL, &it, NULL));
+	EXPECT(!getitimer(ITIMER_REAL, &left) && left.it_interval.tv_usec == 5000);
+	while (ticks < 5)
+		pause();
+	EXPECT(now_ns() - t0 >= 30 * MS);
+	it = (struct itimerval){ 0 };
+	EXPECT(!setitimer(ITIMER_REAL, &it, &left) && left.it_interval.tv_usec == 5000);
+	EXPECT(!getitimer(ITIMER_REAL, &left) && !left.it_value.tv_usec);
+	it.it_value.tv_usec = 1000000;
+	EXPECT_ERROR(EINVAL, setitimer(ITIMER_REAL, &it, NULL));
+	EXPECT_ERROR(EINVAL, setitimer(77, &it, NULL));
+	EXPECT(alarm(100) == 0 && alarm(0) == 100);
+	/* Not inherited. */
+	alarm(100);
+	pid_t pid = fork();
+	if (!pid)
+		_exit(alarm(0) != 0);
+	await_child(pid);
+}
+
+static void posix_timers(void)
+{
+	struct sigevent se = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN + 4 };
+	struct itimerspec it = { { 0, 5 * MS }, { 0, 10 * MS } }, left;
+	struct timespec second = { 1, 0 };
+	siginfo_t info;
+	sigset_t set;
+	timer_t t;
+
+	se.sigev_value.sival_int = 99;
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMIN + 4);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	EXPECT(!timer_create(CLOCK_MONOTONIC, &se, &t));
+	EXPECT(!timer_gettime(t, &left) && !left.it_value.tv_nsec);
+	long t0 = now_ns();
+	EXPECT(!timer_settime(t, 0, &it, NULL));
+	for (int i = 0; i < 4; i++) {
+		EXPECT(sigtimedwait(&set, &info, &second) == SIGRTMIN + 4);
+		EXPECT(info.si_code == SI_TIMER && info.si_value.sival_int == 99);
+	}
+	EXPECT(now_ns() - t0 >= 25 * MS);
+	sleep_ms(60);
+	EXPECT(sigtimedwait(&set, &info, &second) == SIGRTMIN + 4 && timer_getoverrun(t) >= 8);
+	EXPECT(!timer_delete(t));
+	se.sigev_signo = 99;
+	EXPECT_ERROR(EINVAL, timer_create(CLOCK_MONOTONIC, &se, &t));
+	EXPECT_ERROR(EINVAL, timer_create(77, NULL, &t));
+	EXPECT_ERROR(EINVAL, syscall(SYS_timer_delete, 12345));
+}
+
+static void cpu_clocks(void)
+{
+	struct timespec a, b, p;
+	volatile long sink = 0;
+
+	EXPECT(!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a));
+	for (long i = 0; i < 2000000; i++)
+		sink += i;
+	EXPECT(!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b));
+	EXPECT(b.tv_sec * 1000 * MS + b.tv_nsec > a.tv_sec * 1000 * MS + a.tv_nsec);
+	sleep_ms(20);
+	EXPECT(!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a));
+	EXPECT((a.tv_sec - b.tv_sec) * 1000 * MS + a.tv_nsec - b.tv_nsec <
+	       15 * MS); /* sleep is free */
+	EXPECT(!clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &p));
+	EXPECT(p.tv_sec * 1000 * MS + p.tv_nsec >= a.tv_sec * 1000 * MS + a.tv_nsec);
+	EXPECT(!clock_getres(CLOCK_MONOTONIC, &a) && !a.tv_sec && a.tv_nsec == 1);
+	EXPECT_ERROR(EINVAL, clock_gettime(99, &a));
+}
+
+static void timer_slack(void)
+{
+	EXPECT(prctl(PR_GET_TIMERSLACK) == 50000);
+	EXPECT(!prctl(PR_SET_TIMERSLACK, 1) && prctl(PR_GET_TIMERSLACK) == 1);
+	EXPECT(!prctl(PR_SET_TIMERSLACK, 0) && prctl(PR_GET_TIMERSLACK) == 50000);
+}
+
+const struct check timer_tests[] = {
+	{ "sleep", sleeping },
+	{ "sleep-rest", rest_of_a_sleep },
+	{ "sleep-stopped", stopped_sleep_goes_on },
+	{ "itimer", interval_timer },
+	{ "posix-timers", posix_timers },
+	{ "cpu-clocks", cpu_clocks },
+	{ "slack", timer_slack },
+	{ NULL, NULL },
+};
