@@ -38,7 +38,7 @@ except gdb.error as error:
     print(error)
 end
 echo === trace\\n
-trace 5
+trace 100
 echo === end\\n
 kill
 """
@@ -99,6 +99,14 @@ def test_why(session):
 
 
 def test_trace(session):
+    """The newest events in order; who runs at the breakpoint is who was switched in last, if it is among them."""
+    form = re.compile(r" *(\S+)-(\d+) +\[000\] +(\d+\.\d{6}): (sched_\w+):((?: \w+=\S+)+)")
     lines = session["trace"].splitlines()
-    assert len(lines) == 5
-    assert all(re.match(r" *\S+-\d+ +\[000\] +\d+\.\d+: sched_\w+: comm=|.*prev_comm=", line) for line in lines), lines
+    events = [form.fullmatch(line) for line in lines]
+    assert len(lines) == 100 and all(events), lines
+    times = [float(event[3]) for event in events]
+    assert times == sorted(times)
+    running = [pid for pid, (runs, *_) in dumped_tasks(session["dump"]).items() if runs]
+    switches = [dict(re.findall(r"(\w+)=(\S+)", event[5])) for event in events if event[4] == "sched_switch"]
+    after = [switch["prev_pid"] for switch in switches[1:]] + [str(running[0])]
+    assert [switch["next_pid"] for switch in switches] == after[:len(switches)]
