@@ -373,8 +373,8 @@ static bool push_running(struct pass *p, struct rq *src)
 	p->sd->alb_count += schedstats(p->s);
 	rq_lock(src);
 	t = src->curr;
-	if (t->class == &p->s->fair_class->base && t->on_rq == TASK_QUEUED &&
-	    t->push_cpu == PUSH_NONE && task_allowed(t, p->dst->cpu)) {
+	if (t->class == &fair_class && t->on_rq == TASK_QUEUED && t->push_cpu == PUSH_NONE &&
+	    task_allowed(t, p->dst->cpu)) {
 		push_current(src, p->dst->cpu);
 		pushed = true;
 	}

@@ -41,7 +41,7 @@ static void check_tree_shape(const struct fair_queue *q)
 
 static void check_entity(struct fair_queue *q, struct entity *e)
 {
-	struct load_weight weight = q->ops->weight(task_of(e));
+	struct load_weight weight = q->policy->weight(task_of(e));
 	s64 distance = (s64)(e->vruntime - q->min_vruntime);
 
 	SCHED_CHECK(T5, e->load.weight == weight.weight);
@@ -59,7 +59,7 @@ static void check_timeline(struct fair_queue *q)
 	SCHED_CHECK(Q3, !e || !rb_prev(&e->node));
 	for (; e; e = next) {
 		next = queue_after(e);
-		SCHED_CHECK(Q3, !next || !q->ops->before(&next->node, &e->node));
+		SCHED_CHECK(Q3, !next || !q->policy->before(&next->node, &e->node));
 		SCHED_CHECK(Q4, e != q->curr && e->queued);
 		check_entity(q, e);
 	}
@@ -129,7 +129,7 @@ void check_queued_task(struct rq *rq, struct task *t)
 static void check_current(struct rq *rq)
 {
 	struct task *curr = rq->curr;
-	bool fair = curr->class == &rq->s->fair_class->base;
+	bool fair = curr->class == &fair_class;
 
 	SCHED_CHECK(R2, rq->fair.curr == (fair ? &curr->fair : NULL));
 	SCHED_CHECK(T1, curr == rq->idle || curr->on_rq != TASK_OFF_RQ || rq->pulling);
@@ -153,7 +153,7 @@ static void check_rq(struct rq *rq)
 	check_current(rq);
 	stop_class.check(rq);
 	rt_class.check(rq);
-	rq->s->fair_class->base.check(rq);
+	fair_class.check(rq);
 }
 
 void sched_check(struct sched *s)

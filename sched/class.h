@@ -25,9 +25,12 @@ enum queue_flags {
 	QUEUE_SAVE = 0x2,     /* only to change its parameters: pairs with a RESTORE at once */
 	QUEUE_RESTORE = 0x2,
 	ENQUEUE_HEAD = 0x10,	 /* rt: in front of its equals */
+	DEQUEUE_SPECIAL = 0x10,	 /* with SLEEP: it must be off the queue at once (stopped, dead) */
 	ENQUEUE_MIGRATED = 0x40, /* with WAKEUP: it slept on another CPU */
 	ENQUEUE_INITIAL = 0x80,	 /* it is new */
 	QUEUE_MIGRATING = 0x100, /* it changes CPU while runnable */
+	DEQUEUE_DELAYED = 0x200, /* with SLEEP: the second part of a delayed dequeue */
+	ENQUEUE_DELAYED = 0x200, /* with WAKEUP: it slept but was still queued */
 };
 
 /* Which event asks for a CPU. */
@@ -131,7 +134,7 @@ struct sched_class {
 	void (*dump)(struct rq *rq, struct text *out);
 };
 
-extern const struct sched_class stop_class, rt_class, idle_class;
+extern const struct sched_class stop_class, rt_class, fair_class, idle_class;
 
 /* Defaults for operations that do not concern a class. */
 void class_ignore(struct rq *rq);

@@ -139,8 +139,6 @@ unsigned any_allowed_cpu(struct sched *s, const struct task *t)
 
 static struct task *pick_next(struct rq *rq, struct task *prev)
 {
-	const struct sched_class *fair = &rq->s->fair_class->base;
-
 	if (unlikely(prev->class == &rt_class))
 		rt_class.pull(rq, prev);
 	do {
@@ -152,10 +150,10 @@ static struct task *pick_next(struct rq *rq, struct task *prev)
 				next = rt_class.pick(rq);
 		}
 		if (!next && rq->fair.nr_running)
-			next = fair->pick(rq);
+			next = fair_class.pick(rq);
 		if (next)
 			return next;
-	} while (fair->pull(rq, prev));
+	} while (fair_class.pull(rq, prev));
 	rq->sched_goidle += schedstats(rq->s);
 	return rq->idle;
 }
@@ -431,8 +429,8 @@ int sched_init(struct sched *s, const struct sched_config *config)
 		return -EINVAL;
 	if (config->hz != 100 && config->hz != 250 && config->hz != 1000)
 		return -EINVAL;
-	s->fair_class = fair_class_find(config->fair_class);
-	if (!s->fair_class)
+	s->fair_policy = fair_policy_find(config->fair_policy);
+	if (!s->fair_policy)
 		return -EINVAL;
 	s->nr_cpus = config->nr_cpus;
 	s->hz = config->hz;

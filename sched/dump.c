@@ -97,7 +97,7 @@ static void dump_tasks(struct text *out, struct rq *rq)
 	text_add(out, "\nrunnable tasks:\n");
 	text_add(out, " S            task   PID  tree-key  switches  prio  wait-time  sum-exec\n");
 	text_add(out, "-----------------------------------------------------------------------\n");
-	if (rq->curr && rq->curr->class != &rq->s->fair_class->base)
+	if (rq->curr && rq->curr->class != &fair_class)
 		dump_task_row(out, rq, rq->curr);
 	list_for_each(t, &rq->fair.tasks, link)
 		dump_task_row(out, rq, t);
@@ -144,7 +144,7 @@ size_t sched_dump_cpu(struct sched *s, unsigned cpu, char *buf, size_t size)
 	dump_ms(&out, "max_idle_balance_cost", rq->max_idle_balance_cost);
 	if (schedstats(s))
 		dump_counters(&out, rq);
-	s->fair_class->base.dump(rq, &out);
+	fair_class.dump(rq, &out);
 	rt_class.dump(rq, &out);
 	dump_tasks(&out, rq);
 	rq_unlock(rq);

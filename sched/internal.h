@@ -63,12 +63,12 @@ enum feature {
 
 /* --- a queue of fair entities --------------------------------------------- */
 
-struct fair_ops;
+struct fair_policy;
 
 /* guarded by: rq lock */
 struct fair_queue {
 	struct rq *rq;
-	const struct fair_ops *ops;
+	const struct fair_policy *policy;
 	struct load_weight load; /* sum over queued entities, the running one included */
 	u32 nr_running;		 /* queued entities, the running one included */
 	u32 nr_idle;		 /* of them, SCHED_IDLE */
@@ -155,12 +155,12 @@ struct sched {
 	/* constant after sched_init() */
 	u32 nr_cpus, hz;
 	u64 tick_ns;
-	const struct fair_class *fair_class;
 	struct rq *rq; /* [nr_cpus] */
 	struct topology *topology;
 	struct cpumask possible;
 
 	/* written one word at a time, read without a lock */
+	const struct fair_policy *fair_policy; /* of every queue, unless a swap is under way */
 	struct tunables tunable;
 	struct tunables normalised; /* of the scaled ones, before scaling */
 	u32 nr_latency; /* tasks that fit a period: latency / min_granularity, rounded up */
@@ -325,6 +325,7 @@ void emit_switch(struct rq *rq, struct task *prev, struct task *next, bool preem
 void emit_wake(unsigned event, struct task *t, unsigned cpu, unsigned target);
 void emit_migrate(struct task *t, unsigned cpu, unsigned to);
 void emit_runtime(struct rq *rq, struct task *t, u64 delta);
+void emit_fair_swap(unsigned cpu, const char *from, const char *to, unsigned nr_queued);
 void emit_delay(struct rq *rq, unsigned event, struct task *t, u64 delay);
 
 static inline void trace_switch(struct rq *rq, struct task *prev, struct task *next, bool preempt)

@@ -30,7 +30,7 @@ struct sched_config {
 	unsigned nr_cpus;
 	unsigned hz;			       /* 100, 250 or 1000 */
 	const struct sched_cpu_desc *topology; /* nr_cpus entries; copied */
-	const char *fair_class;		       /* "cfs"; NULL is the default */
+	const char *fair_policy;	       /* a name of sched_fair_name(); NULL: the first */
 	u64 seed;			       /* of the machine's only source of randomness */
 };
 
@@ -168,6 +168,20 @@ void sched_check(struct sched *s);
 
 /* Pass the events of @mask (BIT(EVENT_x), sched/event.h) to host_trace(). None at first. */
 void sched_trace_set(struct sched *s, u64 mask);
+
+/* --- the fair policy ------------------------------------------------------- */
+
+/* The name of the @index-th fair policy, or NULL past the end. */
+const char *sched_fair_name(unsigned index);
+/* The name of the one in use. */
+const char *sched_fair_current(const struct sched *s);
+/*
+ * Schedule fair tasks by the policy called @name from now on; @cpu is the caller's. -EINVAL if
+ * there is none. Every task starts anew under it, owed nothing and with its CPU time, averages and
+ * parameters kept; the features that the policy cares for take its defaults. Calls must not
+ * overlap; O(queued tasks).
+ */
+int sched_fair_swap(struct sched *s, const char *name, unsigned cpu);
 
 /* --- tunables and features ------------------------------------------------ */
 

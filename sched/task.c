@@ -42,12 +42,12 @@ static bool is_rt_policy(int policy)
 	return policy == SCHED_FIFO || policy == SCHED_RR;
 }
 
-static const struct sched_class *class_of_policy(const struct sched *s, int policy)
+static const struct sched_class *class_of_policy(int policy)
 {
-	return is_rt_policy(policy) ? &rt_class : &s->fair_class->base;
+	return is_rt_policy(policy) ? &rt_class : &fair_class;
 }
 
-static void set_params(struct sched *s, struct task *t, int policy, int nice, int rt_priority)
+static void set_params(struct task *t, int policy, int nice, int rt_priority)
 {
 	t->policy = policy;
 	t->rt_priority = rt_priority;
@@ -57,7 +57,7 @@ static void set_params(struct sched *s, struct task *t, int policy, int nice, in
 		t->static_prio = NICE_TO_PRIO(nice);
 		t->prio = t->static_prio;
 	}
-	t->class = class_of_policy(s, policy);
+	t->class = class_of_policy(policy);
 }
 
 /* Idle tasks and stoppers belong to their CPU as they are. */
@@ -85,9 +85,9 @@ static void change_attr(struct rq *rq, struct task *t, const struct sched_attr_r
 	 */
 	struct change c = change_begin(rq, t);
 
-	if (old_class != class_of_policy(rq->s, req->policy) && t->state != TASK_NEW)
+	if (old_class != class_of_policy(req->policy) && t->state != TASK_NEW)
 		old_class->leave(rq, t, runnable);
-	set_params(rq->s, t, req->policy, req->nice, req->rt_priority);
+	set_params(t, req->policy, req->nice, req->rt_priority);
 	if (t->class != &rt_class)
 		fair_reweight(rq, t);
 	if (old_class != t->class && t->state != TASK_NEW)
@@ -205,8 +205,8 @@ static void init_common(struct sched *s, struct task *t, int pid, const char *co
 void sched_task_init(struct sched *s, struct task *t, int pid, const char *comm)
 {
 	init_common(s, t, pid, comm);
-	set_params(s, t, SCHED_NORMAL, 0, 0);
-	t->fair.load = fair_ops_of(s)->weight(t);
+	set_params(t, SCHED_NORMAL, 0, 0);
+	t->fair.load = s->fair_policy->weight(t);
 }
 
 static void init_pinned(struct sched *s, struct task *t, unsigned cpu, int pid, const char *comm)
@@ -239,7 +239,7 @@ void sched_task_init_stop(struct sched *s, struct task *t, unsigned cpu, int pid
 }
 
 /* reset_on_fork: real time and a nice value below 0 are privileges that end with the parent. */
-static void inherit_params(struct sched *s, const struct task *parent, struct task *child)
+static void inherit_params(const struct task *parent, struct task *child)
 {
 	int nice = PRIO_TO_NICE(parent->static_prio), policy = parent->policy;
 
@@ -248,7 +248,7 @@ static void inherit_params(struct sched *s, const struct task *parent, struct ta
 		policy = is_rt_policy(policy) ? SCHED_NORMAL : policy;
 	}
 	child->static_prio = NICE_TO_PRIO(nice);
-	set_params(s, child, policy, nice, is_rt_policy(policy) ? parent->rt_priority : 0);
+	set_params(child, policy, nice, is_rt_policy(policy) ? parent->rt_priority : 0);
 }
 
 void sched_task_fork(struct sched *s, struct task *parent, struct task *child, int pid)
@@ -258,8 +258,8 @@ void sched_task_fork(struct sched *s, struct task *parent, struct task *child, i
 	child->allowed = parent->allowed;
 	child->nr_allowed = parent->nr_allowed;
 	child->recent_used_cpu = parent->cpu;
-	inherit_params(s, parent, child);
-	child->fair.load = fair_ops_of(s)->weight(child);
+	inherit_params(parent, child);
+	child->fair.load = s->fair_policy->weight(child);
 }
 
 void sched_task_start(struct sched *s, struct task *t, unsigned cpu)

@@ -14,6 +14,7 @@
 #include "lib/types.h"
 
 struct sched_class;
+struct fair_policy;
 
 #define TASK_COMM_LEN 16
 
@@ -74,10 +75,11 @@ struct entity {
 	struct load_weight load;
 	struct rb_node node; /* in the queue's timeline, unless running or not queued */
 	bool queued;	     /* counted in the queue: in the timeline, or its current entity */
-	u64 vruntime;	     /* ns of virtual time; relative to the queue while between queues */
-	u64 exec_start;	     /* when it was last charged; 0: its cache on this CPU is cold */
-	u64 sum_exec;	     /* ns on a CPU, ever */
-	u64 prev_sum_exec;   /* sum_exec when it was last picked */
+	const struct fair_policy *policy; /* whose terms its numbers are in; NULL: none yet */
+	u64 vruntime;			  /* ns of virtual time; see fair.h */
+	u64 exec_start;	   /* when it was last charged; 0: its cache on this CPU is cold */
+	u64 sum_exec;	   /* ns on a CPU, ever */
+	u64 prev_sum_exec; /* sum_exec when it was last picked */
 	u64 nr_migrations;
 	struct pelt avg;
 };

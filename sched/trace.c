@@ -4,6 +4,7 @@
  * a disabled event costs a load and a branch.
  */
 #include "sched/internal.h"
+#include "lib/string.h"
 
 #define COMMON(event, on_cpu)                                                                      \
 	{                                                                                          \
@@ -107,5 +108,17 @@ void emit_delay(struct rq *rq, unsigned event, struct task *t, u64 delay)
 
 	e.common.type = delay_type[event];
 	copy_comm(e.comm, t);
+	host_trace(&e.common);
+}
+
+void emit_fair_swap(unsigned cpu, const char *from, const char *to, unsigned nr_queued)
+{
+	struct event_sched_fair_swap e = {
+		.common = COMMON(sched_fair_swap, cpu),
+		.nr_queued = (int)nr_queued,
+	};
+
+	str_copy(e.from, from, sizeof(e.from));
+	str_copy(e.to, to, sizeof(e.to));
 	host_trace(&e.common);
 }

@@ -9,7 +9,7 @@
  * A write is validated before anything changes. Readers take no lock: each
  * tunable is one word. Source: Linux 6.1, debug.c and sysctl.
  */
-#include "sched/internal.h"
+#include "sched/fair/fair.h"
 #include "lib/errno.h"
 #include "lib/fmt.h"
 #include "lib/string.h"
@@ -92,6 +92,8 @@ void tunables_init(struct sched *s)
 #define FEATURE(name, on, ...) s->features |= (on) ? BIT(FEATURE_##name) : 0;
 #include "sched/feature.def"
 #undef FEATURE
+	s->features &= ~s->fair_policy->features_mask;
+	s->features |= s->fair_policy->features_on;
 }
 
 /* --- tunables by name ----------------------------------------------------- */

@@ -103,7 +103,47 @@ static size_t show_preempt(void *arg, char *buf, size_t size)
 	return (size_t)snprintf(buf, size, "none voluntary (full) \n");
 }
 
+/* --- the fair policy: all names, the one in use in brackets ---------------------------- */
+
+static struct mutex swap_lock = MUTEX_INIT(swap_lock);
+
+static size_t show_fair_class(void *arg, char *buf, size_t size)
+{
+	const char *name, *now = sched_fair_current(machine);
+	struct text t = text_of(buf, size);
+
+	(void)arg;
+	for (unsigned i = 0; (name = sched_fair_name(i)); i++)
+		text_add(&t, !strcmp(name, now) ? "%s[%s]" : "%s%s", i ? " " : "", name);
+	text_add(&t, "\n");
+	return t.len;
+}
+
+static long store_fair_class(void *arg, const char *text, size_t len)
+{
+	size_t word = len && text[len - 1] == '\n' ? len - 1 : len;
+	unsigned long flags;
+	char name[16];
+	int err;
+
+	(void)arg;
+	if (word >= sizeof(name))
+		return -EINVAL;
+	memcpy(name, text, word);
+	name[word] = '\0';
+	mutex_lock(&swap_lock);
+	flags = arch_irq_save();
+	err = sched_fair_swap(machine, name, arch_cpu_id());
+	arch_irq_restore(flags);
+	mutex_unlock(&swap_lock);
+	return err < 0 ? err : (long)len;
+}
+
 static const struct pseudo_file state_files[] = {
+	{ .name = "sched/fair_class",
+	  .mode = 0644,
+	  .show = show_fair_class,
+	  .store = store_fair_class },
 	{ .name = "sched/features", .mode = 0644, .show = show_features, .store = store_features },
 	{ .name = "sched/debug", .mode = 0444, .show = show_debug },
 	{ .name = "sched/preempt", .mode = 0444, .show = show_preempt },

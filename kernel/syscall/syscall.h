@@ -11,28 +11,28 @@
 #include "kernel/proc.h"
 
 /* @params as declared, @values as read from the register array a. */
-#define SYSCALL_HANDLER(name, params, values)   \
-	static long do_##name params;           \
-	long sys_##name(const u64 *a)           \
-	{                                       \
-		(void)a;                        \
-		return do_##name values;        \
-	}                                       \
+#define SYSCALL_HANDLER(name, params, values)                                                      \
+	static long do_##name params;                                                              \
+	long sys_##name(const u64 *a)                                                              \
+	{                                                                                          \
+		(void)a;                                                                           \
+		return do_##name values;                                                           \
+	}                                                                                          \
 	static inline long do_##name params
 
 #define SYSCALL0(name)		       SYSCALL_HANDLER(name, (void), ())
 #define SYSCALL1(name, T0, p0)	       SYSCALL_HANDLER(name, (T0 p0), ((T0)a[0]))
 #define SYSCALL2(name, T0, p0, T1, p1) SYSCALL_HANDLER(name, (T0 p0, T1 p1), ((T0)a[0], (T1)a[1]))
-#define SYSCALL3(name, T0, p0, T1, p1, T2, p2) \
+#define SYSCALL3(name, T0, p0, T1, p1, T2, p2)                                                     \
 	SYSCALL_HANDLER(name, (T0 p0, T1 p1, T2 p2), ((T0)a[0], (T1)a[1], (T2)a[2]))
-#define SYSCALL4(name, T0, p0, T1, p1, T2, p2, T3, p3)         \
-	SYSCALL_HANDLER(name, (T0 p0, T1 p1, T2 p2, T3 p3),    \
+#define SYSCALL4(name, T0, p0, T1, p1, T2, p2, T3, p3)                                             \
+	SYSCALL_HANDLER(name, (T0 p0, T1 p1, T2 p2, T3 p3),                                        \
 			((T0)a[0], (T1)a[1], (T2)a[2], (T3)a[3]))
-#define SYSCALL5(name, T0, p0, T1, p1, T2, p2, T3, p3, T4, p4)        \
-	SYSCALL_HANDLER(name, (T0 p0, T1 p1, T2 p2, T3 p3, T4 p4),    \
+#define SYSCALL5(name, T0, p0, T1, p1, T2, p2, T3, p3, T4, p4)                                     \
+	SYSCALL_HANDLER(name, (T0 p0, T1 p1, T2 p2, T3 p3, T4 p4),                                 \
 			((T0)a[0], (T1)a[1], (T2)a[2], (T3)a[3], (T4)a[4]))
-#define SYSCALL6(name, T0, p0, T1, p1, T2, p2, T3, p3, T4, p4, T5, p5)    \
-	SYSCALL_HANDLER(name, (T0 p0, T1 p1, T2 p2, T3 p3, T4 p4, T5 p5), \
+#define SYSCALL6(name, T0, p0, T1, p1, T2, p2, T3, p3, T4, p4, T5, p5)                             \
+	SYSCALL_HANDLER(name, (T0 p0, T1 p1, T2 p2, T3 p3, T4 p4, T5 p5),                          \
 			((T0)a[0], (T1)a[1], (T2)a[2], (T3)a[3], (T4)a[4], (T5)a[5]))
 
 #define SYSCALL(nr, name) long sys_##name(const u64 *a);

@@ -46,7 +46,7 @@ static void init_machine(unsigned nr_cpus)
 		.nr_cpus = nr_cpus,
 		.hz = tick_hz,
 		.topology = topology,
-		.fair_class = cmdline_get("sched"),
+		.fair_policy = cmdline_get("sched"),
 		.seed = cmdline_get_u64("seed", 1),
 	};
 
@@ -59,7 +59,8 @@ static void init_machine(unsigned nr_cpus)
 		};
 	machine = boot_alloc(sched_size(nr_cpus));
 	if (sched_init(machine, &config))
-		panic("bad scheduler parameters: sched=%s HZ=%u", config.fair_class ?: "", tick_hz);
+		panic("bad scheduler parameters: sched=%s HZ=%u", config.fair_policy ?: "",
+		      tick_hz);
 }
 
 /* An idle thread has number 0, is in no list, and runs on the stack it is given. */

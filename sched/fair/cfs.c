@@ -105,6 +105,7 @@ static void cfs_place(struct fair_queue *q, struct entity *e, unsigned flags)
 		place_woken(q, e);
 		return;
 	}
+	/* Asleep, its vruntime stays what it was on its queue; travelling, it is relative. */
 	if (!(flags & ENQUEUE_WAKEUP) || (flags & ENQUEUE_MIGRATED))
 		e->vruntime += q->min_vruntime;
 	if (flags & ENQUEUE_WAKEUP)
@@ -113,10 +114,25 @@ static void cfs_place(struct fair_queue *q, struct entity *e, unsigned flags)
 
 /* --- running -------------------------------------------------------------- */
 
+/* Advance min_vruntime to the smallest vruntime present; it never goes back. */
+static void update_min_vruntime(struct fair_queue *q, const struct entity *leaving)
+{
+	struct entity *first = queue_first(q), *curr = q->curr;
+	u64 v;
+
+	if (curr && curr->queued && curr != leaving)
+		v = first ? time_min(curr->vruntime, first->vruntime) : curr->vruntime;
+	else if (first)
+		v = first->vruntime;
+	else
+		return;
+	q->min_vruntime = time_max(q->min_vruntime, v);
+}
+
 static void cfs_charge(struct fair_queue *q, struct entity *e, u64 delta)
 {
 	e->vruntime += calc_delta_fair(delta, e);
-	queue_update_min_vruntime(q);
+	update_min_vruntime(q, NULL);
 }
 
 static void forget_buddy(struct fair_queue *q, const struct entity *e)
@@ -151,6 +167,9 @@ static bool cfs_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 	forget_buddy(q, e);
 	if (!(flags & DEQUEUE_SLEEP))
 		e->vruntime -= q->min_vruntime;
+	/* One that comes straight back must not find that the queue's time moved on meanwhile. */
+	if (e->queued && !(flags & QUEUE_SAVE))
+		update_min_vruntime(q, e);
 	return false;
 }
 
@@ -242,7 +261,10 @@ static struct load_weight cfs_weight(const struct task *t)
 				       : weight_of_nice(PRIO_TO_NICE(t->static_prio));
 }
 
-static const struct fair_ops cfs_ops = {
+const struct fair_policy cfs_policy = {
+	.name = "cfs",
+	.features_mask = BIT(FEATURE_GENTLE_FAIR_SLEEPERS) | BIT(FEATURE_NEXT_BUDDY),
+	.features_on = BIT(FEATURE_GENTLE_FAIR_SLEEPERS),
 	.before = cfs_before,
 	.place = cfs_place,
 	.charge = cfs_charge,
@@ -253,9 +275,4 @@ static const struct fair_ops cfs_ops = {
 	.leave = cfs_leave,
 	.weight = cfs_weight,
 	.slice = cfs_slice,
-};
-
-const struct fair_class cfs_class = {
-	.base = FAIR_CLASS_BASE("cfs"),
-	.ops = &cfs_ops,
 };

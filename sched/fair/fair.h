@@ -2,9 +2,17 @@
  * The fair class: what its policies share and where they differ.
  *
  * fair.c moves entities in and out of queues, charges them and asks the policy
- * at nine points (struct fair_ops) what to do. It never asks which policy is
- * active: where two policies must differ, that place is a hook. A policy is one
- * file with one table; it reads the common part of struct entity and its own.
+ * (struct fair_policy) what to do. It never asks which policy is active: where
+ * two policies must differ, that place is a hook. A policy is one file with one
+ * table; it reads the common part of struct entity and its own.
+ *
+ * Where an entity is decides what its numbers mean:
+ *
+ *	queued       in the timeline, or running
+ *	asleep       after leave(DEQUEUE_SLEEP); they still refer to the queue it left
+ *	travelling   after any other leave(): they refer to no queue
+ *	foreign      entity.policy is not the queue's: a swap happened since, they mean
+ *	             nothing here, and fair.c has the entity start anew, owed nothing
  */
 #pragma once
 
@@ -53,16 +61,28 @@ enum place_flags {
 	PLACE_NEW =
 		0x1000, /* a fork's child, on the queue of its parent, before its CPU is chosen */
 	PLACE_SLEEPER =
-		0x2000, /* it leaves the class while asleep: grant now what a wakeup would */
+		0x2000,	       /* it leaves the class while asleep: grant now what a wakeup would */
+	PLACE_ASLEEP = 0x4000, /* travelling, it joins @q asleep */
 };
 
-struct fair_ops {
+struct fair_policy {
+	const char *name; /* as `fair_class` and the boot parameter `sched=` have it */
+
+	/*
+	 * Features (BIT(FEATURE_x)) on whose defaults the policy has a say, and of them those that
+	 * are on. A swap to the policy sets them so, whatever they were.
+	 */
+	u64 features_mask, features_on;
+
 	/* Order of the timeline: does @a run before @b, other things equal? */
 	bool (*before)(const struct rb_node *a, const struct rb_node *b);
 
+	/* What a node of the timeline knows of its subtree (lib/rbtree.h), or NULL. */
+	void (*augment)(struct rb_node *node);
+
 	/*
-	 * Give @e, not queued, its virtual position on @q. @flags: queue_flags of the enqueue, or
-	 * place_flags. Between queues (not asleep) vruntime is relative to the queue left.
+	 * Give @e, not queued, its virtual position on @q, whose totals do not count it. @flags:
+	 * queue_flags of the enqueue that follows, or place_flags.
 	 */
 	void (*place)(struct fair_queue *q, struct entity *e, unsigned flags);
 
@@ -89,8 +109,9 @@ struct fair_ops {
 	void (*yield)(struct fair_queue *q, struct entity *e);
 
 	/*
-	 * @e, out of the timeline, leaves @q. Without DEQUEUE_SLEEP make its vruntime relative.
-	 * Returns true to keep a sleeper queued.
+	 * @e, out of the timeline but still in the totals, leaves @q: asleep with DEQUEUE_SLEEP,
+	 * else travelling. Also called to make a sleeper, not queued, travel. Returns true to keep
+	 * one that goes to sleep queued (never with DEQUEUE_SPECIAL or DEQUEUE_DELAYED).
 	 */
 	bool (*leave)(struct fair_queue *q, struct entity *e, unsigned flags);
 
@@ -99,57 +120,26 @@ struct fair_ops {
 
 	/* ns that @e may run in its turn, whether it is queued on @q or not yet. */
 	u64 (*slice)(struct fair_queue *q, struct entity *e);
+
+	/*
+	 * host_bug() if an invariant of the policy does not hold on @q, beyond those of check.c.
+	 * Slow. NULL: there are none.
+	 */
+	void (*check)(struct fair_queue *q);
 };
 
-struct fair_class {
-	struct sched_class base;
-	const struct fair_ops *ops;
-};
-
-extern const struct fair_class cfs_class;
+extern const struct fair_policy cfs_policy;
 
 /* The policy called @name, NULL if there is none; a NULL name means the default. */
-const struct fair_class *fair_class_find(const char *name);
+const struct fair_policy *fair_policy_find(const char *name);
 
-static inline const struct fair_ops *fair_ops_of(const struct sched *s)
-{
-	return s->fair_class->ops;
-}
+/* --- the class's operations (fair.c unless said) --------------------------- */
 
-/* --- operations that the policies' class tables share (fair.c) ------------ */
-
-void fair_enqueue(struct rq *rq, struct task *t, unsigned flags);
-bool fair_dequeue(struct rq *rq, struct task *t, unsigned flags);
-void fair_yield(struct rq *rq);
-struct task *fair_pick(struct rq *rq);
-void fair_put_prev(struct rq *rq, struct task *t);
-void fair_set_next(struct rq *rq, struct task *t);
-void fair_exchange(struct rq *rq, struct task *prev, struct task *next);
-void fair_charge(struct rq *rq);
-void fair_tick(struct rq *rq, struct task *t);
-bool fair_preempts(struct rq *rq, struct task *woken, unsigned flags);
 unsigned fair_select_cpu(struct rq *rq, struct task *t, unsigned cpu,
-			 unsigned reason); /* placement.c */
-void fair_migrate(struct rq *rq, struct task *t);
+			 unsigned reason);	  /* placement.c */
 bool fair_pull(struct rq *rq, struct task *prev); /* rebalance.c: newly idle */
-void fair_join(struct rq *rq, struct task *t, bool runnable);
-void fair_leave(struct rq *rq, struct task *t, bool runnable);
-void fair_retune(struct rq *rq, struct task *t, int old_prio);
-u64 fair_slice(struct rq *rq, struct task *t);
-void fair_check(struct rq *rq);			 /* check.c */
-void fair_dump(struct rq *rq, struct text *out); /* dump.c */
-
-/* The operations of a fair class called @class_name: the same for every policy. */
-#define FAIR_CLASS_BASE(class_name)                                                                \
-	{                                                                                          \
-		.name = (class_name), .rank = 2, .enqueue = fair_enqueue, .dequeue = fair_dequeue, \
-		.yield = fair_yield, .pick = fair_pick, .put_prev = fair_put_prev,                 \
-		.set_next = fair_set_next, .exchange = fair_exchange, .charge = fair_charge,       \
-		.tick = fair_tick, .preempts = fair_preempts, .select_cpu = fair_select_cpu,       \
-		.migrate = fair_migrate, .pull = fair_pull, .join = fair_join,                     \
-		.leave = fair_leave, .retune = fair_retune, .slice = fair_slice,                   \
-		.check = fair_check, .dump = fair_dump,                                            \
-	}
+void fair_check(struct rq *rq);			  /* check.c */
+void fair_dump(struct rq *rq, struct text *out);  /* dump.c */
 
 /*
  * Set the weight of @t from its nice value and policy; adjusts the queue if it is queued. Lock
@@ -157,6 +147,7 @@ void fair_dump(struct rq *rq, struct text *out); /* dump.c */
  */
 void fair_reweight(struct rq *rq, struct task *t);
 void fair_queue_init(struct fair_queue *q, struct rq *rq);
+void fair_queue_adopt(struct fair_queue *q, const struct fair_policy *policy);
 
 /* --- the timeline (queue.c) ----------------------------------------------- */
 
@@ -202,27 +193,12 @@ static inline void queue_unaccount(struct fair_queue *q, struct entity *e)
 
 static inline void queue_insert(struct fair_queue *q, struct entity *e)
 {
-	rb_insert(&q->timeline, &e->node, q->ops->before);
+	rb_insert(&q->timeline, &e->node, q->policy->before);
 }
 
 static inline void queue_erase(struct fair_queue *q, struct entity *e)
 {
 	rb_erase(&q->timeline, &e->node);
-}
-
-/* Advance min_vruntime to the smallest vruntime present; it never goes back. */
-static inline void queue_update_min_vruntime(struct fair_queue *q)
-{
-	struct entity *first = queue_first(q);
-	u64 v;
-
-	if (q->curr && q->curr->queued)
-		v = first ? time_min(q->curr->vruntime, first->vruntime) : q->curr->vruntime;
-	else if (first)
-		v = first->vruntime;
-	else
-		return;
-	q->min_vruntime = time_max(q->min_vruntime, v);
 }
 
 /* --- load averages (pelt.c) ----------------------------------------------- */

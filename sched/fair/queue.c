@@ -12,10 +12,18 @@
 /* Start near the wrap, so that a comparison without care for it fails at boot and not in a year. */
 #define FIRST_VRUNTIME ((u64) - (1ll << 20))
 
+/* @q, empty, is @policy's from now on. */
+void fair_queue_adopt(struct fair_queue *q, const struct fair_policy *policy)
+{
+	q->policy = policy;
+	q->timeline.augment = policy->augment;
+	q->next = q->last = q->skip = NULL;
+}
+
 void fair_queue_init(struct fair_queue *q, struct rq *rq)
 {
 	q->rq = rq;
-	q->ops = fair_ops_of(rq->s);
+	fair_queue_adopt(q, rq->s->fair_policy);
 	q->min_vruntime = q->checked_min_vruntime = FIRST_VRUNTIME;
 	list_init(&q->tasks);
 }

@@ -76,7 +76,7 @@ void host_bug(const char *file, int line, const char *what)
 /* --- machines ------------------------------------------------------------- */
 
 struct machine *machine_new_on(unsigned nr_cpus, unsigned hz, const struct sched_cpu_desc *topology,
-			       const char *fair_class)
+			       const char *fair_policy)
 {
 	struct machine *m = calloc(1, sizeof(*m));
 	size_t bytes = sched_size(nr_cpus);
@@ -84,7 +84,7 @@ struct machine *machine_new_on(unsigned nr_cpus, unsigned hz, const struct sched
 		.nr_cpus = nr_cpus,
 		.hz = hz,
 		.topology = topology,
-		.fair_class = fair_class,
+		.fair_policy = fair_policy,
 		.seed = 1,
 	};
 

@@ -46,7 +46,7 @@ extern struct machine *host;
 struct machine *machine_new(unsigned nr_cpus, unsigned hz);
 /* As above with a topology and a fair class. */
 struct machine *machine_new_on(unsigned nr_cpus, unsigned hz, const struct sched_cpu_desc *topology,
-			       const char *fair_class);
+			       const char *fair_policy);
 void machine_free(struct machine *m);
 
 /* A started task; the caller frees it with task_free() after it exited, or never. */

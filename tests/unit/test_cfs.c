@@ -10,7 +10,7 @@
 
 static u64 slice_of(struct machine *m, struct task *t)
 {
-	return m->s->fair_class->ops->slice(queue(m), &t->fair);
+	return m->s->fair_policy->slice(queue(m), &t->fair);
 }
 
 static void assert_near(double value, double expected, double tolerance)
@@ -203,16 +203,16 @@ static void a_turn_ends_with_its_slice_or_far_ahead_after_a_granularity(void **s
 
 	(void)state;
 	e->sum_exec = e->prev_sum_exec + slice;
-	assert_false(q->ops->tick_expired(q, e));
+	assert_false(q->policy->tick_expired(q, e));
 	e->sum_exec++;
-	assert_true(q->ops->tick_expired(q, e));
+	assert_true(q->policy->tick_expired(q, e));
 	e->sum_exec = e->prev_sum_exec + 749999;
 	e->vruntime = b->fair.vruntime + slice + 1;
-	assert_false(q->ops->tick_expired(q, e));
+	assert_false(q->policy->tick_expired(q, e));
 	e->sum_exec++;
-	assert_true(q->ops->tick_expired(q, e));
+	assert_true(q->policy->tick_expired(q, e));
 	e->vruntime--;
-	assert_false(q->ops->tick_expired(q, e));
+	assert_false(q->policy->tick_expired(q, e));
 	machine_free(m);
 }
 
