@@ -132,6 +132,95 @@ SELFTEST(timer_cancel_waits_for_the_callback)
 	return 0;
 }
 
+/*
+ * The worst moment for an idle CPU: its timer's interrupt wakes a thread that runs there, so a
+ * switch is wanted, but another CPU takes the thread away before the switch. The CPU stays idle,
+ * and must still come back for the timer that is left.
+ */
+static struct {
+	struct ktimer waking, left;
+	struct waitq q;
+	struct thread *sleeper;
+	u32 victim; /* the idle CPU */
+	bool woken, stolen, left_fired;
+} theft;
+
+static void raise_flag(bool *flag)
+{
+	__atomic_store_n(flag, true, __ATOMIC_SEQ_CST);
+}
+
+static bool is_raised(const bool *flag)
+{
+	return __atomic_load_n(flag, __ATOMIC_SEQ_CST);
+}
+
+static int allow_only(struct thread *t, u32 cpu)
+{
+	struct cpumask mask = cpumask_of(cpu);
+	unsigned long flags = arch_irq_save();
+	int err = sched_set_affinity(machine, &t->task, &mask);
+
+	arch_irq_restore(flags);
+	return err;
+}
+
+static void wake_and_be_robbed(struct ktimer *unused)
+{
+	(void)unused;
+	raise_flag(&theft.woken);
+	waitq_wake(&theft.q, 0);
+	while (!is_raised(&theft.stolen))
+		arch_cpu_relax();
+}
+
+static void note_left_fired(struct ktimer *unused)
+{
+	(void)unused;
+	raise_flag(&theft.left_fired);
+}
+
+static void sleep_on_victim(void *unused)
+{
+	(void)unused;
+	allow_only(current, theft.victim);
+	while (arch_cpu_id() != theft.victim)
+		yield();
+	u64 now = clock_ns();
+	ktimer_start(&theft.waking, now + 2 * NS_PER_MS);
+	ktimer_start(&theft.left, now + 4 * NS_PER_MS);
+	wait_event(&theft.q, is_raised(&theft.woken));
+}
+
+SELFTEST(idle_cpu_whose_task_is_stolen_keeps_its_timers)
+{
+	struct cpumask before = current->task.allowed;
+	u32 thief = 0;
+
+	theft.victim = 1;
+	if (!cpus[theft.victim] || !cpus[theft.victim]->online)
+		return 0; /* nobody steals on one CPU */
+	SELFTEST_CHECK(!allow_only(current, thief));
+	ktimer_init(&theft.waking, wake_and_be_robbed, NULL);
+	ktimer_init(&theft.left, note_left_fired, NULL);
+	waitq_init(&theft.q, "theft");
+	theft.woken = theft.stolen = theft.left_fired = false;
+	theft.sleeper = kthread_create("sleeper", sleep_on_victim, NULL);
+	SELFTEST_CHECK(theft.sleeper);
+	while (!is_raised(&theft.woken))
+		arch_cpu_relax();
+	int err = allow_only(theft.sleeper, thief);
+	raise_flag(&theft.stolen);
+	for (unsigned ms = 0; ms < 10000 && !is_raised(&theft.left_fired); ms++)
+		sleep_ns(NS_PER_MS);
+	unsigned long flags = arch_irq_save();
+	err = err ? err : sched_set_affinity(machine, &current->task, &before);
+	arch_irq_restore(flags);
+	SELFTEST_CHECK(!err);
+	SELFTEST_CHECK(theft.left_fired);
+	return 0;
+}
+
 SELFTEST(sleep_is_never_early)
 {
 	for (unsigned i = 0; i < 50; i++) {
