@@ -1,14 +1,18 @@
 /*
  * Sets of CPUs. A mask is a small value: copy it with `=`, put it in a struct.
  * CPU_MAX bits are four words, so whole-mask operations are straight-line code
- * whatever the size of the machine, and a task's copy costs 32 bytes.
+ * whatever the size of the machine, and a task's copy costs 32 bytes. The
+ * simulator is built with room for more (docs/adr/007-simulator.md).
  */
 #pragma once
 
 #include "lib/types.h"
 
-#define CPU_MAX	      256u
+#ifndef CPU_MAX
+#define CPU_MAX 256u
+#endif
 #define CPUMASK_WORDS (CPU_MAX / 64)
+STATIC_ASSERT(CPU_MAX % 64 == 0, "a mask is whole words");
 
 struct cpumask {
 	u64 bits[CPUMASK_WORDS];

@@ -20,9 +20,9 @@ enum { LEVEL_CPU, LEVEL_CORE, LEVEL_LLC, LEVEL_NODE, LEVEL_MACHINE, NR_LEVELS };
 struct topology {
 	struct group *groups;	/* [NR_LEVELS][nr_cpus], at the index of its first CPU */
 	struct domain *domains; /* [nr_cpus][NR_LEVELS - 1] */
-	u8 *first;		/* [NR_LEVELS][nr_cpus]: first CPU of the group around a CPU */
+	u16 *first;		/* [NR_LEVELS][nr_cpus]: first CPU of the group around a CPU */
 };
-STATIC_ASSERT(CPU_MAX <= 256, "a CPU number fits the u8 of struct topology");
+STATIC_ASSERT(CPU_MAX <= 65536, "a CPU number fits the u16 of struct topology");
 
 #define SD_USUAL                                                                                   \
 	(SD_BALANCE_NEWIDLE | SD_BALANCE_EXEC | SD_BALANCE_FORK | SD_WAKE_AFFINE |                 \
@@ -43,7 +43,8 @@ static const struct {
 size_t topology_size(unsigned nr_cpus)
 {
 	return sizeof(struct topology) + NR_LEVELS * nr_cpus * sizeof(struct group) +
-	       (NR_LEVELS - 1) * nr_cpus * sizeof(struct domain) + NR_LEVELS * nr_cpus;
+	       (NR_LEVELS - 1) * nr_cpus * sizeof(struct domain) +
+	       NR_LEVELS * nr_cpus * sizeof(u16);
 }
 
 /* --- groups --------------------------------------------------------------- */
@@ -74,7 +75,7 @@ static struct group *group_around(struct sched *s, unsigned cpu, int level)
 
 static void build_groups(struct sched *s, const struct sched_cpu_desc *desc, int level)
 {
-	u8 *first = &s->topology->first[(unsigned)level * s->nr_cpus];
+	u16 *first = &s->topology->first[(unsigned)level * s->nr_cpus];
 
 	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++) {
 		unsigned leader = 0;
@@ -82,7 +83,7 @@ static void build_groups(struct sched *s, const struct sched_cpu_desc *desc, int
 
 		while (!same_group(&desc[leader], &desc[cpu], level))
 			leader++;
-		first[cpu] = (u8)leader;
+		first[cpu] = (u16)leader;
 		g = group_around(s, cpu, level);
 		g->first = leader;
 		g->weight++;
@@ -199,7 +200,7 @@ void topology_init(struct sched *s, const struct sched_cpu_desc *desc)
 
 	topo->groups = (struct group *)(topo + 1);
 	topo->domains = (struct domain *)(topo->groups + NR_LEVELS * s->nr_cpus);
-	topo->first = (u8 *)(topo->domains + (NR_LEVELS - 1) * s->nr_cpus);
+	topo->first = (u16 *)(topo->domains + (NR_LEVELS - 1) * s->nr_cpus);
 	for (int level = LEVEL_CPU; level < NR_LEVELS; level++)
 		build_groups(s, desc, level);
 	for (int level = LEVEL_CPU; level < LEVEL_MACHINE; level++)

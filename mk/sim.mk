@@ -1,0 +1,30 @@
+# The simulator: sched/ and lib/ built once more for this machine, with room for 4096 CPUs, and a
+# host around them (docs/adr/007-simulator.md). It may include lib and the scheduler's public headers.
+
+SIM := $(B)/sim
+SIM_CPUS := 4096
+SIM_CFLAGS := $(CSTD) $(WARN) -fno-pie -fno-plt -DCPU_MAX=$(SIM_CPUS)u -DCOMMIT=\"$(COMMIT)\"
+SIM_C := $(wildcard tools/sim/*.c)
+SIM_OBJ := $(patsubst %,$(SIM)/%.o,$(SCHED_C) $(filter-out lib/string.c,$(LIB_C)) $(SIM_C))
+
+$(INC)/sim/.made: Makefile mk/sim.mk $(INC)/.made
+	$(Q)$(call inc_links,$(INC)/sim,lib $(SCHED_PUBLIC))
+	$(Q)touch $@
+
+$(SIM)/.flags: FORCE
+	$(call stamp,$(CC) $(SIM_CPUS))
+
+$(SIM)/%.c.o: %.c $(INC)/sim/.made $(SIM)/.flags
+	@mkdir -p $(@D)
+	@echo "  CC      $< (simulator)"
+	$(Q)$(CC) $(SIM_CFLAGS) $(DEPS) -I$(INC)/$(if $(filter sched/%,$<),sched,sim) -c $< -o $@
+
+$(patsubst %,$(SIM)/%.o,$(shell grep -lw COMMIT $(SIM_C))): $(B)/.commit
+
+$(B)/schedsim: $(SIM_OBJ)
+	@echo "  LD      $@"
+	$(Q)$(CC) -no-pie -o $@ $^
+
+sim: $(B)/schedsim ## the simulator: build/schedsim (docs/simulator.md)
+
+.PHONY: sim

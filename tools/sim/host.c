@@ -1,0 +1,521 @@
+/*
+ * The seam (sched/host.h) on simulated CPUs, and the loop that makes them run; see sim.h.
+ *
+ * One thread plays every CPU. An event happens on one CPU: enter brings that CPU up to date, the
+ * event calls the scheduler, leave switches as long as a switch is due and asks tasks that have no
+ * work left what they do next. Kicks of other CPUs are events of their own, also when they take no
+ * time, so that no CPU acts in the middle of another's operation.
+ *
+ * The tick is one event for all busy CPUs, in order of their numbers, at multiples of 1/HZ as in
+ * the kernel. An idle CPU keeps its tick until it has been idle for one, then costs nothing.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim.h"
+
+enum event_kind { EVENT_TICK, EVENT_DONE, EVENT_TIMER, EVENT_KICK, EVENT_WAKEUP };
+
+#define MAX_STUCK_STEPS 1000000u /* so many steps of programs in no time: it will not pass */
+
+/* The machine that the seam's functions act on. */
+static struct sim *host;
+
+void sim_select(struct sim *sim)
+{
+	host = sim;
+}
+
+/* --- the seam --------------------------------------------------------------------------------- */
+
+u64 host_clock(unsigned cpu)
+{
+	(void)cpu;
+	return host->now;
+}
+
+void host_timer(unsigned cpu, u64 when)
+{
+	struct event *timer = &host->cpus[cpu].timer;
+
+	if (when)
+		queue_set(&host->queue, timer, max(when, host->now));
+	else
+		queue_cancel(&host->queue, timer);
+}
+
+void host_kick(unsigned cpu)
+{
+	struct sim_cpu *c = &host->cpus[cpu];
+
+	host->count.kicks++;
+	if (cpu == host->this_cpu)
+		c->kicked = true;
+	else if (!event_queued(&c->kick))
+		queue_set(&host->queue, &c->kick, host->now + host->config.costs.ipi_ns);
+}
+
+bool host_lock_held(const struct host_lock *lock)
+{
+	for (u32 i = 0; i < host->nr_held; i++)
+		if (host->held[i] == lock)
+			return true;
+	return false;
+}
+
+/* Ranks ascend strictly: the scheduler never holds two runqueue locks. */
+void host_lock(struct host_lock *lock)
+{
+	if (host->nr_held && host->held[host->nr_held - 1]->rank >= lock->rank)
+		host_bug(__FILE__, __LINE__, "locks taken out of order");
+	host->held[host->nr_held++] = lock;
+}
+
+void host_unlock(struct host_lock *lock)
+{
+	if (!host->nr_held || host->held[host->nr_held - 1] != lock)
+		host_bug(__FILE__, __LINE__, "unlock of a lock that is not the last taken");
+	host->nr_held--;
+}
+
+void host_trace(const struct sched_event *event)
+{
+	if (host->trace)
+		trace_event(host, event);
+	if (host->on_event)
+		host->on_event(host, event);
+}
+
+static void dump_cpu(unsigned cpu)
+{
+	static char text[1 << 16];
+
+	sched_dump_cpu(host->s, cpu, text, sizeof(text));
+	fprintf(stderr, "%s\n", text);
+}
+
+void host_bug(const char *file, int line, const char *what)
+{
+	static bool again;
+
+	host->nr_held = 0;
+	snprintf(host->bug, sizeof(host->bug), "%s:%d: %s", file, line, what);
+	if (host->bug_target)
+		longjmp(*host->bug_target, 1);
+	fprintf(stderr, "schedsim: bug at %llu ns on CPU %u: %s\n",
+		(unsigned long long)(host->now - SIM_START), host->this_cpu, host->bug);
+	if (!again) {
+		again = true;
+		dump_cpu(host->this_cpu);
+	}
+	abort();
+}
+
+/* --- time on a CPU ---------------------------------------------------------------------------- */
+
+static bool is_idle(const struct sim_cpu *c)
+{
+	return c->curr == &c->idle;
+}
+
+/* Up to now @c worked off its debt, then its task's work. */
+static void catch_up(struct sim *sim, struct sim_cpu *c)
+{
+	u64 elapsed = sim->now - c->since, paid = min(elapsed, c->debt_ns);
+
+	c->since = sim->now;
+	c->debt_ns -= paid;
+	if (c->curr->left_ns != SIM_FOREVER)
+		c->curr->left_ns -= min(elapsed - paid, c->curr->left_ns);
+}
+
+static void pay(struct sim_cpu *c, u64 ns)
+{
+	c->debt_ns += ns;
+	c->overhead_ns += ns;
+}
+
+static void start_tick(struct sim *sim, struct sim_cpu *c)
+{
+	sim->ticking[c->id / 64] |= BIT(c->id % 64);
+	if (!event_queued(&sim->tick))
+		queue_set(&sim->queue, &sim->tick,
+			  sim->now - sim->now % sim->tick_ns + sim->tick_ns);
+}
+
+static u64 migration_cost(struct sim *sim, struct sim_cpu *c, struct sim_task *t)
+{
+	u32 from = t->last_cpu;
+
+	t->last_cpu = c->id;
+	if (from == c->id || from == SIM_NOWHERE)
+		return 0;
+	return sim->cpus[from].llc == c->llc && sim->cpus[from].node == c->node
+		       ? sim->config.costs.migration_ns
+		       : sim->config.costs.cold_ns;
+}
+
+static void switch_cpu(struct sim *sim, struct sim_cpu *c, bool preempt)
+{
+	struct sim_task *prev = c->curr, *next;
+	bool blocked = !preempt && prev->task.state;
+
+	c->kicked = false;
+	sim->count.operations++;
+	next = sim_task_of(sched_switch_begin(sim->s, c->id, preempt));
+	if (next != prev) {
+		sim->count.switches++;
+		if (is_idle(c)) {
+			c->idle_ns += sim->now - c->idle_since;
+			start_tick(sim, c);
+		}
+		c->curr = next;
+		if (is_idle(c))
+			c->idle_since = sim->now;
+		else
+			pay(c, sim->config.costs.switch_ns + migration_cost(sim, c, next));
+		prev->asleep = blocked;
+		if (sim->measure)
+			measure_switch(sim, prev, next);
+	}
+	sched_switch_end(sim->s, c->id);
+	if (next != prev && prev->task.state == TASK_DEAD && blocked) {
+		sim->count.exits++;
+		if (sim->config.ended)
+			sim->config.ended(sim, prev);
+		sim_task_free(sim, prev);
+	}
+}
+
+void sim_do(struct sim *sim, enum sim_next what)
+{
+	struct sim_cpu *c = sim_this_cpu(sim);
+
+	if (what == SIM_WORK)
+		return;
+	if (what == SIM_SLEEP) {
+		sched_block(&c->curr->task, TASK_INTERRUPTIBLE);
+	} else if (what == SIM_YIELD) {
+		sched_yield(sim->s, c->id);
+		sim->count.yields++;
+	} else {
+		queue_cancel(&sim->queue, &c->curr->wakeup);
+		sched_task_exit(sim->s, c->id);
+	}
+	sim->count.operations++;
+	switch_cpu(sim, c, false);
+}
+
+/* A program that loops without using time would keep us here for ever. */
+static bool is_stuck(struct sim *sim)
+{
+	if (sim->stuck_at != sim->now) {
+		sim->stuck_at = sim->now;
+		sim->stuck_steps = 0;
+	}
+	if (++sim->stuck_steps < MAX_STUCK_STEPS)
+		return false;
+	sim->failure = "a program goes on and on without using time: a loop without run or sleep?";
+	return true;
+}
+
+/* Switch while that is due; ask tasks without work what they do. Then wait for what comes first. */
+static void settle(struct sim *sim, struct sim_cpu *c)
+{
+	for (;;) {
+		if (c->kicked)
+			switch_cpu(sim, c, true);
+		else if (!c->curr->left_ns && !c->debt_ns && !sim->failure && !is_stuck(sim))
+			sim_do(sim, sim->config.next(sim, c->curr));
+		else
+			break;
+	}
+	if (c->curr->left_ns != SIM_FOREVER)
+		queue_set(&sim->queue, &c->done, sim->now + c->debt_ns + c->curr->left_ns);
+	else
+		queue_cancel(&sim->queue, &c->done);
+}
+
+void sim_enter(struct sim *sim, unsigned cpu)
+{
+	sim->this_cpu = cpu;
+	catch_up(sim, &sim->cpus[cpu]);
+}
+
+void sim_leave(struct sim *sim)
+{
+	settle(sim, sim_this_cpu(sim));
+}
+
+/* --- events ----------------------------------------------------------------------------------- */
+
+static void tick_cpu(struct sim *sim, struct sim_cpu *c)
+{
+	if (is_idle(c) && sched_tick_can_stop(sim->s, c->id)) {
+		sim->ticking[c->id / 64] &= ~BIT(c->id % 64);
+		return;
+	}
+	sim_enter(sim, c->id);
+	pay(c, sim->config.costs.tick_ns);
+	sim->count.ticks++;
+	sim->count.operations++;
+	sched_tick(sim->s, c->id);
+	if (c->kicked || sim->config.costs.tick_ns)
+		settle(sim, c);
+}
+
+static void tick_all(struct sim *sim)
+{
+	u32 words = (sim->config.nr_cpus + 63) / 64;
+	u64 any = 0;
+
+	for (u32 w = 0; w < words; w++)
+		for (u64 left = sim->ticking[w]; left; left &= left - 1)
+			tick_cpu(sim, &sim->cpus[w * 64 + (u32)__builtin_ctzll(left)]);
+	for (u32 w = 0; w < words; w++)
+		any |= sim->ticking[w];
+	if (any)
+		queue_set(&sim->queue, &sim->tick, sim->now + sim->tick_ns);
+}
+
+static void timer_expired(struct sim *sim, struct sim_cpu *c)
+{
+	sim_enter(sim, c->id);
+	sim->count.timers++;
+	sim->count.operations++;
+	sched_timer(sim->s, c->id);
+	sim_leave(sim);
+}
+
+static void sleep_ended(struct sim *sim, struct sim_task *t)
+{
+	sim_enter(sim, t->timer_cpu);
+	pay(sim_this_cpu(sim), sim->config.costs.timer_ns);
+	sim_wake(sim, t, 0);
+	sim_leave(sim);
+}
+
+static void kick_arrived(struct sim *sim, struct sim_cpu *c)
+{
+	sim_enter(sim, c->id);
+	c->kicked = true;
+	sim_leave(sim);
+}
+
+static void happen(struct sim *sim, struct event *ev)
+{
+	switch (ev->kind) {
+	case EVENT_TICK:
+		tick_all(sim);
+		break;
+	case EVENT_DONE:
+		sim_enter(sim, container_of(ev, struct sim_cpu, done)->id);
+		sim_leave(sim);
+		break;
+	case EVENT_TIMER:
+		timer_expired(sim, container_of(ev, struct sim_cpu, timer));
+		break;
+	case EVENT_KICK:
+		kick_arrived(sim, container_of(ev, struct sim_cpu, kick));
+		break;
+	default:
+		sleep_ended(sim, container_of(ev, struct sim_task, wakeup));
+		break;
+	}
+}
+
+bool sim_step(struct sim *sim, u64 until)
+{
+	struct event *ev = queue_pop(&sim->queue, until);
+
+	if (!ev)
+		return false;
+	sim->now = sim->queue.time;
+	sim->count.events++;
+	happen(sim, ev);
+	if (sim->config.check)
+		sched_check(sim->s);
+	return true;
+}
+
+bool sim_run(struct sim *sim, u64 until)
+{
+	sim_select(sim);
+	while (!sim->failure && sim_step(sim, until))
+		;
+	if (sim->failure)
+		return false;
+	sim->now = sim->queue.time = until;
+	for (unsigned cpu = 0; cpu < sim->config.nr_cpus; cpu++)
+		catch_up(sim, &sim->cpus[cpu]);
+	return true;
+}
+
+/* --- tasks ------------------------------------------------------------------------------------ */
+
+struct sim_task *sim_task_of(struct task *t)
+{
+	return container_of(t, struct sim_task, task);
+}
+
+static void init_task(struct sim_task *t)
+{
+	*t = (struct sim_task){ .left_ns = SIM_FOREVER, .last_cpu = SIM_NOWHERE };
+	t->wakeup.kind = EVENT_WAKEUP;
+	list_init(&t->cursor.waiting);
+}
+
+struct sim_task *sim_task_new(struct sim *sim, const char *comm)
+{
+	struct sim_task *t;
+
+	if (sim->nr_tasks == SIM_MAX_TASKS)
+		return NULL;
+	if (list_empty(&sim->free)) {
+		t = malloc(sizeof(*t));
+		if (!t)
+			return NULL;
+	} else {
+		t = list_first(&sim->free, struct sim_task, link);
+		list_del(&t->link);
+	}
+	init_task(t);
+	if (sim->config.next)
+		t->left_ns = 0;
+	list_add_tail(&sim->tasks, &t->link);
+	sim->nr_tasks++;
+	sim->nr_tasks_max = max(sim->nr_tasks_max, sim->nr_tasks);
+	sched_task_init(sim->s, &t->task, sim->next_pid++, comm);
+	return t;
+}
+
+void sim_task_free(struct sim *sim, struct sim_task *t)
+{
+	queue_cancel(&sim->queue, &t->wakeup);
+	list_del(&t->cursor.waiting);
+	list_del(&t->link);
+	list_add_head(&sim->free, &t->link);
+	sim->nr_tasks--;
+}
+
+void sim_start(struct sim *sim, struct sim_task *t)
+{
+	sim->count.starts++;
+	sim->count.operations++;
+	t->runnable_since = sim->now;
+	t->woken = true;
+	if (sim->measure)
+		measure_runnable(sim, t);
+	sched_task_start(sim->s, &t->task, sim->this_cpu);
+}
+
+bool sim_wake(struct sim *sim, struct sim_task *t, unsigned flags)
+{
+	if (!(t->task.state & TASK_NORMAL))
+		return false;
+	queue_cancel(&sim->queue, &t->wakeup);
+	pay(sim_this_cpu(sim), sim->config.costs.wake_ns);
+	sim->count.wakeups++;
+	sim->count.operations++;
+	if (t->asleep) {
+		t->asleep = false;
+		t->runnable_since = sim->now;
+		t->woken = true;
+		if (sim->measure)
+			measure_runnable(sim, t);
+	}
+	return sched_wake(sim->s, &t->task, TASK_NORMAL, sim->this_cpu, flags);
+}
+
+void sim_set_wakeup(struct sim *sim, struct sim_task *t, u64 when)
+{
+	t->timer_cpu = sim->this_cpu;
+	queue_set(&sim->queue, &t->wakeup, when);
+}
+
+/* --- machines --------------------------------------------------------------------------------- */
+
+static void init_cpu(struct sim *sim, unsigned cpu)
+{
+	struct sim_cpu *c = &sim->cpus[cpu];
+
+	*c = (struct sim_cpu){ .id = cpu, .since = sim->now, .idle_since = sim->now };
+	c->done.kind = EVENT_DONE;
+	c->timer.kind = EVENT_TIMER;
+	c->kick.kind = EVENT_KICK;
+	c->llc = sim->config.topology[cpu].llc;
+	c->node = sim->config.topology[cpu].node;
+	init_task(&c->idle);
+	c->curr = &c->idle;
+	sched_task_init_idle(sim->s, &c->idle.task, cpu);
+	sched_cpu_online(sim->s, cpu, &c->idle.task);
+}
+
+static bool init_sched(struct sim *sim)
+{
+	const struct sim_config *c = &sim->config;
+	size_t bytes = ALIGN_UP(sched_size(c->nr_cpus), 64ul);
+
+	sim->s = aligned_alloc(64, bytes);
+	sim->cpus = calloc(c->nr_cpus, sizeof(*sim->cpus));
+	sim->ticking = calloc((c->nr_cpus + 63) / 64, sizeof(u64));
+	if (!sim->s || !sim->cpus || !sim->ticking)
+		return false;
+	memset(sim->s, 0, bytes);
+	return !sched_init(sim->s, &(struct sched_config){
+					   .nr_cpus = c->nr_cpus,
+					   .hz = c->hz,
+					   .topology = c->topology,
+					   .fair_policy = c->fair_policy,
+					   .seed = c->seed,
+				   });
+}
+
+struct sim *sim_new(const struct sim_config *config)
+{
+	struct sim *sim;
+
+	if (!config->nr_cpus || config->nr_cpus > CPU_MAX)
+		return NULL;
+	sim = calloc(1, sizeof(*sim));
+	if (!sim)
+		return NULL;
+	sim_select(sim);
+	sim->config = *config;
+	sim->now = SIM_START;
+	sim->next_pid = 1;
+	queue_init(&sim->queue, sim->now);
+	list_init(&sim->tasks);
+	list_init(&sim->free);
+	prng_seed(&sim->rng, config->seed);
+	if (!init_sched(sim)) {
+		sim_free(sim);
+		return NULL;
+	}
+	sim->tick_ns = NS_PER_SEC / config->hz;
+	sim->tick.kind = EVENT_TICK;
+	for (unsigned cpu = 0; cpu < config->nr_cpus; cpu++)
+		init_cpu(sim, cpu);
+	sim->config.topology = NULL;
+	return sim;
+}
+
+static void free_tasks(struct list *tasks)
+{
+	struct sim_task *t, *next;
+
+	list_for_each_safe(t, next, tasks, link)
+		free(t);
+}
+
+void sim_free(struct sim *sim)
+{
+	free_tasks(&sim->tasks);
+	free_tasks(&sim->free);
+	queue_free(&sim->queue);
+	free(sim->ticking);
+	free(sim->cpus);
+	free(sim->s);
+	free(sim);
+}

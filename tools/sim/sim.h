@@ -1,0 +1,193 @@
+/*
+ * The simulator's host of the scheduler: a machine of CPUs on which time is an event queue.
+ *
+ * Between two events nothing happens but that running tasks use up their work; so the state of a
+ * CPU is its current task, since when it was last brought up to date, and how much overhead it
+ * still owes. All of it is in one struct sim: machines are made and freed at will, and a run is a
+ * function of its configuration and the calls made.
+ *
+ * What is modelled: time at which things happen, and five prices (struct sim_costs). A decision
+ * takes effect at once, its price delays the work of the CPU that pays. What is not: caches,
+ * frequencies, contention for locks. See docs/simulator.md.
+ */
+#pragma once
+
+#include <setjmp.h>
+
+#include "lib/prng.h"
+#include "queue.h"
+#include "sched/event.h"
+#include "sched/sched.h"
+
+#define SIM_FOREVER   UINT64_MAX
+#define SIM_START     NS_PER_SEC /* the clock at the start; 0 means "never" to the scheduler */
+#define SIM_MAX_TASKS 1000000u	 /* at a time */
+
+/* ns, all 0 unless the user says otherwise; printed with every result. */
+struct sim_costs {
+	u64 switch_ns;	    /* changing the running task */
+	u64 tick_ns;	    /* a tick */
+	u64 timer_ns;	    /* the interrupt that ends a sleep */
+	u64 wake_ns;	    /* waking somebody, paid by the waker's CPU */
+	u64 ipi_ns;	    /* from a kick until the other CPU notices */
+	u64 migration_ns;   /* the first run on another CPU that shares the cache */
+	u64 cold_ns;	    /* ... that does not share it */
+	u64 mem_ns_per_kib; /* touching memory, for rt-app's mem and iorun */
+};
+
+struct sim;
+struct sim_task;
+struct program;
+struct population;
+struct measure;
+struct trace;
+
+/* What the running task does when its work is done; its place in the simulator is SIM_ops.next. */
+enum sim_next {
+	SIM_WORK,  /* left_ns ns of work, 0: ask again (after a preemption that is due) */
+	SIM_SLEEP, /* block until woken */
+	SIM_YIELD,
+	SIM_EXIT,
+};
+
+struct sim_config {
+	unsigned nr_cpus, hz;
+	const struct sched_cpu_desc *topology; /* [nr_cpus], used during sim_new() only */
+	const char *fair_policy;		       /* NULL: the default */
+	u64 seed;
+	struct sim_costs costs;
+	bool check; /* sched_check() after every event */
+	/* Asked when a running task's work is done; NULL: tasks run for ever. */
+	enum sim_next (*next)(struct sim *, struct sim_task *);
+	/* A task ended and is about to be freed. May be NULL. */
+	void (*ended)(struct sim *, struct sim_task *);
+};
+
+/* Where a task is in its program (workload.c). */
+#define PROGRAM_DEPTH 4
+struct cursor {
+	const struct program *program;
+	u32 step;
+	u32 depth;
+	s64 loops_left[PROGRAM_DEPTH];
+	u64 deadline; /* of the step it is in: end of a "runtime", a timer's next expiry */
+	u64 origin;   /* its timers count from here */
+	struct prng rng;
+	struct list waiting; /* in a synchronisation object's queue */
+	bool in_step;	     /* the step it is at was begun before */
+};
+
+struct sim_task {
+	struct task task;    /* the scheduler's part */
+	u64 left_ns;	     /* of work until it is asked what is next; SIM_FOREVER */
+	struct event wakeup; /* the end of its sleep */
+	u32 timer_cpu;	     /* where that will happen */
+	u32 last_cpu;	     /* where it ran last, SIM_NOWHERE: nowhere yet */
+	struct list link;    /* all tasks, or the free ones */
+	u32 group;	     /* row of the report */
+	u64 runnable_since;  /* it waits for a CPU since; 0: it does not */
+	bool woken;	     /* that began with a wakeup, not with a preemption */
+	bool asleep;
+	u64 fluid_start, got; /* see measure.c */
+	struct cursor cursor;
+};
+#define SIM_NOWHERE UINT32_MAX
+
+struct sim_cpu {
+	u32 id;
+	bool kicked; /* a switch is due */
+	struct sim_task *curr;
+	struct sim_task idle;
+	u64 since;   /* curr's work and the debt are accounted up to here */
+	u64 debt_ns; /* overhead that still has to be worked off */
+	u64 idle_ns, idle_since;
+	u64 overhead_ns; /* ever */
+	struct event done, timer, kick;
+	u32 llc, node;
+};
+
+struct sim_counts {
+	u64 events;	/* taken from the queue */
+	u64 operations; /* calls that tell or ask the scheduler something: the rest of these */
+	u64 switches, wakeups, ticks, kicks, timers, starts, exits, yields;
+};
+
+struct sim {
+	struct sim_config config;
+	struct sched *s;
+	u64 now;
+	u64 tick_ns;
+	u32 this_cpu; /* on which the present event happens */
+	struct event_queue queue;
+	struct sim_cpu *cpus;
+	struct event tick; /* of all busy CPUs: their ticks coincide */
+	u64 *ticking;	   /* bit set: the CPU is not tickless */
+	struct list tasks; /* alive */
+	struct list free;  /* ended, their memory to be used again */
+	u32 nr_tasks, nr_tasks_max;
+	int next_pid;
+	struct prng rng;
+	struct sim_counts count;
+	u64 stuck_at, stuck_steps; /* program steps taken without time passing */
+	const char *failure;	   /* why the run cannot go on; NULL: it can */
+	struct host_lock *held[4];
+	u32 nr_held;
+	/* NULL, or who listens */
+	struct population *population;
+	struct measure *measure;
+	struct trace *trace;
+	void (*on_event)(struct sim *, const struct sched_event *); /* besides the trace */
+	/* When set, an internal error of the scheduler jumps there with its text in bug. */
+	jmp_buf *bug_target;
+	char bug[200];
+};
+
+/* --- machines (host.c) ----------------------------------------------------- */
+
+/* NULL: the scheduler refuses the configuration (an unknown class, HZ) or memory is short. */
+struct sim *sim_new(const struct sim_config *config);
+void sim_free(struct sim *sim);
+/* The seam acts on @sim from now on; sim_new() and sim_run() do it themselves. */
+void sim_select(struct sim *sim);
+
+/* Let events happen until the clock shows @until or the run fails. False: it has failed. */
+bool sim_run(struct sim *sim, u64 until);
+/* The next event, if it is due by @until. */
+bool sim_step(struct sim *sim, u64 until);
+
+/* --- tasks ------------------------------------------------------------------ */
+
+struct sim_task *sim_task_of(struct task *t);
+/* A new task with work for ever, not yet started. NULL: there are SIM_MAX_TASKS, or no memory. */
+struct sim_task *sim_task_new(struct sim *sim, const char *comm);
+void sim_task_free(struct sim *sim, struct sim_task *t);
+
+/*
+ * What happens on a CPU outside of its program: sim_enter(), any calls of the scheduler's API and
+ * of the functions below, then sim_leave(), which switches if that is due and lets what runs then
+ * go on.
+ */
+void sim_enter(struct sim *sim, unsigned cpu);
+void sim_leave(struct sim *sim);
+
+/* On the CPU entered. */
+void sim_start(struct sim *sim, struct sim_task *t);
+bool sim_wake(struct sim *sim, struct sim_task *t, unsigned flags);
+/* Wake @t at @when, unless somebody does before. */
+void sim_set_wakeup(struct sim *sim, struct sim_task *t, u64 when);
+/* What the current task does next, as a program's step. */
+void sim_do(struct sim *sim, enum sim_next what);
+
+static inline struct sim_cpu *sim_this_cpu(struct sim *sim)
+{
+	return &sim->cpus[sim->this_cpu];
+}
+
+/* --- measurement (measure.c); called by the host if sim->measure is set ----- */
+
+void measure_runnable(struct sim *sim, struct sim_task *t);
+void measure_switch(struct sim *sim, struct sim_task *prev, struct sim_task *next);
+
+/* --- trace.c ------------------------------------------------------------------ */
+
+void trace_event(struct sim *sim, const struct sched_event *event);
