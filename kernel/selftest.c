@@ -1,8 +1,11 @@
 /*
  * In-kernel tests: every SELFTEST() of the image, chosen by the pattern of selftest=, reported as
  * KTAP (docs.kernel.org/dev-tools/ktap.html). They run in a kernel thread, after everything is up.
+ * A test has also failed if threads that it started are still there long after its end.
  */
 #include "kernel/kernel.h"
+#include "kernel/proc.h"
+#include "kernel/time/time.h"
 #include "lib/string.h"
 
 extern const struct selftest selftest_start[], selftest_end[];
@@ -16,6 +19,21 @@ static unsigned count(const char *pattern)
 	return nr;
 }
 
+/* Threads of a test may end a little later than it. The limit is for a host that is busy. */
+static bool threads_have_ended(unsigned nr_before)
+{
+	const unsigned limit_ms = 10000;
+
+	for (unsigned ms = 0; READ_ONCE(nr_threads_total) > nr_before; ms++) {
+		if (ms == limit_ms) {
+			kprintf("# %u threads, before the test %u\n", nr_threads_total, nr_before);
+			return false;
+		}
+		sleep_until(clock_ns() + NS_PER_MS, 0);
+	}
+	return true;
+}
+
 unsigned selftests_run(const char *pattern)
 {
 	unsigned nr = 0, failed = 0;
@@ -25,11 +43,11 @@ unsigned selftests_run(const char *pattern)
 	kprintf("KTAP version 1\n");
 	kprintf("1..%u\n", count(pattern));
 	for (const struct selftest *t = selftest_start; t < selftest_end; t++) {
-		bool bad;
+		unsigned nr_threads = READ_ONCE(nr_threads_total);
 
 		if (!str_glob(pattern, t->name))
 			continue;
-		bad = t->fn() != 0;
+		bool bad = t->fn() != 0 || !threads_have_ended(nr_threads);
 		failed += bad;
 		kprintf("%sok %u %s\n", bad ? "not " : "", ++nr, t->name);
 	}

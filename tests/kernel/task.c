@@ -202,7 +202,7 @@ SELFTEST(waitq_wakeup_during_the_check_counts)
 	waitq_init(&crossing.q, "crossing");
 	crossing.checks = crossing.returned = 0;
 	SELFTEST_CHECK(kthread_create("crossing", wait_while_woken, NULL));
-	for (unsigned ms = 0; ms < 500 && !__atomic_load_n(&crossing.returned, __ATOMIC_SEQ_CST);
+	for (unsigned ms = 0; ms < 10000 && !__atomic_load_n(&crossing.returned, __ATOMIC_SEQ_CST);
 	     ms++)
 		sleep_until(clock_ns() + NS_PER_MS, 0);
 	SELFTEST_CHECK(crossing.returned);
@@ -221,19 +221,25 @@ static void stand_in_line(void *unused)
 	(void)unused;
 
 	list_init(&w.link);
-	for (;;) {
-		waitq_prepare(&line.q, &w, TASK_UNINTERRUPTIBLE);
-		__atomic_fetch_add(&line.waiting, 1, __ATOMIC_SEQ_CST);
-		schedule();
-		__atomic_fetch_add(&line.woken, 1, __ATOMIC_SEQ_CST);
-		break;
-	}
+	waitq_prepare(&line.q, &w, TASK_UNINTERRUPTIBLE);
+	__atomic_fetch_add(&line.waiting, 1, __ATOMIC_SEQ_CST);
+	schedule();
 	waitq_finish(&line.q, &w);
+	__atomic_fetch_add(&line.woken, 1, __ATOMIC_SEQ_CST);
 }
 
 static void settle(void)
 {
 	sleep_until(clock_ns() + 2 * NS_PER_MS, 0);
+}
+
+/* Wait until @nr have been woken, and then a little longer: were there more? */
+static bool woken_are(u32 nr)
+{
+	while (__atomic_load_n(&line.woken, __ATOMIC_SEQ_CST) < nr)
+		settle();
+	settle();
+	return line.woken == nr;
 }
 
 SELFTEST(waitq_wakes_as_many_as_told)
@@ -248,15 +254,11 @@ SELFTEST(waitq_wakes_as_many_as_told)
 		settle();
 	settle();
 	SELFTEST_CHECK(waitq_wake(&line.q, 1) == 1);
-	settle();
-	SELFTEST_CHECK(line.woken == 1);
+	SELFTEST_CHECK(woken_are(1));
 	SELFTEST_CHECK(waitq_wake(&line.q, 3) == 3);
-	settle();
-	SELFTEST_CHECK(line.woken == 4);
+	SELFTEST_CHECK(woken_are(4));
 	SELFTEST_CHECK(waitq_wake(&line.q, 0) == NR - 4);
-	while (__atomic_load_n(&line.woken, __ATOMIC_SEQ_CST) < NR)
-		settle();
-	settle();
+	SELFTEST_CHECK(woken_are(NR));
 	SELFTEST_CHECK(list_empty(&line.q.waiters));
 	return 0;
 }
@@ -283,7 +285,8 @@ SELFTEST(thread_storm_leaves_nothing_behind)
 	}
 	while (__atomic_load_n(&ended, __ATOMIC_SEQ_CST) < NR)
 		settle();
-	settle();
+	while (READ_ONCE(nr_threads_total) > threads_before)
+		settle();
 	SELFTEST_CHECK(nr_threads_total == threads_before);
 	/* Caches may keep some stacks for each CPU, but not one for each thread. */
 	SELFTEST_CHECK(page_nr_free() + 100 * nr_online() > free_before);
