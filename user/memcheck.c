@@ -1,7 +1,7 @@
 /*
  * memcheck: what programs may rely on when they use memory: mappings, copy on write, the heap and
- * the stack, starting programs, and threads that change their address space under each other. The
- * same binary passes on Linux.
+ * the stack, starting programs, threads that change their address space under each other, and the
+ * vDSO. The same binary passes on Linux.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -68,7 +68,8 @@ bool is_filled(const char *p, char with, size_t n)
 
 int main(int argc, char **argv)
 {
-	static const struct check *const groups[] = { map_tests, process_tests, thread_tests };
+	static const struct check *const groups[] = { map_tests, process_tests, thread_tests,
+						      vdso_tests };
 
 	return run_checks(&program, groups, sizeof(groups) / sizeof(groups[0]), argc, argv);
 }

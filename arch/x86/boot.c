@@ -212,5 +212,6 @@ __noreturn void x86_boot(u32 magic, u64 info_pa)
 	x86_apic_init();
 	x86_clock_init();
 	x86_topology_init();
+	x86_vdso_set_cpu(cpus[0]);
 	kernel_main();
 }

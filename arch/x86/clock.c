@@ -13,6 +13,7 @@
 #include "kernel/arch.h"
 #include "kernel/percpu.h"
 #include "lib/math64.h"
+#include "lib/string.h"
 #include "x86.h"
 
 static u64 tsc_base;
@@ -165,6 +166,26 @@ void x86_clock_init(void)
 	tick_per_ns = factor_of(x86_tsc_hz, NS_PER_SEC);
 	timer_per_ns = factor_of(timer_hz, NS_PER_SEC);
 	tsc_base = rdtsc();
+}
+
+/*
+ * The rate of a TSC that CPUID does not call invariant changes with the processor's frequency; a
+ * hypervisor offers it when it is sound. "tsc=unstable" as on Linux.
+ */
+static bool tsc_is_unstable(void)
+{
+	const char *word = cmdline_get("tsc");
+
+	if (word && !strcmp(word, "unstable"))
+		return true;
+	return !x86_features.hypervisor && !(cpuid(0x80000007, 0).d & BIT(8));
+}
+
+bool x86_clock_parameters(u64 *base, u64 *factor)
+{
+	*base = tsc_base;
+	*factor = ns_per_tick;
+	return !tsc_is_unstable();
 }
 
 /* --- the one-shot -------------------------------------------------------------- */

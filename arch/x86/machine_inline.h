@@ -110,10 +110,10 @@ static inline u32 arch_cycles32(void)
 
 static inline u64 arch_cycles(void)
 {
-	u32 low, high;
+	u64 low, high; /* the instruction clears the upper halves */
 
 	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
-	return (u64)high << 32 | low;
+	return high << 32 | low;
 }
 
 static inline long arch_syscall_nr(const struct user_regs *regs)

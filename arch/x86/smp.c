@@ -79,6 +79,7 @@ static bool start_cpu(struct cpu *c)
 	c->running = c->idle;
 	a->apic_id = arch_cpus[c->id].apic_id;
 	x86_cpu_prepare(a);
+	x86_vdso_set_cpu(c);
 	x86_cpu_set_stack(c, (u64)c->idle->kstack + KSTACK_SIZE);
 	x86_ap_cpu = c;
 	x86_ap_stack = c->kernel_sp;

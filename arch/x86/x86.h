@@ -121,10 +121,10 @@ static inline void wrmsr(u32 msr, u64 v)
 
 static inline u64 rdtsc(void)
 {
-	u32 lo, hi;
+	u64 lo, hi; /* the instruction clears the upper halves */
 
 	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
-	return (u64)hi << 32 | lo;
+	return hi << 32 | lo;
 }
 
 #define DEFINE_CR(n)                                                                               \
@@ -179,7 +179,7 @@ enum ist { IST_DOUBLE_FAULT = 1, IST_NMI = 2, IST_MACHINE_CHECK = 3 };
 struct arch_cpu {
 	u8 ist_stack[3][IST_STACK_SIZE] __aligned(16);
 	struct tss tss __aligned(16);
-	u64 gdt[9];
+	u64 gdt[16]; /* the last: see vdso.c */
 	u64 pt_root;  /* in CR3; written by its CPU only */
 	u64 timer_ns; /* deadline of the armed one-shot; 0: none */
 	u32 apic_id;
@@ -247,8 +247,13 @@ void x86_clock_init(void);
 extern u64 x86_tsc_hz;
 extern bool x86_icount; /* TCG counting instructions: one tick, 1 ns */
 bool x86_timer_due(struct arch_cpu *a);
+/* What arch_clock_ns() computes with, for programs. False: on this machine they should not. */
+bool x86_clock_parameters(u64 *base, u64 *ns_per_tick);
 /* Under icount and SMP: end emulator turns every 122 us. See rtc.c. */
 void x86_rtc_init(void);
+
+/* --- vdso.c --- */
+void x86_vdso_set_cpu(const struct cpu *c);
 
 /* --- smp.c --- */
 void x86_call_interrupt(void);

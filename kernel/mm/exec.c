@@ -47,6 +47,7 @@ struct exec {
 	struct args args;
 	struct elf elf;
 	struct mm *mm;
+	u64 vdso; /* its address; 0: there is none */
 };
 
 /* --- the file ----------------------------------------------------------------- */
@@ -276,14 +277,15 @@ static int copy_args(struct exec *e, const char *path, char *const *argv, char *
 
 /* --- the stack ---------------------------------------------------------------- */
 
-#define NR_AUXV 20
+#define NR_AUXV 21
 STATIC_ASSERT(2 * NR_AUXV <= ARRAY_SIZE(((struct mm *)0)->auxv), "the mm keeps a copy");
 
 /* clang-format off */
 enum auxv_type {
-	AT_NULL, AT_PHDR = 3, AT_PHENT, AT_PHNUM, AT_PAGESZ, AT_BASE, AT_FLAGS, AT_ENTRY,
+	AT_NULL, AT_IGNORE, AT_PHDR = 3, AT_PHENT, AT_PHNUM, AT_PAGESZ, AT_BASE, AT_FLAGS, AT_ENTRY,
 	AT_UID = 11, AT_EUID, AT_GID, AT_EGID, AT_PLATFORM, AT_HWCAP, AT_CLKTCK,
-	AT_SECURE = 23, AT_RANDOM = 25, AT_HWCAP2, AT_EXECFN = 31, AT_MINSIGSTKSZ = 51,
+	AT_SECURE = 23, AT_RANDOM = 25, AT_HWCAP2, AT_EXECFN = 31, AT_SYSINFO_EHDR = 33,
+	AT_MINSIGSTKSZ = 51,
 };
 /* clang-format on */
 
@@ -302,12 +304,14 @@ static void put_pointers(struct stack *s, const struct args *a, unsigned first, 
 	s->word[s->nr++] = 0;
 }
 
-static void put_auxv(struct stack *s, struct mm *mm, const struct args *a, const struct elf *elf,
-		     u64 random)
+static void put_auxv(struct stack *s, const struct exec *e, u64 random)
 {
+	const struct args *a = &e->args;
+	const struct elf *elf = &e->elf;
 	const struct elf_object *program = &elf->program;
 	const u32 *extra = a->offset + a->argc + a->envc;
 	const u64 auxv[NR_AUXV][2] = {
+		{ e->vdso ? AT_SYSINFO_EHDR : AT_IGNORE, e->vdso },
 		{ AT_PHDR, elf->phdr },
 		{ AT_PHENT, sizeof(struct elf_phdr) },
 		{ AT_PHNUM, program->header.phnum },
@@ -331,7 +335,7 @@ static void put_auxv(struct stack *s, struct mm *mm, const struct args *a, const
 	};
 
 	memcpy(s->word + s->nr, auxv, sizeof(auxv));
-	memcpy(mm->auxv, auxv, sizeof(auxv));
+	memcpy(e->mm->auxv, auxv, sizeof(auxv));
 	s->nr += 2 * NR_AUXV;
 }
 
@@ -380,7 +384,7 @@ static int build_stack(struct exec *e, u64 *sp)
 	s.word[s.nr++] = a->argc;
 	put_pointers(&s, a, 0, a->argc);
 	put_pointers(&s, a, a->argc, a->envc);
-	put_auxv(&s, e->mm, a, &e->elf, s.sp + nr_words * sizeof(u64));
+	put_auxv(&s, e, s.sp + nr_words * sizeof(u64));
 	random_bytes(s.word + s.nr, 16);
 	note_strings(e->mm, &s, a);
 	int err = map_stack(e, &s);
@@ -389,6 +393,14 @@ static int build_stack(struct exec *e, u64 *sp)
 		err = -ENOMEM;
 	kfree(s.word);
 	return err;
+}
+
+static int map_vdso(struct exec *e)
+{
+	long addr = vdso_map(e->mm);
+
+	e->vdso = addr > 0 ? (u64)addr : 0;
+	return addr < 0 ? (int)addr : 0;
 }
 
 /* --- all together ------------------------------------------------------------- */
@@ -408,6 +420,8 @@ static int load(struct exec *e, const char *path, char *const *argv, char *const
 	if (!e->mm)
 		return -ENOMEM;
 	err = elf_map(&e->elf, e->mm);
+	if (!err)
+		err = map_vdso(e);
 	if (!err)
 		err = build_stack(e, &image->sp);
 	image->fatal = err != 0;

@@ -271,7 +271,9 @@ static unsigned protect_one(void *arg, u64 va, u64 pa, unsigned prot)
 
 static bool may_protect(const struct vma *v, unsigned prot)
 {
-	return !(prot & PT_WRITE) || vma_is_private(v) || v->file->mode & FILE_WRITE;
+	if (!(prot & PT_WRITE))
+		return true;
+	return vma_is_private(v) ? !vdso_is_vvar(v) : v->file->mode & FILE_WRITE;
 }
 
 /* Up to the first hole or refusal, like Linux: what comes before it has changed then. */

@@ -89,7 +89,7 @@ struct mm {
 	u64 mmap_base; /* mappings are placed below */
 	u64 code_start, code_end, data_start, data_end, stack_start;
 	u64 arg_start, arg_end, env_start, env_end;
-	u64 auxv[40]; /* pairs, as on the stack of the new program; ends with AT_NULL */
+	u64 auxv[42]; /* pairs, as on the stack of the new program; ends with AT_NULL */
 };
 
 void mm_init(void);
@@ -130,6 +130,12 @@ struct exec_image;
  */
 int exec_load(const char *path, char *const *argv, char *const *envp, bool from_kernel,
 	      struct exec_image *image);
+
+/* --- the vDSO (vdso.c) --------------------------------------------------------- */
+/* Map it into a new program. Its address, 0 if it is switched off, or -errno. */
+long vdso_map(struct mm *mm);
+/* CLOCK_REALTIME - CLOCK_MONOTONIC changed. One call at a time. */
+void vdso_publish(u64 realtime_offset_ns);
 
 /* --- out of memory (oom.c) ---------------------------------------------------- */
 /*

@@ -225,8 +225,10 @@ bool mm_addr_is_shared(struct mm *mm, u64 addr)
 
 static const char *vma_name(const struct mm *mm, const struct vma *v, char *buf, size_t size)
 {
+	const char *special = vdso_name(v);
+
 	if (v->file)
-		return file_path(v->file, buf, size);
+		return special ? special : file_path(v->file, buf, size);
 	if (v->start < mm->brk && v->end > mm->brk_start)
 		return "[heap]";
 	return v->start <= mm->stack_start && mm->stack_start < v->end ? "[stack]" : "";
@@ -236,13 +238,14 @@ static void print_vma(struct text *t, const struct mm *mm, const struct vma *v)
 {
 	char path[256];
 	size_t before = t->len;
-	u32 dev = v->file ? v->file->inode->sb->dev : 0;
+	const struct file *file = vdso_name(v) ? NULL : v->file;
+	u32 dev = file ? file->inode->sb->dev : 0;
 	const char *name = vma_name(mm, v, path, sizeof(path));
 
 	text_add(t, "%08lx-%08lx %c%c%c%c %08lx %02x:%02x %lu", v->start, v->end,
 		 v->prot & PT_READ ? 'r' : '-', v->prot & PT_WRITE ? 'w' : '-',
 		 v->prot & PT_EXEC ? 'x' : '-', vma_is_private(v) ? 'p' : 's',
-		 v->file ? v->offset : 0, dev >> 8, dev & 0xff, v->file ? v->file->inode->ino : 0);
+		 file ? v->offset : 0, dev >> 8, dev & 0xff, file ? file->inode->ino : 0);
 	/* Linux puts names in column 73. */
 	text_add(t, "%*s%s\n", *name ? max(1, 73 - (int)(t->len - before)) : 0, "", name);
 }

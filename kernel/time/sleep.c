@@ -5,11 +5,13 @@
  * somebody sets it.
  */
 #include "kernel/kernel.h"
+#include "kernel/mm/mm.h"
 #include "kernel/proc.h"
 #include "kernel/time/tick.h"
 #include "kernel/time/time.h"
 
-static u64 realtime_offset_ns;
+static struct spinlock realtime_lock = SPINLOCK_INIT("realtime");
+static u64 realtime_offset_ns; /* written with realtime_lock */
 
 void clock_init(void)
 {
@@ -30,7 +32,17 @@ u64 clock_monotonic_of(u64 realtime_ns)
 
 void clock_set_realtime(u64 ns)
 {
+	spin_lock(&realtime_lock);
 	WRITE_ONCE(realtime_offset_ns, ns - clock_ns());
+	vdso_publish(realtime_offset_ns);
+	spin_unlock(&realtime_lock);
+}
+
+void clock_publish(void)
+{
+	spin_lock(&realtime_lock);
+	vdso_publish(realtime_offset_ns);
+	spin_unlock(&realtime_lock);
 }
 
 struct sleeper {

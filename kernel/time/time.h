@@ -15,6 +15,8 @@ static inline u64 clock_ns(void)
 /* ns since 1970: CLOCK_REALTIME. Any context. */
 u64 clock_realtime_ns(void);
 void clock_set_realtime(u64 ns);
+/* There is a vDSO now: tell it the time. */
+void clock_publish(void);
 /* The same moment by clock_ns(), as the real-time clock is set now; 1 if that was before boot. */
 u64 clock_monotonic_of(u64 realtime_ns);
 

@@ -8,6 +8,7 @@
 extern const struct check map_tests[];	   /* maps.c: mmap and its family */
 extern const struct check process_tests[]; /* processes.c: fork, heap, stack, exec */
 extern const struct check thread_tests[];  /* threads.c: several threads, several CPUs */
+extern const struct check vdso_tests[];	   /* vdso.c: the vDSO */
 
 #define PAGE 4096ul
 #define RW   (PROT_READ | PROT_WRITE)
