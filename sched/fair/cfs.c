@@ -15,9 +15,9 @@
  *
  * Source: Linux 6.1, fair.c (docs/sources.md).
  */
-#include "sched/fair/fair.h"
+#include "sched/fair/cfs.h"
 
-static bool cfs_before(const struct rb_node *a, const struct rb_node *b)
+bool cfs_before(const struct rb_node *a, const struct rb_node *b)
 {
 	return time_before(entity_of(a)->vruntime, entity_of(b)->vruntime);
 }
@@ -36,7 +36,7 @@ static u64 cfs_period(const struct fair_queue *q, unsigned nr)
 	return nr > q->rq->s->nr_latency ? (u64)nr * tn->min_granularity_ns : tn->latency_ns;
 }
 
-static u64 cfs_slice(struct fair_queue *q, struct entity *e)
+u64 cfs_slice(struct fair_queue *q, struct entity *e)
 {
 	const struct tunables *tn = tunables_of(q);
 	struct load_weight with_e = q->load, *total = &q->load;
@@ -58,11 +58,9 @@ static u64 cfs_slice(struct fair_queue *q, struct entity *e)
 /* --- where an entity enters ----------------------------------------------- */
 
 /* A sleeper may claim up to half a latency of what it did not use, never more than it missed. */
-static void place_woken(struct fair_queue *q, struct entity *e)
+static void place_woken(struct fair_queue *q, struct entity *e, u64 longest_sleep_ns)
 {
 	const struct tunables *tn = tunables_of(q);
-	/* Beyond this a vruntime distance may exceed 2^63 and "max" would choose the wrong side. */
-	const u64 longest_sleep_ns = (1ull << 63) / 1024;
 	u64 credit = entity_is_idle(e) ? tn->min_granularity_ns : tn->latency_ns;
 	u64 v;
 
@@ -95,21 +93,27 @@ static void place_new(struct fair_queue *q, struct entity *e)
 	e->vruntime -= q->min_vruntime;
 }
 
-static void cfs_place(struct fair_queue *q, struct entity *e, unsigned flags)
+void cfs_place_by(struct fair_queue *q, struct entity *e, unsigned flags, u64 longest_sleep_ns)
 {
 	if (flags & PLACE_NEW) {
 		place_new(q, e);
 		return;
 	}
 	if (flags & PLACE_SLEEPER) {
-		place_woken(q, e);
+		place_woken(q, e, longest_sleep_ns);
 		return;
 	}
 	/* Asleep, its vruntime stays what it was on its queue; travelling, it is relative. */
 	if (!(flags & ENQUEUE_WAKEUP) || (flags & ENQUEUE_MIGRATED))
 		e->vruntime += q->min_vruntime;
 	if (flags & ENQUEUE_WAKEUP)
-		place_woken(q, e);
+		place_woken(q, e, longest_sleep_ns);
+}
+
+/* Virtual time runs at most at 1024 times the real one's rate: weight 3 of 1024, with room. */
+static void cfs_place(struct fair_queue *q, struct entity *e, unsigned flags)
+{
+	cfs_place_by(q, e, flags, (1ull << 63) / 1024);
 }
 
 /* --- running -------------------------------------------------------------- */
@@ -129,10 +133,15 @@ static void update_min_vruntime(struct fair_queue *q, const struct entity *leavi
 	q->min_vruntime = time_max(q->min_vruntime, v);
 }
 
+void cfs_charge_virtual(struct fair_queue *q, struct entity *e, u64 vdelta)
+{
+	e->vruntime += vdelta;
+	update_min_vruntime(q, NULL);
+}
+
 static void cfs_charge(struct fair_queue *q, struct entity *e, u64 delta)
 {
-	e->vruntime += calc_delta_fair(delta, e);
-	update_min_vruntime(q, NULL);
+	cfs_charge_virtual(q, e, calc_delta_fair(delta, e));
 }
 
 static void forget_buddy(struct fair_queue *q, const struct entity *e)
@@ -145,7 +154,7 @@ static void forget_buddy(struct fair_queue *q, const struct entity *e)
 		q->skip = NULL;
 }
 
-static bool cfs_tick_expired(struct fair_queue *q, struct entity *e)
+bool cfs_tick_expired(struct fair_queue *q, struct entity *e)
 {
 	u64 slice = cfs_slice(q, e);
 	u64 ran = e->sum_exec - e->prev_sum_exec;
@@ -162,7 +171,7 @@ static bool cfs_tick_expired(struct fair_queue *q, struct entity *e)
 	return ahead > (s64)slice;
 }
 
-static bool cfs_leave(struct fair_queue *q, struct entity *e, unsigned flags)
+bool cfs_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 {
 	forget_buddy(q, e);
 	if (!(flags & DEQUEUE_SLEEP))
@@ -175,18 +184,25 @@ static bool cfs_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 
 /* --- comparing ------------------------------------------------------------ */
 
+/* In the virtual time of the woken entity, so that the light must wait longer. */
+u64 cfs_granularity(struct fair_queue *q, struct entity *curr, struct entity *woken)
+{
+	(void)curr;
+	return calc_delta_fair(tunables_of(q)->wakeup_granularity_ns, woken);
+}
+
 /*
- * Is @woken entitled to take over from @curr? -1: it is not even to the left; 0: it is, but by less
- * than a wakeup granularity (measured in its own virtual time, so the light must wait longer); 1:
- * yes.
+ * Is @woken entitled to take over from @curr? -1: it is not even to the left; 0: it is, but by no
+ * more than the granularity; 1: yes.
  */
-static int cfs_compare(struct fair_queue *q, const struct entity *curr, struct entity *woken)
+static int compare(struct fair_queue *q, struct entity *curr, struct entity *woken,
+		   cfs_granularity_fn *granularity)
 {
 	s64 lead = (s64)(curr->vruntime - woken->vruntime);
 
 	if (lead <= 0)
 		return -1;
-	return lead > (s64)calc_delta_fair(tunables_of(q)->wakeup_granularity_ns, woken);
+	return lead > (s64)granularity(q, curr, woken);
 }
 
 static struct entity *second_choice(struct fair_queue *q, const struct entity *first)
@@ -203,45 +219,51 @@ static struct entity *second_choice(struct fair_queue *q, const struct entity *f
 }
 
 /* @first by vruntime, unless it yielded or a buddy is hardly worse. */
-static struct entity *prefer_buddies(struct fair_queue *q, struct entity *first)
+static struct entity *prefer_buddies(struct fair_queue *q, struct entity *first,
+				     cfs_granularity_fn *granularity)
 {
 	struct entity *e = first;
 
 	if (first == q->skip) {
 		struct entity *second = second_choice(q, first);
 
-		if (second && cfs_compare(q, second, first) < 1)
+		if (second && compare(q, second, first, granularity) < 1)
 			e = second;
 	}
-	if (q->next && cfs_compare(q, q->next, first) < 1)
+	if (q->next && compare(q, q->next, first, granularity) < 1)
 		e = q->next;
-	else if (q->last && cfs_compare(q, q->last, first) < 1)
+	else if (q->last && compare(q, q->last, first, granularity) < 1)
 		e = q->last;
 	forget_buddy(q, e);
 	return e;
 }
 
-static struct entity *cfs_pick(struct fair_queue *q)
+struct entity *cfs_pick_by(struct fair_queue *q, cfs_granularity_fn *granularity)
 {
 	struct entity *first = queue_first(q), *curr = q->curr;
 
 	if (curr && curr->queued && (!first || time_before(curr->vruntime, first->vruntime)))
 		first = curr;
 	if (first && (first == q->skip || q->next || q->last))
-		return prefer_buddies(q, first);
+		return prefer_buddies(q, first, granularity);
 	return first;
 }
 
+static struct entity *cfs_pick(struct fair_queue *q)
+{
+	return cfs_pick_by(q, cfs_granularity);
+}
+
 /* Buddies: the woken task goes next, and in a crowd the preempted one is to follow it. */
-static bool cfs_preempts(struct fair_queue *q, struct entity *curr, struct entity *woken,
-			 unsigned flags)
+bool cfs_preempts_by(struct fair_queue *q, struct entity *curr, struct entity *woken,
+		     unsigned flags, cfs_granularity_fn *granularity)
 {
 	struct sched *s = q->rq->s;
 	bool crowded = q->nr_running >= s->nr_latency;
 
 	if (feature(s, FEATURE_NEXT_BUDDY) && crowded && !(flags & SELECT_FORK))
 		q->next = woken;
-	if (cfs_compare(q, curr, woken) < 1)
+	if (compare(q, curr, woken, granularity) < 1)
 		return false;
 	q->next = woken;
 	if (feature(s, FEATURE_LAST_BUDDY) && crowded && curr->queued && !entity_is_idle(curr))
@@ -249,13 +271,21 @@ static bool cfs_preempts(struct fair_queue *q, struct entity *curr, struct entit
 	return true;
 }
 
-static void cfs_yield(struct fair_queue *q, struct entity *e)
+static bool cfs_preempts(struct fair_queue *q, struct entity *curr, struct entity *woken,
+			 unsigned flags)
 {
+	return cfs_preempts_by(q, curr, woken, flags, cfs_granularity);
+}
+
+void cfs_yield(struct fair_queue *q, struct entity *e)
+{
+	if (q->rq->nr_running == 1)
+		return;
 	forget_buddy(q, e);
 	q->skip = e;
 }
 
-static struct load_weight cfs_weight(const struct task *t)
+struct load_weight cfs_weight(const struct task *t)
 {
 	return t->policy == SCHED_IDLE ? weight_of_idle()
 				       : weight_of_nice(PRIO_TO_NICE(t->static_prio));

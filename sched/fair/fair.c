@@ -221,13 +221,10 @@ static bool fair_preempts(struct rq *rq, struct task *woken, unsigned flags)
 	return q->policy->preempts(q, &curr->fair, &woken->fair, flags);
 }
 
-/* No charge here: the switch that follows in this lock section makes it. */
 static void fair_yield(struct rq *rq)
 {
-	struct fair_queue *q = &rq->fair;
-
-	if (rq->nr_running > 1)
-		q->policy->yield(q, q->curr);
+	fair_charge(rq);
+	rq->fair.policy->yield(&rq->fair, rq->fair.curr);
 }
 
 /* --- parameters ----------------------------------------------------------- */

@@ -105,7 +105,7 @@ struct fair_policy {
 	bool (*preempts)(struct fair_queue *q, struct entity *curr, struct entity *woken,
 			 unsigned flags);
 
-	/* @e, running, yields. */
+	/* @e, running and charged, yields; perhaps it is alone. */
 	void (*yield)(struct fair_queue *q, struct entity *e);
 
 	/*

@@ -1,0 +1,34 @@
+/*
+ * CFS as a base: its hooks, for policies that change it in places. Where they may differ inside a
+ * hook, that hook exists as cfs_*_by() with the difference as a parameter.
+ */
+#pragma once
+
+#include "sched/fair/fair.h"
+
+/*
+ * How much further left than @curr, in its own virtual ns, must @woken be to take over? It says
+ * when a wakeup preempts, and when a buddy is close enough to be picked.
+ */
+typedef u64 cfs_granularity_fn(struct fair_queue *q, struct entity *curr, struct entity *woken);
+
+u64 cfs_granularity(struct fair_queue *q, struct entity *curr, struct entity *woken);
+
+bool cfs_before(const struct rb_node *a, const struct rb_node *b);
+u64 cfs_slice(struct fair_queue *q, struct entity *e);
+
+/*
+ * @longest_sleep_ns: after a longer sleep the vruntime distance to those that ran may exceed 2^63,
+ * and the entity's own vruntime is ignored.
+ */
+void cfs_place_by(struct fair_queue *q, struct entity *e, unsigned flags, u64 longest_sleep_ns);
+
+/* @e, running, is charged @vdelta of virtual time. */
+void cfs_charge_virtual(struct fair_queue *q, struct entity *e, u64 vdelta);
+struct entity *cfs_pick_by(struct fair_queue *q, cfs_granularity_fn *granularity);
+bool cfs_tick_expired(struct fair_queue *q, struct entity *e);
+bool cfs_preempts_by(struct fair_queue *q, struct entity *curr, struct entity *woken,
+		     unsigned flags, cfs_granularity_fn *granularity);
+void cfs_yield(struct fair_queue *q, struct entity *e);
+bool cfs_leave(struct fair_queue *q, struct entity *e, unsigned flags);
+struct load_weight cfs_weight(const struct task *t);
