@@ -5,4 +5,7 @@ OUT ?= trace.dat
 trace: image ## run CMD="..." and save its trace: OUT=trace.dat EVENTS=sched:*
 	$(Q)$(FAIRGROUND) trace --out '$(OUT)' $(if $(EVENTS),--events '$(EVENTS)')
 
-.PHONY: trace
+latency: ## run time, switches and delays of each task in OUT=trace.dat, as perf sched latency prints them
+	$(Q)$(FAIRGROUND) latency '$(OUT)'
+
+.PHONY: trace latency

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 
-from . import bench, gdb, repeat, trace
+from . import bench, gdb, latency, repeat, trace
 from .machine import STATUS_NOT_STARTED, Machine
 from .qemu import QemuError
 from .settings import PARSERS, UsageError, from_environment
@@ -32,7 +32,8 @@ def cmd_run(settings, _):
         return finish(machine.interact() if interactive else machine.run(write))
 
 
-COMMANDS = {"run": cmd_run, "bench": bench.main, "trace": trace.main, "repeat": repeat.main, "gdb": gdb.main}
+COMMANDS = {"run": cmd_run, "bench": bench.main, "trace": trace.main, "repeat": repeat.main, "gdb": gdb.main,
+            "latency": latency.main}
 
 
 def parse(words):
@@ -48,6 +49,8 @@ def parse(words):
             sub.add_argument("--events", help="events to record, as set_event takes them; default: all")
         if name == "repeat":
             sub.add_argument("--runs", type=int, default=3)
+        if name == "latency":
+            latency.options(sub)
         if name == "gdb":
             sub.add_argument("--script", help="run this gdb script instead of a session")
     return parser.parse_args(words)

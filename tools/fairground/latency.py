@@ -1,0 +1,186 @@
+"""How long tasks ran and how long they waited for a CPU, from a trace: what `perf sched latency` prints.
+
+A wait begins when a task is woken (sched_wakeup, sched_wakeup_new) or is switched out though it could go on, and ends
+when it is switched in. `Switches` counts those. Run time is what lies between being switched in and switched out; perf
+adds up sched_stat_runtime, which is the same time in other pieces and many more events.
+"""
+
+import sys
+from dataclasses import dataclass
+
+from .image import TraceError, event_values
+from .settings import UsageError
+from .tracefile import TraceFile
+
+SWITCH, WAKEUPS = "sched_switch", ("sched_wakeup", "sched_wakeup_new")
+EVENTS = (SWITCH, *WAKEUPS)
+SLEEPS = 0xff  # of prev_state: any of these bits, and it does not want a CPU
+MS = 1e6
+SORTS = {"avg": lambda t: t.average, "max": lambda t: t.longest, "switch": lambda t: t.switches,
+         "runtime": lambda t: t.run_ns, "pid": lambda t: -t.pid}
+
+RULE = " " + "-" * 157
+HEAD = ("  Task                  |   Runtime ms  | Switches | Avg delay ms    | Max delay ms    | Max delay start           "
+        "| Max delay end          |")
+
+
+@dataclass
+class TaskLatency:
+    """One thread, or several of one name; times in ns."""
+
+    pid: int
+    comm: str
+    run_ns: int = 0
+    switches: int = 0
+    delay_ns: int = 0
+    longest: int = 0
+    longest_start: int = 0
+    longest_end: int = 0
+    threads: int = 1
+
+    @property
+    def average(self):
+        return self.delay_ns / self.switches if self.switches else 0
+
+    @property
+    def label(self):
+        return f"{self.comm}:{self.pid}" if self.threads == 1 else f"{self.comm}:({self.threads})"
+
+    def waited(self, start, end):
+        self.switches += 1
+        self.delay_ns += end - start
+        if not self.longest_end or end - start > self.longest:
+            self.longest, self.longest_start, self.longest_end = end - start, start, end
+
+    def merge(self, other):
+        """Count @other, of the same name, in."""
+        self.threads += 1
+        self.run_ns += other.run_ns
+        self.switches += other.switches
+        self.delay_ns += other.delay_ns
+        if other.switches and (not self.longest_end or other.longest > self.longest):
+            self.longest, self.longest_start, self.longest_end = (
+                other.longest, other.longest_start, other.longest_end)
+
+
+class Latencies:
+    """Adds up events as they come. @cpus: only what happens on these; None: everywhere."""
+
+    def __init__(self, cpus=None):
+        self.tasks = {}       # pid -> TaskLatency
+        self.waits = []       # (pid, start, end, whether it was woken), in order of their ends
+        self._cpus = cpus
+        self._waiting = {}    # pid -> (since, was woken)
+        self._running = {}    # cpu -> (pid, since)
+
+    def add(self, event):
+        values = event_values(event)
+        if event.format.name == SWITCH:
+            self._switch(event, values)
+        elif values["pid"]:
+            # One that waits already goes on waiting; what this means for one that runs, its next switch says.
+            self._waiting.setdefault(values["pid"], (event.time, True))
+
+    def _task(self, pid, comm):
+        task = self.tasks.setdefault(pid, TaskLatency(pid, comm))
+        task.comm = comm
+        return task
+
+    def _switch(self, event, values):
+        here = self._cpus is None or event.cpu in self._cpus
+        prev, following = values["prev_pid"], values["next_pid"]
+        running, since = self._running.get(event.cpu, (None, 0))
+        if prev:
+            task = self._task(prev, values["prev_comm"])
+            if here and running == prev:
+                task.run_ns += event.time - since
+            if values["prev_state"] & SLEEPS:
+                self._waiting.pop(prev, None)
+            else:
+                self._waiting[prev] = event.time, False
+        if following:
+            task = self._task(following, values["next_comm"])
+            wait = self._waiting.pop(following, None)
+            if here and wait:
+                task.waited(wait[0], event.time)
+                self.waits.append((following, wait[0], event.time, wait[1]))
+        self._running[event.cpu] = following, event.time
+
+    def finish(self, end):
+        """The trace ends at @end: what runs then ran until then."""
+        for cpu, (pid, since) in self._running.items():
+            if pid and (self._cpus is None or cpu in self._cpus):
+                self.tasks[pid].run_ns += end - since
+
+
+def latencies(events, cpus=None):
+    """Latencies of a stream of Events."""
+    found, end = Latencies(cpus), 0
+    for event in events:
+        found.add(event)
+        end = event.time
+    found.finish(end)
+    return found
+
+
+def merged(tasks):
+    """One TaskLatency for each name."""
+    by_name = {}
+    for task in tasks:
+        if task.comm in by_name:
+            by_name[task.comm].merge(task)
+        else:
+            by_name[task.comm] = TaskLatency(**vars(task))
+    return list(by_name.values())
+
+
+def table(tasks, sort="avg"):
+    """The text of perf's table; tasks that were never switched in are left out."""
+    rows = sorted((t for t in tasks if t.switches), key=SORTS[sort], reverse=True)
+    lines = [RULE, HEAD, RULE]
+    for t in rows:
+        lines.append(f"  {t.label:<21} |{t.run_ns / MS:11.3f} ms |{t.switches:9} | avg:{t.average / MS:8.3f} ms "
+                     f"| max:{t.longest / MS:8.3f} ms | max start:{t.longest_start / 1e9:13.6f} s "
+                     f"| max end:{t.longest_end / 1e9:13.6f} s")
+    total_ns, switches = sum(t.run_ns for t in rows), sum(t.switches for t in rows)
+    return "\n".join(lines + [RULE, f"  {'TOTAL:':<21} |{total_ns / MS:11.3f} ms |{switches:9} |", RULE])
+
+
+def parse_cpus(text):
+    """CPU numbers from "2,4-7"; None from None."""
+    if text is None:
+        return None
+    cpus = set()
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        if not first.isdigit() or dash and not last.isdigit() or int(last or first) < int(first):
+            raise UsageError(f"CPUs {text!r}: a list such as 0,2-5 is expected")
+        cpus.update(range(int(first), int(last or first) + 1))
+    return cpus
+
+
+def options(parser):
+    parser.add_argument("file", nargs="?", default="trace.dat", help="default: trace.dat")
+    parser.add_argument("-p", "--pids", action="store_true", help="one line a thread, not one a name")
+    parser.add_argument("-C", "--cpus", help="only these CPUs, for example 2,3")
+    parser.add_argument("-s", "--sort", choices=SORTS, default="avg", help="largest first by this; default: avg")
+
+
+def main(_, arguments):
+    """print run time, switches and delays of the tasks in a trace.dat, as perf sched latency does"""
+    try:
+        trace = TraceFile(arguments.file)
+        missing = {SWITCH, WAKEUPS[0]} - {f.name for f in trace.formats.values()}
+        if missing:
+            raise TraceError(f"the trace knows no event {' or '.join(sorted(missing))}")
+        found = latencies(trace.events(EVENTS), parse_cpus(arguments.cpus))
+        lost = trace.lost()
+    except (OSError, TraceError) as error:
+        print(f"fairground: {arguments.file}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
+        return 1
+    if lost:
+        print(f"fairground: {arguments.file}: {lost} events were lost before they could be saved; what is printed "
+              "is of the rest", file=sys.stderr)
+    tasks = list(found.tasks.values())
+    print(table(tasks if arguments.pids else merged(tasks), arguments.sort))
+    return 0
