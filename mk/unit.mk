@@ -8,6 +8,9 @@ UNIT_CFLAGS := -std=gnu11 -g -O1 $(WARN) -fno-strict-aliasing -fsanitize=address
 UNIT_LIB_C := $(filter-out lib/string.c,$(LIB_C))
 UNIT_OBJ := $(patsubst %,$(UNIT)/%.o,$(SCHED_C) $(UNIT_LIB_C) tests/unit/host.c)
 UNIT_BIN := $(patsubst tests/unit/%.c,$(UNIT)/%,$(wildcard tests/unit/test_*.c))
+# The property tests explore the simulator's machines, not the unit host's.
+PROP_OBJ := $(patsubst %,$(UNIT)/%.o,$(SCHED_C) $(UNIT_LIB_C) \
+	$(filter-out tools/sim/main.c,$(wildcard tools/sim/*.c)))
 PROP_BIN := $(patsubst tests/prop/%.c,$(UNIT)/%,$(wildcard tests/prop/prop_*.c))
 # ASan reserves terabytes of address space; leaks of a test process do not matter.
 UNIT_ENV := ASAN_OPTIONS=detect_leaks=0
@@ -15,7 +18,8 @@ UNIT_ENV := ASAN_OPTIONS=detect_leaks=0
 $(UNIT)/%.c.o: %.c $(INC)/.made
 	@mkdir -p $(@D)
 	@echo "  CC      $< (hosted)"
-	$(Q)$(CC) $(UNIT_CFLAGS) $(DEPS) $(if $(filter sched/% lib/%,$<),-I$(INC)/sched,-I. -Itests/unit) -c $< -o $@
+	$(Q)$(CC) $(UNIT_CFLAGS) $(DEPS) $(if $(filter sched/% lib/%,$<),-I$(INC)/sched,-I. -Itests/unit) \
+		$(if $(filter tools/sim/%,$<),-DCOMMIT=\"$(COMMIT)\") -c $< -o $@
 
 # Parts of the kernel that stand on lib alone are tested here too.
 UNIT_ALSO_ring := kernel/trace/ring.c
@@ -25,7 +29,7 @@ $(UNIT)/test_%: $(UNIT)/tests/unit/test_%.c.o $(UNIT_OBJ) $$(addprefix $(UNIT)/,
 	@echo "  LD      $@"
 	$(Q)$(CC) $(UNIT_CFLAGS) -o $@ $^ -lcmocka -lm -pthread
 
-$(UNIT)/prop_%: $(UNIT)/tests/prop/prop_%.c.o $(UNIT_OBJ)
+$(UNIT)/prop_%: $(UNIT)/tests/prop/prop_%.c.o $(PROP_OBJ)
 	@echo "  LD      $@"
 	$(Q)$(CC) $(UNIT_CFLAGS) -o $@ $^ -lcmocka -lm -pthread
 
@@ -37,7 +41,7 @@ run_each = status=0; for t in $(1); do $(UNIT_ENV) $$t || status=1; done; exit $
 unit: $(UNIT_BIN) ## unit tests of the scheduler and lib (cmocka, sanitizers)
 	$(Q)$(call run_each,$^)
 
-# PROP="--seed N --ops N" replays or deepens; see tests/prop/.
+# PROP='--sched NAME --replay "..."', PROP="--seed N --ops N": see tests/prop/prop_sched.c.
 prop: $(PROP_BIN) ## property tests: random operations, invariants after each
 	$(Q)status=0; for t in $^; do $(UNIT_ENV) $$t $(PROP) || status=1; done; exit $$status
 

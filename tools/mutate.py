@@ -12,7 +12,7 @@ mutant then gets a copy of that tree with its patch, where make compiles what ch
 fails for the reason named. Survivors, patches that do not apply any more and trees that do not compile are failures.
 The copies of those stay in BUILD/mutants for a look.
 
-Usage: mutate.py [--list] [--sample N] [--seed S] [NAME...]    environment: B (build directory), MAKE
+Usage: mutate.py [--list] [--explore OPS] [--sample N] [--seed S] [NAME...]    environment: B (build directory), MAKE
 """
 
 import argparse
@@ -37,6 +37,7 @@ SOURCES = ["Makefile", "linker.ld", "mk", "arch", "kernel", "lib", "sched", "tes
 SCRATCH = pathlib.Path(os.environ.get("B", "build")) / "mutants"
 MAKE = os.environ.get("MAKE", "make")
 TIMEOUT_S = 60
+PROP_OPS = "250000"
 HEADER = re.compile(r"^(Breaks|Noticed-by|Run): (.+)$", re.MULTILINE)
 
 
@@ -135,7 +136,7 @@ def run(what, tree):
     if layer == "unit":
         return run_hosted(tree, f"build/unit/test_{words[0]}")
     if layer == "prop":
-        return run_hosted(tree, "build/unit/prop_sched", "--no-shrink", *words)
+        return run_hosted(tree, "build/schedsim", "--ops", PROP_OPS, "--no-shrink", *words)
     if layer == "kernel":
         return boot(tree, smp=words[1] if words[1:] else "1", append=f"selftest={words[0]}")
     if layer == "guest":
@@ -164,6 +165,42 @@ def try_mutant(mutant, base):
         return f"failed, but not by {' '.join(mutant.noticed_by)}: see {tree}/output.log"
     shutil.rmtree(tree)
     return None
+
+
+# --- exploration ----------------------------------------------------------------------
+
+EXPLORED = re.compile(r"^(\w[\w-]*), seed \d+, operation (\d+): (.*)", re.MULTILINE)
+
+
+def is_scheduler_bug(mutant):
+    files = re.findall(r"^\+\+\+ b/(\S+)", mutant.patch.read_text(encoding="utf-8"), re.MULTILINE)
+    return all(name.startswith(("sched/", "lib/")) for name in files)
+
+
+def explore(mutant, base, ops):
+    """What random operations make of @mutant: a row for the table, (name, ops until found or None, by what)."""
+    tree = SCRATCH / mutant.name
+    try:
+        plant(mutant, base, tree)
+        build(tree, ["build/schedsim"])
+        _, text = call(["build/schedsim", "--ops", str(ops), "--no-shrink"], tree)
+    except (Problem, OSError) as problem:
+        return mutant.name, None, str(problem)
+    shutil.rmtree(tree)
+    found = sorted((int(at), f"{policy}: {what}") for policy, at, what in EXPLORED.findall(text))
+    return (mutant.name, *found[0]) if found else (mutant.name, None, "")
+
+
+def explore_all(chosen, base, ops):
+    """Print which scheduler bugs `schedsim --ops` finds, after how many operations."""
+    refresh(base)
+    build(base, ["build/schedsim"])
+    chosen = [mutant for mutant in chosen if is_scheduler_bug(mutant)]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        rows = list(pool.map(lambda mutant: explore(mutant, base, ops), chosen))
+    for name, at, what in sorted(rows, key=lambda row: (row[1] is None, row[1] or 0)):
+        print(f"{name:<42} {at if at is not None else 'not found':>9}  {what}")
+    print(f"{sum(at is not None for _, at, _ in rows)} of {len(rows)} found within {ops} operations")
 
 
 # --- the report -----------------------------------------------------------------------
@@ -220,6 +257,7 @@ def parse(arguments):
     parser.add_argument("--list", action="store_true", help="print the mutants and do nothing")
     parser.add_argument("--sample", type=int, metavar="N", help="try only N of them")
     parser.add_argument("--seed", type=int, default=1, metavar="S", help="which N (default: 1)")
+    parser.add_argument("--explore", type=int, metavar="OPS", help="which of them do OPS random operations find?")
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these (default: all)")
     return parser.parse_args(arguments)
 
@@ -237,6 +275,9 @@ def main():
             print(f"{mutant.name:<40} {mutant.run:<24} {mutant.breaks}")
         return 0
     base = SCRATCH / "base"
+    if options.explore:
+        explore_all(chosen, base, options.explore)
+        return 0
     if prepare(chosen, base, tap):
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             for mutant, problem in zip(chosen, pool.map(lambda mutant: try_mutant(mutant, base), chosen)):

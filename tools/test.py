@@ -3,7 +3,7 @@
 
     static   rules of the source, the scheduler's seam, a build by the other compiler
     unit     hosted tests of sched/ and lib/, with sanitizers (cmocka)
-    prop     random operations on the scheduler, invariants after each
+    prop     random operations on the scheduler and every short sequence of them, invariants after each
     kernel   selftests inside the kernel at 1, 2, 4 and 8 CPUs
     e2e      the machine from outside (pytest)
     mutants  a sample of seeded bugs, each of which the layers above must notice
@@ -104,7 +104,7 @@ def tap_layer(name, words, **environment):
 
 
 def check(name, words):
-    status, text = run(f"static-{name}", words)
+    status, text = run(name.replace(" ", "-"), words)
     if status:
         sys.stdout.write(text[-2000:])
     return Count(failed=[name]) if status else Count(passed=1)
@@ -122,7 +122,11 @@ def unit():
 
 
 def prop():
-    return tap_layer("prop", [MAKE, "prop"], CMOCKA_MESSAGE_OUTPUT="TAP")
+    count = tap_layer("prop", [MAKE, "prop"], CMOCKA_MESSAGE_OUTPUT="TAP")
+    schedsim = f"{BUILD}/schedsim"
+    count.add(check("random operations", [schedsim, "--sched", "all", "--seed", "1", "--ops", "400000"]))
+    count.add(check("every sequence of operations", [schedsim, "--sched", "all", "--exhaustive", "6"]))
+    return count
 
 
 def selftests(cpus):

@@ -31,8 +31,7 @@ void sim_select(struct sim *sim)
 
 u64 host_clock(unsigned cpu)
 {
-	(void)cpu;
-	return host->now;
+	return host->now + host->cpus[cpu].skew_ns;
 }
 
 void host_timer(unsigned cpu, u64 when)
@@ -40,7 +39,7 @@ void host_timer(unsigned cpu, u64 when)
 	struct event *timer = &host->cpus[cpu].timer;
 
 	if (when)
-		queue_set(&host->queue, timer, max(when, host->now));
+		queue_set(&host->queue, timer, max(when - host->cpus[cpu].skew_ns, host->now));
 	else
 		queue_cancel(&host->queue, timer);
 }
@@ -186,6 +185,11 @@ static void switch_cpu(struct sim *sim, struct sim_cpu *c, bool preempt)
 			sim->config.ended(sim, prev);
 		sim_task_free(sim, prev);
 	}
+}
+
+void sim_switch(struct sim *sim, bool preempt)
+{
+	switch_cpu(sim, sim_this_cpu(sim), preempt);
 }
 
 void sim_do(struct sim *sim, enum sim_next what)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "explore.h"
 #include "sim.h"
 
 static struct sim *new_machine(unsigned nr_cpus)
@@ -32,7 +33,11 @@ static void report(struct sim *sim)
 
 int main(int argc, char **argv)
 {
-	struct sim *sim = argc == 3 ? new_machine((unsigned)strtoul(argv[1], NULL, 10)) : NULL;
+	struct sim *sim;
+
+	if (explore_wanted(argc, argv))
+		return explore_main(argc, argv);
+	sim = argc == 3 ? new_machine((unsigned)strtoul(argv[1], NULL, 10)) : NULL;
 
 	if (!sim) {
 		fprintf(stderr, "usage: schedsim CPUS HOGS, 1 to %u CPUs\n", CPU_MAX);

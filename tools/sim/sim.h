@@ -100,6 +100,7 @@ struct sim_cpu {
 	struct sim_task idle;
 	u64 since;   /* curr's work and the debt are accounted up to here */
 	u64 debt_ns; /* overhead that still has to be worked off */
+	u64 skew_ns; /* its clock is ahead by this */
 	u64 idle_ns, idle_since;
 	u64 overhead_ns; /* ever */
 	struct event done, timer, kick;
@@ -175,6 +176,8 @@ void sim_start(struct sim *sim, struct sim_task *t);
 bool sim_wake(struct sim *sim, struct sim_task *t, unsigned flags);
 /* Wake @t at @when, unless somebody does before. */
 void sim_set_wakeup(struct sim *sim, struct sim_task *t, u64 when);
+/* A switch that a driver without events wants (world.c); otherwise sim_leave() makes them. */
+void sim_switch(struct sim *sim, bool preempt);
 /* What the current task does next, as a program's step. */
 void sim_do(struct sim *sim, enum sim_next what);
 

@@ -1,0 +1,268 @@
+/* A machine under test; see world.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/errno.h"
+#include "world.h"
+
+/* --- subjects --------------------------------------------------------------------------------- */
+
+static struct subject *subject_of(struct world *w, const struct task *t)
+{
+	for (unsigned i = 0; i < w->nr_tasks; i++)
+		if (w->subject[i].t && &w->subject[i].t->task == t)
+			return &w->subject[i];
+	return NULL;
+}
+
+struct subject *world_running(struct world *w, unsigned cpu)
+{
+	return subject_of(w, sched_current(w->sim->s, cpu));
+}
+
+u64 world_cpus(const struct world *w)
+{
+	return w->shape.nr_cpus == 64 ? ~0ull : BIT(w->shape.nr_cpus) - 1;
+}
+
+struct cpumask world_mask(u64 bits)
+{
+	struct cpumask mask = cpumask_none();
+
+	mask.bits[0] = bits;
+	return mask;
+}
+
+/* --- switching -------------------------------------------------------------------------------- */
+
+static bool kick_pending(const struct sim_cpu *c)
+{
+	return c->kicked || event_queued(&c->kick);
+}
+
+void world_switch(struct world *w, unsigned cpu, bool preempt)
+{
+	struct sim_cpu *c = &w->sim->cpus[cpu];
+	struct subject *prev = world_running(w, cpu);
+
+	if (prev && !preempt && prev->state == ANNOUNCED)
+		prev->state = ASLEEP;
+	c->kicked = false;
+	queue_cancel(&w->sim->queue, &c->kick);
+	sim_enter(w->sim, cpu);
+	sim_switch(w->sim, preempt);
+}
+
+static bool timer_due(const struct world *w, unsigned cpu)
+{
+	const struct sim_cpu *c = &w->sim->cpus[cpu];
+
+	return event_queued(&c->timer) && c->timer.when <= w->sim->now;
+}
+
+/* Serve timers that are due and kicks until there are none. */
+void world_settle(struct world *w)
+{
+	bool any;
+
+	do {
+		any = false;
+		for (unsigned cpu = 0; cpu < w->shape.nr_cpus; cpu++) {
+			struct sim_cpu *c = &w->sim->cpus[cpu];
+
+			if (timer_due(w, cpu)) {
+				queue_cancel(&w->sim->queue, &c->timer);
+				sim_enter(w->sim, cpu);
+				sched_timer(w->sim->s, cpu);
+				any = true;
+			}
+			if (kick_pending(c)) {
+				world_switch(w, cpu, true);
+				any = true;
+			}
+		}
+	} while (any);
+}
+
+void world_pass(struct world *w, u64 ns)
+{
+	w->sim->now += ns;
+	w->sim->queue.time = w->sim->now;
+	for (unsigned cpu = 0; cpu < w->shape.nr_cpus; cpu++) {
+		struct subject *x = world_running(w, cpu);
+
+		if (x)
+			x->ran_ns += ns;
+	}
+}
+
+void world_tick_cpu(struct world *w, unsigned cpu)
+{
+	sim_enter(w->sim, cpu);
+	if (!sched_tick_can_stop(w->sim->s, cpu))
+		sched_tick(w->sim->s, cpu);
+}
+
+void world_tick(struct world *w)
+{
+	world_pass(w, w->sim->tick_ns);
+	for (unsigned cpu = 0; cpu < w->shape.nr_cpus; cpu++)
+		world_tick_cpu(w, cpu);
+}
+
+/* --- what must hold --------------------------------------------------------------------------- */
+
+static bool same_attr(const struct subject *x)
+{
+	struct sched_attr_req now;
+
+	sched_get_attr(&x->t->task, &now);
+	return now.policy == x->attr.policy && now.nice == x->attr.nice &&
+	       now.rt_priority == x->attr.rt_priority && now.reset_on_fork == x->attr.reset_on_fork;
+}
+
+static void check_subject(const struct subject *x, bool running)
+{
+	const struct task *t = &x->t->task;
+	bool may_run_here = x->allowed & BIT(t->cpu);
+
+	EXPECT(t->allowed.bits[0] == x->allowed);
+	EXPECT(same_attr(x));
+	EXPECT((t->state == TASK_RUNNING) == (x->state == AWAKE));
+	/* One that wants to run is queued; one between two queues would be lost. */
+	EXPECT(x->state == ASLEEP || t->on_rq == TASK_QUEUED);
+	EXPECT(x->state == ASLEEP || may_run_here || t->push_cpu != PUSH_NONE);
+	/* Not charged for a moment more or less than it ran. */
+	EXPECT(running ? t->fair.sum_exec <= x->ran_ns : t->fair.sum_exec == x->ran_ns);
+}
+
+void world_check(struct world *w)
+{
+	u64 running = 0;
+
+	sched_check(w->sim->s);
+	for (unsigned cpu = 0; cpu < w->shape.nr_cpus; cpu++) {
+		struct subject *x = world_running(w, cpu);
+
+		if (!x) {
+			EXPECT(sched_current(w->sim->s, cpu) == &w->sim->cpus[cpu].idle.task);
+			continue;
+		}
+		EXPECT(x->state != ASLEEP && x->t->task.cpu == cpu);
+		EXPECT(!(running & BIT(x - w->subject)));
+		running |= BIT(x - w->subject);
+	}
+	for (unsigned i = 0; i < w->nr_tasks; i++)
+		if (w->subject[i].t)
+			check_subject(&w->subject[i], running & BIT(i));
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static void copy_settings(struct sched *to, struct sched *from)
+{
+	const struct sched_tunable_info *info;
+	char text[1024], *rest = text, *word;
+
+	EXPECT(sched_features_read(from, text, sizeof(text)) < (int)sizeof(text));
+	while ((word = strsep(&rest, " \n")))
+		EXPECT(!*word || !sched_features_write(to, word, strlen(word)));
+	for (unsigned i = 0; (info = sched_tunable(i)); i++) {
+		int length = sched_tunable_read(from, info->name, text, sizeof(text));
+
+		EXPECT(!sched_tunable_write(to, info->name, text, (size_t)length));
+	}
+}
+
+/* Tunables and features as on a new machine under the present policy. */
+static void restore_settings(struct world *w)
+{
+	struct world fresh;
+	jmp_buf *bug_target = w->sim->bug_target;
+
+	EXPECT(world_init(&fresh, &w->shape, 0, sched_fair_current(w->sim->s)));
+	fresh.sim->bug_target = bug_target;
+	copy_settings(w->sim->s, fresh.sim->s);
+	world_free(&fresh);
+	sim_select(w->sim);
+}
+
+/* Equal tasks, allowed everywhere, default settings. */
+static void make_equal(struct world *w)
+{
+	struct cpumask all = world_mask(world_cpus(w));
+
+	restore_settings(w);
+	world_settle(w);
+	for (unsigned i = 0; i < w->nr_tasks; i++) {
+		struct subject *x = &w->subject[i];
+
+		if (!x->t)
+			continue;
+		x->attr = (struct sched_attr_req){ .policy = SCHED_NORMAL };
+		EXPECT(!sched_set_attr(w->sim->s, &x->t->task, &x->attr));
+		EXPECT(!sched_set_affinity(w->sim->s, &x->t->task, &all));
+		x->allowed = world_cpus(w);
+		world_settle(w);
+	}
+}
+
+static void pass_seconds(struct world *w, unsigned seconds)
+{
+	for (unsigned n = 0; n < seconds * w->shape.hz; n++) {
+		world_tick(w);
+		world_settle(w);
+	}
+}
+
+/* No CPU idles while another has a task to spare. */
+static void check_work_conservation(struct world *w)
+{
+	bool idle = false, crowded = false;
+
+	for (unsigned cpu = 0; cpu < w->shape.nr_cpus; cpu++) {
+		struct sched_cpu_stat stat;
+
+		sched_cpu_stat(w->sim->s, cpu, &stat);
+		idle |= !world_running(w, cpu);
+		crowded |= stat.nr_running > 1;
+	}
+	EXPECT(!(idle && crowded));
+}
+
+void world_calm(struct world *w)
+{
+	make_equal(w);
+	pass_seconds(w, 2);
+	check_work_conservation(w);
+	world_check(w);
+}
+
+/* --- machines --------------------------------------------------------------------------------- */
+
+bool world_init(struct world *w, const struct shape *shape, unsigned nr_tasks, const char *policy)
+{
+	struct sched_cpu_desc desc[WORLD_CPUS];
+
+	if (!shape->nr_cpus || shape->nr_cpus > WORLD_CPUS || !shape->smt || !shape->llc ||
+	    !shape->node || nr_tasks > WORLD_TASKS)
+		return false;
+	for (unsigned cpu = 0; cpu < shape->nr_cpus; cpu++)
+		desc[cpu] = (struct sched_cpu_desc){ cpu / shape->smt, cpu / shape->llc, 0,
+						     cpu / shape->node };
+	*w = (struct world){ .shape = *shape, .nr_tasks = nr_tasks };
+	w->sim = sim_new(&(struct sim_config){
+		.nr_cpus = shape->nr_cpus,
+		.hz = shape->hz,
+		.topology = desc,
+		.fair_policy = policy,
+		.seed = 1,
+	});
+	return w->sim;
+}
+
+void world_free(struct world *w)
+{
+	sim_free(w->sim);
+}
