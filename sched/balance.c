@@ -236,7 +236,7 @@ static struct rq *find_busiest_queue(const struct pass *p, const struct group *g
 
 	for_each_cpu(cpu, &mask) {
 		struct rq *rq = cpu_rq(p->s, cpu);
-		u32 nr = READ_ONCE(rq->fair.nr_running);
+		u32 nr = READ_ONCE(rq->fair.tasks.nr);
 		u64 key;
 
 		if (!nr)
@@ -269,7 +269,7 @@ static bool is_cache_hot(const struct pass *p, const struct rq *src, const struc
 	if (t->policy == SCHED_IDLE || (p->sd->flags & SD_SHARE_CPUCAPACITY))
 		return false;
 	if (feature(p->s, FEATURE_CACHE_HOT_BUDDY) && p->dst->nr_running &&
-	    (src->fair.next == e || src->fair.last == e))
+	    (e->queue->next == e || e->queue->last == e))
 		return true;
 	return src->clock - e->exec_start < p->s->tunable.migration_cost_ns;
 }
@@ -309,7 +309,7 @@ static s64 contribution(const struct pass *p, const struct task *t)
 /* Take tasks from the tail of @src, locked, until the imbalance is gone. */
 static void detach_tasks(struct pass *p, struct rq *src)
 {
-	struct list *tasks = &src->fair.tasks;
+	struct list *tasks = &src->fair_tasks;
 	u32 budget = min(p->s->tunable.nr_migrate, src->nr_running);
 
 	if (src->nr_running <= 1)

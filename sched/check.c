@@ -41,10 +41,11 @@ static void check_tree_shape(const struct fair_queue *q)
 
 static void check_entity(struct fair_queue *q, struct entity *e)
 {
-	struct load_weight weight = q->policy->weight(task_of(e));
 	s64 distance = (s64)(e->vruntime - q->min_vruntime);
 
-	SCHED_CHECK(T5, e->load.weight == weight.weight);
+	if (entity_is_task(e))
+		SCHED_CHECK(T5, e->load.weight == q->policy->weight(task_of(e)).weight);
+	SCHED_CHECK(G1, e->queue == q && e->policy == q->policy);
 	SCHED_CHECK(Q10, distance < (1ll << 62) && distance > -(1ll << 62));
 	SCHED_CHECK(P3, !time_before(q->rq->clock, e->avg.last_update));
 	SCHED_CHECK(P1, e->avg.util_avg <= 1024 + 1);
@@ -66,34 +67,56 @@ static void check_timeline(struct fair_queue *q)
 	check_tree_shape(q);
 }
 
-/* The totals of a queue, recomputed from its entities. */
+/* What the entities of a queue add up to. */
+struct totals {
+	u64 weight;
+	u32 nr, nr_idle, util_est;
+	struct tally tasks;
+};
+
+static void add_entity(struct totals *sum, struct entity *e)
+{
+	bool idle = entity_is_idle(e);
+
+	sum->nr++;
+	sum->weight += e->load.weight;
+	sum->nr_idle += idle;
+	if (entity_is_task(e)) {
+		sum->tasks.nr++;
+		sum->tasks.nr_idle += idle;
+		return;
+	}
+	sum->tasks.nr += e->own_queue->tasks.nr;
+	sum->tasks.nr_idle += idle ? e->own_queue->tasks.nr : e->own_queue->tasks.nr_idle;
+}
+
 static void check_totals(struct fair_queue *q)
 {
-	u64 weight = 0;
-	u32 util_est = 0, nr = 0, nr_idle = 0, nr_listed = 0;
+	struct totals sum = { 0 };
+
+	for (struct entity *e = queue_first(q); e; e = queue_after(e))
+		add_entity(&sum, e);
+	if (q->curr && q->curr->queued)
+		add_entity(&sum, q->curr);
+	SCHED_CHECK(Q4, sum.nr == q->nr_running);
+	SCHED_CHECK(Q5, sum.weight == q->load.weight);
+	SCHED_CHECK(Q6, sum.nr_idle == q->nr_idle);
+	SCHED_CHECK(G2, sum.tasks.nr == q->tasks.nr && sum.tasks.nr_idle == q->tasks.nr_idle);
+}
+
+/* The list of tasks is what balancing and the estimated utilisation go by. */
+static void check_list(struct rq *rq)
+{
+	u32 util_est = 0, nr = 0;
 	struct task *t;
 
-	for (struct entity *e = queue_first(q); e; e = queue_after(e)) {
-		nr++;
-		weight += e->load.weight;
-		nr_idle += entity_is_idle(e);
-		util_est += task_util_est(e);
-	}
-	if (q->curr && q->curr->queued) {
-		nr++;
-		weight += q->curr->load.weight;
-		nr_idle += entity_is_idle(q->curr);
-		util_est += task_util_est(q->curr);
-	}
-	list_for_each(t, &q->tasks, link) {
+	list_for_each(t, &rq->fair_tasks, link) {
 		SCHED_CHECK(Q9, t->fair.queued && t->on_rq == TASK_QUEUED);
-		nr_listed++;
+		util_est += task_util_est(&t->fair);
+		nr++;
 	}
-	SCHED_CHECK(Q4, nr == q->nr_running);
-	SCHED_CHECK(Q5, weight == q->load.weight);
-	SCHED_CHECK(Q6, nr_idle == q->nr_idle);
-	SCHED_CHECK(Q9, nr_listed == q->nr_running);
-	SCHED_CHECK(P4, util_est == q->avg.util_est_enqueued);
+	SCHED_CHECK(Q9, nr == rq->fair.tasks.nr);
+	SCHED_CHECK(P4, util_est == rq->fair.avg.util_est_enqueued);
 }
 
 static void check_buddy(const struct entity *buddy)
@@ -101,10 +124,8 @@ static void check_buddy(const struct entity *buddy)
 	SCHED_CHECK(Q8, !buddy || buddy->queued);
 }
 
-void fair_check(struct rq *rq)
+static void check_queue(struct fair_queue *q)
 {
-	struct fair_queue *q = &rq->fair;
-
 	check_timeline(q);
 	check_totals(q);
 	check_buddy(q->next);
@@ -112,9 +133,23 @@ void fair_check(struct rq *rq)
 	check_buddy(q->skip);
 	SCHED_CHECK(Q7, !time_before(q->min_vruntime, q->checked_min_vruntime));
 	q->checked_min_vruntime = q->min_vruntime;
-	SCHED_CHECK(P3, !time_before(rq->clock, q->avg.last_update));
+	SCHED_CHECK(P3, !time_before(q->rq->clock, q->avg.last_update));
 	SCHED_CHECK(P2, !q->avg.util_avg || q->avg.util_sum);
 	SCHED_CHECK(P2, !q->avg.load_avg || q->avg.load_sum);
+	if (q->policy->check)
+		q->policy->check(q);
+}
+
+void fair_check(struct rq *rq)
+{
+	struct fair_queue *q;
+
+	list_for_each(q, &rq->queues, link)
+		SCHED_CHECK(G3, q->owner->queued == !!q->nr_running);
+	check_list(rq);
+	check_queue(&rq->fair);
+	list_for_each(q, &rq->queues, link)
+		check_queue(q);
 }
 
 /* --- a runqueue ----------------------------------------------------------- */
@@ -131,7 +166,9 @@ static void check_current(struct rq *rq)
 	struct task *curr = rq->curr;
 	bool fair = curr->class == &fair_class;
 
-	SCHED_CHECK(R2, rq->fair.curr == (fair ? &curr->fair : NULL));
+	SCHED_CHECK(R2, !rq->fair.curr == !fair);
+	for (struct entity *e = fair ? &curr->fair : NULL; e; e = parent_of(e))
+		SCHED_CHECK(R2, e->queue->curr == e);
 	SCHED_CHECK(T1, curr == rq->idle || curr->on_rq != TASK_OFF_RQ || rq->pulling);
 	if (curr != rq->idle && curr->on_rq == TASK_QUEUED)
 		check_queued_task(rq, curr);
@@ -145,10 +182,10 @@ static void check_rq(struct rq *rq)
 	struct task *t;
 	u32 rt = rq->rt.throttled ? 0 : rq->rt.nr_running;
 
-	SCHED_CHECK(R1, rq->nr_running == rq->fair.nr_running + rt + (rq->stop ? 1 : 0));
+	SCHED_CHECK(R1, rq->nr_running == rq->fair.tasks.nr + rt + (rq->stop ? 1 : 0));
 	SCHED_CHECK(R3, !time_before(host_clock(rq->cpu), rq->clock));
 	SCHED_CHECK(R7, list_empty(&rq->handover));
-	list_for_each(t, &rq->fair.tasks, link)
+	list_for_each(t, &rq->fair_tasks, link)
 		check_queued_task(rq, t);
 	check_current(rq);
 	stop_class.check(rq);

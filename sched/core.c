@@ -80,13 +80,19 @@ static void block_current(struct rq *rq, struct task *t)
 
 /* --- migration ------------------------------------------------------------ */
 
+void task_set_cpu(struct sched *s, struct task *t, unsigned cpu)
+{
+	t->fair.queue = group_queue(s, t->group, cpu);
+	__atomic_store_n(&t->cpu, cpu, __ATOMIC_RELEASE);
+}
+
 void set_task_cpu(struct rq *from, struct task *t, unsigned to)
 {
 	if (t->cpu == to)
 		return;
 	trace_migrate(from->s, t, from->cpu, to);
 	t->fair.nr_migrations++;
-	__atomic_store_n(&t->cpu, to, __ATOMIC_RELEASE);
+	task_set_cpu(from->s, t, to);
 }
 
 void detach_task(struct rq *from, struct task *t, unsigned to)
@@ -144,12 +150,12 @@ static struct task *pick_next(struct rq *rq, struct task *prev)
 	do {
 		struct task *next = NULL;
 
-		if (unlikely(rq->nr_running != rq->fair.nr_running)) {
+		if (unlikely(rq->nr_running != rq->fair.tasks.nr)) {
 			next = stop_class.pick(rq);
 			if (!next)
 				next = rt_class.pick(rq);
 		}
-		if (!next && rq->fair.nr_running)
+		if (!next && rq->fair.tasks.nr)
 			next = fair_class.pick(rq);
 		if (next)
 			return next;
@@ -414,6 +420,8 @@ static void rq_init(struct sched *s, unsigned cpu)
 	rq->lock.cpu = cpu;
 	rq->s = s;
 	rq->cpu = cpu;
+	list_init(&rq->queues);
+	list_init(&rq->fair_tasks);
 	fair_queue_init(&rq->fair, rq);
 	rt_queue_init(&rq->rt);
 	list_init(&rq->handover);

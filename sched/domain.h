@@ -110,7 +110,7 @@ static inline bool cpu_is_sched_idle(const struct rq *rq)
 {
 	u32 nr = READ_ONCE(rq->nr_running);
 
-	return nr && nr == READ_ONCE(rq->fair.nr_idle);
+	return nr && nr == READ_ONCE(rq->fair.tasks.nr_idle);
 }
 
 static inline u64 cpu_load(const struct rq *rq)
@@ -118,9 +118,14 @@ static inline u64 cpu_load(const struct rq *rq)
 	return READ_ONCE(rq->fair.avg.load_avg);
 }
 
+/* What @t contributes to the load of its CPU: its part of each queue's, up to the root's. */
 static inline u64 task_load(const struct task *t)
 {
-	return t->fair.avg.load_avg;
+	u64 load = t->fair.avg.load_avg;
+
+	for (struct fair_queue *q = t->fair.queue; unlikely(q->owner); q = q->owner->queue)
+		load = load * q->owner->avg.load_avg / (q->avg.load_avg + 1);
+	return load;
 }
 
 static inline bool shares_llc(struct sched *s, unsigned a, unsigned b)

@@ -99,7 +99,7 @@ static void dump_tasks(struct text *out, struct rq *rq)
 	text_add(out, "-----------------------------------------------------------------------\n");
 	if (rq->curr && rq->curr->class != &fair_class)
 		dump_task_row(out, rq, rq->curr);
-	list_for_each(t, &rq->fair.tasks, link)
+	list_for_each(t, &rq->fair_tasks, link)
 		dump_task_row(out, rq, t);
 }
 
@@ -110,8 +110,9 @@ void fair_dump(struct rq *rq, struct text *out)
 	text_add(out, "\ncfs_rq[%u]:/\n", rq->cpu);
 	dump_ms(out, "min_vruntime", q->min_vruntime);
 	dump_number(out, "nr_running", q->nr_running);
-	dump_number(out, "h_nr_running", q->nr_running);
+	dump_number(out, "h_nr_running", q->tasks.nr);
 	dump_number(out, "idle_nr_running", q->nr_idle);
+	dump_number(out, "idle_h_nr_running", q->tasks.nr_idle);
 	dump_number(out, "load", q->load.weight);
 	dump_number(out, "load_avg", q->avg.load_avg);
 	dump_number(out, "runnable_avg", q->avg.runnable_avg);

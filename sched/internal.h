@@ -63,24 +63,57 @@ enum feature {
 
 /* --- a queue of fair entities --------------------------------------------- */
 
+/* So many tasks, of which so many are SCHED_IDLE or in an idle group. */
+struct tally {
+	u32 nr, nr_idle;
+};
+
+struct propagation {
+	bool pending;
+	s64 runnable; /* change of the sum of runnable fractions, in units of load_sum */
+};
+
 struct fair_policy;
 
-/* guarded by: rq lock */
+/* One of a CPU's tree of queues: the root's, or that of a task group. guarded by: rq lock */
 struct fair_queue {
 	struct rq *rq;
+	struct entity *owner;	  /* stands for this queue in the one above; the root's: NULL */
+	struct task_group *group; /* whose; the root's: NULL */
+	struct list link;	  /* in rq->queues, below its parent's */
+	u32 depth;		  /* the root's is 0 */
+	bool idle;		  /* as a whole it is SCHED_IDLE to the queue above */
 	const struct fair_policy *policy;
 	struct load_weight load; /* sum over queued entities, the running one included */
 	u32 nr_running;		 /* queued entities, the running one included */
 	u32 nr_idle;		 /* of them, SCHED_IDLE */
+	struct tally tasks;	 /* queued here and below, except below a throttled queue */
 	u64 min_vruntime;	 /* never decreases; what "now" is in virtual time (CFS) */
 	struct rb_tree timeline; /* queued entities except the running one, in the policy's order */
 	struct entity *curr;	 /* the running entity; not in the timeline */
 	struct entity *next, *last,
 		*skip;		  /* nominations of the policy for its next pick (CFS: buddies) */
 	struct pelt avg;	  /* over queued and sleeping entities of this CPU */
+	struct propagation up;	  /* what came and went below and is not yet in owner's averages */
+	u64 load_contrib;	  /* its part of group->load_avg */
 	u64 checked_min_vruntime; /* min_vruntime at the last sched_check() */
-	struct list
-		tasks; /* queued tasks, most recently run first: balancing takes from the tail */
+};
+
+/* --- task groups ------------------------------------------------------------ */
+
+struct group_cpu {
+	struct entity entity;	 /* stands for queue in the parent's */
+	struct fair_queue queue; /* of the members that are on this CPU */
+} __aligned(64);
+
+struct task_group {
+	/* guarded by: the host (group.h); shares also read by every CPU */
+	struct task_group *parent; /* NULL: a child of the root */
+	u64 shares;		   /* as a weight: shares << 10 */
+	bool idle;
+
+	u64 load_avg; /* sum of the queues' load_contrib; atomic */
+	struct group_cpu cpu[];
 };
 
 /* --- real time ------------------------------------------------------------ */
@@ -119,7 +152,9 @@ struct rq {
 	u32 nr_running;		/* queued and pickable, over all classes */
 	bool need_resched;	/* host_kick() was called and no switch began since */
 	u32 nr_uninterruptible; /* asleep in a state that counts in the load average */
-	struct fair_queue fair;
+	struct fair_queue fair; /* the root's */
+	struct list queues;	/* all others of this CPU, children before parents */
+	struct list fair_tasks; /* queued ones, most recently run first: balancing takes the tail */
 	struct rt_queue rt;
 	u64 hrtick_at;	  /* 0: off */
 	bool timer_stale; /* a deadline changed: this CPU is to arm its timer anew */
@@ -189,6 +224,11 @@ static inline struct task *task_of(struct entity *e)
 	return container_of(e, struct task, fair);
 }
 
+static inline bool entity_is_task(const struct entity *e)
+{
+	return !e->own_queue;
+}
+
 static inline bool feature(const struct sched *s, enum feature f)
 {
 	return s->features & BIT(f);
@@ -244,6 +284,8 @@ void attach_task(struct sched *s, struct task *t);
 void attach_locked(struct rq *rq, struct task *t);
 /* Have the running task of @rq (locked) leave for @to at the next switch. */
 void push_current(struct rq *rq, unsigned to);
+/* @t, in no queue and known to the caller only, belongs to @cpu. */
+void task_set_cpu(struct sched *s, struct task *t, unsigned cpu);
 /* @t changes its CPU number. Lock of its old runqueue held, @t not queued. */
 void set_task_cpu(struct rq *from, struct task *t, unsigned to);
 /* An online CPU that @t may run on: its own if possible. */

@@ -91,6 +91,13 @@ void pelt_init_util(struct fair_queue *q, struct entity *e)
 	e->avg.runnable_avg = e->avg.util_avg;
 }
 
+/* To be passed to the entity that stands for @q. */
+static void propagate(struct fair_queue *q, s64 runnable)
+{
+	q->up.pending = true;
+	q->up.runnable += runnable;
+}
+
 void pelt_attach(struct fair_queue *q, struct entity *e)
 {
 	u64 divider = divider_of(&q->avg), weight = weight_down(e->load.weight);
@@ -107,6 +114,7 @@ void pelt_attach(struct fair_queue *q, struct entity *e)
 	q->avg.util_sum += p->util_sum;
 	q->avg.runnable_avg += p->runnable_avg;
 	q->avg.runnable_sum += p->runnable_sum;
+	propagate(q, (s64)p->load_sum);
 }
 
 /* Rounding may have left less than we take, and an average must not outlive its sum. */
@@ -126,6 +134,7 @@ void pelt_detach(struct fair_queue *q, struct entity *e)
 	subtract(&sum->runnable_avg, p->runnable_avg, &sum->runnable_sum, p->runnable_sum);
 	subtract(&sum->util_avg, p->util_avg, &util_sum, p->util_sum);
 	sum->util_sum = (u32)util_sum;
+	propagate(q, -(s64)p->load_sum);
 	p->last_update = 0;
 }
 
@@ -138,6 +147,58 @@ void pelt_reweight(struct fair_queue *q, struct entity *e, u64 weight)
 	subtract(&q->avg.load_avg, old_avg, &q->avg.load_sum, old_sum);
 	q->avg.load_avg += p->load_avg;
 	q->avg.load_sum += p->load_sum * weight_down(weight);
+}
+
+/* --- groups ---------------------------------------------------------------- */
+
+/*
+ * The part of the time in which something is runnable on @gq, as a sum, after it changed by
+ * @runnable for @p, its entity's. Who comes adds what it was; who goes leaves what the others have
+ * in common on average. It was runnable at least while it ran.
+ */
+static u64 runnable_fraction(const struct fair_queue *gq, const struct pelt *p, s64 runnable)
+{
+	u64 sum = p->load_sum;
+
+	if (runnable >= 0)
+		sum = min(sum + (u64)runnable, divider_of(p));
+	else if (gq->load.weight)
+		sum = min(sum, gq->avg.load_sum / weight_down(gq->load.weight));
+	else
+		sum = 0;
+	return max(sum, (u64)p->util_sum >> 10);
+}
+
+static void replace(u64 *avg, u64 *sum, u64 old_avg, u64 old_sum, u64 new_avg, u64 new_sum)
+{
+	*avg = sub_floor0(*avg + new_avg, old_avg);
+	*sum = max(sub_floor0(*sum + new_sum, old_sum), *avg * (SUM_MAX - PELT_PERIOD));
+}
+
+void pelt_follow(struct entity *e)
+{
+	struct fair_queue *q = e->queue, *gq = e->own_queue;
+	struct pelt old = e->avg, *p = &e->avg, *sum = &q->avg;
+	u64 divider = divider_of(p), weight = weight_down(e->load.weight);
+	u64 util_sum = sum->util_sum;
+
+	p->util_avg = gq->avg.util_avg;
+	p->util_sum = (u32)(p->util_avg * divider);
+	p->runnable_avg = gq->avg.runnable_avg;
+	p->runnable_sum = p->runnable_avg * divider;
+	p->load_sum = runnable_fraction(gq, p, gq->up.runnable);
+	p->load_avg = weight * p->load_sum / divider;
+	if (p->last_update) {
+		propagate(q, gq->up.runnable);
+		replace(&sum->util_avg, &util_sum, old.util_avg, old.util_sum, p->util_avg,
+			p->util_sum);
+		sum->util_sum = (u32)util_sum;
+		replace(&sum->runnable_avg, &sum->runnable_sum, old.runnable_avg, old.runnable_sum,
+			p->runnable_avg, p->runnable_sum);
+		replace(&sum->load_avg, &sum->load_sum, old.load_avg, old.load_sum * weight,
+			p->load_avg, p->load_sum * weight);
+	}
+	gq->up = (struct propagation){ 0 };
 }
 
 /* --- estimated utilisation ------------------------------------------------ */

@@ -108,10 +108,16 @@ bool fair_pull(struct rq *rq, struct task *prev)
 
 /* --- averages of idle CPUs ------------------------------------------------ */
 
-/* What sleeps on @rq decays although nothing happens there. */
+/* What sleeps on @rq decays although nothing happens there: in the groups first, then above. */
 static void refresh_averages(struct rq *rq)
 {
+	struct fair_queue *q;
+
 	rq_lock(rq);
+	list_for_each(q, &rq->queues, link) {
+		update_averages(q->owner);
+		group_update(q->owner);
+	}
 	pelt_update_queue(&rq->fair);
 	rq_unlock(rq);
 }

@@ -89,7 +89,7 @@ static void change_attr(struct rq *rq, struct task *t, const struct sched_attr_r
 		old_class->leave(rq, t, runnable);
 	set_params(t, req->policy, req->nice, req->rt_priority);
 	if (t->class != &rt_class)
-		fair_reweight(rq, t);
+		fair_reweight(&t->fair, t->fair.queue->policy->weight(t));
 	if (old_class != t->class && t->state != TASK_NEW)
 		t->class->join(rq, t, runnable);
 	change_end(rq, t, c, old_prio < t->prio ? 0 : ENQUEUE_HEAD);
@@ -140,6 +140,29 @@ u64 sched_rr_interval(struct sched *s, struct task *t)
 
 	rq_unlock(rq);
 	return slice;
+}
+
+/* --- group ----------------------------------------------------------------- */
+
+void sched_group_move(struct sched *s, struct task *t, struct task_group *tg)
+{
+	struct rq *rq = task_rq_lock(s, t);
+	bool runnable = t->on_rq != TASK_OFF_RQ;
+	bool fair = t->class == &fair_class && t->state != TASK_NEW;
+	struct change c = change_begin(rq, t);
+
+	if (fair)
+		t->class->leave(rq, t, runnable);
+	WRITE_ONCE(t->group, tg);
+	task_set_cpu(s, t, t->cpu);
+	if (fair)
+		t->class->join(rq, t, runnable);
+	change_end(rq, t, c, ENQUEUE_HEAD);
+	if (c.running)
+		resched(rq);
+	else if (c.queued)
+		check_preempt(rq, t, 0);
+	rq_unlock(rq);
 }
 
 /* --- affinity ------------------------------------------------------------- */
@@ -197,6 +220,7 @@ static void init_common(struct sched *s, struct task *t, int pid, const char *co
 		.nr_allowed = s->nr_cpus,
 	};
 	str_copy(t->comm, comm, sizeof(t->comm));
+	task_set_cpu(s, t, 0);
 	list_init(&t->link);
 	list_init(&t->rt.link);
 	t->rt.time_slice = rr_slice_ticks(s);
@@ -212,7 +236,7 @@ void sched_task_init(struct sched *s, struct task *t, int pid, const char *comm)
 static void init_pinned(struct sched *s, struct task *t, unsigned cpu, int pid, const char *comm)
 {
 	init_common(s, t, pid, comm);
-	t->cpu = cpu;
+	task_set_cpu(s, t, cpu);
 	t->allowed = cpumask_of(cpu);
 	t->nr_allowed = 1;
 	t->static_prio = NICE_TO_PRIO(0);
@@ -254,7 +278,8 @@ static void inherit_params(const struct task *parent, struct task *child)
 void sched_task_fork(struct sched *s, struct task *parent, struct task *child, int pid)
 {
 	init_common(s, child, pid, parent->comm);
-	child->cpu = parent->cpu;
+	child->group = parent->group;
+	task_set_cpu(s, child, parent->cpu);
 	child->allowed = parent->allowed;
 	child->nr_allowed = parent->nr_allowed;
 	child->recent_used_cpu = parent->cpu;
@@ -270,16 +295,16 @@ void sched_task_start(struct sched *s, struct task *t, unsigned cpu)
 	SCHED_ASSERT(t->state == TASK_NEW && t->class != &idle_class);
 	rq_lock(rq);
 	if (t->class != &stop_class)
-		t->cpu = cpu;
+		task_set_cpu(s, t, cpu);
 	t->class->join(rq, t, false);
 	to = t->class->select_cpu(rq, t, cpu, SELECT_FORK);
 	if (to != rq->cpu) {
-		t->cpu = to;
+		task_set_cpu(s, t, to);
 		rq_unlock(rq);
 		rq = task_rq_lock(s, t);
 	}
 	while (unlikely(!task_allowed(t, rq->cpu))) {
-		t->cpu = any_allowed_cpu(s, t);
+		task_set_cpu(s, t, any_allowed_cpu(s, t));
 		rq_unlock(rq);
 		rq = task_rq_lock(s, t);
 	}

@@ -15,6 +15,8 @@
 
 struct sched_class;
 struct fair_policy;
+struct fair_queue;
+struct task_group;
 
 #define TASK_COMM_LEN 16
 
@@ -69,9 +71,11 @@ struct pelt {
 		util_est_ewma; /* utilisation when it last went to sleep; see pelt.c */
 };
 
-/* What the fair class schedules. */
+/* What the fair class schedules: a task, or what a task group has on one CPU. */
 struct entity {
 	/* --- common to all fair policies; guarded by: rq lock --- */
+	struct fair_queue *queue;     /* where it is queued, or was or will be */
+	struct fair_queue *own_queue; /* a group's: its members on this CPU; a task's: NULL */
 	struct load_weight load;
 	struct rb_node node; /* in the queue's timeline, unless running or not queued */
 	bool queued;	     /* counted in the queue: in the timeline, or its current entity */
@@ -115,6 +119,7 @@ struct task {
 	struct entity fair;
 	struct rt_entity rt;
 	struct list link; /* all queued fair tasks of the runqueue, most recently run first */
+	struct task_group *group; /* NULL: the root */
 	struct cpumask allowed;
 	u32 nr_allowed;
 

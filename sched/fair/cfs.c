@@ -36,18 +36,27 @@ static u64 cfs_period(const struct fair_queue *q, unsigned nr)
 	return nr > q->rq->s->nr_latency ? (u64)nr * tn->min_granularity_ns : tn->latency_ns;
 }
 
+/* What @e gets of @slice, of which all on its queue get their part. */
+static u64 cfs_part(u64 slice, struct entity *e)
+{
+	struct fair_queue *q = e->queue;
+	struct load_weight with_e;
+
+	if (likely(e->queued))
+		return calc_delta(slice, e->load.weight, &q->load);
+	with_e = q->load;
+	load_add(&with_e, e->load.weight);
+	return calc_delta(slice, e->load.weight, &with_e);
+}
+
 u64 cfs_slice(struct fair_queue *q, struct entity *e)
 {
 	const struct tunables *tn = tunables_of(q);
-	struct load_weight with_e = q->load, *total = &q->load;
-	u64 slice = cfs_period(q, q->nr_running + !e->queued);
+	u64 slice = cfs_period(q, q->rq->fair.tasks.nr + !e->queued);
 	u64 shortest = tn->min_granularity_ns;
 
-	if (!e->queued) {
-		load_add(&with_e, e->load.weight);
-		total = &with_e;
-	}
-	slice = calc_delta(slice, e->load.weight, total);
+	for (struct entity *level = e; level; level = parent_of(level))
+		slice = cfs_part(slice, level);
 	if (!feature(q->rq->s, FEATURE_BASE_SLICE))
 		return slice;
 	if (entity_is_idle(e) && q->nr_idle != q->nr_running)
@@ -282,7 +291,8 @@ void cfs_yield(struct fair_queue *q, struct entity *e)
 	if (q->rq->nr_running == 1)
 		return;
 	forget_buddy(q, e);
-	q->skip = e;
+	for (; e; e = parent_of(e))
+		e->queue->skip = e;
 }
 
 struct load_weight cfs_weight(const struct task *t)

@@ -1,11 +1,12 @@
 /*
  * The fair class: the part of proportional sharing that CFS, EEVDF, BORE and FDL
- * have in common. Entities enter and leave a queue, are charged for the time
- * they run, and are compared; how is the policy's business (fair.h).
+ * have in common. Task groups make a CPU's queues a tree; here the class's
+ * operations walk it, queue.c does what happens at one level, and how entities
+ * compare is the policy's business (fair.h).
  *
- * Life of an entity on a queue:  place -> [timeline <-> running] -> leave.
- * Asleep it keeps its absolute vruntime; on the way between queues its vruntime
- * is relative to the queue it left.
+ * A group has on each CPU a queue of its members there and an entity that stands
+ * for that queue in its parent's. The entity is queued while the queue is not
+ * empty. Without groups there is one level, and every walk is one step.
  *
  * Lock: the runqueue's. Source: Linux 6.1, fair.c (docs/sources.md).
  */
@@ -15,83 +16,88 @@
 
 /* --- charging ------------------------------------------------------------- */
 
+/* From the root down to the running task. */
 static void fair_charge(struct rq *rq)
 {
-	struct fair_queue *q = &rq->fair;
-	struct entity *e = q->curr;
-	u64 delta;
-
-	if (unlikely(!e))
-		return;
-	delta = charge_time(rq, e);
-	if (!delta)
-		return;
-	rq->run_ns += delta;
-	q->policy->charge(q, e, delta);
-	trace_runtime(rq, task_of(e), delta);
+	for (struct fair_queue *q = &rq->fair; q && q->curr; q = q->curr->own_queue)
+		queue_charge(q);
 }
 
 /* --- membership ----------------------------------------------------------- */
 
-/* If @e is foreign to @q: its past under another policy is forgotten. It is not queued. */
-static inline void adopt(struct fair_queue *q, struct entity *e, bool asleep)
+static struct tally tally_of(const struct task *t)
 {
-	if (likely(e->policy == q->policy))
-		return;
-	e->policy = q->policy;
-	e->vruntime = 0;
-	fair_reweight(q->rq, task_of(e));
-	if (asleep)
-		q->policy->place(q, e, PLACE_ASLEEP);
+	return (struct tally){ 1, t->policy == SCHED_IDLE };
+}
+
+/* Tasks below an idle group are idle to whoever looks from above. */
+struct tally fair_seen_from_above(const struct fair_queue *q, struct tally n)
+{
+	if (q->idle)
+		n.nr_idle = n.nr;
+	return n;
+}
+
+void fair_climb_in(struct entity *e, struct tally n, unsigned flags)
+{
+	for (; e && !e->queued; e = parent_of(e)) {
+		struct fair_queue *q = e->queue;
+
+		queue_enter(q, e, flags);
+		q->tasks.nr += n.nr;
+		q->tasks.nr_idle += n.nr_idle;
+		n = fair_seen_from_above(q, n);
+		flags = ENQUEUE_WAKEUP;
+	}
+	for (; e; e = parent_of(e)) {
+		update_averages(e);
+		group_update(e);
+		e->queue->tasks.nr += n.nr;
+		e->queue->tasks.nr_idle += n.nr_idle;
+		n = fair_seen_from_above(e->queue, n);
+	}
+}
+
+bool fair_climb_out(struct entity *e, struct tally n, unsigned flags)
+{
+	bool emptied = true;
+
+	for (; e; e = parent_of(e)) {
+		struct fair_queue *q = e->queue;
+
+		if (!emptied) {
+			update_averages(e);
+			group_update(e);
+		} else if (!queue_leave(q, e, flags)) {
+			return false;
+		}
+		q->tasks.nr -= n.nr;
+		q->tasks.nr_idle -= n.nr_idle;
+		n = fair_seen_from_above(q, n);
+		emptied = emptied && !q->nr_running;
+		flags = DEQUEUE_SLEEP | (flags & QUEUE_SAVE);
+	}
+	return true;
 }
 
 static void fair_enqueue(struct rq *rq, struct task *t, unsigned flags)
 {
-	struct fair_queue *q = &rq->fair;
-	struct entity *e = &t->fair;
-
 	fair_charge(rq);
-	adopt(q, e, (flags & ENQUEUE_WAKEUP) && !(flags & ENQUEUE_MIGRATED));
-	q->policy->place(q, e, flags);
-	/* Cold here; not before place(), which wants to know how long it slept. */
-	if (flags & (ENQUEUE_MIGRATED | QUEUE_MIGRATING))
-		e->exec_start = 0;
-	pelt_update_entity(q, e);
-	pelt_update_queue(q);
-	if (flags & ENQUEUE_INITIAL)
-		pelt_init_util(q, e);
-	if (!e->avg.last_update)
-		pelt_attach(q, e);
-	q->avg.util_est_enqueued += task_util_est(e);
-	queue_account(q, e);
-	if (e != q->curr)
-		queue_insert(q, e);
-	e->queued = true;
+	fair_climb_in(&t->fair, tally_of(t), flags);
+	list_add_head(&rq->fair_tasks, &t->link);
+	rq->fair.avg.util_est_enqueued += task_util_est(&t->fair);
 	rq->nr_running++;
 }
 
 static bool fair_dequeue(struct rq *rq, struct task *t, unsigned flags)
 {
-	struct fair_queue *q = &rq->fair;
-	struct entity *e = &t->fair;
-
 	fair_charge(rq);
-	pelt_update_entity(q, e);
-	pelt_update_queue(q);
-	if (e != q->curr)
-		queue_erase(q, e);
-	if (q->policy->leave(q, e, flags)) {
-		if (e != q->curr)
-			queue_insert(q, e);
+	if (!fair_climb_out(&t->fair, tally_of(t), flags))
 		return false;
-	}
-	e->queued = false;
-	queue_unaccount(q, e);
-	q->avg.util_est_enqueued -= task_util_est(e);
+	list_del(&t->link);
+	rq->fair.avg.util_est_enqueued -= task_util_est(&t->fair);
 	if (flags & DEQUEUE_SLEEP)
-		util_est_remember(rq->s, &e->avg);
-	if (flags & QUEUE_MIGRATING)
-		pelt_detach(q, e);
+		util_est_remember(rq->s, &t->fair.avg);
 	rq->nr_running--;
 	return true;
 }
@@ -99,23 +105,31 @@ static bool fair_dequeue(struct rq *rq, struct task *t, unsigned flags)
 /* A sleeper changes CPU: take its vruntime and its load off the old queue while that is locked. */
 static void fair_migrate(struct rq *rq, struct task *t)
 {
-	struct fair_queue *q = &rq->fair;
 	struct entity *e = &t->fair;
+	struct fair_queue *q = e->queue;
 
+	(void)rq;
 	adopt(q, e, true);
 	q->policy->leave(q, e, QUEUE_MIGRATING);
-	pelt_update_entity(q, e);
-	pelt_update_queue(q);
+	update_averages(e);
 	pelt_detach(q, e);
+	group_update_above(q);
 }
 
 /* --- choosing ------------------------------------------------------------- */
 
 static struct task *fair_pick(struct rq *rq)
 {
-	struct entity *e = rq->fair.policy->pick(&rq->fair);
+	struct fair_queue *q = &rq->fair;
+	struct entity *e;
 
-	return e ? task_of(e) : NULL;
+	do {
+		e = q->policy->pick(q);
+		if (!e)
+			return NULL;
+		q = e->own_queue;
+	} while (unlikely(q));
+	return task_of(e);
 }
 
 static void cancel_hrtick(struct rq *rq)
@@ -128,51 +142,31 @@ static void start_hrtick(struct rq *rq, struct entity *e)
 {
 	/* Shorter is not worth an interrupt. */
 	const s64 shortest_ns = 10000;
-	s64 left = (s64)(rq->fair.policy->slice(&rq->fair, e) - (e->sum_exec - e->prev_sum_exec));
+	s64 left = (s64)(e->queue->policy->slice(e->queue, e) - (e->sum_exec - e->prev_sum_exec));
 
 	cancel_hrtick(rq);
-	if (feature(rq->s, FEATURE_HRTICK) && rq->fair.nr_running > 1)
+	if (feature(rq->s, FEATURE_HRTICK) && rq->fair.tasks.nr > 1)
 		rq->hrtick_at = rq->clock + (u64)max(left, shortest_ns);
 }
 
-/* The queued @e leaves the timeline to run. */
-static void take_out(struct rq *rq, struct entity *e)
+/* @t has the CPU, at every level. */
+static void task_starts(struct rq *rq, struct task *t)
 {
-	struct fair_queue *q = &rq->fair;
-
-	queue_erase(q, e);
-	pelt_update_queued(q, e, false);
 	/* A machine of one CPU has nobody to keep the list of tasks in order for. */
-	if (rq->domains) {
-		list_del(&task_of(e)->link);
-		list_add_head(&q->tasks, &task_of(e)->link);
+	if (rq->domains && t->fair.queued) {
+		list_del(&t->link);
+		list_add_head(&rq->fair_tasks, &t->link);
 	}
-}
-
-static void start_running(struct rq *rq, struct entity *e)
-{
-	rq->fair.curr = e;
-	e->exec_start = rq->clock;
-	e->prev_sum_exec = e->sum_exec;
 	if (unlikely(feature(rq->s, FEATURE_HRTICK) || rq->hrtick_at))
-		start_hrtick(rq, e);
-}
-
-/* @e ran and waits, unless it left the queue before. */
-static void stop_running(struct fair_queue *q, struct entity *e)
-{
-	SCHED_ASSERT(q->curr == e);
-	if (e->queued) {
-		pelt_update_queued(q, e, true);
-		queue_insert(q, e);
-	}
-	q->curr = NULL;
+		start_hrtick(rq, &t->fair);
 }
 
 static void fair_put_prev(struct rq *rq, struct task *t)
 {
-	pelt_update_queue(&rq->fair);
-	stop_running(&rq->fair, &t->fair);
+	for (struct entity *e = &t->fair; e; e = parent_of(e)) {
+		pelt_update_queue(e->queue);
+		queue_stop(e->queue, e);
+	}
 	if (rq->hrtick_at)
 		cancel_hrtick(rq);
 }
@@ -180,59 +174,114 @@ static void fair_put_prev(struct rq *rq, struct task *t)
 static void fair_set_next(struct rq *rq, struct task *t)
 {
 	SCHED_ASSERT(!rq->fair.curr);
-	pelt_update_queue(&rq->fair);
-	if (t->fair.queued)
-		take_out(rq, &t->fair);
-	start_running(rq, &t->fair);
+	for (struct entity *e = &t->fair; e; e = parent_of(e)) {
+		pelt_update_queue(e->queue);
+		queue_start(e->queue, e);
+	}
+	task_starts(rq, t);
 }
 
-/*
- * The queue goes on running, so its averages need no update; and the tree is small while it is
- * worked on.
- */
+/* Of two entities of one queue, which goes on running: its averages need no update. */
+static void exchange_siblings(struct fair_queue *q, struct entity *prev, struct entity *next)
+{
+	/* First out, then in: the tree is small while it is worked on. */
+	queue_take(q, next);
+	queue_stop(q, prev);
+	queue_run(q, next);
+}
+
+/* Levels up to where the two meet stop and start; those above go on running. */
+static void exchange_branches(struct entity *prev, struct entity *next)
+{
+	while (prev->queue != next->queue) {
+		u32 prev_depth = prev->queue->depth, next_depth = next->queue->depth;
+
+		if (prev_depth >= next_depth) {
+			pelt_update_queue(prev->queue);
+			queue_stop(prev->queue, prev);
+			prev = parent_of(prev);
+		}
+		if (next_depth >= prev_depth) {
+			pelt_update_queue(next->queue);
+			queue_start(next->queue, next);
+			next = parent_of(next);
+		}
+	}
+	if (prev != next)
+		exchange_siblings(prev->queue, prev, next);
+}
+
 static void fair_exchange(struct rq *rq, struct task *prev, struct task *next)
 {
-	take_out(rq, &next->fair);
-	stop_running(&rq->fair, &prev->fair);
-	start_running(rq, &next->fair);
+	struct entity *p = &prev->fair, *n = &next->fair;
+
+	if (likely(p->queue == n->queue))
+		exchange_siblings(p->queue, p, n);
+	else
+		exchange_branches(p, n);
+	task_starts(rq, next);
 }
 
 static void fair_tick(struct rq *rq, struct task *t)
 {
-	struct fair_queue *q = &rq->fair;
-
 	fair_charge(rq);
-	pelt_update_entity(q, &t->fair);
-	pelt_update_queue(q);
-	if (q->nr_running > 1 && q->policy->tick_expired(q, &t->fair))
-		resched(rq);
+	for (struct entity *e = &t->fair; e; e = parent_of(e)) {
+		struct fair_queue *q = e->queue;
+
+		update_averages(e);
+		group_update(e);
+		if (q->nr_running > 1 && q->policy->tick_expired(q, e))
+			resched(rq);
+	}
+}
+
+/* The ancestors of two entities, or they themselves, that share a queue. */
+static void find_siblings(struct entity **a, struct entity **b)
+{
+	while ((*a)->queue != (*b)->queue) {
+		u32 a_depth = (*a)->queue->depth, b_depth = (*b)->queue->depth;
+
+		if (a_depth >= b_depth)
+			*a = parent_of(*a);
+		if (b_depth >= a_depth)
+			*b = parent_of(*b);
+	}
 }
 
 /* The running task was charged when @woken was enqueued. */
 static bool fair_preempts(struct rq *rq, struct task *woken, unsigned flags)
 {
-	struct fair_queue *q = &rq->fair;
-	struct task *curr = rq->curr;
+	struct entity *curr = &rq->curr->fair, *e = &woken->fair;
 
-	if (curr->policy == SCHED_IDLE && woken->policy != SCHED_IDLE)
+	if (rq->curr->policy == SCHED_IDLE && woken->policy != SCHED_IDLE)
 		return true;
 	if (woken->policy != SCHED_NORMAL || !feature(rq->s, FEATURE_WAKEUP_PREEMPTION))
 		return false;
-	return q->policy->preempts(q, &curr->fair, &woken->fair, flags);
+	find_siblings(&curr, &e);
+	if (entity_is_idle(curr) != entity_is_idle(e))
+		return entity_is_idle(curr);
+	if (!e->queue->policy->preempts(e->queue, curr, e, flags))
+		return false;
+	/* What is nominated above is so below, down to the task. */
+	for (struct entity *below = &woken->fair; below != e; below = parent_of(below))
+		below->queue->next = below;
+	return true;
 }
 
 static void fair_yield(struct rq *rq)
 {
+	struct entity *e = &rq->curr->fair;
+
 	fair_charge(rq);
-	rq->fair.policy->yield(&rq->fair, rq->fair.curr);
+	e->queue->policy->yield(e->queue, e);
 }
 
 /* --- parameters ----------------------------------------------------------- */
 
 static void fair_join(struct rq *rq, struct task *t, bool runnable)
 {
-	struct fair_queue *q = &rq->fair;
 	struct entity *e = &t->fair;
+	struct fair_queue *q = e->queue;
 
 	if (t->state == TASK_NEW) {
 		fair_charge(rq);
@@ -244,44 +293,55 @@ static void fair_join(struct rq *rq, struct task *t, bool runnable)
 	adopt(q, e, false);
 	pelt_update_queue(q);
 	pelt_attach(q, e);
+	group_update_above(q);
 	if (!runnable)
 		q->policy->place(q, e, PLACE_ASLEEP);
 }
 
 static void fair_leave(struct rq *rq, struct task *t, bool runnable)
 {
-	struct fair_queue *q = &rq->fair;
 	struct entity *e = &t->fair;
+	struct fair_queue *q = e->queue;
 
+	(void)rq;
 	adopt(q, e, !runnable);
 	if (!runnable) {
 		q->policy->place(q, e, PLACE_SLEEPER);
 		q->policy->leave(q, e, QUEUE_SAVE);
 	}
 	if (e->avg.last_update) {
-		pelt_update_entity(q, e);
-		pelt_update_queue(q);
+		update_averages(e);
 		pelt_detach(q, e);
+		group_update_above(q);
 	}
 }
 
-void fair_reweight(struct rq *rq, struct task *t)
+void fair_reweight(struct entity *e, struct load_weight load)
 {
-	struct fair_queue *q = &rq->fair;
-	struct load_weight load = q->policy->weight(t);
+	struct fair_queue *q = e->queue;
+	bool follow = q->policy->reweight && e->policy == q->policy;
+	bool waits = follow && e->queued && e != q->curr;
 
-	SCHED_ASSERT(!t->fair.queued);
-	if (t->fair.avg.last_update) {
-		pelt_update_entity(q, &t->fair);
-		pelt_update_queue(q);
-		pelt_reweight(q, &t->fair, load.weight);
+	if (e->avg.last_update) {
+		update_averages(e);
+		pelt_reweight(q, e, load.weight);
 	}
-	t->fair.load = load;
+	if (waits)
+		queue_erase(q, e);
+	if (follow)
+		q->policy->reweight(q, e, load.weight);
+	if (e->queued) {
+		load_sub(&q->load, e->load.weight);
+		load_add(&q->load, load.weight);
+	}
+	e->load = load;
+	if (waits)
+		queue_insert(q, e);
 }
 
 static void fair_retune(struct rq *rq, struct task *t, int old_prio)
 {
-	if (rq->fair.nr_running == 1)
+	if (rq->fair.tasks.nr == 1)
 		return;
 	if (!task_running(rq, t))
 		check_preempt(rq, t, 0);
@@ -292,11 +352,12 @@ static void fair_retune(struct rq *rq, struct task *t, int old_prio)
 /* As sched_rr_get_interval(2) has it: whole ticks, and 0 on an empty queue. */
 static u64 fair_slice(struct rq *rq, struct task *t)
 {
+	struct fair_queue *q = t->fair.queue;
 	u64 slice;
 
 	if (!rq->fair.load.weight)
 		return 0;
-	slice = rq->fair.policy->slice(&rq->fair, &t->fair);
+	slice = q->policy->slice(q, &t->fair);
 	return slice - slice % rq->s->tick_ns;
 }
 
@@ -349,38 +410,49 @@ const char *sched_fair_current(const struct sched *s)
 }
 
 /*
- * What is queued on @rq leaves in the old policy's terms and enters, in the same order, in those
- * of @policy. Its averages and its part of the runqueue's counters stay. Returns how many.
+ * What is queued on @q leaves in the old policy's terms and enters, in the same order, in those of
+ * @policy. Its averages, and what is above and below, stay as they are.
  */
-static unsigned swap_queue(struct rq *rq, const struct fair_policy *policy)
+static void swap_queue(struct fair_queue *q, const struct fair_policy *policy)
 {
-	struct fair_queue *q = &rq->fair;
 	struct entity *e, *curr = q->curr;
 	bool curr_queued = curr && curr->queued;
-	struct list waiting;
-	struct task *t, *next;
+	struct rb_node *chain = NULL, **tail = &chain;
 
-	list_init(&waiting);
+	/* Out of the tree, their nodes are free to chain them. */
 	while ((e = queue_first(q))) {
-		fair_dequeue(rq, task_of(e), QUEUE_SAVE);
-		list_add_tail(&waiting, &task_of(e)->link);
+		queue_leave(q, e, QUEUE_SAVE);
+		e->node.right = NULL;
+		*tail = &e->node;
+		tail = &e->node.right;
 	}
 	if (curr_queued)
-		fair_dequeue(rq, task_of(curr), QUEUE_SAVE);
-	if (curr)
-		fair_put_prev(rq, task_of(curr));
+		queue_leave(q, curr, QUEUE_SAVE);
+	q->curr = NULL;
 	fair_queue_adopt(q, policy);
 	if (curr_queued)
-		fair_enqueue(rq, task_of(curr), QUEUE_RESTORE);
+		queue_enter(q, curr, QUEUE_RESTORE);
 	if (curr)
-		fair_set_next(rq, task_of(curr));
-	list_for_each_safe(t, next, &waiting, link) {
-		list_del(&t->link);
-		fair_enqueue(rq, t, QUEUE_RESTORE);
+		queue_start(q, curr);
+	while (chain) {
+		e = entity_of(chain);
+		chain = chain->right;
+		queue_enter(q, e, QUEUE_RESTORE);
 	}
-	if (q->nr_running)
+}
+
+/* Returns how many tasks are queued. */
+static unsigned swap_runqueue(struct rq *rq, const struct fair_policy *policy)
+{
+	struct fair_queue *q;
+
+	fair_charge(rq);
+	swap_queue(&rq->fair, policy);
+	list_for_each(q, &rq->queues, link)
+		swap_queue(q, policy);
+	if (rq->fair.nr_running)
 		resched(rq);
-	return q->nr_running;
+	return rq->fair.tasks.nr;
 }
 
 /*
@@ -404,7 +476,7 @@ int sched_fair_swap(struct sched *s, const char *name, unsigned cpu)
 		struct rq *rq = cpu_rq(s, i);
 
 		rq_lock(rq);
-		nr_queued += swap_queue(rq, policy);
+		nr_queued += swap_runqueue(rq, policy);
 		rq_unlock(rq);
 	}
 	if (traced(s, EVENT_sched_fair_swap))

@@ -118,6 +118,13 @@ struct fair_policy {
 	/* The weight of @t by its nice value and policy. */
 	struct load_weight (*weight)(const struct task *t);
 
+	/*
+	 * The weight of @e is about to become @weight. It is not in the timeline: running, asleep
+	 * or travelling, or taken out to be put back at once. NULL: its position does not depend
+	 * on it.
+	 */
+	void (*reweight)(struct fair_queue *q, struct entity *e, u64 weight);
+
 	/* ns that @e may run in its turn, whether it is queued on @q or not yet. */
 	u64 (*slice)(struct fair_queue *q, struct entity *e);
 
@@ -141,15 +148,62 @@ bool fair_pull(struct rq *rq, struct task *prev); /* rebalance.c: newly idle */
 void fair_check(struct rq *rq);			  /* check.c */
 void fair_dump(struct rq *rq, struct text *out);  /* dump.c */
 
+/* Give @e the weight @load, with all that follows from it. */
+void fair_reweight(struct entity *e, struct load_weight load);
 /*
- * Set the weight of @t from its nice value and policy; adjusts the queue if it is queued. Lock
- * held.
+ * @e enters its queue, and where that was empty so does the entity above it; @n tasks are counted
+ * at each level. fair_climb_out() is the reverse; false: the policy keeps @e queued.
  */
-void fair_reweight(struct rq *rq, struct task *t);
-void fair_queue_init(struct fair_queue *q, struct rq *rq);
-void fair_queue_adopt(struct fair_queue *q, const struct fair_policy *policy);
+void fair_climb_in(struct entity *e, struct tally n, unsigned flags);
+bool fair_climb_out(struct entity *e, struct tally n, unsigned flags);
+/* What @n tasks on @q are to the queue above: idle if @q is. */
+struct tally fair_seen_from_above(const struct fair_queue *q, struct tally n);
 
-/* --- the timeline (queue.c) ----------------------------------------------- */
+/* --- task groups (group.c) ------------------------------------------------- */
+
+/* The queue on which members of @tg, or of the root if that is NULL, are queued on @cpu. */
+struct fair_queue *group_queue(struct sched *s, struct task_group *tg, unsigned cpu);
+/* Bring a group's entity in line with the queue it stands for: its averages, then its weight. */
+void group_update_entity(struct entity *e);
+/* The same for all above @q: its averages changed other than by time. */
+void group_update_above(struct fair_queue *q);
+
+static inline void group_update(struct entity *e)
+{
+	if (unlikely(e->own_queue))
+		group_update_entity(e);
+}
+
+/* --- one queue (queue.c) --------------------------------------------------- */
+
+void fair_queue_init(struct fair_queue *q, struct rq *rq);
+/* @q, empty, is @policy's from now on. */
+void fair_queue_adopt(struct fair_queue *q, const struct fair_policy *policy);
+/* Charge q->curr for the time since the last charge. */
+void queue_charge(struct fair_queue *q);
+/* @e becomes one of @q's, or ceases to be; false: the policy keeps it. @flags: queue_flags. */
+void queue_enter(struct fair_queue *q, struct entity *e, unsigned flags);
+bool queue_leave(struct fair_queue *q, struct entity *e, unsigned flags);
+/* @e, queued or blocked already, runs: queue_take() out of the timeline, then queue_run(). */
+void queue_start(struct fair_queue *q, struct entity *e);
+void queue_take(struct fair_queue *q, struct entity *e);
+void queue_run(struct fair_queue *q, struct entity *e);
+/* @e ran and waits, unless it left the queue before. */
+void queue_stop(struct fair_queue *q, struct entity *e);
+void queue_adopt_entity(struct fair_queue *q, struct entity *e, bool asleep);
+
+/* If @e, not queued, is foreign to @q: its past under another policy is forgotten. */
+static inline void adopt(struct fair_queue *q, struct entity *e, bool asleep)
+{
+	if (unlikely(e->policy != q->policy))
+		queue_adopt_entity(q, e, asleep);
+}
+
+/* The entity that stands for the queue of @e one level up; NULL: there is none. */
+static inline struct entity *parent_of(const struct entity *e)
+{
+	return e->queue->owner;
+}
 
 static inline struct entity *entity_of(const struct rb_node *node)
 {
@@ -171,24 +225,7 @@ static inline struct entity *queue_after(const struct entity *e)
 
 static inline bool entity_is_idle(struct entity *e)
 {
-	return task_of(e)->policy == SCHED_IDLE;
-}
-
-/* Count @e in, or out of, the queue's totals. */
-static inline void queue_account(struct fair_queue *q, struct entity *e)
-{
-	load_add(&q->load, e->load.weight);
-	q->nr_running++;
-	q->nr_idle += entity_is_idle(e);
-	list_add_head(&q->tasks, &task_of(e)->link);
-}
-
-static inline void queue_unaccount(struct fair_queue *q, struct entity *e)
-{
-	load_sub(&q->load, e->load.weight);
-	q->nr_running--;
-	q->nr_idle -= entity_is_idle(e);
-	list_del(&task_of(e)->link);
+	return entity_is_task(e) ? task_of(e)->policy == SCHED_IDLE : e->own_queue->idle;
 }
 
 static inline void queue_insert(struct fair_queue *q, struct entity *e)
@@ -240,24 +277,33 @@ static inline void pelt_age(struct pelt *p, u64 now, u64 weight, u64 load, u64 r
 /* An entity that runs or waits on @q, attached therefore. */
 static inline void pelt_update_queued(struct fair_queue *q, struct entity *e, bool running)
 {
-	pelt_age(&e->avg, q->rq->clock, weight_down(e->load.weight), 1, 1, running);
+	u64 runnable = entity_is_task(e) ? 1 : e->own_queue->tasks.nr;
+
+	pelt_age(&e->avg, q->rq->clock, weight_down(e->load.weight), 1, runnable, running);
 }
 
 /* Any entity; without effect if it is attached to no queue. */
 static inline void pelt_update_entity(struct fair_queue *q, struct entity *e)
 {
 	bool queued = e->queued;
+	u64 runnable = !queued ? 0 : entity_is_task(e) ? 1 : e->own_queue->tasks.nr;
 
 	if (e->avg.last_update)
-		pelt_age(&e->avg, q->rq->clock, weight_down(e->load.weight), queued, queued,
+		pelt_age(&e->avg, q->rq->clock, weight_down(e->load.weight), queued, runnable,
 			 queued && q->curr == e);
 }
 
 /* Before the load, nr_running or whether it runs changes. */
 static inline void pelt_update_queue(struct fair_queue *q)
 {
-	pelt_age(&q->avg, q->rq->clock, 1, weight_down(q->load.weight), q->nr_running,
-		 q->nr_running && q->curr);
+	pelt_age(&q->avg, q->rq->clock, 1, weight_down(q->load.weight), q->tasks.nr,
+		 q->tasks.nr && q->curr);
+}
+
+static inline void update_averages(struct entity *e)
+{
+	pelt_update_entity(e->queue, e);
+	pelt_update_queue(e->queue);
 }
 
 /* A new task: as if it had always been runnable, until there is evidence. */
@@ -267,6 +313,10 @@ void pelt_init_util(struct fair_queue *q, struct entity *e);
 /* Add to, or take from, what @q averages over. */
 void pelt_attach(struct fair_queue *q, struct entity *e);
 void pelt_detach(struct fair_queue *q, struct entity *e);
+/*
+ * The averages of a group's @e, which is up to date, take over what came and went on its queue.
+ */
+void pelt_follow(struct entity *e);
 /* The weight of @e changes to @weight: its load average with it. @e is up to date. */
 void pelt_reweight(struct fair_queue *q, struct entity *e, u64 weight);
 /*

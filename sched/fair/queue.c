@@ -1,18 +1,18 @@
 /*
- * A fair queue: the timeline tree, the sums over what is queued, and the
- * queue's own virtual time. Lock: the runqueue's.
+ * One fair queue: entities enter and leave it, start and stop running, and are
+ * charged. fair.c does so at each level of the tree of queues; here is one.
  *
- * The running entity is counted in the sums but is not in the tree: its key
- * changes while it runs. min_vruntime follows the smallest vruntime present
- * and never goes back, so that a newcomer placed by it neither jumps the queue
- * nor waits for what others gained long ago.
+ * Life of an entity on a queue:  place -> [timeline <-> running] -> leave.
+ * The running entity is counted in the sums but is not in the timeline: its key
+ * changes while it runs.
+ *
+ * Lock: the runqueue's. Source: Linux 6.1, fair.c (docs/sources.md).
  */
 #include "sched/fair/fair.h"
 
 /* Start near the wrap, so that a comparison without care for it fails at boot and not in a year. */
 #define FIRST_VRUNTIME ((u64) - (1ll << 20))
 
-/* @q, empty, is @policy's from now on. */
 void fair_queue_adopt(struct fair_queue *q, const struct fair_policy *policy)
 {
 	q->policy = policy;
@@ -23,7 +23,110 @@ void fair_queue_adopt(struct fair_queue *q, const struct fair_policy *policy)
 void fair_queue_init(struct fair_queue *q, struct rq *rq)
 {
 	q->rq = rq;
-	fair_queue_adopt(q, rq->s->fair_policy);
 	q->min_vruntime = q->checked_min_vruntime = FIRST_VRUNTIME;
-	list_init(&q->tasks);
+	list_init(&q->link);
+	fair_queue_adopt(q, rq->s->fair_policy);
+}
+
+/* --- charging ------------------------------------------------------------- */
+
+void queue_charge(struct fair_queue *q)
+{
+	struct rq *rq = q->rq;
+	struct entity *e = q->curr;
+	u64 delta = charge_time(rq, e);
+
+	if (!delta)
+		return;
+	q->policy->charge(q, e, delta);
+	if (entity_is_task(e)) {
+		rq->run_ns += delta;
+		trace_runtime(rq, task_of(e), delta);
+	}
+}
+
+/* --- membership ----------------------------------------------------------- */
+
+void queue_adopt_entity(struct fair_queue *q, struct entity *e, bool asleep)
+{
+	if (entity_is_task(e))
+		fair_reweight(e, q->policy->weight(task_of(e)));
+	e->policy = q->policy;
+	e->vruntime = 0;
+	if (asleep)
+		q->policy->place(q, e, PLACE_ASLEEP);
+}
+
+void queue_enter(struct fair_queue *q, struct entity *e, unsigned flags)
+{
+	adopt(q, e, (flags & ENQUEUE_WAKEUP) && !(flags & ENQUEUE_MIGRATED));
+	group_update(e);
+	q->policy->place(q, e, flags);
+	/* Cold here; not before place(), which wants to know how long it slept. */
+	if (flags & (ENQUEUE_MIGRATED | QUEUE_MIGRATING))
+		e->exec_start = 0;
+	pelt_update_entity(q, e);
+	pelt_update_queue(q);
+	if (flags & ENQUEUE_INITIAL)
+		pelt_init_util(q, e);
+	if (!e->avg.last_update)
+		pelt_attach(q, e);
+	load_add(&q->load, e->load.weight);
+	q->nr_running++;
+	q->nr_idle += entity_is_idle(e);
+	if (e != q->curr)
+		queue_insert(q, e);
+	e->queued = true;
+}
+
+bool queue_leave(struct fair_queue *q, struct entity *e, unsigned flags)
+{
+	pelt_update_entity(q, e);
+	pelt_update_queue(q);
+	if (e != q->curr)
+		queue_erase(q, e);
+	if (q->policy->leave(q, e, flags)) {
+		if (e != q->curr)
+			queue_insert(q, e);
+		return false;
+	}
+	e->queued = false;
+	load_sub(&q->load, e->load.weight);
+	q->nr_running--;
+	q->nr_idle -= entity_is_idle(e);
+	if (flags & QUEUE_MIGRATING)
+		pelt_detach(q, e);
+	return true;
+}
+
+/* --- running -------------------------------------------------------------- */
+
+void queue_take(struct fair_queue *q, struct entity *e)
+{
+	queue_erase(q, e);
+	pelt_update_queued(q, e, false);
+}
+
+void queue_run(struct fair_queue *q, struct entity *e)
+{
+	q->curr = e;
+	e->exec_start = q->rq->clock;
+	e->prev_sum_exec = e->sum_exec;
+}
+
+void queue_start(struct fair_queue *q, struct entity *e)
+{
+	if (e->queued)
+		queue_take(q, e);
+	queue_run(q, e);
+}
+
+void queue_stop(struct fair_queue *q, struct entity *e)
+{
+	SCHED_ASSERT(q->curr == e);
+	if (e->queued) {
+		pelt_update_queued(q, e, true);
+		queue_insert(q, e);
+	}
+	q->curr = NULL;
 }

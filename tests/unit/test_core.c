@@ -224,12 +224,13 @@ static void the_checker_names_the_invariant_that_broke(void **state)
 	EXPECT_BROKEN("T5", b->static_prio = 121, b->static_prio = 120);
 	EXPECT_BROKEN("R1", rq->nr_running++, rq->nr_running--);
 	EXPECT_BROKEN("R2", rq->fair.curr = NULL, rq->fair.curr = &a->fair);
-	EXPECT_BROKEN("Q4", rq->fair.nr_running++; rq->nr_running++, rq->fair.nr_running--;
-		      rq->nr_running--);
+	EXPECT_BROKEN("Q4", rq->fair.nr_running++, rq->fair.nr_running--);
 	EXPECT_BROKEN("Q5", rq->fair.load.weight++, rq->fair.load.weight--);
 	EXPECT_BROKEN("Q6", rq->fair.nr_idle++, rq->fair.nr_idle--);
 	EXPECT_BROKEN("Q7", rq->fair.checked_min_vruntime++, rq->fair.checked_min_vruntime--);
 	EXPECT_BROKEN("Q10", b->fair.vruntime += 1ull << 62, b->fair.vruntime -= 1ull << 62);
+	EXPECT_BROKEN("G1", b->fair.policy = NULL, b->fair.policy = rq->fair.policy);
+	EXPECT_BROKEN("G2", rq->fair.tasks.nr_idle++, rq->fair.tasks.nr_idle--);
 	EXPECT_BROKEN("P4", rq->fair.avg.util_est_enqueued++, rq->fair.avg.util_est_enqueued--);
 	EXPECT_BROKEN("R6", rq->rt.throttled = true, rq->rt.throttled = false);
 	machine_free(m);

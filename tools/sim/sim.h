@@ -53,7 +53,7 @@ enum sim_next {
 struct sim_config {
 	unsigned nr_cpus, hz;
 	const struct sched_cpu_desc *topology; /* [nr_cpus], used during sim_new() only */
-	const char *fair_policy;		       /* NULL: the default */
+	const char *fair_policy;	       /* NULL: the default */
 	u64 seed;
 	struct sim_costs costs;
 	bool check; /* sched_check() after every event */

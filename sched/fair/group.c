@@ -1,0 +1,222 @@
+/*
+ * Task groups: a group gets CPU time as one and divides it among its members.
+ *
+ * On each CPU a group has a queue of its members there and an entity that stands
+ * for it one level up. What its shares are worth is divided among its entities in
+ * proportion to the load of its queues:
+ *
+ *	weight on a CPU = shares * load of the queue there / load of all its queues
+ *
+ * and the sum is kept approximately: each queue adds what changed of its average
+ * to group->load_avg, but only changes worth the contention.
+ *
+ * Averages of an entity follow its queue's: what comes to or goes from a queue
+ * other than by time is passed up at the next update of each level.
+ *
+ * Locks: a queue's fields by the runqueue's; the tree of groups and their
+ * parameters by the host (group.h); load_avg is atomic.
+ * Source: Linux 6.1, fair.c and core.c (docs/sources.md).
+ */
+#include "sched/fair/fair.h"
+#include "lib/errno.h"
+
+#define SHARES_TO_WEIGHT(shares) ((u64)(shares) << WEIGHT_SHIFT)
+/* The least weight, unlike the least shares, is not scaled: it must only not be nothing. */
+#define WEIGHT_MIN 2ull
+
+struct fair_queue *group_queue(struct sched *s, struct task_group *tg, unsigned cpu)
+{
+	return tg ? &tg->cpu[cpu].queue : &cpu_rq(s, cpu)->fair;
+}
+
+/* --- weight --------------------------------------------------------------- */
+
+/* Pass on what changed of @q's load, unless it is less than a 64th of it. */
+static void contribute(struct fair_queue *q)
+{
+	s64 delta = (s64)(q->avg.load_avg - q->load_contrib);
+	u64 change = delta < 0 ? 0 - (u64)delta : (u64)delta;
+
+	if (change <= q->load_contrib / 64)
+		return;
+	__atomic_fetch_add(&q->group->load_avg, (u64)delta, __ATOMIC_RELAXED);
+	q->load_contrib = q->avg.load_avg;
+}
+
+static u64 weight_on_cpu(const struct fair_queue *q)
+{
+	const struct task_group *tg = q->group;
+	u64 shares = READ_ONCE(tg->shares);
+	u64 load = max(weight_down(q->load.weight), q->avg.load_avg);
+	u64 all = READ_ONCE(tg->load_avg) - q->load_contrib + load;
+	u64 weight = shares * load;
+
+	if ((s64)all > 0)
+		weight /= all;
+	return min(max(weight, WEIGHT_MIN), shares);
+}
+
+void group_update_entity(struct entity *e)
+{
+	struct fair_queue *q = e->own_queue;
+	u64 weight;
+
+	pelt_update_queue(q);
+	contribute(q);
+	if (q->up.pending)
+		pelt_follow(e);
+	/* Empty, it keeps the weight that its lag, or credit, was earned with. */
+	if (!q->nr_running)
+		return;
+	weight = weight_on_cpu(q);
+	if (weight != e->load.weight)
+		fair_reweight(e, (struct load_weight){ .weight = weight });
+}
+
+void group_update_above(struct fair_queue *q)
+{
+	for (struct entity *e = q->owner; e; e = parent_of(e)) {
+		update_averages(e);
+		group_update_entity(e);
+	}
+}
+
+/* --- life ----------------------------------------------------------------- */
+
+size_t sched_group_size(const struct sched *s)
+{
+	return sizeof(struct task_group) + s->nr_cpus * sizeof(struct group_cpu);
+}
+
+static void init_on_cpu(struct sched *s, struct task_group *tg, unsigned cpu)
+{
+	struct rq *rq = cpu_rq(s, cpu);
+	struct fair_queue *q = &tg->cpu[cpu].queue, *above = group_queue(s, tg->parent, cpu);
+	struct entity *e = &tg->cpu[cpu].entity;
+
+	rq_lock(rq);
+	fair_queue_init(q, rq);
+	q->owner = e;
+	q->group = tg;
+	q->depth = above->depth + 1;
+	e->queue = above;
+	e->own_queue = q;
+	e->load.weight = tg->shares;
+	list_add_head(&rq->queues, &q->link);
+	rq_unlock(rq);
+}
+
+void sched_group_init(struct sched *s, struct task_group *tg, struct task_group *parent)
+{
+	tg->parent = parent;
+	tg->shares = SHARES_TO_WEIGHT(SCHED_SHARES_DEFAULT);
+	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++)
+		init_on_cpu(s, tg, cpu);
+}
+
+void sched_group_exit(struct sched *s, struct task_group *tg)
+{
+	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++) {
+		struct fair_queue *q = &tg->cpu[cpu].queue;
+		struct entity *e = q->owner;
+
+		rq_lock(q->rq);
+		SCHED_ASSERT(!q->nr_running && !q->curr && !e->queued);
+		if (e->avg.last_update) {
+			update_averages(e);
+			pelt_detach(e->queue, e);
+			group_update_above(e->queue);
+		}
+		list_del(&q->link);
+		rq_unlock(q->rq);
+	}
+}
+
+struct task_group *sched_group_of(const struct task *t)
+{
+	return READ_ONCE(t->group);
+}
+
+/* --- parameters ----------------------------------------------------------- */
+
+void sched_group_params(const struct task_group *tg, struct sched_group_params *out)
+{
+	*out = (struct sched_group_params){
+		.shares = tg->shares >> WEIGHT_SHIFT,
+		.idle = tg->idle,
+	};
+}
+
+/* The shares changed: weigh the group anew on every CPU. */
+static void reweigh(struct sched *s, struct task_group *tg)
+{
+	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++) {
+		struct rq *rq = cpu_rq(s, cpu);
+
+		rq_lock(rq);
+		fair_class.charge(rq);
+		group_update_above(&tg->cpu[cpu].queue);
+		rq_unlock(rq);
+	}
+}
+
+int sched_group_set_shares(struct sched *s, struct task_group *tg, u64 shares)
+{
+	if (!tg || tg->idle)
+		return -EINVAL;
+	shares = max(min(shares, (u64)SCHED_SHARES_MAX), (u64)SCHED_SHARES_MIN);
+	WRITE_ONCE(tg->shares, SHARES_TO_WEIGHT(shares));
+	reweigh(s, tg);
+	return 0;
+}
+
+/* What is below @q counts above as idle, or no longer. */
+static void set_queue_idle(struct fair_queue *q, bool idle)
+{
+	bool queued = q->owner->queued;
+	struct tally n = q->tasks;
+
+	if (queued)
+		fair_climb_out(q->owner, fair_seen_from_above(q, n),
+			       DEQUEUE_SLEEP | DEQUEUE_SPECIAL);
+	q->idle = idle;
+	if (queued)
+		fair_climb_in(q->owner, fair_seen_from_above(q, n), ENQUEUE_WAKEUP);
+}
+
+int sched_group_set_idle(struct sched *s, struct task_group *tg, bool idle)
+{
+	if (!tg)
+		return -EINVAL;
+	if (tg->idle == idle)
+		return 0;
+	tg->idle = idle;
+	WRITE_ONCE(tg->shares,
+		   idle ? weight_of_idle().weight : SHARES_TO_WEIGHT(SCHED_SHARES_DEFAULT));
+	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++) {
+		struct rq *rq = cpu_rq(s, cpu);
+
+		rq_lock(rq);
+		fair_class.charge(rq);
+		set_queue_idle(&tg->cpu[cpu].queue, idle);
+		rq_unlock(rq);
+	}
+	reweigh(s, tg);
+	return 0;
+}
+
+/* --- statistics ----------------------------------------------------------- */
+
+void sched_group_stat(struct sched *s, struct task_group *tg, struct sched_group_stat *out)
+{
+	*out = (struct sched_group_stat){ 0 };
+	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++) {
+		struct rq *rq = cpu_rq(s, cpu);
+
+		rq_lock(rq);
+		if (rq->curr)
+			rq->curr->class->charge(rq);
+		out->usage_ns += tg ? tg->cpu[cpu].entity.sum_exec : rq->run_ns;
+		rq_unlock(rq);
+	}
+}

@@ -1,0 +1,282 @@
+/* Task groups: the tree of queues, shares of groups, moves, averages. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "host.h"
+#include "lib/errno.h"
+#include "sched/domain.h"
+
+static struct task_group *new_group(struct machine *m, struct task_group *parent)
+{
+	struct task_group *tg = aligned_alloc(64, ALIGN_UP(sched_group_size(m->s), 64ul));
+
+	memset(tg, 0, sched_group_size(m->s));
+	sched_group_init(m->s, tg, parent);
+	return tg;
+}
+
+static void end_group(struct machine *m, struct task_group *tg)
+{
+	sched_group_exit(m->s, tg);
+	free(tg);
+}
+
+static struct task *spawn_in(struct machine *m, struct task_group *tg, int nice)
+{
+	struct task *t = spawn_nice(m, "member", nice);
+
+	sched_group_move(m->s, t, tg);
+	settle(m);
+	return t;
+}
+
+static void run_ticks(struct machine *m, unsigned ticks)
+{
+	while (ticks--) {
+		tick(m);
+		sched_check(m->s);
+	}
+}
+
+/* Per mille of @all that @t ran since @before. */
+static u64 share(struct machine *m, struct task *t, u64 before, u64 all)
+{
+	return (sched_task_runtime(m->s, t) - before) * 1000 / all;
+}
+
+/* Two groups of equal shares, one task against three: 50 %, and three times 16.67 %. */
+static void a_group_is_worth_its_shares_however_many_it_has(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task_group *x = new_group(m, NULL), *y = new_group(m, NULL);
+	struct task *tx, *ty[3];
+
+	(void)state;
+	tx = spawn_in(m, x, 0);
+	for (unsigned i = 0; i < ARRAY_SIZE(ty); i++)
+		ty[i] = spawn_in(m, y, 0);
+	run_ticks(m, 12000);
+	assert_in_range(share(m, tx, 0, 12000 * MS), 499, 501);
+	for (unsigned i = 0; i < ARRAY_SIZE(ty); i++)
+		assert_in_range(share(m, ty[i], 0, 12000 * MS), 165, 168);
+	machine_free(m);
+}
+
+/* Each level halves: A against a group of B against a group of C... */
+static void nested_groups_get_products_of_their_shares(void **state)
+{
+	enum { DEPTH = 5 };
+	struct machine *m = machine_new(1, 1000);
+	struct task_group *tg = NULL;
+	struct task *t[DEPTH + 1];
+
+	(void)state;
+	for (unsigned d = 0; d <= DEPTH; d++) {
+		t[d] = spawn_in(m, tg, 0);
+		tg = new_group(m, tg);
+	}
+	run_ticks(m, 64000);
+	for (unsigned d = 0; d <= DEPTH; d++) {
+		u64 ideal = 1000u >> min(d + 1, (unsigned)DEPTH);
+		u64 got = share(m, t[d], 0, 64000 * MS);
+
+		assert_in_range(got, ideal - 3, ideal + 5);
+	}
+	machine_free(m);
+}
+
+static void shares_take_effect_at_once(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task_group *x = new_group(m, NULL), *y = new_group(m, NULL);
+	struct task *tx = spawn_in(m, x, 0), *ty = spawn_in(m, y, 0);
+	u64 before;
+
+	(void)state;
+	run_ticks(m, 100);
+	assert_int_equal(sched_group_set_shares(m->s, x, 3072), 0);
+	before = sched_task_runtime(m->s, tx);
+	run_ticks(m, 8000);
+	assert_in_range(share(m, tx, before, 8000 * MS), 745, 755);
+	(void)ty;
+	machine_free(m);
+}
+
+static void bad_parameters_change_nothing(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task_group *x = new_group(m, NULL);
+	struct sched_group_params p;
+
+	(void)state;
+	assert_int_equal(sched_group_set_shares(m->s, NULL, 1024), -EINVAL);
+	assert_int_equal(sched_group_set_shares(m->s, x, 0), 0);
+	sched_group_params(x, &p);
+	assert_int_equal(p.shares, SCHED_SHARES_MIN);
+	assert_int_equal(sched_group_set_shares(m->s, x, ~0ull), 0);
+	sched_group_params(x, &p);
+	assert_int_equal(p.shares, SCHED_SHARES_MAX);
+	assert_int_equal(sched_group_set_idle(m->s, x, true), 0);
+	assert_int_equal(sched_group_set_shares(m->s, x, 1024), -EINVAL);
+	sched_group_params(x, &p);
+	assert_int_equal(p.shares, 3);
+	assert_int_equal(sched_group_set_idle(m->s, x, false), 0);
+	sched_group_params(x, &p);
+	assert_int_equal(p.shares, SCHED_SHARES_DEFAULT);
+	end_group(m, x);
+	machine_free(m);
+}
+
+/* An idle group's task does not take over from a normal one, and gives way to it at once. */
+static void an_idle_group_gives_way(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task_group *x = new_group(m, NULL);
+	struct task *idle = spawn_in(m, x, 0), *t;
+
+	(void)state;
+	settle(m);
+	assert_int_equal(sched_group_set_idle(m->s, x, true), 0);
+	sched_check(m->s);
+	assert_int_equal(m->s->rq[0].fair.tasks.nr_idle, 1);
+	assert_ptr_equal(running(m, 0), idle);
+	t = spawn_nice(m, "normal", 0);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	settle(m);
+	if (running(m, 0) == idle)
+		wake(m, t, 0);
+	assert_ptr_equal(running(m, 0), t);
+	run_ticks(m, 1000);
+	assert_true(sched_task_runtime(m->s, idle) < 20 * MS);
+	machine_free(m);
+}
+
+/* Whatever a task does at the time: it counts where it is, and time in virtual terms is no gift. */
+static void a_task_moves_in_every_state(void **state)
+{
+	struct machine *m = machine_new(2, 1000);
+	struct task_group *x = new_group(m, NULL), *y = new_group(m, x);
+	struct task *runs = spawn_nice(m, "runs", 0), *waits = spawn_nice(m, "waits", 0);
+	struct task *rt = spawn(m, "rt", SCHED_FIFO, 10), *sleeps = spawn_nice(m, "sleeps", 0);
+	struct task_group *const groups[] = { x, y, NULL, y, NULL, x, NULL };
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(groups); i++) {
+		sched_group_move(m->s, runs, groups[i]);
+		sched_group_move(m->s, waits, groups[i]);
+		sched_group_move(m->s, rt, groups[i]);
+		sched_group_move(m->s, sleeps, groups[i]);
+		assert_ptr_equal(sched_group_of(rt), groups[i]);
+		settle(m);
+		run_ticks(m, 5);
+		if (sleeps->on_rq == TASK_OFF_RQ)
+			wake(m, sleeps, 0);
+		else if (running(m, sleeps->cpu) == sleeps)
+			block(m, sleeps->cpu, TASK_INTERRUPTIBLE);
+		sched_check(m->s);
+	}
+	end_group(m, y);
+	end_group(m, x);
+	machine_free(m);
+}
+
+/* The averages of what left go with it; what stays is worth what it was. */
+static void load_moves_with_the_task(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task_group *x = new_group(m, NULL);
+	struct fair_queue *root = &m->s->rq[0].fair, *q = group_queue(m->s, x, 0);
+	struct task *t = spawn_in(m, x, 0);
+
+	(void)state;
+	run_ticks(m, 400);
+	assert_in_range(q->avg.load_avg, 1015, 1024);
+	assert_in_range(root->avg.load_avg, 1010, 1026);
+	assert_in_range(root->avg.util_avg, 1010, 1025);
+	sched_group_move(m->s, t, NULL);
+	assert_in_range(q->avg.load_avg, 0, 1);
+	assert_in_range(q->avg.util_avg, 0, 1);
+	assert_in_range(root->avg.load_avg, 1000, 1040);
+	assert_in_range(root->avg.util_avg, 1000, 1040);
+	assert_in_range(x->load_avg, 0, 16);
+	machine_free(m);
+}
+
+/* Two CPUs, saturated: the weights that shares are worth there (docs/sources.md: group shares). */
+static void shares_divide_by_load(void **state)
+{
+	static const struct {
+		unsigned here, there;
+		u64 weight_here, weight_there;
+	} golden[] = {
+		{ 1, 1, 524288, 524288 },
+		{ 3, 1, 786432, 262144 },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(golden); i++) {
+		struct machine *m = machine_new(2, 1000);
+		struct task_group *x = new_group(m, NULL);
+		struct cpumask cpu[2] = { cpumask_of(0), cpumask_of(1) };
+
+		for (unsigned k = 0; k < golden[i].here + golden[i].there; k++)
+			sched_set_affinity(m->s, spawn_in(m, x, 0), &cpu[k >= golden[i].here]);
+		settle(m);
+		run_ticks(m, 1000);
+		assert_in_range(x->cpu[0].entity.load.weight, golden[i].weight_here * 98 / 100,
+				golden[i].weight_here * 102 / 100);
+		assert_in_range(x->cpu[1].entity.load.weight, golden[i].weight_there * 98 / 100,
+				golden[i].weight_there * 102 / 100);
+		machine_free(m);
+	}
+}
+
+/* root load 1536, the group's entity 512, its queue 2048, the task 1024: 255 of the CPU's load. */
+static void load_of_a_member_as_its_cpu_feels_it(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task_group *x = new_group(m, NULL);
+	struct task *t = spawn_in(m, x, 0);
+
+	(void)state;
+	x->cpu[0].entity.avg.load_avg = 512;
+	x->cpu[0].queue.avg.load_avg = 2048;
+	t->fair.avg.load_avg = 1024;
+	assert_int_equal(task_load(t), 255);
+	machine_free(m);
+}
+
+static void usage_is_what_members_used(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task_group *x = new_group(m, NULL), *y = new_group(m, x);
+	struct sched_group_stat sx, sy;
+	struct task *ty = spawn_in(m, y, 0);
+
+	(void)state;
+	spawn_in(m, x, 0);
+	run_ticks(m, 1000);
+	sched_group_stat(m->s, x, &sx);
+	sched_group_stat(m->s, y, &sy);
+	assert_in_range(sx.usage_ns, 998 * MS, 1000 * MS);
+	assert_int_equal(sy.usage_ns, sched_task_runtime(m->s, ty));
+	machine_free(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_task_moves_in_every_state),
+		cmocka_unit_test(a_group_is_worth_its_shares_however_many_it_has),
+		cmocka_unit_test(nested_groups_get_products_of_their_shares),
+		cmocka_unit_test(shares_take_effect_at_once),
+		cmocka_unit_test(bad_parameters_change_nothing),
+		cmocka_unit_test(an_idle_group_gives_way),
+		cmocka_unit_test(load_moves_with_the_task),
+		cmocka_unit_test(shares_divide_by_load),
+		cmocka_unit_test(load_of_a_member_as_its_cpu_feels_it),
+		cmocka_unit_test(usage_is_what_members_used),
+	};
+
+	return cmocka_run_group_tests_name("group", tests, NULL, NULL);
+}
