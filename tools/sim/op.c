@@ -56,6 +56,21 @@ static u64 subset(const struct world *w, u32 arg)
 
 /* --- operations on tasks ---------------------------------------------------------------------- */
 
+/* reset_on_fork: real time and a nice value below 0 are privileges that end with the parent. */
+static struct sched_attr_req inherited(const struct sched_attr_req *parent)
+{
+	struct sched_attr_req attr = *parent;
+
+	attr.reset_on_fork = false;
+	if (!parent->reset_on_fork)
+		return attr;
+	attr.nice = task_is_fair_policy(parent->policy) ? max(parent->nice, 0) : 0;
+	if (!task_is_fair_policy(parent->policy))
+		attr.policy = SCHED_NORMAL;
+	attr.rt_priority = 0;
+	return attr;
+}
+
 static void do_fork(struct world *w, const struct op *op, unsigned cpu)
 {
 	struct subject *parent = world_running(w, cpu), *x = find(w, op->task, is_free);
@@ -81,8 +96,7 @@ static void do_fork(struct world *w, const struct op *op, unsigned cpu)
 		EXPECT(!sched_set_affinity(w->sim->s, t, &mask));
 		x->allowed = allowed;
 	}
-	sched_get_attr(t, &x->attr);
-	EXPECT(!parent || parent->attr.reset_on_fork || !x->attr.reset_on_fork);
+	x->attr = parent ? inherited(&parent->attr) : (struct sched_attr_req){ .nice = 0 };
 	sim_enter(w->sim, cpu);
 	sim_start(w->sim, x->t);
 }
@@ -171,9 +185,9 @@ static void set_affinity(struct world *w, struct subject *x, u64 bits)
 
 	if (!x)
 		return;
-	EXPECT(sched_set_affinity(w->sim->s, &x->t->task, &mask) == (bits ? 0 : -EINVAL));
 	if (bits)
-		x->allowed = bits;
+		x->allowed = bits; /* before, for the events of its move */
+	EXPECT(sched_set_affinity(w->sim->s, &x->t->task, &mask) == (bits ? 0 : -EINVAL));
 }
 
 /* --- operations on the machine ---------------------------------------------------------------- */
@@ -218,6 +232,7 @@ static void set_tunable(struct world *w, u32 arg)
 	EXPECT(sched_tunable_read(w->sim->s, name, before, sizeof(before)) > 0);
 	status = sched_tunable_write(w->sim->s, name, value, strlen(value));
 	EXPECT(sched_tunable_read(w->sim->s, name, after, sizeof(after)) > 0);
+	w->debts = true;
 	EXPECT(status == 0 || (status == -EINVAL && !strcmp(before, after)));
 }
 
@@ -247,7 +262,7 @@ static void skew(struct world *w, unsigned cpu, u64 ns)
  */
 static void far_sleep(struct world *w, u32 arg)
 {
-	w->time_leaps = true;
+	w->debts = true;
 	world_pass(w, (u64)(1 + arg % 40) * 86400 * NS_PER_SEC);
 	world_tick(w);
 }

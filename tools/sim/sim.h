@@ -37,6 +37,7 @@ struct sim_costs {
 
 struct sim;
 struct sim_task;
+struct world;
 struct program;
 struct population;
 struct measure;
@@ -138,6 +139,7 @@ struct sim {
 	struct measure *measure;
 	struct trace *trace;
 	void (*on_event)(struct sim *, const struct sched_event *); /* besides the trace */
+	struct world *world;
 	/* When set, an internal error of the scheduler jumps there with its text in bug. */
 	jmp_buf *bug_target;
 	char bug[200];

@@ -99,9 +99,15 @@ void world_pass(struct world *w, u64 ns)
 
 void world_tick_cpu(struct world *w, unsigned cpu)
 {
+	struct sched_cpu_stat stat;
+
 	sim_enter(w->sim, cpu);
-	if (!sched_tick_can_stop(w->sim->s, cpu))
+	if (!sched_tick_can_stop(w->sim->s, cpu)) {
 		sched_tick(w->sim->s, cpu);
+		return;
+	}
+	sched_cpu_stat(w->sim->s, cpu, &stat);
+	EXPECT(!world_running(w, cpu) && !stat.nr_running);
 }
 
 void world_tick(struct world *w)
@@ -133,6 +139,8 @@ static void check_subject(const struct subject *x, bool running)
 	/* One that wants to run is queued; one between two queues would be lost. */
 	EXPECT(x->state == ASLEEP || t->on_rq == TASK_QUEUED);
 	EXPECT(x->state == ASLEEP || may_run_here || t->push_cpu != PUSH_NONE);
+	EXPECT(x->state != ASLEEP || t->push_cpu == PUSH_NONE);
+	EXPECT(x->attr.policy != SCHED_RR || t->rt.time_slice);
 	/* Not charged for a moment more or less than it ran. */
 	EXPECT(running ? t->fair.sum_exec <= x->ran_ns : t->fair.sum_exec == x->ran_ns);
 }
@@ -231,12 +239,88 @@ static void check_work_conservation(struct world *w)
 	EXPECT(!(idle && crowded));
 }
 
+static bool wants_cpu(const struct subject *x)
+{
+	return x->t && x->state != ASLEEP;
+}
+
+/*
+ * What a task ran as SCHED_IDLE, at 1/341 of the weight, counts for seconds now; it has paid once
+ * it runs again. A minute is enough even for that, unless somebody starves.
+ */
+static void await_turns(struct world *w, const u64 *ran_before)
+{
+	bool all;
+
+	for (unsigned n = 0; n < 60; n++) {
+		pass_seconds(w, 1);
+		all = true;
+		for (unsigned i = 0; i < w->nr_tasks; i++)
+			if (wants_cpu(&w->subject[i]) && w->subject[i].ran_ns == ran_before[i])
+				all = false;
+		if (all)
+			return;
+	}
+	host_bug(__FILE__, __LINE__, "a task waits for a minute among equals");
+}
+
+/*
+ * Equal tasks get equal shares: on one CPU to three ticks in 8 s, on several at least half of it
+ * (balancing between nodes tolerates a difference of one task).
+ */
+static void check_fairness(struct world *w)
+{
+	const unsigned seconds = 8;
+	u64 before[WORLD_TASKS], share_ns;
+	unsigned nr_awake = 0;
+
+	for (unsigned i = 0; i < w->nr_tasks; i++) {
+		before[i] = w->subject[i].ran_ns;
+		nr_awake += wants_cpu(&w->subject[i]);
+	}
+	await_turns(w, before);
+	for (unsigned i = 0; i < w->nr_tasks; i++)
+		before[i] = w->subject[i].ran_ns;
+	pass_seconds(w, seconds);
+	share_ns = seconds * NS_PER_SEC * w->shape.nr_cpus / max(nr_awake, w->shape.nr_cpus + 0u);
+	for (unsigned i = 0; i < w->nr_tasks; i++) {
+		u64 got_ns = w->subject[i].ran_ns - before[i];
+
+		if (!wants_cpu(&w->subject[i]))
+			continue;
+		EXPECT(got_ns >= share_ns / 2);
+		EXPECT(w->shape.nr_cpus > 1 || got_ns + 3 * w->sim->tick_ns >= share_ns);
+	}
+}
+
 void world_calm(struct world *w)
 {
 	make_equal(w);
 	pass_seconds(w, 2);
 	check_work_conservation(w);
 	world_check(w);
+	if (!w->debts)
+		check_fairness(w);
+}
+
+/* --- events --- */
+
+/* Switches chain on each CPU, and nobody is moved where it may not run. */
+static void check_event(struct sim *sim, const struct sched_event *event)
+{
+	struct world *w = sim->world;
+
+	if (event->type == EVENT_ID_sched_switch) {
+		const struct event_sched_switch *ev = (const void *)event;
+
+		EXPECT(ev->prev_pid == w->current_pid[event->cpu] && ev->next_pid != ev->prev_pid);
+		w->current_pid[event->cpu] = ev->next_pid;
+	} else if (event->type == EVENT_ID_sched_migrate_task) {
+		const struct event_sched_migrate_task *ev = (const void *)event;
+
+		EXPECT(ev->pid > 0 && ev->pid <= (int)w->nr_tasks && ev->orig_cpu != ev->dest_cpu);
+		EXPECT(w->subject[ev->pid - 1].allowed & BIT(ev->dest_cpu));
+	}
 }
 
 /* --- machines --------------------------------------------------------------------------------- */
@@ -259,7 +343,12 @@ bool world_init(struct world *w, const struct shape *shape, unsigned nr_tasks, c
 		.fair_policy = policy,
 		.seed = 1,
 	});
-	return w->sim;
+	if (!w->sim)
+		return false;
+	w->sim->world = w;
+	w->sim->on_event = check_event;
+	sched_trace_set(w->sim->s, BIT(EVENT_sched_switch) | BIT(EVENT_sched_migrate_task));
+	return true;
 }
 
 void world_free(struct world *w)

@@ -54,8 +54,8 @@ struct world {
 	struct shape shape;
 	unsigned nr_tasks; /* places */
 	struct subject subject[WORLD_TASKS];
-	bool time_leaps; /* vruntimes may be years apart */
-	bool verbose;
+	int current_pid[WORLD_CPUS]; /* by the switch events */
+	bool debts;		     /* vruntimes may be minutes or years apart */
 };
 
 /* A machine without tasks; NULL: not one the scheduler accepts. */
