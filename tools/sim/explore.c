@@ -151,6 +151,7 @@ static struct swarm draw_swarm(struct prng *rng)
 	swarm.weight[OP_tick] += 2;
 	swarm.weight[OP_wake] += 2;
 	swarm.weight[OP_exit] = (swarm.weight[OP_exit] + 3) / 4;
+	swarm.weight[OP_group_new] = (swarm.weight[OP_group_new] + 3) / 4;
 	if (swarm.weight[OP_far_sleep])
 		swarm.weight[OP_far_sleep] = prng_below(rng, 4) == 0;
 	for (unsigned op = 0; op < NR_OPS; op++)

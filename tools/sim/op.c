@@ -80,7 +80,11 @@ static void do_fork(struct world *w, const struct op *op, unsigned cpu)
 
 	if (!x)
 		return;
-	*x = (struct subject){ .t = sim_task_new(w->sim, "task"), .allowed = world_cpus(w) };
+	*x = (struct subject){
+		.t = sim_task_new(w->sim, "task"),
+		.group = parent ? parent->group : ROOT,
+		.allowed = world_cpus(w),
+	};
 	EXPECT(x->t);
 	t = &x->t->task;
 	if (parent) {
@@ -249,11 +253,8 @@ static void swap(struct world *w, u32 arg, unsigned cpu)
 
 static void skew(struct world *w, unsigned cpu, u64 ns)
 {
-	struct subject *x = world_running(w, cpu);
-
 	w->sim->cpus[cpu].skew_ns += ns;
-	if (x)
-		x->ran_ns += ns;
+	world_account(w, cpu, ns);
 }
 
 /*
@@ -265,6 +266,107 @@ static void far_sleep(struct world *w, u32 arg)
 	w->debts = true;
 	world_pass(w, (u64)(1 + arg % 40) * 86400 * NS_PER_SEC);
 	world_tick(w);
+}
+
+/* --- operations on groups ------------------------------------------------- */
+
+static s32 find_group(const struct world *w, unsigned from, bool used)
+{
+	for (unsigned i = 0; i < WORLD_GROUPS; i++) {
+		unsigned place = (from + i) % WORLD_GROUPS;
+
+		if (!w->group[place].tg == !used)
+			return (s32)place;
+	}
+	return ROOT;
+}
+
+static void group_new(struct world *w, const struct op *op)
+{
+	s32 place = find_group(w, op->task, false);
+	s32 parent = op->arg % 3 ? ROOT : find_group(w, op->arg / 3 % WORLD_GROUPS, true);
+	size_t bytes = ALIGN_UP(sched_group_size(w->sim->s), 64ul);
+	struct task_group *tg;
+
+	if (place == ROOT)
+		return;
+	tg = aligned_alloc(64, bytes);
+	EXPECT(tg);
+	memset(tg, 0, bytes);
+	sched_group_init(w->sim->s, tg, parent == ROOT ? NULL : w->group[parent].tg);
+	w->group[place] = (struct group_subject){ tg, parent, { SCHED_SHARES_DEFAULT, false }, 0 };
+}
+
+static void group_exit(struct world *w, const struct op *op)
+{
+	s32 place = find_group(w, op->task, true);
+
+	if (place == ROOT)
+		return;
+	for (unsigned i = 0; i < w->nr_tasks; i++)
+		if (w->subject[i].t && w->subject[i].group == place)
+			return;
+	for (unsigned i = 0; i < WORLD_GROUPS; i++)
+		if (w->group[i].tg && w->group[i].parent == place)
+			return;
+	sched_group_exit(w->sim->s, w->group[place].tg);
+	memset(w->group[place].tg, 0x5a, sched_group_size(w->sim->s));
+	free(w->group[place].tg);
+	w->group[place].tg = NULL;
+}
+
+static void group_move(struct world *w, struct subject *x, u32 arg)
+{
+	s32 to = arg % 4 ? find_group(w, arg / 4 % WORLD_GROUPS, true) : ROOT;
+
+	if (!x)
+		return;
+	x->group = to;
+	sched_group_move(w->sim->s, &x->t->task, to == ROOT ? NULL : w->group[to].tg);
+}
+
+static void group_set(struct world *w, const struct op *op)
+{
+	static const u64 shares[] = { 1024, 2, 3, 100, 512, 2048, 10000, 262144, 0, 1ull << 40 };
+	s32 place = find_group(w, op->task, true);
+	struct group_subject *g = &w->group[place];
+	u64 wanted = shares[op->arg % ARRAY_SIZE(shares)];
+
+	if (place == ROOT)
+		return;
+	if (op->kind == OP_group_idle) {
+		EXPECT(!sched_group_set_idle(w->sim->s, g->tg, op->arg % 2));
+		if (g->params.idle != op->arg % 2)
+			g->params.shares = op->arg % 2 ? 3 : SCHED_SHARES_DEFAULT;
+		g->params.idle = op->arg % 2;
+	} else {
+		EXPECT(sched_group_set_shares(w->sim->s, g->tg, wanted) ==
+		       (g->params.idle ? -EINVAL : 0));
+		if (!g->params.idle)
+			g->params.shares =
+				min(max(wanted, (u64)SCHED_SHARES_MIN), (u64)SCHED_SHARES_MAX);
+	}
+}
+
+static void do_group(struct world *w, const struct op *op)
+{
+	switch ((enum op_kind)op->kind) {
+	case OP_group_new:
+		group_new(w, op);
+		break;
+	case OP_group_exit:
+		group_exit(w, op);
+		break;
+	case OP_group_move:
+		group_move(w, find(w, op->task, is_alive), op->arg);
+		break;
+	case OP_group_shares:
+	case OP_group_idle:
+		group_set(w, op);
+		break;
+	default:
+		break;
+	}
 }
 
 /* --- performing ------------------------------------------------------------------------------- */
@@ -376,6 +478,7 @@ void world_do(struct world *w, const struct op *op)
 	sim_enter(w->sim, cpu);
 	do_current(w, op, cpu);
 	do_task(w, op, cpu);
+	do_group(w, op);
 	do_machine(w, op, cpu);
 	if (!op->late)
 		world_settle(w);

@@ -85,16 +85,25 @@ void world_settle(struct world *w)
 	} while (any);
 }
 
+void world_account(struct world *w, unsigned cpu, u64 ns)
+{
+	struct subject *x = world_running(w, cpu);
+
+	if (!x)
+		return;
+	x->ran_ns += ns;
+	if (!task_is_fair_policy(x->attr.policy))
+		return;
+	for (s32 g = x->group; g != ROOT; g = w->group[g].parent)
+		w->group[g].ran_ns += ns;
+}
+
 void world_pass(struct world *w, u64 ns)
 {
 	w->sim->now += ns;
 	w->sim->queue.time = w->sim->now;
-	for (unsigned cpu = 0; cpu < w->shape.nr_cpus; cpu++) {
-		struct subject *x = world_running(w, cpu);
-
-		if (x)
-			x->ran_ns += ns;
-	}
+	for (unsigned cpu = 0; cpu < w->shape.nr_cpus; cpu++)
+		world_account(w, cpu, ns);
 }
 
 void world_tick_cpu(struct world *w, unsigned cpu)
@@ -128,13 +137,14 @@ static bool same_attr(const struct subject *x)
 	       now.rt_priority == x->attr.rt_priority && now.reset_on_fork == x->attr.reset_on_fork;
 }
 
-static void check_subject(const struct subject *x, bool running)
+static void check_subject(const struct world *w, const struct subject *x, bool running)
 {
 	const struct task *t = &x->t->task;
 	bool may_run_here = x->allowed & BIT(t->cpu);
 
 	EXPECT(t->allowed.bits[0] == x->allowed);
 	EXPECT(same_attr(x));
+	EXPECT(sched_group_of(t) == (x->group == ROOT ? NULL : w->group[x->group].tg));
 	EXPECT((t->state == TASK_RUNNING) == (x->state == AWAKE));
 	/* One that wants to run is queued; one between two queues would be lost. */
 	EXPECT(x->state == ASLEEP || t->on_rq == TASK_QUEUED);
@@ -163,7 +173,7 @@ void world_check(struct world *w)
 	}
 	for (unsigned i = 0; i < w->nr_tasks; i++)
 		if (w->subject[i].t)
-			check_subject(&w->subject[i], running & BIT(i));
+			check_subject(w, &w->subject[i], running & BIT(i));
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
@@ -196,7 +206,24 @@ static void restore_settings(struct world *w)
 	sim_select(w->sim);
 }
 
-/* Equal tasks, allowed everywhere, default settings. */
+/* Asking charges the running tasks, so this is for the end. */
+static void check_groups(struct world *w)
+{
+	struct sched_group_stat stat;
+	struct sched_group_params params;
+
+	for (unsigned i = 0; i < WORLD_GROUPS; i++) {
+		if (!w->group[i].tg)
+			continue;
+		sched_group_stat(w->sim->s, w->group[i].tg, &stat);
+		EXPECT(stat.usage_ns == w->group[i].ran_ns);
+		sched_group_params(w->group[i].tg, &params);
+		EXPECT(params.shares == w->group[i].params.shares);
+		EXPECT(params.idle == w->group[i].params.idle);
+	}
+}
+
+/* Equal tasks, allowed everywhere, default settings, no groups. */
 static void make_equal(struct world *w)
 {
 	struct cpumask all = world_mask(world_cpus(w));
@@ -212,6 +239,8 @@ static void make_equal(struct world *w)
 		EXPECT(!sched_set_attr(w->sim->s, &x->t->task, &x->attr));
 		EXPECT(!sched_set_affinity(w->sim->s, &x->t->task, &all));
 		x->allowed = world_cpus(w);
+		sched_group_move(w->sim->s, &x->t->task, NULL);
+		x->group = ROOT;
 		world_settle(w);
 	}
 }
@@ -295,6 +324,7 @@ static void check_fairness(struct world *w)
 
 void world_calm(struct world *w)
 {
+	check_groups(w);
 	make_equal(w);
 	pass_seconds(w, 2);
 	check_work_conservation(w);
@@ -353,5 +383,7 @@ bool world_init(struct world *w, const struct shape *shape, unsigned nr_tasks, c
 
 void world_free(struct world *w)
 {
+	for (unsigned i = 0; i < WORLD_GROUPS; i++)
+		free(w->group[i].tg);
 	sim_free(w->sim);
 }

@@ -17,8 +17,9 @@
 			host_bug(__FILE__, __LINE__, #cond);                                       \
 	} while (0)
 
-#define WORLD_TASKS 32u
-#define WORLD_CPUS  64u
+#define WORLD_TASKS  32u
+#define WORLD_CPUS   64u
+#define WORLD_GROUPS 6u
 
 enum op_kind {
 #define OP(name, text) OP_##name,
@@ -45,15 +46,25 @@ struct subject {
 	struct sim_task *t; /* NULL: the place is free */
 	enum { AWAKE, ANNOUNCED, ASLEEP } state;
 	struct sched_attr_req attr;
+	s32 group;   /* a place, or ROOT */
 	u64 allowed; /* bit per CPU */
 	u64 ran_ns;
 };
+
+struct group_subject {
+	struct task_group *tg; /* NULL: the place is free */
+	s32 parent;	       /* a place, or ROOT */
+	struct sched_group_params params;
+	u64 ran_ns; /* its members and those of groups below, while they were */
+};
+#define ROOT (-1)
 
 struct world {
 	struct sim *sim;
 	struct shape shape;
 	unsigned nr_tasks; /* places */
 	struct subject subject[WORLD_TASKS];
+	struct group_subject group[WORLD_GROUPS];
 	int current_pid[WORLD_CPUS]; /* by the switch events */
 	bool debts;		     /* vruntimes may be minutes or years apart */
 };
@@ -71,6 +82,9 @@ struct subject *world_running(struct world *w, unsigned cpu);
 /* A bit for each CPU; as a mask. */
 u64 world_cpus(const struct world *w);
 struct cpumask world_mask(u64 bits);
+
+/* The running task of @cpu runs for @ns, in the driver's books. */
+void world_account(struct world *w, unsigned cpu, u64 ns);
 
 /* Switch on @cpu as the kernel does, for a kick or after an announcement. */
 void world_switch(struct world *w, unsigned cpu, bool preempt);
