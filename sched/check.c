@@ -48,7 +48,7 @@ static void check_entity(struct fair_queue *q, struct entity *e)
 	SCHED_CHECK(G1, e->queue == q && e->policy == q->policy);
 	SCHED_CHECK(Q10, distance < (1ll << 62) && distance > -(1ll << 62));
 	SCHED_CHECK(P3, !time_before(q->rq->clock, e->avg.last_update));
-	/* Of a group, several may have come from other CPUs, each with the whole of one behind it. */
+	/* Several tasks may come to a group from other CPUs, each with all of one behind it. */
 	SCHED_CHECK(P1, !entity_is_task(e) || e->avg.util_avg <= 1024 + 1);
 	SCHED_CHECK(P2, !e->avg.util_avg || e->avg.util_sum);
 }

@@ -329,11 +329,12 @@ static void group_set(struct world *w, const struct op *op)
 {
 	static const u64 shares[] = { 1024, 2, 3, 100, 512, 2048, 10000, 262144, 0, 1ull << 40 };
 	s32 place = find_group(w, op->task, true);
-	struct group_subject *g = &w->group[place];
 	u64 wanted = shares[op->arg % ARRAY_SIZE(shares)];
+	struct group_subject *g;
 
 	if (place == ROOT)
 		return;
+	g = &w->group[place];
 	if (op->kind == OP_group_idle) {
 		EXPECT(!sched_group_set_idle(w->sim->s, g->tg, op->arg % 2));
 		if (g->params.idle != op->arg % 2)
