@@ -160,6 +160,7 @@ void check_queued_task(struct rq *rq, struct task *t)
 	SCHED_CHECK(T2, t->cpu == rq->cpu);
 	SCHED_CHECK(T3, task_allowed(t, rq->cpu) || t->push_cpu != PUSH_NONE);
 	SCHED_CHECK(T4, t->state != TASK_NEW && t->state != TASK_WAKING);
+	check_family(rq->s, t);
 }
 
 static void check_current(struct rq *rq)

@@ -422,6 +422,8 @@ static void rq_init(struct sched *s, unsigned cpu)
 	rq->cpu = cpu;
 	list_init(&rq->queues);
 	list_init(&rq->fair_tasks);
+	if (s->fair_policy->tuned)
+		s->fair_policy->tuned(rq);
 	fair_queue_init(&rq->fair, rq);
 	rt_queue_init(&rq->rt);
 	list_init(&rq->handover);
@@ -445,6 +447,7 @@ int sched_init(struct sched *s, const struct sched_config *config)
 	s->tick_ns = NS_PER_SEC / config->hz;
 	s->possible = cpumask_first_n(config->nr_cpus);
 	prng_seed(&s->prng, config->seed);
+	s->family_lock.rank = HOST_RANK_LEAF;
 	machine_bytes(config->nr_cpus, &topology_at);
 	s->rq = (struct rq *)((u8 *)s + ALIGN_UP(sizeof(*s), 64ul));
 	s->topology = (struct topology *)((u8 *)s + topology_at);

@@ -22,7 +22,7 @@ static void dump_number(struct text *out, const char *name, u64 value)
 
 /* --- /proc/PID/sched ------------------------------------------------------ */
 
-static void task_number(struct text *out, const char *name, u64 value)
+void dump_task_number(struct text *out, const char *name, u64 value)
 {
 	text_add(out, "%-45s:%21lu\n", name, value);
 }
@@ -49,30 +49,32 @@ size_t sched_dump_task(struct sched *s, struct task *t, char *buf, size_t size)
 	task_ms(&out, "se.exec_start", (s64)t->fair.exec_start);
 	task_ms(&out, "se.vruntime", (s64)t->fair.vruntime);
 	task_ms(&out, "se.sum_exec_runtime", (s64)t->fair.sum_exec);
-	task_number(&out, "se.nr_migrations", t->fair.nr_migrations);
+	dump_task_number(&out, "se.nr_migrations", t->fair.nr_migrations);
 	if (schedstats(s)) {
 		task_ms(&out, "wait_sum", (s64)t->wait_sum);
-		task_number(&out, "wait_count", t->nr_slices);
-		task_number(&out, "nr_wakeups", t->nr_wakeups);
+		dump_task_number(&out, "wait_count", t->nr_slices);
+		dump_task_number(&out, "nr_wakeups", t->nr_wakeups);
 	}
-	task_number(&out, "nr_switches", t->nr_voluntary + t->nr_involuntary);
-	task_number(&out, "nr_voluntary_switches", t->nr_voluntary);
-	task_number(&out, "nr_involuntary_switches", t->nr_involuntary);
-	task_number(&out, "se.load.weight", t->fair.load.weight);
-	task_number(&out, "se.avg.load_sum", avg->load_sum);
-	task_number(&out, "se.avg.runnable_sum", avg->runnable_sum);
-	task_number(&out, "se.avg.util_sum", avg->util_sum);
-	task_number(&out, "se.avg.load_avg", avg->load_avg);
-	task_number(&out, "se.avg.runnable_avg", avg->runnable_avg);
-	task_number(&out, "se.avg.util_avg", avg->util_avg);
-	task_number(&out, "se.avg.last_update_time", avg->last_update);
-	task_number(&out, "se.avg.util_est.ewma", avg->util_est_ewma);
-	task_number(&out, "se.avg.util_est.enqueued", avg->util_est_enqueued);
-	task_number(&out, "policy", (u64)t->policy);
-	task_number(&out, "prio", (u64)t->prio);
+	dump_task_number(&out, "nr_switches", t->nr_voluntary + t->nr_involuntary);
+	dump_task_number(&out, "nr_voluntary_switches", t->nr_voluntary);
+	dump_task_number(&out, "nr_involuntary_switches", t->nr_involuntary);
+	dump_task_number(&out, "se.load.weight", t->fair.load.weight);
+	dump_task_number(&out, "se.avg.load_sum", avg->load_sum);
+	dump_task_number(&out, "se.avg.runnable_sum", avg->runnable_sum);
+	dump_task_number(&out, "se.avg.util_sum", avg->util_sum);
+	dump_task_number(&out, "se.avg.load_avg", avg->load_avg);
+	dump_task_number(&out, "se.avg.runnable_avg", avg->runnable_avg);
+	dump_task_number(&out, "se.avg.util_avg", avg->util_avg);
+	dump_task_number(&out, "se.avg.last_update_time", avg->last_update);
+	dump_task_number(&out, "se.avg.util_est.ewma", avg->util_est_ewma);
+	dump_task_number(&out, "se.avg.util_est.enqueued", avg->util_est_enqueued);
+	if (t->class == &fair_class && t->fair.policy == rq->fair.policy && t->fair.policy->dump)
+		t->fair.policy->dump(&t->fair, &out);
+	dump_task_number(&out, "policy", (u64)t->policy);
+	dump_task_number(&out, "prio", (u64)t->prio);
 	/* What a clock read costs, as Linux reports it: two in a row. */
 	t0 = host_clock(rq->cpu);
-	task_number(&out, "clock-delta", host_clock(rq->cpu) - t0);
+	dump_task_number(&out, "clock-delta", host_clock(rq->cpu) - t0);
 	rq_unlock(rq);
 	return out.len;
 }

@@ -75,6 +75,14 @@ struct propagation {
 
 struct fair_policy;
 
+/* BORE's tunables as of the last time the runqueue was told of a change. */
+struct burst_params {
+	u32 mode;	     /* sched_bore */
+	u32 offset;	     /* sched_burst_penalty_offset */
+	u32 scale;	     /* sched_burst_penalty_scale */
+	bool spare_kthreads; /* sched_burst_exclude_kthreads */
+};
+
 /* One of a CPU's tree of queues: the root's, or that of a task group. guarded by: rq lock */
 struct fair_queue {
 	struct rq *rq;
@@ -153,6 +161,7 @@ struct rq {
 	bool need_resched;	/* host_kick() was called and no switch began since */
 	u32 nr_uninterruptible; /* asleep in a state that counts in the load average */
 	struct fair_queue fair; /* the root's */
+	struct burst_params burst;
 	struct list queues;	/* all others of this CPU, children before parents */
 	struct list fair_tasks; /* queued ones, most recently run first: balancing takes the tail */
 	struct rt_queue rt;
@@ -210,6 +219,8 @@ struct sched {
 	u64 nohz_next_balance;	    /* jiffy: when idle CPUs should balance next */
 	u64 nohz_next_refresh;	    /* jiffy: when their averages are decayed next */
 	bool numa_balancing_now;    /* someone balances a SD_SERIALIZE domain */
+
+	struct host_lock family_lock; /* a leaf; guards task.family of all tasks */
 
 	struct prng prng; /* guarded by: nothing; used by sched_init() and tests only */
 };
@@ -323,6 +334,14 @@ void rt_period_check(struct rq *rq);
 /* A full round-robin slice in ticks. */
 u32 rr_slice_ticks(const struct sched *s);
 
+/* --- families (family.c) --------------------------------------------------- */
+
+void family_init(struct task *t);
+/* @child, new, joins the family of @parent. @flags: sched_fork_flags. family_lock held. */
+void family_link(struct task *parent, struct task *child, unsigned flags);
+/* host_bug() if the relatives of @t disagree. */
+void check_family(struct sched *s, struct task *t);
+
 /* --- CPUs (topology.c, placement.c, rebalance.c) -------------------------- */
 
 size_t topology_size(unsigned nr_cpus);
@@ -355,6 +374,8 @@ static inline u64 schedstats(const struct sched *s)
 /* "  .name : 12.345678", a line of a dump: @ns in ms. */
 struct text;
 void dump_ms(struct text *out, const char *name, u64 ns);
+/* "name :  123", a line of /proc/PID/sched. */
+void dump_task_number(struct text *out, const char *name, u64 value);
 /* The domain lines of /proc/schedstat. */
 void dump_schedstat_domains(struct text *out, struct rq *rq);
 

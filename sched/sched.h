@@ -57,13 +57,22 @@ void sched_task_init_idle(struct sched *s, struct task *t, unsigned cpu);
  * CPU.
  */
 void sched_task_init_stop(struct sched *s, struct task *t, unsigned cpu, int pid, const char *comm);
-/* A first task, or a kernel thread: SCHED_NORMAL, nice 0, every CPU allowed. */
+/* A first task, without a family: SCHED_NORMAL, nice 0, every CPU allowed. */
 void sched_task_init(struct sched *s, struct task *t, int pid, const char *comm);
+/* The same for a thread of the kernel itself. */
+void sched_task_init_kthread(struct sched *s, struct task *t, int pid, const char *comm);
+
+enum sched_fork_flags {
+	FORK_THREAD = 0x1,  /* @child belongs to the process of @parent */
+	FORK_SIBLING = 0x2, /* not @parent but its parent becomes the parent of @child */
+};
+
 /*
- * Prepare @child as a copy of the running @parent's scheduling attributes. @child is not yet
- * runnable.
+ * Prepare @child as a copy of the running @parent's scheduling attributes, and make it a member of
+ * its family: it must be started, or unlinked. @child is not yet runnable. @flags: sched_fork_flags.
  */
-void sched_task_fork(struct sched *s, struct task *parent, struct task *child, int pid);
+void sched_task_fork(struct sched *s, struct task *parent, struct task *child, int pid,
+		     unsigned flags);
 /* Make a new task runnable for the first time (SD_BALANCE_FORK placement). @cpu is the caller's. */
 void sched_task_start(struct sched *s, struct task *t, unsigned cpu);
 /*
@@ -71,8 +80,24 @@ void sched_task_start(struct sched *s, struct task *t, unsigned cpu);
  * was requested.
  */
 bool sched_task_exec(struct sched *s, unsigned cpu);
-/* The running task of @cpu ends: the next sched_switch_begin() there never returns to it. */
+/*
+ * The running task of @cpu ends: the next sched_switch_begin() there never returns to it. Calls
+ * sched_task_unlink() unless the host has.
+ */
 void sched_task_exit(struct sched *s, unsigned cpu);
+/*
+ * @t leaves its family, once: it is about to end. Children of a process that ends with it become
+ * its parent's, unless sched_task_reparent() gave them away before; O(those children). The memory
+ * of a process's first task must last until the process's last task was unlinked.
+ */
+void sched_task_unlink(struct sched *s, struct task *t);
+/* The process whose first task is @child becomes a child of @parent's, or of none (NULL). */
+void sched_task_reparent(struct sched *s, struct task *child, struct task *parent);
+/*
+ * @t takes the place of its process's first task, which has ended as have all others of the process
+ * (exec by another than the first). O(children).
+ */
+void sched_task_lead(struct sched *s, struct task *t);
 
 /*
  * Policy, nice value, real-time priority. -EINVAL: no such combination, or an idle task or stopper.

@@ -224,6 +224,7 @@ static void init_common(struct sched *s, struct task *t, int pid, const char *co
 	list_init(&t->link);
 	list_init(&t->rt.link);
 	t->rt.time_slice = rr_slice_ticks(s);
+	family_init(t);
 }
 
 void sched_task_init(struct sched *s, struct task *t, int pid, const char *comm)
@@ -231,6 +232,12 @@ void sched_task_init(struct sched *s, struct task *t, int pid, const char *comm)
 	init_common(s, t, pid, comm);
 	set_params(t, SCHED_NORMAL, 0, 0);
 	t->fair.load = s->fair_policy->weight(t);
+}
+
+void sched_task_init_kthread(struct sched *s, struct task *t, int pid, const char *comm)
+{
+	sched_task_init(s, t, pid, comm);
+	t->kthread = true;
 }
 
 static void init_pinned(struct sched *s, struct task *t, unsigned cpu, int pid, const char *comm)
@@ -275,8 +282,11 @@ static void inherit_params(const struct task *parent, struct task *child)
 	set_params(child, policy, nice, is_rt_policy(policy) ? parent->rt_priority : 0);
 }
 
-void sched_task_fork(struct sched *s, struct task *parent, struct task *child, int pid)
+void sched_task_fork(struct sched *s, struct task *parent, struct task *child, int pid,
+		     unsigned flags)
 {
+	const struct fair_policy *policy = READ_ONCE(s->fair_policy);
+
 	init_common(s, child, pid, parent->comm);
 	child->group = parent->group;
 	task_set_cpu(s, child, parent->cpu);
@@ -284,7 +294,12 @@ void sched_task_fork(struct sched *s, struct task *parent, struct task *child, i
 	child->nr_allowed = parent->nr_allowed;
 	child->recent_used_cpu = parent->cpu;
 	inherit_params(parent, child);
-	child->fair.load = s->fair_policy->weight(child);
+	host_lock(&s->family_lock);
+	if (policy->fork && child->class == &fair_class)
+		policy->fork(s, parent, child, flags);
+	family_link(parent, child, flags);
+	host_unlock(&s->family_lock);
+	child->fair.load = policy->weight(child);
 }
 
 void sched_task_start(struct sched *s, struct task *t, unsigned cpu)
@@ -332,5 +347,8 @@ bool sched_task_exec(struct sched *s, unsigned cpu)
 
 void sched_task_exit(struct sched *s, unsigned cpu)
 {
-	sched_block(cpu_rq(s, cpu)->curr, TASK_DEAD);
+	struct task *t = cpu_rq(s, cpu)->curr;
+
+	sched_task_unlink(s, t);
+	sched_block(t, TASK_DEAD);
 }

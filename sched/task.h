@@ -71,6 +71,26 @@ struct pelt {
 		util_est_ewma; /* utilisation when it last went to sleep; see pelt.c */
 };
 
+/*
+ * What BORE knows of a task's bursts: a burst is its CPU time since it last slept or yielded.
+ * @past and @worst are times under bore-cfs and penalties under bore; see fair/burst.h.
+ */
+struct burst {
+	u64 time;   /* ns of the current burst */
+	u64 past;   /* earlier bursts, smoothed; of a new task, what it inherited */
+	u64 worst;  /* the larger of @past and the current burst: what the score is made of */
+	u8 score;   /* 0..39, as nice levels */
+	u8 applied; /* of the score, what its weight contains (bore) */
+};
+
+/* An average over a task's relatives, kept for a while. guarded by: sched.family_lock */
+struct burst_cache {
+	const struct fair_policy *policy; /* whose terms it is in */
+	u64 stamp;			  /* when it was computed; 0: never */
+	u64 value;
+	u32 count; /* tasks it is over */
+};
+
 /* What the fair class schedules: a task, or what a task group has on one CPU. */
 struct entity {
 	/* --- common to all fair policies; guarded by: rq lock --- */
@@ -86,12 +106,30 @@ struct entity {
 	u64 prev_sum_exec; /* sum_exec when it was last picked */
 	u64 nr_migrations;
 	struct pelt avg;
+
+	/* --- one part for each policy; guarded by: rq lock --- */
+	struct burst burst; /* bore, bore-cfs */
 };
 
 /* What the real-time class schedules. guarded by: rq lock */
 struct rt_entity {
 	struct list link; /* in the list of its priority; empty while not queued */
 	u32 time_slice;	  /* ticks left (SCHED_RR) */
+};
+
+/* A task's relatives; see family.c. guarded by: sched.family_lock */
+struct family {
+	struct task *leader;	 /* the task its process began with; NULL: it has left the family */
+	bool ended;		 /* it was unlinked; a leader stays for the sake of its threads */
+	struct list thread_link; /* in leader->threads, unless it is the leader */
+
+	/* of a leader */
+	struct task *parent; /* leader of the process that made this one; NULL: none */
+	struct list sibling; /* in parent->children */
+	struct list children, threads;
+	u32 nr_children;
+	u32 nr_threads; /* of its process that have not ended, itself included */
+	struct burst_cache burst_of_children, burst_of_threads;
 };
 
 struct task {
@@ -122,6 +160,9 @@ struct task {
 	struct task_group *group; /* NULL: the root */
 	struct cpumask allowed;
 	u32 nr_allowed;
+	bool kthread; /* of the kernel's own; constant */
+
+	struct family family;
 
 	/* --- wake placement; written by the running task or its waker, read racily (hints) --- */
 	const struct task *last_wakee; /* compared, never followed */

@@ -7,28 +7,36 @@
  * effect only, and writing tunable_scaling derives the normalised ones anew.
  *
  * A write is validated before anything changes. Readers take no lock: each
- * tunable is one word. Source: Linux 6.1, debug.c and sysctl.
+ * tunable is one word. What a fair policy derives from tunables it renews when
+ * told (fair_tuned). Source: Linux 6.1, debug.c and sysctl.
  */
 #include "sched/fair/fair.h"
 #include "lib/errno.h"
 #include "lib/fmt.h"
 #include "lib/string.h"
 
-enum kind { U32, INT, BOOL, SCALING, RT_PERIOD, RT_RUNTIME, RR_SLICE };
+enum kind { U32, INT, UINT, RANGE, SCALING, RT_PERIOD, RT_RUNTIME, RR_SLICE };
+/* A kind of the list that takes a number: 0..n. */
+#define UP_TO(n) RANGE, .most = (n)
+#define BOOL	 UP_TO(1)
+
 enum scaling { SCALING_NONE, SCALING_LOG, SCALING_LINEAR, NR_SCALINGS };
 
 struct tunable {
 	struct sched_tunable_info info;
 	enum kind kind;
 	bool scaled;
-	size_t offset; /* in struct tunables */
-	u32 otherwise; /* the default */
+	u32 most;	    /* of RANGE */
+	const char *policy; /* whose it is, or NULL */
+	size_t offset;	    /* in struct tunables */
+	u32 otherwise;	    /* the default */
 };
 
 static const struct tunable table[] = {
-#define TUNABLE(type, field, file, dir, value, is_scaled, values, text)                            \
+#define TUNABLE(type, field, file, dir, value, is_scaled, values, owner, text)                     \
 	{ .info = { .name = (file), .where = #dir, .doc = (text) },                                \
-	  .kind = (values),                                                                        \
+	  .kind = values,                                                                          \
+	  .policy = (owner),                                                                       \
 	  .scaled = (is_scaled),                                                                   \
 	  .offset = offsetof(struct tunables, field),                                              \
 	  .otherwise = (value) },
@@ -98,17 +106,36 @@ void tunables_init(struct sched *s)
 
 /* --- tunables by name ----------------------------------------------------- */
 
-const struct sched_tunable_info *sched_tunable(unsigned index)
+static bool is_first_of_its_name(unsigned row)
 {
-	return index < ARRAY_SIZE(table) ? &table[index].info : NULL;
+	for (unsigned i = 0; i < row; i++)
+		if (!strcmp(table[i].info.name, table[row].info.name))
+			return false;
+	return true;
 }
 
-static const struct tunable *find_tunable(const char *name)
+const struct sched_tunable_info *sched_tunable(unsigned index)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(table); i++)
-		if (!strcmp(table[i].info.name, name))
-			return &table[i];
+		if (is_first_of_its_name(i) && !index--)
+			return &table[i].info;
 	return NULL;
+}
+
+/* The row of the policy in use, or the first of that name. */
+static const struct tunable *find_tunable(const struct sched *s, const char *name)
+{
+	const char *in_use = READ_ONCE(s->fair_policy)->name;
+	const struct tunable *first = NULL;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(table); i++) {
+		if (strcmp(table[i].info.name, name))
+			continue;
+		if (table[i].policy && !strcmp(table[i].policy, in_use))
+			return &table[i];
+		first = first ?: &table[i];
+	}
+	return first;
 }
 
 static bool is_signed(const struct tunable *tn)
@@ -118,7 +145,7 @@ static bool is_signed(const struct tunable *tn)
 
 int sched_tunable_read(struct sched *s, const char *name, char *buf, size_t size)
 {
-	const struct tunable *tn = find_tunable(name);
+	const struct tunable *tn = find_tunable(s, name);
 	u32 value;
 
 	if (!tn)
@@ -138,8 +165,10 @@ static int validate(const struct sched *s, const struct tunable *tn, s64 *value)
 		return 0;
 	case INT:
 		return *value >= INT32_MIN && *value <= INT32_MAX ? 0 : -EINVAL;
-	case BOOL:
-		return *value >= 0 && *value <= 1 ? 0 : -EINVAL;
+	case UINT:
+		return *value >= 0 && *value <= UINT32_MAX ? 0 : -EINVAL;
+	case RANGE:
+		return *value >= 0 && *value <= tn->most ? 0 : -EINVAL;
 	case SCALING:
 		return *value >= 0 && *value < NR_SCALINGS ? 0 : -EINVAL;
 	case RT_PERIOD:
@@ -172,7 +201,7 @@ static int parse_value(const struct tunable *tn, const char *text, size_t len, s
 
 int sched_tunable_write(struct sched *s, const char *name, const char *text, size_t len)
 {
-	const struct tunable *tn = find_tunable(name);
+	const struct tunable *tn = find_tunable(s, name);
 	s64 value;
 	int err;
 
@@ -186,6 +215,7 @@ int sched_tunable_write(struct sched *s, const char *name, const char *text, siz
 	WRITE_ONCE(*value_of(&s->tunable, tn), (u32)value);
 	if (tn->kind == SCALING)
 		normalise(s);
+	fair_tuned(s);
 	return 0;
 }
 

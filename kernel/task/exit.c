@@ -85,12 +85,22 @@ static void hang_up_if_orphaned(int pgid, const struct proc *without)
 	}
 }
 
+/* The scheduler's family tree follows ours, whose lock is held. */
+static void sched_reparent(struct proc *child, struct proc *parent)
+{
+	unsigned long flags = arch_irq_save();
+
+	sched_task_reparent(machine, &child->leader->task, &parent->leader->task);
+	arch_irq_restore(flags);
+}
+
 /* The children of @p become process 1's. */
 static void give_away_children(struct proc *p, struct list *graves)
 {
 	struct proc *child, *next;
 
 	list_for_each_safe(child, next, &p->children, sibling) {
+		sched_reparent(child, init_proc);
 		list_del(&child->sibling);
 		child->parent = init_proc;
 		child->ppid = init_proc->pid;
@@ -112,6 +122,9 @@ static void become_zombie(struct proc *p)
 	spin_lock(&proc_tree_lock);
 	p->zombie = true;
 	give_away_children(p, &graves);
+	unsigned long flags = arch_irq_save();
+	sched_task_unlink(machine, &current->task);
+	arch_irq_restore(flags);
 	if (p->parent->pgid != p->pgid && p->parent->sid == p->sid)
 		hang_up_if_orphaned(p->pgid, p);
 	if (!notify_end(p))
@@ -162,6 +175,8 @@ static bool leave_process(struct thread *t)
 	signal_flush(&t->pending);
 	bool last = --p->nr_threads == 0;
 	nr_threads_total--;
+	if (!last)
+		sched_task_unlink(machine, &t->task);
 	is_leader = t == p->leader;
 	if (!is_leader)
 		list_del(&t->proc_link);
@@ -237,6 +252,7 @@ static void take_leadership(struct thread *t)
 	pid_release(t->tid);
 	t->tid = t->task.pid = p->pid;
 	pid_set_thread(t->tid, t);
+	sched_task_lead(machine, &t->task);
 	spin_unlock_irqrestore(&p->sig_lock, flags);
 	spin_unlock(&proc_tree_lock);
 	thread_put(old);

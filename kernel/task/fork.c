@@ -118,11 +118,14 @@ static void copy_thread(struct thread *t, const struct clone_args *args)
 static long publish(struct thread *t, u64 clone_flags)
 {
 	struct proc *p = t->proc, *self = current->proc;
+	unsigned kin = (clone_flags & CLONE_THREAD ? FORK_THREAD : 0) |
+		       (clone_flags & CLONE_PARENT ? FORK_SIBLING : 0);
 	long err = -ERESTARTNOINTR;
 
 	spin_lock(&proc_tree_lock);
 	unsigned long flags = spin_lock_irqsave(&self->sig_lock);
 	if (!signal_pending()) {
+		sched_task_fork(machine, &current->task, &t->task, t->tid, kin);
 		if (p != self) {
 			p->pid = t->tid;
 			proc_publish(p, clone_flags & CLONE_PARENT ? self->parent : self);
@@ -143,9 +146,6 @@ static struct thread *create_thread(struct proc *p, const struct clone_args *arg
 		*err = -EAGAIN;
 		return NULL;
 	}
-	unsigned long flags = arch_irq_save();
-	sched_task_fork(machine, &current->task, &t->task, t->tid);
-	arch_irq_restore(flags);
 	copy_thread(t, args);
 	*err = publish(t, args->flags);
 	if (!*err)

@@ -154,7 +154,7 @@ struct thread *kthread_create(const char *name, void (*fn)(void *), void *arg)
 	t->flags = THREAD_KERNEL;
 	t->kthread_fn = fn;
 	t->kthread_arg = arg;
-	sched_task_init(machine, &t->task, t->tid, name);
+	sched_task_init_kthread(machine, &t->task, t->tid, name);
 	arch_thread_init(t, kthread_main, t);
 	spin_lock(&proc_tree_lock);
 	unsigned long flags = spin_lock_irqsave(&kernel_proc.sig_lock);

@@ -291,6 +291,10 @@ static void fair_join(struct rq *rq, struct task *t, bool runnable)
 		return;
 	}
 	adopt(q, e, false);
+	if (q->policy->reset) {
+		q->policy->reset(e);
+		fair_reweight(e, q->policy->weight(t));
+	}
 	pelt_update_queue(q);
 	pelt_attach(q, e);
 	group_update_above(q);
@@ -387,7 +391,7 @@ const struct sched_class fair_class = {
 
 /* --- choosing the policy --------------------------------------------------- */
 
-static const struct fair_policy *const policies[] = { &cfs_policy };
+static const struct fair_policy *const policies[] = { &cfs_policy, &bore_cfs_policy };
 
 const struct fair_policy *fair_policy_find(const char *name)
 {
@@ -447,12 +451,26 @@ static unsigned swap_runqueue(struct rq *rq, const struct fair_policy *policy)
 	struct fair_queue *q;
 
 	fair_charge(rq);
+	if (policy->tuned)
+		policy->tuned(rq);
 	swap_queue(&rq->fair, policy);
 	list_for_each(q, &rq->queues, link)
 		swap_queue(q, policy);
 	if (rq->fair.nr_running)
 		resched(rq);
 	return rq->fair.tasks.nr;
+}
+
+void fair_tuned(struct sched *s)
+{
+	for (unsigned i = 0; i < s->nr_cpus; i++) {
+		struct rq *rq = cpu_rq(s, i);
+
+		rq_lock(rq);
+		if (rq->fair.policy->tuned)
+			rq->fair.policy->tuned(rq);
+		rq_unlock(rq);
+	}
 }
 
 /*

@@ -129,13 +129,35 @@ struct fair_policy {
 	u64 (*slice)(struct fair_queue *q, struct entity *e);
 
 	/*
+	 * @e begins anew: it is foreign, or enters the class. What the policy keeps of an entity's
+	 * past is forgotten. NULL: it keeps nothing beyond what place() sets.
+	 */
+	void (*reset)(struct entity *e);
+
+	/*
+	 * @child, not started yet and not a relative yet, is made by @parent: what does it take
+	 * over from its family? @flags: sched_fork_flags. The only hook without a runqueue lock:
+	 * what it reads of other tasks is a hint. family_lock held. NULL: nothing.
+	 */
+	void (*fork)(struct sched *s, struct task *parent, struct task *child, unsigned flags);
+
+	/*
+	 * @rq is the policy's from now on, though what is queued there may be foreign still, or a
+	 * tunable changed: renew what is derived from tunables. NULL: nothing is.
+	 */
+	void (*tuned)(struct rq *rq);
+
+	/* The policy's lines of /proc/PID/sched. NULL: none. */
+	void (*dump)(struct entity *e, struct text *out);
+
+	/*
 	 * host_bug() if an invariant of the policy does not hold on @q, beyond those of check.c.
 	 * Slow. NULL: there are none.
 	 */
 	void (*check)(struct fair_queue *q);
 };
 
-extern const struct fair_policy cfs_policy;
+extern const struct fair_policy cfs_policy, bore_cfs_policy;
 
 /* The policy called @name, NULL if there is none; a NULL name means the default. */
 const struct fair_policy *fair_policy_find(const char *name);
@@ -158,6 +180,8 @@ void fair_climb_in(struct entity *e, struct tally n, unsigned flags);
 bool fair_climb_out(struct entity *e, struct tally n, unsigned flags);
 /* What @n tasks on @q are to the queue above: idle if @q is. */
 struct tally fair_seen_from_above(const struct fair_queue *q, struct tally n);
+/* A tunable changed: the policy hears of it on every CPU. */
+void fair_tuned(struct sched *s);
 
 /* --- task groups (group.c) ------------------------------------------------- */
 

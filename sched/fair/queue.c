@@ -49,6 +49,8 @@ void queue_charge(struct fair_queue *q)
 
 void queue_adopt_entity(struct fair_queue *q, struct entity *e, bool asleep)
 {
+	if (q->policy->reset)
+		q->policy->reset(e);
 	if (entity_is_task(e))
 		fair_reweight(e, q->policy->weight(task_of(e)));
 	e->policy = q->policy;

@@ -134,21 +134,23 @@ static void children_inherit_but_not_privilege_that_must_reset(void **state)
 	struct sched_attr_req req;
 
 	(void)state;
-	sched_task_fork(m->s, parent, &child, 77);
+	sched_task_fork(m->s, parent, &child, 77, 0);
 	assert_int_equal(child.policy, SCHED_FIFO);
 	assert_int_equal(child.prio, 49);
 	assert_int_equal(child.pid, 77);
 	assert_string_equal(child.comm, "parent");
+	sched_task_unlink(m->s, &child);
 	sched_get_attr(parent, &req);
 	req.reset_on_fork = true;
 	assert_int_equal(sched_set_attr(m->s, parent, &req), 0);
-	sched_task_fork(m->s, parent, &child, 78);
+	sched_task_fork(m->s, parent, &child, 78, 0);
 	assert_int_equal(child.policy, SCHED_NORMAL);
 	assert_int_equal(child.prio, 120);
 	assert_false(child.reset_on_fork);
+	sched_task_unlink(m->s, &child);
 	req = (struct sched_attr_req){ .policy = SCHED_BATCH, .nice = -5, .reset_on_fork = true };
 	assert_int_equal(sched_set_attr(m->s, parent, &req), 0);
-	sched_task_fork(m->s, parent, &child, 79);
+	sched_task_fork(m->s, parent, &child, 79, 0);
 	assert_int_equal(child.policy, SCHED_BATCH);
 	assert_int_equal(child.prio, 120);
 	machine_free(m);

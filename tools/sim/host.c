@@ -399,7 +399,9 @@ void sim_task_free(struct sim *sim, struct sim_task *t)
 	queue_cancel(&sim->queue, &t->wakeup);
 	list_del(&t->cursor.waiting);
 	list_del(&t->link);
-	list_add_head(&sim->free, &t->link);
+	/* The first task of a process is still known to the others. */
+	list_add_head(t->task.family.ended && t->task.family.nr_threads ? &sim->kept : &sim->free,
+		      &t->link);
 	sim->nr_tasks--;
 }
 
@@ -492,6 +494,7 @@ struct sim *sim_new(const struct sim_config *config)
 	queue_init(&sim->queue, sim->now);
 	list_init(&sim->tasks);
 	list_init(&sim->free);
+	list_init(&sim->kept);
 	prng_seed(&sim->rng, config->seed);
 	if (!init_sched(sim)) {
 		sim_free(sim);
@@ -517,6 +520,7 @@ void sim_free(struct sim *sim)
 {
 	free_tasks(&sim->tasks);
 	free_tasks(&sim->free);
+	free_tasks(&sim->kept);
 	queue_free(&sim->queue);
 	free(sim->ticking);
 	free(sim->cpus);

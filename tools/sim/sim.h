@@ -126,6 +126,7 @@ struct sim {
 	u64 *ticking;	   /* bit set: the CPU is not tickless */
 	struct list tasks; /* alive */
 	struct list free;  /* ended, their memory to be used again */
+	struct list kept;  /* ended, while threads they led may live: never used again */
 	u32 nr_tasks, nr_tasks_max;
 	int next_pid;
 	struct prng rng;
