@@ -69,7 +69,8 @@ enum sched_fork_flags {
 
 /*
  * Prepare @child as a copy of the running @parent's scheduling attributes, and make it a member of
- * its family: it must be started, or unlinked. @child is not yet runnable. @flags: sched_fork_flags.
+ * its family: it must be started, or unlinked. @child is not yet runnable. @flags:
+ * sched_fork_flags.
  */
 void sched_task_fork(struct sched *s, struct task *parent, struct task *child, int pid,
 		     unsigned flags);

@@ -53,13 +53,13 @@ def page(title, source, intro, header, lines):
 def tunables():
     source = "sched/tunable.def"
     where = {"debug": "/sys/kernel/debug/sched/", "sysctl": "/proc/sys/kernel/"}
-    lines = [(f"`{where[w]}{file}`", "" if policy == "NULL" else policy, default, "yes" if scaled == "true" else "no",
-              doc) for _, _, file, w, default, scaled, _, policy, doc in rows(source, "TUNABLE")]
+    lines = [(f"`{where[w]}{file}`", policy.replace("NULL", ""), default, "yes" if scaled == "true" else "no", doc)
+             for _, _, file, w, default, scaled, _, policy, doc in rows(source, "TUNABLE")]
     return page("Tunables", source,
                 "Files that change how the scheduler decides; names, defaults and errors are Linux's.\n"
                 "Scaled: the default is multiplied by 1 + log2 of the number of CPUs (at most 8).\n"
-                "Policy: the fair policy it belongs to. A file that several policies know is that of the policy in use,\n"
-                "with a value for each; it can be written ahead only for the first.",
+                "Policy: the fair policy it belongs to. A file that several policies know means the row of the one in\n"
+                "use, or the first if that has none; each row has its own value.",
                 ("file", "policy", "default", "scaled", "meaning"), lines)
 
 

@@ -8,15 +8,16 @@
  *	score   = whole part of penalty, at most 39
  *	past    = (burst + past * (2^smoothness - 1)) / 2^smoothness, when a burst ends
  *
- *	charge:  vruntime advances as if the task were (score - 20) levels nicer (sched_bore, bit 0):
- *	         at 1/87 of its rate with score 0, at 68 times with 39. Only the ratios matter
- *	wakeup:  to preempt, and to be picked as a buddy, a burstier task needs a granularity that is
- *	         longer by half the difference of the scores (bit 1)
- *	fork:    the child's past is its creator's, or the average of its creator's siblings if that
- *	         is longer, taken every cache_lifetime
+ *	charge:  vruntime advances as if the nice value were higher by score - 20 (sched_bore,
+ *	         bit 0): at 1/87 of its rate with score 0, at 68 times with 39
+ *	wakeup:  to preempt, and to be picked as a buddy, a burstier task needs a longer
+ *	         granularity, by half the difference of the scores in nice levels (bit 1)
+ *	fork:    the child's past is its creator's, or the average of its creator's siblings
+ *	         if that is longer, taken every cache_lifetime
  *
- * A group's entity has bursts as a task has. All else is CFS's. Credit, latency and granularities are not scaled, so that a sleeper of score 0
- * can use half a second of CPU before its credit is gone.
+ * A group's entity has bursts as a task has. All else is CFS's. Credit, latency and granularities
+ * are not scaled, so that a sleeper of score 0 can use half a second of CPU before its credit is
+ * gone.
  *
  * Differences: the last piece of a burst belongs to it, while 2.2.8 counted it in the next one; the
  * family's average is taken over at most BURST_LOOKS tasks, and not over those of other classes;
