@@ -33,6 +33,7 @@ cmd xorriso         xorriso          # and two programs it calls
 cmd mformat         mtools
 cmd trace-cmd       trace-cmd        # reads our traces; the tests compare with it
 cmd gdb             gdb              # make gdb
+file /usr/include/jsmn.h libjsmn-dev # the simulator reads JSON
 '
 
 # SMP under -icount wants a QEMU that shares a turn among CPUs (8.1 or newer): see docs/adr/003-deterministic-smp.md.

@@ -15,8 +15,6 @@
 
 #include "sim.h"
 
-enum event_kind { EVENT_TICK, EVENT_DONE, EVENT_TIMER, EVENT_KICK, EVENT_WAKEUP };
-
 #define MAX_STUCK_STEPS 1000000u /* so many steps of programs in no time: it will not pass */
 
 /* The machine that the seam's functions act on. */
@@ -162,6 +160,8 @@ static void switch_cpu(struct sim *sim, struct sim_cpu *c, bool preempt)
 
 	c->kicked = false;
 	sim->count.operations++;
+	if (sim->on_decision)
+		sim->on_decision(sim, c, preempt, NULL);
 	next = sim_task_of(sched_switch_begin(sim->s, c->id, preempt));
 	if (next != prev) {
 		sim->count.switches++;
@@ -179,8 +179,12 @@ static void switch_cpu(struct sim *sim, struct sim_cpu *c, bool preempt)
 			measure_switch(sim, prev, next);
 	}
 	sched_switch_end(sim->s, c->id);
+	if (sim->on_decision)
+		sim->on_decision(sim, c, preempt, next);
 	if (next != prev && prev->task.state == TASK_DEAD && blocked) {
 		sim->count.exits++;
+		if (sim->measure)
+			measure_end(sim, prev);
 		if (sim->config.ended)
 			sim->config.ended(sim, prev);
 		sim_task_free(sim, prev);
@@ -212,7 +216,7 @@ void sim_do(struct sim *sim, enum sim_next what)
 }
 
 /* A program that loops without using time would keep us here for ever. */
-static bool is_stuck(struct sim *sim)
+bool sim_is_stuck(struct sim *sim)
 {
 	if (sim->stuck_at != sim->now) {
 		sim->stuck_at = sim->now;
@@ -224,18 +228,23 @@ static bool is_stuck(struct sim *sim)
 	return true;
 }
 
-/* Switch while that is due; ask tasks without work what they do. Then wait for what comes first. */
+/*
+ * Switch while that is due; ask tasks without work what they do. Both wait until the overhead is
+ * worked off: the kernel is not preempted. Then wait for what comes first.
+ */
 static void settle(struct sim *sim, struct sim_cpu *c)
 {
-	for (;;) {
+	while (!c->debt_ns) {
 		if (c->kicked)
 			switch_cpu(sim, c, true);
-		else if (!c->curr->left_ns && !c->debt_ns && !sim->failure && !is_stuck(sim))
+		else if (!c->curr->left_ns && !sim->failure && !sim_is_stuck(sim))
 			sim_do(sim, sim->config.next(sim, c->curr));
 		else
 			break;
 	}
-	if (c->curr->left_ns != SIM_FOREVER)
+	if (c->kicked)
+		queue_set(&sim->queue, &c->done, sim->now + c->debt_ns);
+	else if (c->curr->left_ns != SIM_FOREVER)
 		queue_set(&sim->queue, &c->done, sim->now + c->debt_ns + c->curr->left_ns);
 	else
 		queue_cancel(&sim->queue, &c->done);
@@ -337,6 +346,7 @@ bool sim_step(struct sim *sim, u64 until)
 		return false;
 	sim->now = sim->queue.time;
 	sim->count.events++;
+	sim->cause = ev->kind;
 	happen(sim, ev);
 	if (sim->config.check)
 		sched_check(sim->s);
@@ -346,10 +356,10 @@ bool sim_step(struct sim *sim, u64 until)
 bool sim_run(struct sim *sim, u64 until)
 {
 	sim_select(sim);
-	while (!sim->failure && sim_step(sim, until))
+	while (!sim->failure && !sim->stopped && sim_step(sim, until))
 		;
-	if (sim->failure)
-		return false;
+	if (sim->failure || sim->stopped)
+		return !sim->failure;
 	sim->now = sim->queue.time = until;
 	for (unsigned cpu = 0; cpu < sim->config.nr_cpus; cpu++)
 		catch_up(sim, &sim->cpus[cpu]);
@@ -365,7 +375,7 @@ struct sim_task *sim_task_of(struct task *t)
 
 static void init_task(struct sim_task *t)
 {
-	*t = (struct sim_task){ .left_ns = SIM_FOREVER, .last_cpu = SIM_NOWHERE };
+	*t = (struct sim_task){ .left_ns = SIM_FOREVER, .last_cpu = SIM_NOWHERE, .asleep = true };
 	t->wakeup.kind = EVENT_WAKEUP;
 	list_init(&t->cursor.waiting);
 }
@@ -411,13 +421,22 @@ void sim_start(struct sim *sim, struct sim_task *t)
 	sim->count.operations++;
 	t->runnable_since = sim->now;
 	t->woken = true;
+	if (sim->config.fluid) {
+		fluid_wake(sim, t);
+		return;
+	}
+	t->asleep = false;
 	if (sim->measure)
-		measure_runnable(sim, t);
+		measure_runnable(sim, t, true);
 	sched_task_start(sim->s, &t->task, sim->this_cpu);
 }
 
 bool sim_wake(struct sim *sim, struct sim_task *t, unsigned flags)
 {
+	if (sim->config.fluid) {
+		fluid_wake(sim, t);
+		return true;
+	}
 	if (!(t->task.state & TASK_NORMAL))
 		return false;
 	queue_cancel(&sim->queue, &t->wakeup);
@@ -429,9 +448,38 @@ bool sim_wake(struct sim *sim, struct sim_task *t, unsigned flags)
 		t->runnable_since = sim->now;
 		t->woken = true;
 		if (sim->measure)
-			measure_runnable(sim, t);
+			measure_runnable(sim, t, false);
 	}
 	return sched_wake(sim->s, &t->task, TASK_NORMAL, sim->this_cpu, flags);
+}
+
+static void change(struct sim *sim, struct sim_task *t, bool begin)
+{
+	sim->count.operations += begin;
+	if (sim->config.fluid)
+		fluid_change(sim, t, begin);
+	else if (sim->measure)
+		measure_change(sim, t, begin);
+}
+
+int sim_set_attr(struct sim *sim, struct sim_task *t, const struct sched_attr_req *req)
+{
+	int error;
+
+	change(sim, t, true);
+	error = sched_set_attr(sim->s, &t->task, req);
+	change(sim, t, false);
+	return error;
+}
+
+int sim_set_affinity(struct sim *sim, struct sim_task *t, const struct cpumask *mask)
+{
+	int error;
+
+	change(sim, t, true);
+	error = sched_set_affinity(sim->s, &t->task, mask);
+	change(sim, t, false);
+	return error;
 }
 
 void sim_set_wakeup(struct sim *sim, struct sim_task *t, u64 when)

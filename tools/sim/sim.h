@@ -6,15 +6,16 @@
  * still owes. All of it is in one struct sim: machines are made and freed at will, and a run is a
  * function of its configuration and the calls made.
  *
- * What is modelled: time at which things happen, and five prices (struct sim_costs). A decision
- * takes effect at once, its price delays the work of the CPU that pays. What is not: caches,
- * frequencies, contention for locks. See docs/simulator.md.
+ * What is modelled: when things happen, and what they cost (struct sim_costs). A cost is time in
+ * which the CPU that pays neither works nor switches. What is not modelled: caches, frequencies,
+ * contention for locks. See docs/simulator.md.
  */
 #pragma once
 
 #include <setjmp.h>
 
 #include "lib/prng.h"
+#include "lib/rbtree.h"
 #include "queue.h"
 #include "sched/event.h"
 #include "sched/sched.h"
@@ -39,11 +40,12 @@ struct sim;
 struct sim_task;
 struct world;
 struct program;
-struct population;
+struct workload;
 struct measure;
+struct fluid;
 struct trace;
 
-/* What the running task does when its work is done; its place in the simulator is SIM_ops.next. */
+/* What the running task does when its work is done. */
 enum sim_next {
 	SIM_WORK,  /* left_ns ns of work, 0: ask again (after a preemption that is due) */
 	SIM_SLEEP, /* block until woken */
@@ -58,6 +60,7 @@ struct sim_config {
 	u64 seed;
 	struct sim_costs costs;
 	bool check; /* sched_check() after every event */
+	bool fluid; /* no scheduler but a fluid server: fluid_run() instead of sim_run() */
 	/* Asked when a running task's work is done; NULL: tasks run for ever. */
 	enum sim_next (*next)(struct sim *, struct sim_task *);
 	/* A task ended and is about to be freed. May be NULL. */
@@ -69,13 +72,14 @@ struct sim_config {
 struct cursor {
 	const struct program *program;
 	u32 step;
-	u32 depth;
-	s64 loops_left[PROGRAM_DEPTH];
-	u64 deadline; /* of the step it is in: end of a "runtime", a timer's next expiry */
-	u64 origin;   /* its timers count from here */
+	u8 depth;		       /* of loops */
+	u8 stage;		       /* of a step that takes several visits */
+	s64 loops_left[PROGRAM_DEPTH]; /* -1: for ever */
+	u64 expiry;		       /* end of the step it is in */
+	u64 timer;		       /* next expiry of its own timer; 0: not started */
+	u64 origin;		       /* its timers count from here */
 	struct prng rng;
 	struct list waiting; /* in a synchronisation object's queue */
-	bool in_step;	     /* the step it is at was begun before */
 };
 
 struct sim_task {
@@ -85,11 +89,19 @@ struct sim_task {
 	u32 timer_cpu;	     /* where that will happen */
 	u32 last_cpu;	     /* where it ran last, SIM_NOWHERE: nowhere yet */
 	struct list link;    /* all tasks, or the free ones */
-	u32 group;	     /* row of the report */
-	u64 runnable_since;  /* it waits for a CPU since; 0: it does not */
-	bool woken;	     /* that began with a wakeup, not with a preemption */
+	u32 row;	     /* of the report */
 	bool asleep;
-	u64 fluid_start, got; /* see measure.c */
+	bool woken;	    /* its wait began with a wakeup, not with a preemption */
+	u64 runnable_since; /* it waits for a CPU since; 0: it does not */
+	u64 running_since;
+	u64 got_ns; /* up to then */
+	s64 lag;    /* when it joined its fluid server, less what it got since */
+	/* fluid.c */
+	u32 server;
+	u8 weight;
+	bool working, interrupted;
+	u64 service_start, service_end;
+	struct rb_node node;
 	struct cursor cursor;
 };
 #define SIM_NOWHERE UINT32_MAX
@@ -107,6 +119,9 @@ struct sim_cpu {
 	struct event done, timer, kick;
 	u32 llc, node;
 };
+
+/* event.kind */
+enum { EVENT_TICK, EVENT_DONE, EVENT_TIMER, EVENT_KICK, EVENT_WAKEUP };
 
 struct sim_counts {
 	u64 events;	/* taken from the queue */
@@ -136,11 +151,17 @@ struct sim {
 	struct host_lock *held[4];
 	u32 nr_held;
 	/* NULL, or who listens */
-	struct population *population;
+	struct workload *workload;
 	struct measure *measure;
+	struct fluid *fluid;
 	struct trace *trace;
 	void (*on_event)(struct sim *, const struct sched_event *); /* besides the trace */
 	struct world *world;
+	/* Before a decision with @next NULL, and after it. */
+	void (*on_decision)(struct sim *, struct sim_cpu *, bool preempt, struct sim_task *next);
+	void *listener; /* theirs */
+	u32 cause;	/* kind of the present event */
+	bool stopped;	/* sim_run() returns after the present event */
 	/* When set, an internal error of the scheduler jumps there with its text in bug. */
 	jmp_buf *bug_target;
 	char bug[200];
@@ -177,12 +198,18 @@ void sim_leave(struct sim *sim);
 /* On the CPU entered. */
 void sim_start(struct sim *sim, struct sim_task *t);
 bool sim_wake(struct sim *sim, struct sim_task *t, unsigned flags);
+/* As sched_set_attr() and sched_set_affinity(), of any task. */
+int sim_set_attr(struct sim *sim, struct sim_task *t, const struct sched_attr_req *req);
+int sim_set_affinity(struct sim *sim, struct sim_task *t, const struct cpumask *mask);
 /* Wake @t at @when, unless somebody does before. */
 void sim_set_wakeup(struct sim *sim, struct sim_task *t, u64 when);
 /* A switch that a driver without events wants (world.c); otherwise sim_leave() makes them. */
 void sim_switch(struct sim *sim, bool preempt);
 /* What the current task does next, as a program's step. */
 void sim_do(struct sim *sim, enum sim_next what);
+
+/* Too many steps of programs in no time: the run fails. Counts one. */
+bool sim_is_stuck(struct sim *sim);
 
 static inline struct sim_cpu *sim_this_cpu(struct sim *sim)
 {
@@ -191,8 +218,17 @@ static inline struct sim_cpu *sim_this_cpu(struct sim *sim)
 
 /* --- measurement (measure.c); called by the host if sim->measure is set ----- */
 
-void measure_runnable(struct sim *sim, struct sim_task *t);
+void measure_runnable(struct sim *sim, struct sim_task *t, bool is_new);
 void measure_switch(struct sim *sim, struct sim_task *prev, struct sim_task *next);
+/* Before and after a change of weight or affinity. */
+void measure_change(struct sim *sim, struct sim_task *t, bool begin);
+void measure_end(struct sim *sim, struct sim_task *t);
+
+/* --- fluid.c; instead of the scheduler with config.fluid ---------------------- */
+
+void fluid_wake(struct sim *sim, struct sim_task *t);
+/* Before and after a change of weight or affinity. */
+void fluid_change(struct sim *sim, struct sim_task *t, bool begin);
 
 /* --- trace.c ------------------------------------------------------------------ */
 

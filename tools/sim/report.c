@@ -1,0 +1,345 @@
+/* The summary of runs, as tables and as JSON. */
+#include <string.h>
+
+#include "report.h"
+#include "util.h"
+
+/* ns as ms with three decimals. */
+#define MS_FMT	    "%lld.%03lld"
+#define MS_ARGS(ns) (long long)((ns) / 1000000), (long long)((ns) / 1000 % 1000)
+
+/* --- the header ------------------------------------------------------------------------------- */
+
+void report_header(const struct report *r)
+{
+	const struct sim_costs *c = &r->options->costs;
+
+	fprintf(r->out, "schedsim " COMMIT ": ");
+	for (u32 i = 0; i < r->nr_results; i++)
+		fprintf(r->out, "%s%s", i ? " " : "", r->results[i].sched);
+	fprintf(r->out, "; %s; HZ %u; seed %llu; " MS_FMT " ms\n", r->machine->text, r->options->hz,
+		(unsigned long long)r->options->seed, MS_ARGS(r->duration));
+	fprintf(r->out,
+		"costs in ns: switch %llu, tick %llu, timer %llu, wake %llu, ipi %llu, migration "
+		"%llu, "
+		"cold %llu, mem %llu per KiB\n",
+		(unsigned long long)c->switch_ns, (unsigned long long)c->tick_ns,
+		(unsigned long long)c->timer_ns, (unsigned long long)c->wake_ns,
+		(unsigned long long)c->ipi_ns, (unsigned long long)c->migration_ns,
+		(unsigned long long)c->cold_ns, (unsigned long long)c->mem_ns_per_kib);
+	fprintf(r->out, "command: %s\n", r->options->command);
+}
+
+/* --- numbers of a row ------------------------------------------------------------------------- */
+
+/* 1/100 % of the machine. */
+static u64 share(const struct report *r, u64 ns)
+{
+	return (u64)((unsigned __int128)ns * 10000 / r->duration / r->machine->nr_cpus);
+}
+
+static u64 mean(const struct histogram *h)
+{
+	return h->n ? h->sum / h->n : 0;
+}
+
+static const char *ms_text(char *buf, size_t size, s64 ns)
+{
+	u64 abs = ns < 0 ? 0 - (u64)ns : (u64)ns;
+
+	snprintf(buf, size, "%s" MS_FMT, ns < 0 ? "-" : "", MS_ARGS(abs));
+	return buf;
+}
+
+static const char *share_text(char *buf, size_t size, u64 share_ns)
+{
+	snprintf(buf, size, "%llu.%02llu", (unsigned long long)(share_ns / 100),
+		 (unsigned long long)(share_ns % 100));
+	return buf;
+}
+
+static const char *count_text(char *buf, size_t size, u64 count)
+{
+	snprintf(buf, size, "%llu", (unsigned long long)count);
+	return buf;
+}
+
+enum column {
+	COL_TASKS,
+	COL_SHARE,
+	COL_IDEAL,
+	COL_MEAN,
+	COL_P50,
+	COL_P99,
+	COL_MAX,
+	COL_WAKE_P50,
+	COL_WAKE_P99,
+	COL_WAKE_MAX,
+	COL_RUNS,
+	COL_MIGRATIONS,
+	COL_LAG_MIN,
+	COL_LAG_MAX,
+	NR_COLUMNS
+};
+
+static const struct {
+	const char *head, *name;
+	int width;
+} columns[NR_COLUMNS] = {
+	[COL_TASKS] = { "tasks", "tasks", 7 },
+	[COL_SHARE] = { "share %", "share of the CPUs, %", 8 },
+	[COL_IDEAL] = { "ideal %", "ideal share, %", 8 },
+	[COL_MEAN] = { "wait ms", "wait, mean ms", 9 },
+	[COL_P50] = { "p50", "wait, p50 ms", 8 },
+	[COL_P99] = { "p99", "wait, p99 ms", 9 },
+	[COL_MAX] = { "max", "wait, max ms", 9 },
+	[COL_WAKE_P50] = { "wake p50", "wakeup, p50 ms", 9 },
+	[COL_WAKE_P99] = { "p99", "wakeup, p99 ms", 9 },
+	[COL_WAKE_MAX] = { "max", "wakeup, max ms", 9 },
+	[COL_RUNS] = { "runs", "runs", 9 },
+	[COL_MIGRATIONS] = { "migr", "migrations", 7 },
+	[COL_LAG_MIN] = { "lag ms", "lag, least ms", 9 },
+	[COL_LAG_MAX] = { "to", "lag, most ms", 9 },
+};
+
+static const char *cell(const struct report *r, const struct result *result, u32 row_nr,
+			enum column column, char *buf, size_t size)
+{
+	const struct row *row = &result->measure->rows[row_nr];
+
+	switch (column) {
+	case COL_TASKS:
+		return count_text(buf, size, row->nr_tasks);
+	case COL_SHARE:
+		return share_text(buf, size, share(r, row->got_ns));
+	case COL_IDEAL:
+		return share_text(buf, size, share(r, r->workload->row_ideal_ns[row_nr]));
+	case COL_MEAN:
+		return ms_text(buf, size, (s64)mean(&row->wait));
+	case COL_P50:
+		return ms_text(buf, size, (s64)histogram_quantile(&row->wait, 500));
+	case COL_P99:
+		return ms_text(buf, size, (s64)histogram_quantile(&row->wait, 990));
+	case COL_MAX:
+		return ms_text(buf, size, (s64)row->wait.max);
+	case COL_WAKE_P50:
+		return ms_text(buf, size, (s64)histogram_quantile(&row->wakeup, 500));
+	case COL_WAKE_P99:
+		return ms_text(buf, size, (s64)histogram_quantile(&row->wakeup, 990));
+	case COL_WAKE_MAX:
+		return ms_text(buf, size, (s64)row->wakeup.max);
+	case COL_RUNS:
+		return count_text(buf, size, row->runs);
+	case COL_MIGRATIONS:
+		return count_text(buf, size, row->migrations);
+	case COL_LAG_MIN:
+		return ms_text(buf, size, row->lag_min);
+	default:
+		return ms_text(buf, size, row->lag_max);
+	}
+}
+
+/* --- tables ----------------------------------------------------------------------------------- */
+
+static const struct program *program_of(const struct workload *w, u32 row)
+{
+	u32 i = 0;
+
+	while (w->programs[i].row != row)
+		i++;
+	return &w->programs[i];
+}
+
+static const char *policy_name(int policy)
+{
+	static const char *const names[] = { "normal", "fifo", "rr", "batch", "", "idle" };
+
+	return names[policy];
+}
+
+/* "hog nice 5", "periodic fifo 10" */
+static void kind_text(char *buf, size_t size, const struct program *p)
+{
+	const struct attributes *a = &p->attr;
+
+	if (a->policy == SCHED_FIFO || a->policy == SCHED_RR)
+		snprintf(buf, size, "%s %s %d", p->name, policy_name(a->policy), a->rt_priority);
+	else if (a->policy != SCHED_NORMAL)
+		snprintf(buf, size, "%s %s", p->name, policy_name(a->policy));
+	else
+		snprintf(buf, size, "%s nice %d", p->name, a->nice);
+}
+
+#define KIND_WIDTH 24
+
+static void print_rows(const struct report *r)
+{
+	char kind[64], buf[64];
+
+	fprintf(r->out, "\n%-*s", KIND_WIDTH, "task");
+	for (enum column c = 0; c < NR_COLUMNS; c++)
+		fprintf(r->out, " %*s", columns[c].width, columns[c].head);
+	fputc('\n', r->out);
+	for (u32 row = 0; row < r->workload->nr_rows; row++) {
+		kind_text(kind, sizeof(kind), program_of(r->workload, row));
+		fprintf(r->out, "%-*s", KIND_WIDTH, kind);
+		for (enum column c = 0; c < NR_COLUMNS; c++)
+			fprintf(r->out, " %*s", columns[c].width,
+				cell(r, r->results, row, c, buf, sizeof(buf)));
+		fputc('\n', r->out);
+	}
+}
+
+static void print_side_by_side(const struct report *r)
+{
+	char kind[64], buf[64];
+
+	fprintf(r->out, "\n%-*s", 2 * KIND_WIDTH, "");
+	for (u32 i = 0; i < r->nr_results; i++)
+		fprintf(r->out, " %12s", r->results[i].sched);
+	fputc('\n', r->out);
+	for (u32 row = 0; row < r->workload->nr_rows; row++) {
+		kind_text(kind, sizeof(kind), program_of(r->workload, row));
+		for (enum column c = 0; c < NR_COLUMNS; c++) {
+			fprintf(r->out, "%-*s%-*s", KIND_WIDTH, c ? "" : kind, KIND_WIDTH,
+				columns[c].name);
+			for (u32 i = 0; i < r->nr_results; i++)
+				fprintf(r->out, " %12s",
+					cell(r, &r->results[i], row, c, buf, sizeof(buf)));
+			fputc('\n', r->out);
+		}
+	}
+}
+
+static void print_machine(const struct report *r)
+{
+	char buf[64];
+
+	fputc('\n', r->out);
+	for (u32 i = 0; i < r->nr_results; i++) {
+		const struct result *result = &r->results[i];
+
+		if (r->nr_results > 1)
+			fprintf(r->out, "%s: ", result->sched);
+		fprintf(r->out,
+			"%llu switches, %llu wakeups, %llu ticks, %llu kicks, %u tasks at most; ",
+			(unsigned long long)result->count.switches,
+			(unsigned long long)result->count.wakeups,
+			(unsigned long long)result->count.ticks,
+			(unsigned long long)result->count.kicks, result->nr_tasks_max);
+		fprintf(r->out, "idle %s %%, ",
+			share_text(buf, sizeof(buf), share(r, result->idle_ns)));
+		fprintf(r->out, "overhead %s %%\n",
+			share_text(buf, sizeof(buf), share(r, result->overhead_ns)));
+	}
+}
+
+void report_text(const struct report *r)
+{
+	if (r->nr_results == 1)
+		print_rows(r);
+	else
+		print_side_by_side(r);
+	print_machine(r);
+}
+
+/* --- JSON ------------------------------------------------------------------------------------- */
+
+static void json_string(FILE *out, const char *text)
+{
+	fputc('"', out);
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			fprintf(out, "\\%c", *text);
+		else if ((unsigned char)*text < ' ')
+			fprintf(out, "\\u%04x", *text);
+		else
+			fputc(*text, out);
+	}
+	fputc('"', out);
+}
+
+static void json_number(FILE *out, const char *key, u64 value, const char *after)
+{
+	fprintf(out, "\"%s\": %llu%s", key, (unsigned long long)value, after);
+}
+
+static void json_histogram(FILE *out, const char *key, const struct histogram *h)
+{
+	fprintf(out, "\"%s\": {", key);
+	json_number(out, "n", h->n, ", ");
+	json_number(out, "mean", mean(h), ", ");
+	json_number(out, "p50", histogram_quantile(h, 500), ", ");
+	json_number(out, "p90", histogram_quantile(h, 900), ", ");
+	json_number(out, "p99", histogram_quantile(h, 990), ", ");
+	json_number(out, "p999", histogram_quantile(h, 999), ", ");
+	json_number(out, "max", h->max, "}, ");
+}
+
+static void json_row(const struct report *r, const struct result *result, u32 row_nr)
+{
+	const struct row *row = &result->measure->rows[row_nr];
+	const struct program *p = program_of(r->workload, row_nr);
+
+	fprintf(r->out, "      {\"name\": ");
+	json_string(r->out, p->name);
+	fprintf(r->out, ", \"policy\": \"%s\", \"nice\": %d, \"rt_priority\": %d, ",
+		policy_name(p->attr.policy), p->attr.nice, p->attr.rt_priority);
+	json_number(r->out, "tasks", row->nr_tasks, ", ");
+	json_number(r->out, "ended", row->nr_ended, ", ");
+	json_number(r->out, "cpu_ns", row->got_ns, ", ");
+	json_number(r->out, "ideal_ns", r->workload->row_ideal_ns[row_nr], ", ");
+	json_number(r->out, "runs", row->runs, ", ");
+	json_number(r->out, "preempted", row->preempted, ", ");
+	json_number(r->out, "wakeups", row->wakeups, ", ");
+	json_number(r->out, "migrations", row->migrations, ", ");
+	json_histogram(r->out, "wait_ns", &row->wait);
+	json_histogram(r->out, "wakeup_ns", &row->wakeup);
+	fprintf(r->out, "\"lag_ns\": [%lld, %lld]}", (long long)row->lag_min,
+		(long long)row->lag_max);
+}
+
+static void json_result(const struct report *r, const struct result *result)
+{
+	fprintf(r->out, "    {\"sched\": \"%s\", ", result->sched);
+	json_number(r->out, "switches", result->count.switches, ", ");
+	json_number(r->out, "wakeups", result->count.wakeups, ", ");
+	json_number(r->out, "ticks", result->count.ticks, ", ");
+	json_number(r->out, "kicks", result->count.kicks, ", ");
+	json_number(r->out, "idle_ns", result->idle_ns, ", ");
+	json_number(r->out, "overhead_ns", result->overhead_ns, ", ");
+	fprintf(r->out, "\"tasks\": [\n");
+	for (u32 row = 0; row < r->workload->nr_rows; row++) {
+		json_row(r, result, row);
+		fprintf(r->out, row + 1 < r->workload->nr_rows ? ",\n" : "\n    ]}");
+	}
+}
+
+void report_json(const struct report *r)
+{
+	const struct sim_costs *c = &r->options->costs;
+
+	fprintf(r->out, "{\"schema\": \"fairground-schedsim/1\",\n  \"commit\": \"" COMMIT "\",\n"
+			"  \"command\": ");
+	json_string(r->out, r->options->command);
+	fprintf(r->out, ",\n  \"topology\": ");
+	json_string(r->out, r->machine->text);
+	fprintf(r->out, ",\n  ");
+	json_number(r->out, "cpus", r->machine->nr_cpus, ", ");
+	json_number(r->out, "hz", r->options->hz, ", ");
+	json_number(r->out, "seed", r->options->seed, ", ");
+	json_number(r->out, "duration_ns", r->duration, ",\n  \"costs_ns\": {");
+	json_number(r->out, "switch", c->switch_ns, ", ");
+	json_number(r->out, "tick", c->tick_ns, ", ");
+	json_number(r->out, "timer", c->timer_ns, ", ");
+	json_number(r->out, "wake", c->wake_ns, ", ");
+	json_number(r->out, "ipi", c->ipi_ns, ", ");
+	json_number(r->out, "migration", c->migration_ns, ", ");
+	json_number(r->out, "cold", c->cold_ns, ", ");
+	json_number(r->out, "mem_per_kib", c->mem_ns_per_kib, "},\n  \"results\": [\n");
+	for (u32 i = 0; i < r->nr_results; i++) {
+		json_result(r, &r->results[i]);
+		fprintf(r->out, i + 1 < r->nr_results ? ",\n" : "\n");
+	}
+	fprintf(r->out, "  ]}\n");
+}

@@ -1,0 +1,33 @@
+/* Results of simulations, and how they are printed: to people, to programs. */
+#pragma once
+
+#include <stdio.h>
+
+#include "measure.h"
+#include "options.h"
+
+/* One run under one policy. */
+struct result {
+	const char *sched;
+	u64 duration;
+	u32 nr_tasks_max;
+	u64 idle_ns, overhead_ns; /* over all CPUs */
+	struct sim_counts count;
+	struct measure *measure;
+};
+
+/* What every result says about how it was made. */
+struct report {
+	FILE *out;
+	const struct options *options;
+	const struct machine_desc *machine;
+	const struct workload *workload;
+	u64 duration;
+	const struct result *results;
+	u32 nr_results;
+};
+
+void report_header(const struct report *r);
+/* A row for each kind of task; of several policies, side by side. */
+void report_text(const struct report *r);
+void report_json(const struct report *r);
