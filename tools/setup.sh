@@ -17,6 +17,7 @@ cmd git             git              # every run prints the commit
 cmd python3         python3          # runner, symbol table, tidy (standard library only)
 file /usr/lib/python3*/*-packages/pytest/__init__.py python3-pytest # end-to-end tests
 file /usr/lib/python3*/*-packages/xdist/__init__.py python3-pytest-xdist # several of them at a time
+file /usr/lib/python3*/*-packages/matplotlib/__init__.py python3-matplotlib # pictures of experiments
 cmd qemu-system-x86_64 qemu-system-x86 # the machine
 file /usr/share/qemu/qboot.rom qemu-system-data # the small firmware: starts in 0.3 virtual ms
 cmd musl-gcc        musl-tools       # user programs are static musl binaries

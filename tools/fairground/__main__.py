@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 
-from . import bench, gdb, latency, repeat, trace
+from . import bench, experiment, gdb, latency, repeat, trace
 from .machine import STATUS_NOT_STARTED, Machine
 from .qemu import QemuError
 from .settings import PARSERS, UsageError, from_environment
@@ -33,7 +33,7 @@ def cmd_run(settings, _):
 
 
 COMMANDS = {"run": cmd_run, "bench": bench.main, "trace": trace.main, "repeat": repeat.main, "gdb": gdb.main,
-            "latency": latency.main}
+            "latency": latency.main, "experiment": experiment.main}
 
 
 def parse(words):
@@ -51,6 +51,8 @@ def parse(words):
             sub.add_argument("--runs", type=int, default=3)
         if name == "latency":
             latency.options(sub)
+        if name == "experiment":
+            experiment.options(sub)
         if name == "gdb":
             sub.add_argument("--script", help="run this gdb script instead of a session")
     return parser.parse_args(words)

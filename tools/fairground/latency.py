@@ -6,6 +6,7 @@ adds up sched_stat_runtime, which is the same time in other pieces and many more
 """
 
 import sys
+from collections import namedtuple
 from dataclasses import dataclass
 
 from .image import TraceError, event_values
@@ -20,8 +21,10 @@ SORTS = {"avg": lambda t: t.average, "max": lambda t: t.longest, "switch": lambd
          "runtime": lambda t: t.run_ns, "pid": lambda t: -t.pid}
 
 RULE = " " + "-" * 157
-HEAD = ("  Task                  |   Runtime ms  | Switches | Avg delay ms    | Max delay ms    | Max delay start           "
-        "| Max delay end          |")
+HEAD = ("  Task                  |   Runtime ms  | Switches | Avg delay ms    | Max delay ms    "
+        "| Max delay start           | Max delay end          |")
+
+Wait = namedtuple("Wait", "pid start end woken")  # ns; woken: it began with a wakeup, not with a preemption
 
 
 @dataclass
@@ -68,7 +71,7 @@ class Latencies:
 
     def __init__(self, cpus=None):
         self.tasks = {}       # pid -> TaskLatency
-        self.waits = []       # (pid, start, end, whether it was woken), in order of their ends
+        self.waits = []       # every Wait, in order of their ends
         self._cpus = cpus
         self._waiting = {}    # pid -> (since, was woken)
         self._running = {}    # cpu -> (pid, since)
@@ -103,7 +106,7 @@ class Latencies:
             wait = self._waiting.pop(following, None)
             if here and wait:
                 task.waited(wait[0], event.time)
-                self.waits.append((following, wait[0], event.time, wait[1]))
+                self.waits.append(Wait(following, wait[0], event.time, wait[1]))
         self._running[event.cpu] = following, event.time
 
     def finish(self, end):

@@ -39,13 +39,14 @@ void sleep_ns(uint64_t ns)
 }
 
 /*
- * One turn of the loop is two or three instructions, so this takes 4-6 us of virtual time under
+ * One turn of the loop is two or three instructions, so this takes about 1 us of virtual time under
  * -icount. The pause ends the virtual CPU's turn there: other CPUs go on at once, which keeps SMP
- * runs even. More of them would only cost host time (about 1 us each).
+ * runs even and a tick that several CPUs take at one moment within a microsecond of it. Each pause
+ * costs about 1 us of host time.
  */
 void spin(void)
 {
-	for (unsigned i = 0; i < 2000; i++)
+	for (unsigned i = 0; i < 400; i++)
 		__asm__ volatile("");
 	__builtin_ia32_pause();
 }

@@ -18,7 +18,7 @@ uint64_t thread_cpu_ns(void); /* on-CPU time of the calling thread */
 void sleep_ns(uint64_t ns);
 void sleep_until_ns(uint64_t deadline_ns);
 
-/* Keep the CPU busy for a few microseconds without asking the kernel anything. */
+/* Keep the CPU busy for about a microsecond without asking the kernel anything. */
 void spin(void);
 /* Use @ns of on-CPU time, to within one spin(). */
 void burn_ns(uint64_t ns);

@@ -1,0 +1,107 @@
+"""`make experiment`: figures of the kernel and of the simulator against published ones, judged, drawn and kept."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from conftest import BUILD, ROOT
+from fairground import experiment
+from fairground.calibrate import handler_times
+from fairground.experiment import near, rule
+from fairground.settings import UsageError, make_settings
+from test_latency import event
+
+# Debian's python3 has Debian's matplotlib; another one that runs the tests may lack it.
+PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
+
+
+def command(*words, **texts):
+    env = {**os.environ, "PYTHONPATH": os.path.join(ROOT, "tools"), **texts}
+    return subprocess.run([PYTHON, "-m", "fairground", "--build", BUILD, "experiment", *words], env=env, cwd=ROOT,
+                          capture_output=True, text=True, timeout=400, check=False)
+
+
+def results(directory):
+    return json.loads((directory / "results.json").read_text(encoding="utf-8"))
+
+
+def test_without_a_name_they_are_listed():
+    done = command()
+    assert done.returncode == 0
+    for name in experiment.names():
+        assert f"  {name} " in done.stdout and experiment.load(name).TITLE in done.stdout
+
+
+@pytest.mark.parametrize("words, texts, message", [
+    (["x99"], {}, "NAME=x99: there is no such experiment, only x11-perf-sched-latency"),
+    (["x11-perf-sched-latency", "--scheds", "fifo"], {}, "the experiment compares cfs, bore-cfs, eevdf"),
+    (["x11-perf-sched-latency", "--scheds", "cfs"], {"HZ": "1000"}, "HZ=1000: the experiment is one with HZ=250"),
+    (["x11-perf-sched-latency", "--scheds", "cfs", "--seconds", "0"], {}, "at least 1"),
+    (["x11-perf-sched-latency", "--scheds", "cfs", "--hosts", "moon"], {}, "HOSTS=moon"),
+])
+def test_bad_input_is_one_sentence(words, texts, message):
+    done = command(*words, **texts)
+    assert done.returncode == 2 and message in done.stderr
+    assert len(done.stderr.splitlines()) == 1 and not done.stdout
+
+
+def test_turns_of_two_hogs(tmp_path):
+    """X11 under CFS, both hosts, a shorter run: the published delays of 16 ms, the table, the file and the picture."""
+    name = "x11-perf-sched-latency"
+    done = command(name, "--scheds", "cfs", "--seconds", "2", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stdout + done.stderr
+    for text in ("SEED=1", "HZ=250", "SMP=12", "Again: make experiment NAME=" + name, "--cost-tick", "claims hold"):
+        assert text in done.stdout
+    kept = results(tmp_path)
+    assert set(kept["figures"]) == {"kernel", "simulator"} and all(row["pass"] for row in kept["claims"])
+    for of_host in kept["figures"].values():
+        assert of_host["cfs"]["hogs"]["average_ms"] == pytest.approx(15.907, rel=0.05)
+    picture = (tmp_path / f"{name}.png").read_bytes()
+    assert picture.startswith(b"\x89PNG") and len(picture) > 10000
+
+
+def test_a_task_that_computes_and_its_partner(tmp_path):
+    """X17 under CFS: both are done together; with I/O the CPU idles at the end, as long in the kernel as simulated."""
+    done = command("x17-compute-and-partner", "--scheds", "cfs", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stdout + done.stderr
+    figures = results(tmp_path)["figures"]
+    idle = [of_host["cfs"]["io"]["idle_ms"] for of_host in figures.values()]
+    assert idle == pytest.approx([10, 10], abs=0.2)
+
+
+def test_a_claim_that_does_not_hold_fails_where_it_does_not():
+    claim = near("turns", 100, 0.05, ["cfs"], lambda of_host: of_host["cfs"])
+    row = claim.judge({"kernel": {"cfs": 104.9}, "simulator": {"cfs": 105.1}})
+    assert row["failed"] == ["simulator"] and not row["pass"]
+    assert "FAIL in the simulator" in experiment.table([row])
+    assert claim.judge({"kernel": {"cfs": 95.0}})["pass"]
+    lead = rule("lead", "> 0.15", ["cfs"], lambda v: v > 0.15, lambda of_host: of_host["cfs"])
+    assert not lead.judge({"kernel": {"cfs": 0.15}})["pass"]
+
+
+def test_a_failed_claim_is_the_exit_status(monkeypatch, capsys, tmp_path):
+    """As above, through to the status: a published figure that is wrong by 10 %."""
+    module = experiment.load("x11-perf-sched-latency")
+    monkeypatch.setitem(module.PUBLISHED, "cfs", (1255 * 1.1, 15.907, 16.008))
+    settings = make_settings({}, build=BUILD)
+    arguments = type("Arguments", (), {"name": "x11-perf-sched-latency", "scheds": "cfs", "seconds": 2,
+                                       "hosts": "simulator", "out": str(tmp_path)})
+    assert experiment.main(settings, arguments)
+    assert "FAIL in the simulator" in capsys.readouterr().out
+
+
+def test_settings_of_an_experiment_are_its_own():
+    module = experiment.load("x11-perf-sched-latency")
+    with pytest.raises(UsageError):
+        experiment.settings_of(module, {"smp": "4"})
+    found = experiment.settings_of(module, {"seed": "7", "smp": "12"})
+    assert (found.seed, found.cpus, found.hz, found.icount) == (7, 12, 250, True)
+
+
+def test_handlers_are_timed_by_what_they_did():
+    events = [event(10, "local_timer_entry"), event(17, "local_timer_exit"), event(18, "sched_wakeup"),
+              event(20, "local_timer_entry"), event(22, "sched_wakeup"), event(31, "local_timer_exit")]
+    assert handler_times(events) == ([7], [11])

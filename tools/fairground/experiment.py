@@ -1,0 +1,258 @@
+"""Published experiments, made again in the kernel and in the simulator: `make experiment NAME=...`.
+
+An experiment is a file in experiments/, named as the experiment with `_` for `-`. It holds
+
+    TITLE, SOURCE       one sentence each; SOURCE: where the published figures come from
+    SETTINGS            settings of the machine (settings.py) that belong to the experiment
+    SECONDS             how long its workload runs; SECONDS=... of the user's replaces it where that makes sense
+    SCHEDULERS, CASES   each scheduler runs each case
+    kernel(case, seconds)    the command line for the kernel's shell
+    workload(case, seconds)  the same as rt-app JSON, for the simulator
+    measure(run)        figures (name -> number or list) from a Run's trace
+    claims()            what must hold: near() and rule()
+    draw(figure, results)    the picture; results[host][scheduler][case] are figures
+
+and nothing that depends on where it ran: kernel and simulator leave the same trace.dat.
+"""
+
+import concurrent.futures
+import importlib
+import json
+import os
+import pkgutil
+import sys
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from . import experiments, latency, simulator
+from .calibrate import calibrate
+from .image import TraceError
+from .machine import commit
+from .record import RecordError, run_recorded
+from .settings import SCHEDULERS, UsageError, make_settings
+from .tracefile import TraceFile
+
+KERNEL, SIMULATOR = "kernel", "simulator"
+HOSTS = (KERNEL, SIMULATOR)
+TRACED = "sched:sched_switch,sched:sched_waking,sched:sched_wakeup,sched:sched_wakeup_new,sched:sched_process_exit," \
+         "sched:sched_process_fork,sched:sched_migrate_task"
+TABLE = "{:<44} {:>10} {:>10} {:>10}  {:<14} {}"
+
+
+# --- what an experiment's file says -----------------------------------------------------------------------------------
+
+
+@dataclass
+class Claim:
+    """One line of the table: a value that must have a property, wherever it was measured."""
+
+    text: str
+    published: str
+    bound: str
+    needs: tuple   # the schedulers it is about
+    holds: object  # value -> bool
+    value: object  # results of one host -> value
+    form: str
+
+    def judge(self, results):
+        """A row: the values of each host, and on which hosts the claim does not hold."""
+        values = {host: self.value(of_host) for host, of_host in results.items()}
+        failed = [host for host, value in values.items() if not self.holds(value)]
+        return {"claim": self.text, "published": self.published, "bound": self.bound, "values": values,
+                "shown": {host: self.form.format(value) for host, value in values.items()},
+                "failed": failed, "pass": not failed}
+
+
+def near(text, published, within, needs, value, form="{:.3f}"):
+    """@value is the @published one, give or take the part @within."""
+    return Claim(text, form.format(published), f"+-{100 * within:g} %", tuple(needs),
+                 lambda v: abs(v - published) <= within * abs(published), value, form)
+
+
+def rule(text, bound, needs, holds, value, form="{:.3f}", published="-"):
+    """@holds(@value), which @bound says in words."""
+    return Claim(text, published, bound, tuple(needs), holds, value, form)
+
+
+@dataclass
+class Run:
+    """One run of one case: where it took place and what it left."""
+
+    host: str
+    sched: str
+    case: str
+    seconds: int
+    path: str
+    console: str = ""
+
+    @cached_property
+    def trace(self):
+        return TraceFile(self.path)
+
+    def events(self, names=None):
+        return self.trace.events(names)
+
+    def latencies(self, cpus=None):
+        return latency.latencies(self.events(latency.EVENTS), cpus)
+
+
+# --- running ----------------------------------------------------------------------------------------------------------
+
+
+def names():
+    """Every experiment there is."""
+    return sorted(m.name.replace("_", "-") for m in pkgutil.iter_modules(experiments.__path__))
+
+
+def load(name):
+    if name not in names():
+        raise UsageError(f"NAME={name}: there is no such experiment, only {', '.join(names())}")
+    return importlib.import_module(f"{experiments.__name__}.{name.replace('-', '_')}")
+
+
+class Lab:
+    """Runs the cases of one experiment under some schedulers."""
+
+    def __init__(self, module, settings, directory, seconds=None):
+        self.module, self.settings, self.directory = module, settings, directory
+        self.seconds = seconds or module.SECONDS
+        self.costs = {}  # of the kernel's operations, for the simulator
+        os.makedirs(directory, exist_ok=True)
+
+    def run(self, host, sched, case):
+        out = os.path.join(self.directory, f"{sched}-{case}-{host}.dat")
+        settings = replace(self.settings, sched=sched)
+        if host == KERNEL:
+            console = run_recorded(settings, self.module.kernel(case, self.seconds), out, TRACED)
+        else:
+            workload = os.path.join(self.directory, f"{case}.json")
+            console = simulator.run(settings, workload, out, self.costs)
+        return Run(host, sched, case, self.seconds, out, console)
+
+    def results(self, hosts, scheds, progress=lambda text: None):
+        """results[host][scheduler][case]: figures. Runs are made side by side, one a processor."""
+        wanted = [(h, s, c) for h in hosts for s in scheds for c in self.module.CASES]
+        for case in self.module.CASES:
+            with open(os.path.join(self.directory, f"{case}.json"), "w", encoding="utf-8") as f:
+                json.dump(self.module.workload(case, self.seconds), f, indent=1)
+        found = {host: {sched: {} for sched in scheds} for host in hosts}
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            for (host, sched, case), run in zip(wanted, pool.map(lambda w: self.run(*w), wanted)):
+                found[host][sched][case] = self.module.measure(run)
+                progress(f"{host} {sched} {case}")
+        return found
+
+
+# --- telling ----------------------------------------------------------------------------------------------------------
+
+
+def table(rows):
+    lines = [TABLE.format("quantity", "published", *HOSTS, "bound", "verdict")]
+    for row in rows:
+        verdict = "PASS" if row["pass"] else "FAIL in the " + " and the ".join(row["failed"])
+        lines.append(TABLE.format(row["claim"], row["published"], *(row["shown"].get(h, "-") for h in HOSTS),
+                                  row["bound"], verdict))
+    return "\n".join(lines)
+
+
+def save_picture(module, results, header, path):
+    """Draw what the experiment draws; without matplotlib there is no picture, and the user is told."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        return "no picture: python3-matplotlib is missing (sh tools/setup.sh installs it)"
+    figure = Figure(figsize=getattr(module, "SIZE", (11, 4.2)), layout="constrained", dpi=130)
+    FigureCanvasAgg(figure)
+    module.draw(figure, results)
+    figure.suptitle(f"{module.TITLE}\n{header}", fontsize=9)
+    figure.savefig(path)
+    return f"picture: {path}"
+
+
+def settings_of(module, given):
+    """The machine's settings: the experiment's own, then the user's @given (name -> text) for the others."""
+    fixed = {**module.SETTINGS, "icount": "1", "kvm": "0"}
+    for name, text in given.items():
+        if text and name in fixed and text != fixed[name]:
+            raise UsageError(f"{name.upper()}={text}: the experiment is one with {name.upper()}={fixed[name]}")
+    return make_settings({**given, **fixed, "sched": "", "cmd": ""})
+
+
+def wanted_schedulers(module, text):
+    """Those of the experiment, or of them those that the user names."""
+    wanted = text.split(",") if text else module.SCHEDULERS
+    for sched in wanted:
+        if sched not in module.SCHEDULERS:
+            raise UsageError(f"{sched}: the experiment compares {', '.join(module.SCHEDULERS)}")
+        if sched not in SCHEDULERS:
+            raise UsageError(f"the experiment needs the scheduler {sched}, which this kernel does not have")
+    return wanted
+
+
+def listing():
+    lines = [f"  {name:<26} {load(name).TITLE}" for name in names()]
+    return "\n".join(["make experiment NAME=... with one of", *lines])
+
+
+def options(parser):
+    parser.add_argument("name", nargs="?", default="", help="which; without one they are listed")
+    parser.add_argument("--scheds", help="some of the experiment's schedulers; default: all")
+    parser.add_argument("--seconds", type=int, help="duration of the workload, instead of the experiment's")
+    parser.add_argument("--out", help="directory of what it leaves; default: BUILD/experiments/NAME")
+    parser.add_argument("--hosts", default=",".join(HOSTS), help="default: kernel,simulator")
+
+
+def parse_hosts(text):
+    hosts = text.split(",")
+    for host in hosts:
+        if host not in HOSTS:
+            raise UsageError(f"HOSTS={text}: kernel, simulator or kernel,simulator is expected")
+    return hosts
+
+
+def perform(name, settings, scheds, hosts, directory, seconds=None, say=print):
+    """Run the experiment @name and judge it. Returns the rows of its table."""
+    module = load(name)
+    lab = Lab(module, settings, directory, seconds)
+    again = " ".join(filter(None, [f"make experiment NAME={name}", settings.repeat("").removeprefix("make ").strip()]))
+    header = (f"Fairground {commit()}: SCHED={','.join(scheds)} HZ={settings.hz} SMP={settings.smp} "
+              f"SEED={settings.seed} ICOUNT=1, {lab.seconds} s")
+    say(f"{name}: {module.TITLE}\nPublished: {module.SOURCE}\n{header}\nAgain: {again}")
+    for case in module.CASES if KERNEL in hosts else ():
+        say(f"kernel, {case}: {module.kernel(case, lab.seconds)}")
+    if SIMULATOR in hosts:
+        lab.costs = calibrate(settings, TRACED)
+        words = simulator.command(settings, "CASE.json", "SCHED-CASE-simulator.dat", lab.costs)
+        say(f"simulator, with the kernel's costs: {' '.join(words)}")
+    results = lab.results(hosts, scheds, lambda text: say(f"  {text}: done"))
+    rows = [claim.judge(results) for claim in module.claims() if set(claim.needs) <= set(scheds)]
+    say("\n" + table(rows))
+    with open(os.path.join(directory, "results.json"), "w", encoding="utf-8") as f:
+        json.dump({"experiment": name, "header": header, "again": again, "claims": rows, "figures": results}, f,
+                  indent=1)
+    say(save_picture(module, results, header, os.path.join(directory, f"{name}.png")))
+    say(f"figures, workloads and traces: {directory}/")
+    return rows
+
+
+def main(settings, arguments):
+    """run a published experiment in the kernel and in the simulator and compare; without a name: list them"""
+    if not arguments.name:
+        print(listing())
+        return 0
+    module = load(arguments.name)
+    if arguments.seconds is not None and arguments.seconds < 1:
+        raise UsageError(f"SECS={arguments.seconds}: at least 1 is expected")
+    scheds = wanted_schedulers(module, arguments.scheds or settings.given.get("sched"))
+    settings = replace(settings_of(module, settings.given), build=settings.build, given=settings.given)
+    directory = arguments.out or os.path.join(settings.build, "experiments", arguments.name)
+    try:
+        rows = perform(arguments.name, settings, scheds, parse_hosts(arguments.hosts), directory, arguments.seconds,
+                       lambda text: print(text, flush=True))
+    except (RecordError, TraceError) as error:
+        print(f"fairground: {arguments.name}: {error}", file=sys.stderr)
+        return 1
+    failed = [row for row in rows if not row["pass"]]
+    print(f"{len(rows) - len(failed)} of {len(rows)} claims hold")
+    return bool(failed) or not rows

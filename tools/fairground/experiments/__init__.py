@@ -1,0 +1,1 @@
+"""One file an experiment; experiment.py says what such a file holds."""

@@ -1,0 +1,84 @@
+"""A task that wakes every millisecond on each CPU, among four that never sleep: how late does it run?
+
+As SCHED_FIFO it does not compete with them, so the fair policy makes no difference; that is how jitterdebugger, whose
+figures are published, was run. As SCHED_OTHER it does.
+"""
+
+from ..experiment import rule
+
+TITLE = "A sleeper of 1 ms on each CPU among four tasks that never sleep: wake-up latency"
+SOURCE = "jitterdebugger beside `stress -c 48` on 12 CPUs: the worst maximum under CFS, under both BOREs lower; " \
+         "averages alike, for its threads are SCHED_FIFO"
+SETTINGS = {"smp": "4", "hz": "250"}
+SECONDS = 10
+SCHEDULERS = ("cfs", "bore-cfs", "eevdf", "bore")
+CASES = ("fifo", "other")
+SIZE = (10, 4.5)
+
+NR_CPUS, HOGS, PERIOD_US, PRIO = 4, 4, 1000, 80
+WARM_UP = 20  # wakeups of each sleeper that do not count: it is started and gets its policy
+US = 1e3
+
+
+def kernel(case, seconds):
+    """The sleepers start when the hogs run, and end before these do."""
+    hogs = "".join(f"hog -n {HOGS} -a {cpu} -t {seconds}s & " for cpu in range(NR_CPUS))
+    policy = f"-p {PRIO}" if case == "fifo" else ""
+    loops = (seconds * 1_000_000 - 500_000) // PERIOD_US
+    return f"{hogs}sleep 0.1; jitter -t {NR_CPUS} -i {PERIOD_US} -d 0 -l {loops} -a 0-{NR_CPUS - 1} {policy}; wait"
+
+
+def workload(case, seconds):
+    policy = {"policy": "SCHED_FIFO", "priority": PRIO} if case == "fifo" else {}
+    tasks = {}
+    for cpu in range(NR_CPUS):
+        tasks[f"hog{cpu}"] = {"instance": HOGS, "loop": -1, "cpus": [cpu], "run": 1000000}
+        tasks[f"jitter{cpu}"] = {"loop": -1, "cpus": [cpu], "delay": 100_000, **policy, "run": 5,
+                                 "timer": {"ref": f"unique{cpu}", "period": PERIOD_US}}
+    return {"global": {"duration": seconds}, "tasks": tasks}
+
+
+def measure(run):
+    """Of all wakeups of the sleepers' threads, from the wakeup to running."""
+    found = run.latencies()
+    by_task = {}
+    for wait in found.waits:
+        if wait.woken and found.tasks[wait.pid].comm.startswith("jitter"):
+            by_task.setdefault(wait.pid, []).append((wait.end - wait.start) / US)
+    sleepers = [waits[WARM_UP:] for waits in by_task.values() if len(waits) > 2 * WARM_UP]
+    waits = sorted(wait for of_task in sleepers for wait in of_task)
+    nr = len(waits)
+    return {"sleepers": len(sleepers), "wakeups": nr, "mean_us": sum(waits) / nr, "p50_us": waits[nr // 2],
+            "p99_us": waits[nr * 99 // 100], "max_us": waits[-1],
+            "curve": [waits[nr * i // 1000] for i in range(1000)] + waits[-1:]}
+
+
+def claims():
+    found = []
+    for sched in SCHEDULERS:
+        found.append(rule(f"{sched}: sleepers seen, each case", f"= {NR_CPUS}", [sched], lambda v: v == NR_CPUS,
+                          lambda r, s=sched: min(r[s][c]["sleepers"] for c in CASES), "{:.0f}"))
+    for sched in SCHEDULERS[1:]:
+        found.append(rule(f"fifo: mean latency, {sched} - cfs, us", "within 5", ["cfs", sched], lambda v: abs(v) < 5,
+                          lambda r, s=sched: r[s]["fifo"]["mean_us"] - r["cfs"]["fifo"]["mean_us"], "{:+.2f}"))
+    for quantity in ("p99_us", "max_us"):
+        for sched, base in (("bore-cfs", "cfs"), ("bore", "cfs"), ("eevdf", "cfs")):
+            found.append(rule(f"other: {quantity[:-3]}, {sched} / {base}", "<= 1", [base, sched], lambda v: v <= 1,
+                              lambda r, s=sched, b=base, q=quantity: r[s]["other"][q] / r[b]["other"][q], "{:.3f}"))
+    return found
+
+
+def draw(figure, results):
+    """What part of the wakeups was later than that."""
+    for axes, case in zip(figure.subplots(1, len(CASES)), CASES):
+        for host, of_host in results.items():
+            for nr, (sched, cases) in enumerate(of_host.items()):
+                curve = [max(us, 0.1) for us in cases[case]["curve"]]
+                axes.plot(curve, [1 - i / 1000 + 1e-4 for i in range(len(curve))], color=f"C{nr}",
+                          linestyle="-" if host == "kernel" else ":", label=f"{sched}, {host}")
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlabel("us")
+        axes.set_title(f"sleeper: {case}", fontsize=10)
+    figure.axes[0].set_ylabel("part of the wakeups later than this")
+    figure.axes[-1].legend(fontsize=7)
