@@ -1,0 +1,422 @@
+/*
+ * Families: who is whose child and in whose process, at fork, exit, exec by a thread and for
+ * orphans; and what a new task inherits of its relatives' bursts.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cfs.h"
+#include "sched/fair/burst.h"
+
+static struct machine *bore_machine(void)
+{
+	const struct sched_cpu_desc one = { 0 };
+
+	return machine_new_on(1, 1000, &one, "bore-cfs");
+}
+
+static struct task *child_of(struct machine *m, struct task *parent, unsigned flags)
+{
+	struct task *t = calloc(1, sizeof(*t));
+
+	sched_task_fork(m->s, parent, t, m->next_pid++, flags);
+	sched_task_start(m->s, t, 0);
+	settle(m);
+	return t;
+}
+
+static void make_run(struct machine *m, struct task *t)
+{
+	for (unsigned n = 0; running(m, 0) != t; n++) {
+		assert_in_range(n, 0, 10000);
+		tick(m);
+	}
+}
+
+static void end(struct machine *m, struct task *t)
+{
+	make_run(m, t);
+	sched_task_exit(m->s, 0);
+	switch_cpu(m, 0, false);
+	assert_int_equal(t->state, TASK_DEAD);
+	/* Whoever still has a pointer to it is to find out. */
+	if (!t->family.nr_threads)
+		memset(t, 0x5a, sizeof(*t));
+	sched_check(m->s);
+}
+
+/* --- membership ------------------------------------------------------------- */
+
+static void children_threads_and_siblings_have_their_places(void **state)
+{
+	struct machine *m = bore_machine();
+	struct task *init = spawn_nice(m, "init", 0);
+	struct task *shell = child_of(m, init, 0), *thread = child_of(m, shell, FORK_THREAD);
+	struct task *by_thread = child_of(m, thread, 0);
+	struct task *sibling = child_of(m, thread, FORK_SIBLING);
+
+	(void)state;
+	assert_null(init->family.parent);
+	assert_ptr_equal(shell->family.parent, init);
+	assert_ptr_equal(shell->family.leader, shell);
+	assert_ptr_equal(thread->family.leader, shell);
+	assert_int_equal(shell->family.nr_threads, 2);
+	/* A process's children are its own, not its threads'. */
+	assert_ptr_equal(by_thread->family.parent, shell);
+	assert_ptr_equal(sibling->family.parent, init);
+	assert_int_equal(init->family.nr_children, 2);
+	assert_int_equal(shell->family.nr_children, 1);
+	sched_check(m->s);
+	machine_free(m);
+}
+
+static void a_process_stays_until_its_last_thread_ends(void **state)
+{
+	struct machine *m = bore_machine();
+	struct task *init = spawn_nice(m, "init", 0), *first = child_of(m, init, 0);
+	struct task *second = child_of(m, first, FORK_THREAD);
+	struct task *grandchild = child_of(m, first, 0);
+
+	(void)state;
+	end(m, first);
+	assert_int_equal(init->family.nr_children, 1);
+	assert_ptr_equal(second->family.leader, first);
+	assert_ptr_equal(grandchild->family.parent, first);
+	assert_int_equal(first->family.nr_threads, 1);
+	end(m, second);
+	/* Nobody gave the orphan away: it is its grandparent's. */
+	assert_null(first->family.leader);
+	assert_int_equal(first->family.nr_threads, 0);
+	assert_ptr_equal(grandchild->family.parent, init);
+	assert_int_equal(init->family.nr_children, 1);
+	end(m, grandchild);
+	assert_int_equal(init->family.nr_children, 0);
+	machine_free(m);
+}
+
+static void orphans_go_to_whom_the_host_says(void **state)
+{
+	struct machine *m = bore_machine();
+	struct task *init = spawn_nice(m, "init", 0), *shell = child_of(m, init, 0);
+	struct task *child = child_of(m, shell, 0), *orphan = child_of(m, child, 0);
+	struct task *thread = child_of(m, child, FORK_THREAD);
+
+	(void)state;
+	sched_task_reparent(m->s, orphan, init);
+	assert_ptr_equal(orphan->family.parent, init);
+	assert_int_equal(child->family.nr_children, 0);
+	/* Not a process of its own. */
+	sched_task_reparent(m->s, thread, init);
+	assert_ptr_equal(thread->family.leader, child);
+	assert_int_equal(init->family.nr_children, 2);
+	sched_task_reparent(m->s, orphan, NULL);
+	assert_null(orphan->family.parent);
+	assert_int_equal(init->family.nr_children, 1);
+	sched_check(m->s);
+	machine_free(m);
+}
+
+static void a_thread_that_calls_exec_takes_the_first_ones_place(void **state)
+{
+	struct machine *m = bore_machine();
+	struct task *init = spawn_nice(m, "init", 0), *first = child_of(m, init, 0);
+	struct task *thread = child_of(m, first, FORK_THREAD), *child = child_of(m, first, 0);
+
+	(void)state;
+	end(m, first);
+	sched_task_lead(m->s, thread);
+	memset(first, 0x5a, sizeof(*first));
+	assert_ptr_equal(thread->family.leader, thread);
+	assert_ptr_equal(thread->family.parent, init);
+	assert_ptr_equal(child->family.parent, thread);
+	assert_int_equal(thread->family.nr_children, 1);
+	assert_int_equal(init->family.nr_children, 1);
+	sched_check(m->s);
+	end(m, thread);
+	assert_ptr_equal(child->family.parent, init);
+	machine_free(m);
+}
+
+static void relatives_that_disagree_are_noticed(void **state)
+{
+	struct machine *m = bore_machine();
+	struct task *init = spawn_nice(m, "init", 0), *child = child_of(m, init, 0);
+
+	(void)state;
+	init->family.nr_children++;
+	assert_non_null(strstr(CATCH_BUG(m, sched_check(m->s)), "T7"));
+	init->family.nr_children--;
+	child->family.parent = NULL;
+	assert_non_null(strstr(CATCH_BUG(m, sched_check(m->s)), "T7"));
+	child->family.parent = init;
+	sched_check(m->s);
+	machine_free(m);
+}
+
+/* --- averages ------------------------------------------------------------------ */
+
+/* When surveys are made: later than any that forks make. */
+static u64 survey_time;
+
+static struct burst_survey survey_of(struct machine *m)
+{
+	survey_time = max(survey_time, m->now + NS_PER_SEC);
+	return (struct burst_survey){
+		.policy = queue(m)->policy,
+		.now = survey_time,
+		.lifetime_ns = 75000000,
+		.stop_count = 64,
+		.nr_looks = BURST_LOOKS,
+	};
+}
+
+static struct task *with_burst(struct machine *m, struct task *parent, unsigned flags, u64 worst)
+{
+	struct task *t = child_of(m, parent, flags);
+
+	t->fair.burst.worst = worst;
+	return t;
+}
+
+static u64 of_children(struct machine *m, struct task *t)
+{
+	struct burst_survey survey = survey_of(m);
+
+	return burst_of_children(&survey, t);
+}
+
+static u64 of_threads(struct machine *m, struct task *t)
+{
+	struct burst_survey survey = survey_of(m);
+
+	return burst_of_threads(&survey, t);
+}
+
+static u64 of_descendants(struct machine *m, struct task *t, unsigned depth)
+{
+	struct burst_survey survey = survey_of(m);
+
+	return burst_of_descendants(&survey, t, depth);
+}
+
+/* All averages of the family are taken anew. */
+static void expire(void)
+{
+	survey_time += 75000001;
+}
+
+static void children_count_by_their_average_unless_the_parent_is_worse(void **state)
+{
+	struct machine *m = bore_machine();
+	struct task *parent = spawn_nice(m, "parent", 0), *last;
+
+	(void)state;
+	parent->fair.burst.worst = 3;
+	assert_int_equal(of_children(m, parent), 3);
+	expire();
+	with_burst(m, parent, 0, 10);
+	with_burst(m, parent, 0, 20);
+	last = with_burst(m, parent, 0, 33);
+	with_burst(m, parent, FORK_THREAD, 1000);
+	with_burst(m, last, 0, 1000);
+	assert_int_equal(of_children(m, parent), 21);
+	expire();
+	parent->fair.burst.worst = 22;
+	assert_int_equal(of_children(m, parent), 22);
+	machine_free(m);
+}
+
+static void threads_count_by_their_average_the_first_included(void **state)
+{
+	struct machine *m = bore_machine();
+	struct task *first = spawn_nice(m, "first", 0);
+
+	(void)state;
+	first->fair.burst.worst = 2;
+	with_burst(m, first, FORK_THREAD, 30);
+	with_burst(m, first, FORK_THREAD, 40);
+	with_burst(m, first, 0, 1000);
+	assert_int_equal(of_threads(m, first), 24);
+	assert_int_equal(of_threads(m, first), first->family.burst_of_threads.value);
+	assert_int_equal(first->family.burst_of_threads.count, 3);
+	machine_free(m);
+}
+
+static void an_average_is_reused_for_its_lifetime(void **state)
+{
+	struct machine *m = bore_machine();
+	struct task *parent = spawn_nice(m, "parent", 0), *child = with_burst(m, parent, 0, 10);
+
+	(void)state;
+	assert_int_equal(of_children(m, parent), 10);
+	child->fair.burst.worst = 50;
+	survey_time += 75000000;
+	assert_int_equal(of_children(m, parent), 10);
+	survey_time++;
+	assert_int_equal(of_children(m, parent), 50);
+	/* Nor does it outlive the policy whose terms it is in. */
+	child->fair.burst.worst = 60;
+	parent->family.burst_of_children.policy = &cfs_policy;
+	assert_int_equal(of_children(m, parent), 60);
+	machine_free(m);
+}
+
+static void other_classes_and_policies_do_not_count(void **state)
+{
+	struct sched_attr_req req = { .policy = SCHED_FIFO, .rt_priority = 1 };
+	struct machine *m = bore_machine();
+	struct task *parent = spawn_nice(m, "parent", 0);
+	struct task *rt = with_burst(m, parent, 0, 100), *foreign = with_burst(m, parent, 0, 200);
+
+	(void)state;
+	with_burst(m, parent, 0, 10);
+	assert_int_equal(sched_set_attr(m->s, rt, &req), 0);
+	foreign->fair.policy = &cfs_policy;
+	assert_int_equal(of_children(m, parent), 10);
+	machine_free(m);
+}
+
+/*
+ *	init 1 - login 7 - shell 5 -+- make 0 -+- cc 10
+ *	                            |          +- cc 20
+ *	                            |          +- sudo 90 - cc 30
+ *	                            +- editor 4
+ */
+static void descendants_count_as_deep_as_asked(void **state)
+{
+	static const u64 golden[] = {
+		(0 + 4) / 2,		/* what branches is a leaf: make, editor */
+		(10 + 20 + 30 + 4) / 4, /* its children count instead, only ones skipped */
+		(10 + 20 + 30 + 4) / 4,
+	};
+
+	(void)state;
+	for (unsigned depth = 0; depth < ARRAY_SIZE(golden); depth++) {
+		struct machine *m = bore_machine();
+		struct task *init = spawn_nice(m, "init", 0), *login, *shell, *make, *sudo;
+
+		init->fair.burst.worst = 1;
+		login = with_burst(m, init, 0, 7);
+		shell = with_burst(m, login, 0, 5);
+		make = with_burst(m, shell, 0, 0);
+		with_burst(m, shell, 0, 4);
+		with_burst(m, make, 0, 10);
+		with_burst(m, make, 0, 20);
+		sudo = with_burst(m, make, 0, 90);
+		with_burst(m, sudo, 0, 30);
+		assert_int_equal(of_descendants(m, shell, depth), max(golden[depth], 5ull));
+		/* What branches on the way has its own average now, and it is used. */
+		if (depth) {
+			assert_int_equal(make->family.burst_of_children.value, 20);
+			assert_int_equal(make->family.burst_of_children.count, 3);
+			shell->family.burst_of_children.stamp = 0;
+			make->family.burst_of_children.value = 100;
+			assert_int_equal(of_descendants(m, shell, depth), (3 * 100 + 4) / 4);
+		}
+		/* From above, only children are looked through: login is, shell is not. */
+		expire();
+		assert_int_equal(of_descendants(m, init, 0), 5);
+		machine_free(m);
+	}
+}
+
+static void a_survey_is_bounded_whatever_the_family(void **state)
+{
+	struct machine *m = bore_machine();
+	struct task *init = spawn_nice(m, "init", 0), *t = init;
+	struct burst_survey survey;
+
+	(void)state;
+	for (unsigned n = 0; n < 300; n++)
+		with_burst(m, init, 0, n < 64 ? 10 : 1000);
+	assert_int_equal(of_children(m, init), 10);
+	assert_int_equal(init->family.burst_of_children.count, 64);
+	expire();
+	assert_int_equal(of_descendants(m, init, 2), 10);
+	expire();
+	/* Those that do not count cost as well. */
+	for (t = list_first(&init->family.children, struct task, family.sibling);
+	     &t->family.sibling != &init->family.children;
+	     t = list_entry(t->family.sibling.next, struct task, family.sibling))
+		t->fair.policy = &cfs_policy;
+	survey = survey_of(m);
+	burst_of_children(&survey, init);
+	assert_int_equal(survey.nr_looks, 0);
+	expire();
+	/* A chain of only children. */
+	for (unsigned n = 0; n < 300; n++)
+		t = with_burst(m, n ? t : init, 0, 5);
+	survey = survey_of(m);
+	burst_of_descendants(&survey, init, 2);
+	assert_int_equal(survey.nr_looks, 0);
+	for (t = list_first(&init->family.children, struct task, family.sibling);
+	     &t->family.sibling != &init->family.children;
+	     t = list_entry(t->family.sibling.next, struct task, family.sibling))
+		t->fair.policy = queue(m)->policy;
+	machine_free(m);
+}
+
+/* --- what a child begins with under 2.2.8 ----------------------------------------- */
+
+static void a_child_begins_with_its_creators_past_or_its_aunts_average(void **state)
+{
+	struct machine *m = bore_machine();
+	struct task *shell = spawn_nice(m, "shell", 0), *make = child_of(m, shell, 0), *cc;
+
+	(void)state;
+	m->now += 15000001;
+	make->fair.burst = (struct burst){ .past = 3 * MS, .worst = 40 * MS, .time = 40 * MS };
+	make->fair.vruntime = 0;
+	cc = child_of(m, make, 0);
+	/* (40 ms / 512) * 512, the average of make alone, shell's only child */
+	assert_int_equal(cc->fair.burst.past, 40 * MS / 512 * 512);
+	assert_int_equal(cc->fair.burst.worst, cc->fair.burst.past);
+	/* For 15 ms it is not taken anew: the creator's own past is longer now. */
+	make->fair.burst = (struct burst){ .past = 60 * MS, .worst = 60 * MS };
+	cc = child_of(m, make, 0);
+	assert_int_equal(cc->fair.burst.past, 60 * MS);
+	/* Scores follow the bursts that this test made up. */
+	set_tunable(m, "sched_bore", "3");
+	sched_check(m->s);
+	machine_free(m);
+}
+
+static void children_of_real_time_tasks_begin_with_nothing(void **state)
+{
+	struct sched_attr_req req = { .policy = SCHED_FIFO, .rt_priority = 1 };
+	struct machine *m = bore_machine();
+	struct task *t = spawn_nice(m, "t", 0), *child;
+
+	(void)state;
+	t->fair.burst.past = t->fair.burst.worst = 50 * MS;
+	assert_int_equal(sched_set_attr(m->s, t, &req), 0);
+	settle(m);
+	child = child_of(m, t, 0);
+	assert_int_equal(child->policy, SCHED_FIFO);
+	assert_int_equal(child->fair.burst.past, 0);
+	req = (struct sched_attr_req){ .policy = SCHED_NORMAL };
+	assert_int_equal(sched_set_attr(m->s, child, &req), 0);
+	assert_int_equal(child->fair.burst.past, 0);
+	machine_free(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(children_threads_and_siblings_have_their_places),
+		cmocka_unit_test(a_process_stays_until_its_last_thread_ends),
+		cmocka_unit_test(orphans_go_to_whom_the_host_says),
+		cmocka_unit_test(a_thread_that_calls_exec_takes_the_first_ones_place),
+		cmocka_unit_test(relatives_that_disagree_are_noticed),
+		cmocka_unit_test(children_count_by_their_average_unless_the_parent_is_worse),
+		cmocka_unit_test(threads_count_by_their_average_the_first_included),
+		cmocka_unit_test(an_average_is_reused_for_its_lifetime),
+		cmocka_unit_test(other_classes_and_policies_do_not_count),
+		cmocka_unit_test(descendants_count_as_deep_as_asked),
+		cmocka_unit_test(a_survey_is_bounded_whatever_the_family),
+		cmocka_unit_test(a_child_begins_with_its_creators_past_or_its_aunts_average),
+		cmocka_unit_test(children_of_real_time_tasks_begin_with_nothing),
+	};
+
+	return cmocka_run_group_tests_name("family", tests, NULL, NULL);
+}
