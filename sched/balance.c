@@ -276,6 +276,9 @@ static bool is_cache_hot(const struct pass *p, const struct rq *src, const struc
 
 static bool can_migrate(struct pass *p, struct rq *src, struct task *t)
 {
+	if (queue_is_hidden(t->fair.queue) ||
+	    queue_is_hidden(group_queue(p->s, t->group, p->dst->cpu)))
+		return false;
 	if (!task_allowed(t, p->dst->cpu)) {
 		p->some_pinned = true;
 		return false;

@@ -108,15 +108,18 @@ static void check_totals(struct fair_queue *q)
 /* The list of tasks is what balancing and the estimated utilisation go by. */
 static void check_list(struct rq *rq)
 {
-	u32 util_est = 0, nr = 0;
+	u32 util_est = 0, nr = 0, nr_hidden = 0;
+	struct fair_queue *q;
 	struct task *t;
 
+	list_for_each(q, &rq->throttled, throttled_link)
+		nr_hidden += q->tasks.nr;
 	list_for_each(t, &rq->fair_tasks, link) {
 		SCHED_CHECK(Q9, t->fair.queued && t->on_rq == TASK_QUEUED);
 		util_est += task_util_est(&t->fair);
 		nr++;
 	}
-	SCHED_CHECK(Q9, nr == rq->fair.tasks.nr);
+	SCHED_CHECK(Q9, nr == rq->fair.tasks.nr + nr_hidden);
 	SCHED_CHECK(P4, util_est == rq->fair.avg.util_est_enqueued);
 }
 
@@ -146,7 +149,7 @@ void fair_check(struct rq *rq)
 	struct fair_queue *q;
 
 	list_for_each(q, &rq->queues, link)
-		SCHED_CHECK(G3, q->owner->queued == !!q->nr_running);
+		SCHED_CHECK(G3, q->owner->queued == (q->nr_running && !q->throttled));
 	check_list(rq);
 	check_queue(&rq->fair);
 	list_for_each(q, &rq->queues, link)

@@ -28,6 +28,8 @@ void rq_update_timer(struct rq *rq)
 	rq->timer_stale = false;
 	if (rq->hrtick_at && (!when || time_before(rq->hrtick_at, when)))
 		when = rq->hrtick_at;
+	if (rq->bandwidth_at && (!when || time_before(rq->bandwidth_at, when)))
+		when = rq->bandwidth_at;
 	if (when == rq->timer_armed)
 		return;
 	rq->timer_armed = when;

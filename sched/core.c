@@ -194,6 +194,8 @@ struct task *sched_switch_begin(struct sched *s, unsigned cpu, bool preempt)
 	prev = rq->curr;
 	rq->need_resched = false;
 	rq->sched_count += schedstats(s);
+	if (unlikely(READ_ONCE(rq->unthrottle)))
+		bandwidth_unthrottle(rq);
 	if (unlikely(rq->yield)) {
 		rq->yield = false;
 		prev->class->yield(rq);
@@ -378,6 +380,7 @@ void sched_timer(struct sched *s, unsigned cpu)
 		resched(rq);
 	}
 	rt_period_check(rq);
+	bandwidth_timer(rq);
 	rq_update_timer(rq);
 	rq_unlock(rq);
 }
@@ -422,6 +425,8 @@ static void rq_init(struct sched *s, unsigned cpu)
 	rq->cpu = cpu;
 	list_init(&rq->queues);
 	list_init(&rq->fair_tasks);
+	list_init(&rq->bandwidth_timers);
+	list_init(&rq->throttled);
 	if (s->fair_policy->tuned)
 		s->fair_policy->tuned(rq);
 	fair_queue_init(&rq->fair, rq);

@@ -91,6 +91,7 @@ struct fair_queue {
 	struct list link;	  /* in rq->queues, below its parent's */
 	u32 depth;		  /* the root's is 0 */
 	bool idle;		  /* as a whole it is SCHED_IDLE to the queue above */
+	bool limited, throttled;  /* by bandwidth.c; throttled: it is not in the queue above */
 	const struct fair_policy *policy;
 	struct load_weight load; /* sum over queued entities, the running one included */
 	u32 nr_running;		 /* queued entities, the running one included */
@@ -100,14 +101,38 @@ struct fair_queue {
 	struct rb_tree timeline; /* queued entities except the running one, in the policy's order */
 	struct entity *curr;	 /* the running entity; not in the timeline */
 	struct entity *next, *last,
-		*skip;		  /* nominations of the policy for its next pick (CFS: buddies) */
-	struct pelt avg;	  /* over queued and sleeping entities of this CPU */
-	struct propagation up;	  /* what came and went below and is not yet in owner's averages */
-	u64 load_contrib;	  /* its part of group->load_avg */
-	u64 checked_min_vruntime; /* min_vruntime at the last sched_check() */
+		*skip;	       /* nominations of the policy for its next pick (CFS: buddies) */
+	struct pelt avg;       /* over queued and sleeping entities of this CPU */
+	struct propagation up; /* what came and went below and is not yet in owner's averages */
+	u64 load_contrib;      /* its part of group->load_avg */
+	s64 remaining;	       /* ns of the group's runtime it has fetched; may be overdrawn */
+	u64 throttled_at;
+	struct list throttled_link; /* in rq->throttled */
+	u64 debt;		    /* what releases it; guarded by: the pool's lock, as the next */
+	struct list debtor_link;    /* in the pool's list while debt is not 0 */
+	u64 checked_min_vruntime;   /* min_vruntime at the last sched_check() */
 };
 
 /* --- task groups ------------------------------------------------------------ */
+
+struct bandwidth_timer {
+	struct bandwidth *pool;
+	struct rq *rq; /* whose list it is on; NULL: it is not running */
+	struct list link;
+	u64 at;
+};
+
+/* What a group may use; see bandwidth.c. guarded by: lock; the configuration by the host. */
+struct bandwidth {
+	struct host_lock lock;
+	u64 quota_ns, period_ns, burst_ns;
+	u64 runtime_ns;			      /* left in the pool */
+	u64 snapshot_ns;		      /* runtime_ns after the last refill */
+	bool idle;			      /* nothing was fetched in this period yet */
+	struct list throttled;		      /* queues with a debt, in the order they got it */
+	struct bandwidth_timer period, slack; /* also guarded by: the lock of their rq */
+	u64 nr_periods, nr_throttled, throttled_ns, nr_bursts, burst_used_ns;
+};
 
 struct group_cpu {
 	struct entity entity;	 /* stands for queue in the parent's */
@@ -117,9 +142,11 @@ struct group_cpu {
 struct task_group {
 	/* guarded by: the host (group.h); shares also read by every CPU */
 	struct task_group *parent; /* NULL: a child of the root */
-	u64 shares;		   /* as a weight: shares << 10 */
+	struct list children, sibling;
+	u64 shares; /* as a weight: shares << 10 */
 	bool idle;
 
+	struct bandwidth bandwidth;
 	u64 load_avg; /* sum of the queues' load_contrib; atomic */
 	struct group_cpu cpu[];
 };
@@ -166,8 +193,12 @@ struct rq {
 	struct list fair_tasks; /* queued ones, most recently run first: balancing takes the tail */
 	struct rt_queue rt;
 	u64 hrtick_at;	  /* 0: off */
-	bool timer_stale; /* a deadline changed: this CPU is to arm its timer anew */
-	u64 timer_armed;  /* what host_timer() was told last; 0: nothing */
+	u64 bandwidth_at; /* the first of bandwidth_timers; 0: none */
+	struct list bandwidth_timers;
+	struct list throttled; /* queues */
+	bool unthrottle;       /* written by any CPU: some of them may go on */
+	bool timer_stale;      /* a deadline changed: this CPU is to arm its timer anew */
+	u64 timer_armed;       /* what host_timer() was told last; 0: nothing */
 
 	/* written by this CPU only */
 	bool yield; /* the running task called sched_yield(): taken at the next switch */

@@ -15,7 +15,7 @@
 #include "lib/fmt.h"
 #include "lib/string.h"
 
-enum kind { U32, INT, UINT, RANGE, SCALING, RT_PERIOD, RT_RUNTIME, RR_SLICE };
+enum kind { U32, INT, UINT, POSITIVE, RANGE, SCALING, RT_PERIOD, RT_RUNTIME, RR_SLICE };
 /* A kind of the list that takes a number: 0..n. */
 #define UP_TO(n) RANGE, .most = (n)
 #define BOOL	 UP_TO(1)
@@ -167,6 +167,8 @@ static int validate(const struct sched *s, const struct tunable *tn, s64 *value)
 		return *value >= INT32_MIN && *value <= INT32_MAX ? 0 : -EINVAL;
 	case UINT:
 		return *value >= 0 && *value <= UINT32_MAX ? 0 : -EINVAL;
+	case POSITIVE:
+		return *value > 0 && *value <= INT32_MAX ? 0 : -EINVAL;
 	case RANGE:
 		return *value >= 0 && *value <= tn->most ? 0 : -EINVAL;
 	case SCALING:

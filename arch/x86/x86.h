@@ -179,7 +179,7 @@ enum ist { IST_DOUBLE_FAULT = 1, IST_NMI = 2, IST_MACHINE_CHECK = 3 };
 struct arch_cpu {
 	u8 ist_stack[3][IST_STACK_SIZE] __aligned(16);
 	struct tss tss __aligned(16);
-	u64 gdt[16]; /* the last: see vdso.c */
+	u64 gdt[16];  /* the last: see vdso.c */
 	u64 pt_root;  /* in CR3; written by its CPU only */
 	u64 timer_ns; /* deadline of the armed one-shot; 0: none */
 	u32 apic_id;

@@ -244,8 +244,8 @@ static void print_vma(struct text *t, const struct mm *mm, const struct vma *v)
 
 	text_add(t, "%08lx-%08lx %c%c%c%c %08lx %02x:%02x %lu", v->start, v->end,
 		 v->prot & PT_READ ? 'r' : '-', v->prot & PT_WRITE ? 'w' : '-',
-		 v->prot & PT_EXEC ? 'x' : '-', vma_is_private(v) ? 'p' : 's',
-		 file ? v->offset : 0, dev >> 8, dev & 0xff, file ? file->inode->ino : 0);
+		 v->prot & PT_EXEC ? 'x' : '-', vma_is_private(v) ? 'p' : 's', file ? v->offset : 0,
+		 dev >> 8, dev & 0xff, file ? file->inode->ino : 0);
 	/* Linux puts names in column 73. */
 	text_add(t, "%*s%s\n", *name ? max(1, 73 - (int)(t->len - before)) : 0, "", name);
 }

@@ -38,67 +38,79 @@ struct tally fair_seen_from_above(const struct fair_queue *q, struct tally n)
 	return n;
 }
 
-void fair_climb_in(struct entity *e, struct tally n, unsigned flags)
+static struct tally count(struct fair_queue *q, struct tally n, bool in)
 {
-	for (; e && !e->queued; e = parent_of(e)) {
-		struct fair_queue *q = e->queue;
-
-		queue_enter(q, e, flags);
-		q->tasks.nr += n.nr;
-		q->tasks.nr_idle += n.nr_idle;
-		n = fair_seen_from_above(q, n);
-		flags = ENQUEUE_WAKEUP;
-	}
-	for (; e; e = parent_of(e)) {
-		update_averages(e);
-		group_update(e);
-		e->queue->tasks.nr += n.nr;
-		e->queue->tasks.nr_idle += n.nr_idle;
-		n = fair_seen_from_above(e->queue, n);
-	}
+	q->tasks.nr += in ? n.nr : 0 - n.nr;
+	q->tasks.nr_idle += in ? n.nr_idle : 0 - n.nr_idle;
+	return fair_seen_from_above(q, n);
 }
 
-bool fair_climb_out(struct entity *e, struct tally n, unsigned flags)
+bool fair_climb_in(struct entity *e, struct tally n, unsigned flags)
 {
-	bool emptied = true;
-
 	for (; e; e = parent_of(e)) {
 		struct fair_queue *q = e->queue;
 
-		if (!emptied) {
+		if (!e->queued) {
+			queue_enter(q, e, flags);
+		} else {
 			update_averages(e);
 			group_update(e);
-		} else if (!queue_leave(q, e, flags)) {
-			return false;
 		}
-		q->tasks.nr -= n.nr;
-		q->tasks.nr_idle -= n.nr_idle;
-		n = fair_seen_from_above(q, n);
-		emptied = emptied && !q->nr_running;
-		flags = DEQUEUE_SLEEP | (flags & QUEUE_SAVE);
+		n = count(q, n, true);
+		if (unlikely(q->throttled))
+			return false;
+		flags = ENQUEUE_WAKEUP;
 	}
 	return true;
 }
 
+bool fair_climb_out(struct entity *e, struct tally n)
+{
+	bool emptied = true;
+
+	for (;;) {
+		struct fair_queue *q = e->queue;
+
+		n = count(q, n, false);
+		if (unlikely(q->throttled))
+			return false;
+		e = q->owner;
+		if (!e)
+			return true;
+		emptied = emptied && !q->nr_running;
+		if (emptied) {
+			queue_leave(e->queue, e, DEQUEUE_SLEEP | DEQUEUE_SPECIAL);
+			if (q->limited)
+				bandwidth_return(q);
+		} else {
+			update_averages(e);
+			group_update(e);
+		}
+	}
+}
+
 static void fair_enqueue(struct rq *rq, struct task *t, unsigned flags)
 {
+	struct fair_queue *q = t->fair.queue;
+
 	fair_charge(rq);
-	fair_climb_in(&t->fair, tally_of(t), flags);
+	rq->nr_running += fair_climb_in(&t->fair, tally_of(t), flags);
 	list_add_head(&rq->fair_tasks, &t->link);
 	rq->fair.avg.util_est_enqueued += task_util_est(&t->fair);
-	rq->nr_running++;
+	if (unlikely(q->owner))
+		bandwidth_check_entered(q);
 }
 
 static bool fair_dequeue(struct rq *rq, struct task *t, unsigned flags)
 {
 	fair_charge(rq);
-	if (!fair_climb_out(&t->fair, tally_of(t), flags))
+	if (!queue_leave(t->fair.queue, &t->fair, flags))
 		return false;
+	rq->nr_running -= fair_climb_out(&t->fair, tally_of(t));
 	list_del(&t->link);
 	rq->fair.avg.util_est_enqueued -= task_util_est(&t->fair);
 	if (flags & DEQUEUE_SLEEP)
 		util_est_remember(rq->s, &t->fair.avg);
-	rq->nr_running--;
 	return true;
 }
 
@@ -123,6 +135,7 @@ static struct task *fair_pick(struct rq *rq)
 	struct fair_queue *q = &rq->fair;
 	struct entity *e;
 
+	bandwidth_check_running(rq);
 	do {
 		e = q->policy->pick(q);
 		if (!e)
@@ -253,6 +266,8 @@ static bool fair_preempts(struct rq *rq, struct task *woken, unsigned flags)
 {
 	struct entity *curr = &rq->curr->fair, *e = &woken->fair;
 
+	if (queue_is_hidden(e->queue))
+		return false;
 	if (rq->curr->policy == SCHED_IDLE && woken->policy != SCHED_IDLE)
 		return true;
 	if (woken->policy != SCHED_NORMAL || !feature(rq->s, FEATURE_WAKEUP_PREEMPTION))

@@ -174,10 +174,11 @@ void fair_dump(struct rq *rq, struct text *out);  /* dump.c */
 void fair_reweight(struct entity *e, struct load_weight load);
 /*
  * @e enters its queue, and where that was empty so does the entity above it; @n tasks are counted
- * at each level. fair_climb_out() is the reverse; false: the policy keeps @e queued.
+ * at each level. Returns whether they reach the root: a throttled queue on the way hides them.
  */
-void fair_climb_in(struct entity *e, struct tally n, unsigned flags);
-bool fair_climb_out(struct entity *e, struct tally n, unsigned flags);
+bool fair_climb_in(struct entity *e, struct tally n, unsigned flags);
+/* The reverse, for an @e that has left its queue. */
+bool fair_climb_out(struct entity *e, struct tally n);
 /* What @n tasks on @q are to the queue above: idle if @q is. */
 struct tally fair_seen_from_above(const struct fair_queue *q, struct tally n);
 /* A tunable changed: the policy hears of it on every CPU. */
@@ -191,6 +192,29 @@ struct fair_queue *group_queue(struct sched *s, struct task_group *tg, unsigned 
 void group_update_entity(struct entity *e);
 /* The same for all above @q: its averages changed other than by time. */
 void group_update_above(struct fair_queue *q);
+
+/* The group after @pos in a walk of all below @top, which starts with @pos = @top. */
+struct task_group *group_next_below(const struct task_group *top, const struct task_group *pos);
+
+/* --- their bandwidth (bandwidth.c) ------------------------------------------ */
+
+void bandwidth_init(struct bandwidth *pool);
+/* The end of @q, empty. */
+void bandwidth_exit(struct fair_queue *q);
+void bandwidth_stat(struct bandwidth *pool, struct sched_group_stat *out);
+/* What runs on the limited @q used @delta: fetch more, or ask for the switch that throttles it. */
+void bandwidth_charge(struct fair_queue *q, u64 delta);
+/* @q emptied: what it does not need goes back. */
+void bandwidth_return(struct fair_queue *q);
+/* Throttle what has nothing left of the queues that run; of those from @q up, just entered. */
+void bandwidth_check_running(struct rq *rq);
+void bandwidth_check_entered(struct fair_queue *q);
+/* Queues of @rq were paid for: they go on. */
+void bandwidth_unthrottle(struct rq *rq);
+/* Serve what is due of rq->bandwidth_timers. */
+void bandwidth_timer(struct rq *rq);
+/* Is @q, or one above it, throttled? */
+bool queue_is_hidden(const struct fair_queue *q);
 
 static inline void group_update(struct entity *e)
 {

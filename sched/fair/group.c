@@ -109,6 +109,11 @@ static void init_on_cpu(struct sched *s, struct task_group *tg, unsigned cpu)
 void sched_group_init(struct sched *s, struct task_group *tg, struct task_group *parent)
 {
 	tg->parent = parent;
+	list_init(&tg->children);
+	list_init(&tg->sibling);
+	if (parent)
+		list_add_tail(&parent->children, &tg->sibling);
+	bandwidth_init(&tg->bandwidth);
 	tg->shares = SHARES_TO_WEIGHT(SCHED_SHARES_DEFAULT);
 	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++)
 		init_on_cpu(s, tg, cpu);
@@ -127,9 +132,22 @@ void sched_group_exit(struct sched *s, struct task_group *tg)
 			pelt_detach(e->queue, e);
 			group_update_above(e->queue);
 		}
+		bandwidth_exit(q);
 		list_del(&q->link);
 		rq_unlock(q->rq);
 	}
+	if (tg->parent)
+		list_del(&tg->sibling);
+}
+
+struct task_group *group_next_below(const struct task_group *top, const struct task_group *pos)
+{
+	if (!list_empty(&pos->children))
+		return list_first(&pos->children, struct task_group, sibling);
+	for (; pos != top; pos = pos->parent)
+		if (pos->sibling.next != &pos->parent->children)
+			return list_first(&pos->sibling, struct task_group, sibling);
+	return NULL;
 }
 
 struct task_group *sched_group_of(const struct task *t)
@@ -144,6 +162,9 @@ void sched_group_params(const struct task_group *tg, struct sched_group_params *
 	*out = (struct sched_group_params){
 		.shares = tg->shares >> WEIGHT_SHIFT,
 		.idle = tg->idle,
+		.quota_ns = tg->bandwidth.quota_ns,
+		.period_ns = tg->bandwidth.period_ns,
+		.burst_ns = tg->bandwidth.burst_ns,
 	};
 }
 
@@ -173,15 +194,16 @@ int sched_group_set_shares(struct sched *s, struct task_group *tg, u64 shares)
 /* What is below @q counts above as idle, or no longer. */
 static void set_queue_idle(struct fair_queue *q, bool idle)
 {
-	bool queued = q->owner->queued;
-	struct tally n = q->tasks;
+	struct entity *e = q->owner;
+	bool queued = e->queued;
 
-	if (queued)
-		fair_climb_out(q->owner, fair_seen_from_above(q, n),
-			       DEQUEUE_SLEEP | DEQUEUE_SPECIAL);
+	if (queued) {
+		queue_leave(e->queue, e, DEQUEUE_SLEEP | DEQUEUE_SPECIAL);
+		fair_climb_out(e, fair_seen_from_above(q, q->tasks));
+	}
 	q->idle = idle;
 	if (queued)
-		fair_climb_in(q->owner, fair_seen_from_above(q, n), ENQUEUE_WAKEUP);
+		fair_climb_in(e, fair_seen_from_above(q, q->tasks), ENQUEUE_WAKEUP);
 }
 
 int sched_group_set_idle(struct sched *s, struct task_group *tg, bool idle)
@@ -210,6 +232,8 @@ int sched_group_set_idle(struct sched *s, struct task_group *tg, bool idle)
 void sched_group_stat(struct sched *s, struct task_group *tg, struct sched_group_stat *out)
 {
 	*out = (struct sched_group_stat){ 0 };
+	if (tg)
+		bandwidth_stat(&tg->bandwidth, out);
 	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++) {
 		struct rq *rq = cpu_rq(s, cpu);
 

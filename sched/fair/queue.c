@@ -39,6 +39,8 @@ void queue_charge(struct fair_queue *q)
 	if (!delta)
 		return;
 	q->policy->charge(q, e, delta);
+	if (unlikely(q->limited))
+		bandwidth_charge(q, delta);
 	if (entity_is_task(e)) {
 		rq->run_ns += delta;
 		trace_runtime(rq, task_of(e), delta);

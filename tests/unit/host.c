@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "host.h"
+#include "group.h"
 
 struct machine *host;
 
@@ -230,4 +231,38 @@ void set_tunable(struct machine *m, const char *name, const char *value)
 s64 v_of(const struct task *t)
 {
 	return (s64)t->fair.vruntime - QUEUE_START;
+}
+
+/* --- task groups ----------------------------------------------------------- */
+
+struct task_group *new_group(struct machine *m, struct task_group *parent)
+{
+	struct task_group *tg = aligned_alloc(64, ALIGN_UP(sched_group_size(m->s), 64ul));
+
+	memset(tg, 0, sched_group_size(m->s));
+	sched_group_init(m->s, tg, parent);
+	return tg;
+}
+
+void end_group(struct machine *m, struct task_group *tg)
+{
+	sched_group_exit(m->s, tg);
+	free(tg);
+}
+
+struct task *spawn_in(struct machine *m, struct task_group *tg, int nice)
+{
+	struct task *t = spawn_nice(m, "member", nice);
+
+	sched_group_move(m->s, t, tg);
+	settle(m);
+	return t;
+}
+
+void run_ticks(struct machine *m, unsigned ticks)
+{
+	while (ticks--) {
+		tick(m);
+		sched_check(m->s);
+	}
 }

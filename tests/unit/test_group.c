@@ -1,42 +1,7 @@
 /* Task groups: the tree of queues, shares of groups, moves, averages. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "host.h"
+#include "group.h"
 #include "lib/errno.h"
 #include "sched/domain.h"
-
-static struct task_group *new_group(struct machine *m, struct task_group *parent)
-{
-	struct task_group *tg = aligned_alloc(64, ALIGN_UP(sched_group_size(m->s), 64ul));
-
-	memset(tg, 0, sched_group_size(m->s));
-	sched_group_init(m->s, tg, parent);
-	return tg;
-}
-
-static void end_group(struct machine *m, struct task_group *tg)
-{
-	sched_group_exit(m->s, tg);
-	free(tg);
-}
-
-static struct task *spawn_in(struct machine *m, struct task_group *tg, int nice)
-{
-	struct task *t = spawn_nice(m, "member", nice);
-
-	sched_group_move(m->s, t, tg);
-	settle(m);
-	return t;
-}
-
-static void run_ticks(struct machine *m, unsigned ticks)
-{
-	while (ticks--) {
-		tick(m);
-		sched_check(m->s);
-	}
-}
 
 /* Per mille of @all that @t ran since @before. */
 static u64 share(struct machine *m, struct task *t, u64 before, u64 all)

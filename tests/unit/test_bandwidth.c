@@ -1,0 +1,292 @@
+/* Bandwidth of task groups: quota, period, burst, throttling and slack. */
+#include "group.h"
+#include "lib/errno.h"
+#include "lib/prng.h"
+
+static struct sched_group_stat stat_of(struct machine *m, struct task_group *tg)
+{
+	struct sched_group_stat stat;
+
+	sched_group_stat(m->s, tg, &stat);
+	return stat;
+}
+
+static int limit(struct machine *m, struct task_group *tg, u64 quota_ms, u64 period_ms,
+		 u64 burst_ms)
+{
+	return sched_group_set_bandwidth(m->s, tg, quota_ms * MS, period_ms * MS, burst_ms * MS,
+					 true);
+}
+
+/* One hog, 20 of 50 ms, 10 s: 200 periods, throttled in each for 30 ms. */
+static void a_hog_gets_its_quota_of_each_period(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task_group *tg = new_group(m, NULL);
+	struct sched_group_stat stat;
+
+	(void)state;
+	spawn_in(m, tg, 0);
+	assert_int_equal(limit(m, tg, 20, 50, 0), 0);
+	settle(m);
+	run_ticks(m, 10000);
+	stat = stat_of(m, tg);
+	assert_in_range(stat.nr_periods, 199, 200);
+	assert_in_range(stat.nr_throttled, 198, 200);
+	assert_in_range(stat.throttled_ns, 5930 * MS, 6030 * MS);
+	assert_in_range(stat.usage_ns, 3980 * MS, 4030 * MS);
+	assert_int_equal(stat.nr_bursts, 0);
+	machine_free(m);
+}
+
+/* Four on four CPUs take a slice each and are throttled at 5 ms: 45 ms of 50, four times over. */
+static void the_quota_is_for_all_cpus_together(void **state)
+{
+	struct machine *m = machine_new(4, 1000);
+	struct task_group *tg = new_group(m, NULL);
+	struct sched_group_stat stat;
+
+	(void)state;
+	for (unsigned cpu = 0; cpu < 4; cpu++) {
+		struct cpumask mask = cpumask_of(cpu);
+
+		sched_set_affinity(m->s, spawn_in(m, tg, 0), &mask);
+	}
+	settle(m);
+	assert_int_equal(limit(m, tg, 20, 50, 0), 0);
+	settle(m);
+	run_ticks(m, 10000);
+	stat = stat_of(m, tg);
+	assert_in_range(stat.usage_ns, 3950 * MS, 4100 * MS);
+	assert_in_range(stat.throttled_ns, 35500 * MS, 36500 * MS);
+	machine_free(m);
+}
+
+/* The running task of CPU 0 runs for @ms, then sleeps to the end of the period of 1 s. */
+static void consume(struct machine *m, struct task *t, unsigned ms)
+{
+	if (!ms) {
+		run_ticks(m, 1000);
+		return;
+	}
+	wake(m, t, 0);
+	run_ticks(m, ms);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	run_ticks(m, 1000 - ms);
+}
+
+/* Quota 100, burst 100: what is saved may be used later, and is counted when it is. */
+static void what_is_saved_up_to_the_burst_may_be_used_later(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task_group *tg = new_group(m, NULL);
+	struct task *t = spawn_in(m, tg, 0);
+	struct sched_group_stat stat;
+
+	(void)state;
+	assert_int_equal(limit(m, tg, 100, 1000, 100), 0);
+	settle(m);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	consume(m, t, 40);
+	consume(m, t, 30);
+	assert_int_equal(stat_of(m, tg).nr_bursts, 0);
+	consume(m, t, 180);
+	stat = stat_of(m, tg);
+	assert_int_equal(stat.nr_throttled, 0);
+	consume(m, t, 10);
+	stat = stat_of(m, tg);
+	assert_int_equal(stat.nr_bursts, 1);
+	assert_in_range(stat.burst_ns, 76 * MS, 82 * MS);
+	machine_free(m);
+}
+
+static void every_bad_limit_is_refused(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task_group *parent = new_group(m, NULL), *child = new_group(m, parent);
+	struct sched_group_params p;
+	const u64 none = SCHED_QUOTA_NONE;
+
+	(void)state;
+	assert_int_equal(limit(m, NULL, 20, 50, 0), -EINVAL);
+	assert_int_equal(limit(m, parent, 0, 50, 0), -EINVAL);
+	assert_int_equal(limit(m, parent, 20, 0, 0), -EINVAL);
+	assert_int_equal(limit(m, parent, 20, 1001, 0), -EINVAL);
+	assert_int_equal(limit(m, parent, 20, 50, 21), -EINVAL);
+	assert_int_equal(
+		sched_group_set_bandwidth(m->s, parent, (1ull << 44) * 1000, 50 * MS, 0, true),
+		-EINVAL);
+	sched_group_params(parent, &p);
+	assert_int_equal(p.quota_ns, none);
+	/* v1: a child has at most its parent's ratio, in either order of the writes. */
+	assert_int_equal(limit(m, parent, 50, 100, 0), 0);
+	assert_int_equal(limit(m, child, 60, 100, 0), -EINVAL);
+	assert_int_equal(limit(m, child, 40, 100, 0), 0);
+	assert_int_equal(limit(m, parent, 30, 100, 0), -EINVAL);
+	/* v2: it may be set, and the parent limits it all the same. */
+	assert_int_equal(sched_group_set_bandwidth(m->s, parent, 30 * MS, 100 * MS, 0, false), 0);
+	/* Without its quota a group has no burst either. */
+	assert_int_equal(limit(m, child, 30, 100, 30), 0);
+	assert_int_equal(sched_group_set_bandwidth(m->s, child, none, 100 * MS, 30 * MS, true), 0);
+	sched_group_params(child, &p);
+	assert_int_equal(p.quota_ns, none);
+	assert_int_equal(p.burst_ns, 0);
+	end_group(m, child);
+	end_group(m, parent);
+	machine_free(m);
+}
+
+/* The parent's limit holds for all below, and a throttled parent hides its children. */
+static void a_limit_holds_for_all_below(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task_group *parent = new_group(m, NULL);
+	struct task_group *a = new_group(m, parent), *b = new_group(m, parent);
+	struct task *outside;
+
+	(void)state;
+	spawn_in(m, a, 0);
+	spawn_in(m, b, 0);
+	outside = spawn_nice(m, "outside", 0);
+	assert_int_equal(limit(m, parent, 20, 100, 0), 0);
+	assert_int_equal(limit(m, a, 5, 100, 0), 0);
+	settle(m);
+	run_ticks(m, 10000);
+	assert_in_range(stat_of(m, parent).usage_ns, 1980 * MS, 2040 * MS);
+	assert_in_range(stat_of(m, a).usage_ns, 490 * MS, 530 * MS);
+	assert_in_range(sched_task_runtime(m->s, outside), 7940 * MS, 8030 * MS);
+	machine_free(m);
+}
+
+static void a_removed_limit_frees_at_once(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task_group *tg = new_group(m, NULL);
+	struct task *t = spawn_in(m, tg, 0);
+	u64 before;
+
+	(void)state;
+	assert_int_equal(limit(m, tg, 5, 1000, 0), 0);
+	settle(m);
+	run_ticks(m, 100);
+	assert_ptr_not_equal(running(m, 0), t);
+	before = sched_task_runtime(m->s, t);
+	assert_int_equal(sched_group_set_bandwidth(m->s, tg, SCHED_QUOTA_NONE, 1000 * MS, 0, true),
+			 0);
+	settle(m);
+	run_ticks(m, 100);
+	assert_int_equal(sched_task_runtime(m->s, t), before + 100 * MS);
+	machine_free(m);
+}
+
+/* A throttled group's tasks may leave it, change, end, and come: nothing counts what is hidden. */
+static void tasks_come_and_go_while_it_is_throttled(void **state)
+{
+	struct machine *m = machine_new(2, 1000);
+	struct task_group *tg = new_group(m, NULL), *below = new_group(m, tg);
+	struct task *t[4];
+	struct sched_attr_req nice = { .nice = 5 };
+	struct cpumask one = cpumask_of(1);
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(t); i++)
+		t[i] = spawn_in(m, i % 2 ? tg : below, 0);
+	assert_int_equal(limit(m, tg, 5, 1000, 0), 0);
+	settle(m);
+	run_ticks(m, 50);
+	assert_int_equal(m->s->rq[0].nr_running + m->s->rq[1].nr_running, 0);
+	assert_int_equal(sched_set_attr(m->s, t[0], &nice), 0);
+	sched_check(m->s);
+	assert_int_equal(sched_set_affinity(m->s, t[1], &one), 0);
+	sched_check(m->s);
+	sched_group_move(m->s, t[2], NULL);
+	settle(m);
+	sched_check(m->s);
+	assert_int_equal(m->s->rq[0].nr_running + m->s->rq[1].nr_running, 1);
+	sched_group_move(m->s, t[2], below);
+	settle(m);
+	run_ticks(m, 20);
+	assert_int_equal(m->s->rq[0].nr_running + m->s->rq[1].nr_running, 0);
+	run_ticks(m, 1000);
+	machine_free(m);
+}
+
+/* The pool's timer ends after a period in which nothing was used, and starts again with use. */
+static void an_idle_pool_needs_no_timer(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task_group *tg = new_group(m, NULL);
+	struct task *t = spawn_in(m, tg, 0);
+
+	(void)state;
+	assert_int_equal(limit(m, tg, 20, 50, 0), 0);
+	settle(m);
+	run_ticks(m, 10);
+	assert_non_null(tg->bandwidth.period.rq);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	run_ticks(m, 150);
+	assert_null(tg->bandwidth.period.rq);
+	assert_int_equal(m->timer[0], 0);
+	wake(m, t, 0);
+	run_ticks(m, 10);
+	assert_non_null(tg->bandwidth.period.rq);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	sched_group_move(m->s, t, NULL);
+	end_group(m, tg);
+	sched_check(m->s);
+	machine_free(m);
+}
+
+/*
+ * Whatever members do, in n periods they use at most n quotas and a burst, and 1 ms for each CPU
+ * that kept it, and a tick for each that overran.
+ */
+static void no_window_exceeds_quota_and_burst(void **state)
+{
+	enum { CPUS = 4, TASKS = 6 };
+	struct machine *m = machine_new(CPUS, 1000);
+	struct task_group *tg = new_group(m, NULL);
+	struct task *t[TASKS];
+	struct prng rng;
+	u64 start;
+
+	(void)state;
+	prng_seed(&rng, 7);
+	for (unsigned i = 0; i < TASKS; i++)
+		t[i] = spawn_in(m, tg, 0);
+	assert_int_equal(limit(m, tg, 30, 50, 20), 0);
+	settle(m);
+	run_ticks(m, 100);
+	start = stat_of(m, tg).usage_ns;
+	for (unsigned i = 1; i <= 4000; i++) {
+		unsigned cpu = prng_below(&rng, CPUS);
+		struct task *r = running(m, cpu);
+
+		if (prng_below(&rng, 3) == 0 && r != &m->idle[cpu])
+			block(m, cpu, TASK_INTERRUPTIBLE);
+		else
+			wake(m, t[prng_below(&rng, TASKS)], cpu);
+		run_ticks(m, 1);
+		assert_true(stat_of(m, tg).usage_ns - start <=
+			    (i / 50 + 1) * 30 * MS + 20 * MS + CPUS * 2 * MS);
+		assert_true(tg->bandwidth.runtime_ns <= 50 * MS);
+	}
+	machine_free(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_hog_gets_its_quota_of_each_period),
+		cmocka_unit_test(the_quota_is_for_all_cpus_together),
+		cmocka_unit_test(what_is_saved_up_to_the_burst_may_be_used_later),
+		cmocka_unit_test(every_bad_limit_is_refused),
+		cmocka_unit_test(a_limit_holds_for_all_below),
+		cmocka_unit_test(a_removed_limit_frees_at_once),
+		cmocka_unit_test(tasks_come_and_go_while_it_is_throttled),
+		cmocka_unit_test(an_idle_pool_needs_no_timer),
+		cmocka_unit_test(no_window_exceeds_quota_and_burst),
+	};
+
+	return cmocka_run_group_tests_name("bandwidth", tests, NULL, NULL);
+}
