@@ -298,7 +298,8 @@ static void group_new(struct world *w, const struct op *op)
 	EXPECT(tg);
 	memset(tg, 0, bytes);
 	sched_group_init(w->sim->s, tg, parent == ROOT ? NULL : w->group[parent].tg);
-	w->group[place] = (struct group_subject){ tg, parent, { SCHED_SHARES_DEFAULT, false }, 0 };
+	w->group[place] = (struct group_subject){ .tg = tg, .parent = parent };
+	sched_group_params(tg, &w->group[place].params);
 }
 
 static void group_exit(struct world *w, const struct op *op)
