@@ -93,7 +93,7 @@ void arch_irq_unmask(unsigned irq);
 /* --- time ---------------------------------------------------------------------- */
 
 /* ns since boot, the same on every CPU, never decreasing. */
-u64 arch_clock_ns(void);
+static inline u64 arch_clock_ns(void);
 /* The counter behind arch_clock_ns(), raw: three instructions, for measuring short times. */
 static inline u64 arch_cycles(void);
 /* Its low half, one instruction; wraps after some 100 ms at least. */

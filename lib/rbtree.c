@@ -6,29 +6,42 @@
  * path is at most twice as long as another. Insertion adds a red leaf and
  * repairs "red under red" upwards; removal of a black node leaves one side of
  * its parent a black node short and repairs that upwards.
+ *
+ * A side is 0 (left) or 1 (right), an index of child[]; what is said of one
+ * holds for the other. Where a node's colour is known, its parent_color is
+ * written or read as a whole: the parent of a black node, that plus RB_RED of a
+ * red one.
  */
 #include "lib/rbtree.h"
 
-#define RED 1
-
 static inline bool is_red(const struct rb_node *node)
 {
-	return node && (node->parent_color & RED);
+	return node && (node->parent_color & RB_RED);
 }
 
-static inline void set_black(struct rb_node *node)
+static inline void set_black(struct rb_node *node, struct rb_node *parent)
 {
-	node->parent_color &= ~(uintptr_t)RED;
+	node->parent_color = (uintptr_t)parent;
 }
 
-static inline void set_red(struct rb_node *node)
+static inline void set_red(struct rb_node *node, struct rb_node *parent)
 {
-	node->parent_color |= RED;
+	node->parent_color = (uintptr_t)parent | RB_RED;
+}
+
+static inline struct rb_node *parent_of_black(const struct rb_node *node)
+{
+	return (struct rb_node *)node->parent_color;
+}
+
+static inline struct rb_node *parent_of_red(const struct rb_node *node)
+{
+	return (struct rb_node *)(node->parent_color - RB_RED);
 }
 
 static inline void set_parent(struct rb_node *node, struct rb_node *parent)
 {
-	node->parent_color = (uintptr_t)parent | (node->parent_color & RED);
+	node->parent_color = (uintptr_t)parent | (node->parent_color & RB_RED);
 }
 
 static inline void replace_child(struct rb_tree *tree, struct rb_node *parent, struct rb_node *old,
@@ -36,34 +49,30 @@ static inline void replace_child(struct rb_tree *tree, struct rb_node *parent, s
 {
 	if (!parent)
 		tree->root = new;
-	else if (parent->left == old)
-		parent->left = new;
 	else
-		parent->right = new;
+		parent->child[parent->right == old] = new;
 }
 
-/* @node's child on the side @up_right ? left : right takes its place, and @node goes below it. */
-static void rotate(struct rb_tree *tree, struct rb_node *node, bool up_right)
+/*
+ * The shape of a rotation: @child, on @side of @node, goes up by one, and @node becomes its child
+ * on the other side. Returns the subtree that changes hands between them (perhaps NULL). Left to
+ * the caller: the parents and colours of all three, and the link from above.
+ */
+static inline struct rb_node *rotate(struct rb_node *node, struct rb_node *child, unsigned side)
 {
-	struct rb_node *child = up_right ? node->left : node->right;
-	struct rb_node *moved = up_right ? child->right : child->left;
-	struct rb_node *parent = rb_parent(node);
+	struct rb_node *moved = child->child[!side];
 
-	if (up_right) {
-		node->left = moved;
-		child->right = node;
-	} else {
-		node->right = moved;
-		child->left = node;
-	}
-	if (moved)
-		set_parent(moved, node);
-	set_parent(child, parent);
-	set_parent(node, child);
-	replace_child(tree, parent, node, child);
-	if (tree->augment) {
-		tree->augment(node);
-		tree->augment(child);
+	node->child[side] = moved;
+	child->child[!side] = node;
+	return moved;
+}
+
+/* After a rotation: @lower is the child of @upper now. */
+static inline void augment_two(struct rb_tree *tree, struct rb_node *lower, struct rb_node *upper)
+{
+	if (unlikely(tree->augment)) {
+		tree->augment(lower);
+		tree->augment(upper);
 	}
 }
 
@@ -75,117 +84,155 @@ void rb_augment(struct rb_tree *tree, struct rb_node *node)
 		tree->augment(node);
 }
 
-static __noinline void repair_insert(struct rb_tree *tree, struct rb_node *node)
+/* @node and its @parent are both red. */
+static inline void repair_insert(struct rb_tree *tree, struct rb_node *node, struct rb_node *parent)
 {
-	struct rb_node *parent;
+	struct rb_node *grand, *uncle, *moved;
+	unsigned side;
 
-	while (is_red(parent = rb_parent(node))) {
-		struct rb_node *grand = rb_parent(parent);
-		bool on_left = grand->left == parent;
-		struct rb_node *uncle = on_left ? grand->right : grand->left;
-
-		if (is_red(uncle)) {
-			/* Push the redness up two levels. */
-			set_black(parent);
-			set_black(uncle);
-			set_red(grand);
-			node = grand;
-			continue;
-		}
-		if (node == (on_left ? parent->right : parent->left)) {
-			/* Make it an outer grandchild. */
-			rotate(tree, parent, !on_left);
-			parent = node;
-		}
-		set_black(parent);
-		set_red(grand);
-		rotate(tree, grand, on_left);
-		break;
+	for (;;) {
+		grand = parent_of_red(parent);
+		side = grand->right == parent;
+		uncle = grand->child[!side];
+		if (!is_red(uncle))
+			break;
+		/* Push the redness up two levels. */
+		set_black(parent, grand);
+		set_black(uncle, grand);
+		node = grand;
+		parent = parent_of_black(node);
+		if (!parent)
+			return;
+		set_red(node, parent);
+		if (!is_red(parent))
+			return;
 	}
-	set_black(tree->root);
+	if (node != parent->child[side]) {
+		/* Make it an outer grandchild. */
+		moved = rotate(parent, node, !side);
+		if (moved)
+			set_black(moved, parent);
+		set_red(parent, node);
+		augment_two(tree, parent, node);
+		parent = node;
+	}
+	moved = rotate(grand, parent, side);
+	if (moved)
+		set_black(moved, grand);
+	set_black(parent, parent_of_black(grand));
+	replace_child(tree, parent_of_black(parent), grand, parent);
+	set_red(grand, parent);
+	augment_two(tree, grand, parent);
 }
 
-void rb_link(struct rb_tree *tree, struct rb_node *node, struct rb_node *parent,
-	     struct rb_node **link)
+/* Make @node, a new leaf, the child of @parent (NULL: the root) on that side. */
+static inline void link(struct rb_tree *tree, struct rb_node *node, struct rb_node *parent,
+			bool right)
 {
-	node->parent_color = (uintptr_t)parent | RED;
 	node->left = node->right = NULL;
-	*link = node;
-	if (tree->augment)
+	if (!parent) {
+		set_black(node, NULL);
+		tree->root = node;
 		rb_augment(tree, node);
-	if (parent)
-		repair_insert(tree, node);
-	else
-		set_black(node);
-}
-
-/* The paths through @node (perhaps NULL), a child of @parent, are one black node short. */
-static __noinline void repair_erase(struct rb_tree *tree, struct rb_node *node,
-				    struct rb_node *parent)
-{
-	while (parent && !is_red(node)) {
-		bool on_left = parent->left == node;
-		struct rb_node *sibling = on_left ? parent->right : parent->left;
-		struct rb_node *inner, *outer;
-
-		if (is_red(sibling)) {
-			/* Arrange for a black sibling. */
-			set_black(sibling);
-			set_red(parent);
-			rotate(tree, parent, !on_left);
-			sibling = on_left ? parent->right : parent->left;
-		}
-		inner = on_left ? sibling->left : sibling->right;
-		outer = on_left ? sibling->right : sibling->left;
-		if (!is_red(inner) && !is_red(outer)) {
-			/* Take a black node from the sibling's side too; the shortage moves up. */
-			set_red(sibling);
-			node = parent;
-			parent = rb_parent(node);
-			continue;
-		}
-		if (!is_red(outer)) {
-			set_black(inner);
-			set_red(sibling);
-			rotate(tree, sibling, on_left);
-			outer = sibling;
-			sibling = inner;
-		}
-		/* The sibling takes the parent's place and colour: one black more on our side. */
-		if (is_red(parent))
-			set_red(sibling);
-		else
-			set_black(sibling);
-		set_black(parent);
-		set_black(outer);
-		rotate(tree, parent, !on_left);
 		return;
 	}
-	if (node)
-		set_black(node);
+	set_red(node, parent);
+	parent->child[right] = node;
+	if (unlikely(tree->augment))
+		rb_augment(tree, node);
+	if (is_red(parent))
+		repair_insert(tree, node, parent);
 }
 
-/*
- * @node has two children: its successor takes its place and colour. Returns via the pointers what
- * is short.
- */
-static bool replace_by_successor(struct rb_tree *tree, struct rb_node *node, struct rb_node **child,
-				 struct rb_node **parent)
+void rb_link(struct rb_tree *tree, struct rb_node *node, struct rb_node *parent, bool right)
 {
-	struct rb_node *next = node->right;
+	link(tree, node, parent, right);
+}
+
+void rb_insert_key(struct rb_tree *tree, struct rb_node *node, size_t key)
+{
+	struct rb_node *at = tree->root, *parent = NULL;
+	bool right = false;
+
+	while (at) {
+		parent = at;
+		right = !rb_key_before(node, at, key);
+		at = at->child[right];
+	}
+	if (!right && parent == tree->leftmost)
+		tree->leftmost = node;
+	link(tree, node, parent, right);
+}
+
+/* The paths through the child on @side of @parent, which is black or missing, are short of one. */
+static __noinline void repair_erase(struct rb_tree *tree, struct rb_node *parent, unsigned side)
+{
+	struct rb_node *node, *sibling, *inner, *outer, *moved;
+
+	for (;;) {
+		sibling = parent->child[!side];
+		if (is_red(sibling)) {
+			/* Arrange for a black sibling. */
+			inner = rotate(parent, sibling, !side);
+			set_black(inner, parent);
+			set_black(sibling, parent_of_black(parent));
+			replace_child(tree, parent_of_black(sibling), parent, sibling);
+			set_red(parent, sibling);
+			augment_two(tree, parent, sibling);
+			sibling = inner;
+		}
+		inner = sibling->child[side];
+		outer = sibling->child[!side];
+		if (is_red(outer) || is_red(inner))
+			break;
+		/* Take a black node from the sibling's side too; the shortage moves up. */
+		set_red(sibling, parent);
+		if (is_red(parent)) {
+			set_black(parent, parent_of_red(parent));
+			return;
+		}
+		node = parent;
+		parent = parent_of_black(node);
+		if (!parent)
+			return;
+		side = parent->right == node;
+	}
+	if (!is_red(outer)) {
+		moved = rotate(sibling, inner, side);
+		if (moved)
+			set_black(moved, sibling);
+		augment_two(tree, sibling, inner);
+		outer = sibling;
+		sibling = inner;
+	}
+	/* The sibling takes the parent's place and colour: one black more on our side. */
+	moved = rotate(parent, sibling, !side);
+	if (moved)
+		set_parent(moved, parent);
+	sibling->parent_color = parent->parent_color;
+	replace_child(tree, rb_parent(sibling), parent, sibling);
+	set_black(parent, sibling);
+	set_black(outer, sibling);
+	augment_two(tree, parent, sibling);
+}
+
+/* @node has two children: its successor takes its place and colour. */
+static __noinline void erase_inner(struct rb_tree *tree, struct rb_node *node)
+{
+	struct rb_node *next = node->right, *child, *parent;
 	bool lost_black;
+	unsigned side;
 
 	while (next->left)
 		next = next->left;
-	*child = next->right;
-	*parent = rb_parent(next);
+	child = next->right;
+	parent = rb_parent(next);
 	lost_black = !is_red(next);
-	if (*parent == node) {
-		*parent = next;
+	side = parent == node; /* where @next was, below @parent */
+	if (parent == node) {
+		parent = next;
 	} else {
-		(*parent)->left = *child;
-		if (*child)
-			set_parent(*child, *parent);
+		parent->left = child;
 		next->right = node->right;
 		set_parent(next->right, next);
 	}
@@ -193,42 +240,44 @@ static bool replace_by_successor(struct rb_tree *tree, struct rb_node *node, str
 	set_parent(next->left, next);
 	next->parent_color = node->parent_color;
 	replace_child(tree, rb_parent(node), node, next);
-	return lost_black;
-}
-
-static __noinline void erase_inner(struct rb_tree *tree, struct rb_node *node)
-{
-	struct rb_node *child, *parent;
-	bool lost_black = replace_by_successor(tree, node, &child, &parent);
-
+	if (child)
+		set_black(child, parent); /* a red leaf until now: it makes up for @next */
 	rb_augment(tree, parent);
-	if (lost_black)
-		repair_erase(tree, child, parent);
+	if (lost_black && !child)
+		repair_erase(tree, parent, side);
 }
 
 void rb_erase_among_others(struct rb_tree *tree, struct rb_node *node)
 {
-	struct rb_node *child, *parent = rb_parent(node);
+	struct rb_node *child = node->right, *parent = rb_parent(node);
+	unsigned side;
 
-	/* The leftmost has no left child, so its right one, if any, is a leaf: the successor. */
+	/* The first has no left child, so its right one, if any, is a leaf: the next. */
 	if (tree->leftmost == node)
-		tree->leftmost = node->right ? node->right : parent;
-	if (node->left && node->right) {
-		erase_inner(tree, node);
-		return;
+		tree->leftmost = child ? child : parent;
+	if (node->left) {
+		if (child) {
+			erase_inner(tree, node);
+			return;
+		}
+		child = node->left;
 	}
 	/*
 	 * At most one child, and that is a red leaf: otherwise the paths on its side would have
 	 * more black nodes than those on the other.
 	 */
-	child = node->left ? node->left : node->right;
-	replace_child(tree, parent, node, child);
 	if (child)
-		child->parent_color = (uintptr_t)parent; /* black now, as @node was */
-	if (tree->augment)
+		set_black(child, parent);
+	if (!parent) {
+		tree->root = child; /* there is one: this is not the only node */
+		return;
+	}
+	side = parent->right == node;
+	parent->child[side] = child;
+	if (unlikely(tree->augment))
 		rb_augment(tree, parent);
-	if (!child && parent && !is_red(node))
-		repair_erase(tree, NULL, parent);
+	if (!child && parent_of_black(node) == parent)
+		repair_erase(tree, parent, side);
 }
 
 struct rb_node *rb_next(const struct rb_node *node)

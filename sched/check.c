@@ -61,7 +61,7 @@ static void check_timeline(struct fair_queue *q)
 	SCHED_CHECK(Q3, !e || !rb_prev(&e->node));
 	for (; e; e = next) {
 		next = queue_after(e);
-		SCHED_CHECK(Q3, !next || !q->policy->before(&next->node, &e->node));
+		SCHED_CHECK(Q3, !next || !queue_before(q, next, e));
 		SCHED_CHECK(Q4, e != q->curr && e->queued);
 		check_entity(q, e);
 	}

@@ -196,16 +196,17 @@ struct task *sched_switch_begin(struct sched *s, unsigned cpu, bool preempt)
 	rq->sched_count += schedstats(s);
 	if (unlikely(READ_ONCE(rq->unthrottle)))
 		bandwidth_unthrottle(rq);
-	if (unlikely(rq->yield)) {
-		rq->yield = false;
-		prev->class->yield(rq);
-	}
 	if (!preempt && prev->state)
 		block_current(rq, prev);
 	else if (unlikely(prev->push_cpu != PUSH_NONE))
 		deactivate(rq, prev, QUEUE_MIGRATING);
 	else
 		prev->class->charge(rq);
+	if (rq->yield) {
+		rq->yield = false;
+		if (likely(prev->on_rq == TASK_QUEUED))
+			prev->class->yield(rq);
+	}
 	next = pick_next(rq, prev);
 	rq->prev = prev;
 	if (next != prev)
@@ -229,21 +230,31 @@ static void deliver(struct rq *rq)
 	}
 }
 
-struct task *sched_switch_end(struct sched *s, unsigned cpu)
+/* The rare part of a switch: tasks that have to leave this CPU. Drops the lock. */
+static __noinline void switch_end_moving(struct rq *rq, struct task *prev)
 {
-	struct rq *rq = cpu_rq(s, cpu);
-	struct task *prev = rq->prev;
-
-	if (unlikely(prev->push_cpu != PUSH_NONE && prev->on_rq == TASK_MIGRATING)) {
+	if (prev->push_cpu != PUSH_NONE && prev->on_rq == TASK_MIGRATING) {
 		rq->pushed_count++;
 		set_task_cpu(rq, prev, (unsigned)prev->push_cpu);
 		prev->push_cpu = PUSH_NONE;
 		list_add_tail(&rq->handover, &prev->link);
 	}
-	if (unlikely(rq->rt.nr_running > 1))
+	if (rq->rt.nr_running > 1)
 		rt_push(rq);
-	if (unlikely(!list_empty(&rq->handover)))
+	if (!list_empty(&rq->handover))
 		deliver(rq);
+	else
+		rq_unlock(rq);
+}
+
+struct task *sched_switch_end(struct sched *s, unsigned cpu)
+{
+	struct rq *rq = cpu_rq(s, cpu);
+	struct task *prev = rq->prev;
+
+	if (unlikely(prev->push_cpu != PUSH_NONE || rq->rt.nr_running > 1 ||
+		     !list_empty(&rq->handover)))
+		switch_end_moving(rq, prev);
 	else
 		rq_unlock(rq);
 	return prev;
@@ -348,12 +359,19 @@ bool sched_wake(struct sched *s, struct task *t, u32 state_mask, unsigned cpu, u
 
 /* --- events from the host ------------------------------------------------- */
 
-void sched_yield(struct sched *s, unsigned cpu)
+bool sched_yield(struct sched *s, unsigned cpu)
 {
 	struct rq *rq = cpu_rq(s, cpu);
 
-	rq->yield = true;
 	rq->yield_count += schedstats(s);
+	/* Without the lock: who is being queued now asks for a switch himself if he is to run. */
+	if (READ_ONCE(rq->nr_running) < 2 && !READ_ONCE(rq->need_resched) &&
+	    !READ_ONCE(s->fair_policy)->yields_alone) {
+		rq->sched_count += schedstats(s); /* as if we had switched, to ourselves */
+		return false;
+	}
+	rq->yield = true;
+	return true;
 }
 
 void sched_tick(struct sched *s, unsigned cpu)
@@ -457,8 +475,10 @@ int sched_init(struct sched *s, const struct sched_config *config)
 	s->rq = (struct rq *)((u8 *)s + ALIGN_UP(sizeof(*s), 64ul));
 	s->topology = (struct topology *)((u8 *)s + topology_at);
 	tunables_init(s);
-	for (unsigned cpu = 0; cpu < config->nr_cpus; cpu++)
+	for (unsigned cpu = 0; cpu < config->nr_cpus; cpu++) {
+		s->rq_of[cpu] = &s->rq[cpu];
 		rq_init(s, cpu);
+	}
 	topology_init(s, config->topology);
 	return 0;
 }

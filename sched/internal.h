@@ -230,7 +230,8 @@ struct sched {
 	/* constant after sched_init() */
 	u32 nr_cpus, hz;
 	u64 tick_ns;
-	struct rq *rq; /* [nr_cpus] */
+	struct rq *rq;		   /* [nr_cpus] */
+	struct rq *rq_of[CPU_MAX]; /* the same, found without a multiplication */
 	struct topology *topology;
 	struct cpumask possible;
 
@@ -258,7 +259,7 @@ struct sched {
 
 static inline struct rq *cpu_rq(struct sched *s, unsigned cpu)
 {
-	return &s->rq[cpu];
+	return s->rq_of[cpu];
 }
 
 static inline struct task *task_of(struct entity *e)

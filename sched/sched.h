@@ -149,8 +149,11 @@ void sched_timer(struct sched *s, unsigned cpu);
  * idle.
  */
 bool sched_tick_can_stop(struct sched *s, unsigned cpu);
-/* sched_yield(2) by the running task of @cpu; the host then switches. */
-void sched_yield(struct sched *s, unsigned cpu);
+/*
+ * sched_yield(2) by the running task of @cpu. If true the host switches, and the yield takes place
+ * there. False: it makes no difference, and is over; a switch would be harmless.
+ */
+bool sched_yield(struct sched *s, unsigned cpu);
 
 /* --- switching ------------------------------------------------------------ */
 

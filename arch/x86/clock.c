@@ -16,8 +16,7 @@
 #include "lib/string.h"
 #include "x86.h"
 
-static u64 tsc_base;
-static u64 ns_per_tick;	 /* TSC, 32.32 fixed point */
+struct x86_clock x86_clock;
 static u64 tick_per_ns;	 /* TSC, 32.32 */
 static u64 timer_per_ns; /* APIC timer, 32.32 */
 
@@ -31,14 +30,9 @@ static u64 factor_of(u64 to, u64 from)
 	return mul_div(to, 1ull << 32, from);
 }
 
-u64 arch_clock_ns(void)
-{
-	return mul_shr(rdtsc() - tsc_base, ns_per_tick, 32);
-}
-
 u64 arch_cycles_to_ns(u64 cycles)
 {
-	return mul_shr(cycles, ns_per_tick, 32);
+	return mul_shr(cycles, x86_clock.ns_per_tick, 32);
 }
 
 /* --- the rate of the counters -------------------------------------------------- */
@@ -162,10 +156,10 @@ void x86_clock_init(void)
 	measure_rates();
 	if (stated)
 		x86_tsc_hz = stated;
-	ns_per_tick = factor_of(NS_PER_SEC, x86_tsc_hz);
+	x86_clock.ns_per_tick = factor_of(NS_PER_SEC, x86_tsc_hz);
 	tick_per_ns = factor_of(x86_tsc_hz, NS_PER_SEC);
 	timer_per_ns = factor_of(timer_hz, NS_PER_SEC);
-	tsc_base = rdtsc();
+	x86_clock.tsc_base = rdtsc();
 }
 
 /*
@@ -183,8 +177,8 @@ static bool tsc_is_unstable(void)
 
 bool x86_clock_parameters(u64 *base, u64 *factor)
 {
-	*base = tsc_base;
-	*factor = ns_per_tick;
+	*base = x86_clock.tsc_base;
+	*factor = x86_clock.ns_per_tick;
 	return !tsc_is_unstable();
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernel/percpu.h"
+#include "lib/math64.h"
 #include "machine.h"
 
 #define X86_FLAGS_IF 0x200
@@ -114,6 +115,17 @@ static inline u64 arch_cycles(void)
 
 	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
 	return high << 32 | low;
+}
+
+/* Set once, by arch/x86/clock.c. */
+extern struct x86_clock {
+	u64 tsc_base;
+	u64 ns_per_tick; /* 32.32 fixed point */
+} x86_clock;
+
+static inline u64 arch_clock_ns(void)
+{
+	return mul_shr(arch_cycles() - x86_clock.tsc_base, x86_clock.ns_per_tick, 32);
 }
 
 static inline long arch_syscall_nr(const struct user_regs *regs)

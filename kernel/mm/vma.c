@@ -129,16 +129,21 @@ void vma_insert(struct mm *mm, struct vma *v)
 	mm->total_vm += vma_pages(v);
 }
 
+static struct vma *last_vma(const struct mm *mm)
+{
+	struct rb_node *n = mm->vmas.root;
+
+	while (n && n->right)
+		n = n->right;
+	return vma_of(n);
+}
+
 void vma_append(struct mm *mm, struct vma *v)
 {
-	struct rb_node **link = &mm->vmas.root, *last = NULL;
+	struct vma *last = last_vma(mm);
 
-	for (; *link; link = &last->right)
-		last = *link;
-	v->gap = v->start - (last ? vma_of(last)->end : MAP_MIN);
-	if (!last)
-		mm->vmas.leftmost = &v->node;
-	rb_link(&mm->vmas, &v->node, last, link);
+	v->gap = v->start - (last ? last->end : MAP_MIN);
+	rb_insert(&mm->vmas, &v->node, starts_before);
 	mm->nr_vmas++;
 	mm->total_vm += vma_pages(v);
 }
@@ -233,11 +238,8 @@ static u64 find_gap(struct rb_node *n, u64 len, u64 limit)
 
 u64 vma_find_gap(const struct mm *mm, u64 len)
 {
-	struct rb_node *n = mm->vmas.root;
-
-	while (n && n->right)
-		n = n->right;
-	u64 bottom = n ? vma_of(n)->end : MAP_MIN;
+	struct vma *last = last_vma(mm);
+	u64 bottom = last ? last->end : MAP_MIN;
 
 	if (mm->mmap_base >= bottom + len)
 		return mm->mmap_base - len;

@@ -82,8 +82,8 @@ void schedule(void)
 void yield(void)
 {
 	arch_irq_disable();
-	sched_yield(machine, arch_cpu_id());
-	switch_threads(false);
+	if (sched_yield(machine, arch_cpu_id()))
+		switch_threads(false);
 	arch_irq_enable();
 }
 

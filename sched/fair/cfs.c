@@ -17,11 +17,6 @@
  */
 #include "sched/fair/cfs.h"
 
-bool cfs_before(const struct rb_node *a, const struct rb_node *b)
-{
-	return time_before(entity_of(a)->vruntime, entity_of(b)->vruntime);
-}
-
 static const struct tunables *tunables_of(const struct fair_queue *q)
 {
 	return &q->rq->s->tunable;
@@ -228,8 +223,8 @@ static struct entity *second_choice(struct fair_queue *q, const struct entity *f
 }
 
 /* @first by vruntime, unless it yielded or a buddy is hardly worse. */
-static struct entity *prefer_buddies(struct fair_queue *q, struct entity *first,
-				     cfs_granularity_fn *granularity)
+static __noinline struct entity *prefer_buddies(struct fair_queue *q, struct entity *first,
+						cfs_granularity_fn *granularity)
 {
 	struct entity *e = first;
 
@@ -305,7 +300,7 @@ const struct fair_policy cfs_policy = {
 	.name = "cfs",
 	.features_mask = BIT(FEATURE_GENTLE_FAIR_SLEEPERS) | BIT(FEATURE_NEXT_BUDDY),
 	.features_on = BIT(FEATURE_GENTLE_FAIR_SLEEPERS),
-	.before = cfs_before,
+	.key = TIMELINE_KEY(vruntime),
 	.place = cfs_place,
 	.charge = cfs_charge,
 	.pick = cfs_pick,

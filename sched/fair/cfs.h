@@ -14,7 +14,6 @@ typedef u64 cfs_granularity_fn(struct fair_queue *q, struct entity *curr, struct
 
 u64 cfs_granularity(struct fair_queue *q, struct entity *curr, struct entity *woken);
 
-bool cfs_before(const struct rb_node *a, const struct rb_node *b);
 u64 cfs_slice(struct fair_queue *q, struct entity *e);
 
 /*

@@ -287,7 +287,6 @@ static void fair_yield(struct rq *rq)
 {
 	struct entity *e = &rq->curr->fair;
 
-	fair_charge(rq);
 	e->queue->policy->yield(e->queue, e);
 }
 

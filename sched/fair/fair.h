@@ -65,6 +65,9 @@ enum place_flags {
 	PLACE_ASLEEP = 0x4000, /* travelling, it joins @q asleep */
 };
 
+/* Where the u64 @field of an entity is, seen from its node in the timeline. */
+#define TIMELINE_KEY(field) (offsetof(struct entity, field) - offsetof(struct entity, node))
+
 struct fair_policy {
 	const char *name; /* as `fair_class` and the boot parameter `sched=` have it */
 
@@ -74,8 +77,11 @@ struct fair_policy {
 	 */
 	u64 features_mask, features_on;
 
-	/* Order of the timeline: does @a run before @b, other things equal? */
-	bool (*before)(const struct rb_node *a, const struct rb_node *b);
+	/* A yield concerns the policy even if nobody else is runnable. */
+	bool yields_alone;
+
+	/* Order of the timeline: TIMELINE_KEY() of a virtual time, smallest first. */
+	size_t key;
 
 	/* What a node of the timeline knows of its subtree (lib/rbtree.h), or NULL. */
 	void (*augment)(struct rb_node *node);
@@ -276,9 +282,16 @@ static inline bool entity_is_idle(struct entity *e)
 	return entity_is_task(e) ? task_of(e)->policy == SCHED_IDLE : e->own_queue->idle;
 }
 
+/* Does @a run before @b, other things equal? */
+static inline bool queue_before(const struct fair_queue *q, const struct entity *a,
+				const struct entity *b)
+{
+	return rb_key_before(&a->node, &b->node, q->policy->key);
+}
+
 static inline void queue_insert(struct fair_queue *q, struct entity *e)
 {
-	rb_insert(&q->timeline, &e->node, q->policy->before);
+	rb_insert_key(&q->timeline, &e->node, q->policy->key);
 }
 
 static inline void queue_erase(struct fair_queue *q, struct entity *e)
@@ -295,10 +308,11 @@ void pelt_cross_periods(struct pelt *p, u64 units, u64 weight, u64 load, u64 run
 			bool running);
 
 /*
- * Bring @p up to @now: before what it averages changes. @weight: of the average; the rest: what
- * held since the last update. Time counts in steps of 1024 ns; within a period they only add up.
+ * Bring @p, of entity @e or (NULL) of a queue, up to @now: before what it averages changes. The
+ * rest: what held since the last update. Time counts in steps of 1024 ns; within a period they
+ * only add up.
  */
-static inline void pelt_age(struct pelt *p, u64 now, u64 weight, u64 load, u64 runnable,
+static inline void pelt_age(struct pelt *p, u64 now, const struct entity *e, u64 load, u64 runnable,
 			    bool running)
 {
 	s64 delta = (s64)(now - p->last_update);
@@ -312,7 +326,8 @@ static inline void pelt_age(struct pelt *p, u64 now, u64 weight, u64 load, u64 r
 	}
 	p->last_update += units << 10;
 	if (unlikely(units + p->period_contrib >= PELT_PERIOD)) {
-		pelt_cross_periods(p, units, weight, load, runnable, running);
+		pelt_cross_periods(p, units, e ? weight_down(e->load.weight) : 1, load, runnable,
+				   running);
 		return;
 	}
 	p->period_contrib += (u32)units;
@@ -327,7 +342,7 @@ static inline void pelt_update_queued(struct fair_queue *q, struct entity *e, bo
 {
 	u64 runnable = entity_is_task(e) ? 1 : e->own_queue->tasks.nr;
 
-	pelt_age(&e->avg, q->rq->clock, weight_down(e->load.weight), 1, runnable, running);
+	pelt_age(&e->avg, q->rq->clock, e, 1, runnable, running);
 }
 
 /* Any entity; without effect if it is attached to no queue. */
@@ -337,14 +352,13 @@ static inline void pelt_update_entity(struct fair_queue *q, struct entity *e)
 	u64 runnable = !queued ? 0 : entity_is_task(e) ? 1 : e->own_queue->tasks.nr;
 
 	if (e->avg.last_update)
-		pelt_age(&e->avg, q->rq->clock, weight_down(e->load.weight), queued, runnable,
-			 queued && q->curr == e);
+		pelt_age(&e->avg, q->rq->clock, e, queued, runnable, queued && q->curr == e);
 }
 
 /* Before the load, nr_running or whether it runs changes. */
 static inline void pelt_update_queue(struct fair_queue *q)
 {
-	pelt_age(&q->avg, q->rq->clock, 1, weight_down(q->load.weight), q->tasks.nr,
+	pelt_age(&q->avg, q->rq->clock, NULL, weight_down(q->load.weight), q->tasks.nr,
 		 q->tasks.nr && q->curr);
 }
 

@@ -183,10 +183,30 @@ static void yielding_alone_changes_nothing(void **state)
 	struct task *a = spawn_nice(m, "A", 0);
 
 	(void)state;
-	sched_yield(m->s, 0);
+	assert_false(sched_yield(m->s, 0));
 	assert_ptr_equal(switch_cpu(m, 0, false), a);
 	assert_null(queue(m)->skip);
 	assert_int_equal(m->s->rq[0].nr_switches, 1);
+	machine_free(m);
+}
+
+static void a_yield_asks_for_a_switch_if_there_is_anybody(void **state)
+{
+	struct machine *m = flat_machine(1000);
+	struct task *a = spawn_nice(m, "A", 0), *b = spawn_nice(m, "B", 0);
+
+	(void)state;
+	assert_ptr_equal(running(m, 0), a);
+	assert_true(sched_yield(m->s, 0));
+	assert_ptr_equal(switch_cpu(m, 0, false), b);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	assert_ptr_equal(running(m, 0), a);
+	assert_false(sched_yield(m->s, 0));
+	/* Somebody else wants the CPU, whether it is counted or not. */
+	m->s->rq[0].need_resched = true;
+	assert_true(sched_yield(m->s, 0));
+	assert_ptr_equal(switch_cpu(m, 0, false), a);
+	assert_false(m->s->rq[0].yield);
 	machine_free(m);
 }
 
@@ -203,6 +223,7 @@ int main(void)
 		cmocka_unit_test(a_yielder_is_passed_over_for_one_hardly_worse),
 		cmocka_unit_test(a_yielder_far_behind_goes_on_running),
 		cmocka_unit_test(yielding_alone_changes_nothing),
+		cmocka_unit_test(a_yield_asks_for_a_switch_if_there_is_anybody),
 	};
 
 	return cmocka_run_group_tests_name("choice", tests, NULL, NULL);

@@ -393,6 +393,35 @@ static void a_tree_stays_ordered_balanced_and_augmented(void **state)
 	}
 }
 
+/* As tasks that take turns: the first goes behind the others, but for a few that ran longer. */
+static void a_tree_serves_as_a_queue(void **state)
+{
+	static struct item items[200];
+
+	(void)state;
+	for (unsigned nr = 1; nr <= ARRAY_SIZE(items); nr += nr / 4 + 1) {
+		struct rb_tree tree = { .augment = item_augment };
+		struct prng rng;
+		unsigned now = 0, order = 0;
+
+		prng_seed(&rng, nr);
+		for (unsigned step = 0; step < 2000; step++) {
+			struct item *item = &items[step % nr];
+
+			if (step >= nr) {
+				item = item_of(rb_first(&tree));
+				now = item->key;
+				rb_erase(&tree, &item->node);
+				check_tree(&tree, nr - 1);
+			}
+			item->key = now + nr + (prng_below(&rng, 10) ? 0 : prng_below(&rng, 300));
+			item->order = ++order;
+			rb_insert(&tree, &item->node, item_before);
+			check_tree(&tree, min(step + 1, nr));
+		}
+	}
+}
+
 static void the_generator_repeats_and_spreads(void **state)
 {
 	struct prng a, b;
@@ -425,6 +454,7 @@ int main(void)
 		cmocka_unit_test(comparisons_agree_with_libc),
 		cmocka_unit_test(wide_arithmetic_is_exact),
 		cmocka_unit_test(a_tree_stays_ordered_balanced_and_augmented),
+		cmocka_unit_test(a_tree_serves_as_a_queue),
 		cmocka_unit_test(the_generator_repeats_and_spreads),
 	};
 
