@@ -1,50 +1,47 @@
 /* The event queue; see queue.h. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "queue.h"
+#include "util.h"
 
 #define ARITY 4u
 
 void queue_init(struct event_queue *q, u64 start)
 {
 	*q = (struct event_queue){ .time = start };
-	list_init(&q->now);
 }
 
 void queue_free(struct event_queue *q)
 {
 	free(q->heap);
-	q->heap = NULL;
+	free(q->now);
+	*q = (struct event_queue){ .heap = NULL };
 }
 
-static bool entry_before(const struct heap_entry *a, const struct heap_entry *b)
+static bool is_valid(const struct queue_entry *e)
+{
+	return e->event->seq == e->seq;
+}
+
+static bool entry_before(const struct queue_entry *a, const struct queue_entry *b)
 {
 	return a->when < b->when || (a->when == b->when && a->seq < b->seq);
 }
 
-static void put_entry(struct event_queue *q, u32 at, struct heap_entry entry)
-{
-	q->heap[at] = entry;
-	entry.event->place = at + 1;
-}
+/* --- the heap --------------------------------------------------------------------------------- */
 
-/* @entry belongs at @at or nearer to the root. */
-static void sift_up(struct event_queue *q, u32 at, struct heap_entry entry)
+static void sift_up(struct event_queue *q, u32 at, struct queue_entry entry)
 {
 	while (at) {
 		u32 parent = (at - 1) / ARITY;
 
 		if (!entry_before(&entry, &q->heap[parent]))
 			break;
-		put_entry(q, at, q->heap[parent]);
+		q->heap[at] = q->heap[parent];
 		at = parent;
 	}
-	put_entry(q, at, entry);
+	q->heap[at] = entry;
 }
 
-/* @entry belongs at @at or below. */
-static void sift_down(struct event_queue *q, u32 at, struct heap_entry entry)
+static void sift_down(struct event_queue *q, u32 at, struct queue_entry entry)
 {
 	for (;;) {
 		u32 first = at * ARITY + 1, end = min(first + ARITY, q->used), least = first;
@@ -56,82 +53,116 @@ static void sift_down(struct event_queue *q, u32 at, struct heap_entry entry)
 				least = child;
 		if (!entry_before(&q->heap[least], &entry))
 			break;
-		put_entry(q, at, q->heap[least]);
+		q->heap[at] = q->heap[least];
 		at = least;
 	}
-	put_entry(q, at, entry);
+	q->heap[at] = entry;
 }
 
-static void heap_insert(struct event_queue *q, struct heap_entry entry)
+static void remove_root(struct event_queue *q)
 {
-	if (q->used == q->size) {
-		q->size = q->size ? 2 * q->size : 64;
-		q->heap = realloc(q->heap, q->size * sizeof(*q->heap));
-		if (!q->heap) {
-			fprintf(stderr, "schedsim: out of memory for %u events\n", q->size);
-			exit(1);
-		}
-	}
+	if (--q->used)
+		sift_down(q, 0, q->heap[q->used]);
+}
+
+/* Keep the valid entries only, and make them a heap again. */
+static void rebuild(struct event_queue *q)
+{
+	u32 kept = 0;
+
+	for (u32 i = 0; i < q->used; i++)
+		if (is_valid(&q->heap[i]))
+			q->heap[kept++] = q->heap[i];
+	q->used = kept;
+	q->rebuild_at = max(64u, 2 * kept);
+	for (u32 i = kept / ARITY + 1; i-- > 0;)
+		if (i < kept)
+			sift_down(q, i, q->heap[i]);
+}
+
+static void heap_insert(struct event_queue *q, struct queue_entry entry)
+{
+	if (q->used >= q->rebuild_at)
+		rebuild(q);
+	q->heap = grow(q->heap, q->used, &q->size, sizeof(*q->heap));
 	sift_up(q, q->used++, entry);
 }
 
-static void heap_remove(struct event_queue *q, u32 at)
-{
-	struct heap_entry last = q->heap[--q->used];
+/* --- the ring --------------------------------------------------------------------------------- */
 
-	if (at == q->used)
-		return;
-	if (at && entry_before(&last, &q->heap[(at - 1) / ARITY]))
-		sift_up(q, at, last);
-	else
-		sift_down(q, at, last);
+/* Drop what is invalid, and have at least as much room as that leaves. */
+static void make_room(struct event_queue *q)
+{
+	u32 kept = 0, room = 64;
+	struct queue_entry *now;
+
+	for (u32 i = q->first; i != q->last; i++)
+		kept += is_valid(&q->now[i & (q->room - 1)]);
+	while (room < 2 * kept)
+		room *= 2;
+	now = allocate(room, sizeof(*now));
+	kept = 0;
+	for (u32 i = q->first; i != q->last; i++)
+		if (is_valid(&q->now[i & (q->room - 1)]))
+			now[kept++] = q->now[i & (q->room - 1)];
+	free(q->now);
+	q->now = now;
+	q->room = room;
+	q->first = 0;
+	q->last = kept;
 }
 
-void queue_cancel(struct event_queue *q, struct event *ev)
+static void ring_add(struct event_queue *q, struct queue_entry entry)
 {
-	if (ev->place == EVENT_NOW)
-		list_del(&ev->link);
-	else if (ev->place)
-		heap_remove(q, ev->place - 1);
-	ev->place = 0;
+	if (q->last - q->first == q->room)
+		make_room(q);
+	q->now[q->last++ & (q->room - 1)] = entry;
 }
+
+/* --- both ------------------------------------------------------------------------------------- */
 
 void queue_set(struct event_queue *q, struct event *ev, u64 when)
 {
-	struct heap_entry entry = { when, q->seq++, ev };
-
+	queue_cancel(q, ev);
 	ev->when = when;
-	ev->seq = entry.seq;
-	if (when <= q->time) {
-		queue_cancel(q, ev);
-		list_add_tail(&q->now, &ev->link);
-		ev->place = EVENT_NOW;
-	} else if (ev->place && ev->place != EVENT_NOW) {
-		u32 at = ev->place - 1;
+	ev->seq = ++q->seq;
+	if (when <= q->time)
+		ring_add(q, (struct queue_entry){ q->time, ev->seq, ev });
+	else
+		heap_insert(q, (struct queue_entry){ when, ev->seq, ev });
+}
 
-		if (at && entry_before(&entry, &q->heap[(at - 1) / ARITY]))
-			sift_up(q, at, entry);
-		else
-			sift_down(q, at, entry);
-	} else {
-		queue_cancel(q, ev);
-		heap_insert(q, entry);
-	}
+static void drop_invalid(struct event_queue *q)
+{
+	while (q->first != q->last && !is_valid(&q->now[q->first & (q->room - 1)]))
+		q->first++;
+	while (q->used && !is_valid(&q->heap[0]))
+		remove_root(q);
 }
 
 struct event *queue_pop(struct event_queue *q, u64 limit)
 {
-	struct event *ev = q->used ? q->heap[0].event : NULL;
+	const struct queue_entry *e;
+	struct event *ev;
 
-	if (!list_empty(&q->now)) {
-		struct event *first = list_first(&q->now, struct event, link);
+	drop_invalid(q);
+	e = q->used ? &q->heap[0] : NULL;
+	if (q->first != q->last) {
+		const struct queue_entry *first = &q->now[q->first & (q->room - 1)];
 
-		if (!ev || ev->when > q->time || first->seq < ev->seq)
-			ev = first;
+		if (!e || entry_before(first, e))
+			e = first;
 	}
-	if (!ev || ev->when > limit)
+	if (!e || e->when > limit)
 		return NULL;
-	q->time = max(q->time, ev->when);
-	queue_cancel(q, ev);
+	ev = e->event;
+	ev->seq = 0;
+	q->time = e->when;
+	if (q->used && e == &q->heap[0])
+		remove_root(q);
+	else
+		q->first++;
+	if (q->used)
+		__builtin_prefetch(q->heap[0].event);
 	return ev;
 }
