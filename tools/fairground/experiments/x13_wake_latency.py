@@ -17,6 +17,7 @@ SIZE = (10, 4.5)
 
 NR_CPUS, HOGS, PERIOD_US, PRIO = 4, 4, 1000, 80
 WARM_UP = 20  # wakeups of each sleeper that do not count: it is started and gets its policy
+NOISE_US = 20  # the CPUs of the emulated machine share one stream of instructions: up to so much of a wait is theirs
 US = 1e3
 
 
@@ -62,9 +63,10 @@ def claims():
         found.append(rule(f"fifo: mean latency, {sched} - cfs, us", "within 5", ["cfs", sched], lambda v: abs(v) < 5,
                           lambda r, s=sched: r[s]["fifo"]["mean_us"] - r["cfs"]["fifo"]["mean_us"], "{:+.2f}"))
     for quantity in ("p99_us", "max_us"):
-        for sched, base in (("bore-cfs", "cfs"), ("bore", "cfs"), ("eevdf", "cfs")):
-            found.append(rule(f"other: {quantity[:-3]}, {sched} / {base}", "<= 1", [base, sched], lambda v: v <= 1,
-                              lambda r, s=sched, b=base, q=quantity: r[s]["other"][q] / r[b]["other"][q], "{:.3f}"))
+        for sched in SCHEDULERS[1:]:
+            found.append(rule(f"other: {quantity[:-3]}, {sched} - cfs, us", f"<= {NOISE_US}", ["cfs", sched],
+                              lambda v: v <= NOISE_US,
+                              lambda r, s=sched, q=quantity: r[s]["other"][q] - r["cfs"]["other"][q], "{:+.2f}"))
     return found
 
 

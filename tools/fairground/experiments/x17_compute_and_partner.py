@@ -8,27 +8,33 @@ together, and at the end the CPU idles until the last I/O is done.
 from ..experiment import rule
 from ..image import event_values
 
-TITLE = "A task that computes beside one that yields, sleeps or waits for I/O after each 100 ms of work"
+TITLE = "A task that computes beside one that yields, sleeps or waits for I/O after each round of its work"
 SOURCE = "four matrix multiplications each on one of 12 CPUs, Linux 6.1.29, HZ=250, BORE 2.2.8; pictures, no figures"
 SETTINGS = {"smp": "12", "hz": "250"}
-SECONDS = 1
+SECONDS = 8
 SCHEDULERS = ("cfs", "bore-cfs", "eevdf")
 CASES = ("yield", "sleep", "io")
 SIZE = (11, 6)
 
-CPU, ROUNDS, ROUND_US, SLEEP_US, IO_US = 2, 4, 100_000, 1, 10_000
+CPU, ROUNDS, SLEEP_US, IO_US = 2, 8, 1, 10_000
+SET_UP_NS = 1_000_000  # turns in which a task is set up are shorter than this
 MS = 1e6
 COLOURS = {"compute": "tab:blue", "partner": "tab:orange"}
 
 
-def kernel(case, _):
-    return f"duel -a {CPU} -n {ROUNDS} -r {ROUND_US}us -s {SLEEP_US}us -i {IO_US}us {case}"
+def round_us(seconds):
+    """Both tasks together have work for @seconds."""
+    return seconds * 1_000_000 // (2 * ROUNDS)
 
 
-def workload(case, _):
+def kernel(case, seconds):
+    return f"duel -a {CPU} -n {ROUNDS} -r {round_us(seconds)}us -s {SLEEP_US}us -i {IO_US}us {case}"
+
+
+def workload(case, seconds):
     after = {"yield": {"yield": ""}, "sleep": {"sleep": SLEEP_US}, "io": {"sleep": IO_US}}[case]
-    return {"tasks": {"compute": {"cpus": [CPU], "loop": ROUNDS, "run": ROUND_US},
-                      case: {"cpus": [CPU], "loop": ROUNDS, "run": ROUND_US, **after}}}
+    task = {"cpus": [CPU], "loop": ROUNDS, "run": round_us(seconds)}
+    return {"global": {"duration": 4 * seconds}, "tasks": {"compute": task, case: {**task, **after}}}
 
 
 def turns(run):
@@ -54,8 +60,7 @@ def role(comm):
 
 def measure(run):
     found = turns(run)
-    long = [t for t in found if t[2] - t[1] > ROUND_US * 10]  # what set the tasks up took less
-    start = long[0][1]
+    start = next(begin for _, begin, end in found if end - begin > SET_UP_NS)
     done = {who: max(end for w, _, end in found if w == who) - start for who in COLOURS}
     busy = sum(end - max(begin, start) for _, begin, end in found if end > start)
     total = max(done.values())
