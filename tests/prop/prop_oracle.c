@@ -1,0 +1,309 @@
+/*
+ * The simulator against what theory and golden traces say.
+ *
+ * Fluid server: hogs on one CPU should each get w_i/W of the time at every moment. The lag, what one
+ * got less than that, is computed exactly, in units of 1/W ns, after each event, and compared with
+ * the policy's bound. On several CPUs long-term shares are compared.
+ *
+ * Traces: the simulator makes the same choices at the same times as tests/unit/ does by hand.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "tools/sim/sim.h"
+
+#define MAX_HOGS 12
+#define MS	 NS_PER_MS
+
+struct hog {
+	const char *comm;
+	int nice;
+};
+
+struct setting {
+	const char *policy;
+	unsigned nr_cpus, hz;
+	const char *features; /* one to write, or NULL */
+};
+
+static struct sim *new_machine(const struct setting *setting)
+{
+	struct sched_cpu_desc one_llc[16] = { 0 };
+	struct sim *sim;
+
+	for (unsigned cpu = 0; cpu < setting->nr_cpus; cpu++)
+		one_llc[cpu].core = cpu;
+	sim = sim_new(&(struct sim_config){
+		.nr_cpus = setting->nr_cpus,
+		.hz = setting->hz,
+		.topology = one_llc,
+		.fair_policy = setting->policy,
+		.seed = 1,
+		.check = true,
+	});
+	assert_non_null(sim);
+	if (setting->features)
+		assert_int_equal(
+			sched_features_write(sim->s, setting->features, strlen(setting->features)),
+			0);
+	return sim;
+}
+
+/* All at the same moment, on CPU 0. */
+static void start_hogs(struct sim *sim, struct sim_task **tasks, const struct hog *hogs,
+		       unsigned nr)
+{
+	sim_enter(sim, 0);
+	for (unsigned i = 0; i < nr; i++) {
+		struct sched_attr_req req = { .nice = hogs[i].nice };
+
+		tasks[i] = sim_task_new(sim, hogs[i].comm);
+		assert_int_equal(sched_set_attr(sim->s, &tasks[i]->task, &req), 0);
+		sim_start(sim, tasks[i]);
+	}
+	sim_leave(sim);
+}
+
+/* --- the fluid server on one CPU ---------------------------------------------------------------- */
+
+struct fluid {
+	struct sim *sim;
+	struct sim_task *tasks[MAX_HOGS];
+	unsigned nr;
+	u64 weight[MAX_HOGS], total; /* of the nice table */
+	u64 start, got_ns[MAX_HOGS];
+	/* lag_i must stay between these, in ns */
+	double least[MAX_HOGS], most[MAX_HOGS];
+};
+
+/* Let the next event happen; what ran until then got the time. */
+static bool fluid_step(struct fluid *f, u64 until)
+{
+	struct sim_task *curr = f->sim->cpus[0].curr;
+	u64 before = f->sim->now;
+
+	if (!sim_step(f->sim, until))
+		return false;
+	for (unsigned i = 0; i < f->nr; i++)
+		if (f->tasks[i] == curr)
+			f->got_ns[i] += f->sim->now - before;
+	return true;
+}
+
+static void check_lag(const struct fluid *f, unsigned i)
+{
+	__int128 due = (__int128)(f->sim->now - f->start) * f->weight[i];
+	__int128 lag = due - (__int128)f->got_ns[i] * f->total;
+	double lag_ns = (double)lag / (double)f->total;
+
+	if (lag_ns < f->least[i] || lag_ns > f->most[i])
+		fail_msg("%.6f s: lag of hog %u of %u (weight %llu of %llu) is %.0f ns, not in "
+			 "%.0f..%.0f",
+			 (double)(f->sim->now - f->start) / 1e9, i, f->nr,
+			 (unsigned long long)f->weight[i], (unsigned long long)f->total, lag_ns,
+			 f->least[i], f->most[i]);
+}
+
+static void follow(struct fluid *f, u64 seconds)
+{
+	u64 until = f->start + seconds * NS_PER_SEC;
+
+	while (fluid_step(f, until))
+		for (unsigned i = 0; i < f->nr; i++)
+			check_lag(f, i);
+}
+
+/*
+ * CFS. A turn of j is at most its slice and a tick, r_j. It begins with the least vruntime of all,
+ * therefore not behind the mean, so i is ahead of its share by less than r_i. And while i waits,
+ * who runs had not more vruntime than i when it began: the mean is ahead of i by less than the
+ * turns of the others, of which i misses its share:
+ *
+ *	-r_i < lag_i < w_i/W * (sum of r_j, j != i)
+ *
+ * Tasks start at equal vruntimes, so without START_DEBIT. The last term is for rounding: each
+ * charge may lose a ns of virtual time.
+ */
+static void bound_cfs(struct fluid *f)
+{
+	const double latency = 6e6, granularity = 0.75e6, rounding = 50e3;
+	double tick = (double)f->sim->tick_ns, turn[MAX_HOGS], all = 0;
+	double period = f->nr > 8 ? f->nr * granularity : latency;
+
+	for (unsigned i = 0; i < f->nr; i++) {
+		double slice = period * (double)f->weight[i] / (double)f->total;
+
+		turn[i] = (slice > granularity ? slice : granularity) + tick;
+		all += turn[i];
+	}
+	for (unsigned i = 0; i < f->nr; i++) {
+		double part = (double)f->weight[i] / (double)f->total;
+
+		f->least[i] = -turn[i] - rounding;
+		f->most[i] = part * (all - turn[i]) + rounding;
+	}
+}
+
+static const struct {
+	const char *policy, *features;
+	void (*bound)(struct fluid *f);
+} bounds[] = {
+	{ "cfs", "NO_START_DEBIT", bound_cfs },
+};
+
+static void draw_hogs(struct prng *rng, struct hog *hogs, unsigned nr)
+{
+	/* Some sets far apart, some close together. */
+	u32 spread = prng_below(rng, 2) ? 40 : 8;
+
+	for (unsigned i = 0; i < nr; i++)
+		hogs[i] = (struct hog){ "hog", (int)prng_below(rng, spread) - (int)spread / 2 };
+}
+
+static void follow_drawn_hogs(unsigned which, u64 seed)
+{
+	static const unsigned hz[] = { 100, 250, 1000 };
+	struct fluid f = { .nr = 0 };
+	struct hog hogs[MAX_HOGS];
+	struct prng rng;
+
+	prng_seed(&rng, seed);
+	f.sim = new_machine(&(struct setting){ bounds[which].policy, 1, hz[prng_below(&rng, 3)],
+					       bounds[which].features });
+	f.nr = 2 + prng_below(&rng, MAX_HOGS - 1);
+	draw_hogs(&rng, hogs, f.nr);
+	f.start = f.sim->now;
+	start_hogs(f.sim, f.tasks, hogs, f.nr);
+	for (unsigned i = 0; i < f.nr; i++) {
+		f.weight[i] = f.tasks[i]->task.fair.load.weight >> 10;
+		f.total += f.weight[i];
+	}
+	bounds[which].bound(&f);
+	follow(&f, 5);
+	sim_free(f.sim);
+}
+
+static void service_stays_within_the_bound_of_a_fluid_server(void **state)
+{
+	(void)state;
+	for (unsigned which = 0; which < ARRAY_SIZE(bounds); which++)
+		for (u64 seed = 1; seed <= 60; seed++)
+			follow_drawn_hogs(which, seed);
+}
+
+/* --- shares on several CPUs ----------------------------------------------------------------------- */
+
+/* Equal hogs, more than CPUs: none gets less than this part of its share in 20 s. */
+static double least_share(const char *policy, unsigned nr_cpus, unsigned nr_hogs)
+{
+	struct sim *sim = new_machine(&(struct setting){ policy, nr_cpus, 250, NULL });
+	struct hog hogs[MAX_HOGS];
+	struct sim_task *tasks[MAX_HOGS];
+	double least = 1;
+
+	for (unsigned i = 0; i < nr_hogs; i++)
+		hogs[i] = (struct hog){ "hog", 0 };
+	start_hogs(sim, tasks, hogs, nr_hogs);
+	assert_true(sim_run(sim, SIM_START + 20 * NS_PER_SEC));
+	for (unsigned i = 0; i < nr_hogs; i++) {
+		double got = (double)sched_task_runtime(sim->s, &tasks[i]->task) / 20e9;
+		double share = got * nr_hogs / nr_cpus;
+
+		least = share < least ? share : least;
+	}
+	sim_free(sim);
+	return least;
+}
+
+/*
+ * With one task more than CPUs, who is alone depends on when balancing passes fall: up to 15 % less
+ * in 20 s. Three on two CPUs get 66.7 % of a CPU, to 2 %.
+ */
+static void equal_hogs_share_several_cpus(void **state)
+{
+	const char *policy = *state;
+
+	for (unsigned nr_cpus = 2; nr_cpus <= 8; nr_cpus++)
+		for (unsigned nr = nr_cpus; nr <= MAX_HOGS; nr++) {
+			double least = least_share(policy, nr_cpus, nr);
+			double expected = nr == nr_cpus + 1 && nr != 3 ? 0.84 : 0.9;
+
+			if (least < (nr == 3 && nr_cpus == 2 ? 0.97 : expected))
+				fail_msg("%u hogs on %u CPUs: one got %.3f of its share", nr,
+					 nr_cpus, least);
+		}
+}
+
+/* --- golden traces ---------------------------------------------------------------------------------- */
+
+static char trace[256];
+static size_t trace_used;
+static unsigned trace_unit;
+
+/* "0A 3B 6C": when, in units, who was switched to. */
+static void record_switch(struct sim *sim, const struct sched_event *event)
+{
+	const struct event_sched_switch *ev = (const void *)event;
+
+	if (event->type == EVENT_ID_sched_switch)
+		trace_used += (size_t)snprintf(
+			trace + trace_used, sizeof(trace) - trace_used, "%llu%.1s ",
+			(unsigned long long)(sim->now - SIM_START) / trace_unit, ev->next_comm);
+}
+
+static const struct {
+	struct setting setting;
+	struct hog hogs[3];
+	unsigned until_ms;
+	const char *switches;
+} traces[] = {
+	{ { "cfs", 1, 1000, "NO_START_DEBIT" },
+	  { { "A", 0 }, { "B", 0 }, { "C", 5 } },
+	  17,
+	  "0A 3B 6C 7A 10B 13C 14A 17B " },
+	{ { "cfs", 1, 250, "NO_START_DEBIT" },
+	  { { "A", 0 }, { "B", 0 }, { "C", 5 } },
+	  44,
+	  "0A 4B 8C 12A 16B 20A 24B 28A 32B 36C 40A 44B " },
+};
+
+static void the_simulator_follows_the_golden_traces(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(traces); i++) {
+		struct sim *sim = new_machine(&traces[i].setting);
+		struct sim_task *tasks[3];
+
+		sim->on_event = record_switch;
+		sched_trace_set(sim->s, BIT(EVENT_sched_switch));
+		trace_used = 0;
+		trace_unit = MS;
+		start_hogs(sim, tasks, traces[i].hogs, 3);
+		assert_true(sim_run(sim, SIM_START + traces[i].until_ms * MS));
+		assert_string_equal(trace, traces[i].switches);
+		sim_free(sim);
+	}
+}
+
+int main(void)
+{
+	struct CMUnitTest tests[32] = {
+		cmocka_unit_test(service_stays_within_the_bound_of_a_fluid_server),
+		cmocka_unit_test(the_simulator_follows_the_golden_traces),
+	};
+	static char names[16][80];
+	unsigned nr = 2;
+
+	for (unsigned i = 0; sched_fair_name(i) && i < ARRAY_SIZE(names); i++) {
+		snprintf(names[i], sizeof(names[i]), "equal_hogs_share_several_cpus_under_%s",
+			 sched_fair_name(i));
+		tests[nr++] = (struct CMUnitTest){ names[i], equal_hogs_share_several_cpus, NULL,
+						   NULL, (void *)(uintptr_t)sched_fair_name(i) };
+	}
+	return _cmocka_run_group_tests("prop_oracle", tests, nr, NULL, NULL);
+}
