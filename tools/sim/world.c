@@ -210,16 +210,12 @@ static void restore_settings(struct world *w)
 static void check_groups(struct world *w)
 {
 	struct sched_group_stat stat;
-	struct sched_group_params params;
 
 	for (unsigned i = 0; i < WORLD_GROUPS; i++) {
 		if (!w->group[i].tg)
 			continue;
 		sched_group_stat(w->sim->s, w->group[i].tg, &stat);
 		EXPECT(stat.usage_ns == w->group[i].ran_ns);
-		sched_group_params(w->group[i].tg, &params);
-		EXPECT(params.shares == w->group[i].params.shares);
-		EXPECT(params.idle == w->group[i].params.idle);
 	}
 }
 
@@ -274,14 +270,14 @@ static bool wants_cpu(const struct subject *x)
 }
 
 /*
- * What a task ran as SCHED_IDLE, at 1/341 of the weight, counts for seconds now; it has paid once
- * it runs again. A minute is enough even for that, unless somebody starves.
+ * What a task ran as SCHED_IDLE, at 1/341 of the weight, counts for 3.4 s of each of its equals now;
+ * it has paid once it runs again. A minute more than that is enough, unless somebody starves.
  */
-static void await_turns(struct world *w, const u64 *ran_before)
+static void await_turns(struct world *w, const u64 *ran_before, unsigned nr_awake)
 {
 	bool all;
 
-	for (unsigned n = 0; n < 60; n++) {
+	for (unsigned n = 0; n < 60 + 4 * nr_awake; n++) {
 		pass_seconds(w, 1);
 		all = true;
 		for (unsigned i = 0; i < w->nr_tasks; i++)
@@ -290,7 +286,7 @@ static void await_turns(struct world *w, const u64 *ran_before)
 		if (all)
 			return;
 	}
-	host_bug(__FILE__, __LINE__, "a task waits for a minute among equals");
+	host_bug(__FILE__, __LINE__, "a task starves among equals");
 }
 
 /*
@@ -300,6 +296,9 @@ static void await_turns(struct world *w, const u64 *ran_before)
 static void check_fairness(struct world *w)
 {
 	const unsigned seconds = 8;
+	/* BORE prefers, among hogs, those that have run less. */
+	bool exact =
+		w->shape.nr_cpus == 1 && strncmp(sched_fair_current(w->sim->s), "bore", 4) != 0;
 	u64 before[WORLD_TASKS], share_ns;
 	unsigned nr_awake = 0;
 
@@ -307,7 +306,7 @@ static void check_fairness(struct world *w)
 		before[i] = w->subject[i].ran_ns;
 		nr_awake += wants_cpu(&w->subject[i]);
 	}
-	await_turns(w, before);
+	await_turns(w, before, nr_awake);
 	for (unsigned i = 0; i < w->nr_tasks; i++)
 		before[i] = w->subject[i].ran_ns;
 	pass_seconds(w, seconds);
@@ -318,7 +317,7 @@ static void check_fairness(struct world *w)
 		if (!wants_cpu(&w->subject[i]))
 			continue;
 		EXPECT(got_ns >= share_ns / 2);
-		EXPECT(w->shape.nr_cpus > 1 || got_ns + 3 * w->sim->tick_ns >= share_ns);
+		EXPECT(!exact || got_ns + 3 * w->sim->tick_ns >= share_ns);
 	}
 }
 
