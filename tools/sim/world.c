@@ -270,8 +270,8 @@ static bool wants_cpu(const struct subject *x)
 }
 
 /*
- * What a task ran as SCHED_IDLE, at 1/341 of the weight, counts for 3.4 s of each of its equals now;
- * it has paid once it runs again. A minute more than that is enough, unless somebody starves.
+ * What a task ran as SCHED_IDLE, at 1/341 of the weight, counts for 3.4 s of each of its equals
+ * now; it has paid once it runs again. A minute more is enough, unless somebody starves.
  */
 static void await_turns(struct world *w, const u64 *ran_before, unsigned nr_awake)
 {
