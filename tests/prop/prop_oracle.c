@@ -221,8 +221,8 @@ static double least_share(const char *policy, unsigned nr_cpus, unsigned nr_hogs
 }
 
 /*
- * Balancing passes are rare and come at multiples of the tick, as turns do, so who is alone on a CPU
- * follows a pattern: three hogs on two CPUs get 76, 62 and 62 % of one for ever (67 each would be
+ * Balancing passes are rare and come at multiples of the tick, as turns do, so who is alone on a
+ * CPU follows a pattern: three hogs on two CPUs get 76, 62 and 62 % of one for ever (67 each would be
  * fair). The worst case is one task more than CPUs.
  */
 static void equal_hogs_share_several_cpus(void **state)
