@@ -218,6 +218,8 @@ void arch_pt_load(u64 root);
 size_t arch_copy_from_user(void *dst, const void *src, size_t n);
 size_t arch_copy_to_user(void *dst, const void *src, size_t n);
 size_t arch_clear_user(void *dst, size_t n);
+/* Two adjacent words, as a timespec is. 0 or -EFAULT; the first may have been stored then. */
+static inline int arch_user_store_pair(u64 *uaddr, u64 first, u64 second);
 /* Up to @n bytes, up to and including NUL; length without NUL, @n if unterminated, -EFAULT. */
 long arch_strncpy_from_user(char *dst, const char *src, size_t n);
 /* Futex words: 0 or -EFAULT. Exchanged if the word equals *@old, which gets the value found. */
@@ -244,8 +246,15 @@ __noreturn void kernel_main(void);
 __noreturn void kernel_secondary_main(unsigned cpu);
 /* First code of a new thread: finishes the switch, turns interrupts on. */
 void kernel_thread_begin(void);
-/* Interrupts on; returns as kernel_exit_to_user() does. */
-void kernel_syscall(struct user_regs *regs);
+/*
+ * The handlers of system calls by number, to be called with interrupts on and their arguments'
+ * address (arch_syscall_args). Numbers from NR_SYSCALLS on answer -ENOSYS.
+ */
+typedef long (*syscall_fn)(const u64 *args);
+#define NR_SYSCALLS 512
+extern const syscall_fn kernel_syscalls[NR_SYSCALLS];
+/* One answered ERESTARTSYS..ERESTART_RESTARTBLOCK, in @regs too. */
+void kernel_syscall_restarts(const struct user_regs *regs);
 /* When user space is interrupted, kernel_enter_from_user() of proc.h comes first. */
 /* Interrupts off, irq_depth counted. */
 void kernel_timer_interrupt(void);

@@ -14,16 +14,16 @@ struct cpu {
 	u64 user_sp_scratch;	/* system call entry */
 	u32 preempt_count;	/* > 0: no preemption of kernel code on this CPU */
 	u32 need_resched;	/* the scheduler wants a switch (host_kick) */
-	u32 irq_depth;		/* nested interrupts */
-	u32 id;
+	u64 user_cycles;	/* arch_cycles() spent in user space; written by this CPU */
 	/* --- C only --- */
+	u32 irq_depth; /* nested interrupts */
+	u32 id;
 	struct thread *idle;
 	struct thread *dead;   /* it ended and switched away; its successor lets go of it */
 	struct arch_cpu *arch; /* descriptor tables, interrupt stacks, timer: arch/x86 */
 	bool online;
 	u64 nr_irqs, nr_timer, nr_resched_ipi;
-	u64 user_cycles; /* arch_cycles() spent in user space; written by this CPU */
-	u64 online_ns;	 /* when it came into service */
+	u64 online_ns; /* when it came into service */
 };
 
 #define MAX_CPUS 256

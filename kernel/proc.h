@@ -74,6 +74,11 @@ struct restart_block { /* for restart_syscall(2): a timed sleep cut short by SIG
 };
 
 struct thread {
+	/* --- read by assembly: offsets are asserted in arch/x86 --- */
+	u32 flags;	 /* THREAD_*; changed atomically */
+	u32 user_stamp;	 /* arch_cycles32() when it entered user space; 0 while it is not there */
+	u64 user_cycles; /* arch_cycles() spent in user space; written by the thread itself */
+	/* --- C only --- */
 	struct task task;	 /* the scheduler's part; holds the name (task.comm) too */
 	struct arch_thread arch; /* saved context */
 	void *kstack;		 /* lowest address; KSTACK_SIZE bytes, guard page below */
@@ -83,7 +88,6 @@ struct thread {
 	int tid;
 	struct list proc_link; /* proc->threads */
 	u32 refs;	       /* +1 while alive, +1 per holder of a pointer: thread_get/put */
-	u32 flags;	       /* THREAD_*; changed atomically */
 
 	/* guarded by: proc->sig_lock */
 	sigset_t blocked, saved_mask;
@@ -99,8 +103,6 @@ struct thread {
 	u64 robust_list;
 	int exit_code; /* wait status of this thread */
 	u64 start_ns;
-	u64 user_cycles; /* arch_cycles() spent in user space; written by the thread itself */
-	u32 user_stamp;	 /* arch_cycles32() when it entered user space; 0 while it is not there */
 	u64 min_flt, maj_flt;
 	u64 timer_slack_ns, default_timer_slack_ns;
 	struct waitq

@@ -7,15 +7,30 @@
  * double fault or machine check can come between a crossing and its swapgs; those have stacks of
  * their own and do not trust GS.
  *
- * Cost matters here and is counted in instructions: a system call is 28 in, 15 out.
+ * Cost matters here and is counted in instructions: a system call is 38 in, 27 out, its handler not
+ * counted. That is why its common path, which the kernel has in C for every other entry
+ * (kernel_enter_from_user, kernel_exit_to_user), is written out here.
  */
 #include "asm.h"
 
-/* Offsets of struct cpu and struct user_regs; trap.c asserts them. */
+/* Offsets and numbers of C; trap.c asserts them. */
+#define CPU_RUNNING 8
 #define CPU_KERNEL_SP 16
 #define CPU_USER_SP 24
+#define CPU_NEED_RESCHED 36
+#define CPU_USER_CYCLES 40
+#define THREAD_FLAGS 0
+#define THREAD_USER_STAMP 4
+#define THREAD_USER_CYCLES 8
+#define THREAD_EXIT_WORK 0x24
 #define REGS_AX 64
+#define REGS_DI 72
 #define REGS_VECTOR 120
+#define REGS_ORIG_AX 128
+#define NR_SYSCALLS 512
+#define ENOSYS 38
+#define RESTART_FIRST 512 /* results -512..-516 restart the call */
+#define RESTART_LAST 516
 
 .macro PUSH_REGS
 	pushq %r9
@@ -73,9 +88,34 @@ FUNCTION(x86_syscall_entry)
 	pushq %rax
 	pushq $REGS_SYSCALL
 	PUSH_REGS
-	movq %rsp, %rdi
+	/* Time in user space ends. */
+	movq %gs:CPU_RUNNING, %rcx
+	rdtsc
+	subl THREAD_USER_STAMP(%rcx), %eax
+	movl $0, THREAD_USER_STAMP(%rcx)
+	addq %rax, THREAD_USER_CYCLES(%rcx)
+	addq %rax, %gs:CPU_USER_CYCLES
+	movq REGS_ORIG_AX(%rsp), %rax
+	leaq REGS_DI(%rsp), %rdi
 	sti
-	call kernel_syscall /* turns interrupts off again */
+	cmpq $NR_SYSCALLS, %rax
+	jae .Lno_syscall
+	call *kernel_syscalls(, %rax, 8)
+.Lsyscall_done:
+	movq %rax, REGS_AX(%rsp)
+	addq $RESTART_LAST, %rax
+	cmpq $RESTART_LAST - RESTART_FIRST, %rax
+	jbe .Lsyscall_restarts
+.Lleave_syscall:
+	cli
+	cmpl $0, %gs:CPU_NEED_RESCHED
+	jne .Lsyscall_exit_work
+	movq %gs:CPU_RUNNING, %rcx
+	testb $THREAD_EXIT_WORK, THREAD_FLAGS(%rcx)
+	jnz .Lsyscall_exit_work
+	rdtsc
+	movl %eax, THREAD_USER_STAMP(%rcx)
+.Lsyscall_return:
 	cmpq $REGS_SYSCALL, REGS_VECTOR(%rsp)
 	jne x86_user_return
 	/*
@@ -96,6 +136,17 @@ FUNCTION(x86_syscall_entry)
 	movq 40(%rsp), %rsp
 	swapgs
 	sysretq
+.Lno_syscall:
+	movq $-ENOSYS, %rax
+	jmp .Lsyscall_done
+.Lsyscall_restarts:
+	movq %rsp, %rdi
+	call kernel_syscall_restarts
+	jmp .Lleave_syscall
+.Lsyscall_exit_work:
+	movq %rsp, %rdi
+	call kernel_exit_to_user
+	jmp .Lsyscall_return
 END(x86_syscall_entry)
 
 /* Vector number and error code (0 if the processor has none) are on the stack. */

@@ -48,6 +48,7 @@ struct arch_thread {
 #define REGS_SYSCALL (-1)
 
 /* Address map. Direct map: physical address + DIRECT_MAP. Image: physical + IMAGE_BASE. */
+#define USER_END	0x7ffffffff000ull /* programs are below */
 #define DIRECT_MAP	0xffff888000000000
 #define ARCH_VMAP_START 0xffffc90000000000 /* kernel virtual areas: vmap_alloc, kernel stacks */
 #define ARCH_VMAP_END	0xffffc98000000000

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernel/percpu.h"
+#include "lib/errno.h"
 #include "lib/math64.h"
 #include "machine.h"
 
@@ -143,6 +144,15 @@ static inline void arch_syscall_restart(struct user_regs *regs, long nr)
 {
 	regs->ip -= 2;
 	regs->ax = (u64)nr;
+}
+
+int x86_store_user_pair(u64 *user, u64 first, u64 second); /* uaccess.S: 0, or -1 on a fault */
+
+static inline int arch_user_store_pair(u64 *uaddr, u64 first, u64 second)
+{
+	if (unlikely((u64)uaddr > USER_END - 2 * sizeof(u64)))
+		return -EFAULT;
+	return unlikely(x86_store_user_pair(uaddr, first, second)) ? -EFAULT : 0;
 }
 
 static inline void *phys_to_virt(u64 pa)

@@ -9,6 +9,7 @@
 #include "kernel/percpu.h"
 #include "kernel/proc.h"
 #include "kernel/mm/mm.h"
+#include "lib/errno.h"
 #include "lib/fmt.h"
 #include "lib/signal.h"
 #include "x86.h"
@@ -18,10 +19,22 @@ void x86_trap_kernel(struct user_regs *regs);
 __noreturn void x86_fatal(struct user_regs *regs);
 
 /* What entry.S knows by number. */
+STATIC_ASSERT(offsetof(struct cpu, running) == 8, "CPU_RUNNING");
 STATIC_ASSERT(offsetof(struct cpu, kernel_sp) == 16, "CPU_KERNEL_SP");
 STATIC_ASSERT(offsetof(struct cpu, user_sp_scratch) == 24, "CPU_USER_SP");
+STATIC_ASSERT(offsetof(struct cpu, need_resched) == 36, "CPU_NEED_RESCHED");
+STATIC_ASSERT(offsetof(struct cpu, user_cycles) == 40, "CPU_USER_CYCLES");
+STATIC_ASSERT(offsetof(struct thread, flags) == 0, "THREAD_FLAGS");
+STATIC_ASSERT(offsetof(struct thread, user_stamp) == 4, "THREAD_USER_STAMP");
+STATIC_ASSERT(offsetof(struct thread, user_cycles) == 8, "THREAD_USER_CYCLES");
+STATIC_ASSERT(THREAD_EXIT_WORK == 0x24, "THREAD_EXIT_WORK");
 STATIC_ASSERT(offsetof(struct user_regs, ax) == 64, "REGS_AX");
+STATIC_ASSERT(offsetof(struct user_regs, di) == 72, "REGS_DI");
 STATIC_ASSERT(offsetof(struct user_regs, vector) == 120, "REGS_VECTOR");
+STATIC_ASSERT(offsetof(struct user_regs, orig_ax) == 128, "REGS_ORIG_AX");
+STATIC_ASSERT(NR_SYSCALLS == 512, "NR_SYSCALLS");
+STATIC_ASSERT(ENOSYS == 38, "ENOSYS");
+STATIC_ASSERT(ERESTARTSYS == 512 && ERESTART_RESTARTBLOCK == 516, "RESTART_FIRST, RESTART_LAST");
 STATIC_ASSERT(sizeof(struct user_regs) == 176, "entries push 22 words");
 
 /* Bits of a page fault's error code. */

@@ -95,6 +95,18 @@ FUNCTION(x86_load_user_u32)
 	EXTABLE 1b, user_word_fault
 END(x86_load_user_u32)
 
+/* int x86_store_user_pair(u64 *user, u64 first, u64 second): likewise. */
+FUNCTION(x86_store_user_pair)
+	STAC
+1:	movq %rsi, (%rdi)
+2:	movq %rdx, 8(%rdi)
+	xorl %eax, %eax
+	CLAC
+	ret
+	EXTABLE 1b, user_word_fault
+	EXTABLE 2b, user_word_fault
+END(x86_store_user_pair)
+
 /*
  * int x86_cmpxchg_user_u32(u32 *user, u32 *old, u32 new): likewise; *old is compared, and gets
  * what was there.

@@ -60,8 +60,6 @@ void *kstack_alloc(void); /* KSTACK_SIZE, from a per-CPU cache when possible */
 void kstack_free(void *p);
 
 /* --- user address spaces (vm.c) ----------------------------------------------- */
-#define USER_END 0x7ffffffff000ull
-
 enum vma_flags { VMA_SHARED = 1, VMA_GROWSDOWN = 2 /* the stack */ };
 
 struct vma { /* [start, end): one protection, one backing */

@@ -106,9 +106,10 @@ void kernel_preempt_irq(void)
 		preempt();
 }
 
-void exit_work(struct user_regs *regs)
+/* The architecture's entry does the same for system calls, but for the work (entry.S). */
+void kernel_exit_to_user(struct user_regs *regs)
 {
-	do {
+	while (unlikely(exit_work_pending())) {
 		if (arch_need_resched()) {
 			preempt();
 		} else {
@@ -116,12 +117,8 @@ void exit_work(struct user_regs *regs)
 			signal_deliver(regs);
 			arch_irq_disable();
 		}
-	} while (exit_work_pending());
-}
-
-void kernel_exit_to_user(struct user_regs *regs)
-{
-	exit_to_user(regs);
+	}
+	current->user_stamp = arch_cycles32();
 }
 
 void kernel_thread_begin(void)

@@ -45,20 +45,6 @@ static inline bool exit_work_pending(void)
 	return arch_need_resched() || (READ_ONCE(current->flags) & THREAD_EXIT_WORK);
 }
 
-/*
- * What there is to do before user space: a switch that the scheduler wants, signals. Interrupts
- * off.
- */
-void exit_work(struct user_regs *regs);
-
-/* kernel_exit_to_user(), inline for system calls. */
-static inline void exit_to_user(struct user_regs *regs)
-{
-	if (unlikely(exit_work_pending()))
-		exit_work(regs);
-	current->user_stamp = arch_cycles32();
-}
-
 /* --- wait.c ------------------------------------------------------------------------- */
 /* As waitq_wake(), with the queue's lock held. */
 unsigned waitq_wake_locked(struct waitq *q, unsigned nr, unsigned wake_flags);

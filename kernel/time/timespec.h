@@ -45,7 +45,7 @@ static inline long timespec_put(struct timespec *user, u64 ns)
 {
 	struct timespec ts = timespec_of(ns);
 
-	return arch_copy_to_user(user, &ts, sizeof(ts)) ? -EFAULT : 0;
+	return arch_user_store_pair((u64 *)user, (u64)ts.sec, (u64)ts.nsec);
 }
 
 /* clock_ns() time @ns from now; TIME_NEVER if that is too far. */
