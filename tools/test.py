@@ -4,6 +4,7 @@
     static   rules of the source, the scheduler's seam, a build by the other compiler
     unit     hosted tests of sched/ and lib/, with sanitizers (cmocka)
     prop     random operations on the scheduler and every short sequence of them, invariants after each
+    sim      the simulator: what it reports, reads, writes and refuses (pytest)
     kernel   selftests inside the kernel at 1, 2, 4 and 8 CPUs
     e2e      the machine from outside (pytest)
     mutants  a sample of seeded bugs, each of which the layers above must notice
@@ -149,19 +150,28 @@ def kernel():
     return count
 
 
-def e2e():
-    junit = os.path.join(LOGS, "e2e.xml")
+def pytest_layer(name):
+    junit = os.path.join(LOGS, f"{name}.xml")
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", str(os.cpu_count()), "--dist",
-             "load", "--junitxml", junit, "tests/e2e"]
-    run("e2e", words)
+             "load", "--junitxml", junit, f"tests/{name}"]
+    run(name, words)
     return count_junit(junit)
+
+
+def sim():
+    return pytest_layer("sim")
+
+
+def e2e():
+    return pytest_layer("e2e")
 
 
 def mutants():
     return tap_layer("mutants", [sys.executable, "tools/mutate.py", "--sample", str(MUTANTS)])
 
 
-LAYERS = {"static": static, "unit": unit, "prop": prop, "kernel": kernel, "e2e": e2e, "mutants": mutants}
+LAYERS = {"static": static, "unit": unit, "prop": prop, "sim": sim, "kernel": kernel, "e2e": e2e,
+          "mutants": mutants}
 
 
 def run_layer(name):

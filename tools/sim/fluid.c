@@ -269,7 +269,7 @@ bool fluid_run(struct sim *sim, u64 until)
 			f->changed = false;
 			set_done(sim, f);
 		}
-		ev = queue_pop(&sim->queue, until);
+		ev = queue_pop(&sim->queue, until - 1);
 		if (!ev)
 			break;
 		sim->now = sim->queue.time;

@@ -356,7 +356,7 @@ bool sim_step(struct sim *sim, u64 until)
 bool sim_run(struct sim *sim, u64 until)
 {
 	sim_select(sim);
-	while (!sim->failure && !sim->stopped && sim_step(sim, until))
+	while (!sim->failure && !sim->stopped && sim_step(sim, until - 1))
 		;
 	if (sim->failure || sim->stopped)
 		return !sim->failure;
@@ -371,48 +371,6 @@ bool sim_run(struct sim *sim, u64 until)
 struct sim_task *sim_task_of(struct task *t)
 {
 	return container_of(t, struct sim_task, task);
-}
-
-static void init_task(struct sim_task *t)
-{
-	*t = (struct sim_task){ .left_ns = SIM_FOREVER, .last_cpu = SIM_NOWHERE, .asleep = true };
-	t->wakeup.kind = EVENT_WAKEUP;
-	list_init(&t->cursor.waiting);
-}
-
-struct sim_task *sim_task_new(struct sim *sim, const char *comm)
-{
-	struct sim_task *t;
-
-	if (sim->nr_tasks == SIM_MAX_TASKS)
-		return NULL;
-	if (list_empty(&sim->free)) {
-		t = malloc(sizeof(*t));
-		if (!t)
-			return NULL;
-	} else {
-		t = list_first(&sim->free, struct sim_task, link);
-		list_del(&t->link);
-	}
-	init_task(t);
-	if (sim->config.next)
-		t->left_ns = 0;
-	list_add_tail(&sim->tasks, &t->link);
-	sim->nr_tasks++;
-	sim->nr_tasks_max = max(sim->nr_tasks_max, sim->nr_tasks);
-	sched_task_init(sim->s, &t->task, sim->next_pid++, comm);
-	return t;
-}
-
-void sim_task_free(struct sim *sim, struct sim_task *t)
-{
-	queue_cancel(&sim->queue, &t->wakeup);
-	list_del(&t->cursor.waiting);
-	list_del(&t->link);
-	/* The first task of a process is still known to the others. */
-	list_add_head(t->task.family.ended && t->task.family.nr_threads ? &sim->kept : &sim->free,
-		      &t->link);
-	sim->nr_tasks--;
 }
 
 void sim_start(struct sim *sim, struct sim_task *t)
@@ -486,92 +444,4 @@ void sim_set_wakeup(struct sim *sim, struct sim_task *t, u64 when)
 {
 	t->timer_cpu = sim->this_cpu;
 	queue_set(&sim->queue, &t->wakeup, when);
-}
-
-/* --- machines --------------------------------------------------------------------------------- */
-
-static void init_cpu(struct sim *sim, unsigned cpu)
-{
-	struct sim_cpu *c = &sim->cpus[cpu];
-
-	*c = (struct sim_cpu){ .id = cpu, .since = sim->now, .idle_since = sim->now };
-	c->done.kind = EVENT_DONE;
-	c->timer.kind = EVENT_TIMER;
-	c->kick.kind = EVENT_KICK;
-	c->llc = sim->config.topology[cpu].llc;
-	c->node = sim->config.topology[cpu].node;
-	init_task(&c->idle);
-	c->curr = &c->idle;
-	sched_task_init_idle(sim->s, &c->idle.task, cpu);
-	sched_cpu_online(sim->s, cpu, &c->idle.task);
-}
-
-static bool init_sched(struct sim *sim)
-{
-	const struct sim_config *c = &sim->config;
-	size_t bytes = ALIGN_UP(sched_size(c->nr_cpus), 64ul);
-
-	sim->s = aligned_alloc(64, bytes);
-	sim->cpus = calloc(c->nr_cpus, sizeof(*sim->cpus));
-	sim->ticking = calloc((c->nr_cpus + 63) / 64, sizeof(u64));
-	if (!sim->s || !sim->cpus || !sim->ticking)
-		return false;
-	memset(sim->s, 0, bytes);
-	return !sched_init(sim->s, &(struct sched_config){
-					   .nr_cpus = c->nr_cpus,
-					   .hz = c->hz,
-					   .topology = c->topology,
-					   .fair_policy = c->fair_policy,
-					   .seed = c->seed,
-				   });
-}
-
-struct sim *sim_new(const struct sim_config *config)
-{
-	struct sim *sim;
-
-	if (!config->nr_cpus || config->nr_cpus > CPU_MAX)
-		return NULL;
-	sim = calloc(1, sizeof(*sim));
-	if (!sim)
-		return NULL;
-	sim_select(sim);
-	sim->config = *config;
-	sim->now = SIM_START;
-	sim->next_pid = 1;
-	queue_init(&sim->queue, sim->now);
-	list_init(&sim->tasks);
-	list_init(&sim->free);
-	list_init(&sim->kept);
-	prng_seed(&sim->rng, config->seed);
-	if (!init_sched(sim)) {
-		sim_free(sim);
-		return NULL;
-	}
-	sim->tick_ns = NS_PER_SEC / config->hz;
-	sim->tick.kind = EVENT_TICK;
-	for (unsigned cpu = 0; cpu < config->nr_cpus; cpu++)
-		init_cpu(sim, cpu);
-	sim->config.topology = NULL;
-	return sim;
-}
-
-static void free_tasks(struct list *tasks)
-{
-	struct sim_task *t, *next;
-
-	list_for_each_safe(t, next, tasks, link)
-		free(t);
-}
-
-void sim_free(struct sim *sim)
-{
-	free_tasks(&sim->tasks);
-	free_tasks(&sim->free);
-	free_tasks(&sim->kept);
-	queue_free(&sim->queue);
-	free(sim->ticking);
-	free(sim->cpus);
-	free(sim->s);
-	free(sim);
 }

@@ -175,7 +175,7 @@ void sim_free(struct sim *sim);
 /* The seam acts on @sim from now on; sim_new() and sim_run() do it themselves. */
 void sim_select(struct sim *sim);
 
-/* Let events happen until the clock shows @until or the run fails. False: it has failed. */
+/* Let what is due before @until happen, unless the run fails. False: it has failed. */
 bool sim_run(struct sim *sim, u64 until);
 /* The next event, if it is due by @until. */
 bool sim_step(struct sim *sim, u64 until);
@@ -185,6 +185,8 @@ bool sim_step(struct sim *sim, u64 until);
 struct sim_task *sim_task_of(struct task *t);
 /* A new task with work for ever, not yet started. NULL: there are SIM_MAX_TASKS, or no memory. */
 struct sim_task *sim_task_new(struct sim *sim, const char *comm);
+/* The same as the child of @parent, the current task of the CPU entered. */
+struct sim_task *sim_task_fork(struct sim *sim, struct sim_task *parent, const char *comm);
 void sim_task_free(struct sim *sim, struct sim_task *t);
 
 /*

@@ -116,7 +116,8 @@ static void set_attributes(struct sim *sim, struct sim_task *t, const struct att
 		sim->failure = "the scheduler refuses a task's affinity";
 }
 
-static bool start_task(struct sim *sim, struct workload *w, u32 number)
+/* @parent NULL: at the start of the simulation. */
+static bool start_task(struct sim *sim, struct workload *w, struct sim_task *parent, u32 number)
 {
 	const struct program *p = &w->programs[number];
 	char comm[TASK_COMM_LEN + 16];
@@ -124,7 +125,9 @@ static bool start_task(struct sim *sim, struct workload *w, u32 number)
 
 	if (p->numbered)
 		snprintf(comm, sizeof(comm), "%s-%u", p->name, w->next_number++);
-	t = sim_task_new(sim, p->numbered ? comm : p->name);
+	else
+		snprintf(comm, sizeof(comm), "%s", p->name);
+	t = parent ? sim_task_fork(sim, parent, comm) : sim_task_new(sim, comm);
 	if (!t)
 		return false;
 	t->row = p->row;
@@ -153,7 +156,7 @@ bool workload_start(struct sim *sim, struct workload *w)
 	sim_enter(sim, 0);
 	for (u32 i = 0; i < w->nr_programs; i++)
 		for (u32 n = 0; n < w->programs[i].instances && all; n++)
-			all = start_task(sim, w, i);
+			all = start_task(sim, w, NULL, i);
 	sim_leave(sim);
 	return all;
 }
@@ -305,7 +308,7 @@ static enum sim_next step_barrier(struct sim *sim, struct sim_task *t, struct ob
 static enum sim_next step_fork(struct sim *sim, struct sim_task *t, u32 program)
 {
 	finished(t);
-	if (!start_task(sim, sim->workload, program))
+	if (!start_task(sim, sim->workload, t, program))
 		sim->failure = "there are 1000000 tasks, as many as can be, and a task forks";
 	return SIM_WORK;
 }

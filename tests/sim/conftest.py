@@ -1,0 +1,95 @@
+"""What every test of the simulator uses: `sim`, which runs build/schedsim and says what came of it."""
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+
+import pytest
+
+BUILD = os.path.abspath(os.environ.get("B", "build"))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+MS, SEC = 1_000_000, 1_000_000_000
+
+
+@dataclass
+class Run:
+    """How schedsim ended, and its JSON if there is any."""
+
+    status: int
+    out: str
+    err: str
+    data: dict
+
+    def result(self, sched=None):
+        results = self.data["results"]
+        return next(r for r in results if sched in (None, r["sched"]))
+
+    def row(self, name, nice=None, sched=None):
+        rows = [t for t in self.result(sched)["tasks"] if t["name"] == name and nice in (None, t["nice"])]
+        assert len(rows) == 1, rows
+        return rows[0]
+
+    def share(self, name, nice=None, sched=None):
+        """Of one CPU, in percent."""
+        return 100 * self.row(name, nice, sched)["cpu_ns"] / self.data["duration_ns"]
+
+
+def run(words, directory):
+    path = os.path.join(directory, "result.json")
+    done = subprocess.run([os.path.join(BUILD, "schedsim"), "--json", path, *words], capture_output=True, text=True,
+                          check=False, cwd=ROOT)
+    data = None
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as f:
+            data = json.load(f)
+        os.unlink(path)
+    return Run(done.returncode, done.stdout, done.stderr, data)
+
+
+@pytest.fixture
+def sim(tmp_path):
+    """sim("--cpus 2 hogs:n=3", ...) runs schedsim with these words; it must succeed."""
+    def simulate(text, *more):
+        done = run(text.split() + list(more), tmp_path)
+        assert done.status == 0, done.err
+        return done
+    return simulate
+
+
+@pytest.fixture
+def fails(tmp_path):
+    """fails("--cpus 0 hogs") must end with status 2 and one line on stderr, which is returned."""
+    def simulate(text, *more):
+        done = run(text.split() + list(more), tmp_path)
+        assert done.status == 2, (done.status, done.out, done.err)
+        assert done.err.startswith("schedsim: ") and done.err.count("\n") == 1, done.err
+        assert done.data is None
+        return done.err[len("schedsim: "):].rstrip("\n")
+    return simulate
+
+
+@pytest.fixture
+def sim_status(tmp_path):
+    """sim_status("...") returns the status and what was said on stderr, whatever they are."""
+    def simulate(text, *more):
+        done = run(text.split() + list(more), tmp_path)
+        return done.status, done.err
+    return simulate
+
+
+@pytest.fixture
+def rtapp(tmp_path):
+    """rtapp({...} or a text) writes an rt-app file and returns its path."""
+    def write(content):
+        path = tmp_path / "workload.json"
+        path.write_text(content if isinstance(content, str) else json.dumps(content, indent=1), encoding="utf-8")
+        return str(path)
+    return write
+
+
+def policies():
+    """The fair policies that schedsim knows."""
+    done = subprocess.run([os.path.join(BUILD, "schedsim"), "--help"], capture_output=True, text=True, check=True)
+    line = next(text for text in done.stdout.splitlines() if "--sched NAME|all" in text)
+    return line.split("fair policy:")[1].replace(",", " ").split()

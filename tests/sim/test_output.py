@@ -1,0 +1,141 @@
+"""Traces that trace-cmd reads, explanations, JSON, and bad options."""
+
+import re
+import subprocess
+
+import pytest
+
+from conftest import SEC, policies
+
+SWITCH = re.compile(r"\[(\d+)\] +([\d.]+): sched_switch: +(.*):(\d+) \[\d+\] (\S+) ==> (.*):(\d+) \[\d+\]")
+
+
+def report(path):
+    done = subprocess.run(["trace-cmd", "report", path], capture_output=True, text=True, check=True)
+    return [line for line in done.stdout.splitlines() if not line.startswith("cpus=")]
+
+
+@pytest.mark.parametrize("sched", policies())
+def test_trace_cmd_reads_the_trace(sim, tmp_path, sched):
+    path = str(tmp_path / "t.dat")
+    run = sim(f"--sched {sched} --cpus 2 --time 300ms bursts:n=3 hogs:n=2 forks", "--trace", path)
+    lines = report(path)
+    recorded = int(re.search(r"t\.dat: (\d+) events", run.out)[1])
+    assert len(lines) == recorded
+    switches = [SWITCH.search(line) for line in lines if "sched_switch" in line]
+    assert all(switches) and len(switches) == run.result()["switches"]
+    running = {}
+    for m in switches:
+        cpu = m[1]
+        assert running.get(cpu, "0") == m[4], "the task that leaves is the one that came"
+        running[cpu] = m[7]
+
+
+def test_trace_times_and_gaps(sim, tmp_path):
+    """A gap of 5 s is more than the 27 bits between two events hold."""
+    path = str(tmp_path / "t.dat")
+    sim("--time 16s bursts:run=1ms,sleep=5s", "--trace", path)
+    times = [float(SWITCH.search(line)[2]) for line in report(path) if "sched_switch" in line]
+    assert times == pytest.approx([0, 0.001, 5.001, 5.002, 10.002, 10.003, 15.003, 15.004], abs=1e-6)
+
+
+def test_trace_names_tasks(sim, tmp_path):
+    path = str(tmp_path / "t.dat")
+    sim("--time 50ms hogs:n=2 bursts", "--trace", path)
+    assert any(re.match(r" +hog-1 ", line) for line in report(path))
+
+
+def test_explain_a_preemption(sim):
+    run = sim("--cpus 1 --explain 500ms hogs:n=3")
+    assert re.search(r"decision on CPU 0 at 5\d\d\.\d{6} ms, in consequence of a tick: hog-\d should be preempted",
+                     run.out)
+    assert "sched_stat_runtime: comm=hog" in run.out and "runnable tasks:" in run.out
+    assert re.search(r"picked: hog-\d, because ", run.out)
+
+
+def test_explain_on_one_cpu(sim):
+    run = sim("--cpus 4 --explain 100ms --explain-cpu 2 bursts:n=8,run=3ms,sleep=2ms")
+    assert "decision on CPU 2 at " in run.out
+
+
+def test_explain_names_the_least_virtual_time(sim):
+    """Under CFS without buddies that is the only rule there is."""
+    run = sim("--sched cfs --explain 700ms hogs:n=2 hogs:n=2,nice=5")
+    picked = re.search(r"picked: (\S+), because it has the least virtual time: (\S+) is ([\d.]+) ms to its right",
+                       run.out)
+    queue = re.findall(r"^ (?:>R| S) +(\w+) +(\d+) +(-?[\d.]+) ", run.out, re.MULTILINE)
+    order = sorted((float(v), f"{comm}-{pid}") for comm, pid, v in queue)
+    assert len(order) == 4 and picked[1] == order[0][1] and picked[2] == order[1][1]
+    assert float(picked[3]) == pytest.approx(order[1][0] - order[0][0], abs=1e-6)
+
+
+def test_explain_real_time_and_idle(sim):
+    assert "a real-time task goes before every fair one" in sim("--explain 100ms periodic hogs").out
+    assert "nothing is runnable here" in sim("--explain 101ms bursts:run=1ms,sleep=9ms").out
+    assert "no decision from" in sim("--explain 5s hogs:n=1").out
+
+
+def test_json_says_how_it_was_made(sim):
+    run = sim("--seed 5 --hz 1000 --time 1s --set latency_ns=12000000 hogs:n=2,nice=-3")
+    data = run.data
+    assert data["schema"] == "fairground-schedsim/1" and data["commit"]
+    assert (data["seed"], data["hz"], data["duration_ns"]) == (5, 1000, SEC)
+    assert data["command"].startswith("schedsim --json ") and data["command"].endswith("hogs:n=2,nice=-3")
+    wait = run.row("hog")["wait_ns"]
+    assert 0 < wait["p50"] <= wait["p99"] <= wait["max"]
+
+
+def test_the_header_repeats_the_run(sim):
+    head = sim("--seed 5 --cpus 2 --time 10ms hogs").out.splitlines()[:3]
+    assert re.match(r"schedsim \S+: \S+; 2 CPUs, .*; HZ 250; seed 5; 10\.000 ms$", head[0])
+    assert head[1].startswith("costs in ns: ") and "--seed 5 --cpus 2 --time 10ms hogs" in head[2]
+
+
+def test_settings_take_effect(sim):
+    """Slices of 48 ms instead of 3 (one CPU, two hogs)."""
+    run = sim("--sched cfs --time 10s --set latency_ns=96000000 hogs:n=2")
+    assert run.row("hog")["wait_ns"]["p50"] == 48_000_000
+    lazy = sim("--sched cfs --time 1s --features NO_WAKEUP_PREEMPTION bursts:run=1ms,sleep=5700us hogs:n=1")
+    quick = sim("--sched cfs --time 1s bursts:run=1ms,sleep=5700us hogs:n=1")
+    assert quick.row("burst")["wakeup_ns"]["p99"] == 0 < lazy.row("burst")["wakeup_ns"]["p99"]
+
+
+@pytest.mark.parametrize("words, message", [
+    ("", "no workload given"),
+    ("lottery", "no workload 'lottery'"),
+    ("hogs:m=3", "has no parameter 'm'"),
+    ("hogs:n=0", "n=0 is not a number"),
+    ("hogs:n", "is not key=value"),
+    ("hogs:nice=20", "nice=20 is not from -20 to 19"),
+    ("hogs:policy=edf", "is none of normal"),
+    ("hogs:policy=fifo,prio=100", "prio=100"),
+    ("hogs:cpus=1", "is not a list of CPUs below 1"),
+    ("bursts:run=-1ms", "is not a time"),
+    ("bursts:run=3ms-1ms", "is not a time"),
+    ("bursts:run=5parsec", "is not a time"),
+    ("periodic:period=0", "period of 0"),
+    ("--sched lottery hogs", "no such policy"),
+    ("--hz 300 hogs", "must be 100, 250 or 1000"),
+    ("--seed -1 hogs", "must be a number"),
+    ("--time -5s hogs", "must be a time"),
+    ("--time 0 hogs", "must be a time"),
+    ("--time 25h hogs", "must be a time"),
+    ("--time 90000s hogs", "at most 24 hours"),
+    ("--cost-switch -1 hogs", "must be a time"),
+    ("--cost-tick 2s hogs", "at most 1s"),
+    ("--set latency_ns hogs", "NAME=VALUE"),
+    ("--set latency_ms=5 hogs", "no such tunable"),
+    ("--set latency_ns=fast hogs", "or not a value for it"),
+    ("--features NO_SUCH_THING hogs", "no such feature"),
+    ("--explain yesterday hogs", "must be a time"),
+    ("--explain 1s --explain-cpu 1 hogs", "the machine has 1 CPU"),
+    ("--sched all --trace /tmp/x.dat hogs", "of one policy"),
+    ("--trace /no/such/directory/x.dat --time 1ms hogs", "cannot be written"),
+])
+def test_bad_options(fails, words, message):
+    assert message in fails(words)
+
+
+def test_unknown_option(sim_status):
+    status, err = sim_status("--frequency 3 hogs")
+    assert status == 2 and "--frequency" in err

@@ -1,0 +1,78 @@
+"""CPU time: what tasks get under every policy, what a fluid server would give, and that none is lost."""
+
+import pytest
+
+from conftest import SEC, policies
+
+WEIGHT = {-5: 3121, 0: 1024, 5: 335, 10: 110}  # Linux's table: a step of nice is a factor of 1.25
+
+
+@pytest.mark.parametrize("sched", policies())
+def test_hogs_on_one_cpu_share_by_weight(sim, sched):
+    run = sim(f"--sched {sched} --time 10s hogs:n=1 hogs:n=1,nice=5 hogs:n=1,nice=10")
+    total = sum(WEIGHT[nice] for nice in (0, 5, 10))
+    for nice in (0, 5, 10):
+        ideal = 100 * WEIGHT[nice] / total
+        assert run.row("hog", nice)["ideal_ns"] / 10 / SEC * 100 == pytest.approx(ideal, abs=0.01)
+        # A turn may be a tick too long or too short, and ticks are 4 ms: 16 ms of 10 s. BORE weighs hogs otherwise.
+        tolerance = 0.16 if not sched.startswith("bore") else 15
+        assert run.share("hog", nice) == pytest.approx(ideal, abs=tolerance)
+
+
+@pytest.mark.parametrize("sched", policies())
+def test_no_time_is_lost(sim, sched):
+    """What all tasks got and the idle time are the machine's time, to the nanosecond."""
+    run = sim(f"--sched {sched} --cpus 4 --time 2s --cost-switch 3us --cost-tick 7us --cost-migration 20us "
+              "messages:workers=8,run=3ms forks:n=2 bursts:n=3 periodic:n=2 yielders")
+    result = run.result()
+    assert sum(t["cpu_ns"] for t in result["tasks"]) + result["idle_ns"] == 4 * 2 * SEC
+    assert 0 < result["overhead_ns"] < 2 * SEC
+
+
+def test_the_scheduler_counts_the_same_time_as_the_host(sim):
+    """--check runs sched_check() after every event: its sums, and ours, of a busy machine."""
+    run = sim("--check --cpus 2 --time 300ms pipes:groups=2 forks:n=2 bursts:n=4 hogs:n=1,nice=3")
+    assert run.row("sender")["runs"] > 1000
+
+
+def test_a_fluid_task_has_at_most_one_cpu(sim):
+    """Weight 88761 of 91833 would be 1.9 CPUs: it gets 1, the others share the second."""
+    run = sim("--cpus 2 --time 3s hogs:n=1,nice=-20 hogs:n=3")
+    assert run.row("hog", -20)["ideal_ns"] == 3 * SEC
+    assert run.row("hog", 0)["ideal_ns"] == pytest.approx(3 * SEC, abs=10)
+
+
+def test_fluid_servers_follow_affinities(sim):
+    """Three hogs on CPU 0 and one on CPU 1 do not share."""
+    run = sim("--cpus 2 --time 3s hogs:n=3,cpus=0 hogs:n=1,nice=1,cpus=1")
+    assert run.row("hog", 0)["ideal_ns"] == pytest.approx(3 * SEC, abs=10)
+    assert run.row("hog", 1)["ideal_ns"] == 3 * SEC
+    assert run.share("hog", 1) == 100
+
+
+def test_a_fluid_server_serves_sleepers_what_they_ask_for(sim):
+    """10 % of a CPU is less than its share, so it gets that, and the hog the rest."""
+    run = sim("--time 11s bursts:run=1ms,sleep=9ms hogs:n=1")
+    burst = run.row("burst")
+    # While it runs it shares the CPU with the hog: 1 ms of work takes 2 ms, so a round 11 ms.
+    assert burst["ideal_ns"] == pytest.approx(1 * SEC, rel=0.001)
+    assert run.row("hog")["ideal_ns"] == pytest.approx(10 * SEC, rel=0.001)
+
+
+def test_two_hogs_lag_by_half_a_turn(sim):
+    """In turns of T a task is ahead by T/2 at the end of its own and behind by T/2 at the end of the other's."""
+    run = sim("--hz 1000 --time 1s --set latency_ns=20000000 hogs:n=2")
+    hog = run.row("hog")
+    turn = hog["wait_ns"]["p50"]
+    assert turn in (10_000_000, 11_000_000)
+    low, high = hog["lag_ns"]
+    assert low == pytest.approx(-turn / 2, abs=10) and high == pytest.approx(turn / 2, abs=10)
+
+
+def test_side_by_side_covers_every_policy(sim):
+    run = sim("--sched all --time 1s hogs:n=2")
+    assert [r["sched"] for r in run.data["results"]] == policies()
+    heading = next(line for line in run.out.splitlines() if line.split() == policies())
+    assert heading
+    for sched in policies():
+        assert run.share("hog", sched=sched) == 100

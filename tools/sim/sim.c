@@ -1,0 +1,165 @@
+/* Making and freeing simulated machines and their tasks; see sim.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim.h"
+
+/* --- tasks ------------------------------------------------------------------------------------ */
+
+static void init_task(struct sim_task *t)
+{
+	*t = (struct sim_task){ .left_ns = SIM_FOREVER, .last_cpu = SIM_NOWHERE, .asleep = true };
+	t->wakeup.kind = EVENT_WAKEUP;
+	list_init(&t->cursor.waiting);
+}
+
+static struct sim_task *take_task(struct sim *sim)
+{
+	struct sim_task *t;
+
+	if (sim->nr_tasks == SIM_MAX_TASKS)
+		return NULL;
+	if (list_empty(&sim->free)) {
+		t = malloc(sizeof(*t));
+		if (!t)
+			return NULL;
+	} else {
+		t = list_first(&sim->free, struct sim_task, link);
+		list_del(&t->link);
+	}
+	init_task(t);
+	if (sim->config.next)
+		t->left_ns = 0;
+	list_add_tail(&sim->tasks, &t->link);
+	sim->nr_tasks++;
+	sim->nr_tasks_max = max(sim->nr_tasks_max, sim->nr_tasks);
+	return t;
+}
+
+struct sim_task *sim_task_new(struct sim *sim, const char *comm)
+{
+	struct sim_task *t = take_task(sim);
+
+	if (t)
+		sched_task_init(sim->s, &t->task, sim->next_pid++, comm);
+	return t;
+}
+
+struct sim_task *sim_task_fork(struct sim *sim, struct sim_task *parent, const char *comm)
+{
+	struct sim_task *t = take_task(sim);
+	int pid;
+
+	if (!t)
+		return NULL;
+	pid = sim->next_pid++;
+	if (sim->config.fluid) {
+		/* The scheduler does not know the parent: it is not started. */
+		sched_task_init(sim->s, &t->task, pid, comm);
+		sched_set_affinity(sim->s, &t->task, &parent->task.allowed);
+		return t;
+	}
+	sched_task_fork(sim->s, &parent->task, &t->task, pid, 0);
+	snprintf(t->task.comm, sizeof(t->task.comm), "%s", comm);
+	return t;
+}
+
+void sim_task_free(struct sim *sim, struct sim_task *t)
+{
+	queue_cancel(&sim->queue, &t->wakeup);
+	list_del(&t->cursor.waiting);
+	list_del(&t->link);
+	/* The first task of a process is still known to the others. */
+	list_add_head(t->task.family.ended && t->task.family.nr_threads ? &sim->kept : &sim->free,
+		      &t->link);
+	sim->nr_tasks--;
+}
+
+/* --- machines --------------------------------------------------------------------------------- */
+
+static void init_cpu(struct sim *sim, unsigned cpu)
+{
+	struct sim_cpu *c = &sim->cpus[cpu];
+
+	*c = (struct sim_cpu){ .id = cpu, .since = sim->now, .idle_since = sim->now };
+	c->done.kind = EVENT_DONE;
+	c->timer.kind = EVENT_TIMER;
+	c->kick.kind = EVENT_KICK;
+	c->llc = sim->config.topology[cpu].llc;
+	c->node = sim->config.topology[cpu].node;
+	init_task(&c->idle);
+	c->curr = &c->idle;
+	sched_task_init_idle(sim->s, &c->idle.task, cpu);
+	sched_cpu_online(sim->s, cpu, &c->idle.task);
+}
+
+static bool init_sched(struct sim *sim)
+{
+	const struct sim_config *c = &sim->config;
+	size_t bytes = ALIGN_UP(sched_size(c->nr_cpus), 64ul);
+
+	sim->s = aligned_alloc(64, bytes);
+	sim->cpus = calloc(c->nr_cpus, sizeof(*sim->cpus));
+	sim->ticking = calloc((c->nr_cpus + 63) / 64, sizeof(u64));
+	if (!sim->s || !sim->cpus || !sim->ticking)
+		return false;
+	memset(sim->s, 0, bytes);
+	return !sched_init(sim->s, &(struct sched_config){
+					   .nr_cpus = c->nr_cpus,
+					   .hz = c->hz,
+					   .topology = c->topology,
+					   .fair_policy = c->fair_policy,
+					   .seed = c->seed,
+				   });
+}
+
+struct sim *sim_new(const struct sim_config *config)
+{
+	struct sim *sim;
+
+	if (!config->nr_cpus || config->nr_cpus > CPU_MAX)
+		return NULL;
+	sim = calloc(1, sizeof(*sim));
+	if (!sim)
+		return NULL;
+	sim_select(sim);
+	sim->config = *config;
+	sim->now = SIM_START;
+	sim->next_pid = 1;
+	queue_init(&sim->queue, sim->now);
+	list_init(&sim->tasks);
+	list_init(&sim->free);
+	list_init(&sim->kept);
+	prng_seed(&sim->rng, config->seed);
+	if (!init_sched(sim)) {
+		sim_free(sim);
+		return NULL;
+	}
+	sim->tick_ns = NS_PER_SEC / config->hz;
+	sim->tick.kind = EVENT_TICK;
+	for (unsigned cpu = 0; cpu < config->nr_cpus; cpu++)
+		init_cpu(sim, cpu);
+	sim->config.topology = NULL;
+	return sim;
+}
+
+static void free_tasks(struct list *tasks)
+{
+	struct sim_task *t, *next;
+
+	list_for_each_safe(t, next, tasks, link)
+		free(t);
+}
+
+void sim_free(struct sim *sim)
+{
+	free_tasks(&sim->tasks);
+	free_tasks(&sim->free);
+	free_tasks(&sim->kept);
+	queue_free(&sim->queue);
+	free(sim->ticking);
+	free(sim->cpus);
+	free(sim->s);
+	free(sim);
+}
