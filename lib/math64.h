@@ -21,6 +21,23 @@ static inline u64 mul_div(u64 a, u64 b, u64 c)
 	return quotient;
 }
 
+/* trunc(a * b / c), rounded towards 0; the quotient must fit 63 bits, c != 0. */
+static inline s64 mul_div_signed(s64 a, u64 b, u64 c)
+{
+	return a < 0 ? -(s64)mul_div(0 - (u64)a, b, c) : (s64)mul_div((u64)a, b, c);
+}
+
+/* floor(a / c); the quotient must fit 63 bits, c > 0. */
+static inline s64 div_floor(s128 a, u64 c)
+{
+	/* floor(a / c) = -1 - floor((-1 - a) / c), and one of the dividends is not negative. */
+	s128 positive = a < 0 ? -1 - a : a;
+	u64 quotient = (u64)positive, rest = (u64)(positive >> 64);
+
+	__asm__("divq %2" : "+a"(quotient), "+d"(rest) : "r"(c) : "cc");
+	return a < 0 ? -1 - (s64)quotient : (s64)quotient;
+}
+
 /* Order on a circle: correct while the values are less than 2^63 apart. */
 static inline bool time_before(u64 a, u64 b)
 {

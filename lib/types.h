@@ -16,6 +16,8 @@ typedef int8_t s8;
 typedef int16_t s16;
 typedef int32_t s32;
 typedef int64_t s64;
+/* Aligned like its halves: a structure that holds one need not be aligned to more. */
+typedef __int128 s128 __attribute__((aligned(8)));
 
 #define NS_PER_US  1000ull
 #define NS_PER_MS  1000000ull

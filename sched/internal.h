@@ -73,6 +73,14 @@ struct propagation {
 	s64 runnable; /* change of the sum of runnable fractions, in units of load_sum */
 };
 
+/* What EEVDF keeps of a queue; see fair/eevdf.h. */
+struct eevdf_queue {
+	/* Over all queued entities, the running one included; weights as in the nice table. */
+	s128 sum_key;	/* (vruntime - v0) * weight */
+	u64 sum_weight; /* weight */
+	u64 v0;		/* near the virtual time; moves freely, and sum_key with it */
+};
+
 struct fair_policy;
 
 /* BORE's tunables as of the last time the runqueue was told of a change. */
@@ -111,6 +119,7 @@ struct fair_queue {
 	u64 debt;		    /* what releases it; guarded by: the pool's lock, as the next */
 	struct list debtor_link;    /* in the pool's list while debt is not 0 */
 	u64 checked_min_vruntime;   /* min_vruntime at the last sched_check() */
+	struct eevdf_queue eevdf;
 };
 
 /* --- task groups ------------------------------------------------------------ */

@@ -48,6 +48,7 @@ struct sched_attr_req {
 	int policy;	 /* SCHED_NORMAL, FIFO, RR, BATCH, IDLE */
 	int nice;	 /* -20..19, fair policies */
 	int rt_priority; /* 1..99, real-time policies */
+	u64 slice_ns;	 /* fair policies: how much to ask for at a time; 0: what is usual */
 	bool reset_on_fork;
 };
 
@@ -101,7 +102,9 @@ void sched_task_reparent(struct sched *s, struct task *child, struct task *paren
 void sched_task_lead(struct sched *s, struct task *t);
 
 /*
- * Policy, nice value, real-time priority. -EINVAL: no such combination, or an idle task or stopper.
+ * Policy, nice value, real-time priority, slice. -EINVAL: no such combination, or an idle task or
+ * stopper. A slice is moved into 0.1 to 100 ms; fair policies without requests (CFS) ignore it, and
+ * it outlasts a time as a real-time task.
  */
 int sched_set_attr(struct sched *s, struct task *t, const struct sched_attr_req *req);
 void sched_get_attr(const struct task *t, struct sched_attr_req *req);

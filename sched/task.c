@@ -47,6 +47,12 @@ static const struct sched_class *class_of_policy(int policy)
 	return is_rt_policy(policy) ? &rt_class : &fair_class;
 }
 
+/* As Linux: shorter is all switches, longer is no sharing. */
+static u64 valid_slice(u64 ns)
+{
+	return ns ? max(NS_PER_MS / 10, min(ns, 100 * NS_PER_MS)) : 0;
+}
+
 static void set_params(struct task *t, int policy, int nice, int rt_priority)
 {
 	t->policy = policy;
@@ -88,6 +94,8 @@ static void change_attr(struct rq *rq, struct task *t, const struct sched_attr_r
 	if (old_class != class_of_policy(req->policy) && t->state != TASK_NEW)
 		old_class->leave(rq, t, runnable);
 	set_params(t, req->policy, req->nice, req->rt_priority);
+	if (task_is_fair_policy(req->policy))
+		t->slice_ns = valid_slice(req->slice_ns);
 	if (t->class != &rt_class)
 		fair_reweight(&t->fair, t->fair.queue->policy->weight(t));
 	if (old_class != t->class && t->state != TASK_NEW)
@@ -124,6 +132,7 @@ void sched_get_attr(const struct task *t, struct sched_attr_req *req)
 		.policy = t->policy,
 		.nice = PRIO_TO_NICE(t->static_prio),
 		.rt_priority = t->rt_priority,
+		.slice_ns = t->slice_ns,
 		.reset_on_fork = t->reset_on_fork,
 	};
 }
@@ -269,7 +278,10 @@ void sched_task_init_stop(struct sched *s, struct task *t, unsigned cpu, int pid
 	t->prio = 0;
 }
 
-/* reset_on_fork: real time and a nice value below 0 are privileges that end with the parent. */
+/*
+ * reset_on_fork: real time, a nice value below 0 and a slice of its own are privileges that end
+ * with the parent.
+ */
 static void inherit_params(const struct task *parent, struct task *child)
 {
 	int nice = PRIO_TO_NICE(parent->static_prio), policy = parent->policy;
@@ -278,6 +290,7 @@ static void inherit_params(const struct task *parent, struct task *child)
 		nice = is_rt_policy(policy) ? 0 : max(nice, 0);
 		policy = is_rt_policy(policy) ? SCHED_NORMAL : policy;
 	}
+	child->slice_ns = parent->reset_on_fork ? 0 : parent->slice_ns;
 	child->static_prio = NICE_TO_PRIO(nice);
 	set_params(child, policy, nice, is_rt_policy(policy) ? parent->rt_priority : 0);
 }

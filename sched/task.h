@@ -71,6 +71,18 @@ struct pelt {
 		util_est_ewma; /* utilisation when it last went to sleep; see pelt.c */
 };
 
+/* What EEVDF keeps of an entity; see fair/eevdf.h. */
+struct eevdf_entity {
+	u64 slice;	/* ns: size of its request */
+	u64 deadline;	/* virtual time: when the request is due, and its place in the timeline */
+	s64 vlag;	/* off the queue: virtual time that it is owed, or owes if negative */
+	bool relative;	/* off the queue: deadline counts from vruntime, and is to go on so */
+	bool protected; /* running: it may go on until its request is used up */
+	bool turn_over; /* running: it used up a request since it was picked */
+	/* in the timeline, over its subtree: */
+	u64 min_vruntime, min_slice, max_slice;
+};
+
 /*
  * What BORE knows of a task's bursts: a burst is its CPU time since it last slept or yielded.
  * @past and @worst are times under bore-cfs and penalties under bore; see fair/burst.h.
@@ -108,7 +120,8 @@ struct entity {
 	struct pelt avg;
 
 	/* --- one part for each policy; guarded by: rq lock --- */
-	struct burst burst; /* bore, bore-cfs */
+	struct eevdf_entity eevdf; /* eevdf, bore */
+	struct burst burst;	   /* bore, bore-cfs */
 };
 
 /* What the real-time class schedules. guarded by: rq lock */
@@ -153,6 +166,7 @@ struct task {
 	int policy;	 /* enum sched_policy */
 	int static_prio; /* 100..139 from nice -20..19 */
 	int rt_priority; /* 1..99, or 0 for fair policies */
+	u64 slice_ns;	 /* size of request asked for, 0: the policy's (fair policies) */
 	int prio; /* kernel priority: 0..99 real time, 100..139 fair; smaller is more urgent */
 	struct entity fair;
 	struct rt_entity rt;

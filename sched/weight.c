@@ -43,6 +43,12 @@ struct load_weight weight_of_idle(void)
 	return (struct load_weight){ (u64)IDLE_WEIGHT << WEIGHT_SHIFT, IDLE_INVERSE };
 }
 
+struct load_weight weight_of_task(const struct task *t)
+{
+	return t->policy == SCHED_IDLE ? weight_of_idle()
+				       : weight_of_nice(PRIO_TO_NICE(t->static_prio));
+}
+
 static void update_inverse(struct load_weight *load)
 {
 	u64 w = weight_down(load->weight);

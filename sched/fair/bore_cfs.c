@@ -174,10 +174,9 @@ static void check_burst(struct fair_queue *q, const struct entity *e)
 
 static void bore_cfs_check(struct fair_queue *q)
 {
-	for (struct entity *e = queue_first(q); e; e = queue_after(e))
+	cfs_check(q);
+	for (struct entity *e = queue_any(q); e; e = queue_another(q, e))
 		check_burst(q, e);
-	if (q->curr && q->curr->queued)
-		check_burst(q, q->curr);
 }
 
 static void bore_cfs_dump(struct entity *e, struct text *out)
@@ -201,7 +200,7 @@ const struct fair_policy bore_cfs_policy = {
 	.preempts = bore_cfs_preempts,
 	.yield = bore_cfs_yield,
 	.leave = bore_cfs_leave,
-	.weight = cfs_weight,
+	.weight = weight_of_task,
 	.slice = cfs_slice,
 	.reset = bore_cfs_reset,
 	.fork = bore_cfs_fork,

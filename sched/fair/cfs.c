@@ -290,10 +290,15 @@ void cfs_yield(struct fair_queue *q, struct entity *e)
 		e->queue->skip = e;
 }
 
-struct load_weight cfs_weight(const struct task *t)
+void cfs_check(struct fair_queue *q)
 {
-	return t->policy == SCHED_IDLE ? weight_of_idle()
-				       : weight_of_nice(PRIO_TO_NICE(t->static_prio));
+	for (struct entity *e = queue_any(q); e; e = queue_another(q, e)) {
+		s64 distance = (s64)(e->vruntime - q->min_vruntime);
+
+		SCHED_CHECK(Q10, distance < (1ll << 62) && distance > -(1ll << 62));
+	}
+	SCHED_CHECK(Q7, !time_before(q->min_vruntime, q->checked_min_vruntime));
+	q->checked_min_vruntime = q->min_vruntime;
 }
 
 const struct fair_policy cfs_policy = {
@@ -308,6 +313,7 @@ const struct fair_policy cfs_policy = {
 	.preempts = cfs_preempts,
 	.yield = cfs_yield,
 	.leave = cfs_leave,
-	.weight = cfs_weight,
+	.weight = weight_of_task,
 	.slice = cfs_slice,
+	.check = cfs_check,
 };

@@ -30,4 +30,4 @@ bool cfs_preempts_by(struct fair_queue *q, struct entity *curr, struct entity *w
 		     unsigned flags, cfs_granularity_fn *granularity);
 void cfs_yield(struct fair_queue *q, struct entity *e);
 bool cfs_leave(struct fair_queue *q, struct entity *e, unsigned flags);
-struct load_weight cfs_weight(const struct task *t);
+void cfs_check(struct fair_queue *q);

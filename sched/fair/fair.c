@@ -405,7 +405,8 @@ const struct sched_class fair_class = {
 
 /* --- choosing the policy --------------------------------------------------- */
 
-static const struct fair_policy *const policies[] = { &cfs_policy, &bore_cfs_policy };
+static const struct fair_policy *const policies[] = { &cfs_policy, &bore_cfs_policy,
+						      &eevdf_policy };
 
 const struct fair_policy *fair_policy_find(const char *name)
 {

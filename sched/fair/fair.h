@@ -31,6 +31,8 @@ static inline u64 weight_down(u64 weight)
 
 struct load_weight weight_of_nice(int nice);
 struct load_weight weight_of_idle(void);
+/* By nice value and policy alone. */
+struct load_weight weight_of_task(const struct task *t);
 /* A changed weight makes its inverse stale. */
 static inline void load_add(struct load_weight *load, u64 weight)
 {
@@ -158,12 +160,12 @@ struct fair_policy {
 
 	/*
 	 * host_bug() if an invariant of the policy does not hold on @q, beyond those of check.c.
-	 * Slow. NULL: there are none.
+	 * Slow.
 	 */
 	void (*check)(struct fair_queue *q);
 };
 
-extern const struct fair_policy cfs_policy, bore_cfs_policy;
+extern const struct fair_policy cfs_policy, bore_cfs_policy, eevdf_policy;
 
 /* The policy called @name, NULL if there is none; a NULL name means the default. */
 const struct fair_policy *fair_policy_find(const char *name);
@@ -275,6 +277,17 @@ static inline struct entity *queue_after(const struct entity *e)
 	struct rb_node *next = rb_next(&e->node);
 
 	return next ? entity_of(next) : NULL;
+}
+
+/* The first queued entity in no useful order, the running one included; the next one; NULL. */
+static inline struct entity *queue_any(const struct fair_queue *q)
+{
+	return q->curr && q->curr->queued ? q->curr : queue_first(q);
+}
+
+static inline struct entity *queue_another(const struct fair_queue *q, const struct entity *e)
+{
+	return e == q->curr ? queue_first(q) : queue_after(e);
 }
 
 static inline bool entity_is_idle(struct entity *e)

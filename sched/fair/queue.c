@@ -23,7 +23,7 @@ void fair_queue_adopt(struct fair_queue *q, const struct fair_policy *policy)
 void fair_queue_init(struct fair_queue *q, struct rq *rq)
 {
 	q->rq = rq;
-	q->min_vruntime = q->checked_min_vruntime = FIRST_VRUNTIME;
+	q->min_vruntime = q->checked_min_vruntime = q->eevdf.v0 = FIRST_VRUNTIME;
 	list_init(&q->link);
 	fair_queue_adopt(q, rq->s->fair_policy);
 }
