@@ -73,6 +73,15 @@ struct restart_block { /* for restart_syscall(2): a timed sleep cut short by SIG
 	u64 arg[4];
 };
 
+/* The two trees of control groups; see kernel/fs/cgroup.h. */
+enum hierarchy_id { HIERARCHY_V1, HIERARCHY_V2, NR_HIERARCHIES };
+
+struct cgroup_member {	      /* a thread's place in one of them; guarded by: proc_tree_lock */
+	struct cgroup *group; /* NULL once it has left its process */
+	struct list link;     /* group->members */
+	u64 joined_user_ns, joined_system_ns; /* its usage when it joined (v2, not in the root) */
+};
+
 struct thread {
 	/* --- read by assembly: offsets are asserted in arch/x86 --- */
 	u32 flags;	 /* THREAD_*; changed atomically */
@@ -87,7 +96,8 @@ struct thread {
 	struct mm *mm; /* == proc->mm; NULL for kernel threads */
 	int tid;
 	struct list proc_link; /* proc->threads */
-	u32 refs;	       /* +1 while alive, +1 per holder of a pointer: thread_get/put */
+	struct cgroup_member member[NR_HIERARCHIES];
+	u32 refs; /* +1 while alive, +1 per holder of a pointer: thread_get/put */
 
 	/* guarded by: proc->sig_lock */
 	sigset_t blocked, saved_mask;
@@ -226,6 +236,8 @@ extern struct list all_procs; /* guarded by: proc_tree_lock */
 extern u64 nr_forks;
 extern unsigned nr_threads_total;
 int pid_last(void);
+/* The largest number plus one. Linux's default, enough for 10,000 threads beside their groups. */
+#define PID_MAX 32768
 
 static inline void thread_set_flags(struct thread *t, u32 flags)
 {
@@ -281,6 +293,7 @@ struct cpu_usage {
 	u64 user_ns, system_ns, idle_ns;
 };
 struct cpu_usage cpu_usage(unsigned cpu); /* for /proc/stat */
+struct cpu_usage machine_usage(void);	  /* of all CPUs */
 
 /*
  * First thing after an entry from user space: time spent there ends here. Half of the counter is

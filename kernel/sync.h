@@ -15,6 +15,14 @@ static inline void preempt_disable(void);
 static inline void preempt_enable(void);
 static inline void preempt_enable_no_resched(void);
 
+/* Run a statement, such as a call of the scheduler, with interrupts off. */
+#define with_irqs_off(...)                                                                         \
+	do {                                                                                       \
+		unsigned long irq_flags_ = arch_irq_save();                                        \
+		__VA_ARGS__;                                                                       \
+		arch_irq_restore(irq_flags_);                                                      \
+	} while (0)
+
 struct spinlock {
 	u32 locked;
 	const char *name;

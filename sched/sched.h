@@ -118,6 +118,9 @@ void sched_get_affinity(struct sched *s, struct task *t,
 /* Round-robin interval in ns, as sched_rr_get_interval(2): 0 for FIFO. */
 u64 sched_rr_interval(struct sched *s, struct task *t);
 
+/* The weight of a task of nice value @nice, -20..19: 1024 for 0. Shares of groups are the same. */
+u32 sched_nice_weight(int nice);
+
 /* --- blocking and waking -------------------------------------------------- */
 
 /*

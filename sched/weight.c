@@ -27,6 +27,11 @@ static const u32 nice_inverse[40] = {
 	61356676, 76695844, 95443717, 119304647, 148102320, 186737708, 238609294, 286331153,
 };
 
+u32 sched_nice_weight(int nice)
+{
+	return (u32)weight_down(weight_of_nice(nice).weight);
+}
+
 #define IDLE_WEIGHT  3u
 #define IDLE_INVERSE 1431655765u
 

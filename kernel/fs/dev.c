@@ -193,10 +193,12 @@ static void add_node(struct superblock *sb, const char *name, u32 mode, u32 rdev
 }
 
 /* One /dev, however often it is mounted. */
-static struct superblock *devtmpfs_get(const struct fs_type *type)
+static struct superblock *devtmpfs_get(const struct fs_type *type, const char *options, int *err)
 {
 	static struct superblock *sb;
 
+	(void)options;
+	*err = -ENOMEM;
 	if (sb)
 		return superblock_get(sb);
 	sb = superblock_create(type);

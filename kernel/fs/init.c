@@ -4,6 +4,7 @@
  */
 #include "kernel/fs/vfs.h"
 
+#include "kernel/fs/cgroup.h"
 #include "kernel/fs/pseudo.h"
 #include "kernel/kernel.h"
 #include "kernel/time/time.h"
@@ -18,6 +19,8 @@ static const struct {
 	{ "/sys/kernel/debug", &debugfs_type },
 	{ "/sys/kernel/tracing", &tracefs_type },
 	{ "/dev/shm", &tmpfs_type },
+	{ "/sys/fs/cgroup", &tmpfs_type },
+	{ "/sys/fs/cgroup/cpu", &cgroup_type },
 };
 
 /* mkdir that does not mind an existing directory. */
@@ -42,7 +45,7 @@ static void mount_at(const char *dir, const struct fs_type *type)
 	if (!err || err == -EPERM)
 		err = path_lookup(AT_FDCWD, dir, WALK_FOLLOW | WALK_DIR, &at);
 	if (!err) {
-		err = mount_add(type, type->name, &at, 0);
+		err = mount_add(type, type->name, &at, 0, "");
 		path_put(&at);
 	}
 	if (err)
@@ -73,11 +76,12 @@ void fs_init(void)
 	fs_register(&sysfs_type);
 	fs_register(&debugfs_type);
 	fs_register(&tracefs_type);
-	if (mount_add(&tmpfs_type, "rootfs", NULL, 0))
+	if (mount_add(&tmpfs_type, "rootfs", NULL, 0, ""))
 		panic("no memory for the root file system");
 	unpack_initrd();
 	procfs_init();
 	sysfs_init();
+	cgroup_init();
 	for (unsigned i = 0; i < ARRAY_SIZE(boot_mounts); i++)
 		mount_at(boot_mounts[i].dir, boot_mounts[i].type);
 }

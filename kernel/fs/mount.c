@@ -45,16 +45,18 @@ struct mount *mount_covering(const struct mount *mnt, const struct dentry *d)
 	return NULL;
 }
 
-int mount_add(const struct fs_type *type, const char *source, const struct path *at, u64 flags)
+int mount_add(const struct fs_type *type, const char *source, const struct path *at, u64 flags,
+	      const char *options)
 {
 	struct mount *m = kzalloc(sizeof(*m));
+	int err;
 
 	if (!m)
 		return -ENOMEM;
-	m->sb = type->get(type);
+	m->sb = type->get(type, options, &err);
 	if (!m->sb) {
 		kfree(m);
-		return -ENOMEM;
+		return err;
 	}
 	m->refs = 1;
 	m->flags = flags;
@@ -128,11 +130,11 @@ size_t mount_print(char *buf, size_t size)
 	fs_context_root(&root);
 	for (unsigned i = 0; (m = next_mount(i)); i++) {
 		top = (struct path){ m, m->sb->root };
-		text_add(&t, "%s %s %s %s%s%s%s,relatime 0 0\n", m->source,
+		text_add(&t, "%s %s %s %s%s%s%s,relatime%s 0 0\n", m->source,
 			 path_text(&top, &root, name, PATH_MAX) ?: "(unreachable)",
 			 m->sb->type->name, m->flags & MS_RDONLY ? "ro" : "rw",
 			 m->flags & MS_NOSUID ? ",nosuid" : "", m->flags & MS_NODEV ? ",nodev" : "",
-			 m->flags & MS_NOEXEC ? ",noexec" : "");
+			 m->flags & MS_NOEXEC ? ",noexec" : "", m->sb->type->options ?: "");
 		path_put(&top);
 	}
 	path_put(&root);

@@ -245,10 +245,10 @@ static int create_file(struct walk *w, const char *name, size_t len, u32 mode)
 	struct dentry *dir = w->at.dentry, *d;
 	const struct fs_type *type = dir->inode->sb->type;
 
-	if (!type->create)
-		return type->create_errno;
 	if (!dir->linked && dir != dir->inode->sb->root)
 		return -ENOENT;
+	if (!type->create)
+		return type->create_errno;
 	d = dentry_create(dir, name, len, type->create(dir->inode->sb, S_IFREG | mode));
 	if (!d)
 		return -ENOSPC;

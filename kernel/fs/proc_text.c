@@ -5,6 +5,7 @@
  */
 #include "kernel/fs/procfs.h"
 
+#include "kernel/fs/cgroup.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "kernel/time/time.h"
@@ -274,15 +275,13 @@ static size_t show_sched(void *arg, char *buf, size_t size)
 {
 	struct pid_ref *r = arg;
 	struct text t = text_of(buf, size);
-	unsigned long flags;
 
 	text_add(&t, "%s (%d, #threads: %u)\n", r->thread->task.comm, r->thread->tid,
 		 is_kernel_thread(r) ? 1 : r->proc->nr_threads);
 	text_add(&t, "-------------------------------------------------------------------\n");
-	flags = arch_irq_save();
-	t.len += sched_dump_task(machine, &r->thread->task, t.len < size ? buf + t.len : NULL,
-				 t.len < size ? size - t.len : 0);
-	arch_irq_restore(flags);
+	with_irqs_off(t.len +=
+		      sched_dump_task(machine, &r->thread->task, t.len < size ? buf + t.len : NULL,
+				      t.len < size ? size - t.len : 0));
 	return t.len;
 }
 
@@ -411,11 +410,9 @@ static size_t show_wchan(void *arg, char *buf, size_t size)
 	return (size_t)snprintf(buf, size, "0");
 }
 
-/* No hierarchy is mounted. */
 static size_t show_cgroup(void *arg, char *buf, size_t size)
 {
-	(void)arg;
-	return (size_t)snprintf(buf, size, "%s", "");
+	return cgroup_print_thread(((struct pid_ref *)arg)->thread, buf, size);
 }
 
 const struct pid_text pid_texts[] = {

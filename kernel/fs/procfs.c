@@ -4,6 +4,7 @@
  */
 #include "kernel/fs/procfs.h"
 
+#include "kernel/fs/cgroup.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "kernel/time/time.h"
@@ -68,10 +69,8 @@ static struct ktimer load_timer;
 static struct sched_cpu_stat cpu_stat(unsigned cpu)
 {
 	struct sched_cpu_stat stat;
-	unsigned long flags = arch_irq_save();
 
-	sched_cpu_stat(machine, cpu, &stat);
-	arch_irq_restore(flags);
+	with_irqs_off(sched_cpu_stat(machine, cpu, &stat));
 	return stat;
 }
 
@@ -137,17 +136,11 @@ static size_t show_stat(void *arg, char *buf, size_t size)
 {
 	struct text t = text_of(buf, size);
 	struct cpumask online = online_cpus();
-	struct cpu_usage sum = { 0 }, one;
+	struct cpu_usage sum = machine_usage(), one;
 	char name[16];
 	unsigned cpu;
 
 	(void)arg;
-	for_each_cpu(cpu, &online) {
-		one = cpu_usage(cpu);
-		sum.user_ns += one.user_ns;
-		sum.system_ns += one.system_ns;
-		sum.idle_ns += one.idle_ns;
-	}
 	add_cpu_line(&t, "cpu ", &sum);
 	for_each_cpu(cpu, &online) {
 		one = cpu_usage(cpu);
@@ -210,11 +203,10 @@ static size_t show_cpuinfo(void *arg, char *buf, size_t size)
 /* Long on many CPUs, so it is made in one go by the scheduler. */
 static size_t show_schedstat(void *arg, char *buf, size_t size)
 {
-	unsigned long flags = arch_irq_save();
-	size_t len = sched_dump_schedstat(machine, buf, size);
+	size_t len;
 
 	(void)arg;
-	arch_irq_restore(flags);
+	with_irqs_off(len = sched_dump_schedstat(machine, buf, size));
 	return len;
 }
 
@@ -267,6 +259,12 @@ static size_t show_filesystems(void *arg, char *buf, size_t size)
 	return fs_print_types(buf, size);
 }
 
+static size_t show_cgroups(void *arg, char *buf, size_t size)
+{
+	(void)arg;
+	return cgroup_print_controllers(buf, size);
+}
+
 static size_t show_string(void *arg, char *buf, size_t size)
 {
 	return (size_t)snprintf(buf, size, "%s\n", (const char *)arg);
@@ -286,6 +284,7 @@ static const struct pseudo_file system_files[] = {
 	SHOW("version", show_version),
 	SHOW("cmdline", show_cmdline),
 	SHOW("filesystems", show_filesystems),
+	SHOW("cgroups", show_cgroups),
 	SHOW("interrupts", show_interrupts),
 	SHOW("schedstat", show_schedstat),
 	STRING("sys/kernel/ostype", OS_TYPE),

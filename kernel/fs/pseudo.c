@@ -135,17 +135,23 @@ void *inode_arg(const struct inode *i)
 
 /* --- the trees ------------------------------------------------------------------------ */
 
-static struct superblock *pseudo_get(const struct fs_type *type)
+static struct superblock *pseudo_get(const struct fs_type *type, const char *options, int *err)
 {
 	struct dentry *root = pseudo_root(type);
 
+	(void)options;
+	*err = -ENOMEM;
 	return root ? superblock_get(root->inode->sb) : NULL;
 }
 
-const struct fs_type procfs_type = { "proc", 0x9fa0, -ENOENT, pseudo_get, NULL };
-const struct fs_type sysfs_type = { "sysfs", 0x62656572, -EACCES, pseudo_get, NULL };
-const struct fs_type debugfs_type = { "debugfs", 0x64626720, -EACCES, pseudo_get, NULL };
-const struct fs_type tracefs_type = { "tracefs", 0x74726163, -EACCES, pseudo_get, NULL };
+#define PSEUDO_TYPE(ident, text, number, error)                                                    \
+	const struct fs_type ident##_type = {                                                      \
+		.name = (text), .magic = (number), .create_errno = (error), .get = pseudo_get      \
+	}
+PSEUDO_TYPE(procfs, "proc", 0x9fa0, -ENOENT);
+PSEUDO_TYPE(sysfs, "sysfs", 0x62656572, -EACCES);
+PSEUDO_TYPE(debugfs, "debugfs", 0x64626720, -EACCES);
+PSEUDO_TYPE(tracefs, "tracefs", 0x74726163, -EACCES);
 
 struct dentry *pseudo_root(const struct fs_type *type)
 {

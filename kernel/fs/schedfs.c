@@ -13,19 +13,17 @@
 
 static size_t show_tunable(void *arg, char *buf, size_t size)
 {
-	unsigned long flags = arch_irq_save();
-	int len = sched_tunable_read(machine, arg, buf, size);
+	int len;
 
-	arch_irq_restore(flags);
+	with_irqs_off(len = sched_tunable_read(machine, arg, buf, size));
 	return len < 0 ? 0 : (size_t)len;
 }
 
 static long store_tunable(void *arg, const char *text, size_t len)
 {
-	unsigned long flags = arch_irq_save();
-	int err = sched_tunable_write(machine, arg, text, len);
+	int err;
 
-	arch_irq_restore(flags);
+	with_irqs_off(err = sched_tunable_write(machine, arg, text, len));
 	return err < 0 ? err : (long)len;
 }
 
@@ -39,11 +37,10 @@ static size_t show_features(void *arg, char *buf, size_t size)
 
 static long store_features(void *arg, const char *text, size_t len)
 {
-	unsigned long flags = arch_irq_save();
-	int err = sched_features_write(machine, text, len);
+	int err;
 
 	(void)arg;
-	arch_irq_restore(flags);
+	with_irqs_off(err = sched_features_write(machine, text, len));
 	return err < 0 ? err : (long)len;
 }
 
@@ -73,11 +70,9 @@ static void add_ms(struct text *t, const char *name, u64 ns)
 /* Lets the scheduler write at the end of @t. */
 static void add_cpu(struct text *t, unsigned cpu)
 {
-	unsigned long flags = arch_irq_save();
-
-	t->len += sched_dump_cpu(machine, cpu, t->len < t->size ? t->buf + t->len : NULL,
-				 t->len < t->size ? t->size - t->len : 0);
-	arch_irq_restore(flags);
+	with_irqs_off(t->len +=
+		      sched_dump_cpu(machine, cpu, t->len < t->size ? t->buf + t->len : NULL,
+				     t->len < t->size ? t->size - t->len : 0));
 }
 
 static size_t show_debug(void *arg, char *buf, size_t size)
@@ -122,7 +117,6 @@ static size_t show_fair_class(void *arg, char *buf, size_t size)
 static long store_fair_class(void *arg, const char *text, size_t len)
 {
 	size_t word = len && text[len - 1] == '\n' ? len - 1 : len;
-	unsigned long flags;
 	char name[16];
 	int err;
 
@@ -132,9 +126,7 @@ static long store_fair_class(void *arg, const char *text, size_t len)
 	memcpy(name, text, word);
 	name[word] = '\0';
 	mutex_lock(&swap_lock);
-	flags = arch_irq_save();
-	err = sched_fair_swap(machine, name, arch_cpu_id());
-	arch_irq_restore(flags);
+	with_irqs_off(err = sched_fair_swap(machine, name, arch_cpu_id()));
 	mutex_unlock(&swap_lock);
 	return err < 0 ? err : (long)len;
 }

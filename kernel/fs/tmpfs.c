@@ -327,8 +327,11 @@ u64 tmpfs_nr_pages(void)
 	return READ_ONCE(nr_pages_total);
 }
 
-static struct superblock *tmpfs_get(const struct fs_type *type)
+/* Options (size=...) are not looked at: every tmpfs may have half of memory. */
+static struct superblock *tmpfs_get(const struct fs_type *type, const char *options, int *err)
 {
+	(void)options;
+	*err = -ENOMEM;
 	return superblock_create(type);
 }
 

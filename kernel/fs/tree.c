@@ -39,12 +39,15 @@ static char *copy_string(const char *s)
 int tree_mknod(const struct walk_result *at, u32 mode, u32 rdev, const char *link)
 {
 	struct dentry *dir = at->path.dentry, *d;
+	const struct fs_type *type = dir->inode->sb->type;
 	struct inode *inode;
 	char *text = NULL;
 	int err = 0;
 
 	if (!at->name_len || is_dots(at))
 		return -EEXIST;
+	if (S_ISDIR(mode) && type->mkdir)
+		return type->mkdir(dir, at->name, at->name_len, mode);
 	if (link && !(text = copy_string(link)))
 		return -ENOMEM;
 	spin_lock(&tree_lock);
@@ -55,7 +58,7 @@ int tree_mknod(const struct walk_result *at, u32 mode, u32 rdev, const char *lin
 	if (!err && at->slash && !S_ISDIR(mode))
 		err = -ENOENT;
 	if (!err) {
-		inode = dir->inode->sb->type->create(dir->inode->sb, mode);
+		inode = type->create(dir->inode->sb, mode);
 		if (inode) {
 			inode->rdev = rdev;
 			inode->link = text;
@@ -121,11 +124,14 @@ static int remove_dots(const struct walk_result *at, bool dir)
 
 int tree_unlink(const struct walk_result *at, bool dir)
 {
+	const struct fs_type *type = at->path.dentry->inode->sb->type;
 	struct dentry *d;
 	int err;
 
 	if (!at->name_len || is_dots(at))
 		return remove_dots(at, dir);
+	if (type->remove)
+		return type->remove(at->path.dentry, at->name, at->name_len, dir);
 	spin_lock(&tree_lock);
 	d = dentry_find(at->path.dentry, at->name, at->name_len);
 	err = d ? check_directory(at) : -ENOENT;

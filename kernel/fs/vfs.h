@@ -115,10 +115,21 @@ struct fs_type {
 	const char *name;
 	u32 magic;	  /* statfs f_type */
 	int create_errno; /* what creating a file answers where create is NULL */
-	/* The superblock to mount, with a reference. NULL: no memory. */
-	struct superblock *(*get)(const struct fs_type *type);
+	/*
+	 * The superblock to mount with the text @options of mount(2), with a reference; NULL and
+	 * -errno in *err. May sleep.
+	 */
+	struct superblock *(*get)(const struct fs_type *type, const char *options, int *err);
 	/* A new inode of @mode (type bits included). NULL: no memory. tree_lock held. */
 	struct inode *(*create)(struct superblock *sb, u32 mode);
+	const char *options; /* behind the flags in /proc/mounts: ",cpu"; may be NULL */
+	/*
+	 * Directories that mean more than their names are made and removed by these two. @dir may
+	 * have been removed since it was found. 0 or -errno. No locks held; may sleep.
+	 */
+	int (*mkdir)(struct dentry *dir, const char *name, size_t len, u32 mode);
+	/* unlink, or if @as_dir rmdir. */
+	int (*remove)(struct dentry *dir, const char *name, size_t len, bool as_dir);
 };
 
 struct superblock {
@@ -221,8 +232,9 @@ int tree_rename(const struct walk_result *from, const struct walk_result *to, bo
 /* --- mount.c -------------------------------------------------------------------------- */
 void fs_register(const struct fs_type *type);
 const struct fs_type *fs_find(const char *name);
-/* Mount @type on @at (NULL: as the root of everything). */
-int mount_add(const struct fs_type *type, const char *source, const struct path *at, u64 flags);
+/* Mount @type on @at (NULL: as the root of everything). @options: of the file system; not NULL. */
+int mount_add(const struct fs_type *type, const char *source, const struct path *at, u64 flags,
+	      const char *options);
 int mount_remove(const struct path *p, bool detach);
 /* What covers (@mnt, @d), or NULL. tree_lock held. */
 struct mount *mount_covering(const struct mount *mnt, const struct dentry *d);

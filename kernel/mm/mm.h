@@ -45,7 +45,8 @@ void page_chain_free(u64 first);
 
 /* --- small objects (slab.c) --------------------------------------------------- */
 void slab_init(void);
-void *kmalloc(size_t size); /* any context; NULL when short; 16-byte aligned */
+/* Any context; NULL when memory is short. Aligned to 16 bytes, from 128 bytes on to 64. */
+void *kmalloc(size_t size);
 void *kzalloc(size_t size);
 void kfree(void *p); /* NULL is fine */
 struct kmem_cache;

@@ -382,7 +382,8 @@ SYSCALL1(umask, u32, mask)
 #define MS_UNSUPPORTED (4096u | 8192u | (0xfu << 17)) /* bind, move, propagation */
 #define MNT_DETACH     2u
 
-static long mount_user(const char *type_name, const char *source, const struct path *at, u64 flags)
+static long mount_user(const char *type_name, const char *source, const struct path *at, u64 flags,
+		       const char *options)
 {
 	const struct fs_type *type = fs_find(type_name);
 
@@ -394,17 +395,17 @@ static long mount_user(const char *type_name, const char *source, const struct p
 		at->mnt->flags = flags & ~MS_REMOUNT;
 		return 0;
 	}
-	return type ? mount_add(type, source, at, flags) : -ENODEV;
+	return type ? mount_add(type, source, at, flags, options) : -ENODEV;
 }
 
 SYSCALL5(mount, const char *, source, const char *, target, const char *, type, u64, flags,
-	 const void *, data)
+	 const char *, data)
 {
 	char type_name[32] = "", source_name[32] = "none";
+	struct user_path options = { .text = options.small };
 	struct path at;
 	long err;
 
-	(void)data;
 	if (type && arch_strncpy_from_user(type_name, type, sizeof(type_name)) < 0)
 		return -EFAULT;
 	if (source && arch_strncpy_from_user(source_name, source, sizeof(source_name)) < 0)
@@ -413,9 +414,13 @@ SYSCALL5(mount, const char *, source, const char *, target, const char *, type, 
 	err = user_lookup(AT_FDCWD, target, WALK_FOLLOW | WALK_DIR, &at);
 	if (err)
 		return err;
-	err = mount_user(type_name, source_name, &at, flags);
+	err = data ? user_path_get(&options, data) : 0;
+	if (!err) {
+		err = mount_user(type_name, source_name, &at, flags, options.text);
+		user_path_put(&options);
+	}
 	path_put(&at);
-	return err;
+	return err == -ENAMETOOLONG ? -EINVAL : err;
 }
 
 SYSCALL2(umount2, const char *, target, u32, flags)

@@ -49,10 +49,9 @@ static bool is_rt_policy(int policy)
 
 static long set_attr(struct thread *t, const struct sched_attr_req *req)
 {
-	unsigned long flags = arch_irq_save();
-	long err = sched_set_attr(machine, &t->task, req);
+	long err;
 
-	arch_irq_restore(flags);
+	with_irqs_off(err = sched_set_attr(machine, &t->task, req));
 	preempt_check();
 	return err;
 }
@@ -159,9 +158,8 @@ SYSCALL2(sched_rr_get_interval, int, pid, u64 *, interval)
 
 	if (!t)
 		return err;
-	unsigned long flags = arch_irq_save();
-	u64 ns = sched_rr_interval(machine, &t->task);
-	arch_irq_restore(flags);
+	u64 ns;
+	with_irqs_off(ns = sched_rr_interval(machine, &t->task));
 	thread_put(t);
 	u64 timespec[2] = { ns / NS_PER_SEC, ns % NS_PER_SEC };
 	return arch_copy_to_user(interval, timespec, sizeof(timespec)) ? -EFAULT : 0;
@@ -275,9 +273,7 @@ SYSCALL3(sched_setaffinity, int, pid, unsigned, len, const void *, user_mask)
 	struct thread *t = get_thread(pid, &err);
 	if (!t)
 		return pid < 0 ? -ESRCH : err;
-	unsigned long flags = arch_irq_save();
-	err = sched_set_affinity(machine, &t->task, &mask);
-	arch_irq_restore(flags);
+	with_irqs_off(err = sched_set_affinity(machine, &t->task, &mask));
 	preempt_check();
 	thread_put(t);
 	return err;
@@ -298,9 +294,7 @@ SYSCALL3(sched_getaffinity, int, pid, unsigned, len, void *, user_mask)
 	if (!t)
 		return pid < 0 ? -ESRCH : err;
 	struct cpumask mask;
-	unsigned long flags = arch_irq_save();
-	sched_get_affinity(machine, &t->task, &mask);
-	arch_irq_restore(flags);
+	with_irqs_off(sched_get_affinity(machine, &t->task, &mask));
 	thread_put(t);
 	return arch_copy_to_user(user_mask, &mask, bytes) ? -EFAULT : (long)bytes;
 }

@@ -186,3 +186,18 @@ struct cpu_usage cpu_usage(unsigned cpu)
 				   .system_ns = total - user - idle,
 				   .idle_ns = idle };
 }
+
+struct cpu_usage machine_usage(void)
+{
+	struct cpu_usage sum = { 0 }, one;
+
+	for (unsigned cpu = 0; cpu < arch_nr_cpus; cpu++) {
+		if (!cpus[cpu] || !cpus[cpu]->online)
+			continue;
+		one = cpu_usage(cpu);
+		sum.user_ns += one.user_ns;
+		sum.system_ns += one.system_ns;
+		sum.idle_ns += one.idle_ns;
+	}
+	return sum;
+}

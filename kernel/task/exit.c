@@ -11,6 +11,7 @@
  */
 #include "kernel/task/exit.h"
 
+#include "kernel/fs/cgroup.h"
 #include "kernel/fs/fs.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
@@ -183,6 +184,7 @@ static bool leave_process(struct thread *t)
 	if (last)
 		signal_flush(&p->pending);
 	spin_unlock_irqrestore(&p->sig_lock, flags);
+	cgroup_leave(t);
 	if (!is_leader) {
 		struct usage mine = thread_usage(t);
 		usage_add(&p->exited, &mine);

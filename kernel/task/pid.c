@@ -18,8 +18,6 @@ struct pid_entry {
 	u32 users;
 };
 
-/* The largest number plus one. Linux's default, enough for 10,000 threads beside their groups. */
-#define PID_MAX	       32768
 #define PID_RESERVED   300
 #define FIRST_FREE_PID 2 /* 1 is init's, which starts late */
 

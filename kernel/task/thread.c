@@ -9,6 +9,7 @@
  *
  * Locking: proc_tree_lock guards lists of threads and the number table; see proc.h for the fields.
  */
+#include "kernel/fs/cgroup.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "kernel/task/exit.h"
@@ -91,6 +92,7 @@ void thread_publish(struct thread *t)
 	nr_threads_total++;
 	nr_forks++;
 	pid_set_thread(t->tid, t);
+	cgroup_join(t);
 	trace_task_name(t->tid, t->task.comm);
 }
 

@@ -291,7 +291,7 @@ SELFTEST(fs_mounts)
 	struct path at, top;
 
 	SELFTEST_CHECK(!make_dir("/selftest") && !path_lookup(AT_FDCWD, "/selftest", 0, &at));
-	SELFTEST_CHECK(!mount_add(&tmpfs_type, "t", &at, 0));
+	SELFTEST_CHECK(!mount_add(&tmpfs_type, "t", &at, 0, ""));
 	SELFTEST_CHECK(!path_lookup(AT_FDCWD, "/selftest", 0, &top) && top.mnt != at.mnt);
 	SELFTEST_CHECK(number("/selftest/..") == number("/") &&
 		       number("/selftest/../selftest/.") == number("/selftest"));

@@ -1,0 +1,239 @@
+/* The files of v1: which there are, what they take, what they answer. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cgroupcheck/cgroupcheck.h"
+
+static const struct {
+	const char *name;
+	mode_t mode;
+} files[] = {
+	{ "tasks", 0644 },
+	{ "cgroup.procs", 0644 },
+	{ "cpu.shares", 0644 },
+	{ "cpu.idle", 0644 },
+	{ "cpu.cfs_quota_us", 0644 },
+	{ "cpu.cfs_period_us", 0644 },
+	{ "cpu.cfs_burst_us", 0644 },
+	{ "cpu.stat", 0444 },
+
+};
+
+static void present(void)
+{
+	char name[64];
+	struct stat st;
+	size_t i;
+
+	enter_v1();
+	EXPECT(!mkdir("g", 0755) && !stat("g", &st) && st.st_mode == (S_IFDIR | 0755));
+	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		EXPECT(!stat(files[i].name, &st) && st.st_mode == (S_IFREG | files[i].mode));
+		snprintf(name, sizeof(name), "g/%s", files[i].name);
+		EXPECT(!stat(name, &st) && st.st_mode == (S_IFREG | files[i].mode));
+	}
+	EXPECT(access("cpu.weight", F_OK));
+	EXPECT(!rmdir("g"));
+	leave_v1();
+}
+
+static const struct row share_rows[] = {
+	{ "cpu.shares", NULL, 0, "1024" },
+	{ "cpu.shares", "2048", 0, "2048" },
+	{ "cpu.shares", "3\n", 0, "3" },
+	{ "cpu.shares", "0", 0, "2" },
+	{ "cpu.shares", "512", 0, "512" },
+	{ "cpu.shares", "1", 0, "2" },
+	{ "cpu.shares", "262144", 0, "262144" },
+	{ "cpu.shares", "1000000", 0, "262144" },
+	{ "cpu.shares", "18446744073709551615", 0, "262144" },
+	{ "cpu.shares", "100", 0, "100" },
+	{ "cpu.shares", "18446744073709551616", ERANGE, "100" },
+	{ "cpu.shares", "-1", EINVAL, "100" },
+	{ "cpu.shares", "abc", EINVAL, "100" },
+	{ "cpu.shares", "200 ", EINVAL, "100" },
+	{ "cpu.shares", " 200", EINVAL, "100" },
+	{ "cpu.shares", "200\n\n", EINVAL, "100" },
+	{ "cpu.shares", "\n", EINVAL, "100" },
+	{ "cpu.shares", "", 0, "100" },
+	{ "cpu.shares", "+200", 0, "200" },
+	{ "cpu.shares", "0x20", 0, "32" },
+	{ "cpu.shares", "017", 0, "15" },
+	{ "cpu.idle", NULL, 0, "0" },
+	{ "cpu.idle", "2", EINVAL, "0" },
+	{ "cpu.idle", "-1", EINVAL, "0" },
+	{ "cpu.idle", "abc", EINVAL, "0" },
+	{ "cpu.idle", "1", 0, "1" },
+	{ "cpu.idle", "1", 0, "1" },
+	{ "cpu.shares", NULL, 0, "3" },
+	{ "cpu.shares", "100", EINVAL, "3" },
+	{ "cpu.idle", "0", 0, "0" },
+	{ "cpu.shares", NULL, 0, "1024" },
+	{ NULL, NULL, 0, NULL },
+};
+
+static const struct row bandwidth_rows[] = {
+	{ "cpu.cfs_quota_us", NULL, 0, "-1" },
+	{ "cpu.cfs_period_us", NULL, 0, "100000" },
+	{ "cpu.cfs_burst_us", NULL, 0, "0" },
+	{ "cpu.cfs_quota_us", "20000", 0, "20000" },
+	{ "cpu.cfs_period_us", "50000", 0, "50000" },
+	{ "cpu.cfs_burst_us", "30000", EINVAL, "0" },
+	{ "cpu.cfs_burst_us", "20000", 0, "20000" },
+	{ "cpu.cfs_quota_us", "10000", EINVAL, "20000" },
+	{ "cpu.cfs_burst_us", "-1", EINVAL, "20000" },
+	{ "cpu.cfs_burst_us", "abc", EINVAL, "20000" },
+	{ "cpu.cfs_burst_us", "18446744073709551615", EINVAL, "20000" },
+	{ "cpu.cfs_burst_us", "0", 0, "0" },
+	{ "cpu.cfs_quota_us", "10000", 0, "10000" },
+	{ "cpu.cfs_burst_us", "10000", 0, "10000" },
+	{ "cpu.cfs_burst_us", "0", 0, "0" },
+	{ "cpu.cfs_quota_us", "0", EINVAL, "10000" },
+	{ "cpu.cfs_quota_us", "999", EINVAL, "10000" },
+	{ "cpu.cfs_quota_us", "abc", EINVAL, "10000" },
+	{ "cpu.cfs_quota_us", "", 0, "10000" },
+	{ "cpu.cfs_quota_us", "17592186044416", EINVAL, "10000" },
+	{ "cpu.cfs_quota_us", "18000000000000000", EINVAL, "10000" },
+	{ "cpu.cfs_quota_us", "100000000000000000", EINVAL, "10000" },
+	{ "cpu.cfs_quota_us", "99999999999999999999", ERANGE, "10000" },
+	{ "cpu.cfs_period_us", "0", EINVAL, "50000" },
+	{ "cpu.cfs_period_us", "999", EINVAL, "50000" },
+	{ "cpu.cfs_period_us", "1000001", EINVAL, "50000" },
+	{ "cpu.cfs_period_us", "-1", EINVAL, "50000" },
+	{ "cpu.cfs_period_us", "abc", EINVAL, "50000" },
+	{ "cpu.cfs_period_us", "18446744073709551615", EINVAL, "50000" },
+	{ "cpu.cfs_period_us", "18446744073709551616", ERANGE, "50000" },
+	{ "cpu.cfs_period_us", "1000000", 0, "1000000" },
+	{ "cpu.cfs_period_us", "1000", 0, "1000" },
+	{ "cpu.cfs_quota_us", "1000", 0, "1000" },
+	{ "cpu.cfs_quota_us", "17592186044415", 0, "17592186044415" },
+	{ "cpu.cfs_burst_us", "1", EINVAL, "0" }, /* their sum is too large */
+	{ "cpu.cfs_quota_us", "-5", 0, "-1" },
+	{ "cpu.cfs_burst_us", "99999", 0, "99999" },  /* not looked at without a quota ... */
+	{ "cpu.cfs_quota_us", "5000", EINVAL, "-1" }, /* ... but with one */
+	{ "cpu.cfs_burst_us", "0", 0, "0" },
+	{ "cpu.cfs_quota_us", "5000", 0, "5000" },
+	{ NULL, NULL, 0, NULL },
+};
+
+static const struct row root_rows[] = {
+	{ "cpu.shares", "1024", EINVAL, "1024" },
+	{ "cpu.idle", "0", EINVAL, "0" },
+	{ "cpu.idle", "1", EINVAL, "0" },
+	{ "cpu.cfs_quota_us", "-1", EINVAL, "-1" },
+	{ "cpu.cfs_quota_us", "50000", EINVAL, "-1" },
+	{ "cpu.cfs_period_us", "100000", EINVAL, "100000" },
+	{ "cpu.cfs_burst_us", "0", EINVAL, "0" },
+	{ NULL, NULL, 0, NULL },
+};
+
+/* Root is not stopped by the mode of a read-only file but by what it is. */
+static void read_only(const char *file)
+{
+	EXPECT(put(file, "0") == EINVAL);
+}
+
+static void in_group(const struct row *rows)
+{
+	enter_v1();
+	EXPECT(!mkdir("g", 0755) && !chdir("g"));
+	check_rows(rows);
+	EXPECT(!chdir("..") && !rmdir("g"));
+	leave_v1();
+}
+
+static void shares(void)
+{
+	in_group(share_rows);
+}
+
+static void bandwidth(void)
+{
+	in_group(bandwidth_rows);
+}
+
+static void root_is_fixed(void)
+{
+	enter_v1();
+	check_rows(root_rows);
+	leave_v1();
+}
+
+static void statistics(void)
+{
+	enter_v1();
+	EXPECT(!mkdir("g", 0755));
+	EXPECT(!value_of("g/cpu.stat", "nr_periods") && !value_of("g/cpu.stat", "nr_throttled"));
+	EXPECT(!value_of("g/cpu.stat", "throttled_time") && !value_of("g/cpu.stat", "nr_bursts"));
+	EXPECT(!value_of("g/cpu.stat", "burst_time") && !value_of("cpu.stat", "nr_periods"));
+	read_only("g/cpu.stat");
+	EXPECT(!rmdir("g"));
+	leave_v1();
+}
+
+/* A child's share of its period is at most its parent's, whichever is changed. */
+static void ratios(void)
+{
+	static const struct row rows[] = {
+		{ "p/cpu.cfs_quota_us", "50000", 0, "50000" },
+		{ "p/c/cpu.cfs_quota_us", "60000", EINVAL, "-1" },
+		{ "p/c/cpu.cfs_quota_us", "40000", 0, "40000" },
+		{ "p/cpu.cfs_quota_us", "30000", EINVAL, "50000" },
+		{ "p/cpu.cfs_period_us", "200000", EINVAL, "100000" },
+		{ "p/c/cpu.cfs_period_us", "50000", EINVAL, "100000" },
+		{ "p/c/cpu.cfs_period_us", "80000", 0, "80000" },
+		{ "p/c/cpu.cfs_quota_us", "-1", 0, "-1" },
+		{ "p/cpu.cfs_quota_us", "30000", 0, "30000" },
+		{ "p/c/d/cpu.cfs_quota_us", "30001", EINVAL, "-1" },
+		{ "p/c/d/cpu.cfs_quota_us", "30000", 0, "30000" },
+		{ "p/cpu.cfs_quota_us", "29999", EINVAL, "30000" },
+		{ "p/cpu.cfs_quota_us", "-1", 0, "-1" },
+		{ "p/c/d/cpu.cfs_quota_us", "400000", 0, "400000" },
+		{ NULL, NULL, 0, NULL },
+	};
+
+	enter_v1();
+	EXPECT(!mkdir("p", 0755) && !mkdir("p/c", 0755) && !mkdir("p/c/d", 0755));
+	check_rows(rows);
+	EXPECT(!rmdir("p/c/d") && !rmdir("p/c") && !rmdir("p"));
+	leave_v1();
+}
+
+/* One hierarchy, wherever it is mounted; v2 is without the controller meanwhile. */
+static void mounts(void)
+{
+	int id, groups;
+
+	enter_v1();
+	EXPECT(!mkdir("g", 0755) && !mkdir("/tmp/again", 0755));
+	EXPECT(!mount("none", "/tmp/again", "cgroup", 0, "cpu"));
+	EXPECT(!access("/tmp/again/g/cpu.shares", F_OK) && !umount("/tmp/again"));
+	EXPECT_ERROR(EINVAL, mount("none", "/tmp/again", "cgroup", 0, "cpux"));
+	EXPECT_ERROR(EINVAL, mount("none", "/tmp/again", "cgroup2", 0, "cpu"));
+	EXPECT(strstr(get("/proc/mounts"), " cgroup rw,relatime,cpu 0 0\n"));
+	EXPECT(strstr(get("/proc/filesystems"), "nodev\tcgroup\n"));
+	EXPECT(strstr(get("/proc/filesystems"), "nodev\tcgroup2\n"));
+	/* Linux numbers hierarchies as they come, and counts groups a while after their end. */
+	EXPECT(sscanf(strstr(get("/proc/cgroups"), "\ncpu\t"), "\ncpu %d %d 1", &id, &groups) == 2);
+	EXPECT(id > 0 && groups >= 2 && strstr(get("/proc/self/cgroup"), ":cpu:/\n"));
+	EXPECT(!mount("none", "/tmp/again", "cgroup2", 0, NULL));
+	EXPECT(!strstr(get("/tmp/again/cgroup.controllers"), "cpu ") &&
+	       !strstr(get("/tmp/again/cgroup.controllers"), "cpu\n"));
+	EXPECT(put("/tmp/again/cgroup.subtree_control", "+cpu") == ENOENT);
+	EXPECT(strstr(get("/proc/self/cgroup"), ":cpu:/\n0::/\n"));
+	EXPECT(!umount("/tmp/again") && !rmdir("/tmp/again"));
+	EXPECT(!rmdir("g"));
+	leave_v1();
+}
+
+const struct check v1_tests[] = {
+	{ "v1_present", present },     { "v1_shares", shares },
+	{ "v1_bandwidth", bandwidth }, { "v1_ratios", ratios },
+	{ "v1_root", root_is_fixed },  { "v1_stat", statistics },
+	{ "v1_mounts", mounts },       { NULL, NULL },
+};
