@@ -27,4 +27,7 @@ $(B)/schedsim: $(SIM_OBJ)
 
 sim: $(B)/schedsim ## the simulator: build/schedsim (docs/simulator.md)
 
-.PHONY: sim
+bench-sim: $(B)/schedsim ## the simulator's speed at 1 to 4096 CPUs, and what a pick costs as the queue grows
+	$(Q)$(PYTHON) tools/bench_sim.py $(B)
+
+.PHONY: sim bench-sim

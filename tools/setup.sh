@@ -34,6 +34,7 @@ cmd xorriso         xorriso          # and two programs it calls
 cmd mformat         mtools
 cmd trace-cmd       trace-cmd        # reads our traces; the tests compare with it
 cmd gdb             gdb              # make gdb
+cmd valgrind        valgrind         # make bench-sim counts instructions
 file /usr/include/jsmn.h libjsmn-dev # the simulator reads JSON
 '
 

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""How fast the simulator is, and what a decision costs as a runqueue grows.
+
+An operation is a call that tells or asks the scheduler something: a switch, a wakeup, a tick, a block, a yield. The
+first table counts them per second of user time on one core, invariant checks and measurement off, for workloads that
+do hardly anything else. Seconds are the host's and as noisy as it is busy; with valgrind the second table counts
+instructions, which are exact.
+
+Usage: bench_sim.py [BUILD]
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+# (CPUs, topology, [(what it stresses, time, workload)])
+MACHINES = [
+    (1, "1x1", "2s", 1), (64, "2x32x1", "500ms", 64), (1024, "4x8x32x1", "40ms", 1024),
+    (4096, "8x16x32x1", "10ms", 4096),
+]
+RUNS = 3
+QUEUES = (1, 10, 100, 1000, 10_000, 100_000)
+
+
+def workloads(cpus):
+    """Names and texts; every CPU is busy and switches all the time."""
+    pinned = [f"bursts:n=4,run=50us,sleep=50us,cpus={cpu}" for cpu in range(cpus)]
+    return [("sleep and wake", [f"bursts:n={4 * cpus},run=50us,sleep=50us"]),
+            ("the same, pinned", pinned),
+            ("tick and switch", [f"hogs:n={2 * cpus}"])]
+
+
+def bench(build, words):
+    """What schedsim --bench says of a run, as a dictionary."""
+    done = subprocess.run([f"{build}/schedsim", "--bench", *words], capture_output=True, text=True, check=True)
+    line = next(text for text in done.stdout.splitlines() if text.startswith("bench: "))
+    return {key: value if key == "sched" else int(value) for key, value in re.findall(r"(\w+)=(\S+)", line)}
+
+
+def speed_table(build, sched):
+    print(f"{'CPUs':>5}  {'workload':<18} {'operations':>11} {'million/s':>10}  {'bytes a task':>12} {'a CPU':>7}")
+    for cpus, topology, time, _ in MACHINES:
+        for name, texts in workloads(cpus):
+            span = time if name != "tick and switch" else f"{2_000_000 // cpus}ms"
+            words = ["--sched", sched, "--topology", topology, "--time", span, *texts]
+            best = max((bench(build, words) for _ in range(RUNS)), key=lambda b: b["operations_per_s"])
+            print(f"{cpus:>5}  {name:<18} {best['operations']:>11,} {best['operations_per_s'] / 1e6:>10.2f}"
+                  f"  {best['bytes_per_task']:>12,} {best['bytes_per_cpu']:>7,}", flush=True)
+
+
+def instructions(build, words):
+    """Instructions of sim_run() and what it calls."""
+    with tempfile.TemporaryDirectory() as directory:
+        out = os.path.join(directory, "callgrind")
+        done = subprocess.run(["valgrind", "--tool=callgrind", "--toggle-collect=sim_run", f"--callgrind-out-file={out}",
+                               f"{build}/schedsim", "--bench", *words], capture_output=True, text=True, check=True)
+        line = next(text for text in done.stdout.splitlines() if text.startswith("bench: "))
+        return int(re.search(r"Collected : (\d+)", done.stderr)[1]), int(re.search(r"switches=(\d+)", line)[1])
+
+
+def pick_table(build, sched):
+    """One CPU, @n tasks that are always runnable and a tick each ms: what one more tick and its switch cost."""
+    print(f"\n{'runnable':>9} {'instructions for a tick and its switch':>40}")
+    if not shutil.which("valgrind"):
+        print("          needs valgrind")
+        return
+    before = None
+    for n in QUEUES:
+        def words(ms):
+            return ["--sched", sched, "--hz", "1000", "--set", "tunable_scaling=0", "--time", f"{ms}ms", f"hogs:n={n}"]
+        short, long = instructions(build, words(500)), instructions(build, words(2500))
+        each = (long[0] - short[0]) / 2000
+        grows = "" if before is None else f"  {each - before:+.0f}"
+        print(f"{n:>9,} {each:>40.0f}{grows}", flush=True)
+        before = each
+
+
+def main():
+    build = sys.argv[1] if len(sys.argv) > 1 else "build"
+    commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
+    shown = subprocess.run([f"{build}/schedsim", "--help"], capture_output=True, text=True, check=True).stdout
+    names = re.search(r"fair policy: (.*)", shown)[1].split(", ")
+    print(f"simulator of {commit.stdout.strip() or 'unknown'}; HZ 250 (second table: 1000), seed 1, all costs 0; "
+          f"best of {RUNS}; command: make bench-sim\n")
+    speed_table(build, names[0])
+    for sched in names:
+        print(f"\n{sched}:", end="")
+        pick_table(build, sched)
+
+
+if __name__ == "__main__":
+    main()
