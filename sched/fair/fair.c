@@ -10,7 +10,7 @@
  *
  * Lock: the runqueue's. Source: Linux 6.1, fair.c (docs/sources.md).
  */
-#include "sched/fair/fair.h"
+#include "sched/fair/queue.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 
@@ -135,7 +135,8 @@ static struct task *fair_pick(struct rq *rq)
 	struct fair_queue *q = &rq->fair;
 	struct entity *e;
 
-	bandwidth_check_running(rq);
+	if (unlikely(q->curr && q->curr->own_queue))
+		bandwidth_check_running(rq);
 	do {
 		e = q->policy->pick(q);
 		if (!e)

@@ -235,17 +235,9 @@ static inline void group_update(struct entity *e)
 void fair_queue_init(struct fair_queue *q, struct rq *rq);
 /* @q, empty, is @policy's from now on. */
 void fair_queue_adopt(struct fair_queue *q, const struct fair_policy *policy);
-/* Charge q->curr for the time since the last charge. */
-void queue_charge(struct fair_queue *q);
 /* @e becomes one of @q's, or ceases to be; false: the policy keeps it. @flags: queue_flags. */
 void queue_enter(struct fair_queue *q, struct entity *e, unsigned flags);
 bool queue_leave(struct fair_queue *q, struct entity *e, unsigned flags);
-/* @e, queued or blocked already, runs: queue_take() out of the timeline, then queue_run(). */
-void queue_start(struct fair_queue *q, struct entity *e);
-void queue_take(struct fair_queue *q, struct entity *e);
-void queue_run(struct fair_queue *q, struct entity *e);
-/* @e ran and waits, unless it left the queue before. */
-void queue_stop(struct fair_queue *q, struct entity *e);
 void queue_adopt_entity(struct fair_queue *q, struct entity *e, bool asleep);
 
 /* If @e, not queued, is foreign to @q: its past under another policy is forgotten. */

@@ -8,7 +8,7 @@
  *
  * Lock: the runqueue's. Source: Linux 6.1, fair.c (docs/sources.md).
  */
-#include "sched/fair/fair.h"
+#include "sched/fair/queue.h"
 
 /* Start near the wrap, so that a comparison without care for it fails at boot and not in a year. */
 #define FIRST_VRUNTIME ((u64) - (1ll << 20))
@@ -26,25 +26,6 @@ void fair_queue_init(struct fair_queue *q, struct rq *rq)
 	q->min_vruntime = q->checked_min_vruntime = q->eevdf.v0 = FIRST_VRUNTIME;
 	list_init(&q->link);
 	fair_queue_adopt(q, rq->s->fair_policy);
-}
-
-/* --- charging ------------------------------------------------------------- */
-
-void queue_charge(struct fair_queue *q)
-{
-	struct rq *rq = q->rq;
-	struct entity *e = q->curr;
-	u64 delta = charge_time(rq, e);
-
-	if (!delta)
-		return;
-	q->policy->charge(q, e, delta);
-	if (unlikely(q->limited))
-		bandwidth_charge(q, delta);
-	if (entity_is_task(e)) {
-		rq->run_ns += delta;
-		trace_runtime(rq, task_of(e), delta);
-	}
 }
 
 /* --- membership ----------------------------------------------------------- */
@@ -101,36 +82,4 @@ bool queue_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 	if (flags & QUEUE_MIGRATING)
 		pelt_detach(q, e);
 	return true;
-}
-
-/* --- running -------------------------------------------------------------- */
-
-void queue_take(struct fair_queue *q, struct entity *e)
-{
-	queue_erase(q, e);
-	pelt_update_queued(q, e, false);
-}
-
-void queue_run(struct fair_queue *q, struct entity *e)
-{
-	q->curr = e;
-	e->exec_start = q->rq->clock;
-	e->prev_sum_exec = e->sum_exec;
-}
-
-void queue_start(struct fair_queue *q, struct entity *e)
-{
-	if (e->queued)
-		queue_take(q, e);
-	queue_run(q, e);
-}
-
-void queue_stop(struct fair_queue *q, struct entity *e)
-{
-	SCHED_ASSERT(q->curr == e);
-	if (e->queued) {
-		pelt_update_queued(q, e, true);
-		queue_insert(q, e);
-	}
-	q->curr = NULL;
 }
