@@ -15,6 +15,12 @@ static unsigned nr_held;
 
 u64 host_clock(unsigned cpu)
 {
+	void (*on_search)(struct machine *) = host->on_search;
+
+	if (on_search && !nr_held) {
+		host->on_search = NULL;
+		on_search(host);
+	}
 	return host->now + (u64)host->skew[cpu];
 }
 

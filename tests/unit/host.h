@@ -37,6 +37,8 @@ struct machine {
 	jmp_buf *bug_target;
 	const char *bug;
 	void (*on_bug)(const char *what); /* before the test fails: print how to replay */
+	/* Called once, when a CPU reads its clock without a lock: it looks for work to pull. */
+	void (*on_search)(struct machine *m);
 	int next_pid;
 };
 
