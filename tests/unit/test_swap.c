@@ -40,6 +40,13 @@ static void each_pair(void (*body)(const char *from, const char *to))
 	assert_true(nr >= 2);
 }
 
+#define EACH_PAIR(test, body)                                                                      \
+	static void test(void **state)                                                             \
+	{                                                                                          \
+		(void)state;                                                                       \
+		each_pair(body);                                                                   \
+	}
+
 static bool foreign(const struct machine *m, const struct task *t)
 {
 	return t->fair.policy != m->s->rq[t->cpu].fair.policy;
@@ -92,11 +99,7 @@ static void check_order(const char *from, const char *to)
 	machine_free(m);
 }
 
-static void equal_tasks_keep_their_order(void **state)
-{
-	(void)state;
-	each_pair(check_order);
-}
+EACH_PAIR(equal_tasks_keep_their_order, check_order)
 
 static void check_runtimes(const char *from, const char *to)
 {
@@ -119,11 +122,7 @@ static void check_runtimes(const char *from, const char *to)
 	machine_free(m);
 }
 
-static void run_time_is_conserved(void **state)
-{
-	(void)state;
-	each_pair(check_runtimes);
-}
+EACH_PAIR(run_time_is_conserved, check_runtimes)
 
 /* A swap before every tick: order is kept, so everybody still gets a turn in each round. */
 static void check_turns(const char *from, const char *to)
@@ -143,11 +142,7 @@ static void check_turns(const char *from, const char *to)
 	machine_free(m);
 }
 
-static void frequent_swaps_starve_nobody(void **state)
-{
-	(void)state;
-	each_pair(check_turns);
-}
+EACH_PAIR(frequent_swaps_starve_nobody, check_turns)
 
 static void check_members(const char *from, const char *to)
 {
@@ -169,11 +164,7 @@ static void check_members(const char *from, const char *to)
 	machine_free(m);
 }
 
-static void groups_within_groups_go_along(void **state)
-{
-	(void)state;
-	each_pair(check_members);
-}
+EACH_PAIR(groups_within_groups_go_along, check_members)
 
 /* --- what is not ----------------------------------------------------------- */
 
@@ -203,11 +194,7 @@ static void check_sleeper(const char *from, const char *to)
 	machine_free(m);
 }
 
-static void sleepers_are_foreign_until_they_wake(void **state)
-{
-	(void)state;
-	each_pair(check_sleeper);
-}
+EACH_PAIR(sleepers_are_foreign_until_they_wake, check_sleeper)
 
 /* A swap there and back finds a sleeper that is not foreign, and whose numbers are old. */
 static void check_return(const char *from, const char *to)
@@ -236,11 +223,7 @@ static void check_return(const char *from, const char *to)
 	machine_free(m);
 }
 
-static void a_sleeper_survives_a_swap_there_and_back(void **state)
-{
-	(void)state;
-	each_pair(check_return);
-}
+EACH_PAIR(a_sleeper_survives_a_swap_there_and_back, check_return)
 
 static void check_migrating(const char *from, const char *to)
 {
@@ -278,11 +261,7 @@ static void check_migrating(const char *from, const char *to)
 	machine_free(m);
 }
 
-static void a_task_between_two_cpus_arrives(void **state)
-{
-	(void)state;
-	each_pair(check_migrating);
-}
+EACH_PAIR(a_task_between_two_cpus_arrives, check_migrating)
 
 /* --- other classes --------------------------------------------------------- */
 
@@ -323,11 +302,7 @@ static void check_rt_returns(const char *from, const char *to)
 	machine_free(m);
 }
 
-static void real_time_tasks_come_back(void **state)
-{
-	(void)state;
-	each_pair(check_rt_returns);
-}
+EACH_PAIR(real_time_tasks_come_back, check_rt_returns)
 
 static void check_throttled(const char *from, const char *to)
 {
@@ -350,11 +325,7 @@ static void check_throttled(const char *from, const char *to)
 	machine_free(m);
 }
 
-static void throttled_real_time_stays_throttled(void **state)
-{
-	(void)state;
-	each_pair(check_throttled);
-}
+EACH_PAIR(throttled_real_time_stays_throttled, check_throttled)
 
 /* --- CPUs without work ------------------------------------------------------ */
 
@@ -377,11 +348,7 @@ static void check_idle(const char *from, const char *to)
 	machine_free(m);
 }
 
-static void idle_cpus_are_left_alone(void **state)
-{
-	(void)state;
-	each_pair(check_idle);
-}
+EACH_PAIR(idle_cpus_are_left_alone, check_idle)
 
 static const char *swap_to;
 static struct task *prev;
@@ -397,7 +364,7 @@ static void swap_in_the_search(struct machine *m)
 		assert_true(sched_wake(m->s, prev, TASK_NORMAL, 1, 0));
 }
 
-/* CPU 0 is about to idle and looks for work, its lock dropped: its last task is still its current. */
+/* CPU 0 is about to idle and looks for work, its lock dropped: its last task is still current. */
 static void check_search(const char *from, const char *to)
 {
 	struct machine *m = machine_under(2, from);
@@ -460,7 +427,6 @@ static void check_event(const char *from, const char *to)
 {
 	struct machine *m = machine_under(2, from);
 	const struct event_sched_fair_swap *e;
-	unsigned seen = 0;
 
 	for (unsigned i = 0; i < 5; i++)
 		spawn_nice(m, "t", 0);
@@ -468,23 +434,16 @@ static void check_event(const char *from, const char *to)
 	m->nr_trace = 0;
 	swap(m, to);
 	swap(m, to);
-	for (unsigned i = 0; i < m->nr_trace; i++) {
-		e = (const void *)m->trace[i].bytes;
-		seen++;
-		assert_int_equal(m->trace[i].common.type, EVENT_ID_sched_fair_swap);
-		assert_string_equal(e->from, from);
-		assert_string_equal(e->to, to);
-		assert_int_equal(e->nr_queued, 5);
-	}
-	assert_int_equal(seen, 1);
+	assert_int_equal(m->nr_trace, 1);
+	e = (const void *)m->trace[0].bytes;
+	assert_int_equal(m->trace[0].common.type, EVENT_ID_sched_fair_swap);
+	assert_string_equal(e->from, from);
+	assert_string_equal(e->to, to);
+	assert_int_equal(e->nr_queued, 5);
 	machine_free(m);
 }
 
-static void a_swap_is_one_event(void **state)
-{
-	(void)state;
-	each_pair(check_event);
-}
+EACH_PAIR(a_swap_is_one_event, check_event)
 
 static void a_bad_name_changes_nothing(void **state)
 {
