@@ -58,15 +58,26 @@ def test_explain_on_one_cpu(sim):
     assert "decision on CPU 2 at " in run.out
 
 
+def candidates(out):
+    """The rows of the explanation's table: (picked, name, weight, vruntime, lag, eligible, deadline)."""
+    row = r"^ ([> ]) +(\w+-\d+) +(\d+) +([\d.]+) +(-?[\d.]+)(?: +(yes|no) +(-?[\d.]+))?$"
+    return re.findall(row, out, re.MULTILINE)
+
+
 def test_explain_names_the_least_virtual_time(sim):
-    """Under CFS without buddies that is the only rule there is."""
+    """Under CFS without buddies that is the only rule there is. Lags times weights add up to nothing."""
     run = sim("--sched cfs --explain 700ms hogs:n=2 hogs:n=2,nice=5")
-    picked = re.search(r"picked: (\S+), because it has the least virtual time: (\S+) is ([\d.]+) ms to its right",
-                       run.out)
-    queue = re.findall(r"^ (?:>R| S) +(\w+) +(\d+) +(-?[\d.]+) ", run.out, re.MULTILINE)
-    order = sorted((float(v), f"{comm}-{pid}") for comm, pid, v in queue)
-    assert len(order) == 4 and picked[1] == order[0][1] and picked[2] == order[1][1]
-    assert float(picked[3]) == pytest.approx(order[1][0] - order[0][0], abs=1e-6)
+    rows = candidates(run.out)
+    assert len(rows) == 4 and rows[0][0] == ">" and f"picked: {rows[0][1]}, because it has the least" in run.out
+    assert [float(row[3]) for row in rows] == sorted(float(row[3]) for row in rows)
+    assert abs(sum(int(row[2]) * float(row[4]) for row in rows)) < 0.01
+
+
+def test_explain_names_the_earliest_deadline(sim):
+    run = sim("--sched eevdf --explain 700ms hogs:n=2 hogs:n=2,nice=5")
+    rows = candidates(run.out)
+    first = min((row for row in rows if row[5] == "yes"), key=lambda row: float(row[6]))
+    assert len(rows) == 4 and first[0] == ">" and f"picked: {first[1]}, because of the eligible" in run.out
 
 
 def test_explain_real_time_and_idle(sim):

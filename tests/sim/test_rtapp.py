@@ -147,6 +147,16 @@ def test_fork(sim, rtapp):
     assert (row["tasks"], row["ended"], row["cpu_ns"]) == (7, 7, 7 * MS)
 
 
+def test_slices(sim, rtapp):
+    """A short request is served soon: the point of EEVDF. CFS knows no requests."""
+    def wait(sched, slice_us):
+        tasks = {"a": {"dl-runtime": slice_us, "run": 200, "sleep": 5000}, "hog": {"instance": 4, "run": 1000}}
+        return sim(f"--sched {sched} --time 3s", rtapp({"tasks": tasks})).row("a")["wakeup_ns"]["p99"]
+
+    assert wait("eevdf", 100) < wait("eevdf", 50_000)
+    assert wait("cfs", 100) == wait("cfs", 50_000)
+
+
 def test_memory_costs_what_it_is_told(sim, rtapp):
     path = rtapp({"tasks": {"a": {"mem": 10_240, "iorun": 2048, "sleep": 1000}}})
     assert sim("--time 10ms", path).row("a")["cpu_ns"] == 0
@@ -186,6 +196,8 @@ def test_memory_costs_what_it_is_told(sim, rtapp):
     (2, '{ "tasks": {"a": {\n"cpus": 0, "run": 5}}}'),
     (2, '{ "tasks": {"a": {\n"loop": 0, "run": 5}}}'),
     (2, '{ "tasks": {"a": {\n"instance": 1000001, "run": 5}}}'),
+    (2, '{ "tasks": {"a": {\n"dl-runtime": 99, "run": 5}}}'),
+    (3, '{ "tasks": {"a": {"policy": "SCHED_FIFO",\n"run": 5,\n"dl-runtime": 1000}}}'),
     (2, '{ "tasks": {"a": {\n"fork": "b"}}}'),
     (2, '{ "tasks": {"a": {\n"resume": "b"}}}'),
     (2, '{ "tasks": {"a": {\n"timer": {"ref": "t"}}}}'),

@@ -22,14 +22,20 @@ struct story {
 struct explanation {
 	u64 at;
 	s64 cpu;
-	struct story *stories; /* [nr_cpus] */
-	char queue[1 << 16];   /* the dump before the decision */
+	struct story *stories;	      /* [nr_cpus] */
+	char queue[1 << 16];	      /* the dump before the decision */
+	const struct sim_task *asked; /* the task that ran when the decision was asked for */
 	bool done;
 };
 
-static double ms(u64 ns)
+static double signed_ms(s64 ns)
 {
 	return (double)ns / 1e6;
+}
+
+static double ms(u64 ns)
+{
+	return signed_ms((s64)ns);
 }
 
 /* --- collecting ------------------------------------------------------------------------------- */
@@ -67,47 +73,130 @@ static void note_event(struct sim *sim, const struct sched_event *event)
 
 /* --- why -------------------------------------------------------------------------------------- */
 
-static bool is_fair(const struct sim_task *t)
+/* The fair tasks of one CPU that could have been picked. */
+struct candidates {
+	const struct sim_task *task[4096];
+	u32 nr;
+	bool have_deadlines;
+	s64 v; /* their mean vruntime by weight, from the first one's */
+};
+
+static u64 vruntime(const struct sim_task *t)
 {
-	return task_is_fair_policy(t->task.policy);
+	return t->task.fair.vruntime;
 }
 
-/* The fair task with the least virtual time that waits on @cpu, other than @except. */
-static const struct sim_task *leftmost(struct sim *sim, unsigned cpu, const struct sim_task *except)
+static u64 weight(const struct sim_task *t)
 {
-	const struct sim_task *t, *found = NULL;
+	return t->task.fair.load.weight;
+}
 
+static int by_vruntime(const void *a, const void *b)
+{
+	u64 va = vruntime(*(const struct sim_task *const *)a);
+	u64 vb = vruntime(*(const struct sim_task *const *)b);
+
+	return va == vb ? 0 : time_before(va, vb) ? -1 : 1;
+}
+
+static void find_candidates(struct sim *sim, unsigned cpu, struct candidates *found)
+{
+	const struct sim_task *t;
+	__int128 sum = 0, total = 0;
+
+	*found = (struct candidates){ .nr = 0 };
 	list_for_each(t, &sim->tasks, link) {
-		if (t == except || t->asleep || t->task.cpu != cpu || !is_fair(t) ||
-		    t->task.on_rq != TASK_QUEUED)
+		if (t->task.state != TASK_RUNNING || t->task.cpu != cpu ||
+		    t->task.on_rq != TASK_QUEUED || !task_is_fair_policy(t->task.policy) ||
+		    found->nr == ARRAY_SIZE(found->task))
 			continue;
-		if (!found || time_before(t->task.fair.vruntime, found->task.fair.vruntime))
-			found = t;
+		found->task[found->nr++] = t;
+		found->have_deadlines |= t->task.fair.eevdf.deadline;
 	}
-	return found;
+	qsort(found->task, found->nr, sizeof(found->task[0]), by_vruntime);
+	for (u32 i = 0; i < found->nr; i++) {
+		sum += (__int128)weight(found->task[i]) *
+		       (s64)(vruntime(found->task[i]) - vruntime(found->task[0]));
+		total += weight(found->task[i]);
+	}
+	found->v = total ? (s64)(sum / total) : 0;
+}
+
+/* What the ideal has over what it got, in virtual time: the mean less its own. */
+static s64 vlag(const struct candidates *found, const struct sim_task *t)
+{
+	return found->v - (s64)(vruntime(t) - vruntime(found->task[0]));
+}
+
+static void print_candidates(const struct candidates *found, const struct sim_task *next)
+{
+	printf("\nfair tasks after the charge, in ms of virtual time from the leftmost:\n"
+	       "             task  weight    vruntime         lag%s\n",
+	       found->have_deadlines ? "  eligible    deadline" : "");
+	for (u32 i = 0; i < found->nr; i++) {
+		const struct sim_task *t = found->task[i];
+		u64 left = vruntime(found->task[0]);
+
+		printf(" %c %9s-%-5d  %6llu %11.6f %11.6f", t == next ? '>' : ' ', t->task.comm,
+		       t->task.pid, (unsigned long long)weight(t) >> 10, ms(vruntime(t) - left),
+		       signed_ms(vlag(found, t)));
+		if (found->have_deadlines)
+			printf("  %8s %11.6f", vlag(found, t) >= 0 ? "yes" : "no",
+			       signed_ms((s64)(t->task.fair.eevdf.deadline - left)));
+		putchar('\n');
+	}
+}
+
+/* The eligible one that is due first. */
+static const struct sim_task *earliest(const struct candidates *found)
+{
+	const struct sim_task *best = NULL;
+
+	for (u32 i = 0; i < found->nr; i++) {
+		const struct sim_task *t = found->task[i];
+
+		if (vlag(found, t) >= 0 && (!best || time_before(t->task.fair.eevdf.deadline,
+								 best->task.fair.eevdf.deadline)))
+			best = t;
+	}
+	return best;
+}
+
+static void say_fair_rule(const struct candidates *found, const struct sim_task *next, bool stays)
+{
+	const struct sim_task *first = found->have_deadlines ? earliest(found) : found->task[0];
+	const char *rule = found->have_deadlines ? "of the eligible it has the earliest deadline"
+						 : "it has the least virtual time";
+
+	if (found->nr == 1)
+		printf("it is the only one.\n");
+	else if (next == first)
+		printf("%s.\n", rule);
+	else if (stays)
+		printf("it goes on: its turn is not over, though %s-%d comes next.\n",
+		       first->task.comm, first->task.pid);
+	else
+		printf("a rule of the policy puts it before %s-%d, of which one would say: %s.\n",
+		       first->task.comm, first->task.pid, rule);
 }
 
 static void say_why(struct sim *sim, const struct sim_cpu *c, const struct sim_task *next)
 {
-	const struct sim_task *other = leftmost(sim, c->id, next);
-	u64 v = next->task.fair.vruntime;
+	const struct explanation *ex = sim->listener;
+	struct candidates *found = allocate(1, sizeof(*found));
 
+	find_candidates(sim, c->id, found);
+	if (found->nr)
+		print_candidates(found, next);
+	printf("\npicked: %s-%d, because ", next->task.comm, next->task.pid);
 	if (next == &c->idle)
 		printf("nothing is runnable here.\n");
-	else if (!is_fair(next))
+	else if (!task_is_fair_policy(next->task.policy))
 		printf("a real-time task goes before every fair one; it is first of priority %d.\n",
 		       next->task.rt_priority);
-	else if (!other)
-		printf("it is the only one.\n");
-	else if (time_before(other->task.fair.vruntime, v))
-		printf("by a rule of %s beside least virtual time (eligibility, deadline, buddy): "
-		       "%s-%d "
-		       "is %.6f ms of virtual time to its left.\n",
-		       sched_fair_current(sim->s), other->task.comm, other->task.pid,
-		       ms(v - other->task.fair.vruntime));
 	else
-		printf("it has the least virtual time: %s-%d is %.6f ms to its right.\n",
-		       other->task.comm, other->task.pid, ms(other->task.fair.vruntime - v));
+		say_fair_rule(found, next, next == ex->asked);
+	free(found);
 }
 
 /* --- the decision ----------------------------------------------------------------------------- */
@@ -143,6 +232,7 @@ static void note_decision(struct sim *sim, struct sim_cpu *c, bool preempt, stru
 		return;
 	}
 	if (!next) {
+		ex->asked = c->curr;
 		say_cause(sim, c, preempt);
 		sched_dump_cpu(sim->s, c->id, ex->queue, sizeof(ex->queue));
 		return;
@@ -153,7 +243,6 @@ static void note_decision(struct sim *sim, struct sim_cpu *c, bool preempt, stru
 	printf("%s", story->text ? story->text : "  nothing\n");
 	queue = strchr(ex->queue, '\n');
 	printf("\nthe runqueue when it was asked:\n%s", queue ? queue + 1 : ex->queue);
-	printf("\npicked: %s-%d, because ", next->task.comm, next->task.pid);
 	say_why(sim, c, next);
 	ex->done = sim->stopped = true;
 }

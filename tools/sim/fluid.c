@@ -289,21 +289,13 @@ bool fluid_run(struct sim *sim, u64 until)
 
 /* --- setting up ------------------------------------------------------------------------------- */
 
-/* The scheduler's weights, asked of a task that tries every nice value. */
-static void ask_weights(struct sim *sim, struct fluid *fluid)
+static void set_weights(struct fluid *fluid)
 {
-	struct task t;
+	const u64 idle_weight = 3; /* of SCHED_IDLE, as in sched/weight.c */
 
-	for (u32 w = 0; w <= WEIGHT_IDLE; w++) {
-		struct sched_attr_req req = {
-			.policy = w == WEIGHT_IDLE ? SCHED_IDLE : SCHED_NORMAL,
-			.nice = w == WEIGHT_IDLE ? 0 : (int)w - 20,
-		};
-
-		sched_task_init(sim->s, &t, 0, "");
-		sched_set_attr(sim->s, &t, &req);
-		fluid->weight[w] = t.fair.load.weight >> 10;
-	}
+	for (u32 w = 0; w < WEIGHT_IDLE; w++)
+		fluid->weight[w] = sched_nice_weight((int)w - 20);
+	fluid->weight[WEIGHT_IDLE] = idle_weight;
 }
 
 static u32 root_of(const u32 *parent, u32 cpu)
@@ -362,7 +354,7 @@ struct fluid *fluid_new(struct sim *sim, const struct workload *w)
 	struct fluid *fluid = allocate(1, sizeof(*fluid));
 
 	list_init(&fluid->changed);
-	ask_weights(sim, fluid);
+	set_weights(fluid);
 	make_servers(sim, fluid, w);
 	return fluid;
 }

@@ -97,13 +97,15 @@ static int param_nice(struct params *p)
 static void take_attributes(struct params *p, struct program *program, int usual_policy)
 {
 	struct attributes *attr = &program->attr;
-	const char *cpus = param(p, "cpus");
+	const char *cpus = param(p, "cpus"), *slice = param(p, "slice");
 
 	attr->set_policy = true;
 	attr->policy = param_policy(p, usual_policy);
 	if (task_is_fair_policy(attr->policy))
 		attr->nice = param_nice(p);
-	else
+	if (slice && (!parse_time(slice, &attr->slice_ns) || !attr->slice_ns))
+		usage_error("workload %s: slice=%s is not a time, as 5ms", p->name, slice);
+	if (!task_is_fair_policy(attr->policy))
 		attr->rt_priority = (int)param_number(p, "prio", 1, 99, 10);
 	attr->set_affinity = cpus;
 	if (cpus && !parse_cpus(cpus, p->nr_cpus, &attr->allowed))

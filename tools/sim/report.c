@@ -157,7 +157,7 @@ static const char *policy_name(int policy)
 	return names[policy];
 }
 
-/* "hog nice 5", "periodic fifo 10" */
+/* "hog nice 5", "periodic fifo 10", with a slice of its own "burst nice 0 3000us" */
 static void kind_text(char *buf, size_t size, const struct program *p)
 {
 	const struct attributes *a = &p->attr;
@@ -168,6 +168,9 @@ static void kind_text(char *buf, size_t size, const struct program *p)
 		snprintf(buf, size, "%s %s", p->name, policy_name(a->policy));
 	else
 		snprintf(buf, size, "%s nice %d", p->name, a->nice);
+	if (a->slice_ns)
+		snprintf(buf + strlen(buf), size - strlen(buf), " %lluus",
+			 (unsigned long long)(a->slice_ns / NS_PER_US));
 }
 
 #define KIND_WIDTH 24
@@ -285,6 +288,7 @@ static void json_row(const struct report *r, const struct result *result, u32 ro
 	json_string(r->out, p->name);
 	fprintf(r->out, ", \"policy\": \"%s\", \"nice\": %d, \"rt_priority\": %d, ",
 		policy_name(p->attr.policy), p->attr.nice, p->attr.rt_priority);
+	json_number(r->out, "slice_ns", p->attr.slice_ns, ", ");
 	json_number(r->out, "tasks", row->nr_tasks, ", ");
 	json_number(r->out, "ended", row->nr_ended, ", ");
 	json_number(r->out, "cpu_ns", row->got_ns, ", ");

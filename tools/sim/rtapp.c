@@ -162,10 +162,10 @@ static bool take_ignored(struct file *f, json_value key)
 /* Is @key one of the names that are no events? Those that cannot be had are errors. */
 static bool is_property(struct file *f, json_value key, bool of_task)
 {
-	static const char *const taken[] = { "policy", "priority", "cpus", "loop" };
+	static const char *const taken[] = { "policy", "priority", "cpus", "loop", "dl-runtime" };
 	static const char *const of_tasks[] = { "instance", "delay", "phases" };
-	static const char *const unsupported[] = { "dl-runtime", "dl-period", "dl-deadline",
-						   "deadline",	 "period",    "taskgroup" };
+	static const char *const unsupported[] = { "dl-period", "dl-deadline", "deadline", "period",
+						   "taskgroup" };
 	const struct json *json = &f->json;
 
 	for (u32 i = 0; i < ARRAY_SIZE(taken); i++)
@@ -191,11 +191,18 @@ static json_value key_of(const struct file *f, json_value object, const char *na
 
 static void take_properties(struct file *f, json_value object, struct attributes *attr)
 {
-	json_value cpus = key_of(f, object, "cpus");
+	json_value cpus = key_of(f, object, "cpus"), slice = key_of(f, object, "dl-runtime");
 
 	set_policy(f, key_of(f, object, "policy"), key_of(f, object, "priority"), attr);
 	if (cpus)
 		set_cpus(f, cpus, attr);
+	if (!slice)
+		return;
+	/* Of a fair task this is the size of its requests. */
+	if (!task_is_fair_policy(attr->policy))
+		json_error(&f->json, slice, "\"dl-runtime\" of a real-time task");
+	attr->set_policy = true;
+	attr->slice_ns = (u64)json_int_of(&f->json, slice, 100, 100000) * NS_PER_US;
 }
 
 /* --- events ----------------------------------------------------------------------------------- */

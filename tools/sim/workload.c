@@ -70,7 +70,8 @@ static bool same_kind(const struct program *a, const struct program *b)
 
 	return !strcmp(a->name, b->name) && x->set_policy == y->set_policy &&
 	       x->policy == y->policy && x->nice == y->nice && x->rt_priority == y->rt_priority &&
-	       x->set_affinity == y->set_affinity && cpumask_equal(&x->allowed, &y->allowed);
+	       x->slice_ns == y->slice_ns && x->set_affinity == y->set_affinity &&
+	       cpumask_equal(&x->allowed, &y->allowed);
 }
 
 void workload_finish(struct workload *w)
@@ -109,6 +110,7 @@ static void set_attributes(struct sim *sim, struct sim_task *t, const struct att
 		req.policy = attr->policy;
 		req.nice = attr->nice;
 		req.rt_priority = attr->rt_priority;
+		req.slice_ns = attr->slice_ns;
 		if (sim_set_attr(sim, t, &req))
 			sim->failure = "the scheduler refuses a task's policy or priority";
 	}

@@ -44,6 +44,7 @@ struct step {
 struct attributes {
 	bool set_policy, set_affinity;
 	int policy, nice, rt_priority;
+	u64 slice_ns; /* 0: the policy's usual one */
 	struct cpumask allowed;
 };
 
