@@ -325,6 +325,9 @@ static struct rq *wake_sleeping(struct sched *s, struct rq *rq, struct task *t, 
 	t->state = TASK_RUNNING;
 	stat_wakeup(rq, t);
 	activate(rq, t, queue_flags);
+	/* Its affinity changed since it blocked. */
+	if (unlikely(!task_allowed(t, rq->cpu)))
+		push_current(rq, any_allowed_cpu(s, t));
 	trace_wake(s, EVENT_sched_wakeup, t, cpu, rq->cpu);
 	check_preempt(rq, t, SELECT_WAKE | flags);
 	if (rq->idle_stamp)

@@ -197,6 +197,8 @@ int sched_set_affinity(struct sched *s, struct task *t, const struct cpumask *ma
 	if (task_allowed(t, rq->cpu)) {
 		if (t->on_rq != TASK_MIGRATING)
 			t->push_cpu = PUSH_NONE;
+	} else if (t->on_rq == TASK_OFF_RQ) {
+		/* Asleep, even if it is still on its stack: its wakeup sees to it. */
 	} else if (task_running(rq, t)) {
 		push_current(rq, any_allowed_cpu(s, t));
 	} else if (t->on_rq == TASK_QUEUED) {

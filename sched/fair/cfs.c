@@ -286,7 +286,8 @@ void cfs_yield(struct fair_queue *q, struct entity *e)
 	if (q->rq->nr_running == 1)
 		return;
 	forget_buddy(q, e);
-	for (; e; e = parent_of(e))
+	/* A throttled group is not queued, though its task goes on until it is switched. */
+	for (; e && e->queued; e = parent_of(e))
 		e->queue->skip = e;
 }
 

@@ -84,6 +84,9 @@ static void what_is_no_script_is_refused(void **state)
 		"machine.250.2.1.2.2.3 fork.-1",
 		"machine.250.2.1.2.2.3 fork.0.0.4294967296",
 		"machine.250.2.1.2.2.3 fork~~",
+		"machine.250.2.1.2.2.3 fork~^1",
+		"machine.250.2.1.2.2.3 fork^",
+		"machine.250.2.1.2.2.3 fork^256",
 	};
 
 	(void)state;

@@ -161,7 +161,8 @@ static bool is_known(struct search *x, unsigned left)
 static void add_move(struct op *move, unsigned *nr, enum op_kind kind, unsigned cpu, unsigned task,
 		     u32 arg)
 {
-	move[(*nr)++] = (struct op){ (u8)kind, (u8)cpu, (u8)task, false, arg };
+	move[(*nr)++] =
+		(struct op){ .kind = (u8)kind, .cpu = (u8)cpu, .task = (u8)task, .arg = arg };
 }
 
 static void moves_of_cpu(struct search *x, unsigned cpu, struct op *move, unsigned *nr)
@@ -225,7 +226,7 @@ static void search(struct search *x, unsigned depth)
 			restore(x, depth);
 		x->path[x->nr_path++] = move[i];
 		x->nr_ops++;
-		world_do(&x->world, &move[i]);
+		world_do(&x->world, &move[i], NULL);
 		if (left && is_known(x, left))
 			x->nr_known++;
 		else if (left)
@@ -254,7 +255,7 @@ static void set_up(struct search *x, const char *policy, unsigned nr_awake)
 	x->nr_path = 0;
 	for (unsigned i = 0; i < nr_awake; i++) {
 		x->path[x->nr_path++] = (struct op){ .kind = OP_fork, .task = (u8)i };
-		world_do(&x->world, &x->path[i]);
+		world_do(&x->world, &x->path[i], NULL);
 	}
 }
 

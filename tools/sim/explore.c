@@ -34,18 +34,30 @@ static void catch_signals(void)
 	setitimer(ITIMER_VIRTUAL, &limit, NULL);
 }
 
-static void perform(const struct script *script, struct verdict *verdict)
+static void print_op(unsigned i, const struct op *op)
 {
 	char text[OP_TEXT];
 
+	op_print(op, text);
+	printf("%u: %s\n", i, text);
+	fflush(stdout);
+}
+
+static void perform(const struct script *script, struct verdict *verdict)
+{
 	for (unsigned i = 0; i < script->nr_ops; i++) {
+		const struct op *op = &script->ops[i], *inner = NULL;
+
 		verdict->nr_ops = i + 1;
-		if (script->verbose) {
-			op_print(&script->ops[i], text);
-			printf("%u: %s\n", i, text);
-			fflush(stdout);
+		if (script->verbose)
+			print_op(i, op);
+		if (i + 1 < script->nr_ops && op[1].inside) {
+			inner = &op[1];
+			verdict->nr_ops = ++i + 1;
+			if (script->verbose)
+				print_op(i, inner);
 		}
-		world_do(&world, &script->ops[i]);
+		world_do(&world, op, inner);
 		if (script->holds && !script->holds(&world))
 			host_bug(__FILE__, __LINE__, "the caller's condition");
 	}
@@ -120,7 +132,8 @@ bool script_parse(struct script *script, const char *text)
 
 struct swarm {
 	u32 weight[NR_OPS], total;
-	u32 late_in; /* one operation in so many leaves kicks for later */
+	u32 late_in;   /* one operation in so many leaves kicks for later */
+	u32 inside_in; /* and one in so many is done inside the one before */
 };
 
 /*
@@ -143,7 +156,10 @@ static struct shape draw_shape(struct prng *rng)
 
 static struct swarm draw_swarm(struct prng *rng)
 {
-	struct swarm swarm = { .late_in = 2 + prng_below(rng, 8) };
+	struct swarm swarm = {
+		.late_in = 2 + prng_below(rng, 8),
+		.inside_in = prng_below(rng, 2) ? 2 + prng_below(rng, 4) : 0,
+	};
 
 	for (unsigned op = 0; op < NR_OPS; op++)
 		swarm.weight[op] = prng_below(rng, 3) ? 1 + prng_below(rng, 20) : 0;
@@ -162,12 +178,15 @@ static struct swarm draw_swarm(struct prng *rng)
 static struct op draw_op(struct prng *rng, const struct swarm *swarm)
 {
 	u32 n = prng_below(rng, swarm->total);
-	u8 kind = 0;
+	u8 kind = 0, inside = 0;
 
 	while (n >= swarm->weight[kind])
 		n -= swarm->weight[kind++];
+	if (swarm->inside_in && prng_below(rng, swarm->inside_in) == 0)
+		inside = (u8)(1 + prng_below(rng, 4));
 	return (struct op){
 		.kind = kind,
+		.inside = inside,
 		.cpu = (u8)prng_below(rng, WORLD_CPUS),
 		.task = (u8)prng_below(rng, WORLD_TASKS),
 		.late = prng_below(rng, swarm->late_in) == 0,

@@ -74,6 +74,8 @@ void host_unlock(struct host_lock *lock)
 	if (!host->nr_held || host->held[host->nr_held - 1] != lock)
 		host_bug(__FILE__, __LINE__, "unlock of a lock that is not the last taken");
 	host->nr_held--;
+	if (unlikely(host->on_unlocked) && !host->nr_held)
+		host->on_unlocked(host);
 }
 
 void host_trace(const struct sched_event *event)

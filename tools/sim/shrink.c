@@ -73,6 +73,9 @@ static bool simplify_op(struct script *script, const char *what, unsigned at)
 	op.late = false;
 	any |= try_op(script, what, at, op);
 	op = script->ops[at];
+	op.inside = 0;
+	any |= try_op(script, what, at, op);
+	op = script->ops[at];
 	op.cpu = 0;
 	any |= try_op(script, what, at, op);
 	op = script->ops[at];

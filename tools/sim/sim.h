@@ -156,6 +156,7 @@ struct sim {
 	struct fluid *fluid;
 	struct trace *trace;
 	void (*on_event)(struct sim *, const struct sched_event *); /* besides the trace */
+	void (*on_unlocked)(struct sim *); /* the scheduler holds no lock for a moment */
 	struct world *world;
 	/* Before a decision with @next NULL, and after it. */
 	void (*on_decision)(struct sim *, struct sim_cpu *, bool preempt, struct sim_task *next);

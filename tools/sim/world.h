@@ -32,6 +32,11 @@ extern const char *const op_name[NR_OPS];
 struct op {
 	u8 kind, cpu, task;
 	bool late; /* kicks and due timers are not served after it */
+	/*
+	 * Not 0: another CPU does it during the operation before, the so many-th time that no lock
+	 * is held; if it comes to that, else after it.
+	 */
+	u8 inside;
 	u32 arg;
 };
 
@@ -44,7 +49,7 @@ struct shape {
 /* What the driver knows of a task. */
 struct subject {
 	struct sim_task *t; /* NULL: the place is free */
-	enum { AWAKE, ANNOUNCED, ASLEEP } state;
+	enum { AWAKE, ANNOUNCED, ASLEEP, DYING } state;
 	struct sched_attr_req attr;
 	s32 group;   /* a place, or ROOT */
 	u64 allowed; /* bit per CPU */
@@ -67,6 +72,9 @@ struct world {
 	struct group_subject group[WORLD_GROUPS];
 	int current_pid[WORLD_CPUS]; /* by the switch events */
 	bool debts;		     /* vruntimes may be minutes or years apart */
+	const struct op *outer,
+		*inner; /* being done; to be done inside it, NULL: nothing or done */
+	u8 unlocks_left;
 };
 
 /* A machine without tasks; NULL: not one the scheduler accepts. */
@@ -96,8 +104,8 @@ void world_pass(struct world *w, u64 ns);
 void world_tick(struct world *w);
 void world_tick_cpu(struct world *w, unsigned cpu);
 
-/* Perform @op and check (op.c). */
-void world_do(struct world *w, const struct op *op);
+/* Perform @op, with @inner inside it unless that is NULL, and check (op.c). */
+void world_do(struct world *w, const struct op *op, const struct op *inner);
 /* "nice.1.3.7~" and back. op_parse() returns false if @word is none. */
 #define OP_TEXT 48
 void op_print(const struct op *op, char text[static OP_TEXT]);
