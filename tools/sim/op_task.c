@@ -60,6 +60,7 @@ static struct sched_attr_req inherited(const struct sched_attr_req *parent)
 	if (!task_is_fair_policy(parent->policy))
 		attr.policy = SCHED_NORMAL;
 	attr.rt_priority = 0;
+	attr.slice_ns = 0;
 	return attr;
 }
 
@@ -209,6 +210,7 @@ static void set_attr(struct world *w, struct subject *x, u32 arg, bool nice_only
 {
 	static const int policies[] = { SCHED_NORMAL, SCHED_FIFO, SCHED_RR, SCHED_BATCH,
 					SCHED_IDLE };
+	static const u64 slices[] = { 0, 1, 100000, 1000000, 3000000, 100 * NS_PER_MS, ~0ull };
 	struct sched_attr_req req;
 
 	if (!x)
@@ -219,10 +221,15 @@ static void set_attr(struct world *w, struct subject *x, u32 arg, bool nice_only
 		req.rt_priority = task_is_fair_policy(req.policy) ? 0 : 1 + (int)(arg / 200 % 99);
 		req.reset_on_fork = arg / 20000 % 2;
 	}
-	/* Real time keeps the nice value for when it is fair again. */
-	if (task_is_fair_policy(req.policy))
+	/* Real time keeps nice value and slice for when it is fair again. */
+	if (task_is_fair_policy(req.policy)) {
 		req.nice = (int)(arg % 40) - 20;
+		if (!nice_only)
+			req.slice_ns = slices[arg / 40000 % ARRAY_SIZE(slices)];
+	}
 	x->attr = req;
+	if (req.slice_ns)
+		x->attr.slice_ns = max(min(req.slice_ns, 100 * NS_PER_MS), NS_PER_MS / 10);
 	EXPECT(sched_set_attr(w->sim->s, &x->t->task, &req) == 0);
 }
 

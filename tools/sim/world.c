@@ -134,7 +134,8 @@ static bool same_attr(const struct subject *x)
 
 	sched_get_attr(&x->t->task, &now);
 	return now.policy == x->attr.policy && now.nice == x->attr.nice &&
-	       now.rt_priority == x->attr.rt_priority && now.reset_on_fork == x->attr.reset_on_fork;
+	       now.rt_priority == x->attr.rt_priority && now.slice_ns == x->attr.slice_ns &&
+	       now.reset_on_fork == x->attr.reset_on_fork;
 }
 
 static void check_subject(const struct world *w, const struct subject *x, bool running)
