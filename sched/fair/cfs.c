@@ -123,18 +123,22 @@ static void cfs_place(struct fair_queue *q, struct entity *e, unsigned flags)
 /* --- running -------------------------------------------------------------- */
 
 /* Advance min_vruntime to the smallest vruntime present; it never goes back. */
-static void update_min_vruntime(struct fair_queue *q, const struct entity *leaving)
+static inline void update_min_vruntime(struct fair_queue *q, const struct entity *leaving)
 {
 	struct entity *first = queue_first(q), *curr = q->curr;
 	u64 v;
 
-	if (curr && curr->queued && curr != leaving)
-		v = first ? time_min(curr->vruntime, first->vruntime) : curr->vruntime;
-	else if (first)
+	if (curr && curr->queued && curr != leaving) {
+		v = curr->vruntime;
+		if (first && time_before(first->vruntime, v))
+			v = first->vruntime;
+	} else if (first) {
 		v = first->vruntime;
-	else
+	} else {
 		return;
-	q->min_vruntime = time_max(q->min_vruntime, v);
+	}
+	if (time_before(q->min_vruntime, v))
+		q->min_vruntime = v;
 }
 
 void cfs_charge_virtual(struct fair_queue *q, struct entity *e, u64 vdelta)
@@ -143,9 +147,18 @@ void cfs_charge_virtual(struct fair_queue *q, struct entity *e, u64 vdelta)
 	update_min_vruntime(q, NULL);
 }
 
-static void cfs_charge(struct fair_queue *q, struct entity *e, u64 delta)
+/* Out of line, so that the common case below need not save a register. */
+static __noinline void charge_weighted(struct fair_queue *q, struct entity *e, u64 delta)
 {
 	cfs_charge_virtual(q, e, calc_delta_fair(delta, e));
+}
+
+static void cfs_charge(struct fair_queue *q, struct entity *e, u64 delta)
+{
+	if (likely(e->load.weight == NICE_0_LOAD))
+		cfs_charge_virtual(q, e, delta);
+	else
+		charge_weighted(q, e, delta);
 }
 
 static void forget_buddy(struct fair_queue *q, const struct entity *e)

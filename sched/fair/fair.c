@@ -19,8 +19,14 @@
 /* From the root down to the running task. */
 static void fair_charge(struct rq *rq)
 {
-	for (struct fair_queue *q = &rq->fair; q && q->curr; q = q->curr->own_queue)
+	struct fair_queue *q = &rq->fair;
+
+	do {
+		if (unlikely(!q->curr))
+			return;
 		queue_charge(q);
+		q = q->curr->own_queue;
+	} while (unlikely(q));
 }
 
 /* --- membership ----------------------------------------------------------- */
@@ -164,7 +170,7 @@ static void start_hrtick(struct rq *rq, struct entity *e)
 }
 
 /* @t has the CPU, at every level. */
-static void task_starts(struct rq *rq, struct task *t)
+static inline void task_starts(struct rq *rq, struct task *t)
 {
 	/* A machine of one CPU has nobody to keep the list of tasks in order for. */
 	if (rq->domains && t->fair.queued) {
@@ -196,7 +202,8 @@ static void fair_set_next(struct rq *rq, struct task *t)
 }
 
 /* Of two entities of one queue, which goes on running: its averages need no update. */
-static void exchange_siblings(struct fair_queue *q, struct entity *prev, struct entity *next)
+static inline __attribute__((always_inline)) void
+exchange_siblings(struct fair_queue *q, struct entity *prev, struct entity *next)
 {
 	/* First out, then in: the tree is small while it is worked on. */
 	queue_take(q, next);
@@ -205,7 +212,7 @@ static void exchange_siblings(struct fair_queue *q, struct entity *prev, struct 
 }
 
 /* Levels up to where the two meet stop and start; those above go on running. */
-static void exchange_branches(struct entity *prev, struct entity *next)
+static __noinline void exchange_branches(struct entity *prev, struct entity *next)
 {
 	while (prev->queue != next->queue) {
 		u32 prev_depth = prev->queue->depth, next_depth = next->queue->depth;

@@ -312,8 +312,14 @@ static inline void queue_erase(struct fair_queue *q, struct entity *e)
 void pelt_cross_periods(struct pelt *p, u64 units, u64 weight, u64 load, u64 runnable,
 			bool running);
 
+/* A whole step passed since the last update, or the clock was another one, ahead of @now. */
+static inline bool pelt_is_due(const struct pelt *p, u64 now)
+{
+	return now - p->last_update >= 1024;
+}
+
 /*
- * Bring @p, of entity @e or (NULL) of a queue, up to @now: before what it averages changes. The
+ * Bring @p, which is due, of entity @e or (NULL) of a queue, up to @now: before what it averages changes. The
  * rest: what held since the last update. Time counts in steps of 1024 ns; within a period they
  * only add up.
  */
@@ -323,10 +329,9 @@ static inline void pelt_age(struct pelt *p, u64 now, const struct entity *e, u64
 	s64 delta = (s64)(now - p->last_update);
 	u64 units = (u64)delta >> 10;
 
-	if (delta < 1024) {
-		/* Another CPU's clock may be behind the one it was updated with last. */
-		if (unlikely(delta < 0))
-			p->last_update = now;
+	if (unlikely(delta < 0)) {
+		/* This CPU's clock is behind the one it was updated with last. */
+		p->last_update = now;
 		return;
 	}
 	p->last_update += units << 10;
@@ -347,7 +352,8 @@ static inline void pelt_update_queued(struct fair_queue *q, struct entity *e, bo
 {
 	u64 runnable = entity_is_task(e) ? 1 : e->own_queue->tasks.nr;
 
-	pelt_age(&e->avg, q->rq->clock, e, 1, runnable, running);
+	if (pelt_is_due(&e->avg, q->rq->clock))
+		pelt_age(&e->avg, q->rq->clock, e, 1, runnable, running);
 }
 
 /* Any entity; without effect if it is attached to no queue. */
@@ -356,15 +362,16 @@ static inline void pelt_update_entity(struct fair_queue *q, struct entity *e)
 	bool queued = e->queued;
 	u64 runnable = !queued ? 0 : entity_is_task(e) ? 1 : e->own_queue->tasks.nr;
 
-	if (e->avg.last_update)
+	if (e->avg.last_update && pelt_is_due(&e->avg, q->rq->clock))
 		pelt_age(&e->avg, q->rq->clock, e, queued, runnable, queued && q->curr == e);
 }
 
 /* Before the load, nr_running or whether it runs changes. */
 static inline void pelt_update_queue(struct fair_queue *q)
 {
-	pelt_age(&q->avg, q->rq->clock, NULL, weight_down(q->load.weight), q->tasks.nr,
-		 q->tasks.nr && q->curr);
+	if (pelt_is_due(&q->avg, q->rq->clock))
+		pelt_age(&q->avg, q->rq->clock, NULL, weight_down(q->load.weight), q->tasks.nr,
+			 q->tasks.nr && q->curr);
 }
 
 static inline void update_averages(struct entity *e)

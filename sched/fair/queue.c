@@ -1,6 +1,6 @@
 /*
- * One fair queue: entities enter and leave it, start and stop running, and are
- * charged. fair.c does so at each level of the tree of queues; here is one.
+ * One fair queue: entities enter and leave it. fair.c does so at each level of
+ * the tree of queues; here is one. How they start and stop running is in queue.h.
  *
  * Life of an entity on a queue:  place -> [timeline <-> running] -> leave.
  * The running entity is counted in the sums but is not in the timeline: its key
