@@ -319,9 +319,9 @@ static inline bool pelt_is_due(const struct pelt *p, u64 now)
 }
 
 /*
- * Bring @p, which is due, of entity @e or (NULL) of a queue, up to @now: before what it averages changes. The
- * rest: what held since the last update. Time counts in steps of 1024 ns; within a period they
- * only add up.
+ * Bring @p, which is due, of entity @e or (NULL) of a queue, up to @now: before what it averages
+ * changes. The rest: what held since the last update. Time counts in steps of 1024 ns; within a
+ * period they only add up.
  */
 static inline void pelt_age(struct pelt *p, u64 now, const struct entity *e, u64 load, u64 runnable,
 			    bool running)
