@@ -15,7 +15,7 @@
 #include "lib/fmt.h"
 #include "lib/string.h"
 
-enum kind { U32, INT, UINT, POSITIVE, RANGE, SCALING, RT_PERIOD, RT_RUNTIME, RR_SLICE };
+enum kind { U32, INT, UINT, POSITIVE, RANGE, READ_ONLY, SCALING, RT_PERIOD, RT_RUNTIME, RR_SLICE };
 /* A kind of the list that takes a number: 0..n. */
 #define UP_TO(n) RANGE, .most = (n)
 #define BOOL	 UP_TO(1)
@@ -91,12 +91,21 @@ static void normalise(struct sched *s)
 					       : tn->latency_ns;
 }
 
+/* What follows from tunables and is one to read. */
+static void derive(struct sched *s)
+{
+	u64 ticks = ((u64)s->tunable.bore_min_base_slice_ns + s->tick_ns - 1) / s->tick_ns;
+
+	WRITE_ONCE(s->tunable.bore_base_slice_ns, (u32)(max(ticks, 1ull) * s->tick_ns));
+}
+
 void tunables_init(struct sched *s)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(table); i++)
 		*value_of(&s->normalised, &table[i]) = table[i].otherwise;
 	s->tunable = s->normalised;
 	normalise(s);
+	derive(s);
 #define FEATURE(name, on, ...) s->features |= (on) ? BIT(FEATURE_##name) : 0;
 #include "sched/feature.def"
 #undef FEATURE
@@ -171,6 +180,8 @@ static int validate(const struct sched *s, const struct tunable *tn, s64 *value)
 		return *value > 0 && *value <= INT32_MAX ? 0 : -EINVAL;
 	case RANGE:
 		return *value >= 0 && *value <= tn->most ? 0 : -EINVAL;
+	case READ_ONLY:
+		return -EINVAL;
 	case SCALING:
 		return *value >= 0 && *value < NR_SCALINGS ? 0 : -EINVAL;
 	case RT_PERIOD:
@@ -217,6 +228,7 @@ int sched_tunable_write(struct sched *s, const char *name, const char *text, siz
 	WRITE_ONCE(*value_of(&s->tunable, tn), (u32)value);
 	if (tn->kind == SCALING)
 		normalise(s);
+	derive(s);
 	fair_tuned(s);
 	return 0;
 }

@@ -36,7 +36,7 @@ static void sample_task(const struct burst_survey *survey, struct sample *sample
 
 static bool enough(const struct burst_survey *survey, const struct sample *sample)
 {
-	return sample->count >= survey->stop_count || !survey->nr_looks;
+	return (sample->count && sample->count >= survey->stop_count) || !survey->nr_looks;
 }
 
 static bool fresh(const struct burst_survey *survey, const struct burst_cache *cache)

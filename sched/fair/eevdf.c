@@ -83,7 +83,7 @@ u64 eevdf_slice(struct fair_queue *q, struct entity *e)
 	/* In the middle of a swap its members may still be in another policy's terms. */
 	if (below && below->nr_running && below->policy == q->policy)
 		return shortest_slice(below);
-	return tunables_of(q)->base_slice_ns;
+	return q->policy->eevdf->base_slice(q);
 }
 
 void eevdf_renew(struct fair_queue *q, struct entity *e)
@@ -132,7 +132,7 @@ void eevdf_place(struct fair_queue *q, struct entity *e, unsigned flags)
 	eevdf_renew(q, e);
 	if (ee->relative)
 		ee->deadline = e->vruntime + rest;
-	else if ((flags & ENQUEUE_INITIAL) && has(q, FEATURE_PLACE_DEADLINE_INITIAL))
+	else if (q->policy->eevdf->begins_with_half(q, flags))
 		ee->deadline -= (ee->deadline - e->vruntime + 1) / 2;
 	ee->relative = false;
 	eevdf_sums_add(q, e);
@@ -194,7 +194,7 @@ struct entity *eevdf_best(const struct fair_queue *q)
 		return q->next;
 	if (curr && !eevdf_eligible(q, curr))
 		curr = NULL;
-	if (curr && curr->eevdf.protected && has(q, FEATURE_RUN_TO_PARITY))
+	if (curr && curr->eevdf.protected && q->policy->eevdf->runs_to_parity(q))
 		return curr;
 	best = search(q);
 	return !best || (curr && queue_before(q, curr, best)) ? curr : best;
@@ -254,16 +254,42 @@ void eevdf_yield(struct fair_queue *q, struct entity *e)
 	e->eevdf.protected = false;
 }
 
+/* --- the rules where it stands alone --------------------------------------- */
+
+static u64 base_slice(const struct fair_queue *q)
+{
+	return tunables_of(q)->base_slice_ns;
+}
+
+bool eevdf_begins_with_half(const struct fair_queue *q, unsigned flags)
+{
+	return (flags & ENQUEUE_INITIAL) && has(q, FEATURE_PLACE_DEADLINE_INITIAL);
+}
+
+bool eevdf_runs_to_parity(const struct fair_queue *q)
+{
+	return has(q, FEATURE_RUN_TO_PARITY);
+}
+
+static unsigned no_halvings(const struct fair_queue *q)
+{
+	(void)q;
+	return 0;
+}
+
+static const struct eevdf_rules plain = {
+	.base_slice = base_slice,
+	.begins_with_half = eevdf_begins_with_half,
+	.runs_to_parity = eevdf_runs_to_parity,
+	.lag_halvings = no_halvings,
+};
+
 const struct fair_policy eevdf_policy = {
 	.name = "eevdf",
-	.features_mask = BIT(FEATURE_PLACE_LAG) | BIT(FEATURE_PLACE_DEADLINE_INITIAL) |
-			 BIT(FEATURE_PLACE_REL_DEADLINE) | BIT(FEATURE_RUN_TO_PARITY) |
-			 BIT(FEATURE_PREEMPT_SHORT) | BIT(FEATURE_PICK_BUDDY) |
-			 BIT(FEATURE_NEXT_BUDDY),
-	.features_on = BIT(FEATURE_PLACE_LAG) | BIT(FEATURE_PLACE_DEADLINE_INITIAL) |
-		       BIT(FEATURE_PLACE_REL_DEADLINE) | BIT(FEATURE_RUN_TO_PARITY) |
-		       BIT(FEATURE_PREEMPT_SHORT) | BIT(FEATURE_PICK_BUDDY),
+	.features_mask = EEVDF_FEATURES,
+	.features_on = EEVDF_FEATURES_ON,
 	.key = TIMELINE_KEY(eevdf.deadline),
+	.eevdf = &plain,
 	.augment = eevdf_augment,
 	.place = eevdf_place,
 	.charge = eevdf_charge,

@@ -19,6 +19,18 @@
 
 #include "sched/fair/fair.h"
 
+/* Where policies built on EEVDF may differ inside its hooks. */
+struct eevdf_rules {
+	/* ns that an entity without a slice of its own asks for. */
+	u64 (*base_slice)(const struct fair_queue *q);
+	/* Does one that enters with @flags (queue_flags) ask for half of that first? */
+	bool (*begins_with_half)(const struct fair_queue *q, unsigned flags);
+	/* Does an eligible one that runs go on to the end of its request? */
+	bool (*runs_to_parity)(const struct fair_queue *q);
+	/* How often is the most lag that is kept halved? */
+	unsigned (*lag_halvings)(const struct fair_queue *q);
+};
+
 /*
  * V rounded down, which moves v0 there. An integer is at most V if and only if it is at most V
  * rounded down, so an entity placed at the result is eligible.
@@ -57,7 +69,16 @@ void eevdf_renew(struct fair_queue *q, struct entity *e);
 /* Whom pick() would choose, without choosing. */
 struct entity *eevdf_best(const struct fair_queue *q);
 
-/* The hooks of struct fair_policy. */
+bool eevdf_begins_with_half(const struct fair_queue *q, unsigned flags);
+bool eevdf_runs_to_parity(const struct fair_queue *q);
+
+/* Of struct fair_policy: the features on whose defaults EEVDF has a say, those on, its hooks. */
+#define EEVDF_FEATURES_ON                                                                          \
+	(BIT(FEATURE_PLACE_LAG) | BIT(FEATURE_PLACE_DEADLINE_INITIAL) |                            \
+	 BIT(FEATURE_PLACE_REL_DEADLINE) | BIT(FEATURE_RUN_TO_PARITY) |                            \
+	 BIT(FEATURE_PREEMPT_SHORT) | BIT(FEATURE_PICK_BUDDY))
+#define EEVDF_FEATURES (EEVDF_FEATURES_ON | BIT(FEATURE_NEXT_BUDDY))
+
 void eevdf_augment(struct rb_node *node);
 void eevdf_place(struct fair_queue *q, struct entity *e, unsigned flags);
 void eevdf_charge(struct fair_queue *q, struct entity *e, u64 delta);

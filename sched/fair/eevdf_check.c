@@ -41,7 +41,7 @@ static struct entity *search_all(struct fair_queue *q)
 		e = queue_after(e);
 	if (!curr || !curr->queued || !eevdf_eligible(q, curr))
 		return e;
-	if (curr->eevdf.protected && feature(q->rq->s, FEATURE_RUN_TO_PARITY))
+	if (curr->eevdf.protected && q->policy->eevdf->runs_to_parity(q))
 		return curr;
 	return !e || queue_before(q, curr, e) ? curr : e;
 }

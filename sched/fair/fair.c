@@ -413,8 +413,8 @@ const struct sched_class fair_class = {
 
 /* --- choosing the policy --------------------------------------------------- */
 
-static const struct fair_policy *const policies[] = { &cfs_policy, &bore_cfs_policy,
-						      &eevdf_policy };
+static const struct fair_policy *const policies[] = { &cfs_policy, &bore_cfs_policy, &eevdf_policy,
+						      &bore_policy };
 
 const struct fair_policy *fair_policy_find(const char *name)
 {

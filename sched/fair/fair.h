@@ -70,6 +70,8 @@ enum place_flags {
 /* Where the u64 @field of an entity is, seen from its node in the timeline. */
 #define TIMELINE_KEY(field) (offsetof(struct entity, field) - offsetof(struct entity, node))
 
+struct eevdf_rules;
+
 struct fair_policy {
 	const char *name; /* as `fair_class` and the boot parameter `sched=` have it */
 
@@ -84,6 +86,9 @@ struct fair_policy {
 
 	/* Order of the timeline: TIMELINE_KEY() of a virtual time, smallest first. */
 	size_t key;
+
+	/* How a policy built on EEVDF varies it (eevdf.h). NULL: it is not. */
+	const struct eevdf_rules *eevdf;
 
 	/* What a node of the timeline knows of its subtree (lib/rbtree.h), or NULL. */
 	void (*augment)(struct rb_node *node);
@@ -165,7 +170,7 @@ struct fair_policy {
 	void (*check)(struct fair_queue *q);
 };
 
-extern const struct fair_policy cfs_policy, bore_cfs_policy, eevdf_policy;
+extern const struct fair_policy cfs_policy, bore_cfs_policy, eevdf_policy, bore_policy;
 
 /* The policy called @name, NULL if there is none; a NULL name means the default. */
 const struct fair_policy *fair_policy_find(const char *name);

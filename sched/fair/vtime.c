@@ -67,7 +67,8 @@ s64 eevdf_lag_limit(const struct fair_queue *q, struct entity *e)
 		slice = max(slice, entity_of(root)->eevdf.max_slice);
 	if (q->curr && q->curr->queued)
 		slice = max(slice, q->curr->eevdf.slice);
-	return (s64)calc_delta_fair(max(2 * slice, q->rq->s->tick_ns), e);
+	return (s64)calc_delta_fair(max(2 * slice, q->rq->s->tick_ns), e) >>
+	       q->policy->eevdf->lag_halvings(q);
 }
 
 s64 eevdf_lag(struct fair_queue *q, struct entity *e)

@@ -5,7 +5,7 @@ import re
 import pytest
 
 RESPONSE = re.compile(r"response time +(?P<min>[\d.]+) +(?P<mean>[\d.]+) +(?P<p50>[\d.]+) +(?P<p99>[\d.]+)")
-BORES = ["bore-cfs"]
+BORES = ["bore-cfs", "bore"]
 
 
 def response_p99_ms(text):

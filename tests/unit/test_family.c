@@ -8,11 +8,11 @@
 #include "cfs.h"
 #include "sched/fair/burst.h"
 
-static struct machine *bore_machine(void)
+static struct machine *machine_under(const char *policy)
 {
 	const struct sched_cpu_desc one = { 0 };
 
-	return machine_new_on(1, 1000, &one, "bore-cfs");
+	return machine_new_on(1, 1000, &one, policy);
 }
 
 static struct task *child_of(struct machine *m, struct task *parent, unsigned flags)
@@ -49,7 +49,7 @@ static void end(struct machine *m, struct task *t)
 
 static void children_threads_and_siblings_have_their_places(void **state)
 {
-	struct machine *m = bore_machine();
+	struct machine *m = machine_under("bore-cfs");
 	struct task *init = spawn_nice(m, "init", 0);
 	struct task *shell = child_of(m, init, 0), *thread = child_of(m, shell, FORK_THREAD);
 	struct task *by_thread = child_of(m, thread, 0);
@@ -72,7 +72,7 @@ static void children_threads_and_siblings_have_their_places(void **state)
 
 static void a_process_stays_until_its_last_thread_ends(void **state)
 {
-	struct machine *m = bore_machine();
+	struct machine *m = machine_under("bore-cfs");
 	struct task *init = spawn_nice(m, "init", 0), *first = child_of(m, init, 0);
 	struct task *second = child_of(m, first, FORK_THREAD);
 	struct task *grandchild = child_of(m, first, 0);
@@ -96,7 +96,7 @@ static void a_process_stays_until_its_last_thread_ends(void **state)
 
 static void orphans_go_to_whom_the_host_says(void **state)
 {
-	struct machine *m = bore_machine();
+	struct machine *m = machine_under("bore-cfs");
 	struct task *init = spawn_nice(m, "init", 0), *shell = child_of(m, init, 0);
 	struct task *child = child_of(m, shell, 0), *orphan = child_of(m, child, 0);
 	struct task *thread = child_of(m, child, FORK_THREAD);
@@ -118,7 +118,7 @@ static void orphans_go_to_whom_the_host_says(void **state)
 
 static void a_thread_that_calls_exec_takes_the_first_ones_place(void **state)
 {
-	struct machine *m = bore_machine();
+	struct machine *m = machine_under("bore-cfs");
 	struct task *init = spawn_nice(m, "init", 0), *first = child_of(m, init, 0);
 	struct task *thread = child_of(m, first, FORK_THREAD), *child = child_of(m, first, 0);
 
@@ -139,7 +139,7 @@ static void a_thread_that_calls_exec_takes_the_first_ones_place(void **state)
 
 static void relatives_that_disagree_are_noticed(void **state)
 {
-	struct machine *m = bore_machine();
+	struct machine *m = machine_under("bore-cfs");
 	struct task *init = spawn_nice(m, "init", 0), *child = child_of(m, init, 0);
 
 	(void)state;
@@ -207,7 +207,7 @@ static void expire(void)
 
 static void children_count_by_their_average_unless_the_parent_is_worse(void **state)
 {
-	struct machine *m = bore_machine();
+	struct machine *m = machine_under("bore-cfs");
 	struct task *parent = spawn_nice(m, "parent", 0), *last;
 
 	(void)state;
@@ -228,7 +228,7 @@ static void children_count_by_their_average_unless_the_parent_is_worse(void **st
 
 static void threads_count_by_their_average_the_first_included(void **state)
 {
-	struct machine *m = bore_machine();
+	struct machine *m = machine_under("bore-cfs");
 	struct task *first = spawn_nice(m, "first", 0);
 
 	(void)state;
@@ -244,7 +244,7 @@ static void threads_count_by_their_average_the_first_included(void **state)
 
 static void an_average_is_reused_for_its_lifetime(void **state)
 {
-	struct machine *m = bore_machine();
+	struct machine *m = machine_under("bore-cfs");
 	struct task *parent = spawn_nice(m, "parent", 0), *child = with_burst(m, parent, 0, 10);
 
 	(void)state;
@@ -264,7 +264,7 @@ static void an_average_is_reused_for_its_lifetime(void **state)
 static void other_classes_and_policies_do_not_count(void **state)
 {
 	struct sched_attr_req req = { .policy = SCHED_FIFO, .rt_priority = 1 };
-	struct machine *m = bore_machine();
+	struct machine *m = machine_under("bore-cfs");
 	struct task *parent = spawn_nice(m, "parent", 0);
 	struct task *rt = with_burst(m, parent, 0, 100), *foreign = with_burst(m, parent, 0, 200);
 
@@ -292,7 +292,7 @@ static void descendants_count_as_deep_as_asked(void **state)
 
 	(void)state;
 	for (unsigned depth = 0; depth < ARRAY_SIZE(golden); depth++) {
-		struct machine *m = bore_machine();
+		struct machine *m = machine_under("bore-cfs");
 		struct task *init = spawn_nice(m, "init", 0), *login, *shell, *make, *sudo;
 
 		init->fair.burst.worst = 1;
@@ -322,7 +322,7 @@ static void descendants_count_as_deep_as_asked(void **state)
 
 static void a_survey_is_bounded_whatever_the_family(void **state)
 {
-	struct machine *m = bore_machine();
+	struct machine *m = machine_under("bore-cfs");
 	struct task *init = spawn_nice(m, "init", 0), *t = init;
 	struct burst_survey survey;
 
@@ -360,7 +360,7 @@ static void a_survey_is_bounded_whatever_the_family(void **state)
 
 static void a_child_begins_with_its_creators_past_or_its_aunts_average(void **state)
 {
-	struct machine *m = bore_machine();
+	struct machine *m = machine_under("bore-cfs");
 	struct task *shell = spawn_nice(m, "shell", 0), *make = child_of(m, shell, 0), *cc;
 
 	(void)state;
@@ -384,7 +384,7 @@ static void a_child_begins_with_its_creators_past_or_its_aunts_average(void **st
 static void children_of_real_time_tasks_begin_with_nothing(void **state)
 {
 	struct sched_attr_req req = { .policy = SCHED_FIFO, .rt_priority = 1 };
-	struct machine *m = bore_machine();
+	struct machine *m = machine_under("bore-cfs");
 	struct task *t = spawn_nice(m, "t", 0), *child;
 
 	(void)state;
@@ -397,6 +397,87 @@ static void children_of_real_time_tasks_begin_with_nothing(void **state)
 	req = (struct sched_attr_req){ .policy = SCHED_NORMAL };
 	assert_int_equal(sched_set_attr(m->s, child, &req), 0);
 	assert_int_equal(child->fair.burst.past, 0);
+	machine_free(m);
+}
+
+/* --- under 5.9.6 ---------------------------------------------------------------- */
+
+/* A past penalty of @past, and a consistent rest. */
+static void remember(struct machine *m, struct task *t, u64 past)
+{
+	t->fair.burst.past = past;
+	t->fair.burst.time = 0;
+	set_tunable(m, "sched_burst_penalty_offset", "24");
+}
+
+static void a_childs_past_is_its_creators_as_if_the_burst_ended(void **state)
+{
+	struct machine *m = machine_under("bore");
+	struct task *t = spawn_nice(m, "t", 0), *child;
+
+	(void)state;
+	set_tunable(m, "sched_burst_fork_atavistic", "0");
+	t->fair.burst.time = NS_PER_SEC;
+	set_tunable(m, "sched_bore", "1");
+	/* Its own worst burst is what is usual: 34. */
+	child = child_of(m, t, 0);
+	assert_int_equal(child->fair.burst.past, 34);
+	assert_int_equal(child->fair.burst.score, 8);
+	assert_int_equal(child->fair.load.weight, 172 << WEIGHT_SHIFT);
+	/* The average is kept for a while; without it half of the way from 0 to 34. */
+	t->family.burst_of_children.value = 3;
+	child = child_of(m, t, 0);
+	assert_int_equal(child->fair.burst.past, 17);
+	assert_int_equal(child->fair.burst.time, 0);
+	sched_check(m->s);
+	machine_free(m);
+}
+
+static void a_thread_begins_with_the_average_of_its_process(void **state)
+{
+	struct machine *m = machine_under("bore");
+	struct task *t = spawn_nice(m, "t", 0), *thread = child_of(m, t, FORK_THREAD);
+	struct task *child = child_of(m, t, 0);
+
+	(void)state;
+	remember(m, t, 4);
+	remember(m, thread, 40);
+	remember(m, child, 100);
+	m->now += 75000001;
+	thread = child_of(m, t, FORK_THREAD);
+	assert_int_equal(thread->fair.burst.past, 22);
+	machine_free(m);
+}
+
+/* init - login - shell - make, and make forks: whose children are looked at? */
+static void a_process_takes_after_the_hub_of_its_family(void **state)
+{
+	struct machine *m = machine_under("bore");
+	struct task *init = spawn_nice(m, "init", 0), *login = child_of(m, init, 0);
+	struct task *shell = child_of(m, login, 0), *make = child_of(m, shell, 0), *t;
+	struct task *daemon = child_of(m, init, 0);
+
+	(void)state;
+	remember(m, daemon, 60);
+	/* Only children all the way up to init, which has two: 60 and make's 0. */
+	m->now += 75000001;
+	t = child_of(m, make, 0);
+	assert_int_equal(t->fair.burst.past, 30);
+	/* make has two children, and another to come: it is the hub. */
+	remember(m, t, 10);
+	m->now += 75000001;
+	t = child_of(m, make, 0);
+	remember(m, t, 50);
+	m->now += 75000001;
+	t = child_of(m, make, 0);
+	assert_int_equal(t->fair.burst.past, 30);
+	/* A sibling of make's would be shell's: up again, for make counts as one. */
+	m->now += 75000001;
+	init->family.burst_of_children.stamp = 0;
+	t = child_of(m, make, FORK_SIBLING);
+	assert_ptr_equal(t->family.parent, shell);
+	assert_true(init->family.burst_of_children.stamp == m->now);
+	sched_check(m->s);
 	machine_free(m);
 }
 
@@ -415,6 +496,9 @@ int main(void)
 		cmocka_unit_test(descendants_count_as_deep_as_asked),
 		cmocka_unit_test(a_survey_is_bounded_whatever_the_family),
 		cmocka_unit_test(a_child_begins_with_its_creators_past_or_its_aunts_average),
+		cmocka_unit_test(a_childs_past_is_its_creators_as_if_the_burst_ended),
+		cmocka_unit_test(a_thread_begins_with_the_average_of_its_process),
+		cmocka_unit_test(a_process_takes_after_the_hub_of_its_family),
 		cmocka_unit_test(children_of_real_time_tasks_begin_with_nothing),
 	};
 

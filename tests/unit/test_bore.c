@@ -1,0 +1,553 @@
+/*
+ * BORE 5.9.6 on EEVDF against the golden numbers of docs/sources.md: scores and weights, history,
+ * deadlines, slices and protection. What a new task inherits is in test_family.c.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cfs.h"
+#include "lib/errno.h"
+#include "sched/fair/burst.h"
+#include "sched/fair/eevdf.h"
+
+static struct machine *bore_machine(unsigned hz)
+{
+	const struct sched_cpu_desc one = { 0 };
+
+	return machine_new_on(1, hz, &one, "bore");
+}
+
+static const struct fair_policy *policy(struct machine *m)
+{
+	return queue(m)->policy;
+}
+
+static u64 weight_of(const struct task *t)
+{
+	return t->fair.load.weight >> WEIGHT_SHIFT;
+}
+
+/* The running @t has run for @ns without a break. */
+static void run_for(struct machine *m, struct task *t, u64 ns)
+{
+	assert_ptr_equal(running(m, 0), t);
+	t->fair.burst.time = ns;
+	policy(m)->charge(queue(m), &t->fair, 0);
+}
+
+/* --- scores and weights ---------------------------------------------------------- */
+
+static void scores_and_weights_of_bursts_are_golden(void **state)
+{
+	static const struct {
+		u64 ns, penalty;
+		unsigned score, weight;
+	} golden[] = {
+		{ 0, 0, 0, 1024 },	     { 1000, 0, 0, 1024 },
+		{ 10000, 0, 0, 1024 },	     { 100000, 0, 0, 1024 },
+		{ 1000000, 0, 0, 1024 },     { 10000000, 0, 0, 1024 },
+		{ 100000000, 17, 4, 423 },   { 1000000000, 34, 8, 172 },
+		{ 10000000000, 50, 12, 70 }, { ~0ull >> 1, 156, 39, 15 },
+	};
+	struct machine *m = bore_machine(1000);
+	struct task *t = spawn_nice(m, "t", 0);
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(golden); i++) {
+		run_for(m, t, golden[i].ns);
+		assert_int_equal(t->fair.burst.worst, golden[i].penalty);
+		assert_int_equal(t->fair.burst.score, golden[i].score);
+		assert_int_equal(weight_of(t), golden[i].weight);
+		assert_int_equal(queue(m)->load.weight, t->fair.load.weight);
+		sched_check(m->s);
+	}
+	machine_free(m);
+}
+
+static void scores_begin_where_they_should(void **state)
+{
+	static const struct {
+		unsigned score;
+		u64 ns;
+	} golden[] = {
+		{ 1, 15106048 },
+		{ 5, 4ull * 33554432 },
+		{ 10, 2147483648 },
+		{ 19, 4ull * 82678120448 },
+	};
+	struct machine *m = bore_machine(1000);
+	struct task *t = spawn_nice(m, "t", 0);
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(golden); i++) {
+		run_for(m, t, golden[i].ns);
+		assert_int_equal(t->fair.burst.score, golden[i].score);
+		run_for(m, t, golden[i].ns - 1);
+		assert_int_equal(t->fair.burst.score, golden[i].score - 1);
+	}
+	machine_free(m);
+}
+
+static void scores_add_to_nice_values_up_to_19(void **state)
+{
+	struct machine *m = bore_machine(1000);
+	struct task *t = spawn_nice(m, "t", -20);
+	struct sched_attr_req req = { .policy = SCHED_NORMAL, .nice = 5 };
+
+	(void)state;
+	run_for(m, t, NS_PER_SEC);
+	assert_int_equal(weight_of(t), 14949);
+	assert_int_equal(sched_set_attr(m->s, t, &req), 0);
+	assert_int_equal(weight_of(t), 56);
+	req.nice = 15;
+	assert_int_equal(sched_set_attr(m->s, t, &req), 0);
+	assert_int_equal(weight_of(t), 15);
+	req = (struct sched_attr_req){ .policy = SCHED_IDLE };
+	assert_int_equal(sched_set_attr(m->s, t, &req), 0);
+	run_for(m, t, 10 * NS_PER_SEC);
+	assert_int_equal(t->fair.burst.score, 12);
+	assert_int_equal(weight_of(t), 3);
+	sched_check(m->s);
+	machine_free(m);
+}
+
+static void kernel_threads_have_no_score_unless_asked(void **state)
+{
+	struct machine *m = bore_machine(1000);
+	struct task *t = calloc(1, sizeof(*t));
+
+	(void)state;
+	sched_task_init_kthread(m->s, t, m->next_pid++, "kthread");
+	sched_task_start(m->s, t, 0);
+	settle(m);
+	run_for(m, t, NS_PER_SEC);
+	assert_int_equal(t->fair.burst.worst, 34);
+	assert_int_equal(t->fair.burst.score, 0);
+	set_tunable(m, "sched_burst_exclude_kthreads", "0");
+	assert_int_equal(t->fair.burst.score, 8);
+	assert_int_equal(weight_of(t), 172);
+	sched_check(m->s);
+	machine_free(m);
+}
+
+/* --- history ------------------------------------------------------------------------ */
+
+static void the_past_is_smoothed_as_golden(void **state)
+{
+	static const struct {
+		u64 burst_ms;
+		unsigned past, score;
+	} golden[] = {
+		{ 1, 0, 0 },	{ 100, 8, 2 }, { 100, 12, 3 },
+		{ 100, 14, 3 }, { 1, 0, 0 },   { 100, 8, 2 },
+	};
+	struct machine *m = bore_machine(1000);
+	struct task *t = spawn_nice(m, "t", 0);
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(golden); i++) {
+		/* The last piece of a burst belongs to it: nothing charges the task before. */
+		advance(m, golden[i].burst_ms * MS);
+		block(m, 0, TASK_INTERRUPTIBLE);
+		assert_int_equal(t->fair.burst.past, golden[i].past);
+		assert_int_equal(t->fair.burst.score, golden[i].score);
+		assert_int_equal(t->fair.burst.time, 0);
+		wake(m, t, 0);
+		sched_check(m->s);
+	}
+	machine_free(m);
+}
+
+static void smoothness_slows_rise_and_fall(void **state)
+{
+	struct machine *m = bore_machine(1000);
+	struct task *t = spawn_nice(m, "t", 0);
+
+	(void)state;
+	set_tunable(m, "sched_burst_smoothness_long", "0");
+	set_tunable(m, "sched_burst_smoothness_short", "1");
+	advance(m, 100 * MS);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	assert_int_equal(t->fair.burst.past, 17);
+	wake(m, t, 0);
+	advance(m, MS);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	assert_int_equal(t->fair.burst.past, 17 - 17 / 2);
+	machine_free(m);
+}
+
+static void being_preempted_does_not_end_a_burst(void **state)
+{
+	struct machine *m = bore_machine(1000);
+	struct task *t = spawn_nice(m, "t", 0);
+
+	(void)state;
+	spawn_nice(m, "other", 0);
+	for (unsigned n = 0; n < 100; n++)
+		tick(m);
+	assert_int_equal(t->fair.burst.past, 0);
+	assert_int_equal(t->fair.burst.time, t->fair.sum_exec);
+	sched_check(m->s);
+	machine_free(m);
+}
+
+/* --- what follows from weight ----------------------------------------------------------- */
+
+static void a_new_score_leaves_virtual_time_where_it_is(void **state)
+{
+	struct machine *m = bore_machine(1000);
+	struct task *t[3];
+	u64 before;
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		t[i] = spawn_nice(m, "t", (int)i);
+	for (unsigned n = 0; n < 7; n++)
+		tick(m);
+	switch_cpu(m, 0, true);
+	before = eevdf_now(queue(m));
+	run_for(m, running(m, 0), 100 * NS_PER_SEC);
+	assert_in_range(eevdf_now(queue(m)) - before + 1, 0, 2);
+	sched_check(m->s);
+	(void)t;
+	machine_free(m);
+}
+
+/* Not merely a share by score: the rest of the queue shares what the hog leaves. */
+static void a_hog_gives_way_to_who_sleeps(void **state)
+{
+	struct machine *m = bore_machine(1000);
+	struct task *hog = spawn_nice(m, "hog", 0), *quick = spawn_nice(m, "quick", 0);
+	u64 before = 0;
+
+	(void)state;
+	for (unsigned n = 0; n < 20000; n++) {
+		hog->fair.burst.time = 10 * NS_PER_SEC;
+		quick->fair.burst.time = 0;
+		tick(m);
+		if (n == 1000)
+			before = hog->fair.sum_exec;
+	}
+	/* weights 70 and 1024 */
+	assert_in_range(hog->fair.sum_exec - before, 19000 * MS * 70 / 1094 * 97 / 100,
+			19000 * MS * 70 / 1094 * 103 / 100);
+	machine_free(m);
+}
+
+static void a_yield_stretches_the_rest_of_the_request(void **state)
+{
+	static const struct {
+		u64 burst_ns;
+		unsigned row;
+		s64 rest, stretched;
+	} golden[] = {
+		{ 4ull * 33554432, 25, 1000000, 327148 },
+		{ 2147483648, 30, 1000000, 107421 },
+		{ 2147483648, 30, -1000000, -107421 },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(golden); i++) {
+		struct machine *m = bore_machine(1000);
+		struct task *t = spawn_nice(m, "t", 0);
+		struct entity *e = &t->fair;
+
+		/* History falls at once, so the yield restores nice 0. */
+		run_for(m, t, golden[i].burst_ns);
+		assert_int_equal(20 + e->burst.applied, golden[i].row);
+		e->burst.time = 0;
+		e->eevdf.deadline = e->vruntime + (u64)golden[i].rest;
+		policy(m)->yield(queue(m), e);
+		assert_int_equal(e->burst.score, 0);
+		assert_int_equal((s64)(e->eevdf.deadline - e->vruntime), golden[i].stretched);
+		machine_free(m);
+	}
+}
+
+static void woken_and_new_tasks_ask_for_half_a_slice(void **state)
+{
+	struct machine *m = bore_machine(1000);
+	struct task *t = spawn_nice(m, "t", 0);
+
+	(void)state;
+	spawn_nice(m, "other", 0);
+	assert_int_equal(t->fair.eevdf.deadline - t->fair.vruntime, MS);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	wake(m, t, 0);
+	assert_int_equal(t->fair.eevdf.deadline - t->fair.vruntime, MS);
+	while (running(m, 0) != t)
+		tick(m);
+	set_tunable(m, "sched_deadline_boost_mask", "128");
+	block(m, 0, TASK_INTERRUPTIBLE);
+	wake(m, t, 0);
+	assert_int_equal(t->fair.eevdf.deadline - t->fair.vruntime, 2 * MS);
+	machine_free(m);
+}
+
+static void slices_are_whole_ticks(void **state)
+{
+	static const struct {
+		unsigned hz;
+		const char *least;
+		u64 slice;
+	} golden[] = {
+		{ 100, "2000000", 10000000 },
+		{ 250, "2000000", 4000000 },
+		{ 1000, "2000000", 2000000 },
+		{ 1000, "2000001", 3000000 },
+		{ 1000, "0", 1000000 },
+		{ 250, "4000000", 4000000 },
+		{ 250, "1000000000", 1000000000 },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(golden); i++) {
+		struct machine *m = bore_machine(golden[i].hz);
+		struct task *t = spawn_nice(m, "t", 0);
+		char text[32];
+
+		set_tunable(m, "min_base_slice_ns", golden[i].least);
+		assert_int_equal(policy(m)->slice(queue(m), &t->fair), golden[i].slice);
+		sched_tunable_read(m->s, "base_slice_ns", text, sizeof(text));
+		assert_int_equal(strtoull(text, NULL, 10), golden[i].slice);
+		assert_int_equal(sched_tunable_write(m->s, "base_slice_ns", "1", 1), -EINVAL);
+		assert_int_equal(sched_tunable_write(m->s, "min_base_slice_ns", "1000000001", 10),
+				 -EINVAL);
+		machine_free(m);
+	}
+}
+
+static void half_of_the_lag_is_kept(void **state)
+{
+	struct machine *m = bore_machine(1000);
+	struct task *t = spawn_nice(m, "t", 0);
+
+	(void)state;
+	assert_int_equal(eevdf_lag_limit(queue(m), &t->fair), 2 * MS);
+	set_tunable(m, "sched_bore", "0");
+	assert_int_equal(eevdf_lag_limit(queue(m), &t->fair), 4 * MS);
+	machine_free(m);
+}
+
+static void protection_ends_in_a_crowd(void **state)
+{
+	struct machine *m = bore_machine(1000);
+
+	(void)state;
+	spawn_nice(m, "a", 0);
+	spawn_nice(m, "b", 0);
+	assert_true(policy(m)->eevdf->runs_to_parity(queue(m)));
+	spawn_nice(m, "c", 0);
+	assert_false(policy(m)->eevdf->runs_to_parity(queue(m)));
+	set_tunable(m, "sched_burst_parity_threshold", "3");
+	assert_true(policy(m)->eevdf->runs_to_parity(queue(m)));
+	set_tunable(m, "sched_burst_parity_threshold", "2");
+	set_tunable(m, "sched_bore", "0");
+	assert_true(policy(m)->eevdf->runs_to_parity(queue(m)));
+	set_feature(m, "NO_RUN_TO_PARITY");
+	assert_false(policy(m)->eevdf->runs_to_parity(queue(m)));
+	machine_free(m);
+}
+
+/* A past penalty of @past, and a consistent rest. */
+static void remember(struct machine *m, struct task *t, u64 past)
+{
+	t->fair.burst.past = past;
+	t->fair.burst.time = 0;
+	set_tunable(m, "sched_burst_penalty_offset", "24");
+}
+
+/* --- switches -------------------------------------------------------------------------- */
+
+static void sched_bore_reweights_all(void **state)
+{
+	struct machine *m = bore_machine(1000);
+	struct task *sleeper = spawn_nice(m, "sleeper", 0), *runs, *waits;
+
+	(void)state;
+	remember(m, sleeper, 40);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	remember(m, sleeper, 40);
+	runs = spawn_nice(m, "runs", 0);
+	waits = spawn_nice(m, "waits", 5);
+	remember(m, runs, 17);
+	remember(m, waits, 34);
+	assert_int_equal(weight_of(runs), 423);
+	assert_int_equal(weight_of(waits), 56);
+	set_tunable(m, "sched_bore", "0");
+	assert_int_equal(weight_of(runs), 1024);
+	assert_int_equal(weight_of(waits), 335);
+	assert_int_equal(waits->fair.burst.score, 8);
+	sched_check(m->s);
+	wake(m, sleeper, 0);
+	assert_int_equal(weight_of(sleeper), 1024);
+	assert_int_equal(sleeper->fair.burst.score, 10);
+	set_tunable(m, "sched_bore", "1");
+	assert_int_equal(weight_of(runs), 423);
+	assert_int_equal(weight_of(waits), 56);
+	assert_int_equal(weight_of(sleeper), 110);
+	sched_check(m->s);
+	machine_free(m);
+}
+
+static void time_as_a_real_time_task_is_no_burst(void **state)
+{
+	struct sched_attr_req req = { .policy = SCHED_FIFO, .rt_priority = 1 };
+	struct machine *m = bore_machine(1000);
+	struct task *t = spawn_nice(m, "t", 0);
+
+	(void)state;
+	run_for(m, t, NS_PER_SEC);
+	assert_int_equal(sched_set_attr(m->s, t, &req), 0);
+	advance(m, 10 * MS);
+	req = (struct sched_attr_req){ .policy = SCHED_NORMAL };
+	assert_int_equal(sched_set_attr(m->s, t, &req), 0);
+	assert_int_equal(t->fair.burst.worst, 0);
+	assert_int_equal(weight_of(t), 1024);
+	sched_check(m->s);
+	machine_free(m);
+}
+
+static void a_swap_forgets_bursts(void **state)
+{
+	static const char *const others[] = { "cfs", "eevdf", "bore-cfs" };
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(others); i++) {
+		struct machine *m = bore_machine(1000);
+		struct task *t = spawn_nice(m, "t", 0);
+
+		run_for(m, t, NS_PER_SEC);
+		assert_int_equal(sched_fair_swap(m->s, others[i], 0), 0);
+		assert_int_equal(weight_of(t), 1024);
+		sched_check(m->s);
+		assert_int_equal(sched_fair_swap(m->s, "bore", 0), 0);
+		assert_int_equal(t->fair.burst.worst, 0);
+		assert_int_equal(weight_of(t), 1024);
+		sched_check(m->s);
+		machine_free(m);
+	}
+}
+
+static void sysctls_have_the_ranges_of_5_9_6(void **state)
+{
+	static const struct {
+		const char *name, *otherwise, *most, *too_much;
+	} golden[] = {
+		{ "sched_bore", "1\n", "1", "2" },
+		{ "sched_burst_exclude_kthreads", "1\n", "1", "2" },
+		{ "sched_burst_smoothness_long", "1\n", "1", "2" },
+		{ "sched_burst_smoothness_short", "0\n", "1", "2" },
+		{ "sched_burst_fork_atavistic", "2\n", "3", "4" },
+		{ "sched_burst_parity_threshold", "2\n", "255", "256" },
+		{ "sched_burst_penalty_offset", "24\n", "64", "65" },
+		{ "sched_burst_penalty_scale", "1280\n", "4095", "4096" },
+		{ "sched_burst_cache_stop_count", "64\n", "4294967295", "4294967296" },
+		{ "sched_burst_cache_lifetime", "75000000\n", "4294967295", "-1" },
+		{ "sched_deadline_boost_mask", "129\n", "4294967295", "-1" },
+	};
+	struct machine *m = bore_machine(1000);
+	char text[32];
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(golden); i++) {
+		const char *name = golden[i].name;
+
+		sched_tunable_read(m->s, name, text, sizeof(text));
+		assert_string_equal(text, golden[i].otherwise);
+		assert_int_equal(sched_tunable_write(m->s, name, golden[i].too_much,
+						     strlen(golden[i].too_much)),
+				 -EINVAL);
+		assert_int_equal(sched_tunable_write(m->s, name, "-1", 2), -EINVAL);
+		sched_tunable_read(m->s, name, text, sizeof(text));
+		assert_string_equal(text, golden[i].otherwise);
+		set_tunable(m, name, golden[i].most);
+		set_tunable(m, name, "0");
+	}
+	sched_check(m->s);
+	machine_free(m);
+}
+
+/* The same name, and the value of the policy in use. */
+static void each_bore_has_its_own_sysctls(void **state)
+{
+	struct machine *m = bore_machine(1000);
+	char text[32];
+
+	(void)state;
+	set_tunable(m, "sched_burst_penalty_offset", "30");
+	assert_int_equal(sched_fair_swap(m->s, "bore-cfs", 0), 0);
+	sched_tunable_read(m->s, "sched_burst_penalty_offset", text, sizeof(text));
+	assert_string_equal(text, "12\n");
+	set_tunable(m, "sched_bore", "3");
+	assert_int_equal(sched_fair_swap(m->s, "bore", 0), 0);
+	sched_tunable_read(m->s, "sched_burst_penalty_offset", text, sizeof(text));
+	assert_string_equal(text, "30\n");
+	assert_int_equal(sched_tunable_write(m->s, "sched_bore", "3", 1), -EINVAL);
+	machine_free(m);
+}
+
+static void a_wrong_score_or_weight_is_noticed(void **state)
+{
+	struct machine *m = bore_machine(1000);
+	struct task *t = spawn_nice(m, "t", 0);
+
+	(void)state;
+	run_for(m, t, NS_PER_SEC);
+	t->fair.burst.score++;
+	assert_non_null(strstr(CATCH_BUG(m, sched_check(m->s)), "T6"));
+	t->fair.burst.score--;
+	t->fair.burst.applied++;
+	assert_non_null(CATCH_BUG(m, sched_check(m->s)));
+	t->fair.burst.applied--;
+	t->fair.burst.past = 100;
+	assert_non_null(strstr(CATCH_BUG(m, sched_check(m->s)), "T6"));
+	t->fair.burst.past = 0;
+	sched_check(m->s);
+	machine_free(m);
+}
+
+static void proc_pid_sched_shows_bursts(void **state)
+{
+	struct machine *m = bore_machine(1000);
+	struct task *t = spawn_nice(m, "t", 0);
+	char text[4096];
+
+	(void)state;
+	run_for(m, t, NS_PER_SEC);
+	sched_dump_task(m->s, t, text, sizeof(text));
+	assert_non_null(strstr(text, "se.burst_penalty                             :"
+				     "                   34\n"));
+	assert_non_null(strstr(text, "se.burst_score                               :"
+				     "                    8\n"));
+	machine_free(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(scores_and_weights_of_bursts_are_golden),
+		cmocka_unit_test(scores_begin_where_they_should),
+		cmocka_unit_test(scores_add_to_nice_values_up_to_19),
+		cmocka_unit_test(kernel_threads_have_no_score_unless_asked),
+		cmocka_unit_test(the_past_is_smoothed_as_golden),
+		cmocka_unit_test(smoothness_slows_rise_and_fall),
+		cmocka_unit_test(being_preempted_does_not_end_a_burst),
+		cmocka_unit_test(a_new_score_leaves_virtual_time_where_it_is),
+		cmocka_unit_test(a_hog_gives_way_to_who_sleeps),
+		cmocka_unit_test(a_yield_stretches_the_rest_of_the_request),
+		cmocka_unit_test(woken_and_new_tasks_ask_for_half_a_slice),
+		cmocka_unit_test(slices_are_whole_ticks),
+		cmocka_unit_test(half_of_the_lag_is_kept),
+		cmocka_unit_test(protection_ends_in_a_crowd),
+		cmocka_unit_test(sched_bore_reweights_all),
+		cmocka_unit_test(time_as_a_real_time_task_is_no_burst),
+		cmocka_unit_test(a_swap_forgets_bursts),
+		cmocka_unit_test(sysctls_have_the_ranges_of_5_9_6),
+		cmocka_unit_test(each_bore_has_its_own_sysctls),
+		cmocka_unit_test(a_wrong_score_or_weight_is_noticed),
+		cmocka_unit_test(proc_pid_sched_shows_bursts),
+	};
+
+	return cmocka_run_group_tests_name("bore", tests, NULL, NULL);
+}
