@@ -126,8 +126,8 @@ static inline void repair_insert(struct rb_tree *tree, struct rb_node *node, str
 }
 
 /* Make @node, a new leaf, the child of @parent (NULL: the root) on that side. */
-static inline void link(struct rb_tree *tree, struct rb_node *node, struct rb_node *parent,
-			bool right)
+static inline __attribute__((always_inline)) void link(struct rb_tree *tree, struct rb_node *node,
+						       struct rb_node *parent, bool right)
 {
 	node->left = node->right = NULL;
 	if (!parent) {
