@@ -249,7 +249,7 @@ static void file_locks(void)
 	EXPECT_ERROR(EWOULDBLOCK, flock(other, LOCK_EX | LOCK_NB));
 	EXPECT(!close(other) && !flock(fd, LOCK_EX | LOCK_NB));
 	pid = spawn(child_locks, NULL);
-	usleep(50000);
+	await_sleep(pid, pid);
 	EXPECT(!fstat(fd, &st) && st.st_size == 0 && !flock(fd, LOCK_UN));
 	await_child(pid);
 	EXPECT(!fstat(fd, &st) && st.st_size == 5);

@@ -3,10 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -140,10 +143,13 @@ static void shared_table(void)
 		EXPECT(!pthread_join(threads[i], NULL));
 }
 
+static atomic_int reader;
+
 static void *read_one(void *arg)
 {
 	char c = 0;
 
+	reader = (int)syscall(SYS_gettid);
 	EXPECT(read(*(int *)arg, &c, 1) == 1 && c == 'z');
 	return NULL;
 }
@@ -155,7 +161,9 @@ static void closed_meanwhile(void)
 	int p[2];
 
 	EXPECT(!pipe(p) && !pthread_create(&thread, NULL, read_one, &p[0]));
-	usleep(20000);
+	while (!reader)
+		sched_yield();
+	await_sleep(getpid(), reader);
 	EXPECT(!close(p[0]) && write(p[1], "z", 1) == 1 && !pthread_join(thread, NULL));
 }
 

@@ -100,6 +100,20 @@ static void alarm_in(long us)
 	EXPECT(!setitimer(ITIMER_REAL, &it, NULL));
 }
 
+static void alarm_when_asleep(void *pid)
+{
+	await_sleep(*(pid_t *)pid, *(pid_t *)pid);
+	EXPECT(!kill(*(pid_t *)pid, SIGALRM));
+}
+
+static void alarm_and_write(void *fd)
+{
+	pid_t reader = getppid();
+
+	alarm_when_asleep(&reader);
+	write_later(fd);
+}
+
 static void interrupted(void)
 {
 	struct pollfd pfd = { .events = POLLIN };
@@ -107,20 +121,21 @@ static void interrupted(void)
 	sigset_t block, none;
 	int p[2];
 	char c;
-	pid_t pid;
+	pid_t me = getpid(), pid;
 
 	EXPECT(!pipe(p));
 	pfd.fd = p[0];
 	handle(SIGALRM, 0);
-	alarm_in(10000);
+	pid = spawn(alarm_when_asleep, &me);
 	EXPECT_ERROR(EINTR, read(p[0], &c, 1));
+	await_child(pid);
 	handle(SIGALRM, SA_RESTART);
-	alarm_in(10000);
-	pid = spawn(write_later, &p[1]);
+	pid = spawn(alarm_and_write, &p[1]);
 	EXPECT(read(p[0], &c, 1) == 1 && caught == 2);
 	await_child(pid);
-	alarm_in(10000);
+	pid = spawn(alarm_when_asleep, &me);
 	EXPECT_ERROR(EINTR, poll(&pfd, 1, -1)); /* whatever SA_RESTART says */
+	await_child(pid);
 	/* A blocked signal is let in only while ppoll waits. */
 	sigemptyset(&none);
 	sigemptyset(&block);

@@ -1,6 +1,7 @@
 /* See check.h. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +42,22 @@ void await_child(pid_t pid)
 	while (waitpid(pid, &status, 0) != pid)
 		EXPECT(errno == EINTR);
 	EXPECT(WIFEXITED(status) && !WEXITSTATUS(status));
+}
+
+void await_sleep(pid_t pid, pid_t tid)
+{
+	char path[64], stat[256], *state = NULL;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
+	while (!state || state[2] != 'S') { /* "1 (name) S ..." */
+		int fd = open(path, O_RDONLY);
+		ssize_t n = read(fd, stat, sizeof(stat) - 1);
+
+		EXPECT(n > 0 && !close(fd));
+		stat[n] = '\0';
+		state = strrchr(stat, ')');
+		usleep(1000);
+	}
 }
 
 static void run_here(void *test)

@@ -36,3 +36,8 @@ _Noreturn void fail(const char *file, int line, const char *what);
 /* A child process that runs @fn(@arg) and exits 0; and waiting for it to have done so. */
 pid_t spawn(void (*fn)(void *), void *arg);
 void await_child(pid_t pid);
+/*
+ * Wait until the thread @tid of the process @pid sleeps, however slow the machine is: in the call
+ * that the test is about, if that is the first that makes it sleep.
+ */
+void await_sleep(pid_t pid, pid_t tid);

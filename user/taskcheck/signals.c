@@ -148,9 +148,9 @@ static void queues(void)
 	EXPECT_ERROR(EINVAL, sigtimedwait(&set, &info, &soon));
 }
 
-static void send_later(void *pid)
+static void send_when_asleep(void *pid)
 {
-	sleep_ms(30);
+	await_sleep(*(pid_t *)pid, *(pid_t *)pid);
 	kill(*(pid_t *)pid, SIGRTMIN + 2);
 }
 
@@ -161,7 +161,7 @@ static void waiting(void)
 	siginfo_t info;
 
 	block(SIG_BLOCK, SIGRTMIN + 2);
-	pid = spawn(send_later, &me);
+	pid = spawn(send_when_asleep, &me);
 	EXPECT(sigwaitinfo(&set, &info) == SIGRTMIN + 2 && info.si_pid == pid);
 	await_child(pid);
 	/* Another signal with a handler ends the wait. */
@@ -169,7 +169,7 @@ static void waiting(void)
 	catch (SIGRTMIN + 2, SA_RESTART);
 	set = set_of(SIGUSR1);
 	block(SIG_BLOCK, SIGUSR1);
-	pid = spawn(send_later, &me);
+	pid = spawn(send_when_asleep, &me);
 	EXPECT_ERROR(EINTR,
 		     syscall(SYS_rt_sigtimedwait, &set, &info, NULL, 8)); /* musl would try again */
 	await_child(pid);
@@ -184,20 +184,20 @@ static void restarting(void)
 
 	EXPECT(!pipe(p));
 	catch (SIGRTMIN + 2, 0);
-	pid = spawn(send_later, &me);
+	pid = spawn(send_when_asleep, &me);
 	EXPECT_ERROR(EINTR, read(p[0], &c, 1));
 	await_child(pid);
 	catch (SIGRTMIN + 2, SA_RESTART);
 	pid = fork();
 	if (!pid) {
-		send_later(&me);
+		send_when_asleep(&me);
 		sleep_ms(30);
 		EXPECT(write(p[1], "y", 1) == 1);
 		_exit(0);
 	}
 	EXPECT(read(p[0], &c, 1) == 1 && c == 'y' && nr_calls == 1);
 	await_child(pid);
-	pid = spawn(send_later, &me);
+	pid = spawn(send_when_asleep, &me);
 	EXPECT_ERROR(EINTR, pause()); /* never restarted after a handler */
 	await_child(pid);
 }
@@ -288,7 +288,7 @@ static void faults(void)
 static void stop_and_continue(void)
 {
 	pid_t pid;
-	int status;
+	int status = 0;
 
 	catch (SIGCHLD, 0);
 	pid = spawn_pausing();

@@ -113,12 +113,13 @@ static void taking_turns(void)
 /* --- futexes ------------------------------------------------------------------------ */
 
 static volatile uint32_t words[2];
-static atomic_int awake;
+static atomic_int awake, latest_tid;
 
 static void *wait_on_first(void *bits)
 {
 	uint32_t bitset = (uint32_t)(uintptr_t)bits;
 
+	latest_tid = (int)syscall(SYS_gettid);
 	EXPECT(!futex(&words[0], FUTEX_WAIT_BITSET | FUTEX_PRIVATE, 0, NULL, NULL, bitset));
 	awake++;
 	return NULL;
@@ -126,9 +127,13 @@ static void *wait_on_first(void *bits)
 
 static void start_waiters(void **threads, int nr, uint32_t bits)
 {
-	for (int i = 0; i < nr; i++)
+	for (int i = 0; i < nr; i++) {
+		latest_tid = 0;
 		threads[i] = start(wait_on_first, (void *)(uintptr_t)bits);
-	sleep_ms(50);
+		while (!latest_tid)
+			sched_yield();
+		await_sleep(getpid(), latest_tid);
+	}
 	EXPECT(awake == 0);
 }
 
@@ -264,26 +269,29 @@ static void exit_ends_all(void)
 	EXPECT(WTERMSIG(status_of(pid, 0)) == SIGTERM);
 }
 
-static void *outlive(void *arg)
+static void *outlive(void *fd)
 {
-	sleep_ms(50);
-	_exit(*(int *)arg);
+	char code;
+
+	EXPECT(read(*(int *)fd, &code, 1) == 1); /* as long as the test wants */
+	_exit(code);
 }
 
 static void the_first_may_end_first(void)
 {
-	int code = 44;
+	int p[2];
+	EXPECT(!pipe(p));
 	pid_t pid = fork();
 
 	if (!pid) {
-		start(outlive, &code);
+		start(outlive, &p[0]);
 		syscall(SYS_exit, 1);
 	}
 	EXPECT(waitpid(pid, NULL, WNOHANG) == 0);
 	sleep_ms(20);
 	EXPECT(waitpid(pid, NULL, WNOHANG) == 0); /* the process lives on */
-	EXPECT(!kill(pid, 0));
-	EXPECT(WEXITSTATUS(status_of(pid, 0)) == 44);
+	EXPECT(!kill(pid, 0) && write(p[1], "\x2c", 1) == 1);
+	EXPECT(WEXITSTATUS(status_of(pid, 0)) == 0x2c);
 }
 
 static void *exec_here(void *arg)
@@ -353,8 +361,8 @@ static void signals_find_a_thread(void)
 	void *t = start(take_signals, NULL);
 	while (!tid_of_other)
 		sched_yield();
-	sleep_ms(20);
-	kill(getpid(), SIGUSR1); /* only the other thread does not block it */
+	await_sleep(getpid(), tid_of_other); /* a signal before pause() would be slept through */
+	kill(getpid(), SIGUSR1);	     /* only the other thread does not block it */
 	join(t);
 	EXPECT(handled_by == tid_of_other);
 	/* To one thread. */

@@ -58,15 +58,22 @@ static void sleeping(void)
 	EXPECT(clock_nanosleep(CLOCK_THREAD_CPUTIME_ID, 0, &past, NULL) == EINVAL);
 }
 
+static void interrupt_when_asleep(void *pid)
+{
+	await_sleep(*(pid_t *)pid, *(pid_t *)pid);
+	kill(*(pid_t *)pid, SIGALRM);
+}
+
 static void rest_of_a_sleep(void)
 {
-	struct timespec second = { 1, 0 }, rest = { 0 };
-	struct itimerval soon = { .it_value = { 0, 30000 } };
+	struct timespec long_time = { 1000, 0 }, rest = { 0 };
+	pid_t me = getpid(), pid;
 
 	signal(SIGALRM, tick);
-	setitimer(ITIMER_REAL, &soon, NULL);
-	EXPECT_ERROR(EINTR, nanosleep(&second, &rest));
-	EXPECT(ticks == 1 && !rest.tv_sec && rest.tv_nsec > 100 * MS && rest.tv_nsec < 1000 * MS);
+	pid = spawn(interrupt_when_asleep, &me);
+	EXPECT_ERROR(EINTR, nanosleep(&long_time, &rest));
+	EXPECT(ticks == 1 && rest.tv_sec > 900 && rest.tv_sec < 1000 && rest.tv_nsec < 1000 * MS);
+	await_child(pid);
 }
 
 static void stopped_sleep_goes_on(void)
@@ -76,8 +83,7 @@ static void stopped_sleep_goes_on(void)
 	if (!pid) {
 		long t0 = now_ns();
 		struct timespec ts = { 0, 300 * MS };
-		EXPECT(!nanosleep(&ts, NULL) && now_ns() - t0 >= 300 * MS &&
-		       now_ns() - t0 < 3000 * MS);
+		EXPECT(!nanosleep(&ts, NULL) && now_ns() - t0 >= 300 * MS);
 		_exit(0);
 	}
 	sleep_ms(50);
@@ -105,7 +111,7 @@ static void interval_timer(void)
 	it.it_value.tv_usec = 1000000;
 	EXPECT_ERROR(EINVAL, setitimer(ITIMER_REAL, &it, NULL));
 	EXPECT_ERROR(EINVAL, setitimer(77, &it, NULL));
-	EXPECT(alarm(100) == 0 && alarm(0) == 100);
+	EXPECT(alarm(10000) == 0 && alarm(0) > 9990);
 	/* Not inherited. */
 	alarm(100);
 	pid_t pid = fork();
@@ -155,10 +161,15 @@ static void cpu_clocks(void)
 		sink += i;
 	EXPECT(!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b));
 	EXPECT(b.tv_sec * 1000 * MS + b.tv_nsec > a.tv_sec * 1000 * MS + a.tv_nsec);
-	sleep_ms(20);
-	EXPECT(!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a));
-	EXPECT((a.tv_sec - b.tv_sec) * 1000 * MS + a.tv_nsec - b.tv_nsec <
-	       15 * MS); /* sleep is free */
+	/* Sleep is free. On a busy host one try may be charged what the host took. */
+	long charged = 20 * MS;
+	for (int tries = 0; charged >= 15 * MS && tries < 50; tries++) {
+		EXPECT(!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b));
+		sleep_ms(20);
+		EXPECT(!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a));
+		charged = (a.tv_sec - b.tv_sec) * 1000 * MS + a.tv_nsec - b.tv_nsec;
+	}
+	EXPECT(charged < 15 * MS);
 	EXPECT(!clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &p));
 	EXPECT(p.tv_sec * 1000 * MS + p.tv_nsec >= a.tv_sec * 1000 * MS + a.tv_nsec);
 	EXPECT(!clock_getres(CLOCK_MONOTONIC, &a) && !a.tv_sec && a.tv_nsec == 1);
