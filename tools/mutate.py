@@ -36,7 +36,8 @@ INVARIANTS = pathlib.Path("sched/invariant.def")
 SOURCES = ["Makefile", "linker.ld", "mk", "arch", "kernel", "lib", "sched", "tests", "tools", "user"]
 SCRATCH = pathlib.Path(os.environ.get("B", "build")) / "mutants"
 MAKE = os.environ.get("MAKE", "make")
-TIMEOUT_S = 60
+TIMEOUT_S = 60  # of a run: a bug may be one that never ends
+BUILD_TIMEOUT_S = 900
 PROP_OPS = "250000"
 HEADER = re.compile(r"^(Breaks|Noticed-by|Run): (.+)$", re.MULTILINE)
 
@@ -72,13 +73,13 @@ def environment():
     return {**kept, "CMOCKA_MESSAGE_OUTPUT": "TAP", "ASAN_OPTIONS": "detect_leaks=0"}
 
 
-def call(words, tree):
+def call(words, tree, timeout=TIMEOUT_S):
     """Run @words in @tree. Returns (status, output); a run without end has status 124."""
     try:
         done = subprocess.run(words, cwd=tree, env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, timeout=TIMEOUT_S, check=False)
+                              stderr=subprocess.STDOUT, timeout=timeout, check=False)
     except subprocess.TimeoutExpired as error:
-        return 124, (error.output or b"").decode(errors="replace") + f"timeout: no end within {TIMEOUT_S} s\n"
+        return 124, (error.output or b"").decode(errors="replace") + f"timeout: no end within {timeout} s\n"
     return done.returncode, done.stdout.decode(errors="replace")
 
 
@@ -100,7 +101,7 @@ def refresh(base):
 
 def build(tree, targets):
     for target in targets:
-        status, text = call([MAKE, f"-j{os.cpu_count()}", "B=build", target], tree)
+        status, text = call([MAKE, f"-j{os.cpu_count()}", "B=build", target], tree, BUILD_TIMEOUT_S)
         if status:
             errors = [line for line in text.splitlines() if "error" in line or "Error" in line]
             raise Problem(f"does not build: {(errors or text.splitlines() or ['make failed'])[0]}")

@@ -132,7 +132,7 @@ def prop():
 
 def selftests(cpus):
     """The kernel's own tests on a machine with @cpus CPUs."""
-    given = {"smp": str(cpus), "append": "selftest=all", "kvm": "0", "timeout": "180"}
+    given = {"smp": str(cpus), "append": "selftest=all", "kvm": "0", "timeout": "400"}
     outcome = run_batch(make_settings(given, build=BUILD))
     with open(os.path.join(LOGS, f"kernel-{cpus}.log"), "w", encoding="utf-8") as log:
         log.write(outcome.console)

@@ -16,9 +16,10 @@ from fairground.machine import run_batch  # noqa: E402 (found through the line a
 from fairground.settings import make_settings  # noqa: E402
 
 BUILD = os.path.abspath(os.environ.get("B", "build"))
+TIMEOUT_S = 400  # only to end what hangs: the slowest test takes 20 s of a host that has nothing else to do
 
 
-def settings(cmd="", cpus=4, icount=False, timeout=120, files=None, ram_file="", **texts):
+def settings(cmd="", cpus=4, icount=False, timeout=TIMEOUT_S, files=None, ram_file="", **texts):
     """The settings of a run. Hardware virtualization would make runs differ between hosts, so it is off."""
     given = {"cmd": cmd, "smp": str(texts.pop("smp", cpus)), "icount": str(int(icount)), "timeout": str(timeout),
              "kvm": "0", **{name: str(value) for name, value in texts.items()}}

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from conftest import BUILD, ROOT
+from conftest import BUILD, ROOT, TIMEOUT_S
 
 DEBUG = "/sys/kernel/debug/sched"
 SYSCTL = "/proc/sys/kernel"
@@ -73,7 +73,7 @@ def test_init_does_not_die(guest):
 
 def fairground(*words, **environment):
     done = subprocess.run([sys.executable, "-m", "fairground", "--build", BUILD, *words], stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=60, check=False,
+                          capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
                           env={**os.environ, "PYTHONPATH": os.path.join(ROOT, "tools"), **environment})
     return done.returncode, done.stderr
 
@@ -96,7 +96,7 @@ def test_bad_settings_name_themselves(setting):
     ({"KVM": "1", "ICOUNT": "1"}, "KVM"),
 ])
 def test_missing_things_are_one_sentence(environment, text):
-    status, error = fairground("run", "--timeout", "20", **environment)
+    status, error = fairground("run", **environment)
     assert status in (2, 125)
     assert error.count("\n") == 1 and text in error
 
@@ -135,5 +135,5 @@ def test_set_up_without_apt_names_the_packages(tmp_path):
 
 def test_set_up_is_quick_when_nothing_is_missing():
     done = subprocess.run(["sh", "tools/setup.sh"], cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          timeout=30, check=False)
+                          timeout=TIMEOUT_S, check=False)
     assert done.returncode == 0 and "everything is there" in done.stderr

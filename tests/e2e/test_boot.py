@@ -73,7 +73,7 @@ def test_icount_starts_fast(guest):
 
 def test_demonstration_ends_by_itself(guest):
     """What `make run </dev/null` does."""
-    text = guest("", timeout=300)
+    text = guest("")
     assert "share CPU 0" in text and "how late it wakes" in text
 
 

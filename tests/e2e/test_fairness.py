@@ -25,7 +25,7 @@ def ideal(nices):
 
 def test_three_hogs_for_ten_seconds(guest):
     """Nice 0, 5, 10 get 69.71, 22.80, 7.49 % within half a percent; waits as the slices say."""
-    text = guest("hog -N 0,5,10 -a 0 -t 10s", cpus=1, icount=True, timeout=400)
+    text = guest("hog -N 0,5,10 -a 0 -t 10s", cpus=1, icount=True)
     assert shares(text) == pytest.approx({0: 69.71, 5: 22.80, 10: 7.49}, abs=0.5)
     for nice, *_, longest, bound in hogs(text):
         assert longest <= bound, f"nice {nice}"

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from conftest import BUILD, ROOT
+from conftest import BUILD, ROOT, TIMEOUT_S
 
 pytestmark = pytest.mark.skipif(not shutil.which("gdb"), reason="gdb is not installed")
 
@@ -52,7 +52,7 @@ def session(tmp_path_factory):
     env = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "tools"), KVM="0", CMD=WORKLOAD, SMP="1",
                APPEND="trace_event=sched:*")
     done = subprocess.run([sys.executable, "-m", "fairground", "--build", BUILD, "gdb", "--script", str(script)],
-                          env=env, capture_output=True, text=True, timeout=120)
+                          env=env, capture_output=True, text=True, timeout=TIMEOUT_S)
     parts = re.split(r"^=== (.*)\n", done.stdout, flags=re.M)
     assert "end" in parts, done.stdout + done.stderr
     return {"dump": parts[0], **dict(zip(parts[1::2], parts[2::2]))}

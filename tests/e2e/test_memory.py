@@ -7,11 +7,12 @@ import subprocess
 
 import pytest
 
-BUILD = os.path.abspath(os.environ.get("B", "build"))
+from conftest import BUILD, TIMEOUT_S
+
 
 
 def test_memcheck_on_linux():
-    done = subprocess.run([f"{BUILD}/user/memcheck"], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([f"{BUILD}/user/memcheck"], capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     assert done.returncode == 0, done.stdout
 
 
@@ -27,7 +28,7 @@ def free_memory(text):
 def test_fork_and_exit_return_every_page(guest):
     """Once the caches are warm, a thousand processes leave not one page behind."""
     text = guest("round() { i=0; while [ $i -lt 1000 ]; do (exit 1); i=$((i + 1)); done; }; "
-                 "for turn in 1 2 3; do round; grep MemFree /proc/meminfo; done", cpus=1)
+                 "for turn in 1 2 3; do round; grep MemFree /proc/meminfo; done", cpus=1, icount=True)
     _, before, after = free_memory(text)
     assert before == after
 
@@ -38,7 +39,8 @@ def test_no_page_is_lost(guest):
     Caches of the allocators keep a few pages more or less; one page lost with every program would be 2,000 kB.
     """
     text = guest("round() { seq $1 | while read n; do (exit 1); /bin/true; done; hack -g 1 -l 5 > /dev/null; }; "
-                 "show() { grep MemFree /proc/meminfo; }; round 100; round 100; show; round 500; show", cpus=1)
+                 "show() { grep MemFree /proc/meminfo; }; round 100; round 100; show; round 500; show",
+                 cpus=1, icount=True)
     before, after = free_memory(text)
     assert abs(after - before) < 200, text
 

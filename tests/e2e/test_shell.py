@@ -6,6 +6,12 @@ import pytest
 
 from conftest import run_batch, settings
 
+# What happens "soon" is waited for: shell functions that every case may use.
+FUNCTIONS = """\
+tries() { i=0; until eval "$1" || [ $i -ge 300 ]; do sleep 0.1; i=$((i + 1)); done; }
+becomes() { tries "[ \\$(cut -d' ' -f3 /proc/$1/stat) = $2 ]"; cut -d' ' -f3 /proc/$1/stat; }
+"""
+
 CASES = {
     "pipeline": ("seq 1 1000 | grep 7 | sort -rn | head -n 2 | tr '\\n' ,", "997,987,"),
     "status of a pipeline": ("true | false; echo $?; set -o pipefail; false | true; echo $?", "1\n1"),
@@ -17,11 +23,11 @@ CASES = {
     "background and wait": ("(sleep 0.2; exit 5) & wait $!; echo $?", "5"),
     "list of jobs": ("sleep 9 & jobs | sed 's/ *$//'; kill $!", "[1]+  Running"),
     "kill by job": ("sleep 9 & kill %1; wait $!; echo $?", "Terminated\n143"),
-    "stop and continue": ("sleep 9 & kill -STOP $!; sleep 0.1; cut -d' ' -f3 /proc/$!/stat; kill -CONT $!; sleep 0.1; "
-                          "cut -d' ' -f3 /proc/$!/stat; kill $!", "T\nS"),
+    "stop and continue": ("sleep 99 & kill -STOP $!; becomes $! T; kill -CONT $!; becomes $! S; kill $!", "T\nS"),
     "trap": ("trap 'echo caught' USR1; kill -USR1 $$; echo after", "caught\nafter"),
     "broken pipe": ("yes | head -n 1; echo ${PIPESTATUS:-none}", "y\nnone"),
-    "writer without reader": ("(trap '' PIPE; yes 2>/tmp/e; echo $? >>/tmp/e) | true; sleep 0.2; cat /tmp/e",
+    "writer without reader": ("(trap '' PIPE; yes 2>/tmp/e; echo $? >>/tmp/e) | true; "
+                              "tries '[ $(wc -l </tmp/e) = 2 ]'; cat /tmp/e",
                               "yes: (null): Broken pipe\n1"),
     "timeout": ("timeout 0.2 sleep 9; echo $?", "Terminated\n143"),
     "exec": ("(exec echo replaced); echo $?", "replaced\n0"),
@@ -45,7 +51,7 @@ CASES = {
 @pytest.fixture(scope="module")
 def answers():
     """The output of every case, each run in a shell of its own, from one boot."""
-    files = {f"/tmp/case{i}": script.encode() for i, (script, _) in enumerate(CASES.values())}
+    files = {f"/tmp/case{i}": (FUNCTIONS + script).encode() for i, (script, _) in enumerate(CASES.values())}
     script = "\n".join(f"echo '=== {i}'; cd /; sh {path} 2>&1" for i, path in enumerate(files)) + "\necho '=== end'"
     outcome = run_batch(settings(script, files=files))
     assert outcome.status == 0, outcome.console
@@ -60,7 +66,8 @@ def test_shell(answers, name):
 
 
 def test_ps_and_top(guest):
-    text = guest("hog -t 3s -a 3 & sleep 1; ps -o pid,ppid,nice,stat,comm; top -b -n 1 | head -n 7; cat /proc/loadavg")
+    text = guest("hog -t 3s -a 3 & sleep 1; ps -o pid,ppid,nice,stat,comm; top -b -n 1 | head -n 7; cat /proc/loadavg",
+                 icount=True)
     assert re.search(r"^ +1 +0 +0 S +init$", text, re.MULTILINE)
     assert re.search(r"^ +\d+ +\d+ +0 R +hog$", text, re.MULTILINE)
     assert re.search(r"^Mem: \d+K used, \d+K free", text, re.MULTILINE)
