@@ -2,7 +2,7 @@
 """How fast the simulator is, and what a decision costs as a runqueue grows.
 
 An operation is a call that tells or asks the scheduler something: a switch, a wakeup, a tick, a block, a yield. The
-first table counts them per second of user time on one core, invariant checks and measurement off, for workloads that
+first table counts them per second of CPU time on one core, invariant checks and measurement off, for workloads that
 do hardly anything else. Seconds are the host's and as noisy as it is busy; with valgrind the second table counts
 instructions, which are exact.
 

@@ -114,7 +114,8 @@ def check(name, words):
 def static():
     other = "clang" if "clang" not in os.environ.get("CC", "gcc") else "gcc"
     count = check("tidy", [MAKE, "tidy"])
-    count.add(check(f"{other} builds the kernel", [MAKE, "kernel", f"CC={other}", f"B={BUILD}-{other}"]))
+    build = [MAKE, "kernel", "sim", f"CC={other}", f"B={BUILD}-{other}"]
+    count.add(check(f"{other} builds kernel and simulator", build))
     return count
 
 
