@@ -1,0 +1,126 @@
+"""Control groups from the shell: what the files say in words, and that what is written in them is what the CPU does.
+
+Values and errors are compared with Linux's by user/cgroupcheck, which passes there too (docs/cgroups.md).
+"""
+
+import re
+
+import pytest
+
+CPU = "/sys/fs/cgroup/cpu"
+V2 = "umount /sys/fs/cgroup/cpu; mkdir -p /cg; mount -t cgroup2 none /cg; cd /cg; "
+INVALID, RANGE, BUSY = "Invalid argument", "Numerical result out of range", "Device or resource busy"
+ESRCH = "No such process"
+
+
+@pytest.mark.parametrize("cpus, icount", [(1, True), (4, True), (4, False)])
+def test_cgroupcheck(guest, cpus, icount):
+    assert re.search(r"^[1-9]\d* passed, 0 failed$", guest("cgroupcheck", cpus=cpus, icount=icount, timeout=300), re.M)
+
+
+def transcript(guest, setup, steps):
+    """Each step is (command, what it prints); errors are the shell's and busybox's sentences."""
+    lines = "".join(f"echo '= {i}'\n({command}) </dev/null 2>&1\n" for i, (command, _) in enumerate(steps))
+    console = guest(f"{setup}\n{lines}true", cpus=2, icount=True)
+    parts = re.split(r"^= \d+\n", console, flags=re.MULTILINE)[1:]
+    assert len(parts) == len(steps)
+    for (command, wanted), part in zip(steps, parts):
+        printed = part.split("\n[")[0].strip()
+        assert (wanted in printed) if wanted else not printed, f"{command}: {printed!r}, not {wanted!r}"
+
+
+def test_v1_from_the_shell(guest):
+    transcript(guest, f"cd {CPU}", [
+        ("mount | grep cgroup", "cgroup on /sys/fs/cgroup/cpu type cgroup (rw,relatime,cpu)"),
+        ("cat /proc/cgroups", "#subsys_name\thierarchy\tnum_cgroups\tenabled\ncpu\t1\t1\t1"),
+        ("cat /proc/self/cgroup", "1:cpu:/"),
+        ("mkdir g g/h", ""), ("mkdir g", "File exists"),
+        ("cat g/cpu.shares g/cpu.cfs_quota_us g/cpu.cfs_period_us g/cpu.cfs_burst_us g/cpu.idle",
+         "1024\n-1\n100000\n0\n0"),
+        ("cat g/cpu.stat", "nr_periods 0\nnr_throttled 0\nthrottled_time 0\nnr_bursts 0\nburst_time 0"),
+        ("echo 0 > g/cpu.shares; cat g/cpu.shares", "2"), ("echo -1 > g/cpu.shares", INVALID),
+        ("echo 18446744073709551616 > g/cpu.shares", RANGE), ("echo 1024 > cpu.shares", INVALID),
+        ("echo 20000 > g/cpu.cfs_quota_us; echo 50000 > g/cpu.cfs_period_us; echo 30000 > g/cpu.cfs_burst_us", INVALID),
+        ("echo 20000 > g/cpu.cfs_burst_us; cat g/cpu.cfs_burst_us", "20000"),
+        ("echo 10000 > g/cpu.cfs_quota_us", INVALID),
+        ("echo 0 > g/cpu.cfs_burst_us; echo 10000 > g/cpu.cfs_quota_us; cat g/cpu.cfs_quota_us", "10000"),
+        ("echo 60000 > g/h/cpu.cfs_quota_us", INVALID),
+        # Unlike Linux 6.1: a burst does not outlive its quota.
+        ("echo 5000 > g/cpu.cfs_burst_us; echo -5 > g/cpu.cfs_quota_us; cat g/cpu.cfs_quota_us g/cpu.cfs_burst_us",
+         "-1\n0"),
+        ("echo $$ > g/h/tasks; cat /proc/$$/cgroup", "1:cpu:/g/h"),
+        ("grep -c ^$$\\$ g/h/tasks", "1"), ("rmdir g/h", BUSY), ("rmdir g", BUSY),
+        ("echo 99999 > g/tasks", ESRCH), ("echo abc > g/tasks", INVALID), ("echo -1 > g/cgroup.procs", INVALID),
+        ("echo $$ > tasks; echo 0 > tasks; cd g/h; rmdir ../h; ls; cat tasks", "No such file or directory"),
+        ("touch g/new", "Permission denied"), ("rm g/tasks", "Operation not permitted"),
+        ("rmdir g/tasks", "Not a directory"), ("mv g i", "Operation not permitted"),
+        ("rmdir g; ls -d */", "No such file"),
+    ])
+
+
+def test_v2_from_the_shell(guest):
+    transcript(guest, V2, [
+        ("mount | grep cgroup", "none on /cg type cgroup2 (rw,relatime)"),
+        ("cat cgroup.controllers; cat /proc/self/cgroup", "cpu\n0::/"),
+        ("mkdir g; ls g | grep cpu", "cpu.stat"), ("echo cpu > cgroup.subtree_control", INVALID),
+        ("echo +memory > cgroup.subtree_control", INVALID),
+        ("echo +cpu > cgroup.subtree_control; cat g/cpu.weight g/cpu.weight.nice g/cpu.max g/cpu.max.burst",
+         "100\n0\nmax 100000\n0"),
+        ("echo 0 > g/cpu.weight", RANGE), ("echo 20 > g/cpu.weight.nice", RANGE),
+        ("echo -5 > g/cpu.weight.nice; cat g/cpu.weight", "305"),
+        ("echo 20000 50000 > g/cpu.max; cat g/cpu.max", "20000 50000"),
+        ("echo 25000 > g/cpu.max.burst", INVALID), ("echo 20000 > g/cpu.max.burst", ""), ("echo abc > g/cpu.max", INVALID),
+        ("echo max > g/cpu.max; cat g/cpu.max g/cpu.max.burst", "max 50000\n0"),
+        ("cat g/cgroup.events g/cgroup.type g/cgroup.stat",
+         "populated 0\nfrozen 0\ndomain\nnr_descendants 0\nnr_dying_descendants 0"),
+        ("echo $$ > g/cgroup.procs; cat /proc/$$/cgroup; rmdir g", "0::/g\nrmdir: 'g': " + BUSY),
+        ("echo $$ > cgroup.procs; mount -t cgroup -o cpu none /sys/fs/cgroup/cpu", BUSY),
+        ("rmdir g; mount -t cgroup -o cpu none /sys/fs/cgroup/cpu; cat cgroup.controllers; cat /proc/self/cgroup",
+         "1:cpu:/\n0::/"),
+    ])
+
+
+# --- what the CPU does ------------------------------------------------------------------------------------------
+
+
+def shares_of_groups(guest, make, hogs, file):
+    """The share of one CPU that each group got in 1 s; hogs: group -> number of them; file: where members are."""
+    start = "".join(f"(echo 0 > {group}/{file}; exec hog -n {nr} -t 60s >/dev/null) &\n" for group, nr in hogs.items())
+    report = "".join(f"cat $(sed 's,.*,/proc/&/schedstat,' {group}/{file}) | awk '{{s += $1}} END {{print \"got\", s}}'\n"
+                     for group in hogs)
+    console = guest(f"{make}\n{start}sleep 1\n{report}kill -9 $(pidof hog)\ntrue", cpus=1, icount=True)
+    got = [float(ns) for ns in re.findall(r"^got ([\d.e+]+)", console, re.M)]
+    assert len(got) == len(hogs)
+    return [ns / sum(got) for ns in got]
+
+
+def test_shares_are_of_groups_not_of_members(guest):
+    a, b = shares_of_groups(guest, f"cd {CPU}; mkdir a b; echo 3072 > a/cpu.shares", {"a": 1, "b": 4}, "tasks")
+    assert abs(a - 0.75) < 0.01 and abs(b - 0.25) < 0.01
+
+
+def test_weights_of_v2_nest(guest):
+    make = (V2 + "mkdir a b a/x a/y; echo +cpu > cgroup.subtree_control; echo +cpu > a/cgroup.subtree_control; "
+            "echo 200 > a/x/cpu.weight; echo 300 > a/cpu.weight")
+    got = shares_of_groups(guest, make, {"a/x": 1, "a/y": 1, "b": 1}, "cgroup.procs")
+    for share, ideal in zip(got, (0.5, 0.25, 0.25)):
+        assert abs(share - ideal) < 0.01, got
+
+
+def test_quota_and_its_statistics(guest):
+    """20 ms of each 50 ms: 40 % of one CPU, held back in (almost) every period for the rest of it."""
+    console = guest(f"cd {CPU}; mkdir g; echo 20000 > g/cpu.cfs_quota_us; echo 50000 > g/cpu.cfs_period_us\n"
+                    "(echo 0 > g/tasks; exec hog -n 1 -t 2s) >/dev/null\ncat g/cpu.stat; rmdir g",
+                    cpus=1, icount=True)
+    stat = dict(re.findall(r"^(\w+) (\d+)$", console, re.M))
+    assert 39 <= int(stat["nr_periods"]) <= 41 and 38 <= int(stat["nr_throttled"]) <= 41
+    assert abs(int(stat["throttled_time"]) / 1e9 - 1.2) < 0.03
+
+
+def test_usage_in_v2_is_user_and_system_time(guest):
+    console = guest(V2 + "mkdir g; echo +cpu > cgroup.subtree_control; echo 20000 50000 > g/cpu.max\n"
+                    "(echo 0 > g/cgroup.procs; exec hog -n 1 -t 2s) >/dev/null\ncat g/cpu.stat", cpus=1, icount=True)
+    stat = {name: int(value) for name, value in re.findall(r"^(\w+) (\d+)$", console, re.M)}
+    assert abs(stat["usage_usec"] - 800_000) < 20_000
+    assert stat["usage_usec"] == stat["user_usec"] + stat["system_usec"]
+    assert abs(stat["throttled_usec"] - 1_200_000) < 30_000
