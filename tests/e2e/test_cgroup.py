@@ -69,7 +69,8 @@ def test_v2_from_the_shell(guest):
         ("echo 0 > g/cpu.weight", RANGE), ("echo 20 > g/cpu.weight.nice", RANGE),
         ("echo -5 > g/cpu.weight.nice; cat g/cpu.weight", "305"),
         ("echo 20000 50000 > g/cpu.max; cat g/cpu.max", "20000 50000"),
-        ("echo 25000 > g/cpu.max.burst", INVALID), ("echo 20000 > g/cpu.max.burst", ""), ("echo abc > g/cpu.max", INVALID),
+        ("echo 25000 > g/cpu.max.burst", INVALID), ("echo 20000 > g/cpu.max.burst", ""),
+        ("echo abc > g/cpu.max", INVALID),
         ("echo max > g/cpu.max; cat g/cpu.max g/cpu.max.burst", "max 50000\n0"),
         ("cat g/cgroup.events g/cgroup.type g/cgroup.stat",
          "populated 0\nfrozen 0\ndomain\nnr_descendants 0\nnr_dying_descendants 0"),
@@ -86,8 +87,8 @@ def test_v2_from_the_shell(guest):
 def shares_of_groups(guest, make, hogs, file):
     """The share of one CPU that each group got in 1 s; hogs: group -> number of them; file: where members are."""
     start = "".join(f"(echo 0 > {group}/{file}; exec hog -n {nr} -t 60s >/dev/null) &\n" for group, nr in hogs.items())
-    report = "".join(f"cat $(sed 's,.*,/proc/&/schedstat,' {group}/{file}) | awk '{{s += $1}} END {{print \"got\", s}}'\n"
-                     for group in hogs)
+    report = "".join(f"cat $(sed 's,.*,/proc/&/schedstat,' {group}/{file}) | "
+                     f"awk '{{s += $1}} END {{print \"got\", s}}'\n" for group in hogs)
     console = guest(f"{make}\n{start}sleep 1\n{report}kill -9 $(pidof hog)\ntrue", cpus=1, icount=True)
     got = [float(ns) for ns in re.findall(r"^got ([\d.e+]+)", console, re.M)]
     assert len(got) == len(hogs)

@@ -1,7 +1,7 @@
 /*
  * Control groups from the inside: what a program cannot see. That memory comes back, that the
- * scheduler's groups and ours agree while threads move under load, and that two accounts of the same
- * time say the same.
+ * scheduler's groups and ours agree while threads move under load, and that two accounts of the
+ * same time say the same.
  */
 #include "kernel/fs/cgroup.h"
 
