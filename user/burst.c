@@ -1,6 +1,8 @@
 /*
  * burst: sleep, run, sleep, run. Prints how late it woke, and how long each burst took from its
- * planned start to its end, which counts every wait for the CPU.
+ * planned start to its end, which counts every wait for the CPU. With a period bursts start at
+ * multiples of it on the clock, so that several of these start together, and in step with other
+ * periods of the machine.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -10,7 +12,7 @@
 #include "lib/hist.h"
 #include "lib/table.h"
 
-static uint64_t run_ns = NS_PER_MS, rest_ns = 9 * NS_PER_MS;
+static uint64_t run_ns = NS_PER_MS, rest_ns = 9 * NS_PER_MS, period_ns, phase_ns;
 static int times = 100, nice_value;
 static struct cpu_set cpus;
 static struct policy policy = { SCHED_OTHER, 0 };
@@ -18,6 +20,8 @@ static struct policy policy = { SCHED_OTHER, 0 };
 static const struct arg args[] = {
 	{ 'r', "run", ARG_TIME, &run_ns, "CPU time of each burst (default 1ms)" },
 	{ 's', "sleep", ARG_TIME, &rest_ns, "sleep before each burst (default 9ms)" },
+	{ 'P', "period", ARG_TIME, &period_ns, "start at multiples of this instead of after -s" },
+	{ 'o', "offset", ARG_TIME, &phase_ns, "... and this much later (default 0)" },
 	{ 'n', "times", ARG_INT, &times, "number of bursts (default 100)", 1, 1000000000 },
 	{ 'N', "nice", ARG_INT, &nice_value, "nice value (default 0)", -20, 19 },
 	{ 'a', "affinity", ARG_CPUS, &cpus, "CPUs it may use (default: all)" },
@@ -42,6 +46,17 @@ static void print_row(struct table *t, const char *name, const struct hist *h)
 	table_cell(t, "%.1f", h->max / 1e3);
 }
 
+/* When the next burst is to start. */
+static uint64_t plan(uint64_t now)
+{
+	uint64_t next;
+
+	if (!period_ns)
+		return now + rest_ns;
+	next = now / period_ns * period_ns + phase_ns;
+	return next > now ? next : next + period_ns;
+}
+
 int main(int argc, char **argv)
 {
 	static struct hist late, response;
@@ -56,15 +71,16 @@ int main(int argc, char **argv)
 		die("setting policy and nice value");
 	cpu_ns = thread_cpu_ns();
 	for (i = 0; i < times; i++) {
-		planned_ns = now_ns() + rest_ns;
+		planned_ns = plan(now_ns());
 		sleep_until_ns(planned_ns);
 		hist_add(&late, now_ns() - planned_ns);
 		burn_ns(run_ns);
 		hist_add(&response, now_ns() - planned_ns);
 	}
 	cpu_ns = thread_cpu_ns() - cpu_ns;
-	printf("%d bursts of %.3f ms after sleeps of %.3f ms, %s, nice %d: %.1f ms of CPU time\n",
-	       times, run_ns / 1e6, rest_ns / 1e6, policy_name(policy.policy), nice_value,
+	printf("%d bursts of %.3f ms %s %.3f ms, %s, nice %d: %.1f ms of CPU time\n", times,
+	       run_ns / 1e6, period_ns ? "every" : "after sleeps of",
+	       (period_ns ? period_ns : rest_ns) / 1e6, policy_name(policy.policy), nice_value,
 	       cpu_ns / 1e6);
 	table_begin(&t, "us|min|mean|p50|p99|max");
 	print_row(&t, "wakeup lateness", &late);

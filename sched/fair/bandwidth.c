@@ -82,6 +82,12 @@ static void stop_timer(struct bandwidth_timer *timer)
 	find_next_timer(rq);
 }
 
+/* Periods begin at multiples of their length, so that a timer that was stopped resumes in step. */
+static u64 next_period(const struct bandwidth *pool, u64 now)
+{
+	return (now / pool->period_ns + 1) * pool->period_ns;
+}
+
 /* --- using up runtime ------------------------------------------------------ */
 
 /* Fetch from the pool what @q lacks to @target. Returns whether it has runtime now. */
@@ -92,7 +98,7 @@ static bool fetch(struct fair_queue *q, s64 target)
 
 	host_lock(&pool->lock);
 	if (!pool->period.rq)
-		start_timer(q->rq, &pool->period, q->rq->clock + pool->period_ns);
+		start_timer(q->rq, &pool->period, next_period(pool, q->rq->clock));
 	amount = min(pool->runtime_ns, (u64)(target - q->remaining));
 	pool->runtime_ns -= amount;
 	pool->idle &= !amount;
@@ -366,7 +372,7 @@ static void restart(struct fair_queue *q)
 		list_del(&q->debtor_link);
 	q->debt = 0;
 	if (pool->period.rq == rq) {
-		pool->period.at = rq->clock + pool->period_ns;
+		pool->period.at = next_period(pool, rq->clock);
 		find_next_timer(rq);
 	}
 	host_unlock(&pool->lock);
