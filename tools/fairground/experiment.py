@@ -6,6 +6,7 @@ An experiment is a file in experiments/, named as the experiment with `_` for `-
     SETTINGS            settings of the machine (settings.py) that belong to the experiment
     SECONDS             how long its workload runs; SECONDS=... of the user's replaces it where that makes sense
     SCHEDULERS, CASES   each scheduler runs each case
+    HOSTS               optional: ("kernel",) if the simulator cannot express the workload, which then need not exist
     kernel(case, seconds)    the command line for the kernel's shell
     workload(case, seconds)  the same as rt-app JSON, for the simulator
     measure(run)        figures (name -> number or list) from a Run's trace
@@ -132,7 +133,7 @@ class Lab:
     def results(self, hosts, scheds, progress=lambda text: None):
         """results[host][scheduler][case]: figures. Runs are made side by side, one a processor."""
         wanted = [(h, s, c) for h in hosts for s in scheds for c in self.module.CASES]
-        for case in self.module.CASES:
+        for case in self.module.CASES if SIMULATOR in hosts else ():
             with open(os.path.join(self.directory, f"{case}.json"), "w", encoding="utf-8") as f:
                 json.dump(self.module.workload(case, self.seconds), f, indent=1)
         found = {host: {sched: {} for sched in scheds} for host in hosts}
@@ -200,14 +201,17 @@ def options(parser):
     parser.add_argument("--scheds", help="some of the experiment's schedulers; default: all")
     parser.add_argument("--seconds", type=int, help="duration of the workload, instead of the experiment's")
     parser.add_argument("--out", help="directory of what it leaves; default: BUILD/experiments/NAME")
-    parser.add_argument("--hosts", default=",".join(HOSTS), help="default: kernel,simulator")
+    parser.add_argument("--hosts", help="default: kernel,simulator, where the experiment has both")
 
 
-def parse_hosts(text):
-    hosts = text.split(",")
+def parse_hosts(module, text):
+    possible = getattr(module, "HOSTS", HOSTS)
+    hosts = text.split(",") if text else possible
     for host in hosts:
         if host not in HOSTS:
             raise UsageError(f"HOSTS={text}: kernel, simulator or kernel,simulator is expected")
+        if host not in possible:
+            raise UsageError(f"HOSTS={text}: this experiment is only possible in the {' and the '.join(possible)}")
     return hosts
 
 
@@ -248,7 +252,7 @@ def main(settings, arguments):
     settings = replace(settings_of(module, settings.given), build=settings.build, given=settings.given)
     directory = arguments.out or os.path.join(settings.build, "experiments", arguments.name)
     try:
-        rows = perform(arguments.name, settings, scheds, parse_hosts(arguments.hosts), directory, arguments.seconds,
+        rows = perform(arguments.name, settings, scheds, parse_hosts(module, arguments.hosts), directory, arguments.seconds,
                        lambda text: print(text, flush=True))
     except (RecordError, TraceError) as error:
         print(f"fairground: {arguments.name}: {error}", file=sys.stderr)

@@ -1,0 +1,102 @@
+"""Bursts in a group with a quota: when does the limit make them late, and how much saved runtime prevents it?
+
+Two tasks run 80 ms each, at the same time, every 200 ms: 160 ms of CPU time that a group of 100 ms in each 100 ms must
+provide. It has them on average; whether it has them in time depends on the phase, how long after the beginning of a
+period the bursts start, and on the burst, how much of an unused period may be kept.
+"""
+
+import re
+
+from ..experiment import rule
+
+TITLE = "Two bursts of 80 ms every 200 ms under a quota of 100 ms in 100 ms: lateness by phase and burst"
+SOURCE = "the burst feature's example, schbench -m 1 -t 3 -c 80000 -R 10: 80 % of a CPU on average, throttled in 8 of " \
+         "10 runs, which is 0.8 of the phases; what is expected of a phase follows from the arithmetic"
+SETTINGS = {"smp": "2", "hz": "1000"}
+SECONDS = 18
+SCHEDULERS = ("cfs",)
+HOSTS = ("kernel",)  # the simulator's workloads have no groups
+CASES = ("0", "20", "40", "60", "100")  # the burst, ms
+SIZE = (9, 4.5)
+
+PHASES = range(0, 100, 10)
+RUN_MS, EVERY_MS, QUOTA_MS, PERIOD_MS = 80, 200, 100, 100
+WITHIN_MS = 6  # a slice of 5 ms that one task may hold while the other is throttled, and a tick
+
+
+def kernel(case, seconds):
+    """The group's counters stand before each phase and at the end. The first bursts, which fill the pool, do not count."""
+    times = max(2, seconds * 1000 // EVERY_MS // len(PHASES) - 1)
+    return "; ".join([
+        "cd /sys/fs/cgroup/cpu", "mkdir limited", "cd limited",
+        f"echo {QUOTA_MS * 1000} > cpu.cfs_quota_us", f"echo {PERIOD_MS * 1000} > cpu.cfs_period_us",
+        f"echo {int(case) * 1000} > cpu.cfs_burst_us",
+        f"member() {{ echo 0 > tasks; exec burst -P {EVERY_MS}ms -r {RUN_MS}ms \"$@\"; }}",
+        "(member -n 1)",
+        f"for phase in {' '.join(map(str, PHASES))}",
+        f"do echo phase $phase; cat cpu.stat; (member -o ${{phase}}ms -n {times}) & (member -o ${{phase}}ms -n {times})",
+        "wait", "done", "echo end", "cat cpu.stat"])
+
+
+def counters(text):
+    return {name: int(value) for name, value in re.findall(r"^(nr_\w+|\w+_time) (\d+)\r?$", text, re.M)}
+
+
+def measure(run):
+    """By phase: the latest end of a burst beyond its 80 ms, and what the group's counters grew by."""
+    parts = re.split(r"^(?:phase \d+|end)\r?$", run.console, flags=re.M)[1:]
+    excess, throttled, bursts = [], [], []
+    for part, following in zip(parts, parts[1:]):
+        longest = max(float(us) for us in re.findall(r"response time(?: +\S+){4} +(\S+)", part))
+        before, after = counters(part), counters(following)
+        excess.append(longest / 1e3 - RUN_MS)
+        throttled.append(after["nr_throttled"] - before["nr_throttled"])
+        bursts.append(after["nr_bursts"] - before["nr_bursts"])
+    return {"excess_ms": excess, "throttled": throttled, "bursts": bursts}
+
+
+def expected(burst, phase):
+    """
+    A full pool lasts for a while with both running; what is left of a period then is the gap. Who starts early enough to
+    use it up waits for the period's end. Who starts late has a second full pool, and waits for the third if that does not
+    last either.
+    """
+    lasts = (QUOTA_MS + burst) / 2
+    gap = PERIOD_MS - lasts
+    if lasts >= RUN_MS:
+        return 0
+    if phase < gap:
+        return gap - phase
+    in_second_period = RUN_MS - (PERIOD_MS - phase)
+    return gap if in_second_period > lasts else 0
+
+
+def claims():
+    found = []
+    for case in CASES:
+        found.append(rule(f"burst {case} ms: off the expected, ms, at most", f"<= {WITHIN_MS}", ["cfs"],
+                          lambda v: v <= WITHIN_MS,
+                          lambda r, c=case: max(abs(got - expected(int(c), phase)) for phase, got in
+                                                zip(PHASES, r["cfs"][c]["excess_ms"])), "{:.2f}"))
+    found.append(rule("burst 0: part of the phases throttled", "0.7 to 0.9", ["cfs"],
+                      lambda v: 0.7 <= v <= 0.9,
+                      lambda r: sum(n > 0 for n in r["cfs"]["0"]["throttled"]) / len(PHASES), "{:.2f}", "0.8"))
+    for case in CASES[3:]:
+        found.append(rule(f"burst {case} ms: times throttled", "0", ["cfs"], lambda v: v == 0,
+                          lambda r, c=case: sum(r["cfs"][c]["throttled"]), "{:.0f}"))
+        found.append(rule(f"burst {case} ms: periods that used savings", "> 0", ["cfs"], lambda v: v > 0,
+                          lambda r, c=case: sum(r["cfs"][c]["bursts"]), "{:.0f}"))
+    return found
+
+
+def draw(figure, results):
+    axes = figure.subplots()
+    for nr, case in enumerate(CASES):
+        if case not in results["kernel"]["cfs"]:
+            continue
+        axes.plot(PHASES, results["kernel"]["cfs"][case]["excess_ms"], "o-", color=f"C{nr}", label=f"burst {case} ms")
+        axes.plot(range(100), [expected(int(case), phase) for phase in range(100)], ":", color=f"C{nr}")
+    axes.set_ylim(bottom=-1)
+    axes.set_xlabel("phase: start of the bursts after the beginning of a period, ms")
+    axes.set_ylabel("later than 80 ms by, ms (dotted: expected)")
+    axes.legend(fontsize=8)
