@@ -251,8 +251,9 @@ def main(settings, arguments):
     scheds = wanted_schedulers(module, arguments.scheds or settings.given.get("sched"))
     settings = replace(settings_of(module, settings.given), build=settings.build, given=settings.given)
     directory = arguments.out or os.path.join(settings.build, "experiments", arguments.name)
+    hosts = parse_hosts(module, arguments.hosts)
     try:
-        rows = perform(arguments.name, settings, scheds, parse_hosts(module, arguments.hosts), directory, arguments.seconds,
+        rows = perform(arguments.name, settings, scheds, hosts, directory, arguments.seconds,
                        lambda text: print(text, flush=True))
     except (RecordError, TraceError) as error:
         print(f"fairground: {arguments.name}: {error}", file=sys.stderr)

@@ -10,8 +10,8 @@ import re
 from ..experiment import rule
 
 TITLE = "Two bursts of 80 ms every 200 ms under a quota of 100 ms in 100 ms: lateness by phase and burst"
-SOURCE = "the burst feature's example, schbench -m 1 -t 3 -c 80000 -R 10: 80 % of a CPU on average, throttled in 8 of " \
-         "10 runs, which is 0.8 of the phases; what is expected of a phase follows from the arithmetic"
+SOURCE = "the burst feature's example, schbench -m 1 -t 3 -c 80000 -R 10: 80 % of a CPU on average, throttled in 8 " \
+         "of 10 runs, which is 0.8 of the phases; what is expected of a phase follows from the arithmetic"
 SETTINGS = {"smp": "2", "hz": "1000"}
 SECONDS = 18
 SCHEDULERS = ("cfs",)
@@ -19,13 +19,13 @@ HOSTS = ("kernel",)  # the simulator's workloads have no groups
 CASES = ("0", "20", "40", "60", "100")  # the burst, ms
 SIZE = (9, 4.5)
 
-PHASES = range(0, 100, 10)
+PHASES = range(5, 100, 10)
 RUN_MS, EVERY_MS, QUOTA_MS, PERIOD_MS = 80, 200, 100, 100
-WITHIN_MS = 6  # a slice of 5 ms that one task may hold while the other is throttled, and a tick
+WITHIN_MS = 6  # a slice of 5 ms that one may hold while the other is throttled, and a tick
 
 
 def kernel(case, seconds):
-    """The group's counters stand before each phase and at the end. The first bursts, which fill the pool, do not count."""
+    """The group's counters stand before each phase and at the end. One burst goes before, with the pool half full."""
     times = max(2, seconds * 1000 // EVERY_MS // len(PHASES) - 1)
     return "; ".join([
         "cd /sys/fs/cgroup/cpu", "mkdir limited", "cd limited",
@@ -34,7 +34,8 @@ def kernel(case, seconds):
         f"member() {{ echo 0 > tasks; exec burst -P {EVERY_MS}ms -r {RUN_MS}ms \"$@\"; }}",
         "(member -n 1)",
         f"for phase in {' '.join(map(str, PHASES))}",
-        f"do echo phase $phase; cat cpu.stat; (member -o ${{phase}}ms -n {times}) & (member -o ${{phase}}ms -n {times})",
+        "do echo phase $phase; cat cpu.stat",
+        f"(member -o ${{phase}}ms -n {times}) & (member -o ${{phase}}ms -n {times})",
         "wait", "done", "echo end", "cat cpu.stat"])
 
 
@@ -57,9 +58,9 @@ def measure(run):
 
 def expected(burst, phase):
     """
-    A full pool lasts for a while with both running; what is left of a period then is the gap. Who starts early enough to
-    use it up waits for the period's end. Who starts late has a second full pool, and waits for the third if that does not
-    last either.
+    A full pool lasts for a while with both running; what is left of a period then is the gap. Who starts early enough
+    to use it up waits for the period's end. Who starts late has a second full pool, and waits for the third if that
+    does not last either.
     """
     lasts = (QUOTA_MS + burst) / 2
     gap = PERIOD_MS - lasts
