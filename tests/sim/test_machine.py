@@ -116,6 +116,11 @@ def test_many_tasks(sim):
     assert run.row("hog")["tasks"] == 100000 and run.share("hog") == 100
 
 
+def test_a_million_tasks(sim):
+    run = sim("--cpus 4 --time 5ms hogs:n=1000000")
+    assert run.row("hog")["tasks"] == 1000000 and run.share("hog") == 400
+
+
 def test_too_many_tasks(fails):
     assert "at most 1000000 fit" in fails("hogs:n=600000 hogs:n=600000")
     assert "n=1000001" in fails("hogs:n=1000001")

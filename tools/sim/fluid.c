@@ -5,6 +5,7 @@
 #include "util.h"
 
 #define ONE_CPU (1ull << 32)
+#define HALF_NS (1ull << (SERVICE_SHIFT - 1))
 
 /* --- shares ----------------------------------------------------------------------------------- */
 
@@ -101,7 +102,7 @@ u64 fluid_service(struct sim *sim, struct sim_task *t)
 	struct fluid_server *f = &sim->fluid->servers[t->server];
 
 	update(sim->fluid, f, sim->now);
-	return (f->service[t->weight] - t->service_start) >> SERVICE_SHIFT;
+	return (f->service[t->weight] - t->service_start + HALF_NS) >> SERVICE_SHIFT;
 }
 
 /* --- a machine of fluid servers --------------------------------------------------------------- */

@@ -15,7 +15,7 @@
 
 #include "sim.h"
 
-#define MAX_STUCK_STEPS 1000000u /* so many steps of programs in no time: it will not pass */
+#define MAX_STUCK_STEPS 1000u /* of each task, in no time: it will not pass */
 
 /* The machine that the seam's functions act on. */
 static struct sim *host;
@@ -224,7 +224,7 @@ bool sim_is_stuck(struct sim *sim)
 		sim->stuck_at = sim->now;
 		sim->stuck_steps = 0;
 	}
-	if (++sim->stuck_steps < MAX_STUCK_STEPS)
+	if (++sim->stuck_steps < MAX_STUCK_STEPS * (100 + sim->nr_tasks))
 		return false;
 	sim->failure = "a program goes on and on without using time: a loop without run or sleep?";
 	return true;
