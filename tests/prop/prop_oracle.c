@@ -156,7 +156,7 @@ static void bound_cfs(struct fluid *f)
 }
 
 /*
- * EEVDF. A turn of j ends at the first tick after its request r_j, and it begins when j is eligible,
+ * EEVDF. A turn of j ends at the first tick after its request r_j and begins when j is eligible,
  * so the lag never falls below -(r_j + tick). While i waits, eligible, only earlier deadlines than
  * its own, d_i = v_i + r_i/w_i, are chosen; and who was chosen before i was eligible was so at a
  * virtual time before v_i. So no v_j is beyond d_i + (r_j + tick)/w_j, and from V being their mean
