@@ -235,17 +235,19 @@ static int enable_cpu(bool on)
 static bool usage_agrees(struct cgroup *cg, struct thread *t)
 {
 	struct sched_group_stat stat;
-	u64 start = clock_ns(), moving, ours;
+	u64 before = group_usage_ns(cg), start = clock_ns(), moving, ours;
 
 	move(t, cg);
 	moving = clock_ns() - start;
-	sleep_until(clock_ns() + 30 * NS_PER_MS, 0);
+	do
+		sleep_until(clock_ns() + 10 * NS_PER_MS, 0);
+	while (group_usage_ns(cg) == before);
 	start = clock_ns();
 	move(t, &cgroup_roots[HIERARCHY_V2]);
 	moving += clock_ns() - start;
-	ours = group_usage_ns(cg);
+	ours = group_usage_ns(cg) - before;
 	with_irqs_off(sched_group_stat(machine, cg->tg, &stat));
-	return ours && ours <= stat.usage_ns + moving && stat.usage_ns <= ours + moving;
+	return ours <= stat.usage_ns + moving && stat.usage_ns <= ours + moving;
 }
 
 /* Members that were there before the controller count in its group, and after it in the root. */
