@@ -10,8 +10,8 @@
  * found counts as woken even if it then sees the new value.
  *
  * Locking: a waiter's fields are guarded by the lock of the bucket it is in (w->bucket). It lives
- * on its thread's stack, so a waker is finished with it when it drops that lock; the waiter takes
- * it before it returns. Two buckets: lower address first. The scheduler's locks nest inside.
+ * on its thread's stack, and a waker's last word to it is `released`; a waiter that does not find
+ * that takes the lock before it returns. Two buckets: lower address first. The scheduler's locks nest inside.
  */
 #include "kernel/task/futex.h"
 
@@ -51,6 +51,7 @@ struct futex_waiter {
 	struct thread *thread;
 	u32 bitset;
 	bool woken, timed_out;
+	bool released; /* its waker touches neither it nor its thread any more */
 };
 
 /* Enough that 10,000 waiting threads make chains of about 40. */
@@ -108,11 +109,14 @@ static inline long get_key(u64 addr, bool private, struct futex_key *key)
 
 /* --- waking ------------------------------------------------------------------ */
 
+/* Its bucket is locked. */
 static void wake_waiter(struct futex_waiter *w)
 {
-	list_del(&w->link);
-	WRITE_ONCE(w->woken, true);
+	WRITE_ONCE(w->woken, true); /* before it is woken to look */
 	thread_wake(w->thread, TASK_INTERRUPTIBLE);
+	list_del(&w->link);
+	/* From now on it and its thread may be gone. */
+	__atomic_store_n(&w->released, true, __ATOMIC_RELEASE);
 }
 
 /* Wake up to @nr waiters of @key in the locked bucket @b. */
@@ -204,13 +208,16 @@ static void wait_for_wake(struct futex_waiter *w)
  */
 static long futex_wait(u64 addr, bool private, u32 val, u64 deadline_ns, u32 bitset)
 {
-	struct futex_waiter w = { .thread = current, .bitset = bitset };
+	struct futex_waiter w;
 	struct ktimer timer;
 	u32 now;
 	long ret;
 
 	if (!bitset)
 		return -EINVAL;
+	w.thread = current;
+	w.bitset = bitset;
+	w.woken = w.timed_out = w.released = false;
 	ret = get_key(addr, private, &w.key);
 	if (ret)
 		return ret;
@@ -227,7 +234,8 @@ static long futex_wait(u64 addr, bool private, u32 val, u64 deadline_ns, u32 bit
 	wait_for_wake(&w);
 	if (deadline_ns)
 		ktimer_cancel(&timer);
-	if (dequeue_waiter(&w))
+	/* A waker that is done with us has spared us the lock. */
+	if (__atomic_load_n(&w.released, __ATOMIC_ACQUIRE) || dequeue_waiter(&w))
 		return 0;
 	return w.timed_out ? -ETIMEDOUT : -ERESTARTSYS;
 }

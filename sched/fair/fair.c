@@ -22,10 +22,12 @@ static void fair_charge(struct rq *rq)
 	struct fair_queue *q = &rq->fair;
 
 	do {
-		if (unlikely(!q->curr))
+		struct entity *e = q->curr;
+
+		if (unlikely(!e))
 			return;
-		queue_charge(q);
-		q = q->curr->own_queue;
+		queue_charge(q, e);
+		q = e->own_queue;
 	} while (unlikely(q));
 }
 

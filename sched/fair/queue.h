@@ -6,11 +6,10 @@
 
 #include "sched/fair/fair.h"
 
-/* Charge q->curr for the time since the last charge. */
-static inline void queue_charge(struct fair_queue *q)
+/* Charge @e, which runs, for the time since the last charge. */
+static inline void queue_charge(struct fair_queue *q, struct entity *e)
 {
 	struct rq *rq = q->rq;
-	struct entity *e = q->curr;
 	u64 delta = charge_time(rq, e);
 
 	if (!delta)
