@@ -1,0 +1,89 @@
+"""Swapping the fair policy of a running machine, from outside: the storm, the record of it, bad names, the boot
+parameter."""
+
+import re
+
+import pytest
+
+from conftest import settings
+from fairground.image import Image, event_values, memory_file
+from fairground.latency import EVENTS, Latencies
+from fairground.machine import Machine
+from fairground.settings import SCHEDULERS
+from fairground.trace import with_tracing
+
+FAIR_CLASS = "/sys/kernel/debug/sched/fair_class"
+BOUND_NS = 10_000_000
+SWAPS = 250
+
+
+@pytest.fixture(scope="module")
+def storm(tmp_path_factory):
+    """A storm on eight CPUs with its trace: (console, the events of scheduling, the swaps' fields)."""
+    ram = str(tmp_path_factory.mktemp("storm") / "ram")
+    events = ",".join(f"sched:{name}" for name in (*EVENTS, "sched_fair_swap", "sched_process_exit"))
+    how = settings(f"swapstorm -n {SWAPS}", cpus=8, icount=True, hz=1000, mem=512, timeout=300)
+    with Machine(with_tracing(how, ram, events)) as machine:
+        outcome = machine.run()
+    assert outcome.status == 0, outcome.console
+    found = list(Image(memory_file(ram)).events())
+    return outcome.console, found, [event_values(e) for e in found if e.format.name == "sched_fair_swap"]
+
+
+def test_nobody_is_lost(storm):
+    console, _, _ = storm
+    swaps, refused, started, ended = map(int, re.search(
+        r"(\d+) swaps among \d+ policies, (\d+) bad names refused, (\d+) tasks started, (\d+) ended", console).groups())
+    assert swaps == SWAPS and refused == SWAPS // 10 and started == ended > SWAPS
+    assert console.count("  ok ") == 5
+
+
+def test_each_swap_is_one_event(storm):
+    """From the policy booted with, each from where the one before went, and back at the end."""
+    _, _, swaps = storm
+    names = [SCHEDULERS[0]] + [swap["to"] for swap in swaps]
+    assert [swap["from"] for swap in swaps] == names[:-1]
+    assert all(a != b for a, b in zip(names, names[1:])) and set(names) == set(SCHEDULERS)
+    assert len(swaps) in (SWAPS, SWAPS + 1) and names[-1] == SCHEDULERS[0]
+    assert max(swap["nr_queued"] for swap in swaps) >= 16
+
+
+def test_nobody_stalls(storm):
+    """Every wait of every task, also of those that lived for some microseconds only."""
+    found, starts = Latencies(), set()
+    for event in storm[1]:
+        if event.format.name in EVENTS:
+            found.add(event)
+        if event.format.name == "sched_wakeup_new":
+            starts.add(event_values(event)["pid"])
+    assert len(found.waits) > 5000
+    worst = max(found.waits, key=lambda wait: wait.end - wait.start)
+    assert worst.end - worst.start <= BOUND_NS, (worst, found.tasks[worst.pid])
+    exits = {event_values(e)["pid"] for e in storm[1] if e.format.name == "sched_process_exit"}
+    assert len(starts & exits) > SWAPS and starts & exits <= set(found.tasks)
+
+
+def test_a_bound_that_is_too_low_is_noticed(boot):
+    outcome = boot("swapstorm -n 20 -b 1", cpus=4, icount=True, hz=250)
+    assert outcome.status == 1 and "FAIL nobody waited longer than the bound" in outcome.console
+
+
+def test_bad_names_change_nothing(guest):
+    names = ("nosuch", "CFS", "cfs2", "cfs eevdf", "x" * 300, "''")
+    tries = "; ".join(f"echo {name} > {FAIR_CLASS}" for name in names)
+    text = guest(f"cat {FAIR_CLASS}; echo bore-cfs > {FAIR_CLASS}; ({tries}) 2>&1; cat {FAIR_CLASS}", cpus=2)
+    assert text.count("Invalid argument") == len(names)
+    shown = re.findall(r"^.*\[.+\].*$", text, re.MULTILINE)
+    lists = [line for line in shown if "bore-cfs" in line and "CPU" not in line]
+    assert lists[-2].split() == [f"[{name}]" if name == "cfs" else name for name in SCHEDULERS]
+    assert lists[-1].split() == [f"[{name}]" if name == "bore-cfs" else name for name in SCHEDULERS]
+
+
+@pytest.mark.parametrize("sched", SCHEDULERS)
+def test_the_boot_parameter_chooses(guest, sched):
+    assert f"[{sched}]" in guest(f"cat {FAIR_CLASS}", cpus=1, sched=sched)
+
+
+def test_an_unknown_boot_parameter_stops_with_a_sentence(boot):
+    outcome = boot("true", cpus=1, append="sched=nosuch", timeout=30)
+    assert outcome.status != 0 and "nosuch" in outcome.console

@@ -1,0 +1,179 @@
+/*
+ * swapstorm: swap the fair policy again and again under a storm of tasks that compute, sleep, fork,
+ * exec, and change nice values, policies and affinities; and prove that nobody suffers:
+ *
+ *	- every task that was started comes to its end and says so
+ *	- none waits longer for a CPU than a bound that the load allows without swaps
+ *	- run time is conserved: what the tasks used is what the CPUs ran, and with the idle time
+ *	  it is what passed
+ *	- bad names are refused with EINVAL and change nothing
+ *
+ * So that the load allows the bound, it is a few tasks a CPU of nearly equal weight, and
+ * slices are set to a tick or two at HZ=1000.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/args.h"
+#include "swapstorm/storm.h"
+
+#define MAX_POLICIES 16
+#define FAIR_CLASS   "/sys/kernel/debug/sched/fair_class"
+
+static int nr_swaps = 1000, seed = 1, every_us = 1000, bound_ms = 10;
+
+static const struct arg args[] = {
+	{ 'n', "swaps", ARG_INT, &nr_swaps, "how many (default 1000; 0: the storm alone)", 0,
+	  1000000 },
+	{ 'e', "every", ARG_INT, &every_us, "mean time between two, us (default 1000)", 10,
+	  1000000 },
+	{ 'b', "bound", ARG_INT, &bound_ms, "the longest wait allowed, ms (default 10)", 1, 10000 },
+	{ 's', "seed", ARG_INT, &seed, "of everything random (default 1)", 0, 1000000000 },
+	{ 0 },
+};
+
+static const struct program program = {
+	"swapstorm",
+	"Swap the fair policy under a storm of tasks and check that none is lost, late or robbed.",
+	NULL,
+	args,
+};
+
+static char policies[MAX_POLICIES][16];
+static int nr_policies;
+
+/* Every policy's name, as the file lists them; returns the index of the current one. */
+static int read_policies(void)
+{
+	char text[256], *word, *rest;
+	int fd = open(FAIR_CLASS, O_RDONLY), current = -1;
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (n <= 0)
+		die(FAIR_CLASS);
+	close(fd);
+	text[n] = '\0';
+	nr_policies = 0;
+	for (word = strtok_r(text, " \n", &rest); word && nr_policies < MAX_POLICIES;
+	     word = strtok_r(NULL, " \n", &rest)) {
+		char *end = strchr(word, ']');
+
+		if (*word == '[' && end) {
+			current = nr_policies;
+			*end = '\0';
+			word++;
+		}
+		snprintf(policies[nr_policies++], sizeof(policies[0]), "%s", word);
+	}
+	return current;
+}
+
+/* 0, or the error. */
+static int write_policy(const char *name)
+{
+	int fd = open(FAIR_CLASS, O_WRONLY), err = 0;
+
+	if (fd < 0)
+		die(FAIR_CLASS);
+	if (write(fd, name, strlen(name)) != (ssize_t)strlen(name))
+		err = errno;
+	close(fd);
+	return err;
+}
+
+/* Names that are none, one after the other; what is not refused is counted as a failure. */
+static bool refuses_bad_name(int i, int current)
+{
+	static const char *const bad[] = { "nosuchpolicy", "cfscfscfscfscfscfscfscfs", "CFS",
+					   "cfs eevdf", "\n" };
+
+	return write_policy(bad[i % 5]) == EINVAL && read_policies() == current;
+}
+
+struct swaps {
+	int made, refused, failed;
+};
+
+/* Random swaps, each to another policy, with a bad name between them now and then. */
+static void swap_policies(struct swaps *done)
+{
+	int current = read_policies();
+
+	for (int i = 0; i < nr_swaps; i++) {
+		storm_pause(2 * every_us);
+		current = (current + 1 + storm_random(nr_policies - 1)) % nr_policies;
+		if (write_policy(policies[current]) || read_policies() != current) {
+			done->failed++;
+			current = read_policies();
+			continue;
+		}
+		done->made++;
+		if (i % 10)
+			continue;
+		if (refuses_bad_name(i / 10, current))
+			done->refused++;
+		else
+			done->failed++;
+	}
+}
+
+static bool check(bool good, const char *what)
+{
+	printf("  %-4s %s\n", good ? "ok" : "FAIL", what);
+	return good;
+}
+
+static bool judge(const struct swaps *swaps, const struct storm_result *r)
+{
+	int64_t lost_ns = (int64_t)(r->elapsed_ns - r->run_ns - r->idle_ns);
+	int64_t unknown_ns = (int64_t)(r->run_ns - r->used_ns);
+	bool good;
+
+	printf("  waits, longest, ms: hogs %.3f, sleepers %.3f, new tasks %.3f\n",
+	       r->hog_wait_ns / 1e6, r->sleeper_wait_ns / 1e6, r->new_wait_ns / 1e6);
+	printf("  CPU time, ms: %.3f passed, %.3f run, %.3f idle; tasks say %.3f\n",
+	       r->elapsed_ns / 1e6, r->run_ns / 1e6, r->idle_ns / 1e6, r->used_ns / 1e6);
+	good = check(swaps->made == nr_swaps && !swaps->failed,
+		     "every swap happened and every bad name was refused with EINVAL");
+	good &= check(r->reported == r->started, "every task came to its end");
+	good &= check(r->hog_wait_ns <= bound_ms * NS_PER_MS &&
+			      r->sleeper_wait_ns <= bound_ms * NS_PER_MS &&
+			      r->new_wait_ns <= bound_ms * NS_PER_MS,
+		      "nobody waited longer than the bound");
+	good &= check(llabs(lost_ns) <= (int64_t)(r->elapsed_ns / 500 + 2 * STORM_IDLE_UNIT_NS),
+		      "CPUs: run and idle time are what passed, to 0.2 %");
+	good &= check(llabs(unknown_ns) <= (int64_t)(r->run_ns / 500),
+		      "tasks: their run times are what the CPUs ran, to 0.2 %");
+	return good;
+}
+
+int main(int argc, char **argv)
+{
+	struct storm_result result;
+	struct swaps swaps = { 0 };
+	int first;
+
+	if (argc > 1 && !strcmp(argv[1], STORM_CHILD))
+		return storm_child(argv[2]);
+	parse_args(&program, argc, argv);
+	first = read_policies();
+	if (nr_policies < 2) {
+		fprintf(stderr, "swapstorm: there is one fair policy only, nothing to swap\n");
+		return 1;
+	}
+	storm_begin(seed);
+	swap_policies(&swaps);
+	if (!nr_swaps)
+		storm_pause(2 * NS_PER_S / NS_PER_US);
+	storm_end(&result);
+	if (write_policy(policies[first]))
+		die("restoring the policy");
+	printf("%d swaps among %d policies, %d bad names refused, %d tasks started, %d ended\n",
+	       swaps.made, nr_policies, swaps.refused, result.started, result.reported);
+	return !judge(&swaps, &result);
+}
