@@ -86,6 +86,53 @@ static int write_policy(const char *name)
 	return err;
 }
 
+/*
+ * Slices of a tick or two, so that a few tasks on a CPU are all served soon. A policy's own
+ * tunables exist while it is in use, and one of them is read-only under another.
+ */
+static void shorten_slices(void)
+{
+	static const struct {
+		const char *file, *value;
+	} tunables[] = {
+		{ "/sys/kernel/debug/sched/latency_ns", "2000000" },
+		{ "/sys/kernel/debug/sched/min_granularity_ns", "500000" },
+		{ "/sys/kernel/debug/sched/wakeup_granularity_ns", "500000" },
+		{ "/sys/kernel/debug/sched/base_slice_ns", "700000" },
+		{ "/sys/kernel/debug/sched/min_base_slice_ns", "700000" },
+	};
+
+	for (size_t i = 0; i < sizeof(tunables) / sizeof(*tunables); i++) {
+		int fd = open(tunables[i].file, O_WRONLY);
+		ssize_t size = (ssize_t)strlen(tunables[i].value);
+
+		if (fd < 0)
+			continue;
+		if (write(fd, tunables[i].value, (size_t)size) != size && errno != EINVAL)
+			die(tunables[i].file);
+		close(fd);
+	}
+}
+
+static void shorten_slices_of_all(int first)
+{
+	for (int i = 1; i <= nr_policies; i++) {
+		if (write_policy(policies[(first + i) % nr_policies]))
+			die(FAIR_CLASS);
+		shorten_slices();
+	}
+}
+
+/* A line in the trace, if one is taken. */
+static void mark(const char *text)
+{
+	int fd = open("/sys/kernel/tracing/trace_marker", O_WRONLY);
+
+	if (fd >= 0 && write(fd, text, strlen(text)) < 0)
+		die("trace_marker");
+	close(fd);
+}
+
 /* Names that are none, one after the other; what is not refused is counted as a failure. */
 static bool refuses_bad_name(int i, int current)
 {
@@ -166,10 +213,13 @@ int main(int argc, char **argv)
 		fprintf(stderr, "swapstorm: there is one fair policy only, nothing to swap\n");
 		return 1;
 	}
+	shorten_slices_of_all(first);
 	storm_begin(seed);
+	mark("swapstorm begins");
 	swap_policies(&swaps);
 	if (!nr_swaps)
 		storm_pause(2 * NS_PER_S / NS_PER_US);
+	mark("swapstorm ends");
 	storm_end(&result);
 	if (write_policy(policies[first]))
 		die("restoring the policy");

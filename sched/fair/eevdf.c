@@ -128,7 +128,10 @@ void eevdf_place(struct fair_queue *q, struct entity *e, unsigned flags)
 	/* Off the queue an entity is its lag, which refers to no queue. */
 	if (flags & (PLACE_NEW | PLACE_SLEEPER | PLACE_ASLEEP))
 		return;
-	e->vruntime = eevdf_now(q) - (u64)eevdf_inflated_lag(q, e);
+	if (flags & PLACE_SWAPPED) /* all measure from one point: V would move as they come */
+		e->vruntime += q->eevdf.v0;
+	else
+		e->vruntime = eevdf_now(q) - (u64)eevdf_inflated_lag(q, e);
 	eevdf_renew(q, e);
 	if (ee->relative)
 		ee->deadline = e->vruntime + rest;

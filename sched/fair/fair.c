@@ -439,34 +439,58 @@ const char *sched_fair_current(const struct sched *s)
 }
 
 /*
- * What is queued on @q leaves in the old policy's terms and enters, in the same order, in those of
- * @policy. Its averages, and what is above and below, stay as they are.
+ * How far, in its virtual time, @e is ahead of the one that is furthest behind. More than two ticks
+ * are forgotten: the policies' virtual times are not the same, and a turn or two is what a swap may
+ * cost.
+ */
+static u64 lead_over(u64 least, struct entity *e, u64 tick_ns)
+{
+	return min(e->vruntime - least, calc_delta_fair(2 * tick_ns, e));
+}
+
+static void enter_swapped(struct fair_queue *q, struct entity *e, u64 least)
+{
+	u64 lead = lead_over(least, e, q->rq->s->tick_ns);
+
+	adopt(q, e, false);
+	e->vruntime = lead;
+	queue_enter(q, e, QUEUE_RESTORE | PLACE_SWAPPED);
+}
+
+/*
+ * What is queued on @q leaves in the old policy's terms and enters in those of @policy, in the same
+ * order and about as far ahead of each other: else swaps that come faster than turns would always
+ * begin with the same ones. Averages, and what is above and below, stay as they are.
  */
 static void swap_queue(struct fair_queue *q, const struct fair_policy *policy)
 {
 	struct entity *e, *curr = q->curr;
 	bool curr_queued = curr && curr->queued;
 	struct rb_node *chain = NULL, **tail = &chain;
+	u64 least = 0;
 
 	/* Out of the tree, their nodes are free to chain them. */
 	while ((e = queue_first(q))) {
 		queue_leave(q, e, QUEUE_SAVE);
+		least = chain ? time_min(least, e->vruntime) : e->vruntime;
 		e->node.right = NULL;
 		*tail = &e->node;
 		tail = &e->node.right;
 	}
-	if (curr_queued)
+	if (curr_queued) {
 		queue_leave(q, curr, QUEUE_SAVE);
+		least = chain ? time_min(least, curr->vruntime) : curr->vruntime;
+	}
 	q->curr = NULL;
 	fair_queue_adopt(q, policy);
 	if (curr_queued)
-		queue_enter(q, curr, QUEUE_RESTORE);
+		enter_swapped(q, curr, least);
 	if (curr)
 		queue_start(q, curr);
 	while (chain) {
 		e = entity_of(chain);
 		chain = chain->right;
-		queue_enter(q, e, QUEUE_RESTORE);
+		enter_swapped(q, e, least);
 	}
 }
 

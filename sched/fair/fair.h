@@ -12,7 +12,8 @@
  *	asleep       after leave(DEQUEUE_SLEEP); they still refer to the queue it left
  *	travelling   after any other leave(): they refer to no queue
  *	foreign      entity.policy is not the queue's: a swap happened since, they mean
- *	             nothing here, and fair.c has the entity start anew, owed nothing
+ *	             nothing here, and fair.c has the entity start anew; of those that were
+ *	             queued it keeps who was ahead of whom
  */
 #pragma once
 
@@ -65,6 +66,7 @@ enum place_flags {
 	PLACE_SLEEPER =
 		0x2000,	       /* it leaves the class while asleep: grant now what a wakeup would */
 	PLACE_ASLEEP = 0x4000, /* travelling, it joins @q asleep */
+	PLACE_SWAPPED = 0x8000, /* begun anew, its vruntime is its lead over the last one */
 };
 
 /* Where the u64 @field of an entity is, seen from its node in the timeline. */

@@ -6,67 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "group.h"
+#include "swap.h"
 #include "lib/errno.h"
-
-static struct machine *machine_under(unsigned nr_cpus, const char *policy)
-{
-	struct sched_cpu_desc one_llc[CPU_MAX] = { 0 };
-
-	for (unsigned cpu = 0; cpu < nr_cpus; cpu++)
-		one_llc[cpu].core = cpu;
-	return machine_new_on(nr_cpus, 1000, one_llc, policy);
-}
-
-static void swap(struct machine *m, const char *to)
-{
-	assert_int_equal(sched_fair_swap(m->s, to, 0), 0);
-	sched_check(m->s);
-	assert_string_equal(sched_fair_current(m->s), to);
-}
-
-/* @body with every ordered pair of policies. */
-static void each_pair(void (*body)(const char *from, const char *to))
-{
-	const char *from, *to;
-	unsigned nr = 0;
-
-	for (unsigned i = 0; (from = sched_fair_name(i)); i++)
-		for (unsigned j = 0; (to = sched_fair_name(j)); j++)
-			if (i != j) {
-				body(from, to);
-				nr++;
-			}
-	assert_true(nr >= 2);
-}
-
-#define EACH_PAIR(test, body)                                                                      \
-	static void test(void **state)                                                             \
-	{                                                                                          \
-		(void)state;                                                                       \
-		each_pair(body);                                                                   \
-	}
 
 static bool foreign(const struct machine *m, const struct task *t)
 {
 	return t->fair.policy != m->s->rq[t->cpu].fair.policy;
-}
-
-static void pin(struct machine *m, struct task *t, unsigned cpu)
-{
-	struct cpumask only = cpumask_of(cpu);
-
-	assert_int_equal(sched_set_affinity(m->s, t, &only), 0);
-	settle(m);
-}
-
-static u64 total_runtime(struct machine *m, struct task *const *tasks, unsigned nr)
-{
-	u64 sum = 0;
-
-	for (unsigned i = 0; i < nr; i++)
-		sum += sched_task_runtime(m->s, tasks[i]);
-	return sum;
 }
 
 /* --- what is queued -------------------------------------------------------- */
@@ -123,26 +68,6 @@ static void check_runtimes(const char *from, const char *to)
 }
 
 EACH_PAIR(run_time_is_conserved, check_runtimes)
-
-/* A swap before every tick: order is kept, so everybody still gets a turn in each round. */
-static void check_turns(const char *from, const char *to)
-{
-	struct machine *m = machine_under(1, from);
-	struct task *tasks[CROWD];
-
-	for (unsigned i = 0; i < CROWD; i++)
-		tasks[i] = spawn_nice(m, "t", 0);
-	for (unsigned n = 0; n < 20 * CROWD; n++) {
-		swap(m, n % 2 ? from : to);
-		settle(m);
-		run_ticks(m, 1);
-	}
-	for (unsigned i = 0; i < CROWD; i++)
-		assert_in_range(sched_task_runtime(m->s, tasks[i]), 10 * MS, 30 * MS);
-	machine_free(m);
-}
-
-EACH_PAIR(frequent_swaps_starve_nobody, check_turns)
 
 static void check_members(const char *from, const char *to)
 {
@@ -264,15 +189,6 @@ static void check_migrating(const char *from, const char *to)
 EACH_PAIR(a_task_between_two_cpus_arrives, check_migrating)
 
 /* --- other classes --------------------------------------------------------- */
-
-static void set_class(struct machine *m, struct task *t, int policy, int prio)
-{
-	struct sched_attr_req req = { .policy = policy, .rt_priority = prio };
-
-	assert_int_equal(sched_set_attr(m->s, t, &req), 0);
-	settle(m);
-	sched_check(m->s);
-}
 
 static void check_rt_returns(const char *from, const char *to)
 {
@@ -501,83 +417,11 @@ static void a_policy_brings_its_features(void **state)
 	machine_free(m);
 }
 
-/* --- all of it, at random ------------------------------------------------------ */
-
-#define STORM 12
-
-static void storm_step(struct machine *m, struct task *const *tasks, struct prng *rng)
-{
-	struct task *t = tasks[prng_below(rng, STORM)];
-	unsigned cpu = (unsigned)prng_below(rng, m->nr_cpus);
-	struct sched_attr_req req = { .nice = (int)prng_below(rng, 40) - 20 };
-
-	switch (prng_below(rng, 6)) {
-	case 0:
-		if (running(m, cpu) != &m->idle[cpu])
-			block(m, cpu, TASK_INTERRUPTIBLE);
-		break;
-	case 1:
-		wake(m, t, cpu);
-		break;
-	case 2:
-		assert_int_equal(sched_set_attr(m->s, t, &req), 0);
-		settle(m);
-		break;
-	case 3:
-		pin(m, t, cpu);
-		break;
-	case 4:
-		sched_set_affinity(m->s, t, &m->s->possible);
-		break;
-	default:
-		tick(m);
-	}
-}
-
-static void a_thousand_swaps_keep_every_invariant(void **state)
-{
-	struct machine *m = machine_under(4, NULL);
-	struct task *tasks[STORM];
-	struct prng rng;
-	unsigned policies = 0;
-	u64 ran;
-
-	(void)state;
-	while (sched_fair_name(policies))
-		policies++;
-	prng_seed(&rng, 4711);
-	for (unsigned i = 0; i < STORM; i++)
-		tasks[i] = spawn_nice(m, "t", 0);
-	for (unsigned n = 0; n < 1000; n++) {
-		for (unsigned step = 0; step < 5; step++)
-			storm_step(m, tasks, &rng);
-		swap(m, sched_fair_name((unsigned)prng_below(&rng, policies)));
-	}
-	/* All come to rest, none is lost. */
-	for (unsigned i = 0; i < STORM; i++) {
-		sched_set_affinity(m->s, tasks[i], &m->s->possible);
-		wake(m, tasks[i], 0);
-		set_class(m, tasks[i], SCHED_NORMAL, 0);
-	}
-	ran = total_runtime(m, tasks, STORM);
-	for (unsigned i = 0; i < STORM; i++) {
-		u64 before = sched_task_runtime(m->s, tasks[i]);
-
-		for (unsigned n = 0; n < 2000 && sched_task_runtime(m->s, tasks[i]) == before; n++)
-			tick(m);
-		assert_true(sched_task_runtime(m->s, tasks[i]) > before);
-	}
-	assert_true(total_runtime(m, tasks, STORM) > ran);
-	sched_check(m->s);
-	machine_free(m);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(equal_tasks_keep_their_order),
 		cmocka_unit_test(run_time_is_conserved),
-		cmocka_unit_test(frequent_swaps_starve_nobody),
 		cmocka_unit_test(groups_within_groups_go_along),
 		cmocka_unit_test(sleepers_are_foreign_until_they_wake),
 		cmocka_unit_test(a_sleeper_survives_a_swap_there_and_back),
@@ -591,7 +435,6 @@ int main(void)
 		cmocka_unit_test(a_bad_name_changes_nothing),
 		cmocka_unit_test(its_own_name_changes_nothing),
 		cmocka_unit_test(a_policy_brings_its_features),
-		cmocka_unit_test(a_thousand_swaps_keep_every_invariant),
 	};
 
 	return cmocka_run_group_tests_name("swap", tests, NULL, NULL);

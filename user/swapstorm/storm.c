@@ -257,26 +257,6 @@ static pid_t start(void (*body)(void), const char *name)
 	return pid;
 }
 
-/* Slices of a tick or two whatever the policy, so that a few tasks on a CPU are all served soon. */
-static void shorten_slices(void)
-{
-	static const struct {
-		const char *file, *value;
-	} tunables[] = {
-		{ "/sys/kernel/debug/sched/latency_ns", "2000000" },
-		{ "/sys/kernel/debug/sched/min_granularity_ns", "500000" },
-		{ "/sys/kernel/debug/sched/wakeup_granularity_ns", "500000" },
-		{ "/sys/kernel/debug/sched/base_slice_ns", "700000" },
-	};
-
-	for (size_t i = 0; i < sizeof(tunables) / sizeof(*tunables); i++) {
-		FILE *f = fopen(tunables[i].file, "w");
-
-		if (!f || fputs(tunables[i].value, f) < 0 || fclose(f))
-			die(tunables[i].file);
-	}
-}
-
 void storm_begin(int seed)
 {
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
@@ -285,7 +265,6 @@ void storm_begin(int seed)
 		die("storm");
 	nr_cpus = cpu_count(&all_cpus);
 	seed_random((uint64_t)seed);
-	shorten_slices();
 	fflush(stdout);
 	start_run_ns = read_run_ns() - used_ns();
 	start_idle_ns = read_idle_ns();

@@ -1,4 +1,7 @@
-/* The storm: tasks that compute, sleep, fork, exec and change their parameters, and what became of them. */
+/*
+ * The storm: tasks that compute, sleep, fork, exec and change their parameters, and what became of
+ * them.
+ */
 #pragma once
 
 #include <stdbool.h>
