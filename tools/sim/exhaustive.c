@@ -226,7 +226,7 @@ static void search(struct search *x, unsigned depth)
 			restore(x, depth);
 		x->path[x->nr_path++] = move[i];
 		x->nr_ops++;
-		world_do(&x->world, &move[i], NULL);
+		world_do(&x->world, &move[i], 0);
 		if (left && is_known(x, left))
 			x->nr_known++;
 		else if (left)
@@ -255,7 +255,7 @@ static void set_up(struct search *x, const char *policy, unsigned nr_awake)
 	x->nr_path = 0;
 	for (unsigned i = 0; i < nr_awake; i++) {
 		x->path[x->nr_path++] = (struct op){ .kind = OP_fork, .task = (u8)i };
-		world_do(&x->world, &x->path[i], NULL);
+		world_do(&x->world, &x->path[i], 0);
 	}
 }
 

@@ -45,19 +45,16 @@ static void print_op(unsigned i, const struct op *op)
 
 static void perform(const struct script *script, struct verdict *verdict)
 {
-	for (unsigned i = 0; i < script->nr_ops; i++) {
-		const struct op *op = &script->ops[i], *inner = NULL;
+	for (unsigned i = 0, nr_inner; i < script->nr_ops; i += 1 + nr_inner) {
+		const struct op *op = &script->ops[i];
 
-		verdict->nr_ops = i + 1;
-		if (script->verbose)
-			print_op(i, op);
-		if (i + 1 < script->nr_ops && op[1].inside) {
-			inner = &op[1];
-			verdict->nr_ops = ++i + 1;
-			if (script->verbose)
-				print_op(i, inner);
-		}
-		world_do(&world, op, inner);
+		for (nr_inner = 0; i + nr_inner + 1 < script->nr_ops; nr_inner++)
+			if (!op[nr_inner + 1].inside)
+				break;
+		verdict->nr_ops = i + nr_inner + 1;
+		for (unsigned n = 0; script->verbose && n <= nr_inner; n++)
+			print_op(i + n, &op[n]);
+		world_do(&world, op, nr_inner);
 		if (script->holds && !script->holds(&world))
 			host_bug(__FILE__, __LINE__, "the caller's condition");
 	}

@@ -165,46 +165,63 @@ static bool may_be_inside(const struct world *w, const struct op *op)
 	}
 }
 
-/* A task on its way between runqueues, if there is one; that is where surprises are. */
-static u8 prefer_travelling(const struct world *w, u8 place)
+static bool is_in_between(const struct world *w, const struct task *t)
 {
-	for (unsigned i = 0; i < w->nr_tasks; i++) {
-		const struct subject *x = &w->subject[i];
+	return t->on_rq == TASK_MIGRATING || t->state == TASK_WAKING ||
+	       (t->on_rq == TASK_OFF_RQ && sched_current(w->sim->s, t->cpu) == t);
+}
 
-		if (x->t && (x->t->task.on_rq == TASK_MIGRATING || x->t->task.state == TASK_WAKING))
+/* A task between runqueues, or asleep but still on its stack: that is where surprises are. */
+static u8 prefer_in_between(const struct world *w, u8 place)
+{
+	for (unsigned i = 0; i < w->nr_tasks; i++)
+		if (w->subject[i].t && is_in_between(w, &w->subject[i].t->task))
 			return (u8)i;
-	}
 	return place;
 }
 
+static void be_inside(struct sim *sim);
+
+/* Start waiting for the moment of w->inner, @passed of its unlocks being over. */
+static void await_inner(struct world *w, unsigned passed)
+{
+	bool wait = w->nr_inner && may_be_inside(w, w->inner);
+
+	w->unlocks_left = wait ? w->inner->inside - passed : 0;
+	w->sim->on_unlocked = wait ? be_inside : NULL;
+}
+
+/* Called where no lock is held. */
 static void be_inside(struct sim *sim)
 {
 	struct world *w = sim->world;
 	unsigned outer_cpu = sim->this_cpu;
-	unsigned cpu = w->inner->cpu % w->shape.nr_cpus;
-	struct op op = *w->inner;
 
-	if (--w->unlocks_left)
+	if (w->unlocks_left && --w->unlocks_left)
 		return;
-	sim->on_unlocked = NULL;
-	op.task = prefer_travelling(w, op.task);
-	perform(w, &op, cpu == outer_cpu ? (cpu + 1) % w->shape.nr_cpus : cpu);
-	w->inner = NULL;
-	sim->this_cpu = outer_cpu;
+	while (sim->on_unlocked && !w->unlocks_left) {
+		unsigned cpu = w->inner->cpu % w->shape.nr_cpus;
+		struct op op = *w->inner++;
+
+		w->nr_inner--;
+		sim->on_unlocked = NULL;
+		op.task = prefer_in_between(w, op.task);
+		perform(w, &op, cpu == outer_cpu ? (cpu + 1) % w->shape.nr_cpus : cpu);
+		sim->this_cpu = outer_cpu;
+		await_inner(w, 1);
+	}
 }
 
-void world_do(struct world *w, const struct op *op, const struct op *inner)
+void world_do(struct world *w, const struct op *op, unsigned nr_inner)
 {
 	w->outer = op;
-	w->inner = inner;
-	if (inner && may_be_inside(w, inner)) {
-		w->unlocks_left = inner->inside;
-		w->sim->on_unlocked = be_inside;
-	}
+	w->inner = op + 1;
+	w->nr_inner = nr_inner;
+	await_inner(w, 0);
 	perform(w, op, op->cpu % w->shape.nr_cpus);
 	w->sim->on_unlocked = NULL;
-	if (w->inner)
-		perform(w, inner, inner->cpu % w->shape.nr_cpus);
+	for (; w->nr_inner; w->nr_inner--, w->inner++)
+		perform(w, w->inner, w->inner->cpu % w->shape.nr_cpus);
 	if (!op->late)
 		world_settle(w);
 	world_check(w);

@@ -33,8 +33,9 @@ struct op {
 	u8 kind, cpu, task;
 	bool late; /* kicks and due timers are not served after it */
 	/*
-	 * Not 0: another CPU does it during the operation before, the so many-th time that no lock
-	 * is held; if it comes to that, else after it.
+	 * Not 0: another CPU does it during the last operation where this is 0, the so many-th time
+	 * that no lock is held, counted from the operation before and including its moment; if it
+	 * comes to that, else after it.
 	 */
 	u8 inside;
 	u32 arg;
@@ -72,9 +73,9 @@ struct world {
 	struct group_subject group[WORLD_GROUPS];
 	int current_pid[WORLD_CPUS]; /* by the switch events */
 	bool debts;		     /* vruntimes may be minutes or years apart */
-	const struct op *outer,
-		*inner; /* being done; to be done inside it, NULL: nothing or done */
-	u8 unlocks_left;
+	const struct op *outer;	     /* being done */
+	const struct op *inner;	     /* the next of those to be done inside it */
+	unsigned nr_inner, unlocks_left;
 };
 
 /* A machine without tasks; NULL: not one the scheduler accepts. */
@@ -104,8 +105,8 @@ void world_pass(struct world *w, u64 ns);
 void world_tick(struct world *w);
 void world_tick_cpu(struct world *w, unsigned cpu);
 
-/* Perform @op, with @inner inside it unless that is NULL, and check (op.c). */
-void world_do(struct world *w, const struct op *op, const struct op *inner);
+/* Perform @op, with the @nr_inner that follow it inside it, and check (op.c). */
+void world_do(struct world *w, const struct op *op, unsigned nr_inner);
 /* "nice.1.3.7~" and back. op_parse() returns false if @word is none. */
 #define OP_TEXT 48
 void op_print(const struct op *op, char text[static OP_TEXT]);
