@@ -103,6 +103,8 @@ static void do_exit(struct world *w, unsigned cpu)
 
 	if (!x)
 		return;
+	/* It is awake, to do it. */
+	sched_unblock(&x->t->task);
 	t = x->t;
 	x->state = DYING;
 	sched_task_exit(w->sim->s, cpu);
