@@ -11,7 +11,8 @@
  *
  * Locking: a waiter's fields are guarded by the lock of the bucket it is in (w->bucket). It lives
  * on its thread's stack, and a waker's last word to it is `released`; a waiter that does not find
- * that takes the lock before it returns. Two buckets: lower address first. The scheduler's locks nest inside.
+ * that takes the lock before it returns. Two buckets: lower address first. The scheduler's locks
+ * nest inside.
  */
 #include "kernel/task/futex.h"
 
