@@ -15,7 +15,7 @@
 static uint64_t run_ns = NS_PER_MS, rest_ns = 9 * NS_PER_MS, period_ns, phase_ns;
 static int times = 100, nice_value;
 static struct cpu_set cpus;
-static struct policy policy = { SCHED_OTHER, 0 };
+static struct policy policy;
 
 static const struct arg args[] = {
 	{ 'r', "run", ARG_TIME, &run_ns, "CPU time of each burst (default 1ms)" },
@@ -23,9 +23,9 @@ static const struct arg args[] = {
 	{ 'P', "period", ARG_TIME, &period_ns, "start at multiples of this instead of after -s" },
 	{ 'o', "offset", ARG_TIME, &phase_ns, "... and this much later (default 0)" },
 	{ 'n', "times", ARG_INT, &times, "number of bursts (default 100)", 1, 1000000000 },
-	{ 'N', "nice", ARG_INT, &nice_value, "nice value (default 0)", -20, 19 },
+	{ 'N', "nice", ARG_INT, &nice_value, "nice value (default: as started)", -20, 19 },
 	{ 'a', "affinity", ARG_CPUS, &cpus, "CPUs it may use (default: all)" },
-	{ 'p', "policy", ARG_POLICY, &policy, "scheduling policy (default other)" },
+	{ 'p', "policy", ARG_POLICY, &policy, "scheduling policy (default: as started)" },
 	{ 0 },
 };
 
@@ -64,6 +64,7 @@ int main(int argc, char **argv)
 	struct table t;
 	int i;
 
+	get_inherited(&policy, &nice_value);
 	parse_args(&program, argc, argv);
 	if (cpu_count(&cpus) && set_cpus(0, &cpus))
 		die("setting the affinity");

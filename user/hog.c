@@ -18,7 +18,8 @@
 static int nr_hogs = 1;
 static struct int_list nices;
 static struct cpu_set cpus;
-static struct policy policy = { SCHED_OTHER, 0 };
+static struct policy policy;
+static int own_nice;
 static uint64_t wall_ns, work_ns;
 
 static const struct arg args[] = {
@@ -26,9 +27,9 @@ static const struct arg args[] = {
 	{ 'w', "work", ARG_TIME, &work_ns, "run until each hog used this much CPU time" },
 	{ 'n', "count", ARG_INT, &nr_hogs, "number of hogs (default: one for each nice value)", 1,
 	  MAX_LIST },
-	{ 'N', "nice", ARG_NICES, &nices, "their nice values, repeated as needed (default 0)" },
+	{ 'N', "nice", ARG_NICES, &nices, "their nice values, repeated as needed (default: its own)" },
 	{ 'a', "affinity", ARG_CPUS, &cpus, "CPUs they may use (default: all)" },
-	{ 'p', "policy", ARG_POLICY, &policy, "scheduling policy (default other)" },
+	{ 'p', "policy", ARG_POLICY, &policy, "scheduling policy (default: its own)" },
 	{ 0 },
 };
 
@@ -134,7 +135,7 @@ static void complete_options(void)
 	if (!wall_ns && !work_ns)
 		wall_ns = NS_PER_S;
 	if (!nices.nr)
-		nices.nr = 1;
+		nices.value[nices.nr++] = own_nice;
 	if (nr_hogs < nices.nr)
 		nr_hogs = nices.nr;
 	if (get_cpus(0, &allowed))
@@ -149,6 +150,7 @@ int main(int argc, char **argv)
 	static struct hog hogs[MAX_LIST];
 	int nr_cpus;
 
+	get_inherited(&policy, &own_nice);
 	parse_args(&program, argc, argv);
 	complete_options();
 	build_hogs(hogs);

@@ -106,6 +106,16 @@ def test_hog_stops_after_its_work(shell):
         assert float(row[2]) >= float(row[3])
 
 
+def test_what_starts_a_program_sets_its_policy_and_nice_value(shell):
+    """No option of hog or burst says otherwise."""
+    text = ok(shell, "nice -n 5 hog -t 20ms; chrt -f 5 hog -t 20ms; chrt -b 0 burst -r 1ms -s 1ms -n 2; "
+                     "nice -n 3 burst -r 1ms -s 1ms -n 2; hog -N 2 -t 20ms")
+    rows = re.findall(r"^ *\d+ +(-?\d+) +[\d.]+ +[\d.]+ ", text, re.M)
+    assert re.findall(r"policy (\w+), wall", text) == ["other", "fifo", "other"]
+    assert re.findall(r", (\w+), nice (-?\d+):", text) == [("batch", "0"), ("other", "3")]
+    assert [rows[0], rows[-1]] == ["5", "2"]
+
+
 def test_hog_under_fifo_starves_the_others(shell):
     rows = table(ok(shell, "hog -n 2 -a 0 -p fifo:5 -t 300ms", cpus=1), "pid")
     assert sorted(float(r[4]) for r in rows)[1] > 99

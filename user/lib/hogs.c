@@ -21,7 +21,7 @@ static void setup_hog(int i, const void *arg)
 		die("setting the affinity of a hog");
 	if (set_nice(0, hog->nice))
 		die("setting the nice value of a hog");
-	if (hog->policy.policy != SCHED_OTHER && set_policy(0, &hog->policy))
+	if (set_policy(0, &hog->policy))
 		die("setting the policy of a hog");
 }
 

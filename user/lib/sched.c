@@ -61,6 +61,14 @@ int set_nice(pid_t tid, int nice)
 	return setpriority(PRIO_PROCESS, tid, nice);
 }
 
+void get_inherited(struct policy *policy, int *nice)
+{
+	errno = 0;
+	*nice = getpriority(PRIO_PROCESS, 0);
+	if (errno || get_policy(0, policy))
+		die("reading policy and nice value");
+}
+
 static const char *const policy_names[] = {
 	[SCHED_OTHER] = "other", [SCHED_FIFO] = "fifo", [SCHED_RR] = "rr",
 	[SCHED_BATCH] = "batch", [SCHED_IDLE] = "idle",

@@ -36,6 +36,8 @@ unsigned policy_weight(const struct policy *policy, int nice);
 int set_policy(pid_t tid, const struct policy *policy);
 int get_policy(pid_t tid, struct policy *policy);
 int set_nice(pid_t tid, int nice);
+/* What this process was started with: what its children get if no option says otherwise. */
+void get_inherited(struct policy *policy, int *nice);
 const char *policy_name(int policy);
 
 /* Affinity of a thread (0: the caller). -1 and errno on error. */
