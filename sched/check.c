@@ -80,8 +80,10 @@ static void add_entity(struct totals *sum, struct entity *e)
 	sum->weight += e->load.weight;
 	sum->nr_idle += idle;
 	if (entity_is_task(e)) {
-		sum->tasks.nr++;
-		sum->tasks.nr_idle += idle;
+		bool awake = task_of(e)->on_rq != TASK_DELAYED;
+
+		sum->tasks.nr += awake;
+		sum->tasks.nr_idle += awake && idle;
 		return;
 	}
 	sum->tasks.nr += e->own_queue->tasks.nr;
@@ -118,6 +120,24 @@ static void check_list(struct rq *rq)
 	SCHED_CHECK(P4, util_est == rq->fair.avg.util_est_enqueued);
 }
 
+/* Returns how many tasks on @q sleep. */
+static u32 check_delayed(struct fair_queue *q)
+{
+	u32 nr = 0;
+
+	for (struct entity *e = queue_any(q); e; e = queue_another(q, e)) {
+		struct task *t = entity_is_task(e) ? task_of(e) : NULL;
+
+		if (!t || t->on_rq != TASK_DELAYED)
+			continue;
+		SCHED_CHECK(Q16, t->state & TASK_NORMAL);
+		SCHED_CHECK(Q16, e != q->curr || q->rq->pulling);
+		SCHED_CHECK(Q16, e != q->next);
+		nr++;
+	}
+	return nr;
+}
+
 static void check_buddy(const struct entity *buddy)
 {
 	SCHED_CHECK(Q8, !buddy || buddy->queued);
@@ -138,8 +158,12 @@ static void check_queue(struct fair_queue *q)
 
 void fair_check(struct rq *rq)
 {
+	u32 nr_delayed = check_delayed(&rq->fair);
 	struct fair_queue *q;
 
+	list_for_each(q, &rq->queues, link)
+		nr_delayed += check_delayed(q);
+	SCHED_CHECK(Q16, nr_delayed == rq->nr_delayed);
 	list_for_each(q, &rq->queues, link)
 		SCHED_CHECK(G3, q->owner->queued == (q->nr_running && !q->throttled));
 	check_list(rq);
@@ -169,7 +193,8 @@ static void check_current(struct rq *rq)
 	SCHED_CHECK(T1, curr == rq->idle || curr->on_rq != TASK_OFF_RQ || rq->pulling);
 	if (curr != rq->idle && curr->on_rq == TASK_QUEUED)
 		check_queued_task(rq, curr);
-	SCHED_CHECK(R4, curr != rq->idle || !rq->nr_running || rq->need_resched);
+	SCHED_CHECK(R4, curr != rq->idle || rq->need_resched ||
+				(!rq->nr_running && !rq->fair.nr_running));
 	SCHED_CHECK(R5, curr->class->rank <= rt_class.rank || !rq->rt.nr_running ||
 				rq->rt.throttled || rq->need_resched);
 }

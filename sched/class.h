@@ -53,8 +53,9 @@ struct sched_class {
 
 	/*
 	 * @t stops being runnable on @rq; it may be the running task. Removes it and its part of
-	 * rq->nr_running. Returns false if it wants to stay queued although it sleeps (delayed
-	 * dequeue).
+	 * rq->nr_running. Returns false if it stays queued although it sleeps (delayed dequeue): it
+	 * is TASK_DELAYED then, counts as asleep, and is dequeued again with DEQUEUE_DELAYED or
+	 * enqueued with ENQUEUE_DELAYED.
 	 */
 	bool (*dequeue)(struct rq *rq, struct task *t, unsigned flags);
 
@@ -62,8 +63,8 @@ struct sched_class {
 	void (*yield)(struct rq *rq);
 
 	/*
-	 * The task that should run, or NULL. The running task, if queued, was charged before. Does
-	 * not change membership: the core calls put_prev and set_next if the answer is not the
+	 * The task that should run, or NULL. The running task, if queued, was charged before. Changes
+	 * no membership but that of sleepers it finds (TASK_DELAYED): the core calls put_prev and set_next if the answer is not the
 	 * running task.
 	 */
 	struct task *(*pick)(struct rq *rq);

@@ -57,8 +57,12 @@ void activate(struct rq *rq, struct task *t, unsigned flags)
 
 void deactivate(struct rq *rq, struct task *t, unsigned flags)
 {
-	if (t->class->dequeue(rq, t, flags))
-		t->on_rq = flags & DEQUEUE_SLEEP ? TASK_OFF_RQ : TASK_MIGRATING;
+	bool left = t->class->dequeue(rq, t, flags);
+
+	if (!(flags & DEQUEUE_SLEEP))
+		t->on_rq = TASK_MIGRATING;
+	else
+		t->on_rq = likely(left) ? TASK_OFF_RQ : TASK_DELAYED;
 }
 
 static bool contributes_to_load(u32 state)
@@ -69,10 +73,13 @@ static bool contributes_to_load(u32 state)
 /* The running task blocks. */
 static void block_current(struct rq *rq, struct task *t)
 {
+	/* Others act on it, or free it, as soon as it is in one of these. */
+	const u32 must_leave = TASK_STOPPED | TASK_TRACED | TASK_DEAD;
+
 	t->contributes_to_load = contributes_to_load(t->state);
 	rq->nr_uninterruptible += t->contributes_to_load;
 	t->push_cpu = PUSH_NONE;
-	deactivate(rq, t, DEQUEUE_SLEEP);
+	deactivate(rq, t, DEQUEUE_SLEEP | (t->state & must_leave ? DEQUEUE_SPECIAL : 0));
 	t->sleep_start = rq->clock;
 	if (t->state == TASK_DEAD)
 		t->class->leave(rq, t, false);
@@ -155,7 +162,8 @@ static struct task *pick_next(struct rq *rq, struct task *prev)
 			if (!next)
 				next = rt_class.pick(rq);
 		}
-		if (!next && rq->fair.tasks.nr)
+		/* Not tasks.nr: sleepers that are still queued must leave before the CPU idles. */
+		if (!next && rq->fair.nr_running)
 			next = fair_class.pick(rq);
 		if (next)
 			return next;
@@ -174,7 +182,7 @@ static void switch_current(struct rq *rq, struct task *prev, struct task *next, 
 	}
 	rq->curr = next;
 	rq->nr_switches++;
-	if (prev->on_rq != TASK_OFF_RQ)
+	if (task_is_runnable(prev))
 		prev->wait_start = rq->clock;
 	if (!preempt && prev->state)
 		prev->nr_voluntary++;
@@ -296,6 +304,22 @@ static void note_idle_end(struct rq *rq)
 	rq->idle_stamp = 0;
 }
 
+/* @t wakes up on @rq, by a waker on @cpu. */
+static inline void wake_on(struct rq *rq, struct task *t, unsigned cpu, unsigned queue_flags,
+			   unsigned flags)
+{
+	t->state = TASK_RUNNING;
+	stat_wakeup(rq, t);
+	activate(rq, t, queue_flags);
+	/* Its affinity changed since it blocked. */
+	if (unlikely(!task_allowed(t, rq->cpu)))
+		push_current(rq, any_allowed_cpu(rq->s, t));
+	trace_wake(rq->s, EVENT_sched_wakeup, t, cpu, rq->cpu);
+	check_preempt(rq, t, SELECT_WAKE | flags);
+	if (rq->idle_stamp)
+		note_idle_end(rq);
+}
+
 /*
  * Choose a CPU and put the sleeping @t on its queue. Takes over the lock of @rq; returns the one
  * now held.
@@ -322,17 +346,15 @@ static struct rq *wake_sleeping(struct sched *s, struct rq *rq, struct task *t, 
 		if (likely(task_allowed(t, rq->cpu)))
 			break;
 	}
-	t->state = TASK_RUNNING;
-	stat_wakeup(rq, t);
-	activate(rq, t, queue_flags);
-	/* Its affinity changed since it blocked. */
-	if (unlikely(!task_allowed(t, rq->cpu)))
-		push_current(rq, any_allowed_cpu(s, t));
-	trace_wake(s, EVENT_sched_wakeup, t, cpu, rq->cpu);
-	check_preempt(rq, t, SELECT_WAKE | flags);
-	if (rq->idle_stamp)
-		note_idle_end(rq);
+	wake_on(rq, t, cpu, queue_flags, flags);
 	return rq;
+}
+
+/* It sleeps but is still in its queue, and stays on that CPU. */
+static void wake_delayed(struct rq *rq, struct task *t, unsigned cpu, unsigned flags)
+{
+	rq->nr_uninterruptible -= t->contributes_to_load;
+	wake_on(rq, t, cpu, ENQUEUE_WAKEUP | ENQUEUE_DELAYED, flags);
 }
 
 static void count_wakeup(struct rq *waker_rq, const struct rq *rq)
@@ -350,10 +372,12 @@ bool sched_wake(struct sched *s, struct task *t, u32 state_mask, unsigned cpu, u
 		return false;
 	}
 	trace_wake(s, EVENT_sched_waking, t, cpu, t->cpu);
-	if (t->on_rq != TASK_OFF_RQ)
-		wake_queued(rq, t, cpu);
-	else
+	if (t->on_rq == TASK_OFF_RQ)
 		rq = wake_sleeping(s, rq, t, cpu, flags);
+	else if (unlikely(t->on_rq == TASK_DELAYED))
+		wake_delayed(rq, t, cpu, flags);
+	else
+		wake_queued(rq, t, cpu);
 	if (unlikely(schedstats(s)))
 		count_wakeup(cpu_rq(s, cpu), rq);
 	rq_unlock(rq);

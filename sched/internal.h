@@ -199,6 +199,7 @@ struct rq {
 	struct fair_queue fair; /* the root's */
 	struct burst_params burst;
 	struct list queues;	/* all others of this CPU, children before parents */
+	u32 nr_delayed;		/* tasks in the fair queues that are asleep: TASK_DELAYED */
 	struct list fair_tasks; /* queued ones, most recently run first: balancing takes the tail */
 	struct rt_queue rt;
 	u64 hrtick_at;	  /* 0: off */
@@ -346,6 +347,19 @@ unsigned any_allowed_cpu(struct sched *s, const struct task *t);
 static inline bool task_running(const struct rq *rq, const struct task *t)
 {
 	return rq->curr == t;
+}
+
+/* It wants the CPU: it is queued and awake, or on its way to another runqueue. */
+static inline bool task_is_runnable(const struct task *t)
+{
+	return t->on_rq == TASK_QUEUED || t->on_rq == TASK_MIGRATING;
+}
+
+/* Complete the sleep of a task that is still in its queue. */
+static inline void finish_delayed(struct rq *rq, struct task *t)
+{
+	if (unlikely(t->on_rq == TASK_DELAYED))
+		deactivate(rq, t, DEQUEUE_SLEEP | DEQUEUE_DELAYED);
 }
 
 static inline bool task_allowed(const struct task *t, unsigned cpu)

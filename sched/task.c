@@ -18,8 +18,11 @@ struct change {
 
 static struct change change_begin(struct rq *rq, struct task *t)
 {
-	struct change c = { t->on_rq == TASK_QUEUED, task_running(rq, t) };
+	struct change c;
 
+	/* What it owes its queue is settled under the old parameters. */
+	finish_delayed(rq, t);
+	c = (struct change){ t->on_rq == TASK_QUEUED, task_running(rq, t) };
 	if (c.queued)
 		t->class->dequeue(rq, t, QUEUE_SAVE);
 	if (c.running)
@@ -83,13 +86,13 @@ static bool valid_attr(const struct sched_attr_req *req)
 static void change_attr(struct rq *rq, struct task *t, const struct sched_attr_req *req)
 {
 	const struct sched_class *old_class = t->class;
-	bool runnable = t->on_rq != TASK_OFF_RQ;
 	int old_prio = t->prio;
 	/*
 	 * A task that becomes less urgent goes behind its equals, one that becomes more urgent
 	 * before.
 	 */
 	struct change c = change_begin(rq, t);
+	bool runnable = task_is_runnable(t);
 
 	if (old_class != class_of_policy(req->policy) && t->state != TASK_NEW)
 		old_class->leave(rq, t, runnable);
@@ -156,9 +159,9 @@ u64 sched_rr_interval(struct sched *s, struct task *t)
 void sched_group_move(struct sched *s, struct task *t, struct task_group *tg)
 {
 	struct rq *rq = task_rq_lock(s, t);
-	bool runnable = t->on_rq != TASK_OFF_RQ;
 	bool fair = t->class == &fair_class && t->state != TASK_NEW;
 	struct change c = change_begin(rq, t);
+	bool runnable = task_is_runnable(t);
 
 	if (fair)
 		t->class->leave(rq, t, runnable);

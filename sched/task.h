@@ -52,6 +52,7 @@ enum task_on_rq {
 	TASK_OFF_RQ = 0,
 	TASK_QUEUED = 1,    /* running or waiting to */
 	TASK_MIGRATING = 2, /* between two runqueues: dequeued here, not yet enqueued there */
+	TASK_DELAYED = 3,   /* asleep, but in its queue until what it owes there is paid */
 };
 
 /* A weight and floor((2^32 - 1) / weight), so that a division becomes a multiplication. */

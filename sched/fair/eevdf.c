@@ -14,7 +14,9 @@
  *	tick:    resched when the turn is over, or unprotected and ineligible
  *	wakeup:  preempts if pick would choose it; a shorter slice that is eligible and
  *	         due earlier ends the running task's protection
- *	leave:   lag = V - v, clamped to two slices or a tick, is kept
+ *	leave:   lag = V - v, clamped to two slices or a tick, is kept; who falls asleep
+ *	         with lag < 0 stays queued until picked, when the others have caught up,
+ *	         and then leaves with lag 0 (delayed dequeue)
  *	yield:   if eligible, v = deadline (the rest of the request is forgone);
  *	         deadline += slice/w
  *
@@ -120,6 +122,26 @@ void eevdf_charge(struct fair_queue *q, struct entity *e, u64 delta)
 
 /* --- entering and leaving --------------------------------------------------- */
 
+/* The lag of a sleeper that stayed queued: no debt grows by that, and none becomes a claim. */
+static s64 lag_after_delay(struct fair_queue *q, struct entity *e)
+{
+	s64 lag = max(eevdf_lag(q, e), e->eevdf.vlag);
+
+	return has(q, FEATURE_DELAY_ZERO) ? min(lag, 0ll) : lag;
+}
+
+/* It wakes up where it is, unless its lag has to change. */
+static bool stays(struct fair_queue *q, struct entity *e)
+{
+	s64 lag = lag_after_delay(q, e);
+
+	if (lag == eevdf_lag(q, e))
+		return true;
+	eevdf_sums_sub(q, e);
+	e->eevdf.vlag = lag;
+	return false;
+}
+
 void eevdf_place(struct fair_queue *q, struct entity *e, unsigned flags)
 {
 	struct eevdf_entity *ee = &e->eevdf;
@@ -127,6 +149,8 @@ void eevdf_place(struct fair_queue *q, struct entity *e, unsigned flags)
 
 	/* Off the queue an entity is its lag, which refers to no queue. */
 	if (flags & (PLACE_NEW | PLACE_SLEEPER | PLACE_ASLEEP))
+		return;
+	if ((flags & ENQUEUE_DELAYED) && stays(q, e))
 		return;
 	if (flags & PLACE_SWAPPED) /* all measure from one point: V would move as they come */
 		e->vruntime += q->eevdf.v0;
@@ -141,6 +165,8 @@ void eevdf_place(struct fair_queue *q, struct entity *e, unsigned flags)
 	eevdf_sums_add(q, e);
 }
 
+#define SLEEP_FLAGS (DEQUEUE_SLEEP | DEQUEUE_SPECIAL | DEQUEUE_DELAYED)
+
 bool eevdf_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 {
 	struct eevdf_entity *ee = &e->eevdf;
@@ -148,7 +174,9 @@ bool eevdf_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 	forget_buddy(q, e);
 	if (!e->queued)
 		return false;
-	ee->vlag = eevdf_lag(q, e);
+	ee->vlag = flags & DEQUEUE_DELAYED ? lag_after_delay(q, e) : eevdf_lag(q, e);
+	if (ee->vlag < 0 && (flags & SLEEP_FLAGS) == DEQUEUE_SLEEP && has(q, FEATURE_DELAY_DEQUEUE))
+		return true;
 	eevdf_sums_sub(q, e);
 	if (!(flags & DEQUEUE_SLEEP) && has(q, FEATURE_PLACE_REL_DEADLINE)) {
 		ee->deadline -= e->vruntime;

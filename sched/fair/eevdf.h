@@ -76,7 +76,8 @@ bool eevdf_runs_to_parity(const struct fair_queue *q);
 #define EEVDF_FEATURES_ON                                                                          \
 	(BIT(FEATURE_PLACE_LAG) | BIT(FEATURE_PLACE_DEADLINE_INITIAL) |                            \
 	 BIT(FEATURE_PLACE_REL_DEADLINE) | BIT(FEATURE_RUN_TO_PARITY) |                            \
-	 BIT(FEATURE_PREEMPT_SHORT) | BIT(FEATURE_PICK_BUDDY))
+	 BIT(FEATURE_PREEMPT_SHORT) | BIT(FEATURE_PICK_BUDDY) | BIT(FEATURE_DELAY_DEQUEUE) |       \
+	 BIT(FEATURE_DELAY_ZERO))
 #define EEVDF_FEATURES (EEVDF_FEATURES_ON | BIT(FEATURE_NEXT_BUDDY))
 
 void eevdf_augment(struct rb_node *node);

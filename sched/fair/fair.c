@@ -102,6 +102,10 @@ static void fair_enqueue(struct rq *rq, struct task *t, unsigned flags)
 	struct fair_queue *q = t->fair.queue;
 
 	fair_charge(rq);
+	if (unlikely(flags & ENQUEUE_DELAYED)) {
+		queue_requeue(q, &t->fair, flags);
+		rq->nr_delayed--;
+	}
 	rq->nr_running += fair_climb_in(&t->fair, tally_of(t), flags);
 	list_add_head(&rq->fair_tasks, &t->link);
 	rq->fair.avg.util_est_enqueued += task_util_est(&t->fair);
@@ -111,15 +115,23 @@ static void fair_enqueue(struct rq *rq, struct task *t, unsigned flags)
 
 static bool fair_dequeue(struct rq *rq, struct task *t, unsigned flags)
 {
+	bool left;
+
 	fair_charge(rq);
-	if (!queue_leave(t->fair.queue, &t->fair, flags))
-		return false;
+	left = queue_leave(t->fair.queue, &t->fair, flags);
+	if (unlikely(flags & DEQUEUE_DELAYED)) {
+		/* It has not been counted since it fell asleep. */
+		rq->nr_delayed--;
+		fair_climb_out(&t->fair, (struct tally){ 0, 0 });
+		return true;
+	}
+	rq->nr_delayed += !left;
 	rq->nr_running -= fair_climb_out(&t->fair, tally_of(t));
 	list_del(&t->link);
 	rq->fair.avg.util_est_enqueued -= task_util_est(&t->fair);
 	if (flags & DEQUEUE_SLEEP)
 		util_est_remember(rq->s, &t->fair.avg);
-	return true;
+	return left;
 }
 
 /* A sleeper changes CPU: take its vruntime and its load off the old queue while that is locked. */
@@ -145,13 +157,19 @@ static struct task *fair_pick(struct rq *rq)
 
 	if (unlikely(q->curr && q->curr->own_queue))
 		bandwidth_check_running(rq);
-	do {
+	for (;;) {
 		e = q->policy->pick(q);
 		if (!e)
 			return NULL;
 		q = e->own_queue;
-	} while (unlikely(q));
-	return task_of(e);
+		if (unlikely(q))
+			continue;
+		if (likely(task_of(e)->on_rq != TASK_DELAYED))
+			return task_of(e);
+		/* It sleeps, and has waited long enough for the others to catch up with it. */
+		finish_delayed(rq, task_of(e));
+		q = &rq->fair;
+	}
 }
 
 static void cancel_hrtick(struct rq *rq)
@@ -441,6 +459,28 @@ const char *sched_fair_current(const struct sched *s)
 	return READ_ONCE(s->fair_policy)->name;
 }
 
+static void finish_delayed_of(struct fair_queue *q)
+{
+	struct entity *next;
+
+	for (struct entity *e = queue_any(q); e && q->rq->nr_delayed; e = next) {
+		next = queue_another(q, e);
+		if (entity_is_task(e))
+			finish_delayed(q->rq, task_of(e));
+	}
+}
+
+/* What sleepers owe is owed under the policy, and the tunables, that were. */
+static void finish_all_delayed(struct rq *rq)
+{
+	struct fair_queue *q;
+
+	fair_charge(rq);
+	finish_delayed_of(&rq->fair);
+	list_for_each(q, &rq->queues, link)
+		finish_delayed_of(q);
+}
+
 /*
  * How far, in its virtual time, @e is ahead of the one that is furthest behind. More than two ticks
  * are forgotten: the policies' virtual times are not the same, and a turn or two is what a swap may
@@ -502,7 +542,7 @@ static unsigned swap_runqueue(struct rq *rq, const struct fair_policy *policy)
 {
 	struct fair_queue *q;
 
-	fair_charge(rq);
+	finish_all_delayed(rq);
 	if (policy->tuned)
 		policy->tuned(rq);
 	swap_queue(&rq->fair, policy);
@@ -519,8 +559,10 @@ void fair_tuned(struct sched *s)
 		struct rq *rq = cpu_rq(s, i);
 
 		rq_lock(rq);
-		if (rq->fair.policy->tuned)
+		if (rq->fair.policy->tuned) {
+			finish_all_delayed(rq);
 			rq->fair.policy->tuned(rq);
+		}
 		rq_unlock(rq);
 	}
 }

@@ -97,7 +97,8 @@ struct fair_policy {
 
 	/*
 	 * Give @e, not queued, its virtual position on @q, whose totals do not count it. @flags:
-	 * queue_flags of the enqueue that follows, or place_flags.
+	 * queue_flags of the enqueue that follows, or place_flags. With ENQUEUE_DELAYED @e was kept
+	 * by leave() and wakes up: it is out of the timeline but in the totals.
 	 */
 	void (*place)(struct fair_queue *q, struct entity *e, unsigned flags);
 
@@ -126,7 +127,8 @@ struct fair_policy {
 	/*
 	 * @e, out of the timeline but still in the totals, leaves @q: asleep with DEQUEUE_SLEEP,
 	 * else travelling. Also called to make a sleeper, not queued, travel. Returns true to keep
-	 * one that goes to sleep queued (never with DEQUEUE_SPECIAL or DEQUEUE_DELAYED).
+	 * one that goes to sleep queued (never with DEQUEUE_SPECIAL): it is no longer runnable but
+	 * competes until it is picked, or must leave for another reason, with DEQUEUE_DELAYED.
 	 */
 	bool (*leave)(struct fair_queue *q, struct entity *e, unsigned flags);
 
@@ -245,6 +247,8 @@ void fair_queue_adopt(struct fair_queue *q, const struct fair_policy *policy);
 /* @e becomes one of @q's, or ceases to be; false: the policy keeps it. @flags: queue_flags. */
 void queue_enter(struct fair_queue *q, struct entity *e, unsigned flags);
 bool queue_leave(struct fair_queue *q, struct entity *e, unsigned flags);
+/* The sleeper @e, which the policy kept, wakes up. */
+void queue_requeue(struct fair_queue *q, struct entity *e, unsigned flags);
 void queue_adopt_entity(struct fair_queue *q, struct entity *e, bool asleep);
 
 /* If @e, not queued, is foreign to @q: its past under another policy is forgotten. */
@@ -367,7 +371,9 @@ static inline void pelt_update_queued(struct fair_queue *q, struct entity *e, bo
 static inline void pelt_update_entity(struct fair_queue *q, struct entity *e)
 {
 	bool queued = e->queued;
-	u64 runnable = !queued ? 0 : entity_is_task(e) ? 1 : e->own_queue->tasks.nr;
+	u64 runnable = !queued		   ? 0
+		       : entity_is_task(e) ? task_of(e)->on_rq != TASK_DELAYED
+					   : e->own_queue->tasks.nr;
 
 	if (e->avg.last_update && pelt_is_due(&e->avg, q->rq->clock))
 		pelt_age(&e->avg, q->rq->clock, e, queued, runnable, queued && q->curr == e);

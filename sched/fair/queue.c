@@ -83,3 +83,14 @@ bool queue_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 		pelt_detach(q, e);
 	return true;
 }
+
+void queue_requeue(struct fair_queue *q, struct entity *e, unsigned flags)
+{
+	pelt_update_entity(q, e);
+	pelt_update_queue(q);
+	if (e != q->curr)
+		queue_erase(q, e);
+	q->policy->place(q, e, flags);
+	if (e != q->curr)
+		queue_insert(q, e);
+}
