@@ -74,12 +74,14 @@ static bool contributes_to_load(u32 state)
 static void block_current(struct rq *rq, struct task *t)
 {
 	/* Others act on it, or free it, as soon as it is in one of these. */
-	const u32 must_leave = TASK_STOPPED | TASK_TRACED | TASK_DEAD;
+	const u32 finals = TASK_STOPPED | TASK_TRACED | TASK_DEAD;
+	/* Nor may it wake up here if it was about to be pushed away. */
+	bool must_leave = (t->state & finals) || t->push_cpu != PUSH_NONE;
 
 	t->contributes_to_load = contributes_to_load(t->state);
 	rq->nr_uninterruptible += t->contributes_to_load;
 	t->push_cpu = PUSH_NONE;
-	deactivate(rq, t, DEQUEUE_SLEEP | (t->state & must_leave ? DEQUEUE_SPECIAL : 0));
+	deactivate(rq, t, DEQUEUE_SLEEP | (must_leave ? DEQUEUE_SPECIAL : 0));
 	t->sleep_start = rq->clock;
 	if (t->state == TASK_DEAD)
 		t->class->leave(rq, t, false);
@@ -311,9 +313,6 @@ static inline void wake_on(struct rq *rq, struct task *t, unsigned cpu, unsigned
 	t->state = TASK_RUNNING;
 	stat_wakeup(rq, t);
 	activate(rq, t, queue_flags);
-	/* Its affinity changed since it blocked. */
-	if (unlikely(!task_allowed(t, rq->cpu)))
-		push_current(rq, any_allowed_cpu(rq->s, t));
 	trace_wake(rq->s, EVENT_sched_wakeup, t, cpu, rq->cpu);
 	check_preempt(rq, t, SELECT_WAKE | flags);
 	if (rq->idle_stamp)
@@ -346,6 +345,9 @@ static struct rq *wake_sleeping(struct sched *s, struct rq *rq, struct task *t, 
 		if (likely(task_allowed(t, rq->cpu)))
 			break;
 	}
+	/* Its affinity changed since it blocked. */
+	if (unlikely(!task_allowed(t, rq->cpu)))
+		push_current(rq, any_allowed_cpu(s, t));
 	wake_on(rq, t, cpu, queue_flags, flags);
 	return rq;
 }

@@ -378,7 +378,8 @@ static void restart(struct fair_queue *q)
 	host_unlock(&pool->lock);
 	if (q->throttled)
 		unthrottle(q);
-	if (q->tasks.nr)
+	/* Perhaps only sleepers are queued: they leave at a switch. */
+	if (q->nr_running)
 		resched(rq);
 	rq_unlock(rq);
 }
