@@ -63,9 +63,9 @@ struct sched_class {
 	void (*yield)(struct rq *rq);
 
 	/*
-	 * The task that should run, or NULL. The running task, if queued, was charged before. Changes
-	 * no membership but that of sleepers it finds (TASK_DELAYED): the core calls put_prev and set_next if the answer is not the
-	 * running task.
+	 * The task that should run, or NULL. The running task, if queued, was charged before.
+	 * Changes no membership but that of sleepers it finds (TASK_DELAYED): the core calls
+	 * put_prev and set_next if the answer is not the running task.
 	 */
 	struct task *(*pick)(struct rq *rq);
 
