@@ -28,6 +28,22 @@ static void short_sequences_keep_every_invariant(void **state)
 	assert_int_equal(explore_exhaustive(*state, 4), 0);
 }
 
+static void what_was_found_once_stays_right(void **state)
+{
+	static const struct {
+		const char *policy, *story, *text;
+	} replays[] = {
+#define REPLAY(policy, story, text) { policy, story, text },
+#include "replays.def"
+#undef REPLAY
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(replays); i++)
+		if (explore_replay(replays[i].policy, replays[i].text, false))
+			fail_msg("%s", replays[i].story);
+}
+
 /* --- shrinking -------------------------------------------------------------------------------- */
 
 static bool at_most_one_sleeps(const struct world *w)
@@ -122,6 +138,8 @@ int main(int argc, char **argv)
 	add_test(&tests[nr++], "what_is_no_script_is_refused", what_is_no_script_is_refused, NULL);
 	add_test(&tests[nr++], "a_failure_shrinks_to_what_it_takes",
 		 a_failure_shrinks_to_what_it_takes, NULL);
+	add_test(&tests[nr++], "what_was_found_once_stays_right", what_was_found_once_stays_right,
+		 NULL);
 	for (unsigned i = 0; sched_fair_name(i) && nr + 2 <= ARRAY_SIZE(tests); i++) {
 		const char *policy = sched_fair_name(i);
 
