@@ -27,7 +27,7 @@ static const struct arg args[] = {
 	{ 'w', "work", ARG_TIME, &work_ns, "run until each hog used this much CPU time" },
 	{ 'n', "count", ARG_INT, &nr_hogs, "number of hogs (default: one for each nice value)", 1,
 	  MAX_LIST },
-	{ 'N', "nice", ARG_NICES, &nices, "their nice values, repeated as needed (default: its own)" },
+	{ 'N', "nice", ARG_NICES, &nices, "their nice values, in turn (default: its own)" },
 	{ 'a', "affinity", ARG_CPUS, &cpus, "CPUs they may use (default: all)" },
 	{ 'p', "policy", ARG_POLICY, &policy, "scheduling policy (default: its own)" },
 	{ 0 },

@@ -368,7 +368,7 @@ void fair_reweight(struct entity *e, struct load_weight load)
 	bool follow = q->policy->reweight && e->policy == q->policy;
 	bool waits = follow && e->queued && e != q->curr;
 
-	/* In other terms now than the rest of it: it stays foreign even if its policy comes back. */
+	/* In other terms now than the rest: it stays foreign even if its policy comes back. */
 	if (unlikely(e->policy != q->policy))
 		e->policy = NULL;
 	if (e->avg.last_update) {
