@@ -1,7 +1,7 @@
 /*
  * Text for people: the body of /proc/PID/sched, debugfs `debug` for a CPU,
  * /proc/schedstat. Layouts are Linux 6.1's (docs/sources.md),
- * so that tools which read those read these. Never on a hot path.
+ * so that tools which read those read these; policies of later versions add their lines. Never on a hot path.
  */
 #include "sched/fair/fair.h"
 #include "lib/fmt.h"
@@ -10,9 +10,19 @@
 #define MS_FMT	    "%llu.%06llu"
 #define MS_ARGS(ns) (unsigned long long)((ns) / NS_PER_MS), (unsigned long long)((ns) % NS_PER_MS)
 
+/* A virtual time may be below 0. */
+static void add_ms(struct text *out, s64 ns)
+{
+	u64 abs = ns < 0 ? 0 - (u64)ns : (u64)ns;
+
+	text_add(out, "%s" MS_FMT, ns < 0 ? "-" : "", MS_ARGS(abs));
+}
+
 void dump_ms(struct text *out, const char *name, u64 ns)
 {
-	text_add(out, "  .%-30s: " MS_FMT "\n", name, MS_ARGS(ns));
+	text_add(out, "  .%-30s: ", name);
+	add_ms(out, (s64)ns);
+	text_add(out, "\n");
 }
 
 static void dump_number(struct text *out, const char *name, u64 value)
@@ -27,13 +37,12 @@ void dump_task_number(struct text *out, const char *name, u64 value)
 	text_add(out, "%-45s:%21lu\n", name, value);
 }
 
-/* A time with its sign: vruntime may be below 0. */
-static void task_ms(struct text *out, const char *name, s64 ns)
+void dump_task_ms(struct text *out, const char *name, s64 ns)
 {
-	u64 abs = ns < 0 ? 0 - (u64)ns : (u64)ns;
 	char number[32];
+	struct text digits = text_of(number, sizeof(number));
 
-	fmt_snprintf(number, sizeof(number), "%s" MS_FMT, ns < 0 ? "-" : "", MS_ARGS(abs));
+	add_ms(&digits, ns);
 	text_add(out, "%-45s:%21s\n", name, number);
 }
 
@@ -46,12 +55,12 @@ size_t sched_dump_task(struct sched *s, struct task *t, char *buf, size_t size)
 
 	if (task_running(rq, t))
 		t->class->charge(rq);
-	task_ms(&out, "se.exec_start", (s64)t->fair.exec_start);
-	task_ms(&out, "se.vruntime", (s64)t->fair.vruntime);
-	task_ms(&out, "se.sum_exec_runtime", (s64)t->fair.sum_exec);
+	dump_task_ms(&out, "se.exec_start", (s64)t->fair.exec_start);
+	dump_task_ms(&out, "se.vruntime", (s64)t->fair.vruntime);
+	dump_task_ms(&out, "se.sum_exec_runtime", (s64)t->fair.sum_exec);
 	dump_task_number(&out, "se.nr_migrations", t->fair.nr_migrations);
 	if (schedstats(s)) {
-		task_ms(&out, "wait_sum", (s64)t->wait_sum);
+		dump_task_ms(&out, "wait_sum", (s64)t->wait_sum);
 		dump_task_number(&out, "wait_count", t->nr_slices);
 		dump_task_number(&out, "nr_wakeups", t->nr_wakeups);
 	}
@@ -68,10 +77,10 @@ size_t sched_dump_task(struct sched *s, struct task *t, char *buf, size_t size)
 	dump_task_number(&out, "se.avg.last_update_time", avg->last_update);
 	dump_task_number(&out, "se.avg.util_est.ewma", avg->util_est_ewma);
 	dump_task_number(&out, "se.avg.util_est.enqueued", avg->util_est_enqueued);
-	if (t->class == &fair_class && t->fair.policy == rq->fair.policy && t->fair.policy->dump)
-		t->fair.policy->dump(&t->fair, &out);
 	dump_task_number(&out, "policy", (u64)t->policy);
 	dump_task_number(&out, "prio", (u64)t->prio);
+	if (t->class == &fair_class && t->fair.policy == rq->fair.policy && t->fair.policy->dump)
+		t->fair.policy->dump(&t->fair, &out);
 	/* What a clock read costs, as Linux reports it: two in a row. */
 	t0 = host_clock(rq->cpu);
 	dump_task_number(&out, "clock-delta", host_clock(rq->cpu) - t0);
@@ -81,23 +90,35 @@ size_t sched_dump_task(struct sched *s, struct task *t, char *buf, size_t size)
 
 /* --- debugfs debug -------------------------------------------------------- */
 
+void dump_vtime(struct text *out, u64 v)
+{
+	char number[32];
+	struct text digits = text_of(number, sizeof(number));
+
+	add_ms(&digits, (s64)v);
+	text_add(out, "  %15s", number);
+}
+
 static void dump_task_row(struct text *out, struct rq *rq, struct task *t)
 {
-	s64 v = (s64)t->fair.vruntime;
-	u64 abs = v < 0 ? 0 - (u64)v : (u64)v;
-
-	text_add(out, " %s %15s %5d  %s%llu.%06llu  %9lu  %4d  " MS_FMT "  " MS_FMT "\n",
-		 task_running(rq, t) ? ">R" : " S", t->comm, t->pid, v < 0 ? "-" : "", MS_ARGS(abs),
-		 t->nr_voluntary + t->nr_involuntary, t->prio, MS_ARGS(t->wait_sum),
-		 MS_ARGS(t->fair.sum_exec));
+	text_add(out, " %s %15s %5d", task_running(rq, t) ? ">R" : " S", t->comm, t->pid);
+	if (t->class == &fair_class && rq->fair.policy->dump_key)
+		rq->fair.policy->dump_key(&t->fair, out);
+	else
+		dump_vtime(out, t->fair.vruntime);
+	text_add(out, "  %9lu  %4d  " MS_FMT "  " MS_FMT "\n", t->nr_voluntary + t->nr_involuntary,
+		 t->prio, MS_ARGS(t->wait_sum), MS_ARGS(t->fair.sum_exec));
 }
 
 static void dump_tasks(struct text *out, struct rq *rq)
 {
+	const struct fair_policy *policy = rq->fair.policy;
 	struct task *t;
 
-	text_add(out, "\nrunnable tasks:\n");
-	text_add(out, " S            task   PID  tree-key  switches  prio  wait-time  sum-exec\n");
+	text_add(out,
+		 "\nrunnable tasks:\n S            task   PID%s  switches  prio  wait-time"
+		 "  sum-exec\n",
+		 policy->dump_key ? policy->key_columns : "         tree-key");
 	text_add(out, "-----------------------------------------------------------------------\n");
 	if (rq->curr && rq->curr->class != &fair_class)
 		dump_task_row(out, rq, rq->curr);
@@ -110,9 +131,13 @@ void fair_dump(struct rq *rq, struct text *out)
 	struct fair_queue *q = &rq->fair;
 
 	text_add(out, "\ncfs_rq[%u]:/\n", rq->cpu);
-	dump_ms(out, "min_vruntime", q->min_vruntime);
+	if (q->policy->dump_queue)
+		q->policy->dump_queue(q, out);
+	else
+		dump_ms(out, "min_vruntime", q->min_vruntime);
 	dump_number(out, "nr_running", q->nr_running);
 	dump_number(out, "h_nr_running", q->tasks.nr);
+	dump_number(out, "h_nr_delayed", rq->nr_delayed);
 	dump_number(out, "idle_nr_running", q->nr_idle);
 	dump_number(out, "idle_h_nr_running", q->tasks.nr_idle);
 	dump_number(out, "load", q->load.weight);

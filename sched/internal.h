@@ -431,6 +431,9 @@ struct text;
 void dump_ms(struct text *out, const char *name, u64 ns);
 /* "name :  123", a line of /proc/PID/sched. */
 void dump_task_number(struct text *out, const char *name, u64 value);
+void dump_task_ms(struct text *out, const char *name, s64 ns);
+/* A column of the table of tasks. */
+void dump_vtime(struct text *out, u64 v);
 /* The domain lines of /proc/schedstat. */
 void dump_schedstat_domains(struct text *out, struct rq *rq);
 

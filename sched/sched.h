@@ -115,6 +115,8 @@ void sched_get_attr(const struct task *t, struct sched_attr_req *req);
 int sched_set_affinity(struct sched *s, struct task *t, const struct cpumask *mask);
 void sched_get_affinity(struct sched *s, struct task *t,
 			struct cpumask *mask); /* bits of absent CPUs are clear */
+/* How much @t asks for at a time in ns; 0 for real time and under policies without requests. */
+u64 sched_task_slice(struct sched *s, struct task *t);
 /* Round-robin interval in ns, as sched_rr_get_interval(2): 0 for FIFO. */
 u64 sched_rr_interval(struct sched *s, struct task *t);
 

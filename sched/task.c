@@ -145,6 +145,18 @@ int sched_task_prio(const struct task *t)
 	return t->prio;
 }
 
+u64 sched_task_slice(struct sched *s, struct task *t)
+{
+	struct rq *rq = task_rq_lock(s, t);
+	struct fair_queue *q = t->fair.queue;
+	u64 slice = 0;
+
+	if (t->class == &fair_class && q->policy->eevdf)
+		slice = q->policy->slice(q, &t->fair);
+	rq_unlock(rq);
+	return slice;
+}
+
 u64 sched_rr_interval(struct sched *s, struct task *t)
 {
 	struct rq *rq = task_rq_lock(s, t);

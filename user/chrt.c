@@ -11,6 +11,7 @@
 #include "lib/args.h"
 
 static bool show_limits, by_pid, other, fifo, round_robin, batch, idle;
+static int runtime_ns = -1; /* not given */
 
 static const struct arg args[] = {
 	{ 'm', "max", ARG_FLAG, &show_limits, "print the priorities of each policy" },
@@ -20,6 +21,8 @@ static const struct arg args[] = {
 	{ 'r', "rr", ARG_FLAG, &round_robin, "policy SCHED_RR (default)" },
 	{ 'b', "batch", ARG_FLAG, &batch, "policy SCHED_BATCH (PRIO is 0)" },
 	{ 'i', "idle", ARG_FLAG, &idle, "policy SCHED_IDLE (PRIO is 0)" },
+	{ 'T', "sched-runtime", ARG_INT, &runtime_ns,
+	  "ask for NS of CPU time at a time (other, batch)", 0, 1000000000 },
 	{ 0 },
 };
 
@@ -71,6 +74,7 @@ static int chosen_policy(void)
 static int print_policy(int pid)
 {
 	struct policy policy;
+	uint64_t slice_ns;
 	unsigned i;
 
 	if (get_policy(pid, &policy)) {
@@ -82,12 +86,15 @@ static int print_policy(int pid)
 	printf("pid %d's current scheduling policy: %s\n", pid,
 	       i < NR_POLICIES ? policies[i].name : "unknown");
 	printf("pid %d's current scheduling priority: %d\n", pid, policy.prio);
+	if (!get_slice(pid, &slice_ns) && slice_ns)
+		printf("pid %d's current runtime parameter: %llu\n", pid,
+		       (unsigned long long)slice_ns);
 	return 0;
 }
 
 static int change_policy(int pid, const struct policy *policy)
 {
-	if (!set_policy(pid, policy))
+	if (!set_policy(pid, policy) && (runtime_ns < 0 || !set_slice(pid, (uint64_t)runtime_ns)))
 		return 0;
 	fprintf(stderr, "chrt: failed to set pid %d's policy: %s\n", pid, strerror(errno));
 	return 1;

@@ -212,6 +212,8 @@ static void fill_request(struct sched_attr_req *req, const struct user_sched_att
 	req->rt_priority = (int)attr->priority;
 	if (!is_rt_policy(req->policy))
 		req->nice = max(-20, min(19, attr->nice));
+	if (req->policy == SCHED_NORMAL || req->policy == SCHED_BATCH)
+		req->slice_ns = attr->runtime_ns;
 }
 
 SYSCALL3(sched_setattr, int, pid, struct user_sched_attr *, uattr, unsigned, flags)
@@ -250,6 +252,9 @@ SYSCALL4(sched_getattr, int, pid, void *, uattr, unsigned, size, unsigned, flags
 	if (!t)
 		return err;
 	sched_get_attr(&t->task, &req);
+	unsigned long irq = arch_irq_save();
+	u64 slice_ns = sched_task_slice(machine, &t->task);
+	arch_irq_restore(irq);
 	thread_put(t);
 	struct user_sched_attr attr = {
 		.size = min(size, (unsigned)sizeof(attr)),
@@ -257,6 +262,7 @@ SYSCALL4(sched_getattr, int, pid, void *, uattr, unsigned, size, unsigned, flags
 		.flags = req.reset_on_fork ? ATTR_RESET_ON_FORK : 0,
 		.nice = is_rt_policy(req.policy) ? 0 : req.nice,
 		.priority = is_rt_policy(req.policy) ? (u32)req.rt_priority : 0,
+		.runtime_ns = slice_ns,
 	};
 	return arch_copy_to_user(uattr, &attr, attr.size) ? -EFAULT : 0;
 }

@@ -288,6 +288,7 @@ static void bore_dump(struct entity *e, struct text *out)
 {
 	const struct burst *b = &e->burst;
 
+	eevdf_dump(e, out);
 	dump_task_number(out, "se.burst_time", b->time);
 	dump_task_number(out, "se.prev_burst_penalty", b->past);
 	dump_task_number(out, "se.curr_burst_penalty", penalty_of(&e->queue->rq->burst, b->time));
@@ -317,5 +318,8 @@ const struct fair_policy bore_policy = {
 	.fork = bore_fork,
 	.tuned = bore_tuned,
 	.check = bore_check,
+	.dump_queue = eevdf_dump_queue,
+	.key_columns = EEVDF_KEY_COLUMNS,
+	.dump_key = eevdf_dump_key,
 	.dump = bore_dump,
 };

@@ -334,4 +334,8 @@ const struct fair_policy eevdf_policy = {
 	.reset = eevdf_reset,
 	.reweight = eevdf_reweight,
 	.check = eevdf_check,
+	.dump = eevdf_dump,
+	.dump_queue = eevdf_dump_queue,
+	.key_columns = EEVDF_KEY_COLUMNS,
+	.dump_key = eevdf_dump_key,
 };

@@ -97,3 +97,7 @@ void eevdf_reset(struct entity *e);
  */
 void eevdf_reweight(struct fair_queue *q, struct entity *e, u64 weight);
 void eevdf_check(struct fair_queue *q);
+void eevdf_dump(struct entity *e, struct text *out);
+void eevdf_dump_queue(struct fair_queue *q, struct text *out);
+void eevdf_dump_key(struct entity *e, struct text *out);
+#define EEVDF_KEY_COLUMNS "         vruntime  eligible         deadline            slice"

@@ -168,6 +168,14 @@ struct fair_policy {
 	void (*dump)(struct entity *e, struct text *out);
 
 	/*
+	 * Debugfs `debug`: the queue's virtual time, as lines, and what orders entities, as columns
+	 * of that name in the table of tasks. NULL: min_vruntime and vruntime.
+	 */
+	void (*dump_queue)(struct fair_queue *q, struct text *out);
+	const char *key_columns;
+	void (*dump_key)(struct entity *e, struct text *out);
+
+	/*
 	 * host_bug() if an invariant of the policy does not hold on @q, beyond those of check.c.
 	 * Slow.
 	 */

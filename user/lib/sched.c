@@ -56,6 +56,35 @@ int get_policy(pid_t tid, struct policy *policy)
 	return 0;
 }
 
+/* struct sched_attr, which musl does not declare. */
+struct attr {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period;
+};
+
+int set_slice(pid_t tid, uint64_t ns)
+{
+	struct attr attr;
+
+	if (syscall(SYS_sched_getattr, tid, &attr, sizeof(attr), 0) < 0)
+		return -1;
+	attr.runtime = ns;
+	return syscall(SYS_sched_setattr, tid, &attr, 0);
+}
+
+int get_slice(pid_t tid, uint64_t *ns)
+{
+	struct attr attr;
+
+	if (syscall(SYS_sched_getattr, tid, &attr, sizeof(attr), 0) < 0)
+		return -1;
+	*ns = attr.runtime;
+	return 0;
+}
+
 int set_nice(pid_t tid, int nice)
 {
 	return setpriority(PRIO_PROCESS, tid, nice);

@@ -36,6 +36,9 @@ unsigned policy_weight(const struct policy *policy, int nice);
 int set_policy(pid_t tid, const struct policy *policy);
 int get_policy(pid_t tid, struct policy *policy);
 int set_nice(pid_t tid, int nice);
+/* How much CPU time a thread of a normal policy asks for at a time; 0: what is usual. */
+int set_slice(pid_t tid, uint64_t ns);
+int get_slice(pid_t tid, uint64_t *ns);
 /* What this process was started with: what its children get if no option says otherwise. */
 void get_inherited(struct policy *policy, int *nice);
 const char *policy_name(int policy);
