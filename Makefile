@@ -124,7 +124,8 @@ clean: ## remove the build directory
 	rm -rf $(B)
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) mk/*.mk 2>/dev/null | sed -E 's/:.*## /\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*## ' Makefile mk/*.mk | sed -E 's/:.*## /\t/' | expand -t 16
+	@echo 'Settings: $(SETTINGS) CC B V'
 
 .PHONY: kernel image clean help FORCE
 -include $(wildcard mk/*.mk)

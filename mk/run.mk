@@ -1,6 +1,10 @@
 # Running the machine. The work is done by tools/fairground; this file passes the settings on.
 
-SETTINGS := SCHED HZ SMP NUMA MEM CPU ICOUNT SEED BOOT KVM APPEND CMD TIMEOUT
+SETTINGS := SCHED HZ SMP NUMA MEM CPU ICOUNT SEED BOOT KVM APPEND CMD TIMEOUT OUT EVENTS
+# `make run smp=2` would silently run on four CPUs.
+GIVEN_ON_COMMAND_LINE := $(foreach v,$(.VARIABLES),$(if $(findstring command line,$(origin $(v))),$(v)))
+SMALL := $(shell printf '%s\n' $(GIVEN_ON_COMMAND_LINE) | grep '[a-z]')
+$(if $(SMALL),$(error no setting is called $(SMALL): their names are in capitals (see make help)))
 # $(value) keeps the text as typed: CMD='echo $HOME' reaches the guest with its dollar sign.
 GIVEN := $(foreach s,$(SETTINGS),$(if $(filter command environment,$(firstword $(origin $(s)))),$(s)))
 $(foreach s,$(GIVEN),$(eval override $(s) := $$(value $(s))))

@@ -1,11 +1,9 @@
 # A run with everything recorded: `make trace CMD="hack -g 2" OUT=hack.dat`, then `trace-cmd report hack.dat`.
 
-OUT ?= trace.dat
-
 trace: image ## run CMD="..." and save its trace: OUT=trace.dat EVENTS=sched:*
-	$(Q)$(FAIRGROUND) trace --out '$(OUT)' $(if $(EVENTS),--events '$(EVENTS)')
+	$(Q)$(FAIRGROUND) trace
 
 latency: ## run time, switches and delays of each task in OUT=trace.dat, as perf sched latency prints them
-	$(Q)$(FAIRGROUND) latency '$(OUT)'
+	$(Q)$(FAIRGROUND) latency
 
 .PHONY: trace latency

@@ -28,7 +28,6 @@ file /usr/include/cmocka.h libcmocka-dev # unit tests
 cmd clang           clang            # the second compiler every file must please
 file /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.asan-x86_64.a libclang-rt-dev # its sanitizers
 cmd clang-format    clang-format     # make format
-cmd clang-tidy      clang-tidy       # make tidy
 cmd grub-mkrescue   grub-common      # the boot ISO: the tool,
 file /usr/lib/grub/i386-pc/multiboot2.mod grub-pc-bin # what it puts in,
 cmd xorriso         xorriso          # and two programs it calls

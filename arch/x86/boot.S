@@ -57,6 +57,17 @@ FUNCTION(x86_start_multiboot)
 	cli
 	cld
 	movl %eax, %ebp
+	movl %ebx, %esi
+
+	/* A 32-bit processor would triple-fault below: say it, and report a failure. */
+	movl $CPUID_EXTENDED, %eax
+	cpuid
+	cmpl $CPUID_EXTENDED, %eax
+	jbe no_long_mode
+	movl $CPUID_EXTENDED + 1, %eax
+	cpuid
+	testl $CPUID_EXTENDED_LM, %edx
+	jz no_long_mode
 
 	/* Four page directories of 2 MiB pages: the low 4 GiB. */
 	movl $PA(boot_pd), %edi
@@ -92,11 +103,26 @@ FUNCTION(x86_start_multiboot)
 	jmp *%rax
 2:	leaq arch_boot_stack + BOOT_STACK_SIZE(%rip), %rsp
 	movl %ebp, %edi
-	movl %ebx, %esi
 	xorl %ebp, %ebp
 	call x86_boot
 	ud2
+	.code32
+no_long_mode:
+	movl $PA(no_long_mode_text), %esi
+	movl $no_long_mode_text_end - no_long_mode_text, %ecx
+	movw $COM1, %dx
+	rep outsb
+	movw $DEBUG_EXIT, %dx
+	movb $0x11, %al /* EXIT_FAILURE */
+	outb %al, %dx
+1:	hlt
+	jmp 1b
 END(x86_start_multiboot)
+
+	.section .rodata
+no_long_mode_text:
+	.ascii "panic: this processor (CPU=) has no 64-bit mode\n"
+no_long_mode_text_end:
 
 /*
  * Copied to TRAMPOLINE_PA, where a CPU starts in real mode with CS = TRAMPOLINE_PA >> 4. smp.c

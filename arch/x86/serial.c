@@ -5,7 +5,6 @@
 #include "kernel/arch.h"
 #include "x86.h"
 
-#define COM1		0x3f8
 #define COM_DATA	(COM1 + 0)
 #define COM_IRQ_ENABLE	(COM1 + 1)
 #define COM_FIFO	(COM1 + 2)
@@ -16,9 +15,8 @@
 #define STATUS_SENT	0x20
 #define FIFO_SIZE	16
 
-#define DEBUGCON   0xe9
-#define DEBUG_EXIT 0xf4
-#define PVPANIC	   0x505
+#define DEBUGCON 0xe9
+#define PVPANIC	 0x505
 
 void x86_serial_init(void)
 {

@@ -27,6 +27,13 @@
 #define CR4_SMEP       0x100000
 #define CR4_SMAP       0x200000
 
+#define CPUID_EXTENDED	  0x80000000
+#define CPUID_EXTENDED_LM 0x20000000 /* EDX of the next leaf: long mode */
+
+/* I/O ports: the first serial line, QEMU's exit device. */
+#define COM1	   0x3f8
+#define DEBUG_EXIT 0xf4
+
 #define MSR_APIC_BASE	   0x1b
 #define MSR_TSC_DEADLINE   0x6e0
 #define MSR_X2APIC	   0x800

@@ -92,6 +92,7 @@ def test_bad_settings_name_themselves(setting):
 
 @pytest.mark.parametrize("environment, text", [
     ({"FAIRGROUND_QEMU": "/none/qemu"}, "FAIRGROUND_QEMU"),
+    ({"FAIRGROUND_QEMU": "/bin/true"}, "/bin/true"),
     ({"CPU": "no-such-model"}, "no-such-model"),
     ({"KVM": "1", "ICOUNT": "1"}, "KVM"),
 ])
@@ -112,6 +113,18 @@ def test_old_qemu_is_named(tmp_path):
 def test_missing_build_is_named(tmp_path):
     status, error = fairground("--build", str(tmp_path), "run")
     assert status == 125 and "make image" in error
+
+
+@pytest.mark.parametrize("out, text", [("/none/x.dat", "no such directory"), ("/tmp", "a directory")])
+def test_a_trace_needs_a_place(out, text):
+    """Said before the run."""
+    status, error = fairground("trace", OUT=out, CMD="true")
+    assert status == 2 and error.startswith(f"fairground: OUT={out}: ") and text in error
+
+
+def test_settings_are_in_capitals():
+    done = subprocess.run(["make", "-n", "run", "smp=2"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "no setting is called smp" in done.stderr
 
 
 @pytest.mark.parametrize("variable, package", [("CC", "gcc"), ("MUSL_CC", "musl-tools")])

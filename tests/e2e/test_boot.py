@@ -100,6 +100,12 @@ def test_bad_kernel_parameter_panics_with_its_name(boot, parameter):
     assert "kernel_main" in outcome.console  # the backtrace
 
 
+@pytest.mark.parametrize("how", ["pvh", "iso"])
+def test_a_32_bit_processor_is_told_so(boot, how):
+    outcome = boot("true", boot=how, cpu="pentium3")
+    assert outcome.status == 1 and "panic: this processor (CPU=) has no 64-bit mode" in outcome.console
+
+
 def test_unusable_init_panics(boot):
     outcome = boot("true", cpus=2, files={"/init": b"not a program"})
     assert outcome.status == 1 and "panic: " in outcome.console and "runnable tasks:" in outcome.console

@@ -138,11 +138,6 @@ def test_no_trace_is_one_sentence(tmp_path):
     assert not (tmp_path / "x.dat").exists()
 
 
-def test_no_place_for_the_file():
-    status, text = record("/nonexistent/x.dat", "true")
-    assert (status, text) == (2, "fairground: OUT=/nonexistent/x.dat: there is no such directory\n")
-
-
 def test_unknown_events_are_named(tmp_path):
     status, text = record(tmp_path / "x.dat", "true", "--events", "sched:sched_switch,bogus", smp=1)
     assert status == 0, text

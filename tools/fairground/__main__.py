@@ -9,7 +9,7 @@ import sys
 from . import bench, experiment, gdb, latency, repeat, trace
 from .machine import STATUS_NOT_STARTED, Machine
 from .qemu import QemuError
-from .settings import PARSERS, UsageError, from_environment
+from .settings import PARSERS, UsageError, from_environment, trace_file
 
 
 def write(text):
@@ -45,8 +45,9 @@ def parse(words):
         for setting in PARSERS:
             sub.add_argument(f"--{setting}", metavar=setting.upper(), help=f"default: ${setting.upper()}")
         if name == "trace":
-            sub.add_argument("--out", default="trace.dat")
-            sub.add_argument("--events", help="events to record, as set_event takes them; default: all")
+            sub.add_argument("--out", default=trace_file(), help="default: $OUT or trace.dat")
+            sub.add_argument("--events", default=os.environ.get("EVENTS"),
+                             help="events to record, as set_event takes them; default: $EVENTS or all")
         if name == "repeat":
             sub.add_argument("--runs", type=int, default=3)
         if name == "latency":

@@ -10,7 +10,7 @@ from collections import namedtuple
 from dataclasses import dataclass
 
 from .image import TraceError, event_values
-from .settings import UsageError
+from .settings import UsageError, trace_file
 from .tracefile import TraceFile
 
 SWITCH, WAKEUPS = "sched_switch", ("sched_wakeup", "sched_wakeup_new")
@@ -163,7 +163,7 @@ def parse_cpus(text):
 
 
 def options(parser):
-    parser.add_argument("file", nargs="?", default="trace.dat", help="default: trace.dat")
+    parser.add_argument("file", nargs="?", default=trace_file(), help="default: $OUT or trace.dat")
     parser.add_argument("-p", "--pids", action="store_true", help="one line a thread, not one a name")
     parser.add_argument("-C", "--cpus", help="only these CPUs, for example 2,3")
     parser.add_argument("-s", "--sort", choices=SORTS, default="avg", help="largest first by this; default: avg")

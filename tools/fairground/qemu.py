@@ -85,6 +85,9 @@ def choose(settings):
     found = [q for q in candidates() if q.version >= MINIMUM]
     if not found:
         wanted = ".".join(map(str, MINIMUM))
+        chosen = os.environ.get("FAIRGROUND_QEMU")
+        if chosen:
+            raise QemuError(f"FAIRGROUND_QEMU={chosen}: this is no {BINARY} of version {wanted} or newer")
         raise QemuError(f"{BINARY} {wanted} or newer is missing: sh tools/setup.sh, or install the package "
                         "qemu-system-x86")
     if not settings.icount or settings.cpus == 1:

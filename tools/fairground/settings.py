@@ -126,6 +126,11 @@ PARSERS = {
 }
 
 
+def trace_file():
+    """OUT=, where a trace is written and read. It is no part of the machine's settings."""
+    return os.environ.get("OUT") or "trace.dat"
+
+
 def make_settings(given, **fixed):
     """Settings from the texts @given (name -> text; empty: the default) and values @fixed by the caller."""
     given = {name: text for name, text in given.items() if text}

@@ -99,10 +99,20 @@ def convert(ram, out):
     return tuple(map(sum, zip(*(image.statistics(cpu) for cpu in range(image.cpus)))))
 
 
+def _check_place(path):
+    """Before the run, not after it: can the file be written?"""
+    directory = os.path.dirname(path) or "."
+    if not os.path.isdir(directory):
+        raise UsageError(f"OUT={path}: there is no such directory")
+    if os.path.isdir(path):
+        raise UsageError(f"OUT={path}: this is a directory, the name of a file is expected")
+    if not os.access(path if os.path.exists(path) else directory, os.W_OK):
+        raise UsageError(f"OUT={path}: it cannot be written")
+
+
 def main(settings, arguments):
     """run CMD and save what was traced as a trace.dat file for trace-cmd and KernelShark"""
-    if not os.path.isdir(os.path.dirname(arguments.out) or "."):
-        raise UsageError(f"OUT={arguments.out}: there is no such directory")
+    _check_place(arguments.out)
     with tempfile.TemporaryDirectory(prefix="fairground-", dir=memory_directory(settings.mem)) as directory:
         ram = os.path.join(directory, "ram")
         with Machine(with_tracing(settings, ram, arguments.events or "*:*")) as machine:
