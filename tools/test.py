@@ -127,7 +127,7 @@ def prop():
     count = tap_layer("prop", [MAKE, "prop"], CMOCKA_MESSAGE_OUTPUT="TAP")
     schedsim = f"{BUILD}/schedsim"
     count.add(check("random operations", [schedsim, "--sched", "all", "--seed", "1", "--ops", "400000"]))
-    count.add(check("every sequence of operations", [schedsim, "--sched", "all", "--exhaustive", "6"]))
+    count.add(check("every sequence of operations", [schedsim, "--sched", "all", "--exhaustive", "5"]))
     return count
 
 

@@ -2,6 +2,7 @@
 #include <getopt.h>
 #include <string.h>
 
+#include "explore.h"
 #include "options.h"
 #include "util.h"
 
@@ -105,7 +106,12 @@ static void print_help(void)
 	       "  --explain T         print the first decision at time T or later, and stop\n"
 	       "  --explain-cpu N     ... on this CPU\n"
 	       "  --bench             only count operations, and what they cost the host\n"
-	       "costs, ns, 0 unless given:\n");
+	       "instead of workloads (docs/exploration.md):\n"
+	       "  --ops N             N random operations under each policy, from --seed on\n"
+	       "  --exhaustive N      every sequence of N operations on a small machine, N <= %u\n"
+	       "  --replay TEXT       what one of them printed; --verbose, --no-shrink\n"
+	       "costs, ns, 0 unless given:\n",
+	       EXHAUSTIVE_MAX);
 	for (u32 i = 0; i < ARRAY_SIZE(cost_options); i++)
 		printf("  --%-17s %s\n", cost_options[i].name, cost_options[i].help);
 	printf("\nStatus 0: done. 1: the scheduler broke an invariant. 2: bad input; nothing was "
