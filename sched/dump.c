@@ -1,7 +1,8 @@
 /*
  * Text for people: the body of /proc/PID/sched, debugfs `debug` for a CPU,
- * /proc/schedstat. Layouts are Linux 6.1's (docs/sources.md),
- * so that tools which read those read these; policies of later versions add their lines. Never on a hot path.
+ * /proc/schedstat. Layouts are Linux 6.1's (docs/sources.md), so that tools which
+ * read those read these; policies of later versions add their lines. Never on a
+ * hot path.
  */
 #include "sched/fair/fair.h"
 #include "lib/fmt.h"
