@@ -9,4 +9,7 @@ experiment: image sim ## a published experiment in kernel and simulator: NAME=x1
 		$(call experiment_option,SCHEDS,scheds) $(call experiment_option,HOSTS,hosts) \
 		$(call experiment_option,SECS,seconds)
 
-.PHONY: experiment
+agreement: image sim ## compare the kernel's decisions with the simulator's: SCHEDS=cfs,eevdf
+	$(Q)$(FAIRGROUND) agreement $(call experiment_option,SCHEDS,scheds)
+
+.PHONY: experiment agreement

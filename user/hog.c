@@ -16,6 +16,7 @@
 #include "lib/table.h"
 
 static int nr_hogs = 1;
+static bool silent;
 static struct int_list nices;
 static struct cpu_set cpus;
 static struct policy policy;
@@ -30,6 +31,8 @@ static const struct arg args[] = {
 	{ 'N', "nice", ARG_NICES, &nices, "their nice values, in turn (default: its own)" },
 	{ 'a', "affinity", ARG_CPUS, &cpus, "CPUs they may use (default: all)" },
 	{ 'p', "policy", ARG_POLICY, &policy, "scheduling policy (default: its own)" },
+	{ 'q', "quiet", ARG_FLAG, &silent,
+	  "make no system call while running; waits are not known" },
 	{ 0 },
 };
 
@@ -51,6 +54,7 @@ static void build_hogs(struct hog *hogs)
 			.cpus = cpus,
 			.work_ns = work_ns,
 			.wall_ns = wall_ns,
+			.silent = silent,
 		};
 }
 
@@ -93,7 +97,10 @@ static void print_waits(struct table *t, const struct hog_result *r, uint64_t bo
 {
 	table_cell(t, "%llu", (unsigned long long)r->yields);
 	table_cell(t, "%llu", (unsigned long long)r->losses);
-	table_cell(t, "%.1f", r->longest_wait_ns / 1e6);
+	if (silent)
+		table_cell(t, "-");
+	else
+		table_cell(t, "%.1f", r->longest_wait_ns / 1e6);
 	table_cell(t, bound_ns ? "%.1f" : "-", bound_ns / 1e6);
 }
 
@@ -132,6 +139,8 @@ static void complete_options(void)
 
 	if (wall_ns && work_ns)
 		usage_error(&program, "-t and -w exclude each other");
+	if (silent && work_ns)
+		usage_error(&program, "-q goes with -t: work is measured by reading the CPU clock");
 	if (!wall_ns && !work_ns)
 		wall_ns = NS_PER_S;
 	if (!nices.nr)

@@ -65,7 +65,7 @@ def test_turns_of_two_hogs(tmp_path):
 
 def test_a_task_that_computes_and_its_partner(tmp_path):
     """X17 under CFS: both are done together; with I/O the CPU idles at the end, as long in the kernel as simulated."""
-    done = command("x17-compute-and-partner", "--scheds", "cfs", "--seconds", "1", "--out", str(tmp_path))
+    done = command("x17-compute-and-partner", "--scheds", "cfs", "--seconds", "2", "--out", str(tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr
     figures = results(tmp_path)["figures"]
     idle = [of_host["cfs"]["io"]["idle_ms"] for of_host in figures.values()]

@@ -22,7 +22,7 @@ CASES = {
     "command substitution": ("echo $(echo a; echo b) `echo c`", "a b c"),
     "background and wait": ("(sleep 0.2; exit 5) & wait $!; echo $?", "5"),
     "list of jobs": ("sleep 9 & jobs | sed 's/ *$//'; kill $!", "[1]+  Running"),
-    "kill by job": ("sleep 9 & kill %1; wait $!; echo $?", "Terminated\n143"),
+    "kill by job": ("(sleep 9 & kill %1; wait $!; echo $?) 2>&1 | tail -n 1", "143"),
     "stop and continue": ("sleep 99 & kill -STOP $!; becomes $! T; kill -CONT $!; becomes $! S; kill $!", "T\nS"),
     "trap": ("trap 'echo caught' USR1; kill -USR1 $$; echo after", "caught\nafter"),
     "broken pipe": ("yes | head -n 1; echo ${PIPESTATUS:-none}", "y\nnone"),

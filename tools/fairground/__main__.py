@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 
-from . import bench, experiment, gdb, latency, repeat, trace
+from . import agreement, bench, experiment, gdb, latency, repeat, trace
 from .machine import STATUS_NOT_STARTED, Machine
 from .qemu import QemuError
 from .settings import PARSERS, UsageError, from_environment, trace_file
@@ -33,7 +33,7 @@ def cmd_run(settings, _):
 
 
 COMMANDS = {"run": cmd_run, "bench": bench.main, "trace": trace.main, "repeat": repeat.main, "gdb": gdb.main,
-            "latency": latency.main, "experiment": experiment.main}
+            "latency": latency.main, "experiment": experiment.main, "agreement": agreement.main}
 
 
 def parse(words):
@@ -52,6 +52,8 @@ def parse(words):
             sub.add_argument("--runs", type=int, default=3)
         if name == "latency":
             latency.options(sub)
+        if name == "agreement":
+            agreement.options(sub)
         if name == "experiment":
             experiment.options(sub)
         if name == "gdb":

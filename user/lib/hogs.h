@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/sched.h"
@@ -14,6 +15,7 @@ struct hog {
 	struct cpu_set cpus; /* where it may run */
 	uint64_t work_ns;    /* stop after this much on-CPU time; 0: no such limit */
 	uint64_t wall_ns;    /* stop this long after the common start; 0: no such limit */
+	bool silent;	     /* with wall_ns: no system calls; longest_wait_ns is not known */
 };
 
 struct hog_result {

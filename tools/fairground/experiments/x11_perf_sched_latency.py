@@ -18,24 +18,39 @@ PUBLISHED = {"cfs": (1255, 15.907, 16.008), "bore-cfs": (3308, 6.042, 8.014), "e
 MS = 1e6
 
 
+CPUS = (2, 3)
+LATER_US = 9000  # the second of each pair starts: stress forks its tasks one by one, they do not start as one
+
+
 def kernel(_, seconds):
-    return f"hog -n 2 -a 2 -t {seconds + 1}s & hog -n 2 -a 3 -t {seconds + 1}s; wait"
+    """One pair after the other: busy CPUs share one stream of instructions under ICOUNT=1, so the ticks of two pairs
+    would delay each other in a pattern that repeats, and a few us in each turn add up."""
+    return "; ".join(f"hog -a {cpu} -t {seconds + 1}s & sleep {LATER_US / 1e6}; hog -a {cpu} -t {seconds + 1}s & wait"
+                     for cpu in CPUS)
 
 
 def workload(_, seconds):
-    hog = {"instance": 2, "loop": -1, "run": 1000000}
-    return {"global": {"duration": seconds + 1},
-            "tasks": {"hog2": {**hog, "cpus": [2]}, "hog3": {**hog, "cpus": [3]}}}
+    tasks = {}
+    for cpu in CPUS:
+        hog = {"loop": -1, "run": 1000000, "cpus": [cpu]}
+        tasks[f"hog{cpu}"] = hog
+        tasks[f"late{cpu}"] = {**hog, "delay": LATER_US}
+    return {"global": {"duration": seconds + 1}, "tasks": tasks}
+
+
+def delays_on(run, cpu):
+    """(How many tasks used @cpu, their delays) from half a second after the first began, as perf was started later."""
+    found = run.latencies({cpu})
+    hogs = {pid for pid, task in found.tasks.items() if task.run_ns > run.seconds * 1e9 / 10}
+    start = min(wait.end for wait in found.waits if wait.pid in hogs) + 5e8
+    return len(hogs), [wait.end - wait.start for wait in found.waits
+                       if wait.pid in hogs and start <= wait.end < start + run.seconds * 1e9]
 
 
 def measure(run):
-    """Of the tasks that used the CPUs, from half a second after the first began on, as perf was started later."""
-    found = run.latencies()
-    hogs = {pid for pid, task in found.tasks.items() if task.run_ns > run.seconds * 1e9 / 10}
-    start = min(wait.end for wait in found.waits if wait.pid in hogs) + 5e8
-    delays = [wait.end - wait.start for wait in found.waits
-              if wait.pid in hogs and start <= wait.end < start + run.seconds * 1e9]
-    return {"tasks": len(hogs), "switches_10s": len(delays) * 10 / run.seconds,
+    tasks, delays = zip(*(delays_on(run, cpu) for cpu in CPUS))
+    delays = sum(delays, [])
+    return {"tasks": sum(tasks), "switches_10s": len(delays) * 10 / run.seconds,
             "average_ms": sum(delays) / len(delays) / MS, "longest_ms": max(delays) / MS}
 
 

@@ -1,0 +1,236 @@
+"""Does the simulator decide as the kernel does? The same workload on both, decision by decision.
+
+A decision is a switch: on this CPU, this task is next. Of the kernel's run, under ICOUNT=1, the simulator is told what
+it cannot know: when each task began, relative to the tick, and what operations cost (calibrate.py). Everything after
+that is its own. Then the two sequences of each CPU are aligned with the fewest edits (optimal string alignment: insert,
+delete, replace, or exchange two neighbours).
+
+An exchange of neighbours is what a tie looks like that was decided the other way, because some instruction cost more or
+less than the simulator assumes: it is counted apart and is no disagreement. Every other edit is one:
+
+    agreement = 1 - edits / decisions of the longer sequence
+
+FLOORS is some four points below what was reached. A change that makes it less is noticed.
+"""
+
+import json
+import os
+import sys
+from collections import namedtuple
+from dataclasses import replace
+
+from . import simulator
+from .calibrate import calibrate
+from .image import TraceError, event_values
+from .latency import EVENTS, latencies
+from .machine import commit
+from .record import RecordError, run_recorded
+from .settings import SCHEDULERS, UsageError, make_settings
+from .tracefile import TraceFile
+
+TRACED = "sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new"
+SECONDS = 2
+FEWEST_TURNS = 20  # who has fewer is part of the machinery around the workload
+TABLE = "{:<10} {:<9} {:>7} {:>10} {:>6} {:>6} {:>10} {:>8}  {}"
+
+# What runs in the kernel; and the periods of those roles (a program's name and its nice value) that sleep.
+Case = namedtuple("Case", "command periods_us")
+HOG = {"loop": -1, "run": 1_000_000}
+PERIODS_US = {"jitter+0a": 3000, "jitter+0b": 7300}
+
+
+def sleeper(period_us):
+    return {"loop": -1, "run": 4, "timer": {"ref": "unique", "period": period_us}}
+
+
+CASES = {
+    "nices": Case("hog -q -N 0,5,10 -a 1 -t 2s", {}),
+    "two CPUs": Case("hog -q -N 0,5 -a 0 -t 2s & hog -q -N -3,3,7 -a 1 -t 2s; wait", {}),
+    "sleepers": Case("hog -q -N 3,5 -a 1 -t 2s & jitter -i 3000 -l 660 -S 1 -a 1 & "
+                     "jitter -i 7300 -l 270 -S 1 -a 1; wait", PERIODS_US),
+}
+FLOORS = {
+    ("nices", "cfs"): 0.93, ("two CPUs", "cfs"): 0.92, ("sleepers", "cfs"): 0.86,
+    ("nices", "eevdf"): 0.95, ("two CPUs", "eevdf"): 0.91, ("sleepers", "eevdf"): 0.78,
+    ("nices", "bore"): 0.79, ("two CPUs", "bore"): 0.68, ("sleepers", "bore"): 0.87,
+    ("nices", "bore-cfs"): 0.90, ("two CPUs", "bore-cfs"): 0.91, ("sleepers", "bore-cfs"): 0.88,
+}
+
+Decision = namedtuple("Decision", "time role")
+
+
+# --- what a trace says ----------------------------------------------------------------------------------------------
+
+
+def roles_of(trace, programs):
+    """{pid: role} of those tasks of @programs that had many turns; of one name and nice value a has the most."""
+    found = latencies(trace.events(EVENTS))
+    nice = {}
+    for event in trace.events(["sched_switch"]):
+        values = event_values(event)
+        nice[values["next_pid"]] = values["next_prio"] - 120
+    by_role = {}
+    for pid, task in sorted(found.tasks.items(), key=lambda item: -item[1].switches):
+        if task.comm in programs and task.switches >= FEWEST_TURNS:
+            by_role.setdefault(f"{task.comm}{nice[pid]:+d}", []).append(pid)
+    return {pid: role if len(pids) == 1 else role + "abcdefgh"[nr]
+            for role, pids in by_role.items() for nr, pid in enumerate(pids)}
+
+
+def starts_of(trace, roles, periods_us):
+    """{role: ns} when each begins: a sleeper with its first period, a hog with its last wakeup."""
+    woken = {}
+    for event in trace.events(["sched_wakeup"]):
+        pid = event_values(event)["pid"]
+        if pid in roles:
+            woken.setdefault(roles[pid], []).append(event.time)
+    starts = {}
+    for role, times in woken.items():
+        period_ns = 1000 * periods_us.get(role, 0)
+        pairs = zip(times, times[1:]) if period_ns else [(times[-1], times[-1])]
+        starts[role] = next(a for a, b in pairs if abs(b - a - period_ns) < 100_000)
+    return starts
+
+
+def decisions(trace, role_of, cpus, start, end):
+    """{cpu: [Decision]} from @start to @end; tasks without a role are left out, and so is resuming after them."""
+    found = {cpu: [] for cpu in cpus}
+    for event in trace.events(["sched_switch"]):
+        if event.cpu in found and start <= event.time < end:
+            role = role_of(event_values(event))
+            of_cpu = found[event.cpu]
+            if role and not (of_cpu and of_cpu[-1].role == role):
+                of_cpu.append(Decision(event.time, role))
+    return found
+
+
+# --- alignment -----------------------------------------------------------------------------------------------------
+
+
+def align(a, b):
+    """(edits, exchanges) of an optimal string alignment of the sequences @a and @b; an exchange costs less than an
+    edit, so that of two alignments the one with exchanges is found."""
+    edit, exchange = 1000, 1
+    rows = [[edit * j for j in range(len(b) + 1)]]
+    for i, x in enumerate(a, 1):
+        row, above = [edit * i], rows[-1]
+        for j, y in enumerate(b, 1):
+            best = min(above[j - 1] + edit * (x != y), above[j] + edit, row[j - 1] + edit)
+            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y and x != y:
+                best = min(best, rows[-2][j - 2] + exchange)
+            row.append(best)
+        rows.append(row)
+    return divmod(rows[-1][-1], edit)
+
+
+def compare(kernel, simulated):
+    """Counts over all CPUs."""
+    edits = exchanges = longer = 0
+    for cpu, of_cpu in kernel.items():
+        a, b = [d.role for d in of_cpu], [d.role for d in simulated[cpu]]
+        more_edits, more_exchanges = align(a, b)
+        edits, exchanges, longer = edits + more_edits, exchanges + more_exchanges, longer + max(len(a), len(b))
+    return {"kernel": sum(map(len, kernel.values())), "simulator": sum(map(len, simulated.values())),
+            "edits": edits, "exchanges": exchanges, "agreement": 1 - edits / longer if longer else 0.0}
+
+
+# --- both runs -----------------------------------------------------------------------------------------------------
+
+
+def workload(case, starts, cpus_of, tick_ns):
+    """rt-app JSON of the twins, each beginning when its original did, counted from a tick before all."""
+    base = min(starts.values()) // tick_ns * tick_ns
+    tasks = {}
+    for role in sorted(starts, key=starts.get):
+        period_us = case.periods_us.get(role)
+        what = sleeper(period_us) if period_us else HOG
+        delay_us = (starts[role] - base + 500) // 1000
+        tasks[role] = {"delay": delay_us, "cpus": cpus_of[role], "priority": nice_of(role), **what}
+    return {"global": {"duration": SECONDS + 1}, "tasks": tasks}
+
+
+def nice_of(role):
+    return int(role.rstrip("abcdefgh").replace("+", " +").replace("-", " -").split()[-1])
+
+
+def cpus_used(trace, roles):
+    """{role: CPUs it ran on from its start on}, for the pinned ones one."""
+    used = {}
+    for event in trace.events(["sched_switch"]):
+        values = event_values(event)
+        if values["next_pid"] in roles:
+            used.setdefault(roles[values["next_pid"]], []).append(event.cpu)
+    return {role: sorted(set(cpus[len(cpus) // 4:])) for role, cpus in used.items()}
+
+
+def simulated_role(values):
+    base, dash, number = values["next_comm"].rpartition("-")
+    return base if dash and number.isdigit() and base else ""
+
+
+def agree(settings, name, costs, directory):
+    """Run case @name on both hosts and compare; returns compare()'s counts."""
+    case = CASES[name]
+    stem = os.path.join(directory, f"{settings.sched}-{name.replace(' ', '-')}")
+    run_recorded(settings, case.command, f"{stem}-kernel.dat", TRACED)
+    kernel = TraceFile(f"{stem}-kernel.dat")
+    roles = roles_of(kernel, ("hog", "jitter"))
+    starts = starts_of(kernel, roles, case.periods_us)
+    tick_ns = 1_000_000_000 // settings.hz
+    with open(f"{stem}.json", "w", encoding="utf-8") as f:
+        json.dump(workload(case, starts, cpus_used(kernel, roles), tick_ns), f, indent=1)
+    simulator.run(settings, f"{stem}.json", f"{stem}-simulator.dat", costs)
+    twin = TraceFile(f"{stem}-simulator.dat")
+    base = min(starts.values()) // tick_ns * tick_ns
+    begin, length = max(starts.values()) - base, int(SECONDS * 0.9e9)
+    origin = next(iter(twin.events())).time
+    cpus = sorted({cpu for used in cpus_used(kernel, roles).values() for cpu in used})
+    ours = decisions(kernel, lambda v: roles.get(v["next_pid"], ""), cpus, base + begin, base + begin + length)
+    theirs = decisions(twin, simulated_role, cpus, origin + begin, origin + begin + length)
+    return compare(ours, theirs)
+
+
+def settings_for(sched, build, seed="1"):
+    return replace(make_settings({"sched": sched, "smp": "2", "hz": "250", "icount": "1", "kvm": "0", "seed": seed}),
+                   build=build)
+
+
+def row(name, sched, counts):
+    floor = FLOORS.get((name, sched), 0.0)
+    good = counts["agreement"] >= floor
+    return TABLE.format(name, sched, counts["kernel"], counts["simulator"], counts["edits"], counts["exchanges"],
+                        f"{100 * counts['agreement']:.1f} %", f"{100 * floor:.1f} %", "PASS" if good else "FAIL"), good
+
+
+def options(parser):
+    parser.add_argument("--scheds", default=",".join(SCHEDULERS), help="default: all")
+    parser.add_argument("--cases", default=",".join(CASES), help="default: all")
+
+
+def main(settings, arguments):
+    """compare the kernel's decisions with the simulator's, workload by workload, scheduler by scheduler"""
+    scheds, cases = arguments.scheds.split(","), arguments.cases.split(",")
+    for what, names, known in (("scheduler", scheds, SCHEDULERS), ("case", cases, CASES)):
+        for name in names:
+            if name not in known:
+                raise UsageError(f"{name}: there is no such {what}, only {', '.join(known)}")
+    directory = os.path.join(settings.build, "agreement")
+    os.makedirs(directory, exist_ok=True)
+    print(f"Fairground {commit()}: HZ=250 SMP=2 SEED={settings.seed} ICOUNT=1; Again: make agreement")
+    all_good = True
+    try:
+        for sched in scheds:
+            how = settings_for(sched, settings.build, str(settings.seed))
+            costs = calibrate(how, TRACED)
+            print(f"{sched}: costs of the kernel, ns: " + ", ".join(f"{name} {ns}" for name, ns in costs.items()))
+            for name in cases:
+                text, good = row(name, sched, agree(how, name, costs, directory))
+                if sched == scheds[0] and name == cases[0]:
+                    print(TABLE.format("workload", "scheduler", "kernel", "simulator", "edits", "ties", "agreement",
+                                       "at least", ""))
+                print(text, flush=True)
+                all_good = all_good and good
+    except (RecordError, TraceError) as error:
+        print(f"fairground: agreement: {error}", file=sys.stderr)
+        return 1
+    return not all_good
