@@ -50,8 +50,7 @@ void queue_enter(struct fair_queue *q, struct entity *e, unsigned flags)
 	/* Cold here; not before place(), which wants to know how long it slept. */
 	if (flags & (ENQUEUE_MIGRATED | QUEUE_MIGRATING))
 		e->exec_start = 0;
-	pelt_update_entity(q, e);
-	pelt_update_queue(q);
+	update_averages(e);
 	if (flags & ENQUEUE_INITIAL)
 		pelt_init_util(q, e);
 	if (!e->avg.last_update)
@@ -66,8 +65,7 @@ void queue_enter(struct fair_queue *q, struct entity *e, unsigned flags)
 
 bool queue_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 {
-	pelt_update_entity(q, e);
-	pelt_update_queue(q);
+	update_averages(e);
 	if (e != q->curr)
 		queue_erase(q, e);
 	if (q->policy->leave(q, e, flags)) {
@@ -86,8 +84,7 @@ bool queue_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 
 void queue_requeue(struct fair_queue *q, struct entity *e, unsigned flags)
 {
-	pelt_update_entity(q, e);
-	pelt_update_queue(q);
+	update_averages(e);
 	if (e != q->curr)
 		queue_erase(q, e);
 	q->policy->place(q, e, flags);
