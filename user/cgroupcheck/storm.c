@@ -12,7 +12,7 @@
 
 #include "cgroupcheck/cgroupcheck.h"
 
-enum { MANY = 1000, DEPTH = 20, PARTIES = 4, ROUNDS = 100 };
+enum { MANY = 1000, DEPTH = 20, ROUNDS = 100 };
 
 static void thousand(void)
 {
@@ -65,20 +65,6 @@ static void deep(void)
 		*strrchr(path, '/') = '\0';
 	}
 	leave_v1();
-}
-
-static void run_parties(void (*fn)(void *))
-{
-	static int index[PARTIES];
-	pid_t pids[PARTIES];
-	int i;
-
-	for (i = 0; i < PARTIES; i++) {
-		index[i] = i;
-		pids[i] = spawn(fn, &index[i]);
-	}
-	for (i = 0; i < PARTIES; i++)
-		await_child(pids[i]);
 }
 
 /* What is read is something that somebody wrote. */

@@ -15,21 +15,7 @@
 
 #include "filecheck/filecheck.h"
 
-enum { PARTIES = 4, ROUNDS = 300 };
-
-static void run_parties(void (*fn)(void *))
-{
-	static int index[PARTIES];
-	pid_t pids[PARTIES];
-	int i;
-
-	for (i = 0; i < PARTIES; i++) {
-		index[i] = i;
-		pids[i] = spawn(fn, &index[i]);
-	}
-	for (i = 0; i < PARTIES; i++)
-		await_child(pids[i]);
-}
+enum { ROUNDS = 300 };
 
 static void append_lines(void *arg)
 {

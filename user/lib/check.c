@@ -44,6 +44,20 @@ void await_child(pid_t pid)
 	EXPECT(WIFEXITED(status) && !WEXITSTATUS(status));
 }
 
+void run_parties(void (*fn)(void *))
+{
+	static int index[PARTIES];
+	pid_t pids[PARTIES];
+	int i;
+
+	for (i = 0; i < PARTIES; i++) {
+		index[i] = i;
+		pids[i] = spawn(fn, &index[i]);
+	}
+	for (i = 0; i < PARTIES; i++)
+		await_child(pids[i]);
+}
+
 void await_sleep(pid_t pid, pid_t tid)
 {
 	char path[64], stat[256], *state = NULL;

@@ -36,6 +36,9 @@ _Noreturn void fail(const char *file, int line, const char *what);
 /* A child process that runs @fn(@arg) and exits 0; and waiting for it to have done so. */
 pid_t spawn(void (*fn)(void *), void *arg);
 void await_child(pid_t pid);
+/* Call @fn with a pointer to 0..PARTIES-1, each in a child; return when all have ended. */
+enum { PARTIES = 4 };
+void run_parties(void (*fn)(void *index));
 /*
  * Wait until the thread @tid of the process @pid sleeps, however slow the machine is: in the call
  * that the test is about, if that is the first that makes it sleep.
