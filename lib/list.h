@@ -69,6 +69,15 @@ static inline bool list_is_singular(const struct list *head)
 	return !list_empty(head) && head->next == head->prev;
 }
 
+static inline unsigned list_length(const struct list *head)
+{
+	unsigned nr = 0;
+
+	for (const struct list *node = head->next; node != head; node = node->next)
+		nr++;
+	return nr;
+}
+
 #define list_entry(node, type, member) container_of(node, type, member)
 #define list_first(head, type, member) list_entry((head)->next, type, member)
 #define list_last(head, type, member)  list_entry((head)->prev, type, member)

@@ -121,9 +121,9 @@ static void check_list(struct rq *rq)
 }
 
 /* Returns how many tasks on @q sleep. */
-static u32 check_delayed(struct fair_queue *q)
+static unsigned check_delayed(struct fair_queue *q)
 {
-	u32 nr = 0;
+	unsigned nr = 0;
 
 	for (struct entity *e = queue_any(q); e; e = queue_another(q, e)) {
 		struct task *t = entity_is_task(e) ? task_of(e) : NULL;
@@ -158,17 +158,19 @@ static void check_queue(struct fair_queue *q)
 
 void fair_check(struct rq *rq)
 {
-	u32 nr_delayed = check_delayed(&rq->fair);
+	unsigned nr_delayed = 0;
 	struct fair_queue *q;
+	struct task *t;
 
-	list_for_each(q, &rq->queues, link)
+	for_each_fair_queue(q, rq)
 		nr_delayed += check_delayed(q);
-	SCHED_CHECK(Q16, nr_delayed == rq->nr_delayed);
+	SCHED_CHECK(Q16, nr_delayed == list_length(&rq->delayed));
+	list_for_each(t, &rq->delayed, link)
+		SCHED_CHECK(Q16, t->on_rq == TASK_DELAYED && t->fair.queued);
 	list_for_each(q, &rq->queues, link)
 		SCHED_CHECK(G3, q->owner->queued == (q->nr_running && !q->throttled));
 	check_list(rq);
-	check_queue(&rq->fair);
-	list_for_each(q, &rq->queues, link)
+	for_each_fair_queue(q, rq)
 		check_queue(q);
 }
 

@@ -472,6 +472,7 @@ static void rq_init(struct sched *s, unsigned cpu)
 	rq->cpu = cpu;
 	list_init(&rq->queues);
 	list_init(&rq->fair_tasks);
+	list_init(&rq->delayed);
 	list_init(&rq->bandwidth_timers);
 	list_init(&rq->throttled);
 	if (s->fair_policy->tuned)

@@ -138,7 +138,7 @@ void fair_dump(struct rq *rq, struct text *out)
 		dump_ms(out, "min_vruntime", q->min_vruntime);
 	dump_number(out, "nr_running", q->nr_running);
 	dump_number(out, "h_nr_running", q->tasks.nr);
-	dump_number(out, "h_nr_delayed", rq->nr_delayed);
+	dump_number(out, "h_nr_delayed", list_length(&rq->delayed));
 	dump_number(out, "idle_nr_running", q->nr_idle);
 	dump_number(out, "idle_h_nr_running", q->tasks.nr_idle);
 	dump_number(out, "load", q->load.weight);

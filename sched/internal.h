@@ -199,8 +199,8 @@ struct rq {
 	struct fair_queue fair; /* the root's */
 	struct burst_params burst;
 	struct list queues;	/* all others of this CPU, children before parents */
-	u32 nr_delayed;		/* tasks in the fair queues that are asleep: TASK_DELAYED */
 	struct list fair_tasks; /* queued ones, most recently run first: balancing takes the tail */
+	struct list delayed;	/* those in the fair queues that are asleep: TASK_DELAYED */
 	struct rt_queue rt;
 	u64 hrtick_at;	  /* 0: off */
 	u64 bandwidth_at; /* the first of bandwidth_timers; 0: none */

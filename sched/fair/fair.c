@@ -104,7 +104,7 @@ static void fair_enqueue(struct rq *rq, struct task *t, unsigned flags)
 	fair_charge(rq);
 	if (unlikely(flags & ENQUEUE_DELAYED)) {
 		queue_requeue(q, &t->fair, flags);
-		rq->nr_delayed--;
+		list_del(&t->link);
 	}
 	rq->nr_running += fair_climb_in(&t->fair, tally_of(t), flags);
 	list_add_head(&rq->fair_tasks, &t->link);
@@ -119,15 +119,15 @@ static bool fair_dequeue(struct rq *rq, struct task *t, unsigned flags)
 
 	fair_charge(rq);
 	left = queue_leave(t->fair.queue, &t->fair, flags);
+	list_del(&t->link);
 	if (unlikely(flags & DEQUEUE_DELAYED)) {
 		/* It has not been counted since it fell asleep. */
-		rq->nr_delayed--;
 		fair_climb_out(&t->fair, (struct tally){ 0, 0 });
 		return true;
 	}
-	rq->nr_delayed += !left;
+	if (unlikely(!left))
+		list_add_tail(&rq->delayed, &t->link);
 	rq->nr_running -= fair_climb_out(&t->fair, tally_of(t));
-	list_del(&t->link);
 	rq->fair.avg.util_est_enqueued -= task_util_est(&t->fair);
 	if (flags & DEQUEUE_SLEEP)
 		util_est_remember(rq->s, &t->fair.avg);
@@ -459,26 +459,12 @@ const char *sched_fair_current(const struct sched *s)
 	return READ_ONCE(s->fair_policy)->name;
 }
 
-static void finish_delayed_of(struct fair_queue *q)
-{
-	struct entity *next;
-
-	for (struct entity *e = queue_any(q); e && q->rq->nr_delayed; e = next) {
-		next = queue_another(q, e);
-		if (entity_is_task(e))
-			finish_delayed(q->rq, task_of(e));
-	}
-}
-
 /* What sleepers owe is owed under the policy, and the tunables, that were. */
 static void finish_all_delayed(struct rq *rq)
 {
-	struct fair_queue *q;
-
 	fair_charge(rq);
-	finish_delayed_of(&rq->fair);
-	list_for_each(q, &rq->queues, link)
-		finish_delayed_of(q);
+	while (!list_empty(&rq->delayed))
+		finish_delayed(rq, list_first(&rq->delayed, struct task, link));
 }
 
 /*
@@ -545,8 +531,7 @@ static unsigned swap_runqueue(struct rq *rq, const struct fair_policy *policy)
 	finish_all_delayed(rq);
 	if (policy->tuned)
 		policy->tuned(rq);
-	swap_queue(&rq->fair, policy);
-	list_for_each(q, &rq->queues, link)
+	for_each_fair_queue(q, rq)
 		swap_queue(q, policy);
 	if (rq->fair.nr_running)
 		resched(rq);

@@ -301,6 +301,16 @@ static inline struct entity *queue_another(const struct fair_queue *q, const str
 	return e == q->curr ? queue_first(q) : queue_after(e);
 }
 
+static inline struct fair_queue *queue_in_walk(const struct rq *rq, const struct list *link)
+{
+	return link == &rq->queues ? NULL : list_entry(link, struct fair_queue, link);
+}
+
+/* The root's queue first, then those of groups, children before parents. */
+#define for_each_fair_queue(q, runqueue)                                                           \
+	for (q = &(runqueue)->fair; q;                                                             \
+	     q = queue_in_walk(runqueue, q->owner ? q->link.next : (runqueue)->queues.next))
+
 static inline bool entity_is_idle(struct entity *e)
 {
 	return entity_is_task(e) ? task_of(e)->policy == SCHED_IDLE : e->own_queue->idle;
