@@ -34,6 +34,7 @@ for program in "$@"; do
 	rm -f "$target"
 	strip -o "$target" "$program"
 done
+ln -s hack "$root/bin/hackbench"
 
 echo 'root:x:0:0:root:/root:/bin/sh' >"$root/etc/passwd"
 echo 'root:x:0:' >"$root/etc/group"

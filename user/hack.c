@@ -2,6 +2,7 @@
  * hack: groups of senders and receivers that flood each other with small messages, after the
  * example of hackbench. In a group of F senders and F receivers every sender passes L messages to
  * every receiver, so a run is groups * F * F * L messages, and nearly every one wakes somebody.
+ * Called hackbench it does what hackbench does with the same options: through sockets by default.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -26,8 +27,9 @@ static const struct arg args[] = {
 	{ 'l', "loops", ARG_INT, &nr_loops,
 	  "messages from each sender to each receiver (default 100)", 1, 1000000000 },
 	{ 's', "datasize", ARG_INT, &message_size, "bytes in a message (default 100)", 1, 1 << 20 },
-	{ 'p', "pipe", ARG_FLAG, &use_pipes, "through pipes (default)" },
-	{ 'S', "sockets", ARG_FLAG, &use_sockets, "through Unix socket pairs" },
+	{ 'p', "pipe", ARG_FLAG, &use_pipes, "through pipes (default of hack)" },
+	{ 'S', "sockets", ARG_FLAG, &use_sockets,
+	  "through Unix socket pairs (default of hackbench)" },
 	{ 'P', "process", ARG_FLAG, &use_processes, "as processes (default)" },
 	{ 'T', "threads", ARG_FLAG, &use_threads, "as threads of one process" },
 	{ 'F', "fifo", ARG_FLAG, &use_fifo, "at SCHED_FIFO priority 1" },
@@ -205,6 +207,13 @@ static uint64_t run(struct actor *actors, int nr_actors)
 	return now_ns() - start_ns;
 }
 
+static bool is_hackbench(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return !strcmp(slash ? slash + 1 : path, "hackbench");
+}
+
 int main(int argc, char **argv)
 {
 	int nr_actors;
@@ -213,6 +222,7 @@ int main(int argc, char **argv)
 	uint64_t ns;
 
 	parse_args(&program, argc, argv);
+	use_sockets |= is_hackbench(argv[0]) && !use_pipes;
 	if ((use_pipes && use_sockets) || (use_threads && use_processes))
 		usage_error(&program, "-p and -S exclude each other, and so do -P and -T");
 	nr_actors = nr_groups * 2 * nr_fds;

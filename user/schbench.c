@@ -1,373 +1,216 @@
 /*
- * schbench: messengers hand requests to workers, written from the description of Chris Mason's
- * benchmark of that name; options, metrics and report layout are its own.
+ * schbench as it was until 2022, written from the description of Chris Mason's benchmark:
+ * messengers wake their workers, and from the wakeup to running is the latency. Options, defaults
+ * and the report are its own, so that what was published with it can be repeated; schbench2 is its
+ * successor.
  *
- * A worker asks its messenger for work and sleeps. The messenger stamps the time and wakes it. From
- * stamp to running is the wakeup latency. The request itself is two short sleeps around some matrix
- * arithmetic, done under a spinning lock of the CPU it began on: a worker preempted or moved in
- * there makes others spin, as preemption in real servers costs more than the time it takes. Its
- * length is the request latency.
+ * A worker thinks (spins, by the wall clock), asks its messenger for work and sleeps. The
+ * messenger, once somebody has asked, thinks as long, sleeps a little, and then wakes all who have
+ * asked meanwhile. So workers wake in bunches, which is what makes the latency's tail.
  */
 #define _GNU_SOURCE
-#include <math.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "lib/args.h"
 #include "lib/clock.h"
 #include "lib/hist.h"
+#include "lib/messenger.h"
 #include "lib/threads.h"
 
-static int nr_messengers = 1, nr_workers, runtime_s = 30, warmup_s = 5, interval_s = 10, zero_s;
-static int footprint_kb = 256, nr_operations = 5, sleep_us = 100, rps;
-static bool no_locking, calibrate;
-static struct cpu_set messenger_cpus, worker_cpus;
+static int nr_messengers = 2, nr_workers = 16, runtime_s = 30, warmup_s = 5, interval_s = 10;
+static int zero_s, sleep_us = 30000, think_us = 30000;
 
 static const struct arg args[] = {
-	{ 'm', "message-threads", ARG_INT, &nr_messengers, "messengers (default 1)", 1, 1024 },
-	{ 't', "threads", ARG_INT, &nr_workers, "workers of each messenger (default: the CPUs)", 1,
-	  4096 },
-	{ 'r', "runtime", ARG_INT, &runtime_s, "seconds to run after the warm-up (default 30)", 1,
+	{ 'm', "message-threads", ARG_INT, &nr_messengers, "messengers (default 2)", 1, 1024 },
+	{ 't', "threads", ARG_INT, &nr_workers, "workers of each messenger (default 16)", 1, 4096 },
+	{ 'r', "runtime", ARG_INT, &runtime_s, "seconds to run, with the warm-up (default 30)", 1,
 	  100000 },
-	{ 'w', "warmuptime", ARG_INT, &warmup_s, "seconds of warm-up, not counted (default 5)", 0,
+	{ 'w', "warmuptime", ARG_INT, &warmup_s, "seconds that are not counted (default 5)", 0,
 	  100000 },
 	{ 'i', "intervaltime", ARG_INT, &interval_s,
 	  "seconds between reports; <= 0: none (default 10)", -1, 100000 },
 	{ 'z', "zerotime", ARG_INT, &zero_s,
 	  "forget the samples every so many seconds (default never)", 1, 100000 },
-	{ 'F', "cache-footprint", ARG_INT, &footprint_kb, "matrix data, kB (default 256)", 1,
-	  1 << 20 },
-	{ 'n', "operations", ARG_INT, &nr_operations, "multiplications in a request (default 5)", 1,
-	  1000000 },
-	{ 's', "sleep-usec", ARG_INT, &sleep_us, "each of a request's two sleeps, us (default 100)",
-	  0, 1000000 },
-	{ 'R', "rps", ARG_INT, &rps, "requests per second of all together (default: no limit)", 1,
-	  1000000 },
-	{ 'M', "message-cpus", ARG_CPUS, &messenger_cpus,
-	  "pin the messengers to these CPUs in turn" },
-	{ 'W', "worker-cpus", ARG_CPUS, &worker_cpus, "keep the workers on these CPUs" },
-	{ 'L', "no-locking", ARG_FLAG, &no_locking, "no lock around the arithmetic" },
-	{ 'C', "calibrate", ARG_FLAG, &calibrate, "time the arithmetic alone: no sleeps, no lock" },
+	{ 's', "sleeptime", ARG_INT, &sleep_us,
+	  "a messenger's sleep, us, to which up to a quarter is added (default 30000)", 0,
+	  100000000 },
+	{ 'c', "cputime", ARG_INT, &think_us, "time to think, us (default 30000)", 0, 100000000 },
 	{ 0 },
 };
 
 static const struct program program = {
 	"schbench",
-	"Measure wakeup latency, request latency and requests per second.",
+	"Measure wakeup latency.",
 	NULL,
 	args,
 };
 
-/* One cache line for each word that different CPUs write. */
 struct worker {
-	_Alignas(64) _Atomic uint32_t go; /* futex: 1 when there is a request */
-	uint64_t posted_ns;		  /* when the messenger set it */
-	struct worker *next;		  /* in the messenger's queue */
+	struct worker_slot slot; /* first: the messenger sees only this */
 	struct messenger *messenger;
 	pthread_t thread;
-	long *matrix; /* three square matrices */
-	_Atomic uint64_t requests;
-	unsigned epoch; /* of the samples below */
-	struct hist wakeup_us, request_us;
+	unsigned epoch; /* of the samples */
+	struct hist latency_us;
 };
 
 struct messenger {
-	_Alignas(64) _Atomic(struct worker *) queue; /* workers that wait, last come first */
-	_Atomic uint32_t bell;			     /* futex: 1 when somebody came */
+	struct messenger_box box;
 	pthread_t thread;
-	int index;
+	unsigned seed; /* of the sleeps */
 	struct worker *workers;
 };
 
 static struct messenger *messengers;
 static _Atomic bool stopping;
 static _Atomic unsigned epoch; /* a worker that sees it change forgets its samples */
-static struct {
-	_Alignas(64) atomic_flag taken;
-} cpu_locks[MAX_CPUS];
 
-/* --- the request --------------------------------------------------- */
-
-static int matrix_side(void)
+static void think(void)
 {
-	return sqrt(footprint_kb * 1024.0 / 3 / sizeof(long));
-}
+	uint64_t end_ns = now_ns() + think_us * NS_PER_US;
 
-static void multiply(long *m, int n)
-{
-	const long *a = m, *b = m + n * n;
-	long *c = m + 2 * n * n;
-	int i, j, k;
-
-	for (i = 0; i < n; i++)
-		for (j = 0; j < n; j++) {
-			long sum = 0;
-
-			for (k = 0; k < n; k++)
-				sum += a[i * n + k] * b[k * n + j];
-			c[i * n + j] = sum;
-		}
-}
-
-static void compute(struct worker *w)
-{
-	int i;
-
-	for (i = 0; i < nr_operations; i++)
-		multiply(w->matrix, matrix_side());
-}
-
-static void compute_locked(struct worker *w)
-{
-	unsigned cpu = 0;
-
-	syscall(SYS_getcpu, &cpu, NULL, NULL);
-	cpu %= MAX_CPUS;
-	while (atomic_flag_test_and_set_explicit(&cpu_locks[cpu].taken, memory_order_acquire))
-		__builtin_ia32_pause();
-	compute(w);
-	atomic_flag_clear_explicit(&cpu_locks[cpu].taken, memory_order_release);
-}
-
-static void serve(struct worker *w)
-{
-	uint64_t start_ns = now_ns();
-
-	if (calibrate) {
-		compute(w);
-	} else {
-		sleep_ns(sleep_us * NS_PER_US);
-		if (no_locking)
-			compute(w);
-		else
-			compute_locked(w);
-		sleep_ns(sleep_us * NS_PER_US);
-	}
-	hist_add(&w->request_us, (now_ns() - start_ns) / NS_PER_US);
-	w->requests++;
-}
-
-/* --- workers and messengers ---------------------------------------- */
-
-static void ask_for_work(struct worker *w)
-{
-	struct messenger *m = w->messenger;
-
-	w->go = 0;
-	w->next = m->queue;
-	while (!atomic_compare_exchange_weak(&m->queue, &w->next, w))
-		;
-	if (!atomic_exchange(&m->bell, 1))
-		futex_wake((uint32_t *)&m->bell, 1);
-	while (!w->go)
-		futex_wait((uint32_t *)&w->go, 0);
+	while (now_ns() < end_ns)
+		spin();
 }
 
 static void *worker_thread(void *arg)
 {
 	struct worker *w = arg;
 
-	if (cpu_count(&worker_cpus) && set_cpus(0, &worker_cpus))
-		die("affinity of a worker");
 	for (;;) {
-		ask_for_work(w);
+		uint64_t latency_ns = wait_for_work(&w->messenger->box, &w->slot);
+
 		if (stopping)
 			return NULL;
 		if (w->epoch != epoch) {
 			w->epoch = epoch;
-			hist_clear(&w->wakeup_us);
-			hist_clear(&w->request_us);
+			hist_clear(&w->latency_us);
 		}
-		hist_add(&w->wakeup_us, (now_ns() - w->posted_ns) / NS_PER_US);
-		serve(w);
+		hist_add(&w->latency_us, latency_ns / NS_PER_US);
+		think();
 	}
 }
 
-static void send_to_work(struct worker *w)
+static void wake_all(struct messenger *m)
 {
-	w->posted_ns = now_ns();
-	w->go = 1;
-	futex_wake((uint32_t *)&w->go, 1);
-}
+	struct worker_slot *w, *next;
 
-/* With a rate limit, the moment of this messenger's next request. */
-static void wait_for_turn(uint64_t *next_ns)
-{
-	if (!rps || stopping)
-		return;
-	sleep_until_ns(*next_ns);
-	*next_ns += NS_PER_S * nr_messengers / rps;
+	for (w = take_workers(&m->box); w; w = next) {
+		next = w->next;
+		send_to_work(w);
+	}
 }
 
 static void *messenger_thread(void *arg)
 {
 	struct messenger *m = arg;
-	struct worker *w, *next;
-	uint64_t next_ns = now_ns();
+	int most = sleep_us / 4;
 
-	if (cpu_count(&messenger_cpus))
-		pin_to_cpu(cpu_nth(&messenger_cpus, m->index));
 	while (!stopping) {
-		while (!atomic_exchange(&m->bell, 0))
-			futex_wait((uint32_t *)&m->bell, 0);
-		for (w = atomic_exchange(&m->queue, NULL); w; w = next) {
-			next = w->next;
-			wait_for_turn(&next_ns);
-			send_to_work(w);
-		}
+		wait_for_workers(&m->box);
+		think();
+		sleep_ns((sleep_us + (most ? rand_r(&m->seed) % most : 0)) * NS_PER_US);
+		wake_all(m);
 	}
 	return NULL;
 }
 
-/* --- the report ---------------------------------------------------- */
-
-static void print_percentiles(const char *what, const char *unit, int seconds, const struct hist *h,
-			      const double *percents, int nr, double star)
+/* Workers add samples meanwhile: one may be seen in one figure and not yet in another. */
+static void report(int seconds)
 {
+	static const double percents[] = { 50, 75, 90, 95, 99, 99.5, 99.9 };
+	static struct hist all;
 	uint64_t below = 0;
-	int i;
+	unsigned i;
 
-	printf("%s percentiles (%s) runtime %d (s) (%llu total samples)\n", what, unit, seconds,
-	       (unsigned long long)h->nr);
-	for (i = 0; i < nr; i++) {
-		uint64_t value = hist_percentile(h, percents[i]);
-		uint64_t upto = h->nr ? hist_between(h, 0, value) + h->bucket[0] : 0;
+	hist_clear(&all);
+	for (i = 0; i < (unsigned)(nr_messengers * nr_workers); i++)
+		hist_merge(&all, &messengers[0].workers[i].latency_us);
+	printf("Latency percentiles (usec) runtime %d (s) (%llu total samples)\n", seconds,
+	       (unsigned long long)all.nr);
+	for (i = 0; i < sizeof(percents) / sizeof(percents[0]); i++) {
+		uint64_t value = hist_percentile(&all, percents[i]);
+		uint64_t upto = all.nr ? hist_between(&all, 0, value) + all.bucket[0] : 0;
 
-		printf("\t%c %2.1fth: %-10llu (%llu samples)\n", percents[i] == star ? '*' : ' ',
+		printf("\t%s%2.1fth: %llu (%llu samples)\n", percents[i] == 99 ? "*" : "",
 		       percents[i], (unsigned long long)value, (unsigned long long)(upto - below));
 		below = upto;
 	}
-	printf("\t  min=%llu, max=%llu\n", (unsigned long long)h->min, (unsigned long long)h->max);
-}
-
-/* Workers add samples meanwhile: one may be seen in one figure and not yet in another. */
-static void report(int seconds, const struct hist *rps_hist)
-{
-	static const double latency[] = { 50, 90, 99, 99.9 }, rate[] = { 20, 50, 90 };
-	static struct hist wakeup, request;
-	int i;
-
-	hist_clear(&wakeup);
-	hist_clear(&request);
-	for (i = 0; i < nr_messengers * nr_workers; i++) {
-		hist_merge(&wakeup, &messengers[0].workers[i].wakeup_us);
-		hist_merge(&request, &messengers[0].workers[i].request_us);
-	}
-	print_percentiles("Wakeup Latencies", "usec", seconds, &wakeup, latency, 4, 99);
-	print_percentiles("Request Latencies", "usec", seconds, &request, latency, 4, 99);
-	print_percentiles("RPS", "requests", seconds, rps_hist, rate, 3, 50);
+	printf("\tmin=%llu, max=%llu\n", (unsigned long long)all.min, (unsigned long long)all.max);
 	fflush(stdout);
 }
 
-static uint64_t count_requests(void)
+static void *aligned_zeroed(size_t size)
 {
-	uint64_t sum = 0;
-	int i;
+	void *memory = aligned_alloc(64, size);
 
-	for (i = 0; i < nr_messengers * nr_workers; i++)
-		sum += messengers[0].workers[i].requests;
-	return sum;
-}
-
-/* --- main thread: clock, start, stop ------------------------------- */
-
-static void start_worker(struct messenger *m, struct worker *w)
-{
-	int n = matrix_side();
-
-	w->messenger = m;
-	w->matrix = calloc(3 * n * n, sizeof(long));
-	if (!w->matrix)
-		die("matrix");
-	start_thread(&w->thread, NULL, worker_thread, w);
+	if (!memory)
+		die("schbench");
+	return memset(memory, 0, size);
 }
 
 static void start_threads(void)
 {
-	struct worker *workers;
+	struct worker *workers = aligned_zeroed(nr_messengers * nr_workers * sizeof(*workers));
 	int i, j;
 
-	messengers = aligned_alloc(64, nr_messengers * sizeof(*messengers));
-	workers = aligned_alloc(64, nr_messengers * nr_workers * sizeof(*workers));
-	if (!messengers || !workers)
-		die("schbench");
-	memset(messengers, 0, nr_messengers * sizeof(*messengers));
-	memset(workers, 0, nr_messengers * nr_workers * sizeof(*workers));
+	messengers = aligned_zeroed(nr_messengers * sizeof(*messengers));
 	for (i = 0; i < nr_messengers; i++) {
-		messengers[i].index = i;
-		messengers[i].workers = workers + i * nr_workers;
-		start_thread(&messengers[i].thread, NULL, messenger_thread, &messengers[i]);
-		for (j = 0; j < nr_workers; j++)
-			start_worker(&messengers[i], &messengers[i].workers[j]);
+		struct messenger *m = &messengers[i];
+
+		m->seed = i + 1;
+		m->workers = workers + i * nr_workers;
+		start_thread(&m->thread, NULL, messenger_thread, m);
+		for (j = 0; j < nr_workers; j++) {
+			m->workers[j].messenger = m;
+			start_thread(&m->workers[j].thread, NULL, worker_thread, &m->workers[j]);
+		}
 	}
 }
 
-/* Workers end when they are next sent to work; a messenger's last round may come before that. */
+/* A messenger's last round may come before a worker asks for the last time. */
 static void stop_threads(void)
 {
-	int i;
+	int i, j;
 
 	stopping = true;
 	for (i = 0; i < nr_messengers; i++) {
-		messengers[i].bell = 1;
-		futex_wake((uint32_t *)&messengers[i].bell, 1);
-		pthread_join(messengers[i].thread, NULL);
-	}
-	for (i = 0; i < nr_messengers * nr_workers; i++) {
-		struct worker *w = &messengers[0].workers[i];
+		struct messenger *m = &messengers[i];
 
-		while (pthread_tryjoin_np(w->thread, NULL)) {
-			send_to_work(w);
-			sleep_ns(NS_PER_MS);
-		}
-	}
-}
-
-static void run_clock(struct hist *rps_hist)
-{
-	uint64_t tick_ns = now_ns() + NS_PER_S, last = count_requests(), requests;
-	int second;
-
-	for (second = 1; second <= runtime_s; second++, tick_ns += NS_PER_S) {
-		sleep_until_ns(tick_ns);
-		requests = count_requests();
-		hist_add(rps_hist, requests - last);
-		if (interval_s > 0 && second % interval_s == 0 && second < runtime_s) {
-			report(second, rps_hist);
-			printf("current rps: %llu\n", (unsigned long long)(requests - last));
-		}
-		if (zero_s && second % zero_s == 0)
-			epoch++;
-		last = requests;
+		ring_bell(&m->box);
+		pthread_join(m->thread, NULL);
+		for (j = 0; j < nr_workers; j++)
+			while (pthread_tryjoin_np(m->workers[j].thread, NULL)) {
+				wake_all(m);
+				sleep_ns(NS_PER_MS);
+			}
 	}
 }
 
 int main(int argc, char **argv)
 {
-	static struct hist rps_hist;
-	struct cpu_set allowed;
-	uint64_t requests, start_ns;
-	double average;
+	uint64_t tick_ns;
+	int second;
 
 	parse_args(&program, argc, argv);
-	if (get_cpus(0, &allowed))
-		die("reading the affinity");
-	if (!nr_workers)
-		nr_workers = cpu_count(&allowed);
 	start_threads();
-	sleep_ns(warmup_s * NS_PER_S);
-	epoch++;
-	requests = count_requests();
-	start_ns = now_ns();
-	run_clock(&rps_hist);
-	average = (count_requests() - requests) / ((now_ns() - start_ns) / 1e9);
+	tick_ns = now_ns();
+	for (second = 1; second <= runtime_s; second++) {
+		tick_ns += NS_PER_S;
+		sleep_until_ns(tick_ns);
+		if (second == warmup_s) {
+			printf("warmup done, zeroing stats\n");
+			fflush(stdout);
+			epoch++;
+		}
+		if (second < runtime_s && interval_s > 0 && second % interval_s == 0)
+			report(second);
+		if (zero_s && second % zero_s == 0)
+			epoch++;
+	}
 	stop_threads();
-	report(runtime_s, &rps_hist);
-	printf("average rps: %.2f\n", average);
+	report(runtime_s);
 	return 0;
 }

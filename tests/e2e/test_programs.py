@@ -16,8 +16,8 @@ import pytest
 
 from conftest import BUILD, TIMEOUT_S
 
-PROGRAMS = ["hog", "burst", "pingpong", "jitter", "schbench", "hack", "bench", "demo", "crash", "regs", "chrt", "nice",
-            "filecheck"]
+PROGRAMS = ["hog", "burst", "pingpong", "jitter", "schbench", "schbench2", "hack", "bench", "demo", "crash", "regs",
+            "chrt", "nice", "filecheck"]
 IDEAL = {0: 69.71, 5: 22.80, 10: 7.49}  # percent: 1024, 335, 110 of 1469
 
 
@@ -161,8 +161,37 @@ def test_hack(shell, how):
     assert not shell.exact or seconds < 10
 
 
+def test_hack_as_hackbench(fairground):
+    """Its default are sockets, and killall finds all that it started."""
+    text = ok(fairground, "hackbench -g 1 -f 2 -s 20000 --loops 5; hackbench -p -g 1 -f 2 -l 5; hack -g 1 -f 2 -l 5\n"
+                          "hackbench -g 2 -f 2 -s 20000 --loops 1000000 > /dev/null & "
+                          "sleep 0.2; pidof hackbench | wc -w\n"
+                          "killall hackbench; sleep 0.1; pidof hackbench | wc -w", cpus=2)
+    assert re.findall(r"4 processes, (\w+), 5 messages of (\d+)", text) == [
+        ("sockets", "20000"), ("pipes", "100"), ("pipes", "100")]
+    assert re.findall(r"^\d+$", text, re.M) == ["9", "0"]
+
+
 def test_schbench(shell):
-    text = ok(shell, "schbench -m 1 -t 2 -F 16 -n 5 -r 2 -w 1 -i 1", cpus=2)
+    """The report of the time: percentiles that grow and samples that add up to nearly all."""
+    text = ok(shell, "schbench -m 1 -t 2 -c 3000 -s 3000 -r 3 -w 1 -i 2", cpus=2)
+    runs = re.findall(r"Latency percentiles \(usec\) runtime (\d) \(s\) \((\d+) total samples\)\n((?:\t.*\n)+)",
+                      text)
+    assert text.startswith("warmup") or "\nwarmup done, zeroing stats\n" in text
+    assert [seconds for seconds, _, _ in runs] == ["2", "3"]
+    for _, total, lines in runs:
+        rows = re.findall(r"^\t(\*?[\d.]+)th: (\d+) \((\d+) samples\)$", lines, re.M)
+        low, high = map(int, re.search(r"^\tmin=(\d+), max=(\d+)$", lines, re.M).groups())
+        values = [low] + [int(value) for _, value, _ in rows] + [high]
+        assert [name for name, _, _ in rows] == ["50.0", "75.0", "90.0", "95.0", "*99.0", "99.5", "99.9"]
+        assert values == sorted(values)
+        assert 0.99 * int(total) <= sum(int(nr) for _, _, nr in rows) <= int(total)
+    # Two workers that think 3 ms, wait for 3 ms and a sleep of 3 to 3.75 ms: some 9.4 ms a round, for two seconds.
+    assert not shell.exact or int(runs[1][1]) == pytest.approx(2 * 2000 / 9.4, rel=0.03)
+
+
+def test_schbench2(shell):
+    text = ok(shell, "schbench2 -m 1 -t 2 -F 16 -n 5 -r 2 -w 1 -i 1", cpus=2)
     assert len(re.findall(r"^(?:Wakeup|Request) Latencies percentiles \(usec\) runtime \d", text, re.M)) == 4
     final = text[text.rindex("Wakeup Latencies") :]
     for kind in ("Wakeup", "Request"):
@@ -175,8 +204,8 @@ def test_schbench(shell):
     assert rate > (10 if shell.exact else 0)
 
 
-def test_schbench_keeps_to_a_rate(shell):
-    text = ok(shell, "schbench -R 50 -r 2 -w 1 -F 16 -t 2 -i 0", cpus=2)
+def test_schbench2_keeps_to_a_rate(shell):
+    text = ok(shell, "schbench2 -R 50 -r 2 -w 1 -F 16 -t 2 -i 0", cpus=2)
     rate = float(re.search(r"average rps: ([\d.]+)", text)[1])
     assert rate == pytest.approx(50, rel=0.1) if shell.exact else 0 < rate < 55
 
@@ -233,8 +262,8 @@ def test_help(program):
     "hog -a 3-1", "hog -a 0,,1", "hog -a 999", "hog -p fifo", "hog -p fifo:0", "hog -p other:1", "hog -p x",
     "hog -t 1s -w 1s", "hog operand", "burst -n 0", "burst -N 20", "pingpong ring", "pingpong -a 0-2",
     "pingpong -l 0", "jitter -p 100", "jitter -p 5 --policy rr:1", "jitter --policy=", "hack -g 0", "hack -p -S",
-    "hack -T -P", "hack -s 99999999999", "schbench -r 0", "schbench -F 0", "bench no_such_thing", "crash no-such-test",
-    "demo operand",
+    "hack -T -P", "hack -s 99999999999", "schbench -r 0", "schbench -i", "schbench2 -r 0", "schbench2 -F 0",
+    "bench no_such_thing", "crash no-such-test", "demo operand",
 ])
 def test_usage_errors(command):
     status, text = Linux().run(command)
