@@ -148,12 +148,19 @@ struct group_cpu {
 	struct fair_queue queue; /* of the members that are on this CPU */
 } __aligned(64);
 
+/* What a group asked of FDL; see fair/fdl.h. guarded by: the host */
+struct fdl_group {
+	u64 rr_ns, wakeup_ns;
+	u64 guaranteed; /* shares */
+};
+
 struct task_group {
 	/* guarded by: the host (group.h); shares also read by every CPU */
 	struct task_group *parent; /* NULL: a child of the root */
 	struct list children, sibling;
 	u64 shares; /* as a weight: shares << 10 */
 	bool idle;
+	struct fdl_group fdl;
 
 	struct bandwidth bandwidth;
 	u64 load_avg; /* sum of the queues' load_contrib; atomic */
@@ -252,6 +259,9 @@ struct sched {
 	u32 nr_latency; /* tasks that fit a period: latency / min_granularity, rounded up */
 	u64 features;	/* BIT(FEATURE_x) */
 	u64 trace_mask; /* BIT(EVENT_x) */
+
+	/* guarded by: the host (group.h) */
+	u64 guaranteed; /* shares, sum over the children of the root */
 
 	/* bits changed atomically */
 	struct cpumask online;

@@ -224,8 +224,12 @@ int sched_fair_swap(struct sched *s, const char *name, unsigned cpu);
 /* --- tunables and features ------------------------------------------------ */
 
 struct sched_tunable_info {
-	const char *name;  /* "latency_ns" */
-	const char *where; /* "debug" = /sys/kernel/debug/sched, "sysctl" = /proc/sys/kernel */
+	const char *name; /* "latency_ns" */
+	/*
+	 * "debug" = /sys/kernel/debug/sched, "sysctl" = /proc/sys/kernel; "qos": a line of
+	 * /sys/kernel/debug/qos/qos_params.
+	 */
+	const char *where;
 	const char *doc;
 };
 /* The @index-th tunable, or NULL past the end. */

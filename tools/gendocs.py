@@ -52,7 +52,8 @@ def page(title, source, intro, header, lines):
 
 def tunables():
     source = "sched/tunable.def"
-    where = {"debug": "/sys/kernel/debug/sched/", "sysctl": "/proc/sys/kernel/"}
+    where = {"debug": "/sys/kernel/debug/sched/", "sysctl": "/proc/sys/kernel/",
+             "qos": "/sys/kernel/debug/qos/qos_params: "}
     lines = [(f"`{where[w]}{file}`", policy.replace("NULL", ""), default, "yes" if scaled == "true" else "no", doc)
              for _, _, file, w, default, scaled, _, policy, doc in rows(source, "TUNABLE")]
     return page("Tunables", source,

@@ -147,7 +147,8 @@ static int schedfs_init(void)
 	int err = 0;
 
 	for (unsigned i = 0; !err && (info = sched_tunable(i)); i++)
-		err = add_tunable(info);
+		if (strcmp(info->where, "qos") != 0)
+			err = add_tunable(info);
 	for (unsigned i = 0; !err && i < ARRAY_SIZE(state_files); i++)
 		err = debugfs_add(&state_files[i]);
 	return err;

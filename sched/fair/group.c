@@ -138,6 +138,8 @@ void sched_group_exit(struct sched *s, struct task_group *tg)
 	}
 	if (tg->parent)
 		list_del(&tg->sibling);
+	else
+		s->guaranteed -= tg->fdl.guaranteed;
 }
 
 struct task_group *group_next_below(const struct task_group *top, const struct task_group *pos)
@@ -165,6 +167,9 @@ void sched_group_params(const struct task_group *tg, struct sched_group_params *
 		.quota_ns = tg->bandwidth.quota_ns,
 		.period_ns = tg->bandwidth.period_ns,
 		.burst_ns = tg->bandwidth.burst_ns,
+		.deadline_rr_ns = tg->fdl.rr_ns,
+		.deadline_wakeup_ns = tg->fdl.wakeup_ns,
+		.guaranteed_shares = tg->fdl.guaranteed,
 	};
 }
 
@@ -208,7 +213,7 @@ static void set_queue_idle(struct fair_queue *q, bool idle)
 
 int sched_group_set_idle(struct sched *s, struct task_group *tg, bool idle)
 {
-	if (!tg)
+	if (!tg || (idle && tg->fdl.guaranteed))
 		return -EINVAL;
 	if (tg->idle == idle)
 		return 0;
