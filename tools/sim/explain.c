@@ -99,7 +99,8 @@ static int by_vruntime(const void *a, const void *b)
 	return va == vb ? 0 : time_before(va, vb) ? -1 : 1;
 }
 
-static void find_candidates(struct sim *sim, unsigned cpu, struct candidates *found)
+/* Members of one group: only their virtual times can be compared. */
+static void find_candidates(struct sim *sim, unsigned cpu, u32 group, struct candidates *found)
 {
 	const struct sim_task *t;
 	__int128 sum = 0, total = 0;
@@ -107,8 +108,8 @@ static void find_candidates(struct sim *sim, unsigned cpu, struct candidates *fo
 	*found = (struct candidates){ .nr = 0 };
 	list_for_each(t, &sim->tasks, link) {
 		if (t->task.state != TASK_RUNNING || t->task.cpu != cpu ||
-		    t->task.on_rq != TASK_QUEUED || !task_is_fair_policy(t->task.policy) ||
-		    found->nr == ARRAY_SIZE(found->task))
+		    t->task.on_rq != TASK_QUEUED || t->group != group ||
+		    !task_is_fair_policy(t->task.policy) || found->nr == ARRAY_SIZE(found->task))
 			continue;
 		found->task[found->nr++] = t;
 		found->have_deadlines |= t->task.fair.eevdf.deadline;
@@ -185,10 +186,12 @@ static void say_why(struct sim *sim, const struct sim_cpu *c, const struct sim_t
 	const struct explanation *ex = sim->listener;
 	struct candidates *found = allocate(1, sizeof(*found));
 
-	find_candidates(sim, c->id, found);
+	find_candidates(sim, c->id, next->group, found);
 	if (found->nr)
 		print_candidates(found, next);
 	printf("\npicked: %s-%d, because ", next->task.comm, next->task.pid);
+	if (next->group)
+		printf("of the members of its group, which is first of the groups, ");
 	if (next == &c->idle)
 		printf("nothing is runnable here.\n");
 	else if (!task_is_fair_policy(next->task.policy))

@@ -6,35 +6,113 @@
 
 #define ONE_CPU (1ull << 32)
 #define HALF_NS (1ull << (SERVICE_SHIFT - 1))
+static const u64 idle_weight = 3; /* of SCHED_IDLE, as in sched/weight.c */
+#define FAIR (~BIT(WEIGHT_RT))	  /* of a group's present */
 
 /* --- shares ----------------------------------------------------------------------------------- */
 
-/* The heaviest first: who would get more than a CPU gets one, the others share what is left. */
+/* What all of @g could use, in 2^-32 CPUs: from the leaves up. */
+static void set_demands(struct fluid_server *f)
+{
+	for (u32 i = 0; i < f->nr_groups; i++)
+		f->groups[i]->demand = 0;
+	for (u32 i = f->nr_groups; i-- > 0;) {
+		struct fluid_group *g = f->groups[i];
+
+		for (u64 left = g->present & FAIR; left; left &= left - 1)
+			g->demand += ONE_CPU * g->nr[__builtin_ctzll(left)];
+		g->demand = min(g->demand, g->limit);
+		if (g->parent)
+			g->parent->demand += g->demand;
+	}
+}
+
+/* What is not yet divided, and the weight of those among whom. */
+struct remainder {
+	u64 cpus, weight;
+};
+
+/* Would somebody of @weight who can use @demand get more than that? */
+static bool takes_all(const struct remainder *left, u64 weight, u64 demand)
+{
+	return (unsigned __int128)weight * left->cpus >= (unsigned __int128)left->weight * demand;
+}
+
+static u64 part(const struct remainder *left, u64 weight)
+{
+	return (u64)((unsigned __int128)left->cpus * weight / left->weight);
+}
+
+/* Who would get more than they can use get that. Returns whether anybody did: others gain. */
+static bool settle(const struct fluid *fluid, struct fluid_group *g, u64 *unsettled,
+		   struct remainder *left)
+{
+	bool any = false;
+
+	for (u64 rest = *unsettled; rest; rest &= rest - 1) {
+		u32 w = (u32)__builtin_ctzll(rest);
+
+		if (!takes_all(left, fluid->weight[w], ONE_CPU))
+			continue;
+		g->rate[w] = ONE_CPU;
+		*unsettled &= ~BIT(w);
+		left->cpus -= min(left->cpus, g->nr[w] * ONE_CPU);
+		left->weight -= g->nr[w] * fluid->weight[w];
+		any = true;
+	}
+	for (struct fluid_group *c = g->first_child; c; c = c->sibling) {
+		if (c->settled || !takes_all(left, c->weight, c->demand))
+			continue;
+		c->settled = any = true;
+		c->granted = c->demand;
+		left->cpus -= min(left->cpus, c->demand);
+		left->weight -= c->weight;
+	}
+	return any;
+}
+
+/* Divide what @g was granted among its tasks and the groups below it. */
+static void divide(const struct fluid *fluid, struct fluid_group *g)
+{
+	struct remainder left = { .cpus = g->granted };
+	u64 unsettled = g->present & FAIR;
+
+	for (u64 rest = unsettled; rest; rest &= rest - 1) {
+		u32 w = (u32)__builtin_ctzll(rest);
+
+		left.weight += g->nr[w] * fluid->weight[w];
+	}
+	for (struct fluid_group *c = g->first_child; c; c = c->sibling) {
+		c->settled = !c->demand;
+		c->granted = 0;
+		left.weight += c->settled ? 0 : c->weight;
+	}
+	while (settle(fluid, g, &unsettled, &left))
+		;
+	for (; unsettled; unsettled &= unsettled - 1) {
+		u32 w = (u32)__builtin_ctzll(unsettled);
+
+		g->rate[w] = part(&left, fluid->weight[w]);
+	}
+	for (struct fluid_group *c = g->first_child; c; c = c->sibling)
+		if (!c->settled)
+			c->granted = part(&left, c->weight);
+}
+
 static void set_rates(const struct fluid *fluid, struct fluid_server *f)
 {
-	u64 cpus = f->nr_cpus, total = 0, fair = f->present & ~BIT(WEIGHT_RT);
+	struct fluid_group *root = f->groups[0];
+	u64 cpus = f->nr_cpus;
 
 	f->stale = false;
-	if (f->nr[WEIGHT_RT]) {
-		f->rate[WEIGHT_RT] = min(ONE_CPU, cpus * ONE_CPU / f->nr[WEIGHT_RT]);
-		cpus -= min(cpus, (u64)f->nr[WEIGHT_RT]);
+	if (root->nr[WEIGHT_RT]) {
+		root->rate[WEIGHT_RT] = min(ONE_CPU, cpus * ONE_CPU / root->nr[WEIGHT_RT]);
+		cpus -= min(cpus, (u64)root->nr[WEIGHT_RT]);
 	}
-	for (u64 left = fair; left; left &= left - 1) {
-		u32 w = (u32)__builtin_ctzll(left);
-
-		total += f->nr[w] * fluid->weight[w];
-	}
-	for (u64 left = fair; left; left &= left - 1) {
-		u32 w = (u32)__builtin_ctzll(left);
-
-		if (fluid->weight[w] * cpus >= total) {
-			f->rate[w] = ONE_CPU;
-			cpus -= f->nr[w];
-			total -= f->nr[w] * fluid->weight[w];
-		} else {
-			f->rate[w] = cpus * ONE_CPU * fluid->weight[w] / total;
-		}
-	}
+	set_demands(f);
+	root->granted = cpus * ONE_CPU;
+	for (u32 i = 0; i < f->nr_groups; i++)
+		divide(fluid, f->groups[i]);
 }
 
 static void update(const struct fluid *fluid, struct fluid_server *f, u64 now)
@@ -46,11 +124,15 @@ static void update(const struct fluid *fluid, struct fluid_server *f, u64 now)
 	if (f->stale)
 		set_rates(fluid, f);
 	f->updated = now;
-	for (u64 left = f->present; left; left &= left - 1) {
-		u32 w = (u32)__builtin_ctzll(left);
+	for (u32 i = 0; i < f->nr_groups; i++) {
+		struct fluid_group *g = f->groups[i];
 
-		f->service[w] +=
-			(u64)(((unsigned __int128)elapsed * f->rate[w]) >> (32 - SERVICE_SHIFT));
+		for (u64 left = g->present; left; left &= left - 1) {
+			u32 w = (u32)__builtin_ctzll(left);
+
+			g->service[w] += (u64)(((unsigned __int128)elapsed * g->rate[w]) >>
+					       (32 - SERVICE_SHIFT));
+		}
 	}
 }
 
@@ -72,37 +154,89 @@ static void note_change(struct fluid *fluid, struct fluid_server *f)
 	list_add_tail(&fluid->changed, &f->changed_link);
 }
 
+static struct fluid_group *find_group(const struct fluid_server *f, u32 number)
+{
+	for (u32 i = 0; i < f->nr_groups; i++)
+		if (f->groups[i]->number == number)
+			return f->groups[i];
+	return NULL;
+}
+
+static u64 limit_of(const struct sched_group_params *p)
+{
+	return p->quota_ns == SCHED_QUOTA_NONE || p->quota_ns / CPU_MAX >= p->period_ns
+		       ? UINT64_MAX
+		       : (u64)((unsigned __int128)p->quota_ns * ONE_CPU / p->period_ns);
+}
+
+static struct fluid_group *add_group(struct sim *sim, struct fluid_server *f, u32 number,
+				     struct fluid_group *parent)
+{
+	const struct sched_group_params *p = &sim->groups[number].params;
+	struct fluid_group *g = allocate(1, sizeof(*g));
+
+	*g = (struct fluid_group){ .number = number,
+				   .weight = p->idle ? idle_weight : p->shares,
+				   .limit = number ? limit_of(p) : UINT64_MAX,
+				   .parent = parent };
+	if (parent) {
+		g->sibling = parent->first_child;
+		parent->first_child = g;
+	}
+	f->groups = grow(f->groups, f->nr_groups, &f->groups_size, sizeof(struct fluid_group *));
+	f->groups[f->nr_groups++] = g;
+	return g;
+}
+
+/* The group with this number on @f, those above it first. */
+static struct fluid_group *group_on(struct sim *sim, struct fluid_server *f, u32 number)
+{
+	struct fluid_group *g = NULL;
+	u32 missing;
+
+	while (!(g = find_group(f, number))) {
+		struct fluid_group *parent = NULL;
+
+		missing = number;
+		while (missing && !(parent = find_group(f, sim->groups[missing].parent)))
+			missing = sim->groups[missing].parent;
+		add_group(sim, f, missing, parent);
+	}
+	return g;
+}
+
 void fluid_join(struct sim *sim, struct sim_task *t)
 {
 	struct fluid *fluid = sim->fluid;
 	struct fluid_server *f;
+	struct fluid_group *g;
 
 	t->server = fluid->server_of_cpu[cpumask_first(&t->task.allowed)];
 	t->weight = (u8)weight_of(&t->task);
 	f = &fluid->servers[t->server];
 	update(fluid, f, sim->now);
-	f->nr[t->weight]++;
-	f->present |= BIT(t->weight);
-	t->service_start = f->service[t->weight];
+	g = t->member_of = group_on(sim, f, t->weight == WEIGHT_RT ? 0 : t->group);
+	g->nr[t->weight]++;
+	g->present |= BIT(t->weight);
+	t->service_start = g->service[t->weight];
 	note_change(fluid, f);
 }
 
 void fluid_leave(struct sim *sim, struct sim_task *t)
 {
 	struct fluid_server *f = &sim->fluid->servers[t->server];
+	struct fluid_group *g = t->member_of;
 
 	update(sim->fluid, f, sim->now);
-	if (!--f->nr[t->weight])
-		f->present &= ~BIT(t->weight);
+	if (!--g->nr[t->weight])
+		g->present &= ~BIT(t->weight);
 	note_change(sim->fluid, f);
 }
 
 u64 fluid_service(struct sim *sim, struct sim_task *t)
 {
-	struct fluid_server *f = &sim->fluid->servers[t->server];
-
-	update(sim->fluid, f, sim->now);
-	return (f->service[t->weight] - t->service_start + HALF_NS) >> SERVICE_SHIFT;
+	update(sim->fluid, &sim->fluid->servers[t->server], sim->now);
+	return (t->member_of->service[t->weight] - t->service_start + HALF_NS) >> SERVICE_SHIFT;
 }
 
 /* --- a machine of fluid servers --------------------------------------------------------------- */
@@ -115,9 +249,9 @@ static bool done_before(const struct rb_node *a, const struct rb_node *b)
 	return ta->service_end < tb->service_end;
 }
 
-static struct sim_task *first_done(const struct fluid_server *f, u32 weight)
+static struct sim_task *first_done(const struct fluid_group *g, u32 weight)
 {
-	struct rb_node *node = rb_first(&f->working[weight]);
+	struct rb_node *node = rb_first(&g->working[weight]);
 
 	return node ? container_of(node, struct sim_task, node) : NULL;
 }
@@ -126,34 +260,44 @@ static struct sim_task *first_done(const struct fluid_server *f, u32 weight)
 static void begin_work(struct sim *sim, struct sim_task *t)
 {
 	struct fluid_server *f = &sim->fluid->servers[t->server];
+	struct fluid_group *g = t->member_of;
 
 	t->working = t->left_ns != SIM_FOREVER;
 	if (!t->working)
 		return;
 	update(sim->fluid, f, sim->now);
-	t->service_end = f->service[t->weight] + (t->left_ns << SERVICE_SHIFT);
-	rb_insert(&f->working[t->weight], &t->node, done_before);
+	t->service_end = g->service[t->weight] + (t->left_ns << SERVICE_SHIFT);
+	rb_insert(&g->working[t->weight], &t->node, done_before);
 	note_change(sim->fluid, f);
 }
 
-static void end_work(struct sim *sim, struct sim_task *t)
+static void end_work(struct sim_task *t)
 {
-	struct fluid_server *f = &sim->fluid->servers[t->server];
+	struct fluid_group *g = t->member_of;
 
 	if (!t->working)
 		return;
-	rb_erase(&f->working[t->weight], &t->node);
+	rb_erase(&g->working[t->weight], &t->node);
 	t->working = false;
-	t->left_ns = f->service[t->weight] >= t->service_end
+	t->left_ns = g->service[t->weight] >= t->service_end
 			     ? 0
-			     : (t->service_end - f->service[t->weight]) >> SERVICE_SHIFT;
+			     : (t->service_end - g->service[t->weight]) >> SERVICE_SHIFT;
+}
+
+/* What @t got since it joined is its row's, and of the groups that it is in. */
+static void account(struct sim *sim, struct sim_task *t)
+{
+	struct workload *w = sim->workload;
+	u64 got = fluid_service(sim, t);
+
+	w->row_ideal_ns[t->row] += got;
+	for (u32 i = t->member_of->number; i; i = w->groups[i].parent)
+		w->groups[i].ideal_ns += got;
 }
 
 static void stop(struct sim *sim, struct sim_task *t)
 {
-	u64 got = fluid_service(sim, t);
-
-	sim->workload->row_ideal_ns[t->row] += got;
+	account(sim, t);
 	fluid_leave(sim, t);
 	t->asleep = true;
 }
@@ -194,9 +338,9 @@ void fluid_change(struct sim *sim, struct sim_task *t, bool begin)
 	if (t->asleep)
 		return;
 	if (begin) {
-		sim->workload->row_ideal_ns[t->row] += fluid_service(sim, t);
+		account(sim, t);
 		t->interrupted = t->working;
-		end_work(sim, t);
+		end_work(t);
 		fluid_leave(sim, t);
 	} else {
 		fluid_join(sim, t);
@@ -205,44 +349,59 @@ void fluid_change(struct sim *sim, struct sim_task *t, bool begin)
 	}
 }
 
-/* When the first of @f's tasks has done its work, as it goes now. */
+/* ns until the first of @g's tasks has done its work, as it goes now. */
+static u64 until_done(const struct fluid_group *g)
+{
+	u64 soonest = UINT64_MAX;
+
+	for (u64 left = g->present; left; left &= left - 1) {
+		u32 w = (u32)__builtin_ctzll(left);
+		const struct sim_task *t = first_done(g, w);
+		u64 rest;
+
+		if (!t || !g->rate[w])
+			continue;
+		rest = t->service_end > g->service[w] ? t->service_end - g->service[w] : 0;
+		soonest = min(soonest, (u64)((((unsigned __int128)rest << (32 - SERVICE_SHIFT)) +
+					      g->rate[w] - 1) /
+					     g->rate[w]));
+	}
+	return soonest;
+}
+
 static void set_done(struct sim *sim, struct fluid_server *f)
 {
 	u64 soonest = UINT64_MAX;
 
 	if (f->stale)
 		set_rates(sim->fluid, f);
-	for (u64 left = f->present; left; left &= left - 1) {
-		u32 w = (u32)__builtin_ctzll(left);
-		const struct sim_task *t = first_done(f, w);
-		u64 rest;
-
-		if (!t || !f->rate[w])
-			continue;
-		rest = t->service_end > f->service[w] ? t->service_end - f->service[w] : 0;
-		soonest = min(soonest, (u64)((((unsigned __int128)rest << (32 - SERVICE_SHIFT)) +
-					      f->rate[w] - 1) /
-					     f->rate[w]));
-	}
+	for (u32 i = 0; i < f->nr_groups; i++)
+		soonest = min(soonest, until_done(f->groups[i]));
 	if (soonest == UINT64_MAX)
 		queue_cancel(&sim->queue, &f->done);
 	else
 		queue_set(&sim->queue, &f->done, sim->now + soonest);
 }
 
+static void group_done(struct sim *sim, struct fluid_group *g)
+{
+	for (u64 left = g->present; left; left &= left - 1) {
+		u32 w = (u32)__builtin_ctzll(left);
+		struct sim_task *t;
+
+		while ((t = first_done(g, w)) && t->service_end <= g->service[w]) {
+			end_work(t);
+			go_on(sim, t);
+		}
+	}
+}
+
 static void work_done(struct sim *sim, struct fluid_server *f)
 {
 	update(sim->fluid, f, sim->now);
 	note_change(sim->fluid, f);
-	for (u64 left = f->present; left; left &= left - 1) {
-		u32 w = (u32)__builtin_ctzll(left);
-		struct sim_task *t;
-
-		while ((t = first_done(f, w)) && t->service_end <= f->service[w]) {
-			end_work(sim, t);
-			go_on(sim, t);
-		}
-	}
+	for (u32 i = 0; i < f->nr_groups; i++)
+		group_done(sim, f->groups[i]);
 }
 
 /* Its sleep is over, or somebody woke it and it gets to act on that. */
@@ -292,8 +451,6 @@ bool fluid_run(struct sim *sim, u64 until)
 
 static void set_weights(struct fluid *fluid)
 {
-	const u64 idle_weight = 3; /* of SCHED_IDLE, as in sched/weight.c */
-
 	for (u32 w = 0; w < WEIGHT_IDLE; w++)
 		fluid->weight[w] = sched_nice_weight((int)w - 20);
 	fluid->weight[WEIGHT_IDLE] = idle_weight;
@@ -318,21 +475,45 @@ static void unite(u32 *parent, const struct cpumask *mask)
 	}
 }
 
+/* Tasks of @attr choose among @allowed, and so, in all, do those of their topmost group. */
+static void take_choice(const struct workload *w, const struct attributes *attr,
+			const struct cpumask *allowed, u32 *parent, struct cpumask *of_group)
+{
+	u32 top = attr->group;
+
+	unite(parent, allowed);
+	if (!top)
+		return;
+	while (w->groups[top].parent)
+		top = w->groups[top].parent;
+	of_group[top] = cpumask_or(&of_group[top], allowed);
+}
+
 static void make_servers(struct sim *sim, struct fluid *fluid, const struct workload *w)
 {
 	u32 nr_cpus = sim->config.nr_cpus, *parent = allocate(nr_cpus, sizeof(u32));
 	struct cpumask all = cpumask_first_n(nr_cpus);
+	struct cpumask *of_group = allocate(w->nr_groups + 1, sizeof(*of_group));
 
 	for (u32 cpu = 0; cpu < nr_cpus; cpu++)
 		parent[cpu] = cpu;
 	for (u32 i = 0; i < w->nr_programs; i++) {
 		const struct attributes *attr = &w->programs[i].attr;
 
-		unite(parent, attr->set_affinity ? &attr->allowed : &all);
+		take_choice(w, attr, attr->set_affinity ? &attr->allowed : &all, parent, of_group);
 	}
-	for (u32 i = 0; i < w->nr_attrs; i++)
-		if (w->attrs[i].set_affinity)
-			unite(parent, &w->attrs[i].allowed);
+	for (u32 i = 0; i < w->nr_attrs; i++) {
+		const struct attributes *attr = &w->attrs[i];
+		const struct cpumask *allowed =
+			cpumask_empty(&attr->allowed) ? &all : &attr->allowed;
+
+		if (attr->set_affinity || attr->set_group)
+			take_choice(w, attr, allowed, parent, of_group);
+	}
+	for (u32 i = 1; i < w->nr_groups; i++)
+		if (!cpumask_empty(&of_group[i]))
+			unite(parent, &of_group[i]);
+	free(of_group);
 	fluid->servers = allocate(nr_cpus, sizeof(*fluid->servers));
 	fluid->server_of_cpu = allocate(nr_cpus, sizeof(u32));
 	for (u32 cpu = 0; cpu < nr_cpus; cpu++) {
@@ -364,6 +545,11 @@ void fluid_free(struct fluid *fluid)
 {
 	if (!fluid)
 		return;
+	for (u32 i = 0; i < fluid->nr_servers; i++) {
+		for (u32 n = 0; n < fluid->servers[i].nr_groups; n++)
+			free(fluid->servers[i].groups[n]);
+		free(fluid->servers[i].groups);
+	}
 	free(fluid->servers);
 	free(fluid->server_of_cpu);
 	free(fluid);

@@ -442,6 +442,15 @@ int sim_set_affinity(struct sim *sim, struct sim_task *t, const struct cpumask *
 	return error;
 }
 
+void sim_set_group(struct sim *sim, struct sim_task *t, u32 group)
+{
+	change(sim, t, true);
+	t->group = group;
+	if (!sim->config.fluid)
+		sched_group_move(sim->s, &t->task, sim->groups[group].tg);
+	change(sim, t, false);
+}
+
 void sim_set_wakeup(struct sim *sim, struct sim_task *t, u64 when)
 {
 	t->timer_cpu = sim->this_cpu;

@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
+#include "group.h"
 #include "util.h"
-#include "workload.h"
 
 #define MAX_PARAMS 16
 
@@ -93,9 +93,43 @@ static int param_nice(struct params *p)
 	return negative ? -(int)value : (int)value;
 }
 
-/* The keys that every workload knows, for the tasks of @program. */
-static void take_attributes(struct params *p, struct program *program, int usual_policy)
+/* The group at @path, with or without the first slash; @key says what the user called it. */
+static u32 group_at(struct workload *w, struct params *p, const char *key, const char *path)
 {
+	size_t size = strlen(path) + 2;
+	char *full = allocate(size, 1);
+	u32 number;
+
+	snprintf(full, size, "%s%s", *path == '/' ? "" : "/", path);
+	if (!workload_group(w, full, &number))
+		usage_error("workload %s: %s=%s is not a path of groups, as a or a/b", p->name, key,
+			    path);
+	free(full);
+	return number;
+}
+
+/* What the user says of the group @number. */
+static void take_settings(struct workload *w, struct params *p, u32 number)
+{
+	struct group *group = &w->groups[number];
+	const char *key, *mistake;
+
+	for (u32 i = 0; (key = group_setting(i)); i++) {
+		const char *text = param(p, key);
+
+		if (text && !group_set(group, i, text))
+			usage_error("workload %s: %s=%s is not a value for it", p->name, key, text);
+	}
+	mistake = group_mistake(group);
+	if (mistake)
+		usage_error("workload %s: %s: %s", p->name, group->path, mistake);
+}
+
+/* The keys that every workload knows, for the tasks of @program. */
+static void take_attributes(struct workload *w, struct params *p, struct program *program,
+			    int usual_policy)
+{
+	const char *group = param(p, "group");
 	struct attributes *attr = &program->attr;
 	const char *cpus = param(p, "cpus"), *slice = param(p, "slice");
 
@@ -111,6 +145,9 @@ static void take_attributes(struct params *p, struct program *program, int usual
 	if (cpus && !parse_cpus(cpus, p->nr_cpus, &attr->allowed))
 		usage_error("workload %s: cpus=%s is not a list of CPUs below %u, as 0-2+5",
 			    p->name, cpus, p->nr_cpus);
+	attr->set_group = group;
+	if (group)
+		attr->group = group_at(w, p, "group", group);
 }
 
 /* --- programs --------------------------------------------------------------------------------- */
@@ -121,7 +158,7 @@ static u32 new_program(struct workload *w, struct params *p, const char *name, u
 	u32 number = workload_program(w, name);
 
 	w->programs[number].instances = instances;
-	take_attributes(p, &w->programs[number], policy);
+	take_attributes(w, p, &w->programs[number], policy);
 	return number;
 }
 
@@ -285,6 +322,73 @@ static void pipes(struct workload *w, struct params *p)
 		pipe_group(w, p, fds, capacity);
 }
 
+/* No tasks: what a group is entitled to. */
+static void group(struct workload *w, struct params *p)
+{
+	const char *name = param(p, "name");
+
+	if (!name)
+		usage_error("workload group: name= is missing");
+	take_settings(w, p, group_at(w, p, "name", name));
+}
+
+#define LEAVES_MAX 4096u
+#define DEPTH_MAX  8u
+#define BRANCH_MAX 255u /* to the 8th power it does not overflow */
+
+static u64 power(u64 base, u32 exponent)
+{
+	u64 result = 1;
+
+	while (exponent--)
+		result *= base;
+	return result;
+}
+
+/* The path of the leaf @leaf of a tree with @n branches at each of @depth levels: "/g0/g1". */
+static void leaf_path(char *path, size_t size, u32 leaf, u32 n, u32 depth)
+{
+	size_t len = 0;
+
+	while (depth--)
+		len += (size_t)snprintf(path + len, size - len, "/g%u",
+					(u32)(leaf / power(n, depth) % n));
+}
+
+/* A tree of groups with tasks in its leaves. What the user says of groups holds for the leaves. */
+static void groups(struct workload *w, struct params *p)
+{
+	u32 n = param_number(p, "n", 1, BRANCH_MAX, 2);
+	u32 depth = param_number(p, "depth", 1, DEPTH_MAX, 1);
+	u32 tasks = param_number(p, "tasks", 1, SIM_MAX_TASKS, 2);
+	u64 leaves = power(n, depth);
+	struct step run = param_time(p, STEP_RUN, "run", 0);
+	struct step sleep = param_time(p, STEP_SLEEP, "sleep", 0);
+
+	if (param(p, "group"))
+		usage_error("workload groups: its tasks are in groups of their own");
+	if (leaves > LEAVES_MAX)
+		usage_error("workload groups: more than %u groups of tasks", LEAVES_MAX);
+	if (!run.b)
+		run.a = run.b = SIM_FOREVER;
+	for (u32 leaf = 0; leaf < leaves; leaf++) {
+		u32 program = new_program(w, p, "task", tasks, SCHED_NORMAL), number;
+		struct attributes *attr = &w->programs[program].attr;
+		char path[128];
+
+		leaf_path(path, sizeof(path), leaf, n, depth);
+		workload_group(w, path, &number);
+		take_settings(w, p, number);
+		attr->set_group = true;
+		attr->group = number;
+		forever(w, program);
+		workload_step(w, program, run);
+		if (sleep.b)
+			workload_step(w, program, sleep);
+		end(w, program);
+	}
+}
+
 /* --- the table -------------------------------------------------------------------------------- */
 
 static const struct {
@@ -303,6 +407,10 @@ static const struct {
 	  "n=2 workers=16 run=30ms work=20us: workers woken by message threads (schbench)" },
 	{ "pipes", pipes,
 	  "groups=1 pairs=4 capacity=16 write=2us read=2us: senders, receivers (hackbench)" },
+	{ "groups", groups,
+	  "n=2 depth=1 tasks=2 run=FOREVER sleep=0: tasks in the leaves of a tree of groups" },
+	{ "group", group,
+	  "name=a/b shares=1024 idle=0 quota= period=100ms burst=0: no tasks, sets up a group" },
 };
 
 void library_help(void)

@@ -148,6 +148,10 @@ static struct result run_policy(const struct options *o, const struct machine_de
 		if (c->curr == &c->idle)
 			result.idle_ns += sim->now - c->idle_since;
 	}
+	if (w->nr_groups)
+		result.groups = allocate(w->nr_groups, sizeof(*result.groups));
+	for (u32 i = 0; i < w->nr_groups; i++)
+		sched_group_stat(sim->s, sim->groups[i].tg, &result.groups[i]);
 	if (o->trace)
 		trace_write(sim, o->trace);
 	fluid_free(sim->fluid);
@@ -225,8 +229,10 @@ static void run_all(const struct options *o, struct report *report, struct resul
 	report_text(report);
 	if (o->json)
 		write_json(report, o->json);
-	for (u32 i = 0; i < report->nr_results; i++)
+	for (u32 i = 0; i < report->nr_results; i++) {
 		measure_free(results[i].measure);
+		free(results[i].groups);
+	}
 }
 
 static int simulate(int argc, char **argv)

@@ -79,8 +79,8 @@ static void print_help(void)
 	       "Simulate Fairground's scheduler: the kernel's sources on simulated CPUs.\n\n"
 	       "A workload is an rt-app file (NAME.json) or a built-in one, NAME:key=value,...\n");
 	library_help();
-	printf("Keys of all: nice= policy=normal|batch|idle|fifo|rr prio= slice=3ms cpus=0-2+5; "
-	       "times may be ranges: run=1ms-5ms.\n\n"
+	printf("Keys of all: nice= policy=normal|batch|idle|fifo|rr prio= slice=3ms cpus=0-2+5 "
+	       "group=a/b;\ntimes may be ranges: run=1ms-5ms.\n\n"
 	       "machine:\n"
 	       "  --cpus N            1 to %u CPUs that share a cache (default 1)\n"
 	       "  --topology T        PACKAGESxLLCSxCORESxTHREADS (the last ones: 4x2 is 4 cores "

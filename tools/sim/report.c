@@ -157,8 +157,8 @@ static const char *policy_name(int policy)
 	return names[policy];
 }
 
-/* "hog nice 5", "periodic fifo 10", with a slice of its own "burst nice 0 3000us" */
-static void kind_text(char *buf, size_t size, const struct program *p)
+/* "hog nice 5", "periodic fifo 10"; then a slice of its own, "3000us", and its group, "/a/b" */
+static void kind_text(char *buf, size_t size, const struct workload *w, const struct program *p)
 {
 	const struct attributes *a = &p->attr;
 
@@ -171,20 +171,22 @@ static void kind_text(char *buf, size_t size, const struct program *p)
 	if (a->slice_ns)
 		snprintf(buf + strlen(buf), size - strlen(buf), " %lluus",
 			 (unsigned long long)(a->slice_ns / NS_PER_US));
+	if (a->group)
+		snprintf(buf + strlen(buf), size - strlen(buf), " %s", w->groups[a->group].path);
 }
 
 #define KIND_WIDTH 24
 
 static void print_rows(const struct report *r)
 {
-	char kind[64], buf[64];
+	char kind[160], buf[64];
 
 	fprintf(r->out, "\n%-*s", KIND_WIDTH, "task");
 	for (enum column c = 0; c < NR_COLUMNS; c++)
 		fprintf(r->out, " %*s", columns[c].width, columns[c].head);
 	fputc('\n', r->out);
 	for (u32 row = 0; row < r->workload->nr_rows; row++) {
-		kind_text(kind, sizeof(kind), program_of(r->workload, row));
+		kind_text(kind, sizeof(kind), r->workload, program_of(r->workload, row));
 		fprintf(r->out, "%-*s", KIND_WIDTH, kind);
 		for (enum column c = 0; c < NR_COLUMNS; c++)
 			fprintf(r->out, " %*s", columns[c].width,
@@ -195,14 +197,14 @@ static void print_rows(const struct report *r)
 
 static void print_side_by_side(const struct report *r)
 {
-	char kind[64], buf[64];
+	char kind[160], buf[64];
 
 	fprintf(r->out, "\n%-*s", 2 * KIND_WIDTH, "");
 	for (u32 i = 0; i < r->nr_results; i++)
 		fprintf(r->out, " %12s", r->results[i].sched);
 	fputc('\n', r->out);
 	for (u32 row = 0; row < r->workload->nr_rows; row++) {
-		kind_text(kind, sizeof(kind), program_of(r->workload, row));
+		kind_text(kind, sizeof(kind), r->workload, program_of(r->workload, row));
 		for (enum column c = 0; c < NR_COLUMNS; c++) {
 			fprintf(r->out, "%-*s%-*s", KIND_WIDTH, c ? "" : kind, KIND_WIDTH,
 				columns[c].name);
@@ -211,6 +213,30 @@ static void print_side_by_side(const struct report *r)
 					cell(r, &r->results[i], row, c, buf, sizeof(buf)));
 			fputc('\n', r->out);
 		}
+	}
+}
+
+/* What the scheduler's own statistics say of each group, by policy. */
+static void print_groups(const struct report *r, const struct result *result)
+{
+	const struct workload *w = r->workload;
+	char share_buf[32], ideal_buf[32], throttled_buf[32], burst_buf[32];
+
+	fprintf(r->out, "\n%-*s %8s %8s %9s %10s %13s %8s %9s\n", KIND_WIDTH,
+		r->nr_results > 1 ? result->sched : "group", "share %", "ideal %", "periods",
+		"throttled", "throttled ms", "bursts", "burst ms");
+	for (u32 i = 1; i < w->nr_groups; i++) {
+		const struct sched_group_stat *stat = &result->groups[i];
+
+		fprintf(r->out, "%-*s %8s %8s %9llu %10llu %13s %8llu %9s\n", KIND_WIDTH,
+			w->groups[i].path,
+			share_text(share_buf, sizeof(share_buf), share(r, stat->usage_ns)),
+			share_text(ideal_buf, sizeof(ideal_buf), share(r, w->groups[i].ideal_ns)),
+			(unsigned long long)stat->nr_periods,
+			(unsigned long long)stat->nr_throttled,
+			ms_text(throttled_buf, sizeof(throttled_buf), (s64)stat->throttled_ns),
+			(unsigned long long)stat->nr_bursts,
+			ms_text(burst_buf, sizeof(burst_buf), (s64)stat->burst_ns));
 	}
 }
 
@@ -243,6 +269,8 @@ void report_text(const struct report *r)
 		print_rows(r);
 	else
 		print_side_by_side(r);
+	for (u32 i = 0; i < r->nr_results && r->workload->nr_groups; i++)
+		print_groups(r, &r->results[i]);
 	print_machine(r);
 }
 
@@ -286,6 +314,8 @@ static void json_row(const struct report *r, const struct result *result, u32 ro
 
 	fprintf(r->out, "      {\"name\": ");
 	json_string(r->out, p->name);
+	fprintf(r->out, ", \"group\": ");
+	json_string(r->out, p->attr.group ? r->workload->groups[p->attr.group].path : "/");
 	fprintf(r->out, ", \"policy\": \"%s\", \"nice\": %d, \"rt_priority\": %d, ",
 		policy_name(p->attr.policy), p->attr.nice, p->attr.rt_priority);
 	json_number(r->out, "slice_ns", p->attr.slice_ns, ", ");
@@ -303,6 +333,24 @@ static void json_row(const struct report *r, const struct result *result, u32 ro
 		(long long)row->lag_max);
 }
 
+static void json_group(const struct report *r, const struct result *result, u32 i)
+{
+	const struct group *group = &r->workload->groups[i];
+	const struct sched_group_stat *stat = &result->groups[i];
+
+	fprintf(r->out, "      {\"path\": ");
+	json_string(r->out, group->path);
+	fprintf(r->out, ", ");
+	json_number(r->out, "shares", group->params.shares, ", ");
+	json_number(r->out, "cpu_ns", stat->usage_ns, ", ");
+	json_number(r->out, "ideal_ns", group->ideal_ns, ", ");
+	json_number(r->out, "nr_periods", stat->nr_periods, ", ");
+	json_number(r->out, "nr_throttled", stat->nr_throttled, ", ");
+	json_number(r->out, "throttled_ns", stat->throttled_ns, ", ");
+	json_number(r->out, "nr_bursts", stat->nr_bursts, ", ");
+	json_number(r->out, "burst_ns", stat->burst_ns, "}");
+}
+
 static void json_result(const struct report *r, const struct result *result)
 {
 	fprintf(r->out, "    {\"sched\": \"%s\", ", result->sched);
@@ -312,7 +360,12 @@ static void json_result(const struct report *r, const struct result *result)
 	json_number(r->out, "kicks", result->count.kicks, ", ");
 	json_number(r->out, "idle_ns", result->idle_ns, ", ");
 	json_number(r->out, "overhead_ns", result->overhead_ns, ", ");
-	fprintf(r->out, "\"tasks\": [\n");
+	fprintf(r->out, "\"groups\": [");
+	for (u32 i = 1; i < r->workload->nr_groups; i++) {
+		fprintf(r->out, i > 1 ? ",\n" : "\n");
+		json_group(r, result, i);
+	}
+	fprintf(r->out, "], \"tasks\": [\n");
 	for (u32 row = 0; row < r->workload->nr_rows; row++) {
 		json_row(r, result, row);
 		fprintf(r->out, row + 1 < r->workload->nr_rows ? ",\n" : "\n    ]}");

@@ -14,6 +14,7 @@ struct result {
 	u64 idle_ns, overhead_ns; /* over all CPUs */
 	struct sim_counts count;
 	struct measure *measure;
+	struct sched_group_stat *groups; /* of the workload's groups, if it has any */
 };
 
 /* What every result says about how it was made. */

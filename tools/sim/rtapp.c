@@ -8,9 +8,8 @@
  */
 #include <string.h>
 
-#include "json.h"
+#include "group.h"
 #include "util.h"
-#include "workload.h"
 
 #define MAX_US 1000000000000ll
 
@@ -162,10 +161,11 @@ static bool take_ignored(struct file *f, json_value key)
 /* Is @key one of the names that are no events? Those that cannot be had are errors. */
 static bool is_property(struct file *f, json_value key, bool of_task)
 {
-	static const char *const taken[] = { "policy", "priority", "cpus", "loop", "dl-runtime" };
+	static const char *const taken[] = { "policy", "priority",   "cpus",
+					     "loop",   "dl-runtime", "taskgroup" };
 	static const char *const of_tasks[] = { "instance", "delay", "phases" };
-	static const char *const unsupported[] = { "dl-period", "dl-deadline", "deadline", "period",
-						   "taskgroup" };
+	static const char *const unsupported[] = { "dl-period", "dl-deadline", "deadline",
+						   "period" };
 	const struct json *json = &f->json;
 
 	for (u32 i = 0; i < ARRAY_SIZE(taken); i++)
@@ -189,13 +189,25 @@ static json_value key_of(const struct file *f, json_value object, const char *na
 	return at ? at - 1 : 0;
 }
 
+/* rt-app's restriction, too. */
+static void set_group(struct file *f, json_value key, struct attributes *attr)
+{
+	if (!task_is_fair_policy(attr->policy))
+		json_error(&f->json, key, "\"taskgroup\" of a real-time task");
+	attr->set_group = true;
+	attr->group = json_group_of(&f->json, key, f->w, json_string_of(&f->json, key));
+}
+
 static void take_properties(struct file *f, json_value object, struct attributes *attr)
 {
 	json_value cpus = key_of(f, object, "cpus"), slice = key_of(f, object, "dl-runtime");
+	json_value group = key_of(f, object, "taskgroup");
 
 	set_policy(f, key_of(f, object, "policy"), key_of(f, object, "priority"), attr);
 	if (cpus)
 		set_cpus(f, cpus, attr);
+	if (group)
+		set_group(f, group, attr);
 	if (!slice)
 		return;
 	/* Of a fair task this is the size of its requests. */
@@ -433,9 +445,9 @@ static void add_phases(struct file *f, json_value task, json_value phases_key)
 		struct attributes change = f->attr;
 
 		check_unique(f, phase);
-		change.set_policy = change.set_affinity = false;
+		change.set_policy = change.set_affinity = change.set_group = false;
 		take_properties(f, phase, &change);
-		if (change.set_policy || change.set_affinity)
+		if (change.set_policy || change.set_affinity || change.set_group)
 			add(f,
 			    (struct step){ .kind = STEP_ATTR, .a = workload_attr(f->w, &change) });
 		f->attr = change;
@@ -527,18 +539,31 @@ static void take_global(struct file *f, json_value key)
 		json_error(json, key, "unknown key \"%s\"", json_text(json, key));
 }
 
+/* Ours; rt-app does not look at it. */
+static void take_groups(struct file *f, json_value groups)
+{
+	json_value key = 0;
+
+	check_unique(f, groups);
+	while ((key = json_next(&f->json, groups, key)))
+		check_unique(f, json_object_of(&f->json, key));
+	json_groups(&f->json, groups, f->w);
+}
+
 void rtapp_add(struct workload *w, const char *path, unsigned nr_cpus, u64 mem_ns_per_kib)
 {
 	struct file f = { .json = json_load(path),
 			  .w = w,
 			  .nr_cpus = nr_cpus,
 			  .mem_ns_per_kib = mem_ns_per_kib };
-	json_value key = 0, global = 0;
+	json_value key = 0, global = 0, groups = 0;
 
 	check_unique(&f, JSON_TOP);
 	while ((key = json_next(&f.json, JSON_TOP, key))) {
 		if (json_equals(&f.json, key, "global"))
 			global = json_object_of(&f.json, key);
+		else if (json_equals(&f.json, key, "taskgroups"))
+			groups = json_object_of(&f.json, key);
 		else if (!json_equals(&f.json, key, "tasks") &&
 			 !json_equals(&f.json, key, "resources"))
 			json_error(&f.json, key, "unknown key \"%s\"", json_text(&f.json, key));
@@ -548,6 +573,8 @@ void rtapp_add(struct workload *w, const char *path, unsigned nr_cpus, u64 mem_n
 		while ((key = json_next(&f.json, global, key)))
 			take_global(&f, key);
 	}
+	if (groups)
+		take_groups(&f, groups);
 	add_tasks(&f);
 	for (u32 i = 0; i < f.nr_names; i++)
 		free(f.names[i].text);

@@ -58,10 +58,12 @@ struct sim_task *sim_task_fork(struct sim *sim, struct sim_task *parent, const c
 		/* The scheduler does not know the parent: it is not started. */
 		sched_task_init(sim->s, &t->task, pid, comm);
 		sched_set_affinity(sim->s, &t->task, &parent->task.allowed);
+		t->group = parent->group;
 		return t;
 	}
 	sched_task_fork(sim->s, &parent->task, &t->task, pid, 0);
 	snprintf(t->task.comm, sizeof(t->task.comm), "%s", comm);
+	t->group = parent->group;
 	return t;
 }
 
@@ -74,6 +76,39 @@ void sim_task_free(struct sim *sim, struct sim_task *t)
 	list_add_head(t->task.family.ended && t->task.family.nr_threads ? &sim->kept : &sim->free,
 		      &t->link);
 	sim->nr_tasks--;
+}
+
+/* --- groups ----------------------------------------------------------------------------------- */
+
+static bool set_params(struct sched *s, struct task_group *tg, const struct sched_group_params *p)
+{
+	if (p->idle ? sched_group_set_idle(s, tg, true) : sched_group_set_shares(s, tg, p->shares))
+		return false;
+	return p->quota_ns == SCHED_QUOTA_NONE ||
+	       !sched_group_set_bandwidth(s, tg, p->quota_ns, p->period_ns, p->burst_ns, false);
+}
+
+u32 sim_group_new(struct sim *sim, u32 parent, const struct sched_group_params *params)
+{
+	size_t bytes = ALIGN_UP(sched_group_size(sim->s), 64ul);
+	struct sim_group *groups =
+		realloc(sim->groups, (sim->nr_groups + 1) * sizeof(*sim->groups));
+	struct sim_group *group;
+
+	if (!groups)
+		return 0;
+	sim->groups = groups;
+	group = &groups[sim->nr_groups];
+	*group = (struct sim_group){ .parent = parent, .params = *params };
+	if (!sim->config.fluid) {
+		group->tg = aligned_alloc(64, bytes);
+		if (!group->tg)
+			return 0;
+		memset(group->tg, 0, bytes);
+		sched_group_init(sim->s, group->tg, groups[parent].tg);
+	}
+	sim->nr_groups++;
+	return group->tg && !set_params(sim->s, group->tg, params) ? 0 : sim->nr_groups - 1;
 }
 
 /* --- machines --------------------------------------------------------------------------------- */
@@ -102,8 +137,10 @@ static bool init_sched(struct sim *sim)
 	sim->s = aligned_alloc(64, bytes);
 	sim->cpus = calloc(c->nr_cpus, sizeof(*sim->cpus));
 	sim->ticking = calloc((c->nr_cpus + 63) / 64, sizeof(u64));
-	if (!sim->s || !sim->cpus || !sim->ticking)
+	sim->groups = calloc(1, sizeof(*sim->groups));
+	if (!sim->s || !sim->cpus || !sim->ticking || !sim->groups)
 		return false;
+	sim->nr_groups = 1;
 	memset(sim->s, 0, bytes);
 	return !sched_init(sim->s, &(struct sched_config){
 					   .nr_cpus = c->nr_cpus,
@@ -158,6 +195,9 @@ void sim_free(struct sim *sim)
 	free_tasks(&sim->free);
 	free_tasks(&sim->kept);
 	queue_free(&sim->queue);
+	for (u32 i = 1; i < sim->nr_groups; i++)
+		free(sim->groups[i].tg);
+	free(sim->groups);
 	free(sim->ticking);
 	free(sim->cpus);
 	free(sim->s);

@@ -90,6 +90,7 @@ struct sim_task {
 	u32 last_cpu;	     /* where it ran last, SIM_NOWHERE: nowhere yet */
 	struct list link;    /* all tasks, or the free ones */
 	u32 row;	     /* of the report */
+	u32 group;	     /* number */
 	bool asleep;
 	bool woken;	    /* its wait began with a wakeup, not with a preemption */
 	u64 runnable_since; /* it waits for a CPU since; 0: it does not */
@@ -97,6 +98,7 @@ struct sim_task {
 	u64 got_ns; /* up to then */
 	s64 lag;    /* when it joined its fluid server, less what it got since */
 	/* fluid.c */
+	struct fluid_group *member_of;
 	u32 server;
 	u8 weight;
 	bool working, interrupted;
@@ -118,6 +120,13 @@ struct sim_cpu {
 	u64 overhead_ns; /* ever */
 	struct event done, timer, kick;
 	u32 llc, node;
+};
+
+/* A task group. The scheduler's part is made unless a fluid server takes its place. */
+struct sim_group {
+	struct task_group *tg; /* NULL: the root */
+	u32 parent;
+	struct sched_group_params params;
 };
 
 /* event.kind */
@@ -143,6 +152,8 @@ struct sim {
 	struct list free;  /* ended, their memory to be used again */
 	struct list kept;  /* ended, while threads they led may live: never used again */
 	u32 nr_tasks, nr_tasks_max;
+	struct sim_group *groups; /* [0]: the root */
+	u32 nr_groups;
 	int next_pid;
 	struct prng rng;
 	struct sim_counts count;
@@ -190,6 +201,9 @@ struct sim_task *sim_task_new(struct sim *sim, const char *comm);
 struct sim_task *sim_task_fork(struct sim *sim, struct sim_task *parent, const char *comm);
 void sim_task_free(struct sim *sim, struct sim_task *t);
 
+/* The number of a new group. 0: no memory, or the scheduler refuses @params. */
+u32 sim_group_new(struct sim *sim, u32 parent, const struct sched_group_params *params);
+
 /*
  * What happens on a CPU outside of its program: sim_enter(), any calls of the scheduler's API and
  * of the functions below, then sim_leave(), which switches if that is due and lets what runs then
@@ -206,6 +220,8 @@ int sim_set_attr(struct sim *sim, struct sim_task *t, const struct sched_attr_re
 int sim_set_affinity(struct sim *sim, struct sim_task *t, const struct cpumask *mask);
 /* Wake @t at @when, unless somebody does before. */
 void sim_set_wakeup(struct sim *sim, struct sim_task *t, u64 when);
+/* Make @t a member of the group with this number. Those it forks will be, too. */
+void sim_set_group(struct sim *sim, struct sim_task *t, u32 group);
 /* A switch that a driver without events wants (world.c); otherwise sim_leave() makes them. */
 void sim_switch(struct sim *sim, bool preempt);
 /* What the current task does next, as a program's step. */
@@ -223,14 +239,14 @@ static inline struct sim_cpu *sim_this_cpu(struct sim *sim)
 
 void measure_runnable(struct sim *sim, struct sim_task *t, bool is_new);
 void measure_switch(struct sim *sim, struct sim_task *prev, struct sim_task *next);
-/* Before and after a change of weight or affinity. */
+/* Before and after a change of weight, affinity or group. */
 void measure_change(struct sim *sim, struct sim_task *t, bool begin);
 void measure_end(struct sim *sim, struct sim_task *t);
 
 /* --- fluid.c; instead of the scheduler with config.fluid ---------------------- */
 
 void fluid_wake(struct sim *sim, struct sim_task *t);
-/* Before and after a change of weight or affinity. */
+/* Before and after a change of weight, affinity or group. */
 void fluid_change(struct sim *sim, struct sim_task *t, bool begin);
 
 /* --- trace.c ------------------------------------------------------------------ */

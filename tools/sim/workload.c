@@ -70,8 +70,8 @@ static bool same_kind(const struct program *a, const struct program *b)
 
 	return !strcmp(a->name, b->name) && x->set_policy == y->set_policy &&
 	       x->policy == y->policy && x->nice == y->nice && x->rt_priority == y->rt_priority &&
-	       x->slice_ns == y->slice_ns && x->set_affinity == y->set_affinity &&
-	       cpumask_equal(&x->allowed, &y->allowed);
+	       x->slice_ns == y->slice_ns && x->group == y->group &&
+	       x->set_affinity == y->set_affinity && cpumask_equal(&x->allowed, &y->allowed);
 }
 
 void workload_finish(struct workload *w)
@@ -95,6 +95,9 @@ void workload_free(struct workload *w)
 	free(w->programs);
 	free(w->objects);
 	free(w->attrs);
+	for (u32 i = 0; i < w->nr_groups; i++)
+		free(w->groups[i].path);
+	free(w->groups);
 	free(w->row_ideal_ns);
 	*w = (struct workload){ .programs = NULL };
 }
@@ -116,6 +119,8 @@ static void set_attributes(struct sim *sim, struct sim_task *t, const struct att
 	}
 	if (attr->set_affinity && sim_set_affinity(sim, t, &attr->allowed))
 		sim->failure = "the scheduler refuses a task's affinity";
+	if (attr->set_group)
+		sim_set_group(sim, t, attr->group);
 }
 
 /* @parent NULL: at the start of the simulation. */
@@ -141,10 +146,19 @@ static bool start_task(struct sim *sim, struct workload *w, struct sim_task *par
 	return true;
 }
 
+/* Their numbers in the machine are those in the workload. */
+static void make_groups(struct sim *sim, const struct workload *w)
+{
+	for (u32 i = 1; i < w->nr_groups; i++)
+		if (!sim_group_new(sim, w->groups[i].parent, &w->groups[i].params))
+			sim->failure = "the scheduler refuses the settings of a group";
+}
+
 bool workload_start(struct sim *sim, struct workload *w)
 {
 	bool all = true;
 
+	make_groups(sim, w);
 	for (u32 i = 0; i < w->nr_objects; i++) {
 		struct object *o = &w->objects[i];
 

@@ -42,10 +42,19 @@ struct step {
 
 /* How a task asks to be scheduled. A field that is not set stays as it is. */
 struct attributes {
-	bool set_policy, set_affinity;
+	bool set_policy, set_affinity, set_group;
 	int policy, nice, rt_priority;
 	u64 slice_ns; /* 0: the policy's usual one */
+	u32 group;    /* number */
 	struct cpumask allowed;
+};
+
+/* A task group; number 0 is the root, which has no parameters. Parents come before children. */
+struct group {
+	char *path; /* "/a/b" */
+	u32 parent;
+	struct sched_group_params params;
+	u64 ideal_ns; /* what its fair tasks get from a fluid server */
 };
 
 struct program {
@@ -74,6 +83,8 @@ struct workload {
 	u32 nr_objects, objects_size;
 	struct attributes *attrs;
 	u32 nr_attrs, attrs_size;
+	struct group *groups; /* none, or the root and others */
+	u32 nr_groups, groups_size;
 	u32 next_number; /* of numbered tasks */
 	u64 duration;	 /* that the workload asks for, ns; 0: none */
 	u32 nr_rows;	 /* set by workload_finish() */

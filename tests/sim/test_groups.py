@@ -1,0 +1,128 @@
+"""Task groups in workloads: what they get beside what a fluid server would give, and who is where."""
+
+import pytest
+
+from conftest import MS, SEC, policies
+
+
+def groups(run, sched=None):
+    return {g["path"]: g for g in run.result(sched)["groups"]}
+
+
+def part(run, path, sched=None):
+    """Of one CPU, in percent: what the group got, and its ideal."""
+    group = groups(run, sched)[path]
+    return 100 * group["cpu_ns"] / run.data["duration_ns"], 100 * group["ideal_ns"] / run.data["duration_ns"]
+
+
+def test_no_groups_no_mention(sim):
+    run = sim("--time 10ms hogs")
+    assert run.result()["groups"] == [] and "throttled" not in run.out
+    assert run.row("hog")["group"] == "/"
+
+
+@pytest.mark.parametrize("sched", policies())
+def test_shares_are_between_groups_and_not_their_members(sim, sched):
+    run = sim(f"--sched {sched} --check --time 5s group:name=a,shares=3072 hogs:n=4,group=a hogs:n=1,group=/b")
+    # Under bore-cfs a group has bursts as a task has, and scores that weigh.
+    tolerance = 0.5 if sched != "bore-cfs" else 10
+    assert part(run, "/a", sched) == pytest.approx((75, 75), abs=tolerance)
+    assert part(run, "/b", sched) == pytest.approx((25, 25), abs=tolerance)
+    rows = {row["group"]: row for row in run.result()["tasks"]}
+    assert rows["/a"]["cpu_ns"] == groups(run)["/a"]["cpu_ns"] and rows["/a"]["tasks"] == 4
+
+
+def test_the_fluid_server_of_groups(sim):
+    """On 3 CPUs: /one has one task and so one CPU of the two that 4096 of 6144 would be; /limited its quota."""
+    run = sim("--cpus 3 --time 1s group:name=one,shares=4096 hogs:n=1,group=one "
+              "group:name=limited,quota=30ms,period=100ms hogs:n=2,group=limited hogs:n=3,group=two/below hogs:n=2")
+    # Left for /two with 1024 and the root's two tasks with 1024 each: 1.7 CPUs.
+    ideals = {path: part(run, path)[1] for path in groups(run)}
+    assert ideals == pytest.approx({"/one": 100, "/limited": 30, "/two": 170 / 3, "/two/below": 170 / 3}, abs=0.01)
+    rows = {row["group"]: row for row in run.result()["tasks"]}
+    assert 100 * rows["/"]["ideal_ns"] / SEC == pytest.approx(2 * 170 / 3, abs=0.01)
+
+
+def test_fluid_servers_of_groups_that_are_here_and_there(sim):
+    """Each CPU is a server of its own, until a group has tasks on both."""
+    apart = sim("--cpus 2 --time 1s hogs:n=3,cpus=0,group=a hogs:n=1,cpus=0 hogs:n=1,cpus=1,group=b")
+    assert [part(apart, path)[1] for path in ("/a", "/b")] == pytest.approx([50, 100], abs=0.01)
+    united = sim("--cpus 2 --time 1s hogs:n=3,cpus=0,group=a/x hogs:n=1,cpus=0 hogs:n=1,cpus=1,group=a/y")
+    assert part(united, "/a")[1] == pytest.approx(100, abs=0.01)
+
+
+def test_quota_throttles_and_is_counted(sim):
+    run = sim("--hz 1000 --time 10s group:name=a,quota=20ms,period=50ms hogs:n=1,group=a")
+    a = groups(run)["/a"]
+    assert a["cpu_ns"] == pytest.approx(4 * SEC, abs=20 * MS)
+    assert a["nr_periods"] == pytest.approx(200, abs=1) and a["nr_throttled"] == pytest.approx(200, abs=1)
+    assert a["throttled_ns"] == pytest.approx(6 * SEC, abs=50 * MS)
+    assert a["ideal_ns"] == pytest.approx(4 * SEC, abs=10)
+
+
+def test_idle_group_yields_to_all(sim):
+    run = sim("--time 5s group:name=a,idle=1 hogs:n=2,group=a hogs:n=1")
+    assert part(run, "/a") == pytest.approx((0.3, 0.3), abs=0.2)
+
+
+def test_tree_of_groups(sim):
+    run = sim("--time 4s groups:n=2,depth=3,tasks=2,shares=100")
+    paths = [f"/g{i}/g{j}/g{k}" for i in range(2) for j in range(2) for k in range(2)]
+    assert {path for path in groups(run) if path.count("/") == 3} == set(paths)
+    for path in paths:
+        assert part(run, path) == pytest.approx((12.5, 12.5), abs=0.5)
+        assert groups(run)[path]["shares"] == 100
+    assert groups(run)["/g0"]["shares"] == 1024
+
+
+def test_rtapp_moves_between_groups_phase_by_phase(sim, rtapp):
+    """The first phase in /a, the second in no group, the third where it was told before: nowhere."""
+    phases = {"one": {"taskgroup": "/a", "run": 100_000}, "two": {"taskgroup": "", "run": 50_000},
+              "three": {"run": 25_000}}
+    path = rtapp({"tasks": {"t": {"loop": 1, "phases": phases}}})
+    run = sim("--check --time 1s", path)
+    assert groups(run)["/a"]["cpu_ns"] == groups(run)["/a"]["ideal_ns"] == 100 * MS
+    assert run.row("t")["cpu_ns"] == 175 * MS
+
+
+def test_rtapp_forks_into_the_parent_s_group(sim, rtapp):
+    tasks = {"parent": {"taskgroup": "/a", "loop": 3, "fork": "child", "run": 1000},
+             "child": {"instance": 0, "loop": 1, "run": 7000}}
+    run = sim("--check --time 1s", rtapp({"tasks": tasks}))
+    assert groups(run)["/a"]["cpu_ns"] == 24 * MS
+    assert groups(run)["/a"]["ideal_ns"] == pytest.approx(24 * MS, abs=10)
+
+
+def test_one_path_is_one_group_wherever_it_is_named(sim, rtapp):
+    path = rtapp({"taskgroups": {"/a": {"shares": 3072}}, "tasks": {"t": {"taskgroup": "/a", "run": 1000}}})
+    run = sim("--time 2s", path, "hogs:n=1,group=a", "hogs:n=1")
+    assert part(run, "/a") == pytest.approx((75, 75), abs=0.5)
+
+
+def test_costs_are_the_groups_too(sim):
+    """With switch costs the group's account and the tasks' agree to the ns."""
+    run = sim("--cpus 2 --time 2s --cost-switch 3us --cost-tick 5us groups:n=3,depth=2,run=300us-2ms,sleep=1ms")
+    leaves = [g for path, g in groups(run).items() if path.count("/") == 2]
+    assert sum(g["cpu_ns"] for g in leaves) == sum(t["cpu_ns"] for t in run.result()["tasks"]) > SEC
+
+
+def test_a_decision_in_a_group_is_explained(sim):
+    run = sim("--explain 500ms groups:n=2,tasks=3")
+    assert "of the members of its group, which is first of the groups, it " in run.out
+    table = run.out.split("fair tasks after the charge")[1]
+    assert table.count("task-") == 3 + 1
+
+
+@pytest.mark.parametrize("words, message", [
+    ("hogs:group=a//b", "workload hogs: group=a//b is not a path"),
+    ("group:shares=5", "workload group: name= is missing"),
+    ("group:name=a,shares=1 hogs", "workload group: shares=1 is not a value"),
+    ("group:name=a,quota=1 hogs", "workload group: quota=1 is not a value"),
+    ("group:name=a,quota=10ms,burst=11ms hogs", "workload group: /a: the burst is above the quota"),
+    ("group:name=a,burst=11ms hogs", "workload group: /a: a burst without a quota"),
+    ("group:name=a,colour=3 hogs", "workload group has no parameter 'colour'"),
+    ("groups:group=a", "workload groups: its tasks are in groups of their own"),
+    ("groups:n=255,depth=2", "workload groups: more than 4096 groups of tasks"),
+])
+def test_mistakes(fails, words, message):
+    assert fails(words).startswith(message)
