@@ -6,9 +6,10 @@
 
 #include "lib/check.h"
 
-extern const struct check v1_tests[];	  /* v1.c: the files of v1 */
+extern const struct check row_tests[];	  /* rows.c: what files take and answer */
+extern const struct check v1_tests[];	  /* v1.c: v1 otherwise */
 extern const struct check member_tests[]; /* members.c: moving, forking, ending, removing (v1) */
-extern const struct check v2_tests[];	  /* v2.c: the files of v2 */
+extern const struct check v2_tests[];	  /* v2.c: v2 otherwise */
 extern const struct check type_tests[];	  /* types.c: v2's rules about who may be where */
 extern const struct check storm_tests[];  /* storm.c: many groups, many writers */
 
@@ -19,6 +20,13 @@ void enter_v1(void);
 void enter_v2(void);
 void leave_v1(void);
 void leave_v2(void);
+
+struct hierarchy {
+	void (*enter)(void), (*leave)(void);
+};
+extern const struct hierarchy v1, v2;
+/* Call @fn in a new group, which is empty again when it returns. */
+void in_group(const struct hierarchy *h, void (*fn)(void));
 
 /* One write(2) of @text into an existing file: 0 or the error. */
 int put(const char *file, const char *text);
@@ -43,6 +51,8 @@ struct row {			 /* of a table of writes and what comes of them */
 };
 /* Go through a table that ends with a row without file. */
 void check_rows(const struct row *rows);
+/* In a new group. */
+void check_in_group(const struct hierarchy *h, const struct row *rows);
 
 /* A child that sleeps until it is killed; and ending it. */
 pid_t start_sleeper(void);

@@ -82,6 +82,27 @@ void leave_v2(void)
 		EXPECT(!mount("cgroup", BOOT_MOUNT, "cgroup", 0, "cpu"));
 }
 
+const struct hierarchy v1 = { enter_v1, leave_v1 }, v2 = { enter_v2, leave_v2 };
+
+static void enter_group(const struct hierarchy *h)
+{
+	h->enter();
+	EXPECT(!mkdir("g", 0755) && !chdir("g"));
+}
+
+static void leave_group(const struct hierarchy *h)
+{
+	EXPECT(!chdir("..") && !rmdir("g"));
+	h->leave();
+}
+
+void in_group(const struct hierarchy *h, void (*fn)(void))
+{
+	enter_group(h);
+	fn();
+	leave_group(h);
+}
+
 int put(const char *file, const char *text)
 {
 	int fd = open(file, O_WRONLY), error = 0;
@@ -197,6 +218,13 @@ void check_rows(const struct row *rows)
 		errno = error;
 		fail(__FILE__, __LINE__, what);
 	}
+}
+
+void check_in_group(const struct hierarchy *h, const struct row *rows)
+{
+	enter_group(h);
+	check_rows(rows);
+	leave_group(h);
 }
 
 static void sleep_for_ever(void *unused)

@@ -1,4 +1,4 @@
-/* The files of v1: which there are, what they take, what they answer. */
+/* v1 otherwise than by rows: which files there are, ratios of children, counters, mounts. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -42,126 +42,10 @@ static void present(void)
 	leave_v1();
 }
 
-static const struct row share_rows[] = {
-	{ "cpu.shares", NULL, 0, "1024" },
-	{ "cpu.shares", "2048", 0, "2048" },
-	{ "cpu.shares", "3\n", 0, "3" },
-	{ "cpu.shares", "0", 0, "2" },
-	{ "cpu.shares", "512", 0, "512" },
-	{ "cpu.shares", "1", 0, "2" },
-	{ "cpu.shares", "262144", 0, "262144" },
-	{ "cpu.shares", "1000000", 0, "262144" },
-	{ "cpu.shares", "18446744073709551615", 0, "262144" },
-	{ "cpu.shares", "100", 0, "100" },
-	{ "cpu.shares", "18446744073709551616", ERANGE, "100" },
-	{ "cpu.shares", "-1", EINVAL, "100" },
-	{ "cpu.shares", "abc", EINVAL, "100" },
-	{ "cpu.shares", "200 ", EINVAL, "100" },
-	{ "cpu.shares", " 200", EINVAL, "100" },
-	{ "cpu.shares", "200\n\n", EINVAL, "100" },
-	{ "cpu.shares", "\n", EINVAL, "100" },
-	{ "cpu.shares", "", 0, "100" },
-	{ "cpu.shares", "+200", 0, "200" },
-	{ "cpu.shares", "0x20", 0, "32" },
-	{ "cpu.shares", "017", 0, "15" },
-	{ "cpu.idle", NULL, 0, "0" },
-	{ "cpu.idle", "2", EINVAL, "0" },
-	{ "cpu.idle", "-1", EINVAL, "0" },
-	{ "cpu.idle", "abc", EINVAL, "0" },
-	{ "cpu.idle", "1", 0, "1" },
-	{ "cpu.idle", "1", 0, "1" },
-	{ "cpu.shares", NULL, 0, "3" },
-	{ "cpu.shares", "100", EINVAL, "3" },
-	{ "cpu.idle", "0", 0, "0" },
-	{ "cpu.shares", NULL, 0, "1024" },
-	{ NULL, NULL, 0, NULL },
-};
-
-static const struct row bandwidth_rows[] = {
-	{ "cpu.cfs_quota_us", NULL, 0, "-1" },
-	{ "cpu.cfs_period_us", NULL, 0, "100000" },
-	{ "cpu.cfs_burst_us", NULL, 0, "0" },
-	{ "cpu.cfs_quota_us", "20000", 0, "20000" },
-	{ "cpu.cfs_period_us", "50000", 0, "50000" },
-	{ "cpu.cfs_burst_us", "30000", EINVAL, "0" },
-	{ "cpu.cfs_burst_us", "20000", 0, "20000" },
-	{ "cpu.cfs_quota_us", "10000", EINVAL, "20000" },
-	{ "cpu.cfs_burst_us", "-1", EINVAL, "20000" },
-	{ "cpu.cfs_burst_us", "abc", EINVAL, "20000" },
-	{ "cpu.cfs_burst_us", "18446744073709551615", EINVAL, "20000" },
-	{ "cpu.cfs_burst_us", "0", 0, "0" },
-	{ "cpu.cfs_quota_us", "10000", 0, "10000" },
-	{ "cpu.cfs_burst_us", "10000", 0, "10000" },
-	{ "cpu.cfs_burst_us", "0", 0, "0" },
-	{ "cpu.cfs_quota_us", "0", EINVAL, "10000" },
-	{ "cpu.cfs_quota_us", "999", EINVAL, "10000" },
-	{ "cpu.cfs_quota_us", "abc", EINVAL, "10000" },
-	{ "cpu.cfs_quota_us", "", 0, "10000" },
-	{ "cpu.cfs_quota_us", "17592186044416", EINVAL, "10000" },
-	{ "cpu.cfs_quota_us", "18000000000000000", EINVAL, "10000" },
-	{ "cpu.cfs_quota_us", "100000000000000000", EINVAL, "10000" },
-	{ "cpu.cfs_quota_us", "99999999999999999999", ERANGE, "10000" },
-	{ "cpu.cfs_period_us", "0", EINVAL, "50000" },
-	{ "cpu.cfs_period_us", "999", EINVAL, "50000" },
-	{ "cpu.cfs_period_us", "1000001", EINVAL, "50000" },
-	{ "cpu.cfs_period_us", "-1", EINVAL, "50000" },
-	{ "cpu.cfs_period_us", "abc", EINVAL, "50000" },
-	{ "cpu.cfs_period_us", "18446744073709551615", EINVAL, "50000" },
-	{ "cpu.cfs_period_us", "18446744073709551616", ERANGE, "50000" },
-	{ "cpu.cfs_period_us", "1000000", 0, "1000000" },
-	{ "cpu.cfs_period_us", "1000", 0, "1000" },
-	{ "cpu.cfs_quota_us", "1000", 0, "1000" },
-	{ "cpu.cfs_quota_us", "17592186044415", 0, "17592186044415" },
-	{ "cpu.cfs_burst_us", "1", EINVAL, "0" }, /* their sum is too large */
-	{ "cpu.cfs_quota_us", "-5", 0, "-1" },
-	{ "cpu.cfs_burst_us", "99999", 0, "99999" },  /* not looked at without a quota ... */
-	{ "cpu.cfs_quota_us", "5000", EINVAL, "-1" }, /* ... but with one */
-	{ "cpu.cfs_burst_us", "0", 0, "0" },
-	{ "cpu.cfs_quota_us", "5000", 0, "5000" },
-	{ NULL, NULL, 0, NULL },
-};
-
-static const struct row root_rows[] = {
-	{ "cpu.shares", "1024", EINVAL, "1024" },
-	{ "cpu.idle", "0", EINVAL, "0" },
-	{ "cpu.idle", "1", EINVAL, "0" },
-	{ "cpu.cfs_quota_us", "-1", EINVAL, "-1" },
-	{ "cpu.cfs_quota_us", "50000", EINVAL, "-1" },
-	{ "cpu.cfs_period_us", "100000", EINVAL, "100000" },
-	{ "cpu.cfs_burst_us", "0", EINVAL, "0" },
-	{ NULL, NULL, 0, NULL },
-};
-
 /* Root is not stopped by the mode of a read-only file but by what it is. */
 static void read_only(const char *file)
 {
 	EXPECT(put(file, "0") == EINVAL);
-}
-
-static void in_group(const struct row *rows)
-{
-	enter_v1();
-	EXPECT(!mkdir("g", 0755) && !chdir("g"));
-	check_rows(rows);
-	EXPECT(!chdir("..") && !rmdir("g"));
-	leave_v1();
-}
-
-static void shares(void)
-{
-	in_group(share_rows);
-}
-
-static void bandwidth(void)
-{
-	in_group(bandwidth_rows);
-}
-
-static void root_is_fixed(void)
-{
-	enter_v1();
-	check_rows(root_rows);
-	leave_v1();
 }
 
 static void statistics(void)
@@ -232,8 +116,6 @@ static void mounts(void)
 }
 
 const struct check v1_tests[] = {
-	{ "v1_present", present },     { "v1_shares", shares },
-	{ "v1_bandwidth", bandwidth }, { "v1_ratios", ratios },
-	{ "v1_root", root_is_fixed },  { "v1_stat", statistics },
-	{ "v1_mounts", mounts },       { NULL, NULL },
+	{ "v1_present", present }, { "v1_ratios", ratios }, { "v1_stat", statistics },
+	{ "v1_mounts", mounts },   { NULL, NULL },
 };

@@ -1,4 +1,4 @@
-/* The files of v2: which there are when, what they take, what they answer. */
+/* v2 otherwise than by rows: which files there are when, the controller, counters, limits. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stddef.h>
@@ -67,136 +67,6 @@ static void present(void)
 	EXPECT(strstr(get("/proc/cgroups"), "\ncpu\t0\t3\t1\n"));
 	EXPECT(!rmdir("g/h") && !rmdir("g"));
 	leave_v2();
-}
-
-static const struct row weight_rows[] = {
-	{ "cpu.weight", NULL, 0, "100" },
-	{ "cpu.weight.nice", NULL, 0, "0" },
-	{ "cpu.weight", "0", ERANGE, "100" },
-	{ "cpu.weight", "10001", ERANGE, "100" },
-	{ "cpu.weight", "18446744073709551616", ERANGE, "100" },
-	{ "cpu.weight", "-1", EINVAL, "100" },
-	{ "cpu.weight", "abc", EINVAL, "100" },
-	{ "cpu.weight", "200 ", EINVAL, "100" },
-	{ "cpu.weight", " 5", EINVAL, "100" },
-	{ "cpu.weight", "", 0, "100" },
-	{ "cpu.weight", "1", 0, "1" },
-	{ "cpu.weight", "10000", 0, "10000" },
-	{ "cpu.weight", "200\n", 0, "200" },
-	{ "cpu.weight", "+7", 0, "7" },
-	{ "cpu.weight", "0x10", 0, "16" },
-	{ "cpu.weight.nice", "-21", ERANGE, "8" },
-	{ "cpu.weight.nice", "20", ERANGE, "8" },
-	{ "cpu.weight.nice", "abc", EINVAL, "8" },
-	{ "cpu.weight.nice", "5 ", EINVAL, "8" },
-	{ "cpu.weight.nice", "", 0, "8" },
-	{ "cpu.idle", NULL, 0, "0" },
-	{ "cpu.idle", "2", EINVAL, "0" },
-	{ "cpu.idle", "-1", EINVAL, "0" },
-	{ "cpu.idle", "x", EINVAL, "0" },
-	{ "cpu.idle", "1", 0, "1" },
-	{ "cpu.weight", NULL, 0, "0" },
-	{ "cpu.weight.nice", NULL, 0, "19" },
-	{ "cpu.weight", "100", EINVAL, "0" },
-	{ "cpu.weight.nice", "0", EINVAL, "19" },
-	{ "cpu.idle", "0", 0, "0" },
-	{ "cpu.weight", NULL, 0, "100" },
-	{ NULL, NULL, 0, NULL },
-};
-
-static const struct row max_rows[] = {
-	{ "cpu.max", NULL, 0, "max 100000" },
-	{ "cpu.max.burst", NULL, 0, "0" },
-	{ "cpu.max", "20000 50000", 0, "20000 50000" },
-	{ "cpu.max", "999", EINVAL, "20000 50000" },
-	{ "cpu.max", "1000 999", EINVAL, "20000 50000" },
-	{ "cpu.max", "1000 1000001", EINVAL, "20000 50000" },
-	{ "cpu.max", "0", EINVAL, "20000 50000" },
-	{ "cpu.max", "-1", EINVAL, "20000 50000" },
-	{ "cpu.max", "abc", EINVAL, "20000 50000" },
-	{ "cpu.max", "MAX", EINVAL, "20000 50000" },
-	{ "cpu.max", "maxx", EINVAL, "20000 50000" },
-	{ "cpu.max", "max 5", EINVAL, "20000 50000" },
-	{ "cpu.max", "0x10000", EINVAL, "20000 50000" },
-	{ "cpu.max", "18446744073709551615", EINVAL, "20000 50000" },
-	{ "cpu.max", "17592186044416", EINVAL, "20000 50000" },
-	{ "cpu.max", " ", EINVAL, "20000 50000" },
-	{ "cpu.max", "", 0, "20000 50000" },
-	{ "cpu.max", "50000 abc", 0, "50000 50000" },
-	{ "cpu.max", "max max", 0, "max 50000" },
-	{ "cpu.max", "5000 50000 7", 0, "5000 50000" },
-	{ "cpu.max", " 6000", 0, "6000 50000" },
-	{ "cpu.max", "7000x", 0, "7000 50000" },
-	{ "cpu.max", "8000 60000x", 0, "8000 60000" },
-	{ "cpu.max", "010000\t50000\n", 0, "10000 50000" },
-	{ "cpu.max", "17592186044415", 0, "17592186044415 50000" },
-	{ "cpu.max", "max 200000", 0, "max 200000" },
-	{ "cpu.max", "10000 -1", 0, "10000 200000" },
-	{ "cpu.max", "20000 50000", 0, "20000 50000" },
-	{ "cpu.max.burst", "25000", EINVAL, "0" },
-	{ "cpu.max.burst", "20000", 0, "20000" },
-	{ "cpu.max.burst", "-1", EINVAL, "20000" },
-	{ "cpu.max.burst", "abc", EINVAL, "20000" },
-	{ "cpu.max.burst", "max", EINVAL, "20000" },
-	{ "cpu.max.burst", "", 0, "20000" },
-	{ "cpu.max.burst", "0", 0, "0" },
-	{ "cpu.max", "max", 0, "max 50000" },
-	{ "cpu.max.burst", "25000", 0, "25000" },
-	{ "cpu.max", "20000 50000", EINVAL, "max 50000" },
-	{ "cpu.max.burst", "0", 0, "0" },
-	{ NULL, NULL, 0, NULL },
-};
-
-static void in_group(void (*fn)(void))
-{
-	enter_v2();
-	EXPECT(!mkdir("g", 0755) && !chdir("g"));
-	fn();
-	EXPECT(!chdir("..") && !rmdir("g"));
-	leave_v2();
-}
-
-static void check_weights(void)
-{
-	static const struct {
-		int nice, weight;
-	} by_nice[] = { { -20, 8668 }, { -19, 7007 }, { -15, 2847 }, { -10, 932 },
-			{ -5, 305 },   { -1, 125 },   { 0, 100 },    { 1, 80 },
-			{ 5, 33 },     { 10, 11 },    { 15, 4 },     { 19, 1 } },
-	  by_weight[] = { { 19, 1 },	 { 18, 2 },	{ 16, 3 },     { 10, 10 },
-			  { 3, 50 },	 { 0, 99 },	{ 0, 100 },    { 0, 101 },
-			  { -10, 1000 }, { -17, 5000 }, { -20, 10000 } };
-	char text[16];
-	unsigned i;
-
-	check_rows(weight_rows);
-	for (i = 0; i < sizeof(by_nice) / sizeof(by_nice[0]); i++) {
-		EXPECT(!put_number("cpu.weight.nice", by_nice[i].nice));
-		snprintf(text, sizeof(text), "%d", by_nice[i].nice);
-		EXPECT(reads("cpu.weight.nice", text));
-		snprintf(text, sizeof(text), "%d", by_nice[i].weight);
-		EXPECT(reads("cpu.weight", text));
-	}
-	for (i = 0; i < sizeof(by_weight) / sizeof(by_weight[0]); i++) {
-		EXPECT(!put_number("cpu.weight", by_weight[i].weight));
-		snprintf(text, sizeof(text), "%d", by_weight[i].nice);
-		EXPECT(reads("cpu.weight.nice", text));
-	}
-}
-
-static void weights(void)
-{
-	in_group(check_weights);
-}
-
-static void check_max(void)
-{
-	check_rows(max_rows);
-}
-
-static void limits_of_cpu(void)
-{
-	in_group(check_max);
 }
 
 /* In v2 nothing is wrong with a child that may use more than its parent. */
@@ -328,13 +198,11 @@ static void check_limits(void)
 
 static void limits_of_tree(void)
 {
-	in_group(check_limits);
+	in_group(&v2, check_limits);
 }
 
 const struct check v2_tests[] = {
 	{ "v2_present", present },
-	{ "v2_weights", weights },
-	{ "v2_max", limits_of_cpu },
 	{ "v2_no_ratios", no_ratios },
 	{ "v2_subtree", subtree_control },
 	{ "v2_exclusive", exclusive },
