@@ -60,6 +60,14 @@ def test_quota_throttles_and_is_counted(sim):
     assert a["ideal_ns"] == pytest.approx(4 * SEC, abs=10)
 
 
+def test_deadlines_and_guarantees_are_told_to_the_scheduler(sim, rtapp):
+    path = rtapp({"taskgroups": {"/a": {"deadline_rr": 5000, "deadline_wakeup": 1000, "guaranteed_shares": 512}},
+                  "tasks": {"t": {"taskgroup": "/a", "run": 1000}}})
+    run = sim("--check --time 1s", path, "hogs:n=1,group=b")
+    assert groups(run)["/a"]["dynamic_shares"] in (512, 1024) and groups(run)["/b"]["dynamic_shares"] == 1024
+    assert "put off by ms" in run.out and part(run, "/a")[1] == pytest.approx(50, abs=0.01)
+
+
 def test_idle_group_yields_to_all(sim):
     run = sim("--time 5s group:name=a,idle=1 hogs:n=2,group=a hogs:n=1")
     assert part(run, "/a") == pytest.approx((0.3, 0.3), abs=0.2)
@@ -119,6 +127,10 @@ def test_a_decision_in_a_group_is_explained(sim):
     ("group:name=a,shares=1 hogs", "workload group: shares=1 is not a value"),
     ("group:name=a,quota=1 hogs", "workload group: quota=1 is not a value"),
     ("group:name=a,quota=10ms,burst=11ms hogs", "workload group: /a: the burst is above the quota"),
+    ("group:name=a,deadline_rr=1s,deadline_wakeup=1001ms hogs", "workload group: deadline_wakeup=1001ms is not"),
+    ("group:name=a,deadline_rr=1ms,deadline_wakeup=2ms hogs", "workload group: /a: deadline_wakeup is above"),
+    ("group:name=a,deadline_rr=49us hogs", "at 0 ns: the scheduler refuses the settings of a group"),
+    ("group:name=a,idle=1,guaranteed_shares=5 hogs", "workload group: /a: an idle group has no shares"),
     ("group:name=a,burst=11ms hogs", "workload group: /a: a burst without a quota"),
     ("group:name=a,colour=3 hogs", "workload group has no parameter 'colour'"),
     ("groups:group=a", "workload groups: its tasks are in groups of their own"),

@@ -206,8 +206,12 @@ static void say_why(struct sim *sim, const struct sim_cpu *c, const struct sim_t
 
 static void say_cause(struct sim *sim, const struct sim_cpu *c, bool preempt)
 {
-	static const char *const causes[] = { "a tick", "its program", "a timer",
-					      "a kick from another CPU", "the end of a sleep" };
+	static const char *const causes[] = { "a tick",
+					      "its program",
+					      "a timer",
+					      "a kick from another CPU",
+					      "the end of a sleep",
+					      "the controller of groups" };
 	const struct sim_task *curr = c->curr;
 
 	printf("decision on CPU %u at %.6f ms, in consequence of %s: ", c->id,

@@ -8,7 +8,8 @@
 #include "group.h"
 #include "util.h"
 
-#define QUOTA_MAX ((1ull << 44) - 1)
+#define QUOTA_MAX  ((1ull << 44) - 1)
+#define US_PER_SEC 1000000u
 
 enum unit { PLAIN, FLAG, TIME }; /* TIME: microseconds in files, with a unit on the command line */
 
@@ -25,8 +26,11 @@ static const struct setting {
 	SETTING("shares", shares, PLAIN, SCHED_SHARES_MIN, SCHED_SHARES_MAX),
 	SETTING("idle", idle, FLAG, 0, 1),
 	SETTING("quota", quota_ns, TIME, 1000, QUOTA_MAX),
-	SETTING("period", period_ns, TIME, 1000, 1000000),
+	SETTING("period", period_ns, TIME, 1000, US_PER_SEC),
 	SETTING("burst", burst_ns, TIME, 0, QUOTA_MAX),
+	SETTING("deadline_rr", deadline_rr_ns, TIME, 0, US_PER_SEC),
+	SETTING("deadline_wakeup", deadline_wakeup_ns, TIME, 0, US_PER_SEC),
+	SETTING("guaranteed_shares", guaranteed_shares, PLAIN, 0, UINT32_MAX),
 #undef SETTING
 };
 
@@ -115,8 +119,10 @@ const char *group_mistake(const struct group *group)
 {
 	const struct sched_group_params *p = &group->params;
 
-	if (p->idle && p->shares != SCHED_SHARES_DEFAULT)
+	if (p->idle && (p->shares != SCHED_SHARES_DEFAULT || p->guaranteed_shares))
 		return "an idle group has no shares";
+	if (p->deadline_wakeup_ns > p->deadline_rr_ns)
+		return "deadline_wakeup is above deadline_rr";
 	if (p->quota_ns == SCHED_QUOTA_NONE)
 		return p->burst_ns ? "a burst without a quota" : NULL;
 	return p->burst_ns > p->quota_ns ? "the burst is above the quota" : NULL;

@@ -318,6 +318,15 @@ static void kick_arrived(struct sim *sim, struct sim_cpu *c)
 	sim_leave(sim);
 }
 
+/* On CPU 0, and at no cost: it stands for a thread of the kernel. */
+static void control_groups(struct sim *sim)
+{
+	sim_enter(sim, 0);
+	sched_fdl_control(sim->s);
+	sim_leave(sim);
+	queue_set(&sim->queue, &sim->control, sim->now + sched_fdl_interval_ns(sim->s));
+}
+
 static void happen(struct sim *sim, struct event *ev)
 {
 	switch (ev->kind) {
@@ -330,6 +339,9 @@ static void happen(struct sim *sim, struct event *ev)
 		break;
 	case EVENT_TIMER:
 		timer_expired(sim, container_of(ev, struct sim_cpu, timer));
+		break;
+	case EVENT_CONTROL:
+		control_groups(sim);
 		break;
 	case EVENT_KICK:
 		kick_arrived(sim, container_of(ev, struct sim_cpu, kick));

@@ -148,10 +148,14 @@ static struct result run_policy(const struct options *o, const struct machine_de
 		if (c->curr == &c->idle)
 			result.idle_ns += sim->now - c->idle_since;
 	}
-	if (w->nr_groups)
+	if (w->nr_groups) {
 		result.groups = allocate(w->nr_groups, sizeof(*result.groups));
-	for (u32 i = 0; i < w->nr_groups; i++)
+		result.fdl = allocate(w->nr_groups, sizeof(*result.fdl));
+	}
+	for (u32 i = 0; i < w->nr_groups; i++) {
 		sched_group_stat(sim->s, sim->groups[i].tg, &result.groups[i]);
+		sched_group_fdl_stat(sim->s, sim->groups[i].tg, &result.fdl[i]);
+	}
 	if (o->trace)
 		trace_write(sim, o->trace);
 	fluid_free(sim->fluid);
@@ -232,6 +236,7 @@ static void run_all(const struct options *o, struct report *report, struct resul
 	for (u32 i = 0; i < report->nr_results; i++) {
 		measure_free(results[i].measure);
 		free(results[i].groups);
+		free(results[i].fdl);
 	}
 }
 

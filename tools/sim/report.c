@@ -240,6 +240,37 @@ static void print_groups(const struct report *r, const struct result *result)
 	}
 }
 
+static bool has_deadlines(const struct workload *w)
+{
+	for (u32 i = 1; i < w->nr_groups; i++)
+		if (w->groups[i].params.deadline_rr_ns || w->groups[i].params.guaranteed_shares)
+			return true;
+	return false;
+}
+
+/* The same of deadlines and guarantees: what fdl counts. */
+static void print_deadlines(const struct report *r, const struct result *result)
+{
+	const struct workload *w = r->workload;
+	char gap[32], pushed[32];
+
+	fprintf(r->out, "\n%-*s %8s %10s %9s %9s %9s %9s %13s\n", KIND_WIDTH,
+		r->nr_results > 1 ? result->sched : "group", "shares", "guaranteed", "picks",
+		"container", "misses", "gap ms", "put off by ms");
+	for (u32 i = 1; i < w->nr_groups; i++) {
+		const struct sched_group_fdl_stat *fdl = &result->fdl[i];
+
+		fprintf(r->out, "%-*s %8llu %10llu %9llu %9llu %9llu %9s %13s\n", KIND_WIDTH,
+			w->groups[i].path, (unsigned long long)fdl->dynamic_shares,
+			(unsigned long long)fdl->abs_guaranteed,
+			(unsigned long long)fdl->nr_dl_picks,
+			(unsigned long long)fdl->nr_container_picks,
+			(unsigned long long)fdl->nr_misses,
+			ms_text(gap, sizeof(gap), (s64)fdl->max_gap_ns),
+			ms_text(pushed, sizeof(pushed), (s64)fdl->lag_pushed_ns));
+	}
+}
+
 static void print_machine(const struct report *r)
 {
 	char buf[64];
@@ -271,6 +302,8 @@ void report_text(const struct report *r)
 		print_side_by_side(r);
 	for (u32 i = 0; i < r->nr_results && r->workload->nr_groups; i++)
 		print_groups(r, &r->results[i]);
+	for (u32 i = 0; i < r->nr_results && has_deadlines(r->workload); i++)
+		print_deadlines(r, &r->results[i]);
 	print_machine(r);
 }
 
@@ -337,6 +370,7 @@ static void json_group(const struct report *r, const struct result *result, u32 
 {
 	const struct group *group = &r->workload->groups[i];
 	const struct sched_group_stat *stat = &result->groups[i];
+	const struct sched_group_fdl_stat *fdl = &result->fdl[i];
 
 	fprintf(r->out, "      {\"path\": ");
 	json_string(r->out, group->path);
@@ -348,7 +382,16 @@ static void json_group(const struct report *r, const struct result *result, u32 
 	json_number(r->out, "nr_throttled", stat->nr_throttled, ", ");
 	json_number(r->out, "throttled_ns", stat->throttled_ns, ", ");
 	json_number(r->out, "nr_bursts", stat->nr_bursts, ", ");
-	json_number(r->out, "burst_ns", stat->burst_ns, "}");
+	json_number(r->out, "burst_ns", stat->burst_ns, ", ");
+	json_number(r->out, "dynamic_shares", fdl->dynamic_shares, ", ");
+	json_number(r->out, "abs_guaranteed", fdl->abs_guaranteed, ", ");
+	json_number(r->out, "avg_usage", fdl->avg_usage, ", ");
+	json_number(r->out, "avg_wait", fdl->avg_wait, ", ");
+	json_number(r->out, "nr_dl_picks", fdl->nr_dl_picks, ", ");
+	json_number(r->out, "nr_container_picks", fdl->nr_container_picks, ", ");
+	json_number(r->out, "nr_misses", fdl->nr_misses, ", ");
+	json_number(r->out, "lag_pushed_ns", fdl->lag_pushed_ns, ", ");
+	json_number(r->out, "max_gap_ns", fdl->max_gap_ns, "}");
 }
 
 static void json_result(const struct report *r, const struct result *result)

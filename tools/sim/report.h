@@ -15,6 +15,7 @@ struct result {
 	struct sim_counts count;
 	struct measure *measure;
 	struct sched_group_stat *groups; /* of the workload's groups, if it has any */
+	struct sched_group_fdl_stat *fdl;
 };
 
 /* What every result says about how it was made. */

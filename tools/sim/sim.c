@@ -84,6 +84,10 @@ static bool set_params(struct sched *s, struct task_group *tg, const struct sche
 {
 	if (p->idle ? sched_group_set_idle(s, tg, true) : sched_group_set_shares(s, tg, p->shares))
 		return false;
+	if (sched_group_set_deadline(s, tg, p->deadline_rr_ns, p->deadline_wakeup_ns))
+		return false;
+	if (p->guaranteed_shares && sched_group_set_guaranteed(s, tg, p->guaranteed_shares))
+		return false;
 	return p->quota_ns == SCHED_QUOTA_NONE ||
 	       !sched_group_set_bandwidth(s, tg, p->quota_ns, p->period_ns, p->burst_ns, false);
 }
@@ -108,6 +112,8 @@ u32 sim_group_new(struct sim *sim, u32 parent, const struct sched_group_params *
 		sched_group_init(sim->s, group->tg, groups[parent].tg);
 	}
 	sim->nr_groups++;
+	if (group->tg && !event_queued(&sim->control))
+		queue_set(&sim->queue, &sim->control, sim->now + sched_fdl_interval_ns(sim->s));
 	return group->tg && !set_params(sim->s, group->tg, params) ? 0 : sim->nr_groups - 1;
 }
 
@@ -175,6 +181,7 @@ struct sim *sim_new(const struct sim_config *config)
 	}
 	sim->tick_ns = NS_PER_SEC / config->hz;
 	sim->tick.kind = EVENT_TICK;
+	sim->control.kind = EVENT_CONTROL;
 	for (unsigned cpu = 0; cpu < config->nr_cpus; cpu++)
 		init_cpu(sim, cpu);
 	sim->config.topology = NULL;

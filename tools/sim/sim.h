@@ -130,7 +130,7 @@ struct sim_group {
 };
 
 /* event.kind */
-enum { EVENT_TICK, EVENT_DONE, EVENT_TIMER, EVENT_KICK, EVENT_WAKEUP };
+enum { EVENT_TICK, EVENT_DONE, EVENT_TIMER, EVENT_KICK, EVENT_WAKEUP, EVENT_CONTROL };
 
 struct sim_counts {
 	u64 events;	/* taken from the queue */
@@ -146,11 +146,12 @@ struct sim {
 	u32 this_cpu; /* on which the present event happens */
 	struct event_queue queue;
 	struct sim_cpu *cpus;
-	struct event tick; /* of all busy CPUs: their ticks coincide */
-	u64 *ticking;	   /* bit set: the CPU is not tickless */
-	struct list tasks; /* alive */
-	struct list free;  /* ended, their memory to be used again */
-	struct list kept;  /* ended, while threads they led may live: never used again */
+	struct event tick;    /* of all busy CPUs: their ticks coincide */
+	struct event control; /* the next pass of fdl's controller, if there are groups */
+	u64 *ticking;	      /* bit set: the CPU is not tickless */
+	struct list tasks;    /* alive */
+	struct list free;     /* ended, their memory to be used again */
+	struct list kept;     /* ended, while threads they led may live: never used again */
 	u32 nr_tasks, nr_tasks_max;
 	struct sim_group *groups; /* [0]: the root */
 	u32 nr_groups;
