@@ -34,6 +34,8 @@ struct arch_cpu_info {
 };
 extern unsigned arch_nr_cpus;
 extern struct arch_cpu_info arch_cpus[];
+/* The number of the core of @cpu within its package. */
+unsigned arch_core_id(unsigned cpu);
 /* A cache as CPUID describes it, alike on every CPU. CPUs of equal apic_id >> @shift share one. */
 struct arch_cache {
 	const char *type; /* "Data", "Instruction" or "Unified" */
@@ -41,6 +43,8 @@ struct arch_cache {
 };
 /* The @index-th, from 0; false past the last. */
 bool arch_cache(unsigned index, struct arch_cache *cache);
+/* Do CPUs @a and @b share it? The last level as boot parameters have it (topology=, llc=). */
+bool arch_cache_shared(const struct arch_cache *cache, unsigned a, unsigned b);
 unsigned arch_node_distance(unsigned from, unsigned to); /* SLIT; 10 local, 20 default */
 /* "vendor", "model name", family... as /proc/cpuinfo shows them. Returns the length written. */
 size_t arch_cpuinfo(unsigned cpu, char *buf, size_t size);

@@ -43,13 +43,13 @@ struct balance_stat {
 };
 
 struct domain {
-	/* constant after topology_init() */
+	/* constant between changes of the topology; those after flags also written by users */
 	struct domain *parent, *child;
 	struct group *span;  /* all its CPUs */
 	struct group *parts; /* what balancing compares: circular, the part with this CPU first */
 	const char *name;
 	u32 flags; /* enum domain_flags */
-	u32 min_interval_ms, max_interval_ms;
+	u64 min_interval_ms, max_interval_ms;
 	u32 busy_factor;      /* a busy CPU balances that much less often */
 	u32 imbalance_pct;    /* how much more loaded, in percent, is worth moving tasks for */
 	u32 cache_nice_tries; /* so many failures before cache-hot tasks are moved */
@@ -57,7 +57,7 @@ struct domain {
 
 	/* written by whoever balances for this CPU, one at a time in practice; hints */
 	u64 last_balance; /* jiffy */
-	u32 balance_interval_ms;
+	u64 balance_interval_ms;
 	u32 nr_balance_failed;
 	u64 max_newidle_lb_cost; /* ns that a search at this level takes */
 	u64 last_decay;		 /* jiffy of the latest change of that */

@@ -23,8 +23,7 @@ static u64 ms_to_jiffies(const struct sched *s, u64 ms)
 u64 balance_interval(const struct sched *s, const struct domain *sd, bool busy)
 {
 	u64 longest = max(1ull, (u64)s->hz * cpumask_weight(&s->online) / 10);
-	u64 interval =
-		ms_to_jiffies(s, (u64)sd->balance_interval_ms * (busy ? sd->busy_factor : 1));
+	u64 interval = ms_to_jiffies(s, sd->balance_interval_ms * (busy ? sd->busy_factor : 1));
 
 	/* One less, so that the levels of a busy CPU do not all fall due at the same tick. */
 	interval -= busy && interval;

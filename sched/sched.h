@@ -243,3 +243,24 @@ int sched_tunable_read(struct sched *s, const char *name, char *buf, size_t size
 int sched_tunable_write(struct sched *s, const char *name, const char *text, size_t len);
 int sched_features_read(struct sched *s, char *buf, size_t size);
 int sched_features_write(struct sched *s, const char *text, size_t len);
+
+/* --- domains as files ------------------------------------------------------ */
+
+struct sched_domain_file {
+	const char *name; /* "busy_factor" */
+	bool writable;
+};
+/* The @index-th file of /sys/kernel/debug/sched/domains/cpuN/domainM, or NULL past the end. */
+const struct sched_domain_file *sched_domain_file(unsigned index);
+/* The most domains that a CPU can have, and how many @cpu has; they are numbered bottom-up. */
+#define SCHED_DOMAINS_MAX 4
+unsigned sched_domain_count(struct sched *s, unsigned cpu);
+/*
+ * Text of a file of the @level-th domain of @cpu, newline included; returns the length. -ENOENT:
+ * @cpu has no such domain.
+ */
+int sched_domain_read(struct sched *s, unsigned cpu, unsigned level, unsigned file, char *buf,
+		      size_t size);
+/* @text as written to the file. -ENOENT, or -EINVAL with nothing changed. */
+int sched_domain_write(struct sched *s, unsigned cpu, unsigned level, unsigned file,
+		       const char *text, size_t len);

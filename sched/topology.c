@@ -5,7 +5,7 @@
  * memory node - so the machine is a tree:
  *
  *	level     0 CPU    1 core   2 LLC   3 node   4 machine     (groups)
- *	domain             SMT      MC      PKG      NUMA          (views)
+ *	domain             SMT      MC      DIE      NUMA          (views)
  *
  * A CPU's domain at a level spans the group at that level; its parts are the
  * groups one level down. A level with a single part has nothing to balance and
@@ -35,7 +35,7 @@ static const struct {
 } levels[NR_LEVELS] = {
 	[LEVEL_CORE] = { "SMT", SD_USUAL | SD_SHARE_CPUCAPACITY | SD_SHARE_LLC, 110, 0 },
 	[LEVEL_LLC] = { "MC", SD_USUAL | SD_SHARE_LLC, 117, 1 },
-	[LEVEL_NODE] = { "PKG", SD_USUAL, 117, 1 },
+	[LEVEL_NODE] = { "DIE", SD_USUAL, 117, 1 },
 	[LEVEL_MACHINE] = { "NUMA", (SD_USUAL & ~SD_PREFER_SIBLING) | SD_SERIALIZE | SD_NUMA, 117,
 			    2 },
 };

@@ -16,6 +16,7 @@
  */
 #include "kernel/arch.h"
 #include "kernel/percpu.h"
+#include "lib/cputree.h"
 #include "lib/fmt.h"
 #include "lib/string.h"
 #include "x86.h"
@@ -33,6 +34,7 @@ static unsigned nr_affinity;
 
 static u32 proximity_of_node[MAX_CPUS];
 static unsigned nr_nodes;
+static bool shape_given; /* by the parameter topology= */
 
 void x86_topology_add_cpu(u32 apic_id)
 {
@@ -182,6 +184,32 @@ static void sort_found(u32 boot_id)
 	}
 }
 
+/* topology=: another shape than the machine's, for what QEMU cannot describe. */
+static void apply_shape(const char *text)
+{
+	static struct cpu_place places[MAX_CPUS];
+	static struct cpu_tree tree;
+
+	if (!cpu_tree_read(&tree, text)) {
+		kprintf("%s; ignored\n", tree.error);
+		return;
+	}
+	if (tree.total[TREE_THREADS] != arch_nr_cpus) {
+		kprintf("topology '%s' has %u CPUs, this machine %u; ignored\n", text,
+			tree.total[TREE_THREADS], arch_nr_cpus);
+		return;
+	}
+	cpu_tree_places(&tree, places);
+	for (unsigned i = 0; i < arch_nr_cpus; i++) {
+		arch_cpus[i].core = places[i].core;
+		arch_cpus[i].llc = places[i].llc;
+		arch_cpus[i].package = places[i].package;
+		arch_cpus[i].node = places[i].node;
+	}
+	nr_nodes = tree.total[TREE_NODES];
+	shape_given = true;
+}
+
 void x86_topology_init(void)
 {
 	static u32 cores[MAX_CPUS], llcs[MAX_CPUS], packages[MAX_CPUS];
@@ -206,6 +234,28 @@ void x86_topology_init(void)
 		};
 	}
 	cpus[0]->arch->apic_id = arch_cpus[0].apic_id;
+	if (cmdline_get("topology"))
+		apply_shape(cmdline_get("topology"));
+}
+
+bool arch_cache_shared(const struct arch_cache *cache, unsigned a, unsigned b)
+{
+	const struct arch_cpu_info *x = &arch_cpus[a], *y = &arch_cpus[b];
+
+	if (cache->level >= 3)
+		return x->llc == y->llc;
+	if (shape_given)
+		return x->core == y->core;
+	return x->apic_id >> cache->shift == y->apic_id >> cache->shift;
+}
+
+unsigned arch_core_id(unsigned cpu)
+{
+	unsigned first = 0;
+
+	while (arch_cpus[first].package != arch_cpus[cpu].package)
+		first++;
+	return arch_cpus[cpu].core - arch_cpus[first].core;
 }
 
 unsigned arch_node_distance(unsigned from, unsigned to)
@@ -213,7 +263,7 @@ unsigned arch_node_distance(unsigned from, unsigned to)
 	u64 row = from < nr_nodes ? proximity_of_node[from] : ~0u,
 	    column = to < nr_nodes ? proximity_of_node[to] : ~0u;
 
-	if (row < x86_acpi.slit_size && column < x86_acpi.slit_size)
+	if (!shape_given && row < x86_acpi.slit_size && column < x86_acpi.slit_size)
 		return x86_acpi.slit[row * x86_acpi.slit_size + column];
 	return from == to ? 10 : 20;
 }
@@ -303,7 +353,8 @@ size_t arch_cpuinfo(unsigned cpu, char *buf, size_t size)
 	text_add(&t, "model name\t: %s\nstepping\t: %u\ncpu MHz\t\t: %lu.%03lu\n", name, id & 15,
 		 x86_tsc_hz / 1000000, x86_tsc_hz / 1000 % 1000);
 	text_add(&t, "physical id\t: %u\nsiblings\t: %u\n", c->package, count_in_package(c, false));
-	text_add(&t, "core id\t\t: %u\ncpu cores\t: %u\n", c->core, count_in_package(c, true));
+	text_add(&t, "core id\t\t: %u\ncpu cores\t: %u\n", arch_core_id(cpu),
+		 count_in_package(c, true));
 	text_add(&t, "apicid\t\t: %u\ninitial apicid\t: %u\n", c->apic_id, c->apic_id);
 	text_add(&t, "flags\t\t: fpu tsc msr pae apic fxsr sse sse2 syscall lm%s%s%s%s%s%s\n\n",
 		 x86_features.nx ? " nx" : "", x86_features.x2apic ? " x2apic" : "",

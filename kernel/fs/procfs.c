@@ -22,6 +22,16 @@ struct cpumask online_cpus(void)
 	return m;
 }
 
+struct cpumask possible_cpus(void)
+{
+	struct cpumask m = cpumask_none();
+
+	for (unsigned cpu = 0; cpu < arch_nr_cpus; cpu++)
+		if (cpus[cpu])
+			cpumask_set(&m, cpu);
+	return m;
+}
+
 void text_add_cpulist(struct text *t, const struct cpumask *m)
 {
 	const char *comma = "";
@@ -38,11 +48,11 @@ void text_add_cpulist(struct text *t, const struct cpumask *m)
 /* Groups of 32 bits, most significant first, the first only as long as there are CPUs. */
 void text_add_cpumask(struct text *t, const struct cpumask *m)
 {
-	struct cpumask online = online_cpus();
+	struct cpumask possible = possible_cpus();
 	unsigned cpu, last = 0;
 	int digits;
 
-	for_each_cpu(cpu, &online)
+	for_each_cpu(cpu, &possible)
 		last = cpu;
 	digits = (int)(last % 32 / 4 + 1);
 	for (int word = (int)last / 32; word >= 0; word--, digits = 8)

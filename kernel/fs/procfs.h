@@ -13,6 +13,7 @@
 void text_add_cpulist(struct text *t, const struct cpumask *m);
 void text_add_cpumask(struct text *t, const struct cpumask *m);
 struct cpumask online_cpus(void);
+struct cpumask possible_cpus(void); /* the offline ones, too */
 
 /* --- proc_pid.c: names ---------------------------------------------------------------- */
 /* The directory of thread @name; NULL if there is none. May sleep. */

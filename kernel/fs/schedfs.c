@@ -131,6 +131,63 @@ static long store_fair_class(void *arg, const char *text, size_t len)
 	return err < 0 ? err : (long)len;
 }
 
+/* --- domains: arg is the CPU, the level and the file ------------------------------------ */
+
+#define DOMAIN_ARG(cpu, level, file) ((void *)((u64)(cpu) << 16 | (level) << 8 | (file)))
+#define DOMAIN_CPU(arg)		     ((unsigned)((u64)(arg) >> 16))
+#define DOMAIN_LEVEL(arg)	     ((unsigned)((u64)(arg) >> 8 & 0xff))
+#define DOMAIN_FILE(arg)	     ((unsigned)((u64)(arg)&0xff))
+
+static size_t show_domain(void *arg, char *buf, size_t size)
+{
+	int len;
+
+	with_irqs_off(len = sched_domain_read(machine, DOMAIN_CPU(arg), DOMAIN_LEVEL(arg),
+					      DOMAIN_FILE(arg), buf, size));
+	return len < 0 ? 0 : (size_t)len;
+}
+
+static long store_domain(void *arg, const char *text, size_t len)
+{
+	int err;
+
+	with_irqs_off(err = sched_domain_write(machine, DOMAIN_CPU(arg), DOMAIN_LEVEL(arg),
+					       DOMAIN_FILE(arg), text, len));
+	return err < 0 ? err : (long)len;
+}
+
+static int add_domain(unsigned cpu, unsigned level)
+{
+	const struct sched_domain_file *file;
+	char name[80];
+	int err = 0;
+
+	for (unsigned i = 0; !err && (file = sched_domain_file(i)); i++) {
+		snprintf(name, sizeof(name), "sched/domains/cpu%u/domain%u/%s", cpu, level,
+			 file->name);
+		err = debugfs_add(&(struct pseudo_file){
+			.name = name,
+			.mode = file->writable ? 0644 : 0444,
+			.show = show_domain,
+			.store = file->writable ? store_domain : NULL,
+			.arg = DOMAIN_ARG(cpu, level, i),
+		});
+	}
+	return err;
+}
+
+static int add_domains(void)
+{
+	struct cpumask online = online_cpus();
+	unsigned cpu;
+	int err = 0;
+
+	for_each_cpu(cpu, &online)
+		for (unsigned level = 0; !err && level < sched_domain_count(machine, cpu); level++)
+			err = add_domain(cpu, level);
+	return err;
+}
+
 static const struct pseudo_file state_files[] = {
 	{ .name = "sched/fair_class",
 	  .mode = 0644,
@@ -151,6 +208,6 @@ static int schedfs_init(void)
 			err = add_tunable(info);
 	for (unsigned i = 0; !err && i < ARRAY_SIZE(state_files); i++)
 		err = debugfs_add(&state_files[i]);
-	return err;
+	return err ?: add_domains();
 }
 INITCALL(schedfs_init);

@@ -33,19 +33,9 @@ static bool same_core(const struct arch_cpu_info *a, const struct arch_cpu_info 
 	return a->core == b->core;
 }
 
-static bool same_llc(const struct arch_cpu_info *a, const struct arch_cpu_info *b)
-{
-	return a->llc == b->llc;
-}
-
 static bool same_package(const struct arch_cpu_info *a, const struct arch_cpu_info *b)
 {
 	return a->package == b->package;
-}
-
-static bool same_node(const struct arch_cpu_info *a, const struct arch_cpu_info *b)
-{
-	return a->node == b->node;
 }
 
 static size_t print_mask(const struct cpumask *m, bool list, char *buf, size_t size)
@@ -62,11 +52,18 @@ static size_t print_mask(const struct cpumask *m, bool list, char *buf, size_t s
 
 /* --- cpu/: the machine as a whole ----------------------------------------------------- */
 
-static size_t show_online(void *arg, char *buf, size_t size)
-{
-	struct cpumask m = online_cpus();
+enum cpu_set { SET_ONLINE, SET_POSSIBLE, SET_OFFLINE };
 
-	(void)arg;
+static size_t show_cpus(void *arg, char *buf, size_t size)
+{
+	struct cpumask online = online_cpus(), m = possible_cpus();
+	unsigned cpu;
+
+	if ((enum cpu_set)(u64)arg == SET_ONLINE)
+		m = online;
+	else if ((enum cpu_set)(u64)arg == SET_OFFLINE)
+		for_each_cpu(cpu, &online)
+			cpumask_clear(&m, cpu);
 	return print_mask(&m, true, buf, size);
 }
 
@@ -77,10 +74,17 @@ static size_t show_text(void *arg, char *buf, size_t size)
 
 static size_t show_smt_active(void *arg, char *buf, size_t size)
 {
-	struct cpumask m = cpus_like(0, same_core);
+	struct cpumask online = online_cpus();
+	bool active = false;
+	unsigned cpu;
 
 	(void)arg;
-	return (size_t)snprintf(buf, size, "%d\n", cpumask_weight(&m) > 1);
+	for_each_cpu(cpu, &online) {
+		struct cpumask core = cpus_like(cpu, same_core);
+
+		active |= cpumask_weight(&core) > 1;
+	}
+	return (size_t)snprintf(buf, size, "%d\n", active);
 }
 
 /* clang-format off */
@@ -88,10 +92,10 @@ static size_t show_smt_active(void *arg, char *buf, size_t size)
 /* clang-format on */
 
 static const struct pseudo_file machine_files[] = {
-	MACHINE("devices/system/cpu/online", show_online, NULL),
-	MACHINE("devices/system/cpu/possible", show_online, NULL),
-	MACHINE("devices/system/cpu/present", show_online, NULL),
-	MACHINE("devices/system/cpu/offline", show_text, ""),
+	MACHINE("devices/system/cpu/online", show_cpus, SET_ONLINE),
+	MACHINE("devices/system/cpu/possible", show_cpus, SET_POSSIBLE),
+	MACHINE("devices/system/cpu/present", show_cpus, SET_POSSIBLE),
+	MACHINE("devices/system/cpu/offline", show_cpus, SET_OFFLINE),
 	MACHINE("devices/system/cpu/isolated", show_text, ""),
 	MACHINE("devices/system/cpu/kernel_max", show_text, "255"),
 	MACHINE("devices/system/cpu/smt/active", show_smt_active, NULL),
@@ -106,7 +110,7 @@ static const struct {
 } maps[] = {
 	{ "thread_siblings", same_core },  { "core_cpus", same_core },
 	{ "core_siblings", same_package }, { "package_cpus", same_package },
-	{ "die_cpus", same_package },	   { "cluster_cpus", same_llc },
+	{ "die_cpus", same_package },	   { "cluster_cpus", same_core },
 };
 
 static size_t show_map(void *arg, char *buf, size_t size)
@@ -122,8 +126,11 @@ static const char *const id_names[NR_IDS] = { "physical_package_id", "die_id", "
 
 static size_t show_id(void *arg, char *buf, size_t size)
 {
-	const struct arch_cpu_info *c = &arch_cpus[ARG_CPU(arg)];
-	const u32 ids[NR_IDS] = { c->package, 0, c->llc, c->core };
+	unsigned cpu = ARG_CPU(arg);
+	struct cpumask core = cpus_like(cpu, same_core);
+	/* A cluster is the CPUs that share the second-level cache: a core. */
+	const u32 ids[NR_IDS] = { arch_cpus[cpu].package, 0, cpumask_first(&core),
+				  arch_core_id(cpu) };
 
 	return (size_t)snprintf(buf, size, "%u\n", ids[ARG_INDEX(arg)]);
 }
@@ -141,21 +148,28 @@ static const char *const cache_names[NR_CACHE_FILES] = {
 };
 /* clang-format on */
 
-/*
- * The CPUs that share cache @c with @cpu. The last level is the one the scheduler uses, which a
- * boot parameter can cut.
- */
 static struct cpumask sharers(const struct arch_cache *c, unsigned cpu)
 {
 	struct cpumask online = online_cpus(), m = cpumask_none();
 	unsigned other;
 
-	if (c->level >= 3)
-		return cpus_like(cpu, same_llc);
 	for_each_cpu(other, &online)
-		if (arch_cpus[other].apic_id >> c->shift == arch_cpus[cpu].apic_id >> c->shift)
+		if (arch_cache_shared(c, cpu, other))
 			cpumask_set(&m, other);
 	return m;
+}
+
+/* Caches of a kind are numbered in the order of their first CPUs. */
+static unsigned cache_id(const struct arch_cache *c, unsigned cpu)
+{
+	unsigned id = 0, other, before;
+
+	for (other = 0; other < arch_nr_cpus && !arch_cache_shared(c, cpu, other); other++) {
+		for (before = 0; before < other && !arch_cache_shared(c, before, other);)
+			before++;
+		id += before == other;
+	}
+	return id;
 }
 
 static size_t show_cache(void *arg, char *buf, size_t size)
@@ -166,8 +180,9 @@ static size_t show_cache(void *arg, char *buf, size_t size)
 	arch_cache(ARG_INDEX(arg), &c);
 	m = sharers(&c, ARG_CPU(arg));
 	const unsigned numbers[NR_CACHE_FILES] = {
-		[C_LEVEL] = c.level, [C_ID] = cpumask_first(&m), [C_LINE] = c.line,
-		[C_SETS] = c.sets,   [C_WAYS] = c.ways,		 [C_PARTITION] = 1,
+		[C_LEVEL] = c.level, [C_ID] = cache_id(&c, ARG_CPU(arg)),
+		[C_LINE] = c.line,   [C_SETS] = c.sets,
+		[C_WAYS] = c.ways,   [C_PARTITION] = 1,
 	};
 
 	switch (ARG_KIND(arg)) {
@@ -187,31 +202,43 @@ static size_t show_cache(void *arg, char *buf, size_t size)
 
 static unsigned nr_nodes(void)
 {
-	struct cpumask online = online_cpus();
-	unsigned cpu, nr = 1;
+	unsigned nr = 1;
 
-	for_each_cpu(cpu, &online)
+	for (unsigned cpu = 0; cpu < arch_nr_cpus; cpu++)
 		nr = max(nr, arch_cpus[cpu].node + 1);
 	return nr;
 }
 
-static size_t show_nodes(void *arg, char *buf, size_t size)
-{
-	struct cpumask m = cpumask_first_n(nr_nodes());
-
-	(void)arg;
-	return print_mask(&m, true, buf, size);
-}
-
 static struct cpumask cpus_of_node(unsigned node)
 {
-	struct cpumask online = online_cpus();
+	struct cpumask online = online_cpus(), m = cpumask_none();
 	unsigned cpu;
 
 	for_each_cpu(cpu, &online)
 		if (arch_cpus[cpu].node == node)
-			return cpus_like(cpu, same_node);
-	return cpumask_none();
+			cpumask_set(&m, cpu);
+	return m;
+}
+
+/* Memory is not placed by node: it is shown as the first one's. */
+enum node_set { NODES_ALL, NODES_WITH_CPUS, NODES_WITH_MEMORY, NODES_NONE };
+
+static bool node_is_in(unsigned node, enum node_set set)
+{
+	struct cpumask m = cpus_of_node(node);
+
+	return set == NODES_ALL || (set == NODES_WITH_CPUS && !cpumask_empty(&m)) ||
+	       (set == NODES_WITH_MEMORY && !node);
+}
+
+static size_t show_nodes(void *arg, char *buf, size_t size)
+{
+	struct cpumask m = cpumask_none(); /* numbers of nodes */
+
+	for (unsigned node = 0; node < nr_nodes(); node++)
+		if (node_is_in(node, (enum node_set)(u64)arg))
+			cpumask_set(&m, node);
+	return print_mask(&m, true, buf, size);
 }
 
 static size_t show_node_cpus(void *arg, char *buf, size_t size)
@@ -219,6 +246,15 @@ static size_t show_node_cpus(void *arg, char *buf, size_t size)
 	struct cpumask m = cpus_of_node(ARG_CPU(arg));
 
 	return print_mask(&m, ARG_KIND(arg), buf, size);
+}
+
+/* Nothing counts where pages come from, so all is local and nothing was missed. */
+static size_t show_numastat(void *arg, char *buf, size_t size)
+{
+	(void)arg;
+	return (size_t)snprintf(buf, size,
+				"numa_hit 0\nnuma_miss 0\nnuma_foreign 0\ninterleave_hit 0\n"
+				"local_node 0\nother_node 0\n");
 }
 
 static size_t show_distance(void *arg, char *buf, size_t size)
@@ -231,7 +267,6 @@ static size_t show_distance(void *arg, char *buf, size_t size)
 	return t.len;
 }
 
-/* Memory is not placed by node: it is shown as the first one's. */
 static size_t show_node_memory(void *arg, char *buf, size_t size)
 {
 	unsigned node = ARG_CPU(arg);
@@ -292,22 +327,53 @@ static void add_node(unsigned node)
 	add(show_node_cpus, ARG(1, node, 0), "devices/system/node/node%u/cpulist", node);
 	add(show_distance, ARG(0, node, 0), "devices/system/node/node%u/distance", node);
 	add(show_node_memory, ARG(0, node, 0), "devices/system/node/node%u/meminfo", node);
+	add(show_numastat, NULL, "devices/system/node/node%u/numastat", node);
+}
+
+/* cpuN/nodeM and nodeM/cpuN lead to each other. */
+static void link_cpu_and_node(unsigned cpu)
+{
+	unsigned node = arch_cpus[cpu].node;
+	char name[64], target[64];
+
+	snprintf(name, sizeof(name), "devices/system/cpu/cpu%u/node%u", cpu, node);
+	snprintf(target, sizeof(target), "../../node/node%u", node);
+	pseudo_symlink(&sysfs_type, name, target);
+	snprintf(name, sizeof(name), "devices/system/node/node%u/cpu%u", node, cpu);
+	snprintf(target, sizeof(target), "../../cpu/cpu%u", cpu);
+	pseudo_symlink(&sysfs_type, name, target);
+}
+
+static void add_nodes(void)
+{
+	static const struct {
+		const char *name;
+		enum node_set set;
+	} sets[] = { { "online", NODES_ALL },
+		     { "possible", NODES_ALL },
+		     { "has_cpu", NODES_WITH_CPUS },
+		     { "has_memory", NODES_WITH_MEMORY },
+		     { "has_normal_memory", NODES_WITH_MEMORY },
+		     { "has_generic_initiator", NODES_NONE } };
+
+	for (unsigned i = 0; i < ARRAY_SIZE(sets); i++)
+		add(show_nodes, (void *)(u64)sets[i].set, "devices/system/node/%s", sets[i].name);
+	for (unsigned node = 0; node < nr_nodes(); node++)
+		add_node(node);
 }
 
 void sysfs_init(void)
 {
-	struct cpumask online = online_cpus();
+	struct cpumask possible = possible_cpus();
 	unsigned cpu;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(machine_files); i++)
 		sysfs_add(&machine_files[i]);
-	for_each_cpu(cpu, &online)
+	add_nodes();
+	for_each_cpu(cpu, &possible) {
 		add_cpu(cpu);
-	add(show_nodes, NULL, "devices/system/node/online");
-	add(show_nodes, NULL, "devices/system/node/possible");
-	add(show_nodes, NULL, "devices/system/node/has_cpu");
-	for (unsigned node = 0; node < nr_nodes(); node++)
-		add_node(node);
+		link_cpu_and_node(cpu);
+	}
 	pseudo_mkdir(&sysfs_type, "kernel/debug");
 	pseudo_mkdir(&sysfs_type, "kernel/tracing");
 }

@@ -35,7 +35,7 @@ static struct domain *domain_of(struct machine *m, unsigned cpu, unsigned level)
 
 static void domains_follow_the_topology_bottom_up(void **state)
 {
-	static const char *const names[] = { "SMT", "MC", "PKG", "NUMA" };
+	static const char *const names[] = { "SMT", "MC", "DIE", "NUMA" };
 	static const u32 spans[] = { 2, 4, 8, 16 }, pct[] = { 110, 117, 117, 117 };
 	static const u32 tries[] = { 0, 1, 1, 2 };
 	struct machine *m = machine_of(2, 2, 2, 2);

@@ -10,10 +10,8 @@ struct machine_desc {
 };
 
 /*
- * @cpus: "--cpus", 0 if not given. @topology: "--topology", NULL if not given:
- * PACKAGESxLLCSxCORESxTHREADS with as many of the last factors as wanted ("2x4x2": LLCs, cores,
- * threads), or levels by name: "nodes=2,llcs=2,cores=4+2,threads=2", where a list gives the parts
- * of one parent after another, over and over. Exits with a message if it does not add up.
+ * @cpus: "--cpus", 0 if not given. @topology: "--topology" (lib/cputree.h), NULL if not given.
+ * Exits with a message if they do not add up.
  */
 struct machine_desc machine_describe(unsigned cpus, const char *topology);
 void machine_desc_free(struct machine_desc *desc);

@@ -1,0 +1,208 @@
+/*
+ * The shape of the machine: reading it (lib/cputree.h) and domains as files.
+ */
+#include <string.h>
+
+#include "host.h"
+#include "lib/cputree.h"
+#include "lib/errno.h"
+#include "sched/domain.h"
+
+/* --- reading shapes --------------------------------------------------------------- */
+
+/* Threads of each core as digits, then LLCs and nodes likewise, as "222|4|6" would say. */
+static void summarise(const struct cpu_tree *tree, char out[64])
+{
+	struct cpu_place places[CPU_MAX];
+	u32 nr = tree->total[TREE_THREADS], at = 0;
+
+	cpu_tree_places(tree, places);
+	for (int what = 0; what < 4; what++) {
+		u32 size = 0;
+
+		for (u32 cpu = 0; cpu < nr; cpu++) {
+			const u32 *ids = &places[cpu].core, *next = &places[cpu + 1].core;
+
+			size++;
+			if (cpu + 1 < nr && ids[what] == next[what])
+				continue;
+			assert_true(cpu + 1 == nr || next[what] == ids[what] + 1);
+			out[at++] = (char)('0' + size);
+			size = 0;
+		}
+		out[at++] = what < 3 ? '|' : '\0';
+	}
+}
+
+static void shapes_are_read_and_numbered_densely(void **state)
+{
+	static const struct {
+		const char *text, *groups; /* CPUs of each core | LLC | package | node */
+	} good[] = {
+		{ "1", "1|1|1|1" },
+		{ "2x2", "22|4|4|4" },
+		{ "2x2x2", "2222|44|8|8" },
+		{ "2x1x2x2", "2222|44|44|44" },
+		{ "packages=2,cores=2", "1111|22|22|22" },
+		{ "nodes=1,packages=2,cores=2", "1111|22|22|4" },
+		{ "llcs=2,cores=4+3", "1111111|43|7|7" },
+		{ "cores=3,threads=2+1+1", "211|4|4|4" },
+		{ "nodes=2,llcs=2+1,cores=2", "111111|222|42|42" },
+		{ "threads=2,llcs=2", "22|22|4|4" },
+	};
+	struct cpu_tree tree;
+	char groups[64];
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(good); i++) {
+		assert_true(cpu_tree_read(&tree, good[i].text));
+		summarise(&tree, groups);
+		assert_string_equal(groups, good[i].groups);
+	}
+	cpu_tree_flat(&tree, 3);
+	summarise(&tree, groups);
+	assert_string_equal(groups, "111|3|3|3");
+}
+
+static void bad_shapes_are_refused_with_the_reason(void **state)
+{
+	static const struct {
+		const char *text, *why;
+	} bad[] = {
+		{ "", "'' is not a number of threads" },
+		{ "0x4", "'0' is not a number of cores" },
+		{ "2xx4", "'' is not a number of cores" },
+		{ "2x4y", "'4y' is not a number of threads" },
+		{ "99999999999999999999x1", "is not a number of cores" },
+		{ "1x2x3x4x5", "more than 4 factors" },
+		{ "257", "is not a number of threads from 1 to 256" },
+		{ "129x2", "has more than 256 CPUs" },
+		{ "caches=3", "no level 'caches'" },
+		{ "core=3", "no level 'core'" },
+		{ "cores=2,cores=3", "cores twice" },
+		{ "cores=2,threads", "'threads' is not LEVEL=NUMBER" },
+		{ "cores=2,", "'' is not LEVEL=NUMBER" },
+		{ "cores=2x3", "'x3' is too much" },
+		{ "2x2,3", "',3' is too much" },
+		{ "llcs=3,cores=4+3", "does not add up: 2 numbers of cores for 3 parents" },
+	};
+	struct cpu_tree tree;
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++) {
+		assert_false(cpu_tree_read(&tree, bad[i].text));
+		if (!strstr(tree.error, bad[i].why))
+			fail_msg("'%s': %s", bad[i].text, tree.error);
+	}
+}
+
+/* --- domains as files ------------------------------------------------------------- */
+
+/* 2 nodes of 2 caches of 2 cores of 2 threads. */
+static struct machine *big_machine(void)
+{
+	struct sched_cpu_desc desc[16];
+
+	for (unsigned cpu = 0; cpu < 16; cpu++)
+		desc[cpu] = (struct sched_cpu_desc){ cpu / 2, cpu / 4, cpu / 8, cpu / 8 };
+	return machine_new_on(16, 250, desc, "cfs");
+}
+
+static unsigned file_number(const char *name)
+{
+	unsigned i = 0;
+
+	while (strcmp(sched_domain_file(i)->name, name))
+		i++;
+	return i;
+}
+
+static const char *read_file(struct machine *m, unsigned level, const char *name)
+{
+	static char text[256];
+
+	assert_in_range(sched_domain_read(m->s, 5, level, file_number(name), text, sizeof(text)), 1,
+			sizeof(text) - 1);
+	return text;
+}
+
+static int write_file(struct machine *m, unsigned level, const char *name, const char *text)
+{
+	return sched_domain_write(m->s, 5, level, file_number(name), text, strlen(text));
+}
+
+static void domains_read_as_linux_shows_them(void **state)
+{
+	struct machine *m = big_machine();
+	char text[8];
+
+	(void)state;
+	assert_int_equal(sched_domain_count(m->s, 5), 4);
+	assert_string_equal(read_file(m, 0, "name"), "SMT\n");
+	assert_string_equal(read_file(m, 2, "name"), "DIE\n");
+	assert_string_equal(read_file(m, 0, "flags"),
+			    "SD_BALANCE_NEWIDLE SD_BALANCE_EXEC SD_BALANCE_FORK SD_WAKE_AFFINE "
+			    "SD_SHARE_CPUCAPACITY SD_SHARE_PKG_RESOURCES SD_PREFER_SIBLING \n");
+	assert_string_equal(read_file(m, 3, "flags"),
+			    "SD_BALANCE_NEWIDLE SD_BALANCE_EXEC SD_BALANCE_FORK SD_WAKE_AFFINE "
+			    "SD_SERIALIZE SD_NUMA \n");
+	assert_string_equal(read_file(m, 0, "groups_flags"), "\n");
+	assert_string_equal(read_file(m, 1, "groups_flags"),
+			    "SD_BALANCE_NEWIDLE SD_BALANCE_EXEC SD_BALANCE_FORK SD_WAKE_AFFINE "
+			    "SD_SHARE_CPUCAPACITY SD_SHARE_PKG_RESOURCES SD_PREFER_SIBLING \n");
+	assert_string_equal(read_file(m, 1, "min_interval"), "4\n");
+	assert_string_equal(read_file(m, 1, "max_interval"), "8\n");
+	assert_string_equal(read_file(m, 3, "cache_nice_tries"), "2\n");
+	assert_int_equal(sched_domain_read(m->s, 5, 4, 0, text, sizeof(text)), -ENOENT);
+	assert_int_equal(sched_domain_write(m->s, 5, 4, 3, "1", 1), -ENOENT);
+	machine_free(m);
+}
+
+static void a_domain_takes_what_is_written_and_refuses_garbage(void **state)
+{
+	struct machine *m = big_machine();
+
+	(void)state;
+	assert_int_equal(write_file(m, 1, "busy_factor", "0x20\n"), 0);
+	assert_string_equal(read_file(m, 1, "busy_factor"), "32\n");
+	assert_string_equal(read_file(m, 0, "busy_factor"), "16\n");
+	assert_int_equal(write_file(m, 1, "imbalance_pct", "4294967421"), 0);
+	assert_string_equal(read_file(m, 1, "imbalance_pct"), "125\n");
+	assert_int_equal(write_file(m, 1, "min_interval", "18446744073709551615"), 0);
+	assert_string_equal(read_file(m, 1, "min_interval"), "18446744073709551615\n");
+	assert_int_equal(write_file(m, 1, "max_newidle_lb_cost", "5000000000"), 0);
+	assert_string_equal(read_file(m, 1, "max_newidle_lb_cost"), "5000000000\n");
+	assert_int_equal(write_file(m, 1, "busy_factor", "5x"), -EINVAL);
+	assert_int_equal(write_file(m, 1, "busy_factor", ""), -EINVAL);
+	assert_int_equal(write_file(m, 1, "busy_factor", "-1"), -EINVAL);
+	assert_int_equal(write_file(m, 1, "name", "MC"), -EINVAL);
+	assert_int_equal(write_file(m, 1, "flags", "0"), -EINVAL);
+	assert_string_equal(read_file(m, 1, "busy_factor"), "32\n");
+	machine_free(m);
+}
+
+/* A factor that is 16 makes a busy CPU balance that much less often; 1 as often as an idle one. */
+static void a_written_busy_factor_is_used(void **state)
+{
+	struct machine *m = big_machine();
+	struct domain *sd = m->s->rq[5].domains;
+
+	(void)state;
+	assert_int_equal(balance_interval(m->s, sd, true), 7);
+	assert_int_equal(write_file(m, 0, "busy_factor", "64"), 0);
+	assert_int_equal(balance_interval(m->s, sd, true), 31);
+	machine_free(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(shapes_are_read_and_numbered_densely),
+		cmocka_unit_test(bad_shapes_are_refused_with_the_reason),
+		cmocka_unit_test(domains_read_as_linux_shows_them),
+		cmocka_unit_test(a_domain_takes_what_is_written_and_refuses_garbage),
+		cmocka_unit_test(a_written_busy_factor_is_used),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
