@@ -1,75 +1,11 @@
 /*
- * EEVDF against the golden numbers of docs/sources.md: lag, placement, deadlines, reweighting,
- * whole traces, and its pick against brute force.
+ * EEVDF as a whole against the golden traces of docs/sources.md: who runs when, and the shares that
+ * come of it.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "host.h"
-#include "lib/prng.h"
-#include "sched/fair/eevdf.h"
-
-/* One CPU under EEVDF, base slice 3 ms as Linux has on eight CPUs. */
-static struct machine *eevdf_machine(unsigned hz)
-{
-	struct sched_cpu_desc desc = { 0 };
-	struct machine *m = machine_new_on(1, hz, &desc, "eevdf");
-
-	set_tunable(m, "base_slice_ns", "3000000");
-	return m;
-}
-
-static struct fair_queue *queue(struct machine *m)
-{
-	return &m->s->rq[0].fair;
-}
-
-static s64 d_of(const struct task *t)
-{
-	return (s64)t->fair.eevdf.deadline - QUEUE_START;
-}
-
-static s64 v_now(struct machine *m)
-{
-	return (s64)eevdf_now(queue(m)) - QUEUE_START;
-}
-
-/* V - v of a queued task. */
-__attribute__((unused)) static s64 lag_of(struct machine *m, const struct task *t)
-{
-	return v_now(m) - v_of(t);
-}
-
-/* Started behind an urgent task, so that none runs before all are queued. */
-static struct task *start_behind(struct machine *m, const char *comm, int nice, u64 slice_ns)
-{
-	struct task *t = calloc(1, sizeof(*t));
-	struct sched_attr_req req = { .nice = nice, .slice_ns = slice_ns };
-
-	sched_task_init(m->s, t, m->next_pid++, comm);
-	assert_int_equal(sched_set_attr(m->s, t, &req), 0);
-	sched_task_start(m->s, t, 0);
-	settle(m);
-	return t;
-}
-
-struct hog {
-	const char *comm;
-	int nice;
-	u64 slice_ns;
-};
-
-static void start_hogs(struct machine *m, struct task **tasks, const struct hog *hogs, unsigned nr)
-{
-	struct task *rt = spawn(m, "rt", SCHED_FIFO, 1);
-
-	for (unsigned i = 0; i < nr; i++)
-		tasks[i] = start_behind(m, hogs[i].comm, hogs[i].nice, hogs[i].slice_ns);
-	assert_ptr_equal(running(m, 0), rt);
-	block(m, 0, TASK_UNINTERRUPTIBLE);
-	sched_check(m->s);
-}
+#include "eevdf.h"
 
 /* --- whole traces ----------------------------------------------------------- */
 

@@ -1,0 +1,102 @@
+/* What the tests of EEVDF share: one CPU under it, and its queue. */
+#pragma once
+
+#include <stdlib.h>
+
+#include "host.h"
+#include "sched/fair/eevdf.h"
+
+/* A base slice of 3 ms, which Linux has on eight CPUs and the golden numbers assume. */
+static inline struct machine *eevdf_machine(unsigned hz)
+{
+	struct sched_cpu_desc desc = { 0 };
+	struct machine *m = machine_new_on(1, hz, &desc, "eevdf");
+
+	set_tunable(m, "base_slice_ns", "3000000");
+	return m;
+}
+
+static inline struct fair_queue *queue(struct machine *m)
+{
+	return &m->s->rq[0].fair;
+}
+
+/* Deadline and V, relative to the start of all queues as v_of() is. */
+static inline s64 d_of(const struct task *t)
+{
+	return (s64)t->fair.eevdf.deadline - QUEUE_START;
+}
+
+static inline s64 v_now(struct machine *m)
+{
+	return (s64)eevdf_now(queue(m)) - QUEUE_START;
+}
+
+/* V - v of a queued task, without the clamp. */
+static inline s64 lag_of(struct machine *m, const struct task *t)
+{
+	return v_now(m) - v_of(t);
+}
+
+/* A task started but not chosen yet. @slice_ns 0: the policy's. */
+static inline struct task *spawn_slice(struct machine *m, const char *comm, int nice, u64 slice_ns)
+{
+	struct task *t = calloc(1, sizeof(*t));
+	struct sched_attr_req req = { .nice = nice, .slice_ns = slice_ns };
+
+	sched_task_init(m->s, t, m->next_pid++, comm);
+	assert_int_equal(sched_set_attr(m->s, t, &req), 0);
+	sched_task_start(m->s, t, 0);
+	settle(m);
+	return t;
+}
+
+struct hog {
+	const char *comm;
+	int nice;
+	u64 slice_ns;
+};
+
+/* Started behind an urgent task, so that none runs before all are queued. */
+static inline void start_hogs(struct machine *m, struct task **tasks, const struct hog *hogs,
+			      unsigned nr)
+{
+	struct task *rt = spawn(m, "rt", SCHED_FIFO, 1);
+
+	for (unsigned i = 0; i < nr; i++)
+		tasks[i] = spawn_slice(m, hogs[i].comm, hogs[i].nice, hogs[i].slice_ns);
+	assert_ptr_equal(running(m, 0), rt);
+	block(m, 0, TASK_UNINTERRUPTIBLE);
+	sched_check(m->s);
+}
+
+/* @nr equal tasks A, B, C... of nice 0, all at virtual time 0; the first runs. */
+static inline struct machine *equal_hogs(struct task **tasks, unsigned nr)
+{
+	static const struct hog hogs[] = {
+		{ "A", 0, 0 }, { "B", 0, 0 }, { "C", 0, 0 }, { "D", 0, 0 }, { "E", 0, 0 }
+	};
+	struct machine *m = eevdf_machine(1000);
+
+	assert_true(nr <= ARRAY_SIZE(hogs));
+	start_hogs(m, tasks, hogs, nr);
+	assert_ptr_equal(running(m, 0), tasks[0]);
+	return m;
+}
+
+/* Time passes and the running task is charged for it, without a tick. */
+static inline void run_on(struct machine *m, u64 ns)
+{
+	struct rq *rq = &m->s->rq[0];
+
+	advance(m, ns);
+	rq_lock(rq);
+	rq->curr->class->charge(rq);
+	rq_unlock(rq);
+	sched_check(m->s);
+}
+
+static inline bool is_delayed(const struct task *t)
+{
+	return t->on_rq == TASK_DELAYED;
+}

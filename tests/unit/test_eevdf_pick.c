@@ -1,0 +1,371 @@
+/*
+ * EEVDF's choice: against brute force on random trees, and when the running task may go on -
+ * protection, wakeups, shorter slices, yield. Golden numbers: docs/sources.md.
+ */
+#include <string.h>
+
+#include "eevdf.h"
+#include "lib/prng.h"
+
+/* --- trees made by hand ------------------------------------------------------ */
+
+#define MOST 9
+
+struct bare {
+	u64 v, d, weight;
+};
+
+/* A queue of bare entities; the first of them runs if @with_curr. */
+struct forest {
+	struct machine *m;
+	struct fair_queue *q;
+	struct entity entities[MOST];
+	unsigned nr;
+};
+
+static void plant(struct forest *f, const struct bare *bare, unsigned nr, bool with_curr)
+{
+	f->nr = nr;
+	memset(f->entities, 0, sizeof(f->entities));
+	f->q->timeline = (struct rb_tree){ .augment = f->q->policy->augment };
+	f->q->curr = NULL;
+	f->q->nr_running = nr;
+	f->q->eevdf = (struct eevdf_queue){ .v0 = bare[0].v };
+	for (unsigned i = 0; i < nr; i++) {
+		struct entity *e = &f->entities[i];
+
+		e->queue = f->q;
+		e->policy = f->q->policy;
+		e->queued = true;
+		e->load.weight = bare[i].weight << WEIGHT_SHIFT;
+		e->vruntime = bare[i].v;
+		e->eevdf.deadline = bare[i].d;
+		eevdf_sums_add(f->q, e);
+		if (with_curr && i == 0)
+			f->q->curr = e;
+		else
+			queue_insert(f->q, e);
+	}
+}
+
+/* By the definition: sum of w * (v_i - v) >= 0 in as many bits as it takes. */
+static bool is_eligible(const struct bare *bare, unsigned nr, u64 v)
+{
+	s128 sum = 0;
+
+	for (unsigned i = 0; i < nr; i++)
+		sum += (s128)(s64)(bare[i].v - v) * (s64)bare[i].weight;
+	return sum >= 0;
+}
+
+/* The earliest deadline of all eligible; of equals the first planted, the running one last. */
+static unsigned choose_slowly(const struct bare *bare, unsigned nr, bool with_curr)
+{
+	unsigned best = nr;
+
+	for (unsigned i = with_curr; i < nr; i++)
+		if (is_eligible(bare, nr, bare[i].v) && (best == nr || bare[i].d < bare[best].d))
+			best = i;
+	if (with_curr && is_eligible(bare, nr, bare[0].v) &&
+	    (best == nr || bare[0].d < bare[best].d))
+		best = 0;
+	return best;
+}
+
+static unsigned chosen(struct forest *f)
+{
+	return (unsigned)(eevdf_best(f->q) - f->entities);
+}
+
+/*
+ * A search that goes right at an eligible node without looking back finds the deadline of 30 here,
+ * as Linux did before 6.6 was out.
+ */
+static void the_known_counter_example(void **state)
+{
+	static const struct bare bare[] = { { 110, 130, 30 }, { 103, 129, 10 }, { 117, 110, 20 } };
+	struct forest f = { .m = eevdf_machine(1000) };
+
+	(void)state;
+	f.q = queue(f.m);
+	plant(&f, bare, 3, false);
+	assert_int_equal(chosen(&f), 1);
+	assert_int_equal(choose_slowly(bare, 3, false), 1);
+	machine_free(f.m);
+}
+
+static void draw(struct prng *random, struct bare *bare, unsigned nr)
+{
+	static const u64 weights[] = { 3, 15, 110, 335, 1024, 3121, 88761 };
+	u64 base = prng_u64(random); /* anywhere: near the wrap too */
+	u64 spread = 1 + prng_below(random, 1u << (1 + prng_below(random, 24)));
+
+	for (unsigned i = 0; i < nr; i++) {
+		bare[i].weight = weights[prng_below(random, ARRAY_SIZE(weights))];
+		bare[i].v = base + prng_below(random, (u32)spread);
+		bare[i].d = bare[i].v + 1 + prng_below(random, (u32)spread);
+	}
+}
+
+/* Deadlines of different trees are compared as numbers here: keep them away from the wrap. */
+static void unwrap(struct bare *bare, unsigned nr)
+{
+	for (unsigned i = nr; i--;) {
+		bare[i].d = bare[i].d - bare[0].v + (1ull << 40);
+		bare[i].v = bare[i].v - bare[0].v + (1ull << 40);
+	}
+}
+
+static void the_choice_is_that_of_brute_force(void **state)
+{
+	struct forest f = { .m = eevdf_machine(1000) };
+	struct prng random;
+	unsigned not_first = 0;
+
+	(void)state;
+	f.q = queue(f.m);
+	prng_seed(&random, 1);
+	for (unsigned i = 0; i < 60000; i++) {
+		unsigned nr = 2 + prng_below(&random, MOST - 1);
+		bool with_curr = prng_below(&random, 2);
+		struct bare bare[MOST];
+		unsigned right;
+
+		draw(&random, bare, nr);
+		plant(&f, bare, nr, with_curr);
+		unwrap(bare, nr);
+		right = choose_slowly(bare, nr, with_curr);
+		if (chosen(&f) != right)
+			fail_msg("tree %u: %u chosen of %u, %u is right", i, chosen(&f), nr, right);
+		not_first += queue_first(f.q) != &f.entities[right];
+		/* One leaves: what nodes know of their subtrees must follow. */
+		if (nr == 2)
+			continue;
+		eevdf_sums_sub(f.q, &f.entities[nr - 1]);
+		queue_erase(f.q, &f.entities[nr - 1]);
+		f.q->nr_running--;
+		right = choose_slowly(bare, nr - 1, with_curr);
+		if (chosen(&f) != right)
+			fail_msg("tree %u without its last: %u is right", i, right);
+	}
+	/* Else the trees would prove little. */
+	assert_in_range(not_first, 10000, 60000);
+	machine_free(f.m);
+}
+
+/* --- going on ------------------------------------------------------------------- */
+
+/* Of two that start as one the first runs, with a request of 1.5 ms and none ahead. */
+static void protection_lasts_to_the_end_of_the_request(void **state)
+{
+	struct task *t[2];
+	struct machine *m = equal_hogs(t, 2);
+	struct fair_queue *q = queue(m);
+
+	(void)state;
+	assert_true(t[0]->fair.eevdf.protected);
+	run_on(m, MS);
+	assert_false(eevdf_eligible(q, &t[0]->fair));
+	assert_false(eevdf_tick_expired(q, &t[0]->fair));
+	run_on(m, MS);
+	assert_false(t[0]->fair.eevdf.protected);
+	assert_true(eevdf_tick_expired(q, &t[0]->fair));
+	machine_free(m);
+}
+
+/* The running one is eligible, another is due earlier: which one is next? */
+static struct task *next_beside_an_earlier_one(const char *features)
+{
+	static const struct hog hogs[] = { { "A", 0, 0 }, { "B", 0, 0 }, { "C", 0, 0 } };
+	struct machine *m = eevdf_machine(1000);
+	struct task *t[3], *next;
+	struct fair_queue *q = queue(m);
+
+	if (features)
+		set_feature(m, features);
+	start_hogs(m, t, hogs, 3);
+	for (unsigned i = 0; i < 2; i++) {
+		queue_erase(q, &t[1 + i]->fair);
+		eevdf_sums_sub(q, &t[1 + i]->fair);
+		t[1 + i]->fair.vruntime += 100000 * (1 + i);
+		t[1 + i]->fair.eevdf.deadline -= 100000 * (2 - i);
+		eevdf_sums_add(q, &t[1 + i]->fair);
+		queue_insert(q, &t[1 + i]->fair);
+	}
+	assert_true(eevdf_eligible(q, &t[0]->fair));
+	assert_true(eevdf_eligible(q, &t[1]->fair));
+	assert_true(queue_before(q, &t[1]->fair, &t[0]->fair));
+	next = task_of(eevdf_best(q));
+	machine_free(m);
+	return next->comm[0] == 'A' ? NULL : next;
+}
+
+static void run_to_parity_decides_who_is_next(void **state)
+{
+	(void)state;
+	assert_null(next_beside_an_earlier_one(NULL));
+	assert_non_null(next_beside_an_earlier_one("NO_RUN_TO_PARITY"));
+}
+
+/* A has run 0.4 ms when a task that asks for @slice wakes up. Returns whether it takes over. */
+static bool wakes_into_the_turn(u64 slice, const char *features, s64 *deadline)
+{
+	struct task *t[2], *sleeper;
+	struct machine *m = eevdf_machine(1000);
+	static const struct hog hogs[] = { { "A", 0, 0 }, { "B", 0, 0 } };
+	bool preempted;
+
+	if (features)
+		set_feature(m, features);
+	sleeper = spawn_slice(m, "S", 0, slice);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	/* Off the queue V stands: the others start where it left. */
+	start_hogs(m, t, hogs, 2);
+	run_on(m, 400000);
+	assert_int_equal(v_now(m), 200000);
+	assert_true(t[0]->fair.eevdf.protected);
+	assert_false(eevdf_eligible(queue(m), &t[0]->fair));
+	assert_int_equal(sleeper->fair.eevdf.vlag, 0);
+	wake(m, sleeper, 0);
+	assert_int_equal(v_of(sleeper), 200000);
+	*deadline = d_of(sleeper);
+	preempted = running(m, 0) == sleeper;
+	sched_check(m->s);
+	machine_free(m);
+	return preempted;
+}
+
+static void a_short_slice_breaks_into_a_turn_as_golden(void **state)
+{
+	s64 deadline;
+
+	(void)state;
+	assert_true(wakes_into_the_turn(MS, NULL, &deadline));
+	assert_int_equal(deadline, 1200000);
+	/* Due after B: B would be next, but nobody asked for that. */
+	assert_false(wakes_into_the_turn(0, NULL, &deadline));
+	assert_int_equal(deadline, 3200000);
+	assert_false(wakes_into_the_turn(0, "NO_PREEMPT_SHORT", &deadline));
+}
+
+/* With an eligible task running only PREEMPT_SHORT ends the protection. */
+static void protection_yields_to_shorter_slices_only(void **state)
+{
+	static const struct hog hogs[] = { { "A", 0, 0 }, { "S", 0, MS }, { "L", 0, 20 * MS } };
+	struct machine *m = eevdf_machine(1000);
+	struct fair_queue *q = queue(m);
+	struct task *t[3];
+
+	(void)state;
+	start_hogs(m, t, hogs, 3);
+	t[1]->fair.eevdf.protected = false;
+	if (running(m, 0) != t[0]) {
+		/* S is due first: put A in its place. */
+		rq_lock(q->rq);
+		fair_class.exchange(q->rq, t[1], t[0]);
+		q->rq->curr = t[0];
+		rq_unlock(q->rq);
+	}
+	t[0]->fair.eevdf.protected = true;
+	assert_true(eevdf_eligible(q, &t[0]->fair));
+	set_feature(m, "NO_PREEMPT_SHORT");
+	assert_false(eevdf_preempts(q, &t[0]->fair, &t[1]->fair, 0));
+	assert_true(t[0]->fair.eevdf.protected);
+	set_feature(m, "PREEMPT_SHORT");
+	assert_false(eevdf_preempts(q, &t[0]->fair, &t[2]->fair, 0));
+	assert_true(t[0]->fair.eevdf.protected);
+	assert_true(eevdf_preempts(q, &t[0]->fair, &t[1]->fair, 0));
+	assert_false(t[0]->fair.eevdf.protected);
+	machine_free(m);
+}
+
+/* --- yield ----------------------------------------------------------------------- */
+
+static void yield_now(struct machine *m)
+{
+	if (sched_yield(m->s, 0)) {
+		switch_cpu(m, 0, false);
+		settle(m);
+	}
+	sched_check(m->s);
+}
+
+static void a_yielder_forgoes_the_rest_of_its_request(void **state)
+{
+	struct task *t[2];
+	struct machine *m = equal_hogs(t, 2);
+
+	(void)state;
+	yield_now(m);
+	assert_int_equal(v_of(t[0]), 3 * MS / 2);
+	assert_int_equal(d_of(t[0]), 3 * MS / 2 + 3 * MS);
+	assert_ptr_equal(running(m, 0), t[1]);
+	machine_free(m);
+}
+
+/* Else its vruntime would run away from those of others that get no CPU for it. */
+static void one_that_is_not_eligible_keeps_its_vruntime(void **state)
+{
+	struct task *t[2];
+	struct machine *m = equal_hogs(t, 2);
+
+	(void)state;
+	run_on(m, MS);
+	assert_false(eevdf_eligible(queue(m), &t[0]->fair));
+	yield_now(m);
+	assert_int_equal(v_of(t[0]), MS);
+	assert_int_equal(d_of(t[0]), 3 * MS / 2 + 3 * MS);
+	machine_free(m);
+}
+
+static void alone_a_yield_changes_nothing(void **state)
+{
+	struct task *t[1];
+	struct machine *m = equal_hogs(t, 1);
+
+	(void)state;
+	for (unsigned i = 0; i < 100; i++)
+		yield_now(m);
+	assert_int_equal(v_of(t[0]), 0);
+	assert_int_equal(d_of(t[0]), 3 * MS / 2);
+	machine_free(m);
+}
+
+/* --- nominations --------------------------------------------------------------------- */
+
+/* NEXT_BUDDY: who was woken last is next, if it is eligible, whatever its deadline. */
+static void a_buddy_goes_before_deadlines(void **state)
+{
+	struct task *t[3];
+	struct machine *m = equal_hogs(t, 3);
+	struct fair_queue *q = queue(m);
+
+	(void)state;
+	t[0]->fair.eevdf.protected = false;
+	q->next = &t[2]->fair;
+	assert_ptr_equal(eevdf_best(q), &t[2]->fair);
+	set_feature(m, "NO_PICK_BUDDY");
+	assert_ptr_equal(eevdf_best(q), &t[1]->fair);
+	set_feature(m, "PICK_BUDDY");
+	assert_ptr_equal(eevdf_pick(q), &t[2]->fair);
+	assert_null(q->next);
+	machine_free(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_known_counter_example),
+		cmocka_unit_test(the_choice_is_that_of_brute_force),
+		cmocka_unit_test(protection_lasts_to_the_end_of_the_request),
+		cmocka_unit_test(run_to_parity_decides_who_is_next),
+		cmocka_unit_test(a_short_slice_breaks_into_a_turn_as_golden),
+		cmocka_unit_test(protection_yields_to_shorter_slices_only),
+		cmocka_unit_test(a_yielder_forgoes_the_rest_of_its_request),
+		cmocka_unit_test(one_that_is_not_eligible_keeps_its_vruntime),
+		cmocka_unit_test(alone_a_yield_changes_nothing),
+		cmocka_unit_test(a_buddy_goes_before_deadlines),
+	};
+
+	return cmocka_run_group_tests_name("eevdf_pick", tests, NULL, NULL);
+}
