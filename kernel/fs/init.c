@@ -26,13 +26,8 @@ static const struct {
 /* mkdir that does not mind an existing directory. */
 static int make_dir(const char *name)
 {
-	struct walk_result at;
-	int err = path_walk(AT_FDCWD, name, WALK_PARENT, &at);
+	int err = path_mknod(AT_FDCWD, name, S_IFDIR | 0755, 0, NULL);
 
-	if (err)
-		return err;
-	err = tree_mknod(&at, S_IFDIR | 0755, 0, NULL);
-	path_put(&at.path);
 	return err == -EEXIST ? 0 : err;
 }
 

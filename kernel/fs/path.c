@@ -427,6 +427,30 @@ int path_lookup(int dirfd, const char *text, unsigned flags, struct path *out)
 	return err;
 }
 
+int path_mknod(int dirfd, const char *text, u32 mode, u32 rdev, const char *link)
+{
+	struct walk_result at;
+	int err = path_walk(dirfd, text, WALK_PARENT, &at);
+
+	if (err)
+		return err;
+	err = tree_mknod(&at, mode, rdev, link);
+	path_put(&at.path);
+	return err;
+}
+
+int path_unlink(int dirfd, const char *text, bool dir)
+{
+	struct walk_result at;
+	int err = path_walk(dirfd, text, WALK_PARENT, &at);
+
+	if (err)
+		return err;
+	err = tree_unlink(&at, dir);
+	path_put(&at.path);
+	return err;
+}
+
 /* --- back from places to text --------------------------------------------------------- */
 
 static char *prepend(char *end, char *buf, const char *s, size_t n)

@@ -204,6 +204,9 @@ struct walk_result {
 int path_walk(int dirfd, const char *text, unsigned flags, struct walk_result *res);
 /* The same with a path as the only result. */
 int path_lookup(int dirfd, const char *text, unsigned flags, struct path *out);
+/* path_walk() to the directory, then tree_mknod() or tree_unlink(). 0 or -errno. */
+int path_mknod(int dirfd, const char *text, u32 mode, u32 rdev, const char *link);
+int path_unlink(int dirfd, const char *text, bool dir);
 void path_get(const struct path *p);
 void path_put(const struct path *p);
 /*

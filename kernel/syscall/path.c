@@ -75,15 +75,15 @@ void user_parent_put(struct user_parent *p)
 
 static long make_node(int dirfd, const char *user, u32 mode, u32 rdev, const char *link)
 {
-	struct user_parent p;
-	int err = user_parent_get(dirfd, user, &p);
+	struct user_path p;
+	int err = user_path_get(&p, user);
 
 	if (err)
 		return err;
 	if (!S_ISLNK(mode))
 		mode &= ~READ_ONCE(current->proc->fs->umask);
-	err = tree_mknod(&p.at, mode, rdev, link);
-	user_parent_put(&p);
+	err = path_mknod(dirfd, p.text, mode, rdev, link);
+	user_path_put(&p);
 	return err;
 }
 
@@ -181,13 +181,13 @@ SYSCALL2(link, const char *, from, const char *, to)
 
 static long remove_name(int dirfd, const char *user, bool dir)
 {
-	struct user_parent p;
-	int err = user_parent_get(dirfd, user, &p);
+	struct user_path p;
+	int err = user_path_get(&p, user);
 
 	if (err)
 		return err;
-	err = tree_unlink(&p.at, dir);
-	user_parent_put(&p);
+	err = path_unlink(dirfd, p.text, dir);
+	user_path_put(&p);
 	return err;
 }
 

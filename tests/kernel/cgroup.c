@@ -16,26 +16,12 @@
 
 static int make_dir(const char *name)
 {
-	struct walk_result at;
-	int err = path_walk(AT_FDCWD, name, WALK_PARENT, &at);
-
-	if (err)
-		return err;
-	err = tree_mknod(&at, S_IFDIR | 0755, 0, NULL);
-	path_put(&at.path);
-	return err;
+	return path_mknod(AT_FDCWD, name, S_IFDIR | 0755, 0, NULL);
 }
 
 static int remove_dir(const char *name)
 {
-	struct walk_result at;
-	int err = path_walk(AT_FDCWD, name, WALK_PARENT, &at);
-
-	if (err)
-		return err;
-	err = tree_unlink(&at, true);
-	path_put(&at.path);
-	return err;
+	return path_unlink(AT_FDCWD, name, true);
 }
 
 /* The group of the directory @name, which stays while nobody removes it; NULL. */

@@ -12,14 +12,7 @@
 
 static int make(const char *name, u32 mode, const char *link)
 {
-	struct walk_result at;
-	int err = path_walk(AT_FDCWD, name, WALK_PARENT, &at);
-
-	if (err)
-		return err;
-	err = tree_mknod(&at, mode, 0, link);
-	path_put(&at.path);
-	return err;
+	return path_mknod(AT_FDCWD, name, mode, 0, link);
 }
 
 static int make_dir(const char *name)
@@ -34,14 +27,7 @@ static int make_file(const char *name)
 
 static int remove(const char *name, bool dir)
 {
-	struct walk_result at;
-	int err = path_walk(AT_FDCWD, name, WALK_PARENT, &at);
-
-	if (err)
-		return err;
-	err = tree_unlink(&at, dir);
-	path_put(&at.path);
-	return err;
+	return path_unlink(AT_FDCWD, name, dir);
 }
 
 static int rename(const char *from, const char *to)
