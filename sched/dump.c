@@ -100,9 +100,17 @@ void dump_vtime(struct text *out, u64 v)
 	text_add(out, "  %15s", number);
 }
 
+/* Who is on the runqueue but not runnable has just announced to sleep, or is a delayed sleeper. */
+static const char *state_mark(struct rq *rq, struct task *t)
+{
+	if (task_running(rq, t))
+		return ">R";
+	return READ_ONCE(t->state) ? " S" : " R";
+}
+
 static void dump_task_row(struct text *out, struct rq *rq, struct task *t)
 {
-	text_add(out, " %s %15s %5d", task_running(rq, t) ? ">R" : " S", t->comm, t->pid);
+	text_add(out, " %s %15s %5d", state_mark(rq, t), t->comm, t->pid);
 	if (t->class == &fair_class && rq->fair.policy->dump_key)
 		rq->fair.policy->dump_key(&t->fair, out);
 	else

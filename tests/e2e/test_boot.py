@@ -1,9 +1,15 @@
 """Both ways to boot, on machines of many shapes; and how runs end."""
 
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
+from conftest import BUILD, ROOT, TIMEOUT_S
 from fairground.qemu import candidates
 
 
@@ -75,6 +81,33 @@ def test_demonstration_ends_by_itself(guest):
     """What `make run </dev/null` does."""
     text = guest("")
     assert "share CPU 0" in text and "how late it wakes" in text
+
+
+def test_demonstration_on_a_busy_host(tmp_path):
+    """Whoever runs while the host keeps a CPU waiting is charged for it: no fault of the scheduler, and said so."""
+    with open(tmp_path / "console", "wb") as console:
+        run = subprocess.Popen([sys.executable, "-m", "fairground", "--build", BUILD, "run"], stdin=subprocess.DEVNULL,
+                               stdout=console, env={**os.environ, "PYTHONPATH": os.path.join(ROOT, "tools"),
+                                                    "KVM": "0", "TIMEOUT": str(TIMEOUT_S)})
+    try:
+        while run.poll() is None and "longest wait" not in (text := (tmp_path / "console").read_text("utf-8")):
+            time.sleep(0.05)
+            if "1. Four" in text:
+                stop_for_a_while(run.pid)
+    finally:
+        status = run.wait(TIMEOUT_S)
+    text = (tmp_path / "console").read_text("utf-8")
+    assert status == 0 and re.search(r"The host is busy: of this time it stopped the CPU for [1-9]\d+ ms", text), text
+
+
+def stop_for_a_while(runner):
+    """The QEMU that is a child of the process @runner."""
+    with open(f"/proc/{runner}/task/{runner}/children", encoding="ascii") as children:
+        qemus = [int(pid) for pid in children.read().split()]
+    for send in (signal.SIGSTOP, signal.SIGCONT):
+        for qemu in qemus:
+            os.kill(qemu, send)
+        time.sleep(0.3)
 
 
 @pytest.mark.parametrize("script, status", [("exit 7", 7), ("true; false", 1), ("kill -TERM $$", 143)])

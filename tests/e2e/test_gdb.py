@@ -60,7 +60,7 @@ def session(tmp_path_factory):
 
 def dumped_tasks(text):
     """pid -> (running, vruntime, switches, prio, sum_exec), of the kernel's dump."""
-    rows = re.findall(r"^ (>R| S) +(\S+) +(\d+) +(\S+) +(\d+) +(\d+) +\S+ +(\S+)$", text, re.M)
+    rows = re.findall(r"^ (>R| R| S) +(\S+) +(\d+) +(\S+) +(\d+) +(\d+) +\S+ +(\S+)$", text, re.M)
     assert rows, text
     return {int(pid): (mark == ">R", vruntime, switches, prio, ran)
             for mark, _, pid, vruntime, switches, prio, ran in rows}

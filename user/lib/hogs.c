@@ -42,6 +42,9 @@ static void read_switches(struct hog_result *r)
 		fclose(f);
 }
 
+/* A turn takes microseconds, interrupts included: more than this is the host's doing. */
+#define STALL_NS (3 * NS_PER_MS)
+
 /*
  * Both clocks are read once a turn: what passed on the wall but not on the CPU was a wait. Being
  * preempted between the two reads moves a wait to the next turn but does not lose it.
@@ -59,6 +62,8 @@ static void run_measured(const struct hog *hog, uint64_t start_ns, struct hog_re
 		waited = now - last_now - (cpu - last_cpu);
 		if ((int64_t)waited > (int64_t)r->longest_wait_ns)
 			r->longest_wait_ns = waited;
+		if (cpu - last_cpu > STALL_NS)
+			r->stalled_ns += cpu - last_cpu;
 	} while ((!hog->work_ns || cpu - cpu0 < hog->work_ns) &&
 		 (!hog->wall_ns || now - start_ns < hog->wall_ns));
 	r->wall_ns = now - start_ns;
