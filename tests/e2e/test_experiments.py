@@ -105,3 +105,11 @@ def test_handlers_are_timed_by_what_they_did():
     events = [event(10, "local_timer_entry"), event(17, "local_timer_exit"), event(18, "sched_wakeup"),
               event(20, "local_timer_entry"), event(22, "sched_wakeup"), event(31, "local_timer_exit")]
     assert handler_times(events) == ([7], [11])
+
+
+def test_bursts_under_a_quota_in_the_simulator(tmp_path):
+    """X3, the simulator's half: lateness by phase and burst as the arithmetic says."""
+    done = command("x3-burst", "--hosts", "simulator", "--out", str(tmp_path))
+    assert done.returncode == 0 and "15 of 15 claims hold" in done.stdout, done.stdout + done.stderr
+    excess = results(tmp_path)["figures"]["simulator"]["cfs"]["0"]["excess_ms"]
+    assert max(excess) > 40 and min(excess) < 1
