@@ -23,6 +23,8 @@ $(UNIT)/%.c.o: %.c $(INC)/.made
 
 # Parts of the kernel that stand on lib alone are tested here too.
 UNIT_ALSO_ring := kernel/trace/ring.c
+UNIT_ALSO_fdl := tests/unit/fdl_lab.c
+UNIT_ALSO_fdl_shares := tests/unit/fdl_lab.c
 
 .SECONDEXPANSION:
 $(UNIT)/test_%: $(UNIT)/tests/unit/test_%.c.o $(UNIT_OBJ) $$(addprefix $(UNIT)/,$$(addsuffix .o,$$(UNIT_ALSO_$$*)))

@@ -24,9 +24,9 @@ static unsigned black_depth(const struct rb_node *node, const struct rb_node *pa
 }
 
 /* Every missing child is equally deep in black nodes, and no red node has a red parent. */
-static void check_tree_shape(const struct fair_queue *q)
+static void check_tree_shape(const struct rb_tree *tree)
 {
-	const struct rb_node *node = rb_first(&q->timeline);
+	const struct rb_node *node = rb_first(tree);
 	unsigned depth = node ? black_depth(NULL, node) : 0;
 
 	for (; node; node = rb_next(node)) {
@@ -50,19 +50,23 @@ static void check_entity(struct fair_queue *q, struct entity *e)
 	SCHED_CHECK(P2, !e->avg.util_avg || e->avg.util_sum);
 }
 
-static void check_timeline(struct fair_queue *q)
+/* @tree, of @q, orders its entities by the number at @key. */
+static void check_tree(struct fair_queue *q, const struct rb_tree *tree, size_t key)
 {
-	struct entity *e = queue_first(q), *next;
+	struct rb_node *node = rb_first(tree), *next;
 
-	SCHED_CHECK(Q3, !e == rb_is_empty(&q->timeline));
-	SCHED_CHECK(Q3, !e || !rb_prev(&e->node));
-	for (; e; e = next) {
-		next = queue_after(e);
-		SCHED_CHECK(Q3, !next || !queue_before(q, next, e));
+	SCHED_CHECK(Q3, !node == rb_is_empty(tree));
+	SCHED_CHECK(Q3, !node || !rb_prev(node));
+	for (; node; node = next) {
+		struct entity *e = entity_of(node);
+
+		next = rb_next(node);
+		SCHED_CHECK(Q3, !next || !rb_key_before(next, node, key));
 		SCHED_CHECK(Q4, e != q->curr && e->queued);
+		SCHED_CHECK(F6, !e->deadline == (tree == &q->timeline));
 		check_entity(q, e);
 	}
-	check_tree_shape(q);
+	check_tree_shape(tree);
 }
 
 /* What the entities of a queue add up to. */
@@ -145,7 +149,8 @@ static void check_buddy(const struct entity *buddy)
 
 static void check_queue(struct fair_queue *q)
 {
-	check_timeline(q);
+	check_tree(q, &q->timeline, q->policy->key);
+	check_tree(q, &q->deadlines, TIMELINE_KEY(deadline));
 	check_totals(q);
 	check_buddy(q->next);
 	check_buddy(q->last);

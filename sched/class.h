@@ -31,6 +31,7 @@ enum queue_flags {
 	QUEUE_MIGRATING = 0x100, /* it changes CPU while runnable */
 	DEQUEUE_DELAYED = 0x200, /* with SLEEP: the second part of a delayed dequeue */
 	ENQUEUE_DELAYED = 0x200, /* with WAKEUP: it slept but was still queued */
+	ENQUEUE_UNTHROTTLE = 0x400, /* with WAKEUP, of a group: it may run again */
 };
 
 /* Which event asks for a CPU. */

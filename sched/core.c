@@ -501,6 +501,7 @@ int sched_init(struct sched *s, const struct sched_config *config)
 	s->possible = cpumask_first_n(config->nr_cpus);
 	prng_seed(&s->prng, config->seed);
 	s->family_lock.rank = HOST_RANK_LEAF;
+	list_init(&s->groups);
 	machine_bytes(config->nr_cpus, &topology_at);
 	s->rq = (struct rq *)((u8 *)s + ALIGN_UP(sizeof(*s), 64ul));
 	s->topology = (struct topology *)((u8 *)s + topology_at);

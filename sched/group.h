@@ -53,17 +53,17 @@ int sched_group_set_bandwidth(struct sched *s, struct task_group *tg, u64 quota_
 			      u64 burst_ns, bool nested);
 
 /*
- * The fair policy fdl runs the group at the latest @rr_ns after its turn before, or @wakeup_ns after
- * a wakeup if that is not 0; 0 and 0: it has no deadline. Other policies keep the values without
- * effect. -EINVAL: the root; rr_ns other than 0 and 50 us to 1 s; wakeup_ns more than rr_ns. Takes
- * effect at once, whatever the group is doing.
+ * The fair policy fdl runs the group at the latest @rr_ns after its turn before, or @wakeup_ns
+ * after a wakeup if that is not 0; 0 and 0: it has no deadline. Other policies keep the values
+ * without effect. -EINVAL: the root; rr_ns other than 0 and 50 us to 1 s; wakeup_ns more than
+ * rr_ns. Takes effect at once, whatever the group is doing.
  */
 int sched_group_set_deadline(struct sched *s, struct task_group *tg, u64 rr_ns, u64 wakeup_ns);
 /*
  * The CPU time that fdl's controller is to see to, while the group wants it: 1024 is one CPU for a
- * child of the root, below that a part in proportion to its siblings'. From 0 to @shares the group's
- * weight becomes @shares and is the controller's from then on; back at 0 it is that of its own
- * shares again, which sched_group_params() always tells. Other policies keep the value without
+ * child of the root, below that a part in proportion to its siblings'. From 0 to @shares the
+ * group's weight becomes @shares and is the controller's from then on; back at 0 it is that of its
+ * own shares again, which sched_group_params() always tells. Other policies keep the value without
  * effect. -EINVAL: the root, an idle group, more than 262144 for each CPU of the machine. There is
  * no limit to the sum: see sched_group_fdl_stat.overcommit.
  */

@@ -81,6 +81,15 @@ struct eevdf_queue {
 	u64 v0;		/* near the virtual time; moves freely, and sum_key with it */
 };
 
+/* What FDL keeps of a queue; see fair/fdl.h. */
+struct fdl_queue {
+	u64 lag;	 /* by how much its virtual time is behind the clock; never decreases */
+	u64 container;	 /* deadline of all that have none, together; 0: not needed */
+	u64 weight;	 /* of the entities that have one, queued or running */
+	u64 checked_lag; /* at the last sched_check() */
+	u32 nr;		 /* how many these are */
+};
+
 struct fair_policy;
 
 /* BORE's tunables as of the last time the runqueue was told of a change. */
@@ -107,7 +116,9 @@ struct fair_queue {
 	struct tally tasks;	 /* queued here and below, except below a throttled queue */
 	u64 min_vruntime;	 /* never decreases; what "now" is in virtual time (CFS) */
 	struct rb_tree timeline; /* queued entities except the running one, in the policy's order */
-	struct entity *curr;	 /* the running entity; not in the timeline */
+	struct rb_tree deadlines; /* of those, instead, the ones that have a deadline */
+	struct fdl_queue fdl;
+	struct entity *curr; /* the running entity; not in the timeline */
 	struct entity *next, *last,
 		*skip;	       /* nominations of the policy for its next pick (CFS: buddies) */
 	struct pelt avg;       /* over queued and sleeping entities of this CPU */
@@ -143,15 +154,33 @@ struct bandwidth {
 	u64 nr_periods, nr_throttled, throttled_ns, nr_bursts, burst_used_ns;
 };
 
+/* FDL's of a group on one CPU; see fair/fdl.h. guarded by: rq lock */
+struct fdl_cpu {
+	u64 rr_ns, wakeup_ns; /* as the group's, from the moment they are in effect here */
+	u64 waiting_since;    /* when it was queued; not when it stopped running */
+	u64 nr_picks, nr_container_picks, nr_misses, lag_pushed_ns, max_gap_ns;
+	u64 demand_ns; /* sum of the times its tasks wanted to run, until demand_at */
+	u64 demand_at;
+	u32 demand_nr;		     /* tasks that want to, since then */
+	u64 usage_seen, demand_seen; /* sum_exec and demand_ns at the controller's last pass */
+};
+
 struct group_cpu {
 	struct entity entity;	 /* stands for queue in the parent's */
 	struct fair_queue queue; /* of the members that are on this CPU */
+	struct fdl_cpu fdl;
 } __aligned(64);
 
-/* What a group asked of FDL; see fair/fdl.h. guarded by: the host */
+/* FDL's of a group; see fair/fdl.h. guarded by: the host */
 struct fdl_group {
 	u64 rr_ns, wakeup_ns;
-	u64 guaranteed; /* shares */
+	u64 guaranteed;		 /* shares */
+	u64 children_guaranteed; /* their sum */
+	u64 shares; /* of the controller, also read by every CPU; 0: nothing is guaranteed */
+	u64 abs_guaranteed;	   /* CPU time, in 1024ths */
+	u64 avg_usage, avg_wait;   /* ns of CPU time, and of its tasks' waiting, in an interval */
+	u64 usage_ns, demand_ns;   /* being added up: since the controller's last pass */
+	bool increased, decreased; /* what that did to shares */
 };
 
 struct task_group {
@@ -209,6 +238,8 @@ struct rq {
 	struct list fair_tasks; /* queued ones, most recently run first: balancing takes the tail */
 	struct list delayed;	/* those in the fair queues that are asleep: TASK_DELAYED */
 	struct rt_queue rt;
+	u64 fdl_curr;	  /* hint: deadline, from its wakeup, of what runs; 0: it has none */
+	u64 fdl_next;	  /* hint: when the earliest deadline of those that wait ends; 0: none */
 	u64 hrtick_at;	  /* 0: off */
 	u64 bandwidth_at; /* the first of bandwidth_timers; 0: none */
 	struct list bandwidth_timers;
@@ -261,7 +292,10 @@ struct sched {
 	u64 trace_mask; /* BIT(EVENT_x) */
 
 	/* guarded by: the host (group.h) */
-	u64 guaranteed; /* shares, sum over the children of the root */
+	struct list groups; /* children of the root */
+	u64 guaranteed;	    /* shares, sum over these */
+	u32 nr_guaranteed;  /* groups, at any depth, to which something is guaranteed */
+	u64 fdl_controlled; /* time of the controller's last pass; 0: none, or too long ago */
 
 	/* bits changed atomically */
 	struct cpumask online;

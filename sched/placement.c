@@ -166,7 +166,7 @@ static int scan_core_of(struct sched *s, const struct task *t, unsigned prev)
 	return -1;
 }
 
-static int scan_llc(struct sched *s, const struct task *t, unsigned prev, unsigned target)
+int fair_idle_cpu(struct sched *s, const struct task *t, unsigned prev, unsigned target)
 {
 	const struct rq *rq = cpu_rq(s, target);
 	struct cpumask mask;
@@ -190,6 +190,17 @@ static int scan_llc(struct sched *s, const struct task *t, unsigned prev, unsign
 	return scan_cpus(s, llc, &mask, target);
 }
 
+/* None of those looked at first idles. */
+static int search(struct sched *s, const struct task *t, unsigned prev, unsigned target)
+{
+	const struct fair_policy *policy = READ_ONCE(s->fair_policy);
+	int found = -1;
+
+	if (unlikely(t->group) && policy->select_cpu)
+		found = policy->select_cpu(s, t, prev, target);
+	return found >= 0 ? found : fair_idle_cpu(s, t, prev, target);
+}
+
 static unsigned select_idle_sibling(struct sched *s, struct task *t, unsigned prev, unsigned target)
 {
 	unsigned recent = t->recent_used_cpu;
@@ -204,7 +215,7 @@ static unsigned select_idle_sibling(struct sched *s, struct task *t, unsigned pr
 	if (recent != prev && recent != target && shares_llc(s, recent, target) &&
 	    task_allowed(t, recent) && cpumask_test(&s->online, recent) && cpu_is_free(s, recent))
 		return recent;
-	found = scan_llc(s, t, prev, target);
+	found = search(s, t, prev, target);
 	return found >= 0 ? (unsigned)found : target;
 }
 

@@ -158,6 +158,7 @@ static void throttle(struct fair_queue *q)
 	list_add_tail(&pool->throttled, &q->debtor_link);
 	host_unlock(&pool->lock);
 	q->throttled = true;
+	group_note_demand(e);
 	q->throttled_at = rq->clock;
 	list_add_tail(&rq->throttled, &q->throttled_link);
 	if (!e->queued)
@@ -200,7 +201,7 @@ static void unthrottle(struct fair_queue *q)
 	if (!q->nr_running)
 		return;
 	fair_class.charge(rq);
-	if (fair_climb_in(q->owner, n, ENQUEUE_WAKEUP))
+	if (fair_climb_in(q->owner, n, ENQUEUE_WAKEUP | ENQUEUE_UNTHROTTLE))
 		rq->nr_running += n.nr;
 }
 

@@ -140,7 +140,7 @@ static void bore_cfs_place(struct fair_queue *q, struct entity *e, unsigned flag
 
 static struct entity *bore_cfs_pick(struct fair_queue *q)
 {
-	return cfs_pick_by(q, bore_cfs_granularity);
+	return cfs_pick_by(q, q->curr, bore_cfs_granularity);
 }
 
 static bool bore_cfs_preempts(struct fair_queue *q, struct entity *curr, struct entity *woken,

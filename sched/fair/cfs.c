@@ -115,7 +115,7 @@ void cfs_place_by(struct fair_queue *q, struct entity *e, unsigned flags, u64 lo
 }
 
 /* Virtual time runs at most at 1024 times the real one's rate: weight 3 of 1024, with room. */
-static void cfs_place(struct fair_queue *q, struct entity *e, unsigned flags)
+void cfs_place(struct fair_queue *q, struct entity *e, unsigned flags)
 {
 	cfs_place_by(q, e, flags, (1ull << 63) / 1024);
 }
@@ -153,7 +153,7 @@ static __noinline void charge_weighted(struct fair_queue *q, struct entity *e, u
 	cfs_charge_virtual(q, e, calc_delta_fair(delta, e));
 }
 
-static void cfs_charge(struct fair_queue *q, struct entity *e, u64 delta)
+void cfs_charge(struct fair_queue *q, struct entity *e, u64 delta)
 {
 	if (likely(e->load.weight == NICE_0_LOAD))
 		cfs_charge_virtual(q, e, delta);
@@ -222,12 +222,12 @@ static int compare(struct fair_queue *q, struct entity *curr, struct entity *wok
 	return lead > (s64)granularity(q, curr, woken);
 }
 
-static struct entity *second_choice(struct fair_queue *q, const struct entity *first)
+static struct entity *second_choice(struct fair_queue *q, struct entity *curr,
+				    const struct entity *first)
 {
-	struct entity *curr = q->curr && q->curr->queued ? q->curr : NULL;
 	struct entity *second;
 
-	if (first == q->curr)
+	if (first == curr)
 		return queue_first(q);
 	second = queue_after(first);
 	if (!second || (curr && time_before(curr->vruntime, second->vruntime)))
@@ -236,13 +236,14 @@ static struct entity *second_choice(struct fair_queue *q, const struct entity *f
 }
 
 /* @first by vruntime, unless it yielded or a buddy is hardly worse. */
-static __noinline struct entity *prefer_buddies(struct fair_queue *q, struct entity *first,
+static __noinline struct entity *prefer_buddies(struct fair_queue *q, struct entity *curr,
+						struct entity *first,
 						cfs_granularity_fn *granularity)
 {
 	struct entity *e = first;
 
 	if (first == q->skip) {
-		struct entity *second = second_choice(q, first);
+		struct entity *second = second_choice(q, curr, first);
 
 		if (second && compare(q, second, first, granularity) < 1)
 			e = second;
@@ -255,20 +256,23 @@ static __noinline struct entity *prefer_buddies(struct fair_queue *q, struct ent
 	return e;
 }
 
-struct entity *cfs_pick_by(struct fair_queue *q, cfs_granularity_fn *granularity)
+struct entity *cfs_pick_by(struct fair_queue *q, struct entity *curr,
+			   cfs_granularity_fn *granularity)
 {
-	struct entity *first = queue_first(q), *curr = q->curr;
+	struct entity *first = queue_first(q);
 
-	if (curr && curr->queued && (!first || time_before(curr->vruntime, first->vruntime)))
+	if (curr && !curr->queued)
+		curr = NULL;
+	if (curr && (!first || time_before(curr->vruntime, first->vruntime)))
 		first = curr;
 	if (first && (first == q->skip || q->next || q->last))
-		return prefer_buddies(q, first, granularity);
+		return prefer_buddies(q, curr, first, granularity);
 	return first;
 }
 
-static struct entity *cfs_pick(struct fair_queue *q)
+struct entity *cfs_pick(struct fair_queue *q)
 {
-	return cfs_pick_by(q, cfs_granularity);
+	return cfs_pick_by(q, q->curr, cfs_granularity);
 }
 
 /* Buddies: the woken task goes next, and in a crowd the preempted one is to follow it. */
@@ -288,8 +292,7 @@ bool cfs_preempts_by(struct fair_queue *q, struct entity *curr, struct entity *w
 	return true;
 }
 
-static bool cfs_preempts(struct fair_queue *q, struct entity *curr, struct entity *woken,
-			 unsigned flags)
+bool cfs_preempts(struct fair_queue *q, struct entity *curr, struct entity *woken, unsigned flags)
 {
 	return cfs_preempts_by(q, curr, woken, flags, cfs_granularity);
 }

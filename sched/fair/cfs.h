@@ -24,10 +24,16 @@ void cfs_place_by(struct fair_queue *q, struct entity *e, unsigned flags, u64 lo
 
 /* @e, running, is charged @vdelta of virtual time. */
 void cfs_charge_virtual(struct fair_queue *q, struct entity *e, u64 vdelta);
-struct entity *cfs_pick_by(struct fair_queue *q, cfs_granularity_fn *granularity);
+/* @curr, the running entity, is one to choose from if it is queued; NULL: it is not. */
+struct entity *cfs_pick_by(struct fair_queue *q, struct entity *curr,
+			   cfs_granularity_fn *granularity);
 bool cfs_tick_expired(struct fair_queue *q, struct entity *e);
 bool cfs_preempts_by(struct fair_queue *q, struct entity *curr, struct entity *woken,
 		     unsigned flags, cfs_granularity_fn *granularity);
+void cfs_place(struct fair_queue *q, struct entity *e, unsigned flags);
+void cfs_charge(struct fair_queue *q, struct entity *e, u64 delta);
+struct entity *cfs_pick(struct fair_queue *q);
+bool cfs_preempts(struct fair_queue *q, struct entity *curr, struct entity *woken, unsigned flags);
 void cfs_yield(struct fair_queue *q, struct entity *e);
 bool cfs_leave(struct fair_queue *q, struct entity *e, unsigned flags);
 void cfs_check(struct fair_queue *q);

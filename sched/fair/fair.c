@@ -67,7 +67,7 @@ bool fair_climb_in(struct entity *e, struct tally n, unsigned flags)
 		n = count(q, n, true);
 		if (unlikely(q->throttled))
 			return false;
-		flags = ENQUEUE_WAKEUP;
+		flags = ENQUEUE_WAKEUP | (flags & ENQUEUE_UNTHROTTLE);
 	}
 	return true;
 }
@@ -87,6 +87,7 @@ bool fair_climb_out(struct entity *e, struct tally n)
 			return true;
 		emptied = emptied && !q->nr_running;
 		if (emptied) {
+			group_note_demand(e);
 			queue_leave(e->queue, e, DEQUEUE_SLEEP | DEQUEUE_SPECIAL);
 			if (q->limited)
 				bandwidth_return(q);
@@ -178,15 +179,22 @@ static void cancel_hrtick(struct rq *rq)
 	rq->timer_stale = true;
 }
 
-static void start_hrtick(struct rq *rq, struct entity *e)
+void fair_start_turn(struct rq *rq, struct task *t)
 {
 	/* Shorter is not worth an interrupt. */
 	const s64 shortest_ns = 10000;
-	s64 left = (s64)(e->queue->policy->slice(e->queue, e) - (e->sum_exec - e->prev_sum_exec));
+	struct entity *e = &t->fair;
+	const struct fair_policy *policy = e->queue->policy;
+	s64 left = (s64)(policy->slice(e->queue, e) - (e->sum_exec - e->prev_sum_exec));
+	u64 turn = (u64)max(left, shortest_ns);
 
 	cancel_hrtick(rq);
-	if (feature(rq->s, FEATURE_HRTICK) && rq->fair.tasks.nr > 1)
-		rq->hrtick_at = rq->clock + (u64)max(left, shortest_ns);
+	if (rq->fair.fdl.nr)
+		turn = policy->turn(rq, left);
+	else if (!feature(rq->s, FEATURE_HRTICK))
+		return;
+	if (rq->fair.tasks.nr > 1)
+		rq->hrtick_at = rq->clock + turn;
 }
 
 /* @t has the CPU, at every level. */
@@ -197,8 +205,8 @@ static inline void task_starts(struct rq *rq, struct task *t)
 		list_del(&t->link);
 		list_add_head(&rq->fair_tasks, &t->link);
 	}
-	if (unlikely(feature(rq->s, FEATURE_HRTICK) || rq->hrtick_at))
-		start_hrtick(rq, &t->fair);
+	if (unlikely(feature(rq->s, FEATURE_HRTICK) || rq->hrtick_at | rq->fair.fdl.nr))
+		fair_start_turn(rq, t);
 }
 
 static void fair_put_prev(struct rq *rq, struct task *t)
@@ -382,6 +390,8 @@ void fair_reweight(struct entity *e, struct load_weight load)
 	if (e->queued) {
 		load_sub(&q->load, e->load.weight);
 		load_add(&q->load, load.weight);
+		if (unlikely(e->deadline))
+			q->fdl.weight += load.weight - e->load.weight;
 	}
 	e->load = load;
 	if (waits)
@@ -437,7 +447,7 @@ const struct sched_class fair_class = {
 /* --- choosing the policy --------------------------------------------------- */
 
 static const struct fair_policy *const policies[] = { &cfs_policy, &bore_cfs_policy, &eevdf_policy,
-						      &bore_policy };
+						      &bore_policy, &fdl_policy };
 
 const struct fair_policy *fair_policy_find(const char *name)
 {
@@ -499,7 +509,7 @@ static void swap_queue(struct fair_queue *q, const struct fair_policy *policy)
 	u64 least = 0;
 
 	/* Out of the tree, their nodes are free to chain them. */
-	while ((e = queue_first(q))) {
+	while ((e = queue_waiting(q))) {
 		queue_leave(q, e, QUEUE_SAVE);
 		least = chain ? time_min(least, e->vruntime) : e->vruntime;
 		e->node.right = NULL;

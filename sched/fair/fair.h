@@ -86,6 +86,9 @@ struct fair_policy {
 	/* A yield concerns the policy even if nobody else is runnable. */
 	bool yields_alone;
 
+	/* Groups may have deadlines (fdl.h), and shares that vary. */
+	bool deadlines;
+
 	/* Order of the timeline: TIMELINE_KEY() of a virtual time, smallest first. */
 	size_t key;
 
@@ -146,6 +149,18 @@ struct fair_policy {
 	u64 (*slice)(struct fair_queue *q, struct entity *e);
 
 	/*
+	 * While the root's queue has deadlines: ns from now to when a timer is to end the turn that
+	 * begins, of whoever runs there, whose slice lasts @left ns more. NULL: it never has.
+	 */
+	u64 (*turn)(struct rq *rq, s64 left);
+
+	/*
+	 * @t, a member of a group, wakes up; neither @target, a CPU that suits it, nor @prev, where
+	 * it ran last, idles: where to, or -1 if the policy does not care. NULL: it never does.
+	 */
+	int (*select_cpu)(struct sched *s, const struct task *t, unsigned prev, unsigned target);
+
+	/*
 	 * @e begins anew: it is foreign, or enters the class. What the policy keeps of an entity's
 	 * past is forgotten. NULL: it keeps nothing beyond what place() sets.
 	 */
@@ -182,7 +197,7 @@ struct fair_policy {
 	void (*check)(struct fair_queue *q);
 };
 
-extern const struct fair_policy cfs_policy, bore_cfs_policy, eevdf_policy, bore_policy;
+extern const struct fair_policy cfs_policy, bore_cfs_policy, eevdf_policy, bore_policy, fdl_policy;
 
 /* The policy called @name, NULL if there is none; a NULL name means the default. */
 const struct fair_policy *fair_policy_find(const char *name);
@@ -190,7 +205,9 @@ const struct fair_policy *fair_policy_find(const char *name);
 /* --- the class's operations (fair.c unless said) --------------------------- */
 
 unsigned fair_select_cpu(struct rq *rq, struct task *t, unsigned cpu,
-			 unsigned reason);	  /* placement.c */
+			 unsigned reason); /* placement.c */
+/* An idle CPU for @t that shares a cache with @target, or -1 (placement.c). */
+int fair_idle_cpu(struct sched *s, const struct task *t, unsigned prev, unsigned target);
 bool fair_pull(struct rq *rq, struct task *prev); /* rebalance.c: newly idle */
 void fair_check(struct rq *rq);			  /* check.c */
 void fair_dump(struct rq *rq, struct text *out);  /* dump.c */
@@ -206,6 +223,8 @@ bool fair_climb_in(struct entity *e, struct tally n, unsigned flags);
 bool fair_climb_out(struct entity *e, struct tally n);
 /* What @n tasks on @q are to the queue above: idle if @q is. */
 struct tally fair_seen_from_above(const struct fair_queue *q, struct tally n);
+/* A turn of @t, which runs, begins or goes on: a timer may be to end it. */
+void fair_start_turn(struct rq *rq, struct task *t);
 /* A tunable changed: the policy hears of it on every CPU. */
 void fair_tuned(struct sched *s);
 
@@ -218,8 +237,35 @@ void group_update_entity(struct entity *e);
 /* The same for all above @q: its averages changed other than by time. */
 void group_update_above(struct fair_queue *q);
 
+/* The shares of @tg changed: it is weighed anew on every CPU. */
+void group_reweigh(struct sched *s, struct task_group *tg);
+
+/* @tg ends: nothing is guaranteed to it any more (fdl_group.c). */
+void fdl_forget(struct sched *s, struct task_group *tg);
+
 /* The group after @pos in a walk of all below @top, which starts with @pos = @top. */
 struct task_group *group_next_below(const struct task_group *top, const struct task_group *pos);
+
+static inline struct group_cpu *group_cpu_of(struct entity *e)
+{
+	return container_of(e, struct group_cpu, entity);
+}
+
+/*
+ * How many members of the group of @e want to run is about to matter, or has changed: add up for
+ * how long so many did.
+ */
+static inline void group_note_demand(struct entity *e)
+{
+	struct fdl_cpu *fdl = &group_cpu_of(e)->fdl;
+	const struct fair_queue *q = e->own_queue;
+
+	if (likely(!q->policy->deadlines))
+		return;
+	fdl->demand_ns += fdl->demand_nr * sub_floor0(q->rq->clock, fdl->demand_at);
+	fdl->demand_at = q->rq->clock;
+	fdl->demand_nr = q->throttled ? 0 : q->tasks.nr;
+}
 
 /* --- their bandwidth (bandwidth.c) ------------------------------------------ */
 
@@ -290,15 +336,32 @@ static inline struct entity *queue_after(const struct entity *e)
 	return next ? entity_of(next) : NULL;
 }
 
+/* Of those with a deadline that wait, the one whose is the earliest; NULL. */
+static inline struct entity *queue_earliest(const struct fair_queue *q)
+{
+	return rb_first(&q->deadlines) ? entity_of(rb_first(&q->deadlines)) : NULL;
+}
+
+/* The first that waits, in no useful order. */
+static inline struct entity *queue_waiting(const struct fair_queue *q)
+{
+	return queue_first(q) ?: queue_earliest(q);
+}
+
 /* The first queued entity in no useful order, the running one included; the next one; NULL. */
 static inline struct entity *queue_any(const struct fair_queue *q)
 {
-	return q->curr && q->curr->queued ? q->curr : queue_first(q);
+	return q->curr && q->curr->queued ? q->curr : queue_waiting(q);
 }
 
 static inline struct entity *queue_another(const struct fair_queue *q, const struct entity *e)
 {
-	return e == q->curr ? queue_first(q) : queue_after(e);
+	struct entity *next;
+
+	if (e == q->curr)
+		return queue_waiting(q);
+	next = queue_after(e);
+	return next || e->deadline ? next : queue_earliest(q);
 }
 
 static inline struct fair_queue *queue_in_walk(const struct rq *rq, const struct list *link)
@@ -325,12 +388,15 @@ static inline bool queue_before(const struct fair_queue *q, const struct entity 
 
 static inline void queue_insert(struct fair_queue *q, struct entity *e)
 {
-	rb_insert_key(&q->timeline, &e->node, q->policy->key);
+	if (unlikely(e->deadline))
+		rb_insert_key(&q->deadlines, &e->node, TIMELINE_KEY(deadline));
+	else
+		rb_insert_key(&q->timeline, &e->node, q->policy->key);
 }
 
 static inline void queue_erase(struct fair_queue *q, struct entity *e)
 {
-	rb_erase(&q->timeline, &e->node);
+	rb_erase(unlikely(e->deadline) ? &q->deadlines : &q->timeline, &e->node);
 }
 
 /* --- load averages (pelt.c) ----------------------------------------------- */

@@ -43,10 +43,26 @@ static void contribute(struct fair_queue *q)
 	q->load_contrib = q->avg.load_avg;
 }
 
+static u64 clamp_shares(u64 shares)
+{
+	return max(min(shares, (u64)SCHED_SHARES_MAX), (u64)SCHED_SHARES_MIN);
+}
+
+/* Its own, unless FDL's controller sees to what is guaranteed to it. */
+static u64 shares_of(const struct fair_queue *q)
+{
+	const struct task_group *tg = q->group;
+	u64 dynamic = READ_ONCE(tg->fdl.shares);
+
+	if (unlikely(dynamic && q->policy->deadlines))
+		return SHARES_TO_WEIGHT(clamp_shares(dynamic));
+	return READ_ONCE(tg->shares);
+}
+
 static u64 weight_on_cpu(const struct fair_queue *q)
 {
 	const struct task_group *tg = q->group;
-	u64 shares = READ_ONCE(tg->shares);
+	u64 shares = shares_of(q);
 	u64 load = max(weight_down(q->load.weight), q->avg.load_avg);
 	u64 all = READ_ONCE(tg->load_avg) - q->load_contrib + load;
 	u64 weight = shares * load;
@@ -61,6 +77,7 @@ void group_update_entity(struct entity *e)
 	struct fair_queue *q = e->own_queue;
 	u64 weight;
 
+	group_note_demand(e);
 	pelt_update_queue(q);
 	contribute(q);
 	if (q->up.pending)
@@ -111,8 +128,7 @@ void sched_group_init(struct sched *s, struct task_group *tg, struct task_group 
 	tg->parent = parent;
 	list_init(&tg->children);
 	list_init(&tg->sibling);
-	if (parent)
-		list_add_tail(&parent->children, &tg->sibling);
+	list_add_tail(parent ? &parent->children : &s->groups, &tg->sibling);
 	bandwidth_init(&tg->bandwidth);
 	tg->shares = SHARES_TO_WEIGHT(SCHED_SHARES_DEFAULT);
 	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++)
@@ -136,10 +152,8 @@ void sched_group_exit(struct sched *s, struct task_group *tg)
 		list_del(&q->link);
 		rq_unlock(q->rq);
 	}
-	if (tg->parent)
-		list_del(&tg->sibling);
-	else
-		s->guaranteed -= tg->fdl.guaranteed;
+	list_del(&tg->sibling);
+	fdl_forget(s, tg);
 }
 
 struct task_group *group_next_below(const struct task_group *top, const struct task_group *pos)
@@ -173,8 +187,7 @@ void sched_group_params(const struct task_group *tg, struct sched_group_params *
 	};
 }
 
-/* The shares changed: weigh the group anew on every CPU. */
-static void reweigh(struct sched *s, struct task_group *tg)
+void group_reweigh(struct sched *s, struct task_group *tg)
 {
 	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++) {
 		struct rq *rq = cpu_rq(s, cpu);
@@ -190,9 +203,8 @@ int sched_group_set_shares(struct sched *s, struct task_group *tg, u64 shares)
 {
 	if (!tg || tg->idle)
 		return -EINVAL;
-	shares = max(min(shares, (u64)SCHED_SHARES_MAX), (u64)SCHED_SHARES_MIN);
-	WRITE_ONCE(tg->shares, SHARES_TO_WEIGHT(shares));
-	reweigh(s, tg);
+	WRITE_ONCE(tg->shares, SHARES_TO_WEIGHT(clamp_shares(shares)));
+	group_reweigh(s, tg);
 	return 0;
 }
 
@@ -228,7 +240,7 @@ int sched_group_set_idle(struct sched *s, struct task_group *tg, bool idle)
 		set_queue_idle(&tg->cpu[cpu].queue, idle);
 		rq_unlock(rq);
 	}
-	reweigh(s, tg);
+	group_reweigh(s, tg);
 	return 0;
 }
 

@@ -37,7 +37,7 @@ void queue_adopt_entity(struct fair_queue *q, struct entity *e, bool asleep)
 	if (entity_is_task(e))
 		fair_reweight(e, q->policy->weight(task_of(e)));
 	e->policy = q->policy;
-	e->vruntime = 0;
+	e->vruntime = e->deadline = 0;
 	if (asleep)
 		q->policy->place(q, e, PLACE_ASLEEP);
 }
