@@ -1,6 +1,6 @@
 /*
- * EEVDF's virtual time against the golden numbers of docs/sources.md: where an entity is placed, the
- * lag that it keeps, what a renice does to both, and requests: new, of its own size, moved.
+ * EEVDF's virtual time against the golden numbers of docs/sources.md: where an entity is placed,
+ * the lag that it keeps, what a renice does to both, and requests: new, of its own size, moved.
  */
 #include <string.h>
 
@@ -309,7 +309,7 @@ static void a_slice_of_its_own_ends_with_reset_on_fork(void **state)
 	machine_free(m);
 }
 
-/* What is left of a request of 3 ms when its task, preempted after 1 ms, was moved to another CPU. */
+/* What is left of a request of 3 ms whose task was preempted after 1 ms, then moved. */
 static s64 left_after_move(bool relative)
 {
 	struct sched_cpu_desc desc[2] = { { .core = 0 }, { .core = 1 } };
