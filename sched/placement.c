@@ -122,15 +122,21 @@ void placement_cpu_idles(struct rq *rq)
 		WRITE_ONCE(llc->has_idle_cores, true);
 }
 
+static bool may_run(const struct sched *s, const struct task *t, unsigned cpu)
+{
+	return task_allowed(t, cpu) && cpumask_test(&s->online, cpu);
+}
+
 /* A whole idle core; failing that a free thread of any; -1. */
-static int scan_cores(struct sched *s, struct group *llc, const struct cpumask *mask,
-		      unsigned target)
+static int scan_cores(struct sched *s, const struct task *t, struct group *llc, unsigned target)
 {
 	unsigned cpu = target;
 	int thread = -1;
 
-	for (unsigned n = cpumask_weight(mask); n; n--) {
-		cpu = cpumask_next_wrap(mask, cpu);
+	for (unsigned n = llc->weight; n; n--) {
+		cpu = cpumask_next_wrap(&llc->cpus, cpu);
+		if (!may_run(s, t, cpu))
+			continue;
 		if (core_is_idle(s, cpu_rq(s, cpu)->core, CPU_MAX))
 			return (int)cpu;
 		if (thread < 0 && cpu_is_free(s, cpu))
@@ -141,27 +147,29 @@ static int scan_cores(struct sched *s, struct group *llc, const struct cpumask *
 }
 
 /* The busier the LLC, the shorter the search: it would fail anyway, and delay the wakeup. */
-static int scan_cpus(struct sched *s, const struct group *llc, const struct cpumask *mask,
+static int scan_cpus(struct sched *s, const struct task *t, const struct group *llc,
 		     unsigned target)
 {
 	unsigned limit = feature(s, FEATURE_SIS_UTIL) ? READ_ONCE(llc->nr_idle_scan) : CPU_MAX;
 	unsigned cpu = target;
 
-	for (unsigned n = min(cpumask_weight(mask), limit); n; n--) {
-		cpu = cpumask_next_wrap(mask, cpu);
+	for (unsigned n = llc->weight; n && limit; n--) {
+		cpu = cpumask_next_wrap(&llc->cpus, cpu);
+		if (!may_run(s, t, cpu))
+			continue;
 		if (cpu_is_free(s, cpu))
 			return (int)cpu;
+		limit--;
 	}
 	return -1;
 }
 
 static int scan_core_of(struct sched *s, const struct task *t, unsigned prev)
 {
-	struct cpumask mask = cpumask_and(&cpu_rq(s, prev)->core->cpus, &t->allowed);
 	unsigned cpu;
 
-	for_each_cpu(cpu, &mask)
-		if (cpu != prev && cpu_is_free(s, cpu))
+	for_each_cpu(cpu, &cpu_rq(s, prev)->core->cpus)
+		if (cpu != prev && task_allowed(t, cpu) && cpu_is_free(s, cpu))
 			return (int)cpu;
 	return -1;
 }
@@ -169,17 +177,14 @@ static int scan_core_of(struct sched *s, const struct task *t, unsigned prev)
 int fair_idle_cpu(struct sched *s, const struct task *t, unsigned prev, unsigned target)
 {
 	const struct rq *rq = cpu_rq(s, target);
-	struct cpumask mask;
 	struct group *llc;
 
 	if (!rq->llc)
 		return -1;
 	llc = rq->llc->span;
-	mask = cpumask_and(&llc->cpus, &t->allowed);
-	mask = cpumask_and(&mask, &s->online);
 	if (has_smt(rq)) {
 		if (READ_ONCE(llc->has_idle_cores))
-			return scan_cores(s, llc, &mask, target);
+			return scan_cores(s, t, llc, target);
 		if (shares_llc(s, prev, target)) {
 			int cpu = scan_core_of(s, t, prev);
 
@@ -187,7 +192,7 @@ int fair_idle_cpu(struct sched *s, const struct task *t, unsigned prev, unsigned
 				return cpu;
 		}
 	}
-	return scan_cpus(s, llc, &mask, target);
+	return scan_cpus(s, t, llc, target);
 }
 
 /* None of those looked at first idles. */
@@ -213,7 +218,7 @@ static unsigned select_idle_sibling(struct sched *s, struct task *t, unsigned pr
 		return prev;
 	t->recent_used_cpu = prev;
 	if (recent != prev && recent != target && shares_llc(s, recent, target) &&
-	    task_allowed(t, recent) && cpumask_test(&s->online, recent) && cpu_is_free(s, recent))
+	    may_run(s, t, recent) && cpu_is_free(s, recent))
 		return recent;
 	found = search(s, t, prev, target);
 	return found >= 0 ? (unsigned)found : target;
@@ -393,7 +398,7 @@ unsigned fair_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned r
 		to = select_waking(s, t, cpu, reason & SELECT_SYNC);
 	else
 		to = select_spreading(s, t, cpu, reason & (SELECT_FORK | SELECT_EXEC));
-	if (likely(task_allowed(t, to) && cpumask_test(&s->online, to)))
+	if (likely(may_run(s, t, to)))
 		return to;
 	return any_allowed_cpu(s, t);
 }
