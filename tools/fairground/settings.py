@@ -14,7 +14,7 @@ class UsageError(Exception):
     """A setting has a value that cannot be meant. The text is one sentence for the user."""
 
 
-SCHEDULERS = ("cfs", "eevdf", "bore", "bore-cfs")
+SCHEDULERS = ("cfs", "eevdf", "bore", "bore-cfs", "fdl")
 TICK_RATES = (100, 250, 1000)
 MAX_CPUS = 255
 MAX_NODES = 8
