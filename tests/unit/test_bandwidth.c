@@ -93,11 +93,143 @@ static void what_is_saved_up_to_the_burst_may_be_used_later(void **state)
 	consume(m, t, 180);
 	stat = stat_of(m, tg);
 	assert_int_equal(stat.nr_throttled, 0);
-	consume(m, t, 10);
-	stat = stat_of(m, tg);
 	assert_int_equal(stat.nr_bursts, 1);
-	assert_in_range(stat.burst_ns, 76 * MS, 82 * MS);
+	assert_in_range(stat.burst_ns, 79 * MS, 81 * MS);
+	consume(m, t, 120);
+	stat = stat_of(m, tg);
+	assert_int_equal(stat.nr_throttled, 0);
+	assert_int_equal(stat.nr_bursts, 2);
+	assert_in_range(stat.burst_ns, 99 * MS, 101 * MS);
 	machine_free(m);
+}
+
+/* --- timelines, to the millisecond -------------------------------------------------------- */
+
+/* A sleeping member of @tg that may only run on @cpu. */
+static struct task *sleeper_on(struct machine *m, struct task_group *tg, unsigned cpu)
+{
+	struct task *t = spawn_in(m, tg, 0);
+	struct cpumask mask = cpumask_of(cpu);
+
+	sched_set_affinity(m->s, t, &mask);
+	settle(m);
+	block(m, cpu, TASK_INTERRUPTIBLE);
+	return t;
+}
+
+/* To the beginning of a period. */
+static void begin_period(struct machine *m, u64 period_ms)
+{
+	while (m->now % (period_ms * MS))
+		run_ticks(m, 1);
+}
+
+static s64 local_ms(struct task_group *tg, unsigned cpu)
+{
+	return tg->cpu[cpu].queue.remaining / (s64)MS;
+}
+
+static u64 pool_ms(struct task_group *tg)
+{
+	return tg->bandwidth.runtime_ns / MS;
+}
+
+/* Quota 12 of 50: two CPUs fetch slices of 5; one returns all but 1, the other uses up the rest. */
+static void slices_come_from_the_pool_and_go_back(void **state)
+{
+	struct machine *m = machine_new(2, 1000);
+	struct task_group *tg = new_group(m, NULL);
+	struct task *hog = sleeper_on(m, tg, 0), *brief = sleeper_on(m, tg, 1);
+
+	(void)state;
+	begin_period(m, 50);
+	assert_int_equal(limit(m, tg, 12, 50, 0), 0);
+	wake(m, hog, 0);
+	wake(m, brief, 1);
+	assert_int_equal(pool_ms(tg), 2);
+	assert_int_equal(local_ms(tg, 0), 5);
+	assert_int_equal(local_ms(tg, 1), 5);
+	run_ticks(m, 1);
+	block(m, 1, TASK_INTERRUPTIBLE);
+	assert_int_equal(pool_ms(tg), 5);
+	assert_int_equal(local_ms(tg, 0), 4);
+	assert_int_equal(local_ms(tg, 1), 1);
+	run_ticks(m, 4);
+	assert_int_equal(pool_ms(tg), 0);
+	assert_int_equal(local_ms(tg, 0), 5);
+	run_ticks(m, 5);
+	assert_ptr_not_equal(running(m, 0), hog);
+	assert_in_range(local_ms(tg, 0) + 1, 0, 1);
+	run_ticks(m, 39);
+	assert_ptr_not_equal(running(m, 0), hog);
+	run_ticks(m, 1);
+	assert_ptr_equal(running(m, 0), hog);
+	run_ticks(m, 1);
+	assert_in_range(pool_ms(tg), 5, 7);
+	/* What CPU 1 kept is valid still: it does not ask the pool for its next millisecond. */
+	assert_int_equal(local_ms(tg, 1), 1);
+	machine_free(m);
+}
+
+/* A tick of 4 ms: who has 1 ms left runs on for 3 too many, and has that many fewer next time. */
+static void what_a_late_tick_overran_is_repaid(void **state)
+{
+	enum { PERIODS = 40 };
+	struct machine *m = machine_new(1, 250);
+	struct task_group *tg = new_group(m, NULL);
+	struct task *hog = sleeper_on(m, tg, 0);
+
+	(void)state;
+	begin_period(m, 100);
+	assert_int_equal(limit(m, tg, 5, 100, 0), 0);
+	wake(m, hog, 0);
+	run_ticks(m, 25);
+	assert_int_equal(stat_of(m, tg).usage_ns, 8 * MS);
+	for (unsigned period = 2; period <= PERIODS; period++) {
+		run_ticks(m, 25);
+		assert_true(stat_of(m, tg).usage_ns < (5 * period + 4) * MS);
+	}
+	assert_true(stat_of(m, tg).usage_ns >= 5 * PERIODS * MS);
+	machine_free(m);
+}
+
+/*
+ * The hog of CPU 0 is throttled at 10 ms, when four others each take a slice and return nearly all
+ * of it. Returns after how many ms it runs again.
+ */
+static unsigned throttled_for(u64 period_ms)
+{
+	enum { OTHERS = 4 };
+	struct machine *m = machine_new(1 + OTHERS, 1000);
+	struct task_group *tg = new_group(m, NULL);
+	struct task *hog = sleeper_on(m, tg, 0), *others[OTHERS];
+	unsigned ms = 0;
+
+	for (unsigned i = 0; i < OTHERS; i++)
+		others[i] = sleeper_on(m, tg, 1 + i);
+	begin_period(m, period_ms);
+	assert_int_equal(limit(m, tg, 30, period_ms, 0), 0);
+	wake(m, hog, 0);
+	run_ticks(m, 9);
+	for (unsigned i = 0; i < OTHERS; i++)
+		wake(m, others[i], 1 + i);
+	run_ticks(m, 1);
+	assert_ptr_not_equal(running(m, 0), hog);
+	for (unsigned i = 0; i < OTHERS; i++)
+		block(m, 1 + i, TASK_INTERRUPTIBLE);
+	while (running(m, 0) != hog) {
+		run_ticks(m, 1);
+		ms++;
+	}
+	machine_free(m);
+	return ms;
+}
+
+static void returned_slack_is_given_out_unless_a_refill_is_near(void **state)
+{
+	(void)state;
+	assert_in_range(throttled_for(100), 5, 7);
+	assert_int_equal(throttled_for(16), 6); /* the refill: slack would come 1 ms before it */
 }
 
 static void every_bad_limit_is_refused(void **state)
@@ -224,7 +356,11 @@ static void an_idle_pool_needs_no_timer(void **state)
 	run_ticks(m, 10);
 	assert_non_null(tg->bandwidth.period.rq);
 	block(m, 0, TASK_INTERRUPTIBLE);
-	run_ticks(m, 150);
+	begin_period(m, 50);
+	assert_non_null(tg->bandwidth.period.rq);
+	run_ticks(m, 49);
+	assert_non_null(tg->bandwidth.period.rq);
+	run_ticks(m, 1);
 	assert_null(tg->bandwidth.period.rq);
 	assert_int_equal(m->timer[0], 0);
 	wake(m, t, 0);
@@ -238,17 +374,17 @@ static void an_idle_pool_needs_no_timer(void **state)
 }
 
 /*
- * Whatever members do, in n periods they use at most n quotas and a burst, and 1 ms for each CPU
- * that kept it, and a tick for each that overran.
+ * Whatever members do, in any n periods they use at most n quotas and a burst, and 1 ms for each
+ * CPU that kept it, and a tick for each that overran.
  */
 static void no_window_exceeds_quota_and_burst(void **state)
 {
-	enum { CPUS = 4, TASKS = 6 };
+	enum { CPUS = 4, TASKS = 6, PERIODS = 80 };
 	struct machine *m = machine_new(CPUS, 1000);
 	struct task_group *tg = new_group(m, NULL);
 	struct task *t[TASKS];
 	struct prng rng;
-	u64 start;
+	u64 usage[PERIODS];
 
 	(void)state;
 	prng_seed(&rng, 7);
@@ -256,9 +392,8 @@ static void no_window_exceeds_quota_and_burst(void **state)
 		t[i] = spawn_in(m, tg, 0);
 	assert_int_equal(limit(m, tg, 30, 50, 20), 0);
 	settle(m);
-	run_ticks(m, 100);
-	start = stat_of(m, tg).usage_ns;
-	for (unsigned i = 1; i <= 4000; i++) {
+	begin_period(m, 50);
+	for (unsigned i = 0; i < PERIODS * 50; i++) {
 		unsigned cpu = prng_below(&rng, CPUS);
 		struct task *r = running(m, cpu);
 
@@ -266,11 +401,15 @@ static void no_window_exceeds_quota_and_burst(void **state)
 			block(m, cpu, TASK_INTERRUPTIBLE);
 		else
 			wake(m, t[prng_below(&rng, TASKS)], cpu);
+		if (i % 50 == 0)
+			usage[i / 50] = stat_of(m, tg).usage_ns;
 		run_ticks(m, 1);
-		assert_true(stat_of(m, tg).usage_ns - start <=
-			    (i / 50 + 1) * 30 * MS + 20 * MS + CPUS * 2 * MS);
 		assert_true(tg->bandwidth.runtime_ns <= 50 * MS);
 	}
+	for (unsigned from = 0; from < PERIODS; from++)
+		for (unsigned to = from + 1; to < PERIODS; to++)
+			assert_true(usage[to] - usage[from] <=
+				    (to - from) * 30 * MS + 20 * MS + CPUS * 2 * MS);
 	machine_free(m);
 }
 
@@ -280,6 +419,9 @@ int main(void)
 		cmocka_unit_test(a_hog_gets_its_quota_of_each_period),
 		cmocka_unit_test(the_quota_is_for_all_cpus_together),
 		cmocka_unit_test(what_is_saved_up_to_the_burst_may_be_used_later),
+		cmocka_unit_test(slices_come_from_the_pool_and_go_back),
+		cmocka_unit_test(what_a_late_tick_overran_is_repaid),
+		cmocka_unit_test(returned_slack_is_given_out_unless_a_refill_is_near),
 		cmocka_unit_test(every_bad_limit_is_refused),
 		cmocka_unit_test(a_limit_holds_for_all_below),
 		cmocka_unit_test(a_removed_limit_frees_at_once),
