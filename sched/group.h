@@ -87,9 +87,10 @@ struct sched_group_fdl_stat {
 void sched_group_fdl_stat(struct sched *s, struct task_group *tg, struct sched_group_fdl_stat *out);
 /*
  * One pass of fdl's controller over all groups. A host calls it every sched_fdl_interval_ns(), from
- * one place, serialised with the calls above; without effect under other policies.
+ * one place, serialised with the calls above; without effect under other policies. Is anything
+ * guaranteed? If not, there is no need to call it until something is.
  */
-void sched_fdl_control(struct sched *s);
+bool sched_fdl_control(struct sched *s);
 /* The tunable control_loop_interval. */
 u64 sched_fdl_interval_ns(const struct sched *s);
 

@@ -8,6 +8,7 @@
  *	cgroup_type.c       v2's rules: who may be where, which groups have the controller
  *	cgroup_cpu.c        the controller `cpu`: shares, and what was used
  *	cgroup_bandwidth.c  the controller `cpu`: quota, period, burst
+ *	cgroup_fdl.c        the controller `cpu`: deadlines and guarantees
  *
  * IDEA. There are two hierarchies, v1 and v2, as on Linux, and one controller, `cpu`, which belongs
  * to one of them at a time (docs/adr/009-cgroup-hierarchies.md). A group that the controller knows
@@ -148,8 +149,10 @@ struct cgroup_file {
 	int (*store)(struct cgroup *cg, char *text, size_t len);
 	int (*may_read)(struct cgroup *cg); /* NULL: yes */
 };
-extern const struct cgroup_file cgroup_core_files[], cgroup_cpu_files[], cgroup_bandwidth_files[];
-extern const unsigned nr_cgroup_core_files, nr_cgroup_cpu_files, nr_cgroup_bandwidth_files;
+extern const struct cgroup_file cgroup_core_files[], cgroup_cpu_files[], cgroup_bandwidth_files[],
+	cgroup_fdl_files[];
+extern const unsigned nr_cgroup_core_files, nr_cgroup_cpu_files, nr_cgroup_bandwidth_files,
+	nr_cgroup_fdl_files;
 
 /* --- cgroup_bandwidth.c ------------------------------------------------------------------ */
 struct text;

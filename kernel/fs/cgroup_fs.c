@@ -34,6 +34,7 @@ static const struct {
 	{ cgroup_core_files, &nr_cgroup_core_files },
 	{ cgroup_cpu_files, &nr_cgroup_cpu_files },
 	{ cgroup_bandwidth_files, &nr_cgroup_bandwidth_files },
+	{ cgroup_fdl_files, &nr_cgroup_fdl_files },
 };
 
 /* The @index-th row of all tables, NULL past the end. */

@@ -7,6 +7,7 @@
 
 #include "kernel/kernel.h"
 #include "kernel/time/time.h"
+#include "lib/errno.h"
 #include "lib/string.h"
 
 /* --- tunables and features: arg is the name ------------------------------------------- */
@@ -58,6 +59,44 @@ static int add_tunable(const struct sched_tunable_info *info)
 
 	snprintf(name, sizeof(name), "%s/%s", sysctl ? "kernel" : "sched", info->name);
 	return sysctl ? proc_sys_add(&file) : debugfs_add(&file);
+}
+
+/* --- FDL's tunables: all in one file, "NAME VALUE" lines to read and to write --------- */
+
+static bool is_in_qos_params(const struct sched_tunable_info *info)
+{
+	return !strcmp(info->where, "qos");
+}
+
+static size_t show_qos_params(void *arg, char *buf, size_t size)
+{
+	const struct sched_tunable_info *info;
+	struct text t = text_of(buf, size);
+	char value[32];
+
+	(void)arg;
+	for (unsigned i = 0; (info = sched_tunable(i)); i++)
+		if (is_in_qos_params(info) &&
+		    show_tunable((void *)info->name, value, sizeof(value)))
+			text_add(&t, "%25s %s", info->name, value);
+	return t.len;
+}
+
+static long store_qos_params(void *arg, const char *text, size_t len)
+{
+	const char *space = strchr(text, ' ');
+	const struct sched_tunable_info *info;
+	size_t name = space ? (size_t)(space - text) : 0;
+	long done;
+
+	(void)arg;
+	for (unsigned i = 0; name && (info = sched_tunable(i)); i++)
+		if (is_in_qos_params(info) && strlen(info->name) == name &&
+		    !memcmp(info->name, text, name)) {
+			done = store_tunable((void *)info->name, space + 1, len - name - 1);
+			return done < 0 ? done : (long)len;
+		}
+	return -EINVAL;
 }
 
 /* --- the state of every runqueue ------------------------------------------------------ */
@@ -196,6 +235,10 @@ static const struct pseudo_file state_files[] = {
 	{ .name = "sched/features", .mode = 0644, .show = show_features, .store = store_features },
 	{ .name = "sched/debug", .mode = 0444, .show = show_debug },
 	{ .name = "sched/preempt", .mode = 0444, .show = show_preempt },
+	{ .name = "qos/qos_params",
+	  .mode = 0644,
+	  .show = show_qos_params,
+	  .store = store_qos_params },
 };
 
 static int schedfs_init(void)
@@ -204,7 +247,7 @@ static int schedfs_init(void)
 	int err = 0;
 
 	for (unsigned i = 0; !err && (info = sched_tunable(i)); i++)
-		if (strcmp(info->where, "qos") != 0)
+		if (!is_in_qos_params(info))
 			err = add_tunable(info);
 	for (unsigned i = 0; !err && i < ARRAY_SIZE(state_files); i++)
 		err = debugfs_add(&state_files[i]);

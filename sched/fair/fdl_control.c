@@ -152,14 +152,14 @@ static u64 time_since_last(struct sched *s)
 	return before ? sub_floor0(s->fdl_controlled, before) : 0;
 }
 
-void sched_fdl_control(struct sched *s)
+bool sched_fdl_control(struct sched *s)
 {
 	struct task_group *tg;
 	u64 elapsed;
 
 	if (!READ_ONCE(s->fair_policy)->deadlines || !s->nr_guaranteed) {
 		s->fdl_controlled = 0;
-		return;
+		return s->nr_guaranteed;
 	}
 	elapsed = time_since_last(s);
 	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++)
@@ -174,4 +174,5 @@ void sched_fdl_control(struct sched *s)
 		}
 		tg->fdl.usage_ns = tg->fdl.demand_ns = 0;
 	}
+	return true;
 }
