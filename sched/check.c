@@ -3,6 +3,7 @@
  * runqueue at a time under its lock. Called after every operation in the hosted
  * tests and now and then in debug kernels; host_bug() on violation. Slow.
  */
+#include "sched/sharedq.h"
 #include "sched/fair/fair.h"
 
 const char *const invariant_text[NR_INVARIANTS] = {
@@ -175,6 +176,7 @@ void fair_check(struct rq *rq)
 	list_for_each(q, &rq->queues, link)
 		SCHED_CHECK(G3, q->owner->queued == (q->nr_running && !q->throttled));
 	check_list(rq);
+	sharedq_check(rq);
 	for_each_fair_queue(q, rq)
 		check_queue(q);
 }

@@ -19,6 +19,7 @@
  * and stop.c; next fair/fair.c.
  */
 #include "sched/internal.h"
+#include "sched/sharedq.h"
 #include "sched/fair/fair.h"
 #include "lib/errno.h"
 
@@ -51,8 +52,10 @@ void activate(struct rq *rq, struct task *t, unsigned flags)
 	t->on_rq = TASK_QUEUED;
 	if (!(flags & QUEUE_MIGRATING))
 		t->wait_start = rq->clock;
-	if (rq->nr_running == 2)
+	if (rq->nr_running == 2) {
 		WRITE_ONCE(rq->s->overload, true);
+		sharedq_crowded(rq);
+	}
 }
 
 void deactivate(struct rq *rq, struct task *t, unsigned flags)
@@ -190,6 +193,8 @@ static void switch_current(struct rq *rq, struct task *prev, struct task *next, 
 		prev->nr_voluntary++;
 	else
 		prev->nr_involuntary++;
+	if (unlikely(rq->shard))
+		sharedq_switched(rq, prev, next);
 	if (next != rq->idle)
 		stat_arrive(rq, next);
 	trace_switch(rq, prev, next, preempt);
@@ -479,6 +484,7 @@ static void rq_init(struct sched *s, unsigned cpu)
 		s->fair_policy->tuned(rq);
 	fair_queue_init(&rq->fair, rq);
 	rt_queue_init(&rq->rt);
+	sharedq_init(rq);
 	list_init(&rq->handover);
 	rq->avg_idle = 2ull * s->tunable.migration_cost_ns;
 	rq->max_idle_balance_cost = s->tunable.migration_cost_ns;
@@ -511,6 +517,7 @@ int sched_init(struct sched *s, const struct sched_config *config)
 		rq_init(s, cpu);
 	}
 	topology_init(s, config->topology);
+	sharedq_topology(s);
 	return 0;
 }
 

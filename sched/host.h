@@ -26,7 +26,8 @@ enum host_rank {
 	HOST_RANK_ATTR = 1, /* task.attr */
 	HOST_RANK_RQ = 2,   /* rq.lock */
 	HOST_RANK_GROUP = 3,
-	HOST_RANK_LEAF = 4,
+	HOST_RANK_SHARD = 4, /* of the shared wake queue */
+	HOST_RANK_LEAF = 5,
 };
 
 struct sched_event;

@@ -210,6 +210,20 @@ struct rt_queue {
 	u64 exec_start; /* when the running rt task was last charged */
 };
 
+/* --- the shared wake queue -------------------------------------------------- */
+
+/* Waiting tasks of some CPUs behind one cache, the first to come first; see sharedq.c. */
+struct shard {
+	struct host_lock lock;
+	/* guarded by: lock; nr and since also read racily by who looks for work */
+	struct list tasks;
+	u32 nr;
+	u64 since; /* when the first was linked */
+	/* atomic */
+	u32 users;     /* CPUs that hold the lock or wait for it */
+	bool stealing; /* a CPU of another cache is here */
+} __aligned(64);
+
 /* --- a runqueue ----------------------------------------------------------- */
 
 struct domain;
@@ -265,6 +279,14 @@ struct rq {
 	bool pulling; /* in a switch, the lock dropped to look for work: see PROTOCOL: switch */
 	bool tick_stopped; /* in s->nohz_idle */
 	bool nohz_kicked;  /* asked to balance for the idle CPUs */
+
+	/* shared wake queue; guarded by: lock unless said */
+	struct shard *shard; /* where its waiting tasks are linked; NULL: the feature is off */
+	bool shares_all;     /* not only what woke up */
+	u32 nr_shards;	     /* of its LLC; also read racily */
+	struct task *claim;  /* guarded by: lock of the runqueue that the task is on */
+	u32 core_index, next_in_llc, next_llc; /* see sharedq_topology(). Constant. */
+	struct shard own_shard;		       /* one of its LLC's, if there are so many */
 
 	/* statistics; guarded by: lock, the sched_ and ttwu_ ones written by this CPU only */
 #define STAT(name, ...) u64 name;

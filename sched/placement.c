@@ -206,6 +206,28 @@ static int search(struct sched *s, const struct task *t, unsigned prev, unsigned
 	return found >= 0 ? found : fair_idle_cpu(s, t, prev, target);
 }
 
+/* SIS_NODE: the same behind the other caches of the node, from the target's on. */
+static int scan_node(struct sched *s, const struct task *t, unsigned prev, unsigned target)
+{
+	const struct rq *rq = cpu_rq(s, target);
+	struct domain *sd = rq->llc ? rq->llc->parent : rq->domains;
+	int found = -1;
+
+	if (!sd || (sd->flags & (SD_NUMA | SD_SHARE_LLC)))
+		return -1;
+	for (struct group *g = sd->parts->next; g != sd->parts && found < 0; g = g->next) {
+		unsigned first = cpumask_next(&s->online, g->first);
+
+		if (first == CPU_MAX || !cpumask_test(&g->cpus, first))
+			continue;
+		if (cpu_rq(s, first)->llc)
+			found = fair_idle_cpu(s, t, prev, first);
+		else if (may_run(s, t, first) && cpu_is_free(s, first))
+			found = (int)first;
+	}
+	return found;
+}
+
 static unsigned select_idle_sibling(struct sched *s, struct task *t, unsigned prev, unsigned target)
 {
 	unsigned recent = t->recent_used_cpu;
@@ -221,6 +243,8 @@ static unsigned select_idle_sibling(struct sched *s, struct task *t, unsigned pr
 	    may_run(s, t, recent) && cpu_is_free(s, recent))
 		return recent;
 	found = search(s, t, prev, target);
+	if (found < 0 && feature(s, FEATURE_SIS_NODE))
+		found = scan_node(s, t, prev, target);
 	return found >= 0 ? (unsigned)found : target;
 }
 

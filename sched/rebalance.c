@@ -11,6 +11,7 @@
  * Source: Linux 6.1, fair.c (docs/sources.md).
  */
 #include "sched/domain.h"
+#include "sched/sharedq.h"
 #include "sched/fair/fair.h"
 
 /* --- how often ------------------------------------------------------------ */
@@ -60,7 +61,7 @@ static void search_newly_idle(struct rq *rq)
 
 		if (rq->avg_idle < cost + sd->max_newidle_lb_cost)
 			break;
-		if (sd->flags & SD_BALANCE_NEWIDLE) {
+		if ((sd->flags & SD_BALANCE_NEWIDLE) && !sharedq_covers(rq, sd)) {
 			u64 end;
 
 			moved = balance_domain(rq, sd, CPU_NEWLY_IDLE);
@@ -87,6 +88,10 @@ bool fair_pull(struct rq *rq, struct task *prev)
 	/* Before the search: the time it takes is idle time too. */
 	if (!rq->idle_stamp)
 		rq->idle_stamp = rq->clock;
+	if (unlikely(rq->shard) && sharedq_pull(rq)) {
+		rq->idle_stamp = 0;
+		return true;
+	}
 	kicked = __atomic_exchange_n(&rq->nohz_kicked, false, __ATOMIC_ACQ_REL);
 	if (!kicked &&
 	    (!READ_ONCE(rq->s->overload) || rq->avg_idle < rq->domains->max_newidle_lb_cost))

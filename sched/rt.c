@@ -16,6 +16,7 @@
  * Lock: the runqueue's. Source: Linux 6.1, rt.c (docs/sources.md).
  */
 #include "sched/internal.h"
+#include "sched/sharedq.h"
 #include "lib/fmt.h"
 
 /* What a CPU runs, as a priority: real-time ones below it. */
@@ -129,6 +130,7 @@ static void unthrottle(struct rq *rq)
 	rq->nr_running += rq->rt.nr_running;
 	if (rq->rt.nr_running)
 		resched(rq);
+	sharedq_crowded(rq);
 }
 
 /* Subtract what the past periods granted; what was overdrawn by up to a tick stays owed. */

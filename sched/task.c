@@ -5,6 +5,7 @@
  *
  * Lock: the runqueue's of the task; sched_block's protocol covers its state.
  */
+#include "sched/sharedq.h"
 #include "sched/fair/fair.h"
 #include "lib/errno.h"
 #include "lib/fmt.h"
@@ -34,6 +35,9 @@ static void change_end(struct rq *rq, struct task *t, struct change c, unsigned 
 {
 	if (c.queued)
 		t->class->enqueue(rq, t, QUEUE_RESTORE | flags);
+	/* It was not counted before if a throttled group hid it. */
+	if (rq->nr_running == 2)
+		sharedq_crowded(rq);
 	if (c.running)
 		t->class->set_next(rq, t);
 }

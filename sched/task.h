@@ -147,6 +147,21 @@ struct family {
 	struct burst_cache burst_of_children, burst_of_threads;
 };
 
+/* Where a task is with respect to the shared wake queue; see sharedq.c. */
+enum shared_state {
+	SHARED_NOT = 0,
+	SHARED_LINKED,
+	SHARED_CLAIMED, /* a CPU is about to come for it */
+};
+
+/* guarded by: lock of rq[cpu] and of its shard, both; from LINKED to CLAIMED the shard's alone */
+struct shared_link {
+	struct list link; /* in the shard */
+	u64 since;	  /* linked */
+	u32 claimant;	  /* its CPU */
+	u32 state;	  /* enum shared_state */
+};
+
 struct task {
 	/* --- identity; written by the host --- */
 	int pid;
@@ -173,6 +188,7 @@ struct task {
 	struct entity fair;
 	struct rt_entity rt;
 	struct list link; /* all queued fair tasks of the runqueue, most recently run first */
+	struct shared_link shared;
 	struct task_group *group; /* NULL: the root */
 	struct cpumask allowed;
 	u32 nr_allowed;

@@ -10,6 +10,7 @@
  * tunable is one word. What a fair policy derives from tunables it renews when
  * told (fair_tuned). Source: Linux 6.1, debug.c and sysctl.
  */
+#include "sched/sharedq.h"
 #include "sched/fair/fair.h"
 #include "lib/errno.h"
 #include "lib/fmt.h"
@@ -230,6 +231,8 @@ int sched_tunable_write(struct sched *s, const char *name, const char *text, siz
 		normalise(s);
 	derive(s);
 	fair_tuned(s);
+	if (tn->offset == offsetof(struct tunables, shared_shard_size))
+		sharedq_update(s);
 	return 0;
 }
 
@@ -265,7 +268,12 @@ int sched_features_write(struct sched *s, const char *text, size_t len)
 	for (unsigned f = 0; f < NR_FEATURES; f++) {
 		if (strlen(feature_name[f]) != len || memcmp(feature_name[f], text, len))
 			continue;
-		WRITE_ONCE(s->features, on ? s->features | BIT(f) : s->features & ~BIT(f));
+		if (on)
+			__atomic_fetch_or(&s->features, BIT(f), __ATOMIC_SEQ_CST);
+		else
+			__atomic_fetch_and(&s->features, ~BIT(f), __ATOMIC_SEQ_CST);
+		if (f == FEATURE_SWQUEUE || f == FEATURE_SHARED_RUNQ)
+			sharedq_update(s);
 		return 0;
 	}
 	return -EINVAL;

@@ -21,6 +21,7 @@
  * Locks: a queue's fields by its runqueue's lock, the pool's by pool.lock, which is
  * taken inside one. Source: Linux 6.1, fair.c; Documentation/scheduler/sched-bwc.rst.
  */
+#include "sched/sharedq.h"
 #include "sched/fair/fair.h"
 #include "lib/errno.h"
 
@@ -203,6 +204,7 @@ static void unthrottle(struct fair_queue *q)
 	fair_class.charge(rq);
 	if (fair_climb_in(q->owner, n, ENQUEUE_WAKEUP | ENQUEUE_UNTHROTTLE))
 		rq->nr_running += n.nr;
+	sharedq_crowded(rq);
 }
 
 /* Take what was granted to @q; true: that is all it needs. */

@@ -11,6 +11,7 @@
  * Lock: the runqueue's. Source: Linux 6.1, fair.c (docs/sources.md).
  */
 #include "sched/fair/queue.h"
+#include "sched/sharedq.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 
@@ -112,6 +113,7 @@ static void fair_enqueue(struct rq *rq, struct task *t, unsigned flags)
 	rq->fair.avg.util_est_enqueued += task_util_est(&t->fair);
 	if (unlikely(q->owner))
 		bandwidth_check_entered(q);
+	sharedq_enqueued(rq, t, flags);
 }
 
 static bool fair_dequeue(struct rq *rq, struct task *t, unsigned flags)
@@ -121,6 +123,7 @@ static bool fair_dequeue(struct rq *rq, struct task *t, unsigned flags)
 	fair_charge(rq);
 	left = queue_leave(t->fair.queue, &t->fair, flags);
 	list_del(&t->link);
+	sharedq_dequeued(rq, t);
 	if (unlikely(flags & DEQUEUE_DELAYED)) {
 		/* It has not been counted since it fell asleep. */
 		fair_climb_out(&t->fair, (struct tally){ 0, 0 });

@@ -56,6 +56,12 @@ void host_unlock(struct host_lock *lock)
 	if (!nr_held || held[nr_held - 1] != lock)
 		host_bug(__FILE__, __LINE__, "unlock of a lock that is not the last taken");
 	nr_held--;
+	if (host->on_unlocked && !nr_held) {
+		void (*on_unlocked)(struct machine *) = host->on_unlocked;
+
+		host->on_unlocked = NULL;
+		on_unlocked(host);
+	}
 }
 
 void host_trace(const struct sched_event *event)

@@ -39,6 +39,8 @@ struct machine {
 	void (*on_bug)(const char *what); /* before the test fails: print how to replay */
 	/* Called once, when a CPU reads its clock without a lock: it looks for work to pull. */
 	void (*on_search)(struct machine *m);
+	/* Called once, when the scheduler has given up its last lock in the middle of something. */
+	void (*on_unlocked)(struct machine *m);
 	int next_pid;
 };
 

@@ -1,0 +1,259 @@
+/*
+ * The shared wake queue: what may happen between a claim and the moment in which its task is
+ * fetched, and while the feature is switched.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sharedq.h"
+
+/* --- races: between the claim and the lock of the task's runqueue ---------------------------- */
+
+static bool happened;
+
+/* CPU 1 begins to idle, claims the waiter, and @meanwhile happens before it comes. */
+static struct machine *race(const char *policy, void (*meanwhile)(struct machine *))
+{
+	struct machine *m = scene(policy, "SHARED_RUNQ", 3);
+
+	assert_true(is_linked(waiter));
+	happened = false;
+	/* Balancing is not to take it instead. */
+	rq_of(m, 1)->avg_idle = 0;
+	rq_of(m, 1)->domains->max_newidle_lb_cost = MS;
+	sched_block(running(m, 1), TASK_INTERRUPTIBLE);
+	m->on_unlocked = meanwhile;
+	sched_switch_begin(m->s, 1, false);
+	assert_true(happened);
+	sched_switch_end(m->s, 1);
+	settle(m);
+	assert_null(rq_of(m, 1)->claim);
+	sched_check(m->s);
+	return m;
+}
+
+static void claimed(struct machine *m)
+{
+	assert_int_equal(waiter->shared.state, SHARED_CLAIMED);
+	assert_ptr_equal(rq_of(m, 1)->claim, waiter);
+	assert_int_equal(rq_of(m, 0)->own_shard.nr, 0);
+	sched_check(m->s);
+	happened = true;
+}
+
+static void runs_at_home(struct machine *m)
+{
+	claimed(m);
+	advance(m, 20 * MS);
+	sched_block(runner, TASK_INTERRUPTIBLE);
+	sched_switch_begin(m->s, 0, false);
+	sched_switch_end(m->s, 0);
+	assert_ptr_equal(running(m, 0), waiter);
+	assert_true(is_free(waiter));
+}
+
+static void check_picked(const char *policy)
+{
+	struct machine *m = race(policy, runs_at_home);
+
+	assert_ptr_equal(running(m, 0), waiter);
+	assert_int_equal(rq_of(m, 1)->shared_raced, 1);
+	assert_int_equal(rq_of(m, 1)->shared_pulled, 0);
+	machine_free(m);
+}
+
+EACH_POLICY(a_claimed_task_may_be_picked_at_home, check_picked)
+
+static void narrows(struct machine *m)
+{
+	struct cpumask zero_and_two = cpumask_of(0);
+
+	claimed(m);
+	cpumask_set(&zero_and_two, 2);
+	assert_int_equal(sched_set_affinity(m->s, waiter, &zero_and_two), 0);
+}
+
+static void a_claimed_task_may_lose_the_right_to_come(void **state)
+{
+	struct machine *m = race("cfs", narrows);
+
+	(void)state;
+	assert_int_equal(waiter->cpu, 0);
+	assert_true(is_linked(waiter)); /* for others */
+	assert_int_equal(rq_of(m, 1)->shared_raced, 1);
+	machine_free(m);
+}
+
+static void moves_away(struct machine *m)
+{
+	struct cpumask two = cpumask_of(2);
+
+	claimed(m);
+	assert_int_equal(sched_set_affinity(m->s, waiter, &two), 0);
+}
+
+static void a_claimed_task_may_move(void **state)
+{
+	struct machine *m = race("cfs", moves_away);
+
+	(void)state;
+	assert_int_equal(waiter->cpu, 2);
+	assert_int_equal(rq_of(m, 1)->shared_pulled, 0);
+	machine_free(m);
+}
+
+static void dies(struct machine *m)
+{
+	runs_at_home(m);
+	sched_task_exit(m->s, 0);
+	sched_switch_begin(m->s, 0, false);
+	sched_switch_end(m->s, 0);
+	memset(waiter, 0x5a, sizeof(*waiter));
+}
+
+static void a_claimed_task_may_end_and_its_memory_go(void **state)
+{
+	struct machine *m = race("cfs", dies);
+
+	(void)state;
+	assert_int_equal(rq_of(m, 1)->shared_raced, 1);
+	machine_free(m);
+}
+
+static void switches_off(struct machine *m)
+{
+	claimed(m);
+	set_feature(m, "NO_SHARED_RUNQ");
+	assert_true(is_free(waiter));
+}
+
+static void switches_off_and_on(struct machine *m)
+{
+	switches_off(m);
+	set_feature(m, "SHARED_RUNQ");
+	assert_true(is_linked(waiter));
+}
+
+static void the_feature_may_go_while_a_task_is_claimed(void **state)
+{
+	struct machine *m = race("cfs", switches_off);
+
+	(void)state;
+	assert_int_equal(waiter->cpu, 0);
+	machine_free(m);
+	m = race("cfs", switches_off_and_on);
+	assert_int_equal(rq_of(m, 0)->own_shard.nr, 1);
+	assert_int_equal(waiter->cpu, 0);
+	machine_free(m);
+}
+
+static void becomes_real_time(struct machine *m)
+{
+	struct sched_attr_req fifo = { .policy = SCHED_FIFO, .rt_priority = 1 };
+
+	claimed(m);
+	assert_int_equal(sched_set_attr(m->s, waiter, &fifo), 0);
+}
+
+static void a_claimed_task_may_change_its_class(void **state)
+{
+	struct machine *m = race("cfs", becomes_real_time);
+
+	(void)state;
+	assert_ptr_equal(waiter->class, &rt_class);
+	assert_int_equal(rq_of(m, 1)->shared_pulled, 0);
+	machine_free(m);
+}
+
+static struct task *newcomer;
+
+static void work_comes(struct machine *m)
+{
+	struct sched_attr_req fifo = { .policy = SCHED_FIFO, .rt_priority = 1 };
+
+	claimed(m);
+	newcomer = spawn_nice(m, "new", 0);
+	assert_int_equal(sched_set_attr(m->s, newcomer, &fifo), 0);
+	assert_int_equal(sched_set_affinity(m->s, newcomer, &(struct cpumask){ { 2 } }), 0);
+}
+
+/* It goes first if it is more urgent, and what was fetched waits its turn. */
+static void work_may_come_meanwhile(void **state)
+{
+	struct machine *m = race("cfs", work_comes);
+
+	(void)state;
+	assert_ptr_equal(running(m, 1), newcomer);
+	assert_int_equal(waiter->cpu, 1);
+	assert_true(is_linked(waiter));
+	machine_free(m);
+}
+
+/* --- throttled groups ----------------------------------------------------- */
+
+static void check_throttled(const char *policy)
+{
+	struct machine *m = scene(policy, "SHARED_RUNQ", 2);
+	struct task_group *tg = new_group(m, NULL);
+
+	sched_group_move(m->s, waiter, tg);
+	settle(m);
+	assert_int_equal(sched_group_set_bandwidth(m->s, tg, MS, 100 * MS, 0, true), 0);
+	settle(m);
+	/* It runs until it is throttled; linked or not, hidden it stays where it is. */
+	while (!waiter->fair.queue->throttled)
+		tick(m);
+	assert_ptr_equal(running(m, 0), runner);
+	block(m, 1, TASK_INTERRUPTIBLE);
+	assert_ptr_equal(running(m, 1), &m->idle[1]);
+	assert_true(is_free(waiter));
+	sched_check(m->s);
+	/* Released it is linked again, and may go. */
+	put(m, 1);
+	while (waiter->fair.queue->throttled)
+		tick(m);
+	assert_false(is_free(waiter) && running(m, 0) != waiter);
+	sched_check(m->s);
+	machine_free(m);
+	free(tg);
+}
+
+EACH_POLICY(a_throttled_task_is_not_taken, check_throttled)
+
+/* --- the feature under way ------------------------------------------------ */
+
+static void switching_finds_and_leaves_what_waits(void **state)
+{
+	struct machine *m = scene("eevdf", "SHARED_RUNQ", 2);
+
+	(void)state;
+	set_feature(m, "NO_SHARED_RUNQ");
+	assert_true(is_free(waiter));
+	assert_int_equal(rq_of(m, 0)->own_shard.nr, 0);
+	set_feature(m, "SWQUEUE");
+	assert_true(is_free(waiter));
+	set_feature(m, "SHARED_RUNQ");
+	assert_true(is_linked(waiter));
+	set_feature(m, "NO_SWQUEUE");
+	assert_int_equal(rq_of(m, 0)->own_shard.nr, 1);
+	set_feature(m, "NO_SHARED_RUNQ");
+	sched_check(m->s);
+	machine_free(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_claimed_task_may_be_picked_at_home),
+		cmocka_unit_test(a_claimed_task_may_lose_the_right_to_come),
+		cmocka_unit_test(a_claimed_task_may_move),
+		cmocka_unit_test(a_claimed_task_may_end_and_its_memory_go),
+		cmocka_unit_test(the_feature_may_go_while_a_task_is_claimed),
+		cmocka_unit_test(a_claimed_task_may_change_its_class),
+		cmocka_unit_test(work_may_come_meanwhile),
+		cmocka_unit_test(a_throttled_task_is_not_taken),
+		cmocka_unit_test(switching_finds_and_leaves_what_waits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
