@@ -5,7 +5,7 @@
     unit     hosted tests of sched/ and lib/, with sanitizers (cmocka)
     prop     random operations on the scheduler and every short sequence of them, invariants after each
     sim      the simulator: what it reports, reads, writes and refuses (pytest)
-    kernel   selftests inside the kernel at 1, 2, 4 and 8 CPUs
+    kernel   selftests inside the kernel at 1, 2, 4 and 8 CPUs; at 4 under each other scheduler
     e2e      the machine from outside (pytest)
     mutants  a sample of seeded bugs, each of which the layers above must notice
 
@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 
 from fairground.machine import run_batch
 from fairground.qemu import QemuError
-from fairground.settings import make_settings
+from fairground.settings import SCHEDULERS, make_settings
 
 BUILD = os.environ.get("B", "build")
 MAKE = os.environ.get("MAKE", "make")
@@ -131,16 +131,16 @@ def prop():
     return count
 
 
-def selftests(cpus):
-    """The kernel's own tests on a machine with @cpus CPUs."""
-    given = {"smp": str(cpus), "append": "selftest=all", "kvm": "0", "timeout": "400"}
+def selftests(cpus, sched=SCHEDULERS[0]):
+    """The kernel's own tests on a machine with @cpus CPUs under @sched."""
+    given = {"smp": str(cpus), "sched": sched, "append": "selftest=all", "kvm": "0", "timeout": "400"}
     outcome = run_batch(make_settings(given, build=BUILD))
-    with open(os.path.join(LOGS, f"kernel-{cpus}.log"), "w", encoding="utf-8") as log:
+    with open(os.path.join(LOGS, f"kernel-{cpus}-{sched}.log"), "w", encoding="utf-8") as log:
         log.write(outcome.console)
     count = count_tap(outcome.console)
-    count.failed = [f"{name} (SMP={cpus})" for name in count.failed]
+    count.failed = [f"{name} (SMP={cpus} SCHED={sched})" for name in count.failed]
     if outcome.status and not count.failed:
-        count.failed.append(f"SMP={cpus}: {outcome.problem or 'status ' + str(outcome.status)}")
+        count.failed.append(f"SMP={cpus} SCHED={sched}: {outcome.problem or 'status ' + str(outcome.status)}")
     return count
 
 
@@ -148,6 +148,8 @@ def kernel():
     count = Count()
     for cpus in CPUS:
         count.add(selftests(cpus))
+    for sched in SCHEDULERS[1:]:
+        count.add(selftests(4, sched))
     return count
 
 

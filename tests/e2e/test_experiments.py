@@ -63,6 +63,17 @@ def test_turns_of_two_hogs(tmp_path):
     assert picture.startswith(b"\x89PNG") and len(picture) > 10000
 
 
+def test_turns_of_hogs_with_a_past(tmp_path):
+    """X11 under BORE, simulator: published for bursts 5 to 7 times apart, not from a cold start, which is only shown."""
+    name = "x11-perf-sched-latency"
+    done = command(name, "--scheds", "bore-cfs", "--hosts", "simulator", "--out", str(tmp_path))
+    assert done.returncode == 0 and "4 of 4 claims hold" in done.stdout, done.stdout + done.stderr
+    rows = {row["claim"]: row for row in results(tmp_path)["claims"]}
+    cold = rows["bore-cfs from a cold start: switches in 10 s"]
+    assert not cold["judged"] and cold["values"]["simulator"] < 0.7 * 3308
+    assert rows["bore-cfs: as published if bursts are R times apart"]["shown"] == {"simulator": "5 to 7"}
+
+
 def test_a_task_that_computes_and_its_partner(tmp_path):
     """X17 under CFS: both are done together; with I/O the CPU idles at the end, as long in the kernel as simulated."""
     done = command("x17-compute-and-partner", "--scheds", "cfs", "--seconds", "2", "--out", str(tmp_path))

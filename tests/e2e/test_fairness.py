@@ -76,3 +76,31 @@ def test_fifo_is_throttled_to_its_share(guest):
     text = guest("hog -t 3s -a 0 -p fifo:5 & hog -t 3s -a 0; wait", cpus=1, icount=True)
     cpu = sorted(cpu_ms for _, cpu_ms, *_ in hogs(text))
     assert cpu[0] / sum(cpu) == pytest.approx(0.05, abs=0.02)
+
+
+@pytest.mark.parametrize("hz, tick_ms", [(250, 4), (1000, 1)])
+def test_shares_under_eevdf(guest, hz, tick_ms):
+    """Within half a percent, and nobody waits longer than lags explain: a request late, and each other's request."""
+    text = guest("hog -N 0,5,10 -a 0 -t 10s", cpus=1, icount=True, sched="eevdf", hz=hz)
+    assert shares(text) == pytest.approx(ideal([0, 5, 10]), abs=0.5)
+    for nice, _, share, _, longest, _ in hogs(text):
+        turn_ms = tick_ms * (1 + 3 // tick_ms)
+        assert longest <= turn_ms * 100 / share + 3 * turn_ms, f"nice {nice}"
+
+
+def test_far_apart_weights_under_eevdf(guest):
+    text = guest("hog -N -20,0,19 -a 0 -t 3s", cpus=1, icount=True, sched="eevdf")
+    assert shares(text) == pytest.approx(ideal([-20, 0, 19]), abs=0.5)
+
+
+def test_slices_change_latency_and_not_shares_under_eevdf(guest):
+    """Three equal hogs, one with requests of 20 ms: a third of the CPU each; it is switched to more seldom."""
+    text = guest("chrt -T 20000000 -o 0 hog -a 0 -t 4s & hog -n 2 -a 0 -t 4s; wait", cpus=1, icount=True,
+                 sched="eevdf", hz=1000)
+    rows = hogs(text)
+    total = sum(cpu_ms for _, cpu_ms, *_ in rows)
+    assert len(rows) == 3
+    for _, cpu_ms, *_ in rows:
+        assert 100 * cpu_ms / total == pytest.approx(100 / 3, abs=0.5)
+    preempted = sorted(count for _, _, _, count, *_ in rows)
+    assert preempted[0] < 0.4 * preempted[1]

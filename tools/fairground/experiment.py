@@ -6,11 +6,12 @@ An experiment is a file in experiments/, named as the experiment with `_` for `-
     SETTINGS            settings of the machine (settings.py) that belong to the experiment
     SECONDS             how long its workload runs; SECONDS=... of the user's replaces it where that makes sense
     SCHEDULERS, CASES   each scheduler runs each case
+    runs(host, sched, case)  optional: is that combination made? Default: all are
     HOSTS               optional: ("kernel",) if the simulator cannot express the workload, which then need not exist
     kernel(case, seconds)    the command line for the kernel's shell
     workload(case, seconds)  the same as rt-app JSON, for the simulator
     measure(run)        figures (name -> number or list) from a Run's trace
-    claims()            what must hold: near() and rule()
+    claims()            what must hold: near() and rule(); what is only told: shown()
     draw(figure, results)    the picture; results[host][scheduler][case] are figures
 
 and nothing that depends on where it ran: kernel and simulator leave the same trace.dat.
@@ -37,7 +38,7 @@ KERNEL, SIMULATOR = "kernel", "simulator"
 HOSTS = (KERNEL, SIMULATOR)
 TRACED = "sched:sched_switch,sched:sched_waking,sched:sched_wakeup,sched:sched_wakeup_new,sched:sched_process_exit," \
          "sched:sched_process_fork,sched:sched_migrate_task"
-TABLE = "{:<44} {:>10} {:>10} {:>10}  {:<14} {}"
+TABLE = "{:<52} {:>10} {:>10} {:>10}  {:<15} {}"
 
 
 # --- what an experiment's file says -----------------------------------------------------------------------------------
@@ -54,14 +55,16 @@ class Claim:
     holds: object  # value -> bool
     value: object  # results of one host -> value
     form: str
+    hosts: tuple = HOSTS
+    judged: bool = True  # False: not a claim, a figure to be seen
 
     def judge(self, results):
         """A row: the values of each host, and on which hosts the claim does not hold."""
-        values = {host: self.value(of_host) for host, of_host in results.items()}
+        values = {host: self.value(of_host) for host, of_host in results.items() if host in self.hosts}
         failed = [host for host, value in values.items() if not self.holds(value)]
         return {"claim": self.text, "published": self.published, "bound": self.bound, "values": values,
                 "shown": {host: self.form.format(value) for host, value in values.items()},
-                "failed": failed, "pass": not failed}
+                "failed": failed, "pass": not failed, "judged": self.judged}
 
 
 def near(text, published, within, needs, value, form="{:.3f}"):
@@ -70,9 +73,14 @@ def near(text, published, within, needs, value, form="{:.3f}"):
                  lambda v: abs(v - published) <= within * abs(published), value, form)
 
 
-def rule(text, bound, needs, holds, value, form="{:.3f}", published="-"):
+def rule(text, bound, needs, holds, value, form="{:.3f}", published="-", hosts=HOSTS):
     """@holds(@value), which @bound says in words."""
-    return Claim(text, published, bound, tuple(needs), holds, value, form)
+    return Claim(text, published, bound, tuple(needs), holds, value, form, hosts)
+
+
+def shown(text, needs, value, form="{:.3f}"):
+    """@value belongs into the table, and nothing is claimed about it."""
+    return Claim(text, "-", "none", tuple(needs), lambda v: True, value, form, judged=False)
 
 
 @dataclass
@@ -130,10 +138,13 @@ class Lab:
             console = simulator.run(settings, workload, out, self.costs)
         return Run(host, sched, case, self.seconds, out, console)
 
+    def runs(self, host, sched, case):
+        return getattr(self.module, "runs", lambda *_: True)(host, sched, case)
+
     def results(self, hosts, scheds, progress=lambda text: None):
         """results[host][scheduler][case]: figures. Runs are made side by side, one a processor."""
-        wanted = [(h, s, c) for h in hosts for s in scheds for c in self.module.CASES]
-        for case in self.module.CASES if SIMULATOR in hosts else ():
+        wanted = [(h, s, c) for h in hosts for s in scheds for c in self.module.CASES if self.runs(h, s, c)]
+        for case in dict.fromkeys(c for h, _, c in wanted if h == SIMULATOR):
             with open(os.path.join(self.directory, f"{case}.json"), "w", encoding="utf-8") as f:
                 json.dump(self.module.workload(case, self.seconds), f, indent=1)
         found = {host: {sched: {} for sched in scheds} for host in hosts}
@@ -151,6 +162,7 @@ def table(rows):
     lines = [TABLE.format("quantity", "published", *HOSTS, "bound", "verdict")]
     for row in rows:
         verdict = "PASS" if row["pass"] else "FAIL in the " + " and the ".join(row["failed"])
+        verdict = verdict if row["judged"] else "shown"
         lines.append(TABLE.format(row["claim"], row["published"], *(row["shown"].get(h, "-") for h in HOSTS),
                                   row["bound"], verdict))
     return "\n".join(lines)
@@ -223,8 +235,9 @@ def perform(name, settings, scheds, hosts, directory, seconds=None, say=print):
     header = (f"Fairground {commit()}: SCHED={','.join(scheds)} HZ={settings.hz} SMP={settings.smp} "
               f"SEED={settings.seed} ICOUNT=1, {lab.seconds} s")
     say(f"{name}: {module.TITLE}\nPublished: {module.SOURCE}\n{header}\nAgain: {again}")
-    for case in module.CASES if KERNEL in hosts else ():
-        say(f"kernel, {case}: {module.kernel(case, lab.seconds)}")
+    for case in module.CASES:
+        if any(lab.runs(KERNEL, sched, case) for sched in scheds if KERNEL in hosts):
+            say(f"kernel, {case}: {module.kernel(case, lab.seconds)}")
     if SIMULATOR in hosts:
         lab.costs = calibrate(settings, TRACED)
         words = simulator.command(settings, "CASE.json", "SCHED-CASE-simulator.dat", lab.costs)
@@ -258,6 +271,7 @@ def main(settings, arguments):
     except (RecordError, TraceError) as error:
         print(f"fairground: {arguments.name}: {error}", file=sys.stderr)
         return 1
-    failed = [row for row in rows if not row["pass"]]
-    print(f"{len(rows) - len(failed)} of {len(rows)} claims hold")
-    return bool(failed) or not rows
+    claimed = [row for row in rows if row["judged"]]
+    failed = [row for row in claimed if not row["pass"]]
+    print(f"{len(claimed) - len(failed)} of {len(claimed)} claims hold")
+    return bool(failed) or not claimed
