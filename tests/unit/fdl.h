@@ -18,8 +18,8 @@ struct actor {
 	u64 period_ns; /* from one wakeup to the next; 0: it sleeps for sleep_ns after each run */
 	u64 sleep_ns;
 	/* what comes of it */
-	u64 left_ns, wake_at; /* wake_at 0: it is awake */
-	u64 woken_at, max_latency_ns, nr_wakeups, nr_late;
+	u64 left_ns, wake_at;
+	u64 woken_at, max_latency_ns;
 	u64 start_ns;	 /* CPU time before the measurement */
 	u64 waits_since; /* 0: it runs or sleeps */
 	u64 max_gap_ns;
@@ -29,9 +29,10 @@ struct lab {
 	struct machine *m;
 	struct actor actor[MAX_ACTORS];
 	unsigned nr;
-	u64 next_tick, next_control, start, nr_switches;
+	u64 tick_ns, next_tick, next_control, start, nr_switches;
 	bool controls; /* the controller runs every 10 ms */
 	bool checks;   /* all invariants after each event */
+	bool tickless;
 };
 
 struct lab *lab_new(const char *policy);

@@ -9,11 +9,13 @@ struct lab *lab_new(const char *policy)
 	struct sched_cpu_desc one = { 0 };
 
 	lab->m = machine_new_on(1, 100, &one, policy);
+	set_feature(lab->m, "NO_START_DEBIT");
 	set_tunable(lab->m, "latency_ns", "24000000");
 	set_tunable(lab->m, "min_granularity_ns", "3000000");
 	set_tunable(lab->m, "wakeup_granularity_ns", "4000000");
 	lab->start = lab->m->now;
-	lab->next_tick = lab->m->now + lab->m->s->tick_ns;
+	lab->tick_ns = lab->m->s->tick_ns;
+	lab->next_tick = lab->m->now + lab->tick_ns;
 	lab->next_control = lab->m->now + 10 * MS;
 	return lab;
 }
@@ -83,18 +85,11 @@ static void note(struct lab *lab)
 
 static void sleep_now(struct lab *lab, struct actor *a)
 {
-	u64 now = lab->m->now;
-
-	if (a->period_ns) {
-		a->wake_at += a->period_ns;
-		while (a->wake_at <= now) {
-			a->wake_at += a->period_ns;
-			a->nr_late++;
-		}
-	} else {
-		a->wake_at = now + a->sleep_ns;
-	}
 	a->left_ns = a->run_ns;
+	a->wake_at = a->period_ns ? a->wake_at + a->period_ns : lab->m->now + a->sleep_ns;
+	/* It is late: its next job has been waiting. */
+	if (a->wake_at <= lab->m->now)
+		return;
 	block(lab->m, 0, TASK_INTERRUPTIBLE);
 }
 
@@ -142,7 +137,6 @@ static void wake_sleepers(struct lab *lab)
 		if (!asleep(a) || a->wake_at > lab->m->now)
 			continue;
 		a->woken_at = lab->m->now;
-		a->nr_wakeups++;
 		wake(lab->m, a->t, 0);
 	}
 }
@@ -165,8 +159,9 @@ static void pass_to(struct lab *lab, u64 when)
 			sched_fdl_control(m->s);
 	}
 	if (when == lab->next_tick) {
-		lab->next_tick += m->s->tick_ns;
-		sched_tick(m->s, 0);
+		lab->next_tick += lab->tick_ns;
+		if (!lab->tickless)
+			sched_tick(m->s, 0);
 		settle(m);
 	}
 	lab->nr_switches += m->s->rq[0].nr_switches - before;
@@ -184,6 +179,8 @@ void lab_run(struct lab *lab, u64 ns)
 {
 	u64 end = lab->m->now + ns;
 
+	settle(lab->m);
+	note(lab);
 	while (lab->m->now < end)
 		pass_to(lab, min(next_event(lab), end));
 }
@@ -198,8 +195,9 @@ void lab_mark(struct lab *lab)
 		struct actor *a = &lab->actor[i];
 
 		a->start_ns = sched_task_runtime(lab->m->s, a->t);
-		a->max_gap_ns = a->max_latency_ns = a->nr_wakeups = a->nr_late = 0;
+		a->max_gap_ns = a->max_latency_ns = a->waits_since = 0;
 	}
+	note(lab);
 }
 
 u64 lab_share(const struct lab *lab, const struct actor *a)
