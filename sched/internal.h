@@ -126,6 +126,8 @@ struct fair_queue {
 	u64 load_contrib;      /* its part of group->load_avg */
 	s64 remaining;	       /* ns of the group's runtime it has fetched; may be overdrawn */
 	u64 throttled_at;
+	u64 pelt_stopped;	    /* throttled: its pelt_now() since then */
+	u64 pelt_skipped;	    /* by how much it is behind that of the queue above */
 	struct list throttled_link; /* in rq->throttled */
 	u64 debt;		    /* what releases it; guarded by: the pool's lock, as the next */
 	struct list debtor_link;    /* in the pool's list while debt is not 0 */
@@ -240,6 +242,7 @@ struct rq {
 
 	/* guarded by: lock; curr, nr_running, clock also read racily by placement and balancing */
 	u64 clock;		/* host_clock() of this lock section */
+	bool pelt_clocks;	/* a queue was throttled ever: pelt_now() may differ from clock */
 	struct task *curr;	/* who runs, or is about to: see PROTOCOL: switch in core.c */
 	struct task *prev;	/* who ran before, between switch_begin and switch_end */
 	struct task *stop;	/* queued task of the stop class, or NULL */

@@ -72,6 +72,23 @@ void pelt_cross_periods(struct pelt *p, u64 units, u64 weight, u64 load, u64 run
 	compute_averages(p, weight);
 }
 
+/*
+ * What is throttled, and all below it, cannot show how much it wants: its averages are kept. So each
+ * queue's clock is that of the queue above less the time that it stood still, and a clock that
+ * stands stops those below it.
+ */
+u64 pelt_clock(const struct fair_queue *q)
+{
+	u64 skipped = 0;
+
+	for (; q->owner; q = q->owner->queue) {
+		if (q->throttled)
+			return q->pelt_stopped - skipped;
+		skipped += q->pelt_skipped;
+	}
+	return q->rq->clock - skipped;
+}
+
 /* --- entities come and go ------------------------------------------------- */
 
 void pelt_init(struct entity *e)

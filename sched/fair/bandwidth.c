@@ -14,9 +14,8 @@
  * The period's timer belongs to the CPU that started it, so does the slack's. It
  * stops after a period in which nothing was used.
  *
- * Difference to the source: the averages of what is throttled go on as if it
- * waited, they are not frozen; and a late timer is one refill for each period that
- * passed instead of a loop.
+ * Difference to the source: a late timer is one refill for each period that passed
+ * instead of a loop.
  *
  * Locks: a queue's fields by its runqueue's lock, the pool's by pool.lock, which is
  * taken inside one. Source: Linux 6.1, fair.c; Documentation/scheduler/sched-bwc.rst.
@@ -158,7 +157,8 @@ static void throttle(struct fair_queue *q)
 	q->debt = (u64)(1 - q->remaining);
 	list_add_tail(&pool->throttled, &q->debtor_link);
 	host_unlock(&pool->lock);
-	q->throttled = true;
+	q->pelt_stopped = pelt_now(q);
+	q->throttled = rq->pelt_clocks = true;
 	group_note_demand(e);
 	q->throttled_at = rq->clock;
 	list_add_tail(&rq->throttled, &q->throttled_link);
@@ -196,6 +196,7 @@ static void unthrottle(struct fair_queue *q)
 
 	list_del(&q->throttled_link);
 	q->throttled = false;
+	q->pelt_skipped = pelt_now(q->owner->queue) - q->pelt_stopped;
 	host_lock(&pool->lock);
 	pool->throttled_ns += sub_floor0(rq->clock, q->throttled_at);
 	host_unlock(&pool->lock);

@@ -232,6 +232,52 @@ static void returned_slack_is_given_out_unless_a_refill_is_near(void **state)
 	assert_int_equal(throttled_for(16), 6); /* the refill: slack would come 1 ms before it */
 }
 
+/* What is hidden is worth, when it is back, what it was worth before: below two limits, too. */
+static void averages_stand_still_while_throttled(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task_group *outer = new_group(m, NULL), *inner = new_group(m, outer);
+	struct fair_queue *q = group_queue(m->s, inner, 0);
+	struct task *t = sleeper_on(m, inner, 0);
+	struct sched_group_stat stat;
+	struct pelt before, of_task;
+
+	(void)state;
+	wake(m, t, 0);
+	run_ticks(m, 345);
+	begin_period(m, 1000);
+	assert_int_equal(limit(m, outer, 100, 1000, 0), 0);
+	assert_int_equal(limit(m, inner, 50, 1000, 0), 0);
+	settle(m);
+	/* The inner limit holds from 50 ms on; the outer one never. Then the outer one alone. */
+	for (unsigned round = 0; round < 2; round++) {
+		run_ticks(m, 110);
+		assert_ptr_not_equal(running(m, 0), t);
+		pelt_update_queue(q);
+		before = q->avg;
+		of_task = t->fair.avg;
+		assert_in_range(before.util_avg, 1015, 1024);
+		assert_in_range(before.load_avg, 1015, 1024);
+		run_ticks(m, 880);
+		sched_group_stat(m->s, inner, &stat); /* the runqueue's clock is read */
+		assert_int_equal(m->s->rq[0].clock, m->now);
+		pelt_update_queue(q);
+		pelt_update_queue(&m->s->rq[0].fair);
+		assert_memory_equal(&before, &q->avg, sizeof(before));
+		assert_memory_equal(&of_task, &t->fair.avg, sizeof(of_task));
+		assert_true(m->s->rq[0].fair.avg.util_avg < 10);
+		begin_period(m, 1000);
+		assert_int_equal(sched_group_set_bandwidth(m->s, inner, SCHED_QUOTA_NONE, 1000 * MS,
+							   0, true),
+				 0);
+		settle(m);
+	}
+	run_ticks(m, 50);
+	assert_ptr_equal(running(m, 0), t);
+	assert_in_range(q->avg.util_avg, 1015, 1024);
+	machine_free(m);
+}
+
 static void every_bad_limit_is_refused(void **state)
 {
 	struct machine *m = machine_new(1, 1000);
@@ -422,6 +468,7 @@ int main(void)
 		cmocka_unit_test(slices_come_from_the_pool_and_go_back),
 		cmocka_unit_test(what_a_late_tick_overran_is_repaid),
 		cmocka_unit_test(returned_slack_is_given_out_unless_a_refill_is_near),
+		cmocka_unit_test(averages_stand_still_while_throttled),
 		cmocka_unit_test(every_bad_limit_is_refused),
 		cmocka_unit_test(a_limit_holds_for_all_below),
 		cmocka_unit_test(a_removed_limit_frees_at_once),
