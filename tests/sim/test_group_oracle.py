@@ -102,7 +102,7 @@ def test_who_is_unthrottled_is_in_the_tree_again(sim, sched):
 
 
 def test_nobody_waits_who_did_not_use_the_quota(sim):
-    """Two CPUs, 20 %, a burst of 5 ms about every 100 ms, so at most two a period: no throttling, and no wait at all."""
+    """Two CPUs, 20 %, a burst of 5 ms about every 100 ms, so at most two a period: no throttling, and no wait."""
     run = sim("--cpus 2 --hz 1000 --time 30s", "group:name=a,quota=20ms,period=100ms",
               "bursts:n=1,run=5ms,sleep=80ms-110ms,group=a", "bursts:n=3,run=1ms,sleep=9ms,cpus=0")
     a = run.result()["groups"][0]
