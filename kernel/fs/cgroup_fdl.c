@@ -1,7 +1,7 @@
 /*
  * The controller `cpu`, its third part: deadlines of groups and CPU time guaranteed to them, which
- * the fair policy fdl keeps (sched/fair/fdl.c). The same files in v1 and v2; Linux has none of them,
- * for FDL was only ever proposed, for v1.
+ * the fair policy fdl keeps (sched/fair/fdl.c). The same files in v1 and v2; no Linux has them, for
+ * FDL was only ever proposed.
  *
  * While anything is guaranteed a thread makes the scheduler adapt the shares, every 10 ms; it ends
  * when nothing is, so that a machine that does nothing can stop its ticks.

@@ -11,6 +11,7 @@ extern const struct check v1_tests[];	  /* v1.c: v1 otherwise */
 extern const struct check member_tests[]; /* members.c: moving, forking, ending, removing (v1) */
 extern const struct check v2_tests[];	  /* v2.c: v2 otherwise */
 extern const struct check type_tests[];	  /* types.c: v2's rules about who may be where */
+extern const struct check fdl_tests[];	  /* fdl.c: deadlines and guarantees, not on Linux */
 extern const struct check storm_tests[];  /* storm.c: many groups, many writers */
 
 /*

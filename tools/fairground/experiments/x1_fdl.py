@@ -1,0 +1,137 @@
+"""Three servers, alike but for their groups' settings, beside an antagonist: what deadlines make of wakeup latency.
+
+The script of the publication (examples/fdl.sh) for a machine of 4 CPUs instead of 96: the antagonist has two pairs of
+processes for each CPU, the servers have fewer workers that think for 3 ms instead of 30, and the deadlines are
+20 times as long, because an emulated CPU does in a millisecond what that one did in 50 us.
+"""
+
+import hashlib
+import re
+
+from ..experiment import rule
+
+TITLE = "Servers with and without deadlines beside an antagonist: wakeup latency"
+SOURCE = "the message that proposed FDL: schbench, median and 99th percentile of three runs on 96 CPUs"
+SETTINGS = {"smp": "4", "hz": "250"}
+SECONDS = 10
+SCHEDULERS = ("fdl",)
+HOSTS = ("kernel",)  # the simulator has no messengers that think
+EVENTS = ""  # a second of the antagonist is a million of them
+SIZE = (13, 4.5)
+
+GROUPS = ("cfs", "fdl-loose", "fdl")
+PUBLISHED = {"cfs": ((300, 280, 417), (18528, 20960, 19339)), "fdl-loose": ((52, 51, 52), (1722, 1942, 1378)),
+             "fdl": ((51, 49, 48), (609, 234, 115))}
+CURVE = ("50.0", "75.0", "90.0", "95.0", "99.0", "99.5", "99.9", "max")
+
+WORKERS, THINK_US = 2, 3000
+DEADLINES_NS = {"fdl-loose": (100_000_000, 50_000_000), "fdl": (4_000_000, 2_000_000)}
+CONTAINER_NS = 100_000_000
+GUARANTEED = 7000
+# What a case changes: where the antagonist is, whether there are deadlines, guarantees, shares in their place.
+CASES = {
+    "as-published": {},
+    "again": {},
+    "antagonist-in-group": {"group": True},
+    "no-guarantee": {"guaranteed": 0},
+    "shares-only": {"deadlines": False, "guaranteed": 0, "shares": GUARANTEED},
+}
+
+
+def group(name, deadlines=True, guaranteed=GUARANTEED, shares=0, **_):
+    """Make a group. The first one is plain CFS whatever the case."""
+    rr, wakeup = DEADLINES_NS.get(name, (0, 0)) if deadlines else (0, 0)
+    plain = name == GROUPS[0]
+    return [f"mkdir {name}", f"echo {rr} > {name}/cpu.deadline_rr", f"echo {wakeup} > {name}/cpu.deadline_wakeup",
+            f"echo {0 if plain else guaranteed} > {name}/cpu.guaranteed_shares",
+            *([f"echo {shares} > {name}/cpu.shares"] if shares and not plain else [])]
+
+
+def script(seconds, antagonist=True, group_of_antagonist=".", **what):
+    """The first second of each server is its warm-up. Then the reports, and what the scheduler says of the groups."""
+    noise = "hackbench -g 2 -f 4 -s 20000 --loops 1000000 > /dev/null"
+    server = f"schbench -m 1 -t {WORKERS} -c {THINK_US} -s {THINK_US} -r {seconds} -w 1 -i -1"
+    return "; ".join([
+        "cd /sys/fs/cgroup/cpu", "mkdir antagonist",
+        f"echo default_fair_dl {CONTAINER_NS} > /sys/kernel/debug/qos/qos_params",
+        *(line for name in GROUPS for line in group(name, **what)),
+        *([f"(echo 0 > {group_of_antagonist}/tasks; exec {noise}) & sleep 0.5"] if antagonist else []),
+        f"for g in {' '.join(GROUPS)}; do (echo 0 > $g/tasks; exec {server} > /tmp/$g) & servers=\"$servers $!\"; done",
+        "wait $servers", *(["killall hackbench"] if antagonist else []),
+        f"for g in {' '.join(GROUPS)}; do echo ==== $g ====; cat /tmp/$g; cat $g/cpu.qos_debug; done"])
+
+
+def kernel(case, seconds):
+    what = CASES[case]
+    return script(seconds, group_of_antagonist="antagonist" if what.get("group") else ".", **what)
+
+
+def measure(run):
+    """By group: the percentiles in us, the number of samples, the scheduler's counters; and the text, to compare."""
+    parts = re.split(r"^==== (\S+) ====$", run.console, flags=re.M)
+    figures = {"text": hashlib.sha256("".join(parts[1:]).encode()).hexdigest()}
+    for name, text in zip(parts[1::2], parts[2::2]):
+        figures[name] = {"samples": int(re.search(r"\((\d+) total samples\)", text)[1]),
+                         "max": int(re.search(r"max=(\d+)", text)[1]),
+                         **{p: int(us) for p, us in re.findall(r"^\t\*?([\d.]+)th: (\d+) ", text, re.M)},
+                         **{key: int(value) for key, value in re.findall(r"^([a-z_]+) (\d+)$", text, re.M)}}
+    return figures
+
+
+def ratio(case, percentile, above, below):
+    """How many times the latency of @below the one of @above is; what is not measurable counts as 1 us."""
+    return lambda r: r["fdl"][case][above][percentile] / max(r["fdl"][case][below][percentile], 1)
+
+
+def published_ratio(index, above, below):
+    return f"{sum(PUBLISHED[above][index]) / sum(PUBLISHED[below][index]):.1f}"
+
+
+def same_twice(first, second):
+    return rule(f"{first}, made twice: the same text", "equal", ["fdl"], lambda v: v == 1,
+                lambda r: float(r["fdl"][first]["text"] == r["fdl"][second]["text"]), "{:.0f}")
+
+
+def claims():
+    case = "as-published"
+    found = [
+        rule("p50: cfs / fdl", ">= 3", ["fdl"], lambda v: v >= 3, ratio(case, "50.0", "cfs", "fdl"), "{:.1f}",
+             published_ratio(0, "cfs", "fdl")),
+        rule("p99: cfs / fdl", ">= 10", ["fdl"], lambda v: v >= 10, ratio(case, "99.0", "cfs", "fdl"), "{:.1f}",
+             published_ratio(1, "cfs", "fdl")),
+        rule("p99: cfs / fdl-loose", ">= 1", ["fdl"], lambda v: v >= 1, ratio(case, "99.0", "cfs", "fdl-loose"), "{:.1f}",
+             published_ratio(1, "cfs", "fdl-loose")),
+        rule("p99: fdl-loose / fdl", ">= 1", ["fdl"], lambda v: v >= 1, ratio(case, "99.0", "fdl-loose", "fdl"), "{:.1f}",
+             published_ratio(1, "fdl-loose", "fdl")),
+        same_twice(case, "again"),
+    ]
+    for name in GROUPS:
+        for index, percentile in enumerate(("50.0", "99.0")):
+            found.append(shown(f"{name}: p{percentile[:2]}, us", case, name, percentile,
+                               f"{sorted(PUBLISHED[name][index])[1]}"))
+    for other in tuple(CASES)[2:]:
+        for name in GROUPS:
+            found.append(shown(f"{other}: {name}, p99, us", other, name, "99.0"))
+    return found
+
+
+def shown(text, case, name, figure, published="-"):
+    """A figure to read that no bound is set for; it must be there."""
+    return rule(text, "-", ["fdl"], lambda v: v >= 0, lambda r: r["fdl"][case][name][figure], "{:.0f}", published)
+
+
+def draw(figure, results):
+    """What latency so many of the wakeups did not exceed."""
+    cases = [case for case in results["kernel"]["fdl"] if not case.endswith("again")]
+    for axes, case in zip(figure.subplots(1, len(cases), sharey=True, squeeze=False)[0], cases):
+        for nr, name in enumerate(GROUPS):
+            found = results["kernel"]["fdl"][case][name]
+            axes.plot(CURVE, [max(found[p], 1) for p in CURVE], "o-", color=f"C{nr}", label=name)
+            if case == "as-published":
+                axes.plot(["50.0", "99.0"], [sorted(values)[1] for values in PUBLISHED[name]], "x", color=f"C{nr}")
+        axes.set_yscale("log")
+        axes.set_title(case, fontsize=9)
+        axes.tick_params(axis="x", rotation=60, labelsize=7)
+        axes.grid(alpha=0.3)
+    figure.axes[0].set_ylabel("wakeup latency, us (x: published, 96 CPUs)")
+    figure.axes[0].legend(fontsize=8)
