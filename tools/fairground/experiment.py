@@ -7,6 +7,7 @@ An experiment is a file in experiments/, named as the experiment with `_` for `-
     SECONDS             how long its workload runs; SECONDS=... of the user's replaces it where that makes sense
     SCHEDULERS, CASES   each scheduler runs each case
     runs(host, sched, case)  optional: is that combination made? Default: all are
+    EVENTS              optional: what is recorded; "": nothing, and figures come from what the run printed
     HOSTS               optional: ("kernel",) if the simulator cannot express the workload, which then need not exist
     kernel(case, seconds)    the command line for the kernel's shell
     workload(case, seconds)  the same as rt-app JSON, for the simulator
@@ -30,7 +31,7 @@ from . import experiments, latency, simulator
 from .calibrate import calibrate
 from .image import TraceError
 from .machine import commit
-from .record import RecordError, run_recorded
+from .record import RecordError, run_recorded, run_unrecorded
 from .settings import SCHEDULERS, UsageError, make_settings
 from .tracefile import TraceFile
 
@@ -131,8 +132,11 @@ class Lab:
     def run(self, host, sched, case):
         out = os.path.join(self.directory, f"{sched}-{case}-{host}.dat")
         settings = replace(self.settings, sched=sched)
-        if host == KERNEL:
-            console = run_recorded(settings, self.module.kernel(case, self.seconds), out, TRACED)
+        events = getattr(self.module, "EVENTS", TRACED)
+        if host == KERNEL and not events:
+            console = run_unrecorded(settings, self.module.kernel(case, self.seconds))
+        elif host == KERNEL:
+            console = run_recorded(settings, self.module.kernel(case, self.seconds), out, events)
         else:
             workload = os.path.join(self.directory, f"{case}.json")
             console = simulator.run(settings, workload, out, self.costs)

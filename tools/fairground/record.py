@@ -5,7 +5,7 @@ import sys
 import tempfile
 from dataclasses import replace
 
-from .machine import Machine
+from .machine import Machine, run_batch
 from .trace import convert, memory_directory, with_tracing
 
 
@@ -13,16 +13,26 @@ class RecordError(Exception):
     """The run went wrong or its trace is not complete. The text is one sentence for the user."""
 
 
+def ended_well(outcome, command):
+    """The console's text of a run that must end with status 0."""
+    if outcome.status:
+        sys.stderr.write(outcome.console[-2000:])
+        raise RecordError(f"the kernel's run ended with status {outcome.status}: {outcome.problem or command}")
+    return outcome.console
+
+
+def run_unrecorded(settings, command):
+    """Run @command without a trace: what takes so long that none would hold it. Returns the console's text."""
+    return ended_well(run_batch(replace(settings, cmd=command)), command)
+
+
 def run_recorded(settings, command, out, events):
     """Run @command with @events recorded, save the trace as @out. Returns the console's text."""
     with tempfile.TemporaryDirectory(prefix="fairground-", dir=memory_directory(settings.mem)) as directory:
         ram = os.path.join(directory, "ram")
         with Machine(with_tracing(replace(settings, cmd=command), ram, events)) as machine:
-            outcome = machine.run()
-        if outcome.status:
-            sys.stderr.write(outcome.console[-2000:])
-            raise RecordError(f"the kernel's run ended with status {outcome.status}: {outcome.problem or command}")
+            console = ended_well(machine.run(), command)
         _, lost = convert(ram, out)
     if lost:
         raise RecordError(f"{lost} events of {out} were lost; MEM=... gives the tracer more room")
-    return outcome.console
+    return console
