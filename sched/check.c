@@ -219,6 +219,7 @@ static void check_rq(struct rq *rq)
 	list_for_each(t, &rq->fair_tasks, link)
 		check_queued_task(rq, t);
 	check_current(rq);
+	waste_check(rq);
 	stop_class.check(rq);
 	rt_class.check(rq);
 	fair_class.check(rq);

@@ -50,6 +50,7 @@ void activate(struct rq *rq, struct task *t, unsigned flags)
 {
 	t->class->enqueue(rq, t, flags);
 	t->on_rq = TASK_QUEUED;
+	rq->nr_restricted += t->nr_allowed < rq->s->nr_cpus;
 	if (!(flags & QUEUE_MIGRATING))
 		t->wait_start = rq->clock;
 	if (rq->nr_running == 2) {
@@ -62,6 +63,7 @@ void deactivate(struct rq *rq, struct task *t, unsigned flags)
 {
 	bool left = t->class->dequeue(rq, t, flags);
 
+	rq->nr_restricted -= t->on_rq == TASK_QUEUED && t->nr_allowed < rq->s->nr_cpus;
 	if (!(flags & DEQUEUE_SLEEP))
 		t->on_rq = TASK_MIGRATING;
 	else
@@ -486,6 +488,7 @@ static void rq_init(struct sched *s, unsigned cpu)
 	rt_queue_init(&rq->rt);
 	sharedq_init(rq);
 	list_init(&rq->handover);
+	list_init(&rq->waste.restricted);
 	rq->avg_idle = 2ull * s->tunable.migration_cost_ns;
 	rq->max_idle_balance_cost = s->tunable.migration_cost_ns;
 }
@@ -506,7 +509,7 @@ int sched_init(struct sched *s, const struct sched_config *config)
 	s->tick_ns = NS_PER_SEC / config->hz;
 	s->possible = cpumask_first_n(config->nr_cpus);
 	prng_seed(&s->prng, config->seed);
-	s->family_lock.rank = HOST_RANK_LEAF;
+	s->family_lock.rank = s->waste.lock.rank = HOST_RANK_LEAF;
 	list_init(&s->groups);
 	machine_bytes(config->nr_cpus, &topology_at);
 	s->rq = (struct rq *)((u8 *)s + ALIGN_UP(sizeof(*s), 64ul));

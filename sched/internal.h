@@ -225,6 +225,27 @@ struct shard {
 	u32 users;     /* CPUs that hold the lock or wait for it */
 	bool stealing; /* a CPU of another cache is here */
 } __aligned(64);
+/* --- work conservation (waste.c) ------------------------------------------ */
+
+/* How a runqueue stands, as the machine knows it. guarded by: sched.waste.lock and rq lock */
+struct waste_rq {
+	bool idle;
+	u32 nr_waiting;		/* tasks that it could pick, but the one that runs, or will */
+	u32 nr_restricted;	/* of them, those that may not run everywhere */
+	struct list restricted; /* these */
+	/* while a matching is searched; guarded by: sched.waste.lock */
+	struct task *taken_by, *found_by;
+};
+
+/* guarded by: lock */
+struct waste {
+	struct host_lock lock;
+	u64 stamp; /* ns is up to date as of then */
+	u64 ns;
+	u32 nr_wasted;				/* V: idle CPUs that could run waiting tasks */
+	u32 nr_idle, nr_waiting, nr_restricted; /* sums over the runqueues */
+	struct cpumask idle, restricted;	/* whose standing has them */
+};
 
 /* --- a runqueue ----------------------------------------------------------- */
 
@@ -247,6 +268,7 @@ struct rq {
 	struct task *prev;	/* who ran before, between switch_begin and switch_end */
 	struct task *stop;	/* queued task of the stop class, or NULL */
 	u32 nr_running;		/* queued and pickable, over all classes */
+	u32 nr_restricted;	/* queued, but not allowed on every CPU */
 	bool need_resched;	/* host_kick() was called and no switch began since */
 	u32 nr_uninterruptible; /* asleep in a state that counts in the load average */
 	struct fair_queue fair; /* the root's */
@@ -282,6 +304,7 @@ struct rq {
 	bool pulling; /* in a switch, the lock dropped to look for work: see PROTOCOL: switch */
 	bool tick_stopped; /* in s->nohz_idle */
 	bool nohz_kicked;  /* asked to balance for the idle CPUs */
+	struct waste_rq waste;
 
 	/* shared wake queue; guarded by: lock unless said */
 	struct shard *shard; /* where its waiting tasks are linked; NULL: the feature is off */
@@ -331,6 +354,8 @@ struct sched {
 	u64 nohz_next_refresh;	    /* jiffy: when their averages are decayed next */
 	bool numa_balancing_now;    /* someone balances a SD_SERIALIZE domain */
 
+	struct waste waste;
+
 	struct host_lock family_lock; /* a leaf; guards task.family of all tasks */
 
 	struct prng prng; /* guarded by: nothing; used by sched_init() and tests only */
@@ -375,8 +400,21 @@ static inline void rq_lock(struct rq *rq)
 		rq->clock = now;
 }
 
+/* 1 if the optional counters count, else 0: what to add to one. */
+static inline u64 schedstats(const struct sched *s)
+{
+	return s->tunable.schedstats;
+}
+
+/* Does the machine not know yet how @rq, locked, stands? */
+bool waste_is_news(const struct rq *rq);
+/* Tell it. (waste.c) */
+void waste_tell(struct rq *rq);
+
 static inline void rq_unlock(struct rq *rq)
 {
+	if (unlikely(schedstats(rq->s)) && waste_is_news(rq))
+		waste_tell(rq);
 	host_unlock(&rq->lock);
 }
 
@@ -487,14 +525,12 @@ void tunables_init(struct sched *s);
 /* The number of online CPUs changed. */
 void tunables_rescale(struct sched *s);
 
-/* --- statistics and traces (stat.c, trace.c) ------------------------------ */
+/* --- statistics and traces (stat.c, trace.c, waste.c) ---------------------- */
 
-/* 1 if the optional counters count, else 0: what to add to one. */
-static inline u64 schedstats(const struct sched *s)
-{
-	return s->tunable.schedstats;
-}
-
+/* schedstats was switched on or off. */
+void waste_tuned(struct sched *s);
+/* host_bug() if what the machine knows of @rq, locked, is wrong. */
+void waste_check(struct rq *rq);
 /* "  .name : 12.345678", a line of a dump: @ns in ms. */
 struct text;
 void dump_ms(struct text *out, const char *name, u64 ns);

@@ -187,6 +187,17 @@ struct sched_cpu_stat {
 	u32 nr_running, nr_uninterruptible;
 };
 void sched_cpu_stat(struct sched *s, unsigned cpu, struct sched_cpu_stat *out);
+
+/* Work conservation; see waste.c. Counted while the tunable sched_schedstats is 1. */
+struct sched_waste_stat {
+	bool counted;
+	u64 ns;		/* CPU time that idle CPUs could have given to waiting tasks, ever */
+	u32 nr_wasted;	/* so many CPUs do so now */
+	u32 nr_idle;	/* CPUs with nothing to run */
+	u32 nr_waiting; /* tasks beyond the one that each CPU can run */
+};
+/* @cpu is the caller's. */
+void sched_waste(struct sched *s, unsigned cpu, struct sched_waste_stat *out);
 /* Up-to-date CPU time of @t in ns, whether running or not. Takes the runqueue lock. */
 u64 sched_task_runtime(struct sched *s, struct task *t);
 /* Kernel priority as traces and /proc show it: 0..99 real time, 100..139 fair. */

@@ -198,9 +198,12 @@ void sched_group_move(struct sched *s, struct task *t, struct task_group *tg)
 static void set_allowed(struct rq *rq, struct task *t, const struct cpumask *allowed)
 {
 	struct change c = change_begin(rq, t);
+	u32 before = t->nr_allowed, all = rq->s->nr_cpus;
 
 	t->allowed = *allowed;
 	t->nr_allowed = cpumask_weight(allowed);
+	if (c.queued)
+		rq->nr_restricted += (u32)(t->nr_allowed < all) - (before < all);
 	change_end(rq, t, c, ENQUEUE_HEAD);
 }
 

@@ -192,7 +192,9 @@ struct task {
 	struct task_group *group; /* NULL: the root */
 	struct cpumask allowed;
 	u32 nr_allowed;
-	bool kthread; /* of the kernel's own; constant */
+	u32 waste_cpu;		/* the idle CPU it could run on; see waste.c, also the next */
+	struct list waste_link; /* in rq->waste.restricted; guarded by: sched.waste.lock */
+	bool kthread;		/* of the kernel's own; constant */
 
 	struct family family;
 

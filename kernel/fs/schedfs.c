@@ -130,6 +130,18 @@ static size_t show_debug(void *arg, char *buf, size_t size)
 	return t.len;
 }
 
+/* Work conservation; counted while sched_schedstats is 1. */
+static size_t show_waste(void *arg, char *buf, size_t size)
+{
+	struct sched_waste_stat stat;
+
+	(void)arg;
+	with_irqs_off(sched_waste(machine, arch_cpu_id(), &stat));
+	return (size_t)snprintf(
+		buf, size, "counted %u\nwaste_ns %lu\nnr_wasted %u\nnr_idle %u\nnr_waiting %u\n",
+		stat.counted, stat.ns, stat.nr_wasted, stat.nr_idle, stat.nr_waiting);
+}
+
 /* The kernel is always preemptible. */
 static size_t show_preempt(void *arg, char *buf, size_t size)
 {
@@ -234,6 +246,7 @@ static const struct pseudo_file state_files[] = {
 	  .store = store_fair_class },
 	{ .name = "sched/features", .mode = 0644, .show = show_features, .store = store_features },
 	{ .name = "sched/debug", .mode = 0444, .show = show_debug },
+	{ .name = "sched/waste", .mode = 0444, .show = show_waste },
 	{ .name = "sched/preempt", .mode = 0444, .show = show_preempt },
 	{ .name = "qos/qos_params",
 	  .mode = 0644,

@@ -127,7 +127,9 @@ static struct result run_policy(const struct options *o, const struct machine_de
 {
 	struct sim *sim = new_sim(o, machine, policy, false);
 	struct result result = { .sched = policy };
+	struct sched_waste_stat waste;
 
+	sched_tunable_write(sim->s, "sched_schedstats", "1", 1);
 	apply_settings(sim, o);
 	sim->fluid = fluid_new(sim, w);
 	sim->measure = measure_new(w);
@@ -140,6 +142,8 @@ static struct result run_policy(const struct options *o, const struct machine_de
 	result.measure = sim->measure;
 	result.count = sim->count;
 	result.nr_tasks_max = sim->nr_tasks_max;
+	sched_waste(sim->s, 0, &waste);
+	result.waste_ns = waste.ns;
 	for (unsigned cpu = 0; cpu < machine->nr_cpus; cpu++) {
 		const struct sim_cpu *c = &sim->cpus[cpu];
 

@@ -289,8 +289,10 @@ static void print_machine(const struct report *r)
 			(unsigned long long)result->count.kicks, result->nr_tasks_max);
 		fprintf(r->out, "idle %s %%, ",
 			share_text(buf, sizeof(buf), share(r, result->idle_ns)));
-		fprintf(r->out, "overhead %s %%\n",
+		fprintf(r->out, "overhead %s %%, ",
 			share_text(buf, sizeof(buf), share(r, result->overhead_ns)));
+		fprintf(r->out, "wasted %s CPU ms\n",
+			ms_text(buf, sizeof(buf), (s64)result->waste_ns));
 	}
 }
 
@@ -403,6 +405,7 @@ static void json_result(const struct report *r, const struct result *result)
 	json_number(r->out, "kicks", result->count.kicks, ", ");
 	json_number(r->out, "idle_ns", result->idle_ns, ", ");
 	json_number(r->out, "overhead_ns", result->overhead_ns, ", ");
+	json_number(r->out, "waste_ns", result->waste_ns, ", ");
 	fprintf(r->out, "\"groups\": [");
 	for (u32 i = 1; i < r->workload->nr_groups; i++) {
 		fprintf(r->out, i > 1 ? ",\n" : "\n");

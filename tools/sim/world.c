@@ -378,6 +378,7 @@ bool world_init(struct world *w, const struct shape *shape, unsigned nr_tasks, c
 	w->sim->world = w;
 	w->sim->on_event = check_event;
 	sched_trace_set(w->sim->s, BIT(EVENT_sched_switch) | BIT(EVENT_sched_migrate_task));
+	sched_tunable_write(w->sim->s, "sched_schedstats", "1", 1);
 	return true;
 }
 

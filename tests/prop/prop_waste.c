@@ -1,0 +1,173 @@
+/*
+ * Work conservation as the scheduler reports it against its definition: after each random operation
+ * V is computed anew, by looking at every task and searching a maximum matching the simple way, and
+ * its sum over time is compared with the counter.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "sched/internal.h"
+#include "tools/sim/explore.h"
+
+#define NR_SEEDS    40
+#define NR_OPS_EACH 1000
+
+static bool is_limited(const struct task *t)
+{
+	for (const struct fair_queue *q = t->fair.queue; q; q = q->owner ? q->owner->queue : NULL)
+		if (q->throttled)
+			return true;
+	return false;
+}
+
+static bool could_be_picked(const struct rq *rq, const struct task *t)
+{
+	if (t->on_rq != TASK_QUEUED || t->cpu != rq->cpu)
+		return false;
+	if (t->class == &rt_class)
+		return !rq->rt.throttled;
+	return !is_limited(t);
+}
+
+struct situation {
+	u64 waiting[WORLD_TASKS]; /* where each may run */
+	unsigned nr_waiting;
+	u64 idle;
+	int taken_by[WORLD_CPUS]; /* index of a waiting task, -1: of none */
+};
+
+/* Which tasks wait on the CPU of @rq: all that could be picked but the one that runs or will. */
+static void look_at(struct situation *now, const struct world *w, const struct rq *rq)
+{
+	u64 all = world_cpus(w), others[WORLD_TASKS];
+	unsigned nr = 0, nr_free = 0;
+
+	for (unsigned i = 0; i < w->nr_tasks; i++) {
+		const struct task *t = w->subject[i].t ? &w->subject[i].t->task : NULL;
+
+		if (!t || t == rq->curr || !could_be_picked(rq, t))
+			continue;
+		others[nr++] = t->allowed.bits[0] & all;
+		nr_free += (t->allowed.bits[0] & all) == all;
+	}
+	if (rq->curr == rq->idle && !nr)
+		now->idle |= BIT(rq->cpu);
+	if (rq->curr != rq->idle && could_be_picked(rq, rq->curr)) {
+		for (unsigned i = 0; i < nr; i++)
+			now->waiting[now->nr_waiting++] = others[i];
+		return;
+	}
+	/* Between two tasks: one of them will run, a restricted one if there is any. */
+	nr_free = nr && nr_free == nr ? nr - 1 : nr_free;
+	while (nr_free--)
+		now->waiting[now->nr_waiting++] = all;
+}
+
+/* Kuhn's algorithm, by recursion. */
+static bool find_cpu(struct situation *now, unsigned task, u64 *seen)
+{
+	for (unsigned cpu = 0; cpu < WORLD_CPUS; cpu++) {
+		u64 bit = BIT(cpu);
+
+		if (!(now->waiting[task] & now->idle & bit) || (*seen & bit))
+			continue;
+		*seen |= bit;
+		if (now->taken_by[cpu] >= 0 && !find_cpu(now, (unsigned)now->taken_by[cpu], seen))
+			continue;
+		now->taken_by[cpu] = (int)task;
+		return true;
+	}
+	return false;
+}
+
+static unsigned wasted_by_definition(const struct world *w)
+{
+	struct situation now = { .nr_waiting = 0 };
+	unsigned nr = 0;
+
+	for (unsigned cpu = 0; cpu < WORLD_CPUS; cpu++)
+		now.taken_by[cpu] = -1;
+	for (unsigned cpu = 0; cpu < w->shape.nr_cpus; cpu++)
+		look_at(&now, w, cpu_rq(w->sim->s, cpu));
+	for (unsigned i = 0; i < now.nr_waiting; i++) {
+		u64 seen = 0;
+
+		nr += find_cpu(&now, i, &seen);
+	}
+	return nr;
+}
+
+/* The sum over time, where that passes between operations and the CPUs agree on it. */
+static struct {
+	bool sum;
+	u64 at, ns;
+	unsigned nr_wasted;
+	u64 nr_nonzero, nr_restricted; /* how often there was something to see */
+} seen;
+
+static bool waste_is_as_defined(const struct world *w)
+{
+	struct sched *s = w->sim->s;
+	struct sched_waste_stat stat;
+	bool agree = true;
+
+	for (unsigned cpu = 0; cpu < w->shape.nr_cpus; cpu++)
+		agree &= !w->sim->cpus[cpu].skew_ns;
+	sched_waste(s, 0, &stat);
+	if (seen.at > w->sim->now)
+		seen.at = 0; /* a new machine */
+	if (!seen.at)
+		seen.ns = stat.ns;
+	else
+		seen.ns += seen.nr_wasted * (w->sim->now - seen.at);
+	seen.at = w->sim->now;
+	seen.nr_wasted = stat.counted ? wasted_by_definition(w) : 0;
+	seen.nr_nonzero += seen.nr_wasted != 0;
+	seen.nr_restricted += seen.nr_wasted && s->waste.nr_restricted;
+	if (!agree || !seen.sum)
+		seen.ns = stat.ns;
+	return stat.nr_wasted == seen.nr_wasted && stat.ns == seen.ns;
+}
+
+static void waste_is_its_definition_after_every_operation(void **state)
+{
+	struct verdict verdict;
+
+	seen.nr_nonzero = seen.nr_restricted = 0;
+	for (u64 seed = 1; seed <= NR_SEEDS; seed++) {
+		struct script script = { .policy = *state, .holds = waste_is_as_defined };
+
+		seen.at = 0;
+		seen.sum = seed % 2;
+		script_draw(&script, seed, NR_OPS_EACH);
+		for (unsigned i = 0; seen.sum && i < script.nr_ops; i++)
+			script.ops[i].inside = 0;
+		verdict = script_run(&script);
+		if (verdict.what[0]) {
+			script.nr_ops = verdict.nr_ops;
+			script_shrink(&script, verdict.what);
+			script_print(&script, stdout);
+			fail_msg("seed %llu: %s", (unsigned long long)seed, verdict.what);
+		}
+		free(script.ops);
+	}
+	/* Else nothing was tested. */
+	assert_true(seen.nr_nonzero > NR_SEEDS * NR_OPS_EACH / 100);
+	assert_true(seen.nr_restricted > NR_SEEDS);
+}
+
+int main(void)
+{
+	struct CMUnitTest tests[16];
+	unsigned nr = 0;
+
+	for (const char *name; (name = sched_fair_name(nr)) && nr < ARRAY_SIZE(tests); nr++)
+		tests[nr] =
+			(struct CMUnitTest){ name, waste_is_its_definition_after_every_operation,
+					     NULL, NULL, (void *)(uintptr_t)name };
+	return _cmocka_run_group_tests("prop_waste", tests, nr, NULL, NULL);
+}

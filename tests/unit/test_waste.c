@@ -1,0 +1,125 @@
+/*
+ * Work conservation (sched/waste.c) in situations made by hand; tests/prop/prop_waste.c compares it
+ * with its definition in many others.
+ */
+#include "host.h"
+
+static struct cpumask mask_of(u64 bits)
+{
+	struct cpumask mask = cpumask_none();
+
+	mask.bits[0] = bits;
+	return mask;
+}
+
+static void allow(struct machine *m, struct task *t, u64 cpus)
+{
+	struct cpumask mask = mask_of(cpus);
+
+	assert_int_equal(sched_set_affinity(m->s, t, &mask), 0);
+}
+
+static struct sched_waste_stat waste_of(struct machine *m)
+{
+	struct sched_waste_stat stat;
+
+	sched_waste(m->s, 0, &stat);
+	return stat;
+}
+
+/* @nr tasks on CPU 0, the others idle; the first of them runs. */
+static struct machine *crowded(unsigned nr_cpus, struct task **tasks, unsigned nr)
+{
+	struct machine *m = machine_new(nr_cpus, 1000);
+
+	for (unsigned i = 0; i < nr; i++) {
+		tasks[i] = spawn_nice(m, "crowd", 0);
+		allow(m, tasks[i], 1);
+		settle(m);
+	}
+	assert_ptr_equal(running(m, 0), tasks[0]);
+	set_tunable(m, "sched_schedstats", "1");
+	return m;
+}
+
+static void waste_is_the_time_that_idle_cpus_could_have_given(void **state)
+{
+	struct task *t[2];
+	struct machine *m = crowded(2, t, 2);
+
+	(void)state;
+	assert_int_equal(waste_of(m).nr_idle, 1);
+	assert_int_equal(waste_of(m).nr_waiting, 1);
+	advance(m, 2 * MS);
+	assert_int_equal(waste_of(m).ns, 0); /* it may not run there */
+	allow(m, t[1], 3);
+	assert_int_equal(waste_of(m).nr_wasted, 1);
+	advance(m, 2500000);
+	assert_int_equal(waste_of(m).ns, 2500000);
+	allow(m, t[1], 2);
+	settle(m);
+	assert_int_equal(waste_of(m).nr_wasted, 0);
+	advance(m, MS);
+	assert_int_equal(waste_of(m).ns, 2500000);
+	machine_free(m);
+}
+
+static void the_fewer_of_waiting_tasks_and_idle_cpus_count(void **state)
+{
+	struct task *t[6];
+	struct machine *m = crowded(4, t, 6);
+
+	(void)state;
+	for (unsigned i = 1; i < 6; i++) {
+		allow(m, t[i], 15);
+		assert_int_equal(waste_of(m).nr_wasted, min(i, 3u));
+	}
+	machine_free(m);
+}
+
+/* The one that is looked at first, the last to be queued, takes what the other needs. */
+static void a_task_makes_way_for_one_with_less_choice(void **state)
+{
+	struct task *t[3];
+	struct machine *m = crowded(4, t, 3);
+
+	(void)state;
+	allow(m, t[2], 1 | 2);
+	assert_int_equal(waste_of(m).nr_wasted, 1);
+	allow(m, t[1], 1 | 2 | 4);
+	assert_int_equal(waste_of(m).nr_wasted, 2);
+	allow(m, t[1], 1 | 2);
+	assert_int_equal(waste_of(m).nr_wasted, 1); /* both to one CPU */
+	machine_free(m);
+}
+
+static void nothing_is_counted_without_schedstats(void **state)
+{
+	struct task *t[2];
+	struct machine *m = crowded(2, t, 2);
+
+	(void)state;
+	allow(m, t[1], 3);
+	advance(m, MS);
+	set_tunable(m, "sched_schedstats", "0");
+	advance(m, MS);
+	assert_false(waste_of(m).counted);
+	assert_int_equal(waste_of(m).nr_wasted, 0);
+	assert_int_equal(waste_of(m).ns, MS);
+	set_tunable(m, "sched_schedstats", "1");
+	advance(m, MS);
+	assert_int_equal(waste_of(m).ns, 2 * MS);
+	machine_free(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(waste_is_the_time_that_idle_cpus_could_have_given),
+		cmocka_unit_test(the_fewer_of_waiting_tasks_and_idle_cpus_count),
+		cmocka_unit_test(a_task_makes_way_for_one_with_less_choice),
+		cmocka_unit_test(nothing_is_counted_without_schedstats),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
