@@ -225,6 +225,7 @@ struct shard {
 	u32 users;     /* CPUs that hold the lock or wait for it */
 	bool stealing; /* a CPU of another cache is here */
 } __aligned(64);
+
 /* --- work conservation (waste.c) ------------------------------------------ */
 
 /* How a runqueue stands, as the machine knows it. guarded by: sched.waste.lock and rq lock */

@@ -233,7 +233,7 @@ int sched_tunable_write(struct sched *s, const char *name, const char *text, siz
 	fair_tuned(s);
 	if (tn->offset == offsetof(struct tunables, shared_shard_size))
 		sharedq_update(s);
-	if (value_of(&s->tunable, tn) == &s->tunable.schedstats)
+	if (tn->offset == offsetof(struct tunables, schedstats))
 		waste_tuned(s);
 	return 0;
 }
