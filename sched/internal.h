@@ -14,6 +14,7 @@
 #include "sched/host.h"
 #include "sched/sched.h"
 #include "sched/task.h"
+#include "sched/waste.h"
 
 #define MAX_RT_PRIO	   100
 #define NICE_TO_PRIO(nice) ((nice) + 120)
@@ -225,28 +226,6 @@ struct shard {
 	u32 users;     /* CPUs that hold the lock or wait for it */
 	bool stealing; /* a CPU of another cache is here */
 } __aligned(64);
-
-/* --- work conservation (waste.c) ------------------------------------------ */
-
-/* How a runqueue stands, as the machine knows it. guarded by: sched.waste.lock and rq lock */
-struct waste_rq {
-	bool idle;
-	u32 nr_waiting;		/* tasks that it could pick, but the one that runs, or will */
-	u32 nr_restricted;	/* of them, those that may not run everywhere */
-	struct list restricted; /* these */
-	/* while a matching is searched; guarded by: sched.waste.lock */
-	struct task *taken_by, *found_by;
-};
-
-/* guarded by: lock */
-struct waste {
-	struct host_lock lock;
-	u64 stamp; /* ns is up to date as of then */
-	u64 ns;
-	u32 nr_wasted;				/* V: idle CPUs that could run waiting tasks */
-	u32 nr_idle, nr_waiting, nr_restricted; /* sums over the runqueues */
-	struct cpumask idle, restricted;	/* whose standing has them */
-};
 
 /* --- a runqueue ----------------------------------------------------------- */
 
