@@ -2,8 +2,9 @@
  * More than one CPU: starting them, and calling across.
  *
  * CPUs are started one after the other, so that logical numbers, stacks and the trace of a run do
- * not depend on who arrives first. INIT charges the emulator's clock with the target's whole unused
- * turn; the PIT, masked, firing every 20 us while CPUs start, keeps that to 20 us.
+ * not depend on who arrives first. Under -icount INIT charges the emulator's clock with the target's
+ * whole unused turn; the PIT, masked, firing every 20 us while CPUs start, keeps that to 20 us.
+ * Without -icount each of its turns takes the emulator's lock, and a busy host cannot keep up.
  *
  * Calls: one at a time (call.locked). The caller marks each target, interrupts it and waits until
  * every mark is gone; it waits with interrupts on, also for the lock, so two callers cannot block
@@ -94,7 +95,8 @@ void arch_start_cpus(void)
 {
 	cpus[0]->arch->online = true;
 	install_trampoline();
-	pit_program(PIT_SQUARE_WAVE, PIT_20_US);
+	if (x86_icount)
+		pit_program(PIT_SQUARE_WAVE, PIT_20_US);
 	for (unsigned i = 1; i < arch_nr_cpus; i++)
 		if (cpus[i] && !start_cpu(cpus[i]))
 			panic("CPU %u (APIC id %u) does not start", i, arch_cpus[i].apic_id);
