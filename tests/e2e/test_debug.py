@@ -1,0 +1,52 @@
+"""A debug build: every invariant of the scheduler at every few ticks, every rule about locks at every lock; under
+the kernel's own tests, and under input that nobody would mean.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import BUILD, ROOT, TIMEOUT_S, settings
+from fairground.machine import run_batch
+
+DEBUG_BUILD = BUILD + "-debug"
+FUZZ = "fuzz -s {seed} -n {number} && cat /proc/schedstat /proc/[0-9]*/stat > /dev/null && hog -n 8 -w 20ms"
+
+
+@pytest.fixture(scope="module")
+def debug_build(tmp_path_factory):
+    """A directory with a debug kernel and the usual programs. One process builds, others wait for it."""
+    subprocess.run(["flock", BUILD, "make", "kernel", "DEBUG=1", f"B={DEBUG_BUILD}"], cwd=ROOT, check=True,
+                   stdout=subprocess.DEVNULL, timeout=2 * TIMEOUT_S)
+    build = tmp_path_factory.mktemp("debug")
+    shutil.copy(os.path.join(DEBUG_BUILD, "fairground.elf"), build)
+    shutil.copy(os.path.join(BUILD, "initramfs.cpio"), build)
+    return str(build)
+
+
+def boot_debug(build, command, **how):
+    how = settings(command, **how)
+    how.build = build
+    return run_batch(how)
+
+
+def test_selftests(debug_build):
+    outcome = boot_debug(debug_build, "", append="selftest=all")
+    assert outcome.status == 0 and re.search(r"# [1-9]\d+ passed, 0 failed", outcome.console), outcome.console
+
+
+@pytest.mark.parametrize("sched", ["cfs", "eevdf"])
+def test_fuzz_with_every_check(debug_build, sched):
+    outcome = boot_debug(debug_build, FUZZ.format(seed=1, number=5000), sched=sched)
+    assert outcome.status == 0, outcome.console
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_fuzz(boot, seed):
+    outcome = boot(FUZZ.format(seed=seed, number=10000))
+    assert outcome.status == 0, outcome.console
+    assert re.search(r"calls: 10000 in 100 processes", outcome.console)
+    assert re.search(r"files: 10000 in 100 processes", outcome.console)

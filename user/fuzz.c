@@ -1,0 +1,235 @@
+/*
+ * fuzz: system calls and writes to the kernel's files that nobody would mean, from a seed. Workers
+ * on every CPU make them in batches; each batch is a process of its own, with a seed that follows
+ * from the first one, so a batch that is found guilty can be made again alone. There is one expected
+ * result: the kernel goes on, and every batch can be ended.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fuzz/fuzz.h"
+#include "lib/args.h"
+#include "lib/clock.h"
+#include "lib/sched.h"
+
+#define BATCH	 100		 /* inputs of one process */
+#define ENOUGH	 (2 * NS_PER_S)	 /* a batch that takes longer waits for something: it is killed */
+#define TOO_LONG (60 * NS_PER_S) /* a killed process that is still there then is a failure */
+
+static int seed = 1, nr_inputs = 10000, nr_workers = 4;
+static bool anywhere;
+
+static const struct arg args[] = {
+	{ 's', "seed", ARG_INT, &seed, "what the input follows from (default 1)", 0, 1 << 30 },
+	{ 'n', "number", ARG_INT, &nr_inputs, "inputs of each kind (default 10000)", 1, 1 << 30 },
+	{ 'w', "workers", ARG_INT, &nr_workers, "processes at a time (default 4)", 1, 1000 },
+	{ 0, "anywhere", ARG_FLAG, &anywhere, "also on a system that can be damaged" },
+	{ 0 },
+};
+
+static const struct program program = {
+	"fuzz",
+	"Give the kernel senseless input; without KIND: both kinds.",
+	"[calls|files]...",
+	args,
+};
+
+uint64_t random_next(struct random *r)
+{
+	uint64_t z = r->state += 0x9e3779b97f4a7c15;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return z ^ z >> 31;
+}
+
+uint64_t random_below(struct random *r, uint64_t n)
+{
+	return n ? random_next(r) % n : 0;
+}
+
+uint64_t random_edge(struct random *r)
+{
+	uint64_t power = UINT64_C(1) << random_below(r, 64);
+
+	switch (random_below(r, 6)) {
+	case 0:
+		return random_below(r, 10);
+	case 1:
+		return -random_below(r, 5);
+	case 2:
+		return power - 1;
+	case 3:
+		return power;
+	case 4:
+		return -power;
+	default:
+		return random_next(r);
+	}
+}
+
+/* --- batches ----------------------------------------------------------------------------- */
+
+static const struct kind {
+	const char *name;
+	void (*fuzz)(struct random *r, int n);
+} kinds[] = {
+	{ "calls", fuzz_calls },
+	{ "files", fuzz_files },
+};
+
+#define NR_KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+static struct batch {
+	pid_t pid; /* 0: none */
+	uint64_t seed;
+	uint64_t start_ns;
+	bool killed;
+} * batches;
+
+static int nr_done, nr_dead, nr_killed;
+
+static void start_batch(struct batch *b, const struct kind *kind, uint64_t batch_seed)
+{
+	struct random r = { batch_seed };
+
+	*b = (struct batch){ .seed = batch_seed, .start_ns = now_ns() };
+	b->pid = fork();
+	if (b->pid < 0)
+		die("fork");
+	if (b->pid)
+		return;
+	setsid();
+	kind->fuzz(&r, BATCH);
+	_exit(0);
+}
+
+static void batch_over(struct batch *b, int status)
+{
+	b->pid = 0;
+	nr_done++;
+	nr_killed += b->killed;
+	nr_dead += WIFSIGNALED(status) && !b->killed;
+}
+
+static void watch_batch(struct batch *b)
+{
+	uint64_t ran_ns = now_ns() - b->start_ns;
+	char command[64];
+	int status;
+
+	if (waitpid(b->pid, &status, WNOHANG) == b->pid) {
+		batch_over(b, status);
+	} else if (ran_ns > TOO_LONG) {
+		printf("process %d, seed %llu, does not end\n", b->pid,
+		       (unsigned long long)b->seed);
+		fflush(stdout);
+		snprintf(command, sizeof(command), "cd /proc/%d && cat status cgroup sched",
+			 b->pid);
+		(void)!system(command);
+		exit(1);
+	} else if (ran_ns > ENOUGH && !b->killed) {
+		b->killed = true;
+		kill(b->pid, SIGKILL);
+		kill(b->pid, SIGCONT);
+	}
+}
+
+/* What batches leave behind. Their children that lost them are init's. */
+static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *walk)
+{
+	(void)st, (void)flag;
+	return walk->level ? (remove(path), 0) : 0;
+}
+
+static void put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+
+	if (fd < 0)
+		return;
+	(void)!write(fd, text, strlen(text));
+	close(fd);
+}
+
+static void clean_up(void)
+{
+	/* In a group with a tiny quota no process would end before the night. */
+	put(FUZZ_GROUP "/cpu.cfs_quota_us", "-1");
+	put(FUZZ_GROUP "/inner/cpu.cfs_quota_us", "-1");
+	put("/sys/fs/cgroup/cpu/cgroup.procs", "0");
+	nftw("/tmp/fuzz", remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void run_kind(const struct kind *kind)
+{
+	struct random r = { (uint64_t)seed };
+	int i, started = 0, nr = (nr_inputs + BATCH - 1) / BATCH;
+
+	nr_done = nr_dead = nr_killed = 0;
+	while (nr_done < nr) {
+		for (i = 0; i < nr_workers; i++) {
+			if (batches[i].pid)
+				watch_batch(&batches[i]);
+			else if (started < nr)
+				start_batch(&batches[i], kind, random_next(&r)), started++;
+		}
+		sleep_ns(2 * NS_PER_MS);
+		clean_up();
+	}
+	printf("%s: %d in %d processes, %d of which died of them and %d had to be killed\n",
+	       kind->name, nr * BATCH, nr, nr_dead, nr_killed);
+	fflush(stdout);
+}
+
+static const struct kind *find_kind(const char *name)
+{
+	unsigned i;
+
+	for (i = 0; i < NR_KINDS; i++)
+		if (!strcmp(kinds[i].name, name))
+			return &kinds[i];
+	usage_error(&program, "unknown kind '%s'", name);
+}
+
+static void prepare(void)
+{
+	struct utsname system;
+
+	if (uname(&system) || (!strstr(system.release, "fairground") && !anywhere))
+		usage_error(&program,
+			    "this is not Fairground; --anyway would say that it may break");
+	batches = calloc((size_t)nr_workers, sizeof(*batches));
+	if (!batches)
+		die("calloc");
+	mkdir("/tmp/fuzz", 0777);
+	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
+}
+
+int main(int argc, char **argv)
+{
+	int first = parse_args(&program, argc, argv), i;
+
+	for (i = first; i < argc; i++)
+		find_kind(argv[i]);
+	prepare();
+	if (!find_files())
+		die("no writable files");
+	for (i = first; i < argc; i++)
+		run_kind(find_kind(argv[i]));
+	for (i = 0; i < (int)NR_KINDS && first == argc; i++)
+		run_kind(&kinds[i]);
+	return 0;
+}
