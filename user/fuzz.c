@@ -1,8 +1,7 @@
 /*
  * fuzz: system calls and writes to the kernel's files that nobody would mean, from a seed. Workers
- * on every CPU make them in batches; each batch is a process of its own, with a seed that follows
- * from the first one, so a batch that is found guilty can be made again alone. There is one expected
- * result: the kernel goes on, and every batch can be ended.
+ * make them in batches; each batch is a process of its own with a seed that follows from the first.
+ * There is one expected result: the kernel goes on, and every batch can be ended.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -2,9 +2,9 @@
  * More than one CPU: starting them, and calling across.
  *
  * CPUs are started one after the other, so that logical numbers, stacks and the trace of a run do
- * not depend on who arrives first. Under -icount INIT charges the emulator's clock with the target's
- * whole unused turn; the PIT, masked, firing every 20 us while CPUs start, keeps that to 20 us.
- * Without -icount each of its turns takes the emulator's lock, and a busy host cannot keep up.
+ * not depend on who arrives first. Under -icount INIT charges the emulator's clock with the whole
+ * unused turn of the target; the PIT, masked, firing every 20 us while CPUs start, keeps that to
+ * 20 us. Otherwise each of its turns takes the emulator's lock, and a busy host cannot keep up.
  *
  * Calls: one at a time (call.locked). The caller marks each target, interrupts it and waits until
  * every mark is gone; it waits with interrupts on, also for the lock, so two callers cannot block
