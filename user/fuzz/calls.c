@@ -121,7 +121,7 @@ static void one_call(struct random *r)
 		return;
 	if (IS_ONE_OF(nr, sending))
 		a[0] = getpid(), a[1] = random_below(r, 2) ? getpid() : a[1];
-	/* A child that shares the stack would destroy it; one of our parent's would be in its way. */
+	/* A child that shares the stack would destroy it; one of our parent's would annoy it. */
 	if (nr == SYS_clone)
 		a[0] &= ~(long)(CLONE_VM | CLONE_VFORK | CLONE_PARENT), a[1] = 0;
 	if (nr == SYS_clone3 || nr == SYS_vfork)
