@@ -44,18 +44,44 @@ kill
 """
 
 
-@pytest.fixture(scope="module")
-def session(tmp_path_factory):
-    """The output of one session, by section."""
-    script = tmp_path_factory.mktemp("gdb") / "script"
-    script.write_text(SCRIPT)
-    env = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "tools"), KVM="0", CMD=WORKLOAD, SMP="1",
-               APPEND="trace_event=sched:*")
+# A shell that works beside a hog falls asleep owing time, and stays in the timeline: there gdb stops.
+DELAYED_WORKLOAD = "hog -t 1s & i=0; while [ $i -lt 40 ]; do i=$((i + 1)); sleep 0.01; done; wait"
+DELAYED_SCRIPT = """
+hbreak sched_switch_end if machine->rq->delayed.next != &machine->rq->delayed
+continue
+python
+task = container_of(machine()["rq"][0]["delayed"]["next"], "struct task", "link")
+print("=== delayed\\n%d %d" % (int(task["pid"]), int(task["fair"]["eevdf"]["vlag"])))
+print("=== why")
+gdb.execute("why %d" % int(task["pid"]))
+end
+echo === rq\\n
+rq 0
+echo === tasks\\n
+tasks
+echo === tree\\n
+tree 0
+echo === end\\n
+kill
+"""
+
+
+def run_script(directory, text, workload, **given):
+    """What a script of gdb commands printed beside @workload, by section."""
+    script = directory / "script"
+    script.write_text(text)
+    env = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "tools"), KVM="0", CMD=workload, SMP="1", **given)
     done = subprocess.run([sys.executable, "-m", "fairground", "--build", BUILD, "gdb", "--script", str(script)],
                           env=env, capture_output=True, text=True, timeout=TIMEOUT_S)
     parts = re.split(r"^=== (.*)\n", done.stdout, flags=re.M)
     assert "end" in parts, done.stdout + done.stderr
     return {"dump": parts[0], **dict(zip(parts[1::2], parts[2::2]))}
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory):
+    """The output of one session, by section."""
+    return run_script(tmp_path_factory.mktemp("gdb"), SCRIPT, WORKLOAD, APPEND="trace_event=sched:*")
 
 
 def dumped_tasks(text):
@@ -110,3 +136,15 @@ def test_trace(session):
     switches = [dict(re.findall(r"(\w+)=(\S+)", event[5])) for event in events if event[4] == "sched_switch"]
     after = [switch["prev_pid"] for switch in switches[1:]] + [str(running[0])]
     assert [switch["next_pid"] for switch in switches] == after[:len(switches)]
+
+
+def test_delayed_tasks_are_shown_as_such(tmp_path):
+    shown = run_script(tmp_path, DELAYED_SCRIPT, DELAYED_WORKLOAD, SCHED="eevdf", ICOUNT="1")
+    pid, vlag = shown["delayed"].split()
+    assert int(vlag) < 0
+    assert f"it owed {-int(vlag) / 1e6:.6f} ms of virtual time when it fell asleep" in shown["why"]
+    assert "it is not runnable: it sleeps" in shown["why"]
+    assert re.search(rf"^   \S+/{pid} .* deadline +\S+.*  asleep, delayed$", shown["rq"], re.M)
+    assert re.search(rf"^ +{pid} \S+ +[SD]d ", shown["tasks"], re.M)
+    assert re.search(rf"/{pid} .* delayed$", shown["tree"], re.M)
+    assert " V " in shown["rq"] and "min_vruntime" not in shown["rq"]

@@ -1,6 +1,6 @@
 """gdb commands for a stopped Fairground kernel.
 
-    rq [CPU]     the runqueues: who runs, who waits, in the order of virtual time
+    rq [CPU]     the runqueues: who runs, who waits, in the timeline's order
     tasks        every thread: state, CPU, priority, virtual time
     tree CPU     the timeline of a CPU's fair class as the red-black tree it is
     why TASK     why that thread (a tid, or a name) does not run now
@@ -21,6 +21,7 @@ from fairground import image  # noqa: E402
 NICE_0_WEIGHT = 1024
 WEIGHT_SHIFT = 10
 NS_PER_MS = 1e6
+MIGRATING, DELAYED = 2, 3  # enum task_on_rq
 STATE_LETTERS = ((0x1, "S"), (0x2, "D"), (0x4, "T"), (0x8, "t"), (0x10, "X"), (0x200, "W"), (0x800, "N"))
 
 
@@ -123,14 +124,20 @@ def is_current(task):
 
 
 def state(task):
-    """R running, r waiting for its CPU, I the idle thread of a busy CPU, else the letters of ps."""
+    """R running, r waiting for its CPU, I the idle thread of a busy CPU, else the letters of ps, d: delayed."""
     if is_current(task):
         return "R"
     if not int(task["pid"]):
         return "I"
-    if int(task["on_rq"]):
+    if int(task["on_rq"]) and not is_delayed(task):
         return "r"
-    return "".join(letter for bit, letter in STATE_LETTERS if int(task["state"]) & bit) or "r"
+    letters = "".join(letter for bit, letter in STATE_LETTERS if int(task["state"]) & bit) or "r"
+    return letters + "d" * is_delayed(task)
+
+
+def is_delayed(task):
+    """It sleeps, and stays in the timeline until the others have caught up with it (EEVDF)."""
+    return int(task["on_rq"]) == DELAYED
 
 
 def weight(task):
@@ -141,9 +148,28 @@ def is_fair(task):
     return int(task["prio"]) >= 100 and int(task["pid"]) != 0
 
 
+def is_eevdf(queue):
+    return bool(queue["policy"]["eevdf"])
+
+
+def virtual_now(queue):
+    """V of EEVDF, rounded down; the least vruntime of CFS."""
+    if not is_eevdf(queue):
+        return int(queue["min_vruntime"])
+    words = queue["eevdf"]["sum_key"].address.cast(gdb.lookup_type("unsigned long").pointer())
+    total = signed(words[1]) << 64 | int(words[0])  # gdb does not know integers this long
+    weight = int(queue["eevdf"]["sum_weight"])
+    return int(queue["eevdf"]["v0"]) + (total // weight if weight else 0)
+
+
 def distance(queue, task):
-    """Virtual time from the queue's floor to @task: what decides who is next."""
-    return signed(task["fair"]["vruntime"] - queue["min_vruntime"])
+    """Virtual time of @task after the queue's: under CFS what decides who is next, under EEVDF its lag, negated."""
+    return signed(int(task["fair"]["vruntime"]) - virtual_now(queue))
+
+
+def key(queue, task):
+    """By what the timeline is ordered: virtual time, or under EEVDF the deadline."""
+    return task["fair"]["eevdf"]["deadline"] if is_eevdf(queue) else task["fair"]["vruntime"]
 
 
 def rt_waiters(rq):
@@ -155,6 +181,10 @@ def rt_waiters(rq):
 def print_waiter(rq, task, mark=" "):
     if is_fair(task):
         where = f"vruntime {ms(task['fair']['vruntime']):>16}  {distance(rq['fair'], task) / NS_PER_MS:+12.6f}"
+        if is_eevdf(rq["fair"]):
+            where += f"  deadline {ms(task['fair']['eevdf']['deadline']):>16}"
+            where += "" if distance(rq["fair"], task) > 0 else "  eligible"
+        where += "  asleep, delayed" * is_delayed(task)
     else:
         where = f"real-time priority {int(task['rt_priority'])}" if int(task["prio"]) < 100 else ""
     print(f" {mark} {name(task):<22} prio {int(task['prio']):>3}  weight {weight(task):>6}  {where}".rstrip())
@@ -167,7 +197,7 @@ def print_runqueue(cpu):
         return
     current = rq["curr"].dereference()
     print(f"cpu {cpu}: {int(rq['nr_running'])} runnable, clock {ms(rq['clock'])} ms, "
-          f"min_vruntime {ms(rq['fair']['min_vruntime'])} ms, load {int(rq['fair']['load']['weight']) >> WEIGHT_SHIFT}")
+          f"{'V' if is_eevdf(rq['fair']) else 'min_vruntime'} {ms(virtual_now(rq['fair']))} ms, load {int(rq['fair']['load']['weight']) >> WEIGHT_SHIFT}")
     print_waiter(rq, current, ">")
     for task in rt_waiters(rq):
         if task.address != current.address:
@@ -203,6 +233,9 @@ def slice_of(queue, task):
 def why_fair_waits(rq, current, task):
     """Sentences about a fair task that is queued but does not run while another fair task does."""
     queue = rq["fair"]
+    if is_eevdf(queue):
+        yield from why_not_chosen(queue, current, task)
+        return
     order = [t.dereference() for _, t in timeline(queue)]
     place = next(i for i, t in enumerate(order) if t.address == task.address)
     ahead = ", ".join(name(t) for t in order[:place])
@@ -216,6 +249,22 @@ def why_fair_waits(rq, current, task):
     comparison = "less" if lead >= 0 else "more"
     yield (f"{name(current)} has {abs(lead) / NS_PER_MS:.6f} ms {comparison} virtual time, and has run {ms(ran)} ms "
            f"of a slice of {ms(slice_of(queue, current))} ms.")
+
+
+def why_not_chosen(queue, current, task):
+    """The same under EEVDF."""
+    lag = -distance(queue, task)
+    yield (f"its lag is {lag / NS_PER_MS:+.6f} ms of virtual time: it is " + ("eligible." if lag >= 0 else
+           "not eligible until the others have caught up with it."))
+    earlier = [other for _, other in timeline(queue) if distance(queue, other) <= 0
+               and signed(other["fair"]["eevdf"]["deadline"] - task["fair"]["eevdf"]["deadline"]) < 0]
+    if earlier:
+        yield f"eligible and due earlier: {', '.join(name(other.dereference()) for other in earlier)}."
+    if is_fair(current):
+        request = current["fair"]["eevdf"]
+        left = signed(request["deadline"] - current["fair"]["vruntime"])
+        yield (f"{name(current)} has {left / NS_PER_MS:.6f} ms of virtual time left of its request and is "
+               f"{'' if request['protected'] else 'not '}protected.")
 
 
 def why_waiting(task):
@@ -245,11 +294,14 @@ SLEEPS = {0x1: "it sleeps until something wakes it or a signal comes (interrupti
 def why(task):
     if is_current(task):
         yield f"it runs, on cpu {int(task['cpu'])}."
-    elif int(task["on_rq"]) == 2:
+    elif int(task["on_rq"]) == MIGRATING:
         yield "it is between two runqueues: migrating."
-    elif int(task["on_rq"]):
+    elif int(task["on_rq"]) and not is_delayed(task):
         yield from why_waiting(task)
     else:
+        if is_delayed(task):
+            yield (f"it owed {ms(-signed(task['fair']['eevdf']['vlag']))} ms of virtual time when it fell asleep: it stays "
+                   "in the timeline, without running, until the others have caught up (delayed dequeue).")
         reasons = [said for bit, said in SLEEPS.items() if int(task["state"]) & bit]
         yield f"it is not runnable: {' and '.join(reasons) or 'it waits for its first switch'}."
         yield f"it last ran on cpu {int(task['cpu'])} and has used {ms(task['fair']['sum_exec'])} ms."
@@ -283,7 +335,7 @@ def rq_command(cpu=None, *_):
 
 
 def tasks_command(*_):
-    """tasks: every thread. R runs, r is runnable, S D sleep, T is stopped, I is an idle thread off its CPU."""
+    """tasks: every thread. R runs, r is runnable, S D sleep, with d delayed, T is stopped, I is an idle thread."""
     print(f"{'tid':>6} {'name':<16} {'state':<5} {'cpu':>3} {'prio':>4} {'vruntime ms':>18} {'ran ms':>16} "
           f"{'switches':>9}")
     for thread in threads():
@@ -295,7 +347,7 @@ def tasks_command(*_):
 
 
 def tree_command(cpu="0", *_):
-    """tree CPU: the timeline of the fair class, leftmost (next to run) on top, deeper nodes further right."""
+    """tree CPU: the timeline of the fair class, leftmost (CFS: next to run) on top, deeper nodes further right."""
     queue = runqueue(number(cpu, "a CPU"))["fair"]
     nodes = list(timeline(queue))
     if queue["curr"]:
@@ -305,8 +357,8 @@ def tree_command(cpu="0", *_):
         print("the timeline is empty")
     for depth, task in nodes:
         colour = "red" if int(task["fair"]["node"]["parent_color"]) & 1 else "black"
-        print(f"{'    ' * depth}{name(task)}  {ms(task['fair']['vruntime'])} "
-              f"({distance(queue, task) / NS_PER_MS:+.6f}) {colour}")
+        print(f"{'    ' * depth}{name(task)}  {ms(key(queue, task))} "
+              f"({distance(queue, task) / NS_PER_MS:+.6f}) {colour}{' delayed' * is_delayed(task)}")
 
 
 def why_command(what=None, *_):
