@@ -64,7 +64,7 @@ def test_turns_of_two_hogs(tmp_path):
 
 
 def test_turns_of_hogs_with_a_past(tmp_path):
-    """X11 under BORE, simulator: published for bursts 5 to 7 times apart, not from a cold start, which is only shown."""
+    """X11 under BORE, simulator: published for bursts 5 to 7 times apart, not from a cold start, which is shown."""
     name = "x11-perf-sched-latency"
     done = command(name, "--scheds", "bore-cfs", "--hosts", "simulator", "--out", str(tmp_path))
     assert done.returncode == 0 and "4 of 4 claims hold" in done.stdout, done.stdout + done.stderr

@@ -4,6 +4,7 @@ An experiment is a file in experiments/, named as the experiment with `_` for `-
 
     TITLE, SOURCE       one sentence each; SOURCE: where the published figures come from
     SETTINGS            settings of the machine (settings.py) that belong to the experiment
+    TIMEOUT             optional, text: of a run, in seconds of the host, unless the user gives one
     SECONDS             how long its workload runs; SECONDS=... of the user's replaces it where that makes sense
     SCHEDULERS, CASES   each scheduler runs each case
     runs(host, sched, case)  optional: is that combination made? Default: all are
@@ -193,7 +194,8 @@ def settings_of(module, given):
     for name, text in given.items():
         if text and name in fixed and text != fixed[name]:
             raise UsageError(f"{name.upper()}={text}: the experiment is one with {name.upper()}={fixed[name]}")
-    return make_settings({**given, **fixed, "sched": "", "cmd": ""})
+    timeout = given.get("timeout") or getattr(module, "TIMEOUT", "")
+    return make_settings({**given, **fixed, "timeout": timeout, "sched": "", "cmd": ""})
 
 
 def wanted_schedulers(module, text):

@@ -197,7 +197,8 @@ def print_runqueue(cpu):
         return
     current = rq["curr"].dereference()
     print(f"cpu {cpu}: {int(rq['nr_running'])} runnable, clock {ms(rq['clock'])} ms, "
-          f"{'V' if is_eevdf(rq['fair']) else 'min_vruntime'} {ms(virtual_now(rq['fair']))} ms, load {int(rq['fair']['load']['weight']) >> WEIGHT_SHIFT}")
+          f"{'V' if is_eevdf(rq['fair']) else 'min_vruntime'} {ms(virtual_now(rq['fair']))} ms, "
+          f"load {int(rq['fair']['load']['weight']) >> WEIGHT_SHIFT}")
     print_waiter(rq, current, ">")
     for task in rt_waiters(rq):
         if task.address != current.address:
@@ -300,8 +301,8 @@ def why(task):
         yield from why_waiting(task)
     else:
         if is_delayed(task):
-            yield (f"it owed {ms(-signed(task['fair']['eevdf']['vlag']))} ms of virtual time when it fell asleep: it stays "
-                   "in the timeline, without running, until the others have caught up (delayed dequeue).")
+            yield (f"it owed {ms(-signed(task['fair']['eevdf']['vlag']))} ms of virtual time when it fell asleep: it "
+                   "stays in the timeline, without running, until the others have caught up (delayed dequeue).")
         reasons = [said for bit, said in SLEEPS.items() if int(task["state"]) & bit]
         yield f"it is not runnable: {' and '.join(reasons) or 'it waits for its first switch'}."
         yield f"it last ran on cpu {int(task['cpu'])} and has used {ms(task['fair']['sum_exec'])} ms."

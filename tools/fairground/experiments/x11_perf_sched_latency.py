@@ -14,6 +14,7 @@ TITLE = "Two tasks that never sleep on each of two CPUs: switches and delays"
 SOURCE = "perf sched latency of `stress -c 2` on CPU 2 and on CPU 3, 10 s, Linux 6.1.29, 12 CPUs, HZ=250, BORE 2.2.8"
 SETTINGS = {"smp": "12", "hz": "250"}
 SECONDS = 10
+TIMEOUT = "7200"
 SCHEDULERS = ("cfs", "bore-cfs", "eevdf")
 RATIOS = (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16)  # R
 APART = {f"apart-{ratio:g}": ratio for ratio in RATIOS}
