@@ -99,8 +99,10 @@ static void check_totals(struct fair_queue *q)
 {
 	struct totals sum = { 0 };
 
-	for (struct entity *e = queue_any(q); e; e = queue_another(q, e))
+	for (struct entity *e = queue_any(q); e; e = queue_another(q, e)) {
+		SCHED_CHECK(F6, !e->deadline || q->policy->deadlines);
 		add_entity(&sum, e);
+	}
 	SCHED_CHECK(Q4, sum.nr == q->nr_running);
 	SCHED_CHECK(Q5, sum.weight == q->load.weight);
 	SCHED_CHECK(Q6, sum.nr_idle == q->nr_idle);

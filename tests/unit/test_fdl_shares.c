@@ -193,7 +193,7 @@ static void too_many_deadlines_wait_longer_but_equally(void **state)
 	assert_in_range(gap[1], 31 * 80 * US, 31 * 84 * US);
 }
 
-/* Latency after wakeups of one task with, one without a deadline, beside @load programs that chat. */
+/* Latency after wakeups of a task with, and one without a deadline, beside @load that chat. */
 static void measure_latency(unsigned load, u64 *with, u64 *without)
 {
 	struct lab *lab = lab_new("fdl");
@@ -226,8 +226,8 @@ static void a_deadline_isolates_from_load(void **state)
 }
 
 /*
- * Half of the CPU, and of that a quarter; the other three quarters are its sibling's. Each gets 94.7 %
- * of that, and what is left goes to the shortest deadlines of both levels.
+ * Half of the CPU, and of that a quarter; the other three quarters are its sibling's. Each gets
+ * 94.7 % of that, and what is left goes to the shortest deadlines of both levels.
  */
 static void nested_deadlines_get_products_of_shares(void **state)
 {

@@ -122,6 +122,10 @@ static void do_machine(struct world *w, const struct op *op, unsigned cpu)
 	case OP_swap:
 		swap(w, op->arg, cpu);
 		break;
+	case OP_control:
+		world_pass(w, 10 * NS_PER_MS);
+		sched_fdl_control(w->sim->s);
+		break;
 	default:
 		break;
 	}
@@ -149,6 +153,7 @@ static bool may_be_inside(const struct world *w, const struct op *op)
 	case OP_time:
 	case OP_skew:
 	case OP_far_sleep:
+	case OP_control:
 		return false;
 	case OP_feature:
 	case OP_tunable:
@@ -159,6 +164,8 @@ static bool may_be_inside(const struct world *w, const struct op *op)
 	case OP_group_shares:
 	case OP_group_idle:
 	case OP_group_quota:
+	case OP_group_deadline:
+	case OP_group_guaranteed:
 		return w->outer->kind < OP_feature;
 	default:
 		return w->shape.nr_cpus > 1;

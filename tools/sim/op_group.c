@@ -77,7 +77,11 @@ static void set_shares(struct world *w, struct group_subject *g, u32 arg)
 
 static void set_idle(struct world *w, struct group_subject *g, bool idle)
 {
-	EXPECT(!sched_group_set_idle(w->sim->s, g->tg, idle));
+	bool valid = !idle || !g->params.guaranteed_shares;
+
+	EXPECT(sched_group_set_idle(w->sim->s, g->tg, idle) == (valid ? 0 : -EINVAL));
+	if (!valid)
+		return;
 	if (g->params.idle != idle)
 		g->params.shares = idle ? 3 : SCHED_SHARES_DEFAULT;
 	g->params.idle = idle;
@@ -103,6 +107,35 @@ static void set_quota(struct world *w, struct group_subject *g, u32 arg)
 	g->params.burst_ns = burst_ns;
 }
 
+static void set_deadline(struct world *w, struct group_subject *g, u32 arg)
+{
+	static const u64 periods[] = {
+		0,	    200 * NS_PER_US, 50 * NS_PER_US, 5 * NS_PER_MS,
+		NS_PER_SEC, 20 * NS_PER_MS,  49999,	     NS_PER_SEC + 1
+	};
+	u64 rr_ns = periods[arg % ARRAY_SIZE(periods)];
+	u64 wakeup_ns = arg / 8 % 3 ? rr_ns / 2 : arg / 32 % 8 ? 0 : rr_ns + 1;
+	bool valid = arg % ARRAY_SIZE(periods) < 6 && wakeup_ns <= rr_ns;
+
+	EXPECT(sched_group_set_deadline(w->sim->s, g->tg, rr_ns, wakeup_ns) ==
+	       (valid ? 0 : -EINVAL));
+	if (!valid)
+		return;
+	g->params.deadline_rr_ns = rr_ns;
+	g->params.deadline_wakeup_ns = wakeup_ns;
+}
+
+static void set_guaranteed(struct world *w, struct group_subject *g, u32 arg)
+{
+	static const u64 shares[] = { 0, 512, 100, 1, 1024, 10000, 262144, 1ull << 40 };
+	u64 wanted = shares[arg % ARRAY_SIZE(shares)];
+	bool valid = !g->params.idle && wanted <= 262144;
+
+	EXPECT(sched_group_set_guaranteed(w->sim->s, g->tg, wanted) == (valid ? 0 : -EINVAL));
+	if (valid)
+		g->params.guaranteed_shares = wanted;
+}
+
 static void group_set(struct world *w, const struct op *op)
 {
 	s32 place = find_group(w, op->task, true);
@@ -116,12 +149,19 @@ static void group_set(struct world *w, const struct op *op)
 		set_shares(w, g, op->arg);
 	else if (op->kind == OP_group_idle)
 		set_idle(w, g, op->arg % 2);
+	else if (op->kind == OP_group_deadline)
+		set_deadline(w, g, op->arg);
+	else if (op->kind == OP_group_guaranteed)
+		set_guaranteed(w, g, op->arg);
 	else
 		set_quota(w, g, op->arg);
 	sched_group_params(g->tg, &now);
 	EXPECT(now.shares == g->params.shares && now.idle == g->params.idle);
 	EXPECT(now.quota_ns == g->params.quota_ns && now.period_ns == g->params.period_ns);
 	EXPECT(now.burst_ns == g->params.burst_ns);
+	EXPECT(now.deadline_rr_ns == g->params.deadline_rr_ns);
+	EXPECT(now.deadline_wakeup_ns == g->params.deadline_wakeup_ns);
+	EXPECT(now.guaranteed_shares == g->params.guaranteed_shares);
 }
 
 void do_group(struct world *w, const struct op *op)
@@ -139,6 +179,8 @@ void do_group(struct world *w, const struct op *op)
 	case OP_group_shares:
 	case OP_group_idle:
 	case OP_group_quota:
+	case OP_group_deadline:
+	case OP_group_guaranteed:
 		group_set(w, op);
 		break;
 	default:
