@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -39,6 +40,7 @@ struct benchmark {
 	int nr;		    /* run_calls: calls in a batch; run_pick: threads */
 	double (*round_trip)(int nr, int a, int b);
 	bool two_cpus;
+	int depth; /* run_at_depth: of nested control groups */
 };
 
 static int cpu_a, cpu_b = -1; /* -1: there is only one */
@@ -275,9 +277,10 @@ static double run_pick(const struct benchmark *b)
 	return made < nr ? -1 : (double)(pick_end_ns - pick_start_ns) / PICK_YIELDS;
 }
 
-/* --- one traced event ------------------------------------------------------ */
+/* --- in control groups ------------------------------------------------------ */
 
-#define TRACEFS "/sys/kernel/tracing/"
+#define GROUPS	  "/sys/fs/cgroup/cpu"
+#define MAX_DEPTH 5
 
 static bool write_text(const char *path, const char *text)
 {
@@ -288,6 +291,79 @@ static bool write_text(const char *path, const char *text)
 		close(fd);
 	return ok;
 }
+
+static const char *group_file(int depth, const char *file)
+{
+	static char path[64 + 6 * MAX_DEPTH];
+	int len = sprintf(path, GROUPS);
+
+	while (depth--)
+		len += sprintf(path + len, "/bench");
+	sprintf(path + len, "%s", file);
+	return path;
+}
+
+static bool make_groups(int depth)
+{
+	int d;
+
+	for (d = 1; d <= depth; d++)
+		if (mkdir(group_file(d, ""), 0755))
+			return false;
+	return true;
+}
+
+/* What could be made of them goes; errno stays. */
+static void remove_groups(int depth)
+{
+	int error = errno;
+
+	write_text(group_file(0, "/cgroup.procs"), "0");
+	while (depth)
+		rmdir(group_file(depth--, ""));
+	errno = error;
+}
+
+/* Two threads that yield, or wake each other, inside nested groups. */
+static double run_at_depth(const struct benchmark *b)
+{
+	double ns = -1;
+
+	if (make_groups(b->depth) && write_text(group_file(b->depth, "/cgroup.procs"), "0"))
+		ns = b->round_trip ? run_round_trips(b) : run_pick(b);
+	remove_groups(b->depth);
+	return ns;
+}
+
+static int move_fd[2];
+
+static void move_to_and_fro(void)
+{
+	static unsigned nr;
+
+	if (write(move_fd[nr++ % 2], "0", 1) != 1)
+		die("cgroup.procs");
+}
+
+/* This process moves itself between the root and a group. */
+static double run_move(const struct benchmark *b)
+{
+	double ns = -1;
+
+	if (make_groups(1)) {
+		move_fd[0] = open(group_file(1, "/cgroup.procs"), O_WRONLY);
+		move_fd[1] = open(group_file(0, "/cgroup.procs"), O_WRONLY);
+		ns = run_calls(b);
+		close(move_fd[0]);
+		close(move_fd[1]);
+	}
+	remove_groups(1);
+	return ns;
+}
+
+/* --- one traced event ------------------------------------------------------ */
+
+#define TRACEFS "/sys/kernel/tracing/"
 
 /* What tracing sched_switch adds to a pipe round trip, which has two of them. */
 static double run_trace_event(const struct benchmark *b)
@@ -330,6 +406,15 @@ static const struct benchmark benchmarks[] = {
 	{ "pick_100", run_pick, .nr = 100 },
 	{ "pick_1000", run_pick, .nr = 1000 },
 	{ "pick_10000", run_pick, .nr = 10000 },
+	{ "switch_depth_0", run_at_depth, .nr = 2, .depth = 0 },
+	{ "switch_depth_1", run_at_depth, .nr = 2, .depth = 1 },
+	{ "switch_depth_3", run_at_depth, .nr = 2, .depth = 3 },
+	{ "switch_depth_5", run_at_depth, .nr = 2, .depth = 5 },
+	{ "wake_depth_0", run_at_depth, .round_trip = futex_round_trip_ns, .depth = 0 },
+	{ "wake_depth_1", run_at_depth, .round_trip = futex_round_trip_ns, .depth = 1 },
+	{ "wake_depth_3", run_at_depth, .round_trip = futex_round_trip_ns, .depth = 3 },
+	{ "wake_depth_5", run_at_depth, .round_trip = futex_round_trip_ns, .depth = 5 },
+	{ "cgroup_move", run_move, move_to_and_fro, 1000 },
 	{ "trace_event", run_trace_event, .round_trip = pipe_round_trip_ns },
 };
 

@@ -445,7 +445,10 @@ static inline void pelt_age(struct pelt *p, u64 now, const struct entity *e, u64
 /* pelt_now() where queues were throttled. */
 u64 pelt_clock(const struct fair_queue *q);
 
-/* What time it is for averages on @q: it stands still while @q, or one above it, is throttled. */
+/*
+ * What time it is for averages on @q: it stands still while @q, or one above it, is throttled. Never
+ * ahead of the runqueue's clock, so what is not due by that is not due.
+ */
 static inline u64 pelt_now(const struct fair_queue *q)
 {
 	return likely(!q->rq->pelt_clocks) ? q->rq->clock : pelt_clock(q);
@@ -454,10 +457,10 @@ static inline u64 pelt_now(const struct fair_queue *q)
 /* An entity that runs or waits on @q, attached therefore. */
 static inline void pelt_update_queued(struct fair_queue *q, struct entity *e, bool running)
 {
-	u64 runnable = entity_is_task(e) ? 1 : e->own_queue->tasks.nr, now = pelt_now(q);
+	u64 runnable = entity_is_task(e) ? 1 : e->own_queue->tasks.nr;
 
-	if (pelt_is_due(&e->avg, now))
-		pelt_age(&e->avg, now, e, 1, runnable, running);
+	if (pelt_is_due(&e->avg, q->rq->clock))
+		pelt_age(&e->avg, pelt_now(q), e, 1, runnable, running);
 }
 
 /* Any entity; without effect if it is attached to no queue. */
@@ -467,19 +470,16 @@ static inline void pelt_update_entity(struct fair_queue *q, struct entity *e)
 	u64 runnable = !queued		   ? 0
 		       : entity_is_task(e) ? task_of(e)->on_rq != TASK_DELAYED
 					   : e->own_queue->tasks.nr;
-	u64 now = pelt_now(q);
 
-	if (e->avg.last_update && pelt_is_due(&e->avg, now))
-		pelt_age(&e->avg, now, e, queued, runnable, queued && q->curr == e);
+	if (e->avg.last_update && pelt_is_due(&e->avg, q->rq->clock))
+		pelt_age(&e->avg, pelt_now(q), e, queued, runnable, queued && q->curr == e);
 }
 
 /* Before the load, nr_running or whether it runs changes. */
 static inline void pelt_update_queue(struct fair_queue *q)
 {
-	u64 now = pelt_now(q);
-
-	if (pelt_is_due(&q->avg, now))
-		pelt_age(&q->avg, now, NULL, weight_down(q->load.weight), q->tasks.nr,
+	if (pelt_is_due(&q->avg, q->rq->clock))
+		pelt_age(&q->avg, pelt_now(q), NULL, weight_down(q->load.weight), q->tasks.nr,
 			 q->tasks.nr && q->curr);
 }
 

@@ -1,4 +1,4 @@
-"""Nested groups against fractions: what each leaf of a random tree should get, worked out here; and old bugs of bandwidth."""
+"""Nested groups against fractions: what each leaf of a random tree should get, worked out here; old bugs of bandwidth."""
 
 import random
 from fractions import Fraction
@@ -70,7 +70,7 @@ def test_nested_groups_get_their_fractions(sim, sched, more, cpus, seed):
 
 
 def test_slices_kept_by_many_cpus_do_not_throttle(sim):
-    """A busy thread and 60 workers on 88 CPUs, together below the quota: once every CPU keeps its 1 ms, nobody waits."""
+    """A busy thread and 60 workers on 88 CPUs, together below the quota: when each CPU has its 1 ms, nobody waits."""
     def after(seconds):
         run = sim(f"--cpus 88 --hz 1000 --time {seconds}s", "group:name=a,quota=20ms,period=100ms",
                   "bursts:n=1,run=13ms,sleep=87ms,group=a", "bursts:n=60,run=20us-60us,sleep=60ms-140ms,group=a")
