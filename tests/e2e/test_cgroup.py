@@ -13,7 +13,7 @@ INVALID, RANGE, BUSY = "Invalid argument", "Numerical result out of range", "Dev
 ESRCH = "No such process"
 
 
-@pytest.mark.parametrize("cpus, icount", [(1, True), (4, True), (4, False)])
+@pytest.mark.parametrize("cpus, icount", [(1, True), (4, True), (8, False)])
 def test_cgroupcheck(guest, cpus, icount):
     assert re.search(r"^[1-9]\d* passed, 0 failed$", guest("cgroupcheck", cpus=cpus, icount=icount, timeout=300), re.M)
 

@@ -237,12 +237,114 @@ static void controller_storm(void)
 	leave_v2();
 }
 
+/* --- limits come and go ------------------------------------------------------------- */
+
+enum { RUNNERS = 6, STORM_ROUNDS = 4 * ROUNDS };
+
+static pid_t runner[RUNNERS];
+
+static void write_somewhere(unsigned *seed)
+{
+	static const char *const groups[] = { "p", "p/c", "p/c/d", "q" };
+	static const struct {
+		const char *file, *text;
+	} writes[] = {
+		{ "cpu.cfs_quota_us", "1000" },
+		{ "cpu.cfs_quota_us", "5000" },
+		{ "cpu.cfs_quota_us", "-1" },
+		{ "cpu.cfs_period_us", "10000" },
+		{ "cpu.cfs_period_us", "3000" },
+		{ "cpu.cfs_burst_us", "1000" },
+		{ "cpu.cfs_burst_us", "0" },
+		{ "cpu.shares", "2" },
+		{ "cpu.shares", "262144" },
+		{ "cpu.idle", "1" },
+		{ "cpu.idle", "0" },
+		{ "cpu.shares", "garbage" },
+		{ "cpu.cfs_quota_us", "garbage" },
+	};
+	unsigned i = (unsigned)rand_r(seed) % (sizeof(writes) / sizeof(writes[0]));
+	char file[64];
+	int error;
+
+	snprintf(file, sizeof(file), "%s/%s", groups[rand_r(seed) % 4], writes[i].file);
+	error = put(file, writes[i].text);
+	EXPECT(!error || error == EINVAL);
+	EXPECT(error == EINVAL || strcmp(writes[i].text, "garbage"));
+	EXPECT(!read_error(file));
+}
+
+/* Also into a group that appears and vanishes. */
+static void move_somebody(unsigned *seed)
+{
+	static const char *const files[] = { "tasks",	    "p/tasks",	      "p/c/cgroup.procs",
+					     "p/c/d/tasks", "q/cgroup.procs", "p/x/tasks" };
+	int error = put_number(files[rand_r(seed) % 6], runner[rand_r(seed) % RUNNERS]);
+
+	EXPECT(!error || error == ENOENT || error == ENODEV);
+	if (mkdir("p/x", 0755))
+		EXPECT(errno == EEXIST);
+	if (rmdir("p/x"))
+		EXPECT(errno == EBUSY || errno == ENOENT);
+}
+
+static void disturb(void *index)
+{
+	unsigned seed = (unsigned)*(int *)index + 7;
+	int i;
+
+	for (i = 0; i < STORM_ROUNDS; i++) {
+		if (rand_r(&seed) % 2)
+			write_somewhere(&seed);
+		else
+			move_somebody(&seed);
+		if (rand_r(&seed) % 8 == 0)
+			usleep(500);
+	}
+}
+
+/* How long it ran, in ns: the first number of schedstat. */
+static unsigned long long ran_ns(pid_t pid)
+{
+	char file[32];
+
+	snprintf(file, sizeof(file), "/proc/%d/schedstat", pid);
+	return strtoull(get(file), NULL, 10);
+}
+
+/*
+ * Members that never sleep are moved, throttled and set free by several writers at once. When the
+ * storm is over and the limits are gone, everybody runs.
+ */
+static void limit_storm(void)
+{
+	static const char *const groups[] = { "p", "p/c", "p/c/d", "p/x", "q" };
+	unsigned long long before;
+	int i;
+
+	enter_v1();
+	EXPECT(!mkdir("p", 0755) && !mkdir("p/c", 0755) && !mkdir("p/c/d", 0755));
+	EXPECT(!mkdir("q", 0755));
+	for (i = 0; i < RUNNERS; i++)
+		runner[i] = spawn(run_for_ever, NULL);
+	run_parties(disturb);
+	for (i = 0; i < RUNNERS; i++)
+		EXPECT(!put_number("q/cgroup.procs", runner[i]));
+	EXPECT(!put("q/cpu.cfs_quota_us", "-1") && !put("q/cpu.idle", "0"));
+	for (i = 0; i < RUNNERS; i++) {
+		before = ran_ns(runner[i]);
+		while (ran_ns(runner[i]) < before + 1000000)
+			usleep(10000);
+		end_child(runner[i]);
+	}
+	for (i = 4; i >= 0; i--)
+		EXPECT(!rmdir(groups[i]) || errno == ENOENT);
+	leave_v1();
+}
+
 const struct check storm_tests[] = {
-	{ "thousand", thousand },
-	{ "deep", deep },
-	{ "writers", writers },
-	{ "group_storm", group_storm },
-	{ "fork_storm", fork_storm },
-	{ "controller_storm", controller_storm },
-	{ NULL, NULL },
+	{ "thousand", thousand },	{ "deep", deep },
+	{ "writers", writers },		{ "group_storm", group_storm },
+	{ "fork_storm", fork_storm },	{ "controller_storm", controller_storm },
+	{ "limit_storm", limit_storm }, { NULL, NULL },
 };
