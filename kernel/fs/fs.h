@@ -13,6 +13,7 @@ struct dentry;
 struct mount;
 struct superblock;
 struct proc;
+struct pipe;
 struct poll_table;
 
 struct iovec { /* as readv(2) and writev(2) take it */
@@ -32,8 +33,10 @@ struct file_ops { /* every pointer may be NULL; the default is in the comment */
 	long (*ioctl)(struct file *f, unsigned cmd, u64 arg); /* -ENOTTY */
 	/* POLL* events ready now; registers with @pt (may be NULL) for a wakeup. */
 	unsigned (*poll)(struct file *f, struct poll_table *pt); /* always readable and writable */
-	long (*llseek)(struct file *f, s64 offset, int whence);	 /* generic, by inode size */
-	int (*open)(struct inode *i, struct file *f);		 /* ok */
+	/* splice(2) of whole pages into @to; @flags may have O_NONBLOCK. */
+	long (*splice)(struct file *f, struct pipe *to, size_t n, u32 flags); /* -EINVAL */
+	long (*llseek)(struct file *f, s64 offset, int whence); /* generic, by inode size */
+	int (*open)(struct inode *i, struct file *f);		/* ok */
 	void (*release)(struct file *f);
 	long (*truncate)(struct inode *i, u64 size); /* -EINVAL */
 	/*

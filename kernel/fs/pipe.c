@@ -306,7 +306,7 @@ long pipe_broken(void)
 	return -EPIPE;
 }
 
-static __noinline long wait_writable(struct pipe *p, u32 flags)
+__noinline long pipe_wait_writable(struct pipe *p, u32 flags)
 {
 	return flags & O_NONBLOCK ? -EAGAIN : pipe_sleep(p, &p->writable, ready_to_write);
 }
@@ -333,7 +333,7 @@ static long put_piece(struct pipe *p, const struct iovec *iov, unsigned nr, u32 
 				err = fault_in(fault, false);
 		} else {
 			spin_unlock(&p->lock);
-			err = wait_writable(p, flags);
+			err = pipe_wait_writable(p, flags);
 		}
 		if (err)
 			return err;

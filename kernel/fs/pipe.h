@@ -28,6 +28,13 @@ void pipe_detach(struct pipe *p, unsigned mode);
 long pipe_get(struct pipe *p, void *user_buf, size_t n, u32 flags);
 long pipe_put(struct pipe *p, const void *user_buf, size_t n, u32 flags);
 long pipe_putv(struct pipe *p, const struct iovec *iov, unsigned nr, size_t total, u32 flags);
+/*
+ * splice.c: a page of the kernel's, all of it or nothing. PAGE_SIZE; -EAGAIN: no room; -ENOMEM;
+ * -EPIPE and SIGPIPE.
+ */
+long pipe_put_page(struct pipe *p, const void *data);
+/* Wait for room for PIPE_BUF bytes. 0 to look again, -EAGAIN with O_NONBLOCK, or -ERESTARTSYS. */
+long pipe_wait_writable(struct pipe *p, u32 flags);
 /* Nobody reads what would be written: SIGPIPE, and -EPIPE. */
 long pipe_broken(void);
 /* Bytes waiting to be read. */

@@ -301,7 +301,6 @@ static const struct pseudo_file system_files[] = {
 	STRING("sys/kernel/osrelease", OS_RELEASE),
 	STRING("sys/kernel/version", OS_VERSION),
 	STRING("sys/kernel/pid_max", "32768"),
-	STRING("sys/kernel/kptr_restrict", "0"),
 	STRING("sys/kernel/printk", "4\t4\t1\t7"),
 };
 

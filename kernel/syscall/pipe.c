@@ -1,7 +1,7 @@
 /* System calls that make pipes and socket pairs. */
 #include "kernel/syscall/syscall.h"
 
-#include "kernel/fs/vfs.h"
+#include "kernel/fs/pipe.h"
 
 /* Give both files descriptors and tell the user; nothing is left behind on failure. */
 static long install_pair(struct file *a, struct file *b, bool cloexec, int *user)
@@ -44,6 +44,48 @@ SYSCALL1(pipe, int *, user)
 SYSCALL2(pipe2, int *, user, u32, flags)
 {
 	return make_pipe(user, flags);
+}
+
+#define SPLICE_FLAGS	0xf
+#define SPLICE_NONBLOCK 2
+
+static long splice_files(struct file *in, const s64 *in_at, struct file *out, const s64 *out_at,
+			 size_t n, u32 flags)
+{
+	struct pipe *from = pipe_of(in), *to = pipe_of(out);
+
+	if (!(in->mode & FILE_READ) || !(out->mode & FILE_WRITE))
+		return -EBADF;
+	if ((from && in_at) || (to && out_at))
+		return -ESPIPE;
+	if (!to || !in->ops->splice || in_at)
+		return -EINVAL;
+	return in->ops->splice(in, to, n, flags & SPLICE_NONBLOCK ? O_NONBLOCK : 0);
+}
+
+/*
+ * Out of the files that have pages to give, into a pipe. Everything else is -EINVAL, as for Linux's
+ * file systems that cannot: programs read and write then.
+ */
+SYSCALL6(splice, int, in_fd, const s64 *, in_at, int, out_fd, const s64 *, out_at, size_t, n, u32,
+	 flags)
+{
+	struct fd_ref in, out;
+	long ret = -EBADF;
+
+	if (flags & ~SPLICE_FLAGS)
+		return -EINVAL;
+	if (!n)
+		return 0;
+	in = fd_borrow(in_fd);
+	out = fd_borrow(out_fd);
+	if (in.file && out.file)
+		ret = splice_files(in.file, in_at, out.file, out_at, n, flags);
+	if (in.file)
+		fd_release(in);
+	if (out.file)
+		fd_release(out);
+	return ret;
 }
 
 #define AF_UNIX	       1

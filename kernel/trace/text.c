@@ -9,7 +9,7 @@
  * WAITING. An event may be recorded under a runqueue lock, where nobody can be woken. So a reader
  * that finds the rings empty has a timer look again, 100 times a second.
  */
-#include "kernel/fs/vfs.h"
+#include "kernel/fs/pipe.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "kernel/time/time.h"
@@ -356,16 +356,21 @@ struct trace_raw {
 	struct ring_reader reader;
 };
 
+/* Is there a rest of the page at hand, or a next one? trace_lock held. */
+static bool have_page(struct trace_raw *raw)
+{
+	if (raw->used == RING_PAGE_SIZE && ring_read_page(&trace_rings[raw->cpu], &raw->reader))
+		raw->used = 0;
+	return raw->used < RING_PAGE_SIZE;
+}
+
 /* The rest of the page at hand, or of the next. trace_lock held. */
 static long copy_page_out(struct trace_raw *raw, void *user_buf, size_t n)
 {
 	size_t chunk;
 
-	if (raw->used == RING_PAGE_SIZE) {
-		if (!ring_read_page(&trace_rings[raw->cpu], &raw->reader))
-			return 0;
-		raw->used = 0;
-	}
+	if (!have_page(raw))
+		return 0;
 	chunk = min(n, (size_t)(RING_PAGE_SIZE - raw->used));
 	if (arch_copy_to_user(user_buf, (const u8 *)&raw->reader.copy + raw->used, chunk))
 		return -EFAULT;
@@ -388,6 +393,41 @@ static long raw_read(struct file *f, void *user_buf, size_t n, u64 *pos)
 		done = wait_for_events(f, raw->cpu, 1);
 		if (done)
 			return done;
+	}
+}
+
+/* As many of @n bytes as there are pages and room for them; 0: no page. */
+static long splice_pages(struct trace_raw *raw, struct pipe *to, size_t n)
+{
+	size_t done = 0;
+	long ret = 0;
+
+	mutex_lock(&trace_lock);
+	while (n - done >= RING_PAGE_SIZE && have_page(raw)) {
+		ret = raw->used ? -EINVAL : pipe_put_page(to, &raw->reader.copy);
+		if (ret < 0)
+			break;
+		raw->used = RING_PAGE_SIZE;
+		done += RING_PAGE_SIZE;
+	}
+	mutex_unlock(&trace_lock);
+	return done ? (long)done : ret;
+}
+
+static long raw_splice(struct file *f, struct pipe *to, size_t n, u32 flags)
+{
+	struct trace_raw *raw = f->private;
+	long ret;
+
+	if (n < RING_PAGE_SIZE)
+		return -EINVAL;
+	for (;;) {
+		ret = splice_pages(raw, to, n);
+		if (ret && ret != -EAGAIN)
+			return ret;
+		ret = ret ? pipe_wait_writable(to, flags) : wait_for_events(f, raw->cpu, 1);
+		if (ret)
+			return ret;
 	}
 }
 
@@ -414,6 +454,7 @@ static unsigned raw_poll(struct file *f, struct poll_table *pt)
 const struct file_ops trace_raw_ops = {
 	.open = raw_open,
 	.read = raw_read,
+	.splice = raw_splice,
 	.poll = raw_poll,
 	.release = release,
 };

@@ -5,6 +5,9 @@ With it times are exact: one instruction is one nanosecond.
 """
 
 import os
+import pathlib
+import re
+import subprocess
 import sys
 
 import pytest
@@ -24,6 +27,19 @@ def settings(cmd="", cpus=4, icount=False, timeout=TIMEOUT_S, files=None, ram_fi
     given = {"cmd": cmd, "smp": str(texts.pop("smp", cpus)), "icount": str(int(icount)), "timeout": str(timeout),
              "kvm": "0", **{name: str(value) for name, value in texts.items()}}
     return make_settings(given, build=BUILD, files=files or {}, ram_file=ram_file)
+
+
+def dynamic_program(path):
+    """The program @path of this machine and what it loads: (a command that puts them in their places, files). It is
+    /root/NAME then.
+    """
+    loaded = subprocess.run(["ldd", path], capture_output=True, text=True, check=False).stdout
+    libraries = re.findall(r"(/\S+) \(0x", loaded)
+    if not libraries or len(libraries) > 6:
+        pytest.skip(f"{path} is no small dynamic program")
+    contents = {f"/root/{os.path.basename(path)}": path, **{f"/root/lib{i}": at for i, at in enumerate(libraries)}}
+    put = "".join(f"mkdir -p {os.path.dirname(at)}; cp /root/lib{i} {at}; " for i, at in enumerate(libraries))
+    return put, {name: pathlib.Path(at).read_bytes() for name, at in contents.items()}
 
 
 @pytest.fixture

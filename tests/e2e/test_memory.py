@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, TIMEOUT_S
+from conftest import BUILD, TIMEOUT_S, dynamic_program
 
 
 
@@ -60,11 +60,5 @@ def test_out_of_memory_kills_the_eater(boot):
 
 def test_dynamic_program(guest):
     """A program of this machine with its interpreter and C library: mapped, relocated and run."""
-    program = shutil.which("expr")
-    loaded = subprocess.run(["ldd", program], capture_output=True, text=True, check=False).stdout
-    paths = re.findall(r"(/\S+) \(0x", loaded)
-    if not paths or len(paths) > 3:
-        pytest.skip("no small dynamic program here")
-    files = {f"/root/file{i}": open(path, "rb").read() for i, path in enumerate([program] + paths)}
-    put = "".join(f"mkdir -p {os.path.dirname(path)}; cp /root/file{i + 1} {path}; " for i, path in enumerate(paths))
-    assert "\n42\n" in guest(f"{put} /root/file0 6 '*' 7", files=files).replace("\r", "")
+    put, files = dynamic_program(shutil.which("expr"))
+    assert "\n42\n" in guest(f"{put} /root/expr 6 '*' 7", files=files).replace("\r", "")

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from conftest import BUILD, ROOT, TIMEOUT_S, settings
+from conftest import BUILD, ROOT, TIMEOUT_S, dynamic_program, settings
 from fairground import trace
 from fairground.image import Image, event_values, memory_file
 from fairground.machine import Machine
@@ -230,3 +230,16 @@ echo 0 > tracing_on; echo four > trace_marker || echo refused
     texts = re.findall(r"tracing_mark_write: (\w+)$", outcome.console, re.M)
     assert texts == ["one", "two", "three"]
     assert re.search(r"^0\n(.*\n)*?refused$", outcome.console, re.M)
+
+
+@needs_trace_cmd
+@pytest.mark.parametrize("how", ["", "--nosplice"])
+def test_trace_cmd_records_inside_the_machine(guest, how):
+    """The distribution's own program, live: by splice(2) and by read(2)."""
+    put, files = dynamic_program(shutil.which("trace-cmd"))
+    text = guest(f"{put} cd /tmp; set -e; t=/root/trace-cmd; $t record {how} -e sched_switch -e sched_wakeup -o x.dat "
+                 "hack -g 1 -l 5; $t report x.dat > x.txt; grep -c 'sched_switch: .*prev_comm=hack' x.txt; "
+                 "grep -c 'sched_wakeup: .*comm=hack' x.txt; cat /sys/kernel/tracing/tracing_on",
+                 cpus=2, mem=512, files=files)
+    switches, wakeups, on = map(int, re.findall(r"^(\d+)$", text, re.MULTILINE)[-3:])
+    assert switches > 40 and wakeups > 20 and on == 1, text

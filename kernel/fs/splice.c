@@ -1,0 +1,51 @@
+/*
+ * Pages of the kernel into a pipe, for splice(2): what trace-cmd record does with trace_pipe_raw.
+ */
+#include "kernel/fs/pipe.h"
+#include "kernel/kernel.h"
+#include "kernel/mm/mm.h"
+#include "lib/string.h"
+
+/* The ring page of byte @at, which gets one if it has none; NULL: no memory. lock held. */
+static char *ring_page(struct pipe *p, u32 at)
+{
+	char **slot = &p->pages[at / PAGE_SIZE & (p->nr_pages - 1)];
+	u64 pa = *slot ? 0 : page_alloc(0);
+
+	if (pa)
+		*slot = phys_to_virt(pa);
+	return *slot;
+}
+
+/* Copy the page at @data to the head of the ring, where there is room. lock held. */
+static long copy_page(struct pipe *p, const char *data)
+{
+	u32 offset = p->head % PAGE_SIZE;
+	char *first = ring_page(p, p->head);
+	char *second = offset ? ring_page(p, p->head + PAGE_SIZE) : first;
+
+	if (!first || !second)
+		return -ENOMEM;
+	memcpy(first + offset, data, PAGE_SIZE - offset);
+	memcpy(second, data + PAGE_SIZE - offset, offset);
+	p->head += PAGE_SIZE;
+	return PAGE_SIZE;
+}
+
+long pipe_put_page(struct pipe *p, const void *data)
+{
+	bool broken, was_empty;
+	long ret = -EAGAIN;
+
+	spin_lock(&p->lock);
+	broken = !p->readers;
+	was_empty = p->head == p->tail;
+	if (!broken && pipe_capacity(p) - pipe_used(p) >= PAGE_SIZE)
+		ret = copy_page(p, data);
+	spin_unlock(&p->lock);
+	if (broken)
+		return pipe_broken();
+	if (ret > 0 && was_empty)
+		waitq_wake_sync(&p->readable, 1);
+	return ret;
+}
