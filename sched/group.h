@@ -97,6 +97,8 @@ u64 sched_fdl_interval_ns(const struct sched *s);
 struct sched_group_stat {
 	u64 usage_ns; /* CPU time of members and descendants, ever */
 	u64 nr_periods, nr_throttled, throttled_ns, nr_bursts, burst_ns; /* of its bandwidth */
+	u64 wait_sum_ns; /* that it waited for CPUs, summed over them, while not throttled */
+	bool schedstats; /* the tunable, without which Linux does not tell wait_sum */
 };
 /* Of @tg; the root: usage_ns of the machine. */
 void sched_group_stat(struct sched *s, struct task_group *tg, struct sched_group_stat *out);

@@ -172,6 +172,7 @@ struct group_cpu {
 	struct entity entity;	 /* stands for queue in the parent's */
 	struct fair_queue queue; /* of the members that are on this CPU */
 	struct fdl_cpu fdl;
+	u64 queued_ns, queued_at; /* how long entity was queued; since when it is */
 } __aligned(64);
 
 /* FDL's of a group; see fair/fdl.h. guarded by: the host */

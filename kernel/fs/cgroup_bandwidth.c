@@ -191,6 +191,8 @@ static size_t show_stat(struct cgroup *cg, char *buf, size_t size)
 
 	text_add(&t, "nr_periods %lu\nnr_throttled %lu\nthrottled_time %lu\n", s.nr_periods,
 		 s.nr_throttled, s.throttled_ns);
+	if (s.schedstats)
+		text_add(&t, "wait_sum %lu\n", s.wait_sum_ns);
 	text_add(&t, "nr_bursts %lu\nburst_time %lu\n", s.nr_bursts, s.burst_ns);
 	return t.len;
 }

@@ -246,9 +246,20 @@ int sched_group_set_idle(struct sched *s, struct task_group *tg, bool idle)
 
 /* --- statistics ----------------------------------------------------------- */
 
+/* It was queued all the time that it did not sleep, and ran for some of it. */
+static u64 waited_on(const struct group_cpu *part)
+{
+	const struct entity *e = &part->entity;
+	u64 queued = part->queued_ns;
+
+	if (e->queued)
+		queued += e->queue->rq->clock - part->queued_at;
+	return sub_floor0(queued, e->sum_exec);
+}
+
 void sched_group_stat(struct sched *s, struct task_group *tg, struct sched_group_stat *out)
 {
-	*out = (struct sched_group_stat){ 0 };
+	*out = (struct sched_group_stat){ .schedstats = schedstats(s) };
 	if (tg)
 		bandwidth_stat(&tg->bandwidth, out);
 	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++) {
@@ -258,6 +269,7 @@ void sched_group_stat(struct sched *s, struct task_group *tg, struct sched_group
 		if (rq->curr)
 			rq->curr->class->charge(rq);
 		out->usage_ns += tg ? tg->cpu[cpu].entity.sum_exec : rq->run_ns;
+		out->wait_sum_ns += tg ? waited_on(&tg->cpu[cpu]) : 0;
 		rq_unlock(rq);
 	}
 }

@@ -61,6 +61,8 @@ void queue_enter(struct fair_queue *q, struct entity *e, unsigned flags)
 	if (e != q->curr)
 		queue_insert(q, e);
 	e->queued = true;
+	if (!entity_is_task(e))
+		group_cpu_of(e)->queued_at = q->rq->clock;
 }
 
 bool queue_leave(struct fair_queue *q, struct entity *e, unsigned flags)
@@ -74,6 +76,8 @@ bool queue_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 		return false;
 	}
 	e->queued = false;
+	if (!entity_is_task(e))
+		group_cpu_of(e)->queued_ns += q->rq->clock - group_cpu_of(e)->queued_at;
 	load_sub(&q->load, e->load.weight);
 	q->nr_running--;
 	q->nr_idle -= entity_is_idle(e);

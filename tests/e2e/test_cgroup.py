@@ -118,6 +118,17 @@ def test_quota_and_its_statistics(guest):
     assert abs(int(stat["throttled_time"]) / 1e9 - 1.2) < 0.03
 
 
+def test_wait_sum_with_schedstats(guest):
+    """Two groups that share a CPU for 2 s: each waits while the other runs. Without schedstats there is no such line."""
+    console = guest(f"cd {CPU}; mkdir a b; cat a/cpu.stat; echo 1 > /proc/sys/kernel/sched_schedstats\n"
+                    "(echo 0 > b/tasks; exec hog -n 1 -t 2s) >/dev/null & (echo 0 > a/tasks; exec hog -n 1 -t 2s) "
+                    ">/dev/null\nwait; cat a/cpu.stat", cpus=1, icount=True)
+    before, after = console.split("nr_periods")[1:]
+    assert "wait_sum" not in before
+    waited = int(re.search(r"^throttled_time 0\nwait_sum (\d+)\nnr_bursts 0$", after, re.M)[1])
+    assert abs(waited / 1e9 - 1) < 0.05
+
+
 def test_usage_in_v2_is_user_and_system_time(guest):
     console = guest(V2 + "mkdir g; echo +cpu > cgroup.subtree_control; echo 20000 50000 > g/cpu.max\n"
                     "(echo 0 > g/cgroup.procs; exec hog -n 1 -t 2s) >/dev/null\ncat g/cpu.stat", cpus=1, icount=True)

@@ -228,6 +228,35 @@ static void usage_is_what_members_used(void **state)
 	machine_free(m);
 }
 
+/* Two groups share a CPU: each waits as long as the other runs, a sleeper and a throttled one not. */
+static void wait_sum_is_time_queued_and_not_running(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task_group *x = new_group(m, NULL), *y = new_group(m, NULL);
+	struct sched_group_stat sx, sy;
+
+	(void)state;
+	spawn_in(m, x, 0);
+	spawn_in(m, y, 0);
+	run_ticks(m, 1000);
+	sched_group_stat(m->s, x, &sx);
+	sched_group_stat(m->s, y, &sy);
+	assert_in_range(sx.wait_sum_ns, sy.usage_ns - MS, sy.usage_ns);
+	assert_in_range(sy.wait_sum_ns, sx.usage_ns - MS, sx.usage_ns);
+	assert_false(sx.schedstats);
+	assert_int_equal(sched_group_set_bandwidth(m->s, x, MS, 1000 * MS, 0, true), 0);
+	settle(m);
+	run_ticks(m, 100);
+	sched_group_stat(m->s, x, &sx);
+	run_ticks(m, 100);
+	sched_group_stat(m->s, x, &sy);
+	assert_int_equal(sx.wait_sum_ns, sy.wait_sum_ns);
+	set_tunable(m, "sched_schedstats", "1");
+	sched_group_stat(m->s, x, &sx);
+	assert_true(sx.schedstats);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -241,6 +270,7 @@ int main(void)
 		cmocka_unit_test(shares_divide_by_load),
 		cmocka_unit_test(load_of_a_member_as_its_cpu_feels_it),
 		cmocka_unit_test(usage_is_what_members_used),
+		cmocka_unit_test(wait_sum_is_time_queued_and_not_running),
 	};
 
 	return cmocka_run_group_tests_name("group", tests, NULL, NULL);
