@@ -96,6 +96,6 @@ def test_page(steps, guest, tmp_path):
             continue
         done = run(command, tmp_path)
         assert done.returncode in (0, 141), f"{command}\n{done.stdout}{done.stderr}"  # 141: head had enough
-        printed = {shape(line) for line in (done.stdout + done.stderr).splitlines()}
+        printed = {shape(line.replace(f"{tmp_path}/", "")) for line in (done.stdout + done.stderr).splitlines()}
         missing = [line for line in shown if shape(line) not in printed | {"", "..."}]
         assert not missing, f"{command}\n{done.stdout}{done.stderr}"
