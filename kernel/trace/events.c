@@ -6,12 +6,9 @@
  */
 #include "kernel/trace/internal.h"
 #include "lib/string.h"
+#include "sched/event_format.h"
 
-/* Linux's text of events/header_page: the page header and the size of what follows it. */
-const char trace_header_page[] = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
-				 "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
-				 "\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n"
-				 "\tfield: char data;\toffset:16;\tsize:4080;\tsigned:1;\n";
+const char trace_header_page[] = EVENT_HEADER_PAGE;
 STATIC_ASSERT(RING_DATA_SIZE == 4080, "as header_page says");
 
 const char trace_header_event[] = "# compressed entry header\n"
@@ -26,42 +23,13 @@ const char trace_header_event[] = "# compressed entry header\n"
 
 /* --- the format files ------------------------------------------------------------------------ */
 
-static void add_field(struct text *out, const char *declaration, size_t offset, size_t size,
-		      bool is_signed)
-{
-	text_add(out, "\tfield:%s;\toffset:%zu;\tsize:%zu;\tsigned:%d;\n", declaration, offset,
-		 size, is_signed);
-}
-
-#define ADD(declaration, name, size, is_signed)                                                    \
-	add_field(out, declaration, offsetof(__typeof__(*REC), name), size, is_signed);
-#define IS_SIGNED(type)	  ((type)-1 < (type)1)
-#define FIELD(type, name) ADD(#type " " #name, name, sizeof(type), IS_SIGNED(type))
-#define PID(name)	  ADD("pid_t " #name, name, 4, true)
-#define COMM(name)	  ADD("char " #name "[16]", name, 16, true)
-#define STRING(name)	  ADD("__data_loc char[] " #name, name, 4, true)
-#define TEXT(name)	  ADD("char " #name "[]", name, 0, true)
-#define EVENT(system, name, id, fields, ...)                                                       \
-	static void format_##name(struct text *out)                                                \
-	{                                                                                          \
-		const struct event_##name *REC = NULL; /* for its type only */                     \
-                                                                                                   \
-		(void)REC;                                                                         \
-		fields                                                                             \
-	}
+#define EVENT EVENT_FORMAT
 #include "sched/event.def"
 #include "kernel/trace/event.def"
 #undef EVENT
-#undef FIELD
-#undef PID
-#undef COMM
-#undef STRING
-#undef TEXT
 
-#define TEXT_OF(...)  TEXT_OF_(__VA_ARGS__)
-#define TEXT_OF_(...) #__VA_ARGS__
 #define EVENT(system, name, id, fields, ...)                                                       \
-	static const char print_fmt_##name[] = TEXT_OF(__VA_ARGS__);
+	static const char print_fmt_##name[] = EVENT_PRINT_TEXT(__VA_ARGS__);
 #include "sched/event.def"
 #include "kernel/trace/event.def"
 #undef EVENT
@@ -70,14 +38,9 @@ size_t trace_event_format(const struct trace_event *ev, char *buf, size_t size)
 {
 	struct text out = text_of(buf, size);
 
-	text_add(&out, "name: %s\nID: %d\nformat:\n", ev->name, ev->id);
-	add_field(&out, "unsigned short common_type", 0, 2, false);
-	add_field(&out, "unsigned char common_flags", 2, 1, false);
-	add_field(&out, "unsigned char common_preempt_count", 3, 1, false);
-	add_field(&out, "int common_pid", 4, 4, true);
-	text_add(&out, "\n");
+	event_format_begin(&out, ev->name, ev->id);
 	ev->format(&out);
-	text_add(&out, "\nprint fmt: %s\n", ev->print_fmt);
+	event_format_end(&out, ev->print_fmt);
 	return out.len;
 }
 

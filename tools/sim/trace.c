@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "sched/event_format.h"
 #include "trace.h"
 #include "util.h"
 
@@ -19,6 +20,7 @@
 #define OPTION_CPUSTAT 2
 #define OPTION_CLOCK   4
 #define OPTION_COUNT   8
+#define LONGEST_FORMAT 4096u
 
 struct page {
 	u64 time;
@@ -119,65 +121,21 @@ void trace_event(struct sim *sim, const struct sched_event *event)
 
 /* --- the texts -------------------------------------------------------------------------------- */
 
-static const char header_page[] = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
-				  "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
-				  "\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n"
-				  "\tfield: char data;\toffset:16;\tsize:4080;\tsigned:1;\n";
-
-static void add_field(FILE *out, const char *declaration, size_t offset, size_t size,
-		      bool is_signed)
-{
-	fprintf(out, "\tfield:%s;\toffset:%zu;\tsize:%zu;\tsigned:%d;\n", declaration, offset, size,
-		is_signed);
-}
-
-#define ADD(declaration, name, size, is_signed)                                                    \
-	add_field(out, declaration, offsetof(__typeof__(*REC), name), size, is_signed);
-#define IS_SIGNED(type)	  ((type)-1 < (type)1)
-#define FIELD(type, name) ADD(#type " " #name, name, sizeof(type), IS_SIGNED(type))
-#define PID(name)	  ADD("pid_t " #name, name, 4, true)
-#define COMM(name)	  ADD("char " #name "[16]", name, 16, true)
-#define STRING(name)	  ADD("__data_loc char[] " #name, name, 4, true)
-#define EVENT(system, name, id, fields, ...)                                                       \
-	static void format_##name(FILE *out)                                                       \
-	{                                                                                          \
-		const struct event_##name *REC = NULL; /* for its type only */                     \
-                                                                                                   \
-		(void)REC;                                                                         \
-		fields                                                                             \
-	}
+#define EVENT EVENT_FORMAT
 #include "sched/event.def"
 #undef EVENT
-#undef FIELD
-#undef PID
-#undef COMM
-#undef STRING
-
-#define TEXT_OF(...)  TEXT_OF_(__VA_ARGS__)
-#define TEXT_OF_(...) #__VA_ARGS__
 
 static const struct {
 	const char *name;
 	int id;
-	void (*format)(FILE *out);
+	void (*format)(struct text *out);
 	const char *print_fmt;
 } events[] = {
-#define EVENT(system, name, id, fields, ...) { #name, id, format_##name, TEXT_OF(__VA_ARGS__) },
+#define EVENT(system, name, id, fields, ...)                                                       \
+	{ #name, id, format_##name, EVENT_PRINT_TEXT(__VA_ARGS__) },
 #include "sched/event.def"
 #undef EVENT
 };
-
-static void add_format(FILE *out, u32 event)
-{
-	fprintf(out, "name: %s\nID: %d\nformat:\n", events[event].name, events[event].id);
-	add_field(out, "unsigned short common_type", 0, 2, false);
-	add_field(out, "unsigned char common_flags", 2, 1, false);
-	add_field(out, "unsigned char common_preempt_count", 3, 1, false);
-	add_field(out, "int common_pid", 4, 4, true);
-	fputc('\n', out);
-	events[event].format(out);
-	fprintf(out, "\nprint fmt: %s\n", events[event].print_fmt);
-}
 
 /* --- the file --------------------------------------------------------------------------------- */
 
@@ -200,14 +158,13 @@ static void put_formats(FILE *out)
 	fwrite("sched", 6, 1, out);
 	put(out, ARRAY_SIZE(events), 4);
 	for (u32 i = 0; i < ARRAY_SIZE(events); i++) {
-		char *text;
-		size_t size;
-		FILE *memory = open_memstream(&text, &size);
+		char buf[LONGEST_FORMAT];
+		struct text text = text_of(buf, sizeof(buf));
 
-		add_format(memory, i);
-		fclose(memory);
-		put_text(out, text, 8);
-		free(text);
+		event_format_begin(&text, events[i].name, events[i].id);
+		events[i].format(&text);
+		event_format_end(&text, events[i].print_fmt);
+		put_text(out, buf, 8);
 	}
 }
 
@@ -256,7 +213,7 @@ static void put_head(FILE *out, const struct trace *trace)
 	put(out, 8, 1); /* longs of 8 bytes */
 	put(out, PAGE, 4);
 	fwrite("header_page", 12, 1, out);
-	put_text(out, header_page, 8);
+	put_text(out, EVENT_HEADER_PAGE, 8);
 	fwrite("header_event", 13, 1, out);
 	put_text(out, "", 8);
 	put_formats(out);
