@@ -228,6 +228,22 @@ static int scan_node(struct sched *s, const struct task *t, unsigned prev, unsig
 	return found;
 }
 
+/*
+ * SIS_MACHINE: any idle CPU, the nearest first. What Lozi et al. proposed against overload on
+ * wakeup; a search of the whole machine if all of it is busy.
+ */
+static int scan_machine(struct sched *s, const struct task *t, unsigned target)
+{
+	struct domain *sd;
+	unsigned cpu;
+
+	for_each_domain(sd, cpu_rq(s, target))
+		for_each_cpu(cpu, &sd->span->cpus)
+			if (cpu_is_idle(cpu_rq(s, cpu)) && may_run(s, t, cpu))
+				return (int)cpu;
+	return -1;
+}
+
 static unsigned select_idle_sibling(struct sched *s, struct task *t, unsigned prev, unsigned target)
 {
 	unsigned recent = t->recent_used_cpu;
@@ -245,6 +261,8 @@ static unsigned select_idle_sibling(struct sched *s, struct task *t, unsigned pr
 	found = search(s, t, prev, target);
 	if (found < 0 && feature(s, FEATURE_SIS_NODE))
 		found = scan_node(s, t, prev, target);
+	if (found < 0 && feature(s, FEATURE_SIS_MACHINE))
+		found = scan_machine(s, t, target);
 	return found >= 0 ? (unsigned)found : target;
 }
 

@@ -5,7 +5,7 @@ Each tests/mutants/*.patch is one wrong change of the source, under a header of 
 
     Breaks: what no longer holds, in one sentence
     Noticed-by: Q7 a_name_of_a_test          (invariants and tests; what fails must name one of them)
-    Run: unit NAME | prop | replay POLICY OPERATIONS | kernel PATTERN [CPUS] | guest COMMAND
+    Run: unit NAME | prop | replay POLICY OPERATIONS | scenario POLICY CARD | kernel PATTERN [CPUS] | guest COMMAND
 
 The source is copied to BUILD/mutants/base and built there; without a bug it must pass what the mutants run. Each
 mutant then gets a copy of that tree with its patch, where make compiles what changed. A mutant is `ok` if its run
@@ -140,6 +140,10 @@ def run(what, tree):
         return run_hosted(tree, "build/schedsim", "--ops", PROP_OPS, "--no-shrink", *words)
     if layer == "replay":
         return run_hosted(tree, "build/schedsim", "--sched", words[0], "--replay", " ".join(words[1:]))
+    if layer == "scenario":
+        build(tree, ["sim"])
+        return call(["env", "PYTHONPATH=tools", sys.executable, "-m", "fairground", "scenarios", "--scheds", *words],
+                    tree)
     if layer == "kernel":
         return boot(tree, smp=words[1] if words[1:] else "1", append=f"selftest={words[0]}")
     if layer == "guest":

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 
-from . import agreement, bench, experiment, gdb, latency, repeat, trace
+from . import agreement, bench, experiment, gdb, latency, repeat, scenarios, trace
 from .machine import STATUS_NOT_STARTED, Machine
 from .qemu import QemuError
 from .settings import PARSERS, UsageError, from_environment, trace_file
@@ -33,7 +33,8 @@ def cmd_run(settings, _):
 
 
 COMMANDS = {"run": cmd_run, "bench": bench.main, "trace": trace.main, "repeat": repeat.main, "gdb": gdb.main,
-            "latency": latency.main, "experiment": experiment.main, "agreement": agreement.main}
+            "latency": latency.main, "experiment": experiment.main, "agreement": agreement.main,
+            "scenarios": scenarios.main}
 
 
 def parse(words):
@@ -54,6 +55,8 @@ def parse(words):
             latency.options(sub)
         if name == "agreement":
             agreement.options(sub)
+        if name == "scenarios":
+            scenarios.options(sub)
         if name == "experiment":
             experiment.options(sub)
         if name == "gdb":

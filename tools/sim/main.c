@@ -122,6 +122,18 @@ static void run_fluid(const struct options *o, const struct machine_desc *machin
 	sim_free(sim);
 }
 
+static void write_schedstat(struct sim *sim, const char *path)
+{
+	size_t size = sched_dump_schedstat(sim->s, NULL, 0) + 1;
+	char *text = allocate(size, 1);
+	FILE *file = fopen(path, "w");
+
+	sched_dump_schedstat(sim->s, text, size);
+	if (!file || fputs(text, file) == EOF || fclose(file))
+		usage_error("--schedstat %s: cannot be written", path);
+	free(text);
+}
+
 static struct result run_policy(const struct options *o, const struct machine_desc *machine,
 				struct workload *w, u64 duration, const char *policy)
 {
@@ -162,6 +174,8 @@ static struct result run_policy(const struct options *o, const struct machine_de
 	}
 	if (o->trace)
 		trace_write(sim, o->trace);
+	if (o->schedstat)
+		write_schedstat(sim, o->schedstat);
 	fluid_free(sim->fluid);
 	sim_free(sim);
 	return result;
@@ -261,8 +275,9 @@ static int simulate(int argc, char **argv)
 	report.results = results = allocate(report.nr_results, sizeof(*results));
 	for (u32 i = 0; i < report.nr_results; i++)
 		results[i].sched = policies[i];
-	if (report.nr_results > 1 && (o.explain || o.trace))
-		usage_error("--explain and --trace are of one policy: name it with --sched");
+	if (report.nr_results > 1 && (o.explain || o.trace || o.schedstat))
+		usage_error("--explain, --trace and --schedstat are of one policy: name it with "
+			    "--sched");
 	if (o.explain_cpu >= machine.nr_cpus)
 		usage_error("--explain-cpu %lld: the machine has %u CPUs", (long long)o.explain_cpu,
 			    machine.nr_cpus);

@@ -17,6 +17,7 @@ enum {
 	OPT_FEATURES,
 	OPT_JSON,
 	OPT_TRACE,
+	OPT_SCHEDSTAT,
 	OPT_EXPLAIN,
 	OPT_EXPLAIN_CPU,
 	OPT_CHECK,
@@ -46,7 +47,7 @@ static const struct {
 #undef COST
 };
 
-static struct option long_options[16 + ARRAY_SIZE(cost_options)] = {
+static struct option long_options[17 + ARRAY_SIZE(cost_options)] = {
 	{ "cpus", required_argument, NULL, OPT_CPUS },
 	{ "topology", required_argument, NULL, OPT_TOPOLOGY },
 	{ "sched", required_argument, NULL, OPT_SCHED },
@@ -57,13 +58,14 @@ static struct option long_options[16 + ARRAY_SIZE(cost_options)] = {
 	{ "features", required_argument, NULL, OPT_FEATURES },
 	{ "json", required_argument, NULL, OPT_JSON },
 	{ "trace", required_argument, NULL, OPT_TRACE },
+	{ "schedstat", required_argument, NULL, OPT_SCHEDSTAT },
 	{ "explain", required_argument, NULL, OPT_EXPLAIN },
 	{ "explain-cpu", required_argument, NULL, OPT_EXPLAIN_CPU },
 	{ "check", no_argument, NULL, OPT_CHECK },
 	{ "bench", no_argument, NULL, OPT_BENCH },
 	{ "help", no_argument, NULL, OPT_HELP },
 };
-#define NR_PLAIN_OPTIONS 15
+#define NR_PLAIN_OPTIONS 16
 
 static void print_names(void)
 {
@@ -103,6 +105,7 @@ static void print_help(void)
 	       "output:\n"
 	       "  --json FILE         the results as JSON\n"
 	       "  --trace FILE        the scheduler's events as trace.dat, for trace-cmd report\n"
+	       "  --schedstat FILE    /proc/schedstat at the end of the run\n"
 	       "  --explain T         print the first decision at time T or later, and stop\n"
 	       "  --explain-cpu N     ... on this CPU\n"
 	       "  --bench             only count operations, and what they cost the host\n"
@@ -165,6 +168,9 @@ static void take_run_option(struct options *o, int option, const char *text)
 		break;
 	case OPT_TRACE:
 		o->trace = text;
+		break;
+	case OPT_SCHEDSTAT:
+		o->schedstat = text;
 		break;
 	case OPT_EXPLAIN:
 		o->explain = true;

@@ -16,7 +16,7 @@ struct options {
 	/* "name=value" for tunables, and texts for the features file, in the order given */
 	const char *set[MAX_SETTINGS], *features[MAX_SETTINGS];
 	u32 nr_set, nr_features;
-	const char *json, *trace;
+	const char *json, *trace, *schedstat;
 	bool check, bench;
 	bool explain;
 	u64 explain_at;

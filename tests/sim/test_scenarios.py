@@ -1,0 +1,41 @@
+"""Scenario cards: a sample keeps its bounds, and a card or a command that makes no sense is refused."""
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+CARDS = sorted(Path("tests/scenarios").glob("*.toml"))
+BUILD = os.environ.get("B", "build")
+
+
+def scenarios(*words):
+    return subprocess.run([sys.executable, "-m", "fairground", "--build", BUILD, "scenarios", *words], text=True,
+                          capture_output=True, check=False, env={**os.environ, "PYTHONPATH": "tools"})
+
+
+@pytest.mark.parametrize("card", ["F-02", "F-18", "F-29"])
+def test_no_bound_is_broken(card):
+    done = scenarios("--scheds", "cfs", card)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"- {card} cfs" in done.stdout and "not ok" not in done.stdout
+
+
+def test_every_flip_is_a_seeded_bug_that_runs_the_card():
+    for path in CARDS:
+        card = tomllib.loads(path.read_text(encoding="utf-8"))
+        if "flip" in card:
+            patch = Path("tests/mutants", card["flip"] + ".patch").read_text(encoding="utf-8")
+            assert f"Noticed-by: {card['id']}" in patch and "Run: scenario" in patch
+
+
+@pytest.mark.parametrize("words, complaint", [
+    (["F-99"], "no scenario is called F-99"),
+    (["--scheds", "nobody", "F-29"], "no scheduler is called nobody"),
+])
+def test_nonsense_is_refused(words, complaint):
+    done = scenarios(*words)
+    assert done.returncode == 2 and complaint in done.stderr and not done.stdout

@@ -1,0 +1,251 @@
+"""Scenario cards: old bugs of schedulers as workloads with bounds (tests/scenarios/*.toml, docs/scenarios.md).
+
+Usage: python -m fairground scenarios [--host simulator|kernel] [--scheds NAME,...] [ID...]
+
+Prints a line for each card, scheduler and metric in KTAP's form, and fails if a bound is not kept. The file of a card:
+
+    id, title, source       what it is about; source is a list
+    classes                 the fair policies it is for; without it all
+    topology, hz, time, seeds, set, features, costs     as schedsim's options; a metric is the worst over the seeds
+    workload                a list of schedsim's built-in workloads; or rtapp, the text of an rt-app file; or both
+    check                   true: every invariant after every event
+    [[metric]]              name, op (<= or >=), value; classes if it is for some; against = [features] divides it
+                            by its value with those
+    [kernel]                smp, append, seconds, cmd: the same in the kernel under ICOUNT=1
+    [[kernel.metric]]       name is waste, or a pattern of the console with one group, a number
+    flip                    the seeded bug in tests/mutants that makes the card fail
+
+Metrics of the simulator: waste (% of the CPUs), idle (%), switches, migrations, kicks (per second), kicks_per_wakeup,
+balance_failed and pushes (per second); of tasks of a name or `name@group`, as in NAME.share: share (of the ideal),
+cpus (how many they used), wait_max, wait_p99, wakeup_max, wakeup_p99 (ms), lag (ms owed at most); of a group, as in
+/PATH.throttled: throttled (share of its periods).
+"""
+
+import json
+import os
+import re
+import subprocess
+import tempfile
+import tomllib
+from pathlib import Path
+
+from .machine import run_batch
+from .qemu import QemuError
+from .settings import UsageError, make_settings
+
+CARDS = Path("tests/scenarios")
+KEYS = {"id", "title", "source", "classes", "topology", "hz", "time", "seeds", "set", "features", "costs", "workload",
+        "rtapp", "check", "metric", "kernel", "flip"}
+NS_PER_MS = 1e6
+# Of each idle type and level in schedstat: count, balanced, failed, imbalance, gained, hot, no queue, no group.
+PER_TYPE, FAILED, TYPES = 8, 2, 3
+
+
+class BadCard(QemuError):
+    """A card that makes no sense: one line."""
+
+
+def read_card(path):
+    try:
+        card = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise BadCard(f"{path}: {error}") from None
+    unknown = card.keys() - KEYS
+    missing = {"id", "title", "source", "topology", "time", "metric"} - card.keys()
+    if unknown or missing or card["id"] != path.stem:
+        raise BadCard(f"{path}: unknown {sorted(unknown)}, missing {sorted(missing)}, or an id that is not its name")
+    for metric in card["metric"] + card.get("kernel", {}).get("metric", []):
+        if metric.get("op") not in ("<=", ">=") or not isinstance(metric.get("value"), (int, float)):
+            raise BadCard(f"{path}: metric {metric.get('name')}: op is <= or >=, value a number")
+    if not card.get("workload") and "rtapp" not in card:
+        raise BadCard(f"{path}: no workload")
+    return card
+
+
+# --- the simulator --------------------------------------------------------------------------------
+
+
+def simulate(build, card, sched, seed, features=()):
+    """The result of one run: its JSON and its schedstat."""
+    with tempfile.TemporaryDirectory() as scratch:
+        out, stat, rtapp = (os.path.join(scratch, name) for name in ("out.json", "schedstat", "card.json"))
+        words = [os.path.join(build, "schedsim"), "--sched", sched, "--seed", str(seed), "--hz", str(card.get("hz", 250)),
+                 "--topology", card["topology"], "--time", card["time"], "--json", out, "--schedstat", stat]
+        words += [word for name in [*card.get("features", []), *features] for word in ("--features", name)]
+        words += [word for text in card.get("set", []) for word in ("--set", text)]
+        words += [word for name, cost in card.get("costs", {}).items() for word in (f"--cost-{name}", cost)]
+        words += ["--check"] if card.get("check") else []
+        words += card.get("workload", [])
+        if "rtapp" in card:
+            Path(rtapp).write_text(card["rtapp"], encoding="utf-8")
+            words.append(rtapp)
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise QemuError(f"{' '.join(words)}: {done.stderr.strip() or done.returncode}")
+        data = json.loads(Path(out).read_text(encoding="utf-8"))
+        return data, Path(stat).read_text(encoding="utf-8")
+
+
+def balancing(stat):
+    """(failed passes, pushes of a running task) of all domains."""
+    failed = pushes = 0
+    for line in stat.splitlines():
+        if line.startswith("domain"):
+            numbers = [int(word) for word in line.split()[2:]]
+            failed += sum(numbers[PER_TYPE * kind + FAILED] for kind in range(TYPES))
+            pushes += numbers[PER_TYPE * TYPES]
+    return failed, pushes
+
+
+def of_machine(name, data, stat):
+    result, seconds = data["results"][0], data["duration_ns"] / 1e9
+    cpu_ns = data["cpus"] * data["duration_ns"]
+    values = {
+        "waste": lambda: 100 * result["waste_ns"] / cpu_ns,
+        "idle": lambda: 100 * result["idle_ns"] / cpu_ns,
+        "switches": lambda: result["switches"] / seconds,
+        "kicks": lambda: result["kicks"] / seconds,
+        "kicks_per_wakeup": lambda: result["kicks"] / result["wakeups"],
+        "migrations": lambda: sum(row["migrations"] for row in result["tasks"]) / seconds,
+        "balance_failed": lambda: balancing(stat)[0] / seconds,
+        "pushes": lambda: balancing(stat)[1] / seconds,
+    }
+    if name not in values:
+        raise BadCard(f"no metric is called {name}")
+    return values[name]()
+
+
+def of_tasks(who, what, data):
+    name, _, group = who.partition("@")
+    rows = [row for row in data["results"][0]["tasks"]
+            if row["name"] == name and (not group or row["group"] == f"/{group}")]
+    if not rows:
+        raise BadCard(f"no task is called {who}")
+    if what == "share":
+        return sum(row["cpu_ns"] for row in rows) / sum(row["ideal_ns"] for row in rows)
+    if what == "cpus":
+        return sum(row["cpu_ns"] for row in rows) / data["duration_ns"]
+    if what == "lag":
+        return max(row["lag_ns"][1] for row in rows) / NS_PER_MS
+    kind, _, number = what.rpartition("_")
+    if kind not in ("wait", "wakeup") or number not in ("max", "p99", "p50", "mean"):
+        raise BadCard(f"no metric of tasks is called {what}")
+    return max(row[f"{kind}_ns"][number] for row in rows) / NS_PER_MS
+
+
+def of_group(path, what, data):
+    for group in data["results"][0]["groups"]:
+        if group["path"] == path and what == "throttled":
+            return group["nr_throttled"] / max(group["nr_periods"], 1)
+    raise BadCard(f"no metric is called {path}.{what}")
+
+
+def measure(name, data, stat):
+    who, _, what = name.rpartition(".")
+    if not who:
+        return of_machine(name, data, stat)
+    return of_group(who, what, data) if who.startswith("/") else of_tasks(who, what, data)
+
+
+def simulated(build, card, sched):
+    """(metric, its worst value over the seeds) of each metric of the card that is for @sched."""
+    runs, others = {}, {}
+    for metric in card["metric"]:
+        if sched not in metric.get("classes", [sched]):
+            continue
+        values = []
+        for seed in card.get("seeds", [1]):
+            if seed not in runs:
+                runs[seed] = simulate(build, card, sched, seed)
+            value = measure(metric["name"], *runs[seed])
+            if "against" in metric:
+                key = seed, *metric["against"]
+                if key not in others:
+                    others[key] = simulate(build, card, sched, seed, metric["against"])
+                value /= max(measure(metric["name"], *others[key]), 1e-9)
+            values.append(value)
+        yield metric, (max if metric["op"] == "<=" else min)(values)
+
+
+# --- the kernel -----------------------------------------------------------------------------------
+
+
+def in_kernel(build, card, sched):
+    what = card["kernel"]
+    cmd = (f"echo 1 > /proc/sys/kernel/sched_schedstats; {what['cmd']}; "
+           "cat /sys/kernel/debug/sched/waste")
+    given = {"smp": str(what["smp"]), "append": what.get("append", ""), "sched": sched, "icount": "1", "kvm": "0",
+             "timeout": "300", "cmd": cmd}
+    outcome = run_batch(make_settings(given, build=build))
+    if outcome.status:
+        raise QemuError(f"{card['id']} in the kernel: status {outcome.status} {outcome.problem}")
+    for metric in what["metric"]:
+        waste = metric["name"] == "waste"
+        found = re.findall(r"waste_ns (\d+)" if waste else metric["name"], outcome.console)
+        if not found:
+            raise BadCard(f"{card['id']}: the console has no {metric['name']}")
+        value = float(found[-1])
+        yield metric, value / (what["smp"] * what["seconds"] * 1e7) if waste else value
+
+
+# --- the table ------------------------------------------------------------------------------------
+
+
+def choose_cards(ids):
+    cards = [read_card(path) for path in sorted(CARDS.glob("*.toml"))]
+    unknown = set(ids) - {card["id"] for card in cards}
+    if unknown:
+        raise BadCard(f"no scenario is called {', '.join(sorted(unknown))}; there are "
+                      + " ".join(card["id"] for card in cards))
+    return [card for card in cards if not ids or card["id"] in ids]
+
+
+def scenarios(build, ids, host, scheds, known):
+    """Run the cards and print the table. Returns the status to exit with."""
+    unknown = set(scheds) - set(known)
+    if unknown:
+        raise BadCard(f"no scheduler is called {', '.join(sorted(unknown))}; there are {' '.join(known)}")
+    cards = [card for card in choose_cards(ids) if host == "simulator" or "kernel" in card]
+    commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True,
+                            check=False).stdout.strip()
+    print(f"# scenarios in the {host}, {commit or 'unknown'}; bounds and sources: docs/scenarios.md\nKTAP version 1")
+    nr = nr_failed = 0
+    for card in cards:
+        kernel = f", smp {card['kernel']['smp']} {card['kernel'].get('append', '')}".rstrip() \
+            if host == "kernel" else f", {card['topology']}, seeds {card.get('seeds', [1])}"
+        print(f"# {card['id']} {card['title']}{kernel}, HZ {card.get('hz', 250)}")
+        for sched in card.get("classes", known):
+            if scheds and sched not in scheds:
+                continue
+            for metric, value in (in_kernel if host == "kernel" else simulated)(build, card, sched):
+                good = value <= metric["value"] if metric["op"] == "<=" else value >= metric["value"]
+                nr += 1
+                nr_failed += not good
+                label = metric.get("title", metric["name"]) + (" against " + ",".join(metric["against"])
+                                                               if "against" in metric else "")
+                print(f"{'ok' if good else 'not ok'} {nr} - {card['id']} {sched:8} {label} {value:.4g} "
+                      f"{metric['op']} {metric['value']:g} {'PASS' if good else 'FAIL'}", flush=True)
+    print(f"1..{nr}\n# {nr - nr_failed} passed, {nr_failed} failed; again: make scenarios "
+          f"HOST={host}{' IDS=' + repr(' '.join(ids)) if ids else ''}{' SCHEDS=' + ','.join(scheds) if scheds else ''}")
+    return 1 if nr_failed or not nr else 0
+
+
+def known_policies(build):
+    """The fair policies, as the simulator lists them."""
+    text = subprocess.run([os.path.join(build, "schedsim"), "--help"], capture_output=True, text=True, check=True).stdout
+    return re.search(r"--sched NAME\|all +fair policy: (.+)", text).group(1).split(", ")
+
+
+def options(parser):
+    parser.add_argument("ids", nargs="*", metavar="ID", help="default: all cards")
+    parser.add_argument("--host", choices=("simulator", "kernel"), default="simulator")
+    parser.add_argument("--scheds", default="", help="default: all of the card")
+
+
+def main(settings, arguments):
+    """run the scenario cards, old bugs of schedulers, and compare with their bounds"""
+    try:
+        return scenarios(settings.build, arguments.ids, arguments.host, [s for s in arguments.scheds.split(",") if s],
+                         known_policies(settings.build))
+    except BadCard as error:
+        raise UsageError(str(error)) from None
