@@ -8,6 +8,9 @@
  *	  it is what passed
  *	- bad names are refused with EINVAL and change nothing
  *
+ * With -f each swap also toggles a feature of the shared wake queue, which links the same tasks in
+ * other lists.
+ *
  * So that the load allows the bound, it is a few tasks a CPU of nearly equal weight, and
  * slices are set to a tick or two at HZ=1000.
  */
@@ -24,8 +27,10 @@
 
 #define MAX_POLICIES 16
 #define FAIR_CLASS   "/sys/kernel/debug/sched/fair_class"
+#define FEATURES     "/sys/kernel/debug/sched/features"
 
 static int nr_swaps = 1000, seed = 1, every_us = 1000, bound_ms = 10;
+static bool toggle;
 
 static const struct arg args[] = {
 	{ 'n', "swaps", ARG_INT, &nr_swaps, "how many (default 1000; 0: the storm alone)", 0,
@@ -33,6 +38,8 @@ static const struct arg args[] = {
 	{ 'e', "every", ARG_INT, &every_us, "mean time between two, us (default 1000)", 10,
 	  1000000 },
 	{ 'b', "bound", ARG_INT, &bound_ms, "the longest wait allowed, ms (default 10)", 1, 10000 },
+	{ 'f', "features", ARG_FLAG, &toggle,
+	  "toggle SIS_NODE, SWQUEUE, SHARED_RUNQ and SHARED_RUNQ_STEAL too" },
 	{ 's', "seed", ARG_INT, &seed, "of everything random (default 1)", 0, 1000000000 },
 	{ 0 },
 };
@@ -142,9 +149,50 @@ static bool refuses_bad_name(int i, int current)
 	return write_policy(bad[i % 5]) == EINVAL && read_policies() == current;
 }
 
+/* --- features --- */
+
+static const char *const features[] = { "SIS_NODE", "SWQUEUE", "SHARED_RUNQ", "SHARED_RUNQ_STEAL" };
+#define NR_FEATURES 4
+
+static bool has_word(const char *text, const char *word)
+{
+	size_t size = strlen(word);
+
+	for (const char *at = text; (at = strstr(at, word)); at += size)
+		if ((at == text || at[-1] == ' ') && (at[size] == ' ' || at[size] == '\n'))
+			return true;
+	return false;
+}
+
+/* Does the file say so afterwards, and is a name that is none refused? */
+static bool set_feature(const char *name, bool on)
+{
+	char word[32], text[1024] = "";
+	int fd = open(FEATURES, O_RDWR);
+	bool good;
+
+	if (fd < 0)
+		die(FEATURES);
+	snprintf(word, sizeof(word), "%s%s", on ? "" : "NO_", name);
+	good = write(fd, word, strlen(word)) == (ssize_t)strlen(word);
+	good &= write(fd, word, strlen(word) - 1) == -1 && errno == EINVAL;
+	good &= pread(fd, text, sizeof(text) - 1, 0) > 0 && has_word(text, word);
+	close(fd);
+	return good;
+}
+
 struct swaps {
-	int made, refused, failed;
+	int made, refused, failed, toggled;
 };
+
+/* One of them, at random on or off. */
+static void toggle_feature(struct swaps *done)
+{
+	if (set_feature(features[storm_random(NR_FEATURES)], storm_random(2)))
+		done->toggled++;
+	else
+		done->failed++;
+}
 
 /* Random swaps, each to another policy, with a bad name between them now and then. */
 static void swap_policies(struct swaps *done)
@@ -153,6 +201,8 @@ static void swap_policies(struct swaps *done)
 
 	for (int i = 0; i < nr_swaps; i++) {
 		storm_pause(2 * every_us);
+		if (toggle)
+			toggle_feature(done);
 		current = (current + 1 + storm_random(nr_policies - 1)) % nr_policies;
 		if (write_policy(policies[current]) || read_policies() != current) {
 			done->failed++;
@@ -223,6 +273,10 @@ int main(int argc, char **argv)
 	storm_end(&result);
 	if (write_policy(policies[first]))
 		die("restoring the policy");
+	for (int i = 0; i < NR_FEATURES && toggle; i++)
+		set_feature(features[i], false);
+	if (toggle)
+		printf("%d features toggled\n", swaps.toggled);
 	printf("%d swaps among %d policies, %d bad names refused, %d tasks started, %d ended\n",
 	       swaps.made, nr_policies, swaps.refused, result.started, result.reported);
 	return !judge(&swaps, &result);

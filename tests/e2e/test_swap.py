@@ -8,7 +8,7 @@ import pytest
 from conftest import settings
 from fairground.image import Image, event_values, memory_file
 from fairground.latency import EVENTS, Latencies
-from fairground.machine import Machine
+from fairground.machine import Machine, run_batch
 from fairground.settings import SCHEDULERS
 from fairground.trace import with_tracing
 
@@ -91,3 +91,15 @@ def test_the_boot_parameter_chooses(guest, sched):
 def test_an_unknown_boot_parameter_stops_with_a_sentence(boot):
     outcome = boot("true", cpus=1, append="sched=nosuch", timeout=30)
     assert outcome.status != 0 and "nosuch" in outcome.console
+
+
+def test_a_storm_of_features_loses_nobody():
+    """Swaps of the policy and of the shared wake queue together, on two caches of four CPUs."""
+    how = settings("echo 1 > /proc/sys/kernel/sched_schedstats; swapstorm -f -n 150; cat /sys/kernel/debug/sched/debug",
+                   cpus=8, icount=True, hz=1000, append="llc=2", timeout=300)
+    outcome = run_batch(how)
+    assert outcome.status == 0, outcome.console
+    assert "150 features toggled" in outcome.console and outcome.console.count("  ok ") == 5
+    pulled, linked = (sum(map(int, re.findall(rf"\.shared_{name} +: (\d+)", outcome.console)))
+                     for name in ("pulled", "linked"))
+    assert pulled > 0 and linked > pulled

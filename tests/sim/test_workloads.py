@@ -7,7 +7,8 @@ from conftest import MS, SEC, policies
 
 @pytest.mark.parametrize("sched", policies())
 @pytest.mark.parametrize("workload", ["hogs", "bursts:n=3", "yielders:n=3", "periodic:n=2", "forks:n=2", "requests",
-                                      "messages:workers=4,run=2ms", "pipes:pairs=2"])
+                                      "messages:workers=4,run=2ms", "pipes:pairs=2", "jobs:run=2ms,parts=3,io=1ms",
+                                      "pingpong:n=3"])
 def test_runs_with_every_invariant_checked(sim, sched, workload):
     run = sim(f"--sched {sched} --check --cpus 3 --time 100ms {workload} hogs:n=2,nice=3")
     assert all(t["tasks"] and t["runs"] for t in run.result()["tasks"])

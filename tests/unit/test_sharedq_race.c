@@ -206,9 +206,10 @@ static void check_throttled(const char *policy)
 	assert_ptr_equal(running(m, 0), runner);
 	block(m, 1, TASK_INTERRUPTIBLE);
 	assert_ptr_equal(running(m, 1), &m->idle[1]);
-	assert_true(is_free(waiter));
+	assert_true(is_free(waiter) && waiter->cpu == 0);
 	sched_check(m->s);
-	/* Released it is linked again, and may go. */
+	/* Released it is linked again, and may go; so light that it does not run first. */
+	assert_int_equal(sched_group_set_shares(m->s, tg, 2), 0);
 	put(m, 1);
 	while (waiter->fair.queue->throttled)
 		tick(m);
@@ -219,6 +220,35 @@ static void check_throttled(const char *policy)
 }
 
 EACH_POLICY(a_throttled_task_is_not_taken, check_throttled)
+
+/* It was linked when another of its group used up what there was. */
+static void check_hidden(const char *policy)
+{
+	struct machine *m = scene(policy, "SHARED_RUNQ", 2);
+	struct task_group *tg = new_group(m, NULL);
+
+	allow(m, put(m, 0), cpumask_of(0));
+	sched_group_move(m->s, waiter, tg);
+	sched_group_move(m->s, runner, tg);
+	settle(m);
+	assert_int_equal(sched_group_set_bandwidth(m->s, tg, MS, 100 * MS, 0, true), 0);
+	settle(m);
+	/* Without ticks, which would balance. */
+	while (!waiter->fair.queue->throttled) {
+		advance(m, MS / 2);
+		switch_cpu(m, 0, true);
+	}
+	assert_true(is_linked(waiter) || is_linked(runner));
+	block(m, 1, TASK_INTERRUPTIBLE);
+	assert_ptr_equal(running(m, 1), &m->idle[1]);
+	assert_true(waiter->cpu == 0 && runner->cpu == 0);
+	assert_true(is_free(waiter) && is_free(runner));
+	sched_check(m->s);
+	machine_free(m);
+	free(tg);
+}
+
+EACH_POLICY(a_task_that_is_throttled_while_linked_is_not_taken, check_hidden)
 
 /* --- the feature under way ------------------------------------------------ */
 
@@ -252,6 +282,7 @@ int main(void)
 		cmocka_unit_test(a_claimed_task_may_change_its_class),
 		cmocka_unit_test(work_may_come_meanwhile),
 		cmocka_unit_test(a_throttled_task_is_not_taken),
+		cmocka_unit_test(a_task_that_is_throttled_while_linked_is_not_taken),
 		cmocka_unit_test(switching_finds_and_leaves_what_waits),
 	};
 

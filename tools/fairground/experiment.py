@@ -11,7 +11,8 @@ An experiment is a file in experiments/, named as the experiment with `_` for `-
     EVENTS              optional: what is recorded; "": nothing, and figures come from what the run printed
     HOSTS               optional: ("kernel",) if the simulator cannot express the workload, which then need not exist
     kernel(case, seconds)    the command line for the kernel's shell
-    workload(case, seconds)  the same as rt-app JSON, for the simulator
+    workload(case, seconds)  the same as rt-app JSON, for the simulator, or the text of one of its own workloads
+    simulate(case, seconds)  optional: more words for schedsim; with --topology the number of CPUs is that one's
     measure(run)        figures (name -> number or list) from a Run's trace
     claims()            what must hold: near() and rule(); what is only told: shown()
     draw(figure, results)    the picture; results[host][scheduler][case] are figures
@@ -127,7 +128,8 @@ class Lab:
     def __init__(self, module, settings, directory, seconds=None):
         self.module, self.settings, self.directory = module, settings, directory
         self.seconds = seconds or module.SECONDS
-        self.costs = {}  # of the kernel's operations, for the simulator
+        self.costs = {}      # of the kernel's operations, for the simulator
+        self.workloads = {}  # case -> file of rt-app's language, or the text of a workload of the simulator's
         os.makedirs(directory, exist_ok=True)
 
     def run(self, host, sched, case):
@@ -139,9 +141,27 @@ class Lab:
         elif host == KERNEL:
             console = run_recorded(settings, self.module.kernel(case, self.seconds), out, events)
         else:
-            workload = os.path.join(self.directory, f"{case}.json")
-            console = simulator.run(settings, workload, out, self.costs)
+            console = simulator.run(settings, self.workloads[case], out if events else None, self.costs,
+                                    self.more(case))
         return Run(host, sched, case, self.seconds, out, console)
+
+    def more(self, case):
+        return getattr(self.module, "simulate", lambda *_: [])(case, self.seconds)
+
+    def commands(self, hosts, scheds):
+        """What is going to be run, as lines."""
+        for case in self.module.CASES:
+            if any(self.runs(KERNEL, sched, case) for sched in scheds if KERNEL in hosts):
+                yield f"kernel, {case}: {self.module.kernel(case, self.seconds)}"
+        if SIMULATOR in hosts and not hasattr(self.module, "simulate"):
+            words = simulator.command(self.settings, "CASE.json", "SCHED-CASE-simulator.dat", self.costs)
+            yield f"simulator, with the kernel's costs: {' '.join(words)}"
+        for case in self.module.CASES if SIMULATOR in hosts and hasattr(self.module, "simulate") else ():
+            if any(self.runs(SIMULATOR, sched, case) for sched in scheds):
+                workload = self.module.workload(case, self.seconds)
+                words = simulator.command(self.settings, workload if isinstance(workload, str) else f"{case}.json",
+                                          None, self.costs, self.more(case))
+                yield f"simulator, {case}: {' '.join(words)}"
 
     def runs(self, host, sched, case):
         return getattr(self.module, "runs", lambda *_: True)(host, sched, case)
@@ -150,8 +170,12 @@ class Lab:
         """results[host][scheduler][case]: figures. Runs are made side by side, one a processor."""
         wanted = [(h, s, c) for h in hosts for s in scheds for c in self.module.CASES if self.runs(h, s, c)]
         for case in dict.fromkeys(c for h, _, c in wanted if h == SIMULATOR):
-            with open(os.path.join(self.directory, f"{case}.json"), "w", encoding="utf-8") as f:
-                json.dump(self.module.workload(case, self.seconds), f, indent=1)
+            self.workloads[case] = workload = self.module.workload(case, self.seconds)
+            if isinstance(workload, str):
+                continue
+            self.workloads[case] = os.path.join(self.directory, f"{case}.json")
+            with open(self.workloads[case], "w", encoding="utf-8") as f:
+                json.dump(workload, f, indent=1)
         found = {host: {sched: {} for sched in scheds} for host in hosts}
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             for (host, sched, case), run in zip(wanted, pool.map(lambda w: self.run(*w), wanted)):
@@ -241,15 +265,13 @@ def perform(name, settings, scheds, hosts, directory, seconds=None, say=print):
     header = (f"Fairground {commit()}: SCHED={','.join(scheds)} HZ={settings.hz} SMP={settings.smp} "
               f"SEED={settings.seed} ICOUNT=1, {lab.seconds} s")
     say(f"{name}: {module.TITLE}\nPublished: {module.SOURCE}\n{header}\nAgain: {again}")
-    for case in module.CASES:
-        if any(lab.runs(KERNEL, sched, case) for sched in scheds if KERNEL in hosts):
-            say(f"kernel, {case}: {module.kernel(case, lab.seconds)}")
     if SIMULATOR in hosts:
         lab.costs = calibrate(settings, TRACED)
-        words = simulator.command(settings, "CASE.json", "SCHED-CASE-simulator.dat", lab.costs)
-        say(f"simulator, with the kernel's costs: {' '.join(words)}")
+    for line in lab.commands(hosts, scheds):
+        say(line)
     results = lab.results(hosts, scheds, lambda text: say(f"  {text}: done"))
-    rows = [claim.judge(results) for claim in module.claims() if set(claim.needs) <= set(scheds)]
+    rows = [claim.judge(results) for claim in module.claims()
+            if set(claim.needs) <= set(scheds) and set(claim.hosts) & set(hosts)]
     say("\n" + table(rows))
     with open(os.path.join(directory, "results.json"), "w", encoding="utf-8") as f:
         json.dump({"experiment": name, "header": header, "again": again, "claims": rows, "figures": results}, f,

@@ -6,20 +6,21 @@ import subprocess
 from .qemu import QemuError
 
 
-def command(settings, workload, out, costs):
-    """The words that run the rt-app file @workload with @settings and @costs and save the trace in @out."""
+def command(settings, workload, out, costs, more=()):
+    """The words that run @workload with @settings, @costs and @more, and save the trace in @out unless that is None."""
     program = os.path.join(settings.build, "schedsim")
     if not os.path.exists(program):
         raise QemuError(f"{program} is missing: run make sim")
-    words = [program, "--sched", settings.sched, "--cpus", str(settings.cpus), "--hz", str(settings.hz),
-             "--seed", str(settings.seed)]
+    words = [program, "--sched", settings.sched, "--hz", str(settings.hz), "--seed", str(settings.seed)]
+    if "--topology" not in more:
+        words += ["--cpus", str(settings.cpus)]
     words += [word for name, ns in costs.items() for word in (f"--cost-{name}", f"{ns}ns")]
-    return words + ["--trace", out, workload]
+    return words + [*more, *(("--trace", out) if out else ()), workload]
 
 
-def run(settings, workload, out, costs):
+def run(settings, workload, out, costs, more=()):
     """Run, and return what it printed; an error of the simulator is the user's to read."""
-    words = command(settings, workload, out, costs)
+    words = command(settings, workload, out, costs, more)
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
         raise QemuError(f"{' '.join(words)}: {done.stderr.strip() or done.returncode}")

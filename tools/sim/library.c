@@ -235,6 +235,30 @@ static void forks(struct workload *w, struct params *p)
 	end(w, parent);
 }
 
+/* As make -j: each slot starts a job and waits until one has ended. */
+static void jobs(struct workload *w, struct params *p)
+{
+	u32 n = param_number(p, "n", 1, SIM_MAX_TASKS, 5);
+	u32 slot = new_program(w, p, "slot", n, SCHED_NORMAL);
+	u32 job = new_program(w, p, "job", 0, SCHED_NORMAL);
+	u32 done = workload_object(w, "done");
+	struct step io = param_time(p, STEP_SLEEP, "io", 0);
+
+	workload_step(
+		w, job,
+		(struct step){ .kind = STEP_LOOP, .a = param_number(p, "parts", 1, 10000, 1) });
+	workload_step(w, job, param_time(p, STEP_RUN, "run", 20 * NS_PER_MS));
+	if (io.b)
+		workload_step(w, job, io);
+	end(w, job);
+	workload_step(w, job, (struct step){ .kind = STEP_POST, .object = done });
+	forever(w, slot);
+	workload_step(w, slot, param_time(p, STEP_RUN, "work", 50 * NS_PER_US));
+	workload_step(w, slot, (struct step){ .kind = STEP_FORK, .a = job });
+	workload_step(w, slot, (struct step){ .kind = STEP_TAKE, .object = done });
+	end(w, slot);
+}
+
 /* An open system: requests arrive whether or not the workers keep up. */
 static void requests(struct workload *w, struct params *p)
 {
@@ -276,6 +300,33 @@ static void messages(struct workload *w, struct params *p)
 		workload_step(w, worker, (struct step){ .kind = STEP_POST, .object = posted });
 		workload_step(w, worker, (struct step){ .kind = STEP_TAKE, .object = go });
 		end(w, worker);
+	}
+}
+
+/* It is woken by @mine, works, and wakes by @other. */
+static void pingpong_party(struct workload *w, struct params *p, const char *name, u32 mine,
+			   u32 other)
+{
+	u32 party = new_program(w, p, name, 1, SCHED_NORMAL);
+
+	forever(w, party);
+	workload_step(w, party, (struct step){ .kind = STEP_TAKE, .object = mine });
+	workload_step(w, party, param_time(p, STEP_RUN, "run", 5 * NS_PER_US));
+	workload_step(w, party, (struct step){ .kind = STEP_POST, .object = other });
+	end(w, party);
+}
+
+/* Two that wake each other in turn. */
+static void pingpong(struct workload *w, struct params *p)
+{
+	u32 n = param_number(p, "n", 1, SIM_MAX_TASKS / 2, 1);
+
+	while (n--) {
+		u32 ping = workload_object(w, "ping"), pong = workload_object(w, "pong");
+
+		w->objects[ping].start = 1;
+		pingpong_party(w, p, "ping", ping, pong);
+		pingpong_party(w, p, "pong", pong, ping);
 	}
 }
 
@@ -402,9 +453,11 @@ static const struct {
 	{ "periodic", periodic, "n=1 period=10ms run=2ms policy=fifo prio=10: a job each period" },
 	{ "forks", forks,
 	  "n=1 work=50us sleep=1ms run=500us: parents fork children that run and exit" },
+	{ "jobs", jobs, "n=5 parts=1 run=20ms io=0 work=50us: n jobs at a time, as make -j" },
 	{ "requests", requests, "workers=4 every=500us run=1ms: requests arrive, workers serve" },
 	{ "messages", messages,
 	  "n=2 workers=16 run=30ms work=20us: workers woken by message threads (schbench)" },
+	{ "pingpong", pingpong, "n=1 run=5us: pairs that wake each other in turn" },
 	{ "pipes", pipes,
 	  "groups=1 pairs=4 capacity=16 write=2us read=2us: senders, receivers (hackbench)" },
 	{ "groups", groups,

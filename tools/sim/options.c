@@ -43,6 +43,7 @@ static const struct {
 	COST("ipi", ipi_ns, "delay until another CPU notices a kick"),
 	COST("migration", migration_ns, "first run on another CPU, same last-level cache"),
 	COST("cold", cold_ns, "first run on another CPU, other last-level cache"),
+	COST("shard", shard_ns, "holding a lock of the shared wake queue; others wait"),
 	COST("mem", mem_ns_per_kib, "touching a KiB of memory (rt-app's mem, iorun)"),
 #undef COST
 };

@@ -271,6 +271,18 @@ static void print_deadlines(const struct report *r, const struct result *result)
 	}
 }
 
+static void print_shard_locks(const struct report *r, const struct sim_counts *count)
+{
+	char buf[64];
+
+	if (!count->shard_locks)
+		return;
+	fprintf(r->out, "shard locks: %llu taken, %.2f %% after waiting, %s CPU ms waited\n",
+		(unsigned long long)count->shard_locks,
+		100.0 * (double)count->shard_waits / (double)count->shard_locks,
+		ms_text(buf, sizeof(buf), (s64)count->shard_wait_ns));
+}
+
 static void print_machine(const struct report *r)
 {
 	char buf[64];
@@ -293,6 +305,7 @@ static void print_machine(const struct report *r)
 			share_text(buf, sizeof(buf), share(r, result->overhead_ns)));
 		fprintf(r->out, "wasted %s CPU ms\n",
 			ms_text(buf, sizeof(buf), (s64)result->waste_ns));
+		print_shard_locks(r, &result->count);
 	}
 }
 
@@ -403,6 +416,9 @@ static void json_result(const struct report *r, const struct result *result)
 	json_number(r->out, "wakeups", result->count.wakeups, ", ");
 	json_number(r->out, "ticks", result->count.ticks, ", ");
 	json_number(r->out, "kicks", result->count.kicks, ", ");
+	json_number(r->out, "shard_locks", result->count.shard_locks, ", ");
+	json_number(r->out, "shard_waits", result->count.shard_waits, ", ");
+	json_number(r->out, "shard_wait_ns", result->count.shard_wait_ns, ", ");
 	json_number(r->out, "idle_ns", result->idle_ns, ", ");
 	json_number(r->out, "overhead_ns", result->overhead_ns, ", ");
 	json_number(r->out, "waste_ns", result->waste_ns, ", ");

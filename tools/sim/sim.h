@@ -33,6 +33,7 @@ struct sim_costs {
 	u64 ipi_ns;	    /* from a kick until the other CPU notices */
 	u64 migration_ns;   /* the first run on another CPU that shares the cache */
 	u64 cold_ns;	    /* ... that does not share it */
+	u64 shard_ns;	    /* holding the lock of a shard of the shared wake queue */
 	u64 mem_ns_per_kib; /* touching memory, for rt-app's mem and iorun */
 };
 
@@ -136,6 +137,7 @@ struct sim_counts {
 	u64 events;	/* taken from the queue */
 	u64 operations; /* calls that tell or ask the scheduler something: the rest of these */
 	u64 switches, wakeups, ticks, kicks, timers, starts, exits, yields;
+	u64 shard_locks, shard_waits, shard_wait_ns; /* taken; of them, after waiting; how long */
 };
 
 struct sim {
