@@ -127,12 +127,38 @@ def test_settings_are_in_capitals():
     assert done.returncode == 2 and "no setting is called smp" in done.stderr
 
 
-@pytest.mark.parametrize("variable, package", [("CC", "gcc"), ("MUSL_CC", "musl-tools")])
+@pytest.mark.parametrize("variable, package", [("CC", "gcc"), ("MUSL_CC", "musl-tools"), ("PYTHON", "python3")])
 def test_make_names_the_package(variable, package):
     done = subprocess.run(["make", "-n", "image", f"{variable}=/none/tool", "B=/tmp/none"], cwd=ROOT,
                           capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert package in done.stderr and len(done.stderr.strip().splitlines()) == 1
+
+
+def test_make_names_an_old_compiler(tmp_path):
+    compiler = tmp_path / "gcc"
+    compiler.write_text("#!/bin/sh\necho 9.4.0\n")
+    compiler.chmod(0o755)
+    done = subprocess.run(["make", "-n", "image", f"CC={compiler}", "B=/tmp/none"], cwd=ROOT, capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == 2 and "9 is too old: the package gcc or clang in version 10 or newer" in done.stderr
+
+
+def without(directory, *missing):
+    """A PATH with every program of this system but some."""
+    for tool in os.listdir("/usr/bin"):
+        if not tool.startswith(missing):
+            os.symlink(f"/usr/bin/{tool}", directory / tool)
+    return {**os.environ, "PATH": str(directory)}
+
+
+@pytest.mark.parametrize("tool, command, package", [
+    ("ld", ["make", "-n", "image", "B=/tmp/none"], "package binutils"),
+    ("cpio", ["sh", "tools/mkinitramfs.sh", "/tmp/none/out", "/bin/true"], "busybox-static cpio"),
+])
+def test_a_missing_tool_is_one_sentence(tmp_path, tool, command, package):
+    done = subprocess.run(command, cwd=ROOT, env=without(tmp_path, tool), capture_output=True, text=True, check=False)
+    assert done.returncode and package in done.stderr and len(done.stderr.strip().splitlines()) == 1, done.stderr
 
 
 def test_set_up_without_apt_names_the_packages(tmp_path):
