@@ -9,7 +9,8 @@ An experiment is a file in experiments/, named as the experiment with `_` for `-
     SCHEDULERS, CASES   each scheduler runs each case
     runs(host, sched, case)  optional: is that combination made? Default: all are
     EVENTS              optional: what is recorded; "": nothing, and figures come from what the run printed
-    HOSTS               optional: ("kernel",) if the simulator cannot express the workload, which then need not exist
+    HOSTS               optional: ("kernel",) or ("simulator",) if only that can express the workload; what is below
+                        for the other need not exist
     kernel(case, seconds)    the command line for the kernel's shell
     workload(case, seconds)  the same as rt-app JSON, for the simulator, or the text of one of its own workloads
     simulate(case, seconds)  optional: more words for schedsim; with --topology the number of CPUs is that one's
