@@ -128,11 +128,9 @@ static void enter_without(struct fair_queue *q, struct entity *e)
 	shorten_turn(q, q->fdl.container);
 }
 
-static void fdl_place(struct fair_queue *q, struct entity *e, unsigned flags)
+static __noinline void place(struct fair_queue *q, struct entity *e, unsigned flags)
 {
 	cfs_place(q, e, flags);
-	if (likely(!e->own_queue && !q->fdl.nr))
-		return;
 	if (flags & (PLACE_NEW | PLACE_SLEEPER | PLACE_ASLEEP))
 		return;
 	if (fdl_period(e))
@@ -141,9 +139,19 @@ static void fdl_place(struct fair_queue *q, struct entity *e, unsigned flags)
 		enter_without(q, e);
 }
 
-/* Its deadline stays with it: what it owes. */
-static void leave_deadlines(struct fair_queue *q, struct entity *e)
+static void fdl_place(struct fair_queue *q, struct entity *e, unsigned flags)
 {
+	if (likely(!e->own_queue && !q->fdl.nr))
+		cfs_place(q, e, flags);
+	else
+		place(q, e, flags);
+}
+
+/* Its deadline stays with it: what it owes. */
+static __noinline void leave_deadlines(struct fair_queue *q, struct entity *e)
+{
+	if (!e->queued)
+		return;
 	if (!e->deadline) {
 		if (nr_normal(q) == 1)
 			q->fdl.container = 0;
@@ -157,7 +165,7 @@ static void leave_deadlines(struct fair_queue *q, struct entity *e)
 
 static bool fdl_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 {
-	if (unlikely((q->fdl.nr || q->fdl.container) && e->queued))
+	if (unlikely(q->fdl.nr | q->fdl.container))
 		leave_deadlines(q, e);
 	return cfs_leave(q, e, flags);
 }
@@ -166,9 +174,9 @@ static bool fdl_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 
 static void fdl_charge(struct fair_queue *q, struct entity *e, u64 delta)
 {
-	cfs_charge(q, e, delta);
-	if (unlikely(e->deadline || q->fdl.container))
+	if (unlikely(e->deadline | q->fdl.container))
 		fdl_charge_deadline(q, e, delta);
+	cfs_charge(q, e, delta);
 }
 
 /* --- comparing ---------------------------------------------------------------- */
@@ -210,7 +218,7 @@ static void count_pick(struct fair_queue *q, struct entity *e)
 	fdl->max_gap_ns = max(fdl->max_gap_ns, sub_floor0(q->rq->clock, since));
 }
 
-static struct entity *pick_by_deadline(struct fair_queue *q)
+static __noinline struct entity *pick_by_deadline(struct fair_queue *q)
 {
 	struct entity *e;
 
