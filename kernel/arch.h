@@ -68,6 +68,13 @@ static inline void arch_cpu_relax(void);
 /* Enable interrupts and halt as one operation; returns with interrupts off. Caller has them off. */
 void arch_cpu_idle(void);
 __noreturn void arch_cpu_halt(void);
+/*
+ * Halt the running CPU until *@parked is false, which another CPU says with a reschedule interrupt.
+ * Meanwhile it is asked nothing (arch_call_others), and on the way out it forgets all translations.
+ * Interrupts off; taken while halted.
+ */
+void arch_cpu_park(const bool *parked);
+bool arch_cpu_is_parked(unsigned cpu);
 /* Stack of the boot CPU's idle thread: KSTACK_SIZE bytes, guard page below. */
 extern u8 arch_boot_stack[];
 /*

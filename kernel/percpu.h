@@ -23,7 +23,8 @@ struct cpu {
 	struct arch_cpu *arch; /* descriptor tables, interrupt stacks, timer: arch/x86 */
 	bool online;
 	u64 nr_irqs, nr_timer, nr_resched_ipi;
-	u64 online_ns; /* when it came into service */
+	u64 online_ns; /* when it came into service; later by what it was out of it since */
+	u64 offline_since_ns;
 };
 
 #define MAX_CPUS 256

@@ -3,6 +3,7 @@
  * runqueue at a time under its lock. Called after every operation in the hosted
  * tests and now and then in debug kernels; host_bug() on violation. Slow.
  */
+#include "sched/domain.h"
 #include "sched/sharedq.h"
 #include "sched/fair/fair.h"
 
@@ -188,7 +189,7 @@ void fair_check(struct rq *rq)
 void check_queued_task(struct rq *rq, struct task *t)
 {
 	SCHED_CHECK(T2, t->cpu == rq->cpu);
-	SCHED_CHECK(T3, task_allowed(t, rq->cpu) || t->push_cpu != PUSH_NONE);
+	SCHED_CHECK(T3, task_may_be_on(t, rq) || t->push_cpu != PUSH_NONE);
 	SCHED_CHECK(T4, t->state != TASK_NEW && t->state != TASK_WAKING);
 	check_family(rq->s, t);
 }
@@ -210,6 +211,20 @@ static void check_current(struct rq *rq)
 				rq->rt.throttled || rq->need_resched);
 }
 
+/* Its domains span CPUs in service only, or such as have not come yet. */
+static void check_domains(struct rq *rq)
+{
+	struct domain *sd;
+	unsigned cpu;
+
+	for_each_domain(sd, rq) {
+		if (likely(cpumask_subset(&sd->span->cpus, &rq->s->online)))
+			continue;
+		for_each_cpu(cpu, &sd->span->cpus)
+			SCHED_CHECK(R10, cpu_rq(rq->s, cpu)->online || !cpu_rq(rq->s, cpu)->idle);
+	}
+}
+
 static void check_rq(struct rq *rq)
 {
 	struct task *t;
@@ -222,15 +237,43 @@ static void check_rq(struct rq *rq)
 		check_queued_task(rq, t);
 	check_current(rq);
 	waste_check(rq);
+	check_domains(rq);
 	stop_class.check(rq);
 	rt_class.check(rq);
 	fair_class.check(rq);
+}
+
+/* Since it has left. */
+static void check_offline(struct rq *rq)
+{
+	const struct task *curr = rq->curr;
+	bool pushed = curr->on_rq == TASK_QUEUED && curr->push_cpu != PUSH_NONE;
+	struct fair_queue *q;
+
+	SCHED_CHECK(R9, rq->nr_running == (u32)pushed + (rq->stop ? 1 : 0));
+	SCHED_CHECK(R9, rq->fair.tasks.nr + rq->rt.nr_running == (u32)pushed);
+	SCHED_CHECK(R9, list_empty(&rq->delayed));
+	SCHED_CHECK(R9, list_empty(&rq->handover) && list_empty(&rq->bandwidth_timers));
+	SCHED_CHECK(R10, !rq->domains && !rq->llc && rq->core->weight == 1);
+	SCHED_CHECK(R10, !cpumask_test(&rq->s->nohz_idle, rq->cpu) &&
+				!cpumask_test(&rq->s->rt_overload, rq->cpu));
+	list_for_each(q, &rq->queues, link)
+		SCHED_CHECK(R10, !q->load_contrib && !q->limited && !q->throttled && !q->debt);
 }
 
 void sched_check(struct sched *s)
 {
 	unsigned cpu;
 
+	for_each_cpu(cpu, &s->possible) {
+		struct rq *rq = cpu_rq(s, cpu);
+
+		if (rq->online || !rq->idle)
+			continue;
+		rq_lock(rq);
+		check_offline(rq);
+		rq_unlock(rq);
+	}
 	for_each_cpu(cpu, &s->online) {
 		struct rq *rq = cpu_rq(s, cpu);
 

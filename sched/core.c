@@ -120,8 +120,8 @@ void attach_task(struct sched *s, struct task *t)
 {
 	struct rq *rq = task_rq_lock(s, t);
 
-	/* Its affinity may have changed on the way. */
-	while (unlikely(!task_allowed(t, rq->cpu))) {
+	/* Its affinity, or what CPUs there are, may have changed on the way. */
+	while (unlikely(!task_may_be_on(t, rq))) {
 		set_task_cpu(rq, t, any_allowed_cpu(s, t));
 		rq_unlock(rq);
 		rq = task_rq_lock(s, t);
@@ -133,7 +133,7 @@ void attach_task(struct sched *s, struct task *t)
 
 void attach_locked(struct rq *rq, struct task *t)
 {
-	if (likely(task_allowed(t, rq->cpu)))
+	if (likely(task_may_be_on(t, rq)))
 		activate(rq, t, QUEUE_MIGRATING);
 	else
 		list_add_tail(&rq->handover, &t->link); /* its affinity changed: it travels on */
@@ -145,13 +145,14 @@ void push_current(struct rq *rq, unsigned to)
 	resched(rq);
 }
 
-unsigned any_allowed_cpu(struct sched *s, const struct task *t)
+unsigned any_allowed_cpu(struct sched *s, struct task *t)
 {
-	struct cpumask usable = cpumask_and(&t->allowed, &s->online);
+	struct cpumask usable;
 
+	ensure_usable_cpu(cpu_rq(s, t->cpu), t);
+	usable = cpumask_and(&t->allowed, &s->online);
 	if (cpumask_test(&usable, t->cpu))
 		return t->cpu;
-	SCHED_ASSERT(!cpumask_empty(&usable));
 	return cpumask_first(&usable);
 }
 
@@ -251,8 +252,13 @@ static void deliver(struct rq *rq)
 static __noinline void switch_end_moving(struct rq *rq, struct task *prev)
 {
 	if (prev->push_cpu != PUSH_NONE && prev->on_rq == TASK_MIGRATING) {
+		unsigned to = (unsigned)prev->push_cpu;
+
 		rq->pushed_count++;
-		set_task_cpu(rq, prev, (unsigned)prev->push_cpu);
+		/* That CPU may have left since. */
+		if (unlikely(!task_may_be_on(prev, cpu_rq(rq->s, to))))
+			to = any_allowed_cpu(rq->s, prev);
+		set_task_cpu(rq, prev, to);
 		prev->push_cpu = PUSH_NONE;
 		list_add_tail(&rq->handover, &prev->link);
 	}
@@ -352,8 +358,8 @@ static struct rq *wake_sleeping(struct sched *s, struct rq *rq, struct task *t, 
 		if (likely(task_allowed(t, rq->cpu)))
 			break;
 	}
-	/* Its affinity changed since it blocked. */
-	if (unlikely(!task_allowed(t, rq->cpu)))
+	/* Its affinity changed since it blocked, or its CPU left. */
+	if (unlikely(!task_may_be_on(t, rq)))
 		push_current(rq, any_allowed_cpu(s, t));
 	wake_on(rq, t, cpu, queue_flags, flags);
 	return rq;
@@ -445,7 +451,7 @@ bool sched_tick_can_stop(struct sched *s, unsigned cpu)
 
 	if (rq->curr != rq->idle || rq->nr_running)
 		return false;
-	if (!rq->tick_stopped) {
+	if (!rq->tick_stopped && rq->online) {
 		rq->tick_stopped = true;
 		cpumask_set_atomic(&s->nohz_idle, cpu);
 	}
@@ -522,20 +528,6 @@ int sched_init(struct sched *s, const struct sched_config *config)
 	topology_init(s, config->topology);
 	sharedq_topology(s);
 	return 0;
-}
-
-void sched_cpu_online(struct sched *s, unsigned cpu, struct task *idle)
-{
-	struct rq *rq = cpu_rq(s, cpu);
-
-	SCHED_ASSERT(idle->class == &idle_class && idle->cpu == cpu);
-	rq_lock(rq);
-	rq->idle = rq->curr = rq->prev = idle;
-	idle->class->set_next(rq, idle);
-	rq->online = true;
-	cpumask_set_atomic(&s->online, cpu);
-	rq_unlock(rq);
-	tunables_rescale(s);
 }
 
 /* --- defaults of class operations ----------------------------------------- */

@@ -22,7 +22,7 @@ enum domain_flags {
 	SD_NUMA = 0x4000,	     /* crosses memory nodes */
 };
 
-/* A set of CPUs. All but the last three fields are constant after topology_init(). */
+/* A set of CPUs. All but the hints are constant while no CPU comes or leaves. */
 struct group {
 	struct cpumask cpus;
 	u32 weight;	    /* number of CPUs */

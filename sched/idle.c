@@ -28,7 +28,8 @@ static struct task *idle_pick(struct rq *rq)
 
 static void idle_charge(struct rq *rq)
 {
-	rq->idle_ns += charge_time(rq, &rq->idle->fair);
+	if (likely(rq->online))
+		rq->idle_ns += charge_time(rq, &rq->idle->fair);
 }
 
 static void idle_set_next(struct rq *rq, struct task *t)

@@ -236,10 +236,10 @@ struct group;
 struct rq {
 	struct host_lock lock;
 
-	/* constant after sched_cpu_online() */
+	/* changed by hotplug.c only; online under the lock, domains with the machine stopped */
 	struct sched *s;
 	u32 cpu;
-	bool online;
+	bool online; /* if not, nothing is queued here: see PROTOCOL: hotplug */
 	struct task *idle;
 
 	/* guarded by: lock; curr, nr_running, clock also read racily by placement and balancing */
@@ -272,11 +272,10 @@ struct rq {
 	bool yield; /* the running task called sched_yield(): taken at the next switch */
 
 	/* balancing; guarded by: lock unless said */
-	struct domain *domains;	  /* bottom-up; NULL on a machine of one CPU. Constant. */
-	struct domain *llc;	  /* highest level that shares a cache, or NULL. Constant. */
-	const struct group *core; /* the threads of this core; itself at least. Constant. */
-	u32 llc_id, llc_size;	  /* first CPU and number of CPUs that share the last-level cache.
-				     Constant. */
+	struct domain *domains;	  /* bottom-up; NULL if it is alone, or out of service */
+	struct domain *llc;	  /* highest level that shares a cache, or NULL */
+	const struct group *core; /* the threads of this core; itself at least */
+	u32 llc_id, llc_size;	  /* first CPU and number of CPUs that share the last-level cache */
 	u64 next_balance;	  /* jiffy; this CPU only */
 	u64 idle_stamp;		  /* since when it idles, for avg_idle; 0: it does not */
 	u64 avg_idle;		  /* ns an idle period lasts */
@@ -330,6 +329,7 @@ struct sched {
 	struct cpumask online;
 	struct cpumask nohz_idle;   /* CPUs that stopped their tick */
 	struct cpumask rt_overload; /* CPUs with a movable rt task that waits */
+	bool affinity_lost;	    /* some task's is; see sched_affinity_lost() */
 	bool overload;		    /* some runqueue had two tasks or more lately */
 	u64 nohz_next_balance;	    /* jiffy: when idle CPUs should balance next */
 	u64 nohz_next_refresh;	    /* jiffy: when their averages are decayed next */
@@ -429,8 +429,13 @@ void push_current(struct rq *rq, unsigned to);
 void task_set_cpu(struct sched *s, struct task *t, unsigned cpu);
 /* @t changes its CPU number. Lock of its old runqueue held, @t not queued. */
 void set_task_cpu(struct rq *from, struct task *t, unsigned to);
-/* An online CPU that @t may run on: its own if possible. */
-unsigned any_allowed_cpu(struct sched *s, const struct task *t);
+/*
+ * An online CPU that @t may run on: its own if possible; any if all it was allowed have left. The
+ * lock of its runqueue held.
+ */
+unsigned any_allowed_cpu(struct sched *s, struct task *t);
+/* @t, whatever it does, may run on @allowed from now on; it is not moved. Lock held. */
+void set_allowed(struct rq *rq, struct task *t, const struct cpumask *allowed);
 
 static inline bool task_running(const struct rq *rq, const struct task *t)
 {
@@ -455,6 +460,12 @@ static inline bool task_allowed(const struct task *t, unsigned cpu)
 	return cpumask_test(&t->allowed, cpu);
 }
 
+/* May @t be queued on @rq? Locked, or racily. */
+static inline bool task_may_be_on(const struct task *t, const struct rq *rq)
+{
+	return task_allowed(t, rq->cpu) && rq->online;
+}
+
 /* Time since the running entity was last charged, now added to its sum; 0 if there is none. */
 static inline u64 charge_time(struct rq *rq, struct entity *e)
 {
@@ -474,6 +485,10 @@ void rt_queue_init(struct rt_queue *rt);
 void rt_push(struct rq *rq);
 /* The period may be over: replenish. Lock held. */
 void rt_period_check(struct rq *rq);
+/* @rq's CPU leaves: nothing there is throttled any more. Lock held. */
+void rt_offline(struct rq *rq);
+/* A task that is queued on @rq but does not run, or NULL. Lock held. */
+struct task *rt_waiting(struct rq *rq);
 /* A full round-robin slice in ticks. */
 u32 rr_slice_ticks(const struct sched *s);
 
@@ -490,6 +505,12 @@ void check_family(struct sched *s, struct task *t);
 size_t topology_size(unsigned nr_cpus);
 /* Build groups and domains from the host's description; runqueues exist already. */
 void topology_init(struct sched *s, const struct sched_cpu_desc *desc);
+/* The same for the online CPUs only; the others are alone. The machine is stopped: hotplug.c. */
+void topology_rebuild(struct sched *s);
+/* Is @cpu in it? Those that have not come yet are. */
+bool topology_has(const struct sched *s, unsigned cpu);
+/* If all CPUs that @t was allowed have left, it is allowed all. Lock of its runqueue @rq held. */
+void ensure_usable_cpu(struct rq *rq, struct task *t);
 /* @rq goes idle: placement may use its whole core. Lock held. */
 void placement_cpu_idles(struct rq *rq);
 /* After a tick, no lock held: balance if it is time to, or have an idle CPU do it. */

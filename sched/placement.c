@@ -432,7 +432,7 @@ unsigned fair_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned r
 	unsigned to;
 
 	/* One CPU in the machine or in its affinity: a common case, and nothing to think about. */
-	if ((t->nr_allowed == 1 || !rq->domains) && likely(task_allowed(t, t->cpu)))
+	if ((t->nr_allowed == 1 || !rq->domains) && likely(task_may_be_on(t, rq)))
 		return t->cpu;
 	if (reason & SELECT_WAKE)
 		record_wakee(cpu_rq(s, cpu), t);

@@ -293,6 +293,10 @@ static unsigned rt_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsig
 	const struct task *curr = READ_ONCE(rq->curr);
 	int lowest;
 
+	if (unlikely(!rq->online)) {
+		lowest = find_lowest_cpu(rq, t, cpu);
+		return lowest < 0 ? any_allowed_cpu(rq->s, t) : (unsigned)lowest;
+	}
 	if (!task_allowed(t, t->cpu))
 		return any_allowed_cpu(rq->s, t);
 	if (!(reason & (SELECT_WAKE | SELECT_FORK)) || curr->class->rank > rt_class.rank)
@@ -362,12 +366,35 @@ static bool rt_pull(struct rq *rq, struct task *prev)
 	struct cpumask sources = rq->s->rt_overload;
 	unsigned cpu;
 
-	if ((int)cpu_prio(rq) <= prev->prio || rq->rt.throttled)
+	if ((int)cpu_prio(rq) <= prev->prio || rq->rt.throttled || !rq->online)
 		return false;
 	cpumask_clear(&sources, rq->cpu);
 	for_each_cpu(cpu, &sources)
 		pull_from(rq, cpu_rq(rq->s, cpu));
 	return rq->rt.nr_running;
+}
+
+/* --- a CPU that leaves ------------------------------------------------------ */
+
+void rt_offline(struct rq *rq)
+{
+	if (rq->rt.throttled)
+		unthrottle(rq);
+	rq->rt.used_ns = 0;
+}
+
+struct task *rt_waiting(struct rq *rq)
+{
+	struct rt_queue *rt = &rq->rt;
+
+	for (unsigned prio = first_prio(rt); prio < MAX_RT_PRIO; prio++) {
+		struct list *link;
+
+		for (link = rt->list[prio].next; link != &rt->list[prio]; link = link->next)
+			if (!task_running(rq, rt_task_of(link)))
+				return rt_task_of(link);
+	}
+	return NULL;
 }
 
 /* --- introspection -------------------------------------------------------- */

@@ -39,8 +39,26 @@ struct sched_config {
 size_t sched_size(unsigned nr_cpus);
 /* Build a machine in @mem. -EINVAL for a bad configuration. All CPUs start offline. */
 int sched_init(struct sched *s, const struct sched_config *config);
-/* Bring @cpu into service with @idle (initialised by sched_task_init_idle) as its current task. */
+/*
+ * Bring @cpu into service with @idle (initialised by sched_task_init_idle) as its current task. A
+ * CPU that was in service before has the same one; that or its stopper runs, and PROTOCOL: hotplug.
+ */
 void sched_cpu_online(struct sched *s, unsigned cpu, struct task *idle);
+/*
+ * PROTOCOL: hotplug. Take @cpu out of service. The caller has stopped the machine: no other CPU is
+ * in the scheduler, or enters it before the return. Then no task is queued on @cpu any more, the
+ * running one leaves at its next switch (which is to come soon; the idle task and the stopper
+ * stay), and the host may stop the CPU once that idles. Groups, domains and tunables are as if
+ * @cpu did not exist. -EBUSY: it is the last one. -EINVAL: it is out of service.
+ */
+int sched_cpu_offline(struct sched *s, unsigned cpu);
+/*
+ * A task that needs a CPU while all that it is allowed are out of service may run anywhere from
+ * then on. The CPU that @t was on when that happened, or -1; said once. The second: was there any
+ * such task since the last call that @forget?
+ */
+int sched_affinity_lost(struct task *t);
+bool sched_affinity_losses(struct sched *s, bool forget);
 
 /* --- tasks ---------------------------------------------------------------- */
 
@@ -113,8 +131,8 @@ void sched_get_attr(const struct task *t, struct sched_attr_req *req);
  * CPU is allowed.
  */
 int sched_set_affinity(struct sched *s, struct task *t, const struct cpumask *mask);
-void sched_get_affinity(struct sched *s, struct task *t,
-			struct cpumask *mask); /* bits of absent CPUs are clear */
+/* The online CPUs of them. */
+void sched_get_affinity(struct sched *s, struct task *t, struct cpumask *mask);
 /* How much @t asks for at a time in ns; 0 for real time and under policies without requests. */
 u64 sched_task_slice(struct sched *s, struct task *t);
 /* Round-robin interval in ns, as sched_rr_get_interval(2): 0 for FIFO. */

@@ -340,14 +340,19 @@ static struct shard *shard_of(const struct rq *rq, unsigned nr)
 	return &cpu_rq(rq->s, cpu)->own_shard;
 }
 
-static void update_rq(struct rq *rq)
+static void unlink_all(struct rq *rq)
 {
 	struct task *t;
 
-	rq_lock(rq);
 	if (rq->shard)
 		list_for_each(t, &rq->fair_tasks, link)
 			sharedq_remove(rq, t);
+}
+
+static void update_rq(struct rq *rq)
+{
+	rq_lock(rq);
+	unlink_all(rq);
 	WRITE_ONCE(rq->shares_all, feature(rq->s, FEATURE_SHARED_RUNQ));
 	WRITE_ONCE(rq->nr_shards, wanted_shards(rq));
 	WRITE_ONCE(rq->shard, shard_of(rq, rq->nr_shards));
@@ -359,6 +364,18 @@ void sharedq_update(struct sched *s)
 {
 	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++)
 		update_rq(cpu_rq(s, cpu));
+}
+
+void sharedq_close(struct sched *s)
+{
+	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++) {
+		struct rq *rq = cpu_rq(s, cpu);
+
+		rq_lock(rq);
+		unlink_all(rq);
+		rq->shard = NULL;
+		rq_unlock(rq);
+	}
 }
 
 void sharedq_init(struct rq *rq)

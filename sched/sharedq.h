@@ -16,6 +16,8 @@ void sharedq_topology(struct sched *s);
  * held; O(queued tasks) if something did.
  */
 void sharedq_update(struct sched *s);
+/* Nobody has a shard until the next update, because LLCs are about to change. No lock held. */
+void sharedq_close(struct sched *s);
 
 /* What the hooks below do while the feature is on. Lock held. */
 void sharedq_add(struct rq *rq, struct task *t, unsigned flags);

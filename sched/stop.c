@@ -38,7 +38,9 @@ static void stop_set_next(struct rq *rq, struct task *t)
 
 static void stop_charge(struct rq *rq)
 {
-	rq->run_ns += charge_time(rq, &rq->curr->fair);
+	/* It may be what halts a CPU that has left. */
+	if (likely(rq->online))
+		rq->run_ns += charge_time(rq, &rq->curr->fair);
 }
 
 static void stop_tick(struct rq *rq, struct task *t)

@@ -195,7 +195,7 @@ void sched_group_move(struct sched *s, struct task *t, struct task_group *tg)
 
 /* --- affinity ------------------------------------------------------------- */
 
-static void set_allowed(struct rq *rq, struct task *t, const struct cpumask *allowed)
+void set_allowed(struct rq *rq, struct task *t, const struct cpumask *allowed)
 {
 	struct change c = change_begin(rq, t);
 	u32 before = t->nr_allowed, all = rq->s->nr_cpus;
@@ -216,7 +216,7 @@ int sched_set_affinity(struct sched *s, struct task *t, const struct cpumask *ma
 		return -EINVAL;
 	rq = task_rq_lock(s, t);
 	set_allowed(rq, t, &allowed);
-	if (task_allowed(t, rq->cpu)) {
+	if (task_may_be_on(t, rq)) {
 		if (t->on_rq != TASK_MIGRATING)
 			t->push_cpu = PUSH_NONE;
 	} else if (t->on_rq == TASK_OFF_RQ) {
@@ -237,7 +237,7 @@ void sched_get_affinity(struct sched *s, struct task *t, struct cpumask *mask)
 {
 	struct rq *rq = task_rq_lock(s, t);
 
-	*mask = cpumask_and(&t->allowed, &s->possible);
+	*mask = cpumask_and(&t->allowed, &s->online);
 	rq_unlock(rq);
 }
 
@@ -355,7 +355,7 @@ void sched_task_start(struct sched *s, struct task *t, unsigned cpu)
 		rq_unlock(rq);
 		rq = task_rq_lock(s, t);
 	}
-	while (unlikely(!task_allowed(t, rq->cpu))) {
+	while (unlikely(!task_may_be_on(t, rq))) {
 		task_set_cpu(s, t, any_allowed_cpu(s, t));
 		rq_unlock(rq);
 		rq = task_rq_lock(s, t);

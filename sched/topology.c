@@ -9,18 +9,22 @@
  *
  * A CPU's domain at a level spans the group at that level; its parts are the
  * groups one level down. A level with a single part has nothing to balance and
- * is left out of the chain. Built once; everything here is constant afterwards.
+ * is left out of the chain. Built of all CPUs that may come, and anew when one leaves
+ * or comes back, with the machine stopped (hotplug.c); constant in between.
  * Source: Linux 6.1, topology.c (docs/sources.md).
  */
 #include "sched/domain.h"
 #include "lib/fmt.h"
+#include "lib/string.h"
 
 enum { LEVEL_CPU, LEVEL_CORE, LEVEL_LLC, LEVEL_NODE, LEVEL_MACHINE, NR_LEVELS };
 
 struct topology {
-	struct group *groups;	/* [NR_LEVELS][nr_cpus], at the index of its first CPU */
-	struct domain *domains; /* [nr_cpus][NR_LEVELS - 1] */
-	u16 *first;		/* [NR_LEVELS][nr_cpus]: first CPU of the group around a CPU */
+	struct group *groups;	     /* [NR_LEVELS][nr_cpus], at the index of its first CPU */
+	struct domain *domains;	     /* [nr_cpus][NR_LEVELS - 1] */
+	u16 *first;		     /* [NR_LEVELS][nr_cpus]: first CPU of the group around a CPU */
+	struct sched_cpu_desc *desc; /* [nr_cpus] */
+	struct cpumask built;	     /* CPUs that are in it; the others are alone */
 };
 STATIC_ASSERT(CPU_MAX <= 65536, "a CPU number fits the u16 of struct topology");
 
@@ -44,13 +48,17 @@ size_t topology_size(unsigned nr_cpus)
 {
 	return sizeof(struct topology) + NR_LEVELS * nr_cpus * sizeof(struct group) +
 	       (NR_LEVELS - 1) * nr_cpus * sizeof(struct domain) +
-	       NR_LEVELS * nr_cpus * sizeof(u16);
+	       nr_cpus * sizeof(struct sched_cpu_desc) + NR_LEVELS * nr_cpus * sizeof(u16);
 }
 
 /* --- groups --------------------------------------------------------------- */
 
-static bool same_group(const struct sched_cpu_desc *a, const struct sched_cpu_desc *b, int level)
+static bool same_group(const struct topology *topo, unsigned cpu, unsigned other, int level)
 {
+	const struct sched_cpu_desc *a = &topo->desc[cpu], *b = &topo->desc[other];
+
+	if (!cpumask_test(&topo->built, cpu) || !cpumask_test(&topo->built, other))
+		return cpu == other;
 	switch (level) {
 	case LEVEL_CPU:
 		return a == b;
@@ -73,7 +81,7 @@ static struct group *group_around(struct sched *s, unsigned cpu, int level)
 			     topo->first[(unsigned)level * s->nr_cpus + cpu]];
 }
 
-static void build_groups(struct sched *s, const struct sched_cpu_desc *desc, int level)
+static void build_groups(struct sched *s, int level)
 {
 	u16 *first = &s->topology->first[(unsigned)level * s->nr_cpus];
 
@@ -81,7 +89,7 @@ static void build_groups(struct sched *s, const struct sched_cpu_desc *desc, int
 		unsigned leader = 0;
 		struct group *g;
 
-		while (!same_group(&desc[leader], &desc[cpu], level))
+		while (!same_group(s->topology, leader, cpu, level))
 			leader++;
 		first[cpu] = (u16)leader;
 		g = group_around(s, cpu, level);
@@ -170,6 +178,7 @@ static void build_domains(struct sched *s, struct rq *rq)
 {
 	struct domain *sd = &s->topology->domains[rq->cpu * (NR_LEVELS - 1)], *below = NULL;
 
+	rq->domains = rq->llc = NULL;
 	rq->llc_id = rq->cpu;
 	rq->llc_size = 1;
 	rq->core = group_around(s, rq->cpu, LEVEL_CORE);
@@ -194,15 +203,16 @@ static void build_domains(struct sched *s, struct rq *rq)
 	set_numa_imbalance(rq);
 }
 
-void topology_init(struct sched *s, const struct sched_cpu_desc *desc)
+/* For the CPUs of @cpus; the others are alone at every level. */
+static void build(struct sched *s, struct cpumask cpus)
 {
 	struct topology *topo = s->topology;
 
-	topo->groups = (struct group *)(topo + 1);
-	topo->domains = (struct domain *)(topo->groups + NR_LEVELS * s->nr_cpus);
-	topo->first = (u16 *)(topo->domains + (NR_LEVELS - 1) * s->nr_cpus);
+	topo->built = cpus;
+	for (unsigned i = 0; i < NR_LEVELS * s->nr_cpus; i++)
+		topo->groups[i] = (struct group){ .weight = 0 };
 	for (int level = LEVEL_CPU; level < NR_LEVELS; level++)
-		build_groups(s, desc, level);
+		build_groups(s, level);
 	for (int level = LEVEL_CPU; level < LEVEL_MACHINE; level++)
 		link_parts(s, level);
 	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++) {
@@ -213,6 +223,35 @@ void topology_init(struct sched *s, const struct sched_cpu_desc *desc)
 		if (rq->llc)
 			rq->llc->span->nr_idle_scan = rq->llc_size;
 	}
+}
+
+void topology_init(struct sched *s, const struct sched_cpu_desc *desc)
+{
+	struct topology *topo = s->topology;
+
+	topo->groups = (struct group *)(topo + 1);
+	topo->domains = (struct domain *)(topo->groups + NR_LEVELS * s->nr_cpus);
+	topo->desc = (struct sched_cpu_desc *)(topo->domains + (NR_LEVELS - 1) * s->nr_cpus);
+	topo->first = (u16 *)(topo->desc + s->nr_cpus);
+	memcpy(topo->desc, desc, s->nr_cpus * sizeof(*desc));
+	/* All of them are about to come. */
+	build(s, s->possible);
+}
+
+bool topology_has(const struct sched *s, unsigned cpu)
+{
+	return cpumask_test(&s->topology->built, cpu);
+}
+
+void topology_rebuild(struct sched *s)
+{
+	unsigned cpu;
+
+	build(s, s->online);
+	/* Cores may idle of which nobody will say so. */
+	for_each_cpu(cpu, &s->online)
+		if (cpu_rq(s, cpu)->llc)
+			cpu_rq(s, cpu)->llc->span->has_idle_cores = true;
 }
 
 /* --- /proc/schedstat ------------------------------------------------------ */

@@ -208,7 +208,7 @@ bool waste_is_news(const struct rq *rq)
 	if (rq->nr_restricted && nr > 1)
 		return true;
 	return rq->waste.nr_restricted || rq->waste.nr_waiting != (nr ? nr - 1 : 0) ||
-	       rq->waste.idle != (rq->curr == rq->idle && !nr);
+	       rq->waste.idle != (rq->online && rq->curr == rq->idle && !nr);
 }
 
 void waste_check(struct rq *rq)

@@ -224,6 +224,26 @@ void arch_pt_unload(u64 root)
 	preempt_enable();
 }
 
+/* --- CPUs out of service --------------------------------------------------------- */
+
+void arch_cpu_park(const bool *parked)
+{
+	struct arch_cpu *a = this_cpu()->arch;
+
+	/* Who has marked it already still gets an answer: it takes interrupts. */
+	__atomic_store_n(&a->online, false, __ATOMIC_SEQ_CST);
+	while (READ_ONCE(*parked))
+		arch_cpu_idle();
+	/* From here on others wait for it again; what it has missed it forgets after that. */
+	__atomic_store_n(&a->online, true, __ATOMIC_SEQ_CST);
+	flush_all(NULL);
+}
+
+bool arch_cpu_is_parked(unsigned cpu)
+{
+	return !__atomic_load_n(&cpus[cpu]->arch->online, __ATOMIC_ACQUIRE);
+}
+
 /* --- the end ------------------------------------------------------------------- */
 
 static bool stopping;

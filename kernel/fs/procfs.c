@@ -84,13 +84,13 @@ static struct sched_cpu_stat cpu_stat(unsigned cpu)
 	return stat;
 }
 
-/* Sum of a field of struct sched_cpu_stat over the CPUs. */
+/* Sum of a field of struct sched_cpu_stat over the CPUs, those out of service included. */
 #define SUM_CPUS(field)                                                                            \
 	({                                                                                         \
-		struct cpumask online_ = online_cpus();                                            \
+		struct cpumask possible_ = possible_cpus();                                        \
 		u64 sum_ = 0;                                                                      \
 		unsigned cpu_;                                                                     \
-		for_each_cpu(cpu_, &online_)                                                       \
+		for_each_cpu(cpu_, &possible_)                                                     \
 			sum_ += cpu_stat(cpu_).field;                                              \
 		sum_;                                                                              \
 	})

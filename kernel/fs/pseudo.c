@@ -282,6 +282,30 @@ int pseudo_mkdir(const struct fs_type *type, const char *name)
 	return root ? add_inode(type, name, new_dir(root->inode->sb)) : -ENOMEM;
 }
 
+struct dentry *pseudo_find(const struct fs_type *type, const char *name)
+{
+	struct dentry *d = pseudo_root(type);
+	const char *end;
+
+	spin_lock(&tree_lock);
+	for (; d && *name; name = *end ? end + 1 : end) {
+		end = strchr(name, '/') ?: name + strlen(name);
+		d = dentry_find(d, name, (size_t)(end - name));
+	}
+	spin_unlock(&tree_lock);
+	return d;
+}
+
+void pseudo_show(struct dentry *d, bool visible)
+{
+	spin_lock(&tree_lock);
+	if (visible && !d->linked)
+		dentry_link(d);
+	else if (!visible && d->linked)
+		dentry_unlink(d);
+	spin_unlock(&tree_lock);
+}
+
 int debugfs_add(const struct pseudo_file *pf)
 {
 	return add_file(&debugfs_type, "", pf);

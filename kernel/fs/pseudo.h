@@ -22,6 +22,10 @@ struct dentry *pseudo_root(const struct fs_type *type);
 /* A symbolic link below the root of @type. */
 int pseudo_symlink(const struct fs_type *type, const char *name, const char *target);
 int pseudo_mkdir(const struct fs_type *type, const char *name);
+/* The entry called @name below the root of @type, NULL: none. It stays. */
+struct dentry *pseudo_find(const struct fs_type *type, const char *name);
+/* Take @d with all below it out of its directory, or put it back; open files stay open. */
+void pseudo_show(struct dentry *d, bool visible);
 
 void procfs_init(void);
 void sysfs_init(void);

@@ -5,6 +5,7 @@
  */
 #include "kernel/fs/procfs.h"
 
+#include "kernel/fs/pseudo.h"
 #include "kernel/kernel.h"
 #include "kernel/time/time.h"
 #include "lib/errno.h"
@@ -227,16 +228,44 @@ static int add_domain(unsigned cpu, unsigned level)
 	return err;
 }
 
+/* The directories of all domains that each CPU has with all CPUs in service. */
+static struct dentry *domain_dirs[MAX_CPUS][SCHED_DOMAINS_MAX], *cpu_dirs[MAX_CPUS];
+
 static int add_domains(void)
 {
 	struct cpumask online = online_cpus();
+	char name[64];
 	unsigned cpu;
 	int err = 0;
 
-	for_each_cpu(cpu, &online)
-		for (unsigned level = 0; !err && level < sched_domain_count(machine, cpu); level++)
+	for_each_cpu(cpu, &online) {
+		for (unsigned level = 0; !err && level < sched_domain_count(machine, cpu);
+		     level++) {
 			err = add_domain(cpu, level);
+			snprintf(name, sizeof(name), "sched/domains/cpu%u/domain%u", cpu, level);
+			domain_dirs[cpu][level] = pseudo_find(&debugfs_type, name);
+		}
+		snprintf(name, sizeof(name), "sched/domains/cpu%u", cpu);
+		cpu_dirs[cpu] = pseudo_find(&debugfs_type, name);
+	}
 	return err;
+}
+
+void schedfs_show_domains(void)
+{
+	struct cpumask possible = possible_cpus();
+	unsigned cpu;
+
+	for_each_cpu(cpu, &possible) {
+		unsigned nr;
+
+		with_irqs_off(nr = sched_domain_count(machine, cpu));
+		for (unsigned level = 0; level < SCHED_DOMAINS_MAX; level++)
+			if (domain_dirs[cpu][level])
+				pseudo_show(domain_dirs[cpu][level], level < nr);
+		if (cpu_dirs[cpu])
+			pseudo_show(cpu_dirs[cpu], cpus[cpu]->online);
+	}
 }
 
 static const struct pseudo_file state_files[] = {

@@ -7,6 +7,8 @@
 
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
+#include "kernel/task/hotplug.h"
+#include "lib/string.h"
 
 /* What the arg of a file says: which of a table's functions, and for which CPU, node or cache. */
 #define ARG(kind, cpu, index) ((void *)((u64)(kind) << 24 | (u64)(index) << 16 | (cpu)))
@@ -280,6 +282,35 @@ static size_t show_node_memory(void *arg, char *buf, size_t size)
 	return t.len;
 }
 
+/* --- cpuN/online ---------------------------------------------------------------------- */
+
+static size_t show_online(void *arg, char *buf, size_t size)
+{
+	return (size_t)snprintf(buf, size, "%d\n", cpus[ARG_CPU(arg)]->online);
+}
+
+static long store_online(void *arg, const char *text, size_t len)
+{
+	bool good = len && (len == 1 || (len == 2 && text[1] == '\n'));
+	int err = -EINVAL;
+
+	if (good && strchr("1yY", text[0]))
+		err = cpu_set_online(ARG_CPU(arg), true);
+	else if (good && strchr("0nN", text[0]))
+		err = cpu_set_online(ARG_CPU(arg), false);
+	return err ?: (long)len;
+}
+
+/* What is there of CPUs in service only: topology and cache of the CPU, links with its node. */
+static struct dentry *presence[MAX_CPUS][4];
+
+void sysfs_show_cpu(unsigned cpu, bool online)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(presence[cpu]); i++)
+		if (presence[cpu][i])
+			pseudo_show(presence[cpu][i], online);
+}
+
 /* --- registration --------------------------------------------------------------------- */
 
 typedef size_t (*show_fn)(void *arg, char *buf, size_t size);
@@ -303,6 +334,21 @@ static void __printf(3, 4) add(show_fn show, void *arg, const char *format, ...)
 		kprintf("/sys/%s: error %d\n", name, -err);
 }
 
+/* Not of CPU 0, which stays. */
+static void add_online(unsigned cpu)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "devices/system/cpu/cpu%u/online", cpu);
+	sysfs_add(&(struct pseudo_file){
+		.name = name,
+		.mode = 0644,
+		.show = show_online,
+		.store = store_online,
+		.arg = ARG(0, cpu, 0),
+	});
+}
+
 static void add_cpu(unsigned cpu)
 {
 	const char *base = "devices/system/cpu";
@@ -318,7 +364,7 @@ static void add_cpu(unsigned cpu)
 			add(show_cache, ARG(file, cpu, i), "%s/cpu%u/cache/index%u/%s", base, cpu,
 			    i, cache_names[file]);
 	if (cpu)
-		add(show_text, (char *)"1", "%s/cpu%u/online", base, cpu);
+		add_online(cpu);
 }
 
 static void add_node(unsigned node)
@@ -339,9 +385,15 @@ static void link_cpu_and_node(unsigned cpu)
 	snprintf(name, sizeof(name), "devices/system/cpu/cpu%u/node%u", cpu, node);
 	snprintf(target, sizeof(target), "../../node/node%u", node);
 	pseudo_symlink(&sysfs_type, name, target);
+	presence[cpu][0] = pseudo_find(&sysfs_type, name);
 	snprintf(name, sizeof(name), "devices/system/node/node%u/cpu%u", node, cpu);
 	snprintf(target, sizeof(target), "../../cpu/cpu%u", cpu);
 	pseudo_symlink(&sysfs_type, name, target);
+	presence[cpu][1] = pseudo_find(&sysfs_type, name);
+	snprintf(name, sizeof(name), "devices/system/cpu/cpu%u/topology", cpu);
+	presence[cpu][2] = pseudo_find(&sysfs_type, name);
+	snprintf(name, sizeof(name), "devices/system/cpu/cpu%u/cache", cpu);
+	presence[cpu][3] = pseudo_find(&sysfs_type, name);
 }
 
 static void add_nodes(void)

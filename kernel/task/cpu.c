@@ -178,7 +178,7 @@ struct cpu_usage cpu_usage(unsigned cpu)
 	unsigned long flags = arch_irq_save();
 
 	sched_cpu_stat(machine, cpu, &stat);
-	u64 total = clock_ns() - c->online_ns;
+	u64 total = (c->online ? clock_ns() : c->offline_since_ns) - c->online_ns;
 	arch_irq_restore(flags);
 	u64 user = min(arch_cycles_to_ns(c->user_cycles), total);
 	u64 idle = min(stat.idle_ns, total - user);
@@ -192,7 +192,7 @@ struct cpu_usage machine_usage(void)
 	struct cpu_usage sum = { 0 }, one;
 
 	for (unsigned cpu = 0; cpu < arch_nr_cpus; cpu++) {
-		if (!cpus[cpu] || !cpus[cpu]->online)
+		if (!cpus[cpu])
 			continue;
 		one = cpu_usage(cpu);
 		sum.user_ns += one.user_ns;

@@ -32,6 +32,9 @@ void thread_publish(struct thread *t);
 /* Let the scheduler run it. */
 void thread_start(struct thread *t);
 extern unsigned threads_max;
+/* A kernel thread that preempts everything on @cpu, and stays there; NULL as kthread_create(). */
+struct thread *kthread_create_stopper(unsigned cpu, const char *name, void (*fn)(void *),
+				      void *arg);
 
 /* --- switch.c --------------------------------------------------------------------- */
 /* The running thread's last step. */

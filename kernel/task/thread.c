@@ -147,7 +147,7 @@ void thread_start(struct thread *t)
 	preempt_check();
 }
 
-struct thread *kthread_create(const char *name, void (*fn)(void *), void *arg)
+static struct thread *alloc_kthread(void (*fn)(void *), void *arg)
 {
 	struct thread *t = thread_alloc(&kernel_proc, 0);
 
@@ -156,13 +156,38 @@ struct thread *kthread_create(const char *name, void (*fn)(void *), void *arg)
 	t->flags = THREAD_KERNEL;
 	t->kthread_fn = fn;
 	t->kthread_arg = arg;
-	sched_task_init_kthread(machine, &t->task, t->tid, name);
 	arch_thread_init(t, kthread_main, t);
+	return t;
+}
+
+static void publish_kthread(struct thread *t)
+{
 	spin_lock(&proc_tree_lock);
 	unsigned long flags = spin_lock_irqsave(&kernel_proc.sig_lock);
 	thread_publish(t);
 	spin_unlock_irqrestore(&kernel_proc.sig_lock, flags);
 	spin_unlock(&proc_tree_lock);
 	thread_start(t);
+}
+
+struct thread *kthread_create(const char *name, void (*fn)(void *), void *arg)
+{
+	struct thread *t = alloc_kthread(fn, arg);
+
+	if (!t)
+		return NULL;
+	sched_task_init_kthread(machine, &t->task, t->tid, name);
+	publish_kthread(t);
+	return t;
+}
+
+struct thread *kthread_create_stopper(unsigned cpu, const char *name, void (*fn)(void *), void *arg)
+{
+	struct thread *t = alloc_kthread(fn, arg);
+
+	if (!t)
+		return NULL;
+	sched_task_init_stop(machine, &t->task, cpu, t->tid, name);
+	publish_kthread(t);
 	return t;
 }

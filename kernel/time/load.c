@@ -20,7 +20,8 @@ static unsigned count_active(void)
 
 	for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++) {
 		struct sched_cpu_stat stat;
-		if (!cpus[cpu] || !cpus[cpu]->online)
+		/* Who fell asleep on a CPU that has left is counted there until it wakes. */
+		if (!cpus[cpu])
 			continue;
 		sched_cpu_stat(machine, cpu, &stat);
 		active += stat.nr_running + stat.nr_uninterruptible;

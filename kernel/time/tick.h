@@ -15,5 +15,12 @@ void tick_start(void);
 void timer_recheck(void);
 /* host_timer() of the scheduler's seam. Interrupts off. */
 void timer_set_sched(unsigned cpu, u64 when_ns);
+/*
+ * The machine is stopped (kernel/task/hotplug.c): the timers of CPU @from, which leaves, are this
+ * CPU's from now on. @from itself calls the other, to have no interrupt any more; tick_start() ends
+ * that. Interrupts off.
+ */
+void timers_take_over(unsigned from);
+void timer_stop_cpu(void);
 /* watchdog.c, from each tick. */
 void watchdog_tick(u64 now_ns);

@@ -14,6 +14,7 @@
  */
 #include "kernel/kernel.h"
 #include "kernel/proc.h"
+#include "kernel/task/hotplug.h"
 #include "kernel/time/tick.h"
 #include "kernel/time/time.h"
 #include "kernel/trace/trace.h"
@@ -110,6 +111,8 @@ static void tick(struct timer_cpu *c, unsigned cpu, u64 now)
 	c->tick_ns = next_tick(now);
 	sched_tick(machine, cpu);
 	watchdog_tick(now);
+	if (unlikely(sched_affinity_losses(machine, false)))
+		hotplug_tick();
 	if (DEBUG)
 		check_scheduler(c);
 }
@@ -246,6 +249,33 @@ static void run_ktimers(struct timer_cpu *c, u64 now)
 		c->running = NULL;
 	}
 	spin_unlock(&c->lock);
+}
+
+/* --- CPUs that leave ---------------------------------------------------------------------- */
+
+void timers_take_over(unsigned from)
+{
+	struct timer_cpu *old = &timers[from], *c = my_timers();
+	struct rb_node *first;
+
+	while ((first = rb_first(&old->tree))) {
+		struct ktimer *t = container_of(first, struct ktimer, node);
+
+		spin_lock(&old->lock);
+		rb_erase(&old->tree, first);
+		t->cpu = arch_cpu_id();
+		spin_unlock(&old->lock);
+		spin_lock(&c->lock);
+		rb_insert(&c->tree, first, fires_before);
+		spin_unlock(&c->lock);
+	}
+	old->tick_ns = old->sched_ns = 0;
+	program_if_earlier(c, next_event(c));
+}
+
+void timer_stop_cpu(void)
+{
+	program(my_timers(), 0);
 }
 
 /* --- the interrupt ------------------------------------------------------------------------ */

@@ -370,7 +370,7 @@ static void restart(struct fair_queue *q)
 	rq_lock(rq);
 	fair_class.charge(rq);
 	host_lock(&pool->lock);
-	q->limited = pool->quota_ns != SCHED_QUOTA_NONE;
+	q->limited = pool->quota_ns != SCHED_QUOTA_NONE && rq->online;
 	q->remaining = 0;
 	if (q->debt)
 		list_del(&q->debtor_link);
@@ -413,6 +413,73 @@ int sched_group_set_bandwidth(struct sched *s, struct task_group *tg, u64 quota_
 	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++)
 		restart(&tg->cpu[cpu].queue);
 	return 0;
+}
+
+/* --- CPUs that come and go ------------------------------------------------- */
+
+void bandwidth_offline(struct rq *rq)
+{
+	struct fair_queue *q, *next;
+
+	list_for_each(q, &rq->queues, link) {
+		struct bandwidth *pool = pool_of(q);
+
+		q->limited = false;
+		q->remaining = 1;
+		host_lock(&pool->lock);
+		if (q->debt)
+			list_del(&q->debtor_link);
+		q->debt = 0;
+		host_unlock(&pool->lock);
+	}
+	list_for_each_safe(q, next, &rq->throttled, throttled_link)
+		unthrottle(q);
+}
+
+void bandwidth_online(struct rq *rq)
+{
+	struct fair_queue *q;
+
+	list_for_each(q, &rq->queues, link) {
+		struct bandwidth *pool = pool_of(q);
+
+		host_lock(&pool->lock);
+		q->limited = pool->quota_ns != SCHED_QUOTA_NONE;
+		host_unlock(&pool->lock);
+		q->remaining = 0;
+	}
+}
+
+/* Take a timer off @rq; NULL: there is none. */
+static struct bandwidth_timer *take_timer(struct rq *rq)
+{
+	struct bandwidth_timer *timer = NULL;
+
+	rq_lock(rq);
+	if (!list_empty(&rq->bandwidth_timers)) {
+		timer = list_first(&rq->bandwidth_timers, struct bandwidth_timer, link);
+		host_lock(&timer->pool->lock);
+		stop_timer(timer);
+		host_unlock(&timer->pool->lock);
+	}
+	rq_unlock(rq);
+	return timer;
+}
+
+void bandwidth_move_timers(struct rq *from, struct rq *to)
+{
+	struct bandwidth_timer *timer;
+
+	while ((timer = take_timer(from))) {
+		rq_lock(to);
+		host_lock(&timer->pool->lock);
+		/* Who was sent away may have started it already. */
+		if (!timer->rq)
+			start_timer(to, timer, timer->at);
+		host_unlock(&timer->pool->lock);
+		resched(to); /* it sets its clock at the next switch */
+		rq_unlock(to);
+	}
 }
 
 void bandwidth_exit(struct fair_queue *q)

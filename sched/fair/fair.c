@@ -480,6 +480,21 @@ static void finish_all_delayed(struct rq *rq)
 		finish_delayed(rq, list_first(&rq->delayed, struct task, link));
 }
 
+void fair_offline(struct rq *rq)
+{
+	struct fair_queue *q;
+
+	finish_all_delayed(rq);
+	bandwidth_offline(rq);
+	list_for_each(q, &rq->queues, link)
+		group_offline(q);
+}
+
+void fair_online(struct rq *rq)
+{
+	bandwidth_online(rq);
+}
+
 /*
  * How far, in its virtual time, @e is ahead of the one that is furthest behind. More than two ticks
  * are forgotten: the policies' virtual times are not the same, and a turn or two is what a swap may

@@ -284,6 +284,16 @@ void bandwidth_check_entered(struct fair_queue *q);
 void bandwidth_unthrottle(struct rq *rq);
 /* Serve what is due of rq->bandwidth_timers. */
 void bandwidth_timer(struct rq *rq);
+/* @rq's CPU leaves: its queues have no limits any more; or it came back. Lock held. */
+void bandwidth_offline(struct rq *rq);
+void bandwidth_online(struct rq *rq);
+/* Let @to serve the timers of periods that @from did. No lock held. */
+void bandwidth_move_timers(struct rq *from, struct rq *to);
+/* @rq's CPU leaves: its sleepers sleep, its load is nobody's; or it came back. Lock held. */
+void fair_offline(struct rq *rq);
+void fair_online(struct rq *rq);
+/* What @q is known to contribute to its group's load is dropped. Lock held. */
+void group_offline(struct fair_queue *q);
 /* Is @q, or one above it, throttled? */
 bool queue_is_hidden(const struct fair_queue *q);
 

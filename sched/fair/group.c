@@ -37,10 +37,16 @@ static void contribute(struct fair_queue *q)
 	s64 delta = (s64)(q->avg.load_avg - q->load_contrib);
 	u64 change = delta < 0 ? 0 - (u64)delta : (u64)delta;
 
-	if (change <= q->load_contrib / 64)
+	if (change <= q->load_contrib / 64 || unlikely(!q->rq->online))
 		return;
 	__atomic_fetch_add(&q->group->load_avg, (u64)delta, __ATOMIC_RELAXED);
 	q->load_contrib = q->avg.load_avg;
+}
+
+void group_offline(struct fair_queue *q)
+{
+	__atomic_fetch_sub(&q->group->load_avg, q->load_contrib, __ATOMIC_RELAXED);
+	q->load_contrib = 0;
 }
 
 static u64 clamp_shares(u64 shares)

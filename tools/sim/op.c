@@ -126,6 +126,12 @@ static void do_machine(struct world *w, const struct op *op, unsigned cpu)
 		world_pass(w, 10 * NS_PER_MS);
 		sched_fdl_control(w->sim->s);
 		break;
+	case OP_cpu_off:
+		world_cpu_off(w, op->arg % w->shape.nr_cpus);
+		break;
+	case OP_cpu_on:
+		world_cpu_on(w, op->arg % w->shape.nr_cpus);
+		break;
 	default:
 		break;
 	}
@@ -147,6 +153,8 @@ static void perform(struct world *w, const struct op *op, unsigned cpu)
  */
 static bool may_be_inside(const struct world *w, const struct op *op)
 {
+	if (w->outer->kind == OP_cpu_off || w->outer->kind == OP_cpu_on)
+		return false;
 	switch ((enum op_kind)op->kind) {
 	case OP_exit:
 	case OP_tick:
@@ -154,6 +162,8 @@ static bool may_be_inside(const struct world *w, const struct op *op)
 	case OP_skew:
 	case OP_far_sleep:
 	case OP_control:
+	case OP_cpu_off:
+	case OP_cpu_on:
 		return false;
 	case OP_feature:
 	case OP_tunable:
@@ -168,7 +178,7 @@ static bool may_be_inside(const struct world *w, const struct op *op)
 	case OP_group_guaranteed:
 		return w->outer->kind < OP_feature;
 	default:
-		return w->shape.nr_cpus > 1;
+		return w->online & (w->online - 1);
 	}
 }
 
@@ -207,13 +217,13 @@ static void be_inside(struct sim *sim)
 	if (w->unlocks_left && --w->unlocks_left)
 		return;
 	while (sim->on_unlocked && !w->unlocks_left) {
-		unsigned cpu = w->inner->cpu % w->shape.nr_cpus;
+		unsigned cpu = world_online_cpu(w, w->inner->cpu);
 		struct op op = *w->inner++;
 
 		w->nr_inner--;
 		sim->on_unlocked = NULL;
 		op.task = prefer_in_between(w, op.task);
-		perform(w, &op, cpu == outer_cpu ? (cpu + 1) % w->shape.nr_cpus : cpu);
+		perform(w, &op, cpu == outer_cpu ? world_online_cpu(w, cpu + 1) : cpu);
 		sim->this_cpu = outer_cpu;
 		await_inner(w, 1);
 	}
@@ -225,10 +235,10 @@ void world_do(struct world *w, const struct op *op, unsigned nr_inner)
 	w->inner = op + 1;
 	w->nr_inner = nr_inner;
 	await_inner(w, 0);
-	perform(w, op, op->cpu % w->shape.nr_cpus);
+	perform(w, op, world_online_cpu(w, op->cpu));
 	w->sim->on_unlocked = NULL;
 	for (; w->nr_inner; w->nr_inner--, w->inner++)
-		perform(w, w->inner, w->inner->cpu % w->shape.nr_cpus);
+		perform(w, w->inner, world_online_cpu(w, w->inner->cpu));
 	if (!op->late)
 		world_settle(w);
 	world_check(w);

@@ -85,7 +85,7 @@ static void do_fork(struct world *w, const struct op *op, unsigned cpu)
 		sched_task_fork(w->sim->s, &parent->t->task, t, pid, op->arg / 4 % 4);
 	else
 		sched_task_init(w->sim->s, t, pid, "first");
-	if (op->arg % 4 == 1 && allowed) {
+	if (op->arg % 4 == 1 && allowed & w->online) {
 		/* Before it starts, as clone() followed by an attribute call might. */
 		struct cpumask mask = world_mask(allowed);
 
@@ -179,9 +179,10 @@ static void query(struct world *w, struct subject *x, unsigned cpu)
 	if (!x)
 		return;
 	EXPECT(sched_dump_task(s, &x->t->task, text, sizeof(text)) < sizeof(text));
+	world_learn_allowed(w, x);
 	allowed = x->allowed;
 	sched_get_affinity(s, &x->t->task, &mask);
-	EXPECT(mask.bits[0] == allowed);
+	EXPECT(mask.bits[0] == (allowed & w->online));
 	EXPECT(sched_rr_interval(s, &x->t->task) % w->sim->tick_ns == 0);
 	EXPECT(sched_task_runtime(s, &x->t->task) == x->ran_ns);
 }
@@ -241,9 +242,10 @@ static void set_affinity(struct world *w, struct subject *x, u64 bits)
 
 	if (!x)
 		return;
-	if (bits)
+	if (bits & w->online)
 		x->allowed = bits; /* before, for the events of its move */
-	EXPECT(sched_set_affinity(w->sim->s, &x->t->task, &mask) == (bits ? 0 : -EINVAL));
+	EXPECT(sched_set_affinity(w->sim->s, &x->t->task, &mask) ==
+	       (bits & w->online ? 0 : -EINVAL));
 }
 
 /* What the current task of @cpu does. */

@@ -26,6 +26,21 @@ u64 world_cpus(const struct world *w)
 	return w->shape.nr_cpus == 64 ? ~0ull : BIT(w->shape.nr_cpus) - 1;
 }
 
+void world_learn_allowed(const struct world *w, struct subject *x)
+{
+	if (!(x->allowed & w->online) && x->t->task.allowed.bits[0] == world_cpus(w))
+		x->allowed = world_cpus(w);
+}
+
+unsigned world_online_cpu(const struct world *w, unsigned n)
+{
+	unsigned cpu = n % w->shape.nr_cpus;
+
+	while (!(w->online & BIT(cpu)))
+		cpu = (cpu + 1) % w->shape.nr_cpus;
+	return cpu;
+}
+
 struct cpumask world_mask(u64 bits)
 {
 	struct cpumask mask = cpumask_none();
@@ -110,6 +125,9 @@ void world_tick_cpu(struct world *w, unsigned cpu)
 {
 	struct sched_cpu_stat stat;
 
+	/* It stands still. */
+	if (!(w->online & BIT(cpu)) && !world_running(w, cpu))
+		return;
 	sim_enter(w->sim, cpu);
 	if (!sched_tick_can_stop(w->sim->s, cpu)) {
 		sched_tick(w->sim->s, cpu);
@@ -126,6 +144,36 @@ void world_tick(struct world *w)
 		world_tick_cpu(w, cpu);
 }
 
+void world_cpu_off(struct world *w, unsigned cpu)
+{
+	u64 rest = w->online & ~BIT(cpu);
+
+	if (!(w->online & BIT(cpu))) {
+		EXPECT(sched_cpu_offline(w->sim->s, cpu) == -EINVAL);
+	} else if (!rest) {
+		EXPECT(sched_cpu_offline(w->sim->s, cpu) == -EBUSY);
+	} else {
+		w->online = rest; /* before, for the events of those it sends away */
+		EXPECT(!sched_cpu_offline(w->sim->s, cpu));
+	}
+}
+
+void world_cpu_on(struct world *w, unsigned cpu)
+{
+	if (w->online & BIT(cpu))
+		return;
+	for (unsigned i = 0; i < w->nr_tasks; i++)
+		if (w->subject[i].t)
+			world_learn_allowed(w, &w->subject[i]);
+	/* Only when it has come to rest. */
+	if (world_running(w, cpu))
+		world_switch(w, cpu, true);
+	EXPECT(!world_running(w, cpu));
+	w->online |= BIT(cpu);
+	sim_enter(w->sim, cpu);
+	sched_cpu_online(w->sim->s, cpu, &w->sim->cpus[cpu].idle.task);
+}
+
 /* --- what must hold --------------------------------------------------------------------------- */
 
 static bool same_attr(const struct subject *x)
@@ -138,10 +186,13 @@ static bool same_attr(const struct subject *x)
 	       now.reset_on_fork == x->attr.reset_on_fork;
 }
 
-static void check_subject(const struct world *w, const struct subject *x, bool running)
+static void check_subject(const struct world *w, struct subject *x, bool running)
 {
 	const struct task *t = &x->t->task;
-	bool may_run_here = x->allowed & BIT(t->cpu);
+	bool may_run_here;
+
+	world_learn_allowed(w, x);
+	may_run_here = x->allowed & w->online & BIT(t->cpu);
 
 	EXPECT(t->allowed.bits[0] == x->allowed);
 	EXPECT(same_attr(x));
@@ -150,6 +201,7 @@ static void check_subject(const struct world *w, const struct subject *x, bool r
 	/* One that wants to run is queued; one between two queues would be lost. */
 	EXPECT(x->state == ASLEEP || t->on_rq == TASK_QUEUED);
 	EXPECT(x->state == ASLEEP || may_run_here || t->push_cpu != PUSH_NONE);
+	EXPECT(x->state == ASLEEP || x->allowed & w->online || t->push_cpu != PUSH_NONE);
 	EXPECT(x->state != ASLEEP || t->push_cpu == PUSH_NONE);
 	EXPECT(x->attr.policy != SCHED_RR || t->rt.time_slice);
 	/* Not charged for a moment more or less than it ran. */
@@ -220,13 +272,15 @@ static void check_groups(struct world *w)
 	}
 }
 
-/* Equal tasks, allowed everywhere, default settings, no groups. */
+/* Equal tasks on all CPUs, allowed everywhere, default settings, no groups. */
 static void make_equal(struct world *w)
 {
 	struct cpumask all = world_mask(world_cpus(w));
 
 	restore_settings(w);
 	world_settle(w);
+	for (unsigned cpu = 0; cpu < w->shape.nr_cpus; cpu++)
+		world_cpu_on(w, cpu);
 	for (unsigned i = 0; i < w->nr_tasks; i++) {
 		struct subject *x = &w->subject[i];
 
@@ -349,7 +403,9 @@ static void check_event(struct sim *sim, const struct sched_event *event)
 		const struct event_sched_migrate_task *ev = (const void *)event;
 
 		EXPECT(ev->pid > 0 && ev->pid <= (int)w->nr_tasks && ev->orig_cpu != ev->dest_cpu);
-		EXPECT(w->subject[ev->pid - 1].allowed & BIT(ev->dest_cpu));
+		u64 usable = w->subject[ev->pid - 1].allowed & w->online;
+
+		EXPECT((usable ?: w->online) & BIT(ev->dest_cpu));
 	}
 }
 
@@ -366,6 +422,7 @@ bool world_init(struct world *w, const struct shape *shape, unsigned nr_tasks, c
 		desc[cpu] = (struct sched_cpu_desc){ cpu / shape->smt, cpu / shape->llc, 0,
 						     cpu / shape->node };
 	*w = (struct world){ .shape = *shape, .nr_tasks = nr_tasks };
+	w->online = world_cpus(w);
 	w->sim = sim_new(&(struct sim_config){
 		.nr_cpus = shape->nr_cpus,
 		.hz = shape->hz,

@@ -72,6 +72,7 @@ struct world {
 	struct subject subject[WORLD_TASKS];
 	struct group_subject group[WORLD_GROUPS];
 	int current_pid[WORLD_CPUS]; /* by the switch events */
+	u64 online;		     /* bit per CPU */
 	bool debts;		     /* vruntimes may be minutes or years apart */
 	const struct op *outer;	     /* being done */
 	const struct op *inner;	     /* the next of those to be done inside it */
@@ -88,6 +89,10 @@ void world_calm(struct world *w);
 
 /* Who runs on @cpu; NULL: the idle task. */
 struct subject *world_running(struct world *w, unsigned cpu);
+/* Who has lost the last CPU it was allowed may be allowed all. */
+void world_learn_allowed(const struct world *w, struct subject *x);
+/* The @n-th CPU if it is in service, or the next one that is. */
+unsigned world_online_cpu(const struct world *w, unsigned n);
 /* A bit for each CPU; as a mask. */
 u64 world_cpus(const struct world *w);
 struct cpumask world_mask(u64 bits);
@@ -104,6 +109,10 @@ void world_pass(struct world *w, u64 ns);
 /* A tick period passes, then every busy CPU has a tick; a tick of one, without time. */
 void world_tick(struct world *w);
 void world_tick_cpu(struct world *w, unsigned cpu);
+
+/* The CPU leaves, unless it is the last; it comes back. */
+void world_cpu_off(struct world *w, unsigned cpu);
+void world_cpu_on(struct world *w, unsigned cpu);
 
 /* Perform @op, with the @nr_inner that follow it inside it, and check (op.c). */
 void world_do(struct world *w, const struct op *op, unsigned nr_inner);
