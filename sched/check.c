@@ -256,7 +256,7 @@ static void check_offline(struct rq *rq)
 	SCHED_CHECK(R9, list_empty(&rq->handover) && list_empty(&rq->bandwidth_timers));
 	SCHED_CHECK(R10, !rq->domains && !rq->llc && rq->core->weight == 1);
 	SCHED_CHECK(R10, !cpumask_test(&rq->s->nohz_idle, rq->cpu) &&
-				!cpumask_test(&rq->s->rt_overload, rq->cpu));
+				 !cpumask_test(&rq->s->rt_overload, rq->cpu));
 	list_for_each(q, &rq->queues, link)
 		SCHED_CHECK(R10, !q->load_contrib && !q->limited && !q->throttled && !q->debt);
 }

@@ -38,13 +38,17 @@ static void rebuild(struct sched *s)
 static void close_runqueue(struct rq *rq)
 {
 	struct sched *s = rq->s;
+	struct fair_queue *q;
 
 	rq->curr->class->charge(rq);
 	rq->online = false;
 	cpumask_clear_atomic(&s->online, rq->cpu);
 	cpumask_clear_atomic(&s->nohz_idle, rq->cpu);
 	rq->tick_stopped = rq->nohz_kicked = false;
-	fair_offline(rq);
+	finish_all_delayed(rq);
+	bandwidth_offline(rq);
+	list_for_each(q, &rq->queues, link)
+		group_offline(q);
 	rt_offline(rq);
 }
 
@@ -134,7 +138,7 @@ void sched_cpu_online(struct sched *s, unsigned cpu, struct task *idle)
 		rq->idle = rq->curr = rq->prev = idle;
 	rq->online = true;
 	cpumask_set_atomic(&s->online, cpu);
-	fair_online(rq);
+	bandwidth_online(rq);
 	/* Time starts again for it. */
 	rq->curr->class->set_next(rq, rq->curr);
 	rq_unlock(rq);

@@ -6,9 +6,9 @@
  * answer to one - then, when every CPU runs its stopper and so is in the middle of nothing, with
  * interrupts off. Then CPU 0's alone does what is to be done.
  *
- * A CPU that leaves never gets further than its stopper, which halts it, with interrupts on but none
- * to come: its timers are CPU 0's, no call waits for its answer, the legacy interrupts are CPU 0's
- * anyway. To come back it needs a word and an interrupt, and forgets what it knew of page tables.
+ * A CPU that leaves never gets further than its stopper, which halts it, with interrupts on but
+ * none to come: its timers are CPU 0's, no call waits for its answer, the legacy interrupts are
+ * CPU 0's anyway. To come back it needs a word and an interrupt, and forgets what it knew of page tables.
  * CPU 0 stays: it is the one with the interrupts. As Linux 6.1, it has no such file.
  *
  * Locking: hotplug_lock, a mutex, outermost; see PROTOCOL: hotplug in sched/hotplug.c.

@@ -472,27 +472,11 @@ const char *sched_fair_current(const struct sched *s)
 	return READ_ONCE(s->fair_policy)->name;
 }
 
-/* What sleepers owe is owed under the policy, and the tunables, that were. */
-static void finish_all_delayed(struct rq *rq)
+void finish_all_delayed(struct rq *rq)
 {
 	fair_charge(rq);
 	while (!list_empty(&rq->delayed))
 		finish_delayed(rq, list_first(&rq->delayed, struct task, link));
-}
-
-void fair_offline(struct rq *rq)
-{
-	struct fair_queue *q;
-
-	finish_all_delayed(rq);
-	bandwidth_offline(rq);
-	list_for_each(q, &rq->queues, link)
-		group_offline(q);
-}
-
-void fair_online(struct rq *rq)
-{
-	bandwidth_online(rq);
 }
 
 /*

@@ -289,9 +289,11 @@ void bandwidth_offline(struct rq *rq);
 void bandwidth_online(struct rq *rq);
 /* Let @to serve the timers of periods that @from did. No lock held. */
 void bandwidth_move_timers(struct rq *from, struct rq *to);
-/* @rq's CPU leaves: its sleepers sleep, its load is nobody's; or it came back. Lock held. */
-void fair_offline(struct rq *rq);
-void fair_online(struct rq *rq);
+/*
+ * All sleepers that are still queued on @rq leave: what they owe is owed under the policy, and the
+ * tunables, that were, or on a CPU that leaves. Lock held.
+ */
+void finish_all_delayed(struct rq *rq);
 /* What @q is known to contribute to its group's load is dropped. Lock held. */
 void group_offline(struct fair_queue *q);
 /* Is @q, or one above it, throttled? */
