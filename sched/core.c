@@ -18,6 +18,7 @@
  * Locks: one runqueue lock at a time, never two. Reading order: after class.h
  * and stop.c; next fair/fair.c.
  */
+#include "sched/domain.h"
 #include "sched/internal.h"
 #include "sched/sharedq.h"
 #include "sched/fair/fair.h"

@@ -12,27 +12,26 @@
 #include "lib/fmt.h"
 #include "lib/string.h"
 
-enum kind { NAME, FLAGS, PARTS_FLAGS, U32, U64 };
-
 /* clang-format off */
-#define FIELD(name, kind, field) { { name, (kind) >= U32 }, kind, offsetof(struct domain, field) }
-/* clang-format on */
+enum { NAME, FLAGS, PARTS_FLAGS }; /* files of text; the others are numbers of 32 or 64 bits */
+#define NUMBER(name, field) \
+	{ { name, true }, sizeof(((struct domain *)0)->field), offsetof(struct domain, field) }
 
 static const struct {
 	struct sched_domain_file file;
-	enum kind kind;
-	size_t offset;
+	size_t size, offset;
 } files[] = {
-	FIELD("name", NAME, name),
-	FIELD("flags", FLAGS, flags),
-	FIELD("groups_flags", PARTS_FLAGS, child),
-	FIELD("min_interval", U64, min_interval_ms),
-	FIELD("max_interval", U64, max_interval_ms),
-	FIELD("busy_factor", U32, busy_factor),
-	FIELD("imbalance_pct", U32, imbalance_pct),
-	FIELD("cache_nice_tries", U32, cache_nice_tries),
-	FIELD("max_newidle_lb_cost", U64, max_newidle_lb_cost),
+	[NAME] = { { "name", false }, 0, 0 },
+	[FLAGS] = { { "flags", false }, 0, 0 },
+	[PARTS_FLAGS] = { { "groups_flags", false }, 0, 0 },
+	NUMBER("min_interval", min_interval_ms),
+	NUMBER("max_interval", max_interval_ms),
+	NUMBER("busy_factor", busy_factor),
+	NUMBER("imbalance_pct", imbalance_pct),
+	NUMBER("cache_nice_tries", cache_nice_tries),
+	NUMBER("max_newidle_lb_cost", max_newidle_lb_cost),
 };
+/* clang-format on */
 
 static const struct {
 	u32 flag;
@@ -54,16 +53,6 @@ const struct sched_domain_file *sched_domain_file(unsigned index)
 	return index < ARRAY_SIZE(files) ? &files[index].file : NULL;
 }
 
-unsigned sched_domain_count(struct sched *s, unsigned cpu)
-{
-	struct domain *sd;
-	unsigned nr = 0;
-
-	for_each_domain(sd, cpu_rq(s, cpu))
-		nr++;
-	return nr;
-}
-
 static struct domain *find_domain(struct sched *s, unsigned cpu, unsigned level)
 {
 	struct domain *sd = cpu_rq(s, cpu)->domains;
@@ -73,40 +62,30 @@ static struct domain *find_domain(struct sched *s, unsigned cpu, unsigned level)
 	return sd;
 }
 
-static void add_flags(struct text *out, u32 flags)
+static u64 *field_of(struct domain *sd, unsigned file)
 {
-	for (unsigned i = 0; i < ARRAY_SIZE(flag_names); i++)
-		if (flags & flag_names[i].flag)
-			text_add(out, "%s ", flag_names[i].name);
+	return (u64 *)((u8 *)sd + files[file].offset);
 }
 
 int sched_domain_read(struct sched *s, unsigned cpu, unsigned level, unsigned file, char *buf,
 		      size_t size)
 {
-	const struct domain *sd = find_domain(s, cpu, level);
+	struct domain *sd = find_domain(s, cpu, level);
 	struct text out = text_of(buf, size);
-	const void *field;
+	u32 flags = 0;
 
 	if (!sd)
 		return -ENOENT;
-	field = (const u8 *)sd + files[file].offset;
-	switch (files[file].kind) {
-	case NAME:
+	if (files[file].size)
+		text_add(&out, "%lu",
+			 files[file].size == 4 ? *(u32 *)field_of(sd, file) : *field_of(sd, file));
+	else if (file == NAME)
 		text_add(&out, "%s", sd->name);
-		break;
-	case FLAGS:
-		add_flags(&out, sd->flags);
-		break;
-	case PARTS_FLAGS:
-		add_flags(&out, sd->child ? sd->child->flags : 0);
-		break;
-	case U32:
-		text_add(&out, "%u", READ_ONCE(*(const u32 *)field));
-		break;
-	case U64:
-		text_add(&out, "%lu", READ_ONCE(*(const u64 *)field));
-		break;
-	}
+	else
+		flags = file == FLAGS ? sd->flags : sd->child ? sd->child->flags : 0;
+	for (unsigned i = 0; i < ARRAY_SIZE(flag_names); i++)
+		if (flags & flag_names[i].flag)
+			text_add(&out, "%s ", flag_names[i].name);
 	text_add(&out, "\n");
 	return (int)out.len;
 }
@@ -116,16 +95,14 @@ int sched_domain_write(struct sched *s, unsigned cpu, unsigned level, unsigned f
 {
 	struct domain *sd = find_domain(s, cpu, level);
 	u64 value;
-	void *field;
 
 	if (!sd)
 		return -ENOENT;
-	if (!files[file].file.writable || parse_u64(text, len, &value))
+	if (!files[file].size || parse_u64(text, len, &value))
 		return -EINVAL;
-	field = (u8 *)sd + files[file].offset;
-	if (files[file].kind == U32)
-		WRITE_ONCE(*(u32 *)field, (u32)value);
+	if (files[file].size == 4)
+		WRITE_ONCE(*(u32 *)field_of(sd, file), (u32)value);
 	else
-		WRITE_ONCE(*(u64 *)field, value);
+		WRITE_ONCE(*field_of(sd, file), value);
 	return 0;
 }

@@ -66,6 +66,12 @@ struct domain {
 	u64 ttwu_wake_remote, ttwu_move_affine;
 };
 
+size_t topology_size(unsigned nr_cpus);
+/* Build groups and domains from the host's description; runqueues exist already. */
+void topology_init(struct sched *s, const struct sched_cpu_desc *desc);
+/* The same for the CPUs in service; the others are alone. The machine is stopped: hotplug.c. */
+void topology_rebuild(struct sched *s);
+
 #define for_each_domain(sd, rq) for ((sd) = (rq)->domains; (sd); (sd) = (sd)->parent)
 
 /* --- how busy (load.c) ---------------------------------------------------- */

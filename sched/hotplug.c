@@ -19,6 +19,7 @@
  *
  * Locks: one runqueue's at a time. Source: Linux 6.1, core.c and fair.c (docs/sources.md).
  */
+#include "sched/domain.h"
 #include "sched/fair/fair.h"
 #include "sched/sharedq.h"
 #include "lib/errno.h"
@@ -55,10 +56,12 @@ static void close_runqueue(struct rq *rq)
 /* A task that waits on @rq, or NULL. */
 static struct task *waiting_task(struct rq *rq)
 {
-	struct task *t = rt_waiting(rq);
+	struct task *t;
 
-	if (t)
-		return t;
+	for (unsigned prio = 0; prio < MAX_RT_PRIO; prio++)
+		list_for_each(t, &rq->rt.list[prio], rt.link)
+			if (!task_running(rq, t))
+				return t;
 	list_for_each(t, &rq->fair_tasks, link)
 		if (!task_running(rq, t))
 			return t;
@@ -110,16 +113,15 @@ int sched_cpu_offline(struct sched *s, unsigned cpu)
 {
 	struct rq *rq = cpu_rq(s, cpu);
 
-	if (!rq->online)
-		return -EINVAL;
-	if (cpumask_weight(&s->online) == 1)
-		return -EBUSY;
+	if (!rq->online || cpumask_weight(&s->online) == 1)
+		return rq->online ? -EBUSY : -EINVAL;
 	rq_lock(rq);
 	close_runqueue(rq);
 	rq_unlock(rq);
 	rebuild(s);
-	send_away(rq);
+	/* First: the tasks may need one of them where they go. */
 	bandwidth_move_timers(rq, cpu_rq(s, cpumask_first(&s->online)));
+	send_away(rq);
 	dismiss_current(rq);
 	tunables_rescale(s);
 	return 0;
@@ -130,11 +132,12 @@ int sched_cpu_offline(struct sched *s, unsigned cpu)
 void sched_cpu_online(struct sched *s, unsigned cpu, struct task *idle)
 {
 	struct rq *rq = cpu_rq(s, cpu);
+	bool first = !rq->idle; /* the domains have it from the beginning */
 
 	SCHED_ASSERT(idle->class == &idle_class && idle->cpu == cpu);
-	SCHED_ASSERT(!rq->online && (!rq->idle || rq->curr == idle || rq->curr == rq->stop));
+	SCHED_ASSERT(!rq->online && (first || rq->curr == idle || rq->curr == rq->stop));
 	rq_lock(rq);
-	if (!rq->idle)
+	if (first)
 		rq->idle = rq->curr = rq->prev = idle;
 	rq->online = true;
 	cpumask_set_atomic(&s->online, cpu);
@@ -142,7 +145,7 @@ void sched_cpu_online(struct sched *s, unsigned cpu, struct task *idle)
 	/* Time starts again for it. */
 	rq->curr->class->set_next(rq, rq->curr);
 	rq_unlock(rq);
-	if (!topology_has(s, cpu))
+	if (!first)
 		rebuild(s);
 	tunables_rescale(s);
 }
@@ -160,13 +163,10 @@ void ensure_usable_cpu(struct rq *rq, struct task *t)
 	WRITE_ONCE(s->affinity_lost, true);
 }
 
-bool sched_affinity_losses(struct sched *s, bool forget)
+bool sched_affinity_losses(struct sched *s)
 {
-	bool any = READ_ONCE(s->affinity_lost);
-
-	if (any && forget)
-		WRITE_ONCE(s->affinity_lost, false);
-	return any;
+	return READ_ONCE(s->affinity_lost) &&
+	       __atomic_exchange_n(&s->affinity_lost, false, __ATOMIC_RELAXED);
 }
 
 int sched_affinity_lost(struct task *t)

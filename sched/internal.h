@@ -429,10 +429,7 @@ void push_current(struct rq *rq, unsigned to);
 void task_set_cpu(struct sched *s, struct task *t, unsigned cpu);
 /* @t changes its CPU number. Lock of its old runqueue held, @t not queued. */
 void set_task_cpu(struct rq *from, struct task *t, unsigned to);
-/*
- * An online CPU that @t may run on: its own if possible; any if all it was allowed have left. The
- * lock of its runqueue held.
- */
+/* A CPU in service that @t may run on: its own if possible. The lock of its runqueue held. */
 unsigned any_allowed_cpu(struct sched *s, struct task *t);
 /* @t, whatever it does, may run on @allowed from now on; it is not moved. Lock held. */
 void set_allowed(struct rq *rq, struct task *t, const struct cpumask *allowed);
@@ -487,8 +484,6 @@ void rt_push(struct rq *rq);
 void rt_period_check(struct rq *rq);
 /* @rq's CPU leaves: nothing there is throttled any more. Lock held. */
 void rt_offline(struct rq *rq);
-/* A task that is queued on @rq but does not run, or NULL. Lock held. */
-struct task *rt_waiting(struct rq *rq);
 /* A full round-robin slice in ticks. */
 u32 rr_slice_ticks(const struct sched *s);
 
@@ -502,13 +497,6 @@ void check_family(struct sched *s, struct task *t);
 
 /* --- CPUs (topology.c, placement.c, rebalance.c) -------------------------- */
 
-size_t topology_size(unsigned nr_cpus);
-/* Build groups and domains from the host's description; runqueues exist already. */
-void topology_init(struct sched *s, const struct sched_cpu_desc *desc);
-/* The same for the online CPUs only; the others are alone. The machine is stopped: hotplug.c. */
-void topology_rebuild(struct sched *s);
-/* Is @cpu in it? Those that have not come yet are. */
-bool topology_has(const struct sched *s, unsigned cpu);
 /* If all CPUs that @t was allowed have left, it is allowed all. Lock of its runqueue @rq held. */
 void ensure_usable_cpu(struct rq *rq, struct task *t);
 /* @rq goes idle: placement may use its whole core. Lock held. */

@@ -383,20 +383,6 @@ void rt_offline(struct rq *rq)
 	rq->rt.used_ns = 0;
 }
 
-struct task *rt_waiting(struct rq *rq)
-{
-	struct rt_queue *rt = &rq->rt;
-
-	for (unsigned prio = first_prio(rt); prio < MAX_RT_PRIO; prio++) {
-		struct list *link;
-
-		for (link = rt->list[prio].next; link != &rt->list[prio]; link = link->next)
-			if (!task_running(rq, rt_task_of(link)))
-				return rt_task_of(link);
-	}
-	return NULL;
-}
-
 /* --- introspection -------------------------------------------------------- */
 
 static void rt_check(struct rq *rq)

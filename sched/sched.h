@@ -54,11 +54,11 @@ void sched_cpu_online(struct sched *s, unsigned cpu, struct task *idle);
 int sched_cpu_offline(struct sched *s, unsigned cpu);
 /*
  * A task that needs a CPU while all that it is allowed are out of service may run anywhere from
- * then on. The CPU that @t was on when that happened, or -1; said once. The second: was there any
- * such task since the last call that @forget?
+ * then on. The CPU that @t was on when that happened, or -1; said once. Was there any such task
+ * since the last time somebody asked?
  */
 int sched_affinity_lost(struct task *t);
-bool sched_affinity_losses(struct sched *s, bool forget);
+bool sched_affinity_losses(struct sched *s);
 
 /* --- tasks ---------------------------------------------------------------- */
 
@@ -281,9 +281,7 @@ struct sched_domain_file {
 };
 /* The @index-th file of /sys/kernel/debug/sched/domains/cpuN/domainM, or NULL past the end. */
 const struct sched_domain_file *sched_domain_file(unsigned index);
-/* The most domains that a CPU can have, and how many @cpu has; they are numbered bottom-up. */
-#define SCHED_DOMAINS_MAX 4
-unsigned sched_domain_count(struct sched *s, unsigned cpu);
+#define SCHED_DOMAINS_MAX 4 /* of a CPU; they are numbered bottom-up */
 /*
  * Text of a file of the @level-th domain of @cpu, newline included; returns the length. -ENOENT:
  * @cpu has no such domain.

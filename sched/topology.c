@@ -220,8 +220,10 @@ static void build(struct sched *s, struct cpumask cpus)
 
 		build_domains(s, rq);
 		/* Until the first pass has measured: look everywhere. */
-		if (rq->llc)
+		if (rq->llc) {
 			rq->llc->span->nr_idle_scan = rq->llc_size;
+			rq->llc->span->has_idle_cores = true;
+		}
 	}
 }
 
@@ -238,20 +240,16 @@ void topology_init(struct sched *s, const struct sched_cpu_desc *desc)
 	build(s, s->possible);
 }
 
-bool topology_has(const struct sched *s, unsigned cpu)
-{
-	return cpumask_test(&s->topology->built, cpu);
-}
-
 void topology_rebuild(struct sched *s)
 {
+	struct cpumask cpus = s->possible;
 	unsigned cpu;
 
-	build(s, s->online);
-	/* Cores may idle of which nobody will say so. */
-	for_each_cpu(cpu, &s->online)
-		if (cpu_rq(s, cpu)->llc)
-			cpu_rq(s, cpu)->llc->span->has_idle_cores = true;
+	/* Those that have not come yet are still about to. */
+	for_each_cpu(cpu, &s->possible)
+		if (cpu_rq(s, cpu)->idle && !cpu_rq(s, cpu)->online)
+			cpumask_clear(&cpus, cpu);
+	build(s, cpus);
 }
 
 /* --- /proc/schedstat ------------------------------------------------------ */

@@ -208,6 +208,14 @@ static long store_domain(void *arg, const char *text, size_t len)
 	return err < 0 ? err : (long)len;
 }
 
+static bool has_domain(unsigned cpu, unsigned level)
+{
+	int len;
+
+	with_irqs_off(len = sched_domain_read(machine, cpu, level, 0, NULL, 0));
+	return len > 0;
+}
+
 static int add_domain(unsigned cpu, unsigned level)
 {
 	const struct sched_domain_file *file;
@@ -239,8 +247,7 @@ static int add_domains(void)
 	int err = 0;
 
 	for_each_cpu(cpu, &online) {
-		for (unsigned level = 0; !err && level < sched_domain_count(machine, cpu);
-		     level++) {
+		for (unsigned level = 0; !err && has_domain(cpu, level); level++) {
 			err = add_domain(cpu, level);
 			snprintf(name, sizeof(name), "sched/domains/cpu%u/domain%u", cpu, level);
 			domain_dirs[cpu][level] = pseudo_find(&debugfs_type, name);
@@ -257,12 +264,9 @@ void schedfs_show_domains(void)
 	unsigned cpu;
 
 	for_each_cpu(cpu, &possible) {
-		unsigned nr;
-
-		with_irqs_off(nr = sched_domain_count(machine, cpu));
 		for (unsigned level = 0; level < SCHED_DOMAINS_MAX; level++)
 			if (domain_dirs[cpu][level])
-				pseudo_show(domain_dirs[cpu][level], level < nr);
+				pseudo_show(domain_dirs[cpu][level], has_domain(cpu, level));
 		if (cpu_dirs[cpu])
 			pseudo_show(cpu_dirs[cpu], cpus[cpu]->online);
 	}

@@ -29,6 +29,7 @@ static struct mutex hotplug_lock = MUTEX_INIT(hotplug_lock);
 /* --- tasks that lost their CPUs ------------------------------------------------------- */
 
 static struct waitq losses = WAITQ_INIT(losses);
+static bool to_report;
 
 static void report_all(void)
 {
@@ -49,7 +50,7 @@ static void reporter_main(void *unused)
 {
 	(void)unused;
 	for (;;) {
-		wait_event_idle(&losses, sched_affinity_losses(machine, true));
+		wait_event_idle(&losses, __atomic_exchange_n(&to_report, false, __ATOMIC_ACQ_REL));
 		report_all();
 	}
 }
@@ -57,6 +58,7 @@ static void reporter_main(void *unused)
 /* Some wake up long after their CPUs left, under a runqueue's lock, where nothing is printed. */
 void hotplug_tick(void)
 {
+	__atomic_store_n(&to_report, true, __ATOMIC_RELEASE);
 	waitq_wake(&losses, 0);
 }
 

@@ -450,32 +450,20 @@ void bandwidth_online(struct rq *rq)
 	}
 }
 
-/* Take a timer off @rq; NULL: there is none. */
-static struct bandwidth_timer *take_timer(struct rq *rq)
+void bandwidth_move_timers(struct rq *from, struct rq *to)
 {
-	struct bandwidth_timer *timer = NULL;
+	while (!list_empty(&from->bandwidth_timers)) {
+		struct bandwidth_timer *timer =
+			list_first(&from->bandwidth_timers, struct bandwidth_timer, link);
 
-	rq_lock(rq);
-	if (!list_empty(&rq->bandwidth_timers)) {
-		timer = list_first(&rq->bandwidth_timers, struct bandwidth_timer, link);
+		rq_lock(from);
 		host_lock(&timer->pool->lock);
 		stop_timer(timer);
 		host_unlock(&timer->pool->lock);
-	}
-	rq_unlock(rq);
-	return timer;
-}
-
-void bandwidth_move_timers(struct rq *from, struct rq *to)
-{
-	struct bandwidth_timer *timer;
-
-	while ((timer = take_timer(from))) {
+		rq_unlock(from);
 		rq_lock(to);
 		host_lock(&timer->pool->lock);
-		/* Who was sent away may have started it already. */
-		if (!timer->rq)
-			start_timer(to, timer, timer->at);
+		start_timer(to, timer, timer->at);
 		host_unlock(&timer->pool->lock);
 		resched(to); /* it sets its clock at the next switch */
 		rq_unlock(to);

@@ -287,7 +287,7 @@ void bandwidth_timer(struct rq *rq);
 /* @rq's CPU leaves: its queues have no limits any more; or it came back. Lock held. */
 void bandwidth_offline(struct rq *rq);
 void bandwidth_online(struct rq *rq);
-/* Let @to serve the timers of periods that @from did. No lock held. */
+/* Let @to serve the timers that @from did. The machine is stopped, no lock held. */
 void bandwidth_move_timers(struct rq *from, struct rq *to);
 /*
  * All sleepers that are still queued on @rq leave: what they owe is owed under the policy, and the
