@@ -82,9 +82,9 @@ def rule(text, bound, needs, holds, value, form="{:.3f}", published="-", hosts=H
     return Claim(text, published, bound, tuple(needs), holds, value, form, hosts)
 
 
-def shown(text, needs, value, form="{:.3f}"):
+def shown(text, needs, value, form="{:.3f}", published="-"):
     """@value belongs into the table, and nothing is claimed about it."""
-    return Claim(text, "-", "none", tuple(needs), lambda v: True, value, form, judged=False)
+    return Claim(text, published, "none", tuple(needs), lambda v: True, value, form, judged=False)
 
 
 @dataclass

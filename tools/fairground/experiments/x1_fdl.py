@@ -8,7 +8,7 @@ processes for each CPU, the servers have fewer workers that think for 3 ms inste
 import hashlib
 import re
 
-from ..experiment import rule
+from ..experiment import rule, shown
 
 TITLE = "Servers with and without deadlines beside an antagonist: wakeup latency"
 SOURCE = "the message that proposed FDL: schbench, median and 99th percentile of three runs on 96 CPUs"
@@ -88,47 +88,41 @@ def published_ratio(index, above, below):
 
 
 def same_twice(first, second):
-    return rule(f"{first}, made twice: the same text", "equal", ["fdl"], lambda v: v == 1,
+    return rule(f"{first}, made twice: the same text", "equal", SCHEDULERS, lambda v: v == 1,
                 lambda r: float(r["fdl"][first]["text"] == r["fdl"][second]["text"]), "{:.0f}")
+
+
+def latency(text, case, name, percentile, published="-"):
+    return shown(text, SCHEDULERS, lambda r: r["fdl"][case][name][percentile], "{:.0f}", published)
 
 
 def claims():
     case = "as-published"
-    found = [
-        rule("p50: cfs / fdl", ">= 3", ["fdl"], lambda v: v >= 3, ratio(case, "50.0", "cfs", "fdl"), "{:.1f}",
-             published_ratio(0, "cfs", "fdl")),
-        rule("p99: cfs / fdl", ">= 10", ["fdl"], lambda v: v >= 10, ratio(case, "99.0", "cfs", "fdl"), "{:.1f}",
-             published_ratio(1, "cfs", "fdl")),
-        rule("p99: cfs / fdl-loose", ">= 1", ["fdl"], lambda v: v >= 1, ratio(case, "99.0", "cfs", "fdl-loose"), "{:.1f}",
-             published_ratio(1, "cfs", "fdl-loose")),
-        rule("p99: fdl-loose / fdl", ">= 1", ["fdl"], lambda v: v >= 1, ratio(case, "99.0", "fdl-loose", "fdl"), "{:.1f}",
-             published_ratio(1, "fdl-loose", "fdl")),
-        same_twice(case, "again"),
-    ]
-    for name in GROUPS:
-        for index, percentile in enumerate(("50.0", "99.0")):
-            found.append(shown(f"{name}: p{percentile[:2]}, us", case, name, percentile,
-                               f"{sorted(PUBLISHED[name][index])[1]}"))
-    for other in tuple(CASES)[2:]:
+    found = [rule(f"p{p[:2]}: {above} / {below}", f">= {bound}", SCHEDULERS, lambda v, bound=bound: v >= bound,
+                  ratio(case, p, above, below), "{:.1f}", published_ratio(index, above, below))
+             for index, p, above, below, bound in ((0, "50.0", "cfs", "fdl", 3), (1, "99.0", "cfs", "fdl", 10),
+                                                   (1, "99.0", "cfs", "fdl-loose", 1),
+                                                   (1, "99.0", "fdl-loose", "fdl", 1))]
+    found.append(same_twice(case, "again"))
+    for index, p in enumerate(("50.0", "99.0")):
         for name in GROUPS:
-            found.append(shown(f"{other}: {name}, p99, us", other, name, "99.0"))
+            found.append(latency(f"{name}: p{p[:2]}, us", case, name, p, f"{sorted(PUBLISHED[name][index])[1]}"))
+    for other in tuple(CASES)[2:]:
+        for p in ("50.0", "99.0"):
+            found += [latency(f"{other}: {name}, p{p[:2]}, us", other, name, p) for name in GROUPS]
     return found
 
 
-def shown(text, case, name, figure, published="-"):
-    """A figure to read that no bound is set for; it must be there."""
-    return rule(text, "-", ["fdl"], lambda v: v >= 0, lambda r: r["fdl"][case][name][figure], "{:.0f}", published)
-
-
-def draw(figure, results):
+def draw(figure, results, published=None):
     """What latency so many of the wakeups did not exceed."""
     cases = [case for case in results["kernel"]["fdl"] if not case.endswith("again")]
     for axes, case in zip(figure.subplots(1, len(cases), sharey=True, squeeze=False)[0], cases):
         for nr, name in enumerate(GROUPS):
             found = results["kernel"]["fdl"][case][name]
             axes.plot(CURVE, [max(found[p], 1) for p in CURVE], "o-", color=f"C{nr}", label=name)
-            if case == "as-published":
-                axes.plot(["50.0", "99.0"], [sorted(values)[1] for values in PUBLISHED[name]], "x", color=f"C{nr}")
+            if case == cases[0]:
+                medians = [sorted(values)[1] for values in (published or PUBLISHED)[name]]
+                axes.plot(["50.0", "99.0"], medians, "x", color=f"C{nr}")
         axes.set_yscale("log")
         axes.set_title(case, fontsize=9)
         axes.tick_params(axis="x", rotation=60, labelsize=7)

@@ -1,0 +1,105 @@
+"""FDL from the guest: the script it was published with, and what its files and experiments do."""
+
+import os
+import re
+
+from conftest import ROOT
+from fairground import experiment
+from fairground.experiment import Run
+
+ABOUT = """\
+Latency percentiles (usec) runtime 3 (s) ({nr} total samples)
+\t50.0th: {p50} (300 samples)
+\t75.0th: {p50} (150 samples)
+\t90.0th: {p50} (90 samples)
+\t95.0th: {p50} (30 samples)
+\t*99.0th: {p99} (24 samples)
+\t99.5th: {p99} (3 samples)
+\t99.9th: {p99} (2 samples)
+\tmin=2, max={p99}
+"""
+
+
+def shortened(script):
+    """The published script with less of everything: each piece of it that is replaced must be there."""
+    for old, new in (("schbench -r 30 -i -1", "schbench -m 1 -t 2 -r 2 -w 1 -i -1"), ("sleep 40", "sleep 3"),
+                     ("sleep 5\n", "sleep 0.2\n"), ("-g 10 -f 10 -s 20000", "-g 1 -f 2 -s 20000")):
+        assert old in script
+        script = script.replace(old, new)
+    return script
+
+
+def test_the_published_script(boot):
+    """It runs as it stands, only shorter. Its one command that fails does so on Linux too: a directory for a file."""
+    with open(os.path.join(ROOT, "examples", "fdl.sh"), encoding="utf-8") as f:
+        script = shortened(f.read())
+    after = "\nfor g in cfs fdl-loose fdl; do cat $CR/$g/cpu.deadline_rr $CR/$g/cpu.deadline_wakeup " \
+            "$CR/$g/cpu.guaranteed_shares; done; sleep 0.1; pidof hackbench | wc -w; cat $CR/fdl/cpu.qos_debug"
+    outcome = boot(script + after, sched="fdl", icount=True)
+    assert outcome.status == 0, outcome.console
+    console = outcome.console
+    errors = [line for line in console.splitlines() if "/run/cmd" in line or "error" in line]
+    assert len(errors) == 1 and errors[0].endswith("can't create /sys/fs/cgroup/cpu/antagonist: Is a directory")
+    logs = re.findall(r"^==== (.*) ====\nwarmup done, zeroing stats\nLatency percentiles \(usec\) runtime 2 \(s\) "
+                      r"\((\d+) total samples\)\n\t50.0th: ", console, re.M)
+    assert [name for name, _ in logs] == ["cfs", "fdl loose", "fdl"] and all(int(nr) > 0 for _, nr in logs)
+    assert "\n0\n0\n0\n5000000\n2500000\n7000\n200000\n100000\n7000\n0\n" in console
+    assert int(re.search(r"^nr_dl_picks (\d+)$", console, re.M)[1]) > 0
+
+
+def test_qos_params_take_what_they_show(guest):
+    """FDL's tunables are lines of one file. What is refused changes nothing."""
+    file = "/sys/kernel/debug/qos/qos_params"
+    bad = ["dl_skip 0", "dl_skip x", "dl_skip", "nope 1", " 5", "latency_ns 5000000", "dl_slack 1025", "dl_skip 1 2"]
+    console = guest(f"cat {file} > /tmp/before; " + "".join(f"echo '{text}' > {file} && echo taken; " for text in bad) +
+                    f"cat {file} | diff /tmp/before - && echo unchanged; while read n v; do echo $n $v > {file} || "
+                    f"echo refused; done < /tmp/before; cat {file} | diff /tmp/before - && echo unchanged; "
+                    f"echo 'default_fair_dl 100000000' > {file}; cat {file}; ls /sys/kernel/debug/sched", sched="fdl")
+    assert console.count("Invalid argument") == len(bad) and console.count("unchanged") == 2
+    assert "taken" not in console and "refused" not in console
+    assert re.search(r"^ +default_fair_dl 100000000$", console, re.M) and "dl_skip" not in console.split("\n")[-3]
+
+
+def test_the_controller_is_there_while_anything_is_guaranteed(guest):
+    ask = "ps | grep -c '[f]dl_control'; "
+    console = guest(f"cd /sys/fs/cgroup/cpu; mkdir a b; {ask} echo 1024 > a/cpu.guaranteed_shares; echo 512 > "
+                    f"b/cpu.guaranteed_shares; sleep 0.1; {ask} echo 0 > a/cpu.guaranteed_shares; sleep 0.1; {ask} "
+                    f"rmdir b; sleep 0.1; {ask} echo 1 > a/cpu.guaranteed_shares; {ask} true", cpus=2, icount=True)
+    assert re.findall(r"^\d$", console, re.M) == ["0", "1", "1", "0", "1"]
+
+
+def test_a_guarantee_is_kept(guest):
+    """Half a CPU for a group with 1024 shares beside one of three times as many: without it a quarter."""
+    report = "".join(f"cat $(sed 's,.*,/proc/&/schedstat,' {g}/tasks) | awk '{{s += $1}} END {{print \"{g}\", s}}'\n"
+                     for g in "ab")
+    console = guest("cd /sys/fs/cgroup/cpu; mkdir a b; echo 3072 > b/cpu.shares; echo 512 > a/cpu.guaranteed_shares\n"
+                    "echo 1000000 > a/cpu.deadline_rr\n(echo 0 > a/tasks; exec hog -n 2 -t 60s >/dev/null) &\n"
+                    "(echo 0 > b/tasks; exec hog -n 2 -t 60s >/dev/null) &\n"
+                    f"sleep 6\n{report}sleep 2\n{report}kill -9 $(pidof hog)", cpus=1, icount=True, sched="fdl")
+    used = [float(ns) for ns in re.findall(r"^[ab] ([\d.e+]+)$", console, re.M)]
+    assert abs((used[2] - used[0]) / (used[2] - used[0] + used[3] - used[1]) - 0.5) < 0.02, used
+
+
+def of_groups(figures):
+    return "".join(f"==== {name} ====\n{ABOUT.format(nr=600, p50=p50, p99=p99)}nr_dl_picks 7\n"
+                   for name, (p50, p99) in figures.items())
+
+
+def judged(name, figures):
+    """The failed claims of the experiment @name if each case printed these percentiles, and the second run others."""
+    module = experiment.load(name)
+    cases = {case: module.measure(Run("kernel", "fdl", case, 3, "", of_groups(figures))) for case in module.CASES}
+    return [row["claim"] for row in (claim.judge({"kernel": {"fdl": cases}}) for claim in module.claims())
+            if not row["pass"]]
+
+
+def test_what_the_experiments_accept():
+    """From what schbench prints to the verdict."""
+    good = {"cfs": (300, 19000), "fdl-loose": (52, 1700), "fdl": (50, 230)}
+    assert not judged("x1-fdl", good)
+    assert judged("x1-fdl", {**good, "cfs": (140, 2200)}) == ["p50: cfs / fdl", "p99: cfs / fdl"]
+    assert judged("x1-fdl", {**good, "fdl-loose": (52, 200)}) == ["p99: fdl-loose / fdl"]
+    assert judged("x1-fdl", {**good, "fdl-loose": (52, 20000)}) == ["p99: cfs / fdl-loose"]
+    assert not judged("x2-fdl-control", {"cfs": (5, 125), "fdl-loose": (5, 128), "fdl": (5, 118)})
+    assert judged("x2-fdl-control", {"cfs": (5, 160), "fdl-loose": (5, 125), "fdl": (5, 123)}) == \
+        ["cfs: p99 off the mean of all"]
