@@ -69,15 +69,16 @@ def test_the_controller_is_there_while_anything_is_guaranteed(guest):
 
 
 def test_a_guarantee_is_kept(guest):
-    """Half a CPU for a group with 1024 shares beside one of three times as many: without it a quarter."""
+    """Half a CPU for a group with 1024 shares beside one of three times as many: without it a quarter. The controller
+    swings for some seconds, for it goes by an average over one."""
     report = "".join(f"cat $(sed 's,.*,/proc/&/schedstat,' {g}/tasks) | awk '{{s += $1}} END {{print \"{g}\", s}}'\n"
                      for g in "ab")
     console = guest("cd /sys/fs/cgroup/cpu; mkdir a b; echo 3072 > b/cpu.shares; echo 512 > a/cpu.guaranteed_shares\n"
                     "echo 1000000 > a/cpu.deadline_rr\n(echo 0 > a/tasks; exec hog -n 2 -t 60s >/dev/null) &\n"
                     "(echo 0 > b/tasks; exec hog -n 2 -t 60s >/dev/null) &\n"
-                    f"sleep 6\n{report}sleep 2\n{report}kill -9 $(pidof hog)", cpus=1, icount=True, sched="fdl")
+                    f"sleep 6\n{report}sleep 4\n{report}kill -9 $(pidof hog)", cpus=1, icount=True, sched="fdl")
     used = [float(ns) for ns in re.findall(r"^[ab] ([\d.e+]+)$", console, re.M)]
-    assert abs((used[2] - used[0]) / (used[2] - used[0] + used[3] - used[1]) - 0.5) < 0.02, used
+    assert abs((used[2] - used[0]) / (used[2] - used[0] + used[3] - used[1]) - 0.5) < 0.03, used
 
 
 def of_groups(figures):
@@ -101,5 +102,7 @@ def test_what_the_experiments_accept():
     assert judged("x1-fdl", {**good, "fdl-loose": (52, 200)}) == ["p99: fdl-loose / fdl"]
     assert judged("x1-fdl", {**good, "fdl-loose": (52, 20000)}) == ["p99: cfs / fdl-loose"]
     assert not judged("x2-fdl-control", {"cfs": (5, 125), "fdl-loose": (5, 128), "fdl": (5, 118)})
-    assert judged("x2-fdl-control", {"cfs": (5, 160), "fdl-loose": (5, 125), "fdl": (5, 123)}) == \
-        ["cfs: p99 off the mean of all"]
+    assert judged("x2-fdl-control", {"cfs": (5, 150), "fdl-loose": (5, 125), "fdl": (5, 123)}) == \
+        ["cfs: p99 off the mean of all", "p99: the largest less the least, us"]
+    assert judged("x2-fdl-control", {"cfs": (5, 6), "fdl-loose": (5, 8), "fdl": (5, 10)}) == \
+        ["cfs: p99 off the mean of all", "fdl: p99 off the mean of all"]

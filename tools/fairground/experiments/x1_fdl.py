@@ -16,6 +16,7 @@ SETTINGS = {"smp": "4", "hz": "250"}
 SECONDS = 10
 SCHEDULERS = ("fdl",)
 HOSTS = ("kernel",)  # the simulator has no messengers that think
+TIMEOUT = "3000"
 EVENTS = ""  # a second of the antagonist is a million of them
 SIZE = (13, 4.5)
 
@@ -47,10 +48,10 @@ def group(name, deadlines=True, guaranteed=GUARANTEED, shares=0, **_):
             *([f"echo {shares} > {name}/cpu.shares"] if shares and not plain else [])]
 
 
-def script(seconds, antagonist=True, group_of_antagonist=".", **what):
+def script(seconds, antagonist=True, group_of_antagonist=".", workers=WORKERS, **what):
     """The first second of each server is its warm-up. Then the reports, and what the scheduler says of the groups."""
     noise = "hackbench -g 2 -f 4 -s 20000 --loops 1000000 > /dev/null"
-    server = f"schbench -m 1 -t {WORKERS} -c {THINK_US} -s {THINK_US} -r {seconds} -w 1 -i -1"
+    server = f"schbench -m 1 -t {workers} -c {THINK_US} -s {THINK_US} -r {seconds} -w 1 -i -1"
     return "; ".join([
         "cd /sys/fs/cgroup/cpu", "mkdir antagonist",
         f"echo default_fair_dl {CONTAINER_NS} > /sys/kernel/debug/qos/qos_params",

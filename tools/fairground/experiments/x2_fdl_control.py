@@ -1,12 +1,12 @@
 """The servers of x1-fdl without the antagonist: deadlines must not matter where nobody competes.
 
-There is room for all of them on average, but servers also meet each other; so each has one worker here, which its
-messenger does not compete with.
+On 96 CPUs the servers' 102 threads, a third of the time awake, did not meet. On 4 they would: with two workers and a
+messenger each they want 72 % of the machine. So each has one worker here, which wakes when its messenger sleeps.
 """
 
 from ..experiment import rule
 from . import x1_fdl
-from .x1_fdl import GROUPS, HOSTS, EVENTS, SCHEDULERS, SETTINGS, measure  # noqa: F401 (parts of an experiment)
+from .x1_fdl import EVENTS, GROUPS, HOSTS, SCHEDULERS, SETTINGS, TIMEOUT, measure  # noqa: F401 (parts of an experiment)
 
 TITLE = "Servers with and without deadlines and nobody else: wakeup latency"
 SOURCE = "the message that proposed FDL, without antagonist: 99th percentiles of 118 to 129 us, means within 2 %"
@@ -20,21 +20,23 @@ PUBLISHED_MEAN = sum(sum(p99) for _, p99 in PUBLISHED.values()) / 9
 
 
 def kernel(_, seconds):
-    return x1_fdl.script(seconds, antagonist=False)
+    return x1_fdl.script(seconds, antagonist=False, workers=1)
+
+
+def p99_of_all(r):
+    return [r["fdl"]["alone"][group]["99.0"] for group in GROUPS]
 
 
 def from_mean(name):
-    """How far the group's p99 is from the mean of all three, us; up to 1 us is schbench's resolution."""
-    def value(r):
-        p99 = {group: r["fdl"]["alone"][group]["99.0"] for group in GROUPS}
-        mean = sum(p99.values()) / len(p99)
-        return abs(p99[name] - mean) / max(mean, 10)
-    return value
+    """How far the group's p99 is from the mean of all three."""
+    return lambda r: abs(r["fdl"]["alone"][name]["99.0"] * len(GROUPS) / sum(p99_of_all(r)) - 1)
 
 
 def claims():
-    found = [rule(f"{name}: p99 off the mean of all", "<= 10 %, 1 us", SCHEDULERS, lambda v: v <= 0.1, from_mean(name),
+    found = [rule(f"{name}: p99 off the mean of all", "<= 10 %", SCHEDULERS, lambda v: v <= 0.1, from_mean(name),
                   "{:.1%}", f"{abs(sum(PUBLISHED[name][1]) / 3 / PUBLISHED_MEAN - 1):.1%}") for name in GROUPS]
+    found.append(rule("p99: the largest less the least, us", "<= 11", SCHEDULERS, lambda v: v <= 11,
+                      lambda r: max(p99_of_all(r)) - min(p99_of_all(r)), "{:.0f}", "11"))
     for index, p in enumerate(("50.0", "99.0")):
         found += [x1_fdl.latency(f"{name}: p{p[:2]}, us", "alone", name, p,
                                  f"{sorted(PUBLISHED[name][index])[1]}") for name in GROUPS]
