@@ -5,22 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cfs.h"
 #include "lib/errno.h"
-#include "sched/fair/burst.h"
 #include "sched/fair/eevdf.h"
 
-static struct machine *bore_machine(unsigned hz)
-{
-	const struct sched_cpu_desc one = { 0 };
-
-	return machine_new_on(1, hz, &one, "bore");
-}
-
-static const struct fair_policy *policy(struct machine *m)
-{
-	return queue(m)->policy;
-}
+#define BORE "bore"
+#include "bore.h"
 
 static u64 weight_of(const struct task *t)
 {
@@ -173,21 +162,6 @@ static void smoothness_slows_rise_and_fall(void **state)
 	advance(m, MS);
 	block(m, 0, TASK_INTERRUPTIBLE);
 	assert_int_equal(t->fair.burst.past, 17 - 17 / 2);
-	machine_free(m);
-}
-
-static void being_preempted_does_not_end_a_burst(void **state)
-{
-	struct machine *m = bore_machine(1000);
-	struct task *t = spawn_nice(m, "t", 0);
-
-	(void)state;
-	spawn_nice(m, "other", 0);
-	for (unsigned n = 0; n < 100; n++)
-		tick(m);
-	assert_int_equal(t->fair.burst.past, 0);
-	assert_int_equal(t->fair.burst.time, t->fair.sum_exec);
-	sched_check(m->s);
 	machine_free(m);
 }
 

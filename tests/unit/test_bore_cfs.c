@@ -5,21 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cfs.h"
 #include "lib/errno.h"
-#include "sched/fair/burst.h"
 
-static struct machine *bore_machine(unsigned hz)
-{
-	const struct sched_cpu_desc one = { 0 };
-
-	return machine_new_on(1, hz, &one, "bore-cfs");
-}
-
-static const struct fair_policy *policy(struct machine *m)
-{
-	return queue(m)->policy;
-}
+#define BORE "bore-cfs"
+#include "bore.h"
 
 /* The score of a task that has run for @ns without a break. */
 static unsigned score_after(struct machine *m, struct task *t, u64 ns)
@@ -179,21 +168,6 @@ static void a_yield_ends_a_burst_even_alone(void **state)
 	assert_int_equal(t->fair.burst.past, 5 * MS);
 	assert_int_equal(t->fair.burst.time, 0);
 	sched_check(m->s);
-	machine_free(m);
-}
-
-static void being_preempted_does_not_end_a_burst(void **state)
-{
-	struct machine *m = bore_machine(1000);
-	struct task *t = spawn_nice(m, "t", 0);
-
-	(void)state;
-	spawn_nice(m, "other", 0);
-	for (unsigned n = 0; n < 100; n++)
-		tick(m);
-	assert_int_equal(t->fair.burst.past, 0);
-	assert_int_equal(t->fair.burst.time, t->fair.sum_exec);
-	assert_in_range(t->fair.sum_exec, 40 * MS, 60 * MS);
 	machine_free(m);
 }
 
