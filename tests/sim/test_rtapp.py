@@ -90,7 +90,7 @@ def test_phases_change_policy_and_cpus(sim, rtapp):
     """The second phase moves it to CPU 1 as a FIFO task, away from the hog: it never waits there."""
     phases = {"fair": {"loop": 10, "cpus": [0], "run": 5000, "sleep": 100},
               "rt": {"loop": 10, "policy": "SCHED_FIFO", "priority": 30, "cpus": [1], "run": 5000, "sleep": 100}}
-    tasks = {"a": {"loop": 1, "phases": phases}, "hog": {"cpus": [0], "run": 100_000}}
+    tasks = {"a": {"loop": 1, "cpus": [0], "phases": phases}, "hog": {"cpus": [0], "run": 100_000}}
     row = sim("--cpus 2 --time 1s --check", rtapp({"tasks": tasks})).row("a")
     assert (row["ended"], row["cpu_ns"], row["migrations"]) == (1, 100 * MS, 1)
 
