@@ -79,7 +79,7 @@ def run(command, directory):
     """Run a line of a page. Traces go to @directory; a fifth of the time is enough to see whether it works."""
     command = command.replace("-t 10s", "-t 2s").replace("-n 1000\"", "-n 200\"")
     command = re.sub(r"\bOUT=(?=\w)", f"OUT={directory}/", command)
-    command = re.sub(r"(trace-cmd report \S* ?)(\w+\.dat)", rf"\1{directory}/\2", command)
+    command = re.sub(r"(trace-cmd report )(?=\w)", rf"\1{directory}/", command)
     command = command.replace("build/schedsim", f"{BUILD}/schedsim").replace("| less", "")
     return subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=ROOT, stdin=subprocess.DEVNULL,
                           capture_output=True, timeout=TIMEOUT_S, check=False, text=True, errors="replace",
