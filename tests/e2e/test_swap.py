@@ -94,12 +94,17 @@ def test_an_unknown_boot_parameter_stops_with_a_sentence(boot):
 
 
 def test_a_storm_of_features_loses_nobody():
-    """Swaps of the policy and of the shared wake queue together, on two caches of four CPUs."""
-    how = settings("echo 1 > /proc/sys/kernel/sched_schedstats; swapstorm -f -n 150; cat /sys/kernel/debug/sched/debug",
-                   cpus=8, icount=True, hz=1000, append="llc=2", timeout=300)
+    """Swaps of the policy and of the shared wake queue together, on two caches of four CPUs; then the features alone
+    under jobs, so that CPUs idle and pull."""
+    toggles = "SWQUEUE SHARED_RUNQ NO_SWQUEUE SHARED_RUNQ_STEAL SIS_NODE NO_SHARED_RUNQ NO_SIS_NODE SHARED_RUNQ"
+    how = settings("echo 1 > /proc/sys/kernel/sched_schedstats; swapstorm -f -n 100; cd /sys/kernel/debug/sched; "
+                   "jobpool -n 12 -t 150ms > /tmp/jobs & "
+                   f"for i in $(seq 10); do for f in {toggles}; do echo $f > features; sleep 0.002; done; done; "
+                   "wait; cat /tmp/jobs debug", cpus=8, icount=True, hz=1000, mem=512, append="llc=2", timeout=400)
     outcome = run_batch(how)
     assert outcome.status == 0, outcome.console
-    assert "150 features toggled" in outcome.console and outcome.console.count("  ok ") == 5
-    pulled, linked = (sum(map(int, re.findall(rf"\.shared_{name} +: (\d+)", outcome.console)))
-                     for name in ("pulled", "linked"))
-    assert pulled > 0 and linked > pulled
+    assert "100 features toggled" in outcome.console and outcome.console.count("  ok ") == 5
+    assert int(re.search(r"(\d+) jobs ended", outcome.console)[1]) > 10
+    linked, pulled = (sum(map(int, re.findall(rf"\.shared_{name} +: (\d+)", outcome.console)))
+                      for name in ("linked", "pulled"))
+    assert linked > pulled > 0

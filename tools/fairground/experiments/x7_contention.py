@@ -1,6 +1,6 @@
 """Pairs of tasks that wake each other all the time, two tasks for each CPU: the price of a queue that all CPUs share.
 
-Nothing is gained here: work is short, and whoever waits runs soon. Each round trip only passes through the shared queue,
+Nothing is gained here: work is short, and whoever waits runs soon. Each round trip only goes through the shared queue,
 and the more CPUs go through one lock the more of them wait for it. The published case is netperf UDP_RR on an LLC of 36
 threads, where half of the time went into the lock of the first form.
 """
