@@ -1,11 +1,12 @@
 /*
- * The shape of the machine: reading it (lib/cputree.h) and domains as files.
+ * The shape of the machine: reading it (lib/cputree.h), domains as files, CPUs that come and go.
  */
 #include <string.h>
 
 #include "host.h"
 #include "lib/cputree.h"
 #include "lib/errno.h"
+#include "lib/fmt.h"
 #include "sched/domain.h"
 
 /* --- reading shapes --------------------------------------------------------------- */
@@ -193,6 +194,87 @@ static void a_written_busy_factor_is_used(void **state)
 	machine_free(m);
 }
 
+/* --- CPUs that come and go -------------------------------------------------------- */
+
+static void dump_domains(struct machine *m, char *out, size_t size)
+{
+	struct text text = text_of(out, size);
+	struct domain *sd;
+
+	for (unsigned cpu = 0; cpu < 16; cpu++) {
+		for_each_domain(sd, &m->s->rq[cpu]) {
+			text_add(&text, "%u %s %lx %u:", cpu, sd->name, sd->span->cpus.bits[0],
+				 sd->flags);
+			for (const struct group *g = sd->parts;;) {
+				text_add(&text, " %lx", g->cpus.bits[0]);
+				g = g->next;
+				if (g == sd->parts)
+					break;
+			}
+			text_add(&text, "\n");
+		}
+	}
+	assert_in_range(text.len, 1, size - 1);
+}
+
+/* Published as "missing scheduling domains": after a CPU came back Linux had lost upper levels. */
+static void domains_are_the_same_after_a_cpu_came_back(void **state)
+{
+	static char before[1 << 14], without[1 << 14], after[1 << 14];
+	struct machine *m = big_machine();
+
+	(void)state;
+	dump_domains(m, before, sizeof(before));
+	assert_int_equal(sched_cpu_offline(m->s, 5), 0);
+	sched_check(m->s);
+	dump_domains(m, without, sizeof(without));
+	assert_string_not_equal(before, without);
+	assert_null(m->s->rq[5].domains);
+	assert_int_equal(m->s->rq[4].domains->span->weight, 3);
+	sched_cpu_online(m->s, 5, &m->idle[5]);
+	sched_check(m->s);
+	dump_domains(m, after, sizeof(after));
+	assert_string_equal(before, after);
+	machine_free(m);
+}
+
+/* Waiting, running and asleep; one pinned there, one real-time. All find another CPU. */
+static void tasks_leave_with_their_cpu(void **state)
+{
+	struct machine *m = machine_new(3, 250);
+	struct cpumask only2 = cpumask_of(2), mask;
+	struct task *t[6];
+
+	(void)state;
+	for (unsigned i = 0; i < 6; i++) {
+		t[i] = i < 5 ? spawn_nice(m, "fair", 0) : spawn(m, "fifo", SCHED_FIFO, 10);
+		assert_int_equal(sched_set_affinity(m->s, t[i], &only2), 0);
+		settle(m);
+	}
+	tick(m);
+	block(m, 2, TASK_INTERRUPTIBLE);
+	assert_int_equal(sched_cpu_offline(m->s, 2), 0);
+	settle(m);
+	sched_check(m->s);
+	assert_ptr_equal(running(m, 2), &m->idle[2]);
+	for (unsigned i = 0; i < 6; i++) {
+		wake(m, t[i], 0);
+		assert_true(t[i]->on_rq == TASK_QUEUED && t[i]->cpu != 2);
+		assert_int_equal(sched_affinity_lost(t[i]), 2);
+		assert_int_equal(sched_affinity_lost(t[i]), -1);
+		sched_get_affinity(m->s, t[i], &mask);
+		assert_int_equal(mask.bits[0], 3);
+		assert_int_equal(sched_set_affinity(m->s, t[i], &only2), -EINVAL);
+	}
+	assert_true(sched_affinity_losses(m->s) && !sched_affinity_losses(m->s));
+	assert_int_equal(sched_cpu_offline(m->s, 2), -EINVAL);
+	assert_int_equal(sched_cpu_offline(m->s, 0), 0);
+	settle(m);
+	assert_int_equal(sched_cpu_offline(m->s, 1), -EBUSY);
+	sched_check(m->s);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -201,6 +283,8 @@ int main(void)
 		cmocka_unit_test(domains_read_as_linux_shows_them),
 		cmocka_unit_test(a_domain_takes_what_is_written_and_refuses_garbage),
 		cmocka_unit_test(a_written_busy_factor_is_used),
+		cmocka_unit_test(domains_are_the_same_after_a_cpu_came_back),
+		cmocka_unit_test(tasks_leave_with_their_cpu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
