@@ -144,6 +144,11 @@ void sched_cpu_online(struct sched *s, unsigned cpu, struct task *idle)
 	bandwidth_online(rq);
 	/* Time starts again for it. */
 	rq->curr->class->set_next(rq, rq->curr);
+	if (rq->curr == rq->idle) {
+		/* It has no tick yet: others must balance for it until it gets work. */
+		rq->tick_stopped = true;
+		cpumask_set_atomic(&s->nohz_idle, cpu);
+	}
 	rq_unlock(rq);
 	if (!first)
 		rebuild(s);

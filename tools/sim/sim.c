@@ -133,8 +133,6 @@ static void init_cpu(struct sim *sim, unsigned cpu)
 	c->curr = &c->idle;
 	sched_task_init_idle(sim->s, &c->idle.task, cpu);
 	sched_cpu_online(sim->s, cpu, &c->idle.task);
-	/* It has been idle for long; who stopped no tick, nobody would balance for. */
-	sched_tick_can_stop(sim->s, cpu);
 }
 
 static bool init_sched(struct sim *sim)
