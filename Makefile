@@ -23,8 +23,7 @@ MAKEFLAGS += --no-builtin-rules
 # Each layer is compiled with one include root that holds links to just what it may include
 # (docs/adr/001-hosted-core.md), so an illegal include is a compile error.
 INC := $(B)/inc
-SCHED_PUBLIC := sched/sched.h sched/task.h sched/group.h sched/host.h sched/event.h sched/event_format.h \
-	$(wildcard sched/*.def)
+SCHED_PUBLIC := sched/sched.h sched/task.h sched/group.h sched/host.h sched/event.h $(wildcard sched/*.def)
 # The links are relative: a copy of the tree with its build directory is a tree of its own (tools/mutate.py).
 inc_links = $(foreach l,$(2),mkdir -p $(1)/$(dir $(l)) && ln -sfnr $(l) $(1)/$(l) &&) true
 

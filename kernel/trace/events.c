@@ -6,7 +6,9 @@
  */
 #include "kernel/trace/internal.h"
 #include "lib/string.h"
-#include "sched/event_format.h"
+
+/* After the events: it names their fields anew. */
+#include "lib/event_format.h"
 
 const char trace_header_page[] = EVENT_HEADER_PAGE;
 STATIC_ASSERT(RING_DATA_SIZE == 4080, "as header_page says");

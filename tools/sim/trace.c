@@ -5,9 +5,11 @@
  */
 #include <string.h>
 
-#include "sched/event_format.h"
 #include "trace.h"
 #include "util.h"
+
+/* After the events: it names their fields anew. */
+#include "lib/event_format.h"
 
 #define PAGE	       4096u
 #define PAGE_DATA      (PAGE - 16u)

@@ -7,7 +7,6 @@
 #pragma once
 
 #include "lib/fmt.h"
-#include "sched/event.h"
 
 /* events/header_page of Linux: the page header and the size of what follows it. */
 #define EVENT_HEADER_PAGE                                                                          \
