@@ -2,7 +2,7 @@
 
 HOST ?= simulator
 
-scenarios: sim $(if $(filter kernel,$(HOST)),image) ## old bugs of schedulers as workloads with bounds: IDS= HOST=kernel SCHEDS=
+scenarios: sim $(if $(filter kernel,$(HOST)),image) ## old scheduler bugs as workloads with bounds: IDS= HOST= SCHEDS=
 	$(Q)$(FAIRGROUND) scenarios --host '$(HOST)' --scheds '$(SCHEDS)' $(IDS)
 
 .PHONY: scenarios

@@ -8,7 +8,7 @@
  *
  * A CPU that leaves never gets further than its stopper, which halts it, with interrupts on but
  * none to come: its timers are CPU 0's, no call waits for its answer, the legacy interrupts are
- * CPU 0's anyway. To come back it needs a word and an interrupt, and forgets what it knew of page tables.
+ * CPU 0's anyway. To come back it needs a word and an interrupt, and forgets its page tables.
  * CPU 0 stays: it is the one with the interrupts. As Linux 6.1, it has no such file.
  *
  * Locking: hotplug_lock, a mutex, outermost; see PROTOCOL: hotplug in sched/hotplug.c.

@@ -458,7 +458,7 @@ static inline void pelt_age(struct pelt *p, u64 now, const struct entity *e, u64
 u64 pelt_clock(const struct fair_queue *q);
 
 /*
- * What time it is for averages on @q: it stands still while @q, or one above it, is throttled. Never
+ * The time for averages on @q: it stands still while @q, or one above it, is throttled. Never
  * ahead of the runqueue's clock, so what is not due by that is not due.
  */
 static inline u64 pelt_now(const struct fair_queue *q)

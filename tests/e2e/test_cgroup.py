@@ -119,7 +119,7 @@ def test_quota_and_its_statistics(guest):
 
 
 def test_wait_sum_with_schedstats(guest):
-    """Two groups that share a CPU for 2 s: each waits while the other runs. Without schedstats there is no such line."""
+    """Two groups share a CPU for 2 s: each waits while the other runs. Without schedstats there is no such line."""
     console = guest(f"cd {CPU}; mkdir a b; cat a/cpu.stat; echo 1 > /proc/sys/kernel/sched_schedstats\n"
                     "(echo 0 > b/tasks; exec hog -n 1 -t 2s) >/dev/null & (echo 0 > a/tasks; exec hog -n 1 -t 2s) "
                     ">/dev/null\nwait; cat a/cpu.stat", cpus=1, icount=True)

@@ -7,7 +7,8 @@ import pytest
 from conftest import BUILD, MS, ROOT, SEC
 
 CROWD = ("--cpus 8 --time 500ms pipes:groups=2,group=a/b bursts:n=6,run=100us-3ms,sleep=1ms-5ms,group=a "
-         "forks:n=2 hogs:n=3,nice=2,group=c hogs:n=2 yielders:n=2,group=a/b group:name=c,quota=20ms,period=50ms").split()
+         "forks:n=2 hogs:n=3,nice=2,group=c hogs:n=2 yielders:n=2,group=a/b "
+         "group:name=c,quota=20ms,period=50ms").split()
 # CFS as the published numbers have it.
 SLICES = "--set latency_ns=24000000 --set min_granularity_ns=3000000 --features NO_START_DEBIT"
 

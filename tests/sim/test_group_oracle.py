@@ -1,4 +1,4 @@
-"""Nested groups against fractions: what each leaf of a random tree should get, worked out here; old bugs of bandwidth."""
+"""Nested groups against fractions: what each leaf of a random tree should get; old bugs of bandwidth."""
 
 import random
 from fractions import Fraction

@@ -34,5 +34,6 @@ def test_the_lock_is_held_by_one_at_a_time(sim):
 def test_stealing_between_caches_and_nodes(sim):
     """Every invariant after every event, with stealing between four caches on two nodes."""
     run = sim("--check --topology nodes=2,llcs=2,cores=2,threads=2 --features SHARED_RUNQ --features SHARED_RUNQ_STEAL "
-              "--features SIS_NODE --set shared_runq_shard_size=2 --time 60ms jobs:n=24,run=1ms,parts=3,io=300us hogs:n=5")
+              "--features SIS_NODE --set shared_runq_shard_size=2 --time 60ms "
+              "jobs:n=24,run=1ms,parts=3,io=300us hogs:n=5")
     assert run.row("job")["tasks"] > 100

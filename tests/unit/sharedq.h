@@ -53,7 +53,7 @@ static inline bool is_free(const struct task *t)
 	return t->shared.state == SHARED_NOT;
 }
 
-/* --- the scene: CPU 0 runs one task while others wait, CPU 1 is about to idle ------------------ */
+/* --- the scene: CPU 0 runs one task while others wait, CPU 1 is about to idle -------------- */
 
 /* By scene(). */
 static struct task *waiter, *runner;

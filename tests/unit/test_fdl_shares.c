@@ -31,7 +31,7 @@ struct golden {
 	const char *name;
 	struct kind kind[3];
 	u64 switches;	 /* a second; 0: they depend on phases */
-	bool from_start; /* compare also the first 100 ms, in which many wait longer than ever again */
+	bool from_start; /* compare also the first 100 ms, in which many wait longest */
 };
 
 static const struct golden goldens[] = {
@@ -101,7 +101,7 @@ static void add_kind(struct lab *lab, const struct kind *k)
 	}
 }
 
-/* At most 5 % and a microsecond more than @most_us, and half of it at least: it is no coincidence. */
+/* At most 5 % and a microsecond more than @most_us, and half of it at least: no coincidence. */
 static void check_ns(const char *name, const char *what, u64 ns, u64 most_us)
 {
 	if (ns > most_us * 1050 + 1000 || ns < most_us * 500)

@@ -228,7 +228,7 @@ static void usage_is_what_members_used(void **state)
 	machine_free(m);
 }
 
-/* Two groups share a CPU: each waits as long as the other runs, a sleeper and a throttled one not. */
+/* Two groups share a CPU: each waits while the other runs, a sleeper and a throttled one not. */
 static void wait_sum_is_time_queued_and_not_running(void **state)
 {
 	struct machine *m = machine_new(1, 1000);

@@ -69,7 +69,8 @@ def simulate(build, card, sched, seed, features=()):
     """The result of one run: its JSON and its schedstat."""
     with tempfile.TemporaryDirectory() as scratch:
         out, stat, rtapp = (os.path.join(scratch, name) for name in ("out.json", "schedstat", "card.json"))
-        words = [os.path.join(build, "schedsim"), "--sched", sched, "--seed", str(seed), "--hz", str(card.get("hz", 250)),
+        words = [os.path.join(build, "schedsim"), "--sched", sched, "--seed", str(seed),
+                 "--hz", str(card.get("hz", 250)),
                  "--topology", card["topology"], "--time", card["time"], "--json", out, "--schedstat", stat]
         words += [word for name in [*card.get("features", []), *features] for word in ("--features", name)]
         words += [word for text in card.get("set", []) for word in ("--set", text)]
@@ -232,7 +233,8 @@ def scenarios(build, ids, host, scheds, known):
 
 def known_policies(build):
     """The fair policies, as the simulator lists them."""
-    text = subprocess.run([os.path.join(build, "schedsim"), "--help"], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run([os.path.join(build, "schedsim"), "--help"], capture_output=True, text=True,
+                          check=True).stdout
     return re.search(r"--sched NAME\|all +fair policy: (.+)", text).group(1).split(", ")
 
 

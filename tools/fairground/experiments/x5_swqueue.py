@@ -1,6 +1,7 @@
 """A pool of jobs, as `make -j`, with and without the shared wake queue: how much is done, how much CPU time is wasted?
 
-The published runs are builds of a kernel on three machines; here a job is 10 parts of computing, 5 to 50 ms in all, with
+The published runs are builds of a kernel on three machines; here a job is 10 parts of computing, 5 to 50 ms in all,
+with
 a short wait for a device after each, and 1.25 jobs a CPU are under way. The machines are there in the simulator at full
 size; the kernel has 8 CPUs that a boot parameter divides between two caches. Wasted is the time in which a CPU idled
 while a task waited that it could have run (sched/waste.c).
