@@ -49,7 +49,8 @@ def test_timers_and_quotas_survive_their_cpu(guest):
     """A sleeper's timer, and the period of a quota, were on the CPU that leaves."""
     text = guest("mkdir /sys/fs/cgroup/cpu/g; cd /sys/fs/cgroup/cpu/g; echo 20000 > cpu.cfs_quota_us; "
                  "(echo 0 > tasks; exec taskset c hog -n 2 -t 1s > /dev/null) & (taskset 4 sleep 0.5; echo slept) & "
-                 "sleep 0.15; echo 0 > /sys/devices/system/cpu/cpu2/online; wait; grep nr_throttled cpu.stat", icount=True)
+                 "sleep 0.15; echo 0 > /sys/devices/system/cpu/cpu2/online; wait; grep nr_throttled cpu.stat",
+                 icount=True)
     assert "slept" in text.split() and int(re.search(r"nr_throttled (\d+)", text)[1]) >= 8
 
 
