@@ -46,6 +46,9 @@ static void look_at(struct situation *now, const struct world *w, const struct r
 	u64 all = world_cpus(w), others[WORLD_TASKS];
 	unsigned nr = 0, nr_free = 0;
 
+	/* Out of service: it neither idles nor has anybody wait. */
+	if (!rq->online)
+		return;
 	for (unsigned i = 0; i < w->nr_tasks; i++) {
 		const struct task *t = w->subject[i].t ? &w->subject[i].t->task : NULL;
 
