@@ -70,7 +70,8 @@ def cases():
 
 
 def shape(line):
-    """The line without what changes from commit to commit: figures, digests, and the width of columns."""
+    """The line without what changes from commit to commit: figures, digests, states, and the width of columns."""
+    line = re.sub(r"\b[A-Z]\+? ==>", "S ==>", line)
     line = re.sub(r"\b[0-9a-f]{7,16}\b|[-+]?\d[\d.,]*", "#", line)
     return re.sub(r"(# ?)+", "#", re.sub(r"\s+|-{3,}", " ", line)).strip()
 
