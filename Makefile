@@ -43,7 +43,7 @@ $(INC)/.made: Makefile $(wildcard sched/*.def)
 # --- flags ------------------------------------------------------------------------
 WARN := -Wall -Wextra -Werror -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes \
 	-Wold-style-definition -Wundef -Wpointer-arith -Wwrite-strings -Wimplicit-fallthrough
-CSTD := -std=gnu11 -g -O2 -fno-strict-aliasing -fno-common -ffile-prefix-map=$(CURDIR)/=
+CSTD := -std=gnu11 -g -O2 -fno-strict-aliasing -fno-common '-ffile-prefix-map=$(CURDIR)/='
 KFLAGS := $(CSTD) $(WARN) -ffreestanding -fno-pie -fno-pic -mcmodel=kernel -mno-red-zone -mgeneral-regs-only \
 	-fno-omit-frame-pointer -fno-optimize-sibling-calls -fno-delete-null-pointer-checks -fno-stack-protector \
 	-fcf-protection=none -fno-asynchronous-unwind-tables -DCOMMIT=\"$(COMMIT)\" -DDEBUG=$(if $(DEBUG),$(DEBUG),0)
@@ -98,7 +98,7 @@ USER_C := $(wildcard user/*.c)
 USER_LIB_C := $(wildcard user/lib/*.c)
 USER_BIN := $(patsubst user/%.c,$(B)/user/%,$(USER_C))
 USER_OBJ = $(patsubst user/%.c,$(B)/user/obj/%.o,$(1))
-USER_FLAGS := -std=gnu11 -O2 -g $(WARN) -Wno-missing-field-initializers -ffile-prefix-map=$(CURDIR)/= -Iuser -pthread
+USER_FLAGS := -std=gnu11 -O2 -g $(WARN) -Wno-missing-field-initializers '-ffile-prefix-map=$(CURDIR)/=' -Iuser -pthread
 .SECONDARY: $(call USER_OBJ,$(wildcard user/*.c user/*/*.c))
 
 $(B)/user/obj/%.o: user/%.c

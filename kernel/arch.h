@@ -61,6 +61,7 @@ static inline unsigned arch_cpu_id(void);
 /* One instruction each on the running CPU's words: nothing comes between. */
 static inline void arch_preempt_disable(void); /* ++preempt_count */
 static inline void arch_preempt_enable(void);  /* --preempt_count */
+static inline bool arch_preemptible(void);     /* !preempt_count */
 static inline bool arch_need_resched(void);
 static inline void arch_count_user_cycles(u64 cycles); /* user_cycles += cycles */
 /* In every spin-wait loop: under -icount a spin without it can starve the CPU waited for. */

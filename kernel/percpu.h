@@ -23,8 +23,10 @@ struct cpu {
 	struct arch_cpu *arch; /* descriptor tables, interrupt stacks, timer: arch/x86 */
 	bool online;
 	u64 nr_irqs, nr_timer, nr_resched_ipi;
+	u64 nr_lock_waits, lock_wait_ns; /* for spin locks */
 	u64 online_ns; /* when it came into service; later by what it was out of it since */
 	u64 offline_since_ns;
+	u64 system_ns; /* the most that /proc/stat has said */
 };
 
 #define MAX_CPUS 256

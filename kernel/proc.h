@@ -201,6 +201,7 @@ struct proc {
 	int stop_signal;	   /* the threads are stopping or stopped by it; 0: they run */
 	unsigned
 		nr_stopped; /* threads that wait for SIGCONT; all of them: the process is stopped */
+	bool stop_taken;    /* a thread is about to set stop_signal; SIGCONT forbids it */
 	bool continue_pending;	/* the first thread that continues tells the parent */
 	bool group_exit;	/* every thread is to exit, with exit_code */
 	struct thread *execing; /* every thread but this one is to exit */
@@ -292,8 +293,9 @@ struct usage proc_usage(struct proc *p); /* of all its threads, ended ones too *
 struct cpu_usage {
 	u64 user_ns, system_ns, idle_ns;
 };
-struct cpu_usage cpu_usage(unsigned cpu); /* for /proc/stat */
-struct cpu_usage machine_usage(void);	  /* of all CPUs */
+struct sched_cpu_stat cpu_stat(unsigned cpu); /* of the scheduler; takes the runqueue's lock */
+struct cpu_usage cpu_usage(unsigned cpu);     /* for /proc/stat */
+struct cpu_usage machine_usage(void);	      /* of all CPUs */
 
 /*
  * First thing after an entry from user space: time spent there ends here. Half of the counter is

@@ -59,6 +59,13 @@ typedef __int128 s128 __attribute__((aligned(8)));
 #define __section(name) __attribute__((section(name), used))
 #define __noreturn	__attribute__((noreturn))
 
+/* A hint: what is between @from and @to will soon be used. */
+static inline void prefetch(const void *from, const void *to)
+{
+	for (const char *line = from; line < (const char *)to; line += 64)
+		__builtin_prefetch(line);
+}
+
 /* Compiler barrier; hardware ordering is spelled with __atomic builtins. */
 #define barrier()	 __asm__ volatile("" ::: "memory")
 #define READ_ONCE(x)	 (*(const volatile __typeof__(x) *)&(x))

@@ -16,10 +16,13 @@ run: image ## boot and run CMD="...", else the demonstration, then a shell if th
 bench: image ## instructions per operation beside Linux's
 	$(Q)$(FAIRGROUND) bench
 
+bench-smp: image ## the same work on more and more CPUs, beside Linux: SIZES="1 2 4 8 16"
+	$(Q)$(FAIRGROUND) bench-smp -- $(SIZES)
+
 repeat: image ## run CMD="..." RUNS=3 times under ICOUNT=1 and compare the traces
 	$(Q)ICOUNT=1 $(FAIRGROUND) repeat $(if $(RUNS),--runs $(RUNS))
 
 gdb: image ## boot stopped, with gdb connected and our commands (rq, tasks, tree, why) loaded
 	$(Q)$(FAIRGROUND) gdb $(if $(SCRIPT),--script $(SCRIPT))
 
-.PHONY: run bench repeat gdb
+.PHONY: run bench bench-smp repeat gdb

@@ -30,4 +30,7 @@ sim: $(B)/schedsim ## the simulator: build/schedsim (docs/simulator.md)
 bench-sim: $(B)/schedsim ## the simulator's speed at 1 to 4096 CPUs, and what a pick costs as the queue grows
 	$(Q)$(PYTHON) tools/bench_sim.py $(B)
 
-.PHONY: sim bench-sim
+bench-balance: $(B)/schedsim ## what balancing costs each CPU of machines with 64 to 4096: CPUS="64 1024"
+	$(Q)$(PYTHON) tools/balance_cost.py $(B) $(CPUS)
+
+.PHONY: sim bench-sim bench-balance

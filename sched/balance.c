@@ -19,6 +19,7 @@ struct pass {
 	struct sched *s;
 	struct domain *sd;
 	struct rq *dst;
+	struct rq *other; /* of dst's part of sd: some task may go there but not to dst; or NULL */
 	enum idle_type idle;
 	struct cpumask cpus; /* that may take part */
 	enum migration_type type;
@@ -274,6 +275,16 @@ static bool is_cache_hot(const struct pass *p, const struct rq *src, const struc
 	return src->clock - e->exec_start < p->s->tunable.migration_cost_ns;
 }
 
+/* A pass is made for all CPUs of the part, so another of them will do; not if dst waits for it. */
+static void note_other_destination(struct pass *p, const struct task *t)
+{
+	struct cpumask mask = cpumask_and(&p->sd->parts->cpus, &p->cpus);
+
+	mask = cpumask_and(&mask, &t->allowed);
+	if (!p->other && p->idle != CPU_NEWLY_IDLE && !cpumask_empty(&mask))
+		p->other = cpu_rq(p->s, cpumask_first(&mask));
+}
+
 static bool can_migrate(struct pass *p, struct rq *src, struct task *t)
 {
 	if (queue_is_hidden(t->fair.queue) ||
@@ -281,12 +292,14 @@ static bool can_migrate(struct pass *p, struct rq *src, struct task *t)
 		return false;
 	if (!task_allowed(t, p->dst->cpu)) {
 		p->some_pinned = true;
+		note_other_destination(p, t);
 		return false;
 	}
 	p->all_pinned = false;
 	if (task_running(src, t))
 		return false;
-	if (!is_cache_hot(p, src, t))
+	/* Waiting for a turn costs more than a cold cache does, and here is a CPU that idles. */
+	if (p->idle == CPU_IDLE || !is_cache_hot(p, src, t))
 		return true;
 	if (p->sd->nr_balance_failed <= p->sd->cache_nice_tries)
 		return false;
@@ -317,7 +330,6 @@ static void detach_tasks(struct pass *p, struct rq *src)
 
 	if (src->nr_running <= 1)
 		return;
-	p->all_pinned = true;
 	while (budget-- && p->imbalance > 0 && !list_empty(tasks)) {
 		struct task *t = list_last(tasks, struct task, link);
 		s64 moves;
@@ -388,14 +400,16 @@ static bool push_running(struct pass *p, struct rq *src)
 
 /* --- a pass --------------------------------------------------------------- */
 
+/* Nothing to do, or affinity holds all of it: look less often. */
 static void note_balanced(struct pass *p)
 {
 	struct domain *sd = p->sd;
+	u64 longest_ms = p->all_pinned ? max(512ull, sd->max_interval_ms) : sd->max_interval_ms;
 
 	sd->stat[p->idle].balanced += schedstats(p->s);
 	sd->nr_balance_failed = 0;
-	/* Nothing to do: look less often. Newly idle passes come at any time and say little. */
-	if (p->idle != CPU_NEWLY_IDLE && sd->balance_interval_ms < sd->max_interval_ms)
+	/* Newly idle passes come at any time and say little. */
+	if (p->idle != CPU_NEWLY_IDLE && sd->balance_interval_ms < longest_ms)
 		sd->balance_interval_ms *= 2;
 }
 
@@ -404,18 +418,6 @@ static void note_moved(struct pass *p)
 	p->sd->nr_balance_failed = 0;
 	p->sd->balance_interval_ms = p->sd->min_interval_ms;
 	p->sd->stat[p->idle].gained += p->nr_moved * schedstats(p->s);
-}
-
-/* There are tasks but affinity holds them all: no hurry to try again. */
-static void note_pinned(struct pass *p)
-{
-	const u32 longest_ms = 512;
-	struct domain *sd = p->sd;
-
-	sd->stat[p->idle].balanced += schedstats(p->s);
-	sd->nr_balance_failed = 0;
-	if (p->idle != CPU_NEWLY_IDLE && sd->balance_interval_ms < longest_ms)
-		sd->balance_interval_ms *= 2;
 }
 
 static void note_failed(struct pass *p, struct rq *src)
@@ -437,9 +439,25 @@ static void tell_parent(const struct pass *p, bool pinned)
 		WRITE_ONCE(p->sd->parent->parts->imbalance, pinned);
 }
 
+/* To dst, and while there is more for others of its part than for it, to these. */
+static void move_from(struct pass *p, struct rq *src)
+{
+	p->all_pinned = READ_ONCE(src->nr_running) > 1;
+	for (;;) {
+		rq_lock(src);
+		detach_tasks(p, src);
+		rq_unlock(src);
+		if (!p->other || p->imbalance <= 0)
+			return;
+		cpumask_clear(&p->cpus, p->dst->cpu);
+		p->dst = p->other;
+		p->other = NULL;
+	}
+}
+
 /*
  * Move from the busiest queue; when affinity pins all of it, from the next one. Returns the last
- * tried.
+ * tried, NULL if there is none (left).
  */
 static struct rq *move_tasks(struct pass *p)
 {
@@ -455,10 +473,9 @@ static struct rq *move_tasks(struct pass *p)
 			return NULL;
 		}
 		p->sd->stat[p->idle].imbalance += (u64)p->imbalance * schedstats(p->s);
-		rq_lock(src);
-		p->all_pinned = false;
-		detach_tasks(p, src);
-		rq_unlock(src);
+		move_from(p, src);
+		if (p->some_pinned && p->imbalance > 0)
+			tell_parent(p, true);
 		if (p->nr_moved || !p->all_pinned)
 			return src;
 		cpumask_clear(&p->cpus, src->cpu);
@@ -482,20 +499,15 @@ int balance_domain(struct rq *dst, struct domain *sd, enum idle_type idle)
 		return -1;
 	sd->stat[idle].count += schedstats(dst->s);
 	src = move_tasks(&p);
-	if (!src) {
-		note_balanced(&p);
-		tell_parent(&p, false);
-		return 0;
-	}
 	if (p.nr_moved) {
 		attach_moved(&p);
 		note_moved(&p);
-	} else if (p.all_pinned) {
-		note_pinned(&p);
+	} else if (!src || p.all_pinned) {
+		note_balanced(&p);
 	} else {
 		note_failed(&p, src);
 	}
-	if (p.some_pinned && p.imbalance > 0)
-		tell_parent(&p, true);
+	if (!src && !p.all_pinned)
+		tell_parent(&p, false);
 	return (int)p.nr_moved;
 }

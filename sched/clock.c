@@ -30,6 +30,8 @@ void rq_update_timer(struct rq *rq)
 		when = rq->hrtick_at;
 	if (rq->bandwidth_at && (!when || time_before(rq->bandwidth_at, when)))
 		when = rq->bandwidth_at;
+	if (rq->steal_at && (!when || time_before(rq->steal_at, when)))
+		when = rq->steal_at;
 	if (when == rq->timer_armed)
 		return;
 	rq->timer_armed = when;

@@ -77,7 +77,7 @@ static bool contributes_to_load(u32 state)
 }
 
 /* The running task blocks. */
-static void block_current(struct rq *rq, struct task *t)
+static __attribute__((flatten)) void block_current(struct rq *rq, struct task *t)
 {
 	/* Others act on it, or free it, as soon as it is in one of these. */
 	const u32 finals = TASK_STOPPED | TASK_TRACED | TASK_DEAD;
@@ -284,6 +284,15 @@ struct task *sched_switch_end(struct sched *s, unsigned cpu)
 	return prev;
 }
 
+void sched_prefetch(struct sched *s, unsigned cpu)
+{
+	const struct rq *rq = cpu_rq(s, cpu);
+
+	prefetch(rq, &rq->rt.list);
+	prefetch(&rq->rt.nr_running, &rq->waste);
+	prefetch(&rq->nr_switches, &rq->idle_ns);
+}
+
 struct task *sched_current(struct sched *s, unsigned cpu)
 {
 	return cpu_rq(s, cpu)->curr;
@@ -337,8 +346,8 @@ static inline void wake_on(struct rq *rq, struct task *t, unsigned cpu, unsigned
  * Choose a CPU and put the sleeping @t on its queue. Takes over the lock of @rq; returns the one
  * now held.
  */
-static struct rq *wake_sleeping(struct sched *s, struct rq *rq, struct task *t, unsigned cpu,
-				unsigned flags)
+static __attribute__((flatten)) struct rq *
+wake_sleeping(struct sched *s, struct rq *rq, struct task *t, unsigned cpu, unsigned flags)
 {
 	unsigned queue_flags = ENQUEUE_WAKEUP;
 
@@ -360,7 +369,7 @@ static struct rq *wake_sleeping(struct sched *s, struct rq *rq, struct task *t, 
 			break;
 	}
 	/* Its affinity changed since it blocked, or its CPU left. */
-	if (unlikely(!task_may_be_on(t, rq)))
+	if (unlikely(task_running(rq, t) && !task_may_be_on(t, rq)))
 		push_current(rq, any_allowed_cpu(s, t));
 	wake_on(rq, t, cpu, queue_flags, flags);
 	return rq;
@@ -440,6 +449,7 @@ void sched_timer(struct sched *s, unsigned cpu)
 		rq->curr->class->charge(rq);
 		resched(rq);
 	}
+	sharedq_timer(rq);
 	rt_period_check(rq);
 	bandwidth_timer(rq);
 	rq_update_timer(rq);
@@ -454,6 +464,7 @@ bool sched_tick_can_stop(struct sched *s, unsigned cpu)
 		return false;
 	if (!rq->tick_stopped && rq->online) {
 		rq->tick_stopped = true;
+		rq->next_balance = 0; /* that of a busy CPU is far away */
 		cpumask_set_atomic(&s->nohz_idle, cpu);
 	}
 	return true;
@@ -495,7 +506,6 @@ static void rq_init(struct sched *s, unsigned cpu)
 	rt_queue_init(&rq->rt);
 	sharedq_init(rq);
 	list_init(&rq->handover);
-	list_init(&rq->waste.restricted);
 	rq->avg_idle = 2ull * s->tunable.migration_cost_ns;
 	rq->max_idle_balance_cost = s->tunable.migration_cost_ns;
 }
@@ -516,7 +526,7 @@ int sched_init(struct sched *s, const struct sched_config *config)
 	s->tick_ns = NS_PER_SEC / config->hz;
 	s->possible = cpumask_first_n(config->nr_cpus);
 	prng_seed(&s->prng, config->seed);
-	s->family_lock.rank = s->waste.lock.rank = HOST_RANK_LEAF;
+	s->family_lock.rank = s->waste_lock.rank = HOST_RANK_LEAF;
 	list_init(&s->groups);
 	machine_bytes(config->nr_cpus, &topology_at);
 	s->rq = (struct rq *)((u8 *)s + ALIGN_UP(sizeof(*s), 64ul));
@@ -529,62 +539,4 @@ int sched_init(struct sched *s, const struct sched_config *config)
 	topology_init(s, config->topology);
 	sharedq_topology(s);
 	return 0;
-}
-
-/* --- defaults of class operations ----------------------------------------- */
-
-void class_ignore(struct rq *rq)
-{
-	(void)rq;
-}
-
-void class_ignore_task(struct rq *rq, struct task *t)
-{
-	(void)rq, (void)t;
-}
-
-void class_ignore_change(struct rq *rq, struct task *t, bool runnable)
-{
-	(void)rq, (void)t, (void)runnable;
-}
-
-/* Of a class with one task on each CPU. */
-void class_no_exchange(struct rq *rq, struct task *prev, struct task *next)
-{
-	(void)rq, (void)prev, (void)next;
-	SCHED_ASSERT(!"a CPU has one task of this class");
-}
-
-bool class_never_preempts(struct rq *rq, struct task *woken, unsigned flags)
-{
-	(void)rq, (void)woken, (void)flags;
-	return false;
-}
-
-void class_ignore_retune(struct rq *rq, struct task *t, int old_prio)
-{
-	(void)rq, (void)t, (void)old_prio;
-}
-
-u64 class_no_slice(struct rq *rq, struct task *t)
-{
-	(void)rq, (void)t;
-	return 0;
-}
-
-void class_dump_nothing(struct rq *rq, struct text *out)
-{
-	(void)rq, (void)out;
-}
-
-bool class_no_pull(struct rq *rq, struct task *prev)
-{
-	(void)rq, (void)prev;
-	return false;
-}
-
-unsigned class_stay(struct rq *rq, struct task *t, unsigned cpu, unsigned reason)
-{
-	(void)rq, (void)cpu, (void)reason;
-	return t->cpu;
 }

@@ -104,7 +104,7 @@ static void dismiss_current(struct rq *rq)
 		ensure_usable_cpu(rq, t);
 		push_current(rq, any_allowed_cpu(rq->s, t));
 	}
-	rq->hrtick_at = rq->rt.period_end = 0;
+	rq->hrtick_at = rq->steal_at = rq->rt.period_end = 0;
 	rq_update_timer(rq);
 	rq_unlock(rq);
 }

@@ -54,6 +54,66 @@ static void idle_tick(struct rq *rq, struct task *t)
 	idle_charge(rq);
 }
 
+/* --- defaults of class operations ----------------------------------------- */
+
+void class_ignore(struct rq *rq)
+{
+	(void)rq;
+}
+
+void class_ignore_task(struct rq *rq, struct task *t)
+{
+	(void)rq, (void)t;
+}
+
+void class_ignore_change(struct rq *rq, struct task *t, bool runnable)
+{
+	(void)rq, (void)t, (void)runnable;
+}
+
+/* Of a class with one task on each CPU. */
+void class_no_exchange(struct rq *rq, struct task *prev, struct task *next)
+{
+	(void)rq, (void)prev, (void)next;
+	SCHED_ASSERT(!"a CPU has one task of this class");
+}
+
+bool class_never_preempts(struct rq *rq, struct task *woken, unsigned flags)
+{
+	(void)rq, (void)woken, (void)flags;
+	return false;
+}
+
+void class_ignore_retune(struct rq *rq, struct task *t, int old_prio)
+{
+	(void)rq, (void)t, (void)old_prio;
+}
+
+u64 class_no_slice(struct rq *rq, struct task *t)
+{
+	(void)rq, (void)t;
+	return 0;
+}
+
+void class_dump_nothing(struct rq *rq, struct text *out)
+{
+	(void)rq, (void)out;
+}
+
+bool class_no_pull(struct rq *rq, struct task *prev)
+{
+	(void)rq, (void)prev;
+	return false;
+}
+
+unsigned class_stay(struct rq *rq, struct task *t, unsigned cpu, unsigned reason)
+{
+	(void)rq, (void)cpu, (void)reason;
+	return t->cpu;
+}
+
+/* --- the class ------------------------------------------------------------ */
+
 const struct sched_class idle_class = {
 	.name = "idle",
 	.rank = 3,

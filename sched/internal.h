@@ -30,9 +30,7 @@
 			host_bug(__FILE__, __LINE__, #cond);                                       \
 	} while (0)
 
-/*
- * An invariant of invariant.def, by its number: only in check.c and the classes' check operations.
- */
+/* An invariant of invariant.def, by its number: only in check.c and the classes' check(). */
 #define SCHED_CHECK(id, cond)                                                                      \
 	do {                                                                                       \
 		if (unlikely(!(cond)))                                                             \
@@ -89,6 +87,7 @@ struct fdl_queue {
 	u64 weight;	 /* of the entities that have one, queued or running */
 	u64 checked_lag; /* at the last sched_check() */
 	u32 nr;		 /* how many these are */
+	u32 nr_groups;	 /* that have deadlines, whether queued or not */
 };
 
 struct fair_policy;
@@ -110,10 +109,11 @@ struct fair_queue {
 	u32 depth;		  /* the root's is 0 */
 	bool idle;		  /* as a whole it is SCHED_IDLE to the queue above */
 	bool limited, throttled;  /* by bandwidth.c; throttled: it is not in the queue above */
-	const struct fair_policy *policy;
-	struct load_weight load; /* sum over queued entities, the running one included */
-	u32 nr_running;		 /* queued entities, the running one included */
-	u32 nr_idle;		 /* of them, SCHED_IDLE */
+	const struct fair_policy *policy; /* whose terms its numbers are in */
+	const struct fair_policy *hooks;  /* who decides here: policy, or policy->base */
+	struct load_weight load;	  /* sum over queued entities, the running one included */
+	u32 nr_running;			  /* queued entities, the running one included */
+	u32 nr_idle;			  /* of them, SCHED_IDLE */
 	struct tally tasks;	 /* queued here and below, except below a throttled queue */
 	u64 min_vruntime;	 /* never decreases; what "now" is in virtual time (CFS) */
 	struct rb_tree timeline; /* queued entities except the running one, in the policy's order */
@@ -244,7 +244,7 @@ struct rq {
 
 	/* guarded by: lock; curr, nr_running, clock also read racily by placement and balancing */
 	u64 clock;		/* host_clock() of this lock section */
-	bool pelt_clocks;	/* a queue was throttled ever: pelt_now() may differ from clock */
+	bool throttles;		/* a queue was throttled ever: pelt_now() may differ from clock */
 	struct task *curr;	/* who runs, or is about to: see PROTOCOL: switch in core.c */
 	struct task *prev;	/* who ran before, between switch_begin and switch_end */
 	struct task *stop;	/* queued task of the stop class, or NULL */
@@ -261,6 +261,7 @@ struct rq {
 	u64 fdl_curr;	  /* hint: deadline, from its wakeup, of what runs; 0: it has none */
 	u64 fdl_next;	  /* hint: when the earliest deadline of those that wait ends; 0: none */
 	u64 hrtick_at;	  /* 0: off */
+	u64 steal_at;	  /* when it looks at other LLCs again if it idles; 0: not */
 	u64 bandwidth_at; /* the first of bandwidth_timers; 0: none */
 	struct list bandwidth_timers;
 	struct list throttled; /* queues */
@@ -328,6 +329,7 @@ struct sched {
 	/* bits changed atomically */
 	struct cpumask online;
 	struct cpumask nohz_idle;   /* CPUs that stopped their tick */
+	struct cpumask shared_idle; /* CPUs that found no work in the shared wake queue */
 	struct cpumask rt_overload; /* CPUs with a movable rt task that waits */
 	bool affinity_lost;	    /* some task's is; see sched_affinity_lost() */
 	bool overload;		    /* some runqueue had two tasks or more lately */
@@ -335,9 +337,8 @@ struct sched {
 	u64 nohz_next_refresh;	    /* jiffy: when their averages are decayed next */
 	bool numa_balancing_now;    /* someone balances a SD_SERIALIZE domain */
 
-	struct waste waste;
-
-	struct host_lock family_lock; /* a leaf; guards task.family of all tasks */
+	struct waste waste;			  /* of the machine */
+	struct host_lock waste_lock, family_lock; /* leaves; the latter guards task.family of all */
 
 	struct prng prng; /* guarded by: nothing; used by sched_init() and tests only */
 };

@@ -74,6 +74,8 @@ static void search_newly_idle(struct rq *rq)
 			break;
 	}
 	rq->max_idle_balance_cost = max(rq->max_idle_balance_cost, cost);
+	rq->newidle_count++;
+	rq->newidle_ns += cost;
 }
 
 static void balance_for_idle_cpus(struct rq *rq);

@@ -11,11 +11,12 @@
  * timer replenishes it, so that a runaway FIFO task leaves 5 % for a shell.
  *
  * SMP: a waiting task is pushed to a CPU that runs something less urgent (after
- * each switch), and a CPU about to run something less urgent than before pulls.
+ * each switch), and a CPU about to run something less urgent than before pulls,
+ * or, if that is no switch but a change of parameters, asks others to push.
  *
  * Lock: the runqueue's. Source: Linux 6.1, rt.c (docs/sources.md).
  */
-#include "sched/internal.h"
+#include "sched/domain.h"
 #include "sched/sharedq.h"
 #include "lib/fmt.h"
 
@@ -75,11 +76,18 @@ static void update_overload(struct rq *rq)
 		cpumask_clear_atomic(&rq->s->rt_overload, rq->cpu);
 }
 
+/* Out and in again with the same priority: as if it had never left its list. */
+static bool keeps_place(unsigned flags)
+{
+	return (flags & (QUEUE_SAVE | QUEUE_MOVE)) == QUEUE_SAVE;
+}
+
 static void rt_enqueue(struct rq *rq, struct task *t, unsigned flags)
 {
 	struct rt_queue *rt = &rq->rt;
 
-	list_in(rt, t, flags & ENQUEUE_HEAD);
+	if (likely(!keeps_place(flags)))
+		list_in(rt, t, flags & ENQUEUE_HEAD);
 	rt->nr_running++;
 	rt->nr_movable += t->nr_allowed > 1;
 	rq->nr_running += !rt->throttled;
@@ -92,10 +100,10 @@ static bool rt_dequeue(struct rq *rq, struct task *t, unsigned flags)
 {
 	struct rt_queue *rt = &rq->rt;
 
-	(void)flags;
 	if (task_running(rq, t))
 		rt_charge(rq);
-	list_out(rt, t);
+	if (likely(!keeps_place(flags)))
+		list_out(rt, t);
 	rt->nr_running--;
 	rt->nr_movable -= t->nr_allowed > 1;
 	rq->nr_running -= !rt->throttled;
@@ -197,20 +205,21 @@ static void rt_exchange(struct rq *rq, struct task *prev, struct task *next)
 	rt_set_next(rq, next);
 }
 
-static void rotate_list(struct rq *rq, struct task *t)
+/* Behind its equals, or before them. */
+static void requeue(struct rq *rq, struct task *t, bool head)
 {
 	list_out(&rq->rt, t);
-	list_in(&rq->rt, t, false);
+	list_in(&rq->rt, t, head);
 }
 
 static void rt_yield(struct rq *rq)
 {
-	rotate_list(rq, rq->curr);
+	requeue(rq, rq->curr, false);
 }
 
 u32 rr_slice_ticks(const struct sched *s)
 {
-	return (u32)max(1u, (u32)s->tunable.rr_timeslice_ms * s->hz / 1000);
+	return (u32)max(1ull, (u64)s->tunable.rr_timeslice_ms * s->hz / 1000);
 }
 
 static void rt_tick(struct rq *rq, struct task *t)
@@ -221,32 +230,14 @@ static void rt_tick(struct rq *rq, struct task *t)
 		return;
 	t->rt.time_slice = rr_slice_ticks(rq->s);
 	if (!list_is_singular(&rq->rt.list[t->prio])) {
-		rotate_list(rq, t);
+		requeue(rq, t, false);
 		resched(rq);
 	}
-}
-
-static bool rt_preempts(struct rq *rq, struct task *woken, unsigned flags)
-{
-	(void)flags;
-	return woken->prio < rq->curr->prio;
-}
-
-static void rt_retune(struct rq *rq, struct task *t, int old_prio)
-{
-	if (task_running(rq, t) ? t->prio > old_prio : t->prio < rq->curr->prio)
-		resched(rq);
 }
 
 static u64 rt_slice(struct rq *rq, struct task *t)
 {
 	return t->policy == SCHED_RR ? rr_slice_ticks(rq->s) * rq->s->tick_ns : 0;
-}
-
-static void rt_join(struct rq *rq, struct task *t, bool runnable)
-{
-	(void)runnable;
-	t->rt.time_slice = rr_slice_ticks(rq->s);
 }
 
 /* --- other CPUs ----------------------------------------------------------- */
@@ -263,29 +254,50 @@ static unsigned cpu_prio(const struct rq *rq)
 	return READ_ONCE(rq->nr_running) ? PRIO_FAIR : PRIO_NOTHING;
 }
 
-/*
- * The CPU with the least urgent work, if @t is more urgent: its own, @cpu, a near one, any. Or -1.
- */
+/* The CPUs with the least urgent work of those that @t may use; none if it is not more urgent. */
+static struct cpumask lowest_cpus(struct sched *s, const struct task *t)
+{
+	struct cpumask usable = cpumask_and(&t->allowed, &s->online), lowest = cpumask_none();
+	unsigned level = (unsigned)t->prio + 1, cpu;
+
+	for_each_cpu(cpu, &usable) {
+		unsigned prio = cpu_prio(cpu_rq(s, cpu));
+
+		if (prio < level)
+			continue;
+		if (prio > level)
+			lowest = cpumask_none();
+		level = prio;
+		cpumask_set(&lowest, cpu);
+	}
+	return lowest;
+}
+
+/* One of them for @t of @rq: its own, the nearest to that, where @cpu is as near as any. Or -1. */
 static int find_lowest_cpu(struct rq *rq, const struct task *t, unsigned cpu)
 {
-	struct cpumask usable = cpumask_and(&t->allowed, &rq->s->online);
-	unsigned candidate, best_score = 0;
-	int best = -1;
+	struct cpumask lowest = lowest_cpus(rq->s, t), near;
+	struct domain *sd;
 
-	for_each_cpu(candidate, &usable) {
-		const struct rq *other = cpu_rq(rq->s, candidate);
-		unsigned prio = cpu_prio(other);
-		unsigned nearness = candidate == t->cpu ? 3
-				    : candidate == cpu	? 2
-							: other->llc_id == rq->llc_id;
-		unsigned score = prio * 4 + nearness;
-
-		if ((int)prio > t->prio && score > best_score) {
-			best = (int)candidate;
-			best_score = score;
-		}
+	if (cpumask_empty(&lowest))
+		return -1;
+	if (cpumask_test(&lowest, rq->cpu))
+		return (int)rq->cpu;
+	for_each_domain(sd, rq) {
+		near = cpumask_and(&lowest, &sd->span->cpus);
+		if (!cpumask_empty(&near))
+			return (int)(cpumask_test(&near, cpu) ? cpu : cpumask_first(&near));
 	}
-	return best;
+	return (int)(cpumask_test(&lowest, cpu) ? cpu : cpumask_first(&lowest));
+}
+
+/* @rq turned to something less urgent by other means than a switch, which would have pulled. */
+static void ask_others_to_push(struct rq *rq)
+{
+	unsigned cpu;
+
+	for_each_cpu(cpu, &rq->s->rt_overload)
+		host_kick(cpu);
 }
 
 static unsigned rt_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned reason)
@@ -327,17 +339,23 @@ static struct task *first_movable(struct rq *rq, unsigned cpu)
 	return NULL;
 }
 
+/* One at a time: where the next one should go depends on where this one went. */
 void rt_push(struct rq *rq)
 {
-	while (!rq->rt.throttled && rq->rt.nr_running > 1 && rq->rt.nr_movable) {
-		struct task *t = first_movable(rq, CPU_MAX);
-		int to = t ? find_lowest_cpu(rq, t, rq->cpu) : -1;
+	struct rt_queue *rt = &rq->rt;
+	struct task *t;
+	int to;
 
-		if (to < 0 || (unsigned)to == rq->cpu)
-			return;
-		detach_task(rq, t, (unsigned)to);
-		list_add_tail(&rq->handover, &t->link);
-	}
+	if (rt->throttled || !rt->nr_movable)
+		return;
+	t = first_movable(rq, CPU_MAX);
+	to = t ? find_lowest_cpu(rq, t, rq->cpu) : -1;
+	if (to < 0)
+		return;
+	detach_task(rq, t, (unsigned)to);
+	list_add_tail(&rq->handover, &t->link);
+	if (rt->nr_running > 1 && rt->nr_movable)
+		resched(rq);
 }
 
 /* One task from @src that is more urgent than what @rq has, but not about to run there. */
@@ -372,6 +390,44 @@ static bool rt_pull(struct rq *rq, struct task *prev)
 	for_each_cpu(cpu, &sources)
 		pull_from(rq, cpu_rq(rq->s, cpu));
 	return rq->rt.nr_running;
+}
+
+/* --- somebody else's turn ------------------------------------------------- */
+
+/* Equals: one that can run only here goes before one that can run elsewhere, and then will. */
+static bool rt_preempts(struct rq *rq, struct task *woken, unsigned flags)
+{
+	struct task *curr = rq->curr;
+
+	(void)flags;
+	if (woken->prio != curr->prio)
+		return woken->prio < curr->prio;
+	if (find_lowest_cpu(rq, woken, rq->cpu) >= 0 || find_lowest_cpu(rq, curr, rq->cpu) < 0)
+		return false;
+	requeue(rq, woken, true);
+	return true;
+}
+
+static void rt_retune(struct rq *rq, struct task *t, int old_prio)
+{
+	if (task_running(rq, t) ? t->prio > old_prio : t->prio < rq->curr->prio)
+		resched(rq);
+	if (task_running(rq, t) && t->prio > old_prio)
+		ask_others_to_push(rq);
+}
+
+static void rt_join(struct rq *rq, struct task *t, bool runnable)
+{
+	t->rt.time_slice = rr_slice_ticks(rq->s);
+	/* It waits behind another: a switch, even to the same task, pushes it. */
+	if (runnable && !task_running(rq, t) && rq->curr->class == &rt_class)
+		resched(rq);
+}
+
+static void rt_leave(struct rq *rq, struct task *t, bool runnable)
+{
+	if (runnable && task_running(rq, t))
+		ask_others_to_push(rq);
 }
 
 /* --- a CPU that leaves ------------------------------------------------------ */
@@ -435,7 +491,7 @@ const struct sched_class rt_class = {
 	.migrate = class_ignore_task,
 	.pull = rt_pull,
 	.join = rt_join,
-	.leave = class_ignore_change,
+	.leave = rt_leave,
 	.retune = rt_retune,
 	.slice = rt_slice,
 	.check = rt_check,

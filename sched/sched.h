@@ -60,6 +60,12 @@ int sched_cpu_offline(struct sched *s, unsigned cpu);
 int sched_affinity_lost(struct task *t);
 bool sched_affinity_losses(struct sched *s);
 
+/*
+ * A hint, without effect but on speed: the host is soon to call for @cpu. For one that plays more
+ * CPUs than its cache holds.
+ */
+void sched_prefetch(struct sched *s, unsigned cpu);
+
 /* --- tasks ---------------------------------------------------------------- */
 
 struct sched_attr_req {
@@ -125,6 +131,8 @@ void sched_task_lead(struct sched *s, struct task *t);
  * it outlasts a time as a real-time task.
  */
 int sched_set_attr(struct sched *s, struct task *t, const struct sched_attr_req *req);
+/* @nice, -20..19, alone. A real-time task keeps it for when it is no longer one. */
+void sched_set_nice(struct sched *s, struct task *t, int nice);
 void sched_get_attr(const struct task *t, struct sched_attr_req *req);
 /*
  * Restrict @t to @mask; a task running or queued elsewhere is moved at once. -EINVAL if no online
@@ -202,6 +210,7 @@ struct task *sched_current(struct sched *s, unsigned cpu);
 struct sched_cpu_stat {
 	u64 nr_switches, yield_count, sched_count, sched_goidle, ttwu_count, ttwu_local;
 	u64 run_ns, wait_ns, slices, idle_ns;
+	u64 clock; /* of the CPU; idle_ns is up to date as of then */
 	u32 nr_running, nr_uninterruptible;
 };
 void sched_cpu_stat(struct sched *s, unsigned cpu, struct sched_cpu_stat *out);
@@ -210,6 +219,7 @@ void sched_cpu_stat(struct sched *s, unsigned cpu, struct sched_cpu_stat *out);
 struct sched_waste_stat {
 	bool counted;
 	u64 ns;		/* CPU time that idle CPUs could have given to waiting tasks, ever */
+	u64 llc_ns;	/* the same if each could only take tasks of its own last-level cache */
 	u32 nr_wasted;	/* so many CPUs do so now */
 	u32 nr_idle;	/* CPUs with nothing to run */
 	u32 nr_waiting; /* tasks beyond the one that each CPU can run */

@@ -4,7 +4,8 @@
  *
  *	SWQUEUE            one shard per LLC; linked are tasks that woke where they slept
  *	SHARED_RUNQ        a shard for each few cores; linked is whoever waits beside others
- *	SHARED_RUNQ_STEAL  besides, from other LLCs, what has waited for some time
+ *	SHARED_RUNQ_STEAL  besides, from other LLCs, what has waited for some time; and CPUs that
+ *	                   idle already are called
  *
  * PROTOCOL: claim. One runqueue lock at a time, and no pointer to a task is good without one that
  * keeps it where it is. A CPU that wants the head of a shard takes it off under the shard's lock
@@ -51,6 +52,71 @@ static void take_off(struct shard *shard, struct task *t)
 		WRITE_ONCE(shard->since, head_of(shard)->shared.since);
 }
 
+/* --- calling -------------------------------------------------------------- */
+
+/* The shards of an LLC are those of its first CPUs. */
+static unsigned nr_shards(const struct rq *leader)
+{
+	return max(1u, READ_ONCE(leader->nr_shards));
+}
+
+/* In whose memory the shard of @rq is, one of @nr. Threads of a core have the same. */
+static struct rq *shard_owner(const struct rq *rq, unsigned nr)
+{
+	struct rq *owner = cpu_rq(rq->s, rq->llc_id);
+
+	for (unsigned i = rq->core_index % nr; i; i--)
+		owner = cpu_rq(rq->s, owner->next_in_llc);
+	return owner;
+}
+
+static u32 waiting_in(struct sched *s, const struct rq *leader)
+{
+	unsigned cpu = leader->cpu;
+	u32 waiting = 0;
+
+	for (unsigned i = nr_shards(leader); i; i--) {
+		waiting += READ_ONCE(cpu_rq(s, cpu)->own_shard.nr);
+		cpu = cpu_rq(s, cpu)->next_in_llc;
+	}
+	return waiting;
+}
+
+static const struct cpumask *node_of(const struct rq *rq)
+{
+	const struct domain *sd;
+
+	for_each_domain(sd, rq)
+		if (sd->flags & SD_NUMA)
+			return &sd->parts->cpus;
+	return &rq->s->possible;
+}
+
+/*
+ * Somebody waits here from now on: have an idle CPU look, one of this LLC if there is any. Others
+ * that will look again are left to the tasks that they were called for. Only with stealing: as in
+ * the patches, without it an idle CPU learns of a task by placement and balancing alone.
+ */
+static void call_idle(struct rq *rq)
+{
+	struct sched *s = rq->s;
+	const struct cpumask *node = node_of(rq);
+	bool far = waiting_in(s, cpu_rq(s, rq->llc_id)) >= 2;
+	int found = -1;
+	unsigned cpu;
+
+	/* Link, then look who idles; sharedq_pull() idles, then looks what is linked. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	for_each_cpu(cpu, &s->shared_idle) {
+		if (shares_llc(s, cpu, rq->cpu))
+			return host_kick(cpu);
+		if (far && cpumask_test(node, cpu) && !READ_ONCE(cpu_rq(s, cpu)->steal_at))
+			found = (int)cpu;
+	}
+	if (found >= 0)
+		host_kick((unsigned)found);
+}
+
 /* --- linking -------------------------------------------------------------- */
 
 /* Linked or claimed already, hidden by a throttled group, or at home nowhere else: not @t. */
@@ -60,7 +126,7 @@ static bool may_be_linked(const struct task *t)
 	       !queue_is_hidden(t->fair.queue);
 }
 
-static void link_task(struct rq *rq, struct task *t)
+static void link_quietly(struct rq *rq, struct task *t)
 {
 	struct shard *shard = rq->shard;
 
@@ -73,6 +139,13 @@ static void link_task(struct rq *rq, struct task *t)
 	WRITE_ONCE(shard->nr, shard->nr + 1);
 	unlock_shard(shard);
 	rq->shared_linked++;
+}
+
+static void link_task(struct rq *rq, struct task *t)
+{
+	link_quietly(rq, t);
+	if (feature(rq->s, FEATURE_SHARED_RUNQ_STEAL))
+		call_idle(rq);
 }
 
 /* It is about to run, or to leave @rq. */
@@ -109,6 +182,8 @@ void sharedq_remove(struct rq *rq, struct task *t)
 
 void sharedq_switched(struct rq *rq, struct task *prev, struct task *next)
 {
+	if (next != rq->idle && cpumask_test(&rq->s->shared_idle, rq->cpu))
+		cpumask_clear_atomic(&rq->s->shared_idle, rq->cpu);
 	sharedq_remove(rq, next);
 	if (prev->class == &fair_class && prev->on_rq == TASK_QUEUED && rq->shares_all &&
 	    may_be_linked(prev))
@@ -154,28 +229,18 @@ static int claim_head(struct rq *rq, struct shard *shard)
 	return from;
 }
 
-/* The shards of an LLC are those of its first CPUs. */
-static unsigned nr_shards(const struct rq *leader)
-{
-	return max(1u, READ_ONCE(leader->nr_shards));
-}
-
 /* From one's own shard round to the one before it. */
 static int claim_near(struct rq *rq)
 {
-	const struct rq *leader = cpu_rq(rq->s, rq->llc_id);
-	unsigned nr = nr_shards(leader), at = rq->core_index % nr, cpu = rq->llc_id;
-	int from;
+	unsigned nr = nr_shards(cpu_rq(rq->s, rq->llc_id)), at = rq->core_index % nr;
+	struct rq *owner = shard_owner(rq, nr);
+	int from = -1;
 
-	for (unsigned i = 0; i < at; i++)
-		cpu = cpu_rq(rq->s, cpu)->next_in_llc;
-	for (unsigned i = 0; i < nr; i++) {
-		from = claim_head(rq, &cpu_rq(rq->s, cpu)->own_shard);
-		if (from >= 0)
-			return from;
-		cpu = ++at % nr ? cpu_rq(rq->s, cpu)->next_in_llc : rq->llc_id;
+	for (unsigned i = 0; i < nr && from < 0; i++) {
+		from = claim_head(rq, &owner->own_shard);
+		owner = cpu_rq(rq->s, ++at % nr ? owner->next_in_llc : rq->llc_id);
 	}
-	return -1;
+	return from;
 }
 
 /* --- stealing ------------------------------------------------------------- */
@@ -198,18 +263,6 @@ static int steal_from(struct rq *rq, struct shard *shard)
 	return from;
 }
 
-static u32 waiting_in(struct sched *s, const struct rq *leader)
-{
-	unsigned cpu = leader->cpu;
-	u32 waiting = 0;
-
-	for (unsigned i = nr_shards(leader); i; i--) {
-		waiting += READ_ONCE(cpu_rq(s, cpu)->own_shard.nr);
-		cpu = cpu_rq(s, cpu)->next_in_llc;
-	}
-	return waiting;
-}
-
 /* From the LLC of @leader, if it has tasks to spare and the oldest of a shard has waited enough. */
 static int steal_from_llc(struct rq *rq, const struct rq *leader, u64 least_wait_ns)
 {
@@ -220,23 +273,16 @@ static int steal_from_llc(struct rq *rq, const struct rq *leader, u64 least_wait
 		return -1;
 	for (unsigned i = nr_shards(leader); i && from < 0; i--) {
 		struct shard *shard = &cpu_rq(rq->s, cpu)->own_shard;
-		s64 waited = (s64)(rq->clock - READ_ONCE(shard->since));
+		u64 when = READ_ONCE(shard->since) + least_wait_ns;
 
-		if (READ_ONCE(shard->nr) && waited >= (s64)least_wait_ns)
+		if (READ_ONCE(shard->nr) && !time_before(rq->clock, when))
 			from = steal_from(rq, shard);
+		else if (READ_ONCE(shard->nr) && (!rq->steal_at || time_before(when, rq->steal_at)))
+			/* Not yet: @rq, if it idles still, is to come again. */
+			rq->steal_at = when;
 		cpu = cpu_rq(rq->s, cpu)->next_in_llc;
 	}
 	return from;
-}
-
-static const struct cpumask *node_of(const struct rq *rq)
-{
-	const struct domain *sd;
-
-	for_each_domain(sd, rq)
-		if (sd->flags & SD_NUMA)
-			return &sd->parts->cpus;
-	return &rq->s->possible;
 }
 
 /* The other LLCs of the node, from one's own round; then those of other nodes. */
@@ -278,9 +324,12 @@ static struct task *collect(struct rq *rq, unsigned from)
 	unlink_task(src, t);
 	if (queue_is_hidden(t->fair.queue) ||
 	    queue_is_hidden(group_queue(rq->s, t->group, rq->cpu))) {
-		/* Hidden where it is, it is linked again when it is released. */
+		/*
+		 * Hidden where it is, it is linked again when it is released. Else now, and nobody
+		 * is called for it: this CPU idles, and would come again and again in vain.
+		 */
 		if (may_be_linked(t))
-			link_task(src, t);
+			link_quietly(src, t);
 		t = NULL;
 	} else {
 		detach_task(src, t, rq->cpu);
@@ -295,11 +344,17 @@ bool sharedq_pull(struct rq *rq)
 	struct task *t;
 	int from;
 
-	if (!rq->shard || !READ_ONCE(rq->s->overload))
+	WRITE_ONCE(rq->steal_at, 0);
+	if (!rq->shard)
+		return false;
+	cpumask_set_atomic(&rq->s->shared_idle, rq->cpu);
+	if (!READ_ONCE(rq->s->overload))
 		return false;
 	from = claim_near(rq);
-	if (from < 0 && feature(rq->s, FEATURE_SHARED_RUNQ_STEAL))
+	if (from < 0 && feature(rq->s, FEATURE_SHARED_RUNQ_STEAL)) {
 		from = claim_far(rq);
+		rq->timer_stale = true;
+	}
 	if (from < 0)
 		return false;
 	rq->pulling = true;
@@ -310,6 +365,15 @@ bool sharedq_pull(struct rq *rq)
 	if (t)
 		attach_locked(rq, t);
 	return rq->nr_running;
+}
+
+void sharedq_timer(struct rq *rq)
+{
+	if (!rq->steal_at || time_before(rq->clock, rq->steal_at))
+		return;
+	rq->steal_at = 0;
+	if (rq->curr == rq->idle)
+		resched(rq);
 }
 
 bool sharedq_covers(const struct rq *rq, const struct domain *sd)
@@ -328,18 +392,6 @@ static unsigned wanted_shards(const struct rq *rq)
 	return feature(rq->s, FEATURE_SWQUEUE) ? 1 : 0;
 }
 
-static struct shard *shard_of(const struct rq *rq, unsigned nr)
-{
-	unsigned cpu = rq->llc_id;
-
-	if (!nr)
-		return NULL;
-	/* Threads of a core together. */
-	for (unsigned i = rq->core_index % nr; i; i--)
-		cpu = cpu_rq(rq->s, cpu)->next_in_llc;
-	return &cpu_rq(rq->s, cpu)->own_shard;
-}
-
 static void unlink_all(struct rq *rq)
 {
 	struct task *t;
@@ -355,7 +407,7 @@ static void update_rq(struct rq *rq)
 	unlink_all(rq);
 	WRITE_ONCE(rq->shares_all, feature(rq->s, FEATURE_SHARED_RUNQ));
 	WRITE_ONCE(rq->nr_shards, wanted_shards(rq));
-	WRITE_ONCE(rq->shard, shard_of(rq, rq->nr_shards));
+	WRITE_ONCE(rq->shard, rq->nr_shards ? &shard_owner(rq, rq->nr_shards)->own_shard : NULL);
 	sharedq_crowded(rq);
 	rq_unlock(rq);
 }

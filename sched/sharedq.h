@@ -51,6 +51,8 @@ static inline void sharedq_crowded(struct rq *rq)
  * one to bring. Returns true if something is queued on @rq now.
  */
 bool sharedq_pull(struct rq *rq);
+/* The timer of @rq fired: it may be time to steal. Lock held. */
+void sharedq_timer(struct rq *rq);
 /* A newly idle CPU has looked for tasks of @sd already. */
 bool sharedq_covers(const struct rq *rq, const struct domain *sd);
 

@@ -22,6 +22,7 @@ void sched_cpu_stat(struct sched *s, unsigned cpu, struct sched_cpu_stat *out)
 		.wait_ns = rq->wait_ns,
 		.slices = rq->slices,
 		.idle_ns = rq->idle_ns,
+		.clock = rq->clock,
 		.nr_running = rq->online ? rq->nr_running : 0,
 		.nr_uninterruptible = rq->nr_uninterruptible,
 	};

@@ -17,7 +17,8 @@ struct change {
 	bool queued, running;
 };
 
-static struct change change_begin(struct rq *rq, struct task *t)
+/* @move: 0, or QUEUE_MOVE if its priority is about to change. */
+static struct change change_begin(struct rq *rq, struct task *t, unsigned move)
 {
 	struct change c;
 
@@ -25,7 +26,7 @@ static struct change change_begin(struct rq *rq, struct task *t)
 	finish_delayed(rq, t);
 	c = (struct change){ t->on_rq == TASK_QUEUED, task_running(rq, t) };
 	if (c.queued)
-		t->class->dequeue(rq, t, QUEUE_SAVE);
+		t->class->dequeue(rq, t, QUEUE_SAVE | move);
 	if (c.running)
 		t->class->put_prev(rq, t);
 	return c;
@@ -60,16 +61,18 @@ static u64 valid_slice(u64 ns)
 	return ns ? max(NS_PER_MS / 10, min(ns, 100 * NS_PER_MS)) : 0;
 }
 
+static int prio_of(int policy, int nice, int rt_priority)
+{
+	return is_rt_policy(policy) ? MAX_RT_PRIO - 1 - rt_priority : NICE_TO_PRIO(nice);
+}
+
 static void set_params(struct task *t, int policy, int nice, int rt_priority)
 {
 	t->policy = policy;
 	t->rt_priority = rt_priority;
-	if (is_rt_policy(policy)) {
-		t->prio = MAX_RT_PRIO - 1 - rt_priority;
-	} else {
-		t->static_prio = NICE_TO_PRIO(nice);
-		t->prio = t->static_prio;
-	}
+	t->prio = prio_of(policy, nice, rt_priority);
+	if (!is_rt_policy(policy))
+		t->static_prio = t->prio;
 	t->class = class_of_policy(policy);
 }
 
@@ -90,12 +93,9 @@ static bool valid_attr(const struct sched_attr_req *req)
 static void change_attr(struct rq *rq, struct task *t, const struct sched_attr_req *req)
 {
 	const struct sched_class *old_class = t->class;
-	int old_prio = t->prio;
-	/*
-	 * A task that becomes less urgent goes behind its equals, one that becomes more urgent
-	 * before.
-	 */
-	struct change c = change_begin(rq, t);
+	int old_prio = t->prio, prio = prio_of(req->policy, req->nice, req->rt_priority);
+	unsigned move = prio == old_prio ? 0 : QUEUE_MOVE;
+	struct change c = change_begin(rq, t, move);
 	bool runnable = task_is_runnable(t);
 
 	if (old_class != class_of_policy(req->policy) && t->state != TASK_NEW)
@@ -107,10 +107,9 @@ static void change_attr(struct rq *rq, struct task *t, const struct sched_attr_r
 		fair_reweight(&t->fair, t->fair.queue->policy->weight(t));
 	if (old_class != t->class && t->state != TASK_NEW)
 		t->class->join(rq, t, runnable);
-	change_end(rq, t, c, old_prio < t->prio ? 0 : ENQUEUE_HEAD);
-	if (!c.queued)
-		return;
-	if (old_class == t->class && old_prio == t->prio)
+	/* POSIX: raised it goes behind its new equals, lowered before them. */
+	change_end(rq, t, c, move | (old_prio < prio ? ENQUEUE_HEAD : 0));
+	if (!c.queued || !move)
 		return;
 	if (old_class == t->class)
 		t->class->retune(rq, t, old_prio);
@@ -131,6 +130,20 @@ int sched_set_attr(struct sched *s, struct task *t, const struct sched_attr_req 
 	change_attr(rq, t, req);
 	rq_unlock(rq);
 	return 0;
+}
+
+void sched_set_nice(struct sched *s, struct task *t, int nice)
+{
+	struct rq *rq = task_rq_lock(s, t);
+	struct sched_attr_req req;
+
+	sched_get_attr(t, &req);
+	req.nice = nice;
+	if (is_rt_policy(t->policy))
+		t->static_prio = NICE_TO_PRIO(nice);
+	else
+		change_attr(rq, t, &req);
+	rq_unlock(rq);
 }
 
 void sched_get_attr(const struct task *t, struct sched_attr_req *req)
@@ -176,7 +189,7 @@ void sched_group_move(struct sched *s, struct task *t, struct task_group *tg)
 {
 	struct rq *rq = task_rq_lock(s, t);
 	bool fair = t->class == &fair_class && t->state != TASK_NEW;
-	struct change c = change_begin(rq, t);
+	struct change c = change_begin(rq, t, 0);
 	bool runnable = task_is_runnable(t);
 
 	if (fair)
@@ -185,7 +198,7 @@ void sched_group_move(struct sched *s, struct task *t, struct task_group *tg)
 	task_set_cpu(s, t, t->cpu);
 	if (fair)
 		t->class->join(rq, t, runnable);
-	change_end(rq, t, c, ENQUEUE_HEAD);
+	change_end(rq, t, c, 0);
 	if (c.running)
 		resched(rq);
 	else if (c.queued)
@@ -197,14 +210,14 @@ void sched_group_move(struct sched *s, struct task *t, struct task_group *tg)
 
 void set_allowed(struct rq *rq, struct task *t, const struct cpumask *allowed)
 {
-	struct change c = change_begin(rq, t);
+	struct change c = change_begin(rq, t, 0);
 	u32 before = t->nr_allowed, all = rq->s->nr_cpus;
 
 	t->allowed = *allowed;
 	t->nr_allowed = cpumask_weight(allowed);
 	if (c.queued)
 		rq->nr_restricted += (u32)(t->nr_allowed < all) - (before < all);
-	change_end(rq, t, c, ENQUEUE_HEAD);
+	change_end(rq, t, c, 0);
 }
 
 int sched_set_affinity(struct sched *s, struct task *t, const struct cpumask *mask)

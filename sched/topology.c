@@ -238,6 +238,7 @@ void topology_init(struct sched *s, const struct sched_cpu_desc *desc)
 	memcpy(topo->desc, desc, s->nr_cpus * sizeof(*desc));
 	/* All of them are about to come. */
 	build(s, s->possible);
+	waste_init(s);
 }
 
 void topology_rebuild(struct sched *s)

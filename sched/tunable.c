@@ -16,9 +16,10 @@
 #include "lib/fmt.h"
 #include "lib/string.h"
 
-enum kind { U32, INT, UINT, POSITIVE, RANGE, READ_ONLY, SCALING, RT_PERIOD, RT_RUNTIME, RR_SLICE };
-/* A kind of the list that takes a number: 0..n. */
+enum kind { U32, INT, UINT, RANGE, READ_ONLY, SCALING, RT_PERIOD, RT_RUNTIME, RR_SLICE };
+/* Kinds of the list that take numbers: 0..n, and n..2^31-1. */
 #define UP_TO(n) RANGE, .most = (n)
+#define FROM(n)	 RANGE, .least = (n), .most = INT32_MAX
 #define BOOL	 UP_TO(1)
 
 enum scaling { SCALING_NONE, SCALING_LOG, SCALING_LINEAR, NR_SCALINGS };
@@ -27,7 +28,7 @@ struct tunable {
 	struct sched_tunable_info info;
 	enum kind kind;
 	bool scaled;
-	u32 most;	    /* of RANGE */
+	u32 least, most;    /* of RANGE */
 	const char *policy; /* whose it is, or NULL */
 	size_t offset;	    /* in struct tunables */
 	u32 otherwise;	    /* the default */
@@ -177,10 +178,8 @@ static int validate(const struct sched *s, const struct tunable *tn, s64 *value)
 		return *value >= INT32_MIN && *value <= INT32_MAX ? 0 : -EINVAL;
 	case UINT:
 		return *value >= 0 && *value <= UINT32_MAX ? 0 : -EINVAL;
-	case POSITIVE:
-		return *value > 0 && *value <= INT32_MAX ? 0 : -EINVAL;
 	case RANGE:
-		return *value >= 0 && *value <= tn->most ? 0 : -EINVAL;
+		return *value >= tn->least && *value <= tn->most ? 0 : -EINVAL;
 	case READ_ONLY:
 		return -EINVAL;
 	case SCALING:

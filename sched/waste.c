@@ -8,6 +8,9 @@
  *	       it is allowed on: the size of a maximum matching of the two
  *	waste = the integral of V(t): CPU time
  *
+ * The same behind each last-level cache by itself, and the sum of these: what CPUs
+ * could have run without a look beyond their cache.
+ *
  * A CPU idles if it runs the idle task and nothing is queued there. What may not be
  * picked (throttled, hidden, asleep in its queue) does not wait. So V(t) is
  * min(idle CPUs, waiting tasks) unless affinity forbids it.
@@ -19,7 +22,7 @@
  * will run, that is one of its restricted tasks if it has any.
  *
  * Only with schedstats: then each change of how a runqueue stands takes the machine's
- * lock. Invariant: W1. Locks: the runqueue's, then sched.waste.lock, a leaf.
+ * lock. Invariant: W1. Locks: the runqueue's, then sched.waste_lock, a leaf.
  */
 #include "sched/fair/fair.h"
 
@@ -100,9 +103,9 @@ static void reassign(struct sched *s, unsigned cpu, const struct task *root)
 }
 
 /* Find an idle CPU for @root, if need be by giving others another one. Breadth first. */
-static bool match(struct sched *s, struct task *root)
+static bool match(struct sched *s, const struct waste *w, struct task *root)
 {
-	struct cpumask unseen = s->waste.idle, taken = cpumask_none();
+	struct cpumask unseen = w->idle, taken = cpumask_none();
 	struct task *t = root;
 	unsigned cpu;
 
@@ -127,9 +130,8 @@ static bool match(struct sched *s, struct task *root)
 }
 
 /* How many of the restricted tasks the idle CPUs could run at once. */
-static u32 match_restricted(struct sched *s)
+static u32 match_restricted(struct sched *s, const struct waste *w)
 {
-	struct waste *w = &s->waste;
 	u32 nr = 0;
 	unsigned cpu;
 
@@ -139,7 +141,7 @@ static u32 match_restricted(struct sched *s)
 		struct task *t;
 
 		list_for_each(t, &cpu_rq(s, cpu)->waste.restricted, waste_link) {
-			nr += match(s, t);
+			nr += match(s, w, t);
 			if (nr == w->nr_idle)
 				return nr;
 		}
@@ -147,15 +149,14 @@ static u32 match_restricted(struct sched *s)
 	return nr;
 }
 
-static u32 count_now(struct sched *s)
+static u32 count_now(struct sched *s, const struct waste *w)
 {
-	struct waste *w = &s->waste;
 	u32 nr = w->nr_waiting - w->nr_restricted;
 
 	if (!w->nr_idle || !w->nr_waiting)
 		return 0;
 	if (w->nr_restricted && nr < w->nr_idle)
-		nr += match_restricted(s);
+		nr += match_restricted(s, w);
 	return min(nr, w->nr_idle);
 }
 
@@ -169,7 +170,7 @@ static void bring_up_to_date(struct waste *w, u64 now)
 	w->stamp = now;
 }
 
-static void add_to_machine(struct waste *w, const struct rq *rq, u32 sign)
+static void add(struct waste *w, const struct rq *rq, u32 sign)
 {
 	const struct waste_rq *own = &rq->waste;
 
@@ -186,19 +187,27 @@ static void set_bit(struct cpumask *mask, unsigned cpu, bool on)
 		cpumask_clear(mask, cpu);
 }
 
-void waste_tell(struct rq *rq)
+static void count(struct waste *w, const struct rq *rq)
 {
-	struct waste *w = &rq->s->waste;
-
-	host_lock(&w->lock);
-	bring_up_to_date(w, rq->clock);
-	add_to_machine(w, rq, 0u - 1);
-	take_stock(rq);
-	add_to_machine(w, rq, 1);
+	add(w, rq, 1);
 	set_bit(&w->idle, rq->cpu, rq->waste.idle);
 	set_bit(&w->restricted, rq->cpu, rq->waste.nr_restricted);
-	w->nr_wasted = count_now(rq->s);
-	host_unlock(&w->lock);
+	w->nr_wasted = count_now(rq->s, w);
+}
+
+void waste_tell(struct rq *rq)
+{
+	struct waste *machine = &rq->s->waste, *llc = rq->waste.llc;
+
+	host_lock(&rq->s->waste_lock);
+	bring_up_to_date(machine, rq->clock);
+	bring_up_to_date(llc, rq->clock);
+	add(machine, rq, 0u - 1);
+	add(llc, rq, 0u - 1);
+	take_stock(rq);
+	count(machine, rq);
+	count(llc, rq);
+	host_unlock(&rq->s->waste_lock);
 }
 
 bool waste_is_news(const struct rq *rq)
@@ -243,15 +252,31 @@ void waste_tuned(struct sched *s)
 void sched_waste(struct sched *s, unsigned cpu, struct sched_waste_stat *out)
 {
 	struct waste *w = &s->waste;
+	u64 now = host_clock(cpu), llc_ns = 0;
 
-	host_lock(&w->lock);
-	bring_up_to_date(w, host_clock(cpu));
+	host_lock(&s->waste_lock);
+	bring_up_to_date(w, now);
+	for (unsigned i = 0; i < s->nr_cpus; i++) {
+		bring_up_to_date(&cpu_rq(s, i)->waste.of_llc, now);
+		llc_ns += cpu_rq(s, i)->waste.of_llc.ns;
+	}
 	*out = (struct sched_waste_stat){
 		.counted = schedstats(s),
 		.ns = w->ns,
+		.llc_ns = llc_ns,
 		.nr_wasted = w->nr_wasted,
 		.nr_idle = w->nr_idle,
 		.nr_waiting = w->nr_waiting,
 	};
-	host_unlock(&w->lock);
+	host_unlock(&s->waste_lock);
+}
+
+void waste_init(struct sched *s)
+{
+	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++) {
+		struct rq *rq = cpu_rq(s, cpu);
+
+		list_init(&rq->waste.restricted);
+		rq->waste.llc = &cpu_rq(s, rq->llc_id)->waste.of_llc;
+	}
 }

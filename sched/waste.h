@@ -8,23 +8,28 @@
 #include "sched/host.h"
 
 struct task;
+struct sched;
 
-/* How a runqueue stands, as the machine knows it. guarded by: sched.waste.lock and rq lock */
-struct waste_rq {
-	bool idle;
-	u32 nr_waiting;		/* tasks that it could pick, but the one that runs, or will */
-	u32 nr_restricted;	/* of them, those that may not run everywhere */
-	struct list restricted; /* these */
-	/* while a matching is searched; guarded by: sched.waste.lock */
-	struct task *taken_by, *found_by;
-};
-
-/* guarded by: lock */
+/* V of some CPUs: the machine's, or those behind one cache. guarded by: sched.waste_lock */
 struct waste {
-	struct host_lock lock;
 	u64 stamp; /* ns is up to date as of then */
 	u64 ns;
 	u32 nr_wasted;				/* V: idle CPUs that could run waiting tasks */
 	u32 nr_idle, nr_waiting, nr_restricted; /* sums over the runqueues */
 	struct cpumask idle, restricted;	/* whose standing has them */
 };
+
+/* How a runqueue stands, as the machine knows it. guarded by: sched.waste_lock and rq lock */
+struct waste_rq {
+	bool idle;
+	u32 nr_waiting;		/* tasks that it could pick, but the one that runs, or will */
+	u32 nr_restricted;	/* of them, those that may not run everywhere */
+	struct list restricted; /* these */
+	struct waste *llc;	/* of its cache: the of_llc of one of that's CPUs. Constant. */
+	struct waste of_llc;
+	/* while a matching is searched; guarded by: sched.waste_lock */
+	struct task *taken_by, *found_by;
+};
+
+/* The topology was built; later ones do not matter, for a CPU out of service has no part in it. */
+void waste_init(struct sched *s);

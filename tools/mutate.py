@@ -7,10 +7,10 @@ Each tests/mutants/*.patch is one wrong change of the source, under a header of 
     Noticed-by: Q7 a_name_of_a_test          (invariants and tests; what fails must name one of them)
     Run: unit NAME | prop | replay POLICY OPERATIONS | scenario POLICY CARD | kernel PATTERN [CPUS] | guest COMMAND
 
-The source is copied to BUILD/mutants/base and built there; without a bug it must pass what the mutants run. Each
-mutant then gets a copy of that tree with its patch, where make compiles what changed. A mutant is `ok` if its run
-fails for the reason named. Survivors, patches that do not apply any more and trees that do not compile are failures.
-The copies of those stay in BUILD/mutants for a look.
+The source is copied to BUILD/mutants/base, the first time with what is built of it already, and built there; without
+a bug it must pass what the mutants run. Each mutant then gets a copy of that tree with its patch, where make compiles
+what changed. A mutant is `ok` if its run fails for the reason named. Survivors, patches that do not apply any more and
+trees that do not compile are failures. The copies of those stay in BUILD/mutants for a look.
 
 Usage: mutate.py [--list] [--explore OPS] [--sample N] [--seed S] [NAME...]    environment: B (build directory), MAKE
 """
@@ -23,6 +23,7 @@ import pathlib
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -34,10 +35,11 @@ from fairground.settings import make_settings
 PATCHES = pathlib.Path("tests/mutants")
 INVARIANTS = pathlib.Path("sched/invariant.def")
 SOURCES = ["Makefile", "linker.ld", "mk", "arch", "kernel", "lib", "sched", "tests", "tools", "user"]
+BUILT = pathlib.Path("build")  # in the copied trees
 SCRATCH = pathlib.Path(os.environ.get("B", "build")) / "mutants"
 MAKE = os.environ.get("MAKE", "make")
-TIMEOUT_S = 60  # of a run: a bug may be one that never ends
-BUILD_TIMEOUT_S = 900
+CPU_TIME_S = 60  # of a hosted run: a bug may be one that never ends
+TIMEOUT_S = 900  # of what has no such limit, on a host that has other things to do
 PROP_OPS = "250000"
 HEADER = re.compile(r"^(Breaks|Noticed-by|Run): (.+)$", re.MULTILINE)
 
@@ -73,14 +75,23 @@ def environment():
     return {**kept, "CMOCKA_MESSAGE_OUTPUT": "TAP", "ASAN_OPTIONS": "detect_leaks=0"}
 
 
-def call(words, tree, timeout=TIMEOUT_S):
+def call(words, tree):
     """Run @words in @tree. Returns (status, output); a run without end has status 124."""
     try:
         done = subprocess.run(words, cwd=tree, env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, timeout=timeout, check=False)
+                              stderr=subprocess.STDOUT, timeout=TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired as error:
-        return 124, (error.output or b"").decode(errors="replace") + f"timeout: no end within {timeout} s\n"
+        return 124, (error.output or b"").decode(errors="replace") + f"timeout: no end within {TIMEOUT_S} s\n"
     return done.returncode, done.stdout.decode(errors="replace")
+
+
+def seed(names, base):
+    """Copy the source @names with their times, and the objects made of them: make has the less to do in @base."""
+    for name in names:
+        (base / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(name, base / name)
+    if SCRATCH.parent == BUILT and BUILT.exists():  # in a directory of another name make would not know them
+        shutil.copytree(BUILT, base / BUILT, symlinks=True, ignore=shutil.ignore_patterns(SCRATCH.name, "test"))
 
 
 def refresh(base):
@@ -88,6 +99,8 @@ def refresh(base):
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "--", *SOURCES],
                             capture_output=True, text=True, check=True).stdout.splitlines()
     wanted = {name for name in listed if os.path.isfile(name)}
+    if not base.exists():
+        seed(wanted, base)
     for name in wanted:
         copy = base / name
         if not copy.exists() or not filecmp.cmp(name, copy, shallow=False):
@@ -101,7 +114,7 @@ def refresh(base):
 
 def build(tree, targets):
     for target in targets:
-        status, text = call([MAKE, f"-j{os.cpu_count()}", "B=build", target], tree, BUILD_TIMEOUT_S)
+        status, text = call([MAKE, f"-j{os.cpu_count()}", "B=build", target], tree)
         if status:
             errors = [line for line in text.splitlines() if "error" in line or "Error" in line]
             raise Problem(f"does not build: {(errors or text.splitlines() or ['make failed'])[0]}")
@@ -121,7 +134,10 @@ def plant(mutant, base, tree):
 
 def run_hosted(tree, program, *options):
     build(tree, [program])
-    return call([program, *options], tree)
+    status, text = call(["prlimit", f"--cpu={CPU_TIME_S}:{2 * CPU_TIME_S}", program, *options], tree)
+    if status == -signal.SIGXCPU:
+        text += f"timeout: no end within {CPU_TIME_S} s of CPU time\n"
+    return status, text
 
 
 def boot(tree, **given):

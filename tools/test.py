@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Run every layer of the tests, cheapest first, and add up what passed.
+"""Run every layer of the tests, cheapest first, as many at a time as there are CPUs, and add up what passed.
 
     static   rules of the source, the scheduler's seam, a build by the other compiler
     unit     hosted tests of sched/ and lib/, with sanitizers (cmocka)
@@ -10,28 +10,35 @@
     mutants  a sample of seeded bugs, each of which the layers above must notice
 
 A layer reports in TAP (pytest in JUnit's XML), its output is kept in BUILD/test/. A layer that runs no test has
-failed. The last line is `N passed, N failed, N skipped`.
+failed. Every ten seconds a line says what those at work did last, or what of them failed. The last line of all is
+`N passed, N failed, N skipped`.
 
 Usage: test.py [LAYER...]    environment: B (build directory), MAKE
 """
 
+import contextlib
 import os
 import re
 import subprocess
 import sys
+import threading
 import time
 import xml.etree.ElementTree as xml
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from fairground.machine import run_batch
 from fairground.qemu import QemuError
-from fairground.settings import SCHEDULERS, make_settings
+from fairground.settings import PARSERS, SCHEDULERS, make_settings
 
 BUILD = os.environ.get("B", "build")
 MAKE = os.environ.get("MAKE", "make")
 LOGS = os.path.join(BUILD, "test")
 CPUS = (1, 2, 4, 8)
 MUTANTS = 4
+WORKERS = len(os.sched_getaffinity(0))
+PROGRESS_S = 10
+FAILURE = re.compile(r"^.*\b(?:not ok|FAILED|ERROR) .*$", re.MULTILINE)
 RESULT = re.compile(r"^(?:\[ *[\d.]+\] )?(not )?ok \d+ ?-? ?(.*?)( # SKIP.*)?$", re.MULTILINE)
 PLAN = re.compile(r"^(?:\[ *[\d.]+\] )?1\.\.(\d+)", re.MULTILINE)
 
@@ -82,13 +89,26 @@ def count_junit(path):
     return count
 
 
-def run(name, words, **environment):
-    """Run @words with their output in a log. Returns (status, output)."""
+at_work = {}  # name of a log -> its path, while something writes it
+
+
+@contextlib.contextmanager
+def open_log(name):
     path = os.path.join(LOGS, name + ".log")
     with open(path, "w", encoding="utf-8") as log:
+        at_work[name] = path
+        try:
+            yield log
+        finally:
+            del at_work[name]
+
+
+def run(name, words, **environment):
+    """Run @words with their output in a log. Returns (status, output)."""
+    with open_log(name) as log:
         status = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
                                 env={**os.environ, **environment}, check=False).returncode
-    with open(path, encoding="utf-8", errors="replace") as log:
+    with open(log.name, encoding="utf-8", errors="replace") as log:
         return status, log.read()
 
 
@@ -114,7 +134,7 @@ def check(name, words):
 def static():
     other = "clang" if "clang" not in os.environ.get("CC", "gcc") else "gcc"
     count = check("tidy", [MAKE, "tidy"])
-    build = [MAKE, "kernel", "sim", f"CC={other}", f"B={BUILD}-{other}"]
+    build = [MAKE, f"-j{WORKERS}", "kernel", "sim", f"CC={other}", f"B={BUILD}-{other}"]
     count.add(check(f"{other} builds kernel and simulator", build))
     return count
 
@@ -133,10 +153,9 @@ def prop():
 
 def selftests(cpus, sched=SCHEDULERS[0]):
     """The kernel's own tests on a machine with @cpus CPUs under @sched."""
-    given = {"smp": str(cpus), "sched": sched, "append": "selftest=all", "kvm": "0", "timeout": "400"}
-    outcome = run_batch(make_settings(given, build=BUILD))
-    with open(os.path.join(LOGS, f"kernel-{cpus}-{sched}.log"), "w", encoding="utf-8") as log:
-        log.write(outcome.console)
+    given = {"smp": str(cpus), "sched": sched, "append": "selftest=all", "kvm": "0", "timeout": "900"}
+    with open_log(f"kernel-{cpus}-{sched}") as log:
+        outcome = run_batch(make_settings(given, build=BUILD), lambda text: print(text, end="", file=log, flush=True))
     count = count_tap(outcome.console)
     count.failed = [f"{name} (SMP={cpus} SCHED={sched})" for name in count.failed]
     if outcome.status and not count.failed:
@@ -155,8 +174,10 @@ def kernel():
 
 def pytest_layer(name):
     junit = os.path.join(LOGS, f"{name}.xml")
-    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", str(os.cpu_count()), "--dist",
-             "load", "--junitxml", junit, f"tests/{name}"]
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(junit)
+    words = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "-n", str(WORKERS), "--dist", "load",
+             "--durations", "30", "--junitxml", junit, f"tests/{name}"]
     run(name, words)
     return count_junit(junit)
 
@@ -175,10 +196,24 @@ def mutants():
 
 LAYERS = {"static": static, "unit": unit, "prop": prop, "sim": sim, "kernel": kernel, "e2e": e2e,
           "mutants": mutants}
+NEEDS = {"unit": "unit-programs", "prop": "prop-programs sim", "sim": "sim", "kernel": "image", "e2e": "image sim",
+         "mutants": "image sim unit-programs"}  # what make builds before any layer starts
+
+
+def clean_environment():
+    """Of the make that runs us, without its slots for jobs; without the settings of a machine (SMP=, SEED=)."""
+    for name in (*map(str.upper, PARSERS), "OUT", "EVENTS"):
+        os.environ.pop(name, None)
+    os.environ["MAKEFLAGS"] = re.sub(r"(^| )-?-j(observer-auth=)?\S*", "", os.environ.get("MAKEFLAGS", ""))
+
+
+def build(layers):
+    wanted = sorted({target for layer in layers for target in NEEDS.get(layer, "").split()})
+    words = [MAKE, f"-j{WORKERS}", "--no-print-directory", *wanted]
+    return wanted and subprocess.run(words, stdin=subprocess.DEVNULL, check=False).returncode
 
 
 def run_layer(name):
-    print(f"{name:<8} ...", end="", flush=True)
     start = time.monotonic()
     try:
         count = LAYERS[name]()
@@ -186,20 +221,42 @@ def run_layer(name):
         count = Count(failed=[f"{name}: {error}"])
     if not count.passed and not count.failed:
         count.failed.append(f"{name}: no test ran")
-    print(f"\r{name:<8} {count}  ({time.monotonic() - start:.0f} s)")
-    for failure in count.failed:
-        print(f"         FAILED {failure}")
+    failures = "".join(f"         FAILED {failure}\n" for failure in count.failed)
+    print(f"{name:<8} {count}  ({time.monotonic() - start:.0f} s)\n{failures}", end="", flush=True)
     return count
+
+
+def news(path):
+    """The last line of a log; if it tells of failures, the last of those."""
+    with open(path, encoding="utf-8", errors="replace") as log:
+        text = log.read()
+    lines = FAILURE.findall(text) or text.strip().splitlines() or [""]
+    return lines[-1].strip()[:80]
+
+
+def show_progress(ended):
+    """Say now and then what is going on, until @ended."""
+    start = time.monotonic()
+    while not ended.wait(PROGRESS_S):
+        told = "; ".join(f"{name}: {news(path)}" for name, path in list(at_work.items()))
+        print(f"  {time.monotonic() - start:.0f} s  {told}", flush=True)
 
 
 def main():
     os.makedirs(LOGS, exist_ok=True)
-    unknown = set(sys.argv[1:]) - set(LAYERS)
+    layers = sys.argv[1:] or list(LAYERS)
+    unknown = set(layers) - set(LAYERS)
     if unknown:
         sys.exit(f"test.py: no layer {' '.join(unknown)}; there are {' '.join(LAYERS)}")
-    total = Count()
-    for name in sys.argv[1:] or LAYERS:
-        total.add(run_layer(name))
+    clean_environment()
+    if build(layers):
+        sys.exit("test.py: what is tested does not build")
+    total, ended = Count(), threading.Event()
+    threading.Thread(target=show_progress, args=[ended], daemon=True).start()
+    with ThreadPoolExecutor(WORKERS) as pool:
+        for count in pool.map(run_layer, layers):
+            total.add(count)
+    ended.set()
     if total.failed:
         print(f"The output of each layer is in {LOGS}/.")
     print(total)

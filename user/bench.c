@@ -361,6 +361,76 @@ static double run_move(const struct benchmark *b)
 	return ns;
 }
 
+/* --- lateness of a group's deadline ------------------------------------------- */
+
+#define FAIR_CLASS  "/sys/kernel/debug/sched/fair_class"
+#define DEADLINE_NS 1500000u /* twice that, a turn of both, is no multiple of a tick */
+#define NR_GAPS	    100
+
+/* The name of the fair policy in use: the one in brackets. NULL: there is no such file. */
+static const char *fair_class(void)
+{
+	static char line[128];
+	FILE *f = fopen(FAIR_CLASS, "r");
+	char *name = f && fgets(line, sizeof(line), f) ? strchr(line, '[') : NULL;
+
+	if (f)
+		fclose(f);
+	return name ? strtok(name + 1, "]") : NULL;
+}
+
+static _Atomic bool hogging;
+
+static void *hog_thread(void *arg)
+{
+	while (hogging)
+		;
+	return arg;
+}
+
+/* How long after @due_ns in which this thread was kept waiting it goes on; median of many. */
+static double median_lateness_ns(uint64_t due_ns)
+{
+	static struct hist late;
+	uint64_t last_ns = now_ns();
+
+	hist_clear(&late);
+	while (late.nr < NR_GAPS) {
+		uint64_t ns = now_ns();
+
+		if (ns - last_ns > due_ns / 2)
+			hist_add(&late, ns - last_ns > due_ns ? ns - last_ns - due_ns : 0);
+		last_ns = ns;
+	}
+	return hist_percentile(&late, 50);
+}
+
+/*
+ * A thread without deadline has its turn while we, whose group has one, wait. It is to end after
+ * 970/1024 of the deadline; what passes beyond that until we look at the clock is an interrupt and
+ * a switch, and on the way out, from our last look at the clock, as much.
+ */
+static double run_deadline(const struct benchmark *b)
+{
+	const char *before = fair_class();
+	pthread_t hog;
+	double ns = -1;
+
+	(void)b;
+	hogging = true;
+	start_thread(&hog, NULL, hog_thread, NULL);
+	if (before && write_text(FAIR_CLASS, "fdl") && make_groups(1) &&
+	    write_text(group_file(1, "/cpu.deadline_rr"), "1500000") &&
+	    write_text(group_file(1, "/tasks"), "0"))
+		ns = median_lateness_ns(DEADLINE_NS * 970 / 1024);
+	if (before)
+		write_text(FAIR_CLASS, before);
+	hogging = false;
+	pthread_join(hog, NULL);
+	remove_groups(1);
+	return ns;
+}
+
 /* --- one traced event ------------------------------------------------------ */
 
 #define TRACEFS "/sys/kernel/tracing/"
@@ -415,6 +485,7 @@ static const struct benchmark benchmarks[] = {
 	{ "wake_depth_3", run_at_depth, .round_trip = futex_round_trip_ns, .depth = 3 },
 	{ "wake_depth_5", run_at_depth, .round_trip = futex_round_trip_ns, .depth = 5 },
 	{ "cgroup_move", run_move, move_to_and_fro, 1000 },
+	{ "deadline_late", run_deadline },
 	{ "trace_event", run_trace_event, .round_trip = pipe_round_trip_ns },
 };
 

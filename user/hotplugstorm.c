@@ -1,14 +1,15 @@
 /*
  * CPUs go out of service and come back, over and over, while hogs, sleepers, forks and changes of
- * affinity go on: hotplugstorm [-n CYCLES] [-r SEED] [-s]. -s also swaps the fair policy.
+ * affinity go on; with -s the fair policy is swapped as well.
  *
- * Every task counts what it does in shared memory. In the end all CPUs are back, and each task must
- * go on counting: none is lost. No task ever finds itself on a CPU that is out of service all the
- * while it looks.
+ * Every task counts its steps in shared memory, and how long the longest took. In the end all CPUs
+ * are back, and each task must go on counting: none is lost. No task ever finds itself on a CPU
+ * that is out of service all the while it looks, and none stands still for STALL_NS.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -17,26 +18,50 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { MAX_CPUS = 256, NR_KINDS = 4, NR_OF_KIND = 6, NR_TASKS = NR_KINDS * NR_OF_KIND };
+#include "lib/args.h"
+#include "lib/clock.h"
+
+#define STALL_NS NS_PER_S /* all tasks on the one CPU that is left wait a tenth of it */
+
+enum { NR_KINDS = 4, NR_OF_KIND = 6, NR_TASKS = NR_KINDS * NR_OF_KIND };
 
 static struct shared {
 	volatile unsigned long count[NR_TASKS];
+	volatile uint64_t longest_ns[NR_TASKS]; /* from one count to the next */
 	volatile unsigned long strays;
 	/* Odd: out of service; it changes before the CPU leaves and after it is back. */
 	volatile unsigned long turns[MAX_CPUS];
 	volatile bool out[MAX_CPUS]; /* it has left, and has not been called back */
 } * shared;
 
-static int nr_cpus;
-static unsigned long seed = 1;
+static int nr_cpus, nr_changes, seed = 1;
+static uint64_t run_ns, longest_change_ns;
+static bool swaps;
+static unsigned long random_state;
+
+static const struct arg args[] = {
+	{ 'n', "changes", ARG_INT, &nr_changes,
+	  "CPUs that leave or come, 2 are a cycle (default 200; with -t: no limit)", 1, 1000000 },
+	{ 't', "time", ARG_TIME, &run_ns, "how long (default: until all changes are made)" },
+	{ 'r', "seed", ARG_INT, &seed, "of everything random (default 1)", 0, 1000000000 },
+	{ 's', "swap", ARG_FLAG, &swaps, "swap the fair policy at every 16th change too" },
+	{ 0 },
+};
+
+static const struct program program = {
+	"hotplugstorm",
+	"Take CPUs out of service and back under load and check that no task is lost or stands "
+	"still.",
+	NULL,
+	args,
+};
 
 static unsigned long draw(unsigned long below)
 {
-	seed = seed * 6364136223846793005ul + 1442695040888963407ul;
-	return (seed >> 33) % below;
+	random_state = random_state * 6364136223846793005ul + 1442695040888963407ul;
+	return (random_state >> 33) % below;
 }
 
 /* Out of service before and after we looked where we are, and in between not back. */
@@ -51,11 +76,6 @@ static void look(void)
 	if (shared->out[cpu] && sched_getcpu() == cpu && shared->out[cpu] &&
 	    shared->turns[cpu] == turn)
 		__atomic_fetch_add(&shared->strays, 1, __ATOMIC_RELAXED);
-}
-
-static void nap(long ns)
-{
-	nanosleep(&(struct timespec){ .tv_nsec = ns }, NULL);
 }
 
 static void change_affinity(void)
@@ -80,26 +100,37 @@ static void fork_and_wait(void)
 		waitpid(child, NULL, 0);
 }
 
+static void note_longest(volatile uint64_t *longest_ns, uint64_t since_ns)
+{
+	uint64_t took_ns = now_ns() - since_ns;
+
+	if (took_ns > *longest_ns)
+		*longest_ns = took_ns;
+}
+
 static void work(unsigned task)
 {
-	seed += task;
+	random_state += task;
 	for (;;) {
+		uint64_t start_ns = now_ns();
+
 		switch (task % NR_KINDS) {
 		case 0:
 			for (volatile int i = 0; i < 20000; i++)
 				;
 			break;
 		case 1:
-			nap(100000 + (long)draw(400000));
+			sleep_ns(100000 + draw(400000));
 			break;
 		case 2:
 			fork_and_wait();
 			break;
 		default:
 			change_affinity();
-			nap(200000);
+			sleep_ns(200000);
 		}
 		look();
+		note_longest(&shared->longest_ns[task], start_ns);
 		shared->count[task]++;
 	}
 }
@@ -119,6 +150,7 @@ static int write_text(const char *path, const char *text)
 
 static int set_cpu(int cpu, bool online)
 {
+	uint64_t start_ns = now_ns();
 	char path[64];
 	int err;
 
@@ -128,6 +160,7 @@ static int set_cpu(int cpu, bool online)
 		shared->turns[cpu]++;
 	}
 	err = write_text(path, online ? "1" : "0");
+	note_longest(&longest_change_ns, start_ns);
 	if (!online && !err)
 		shared->out[cpu] = true;
 	return err;
@@ -148,21 +181,24 @@ static unsigned count_lost(void)
 
 	for (unsigned i = 0; i < NR_TASKS; i++)
 		before[i] = shared->count[i];
-	sleep(2);
+	sleep_ns(2 * NS_PER_S);
 	for (unsigned i = 0; i < NR_TASKS; i++)
 		lost += shared->count[i] == before[i];
 	return lost;
 }
 
-static unsigned long storm(unsigned long cycles, bool swaps)
+/* Returns how many changes failed; @made: how many there were. */
+static unsigned storm(int *made)
 {
-	unsigned long failed = 0;
+	uint64_t end_ns = run_ns ? now_ns() + run_ns : UINT64_MAX;
+	int limit = nr_changes ? nr_changes : run_ns ? INT_MAX : 200;
+	unsigned failed = 0;
 
-	for (unsigned long n = 0; n < cycles; n++) {
+	for (*made = 0; *made < limit && now_ns() < end_ns; ++*made) {
 		int cpu = 1 + (int)draw((unsigned long)nr_cpus - 1);
 
 		failed += set_cpu(cpu, shared->out[cpu]) != 0;
-		if (swaps && n % 16 == 0)
+		if (swaps && *made % 16 == 0)
 			swap_policy();
 	}
 	for (int cpu = 1; cpu < nr_cpus; cpu++)
@@ -176,44 +212,61 @@ static int verdict(const char *what, bool good)
 	return !good;
 }
 
-int main(int argc, char **argv)
+static uint64_t longest_stall(void)
 {
-	unsigned long cycles = 200, failed;
-	pid_t pids[NR_TASKS];
-	bool swaps = false;
-	int option, bad = 0;
+	uint64_t longest_ns = 0;
 
-	while ((option = getopt(argc, argv, "n:r:s")) != -1) {
-		if (option == 'n')
-			cycles = strtoul(optarg, NULL, 10);
-		else if (option == 'r')
-			seed = strtoul(optarg, NULL, 10);
-		else if (option == 's')
-			swaps = true;
-		else
-			return 2;
-	}
-	nr_cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
-	if (nr_cpus < 2 || nr_cpus > MAX_CPUS) {
-		fprintf(stderr, "hotplugstorm: needs 2 to %d CPUs in service\n", MAX_CPUS);
-		return 2;
-	}
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		      0);
-	if (shared == MAP_FAILED)
-		return perror("hotplugstorm"), 2;
 	for (unsigned i = 0; i < NR_TASKS; i++)
-		if (!(pids[i] = fork()))
-			work(i);
-	failed = storm(cycles, swaps);
+		if (shared->longest_ns[i] > longest_ns)
+			longest_ns = shared->longest_ns[i];
+	return longest_ns;
+}
+
+static int judge(unsigned failed, int made)
+{
+	uint64_t stall_ns = longest_stall();
+	unsigned lost = count_lost();
+	int bad = 0;
+
+	printf("%d changes on %d CPUs under %d tasks: longest change %.3f ms, longest stall of a "
+	       "task %.3f ms, tasks lost %u\n",
+	       made, nr_cpus, NR_TASKS, (double)longest_change_ns / NS_PER_MS,
+	       (double)stall_ns / NS_PER_MS, lost);
 	bad += verdict("every CPU left or came when it was told to", !failed);
 	bad += verdict("all CPUs are back", sysconf(_SC_NPROCESSORS_ONLN) == nr_cpus);
 	bad += verdict("no task ran on a CPU out of service", !shared->strays);
-	bad += verdict("every task goes on", !count_lost());
+	bad += verdict("no task stood still for a second", stall_ns < STALL_NS);
+	bad += verdict("every task goes on", !lost);
+	return bad;
+}
+
+int main(int argc, char **argv)
+{
+	pid_t pids[NR_TASKS];
+	unsigned failed;
+	int made, bad;
+
+	parse_args(&program, argc, argv);
+	random_state = (unsigned long)seed;
+	nr_cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
+	if (nr_cpus < 2 || nr_cpus > MAX_CPUS)
+		usage_error(&program, "needs 2 to %d CPUs in service", MAX_CPUS);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	if (shared == MAP_FAILED)
+		die("mmap");
+	for (unsigned i = 0; i < NR_TASKS; i++) {
+		pids[i] = fork();
+		if (pids[i] < 0)
+			die("fork");
+		if (!pids[i])
+			work(i);
+	}
+	failed = storm(&made);
+	bad = judge(failed, made);
 	for (unsigned i = 0; i < NR_TASKS; i++) {
 		kill(pids[i], SIGKILL);
 		waitpid(pids[i], NULL, 0);
 	}
-	printf("%lu changes on %d CPUs, %d tasks, seed given by -r\n", cycles, nr_cpus, NR_TASKS);
 	return bad != 0;
 }

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/args.h"
 #include "lib/clock.h"
@@ -160,7 +161,8 @@ static void start_threads(void)
 	for (i = 0; i < nr_messengers; i++) {
 		struct messenger *m = &messengers[i];
 
-		m->seed = i + 1;
+		/* Another in each process: several would keep step where nothing disturbs. */
+		m->seed = (unsigned)getpid() + i;
 		m->workers = workers + i * nr_workers;
 		start_thread(&m->thread, NULL, messenger_thread, m);
 		for (j = 0; j < nr_workers; j++) {

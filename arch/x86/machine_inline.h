@@ -46,6 +46,17 @@ static inline void arch_preempt_enable(void)
 	__asm__ volatile("decl %%gs:%c0" : : "i"(offsetof(struct cpu, preempt_count)) : "memory");
 }
 
+static inline bool arch_preemptible(void)
+{
+	bool is;
+
+	__asm__ volatile("cmpl $0, %%gs:%c1"
+			 : "=@cce"(is)
+			 : "i"(offsetof(struct cpu, preempt_count))
+			 : "memory");
+	return is;
+}
+
 static inline bool arch_need_resched(void)
 {
 	bool need;

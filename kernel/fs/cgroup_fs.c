@@ -293,7 +293,8 @@ static int make_group(struct dentry *dir, const char *name, size_t len, u32 mode
 		err = cgroup_check_limits(parent);
 	if (err)
 		return err;
-	cg = cgroup_create(parent);
+	/* Nobody can be killed for a group: the last of memory is for those who can remove some. */
+	cg = page_is_short() ? NULL : cgroup_create(parent);
 	if (!cg)
 		return -ENOMEM;
 	cg->dentry = make_dir(dir, name, len, mode, cg);

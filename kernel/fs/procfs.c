@@ -76,14 +76,6 @@ static const u32 load_exp[3] = { 1884, 2014, 2037 };
 static u64 load_avg[3];
 static struct ktimer load_timer;
 
-static struct sched_cpu_stat cpu_stat(unsigned cpu)
-{
-	struct sched_cpu_stat stat;
-
-	with_irqs_off(sched_cpu_stat(machine, cpu, &stat));
-	return stat;
-}
-
 /* Sum of a field of struct sched_cpu_stat over the CPUs, those out of service included. */
 #define SUM_CPUS(field)                                                                            \
 	({                                                                                         \

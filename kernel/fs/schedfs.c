@@ -139,8 +139,10 @@ static size_t show_waste(void *arg, char *buf, size_t size)
 	(void)arg;
 	with_irqs_off(sched_waste(machine, arch_cpu_id(), &stat));
 	return (size_t)snprintf(
-		buf, size, "counted %u\nwaste_ns %lu\nnr_wasted %u\nnr_idle %u\nnr_waiting %u\n",
-		stat.counted, stat.ns, stat.nr_wasted, stat.nr_idle, stat.nr_waiting);
+		buf, size,
+		"counted %u\nwaste_ns %lu\nwaste_llc_ns %lu\nnr_wasted %u\nnr_idle %u\n"
+		"nr_waiting %u\n",
+		stat.counted, stat.ns, stat.llc_ns, stat.nr_wasted, stat.nr_idle, stat.nr_waiting);
 }
 
 /* The kernel is always preemptible. */

@@ -199,7 +199,7 @@ bool kernel_page_fault(u64 addr, bool write, bool exec, bool user)
 	struct mm *mm = current->mm;
 	enum fault f = FAULT_MAPERR;
 
-	if (!user && this_cpu()->preempt_count)
+	if (!user && !arch_preemptible())
 		return false;
 	if (mm && addr < USER_END) {
 		mutex_lock(&mm->lock);

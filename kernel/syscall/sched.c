@@ -352,14 +352,7 @@ static unsigned for_each_selected(int which, int who, void (*fn)(struct thread *
 
 static void set_nice(struct thread *t, void *arg)
 {
-	struct sched_attr_req req;
-	unsigned long flags = arch_irq_save();
-
-	sched_get_attr(&t->task, &req);
-	req.nice = *(int *)arg;
-	/* Cannot fail: the nice value was clamped and the rest is as the scheduler had it. */
-	(void)sched_set_attr(machine, &t->task, &req);
-	arch_irq_restore(flags);
+	with_irqs_off(sched_set_nice(machine, &t->task, *(int *)arg));
 }
 
 SYSCALL3(setpriority, int, which, int, who, int, nice)

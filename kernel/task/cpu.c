@@ -170,21 +170,41 @@ struct usage proc_usage(struct proc *p)
 	return sum;
 }
 
-/* The user part is up to date as of the CPU's last entry into the kernel: at most a tick ago. */
+struct sched_cpu_stat cpu_stat(unsigned cpu)
+{
+	struct sched_cpu_stat stat;
+
+	with_irqs_off(sched_cpu_stat(machine, cpu, &stat));
+	return stat;
+}
+
+/* The larger of @now and of what was said before, @said. */
+static u64 never_less(u64 *said, u64 now)
+{
+	u64 before = READ_ONCE(*said);
+
+	while (before < now && !__atomic_compare_exchange_n(said, &before, now, false,
+							    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+	return max(before, now);
+}
+
+/*
+ * What is neither in user space nor idle is the system's. The user part is up to date as of the
+ * CPU's last entry into the kernel, at most a tick ago; when it catches up, the system's part
+ * stays, for readers take differences of two readings as unsigned numbers.
+ */
 struct cpu_usage cpu_usage(unsigned cpu)
 {
 	struct cpu *c = cpus[cpu];
-	struct sched_cpu_stat stat;
-	unsigned long flags = arch_irq_save();
+	struct sched_cpu_stat stat = cpu_stat(cpu);
+	u64 total = (c->online ? stat.clock : c->offline_since_ns) - c->online_ns;
+	u64 user = arch_cycles_to_ns(c->user_cycles), spent = user + stat.idle_ns;
 
-	sched_cpu_stat(machine, cpu, &stat);
-	u64 total = (c->online ? clock_ns() : c->offline_since_ns) - c->online_ns;
-	arch_irq_restore(flags);
-	u64 user = min(arch_cycles_to_ns(c->user_cycles), total);
-	u64 idle = min(stat.idle_ns, total - user);
 	return (struct cpu_usage){ .user_ns = user,
-				   .system_ns = total - user - idle,
-				   .idle_ns = idle };
+				   .system_ns = never_less(&c->system_ns,
+							   total > spent ? total - spent : 0),
+				   .idle_ns = stat.idle_ns };
 }
 
 struct cpu_usage machine_usage(void)

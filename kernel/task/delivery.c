@@ -103,10 +103,11 @@ static void deliver_default(struct proc *p, const struct delivery *d, unsigned l
 	}
 	if (d->sig != SIGSTOP) {
 		/* In an orphaned group nobody would ever continue it. */
+		p->stop_taken = true;
 		spin_unlock_irqrestore(&p->sig_lock, *flags);
 		bool orphaned = proc_group_is_orphaned(p->pgid);
 		*flags = spin_lock_irqsave(&p->sig_lock);
-		if (orphaned)
+		if (orphaned || !p->stop_taken)
 			return;
 	}
 	begin_stop(p, d->sig);

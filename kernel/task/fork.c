@@ -28,8 +28,10 @@
  * Namespaces and pidfds are refused; what only concerns tracers and I/O priorities means nothing
  * here.
  */
-static int check_flags(u64 flags)
+static int check_flags(const struct clone_args *args)
 {
+	u64 flags = args->flags;
+
 	if (flags & ~(u64)CLONE_SUPPORTED)
 		return -EINVAL;
 	if ((flags & CLONE_THREAD) && !(flags & CLONE_SIGHAND))
@@ -43,6 +45,9 @@ static int check_flags(u64 flags)
 		return -EINVAL;
 	if ((flags & CLONE_SIGNAL_MASK) > NSIG)
 		return -EINVAL;
+	/* What is not an address of a program the processor may refuse, at the switch. */
+	if ((flags & CLONE_SETTLS) && args->tls >= USER_END)
+		return -EPERM;
 	return 0;
 }
 
@@ -78,6 +83,8 @@ static struct proc *clone_proc(struct proc *parent, u64 flags)
 	if (!p)
 		return NULL;
 	p->exit_signal = flags & CLONE_SIGNAL_MASK;
+	if (flags & CLONE_PARENT)
+		p->exit_signal = parent->exit_signal;
 	p->mm = clone_mm(parent->mm, flags);
 	p->files = p->mm ? clone_files(parent->files, flags) : NULL;
 	p->fs = p->files ? clone_fs(parent->fs, flags) : NULL;
@@ -211,7 +218,7 @@ long clone_thread(const struct clone_args *args)
 	struct waitq done;
 	bool vfork = args->flags & CLONE_VFORK;
 	/* A signal that is already here would make publish() fail, after all the work. */
-	long err = signal_pending() ? -ERESTARTNOINTR : check_flags(args->flags);
+	long err = signal_pending() ? -ERESTARTNOINTR : check_flags(args);
 
 	if (!err)
 		err = check_limits();

@@ -10,21 +10,34 @@
  * prescribes. They leave preemption alone: their holders have interrupts off, and a runqueue's lock
  * crosses the switch from one thread to another.
  */
+#include "kernel/fs/fs.h"
 #include "kernel/kernel.h"
 #include "kernel/sync.h"
 #include "kernel/task/lockdep.h"
+#include "lib/fmt.h"
 #include "sched/host.h"
 
-static inline void word_lock(u32 *word)
+/* The time counts what other CPUs run meanwhile, if they share one stream of instructions. */
+static __noinline void wait_for_word(u32 *word)
 {
-	while (unlikely(__atomic_exchange_n(word, 1, __ATOMIC_ACQUIRE))) {
+	u64 start = arch_clock_ns();
+
+	do {
 		/* Looking does not take the line away from the holder; trying does. */
 		while (__atomic_load_n(word, __ATOMIC_RELAXED)) {
 			if (READ_ONCE(panic_cpu))
 				return; /* the holder has been stopped, and we only want to look */
 			arch_cpu_relax();
 		}
-	}
+	} while (__atomic_exchange_n(word, 1, __ATOMIC_ACQUIRE));
+	this_cpu()->nr_lock_waits++;
+	this_cpu()->lock_wait_ns += arch_clock_ns() - start;
+}
+
+static inline void word_lock(u32 *word)
+{
+	if (unlikely(__atomic_exchange_n(word, 1, __ATOMIC_ACQUIRE)))
+		wait_for_word(word);
 }
 
 static inline void word_unlock(u32 *word)
@@ -123,3 +136,28 @@ bool host_lock_held(const struct host_lock *lock)
 
 	return READ_ONCE(w->holder) == this_cpu();
 }
+
+/* --- how long CPUs waited for locks: /sys/kernel/debug/lock_waits ----------------- */
+
+static size_t show_waits(void *arg, char *buf, size_t size)
+{
+	struct text t = text_of(buf, size);
+
+	(void)arg;
+	text_add(&t, "cpu waits ns\n");
+	for (unsigned cpu = 0; cpu < arch_nr_cpus; cpu++)
+		if (cpus[cpu])
+			text_add(&t, "%u %lu %lu\n", cpu, READ_ONCE(cpus[cpu]->nr_lock_waits),
+				 READ_ONCE(cpus[cpu]->lock_wait_ns));
+	return t.len;
+}
+
+static int waits_init(void)
+{
+	static const struct pseudo_file file = { .name = "lock_waits",
+						 .mode = 0444,
+						 .show = show_waits };
+
+	return debugfs_add(&file);
+}
+INITCALL(waits_init);

@@ -207,11 +207,12 @@ void lockdep_acquire_host(const struct host_lock *lock)
 
 void lockdep_acquire_mutex(const struct mutex *m, bool trying)
 {
-	assert(!this_cpu()->preempt_count && !this_cpu()->irq_depth);
+	/* Interrupts off first: a moment later this_cpu() may be another. */
 	unsigned long flags = arch_irq_save();
 	struct lock_class *class = class_of(m->waiters.lock.name);
 	struct held_stack *mutexes = held_mutexes();
 
+	assert(!this_cpu()->preempt_count && !this_cpu()->irq_depth);
 	if (!trying)
 		check_all(mutexes, m, class);
 	push(mutexes, m, class);

@@ -212,6 +212,7 @@ static void resume(struct proc *p)
 	struct thread *t;
 
 	discard_everywhere(p, STOP_SIGNALS);
+	p->stop_taken = false;
 	if (!p->stop_signal)
 		return;
 	p->stop_signal = 0;

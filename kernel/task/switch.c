@@ -90,7 +90,7 @@ void yield(void)
 void preempt_now(void)
 {
 	/* Otherwise the caller is busy, and will look again when it is done. */
-	if (this_cpu()->preempt_count || !arch_irq_enabled())
+	if (!arch_preemptible() || !arch_irq_enabled())
 		return;
 	arch_irq_disable();
 	while (arch_need_resched() && !this_cpu()->irq_depth)

@@ -90,21 +90,28 @@ static u64 next_period(const struct bandwidth *pool, u64 now)
 
 /* --- using up runtime ------------------------------------------------------ */
 
-/* Fetch from the pool what @q lacks to @target. Returns whether it has runtime now. */
-static bool fetch(struct fair_queue *q, s64 target)
+/* Fetch from the pool, locked, what @q lacks to @target. Returns whether it has runtime now. */
+static bool fetch_locked(struct bandwidth *pool, struct fair_queue *q, s64 target)
 {
-	struct bandwidth *pool = pool_of(q);
-	u64 amount;
+	u64 amount = min(pool->runtime_ns, (u64)(target - q->remaining));
 
-	host_lock(&pool->lock);
 	if (!pool->period.rq)
 		start_timer(q->rq, &pool->period, next_period(pool, q->rq->clock));
-	amount = min(pool->runtime_ns, (u64)(target - q->remaining));
 	pool->runtime_ns -= amount;
 	pool->idle &= !amount;
 	q->remaining += (s64)amount;
-	host_unlock(&pool->lock);
 	return q->remaining > 0;
+}
+
+static bool fetch(struct fair_queue *q, s64 target)
+{
+	struct bandwidth *pool = pool_of(q);
+	bool fetched;
+
+	host_lock(&pool->lock);
+	fetched = fetch_locked(pool, q, target);
+	host_unlock(&pool->lock);
+	return fetched;
 }
 
 void bandwidth_charge(struct fair_queue *q, u64 delta)
@@ -135,9 +142,9 @@ void bandwidth_return(struct fair_queue *q)
 
 /* --- throttling ------------------------------------------------------------ */
 
-bool queue_is_hidden(const struct fair_queue *q)
+bool queue_search_throttled(const struct fair_queue *q)
 {
-	for (; unlikely(q->owner); q = q->owner->queue)
+	for (; q->owner; q = q->owner->queue)
 		if (q->throttled)
 			return true;
 	return false;
@@ -150,15 +157,20 @@ static void throttle(struct fair_queue *q)
 	struct rq *rq = q->rq;
 	struct entity *e = q->owner;
 	struct tally n = fair_seen_from_above(q, q->tasks);
+	bool fetched;
 
-	if (fetch(q, 1))
-		return;
+	/* In one: what others return in between would find nobody to pay. */
 	host_lock(&pool->lock);
-	q->debt = (u64)(1 - q->remaining);
-	list_add_tail(&pool->throttled, &q->debtor_link);
+	fetched = fetch_locked(pool, q, 1);
+	if (!fetched) {
+		q->debt = (u64)(1 - q->remaining);
+		list_add_tail(&pool->throttled, &q->debtor_link);
+	}
 	host_unlock(&pool->lock);
+	if (fetched)
+		return;
 	q->pelt_stopped = pelt_now(q);
-	q->throttled = rq->pelt_clocks = true;
+	q->throttled = rq->throttles = true;
 	group_note_demand(e);
 	q->throttled_at = rq->clock;
 	list_add_tail(&rq->throttled, &q->throttled_link);

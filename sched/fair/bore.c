@@ -40,11 +40,6 @@
 #define SCALE_SHIFT   16
 #define PENALTY_MAX   (BURST_SCORE_MAX << 2)
 
-static const struct tunables *tunables_of(const struct fair_queue *q)
-{
-	return &q->rq->s->tunable;
-}
-
 static bool is_on(const struct fair_queue *q)
 {
 	return q->rq->burst.mode;

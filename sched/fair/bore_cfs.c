@@ -132,7 +132,7 @@ static u64 bore_cfs_granularity(struct fair_queue *q, struct entity *curr, struc
 static void bore_cfs_place(struct fair_queue *q, struct entity *e, unsigned flags)
 {
 	/* Virtual time runs at most at 1024 * 128 times the real one's rate. */
-	const u64 longest_sleep_ns = (1ull << 63) / (1024 * 128);
+	const s64 longest_sleep_ns = (1ll << 62) / (512 * 128);
 
 	update_score(q->rq, e);
 	cfs_place_by(q, e, flags, longest_sleep_ns);

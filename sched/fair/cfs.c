@@ -17,11 +17,6 @@
  */
 #include "sched/fair/cfs.h"
 
-static const struct tunables *tunables_of(const struct fair_queue *q)
-{
-	return &q->rq->s->tunable;
-}
-
 /* --- slices --------------------------------------------------------------- */
 
 static u64 cfs_period(const struct fair_queue *q, unsigned nr)
@@ -62,7 +57,7 @@ u64 cfs_slice(struct fair_queue *q, struct entity *e)
 /* --- where an entity enters ----------------------------------------------- */
 
 /* A sleeper may claim up to half a latency of what it did not use, never more than it missed. */
-static void place_woken(struct fair_queue *q, struct entity *e, u64 longest_sleep_ns)
+static void place_woken(struct fair_queue *q, struct entity *e, s64 longest_sleep_ns)
 {
 	const struct tunables *tn = tunables_of(q);
 	u64 credit = entity_is_idle(e) ? tn->min_granularity_ns : tn->latency_ns;
@@ -71,14 +66,15 @@ static void place_woken(struct fair_queue *q, struct entity *e, u64 longest_slee
 	if (feature(q->rq->s, FEATURE_GENTLE_FAIR_SLEEPERS))
 		credit /= 2;
 	v = q->min_vruntime - credit;
-	if (e->exec_start && q->rq->clock - e->exec_start > longest_sleep_ns)
+	/* Below 0 if this CPU's clock is behind the one it slept on. */
+	if (e->exec_start && (s64)(q->rq->clock - e->exec_start) > longest_sleep_ns)
 		e->vruntime = v;
 	else
 		e->vruntime = time_max(e->vruntime, v);
 }
 
 /* A new task waits one virtual slice, or a program could get CPU by forking. */
-static void place_new(struct fair_queue *q, struct entity *e)
+static __noinline void place_new(struct fair_queue *q, struct entity *e)
 {
 	struct sched *s = q->rq->s;
 	struct entity *curr = q->curr;
@@ -97,7 +93,7 @@ static void place_new(struct fair_queue *q, struct entity *e)
 	e->vruntime -= q->min_vruntime;
 }
 
-void cfs_place_by(struct fair_queue *q, struct entity *e, unsigned flags, u64 longest_sleep_ns)
+void cfs_place_by(struct fair_queue *q, struct entity *e, unsigned flags, s64 longest_sleep_ns)
 {
 	if (flags & PLACE_NEW) {
 		place_new(q, e);
@@ -115,9 +111,9 @@ void cfs_place_by(struct fair_queue *q, struct entity *e, unsigned flags, u64 lo
 }
 
 /* Virtual time runs at most at 1024 times the real one's rate: weight 3 of 1024, with room. */
-void cfs_place(struct fair_queue *q, struct entity *e, unsigned flags)
+__attribute__((flatten)) void cfs_place(struct fair_queue *q, struct entity *e, unsigned flags)
 {
-	cfs_place_by(q, e, flags, (1ull << 63) / 1024);
+	cfs_place_by(q, e, flags, (1ll << 62) / 512);
 }
 
 /* --- running -------------------------------------------------------------- */
@@ -292,7 +288,8 @@ bool cfs_preempts_by(struct fair_queue *q, struct entity *curr, struct entity *w
 	return true;
 }
 
-bool cfs_preempts(struct fair_queue *q, struct entity *curr, struct entity *woken, unsigned flags)
+__attribute__((flatten)) bool cfs_preempts(struct fair_queue *q, struct entity *curr,
+					   struct entity *woken, unsigned flags)
 {
 	return cfs_preempts_by(q, curr, woken, flags, cfs_granularity);
 }

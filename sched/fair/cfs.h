@@ -20,7 +20,7 @@ u64 cfs_slice(struct fair_queue *q, struct entity *e);
  * @longest_sleep_ns: after a longer sleep the vruntime distance to those that ran may exceed 2^63,
  * and the entity's own vruntime is ignored.
  */
-void cfs_place_by(struct fair_queue *q, struct entity *e, unsigned flags, u64 longest_sleep_ns);
+void cfs_place_by(struct fair_queue *q, struct entity *e, unsigned flags, s64 longest_sleep_ns);
 
 /* @e, running, is charged @vdelta of virtual time. */
 void cfs_charge_virtual(struct fair_queue *q, struct entity *e, u64 vdelta);

@@ -28,11 +28,6 @@
  */
 #include "sched/fair/eevdf.h"
 
-static const struct tunables *tunables_of(const struct fair_queue *q)
-{
-	return &q->rq->s->tunable;
-}
-
 static bool has(const struct fair_queue *q, enum feature f)
 {
 	return feature(q->rq->s, f);

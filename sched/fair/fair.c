@@ -59,12 +59,10 @@ bool fair_climb_in(struct entity *e, struct tally n, unsigned flags)
 	for (; e; e = parent_of(e)) {
 		struct fair_queue *q = e->queue;
 
-		if (!e->queued) {
+		if (likely(!e->queued))
 			queue_enter(q, e, flags);
-		} else {
-			update_averages(e);
-			group_update(e);
-		}
+		else
+			queue_pass(e);
 		n = count(q, n, true);
 		if (unlikely(q->throttled))
 			return false;
@@ -93,13 +91,12 @@ bool fair_climb_out(struct entity *e, struct tally n)
 			if (q->limited)
 				bandwidth_return(q);
 		} else {
-			update_averages(e);
-			group_update(e);
+			queue_pass(e);
 		}
 	}
 }
 
-static void fair_enqueue(struct rq *rq, struct task *t, unsigned flags)
+static __attribute__((flatten)) void fair_enqueue(struct rq *rq, struct task *t, unsigned flags)
 {
 	struct fair_queue *q = t->fair.queue;
 
@@ -116,7 +113,7 @@ static void fair_enqueue(struct rq *rq, struct task *t, unsigned flags)
 	sharedq_enqueued(rq, t, flags);
 }
 
-static bool fair_dequeue(struct rq *rq, struct task *t, unsigned flags)
+static __attribute__((flatten)) bool fair_dequeue(struct rq *rq, struct task *t, unsigned flags)
 {
 	bool left;
 
@@ -146,7 +143,7 @@ static void fair_migrate(struct rq *rq, struct task *t)
 
 	(void)rq;
 	adopt(q, e, true);
-	q->policy->leave(q, e, QUEUE_MIGRATING);
+	q->hooks->leave(q, e, QUEUE_MIGRATING);
 	update_averages(e);
 	pelt_detach(q, e);
 	group_update_above(q);
@@ -162,7 +159,7 @@ static struct task *fair_pick(struct rq *rq)
 	if (unlikely(q->curr && q->curr->own_queue))
 		bandwidth_check_running(rq);
 	for (;;) {
-		e = q->policy->pick(q);
+		e = q->hooks->pick(q);
 		if (!e)
 			return NULL;
 		q = e->own_queue;
@@ -176,10 +173,15 @@ static struct task *fair_pick(struct rq *rq)
 	}
 }
 
-static void cancel_hrtick(struct rq *rq)
+static void set_hrtick(struct rq *rq, u64 when)
 {
-	rq->hrtick_at = 0;
+	rq->hrtick_at = when;
 	rq->timer_stale = true;
+}
+
+s64 fair_slice_left(struct entity *e)
+{
+	return (s64)(e->queue->policy->slice(e->queue, e) - (e->sum_exec - e->prev_sum_exec));
 }
 
 void fair_start_turn(struct rq *rq, struct task *t)
@@ -187,17 +189,14 @@ void fair_start_turn(struct rq *rq, struct task *t)
 	/* Shorter is not worth an interrupt. */
 	const s64 shortest_ns = 10000;
 	struct entity *e = &t->fair;
-	const struct fair_policy *policy = e->queue->policy;
-	s64 left = (s64)(policy->slice(e->queue, e) - (e->sum_exec - e->prev_sum_exec));
-	u64 turn = (u64)max(left, shortest_ns);
+	u64 turn = 0;
 
-	cancel_hrtick(rq);
 	if (rq->fair.fdl.nr)
-		turn = policy->turn(rq, left);
-	else if (!feature(rq->s, FEATURE_HRTICK))
-		return;
-	if (rq->fair.tasks.nr > 1)
-		rq->hrtick_at = rq->clock + turn;
+		turn = e->queue->policy->turn(rq, e);
+	else if (rq->fair.tasks.nr > 1 && feature(rq->s, FEATURE_HRTICK))
+		turn = (u64)max(fair_slice_left(e), shortest_ns);
+	if (turn | rq->hrtick_at)
+		set_hrtick(rq, turn ? rq->clock + turn : 0);
 }
 
 /* @t has the CPU, at every level. */
@@ -219,7 +218,7 @@ static void fair_put_prev(struct rq *rq, struct task *t)
 		queue_stop(e->queue, e);
 	}
 	if (rq->hrtick_at)
-		cancel_hrtick(rq);
+		set_hrtick(rq, 0);
 }
 
 static void fair_set_next(struct rq *rq, struct task *t)
@@ -282,7 +281,7 @@ static void fair_tick(struct rq *rq, struct task *t)
 
 		update_averages(e);
 		group_update(e);
-		if (q->nr_running > 1 && q->policy->tick_expired(q, e))
+		if (q->nr_running > 1 && q->hooks->tick_expired(q, e))
 			resched(rq);
 	}
 }
@@ -311,10 +310,12 @@ static bool fair_preempts(struct rq *rq, struct task *woken, unsigned flags)
 		return true;
 	if (woken->policy != SCHED_NORMAL || !feature(rq->s, FEATURE_WAKEUP_PREEMPTION))
 		return false;
-	find_siblings(&curr, &e);
-	if (entity_is_idle(curr) != entity_is_idle(e))
-		return entity_is_idle(curr);
-	if (!e->queue->policy->preempts(e->queue, curr, e, flags))
+	if (curr->queue != e->queue) {
+		find_siblings(&curr, &e);
+		if (entity_is_idle(curr) != entity_is_idle(e))
+			return entity_is_idle(curr);
+	}
+	if (!e->queue->hooks->preempts(e->queue, curr, e, flags))
 		return false;
 	/* What is nominated above is so below, down to the task. */
 	for (struct entity *below = &woken->fair; below != e; below = parent_of(below))
@@ -340,7 +341,7 @@ static void fair_join(struct rq *rq, struct task *t, bool runnable)
 		fair_charge(rq);
 		pelt_init(e);
 		adopt(q, e, false);
-		q->policy->place(q, e, PLACE_NEW);
+		q->hooks->place(q, e, PLACE_NEW);
 		return;
 	}
 	adopt(q, e, false);
@@ -352,7 +353,7 @@ static void fair_join(struct rq *rq, struct task *t, bool runnable)
 	pelt_attach(q, e);
 	group_update_above(q);
 	if (!runnable)
-		q->policy->place(q, e, PLACE_ASLEEP);
+		q->hooks->place(q, e, PLACE_ASLEEP);
 }
 
 static void fair_leave(struct rq *rq, struct task *t, bool runnable)
@@ -363,8 +364,8 @@ static void fair_leave(struct rq *rq, struct task *t, bool runnable)
 	(void)rq;
 	adopt(q, e, !runnable);
 	if (!runnable) {
-		q->policy->place(q, e, PLACE_SLEEPER);
-		q->policy->leave(q, e, QUEUE_SAVE);
+		q->hooks->place(q, e, PLACE_SLEEPER);
+		q->hooks->leave(q, e, QUEUE_SAVE);
 	}
 	if (e->avg.last_update) {
 		update_averages(e);
@@ -579,7 +580,10 @@ int sched_fair_swap(struct sched *s, const char *name, unsigned cpu)
 		return -EINVAL;
 	if (policy == old)
 		return 0;
-	WRITE_ONCE(s->features, (s->features & ~policy->features_mask) | policy->features_on);
+	/* Others may be switched at the same time. */
+	__atomic_fetch_or(&s->features, policy->features_on, __ATOMIC_RELAXED);
+	__atomic_fetch_and(&s->features, policy->features_on | ~policy->features_mask,
+			   __ATOMIC_RELAXED);
 	WRITE_ONCE(s->fair_policy, policy);
 	for (unsigned i = 0; i < s->nr_cpus; i++) {
 		struct rq *rq = cpu_rq(s, i);

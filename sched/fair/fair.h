@@ -27,7 +27,9 @@
 /* A stored weight in units of the nice table, at least 2 unless it is 0. */
 static inline u64 weight_down(u64 weight)
 {
-	return weight ? max(2ull, weight >> WEIGHT_SHIFT) : 0;
+	u64 down = weight >> WEIGHT_SHIFT;
+
+	return likely(down >= 2) ? down : weight ? 2 : 0;
 }
 
 struct load_weight weight_of_nice(int nice);
@@ -56,6 +58,11 @@ static inline u64 calc_delta_fair(u64 delta, struct entity *e)
 	if (likely(e->load.weight == NICE_0_LOAD))
 		return delta;
 	return calc_delta(delta, NICE_0_LOAD, &e->load);
+}
+
+static inline const struct tunables *tunables_of(const struct fair_queue *q)
+{
+	return &q->rq->s->tunable;
 }
 
 /* --- policies ------------------------------------------------------------- */
@@ -88,6 +95,12 @@ struct fair_policy {
 
 	/* Groups may have deadlines (fdl.h), and shares that vary. */
 	bool deadlines;
+
+	/*
+	 * Whose place, charge, pick, tick_expired, preempts and leave hold on a queue in which no
+	 * group has a deadline. NULL: its own.
+	 */
+	const struct fair_policy *base;
 
 	/* Order of the timeline: TIMELINE_KEY() of a virtual time, smallest first. */
 	size_t key;
@@ -149,10 +162,10 @@ struct fair_policy {
 	u64 (*slice)(struct fair_queue *q, struct entity *e);
 
 	/*
-	 * While the root's queue has deadlines: ns from now to when a timer is to end the turn that
-	 * begins, of whoever runs there, whose slice lasts @left ns more. NULL: it never has.
+	 * While the root's queue has deadlines: ns from now to when a timer is to end the turn of
+	 * the task @e that begins; 0: nobody waits for that. NULL: it never has.
 	 */
-	u64 (*turn)(struct rq *rq, s64 left);
+	u64 (*turn)(struct rq *rq, struct entity *e);
 
 	/*
 	 * @t, a member of a group, wakes up; neither @target, a CPU that suits it, nor @prev, where
@@ -223,6 +236,8 @@ bool fair_climb_in(struct entity *e, struct tally n, unsigned flags);
 bool fair_climb_out(struct entity *e, struct tally n);
 /* What @n tasks on @q are to the queue above: idle if @q is. */
 struct tally fair_seen_from_above(const struct fair_queue *q, struct tally n);
+/* ns that the slice of @e, which runs, lasts still. */
+s64 fair_slice_left(struct entity *e);
 /* A turn of @t, which runs, begins or goes on: a timer may be to end it. */
 void fair_start_turn(struct rq *rq, struct task *t);
 /* A tunable changed: the policy hears of it on every CPU. */
@@ -260,7 +275,7 @@ static inline void group_note_demand(struct entity *e)
 	struct fdl_cpu *fdl = &group_cpu_of(e)->fdl;
 	const struct fair_queue *q = e->own_queue;
 
-	if (likely(!q->policy->deadlines))
+	if (likely(!READ_ONCE(q->rq->s->fdl_controlled)))
 		return;
 	fdl->demand_ns += fdl->demand_nr * sub_floor0(q->rq->clock, fdl->demand_at);
 	fdl->demand_at = q->rq->clock;
@@ -296,8 +311,13 @@ void bandwidth_move_timers(struct rq *from, struct rq *to);
 void finish_all_delayed(struct rq *rq);
 /* What @q is known to contribute to its group's load is dropped. Lock held. */
 void group_offline(struct fair_queue *q);
+bool queue_search_throttled(const struct fair_queue *q);
+
 /* Is @q, or one above it, throttled? */
-bool queue_is_hidden(const struct fair_queue *q);
+static inline bool queue_is_hidden(const struct fair_queue *q)
+{
+	return unlikely(q->rq->throttles) && queue_search_throttled(q);
+}
 
 static inline void group_update(struct entity *e)
 {
@@ -310,6 +330,10 @@ static inline void group_update(struct entity *e)
 void fair_queue_init(struct fair_queue *q, struct rq *rq);
 /* @q, empty, is @policy's from now on. */
 void fair_queue_adopt(struct fair_queue *q, const struct fair_policy *policy);
+/* One more, or less, of the groups below @q has deadlines there. */
+void fair_queue_count_deadlines(struct fair_queue *q, bool more);
+/* @e stays where it is queued while something comes or goes below it. */
+void queue_pass(struct entity *e);
 /* @e becomes one of @q's, or ceases to be; false: the policy keeps it. @flags: queue_flags. */
 void queue_enter(struct fair_queue *q, struct entity *e, unsigned flags);
 bool queue_leave(struct fair_queue *q, struct entity *e, unsigned flags);
@@ -463,28 +487,34 @@ u64 pelt_clock(const struct fair_queue *q);
  */
 static inline u64 pelt_now(const struct fair_queue *q)
 {
-	return likely(!q->rq->pelt_clocks) ? q->rq->clock : pelt_clock(q);
+	return likely(!q->rq->throttles) ? q->rq->clock : pelt_clock(q);
 }
 
 /* An entity that runs or waits on @q, attached therefore. */
 static inline void pelt_update_queued(struct fair_queue *q, struct entity *e, bool running)
 {
-	u64 runnable = entity_is_task(e) ? 1 : e->own_queue->tasks.nr;
-
 	if (pelt_is_due(&e->avg, q->rq->clock))
-		pelt_age(&e->avg, pelt_now(q), e, 1, runnable, running);
+		pelt_age(&e->avg, pelt_now(q), e, 1, entity_is_task(e) ? 1 : e->own_queue->tasks.nr,
+			 running);
 }
 
-/* Any entity; without effect if it is attached to no queue. */
+/* One that is not; without effect if it is attached to no queue. */
+static inline void pelt_update_away(struct fair_queue *q, struct entity *e)
+{
+	if (e->avg.last_update && pelt_is_due(&e->avg, q->rq->clock))
+		pelt_age(&e->avg, pelt_now(q), e, 0, 0, false);
+}
+
+/* Any; a sleeper that is kept in its queue counts there with its weight only. */
 static inline void pelt_update_entity(struct fair_queue *q, struct entity *e)
 {
-	bool queued = e->queued;
-	u64 runnable = !queued		   ? 0
-		       : entity_is_task(e) ? task_of(e)->on_rq != TASK_DELAYED
-					   : e->own_queue->tasks.nr;
-
-	if (e->avg.last_update && pelt_is_due(&e->avg, q->rq->clock))
-		pelt_age(&e->avg, pelt_now(q), e, queued, runnable, queued && q->curr == e);
+	if (!e->queued)
+		pelt_update_away(q, e);
+	else if (pelt_is_due(&e->avg, q->rq->clock))
+		pelt_age(&e->avg, pelt_now(q), e, 1,
+			 entity_is_task(e) ? task_of(e)->on_rq != TASK_DELAYED
+					   : e->own_queue->tasks.nr,
+			 q->curr == e);
 }
 
 /* Before the load, nr_running or whether it runs changes. */

@@ -21,19 +21,15 @@
  *	timer:     a turn ends after 94.7 % of the time to the next d of those that wait
  *
  * Only groups have deadlines; in each queue, that is within each group, anew. Timer
- * and placement look at the root's queue only. Without a deadline in a queue every
- * decision there is CFS's.
+ * and placement look at the root's queue only. While no deadline waits or runs in a
+ * queue every decision there is CFS's; while no group in it has one its hooks are CFS's
+ * own (policy.base), so FDL costs nothing.
  *
  * Source: Fair Deadline RFC (docs/sources.md); docs/adr/010-fdl.md says where and why
  * this differs.
  */
 #include "sched/fair/cfs.h"
 #include "sched/fair/fdl.h"
-
-static const struct tunables *tunables_of(const struct fair_queue *q)
-{
-	return &q->rq->s->tunable;
-}
 
 static u32 nr_normal(const struct fair_queue *q)
 {
@@ -62,13 +58,18 @@ static u64 earliest_on_clock(const struct fair_queue *q)
 	return first ? first->deadline + q->fdl.lag : 0;
 }
 
-static u64 fdl_turn(struct rq *rq, s64 left)
+static u64 fdl_turn(struct rq *rq, struct entity *e)
 {
 	struct fair_queue *q = &rq->fair;
 	struct entity *curr = q->curr, *first = queue_earliest(q);
 	u64 next = first ? first->deadline : 0;
-	s64 until;
+	s64 left, until;
 
+	WRITE_ONCE(rq->fdl_curr, fdl_period(curr));
+	WRITE_ONCE(rq->fdl_next, earliest_on_clock(q));
+	if (q->tasks.nr == 1)
+		return 0;
+	left = fair_slice_left(e);
 	/* One that has no deadline is the container. */
 	if (curr->deadline && q->fdl.container && (!next || time_before(q->fdl.container, next)))
 		next = q->fdl.container;
@@ -77,8 +78,6 @@ static u64 fdl_turn(struct rq *rq, s64 left)
 		until = min(until, left);
 	if (until <= 0)
 		until = tunables_of(q)->tick_skip;
-	WRITE_ONCE(rq->fdl_curr, fdl_period(curr));
-	WRITE_ONCE(rq->fdl_next, earliest_on_clock(q));
 	return min((u64)until, (u64)tunables_of(q)->max_tick_interval);
 }
 
@@ -86,10 +85,11 @@ static u64 fdl_turn(struct rq *rq, s64 left)
 static void shorten_turn(struct fair_queue *q, u64 deadline)
 {
 	struct rq *rq = q->rq;
-	s64 until = time_until(q, deadline);
+	s64 until;
 
 	if (q->owner || !q->curr)
 		return;
+	until = time_until(q, deadline);
 	if (!rq->hrtick_at || time_before(rq->clock + (u64)max(until, 0ll), rq->hrtick_at))
 		resched(rq);
 }
@@ -115,13 +115,8 @@ static void enter_with_deadline(struct fair_queue *q, struct entity *e, unsigned
 	shorten_turn(q, e->deadline);
 }
 
-static void enter_without(struct fair_queue *q, struct entity *e)
+static void enter_without(struct fair_queue *q)
 {
-	/* It had one: what it ran since is nothing that CFS should have it pay, or be paid, for. */
-	if (e->deadline) {
-		e->deadline = 0;
-		e->vruntime = q->min_vruntime;
-	}
 	if (!q->fdl.nr || nr_normal(q))
 		return;
 	start_container(q);
@@ -136,7 +131,7 @@ static __noinline void place(struct fair_queue *q, struct entity *e, unsigned fl
 	if (fdl_period(e))
 		enter_with_deadline(q, e, flags);
 	else
-		enter_without(q, e);
+		enter_without(q);
 }
 
 static void fdl_place(struct fair_queue *q, struct entity *e, unsigned flags)
@@ -276,6 +271,7 @@ const struct fair_policy fdl_policy = {
 	.features_mask = BIT(FEATURE_GENTLE_FAIR_SLEEPERS) | BIT(FEATURE_NEXT_BUDDY),
 	.features_on = BIT(FEATURE_GENTLE_FAIR_SLEEPERS),
 	.deadlines = true,
+	.base = &cfs_policy,
 	.key = TIMELINE_KEY(vruntime),
 	.place = fdl_place,
 	.charge = fdl_charge,

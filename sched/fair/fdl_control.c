@@ -70,8 +70,8 @@ static u64 average(u64 old, u64 sample, u32 alpha)
 
 static void update_averages_of(const struct tunables *tn, struct fdl_group *fdl, u64 elapsed)
 {
-	u64 usage = fdl->usage_ns * tn->control_loop_interval / elapsed;
-	u64 demand = fdl->demand_ns * tn->control_loop_interval / elapsed;
+	u64 usage = mul_div(fdl->usage_ns, tn->control_loop_interval, elapsed);
+	u64 demand = mul_div(fdl->demand_ns, tn->control_loop_interval, elapsed);
 
 	fdl->avg_usage = average(fdl->avg_usage, usage, tn->avg_usage_alpha);
 	fdl->avg_wait = average(fdl->avg_wait, sub_floor0(demand, usage), tn->avg_wait_alpha);

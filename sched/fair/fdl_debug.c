@@ -22,7 +22,7 @@ void fdl_check(struct fair_queue *q)
 		nr += e->deadline != 0;
 		weight += e->deadline ? e->load.weight : 0;
 	}
-	SCHED_CHECK(F2, nr == q->fdl.nr && weight == q->fdl.weight);
+	SCHED_CHECK(F2, nr == q->fdl.nr && nr <= q->fdl.nr_groups && weight == q->fdl.weight);
 	SCHED_CHECK(F3, !q->fdl.container || q->nr_running > q->fdl.nr);
 	SCHED_CHECK(F4, q->fdl.lag >= q->fdl.checked_lag);
 	q->fdl.checked_lag = q->fdl.lag;

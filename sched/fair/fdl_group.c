@@ -21,7 +21,7 @@
 static void set_on_cpu(struct rq *rq, struct entity *e, u64 rr_ns, u64 wakeup_ns)
 {
 	struct fair_queue *q = e->queue;
-	bool moves;
+	bool had = fdl_of(e)->rr_ns, moves;
 
 	rq_lock(rq);
 	if (rq->online)
@@ -31,6 +31,13 @@ static void set_on_cpu(struct rq *rq, struct entity *e, u64 rr_ns, u64 wakeup_ns
 		queue_leave(q, e, QUEUE_SAVE);
 	fdl_of(e)->rr_ns = rr_ns;
 	fdl_of(e)->wakeup_ns = wakeup_ns;
+	if (had != !!rr_ns)
+		fair_queue_count_deadlines(q, rr_ns);
+	/* What it ran since it had one is nothing that CFS should have it pay, or be paid, for. */
+	if (e->deadline && !rr_ns) {
+		e->deadline = 0;
+		e->vruntime = moves ? 0 : q->min_vruntime;
+	}
 	if (moves) {
 		queue_enter(q, e, QUEUE_RESTORE);
 		resched(rq);

@@ -6,11 +6,6 @@
  */
 #include "sched/fair/fdl.h"
 
-static const struct tunables *tunables_of(const struct fair_queue *q)
-{
-	return &q->rq->s->tunable;
-}
-
 /* The part of the CPU, in 1024ths, that the running @e, or the container, is worth; at least 1. */
 static u64 share_of(const struct fair_queue *q, const struct entity *e)
 {
@@ -89,9 +84,6 @@ void fdl_charge_deadline(struct fair_queue *q, struct entity *e, u64 delta)
 	u64 *deadline = e->deadline ? &e->deadline : &q->fdl.container;
 	u64 v = fdl_now(q);
 
-	/* It lost its deadline while it was throttled but ran on until the next switch. */
-	if (!period)
-		return;
 	*deadline = fdl_some(*deadline + delta * 1024 / share_of(q, e));
 	if (time_before(*deadline, v)) {
 		miss(q, e, *deadline, period);

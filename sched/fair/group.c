@@ -154,6 +154,8 @@ void sched_group_exit(struct sched *s, struct task_group *tg)
 			pelt_detach(e->queue, e);
 			group_update_above(e->queue);
 		}
+		if (tg->cpu[cpu].fdl.rr_ns)
+			fair_queue_count_deadlines(e->queue, false);
 		bandwidth_exit(q);
 		list_del(&q->link);
 		rq_unlock(q->rq);

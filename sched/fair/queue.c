@@ -13,9 +13,23 @@
 /* Start near the wrap, so that a comparison without care for it fails at boot and not in a year. */
 #define FIRST_VRUNTIME ((u64) - (1ll << 20))
 
+static void choose_hooks(struct fair_queue *q)
+{
+	q->hooks = q->fdl.nr_groups || !q->policy->base ? q->policy : q->policy->base;
+}
+
+void fair_queue_count_deadlines(struct fair_queue *q, bool more)
+{
+	q->fdl.nr_groups += more ? 1 : 0u - 1;
+	if (!q->fdl.nr_groups)
+		q->fdl.container = 0;
+	choose_hooks(q);
+}
+
 void fair_queue_adopt(struct fair_queue *q, const struct fair_policy *policy)
 {
 	q->policy = policy;
+	choose_hooks(q);
 	q->timeline.augment = policy->augment;
 	q->next = q->last = q->skip = NULL;
 }
@@ -39,18 +53,25 @@ void queue_adopt_entity(struct fair_queue *q, struct entity *e, bool asleep)
 	e->policy = q->policy;
 	e->vruntime = e->deadline = 0;
 	if (asleep)
-		q->policy->place(q, e, PLACE_ASLEEP);
+		q->hooks->place(q, e, PLACE_ASLEEP);
+}
+
+void queue_pass(struct entity *e)
+{
+	update_averages(e);
+	group_update(e);
 }
 
 void queue_enter(struct fair_queue *q, struct entity *e, unsigned flags)
 {
 	adopt(q, e, (flags & ENQUEUE_WAKEUP) && !(flags & ENQUEUE_MIGRATED));
 	group_update(e);
-	q->policy->place(q, e, flags);
+	q->hooks->place(q, e, flags);
 	/* Cold here; not before place(), which wants to know how long it slept. */
 	if (flags & (ENQUEUE_MIGRATED | QUEUE_MIGRATING))
 		e->exec_start = 0;
-	update_averages(e);
+	pelt_update_away(q, e);
+	pelt_update_queue(q);
 	if (flags & ENQUEUE_INITIAL)
 		pelt_init_util(q, e);
 	if (!e->avg.last_update)
@@ -70,7 +91,7 @@ bool queue_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 	update_averages(e);
 	if (e != q->curr)
 		queue_erase(q, e);
-	if (q->policy->leave(q, e, flags)) {
+	if (q->hooks->leave(q, e, flags)) {
 		if (e != q->curr)
 			queue_insert(q, e);
 		return false;
@@ -91,7 +112,7 @@ void queue_requeue(struct fair_queue *q, struct entity *e, unsigned flags)
 	update_averages(e);
 	if (e != q->curr)
 		queue_erase(q, e);
-	q->policy->place(q, e, flags);
+	q->hooks->place(q, e, flags);
 	if (e != q->curr)
 		queue_insert(q, e);
 }

@@ -14,7 +14,7 @@ static inline void queue_charge(struct fair_queue *q, struct entity *e)
 
 	if (!delta)
 		return;
-	q->policy->charge(q, e, delta);
+	q->hooks->charge(q, e, delta);
 	if (unlikely(q->limited))
 		bandwidth_charge(q, delta);
 	if (entity_is_task(e)) {

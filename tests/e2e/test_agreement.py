@@ -38,11 +38,11 @@ def test_two_runs_that_have_nothing_in_common_do_not_agree():
 
 @pytest.mark.parametrize("sched", SCHEDULERS)
 def test_kernel_and_simulator_agree(tmp_path, sched):
-    """As much as they did when FLOORS was written."""
+    """As much as they did when FLOORS was written. Half of the time shows it, except with BORE's longer turns."""
     settings = agreement.settings_for(sched, BUILD)
     costs = calibrate(settings, agreement.TRACED)
     for name in agreement.CASES:
-        counts = agreement.agree(settings, name, costs, str(tmp_path))
+        counts = agreement.agree(settings, name, costs, str(tmp_path), seconds=2 if sched == "bore" else 1)
         text, good = agreement.row(name, sched, counts)
         assert good and agreement.FLOORS[name, sched] > 0, text
 
@@ -55,5 +55,5 @@ def test_another_policy_does_not_agree(tmp_path, monkeypatch):
     def as_cfs(how, *rest):
         return run(agreement.replace(how, sched="cfs"), *rest)
     monkeypatch.setattr(agreement.simulator, "run", as_cfs)
-    counts = agreement.agree(settings, "nices", {}, str(tmp_path))
+    counts = agreement.agree(settings, "nices", {}, str(tmp_path), seconds=1)
     assert counts["agreement"] < agreement.FLOORS["nices", "eevdf"]

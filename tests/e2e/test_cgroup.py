@@ -15,7 +15,7 @@ ESRCH = "No such process"
 
 @pytest.mark.parametrize("cpus, icount", [(1, True), (4, True), (8, False)])
 def test_cgroupcheck(guest, cpus, icount):
-    assert re.search(r"^[1-9]\d* passed, 0 failed$", guest("cgroupcheck", cpus=cpus, icount=icount, timeout=300), re.M)
+    assert re.search(r"^[1-9]\d* passed, 0 failed$", guest("cgroupcheck", cpus=cpus, icount=icount), re.M)
 
 
 def transcript(guest, setup, steps):
@@ -81,6 +81,19 @@ def test_v2_from_the_shell(guest):
     ])
 
 
+def test_groups_until_memory_is_out(guest):
+    """mkdir says so, nobody is killed, programs go on, and when the groups are gone the memory is back."""
+    console = guest(f"show() {{ grep MemFree /proc/meminfo; }}; cd {CPU}; mkdir $(seq 2000); rmdir $(seq 2000); show\n"
+                    "mkdir $(seq 20000) 2>&1 | tail -n 1; ls -d [0-9]* | wc -l; for n in 1 2 3; do (exit 1); done\n"
+                    "rmdir $(ls -d [0-9]*); show; mkdir g; echo 512 > g/cpu.guaranteed_shares; rmdir g; echo well",
+                    cpus=8, mem=64)
+    assert "mkdir: can't create directory '20000': Cannot allocate memory" in console
+    assert "\nwell\n" in console and "killing" not in console
+    groups = int(re.search(r"^(\d+)$", console, re.M)[1])
+    before, after = (int(kb) for kb in re.findall(r"MemFree: +(\d+) kB", console))
+    assert groups > 2000 and before - after < 2000, console
+
+
 # --- what the CPU does ------------------------------------------------------------------------------------------
 
 
@@ -111,28 +124,28 @@ def test_weights_of_v2_nest(guest):
 def test_quota_and_its_statistics(guest):
     """20 ms of each 50 ms: 40 % of one CPU, held back in (almost) every period for the rest of it."""
     console = guest(f"cd {CPU}; mkdir g; echo 20000 > g/cpu.cfs_quota_us; echo 50000 > g/cpu.cfs_period_us\n"
-                    "(echo 0 > g/tasks; exec hog -n 1 -t 2s) >/dev/null\ncat g/cpu.stat; rmdir g",
+                    "(echo 0 > g/tasks; exec hog -n 1 -t 1s) >/dev/null\ncat g/cpu.stat; rmdir g",
                     cpus=1, icount=True)
     stat = dict(re.findall(r"^(\w+) (\d+)$", console, re.M))
-    assert 39 <= int(stat["nr_periods"]) <= 41 and 38 <= int(stat["nr_throttled"]) <= 41
-    assert abs(int(stat["throttled_time"]) / 1e9 - 1.2) < 0.03
+    assert 19 <= int(stat["nr_periods"]) <= 21 and 18 <= int(stat["nr_throttled"]) <= 21
+    assert abs(int(stat["throttled_time"]) / 1e9 - 0.6) < 0.03
 
 
 def test_wait_sum_with_schedstats(guest):
-    """Two groups share a CPU for 2 s: each waits while the other runs. Without schedstats there is no such line."""
+    """Two groups share a CPU for 1 s: each waits while the other runs. Without schedstats there is no such line."""
     console = guest(f"cd {CPU}; mkdir a b; cat a/cpu.stat; echo 1 > /proc/sys/kernel/sched_schedstats\n"
-                    "(echo 0 > b/tasks; exec hog -n 1 -t 2s) >/dev/null & (echo 0 > a/tasks; exec hog -n 1 -t 2s) "
+                    "(echo 0 > b/tasks; exec hog -n 1 -t 1s) >/dev/null & (echo 0 > a/tasks; exec hog -n 1 -t 1s) "
                     ">/dev/null\nwait; cat a/cpu.stat", cpus=1, icount=True)
     before, after = console.split("nr_periods")[1:]
     assert "wait_sum" not in before
     waited = int(re.search(r"^throttled_time 0\nwait_sum (\d+)\nnr_bursts 0$", after, re.M)[1])
-    assert abs(waited / 1e9 - 1) < 0.05
+    assert abs(waited / 1e9 - 0.5) < 0.03
 
 
 def test_usage_in_v2_is_user_and_system_time(guest):
     console = guest(V2 + "mkdir g; echo +cpu > cgroup.subtree_control; echo 20000 50000 > g/cpu.max\n"
-                    "(echo 0 > g/cgroup.procs; exec hog -n 1 -t 2s) >/dev/null\ncat g/cpu.stat", cpus=1, icount=True)
+                    "(echo 0 > g/cgroup.procs; exec hog -n 1 -t 1s) >/dev/null\ncat g/cpu.stat", cpus=1, icount=True)
     stat = {name: int(value) for name, value in re.findall(r"^(\w+) (\d+)$", console, re.M)}
-    assert abs(stat["usage_usec"] - 800_000) < 20_000
+    assert abs(stat["usage_usec"] - 400_000) < 20_000
     assert stat["usage_usec"] == stat["user_usec"] + stat["system_usec"]
-    assert abs(stat["throttled_usec"] - 1_200_000) < 30_000
+    assert abs(stat["throttled_usec"] - 600_000) < 30_000

@@ -19,8 +19,8 @@ FUZZ = "fuzz -s {seed} -n {number} && cat /proc/schedstat /proc/[0-9]*/stat > /d
 @pytest.fixture(scope="module")
 def debug_build(tmp_path_factory):
     """A directory with a debug kernel and the usual programs. One process builds, others wait for it."""
-    subprocess.run(["flock", BUILD, "make", "kernel", "DEBUG=1", f"B={DEBUG_BUILD}"], cwd=ROOT, check=True,
-                   stdout=subprocess.DEVNULL, timeout=2 * TIMEOUT_S)
+    make = ["make", "kernel", "DEBUG=1", f"B={os.path.relpath(DEBUG_BUILD, ROOT)}"]
+    subprocess.run(["flock", BUILD, *make], cwd=ROOT, check=True, stdout=subprocess.DEVNULL, timeout=2 * TIMEOUT_S)
     build = tmp_path_factory.mktemp("debug")
     shutil.copy(os.path.join(DEBUG_BUILD, "fairground.elf"), build)
     shutil.copy(os.path.join(BUILD, "initramfs.cpio"), build)

@@ -44,7 +44,7 @@ def test_a_turn_is_a_whole_number_of_ticks(guest, hz, tick_ms):
 
 
 def test_far_apart_weights(guest):
-    text = guest("hog -N -20,0,19 -a 0 -t 3s", cpus=1, icount=True)
+    text = guest("hog -N -20,0,19 -a 0 -t 2s", cpus=1, icount=True)
     assert shares(text) == pytest.approx(ideal([-20, 0, 19]), abs=0.5)
 
 
@@ -73,7 +73,7 @@ def test_policy_idle_yields_to_everyone(guest):
 
 def test_fifo_is_throttled_to_its_share(guest):
     """sched_rt_runtime_us of each period: a real-time hog leaves 5 % to the others."""
-    text = guest("hog -t 3s -a 0 -p fifo:5 & hog -t 3s -a 0; wait", cpus=1, icount=True)
+    text = guest("hog -t 2s -a 0 -p fifo:5 & hog -t 2s -a 0; wait", cpus=1, icount=True)
     cpu = sorted(cpu_ms for _, cpu_ms, *_ in hogs(text))
     assert cpu[0] / sum(cpu) == pytest.approx(0.05, abs=0.02)
 
@@ -81,7 +81,7 @@ def test_fifo_is_throttled_to_its_share(guest):
 @pytest.mark.parametrize("hz, tick_ms", [(250, 4), (1000, 1)])
 def test_shares_under_eevdf(guest, hz, tick_ms):
     """Within half a percent, and nobody waits longer than lags explain: a request late, and each other's request."""
-    text = guest("hog -N 0,5,10 -a 0 -t 10s", cpus=1, icount=True, sched="eevdf", hz=hz)
+    text = guest("hog -N 0,5,10 -a 0 -t 3s", cpus=1, icount=True, sched="eevdf", hz=hz)
     assert shares(text) == pytest.approx(ideal([0, 5, 10]), abs=0.5)
     for nice, _, share, _, longest, _ in hogs(text):
         turn_ms = tick_ms * (1 + 3 // tick_ms)
@@ -89,7 +89,7 @@ def test_shares_under_eevdf(guest, hz, tick_ms):
 
 
 def test_far_apart_weights_under_eevdf(guest):
-    text = guest("hog -N -20,0,19 -a 0 -t 3s", cpus=1, icount=True, sched="eevdf")
+    text = guest("hog -N -20,0,19 -a 0 -t 2s", cpus=1, icount=True, sched="eevdf")
     assert shares(text) == pytest.approx(ideal([-20, 0, 19]), abs=0.5)
 
 

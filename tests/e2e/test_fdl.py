@@ -22,7 +22,7 @@ Latency percentiles (usec) runtime 3 (s) ({nr} total samples)
 
 def shortened(script):
     """The published script with less of everything: each piece of it that is replaced must be there."""
-    for old, new in (("schbench -r 30 -i -1", "schbench -m 1 -t 2 -r 2 -w 1 -i -1"), ("sleep 40", "sleep 3"),
+    for old, new in (("schbench -r 30 -i -1", "schbench -m 1 -t 2 -r 1 -w 1 -i -1"), ("sleep 40", "sleep 2"),
                      ("sleep 5\n", "sleep 0.2\n"), ("-g 10 -f 10 -s 20000", "-g 1 -f 2 -s 20000")):
         assert old in script
         script = script.replace(old, new)
@@ -40,7 +40,7 @@ def test_the_published_script(boot):
     console = outcome.console
     errors = [line for line in console.splitlines() if "/run/cmd" in line or "error" in line]
     assert len(errors) == 1 and errors[0].endswith("can't create /sys/fs/cgroup/cpu/antagonist: Is a directory")
-    logs = re.findall(r"^==== (.*) ====\nwarmup done, zeroing stats\nLatency percentiles \(usec\) runtime 2 \(s\) "
+    logs = re.findall(r"^==== (.*) ====\nwarmup done, zeroing stats\nLatency percentiles \(usec\) runtime 1 \(s\) "
                       r"\((\d+) total samples\)\n\t50.0th: ", console, re.M)
     assert [name for name, _ in logs] == ["cfs", "fdl loose", "fdl"] and all(int(nr) > 0 for _, nr in logs)
     assert "\n0\n0\n0\n5000000\n2500000\n7000\n200000\n100000\n7000\n0\n" in console
@@ -58,6 +58,21 @@ def test_qos_params_take_what_they_show(guest):
     assert console.count("Invalid argument") == len(bad) and console.count("unchanged") == 2
     assert "taken" not in console and "refused" not in console
     assert re.search(r"^ +default_fair_dl 100000000$", console, re.M) and "dl_skip" not in console.split("\n")[-3]
+
+
+def test_deadlines_are_told(guest):
+    """Of a task: its own, which is none, and those of the groups it is in; of a CPU: what FDL keeps of its queue."""
+    console = guest("cd /sys/fs/cgroup/cpu; mkdir a a/b; echo 5000000 > a/cpu.deadline_rr; (echo 0 > a/b/tasks; exec "
+                    "hog -t 60s > /dev/null) & hog -t 60s > /dev/null & sleep 0.1; for p in $(pidof hog); do cat "
+                    "/proc/$p/sched /proc/$p/cgroup; done; cat /sys/kernel/debug/sched/debug; kill -9 $(pidof hog)",
+                    cpus=1, icount=True, sched="fdl")
+    deadlines = {group: [int(ns) for ns in re.findall(r"^se->dl +: +(\d+)$", text, re.M)] for text, group in
+                 re.findall(r"(se\.exec_start.*?)^1:cpu:(.*?)$", console, re.M | re.S)}
+    assert deadlines["/"] == [0] and deadlines["/a/b"][:2] == [0, 0] and len(deadlines["/a/b"]) == 3
+    now = int(re.search(r"^\[ +(\d+\.\d+)\] fairground: exit", console, re.M)[1].replace(".", "")) * 1000
+    assert now - 100e6 < deadlines["/a/b"][2] < now + 5e6
+    assert re.findall(r"^  \.fdl_nr_running +: (\d+)$", console, re.M) == ["1"]
+    assert all(re.search(rf"^  \.{name} +: \d+\.\d+$", console, re.M) for name in ("vdt_lag", "fc_dl"))
 
 
 def test_the_controller_is_there_while_anything_is_guaranteed(guest):
@@ -98,6 +113,7 @@ def test_what_the_experiments_accept():
     """From what schbench prints to the verdict."""
     good = {"cfs": (300, 19000), "fdl-loose": (52, 1700), "fdl": (50, 230)}
     assert not judged("x1-fdl", good)
+    assert not judged("x1-fdl-verbatim", {name.replace("-", " "): values for name, values in good.items()})
     assert judged("x1-fdl", {**good, "cfs": (140, 2200)}) == ["p50: cfs / fdl", "p99: cfs / fdl"]
     assert judged("x1-fdl", {**good, "fdl-loose": (52, 200)}) == ["p99: fdl-loose / fdl"]
     assert judged("x1-fdl", {**good, "fdl-loose": (52, 20000)}) == ["p99: cfs / fdl-loose"]
@@ -106,3 +122,18 @@ def test_what_the_experiments_accept():
         ["cfs: p99 off the mean of all", "p99: the largest less the least, us"]
     assert judged("x2-fdl-control", {"cfs": (5, 6), "fdl-loose": (5, 8), "fdl": (5, 10)}) == \
         ["cfs: p99 off the mean of all", "fdl: p99 off the mean of all"]
+
+
+def test_what_is_made_twice_must_be_the_same(monkeypatch, tmp_path):
+    """Two runs of a case that differ in one byte of the console do not pass."""
+    module = experiment.load("x1-fdl-verbatim")
+    text = of_groups({"cfs": (5, 125), "fdl loose": (5, 128), "fdl": (5, 118)})
+    for second, same in ((text, 1), (text + " ", 0)):
+        texts = iter((text, second))
+        monkeypatch.setattr(experiment, "run_unrecorded", lambda *_, texts=texts: next(texts))
+        lab = experiment.Lab(module, experiment.settings_of(module, {}), tmp_path)
+        found = {"kernel": lab.results(("kernel",), ("fdl",))["kernel"]}
+        claim = experiment.claims_of(module)[-1].judge(found)
+        assert claim["claim"] == "as-it-stands, made twice: the same bytes" and claim["values"] == {"kernel": same}
+        assert claim["pass"] == bool(same)
+    assert {path.name for path in tmp_path.iterdir()} == {f"fdl-as-it-stands-kernel{n}.log" for n in ("", "-again")}

@@ -12,10 +12,9 @@ from conftest import BUILD, ROOT, TIMEOUT_S
 
 pytestmark = pytest.mark.skipif(not shutil.which("gdb"), reason="gdb is not installed")
 
-# One nice and one plain hog on one CPU, and a reader of the scheduler's own dump, at which gdb stops: at the second
-# call, because the first only finds out how long the text is.
-WORKLOAD = "hog -t 2s & nice -n 5 hog -t 2s & sleep 0.2; cat /sys/kernel/debug/sched/debug > /dev/null"
-SCRIPT = """
+# Beside a reader of the scheduler's own dump gdb stops there: at the second call, because the first only finds out how
+# long the text is.
+AT_DUMP = """
 hbreak sched_dump_cpu
 continue
 continue
@@ -24,6 +23,11 @@ finish
 printf "%s", $buf
 echo === rq\\n
 rq 0
+"""
+
+# One nice and one plain hog on one CPU, and such a reader.
+WORKLOAD = "hog -t 2s & nice -n 5 hog -t 2s & sleep 0.2; cat /sys/kernel/debug/sched/debug > /dev/null"
+SCRIPT = AT_DUMP + """
 echo === tasks\\n
 tasks
 echo === tree\\n
@@ -61,6 +65,26 @@ echo === tasks\\n
 tasks
 echo === tree\\n
 tree 0
+echo === end\\n
+kill
+"""
+
+
+# Two hogs in /a/b, one in /a, one in the root; one in /t, which has used up its quota whenever one looks.
+GROUP_WORKLOAD = """cd /sys/fs/cgroup/cpu; mkdir a a/b t; echo 1000 > t/cpu.cfs_quota_us
+(echo 0 > t/tasks; exec hog -t 2s) & (echo 0 > a/tasks; exec hog -t 2s) & hog -t 2s &
+(echo 0 > a/b/tasks; exec hog -t 2s) & (echo 0 > a/b/tasks; exec hog -t 2s) &
+sleep 0.5; cat /sys/kernel/debug/sched/debug > /dev/null"""
+GROUP_SCRIPT = AT_DUMP + """
+echo === tree\\n
+tree 0
+echo === why\\n
+python
+for queue in group_queues(runqueue(0)):
+    for _, entity in timeline(queue):
+        if not is_group(entity):
+            gdb.execute("why %d" % int(task_of(entity)["pid"]))
+end
 echo === end\\n
 kill
 """
@@ -148,3 +172,26 @@ def test_delayed_tasks_are_shown_as_such(tmp_path):
     assert re.search(rf"^ +{pid} \S+ +[SD]d ", shown["tasks"], re.M)
     assert re.search(rf"/{pid} .* delayed$", shown["tree"], re.M)
     assert " V " in shown["rq"] and "min_vruntime" not in shown["rq"]
+
+
+def test_groups_have_timelines_of_their_own(tmp_path):
+    shown = run_script(tmp_path, GROUP_SCRIPT, GROUP_WORKLOAD, ICOUNT="1")
+    _, *parts = re.split(r"^(/\S+):( throttled)?$", shown["tree"], flags=re.M)
+    trees = {path: (throttled, text) for path, throttled, text in zip(parts[::3], parts[1::3], parts[2::3])}
+    assert {path for path, (throttled, _) in trees.items() if throttled} == {"/t"}
+    assert set(trees) == {"/a", "/a/b", "/t"}
+    assert re.search(r"^( *|runs: )/a  ?", shown["tree"], re.M) and "/a/b  " in trees["/a"][1]
+    for _, text in trees.values():
+        times = [float(t) for t in re.findall(r"^ *\S+  (\S+) \(", text, re.M)]
+        assert times == sorted(times)
+    members = {path: set(map(int, re.findall(r"hog/(\d+)", text))) for path, (_, text) in trees.items()}
+    assert [len(members[path]) for path in ("/a", "/a/b", "/t")] == [1, 2, 1]
+    expected = dumped_tasks(shown["dump"])
+    rows = re.findall(r"^ ([>\- ]) ( *)(\S+)/(\d+) .*?vruntime +(\S+)", shown["rq"], re.M)
+    assert {int(pid): vruntime for _, _, _, pid, vruntime in rows} == \
+        {pid: vruntime for pid, (_, vruntime, *_) in expected.items()}
+    depth = {int(pid): len(indent) // 2 for _, indent, _, pid, _ in rows}
+    for path, pids in members.items():
+        assert {depth[pid] for pid in pids} == {path.count("/")}
+    assert "its group /t has used up its quota" in shown["why"]
+    assert re.search(r"waits as a member of /a|runs as a member of /a", shown["why"])

@@ -3,16 +3,14 @@
 import os
 import re
 import shutil
-import subprocess
 
 import pytest
 
-from conftest import BUILD, TIMEOUT_S, dynamic_program
-
+from conftest import BUILD, dynamic_program, on_linux
 
 
 def test_memcheck_on_linux():
-    done = subprocess.run([f"{BUILD}/user/memcheck"], capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    done = on_linux([f"{BUILD}/user/memcheck"])
     assert done.returncode == 0, done.stdout
 
 

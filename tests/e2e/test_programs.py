@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from conftest import BUILD, TIMEOUT_S
+from conftest import BUILD, TIMEOUT_S, on_linux
 
 PROGRAMS = ["hog", "burst", "pingpong", "jitter", "schbench", "schbench2", "hack", "bench", "demo", "crash", "regs",
             "chrt", "nice", "filecheck", "fuzz"]
@@ -28,8 +28,8 @@ class Linux:
 
     def run(self, command, **_):
         env = dict(os.environ, PATH=f"{BUILD}/user:{os.environ['PATH']}")
-        done = subprocess.run(["sh", "-c", command], env=env, capture_output=True, text=True, timeout=TIMEOUT_S)
-        return done.returncode, done.stdout + done.stderr
+        done = on_linux(["sh", "-c", command], env=env)
+        return done.returncode, done.stdout
 
 
 class Fairground:
@@ -50,6 +50,20 @@ def shell(request):
     if request.param == "linux":
         return Linux()
     return Fairground(request.getfixturevalue("boot"))
+
+
+def may_set_priorities():
+    """Real-time policies and nice values below 0 take a right that not everybody has on Linux."""
+    trial = "import os; os.nice(-1); os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))"
+    return not on_linux([sys.executable, "-c", trial]).returncode
+
+
+@pytest.fixture
+def roots_shell(shell):
+    """A shell in which everything may be done, such as setting any priority."""
+    if not shell.exact and not may_set_priorities():
+        pytest.skip("on Linux only root may do this")
+    return shell
 
 
 @pytest.fixture
@@ -83,21 +97,15 @@ def table(text, first_heading):
 # --- workloads ------------------------------------------------------------------------------
 
 
-def test_hog_shares_follow_weights(shell):
-    text = ok(shell, "hog -N 0,5,10 -a 0 -t 2s", cpus=1)
+def test_hog_shares_follow_weights(roots_shell):
+    text = ok(roots_shell, "hog -N 0,5,10 -a 0 -t 2s", cpus=1)
     rows = table(text, "pid")
     shares = {int(r[1]): float(r[4]) for r in rows}
     assert shares.keys() == IDEAL.keys()
     assert sum(shares.values()) == pytest.approx(100, abs=0.05)
     for nice, ideal in IDEAL.items():
         assert float(rows[[0, 5, 10].index(nice)][5]) == ideal
-        assert shares[nice] == pytest.approx(ideal, abs=0.5 if shell.exact else 10)
-
-
-def test_hog_waits_no_longer_than_cfs_says(fairground):
-    for row in table(ok(fairground, "hog -N 0,5,10 -a 0 -t 2s", cpus=1, sched="cfs"), "pid"):
-        longest, bound = float(row[9]), float(row[10])
-        assert 0 < longest <= bound
+        assert shares[nice] == pytest.approx(ideal, abs=0.5 if roots_shell.exact else 10)
 
 
 def test_hog_stops_after_its_work(shell):
@@ -106,9 +114,9 @@ def test_hog_stops_after_its_work(shell):
         assert float(row[2]) >= float(row[3])
 
 
-def test_what_starts_a_program_sets_its_policy_and_nice_value(shell):
+def test_what_starts_a_program_sets_its_policy_and_nice_value(roots_shell):
     """No option of hog or burst says otherwise."""
-    text = ok(shell, "nice -n 5 hog -t 20ms; chrt -f 5 hog -t 20ms; chrt -b 0 burst -r 1ms -s 1ms -n 2; "
+    text = ok(roots_shell, "nice -n 5 hog -t 20ms; chrt -f 5 hog -t 20ms; chrt -b 0 burst -r 1ms -s 1ms -n 2; "
                      "nice -n 3 burst -r 1ms -s 1ms -n 2; hog -N 2 -t 20ms")
     rows = re.findall(r"^ *\d+ +(-?\d+) +[\d.]+ +[\d.]+ ", text, re.M)
     assert re.findall(r"policy (\w+), wall", text) == ["other", "fifo", "other"]
@@ -116,8 +124,8 @@ def test_what_starts_a_program_sets_its_policy_and_nice_value(shell):
     assert [rows[0], rows[-1]] == ["5", "2"]
 
 
-def test_hog_under_fifo_starves_the_others(shell):
-    rows = table(ok(shell, "hog -n 2 -a 0 -p fifo:5 -t 300ms", cpus=1), "pid")
+def test_hog_under_fifo_starves_the_others(roots_shell):
+    rows = table(ok(roots_shell, "hog -n 2 -a 0 -p fifo:5 -t 300ms", cpus=1), "pid")
     assert sorted(float(r[4]) for r in rows)[1] > 99
     assert rows[0][5] == "-"
 
@@ -142,8 +150,8 @@ def test_pingpong(shell, cpus):
     assert not shell.exact or max(costs) < 100_000
 
 
-def test_jitter(shell):
-    text = ok(shell, "jitter -t 3 -i 1000 -l 50 -p 80 -h 500", cpus=2)
+def test_jitter(roots_shell):
+    text = ok(roots_shell, "jitter -t 3 -i 1000 -l 50 -p 80 -h 500", cpus=2)
     rows = table(text, "thread")
     assert [r[2] for r in rows] == ["1000", "1500", "2000"] and all(r[3] == "50" for r in rows)
     for low, mean, p50, p99, high in ([float(cell) for cell in r[4:]] for r in rows):
@@ -174,11 +182,11 @@ def test_hack_as_hackbench(fairground):
 
 def test_schbench(shell):
     """The report of the time: percentiles that grow and samples that add up to nearly all."""
-    text = ok(shell, "schbench -m 1 -t 2 -c 3000 -s 3000 -r 3 -w 1 -i 2", cpus=2)
+    text = ok(shell, "schbench -m 1 -t 2 -c 3000 -s 3000 -r 2 -w 1 -i 1", cpus=2)
     runs = re.findall(r"Latency percentiles \(usec\) runtime (\d) \(s\) \((\d+) total samples\)\n((?:\t.*\n)+)",
                       text)
     assert text.startswith("warmup") or "\nwarmup done, zeroing stats\n" in text
-    assert [seconds for seconds, _, _ in runs] == ["2", "3"]
+    assert [seconds for seconds, _, _ in runs] == ["1", "2"]
     for _, total, lines in runs:
         rows = re.findall(r"^\t(\*?[\d.]+)th: (\d+) \((\d+) samples\)$", lines, re.M)
         low, high = map(int, re.search(r"^\tmin=(\d+), max=(\d+)$", lines, re.M).groups())
@@ -186,8 +194,8 @@ def test_schbench(shell):
         assert [name for name, _, _ in rows] == ["50.0", "75.0", "90.0", "95.0", "*99.0", "99.5", "99.9"]
         assert values == sorted(values)
         assert 0.99 * int(total) <= sum(int(nr) for _, _, nr in rows) <= int(total)
-    # Two workers that think 3 ms, wait for 3 ms and a sleep of 3 to 3.75 ms: some 9.4 ms a round, for two seconds.
-    assert not shell.exact or int(runs[1][1]) == pytest.approx(2 * 2000 / 9.4, rel=0.03)
+    # Two workers that think 3 ms, wait for 3 ms and a sleep of 3 to 3.75 ms: some 9.4 ms a round, for a second.
+    assert not shell.exact or int(runs[1][1]) == pytest.approx(2 * 1000 / 9.4, rel=0.03)
 
 
 def test_schbench2(shell):
@@ -210,30 +218,30 @@ def test_schbench2_keeps_to_a_rate(shell):
     assert rate == pytest.approx(50, rel=0.1) if shell.exact else 0 < rate < 55
 
 
-def test_bench_lines(shell):
+def test_bench_lines(roots_shell):
     names = "null_syscall clock_gettime read_dev_zero yield_alone yield_switch pipe_round_trip futex_round_trip " \
             "thread_create_join fork_exit_wait spawn_wait nanosleep_late_default nanosleep_late_slack_1ns " \
             "nanosleep_late_fifo pick_2 pick_10 pick_100"
-    figures = dict(re.findall(r"^(\w+) (\d+) ns$", ok(shell, f"bench {names}", cpus=1), re.M))
+    figures = dict(re.findall(r"^(\w+) (\d+) ns$", ok(roots_shell, f"bench {names}", cpus=1), re.M))
     assert list(figures) == names.split()
     assert all(int(ns) > 0 for ns in figures.values())
-    assert not shell.exact or \
+    assert not roots_shell.exact or \
         int(figures["null_syscall"]) < int(figures["pipe_round_trip"]) < int(figures["spawn_wait"])
 
 
-def test_demo(shell):
-    status, text = shell.run("demo", cpus=2)
+def test_demo(roots_shell):
+    status, text = roots_shell.run("demo", cpus=2)
     assert [r[1] for r in table(text, "task")] == ["-5", "0", "5", "10"]
     assert len(table(text, "tasks")) == 2
     assert len(table(text, "sleepers")) == 4
-    assert status == 0 or not shell.exact  # on Linux other programs may take the CPUs
+    assert status == 0 or not roots_shell.exact  # on Linux other programs may take the CPUs
 
 
 # --- policies and nice values ------------------------------------------------------------------
 
 
-def test_chrt_and_nice(shell):
-    text = ok(shell, "chrt -m; chrt -f 7 chrt -p 0; chrt -b 0 chrt -p 0; nice; nice -n 5 nice; nice -n -3 nice")
+def test_chrt_and_nice(roots_shell):
+    text = ok(roots_shell, "chrt -m; chrt -f 7 chrt -p 0; chrt -b 0 chrt -p 0; nice; nice -n 5 nice; nice -n -3 nice")
     assert "SCHED_FIFO min/max priority\t: 1/99" in text
     assert re.findall(r"policy: (\w+)", text) == ["SCHED_FIFO", "SCHED_BATCH"]
     assert re.findall(r"scheduling priority: (\d+)", text) == ["7", "0"]
@@ -264,7 +272,7 @@ def test_help(program):
     "hog -t 1s -w 1s", "hog operand", "burst -n 0", "burst -N 20", "pingpong ring", "pingpong -a 0-2",
     "pingpong -l 0", "jitter -p 100", "jitter -p 5 --policy rr:1", "jitter --policy=", "hack -g 0", "hack -p -S",
     "hack -T -P", "hack -s 99999999999", "schbench -r 0", "schbench -i", "schbench2 -r 0", "schbench2 -F 0",
-    "bench no_such_thing", "crash no-such-test", "demo operand",
+    "bench no_such_thing", "crash no-such-test", "demo operand", "hotplugstorm -t 5", "hotplugstorm -n 0",
 ])
 def test_usage_errors(command):
     status, text = Linux().run(command)
@@ -273,8 +281,8 @@ def test_usage_errors(command):
     assert re.fullmatch(rf"{program}: .+ \(try {program} --help\)\n", text)
 
 
-def test_crash_outcomes_equal_linux(shell):
-    text = ok(shell, "crash", cpus=2)
+def test_crash_outcomes_equal_linux(roots_shell):
+    text = ok(roots_shell, "crash", cpus=2)
     assert re.search(r"^2\d\d as on Linux, 0 not$", text, re.M)
 
 
@@ -351,8 +359,8 @@ def test_interactive_shell_has_job_control():
     terminal.type("jobs; kill -9 %1; wait; echo $((6 * 7))\n")
     terminal.expect(r"Running +sleep 100")
     terminal.expect(r"\b42\b")
-    terminal.type("sleep 100\n")
-    terminal.expect(r"sleep 100\s")
+    terminal.type("sh -c 'echo started; exec sleep 100'\n")
+    terminal.expect(r"\nstarted\s")  # so it is what Ctrl-C meets
     terminal.type("\x03")
     terminal.expect(r"\^C[^#]*# ")
     terminal.type("exit 5\n")

@@ -22,7 +22,7 @@ def storm(tmp_path_factory):
     """A storm on eight CPUs with its trace: (console, the events of scheduling, the swaps' fields)."""
     ram = str(tmp_path_factory.mktemp("storm") / "ram")
     events = ",".join(f"sched:{name}" for name in (*EVENTS, "sched_fair_swap", "sched_process_exit"))
-    how = settings(f"swapstorm -n {SWAPS}", cpus=8, icount=True, hz=1000, mem=512, timeout=300)
+    how = settings(f"swapstorm -n {SWAPS}", cpus=8, icount=True, hz=1000, mem=512)
     with Machine(with_tracing(how, ram, events)) as machine:
         outcome = machine.run()
     assert outcome.status == 0, outcome.console
@@ -89,7 +89,7 @@ def test_the_boot_parameter_chooses(guest, sched):
 
 
 def test_an_unknown_boot_parameter_stops_with_a_sentence(boot):
-    outcome = boot("true", cpus=1, append="sched=nosuch", timeout=30)
+    outcome = boot("true", cpus=1, append="sched=nosuch")
     assert outcome.status != 0 and "nosuch" in outcome.console
 
 
@@ -100,7 +100,7 @@ def test_a_storm_of_features_loses_nobody():
     how = settings("echo 1 > /proc/sys/kernel/sched_schedstats; swapstorm -f -n 100; cd /sys/kernel/debug/sched; "
                    "jobpool -n 12 -t 150ms > /tmp/jobs & "
                    f"for i in $(seq 10); do for f in {toggles}; do echo $f > features; sleep 0.002; done; done; "
-                   "wait; cat /tmp/jobs debug", cpus=8, icount=True, hz=1000, mem=512, append="llc=2", timeout=400)
+                   "wait; cat /tmp/jobs debug", cpus=8, icount=True, hz=1000, mem=512, append="llc=2")
     outcome = run_batch(how)
     assert outcome.status == 0, outcome.console
     assert "100 features toggled" in outcome.console and outcome.console.count("  ok ") == 5

@@ -7,9 +7,12 @@
 
 #include "kernel/fs/vfs.h"
 #include "kernel/kernel.h"
+#include "kernel/mm/frame.h"
 #include "kernel/mm/mm.h"
 #include "kernel/time/time.h"
+#include "lib/errno.h"
 #include "lib/fmt.h"
+#include "lib/prng.h"
 #include "lib/string.h"
 
 #define V1_MOUNT "/sys/fs/cgroup/cpu"
@@ -46,7 +49,7 @@ static void move(struct thread *t, struct cgroup *cg)
 
 /* --- memory ------------------------------------------------------------------------- */
 
-#define NR_GROUPS 300
+#define NR_GROUPS 1000
 
 static int make_and_remove_many(void)
 {
@@ -68,17 +71,107 @@ static int make_and_remove_many(void)
 SELFTEST(cgroup_memory_comes_back)
 {
 	struct superblock *sb = cgroup_roots[HIERARCHY_V1].dentry->inode->sb;
-	u64 inodes = sb->nr_inodes, after_one, after_ten;
+	u64 inodes = sb->nr_inodes, after_one, after_four;
 
 	SELFTEST_CHECK(!make_and_remove_many());
 	after_one = page_nr_free();
-	for (int i = 0; i < 9; i++)
+	for (int i = 0; i < 3; i++)
 		SELFTEST_CHECK(!make_and_remove_many());
-	after_ten = page_nr_free();
+	after_four = page_nr_free();
 	SELFTEST_CHECK(sb->nr_inodes == inodes);
-	/* A group is two kilobytes and more: 300 leaked ones would be 150 pages each time. */
-	SELFTEST_CHECK(after_ten + 100 > after_one);
+	/* A group is two kilobytes and more: 1000 leaked ones would be 500 pages each time. */
+	SELFTEST_CHECK(after_four + 100 > after_one);
 	SELFTEST_CHECK(!cgroup_roots[HIERARCHY_V1].nr_descendants);
+	return 0;
+}
+
+/* Memory that is taken so that others get none. Each piece begins with a link to the next. */
+struct piece {
+	struct piece *next;
+	unsigned order; /* of pages */
+};
+
+static struct {
+	struct piece *pages, *stacks;
+} hoard;
+
+static void take_all_memory(void)
+{
+	struct piece *p;
+	u64 pa;
+
+	hoard.pages = hoard.stacks = NULL;
+	for (unsigned order = NR_ORDERS; order--;) {
+		while ((pa = page_alloc(order))) {
+			p = phys_to_virt(pa);
+			*p = (struct piece){ hoard.pages, order };
+			hoard.pages = p;
+		}
+	}
+	for (; (p = kstack_alloc()); hoard.stacks = p)
+		p->next = hoard.stacks;
+}
+
+static void give_it_back(void)
+{
+	struct piece *p;
+
+	while ((p = hoard.pages)) {
+		hoard.pages = p->next;
+		page_free(virt_to_phys(p), p->order);
+	}
+	while ((p = hoard.stacks)) {
+		hoard.stacks = p->next;
+		kstack_free(p);
+	}
+}
+
+/* What the number @value, written into v1's file @name, comes to. */
+static int put(struct cgroup *cg, const char *name, u64 value)
+{
+	int err = -ENOENT;
+
+	mutex_lock(&cgroup_mutex);
+	for (unsigned i = 0; i < nr_cgroup_fdl_files; i++) {
+		const struct cgroup_file *f = &cgroup_fdl_files[i];
+
+		if ((f->flags & CGF_V1) && f->set && !strcmp(f->name, name))
+			err = f->set(cg, value);
+	}
+	mutex_unlock(&cgroup_mutex);
+	return err;
+}
+
+static struct sched_group_params params_of(const struct cgroup *cg)
+{
+	struct sched_group_params p;
+
+	sched_group_params(cg->tg, &p);
+	return p;
+}
+
+/* Neither a group nor a guarantee, whose thread needs a stack; what is there stays as it was. */
+SELFTEST(cgroup_without_memory)
+{
+	struct cpumask all = current->task.allowed, here = cpumask_of(current->task.cpu);
+	int group_err, guarantee_err;
+	struct cgroup *cg;
+	u64 guaranteed;
+
+	SELFTEST_CHECK(!make_dir(V1_MOUNT "/g") && (cg = group_of(V1_MOUNT "/g")));
+	/* The stacks in reserve are this CPU's. */
+	with_irqs_off(sched_set_affinity(machine, &current->task, &here));
+	take_all_memory();
+	guarantee_err = put(cg, "cpu.guaranteed_shares", 512);
+	guaranteed = params_of(cg).guaranteed_shares;
+	group_err = make_dir(V1_MOUNT "/g/h");
+	give_it_back();
+	with_irqs_off(sched_set_affinity(machine, &current->task, &all));
+	SELFTEST_CHECK(guarantee_err == -ENOMEM && !guaranteed && group_err == -ENOMEM);
+	SELFTEST_CHECK(!make_dir(V1_MOUNT "/g/h") && !remove_dir(V1_MOUNT "/g/h"));
+	SELFTEST_CHECK(!put(cg, "cpu.guaranteed_shares", 512) &&
+		       params_of(cg).guaranteed_shares == 512);
+	SELFTEST_CHECK(!remove_dir(V1_MOUNT "/g"));
 	return 0;
 }
 
@@ -89,12 +182,13 @@ SELFTEST(cgroup_memory_comes_back)
 static struct spinners {
 	u32 stop;
 	struct thread *thread[NR_SPINNERS];
+	u64 turns[NR_SPINNERS];
 } spinners;
 
-static void spin(void *unused)
+static void spin(void *turns)
 {
-	(void)unused;
-	while (!READ_ONCE(spinners.stop)) {
+	for (u64 n = 0; !READ_ONCE(spinners.stop); n++) {
+		WRITE_ONCE(*(u64 *)turns, n);
 		/* Asleep some of the time, so that moves meet every state. */
 		if (clock_ns() % (4 * NS_PER_MS) < NS_PER_MS)
 			sleep_until(clock_ns() + 100 * NS_PER_US, 0);
@@ -106,7 +200,7 @@ static bool start_spinners(void)
 {
 	spinners.stop = 0;
 	for (int i = 0; i < NR_SPINNERS; i++) {
-		spinners.thread[i] = kthread_create("spinner", spin, NULL);
+		spinners.thread[i] = kthread_create("spinner", spin, &spinners.turns[i]);
 		if (!spinners.thread[i])
 			return false;
 		thread_get(spinners.thread[i]);
@@ -188,6 +282,115 @@ SELFTEST(cgroup_moves_under_load)
 	SELFTEST_CHECK(is_consistent() && cgroup_roots[HIERARCHY_V1].nr_inside == before);
 	SELFTEST_CHECK(!remove_dir(names[2]) && !remove_dir(names[1]) && !remove_dir(names[3]));
 	forget_spinners();
+	return 0;
+}
+
+/* --- deadlines and guarantees -------------------------------------------------------- */
+
+static bool flip(struct cgroup *cg, struct prng *prng)
+{
+	static const u64 periods_us[] = { 0, 0, 50, 200, 5000, 100000 };
+	static const u64 shares[] = { 0, 1, 512, 1024, 262144 };
+	u64 rr_ns = periods_us[prng_below(prng, ARRAY_SIZE(periods_us))] * NS_PER_US;
+
+	return !put(cg, "cpu.deadline_wakeup", 0) && !put(cg, "cpu.deadline_rr", rr_ns) &&
+	       !put(cg, "cpu.deadline_wakeup", prng_below(prng, 2) ? rr_ns / 2 : 0) &&
+	       !put(cg, "cpu.guaranteed_shares", shares[prng_below(prng, ARRAY_SIZE(shares))]);
+}
+
+/* The directory goes, with what was written there, and comes again; not while it has members. */
+static bool replace_group(const char *name, struct cgroup **cg)
+{
+	bool busy = (*cg)->nr_members;
+	int err = remove_dir(name);
+
+	if (busy || err)
+		return busy && err == -EBUSY;
+	return !make_dir(name) && (*cg = group_of(name));
+}
+
+static bool swap(const char *policy)
+{
+	int err;
+
+	with_irqs_off(err = sched_fair_swap(machine, policy, arch_cpu_id()));
+	return !err;
+}
+
+/* Some of it happens, members go on for a moment, and every invariant of the scheduler holds. */
+static bool disturb(struct cgroup **groups, const char *removable, struct prng *prng)
+{
+	struct cgroup **last = &groups[3];
+	bool good = true;
+
+	switch (prng_below(prng, 8)) {
+	case 0:
+		good = replace_group(removable, last);
+		break;
+	case 1:
+		good = swap(sched_fair_name((unsigned)prng_below(prng, 5)));
+		break;
+	case 2:
+	case 3:
+		move(spinners.thread[prng_below(prng, NR_SPINNERS)], groups[prng_below(prng, 4)]);
+		break;
+	default:
+		good = swap("fdl") && flip(groups[1 + prng_below(prng, 3)], prng);
+		break;
+	}
+	with_irqs_off(sched_check(machine));
+	sleep_until(clock_ns() + 200 * NS_PER_US, 0);
+	with_irqs_off(sched_check(machine));
+	return good;
+}
+
+static struct sched_group_fdl_stat fdl_stat(const struct cgroup *cg)
+{
+	struct sched_group_fdl_stat stat;
+
+	with_irqs_off(sched_group_fdl_stat(machine, cg->tg, &stat));
+	return stat;
+}
+
+/* Nobody was forgotten: each spinner gets to the end of a turn that began just now. */
+static bool all_spinners_run(void)
+{
+	const u64 limit = clock_ns() + 20 * NS_PER_SEC;
+
+	for (int i = 0; i < NR_SPINNERS; i++) {
+		u64 before = READ_ONCE(spinners.turns[i]);
+
+		while (READ_ONCE(spinners.turns[i]) < before + 2) {
+			if (clock_ns() > limit)
+				return false;
+			sleep_until(clock_ns() + NS_PER_MS, 0);
+		}
+	}
+	return true;
+}
+
+SELFTEST(cgroup_deadlines_flip_under_load)
+{
+	static const char *const names[] = { V1_MOUNT, V1_MOUNT "/a", V1_MOUNT "/a/b",
+					     V1_MOUNT "/c" };
+	const char *policy = sched_fair_current(machine);
+	struct cgroup *groups[ARRAY_SIZE(names)];
+	struct prng prng;
+
+	prng_seed(&prng, 4);
+	for (unsigned i = 0; i < ARRAY_SIZE(names); i++)
+		SELFTEST_CHECK((!i || !make_dir(names[i])) && (groups[i] = group_of(names[i])));
+	SELFTEST_CHECK(start_spinners());
+	for (unsigned i = 0; i < NR_SPINNERS; i++)
+		move(spinners.thread[i], groups[i % 4]);
+	for (unsigned round = 0; round < 250; round++)
+		SELFTEST_CHECK(disturb(groups, names[3], &prng));
+	SELFTEST_CHECK(fdl_stat(groups[1]).nr_dl_picks && fdl_stat(groups[1]).max_gap_ns);
+	SELFTEST_CHECK(is_consistent() && all_spinners_run());
+	stop_spinners();
+	forget_spinners();
+	SELFTEST_CHECK(!remove_dir(names[2]) && !remove_dir(names[1]) && !remove_dir(names[3]));
+	SELFTEST_CHECK(!fdl_stat(&cgroup_roots[HIERARCHY_V1]).overcommit && swap(policy));
 	return 0;
 }
 

@@ -87,7 +87,8 @@ static bool find_cpu(struct situation *now, unsigned task, u64 *seen)
 	return false;
 }
 
-static unsigned wasted_by_definition(const struct world *w)
+/* V of the CPUs @cpus, as if there were no others. */
+static unsigned wasted_by_definition(const struct world *w, u64 cpus)
 {
 	struct situation now = { .nr_waiting = 0 };
 	unsigned nr = 0;
@@ -95,7 +96,8 @@ static unsigned wasted_by_definition(const struct world *w)
 	for (unsigned cpu = 0; cpu < WORLD_CPUS; cpu++)
 		now.taken_by[cpu] = -1;
 	for (unsigned cpu = 0; cpu < w->shape.nr_cpus; cpu++)
-		look_at(&now, w, cpu_rq(w->sim->s, cpu));
+		if (cpus & BIT(cpu))
+			look_at(&now, w, cpu_rq(w->sim->s, cpu));
 	for (unsigned i = 0; i < now.nr_waiting; i++) {
 		u64 seen = 0;
 
@@ -104,12 +106,24 @@ static unsigned wasted_by_definition(const struct world *w)
 	return nr;
 }
 
+static unsigned wasted_within_caches(const struct world *w)
+{
+	u64 behind[WORLD_CPUS] = { 0 }; /* CPUs, by the first one behind their cache */
+	unsigned nr = 0;
+
+	for (unsigned cpu = 0; cpu < w->shape.nr_cpus; cpu++)
+		behind[cpu_rq(w->sim->s, cpu)->llc_id] |= BIT(cpu);
+	for (unsigned cpu = 0; cpu < w->shape.nr_cpus; cpu++)
+		nr += wasted_by_definition(w, behind[cpu]);
+	return nr;
+}
+
 /* The sum over time, where that passes between operations and the CPUs agree on it. */
 static struct {
 	bool sum;
-	u64 at, ns;
-	unsigned nr_wasted;
-	u64 nr_nonzero, nr_restricted; /* how often there was something to see */
+	u64 at, ns, llc_ns;
+	unsigned nr_wasted, nr_llc_wasted;
+	u64 nr_nonzero, nr_restricted, nr_far; /* how often there was something to see */
 } seen;
 
 static bool waste_is_as_defined(const struct world *w)
@@ -123,24 +137,31 @@ static bool waste_is_as_defined(const struct world *w)
 	sched_waste(s, 0, &stat);
 	if (seen.at > w->sim->now)
 		seen.at = 0; /* a new machine */
-	if (!seen.at)
+	if (!seen.at) {
 		seen.ns = stat.ns;
-	else
+		seen.llc_ns = stat.llc_ns;
+	} else {
 		seen.ns += seen.nr_wasted * (w->sim->now - seen.at);
+		seen.llc_ns += seen.nr_llc_wasted * (w->sim->now - seen.at);
+	}
 	seen.at = w->sim->now;
-	seen.nr_wasted = stat.counted ? wasted_by_definition(w) : 0;
+	seen.nr_wasted = stat.counted ? wasted_by_definition(w, world_cpus(w)) : 0;
+	seen.nr_llc_wasted = stat.counted ? wasted_within_caches(w) : 0;
 	seen.nr_nonzero += seen.nr_wasted != 0;
+	seen.nr_far += seen.nr_llc_wasted && seen.nr_llc_wasted < seen.nr_wasted;
 	seen.nr_restricted += seen.nr_wasted && s->waste.nr_restricted;
-	if (!agree || !seen.sum)
+	if (!agree || !seen.sum) {
 		seen.ns = stat.ns;
-	return stat.nr_wasted == seen.nr_wasted && stat.ns == seen.ns;
+		seen.llc_ns = stat.llc_ns;
+	}
+	return stat.nr_wasted == seen.nr_wasted && stat.ns == seen.ns && stat.llc_ns == seen.llc_ns;
 }
 
 static void waste_is_its_definition_after_every_operation(void **state)
 {
 	struct verdict verdict;
 
-	seen.nr_nonzero = seen.nr_restricted = 0;
+	seen.nr_nonzero = seen.nr_restricted = seen.nr_far = 0;
 	for (u64 seed = 1; seed <= NR_SEEDS; seed++) {
 		struct script script = { .policy = *state, .holds = waste_is_as_defined };
 
@@ -161,6 +182,7 @@ static void waste_is_its_definition_after_every_operation(void **state)
 	/* Else nothing was tested. */
 	assert_true(seen.nr_nonzero > NR_SEEDS * NR_OPS_EACH / 100);
 	assert_true(seen.nr_restricted > NR_SEEDS);
+	assert_true(seen.nr_far > NR_SEEDS);
 }
 
 int main(void)

@@ -24,10 +24,10 @@ def test_no_groups_no_mention(sim):
 @pytest.mark.parametrize("sched", policies())
 def test_shares_are_between_groups_and_not_their_members(sim, sched):
     run = sim(f"--sched {sched} --check --time 5s group:name=a,shares=3072 hogs:n=4,group=a hogs:n=1,group=/b")
-    # Under bore-cfs a group has bursts as a task has, and scores that weigh.
-    tolerance = 0.5 if sched != "bore-cfs" else 10
-    assert part(run, "/a", sched) == pytest.approx((75, 75), abs=tolerance)
-    assert part(run, "/b", sched) == pytest.approx((25, 25), abs=tolerance)
+    # Under bore-cfs a group has bursts as a task has, and scores: r times the burst are 1.26 * log2(r) levels of 1.25.
+    share, tolerance = (75, 0.5) if sched != "bore-cfs" else (68.6, 2)
+    assert part(run, "/a", sched) == (pytest.approx(share, abs=tolerance), pytest.approx(75, abs=0.1))
+    assert part(run, "/b", sched) == (pytest.approx(100 - share, abs=tolerance), pytest.approx(25, abs=0.1))
     rows = {row["group"]: row for row in run.result()["tasks"]}
     assert rows["/a"]["cpu_ns"] == groups(run)["/a"]["cpu_ns"] and rows["/a"]["tasks"] == 4
 

@@ -17,7 +17,7 @@ def scenarios(*words):
                           capture_output=True, check=False, env={**os.environ, "PYTHONPATH": "tools"})
 
 
-@pytest.mark.parametrize("card", ["F-02", "F-18", "F-29"])
+@pytest.mark.parametrize("card", ["F-01", "F-02", "F-04", "F-18", "F-29"])
 def test_no_bound_is_broken(card):
     done = scenarios("--scheds", "cfs", card)
     assert done.returncode == 0, done.stdout + done.stderr

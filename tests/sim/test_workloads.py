@@ -8,7 +8,7 @@ from conftest import MS, SEC, policies
 @pytest.mark.parametrize("sched", policies())
 @pytest.mark.parametrize("workload", ["hogs", "bursts:n=3", "yielders:n=3", "periodic:n=2", "forks:n=2", "requests",
                                       "messages:workers=4,run=2ms", "pipes:pairs=2", "jobs:run=2ms,parts=3,io=1ms",
-                                      "pingpong:n=3"])
+                                      "pingpong:n=3", "hotplug:cpu=1,times=3,after=9ms,off=9ms"])
 def test_runs_with_every_invariant_checked(sim, sched, workload):
     run = sim(f"--sched {sched} --check --cpus 3 --time 100ms {workload} hogs:n=2,nice=3")
     assert all(t["tasks"] and t["runs"] for t in run.result()["tasks"])
@@ -55,6 +55,13 @@ def test_forked_children_end(sim):
     # The scheduler may let a child go before its parent, so a round takes 1 ms or a little more.
     assert 700 <= child["tasks"] <= 1000 and child["ended"] >= child["tasks"] - 2
     assert child["cpu_ns"] == pytest.approx(300_000 * child["tasks"], rel=0.01)
+
+
+def test_a_cpu_leaves_and_comes_back(sim):
+    """Out of service for 300 of 1000 ms it does nothing, nobody waits there meanwhile, and then it works again."""
+    run = sim("--cpus 4 --time 1s hotplug:cpu=3,times=3 hogs:n=8")
+    assert run.result()["idle_ns"] == pytest.approx(300 * MS, abs=20 * MS)
+    assert run.row("hog")["wait_ns"]["max"] < 100 * MS and run.row("hotplug")["ended"] == 1
 
 
 def test_requests_queue_for_workers(sim):

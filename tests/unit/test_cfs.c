@@ -350,6 +350,23 @@ static void a_sleep_of_months_does_not_freeze_the_sleeper(void **state)
 }
 
 /* As if it had woken: being real time for a while neither costs nor gains. */
+/* On a CPU whose clock is behind it seems to sleep until later: not for ages. */
+static void a_clock_that_is_behind_makes_no_long_sleeper(void **state)
+{
+	struct machine *m = flat_machine(1000);
+	struct task *a = spawn_nice(m, "A", 0);
+	struct fair_queue *q = &m->s->rq[0].fair;
+
+	(void)state;
+	advance(m, 5 * MS);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	a->fair.vruntime = q->min_vruntime + 20 * MS;
+	a->fair.exec_start = q->rq->clock + MS;
+	q->policy->place(q, &a->fair, ENQUEUE_WAKEUP);
+	assert_int_equal(a->fair.vruntime - q->min_vruntime, 20 * MS);
+	machine_free(m);
+}
+
 static void a_sleeper_that_was_real_time_meanwhile_has_a_sleepers_credit(void **state)
 {
 	struct machine *m = flat_machine(1000);
@@ -485,6 +502,7 @@ int main(void)
 		cmocka_unit_test(the_interval_told_to_programs_is_in_whole_ticks),
 		cmocka_unit_test(a_child_starts_one_virtual_slice_to_the_right),
 		cmocka_unit_test(a_child_may_run_first),
+		cmocka_unit_test(a_clock_that_is_behind_makes_no_long_sleeper),
 		cmocka_unit_test(a_long_sleeper_is_placed_half_a_latency_to_the_left),
 		cmocka_unit_test(a_short_sleeper_keeps_its_own_vruntime),
 		cmocka_unit_test(a_sleep_of_months_does_not_freeze_the_sleeper),

@@ -35,6 +35,7 @@ static void a_group_takes_turns_with_the_container(void **state)
 	};
 	struct lab *lab = lab_new("fdl");
 	struct actor *a = lab_group(lab, 1024, 2 * MS, 0), *c = lab_hog(lab);
+	struct sched_group_fdl_stat stat;
 	u64 start = lab->m->now;
 
 	(void)state;
@@ -50,6 +51,36 @@ static void a_group_takes_turns_with_the_container(void **state)
 		assert_int_equal(root(lab)->fdl.lag, 0);
 		sched_check(lab->m->s);
 	}
+	sched_group_fdl_stat(lab->m->s, a->tg, &stat);
+	assert_int_equal(stat.nr_dl_picks, 1); /* it ran when it came into the group */
+	assert_int_equal(stat.nr_container_picks, 2);
+	assert_int_equal(stat.nr_misses, 0);
+	assert_int_equal(stat.max_gap_ns, 1894531);
+	lab_free(lab);
+}
+
+/* With timers alone nobody would get on: what would make turns of 1 ns is refused. */
+static void a_turn_is_never_too_short_to_get_on(void **state)
+{
+	struct lab *lab = lab_new("fdl");
+	struct sched *s = lab->m->s;
+
+	(void)state;
+	assert_int_equal(sched_tunable_write(s, "max_tick_interval", "9999", 4), -EINVAL);
+	assert_int_equal(sched_tunable_write(s, "tick_skip", "9999", 4), -EINVAL);
+	assert_int_equal(sched_tunable_write(s, "control_loop_interval", "99999", 5), -EINVAL);
+	set_tunable(lab->m, "tick_skip", "10000");
+	set_tunable(lab->m, "tick_margin", "0");
+	lab_group(lab, 1024, 2 * MS, 0);
+	lab_hog(lab);
+	settle(lab->m);
+	for (unsigned i = 0; i < 100; i++) {
+		u64 before = lab->m->now;
+
+		lab_step(lab);
+		assert_true(lab->m->now - before >= 10 * US);
+	}
+	sched_check(lab->m->s);
 	lab_free(lab);
 }
 
@@ -500,6 +531,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_group_takes_turns_with_the_container),
+		cmocka_unit_test(a_turn_is_never_too_short_to_get_on),
 		cmocka_unit_test(a_miss_slows_virtual_time_down),
 		cmocka_unit_test(a_miss_keeps_deadlines_within_their_periods),
 		cmocka_unit_test(a_wakeup_keeps_debts_and_gives_no_credit),

@@ -196,6 +196,52 @@ static void shares_divide_by_load(void **state)
 	}
 }
 
+/* The same from given averages: of the queue here, and of all queues of the group. */
+static void shares_follow_from_averages(void **state)
+{
+	static const struct {
+		u64 shares, load_avg_here, load_avg, weight;
+	} golden[] = {
+		{ 1024, 0, 0, 1048576 },		   /* brand-new, and nothing elsewhere */
+		{ 15 * 1024, 1024, 8 * 1024, 1920 << 10 }, /* one of eight busy CPUs */
+		{ 1024, 512, 1536, 524288 },		   /* its average has not caught up here, */
+		{ 1024, 1024, 1536, 699050 }, /* so the other CPU's part is too large */
+		{ 1024, 0, 1ull << 40, 2 },   /* at least something */
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(golden); i++) {
+		struct machine *m = machine_new(1, 1000);
+		struct task_group *x = new_group(m, NULL);
+		struct fair_queue *q = group_queue(m->s, x, 0);
+
+		spawn_in(m, x, 0);
+		assert_int_equal(sched_group_set_shares(m->s, x, golden[i].shares), 0);
+		q->avg.load_avg = q->load_contrib = golden[i].load_avg_here;
+		x->load_avg = golden[i].load_avg;
+		group_update_entity(q->owner);
+		assert_int_equal(q->owner->load.weight, golden[i].weight);
+		machine_free(m);
+	}
+}
+
+/* Four tasks have slices in 6 ms: half of that is the one task's of one group, a sixth each's. */
+static void slices_divide_level_by_level(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task_group *x = new_group(m, NULL), *y = new_group(m, NULL);
+	struct task *t[] = { spawn_in(m, x, 0), spawn_in(m, y, 0), spawn_in(m, y, 0),
+			     spawn_in(m, y, 0) };
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(t); i++) {
+		struct entity *e = &t[i]->fair;
+
+		assert_int_equal(e->queue->policy->slice(e->queue, e), i ? 999999 : 2999997);
+	}
+	machine_free(m);
+}
+
 /* root load 1536, the group's entity 512, its queue 2048, the task 1024: 255 of the CPU's load. */
 static void load_of_a_member_as_its_cpu_feels_it(void **state)
 {
@@ -268,6 +314,8 @@ int main(void)
 		cmocka_unit_test(an_idle_group_gives_way),
 		cmocka_unit_test(load_moves_with_the_task),
 		cmocka_unit_test(shares_divide_by_load),
+		cmocka_unit_test(shares_follow_from_averages),
+		cmocka_unit_test(slices_divide_level_by_level),
 		cmocka_unit_test(load_of_a_member_as_its_cpu_feels_it),
 		cmocka_unit_test(usage_is_what_members_used),
 		cmocka_unit_test(wait_sum_is_time_queued_and_not_running),

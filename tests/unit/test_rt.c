@@ -145,7 +145,7 @@ static void set_fifo(struct machine *m, struct task *t, int prio)
 	settle(m);
 }
 
-/* POSIX: lowered it goes to the tail of its new list, raised to the head. */
+/* POSIX, and sched(7): raised it goes to the tail of its new list, lowered to the head. */
 static void a_changed_priority_goes_behind_its_equals_or_before_them(void **state)
 {
 	struct machine *m = unlimited(1, 1000);
@@ -155,14 +155,83 @@ static void a_changed_priority_goes_behind_its_equals_or_before_them(void **stat
 	spawn(m, "holder", SCHED_FIFO, 50);
 	order[1] = spawn(m, "A", SCHED_FIFO, 10);
 	order[2] = spawn(m, "B", SCHED_FIFO, 10);
-	order[3] = spawn(m, "lowered", SCHED_FIFO, 20);
-	order[0] = spawn(m, "raised", SCHED_FIFO, 5);
-	set_fifo(m, order[3], 10);
+	order[0] = spawn(m, "lowered", SCHED_FIFO, 20);
+	order[3] = spawn(m, "raised", SCHED_FIFO, 5);
 	set_fifo(m, order[0], 10);
+	set_fifo(m, order[3], 10);
 	for (unsigned i = 0; i < 4; i++) {
 		block(m, 0, TASK_INTERRUPTIBLE);
 		assert_ptr_equal(running(m, 0), order[i]);
 	}
+	machine_free(m);
+}
+
+/* Who waits does not overtake its equals by a change that is none, or of something else. */
+static void an_unchanged_priority_keeps_the_place(void **state)
+{
+	struct machine *m = unlimited(2, 1000);
+	struct cpumask zero = cpumask_of(0);
+	struct task *order[3], *rr, *other;
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		order[i] = spawn(m, "t", SCHED_NORMAL, 0);
+		sched_set_affinity(m->s, order[i], &zero);
+		settle(m);
+		set_fifo(m, order[i], 10);
+	}
+	set_fifo(m, order[2], 10);
+	sched_set_nice(m->s, order[2], 5);
+	sched_set_affinity(m->s, order[2], &m->s->possible);
+	sched_set_affinity(m->s, order[2], &zero);
+	sched_check(m->s);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_ptr_equal(running(m, 0), order[i]);
+		block(m, 0, TASK_INTERRUPTIBLE);
+	}
+	/* Whose slice ended has given its turn away, whatever is set before the switch. */
+	rr = spawn(m, "rr", SCHED_RR, 10);
+	other = spawn(m, "other", SCHED_RR, 10);
+	sched_set_affinity(m->s, rr, &zero);
+	sched_set_affinity(m->s, other, &zero);
+	settle(m);
+	assert_ptr_equal(running(m, 0), rr);
+	rr->rt.time_slice = 1;
+	m->now += MS;
+	sched_tick(m->s, 0);
+	sched_set_affinity(m->s, rr, &zero);
+	settle(m);
+	assert_ptr_equal(running(m, 0), other);
+	machine_free(m);
+}
+
+static void a_nice_value_waits_until_real_time_is_over(void **state)
+{
+	struct machine *m = unlimited(1, 1000);
+	struct task *t = spawn(m, "t", SCHED_FIFO, 10);
+	struct sched_attr_req req;
+
+	(void)state;
+	sched_set_nice(m->s, t, 7);
+	sched_get_attr(t, &req);
+	assert_int_equal(req.nice, 7);
+	assert_int_equal(req.policy, SCHED_FIFO);
+	assert_int_equal(t->prio, 89);
+	req.policy = SCHED_NORMAL;
+	req.rt_priority = 0;
+	assert_int_equal(sched_set_attr(m->s, t, &req), 0);
+	assert_int_equal(t->prio, 127);
+	sched_check(m->s);
+	machine_free(m);
+}
+
+static void the_longest_slice_is_the_longest_number(void **state)
+{
+	struct machine *m = unlimited(1, 1000);
+
+	(void)state;
+	set_tunable(m, "sched_rr_timeslice_ms", "2147483647");
+	assert_int_equal(rr_slice_ticks(m->s), 2147483647);
 	machine_free(m);
 }
 
@@ -342,6 +411,9 @@ int main(void)
 		cmocka_unit_test(the_slice_is_a_tunable_and_not_reloaded_by_preemption),
 		cmocka_unit_test(a_fifo_hog_leaves_five_percent_to_the_rest),
 		cmocka_unit_test(a_changed_priority_goes_behind_its_equals_or_before_them),
+		cmocka_unit_test(an_unchanged_priority_keeps_the_place),
+		cmocka_unit_test(a_nice_value_waits_until_real_time_is_over),
+		cmocka_unit_test(the_longest_slice_is_the_longest_number),
 		cmocka_unit_test(a_changed_affinity_does_not_cost_the_turn),
 		cmocka_unit_test(what_was_overdrawn_is_owed_in_the_next_period),
 		cmocka_unit_test(a_throttled_cpu_idles_and_is_woken_by_its_timer),

@@ -340,6 +340,54 @@ static void another_node_is_robbed_of_what_has_waited_long(void **state)
 	machine_free(m);
 }
 
+static void who_came_too_early_comes_again(void **state)
+{
+	struct machine *m = two_nodes(3);
+
+	(void)state;
+	advance(m, MS / 4);
+	assert_false(takes_work(m, 0));
+	advance(m, MS / 4 - 1);
+	assert_ptr_equal(running(m, 0), &m->idle[0]);
+	advance(m, 1);
+	assert_int_equal(running(m, 0)->cpu, 0);
+	assert_int_equal(rq_of(m, 0)->shared_stolen, 1);
+	machine_free(m);
+}
+
+/* A task begins to wait on @cpu. */
+static struct task *queue_on(struct machine *m, unsigned cpu)
+{
+	struct task *t = spawn_nice(m, "waiter", 0);
+
+	allow(m, t, cpumask_of(cpu));
+	allow(m, t, cpumask_first_n(m->nr_cpus));
+	return t;
+}
+
+static void an_idle_cpu_is_called(void **state)
+{
+	struct machine *m = two_nodes(0);
+	struct task *t;
+
+	(void)state;
+	assert_false(takes_work(m, 3));
+	assert_int_equal(queue_on(m, 2)->cpu, 3);
+	/* Not from another cache, for one. */
+	assert_false(takes_work(m, 0));
+	t = queue_on(m, 2);
+	assert_int_equal(rq_of(m, 0)->steal_at, 0);
+	/* For two, and when it is time. */
+	assert_int_equal(queue_on(m, 2)->cpu, 2);
+	advance(m, MS / 2);
+	assert_ptr_equal(running(m, 0), t);
+	set_feature(m, "NO_SHARED_RUNQ_STEAL");
+	assert_true(takes_work(m, 3));
+	assert_false(takes_work(m, 3));
+	assert_int_equal(queue_on(m, 2)->cpu, 2);
+	machine_free(m);
+}
+
 static void one_cpu_at_a_time_steals_from_a_shard(void **state)
 {
 	struct machine *m = two_nodes(3);
@@ -404,6 +452,8 @@ int main(void)
 		cmocka_unit_test(a_newly_idle_cpu_searches_beyond_its_cache_only),
 		cmocka_unit_test(another_cache_is_robbed_of_what_has_waited),
 		cmocka_unit_test(another_node_is_robbed_of_what_has_waited_long),
+		cmocka_unit_test(who_came_too_early_comes_again),
+		cmocka_unit_test(an_idle_cpu_is_called),
 		cmocka_unit_test(one_cpu_at_a_time_steals_from_a_shard),
 		cmocka_unit_test(sis_node_finds_the_idle_cpu_of_another_cache),
 	};

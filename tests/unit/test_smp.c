@@ -3,33 +3,7 @@
  */
 #include <string.h>
 
-#include "host.h"
-#include "sched/domain.h"
-
-/* @cores of @smt threads in each of @llcs caches in each of @nodes. */
-static struct machine *machine_of(unsigned nodes, unsigned llcs, unsigned cores, unsigned smt)
-{
-	struct sched_cpu_desc desc[CPU_MAX];
-	unsigned nr = nodes * llcs * cores * smt;
-
-	for (unsigned cpu = 0; cpu < nr; cpu++)
-		desc[cpu] = (struct sched_cpu_desc){
-			.core = cpu / smt,
-			.llc = cpu / (smt * cores),
-			.package = cpu / (smt * cores * llcs),
-			.node = cpu / (smt * cores * llcs),
-		};
-	return machine_new_on(nr, 1000, desc, "cfs");
-}
-
-static struct domain *domain_of(struct machine *m, unsigned cpu, unsigned level)
-{
-	struct domain *sd = m->s->rq[cpu].domains;
-
-	while (level--)
-		sd = sd->parent;
-	return sd;
-}
+#include "smp.h"
 
 /* --- topology ------------------------------------------------------------- */
 
@@ -38,7 +12,7 @@ static void domains_follow_the_topology_bottom_up(void **state)
 	static const char *const names[] = { "SMT", "MC", "DIE", "NUMA" };
 	static const u32 spans[] = { 2, 4, 8, 16 }, pct[] = { 110, 117, 117, 117 };
 	static const u32 tries[] = { 0, 1, 1, 2 };
-	struct machine *m = machine_of(2, 2, 2, 2);
+	struct machine *m = machine_of(2, 2, 2, 2, "cfs");
 	unsigned level = 0;
 	struct domain *sd;
 
@@ -62,7 +36,7 @@ static void domains_follow_the_topology_bottom_up(void **state)
 
 static void levels_with_nothing_to_balance_are_left_out(void **state)
 {
-	struct machine *m = machine_of(1, 1, 4, 1);
+	struct machine *m = machine_of(1, 1, 4, 1, "cfs");
 	struct domain *sd = m->s->rq[0].domains;
 
 	(void)state;
@@ -70,7 +44,7 @@ static void levels_with_nothing_to_balance_are_left_out(void **state)
 	assert_null(sd->parent);
 	assert_ptr_equal(m->s->rq[0].llc, sd);
 	machine_free(m);
-	m = machine_of(1, 1, 1, 1);
+	m = machine_of(1, 1, 1, 1, "cfs");
 	assert_null(m->s->rq[0].domains);
 	machine_free(m);
 }
@@ -90,7 +64,7 @@ static void a_cache_that_spans_nodes_is_cut_at_them(void **state)
 
 static void the_parts_of_a_domain_are_a_circle_with_its_cpu_first(void **state)
 {
-	struct machine *m = machine_of(1, 4, 2, 1);
+	struct machine *m = machine_of(1, 4, 2, 1, "cfs");
 	struct domain *sd = domain_of(m, 5, 1);
 	struct cpumask seen = cpumask_none();
 	struct group *g = sd->parts;
@@ -110,12 +84,12 @@ static void the_parts_of_a_domain_are_a_circle_with_its_cpu_first(void **state)
 
 static void numa_imbalance_allows_a_task_per_llc_or_an_eighth(void **state)
 {
-	struct machine *m = machine_of(2, 1, 16, 1);
+	struct machine *m = machine_of(2, 1, 16, 1, "cfs");
 
 	(void)state;
 	assert_int_equal(domain_of(m, 0, 1)->imb_numa_nr, 2); /* two LLCs, one per node */
 	machine_free(m);
-	m = machine_of(2, 4, 4, 1);
+	m = machine_of(2, 4, 4, 1, "cfs");
 	assert_int_equal(domain_of(m, 0, 1)->imb_numa_nr, 4);
 	assert_int_equal(domain_of(m, 0, 2)->imb_numa_nr, 4);
 	machine_free(m);
@@ -149,7 +123,7 @@ static void balance_intervals_are_golden(void **state)
 
 static void forks_spread_over_nodes_caches_and_cores(void **state)
 {
-	struct machine *m = machine_of(2, 2, 2, 2);
+	struct machine *m = machine_of(2, 2, 2, 2, "cfs");
 	unsigned per_node[2] = { 0 }, per_llc[4] = { 0 }, per_core[8] = { 0 };
 
 	(void)state;
@@ -171,7 +145,7 @@ static void forks_spread_over_nodes_caches_and_cores(void **state)
 
 static void a_wakee_finds_an_idle_cpu_that_shares_its_cache(void **state)
 {
-	struct machine *m = machine_of(1, 2, 4, 1);
+	struct machine *m = machine_of(1, 2, 4, 1, "cfs");
 	struct cpumask first_llc = cpumask_first_n(4);
 	struct task *sleeper = spawn_nice(m, "sleeper", 0), *t;
 
@@ -195,7 +169,7 @@ static void a_wakee_finds_an_idle_cpu_that_shares_its_cache(void **state)
 
 static void a_wakee_prefers_a_wholly_idle_core(void **state)
 {
-	struct machine *m = machine_of(1, 1, 2, 2);
+	struct machine *m = machine_of(1, 1, 2, 2, "cfs");
 	struct cpumask zero = cpumask_of(0), all = cpumask_first_n(4);
 	struct task *sleeper = spawn_nice(m, "sleeper", 0), *hog;
 
@@ -225,7 +199,7 @@ static void wake_affine_compares_loads_as_golden(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(golden); i++) {
-		struct machine *m = machine_of(1, 1, 2, 1);
+		struct machine *m = machine_of(1, 1, 2, 1, "cfs");
 		struct cpumask zero = cpumask_of(0), one = cpumask_of(1), all = cpumask_first_n(2);
 		struct task *t = spawn_nice(m, "t", 0), *waker, *other;
 
@@ -249,7 +223,7 @@ static void wake_affine_compares_loads_as_golden(void **state)
 
 static void a_dispatcher_does_not_draw_its_wakees(void **state)
 {
-	struct machine *m = machine_of(1, 2, 2, 1);
+	struct machine *m = machine_of(1, 2, 2, 1, "cfs");
 	struct task *waker = spawn_nice(m, "waker", 0);
 	struct cpumask far = { { 0xc } };
 	struct task *t;
@@ -271,7 +245,7 @@ static void a_dispatcher_does_not_draw_its_wakees(void **state)
 
 static void an_exec_leaves_a_crowded_cpu(void **state)
 {
-	struct machine *m = machine_of(1, 1, 4, 1);
+	struct machine *m = machine_of(1, 1, 4, 1, "cfs");
 	struct cpumask zero = cpumask_of(0), all = cpumask_first_n(4);
 	struct task *a = spawn_nice(m, "A", 0), *b = spawn_nice(m, "B", 0);
 
@@ -305,7 +279,7 @@ static void searches_get_shorter_as_the_cache_domain_fills(void **state)
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(golden); i++)
 		for (unsigned k = 0; k < ARRAY_SIZE(util); k++) {
-			struct machine *m = machine_of(1, 1, golden[i].llc, 1);
+			struct machine *m = machine_of(1, 1, golden[i].llc, 1, "cfs");
 
 			for (unsigned cpu = 0; cpu < golden[i].llc; cpu++) {
 				m->s->rq[cpu].fair.avg.util_avg = util[k];
@@ -344,7 +318,7 @@ static void a_crowd_spreads_over_the_machine(void **state)
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(shapes); i++) {
 		struct machine *m =
-			machine_of(shapes[i][0], shapes[i][1], shapes[i][2], shapes[i][3]);
+			machine_of(shapes[i][0], shapes[i][1], shapes[i][2], shapes[i][3], "cfs");
 
 		crowd_cpu_0(m, 16);
 		for (unsigned n = 0; n < 500; n++) {
@@ -359,7 +333,7 @@ static void a_crowd_spreads_over_the_machine(void **state)
 
 static void three_hogs_on_two_cpus_share_fairly_in_the_long_run(void **state)
 {
-	struct machine *m = machine_of(1, 1, 2, 1);
+	struct machine *m = machine_of(1, 1, 2, 1, "cfs");
 	struct task *t[3];
 
 	(void)state;
@@ -378,7 +352,7 @@ static void three_hogs_on_two_cpus_share_fairly_in_the_long_run(void **state)
 
 static void an_idle_cpu_takes_half_and_not_more(void **state)
 {
-	struct machine *m = machine_of(1, 1, 2, 1);
+	struct machine *m = machine_of(1, 1, 2, 1, "cfs");
 
 	(void)state;
 	crowd_cpu_0(m, 6);
@@ -392,7 +366,7 @@ static void an_idle_cpu_takes_half_and_not_more(void **state)
 
 static void cache_hot_tasks_move_after_enough_failures(void **state)
 {
-	struct machine *m = machine_of(1, 1, 2, 1);
+	struct machine *m = machine_of(1, 1, 2, 1, "cfs");
 
 	(void)state;
 	set_tunable(m, "migration_cost_ns", "4000000000");
@@ -405,7 +379,7 @@ static void cache_hot_tasks_move_after_enough_failures(void **state)
 
 static void an_idle_cpu_pulls_before_it_idles(void **state)
 {
-	struct machine *m = machine_of(1, 1, 2, 1);
+	struct machine *m = machine_of(1, 1, 2, 1, "cfs");
 	struct task *on_0, *waiting;
 
 	(void)state;
@@ -423,7 +397,7 @@ static void an_idle_cpu_pulls_before_it_idles(void **state)
 
 static void cache_hot_tasks_stay(void **state)
 {
-	struct machine *m = machine_of(1, 1, 2, 1);
+	struct machine *m = machine_of(1, 1, 2, 1, "cfs");
 	struct task *waiting;
 
 	(void)state;
@@ -438,7 +412,7 @@ static void cache_hot_tasks_stay(void **state)
 
 static void pinned_tasks_stay_and_do_not_stop_the_others(void **state)
 {
-	struct machine *m = machine_of(1, 1, 4, 1);
+	struct machine *m = machine_of(1, 1, 4, 1, "cfs");
 	struct cpumask zero = cpumask_of(0);
 	struct task *pinned[4];
 	u64 moves = 0;
@@ -468,7 +442,7 @@ static void pinned_tasks_stay_and_do_not_stop_the_others(void **state)
  */
 static void a_sleeper_that_changes_cpu_keeps_its_place_in_virtual_time(void **state)
 {
-	struct machine *m = machine_of(1, 1, 2, 1);
+	struct machine *m = machine_of(1, 1, 2, 1, "cfs");
 	struct cpumask zero = cpumask_of(0), one = cpumask_of(1);
 	struct task *hog = spawn_nice(m, "hog", 0), *sleeper;
 	s64 lag;
@@ -498,7 +472,7 @@ static void a_sleeper_that_changes_cpu_keeps_its_place_in_virtual_time(void **st
 
 static void the_averages_of_idle_cpus_decay(void **state)
 {
-	struct machine *m = machine_of(1, 1, 2, 1);
+	struct machine *m = machine_of(1, 1, 2, 1, "cfs");
 	struct task *t = spawn_nice(m, "busy", 0), *other = spawn_nice(m, "short", 0);
 
 	(void)state;
@@ -514,7 +488,7 @@ static void the_averages_of_idle_cpus_decay(void **state)
 
 static void a_task_that_sleeps_before_it_is_pushed_is_not_pushed_later(void **state)
 {
-	struct machine *m = machine_of(1, 1, 2, 1);
+	struct machine *m = machine_of(1, 1, 2, 1, "cfs");
 	struct cpumask zero = cpumask_of(0), one = cpumask_of(1);
 	struct task *t = spawn_nice(m, "t", 0);
 
@@ -533,7 +507,7 @@ static void a_task_that_sleeps_before_it_is_pushed_is_not_pushed_later(void **st
 
 static void a_change_of_affinity_moves_a_running_task_at_once(void **state)
 {
-	struct machine *m = machine_of(1, 1, 4, 1);
+	struct machine *m = machine_of(1, 1, 4, 1, "cfs");
 	struct task *t = spawn_nice(m, "t", 0);
 	struct cpumask none = cpumask_none(), mask;
 

@@ -28,10 +28,8 @@ static struct sched_waste_stat waste_of(struct machine *m)
 }
 
 /* @nr tasks on CPU 0, the others idle; the first of them runs. */
-static struct machine *crowded(unsigned nr_cpus, struct task **tasks, unsigned nr)
+static struct machine *crowd(struct machine *m, struct task **tasks, unsigned nr)
 {
-	struct machine *m = machine_new(nr_cpus, 1000);
-
 	for (unsigned i = 0; i < nr; i++) {
 		tasks[i] = spawn_nice(m, "crowd", 0);
 		allow(m, tasks[i], 1);
@@ -40,6 +38,11 @@ static struct machine *crowded(unsigned nr_cpus, struct task **tasks, unsigned n
 	assert_ptr_equal(running(m, 0), tasks[0]);
 	set_tunable(m, "sched_schedstats", "1");
 	return m;
+}
+
+static struct machine *crowded(unsigned nr_cpus, struct task **tasks, unsigned nr)
+{
+	return crowd(machine_new(nr_cpus, 1000), tasks, nr);
 }
 
 static void waste_is_the_time_that_idle_cpus_could_have_given(void **state)
@@ -93,6 +96,33 @@ static void a_task_makes_way_for_one_with_less_choice(void **state)
 	machine_free(m);
 }
 
+/* Two CPUs a cache, all on CPU 0: its neighbour counts within the cache, the others do not. */
+static void within_a_cache_only_its_own_cpus_count(void **state)
+{
+	struct task *t[4];
+	const struct sched_cpu_desc two_caches[4] = {
+		{ .core = 0, .llc = 0 },
+		{ .core = 1, .llc = 0 },
+		{ .core = 2, .llc = 1 },
+		{ .core = 3, .llc = 1 },
+	};
+	struct machine *m = crowd(machine_new_on(4, 1000, two_caches, "cfs"), t, 4);
+
+	(void)state;
+	for (unsigned i = 1; i < 4; i++)
+		allow(m, t[i], 15);
+	assert_int_equal(waste_of(m).nr_wasted, 3);
+	advance(m, MS);
+	assert_int_equal(waste_of(m).ns, 3 * MS);
+	assert_int_equal(waste_of(m).llc_ns, MS);
+	for (unsigned i = 1; i < 4; i++)
+		allow(m, t[i], 1 | 4 | 8);
+	advance(m, MS);
+	assert_int_equal(waste_of(m).ns, 5 * MS);
+	assert_int_equal(waste_of(m).llc_ns, MS);
+	machine_free(m);
+}
+
 static void nothing_is_counted_without_schedstats(void **state)
 {
 	struct task *t[2];
@@ -118,6 +148,7 @@ int main(void)
 		cmocka_unit_test(waste_is_the_time_that_idle_cpus_could_have_given),
 		cmocka_unit_test(the_fewer_of_waiting_tasks_and_idle_cpus_count),
 		cmocka_unit_test(a_task_makes_way_for_one_with_less_choice),
+		cmocka_unit_test(within_a_cache_only_its_own_cpus_count),
 		cmocka_unit_test(nothing_is_counted_without_schedstats),
 	};
 

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 
-from . import agreement, bench, experiment, gdb, latency, repeat, scenarios, trace
+from . import agreement, bench, bench_smp, experiment, gdb, latency, repeat, scenarios, trace
 from .machine import STATUS_NOT_STARTED, Machine
 from .qemu import QemuError
 from .settings import PARSERS, UsageError, from_environment, trace_file
@@ -32,7 +32,8 @@ def cmd_run(settings, _):
         return finish(machine.interact() if interactive else machine.run(write))
 
 
-COMMANDS = {"run": cmd_run, "bench": bench.main, "trace": trace.main, "repeat": repeat.main, "gdb": gdb.main,
+COMMANDS = {"run": cmd_run, "bench": bench.main, "bench-smp": bench_smp.main, "trace": trace.main,
+            "repeat": repeat.main, "gdb": gdb.main,
             "latency": latency.main, "experiment": experiment.main, "agreement": agreement.main,
             "scenarios": scenarios.main}
 
@@ -53,6 +54,8 @@ def parse(words):
             sub.add_argument("--runs", type=int, default=3)
         if name == "latency":
             latency.options(sub)
+        if name == "bench-smp":
+            bench_smp.options(sub)
         if name == "agreement":
             agreement.options(sub)
         if name == "scenarios":

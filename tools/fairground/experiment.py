@@ -8,6 +8,7 @@ An experiment is a file in experiments/, named as the experiment with `_` for `-
     SECONDS             how long its workload runs; SECONDS=... of the user's replaces it where that makes sense
     SCHEDULERS, CASES   each scheduler runs each case
     runs(host, sched, case)  optional: is that combination made? Default: all are
+    TWICE               optional: cases that the kernel runs twice, and claimed of them: both runs leave the same bytes
     EVENTS              optional: what is recorded; "": nothing, and figures come from what the run printed
     HOSTS               optional: ("kernel",) or ("simulator",) if only that can express the workload; what is below
                         for the other need not exist
@@ -22,6 +23,7 @@ and nothing that depends on where it ran: kernel and simulator leave the same tr
 """
 
 import concurrent.futures
+import hashlib
 import importlib
 import json
 import os
@@ -108,6 +110,14 @@ class Run:
     def latencies(self, cpus=None):
         return latency.latencies(self.events(latency.EVENTS), cpus)
 
+    def digest(self):
+        """Of all that the run left: what it printed and, if there is one, its trace."""
+        found = hashlib.sha256(self.console.encode())
+        if os.path.exists(self.path):
+            with open(self.path, "rb") as f:
+                found.update(f.read())
+        return found.hexdigest()
+
 
 # --- running ----------------------------------------------------------------------------------------------------------
 
@@ -123,6 +133,18 @@ def load(name):
     return importlib.import_module(f"{experiments.__name__}.{name.replace('-', '_')}")
 
 
+def cases_twice(module):
+    return getattr(module, "TWICE", ())
+
+
+def claims_of(module):
+    """The experiment's own claims, and of each case that is made twice that it came out the same."""
+    return module.claims() + [
+        rule(f"{case}, made twice: the same bytes", "1", module.SCHEDULERS, lambda v: v == 1,
+             lambda r, c=case: min(r[sched][c]["same_twice"] for sched in module.SCHEDULERS), "{:.0f}", hosts=(KERNEL,))
+        for case in cases_twice(module)]
+
+
 class Lab:
     """Runs the cases of one experiment under some schedulers."""
 
@@ -133,8 +155,8 @@ class Lab:
         self.workloads = {}  # case -> file of rt-app's language, or the text of a workload of the simulator's
         os.makedirs(directory, exist_ok=True)
 
-    def run(self, host, sched, case):
-        out = os.path.join(self.directory, f"{sched}-{case}-{host}.dat")
+    def run(self, host, sched, case, more=""):
+        out = os.path.join(self.directory, f"{sched}-{case}-{host}{more}.dat")
         settings = replace(self.settings, sched=sched)
         events = getattr(self.module, "EVENTS", TRACED)
         if host == KERNEL and not events:
@@ -144,6 +166,9 @@ class Lab:
         else:
             console = simulator.run(settings, self.workloads[case], out if events else None, self.costs,
                                     self.more(case))
+        if host == KERNEL:
+            with open(out.removesuffix("dat") + "log", "w", encoding="utf-8") as f:
+                f.write(console)
         return Run(host, sched, case, self.seconds, out, console)
 
     def more(self, case):
@@ -178,10 +203,16 @@ class Lab:
             with open(self.workloads[case], "w", encoding="utf-8") as f:
                 json.dump(workload, f, indent=1)
         found = {host: {sched: {} for sched in scheds} for host in hosts}
+        wanted += [(h, s, c, "-again") for h, s, c in wanted if h == KERNEL and c in cases_twice(self.module)]
+        first = {}
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            for (host, sched, case), run in zip(wanted, pool.map(lambda w: self.run(*w), wanted)):
-                found[host][sched][case] = self.module.measure(run)
-                progress(f"{host} {sched} {case}")
+            for (host, sched, case, *again), run in zip(wanted, pool.map(lambda w: self.run(*w), wanted)):
+                if again:
+                    found[host][sched][case]["same_twice"] = int(run.digest() == first[sched, case])
+                else:
+                    found[host][sched][case] = self.module.measure(run)
+                    first[sched, case] = run.digest() if case in cases_twice(self.module) else None
+                progress(f"{host} {sched} {case}{' again' if again else ''}")
         return found
 
 
@@ -258,11 +289,21 @@ def parse_hosts(module, text):
     return hosts
 
 
+def command_for(name, settings, scheds, hosts, seconds):
+    """The command that does this again: options only where they are not the experiment's own."""
+    module = load(name)
+    parts = {"SCHEDS": (scheds, module.SCHEDULERS), "HOSTS": (hosts, getattr(module, "HOSTS", HOSTS))}
+    words = [f"{option}={','.join(chosen)}" for option, (chosen, all_of_them) in parts.items()
+             if tuple(chosen) != tuple(all_of_them)]
+    return " ".join(filter(None, [f"make experiment NAME={name}", settings.repeat("").removeprefix("make ").strip(),
+                                  *words, f"SECS={seconds}" if seconds else ""]))
+
+
 def perform(name, settings, scheds, hosts, directory, seconds=None, say=print):
     """Run the experiment @name and judge it. Returns the rows of its table."""
     module = load(name)
     lab = Lab(module, settings, directory, seconds)
-    again = " ".join(filter(None, [f"make experiment NAME={name}", settings.repeat("").removeprefix("make ").strip()]))
+    again = command_for(name, settings, scheds, hosts, seconds)
     header = (f"Fairground {commit()}: SCHED={','.join(scheds)} HZ={settings.hz} SMP={settings.smp} "
               f"SEED={settings.seed} ICOUNT=1, {lab.seconds} s")
     say(f"{name}: {module.TITLE}\nPublished: {module.SOURCE}\n{header}\nAgain: {again}")
@@ -271,7 +312,7 @@ def perform(name, settings, scheds, hosts, directory, seconds=None, say=print):
     for line in lab.commands(hosts, scheds):
         say(line)
     results = lab.results(hosts, scheds, lambda text: say(f"  {text}: done"))
-    rows = [claim.judge(results) for claim in module.claims()
+    rows = [claim.judge(results) for claim in claims_of(module)
             if set(claim.needs) <= set(scheds) and set(claim.hosts) & set(hosts)]
     say("\n" + table(rows))
     with open(os.path.join(directory, "results.json"), "w", encoding="utf-8") as f:

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import time
 
 from .machine import Machine
 from .qemu import QemuError
@@ -23,6 +24,8 @@ def main(settings, arguments):
         print(machine.header("gdb") + f"\nThe console goes to {console}", flush=True)
         qemu = machine.start(f"file,id=console,path={console}", stdin=subprocess.DEVNULL, start_new_session=True)
         try:
+            while not os.path.exists(socket) and qemu.poll() is None:
+                time.sleep(0.05)  # a busy host needs a moment to start QEMU, and gdb does not try twice
             return subprocess.run(_gdb(settings, socket, arguments.script), check=False).returncode
         finally:
             qemu.kill()

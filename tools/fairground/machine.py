@@ -10,6 +10,8 @@ The contract of the exit status (docs/adr/005-exit-status.md):
 A reset looks to the host like a power-off, so a run counts as finished only with both signs of it.
 """
 
+import contextlib
+import fcntl
 import os
 import re
 import subprocess
@@ -45,6 +47,26 @@ def commit():
         return out.stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
+
+
+@contextlib.contextmanager
+def claimed_cpu():
+    """A host CPU that no other machine is pinned to, if there is one, and the file that claims it.
+
+    The claim is a lock on the CPU's directory in /sys. A child that inherits the file keeps it as long as it lives.
+    """
+    allowed = sorted(os.sched_getaffinity(0))
+    with contextlib.ExitStack() as stack:
+        for cpu in allowed:
+            try:
+                claim = os.open(f"/sys/devices/system/cpu/cpu{cpu}", os.O_RDONLY)
+                stack.callback(os.close, claim)
+                fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                continue
+            yield cpu, [claim]
+            return
+        yield allowed[os.getpid() % len(allowed)], []
 
 
 class Machine:
@@ -96,19 +118,17 @@ class Machine:
         return (f"Fairground {commit()} on {self.qemu.name} ({self.why}), {self.mode}: SCHED={s.sched} HZ={s.hz} "
                 f"SMP={s.smp} MEM={s.mem} CPU={s.cpu} SEED={s.seed} BOOT={s.boot}\nAgain: {s.repeat(target)}")
 
-    def _prepare(self):
-        """Runs in the child. Under icount QEMU's threads take turns anyway; on one host CPU they do so in a
-        repeatable order (docs/adr/003-deterministic-smp.md)."""
-        if self.mode == "icount":
-            allowed = sorted(os.sched_getaffinity(0))
-            os.sched_setaffinity(0, {allowed[os.getpid() % len(allowed)]})
-
     def start(self, console, **streams):
-        """Start QEMU with the character device @console as the serial port."""
+        """Start QEMU with the character device @console as the serial port. Under icount its threads take turns
+        anyway; on one host CPU they do so in a repeatable order (docs/adr/003-deterministic-smp.md)."""
         words = self.command + ["-chardev", console, "-serial", "chardev:console"]
         if os.environ.get("V") == "1":
             print(" ".join(words), file=sys.stderr)
-        return subprocess.Popen(words, env=self.qemu.environment(), preexec_fn=self._prepare, **streams)
+        if self.mode != "icount":
+            return subprocess.Popen(words, env=self.qemu.environment(), **streams)
+        with claimed_cpu() as (cpu, claims):
+            return subprocess.Popen(words, env=self.qemu.environment(), pass_fds=claims,
+                                    preexec_fn=lambda: os.sched_setaffinity(0, {cpu}), **streams)
 
     # --- without a terminal ------------------------------------------------------------
 

@@ -6,19 +6,21 @@ Prints a line for each card, scheduler and metric in KTAP's form, and fails if a
 
     id, title, source       what it is about; source is a list
     classes                 the fair policies it is for; without it all
-    topology, hz, time, seeds, set, features, costs     as schedsim's options; a metric is the worst over the seeds
+    topology, hz, skew, time, seeds, set, features, costs   as schedsim's options; a metric is the worst of the seeds
     workload                a list of schedsim's built-in workloads; or rtapp, the text of an rt-app file; or both
     check                   true: every invariant after every event
     [[metric]]              name, op (<= or >=), value; classes if it is for some; against = [features] divides it
-                            by its value with those
-    [kernel]                smp, append, seconds, cmd: the same in the kernel under ICOUNT=1
-    [[kernel.metric]]       name is waste, or a pattern of the console with one group, a number
+                            by its value with those, versus = "POLICY" by its value under that one
+    [kernel]                smp, append, seconds, cmd: the same in the kernel under ICOUNT=1; hz; classes if it is for
+                            some. A card may have nothing else
+    [[kernel.metric]]       name is waste, or a pattern of the console with one group, a number: the worst counts;
+                            title: what it is
     flip                    the seeded bug in tests/mutants that makes the card fail
 
 Metrics of the simulator: waste (% of the CPUs), idle (%), switches, migrations, kicks (per second), kicks_per_wakeup,
 balance_failed and pushes (per second); of tasks of a name or `name@group`, as in NAME.share: share (of the ideal),
-cpus (how many they used), wait_max, wait_p99, wakeup_max, wakeup_p99 (ms), lag (ms owed at most); of a group, as in
-/PATH.throttled: throttled (share of its periods).
+cpus (how many they used), ended (how many did), wait_max, wait_p99, wakeup_max, wakeup_p99 (ms), lag (ms owed at
+most); of a group, as in /PATH.throttled: throttled (share of its periods).
 """
 
 import json
@@ -34,8 +36,9 @@ from .qemu import QemuError
 from .settings import UsageError, make_settings
 
 CARDS = Path("tests/scenarios")
-KEYS = {"id", "title", "source", "classes", "topology", "hz", "time", "seeds", "set", "features", "costs", "workload",
-        "rtapp", "check", "metric", "kernel", "flip"}
+KEYS = {"id", "title", "source", "classes", "topology", "hz", "skew", "time", "seeds", "set", "features", "costs",
+        "workload", "rtapp", "check", "metric", "kernel", "flip"}
+SIMULATED = {"topology", "time", "metric"}
 NS_PER_MS = 1e6
 # Of each idle type and level in schedstat: count, balanced, failed, imbalance, gained, hot, no queue, no group.
 PER_TYPE, FAILED, TYPES = 8, 2, 3
@@ -51,13 +54,15 @@ def read_card(path):
     except tomllib.TOMLDecodeError as error:
         raise BadCard(f"{path}: {error}") from None
     unknown = card.keys() - KEYS
-    missing = {"id", "title", "source", "topology", "time", "metric"} - card.keys()
+    missing = {"id", "title", "source"} - card.keys()
+    if "kernel" not in card or SIMULATED & card.keys():
+        missing |= SIMULATED - card.keys()
     if unknown or missing or card["id"] != path.stem:
         raise BadCard(f"{path}: unknown {sorted(unknown)}, missing {sorted(missing)}, or an id that is not its name")
-    for metric in card["metric"] + card.get("kernel", {}).get("metric", []):
+    for metric in card.get("metric", []) + card.get("kernel", {}).get("metric", []):
         if metric.get("op") not in ("<=", ">=") or not isinstance(metric.get("value"), (int, float)):
             raise BadCard(f"{path}: metric {metric.get('name')}: op is <= or >=, value a number")
-    if not card.get("workload") and "rtapp" not in card:
+    if "topology" in card and not card.get("workload") and "rtapp" not in card:
         raise BadCard(f"{path}: no workload")
     return card
 
@@ -70,7 +75,7 @@ def simulate(build, card, sched, seed, features=()):
     with tempfile.TemporaryDirectory() as scratch:
         out, stat, rtapp = (os.path.join(scratch, name) for name in ("out.json", "schedstat", "card.json"))
         words = [os.path.join(build, "schedsim"), "--sched", sched, "--seed", str(seed),
-                 "--hz", str(card.get("hz", 250)),
+                 "--hz", str(card.get("hz", 250)), "--skew", card.get("skew", "0"),
                  "--topology", card["topology"], "--time", card["time"], "--json", out, "--schedstat", stat]
         words += [word for name in [*card.get("features", []), *features] for word in ("--features", name)]
         words += [word for text in card.get("set", []) for word in ("--set", text)]
@@ -126,6 +131,8 @@ def of_tasks(who, what, data):
         return sum(row["cpu_ns"] for row in rows) / sum(row["ideal_ns"] for row in rows)
     if what == "cpus":
         return sum(row["cpu_ns"] for row in rows) / data["duration_ns"]
+    if what == "ended":
+        return sum(row["ended"] for row in rows)
     if what == "lag":
         return max(row["lag_ns"][1] for row in rows) / NS_PER_MS
     kind, _, number = what.rpartition("_")
@@ -159,10 +166,10 @@ def simulated(build, card, sched):
             if seed not in runs:
                 runs[seed] = simulate(build, card, sched, seed)
             value = measure(metric["name"], *runs[seed])
-            if "against" in metric:
-                key = seed, *metric["against"]
+            if "against" in metric or "versus" in metric:
+                key = seed, metric.get("versus", sched), *metric.get("against", [])
                 if key not in others:
-                    others[key] = simulate(build, card, sched, seed, metric["against"])
+                    others[key] = simulate(build, card, key[1], seed, key[2:])
                 value /= max(measure(metric["name"], *others[key]), 1e-9)
             values.append(value)
         yield metric, (max if metric["op"] == "<=" else min)(values)
@@ -176,7 +183,7 @@ def in_kernel(build, card, sched):
     cmd = (f"echo 1 > /proc/sys/kernel/sched_schedstats; {what['cmd']}; "
            "cat /sys/kernel/debug/sched/waste")
     given = {"smp": str(what["smp"]), "append": what.get("append", ""), "sched": sched, "icount": "1", "kvm": "0",
-             "timeout": "300", "cmd": cmd}
+             "timeout": "300", "cmd": cmd, "hz": str(what.get("hz", 250))}
     outcome = run_batch(make_settings(given, build=build))
     if outcome.status:
         raise QemuError(f"{card['id']} in the kernel: status {outcome.status} {outcome.problem}")
@@ -185,7 +192,7 @@ def in_kernel(build, card, sched):
         found = re.findall(r"waste_ns (\d+)" if waste else metric["name"], outcome.console)
         if not found:
             raise BadCard(f"{card['id']}: the console has no {metric['name']}")
-        value = float(found[-1])
+        value = (max if metric["op"] == "<=" else min)(map(float, found))
         yield metric, value / (what["smp"] * what["seconds"] * 1e7) if waste else value
 
 
@@ -201,30 +208,35 @@ def choose_cards(ids):
     return [card for card in cards if not ids or card["id"] in ids]
 
 
+def label_of(metric):
+    return " ".join([metric.get("title", metric["name"]), *(["against", ",".join(metric["against"])]
+                    if "against" in metric else []), *(["versus", metric["versus"]] if "versus" in metric else [])])
+
+
 def scenarios(build, ids, host, scheds, known):
     """Run the cards and print the table. Returns the status to exit with."""
     unknown = set(scheds) - set(known)
     if unknown:
         raise BadCard(f"no scheduler is called {', '.join(sorted(unknown))}; there are {' '.join(known)}")
-    cards = [card for card in choose_cards(ids) if host == "simulator" or "kernel" in card]
+    part = "topology" if host == "simulator" else "kernel"
+    cards = [card for card in choose_cards(ids) if part in card]
     commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True,
                             check=False).stdout.strip()
     print(f"# scenarios in the {host}, {commit or 'unknown'}; bounds and sources: docs/scenarios.md\nKTAP version 1")
     nr = nr_failed = 0
     for card in cards:
-        kernel = f", smp {card['kernel']['smp']} {card['kernel'].get('append', '')}".rstrip() \
-            if host == "kernel" else f", {card['topology']}, seeds {card.get('seeds', [1])}"
-        print(f"# {card['id']} {card['title']}{kernel}, HZ {card.get('hz', 250)}")
-        for sched in card.get("classes", known):
+        where = f"smp {card['kernel']['smp']} {card['kernel'].get('append', '')}".rstrip() \
+            if host == "kernel" else f"{card['topology']}, seeds {card.get('seeds', [1])}"
+        of = card["kernel"] if host == "kernel" else card
+        print(f"# {card['id']} {card['title']}, {where}, HZ {of.get('hz', 250)}")
+        for sched in of.get("classes", card.get("classes", known)):
             if scheds and sched not in scheds:
                 continue
             for metric, value in (in_kernel if host == "kernel" else simulated)(build, card, sched):
                 good = value <= metric["value"] if metric["op"] == "<=" else value >= metric["value"]
                 nr += 1
                 nr_failed += not good
-                label = metric.get("title", metric["name"]) + (" against " + ",".join(metric["against"])
-                                                               if "against" in metric else "")
-                print(f"{'ok' if good else 'not ok'} {nr} - {card['id']} {sched:8} {label} {value:.4g} "
+                print(f"{'ok' if good else 'not ok'} {nr} - {card['id']} {sched:8} {label_of(metric)} {value:.4g} "
                       f"{metric['op']} {metric['value']:g} {'PASS' if good else 'FAIL'}", flush=True)
     print(f"1..{nr}\n# {nr - nr_failed} passed, {nr_failed} failed; again: make scenarios "
           f"HOST={host}{' IDS=' + repr(' '.join(ids)) if ids else ''}{' SCHEDS=' + ','.join(scheds) if scheds else ''}")

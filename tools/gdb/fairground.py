@@ -2,7 +2,7 @@
 
     rq [CPU]     the runqueues: who runs, who waits, in the timeline's order
     tasks        every thread: state, CPU, priority, virtual time
-    tree CPU     the timeline of a CPU's fair class as the red-black tree it is
+    tree CPU     the timelines of a CPU's fair class as the red-black trees they are
     why TASK     why that thread (a tid, or a name) does not run now
     trace [N]    the last N (20) events of all CPUs
 
@@ -60,18 +60,29 @@ def text(array):
     return array.string(errors="replace")
 
 
-def task_of(node):
-    return container_of(node, "struct task", "fair.node")
+def task_of(entity):
+    return container_of(entity.address, "struct task", "fair").dereference()
+
+
+def is_group(entity):
+    return bool(entity["own_queue"])
 
 
 def timeline(queue):
-    """The queue's tree as (depth, task), in order of virtual time."""
+    """The queue's tree as (depth, entity), in its order; under fdl before it the tree of those with a deadline."""
     def walk(node, depth):
         if node:
             yield from walk(node["left"], depth + 1)
-            yield depth, task_of(node)
+            yield depth, container_of(node, "struct entity", "node").dereference()
             yield from walk(node["right"], depth + 1)
+    yield from walk(queue["deadlines"]["root"], 0)
     yield from walk(queue["timeline"]["root"], 0)
+
+
+def group_queues(rq):
+    """The queues of groups in which something is, parents first."""
+    queues = [queue.dereference() for queue in list_entries(rq["queues"], "struct fair_queue", "link")]
+    return [queue for queue in reversed(queues) if queue["nr_running"]]
 
 
 def machine():
@@ -86,6 +97,25 @@ def runqueue(cpu):
     if not 0 <= cpu < int(m["nr_cpus"]):
         raise gdb.GdbError(f"there is no cpu {cpu}: this machine has 0 to {int(m['nr_cpus']) - 1}")
     return m["rq"][cpu]
+
+
+def control_groups(parent):
+    """All groups below @parent."""
+    for group in list_entries(parent["children"], "struct cgroup", "sibling"):
+        yield group
+        yield from control_groups(group)
+
+
+def path(task_group):
+    """Of a group of tasks: where its directory is, seen from the root of its hierarchy."""
+    roots = symbol("cgroup_roots")
+    found = (group for root in range(roots.type.range()[1] + 1) for group in control_groups(roots[root]))
+    group = next(group for group in found if group["tg"] == task_group)
+    names = []
+    while group["parent"]:
+        names.append(group["dentry"]["name"].string(errors="replace"))
+        group = group["parent"]
+    return "/" + "/".join(reversed(names))
 
 
 def threads():
@@ -119,6 +149,10 @@ def name(task):
     return f"{text(task['comm'])}/{int(task['pid'])}"
 
 
+def label(entity):
+    return path(entity["own_queue"]["group"]) if is_group(entity) else name(task_of(entity))
+
+
 def is_current(task):
     return runqueue(int(task["cpu"]))["curr"] == task.address
 
@@ -140,8 +174,13 @@ def is_delayed(task):
     return int(task["on_rq"]) == DELAYED
 
 
-def weight(task):
-    return int(task["fair"]["load"]["weight"]) >> WEIGHT_SHIFT
+def is_asleep(entity):
+    """A delayed task; or a group that nobody runs in, delayed as well."""
+    return not entity["own_queue"]["tasks"]["nr"] if is_group(entity) else is_delayed(task_of(entity))
+
+
+def weight(entity):
+    return int(entity["load"]["weight"]) >> WEIGHT_SHIFT
 
 
 def is_fair(task):
@@ -162,32 +201,49 @@ def virtual_now(queue):
     return int(queue["eevdf"]["v0"]) + (total // weight if weight else 0)
 
 
-def distance(queue, task):
-    """Virtual time of @task after the queue's: under CFS what decides who is next, under EEVDF its lag, negated."""
-    return signed(int(task["fair"]["vruntime"]) - virtual_now(queue))
+def distance(queue, entity):
+    """Virtual time of @entity after the queue's: under CFS what decides who is next, under EEVDF its lag, negated."""
+    return signed(int(entity["vruntime"]) - virtual_now(queue))
 
 
-def key(queue, task):
-    """By what the timeline is ordered: virtual time, or under EEVDF the deadline."""
-    return task["fair"]["eevdf"]["deadline"] if is_eevdf(queue) else task["fair"]["vruntime"]
+def has_deadline(queue, entity):
+    """Its group was given one (fdl)."""
+    return bool(queue["policy"]["deadlines"] and entity["deadline"])
 
 
-def rt_waiters(rq):
-    for prio in range(100):
-        for task in list_entries(rq["rt"]["list"][prio], "struct task", "rt.link"):
-            yield task.dereference()
+def key(queue, entity):
+    """By what its tree is ordered: virtual time; under EEVDF, or if it was given one, the deadline."""
+    if has_deadline(queue, entity):
+        return entity["deadline"]
+    return entity["eevdf"]["deadline"] if is_eevdf(queue) else entity["vruntime"]
 
 
-def print_waiter(rq, task, mark=" "):
-    if is_fair(task):
-        where = f"vruntime {ms(task['fair']['vruntime']):>16}  {distance(rq['fair'], task) / NS_PER_MS:+12.6f}"
-        if is_eevdf(rq["fair"]):
-            where += f"  deadline {ms(task['fair']['eevdf']['deadline']):>16}"
-            where += "" if distance(rq["fair"], task) > 0 else "  eligible"
-        where += "  asleep, delayed" * is_delayed(task)
+def print_other(task, mark=" "):
+    """A task that is not of the fair class."""
+    where = f"  real-time priority {int(task['rt_priority'])}" if int(task["prio"]) < 100 else ""
+    print(f" {mark} {name(task):<22} prio {int(task['prio']):>3}  weight {weight(task['fair']):>6}{where}")
+
+
+def print_entity(queue, entity, mark, depth):
+    where = f"vruntime {ms(entity['vruntime']):>16}  {distance(queue, entity) / NS_PER_MS:+12.6f}"
+    if is_eevdf(queue) or has_deadline(queue, entity):
+        where += f"  deadline {ms(key(queue, entity)):>16}"
+    if is_eevdf(queue):
+        where += "  eligible" * (distance(queue, entity) <= 0) + "  asleep, delayed" * is_asleep(entity)
+    if is_group(entity):
+        what = f"tasks {int(entity['own_queue']['tasks']['nr']):>2}"
     else:
-        where = f"real-time priority {int(task['rt_priority'])}" if int(task["prio"]) < 100 else ""
-    print(f" {mark} {name(task):<22} prio {int(task['prio']):>3}  weight {weight(task):>6}  {where}".rstrip())
+        what = f"prio {int(task_of(entity)['prio']):>3}"
+    print(f" {mark} {'  ' * depth + label(entity):<22} {what}  weight {weight(entity):>6}  {where}")
+
+
+def print_queue(queue, depth=0):
+    """Who runs, who waits, and below each group the same of its members."""
+    running = [(">", queue["curr"].dereference())] if queue["curr"] else []
+    for mark, entity in running + [(" ", entity) for _, entity in timeline(queue)]:
+        print_entity(queue, entity, mark, depth)
+        if is_group(entity):
+            print_queue(entity["own_queue"].dereference(), depth + 1)
 
 
 def print_runqueue(cpu):
@@ -199,12 +255,17 @@ def print_runqueue(cpu):
     print(f"cpu {cpu}: {int(rq['nr_running'])} runnable, clock {ms(rq['clock'])} ms, "
           f"{'V' if is_eevdf(rq['fair']) else 'min_vruntime'} {ms(virtual_now(rq['fair']))} ms, "
           f"load {int(rq['fair']['load']['weight']) >> WEIGHT_SHIFT}")
-    print_waiter(rq, current, ">")
-    for task in rt_waiters(rq):
-        if task.address != current.address:
-            print_waiter(rq, task)
-    for _, task in timeline(rq["fair"]):
-        print_waiter(rq, task.dereference())
+    if not is_fair(current):
+        print_other(current, ">")
+    for prio in range(100):
+        for task in list_entries(rq["rt"]["list"][prio], "struct task", "rt.link"):
+            if task != current.address:
+                print_other(task.dereference())
+    print_queue(rq["fair"])
+    for queue in group_queues(rq):
+        if queue["throttled"]:
+            print(f" - {path(queue['group'])} has used up its quota:")
+            print_queue(queue, 1)
 
 
 def find_task(what):
@@ -220,52 +281,82 @@ def find_task(what):
 # --- why ---------------------------------------------------------------------------------------------------
 
 
-def slice_of(queue, task):
-    """The turn of @task in ns: its share of the scheduling period by weight, at least the minimal granularity."""
+def slice_of(queue, entity):
+    """The turn of @entity in ns: its share of the scheduling period by weight, at least the minimal granularity."""
     tunable = queue["rq"]["s"]["tunable"]
     running = max(int(queue["nr_running"]), 1)
     granularity = int(tunable["min_granularity_ns"])
     period = max(int(tunable["latency_ns"]), running * granularity)
     total = int(queue["load"]["weight"])
-    share = period * int(task["fair"]["load"]["weight"]) // total if total else period
+    share = period * int(entity["load"]["weight"]) // total if total else period
     return max(share, granularity)
 
 
-def why_fair_waits(rq, current, task):
+def with_groups(task):
+    """The entities that stand for @task: its own, its group's, that one's group's, up to the root's queue."""
+    entity = task["fair"]
+    while True:
+        yield entity
+        owner = entity["queue"]["owner"]
+        if not owner:
+            return
+        entity = owner.dereference()
+
+
+def rivals(task, current):
+    """The two entities of one queue by which it is decided whether @task or @current runs."""
+    return next((mine, other) for mine in with_groups(task) for other in with_groups(current)
+                if mine["queue"] == other["queue"])
+
+
+def why_fair_waits(current, task):
     """Sentences about a fair task that is queued but does not run while another fair task does."""
-    queue = rq["fair"]
-    if is_eevdf(queue):
-        yield from why_not_chosen(queue, current, task)
+    throttled = [entity["queue"] for entity in with_groups(task) if entity["queue"]["throttled"]]
+    if throttled:
+        yield f"its group {path(throttled[0]['group'])} has used up its quota of this period: it is throttled."
         return
-    order = [t.dereference() for _, t in timeline(queue)]
-    place = next(i for i, t in enumerate(order) if t.address == task.address)
-    ahead = ", ".join(name(t) for t in order[:place])
-    yield (f"in the timeline it is number {place + 1} of {len(order)}, {distance(queue, task) / NS_PER_MS:+.6f} ms of "
-           f"virtual time from the queue's floor" + (f", after {ahead}." if ahead else "."))
-    if not is_fair(current):
-        return
-    lead = signed(task["fair"]["vruntime"] - current["fair"]["vruntime"])
-    ran = int(current["fair"]["sum_exec"]) - int(current["fair"]["prev_sum_exec"])
-    ran += int(rq["clock"]) - int(current["fair"]["exec_start"])
+    entity, running = rivals(task, current)
+    queue = entity["queue"].dereference()
+    if is_group(running):
+        yield f"{name(current)} runs as a member of {label(running)}."
+    if is_group(entity):
+        yield f"it waits as a member of {label(entity)}, which competes as one. Of that:"
+    if has_deadline(queue, entity):
+        yield f"it has a deadline: {ms(entity['deadline'])} ms of virtual time."
+    elif is_eevdf(queue):
+        yield from why_not_chosen(queue, running, entity)
+    else:
+        yield from why_further_right(queue, running, entity)
+
+
+def why_further_right(queue, running, entity):
+    """What of CFS keeps @entity waiting while @running, of the same queue, runs."""
+    order = [other for _, other in timeline(queue)]
+    place = next(i for i, other in enumerate(order) if other.address == entity.address)
+    ahead = ", ".join(label(other) for other in order[:place])
+    yield (f"in the timeline it is number {place + 1} of {len(order)}, {distance(queue, entity) / NS_PER_MS:+.6f} ms "
+           f"of virtual time from the queue's floor" + (f", after {ahead}." if ahead else "."))
+    lead = signed(entity["vruntime"] - running["vruntime"])
+    ran = int(running["sum_exec"]) - int(running["prev_sum_exec"])
+    ran += int(queue["rq"]["clock"]) - int(running["exec_start"])
     comparison = "less" if lead >= 0 else "more"
-    yield (f"{name(current)} has {abs(lead) / NS_PER_MS:.6f} ms {comparison} virtual time, and has run {ms(ran)} ms "
-           f"of a slice of {ms(slice_of(queue, current))} ms.")
+    yield (f"{label(running)} has {abs(lead) / NS_PER_MS:.6f} ms {comparison} virtual time, and has run {ms(ran)} ms "
+           f"of a slice of {ms(slice_of(queue, running))} ms.")
 
 
-def why_not_chosen(queue, current, task):
+def why_not_chosen(queue, running, entity):
     """The same under EEVDF."""
-    lag = -distance(queue, task)
+    lag = -distance(queue, entity)
     yield (f"its lag is {lag / NS_PER_MS:+.6f} ms of virtual time: it is " + ("eligible." if lag >= 0 else
            "not eligible until the others have caught up with it."))
     earlier = [other for _, other in timeline(queue) if distance(queue, other) <= 0
-               and signed(other["fair"]["eevdf"]["deadline"] - task["fair"]["eevdf"]["deadline"]) < 0]
+               and signed(other["eevdf"]["deadline"] - entity["eevdf"]["deadline"]) < 0]
     if earlier:
-        yield f"eligible and due earlier: {', '.join(name(other.dereference()) for other in earlier)}."
-    if is_fair(current):
-        request = current["fair"]["eevdf"]
-        left = signed(request["deadline"] - current["fair"]["vruntime"])
-        yield (f"{name(current)} has {left / NS_PER_MS:.6f} ms of virtual time left of its request and is "
-               f"{'' if request['protected'] else 'not '}protected.")
+        yield f"eligible and due earlier: {', '.join(label(other) for other in earlier)}."
+    request = running["eevdf"]
+    left = signed(request["deadline"] - running["vruntime"])
+    yield (f"{label(running)} has {left / NS_PER_MS:.6f} ms of virtual time left of its request and is "
+           f"{'' if request['protected'] else 'not '}protected.")
 
 
 def why_waiting(task):
@@ -278,8 +369,8 @@ def why_waiting(task):
         yield "the real-time class has used up its share of this period (sched_rt_runtime_us): it is throttled."
     elif int(current["prio"]) < 100:
         yield f"{name(current)} has real-time priority {int(current['rt_priority'])}: it goes first."
-    elif is_fair(task):
-        yield from why_fair_waits(rq, current, task)
+    elif is_fair(task) and is_fair(current):
+        yield from why_fair_waits(current, task)
     if rq["need_resched"]:
         yield "a switch has been asked for: it happens at the next preemption point."
 
@@ -347,19 +438,26 @@ def tasks_command(*_):
               f"{switches:>9}")
 
 
-def tree_command(cpu="0", *_):
-    """tree CPU: the timeline of the fair class, leftmost (CFS: next to run) on top, deeper nodes further right."""
-    queue = runqueue(number(cpu, "a CPU"))["fair"]
+def print_tree(queue):
     nodes = list(timeline(queue))
     if queue["curr"]:
-        current = container_of(queue["curr"], "struct task", "fair").dereference()
-        print(f"runs: {name(current)}, vruntime {ms(current['fair']['vruntime'])}")
+        print(f"runs: {label(queue['curr'].dereference())}, vruntime {ms(queue['curr']['vruntime'])}")
     if not nodes:
         print("the timeline is empty")
-    for depth, task in nodes:
-        colour = "red" if int(task["fair"]["node"]["parent_color"]) & 1 else "black"
-        print(f"{'    ' * depth}{name(task)}  {ms(key(queue, task))} "
-              f"({distance(queue, task) / NS_PER_MS:+.6f}) {colour}{' delayed' * is_delayed(task)}")
+    for depth, entity in nodes:
+        colour = "red" if int(entity["node"]["parent_color"]) & 1 else "black"
+        print(f"{'    ' * depth}{label(entity)}  {ms(key(queue, entity))} "
+              f"({distance(queue, entity) / NS_PER_MS:+.6f}) {colour}{' delayed' * is_asleep(entity)}")
+
+
+def tree_command(cpu="0", *_):
+    """tree CPU: the fair class's timeline, leftmost (CFS: next to run) on top, deeper nodes further right; then those
+    of the groups that have tasks there."""
+    rq = runqueue(number(cpu, "a CPU"))
+    print_tree(rq["fair"])
+    for queue in group_queues(rq):
+        print(f"{path(queue['group'])}:{' throttled' * bool(queue['throttled'])}")
+        print_tree(queue)
 
 
 def why_command(what=None, *_):

@@ -17,9 +17,12 @@
 #include <string.h>
 
 #include "explore.h"
+#include "util.h"
 
 #define NR_TASKS  3u
 #define MAX_MOVES 64u
+/* Set by a sequence of operations and those before it: the queue's memory must not move. */
+#define MAX_EVENTS 31u
 
 static const struct shape small = { .hz = 250, .nr_cpus = 2, .smt = 1, .llc = 2, .node = 2 };
 
@@ -58,7 +61,7 @@ static void list_regions(struct search *x, struct sim_task **tasks)
 	add_region(x, sim, sizeof(*sim));
 	add_region(x, sim->s, x->sched_bytes);
 	add_region(x, sim->cpus, small.nr_cpus * sizeof(*sim->cpus));
-	add_region(x, sim->queue.heap, sim->queue.size * sizeof(*sim->queue.heap));
+	add_region(x, sim->queue.chunk, sim->queue.size * sizeof(*sim->queue.chunk));
 	for (unsigned i = 0; i < NR_TASKS; i++)
 		add_region(x, tasks[i], sizeof(*tasks[i]));
 }
@@ -227,6 +230,8 @@ static void search(struct search *x, unsigned depth)
 		x->path[x->nr_path++] = move[i];
 		x->nr_ops++;
 		world_do(&x->world, &move[i], 0);
+		if (x->world.sim->queue.size > MAX_EVENTS + 1)
+			usage_error("MAX_EVENTS is too small: the event queue has moved");
 		if (left && is_known(x, left))
 			x->nr_known++;
 		else if (left)
@@ -248,8 +253,7 @@ static void set_up(struct search *x, const char *policy, unsigned nr_awake)
 		tasks[i] = sim_task_new(x->world.sim, "task");
 	for (unsigned i = NR_TASKS; i--;)
 		sim_task_free(x->world.sim, tasks[i]);
-	/* The event queue's first memory. */
-	queue_set(&x->world.sim->queue, &x->world.sim->tick, SIM_FOREVER);
+	queue_reserve(&x->world.sim->queue, MAX_EVENTS);
 	list_regions(x, tasks);
 	x->world.sim->bug_target = &x->failed;
 	x->nr_path = 0;

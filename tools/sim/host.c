@@ -279,6 +279,51 @@ void sim_leave(struct sim *sim)
 	settle(sim, sim_this_cpu(sim));
 }
 
+/* --- fetching ahead --------------------------------------------------------------------------- */
+
+/*
+ * A big machine is not in the host's cache, but what happens next is known: its memory is asked
+ * for while something else happens.
+ */
+static void fetch_task(const struct sim_task *t)
+{
+	prefetch(t, &t->task.allowed);
+	prefetch(&t->task.nr_allowed, &t->task.waste_cpu);
+	prefetch(&t->task.last_wakee, &t->row);
+}
+
+static void fetch_cpu(struct sim *sim, const struct sim_cpu *c)
+{
+	prefetch(c, &c->idle);
+	sched_prefetch(sim->s, c->id);
+	fetch_task(c->curr);
+}
+
+static void fetch_next(struct sim *sim)
+{
+	const struct event *ev = queue_next(&sim->queue);
+	const struct sim_task *t;
+
+	if (!ev)
+		return;
+	switch (ev->kind) {
+	case EVENT_DONE:
+		fetch_cpu(sim, container_of(ev, struct sim_cpu, done));
+		break;
+	case EVENT_TIMER:
+		fetch_cpu(sim, container_of(ev, struct sim_cpu, timer));
+		break;
+	case EVENT_KICK:
+		fetch_cpu(sim, container_of(ev, struct sim_cpu, kick));
+		break;
+	case EVENT_WAKEUP:
+		t = container_of(ev, struct sim_task, wakeup);
+		fetch_task(t);
+		fetch_cpu(sim, &sim->cpus[t->timer_cpu]);
+		break;
+	}
+}
+
 /* --- events ----------------------------------------------------------------------------------- */
 
 static void tick_cpu(struct sim *sim, struct sim_cpu *c)
@@ -377,6 +422,8 @@ bool sim_step(struct sim *sim, u64 until)
 	sim->now = sim->queue.time;
 	sim->count.events++;
 	sim->cause = ev->kind;
+	if (sim->is_big)
+		fetch_next(sim);
 	happen(sim, ev);
 	if (sim->config.check)
 		sched_check(sim->s);
@@ -483,4 +530,41 @@ void sim_set_wakeup(struct sim *sim, struct sim_task *t, u64 when)
 {
 	t->timer_cpu = sim->this_cpu;
 	queue_set(&sim->queue, &t->wakeup, when);
+}
+
+/* --- CPUs that come and go -------------------------------------------------------------------- */
+
+bool sim_cpu_offline(struct sim *sim, unsigned cpu)
+{
+	struct sim_cpu *c = &sim->cpus[cpu];
+	u32 here = sim->this_cpu;
+	struct sim_task *t;
+
+	if (here == cpu || sched_cpu_offline(sim->s, cpu))
+		return false;
+	c->offline = true;
+	list_for_each(t, &sim->tasks, link)
+		if (t->timer_cpu == cpu)
+			t->timer_cpu = here;
+	sim_enter(sim, cpu);
+	c->debt_ns = 0;
+	c->kicked = true;
+	sim_leave(sim);
+	sim->this_cpu = here;
+	return true;
+}
+
+bool sim_cpu_online(struct sim *sim, unsigned cpu)
+{
+	struct sim_cpu *c = &sim->cpus[cpu];
+	u32 here = sim->this_cpu;
+
+	if (!c->offline)
+		return false;
+	c->offline = false;
+	sim_enter(sim, cpu);
+	sched_cpu_online(sim->s, cpu, &c->idle.task);
+	sim_leave(sim);
+	sim->this_cpu = here;
+	return true;
 }

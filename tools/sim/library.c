@@ -373,6 +373,30 @@ static void pipes(struct workload *w, struct params *p)
 		pipe_group(w, p, fds, capacity);
 }
 
+/* One of a high priority takes a CPU, not its own, out of service and puts it back. */
+static void hotplug(struct workload *w, struct params *p)
+{
+	u32 cpu = param_number(p, "cpu", 0, p->nr_cpus - 1, p->nr_cpus - 1);
+	u32 program = new_program(w, p, "hotplug", 1, SCHED_FIFO);
+	struct attributes *attr = &w->programs[program].attr;
+
+	if (p->nr_cpus == 1)
+		usage_error("workload hotplug: the only CPU stays in service");
+	if (!attr->set_affinity)
+		for (u32 other = 0; other < p->nr_cpus; other++)
+			cpumask_set(&attr->allowed, other);
+	attr->set_affinity = true;
+	cpumask_clear(&attr->allowed, cpu);
+	workload_step(
+		w, program,
+		(struct step){ .kind = STEP_LOOP, .a = param_number(p, "times", 1, 1000000, 1) });
+	workload_step(w, program, param_time(p, STEP_SLEEP, "after", 100 * NS_PER_MS));
+	workload_step(w, program, (struct step){ .kind = STEP_HOTPLUG, .a = cpu });
+	workload_step(w, program, param_time(p, STEP_SLEEP, "off", 100 * NS_PER_MS));
+	workload_step(w, program, (struct step){ .kind = STEP_HOTPLUG, .a = cpu, .b = true });
+	end(w, program);
+}
+
 /* No tasks: what a group is entitled to. */
 static void group(struct workload *w, struct params *p)
 {
@@ -460,6 +484,8 @@ static const struct {
 	{ "pingpong", pingpong, "n=1 run=5us: pairs that wake each other in turn" },
 	{ "pipes", pipes,
 	  "groups=1 pairs=4 capacity=16 write=2us read=2us: senders, receivers (hackbench)" },
+	{ "hotplug", hotplug,
+	  "cpu=LAST times=1 after=100ms off=100ms: a CPU out of service and back" },
 	{ "groups", groups,
 	  "n=2 depth=1 tasks=2 run=FOREVER sleep=0: tasks in the leaves of a tree of groups" },
 	{ "group", group,

@@ -65,6 +65,7 @@ static struct sim *new_sim(const struct options *o, const struct machine_desc *m
 		.topology = machine->cpus,
 		.fair_policy = policy,
 		.seed = o->seed,
+		.skew_ns = o->skew,
 		.costs = o->costs,
 		.check = o->check,
 		.fluid = fluid,
@@ -156,6 +157,7 @@ static struct result run_policy(const struct options *o, const struct machine_de
 	result.nr_tasks_max = sim->nr_tasks_max;
 	sched_waste(sim->s, 0, &waste);
 	result.waste_ns = waste.ns;
+	result.waste_llc_ns = waste.llc_ns;
 	for (unsigned cpu = 0; cpu < machine->nr_cpus; cpu++) {
 		const struct sim_cpu *c = &sim->cpus[cpu];
 

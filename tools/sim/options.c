@@ -9,6 +9,7 @@
 enum {
 	OPT_CPUS = 256,
 	OPT_TOPOLOGY,
+	OPT_SKEW,
 	OPT_SCHED,
 	OPT_HZ,
 	OPT_SEED,
@@ -48,9 +49,10 @@ static const struct {
 #undef COST
 };
 
-static struct option long_options[17 + ARRAY_SIZE(cost_options)] = {
+static struct option long_options[18 + ARRAY_SIZE(cost_options)] = {
 	{ "cpus", required_argument, NULL, OPT_CPUS },
 	{ "topology", required_argument, NULL, OPT_TOPOLOGY },
+	{ "skew", required_argument, NULL, OPT_SKEW },
 	{ "sched", required_argument, NULL, OPT_SCHED },
 	{ "hz", required_argument, NULL, OPT_HZ },
 	{ "seed", required_argument, NULL, OPT_SEED },
@@ -66,7 +68,7 @@ static struct option long_options[17 + ARRAY_SIZE(cost_options)] = {
 	{ "bench", no_argument, NULL, OPT_BENCH },
 	{ "help", no_argument, NULL, OPT_HELP },
 };
-#define NR_PLAIN_OPTIONS 16
+#define NR_PLAIN_OPTIONS 17
 
 static void print_names(void)
 {
@@ -91,6 +93,7 @@ static void print_help(void)
 	       "threads), or\n"
 	       "                      levels by name: nodes=2,llcs=2,cores=4+2,threads=2\n"
 	       "  --hz 100|250|1000   tick (default 250)\n"
+	       "  --skew T            each CPU's clock is ahead by less than T (default 0)\n"
 	       "scheduler:\n"
 	       "  --sched NAME|all    fair policy: ",
 	       CPU_MAX);
@@ -210,6 +213,9 @@ static void take_option(struct options *o, int option, const char *text)
 		o->hz = (unsigned)number("hz", text, 1, 1000000);
 		if (o->hz != 100 && o->hz != 250 && o->hz != 1000)
 			usage_error("--hz %s: must be 100, 250 or 1000", text);
+		break;
+	case OPT_SKEW:
+		o->skew = time_of("skew", text, 0);
 		break;
 	case OPT_SEED:
 		o->seed = number("seed", text, 0, UINT64_MAX);

@@ -12,6 +12,7 @@ struct options {
 	const char *topology;
 	unsigned cpus, hz;
 	u64 seed, duration; /* ns; 0: what the workload says, else DEFAULT_DURATION */
+	u64 skew;	    /* ns between the clocks of CPUs */
 	struct sim_costs costs;
 	/* "name=value" for tunables, and texts for the features file, in the order given */
 	const char *set[MAX_SETTINGS], *features[MAX_SETTINGS];

@@ -2,18 +2,15 @@
 #include "queue.h"
 #include "util.h"
 
-#define ARITY 4u
-
 void queue_init(struct event_queue *q, u64 start)
 {
-	*q = (struct event_queue){ .time = start };
+	*q = (struct event_queue){ .base = start, .time = start };
 }
 
 void queue_free(struct event_queue *q)
 {
-	free(q->heap);
-	free(q->now);
-	*q = (struct event_queue){ .heap = NULL };
+	free(q->chunk);
+	*q = (struct event_queue){ .chunk = NULL };
 }
 
 static bool is_valid(const struct queue_entry *e)
@@ -21,148 +18,174 @@ static bool is_valid(const struct queue_entry *e)
 	return e->event->seq == e->seq;
 }
 
-static bool entry_before(const struct queue_entry *a, const struct queue_entry *b)
+/* --- chunks ----------------------------------------------------------------------------------- */
+
+void queue_reserve(struct event_queue *q, u32 nr)
 {
-	return a->when < b->when || (a->when == b->when && a->seq < b->seq);
+	while (q->size <= nr)
+		q->chunk = grow(q->chunk, q->size, &q->size, sizeof(*q->chunk));
 }
 
-/* --- the heap --------------------------------------------------------------------------------- */
-
-static void sift_up(struct event_queue *q, u32 at, struct queue_entry entry)
+/* May move all chunks. */
+static u32 take_chunk(struct event_queue *q)
 {
-	while (at) {
-		u32 parent = (at - 1) / ARITY;
+	u32 at = q->free;
 
-		if (!entry_before(&entry, &q->heap[parent]))
-			break;
-		q->heap[at] = q->heap[parent];
-		at = parent;
+	if (at) {
+		q->free = q->chunk[at].next;
+	} else {
+		at = ++q->used;
+		q->chunk = grow(q->chunk, at, &q->size, sizeof(*q->chunk));
 	}
-	q->heap[at] = entry;
+	q->chunk[at].next = q->chunk[at].first = q->chunk[at].end = 0;
+	return at;
 }
 
-static void sift_down(struct event_queue *q, u32 at, struct queue_entry entry)
+static u32 free_chunk(struct event_queue *q, u32 at)
 {
-	for (;;) {
-		u32 first = at * ARITY + 1, end = min(first + ARITY, q->used), least = first;
+	u32 next = q->chunk[at].next;
 
-		if (first >= q->used)
-			break;
-		for (u32 child = first + 1; child < end; child++)
-			if (entry_before(&q->heap[child], &q->heap[least]))
-				least = child;
-		if (!entry_before(&q->heap[least], &entry))
-			break;
-		q->heap[at] = q->heap[least];
-		at = least;
+	q->chunk[at].next = q->free;
+	q->free = at;
+	return next;
+}
+
+/* --- slots ------------------------------------------------------------------------------------ */
+
+/* Where @when is from now on, until the base is changed. */
+static void find_slot(const struct event_queue *q, u64 when, u32 *level, u32 *digit)
+{
+	u64 differs = when ^ q->base;
+
+	*level = differs ? (63 - (u32)__builtin_clzll(differs)) / QUEUE_DIGIT : 0;
+	*digit = when >> (*level * QUEUE_DIGIT) & (QUEUE_SLOTS - 1);
+}
+
+static void put(struct event_queue *q, struct queue_entry entry)
+{
+	struct queue_slot *slot;
+	struct queue_chunk *c;
+	u32 level, digit, at;
+
+	find_slot(q, entry.when, &level, &digit);
+	slot = &q->slot[level][digit];
+	if (!slot->tail || q->chunk[slot->tail].end == QUEUE_CHUNK) {
+		at = take_chunk(q);
+		if (slot->tail)
+			q->chunk[slot->tail].next = at;
+		else
+			slot->head = at;
+		slot->tail = at;
 	}
-	q->heap[at] = entry;
+	c = &q->chunk[slot->tail];
+	c->entry[c->end++] = entry;
+	q->occupied[level] |= 1u << digit;
+	q->levels |= 1u << level;
+	q->nr++;
 }
 
-static void remove_root(struct event_queue *q)
+/* The slot is empty, and its chunks somebody else's. */
+static u32 empty_slot(struct event_queue *q, u32 level, u32 digit)
 {
-	if (--q->used)
-		sift_down(q, 0, q->heap[q->used]);
+	u32 head = q->slot[level][digit].head;
+
+	q->slot[level][digit] = (struct queue_slot){ 0, 0 };
+	q->occupied[level] &= ~(1u << digit);
+	if (!q->occupied[level])
+		q->levels &= ~(1u << level);
+	return head;
 }
 
-/* Keep the valid entries only, and make them a heap again. */
+/* Take the entries out and put the valid ones where they belong now. */
+static void spread(struct event_queue *q, u32 level, u32 digit)
+{
+	for (u32 at = empty_slot(q, level, digit); at; at = free_chunk(q, at)) {
+		q->nr -= (u32)(q->chunk[at].end - q->chunk[at].first);
+		for (u32 i = q->chunk[at].first; i < q->chunk[at].end; i++)
+			if (is_valid(&q->chunk[at].entry[i]))
+				put(q, q->chunk[at].entry[i]);
+	}
+}
+
+/* Keep the valid entries only. */
 static void rebuild(struct event_queue *q)
 {
-	u32 kept = 0;
-
-	for (u32 i = 0; i < q->used; i++)
-		if (is_valid(&q->heap[i]))
-			q->heap[kept++] = q->heap[i];
-	q->used = kept;
-	q->rebuild_at = max(64u, 2 * kept);
-	for (u32 i = kept / ARITY + 1; i-- > 0;)
-		if (i < kept)
-			sift_down(q, i, q->heap[i]);
+	for (u32 level = 0; level < QUEUE_LEVELS; level++)
+		for (u32 left = q->occupied[level]; left; left &= left - 1)
+			spread(q, level, (u32)__builtin_ctz(left));
+	q->rebuild_at = max(64u, 2 * q->nr);
 }
 
-static void heap_insert(struct event_queue *q, struct queue_entry entry)
-{
-	if (q->used >= q->rebuild_at)
-		rebuild(q);
-	q->heap = grow(q->heap, q->used, &q->size, sizeof(*q->heap));
-	sift_up(q, q->used++, entry);
-}
-
-/* --- the ring --------------------------------------------------------------------------------- */
-
-/* Drop what is invalid, and have at least as much room as that leaves. */
-static void make_room(struct event_queue *q)
-{
-	u32 kept = 0, room = 64;
-	struct queue_entry *now;
-
-	for (u32 i = q->first; i != q->last; i++)
-		kept += is_valid(&q->now[i & (q->room - 1)]);
-	while (room < 2 * kept)
-		room *= 2;
-	now = allocate(room, sizeof(*now));
-	kept = 0;
-	for (u32 i = q->first; i != q->last; i++)
-		if (is_valid(&q->now[i & (q->room - 1)]))
-			now[kept++] = q->now[i & (q->room - 1)];
-	free(q->now);
-	q->now = now;
-	q->room = room;
-	q->first = 0;
-	q->last = kept;
-}
-
-static void ring_add(struct event_queue *q, struct queue_entry entry)
-{
-	if (q->last - q->first == q->room)
-		make_room(q);
-	q->now[q->last++ & (q->room - 1)] = entry;
-}
-
-/* --- both ------------------------------------------------------------------------------------- */
+/* --- the queue -------------------------------------------------------------------------------- */
 
 void queue_set(struct event_queue *q, struct event *ev, u64 when)
 {
 	queue_cancel(q, ev);
+	if (q->nr >= q->rebuild_at)
+		rebuild(q);
 	ev->when = when;
 	ev->seq = ++q->seq;
-	if (when <= q->time)
-		ring_add(q, (struct queue_entry){ q->time, ev->seq, ev });
-	else
-		heap_insert(q, (struct queue_entry){ when, ev->seq, ev });
+	put(q, (struct queue_entry){ max(when, q->time), ev->seq, ev });
 }
 
-static void drop_invalid(struct event_queue *q)
+/* The entry of the first slot that comes first, or if @valid the first that is valid. */
+static const struct queue_entry *find_first(const struct event_queue *q, bool valid)
 {
-	while (q->first != q->last && !is_valid(&q->now[q->first & (q->room - 1)]))
-		q->first++;
-	while (q->used && !is_valid(&q->heap[0]))
-		remove_root(q);
+	u32 level = (u32)__builtin_ctz(q->levels), digit = (u32)__builtin_ctz(q->occupied[level]);
+	const struct queue_entry *first = NULL;
+
+	for (u32 at = q->slot[level][digit].head; at; at = q->chunk[at].next) {
+		const struct queue_chunk *c = &q->chunk[at];
+
+		for (const struct queue_entry *e = &c->entry[c->first]; e < &c->entry[c->end]; e++)
+			if ((!first || e->when < first->when) && (!valid || is_valid(e)))
+				first = e;
+		if (!level)
+			break;
+	}
+	return first;
+}
+
+/* From a slot at level 0, whose entries are all of one time. */
+static void drop_first(struct event_queue *q, u32 digit)
+{
+	struct queue_slot *slot = &q->slot[0][digit];
+	struct queue_chunk *c = &q->chunk[slot->head];
+
+	q->nr--;
+	if (++c->first < c->end)
+		return;
+	if (slot->head == slot->tail)
+		free_chunk(q, empty_slot(q, 0, digit));
+	else
+		slot->head = free_chunk(q, slot->head);
 }
 
 struct event *queue_pop(struct event_queue *q, u64 limit)
 {
-	const struct queue_entry *e;
-	struct event *ev;
+	struct event *ev = NULL;
 
-	drop_invalid(q);
-	e = q->used ? &q->heap[0] : NULL;
-	if (q->first != q->last) {
-		const struct queue_entry *first = &q->now[q->first & (q->room - 1)];
+	while (q->levels && !ev) {
+		u32 level = (u32)__builtin_ctz(q->levels);
+		u32 digit = (u32)__builtin_ctz(q->occupied[level]);
+		const struct queue_entry *first = find_first(q, level);
 
-		if (!e || entry_before(first, e))
-			e = first;
+		if (first && first->when > limit)
+			return NULL;
+		if (first && is_valid(first)) {
+			ev = first->event;
+			ev->seq = 0;
+			q->base = q->time = first->when;
+		}
+		if (level)
+			spread(q, level, digit);
+		else
+			drop_first(q, digit);
 	}
-	if (!e || e->when > limit)
-		return NULL;
-	ev = e->event;
-	ev->seq = 0;
-	q->time = e->when;
-	if (q->used && e == &q->heap[0])
-		remove_root(q);
-	else
-		q->first++;
-	if (q->used)
-		__builtin_prefetch(q->heap[0].event);
 	return ev;
+}
+
+struct event *queue_next(const struct event_queue *q)
+{
+	return q->levels ? find_first(q, false)->event : NULL;
 }

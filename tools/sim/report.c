@@ -303,8 +303,10 @@ static void print_machine(const struct report *r)
 			share_text(buf, sizeof(buf), share(r, result->idle_ns)));
 		fprintf(r->out, "overhead %s %%, ",
 			share_text(buf, sizeof(buf), share(r, result->overhead_ns)));
-		fprintf(r->out, "wasted %s CPU ms\n",
+		fprintf(r->out, "wasted %s CPU ms, ",
 			ms_text(buf, sizeof(buf), (s64)result->waste_ns));
+		fprintf(r->out, "of these within a cache %s\n",
+			ms_text(buf, sizeof(buf), (s64)result->waste_llc_ns));
 		print_shard_locks(r, &result->count);
 	}
 }
@@ -422,6 +424,7 @@ static void json_result(const struct report *r, const struct result *result)
 	json_number(r->out, "idle_ns", result->idle_ns, ", ");
 	json_number(r->out, "overhead_ns", result->overhead_ns, ", ");
 	json_number(r->out, "waste_ns", result->waste_ns, ", ");
+	json_number(r->out, "waste_llc_ns", result->waste_llc_ns, ", ");
 	fprintf(r->out, "\"groups\": [");
 	for (u32 i = 1; i < r->workload->nr_groups; i++) {
 		fprintf(r->out, i > 1 ? ",\n" : "\n");

@@ -12,6 +12,7 @@ struct result {
 	u64 duration;
 	u32 nr_tasks_max;
 	u64 idle_ns, overhead_ns; /* over all CPUs */
+	u64 waste_llc_ns;	  /* of that, tasks that waited behind the CPU's own cache */
 	u64 waste_ns;		  /* sched_waste(): of idle_ns, what waiting tasks could have had */
 	struct sim_counts count;
 	struct measure *measure;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim.h"
+#include "util.h"
 
 /* --- tasks ------------------------------------------------------------------------------------ */
 
@@ -14,6 +15,30 @@ static void init_task(struct sim_task *t)
 	list_init(&t->cursor.waiting);
 }
 
+/* Tasks side by side, as many as there are already. */
+struct task_block {
+	struct task_block *next;
+	u32 used, size;
+	struct sim_task task[] __aligned(64);
+};
+
+static struct sim_task *new_task(struct sim *sim)
+{
+	struct task_block *block = sim->blocks;
+
+	if (!block || block->used == block->size) {
+		u32 size = block ? min(2 * block->size, 1u << 14) : 8;
+
+		block = allocate_lines(sizeof(*block) + size * sizeof(*block->task));
+		if (!block)
+			return NULL;
+		block->size = size;
+		block->next = sim->blocks;
+		sim->blocks = block;
+	}
+	return &block->task[block->used++];
+}
+
 static struct sim_task *take_task(struct sim *sim)
 {
 	struct sim_task *t;
@@ -21,7 +46,7 @@ static struct sim_task *take_task(struct sim *sim)
 	if (sim->nr_tasks == SIM_MAX_TASKS)
 		return NULL;
 	if (list_empty(&sim->free)) {
-		t = malloc(sizeof(*t));
+		t = new_task(sim);
 		if (!t)
 			return NULL;
 	} else {
@@ -73,8 +98,8 @@ void sim_task_free(struct sim *sim, struct sim_task *t)
 	list_del(&t->cursor.waiting);
 	list_del(&t->link);
 	/* The first task of a process is still known to the others. */
-	list_add_head(t->task.family.ended && t->task.family.nr_threads ? &sim->kept : &sim->free,
-		      &t->link);
+	if (!t->task.family.ended || !t->task.family.nr_threads)
+		list_add_head(&sim->free, &t->link);
 	sim->nr_tasks--;
 }
 
@@ -94,7 +119,6 @@ static bool set_params(struct sched *s, struct task_group *tg, const struct sche
 
 u32 sim_group_new(struct sim *sim, u32 parent, const struct sched_group_params *params)
 {
-	size_t bytes = ALIGN_UP(sched_group_size(sim->s), 64ul);
 	struct sim_group *groups =
 		realloc(sim->groups, (sim->nr_groups + 1) * sizeof(*sim->groups));
 	struct sim_group *group;
@@ -105,10 +129,9 @@ u32 sim_group_new(struct sim *sim, u32 parent, const struct sched_group_params *
 	group = &groups[sim->nr_groups];
 	*group = (struct sim_group){ .parent = parent, .params = *params };
 	if (!sim->config.fluid) {
-		group->tg = aligned_alloc(64, bytes);
+		group->tg = allocate_lines(sched_group_size(sim->s));
 		if (!group->tg)
 			return 0;
-		memset(group->tg, 0, bytes);
 		sched_group_init(sim->s, group->tg, groups[parent].tg);
 	}
 	sim->nr_groups++;
@@ -129,6 +152,8 @@ static void init_cpu(struct sim *sim, unsigned cpu)
 	c->kick.kind = EVENT_KICK;
 	c->llc = sim->config.topology[cpu].llc;
 	c->node = sim->config.topology[cpu].node;
+	if (sim->config.skew_ns)
+		c->skew_ns = prng_u64(&sim->rng) % sim->config.skew_ns;
 	init_task(&c->idle);
 	c->curr = &c->idle;
 	sched_task_init_idle(sim->s, &c->idle.task, cpu);
@@ -138,16 +163,14 @@ static void init_cpu(struct sim *sim, unsigned cpu)
 static bool init_sched(struct sim *sim)
 {
 	const struct sim_config *c = &sim->config;
-	size_t bytes = ALIGN_UP(sched_size(c->nr_cpus), 64ul);
 
-	sim->s = aligned_alloc(64, bytes);
-	sim->cpus = calloc(c->nr_cpus, sizeof(*sim->cpus));
+	sim->s = allocate_lines(sched_size(c->nr_cpus));
+	sim->cpus = allocate_lines(c->nr_cpus * sizeof(*sim->cpus));
 	sim->ticking = calloc((c->nr_cpus + 63) / 64, sizeof(u64));
 	sim->groups = calloc(1, sizeof(*sim->groups));
 	if (!sim->s || !sim->cpus || !sim->ticking || !sim->groups)
 		return false;
 	sim->nr_groups = 1;
-	memset(sim->s, 0, bytes);
 	return !sched_init(sim->s, &(struct sched_config){
 					   .nr_cpus = c->nr_cpus,
 					   .hz = c->hz,
@@ -170,10 +193,10 @@ struct sim *sim_new(const struct sim_config *config)
 	sim->config = *config;
 	sim->now = SIM_START;
 	sim->next_pid = 1;
+	sim->is_big = config->nr_cpus > 128;
 	queue_init(&sim->queue, sim->now);
 	list_init(&sim->tasks);
 	list_init(&sim->free);
-	list_init(&sim->kept);
 	prng_seed(&sim->rng, config->seed);
 	if (!init_sched(sim)) {
 		sim_free(sim);
@@ -188,19 +211,14 @@ struct sim *sim_new(const struct sim_config *config)
 	return sim;
 }
 
-static void free_tasks(struct list *tasks)
-{
-	struct sim_task *t, *next;
-
-	list_for_each_safe(t, next, tasks, link)
-		free(t);
-}
-
 void sim_free(struct sim *sim)
 {
-	free_tasks(&sim->tasks);
-	free_tasks(&sim->free);
-	free_tasks(&sim->kept);
+	struct task_block *next;
+
+	for (struct task_block *block = sim->blocks; block; block = next) {
+		next = block->next;
+		free(block);
+	}
 	queue_free(&sim->queue);
 	for (u32 i = 1; i < sim->nr_groups; i++)
 		free(sim->groups[i].tg);

@@ -59,6 +59,7 @@ struct sim_config {
 	const struct sched_cpu_desc *topology; /* [nr_cpus], used during sim_new() only */
 	const char *fair_policy;	       /* NULL: the default */
 	u64 seed;
+	u64 skew_ns; /* each CPU's clock is ahead by less than this; 0: not at all */
 	struct sim_costs costs;
 	bool check; /* sched_check() after every event */
 	bool fluid; /* no scheduler but a fluid server: fluid_run() instead of sim_run() */
@@ -89,38 +90,38 @@ struct sim_task {
 	struct event wakeup; /* the end of its sleep */
 	u32 timer_cpu;	     /* where that will happen */
 	u32 last_cpu;	     /* where it ran last, SIM_NOWHERE: nowhere yet */
-	struct list link;    /* all tasks, or the free ones */
-	u32 row;	     /* of the report */
-	u32 group;	     /* number */
-	bool asleep;
-	bool woken;	    /* its wait began with a wakeup, not with a preemption */
-	u64 runnable_since; /* it waits for a CPU since; 0: it does not */
+	u64 runnable_since;  /* it waits for a CPU since; 0: it does not */
+	struct cursor cursor;
+	bool asleep : 1;
+	bool woken : 1; /* its wait began with a wakeup, not with a preemption */
+	u8 weight;	/* this, server and below: fluid.c */
+	bool working, interrupted;
+	u32 server;
+	u32 row;	  /* of the report */
+	u32 group;	  /* number */
+	struct list link; /* all tasks, or the free ones; ended with threads left: neither */
 	u64 running_since;
 	u64 got_ns; /* up to then */
 	s64 lag;    /* when it joined its fluid server, less what it got since */
-	/* fluid.c */
 	struct fluid_group *member_of;
-	u32 server;
-	u8 weight;
-	bool working, interrupted;
 	u64 service_start, service_end;
 	struct rb_node node;
-	struct cursor cursor;
-};
+} __aligned(64);
 #define SIM_NOWHERE UINT32_MAX
 
 struct sim_cpu {
 	u32 id;
 	bool kicked; /* a switch is due */
+	bool offline;
 	struct sim_task *curr;
-	struct sim_task idle;
 	u64 since;   /* curr's work and the debt are accounted up to here */
 	u64 debt_ns; /* overhead that still has to be worked off */
+	struct event done, timer, kick;
 	u64 skew_ns; /* its clock is ahead by this */
 	u64 idle_ns, idle_since;
 	u64 overhead_ns; /* ever */
-	struct event done, timer, kick;
 	u32 llc, node;
+	struct sim_task idle;
 };
 
 /* A task group. The scheduler's part is made unless a fluid server takes its place. */
@@ -146,14 +147,15 @@ struct sim {
 	u64 now;
 	u64 tick_ns;
 	u32 this_cpu; /* on which the present event happens */
+	bool is_big;  /* more CPUs than fit the host's cache */
 	struct event_queue queue;
 	struct sim_cpu *cpus;
-	struct event tick;    /* of all busy CPUs: their ticks coincide */
-	struct event control; /* the next pass of fdl's controller, if there are groups */
-	u64 *ticking;	      /* bit set: the CPU is not tickless */
-	struct list tasks;    /* alive */
-	struct list free;     /* ended, their memory to be used again */
-	struct list kept;     /* ended, while threads they led may live: never used again */
+	struct event tick;	   /* of all busy CPUs: their ticks coincide */
+	struct event control;	   /* the next pass of fdl's controller, if there are groups */
+	u64 *ticking;		   /* bit set: the CPU is not tickless */
+	struct list tasks;	   /* alive */
+	struct list free;	   /* ended, their memory to be used again */
+	struct task_block *blocks; /* where tasks come from */
 	u32 nr_tasks, nr_tasks_max;
 	struct sim_group *groups; /* [0]: the root */
 	u32 nr_groups;
@@ -227,6 +229,12 @@ void sim_set_wakeup(struct sim *sim, struct sim_task *t, u64 when);
 void sim_set_group(struct sim *sim, struct sim_task *t, u32 group);
 /* A switch that a driver without events wants (world.c); otherwise sim_leave() makes them. */
 void sim_switch(struct sim *sim, bool preempt);
+/*
+ * Take @cpu, another one, out of service, or put it back. What it runs leaves at once. False: it is
+ * the last one, or already so.
+ */
+bool sim_cpu_offline(struct sim *sim, unsigned cpu);
+bool sim_cpu_online(struct sim *sim, unsigned cpu);
 /* What the current task does next, as a program's step. */
 void sim_do(struct sim *sim, enum sim_next what);
 

@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "lib/cpumask.h"
 #include "util.h"
@@ -42,6 +43,20 @@ void *allocate(size_t nr, size_t bytes)
 	if (!memory)
 		out_of_memory();
 	return memory;
+}
+
+void *allocate_lines(size_t bytes)
+{
+	const size_t huge = 2ul << 20, align = bytes < huge ? 64 : huge;
+	void *memory;
+
+	bytes = ALIGN_UP(bytes, align);
+	memory = aligned_alloc(align, bytes);
+	if (!memory)
+		return NULL;
+	if (align == huge)
+		madvise(memory, bytes, MADV_HUGEPAGE); /* advice: it may not be taken */
+	return memset(memory, 0, bytes);
 }
 
 bool parse_number(const char *text, u64 max, u64 *value)

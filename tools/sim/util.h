@@ -18,6 +18,11 @@ __noreturn void out_of_memory(void);
 void *grow(void *array, u32 used, u32 *size, size_t bytes);
 /* Zeroed; never NULL. */
 void *allocate(size_t nr, size_t bytes);
+/*
+ * Zeroed, aligned to a cache line; NULL if there is no more. Much of it is on huge pages: a big
+ * machine is used all over all the time, and small pages would be looked up as often.
+ */
+void *allocate_lines(size_t bytes);
 
 /* "250", "1.5" with a unit of ns, us, ms, s or none (ns) as ns. False: not a time. */
 bool parse_time(const char *text, u64 *ns);

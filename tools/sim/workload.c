@@ -329,6 +329,23 @@ static enum sim_next step_fork(struct sim *sim, struct sim_task *t, u32 program)
 	return SIM_WORK;
 }
 
+static enum sim_next step_attr(struct sim *sim, struct sim_task *t, const struct step *step)
+{
+	set_attributes(sim, t, &sim->workload->attrs[step->a]);
+	return finished(t);
+}
+
+/* A fluid server has its CPUs always. */
+static enum sim_next step_hotplug(struct sim *sim, struct sim_task *t, const struct step *step)
+{
+	unsigned cpu = (unsigned)step->a;
+
+	finished(t);
+	if (!sim->config.fluid && !(step->b ? sim_cpu_online(sim, cpu) : sim_cpu_offline(sim, cpu)))
+		sim->failure = "a CPU that a task takes out of service, or back, is so or the last";
+	return SIM_WORK;
+}
+
 static enum sim_next step_loop(struct sim_task *t, const struct step *step)
 {
 	struct cursor *c = &t->cursor;
@@ -404,8 +421,9 @@ enum sim_next workload_next(struct sim *sim, struct sim_task *t)
 	case STEP_END:
 		return step_end(t, step);
 	case STEP_ATTR:
-		set_attributes(sim, t, &w->attrs[step->a]);
-		return finished(t);
+		return step_attr(sim, t, step);
+	case STEP_HOTPLUG:
+		return step_hotplug(sim, t, step);
 	case STEP_EXIT:
 		break;
 	}

@@ -25,8 +25,9 @@ enum step_kind {
 	STEP_FORK, /* a: number of the program */
 	STEP_LOOP, /* up to its STEP_END a times, or for ever: LOOP_FOREVER */
 	STEP_END,
-	STEP_ATTR, /* a: number of the attributes */
-	STEP_EXIT, /* as the end of the program */
+	STEP_ATTR,    /* a: number of the attributes */
+	STEP_HOTPLUG, /* a: a CPU, another one; b: it comes, else it leaves */
+	STEP_EXIT,    /* as the end of the program */
 };
 
 #define LOOP_FOREVER   UINT64_MAX

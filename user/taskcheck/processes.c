@@ -284,6 +284,20 @@ static void limits(void)
 	EXPECT_ERROR(ESRCH, syscall(SYS_prlimit64, 999999, RLIMIT_STACK, NULL, &r));
 }
 
+/* CLONE_PARENT: a sibling tells the parent of its end as its maker would. */
+static void siblings(void)
+{
+	pid_t maker = fork(), sibling = 0;
+	int status = 0;
+
+	EXPECT(maker >= 0);
+	if (!maker)
+		_exit(syscall(SYS_clone, CLONE_PARENT, 0, 0, 0, 0) < 0);
+	EXPECT(status_of(maker, 0) == 0);
+	sibling = wait(&status);
+	EXPECT(sibling > 0 && sibling != maker && !status);
+}
+
 static void many_generations(void)
 {
 	for (int i = 0; i < 300; i++)
@@ -310,6 +324,7 @@ const struct check process_tests[] = {
 	{ "names", names },
 	{ "pdeathsig", death_of_the_parent },
 	{ "limits", limits },
+	{ "siblings", siblings },
 	{ "generations", many_generations },
 	{ NULL, NULL },
 };

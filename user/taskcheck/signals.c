@@ -323,6 +323,40 @@ static void continue_is_reported(void)
 	EXPECT(WTERMSIG(status_of(pid, 0)) == SIGKILL);
 }
 
+/* A stop that a thread has taken, but not carried out yet, SIGCONT takes back all the same. */
+static void continue_races_with_stop(void)
+{
+	volatile long *turns =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t crowd[50], pid = fork();
+
+	EXPECT(pid >= 0 && turns != MAP_FAILED);
+	if (!pid) {
+		setpgid(0, 0);
+		for (;;)
+			++*turns;
+	}
+	for (unsigned i = 0; i < 50; i++)
+		crowd[i] = spawn_pausing(); /* the more there are, the longer the decision takes */
+	for (unsigned i = 0; i < 2000; i++) {
+		long before;
+
+		kill(pid, SIGTSTP);
+		for (volatile unsigned wait = i % 100 * 10; wait; wait--)
+			;
+		kill(pid, SIGCONT);
+		before = *turns;
+		for (unsigned ms = 0; *turns == before && ms < 2000; ms++)
+			sleep_ms(1);
+		EXPECT(*turns != before);
+	}
+	for (unsigned i = 0; i < 50; i++)
+		kill(crowd[i], SIGKILL);
+	kill(pid, SIGKILL);
+	while (wait(NULL) > 0)
+		;
+}
+
 static void orphaned_groups(void)
 {
 	int p[2], code;
@@ -395,6 +429,7 @@ const struct check signal_tests[] = {
 	{ "faults", faults },
 	{ "stop", stop_and_continue },
 	{ "continue", continue_is_reported },
+	{ "continue-races", continue_races_with_stop },
 	{ "orphaned-group", orphaned_groups },
 	{ "exec-ignored", exec_keeps_ignored },
 	{ "signal-storm", storm },

@@ -399,6 +399,7 @@ static void clone_flags(void)
 	if (!pid)
 		_exit(0);
 	await_child(pid);
+	EXPECT_ERROR(EPERM, syscall(SYS_clone, CLONE_SETTLS, 0, 0, 0, 0x8000000000000000));
 }
 
 const struct check thread_tests[] = {

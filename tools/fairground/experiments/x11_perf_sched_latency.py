@@ -29,6 +29,11 @@ MS = 1e6
 
 CPUS = (2, 3)
 LATER_US = 9000  # the second of each pair starts: stress forks its tasks one by one, they do not start as one
+# The same in the kernel's shell, and away from the ticks of 4 ms: it is started with one, when an even hundredth of a
+# second begins, and takes 1.4 ms to get going. Close to a tick the two would be owed the same whenever a turn ends, and
+# under EEVDF chance decide who is next.
+LATER = ("even() { read t _ < /proc/uptime; case $t in *[02468]) ;; *) false; esac; }; "
+         "later() { while even; do :; done; until even; do :; done; }")
 
 
 def runs(host, sched, case):
@@ -40,8 +45,8 @@ def kernel(case, seconds):
     pairs would delay each other in a pattern that repeats, and a few us in each turn add up. Scores apart make that not
     matter, and both pairs meet at the same time."""
     if case == "hogs":
-        return "; ".join(f"hog -a {cpu} -t {seconds + 1}s & sleep {LATER_US / 1e6}; "
-                         f"hog -a {cpu} -t {seconds + 1}s & wait" for cpu in CPUS)
+        return "; ".join([LATER, *(f"hog -a {cpu} -t {seconds + 1}s & later; hog -a {cpu} -t {seconds + 1}s & wait"
+                                   for cpu in CPUS)])
     together = HISTORY + seconds + 2
     longer = round(HISTORY * (APART[case] - 1))
     worker = 'of() { for p in $(pidof hog); do grep -q "^PPid:.$1$" /proc/$p/status && echo $p; done; }'

@@ -2,45 +2,56 @@
 
 On 96 CPUs the servers' 102 threads, a third of the time awake, did not meet. On 4 they would: with two workers and a
 messenger each they want 72 % of the machine. So each has one worker here, which wakes when its messenger sleeps.
+
+As published, what counts is the mean of three runs. Each server is the first to start in one of them: who starts when
+decides who finds his last CPU taken by another server, and how many CPUs take their part of the one stream of
+instructions while he wakes.
 """
 
-from ..experiment import rule
+from ..experiment import rule, shown
 from . import x1_fdl
 from .x1_fdl import EVENTS, GROUPS, HOSTS, SCHEDULERS, SETTINGS, TIMEOUT, measure  # noqa: F401 (parts of an experiment)
 
 TITLE = "Servers with and without deadlines and nobody else: wakeup latency"
 SOURCE = "the message that proposed FDL, without antagonist: 99th percentiles of 118 to 129 us, means within 2 %"
 SECONDS = 10
-CASES = ("alone", "again")
-SIZE = (6, 4.5)
+ORDERS = {f"{GROUPS[n]}-first": GROUPS[n:] + GROUPS[:n] for n in range(len(GROUPS))}
+CASES = tuple(ORDERS)
+TWICE = CASES[:1]
+SIZE = (13, 4.5)
 
 PUBLISHED = {"cfs": ((38, 85, 69), (123, 129, 124)), "fdl-loose": ((85, 54, 84), (128, 129, 124)),
              "fdl": ((53, 52, 63), (129, 118, 128))}
 PUBLISHED_MEAN = sum(sum(p99) for _, p99 in PUBLISHED.values()) / 9
 
 
-def kernel(_, seconds):
-    return x1_fdl.script(seconds, antagonist=False, workers=1)
+def kernel(case, seconds):
+    return x1_fdl.script(seconds, antagonist=False, workers=1, order=ORDERS[case])
+
+
+def mean(name, percentile):
+    """Of the group's percentile over the runs."""
+    return lambda r: sum(r["fdl"][case][name][percentile] for case in ORDERS) / len(ORDERS)
 
 
 def p99_of_all(r):
-    return [r["fdl"]["alone"][group]["99.0"] for group in GROUPS]
+    return [mean(group, "99.0")(r) for group in GROUPS]
 
 
 def from_mean(name):
     """How far the group's p99 is from the mean of all three."""
-    return lambda r: abs(r["fdl"]["alone"][name]["99.0"] * len(GROUPS) / sum(p99_of_all(r)) - 1)
+    return lambda r: abs(mean(name, "99.0")(r) * len(GROUPS) / sum(p99_of_all(r)) - 1)
 
 
 def claims():
     found = [rule(f"{name}: p99 off the mean of all", "<= 10 %", SCHEDULERS, lambda v: v <= 0.1, from_mean(name),
                   "{:.1%}", f"{abs(sum(PUBLISHED[name][1]) / 3 / PUBLISHED_MEAN - 1):.1%}") for name in GROUPS]
     found.append(rule("p99: the largest less the least, us", "<= 11", SCHEDULERS, lambda v: v <= 11,
-                      lambda r: max(p99_of_all(r)) - min(p99_of_all(r)), "{:.0f}", "11"))
+                      lambda r: max(p99_of_all(r)) - min(p99_of_all(r)), "{:.1f}", "11"))
     for index, p in enumerate(("50.0", "99.0")):
-        found += [x1_fdl.latency(f"{name}: p{p[:2]}, us", "alone", name, p,
-                                 f"{sorted(PUBLISHED[name][index])[1]}") for name in GROUPS]
-    return found + [x1_fdl.same_twice("alone", "again")]
+        found += [shown(f"{name}: p{p[:2]}, us", SCHEDULERS, mean(name, p), "{:.1f}",
+                        f"{sum(PUBLISHED[name][index]) / 3:.0f}") for name in GROUPS]
+    return found
 
 
 def draw(figure, results):

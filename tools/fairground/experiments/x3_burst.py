@@ -14,10 +14,11 @@ from ..latency import SLEEPS, SWITCH, WAKEUPS
 TITLE = "Two bursts of 80 ms every 200 ms under a quota of 100 ms in 100 ms: lateness by phase and burst"
 SOURCE = "the burst feature's example, schbench -m 1 -t 3 -c 80000 -R 10: 80 % of a CPU on average, throttled in 8 " \
          "of 10 runs, which is 0.8 of the phases; what is expected of a phase follows from the arithmetic"
-SETTINGS = {"smp": "2", "hz": "1000"}
+SETTINGS = {"smp": "4", "hz": "1000"}
 SECONDS = 18
 SCHEDULERS = ("cfs",)
 CASES = ("0", "20", "40", "60", "100")  # the burst, ms
+TWICE = ("20",)
 SIZE = (9, 4.5)
 
 PHASES = tuple(range(5, 100, 10))

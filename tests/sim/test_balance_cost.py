@@ -1,0 +1,27 @@
+"""What balancing costs each CPU, and that it hardly grows with the machine (`make bench-balance` has the table)."""
+
+import math
+import subprocess
+import sys
+
+import pytest
+
+from conftest import BUILD, ROOT
+
+sys.path.insert(0, f"{ROOT}/tools")
+from balance_cost import TICK, crowded, half_idle, looks  # noqa: E402 (found through the line above)
+
+SMALL, LARGE = (64, "2x32x1"), (1024, "4x8x32x1")
+
+
+@pytest.mark.parametrize("load", [half_idle, crowded])
+def test_ticks_cost_grows_no_faster_than_the_logarithm_of_the_cpus(load):
+    """Long enough for passes over the whole of the larger machine: every 1 to 2 s if the CPU idles."""
+    small, large = (looks(BUILD, topology, 5, load(cpus), TICK) for cpus, topology in (SMALL, LARGE))
+    assert 0 < large <= small * math.log2(LARGE[0]) / math.log2(SMALL[0])
+
+
+def test_unknown_machines_are_refused_with_the_usage():
+    done = subprocess.run([sys.executable, f"{ROOT}/tools/balance_cost.py", BUILD, "63"], capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == 1 and "usage: make bench-balance" in done.stderr and not done.stdout

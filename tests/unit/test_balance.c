@@ -1,0 +1,257 @@
+/*
+ * One balancing pass, rule by rule: what is compared, how much moves, what affinity does to it
+ * (docs/sources.md); see also test_smp.c.
+ */
+#include "smp.h"
+
+/* @nr tasks on @cpu that may run where @mask says; they stay until somebody balances. */
+static void crowd(struct machine *m, unsigned cpu, unsigned nr, u64 mask)
+{
+	while (nr--) {
+		struct task *t = put(m, cpu);
+
+		allow(m, t, (struct cpumask){ { mask } });
+		assert_int_equal(t->cpu, cpu);
+	}
+}
+
+/* No task is cache-hot, and nobody balances but the test. */
+static struct machine *cold_machine(unsigned nodes, unsigned llcs, unsigned cores, unsigned smt)
+{
+	struct machine *m = machine_of(nodes, llcs, cores, smt, NULL);
+	struct domain *sd;
+
+	for (unsigned cpu = 0; cpu < m->nr_cpus; cpu++)
+		for_each_domain(sd, rq_of(m, cpu))
+			sd->flags &= ~(u32)SD_BALANCE_NEWIDLE;
+	set_tunable(m, "migration_cost_ns", "0");
+	set_tunable(m, "sched_schedstats", "1");
+	return m;
+}
+
+/* Balance CPU 0 at its @level-th domain. */
+static int pass(struct machine *m, unsigned level, enum idle_type idle)
+{
+	int moved = balance_domain(rq_of(m, 0), domain_of(m, 0, level), idle);
+
+	/* Such a pass is part of a switch. */
+	if (idle == CPU_NEWLY_IDLE)
+		switch_cpu(m, 0, true);
+	settle(m);
+	sched_check(m->s);
+	return moved;
+}
+
+/* --- how much ------------------------------------------------------------- */
+
+/* Loads 12288 and 5120 of four CPUs each: 3.5 tasks of nice 0 are to move. */
+static void the_imbalance_of_two_overloaded_groups_is_golden(void **state)
+{
+	struct machine *m = cold_machine(1, 2, 4, 1);
+	u64 since = domain_of(m, 0, 1)->stat[CPU_BUSY].imbalance;
+
+	(void)state;
+	for (unsigned cpu = 0; cpu < 8; cpu++) {
+		crowd(m, cpu, cpu < 4 ? 1 + !cpu : 3, cpumask_first_n(8).bits[0]);
+		rq_of(m, cpu)->fair.avg.load_avg = cpu < 4 ? 1024 * (1 + !cpu) : 3072;
+		rq_of(m, cpu)->fair.avg.util_avg = 1024;
+	}
+	assert_in_range(pass(m, 1, CPU_BUSY), 1, 3);
+	assert_int_equal(domain_of(m, 0, 1)->stat[CPU_BUSY].imbalance - since, 3584);
+	machine_free(m);
+}
+
+static void half_of_the_difference_moves(void **state)
+{
+	static const struct {
+		unsigned here, there;
+		int moved;
+	} cases[] = { { 0, 1, 0 }, { 0, 2, 1 }, { 0, 3, 1 }, { 0, 5, 2 }, { 1, 2, 0 } };
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct machine *m = cold_machine(1, 1, 2, 1);
+
+		crowd(m, 0, cases[i].here, 3);
+		crowd(m, 1, cases[i].there, 3);
+		assert_int_equal(pass(m, 0, cases[i].here ? CPU_BUSY : CPU_IDLE), cases[i].moved);
+		machine_free(m);
+	}
+}
+
+static void a_newly_idle_cpu_takes_one(void **state)
+{
+	struct machine *m = cold_machine(1, 1, 2, 1);
+
+	(void)state;
+	crowd(m, 1, 7, 3);
+	assert_int_equal(pass(m, 0, CPU_NEWLY_IDLE), 1);
+	machine_free(m);
+}
+
+static void the_first_idle_cpu_of_a_group_balances_for_it(void **state)
+{
+	struct machine *m = cold_machine(1, 2, 2, 1);
+
+	(void)state;
+	crowd(m, 0, 1, 1);
+	crowd(m, 2, 4, 0xf);
+	assert_int_equal(pass(m, 1, CPU_BUSY), -1);
+	assert_true(balance_domain(rq_of(m, 1), domain_of(m, 1, 1), CPU_IDLE) > 0);
+	machine_free(m);
+}
+
+/* --- affinity ------------------------------------------------------------- */
+
+/* CPU 0 balances for its group; what waits on CPU 2 may run on 1 and 2 only. */
+static void what_may_not_come_here_goes_to_another_cpu_of_the_group(void **state)
+{
+	static const enum idle_type types[] = { CPU_IDLE, CPU_NEWLY_IDLE };
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(types); i++) {
+		struct machine *m = cold_machine(1, 2, 2, 1);
+
+		crowd(m, 2, 2, BIT(1) | BIT(2));
+		/* A CPU in the middle of a switch takes for itself only. */
+		assert_int_equal(pass(m, 1, types[i]), types[i] == CPU_IDLE);
+		assert_int_equal(rq_of(m, 1)->nr_running, types[i] == CPU_IDLE);
+		assert_int_equal(rq_of(m, 0)->nr_running, 0);
+		machine_free(m);
+	}
+}
+
+static void when_one_cpu_is_all_pinned_the_next_is_robbed(void **state)
+{
+	struct machine *m = cold_machine(1, 1, 4, 1);
+
+	(void)state;
+	crowd(m, 1, 5, BIT(1));
+	crowd(m, 2, 3, 0xf);
+	crowd(m, 3, 1, BIT(3));
+	assert_int_equal(pass(m, 0, CPU_IDLE), 1);
+	assert_int_equal(rq_of(m, 2)->nr_running, 2);
+	machine_free(m);
+}
+
+static void a_domain_of_pinned_tasks_is_looked_at_ever_less_often(void **state)
+{
+	struct machine *m = cold_machine(1, 2, 2, 1);
+	struct domain *sd = domain_of(m, 0, 1);
+
+	(void)state;
+	crowd(m, 2, 4, BIT(2));
+	for (u64 interval = 4; interval < 512; interval *= 2) {
+		assert_int_equal(sd->balance_interval_ms, interval);
+		assert_int_equal(pass(m, 1, CPU_IDLE), 0);
+	}
+	assert_int_equal(sd->balance_interval_ms, 512);
+	assert_int_equal(pass(m, 1, CPU_IDLE), 0);
+	assert_int_equal(sd->balance_interval_ms, 512);
+	/* Without them no longer than 2 ms for each CPU. */
+	sd->balance_interval_ms = 4;
+	for (unsigned i = 0; i < 4; i++)
+		block(m, 2, TASK_INTERRUPTIBLE);
+	for (unsigned i = 0; i < 3; i++)
+		pass(m, 1, CPU_IDLE);
+	assert_int_equal(sd->balance_interval_ms, 8);
+	machine_free(m);
+}
+
+static void the_level_above_learns_that_affinity_left_a_group_uneven(void **state)
+{
+	struct machine *m = cold_machine(1, 2, 2, 1);
+	const struct group *part = domain_of(m, 0, 1)->parts;
+
+	(void)state;
+	crowd(m, 1, 3, BIT(1));
+	pass(m, 0, CPU_IDLE);
+	assert_true(part->imbalance);
+	/* It looks again, finds the same: still so. */
+	pass(m, 0, CPU_IDLE);
+	assert_true(part->imbalance);
+	block(m, 1, TASK_INTERRUPTIBLE);
+	block(m, 1, TASK_INTERRUPTIBLE);
+	pass(m, 0, CPU_IDLE);
+	assert_false(part->imbalance);
+	machine_free(m);
+}
+
+/* --- the running task ----------------------------------------------------- */
+
+/* Both hogs run, on one core; nothing waits that could be moved. */
+static void a_running_task_is_pushed_to_an_idle_core(void **state)
+{
+	struct machine *m = cold_machine(1, 1, 2, 2);
+
+	(void)state;
+	crowd(m, 2, 1, 0xf);
+	crowd(m, 3, 1, 0xf);
+	for (unsigned failed = 1; failed <= 4; failed++) {
+		assert_int_equal(domain_of(m, 0, 1)->nr_balance_failed, failed - 1);
+		assert_int_equal(pass(m, 1, CPU_IDLE), 0);
+		assert_int_equal(rq_of(m, 0)->nr_running, failed == 4);
+	}
+	assert_int_equal(domain_of(m, 0, 1)->alb_count, 1);
+	assert_int_equal(rq_of(m, 2)->nr_running + rq_of(m, 3)->nr_running, 1);
+	machine_free(m);
+}
+
+/* --- when ----------------------------------------------------------------- */
+
+static void who_idles_shortly_does_not_search(void **state)
+{
+	(void)state;
+	for (unsigned shortly = 0; shortly < 2; shortly++) {
+		struct machine *m = cold_machine(1, 1, 2, 1);
+
+		crowd(m, 0, 1, 1);
+		crowd(m, 1, 3, 3);
+		rq_of(m, 0)->domains->flags |= SD_BALANCE_NEWIDLE;
+		rq_of(m, 0)->domains->max_newidle_lb_cost = MS;
+		rq_of(m, 0)->avg_idle = shortly ? MS / 2 : 2 * MS;
+		advance(m, MS);
+		block(m, 0, TASK_INTERRUPTIBLE);
+		assert_int_equal(rq_of(m, 0)->nr_running, !shortly);
+		machine_free(m);
+	}
+}
+
+/* CPU 3 had work for long, and looked around seldom. Now it idles, and is balanced for by CPU 1. */
+static void a_cpu_that_went_idle_is_balanced_for_as_often_as_others(void **state)
+{
+	struct machine *m = cold_machine(1, 1, 4, 1);
+	unsigned ticks = 0;
+
+	(void)state;
+	crowd(m, 3, 1, BIT(3));
+	for (unsigned n = 0; n < 200 || rq_of(m, 3)->next_balance < jiffies(m->s, m->now) + 50; n++)
+		tick(m);
+	crowd(m, 0, 2, BIT(0) | BIT(3));
+	block(m, 3, TASK_INTERRUPTIBLE);
+	while (!rq_of(m, 3)->nr_running) {
+		tick(m);
+		ticks++;
+	}
+	assert_in_range(ticks, 1, 8);
+	machine_free(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_imbalance_of_two_overloaded_groups_is_golden),
+		cmocka_unit_test(half_of_the_difference_moves),
+		cmocka_unit_test(a_newly_idle_cpu_takes_one),
+		cmocka_unit_test(the_first_idle_cpu_of_a_group_balances_for_it),
+		cmocka_unit_test(what_may_not_come_here_goes_to_another_cpu_of_the_group),
+		cmocka_unit_test(when_one_cpu_is_all_pinned_the_next_is_robbed),
+		cmocka_unit_test(a_domain_of_pinned_tasks_is_looked_at_ever_less_often),
+		cmocka_unit_test(the_level_above_learns_that_affinity_left_a_group_uneven),
+		cmocka_unit_test(a_running_task_is_pushed_to_an_idle_core),
+		cmocka_unit_test(who_idles_shortly_does_not_search),
+		cmocka_unit_test(a_cpu_that_went_idle_is_balanced_for_as_often_as_others),
+	};
+
+	return cmocka_run_group_tests_name("balance", tests, NULL, NULL);
+}

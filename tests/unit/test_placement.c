@@ -1,0 +1,287 @@
+/*
+ * Where a task wakes up or starts, rule by rule (docs/sources.md); see also test_smp.c.
+ */
+#include "smp.h"
+
+/* A task asleep whose last CPU is @cpu. */
+static struct task *sleeper_on(struct machine *m, unsigned cpu)
+{
+	struct task *t = spawn_nice(m, "sleeper", 0);
+
+	allow(m, t, cpumask_of(cpu));
+	assert_ptr_equal(running(m, cpu), t);
+	block(m, cpu, TASK_INTERRUPTIBLE);
+	allow(m, t, cpumask_first_n(m->nr_cpus));
+	return t;
+}
+
+/* @cpu runs something that stays there. */
+static struct task *occupy(struct machine *m, unsigned cpu)
+{
+	struct task *t = put(m, cpu);
+
+	allow(m, t, cpumask_of(cpu));
+	return t;
+}
+
+static void occupy_all_but(struct machine *m, u64 free)
+{
+	for (unsigned cpu = 0; cpu < m->nr_cpus; cpu++)
+		if (!(free & BIT(cpu)))
+			occupy(m, cpu);
+}
+
+/* --- the waker's CPU or its own ------------------------------------------- */
+
+/* CPU 1 shares the waker's cache and is busy; CPU 2, the wakee's, does not. */
+static void a_waker_about_to_sleep_leaves_its_cpu_to_the_wakee(void **state)
+{
+	(void)state;
+	for (unsigned sync = 0; sync < 2; sync++)
+		for (unsigned crowd = 0; crowd < 2; crowd++) {
+			struct machine *m = machine_of(1, 2, 2, 1, NULL);
+			struct task *t = sleeper_on(m, 2);
+
+			occupy_all_but(m, BIT(2) | BIT(3));
+			if (crowd)
+				occupy(m, 0);
+			sched_wake(m->s, t, TASK_NORMAL, 0, sync ? SELECT_SYNC : 0);
+			assert_int_equal(t->cpu, sync && !crowd ? 0 : 2);
+			machine_free(m);
+		}
+}
+
+static void its_own_cpu_goes_before_the_search(void **state)
+{
+	struct machine *m = machine_of(1, 1, 8, 1, NULL);
+	struct task *t = sleeper_on(m, 5);
+
+	(void)state;
+	occupy(m, 0);
+	occupy(m, 0);
+	wake(m, t, 0);
+	assert_int_equal(t->cpu, 5);
+	machine_free(m);
+}
+
+static void the_cpu_before_its_own_is_tried_next(void **state)
+{
+	static const struct {
+		u64 free;
+		bool allowed;
+		unsigned expected;
+	} cases[] = {
+		{ BIT(2) | BIT(6), true, 6 },
+		{ BIT(2) | BIT(6), false, 2 },
+		{ BIT(2), true, 2 },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct machine *m = machine_of(1, 1, 8, 1, NULL);
+		struct task *t = sleeper_on(m, 6);
+		struct cpumask mask = cpumask_first_n(8);
+
+		occupy(m, 6);
+		allow(m, t, cpumask_of(1));
+		wake(m, t, 1);
+		assert_int_equal(t->cpu, 1);
+		block(m, 1, TASK_INTERRUPTIBLE);
+		t->recent_used_cpu = 6;
+		if (!cases[i].allowed)
+			cpumask_clear(&mask, 6);
+		allow(m, t, mask);
+		occupy_all_but(m, cases[i].free | BIT(6));
+		/* CPU 6's own task sleeps if the CPU is to be free. */
+		if (cases[i].free & BIT(6))
+			block(m, 6, TASK_INTERRUPTIBLE);
+		wake(m, t, 1);
+		assert_int_equal(t->cpu, cases[i].expected);
+		assert_int_equal(t->recent_used_cpu, 1);
+		machine_free(m);
+	}
+}
+
+/* --- the search ----------------------------------------------------------- */
+
+static void the_search_ends_after_so_many_cpus(void **state)
+{
+	static const struct {
+		u32 limit;
+		const char *feature;
+		unsigned expected;
+	} cases[] = {
+		{ 0, "SIS_UTIL", 0 }, { 2, "SIS_UTIL", 0 },    { 3, "SIS_UTIL", 3 },
+		{ 8, "SIS_UTIL", 3 }, { 0, "NO_SIS_UTIL", 3 },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct machine *m = machine_of(1, 1, 8, 1, NULL);
+		struct task *t = sleeper_on(m, 0);
+
+		occupy_all_but(m, BIT(3) | BIT(7));
+		set_feature(m, cases[i].feature);
+		rq_of(m, 0)->llc->span->nr_idle_scan = cases[i].limit;
+		wake(m, t, 0);
+		assert_int_equal(t->cpu, cases[i].expected);
+		machine_free(m);
+	}
+}
+
+/* Cores of CPUs 0-1, 2-3, 4-5, 6-7. */
+static void without_an_idle_core_the_other_thread_of_its_own_is_taken(void **state)
+{
+	static const struct {
+		u64 free;
+		unsigned expected;
+		bool idle_cores; /* afterwards */
+	} cases[] = {
+		{ BIT(1) | BIT(3) | BIT(6) | BIT(7), 6, true },
+		{ BIT(1) | BIT(3) | BIT(7), 3, false }, /* the first free thread from CPU 2 on */
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct machine *m = machine_of(1, 1, 4, 2, NULL);
+		struct task *t = sleeper_on(m, 2);
+		struct group *llc = rq_of(m, 0)->llc->span;
+
+		occupy_all_but(m, cases[i].free);
+		llc->has_idle_cores = true;
+		wake(m, t, 2);
+		assert_int_equal(t->cpu, cases[i].expected);
+		assert_int_equal(llc->has_idle_cores, cases[i].idle_cores);
+		machine_free(m);
+	}
+	/* The same without that knowledge: CPU 3 although the core of 6 and 7 idles. */
+	{
+		struct machine *m = machine_of(1, 1, 4, 2, NULL);
+		struct task *t = sleeper_on(m, 2);
+
+		occupy_all_but(m, cases[0].free);
+		rq_of(m, 0)->llc->span->has_idle_cores = false;
+		wake(m, t, 2);
+		assert_int_equal(t->cpu, 3);
+		machine_free(m);
+	}
+}
+
+static void a_core_that_idles_is_made_known(void **state)
+{
+	struct machine *m = machine_of(1, 1, 2, 2, NULL);
+	struct group *llc = rq_of(m, 0)->llc->span;
+
+	(void)state;
+	occupy_all_but(m, 0);
+	llc->has_idle_cores = false;
+	block(m, 2, TASK_INTERRUPTIBLE);
+	assert_false(llc->has_idle_cores);
+	block(m, 3, TASK_INTERRUPTIBLE);
+	assert_true(llc->has_idle_cores);
+	machine_free(m);
+}
+
+static void a_cpu_with_idle_policy_tasks_counts_as_idle(void **state)
+{
+	struct machine *m = machine_of(1, 1, 4, 1, NULL);
+	struct task *t = sleeper_on(m, 0), *idle = spawn(m, "idle", SCHED_IDLE, 0);
+
+	(void)state;
+	allow(m, idle, cpumask_of(2));
+	occupy_all_but(m, BIT(2));
+	wake(m, t, 0);
+	assert_int_equal(t->cpu, 2);
+	assert_ptr_equal(running(m, 2), t);
+	machine_free(m);
+}
+
+static void the_search_respects_affinity(void **state)
+{
+	struct machine *m = machine_of(1, 1, 8, 1, NULL);
+	struct task *t = sleeper_on(m, 0);
+
+	(void)state;
+	occupy(m, 0);
+	allow(m, t, (struct cpumask){ { BIT(0) | BIT(5) } });
+	wake(m, t, 0);
+	assert_int_equal(t->cpu, 5);
+	machine_free(m);
+}
+
+/* Two nodes of two caches of two CPUs; only CPU 7 idles, or 3 and 7. */
+static void sis_machine_finds_the_nearest_idle_cpu_of_all(void **state)
+{
+	static const struct {
+		const char *feature;
+		u64 free;
+		unsigned expected;
+	} cases[] = {
+		{ "NO_SIS_MACHINE", BIT(7), 0 }, { "SIS_NODE", BIT(7), 0 },
+		{ "SIS_MACHINE", BIT(7), 7 },	 { "SIS_MACHINE", BIT(3) | BIT(7), 3 },
+		{ "SIS_MACHINE", 0, 0 },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct machine *m = machine_of(2, 2, 2, 1, NULL);
+		struct task *t = sleeper_on(m, 0);
+
+		occupy_all_but(m, cases[i].free);
+		set_feature(m, cases[i].feature);
+		wake(m, t, 0);
+		assert_int_equal(t->cpu, cases[i].expected);
+		machine_free(m);
+	}
+}
+
+/* --- fork ----------------------------------------------------------------- */
+
+/* Two nodes of 16 CPUs: a pair may stay together (imb_numa_nr is 2), a third goes over. */
+static void a_node_keeps_a_few_before_forks_spread(void **state)
+{
+	static const unsigned node[] = { 0, 0, 1, 1, 0 };
+	struct machine *m = machine_of(2, 1, 16, 1, NULL);
+
+	(void)state;
+	assert_int_equal(domain_of(m, 0, 1)->imb_numa_nr, 2);
+	for (unsigned i = 0; i < ARRAY_SIZE(node); i++)
+		assert_int_equal(spawn_nice(m, "t", 0)->cpu / 16, node[i]);
+	machine_free(m);
+}
+
+/* In the cache that idles more; see test_smp.c for which cache and core that is. */
+static void of_idle_cpus_a_fork_takes_the_one_that_idles_since_the_shortest_time(void **state)
+{
+	static const unsigned order[] = { 5, 7, 6 };
+	struct machine *m = machine_of(1, 2, 4, 1, NULL);
+
+	(void)state;
+	occupy_all_but(m, 0);
+	for (unsigned i = 0; i < ARRAY_SIZE(order); i++) {
+		advance(m, MS);
+		block(m, order[i], TASK_INTERRUPTIBLE);
+	}
+	assert_int_equal(spawn_nice(m, "t", 0)->cpu, 6);
+	machine_free(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_waker_about_to_sleep_leaves_its_cpu_to_the_wakee),
+		cmocka_unit_test(its_own_cpu_goes_before_the_search),
+		cmocka_unit_test(the_cpu_before_its_own_is_tried_next),
+		cmocka_unit_test(the_search_ends_after_so_many_cpus),
+		cmocka_unit_test(without_an_idle_core_the_other_thread_of_its_own_is_taken),
+		cmocka_unit_test(a_core_that_idles_is_made_known),
+		cmocka_unit_test(a_cpu_with_idle_policy_tasks_counts_as_idle),
+		cmocka_unit_test(the_search_respects_affinity),
+		cmocka_unit_test(sis_machine_finds_the_nearest_idle_cpu_of_all),
+		cmocka_unit_test(a_node_keeps_a_few_before_forks_spread),
+		cmocka_unit_test(
+			of_idle_cpus_a_fork_takes_the_one_that_idles_since_the_shortest_time),
+	};
+
+	return cmocka_run_group_tests_name("placement", tests, NULL, NULL);
+}

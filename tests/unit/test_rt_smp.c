@@ -1,0 +1,267 @@
+/*
+ * Real-time tasks on several CPUs: who is pushed and pulled, when, and where to (docs/sources.md).
+ */
+#include "smp.h"
+
+/* A FIFO task on @cpu that may run anywhere, and goes nowhere before the next switch there. */
+static struct task *fifo(struct machine *m, unsigned cpu, int prio)
+{
+	struct task *t = spawn(m, "fifo", SCHED_FIFO, prio);
+
+	allow(m, t, cpumask_of(cpu));
+	allow(m, t, cpumask_first_n(m->nr_cpus));
+	return t;
+}
+
+static struct task *pinned_fifo(struct machine *m, unsigned cpu, int prio)
+{
+	struct task *t = fifo(m, cpu, prio);
+
+	allow(m, t, cpumask_of(cpu));
+	return t;
+}
+
+/* One that sleeps, @cpu its last one. */
+static struct task *sleeping_fifo(struct machine *m, unsigned cpu, int prio)
+{
+	struct task *t = pinned_fifo(m, cpu, prio);
+
+	assert_ptr_equal(running(m, cpu), t);
+	block(m, cpu, TASK_INTERRUPTIBLE);
+	allow(m, t, cpumask_first_n(m->nr_cpus));
+	return t;
+}
+
+static void set_policy(struct machine *m, struct task *t, int policy, int prio)
+{
+	struct sched_attr_req req = { .policy = policy, .rt_priority = prio };
+
+	assert_int_equal(sched_set_attr(m->s, t, &req), 0);
+	settle(m);
+	sched_check(m->s);
+}
+
+/* --- who ------------------------------------------------------------------ */
+
+static void a_cpu_with_two_of_which_one_can_move_is_overloaded(void **state)
+{
+	struct machine *m = machine_of(1, 1, 2, 1, NULL);
+	struct task *waits;
+
+	(void)state;
+	pinned_fifo(m, 0, 20);
+	assert_true(cpumask_empty(&m->s->rt_overload));
+	waits = pinned_fifo(m, 0, 10);
+	assert_true(cpumask_empty(&m->s->rt_overload));
+	allow(m, waits, cpumask_first_n(2));
+	assert_true(cpumask_test(&m->s->rt_overload, 0));
+	switch_cpu(m, 0, true);
+	settle(m);
+	assert_ptr_equal(running(m, 1), waits);
+	assert_true(cpumask_empty(&m->s->rt_overload));
+	machine_free(m);
+}
+
+static void the_most_urgent_that_waits_is_pushed_and_no_more_than_there_is_room_for(void **state)
+{
+	struct machine *m = machine_of(1, 1, 3, 1, NULL);
+	struct task *t[4];
+
+	(void)state;
+	pinned_fifo(m, 0, 50);
+	pinned_fifo(m, 2, 40);
+	t[0] = pinned_fifo(m, 0, 20);
+	t[1] = pinned_fifo(m, 0, 30);
+	t[2] = pinned_fifo(m, 0, 25);
+	t[3] = pinned_fifo(m, 0, 45);
+	for (unsigned i = 0; i < 3; i++)
+		allow(m, t[i], cpumask_first_n(3));
+	switch_cpu(m, 0, true);
+	settle(m);
+	assert_ptr_equal(running(m, 1), t[1]);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(t[i]->cpu, i == 1);
+	sched_check(m->s);
+	machine_free(m);
+}
+
+static void a_cpu_pulls_what_is_more_urgent_than_all_it_has(void **state)
+{
+	struct machine *m = machine_of(1, 1, 3, 1, NULL);
+	struct task *low, *high;
+
+	(void)state;
+	fifo(m, 0, 50);
+	pinned_fifo(m, 1, 60);
+	pinned_fifo(m, 2, 60);
+	pinned_fifo(m, 0, 20);
+	low = fifo(m, 1, 10);
+	high = fifo(m, 2, 30);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	assert_ptr_equal(running(m, 0), high);
+	assert_int_equal(low->cpu, 1);
+	sched_check(m->s);
+	machine_free(m);
+}
+
+/* --- where ---------------------------------------------------------------- */
+
+static void a_wakee_goes_to_the_least_urgent_cpu(void **state)
+{
+	struct machine *m = machine_of(1, 1, 5, 1, NULL);
+	static const unsigned expected[] = { 4, 2, 3, 1 };
+	struct task *t[5];
+
+	(void)state;
+	for (unsigned i = 0; i < 5; i++)
+		t[i] = sleeping_fifo(m, 0, 30);
+	pinned_fifo(m, 0, 40);
+	pinned_fifo(m, 1, 10);
+	allow(m, spawn_nice(m, "fair", 0), cpumask_of(2));
+	pinned_fifo(m, 3, 5);
+	for (unsigned i = 0; i < 4; i++) {
+		wake(m, t[i], 0);
+		assert_ptr_equal(running(m, expected[i]), t[i]);
+	}
+	/* Where all are as urgent it waits. */
+	wake(m, t[4], 0);
+	assert_int_equal(t[4]->cpu, 0);
+	assert_ptr_not_equal(running(m, 0), t[4]);
+	sched_check(m->s);
+	machine_free(m);
+}
+
+/* Its last CPU is 1. Two caches of four CPUs; those not in @low do something more urgent. */
+static void of_equally_urgent_cpus_the_nearest_is_taken(void **state)
+{
+	static const struct {
+		u64 low;
+		unsigned waker, expected;
+	} cases[] = {
+		{ BIT(1) | BIT(2), 2, 1 }, /* its own */
+		{ BIT(0) | BIT(3), 3, 3 }, /* the waker's, in the same cache as another */
+		{ BIT(0) | BIT(3), 5, 0 }, /* the first of the cache */
+		{ BIT(2) | BIT(5), 5, 2 }, /* the cache goes before the waker */
+		{ BIT(5) | BIT(6), 6, 6 }, { BIT(5) | BIT(6), 0, 5 },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct machine *m = machine_of(1, 2, 4, 1, NULL);
+		struct task *t = sleeping_fifo(m, 1, 50);
+
+		for (unsigned cpu = 0; cpu < 8; cpu++)
+			if (!(cases[i].low & BIT(cpu)))
+				pinned_fifo(m, cpu, 90);
+		wake(m, t, cases[i].waker);
+		assert_int_equal(t->cpu, cases[i].expected);
+		machine_free(m);
+	}
+}
+
+static void a_runner_that_cannot_leave_is_not_pushed_aside(void **state)
+{
+	(void)state;
+	for (unsigned pinned = 0; pinned < 2; pinned++) {
+		struct machine *m = machine_of(1, 1, 2, 1, NULL);
+		struct task *t = sleeping_fifo(m, 0, 50);
+		struct task *runner = pinned ? pinned_fifo(m, 0, 10) : fifo(m, 0, 10);
+
+		wake(m, t, 0);
+		assert_ptr_equal(running(m, pinned), t);
+		assert_ptr_equal(running(m, !pinned), runner);
+		machine_free(m);
+	}
+}
+
+static void of_two_equals_the_one_that_can_goes_elsewhere(void **state)
+{
+	enum { RUNNER_MAY_GO, RUNNER_IS_PINNED, NOWHERE_TO_GO };
+
+	(void)state;
+	for (unsigned which = RUNNER_MAY_GO; which <= NOWHERE_TO_GO; which++) {
+		struct machine *m = machine_of(1, 1, 2, 1, NULL);
+		struct task *wakee = sleeping_fifo(m, 0, 50), *runner;
+
+		allow(m, wakee, cpumask_of(0));
+		runner = which == RUNNER_IS_PINNED ? pinned_fifo(m, 0, 50) : fifo(m, 0, 50);
+		if (which == NOWHERE_TO_GO)
+			pinned_fifo(m, 1, 50);
+		wake(m, wakee, 0);
+		assert_ptr_equal(running(m, 0), which == RUNNER_MAY_GO ? wakee : runner);
+		if (which == RUNNER_MAY_GO)
+			assert_ptr_equal(running(m, 1), runner);
+		sched_check(m->s);
+		machine_free(m);
+	}
+}
+
+/* --- changes of parameters ------------------------------------------------ */
+
+static void who_becomes_less_urgent_makes_room_for_those_that_wait_elsewhere(void **state)
+{
+	static const struct {
+		int policy, prio;
+	} changes[] = { { SCHED_FIFO, 10 }, { SCHED_NORMAL, 0 } };
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(changes); i++) {
+		struct machine *m = machine_of(1, 1, 2, 1, NULL);
+		struct task *runner = fifo(m, 0, 50), *waits;
+
+		pinned_fifo(m, 1, 60);
+		waits = fifo(m, 1, 40);
+		assert_ptr_not_equal(running(m, 1), waits);
+		set_policy(m, runner, changes[i].policy, changes[i].prio);
+		assert_ptr_equal(running(m, 0), waits);
+		machine_free(m);
+	}
+}
+
+static void who_waits_and_becomes_real_time_is_pushed(void **state)
+{
+	struct machine *m = machine_of(1, 1, 2, 1, NULL);
+	struct task *t = put(m, 0);
+
+	(void)state;
+	pinned_fifo(m, 0, 50);
+	allow(m, spawn_nice(m, "fair", 0), cpumask_of(1));
+	assert_int_equal(t->cpu, 0);
+	set_policy(m, t, SCHED_FIFO, 10);
+	assert_ptr_equal(running(m, 1), t);
+	machine_free(m);
+}
+
+static void a_change_of_affinity_moves_a_running_one_at_once(void **state)
+{
+	struct machine *m = machine_of(1, 1, 3, 1, NULL);
+	struct task *t = fifo(m, 0, 50);
+
+	(void)state;
+	allow(m, spawn_nice(m, "fair", 0), cpumask_of(2));
+	for (unsigned cpu = 1; cpu < 3; cpu++) {
+		allow(m, t, cpumask_of(cpu));
+		assert_ptr_equal(running(m, cpu), t);
+		sched_check(m->s);
+	}
+	machine_free(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_cpu_with_two_of_which_one_can_move_is_overloaded),
+		cmocka_unit_test(
+			the_most_urgent_that_waits_is_pushed_and_no_more_than_there_is_room_for),
+		cmocka_unit_test(a_cpu_pulls_what_is_more_urgent_than_all_it_has),
+		cmocka_unit_test(a_wakee_goes_to_the_least_urgent_cpu),
+		cmocka_unit_test(of_equally_urgent_cpus_the_nearest_is_taken),
+		cmocka_unit_test(a_runner_that_cannot_leave_is_not_pushed_aside),
+		cmocka_unit_test(of_two_equals_the_one_that_can_goes_elsewhere),
+		cmocka_unit_test(who_becomes_less_urgent_makes_room_for_those_that_wait_elsewhere),
+		cmocka_unit_test(who_waits_and_becomes_real_time_is_pushed),
+		cmocka_unit_test(a_change_of_affinity_moves_a_running_one_at_once),
+	};
+
+	return cmocka_run_group_tests_name("rt_smp", tests, NULL, NULL);
+}

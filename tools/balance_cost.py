@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""What balancing costs each CPU as the simulated machine grows: no more than the logarithm of the CPUs is the goal.
+
+A pass at a domain looks at every runqueue of it once, so /proc/schedstat counts them: passes times CPUs. The last
+columns are instructions of the balancing part of the tick, counted by valgrind. Newly idle CPUs search beside that;
+as a search takes no time here, the rule that ends it when it takes longer than the CPU usually idles never applies.
+
+Usage: balance_cost.py [BUILD [CPUS...]]     CPUs: 64 256 1024 4096
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HZ = 250
+# CPUs -> topology; seconds simulated for looks, for looks under churn, for instructions
+MACHINES = {64: ("2x32x1", 20, 2, 4), 256: ("2x4x32x1", 15, 0.5, 2), 1024: ("4x8x32x1", 10, 0.2, 1),
+            4096: ("8x16x32x1", 10, 0.06, 0.5)}
+TICK, NEWLY_IDLE = (0, 1), (2,)  # kinds of passes as /proc/schedstat orders them: idle, busy, newly idle
+
+
+def half_idle(cpus):
+    return f"hogs:n={cpus // 2}"
+
+
+def crowded(cpus):
+    return f"hogs:n={cpus * 3 // 2}"
+
+
+def churn(cpus):
+    return f"bursts:n={cpus * 2},run=1ms-5ms,sleep=1ms-5ms"
+
+
+def looks(build, topology, seconds, workload, kinds):
+    """Runqueues that passes of these kinds looked at, for each CPU and tick."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "schedstat")
+        subprocess.run([f"{build}/schedsim", "--topology", topology, "--time", f"{int(seconds * 1000)}ms",
+                        "--hz", str(HZ), "--set", "sched_schedstats=1", "--schedstat", path, workload],
+                       check=True, stdout=subprocess.DEVNULL)
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+    total = 0
+    for mask, numbers in re.findall(r"^domain\d+ ([0-9a-f,]+) (.*)$", text, re.MULTILINE):
+        passes = list(map(int, numbers.split()))[:24:8]
+        total += bin(int(mask.replace(",", ""), 16)).count("1") * sum(passes[kind] for kind in kinds)
+    return total / (len(re.findall(r"^cpu\d", text, re.MULTILINE)) * seconds * HZ)
+
+
+def instructions(build, cpus, topology, seconds, workload):
+    """Of balance_tick() and what it calls, for each CPU and tick."""
+    with tempfile.TemporaryDirectory() as directory:
+        done = subprocess.run(["valgrind", "--tool=callgrind", "--toggle-collect=balance_tick",
+                               f"--callgrind-out-file={directory}/out", f"{build}/schedsim", "--bench", "--hz", str(HZ),
+                               "--topology", topology, "--time", f"{int(seconds * 1000)}ms", workload],
+                              capture_output=True, text=True, check=True)
+    return int(re.search(r"Collected : (\d+)", done.stderr)[1]) / (cpus * seconds * HZ)
+
+
+def row(build, cpus, count):
+    topology, span, churn_span, count_span = MACHINES[cpus]
+    cells = [looks(build, topology, span, half_idle(cpus), TICK), looks(build, topology, span, crowded(cpus), TICK),
+             looks(build, topology, churn_span, churn(cpus), TICK),
+             looks(build, topology, churn_span, churn(cpus), NEWLY_IDLE)]
+    counted = [instructions(build, cpus, topology, count_span, load(cpus))
+               for load in (half_idle, crowded)] if count else []
+    return (f"{cpus:>5}  {topology:<10}" + "".join(f"{cell:>10.2f}" for cell in cells)
+            + ("".join(f"{cell:>10.0f}" for cell in counted) or "  no valgrind"))
+
+
+def main():
+    build = sys.argv[1] if len(sys.argv) > 1 else "build"
+    words = sys.argv[2:]
+    if not all(word.isdigit() and int(word) in MACHINES for word in words):
+        sys.exit(f"balance_cost: {' '.join(words)}: no such machine\n"
+                 "usage: make bench-balance [CPUS=\"64 256 1024 4096\"]")
+    commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
+    print(f"simulator of {commit.stdout.strip() or 'unknown'}; HZ {HZ}, cfs, seed 1; for each CPU and tick; loads: "
+          "half of the CPUs idle, 3 tasks for 2 CPUs,\nsleepers that want all CPUs; again: make bench-balance"
+          + (f" CPUS=\"{' '.join(words)}\"" if words else "") + "\n"
+          f"{'':<17}{'runqueues looked at by ticks':>30}{'newly':>10}{'instructions of ticks':>22}\n"
+          f"{'CPUs':>5}  {'topology':<10}{'half idle':>10}{'crowded':>10}{'churn':>10}{'idle':>10}"
+          f"{'half idle':>10}{'crowded':>10}")
+    for cpus in map(int, words or MACHINES):
+        print(row(build, cpus, shutil.which("valgrind")), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""What many CPUs cost: the same work on 1 to 16 of them, under -icount.
+
+All CPUs share one stream of instructions, so a time is the instructions of all CPUs together: work, waiting in loops
+and whatever idle CPUs do. What a kernel can lower is that sum; it does not fall as CPUs are added.
+"""
+
+import dataclasses
+import json
+import os
+import re
+
+from .bench import load_baselines
+from .machine import commit, run_batch
+from .settings import MAX_CPUS, UsageError
+
+SIZES = (1, 2, 4, 8, 16)
+USAGE = 'usage: make bench-smp [SIZES="1 2 4 8 16"] [SCHED=cfs] [HZ=250] [APPEND=topology=...]'
+MEMORY_MIB = 512
+# For CPU 0 alone: two that wake at once, so that one waits and the machine is not balanced; then both sleep.
+PAIR = "taskset 1 burst -r 100us -s 1ms -n 300 > /dev/null"
+SCRIPT = f"""
+look() {{ echo "= $1"; cat /proc/interrupts /sys/kernel/debug/lock_waits /proc/schedstat; }}
+echo "domains" $(cat /sys/kernel/debug/sched/domains/cpu0/*/name 2>/dev/null)
+hack -g 5 -f 10 -p
+[ $(nproc) -gt 1 ] && bench futex_round_trip_2cpu
+echo 1 > /proc/sys/kernel/sched_schedstats
+look before; hack -g 5 -f 10 -p; look after
+grep newidle /sys/kernel/debug/sched/debug; echo = pair; ({PAIR})& {PAIR}; wait
+grep newidle /sys/kernel/debug/sched/debug
+"""
+ROWS = [("hack", "hack -g 5 -f 10, M instructions", ".1f"), ("round_trip", "wakeup of another CPU and back", ",.0f"),
+        ("ipis", "interrupts between CPUs, per wakeup", ".3f"), ("newidle", "search of a newly idle CPU", ",.0f"),
+        ("lock_waits", "waits for spin locks, per 1000 wakeups", ".1f"),
+        ("lock_share", "time waiting for them, % of all CPUs'", ".3f")]
+
+
+def total(pattern, text):
+    return sum(int(n) for n in re.findall(pattern, text, re.MULTILINE))
+
+
+def readings(text):
+    """Sums over all CPUs: interrupts for a switch, wakeups, waits for locks, their ns."""
+    resched = re.search(r"^RES:([ \d]+)", text, re.MULTILINE)[1]
+    return {"ipis": sum(map(int, resched.split())), "wakeups": total(r"^cpu\d+ (?:\d+ ){4}(\d+) ", text),
+            "waits": total(r"^\d+ (\d+) \d+\s*$", text), "wait_ns": total(r"^\d+ \d+ (\d+)\s*$", text)}
+
+
+def newidle(text):
+    """Searches, and ns they took, of all CPUs."""
+    return total(r"newidle_count +: (\d+)", text), total(r"newidle_ns +: (\d+)", text)
+
+
+def figures(console, cpus):
+    """name -> value of one machine, from what SCRIPT printed; without those that it has not."""
+    start, before, after = re.split(r"^= (?:before|after)\r?\n", console, flags=re.MULTILINE)
+    after, pair = re.split(r"^= pair\r?\n", after, flags=re.MULTILINE)
+    one, two = readings(before), readings(after)
+    change = {name: two[name] - one[name] for name in one}
+    elapsed_ns = 1e9 * float(re.search(r"^Time: ([\d.]+)", before, re.MULTILINE)[1])
+    found = {"domains": re.search(r"^domains *(.*?)\s*$", start, re.MULTILINE)[1],
+             "hack": 1e3 * float(re.search(r"^Time: ([\d.]+)", start, re.MULTILINE)[1]),
+             "ipis": change["ipis"] / change["wakeups"], "lock_waits": 1e3 * change["waits"] / change["wakeups"],
+             "lock_share": 100 * change["wait_ns"] / (elapsed_ns * cpus)}
+    trip = re.search(r"^futex_round_trip_2cpu (\d+) ns", start, re.MULTILINE)
+    if trip:
+        found["round_trip"] = int(trip[1])
+    (count, ns), (count_2, ns_2) = newidle(after), newidle(pair)
+    if count_2 > count:
+        found["newidle"] = (ns_2 - ns) / (count_2 - count)
+    return found
+
+
+def measure(settings, cpus):
+    settings = dataclasses.replace(settings, icount=True, cpus=cpus, smp=str(cpus), cmd=SCRIPT,
+                                   mem=max(settings.mem, MEMORY_MIB))
+    outcome = run_batch(settings)
+    if outcome.status:
+        raise SystemExit(f"fairground: bench-smp ended with status {outcome.status} on {cpus} CPUs: {outcome.problem}\n"
+                         + outcome.console[-2000:])
+    return figures(outcome.console, cpus)
+
+
+def table(machines, baselines):
+    """machines: CPUs -> figures."""
+    lines = [f"{'':<42}" + "".join(f"{cpus:>9}" for cpus in machines),
+             f"{'domains':<42}" + "".join(f"{one['domains'].replace(' ', '+') or '-':>9}" for one in machines.values())]
+    for name, title, style in ROWS:
+        cells = (format(one[name], style) if name in one else "-" for one in machines.values())
+        lines.append(f"{title:<42}" + "".join(f"{cell:>9}" for cell in cells))
+        for i, kernel in enumerate(baselines["kernels"]):
+            measured = baselines["smp"].get(name, {})
+            if measured:
+                cells = (format(measured[str(cpus)][i], style) if str(cpus) in measured else "-" for cpus in machines)
+                lines.append(f"  {'Linux ' + kernel:<40}" + "".join(f"{cell:>9}" for cell in cells))
+    return "\n".join(lines)
+
+
+def read_sizes(words):
+    if not all(re.fullmatch(r"\d+", word) and 1 <= int(word) <= MAX_CPUS for word in words):
+        raise UsageError(f"SIZES={' '.join(words)}: numbers of CPUs from 1 to {MAX_CPUS} are expected; {USAGE}")
+    return [int(word) for word in words] or list(SIZES)
+
+
+def options(parser):
+    parser.add_argument("sizes", nargs="*", metavar="CPUS", help=f"default: {' '.join(map(str, SIZES))}")
+
+
+def main(settings, arguments):
+    """print what the same work costs on more and more CPUs, beside Linux"""
+    sizes = read_sizes(arguments.sizes)
+    refused = [name.upper() for name in ("smp", "cmd", "icount") if name in settings.given]
+    if refused:
+        raise UsageError(f"{refused[0]}: it is given by the benchmark; {USAGE}")
+    machines = {cpus: measure(settings, cpus) for cpus in sizes}
+    again = "".join(f" {name.upper()}={text}" for name, text in settings.given.items())
+    print(f"{commit()}, -icount, sched={settings.sched} HZ={settings.hz}; again: make bench-smp "
+          f"SIZES=\"{' '.join(map(str, sizes))}\"{again}\ninstructions of all CPUs together; CPUs:")
+    print(table(machines, load_baselines()))
+    out = os.path.join(settings.build, "bench-smp.json")
+    with open(out, "w", encoding="utf-8") as f:
+        json.dump({"commit": commit(), "machines": machines}, f, indent=1)
+    print(f"The same for programs: {out}")
+    return 0

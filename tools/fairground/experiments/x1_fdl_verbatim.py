@@ -1,0 +1,35 @@
+"""The script that FDL was proposed with, every word of it, on 4 CPUs instead of 96: examples/fdl.sh.
+
+200 processes of hackbench and three servers of 34 threads want many times what there is; x1-fdl is the comparison
+scaled to so few CPUs. What must come out here is the order of the three servers, and the same bytes twice.
+"""
+
+import os
+
+from ..settings import UsageError
+from . import x1_fdl
+from .x1_fdl import EVENTS, GROUPS, HOSTS, SCHEDULERS, SETTINGS, SOURCE, TIMEOUT, measure  # noqa: F401 (its parts)
+
+TITLE = "The script that FDL was proposed with, as it stands: wakeup latency"
+SECONDS = 30
+CASES = TWICE = ("as-it-stands",)
+SIZE = (6, 4.5)
+
+SCRIPT = "examples/fdl.sh"
+
+
+def kernel(_, seconds):
+    if seconds != SECONDS:
+        raise UsageError(f"SECS={seconds}: the script says {SECONDS}, and is run as it stands")
+    with open(os.path.join(os.path.dirname(__file__), "../../..", SCRIPT), encoding="utf-8") as f:
+        return f.read()
+
+
+def claims():
+    samples = [x1_fdl.latency(f"{name}: samples", *CASES, name, "samples", published) for name, published in
+               zip(GROUPS, ("8496", "8544", "8534"))]
+    return x1_fdl.claims_of_case(*CASES) + samples
+
+
+def draw(figure, results):
+    x1_fdl.draw(figure, results)
