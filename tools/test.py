@@ -40,12 +40,14 @@ WORKERS = len(os.sched_getaffinity(0))
 PROGRESS_S = 10
 FAILURE = re.compile(r"^.*\b(?:not ok|FAILED|ERROR) .*$", re.MULTILINE)
 RESULT = re.compile(r"^(?:\[ *[\d.]+\] )?(not )?ok \d+ ?-? ?(.*?)( # SKIP.*)?$", re.MULTILINE)
+REASON = re.compile(r"# (\S+: check failed: .*)\n(?:.*\n){,3}?.*\bnot ok \d+ ?-? ?(.*)$", re.MULTILINE)
+REASON_LENGTH = 200
 PLAN = re.compile(r"^(?:\[ *[\d.]+\] )?1\.\.(\d+)", re.MULTILINE)
 
 
 @dataclass
 class Count:
-    """Results of some tests; the names of those that failed."""
+    """Results of some tests; of those that failed the names, and a reason where one was reported."""
 
     passed: int = 0
     skipped: int = 0
@@ -64,9 +66,10 @@ def count_tap(text):
     """Results in TAP or KTAP. Fewer results than planned is a failure: something ended early."""
     count = Count()
     results = RESULT.findall(text)
+    reasons = {name: f"{name}: {reason}" for reason, name in REASON.findall(text)}
     for bad, name, skip in results:
         if bad:
-            count.failed.append(name)
+            count.failed.append(reasons.get(name, name))
         elif skip:
             count.skipped += 1
         else:
@@ -80,8 +83,10 @@ def count_tap(text):
 def count_junit(path):
     count = Count()
     for case in xml.parse(path).iter("testcase"):
-        if case.find("failure") is not None or case.find("error") is not None:
-            count.failed.append(f"{case.get('classname')}::{case.get('name')}")
+        problem = next((case.find(kind) for kind in ("failure", "error") if case.find(kind) is not None), None)
+        if problem is not None:
+            reason = problem.get("message", "").partition("\n")[0][:REASON_LENGTH]
+            count.failed.append(f"{case.get('classname')}::{case.get('name')}: {reason}")
         elif case.find("skipped") is not None:
             count.skipped += 1
         else:
