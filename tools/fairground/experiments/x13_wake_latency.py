@@ -67,7 +67,8 @@ def claims():
     for sched, base, quantity in LATER:
         found.append(rule(f"other: {quantity}, {sched} - {base}, us", f"<= {NOISE_US}", [base, sched],
                           lambda v: v <= NOISE_US,
-                          lambda r, s=sched, b=base, q=f"{quantity}_us": r[s]["other"][q] - r[b]["other"][q], "{:+.2f}"))
+                          lambda r, s=sched, b=base, q=f"{quantity}_us": r[s]["other"][q] - r[b]["other"][q],
+                          "{:+.2f}"))
     for sched in SCHEDULERS:
         for quantity in QUANTITIES:
             found.append(shown(f"other, {sched}: {quantity}, us", [sched],
