@@ -144,6 +144,14 @@ void world_tick(struct world *w)
 		world_tick_cpu(w, cpu);
 }
 
+void world_run(struct world *w, u64 ns)
+{
+	for (const u64 end = w->sim->now + ns; w->sim->now < end;) {
+		world_tick(w);
+		world_settle(w);
+	}
+}
+
 void world_cpu_off(struct world *w, unsigned cpu)
 {
 	u64 rest = w->online & ~BIT(cpu);
@@ -162,13 +170,13 @@ void world_cpu_on(struct world *w, unsigned cpu)
 {
 	if (w->online & BIT(cpu))
 		return;
-	for (unsigned i = 0; i < w->nr_tasks; i++)
-		if (w->subject[i].t)
-			world_learn_allowed(w, &w->subject[i]);
 	/* Only when it has come to rest. */
 	if (world_running(w, cpu))
 		world_switch(w, cpu, true);
 	EXPECT(!world_running(w, cpu));
+	for (unsigned i = 0; i < w->nr_tasks; i++)
+		if (w->subject[i].t)
+			world_learn_allowed(w, &w->subject[i]);
 	w->online |= BIT(cpu);
 	sim_enter(w->sim, cpu);
 	sched_cpu_online(w->sim->s, cpu, &w->sim->cpus[cpu].idle.task);
@@ -296,14 +304,6 @@ static void make_equal(struct world *w)
 	}
 }
 
-static void pass_seconds(struct world *w, unsigned seconds)
-{
-	for (unsigned n = 0; n < seconds * w->shape.hz; n++) {
-		world_tick(w);
-		world_settle(w);
-	}
-}
-
 /* No CPU idles while another has a task to spare. */
 static void check_work_conservation(struct world *w)
 {
@@ -333,7 +333,7 @@ static void await_turns(struct world *w, const u64 *ran_before, unsigned nr_awak
 	bool all;
 
 	for (unsigned n = 0; n < 60 + 4 * nr_awake; n++) {
-		pass_seconds(w, 1);
+		world_run(w, NS_PER_SEC);
 		all = true;
 		for (unsigned i = 0; i < w->nr_tasks; i++)
 			if (wants_cpu(&w->subject[i]) && w->subject[i].ran_ns == ran_before[i])
@@ -364,7 +364,7 @@ static void check_fairness(struct world *w)
 	await_turns(w, before, nr_awake);
 	for (unsigned i = 0; i < w->nr_tasks; i++)
 		before[i] = w->subject[i].ran_ns;
-	pass_seconds(w, seconds);
+	world_run(w, seconds * NS_PER_SEC);
 	share_ns = seconds * NS_PER_SEC * w->shape.nr_cpus / max(nr_awake, w->shape.nr_cpus + 0u);
 	for (unsigned i = 0; i < w->nr_tasks; i++) {
 		u64 got_ns = w->subject[i].ran_ns - before[i];
@@ -380,7 +380,7 @@ void world_calm(struct world *w)
 {
 	check_groups(w);
 	make_equal(w);
-	pass_seconds(w, 2);
+	world_run(w, 2 * NS_PER_SEC);
 	check_work_conservation(w);
 	world_check(w);
 	if (!w->debts)
