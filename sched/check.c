@@ -176,8 +176,10 @@ void fair_check(struct rq *rq)
 	SCHED_CHECK(Q16, nr_delayed == list_length(&rq->delayed));
 	list_for_each(t, &rq->delayed, link)
 		SCHED_CHECK(Q16, t->on_rq == TASK_DELAYED && t->fair.queued);
-	list_for_each(q, &rq->queues, link)
+	list_for_each(q, &rq->queues, link) {
 		SCHED_CHECK(G3, q->owner->queued == (q->nr_running && !q->throttled));
+		bandwidth_check(q);
+	}
 	check_list(rq);
 	sharedq_check(rq);
 	for_each_fair_queue(q, rq)

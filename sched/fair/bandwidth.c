@@ -8,14 +8,16 @@
  *	           at a time and used up by running; may go below 0 by up to a tick
  *	throttle   a queue that finds the pool empty leaves the queues above, with all
  *	           below it, until a refill covers its debt and 1 ns more
- *	slack      a queue that empties returns all but 1 ms; when that suffices for a
- *	           throttled one, a timer distributes it 5 ms later
+ *	slack      a queue that empties returns all but 1 ms, as far as the pool is not
+ *	           full; when that suffices for a throttled one, a timer distributes it
+ *	           5 ms later
  *
  * The period's timer belongs to the CPU that started it, so does the slack's. It
  * stops after a period in which nothing was used.
  *
- * Difference to the source: a late timer is one refill for each period that passed
- * instead of a loop.
+ * Differences to the source: a late timer is one refill for each period that passed
+ * instead of a loop. What was fetched before a refill and is returned after it does not
+ * fill the pool beyond quota and burst: unused, it is lost as it would be in the pool.
  *
  * Locks: a queue's fields by its runqueue's lock, the pool's by pool.lock, which is
  * taken inside one. Source: Linux 6.1, fair.c; Documentation/scheduler/sched-bwc.rst.
@@ -45,6 +47,12 @@ void bandwidth_init(struct bandwidth *pool)
 static struct bandwidth *pool_of(const struct fair_queue *q)
 {
 	return &q->group->bandwidth;
+}
+
+/* What the pool can hold. */
+static u64 most_ns(const struct bandwidth *pool)
+{
+	return pool->quota_ns + pool->burst_ns;
 }
 
 static u64 slice_ns(const struct rq *rq)
@@ -132,7 +140,7 @@ void bandwidth_return(struct fair_queue *q)
 		return;
 	q->remaining -= spare;
 	host_lock(&pool->lock);
-	pool->runtime_ns += (u64)spare;
+	pool->runtime_ns = min(pool->runtime_ns + (u64)spare, most_ns(pool));
 	if (!list_empty(&pool->throttled) && pool->runtime_ns > slice_ns(q->rq) &&
 	    !pool->slack.rq &&
 	    time_before(q->rq->clock + SLACK_DELAY_NS + SLACK_MARGIN_NS, pool->period.at))
@@ -276,7 +284,7 @@ static void refill(struct bandwidth *pool, u64 periods)
 		over = sub_floor0(pool->snapshot_ns, pool->runtime_ns);
 		pool->nr_bursts += !!over;
 		pool->burst_used_ns += over;
-		pool->runtime_ns = min(pool->runtime_ns, pool->quota_ns + pool->burst_ns);
+		pool->runtime_ns = min(pool->runtime_ns, most_ns(pool));
 		pool->snapshot_ns = pool->runtime_ns;
 	}
 }
@@ -506,5 +514,14 @@ void bandwidth_stat(struct bandwidth *pool, struct sched_group_stat *out)
 	out->throttled_ns = pool->throttled_ns;
 	out->nr_bursts = pool->nr_bursts;
 	out->burst_ns = pool->burst_used_ns;
+	host_unlock(&pool->lock);
+}
+
+void bandwidth_check(struct fair_queue *q)
+{
+	struct bandwidth *pool = pool_of(q);
+
+	host_lock(&pool->lock);
+	SCHED_CHECK(B1, pool->quota_ns == SCHED_QUOTA_NONE || pool->runtime_ns <= most_ns(pool));
 	host_unlock(&pool->lock);
 }

@@ -288,6 +288,7 @@ void bandwidth_init(struct bandwidth *pool);
 /* The end of @q, empty. */
 void bandwidth_exit(struct fair_queue *q);
 void bandwidth_stat(struct bandwidth *pool, struct sched_group_stat *out);
+void bandwidth_check(struct fair_queue *q);
 /* What runs on the limited @q used @delta: fetch more, or ask for the switch that throttles it. */
 void bandwidth_charge(struct fair_queue *q, u64 delta);
 /* @q emptied: what it does not need goes back. */

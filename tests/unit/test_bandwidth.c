@@ -171,6 +171,33 @@ static void slices_come_from_the_pool_and_go_back(void **state)
 	machine_free(m);
 }
 
+/* What CPU 1 fetched just before a refill and returns after it does not come on top of that. */
+static void a_full_pool_takes_nothing_back(void **state)
+{
+	struct machine *m = machine_new(2, 1000);
+	struct task_group *tg = new_group(m, NULL);
+	struct task *brief = sleeper_on(m, tg, 1);
+
+	(void)state;
+	begin_period(m, 50);
+	assert_int_equal(limit(m, tg, 12, 50, 3), 0);
+	run_ticks(m, 49);
+	wake(m, brief, 1);
+	assert_int_equal(pool_ms(tg), 7);
+	run_ticks(m, 1);
+	assert_int_equal(pool_ms(tg), 15);
+	block(m, 1, TASK_INTERRUPTIBLE);
+	assert_int_equal(pool_ms(tg), 15);
+	assert_int_equal(local_ms(tg, 1), 1);
+	/* With room, it does take it. */
+	wake(m, brief, 1);
+	run_ticks(m, 2);
+	assert_int_equal(pool_ms(tg), 10);
+	block(m, 1, TASK_INTERRUPTIBLE);
+	assert_int_equal(pool_ms(tg), 13);
+	machine_free(m);
+}
+
 /* A tick of 4 ms: who has 1 ms left runs on for 3 too many, and has that many fewer next time. */
 static void what_a_late_tick_overran_is_repaid(void **state)
 {
@@ -466,6 +493,7 @@ int main(void)
 		cmocka_unit_test(the_quota_is_for_all_cpus_together),
 		cmocka_unit_test(what_is_saved_up_to_the_burst_may_be_used_later),
 		cmocka_unit_test(slices_come_from_the_pool_and_go_back),
+		cmocka_unit_test(a_full_pool_takes_nothing_back),
 		cmocka_unit_test(what_a_late_tick_overran_is_repaid),
 		cmocka_unit_test(returned_slack_is_given_out_unless_a_refill_is_near),
 		cmocka_unit_test(averages_stand_still_while_throttled),
