@@ -16,7 +16,8 @@
  *	        is an increase, past -= (past - burst's) / 2^smoothness_short if not
  *	yield:  what is left of the request is stretched to the new weight; then EEVDF's
  *	place:  new and woken tasks (deadline_boost_mask) ask for half a slice first
- *	pick:   the running task is protected only while parity_threshold or fewer are queued
+ *	pick:   the running task is protected only while parity_threshold, if not 0, or fewer
+ *	        are queued
  *	leave:  half of the lag that EEVDF keeps, at most
  *	slice:  whole ticks, the first number of them that reaches min_base_slice_ns
  *	fork:   the past is the creator's, as if its burst ended now, or what is usual
@@ -28,9 +29,10 @@
  * With sched_bore 0 scores are kept but do nothing; setting it reweights what is queued at once and
  * a sleeper when it wakes. What leaves the fair class has no past when it returns.
  *
- * Differences: EEVDF is eevdf.c's, with its corrections. SCHED_IDLE tasks keep their weight, as
- * from 6.5 on. A process's children are counted as its first task's (family.c), surveys also
- * end after BURST_LOOKS tasks, and 6.12's own walk of chains of single children had no end.
+ * Differences: EEVDF is eevdf.c's, with its corrections. Time is charged under the weight it was
+ * run with, not under that of the score it leads to. SCHED_IDLE tasks keep theirs, as from 6.5 on.
+ * A process's children are counted as its first task's (family.c), surveys also end after
+ * BURST_LOOKS tasks, and 6.12's own walk of chains of single children had no end.
  * Source: BORE 5.9.6 (docs/sources.md).
  */
 #include "sched/fair/burst.h"
@@ -208,7 +210,9 @@ static bool begins_with_half(const struct fair_queue *q, unsigned flags)
 
 static bool runs_to_parity(const struct fair_queue *q)
 {
-	if (is_on(q) && q->nr_running > tunables_of(q)->bore_parity_threshold)
+	u32 most = tunables_of(q)->bore_parity_threshold;
+
+	if (is_on(q) && most && q->nr_running > most)
 		return false;
 	return eevdf_runs_to_parity(q);
 }

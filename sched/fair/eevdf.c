@@ -154,7 +154,7 @@ void eevdf_place(struct fair_queue *q, struct entity *e, unsigned flags)
 	eevdf_renew(q, e);
 	if (ee->relative)
 		ee->deadline = e->vruntime + rest;
-	else if (q->policy->eevdf->begins_with_half(q, flags))
+	else if (!(flags & ENQUEUE_DELAYED) && q->policy->eevdf->begins_with_half(q, flags))
 		ee->deadline -= (ee->deadline - e->vruntime + 1) / 2;
 	ee->relative = false;
 	eevdf_sums_add(q, e);

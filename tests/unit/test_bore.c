@@ -258,6 +258,25 @@ static void woken_and_new_tasks_ask_for_half_a_slice(void **state)
 	machine_free(m);
 }
 
+/* Its wakeup is not an entrance: it was there all along (halving that came with 6.x). */
+static void one_that_stayed_queued_asks_for_a_whole_slice(void **state)
+{
+	struct machine *m = bore_machine(1000);
+	struct task *t = spawn_nice(m, "t", 0);
+
+	(void)state;
+	spawn_nice(m, "other", 0);
+	advance(m, MS);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	assert_int_equal(t->on_rq, TASK_DELAYED);
+	advance(m, 3 * MS / 2);
+	wake(m, t, 0);
+	assert_int_equal(eevdf_lag(queue(m), &t->fair), 0);
+	assert_int_equal(t->fair.eevdf.deadline - t->fair.vruntime, 2 * MS);
+	sched_check(m->s);
+	machine_free(m);
+}
+
 static void slices_are_whole_ticks(void **state)
 {
 	static const struct {
@@ -314,6 +333,8 @@ static void protection_ends_in_a_crowd(void **state)
 	spawn_nice(m, "c", 0);
 	assert_false(policy(m)->eevdf->runs_to_parity(queue(m)));
 	set_tunable(m, "sched_burst_parity_threshold", "3");
+	assert_true(policy(m)->eevdf->runs_to_parity(queue(m)));
+	set_tunable(m, "sched_burst_parity_threshold", "0");
 	assert_true(policy(m)->eevdf->runs_to_parity(queue(m)));
 	set_tunable(m, "sched_burst_parity_threshold", "2");
 	set_tunable(m, "sched_bore", "0");
@@ -511,6 +532,7 @@ int main(void)
 		cmocka_unit_test(a_hog_gives_way_to_who_sleeps),
 		cmocka_unit_test(a_yield_stretches_the_rest_of_the_request),
 		cmocka_unit_test(woken_and_new_tasks_ask_for_half_a_slice),
+		cmocka_unit_test(one_that_stayed_queued_asks_for_a_whole_slice),
 		cmocka_unit_test(slices_are_whole_ticks),
 		cmocka_unit_test(half_of_the_lag_is_kept),
 		cmocka_unit_test(protection_ends_in_a_crowd),
