@@ -17,7 +17,7 @@
  *	leave:   lag = V - v, clamped to two slices or a tick, is kept; who falls asleep
  *	         with lag < 0 stays queued until picked, when the others have caught up,
  *	         and then leaves with lag 0 (delayed dequeue)
- *	yield:   if eligible, v = deadline (the rest of the request is forgone);
+ *	yield:   if eligible, v = deadline (the rest of the request is forgone) and
  *	         deadline += slice/w
  *
  * Where 6.12 was found wrong later, this follows the correction (docs/adr/008-eevdf.md):
@@ -275,8 +275,8 @@ void eevdf_yield(struct fair_queue *q, struct entity *e)
 		eevdf_sums_sub(q, e);
 		e->vruntime = e->eevdf.deadline;
 		eevdf_sums_add(q, e);
+		e->eevdf.deadline += calc_delta_fair(e->eevdf.slice, e);
 	}
-	e->eevdf.deadline += calc_delta_fair(e->eevdf.slice, e);
 	e->eevdf.protected = false;
 }
 

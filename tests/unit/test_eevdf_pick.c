@@ -303,8 +303,8 @@ static void a_yielder_forgoes_the_rest_of_its_request(void **state)
 	machine_free(m);
 }
 
-/* Else its vruntime would run away from those of others that get no CPU for it. */
-static void one_that_is_not_eligible_keeps_its_vruntime(void **state)
+/* Else its vruntime, or its deadline, would run away. */
+static void one_that_is_not_eligible_forgoes_nothing(void **state)
 {
 	struct task *t[2];
 	struct machine *m = equal_hogs(t, 2);
@@ -314,7 +314,8 @@ static void one_that_is_not_eligible_keeps_its_vruntime(void **state)
 	assert_false(eevdf_eligible(queue(m), &t[0]->fair));
 	yield_now(m);
 	assert_int_equal(v_of(t[0]), MS);
-	assert_int_equal(d_of(t[0]), 3 * MS / 2 + 3 * MS);
+	assert_int_equal(d_of(t[0]), 3 * MS / 2);
+	assert_ptr_equal(running(m, 0), t[1]);
 	machine_free(m);
 }
 
@@ -362,7 +363,7 @@ int main(void)
 		cmocka_unit_test(a_short_slice_breaks_into_a_turn_as_golden),
 		cmocka_unit_test(protection_yields_to_shorter_slices_only),
 		cmocka_unit_test(a_yielder_forgoes_the_rest_of_its_request),
-		cmocka_unit_test(one_that_is_not_eligible_keeps_its_vruntime),
+		cmocka_unit_test(one_that_is_not_eligible_forgoes_nothing),
 		cmocka_unit_test(alone_a_yield_changes_nothing),
 		cmocka_unit_test(a_buddy_goes_before_deadlines),
 	};
