@@ -312,6 +312,7 @@ const struct fair_policy bore_policy = {
 	.leave = bore_leave,
 	.weight = bore_weight,
 	.slice = eevdf_slice,
+	.pass = eevdf_pass,
 	.reset = bore_reset,
 	.reweight = eevdf_reweight,
 	.fork = bore_fork,

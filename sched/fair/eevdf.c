@@ -83,6 +83,17 @@ u64 eevdf_slice(struct fair_queue *q, struct entity *e)
 	return q->policy->eevdf->base_slice(q);
 }
 
+void eevdf_pass(struct fair_queue *q, struct entity *e)
+{
+	u64 slice = q->policy->slice(q, e);
+
+	if (slice == e->eevdf.slice)
+		return;
+	e->eevdf.slice = slice;
+	if (e != q->curr)
+		rb_augment(&q->timeline, &e->node);
+}
+
 void eevdf_renew(struct fair_queue *q, struct entity *e)
 {
 	e->eevdf.slice = q->policy->slice(q, e);
@@ -326,6 +337,7 @@ const struct fair_policy eevdf_policy = {
 	.leave = eevdf_leave,
 	.weight = weight_of_task,
 	.slice = eevdf_slice,
+	.pass = eevdf_pass,
 	.reset = eevdf_reset,
 	.reweight = eevdf_reweight,
 	.check = eevdf_check,

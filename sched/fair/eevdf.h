@@ -90,6 +90,7 @@ bool eevdf_preempts(struct fair_queue *q, struct entity *curr, struct entity *wo
 void eevdf_yield(struct fair_queue *q, struct entity *e);
 bool eevdf_leave(struct fair_queue *q, struct entity *e, unsigned flags);
 u64 eevdf_slice(struct fair_queue *q, struct entity *e);
+void eevdf_pass(struct fair_queue *q, struct entity *e);
 void eevdf_reset(struct entity *e);
 /*
  * What @e is owed and what is left of its request stay what they are in real time; if it is queued,

@@ -162,6 +162,12 @@ struct fair_policy {
 	u64 (*slice)(struct fair_queue *q, struct entity *e);
 
 	/*
+	 * A member came to or left the group of @e, which stays queued. NULL: its position does not
+	 * depend on who is in it.
+	 */
+	void (*pass)(struct fair_queue *q, struct entity *e);
+
+	/*
 	 * While the root's queue has deadlines: ns from now to when a timer is to end the turn of
 	 * the task @e that begins; 0: nobody waits for that. NULL: it never has.
 	 */

@@ -58,8 +58,12 @@ void queue_adopt_entity(struct fair_queue *q, struct entity *e, bool asleep)
 
 void queue_pass(struct entity *e)
 {
+	struct fair_queue *q = e->queue;
+
 	update_averages(e);
 	group_update(e);
+	if (q->policy->pass)
+		q->policy->pass(q, e);
 }
 
 void queue_enter(struct fair_queue *q, struct entity *e, unsigned flags)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "eevdf.h"
+#include "group.h"
 
 static void set_nice(struct machine *m, struct task *t, int nice)
 {
@@ -309,6 +310,36 @@ static void a_slice_of_its_own_ends_with_reset_on_fork(void **state)
 	machine_free(m);
 }
 
+/* A group is as urgent as the most urgent who is in it now, not when its request began. */
+static void a_groups_slice_follows_its_members(void **state)
+{
+	struct machine *m = eevdf_machine(1000);
+	struct task_group *tg = new_group(m, NULL);
+	struct task *quick = spawn_slice(m, "quick", 0, MS);
+	const struct entity *group;
+	s64 deadline;
+
+	(void)state;
+	block(m, 0, TASK_INTERRUPTIBLE);
+	sched_group_move(m->s, quick, tg);
+	spawn_nice(m, "outside", 0);
+	spawn_in(m, tg, 0);
+	group = quick->fair.queue->owner;
+	deadline = (s64)group->eevdf.deadline;
+	assert_ptr_not_equal(queue(m)->curr, group);
+	assert_int_equal(group->eevdf.slice, 3 * MS);
+	wake(m, quick, 0);
+	assert_int_equal(group->eevdf.slice, MS);
+	assert_int_equal((s64)group->eevdf.deadline, deadline);
+	sched_check(m->s);
+	while (running(m, 0) != quick)
+		run_ticks(m, 1);
+	block(m, 0, TASK_STOPPED);
+	assert_int_equal(group->eevdf.slice, 3 * MS);
+	sched_check(m->s);
+	machine_free(m);
+}
+
 /* What is left of a request of 3 ms whose task was preempted after 1 ms, then moved. */
 static s64 left_after_move(bool relative)
 {
@@ -412,6 +443,7 @@ int main(void)
 		cmocka_unit_test(new_tasks_ask_for_half_a_slice),
 		cmocka_unit_test(a_slice_of_its_own),
 		cmocka_unit_test(a_slice_of_its_own_ends_with_reset_on_fork),
+		cmocka_unit_test(a_groups_slice_follows_its_members),
 		cmocka_unit_test(a_request_travels_with_its_task),
 		cmocka_unit_test(v0_follows_a_task_that_is_alone),
 		cmocka_unit_test(light_yielders_leave_somebody_eligible),
