@@ -381,11 +381,14 @@ static void pull_from(struct rq *rq, struct rq *src)
 
 static bool rt_pull(struct rq *rq, struct task *prev)
 {
-	struct cpumask sources = rq->s->rt_overload;
+	struct cpumask sources;
 	unsigned cpu;
 
 	if ((int)cpu_prio(rq) <= prev->prio || rq->rt.throttled || !rq->online)
 		return false;
+	/* Be less urgent, then look who waits; one who waits looks who is less urgent. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	sources = rq->s->rt_overload;
 	cpumask_clear(&sources, rq->cpu);
 	for_each_cpu(cpu, &sources)
 		pull_from(rq, cpu_rq(rq->s, cpu));
@@ -394,15 +397,19 @@ static bool rt_pull(struct rq *rq, struct task *prev)
 
 /* --- somebody else's turn ------------------------------------------------- */
 
-/* Equals: one that can run only here goes before one that can run elsewhere, and then will. */
+/*
+ * Who waits though it could run elsewhere is pushed by a switch: its CPU was chosen without that
+ * one's lock, and another may have come first. Equals: one that can run only here goes before one
+ * that can run elsewhere, and then will.
+ */
 static bool rt_preempts(struct rq *rq, struct task *woken, unsigned flags)
 {
 	struct task *curr = rq->curr;
 
 	(void)flags;
-	if (woken->prio != curr->prio)
-		return woken->prio < curr->prio;
-	if (find_lowest_cpu(rq, woken, rq->cpu) >= 0 || find_lowest_cpu(rq, curr, rq->cpu) < 0)
+	if (woken->prio < curr->prio || find_lowest_cpu(rq, woken, rq->cpu) >= 0)
+		return true;
+	if (woken->prio > curr->prio || find_lowest_cpu(rq, curr, rq->cpu) < 0)
 		return false;
 	requeue(rq, woken, true);
 	return true;

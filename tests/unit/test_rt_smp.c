@@ -196,6 +196,44 @@ static void of_two_equals_the_one_that_can_goes_elsewhere(void **state)
 	}
 }
 
+static struct task *rival;
+
+static void rival_comes_first(struct machine *m)
+{
+	wake(m, rival, 1);
+}
+
+/* A CPU is chosen without its lock: who finds another there, as urgent or more, goes on. */
+static void who_finds_its_new_cpu_taken_goes_on(void **state)
+{
+	static const int rivals[] = { 30, 40 };
+
+	(void)state;
+	for (unsigned i = 0; i < 2 * ARRAY_SIZE(rivals); i++) {
+		struct machine *m = machine_of(1, 1, 3, 1, NULL);
+		bool pushed = i % 2;
+		struct task *t = pushed ? NULL : sleeping_fifo(m, 0, 30);
+
+		rival = sleeping_fifo(m, 1, rivals[i / 2]);
+		allow(m, rival, cpumask_of(1));
+		pinned_fifo(m, 0, 50);
+		if (pushed)
+			t = fifo(m, 0, 30);
+		assert_int_equal(t->cpu, 0);
+		m->on_unlocked = rival_comes_first;
+		if (pushed)
+			switch_cpu(m, 0, true);
+		else
+			sched_wake(m->s, t, TASK_NORMAL, 0, 0);
+		assert_null(m->on_unlocked);
+		settle(m);
+		assert_ptr_equal(running(m, 1), rival);
+		assert_ptr_equal(running(m, 2), t);
+		sched_check(m->s);
+		machine_free(m);
+	}
+}
+
 /* --- changes of parameters ------------------------------------------------ */
 
 static void who_becomes_less_urgent_makes_room_for_those_that_wait_elsewhere(void **state)
@@ -258,6 +296,7 @@ int main(void)
 		cmocka_unit_test(of_equally_urgent_cpus_the_nearest_is_taken),
 		cmocka_unit_test(a_runner_that_cannot_leave_is_not_pushed_aside),
 		cmocka_unit_test(of_two_equals_the_one_that_can_goes_elsewhere),
+		cmocka_unit_test(who_finds_its_new_cpu_taken_goes_on),
 		cmocka_unit_test(who_becomes_less_urgent_makes_room_for_those_that_wait_elsewhere),
 		cmocka_unit_test(who_waits_and_becomes_real_time_is_pushed),
 		cmocka_unit_test(a_change_of_affinity_moves_a_running_one_at_once),
