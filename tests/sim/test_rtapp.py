@@ -236,8 +236,8 @@ def test_mistakes_are_named_with_their_line(fails, rtapp, line, text):
 
 
 @pytest.mark.parametrize("text, message", [
-    ('{"tasks": {"a": {"yield": ""}}}', "without using time"),
-    ('{"tasks": {"a": {"run": 5, "unlock": "m"}}}', "unlocks a mutex that it does not hold"),
+    ('{"tasks": {"a": {"yield": ""}}}', "a-0: it goes on and on without using time"),
+    ('{"tasks": {"a": {"run": 5, "unlock": "m"}}}', "a-0: it unlocks a mutex that it does not hold"),
 ])
 def test_programs_that_make_no_sense(fails, rtapp, text, message):
     assert message in fails("", rtapp(text))

@@ -93,14 +93,16 @@ int explore_main(int argc, char **argv)
 		{ 0 },
 	};
 	struct choice choice = { .options.seed = 1 };
-	int option;
+	int option, which;
 
-	while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "", long_options, &which)) != -1) {
 		if (parse_option(&choice, option))
 			continue;
-		if (option != '?')
-			fprintf(stderr, "schedsim: bad value \"%s\"\n", optarg);
-		fputs(usage, stderr);
+		if (option == '?')
+			fputs(usage, stderr);
+		else
+			fprintf(stderr, "schedsim: --%s %s: %s\n", long_options[which].name, optarg,
+				option == 'p' ? "no such policy" : "not a number, or out of range");
 		return 2;
 	}
 	if (optind < argc || !!choice.replay + !!choice.length + !!choice.options.ops != 1) {

@@ -305,7 +305,7 @@ static void stop(struct sim *sim, struct sim_task *t)
 /* @t, served and without work, goes on with its program. */
 static void go_on(struct sim *sim, struct sim_task *t)
 {
-	while (!sim->failure && !sim_is_stuck(sim)) {
+	while (!sim->failure && !sim_is_stuck(sim, t)) {
 		enum sim_next what = sim->config.next(sim, t);
 
 		if (what == SIM_WORK || what == SIM_YIELD) {

@@ -234,7 +234,7 @@ void sim_do(struct sim *sim, enum sim_next what)
 }
 
 /* A program that loops without using time would keep us here for ever. */
-bool sim_is_stuck(struct sim *sim)
+bool sim_is_stuck(struct sim *sim, const struct sim_task *t)
 {
 	if (sim->stuck_at != sim->now) {
 		sim->stuck_at = sim->now;
@@ -242,7 +242,7 @@ bool sim_is_stuck(struct sim *sim)
 	}
 	if (++sim->stuck_steps < MAX_STUCK_STEPS * (100 + sim->nr_tasks))
 		return false;
-	sim->failure = "a program goes on and on without using time: a loop without run or sleep?";
+	sim_fail(sim, t, "it goes on and on without using time: a loop without run or sleep?");
 	return true;
 }
 
@@ -255,7 +255,7 @@ static void settle(struct sim *sim, struct sim_cpu *c)
 	while (!c->debt_ns) {
 		if (c->kicked)
 			switch_cpu(sim, c, true);
-		else if (!c->curr->left_ns && !sim->failure && !sim_is_stuck(sim))
+		else if (!c->curr->left_ns && !sim->failure && !sim_is_stuck(sim, c->curr))
 			sim_do(sim, sim->config.next(sim, c->curr));
 		else
 			break;

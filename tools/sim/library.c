@@ -510,6 +510,9 @@ static void split(struct params *p, char *text)
 		if (p->nr == MAX_PARAMS)
 			usage_error("workload %s: more than %u parameters", p->name, MAX_PARAMS);
 		*value++ = '\0';
+		for (u32 i = 0; i < p->nr; i++)
+			if (!strcmp(p->key[i], item))
+				usage_error("workload %s: '%s' is here twice", p->name, item);
 		p->key[p->nr] = item;
 		p->value[p->nr++] = value;
 	}

@@ -105,7 +105,8 @@ static void start(struct sim *sim, struct workload *w)
 static void check_failure(const struct sim *sim)
 {
 	if (sim->failure)
-		usage_error("at %llu ns: %s", (unsigned long long)(sim->now - SIM_START),
+		usage_error("at %llu ns: %s%s%s", (unsigned long long)(sim->now - SIM_START),
+			    sim->failed ? sim->failed->task.comm : "", sim->failed ? ": " : "",
 			    sim->failure);
 }
 

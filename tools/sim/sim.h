@@ -162,8 +162,9 @@ struct sim {
 	int next_pid;
 	struct prng rng;
 	struct sim_counts count;
-	u64 stuck_at, stuck_steps; /* program steps taken without time passing */
-	const char *failure;	   /* why the run cannot go on; NULL: it can */
+	u64 stuck_at, stuck_steps;     /* program steps taken without time passing */
+	const char *failure;	       /* why the run cannot go on; NULL: it can */
+	const struct sim_task *failed; /* whose mistake that is, or NULL */
 	struct host_lock *held[4];
 	u32 nr_held;
 	/* NULL, or who listens */
@@ -238,8 +239,15 @@ bool sim_cpu_online(struct sim *sim, unsigned cpu);
 /* What the current task does next, as a program's step. */
 void sim_do(struct sim *sim, enum sim_next what);
 
-/* Too many steps of programs in no time: the run fails. Counts one. */
-bool sim_is_stuck(struct sim *sim);
+/* Too many steps of programs in no time: the run fails. Counts one of @t. */
+bool sim_is_stuck(struct sim *sim, const struct sim_task *t);
+
+/* The run cannot go on, because of what @t does if not NULL. */
+static inline void sim_fail(struct sim *sim, const struct sim_task *t, const char *why)
+{
+	sim->failure = why;
+	sim->failed = t;
+}
 
 static inline struct sim_cpu *sim_this_cpu(struct sim *sim)
 {

@@ -115,10 +115,10 @@ static void set_attributes(struct sim *sim, struct sim_task *t, const struct att
 		req.rt_priority = attr->rt_priority;
 		req.slice_ns = attr->slice_ns;
 		if (sim_set_attr(sim, t, &req))
-			sim->failure = "the scheduler refuses a task's policy or priority";
+			sim_fail(sim, t, "the scheduler refuses its policy or priority");
 	}
 	if (attr->set_affinity && sim_set_affinity(sim, t, &attr->allowed))
-		sim->failure = "the scheduler refuses a task's affinity";
+		sim_fail(sim, t, "the scheduler refuses its affinity");
 	if (attr->set_group)
 		sim_set_group(sim, t, attr->group);
 }
@@ -151,7 +151,7 @@ static void make_groups(struct sim *sim, const struct workload *w)
 {
 	for (u32 i = 1; i < w->nr_groups; i++)
 		if (!sim_group_new(sim, w->groups[i].parent, &w->groups[i].params))
-			sim->failure = "the scheduler refuses the settings of a group";
+			sim_fail(sim, NULL, "the scheduler refuses the settings of a group");
 }
 
 bool workload_start(struct sim *sim, struct workload *w)
@@ -274,7 +274,7 @@ static enum sim_next step_unlock(struct sim *sim, struct sim_task *t, struct obj
 	if (o->owner == t)
 		unlock(sim, o);
 	else
-		sim->failure = "a task unlocks a mutex that it does not hold";
+		sim_fail(sim, t, "it unlocks a mutex that it does not hold");
 	return finished(t);
 }
 
@@ -325,7 +325,7 @@ static enum sim_next step_fork(struct sim *sim, struct sim_task *t, u32 program)
 {
 	finished(t);
 	if (!start_task(sim, sim->workload, t, program))
-		sim->failure = "there are 1000000 tasks, as many as can be, and a task forks";
+		sim_fail(sim, t, "it forks, and there are 1000000 tasks, as many as can be");
 	return SIM_WORK;
 }
 
@@ -342,7 +342,7 @@ static enum sim_next step_hotplug(struct sim *sim, struct sim_task *t, const str
 
 	finished(t);
 	if (!sim->config.fluid && !(step->b ? sim_cpu_online(sim, cpu) : sim_cpu_offline(sim, cpu)))
-		sim->failure = "a CPU that a task takes out of service, or back, is so or the last";
+		sim_fail(sim, t, "a CPU that it takes out of service, or back, is so or the last");
 	return SIM_WORK;
 }
 
