@@ -112,9 +112,11 @@ def test_settings_take_effect(sim):
     assert quick.row("burst")["wakeup_ns"]["p99"] == 0 < lazy.row("burst")["wakeup_ns"]["p99"]
 
 
-@pytest.mark.parametrize("words", ["--ops -1", "--ops 0", "--exhaustive 99", "--seed x --ops 5", "--sched lottery --ops 5"])
+@pytest.mark.parametrize("words", [
+    "--ops -1", "--ops 0", "--exhaustive 99", "--seed x --ops 5", "--sched lottery --ops 5"])
 def test_bad_options_of_exploration_are_named(words):
-    done = subprocess.run([os.path.join(BUILD, "schedsim"), *words.split()], capture_output=True, text=True, check=False)
+    program = os.path.join(BUILD, "schedsim")
+    done = subprocess.run([program, *words.split()], capture_output=True, text=True, check=False)
     option, value = words.split()[:2]
     assert done.returncode == 2 and done.stderr.startswith(f"schedsim: {option} {value}: ")
     assert done.stderr.count("\n") == 1 and not done.stdout
