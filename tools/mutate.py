@@ -5,7 +5,8 @@ Each tests/mutants/*.patch is one wrong change of the source, under a header of 
 
     Breaks: what no longer holds, in one sentence
     Noticed-by: Q7 a_name_of_a_test          (invariants and tests; what fails must name one of them)
-    Run: unit NAME | prop | replay POLICY OPERATIONS | scenario POLICY CARD | kernel PATTERN [CPUS] | guest COMMAND
+    Run: unit NAME | prop | replay POLICY OPERATIONS | scenario POLICY CARD | kernel PATTERN [CPUS]
+         | guest [CPUS] COMMAND
 
 The source is copied to BUILD/mutants/base, the first time with what is built of it already, and built there; without
 a bug it must pass what the mutants run. Each mutant then gets a copy of that tree with its patch, where make compiles
@@ -163,7 +164,8 @@ def run(what, tree):
     if layer == "kernel":
         return boot(tree, smp=words[1] if words[1:] else "1", append=f"selftest={words[0]}")
     if layer == "guest":
-        return boot(tree, smp="1", cmd=" ".join(words))
+        cpus, *words = words if words[0].isdigit() else ["1", *words]
+        return boot(tree, smp=cpus, cmd=" ".join(words))
     raise Problem(f"no layer is called {layer}")
 
 

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -176,6 +177,62 @@ static void cpu_clocks(void)
 	EXPECT_ERROR(EINVAL, clock_gettime(99, &a));
 }
 
+/* Processes that compute for a moment and end, one after the other for half a second. */
+static void short_lives(void *unused)
+{
+	long end = now_ns() + 500 * MS;
+
+	(void)unused;
+	while (now_ns() < end) {
+		pid_t pid = fork();
+
+		EXPECT(pid >= 0);
+		if (!pid) {
+			for (long over = now_ns() + 6 * MS; now_ns() < over;)
+				__builtin_ia32_pause();
+			_exit(0);
+		}
+		await_child(pid);
+	}
+}
+
+/* One reading of /proc/stat: no CPU's user, nice or system time is less than in the one before. */
+static void read_cpu_times(unsigned long before[][3], unsigned max)
+{
+	FILE *stat = fopen("/proc/stat", "r");
+	unsigned long now[3];
+	char line[256];
+	unsigned cpu;
+
+	EXPECT(stat);
+	while (fgets(line, sizeof(line), stat)) {
+		/* Not the sum, "cpu  ", nor what follows the CPUs. */
+		if (strncmp(line, "cpu", 3) || line[3] == ' ')
+			continue;
+		EXPECT(sscanf(line + 3, "%u %lu %lu %lu", &cpu, &now[0], &now[1], &now[2]) == 4);
+		for (int i = 0; i < 3 && cpu < max; i++) {
+			EXPECT(now[i] >= before[cpu][i]);
+			before[cpu][i] = now[i];
+		}
+	}
+	fclose(stat);
+}
+
+static void cpu_times_of_short_lives(void)
+{
+	static unsigned long times[1024][3];
+	int i, status = 0;
+
+	for (i = 0; i < PARTIES; i++)
+		spawn(short_lives, NULL);
+	while (waitpid(-1, &status, WNOHANG) >= 0) {
+		EXPECT(!status);
+		read_cpu_times(times, 1024);
+		sleep_ms(1);
+	}
+	EXPECT(errno == ECHILD);
+}
+
 static void timer_slack(void)
 {
 	EXPECT(prctl(PR_GET_TIMERSLACK) == 50000);
@@ -190,6 +247,7 @@ const struct check timer_tests[] = {
 	{ "itimer", interval_timer },
 	{ "posix-timers", posix_timers },
 	{ "cpu-clocks", cpu_clocks },
+	{ "cpu-times", cpu_times_of_short_lives },
 	{ "slack", timer_slack },
 	{ NULL, NULL },
 };
