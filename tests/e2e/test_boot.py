@@ -86,9 +86,7 @@ def test_demonstration_ends_by_itself(guest):
 def test_demonstration_on_a_busy_host(tmp_path):
     """Whoever runs while the host keeps a CPU waiting is charged for it: no fault of the scheduler, and said so."""
     with open(tmp_path / "console", "wb") as console:
-        run = subprocess.Popen([sys.executable, "-m", "fairground", "--build", BUILD, "run"], stdin=subprocess.DEVNULL,
-                               stdout=console, env={**os.environ, "PYTHONPATH": os.path.join(ROOT, "tools"),
-                                                    "KVM": "0", "TIMEOUT": str(TIMEOUT_S)})
+        run = start_runner(stdout=console)
     try:
         while run.poll() is None and "longest wait" not in (text := (tmp_path / "console").read_text("utf-8")):
             time.sleep(0.05)
@@ -100,10 +98,21 @@ def test_demonstration_on_a_busy_host(tmp_path):
     assert status == 0 and re.search(r"The host is busy: of this time it stopped the CPU for [1-9]\d+ ms", text), text
 
 
+def start_runner(stdout, **environment):
+    """The process behind `make run`."""
+    return subprocess.Popen([sys.executable, "-m", "fairground", "--build", BUILD, "run"], stdin=subprocess.DEVNULL,
+                            stdout=stdout, env={**os.environ, "PYTHONPATH": os.path.join(ROOT, "tools"),
+                                                "KVM": "0", "TIMEOUT": str(TIMEOUT_S), **environment})
+
+
+def children_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
+        return [int(child) for child in children.read().split()]
+
+
 def stop_for_a_while(runner):
     """The QEMU that is a child of the process @runner."""
-    with open(f"/proc/{runner}/task/{runner}/children", encoding="ascii") as children:
-        qemus = [int(pid) for pid in children.read().split()]
+    qemus = children_of(runner)
     for send in (signal.SIGSTOP, signal.SIGCONT):
         for qemu in qemus:
             os.kill(qemu, send)
@@ -123,6 +132,17 @@ def test_a_command_may_have_many_lines_and_any_characters(guest):
 def test_time_limit(boot):
     outcome = boot("sleep 1000", cpus=1, timeout=3)
     assert outcome.status == 124 and "TIMEOUT=3" in outcome.problem
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_killed_runner_takes_its_machine_along(tmp_path, number):
+    with start_runner(subprocess.PIPE, CMD="echo up; sleep 1000", SMP="1", TMPDIR=str(tmp_path)) as run:
+        while run.stdout.readline() not in (b"up\n", b""):
+            pass
+        machine, = children_of(run.pid)
+        run.send_signal(number)
+        assert run.wait(TIMEOUT_S) == 128 + number
+    assert not os.path.exists(f"/proc/{machine}") and not os.listdir(tmp_path)
 
 
 @pytest.mark.parametrize("parameter", ["hz=77", "sched=nonsense"])

@@ -67,8 +67,15 @@ def parse(words):
     return parser.parse_args(words)
 
 
+def end(number, _):
+    """Leave in order, so that the machines end, too."""
+    sys.exit(128 + number)
+
+
 def main(words=None):
     arguments = parse(words)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end)
     try:
         settings = from_environment({name: getattr(arguments, name) for name in PARSERS}, build=arguments.build)
         return COMMANDS[arguments.command](settings, arguments)
