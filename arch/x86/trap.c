@@ -38,8 +38,10 @@ STATIC_ASSERT(ERESTARTSYS == 512 && ERESTART_RESTARTBLOCK == 516, "RESTART_FIRST
 STATIC_ASSERT(sizeof(struct user_regs) == 176, "entries push 22 words");
 
 /* Bits of a page fault's error code. */
-#define PF_WRITE 2
-#define PF_EXEC	 16
+#define PF_PRESENT 1
+#define PF_WRITE   2
+#define PF_USER	   4
+#define PF_EXEC	   16
 
 /* --- the interrupt descriptor table -------------------------------------------- */
 
@@ -144,7 +146,12 @@ static void user_exception(struct user_regs *regs)
 		u64 addr = read_cr2();
 
 		arch_irq_enable();
-		kernel_page_fault(addr, regs->orig_ax & PF_WRITE, regs->orig_ax & PF_EXEC, true);
+		/* iretq: QEMU before 9.1 pops as the kernel would, and SMAP forbids it for ever. */
+		if ((regs->orig_ax & (PF_PRESENT | PF_USER)) == PF_PRESENT)
+			kernel_user_fault(regs, SIGSEGV, SEGV_ACCERR, addr);
+		else
+			kernel_page_fault(addr, regs->orig_ax & PF_WRITE, regs->orig_ax & PF_EXEC,
+					  true);
 		return;
 	}
 	code = fault_code(vector);

@@ -171,6 +171,13 @@ static int write_cr0(void)
 	return 0;
 }
 
+/* To the address 0 in the kernel's code segment. */
+static int return_to_kernel(void)
+{
+	__asm__ volatile("push $0; push $0; push $0; push $0x10; push $0; iretq" ::: "memory");
+	return 0;
+}
+
 static int load_idt(void)
 {
 	static const char nothing[10];
@@ -255,6 +262,7 @@ const struct crash_test fault_tests[] = {
 	{ "wrmsr", write_msr, DIES(SIGSEGV), "privileged: write a model-specific register" },
 	{ "cr0", write_cr0, DIES(SIGSEGV), "privileged: write CR0" },
 	{ "lidt", load_idt, DIES(SIGSEGV), "privileged: load the interrupt table" },
+	{ "iretq", return_to_kernel, DIES(SIGSEGV), "return from an interrupt into the kernel" },
 	{ "int-32", software_interrupt, DIES(SIGSEGV), "software interrupt of a device vector" },
 	{ "no-stack", fault_without_stack, DIES(SIGILL), "fault with a null stack pointer" },
 	{ "no-stack-handler", handler_without_stack, DIES(SIGSEGV),
