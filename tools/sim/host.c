@@ -301,11 +301,13 @@ static void fetch_cpu(struct sim *sim, const struct sim_cpu *c)
 
 static void fetch_next(struct sim *sim)
 {
-	const struct event *ev = queue_next(&sim->queue);
+	const struct event *ev = queue_next(&sim->queue), *later = queue_second(&sim->queue);
 	const struct sim_task *t;
 
 	if (!ev)
 		return;
+	if (later) /* with what is around it: of which task or CPU it is */
+		prefetch((const char *)later - 64, later + 1);
 	switch (ev->kind) {
 	case EVENT_DONE:
 		fetch_cpu(sim, container_of(ev, struct sim_cpu, done));

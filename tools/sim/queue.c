@@ -189,3 +189,15 @@ struct event *queue_next(const struct event_queue *q)
 {
 	return q->levels ? find_first(q, false)->event : NULL;
 }
+
+const struct event *queue_second(const struct event_queue *q)
+{
+	const struct queue_chunk *c;
+
+	if (!(q->levels & 1))
+		return NULL;
+	c = &q->chunk[q->slot[0][__builtin_ctz(q->occupied[0])].head];
+	if (c->first + 1 < c->end)
+		return c->entry[c->first + 1].event;
+	return c->next ? q->chunk[c->next].entry[q->chunk[c->next].first].event : NULL;
+}

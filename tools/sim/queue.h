@@ -68,6 +68,8 @@ void queue_set(struct event_queue *q, struct event *ev, u64 when);
 struct event *queue_pop(struct event_queue *q, u64 limit);
 /* The next event, or one that was cancelled since; NULL: there is none. */
 struct event *queue_next(const struct event_queue *q);
+/* The one after that, with the same doubt, if it is due at the same time; else NULL. */
+const struct event *queue_second(const struct event_queue *q);
 
 static inline bool event_queued(const struct event *ev)
 {
