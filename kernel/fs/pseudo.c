@@ -39,18 +39,16 @@ static struct text_buf *make_text(size_t (*show)(void *arg, char *buf, size_t si
 	}
 }
 
-long pseudo_read(struct file *f, void *user_buf, size_t n, u64 *pos,
-		 size_t (*show)(void *arg, char *buf, size_t size), void *arg)
+/* Who reads has the text for itself meanwhile; another, at that moment, makes its own. */
+static struct text_buf *exchange_text(struct file *f, struct text_buf *b)
 {
-	struct text_buf *b = f->private;
+	return __atomic_exchange_n(&f->private, b, __ATOMIC_ACQ_REL);
+}
+
+static long copy_text(const struct text_buf *b, void *user_buf, size_t n, u64 *pos)
+{
 	size_t left;
 
-	if (*pos == 0 || !b) {
-		kfree(b);
-		f->private = b = make_text(show, arg);
-		if (!b)
-			return -ENOMEM;
-	}
 	if (*pos >= b->len)
 		return 0;
 	n = min(n, (size_t)(b->len - *pos));
@@ -59,6 +57,23 @@ long pseudo_read(struct file *f, void *user_buf, size_t n, u64 *pos,
 		return -EFAULT;
 	*pos += n - left;
 	return (long)(n - left);
+}
+
+long pseudo_read(struct file *f, void *user_buf, size_t n, u64 *pos,
+		 size_t (*show)(void *arg, char *buf, size_t size), void *arg)
+{
+	struct text_buf *b = exchange_text(f, NULL);
+	long ret;
+
+	if (*pos == 0 || !b) {
+		kfree(b);
+		b = make_text(show, arg);
+		if (!b)
+			return -ENOMEM;
+	}
+	ret = copy_text(b, user_buf, n, pos);
+	kfree(exchange_text(f, b));
+	return ret;
 }
 
 long pseudo_write(struct file *f, const void *user_buf, size_t n,

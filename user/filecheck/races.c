@@ -153,6 +153,32 @@ static void closed_meanwhile(void)
 	EXPECT(!close(p[0]) && write(p[1], "z", 1) == 1 && !pthread_join(thread, NULL));
 }
 
+static void *read_anew(void *fd)
+{
+	char now[4096];
+	int i;
+
+	for (i = 0; i < 10 * ROUNDS; i++) {
+		EXPECT(pread(*(int *)fd, now, sizeof(now), 0) > 100);
+		EXPECT(!strncmp(now, "Name:", 5));
+		EXPECT(pread(*(int *)fd, now, 4, 1) == 4 && !memcmp(now, "ame:", 4));
+	}
+	return fd;
+}
+
+/* A text that the kernel makes when it is read, read through one descriptor by several threads. */
+static void shared_text(void)
+{
+	pthread_t threads[PARTIES];
+	int i, fd = open("/proc/self/status", O_RDONLY);
+
+	for (i = 0; i < PARTIES; i++)
+		EXPECT(!pthread_create(&threads[i], NULL, read_anew, &fd));
+	for (i = 0; i < PARTIES; i++)
+		EXPECT(!pthread_join(threads[i], NULL));
+	EXPECT(!close(fd));
+}
+
 static void look_at_others(void *arg)
 {
 	int i;
@@ -175,6 +201,7 @@ const struct check race_tests[] = {
 	{ "exclusive", exclusive },
 	{ "name-storm", name_storm },
 	{ "shared-table", shared_table },
+	{ "shared-text", shared_text },
 	{ "closed-meanwhile", closed_meanwhile },
 	{ "proc-storm", proc_storm },
 	{ NULL, NULL },
