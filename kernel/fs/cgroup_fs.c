@@ -139,11 +139,11 @@ static long store_file(void *arg, const char *text, size_t len)
 
 	if (err || !len)
 		return err;
-	/* pseudo_write() made the copy for this call alone. */
+	/* A NUL ends it, as on Linux. pseudo_write() made the copy for this call alone. */
 	if (r->row->store)
-		err = r->row->store(r->cg, (char *)text, len);
+		err = r->row->store(r->cg, (char *)text, strlen(text));
 	else
-		err = store_number(r, text, len);
+		err = store_number(r, text, strlen(text));
 	mutex_unlock(&cgroup_mutex);
 	return err ? err : (long)len;
 }
@@ -155,6 +155,8 @@ static long file_write(struct file *f, const void *user_buf, size_t n, u64 *pos)
 	(void)pos;
 	if (!r->row->store && !r->row->set)
 		return -EINVAL;
+	if (n > PAGE_SIZE)
+		return -E2BIG;
 	return pseudo_write(f, user_buf, n, store_file, r);
 }
 

@@ -1,5 +1,6 @@
 /* v1 otherwise than by rows: which files there are, ratios of children, counters, mounts. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -115,7 +116,55 @@ static void mounts(void)
 	leave_v1();
 }
 
+/* A write is one value, wherever the file is positioned and however long it is; a NUL ends it. */
+static void writes(void)
+{
+	static char page[4097];
+	int fd;
+
+	enter_v1();
+	EXPECT(!mkdir("g", 0755));
+	fd = open("g/cpu.shares", O_RDWR | O_TRUNC | O_APPEND);
+	EXPECT(fd >= 0 && reads("g/cpu.shares", "1024"));
+	EXPECT(write(fd, "10", 2) == 2 && write(fd, "20", 2) == 2 && reads("g/cpu.shares", "20"));
+	EXPECT(pwrite(fd, "30", 2, 1000000) == 2 && reads("g/cpu.shares", "30"));
+	EXPECT(write(fd, "40\0x", 4) == 4 && reads("g/cpu.shares", "40"));
+	EXPECT_ERROR(EINVAL, write(fd, "\0", 1));
+	EXPECT(!write(fd, page, 0) && !ftruncate(fd, 0) && !ftruncate(fd, 1));
+	memset(page, '5', sizeof(page));
+	EXPECT_ERROR(E2BIG, write(fd, page, 4097));
+	EXPECT(write(fd, page, 4096) == -1 && errno != E2BIG);
+	EXPECT_ERROR(EFAULT, write(fd, (void *)8, 2));
+	EXPECT(reads("g/cpu.shares", "40") && !close(fd));
+	fd = open("g/cpu.shares", O_RDONLY);
+	EXPECT_ERROR(EBADF, write(fd, "5", 1));
+	EXPECT(!close(fd) && !rmdir("g"));
+	leave_v1();
+}
+
+/* A text is that of the moment in which it is read from its beginning. */
+static void offsets(void)
+{
+	char text[16];
+	int fd;
+
+	enter_v1();
+	EXPECT(!mkdir("g", 0755));
+	fd = open("g/cpu.shares", O_RDONLY);
+	EXPECT(read(fd, text, 1) == 1 && *text == '1' && !put("g/cpu.shares", "7"));
+	EXPECT(read(fd, text, 16) == 4 && !memcmp(text, "024\n", 4) && !read(fd, text, 16));
+	EXPECT(pread(fd, text, 16, 0) == 2 && !memcmp(text, "7\n", 2));
+	EXPECT(pread(fd, text, 16, 1) == 1 && *text == '\n' && !pread(fd, text, 16, 2));
+	EXPECT(!pread(fd, text, 16, 1000000) && !lseek(fd, 0, SEEK_SET));
+	EXPECT(read(fd, text, 16) == 2 && lseek(fd, 1, SEEK_SET) == 1 && read(fd, text, 16) == 1);
+	EXPECT_ERROR(EFAULT, pread(fd, (void *)8, 16, 0));
+	EXPECT_ERROR(EINVAL, lseek(fd, -1, SEEK_SET));
+	EXPECT(!close(fd) && !rmdir("g"));
+	leave_v1();
+}
+
 const struct check v1_tests[] = {
-	{ "v1_present", present }, { "v1_ratios", ratios }, { "v1_stat", statistics },
-	{ "v1_mounts", mounts },   { NULL, NULL },
+	{ "v1_present", present }, { "v1_ratios", ratios },   { "v1_stat", statistics },
+	{ "v1_writes", writes },   { "v1_offsets", offsets }, { "v1_mounts", mounts },
+	{ NULL, NULL },
 };
