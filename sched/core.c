@@ -446,8 +446,7 @@ void sched_timer(struct sched *s, unsigned cpu)
 	rq->timer_armed = 0;
 	if (rq->hrtick_at && !time_before(rq->clock, rq->hrtick_at)) {
 		rq->hrtick_at = 0;
-		rq->curr->class->charge(rq);
-		resched(rq);
+		resched(rq); /* which charges */
 	}
 	sharedq_timer(rq);
 	rt_period_check(rq);

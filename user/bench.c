@@ -408,7 +408,8 @@ static double median_lateness_ns(uint64_t due_ns)
 /*
  * A thread without deadline has its turn while we, whose group has one, wait. It is to end after
  * 970/1024 of the deadline; what passes beyond that until we look at the clock is an interrupt and
- * a switch, and on the way out, from our last look at the clock, as much.
+ * a switch, and on the way out, from our last look at the clock, an interrupt to where it charges
+ * us for our turn.
  */
 static double run_deadline(const struct benchmark *b)
 {

@@ -109,6 +109,7 @@ static void a_miss_slows_virtual_time_down(void **state)
 	assert_int_equal(m->timer[0] - start, 2947265);
 	m->now = start + 2947265;
 	sched_timer(m->s, 0);
+	settle(m);
 	assert_int_equal(of_group(a)->deadline - start, 2199998);
 	assert_int_equal(root(lab)->fdl.lag, 797267);
 	assert_int_equal(of_group(a)->deadline - fdl_now(root(lab)), 50000);
