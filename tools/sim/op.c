@@ -123,7 +123,7 @@ static void do_machine(struct world *w, const struct op *op, unsigned cpu)
 		swap(w, op->arg, cpu);
 		break;
 	case OP_control:
-		world_run(w, 10 * NS_PER_MS);
+		world_tick(w);
 		sched_fdl_control(w->sim->s);
 		break;
 	case OP_cpu_off:

@@ -144,14 +144,6 @@ void world_tick(struct world *w)
 		world_tick_cpu(w, cpu);
 }
 
-void world_run(struct world *w, u64 ns)
-{
-	for (const u64 end = w->sim->now + ns; w->sim->now < end;) {
-		world_tick(w);
-		world_settle(w);
-	}
-}
-
 void world_cpu_off(struct world *w, unsigned cpu)
 {
 	u64 rest = w->online & ~BIT(cpu);
@@ -304,6 +296,14 @@ static void make_equal(struct world *w)
 	}
 }
 
+static void pass_seconds(struct world *w, unsigned seconds)
+{
+	for (unsigned n = 0; n < seconds * w->shape.hz; n++) {
+		world_tick(w);
+		world_settle(w);
+	}
+}
+
 /* No CPU idles while another has a task to spare. */
 static void check_work_conservation(struct world *w)
 {
@@ -333,7 +333,7 @@ static void await_turns(struct world *w, const u64 *ran_before, unsigned nr_awak
 	bool all;
 
 	for (unsigned n = 0; n < 60 + 4 * nr_awake; n++) {
-		world_run(w, NS_PER_SEC);
+		pass_seconds(w, 1);
 		all = true;
 		for (unsigned i = 0; i < w->nr_tasks; i++)
 			if (wants_cpu(&w->subject[i]) && w->subject[i].ran_ns == ran_before[i])
@@ -364,7 +364,7 @@ static void check_fairness(struct world *w)
 	await_turns(w, before, nr_awake);
 	for (unsigned i = 0; i < w->nr_tasks; i++)
 		before[i] = w->subject[i].ran_ns;
-	world_run(w, seconds * NS_PER_SEC);
+	pass_seconds(w, seconds);
 	share_ns = seconds * NS_PER_SEC * w->shape.nr_cpus / max(nr_awake, w->shape.nr_cpus + 0u);
 	for (unsigned i = 0; i < w->nr_tasks; i++) {
 		u64 got_ns = w->subject[i].ran_ns - before[i];
@@ -380,7 +380,7 @@ void world_calm(struct world *w)
 {
 	check_groups(w);
 	make_equal(w);
-	world_run(w, 2 * NS_PER_SEC);
+	pass_seconds(w, 2);
 	check_work_conservation(w);
 	world_check(w);
 	if (!w->debts)

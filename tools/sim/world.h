@@ -109,8 +109,6 @@ void world_pass(struct world *w, u64 ns);
 /* A tick period passes, then every busy CPU has a tick; a tick of one, without time. */
 void world_tick(struct world *w);
 void world_tick_cpu(struct world *w, unsigned cpu);
-/* Ticks, and what comes of each, until @ns have passed. */
-void world_run(struct world *w, u64 ns);
 
 /* The CPU leaves, unless it is the last; it comes back. */
 void world_cpu_off(struct world *w, unsigned cpu);
