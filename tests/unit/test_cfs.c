@@ -349,7 +349,6 @@ static void a_sleep_of_months_does_not_freeze_the_sleeper(void **state)
 	machine_free(m);
 }
 
-/* As if it had woken: being real time for a while neither costs nor gains. */
 /* On a CPU whose clock is behind it seems to sleep until later: not for ages. */
 static void a_clock_that_is_behind_makes_no_long_sleeper(void **state)
 {
@@ -367,6 +366,7 @@ static void a_clock_that_is_behind_makes_no_long_sleeper(void **state)
 	machine_free(m);
 }
 
+/* As if it had woken: being real time for a while neither costs nor gains. */
 static void a_sleeper_that_was_real_time_meanwhile_has_a_sleepers_credit(void **state)
 {
 	struct machine *m = flat_machine(1000);

@@ -22,6 +22,35 @@ static void a_wakeup_before_the_switch_cancels_the_sleep(void **state)
 	machine_free(m);
 }
 
+/* Card F-11: meanwhile virtual time ran on by more than 2^63 ns, so its own seems to be ahead. */
+static void a_sleep_of_a_year_beside_a_light_task_freezes_nobody(void **state)
+{
+	static const struct sched_cpu_desc one = { .core = 0 };
+
+	(void)state;
+	for (unsigned i = 0; sched_fair_name(i); i++) {
+		struct machine *m = machine_new_on(1, 1000, &one, sched_fair_name(i));
+		struct task *t = spawn_nice(m, "t", 0);
+		unsigned ticks = 0;
+
+		advance(m, MS);
+		block(m, 0, TASK_INTERRUPTIBLE);
+		spawn(m, "light", SCHED_IDLE, 0);
+		/* Small steps, for virtual time runs up to 23,000 times as fast. */
+		for (unsigned step = 0; step < 4 * 365; step++) {
+			m->now += 6ull * 3600 * NS_PER_SEC;
+			tick(m);
+			sched_check(m->s);
+		}
+		wake(m, t, 0);
+		for (; running(m, 0) != t; ticks++)
+			tick(m);
+		assert_in_range(ticks, 0, 8);
+		sched_check(m->s);
+		machine_free(m);
+	}
+}
+
 static void a_task_preempted_on_its_way_to_sleep_stays_runnable(void **state)
 {
 	struct machine *m = machine_new(1, 1000);
@@ -420,6 +449,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_wakeup_before_the_switch_cancels_the_sleep),
+		cmocka_unit_test(a_sleep_of_a_year_beside_a_light_task_freezes_nobody),
 		cmocka_unit_test(a_task_preempted_on_its_way_to_sleep_stays_runnable),
 		cmocka_unit_test(a_wakeup_needs_a_matching_state),
 		cmocka_unit_test(kernel_threads_waiting_for_work_are_not_load),
