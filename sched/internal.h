@@ -329,7 +329,7 @@ struct sched {
 	/* bits changed atomically */
 	struct cpumask online;
 	struct cpumask nohz_idle;   /* CPUs that stopped their tick */
-	struct cpumask shared_idle; /* that wait to be called: SHARED_RUNQ_STEAL */
+	struct cpumask shared_idle; /* CPUs that found no work in the shared wake queue */
 	struct cpumask rt_overload; /* CPUs with a movable rt task that waits */
 	bool affinity_lost;	    /* some task's is; see sched_affinity_lost() */
 	bool overload;		    /* some runqueue had two tasks or more lately */

@@ -341,19 +341,17 @@ static struct task *collect(struct rq *rq, unsigned from)
 
 bool sharedq_pull(struct rq *rq)
 {
-	bool steals = feature(rq->s, FEATURE_SHARED_RUNQ_STEAL);
 	struct task *t;
 	int from;
 
 	WRITE_ONCE(rq->steal_at, 0);
 	if (!rq->shard)
 		return false;
-	if (steals)
-		cpumask_set_atomic(&rq->s->shared_idle, rq->cpu);
+	cpumask_set_atomic(&rq->s->shared_idle, rq->cpu);
 	if (!READ_ONCE(rq->s->overload))
 		return false;
 	from = claim_near(rq);
-	if (from < 0 && steals) {
+	if (from < 0 && feature(rq->s, FEATURE_SHARED_RUNQ_STEAL)) {
 		from = claim_far(rq);
 		rq->timer_stale = true;
 	}
@@ -411,10 +409,6 @@ static void update_rq(struct rq *rq)
 	WRITE_ONCE(rq->nr_shards, wanted_shards(rq));
 	WRITE_ONCE(rq->shard, rq->nr_shards ? &shard_owner(rq, rq->nr_shards)->own_shard : NULL);
 	sharedq_crowded(rq);
-	/* Who idles already is to look too, and to be called from now on. */
-	if (rq->shard && rq->online && rq->curr == rq->idle &&
-	    feature(rq->s, FEATURE_SHARED_RUNQ_STEAL))
-		resched(rq);
 	rq_unlock(rq);
 }
 

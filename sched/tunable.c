@@ -273,8 +273,7 @@ int sched_features_write(struct sched *s, const char *text, size_t len)
 			__atomic_fetch_or(&s->features, BIT(f), __ATOMIC_SEQ_CST);
 		else
 			__atomic_fetch_and(&s->features, ~BIT(f), __ATOMIC_SEQ_CST);
-		if (f == FEATURE_SWQUEUE || f == FEATURE_SHARED_RUNQ ||
-		    f == FEATURE_SHARED_RUNQ_STEAL)
+		if (f == FEATURE_SWQUEUE || f == FEATURE_SHARED_RUNQ)
 			sharedq_update(s);
 		return 0;
 	}

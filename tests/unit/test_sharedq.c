@@ -388,27 +388,6 @@ static void an_idle_cpu_is_called(void **state)
 	machine_free(m);
 }
 
-/* CPU 0 idled before the features came; what waits on CPU 2 is linked when they do. */
-static void who_idles_when_stealing_begins_looks_too(void **state)
-{
-	struct machine *m = two_nodes(3);
-
-	(void)state;
-	set_feature(m, "NO_SHARED_RUNQ_STEAL");
-	set_feature(m, "NO_SHARED_RUNQ");
-	assert_false(takes_work(m, 0));
-	set_feature(m, "SHARED_RUNQ");
-	assert_false(takes_work(m, 5));
-	assert_true(cpumask_empty(&m->s->shared_idle));
-	set_feature(m, "SHARED_RUNQ_STEAL");
-	settle(m);
-	assert_true(cpumask_test(&m->s->shared_idle, 0) && cpumask_test(&m->s->shared_idle, 5));
-	advance(m, MS / 2);
-	assert_int_equal(running(m, 0)->cpu, 0);
-	assert_ptr_not_equal(running(m, 0), &m->idle[0]);
-	machine_free(m);
-}
-
 static void one_cpu_at_a_time_steals_from_a_shard(void **state)
 {
 	struct machine *m = two_nodes(3);
@@ -475,7 +454,6 @@ int main(void)
 		cmocka_unit_test(another_node_is_robbed_of_what_has_waited_long),
 		cmocka_unit_test(who_came_too_early_comes_again),
 		cmocka_unit_test(an_idle_cpu_is_called),
-		cmocka_unit_test(who_idles_when_stealing_begins_looks_too),
 		cmocka_unit_test(one_cpu_at_a_time_steals_from_a_shard),
 		cmocka_unit_test(sis_node_finds_the_idle_cpu_of_another_cache),
 	};

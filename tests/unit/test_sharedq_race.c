@@ -250,43 +250,6 @@ static void check_hidden(const char *policy)
 
 EACH_POLICY(a_task_that_is_throttled_while_linked_is_not_taken, check_hidden)
 
-/*
- * CPU 1's part of the group is throttled, CPU 0's, where one waits, is not. CPU 1 comes for it in
- * vain, and to call it once more would be to call it for ever.
- */
-static void check_vain(const char *policy)
-{
-	struct machine *m = scene(policy, "SHARED_RUNQ", 2);
-	struct task_group *tg = new_group(m, NULL);
-	struct sched_attr_req fifo = { .policy = SCHED_FIFO, .rt_priority = 1 };
-	struct task *hog = running(m, 1);
-
-	allow(m, hog, cpumask_of(1));
-	/* It goes on, whoever joins which group. */
-	assert_int_equal(sched_set_attr(m->s, runner, &fifo), 0);
-	allow(m, runner, cpumask_of(0));
-	assert_int_equal(sched_group_set_bandwidth(m->s, tg, 10 * MS, 100 * MS, 0, true), 0);
-	sched_group_move(m->s, waiter, tg);
-	sched_group_move(m->s, hog, tg);
-	settle(m);
-	while (!hog->fair.queue->throttled) {
-		advance(m, MS / 2);
-		switch_cpu(m, 1, true);
-	}
-	assert_ptr_equal(running(m, 1), &m->idle[1]);
-	assert_true(is_linked(waiter) && waiter->cpu == 0 && !waiter->fair.queue->throttled);
-	set_feature(m, "SHARED_RUNQ_STEAL");
-	assert_true(m->kicked[1]);
-	switch_cpu(m, 1, true);
-	assert_false(m->kicked[1]);
-	assert_true(is_linked(waiter) && waiter->cpu == 0);
-	sched_check(m->s);
-	machine_free(m);
-	free(tg);
-}
-
-EACH_POLICY(nobody_is_called_for_what_it_may_not_have, check_vain)
-
 /* --- the feature under way ------------------------------------------------ */
 
 static void switching_finds_and_leaves_what_waits(void **state)
@@ -320,7 +283,6 @@ int main(void)
 		cmocka_unit_test(work_may_come_meanwhile),
 		cmocka_unit_test(a_throttled_task_is_not_taken),
 		cmocka_unit_test(a_task_that_is_throttled_while_linked_is_not_taken),
-		cmocka_unit_test(nobody_is_called_for_what_it_may_not_have),
 		cmocka_unit_test(switching_finds_and_leaves_what_waits),
 	};
 
