@@ -100,12 +100,25 @@ static struct batch {
 
 static int nr_done, nr_dead, nr_killed;
 
+/* What others mapped, or what is left of them, may be all memory: for so long, at most. */
+#define PATIENCE_NS (10 * NS_PER_S)
+
+static pid_t fork_patiently(void)
+{
+	const uint64_t end_ns = now_ns() + PATIENCE_NS;
+	pid_t pid;
+
+	while ((pid = fork()) < 0 && (errno == ENOMEM || errno == EAGAIN) && now_ns() < end_ns)
+		sleep_ns(10 * NS_PER_MS);
+	return pid;
+}
+
 static void start_batch(struct batch *b, const struct kind *kind, uint64_t batch_seed)
 {
 	struct random r = { batch_seed };
 
 	*b = (struct batch){ .seed = batch_seed, .start_ns = now_ns() };
-	b->pid = fork();
+	b->pid = fork_patiently();
 	if (b->pid < 0)
 		die("fork");
 	if (b->pid)
