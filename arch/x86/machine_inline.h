@@ -46,26 +46,25 @@ static inline void arch_preempt_enable(void)
 	__asm__ volatile("decl %%gs:%c0" : : "i"(offsetof(struct cpu, preempt_count)) : "memory");
 }
 
+/* Is the running CPU's word 0? */
+#define CPU_WORD_IS_ZERO(field)                                                                    \
+	({                                                                                         \
+		bool zero;                                                                         \
+		__asm__ volatile("cmpl $0, %%gs:%c1"                                               \
+				 : "=@cce"(zero)                                                   \
+				 : "i"(offsetof(struct cpu, field))                                \
+				 : "memory");                                                      \
+		zero;                                                                              \
+	})
+
 static inline bool arch_preemptible(void)
 {
-	bool is;
-
-	__asm__ volatile("cmpl $0, %%gs:%c1"
-			 : "=@cce"(is)
-			 : "i"(offsetof(struct cpu, preempt_count))
-			 : "memory");
-	return is;
+	return CPU_WORD_IS_ZERO(preempt_count);
 }
 
 static inline bool arch_need_resched(void)
 {
-	bool need;
-
-	__asm__ volatile("cmpl $0, %%gs:%c1"
-			 : "=@ccne"(need)
-			 : "i"(offsetof(struct cpu, need_resched))
-			 : "memory");
-	return need;
+	return !CPU_WORD_IS_ZERO(need_resched);
 }
 
 static inline void arch_count_user_cycles(u64 cycles)
