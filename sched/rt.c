@@ -276,7 +276,7 @@ static struct cpumask lowest_cpus(struct sched *s, const struct task *t)
 /* One of them for @t of @rq: its own, the nearest to that, where @cpu is as near as any. Or -1. */
 static int find_lowest_cpu(struct rq *rq, const struct task *t, unsigned cpu)
 {
-	struct cpumask lowest = lowest_cpus(rq->s, t), near;
+	struct cpumask lowest = lowest_cpus(rq->s, t);
 	struct domain *sd;
 
 	if (cpumask_empty(&lowest))
@@ -284,9 +284,12 @@ static int find_lowest_cpu(struct rq *rq, const struct task *t, unsigned cpu)
 	if (cpumask_test(&lowest, rq->cpu))
 		return (int)rq->cpu;
 	for_each_domain(sd, rq) {
-		near = cpumask_and(&lowest, &sd->span->cpus);
-		if (!cpumask_empty(&near))
-			return (int)(cpumask_test(&near, cpu) ? cpu : cpumask_first(&near));
+		struct cpumask near = cpumask_and(&lowest, &sd->span->cpus);
+
+		if (!cpumask_empty(&near)) {
+			lowest = near;
+			break;
+		}
 	}
 	return (int)(cpumask_test(&lowest, cpu) ? cpu : cpumask_first(&lowest));
 }
@@ -417,9 +420,11 @@ static bool rt_preempts(struct rq *rq, struct task *woken, unsigned flags)
 
 static void rt_retune(struct rq *rq, struct task *t, int old_prio)
 {
-	if (task_running(rq, t) ? t->prio > old_prio : t->prio < rq->curr->prio)
+	bool lowered = task_running(rq, t) && t->prio > old_prio;
+
+	if (lowered || t->prio < rq->curr->prio)
 		resched(rq);
-	if (task_running(rq, t) && t->prio > old_prio)
+	if (lowered)
 		ask_others_to_push(rq);
 }
 
