@@ -211,8 +211,8 @@ class Lab:
                     found[host][sched][case]["same_twice"] = int(run.digest() == first[sched, case])
                 else:
                     found[host][sched][case] = self.module.measure(run)
-                if host == KERNEL and case in cases_twice(self.module):
-                    first.setdefault((sched, case), run.digest())
+                    if host == KERNEL and case in cases_twice(self.module):
+                        first[sched, case] = run.digest()
                 progress(f"{host} {sched} {case}{' again' if again else ''}")
         return found
 
