@@ -15,6 +15,9 @@ import subprocess
 import sys
 import tempfile
 
+from bench_sim import instructions
+from fairground.machine import commit
+
 HZ = 250
 # CPUs -> topology; seconds simulated for looks, for looks under churn, for instructions
 MACHINES = {64: ("2x32x1", 20, 2, 4), 256: ("2x4x32x1", 15, 0.5, 2), 1024: ("4x8x32x1", 10, 0.2, 1),
@@ -50,14 +53,10 @@ def looks(build, topology, seconds, workload, kinds):
     return total / (len(re.findall(r"^cpu\d", text, re.MULTILINE)) * seconds * HZ)
 
 
-def instructions(build, cpus, topology, seconds, workload):
+def tick_instructions(build, cpus, topology, seconds, workload):
     """Of balance_tick() and what it calls, for each CPU and tick."""
-    with tempfile.TemporaryDirectory() as directory:
-        done = subprocess.run(["valgrind", "--tool=callgrind", "--toggle-collect=balance_tick",
-                               f"--callgrind-out-file={directory}/out", f"{build}/schedsim", "--bench", "--hz", str(HZ),
-                               "--topology", topology, "--time", f"{int(seconds * 1000)}ms", workload],
-                              capture_output=True, text=True, check=True)
-    return int(re.search(r"Collected : (\d+)", done.stderr)[1]) / (cpus * seconds * HZ)
+    words = ["--hz", str(HZ), "--topology", topology, "--time", f"{int(seconds * 1000)}ms", workload]
+    return instructions(build, "balance_tick", words) / (cpus * seconds * HZ)
 
 
 def row(build, cpus, count):
@@ -65,7 +64,7 @@ def row(build, cpus, count):
     cells = [looks(build, topology, span, half_idle(cpus), TICK), looks(build, topology, span, crowded(cpus), TICK),
              looks(build, topology, churn_span, churn(cpus), TICK),
              looks(build, topology, churn_span, churn(cpus), NEWLY_IDLE)]
-    counted = [instructions(build, cpus, topology, count_span, load(cpus))
+    counted = [tick_instructions(build, cpus, topology, count_span, load(cpus))
                for load in (half_idle, crowded)] if count else []
     return (f"{cpus:>5}  {topology:<10}" + "".join(f"{cell:>10.2f}" for cell in cells)
             + ("".join(f"{cell:>10.0f}" for cell in counted) or "  no valgrind"))
@@ -77,8 +76,7 @@ def main():
     if not all(word.isdigit() and int(word) in MACHINES for word in words):
         sys.exit(f"balance_cost: {' '.join(words)}: no such machine\n"
                  "usage: make bench-balance [CPUS=\"64 256 1024 4096\"]")
-    commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
-    print(f"simulator of {commit.stdout.strip() or 'unknown'}; HZ {HZ}, cfs, seed 1; for each CPU and tick; loads: "
+    print(f"simulator of {commit()}; HZ {HZ}, cfs, seed 1; for each CPU and tick; loads: "
           "half of the CPUs idle, 3 tasks for 2 CPUs,\nsleepers that want all CPUs; again: make bench-balance"
           + (f" CPUS=\"{' '.join(words)}\"" if words else "") + "\n"
           f"{'':<17}{'runqueues looked at by ticks':>30}{'newly':>10}{'instructions of ticks':>22}\n"

@@ -48,15 +48,13 @@ def speed_table(build, sched):
                   f"  {best['bytes_per_task']:>12,} {best['bytes_per_cpu']:>7,}", flush=True)
 
 
-def instructions(build, words):
-    """Instructions of sim_run() and what it calls."""
+def instructions(build, function, words):
+    """Of @function() and what it calls, in a run of schedsim --bench."""
     with tempfile.TemporaryDirectory() as directory:
-        out = os.path.join(directory, "callgrind")
-        done = subprocess.run(["valgrind", "--tool=callgrind", "--toggle-collect=sim_run",
-                               f"--callgrind-out-file={out}", f"{build}/schedsim", "--bench", *words],
+        done = subprocess.run(["valgrind", "--tool=callgrind", f"--toggle-collect={function}",
+                               f"--callgrind-out-file={directory}/out", f"{build}/schedsim", "--bench", *words],
                               capture_output=True, text=True, check=True)
-        line = next(text for text in done.stdout.splitlines() if text.startswith("bench: "))
-        return int(re.search(r"Collected : (\d+)", done.stderr)[1]), int(re.search(r"switches=(\d+)", line)[1])
+    return int(re.search(r"Collected : (\d+)", done.stderr)[1])
 
 
 def pick_table(build, sched):
@@ -69,8 +67,8 @@ def pick_table(build, sched):
     for n in QUEUES:
         def words(ms):
             return ["--sched", sched, "--hz", "1000", "--set", "tunable_scaling=0", "--time", f"{ms}ms", f"hogs:n={n}"]
-        short, long = instructions(build, words(500)), instructions(build, words(2500))
-        each = (long[0] - short[0]) / 2000
+        short, long = (instructions(build, "sim_run", words(ms)) for ms in (500, 2500))
+        each = (long - short) / 2000
         grows = "" if before is None else f"  {each - before:+.0f}"
         print(f"{n:>9,} {each:>40.0f}{grows}", flush=True)
         before = each
