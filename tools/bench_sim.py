@@ -16,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 
+from fairground.machine import commit
+
 # (CPUs, topology, simulated time of the sleepers)
 MACHINES = [(1, "1x1", "10s"), (64, "2x32x1", "500ms"), (1024, "4x8x32x1", "40ms"), (4096, "8x16x32x1", "10ms")]
 RUNS = 3
@@ -76,10 +78,9 @@ def pick_table(build, sched):
 
 def main():
     build = sys.argv[1] if len(sys.argv) > 1 else "build"
-    commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
     shown = subprocess.run([f"{build}/schedsim", "--help"], capture_output=True, text=True, check=True).stdout
     names = re.search(r"fair policy: (.*)", shown)[1].split(", ")
-    print(f"simulator of {commit.stdout.strip() or 'unknown'}; HZ 250 (second table: 1000), seed 1, all costs 0; "
+    print(f"simulator of {commit()}; HZ 250 (second table: 1000), seed 1, all costs 0; "
           f"best of {RUNS}; command: make bench-sim\n")
     speed_table(build, names[0])
     for sched in names:

@@ -23,6 +23,7 @@ cpus (how many they used), ended (how many did), wait_max, wait_p99, wakeup_max,
 most); of a group, as in /PATH.throttled: throttled (share of its periods).
 """
 
+import concurrent.futures
 import json
 import os
 import re
@@ -31,7 +32,7 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-from .machine import run_batch
+from .machine import commit, run_batch
 from .qemu import QemuError
 from .settings import UsageError, make_settings
 
@@ -213,26 +214,38 @@ def label_of(metric):
                     if "against" in metric else []), *(["versus", metric["versus"]] if "versus" in metric else [])])
 
 
+def policies_of(card, host, known):
+    in_host = card["kernel"] if host == "kernel" else card
+    return in_host.get("classes", card.get("classes", known))
+
+
+def heading(card, host):
+    if host == "kernel":
+        what = card["kernel"]
+        where = f"smp {what['smp']} {what.get('append', '')}".rstrip()
+    else:
+        what = card
+        where = f"{card['topology']}, seeds {card.get('seeds', [1])}"
+    return f"# {card['id']} {card['title']}, {where}, HZ {what.get('hz', 250)}"
+
+
 def scenarios(build, ids, host, scheds, known):
     """Run the cards and print the table. Returns the status to exit with."""
     unknown = set(scheds) - set(known)
     if unknown:
         raise BadCard(f"no scheduler is called {', '.join(sorted(unknown))}; there are {' '.join(known)}")
-    part = "topology" if host == "simulator" else "kernel"
+    part, run = ("kernel", in_kernel) if host == "kernel" else ("topology", simulated)
     cards = [card for card in choose_cards(ids) if part in card]
-    commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True,
-                            check=False).stdout.strip()
-    print(f"# scenarios in the {host}, {commit or 'unknown'}; bounds and sources: docs/scenarios.md\nKTAP version 1")
-    nr = nr_failed = 0
-    for card in cards:
-        where = f"smp {card['kernel']['smp']} {card['kernel'].get('append', '')}".rstrip() \
-            if host == "kernel" else f"{card['topology']}, seeds {card.get('seeds', [1])}"
-        of = card["kernel"] if host == "kernel" else card
-        print(f"# {card['id']} {card['title']}, {where}, HZ {of.get('hz', 250)}")
-        for sched in of.get("classes", card.get("classes", known)):
-            if scheds and sched not in scheds:
-                continue
-            for metric, value in (in_kernel if host == "kernel" else simulated)(build, card, sched):
+    print(f"# scenarios in the {host}, {commit()}; bounds and sources: docs/scenarios.md\nKTAP version 1")
+    wanted = [(card, sched) for card in cards for sched in policies_of(card, host, known)
+              if not scheds or sched in scheds]
+    told, nr, nr_failed = None, 0, 0
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for (card, sched), rows in zip(wanted, pool.map(lambda pair: list(run(build, *pair)), wanted)):
+            if card is not told:
+                told = card
+                print(heading(card, host))
+            for metric, value in rows:
                 good = value <= metric["value"] if metric["op"] == "<=" else value >= metric["value"]
                 nr += 1
                 nr_failed += not good
