@@ -289,15 +289,23 @@ static size_t show_online(void *arg, char *buf, size_t size)
 	return (size_t)snprintf(buf, size, "%d\n", cpus[ARG_CPU(arg)]->online);
 }
 
+/* 1, 0, or -EINVAL. As on Linux the first letter decides, after an o the second. */
+static int read_truth(const char *text)
+{
+	bool o = *text == 'o' || *text == 'O';
+	char c = o ? text[1] : text[0];
+
+	if (c && strchr(o ? "nN" : "1yY", c))
+		return 1;
+	return c && strchr(o ? "fF" : "0nN", c) ? 0 : -EINVAL;
+}
+
 static long store_online(void *arg, const char *text, size_t len)
 {
-	bool good = len && (len == 1 || (len == 2 && text[1] == '\n'));
-	int err = -EINVAL;
+	int online = read_truth(text), err = online;
 
-	if (good && strchr("1yY", text[0]))
-		err = cpu_set_online(ARG_CPU(arg), true);
-	else if (good && strchr("0nN", text[0]))
-		err = cpu_set_online(ARG_CPU(arg), false);
+	if (online >= 0)
+		err = cpu_set_online(ARG_CPU(arg), online);
 	return err ?: (long)len;
 }
 

@@ -47,8 +47,8 @@ def dynamic_program(path):
     libraries = re.findall(r"(/\S+) \(0x", loaded)
     if not libraries or len(libraries) > 6:
         pytest.skip(f"{path} is no small dynamic program")
-    contents = {f"/root/{os.path.basename(path)}": path, **{f"/root/lib{i}": at for i, at in enumerate(libraries)}}
-    put = "".join(f"mkdir -p {os.path.dirname(at)}; cp /root/lib{i} {at}; " for i, at in enumerate(libraries))
+    contents = {f"/root/{os.path.basename(path)}": path, **{f"/root/{os.path.basename(at)}": at for at in libraries}}
+    put = "".join(f"mkdir -p {os.path.dirname(at)}; cp /root/{os.path.basename(at)} {at}; " for at in libraries)
     return put, {name: pathlib.Path(at).read_bytes() for name, at in contents.items()}
 
 
