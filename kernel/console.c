@@ -65,7 +65,10 @@ void kprintf(const char *fmt, ...)
 	va_start(args, fmt);
 	n = vsnprintf(line, sizeof(line), fmt, args);
 	va_end(args);
-	n = min(n, sizeof(line) - 1);
+	if (n >= sizeof(line)) { /* what is cut off is still a line */
+		n = sizeof(line) - 1;
+		line[n - 1] = '\n';
+	}
 	flags = arch_irq_save();
 	locked = console_lock();
 	if (!in_line)

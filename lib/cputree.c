@@ -20,10 +20,13 @@ struct reader {
 	const char *all, *at;
 };
 
+/* The text in an error, and a word of it: so much of them that the reason behind fits. */
+#define SHOWN 40
+
 #define fail(r, format, ...)                                                                       \
 	({                                                                                         \
-		fmt_snprintf((r)->tree->error, sizeof((r)->tree->error), "topology '%s'" format,   \
-			     (r)->all, ##__VA_ARGS__);                                             \
+		fmt_snprintf((r)->tree->error, sizeof((r)->tree->error), "topology '%.*s'" format, \
+			     SHOWN, (r)->all, ##__VA_ARGS__);                                      \
 		false;                                                                             \
 	})
 
@@ -65,8 +68,8 @@ static bool read_parts(struct reader *r, enum tree_level level)
 				    TREE_PARTS_MAX);
 		tree->parts[level][*nr] = read_number(r->at, length);
 		if (!tree->parts[level][(*nr)++])
-			return fail(r, ": '%.*s' is not a number of %s from 1 to %u", length, r->at,
-				    tree_level_name[level], CPU_MAX);
+			return fail(r, ": '%.*s' is not a number of %s from 1 to %u",
+				    min(length, SHOWN), r->at, tree_level_name[level], CPU_MAX);
 		r->at += length;
 		if (*r->at != '+')
 			return true;
@@ -85,7 +88,7 @@ static bool read_named(struct reader *r, bool seen[NR_TREE_LEVELS])
 		enum tree_level level = 0;
 
 		if (r->at[length] != '=')
-			return fail(r, ": '%.*s' is not LEVEL=NUMBER", length, r->at);
+			return fail(r, ": '%.*s' is not LEVEL=NUMBER", min(length, SHOWN), r->at);
 		while (level < NR_TREE_LEVELS &&
 		       !is_word(tree_level_name[level], r->at, (size_t)length))
 			level++;
@@ -93,7 +96,7 @@ static bool read_named(struct reader *r, bool seen[NR_TREE_LEVELS])
 			return fail(r,
 				    ": no level '%.*s'; there are nodes, packages, llcs, cores, "
 				    "threads",
-				    length, r->at);
+				    min(length, SHOWN), r->at);
 		if (seen[level])
 			return fail(r, ": %s twice", tree_level_name[level]);
 		seen[level] = true;
@@ -101,7 +104,7 @@ static bool read_named(struct reader *r, bool seen[NR_TREE_LEVELS])
 		if (!read_parts(r, level))
 			return false;
 		if (*r->at != ',')
-			return !*r->at || fail(r, ": '%s' is too much", r->at);
+			return !*r->at || fail(r, ": '%.*s' is too much", SHOWN, r->at);
 	}
 }
 
@@ -117,7 +120,7 @@ static bool read_factors(struct reader *r)
 		if (!read_parts(r, level))
 			return false;
 		if (*r->at != 'x')
-			return !*r->at || fail(r, ": '%s' is too much", r->at);
+			return !*r->at || fail(r, ": '%.*s' is too much", SHOWN, r->at);
 	}
 }
 

@@ -195,7 +195,7 @@ static void apply_shape(const char *text)
 		return;
 	}
 	if (tree.total[TREE_THREADS] != arch_nr_cpus) {
-		kprintf("topology '%s' has %u CPUs, this machine %u; ignored\n", text,
+		kprintf("topology '%.40s' has %u CPUs, this machine %u; ignored\n", text,
 			tree.total[TREE_THREADS], arch_nr_cpus);
 		return;
 	}

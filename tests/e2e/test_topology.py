@@ -63,10 +63,16 @@ def test_lscpu_sees_what_qemu_built(lscpu, shape):
     ("3x1", "topology '3x1' has 3 CPUs, this machine 4; ignored"),
     ("2xx2", "topology '2xx2': '' is not a number of cores from 1 to 256; ignored"),
     ("caches=4", "topology 'caches=4': no level 'caches'"),
+    ("0", "topology '0': '0' is not a number of threads from 1 to 256; ignored"),
+    ("4xa", "topology '4xa': 'a' is not a number of threads from 1 to 256; ignored"),
+    ("65536x65537", "topology '65536x65537': '65536' is not a number of cores from 1 to 256; ignored"),
+    ("16x16x16", "topology '16x16x16' has more than 256 CPUs; ignored"),
+    ("cores=1" + 300 * "+1", ": cores lists more than 256 numbers; ignored"),
 ])
 def test_a_shape_that_does_not_fit_is_ignored_with_the_reason(guest, shape, why):
     text = guest("cat /sys/devices/system/cpu/cpu0/topology/core_siblings_list", append=f"topology={shape}")
     assert why in text and re.search(r"^0-3\s*$", text, re.M)
+    assert re.search(r"^\[[ .\d]+\] topology: 4 CPUs, 1 node\s*$", text, re.M)
 
 
 DOMAINS = "cd /sys/kernel/debug/sched/domains/cpu5; "

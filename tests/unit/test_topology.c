@@ -97,6 +97,33 @@ static void bad_shapes_are_refused_with_the_reason(void **state)
 	}
 }
 
+/* Text of any length leaves room for the reason. */
+static void bad_shapes_may_be_long(void **state)
+{
+	static const struct {
+		const char *start, *why;
+	} bad[] = {
+		{ "", "aaa' is not a number of threads from 1 to 256" },
+		{ "x", "'' is not a number of cores" },
+		{ "cores=", "aaa' is not a number of cores from 1 to 256" },
+		{ "cores=2,", "aaa' is not LEVEL=NUMBER" },
+		{ "cores=2x", "aaa' is too much" },
+		{ "", "aaa'; there are nodes, packages, llcs, cores, threads" },
+	};
+	char text[1000];
+	struct cpu_tree tree;
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++) {
+		memset(text, 'a', sizeof(text) - 1);
+		memcpy(text, bad[i].start, strlen(bad[i].start));
+		strcpy(text + sizeof(text) - 3, i == ARRAY_SIZE(bad) - 1 ? "=1" : "aa");
+		assert_false(cpu_tree_read(&tree, text));
+		if (!strstr(tree.error, bad[i].why))
+			fail_msg("'%s...': %s", bad[i].start, tree.error);
+	}
+}
+
 /* --- domains as files ------------------------------------------------------------- */
 
 /* 2 nodes of 2 caches of 2 cores of 2 threads. */
@@ -280,6 +307,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(shapes_are_read_and_numbered_densely),
 		cmocka_unit_test(bad_shapes_are_refused_with_the_reason),
+		cmocka_unit_test(bad_shapes_may_be_long),
 		cmocka_unit_test(domains_read_as_linux_shows_them),
 		cmocka_unit_test(a_domain_takes_what_is_written_and_refuses_garbage),
 		cmocka_unit_test(a_written_busy_factor_is_used),
