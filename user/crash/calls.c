@@ -184,6 +184,50 @@ static int affinity_empty(void)
 	return error_of(set_cpus(0, &(struct cpu_set){ 0 }));
 }
 
+static int set_mask(const void *mask, unsigned bytes)
+{
+	return error_of(syscall(SYS_sched_setaffinity, 0, bytes, mask));
+}
+
+static int affinity_no_bytes(void)
+{
+	return set_mask(&(struct cpu_set){ { -1ul } }, 0);
+}
+
+/* CPU 8191 alone: the last that Linux can be built for. */
+static int affinity_beyond(void)
+{
+	unsigned char mask[1024] = { 0 };
+
+	mask[sizeof(mask) - 1] = 0x80;
+	return set_mask(mask, sizeof(mask));
+}
+
+/* What lies beyond the machine is not even read; what is missing of a short mask is zeros. */
+static int affinity_lengths(void)
+{
+	unsigned char mask[4096] = { 0 };
+	struct cpu_set cpus, now;
+	int cpu;
+
+	if (get_cpus(0, &cpus))
+		return 255;
+	cpu = cpu_nth(&cpus, 0);
+	memcpy(mask, &cpus, sizeof(cpus));
+	if (set_mask(mask, 1u << 31) || get_cpus(0, &now) || memcmp(&cpus, &now, sizeof(now)))
+		return 254;
+	if (set_mask(&cpus, (unsigned)cpu / 8 + 1) || get_cpus(0, &now))
+		return 253;
+	return !cpu_isset(&now, cpu) || cpu_count(&now) > 8;
+}
+
+static int affinity_odd_buffer(void)
+{
+	char bytes[1024];
+
+	return error_of(syscall(SYS_sched_getaffinity, 0, sizeof(bytes) - 1, bytes));
+}
+
 static int affinity_of_nobody(void)
 {
 	struct cpu_set cpus;
@@ -304,6 +348,10 @@ const struct crash_test call_tests[] = {
 	{ "policy-other-1", policy_other_with_priority, ENDS(EINVAL), "other, priority 1" },
 	{ "policy-null", policy_null_param, ENDS(EINVAL), "no parameters" },
 	{ "affinity-empty", affinity_empty, ENDS(EINVAL), "affinity without a CPU" },
+	{ "affinity-0", affinity_no_bytes, ENDS(EINVAL), "affinity of no bytes" },
+	{ "affinity-beyond", affinity_beyond, ENDS(EINVAL), "affinity to CPU 8191" },
+	{ "affinity-lengths", affinity_lengths, ENDS(0), "masks too long and too short" },
+	{ "affinity-odd", affinity_odd_buffer, ENDS(EINVAL), "affinity into 1023 bytes" },
 	{ "affinity-pid", affinity_of_nobody, ENDS(ESRCH),
 	  "affinity of a process that does not exist" },
 	{ "affinity-short", affinity_short_buffer, ENDS(EINVAL), "affinity into one byte" },
