@@ -230,6 +230,8 @@ struct task *sched_switch_begin(struct sched *s, unsigned cpu, bool preempt)
 	rq->prev = prev;
 	if (next != prev)
 		switch_current(rq, prev, next, preempt);
+	else if (unlikely(feature(s, FEATURE_HRTICK)) && next->class == &fair_class)
+		fair_start_turn(rq, next);
 	if (unlikely(rq->timer_stale))
 		rq_update_timer(rq);
 	return next;

@@ -186,15 +186,17 @@ s64 fair_slice_left(struct entity *e)
 
 void fair_start_turn(struct rq *rq, struct task *t)
 {
-	/* Shorter is not worth an interrupt. */
-	const s64 shortest_ns = 10000;
+	const s64 shortest_ns = 10000; /* less is not worth an interrupt */
 	struct entity *e = &t->fair;
 	u64 turn = 0;
 
-	if (rq->fair.fdl.nr)
+	if (rq->fair.fdl.nr) {
 		turn = e->queue->policy->turn(rq, e);
-	else if (rq->fair.tasks.nr > 1 && feature(rq->s, FEATURE_HRTICK))
+	} else if (rq->fair.tasks.nr > 1 && feature(rq->s, FEATURE_HRTICK)) {
+		if (fair_slice_left(e) <= 0) /* picked again, it has another one */
+			e->prev_sum_exec = e->sum_exec;
 		turn = (u64)max(fair_slice_left(e), shortest_ns);
+	}
 	if (turn | rq->hrtick_at)
 		set_hrtick(rq, turn ? rq->clock + turn : 0);
 }

@@ -488,6 +488,31 @@ static void an_end_of_slice_timer_ends_a_slice_between_ticks(void **state)
 	machine_free(m);
 }
 
+static void a_task_that_is_picked_again_has_another_slice(void **state)
+{
+	struct machine *m = flat_machine(100);
+	struct task *b;
+
+	(void)state;
+	set_feature(m, "HRTICK");
+	spawn_nice(m, "A", 0);
+	b = spawn_nice(m, "B", 0);
+	tick(m);
+	/* 10 ms behind A, so that B runs three slices in a row; the tick comes after 10 ms. */
+	for (unsigned turn = 0; turn < 3; turn++) {
+		assert_ptr_equal(running(m, 0), b);
+		assert_int_equal(m->timer[0] - m->now, 2999998);
+		advance(m, 2999998);
+	}
+	/* In the middle of a slice it keeps the rest of it. */
+	assert_ptr_equal(running(m, 0), b);
+	advance(m, 400000);
+	switch_cpu(m, 0, true);
+	assert_ptr_equal(running(m, 0), b);
+	assert_int_equal(m->timer[0] - m->now, 2999998 - 400000);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -512,6 +537,7 @@ int main(void)
 		cmocka_unit_test(vruntimes_wrap_without_harm),
 		cmocka_unit_test(nice_changes_take_effect_while_running_and_waiting),
 		cmocka_unit_test(an_end_of_slice_timer_ends_a_slice_between_ticks),
+		cmocka_unit_test(a_task_that_is_picked_again_has_another_slice),
 	};
 
 	return cmocka_run_group_tests_name("cfs", tests, NULL, NULL);
