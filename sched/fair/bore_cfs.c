@@ -15,9 +15,9 @@
  *	fork:    the child's past is its creator's, or the average of its creator's siblings
  *	         if that is longer, taken every cache_lifetime
  *
- * A group's entity has bursts as a task has. All else is CFS's. Credit, latency and granularities
- * are not scaled, so that a sleeper of score 0 can use half a second of CPU before its credit is
- * gone.
+ * A group's entity has bursts as a task has. All else is CFS's. Credit, debit, latency and
+ * granularities are not scaled, so that a sleeper of score 0 can use half a second of CPU before
+ * its credit is gone, and 1 ms of a new task's debit lasts 87 ms beside one that always yields.
  *
  * Differences: the last piece of a burst belongs to it, while 2.2.8 counted it in the next one; the
  * family's average is taken over at most BURST_LOOKS tasks, and not over those of other classes;
