@@ -69,6 +69,14 @@ def claimed_cpu():
         yield allowed[os.getpid() % len(allowed)], []
 
 
+def take_turns(cpu):
+    """In the child that becomes QEMU: all threads on @cpu, and the main thread first when it has something to do, where
+    that is allowed. The threads it starts are as they would be (docs/adr/003-deterministic-smp.md)."""
+    os.sched_setaffinity(0, {cpu})
+    with contextlib.suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(1))
+
+
 class Machine:
     """One boot of one configuration. Its files live in a directory of its own until it is closed."""
 
@@ -128,7 +136,7 @@ class Machine:
             return subprocess.Popen(words, env=self.qemu.environment(), **streams)
         with claimed_cpu() as (cpu, claims):
             return subprocess.Popen(words, env=self.qemu.environment(), pass_fds=claims,
-                                    preexec_fn=lambda: os.sched_setaffinity(0, {cpu}), **streams)
+                                    preexec_fn=lambda: take_turns(cpu), **streams)
 
     # --- without a terminal ------------------------------------------------------------
 

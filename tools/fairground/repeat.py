@@ -1,9 +1,10 @@
 """Run one experiment several times and compare everything it recorded.
 
-A run under ICOUNT=1 is a function of image, command line and settings, with one known exception: QEMU's main loop
-and its CPU thread race for the clock when all CPUs sleep, and about one unpinned run in fifty differed. The runner
-pins QEMU to one host CPU, after which it takes a busy host to disturb one. A run that disagrees with the majority is
-therefore made again, once for every ten asked for, and reported; a result that cannot be repeated so is a failure
+A run under ICOUNT=1 is a function of image, command line and settings, with one known exception: when all CPUs sleep,
+QEMU's main thread moves the clock, and if it comes late it may do so while the last of them has halted and its
+instructions are not counted yet. The runner pins QEMU to one host CPU and lets its main thread run first where that is
+allowed; where it is not, a busy host may disturb a run. One that disagrees with the majority is therefore made again,
+once for every ten asked for, and reported; a result that cannot be repeated so is a failure
 (docs/adr/003-deterministic-smp.md).
 """
 
