@@ -17,7 +17,7 @@ from ..experiment import KERNEL, SIMULATOR, rule, shown
 TITLE = "A pool of fork+exec jobs on 1, 2, 6 and 11 caches: jobs done and CPU time wasted, by feature"
 SOURCE = "kernel builds, change of their time: SWQUEUE -0.15 % on a 7950X, -0.18 % on Milan, -0.28 % on Bergamo; " \
          "SIS_NODE +0.05, +0.10, +0.60 %; SHARED_RUNQ of all waiting tasks -0.7 % on a 7950X. Waste was not measured"
-SETTINGS = {"smp": "8", "hz": "250", "append": "llc=2"}
+SETTINGS = {"smp": "8", "hz": "250", "append": "llc=4"}
 TIMEOUT = "3000"
 SECONDS = 60
 SCHEDULERS = ("cfs",)
