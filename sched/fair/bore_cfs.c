@@ -15,13 +15,15 @@
  *	fork:    the child's past is its creator's, or the average of its creator's siblings
  *	         if that is longer, taken every cache_lifetime
  *
- * A group's entity has bursts as a task has. All else is CFS's. Credit, debit, latency and
- * granularities are not scaled, so that a sleeper of score 0 can use half a second of CPU before
- * its credit is gone, and 1 ms of a new task's debit lasts 87 ms beside one that always yields.
+ * A group's entity has bursts as a task has. All else is CFS's. Credit, latency and granularities
+ * are not scaled, so that a sleeper of score 0 can use half a second of CPU before its credit is
+ * gone.
  *
- * Differences: the last piece of a burst belongs to it, while 2.2.8 counted it in the next one; the
- * family's average is taken over at most BURST_LOOKS tasks, and not over those of other classes;
- * the guard against overflow of vruntime distances fits the higher rate.
+ * Differences: a new task's debit is scaled by its score, as from 3.1.0 on: before that 1 ms of it
+ * was 87 ms of waiting for one that yields all the time. The last piece of a burst belongs to it,
+ * while 2.2.8 counted it in the next one; the family's average is taken over at most BURST_LOOKS
+ * tasks, and not over those of other classes; the guard against overflow of vruntime distances
+ * fits the higher rate.
  * Source: BORE 2.2.8 (docs/sources.md).
  */
 #include "sched/fair/burst.h"
@@ -107,16 +109,20 @@ static void bore_cfs_tuned(struct rq *rq)
 
 /* --- where CFS differs ----------------------------------------------------- */
 
+/* The virtual time of @e that @ns of CPU time are. */
+static u64 virtual_time(const struct rq *rq, struct entity *e, u64 ns)
+{
+	u64 v = calc_delta_fair(ns, e);
+
+	return rq->burst.mode & SCALE_VRUNTIME ? burst_stretch(v, e->burst.score) : v;
+}
+
 static void bore_cfs_charge(struct fair_queue *q, struct entity *e, u64 delta)
 {
-	u64 vdelta = calc_delta_fair(delta, e);
-
 	e->burst.time += delta;
 	e->burst.worst = max(e->burst.worst, e->burst.time);
 	update_score(q->rq, e);
-	if (q->rq->burst.mode & SCALE_VRUNTIME)
-		vdelta = burst_stretch(vdelta, e->burst.score);
-	cfs_charge_virtual(q, e, vdelta);
+	cfs_charge_virtual(q, e, virtual_time(q->rq, e, delta));
 }
 
 static u64 bore_cfs_granularity(struct fair_queue *q, struct entity *curr, struct entity *woken)
@@ -135,7 +141,10 @@ static void bore_cfs_place(struct fair_queue *q, struct entity *e, unsigned flag
 	const s64 longest_sleep_ns = (1ll << 62) / (512 * 128);
 
 	update_score(q->rq, e);
-	cfs_place_by(q, e, flags, longest_sleep_ns);
+	if (flags & PLACE_NEW)
+		cfs_place_new(q, e, virtual_time(q->rq, e, cfs_slice(q, e)));
+	else
+		cfs_place_by(q, e, flags, longest_sleep_ns);
 }
 
 static struct entity *bore_cfs_pick(struct fair_queue *q)

@@ -74,14 +74,14 @@ static void place_woken(struct fair_queue *q, struct entity *e, s64 longest_slee
 }
 
 /* A new task waits one virtual slice, or a program could get CPU by forking. */
-static __noinline void place_new(struct fair_queue *q, struct entity *e)
+__noinline void cfs_place_new(struct fair_queue *q, struct entity *e, u64 debit)
 {
 	struct sched *s = q->rq->s;
 	struct entity *curr = q->curr;
 	u64 v = q->min_vruntime;
 
 	if (feature(s, FEATURE_START_DEBIT))
-		v += calc_delta_fair(cfs_slice(q, e), e);
+		v += debit;
 	e->vruntime = curr ? time_max(curr->vruntime, v) : v;
 	if (s->tunable.child_runs_first && curr && time_before(curr->vruntime, e->vruntime)) {
 		u64 parent = curr->vruntime;
@@ -96,7 +96,7 @@ static __noinline void place_new(struct fair_queue *q, struct entity *e)
 void cfs_place_by(struct fair_queue *q, struct entity *e, unsigned flags, s64 longest_sleep_ns)
 {
 	if (flags & PLACE_NEW) {
-		place_new(q, e);
+		cfs_place_new(q, e, calc_delta_fair(cfs_slice(q, e), e));
 		return;
 	}
 	if (flags & PLACE_SLEEPER) {

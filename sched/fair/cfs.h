@@ -22,6 +22,8 @@ u64 cfs_slice(struct fair_queue *q, struct entity *e);
  */
 void cfs_place_by(struct fair_queue *q, struct entity *e, unsigned flags, s64 longest_sleep_ns);
 
+/* @e is new; where START_DEBIT is on, @debit of its virtual time pass before it runs. */
+void cfs_place_new(struct fair_queue *q, struct entity *e, u64 debit);
 /* @e, running, is charged @vdelta of virtual time. */
 void cfs_charge_virtual(struct fair_queue *q, struct entity *e, u64 vdelta);
 /* @curr, the running entity, is one to choose from if it is queued; NULL: it is not. */

@@ -197,6 +197,30 @@ static void virtual_time_runs_at_the_scores_rate_while_bit_0_is_set(void **state
 	machine_free(m);
 }
 
+/* How far a new task starts to the right of one that ran for 1 ms. */
+static s64 debit_with(const char *sched_bore)
+{
+	struct machine *m = bore_machine(1000);
+	struct task *child;
+	s64 debit;
+
+	set_tunable(m, "sched_bore", sched_bore);
+	spawn_nice(m, "t", 0);
+	advance(m, MS);
+	child = spawn_nice(m, "child", 0);
+	debit = (s64)(child->fair.vruntime - queue(m)->min_vruntime);
+	machine_free(m);
+	return debit;
+}
+
+/* Else it waits for 87 times its debit beside tasks that yield all the time. */
+static void a_new_tasks_debit_is_scaled_as_its_virtual_time_is(void **state)
+{
+	(void)state;
+	assert_int_equal(debit_with("1"), burst_stretch(2999998, 0));
+	assert_int_equal(debit_with("2"), 2999998);
+}
+
 /* Does a wakee @lead ns to the left take over? */
 static bool takes_over(struct machine *m, struct task *curr, struct task *woken, unsigned scores[2],
 		       u64 lead)
@@ -452,6 +476,7 @@ int main(void)
 		cmocka_unit_test(a_yield_ends_a_burst_even_alone),
 		cmocka_unit_test(being_preempted_does_not_end_a_burst),
 		cmocka_unit_test(virtual_time_runs_at_the_scores_rate_while_bit_0_is_set),
+		cmocka_unit_test(a_new_tasks_debit_is_scaled_as_its_virtual_time_is),
 		cmocka_unit_test(the_granularity_grows_with_half_the_difference_while_bit_1_is_set),
 		cmocka_unit_test(scores_become_shares),
 		cmocka_unit_test(hogs_switch_as_often_as_published),
