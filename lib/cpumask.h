@@ -76,6 +76,16 @@ static inline struct cpumask cpumask_and(const struct cpumask *a, const struct c
 	return m;
 }
 
+/* The CPUs of @a that are not in @b. */
+static inline struct cpumask cpumask_andnot(const struct cpumask *a, const struct cpumask *b)
+{
+	struct cpumask m;
+
+	for (unsigned w = 0; w < CPUMASK_WORDS; w++)
+		m.bits[w] = a->bits[w] & ~b->bits[w];
+	return m;
+}
+
 static inline struct cpumask cpumask_or(const struct cpumask *a, const struct cpumask *b)
 {
 	struct cpumask m;

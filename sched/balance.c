@@ -7,7 +7,8 @@
  * and take tasks from its tail, the least recently run. One runqueue lock at a
  * time. When moving waiting tasks fails repeatedly, the running one is pushed.
  *
- * Simplified to CPUs of equal capacity. Source: Linux 6.1, fair.c (docs/sources.md).
+ * Simplified to CPUs of equal capacity; what a newly idle CPU reads does not grow with the machine,
+ * see narrow(). Source: Linux 6.1, fair.c (docs/sources.md).
  */
 #include "sched/domain.h"
 #include "sched/fair/fair.h"
@@ -35,7 +36,6 @@ struct comparison {
 	struct group_stats local, busiest;
 	u64 load, capacity; /* of the whole domain */
 	u64 util;
-	bool overload;
 };
 
 /* --- who ------------------------------------------------------------------ */
@@ -52,6 +52,33 @@ static bool should_balance(const struct pass *p)
 		if (cpu_is_idle(cpu_rq(p->s, cpu)))
 			return cpu == p->dst->cpu;
 	return cpumask_first(&mask) == p->dst->cpu;
+}
+
+static const struct cpumask *llc_cpus(const struct rq *rq)
+{
+	return &(rq->llc ? rq->llc->span : rq->core)->cpus;
+}
+
+/*
+ * What a newly idle CPU reads: nothing where no CPU is crowded, and beyond its cache, besides that,
+ * one other cache's CPUs only: those around the next crowded CPU. So each goes to all of them in
+ * turn, and several to different ones. False: nobody waits.
+ */
+static bool narrow(struct pass *p)
+{
+	struct cpumask crowded = cpumask_and(&p->cpus, &p->s->crowded), both;
+	unsigned cpu;
+
+	if (p->sd->flags & SD_SHARE_LLC)
+		return !cpumask_empty(&crowded);
+	crowded = cpumask_andnot(&crowded, &p->sd->parts->cpus);
+	cpu = cpumask_next_wrap(&crowded, p->sd->newidle_from);
+	if (cpu == CPU_MAX)
+		return false;
+	p->sd->newidle_from = cpu;
+	both = cpumask_or(llc_cpus(p->dst), llc_cpus(cpu_rq(p->s, cpu)));
+	p->cpus = cpumask_and(&p->cpus, &both);
+	return true;
 }
 
 /* --- the busiest group ---------------------------------------------------- */
@@ -100,14 +127,11 @@ static void compare_groups(struct pass *p, struct comparison *c)
 		c->load += gs.load;
 		c->capacity += gs.capacity;
 		c->util += gs.util;
-		c->overload |= gs.overload;
 		if (g == p->sd->parts)
 			c->local = gs;
 		else if (busier(&gs, &c->busiest))
 			c->busiest = gs;
 	} while ((g = g->next) != p->sd->parts);
-	if (!p->sd->parent)
-		WRITE_ONCE(p->s->overload, c->overload);
 	update_idle_scan(p, c->util);
 }
 
@@ -497,6 +521,8 @@ int balance_domain(struct rq *dst, struct domain *sd, enum idle_type idle)
 	p.cpus = cpumask_and(&sd->span->cpus, &dst->s->online);
 	if (!should_balance(&p))
 		return -1;
+	if (idle == CPU_NEWLY_IDLE && !narrow(&p))
+		return 0;
 	sd->stat[idle].count += schedstats(dst->s);
 	src = move_tasks(&p);
 	if (p.nr_moved) {

@@ -151,3 +151,13 @@ u64 class_no_slice(struct rq *rq, struct task *t);
 void class_dump_nothing(struct rq *rq, struct text *out);
 bool class_no_pull(struct rq *rq, struct task *prev);
 unsigned class_stay(struct rq *rq, struct task *t, unsigned cpu, unsigned reason);
+
+/* --- for dump operations (dump.c) ------------------------------------------ */
+
+/* "  .name : 12.345678", a line of a dump: @ns in ms. */
+void dump_ms(struct text *out, const char *name, u64 ns);
+/* "name :  123", a line of /proc/PID/sched. */
+void dump_task_number(struct text *out, const char *name, u64 value);
+void dump_task_ms(struct text *out, const char *name, s64 ns);
+/* A column of the table of tasks. */
+void dump_vtime(struct text *out, u64 v);

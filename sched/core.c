@@ -45,6 +45,15 @@ void check_preempt(struct rq *rq, struct task *t, unsigned flags)
 		resched(rq);
 }
 
+void tell_crowded(struct rq *rq)
+{
+	rq->crowded = rq->nr_running > 1;
+	if (rq->crowded)
+		cpumask_set_atomic(&rq->s->crowded, rq->cpu);
+	else
+		cpumask_clear_atomic(&rq->s->crowded, rq->cpu);
+}
+
 /* --- membership ----------------------------------------------------------- */
 
 void activate(struct rq *rq, struct task *t, unsigned flags)
@@ -54,10 +63,8 @@ void activate(struct rq *rq, struct task *t, unsigned flags)
 	rq->nr_restricted += t->nr_allowed < rq->s->nr_cpus;
 	if (!(flags & QUEUE_MIGRATING))
 		t->wait_start = rq->clock;
-	if (rq->nr_running == 2) {
-		WRITE_ONCE(rq->s->overload, true);
+	if (rq->nr_running == 2)
 		sharedq_crowded(rq);
-	}
 }
 
 void deactivate(struct rq *rq, struct task *t, unsigned flags)

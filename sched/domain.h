@@ -61,6 +61,7 @@ struct domain {
 	u32 nr_balance_failed;
 	u64 max_newidle_lb_cost; /* ns that a search at this level takes */
 	u64 last_decay;		 /* jiffy of the latest change of that */
+	u32 newidle_from;	 /* where, beyond the cache, such a search looked last: a CPU */
 	struct balance_stat stat[NR_IDLE_TYPES];
 	u64 alb_count, alb_failed;
 	u64 ttwu_wake_remote, ttwu_move_affine;
@@ -91,7 +92,6 @@ struct group_stats {
 	u32 nr_running; /* tasks of all classes */
 	u32 nr_fair;
 	u32 idle_cpus, weight;
-	bool overload; /* some CPU of it has two tasks */
 	enum group_type type;
 };
 

@@ -249,6 +249,7 @@ struct rq {
 	struct task *prev;	/* who ran before, between switch_begin and switch_end */
 	struct task *stop;	/* queued task of the stop class, or NULL */
 	u32 nr_running;		/* queued and pickable, over all classes */
+	bool crowded;		/* in s->crowded */
 	u32 nr_restricted;	/* queued, but not allowed on every CPU */
 	bool need_resched;	/* host_kick() was called and no switch began since */
 	u32 nr_uninterruptible; /* asleep in a state that counts in the load average */
@@ -331,8 +332,8 @@ struct sched {
 	struct cpumask nohz_idle;   /* CPUs that stopped their tick */
 	struct cpumask shared_idle; /* CPUs that found no work in the shared wake queue */
 	struct cpumask rt_overload; /* CPUs with a movable rt task that waits */
+	struct cpumask crowded;	    /* CPUs with two runnable tasks or more */
 	bool affinity_lost;	    /* some task's is; see sched_affinity_lost() */
-	bool overload;		    /* some runqueue had two tasks or more lately */
 	u64 nohz_next_balance;	    /* jiffy: when idle CPUs should balance next */
 	u64 nohz_next_refresh;	    /* jiffy: when their averages are decayed next */
 	bool numa_balancing_now;    /* someone balances a SD_SERIALIZE domain */
@@ -411,6 +412,17 @@ void rq_update_timer(struct rq *rq);
 void resched(struct rq *rq);
 /* Does @t, just queued on @rq, take over? */
 void check_preempt(struct rq *rq, struct task *t, unsigned flags);
+/* Whether @rq, locked, is crowded has changed: tell the machine. */
+void tell_crowded(struct rq *rq);
+
+/* So many more tasks of @rq, locked, can be picked; fewer, if negative. */
+static inline void count_running(struct rq *rq, int more)
+{
+	rq->nr_running += (u32)more;
+	if (unlikely(rq->crowded != (rq->nr_running > 1)))
+		tell_crowded(rq);
+}
+
 /* Make @t (un)runnable on @rq, with the bookkeeping common to all classes. */
 void activate(struct rq *rq, struct task *t, unsigned flags);
 void deactivate(struct rq *rq, struct task *t, unsigned flags);
@@ -518,18 +530,6 @@ void tunables_rescale(struct sched *s);
 
 /* --- statistics and traces (stat.c, trace.c, waste.c) ---------------------- */
 
-/* schedstats was switched on or off. */
-void waste_tuned(struct sched *s);
-/* host_bug() if what the machine knows of @rq, locked, is wrong. */
-void waste_check(struct rq *rq);
-/* "  .name : 12.345678", a line of a dump: @ns in ms. */
-struct text;
-void dump_ms(struct text *out, const char *name, u64 ns);
-/* "name :  123", a line of /proc/PID/sched. */
-void dump_task_number(struct text *out, const char *name, u64 value);
-void dump_task_ms(struct text *out, const char *name, s64 ns);
-/* A column of the table of tasks. */
-void dump_vtime(struct text *out, u64 v);
 /* The domain lines of /proc/schedstat. */
 void dump_schedstat_domains(struct text *out, struct rq *rq);
 

@@ -41,7 +41,6 @@ static void measure_cpu(struct group_stats *gs, const struct rq *rq, const struc
 	gs->runnable += own ? sub_floor0(avg->runnable_avg, own->runnable_avg) : avg->runnable_avg;
 	gs->nr_running += nr - (nr && counted);
 	gs->nr_fair += READ_ONCE(rq->fair.tasks.nr);
-	gs->overload |= nr > 1;
 	gs->idle_cpus += cpu_is_idle(rq) || (nr == 1 && counted);
 	gs->weight++;
 }

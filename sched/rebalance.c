@@ -96,7 +96,7 @@ bool fair_pull(struct rq *rq, struct task *prev)
 	}
 	kicked = __atomic_exchange_n(&rq->nohz_kicked, false, __ATOMIC_ACQ_REL);
 	if (!kicked &&
-	    (!READ_ONCE(rq->s->overload) || rq->avg_idle < rq->domains->max_newidle_lb_cost))
+	    (cpumask_empty(&rq->s->crowded) || rq->avg_idle < rq->domains->max_newidle_lb_cost))
 		return false;
 	pelt_update_queue(&rq->fair);
 	rq->pulling = true;

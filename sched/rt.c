@@ -90,7 +90,7 @@ static void rt_enqueue(struct rq *rq, struct task *t, unsigned flags)
 		list_in(rt, t, flags & ENQUEUE_HEAD);
 	rt->nr_running++;
 	rt->nr_movable += t->nr_allowed > 1;
-	rq->nr_running += !rt->throttled;
+	count_running(rq, !rt->throttled);
 	update_overload(rq);
 }
 
@@ -106,7 +106,7 @@ static bool rt_dequeue(struct rq *rq, struct task *t, unsigned flags)
 		list_out(rt, t);
 	rt->nr_running--;
 	rt->nr_movable -= t->nr_allowed > 1;
-	rq->nr_running -= !rt->throttled;
+	count_running(rq, -!rt->throttled);
 	update_overload(rq);
 	return true;
 }
@@ -127,7 +127,7 @@ static u64 rt_runtime_ns(const struct sched *s)
 static void throttle(struct rq *rq)
 {
 	rq->rt.throttled = true;
-	rq->nr_running -= rq->rt.nr_running;
+	count_running(rq, -(int)rq->rt.nr_running);
 	rq->rt_throttle_count++;
 	resched(rq);
 }
@@ -135,7 +135,7 @@ static void throttle(struct rq *rq)
 static void unthrottle(struct rq *rq)
 {
 	rq->rt.throttled = false;
-	rq->nr_running += rq->rt.nr_running;
+	count_running(rq, (int)rq->rt.nr_running);
 	if (rq->rt.nr_running)
 		resched(rq);
 	sharedq_crowded(rq);

@@ -348,7 +348,7 @@ bool sharedq_pull(struct rq *rq)
 	if (!rq->shard)
 		return false;
 	cpumask_set_atomic(&rq->s->shared_idle, rq->cpu);
-	if (!READ_ONCE(rq->s->overload))
+	if (cpumask_empty(&rq->s->crowded))
 		return false;
 	from = claim_near(rq);
 	if (from < 0 && feature(rq->s, FEATURE_SHARED_RUNQ_STEAL)) {

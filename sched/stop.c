@@ -14,7 +14,7 @@ static void stop_enqueue(struct rq *rq, struct task *t, unsigned flags)
 	(void)flags;
 	SCHED_ASSERT(!rq->stop);
 	rq->stop = t;
-	rq->nr_running++;
+	count_running(rq, 1);
 }
 
 static bool stop_dequeue(struct rq *rq, struct task *t, unsigned flags)
@@ -22,7 +22,7 @@ static bool stop_dequeue(struct rq *rq, struct task *t, unsigned flags)
 	(void)flags;
 	SCHED_ASSERT(rq->stop == t);
 	rq->stop = NULL;
-	rq->nr_running--;
+	count_running(rq, -1);
 	return true;
 }
 

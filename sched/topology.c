@@ -142,6 +142,7 @@ static struct domain *add_domain(struct sched *s, struct domain *sd, unsigned cp
 		.busy_factor = 16,
 		.imbalance_pct = levels[level].imbalance_pct,
 		.cache_nice_tries = levels[level].cache_nice_tries,
+		.newidle_from = cpu,
 	};
 	return sd;
 }

@@ -33,3 +33,7 @@ struct waste_rq {
 
 /* The topology was built; later ones do not matter, for a CPU out of service has no part in it. */
 void waste_init(struct sched *s);
+/* schedstats was switched on or off. */
+void waste_tuned(struct sched *s);
+/* host_bug() if what the machine knows of @rq, locked, is wrong. */
+void waste_check(struct rq *rq);

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """What balancing costs each CPU as the simulated machine grows: no more than the logarithm of the CPUs is the goal.
 
-A pass at a domain looks at every runqueue of it once, so /proc/schedstat counts them: passes times CPUs. The last
-columns are instructions of the balancing part of the tick, counted by valgrind. Newly idle CPUs search beside that;
-as a search takes no time here, the rule that ends it when it takes longer than the CPU usually idles never applies.
+A tick's pass at a domain looks at every runqueue of it once, so /proc/schedstat counts them: passes times CPUs. The
+other columns are instructions, counted by valgrind: of the balancing part of the tick, and of CPUs about to idle that
+search for work. As a search takes no time here, the rule that ends it when it takes longer than the CPU usually idles
+never applies.
 
 Usage: balance_cost.py [BUILD [CPUS...]]     CPUs: 64 256 1024 4096
 """
@@ -22,7 +23,7 @@ HZ = 250
 # CPUs -> topology; seconds simulated for looks, for looks under churn, for instructions
 MACHINES = {64: ("2x32x1", 20, 2, 4), 256: ("2x4x32x1", 15, 0.5, 2), 1024: ("4x8x32x1", 10, 0.2, 1),
             4096: ("8x16x32x1", 10, 0.06, 0.5)}
-TICK, NEWLY_IDLE = (0, 1), (2,)  # kinds of passes as /proc/schedstat orders them: idle, busy, newly idle
+TICK = (0, 1)  # its kinds of passes as /proc/schedstat orders them: idle, busy, newly idle
 
 
 def half_idle(cpus):
@@ -37,8 +38,8 @@ def churn(cpus):
     return f"bursts:n={cpus * 2},run=1ms-5ms,sleep=1ms-5ms"
 
 
-def looks(build, topology, seconds, workload, kinds):
-    """Runqueues that passes of these kinds looked at, for each CPU and tick."""
+def looks(build, topology, seconds, workload):
+    """Runqueues that ticks looked at, for each CPU and tick."""
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "schedstat")
         subprocess.run([f"{build}/schedsim", "--topology", topology, "--time", f"{int(seconds * 1000)}ms",
@@ -49,25 +50,26 @@ def looks(build, topology, seconds, workload, kinds):
     total = 0
     for mask, numbers in re.findall(r"^domain\d+ ([0-9a-f,]+) (.*)$", text, re.MULTILINE):
         passes = list(map(int, numbers.split()))[:24:8]
-        total += bin(int(mask.replace(",", ""), 16)).count("1") * sum(passes[kind] for kind in kinds)
+        total += bin(int(mask.replace(",", ""), 16)).count("1") * sum(passes[kind] for kind in TICK)
     return total / (len(re.findall(r"^cpu\d", text, re.MULTILINE)) * seconds * HZ)
 
 
-def tick_instructions(build, cpus, topology, seconds, workload):
-    """Of balance_tick() and what it calls, for each CPU and tick."""
+def balance_instructions(build, function, cpus, topology, seconds, workload):
+    """Of balance_tick() or, when a CPU is about to idle, fair_pull(), and what they call: for each CPU and tick."""
     words = ["--hz", str(HZ), "--topology", topology, "--time", f"{int(seconds * 1000)}ms", workload]
-    return instructions(build, "balance_tick", words) / (cpus * seconds * HZ)
+    return instructions(build, function, words) / (cpus * seconds * HZ)
 
 
 def row(build, cpus, count):
     topology, span, churn_span, count_span = MACHINES[cpus]
-    cells = [looks(build, topology, span, half_idle(cpus), TICK), looks(build, topology, span, crowded(cpus), TICK),
-             looks(build, topology, churn_span, churn(cpus), TICK),
-             looks(build, topology, churn_span, churn(cpus), NEWLY_IDLE)]
-    counted = [tick_instructions(build, cpus, topology, count_span, load(cpus))
+    cells = [looks(build, topology, span, half_idle(cpus)), looks(build, topology, span, crowded(cpus)),
+             looks(build, topology, churn_span, churn(cpus))]
+    counted = [balance_instructions(build, "balance_tick", cpus, topology, count_span, load(cpus))
                for load in (half_idle, crowded)] if count else []
+    if count:
+        counted.append(balance_instructions(build, "fair_pull", cpus, topology, min(churn_span, 0.5), churn(cpus)))
     return (f"{cpus:>5}  {topology:<10}" + "".join(f"{cell:>10.2f}" for cell in cells)
-            + ("".join(f"{cell:>10.0f}" for cell in counted) or "  no valgrind"))
+            + ("".join(f"{cell:>11,.0f}" for cell in counted) or "  no valgrind"))
 
 
 def main():
@@ -79,9 +81,9 @@ def main():
     print(f"simulator of {commit()}; HZ {HZ}, cfs, seed 1; for each CPU and tick; loads: "
           "half of the CPUs idle, 3 tasks for 2 CPUs,\nsleepers that want all CPUs; again: make bench-balance"
           + (f" CPUS=\"{' '.join(words)}\"" if words else "") + "\n"
-          f"{'':<17}{'runqueues looked at by ticks':>30}{'newly':>10}{'instructions of ticks':>22}\n"
-          f"{'CPUs':>5}  {'topology':<10}{'half idle':>10}{'crowded':>10}{'churn':>10}{'idle':>10}"
-          f"{'half idle':>10}{'crowded':>10}")
+          f"{'':<17}{'runqueues looked at by ticks':>30}{'instructions of ticks':>22}{'newly idle':>11}\n"
+          f"{'CPUs':>5}  {'topology':<10}{'half idle':>10}{'crowded':>10}{'churn':>10}"
+          f"{'half idle':>11}{'crowded':>11}{'churn':>11}")
     for cpus in map(int, words or MACHINES):
         print(row(build, cpus, shutil.which("valgrind")), flush=True)
 

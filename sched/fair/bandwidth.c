@@ -186,7 +186,7 @@ static void throttle(struct fair_queue *q)
 		return;
 	queue_leave(e->queue, e, DEQUEUE_SLEEP | DEQUEUE_SPECIAL);
 	if (fair_climb_out(e, n))
-		rq->nr_running -= n.nr;
+		count_running(rq, -(int)n.nr);
 }
 
 void bandwidth_check_running(struct rq *rq)
@@ -224,7 +224,7 @@ static void unthrottle(struct fair_queue *q)
 		return;
 	fair_class.charge(rq);
 	if (fair_climb_in(q->owner, n, ENQUEUE_WAKEUP | ENQUEUE_UNTHROTTLE))
-		rq->nr_running += n.nr;
+		count_running(rq, (int)n.nr);
 	sharedq_crowded(rq);
 }
 

@@ -105,7 +105,7 @@ static __attribute__((flatten)) void fair_enqueue(struct rq *rq, struct task *t,
 		queue_requeue(q, &t->fair, flags);
 		list_del(&t->link);
 	}
-	rq->nr_running += fair_climb_in(&t->fair, tally_of(t), flags);
+	count_running(rq, fair_climb_in(&t->fair, tally_of(t), flags));
 	list_add_head(&rq->fair_tasks, &t->link);
 	rq->fair.avg.util_est_enqueued += task_util_est(&t->fair);
 	if (unlikely(q->owner))
@@ -128,7 +128,7 @@ static __attribute__((flatten)) bool fair_dequeue(struct rq *rq, struct task *t,
 	}
 	if (unlikely(!left))
 		list_add_tail(&rq->delayed, &t->link);
-	rq->nr_running -= fair_climb_out(&t->fair, tally_of(t));
+	count_running(rq, -fair_climb_out(&t->fair, tally_of(t)));
 	rq->fair.avg.util_est_enqueued -= task_util_est(&t->fair);
 	if (flags & DEQUEUE_SLEEP)
 		util_est_remember(rq->s, &t->fair.avg);

@@ -1,6 +1,7 @@
 """What balancing costs each CPU, and that it hardly grows with the machine (`make bench-balance` has the table)."""
 
 import math
+import shutil
 import subprocess
 import sys
 
@@ -9,7 +10,7 @@ import pytest
 from conftest import BUILD, ROOT
 
 sys.path.insert(0, f"{ROOT}/tools")
-from balance_cost import TICK, crowded, half_idle, looks  # noqa: E402 (found through the line above)
+from balance_cost import balance_instructions, churn, crowded, half_idle, looks  # noqa: E402 (found above)
 
 SMALL, LARGE = (64, "2x32x1"), (1024, "4x8x32x1")
 
@@ -17,7 +18,14 @@ SMALL, LARGE = (64, "2x32x1"), (1024, "4x8x32x1")
 @pytest.mark.parametrize("load", [half_idle, crowded])
 def test_ticks_cost_grows_no_faster_than_the_logarithm_of_the_cpus(load):
     """Long enough for passes over the whole of the larger machine: every 1 to 2 s if the CPU idles."""
-    small, large = (looks(BUILD, topology, 5, load(cpus), TICK) for cpus, topology in (SMALL, LARGE))
+    small, large = (looks(BUILD, topology, 5, load(cpus)) for cpus, topology in (SMALL, LARGE))
+    assert 0 < large <= small * math.log2(LARGE[0]) / math.log2(SMALL[0])
+
+
+@pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind counts the instructions")
+def test_searches_of_newly_idle_cpus_cost_no_more_than_that():
+    small, large = (balance_instructions(BUILD, "fair_pull", cpus, topology, 0.05, churn(cpus))
+                    for cpus, topology in (SMALL, LARGE))
     assert 0 < large <= small * math.log2(LARGE[0]) / math.log2(SMALL[0])
 
 

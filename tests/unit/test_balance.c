@@ -2,6 +2,8 @@
  * One balancing pass, rule by rule: what is compared, how much moves, what affinity does to it
  * (docs/sources.md); see also test_smp.c.
  */
+#include <stdlib.h>
+#include "group.h"
 #include "smp.h"
 
 /* @nr tasks on @cpu that may run where @mask says; they stay until somebody balances. */
@@ -217,6 +219,73 @@ static void who_idles_shortly_does_not_search(void **state)
 	}
 }
 
+/* Tasks wait behind three other caches, but only those of the last may come. */
+static void a_newly_idle_cpu_looks_behind_one_other_cache_each_time(void **state)
+{
+	struct machine *m = cold_machine(1, 4, 2, 1);
+
+	(void)state;
+	crowd(m, 2, 5, BIT(2));
+	crowd(m, 4, 4, BIT(4));
+	crowd(m, 6, 3, 0xff);
+	for (unsigned round = 0; round < 2; round++) {
+		assert_int_equal(pass(m, 1, CPU_NEWLY_IDLE), 0);
+		assert_int_equal(pass(m, 1, CPU_NEWLY_IDLE), 0);
+		assert_int_equal(pass(m, 1, CPU_NEWLY_IDLE), 1);
+		assert_int_equal(rq_of(m, 6)->nr_running, 2 - round);
+		block(m, 0, TASK_INTERRUPTIBLE);
+	}
+	/* Now one is left there, which does not wait. */
+	assert_int_equal(pass(m, 1, CPU_NEWLY_IDLE), 0);
+	assert_int_equal(pass(m, 1, CPU_NEWLY_IDLE), 0);
+	assert_int_equal(domain_of(m, 0, 1)->newidle_from, 4);
+	machine_free(m);
+}
+
+static void a_newly_idle_cpu_reads_no_queue_where_nobody_waits(void **state)
+{
+	struct machine *m = cold_machine(1, 2, 2, 1);
+
+	(void)state;
+	crowd(m, 1, 1, 0xf);
+	crowd(m, 2, 1, 0xf);
+	for (unsigned level = 0; level < 2; level++) {
+		const u64 *count = &domain_of(m, 0, level)->stat[CPU_NEWLY_IDLE].count;
+
+		assert_int_equal(pass(m, level, CPU_NEWLY_IDLE), 0);
+		assert_int_equal(*count, 0);
+		crowd(m, 1 + level, 1 + level, 0xf);
+		assert_int_equal(pass(m, level, CPU_NEWLY_IDLE), 1);
+		assert_int_equal(*count, 1);
+		block(m, 0, TASK_INTERRUPTIBLE);
+	}
+	machine_free(m);
+}
+
+/* Two that a quota had hidden wait again: that is news to those about to idle. */
+static void what_a_throttled_group_releases_is_found(void **state)
+{
+	struct machine *m = cold_machine(1, 1, 2, 1);
+	struct task_group *tg = new_group(m, NULL);
+
+	(void)state;
+	assert_int_equal(sched_group_set_bandwidth(m->s, tg, MS, 100 * MS, 0, true), 0);
+	for (unsigned i = 0; i < 3; i++)
+		sched_group_move(m->s, put(m, 1), tg);
+	settle(m);
+	while (!group_queue(m->s, tg, 1)->throttled) {
+		advance(m, MS / 2);
+		switch_cpu(m, 1, true);
+	}
+	assert_int_equal(pass(m, 0, CPU_NEWLY_IDLE), 0);
+	assert_true(cpumask_empty(&m->s->crowded));
+	sched_group_set_bandwidth(m->s, tg, SCHED_QUOTA_NONE, 100 * MS, 0, true);
+	settle(m);
+	assert_int_equal(pass(m, 0, CPU_NEWLY_IDLE), 1);
+	machine_free(m);
+	free(tg);
+}
+
 /* CPU 3 had work for long, and looked around seldom. Now it idles, and is balanced for by CPU 1. */
 static void a_cpu_that_went_idle_is_balanced_for_as_often_as_others(void **state)
 {
@@ -250,6 +319,9 @@ int main(void)
 		cmocka_unit_test(the_level_above_learns_that_affinity_left_a_group_uneven),
 		cmocka_unit_test(a_running_task_is_pushed_to_an_idle_core),
 		cmocka_unit_test(who_idles_shortly_does_not_search),
+		cmocka_unit_test(a_newly_idle_cpu_looks_behind_one_other_cache_each_time),
+		cmocka_unit_test(a_newly_idle_cpu_reads_no_queue_where_nobody_waits),
+		cmocka_unit_test(what_a_throttled_group_releases_is_found),
 		cmocka_unit_test(a_cpu_that_went_idle_is_balanced_for_as_often_as_others),
 	};
 

@@ -256,6 +256,9 @@ static void a_newly_idle_cpu_searches_beyond_its_cache_only(void **state)
 
 	(void)state;
 	set_tunable(m, "sched_schedstats", "1");
+	/* On both sides tasks wait, none of which may come. */
+	for (unsigned i = 0; i < 4; i++)
+		allow(m, put(m, 1 + i / 2), cpumask_of(1 + i / 2));
 	for (unsigned on = 0; on < 2; on++) {
 		struct domain *near = rq_of(m, 0)->domains;
 		u64 before = near->stat[CPU_NEWLY_IDLE].count;
@@ -263,7 +266,6 @@ static void a_newly_idle_cpu_searches_beyond_its_cache_only(void **state)
 
 		set_feature(m, on ? "SHARED_RUNQ" : "NO_SHARED_RUNQ");
 		put(m, 0);
-		m->s->overload = true;
 		rq_of(m, 0)->avg_idle = 10 * MS;
 		block(m, 0, TASK_INTERRUPTIBLE);
 		assert_int_equal(near->stat[CPU_NEWLY_IDLE].count, before + !on);

@@ -227,6 +227,8 @@ static void check_hidden(const char *policy)
 	struct machine *m = scene(policy, "SHARED_RUNQ", 2);
 	struct task_group *tg = new_group(m, NULL);
 
+	/* Two others, or there would be nothing to look for. */
+	allow(m, put(m, 0), cpumask_of(0));
 	allow(m, put(m, 0), cpumask_of(0));
 	sched_group_move(m->s, waiter, tg);
 	sched_group_move(m->s, runner, tg);

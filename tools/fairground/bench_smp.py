@@ -16,8 +16,9 @@ from .settings import MAX_CPUS, UsageError
 SIZES = (1, 2, 4, 8, 16)
 USAGE = 'usage: make bench-smp [SIZES="1 2 4 8 16"] [SCHED=cfs] [HZ=250] [APPEND=topology=...]'
 MEMORY_MIB = 512
-# For CPU 0 alone: two that wake at once, so that one waits and the machine is not balanced; then both sleep.
-PAIR = "taskset 1 burst -r 100us -s 1ms -n 300 > /dev/null"
+# Two share CPU 0, which they may not leave, so CPU 1 searches in vain whenever its task sleeps.
+CROWD = "taskset 1 burst -r 200ms -s 1ms -n 1 > /dev/null"
+SLEEPER = "taskset 2 burst -r 100us -s 1ms -n 300 > /dev/null"
 SCRIPT = f"""
 look() {{ echo "= $1"; cat /proc/interrupts /sys/kernel/debug/lock_waits /proc/schedstat; }}
 echo "domains" $(cat /sys/kernel/debug/sched/domains/cpu0/*/name 2>/dev/null)
@@ -25,7 +26,8 @@ hack -g 5 -f 10 -p
 [ $(nproc) -gt 1 ] && bench futex_round_trip_2cpu
 echo 1 > /proc/sys/kernel/sched_schedstats
 look before; hack -g 5 -f 10 -p; look after
-grep newidle /sys/kernel/debug/sched/debug; echo = pair; ({PAIR})& {PAIR}; wait
+grep newidle /sys/kernel/debug/sched/debug; echo = searches
+if [ $(nproc) -gt 1 ]; then {CROWD} & {CROWD} & {SLEEPER}; wait; fi
 grep newidle /sys/kernel/debug/sched/debug
 """
 ROWS = [("hack", "hack -g 5 -f 10, M instructions", ".1f"), ("round_trip", "wakeup of another CPU and back", ",.0f"),
@@ -53,7 +55,7 @@ def newidle(text):
 def figures(console, cpus):
     """name -> value of one machine, from what SCRIPT printed; without those that it has not."""
     start, before, after = re.split(r"^= (?:before|after)\r?\n", console, flags=re.MULTILINE)
-    after, pair = re.split(r"^= pair\r?\n", after, flags=re.MULTILINE)
+    after, searches = re.split(r"^= searches\r?\n", after, flags=re.MULTILINE)
     one, two = readings(before), readings(after)
     change = {name: two[name] - one[name] for name in one}
     elapsed_ns = 1e9 * float(re.search(r"^Time: ([\d.]+)", before, re.MULTILINE)[1])
@@ -64,7 +66,7 @@ def figures(console, cpus):
     trip = re.search(r"^futex_round_trip_2cpu (\d+) ns", start, re.MULTILINE)
     if trip:
         found["round_trip"] = int(trip[1])
-    (count, ns), (count_2, ns_2) = newidle(after), newidle(pair)
+    (count, ns), (count_2, ns_2) = newidle(after), newidle(searches)
     if count_2 > count:
         found["newidle"] = (ns_2 - ns) / (count_2 - count)
     return found
