@@ -1,4 +1,4 @@
-"""Each scenario card with a kernel part keeps its bounds, under one policy here; `make scenarios HOST=kernel` takes all."""
+"""Each scenario card with a kernel part keeps its bounds, here under one policy (`make scenarios HOST=kernel`: all)."""
 
 import os
 import subprocess
