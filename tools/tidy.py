@@ -9,6 +9,7 @@
     sched/      nothing conditional, no floating point, volatile, goto, assembly or printing: the scheduler is a
                 hosted core that must behave the same everywhere (docs/adr/001-hosted-core.md)
     docs        pages made from the .def files are up to date (tools/gendocs.py)
+    mutants     each seeded bug of tests/mutants still applies (tools/mutate.py)
 
 Usage: tidy.py [FILE...]    default: every file of the repository. Exits 1 if there is a finding.
 """
@@ -144,6 +145,15 @@ def include_cycles(files):
 CHECKS = (check_lines, check_header_comment, check_functions, check_words, check_sched, check_includes)
 
 
+def stale_mutants():
+    """Patches that tools/mutate.py could not plant; it tries a few of them in each run of the tests."""
+    for path in sorted(pathlib.Path("tests/mutants").glob("*.patch")):
+        done = subprocess.run(["patch", "--dry-run", "-p1", "-s", "-N", "-l", "-F0", "-i", path],
+                              capture_output=True, text=True, check=False)
+        if done.returncode:
+            yield f"{path}:1: does not apply any more: {' '.join(done.stdout.split())}"
+
+
 def repository_files():
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"],
                             capture_output=True, text=True, check=True)
@@ -159,6 +169,7 @@ def findings(paths):
     yield from size.file_problems()
     yield from size.budget_problems()
     yield from gendocs.stale()
+    yield from stale_mutants()
 
 
 def main():
