@@ -43,6 +43,10 @@ static inline void cpumask_clear_atomic(struct cpumask *m, unsigned cpu)
 {
 	__atomic_fetch_and(&m->bits[cpu / 64], ~BIT(cpu % 64), __ATOMIC_SEQ_CST);
 }
+static inline void cpumask_flip_atomic(struct cpumask *m, unsigned cpu)
+{
+	__atomic_fetch_xor(&m->bits[cpu / 64], BIT(cpu % 64), __ATOMIC_SEQ_CST);
+}
 
 static inline struct cpumask cpumask_none(void)
 {

@@ -233,8 +233,7 @@ static void check_rq(struct rq *rq)
 	u32 rt = rq->rt.throttled ? 0 : rq->rt.nr_running;
 
 	SCHED_CHECK(R1, rq->nr_running == rq->fair.tasks.nr + rt + (rq->stop ? 1 : 0));
-	SCHED_CHECK(R11, rq->crowded == (rq->nr_running > 1) &&
-				 rq->crowded == cpumask_test(&rq->s->crowded, rq->cpu));
+	SCHED_CHECK(R11, cpumask_test(&rq->s->crowded, rq->cpu) == (rq->nr_running > 1));
 	SCHED_CHECK(R3, !time_before(host_clock(rq->cpu), rq->clock));
 	SCHED_CHECK(R7, list_empty(&rq->handover));
 	list_for_each(t, &rq->fair_tasks, link)

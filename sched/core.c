@@ -45,15 +45,6 @@ void check_preempt(struct rq *rq, struct task *t, unsigned flags)
 		resched(rq);
 }
 
-void tell_crowded(struct rq *rq)
-{
-	rq->crowded = rq->nr_running > 1;
-	if (rq->crowded)
-		cpumask_set_atomic(&rq->s->crowded, rq->cpu);
-	else
-		cpumask_clear_atomic(&rq->s->crowded, rq->cpu);
-}
-
 /* --- membership ----------------------------------------------------------- */
 
 void activate(struct rq *rq, struct task *t, unsigned flags)

@@ -249,7 +249,6 @@ struct rq {
 	struct task *prev;	/* who ran before, between switch_begin and switch_end */
 	struct task *stop;	/* queued task of the stop class, or NULL */
 	u32 nr_running;		/* queued and pickable, over all classes */
-	bool crowded;		/* in s->crowded */
 	u32 nr_restricted;	/* queued, but not allowed on every CPU */
 	bool need_resched;	/* host_kick() was called and no switch began since */
 	u32 nr_uninterruptible; /* asleep in a state that counts in the load average */
@@ -412,15 +411,15 @@ void rq_update_timer(struct rq *rq);
 void resched(struct rq *rq);
 /* Does @t, just queued on @rq, take over? */
 void check_preempt(struct rq *rq, struct task *t, unsigned flags);
-/* Whether @rq, locked, is crowded has changed: tell the machine. */
-void tell_crowded(struct rq *rq);
 
 /* So many more tasks of @rq, locked, can be picked; fewer, if negative. */
 static inline void count_running(struct rq *rq, int more)
 {
+	bool was_crowded = rq->nr_running > 1;
+
 	rq->nr_running += (u32)more;
-	if (unlikely(rq->crowded != (rq->nr_running > 1)))
-		tell_crowded(rq);
+	if (unlikely(was_crowded != (rq->nr_running > 1)))
+		cpumask_flip_atomic(&rq->s->crowded, rq->cpu);
 }
 
 /* Make @t (un)runnable on @rq, with the bookkeeping common to all classes. */

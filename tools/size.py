@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 # Lines of code: what one reader can still hold in the head (docs/adr/006-budgets-count-code.md).
-BUDGETS = {"sched": 9330, "kernel arch": 24000}
+BUDGETS = {"sched": 9300, "kernel arch": 24000}
 FILE_LINES = 600
 POLICY_LINES = 350  # one fair policy: sched/fair/ without the core that they share
 SHARED_FAIR = {"fair.c", "queue.c", "group.c", "bandwidth.c", "fair.h"}
