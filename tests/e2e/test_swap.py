@@ -100,7 +100,7 @@ def test_a_storm_of_features_loses_nobody():
     how = settings("echo 1 > /proc/sys/kernel/sched_schedstats; swapstorm -f -n 100; cd /sys/kernel/debug/sched; "
                    "jobpool -n 12 -t 150ms > /tmp/jobs & "
                    f"for i in $(seq 10); do for f in {toggles}; do echo $f > features; sleep 0.002; done; done; "
-                   "wait; cat /tmp/jobs debug", cpus=8, icount=True, hz=1000, mem=512, append="llc=2")
+                   "wait; cat /tmp/jobs debug", cpus=8, icount=True, hz=1000, mem=512, append="llc=4")
     outcome = run_batch(how)
     assert outcome.status == 0, outcome.console
     assert "100 features toggled" in outcome.console and outcome.console.count("  ok ") == 5
