@@ -121,13 +121,19 @@ def build(tree, targets):
             raise Problem(f"does not build: {(errors or text.splitlines() or ['make failed'])[0]}")
 
 
+def apply(patch, tree, *options):
+    """Apply a patch to @tree. Returns what is wrong with that, or None."""
+    status, text = call(["patch", "-p1", "-s", "-N", "-l", "-F0", *options, "-i", str(patch.resolve())], tree)
+    return text.strip().splitlines()[0] if status else None
+
+
 def plant(mutant, base, tree):
     """Copy @base to @tree and apply the patch."""
     shutil.rmtree(tree, ignore_errors=True)
     shutil.copytree(base, tree, symlinks=True)
-    status, text = call(["patch", "-p1", "-s", "-N", "-l", "-F0", "-i", str(mutant.patch.resolve())], tree)
-    if status:
-        raise Problem(f"the patch does not apply: {text.strip().splitlines()[0]}")
+    complaint = apply(mutant.patch, tree)
+    if complaint:
+        raise Problem(f"the patch does not apply: {complaint}")
 
 
 # --- runs -----------------------------------------------------------------------------

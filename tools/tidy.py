@@ -20,6 +20,7 @@ import subprocess
 import sys
 
 import gendocs
+import mutate
 import size
 
 C_COLUMNS, PYTHON_COLUMNS = 100, 120
@@ -147,11 +148,10 @@ CHECKS = (check_lines, check_header_comment, check_functions, check_words, check
 
 def stale_mutants():
     """Patches that tools/mutate.py could not plant; it tries a few of them in each run of the tests."""
-    for path in sorted(pathlib.Path("tests/mutants").glob("*.patch")):
-        done = subprocess.run(["patch", "--dry-run", "-p1", "-s", "-N", "-l", "-F0", "-i", path],
-                              capture_output=True, text=True, check=False)
-        if done.returncode:
-            yield f"{path}:1: does not apply any more: {' '.join(done.stdout.split())}"
+    for path in sorted(mutate.PATCHES.glob("*.patch")):
+        complaint = mutate.apply(path, ".", "--dry-run")
+        if complaint:
+            yield f"{path}:1: does not apply any more: {complaint}"
 
 
 def repository_files():
