@@ -3,21 +3,21 @@
 import os
 import subprocess
 import sys
-import tomllib
-from pathlib import Path
 
 import pytest
 
+from fairground.scenarios import choose_cards, policies_of
+
 BUILD = os.environ.get("B", "build")
-CARDS = {path.stem: tomllib.loads(path.read_text(encoding="utf-8")) for path in Path("tests/scenarios").glob("*.toml")}
+CARDS = {card["id"]: card for card in choose_cards([]) if "kernel" in card}
 
 
 def policy_of(card):
-    policies = card["kernel"].get("classes", card.get("classes", ["eevdf"]))
+    policies = policies_of(card, "kernel", ["eevdf"])
     return "eevdf" if "eevdf" in policies else policies[0]
 
 
-@pytest.mark.parametrize("name", sorted(name for name, card in CARDS.items() if "kernel" in card))
+@pytest.mark.parametrize("name", CARDS)
 def test_a_card_keeps_its_bounds_in_the_kernel(name):
     done = subprocess.run([sys.executable, "-m", "fairground", "--build", BUILD, "scenarios", "--host", "kernel",
                            "--scheds", policy_of(CARDS[name]), name], text=True, capture_output=True, check=False,
