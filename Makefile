@@ -13,7 +13,8 @@ MUSL_CC ?= musl-gcc
 V ?= 0
 Q := $(if $(filter 1,$(V)),,@)
 COMMIT := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
-FAIRGROUND = PYTHONPATH=tools $(PYTHON) -m fairground --build $(B)
+PYTHON_TOOL = PYTHONPATH=tools $(PYTHON)
+FAIRGROUND = $(PYTHON_TOOL) -m fairground --build $(B)
 
 .DEFAULT_GOAL := kernel
 .DELETE_ON_ERROR:
@@ -23,11 +24,13 @@ MAKEFLAGS += --no-builtin-rules
 # Each layer is compiled with one include root that holds links to just what it may include
 # (docs/adr/001-hosted-core.md), so an illegal include is a compile error.
 INC := $(B)/inc
-SCHED_PUBLIC := sched/sched.h sched/task.h sched/group.h sched/host.h sched/event.h $(wildcard sched/*.def)
-# The links are relative: a copy of the tree with its build directory is a tree of its own (tools/mutate.py).
+SCHED_PUBLIC := sched/sched.h sched/task.h sched/group.h sched/host.h sched/observe/event.h \
+	$(wildcard sched/observe/*.def)
+# The links are relative: a copy of the tree with its build directory is a tree of its own
+# (tools/scripts/mutate.py).
 inc_links = $(foreach l,$(2),mkdir -p $(1)/$(dir $(l)) && ln -sfnr $(l) $(1)/$(l) &&) true
 
-$(INC)/.made: Makefile $(wildcard sched/*.def)
+$(INC)/.made: Makefile $(wildcard sched/observe/*.def)
 	$(Q)rm -rf $(INC) && mkdir -p $(INC)
 	$(Q)$(call inc_links,$(INC)/lib,lib)
 	$(Q)$(call inc_links,$(INC)/sched,lib sched)
@@ -51,8 +54,8 @@ DEPS = -MMD -MP
 
 # --- kernel -------------------------------------------------------------------------
 LIB_C := $(wildcard lib/*.c)
-SCHED_C := $(wildcard sched/*.c sched/fair/*.c)
-KERNEL_C := $(wildcard kernel/*.c kernel/*/*.c tests/kernel/*.c)
+SCHED_C := $(wildcard sched/*/*.c sched/fair/*/*.c)
+KERNEL_C := $(wildcard kernel/*/*.c tests/kernel/*.c)
 ARCH_C := $(wildcard arch/x86/*.c)
 ARCH_S := $(wildcard arch/x86/*.S)
 KOBJ = $(patsubst %,$(B)/kernel/%.o,$(1))
@@ -84,24 +87,26 @@ $(B)/kernel/%.S.o: %.S $(INC)/.made
 	@echo "  AS      $<"
 	$(Q)$(CC) $(KFLAGS) $(DEPS) -D__ASSEMBLY__ -I$(INC)/arch -c $< -o $@
 
-$(B)/fairground.elf: $(KERNEL_OBJ) linker.ld tools/symbols.py
+$(B)/fairground.elf: $(KERNEL_OBJ) linker.ld tools/scripts/symbols.py
 	@echo "  LD      $@"
 	$(Q)ld -nostdlib -static -z max-page-size=4096 -z noexecstack --build-id=none -T linker.ld \
 		-o $@.tmp $(KERNEL_OBJ)
-	$(Q)$(PYTHON) tools/symbols.py $@.tmp $@
+	$(Q)$(PYTHON_TOOL) tools/scripts/symbols.py $@.tmp $@
 
 kernel: $(B)/fairground.elf ## build the kernel: build/fairground.elf
 
 # --- user programs and the initramfs ---------------------------------------------------
-# user/NAME.c (with user/NAME/*.c if there are any) is the program NAME; user/lib is linked into each.
-USER_C := $(wildcard user/*.c)
+# NAME.c (with NAME/*.c beside it if there are any) is the program NAME; user/lib is linked into each.
+USER_ROOMS := user/bin user/bench tests/guest
+USER_C := $(wildcard $(addsuffix /*.c,$(USER_ROOMS)))
 USER_LIB_C := $(wildcard user/lib/*.c)
-USER_BIN := $(patsubst user/%.c,$(B)/user/%,$(USER_C))
-USER_OBJ = $(patsubst user/%.c,$(B)/user/obj/%.o,$(1))
-USER_FLAGS := -std=gnu11 -O2 -g $(WARN) -Wno-missing-field-initializers '-ffile-prefix-map=$(CURDIR)/=' -Iuser -pthread
-.SECONDARY: $(call USER_OBJ,$(wildcard user/*.c user/*/*.c))
+USER_BIN := $(patsubst %.c,$(B)/user/%,$(notdir $(USER_C)))
+USER_OBJ = $(patsubst %.c,$(B)/user/obj/%.o,$(1))
+USER_FLAGS := -std=gnu11 -O2 -g $(WARN) -Wno-missing-field-initializers \
+	'-ffile-prefix-map=$(CURDIR)/=' -Iuser -Itests/guest -pthread
+.SECONDARY: $(call USER_OBJ,$(USER_C) $(wildcard $(addsuffix /*/*.c,$(USER_ROOMS))))
 
-$(B)/user/obj/%.o: user/%.c
+$(B)/user/obj/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  USER    $<"
 	$(Q)$(MUSL_CC) $(USER_FLAGS) $(DEPS) -c -o $@ $<
@@ -109,14 +114,14 @@ $(B)/user/obj/%.o: user/%.c
 $(B)/user/obj/lib.a: $(call USER_OBJ,$(USER_LIB_C))
 	$(Q)rm -f $@ && ar rcsD $@ $^
 
-user_parts = $(call USER_OBJ,$(wildcard user/$(1)/*.c))
+user_parts = $(call USER_OBJ,$(wildcard $(addsuffix /$(1).c,$(USER_ROOMS)) $(addsuffix /$(1)/*.c,$(USER_ROOMS))))
 .SECONDEXPANSION:
-$(USER_BIN): $(B)/user/%: $(B)/user/obj/%.o $$(call user_parts,$$*) $(B)/user/obj/lib.a
+$(USER_BIN): $(B)/user/%: $$(call user_parts,$$*) $(B)/user/obj/lib.a
 	$(Q)$(MUSL_CC) -static -pthread -o $@ $^
 
-$(B)/initramfs.cpio: $(USER_BIN) tools/mkinitramfs.sh
+$(B)/initramfs.cpio: $(USER_BIN) tools/scripts/mkinitramfs.sh
 	@echo "  CPIO    $@"
-	$(Q)sh tools/mkinitramfs.sh $@ $(USER_BIN)
+	$(Q)sh tools/scripts/mkinitramfs.sh $@ $(USER_BIN)
 
 image: $(B)/fairground.elf $(B)/initramfs.cpio ## kernel and initramfs
 

@@ -116,7 +116,7 @@ void arch_timer_set(u64 when_ns);
 /* Seconds since the epoch at boot, from the CMOS clock. */
 u64 arch_boot_epoch(void);
 
-/* --- the vDSO: code of ours that programs run (kernel/mm/vdso.c) ---------------- */
+/* --- the vDSO: code of ours that programs run (kernel/exec/vdso.c) ---------------- */
 
 /* A shared object. In a program's memory the page below it is @page of arch_vdso_publish(). */
 extern const u8 arch_vdso_start[], arch_vdso_end[];

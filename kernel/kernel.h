@@ -27,7 +27,8 @@ void dump_runqueues(void); /* of every CPU, to the console */
 extern u32 panic_cpu;
 
 /*
- * Names of functions, sorted by address; tools/symbols.py appends them to the image after the link.
+ * Names of functions, sorted by address; tools/scripts/symbols.py appends them to the image after
+ * the link.
  * @entries: address relative to the image base, offset of the name in the text behind the entries.
  */
 struct symbol_table {

@@ -73,7 +73,7 @@ struct restart_block { /* for restart_syscall(2): a timed sleep cut short by SIG
 	u64 arg[4];
 };
 
-/* The two trees of control groups; see kernel/fs/cgroup.h. */
+/* The two trees of control groups; see kernel/cgroup/cgroup.h. */
 enum hierarchy_id { HIERARCHY_V1, HIERARCHY_V2, NR_HIERARCHIES };
 
 struct cgroup_member {	      /* a thread's place in one of them; guarded by: proc_tree_lock */
@@ -276,8 +276,9 @@ struct file *proc_exe_get(struct proc *p);
 struct thread *kthread_create(const char *name, void (*fn)(void *), void *arg);
 
 /*
- * Bring-up, called by kernel/main.c. task_init() runs on the boot CPU once memory works: it builds
- * the scheduler, gives every CPU of arch_cpus[] (as far as smp= allows) its struct cpu and idle
+ * Bring-up, called by kernel/base/main.c. task_init() runs on the boot CPU once memory works: it
+ * builds the scheduler, gives every CPU of arch_cpus[] (as far as smp= allows) its struct cpu
+ * and idle
  * thread, and makes the caller CPU 0's idle thread. task_cpu_online() puts the running CPU into
  * service.
  */

@@ -1,8 +1,8 @@
 # A CD image that boots through GRUB; APPEND= is its kernel command line.
 
-$(B)/fairground.iso: $(B)/fairground.elf $(B)/initramfs.cpio tools/mkiso.sh
+$(B)/fairground.iso: $(B)/fairground.elf $(B)/initramfs.cpio tools/scripts/mkiso.sh
 	@echo "  ISO     $@"
-	$(Q)sh tools/mkiso.sh $@ $(B)/fairground.elf $(B)/initramfs.cpio $(APPEND)
+	$(Q)sh tools/scripts/mkiso.sh $@ $(B)/fairground.elf $(B)/initramfs.cpio $(APPEND)
 
 iso: $(B)/fairground.iso ## a CD image that boots through GRUB: build/fairground.iso
 

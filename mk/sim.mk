@@ -4,11 +4,11 @@
 SIM := $(B)/sim
 SIM_CPUS := 4096
 SIM_CFLAGS := $(CSTD) $(WARN) -fno-pie -fno-plt -DCPU_MAX=$(SIM_CPUS)u -DCOMMIT=\"$(COMMIT)\"
-SIM_C := $(wildcard tools/sim/*.c)
+SIM_C := $(wildcard sim/*.c sim/*/*.c)
 SIM_OBJ := $(patsubst %,$(SIM)/%.o,$(SCHED_C) $(filter-out lib/string.c,$(LIB_C)) $(SIM_C))
 
 $(INC)/sim/.made: Makefile mk/sim.mk $(INC)/.made
-	$(Q)$(call inc_links,$(INC)/sim,lib $(SCHED_PUBLIC))
+	$(Q)$(call inc_links,$(INC)/sim,lib sim $(SCHED_PUBLIC))
 	$(Q)touch $@
 
 $(SIM)/.flags: FORCE
@@ -28,9 +28,9 @@ $(B)/schedsim: $(SIM_OBJ)
 sim: $(B)/schedsim ## the simulator: build/schedsim (docs/simulator.md)
 
 bench-sim: $(B)/schedsim ## the simulator's speed at 1 to 4096 CPUs, and what a pick costs as the queue grows
-	$(Q)$(PYTHON) tools/bench_sim.py $(B)
+	$(Q)$(PYTHON_TOOL) tools/scripts/bench_sim.py $(B)
 
 bench-balance: $(B)/schedsim ## what balancing costs each CPU of machines with 64 to 4096: CPUS="64 1024"
-	$(Q)$(PYTHON) tools/balance_cost.py $(B) $(CPUS)
+	$(Q)$(PYTHON_TOOL) tools/scripts/balance_cost.py $(B) $(CPUS)
 
 .PHONY: sim bench-sim bench-balance

@@ -11,7 +11,7 @@ UNIT_OBJ := $(patsubst %,$(UNIT)/%.o,$(SCHED_C) $(UNIT_LIB_C) tests/unit/host.c)
 UNIT_BIN := $(patsubst tests/unit/%.c,$(UNIT)/%,$(wildcard tests/unit/test_*.c))
 # The property tests explore the simulator's machines, not the unit host's.
 PROP_OBJ := $(patsubst %,$(UNIT)/%.o,$(SCHED_C) $(UNIT_LIB_C) \
-	$(filter-out tools/sim/main.c,$(wildcard tools/sim/*.c)))
+	$(filter-out sim/main.c,$(wildcard sim/*.c sim/*/*.c)))
 PROP_BIN := $(patsubst tests/prop/%.c,$(UNIT)/%,$(wildcard tests/prop/prop_*.c))
 # ASan reserves terabytes of address space; leaks of a test process do not matter.
 UNIT_ENV := ASAN_OPTIONS=detect_leaks=0
@@ -20,7 +20,7 @@ $(UNIT)/%.c.o: %.c $(INC)/.made
 	@mkdir -p $(@D)
 	@echo "  CC      $< (hosted)"
 	$(Q)$(CC) $(UNIT_CFLAGS) $(DEPS) $(if $(filter sched/% lib/%,$<),-I$(INC)/sched,-I. -Itests/unit) \
-		$(if $(filter tools/sim/%,$<),-DCOMMIT=\"$(COMMIT)\") -c $< -o $@
+		$(if $(filter sim/%,$<),-DCOMMIT=\"$(COMMIT)\") -c $< -o $@
 
 # Parts of the kernel that stand on lib alone are tested here too.
 UNIT_ALSO_ring := kernel/trace/ring.c

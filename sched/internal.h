@@ -10,11 +10,11 @@
 #include "lib/math64.h"
 #include "lib/prng.h"
 #include "sched/class.h"
-#include "sched/event.h"
+#include "sched/observe/event.h"
 #include "sched/host.h"
 #include "sched/sched.h"
 #include "sched/task.h"
-#include "sched/waste.h"
+#include "sched/balance/waste.h"
 
 #define MAX_RT_PRIO	   100
 #define NICE_TO_PRIO(nice) ((nice) + 120)
@@ -39,7 +39,7 @@
 
 enum invariant {
 #define INVARIANT(id, ...) INVARIANT_##id,
-#include "sched/invariant.def"
+#include "sched/observe/invariant.def"
 #undef INVARIANT
 	NR_INVARIANTS
 };
@@ -49,13 +49,13 @@ extern const char *const invariant_text[NR_INVARIANTS];
 
 struct tunables {
 #define TUNABLE(type, field, ...) type field;
-#include "sched/tunable.def"
+#include "sched/observe/tunable.def"
 #undef TUNABLE
 };
 
 enum feature {
 #define FEATURE(name, ...) FEATURE_##name,
-#include "sched/feature.def"
+#include "sched/observe/feature.def"
 #undef FEATURE
 	NR_FEATURES
 };
@@ -297,7 +297,7 @@ struct rq {
 
 	/* statistics; guarded by: lock, the sched_ and ttwu_ ones written by this CPU only */
 #define STAT(name, ...) u64 name;
-#include "sched/stat.def"
+#include "sched/observe/stat.def"
 #undef STAT
 } __aligned(64);
 

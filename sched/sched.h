@@ -238,12 +238,12 @@ size_t sched_dump_task(struct sched *s, struct task *t, char *buf,
 size_t sched_dump_schedstat(struct sched *s, char *buf,
 			    size_t size); /* /proc/schedstat, version 15 */
 /*
- * Check every invariant of sched/invariant.def that can be checked from here; host_bug() on
+ * Check every invariant of sched/observe/invariant.def that can be checked from here; host_bug() on
  * violation.
  */
 void sched_check(struct sched *s);
 
-/* Pass the events of @mask (BIT(EVENT_x), sched/event.h) to host_trace(). None at first. */
+/* Pass the events of @mask (BIT(EVENT_x), sched/observe/event.h) to host_trace(). None at first. */
 void sched_trace_set(struct sched *s, u64 mask);
 
 /* --- the fair policy ------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* The vDSO as the build made it (mk/vdso.mk), for kernel/mm/vdso.c to copy into a file. */
+/* The vDSO as the build made it (mk/vdso.mk), for kernel/exec/vdso.c to copy into a file. */
 #include "asm.h"
 
 	.section .rodata

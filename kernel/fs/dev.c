@@ -2,7 +2,7 @@
  * /dev: the memory devices and the file system that holds the nodes (a tmpfs, so that programs can
  * add their own). Numbers are Linux's (Documentation/admin-guide/devices.txt).
  */
-#include "kernel/fs/pseudo.h"
+#include "kernel/pseudo/pseudo.h"
 
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"

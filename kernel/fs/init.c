@@ -4,8 +4,8 @@
  */
 #include "kernel/fs/vfs.h"
 
-#include "kernel/fs/cgroup.h"
-#include "kernel/fs/pseudo.h"
+#include "kernel/cgroup/cgroup.h"
+#include "kernel/pseudo/pseudo.h"
 #include "kernel/kernel.h"
 #include "kernel/time/time.h"
 

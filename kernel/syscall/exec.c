@@ -1,8 +1,9 @@
 /*
  * execve(2): the same process, another program.
  *
- * exec_load() (kernel/mm/exec.c) prepares everything that can fail; then the other threads end, and
- * exec_commit() swaps in the new address space. From there on there is no way back and no error.
+ * exec_load() (kernel/exec/exec.c) prepares everything that can fail; then the other threads end,
+ * and exec_commit() swaps in the new address space. From there on there is no way back and no
+ * error.
  */
 #include "kernel/fs/fs.h"
 #include "kernel/kernel.h"

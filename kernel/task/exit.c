@@ -11,7 +11,7 @@
  */
 #include "kernel/task/exit.h"
 
-#include "kernel/fs/cgroup.h"
+#include "kernel/cgroup/cgroup.h"
 #include "kernel/fs/fs.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"

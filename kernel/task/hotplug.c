@@ -11,7 +11,7 @@
  * CPU 0's anyway. To come back it needs a word and an interrupt, and forgets its page tables.
  * CPU 0 stays: it is the one with the interrupts. As Linux 6.1, it has no such file.
  *
- * Locking: hotplug_lock, a mutex, outermost; see PROTOCOL: hotplug in sched/hotplug.c.
+ * Locking: hotplug_lock, a mutex, outermost; see PROTOCOL: hotplug in sched/core/hotplug.c.
  */
 #include "kernel/task/hotplug.h"
 

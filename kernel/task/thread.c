@@ -9,7 +9,7 @@
  *
  * Locking: proc_tree_lock guards lists of threads and the number table; see proc.h for the fields.
  */
-#include "kernel/fs/cgroup.h"
+#include "kernel/cgroup/cgroup.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "kernel/task/exit.h"

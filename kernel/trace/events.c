@@ -1,6 +1,7 @@
 /*
- * What can be traced, and how it reads. Everything here is made from the two lists sched/event.def
- * and kernel/trace/event.def: for each event the `format` file that tells tools the binary layout,
+ * What can be traced, and how it reads. Everything here is made from the two lists
+ * sched/observe/event.def and kernel/trace/event.def: for each event the `format` file that
+ * tells tools the binary layout,
  * and the function that prints a record as text. The print arguments of a list are C expressions
  * over REC, so one spelling serves both: as text in the format file, as code here.
  */
@@ -26,13 +27,13 @@ const char trace_header_event[] = "# compressed entry header\n"
 /* --- the format files ------------------------------------------------------------------------ */
 
 #define EVENT EVENT_FORMAT
-#include "sched/event.def"
+#include "sched/observe/event.def"
 #include "kernel/trace/event.def"
 #undef EVENT
 
 #define EVENT(system, name, id, fields, ...)                                                       \
 	static const char print_fmt_##name[] = EVENT_PRINT_TEXT(__VA_ARGS__);
-#include "sched/event.def"
+#include "sched/observe/event.def"
 #include "kernel/trace/event.def"
 #undef EVENT
 
@@ -79,7 +80,7 @@ static const char *flags_text(char *buf, size_t size, u64 value, const char *del
                                                                                                    \
 		text_add(out, __VA_ARGS__);                                                        \
 	}
-#include "sched/event.def"
+#include "sched/observe/event.def"
 #include "kernel/trace/event.def"
 #undef EVENT
 
@@ -88,7 +89,7 @@ static const char *flags_text(char *buf, size_t size, u64 value, const char *del
 const struct trace_event trace_events[NR_TRACE_EVENTS] = {
 #define EVENT(system, name, id, fields, ...)                                                       \
 	[EVENT_##name] = { #system, #name, id, format_##name, print_##name, print_fmt_##name },
-#include "sched/event.def"
+#include "sched/observe/event.def"
 #include "kernel/trace/event.def"
 #undef EVENT
 };

@@ -1,6 +1,7 @@
 /*
- * The tracer: events of the scheduler (sched/event.def) and of the kernel (event.def) go into one
- * ring per CPU and come out as /sys/kernel/tracing, or as a trace.dat made from the machine's
+ * The tracer: events of the scheduler (sched/observe/event.def) and of the kernel (event.def) go
+ * into one ring per CPU and come out as /sys/kernel/tracing, or as a trace.dat made from the
+ * machine's
  * memory.
  *
  * A call site costs one test and a branch while its event is off. This page is what the rest of
@@ -9,7 +10,7 @@
 #pragma once
 
 #include "kernel/proc.h"
-#include "sched/event.h"
+#include "sched/observe/event.h"
 
 #define FIELD(type, name) type name;
 #define PID(name)	  s32 name;

@@ -157,7 +157,7 @@ def without(directory, *missing):
 
 @pytest.mark.parametrize("tool, command, package", [
     ("ld", ["make", "-n", "image", "B=/tmp/none"], "package binutils"),
-    ("cpio", ["sh", "tools/mkinitramfs.sh", "/tmp/none/out", "/bin/true"], "busybox-static cpio"),
+    ("cpio", ["sh", "tools/scripts/mkinitramfs.sh", "/tmp/none/out", "/bin/true"], "busybox-static cpio"),
 ])
 def test_a_missing_tool_is_one_sentence(tmp_path, tool, command, package):
     done = subprocess.run(command, cwd=ROOT, env=without(tmp_path, tool), capture_output=True, text=True, check=False)

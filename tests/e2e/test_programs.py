@@ -374,7 +374,8 @@ def test_initramfs_is_reproducible(tmp_path):
     outputs = []
     for name in ("a", "b"):
         out = tmp_path / name
-        subprocess.run(["sh", "tools/mkinitramfs.sh", out, f"{BUILD}/user/hog", f"{BUILD}/user/init"], check=True)
+        programs = [f"{BUILD}/user/hog", f"{BUILD}/user/init"]
+        subprocess.run(["sh", "tools/scripts/mkinitramfs.sh", out, *programs], check=True)
         outputs.append(out.read_bytes())
     assert outputs[0] == outputs[1]
     names = subprocess.run(["cpio", "-it", "--quiet"], input=outputs[0], capture_output=True, check=True)

@@ -3,7 +3,7 @@
  * scheduler's groups and ours agree while threads move under load, and that two accounts of the
  * same time say the same.
  */
-#include "kernel/fs/cgroup.h"
+#include "kernel/cgroup/cgroup.h"
 
 #include "kernel/fs/vfs.h"
 #include "kernel/kernel.h"

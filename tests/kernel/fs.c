@@ -4,7 +4,7 @@
  * Everything happens in /selftest, which is removed.
  */
 #include "kernel/fs/pipe.h"
-#include "kernel/fs/pseudo.h"
+#include "kernel/pseudo/pseudo.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "lib/fmt.h"

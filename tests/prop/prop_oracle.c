@@ -15,7 +15,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "tools/sim/sim.h"
+#include "sim/engine/sim.h"
 
 #define MAX_HOGS 12
 #define MS	 NS_PER_MS

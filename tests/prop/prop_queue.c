@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "lib/prng.h"
-#include "tools/sim/queue.h"
+#include "sim/engine/queue.h"
 
 #define NR_EVENTS 300u
 #define NR_OPS	  200000u

@@ -1,5 +1,5 @@
 /*
- * The simulator's exploration (tools/sim/explore.h) with sanitizers: random operations on random
+ * The simulator's exploration (sim/explore/explore.h) with sanitizers: random operations on random
  * machines and short sequences exhaustively, under each fair policy. build/schedsim does the same
  * twenty times as fast; what fails here is replayed there, or under gdb with
  *
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "tools/sim/explore.h"
+#include "sim/explore/explore.h"
 
 static struct explore_options option = { .seed = 1, .ops = 60000 };
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "sched/internal.h"
-#include "tools/sim/explore.h"
+#include "sim/explore/explore.h"
 
 #define NR_SEEDS    40
 #define NR_OPS_EACH 1000

@@ -1,6 +1,7 @@
 """What balancing costs each CPU, and that it hardly grows with the machine (`make bench-balance` has the table)."""
 
 import math
+import os
 import shutil
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import pytest
 
 from conftest import BUILD, ROOT
 
-sys.path.insert(0, f"{ROOT}/tools")
+sys.path[:0] = [f"{ROOT}/tools", f"{ROOT}/tools/scripts"]
 from balance_cost import balance_instructions, churn, crowded, half_idle, looks  # noqa: E402 (found above)
 
 SMALL, LARGE = (64, "2x32x1"), (1024, "4x8x32x1")
@@ -30,6 +31,6 @@ def test_searches_of_newly_idle_cpus_cost_no_more_than_that():
 
 
 def test_unknown_machines_are_refused_with_the_usage():
-    done = subprocess.run([sys.executable, f"{ROOT}/tools/balance_cost.py", BUILD, "63"], capture_output=True,
-                          text=True, check=False)
+    done = subprocess.run([sys.executable, f"{ROOT}/tools/scripts/balance_cost.py", BUILD, "63"], capture_output=True,
+                          text=True, check=False, env={**os.environ, "PYTHONPATH": f"{ROOT}/tools"})
     assert done.returncode == 1 and "usage: make bench-balance" in done.stderr and not done.stdout

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cfs.h"
-#include "sched/fair/burst.h"
+#include "sched/fair/bore/burst.h"
 
 static inline struct machine *bore_machine(unsigned hz)
 {

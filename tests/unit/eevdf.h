@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "host.h"
-#include "sched/fair/eevdf.h"
+#include "sched/fair/eevdf/eevdf.h"
 
 /* A base slice of 3 ms, which Linux has on eight CPUs and the golden numbers assume. */
 static inline struct machine *eevdf_machine(unsigned hz)

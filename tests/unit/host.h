@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "sched/fair/fair.h"
+#include "sched/fair/core/fair.h"
 
 #define MS	  NS_PER_MS
 #define MAX_TRACE 4096

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "host.h"
-#include "sched/domain.h"
+#include "sched/balance/domain.h"
 
 /* @cores of @smt threads in each of @llcs caches in each of @nodes. */
 static inline struct machine *machine_of(unsigned nodes, unsigned llcs, unsigned cores,

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/errno.h"
-#include "sched/fair/eevdf.h"
+#include "sched/fair/eevdf/eevdf.h"
 
 #define BORE "bore"
 #include "bore.h"

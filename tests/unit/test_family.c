@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cfs.h"
-#include "sched/fair/burst.h"
+#include "sched/fair/bore/burst.h"
 
 static struct machine *machine_under(const char *policy)
 {

@@ -8,7 +8,7 @@
 #include "fdl.h"
 #include "swap.h"
 #include "lib/errno.h"
-#include "sched/fair/fdl.h"
+#include "sched/fair/fdl/fdl.h"
 
 static struct fair_queue *root(struct lab *lab)
 {

@@ -8,7 +8,7 @@
 
 #include "fdl.h"
 #include "swap.h"
-#include "sched/fair/fdl.h"
+#include "sched/fair/fdl/fdl.h"
 
 #define SECONDS 5
 

@@ -1,7 +1,7 @@
 /* Task groups: the tree of queues, shares of groups, moves, averages. */
 #include "group.h"
 #include "lib/errno.h"
-#include "sched/domain.h"
+#include "sched/balance/domain.h"
 
 /* Per mille of @all that @t ran since @before. */
 static u64 share(struct machine *m, struct task *t, u64 before, u64 all)

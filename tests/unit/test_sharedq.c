@@ -1,5 +1,6 @@
 /*
- * The shared wake queue: who is linked, in which shard, and who is taken. See sched/sharedq.c.
+ * The shared wake queue: who is linked, in which shard, and who is taken.
+ * See sched/balance/sharedq.c.
  */
 #include "sharedq.h"
 

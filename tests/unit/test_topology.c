@@ -7,7 +7,7 @@
 #include "lib/cputree.h"
 #include "lib/errno.h"
 #include "lib/fmt.h"
-#include "sched/domain.h"
+#include "sched/balance/domain.h"
 
 /* --- reading shapes --------------------------------------------------------------- */
 

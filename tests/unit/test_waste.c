@@ -1,6 +1,6 @@
 /*
- * Work conservation (sched/waste.c) in situations made by hand; tests/prop/prop_waste.c compares it
- * with its definition in many others.
+ * Work conservation (sched/balance/waste.c) in situations made by hand; tests/prop/prop_waste.c
+ * compares it with its definition in many others.
  */
 #include "host.h"
 

@@ -114,7 +114,7 @@ class Machine:
     def _iso(self, initramfs):
         """Through GRUB the command line is part of the medium, so each run has its own."""
         out = self.path("boot.iso")
-        made = subprocess.run(["sh", "tools/mkiso.sh", out, self.settings.kernel, initramfs,
+        made = subprocess.run(["sh", "tools/scripts/mkiso.sh", out, self.settings.kernel, initramfs,
                                self.settings.command_line()], capture_output=True, text=True, check=False)
         if made.returncode:
             raise QemuError(made.stderr.strip())

@@ -1,6 +1,6 @@
 /*
  * The vDSO: system calls that need no kernel, as a shared object that the kernel maps into every
- * program (kernel/mm/vdso.c). C libraries find it through AT_SYSINFO_EHDR and call what they know
+ * program (kernel/exec/vdso.c). C libraries find it through AT_SYSINFO_EHDR and call what they know
  * by name and version (vdso.lds). It runs in user mode, as part of the program, without data of
  * its own; of the kernel it sees only the page vvar.
  *

@@ -5,7 +5,8 @@ The published runs are builds of a kernel on three machines. Here a job is a pro
 work in ten parts, and after each waits up to 1 ms for a device. The machines are there in the simulator at full
 size; the kernel has 8 CPUs that a boot parameter divides between two caches.
 
-Wasted is the time in which a CPU idled while a task waited that it could have run (sched/waste.c): behind its own
+Wasted is the time in which a CPU idled while a task waited that it could have run (sched/balance/waste.c):
+behind its own
 last-level cache, which is what the queue is for, or anywhere, which is what stealing is for.
 """
 

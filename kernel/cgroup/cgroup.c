@@ -1,0 +1,312 @@
+/*
+ * The trees of control groups and who is in them; see cgroup.h for the idea and the locking.
+ *
+ * A thread has one place in each hierarchy, a group and a link in its list of members. Only one
+ * hierarchy has the controller, so at most one of a thread's places says which of the scheduler's
+ * groups it belongs to: settle() makes that so after every change.
+ *
+ * A thread leaves when it is taken out of its process, before its last switch; for the rest of its
+ * way it is the root's. So a group without members is empty for the scheduler too and can go at
+ * once.
+ *
+ * INVARIANTS. nr_inside is the sum of nr_members over the subtree. sched_group_of() a member is the
+ * tg of its group or of the nearest ancestor that has one. What a group has used is the past of it
+ * and its descendants and the time of each member since it joined; a removed group's past is its
+ * parent's.
+ */
+#include "kernel/cgroup/cgroup.h"
+
+#include "kernel/fs/vfs.h"
+#include "kernel/kernel.h"
+#include "kernel/mm/mm.h"
+#include "lib/errno.h"
+
+struct mutex cgroup_mutex = MUTEX_INIT(cgroup_mutex);
+
+#define ROOT(h)                                                                                    \
+	[h] = {                                                                                    \
+		.hierarchy = (h),                                                                  \
+		.refs = 1,                                                                         \
+		.children = LIST_INIT(cgroup_roots[h].children),                                   \
+		.sibling = LIST_INIT(cgroup_roots[h].sibling),                                     \
+		.members = LIST_INIT(cgroup_roots[h].members),                                     \
+		.domain = &cgroup_roots[h],                                                        \
+		.max_depth = CGROUP_NO_LIMIT,                                                      \
+		.max_descendants = CGROUP_NO_LIMIT,                                                \
+	}
+/* There from the start: the first kernel threads join them before anything is set up. */
+struct cgroup cgroup_roots[NR_HIERARCHIES] = { ROOT(HIERARCHY_V1), ROOT(HIERARCHY_V2) };
+
+/* --- the scheduler's side ------------------------------------------------------------- */
+
+/* Where members of @cg count; NULL: in the root. */
+static struct task_group *effective_tg(const struct cgroup *cg)
+{
+	while (cg && !cg->tg)
+		cg = cg->parent;
+	return cg ? cg->tg : NULL;
+}
+
+/* Make the scheduler's group of @t the one that its places ask for. proc_tree_lock held. */
+static void settle(struct thread *t)
+{
+	struct task_group *tg = effective_tg(t->member[HIERARCHY_V1].group)
+					?: effective_tg(t->member[HIERARCHY_V2].group);
+
+	if (sched_group_of(&t->task) != tg)
+		with_irqs_off(sched_group_move(machine, &t->task, tg));
+}
+
+/* The same for all members of @top and its descendants, after tg changed somewhere. */
+static void settle_all(struct cgroup *top)
+{
+	struct thread *t;
+
+	for (struct cgroup *cg = top; cg; cg = cgroup_next(cg, top)) {
+		spin_lock(&proc_tree_lock);
+		list_for_each(t, &cg->members, member[cg->hierarchy].link)
+			settle(t);
+		spin_unlock(&proc_tree_lock);
+	}
+}
+
+int cgroup_attach_cpu(struct cgroup *cg)
+{
+	struct task_group *tg = kzalloc(max(sched_group_size(machine), (size_t)128));
+
+	if (!tg)
+		return -ENOMEM;
+	assert(!cg->tg && (u64)tg % 64 == 0);
+	with_irqs_off(sched_group_init(machine, tg, effective_tg(cg->parent)));
+	cg->tg = tg;
+	settle_all(cg);
+	return 0;
+}
+
+void cgroup_detach_cpu(struct cgroup *cg)
+{
+	struct task_group *tg = cg->tg;
+
+	if (!tg)
+		return;
+	cg->tg = NULL;
+	settle_all(cg);
+	with_irqs_off(sched_group_exit(machine, tg));
+	kfree(tg);
+}
+
+/* --- the tree ------------------------------------------------------------------------- */
+
+struct cgroup *cgroup_get(struct cgroup *cg)
+{
+	__atomic_add_fetch(&cg->refs, 1, __ATOMIC_RELAXED);
+	return cg;
+}
+
+void cgroup_put(struct cgroup *cg)
+{
+	if (!__atomic_sub_fetch(&cg->refs, 1, __ATOMIC_ACQ_REL))
+		kfree(cg);
+}
+
+struct cgroup *cgroup_next(struct cgroup *cg, struct cgroup *top)
+{
+	if (!list_empty(&cg->children))
+		return list_first(&cg->children, struct cgroup, sibling);
+	for (; cg != top; cg = cg->parent)
+		if (cg->sibling.next != &cg->parent->children)
+			return list_entry(cg->sibling.next, struct cgroup, sibling);
+	return NULL;
+}
+
+static void count_descendants(struct cgroup *parent, int n)
+{
+	for (; parent; parent = parent->parent)
+		parent->nr_descendants += (u32)n;
+}
+
+struct cgroup *cgroup_create(struct cgroup *parent)
+{
+	struct cgroup *cg = kzalloc(sizeof(*cg));
+
+	if (!cg)
+		return NULL;
+	cg->hierarchy = parent->hierarchy;
+	cg->refs = 1;
+	cg->parent = parent;
+	cg->domain = cg;
+	cg->max_depth = cg->max_descendants = CGROUP_NO_LIMIT;
+	list_init(&cg->children);
+	list_init(&cg->members);
+	if ((cg->hierarchy == HIERARCHY_V1 || parent->cpu_for_children) && cgroup_attach_cpu(cg)) {
+		kfree(cg);
+		return NULL;
+	}
+	list_add_tail(&parent->children, &cg->sibling);
+	count_descendants(parent, 1);
+	return cg;
+}
+
+int cgroup_remove(struct cgroup *cg)
+{
+	struct cgroup *parent = cg->parent;
+	bool busy;
+
+	if (!parent || !list_empty(&cg->children))
+		return -EBUSY;
+	/* Only a move or a member's fork adds members: once there are none, it stays so. */
+	spin_lock(&proc_tree_lock);
+	busy = cg->nr_members;
+	if (!busy) {
+		parent->past_user_ns += cg->past_user_ns;
+		parent->past_system_ns += cg->past_system_ns;
+	}
+	spin_unlock(&proc_tree_lock);
+	if (busy)
+		return -EBUSY;
+	cgroup_detach_cpu(cg);
+	parent->nr_threaded_children -= cgroup_is_threaded(cg);
+	list_del(&cg->sibling);
+	count_descendants(parent, -1);
+	WRITE_ONCE(cg->dead, true);
+	cgroup_put(cg);
+	return 0;
+}
+
+/* --- members: proc_tree_lock held ----------------------------------------------------- */
+
+static void count_inside(struct cgroup *cg, int n)
+{
+	for (cg->nr_members += (u32)n; cg; cg = cg->parent)
+		cg->nr_inside += (u32)n;
+}
+
+static void enter(struct thread *t, struct cgroup *cg)
+{
+	struct cgroup_member *m = &t->member[cg->hierarchy];
+
+	m->group = cg;
+	list_add_tail(&cg->members, &m->link);
+	count_inside(cg, 1);
+}
+
+/* A clock that is read on another CPU may be a little behind: never count backwards. */
+static u64 since(u64 now, u64 then)
+{
+	return now > then ? now - then : 0;
+}
+
+/* What @t has used since it joined its group. */
+static struct cgroup_usage member_usage(struct thread *t, const struct cgroup_member *m)
+{
+	struct usage u = thread_usage(t);
+
+	return (struct cgroup_usage){ since(u.user_ns, m->joined_user_ns),
+				      since(u.system_ns, m->joined_system_ns) };
+}
+
+/* The root's usage is the machine's and v1 shows none, so nothing is measured for them. */
+static bool is_measured(const struct cgroup *cg)
+{
+	return cg->hierarchy == HIERARCHY_V2 && !cgroup_is_root(cg);
+}
+
+static void quit(struct thread *t, enum hierarchy_id h)
+{
+	struct cgroup_member *m = &t->member[h];
+	struct cgroup *cg = m->group;
+
+	if (is_measured(cg)) {
+		struct cgroup_usage u = member_usage(t, m);
+
+		cg->past_user_ns += u.user_ns;
+		cg->past_system_ns += u.system_ns;
+	}
+	list_del(&m->link);
+	count_inside(cg, -1);
+	m->group = NULL;
+}
+
+void cgroup_join(struct thread *t)
+{
+	bool kernel = t->flags & THREAD_KERNEL;
+
+	assert(spin_is_held(&proc_tree_lock));
+	for (enum hierarchy_id h = 0; h < NR_HIERARCHIES; h++)
+		enter(t, kernel ? &cgroup_roots[h] : current->member[h].group);
+}
+
+void cgroup_leave(struct thread *t)
+{
+	assert(spin_is_held(&proc_tree_lock));
+	for (enum hierarchy_id h = 0; h < NR_HIERARCHIES; h++)
+		quit(t, h);
+	settle(t);
+}
+
+static void move_thread(struct thread *t, struct cgroup *cg)
+{
+	struct cgroup_member *m = &t->member[cg->hierarchy];
+
+	if (!m->group || m->group == cg)
+		return;
+	quit(t, cg->hierarchy);
+	if (is_measured(cg)) {
+		struct usage u = thread_usage(t);
+
+		m->joined_user_ns = u.user_ns;
+		m->joined_system_ns = u.system_ns;
+	}
+	enter(t, cg);
+	settle(t);
+}
+
+void cgroup_move(struct thread *t, bool process, struct cgroup *cg)
+{
+	struct thread *each;
+
+	spin_lock(&proc_tree_lock);
+	if (process)
+		list_for_each(each, &t->proc->threads, proc_link)
+			move_thread(each, cg);
+	else
+		move_thread(t, cg);
+	spin_unlock(&proc_tree_lock);
+}
+
+/* --- questions ------------------------------------------------------------------------ */
+
+struct cgroup *cgroup_of(const struct thread *t, enum hierarchy_id h)
+{
+	return READ_ONCE(t->member[h].group);
+}
+
+bool cgroup_is_populated(const struct cgroup *cg)
+{
+	return READ_ONCE(cg->nr_inside);
+}
+
+struct cgroup_usage cgroup_usage(struct cgroup *top)
+{
+	struct cgroup_usage sum = { 0 };
+	struct thread *t;
+
+	if (cgroup_is_root(top)) {
+		struct cpu_usage all = machine_usage();
+
+		return (struct cgroup_usage){ all.user_ns, all.system_ns };
+	}
+	for (struct cgroup *cg = top; cg; cg = cgroup_next(cg, top)) {
+		spin_lock(&proc_tree_lock);
+		sum.user_ns += cg->past_user_ns;
+		sum.system_ns += cg->past_system_ns;
+		list_for_each(t, &cg->members, member[cg->hierarchy].link) {
+			struct cgroup_usage u = member_usage(t, &t->member[cg->hierarchy]);
+
+			sum.user_ns += u.user_ns;
+			sum.system_ns += u.system_ns;
+		}
+		spin_unlock(&proc_tree_lock);
+	}
+	return sum;
+}

@@ -1,0 +1,223 @@
+/*
+ * The controller `cpu`, its second part: how much of the machine a group may use at most, and how
+ * often that held it back.
+ *
+ * v1 has a file for each of quota, period and burst; v2 puts the first two on one line. All are
+ * microseconds, except the times of v1's cpu.stat, which are nanoseconds. A file changes one of the
+ * three and leaves the others; the scheduler judges all three together
+ * (sched/fair/core/bandwidth.c).
+ *
+ * Reference: Linux 6.1, Documentation/scheduler/sched-bwc.rst and admin-guide/cgroup-v2.rst; which
+ * odd texts cpu.max takes was observed there.
+ */
+#include "kernel/cgroup/cgroup.h"
+
+#include "kernel/kernel.h"
+#include "kernel/time/time.h"
+#include "lib/errno.h"
+#include "lib/fmt.h"
+#include "lib/string.h"
+
+#define MAX_US		  (UINT64_MAX / NS_PER_US) /* what 64 bits of nanoseconds can hold */
+#define PERIOD_DEFAULT_NS (100 * NS_PER_MS)
+
+static u64 ns_of_us(u64 us)
+{
+	return us * NS_PER_US;
+}
+
+static u64 us_of_ns(u64 ns)
+{
+	return ns / NS_PER_US;
+}
+
+/*
+ * All three at once, in microseconds: @quota_us ~0 is none. v1 refuses what ancestors or
+ * descendants contradict; in v2 the least of a path counts.
+ */
+static int set_bandwidth(struct cgroup *cg, u64 quota_us, u64 period_us, u64 burst_us)
+{
+	bool nested = cg->hierarchy == HIERARCHY_V1;
+	u64 quota_ns = SCHED_QUOTA_NONE;
+	int err;
+
+	if (period_us > MAX_US || burst_us > MAX_US)
+		return -EINVAL;
+	if (quota_us != SCHED_QUOTA_NONE) {
+		if (quota_us > MAX_US)
+			return -EINVAL;
+		quota_ns = ns_of_us(quota_us);
+	}
+	with_irqs_off(err = sched_group_set_bandwidth(machine, cg->tg, quota_ns,
+						      ns_of_us(period_us), ns_of_us(burst_us),
+						      nested));
+	return err;
+}
+
+struct bandwidth { /* microseconds; quota ~0: none */
+	u64 quota, period, burst;
+};
+
+static struct bandwidth bandwidth_of(const struct cgroup *cg)
+{
+	struct sched_group_params p = {
+		.quota_ns = SCHED_QUOTA_NONE,
+		.period_ns = PERIOD_DEFAULT_NS,
+	};
+
+	/* The root has none; it shows what a new group has. */
+	if (cg->tg)
+		sched_group_params(cg->tg, &p);
+	return (struct bandwidth){
+		.quota = p.quota_ns == SCHED_QUOTA_NONE ? SCHED_QUOTA_NONE : us_of_ns(p.quota_ns),
+		.period = us_of_ns(p.period_ns),
+		.burst = us_of_ns(p.burst_ns),
+	};
+}
+
+static u64 get_quota(struct cgroup *cg)
+{
+	return bandwidth_of(cg).quota; /* none: -1 */
+}
+
+static int set_quota(struct cgroup *cg, u64 value)
+{
+	struct bandwidth b = bandwidth_of(cg);
+
+	return set_bandwidth(cg, (s64)value < 0 ? SCHED_QUOTA_NONE : value, b.period, b.burst);
+}
+
+static u64 get_period(struct cgroup *cg)
+{
+	return bandwidth_of(cg).period;
+}
+
+static int set_period(struct cgroup *cg, u64 value)
+{
+	struct bandwidth b = bandwidth_of(cg);
+
+	return set_bandwidth(cg, b.quota, value, b.burst);
+}
+
+static u64 get_burst(struct cgroup *cg)
+{
+	return bandwidth_of(cg).burst;
+}
+
+static int set_burst(struct cgroup *cg, u64 value)
+{
+	struct bandwidth b = bandwidth_of(cg);
+
+	return set_bandwidth(cg, b.quota, b.period, value);
+}
+
+/* v2: "$MAX $PERIOD" */
+static size_t show_max(struct cgroup *cg, char *buf, size_t size)
+{
+	struct bandwidth b = bandwidth_of(cg);
+	struct text t = text_of(buf, size);
+
+	if (b.quota == SCHED_QUOTA_NONE)
+		text_add(&t, "max %lu\n", b.period);
+	else
+		text_add(&t, "%lu %lu\n", b.quota, b.period);
+	return t.len;
+}
+
+/*
+ * The decimal number that @text begins with; whatever follows its digits is ignored, as by Linux.
+ * -EINVAL: no digit. A number that does not fit 64 bits is too large for every use, so it becomes
+ * the largest.
+ */
+static int leading_number(const char *text, u64 *out)
+{
+	size_t digits = 0;
+
+	while ((u8)(text[digits] - '0') <= 9)
+		digits++;
+	while (digits > 1 && *text == '0') /* not octal */
+		text++, digits--;
+	if (!digits)
+		return -EINVAL;
+	if (parse_u64(text, digits, out))
+		*out = UINT64_MAX;
+	return 0;
+}
+
+static char *skip_blanks(char *text)
+{
+	size_t len = strlen(text);
+
+	return cgroup_strip(text, &len);
+}
+
+/* One word changes only the quota; a second that is no number, and further ones, nothing. */
+static int store_max(struct cgroup *cg, char *text, size_t len)
+{
+	struct bandwidth b = bandwidth_of(cg);
+	u64 quota, period;
+	char *end;
+
+	text = cgroup_strip(text, &len);
+	for (end = text; *end && *end != ' ' && *end != '\t' && *end != '\n'; end++)
+		;
+	if (*end) {
+		*end = '\0';
+		if (!leading_number(skip_blanks(end + 1), &period))
+			b.period = period;
+	}
+	if (!strcmp(text, "max"))
+		return set_bandwidth(cg, SCHED_QUOTA_NONE, b.period, b.burst);
+	if (leading_number(text, &quota))
+		return -EINVAL;
+	/* The number that stands for none is too large as one. */
+	return set_bandwidth(cg, min(quota, UINT64_MAX - 1), b.period, b.burst);
+}
+
+/* --- cpu.stat ------------------------------------------------------------------------- */
+
+static struct sched_group_stat stat_of(const struct cgroup *cg)
+{
+	struct sched_group_stat s = { 0 };
+
+	if (cg->tg) /* the root is never held back */
+		with_irqs_off(sched_group_stat(machine, cg->tg, &s));
+	return s;
+}
+
+static size_t show_stat(struct cgroup *cg, char *buf, size_t size)
+{
+	struct sched_group_stat s = stat_of(cg);
+	struct text t = text_of(buf, size);
+
+	text_add(&t, "nr_periods %lu\nnr_throttled %lu\nthrottled_time %lu\n", s.nr_periods,
+		 s.nr_throttled, s.throttled_ns);
+	if (s.schedstats)
+		text_add(&t, "wait_sum %lu\n", s.wait_sum_ns);
+	text_add(&t, "nr_bursts %lu\nburst_time %lu\n", s.nr_bursts, s.burst_ns);
+	return t.len;
+}
+
+void cgroup_add_bandwidth_stat(const struct cgroup *cg, struct text *t)
+{
+	struct sched_group_stat s = stat_of(cg);
+
+	text_add(t, "nr_periods %lu\nnr_throttled %lu\nthrottled_usec %lu\n", s.nr_periods,
+		 s.nr_throttled, us_of_ns(s.throttled_ns));
+	text_add(t, "nr_bursts %lu\nburst_usec %lu\n", s.nr_bursts, us_of_ns(s.burst_ns));
+}
+
+/* --- the table ------------------------------------------------------------------------ */
+
+#define V1	 (CGF_V1 | CGF_ROOT | CGF_CHILD | CGF_CPU)
+#define V2_CHILD (CGF_V2 | CGF_CHILD | CGF_CPU)
+
+const struct cgroup_file cgroup_bandwidth_files[] = {
+	{ "cpu.cfs_quota_us", V1 | CGF_SIGNED, .get = get_quota, .set = set_quota },
+	{ "cpu.cfs_period_us", V1, .get = get_period, .set = set_period },
+	{ "cpu.cfs_burst_us", V1, .get = get_burst, .set = set_burst },
+	{ "cpu.stat", V1, .show = show_stat },
+	{ "cpu.max", V2_CHILD, .show = show_max, .store = store_max },
+	{ "cpu.max.burst", V2_CHILD, .get = get_burst, .set = set_burst },
+};
+const unsigned nr_cgroup_bandwidth_files = ARRAY_SIZE(cgroup_bandwidth_files);

@@ -1,0 +1,530 @@
+/*
+ * Control groups as file systems: `cgroup` (v1, with the controller cpu) and `cgroup2`.
+ *
+ * A group is a directory of the name tree; its files are not kept: a walk or an open makes an inode
+ * for one and drops it when it is done, as in /proc/PID. Which files there are is a question to the
+ * tables (struct cgroup_file), so files come and go with the controller and a thousand groups cost
+ * a thousand directories. A directory keeps a reference to its group; after rmdir the group is
+ * dead, what is still open answers -ENODEV, and a working directory in it is empty.
+ *
+ * Reference: Linux, Documentation/admin-guide/cgroup-v1/cgroups.rst and cgroup-v2.rst.
+ */
+#include "kernel/cgroup/cgroup.h"
+
+#include "kernel/pseudo/pseudo.h"
+#include "kernel/kernel.h"
+#include "kernel/mm/mm.h"
+#include "lib/fmt.h"
+#include "lib/string.h"
+
+/* Positions of a directory: children by their cookies, then files. */
+#define FILES_AT (1ull << 32)
+/* Inode numbers of files: of the directory, and the file's place in the tables. */
+#define FILE_INO(dir_ino, index) (1ull << 40 | (dir_ino) << 8 | (index))
+
+static struct superblock *superblocks[NR_HIERARCHIES];
+static bool v2_was_mounted;
+
+/* --- which files ---------------------------------------------------------------------- */
+
+static const struct {
+	const struct cgroup_file *rows;
+	const unsigned *nr;
+} tables[] = {
+	{ cgroup_core_files, &nr_cgroup_core_files },
+	{ cgroup_cpu_files, &nr_cgroup_cpu_files },
+	{ cgroup_bandwidth_files, &nr_cgroup_bandwidth_files },
+	{ cgroup_fdl_files, &nr_cgroup_fdl_files },
+};
+
+/* The @index-th row of all tables, NULL past the end. */
+static const struct cgroup_file *file_row(unsigned index)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(tables); index -= *tables[i++].nr)
+		if (index < *tables[i].nr)
+			return &tables[i].rows[index];
+	return NULL;
+}
+
+static bool is_shown(const struct cgroup_file *row, const struct cgroup *cg)
+{
+	unsigned want = (cg->hierarchy == HIERARCHY_V1 ? CGF_V1 : CGF_V2) |
+			(cgroup_is_root(cg) ? CGF_ROOT : CGF_CHILD);
+
+	if ((row->flags & want) != want)
+		return false;
+	return !(row->flags & CGF_CPU) || cg->hierarchy == HIERARCHY_V1 || cg->tg;
+}
+
+/* Index of the file @name of @cg; -1 if it has none. cgroup_mutex held. */
+static int find_file(const struct cgroup *cg, const char *name, size_t len)
+{
+	const struct cgroup_file *row;
+
+	for (unsigned i = 0; !cg->dead && (row = file_row(i)); i++)
+		if (strlen(row->name) == len && !memcmp(row->name, name, len) && is_shown(row, cg))
+			return (int)i;
+	return -1;
+}
+
+/* --- a file --------------------------------------------------------------------------- */
+
+struct file_ref { /* inode->private of a file */
+	struct cgroup *cg;
+	const struct cgroup_file *row;
+};
+
+char *cgroup_strip(char *text, size_t *len)
+{
+	static const char blanks[] = " \t\n\v\f\r";
+
+	while (*len && strchr(blanks, text[*len - 1]))
+		text[--*len] = '\0';
+	while (*len && strchr(blanks, *text))
+		text++, --*len;
+	return text;
+}
+
+/* The file is there for the length of the call, or -ENODEV. */
+static int lock_file(const struct file_ref *r)
+{
+	mutex_lock(&cgroup_mutex);
+	if (!r->cg->dead && is_shown(r->row, r->cg))
+		return 0;
+	mutex_unlock(&cgroup_mutex);
+	return -ENODEV;
+}
+
+static size_t show_file(void *arg, char *buf, size_t size)
+{
+	const struct file_ref *r = arg;
+	size_t len = 0;
+
+	if (lock_file(r))
+		return 0;
+	if (r->row->show)
+		len = r->row->show(r->cg, buf, size);
+	else
+		len = (size_t)snprintf(buf, size, r->row->flags & CGF_SIGNED ? "%ld\n" : "%lu\n",
+				       r->row->get(r->cg));
+	mutex_unlock(&cgroup_mutex);
+	return len;
+}
+
+static long file_read(struct file *f, void *user_buf, size_t n, u64 *pos)
+{
+	struct file_ref *r = f->inode->private;
+	int err = r->row->show || r->row->get ? lock_file(r) : -EINVAL;
+
+	if (err)
+		return err;
+	err = r->row->may_read ? r->row->may_read(r->cg) : 0;
+	mutex_unlock(&cgroup_mutex);
+	return err ? err : pseudo_read(f, user_buf, n, pos, show_file, r);
+}
+
+static int store_number(const struct file_ref *r, const char *text, size_t len)
+{
+	u64 value;
+	int err = r->row->flags & CGF_SIGNED ? parse_s64(text, len, (s64 *)&value)
+					     : parse_u64(text, len, &value);
+
+	return err ? err : r->row->set(r->cg, value);
+}
+
+static long store_file(void *arg, const char *text, size_t len)
+{
+	const struct file_ref *r = arg;
+	int err = len ? lock_file(r) : 0;
+
+	if (err || !len)
+		return err;
+	/* A NUL ends it, as on Linux. pseudo_write() made the copy for this call alone. */
+	if (r->row->store)
+		err = r->row->store(r->cg, (char *)text, strlen(text));
+	else
+		err = store_number(r, text, strlen(text));
+	mutex_unlock(&cgroup_mutex);
+	return err ? err : (long)len;
+}
+
+static long file_write(struct file *f, const void *user_buf, size_t n, u64 *pos)
+{
+	struct file_ref *r = f->inode->private;
+
+	(void)pos;
+	if (!r->row->store && !r->row->set)
+		return -EINVAL;
+	if (n > PAGE_SIZE)
+		return -E2BIG;
+	return pseudo_write(f, user_buf, n, store_file, r);
+}
+
+/* Shells open with O_TRUNC. */
+static long file_truncate(struct inode *i, u64 size)
+{
+	(void)i, (void)size;
+	return 0;
+}
+
+static void release_file(struct inode *i)
+{
+	struct file_ref *r = i->private;
+
+	if (r)
+		cgroup_put(r->cg);
+	kfree(r);
+}
+
+static const struct file_ops file_ops = {
+	.read = file_read,
+	.write = file_write,
+	.truncate = file_truncate,
+	.release = pseudo_release,
+};
+static const struct inode_ops file_iops = { .release = release_file };
+
+static u32 file_mode(const struct cgroup_file *row)
+{
+	u32 mode = S_IFREG;
+
+	if (row->show || row->get)
+		mode |= 0444;
+	if (row->store || row->set)
+		mode |= 0200;
+	return mode;
+}
+
+static struct inode *make_file(struct inode *dir, struct cgroup *cg, unsigned index)
+{
+	const struct cgroup_file *row = file_row(index);
+	struct inode *i = inode_create(dir->sb, file_mode(row));
+	struct file_ref *r = kzalloc(sizeof(*r));
+
+	if (!i || !r) {
+		inode_put(i);
+		kfree(r);
+		return NULL;
+	}
+	*r = (struct file_ref){ cgroup_get(cg), row };
+	i->private = r;
+	i->nlink = 1;
+	i->ino = FILE_INO(dir->ino, index);
+	i->iops = &file_iops;
+	i->fops = &file_ops;
+	return i;
+}
+
+/* --- a directory ---------------------------------------------------------------------- */
+
+static struct inode *dir_lookup(struct inode *dir, const char *name, size_t len)
+{
+	struct cgroup *cg = dir->private;
+	int index;
+
+	mutex_lock(&cgroup_mutex);
+	index = find_file(cg, name, len);
+	mutex_unlock(&cgroup_mutex);
+	return index < 0 ? NULL : make_file(dir, cg, (unsigned)index);
+}
+
+static int dir_list(struct file *f, emit_fn emit, void *arg)
+{
+	struct cgroup *cg = f->inode->private;
+	u64 i = f->pos > FILES_AT ? f->pos - FILES_AT : 0;
+	const struct cgroup_file *row;
+	int full = dentry_readdir(f, emit, arg);
+
+	if (full)
+		return full;
+	mutex_lock(&cgroup_mutex);
+	for (; !full && !cg->dead && (row = file_row((unsigned)i)); i++)
+		if (is_shown(row, cg))
+			full = emit(arg, row->name, FILE_INO(f->inode->ino, i), S_IFREG >> 12,
+				    FILES_AT + i + 1);
+	mutex_unlock(&cgroup_mutex);
+	return full;
+}
+
+static void release_dir(struct inode *i)
+{
+	cgroup_put(i->private);
+}
+
+static const struct file_ops dir_ops = { .readdir = dir_list };
+static const struct inode_ops dir_iops = { .lookup = dir_lookup, .release = release_dir };
+
+/* Make @i the directory of @cg. */
+static void set_dir(struct inode *i, struct cgroup *cg)
+{
+	i->private = cgroup_get(cg);
+	i->iops = &dir_iops;
+	i->fops = &dir_ops;
+}
+
+/* A directory called @name, not in the tree yet; NULL: no memory. */
+static struct dentry *make_dir(struct dentry *parent, const char *name, size_t len, u32 mode,
+			       struct cgroup *cg)
+{
+	struct inode *i = inode_create(parent->inode->sb, mode);
+
+	if (i)
+		set_dir(i, cg);
+	return dentry_create(parent, name, len, i);
+}
+
+static int check_new_name(struct dentry *dir, const char *name, size_t len)
+{
+	bool exists;
+
+	if (find_file(dir->inode->private, name, len) >= 0)
+		return -EEXIST;
+	spin_lock(&tree_lock);
+	exists = dentry_find(dir, name, len);
+	spin_unlock(&tree_lock);
+	/* It would make /proc/PID/cgroup ambiguous. */
+	return exists ? -EEXIST : memchr(name, '\n', len) ? -EINVAL : 0;
+}
+
+static int make_group(struct dentry *dir, const char *name, size_t len, u32 mode)
+{
+	struct cgroup *parent = dir->inode->private, *cg;
+	int err = parent->dead ? -ENOENT : check_new_name(dir, name, len);
+
+	if (!err)
+		err = cgroup_check_limits(parent);
+	if (err)
+		return err;
+	/* Nobody can be killed for a group: the last of memory is for those who can remove some. */
+	cg = page_is_short() ? NULL : cgroup_create(parent);
+	if (!cg)
+		return -ENOMEM;
+	cg->dentry = make_dir(dir, name, len, mode, cg);
+	if (!cg->dentry) {
+		cgroup_remove(cg);
+		return -ENOMEM;
+	}
+	spin_lock(&tree_lock);
+	dentry_link(cg->dentry);
+	inode_touch(dir->inode);
+	spin_unlock(&tree_lock);
+	return 0;
+}
+
+static int cgroup_mkdir(struct dentry *dir, const char *name, size_t len, u32 mode)
+{
+	int err;
+
+	if (!S_ISDIR(dir->inode->mode))
+		return -ENOTDIR;
+	mutex_lock(&cgroup_mutex);
+	err = make_group(dir, name, len, mode);
+	mutex_unlock(&cgroup_mutex);
+	return err;
+}
+
+/* The directory @name, counted; NULL. Directories leave the tree under cgroup_mutex, held, only. */
+static struct dentry *find_dir(struct dentry *dir, const char *name, size_t len)
+{
+	struct dentry *d;
+
+	spin_lock(&tree_lock);
+	d = dentry_find(dir, name, len);
+	if (d)
+		dentry_get(d);
+	spin_unlock(&tree_lock);
+	return d;
+}
+
+static int remove_group(struct dentry *d)
+{
+	int err;
+
+	spin_lock(&tree_lock);
+	err = d->nr_mounts ? -EBUSY : 0;
+	spin_unlock(&tree_lock);
+	if (!err)
+		err = cgroup_remove(d->inode->private);
+	if (err)
+		return err;
+	spin_lock(&tree_lock);
+	dentry_unlink(d);
+	inode_touch(d->parent->inode);
+	spin_unlock(&tree_lock);
+	dentry_put(d);
+	return 0;
+}
+
+static int cgroup_rmdir(struct dentry *dir, const char *name, size_t len, bool as_dir)
+{
+	struct dentry *d;
+	int err;
+
+	if (!S_ISDIR(dir->inode->mode))
+		return -ENOTDIR;
+	mutex_lock(&cgroup_mutex);
+	d = find_dir(dir, name, len);
+	if (d)
+		err = as_dir ? remove_group(d) : -EISDIR;
+	else if (find_file(dir->inode->private, name, len) >= 0)
+		err = as_dir ? -ENOTDIR : -EPERM;
+	else
+		err = -ENOENT;
+	mutex_unlock(&cgroup_mutex);
+	dentry_put(d);
+	return err;
+}
+
+/* --- mounting ------------------------------------------------------------------------- */
+
+bool cgroup_v1_in_use(void)
+{
+	/* One reference is ours, the others are mounts. */
+	return READ_ONCE(superblocks[HIERARCHY_V1]->refs) > 1 ||
+	       !list_empty(&cgroup_roots[HIERARCHY_V1].children);
+}
+
+/* Of a comma-separated list, v1 knows "cpu" and what stands for every controller. */
+static bool are_v1_options(const char *text)
+{
+	while (*text) {
+		const char *comma = strchr(text, ',');
+		size_t len = comma ? (size_t)(comma - text) : strlen(text);
+
+		if (len && !(len == 3 && (!memcmp(text, "cpu", 3) || !memcmp(text, "all", 3))))
+			return false;
+		text += len + (comma != NULL);
+	}
+	return true;
+}
+
+/* The controller can leave v2 while no group there has it. */
+static int claim_for_v1(void)
+{
+	struct cgroup *v2 = &cgroup_roots[HIERARCHY_V2];
+
+	if (!v2->cpu_for_children)
+		return 0;
+	return list_empty(&v2->children) ? cgroup_disable_cpu(v2) : -EBUSY;
+}
+
+static struct superblock *get_v1(const struct fs_type *type, const char *options, int *err)
+{
+	struct superblock *sb = NULL;
+
+	(void)type;
+	*err = -EINVAL;
+	if (!are_v1_options(options))
+		return NULL;
+	mutex_lock(&cgroup_mutex);
+	*err = claim_for_v1();
+	if (!*err)
+		sb = superblock_get(superblocks[HIERARCHY_V1]);
+	mutex_unlock(&cgroup_mutex);
+	return sb;
+}
+
+static struct superblock *get_v2(const struct fs_type *type, const char *options, int *err)
+{
+	(void)type;
+	*err = -EINVAL;
+	if (*options)
+		return NULL;
+	WRITE_ONCE(v2_was_mounted, true);
+	return superblock_get(superblocks[HIERARCHY_V2]);
+}
+
+const struct fs_type cgroup_type = {
+	.name = "cgroup",
+	.magic = 0x27e0eb,
+	.create_errno = -EACCES,
+	.get = get_v1,
+	.options = ",cpu",
+	.mkdir = cgroup_mkdir,
+	.remove = cgroup_rmdir,
+};
+const struct fs_type cgroup2_type = {
+	.name = "cgroup2",
+	.magic = 0x63677270,
+	.create_errno = -EACCES,
+	.get = get_v2,
+	.mkdir = cgroup_mkdir,
+	.remove = cgroup_rmdir,
+};
+
+static void init_hierarchy(enum hierarchy_id h, const struct fs_type *type)
+{
+	superblocks[h] = superblock_create(type);
+	if (!superblocks[h])
+		panic("no memory for the control groups");
+	cgroup_roots[h].dentry = superblocks[h]->root;
+	set_dir(superblocks[h]->root->inode, &cgroup_roots[h]);
+	fs_register(type);
+}
+
+void cgroup_init(void)
+{
+	init_hierarchy(HIERARCHY_V1, &cgroup_type);
+	init_hierarchy(HIERARCHY_V2, &cgroup2_type);
+	pseudo_mkdir(&sysfs_type, "fs/cgroup");
+}
+
+/* --- /proc ---------------------------------------------------------------------------- */
+
+size_t cgroup_print_controllers(char *buf, size_t size)
+{
+	struct text t = text_of(buf, size);
+	enum hierarchy_id h;
+
+	mutex_lock(&cgroup_mutex);
+	h = cgroup_v1_in_use() ? HIERARCHY_V1 : HIERARCHY_V2;
+	text_add(&t, "#subsys_name\thierarchy\tnum_cgroups\tenabled\n");
+	text_add(&t, "cpu\t%d\t%u\t1\n", h == HIERARCHY_V1, cgroup_roots[h].nr_descendants + 1);
+	mutex_unlock(&cgroup_mutex);
+	return t.len;
+}
+
+/* The ancestor of @cg that is @up levels above it. */
+static const struct cgroup *ancestor(const struct cgroup *cg, unsigned up)
+{
+	while (up--)
+		cg = cg->parent;
+	return cg;
+}
+
+/*
+ * "/a/b"; "/" for a thread that has ended. Names are constant, and groups with members stay.
+ * proc_tree_lock held.
+ */
+static void add_path(struct text *t, const struct cgroup *cg)
+{
+	unsigned depth = 0;
+
+	while (cg && !cgroup_is_root(ancestor(cg, depth)))
+		depth++;
+	if (!depth)
+		text_add(t, "/");
+	while (depth--)
+		text_add(t, "/%s", ancestor(cg, depth)->dentry->name);
+}
+
+size_t cgroup_print_thread(const struct thread *thread, char *buf, size_t size)
+{
+	struct text t = text_of(buf, size);
+
+	mutex_lock(&cgroup_mutex);
+	spin_lock(&proc_tree_lock);
+	if (cgroup_v1_in_use()) {
+		text_add(&t, "1:cpu:");
+		add_path(&t, thread->member[HIERARCHY_V1].group);
+		text_add(&t, "\n");
+	}
+	if (v2_was_mounted) {
+		text_add(&t, "0::");
+		add_path(&t, thread->member[HIERARCHY_V2].group);
+		text_add(&t, "\n");
+	}
+	spin_unlock(&proc_tree_lock);
+	mutex_unlock(&cgroup_mutex);
+	return t.len;
+}

@@ -1,0 +1,459 @@
+/*
+ * /proc/PID: what a process and its threads are doing.
+ *
+ * Nothing here is kept: a walk into /proc/17/stat makes an inode for each step and drops it when
+ * the file is closed. An inode holds references to its process and thread, so that their structures
+ * stay; whether the thread still exists is asked again at every read (-ESRCH). /proc/TID works for
+ * every thread, kernel threads too; listings show processes and kernel threads.
+ *
+ * Inode numbers: the thread's number and the entry's place in the table, above those of the
+ * permanent files.
+ */
+#include "kernel/pseudo/procfs.h"
+
+#include "kernel/mm/mm.h"
+#include "lib/string.h"
+
+/* --- references ----------------------------------------------------------------------- */
+
+struct kind { /* of an entry of /proc/PID */
+	const char *name;
+	u32 mode; /* with the type */
+	const struct file_ops *fops;
+	const struct inode_ops *iops;
+};
+
+static bool is_alive(const struct pid_ref *r)
+{
+	struct thread *t = thread_find(r->thread->tid);
+	bool alive = t == r->thread;
+
+	if (t)
+		thread_put(t);
+	return alive;
+}
+
+static void pid_inode_release(struct inode *i)
+{
+	struct pid_ref *r = i->private;
+
+	if (!r)
+		return;
+	thread_put(r->thread);
+	proc_put(r->proc);
+	kfree(r);
+}
+
+static u64 inode_number(const struct thread *t, bool is_thread, unsigned index)
+{
+	return 1ull << 40 | (u64)is_thread << 39 | (u64)t->tid << 16 | index;
+}
+
+/* An inode of @kind about @thread, numbered by @index within it. NULL: no memory. */
+static struct inode *make_inode(struct superblock *sb, const struct kind *kind,
+				struct thread *thread, bool is_thread, unsigned index)
+{
+	struct inode *i = inode_create(sb, kind->mode);
+	struct pid_ref *r = kzalloc(sizeof(*r));
+
+	if (!i || !r) {
+		inode_put(i);
+		kfree(r);
+		return NULL;
+	}
+	r->thread = thread_get(thread);
+	r->proc = proc_get(thread->proc);
+	r->is_thread = is_thread;
+	i->private = r;
+	i->nlink = 1;
+	i->ino = inode_number(thread, is_thread, index);
+	i->iops = kind->iops;
+	i->fops = kind->fops;
+	return i;
+}
+
+/* --- text files ----------------------------------------------------------------------- */
+
+static long text_read(struct file *f, void *user_buf, size_t n, u64 *pos)
+{
+	struct pid_ref *r = f->inode->private;
+
+	return is_alive(r) ? pseudo_read(f, user_buf, n, pos, r->text->show, r) : -ESRCH;
+}
+
+static long text_write(struct file *f, const void *user_buf, size_t n, u64 *pos)
+{
+	struct pid_ref *r = f->inode->private;
+
+	(void)pos;
+	if (!r->text->store)
+		return -EINVAL;
+	return is_alive(r) ? pseudo_write(f, user_buf, n, r->text->store, r) : -ESRCH;
+}
+
+static long text_truncate(struct inode *i, u64 size)
+{
+	(void)i, (void)size;
+	return 0;
+}
+
+static const struct file_ops text_ops = {
+	.read = text_read,
+	.write = text_write,
+	.truncate = text_truncate,
+	.release = pseudo_release,
+};
+static const struct inode_ops text_iops = { .release = pid_inode_release };
+static const struct kind text_kind = { "", S_IFREG, &text_ops, &text_iops };
+
+static u32 text_mode(const struct pid_text *text)
+{
+	return S_IFREG | (text->store ? 0644 : 0444);
+}
+
+/* --- links ---------------------------------------------------------------------------- */
+
+static int follow_exe(struct inode *link, struct path *target)
+{
+	struct file *exe = proc_exe_get(((struct pid_ref *)link->private)->proc);
+
+	if (!exe)
+		return -ENOENT;
+	*target = exe->path;
+	path_get(target);
+	file_put(exe);
+	return 0;
+}
+
+static int follow_place(struct inode *link, struct path *target, bool root)
+{
+	struct fs_context *fs = proc_fs_get(((struct pid_ref *)link->private)->proc);
+
+	if (!fs)
+		return -ENOENT;
+	spin_lock(&fs->lock);
+	*target = root ? fs->root : fs->cwd;
+	path_get(target);
+	spin_unlock(&fs->lock);
+	fs_context_put(fs);
+	return 0;
+}
+
+static int follow_cwd(struct inode *link, struct path *target)
+{
+	return follow_place(link, target, false);
+}
+
+static int follow_root(struct inode *link, struct path *target)
+{
+	return follow_place(link, target, true);
+}
+
+static struct file *file_of(struct inode *link)
+{
+	struct pid_ref *r = link->private;
+	struct files *files = proc_files_get(r->proc);
+	struct file *f = files ? files_lookup(files, r->fd) : NULL;
+
+	files_put(files);
+	return f;
+}
+
+/* A pipe or socket has no name: one is made, for this walk. */
+static int follow_fd(struct inode *link, struct path *target)
+{
+	struct file *f = file_of(link);
+	int err = 0;
+
+	if (!f)
+		return -ENOENT;
+	if (f->path.dentry) {
+		*target = f->path;
+		path_get(target);
+	} else {
+		fs_context_root(target);
+		dentry_put(target->dentry);
+		target->dentry = dentry_create(NULL, "", 0, inode_get(f->inode));
+		if (!target->dentry) {
+			target->dentry = dentry_get(target->mnt->sb->root);
+			path_put(target);
+			err = -ENOMEM;
+		}
+	}
+	file_put(f);
+	return err;
+}
+
+static const char *nameless_type(u32 mode)
+{
+	return S_ISFIFO(mode) ? "pipe" : S_ISSOCK(mode) ? "socket" : "anon_inode";
+}
+
+static int fd_link_text(struct inode *link, char *buf, size_t size)
+{
+	struct file *f = file_of(link);
+	int len = -ENOENT;
+
+	if (f && !f->path.dentry)
+		len = snprintf(buf, size, "%s:[%lu]", nameless_type(f->inode->mode), f->inode->ino);
+	file_put(f);
+	return len;
+}
+
+static const struct inode_ops exe_ops = { .follow = follow_exe, .release = pid_inode_release };
+static const struct inode_ops cwd_ops = { .follow = follow_cwd, .release = pid_inode_release };
+static const struct inode_ops root_ops = { .follow = follow_root, .release = pid_inode_release };
+static const struct inode_ops fd_link_ops = {
+	.follow = follow_fd,
+	.link_text = fd_link_text,
+	.release = pid_inode_release,
+};
+
+/* --- listings of numbers -------------------------------------------------------------- */
+
+#define BATCH 64
+
+/*
+ * The smallest numbers >= from, sorted: one pass over an unsorted list for every 64 entries shown.
+ */
+struct numbers {
+	int from, nr;
+	int n[BATCH];
+};
+
+static void numbers_add(struct numbers *b, int n)
+{
+	int i;
+
+	if (n < b->from || (b->nr == BATCH && n > b->n[BATCH - 1]))
+		return;
+	i = b->nr < BATCH ? b->nr++ : BATCH - 1;
+	for (; i > 0 && b->n[i - 1] > n; i--)
+		b->n[i] = b->n[i - 1];
+	b->n[i] = n;
+}
+
+static void collect_processes(struct numbers *b, const struct pid_ref *unused)
+{
+	struct thread *t;
+	struct proc *p;
+
+	(void)unused;
+	spin_lock(&proc_tree_lock);
+	list_for_each(p, &all_procs, all_link)
+		if (p->pid)
+			numbers_add(b, p->pid);
+	list_for_each(t, &kernel_proc.threads, proc_link)
+		if (t->tid)
+			numbers_add(b, t->tid);
+	spin_unlock(&proc_tree_lock);
+}
+
+static void collect_threads(struct numbers *b, const struct pid_ref *r)
+{
+	struct thread *t;
+
+	if (is_kernel_thread(r)) {
+		numbers_add(b, r->thread->tid);
+		return;
+	}
+	spin_lock(&proc_tree_lock);
+	list_for_each(t, &r->proc->threads, proc_link)
+		numbers_add(b, t->tid);
+	spin_unlock(&proc_tree_lock);
+}
+
+static void collect_fds(struct numbers *b, const struct pid_ref *r)
+{
+	struct files *files = proc_files_get(r->proc);
+
+	for (int fd = b->from; files && b->nr < BATCH && (fd = files_next(files, fd)) >= 0; fd++)
+		numbers_add(b, fd);
+	files_put(files);
+}
+
+/* Emit what @collect finds, at positions @base + number. */
+static int list_numbers(struct file *f, emit_fn emit, void *arg, u64 base, unsigned type,
+			void (*collect)(struct numbers *b, const struct pid_ref *r))
+{
+	struct numbers b = { .from = f->pos > base ? (int)(f->pos - base) : 0 };
+	char name[12];
+
+	do {
+		b.nr = 0;
+		collect(&b, f->inode->private);
+		for (int i = 0; i < b.nr; i++) {
+			snprintf(name, sizeof(name), "%d", b.n[i]);
+			if (emit(arg, name, 1ull << 40 | (u64)b.n[i] << 16, type,
+				 base + (u64)b.n[i] + 1))
+				return 1;
+			b.from = b.n[i] + 1;
+		}
+	} while (b.nr == BATCH);
+	return 0;
+}
+
+int proc_pid_readdir(struct file *f, emit_fn emit, void *arg, u64 base)
+{
+	if (f->pos < base - 1 && emit(arg, "self", base - 2, DT_OF_MODE(S_IFLNK), base - 1))
+		return 1;
+	if (f->pos < base && emit(arg, "thread-self", base - 1, DT_OF_MODE(S_IFLNK), base))
+		return 1;
+	return list_numbers(f, emit, arg, base, DT_OF_MODE(S_IFDIR), collect_processes);
+}
+
+static int read_task_dir(struct file *f, emit_fn emit, void *arg)
+{
+	if (dentry_emit_dots(f, emit, arg))
+		return 1;
+	return list_numbers(f, emit, arg, 2, DT_OF_MODE(S_IFDIR), collect_threads);
+}
+
+static int read_fd_dir(struct file *f, emit_fn emit, void *arg)
+{
+	if (dentry_emit_dots(f, emit, arg))
+		return 1;
+	return list_numbers(f, emit, arg, 2, DT_OF_MODE(S_IFLNK), collect_fds);
+}
+
+/* --- directories ---------------------------------------------------------------------- */
+
+/* The number that is all of @name; -1. */
+static int parse_number(const char *name, size_t len)
+{
+	int n = 0;
+
+	if (!len || len > 9 || (name[0] == '0' && len > 1))
+		return -1;
+	for (size_t i = 0; i < len; i++) {
+		if ((u8)(name[i] - '0') > 9)
+			return -1;
+		n = n * 10 + name[i] - '0';
+	}
+	return n;
+}
+
+static const struct kind fd_link_kind = { "", S_IFLNK | 0777, NULL, &fd_link_ops };
+
+static struct inode *lookup_fd(struct inode *dir, const char *name, size_t len)
+{
+	const struct pid_ref *r = dir->private;
+	int fd = parse_number(name, len);
+	struct inode *i;
+	struct file *f;
+
+	if (fd < 0)
+		return NULL;
+	i = make_inode(dir->sb, &fd_link_kind, r->thread, r->is_thread, 0x1000u + (unsigned)fd);
+	if (!i)
+		return NULL;
+	((struct pid_ref *)i->private)->fd = fd;
+	f = file_of(i);
+	if (!f) {
+		inode_put(i);
+		return NULL;
+	}
+	file_put(f);
+	return i;
+}
+
+/* The specials but `task` are also in task/TID, which looks up in the same table. */
+static struct inode *lookup_entry(struct inode *dir, const char *name, size_t len);
+static int read_pid_dir(struct file *f, emit_fn emit, void *arg);
+
+static const struct inode_ops pid_dir_iops = {
+	.lookup = lookup_entry,
+	.release = pid_inode_release,
+};
+static const struct file_ops pid_dir_ops = { .readdir = read_pid_dir };
+static const struct kind pid_dir_kind = { "", S_IFDIR | 0555, &pid_dir_ops, &pid_dir_iops };
+
+static struct inode *lookup_task(struct inode *dir, const char *name, size_t len)
+{
+	const struct pid_ref *r = dir->private;
+	int tid = parse_number(name, len);
+	struct thread *t = tid > 0 ? thread_find(tid) : NULL;
+	struct inode *i = NULL;
+
+	if (!t)
+		return NULL;
+	if (is_kernel_thread(r) ? t == r->thread : t->proc == r->proc)
+		i = make_inode(dir->sb, &pid_dir_kind, t, true, 0);
+	thread_put(t);
+	return i;
+}
+
+struct inode *proc_pid_lookup(struct superblock *sb, const char *name, size_t len)
+{
+	int tid = parse_number(name, len);
+	struct thread *t = tid > 0 ? thread_find(tid) : NULL;
+	struct inode *i;
+
+	if (!t)
+		return NULL;
+	i = make_inode(sb, &pid_dir_kind, t, false, 0);
+	thread_put(t);
+	return i;
+}
+
+static const struct inode_ops fd_dir_iops = { .lookup = lookup_fd, .release = pid_inode_release };
+static const struct inode_ops task_dir_iops = {
+	.lookup = lookup_task,
+	.release = pid_inode_release,
+};
+static const struct file_ops fd_dir_ops = { .readdir = read_fd_dir };
+static const struct file_ops task_dir_ops = { .readdir = read_task_dir };
+
+static const struct kind specials[] = {
+	{ "task", S_IFDIR | 0555, &task_dir_ops, &task_dir_iops }, /* first: not in task/TID */
+	{ "fd", S_IFDIR | 0555, &fd_dir_ops, &fd_dir_iops },
+	{ "exe", S_IFLNK | 0777, NULL, &exe_ops },
+	{ "cwd", S_IFLNK | 0777, NULL, &cwd_ops },
+	{ "root", S_IFLNK | 0777, NULL, &root_ops },
+};
+#define NR_SPECIALS ARRAY_SIZE(specials)
+
+static const char *entry_name(unsigned index)
+{
+	return index < NR_SPECIALS ? specials[index].name : pid_texts[index - NR_SPECIALS].name;
+}
+
+static struct inode *make_entry(struct inode *dir, unsigned index)
+{
+	const struct pid_ref *r = dir->private;
+	const struct kind *kind = index < NR_SPECIALS ? &specials[index] : &text_kind;
+	struct inode *i = make_inode(dir->sb, kind, r->thread, r->is_thread, index + 1);
+
+	if (i && kind == &text_kind) {
+		((struct pid_ref *)i->private)->text = &pid_texts[index - NR_SPECIALS];
+		i->mode = text_mode(&pid_texts[index - NR_SPECIALS]);
+	}
+	return i;
+}
+
+static struct inode *lookup_entry(struct inode *dir, const char *name, size_t len)
+{
+	const struct pid_ref *r = dir->private;
+
+	for (unsigned i = r->is_thread; i < NR_SPECIALS + nr_pid_texts; i++)
+		if (strlen(entry_name(i)) == len && !memcmp(entry_name(i), name, len))
+			return is_alive(r) ? make_entry(dir, i) : NULL;
+	return NULL;
+}
+
+/* Entry i is at position i + 2. */
+static int read_pid_dir(struct file *f, emit_fn emit, void *arg)
+{
+	const struct pid_ref *r = f->inode->private;
+	unsigned first = f->pos > 2 ? (unsigned)f->pos - 2 : r->is_thread;
+
+	if (dentry_emit_dots(f, emit, arg))
+		return 1;
+	for (unsigned i = first; i < NR_SPECIALS + nr_pid_texts; i++) {
+		u32 mode = i < NR_SPECIALS ? specials[i].mode : S_IFREG;
+
+		if (emit(arg, entry_name(i), f->inode->ino + i + 1, DT_OF_MODE(mode), i + 3))
+			return 1;
+	}
+	return 0;
+}

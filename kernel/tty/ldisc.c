@@ -1,0 +1,381 @@
+/*
+ * The line discipline: what a terminal does between the line and the programs. Output becomes what
+ * the device wants (newline to carriage return and newline); input is echoed, edited, turned into
+ * signals and cut into lines.
+ *
+ * `input` is a ring addressed by counters. In canonical mode a reader gets only what lies before
+ * `ready`, the end of the last complete line; the `stop` bit of a byte says that it ends a line (a
+ * newline, or the place where ^D was typed, stored as a NUL).
+ *
+ * Reference: termios(3), POSIX.1-2017 chapter 11.
+ */
+#include "kernel/tty/tty.h"
+
+#include "kernel/proc.h"
+#include "lib/signal.h"
+#include "lib/string.h"
+
+/* --- output --------------------------------------------------------------------------- */
+
+static bool is_control(char c)
+{
+	return (u8)c < 32 || c == 127;
+}
+
+/* Where the cursor is after @c. */
+static u32 next_column(u32 column, char c)
+{
+	switch (c) {
+	case '\r':
+		return 0;
+	case '\b':
+		return column - (column > 0);
+	case '\t':
+		return (column | 7) + 1;
+	default:
+		/* Continuation bytes of UTF-8 do not move the cursor. */
+		return column + (!is_control(c) && ((u8)c & 0xc0) != 0x80);
+	}
+}
+
+/* @c as the device gets it, into @out (at most 8 bytes). Returns how many. */
+static size_t process_output(struct tty *t, char c, char *out)
+{
+	u32 oflag = t->termios.oflag, spaces;
+
+	if (!(oflag & OPOST)) {
+		t->column = next_column(t->column, c);
+		out[0] = c;
+		return 1;
+	}
+	if (c == '\n' && (oflag & ONLCR)) {
+		t->column = 0;
+		memcpy(out, "\r\n", 2);
+		return 2;
+	}
+	if (c == '\r' && (oflag & OCRNL))
+		c = '\n';
+	if (c == '\r' && (oflag & ONOCR) && !t->column)
+		return 0;
+	if (c == '\t' && (oflag & TABDLY) == TABDLY) {
+		spaces = next_column(t->column, c) - t->column;
+		t->column += spaces;
+		memset(out, ' ', spaces);
+		return spaces;
+	}
+	t->column = c == '\n' && (oflag & ONLRET) ? 0 : next_column(t->column, c);
+	out[0] = c;
+	return 1;
+}
+
+void ldisc_write(struct tty *t, const char *s, size_t n)
+{
+	char out[256 + 8];
+	size_t len = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		len += process_output(t, s[i], out + len);
+		if (len >= 256 || i + 1 == n) {
+			arch_serial_write(out, len);
+			len = 0;
+		}
+	}
+}
+
+/* --- echo and editing: by ttyd, lock held --------------------------------------------- */
+
+/* Shown as ^X? */
+static bool echoes_as_pair(const struct tty *t, char c)
+{
+	return is_control(c) && c != '\t' && c != '\n' && tty_local(t, ECHOCTL);
+}
+
+static void echo(struct tty *t, char c)
+{
+	char pair[2] = { '^', (char)(c ^ 0100) };
+
+	if (!tty_local(t, ECHO) && !(c == '\n' && tty_local(t, ECHONL) && tty_local(t, ICANON)))
+		return;
+	if (echoes_as_pair(t, c))
+		ldisc_write(t, pair, 2);
+	else
+		ldisc_write(t, &c, 1);
+}
+
+u32 ldisc_pending(const struct tty *t)
+{
+	return t->head - t->tail;
+}
+
+/* Append @c to the input; @stop if it ends a line. One place is kept for the newline. */
+static bool append(struct tty *t, char c, bool stop)
+{
+	u32 i = t->head % INPUT_SIZE;
+
+	if (ldisc_pending(t) >= INPUT_SIZE - !stop)
+		return false;
+	t->input[i] = c;
+	if (stop)
+		t->stop[i / 64] |= BIT(i % 64);
+	else
+		t->stop[i / 64] &= ~BIT(i % 64);
+	t->head++;
+	if (stop || !tty_local(t, ICANON))
+		t->ready = t->head;
+	return true;
+}
+
+/* Column of the cursor after the line typed so far was echoed. */
+static u32 column_of_line(const struct tty *t)
+{
+	u32 column = t->line_column;
+
+	for (u32 i = t->ready; i != t->head; i++) {
+		char c = t->input[i % INPUT_SIZE];
+
+		column = echoes_as_pair(t, c) ? column + 2 : next_column(column, c);
+	}
+	return column;
+}
+
+/* Take back the last character (with its UTF-8 continuation bytes) of the line being edited. */
+static void erase_one(struct tty *t)
+{
+	u32 before = t->column;
+
+	do
+		t->head--;
+	while (t->head != t->ready && ((u8)t->input[t->head % INPUT_SIZE] & 0xc0) == 0x80);
+	if (!tty_local(t, ECHO))
+		return;
+	if (!tty_local(t, ECHOE)) {
+		echo(t, (char)t->termios.cc[VERASE]);
+		return;
+	}
+	for (u32 after = column_of_line(t); before > after; before--)
+		ldisc_write(t, "\b \b", 3);
+}
+
+static bool is_word(char c)
+{
+	return c == '_' || (u8)(c - '0') < 10 || (u8)((c | 32) - 'a') < 26 || (c & 0x80);
+}
+
+static void erase_word(struct tty *t)
+{
+	bool in_word = false;
+
+	while (t->head != t->ready) {
+		char c = t->input[(t->head - 1) % INPUT_SIZE];
+		bool word = is_word(c);
+
+		if (in_word && !word)
+			return;
+		in_word |= word;
+		erase_one(t);
+	}
+}
+
+static void erase_line(struct tty *t)
+{
+	if (tty_local(t, ECHOKE) && tty_local(t, ECHOE)) {
+		while (t->head != t->ready)
+			erase_one(t);
+		return;
+	}
+	t->head = t->ready;
+	echo(t, (char)t->termios.cc[VKILL]);
+	if (tty_local(t, ECHOK))
+		echo(t, '\n');
+}
+
+void ldisc_flush(struct tty *t)
+{
+	t->head = t->ready = t->tail = 0;
+	t->literal = false;
+}
+
+/* --- input: by ttyd, lock held -------------------------------------------------------- */
+
+static bool is_cc(const struct tty *t, enum cc which, char c)
+{
+	return t->termios.cc[which] && t->termios.cc[which] == (u8)c;
+}
+
+static int signal_of(const struct tty *t, char c)
+{
+	if (!tty_local(t, ISIG))
+		return 0;
+	if (is_cc(t, VINTR, c))
+		return SIGINT;
+	if (is_cc(t, VQUIT, c))
+		return SIGQUIT;
+	return is_cc(t, VSUSP, c) ? SIGTSTP : 0;
+}
+
+/* ^S and ^Q. True if @c was one of them. */
+static bool flow_control(struct tty *t, char c)
+{
+	if (!(t->termios.iflag & IXON))
+		return false;
+	if (is_cc(t, VSTOP, c)) {
+		t->stopped = true;
+		return true;
+	}
+	if (!is_cc(t, VSTART, c))
+		return false;
+	t->stopped = false;
+	waitq_wake(&t->writers, 0);
+	return true;
+}
+
+/* Editing of the current line. True if @c was an editing character. */
+static bool edit(struct tty *t, char c)
+{
+	bool any = t->head != t->ready;
+
+	if (is_cc(t, VERASE, c)) {
+		if (any)
+			erase_one(t);
+		return true;
+	}
+	if (is_cc(t, VKILL, c)) {
+		erase_line(t);
+		return true;
+	}
+	if (!tty_local(t, IEXTEN))
+		return false;
+	if (is_cc(t, VWERASE, c)) {
+		erase_word(t);
+		return true;
+	}
+	if (!is_cc(t, VLNEXT, c))
+		return false;
+	t->literal = true;
+	if (tty_local(t, ECHO) && tty_local(t, ECHOCTL))
+		ldisc_write(t, "^\b", 2);
+	return true;
+}
+
+static void add_char(struct tty *t, char c)
+{
+	if (t->head == t->ready)
+		t->line_column = t->column;
+	if (append(t, c, false))
+		echo(t, c);
+	else
+		ldisc_write(t, "\a", 1);
+}
+
+static void canonical_char(struct tty *t, char c)
+{
+	if (edit(t, c))
+		return;
+	if (is_cc(t, VEOF, c)) {
+		append(t, 0, true);
+		return;
+	}
+	if (c == '\n' || is_cc(t, VEOL, c) || is_cc(t, VEOL2, c)) {
+		echo(t, c);
+		append(t, c, true);
+		return;
+	}
+	add_char(t, c);
+}
+
+void ldisc_receive(struct tty *t, char c)
+{
+	u32 iflag = t->termios.iflag;
+	int sig;
+
+	if (t->literal) {
+		t->literal = false;
+		add_char(t, c);
+		return;
+	}
+	if (iflag & ISTRIP)
+		c &= 0x7f;
+	if (c == '\r' && (iflag & IGNCR))
+		return;
+	if (c == '\r' && (iflag & ICRNL))
+		c = '\n';
+	else if (c == '\n' && (iflag & INLCR))
+		c = '\r';
+	sig = signal_of(t, c);
+	if (sig) {
+		t->stopped = false;
+		waitq_wake(&t->writers, 0);
+		if (!tty_local(t, NOFLSH))
+			ldisc_flush(t);
+		echo(t, c);
+		if (t->pgrp)
+			signal_send_group(t->pgrp, sig, NULL);
+		return;
+	}
+	if (flow_control(t, c))
+		return;
+	if (tty_local(t, ICANON))
+		canonical_char(t, c);
+	else
+		add_char(t, c);
+}
+
+/* --- readers -------------------------------------------------------------------------- */
+
+static bool stops_at(const struct tty *t, u32 at)
+{
+	return t->stop[at % INPUT_SIZE / 64] >> (at % 64) & 1;
+}
+
+/* Bytes a reader may have: in canonical mode up to the end of the first line. */
+u32 ldisc_available(const struct tty *t)
+{
+	u32 tail = READ_ONCE(t->tail), len = READ_ONCE(t->ready) - tail;
+
+	if (!tty_local(t, ICANON))
+		return ldisc_pending(t);
+	/* Without the lock the two may not belong together, but the loop must end. */
+	for (u32 i = 0; i < min(len, INPUT_SIZE); i++)
+		if (stops_at(t, tail + i))
+			return i + 1;
+	return 0;
+}
+
+/* Take up to @n bytes of what is available; the mark of ^D is consumed but not delivered. */
+size_t ldisc_take(struct tty *t, char *buf, size_t n)
+{
+	bool canonical = tty_local(t, ICANON);
+	size_t len = min(n, (size_t)ldisc_available(t));
+
+	for (size_t i = 0; i < len; i++) {
+		buf[i] = t->input[t->tail % INPUT_SIZE];
+		if (canonical && !buf[i] && stops_at(t, t->tail)) {
+			t->tail++;
+			return i;
+		}
+		t->tail++;
+	}
+	/*
+	 * If the buffer just held the text before a ^D, that mark must not be read as an end of
+	 * file next time.
+	 */
+	if (canonical && len && len == n && t->tail != t->ready &&
+	    !t->input[t->tail % INPUT_SIZE] && stops_at(t, t->tail))
+		t->tail++;
+	return len;
+}
+
+/* What was typed ahead in raw mode becomes lines. */
+void ldisc_split_lines(struct tty *t)
+{
+	t->ready = t->tail;
+	for (u32 i = t->tail; i != t->head; i++) {
+		u32 at = i % INPUT_SIZE;
+
+		t->stop[at / 64] &= ~BIT(at % 64);
+		if (t->input[at] == '\n') {
+			t->stop[at / 64] |= BIT(at % 64);
+			t->ready = i + 1;
+		}
+	}
+}

@@ -1,0 +1,73 @@
+/*
+ * How busy a group of CPUs is: the measurement that fork and exec placement and
+ * balancing share. Everything is read without locks, so the numbers are of
+ * slightly different moments; both users only need them to be about right.
+ * Source: Linux 6.1, fair.c (docs/sources.md).
+ */
+#include "sched/balance/domain.h"
+#include "sched/fair/core/fair.h"
+
+static bool is_overloaded(const struct group_stats *gs, u32 pct)
+{
+	return gs->nr_running > gs->weight &&
+	       (gs->capacity * 100 < gs->util * pct || gs->capacity * pct < gs->runnable * 100);
+}
+
+static bool has_spare_capacity(const struct group_stats *gs, u32 pct)
+{
+	if (gs->nr_running < gs->weight)
+		return true;
+	return gs->capacity * pct >= gs->runnable * 100 && gs->capacity * 100 > gs->util * pct;
+}
+
+static enum group_type classify(const struct group_stats *gs, u32 pct)
+{
+	if (is_overloaded(gs, pct))
+		return GROUP_OVERLOADED;
+	if (gs->group->imbalance)
+		return GROUP_IMBALANCED;
+	return has_spare_capacity(gs, pct) ? GROUP_HAS_SPARE : GROUP_FULLY_BUSY;
+}
+
+static void measure_cpu(struct group_stats *gs, const struct rq *rq, const struct task *except)
+{
+	const struct pelt *avg = &rq->fair.avg;
+	const struct pelt *own = except && except->cpu == rq->cpu ? &except->fair.avg : NULL;
+	bool counted = own && except->on_rq == TASK_QUEUED;
+	u32 nr = READ_ONCE(rq->nr_running);
+
+	gs->load += own ? sub_floor0(avg->load_avg, own->load_avg) : avg->load_avg;
+	gs->util += own ? sub_floor0(cpu_util(rq), own->util_avg) : cpu_util(rq);
+	gs->runnable += own ? sub_floor0(avg->runnable_avg, own->runnable_avg) : avg->runnable_avg;
+	gs->nr_running += nr - (nr && counted);
+	gs->nr_fair += READ_ONCE(rq->fair.tasks.nr);
+	gs->idle_cpus += cpu_is_idle(rq) || (nr == 1 && counted);
+	gs->weight++;
+}
+
+struct group_stats group_measure(struct sched *s, const struct group *group,
+				 const struct cpumask *cpus, const struct task *except,
+				 u32 imbalance_pct)
+{
+	struct group_stats gs = { .group = group };
+	struct cpumask mask = cpumask_and(&group->cpus, cpus);
+	unsigned cpu;
+
+	for_each_cpu(cpu, &mask)
+		measure_cpu(&gs, cpu_rq(s, cpu), except);
+	gs.capacity = gs.weight * CPU_CAPACITY;
+	gs.type = classify(&gs, imbalance_pct);
+	if (gs.capacity && (gs.type == GROUP_OVERLOADED || (except && gs.type == GROUP_FULLY_BUSY)))
+		gs.avg_load = gs.load * CPU_CAPACITY / gs.capacity;
+	return gs;
+}
+
+u32 adjust_numa_imbalance(u32 imbalance, u32 running, u32 imb_numa_nr)
+{
+	/* A pair that talks should not be torn apart. */
+	const u32 pair = 2;
+
+	if (running > imb_numa_nr)
+		return imbalance;
+	return imbalance <= pair ? 0 : imbalance;
+}

@@ -1,0 +1,446 @@
+/*
+ * Placement: on which CPU a fair task wakes up, starts, or continues after exec.
+ *
+ *	wakeup:  near the waker or near where it ran (wake_affine), then the first idle
+ *	         CPU that shares that one's cache (select_idle_sibling) - fast
+ *	fork, exec: the least loaded CPU, searched from the widest domain down - thorough,
+ *	         for a task with little in any cache
+ *
+ * Other runqueues are read without their locks: an answer that was right a moment
+ * ago is good enough. Source: Linux 6.1, fair.c (docs/sources.md).
+ */
+#include "sched/balance/domain.h"
+#include "sched/fair/core/fair.h"
+
+static bool cpu_is_free(struct sched *s, unsigned cpu)
+{
+	const struct rq *rq = cpu_rq(s, cpu);
+
+	return cpu_is_idle(rq) || cpu_is_sched_idle(rq);
+}
+
+/* --- is the wakee the waker's partner? ------------------------------------ */
+
+static void record_wakee(struct rq *waker_rq, const struct task *wakee)
+{
+	struct task *waker = waker_rq->curr;
+
+	if (waker_rq->clock - waker->wakee_flips_stamp > NS_PER_SEC) {
+		waker->wakee_flips /= 2;
+		waker->wakee_flips_stamp = waker_rq->clock;
+	}
+	if (waker->last_wakee != wakee) {
+		waker->last_wakee = wakee;
+		waker->wakee_flips++;
+	}
+}
+
+/*
+ * One waker serving many wakees, as a dispatcher does: drawing them all to itself would pile them
+ * up.
+ */
+static bool wakes_widely(const struct rq *waker_rq, const struct task *wakee)
+{
+	u32 a = waker_rq->curr->wakee_flips, b = wakee->wakee_flips;
+	u32 master = max(a, b), slave = min(a, b);
+
+	return slave >= waker_rq->llc_size && master >= slave * waker_rq->llc_size;
+}
+
+/* --- the waker's CPU or the wakee's? -------------------------------------- */
+
+static int affine_by_idleness(struct sched *s, unsigned cpu, unsigned prev, bool sync)
+{
+	if (cpu_is_idle(cpu_rq(s, cpu)) && shares_llc(s, cpu, prev))
+		return cpu_is_idle(cpu_rq(s, prev)) ? (int)prev : (int)cpu;
+	if (sync && READ_ONCE(cpu_rq(s, cpu)->nr_running) == 1)
+		return (int)cpu;
+	if (cpu_is_idle(cpu_rq(s, prev)))
+		return (int)prev;
+	return -1;
+}
+
+/* Would @cpu, with the wakee and without the sleepy waker, be less loaded than @prev without it? */
+static bool affine_by_weight(struct sched *s, const struct domain *sd, const struct task *t,
+			     unsigned cpu, unsigned prev, bool sync)
+{
+	u64 here = cpu_load(cpu_rq(s, cpu)), there = cpu_load(cpu_rq(s, prev));
+	u32 bias = feature(s, FEATURE_WA_BIAS) ? (sd->imbalance_pct - 100) / 2 : 0;
+	const struct task *waker = READ_ONCE(cpu_rq(s, cpu)->curr);
+
+	if (sync) {
+		u64 leaving = task_load(waker);
+
+		if (leaving > here)
+			return true;
+		here -= leaving;
+	}
+	here = (here + task_load(t)) * 100;
+	there = sub_floor0(there, task_load(t)) * (100 + bias);
+	return here < there + sync;
+}
+
+static unsigned wake_affine(struct sched *s, struct domain *sd, const struct task *t, unsigned cpu,
+			    unsigned prev, bool sync)
+{
+	int target = -1;
+
+	if (feature(s, FEATURE_WA_IDLE))
+		target = affine_by_idleness(s, cpu, prev, sync);
+	if (target < 0 && feature(s, FEATURE_WA_WEIGHT) &&
+	    affine_by_weight(s, sd, t, cpu, prev, sync))
+		target = (int)cpu;
+	if (target < 0)
+		return prev;
+	sd->ttwu_move_affine += schedstats(s) && (unsigned)target == cpu;
+	return (unsigned)target;
+}
+
+/* --- an idle CPU that shares the cache ------------------------------------ */
+
+static bool has_smt(const struct rq *rq)
+{
+	return rq->core->weight > 1;
+}
+
+static bool core_is_idle(struct sched *s, const struct group *core, unsigned except)
+{
+	unsigned cpu;
+
+	for_each_cpu(cpu, &core->cpus)
+		if (cpu != except && !cpu_is_idle(cpu_rq(s, cpu)))
+			return false;
+	return true;
+}
+
+void placement_cpu_idles(struct rq *rq)
+{
+	struct group *llc = rq->llc ? rq->llc->span : NULL;
+
+	if (llc && has_smt(rq) && !READ_ONCE(llc->has_idle_cores) &&
+	    core_is_idle(rq->s, rq->core, rq->cpu))
+		WRITE_ONCE(llc->has_idle_cores, true);
+}
+
+static bool may_run(const struct sched *s, const struct task *t, unsigned cpu)
+{
+	return task_allowed(t, cpu) && cpumask_test(&s->online, cpu);
+}
+
+/* A whole idle core; failing that a free thread of any; -1. */
+static int scan_cores(struct sched *s, const struct task *t, struct group *llc, unsigned target)
+{
+	unsigned cpu = target;
+	int thread = -1;
+
+	for (unsigned n = llc->weight; n; n--) {
+		cpu = cpumask_next_wrap(&llc->cpus, cpu);
+		if (!may_run(s, t, cpu))
+			continue;
+		if (core_is_idle(s, cpu_rq(s, cpu)->core, CPU_MAX))
+			return (int)cpu;
+		if (thread < 0 && cpu_is_free(s, cpu))
+			thread = (int)cpu;
+	}
+	WRITE_ONCE(llc->has_idle_cores, false);
+	return thread;
+}
+
+/* The busier the LLC, the shorter the search: it would fail anyway, and delay the wakeup. */
+static int scan_cpus(struct sched *s, const struct task *t, const struct group *llc,
+		     unsigned target)
+{
+	unsigned limit = feature(s, FEATURE_SIS_UTIL) ? READ_ONCE(llc->nr_idle_scan) : CPU_MAX;
+	unsigned cpu = target;
+
+	for (unsigned n = llc->weight; n && limit; n--) {
+		cpu = cpumask_next_wrap(&llc->cpus, cpu);
+		if (!may_run(s, t, cpu))
+			continue;
+		if (cpu_is_free(s, cpu))
+			return (int)cpu;
+		limit--;
+	}
+	return -1;
+}
+
+static int scan_core_of(struct sched *s, const struct task *t, unsigned prev)
+{
+	unsigned cpu;
+
+	for_each_cpu(cpu, &cpu_rq(s, prev)->core->cpus)
+		if (cpu != prev && task_allowed(t, cpu) && cpu_is_free(s, cpu))
+			return (int)cpu;
+	return -1;
+}
+
+int fair_idle_cpu(struct sched *s, const struct task *t, unsigned prev, unsigned target)
+{
+	const struct rq *rq = cpu_rq(s, target);
+	struct group *llc;
+
+	if (!rq->llc)
+		return -1;
+	llc = rq->llc->span;
+	if (has_smt(rq)) {
+		if (READ_ONCE(llc->has_idle_cores))
+			return scan_cores(s, t, llc, target);
+		if (shares_llc(s, prev, target)) {
+			int cpu = scan_core_of(s, t, prev);
+
+			if (cpu >= 0)
+				return cpu;
+		}
+	}
+	return scan_cpus(s, t, llc, target);
+}
+
+/* None of those looked at first idles. */
+static int search(struct sched *s, const struct task *t, unsigned prev, unsigned target)
+{
+	const struct fair_policy *policy = READ_ONCE(s->fair_policy);
+	int found = -1;
+
+	if (unlikely(t->group) && policy->select_cpu)
+		found = policy->select_cpu(s, t, prev, target);
+	return found >= 0 ? found : fair_idle_cpu(s, t, prev, target);
+}
+
+/* SIS_NODE: the same behind the other caches of the node, from the target's on. */
+static int scan_node(struct sched *s, const struct task *t, unsigned prev, unsigned target)
+{
+	const struct rq *rq = cpu_rq(s, target);
+	struct domain *sd = rq->llc ? rq->llc->parent : rq->domains;
+	int found = -1;
+
+	if (!sd || (sd->flags & (SD_NUMA | SD_SHARE_LLC)))
+		return -1;
+	for (struct group *g = sd->parts->next; g != sd->parts && found < 0; g = g->next) {
+		unsigned first = cpumask_next(&s->online, g->first);
+
+		if (first == CPU_MAX || !cpumask_test(&g->cpus, first))
+			continue;
+		if (cpu_rq(s, first)->llc)
+			found = fair_idle_cpu(s, t, prev, first);
+		else if (may_run(s, t, first) && cpu_is_free(s, first))
+			found = (int)first;
+	}
+	return found;
+}
+
+/*
+ * SIS_MACHINE: any idle CPU, the nearest first. What Lozi et al. proposed against overload on
+ * wakeup; a search of the whole machine if all of it is busy.
+ */
+static int scan_machine(struct sched *s, const struct task *t, unsigned target)
+{
+	struct domain *sd;
+	unsigned cpu;
+
+	for_each_domain(sd, cpu_rq(s, target))
+		for_each_cpu(cpu, &sd->span->cpus)
+			if (cpu_is_idle(cpu_rq(s, cpu)) && may_run(s, t, cpu))
+				return (int)cpu;
+	return -1;
+}
+
+static unsigned select_idle_sibling(struct sched *s, struct task *t, unsigned prev, unsigned target)
+{
+	unsigned recent = t->recent_used_cpu;
+	int found;
+
+	if (task_allowed(t, target) && cpu_is_free(s, target))
+		return target;
+	if (prev != target && shares_llc(s, prev, target) && task_allowed(t, prev) &&
+	    cpu_is_free(s, prev))
+		return prev;
+	t->recent_used_cpu = prev;
+	if (recent != prev && recent != target && shares_llc(s, recent, target) &&
+	    may_run(s, t, recent) && cpu_is_free(s, recent))
+		return recent;
+	found = search(s, t, prev, target);
+	if (found < 0 && feature(s, FEATURE_SIS_NODE))
+		found = scan_node(s, t, prev, target);
+	if (found < 0 && feature(s, FEATURE_SIS_MACHINE))
+		found = scan_machine(s, t, target);
+	return found >= 0 ? (unsigned)found : target;
+}
+
+/* --- the least loaded CPU ------------------------------------------------- */
+
+/* Is @a idler than @b, the best so far? */
+static bool idler(const struct group_stats *a, const struct group_stats *b)
+{
+	if (a->type != b->type)
+		return a->type < b->type;
+	if (a->type == GROUP_HAS_SPARE)
+		return a->idle_cpus != b->idle_cpus ? a->idle_cpus > b->idle_cpus
+						    : a->util < b->util;
+	if (a->type == GROUP_IMBALANCED)
+		return false;
+	return a->avg_load < b->avg_load;
+}
+
+/* Both of one type: is @idlest so much better that leaving @local pays? */
+static bool worth_leaving(const struct domain *sd, const struct group_stats *local,
+			  const struct group_stats *idlest)
+{
+	u64 margin = 1024ull * (sd->imbalance_pct - 100) / 100;
+	u32 diff = idlest->idle_cpus > local->idle_cpus ? idlest->idle_cpus - local->idle_cpus
+							: local->idle_cpus - idlest->idle_cpus;
+
+	switch (local->type) {
+	case GROUP_OVERLOADED:
+	case GROUP_FULLY_BUSY:
+		if ((sd->flags & SD_NUMA) && idlest->avg_load + margin >= local->avg_load)
+			return false;
+		return idlest->avg_load < local->avg_load + margin &&
+		       100 * local->avg_load > sd->imbalance_pct * idlest->avg_load;
+	case GROUP_HAS_SPARE:
+		if ((sd->flags & SD_NUMA) &&
+		    !adjust_numa_imbalance(diff, local->nr_running + 1, sd->imb_numa_nr))
+			return false;
+		return local->idle_cpus < idlest->idle_cpus;
+	default:
+		return false;
+	}
+}
+
+/* The part of @sd that should get the task, NULL if that is the one around its first CPU. */
+static struct group *find_idlest_group(struct sched *s, struct domain *sd, const struct task *t)
+{
+	struct cpumask usable = cpumask_and(&t->allowed, &s->online);
+	struct group_stats local = { .group = NULL }, idlest = { .group = NULL };
+	struct group *g = sd->parts, *best = NULL;
+
+	do {
+		struct group_stats gs;
+
+		if (!cpumask_intersects(&g->cpus, &usable))
+			continue;
+		gs = group_measure(s, g, &s->online, t, sd->imbalance_pct);
+		if (g == sd->parts) {
+			local = gs;
+		} else if (!best || idler(&gs, &idlest)) {
+			idlest = gs;
+			best = g;
+		}
+	} while ((g = g->next) != sd->parts);
+	if (!best || !local.group || local.type > idlest.type)
+		return best;
+	if (local.type < idlest.type || !worth_leaving(sd, &local, &idlest))
+		return NULL;
+	return best;
+}
+
+/*
+ * Idle, and of those the one that idles since the shortest time: its caches are warmest. Else least
+ * loaded.
+ */
+static unsigned find_idlest_cpu_in(struct sched *s, const struct group *g, const struct task *t,
+				   unsigned cpu)
+{
+	struct cpumask mask = cpumask_and(&g->cpus, &t->allowed);
+	unsigned best = cpu, idlest = CPU_MAX, candidate;
+	u64 least = UINT64_MAX, latest_stamp = 0;
+
+	mask = cpumask_and(&mask, &s->online);
+	for_each_cpu(candidate, &mask) {
+		struct rq *rq = cpu_rq(s, candidate);
+
+		if (cpu_is_sched_idle(rq))
+			return candidate;
+		if (cpu_is_idle(rq)) {
+			if (idlest == CPU_MAX || rq->idle_stamp > latest_stamp) {
+				idlest = candidate;
+				latest_stamp = rq->idle_stamp;
+			}
+		} else if (cpu_load(rq) < least) {
+			least = cpu_load(rq);
+			best = candidate;
+		}
+	}
+	return idlest != CPU_MAX ? idlest : best;
+}
+
+/* The widest domain of @cpu narrower than @weight CPUs that wants @reason. */
+static struct domain *next_domain_down(struct sched *s, unsigned cpu, u32 weight, unsigned reason)
+{
+	struct domain *sd, *found = NULL;
+
+	for_each_domain(sd, cpu_rq(s, cpu)) {
+		if (sd->span->weight >= weight)
+			break;
+		if (sd->flags & reason)
+			found = sd;
+	}
+	return found;
+}
+
+static unsigned find_idlest_cpu(struct sched *s, struct domain *sd, const struct task *t,
+				unsigned cpu, unsigned reason)
+{
+	while (sd) {
+		struct group *g = sd->flags & reason ? find_idlest_group(s, sd, t) : NULL;
+		unsigned better = g ? find_idlest_cpu_in(s, g, t, cpu) : cpu;
+
+		if (better == cpu) {
+			sd = sd->child;
+			continue;
+		}
+		cpu = better;
+		sd = next_domain_down(s, cpu, sd->span->weight, reason);
+	}
+	return cpu;
+}
+
+/* --- the operation -------------------------------------------------------- */
+
+static unsigned select_waking(struct sched *s, struct task *t, unsigned cpu, bool sync)
+{
+	struct rq *waker_rq = cpu_rq(s, cpu);
+	unsigned prev = t->cpu, target = prev;
+	struct domain *sd;
+
+	if (task_allowed(t, cpu) && cpu != prev && !wakes_widely(waker_rq, t)) {
+		for_each_domain(sd, waker_rq) {
+			if (!(sd->flags & SD_WAKE_AFFINE) || !cpumask_test(&sd->span->cpus, prev))
+				continue;
+			sd->ttwu_wake_remote += schedstats(s);
+			target = wake_affine(s, sd, t, cpu, prev, sync);
+			break;
+		}
+	}
+	return select_idle_sibling(s, t, prev, target);
+}
+
+static unsigned select_spreading(struct sched *s, struct task *t, unsigned cpu, unsigned reason)
+{
+	struct domain *sd, *widest = NULL;
+
+	for_each_domain(sd, cpu_rq(s, cpu)) {
+		if (!(sd->flags & reason))
+			break;
+		widest = sd;
+	}
+	return find_idlest_cpu(s, widest, t, cpu, reason);
+}
+
+unsigned fair_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned reason)
+{
+	struct sched *s = rq->s;
+	unsigned to;
+
+	/* One CPU in the machine or in its affinity: a common case, and nothing to think about. */
+	if ((t->nr_allowed == 1 || !rq->domains) && likely(task_may_be_on(t, rq)))
+		return t->cpu;
+	if (reason & SELECT_WAKE)
+		record_wakee(cpu_rq(s, cpu), t);
+	if (reason & SELECT_WAKE)
+		to = select_waking(s, t, cpu, reason & SELECT_SYNC);
+	else
+		to = select_spreading(s, t, cpu, reason & (SELECT_FORK | SELECT_EXEC));
+	if (likely(may_run(s, t, to)))
+		return to;
+	return any_allowed_cpu(s, t);
+}

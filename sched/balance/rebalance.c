@@ -1,0 +1,267 @@
+/*
+ * When CPUs balance:
+ *
+ *	periodic:     each domain of each CPU at its interval, from the tick
+ *	newly idle:   a CPU about to idle looks for work, if it usually idles long
+ *	              enough for that to pay (fair_pull)
+ *	for the idle: a busy CPU's tick kicks one idle CPU, which balances for all
+ *	              that stopped their tick
+ *
+ * The passes themselves are balance.c's. None is made with a runqueue lock held.
+ * Source: Linux 6.1, fair.c (docs/sources.md).
+ */
+#include "sched/balance/domain.h"
+#include "sched/balance/sharedq.h"
+#include "sched/fair/core/fair.h"
+
+/* --- how often ------------------------------------------------------------ */
+
+static u64 ms_to_jiffies(const struct sched *s, u64 ms)
+{
+	return (ms * s->hz + 999) / 1000;
+}
+
+u64 balance_interval(const struct sched *s, const struct domain *sd, bool busy)
+{
+	u64 longest = max(1ull, (u64)s->hz * cpumask_weight(&s->online) / 10);
+	u64 interval = ms_to_jiffies(s, sd->balance_interval_ms * (busy ? sd->busy_factor : 1));
+
+	/* One less, so that the levels of a busy CPU do not all fall due at the same tick. */
+	interval -= busy && interval;
+	return min(max(interval, 1ull), longest);
+}
+
+/* --- newly idle ----------------------------------------------------------- */
+
+/*
+ * Remember the longest search of a level; forget 1 % a second, or one outlier would end newidle
+ * balancing.
+ */
+static void note_newidle_cost(struct domain *sd, u64 cost, u64 now_jiffy, u32 hz)
+{
+	if (cost > sd->max_newidle_lb_cost) {
+		sd->max_newidle_lb_cost = cost;
+		sd->last_decay = now_jiffy;
+	} else if (now_jiffy > sd->last_decay + hz) {
+		sd->max_newidle_lb_cost = sd->max_newidle_lb_cost * 253 / 256;
+		sd->last_decay = now_jiffy;
+	}
+}
+
+/*
+ * Search the domains bottom-up while the search is likely shorter than the idle time. No lock held.
+ */
+static void search_newly_idle(struct rq *rq)
+{
+	struct domain *sd;
+	u64 cost = 0, start = host_clock(rq->cpu);
+
+	for_each_domain(sd, rq) {
+		int moved = 0;
+
+		if (rq->avg_idle < cost + sd->max_newidle_lb_cost)
+			break;
+		if ((sd->flags & SD_BALANCE_NEWIDLE) && !sharedq_covers(rq, sd)) {
+			u64 end;
+
+			moved = balance_domain(rq, sd, CPU_NEWLY_IDLE);
+			end = host_clock(rq->cpu);
+			note_newidle_cost(sd, end - start, jiffies(rq->s, end), rq->s->hz);
+			cost += end - start;
+			start = end;
+		}
+		if (moved > 0 || READ_ONCE(rq->nr_running))
+			break;
+	}
+	rq->max_idle_balance_cost = max(rq->max_idle_balance_cost, cost);
+	rq->newidle_count++;
+	rq->newidle_ns += cost;
+}
+
+static void balance_for_idle_cpus(struct rq *rq);
+
+bool fair_pull(struct rq *rq, struct task *prev)
+{
+	bool kicked;
+
+	(void)prev;
+	if (rq->nr_running || !rq->domains)
+		return rq->nr_running;
+	/* Before the search: the time it takes is idle time too. */
+	if (!rq->idle_stamp)
+		rq->idle_stamp = rq->clock;
+	if (unlikely(rq->shard) && sharedq_pull(rq)) {
+		rq->idle_stamp = 0;
+		return true;
+	}
+	kicked = __atomic_exchange_n(&rq->nohz_kicked, false, __ATOMIC_ACQ_REL);
+	if (!kicked &&
+	    (cpumask_empty(&rq->s->crowded) || rq->avg_idle < rq->domains->max_newidle_lb_cost))
+		return false;
+	pelt_update_queue(&rq->fair);
+	rq->pulling = true;
+	rq_unlock(rq);
+	if (kicked)
+		balance_for_idle_cpus(rq);
+	else
+		search_newly_idle(rq);
+	rq_lock(rq);
+	rq->pulling = false;
+	if (rq->nr_running)
+		rq->idle_stamp = 0;
+	return rq->nr_running;
+}
+
+/* --- averages of idle CPUs ------------------------------------------------ */
+
+/* What sleeps on @rq decays although nothing happens there: in the groups first, then above. */
+static void refresh_averages(struct rq *rq)
+{
+	struct fair_queue *q;
+
+	rq_lock(rq);
+	list_for_each(q, &rq->queues, link) {
+		update_averages(q->owner);
+		group_update(q->owner);
+	}
+	pelt_update_queue(&rq->fair);
+	rq_unlock(rq);
+}
+
+/*
+ * Idle CPUs have no tick to do it: now and then a busy one does, or they would look busy for ever.
+ */
+static void refresh_idle_cpus(struct sched *s, u64 now)
+{
+	const u64 interval_ms = 32;
+	unsigned cpu;
+
+	if (now < READ_ONCE(s->nohz_next_refresh))
+		return;
+	WRITE_ONCE(s->nohz_next_refresh, now + ms_to_jiffies(s, interval_ms));
+	for_each_cpu(cpu, &s->nohz_idle) {
+		struct rq *rq = cpu_rq(s, cpu);
+
+		if (rq->fair.avg.load_avg || rq->fair.avg.util_avg)
+			refresh_averages(rq);
+	}
+}
+
+/* --- periodic ------------------------------------------------------------- */
+
+/* Of the machine-spanning levels only one CPU balances at a time. */
+static bool serialize_begin(struct sched *s, const struct domain *sd)
+{
+	return !(sd->flags & SD_SERIALIZE) ||
+	       !__atomic_exchange_n(&s->numa_balancing_now, true, __ATOMIC_ACQUIRE);
+}
+
+static void serialize_end(struct sched *s, const struct domain *sd)
+{
+	if (sd->flags & SD_SERIALIZE)
+		__atomic_store_n(&s->numa_balancing_now, false, __ATOMIC_RELEASE);
+}
+
+/* Balance @rq at each level that is due. No lock held. */
+static void balance_due_domains(struct rq *rq, bool idle)
+{
+	struct sched *s = rq->s;
+	u64 now = jiffies(s, host_clock(rq->cpu)), next = now + 60ull * s->hz;
+	bool busy = !idle && !cpu_is_sched_idle(rq);
+	bool proceed = true, moved = false;
+	struct domain *sd;
+	u64 cost = 0;
+
+	refresh_averages(rq);
+	for_each_domain(sd, rq) {
+		u64 interval = balance_interval(s, sd, busy);
+
+		note_newidle_cost(sd, 0, now, s->hz);
+		cost += sd->max_newidle_lb_cost;
+		if (proceed && now >= sd->last_balance + interval && serialize_begin(s, sd)) {
+			int result = balance_domain(rq, sd, idle && !moved ? CPU_IDLE : CPU_BUSY);
+
+			serialize_end(s, sd);
+			proceed = result >= 0;
+			moved |= result > 0;
+			sd->last_balance = now;
+			interval = balance_interval(s, sd, busy && !moved);
+		}
+		next = min(next, sd->last_balance + interval);
+	}
+	rq->next_balance = next;
+	rq->max_idle_balance_cost = max((u64)s->tunable.migration_cost_ns, cost);
+}
+
+/* The kicked idle CPU: for every CPU that stopped its tick, ending with its own. No lock held. */
+static void balance_for_idle_cpus(struct rq *rq)
+{
+	struct sched *s = rq->s;
+	struct cpumask idle = s->nohz_idle;
+	u64 now = jiffies(s, host_clock(rq->cpu)), next = now + s->hz;
+	unsigned cpu;
+
+	cpumask_clear(&idle, rq->cpu);
+	for_each_cpu(cpu, &idle) {
+		struct rq *other = cpu_rq(s, cpu);
+
+		/* Work arrived: that goes first. */
+		if (READ_ONCE(rq->nr_running))
+			return;
+		if (cpu_is_idle(other) && now >= other->next_balance)
+			balance_due_domains(other, true);
+		next = min(next, other->next_balance);
+	}
+	balance_due_domains(rq, true);
+	WRITE_ONCE(s->nohz_next_balance, min(next, rq->next_balance));
+}
+
+/* Should idle CPUs come to help @rq's? */
+static bool wants_idle_help(const struct rq *rq)
+{
+	struct cpumask idle_here;
+
+	if (rq->nr_running >= 2)
+		return true;
+	if (!rq->llc)
+		return false;
+	idle_here = cpumask_and(&rq->llc->span->cpus, &rq->s->nohz_idle);
+	return rq->llc_size - cpumask_weight(&idle_here) > 1;
+}
+
+static void kick_idle_balancer(struct rq *rq, u64 now)
+{
+	struct sched *s = rq->s;
+	unsigned cpu;
+
+	if (now < READ_ONCE(s->nohz_next_balance) || !wants_idle_help(rq))
+		return;
+	for_each_cpu(cpu, &s->nohz_idle) {
+		struct rq *helper = cpu_rq(s, cpu);
+
+		if (!cpu_is_idle(helper))
+			continue;
+		/* Until it has run, others need not kick. */
+		WRITE_ONCE(s->nohz_next_balance, now + 1);
+		if (!__atomic_exchange_n(&helper->nohz_kicked, true, __ATOMIC_ACQ_REL)) {
+			rq->nohz_kick_count++;
+			host_kick(cpu);
+		}
+		return;
+	}
+}
+
+void balance_tick(struct rq *rq)
+{
+	u64 now;
+
+	if (!rq->domains)
+		return;
+	now = jiffies(rq->s, rq->clock);
+	if (now >= rq->next_balance)
+		balance_due_domains(rq, cpu_is_idle(rq));
+	if (cpumask_empty(&rq->s->nohz_idle))
+		return;
+	refresh_idle_cpus(rq->s, now);
+	kick_idle_balancer(rq, now);
+}

@@ -1,0 +1,512 @@
+/*
+ * The shared wake queue. Waiting tasks stay on their runqueues; beside that they are linked, in
+ * order of arrival, in a shard of their LLC, which a CPU about to idle looks through first.
+ *
+ *	SWQUEUE            one shard per LLC; linked are tasks that woke where they slept
+ *	SHARED_RUNQ        a shard for each few cores; linked is whoever waits beside others
+ *	SHARED_RUNQ_STEAL  besides, from other LLCs, what has waited for some time; and CPUs that
+ *	                   idle already are called
+ *
+ * PROTOCOL: claim. One runqueue lock at a time, and no pointer to a task is good without one that
+ * keeps it where it is. A CPU that wants the head of a shard takes it off under the shard's lock
+ * and leaves its claim: the task names the CPU, rq->claim the task. Whoever picks, dequeues or
+ * moves the task first withdraws the claim, under the lock of the task's runqueue. The claimant
+ * takes that lock next, and looks at rq->claim: if it still stands, nothing about the task has
+ * changed since; if not, the task is not its business any more, perhaps not even memory.
+ *
+ * Tasks are linked and unlinked under the lock of their runqueue only. So switching the feature
+ * needs no quiet moment: each runqueue in turn unlinks what it has and goes on with another shard,
+ * or none, under its lock.
+ *
+ * Locks: rq, then shard; never the reverse. Source: David Vernet's patches of June to December 2023
+ * for Linux (docs/sources.md); docs/adr/011-shared-wake-queue.md says what differs.
+ */
+#include "sched/balance/sharedq.h"
+#include "sched/fair/core/fair.h"
+
+/* --- shards --------------------------------------------------------------- */
+
+static void lock_shard(struct rq *rq, struct shard *shard)
+{
+	/* An atomic count, for the statistics alone: the host's locks do not say if one waited. */
+	rq->shared_contended += __atomic_fetch_add(&shard->users, 1, __ATOMIC_RELAXED) != 0;
+	host_lock(&shard->lock);
+}
+
+static void unlock_shard(struct shard *shard)
+{
+	host_unlock(&shard->lock);
+	__atomic_fetch_sub(&shard->users, 1, __ATOMIC_RELAXED);
+}
+
+static struct task *head_of(const struct shard *shard)
+{
+	return list_first(&shard->tasks, struct task, shared.link);
+}
+
+static void take_off(struct shard *shard, struct task *t)
+{
+	list_del(&t->shared.link);
+	WRITE_ONCE(shard->nr, shard->nr - 1);
+	if (shard->nr)
+		WRITE_ONCE(shard->since, head_of(shard)->shared.since);
+}
+
+/* --- calling -------------------------------------------------------------- */
+
+/* The shards of an LLC are those of its first CPUs. */
+static unsigned nr_shards(const struct rq *leader)
+{
+	return max(1u, READ_ONCE(leader->nr_shards));
+}
+
+/* In whose memory the shard of @rq is, one of @nr. Threads of a core have the same. */
+static struct rq *shard_owner(const struct rq *rq, unsigned nr)
+{
+	struct rq *owner = cpu_rq(rq->s, rq->llc_id);
+
+	for (unsigned i = rq->core_index % nr; i; i--)
+		owner = cpu_rq(rq->s, owner->next_in_llc);
+	return owner;
+}
+
+static u32 waiting_in(struct sched *s, const struct rq *leader)
+{
+	unsigned cpu = leader->cpu;
+	u32 waiting = 0;
+
+	for (unsigned i = nr_shards(leader); i; i--) {
+		waiting += READ_ONCE(cpu_rq(s, cpu)->own_shard.nr);
+		cpu = cpu_rq(s, cpu)->next_in_llc;
+	}
+	return waiting;
+}
+
+static const struct cpumask *node_of(const struct rq *rq)
+{
+	const struct domain *sd;
+
+	for_each_domain(sd, rq)
+		if (sd->flags & SD_NUMA)
+			return &sd->parts->cpus;
+	return &rq->s->possible;
+}
+
+/*
+ * Somebody waits here from now on: have an idle CPU look, one of this LLC if there is any. Others
+ * that will look again are left to the tasks that they were called for. Only with stealing: as in
+ * the patches, without it an idle CPU learns of a task by placement and balancing alone.
+ */
+static void call_idle(struct rq *rq)
+{
+	struct sched *s = rq->s;
+	const struct cpumask *node = node_of(rq);
+	bool far = waiting_in(s, cpu_rq(s, rq->llc_id)) >= 2;
+	int found = -1;
+	unsigned cpu;
+
+	/* Link, then look who idles; sharedq_pull() idles, then looks what is linked. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	for_each_cpu(cpu, &s->shared_idle) {
+		if (shares_llc(s, cpu, rq->cpu))
+			return host_kick(cpu);
+		if (far && cpumask_test(node, cpu) && !READ_ONCE(cpu_rq(s, cpu)->steal_at))
+			found = (int)cpu;
+	}
+	if (found >= 0)
+		host_kick((unsigned)found);
+}
+
+/* --- linking -------------------------------------------------------------- */
+
+/* Linked or claimed already, hidden by a throttled group, or at home nowhere else: not @t. */
+static bool may_be_linked(const struct task *t)
+{
+	return t->shared.state == SHARED_NOT && t->nr_allowed > 1 &&
+	       !queue_is_hidden(t->fair.queue);
+}
+
+static void link_quietly(struct rq *rq, struct task *t)
+{
+	struct shard *shard = rq->shard;
+
+	lock_shard(rq, shard);
+	list_add_tail(&shard->tasks, &t->shared.link);
+	t->shared.state = SHARED_LINKED;
+	t->shared.since = rq->clock;
+	if (!shard->nr)
+		WRITE_ONCE(shard->since, rq->clock);
+	WRITE_ONCE(shard->nr, shard->nr + 1);
+	unlock_shard(shard);
+	rq->shared_linked++;
+}
+
+static void link_task(struct rq *rq, struct task *t)
+{
+	link_quietly(rq, t);
+	if (feature(rq->s, FEATURE_SHARED_RUNQ_STEAL))
+		call_idle(rq);
+}
+
+/* It is about to run, or to leave @rq. */
+static void unlink_task(struct rq *rq, struct task *t)
+{
+	struct shard *shard = rq->shard;
+
+	lock_shard(rq, shard);
+	if (t->shared.state == SHARED_LINKED)
+		take_off(shard, t);
+	else
+		WRITE_ONCE(cpu_rq(rq->s, t->shared.claimant)->claim, NULL);
+	t->shared.state = SHARED_NOT;
+	unlock_shard(shard);
+	rq->shared_unlinked++;
+}
+
+void sharedq_add(struct rq *rq, struct task *t, unsigned flags)
+{
+	bool woken = (flags & ENQUEUE_WAKEUP) && !(flags & ENQUEUE_MIGRATED);
+
+	/* Alone it runs next anyway. */
+	if (rq->shares_all ? rq->nr_running < 2 : !woken)
+		return;
+	if (!task_running(rq, t) && may_be_linked(t))
+		link_task(rq, t);
+}
+
+void sharedq_remove(struct rq *rq, struct task *t)
+{
+	if (t->shared.state != SHARED_NOT)
+		unlink_task(rq, t);
+}
+
+void sharedq_switched(struct rq *rq, struct task *prev, struct task *next)
+{
+	if (next != rq->idle && cpumask_test(&rq->s->shared_idle, rq->cpu))
+		cpumask_clear_atomic(&rq->s->shared_idle, rq->cpu);
+	sharedq_remove(rq, next);
+	if (prev->class == &fair_class && prev->on_rq == TASK_QUEUED && rq->shares_all &&
+	    may_be_linked(prev))
+		link_task(rq, prev);
+}
+
+void sharedq_add_all(struct rq *rq)
+{
+	struct task *t;
+
+	if (!rq->shares_all || rq->nr_running < 2)
+		return;
+	list_for_each(t, &rq->fair_tasks, link)
+		if (!task_running(rq, t) && may_be_linked(t))
+			link_task(rq, t);
+}
+
+/* --- claiming ------------------------------------------------------------- */
+
+/*
+ * Claim the head of @shard. One that may not run here is left to others, and what is behind it too:
+ * to search is to hold the lock. Returns the CPU whose runqueue has it; -1: nothing is claimed.
+ */
+static int claim_head(struct rq *rq, struct shard *shard)
+{
+	struct task *t;
+	int from = -1;
+
+	if (!READ_ONCE(shard->nr))
+		return -1;
+	lock_shard(rq, shard);
+	t = shard->nr ? head_of(shard) : NULL;
+	if (t && task_allowed(t, rq->cpu)) {
+		take_off(shard, t);
+		t->shared.state = SHARED_CLAIMED;
+		t->shared.claimant = rq->cpu;
+		rq->claim = t;
+		from = (int)t->cpu;
+	} else if (t) {
+		rq->shared_refused++;
+	}
+	unlock_shard(shard);
+	return from;
+}
+
+/* From one's own shard round to the one before it. */
+static int claim_near(struct rq *rq)
+{
+	unsigned nr = nr_shards(cpu_rq(rq->s, rq->llc_id)), at = rq->core_index % nr;
+	struct rq *owner = shard_owner(rq, nr);
+	int from = -1;
+
+	for (unsigned i = 0; i < nr && from < 0; i++) {
+		from = claim_head(rq, &owner->own_shard);
+		owner = cpu_rq(rq->s, ++at % nr ? owner->next_in_llc : rq->llc_id);
+	}
+	return from;
+}
+
+/* --- stealing ------------------------------------------------------------- */
+
+/*
+ * One CPU at a time steals from a shard: the owners' CPUs contend with one stranger at most, and
+ * several that look for work at once spread over what there is. (Linux would try the lock.)
+ */
+static int steal_from(struct rq *rq, struct shard *shard)
+{
+	int from;
+
+	if (__atomic_exchange_n(&shard->stealing, true, __ATOMIC_ACQUIRE)) {
+		rq->shared_steal_busy++;
+		return -1;
+	}
+	rq->shared_steal_tried++;
+	from = claim_head(rq, shard);
+	__atomic_store_n(&shard->stealing, false, __ATOMIC_RELEASE);
+	return from;
+}
+
+/* From the LLC of @leader, if it has tasks to spare and the oldest of a shard has waited enough. */
+static int steal_from_llc(struct rq *rq, const struct rq *leader, u64 least_wait_ns)
+{
+	unsigned cpu = leader->cpu;
+	int from = -1;
+
+	if (waiting_in(rq->s, leader) < 2)
+		return -1;
+	for (unsigned i = nr_shards(leader); i && from < 0; i--) {
+		struct shard *shard = &cpu_rq(rq->s, cpu)->own_shard;
+		u64 when = READ_ONCE(shard->since) + least_wait_ns;
+
+		if (READ_ONCE(shard->nr) && !time_before(rq->clock, when))
+			from = steal_from(rq, shard);
+		else if (READ_ONCE(shard->nr) && (!rq->steal_at || time_before(when, rq->steal_at)))
+			/* Not yet: @rq, if it idles still, is to come again. */
+			rq->steal_at = when;
+		cpu = cpu_rq(rq->s, cpu)->next_in_llc;
+	}
+	return from;
+}
+
+/* The other LLCs of the node, from one's own round; then those of other nodes. */
+static int claim_far(struct rq *rq)
+{
+	const struct tunables *tn = &rq->s->tunable;
+	const struct cpumask *node = node_of(rq);
+	int from = -1;
+
+	for (unsigned far = 0; far < 2 && from < 0; far++) {
+		unsigned llc = cpu_rq(rq->s, rq->llc_id)->next_llc;
+
+		for (; llc != rq->llc_id && from < 0; llc = cpu_rq(rq->s, llc)->next_llc)
+			if (cpumask_test(node, llc) == !far)
+				from = steal_from_llc(rq, cpu_rq(rq->s, llc),
+						      far ? tn->shared_steal_far_ns
+							  : tn->shared_steal_near_ns);
+	}
+	rq->shared_stolen += from >= 0;
+	return from;
+}
+
+/* --- pulling -------------------------------------------------------------- */
+
+/* Take the claimed task off the runqueue of CPU @from, if the claim still stands. */
+static struct task *collect(struct rq *rq, unsigned from)
+{
+	struct rq *src = cpu_rq(rq->s, from);
+	struct task *t;
+
+	rq_lock(src);
+	t = READ_ONCE(rq->claim);
+	if (!t) {
+		rq->shared_raced++;
+		rq_unlock(src);
+		return NULL;
+	}
+	SCHED_ASSERT(!task_running(src, t) && t->on_rq == TASK_QUEUED && task_allowed(t, rq->cpu));
+	unlink_task(src, t);
+	if (queue_is_hidden(t->fair.queue) ||
+	    queue_is_hidden(group_queue(rq->s, t->group, rq->cpu))) {
+		/*
+		 * Hidden where it is, it is linked again when it is released. Else now, and nobody
+		 * is called for it: this CPU idles, and would come again and again in vain.
+		 */
+		if (may_be_linked(t))
+			link_quietly(src, t);
+		t = NULL;
+	} else {
+		detach_task(src, t, rq->cpu);
+		rq->shared_pulled++;
+	}
+	rq_unlock(src);
+	return t;
+}
+
+bool sharedq_pull(struct rq *rq)
+{
+	struct task *t;
+	int from;
+
+	WRITE_ONCE(rq->steal_at, 0);
+	if (!rq->shard)
+		return false;
+	cpumask_set_atomic(&rq->s->shared_idle, rq->cpu);
+	if (cpumask_empty(&rq->s->crowded))
+		return false;
+	from = claim_near(rq);
+	if (from < 0 && feature(rq->s, FEATURE_SHARED_RUNQ_STEAL)) {
+		from = claim_far(rq);
+		rq->timer_stale = true;
+	}
+	if (from < 0)
+		return false;
+	rq->pulling = true;
+	rq_unlock(rq);
+	t = collect(rq, (unsigned)from);
+	rq_lock(rq);
+	rq->pulling = false;
+	if (t)
+		attach_locked(rq, t);
+	return rq->nr_running;
+}
+
+void sharedq_timer(struct rq *rq)
+{
+	if (!rq->steal_at || time_before(rq->clock, rq->steal_at))
+		return;
+	rq->steal_at = 0;
+	if (rq->curr == rq->idle)
+		resched(rq);
+}
+
+bool sharedq_covers(const struct rq *rq, const struct domain *sd)
+{
+	return READ_ONCE(rq->shares_all) && (sd->flags & SD_SHARE_LLC);
+}
+
+/* --- switching it on and off ---------------------------------------------- */
+
+static unsigned wanted_shards(const struct rq *rq)
+{
+	u32 size = READ_ONCE(rq->s->tunable.shared_shard_size);
+
+	if (rq->shares_all)
+		return (rq->llc_size - 1) / size + 1;
+	return feature(rq->s, FEATURE_SWQUEUE) ? 1 : 0;
+}
+
+static void unlink_all(struct rq *rq)
+{
+	struct task *t;
+
+	if (rq->shard)
+		list_for_each(t, &rq->fair_tasks, link)
+			sharedq_remove(rq, t);
+}
+
+static void update_rq(struct rq *rq)
+{
+	rq_lock(rq);
+	unlink_all(rq);
+	WRITE_ONCE(rq->shares_all, feature(rq->s, FEATURE_SHARED_RUNQ));
+	WRITE_ONCE(rq->nr_shards, wanted_shards(rq));
+	WRITE_ONCE(rq->shard, rq->nr_shards ? &shard_owner(rq, rq->nr_shards)->own_shard : NULL);
+	sharedq_crowded(rq);
+	rq_unlock(rq);
+}
+
+void sharedq_update(struct sched *s)
+{
+	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++)
+		update_rq(cpu_rq(s, cpu));
+}
+
+void sharedq_close(struct sched *s)
+{
+	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++) {
+		struct rq *rq = cpu_rq(s, cpu);
+
+		rq_lock(rq);
+		unlink_all(rq);
+		rq->shard = NULL;
+		rq_unlock(rq);
+	}
+}
+
+void sharedq_init(struct rq *rq)
+{
+	rq->own_shard.lock.rank = HOST_RANK_SHARD;
+	rq->own_shard.lock.cpu = rq->cpu;
+	list_init(&rq->own_shard.tasks);
+}
+
+/* Two circles in order of CPU numbers: the CPUs of an LLC, and the first CPUs of all LLCs. */
+void sharedq_topology(struct sched *s)
+{
+	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++) {
+		struct rq *rq = cpu_rq(s, cpu), *leader = cpu_rq(s, rq->llc_id);
+
+		rq->next_in_llc = rq->next_llc = cpu;
+		/* A leader counts the cores met so far in nr_shards, which is 0 again below. */
+		rq->core_index = rq->core->first == cpu ? leader->nr_shards++
+							: cpu_rq(s, rq->core->first)->core_index;
+	}
+	for (unsigned cpu = s->nr_cpus; cpu-- > 0;) {
+		struct rq *rq = cpu_rq(s, cpu), *leader = cpu_rq(s, rq->llc_id);
+
+		rq->nr_shards = 0;
+		if (rq != leader) {
+			rq->next_in_llc = leader->next_in_llc;
+			leader->next_in_llc = cpu;
+		} else if (cpu) {
+			rq->next_llc = cpu_rq(s, 0)->next_llc;
+			cpu_rq(s, 0)->next_llc = cpu;
+		}
+	}
+}
+
+/* --- invariants ----------------------------------------------------------- */
+
+static void check_task(struct rq *rq, struct task *t)
+{
+	bool waits = t->on_rq == TASK_QUEUED && !task_running(rq, t);
+
+	if (t->shared.state != SHARED_NOT) {
+		SCHED_CHECK(S1, waits && t->class == &fair_class && t->nr_allowed > 1);
+		SCHED_CHECK(S2, rq->shard);
+		if (t->shared.state == SHARED_CLAIMED)
+			SCHED_CHECK(S3, cpu_rq(rq->s, t->shared.claimant)->claim == t);
+		return;
+	}
+	if (rq->shares_all && rq->nr_running > 1)
+		SCHED_CHECK(S4, !waits || !may_be_linked(t));
+}
+
+/* Those of @rq in its shard, which holds those of other CPUs too. */
+static u32 count_linked(struct rq *rq)
+{
+	struct shard *shard = rq->shard;
+	u32 nr = 0, total = 0;
+	struct task *t;
+
+	host_lock(&shard->lock);
+	list_for_each(t, &shard->tasks, shared.link) {
+		SCHED_CHECK(S2, t->shared.state == SHARED_LINKED);
+		nr += t->cpu == rq->cpu;
+		total++;
+	}
+	SCHED_CHECK(S5, total == shard->nr);
+	host_unlock(&shard->lock);
+	return nr;
+}
+
+void sharedq_check(struct rq *rq)
+{
+	u32 nr = 0;
+	struct task *t;
+
+	SCHED_CHECK(S2, rq->curr->shared.state == SHARED_NOT);
+	list_for_each(t, &rq->fair_tasks, link) {
+		check_task(rq, t);
+		nr += t->shared.state == SHARED_LINKED;
+	}
+	if (rq->shard)
+		SCHED_CHECK(S2, nr == count_linked(rq));
+}

@@ -1,0 +1,293 @@
+/*
+ * Topology: from the host's description of each CPU to groups and domains.
+ *
+ * The levels nest by construction - a core is cut at its LLC, an LLC at its
+ * memory node - so the machine is a tree:
+ *
+ *	level     0 CPU    1 core   2 LLC   3 node   4 machine     (groups)
+ *	domain             SMT      MC      DIE      NUMA          (views)
+ *
+ * A CPU's domain at a level spans the group at that level; its parts are the
+ * groups one level down. A level with a single part has nothing to balance and
+ * is left out of the chain. Built of all CPUs that may come, and anew when one leaves
+ * or comes back, with the machine stopped (hotplug.c); constant in between.
+ * Source: Linux 6.1, topology.c (docs/sources.md).
+ */
+#include "sched/balance/domain.h"
+#include "lib/fmt.h"
+#include "lib/string.h"
+
+enum { LEVEL_CPU, LEVEL_CORE, LEVEL_LLC, LEVEL_NODE, LEVEL_MACHINE, NR_LEVELS };
+
+struct topology {
+	struct group *groups;	     /* [NR_LEVELS][nr_cpus], at the index of its first CPU */
+	struct domain *domains;	     /* [nr_cpus][NR_LEVELS - 1] */
+	u16 *first;		     /* [NR_LEVELS][nr_cpus]: first CPU of the group around a CPU */
+	struct sched_cpu_desc *desc; /* [nr_cpus] */
+	struct cpumask built;	     /* CPUs that are in it; the others are alone */
+};
+STATIC_ASSERT(CPU_MAX <= 65536, "a CPU number fits the u16 of struct topology");
+
+#define SD_USUAL                                                                                   \
+	(SD_BALANCE_NEWIDLE | SD_BALANCE_EXEC | SD_BALANCE_FORK | SD_WAKE_AFFINE |                 \
+	 SD_PREFER_SIBLING)
+
+/* What distinguishes the levels. */
+static const struct {
+	const char *name;
+	u32 flags, imbalance_pct, cache_nice_tries;
+} levels[NR_LEVELS] = {
+	[LEVEL_CORE] = { "SMT", SD_USUAL | SD_SHARE_CPUCAPACITY | SD_SHARE_LLC, 110, 0 },
+	[LEVEL_LLC] = { "MC", SD_USUAL | SD_SHARE_LLC, 117, 1 },
+	[LEVEL_NODE] = { "DIE", SD_USUAL, 117, 1 },
+	[LEVEL_MACHINE] = { "NUMA", (SD_USUAL & ~SD_PREFER_SIBLING) | SD_SERIALIZE | SD_NUMA, 117,
+			    2 },
+};
+
+size_t topology_size(unsigned nr_cpus)
+{
+	return sizeof(struct topology) + NR_LEVELS * nr_cpus * sizeof(struct group) +
+	       (NR_LEVELS - 1) * nr_cpus * sizeof(struct domain) +
+	       nr_cpus * sizeof(struct sched_cpu_desc) + NR_LEVELS * nr_cpus * sizeof(u16);
+}
+
+/* --- groups --------------------------------------------------------------- */
+
+static bool same_group(const struct topology *topo, unsigned cpu, unsigned other, int level)
+{
+	const struct sched_cpu_desc *a = &topo->desc[cpu], *b = &topo->desc[other];
+
+	if (!cpumask_test(&topo->built, cpu) || !cpumask_test(&topo->built, other))
+		return cpu == other;
+	switch (level) {
+	case LEVEL_CPU:
+		return a == b;
+	case LEVEL_CORE:
+		return a->core == b->core && a->llc == b->llc && a->node == b->node;
+	case LEVEL_LLC:
+		return a->llc == b->llc && a->node == b->node;
+	case LEVEL_NODE:
+		return a->node == b->node;
+	default:
+		return true;
+	}
+}
+
+static struct group *group_around(struct sched *s, unsigned cpu, int level)
+{
+	struct topology *topo = s->topology;
+
+	return &topo->groups[(unsigned)level * s->nr_cpus +
+			     topo->first[(unsigned)level * s->nr_cpus + cpu]];
+}
+
+static void build_groups(struct sched *s, int level)
+{
+	u16 *first = &s->topology->first[(unsigned)level * s->nr_cpus];
+
+	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++) {
+		unsigned leader = 0;
+		struct group *g;
+
+		while (!same_group(s->topology, leader, cpu, level))
+			leader++;
+		first[cpu] = (u16)leader;
+		g = group_around(s, cpu, level);
+		g->first = leader;
+		g->weight++;
+		cpumask_set(&g->cpus, cpu);
+	}
+}
+
+/* Link the groups of @level that make up one group of the level above. */
+static void link_parts(struct sched *s, int level)
+{
+	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++) {
+		struct group *g = group_around(s, cpu, level), *leader;
+
+		if (g->first != cpu)
+			continue;
+		leader = group_around(s, group_around(s, cpu, level + 1)->first, level);
+		/*
+		 * CPUs ascend, so the leader comes first; each later one goes to the end of the
+		 * circle.
+		 */
+		if (g == leader) {
+			g->next = g;
+		} else {
+			struct group *last = leader;
+
+			while (last->next != leader)
+				last = last->next;
+			last->next = g;
+			g->next = leader;
+		}
+	}
+}
+
+/* --- domains -------------------------------------------------------------- */
+
+static struct domain *add_domain(struct sched *s, struct domain *sd, unsigned cpu, int level)
+{
+	struct group *span = group_around(s, cpu, level);
+
+	*sd = (struct domain){
+		.span = span,
+		.parts = group_around(s, cpu, level - 1),
+		.name = levels[level].name,
+		.flags = levels[level].flags,
+		.min_interval_ms = span->weight,
+		.max_interval_ms = 2 * span->weight,
+		.balance_interval_ms = span->weight,
+		.busy_factor = 16,
+		.imbalance_pct = levels[level].imbalance_pct,
+		.cache_nice_tries = levels[level].cache_nice_tries,
+		.newidle_from = cpu,
+	};
+	return sd;
+}
+
+/*
+ * How many tasks a node may hold before NUMA placement spreads them: enough that communicating
+ * tasks stay together, few enough that memory bandwidth is not wasted. One per LLC, or an eighth of
+ * the node.
+ */
+static void set_numa_imbalance(struct rq *rq)
+{
+	struct domain *sd;
+	u32 imb = 0, imb_span = 1;
+
+	for_each_domain(sd, rq) {
+		struct domain *child = sd->child;
+
+		if (!(sd->flags & SD_SHARE_LLC) && child && (child->flags & SD_SHARE_LLC)) {
+			u32 nr_llcs = sd->span->weight / child->span->weight;
+			struct domain *numa = sd->parent;
+
+			imb = max(1u, nr_llcs == 1 ? sd->span->weight / 8 : nr_llcs);
+			sd->imb_numa_nr = imb;
+			while (numa && !(numa->flags & SD_NUMA))
+				numa = numa->parent;
+			imb_span = numa ? numa->span->weight : sd->span->weight;
+		} else {
+			sd->imb_numa_nr = imb * max(1u, sd->span->weight / imb_span);
+		}
+	}
+}
+
+static void build_domains(struct sched *s, struct rq *rq)
+{
+	struct domain *sd = &s->topology->domains[rq->cpu * (NR_LEVELS - 1)], *below = NULL;
+
+	rq->domains = rq->llc = NULL;
+	rq->llc_id = rq->cpu;
+	rq->llc_size = 1;
+	rq->core = group_around(s, rq->cpu, LEVEL_CORE);
+	for (int level = LEVEL_CORE; level < NR_LEVELS; level++) {
+		struct group *part = group_around(s, rq->cpu, level - 1);
+
+		if (part->next == part)
+			continue;
+		add_domain(s, sd, rq->cpu, level);
+		sd->child = below;
+		if (below)
+			below->parent = sd;
+		else
+			rq->domains = sd;
+		if (sd->flags & SD_SHARE_LLC) {
+			rq->llc = sd;
+			rq->llc_id = sd->span->first;
+			rq->llc_size = sd->span->weight;
+		}
+		below = sd++;
+	}
+	set_numa_imbalance(rq);
+}
+
+/* For the CPUs of @cpus; the others are alone at every level. */
+static void build(struct sched *s, struct cpumask cpus)
+{
+	struct topology *topo = s->topology;
+
+	topo->built = cpus;
+	for (unsigned i = 0; i < NR_LEVELS * s->nr_cpus; i++)
+		topo->groups[i] = (struct group){ .weight = 0 };
+	for (int level = LEVEL_CPU; level < NR_LEVELS; level++)
+		build_groups(s, level);
+	for (int level = LEVEL_CPU; level < LEVEL_MACHINE; level++)
+		link_parts(s, level);
+	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++) {
+		struct rq *rq = cpu_rq(s, cpu);
+
+		build_domains(s, rq);
+		/* Until the first pass has measured: look everywhere. */
+		if (rq->llc) {
+			rq->llc->span->nr_idle_scan = rq->llc_size;
+			rq->llc->span->has_idle_cores = true;
+		}
+	}
+}
+
+void topology_init(struct sched *s, const struct sched_cpu_desc *desc)
+{
+	struct topology *topo = s->topology;
+
+	topo->groups = (struct group *)(topo + 1);
+	topo->domains = (struct domain *)(topo->groups + NR_LEVELS * s->nr_cpus);
+	topo->desc = (struct sched_cpu_desc *)(topo->domains + (NR_LEVELS - 1) * s->nr_cpus);
+	topo->first = (u16 *)(topo->desc + s->nr_cpus);
+	memcpy(topo->desc, desc, s->nr_cpus * sizeof(*desc));
+	/* All of them are about to come. */
+	build(s, s->possible);
+	waste_init(s);
+}
+
+void topology_rebuild(struct sched *s)
+{
+	struct cpumask cpus = s->possible;
+	unsigned cpu;
+
+	/* Those that have not come yet are still about to. */
+	for_each_cpu(cpu, &s->possible)
+		if (cpu_rq(s, cpu)->idle && !cpu_rq(s, cpu)->online)
+			cpumask_clear(&cpus, cpu);
+	build(s, cpus);
+}
+
+/* --- /proc/schedstat ------------------------------------------------------ */
+
+/* Plain hexadecimal of at least nr_cpus bits, a comma every 32. */
+static void dump_mask(struct text *out, const struct sched *s, const struct cpumask *mask)
+{
+	unsigned digits = (s->nr_cpus + 3) / 4;
+
+	for (unsigned digit = digits; digit-- > 0;) {
+		text_add(out, "%lx", mask->bits[digit / 16] >> (digit % 16 * 4) & 0xf);
+		if (digit && digit % 8 == 0)
+			text_add(out, ",");
+	}
+}
+
+void dump_schedstat_domains(struct text *out, struct rq *rq)
+{
+	struct domain *sd;
+	unsigned nr = 0;
+
+	for_each_domain(sd, rq) {
+		text_add(out, "domain%u ", nr++);
+		dump_mask(out, rq->s, &sd->span->cpus);
+		for (unsigned type = 0; type < NR_IDLE_TYPES; type++) {
+			const struct balance_stat *st = &sd->stat[type];
+
+			text_add(out, " %lu %lu %lu %lu %lu %lu %lu %lu", st->count, st->balanced,
+				 st->failed, st->imbalance, st->gained, st->hot_gained, st->nobusyq,
+				 st->nobusyg);
+		}
+		/*
+		 * Pushes are counted by the runqueue that loses; exec and fork balancing never were
+		 * by Linux.
+		 */
+		text_add(out, " %lu %lu 0 0 0 0 0 0 0 %lu %lu 0\n", sd->alb_count, sd->alb_failed,
+			 sd->ttwu_wake_remote, sd->ttwu_move_affine);
+	}
+}

@@ -1,0 +1,333 @@
+/*
+ * CFS, the Completely Fair Scheduler, as in Linux 6.1.
+ *
+ * Every task has a virtual runtime that advances at 1/weight of real time; the
+ * one with the least runs. Fairness is that all vruntimes stay close together.
+ *
+ *	pick:    the leftmost vruntime, unless a nominated "buddy" is nearly as far left
+ *	slice:   share of a period by weight; the period is latency, or longer with
+ *	         many tasks so that no slice is below min_granularity
+ *	tick:    resched when the slice is used up, or when the leftmost is a slice behind
+ *	wakeup:  placed at min_vruntime - credit (a short sleep keeps its own vruntime);
+ *	         preempts if further left than the running task by more than a granularity
+ *	fork:    placed one virtual slice to the right
+ *	yield:   passed over once, if the second is not far behind
+ *
+ * Source: Linux 6.1, fair.c (docs/sources.md).
+ */
+#include "sched/fair/cfs/cfs.h"
+
+/* --- slices --------------------------------------------------------------- */
+
+static u64 cfs_period(const struct fair_queue *q, unsigned nr)
+{
+	const struct tunables *tn = tunables_of(q);
+
+	return nr > q->rq->s->nr_latency ? (u64)nr * tn->min_granularity_ns : tn->latency_ns;
+}
+
+/* What @e gets of @slice, of which all on its queue get their part. */
+static u64 cfs_part(u64 slice, struct entity *e)
+{
+	struct fair_queue *q = e->queue;
+	struct load_weight with_e;
+
+	if (likely(e->queued))
+		return calc_delta(slice, e->load.weight, &q->load);
+	with_e = q->load;
+	load_add(&with_e, e->load.weight);
+	return calc_delta(slice, e->load.weight, &with_e);
+}
+
+u64 cfs_slice(struct fair_queue *q, struct entity *e)
+{
+	const struct tunables *tn = tunables_of(q);
+	u64 slice = cfs_period(q, q->rq->fair.tasks.nr + !e->queued);
+	u64 shortest = tn->min_granularity_ns;
+
+	for (struct entity *level = e; level; level = parent_of(level))
+		slice = cfs_part(slice, level);
+	if (!feature(q->rq->s, FEATURE_BASE_SLICE))
+		return slice;
+	if (entity_is_idle(e) && q->nr_idle != q->nr_running)
+		shortest = tn->idle_min_granularity_ns;
+	return max(slice, shortest);
+}
+
+/* --- where an entity enters ----------------------------------------------- */
+
+/* A sleeper may claim up to half a latency of what it did not use, never more than it missed. */
+static void place_woken(struct fair_queue *q, struct entity *e, s64 longest_sleep_ns)
+{
+	const struct tunables *tn = tunables_of(q);
+	u64 credit = entity_is_idle(e) ? tn->min_granularity_ns : tn->latency_ns;
+	u64 v;
+
+	if (feature(q->rq->s, FEATURE_GENTLE_FAIR_SLEEPERS))
+		credit /= 2;
+	v = q->min_vruntime - credit;
+	/* Below 0 if this CPU's clock is behind the one it slept on. */
+	if (e->exec_start && (s64)(q->rq->clock - e->exec_start) > longest_sleep_ns)
+		e->vruntime = v;
+	else
+		e->vruntime = time_max(e->vruntime, v);
+}
+
+/* A new task waits one virtual slice, or a program could get CPU by forking. */
+__noinline void cfs_place_new(struct fair_queue *q, struct entity *e, u64 debit)
+{
+	struct sched *s = q->rq->s;
+	struct entity *curr = q->curr;
+	u64 v = q->min_vruntime;
+
+	if (feature(s, FEATURE_START_DEBIT))
+		v += debit;
+	e->vruntime = curr ? time_max(curr->vruntime, v) : v;
+	if (s->tunable.child_runs_first && curr && time_before(curr->vruntime, e->vruntime)) {
+		u64 parent = curr->vruntime;
+
+		curr->vruntime = e->vruntime;
+		e->vruntime = parent;
+		resched(q->rq);
+	}
+	e->vruntime -= q->min_vruntime;
+}
+
+void cfs_place_by(struct fair_queue *q, struct entity *e, unsigned flags, s64 longest_sleep_ns)
+{
+	if (flags & PLACE_NEW) {
+		cfs_place_new(q, e, calc_delta_fair(cfs_slice(q, e), e));
+		return;
+	}
+	if (flags & PLACE_SLEEPER) {
+		place_woken(q, e, longest_sleep_ns);
+		return;
+	}
+	/* Asleep, its vruntime stays what it was on its queue; travelling, it is relative. */
+	if (!(flags & ENQUEUE_WAKEUP) || (flags & ENQUEUE_MIGRATED))
+		e->vruntime += q->min_vruntime;
+	if (flags & ENQUEUE_WAKEUP)
+		place_woken(q, e, longest_sleep_ns);
+}
+
+/* Virtual time runs at most at 1024 times the real one's rate: weight 3 of 1024, with room. */
+__attribute__((flatten)) void cfs_place(struct fair_queue *q, struct entity *e, unsigned flags)
+{
+	cfs_place_by(q, e, flags, (1ll << 62) / 512);
+}
+
+/* --- running -------------------------------------------------------------- */
+
+/* Advance min_vruntime to the smallest vruntime present; it never goes back. */
+static inline void update_min_vruntime(struct fair_queue *q, const struct entity *leaving)
+{
+	struct entity *first = queue_first(q), *curr = q->curr;
+	u64 v;
+
+	if (curr && curr->queued && curr != leaving) {
+		v = curr->vruntime;
+		if (first && time_before(first->vruntime, v))
+			v = first->vruntime;
+	} else if (first) {
+		v = first->vruntime;
+	} else {
+		return;
+	}
+	if (time_before(q->min_vruntime, v))
+		q->min_vruntime = v;
+}
+
+void cfs_charge_virtual(struct fair_queue *q, struct entity *e, u64 vdelta)
+{
+	e->vruntime += vdelta;
+	update_min_vruntime(q, NULL);
+}
+
+/* Out of line, so that the common case below need not save a register. */
+static __noinline void charge_weighted(struct fair_queue *q, struct entity *e, u64 delta)
+{
+	cfs_charge_virtual(q, e, calc_delta_fair(delta, e));
+}
+
+void cfs_charge(struct fair_queue *q, struct entity *e, u64 delta)
+{
+	if (likely(e->load.weight == NICE_0_LOAD))
+		cfs_charge_virtual(q, e, delta);
+	else
+		charge_weighted(q, e, delta);
+}
+
+static void forget_buddy(struct fair_queue *q, const struct entity *e)
+{
+	if (q->next == e)
+		q->next = NULL;
+	if (q->last == e)
+		q->last = NULL;
+	if (q->skip == e)
+		q->skip = NULL;
+}
+
+bool cfs_tick_expired(struct fair_queue *q, struct entity *e)
+{
+	u64 slice = cfs_slice(q, e);
+	u64 ran = e->sum_exec - e->prev_sum_exec;
+	s64 ahead;
+
+	if (ran > slice) {
+		forget_buddy(q, e);
+		return true;
+	}
+	if (ran < tunables_of(q)->min_granularity_ns)
+		return false;
+	/* Virtual against real time, on purpose: a wakeup may have put someone far to the left. */
+	ahead = (s64)(e->vruntime - queue_first(q)->vruntime);
+	return ahead > (s64)slice;
+}
+
+bool cfs_leave(struct fair_queue *q, struct entity *e, unsigned flags)
+{
+	forget_buddy(q, e);
+	if (!(flags & DEQUEUE_SLEEP))
+		e->vruntime -= q->min_vruntime;
+	/* One that comes straight back must not find that the queue's time moved on meanwhile. */
+	if (e->queued && !(flags & QUEUE_SAVE))
+		update_min_vruntime(q, e);
+	return false;
+}
+
+/* --- comparing ------------------------------------------------------------ */
+
+/* In the virtual time of the woken entity, so that the light must wait longer. */
+u64 cfs_granularity(struct fair_queue *q, struct entity *curr, struct entity *woken)
+{
+	(void)curr;
+	return calc_delta_fair(tunables_of(q)->wakeup_granularity_ns, woken);
+}
+
+/*
+ * Is @woken entitled to take over from @curr? -1: it is not even to the left; 0: it is, but by no
+ * more than the granularity; 1: yes.
+ */
+static int compare(struct fair_queue *q, struct entity *curr, struct entity *woken,
+		   cfs_granularity_fn *granularity)
+{
+	s64 lead = (s64)(curr->vruntime - woken->vruntime);
+
+	if (lead <= 0)
+		return -1;
+	return lead > (s64)granularity(q, curr, woken);
+}
+
+static struct entity *second_choice(struct fair_queue *q, struct entity *curr,
+				    const struct entity *first)
+{
+	struct entity *second;
+
+	if (first == curr)
+		return queue_first(q);
+	second = queue_after(first);
+	if (!second || (curr && time_before(curr->vruntime, second->vruntime)))
+		return curr;
+	return second;
+}
+
+/* @first by vruntime, unless it yielded or a buddy is hardly worse. */
+static __noinline struct entity *prefer_buddies(struct fair_queue *q, struct entity *curr,
+						struct entity *first,
+						cfs_granularity_fn *granularity)
+{
+	struct entity *e = first;
+
+	if (first == q->skip) {
+		struct entity *second = second_choice(q, curr, first);
+
+		if (second && compare(q, second, first, granularity) < 1)
+			e = second;
+	}
+	if (q->next && compare(q, q->next, first, granularity) < 1)
+		e = q->next;
+	else if (q->last && compare(q, q->last, first, granularity) < 1)
+		e = q->last;
+	forget_buddy(q, e);
+	return e;
+}
+
+struct entity *cfs_pick_by(struct fair_queue *q, struct entity *curr,
+			   cfs_granularity_fn *granularity)
+{
+	struct entity *first = queue_first(q);
+
+	if (curr && !curr->queued)
+		curr = NULL;
+	if (curr && (!first || time_before(curr->vruntime, first->vruntime)))
+		first = curr;
+	if (first && (first == q->skip || q->next || q->last))
+		return prefer_buddies(q, curr, first, granularity);
+	return first;
+}
+
+struct entity *cfs_pick(struct fair_queue *q)
+{
+	return cfs_pick_by(q, q->curr, cfs_granularity);
+}
+
+/* Buddies: the woken task goes next, and in a crowd the preempted one is to follow it. */
+bool cfs_preempts_by(struct fair_queue *q, struct entity *curr, struct entity *woken,
+		     unsigned flags, cfs_granularity_fn *granularity)
+{
+	struct sched *s = q->rq->s;
+	bool crowded = q->nr_running >= s->nr_latency;
+
+	if (feature(s, FEATURE_NEXT_BUDDY) && crowded && !(flags & SELECT_FORK))
+		q->next = woken;
+	if (compare(q, curr, woken, granularity) < 1)
+		return false;
+	q->next = woken;
+	if (feature(s, FEATURE_LAST_BUDDY) && crowded && curr->queued && !entity_is_idle(curr))
+		q->last = curr;
+	return true;
+}
+
+__attribute__((flatten)) bool cfs_preempts(struct fair_queue *q, struct entity *curr,
+					   struct entity *woken, unsigned flags)
+{
+	return cfs_preempts_by(q, curr, woken, flags, cfs_granularity);
+}
+
+void cfs_yield(struct fair_queue *q, struct entity *e)
+{
+	if (q->rq->nr_running == 1)
+		return;
+	forget_buddy(q, e);
+	/* A throttled group is not queued, though its task goes on until it is switched. */
+	for (; e && e->queued; e = parent_of(e))
+		e->queue->skip = e;
+}
+
+void cfs_check(struct fair_queue *q)
+{
+	for (struct entity *e = queue_any(q); e; e = queue_another(q, e)) {
+		s64 distance = (s64)(e->vruntime - q->min_vruntime);
+
+		SCHED_CHECK(Q10, distance < (1ll << 62) && distance > -(1ll << 62));
+	}
+	SCHED_CHECK(Q7, !time_before(q->min_vruntime, q->checked_min_vruntime));
+	q->checked_min_vruntime = q->min_vruntime;
+}
+
+const struct fair_policy cfs_policy = {
+	.name = "cfs",
+	.features_mask = BIT(FEATURE_GENTLE_FAIR_SLEEPERS) | BIT(FEATURE_NEXT_BUDDY),
+	.features_on = BIT(FEATURE_GENTLE_FAIR_SLEEPERS),
+	.key = TIMELINE_KEY(vruntime),
+	.place = cfs_place,
+	.charge = cfs_charge,
+	.pick = cfs_pick,
+	.tick_expired = cfs_tick_expired,
+	.preempts = cfs_preempts,
+	.yield = cfs_yield,
+	.leave = cfs_leave,
+	.weight = weight_of_task,
+	.slice = cfs_slice,
+	.check = cfs_check,
+};

@@ -1,0 +1,41 @@
+/*
+ * CFS as a base: its hooks, for policies that change it in places. Where they may differ inside a
+ * hook, that hook exists as cfs_*_by() with the difference as a parameter.
+ */
+#pragma once
+
+#include "sched/fair/core/fair.h"
+
+/*
+ * How much further left than @curr, in its own virtual ns, must @woken be to take over? It says
+ * when a wakeup preempts, and when a buddy is close enough to be picked.
+ */
+typedef u64 cfs_granularity_fn(struct fair_queue *q, struct entity *curr, struct entity *woken);
+
+u64 cfs_granularity(struct fair_queue *q, struct entity *curr, struct entity *woken);
+
+u64 cfs_slice(struct fair_queue *q, struct entity *e);
+
+/*
+ * @longest_sleep_ns: after a longer sleep the vruntime distance to those that ran may exceed 2^63,
+ * and the entity's own vruntime is ignored.
+ */
+void cfs_place_by(struct fair_queue *q, struct entity *e, unsigned flags, s64 longest_sleep_ns);
+
+/* @e is new; where START_DEBIT is on, @debit of its virtual time pass before it runs. */
+void cfs_place_new(struct fair_queue *q, struct entity *e, u64 debit);
+/* @e, running, is charged @vdelta of virtual time. */
+void cfs_charge_virtual(struct fair_queue *q, struct entity *e, u64 vdelta);
+/* @curr, the running entity, is one to choose from if it is queued; NULL: it is not. */
+struct entity *cfs_pick_by(struct fair_queue *q, struct entity *curr,
+			   cfs_granularity_fn *granularity);
+bool cfs_tick_expired(struct fair_queue *q, struct entity *e);
+bool cfs_preempts_by(struct fair_queue *q, struct entity *curr, struct entity *woken,
+		     unsigned flags, cfs_granularity_fn *granularity);
+void cfs_place(struct fair_queue *q, struct entity *e, unsigned flags);
+void cfs_charge(struct fair_queue *q, struct entity *e, u64 delta);
+struct entity *cfs_pick(struct fair_queue *q);
+bool cfs_preempts(struct fair_queue *q, struct entity *curr, struct entity *woken, unsigned flags);
+void cfs_yield(struct fair_queue *q, struct entity *e);
+bool cfs_leave(struct fair_queue *q, struct entity *e, unsigned flags);
+void cfs_check(struct fair_queue *q);

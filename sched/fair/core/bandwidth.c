@@ -1,0 +1,527 @@
+/*
+ * CPU bandwidth of task groups: at most quota of CPU time in each period, plus
+ * what earlier periods left over, up to burst.
+ *
+ *	pool       the group's runtime, for all CPUs; refilled each period:
+ *	           pool = min(pool + quota, quota + burst)
+ *	remaining  of each of its queues: runtime fetched from the pool a slice (5 ms)
+ *	           at a time and used up by running; may go below 0 by up to a tick
+ *	throttle   a queue that finds the pool empty leaves the queues above, with all
+ *	           below it, until a refill covers its debt and 1 ns more
+ *	slack      a queue that empties returns all but 1 ms, as far as the pool is not
+ *	           full; when that suffices for a throttled one, a timer distributes it
+ *	           5 ms later
+ *
+ * The period's timer belongs to the CPU that started it, so does the slack's. It
+ * stops after a period in which nothing was used.
+ *
+ * Differences to the source: a late timer is one refill for each period that passed
+ * instead of a loop. What was fetched before a refill and is returned after it does not
+ * fill the pool beyond quota and burst: unused, it is lost as it would be in the pool.
+ *
+ * Locks: a queue's fields by its runqueue's lock, the pool's by pool.lock, which is
+ * taken inside one. Source: Linux 6.1, fair.c; Documentation/scheduler/sched-bwc.rst.
+ */
+#include "sched/balance/sharedq.h"
+#include "sched/fair/core/fair.h"
+#include "lib/errno.h"
+
+#define DEFAULT_PERIOD_NS (100 * NS_PER_MS)
+#define PERIOD_MIN_NS	  NS_PER_MS
+#define PERIOD_MAX_NS	  NS_PER_SEC
+#define QUOTA_MIN_NS	  NS_PER_MS
+#define QUOTA_MAX_NS	  (((1ull << 44) - 1) * NS_PER_US)
+#define KEEP_NS		  NS_PER_MS	  /* what an empty queue does not return */
+#define SLACK_DELAY_NS	  (5 * NS_PER_MS) /* others may return some more in the meantime */
+#define SLACK_MARGIN_NS	  (2 * NS_PER_MS) /* a refill this soon makes slack not worth it */
+
+void bandwidth_init(struct bandwidth *pool)
+{
+	pool->lock.rank = HOST_RANK_GROUP;
+	pool->quota_ns = SCHED_QUOTA_NONE;
+	pool->period_ns = DEFAULT_PERIOD_NS;
+	list_init(&pool->throttled);
+	pool->period.pool = pool->slack.pool = pool;
+}
+
+static struct bandwidth *pool_of(const struct fair_queue *q)
+{
+	return &q->group->bandwidth;
+}
+
+/* What the pool can hold. */
+static u64 most_ns(const struct bandwidth *pool)
+{
+	return pool->quota_ns + pool->burst_ns;
+}
+
+static u64 slice_ns(const struct rq *rq)
+{
+	return (u64)rq->s->tunable.cfs_bandwidth_slice_us * NS_PER_US;
+}
+
+/* --- timers: each hangs on the runqueue of the CPU that is to serve it -------------------- */
+
+static void find_next_timer(struct rq *rq)
+{
+	struct bandwidth_timer *timer;
+
+	rq->bandwidth_at = 0;
+	list_for_each(timer, &rq->bandwidth_timers, link)
+		if (!rq->bandwidth_at || time_before(timer->at, rq->bandwidth_at))
+			rq->bandwidth_at = timer->at;
+	rq->timer_stale = true;
+}
+
+static void start_timer(struct rq *rq, struct bandwidth_timer *timer, u64 at)
+{
+	timer->at = at;
+	timer->rq = rq;
+	list_add_tail(&rq->bandwidth_timers, &timer->link);
+	find_next_timer(rq);
+}
+
+static void stop_timer(struct bandwidth_timer *timer)
+{
+	struct rq *rq = timer->rq;
+
+	list_del(&timer->link);
+	timer->rq = NULL;
+	find_next_timer(rq);
+}
+
+/* Periods begin at multiples of their length, so that a timer that was stopped resumes in step. */
+static u64 next_period(const struct bandwidth *pool, u64 now)
+{
+	return (now / pool->period_ns + 1) * pool->period_ns;
+}
+
+/* --- using up runtime ------------------------------------------------------ */
+
+/* Fetch from the pool, locked, what @q lacks to @target. Returns whether it has runtime now. */
+static bool fetch_locked(struct bandwidth *pool, struct fair_queue *q, s64 target)
+{
+	u64 amount = min(pool->runtime_ns, (u64)(target - q->remaining));
+
+	if (!pool->period.rq)
+		start_timer(q->rq, &pool->period, next_period(pool, q->rq->clock));
+	pool->runtime_ns -= amount;
+	pool->idle &= !amount;
+	q->remaining += (s64)amount;
+	return q->remaining > 0;
+}
+
+static bool fetch(struct fair_queue *q, s64 target)
+{
+	struct bandwidth *pool = pool_of(q);
+	bool fetched;
+
+	host_lock(&pool->lock);
+	fetched = fetch_locked(pool, q, target);
+	host_unlock(&pool->lock);
+	return fetched;
+}
+
+void bandwidth_charge(struct fair_queue *q, u64 delta)
+{
+	q->remaining -= (s64)delta;
+	if (likely(q->remaining > 0) || q->throttled)
+		return;
+	if (!fetch(q, (s64)slice_ns(q->rq)))
+		resched(q->rq);
+}
+
+void bandwidth_return(struct fair_queue *q)
+{
+	struct bandwidth *pool = pool_of(q);
+	s64 spare = q->remaining - (s64)KEEP_NS;
+
+	if (spare <= 0)
+		return;
+	q->remaining -= spare;
+	host_lock(&pool->lock);
+	pool->runtime_ns = min(pool->runtime_ns + (u64)spare, most_ns(pool));
+	if (!list_empty(&pool->throttled) && pool->runtime_ns > slice_ns(q->rq) &&
+	    !pool->slack.rq &&
+	    time_before(q->rq->clock + SLACK_DELAY_NS + SLACK_MARGIN_NS, pool->period.at))
+		start_timer(q->rq, &pool->slack, q->rq->clock + SLACK_DELAY_NS);
+	host_unlock(&pool->lock);
+}
+
+/* --- throttling ------------------------------------------------------------ */
+
+bool queue_search_throttled(const struct fair_queue *q)
+{
+	for (; q->owner; q = q->owner->queue)
+		if (q->throttled)
+			return true;
+	return false;
+}
+
+/* @q has nothing left, unless something came into the pool in the meantime. */
+static void throttle(struct fair_queue *q)
+{
+	struct bandwidth *pool = pool_of(q);
+	struct rq *rq = q->rq;
+	struct entity *e = q->owner;
+	struct tally n = fair_seen_from_above(q, q->tasks);
+	bool fetched;
+
+	/* In one: what others return in between would find nobody to pay. */
+	host_lock(&pool->lock);
+	fetched = fetch_locked(pool, q, 1);
+	if (!fetched) {
+		q->debt = (u64)(1 - q->remaining);
+		list_add_tail(&pool->throttled, &q->debtor_link);
+	}
+	host_unlock(&pool->lock);
+	if (fetched)
+		return;
+	q->pelt_stopped = pelt_now(q);
+	q->throttled = rq->throttles = true;
+	group_note_demand(e);
+	q->throttled_at = rq->clock;
+	list_add_tail(&rq->throttled, &q->throttled_link);
+	if (!e->queued)
+		return;
+	queue_leave(e->queue, e, DEQUEUE_SLEEP | DEQUEUE_SPECIAL);
+	if (fair_climb_out(e, n))
+		count_running(rq, -(int)n.nr);
+}
+
+void bandwidth_check_running(struct rq *rq)
+{
+	struct fair_queue *q = &rq->fair;
+
+	while (q->curr && q->curr->own_queue) {
+		q = q->curr->own_queue;
+		if (q->limited && !q->throttled && q->remaining <= 0)
+			throttle(q);
+	}
+}
+
+void bandwidth_check_entered(struct fair_queue *q)
+{
+	for (; q->owner; q = q->owner->queue)
+		if (q->limited && !q->throttled && !q->curr && q->remaining <= 0 &&
+		    !fetch(q, (s64)slice_ns(q->rq)))
+			throttle(q);
+}
+
+static void unthrottle(struct fair_queue *q)
+{
+	struct bandwidth *pool = pool_of(q);
+	struct rq *rq = q->rq;
+	struct tally n = fair_seen_from_above(q, q->tasks);
+
+	list_del(&q->throttled_link);
+	q->throttled = false;
+	q->pelt_skipped = pelt_now(q->owner->queue) - q->pelt_stopped;
+	host_lock(&pool->lock);
+	pool->throttled_ns += sub_floor0(rq->clock, q->throttled_at);
+	host_unlock(&pool->lock);
+	if (!q->nr_running)
+		return;
+	fair_class.charge(rq);
+	if (fair_climb_in(q->owner, n, ENQUEUE_WAKEUP | ENQUEUE_UNTHROTTLE))
+		count_running(rq, (int)n.nr);
+	sharedq_crowded(rq);
+}
+
+/* Take what was granted to @q; true: that is all it needs. */
+static bool take_grant(struct fair_queue *q)
+{
+	struct bandwidth *pool = pool_of(q);
+	bool released;
+
+	host_lock(&pool->lock);
+	released = !q->debt;
+	host_unlock(&pool->lock);
+	if (released)
+		q->remaining = 1;
+	return released;
+}
+
+void bandwidth_unthrottle(struct rq *rq)
+{
+	struct fair_queue *q, *next;
+
+	WRITE_ONCE(rq->unthrottle, false);
+	list_for_each_safe(q, next, &rq->throttled, throttled_link)
+		if (take_grant(q))
+			unthrottle(q);
+}
+
+/*
+ * Pay the debts of throttled queues in turn while the pool lasts, and have their CPUs take them
+ * back: their locks cannot be taken here. pool.lock held.
+ */
+static void distribute(struct bandwidth *pool)
+{
+	while (!list_empty(&pool->throttled) && pool->runtime_ns) {
+		struct fair_queue *q = list_first(&pool->throttled, struct fair_queue, debtor_link);
+		u64 paid = min(pool->runtime_ns, q->debt);
+
+		pool->runtime_ns -= paid;
+		q->debt -= paid;
+		if (q->debt)
+			return;
+		list_del(&q->debtor_link);
+		WRITE_ONCE(q->rq->unthrottle, true);
+		host_kick(q->rq->cpu);
+	}
+}
+
+/* --- periods --------------------------------------------------------------- */
+
+/* What was used in a period beyond the quota was saved before: count it as a burst. */
+static void refill(struct bandwidth *pool, u64 periods)
+{
+	for (u64 n = min(periods, 2 + pool->burst_ns / pool->quota_ns); n; n--) {
+		u64 over;
+
+		pool->runtime_ns += pool->quota_ns;
+		over = sub_floor0(pool->snapshot_ns, pool->runtime_ns);
+		pool->nr_bursts += !!over;
+		pool->burst_used_ns += over;
+		pool->runtime_ns = min(pool->runtime_ns, most_ns(pool));
+		pool->snapshot_ns = pool->runtime_ns;
+	}
+}
+
+/* pool.lock and that of the timer's runqueue held. */
+static void period_ends(struct bandwidth *pool, u64 now)
+{
+	u64 periods = (now - pool->period.at) / pool->period_ns + 1;
+	bool waiting = !list_empty(&pool->throttled);
+
+	if (pool->quota_ns == SCHED_QUOTA_NONE) {
+		stop_timer(&pool->period);
+		return;
+	}
+	pool->nr_periods += periods;
+	pool->nr_throttled += waiting ? periods : 0;
+	refill(pool, periods);
+	if (pool->idle && !waiting) {
+		stop_timer(&pool->period);
+		return;
+	}
+	pool->idle = !waiting;
+	pool->period.at += periods * pool->period_ns;
+	distribute(pool);
+}
+
+static void slack_ends(struct bandwidth *pool, struct rq *rq)
+{
+	bool refill_is_near = !time_before(rq->clock + SLACK_MARGIN_NS, pool->period.at);
+
+	stop_timer(&pool->slack);
+	if (!refill_is_near && pool->runtime_ns > slice_ns(rq))
+		distribute(pool);
+}
+
+void bandwidth_timer(struct rq *rq)
+{
+	struct bandwidth_timer *timer, *next;
+
+	if (!rq->bandwidth_at || time_before(rq->clock, rq->bandwidth_at))
+		return;
+	list_for_each_safe(timer, next, &rq->bandwidth_timers, link) {
+		struct bandwidth *pool = timer->pool;
+
+		if (time_before(rq->clock, timer->at))
+			continue;
+		host_lock(&pool->lock);
+		if (timer == &pool->period)
+			period_ends(pool, rq->clock);
+		else
+			slack_ends(pool, rq);
+		host_unlock(&pool->lock);
+	}
+	find_next_timer(rq);
+}
+
+/* --- configuration --------------------------------------------------------- */
+
+/* Share of a CPU, as a fraction of 2^20; none is more than any. */
+static u64 ratio(u64 quota_ns, u64 period_ns)
+{
+	return quota_ns == SCHED_QUOTA_NONE
+		       ? SCHED_QUOTA_NONE
+		       : (quota_ns / NS_PER_US << 20) / (period_ns / NS_PER_US);
+}
+
+static u64 group_ratio(const struct task_group *tg)
+{
+	return ratio(tg->bandwidth.quota_ns, tg->bandwidth.period_ns);
+}
+
+/* Would @share of @tg be more than that of a limited ancestor, or less than a descendant's? */
+static bool fits(const struct task_group *tg, u64 share)
+{
+	const struct task_group *other;
+
+	for (other = tg->parent; other; other = other->parent)
+		if (group_ratio(other) != SCHED_QUOTA_NONE && share != SCHED_QUOTA_NONE &&
+		    share > group_ratio(other))
+			return false;
+	for (other = group_next_below(tg, tg); other; other = group_next_below(tg, other))
+		if (group_ratio(other) != SCHED_QUOTA_NONE && group_ratio(other) > share)
+			return false;
+	return true;
+}
+
+static bool valid(u64 quota_ns, u64 period_ns, u64 burst_ns)
+{
+	if (period_ns < PERIOD_MIN_NS || period_ns > PERIOD_MAX_NS)
+		return false;
+	if (quota_ns == SCHED_QUOTA_NONE)
+		return true;
+	return quota_ns >= QUOTA_MIN_NS && quota_ns <= QUOTA_MAX_NS && burst_ns <= quota_ns &&
+	       burst_ns + quota_ns <= QUOTA_MAX_NS;
+}
+
+/* The new limits hold for @q from now on, with nothing owed. */
+static void restart(struct fair_queue *q)
+{
+	struct bandwidth *pool = pool_of(q);
+	struct rq *rq = q->rq;
+
+	rq_lock(rq);
+	fair_class.charge(rq);
+	host_lock(&pool->lock);
+	q->limited = pool->quota_ns != SCHED_QUOTA_NONE && rq->online;
+	q->remaining = 0;
+	if (q->debt)
+		list_del(&q->debtor_link);
+	q->debt = 0;
+	if (pool->period.rq == rq) {
+		pool->period.at = next_period(pool, rq->clock);
+		find_next_timer(rq);
+	}
+	host_unlock(&pool->lock);
+	if (q->throttled)
+		unthrottle(q);
+	/* Perhaps only sleepers are queued: they leave at a switch. */
+	if (q->nr_running)
+		resched(rq);
+	rq_unlock(rq);
+}
+
+int sched_group_set_bandwidth(struct sched *s, struct task_group *tg, u64 quota_ns, u64 period_ns,
+			      u64 burst_ns, bool nested)
+{
+	struct bandwidth *pool = tg ? &tg->bandwidth : NULL;
+
+	if (!tg || !valid(quota_ns, period_ns, burst_ns))
+		return -EINVAL;
+	if (nested && !fits(tg, ratio(quota_ns, period_ns)))
+		return -EINVAL;
+	/* A burst that outlives its quota would make a later, smaller quota invalid. */
+	if (quota_ns == SCHED_QUOTA_NONE && pool->quota_ns != SCHED_QUOTA_NONE)
+		burst_ns = 0;
+	host_lock(&pool->lock);
+	pool->quota_ns = quota_ns;
+	pool->period_ns = period_ns;
+	pool->burst_ns = burst_ns;
+	pool->snapshot_ns = 0;
+	if (quota_ns == SCHED_QUOTA_NONE)
+		pool->runtime_ns = 0;
+	else
+		refill(pool, 1);
+	host_unlock(&pool->lock);
+	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++)
+		restart(&tg->cpu[cpu].queue);
+	return 0;
+}
+
+/* --- CPUs that come and go ------------------------------------------------- */
+
+void bandwidth_offline(struct rq *rq)
+{
+	struct fair_queue *q, *next;
+
+	list_for_each(q, &rq->queues, link) {
+		struct bandwidth *pool = pool_of(q);
+
+		q->limited = false;
+		q->remaining = 1;
+		host_lock(&pool->lock);
+		if (q->debt)
+			list_del(&q->debtor_link);
+		q->debt = 0;
+		host_unlock(&pool->lock);
+	}
+	list_for_each_safe(q, next, &rq->throttled, throttled_link)
+		unthrottle(q);
+}
+
+void bandwidth_online(struct rq *rq)
+{
+	struct fair_queue *q;
+
+	list_for_each(q, &rq->queues, link) {
+		struct bandwidth *pool = pool_of(q);
+
+		host_lock(&pool->lock);
+		q->limited = pool->quota_ns != SCHED_QUOTA_NONE;
+		host_unlock(&pool->lock);
+		q->remaining = 0;
+	}
+}
+
+void bandwidth_move_timers(struct rq *from, struct rq *to)
+{
+	while (!list_empty(&from->bandwidth_timers)) {
+		struct bandwidth_timer *timer =
+			list_first(&from->bandwidth_timers, struct bandwidth_timer, link);
+
+		rq_lock(from);
+		host_lock(&timer->pool->lock);
+		stop_timer(timer);
+		host_unlock(&timer->pool->lock);
+		rq_unlock(from);
+		rq_lock(to);
+		host_lock(&timer->pool->lock);
+		start_timer(to, timer, timer->at);
+		host_unlock(&timer->pool->lock);
+		resched(to); /* it sets its clock at the next switch */
+		rq_unlock(to);
+	}
+}
+
+void bandwidth_exit(struct fair_queue *q)
+{
+	struct bandwidth *pool = pool_of(q);
+
+	host_lock(&pool->lock);
+	if (q->debt)
+		list_del(&q->debtor_link);
+	if (pool->period.rq == q->rq)
+		stop_timer(&pool->period);
+	if (pool->slack.rq == q->rq)
+		stop_timer(&pool->slack);
+	host_unlock(&pool->lock);
+	if (q->throttled)
+		list_del(&q->throttled_link);
+}
+
+void bandwidth_stat(struct bandwidth *pool, struct sched_group_stat *out)
+{
+	host_lock(&pool->lock);
+	out->nr_periods = pool->nr_periods;
+	out->nr_throttled = pool->nr_throttled;
+	out->throttled_ns = pool->throttled_ns;
+	out->nr_bursts = pool->nr_bursts;
+	out->burst_ns = pool->burst_used_ns;
+	host_unlock(&pool->lock);
+}
+
+void bandwidth_check(struct fair_queue *q)
+{
+	struct bandwidth *pool = pool_of(q);
+
+	host_lock(&pool->lock);
+	SCHED_CHECK(B1, pool->quota_ns == SCHED_QUOTA_NONE || pool->runtime_ns <= most_ns(pool));
+	host_unlock(&pool->lock);
+}

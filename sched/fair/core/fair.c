@@ -1,0 +1,600 @@
+/*
+ * The fair class: the part of proportional sharing that CFS, EEVDF, BORE and FDL
+ * have in common. Task groups make a CPU's queues a tree; here the class's
+ * operations walk it, queue.c does what happens at one level, and how entities
+ * compare is the policy's business (fair.h).
+ *
+ * A group has on each CPU a queue of its members there and an entity that stands
+ * for that queue in its parent's. The entity is queued while the queue is not
+ * empty. Without groups there is one level, and every walk is one step.
+ *
+ * Lock: the runqueue's. Source: Linux 6.1, fair.c (docs/sources.md).
+ */
+#include "sched/fair/core/queue.h"
+#include "sched/balance/sharedq.h"
+#include "lib/errno.h"
+#include "lib/string.h"
+
+/* --- charging ------------------------------------------------------------- */
+
+/* From the root down to the running task. */
+static void fair_charge(struct rq *rq)
+{
+	struct fair_queue *q = &rq->fair;
+
+	do {
+		struct entity *e = q->curr;
+
+		if (unlikely(!e))
+			return;
+		queue_charge(q, e);
+		q = e->own_queue;
+	} while (unlikely(q));
+}
+
+/* --- membership ----------------------------------------------------------- */
+
+static struct tally tally_of(const struct task *t)
+{
+	return (struct tally){ 1, t->policy == SCHED_IDLE };
+}
+
+/* Tasks below an idle group are idle to whoever looks from above. */
+struct tally fair_seen_from_above(const struct fair_queue *q, struct tally n)
+{
+	if (q->idle)
+		n.nr_idle = n.nr;
+	return n;
+}
+
+static struct tally count(struct fair_queue *q, struct tally n, bool in)
+{
+	q->tasks.nr += in ? n.nr : 0 - n.nr;
+	q->tasks.nr_idle += in ? n.nr_idle : 0 - n.nr_idle;
+	return fair_seen_from_above(q, n);
+}
+
+bool fair_climb_in(struct entity *e, struct tally n, unsigned flags)
+{
+	for (; e; e = parent_of(e)) {
+		struct fair_queue *q = e->queue;
+
+		if (likely(!e->queued))
+			queue_enter(q, e, flags);
+		else
+			queue_pass(e);
+		n = count(q, n, true);
+		if (unlikely(q->throttled))
+			return false;
+		flags = ENQUEUE_WAKEUP | (flags & ENQUEUE_UNTHROTTLE);
+	}
+	return true;
+}
+
+bool fair_climb_out(struct entity *e, struct tally n)
+{
+	bool emptied = true;
+
+	for (;;) {
+		struct fair_queue *q = e->queue;
+
+		n = count(q, n, false);
+		if (unlikely(q->throttled))
+			return false;
+		e = q->owner;
+		if (!e)
+			return true;
+		emptied = emptied && !q->nr_running;
+		if (emptied) {
+			group_note_demand(e);
+			queue_leave(e->queue, e, DEQUEUE_SLEEP | DEQUEUE_SPECIAL);
+			if (q->limited)
+				bandwidth_return(q);
+		} else {
+			queue_pass(e);
+		}
+	}
+}
+
+static __attribute__((flatten)) void fair_enqueue(struct rq *rq, struct task *t, unsigned flags)
+{
+	struct fair_queue *q = t->fair.queue;
+
+	fair_charge(rq);
+	if (unlikely(flags & ENQUEUE_DELAYED)) {
+		queue_requeue(q, &t->fair, flags);
+		list_del(&t->link);
+	}
+	count_running(rq, fair_climb_in(&t->fair, tally_of(t), flags));
+	list_add_head(&rq->fair_tasks, &t->link);
+	rq->fair.avg.util_est_enqueued += task_util_est(&t->fair);
+	if (unlikely(q->owner))
+		bandwidth_check_entered(q);
+	sharedq_enqueued(rq, t, flags);
+}
+
+static __attribute__((flatten)) bool fair_dequeue(struct rq *rq, struct task *t, unsigned flags)
+{
+	bool left;
+
+	fair_charge(rq);
+	left = queue_leave(t->fair.queue, &t->fair, flags);
+	list_del(&t->link);
+	sharedq_dequeued(rq, t);
+	if (unlikely(flags & DEQUEUE_DELAYED)) {
+		/* It has not been counted since it fell asleep. */
+		fair_climb_out(&t->fair, (struct tally){ 0, 0 });
+		return true;
+	}
+	if (unlikely(!left))
+		list_add_tail(&rq->delayed, &t->link);
+	count_running(rq, -fair_climb_out(&t->fair, tally_of(t)));
+	rq->fair.avg.util_est_enqueued -= task_util_est(&t->fair);
+	if (flags & DEQUEUE_SLEEP)
+		util_est_remember(rq->s, &t->fair.avg);
+	return left;
+}
+
+/* A sleeper changes CPU: take its vruntime and its load off the old queue while that is locked. */
+static void fair_migrate(struct rq *rq, struct task *t)
+{
+	struct entity *e = &t->fair;
+	struct fair_queue *q = e->queue;
+
+	(void)rq;
+	adopt(q, e, true);
+	q->hooks->leave(q, e, QUEUE_MIGRATING);
+	update_averages(e);
+	pelt_detach(q, e);
+	group_update_above(q);
+}
+
+/* --- choosing ------------------------------------------------------------- */
+
+static struct task *fair_pick(struct rq *rq)
+{
+	struct fair_queue *q = &rq->fair;
+	struct entity *e;
+
+	if (unlikely(q->curr && q->curr->own_queue))
+		bandwidth_check_running(rq);
+	for (;;) {
+		e = q->hooks->pick(q);
+		if (!e)
+			return NULL;
+		q = e->own_queue;
+		if (unlikely(q))
+			continue;
+		if (likely(task_of(e)->on_rq != TASK_DELAYED))
+			return task_of(e);
+		/* It sleeps, and has waited long enough for the others to catch up with it. */
+		finish_delayed(rq, task_of(e));
+		q = &rq->fair;
+	}
+}
+
+static void set_hrtick(struct rq *rq, u64 when)
+{
+	rq->hrtick_at = when;
+	rq->timer_stale = true;
+}
+
+s64 fair_slice_left(struct entity *e)
+{
+	return (s64)(e->queue->policy->slice(e->queue, e) - (e->sum_exec - e->prev_sum_exec));
+}
+
+void fair_start_turn(struct rq *rq, struct task *t)
+{
+	const s64 shortest_ns = 10000; /* less is not worth an interrupt */
+	struct entity *e = &t->fair;
+	u64 turn = 0;
+
+	if (rq->fair.fdl.nr) {
+		turn = e->queue->policy->turn(rq, e);
+	} else if (rq->fair.tasks.nr > 1 && feature(rq->s, FEATURE_HRTICK)) {
+		if (fair_slice_left(e) <= 0) /* picked again, it has another one */
+			e->prev_sum_exec = e->sum_exec;
+		turn = (u64)max(fair_slice_left(e), shortest_ns);
+	}
+	if (turn | rq->hrtick_at)
+		set_hrtick(rq, turn ? rq->clock + turn : 0);
+}
+
+/* @t has the CPU, at every level. */
+static inline void task_starts(struct rq *rq, struct task *t)
+{
+	/* A machine of one CPU has nobody to keep the list of tasks in order for. */
+	if (rq->domains && t->fair.queued) {
+		list_del(&t->link);
+		list_add_head(&rq->fair_tasks, &t->link);
+	}
+	if (unlikely(feature(rq->s, FEATURE_HRTICK) || rq->hrtick_at | rq->fair.fdl.nr))
+		fair_start_turn(rq, t);
+}
+
+static void fair_put_prev(struct rq *rq, struct task *t)
+{
+	for (struct entity *e = &t->fair; e; e = parent_of(e)) {
+		pelt_update_queue(e->queue);
+		queue_stop(e->queue, e);
+	}
+	if (rq->hrtick_at)
+		set_hrtick(rq, 0);
+}
+
+static void fair_set_next(struct rq *rq, struct task *t)
+{
+	SCHED_ASSERT(!rq->fair.curr);
+	for (struct entity *e = &t->fair; e; e = parent_of(e)) {
+		pelt_update_queue(e->queue);
+		queue_start(e->queue, e);
+	}
+	task_starts(rq, t);
+}
+
+/* Of two entities of one queue, which goes on running: its averages need no update. */
+static inline __attribute__((always_inline)) void
+exchange_siblings(struct fair_queue *q, struct entity *prev, struct entity *next)
+{
+	/* First out, then in: the tree is small while it is worked on. */
+	queue_take(q, next);
+	queue_stop(q, prev);
+	queue_run(q, next);
+}
+
+/* Levels up to where the two meet stop and start; those above go on running. */
+static __noinline void exchange_branches(struct entity *prev, struct entity *next)
+{
+	while (prev->queue != next->queue) {
+		u32 prev_depth = prev->queue->depth, next_depth = next->queue->depth;
+
+		if (prev_depth >= next_depth) {
+			pelt_update_queue(prev->queue);
+			queue_stop(prev->queue, prev);
+			prev = parent_of(prev);
+		}
+		if (next_depth >= prev_depth) {
+			pelt_update_queue(next->queue);
+			queue_start(next->queue, next);
+			next = parent_of(next);
+		}
+	}
+	if (prev != next)
+		exchange_siblings(prev->queue, prev, next);
+}
+
+static void fair_exchange(struct rq *rq, struct task *prev, struct task *next)
+{
+	struct entity *p = &prev->fair, *n = &next->fair;
+
+	if (likely(p->queue == n->queue))
+		exchange_siblings(p->queue, p, n);
+	else
+		exchange_branches(p, n);
+	task_starts(rq, next);
+}
+
+static void fair_tick(struct rq *rq, struct task *t)
+{
+	fair_charge(rq);
+	for (struct entity *e = &t->fair; e; e = parent_of(e)) {
+		struct fair_queue *q = e->queue;
+
+		update_averages(e);
+		group_update(e);
+		if (q->nr_running > 1 && q->hooks->tick_expired(q, e))
+			resched(rq);
+	}
+}
+
+/* The ancestors of two entities, or they themselves, that share a queue. */
+static void find_siblings(struct entity **a, struct entity **b)
+{
+	while ((*a)->queue != (*b)->queue) {
+		u32 a_depth = (*a)->queue->depth, b_depth = (*b)->queue->depth;
+
+		if (a_depth >= b_depth)
+			*a = parent_of(*a);
+		if (b_depth >= a_depth)
+			*b = parent_of(*b);
+	}
+}
+
+/* The running task was charged when @woken was enqueued. */
+static bool fair_preempts(struct rq *rq, struct task *woken, unsigned flags)
+{
+	struct entity *curr = &rq->curr->fair, *e = &woken->fair;
+
+	if (queue_is_hidden(e->queue))
+		return false;
+	if (rq->curr->policy == SCHED_IDLE && woken->policy != SCHED_IDLE)
+		return true;
+	if (woken->policy != SCHED_NORMAL || !feature(rq->s, FEATURE_WAKEUP_PREEMPTION))
+		return false;
+	if (curr->queue != e->queue) {
+		find_siblings(&curr, &e);
+		if (entity_is_idle(curr) != entity_is_idle(e))
+			return entity_is_idle(curr);
+	}
+	if (!e->queue->hooks->preempts(e->queue, curr, e, flags))
+		return false;
+	/* What is nominated above is so below, down to the task. */
+	for (struct entity *below = &woken->fair; below != e; below = parent_of(below))
+		below->queue->next = below;
+	return true;
+}
+
+static void fair_yield(struct rq *rq)
+{
+	struct entity *e = &rq->curr->fair;
+
+	e->queue->policy->yield(e->queue, e);
+}
+
+/* --- parameters ----------------------------------------------------------- */
+
+static void fair_join(struct rq *rq, struct task *t, bool runnable)
+{
+	struct entity *e = &t->fair;
+	struct fair_queue *q = e->queue;
+
+	if (t->state == TASK_NEW) {
+		fair_charge(rq);
+		pelt_init(e);
+		adopt(q, e, false);
+		q->hooks->place(q, e, PLACE_NEW);
+		return;
+	}
+	adopt(q, e, false);
+	if (q->policy->reset) {
+		q->policy->reset(e);
+		fair_reweight(e, q->policy->weight(t));
+	}
+	pelt_update_queue(q);
+	pelt_attach(q, e);
+	group_update_above(q);
+	if (!runnable)
+		q->hooks->place(q, e, PLACE_ASLEEP);
+}
+
+static void fair_leave(struct rq *rq, struct task *t, bool runnable)
+{
+	struct entity *e = &t->fair;
+	struct fair_queue *q = e->queue;
+
+	(void)rq;
+	adopt(q, e, !runnable);
+	if (!runnable) {
+		q->hooks->place(q, e, PLACE_SLEEPER);
+		q->hooks->leave(q, e, QUEUE_SAVE);
+	}
+	if (e->avg.last_update) {
+		update_averages(e);
+		pelt_detach(q, e);
+		group_update_above(q);
+	}
+}
+
+void fair_reweight(struct entity *e, struct load_weight load)
+{
+	struct fair_queue *q = e->queue;
+	bool follow = q->policy->reweight && e->policy == q->policy;
+	bool waits = follow && e->queued && e != q->curr;
+
+	/* In other terms now than the rest: it stays foreign even if its policy comes back. */
+	if (unlikely(e->policy != q->policy))
+		e->policy = NULL;
+	if (e->avg.last_update) {
+		update_averages(e);
+		pelt_reweight(q, e, load.weight);
+	}
+	if (waits)
+		queue_erase(q, e);
+	if (follow)
+		q->policy->reweight(q, e, load.weight);
+	if (e->queued) {
+		load_sub(&q->load, e->load.weight);
+		load_add(&q->load, load.weight);
+		if (unlikely(e->deadline))
+			q->fdl.weight += load.weight - e->load.weight;
+	}
+	e->load = load;
+	if (waits)
+		queue_insert(q, e);
+}
+
+static void fair_retune(struct rq *rq, struct task *t, int old_prio)
+{
+	if (rq->fair.tasks.nr == 1)
+		return;
+	if (!task_running(rq, t))
+		check_preempt(rq, t, 0);
+	else if (t->prio > old_prio)
+		resched(rq);
+}
+
+/* As sched_rr_get_interval(2) has it: whole ticks, and 0 on an empty queue. */
+static u64 fair_slice(struct rq *rq, struct task *t)
+{
+	struct fair_queue *q = t->fair.queue;
+	u64 slice;
+
+	if (!rq->fair.load.weight)
+		return 0;
+	slice = q->policy->slice(q, &t->fair);
+	return slice - slice % rq->s->tick_ns;
+}
+
+const struct sched_class fair_class = {
+	.name = "fair",
+	.rank = 2,
+	.enqueue = fair_enqueue,
+	.dequeue = fair_dequeue,
+	.yield = fair_yield,
+	.pick = fair_pick,
+	.put_prev = fair_put_prev,
+	.set_next = fair_set_next,
+	.exchange = fair_exchange,
+	.charge = fair_charge,
+	.tick = fair_tick,
+	.preempts = fair_preempts,
+	.select_cpu = fair_select_cpu,
+	.migrate = fair_migrate,
+	.pull = fair_pull,
+	.join = fair_join,
+	.leave = fair_leave,
+	.retune = fair_retune,
+	.slice = fair_slice,
+	.check = fair_check,
+	.dump = fair_dump,
+};
+
+/* --- choosing the policy --------------------------------------------------- */
+
+static const struct fair_policy *const policies[] = { &cfs_policy, &bore_cfs_policy, &eevdf_policy,
+						      &bore_policy, &fdl_policy };
+
+const struct fair_policy *fair_policy_find(const char *name)
+{
+	if (!name)
+		return policies[0];
+	for (unsigned i = 0; i < ARRAY_SIZE(policies); i++)
+		if (!strcmp(policies[i]->name, name))
+			return policies[i];
+	return NULL;
+}
+
+const char *sched_fair_name(unsigned index)
+{
+	return index < ARRAY_SIZE(policies) ? policies[index]->name : NULL;
+}
+
+const char *sched_fair_current(const struct sched *s)
+{
+	return READ_ONCE(s->fair_policy)->name;
+}
+
+void finish_all_delayed(struct rq *rq)
+{
+	fair_charge(rq);
+	while (!list_empty(&rq->delayed))
+		finish_delayed(rq, list_first(&rq->delayed, struct task, link));
+}
+
+/*
+ * How far, in its virtual time, @e is ahead of the one that is furthest behind. More than two ticks
+ * are forgotten: the policies' virtual times are not the same, and a turn or two is what a swap may
+ * cost.
+ */
+static u64 lead_over(u64 least, struct entity *e, u64 tick_ns)
+{
+	return min(e->vruntime - least, calc_delta_fair(2 * tick_ns, e));
+}
+
+static void enter_swapped(struct fair_queue *q, struct entity *e, u64 least)
+{
+	u64 lead = lead_over(least, e, q->rq->s->tick_ns);
+
+	adopt(q, e, false);
+	e->vruntime = lead;
+	queue_enter(q, e, QUEUE_RESTORE | PLACE_SWAPPED);
+}
+
+/*
+ * What is queued on @q leaves in the old policy's terms and enters in those of @policy, in the same
+ * order and about as far ahead of each other: else swaps that come faster than turns would always
+ * begin with the same ones. Averages, and what is above and below, stay as they are.
+ */
+static void swap_queue(struct fair_queue *q, const struct fair_policy *policy)
+{
+	struct entity *e, *curr = q->curr;
+	bool curr_queued = curr && curr->queued;
+	struct rb_node *chain = NULL, **tail = &chain;
+	u64 least = 0;
+
+	/* Out of the tree, their nodes are free to chain them. */
+	while ((e = queue_waiting(q))) {
+		queue_leave(q, e, QUEUE_SAVE);
+		least = chain ? time_min(least, e->vruntime) : e->vruntime;
+		e->node.right = NULL;
+		*tail = &e->node;
+		tail = &e->node.right;
+	}
+	if (curr_queued) {
+		queue_leave(q, curr, QUEUE_SAVE);
+		least = chain ? time_min(least, curr->vruntime) : curr->vruntime;
+	}
+	q->curr = NULL;
+	fair_queue_adopt(q, policy);
+	if (curr_queued)
+		enter_swapped(q, curr, least);
+	if (curr)
+		queue_start(q, curr);
+	while (chain) {
+		e = entity_of(chain);
+		chain = chain->right;
+		enter_swapped(q, e, least);
+	}
+}
+
+/* Returns how many tasks are queued. */
+static unsigned swap_runqueue(struct rq *rq, const struct fair_policy *policy)
+{
+	struct fair_queue *q;
+
+	finish_all_delayed(rq);
+	if (policy->tuned)
+		policy->tuned(rq);
+	for_each_fair_queue(q, rq)
+		swap_queue(q, policy);
+	if (rq->fair.nr_running)
+		resched(rq);
+	return rq->fair.tasks.nr;
+}
+
+void fair_tuned(struct sched *s)
+{
+	for (unsigned i = 0; i < s->nr_cpus; i++) {
+		struct rq *rq = cpu_rq(s, i);
+
+		rq_lock(rq);
+		if (rq->fair.policy->tuned) {
+			finish_all_delayed(rq);
+			rq->fair.policy->tuned(rq);
+		}
+		rq_unlock(rq);
+	}
+}
+
+/*
+ * One runqueue after the other: meanwhile the machine runs under two policies, and a task that
+ * moves between queues of different ones is foreign where it arrives. So is every sleeper when it
+ * wakes: the price of a swap is what is queued, not all there is.
+ */
+int sched_fair_swap(struct sched *s, const char *name, unsigned cpu)
+{
+	const struct fair_policy *policy = name ? fair_policy_find(name) : NULL;
+	const struct fair_policy *old = s->fair_policy;
+	unsigned nr_queued = 0;
+
+	if (!policy)
+		return -EINVAL;
+	if (policy == old)
+		return 0;
+	/* Others may be switched at the same time. */
+	__atomic_fetch_or(&s->features, policy->features_on, __ATOMIC_RELAXED);
+	__atomic_fetch_and(&s->features, policy->features_on | ~policy->features_mask,
+			   __ATOMIC_RELAXED);
+	WRITE_ONCE(s->fair_policy, policy);
+	for (unsigned i = 0; i < s->nr_cpus; i++) {
+		struct rq *rq = cpu_rq(s, i);
+
+		rq_lock(rq);
+		nr_queued += swap_runqueue(rq, policy);
+		rq_unlock(rq);
+	}
+	if (traced(s, EVENT_sched_fair_swap))
+		emit_fair_swap(cpu, old->name, policy->name, nr_queued);
+	return 0;
+}

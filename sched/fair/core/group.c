@@ -1,0 +1,283 @@
+/*
+ * Task groups: a group gets CPU time as one and divides it among its members.
+ *
+ * On each CPU a group has a queue of its members there and an entity that stands
+ * for it one level up. What its shares are worth is divided among its entities in
+ * proportion to the load of its queues:
+ *
+ *	weight on a CPU = shares * load of the queue there / load of all its queues
+ *
+ * and the sum is kept approximately: each queue adds what changed of its average
+ * to group->load_avg, but only changes worth the contention.
+ *
+ * Averages of an entity follow its queue's: what comes to or goes from a queue
+ * other than by time is passed up at the next update of each level.
+ *
+ * Locks: a queue's fields by the runqueue's; the tree of groups and their
+ * parameters by the host (group.h); load_avg is atomic.
+ * Source: Linux 6.1, fair.c and core.c (docs/sources.md).
+ */
+#include "sched/fair/core/fair.h"
+#include "lib/errno.h"
+
+#define SHARES_TO_WEIGHT(shares) ((u64)(shares) << WEIGHT_SHIFT)
+/* The least weight, unlike the least shares, is not scaled: it must only not be nothing. */
+#define WEIGHT_MIN 2ull
+
+struct fair_queue *group_queue(struct sched *s, struct task_group *tg, unsigned cpu)
+{
+	return tg ? &tg->cpu[cpu].queue : &cpu_rq(s, cpu)->fair;
+}
+
+/* --- weight --------------------------------------------------------------- */
+
+/* Pass on what changed of @q's load, unless it is less than a 64th of it. */
+static void contribute(struct fair_queue *q)
+{
+	s64 delta = (s64)(q->avg.load_avg - q->load_contrib);
+	u64 change = delta < 0 ? 0 - (u64)delta : (u64)delta;
+
+	if (change <= q->load_contrib / 64 || unlikely(!q->rq->online))
+		return;
+	__atomic_fetch_add(&q->group->load_avg, (u64)delta, __ATOMIC_RELAXED);
+	q->load_contrib = q->avg.load_avg;
+}
+
+void group_offline(struct fair_queue *q)
+{
+	__atomic_fetch_sub(&q->group->load_avg, q->load_contrib, __ATOMIC_RELAXED);
+	q->load_contrib = 0;
+}
+
+static u64 clamp_shares(u64 shares)
+{
+	return max(min(shares, (u64)SCHED_SHARES_MAX), (u64)SCHED_SHARES_MIN);
+}
+
+/* Its own, unless FDL's controller sees to what is guaranteed to it. */
+static u64 shares_of(const struct fair_queue *q)
+{
+	const struct task_group *tg = q->group;
+	u64 dynamic = READ_ONCE(tg->fdl.shares);
+
+	if (unlikely(dynamic && q->policy->deadlines))
+		return SHARES_TO_WEIGHT(clamp_shares(dynamic));
+	return READ_ONCE(tg->shares);
+}
+
+static u64 weight_on_cpu(const struct fair_queue *q)
+{
+	const struct task_group *tg = q->group;
+	u64 shares = shares_of(q);
+	u64 load = max(weight_down(q->load.weight), q->avg.load_avg);
+	u64 all = READ_ONCE(tg->load_avg) - q->load_contrib + load;
+	u64 weight = shares * load;
+
+	if ((s64)all > 0)
+		weight /= all;
+	return min(max(weight, WEIGHT_MIN), shares);
+}
+
+void group_update_entity(struct entity *e)
+{
+	struct fair_queue *q = e->own_queue;
+	u64 weight;
+
+	group_note_demand(e);
+	pelt_update_queue(q);
+	contribute(q);
+	if (q->up.pending)
+		pelt_follow(e);
+	/* Empty, it keeps the weight that its lag, or credit, was earned with. */
+	if (!q->nr_running)
+		return;
+	weight = weight_on_cpu(q);
+	if (weight != e->load.weight)
+		fair_reweight(e, (struct load_weight){ .weight = weight });
+}
+
+void group_update_above(struct fair_queue *q)
+{
+	for (struct entity *e = q->owner; e; e = parent_of(e)) {
+		update_averages(e);
+		group_update_entity(e);
+	}
+}
+
+/* --- life ----------------------------------------------------------------- */
+
+size_t sched_group_size(const struct sched *s)
+{
+	return sizeof(struct task_group) + s->nr_cpus * sizeof(struct group_cpu);
+}
+
+static void init_on_cpu(struct sched *s, struct task_group *tg, unsigned cpu)
+{
+	struct rq *rq = cpu_rq(s, cpu);
+	struct fair_queue *q = &tg->cpu[cpu].queue, *above = group_queue(s, tg->parent, cpu);
+	struct entity *e = &tg->cpu[cpu].entity;
+
+	rq_lock(rq);
+	fair_queue_init(q, rq);
+	q->owner = e;
+	q->group = tg;
+	q->depth = above->depth + 1;
+	e->queue = above;
+	e->own_queue = q;
+	e->load.weight = tg->shares;
+	list_add_head(&rq->queues, &q->link);
+	rq_unlock(rq);
+}
+
+void sched_group_init(struct sched *s, struct task_group *tg, struct task_group *parent)
+{
+	tg->parent = parent;
+	list_init(&tg->children);
+	list_init(&tg->sibling);
+	list_add_tail(parent ? &parent->children : &s->groups, &tg->sibling);
+	bandwidth_init(&tg->bandwidth);
+	tg->shares = SHARES_TO_WEIGHT(SCHED_SHARES_DEFAULT);
+	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++)
+		init_on_cpu(s, tg, cpu);
+}
+
+void sched_group_exit(struct sched *s, struct task_group *tg)
+{
+	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++) {
+		struct fair_queue *q = &tg->cpu[cpu].queue;
+		struct entity *e = q->owner;
+
+		rq_lock(q->rq);
+		SCHED_ASSERT(!q->nr_running && !q->curr && !e->queued);
+		if (e->avg.last_update) {
+			update_averages(e);
+			pelt_detach(e->queue, e);
+			group_update_above(e->queue);
+		}
+		if (tg->cpu[cpu].fdl.rr_ns)
+			fair_queue_count_deadlines(e->queue, false);
+		bandwidth_exit(q);
+		list_del(&q->link);
+		rq_unlock(q->rq);
+	}
+	list_del(&tg->sibling);
+	fdl_forget(s, tg);
+}
+
+struct task_group *group_next_below(const struct task_group *top, const struct task_group *pos)
+{
+	if (!list_empty(&pos->children))
+		return list_first(&pos->children, struct task_group, sibling);
+	for (; pos != top; pos = pos->parent)
+		if (pos->sibling.next != &pos->parent->children)
+			return list_first(&pos->sibling, struct task_group, sibling);
+	return NULL;
+}
+
+struct task_group *sched_group_of(const struct task *t)
+{
+	return READ_ONCE(t->group);
+}
+
+/* --- parameters ----------------------------------------------------------- */
+
+void sched_group_params(const struct task_group *tg, struct sched_group_params *out)
+{
+	*out = (struct sched_group_params){
+		.shares = tg->shares >> WEIGHT_SHIFT,
+		.idle = tg->idle,
+		.quota_ns = tg->bandwidth.quota_ns,
+		.period_ns = tg->bandwidth.period_ns,
+		.burst_ns = tg->bandwidth.burst_ns,
+		.deadline_rr_ns = tg->fdl.rr_ns,
+		.deadline_wakeup_ns = tg->fdl.wakeup_ns,
+		.guaranteed_shares = tg->fdl.guaranteed,
+	};
+}
+
+void group_reweigh(struct sched *s, struct task_group *tg)
+{
+	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++) {
+		struct rq *rq = cpu_rq(s, cpu);
+
+		rq_lock(rq);
+		fair_class.charge(rq);
+		group_update_above(&tg->cpu[cpu].queue);
+		rq_unlock(rq);
+	}
+}
+
+int sched_group_set_shares(struct sched *s, struct task_group *tg, u64 shares)
+{
+	if (!tg || tg->idle)
+		return -EINVAL;
+	WRITE_ONCE(tg->shares, SHARES_TO_WEIGHT(clamp_shares(shares)));
+	group_reweigh(s, tg);
+	return 0;
+}
+
+/* What is below @q counts above as idle, or no longer. */
+static void set_queue_idle(struct fair_queue *q, bool idle)
+{
+	struct entity *e = q->owner;
+	bool queued = e->queued;
+
+	if (queued) {
+		queue_leave(e->queue, e, DEQUEUE_SLEEP | DEQUEUE_SPECIAL);
+		fair_climb_out(e, fair_seen_from_above(q, q->tasks));
+	}
+	q->idle = idle;
+	if (queued)
+		fair_climb_in(e, fair_seen_from_above(q, q->tasks), ENQUEUE_WAKEUP);
+}
+
+int sched_group_set_idle(struct sched *s, struct task_group *tg, bool idle)
+{
+	if (!tg || (idle && tg->fdl.guaranteed))
+		return -EINVAL;
+	if (tg->idle == idle)
+		return 0;
+	tg->idle = idle;
+	WRITE_ONCE(tg->shares,
+		   idle ? weight_of_idle().weight : SHARES_TO_WEIGHT(SCHED_SHARES_DEFAULT));
+	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++) {
+		struct rq *rq = cpu_rq(s, cpu);
+
+		rq_lock(rq);
+		fair_class.charge(rq);
+		set_queue_idle(&tg->cpu[cpu].queue, idle);
+		rq_unlock(rq);
+	}
+	group_reweigh(s, tg);
+	return 0;
+}
+
+/* --- statistics ----------------------------------------------------------- */
+
+/* It was queued all the time that it did not sleep, and ran for some of it. */
+static u64 waited_on(const struct group_cpu *part)
+{
+	const struct entity *e = &part->entity;
+	u64 queued = part->queued_ns;
+
+	if (e->queued)
+		queued += e->queue->rq->clock - part->queued_at;
+	return sub_floor0(queued, e->sum_exec);
+}
+
+void sched_group_stat(struct sched *s, struct task_group *tg, struct sched_group_stat *out)
+{
+	*out = (struct sched_group_stat){ .schedstats = schedstats(s) };
+	if (tg)
+		bandwidth_stat(&tg->bandwidth, out);
+	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++) {
+		struct rq *rq = cpu_rq(s, cpu);
+
+		rq_lock(rq);
+		if (rq->curr)
+			rq->curr->class->charge(rq);
+		out->usage_ns += tg ? tg->cpu[cpu].entity.sum_exec : rq->run_ns;
+		out->wait_sum_ns += tg ? waited_on(&tg->cpu[cpu]) : 0;
+		rq_unlock(rq);
+	}
+}

@@ -1,0 +1,122 @@
+/*
+ * One fair queue: entities enter and leave it. fair.c does so at each level of
+ * the tree of queues; here is one. How they start and stop running is in queue.h.
+ *
+ * Life of an entity on a queue:  place -> [timeline <-> running] -> leave.
+ * The running entity is counted in the sums but is not in the timeline: its key
+ * changes while it runs.
+ *
+ * Lock: the runqueue's. Source: Linux 6.1, fair.c (docs/sources.md).
+ */
+#include "sched/fair/core/queue.h"
+
+/* Start near the wrap, so that a comparison without care for it fails at boot and not in a year. */
+#define FIRST_VRUNTIME ((u64) - (1ll << 20))
+
+static void choose_hooks(struct fair_queue *q)
+{
+	q->hooks = q->fdl.nr_groups || !q->policy->base ? q->policy : q->policy->base;
+}
+
+void fair_queue_count_deadlines(struct fair_queue *q, bool more)
+{
+	q->fdl.nr_groups += more ? 1 : 0u - 1;
+	if (!q->fdl.nr_groups)
+		q->fdl.container = 0;
+	choose_hooks(q);
+}
+
+void fair_queue_adopt(struct fair_queue *q, const struct fair_policy *policy)
+{
+	q->policy = policy;
+	choose_hooks(q);
+	q->timeline.augment = policy->augment;
+	q->next = q->last = q->skip = NULL;
+}
+
+void fair_queue_init(struct fair_queue *q, struct rq *rq)
+{
+	q->rq = rq;
+	q->min_vruntime = q->checked_min_vruntime = q->eevdf.v0 = FIRST_VRUNTIME;
+	list_init(&q->link);
+	fair_queue_adopt(q, rq->s->fair_policy);
+}
+
+/* --- membership ----------------------------------------------------------- */
+
+void queue_adopt_entity(struct fair_queue *q, struct entity *e, bool asleep)
+{
+	if (q->policy->reset)
+		q->policy->reset(e);
+	if (entity_is_task(e))
+		fair_reweight(e, q->policy->weight(task_of(e)));
+	e->policy = q->policy;
+	e->vruntime = e->deadline = 0;
+	if (asleep)
+		q->hooks->place(q, e, PLACE_ASLEEP);
+}
+
+void queue_pass(struct entity *e)
+{
+	struct fair_queue *q = e->queue;
+
+	update_averages(e);
+	group_update(e);
+	if (q->policy->pass)
+		q->policy->pass(q, e);
+}
+
+void queue_enter(struct fair_queue *q, struct entity *e, unsigned flags)
+{
+	adopt(q, e, (flags & ENQUEUE_WAKEUP) && !(flags & ENQUEUE_MIGRATED));
+	group_update(e);
+	q->hooks->place(q, e, flags);
+	/* Cold here; not before place(), which wants to know how long it slept. */
+	if (flags & (ENQUEUE_MIGRATED | QUEUE_MIGRATING))
+		e->exec_start = 0;
+	pelt_update_away(q, e);
+	pelt_update_queue(q);
+	if (flags & ENQUEUE_INITIAL)
+		pelt_init_util(q, e);
+	if (!e->avg.last_update)
+		pelt_attach(q, e);
+	load_add(&q->load, e->load.weight);
+	q->nr_running++;
+	q->nr_idle += entity_is_idle(e);
+	if (e != q->curr)
+		queue_insert(q, e);
+	e->queued = true;
+	if (!entity_is_task(e))
+		group_cpu_of(e)->queued_at = q->rq->clock;
+}
+
+bool queue_leave(struct fair_queue *q, struct entity *e, unsigned flags)
+{
+	update_averages(e);
+	if (e != q->curr)
+		queue_erase(q, e);
+	if (q->hooks->leave(q, e, flags)) {
+		if (e != q->curr)
+			queue_insert(q, e);
+		return false;
+	}
+	e->queued = false;
+	if (!entity_is_task(e))
+		group_cpu_of(e)->queued_ns += q->rq->clock - group_cpu_of(e)->queued_at;
+	load_sub(&q->load, e->load.weight);
+	q->nr_running--;
+	q->nr_idle -= entity_is_idle(e);
+	if (flags & QUEUE_MIGRATING)
+		pelt_detach(q, e);
+	return true;
+}
+
+void queue_requeue(struct fair_queue *q, struct entity *e, unsigned flags)
+{
+	update_averages(e);
+	if (e != q->curr)
+		queue_erase(q, e);
+	q->hooks->place(q, e, flags);
+	if (e != q->curr)
+		queue_insert(q, e);
+}

@@ -1,0 +1,117 @@
+/*
+ * Virtual time of a queue under EEVDF: the sums that stand for it, lag, and what a change of
+ * weight does to both. Terms and reasons: eevdf.h.
+ *
+ *	arrival at v = V - l:   V moves by -l * w / (W + w), so the lag that remains is
+ *	                        l * W / (W + w); hence l = lag * (W + w) / W
+ *	renice at constant lag: v' = V - lag * w / w', so that w * (V - v) = w' * (V - v')
+ *	                        and the sum over the queue, which is 0, does not change: nor
+ *	                        does V. The same for the deadline keeps the rest of the request.
+ *
+ * Source: Linux 6.12, fair.c (docs/sources.md).
+ */
+#include "sched/fair/eevdf/eevdf.h"
+
+/* --- the sums --------------------------------------------------------------- */
+
+static u64 weight(const struct entity *e)
+{
+	return weight_down(e->load.weight);
+}
+
+static void sums_add(struct fair_queue *q, u64 vruntime, u64 w)
+{
+	q->eevdf.sum_key += (s128)(s64)(vruntime - q->eevdf.v0) * (s64)w;
+	q->eevdf.sum_weight += w;
+}
+
+static void sums_sub(struct fair_queue *q, u64 vruntime, u64 w)
+{
+	q->eevdf.sum_key -= (s128)(s64)(vruntime - q->eevdf.v0) * (s64)w;
+	q->eevdf.sum_weight -= w;
+}
+
+void eevdf_sums_add(struct fair_queue *q, const struct entity *e)
+{
+	sums_add(q, e->vruntime, weight(e));
+}
+
+void eevdf_sums_sub(struct fair_queue *q, const struct entity *e)
+{
+	sums_sub(q, e->vruntime, weight(e));
+}
+
+u64 eevdf_now(struct fair_queue *q)
+{
+	struct eevdf_queue *eq = &q->eevdf;
+	s64 mean;
+
+	if (!eq->sum_weight)
+		return eq->v0;
+	/* A weighted mean of s64 keys is one. */
+	mean = div_floor(eq->sum_key, eq->sum_weight);
+	eq->v0 += (u64)mean;
+	eq->sum_key -= (s128)mean * (s64)eq->sum_weight;
+	return eq->v0;
+}
+
+/* --- lag -------------------------------------------------------------------- */
+
+s64 eevdf_lag_limit(const struct fair_queue *q, struct entity *e)
+{
+	const struct rb_node *root = q->timeline.root;
+	u64 slice = e->eevdf.slice;
+
+	/* Beside long slices a short one waits longer than twice its own. */
+	if (root)
+		slice = max(slice, entity_of(root)->eevdf.max_slice);
+	if (q->curr && q->curr->queued)
+		slice = max(slice, q->curr->eevdf.slice);
+	return (s64)calc_delta_fair(max(2 * slice, q->rq->s->tick_ns), e) >>
+	       q->policy->eevdf->lag_halvings(q);
+}
+
+s64 eevdf_lag(struct fair_queue *q, struct entity *e)
+{
+	s64 limit = eevdf_lag_limit(q, e), lag = (s64)(eevdf_now(q) - e->vruntime);
+
+	return max(-limit, min(limit, lag));
+}
+
+s64 eevdf_inflated_lag(const struct fair_queue *q, const struct entity *e)
+{
+	u64 others = q->eevdf.sum_weight;
+
+	if (!others || !e->eevdf.vlag || !feature(q->rq->s, FEATURE_PLACE_LAG))
+		return 0;
+	return mul_div_signed(e->eevdf.vlag, others + weight(e), others);
+}
+
+/* --- weights ---------------------------------------------------------------- */
+
+/* Off the queue, lag and the rest of a request are just durations in virtual time. */
+static void rescale(struct eevdf_entity *ee, u64 old, u64 new)
+{
+	ee->vlag = mul_div_signed(ee->vlag, old, new);
+	if (ee->relative)
+		ee->deadline = (u64)mul_div_signed((s64)ee->deadline, old, new);
+}
+
+void eevdf_reweight(struct fair_queue *q, struct entity *e, u64 stored_weight)
+{
+	u64 old = weight(e), new = weight_down(stored_weight);
+	s64 lag, rest;
+
+	if (old == new)
+		return;
+	if (!e->queued) {
+		rescale(&e->eevdf, old, new);
+		return;
+	}
+	lag = eevdf_lag(q, e);
+	rest = (s64)(e->eevdf.deadline - e->vruntime) - lag;
+	sums_sub(q, e->vruntime, old);
+	e->vruntime = q->eevdf.v0 - (u64)mul_div_signed(lag, old, new);
+	e->eevdf.deadline = q->eevdf.v0 + (u64)mul_div_signed(rest, old, new);
+	sums_add(q, e->vruntime, new);
+}

@@ -1,0 +1,348 @@
+/*
+ * EEVDF, Earliest Eligible Virtual Deadline First, as in Linux 6.12.
+ *
+ * Tasks ask for slices of CPU time. Of those that have not had more than their share
+ * (eligible: lag >= 0), the one whose request is due first runs. Who asks for short
+ * slices is served sooner, not more. Terms and sums: eevdf.h.
+ *
+ *	place:   v = V - lag * (W + w) / W, for the arrival itself moves V; deadline =
+ *	         v + slice/w, half of that for a new task, the old distance after a move
+ *	charge:  v += delta/w; at the deadline: turn over, deadline = v + slice/w
+ *	pick:    the running task while protected (picked, request not used up) and
+ *	         eligible; else the earliest deadline among the eligible: a tree by
+ *	         deadline whose nodes know the least vruntime below them
+ *	tick:    resched when the turn is over, or unprotected and ineligible
+ *	wakeup:  preempts if pick would choose it; a shorter slice that is eligible and
+ *	         due earlier ends the running task's protection
+ *	leave:   lag = V - v, clamped to two slices or a tick, is kept; who falls asleep
+ *	         with lag < 0 stays queued until picked, when the others have caught up,
+ *	         and then leaves with lag 0 (delayed dequeue)
+ *	yield:   if eligible, v = deadline (the rest of the request is forgone) and
+ *	         deadline += slice/w
+ *
+ * Where 6.12 was found wrong later, this follows the correction (docs/adr/008-eevdf.md):
+ * v0 follows V, yield moves v, re-picking renews the protection, a renice rescales
+ * the lag, and its clamp looks at the longest slice of the queue.
+ *
+ * Sources: I. Stoica, H. Abdel-Wahab, TR 95-22 (1995); Linux 6.12 (docs/sources.md).
+ */
+#include "sched/fair/eevdf/eevdf.h"
+
+static bool has(const struct fair_queue *q, enum feature f)
+{
+	return feature(q->rq->s, f);
+}
+
+/* --- the timeline ----------------------------------------------------------- */
+
+static void take_in_child(struct eevdf_entity *sum, const struct rb_node *child)
+{
+	const struct eevdf_entity *below;
+
+	if (!child)
+		return;
+	below = &entity_of(child)->eevdf;
+	sum->min_vruntime = time_min(sum->min_vruntime, below->min_vruntime);
+	sum->min_slice = min(sum->min_slice, below->min_slice);
+	sum->max_slice = max(sum->max_slice, below->max_slice);
+}
+
+void eevdf_augment(struct rb_node *node)
+{
+	struct entity *e = entity_of(node);
+
+	e->eevdf.min_vruntime = e->vruntime;
+	e->eevdf.max_slice = e->eevdf.slice;
+	e->eevdf.min_slice = e->eevdf.slice;
+	take_in_child(&e->eevdf, node->left);
+	take_in_child(&e->eevdf, node->right);
+}
+
+/* --- requests --------------------------------------------------------------- */
+
+/* A group is as urgent as the most urgent of its members. */
+static u64 shortest_slice(const struct fair_queue *q)
+{
+	const struct rb_node *root = q->timeline.root;
+	u64 shortest = root ? entity_of(root)->eevdf.min_slice : UINT64_MAX;
+
+	if (q->curr && q->curr->queued)
+		shortest = min(shortest, q->curr->eevdf.slice);
+	return shortest;
+}
+
+u64 eevdf_slice(struct fair_queue *q, struct entity *e)
+{
+	const struct fair_queue *below = e->own_queue;
+
+	if (entity_is_task(e) && task_of(e)->slice_ns)
+		return task_of(e)->slice_ns;
+	/* In the middle of a swap its members may still be in another policy's terms. */
+	if (below && below->nr_running && below->policy == q->policy)
+		return shortest_slice(below);
+	return q->policy->eevdf->base_slice(q);
+}
+
+void eevdf_pass(struct fair_queue *q, struct entity *e)
+{
+	u64 slice = q->policy->slice(q, e);
+
+	if (slice == e->eevdf.slice)
+		return;
+	e->eevdf.slice = slice;
+	if (e != q->curr)
+		rb_augment(&q->timeline, &e->node);
+}
+
+void eevdf_renew(struct fair_queue *q, struct entity *e)
+{
+	e->eevdf.slice = q->policy->slice(q, e);
+	e->eevdf.deadline = e->vruntime + calc_delta_fair(e->eevdf.slice, e);
+}
+
+static void forget_buddy(struct fair_queue *q, const struct entity *e)
+{
+	if (q->next == e)
+		q->next = NULL;
+}
+
+void eevdf_charge(struct fair_queue *q, struct entity *e, u64 delta)
+{
+	u64 v = calc_delta_fair(delta, e);
+
+	/* It blocked, and still stands on its stack while its CPU looks for work. */
+	if (unlikely(!e->queued))
+		return;
+	e->vruntime += v;
+	q->eevdf.sum_key += (s128)v * (s64)weight_down(e->load.weight);
+	if (likely(time_before(e->vruntime, e->eevdf.deadline)))
+		return;
+	eevdf_renew(q, e);
+	eevdf_now(q); /* a lone task never passes place() or leave(), which keep v0 near V */
+	e->eevdf.protected = false;
+	if (q->nr_running > 1) {
+		e->eevdf.turn_over = true;
+		forget_buddy(q, e);
+	}
+}
+
+/* --- entering and leaving --------------------------------------------------- */
+
+/* The lag of a sleeper that stayed queued: no debt grows by that, and none becomes a claim. */
+static s64 lag_after_delay(struct fair_queue *q, struct entity *e)
+{
+	s64 lag = max(eevdf_lag(q, e), e->eevdf.vlag);
+
+	return has(q, FEATURE_DELAY_ZERO) ? min(lag, 0ll) : lag;
+}
+
+/* It wakes up where it is, unless its lag has to change. */
+static bool stays(struct fair_queue *q, struct entity *e)
+{
+	s64 lag = lag_after_delay(q, e);
+
+	if (lag == eevdf_lag(q, e))
+		return true;
+	eevdf_sums_sub(q, e);
+	e->eevdf.vlag = lag;
+	return false;
+}
+
+void eevdf_place(struct fair_queue *q, struct entity *e, unsigned flags)
+{
+	struct eevdf_entity *ee = &e->eevdf;
+	u64 rest = ee->deadline;
+
+	/* Off the queue an entity is its lag, which refers to no queue. */
+	if (flags & (PLACE_NEW | PLACE_SLEEPER | PLACE_ASLEEP))
+		return;
+	if ((flags & ENQUEUE_DELAYED) && stays(q, e))
+		return;
+	if (flags & PLACE_SWAPPED) /* all measure from one point: V would move as they come */
+		e->vruntime += q->eevdf.v0;
+	else
+		e->vruntime = eevdf_now(q) - (u64)eevdf_inflated_lag(q, e);
+	eevdf_renew(q, e);
+	if (ee->relative)
+		ee->deadline = e->vruntime + rest;
+	else if (!(flags & ENQUEUE_DELAYED) && q->policy->eevdf->begins_with_half(q, flags))
+		ee->deadline -= (ee->deadline - e->vruntime + 1) / 2;
+	ee->relative = false;
+	eevdf_sums_add(q, e);
+}
+
+#define SLEEP_FLAGS (DEQUEUE_SLEEP | DEQUEUE_SPECIAL | DEQUEUE_DELAYED)
+
+bool eevdf_leave(struct fair_queue *q, struct entity *e, unsigned flags)
+{
+	struct eevdf_entity *ee = &e->eevdf;
+
+	forget_buddy(q, e);
+	if (!e->queued)
+		return false;
+	ee->vlag = flags & DEQUEUE_DELAYED ? lag_after_delay(q, e) : eevdf_lag(q, e);
+	if (ee->vlag < 0 && (flags & SLEEP_FLAGS) == DEQUEUE_SLEEP && has(q, FEATURE_DELAY_DEQUEUE))
+		return true;
+	eevdf_sums_sub(q, e);
+	if (!(flags & DEQUEUE_SLEEP) && has(q, FEATURE_PLACE_REL_DEADLINE)) {
+		ee->deadline -= e->vruntime;
+		ee->relative = true;
+	}
+	return false;
+}
+
+void eevdf_reset(struct entity *e)
+{
+	e->eevdf = (struct eevdf_entity){ .vlag = 0 };
+}
+
+/* --- choosing --------------------------------------------------------------- */
+
+/* The earliest deadline among the eligible of the timeline, NULL if only the running one is. */
+static struct entity *search(const struct fair_queue *q)
+{
+	struct rb_node *node = rb_first(&q->timeline);
+
+	if (node && eevdf_eligible(q, entity_of(node)))
+		return entity_of(node);
+	node = q->timeline.root;
+	while (node) {
+		/* Some entity further left is eligible: all there are due earlier than @node. */
+		if (node->left && eevdf_is_past(q, entity_of(node->left)->eevdf.min_vruntime))
+			node = node->left;
+		else if (eevdf_eligible(q, entity_of(node)))
+			return entity_of(node);
+		else
+			node = node->right;
+	}
+	return NULL;
+}
+
+struct entity *eevdf_best(const struct fair_queue *q)
+{
+	struct entity *curr = q->curr, *first = queue_first(q), *best;
+
+	if (curr && !curr->queued)
+		curr = NULL;
+	/* One is always eligible. */
+	if (!first || (!curr && q->nr_running == 1))
+		return first ? first : curr;
+	if (q->next && has(q, FEATURE_PICK_BUDDY) && eevdf_eligible(q, q->next))
+		return q->next;
+	if (curr && !eevdf_eligible(q, curr))
+		curr = NULL;
+	if (curr && curr->eevdf.protected && q->policy->eevdf->runs_to_parity(q))
+		return curr;
+	best = search(q);
+	return !best || (curr && queue_before(q, curr, best)) ? curr : best;
+}
+
+struct entity *eevdf_pick(struct fair_queue *q)
+{
+	struct entity *e = eevdf_best(q);
+
+	if (!e)
+		return NULL;
+	e->eevdf.protected = true;
+	e->eevdf.turn_over = false;
+	forget_buddy(q, e);
+	return e;
+}
+
+bool eevdf_tick_expired(struct fair_queue *q, struct entity *e)
+{
+	if (e->eevdf.turn_over)
+		return true;
+	return has(q, FEATURE_PREEMPT_SHORT) && !e->eevdf.protected && !eevdf_eligible(q, e);
+}
+
+/* May @woken break into the request of @curr? Short requests are there for low latency. */
+static bool is_urgent(struct fair_queue *q, struct entity *curr, struct entity *woken)
+{
+	if (!has(q, FEATURE_PREEMPT_SHORT) || woken->eevdf.slice >= curr->eevdf.slice)
+		return false;
+	if (!eevdf_eligible(q, woken))
+		return false;
+	return queue_before(q, woken, curr) || !eevdf_eligible(q, curr);
+}
+
+bool eevdf_preempts(struct fair_queue *q, struct entity *curr, struct entity *woken, unsigned flags)
+{
+	if (has(q, FEATURE_NEXT_BUDDY) && !(flags & SELECT_FORK))
+		q->next = woken;
+	if (curr->eevdf.turn_over)
+		return true;
+	if (is_urgent(q, curr, woken))
+		curr->eevdf.protected = false;
+	return eevdf_best(q) == woken;
+}
+
+void eevdf_yield(struct fair_queue *q, struct entity *e)
+{
+	if (q->rq->nr_running == 1)
+		return;
+	forget_buddy(q, e);
+	if (eevdf_eligible(q, e)) {
+		eevdf_sums_sub(q, e);
+		e->vruntime = e->eevdf.deadline;
+		eevdf_sums_add(q, e);
+		e->eevdf.deadline += calc_delta_fair(e->eevdf.slice, e);
+	}
+	e->eevdf.protected = false;
+}
+
+/* --- the rules where it stands alone --------------------------------------- */
+
+static u64 base_slice(const struct fair_queue *q)
+{
+	return tunables_of(q)->base_slice_ns;
+}
+
+bool eevdf_begins_with_half(const struct fair_queue *q, unsigned flags)
+{
+	return (flags & ENQUEUE_INITIAL) && has(q, FEATURE_PLACE_DEADLINE_INITIAL);
+}
+
+bool eevdf_runs_to_parity(const struct fair_queue *q)
+{
+	return has(q, FEATURE_RUN_TO_PARITY);
+}
+
+static unsigned no_halvings(const struct fair_queue *q)
+{
+	(void)q;
+	return 0;
+}
+
+static const struct eevdf_rules plain = {
+	.base_slice = base_slice,
+	.begins_with_half = eevdf_begins_with_half,
+	.runs_to_parity = eevdf_runs_to_parity,
+	.lag_halvings = no_halvings,
+};
+
+const struct fair_policy eevdf_policy = {
+	.name = "eevdf",
+	.features_mask = EEVDF_FEATURES,
+	.features_on = EEVDF_FEATURES_ON,
+	.key = TIMELINE_KEY(eevdf.deadline),
+	.eevdf = &plain,
+	.augment = eevdf_augment,
+	.place = eevdf_place,
+	.charge = eevdf_charge,
+	.pick = eevdf_pick,
+	.tick_expired = eevdf_tick_expired,
+	.preempts = eevdf_preempts,
+	.yield = eevdf_yield,
+	.leave = eevdf_leave,
+	.weight = weight_of_task,
+	.slice = eevdf_slice,
+	.pass = eevdf_pass,
+	.reset = eevdf_reset,
+	.reweight = eevdf_reweight,
+	.check = eevdf_check,
+	.dump = eevdf_dump,
+	.dump_queue = eevdf_dump_queue,
+	.key_columns = EEVDF_KEY_COLUMNS,
+	.dump_key = eevdf_dump_key,
+};

@@ -1,0 +1,104 @@
+/*
+ * EEVDF as a library: what eevdf.c is made of, for the policies built on it.
+ *
+ * An entity asks for one slice of CPU time after the other. Its request starts at
+ * its vruntime and is due, in virtual time, when it would be served by an ideal
+ * machine: deadline = vruntime + slice / weight.
+ *
+ *	V    = sum(weight * vruntime) / sum(weight) over the queue, the virtual time
+ *	lag  = V - vruntime, what an entity is owed (> 0) or has had too much (< 0)
+ *
+ * The lags of a queue, times the weights, add up to 0. An entity is eligible if its
+ * lag is not negative. V is never stored and seldom divided out: the queue keeps
+ * both sums, with vruntimes measured from v0, a point near V that moves whenever V is
+ * computed. sum_key has 128 bits, so no distance and no weight overflows it.
+ *
+ * Lock: the runqueue's.
+ */
+#pragma once
+
+#include "sched/fair/core/fair.h"
+
+/* Where policies built on EEVDF may differ inside its hooks. */
+struct eevdf_rules {
+	/* ns that an entity without a slice of its own asks for. */
+	u64 (*base_slice)(const struct fair_queue *q);
+	/* Does one that enters with @flags (queue_flags) ask for half of that first? */
+	bool (*begins_with_half)(const struct fair_queue *q, unsigned flags);
+	/* Does an eligible one that runs go on to the end of its request? */
+	bool (*runs_to_parity)(const struct fair_queue *q);
+	/* How often is the most lag that is kept halved? */
+	unsigned (*lag_halvings)(const struct fair_queue *q);
+};
+
+/*
+ * V rounded down, which moves v0 there. An integer is at most V if and only if it is at most V
+ * rounded down, so an entity placed at the result is eligible.
+ */
+u64 eevdf_now(struct fair_queue *q);
+
+/* Is @vruntime at most V? Exact, and without a division. */
+static inline bool eevdf_is_past(const struct fair_queue *q, u64 vruntime)
+{
+	const struct eevdf_queue *eq = &q->eevdf;
+
+	return (s128)(s64)(vruntime - eq->v0) * (s64)eq->sum_weight <= eq->sum_key;
+}
+
+static inline bool eevdf_eligible(const struct fair_queue *q, const struct entity *e)
+{
+	return eevdf_is_past(q, e->vruntime);
+}
+
+/* Count @e in the sums, or out, under its present vruntime and weight. */
+void eevdf_sums_add(struct fair_queue *q, const struct entity *e);
+void eevdf_sums_sub(struct fair_queue *q, const struct entity *e);
+
+/* V - vruntime of the queued @e, clamped to its limit. Moves v0 to V. */
+s64 eevdf_lag(struct fair_queue *q, struct entity *e);
+
+/* How far left of V to place @e, not queued, so that its lag will be the one it brought. */
+s64 eevdf_inflated_lag(const struct fair_queue *q, const struct entity *e);
+
+/* How much lag @e may keep when it leaves, either way, in its virtual time. */
+s64 eevdf_lag_limit(const struct fair_queue *q, struct entity *e);
+
+/* Start the next request of @e, which is not in the timeline. */
+void eevdf_renew(struct fair_queue *q, struct entity *e);
+
+/* Whom pick() would choose, without choosing. */
+struct entity *eevdf_best(const struct fair_queue *q);
+
+bool eevdf_begins_with_half(const struct fair_queue *q, unsigned flags);
+bool eevdf_runs_to_parity(const struct fair_queue *q);
+
+/* Of struct fair_policy: the features on whose defaults EEVDF has a say, those on, its hooks. */
+#define EEVDF_FEATURES_ON                                                                          \
+	(BIT(FEATURE_PLACE_LAG) | BIT(FEATURE_PLACE_DEADLINE_INITIAL) |                            \
+	 BIT(FEATURE_PLACE_REL_DEADLINE) | BIT(FEATURE_RUN_TO_PARITY) |                            \
+	 BIT(FEATURE_PREEMPT_SHORT) | BIT(FEATURE_PICK_BUDDY) | BIT(FEATURE_DELAY_DEQUEUE) |       \
+	 BIT(FEATURE_DELAY_ZERO))
+#define EEVDF_FEATURES (EEVDF_FEATURES_ON | BIT(FEATURE_NEXT_BUDDY))
+
+void eevdf_augment(struct rb_node *node);
+void eevdf_place(struct fair_queue *q, struct entity *e, unsigned flags);
+void eevdf_charge(struct fair_queue *q, struct entity *e, u64 delta);
+struct entity *eevdf_pick(struct fair_queue *q);
+bool eevdf_tick_expired(struct fair_queue *q, struct entity *e);
+bool eevdf_preempts(struct fair_queue *q, struct entity *curr, struct entity *woken,
+		    unsigned flags);
+void eevdf_yield(struct fair_queue *q, struct entity *e);
+bool eevdf_leave(struct fair_queue *q, struct entity *e, unsigned flags);
+u64 eevdf_slice(struct fair_queue *q, struct entity *e);
+void eevdf_pass(struct fair_queue *q, struct entity *e);
+void eevdf_reset(struct entity *e);
+/*
+ * What @e is owed and what is left of its request stay what they are in real time; if it is queued,
+ * V stays where it is.
+ */
+void eevdf_reweight(struct fair_queue *q, struct entity *e, u64 weight);
+void eevdf_check(struct fair_queue *q);
+void eevdf_dump(struct entity *e, struct text *out);
+void eevdf_dump_queue(struct fair_queue *q, struct text *out);
+void eevdf_dump_key(struct entity *e, struct text *out);
+#define EEVDF_KEY_COLUMNS "         vruntime  eligible         deadline            slice"

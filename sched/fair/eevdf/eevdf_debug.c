@@ -1,0 +1,105 @@
+/*
+ * Looking at EEVDF: what must hold on a queue, computed the slow way, and the lines of
+ * /proc/PID/sched and debugfs `debug`, as Linux 6.12 has them. Lock: the runqueue's.
+ */
+#include "sched/fair/eevdf/eevdf.h"
+#include "lib/fmt.h"
+
+/* --- invariants ------------------------------------------------------------- */
+
+static void check_sums(struct fair_queue *q)
+{
+	struct eevdf_queue sums = { .v0 = q->eevdf.v0 };
+
+	for (struct entity *e = queue_any(q); e; e = queue_another(q, e)) {
+		u64 weight = weight_down(e->load.weight);
+		s64 key = (s64)(e->vruntime - sums.v0);
+
+		SCHED_CHECK(Q10, key < (1ll << 62) && key > -(1ll << 62));
+		SCHED_CHECK(Q17, !entity_is_task(e) || task_of(e)->on_rq != TASK_DELAYED ||
+					 e->eevdf.vlag < 0);
+		sums.sum_weight += weight;
+		sums.sum_key += (s128)key * (s64)weight;
+	}
+	SCHED_CHECK(Q12, sums.sum_weight == q->eevdf.sum_weight);
+	SCHED_CHECK(Q12, sums.sum_key == q->eevdf.sum_key);
+}
+
+/* If it is right at every node for its children, it is right for every subtree. */
+static void check_augmentation(struct fair_queue *q)
+{
+	for (struct entity *e = queue_first(q); e; e = queue_after(e)) {
+		struct eevdf_entity stored = e->eevdf;
+
+		eevdf_augment(&e->node);
+		SCHED_CHECK(Q13, stored.min_vruntime == e->eevdf.min_vruntime);
+		SCHED_CHECK(Q13, stored.min_slice == e->eevdf.min_slice);
+		SCHED_CHECK(Q13, stored.max_slice == e->eevdf.max_slice);
+	}
+}
+
+/* The first in order of deadlines that is eligible; the running one only if it is due earlier. */
+static struct entity *search_all(struct fair_queue *q)
+{
+	struct entity *curr = q->curr, *e = queue_first(q);
+
+	while (e && !eevdf_eligible(q, e))
+		e = queue_after(e);
+	if (!curr || !curr->queued || !eevdf_eligible(q, curr))
+		return e;
+	if (curr->eevdf.protected && q->policy->eevdf->runs_to_parity(q))
+		return curr;
+	return !e || queue_before(q, curr, e) ? curr : e;
+}
+
+void eevdf_check(struct fair_queue *q)
+{
+	struct entity *best = search_all(q);
+
+	check_sums(q);
+	check_augmentation(q);
+	SCHED_CHECK(Q14, best || !q->eevdf.sum_weight);
+	SCHED_CHECK(Q15, q->next || eevdf_best(q) == best);
+}
+
+/* --- dumps ------------------------------------------------------------------ */
+
+void eevdf_dump(struct entity *e, struct text *out)
+{
+	const struct eevdf_entity *ee = &e->eevdf;
+	s64 rest = (s64)ee->deadline;
+
+	if (e->queued)
+		rest = (s64)(ee->deadline - e->vruntime);
+	else if (!ee->relative)
+		rest = 0;
+	dump_task_number(out, "se.slice", ee->slice);
+	dump_task_ms(out, "se.deadline", e->queued ? (s64)ee->deadline : 0);
+	dump_task_ms(out, "se.request_left", rest);
+	dump_task_ms(out, "se.vlag", e->queued ? eevdf_lag(e->queue, e) : ee->vlag);
+	dump_task_number(out, "se.sched_delayed", task_of(e)->on_rq == TASK_DELAYED);
+}
+
+void eevdf_dump_queue(struct fair_queue *q, struct text *out)
+{
+	struct entity *first = queue_first(q), *left = queue_any(q), *right = left;
+
+	for (struct entity *e = left; e; e = queue_another(q, e)) {
+		left = time_before(e->vruntime, left->vruntime) ? e : left;
+		right = time_before(right->vruntime, e->vruntime) ? e : right;
+	}
+	dump_ms(out, "left_deadline", first ? first->eevdf.deadline : 0);
+	dump_ms(out, "left_vruntime", left ? left->vruntime : 0);
+	dump_ms(out, "zero_vruntime", q->eevdf.v0);
+	dump_ms(out, "avg_vruntime", eevdf_now(q));
+	dump_ms(out, "right_vruntime", right ? right->vruntime : 0);
+	dump_ms(out, "spread", left ? right->vruntime - left->vruntime : 0);
+}
+
+void eevdf_dump_key(struct entity *e, struct text *out)
+{
+	dump_vtime(out, e->vruntime);
+	text_add(out, "  %8s", eevdf_eligible(e->queue, e) ? "E" : "N");
+	dump_vtime(out, e->eevdf.deadline);
+	dump_vtime(out, e->eevdf.slice);
+}

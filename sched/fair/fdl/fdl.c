@@ -1,0 +1,290 @@
+/*
+ * FDL, the fair deadline policy: CFS, in which a group of tasks may have a
+ * deadline. It is due within that time, however many others there are, and gets
+ * no more CPU time for it than its weight is worth.
+ *
+ * A bucket that fills while time passes, and that running drains, is the model: a
+ * deadline D is how long an empty one takes to be full. Deadlines are in the virtual
+ * time v of the queue, which is the clock less a lag:
+ *
+ *	charge:    running takes the deadline d forward by time / share of the machine,
+ *	           a little less than that earns (dl_slack), but not beyond v + D: what is
+ *	           not used is not saved
+ *	wakeup:    d stays within [v + D_wakeup, v + D]: sleep earns nothing, and a debt
+ *	           outlives it
+ *	container: all entities without a deadline have one together, d_c, of 5 ms while
+ *	           others have deadlines; so they do not starve
+ *	pick:      the earliest d; if d_c is earlier, whom CFS picks of the container
+ *	miss:      who has run and is overdue still shows that there is too much to do.
+ *	           v goes back until the most urgent d is D/4 ahead: time passes more slowly
+ *	           for all, and nobody's share or place changes
+ *	timer:     a turn ends after 94.7 % of the time to the next d of those that wait
+ *
+ * Only groups have deadlines; in each queue, that is within each group, anew. Timer
+ * and placement look at the root's queue only. While no deadline waits or runs in a
+ * queue every decision there is CFS's; while no group in it has one its hooks are CFS's
+ * own (policy.base), so FDL costs nothing.
+ *
+ * Source: Fair Deadline RFC (docs/sources.md); docs/adr/010-fdl.md says where and why
+ * this differs.
+ */
+#include "sched/fair/cfs/cfs.h"
+#include "sched/fair/fdl/fdl.h"
+
+static u32 nr_normal(const struct fair_queue *q)
+{
+	return q->nr_running - q->fdl.nr;
+}
+
+static void start_container(struct fair_queue *q)
+{
+	q->fdl.container = fdl_some(fdl_now(q) + tunables_of(q)->default_fair_dl);
+}
+
+/* --- the timer -------------------------------------------------------------- */
+
+/* ns after which a turn should end because of somebody who waits until @deadline. */
+static s64 time_until(const struct fair_queue *q, u64 deadline)
+{
+	s64 left = (s64)(deadline - fdl_now(q));
+
+	return left > 0 ? (s64)((u64)left * tunables_of(q)->tick_margin >> 10) : left;
+}
+
+static u64 earliest_on_clock(const struct fair_queue *q)
+{
+	const struct entity *first = queue_earliest(q);
+
+	return first ? first->deadline + q->fdl.lag : 0;
+}
+
+static u64 fdl_turn(struct rq *rq, struct entity *e)
+{
+	struct fair_queue *q = &rq->fair;
+	struct entity *curr = q->curr, *first = queue_earliest(q);
+	u64 next = first ? first->deadline : 0;
+	s64 left, until;
+
+	WRITE_ONCE(rq->fdl_curr, fdl_period(curr));
+	WRITE_ONCE(rq->fdl_next, earliest_on_clock(q));
+	if (q->tasks.nr == 1)
+		return 0;
+	left = fair_slice_left(e);
+	/* One that has no deadline is the container. */
+	if (curr->deadline && q->fdl.container && (!next || time_before(q->fdl.container, next)))
+		next = q->fdl.container;
+	until = next ? time_until(q, next) : left;
+	if (until > 0 && left > 0)
+		until = min(until, left);
+	if (until <= 0)
+		until = tunables_of(q)->tick_skip;
+	return min((u64)until, (u64)tunables_of(q)->max_tick_interval);
+}
+
+/* On the root's queue somebody waits until @deadline from now on: the timer may be too late. */
+static void shorten_turn(struct fair_queue *q, u64 deadline)
+{
+	struct rq *rq = q->rq;
+	s64 until;
+
+	if (q->owner || !q->curr)
+		return;
+	until = time_until(q, deadline);
+	if (!rq->hrtick_at || time_before(rq->clock + (u64)max(until, 0ll), rq->hrtick_at))
+		resched(rq);
+}
+
+/* --- where an entity enters, and when it leaves ------------------------------ */
+
+static void enter_with_deadline(struct fair_queue *q, struct entity *e, unsigned flags)
+{
+	struct fdl_cpu *fdl = fdl_of(e);
+	u64 v = fdl_now(q), latest = v + fdl->rr_ns, soonest = v + (fdl->wakeup_ns ?: fdl->rr_ns);
+
+	if (!e->deadline || (flags & ENQUEUE_UNTHROTTLE))
+		e->deadline = fdl_some(soonest);
+	else
+		e->deadline = fdl_some(time_min(time_max(e->deadline, soonest), latest));
+	fdl->waiting_since = q->rq->clock;
+	q->fdl.nr++;
+	q->fdl.weight += e->load.weight;
+	if (q->owner)
+		return;
+	if (!rb_first(&q->deadlines) || time_before(e->deadline, queue_earliest(q)->deadline))
+		WRITE_ONCE(q->rq->fdl_next, e->deadline + q->fdl.lag);
+	shorten_turn(q, e->deadline);
+}
+
+static void enter_without(struct fair_queue *q)
+{
+	if (!q->fdl.nr || nr_normal(q))
+		return;
+	start_container(q);
+	shorten_turn(q, q->fdl.container);
+}
+
+static __noinline void place(struct fair_queue *q, struct entity *e, unsigned flags)
+{
+	cfs_place(q, e, flags);
+	if (flags & (PLACE_NEW | PLACE_SLEEPER | PLACE_ASLEEP))
+		return;
+	if (fdl_period(e))
+		enter_with_deadline(q, e, flags);
+	else
+		enter_without(q);
+}
+
+static void fdl_place(struct fair_queue *q, struct entity *e, unsigned flags)
+{
+	if (likely(!e->own_queue && !q->fdl.nr))
+		cfs_place(q, e, flags);
+	else
+		place(q, e, flags);
+}
+
+/* Its deadline stays with it: what it owes. */
+static __noinline void leave_deadlines(struct fair_queue *q, struct entity *e)
+{
+	if (!e->queued)
+		return;
+	if (!e->deadline) {
+		if (nr_normal(q) == 1)
+			q->fdl.container = 0;
+		return;
+	}
+	q->fdl.nr--;
+	q->fdl.weight -= e->load.weight;
+	if (!q->owner)
+		WRITE_ONCE(q->rq->fdl_next, earliest_on_clock(q));
+}
+
+static bool fdl_leave(struct fair_queue *q, struct entity *e, unsigned flags)
+{
+	if (unlikely(q->fdl.nr | q->fdl.container))
+		leave_deadlines(q, e);
+	return cfs_leave(q, e, flags);
+}
+
+/* --- running ----------------------------------------------------------------- */
+
+static void fdl_charge(struct fair_queue *q, struct entity *e, u64 delta)
+{
+	if (unlikely(e->deadline | q->fdl.container))
+		fdl_charge_deadline(q, e, delta);
+	cfs_charge(q, e, delta);
+}
+
+/* --- comparing ---------------------------------------------------------------- */
+
+static struct entity *first_by_deadline(const struct fair_queue *q)
+{
+	struct entity *first = queue_earliest(q), *curr = q->curr;
+
+	if (!curr || !curr->queued || !curr->deadline)
+		return first;
+	return first && time_before(first->deadline, curr->deadline) ? first : curr;
+}
+
+/* Is the container's turn before that of @first? */
+static bool container_is_first(const struct fair_queue *q, const struct entity *first)
+{
+	return q->fdl.container && time_before(q->fdl.container, first->deadline);
+}
+
+/* Buddies that have deadlines by now are none for CFS. */
+static struct entity *pick_normal(struct fair_queue *q)
+{
+	if (q->next && q->next->deadline)
+		q->next = NULL;
+	if (q->last && q->last->deadline)
+		q->last = NULL;
+	if (q->skip && q->skip->deadline)
+		q->skip = NULL;
+	return cfs_pick_by(q, q->curr && q->curr->deadline ? NULL : q->curr, cfs_granularity);
+}
+
+/* @e, which waited, has been chosen. */
+static void count_pick(struct fair_queue *q, struct entity *e)
+{
+	struct fdl_cpu *fdl = fdl_of(e);
+	u64 since = time_max(fdl->waiting_since, e->exec_start);
+
+	fdl->nr_picks++;
+	fdl->max_gap_ns = max(fdl->max_gap_ns, sub_floor0(q->rq->clock, since));
+}
+
+static __noinline struct entity *pick_by_deadline(struct fair_queue *q)
+{
+	struct entity *e;
+
+	if (!q->fdl.container && nr_normal(q))
+		start_container(q);
+	e = first_by_deadline(q);
+	if (container_is_first(q, e)) {
+		fdl_of(e)->nr_container_picks++;
+		e = pick_normal(q);
+	} else if (e != q->curr) {
+		count_pick(q, e);
+	}
+	/* It runs on, and the timer has been used. */
+	if (e == q->curr && !q->owner)
+		fair_start_turn(q->rq, q->rq->curr);
+	return e;
+}
+
+static struct entity *fdl_pick(struct fair_queue *q)
+{
+	return likely(!q->fdl.nr) ? cfs_pick(q) : pick_by_deadline(q);
+}
+
+static bool fdl_preempts(struct fair_queue *q, struct entity *curr, struct entity *woken,
+			 unsigned flags)
+{
+	u64 container = q->fdl.container;
+
+	if (likely(!curr->deadline && !woken->deadline))
+		return cfs_preempts(q, curr, woken, flags);
+	if (curr->deadline && woken->deadline)
+		return time_before(woken->deadline, curr->deadline);
+	if (woken->deadline)
+		return !container || time_before(woken->deadline, container);
+	return container && time_before(container, curr->deadline);
+}
+
+/* The timer ends turns of the root's queue; below it a tick is as good as it gets. */
+static bool fdl_tick_expired(struct fair_queue *q, struct entity *e)
+{
+	struct entity *first;
+
+	if (likely(!q->fdl.nr))
+		return cfs_tick_expired(q, e);
+	first = first_by_deadline(q);
+	if (q->owner && container_is_first(q, first) == !!e->deadline)
+		return true;
+	if (e->deadline)
+		return q->owner && first != e;
+	return queue_first(q) && cfs_tick_expired(q, e);
+}
+
+const struct fair_policy fdl_policy = {
+	.name = "fdl",
+	.features_mask = BIT(FEATURE_GENTLE_FAIR_SLEEPERS) | BIT(FEATURE_NEXT_BUDDY),
+	.features_on = BIT(FEATURE_GENTLE_FAIR_SLEEPERS),
+	.deadlines = true,
+	.base = &cfs_policy,
+	.key = TIMELINE_KEY(vruntime),
+	.place = fdl_place,
+	.charge = fdl_charge,
+	.pick = fdl_pick,
+	.tick_expired = fdl_tick_expired,
+	.preempts = fdl_preempts,
+	.yield = cfs_yield,
+	.leave = fdl_leave,
+	.weight = weight_of_task,
+	.slice = cfs_slice,
+	.turn = fdl_turn,
+	.select_cpu = fdl_select_cpu,
+	.check = fdl_check,
+	.dump = fdl_dump,
+	.dump_queue = fdl_dump_queue,
+};

@@ -1,0 +1,128 @@
+/*
+ * FDL's parameters of a task group, and what is told about it.
+ *
+ * Each CPU has its own copy of a group's deadlines, changed under its lock with the
+ * group's entity out of the queue: so nobody who looks finds a queued entity whose
+ * deadline does not fit its parameters.
+ *
+ * Locks: as group.h says, parameters by the host; a group's part on a CPU by that
+ * runqueue's lock. Source: Fair Deadline RFC (docs/sources.md).
+ */
+#include "sched/fair/fdl/fdl.h"
+#include "lib/errno.h"
+
+#define RR_MIN_NS (50 * NS_PER_US)
+#define RR_MAX_NS NS_PER_SEC
+/* Shares that may be guaranteed to a group for each CPU there is. */
+#define GUARANTEE_MAX (1024ull * 256)
+
+/* --- deadlines ------------------------------------------------------------------ */
+
+static void set_on_cpu(struct rq *rq, struct entity *e, u64 rr_ns, u64 wakeup_ns)
+{
+	struct fair_queue *q = e->queue;
+	bool had = fdl_of(e)->rr_ns, moves;
+
+	rq_lock(rq);
+	if (rq->online)
+		rq->curr->class->charge(rq);
+	moves = e->queued && q->policy->deadlines;
+	if (moves)
+		queue_leave(q, e, QUEUE_SAVE);
+	fdl_of(e)->rr_ns = rr_ns;
+	fdl_of(e)->wakeup_ns = wakeup_ns;
+	if (had != !!rr_ns)
+		fair_queue_count_deadlines(q, rr_ns);
+	/* What it ran since it had one is nothing that CFS should have it pay, or be paid, for. */
+	if (e->deadline && !rr_ns) {
+		e->deadline = 0;
+		e->vruntime = moves ? 0 : q->min_vruntime;
+	}
+	if (moves) {
+		queue_enter(q, e, QUEUE_RESTORE);
+		resched(rq);
+	}
+	rq_unlock(rq);
+}
+
+int sched_group_set_deadline(struct sched *s, struct task_group *tg, u64 rr_ns, u64 wakeup_ns)
+{
+	if (!tg || wakeup_ns > rr_ns || (rr_ns && (rr_ns < RR_MIN_NS || rr_ns > RR_MAX_NS)))
+		return -EINVAL;
+	WRITE_ONCE(tg->fdl.rr_ns, rr_ns);
+	WRITE_ONCE(tg->fdl.wakeup_ns, wakeup_ns);
+	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++)
+		set_on_cpu(cpu_rq(s, cpu), &tg->cpu[cpu].entity, rr_ns, wakeup_ns);
+	return 0;
+}
+
+/* --- guarantees ------------------------------------------------------------------ */
+
+static void guarantee(struct sched *s, struct task_group *tg, u64 shares)
+{
+	u64 *sum = tg->parent ? &tg->parent->fdl.children_guaranteed : &s->guaranteed;
+
+	*sum += shares - tg->fdl.guaranteed;
+	s->nr_guaranteed += !!shares - !!tg->fdl.guaranteed;
+	tg->fdl.guaranteed = shares;
+}
+
+void fdl_forget(struct sched *s, struct task_group *tg)
+{
+	guarantee(s, tg, 0);
+}
+
+int sched_group_set_guaranteed(struct sched *s, struct task_group *tg, u64 shares)
+{
+	bool changes;
+
+	if (!tg || tg->idle || shares > GUARANTEE_MAX * s->nr_cpus)
+		return -EINVAL;
+	changes = !shares != !tg->fdl.guaranteed;
+	guarantee(s, tg, shares);
+	if (!changes)
+		return 0;
+	WRITE_ONCE(tg->fdl.shares, shares);
+	tg->fdl.abs_guaranteed = 0;
+	tg->fdl.increased = tg->fdl.decreased = false;
+	group_reweigh(s, tg);
+	return 0;
+}
+
+/* --- statistics ------------------------------------------------------------------- */
+
+static void add_cpu(struct rq *rq, struct entity *e, struct sched_group_fdl_stat *out)
+{
+	const struct fdl_cpu *fdl = fdl_of(e);
+	u64 gap;
+
+	rq_lock(rq);
+	if (rq->online)
+		rq->curr->class->charge(rq);
+	gap = fdl->max_gap_ns;
+	/* One that waits now may have waited for longer than ever. */
+	if (e->queued && e->deadline && e->queue->curr != e)
+		gap = max(gap, sub_floor0(rq->clock, time_max(fdl->waiting_since, e->exec_start)));
+	out->max_gap_ns = max(out->max_gap_ns, gap);
+	out->nr_dl_picks += fdl->nr_picks;
+	out->nr_container_picks += fdl->nr_container_picks;
+	out->nr_misses += fdl->nr_misses;
+	out->lag_pushed_ns += fdl->lag_pushed_ns;
+	rq_unlock(rq);
+}
+
+void sched_group_fdl_stat(struct sched *s, struct task_group *tg, struct sched_group_fdl_stat *out)
+{
+	*out = (struct sched_group_fdl_stat){ .overcommit = s->guaranteed / s->nr_cpus };
+	if (!tg)
+		return;
+	out->legacy_shares = tg->shares >> WEIGHT_SHIFT;
+	out->dynamic_shares = tg->fdl.shares ?: out->legacy_shares;
+	out->abs_guaranteed = tg->fdl.abs_guaranteed;
+	out->avg_usage = fdl_cpu_time(s, tg->fdl.avg_usage);
+	out->avg_wait = fdl_cpu_time(s, tg->fdl.avg_wait);
+	out->increased = tg->fdl.increased;
+	out->decreased = tg->fdl.decreased;
+	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++)
+		add_cpu(cpu_rq(s, cpu), &tg->cpu[cpu].entity, out);
+}

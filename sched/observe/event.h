@@ -1,0 +1,50 @@
+/*
+ * Trace events as C: one structure per row of event.def. The layout is the binary record that tools
+ * read, so a host can copy it as it is: only the common header differs. Here it tells the host what
+ * the event is; in the record, what the host knows better (context flags, thread id) takes the
+ * place of size and cpu.
+ */
+#pragma once
+
+#include "lib/types.h"
+
+struct sched_event {
+	u16 type; /* EVENT_ID_* */
+	u16 size; /* bytes, this header included; a multiple of 4 */
+	u32 cpu;  /* where it happened: the CPU that the scheduler's caller runs on */
+};
+
+#define FIELD(type, name) type name;
+#define PID(name)	  s32 name;
+#define COMM(name)	  char name[16];
+#define STRING(name)	  u32 name;
+
+#define EVENT(system, name, id, fields, ...)                                                       \
+	struct event_##name {                                                                      \
+		struct sched_event common;                                                         \
+		fields                                                                             \
+	};
+#include "sched/observe/event.def"
+#undef EVENT
+
+/* Dense numbers, for masks: BIT(EVENT_sched_switch). A host may continue them. */
+enum sched_event_nr {
+#define EVENT(system, name, id, ...) EVENT_##name,
+#include "sched/observe/event.def"
+#undef EVENT
+	NR_SCHED_EVENTS
+};
+
+enum sched_event_id {
+#define EVENT(system, name, id, ...) EVENT_ID_##name = (id),
+#include "sched/observe/event.def"
+#undef EVENT
+};
+
+#undef FIELD
+#undef PID
+#undef COMM
+#undef STRING
+
+STATIC_ASSERT(sizeof(struct event_sched_switch) == 64, "as Linux lays it out");
+STATIC_ASSERT(sizeof(struct event_sched_stat_runtime) == 48, "as Linux lays it out");

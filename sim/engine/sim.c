@@ -1,0 +1,230 @@
+/* Making and freeing simulated machines and their tasks; see sim.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/engine/sim.h"
+#include "sim/engine/util.h"
+
+/* --- tasks ------------------------------------------------------------------------------------ */
+
+static void init_task(struct sim_task *t)
+{
+	*t = (struct sim_task){ .left_ns = SIM_FOREVER, .last_cpu = SIM_NOWHERE, .asleep = true };
+	t->wakeup.kind = EVENT_WAKEUP;
+	list_init(&t->cursor.waiting);
+}
+
+/* Tasks side by side, as many as there are already. */
+struct task_block {
+	struct task_block *next;
+	u32 used, size;
+	struct sim_task task[] __aligned(64);
+};
+
+static struct sim_task *new_task(struct sim *sim)
+{
+	struct task_block *block = sim->blocks;
+
+	if (!block || block->used == block->size) {
+		u32 size = block ? min(2 * block->size, 1u << 14) : 8;
+
+		block = allocate_lines(sizeof(*block) + size * sizeof(*block->task));
+		if (!block)
+			return NULL;
+		block->size = size;
+		block->next = sim->blocks;
+		sim->blocks = block;
+	}
+	return &block->task[block->used++];
+}
+
+static struct sim_task *take_task(struct sim *sim)
+{
+	struct sim_task *t;
+
+	if (sim->nr_tasks == SIM_MAX_TASKS)
+		return NULL;
+	if (list_empty(&sim->free)) {
+		t = new_task(sim);
+		if (!t)
+			return NULL;
+	} else {
+		t = list_first(&sim->free, struct sim_task, link);
+		list_del(&t->link);
+	}
+	init_task(t);
+	if (sim->config.next)
+		t->left_ns = 0;
+	list_add_tail(&sim->tasks, &t->link);
+	sim->nr_tasks++;
+	sim->nr_tasks_max = max(sim->nr_tasks_max, sim->nr_tasks);
+	return t;
+}
+
+struct sim_task *sim_task_new(struct sim *sim, const char *comm)
+{
+	struct sim_task *t = take_task(sim);
+
+	if (t)
+		sched_task_init(sim->s, &t->task, sim->next_pid++, comm);
+	return t;
+}
+
+struct sim_task *sim_task_fork(struct sim *sim, struct sim_task *parent, const char *comm)
+{
+	struct sim_task *t = take_task(sim);
+	int pid;
+
+	if (!t)
+		return NULL;
+	pid = sim->next_pid++;
+	if (sim->config.fluid) {
+		/* The scheduler does not know the parent: it is not started. */
+		sched_task_init(sim->s, &t->task, pid, comm);
+		sched_set_affinity(sim->s, &t->task, &parent->task.allowed);
+		t->group = parent->group;
+		return t;
+	}
+	sched_task_fork(sim->s, &parent->task, &t->task, pid, 0);
+	snprintf(t->task.comm, sizeof(t->task.comm), "%s", comm);
+	t->group = parent->group;
+	return t;
+}
+
+void sim_task_free(struct sim *sim, struct sim_task *t)
+{
+	queue_cancel(&sim->queue, &t->wakeup);
+	list_del(&t->cursor.waiting);
+	list_del(&t->link);
+	/* The first task of a process is still known to the others. */
+	if (!t->task.family.ended || !t->task.family.nr_threads)
+		list_add_head(&sim->free, &t->link);
+	sim->nr_tasks--;
+}
+
+/* --- groups ----------------------------------------------------------------------------------- */
+
+static bool set_params(struct sched *s, struct task_group *tg, const struct sched_group_params *p)
+{
+	if (p->idle ? sched_group_set_idle(s, tg, true) : sched_group_set_shares(s, tg, p->shares))
+		return false;
+	if (sched_group_set_deadline(s, tg, p->deadline_rr_ns, p->deadline_wakeup_ns))
+		return false;
+	if (p->guaranteed_shares && sched_group_set_guaranteed(s, tg, p->guaranteed_shares))
+		return false;
+	return p->quota_ns == SCHED_QUOTA_NONE ||
+	       !sched_group_set_bandwidth(s, tg, p->quota_ns, p->period_ns, p->burst_ns, false);
+}
+
+u32 sim_group_new(struct sim *sim, u32 parent, const struct sched_group_params *params)
+{
+	struct sim_group *groups =
+		realloc(sim->groups, (sim->nr_groups + 1) * sizeof(*sim->groups));
+	struct sim_group *group;
+
+	if (!groups)
+		return 0;
+	sim->groups = groups;
+	group = &groups[sim->nr_groups];
+	*group = (struct sim_group){ .parent = parent, .params = *params };
+	if (!sim->config.fluid) {
+		group->tg = allocate_lines(sched_group_size(sim->s));
+		if (!group->tg)
+			return 0;
+		sched_group_init(sim->s, group->tg, groups[parent].tg);
+	}
+	sim->nr_groups++;
+	if (group->tg && !event_queued(&sim->control))
+		queue_set(&sim->queue, &sim->control, sim->now + sched_fdl_interval_ns(sim->s));
+	return group->tg && !set_params(sim->s, group->tg, params) ? 0 : sim->nr_groups - 1;
+}
+
+/* --- machines --------------------------------------------------------------------------------- */
+
+static void init_cpu(struct sim *sim, unsigned cpu)
+{
+	struct sim_cpu *c = &sim->cpus[cpu];
+
+	*c = (struct sim_cpu){ .id = cpu, .since = sim->now, .idle_since = sim->now };
+	c->done.kind = EVENT_DONE;
+	c->timer.kind = EVENT_TIMER;
+	c->kick.kind = EVENT_KICK;
+	c->llc = sim->config.topology[cpu].llc;
+	c->node = sim->config.topology[cpu].node;
+	if (sim->config.skew_ns)
+		c->skew_ns = prng_u64(&sim->rng) % sim->config.skew_ns;
+	init_task(&c->idle);
+	c->curr = &c->idle;
+	sched_task_init_idle(sim->s, &c->idle.task, cpu);
+	sched_cpu_online(sim->s, cpu, &c->idle.task);
+}
+
+static bool init_sched(struct sim *sim)
+{
+	const struct sim_config *c = &sim->config;
+
+	sim->s = allocate_lines(sched_size(c->nr_cpus));
+	sim->cpus = allocate_lines(c->nr_cpus * sizeof(*sim->cpus));
+	sim->ticking = calloc((c->nr_cpus + 63) / 64, sizeof(u64));
+	sim->groups = calloc(1, sizeof(*sim->groups));
+	if (!sim->s || !sim->cpus || !sim->ticking || !sim->groups)
+		return false;
+	sim->nr_groups = 1;
+	return !sched_init(sim->s, &(struct sched_config){
+					   .nr_cpus = c->nr_cpus,
+					   .hz = c->hz,
+					   .topology = c->topology,
+					   .fair_policy = c->fair_policy,
+					   .seed = c->seed,
+				   });
+}
+
+struct sim *sim_new(const struct sim_config *config)
+{
+	struct sim *sim;
+
+	if (!config->nr_cpus || config->nr_cpus > CPU_MAX)
+		return NULL;
+	sim = calloc(1, sizeof(*sim));
+	if (!sim)
+		return NULL;
+	sim_select(sim);
+	sim->config = *config;
+	sim->now = SIM_START;
+	sim->next_pid = 1;
+	sim->is_big = config->nr_cpus > 128;
+	queue_init(&sim->queue, sim->now);
+	list_init(&sim->tasks);
+	list_init(&sim->free);
+	prng_seed(&sim->rng, config->seed);
+	if (!init_sched(sim)) {
+		sim_free(sim);
+		return NULL;
+	}
+	sim->tick_ns = NS_PER_SEC / config->hz;
+	sim->tick.kind = EVENT_TICK;
+	sim->control.kind = EVENT_CONTROL;
+	for (unsigned cpu = 0; cpu < config->nr_cpus; cpu++)
+		init_cpu(sim, cpu);
+	sim->config.topology = NULL;
+	return sim;
+}
+
+void sim_free(struct sim *sim)
+{
+	struct task_block *next;
+
+	for (struct task_block *block = sim->blocks; block; block = next) {
+		next = block->next;
+		free(block);
+	}
+	queue_free(&sim->queue);
+	for (u32 i = 1; i < sim->nr_groups; i++)
+		free(sim->groups[i].tg);
+	free(sim->groups);
+	free(sim->ticking);
+	free(sim->cpus);
+	free(sim->s);
+	free(sim);
+}

@@ -1,0 +1,142 @@
+/* Memory, errors, and numbers as people type them. */
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "lib/cpumask.h"
+#include "sim/engine/util.h"
+
+void usage_error(const char *format, ...)
+{
+	va_list args;
+
+	fflush(stdout);
+	fputs("schedsim: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	exit(EXIT_USAGE);
+}
+
+void out_of_memory(void)
+{
+	usage_error("out of memory");
+}
+
+void *grow(void *array, u32 used, u32 *size, size_t bytes)
+{
+	if (used < *size)
+		return array;
+	*size = *size ? 2 * *size : 8;
+	array = realloc(array, *size * bytes);
+	if (!array)
+		out_of_memory();
+	return array;
+}
+
+void *allocate(size_t nr, size_t bytes)
+{
+	void *memory = calloc(nr ? nr : 1, bytes);
+
+	if (!memory)
+		out_of_memory();
+	return memory;
+}
+
+void *allocate_lines(size_t bytes)
+{
+	const size_t huge = 2ul << 20, align = bytes < huge ? 64 : huge;
+	void *memory;
+
+	bytes = ALIGN_UP(bytes, align);
+	memory = aligned_alloc(align, bytes);
+	if (!memory)
+		return NULL;
+	if (align == huge)
+		madvise(memory, bytes, MADV_HUGEPAGE); /* advice: it may not be taken */
+	return memset(memory, 0, bytes);
+}
+
+bool parse_number(const char *text, u64 max, u64 *value)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)*text))
+		return false;
+	errno = 0;
+	*value = strtoull(text, &end, 10);
+	return !*end && !errno && *value <= max;
+}
+
+static u64 unit_ns(const char *unit)
+{
+	static const struct {
+		const char *name;
+		u64 ns;
+	} units[] = { { "", 1 },
+		      { "ns", 1 },
+		      { "us", NS_PER_US },
+		      { "ms", NS_PER_MS },
+		      { "s", NS_PER_SEC } };
+
+	for (u32 i = 0; i < ARRAY_SIZE(units); i++)
+		if (!strcmp(unit, units[i].name))
+			return units[i].ns;
+	return 0;
+}
+
+bool parse_time(const char *text, u64 *ns)
+{
+	const u64 max = 1000000ull;
+	u64 whole, unit, scale;
+	char *end;
+
+	if (!isdigit((unsigned char)*text))
+		return false;
+	errno = 0;
+	whole = strtoull(text, &end, 10);
+	text = end;
+	if (*text == '.')
+		text++, text += strspn(text, "0123456789");
+	unit = unit_ns(text);
+	if (errno || !unit || whole > max * NS_PER_SEC / unit)
+		return false;
+	*ns = whole * unit;
+	scale = unit;
+	for (end += *end == '.'; end < text; end++) {
+		scale /= 10;
+		*ns += (u64)(*end - '0') * scale;
+	}
+	return true;
+}
+
+static bool parse_range(char *text, unsigned nr_cpus, struct cpumask *mask)
+{
+	char *dash = strchr(text, '-');
+	u64 first, last;
+
+	if (dash)
+		*dash = '\0';
+	if (!nr_cpus || !parse_number(text, nr_cpus - 1, &first))
+		return false;
+	last = first;
+	if (dash && (!parse_number(dash + 1, nr_cpus - 1, &last) || last < first))
+		return false;
+	for (u64 cpu = first; cpu <= last; cpu++)
+		cpumask_set(mask, (unsigned)cpu);
+	return true;
+}
+
+bool parse_cpus(const char *text, unsigned nr_cpus, struct cpumask *mask)
+{
+	char *copy = strdup(text), *rest = copy, *range;
+	bool good = copy;
+
+	*mask = cpumask_none();
+	while (good && (range = strsep(&rest, ",+")))
+		good = parse_range(range, nr_cpus, mask);
+	free(copy);
+	return good;
+}

@@ -1,0 +1,277 @@
+/* Random exploration; see explore.h. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+
+#include "sim/explore/explore.h"
+
+#define RUN_OPS	    2000u /* operations on one machine, then there is a new one */
+#define RUN_LIMIT_S 20	  /* CPU time after which a run is taken to hang */
+
+/* --- one run ---------------------------------------------------------------------------------- */
+
+static jmp_buf failed;
+static struct world world;
+
+/* A crash, or a run that does not end, is a failure as good as a broken invariant. */
+static void on_signal(int signal)
+{
+	snprintf(world.sim->bug, sizeof(world.sim->bug), "%s",
+		 signal == SIGVTALRM ? "it does not end" : "it crashes");
+	siglongjmp(failed, 1);
+}
+
+static void catch_signals(void)
+{
+	static const int signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGVTALRM };
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_NODEFER };
+	struct itimerval limit = { .it_value.tv_sec = RUN_LIMIT_S };
+
+	for (unsigned i = 0; i < ARRAY_SIZE(signals); i++)
+		sigaction(signals[i], &action, NULL);
+	setitimer(ITIMER_VIRTUAL, &limit, NULL);
+}
+
+static void print_op(unsigned i, const struct op *op)
+{
+	char text[OP_TEXT];
+
+	op_print(op, text);
+	printf("%u: %s\n", i, text);
+	fflush(stdout);
+}
+
+static void perform(const struct script *script, struct verdict *verdict)
+{
+	for (unsigned i = 0, nr_inner; i < script->nr_ops; i += 1 + nr_inner) {
+		const struct op *op = &script->ops[i];
+
+		for (nr_inner = 0; i + nr_inner + 1 < script->nr_ops; nr_inner++)
+			if (!op[nr_inner + 1].inside)
+				break;
+		verdict->nr_ops = i + nr_inner + 1;
+		for (unsigned n = 0; script->verbose && n <= nr_inner; n++)
+			print_op(i + n, &op[n]);
+		world_do(&world, op, nr_inner);
+		if (script->holds && !script->holds(&world))
+			host_bug(__FILE__, __LINE__, "the caller's condition");
+	}
+	world_calm(&world);
+}
+
+struct verdict script_run(const struct script *script)
+{
+	static struct verdict verdict;
+
+	verdict = (struct verdict){ .nr_ops = 0 };
+	if (!world_init(&world, &script->shape, script->nr_tasks, script->policy)) {
+		snprintf(verdict.what, sizeof(verdict.what), "no such machine");
+		return verdict;
+	}
+	catch_signals();
+	world.sim->bug_target = &failed;
+	if (!setjmp(failed)) {
+		perform(script, &verdict);
+		world_free(&world);
+	} else {
+		/* Nothing in it can be relied on any more, so it is not taken apart. */
+		snprintf(verdict.what, sizeof(verdict.what), "%s", world.sim->bug);
+	}
+	setitimer(ITIMER_VIRTUAL, &(struct itimerval){ .it_value.tv_sec = 0 }, NULL);
+	return verdict;
+}
+
+/* --- the text of a script --------------------------------------------------------------------- */
+
+void script_print(const struct script *script, FILE *out)
+{
+	const struct shape *shape = &script->shape;
+	char text[OP_TEXT];
+
+	fprintf(out, "machine.%u.%u.%u.%u.%u.%u", shape->hz, shape->nr_cpus, shape->smt, shape->llc,
+		shape->node, script->nr_tasks);
+	for (unsigned i = 0; i < script->nr_ops; i++) {
+		op_print(&script->ops[i], text);
+		fprintf(out, " %s", text);
+	}
+}
+
+static bool parse_machine(struct script *script, const char *word)
+{
+	struct shape *shape = &script->shape;
+	int end = 0;
+
+	return word &&
+	       sscanf(word, "machine.%hu.%hhu.%hhu.%hhu.%hhu.%u%n", &shape->hz, &shape->nr_cpus,
+		      &shape->smt, &shape->llc, &shape->node, &script->nr_tasks, &end) == 6 &&
+	       !word[end];
+}
+
+bool script_parse(struct script *script, const char *text)
+{
+	char *words = strdup(text), *rest = words, *word = strsep(&rest, " ");
+	bool good = parse_machine(script, word);
+
+	script->nr_ops = 0;
+	script->ops = malloc((strlen(text) + 1) * sizeof(*script->ops));
+	while (good && (word = strsep(&rest, " ")))
+		if (*word)
+			good = op_parse(&script->ops[script->nr_ops++], word);
+	if (!good)
+		fprintf(stderr, "schedsim: no operation of a replay: \"%s\"\n", word ? word : "");
+	free(words);
+	return good;
+}
+
+/* --- drawing runs ----------------------------------------------------------------------------- */
+
+struct swarm {
+	u32 weight[NR_OPS], total;
+	u32 late_in;   /* one operation in so many leaves kicks for later */
+	u32 inside_in; /* and one in so many is done inside the one before */
+};
+
+/*
+ * Symmetric machines only: beside a core of two threads, a core of one keeps two tasks, by Linux
+ * 6.1's rule that half of a difference of one is nothing to move.
+ */
+static struct shape draw_shape(struct prng *rng)
+{
+	static const u16 hz[] = { 100, 250, 1000 };
+	unsigned most = prng_below(rng, 8) ? 8 : WORLD_CPUS, smt, llc, node, nr_cpus;
+
+	do {
+		smt = 1 + prng_below(rng, 2);
+		llc = smt * (1 + prng_below(rng, 4));
+		node = llc * (1 + prng_below(rng, 3));
+		nr_cpus = node * (1 + prng_below(rng, 3));
+	} while (nr_cpus > most);
+	return (struct shape){ hz[prng_below(rng, 3)], (u8)nr_cpus, (u8)smt, (u8)llc, (u8)node };
+}
+
+static struct swarm draw_swarm(struct prng *rng)
+{
+	struct swarm swarm = {
+		.late_in = 2 + prng_below(rng, 8),
+		.inside_in = prng_below(rng, 2) ? 2 + prng_below(rng, 4) : 0,
+	};
+
+	for (unsigned op = 0; op < NR_OPS; op++)
+		swarm.weight[op] = prng_below(rng, 3) ? 1 + prng_below(rng, 20) : 0;
+	swarm.weight[OP_fork] += 2;
+	swarm.weight[OP_tick] += 2;
+	swarm.weight[OP_wake] += 2;
+	swarm.weight[OP_exit] = (swarm.weight[OP_exit] + 3) / 4;
+	swarm.weight[OP_group_new] = (swarm.weight[OP_group_new] + 3) / 4;
+	if (swarm.weight[OP_far_sleep])
+		swarm.weight[OP_far_sleep] = prng_below(rng, 4) == 0;
+	for (unsigned op = 0; op < NR_OPS; op++)
+		swarm.total += swarm.weight[op];
+	return swarm;
+}
+
+static struct op draw_op(struct prng *rng, const struct swarm *swarm)
+{
+	u32 n = prng_below(rng, swarm->total);
+	u8 kind = 0, inside = 0;
+
+	while (n >= swarm->weight[kind])
+		n -= swarm->weight[kind++];
+	if (swarm->inside_in && prng_below(rng, swarm->inside_in) == 0)
+		inside = (u8)(1 + prng_below(rng, 4));
+	return (struct op){
+		.kind = kind,
+		.inside = inside,
+		.cpu = (u8)prng_below(rng, WORLD_CPUS),
+		.task = (u8)prng_below(rng, WORLD_TASKS),
+		.late = prng_below(rng, swarm->late_in) == 0,
+		.arg = (u32)prng_u64(rng),
+	};
+}
+
+void script_draw(struct script *script, u64 seed, unsigned nr_ops)
+{
+	struct swarm swarm;
+	struct prng rng;
+
+	prng_seed(&rng, seed);
+	script->ops = malloc(nr_ops * sizeof(*script->ops));
+	if (!script->ops)
+		abort();
+	script->shape = draw_shape(&rng);
+	script->nr_tasks = 1 + prng_below(&rng, WORLD_TASKS);
+	swarm = draw_swarm(&rng);
+	script->nr_ops = nr_ops;
+	for (unsigned i = 0; i < nr_ops; i++) {
+		script->ops[i] = draw_op(&rng, &swarm);
+		script->ops[i].cpu %= script->shape.nr_cpus;
+		script->ops[i].task %= script->nr_tasks;
+	}
+}
+
+/* --- many runs -------------------------------------------------------------------------------- */
+
+static void report(struct script *script, struct verdict verdict, u64 seed, u64 done, bool shrink)
+{
+	printf("%s, seed %llu, operation %llu: %s\n", script->policy, (unsigned long long)seed,
+	       (unsigned long long)done + verdict.nr_ops, verdict.what);
+	script->nr_ops = verdict.nr_ops;
+	if (shrink)
+		script_shrink(script, verdict.what);
+	printf("%u operations are left; replay them with\n  build/schedsim --sched %s --replay \"",
+	       script->nr_ops, script->policy);
+	script_print(script, stdout);
+	printf("\"\n");
+}
+
+/* Returns whether all of it held. */
+static bool explore_policy(const struct explore_options *options, const char *policy)
+{
+	u64 seed = options->seed;
+
+	for (u64 done = 0; done < options->ops; done += RUN_OPS, seed++) {
+		struct script script = { .policy = policy, .verbose = options->verbose };
+		struct verdict verdict;
+
+		script_draw(&script, seed, (unsigned)min(options->ops - done, (u64)RUN_OPS));
+		verdict = script_run(&script);
+		if (verdict.what[0])
+			report(&script, verdict, seed, done, !options->no_shrink);
+		free(script.ops);
+		if (verdict.what[0])
+			return false;
+	}
+	printf("%s: %llu operations on %llu machines, every invariant held (seeds %llu..%llu)\n",
+	       policy, (unsigned long long)options->ops, (unsigned long long)(seed - options->seed),
+	       (unsigned long long)options->seed, (unsigned long long)seed - 1);
+	return true;
+}
+
+int explore_random(const struct explore_options *options)
+{
+	int failures = 0;
+
+	if (options->policy)
+		return !explore_policy(options, options->policy);
+	for (unsigned i = 0; sched_fair_name(i); i++)
+		failures += !explore_policy(options, sched_fair_name(i));
+	return failures;
+}
+
+int explore_replay(const char *policy, const char *text, bool verbose)
+{
+	struct script script = { .policy = policy, .verbose = verbose };
+	struct verdict verdict;
+
+	if (!script_parse(&script, text))
+		return 2;
+	verdict = script_run(&script);
+	free(script.ops);
+	if (!verdict.what[0])
+		printf("%u operations, every invariant held\n", verdict.nr_ops);
+	else
+		printf("operation %u: %s\n", verdict.nr_ops - 1, verdict.what);
+	return verdict.what[0] != 0;
+}

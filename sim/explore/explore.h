@@ -1,0 +1,60 @@
+/*
+ * Exploration: many operations on many machines, with every invariant checked after each.
+ *
+ * Random: a run is a function of its seed, which draws the machine, the weights of the operations
+ * (some runs hardly fork, some only migrate) and then the operations. What fails is shrunk to a
+ * list from which nothing can be left out, and printed as a command that replays it.
+ *
+ * Exhaustive: every sequence of operations up to a length on a small machine.
+ */
+#pragma once
+
+#include <stdio.h>
+
+#include "sim/explore/world.h"
+
+struct explore_options {
+	const char *policy; /* NULL: each one, by itself */
+	u64 seed;	    /* of the first run; the next has the next */
+	u64 ops;	    /* so many under each policy */
+	bool verbose;	    /* print each operation */
+	bool no_shrink;
+};
+
+/* All that is needed to repeat a run. */
+struct script {
+	const char *policy;
+	struct shape shape;
+	unsigned nr_tasks;
+	struct op *ops;
+	unsigned nr_ops;
+	bool verbose;
+	/* NULL, or a condition of the caller's that must hold after each operation too. */
+	bool (*holds)(const struct world *);
+};
+
+/* What a run of a script led to. */
+struct verdict {
+	char what[200];	 /* "file:line: text" of what failed; empty: nothing did */
+	unsigned nr_ops; /* so many operations were performed, the one that failed included */
+};
+
+/* The machine and @nr_ops operations that @seed gives; script->ops is allocated. */
+void script_draw(struct script *script, u64 seed, unsigned nr_ops);
+struct verdict script_run(const struct script *script);
+/* Leave out of @script, which fails with @what, everything without which it still does. */
+void script_shrink(struct script *script, const char *what);
+void script_print(const struct script *script, FILE *out);
+/* From the text that script_print() printed. False: it is none; an error was printed. */
+bool script_parse(struct script *script, const char *text);
+
+#define EXHAUSTIVE_MAX 8u
+
+/* The command line of both; the status to exit with. */
+bool explore_wanted(int argc, char **argv);
+int explore_main(int argc, char **argv);
+
+/* Each returns the number of policies under which something failed, after printing it to stdout. */
+int explore_random(const struct explore_options *options);
+int explore_replay(const char *policy, const char *text, bool verbose);
+int explore_exhaustive(const char *policy, unsigned length);

@@ -1,0 +1,117 @@
+/* The options of schedsim that explore instead of simulating. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/explore/explore.h"
+
+static const char usage[] =
+	"usage: schedsim [--sched NAME|all] --ops N [--seed N] [--verbose] [--no-shrink]\n"
+	"       schedsim [--sched NAME|all] --exhaustive LENGTH\n"
+	"       schedsim --sched NAME --replay \"machine... OPERATION...\" [--verbose]\n";
+
+static bool parse_number(const char *text, u64 *number)
+{
+	char *end;
+
+	errno = 0;
+	*number = strtoull(text, &end, 10);
+	return *text >= '0' && *text <= '9' && !*end && !errno;
+}
+
+static bool known_policy(const char *name)
+{
+	for (unsigned i = 0; sched_fair_name(i); i++)
+		if (!strcmp(sched_fair_name(i), name))
+			return true;
+	return false;
+}
+
+struct choice {
+	struct explore_options options;
+	u64 length;
+	const char *replay;
+};
+
+static bool parse_option(struct choice *choice, int option)
+{
+	struct explore_options *o = &choice->options;
+
+	switch (option) {
+	case 'p':
+		o->policy = strcmp(optarg, "all") ? optarg : NULL;
+		return !o->policy || known_policy(o->policy);
+	case 'o':
+		return parse_number(optarg, &o->ops) && o->ops;
+	case 's':
+		return parse_number(optarg, &o->seed);
+	case 'x':
+		return parse_number(optarg, &choice->length) && choice->length &&
+		       choice->length <= EXHAUSTIVE_MAX;
+	case 'r':
+		choice->replay = optarg;
+		return true;
+	case 'v':
+		return o->verbose = true;
+	case 'n':
+		return o->no_shrink = true;
+	default:
+		return false;
+	}
+}
+
+static int run_choice(const struct choice *choice)
+{
+	if (choice->replay)
+		return explore_replay(choice->options.policy, choice->replay,
+				      choice->options.verbose);
+	if (choice->length)
+		return explore_exhaustive(choice->options.policy, (unsigned)choice->length);
+	return explore_random(&choice->options);
+}
+
+bool explore_wanted(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (!strncmp(argv[i], "--ops", 5) || !strncmp(argv[i], "--exh", 5) ||
+		    !strncmp(argv[i], "--rep", 5))
+			return true;
+	return false;
+}
+
+int explore_main(int argc, char **argv)
+{
+	static const struct option long_options[] = {
+		{ "sched", required_argument, NULL, 'p' },
+		{ "ops", required_argument, NULL, 'o' },
+		{ "seed", required_argument, NULL, 's' },
+		{ "exhaustive", required_argument, NULL, 'x' },
+		{ "replay", required_argument, NULL, 'r' },
+		{ "verbose", no_argument, NULL, 'v' },
+		{ "no-shrink", no_argument, NULL, 'n' },
+		{ 0 },
+	};
+	struct choice choice = { .options.seed = 1 };
+	int option, which;
+
+	while ((option = getopt_long(argc, argv, "", long_options, &which)) != -1) {
+		if (parse_option(&choice, option))
+			continue;
+		if (option == '?')
+			fputs(usage, stderr);
+		else
+			fprintf(stderr, "schedsim: --%s %s: %s\n", long_options[which].name, optarg,
+				option == 'p' ? "no such policy" : "not a number, or out of range");
+		return 2;
+	}
+	if (optind < argc || !!choice.replay + !!choice.length + !!choice.options.ops != 1) {
+		fputs(usage, stderr);
+		return 2;
+	}
+	printf("schedsim, commit %s:", COMMIT);
+	for (int i = 1; i < argc; i++)
+		printf(" %s", argv[i]);
+	printf("\n");
+	return run_choice(&choice);
+}

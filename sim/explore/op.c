@@ -1,0 +1,311 @@
+/* The operations of op.def on a machine under test (world.h), and their text. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/errno.h"
+#include "sim/explore/op.h"
+
+const char *const op_name[NR_OPS] = {
+#define OP(name, text) [OP_##name] = #name,
+#include "sim/explore/op.def"
+#undef OP
+};
+
+/* --- operations on the machine ---------------------------------------------------------------- */
+
+static void set_feature(struct world *w, u32 arg)
+{
+	char text[1024], *word, *rest = text;
+	unsigned nr = 0, chosen;
+
+	EXPECT(sched_features_read(w->sim->s, text, sizeof(text)) < (int)sizeof(text));
+	for (const char *c = text; *c; c++)
+		nr += *c == ' ';
+	chosen = arg % nr;
+	do
+		word = strsep(&rest, " ");
+	while (chosen--);
+	if (strncmp(word, "NO_", 3)) {
+		char negated[80];
+
+		snprintf(negated, sizeof(negated), "NO_%s", word);
+		EXPECT(!sched_features_write(w->sim->s, negated, strlen(negated)));
+	} else {
+		EXPECT(!sched_features_write(w->sim->s, word + 3, strlen(word + 3)));
+	}
+}
+
+/* A refused value changes nothing. */
+static void set_tunable(struct world *w, u32 arg)
+{
+	static const char *const values[] = { "0",	 "1",	     "2",	   "3",	 "12",
+					      "100",	 "10000",    "750000",	   "",	 "3000000",
+					      "8000000", "24000000", "4000000000", "-1", "5x" };
+	const char *value = values[arg / 256 % ARRAY_SIZE(values)];
+	char before[64], after[64];
+	unsigned nr = 0;
+	int status;
+
+	while (sched_tunable(nr))
+		nr++;
+	const char *name = sched_tunable(arg % 256 % nr)->name;
+
+	EXPECT(sched_tunable_read(w->sim->s, name, before, sizeof(before)) > 0);
+	status = sched_tunable_write(w->sim->s, name, value, strlen(value));
+	EXPECT(sched_tunable_read(w->sim->s, name, after, sizeof(after)) > 0);
+	w->debts = true;
+	EXPECT(status == 0 || (status == -EINVAL && !strcmp(before, after)));
+}
+
+static void swap(struct world *w, u32 arg, unsigned cpu)
+{
+	unsigned nr = 0;
+
+	while (sched_fair_name(nr))
+		nr++;
+	sim_enter(w->sim, cpu);
+	EXPECT(sched_fair_swap(w->sim->s, sched_fair_name(arg % nr), cpu) == 0);
+	EXPECT(!strcmp(sched_fair_current(w->sim->s), sched_fair_name(arg % nr)));
+}
+
+static void skew(struct world *w, unsigned cpu, u64 ns)
+{
+	w->sim->cpus[cpu].skew_ns += ns;
+	world_account(w, cpu, ns);
+}
+
+/*
+ * Time passes for the sleepers until their vruntime is nearly 2^63 behind, beside a light runner. A
+ * running task has ticks in between, so no single charge is longer than a few weeks.
+ */
+static void far_sleep(struct world *w, u32 arg)
+{
+	/* There a task's virtual time may run 68 times as fast as under the others. */
+	bool fast = !strcmp(sched_fair_current(w->sim->s), "bore-cfs");
+
+	w->debts = true;
+	world_pass(w, (u64)(1 + arg % 40) * (fast ? 1200 : 86400) * NS_PER_SEC);
+	world_tick(w);
+}
+
+/* --- performing ------------------------------------------------------------------------------- */
+
+/* What happens to the machine. */
+static void do_machine(struct world *w, const struct op *op, unsigned cpu)
+{
+	switch ((enum op_kind)op->kind) {
+	case OP_tick:
+		world_tick(w);
+		break;
+	case OP_tick_one:
+		world_tick_cpu(w, cpu);
+		break;
+	case OP_time:
+		world_pass(w, 1 + op->arg % 3000000);
+		break;
+	case OP_kick:
+		world_switch(w, cpu, true);
+		break;
+	case OP_skew:
+		skew(w, cpu, op->arg % 20000);
+		break;
+	case OP_far_sleep:
+		far_sleep(w, op->arg);
+		break;
+	case OP_feature:
+		set_feature(w, op->arg);
+		break;
+	case OP_tunable:
+		set_tunable(w, op->arg);
+		break;
+	case OP_swap:
+		swap(w, op->arg, cpu);
+		break;
+	case OP_control:
+		world_tick(w);
+		sched_fdl_control(w->sim->s);
+		break;
+	case OP_cpu_off:
+		world_cpu_off(w, op->arg % w->shape.nr_cpus);
+		break;
+	case OP_cpu_on:
+		world_cpu_on(w, op->arg % w->shape.nr_cpus);
+		break;
+	default:
+		break;
+	}
+}
+
+static void perform(struct world *w, const struct op *op, unsigned cpu)
+{
+	sim_enter(w->sim, cpu);
+	do_current(w, op, cpu);
+	do_task(w, op, cpu);
+	do_group(w, op);
+	do_machine(w, op, cpu);
+}
+
+/*
+ * May another CPU do @op during @w->outer? The host serialises what changes the tree of groups and
+ * the settings, and keeps a task's memory while somebody works on it. Time would pass for a task
+ * that has stopped running without being charged for it.
+ */
+static bool may_be_inside(const struct world *w, const struct op *op)
+{
+	if (w->outer->kind == OP_cpu_off || w->outer->kind == OP_cpu_on)
+		return false;
+	switch ((enum op_kind)op->kind) {
+	case OP_exit:
+	case OP_tick:
+	case OP_time:
+	case OP_skew:
+	case OP_far_sleep:
+	case OP_control:
+	case OP_cpu_off:
+	case OP_cpu_on:
+		return false;
+	case OP_feature:
+	case OP_tunable:
+	case OP_swap:
+	case OP_group_new:
+	case OP_group_exit:
+	case OP_group_move:
+	case OP_group_shares:
+	case OP_group_idle:
+	case OP_group_quota:
+	case OP_group_deadline:
+	case OP_group_guaranteed:
+		return w->outer->kind < OP_feature;
+	default:
+		return w->online & (w->online - 1);
+	}
+}
+
+static bool is_in_between(const struct world *w, const struct task *t)
+{
+	return t->on_rq == TASK_MIGRATING || t->state == TASK_WAKING ||
+	       (t->on_rq == TASK_OFF_RQ && sched_current(w->sim->s, t->cpu) == t);
+}
+
+/* A task between runqueues, or asleep but still on its stack: that is where surprises are. */
+static u8 prefer_in_between(const struct world *w, u8 place)
+{
+	for (unsigned i = 0; i < w->nr_tasks; i++)
+		if (w->subject[i].t && is_in_between(w, &w->subject[i].t->task))
+			return (u8)i;
+	return place;
+}
+
+static void be_inside(struct sim *sim);
+
+/* Start waiting for the moment of w->inner, @passed of its unlocks being over. */
+static void await_inner(struct world *w, unsigned passed)
+{
+	bool wait = w->nr_inner && may_be_inside(w, w->inner);
+
+	w->unlocks_left = wait ? w->inner->inside - passed : 0;
+	w->sim->on_unlocked = wait ? be_inside : NULL;
+}
+
+/* Called where no lock is held. */
+static void be_inside(struct sim *sim)
+{
+	struct world *w = sim->world;
+	unsigned outer_cpu = sim->this_cpu;
+
+	if (w->unlocks_left && --w->unlocks_left)
+		return;
+	while (sim->on_unlocked && !w->unlocks_left) {
+		unsigned cpu = world_online_cpu(w, w->inner->cpu);
+		struct op op = *w->inner++;
+
+		w->nr_inner--;
+		sim->on_unlocked = NULL;
+		op.task = prefer_in_between(w, op.task);
+		perform(w, &op, cpu == outer_cpu ? world_online_cpu(w, cpu + 1) : cpu);
+		sim->this_cpu = outer_cpu;
+		await_inner(w, 1);
+	}
+}
+
+void world_do(struct world *w, const struct op *op, unsigned nr_inner)
+{
+	w->outer = op;
+	w->inner = op + 1;
+	w->nr_inner = nr_inner;
+	await_inner(w, 0);
+	perform(w, op, world_online_cpu(w, op->cpu));
+	w->sim->on_unlocked = NULL;
+	for (; w->nr_inner; w->nr_inner--, w->inner++)
+		perform(w, w->inner, world_online_cpu(w, w->inner->cpu));
+	if (!op->late)
+		world_settle(w);
+	world_check(w);
+}
+
+/* --- text ------------------------------------------------------------------------------------- */
+
+void op_print(const struct op *op, char text[static OP_TEXT])
+{
+	char numbers[32] = "", inside[8] = "";
+
+	if (op->arg)
+		snprintf(numbers, sizeof(numbers), ".%u.%u.%u", op->cpu, op->task, op->arg);
+	else if (op->task)
+		snprintf(numbers, sizeof(numbers), ".%u.%u", op->cpu, op->task);
+	else if (op->cpu)
+		snprintf(numbers, sizeof(numbers), ".%u", op->cpu);
+	if (op->inside)
+		snprintf(inside, sizeof(inside), "^%u", op->inside);
+	snprintf(text, OP_TEXT, "%s%s%s%s", op_name[op->kind], numbers, inside,
+		 op->late ? "~" : "");
+}
+
+/* A decimal number up to @most at *@at, which moves behind it. */
+static bool parse_number(const char **at, unsigned long most, unsigned long *number)
+{
+	char *end;
+
+	if (**at < '0' || **at > '9')
+		return false;
+	*number = strtoul(*at, &end, 10);
+	*at = end;
+	return *number <= most;
+}
+
+bool op_parse(struct op *op, const char *word)
+{
+	size_t length = strcspn(word, ".^~");
+	unsigned long number[3] = { 0 }, inside = 0;
+	const char *at = word + length;
+	bool late;
+
+	for (unsigned i = 0; *at == '.' && i < 3; i++) {
+		at++;
+		if (!parse_number(&at, i < 2 ? UINT8_MAX : UINT32_MAX, &number[i]))
+			return false;
+	}
+	if (*at == '^') {
+		at++;
+		if (!parse_number(&at, UINT8_MAX, &inside))
+			return false;
+	}
+	late = *at == '~';
+	if (at[late])
+		return false;
+	for (unsigned kind = 0; kind < NR_OPS; kind++) {
+		if (strlen(op_name[kind]) != length || strncmp(op_name[kind], word, length))
+			continue;
+		*op = (struct op){
+			.kind = (u8)kind,
+			.cpu = (u8)number[0],
+			.task = (u8)number[1],
+			.arg = (u32)number[2],
+			.inside = (u8)inside,
+			.late = late,
+		};
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,13 @@
+/* Between the files that perform operations (op.def): what each of them does with its part. */
+#pragma once
+
+#include "sim/explore/world.h"
+
+/* The first task from the @from-th place on that fits, round the end; NULL if none does. */
+struct subject *find_subject(struct world *w, unsigned from, bool (*fits)(const struct subject *));
+bool is_alive(const struct subject *x);
+
+/* What the current task of @cpu does, and what is done to a task. */
+void do_current(struct world *w, const struct op *op, unsigned cpu);
+void do_task(struct world *w, const struct op *op, unsigned cpu);
+void do_group(struct world *w, const struct op *op);

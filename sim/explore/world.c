@@ -1,0 +1,447 @@
+/* A machine under test; see world.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/errno.h"
+#include "sim/explore/world.h"
+
+/* --- subjects --------------------------------------------------------------------------------- */
+
+static struct subject *subject_of(struct world *w, const struct task *t)
+{
+	for (unsigned i = 0; i < w->nr_tasks; i++)
+		if (w->subject[i].t && &w->subject[i].t->task == t)
+			return &w->subject[i];
+	return NULL;
+}
+
+struct subject *world_running(struct world *w, unsigned cpu)
+{
+	return subject_of(w, sched_current(w->sim->s, cpu));
+}
+
+u64 world_cpus(const struct world *w)
+{
+	return w->shape.nr_cpus == 64 ? ~0ull : BIT(w->shape.nr_cpus) - 1;
+}
+
+void world_learn_allowed(const struct world *w, struct subject *x)
+{
+	if (!(x->allowed & w->online) && x->t->task.allowed.bits[0] == world_cpus(w))
+		x->allowed = world_cpus(w);
+}
+
+unsigned world_online_cpu(const struct world *w, unsigned n)
+{
+	unsigned cpu = n % w->shape.nr_cpus;
+
+	while (!(w->online & BIT(cpu)))
+		cpu = (cpu + 1) % w->shape.nr_cpus;
+	return cpu;
+}
+
+struct cpumask world_mask(u64 bits)
+{
+	struct cpumask mask = cpumask_none();
+
+	mask.bits[0] = bits;
+	return mask;
+}
+
+/* --- switching -------------------------------------------------------------------------------- */
+
+static bool kick_pending(const struct sim_cpu *c)
+{
+	return c->kicked || event_queued(&c->kick);
+}
+
+void world_switch(struct world *w, unsigned cpu, bool preempt)
+{
+	struct sim_cpu *c = &w->sim->cpus[cpu];
+	struct subject *prev = world_running(w, cpu);
+
+	if (prev && !preempt && prev->state == ANNOUNCED)
+		prev->state = ASLEEP;
+	c->kicked = false;
+	queue_cancel(&w->sim->queue, &c->kick);
+	sim_enter(w->sim, cpu);
+	sim_switch(w->sim, preempt);
+}
+
+static bool timer_due(const struct world *w, unsigned cpu)
+{
+	const struct sim_cpu *c = &w->sim->cpus[cpu];
+
+	return event_queued(&c->timer) && c->timer.when <= w->sim->now;
+}
+
+/* Serve timers that are due and kicks until there are none. */
+void world_settle(struct world *w)
+{
+	bool any;
+
+	do {
+		any = false;
+		for (unsigned cpu = 0; cpu < w->shape.nr_cpus; cpu++) {
+			struct sim_cpu *c = &w->sim->cpus[cpu];
+
+			if (timer_due(w, cpu)) {
+				queue_cancel(&w->sim->queue, &c->timer);
+				sim_enter(w->sim, cpu);
+				sched_timer(w->sim->s, cpu);
+				any = true;
+			}
+			if (kick_pending(c)) {
+				world_switch(w, cpu, true);
+				any = true;
+			}
+		}
+	} while (any);
+}
+
+void world_account(struct world *w, unsigned cpu, u64 ns)
+{
+	struct subject *x = world_running(w, cpu);
+
+	if (!x)
+		return;
+	x->ran_ns += ns;
+	if (!task_is_fair_policy(x->attr.policy))
+		return;
+	for (s32 g = x->group; g != ROOT; g = w->group[g].parent)
+		w->group[g].ran_ns += ns;
+}
+
+void world_pass(struct world *w, u64 ns)
+{
+	w->sim->now += ns;
+	w->sim->queue.time = w->sim->now;
+	for (unsigned cpu = 0; cpu < w->shape.nr_cpus; cpu++)
+		world_account(w, cpu, ns);
+}
+
+void world_tick_cpu(struct world *w, unsigned cpu)
+{
+	struct sched_cpu_stat stat;
+
+	/* It stands still. */
+	if (!(w->online & BIT(cpu)) && !world_running(w, cpu))
+		return;
+	sim_enter(w->sim, cpu);
+	if (!sched_tick_can_stop(w->sim->s, cpu)) {
+		sched_tick(w->sim->s, cpu);
+		return;
+	}
+	sched_cpu_stat(w->sim->s, cpu, &stat);
+	EXPECT(!world_running(w, cpu) && !stat.nr_running);
+}
+
+void world_tick(struct world *w)
+{
+	world_pass(w, w->sim->tick_ns);
+	for (unsigned cpu = 0; cpu < w->shape.nr_cpus; cpu++)
+		world_tick_cpu(w, cpu);
+}
+
+void world_cpu_off(struct world *w, unsigned cpu)
+{
+	u64 rest = w->online & ~BIT(cpu);
+
+	if (!(w->online & BIT(cpu))) {
+		EXPECT(sched_cpu_offline(w->sim->s, cpu) == -EINVAL);
+	} else if (!rest) {
+		EXPECT(sched_cpu_offline(w->sim->s, cpu) == -EBUSY);
+	} else {
+		w->online = rest; /* before, for the events of those it sends away */
+		EXPECT(!sched_cpu_offline(w->sim->s, cpu));
+	}
+}
+
+void world_cpu_on(struct world *w, unsigned cpu)
+{
+	if (w->online & BIT(cpu))
+		return;
+	/* Only when it has come to rest. */
+	if (world_running(w, cpu))
+		world_switch(w, cpu, true);
+	EXPECT(!world_running(w, cpu));
+	for (unsigned i = 0; i < w->nr_tasks; i++)
+		if (w->subject[i].t)
+			world_learn_allowed(w, &w->subject[i]);
+	w->online |= BIT(cpu);
+	sim_enter(w->sim, cpu);
+	sched_cpu_online(w->sim->s, cpu, &w->sim->cpus[cpu].idle.task);
+}
+
+/* --- what must hold --------------------------------------------------------------------------- */
+
+static bool same_attr(const struct subject *x)
+{
+	struct sched_attr_req now;
+
+	sched_get_attr(&x->t->task, &now);
+	return now.policy == x->attr.policy && now.nice == x->attr.nice &&
+	       now.rt_priority == x->attr.rt_priority && now.slice_ns == x->attr.slice_ns &&
+	       now.reset_on_fork == x->attr.reset_on_fork;
+}
+
+static void check_subject(const struct world *w, struct subject *x, bool running)
+{
+	const struct task *t = &x->t->task;
+	bool may_run_here;
+
+	world_learn_allowed(w, x);
+	may_run_here = x->allowed & w->online & BIT(t->cpu);
+
+	EXPECT(t->allowed.bits[0] == x->allowed);
+	EXPECT(same_attr(x));
+	EXPECT(sched_group_of(t) == (x->group == ROOT ? NULL : w->group[x->group].tg));
+	EXPECT((t->state == TASK_RUNNING) == (x->state == AWAKE));
+	/* One that wants to run is queued; one between two queues would be lost. */
+	EXPECT(x->state == ASLEEP || t->on_rq == TASK_QUEUED);
+	EXPECT(x->state == ASLEEP || may_run_here || t->push_cpu != PUSH_NONE);
+	EXPECT(x->state == ASLEEP || x->allowed & w->online || t->push_cpu != PUSH_NONE);
+	EXPECT(x->state != ASLEEP || t->push_cpu == PUSH_NONE);
+	EXPECT(x->attr.policy != SCHED_RR || t->rt.time_slice);
+	/* Not charged for a moment more or less than it ran. */
+	EXPECT(running ? t->fair.sum_exec <= x->ran_ns : t->fair.sum_exec == x->ran_ns);
+}
+
+void world_check(struct world *w)
+{
+	u64 running = 0;
+
+	sched_check(w->sim->s);
+	for (unsigned cpu = 0; cpu < w->shape.nr_cpus; cpu++) {
+		struct subject *x = world_running(w, cpu);
+
+		if (!x) {
+			EXPECT(sched_current(w->sim->s, cpu) == &w->sim->cpus[cpu].idle.task);
+			continue;
+		}
+		EXPECT(x->state != ASLEEP && x->t->task.cpu == cpu);
+		EXPECT(!(running & BIT(x - w->subject)));
+		running |= BIT(x - w->subject);
+	}
+	for (unsigned i = 0; i < w->nr_tasks; i++)
+		if (w->subject[i].t)
+			check_subject(w, &w->subject[i], running & BIT(i));
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static void copy_settings(struct sched *to, struct sched *from)
+{
+	const struct sched_tunable_info *info;
+	char text[1024], *rest = text, *word;
+
+	EXPECT(sched_features_read(from, text, sizeof(text)) < (int)sizeof(text));
+	while ((word = strsep(&rest, " \n")))
+		EXPECT(!*word || !sched_features_write(to, word, strlen(word)));
+	for (unsigned i = 0; (info = sched_tunable(i)); i++) {
+		int length = sched_tunable_read(from, info->name, text, sizeof(text));
+
+		EXPECT(!sched_tunable_write(to, info->name, text, (size_t)length));
+	}
+}
+
+/* Tunables and features as on a new machine under the present policy. */
+static void restore_settings(struct world *w)
+{
+	struct world fresh;
+	jmp_buf *bug_target = w->sim->bug_target;
+
+	EXPECT(world_init(&fresh, &w->shape, 0, sched_fair_current(w->sim->s)));
+	fresh.sim->bug_target = bug_target;
+	copy_settings(w->sim->s, fresh.sim->s);
+	world_free(&fresh);
+	sim_select(w->sim);
+}
+
+/* Asking charges the running tasks, so this is for the end. */
+static void check_groups(struct world *w)
+{
+	struct sched_group_stat stat;
+
+	for (unsigned i = 0; i < WORLD_GROUPS; i++) {
+		if (!w->group[i].tg)
+			continue;
+		sched_group_stat(w->sim->s, w->group[i].tg, &stat);
+		EXPECT(stat.usage_ns == w->group[i].ran_ns);
+	}
+}
+
+/* Equal tasks on all CPUs, allowed everywhere, default settings, no groups. */
+static void make_equal(struct world *w)
+{
+	struct cpumask all = world_mask(world_cpus(w));
+
+	restore_settings(w);
+	world_settle(w);
+	for (unsigned cpu = 0; cpu < w->shape.nr_cpus; cpu++)
+		world_cpu_on(w, cpu);
+	for (unsigned i = 0; i < w->nr_tasks; i++) {
+		struct subject *x = &w->subject[i];
+
+		if (!x->t)
+			continue;
+		x->attr = (struct sched_attr_req){ .policy = SCHED_NORMAL };
+		EXPECT(!sched_set_attr(w->sim->s, &x->t->task, &x->attr));
+		EXPECT(!sched_set_affinity(w->sim->s, &x->t->task, &all));
+		x->allowed = world_cpus(w);
+		sched_group_move(w->sim->s, &x->t->task, NULL);
+		x->group = ROOT;
+		world_settle(w);
+	}
+}
+
+static void pass_seconds(struct world *w, unsigned seconds)
+{
+	for (unsigned n = 0; n < seconds * w->shape.hz; n++) {
+		world_tick(w);
+		world_settle(w);
+	}
+}
+
+/* No CPU idles while another has a task to spare. */
+static void check_work_conservation(struct world *w)
+{
+	bool idle = false, crowded = false;
+
+	for (unsigned cpu = 0; cpu < w->shape.nr_cpus; cpu++) {
+		struct sched_cpu_stat stat;
+
+		sched_cpu_stat(w->sim->s, cpu, &stat);
+		idle |= !world_running(w, cpu);
+		crowded |= stat.nr_running > 1;
+	}
+	EXPECT(!(idle && crowded));
+}
+
+static bool wants_cpu(const struct subject *x)
+{
+	return x->t && x->state != ASLEEP;
+}
+
+/*
+ * What a task ran as SCHED_IDLE, at 1/341 of the weight, counts for 3.4 s of each of its equals
+ * now; it has paid once it runs again. A minute more is enough, unless somebody starves.
+ */
+static void await_turns(struct world *w, const u64 *ran_before, unsigned nr_awake)
+{
+	bool all;
+
+	for (unsigned n = 0; n < 60 + 4 * nr_awake; n++) {
+		pass_seconds(w, 1);
+		all = true;
+		for (unsigned i = 0; i < w->nr_tasks; i++)
+			if (wants_cpu(&w->subject[i]) && w->subject[i].ran_ns == ran_before[i])
+				all = false;
+		if (all)
+			return;
+	}
+	host_bug(__FILE__, __LINE__, "a task starves among equals");
+}
+
+/*
+ * Equal tasks get equal shares: on one CPU to three ticks in 8 s, on several at least half of it
+ * (balancing between nodes tolerates a difference of one task).
+ */
+static void check_fairness(struct world *w)
+{
+	const unsigned seconds = 8;
+	/* BORE prefers, among hogs, those that have run less. */
+	bool exact =
+		w->shape.nr_cpus == 1 && strncmp(sched_fair_current(w->sim->s), "bore", 4) != 0;
+	u64 before[WORLD_TASKS], share_ns;
+	unsigned nr_awake = 0;
+
+	for (unsigned i = 0; i < w->nr_tasks; i++) {
+		before[i] = w->subject[i].ran_ns;
+		nr_awake += wants_cpu(&w->subject[i]);
+	}
+	await_turns(w, before, nr_awake);
+	for (unsigned i = 0; i < w->nr_tasks; i++)
+		before[i] = w->subject[i].ran_ns;
+	pass_seconds(w, seconds);
+	share_ns = seconds * NS_PER_SEC * w->shape.nr_cpus / max(nr_awake, w->shape.nr_cpus + 0u);
+	for (unsigned i = 0; i < w->nr_tasks; i++) {
+		u64 got_ns = w->subject[i].ran_ns - before[i];
+
+		if (!wants_cpu(&w->subject[i]))
+			continue;
+		EXPECT(got_ns >= share_ns / 2);
+		EXPECT(!exact || got_ns + 3 * w->sim->tick_ns >= share_ns);
+	}
+}
+
+void world_calm(struct world *w)
+{
+	check_groups(w);
+	make_equal(w);
+	pass_seconds(w, 2);
+	check_work_conservation(w);
+	world_check(w);
+	if (!w->debts)
+		check_fairness(w);
+}
+
+/* --- events --- */
+
+/* Switches chain on each CPU, and nobody is moved where it may not run. */
+static void check_event(struct sim *sim, const struct sched_event *event)
+{
+	struct world *w = sim->world;
+
+	if (event->type == EVENT_ID_sched_switch) {
+		const struct event_sched_switch *ev = (const void *)event;
+
+		EXPECT(ev->prev_pid == w->current_pid[event->cpu] && ev->next_pid != ev->prev_pid);
+		w->current_pid[event->cpu] = ev->next_pid;
+	} else if (event->type == EVENT_ID_sched_migrate_task) {
+		const struct event_sched_migrate_task *ev = (const void *)event;
+
+		EXPECT(ev->pid > 0 && ev->pid <= (int)w->nr_tasks && ev->orig_cpu != ev->dest_cpu);
+		u64 usable = w->subject[ev->pid - 1].allowed & w->online;
+
+		EXPECT((usable ?: w->online) & BIT(ev->dest_cpu));
+	}
+}
+
+/* --- machines --------------------------------------------------------------------------------- */
+
+bool world_init(struct world *w, const struct shape *shape, unsigned nr_tasks, const char *policy)
+{
+	struct sched_cpu_desc desc[WORLD_CPUS];
+
+	if (!shape->nr_cpus || shape->nr_cpus > WORLD_CPUS || !shape->smt || !shape->llc ||
+	    !shape->node || nr_tasks > WORLD_TASKS)
+		return false;
+	for (unsigned cpu = 0; cpu < shape->nr_cpus; cpu++)
+		desc[cpu] = (struct sched_cpu_desc){ cpu / shape->smt, cpu / shape->llc, 0,
+						     cpu / shape->node };
+	*w = (struct world){ .shape = *shape, .nr_tasks = nr_tasks };
+	w->online = world_cpus(w);
+	w->sim = sim_new(&(struct sim_config){
+		.nr_cpus = shape->nr_cpus,
+		.hz = shape->hz,
+		.topology = desc,
+		.fair_policy = policy,
+		.seed = 1,
+	});
+	if (!w->sim)
+		return false;
+	w->sim->world = w;
+	w->sim->on_event = check_event;
+	sched_trace_set(w->sim->s, BIT(EVENT_sched_switch) | BIT(EVENT_sched_migrate_task));
+	sched_tunable_write(w->sim->s, "sched_schedstats", "1", 1);
+	return true;
+}
+
+void world_free(struct world *w)
+{
+	for (unsigned i = 0; i < WORLD_GROUPS; i++)
+		free(w->group[i].tg);
+	sim_free(w->sim);
+}

@@ -1,0 +1,309 @@
+/*
+ * schedsim: Fairground's scheduler on simulated CPUs. This file makes the runs that the command
+ * line asks for and hands what they measured to the report; docs/simulator.md is the manual.
+ */
+#include <string.h>
+#include <time.h>
+
+#include "sim/report/explain.h"
+#include "sim/explore/explore.h"
+#include "sim/report/report.h"
+#include "sim/report/trace.h"
+#include "sim/engine/util.h"
+
+/* --- what to run ------------------------------------------------------------------------------ */
+
+static struct workload load_workload(const struct options *o, unsigned nr_cpus)
+{
+	struct workload w = { .programs = NULL };
+	u64 starting = 0;
+
+	for (u32 i = 0; i < o->nr_workloads; i++) {
+		const char *spec = o->workloads[i], *dot = strrchr(spec, '.');
+
+		if (dot && !strcmp(dot, ".json"))
+			rtapp_add(&w, spec, nr_cpus, o->costs.mem_ns_per_kib);
+		else
+			library_add(&w, spec, nr_cpus);
+	}
+	for (u32 i = 0; i < w.nr_programs; i++)
+		starting += w.programs[i].instances;
+	if (starting > SIM_MAX_TASKS)
+		usage_error("%llu tasks; at most %u fit", (unsigned long long)starting,
+			    SIM_MAX_TASKS);
+	workload_finish(&w);
+	return w;
+}
+
+/* The names of the fair policies to run, NULL at the end. */
+static const char **chosen_policies(const struct options *o)
+{
+	bool all = o->sched && !strcmp(o->sched, "all");
+	const char **names, *name;
+	unsigned nr = 0;
+
+	while (sched_fair_name(nr))
+		nr++;
+	names = allocate(nr + 1, sizeof(*names));
+	nr = 0;
+	for (unsigned i = 0; (name = sched_fair_name(i)); i++)
+		if (all || (o->sched ? !strcmp(o->sched, name) : !i))
+			names[nr++] = name;
+	if (!nr)
+		usage_error("--sched %s: no such policy; schedsim --help lists them", o->sched);
+	return names;
+}
+
+/* --- one run ---------------------------------------------------------------------------------- */
+
+static struct sim *new_sim(const struct options *o, const struct machine_desc *machine,
+			   const char *policy, bool fluid)
+{
+	struct sim *sim = sim_new(&(struct sim_config){
+		.nr_cpus = machine->nr_cpus,
+		.hz = o->hz,
+		.topology = machine->cpus,
+		.fair_policy = policy,
+		.seed = o->seed,
+		.skew_ns = o->skew,
+		.costs = o->costs,
+		.check = o->check,
+		.fluid = fluid,
+		.next = workload_next,
+	});
+
+	if (!sim)
+		out_of_memory();
+	return sim;
+}
+
+/* Tunables and features go in as if written to their files. */
+static void apply_settings(struct sim *sim, const struct options *o)
+{
+	for (u32 i = 0; i < o->nr_features; i++)
+		if (sched_features_write(sim->s, o->features[i], strlen(o->features[i])))
+			usage_error("--features %s: no such feature", o->features[i]);
+	for (u32 i = 0; i < o->nr_set; i++) {
+		const char *equals = strchr(o->set[i], '=');
+		char name[64];
+
+		if (!equals || (size_t)(equals - o->set[i]) >= sizeof(name))
+			usage_error("--set %s: must be NAME=VALUE", o->set[i]);
+		snprintf(name, sizeof(name), "%.*s", (int)(equals - o->set[i]), o->set[i]);
+		if (sched_tunable_write(sim->s, name, equals + 1, strlen(equals + 1)) < 0)
+			usage_error("--set %s: no such tunable, or not a value for it", o->set[i]);
+	}
+}
+
+static void start(struct sim *sim, struct workload *w)
+{
+	if (!workload_start(sim, w))
+		usage_error("no room for all tasks: at most %u, and the host's memory",
+			    SIM_MAX_TASKS);
+}
+
+static void check_failure(const struct sim *sim)
+{
+	if (sim->failure)
+		usage_error("at %llu ns: %s%s%s", (unsigned long long)(sim->now - SIM_START),
+			    sim->failed ? sim->failed->task.comm : "", sim->failed ? ": " : "",
+			    sim->failure);
+}
+
+/* What everybody would get from a fluid server: the workload's row_ideal_ns. */
+static void run_fluid(const struct options *o, const struct machine_desc *machine,
+		      struct workload *w, u64 duration)
+{
+	struct sim *sim = new_sim(o, machine, NULL, true);
+
+	sim->fluid = fluid_new(sim, w);
+	start(sim, w);
+	fluid_run(sim, SIM_START + duration);
+	check_failure(sim);
+	fluid_free(sim->fluid);
+	sim_free(sim);
+}
+
+static void write_schedstat(struct sim *sim, const char *path)
+{
+	size_t size = sched_dump_schedstat(sim->s, NULL, 0) + 1;
+	char *text = allocate(size, 1);
+	FILE *file = fopen(path, "w");
+
+	sched_dump_schedstat(sim->s, text, size);
+	if (!file || fputs(text, file) == EOF || fclose(file))
+		usage_error("--schedstat %s: cannot be written", path);
+	free(text);
+}
+
+static struct result run_policy(const struct options *o, const struct machine_desc *machine,
+				struct workload *w, u64 duration, const char *policy)
+{
+	struct sim *sim = new_sim(o, machine, policy, false);
+	struct result result = { .sched = policy };
+	struct sched_waste_stat waste;
+
+	sched_tunable_write(sim->s, "sched_schedstats", "1", 1);
+	apply_settings(sim, o);
+	sim->fluid = fluid_new(sim, w);
+	sim->measure = measure_new(w);
+	if (o->trace)
+		sim->trace = trace_new(sim);
+	start(sim, w);
+	sim_run(sim, SIM_START + duration);
+	check_failure(sim);
+	measure_finish(sim);
+	result.measure = sim->measure;
+	result.count = sim->count;
+	result.nr_tasks_max = sim->nr_tasks_max;
+	sched_waste(sim->s, 0, &waste);
+	result.waste_ns = waste.ns;
+	result.waste_llc_ns = waste.llc_ns;
+	for (unsigned cpu = 0; cpu < machine->nr_cpus; cpu++) {
+		const struct sim_cpu *c = &sim->cpus[cpu];
+
+		result.idle_ns += c->idle_ns;
+		result.overhead_ns += c->overhead_ns;
+		if (c->curr == &c->idle)
+			result.idle_ns += sim->now - c->idle_since;
+	}
+	if (w->nr_groups) {
+		result.groups = allocate(w->nr_groups, sizeof(*result.groups));
+		result.fdl = allocate(w->nr_groups, sizeof(*result.fdl));
+	}
+	for (u32 i = 0; i < w->nr_groups; i++) {
+		sched_group_stat(sim->s, sim->groups[i].tg, &result.groups[i]);
+		sched_group_fdl_stat(sim->s, sim->groups[i].tg, &result.fdl[i]);
+	}
+	if (o->trace)
+		trace_write(sim, o->trace);
+	if (o->schedstat)
+		write_schedstat(sim, o->schedstat);
+	fluid_free(sim->fluid);
+	sim_free(sim);
+	return result;
+}
+
+static void explain_policy(const struct options *o, const struct machine_desc *machine,
+			   struct workload *w, u64 duration, const char *policy)
+{
+	struct sim *sim = new_sim(o, machine, policy, false);
+
+	apply_settings(sim, o);
+	start(sim, w);
+	explain(sim, SIM_START + o->explain_at, SIM_START + duration, o->explain_cpu);
+	check_failure(sim);
+	sim_free(sim);
+}
+
+/* --- benchmarking ----------------------------------------------------------------------------- */
+
+static u64 cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (u64)ts.tv_sec * NS_PER_SEC + (u64)ts.tv_nsec;
+}
+
+/*
+ * What the run itself costs the host, nothing measured; one line that tools/scripts/bench_sim.py
+ * reads.
+ */
+static void bench_policy(const struct options *o, const struct machine_desc *machine,
+			 struct workload *w, u64 duration, const char *policy)
+{
+	struct sim *sim = new_sim(o, machine, policy, false);
+	u64 operations, before, spent;
+
+	apply_settings(sim, o);
+	start(sim, w);
+	operations = sim->count.operations;
+	before = cpu_ns();
+	sim_run(sim, SIM_START + duration);
+	spent = max(cpu_ns() - before, 1ull);
+	check_failure(sim);
+	operations = sim->count.operations - operations;
+	printf("bench: sched=%s cpus=%u tasks=%u operations=%llu events=%llu switches=%llu "
+	       "cpu_ns=%llu "
+	       "operations_per_s=%llu bytes_per_task=%zu bytes_per_cpu=%zu\n",
+	       policy, machine->nr_cpus, sim->nr_tasks_max, (unsigned long long)operations,
+	       (unsigned long long)sim->count.events, (unsigned long long)sim->count.switches,
+	       (unsigned long long)spent,
+	       (unsigned long long)((unsigned __int128)operations * NS_PER_SEC / spent),
+	       sizeof(struct sim_task),
+	       sizeof(struct sim_cpu) + sched_size(machine->nr_cpus) / machine->nr_cpus);
+	sim_free(sim);
+}
+
+/* --- the program ------------------------------------------------------------------------------ */
+
+static void write_json(struct report *report, const char *path)
+{
+	report->out = fopen(path, "w");
+	if (!report->out)
+		usage_error("--json %s: cannot be written", path);
+	report_json(report);
+	if (fclose(report->out))
+		usage_error("--json %s: cannot be written completely", path);
+}
+
+static void run_all(const struct options *o, struct report *report, struct result *results,
+		    struct workload *w)
+{
+	run_fluid(o, report->machine, w, report->duration);
+	for (u32 i = 0; i < report->nr_results; i++)
+		results[i] = run_policy(o, report->machine, w, report->duration, results[i].sched);
+	report_text(report);
+	if (o->json)
+		write_json(report, o->json);
+	for (u32 i = 0; i < report->nr_results; i++) {
+		measure_free(results[i].measure);
+		free(results[i].groups);
+		free(results[i].fdl);
+	}
+}
+
+static int simulate(int argc, char **argv)
+{
+	struct options o = parse_options(argc, argv);
+	struct machine_desc machine = machine_describe(o.cpus, o.topology);
+	struct workload w = load_workload(&o, machine.nr_cpus);
+	const char **policies = chosen_policies(&o);
+	struct result *results;
+	struct report report = {
+		.out = stdout, .options = &o, .machine = &machine, .workload = &w
+	};
+
+	while (policies[report.nr_results])
+		report.nr_results++;
+	report.duration = o.duration ? o.duration : w.duration ? w.duration : DEFAULT_DURATION;
+	report.results = results = allocate(report.nr_results, sizeof(*results));
+	for (u32 i = 0; i < report.nr_results; i++)
+		results[i].sched = policies[i];
+	if (report.nr_results > 1 && (o.explain || o.trace || o.schedstat))
+		usage_error("--explain, --trace and --schedstat are of one policy: name it with "
+			    "--sched");
+	if (o.explain_cpu >= machine.nr_cpus)
+		usage_error("--explain-cpu %lld: the machine has %u CPUs", (long long)o.explain_cpu,
+			    machine.nr_cpus);
+	report_header(&report);
+	if (o.bench)
+		for (u32 i = 0; i < report.nr_results; i++)
+			bench_policy(&o, &machine, &w, report.duration, policies[i]);
+	else if (o.explain)
+		explain_policy(&o, &machine, &w, report.duration, policies[0]);
+	else
+		run_all(&o, &report, results, &w);
+	free(results);
+	free(policies);
+	workload_free(&w);
+	machine_desc_free(&machine);
+	free((char *)o.command);
+	return EXIT_OK;
+}
+
+int main(int argc, char **argv)
+{
+	return explore_wanted(argc, argv) ? explore_main(argc, argv) : simulate(argc, argv);
+}

@@ -1,0 +1,273 @@
+/* The command line, and the help text that explains it. */
+#include <getopt.h>
+#include <string.h>
+
+#include "sim/explore/explore.h"
+#include "sim/options.h"
+#include "sim/engine/util.h"
+
+enum {
+	OPT_CPUS = 256,
+	OPT_TOPOLOGY,
+	OPT_SKEW,
+	OPT_SCHED,
+	OPT_HZ,
+	OPT_SEED,
+	OPT_TIME,
+	OPT_SET,
+	OPT_FEATURES,
+	OPT_JSON,
+	OPT_TRACE,
+	OPT_SCHEDSTAT,
+	OPT_EXPLAIN,
+	OPT_EXPLAIN_CPU,
+	OPT_CHECK,
+	OPT_BENCH,
+	OPT_HELP,
+	OPT_COST, /* and what follows */
+};
+
+/* Where each --cost-* option goes, in order of OPT_COST + i. */
+static const struct {
+	const char *name;
+	size_t offset;
+	const char *help;
+} cost_options[] = {
+#define COST(option, field, help)                                                                  \
+	{                                                                                          \
+		"cost-" option, offsetof(struct sim_costs, field), help                            \
+	}
+	COST("switch", switch_ns, "changing the running task"),
+	COST("tick", tick_ns, "a tick"),
+	COST("timer", timer_ns, "the interrupt that ends a sleep"),
+	COST("wake", wake_ns, "waking a task, on the waker's CPU"),
+	COST("ipi", ipi_ns, "delay until another CPU notices a kick"),
+	COST("migration", migration_ns, "first run on another CPU, same last-level cache"),
+	COST("cold", cold_ns, "first run on another CPU, other last-level cache"),
+	COST("shard", shard_ns, "holding a lock of the shared wake queue; others wait"),
+	COST("mem", mem_ns_per_kib, "touching a KiB of memory (rt-app's mem, iorun)"),
+#undef COST
+};
+
+static struct option long_options[18 + ARRAY_SIZE(cost_options)] = {
+	{ "cpus", required_argument, NULL, OPT_CPUS },
+	{ "topology", required_argument, NULL, OPT_TOPOLOGY },
+	{ "skew", required_argument, NULL, OPT_SKEW },
+	{ "sched", required_argument, NULL, OPT_SCHED },
+	{ "hz", required_argument, NULL, OPT_HZ },
+	{ "seed", required_argument, NULL, OPT_SEED },
+	{ "time", required_argument, NULL, OPT_TIME },
+	{ "set", required_argument, NULL, OPT_SET },
+	{ "features", required_argument, NULL, OPT_FEATURES },
+	{ "json", required_argument, NULL, OPT_JSON },
+	{ "trace", required_argument, NULL, OPT_TRACE },
+	{ "schedstat", required_argument, NULL, OPT_SCHEDSTAT },
+	{ "explain", required_argument, NULL, OPT_EXPLAIN },
+	{ "explain-cpu", required_argument, NULL, OPT_EXPLAIN_CPU },
+	{ "check", no_argument, NULL, OPT_CHECK },
+	{ "bench", no_argument, NULL, OPT_BENCH },
+	{ "help", no_argument, NULL, OPT_HELP },
+};
+#define NR_PLAIN_OPTIONS 17
+
+static void print_names(void)
+{
+	const char *name;
+
+	for (unsigned i = 0; (name = sched_fair_name(i)); i++)
+		printf("%s%s", i ? ", " : "", name);
+}
+
+static void print_help(void)
+{
+	printf("usage: schedsim [options] WORKLOAD...\n\n"
+	       "Simulate Fairground's scheduler: the kernel's sources on simulated CPUs.\n\n"
+	       "A workload is an rt-app file (NAME.json) or a built-in one, NAME:key=value,...\n");
+	library_help();
+	printf("Keys of all: nice= policy=normal|batch|idle|fifo|rr prio= slice=3ms cpus=0-2+5 "
+	       "group=a/b;\ntimes may be ranges: run=1ms-5ms.\n\n"
+	       "machine:\n"
+	       "  --cpus N            1 to %u CPUs that share a cache (default 1)\n"
+	       "  --topology T        PACKAGESxLLCSxCORESxTHREADS (the last ones: 4x2 is 4 cores "
+	       "of 2 "
+	       "threads), or\n"
+	       "                      levels by name: nodes=2,llcs=2,cores=4+2,threads=2\n"
+	       "  --hz 100|250|1000   tick (default 250)\n"
+	       "  --skew T            each CPU's clock is ahead by less than T (default 0)\n"
+	       "scheduler:\n"
+	       "  --sched NAME|all    fair policy: ",
+	       CPU_MAX);
+	print_names();
+	printf("\n"
+	       "  --set NAME=VALUE    a tunable, as its file in /sys/kernel/debug/sched takes it\n"
+	       "  --features TEXT     NAME or NO_NAME, as the file features takes it\n"
+	       "run:\n"
+	       "  --time T            simulated time (default: what an rt-app file says, else "
+	       "10s)\n"
+	       "  --seed N            of everything random (default 1)\n"
+	       "  --check             check all invariants after every event\n"
+	       "output:\n"
+	       "  --json FILE         the results as JSON\n"
+	       "  --trace FILE        the scheduler's events as trace.dat, for trace-cmd report\n"
+	       "  --schedstat FILE    /proc/schedstat at the end of the run\n"
+	       "  --explain T         print the first decision at time T or later, and stop\n"
+	       "  --explain-cpu N     ... on this CPU\n"
+	       "  --bench             only count operations, and what they cost the host\n"
+	       "instead of workloads (docs/exploration.md):\n"
+	       "  --ops N             N random operations under each policy, from --seed on\n"
+	       "  --exhaustive N      every sequence of N operations on a small machine, N <= %u\n"
+	       "  --replay TEXT       what one of them printed; --verbose, --no-shrink\n"
+	       "costs, ns, 0 unless given:\n",
+	       EXHAUSTIVE_MAX);
+	for (u32 i = 0; i < ARRAY_SIZE(cost_options); i++)
+		printf("  --%-17s %s\n", cost_options[i].name, cost_options[i].help);
+	printf("\nStatus 0: done. 1: the scheduler broke an invariant. 2: bad input; nothing was "
+	       "simulated.\n");
+	exit(EXIT_OK);
+}
+
+static u64 number(const char *option, const char *text, u64 least, u64 most)
+{
+	u64 value;
+
+	if (!parse_number(text, most, &value) || value < least)
+		usage_error("--%s %s: must be a number from %llu to %llu", option, text,
+			    (unsigned long long)least, (unsigned long long)most);
+	return value;
+}
+
+static u64 time_of(const char *option, const char *text, u64 least)
+{
+	u64 ns;
+
+	if (!parse_time(text, &ns) || ns < least || ns > MAX_DURATION)
+		usage_error("--%s %s: must be a time, as 500ms or 2.5s, of at most 24 hours",
+			    option, text);
+	return ns;
+}
+
+static void append(const char **list, u32 *nr, const char *text)
+{
+	if (*nr == MAX_SETTINGS)
+		usage_error("more than %u settings", MAX_SETTINGS);
+	list[(*nr)++] = text;
+}
+
+static void take_cost(struct options *o, u32 i, const char *text)
+{
+	u64 *field = (u64 *)((char *)&o->costs + cost_options[i].offset);
+
+	if (!parse_time(text, field) || *field > NS_PER_SEC)
+		usage_error("--%s %s: must be a time of at most 1s", cost_options[i].name, text);
+}
+
+static void take_run_option(struct options *o, int option, const char *text)
+{
+	switch (option) {
+	case OPT_TIME:
+		o->duration = time_of("time", text, 1);
+		break;
+	case OPT_JSON:
+		o->json = text;
+		break;
+	case OPT_TRACE:
+		o->trace = text;
+		break;
+	case OPT_SCHEDSTAT:
+		o->schedstat = text;
+		break;
+	case OPT_EXPLAIN:
+		o->explain = true;
+		o->explain_at = time_of("explain", text, 0);
+		break;
+	case OPT_EXPLAIN_CPU:
+		o->explain_cpu = (s64)number("explain-cpu", text, 0, CPU_MAX - 1);
+		break;
+	case OPT_CHECK:
+		o->check = true;
+		break;
+	case OPT_BENCH:
+		o->bench = true;
+		break;
+	case OPT_HELP:
+		print_help();
+		break;
+	default:
+		usage_error("schedsim --help lists the options");
+	}
+}
+
+static void take_option(struct options *o, int option, const char *text)
+{
+	switch (option) {
+	case OPT_CPUS:
+		o->cpus = (unsigned)number("cpus", text, 1, CPU_MAX);
+		break;
+	case OPT_TOPOLOGY:
+		o->topology = text;
+		break;
+	case OPT_SCHED:
+		o->sched = text;
+		break;
+	case OPT_HZ:
+		o->hz = (unsigned)number("hz", text, 1, 1000000);
+		if (o->hz != 100 && o->hz != 250 && o->hz != 1000)
+			usage_error("--hz %s: must be 100, 250 or 1000", text);
+		break;
+	case OPT_SKEW:
+		o->skew = time_of("skew", text, 0);
+		break;
+	case OPT_SEED:
+		o->seed = number("seed", text, 0, UINT64_MAX);
+		break;
+	case OPT_SET:
+		append(o->set, &o->nr_set, text);
+		break;
+	case OPT_FEATURES:
+		append(o->features, &o->nr_features, text);
+		break;
+	default:
+		if (option >= OPT_COST)
+			take_cost(o, (u32)(option - OPT_COST), text);
+		else
+			take_run_option(o, option, text);
+	}
+}
+
+/* The words as a shell would take them again. */
+static char *command_line(int argc, char **argv)
+{
+	size_t size = 1;
+	char *text, *at;
+
+	for (int i = 0; i < argc; i++)
+		size += strlen(argv[i]) + 3;
+	text = at = allocate(size, 1);
+	for (int i = 0; i < argc; i++) {
+		bool quote = !*argv[i] || strpbrk(argv[i], " \t\n\"$&|;<>()*?'\\");
+		const char *word = i ? argv[i] : "schedsim";
+
+		at += sprintf(at, quote && i ? "%s'%s'" : "%s%s", i ? " " : "", word);
+	}
+	return text;
+}
+
+struct options parse_options(int argc, char **argv)
+{
+	struct options o = { .hz = 250, .seed = 1, .explain_cpu = -1 };
+	int option;
+
+	for (u32 i = 0; i < ARRAY_SIZE(cost_options); i++)
+		long_options[NR_PLAIN_OPTIONS + i] =
+			(struct option){ cost_options[i].name, required_argument, NULL,
+					 OPT_COST + (int)i };
+	o.command = command_line(argc, argv);
+	argv[0] = (char *)"schedsim";
+	while ((option = getopt_long(argc, argv, "h", long_options, NULL)) != -1)
+		take_option(&o, option == 'h' ? OPT_HELP : option, optarg);
+	o.workloads = (const char *const *)argv + optind;
+	o.nr_workloads = (u32)(argc - optind);
+	if (!o.nr_workloads)
+		usage_error("no workload given; schedsim --help lists them");
+	return o;
+}

@@ -1,0 +1,33 @@
+/* What the command line says. */
+#pragma once
+
+#include "sim/engine/machine.h"
+#include "sim/workload/workload.h"
+
+#define MAX_SETTINGS 64
+
+struct options {
+	const char *command; /* as typed, for the header */
+	const char *sched;   /* a name or "all"; NULL: the default */
+	const char *topology;
+	unsigned cpus, hz;
+	u64 seed, duration; /* ns; 0: what the workload says, else DEFAULT_DURATION */
+	u64 skew;	    /* ns between the clocks of CPUs */
+	struct sim_costs costs;
+	/* "name=value" for tunables, and texts for the features file, in the order given */
+	const char *set[MAX_SETTINGS], *features[MAX_SETTINGS];
+	u32 nr_set, nr_features;
+	const char *json, *trace, *schedstat;
+	bool check, bench;
+	bool explain;
+	u64 explain_at;
+	s64 explain_cpu; /* -1: any */
+	const char *const *workloads;
+	u32 nr_workloads;
+};
+
+#define DEFAULT_DURATION (10 * NS_PER_SEC)
+#define MAX_DURATION	 (24 * 3600 * NS_PER_SEC)
+
+/* Exits after --help, and with status 2 if the command line makes no sense. */
+struct options parse_options(int argc, char **argv);

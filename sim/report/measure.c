@@ -1,0 +1,168 @@
+/* Measuring; see measure.h. */
+#include "sim/report/measure.h"
+#include "sim/engine/util.h"
+
+/* --- histograms ------------------------------------------------------------------------------- */
+
+/* 32 buckets for each power of two: 3 % wide. Each keeps its sum, so equal values stay exact. */
+static u32 bucket_of(u64 value)
+{
+	u32 bits = value ? 64 - (u32)__builtin_clzll(value) : 0;
+
+	if (bits <= HISTOGRAM_BITS + 1)
+		return (u32)value;
+	bits -= HISTOGRAM_BITS + 1;
+	return (bits << HISTOGRAM_BITS) + (u32)(value >> bits);
+}
+
+static void histogram_add(struct histogram *h, u64 value)
+{
+	u32 b = bucket_of(value);
+
+	h->n++;
+	h->sum += value;
+	h->max = max(h->max, value);
+	h->bucket[b].n++;
+	h->bucket[b].sum += value;
+}
+
+u64 histogram_quantile(const struct histogram *h, u32 per_mille)
+{
+	u64 rank = (h->n * per_mille + 999) / 1000, seen = 0;
+
+	for (u32 b = 0; b < ARRAY_SIZE(h->bucket); b++) {
+		seen += h->bucket[b].n;
+		if (h->bucket[b].n && seen >= rank)
+			return h->bucket[b].sum / h->bucket[b].n;
+	}
+	return 0;
+}
+
+/* --- what the host tells ---------------------------------------------------------------------- */
+
+static void note_lag(struct sim *sim, struct sim_task *t)
+{
+	struct row *row = &sim->measure->rows[t->row];
+	s64 lag = t->lag + (s64)fluid_service(sim, t);
+
+	if (t->weight == WEIGHT_RT)
+		return;
+	row->lag_min = min(row->lag_min, lag);
+	row->lag_max = max(row->lag_max, lag);
+}
+
+void measure_runnable(struct sim *sim, struct sim_task *t, bool is_new)
+{
+	struct row *row = &sim->measure->rows[t->row];
+
+	row->nr_tasks += is_new;
+	row->wakeups += !is_new;
+	t->lag = 0;
+	fluid_join(sim, t);
+}
+
+/* What @t got since it got the CPU. */
+static void account_run(struct sim *sim, struct sim_task *t)
+{
+	u64 ran = sim->now - t->running_since;
+
+	t->running_since = sim->now;
+	t->got_ns += ran;
+	t->lag -= (s64)ran;
+	sim->measure->rows[t->row].got_ns += ran;
+}
+
+static void leaves_cpu(struct sim *sim, struct sim_task *t)
+{
+	account_run(sim, t);
+	note_lag(sim, t);
+	if (t->asleep) {
+		fluid_leave(sim, t);
+		return;
+	}
+	t->runnable_since = sim->now;
+	t->woken = false;
+	sim->measure->rows[t->row].preempted++;
+}
+
+static void gets_cpu(struct sim *sim, struct sim_task *t)
+{
+	struct row *row = &sim->measure->rows[t->row];
+	u64 waited = sim->now - t->runnable_since;
+
+	histogram_add(&row->wait, waited);
+	if (t->woken)
+		histogram_add(&row->wakeup, waited);
+	note_lag(sim, t);
+	row->runs++;
+	t->runnable_since = 0;
+	t->running_since = sim->now;
+}
+
+void measure_switch(struct sim *sim, struct sim_task *prev, struct sim_task *next)
+{
+	if (prev->task.pid)
+		leaves_cpu(sim, prev);
+	if (next->task.pid)
+		gets_cpu(sim, next);
+}
+
+void measure_change(struct sim *sim, struct sim_task *t, bool begin)
+{
+	if (t->asleep)
+		return;
+	if (begin) {
+		t->lag += (s64)fluid_service(sim, t);
+		fluid_leave(sim, t);
+	} else {
+		fluid_join(sim, t);
+	}
+}
+
+void measure_end(struct sim *sim, struct sim_task *t)
+{
+	struct row *row = &sim->measure->rows[t->row];
+
+	row->migrations += t->task.fair.nr_migrations;
+	row->nr_ended++;
+}
+
+void measure_finish(struct sim *sim)
+{
+	struct sim_task *t;
+
+	list_for_each(t, &sim->tasks, link) {
+		struct row *row = &sim->measure->rows[t->row];
+
+		row->migrations += t->task.fair.nr_migrations;
+		if (t->asleep)
+			continue;
+		if (t->runnable_since) {
+			row->wait.max = max(row->wait.max, sim->now - t->runnable_since);
+			if (t->woken)
+				row->wakeup.max =
+					max(row->wakeup.max, sim->now - t->runnable_since);
+		} else {
+			account_run(sim, t);
+		}
+		note_lag(sim, t);
+	}
+}
+
+/* --- setting up ------------------------------------------------------------------------------- */
+
+struct measure *measure_new(const struct workload *w)
+{
+	struct measure *m = allocate(1, sizeof(*m));
+
+	m->nr_rows = w->nr_rows;
+	m->rows = allocate(m->nr_rows, sizeof(*m->rows));
+	return m;
+}
+
+void measure_free(struct measure *m)
+{
+	if (m)
+		free(m->rows);
+	free(m);
+}

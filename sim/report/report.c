@@ -1,0 +1,467 @@
+/* The summary of runs, as tables and as JSON. */
+#include <string.h>
+
+#include "sim/report/report.h"
+#include "sim/engine/util.h"
+
+/* ns as ms with three decimals. */
+#define MS_FMT	    "%lld.%03lld"
+#define MS_ARGS(ns) (long long)((ns) / 1000000), (long long)((ns) / 1000 % 1000)
+
+/* --- the header ------------------------------------------------------------------------------- */
+
+void report_header(const struct report *r)
+{
+	const struct sim_costs *c = &r->options->costs;
+
+	fprintf(r->out, "schedsim " COMMIT ": ");
+	for (u32 i = 0; i < r->nr_results; i++)
+		fprintf(r->out, "%s%s", i ? " " : "", r->results[i].sched);
+	fprintf(r->out, "; %s; HZ %u; seed %llu; " MS_FMT " ms\n", r->machine->text, r->options->hz,
+		(unsigned long long)r->options->seed, MS_ARGS(r->duration));
+	fprintf(r->out,
+		"costs in ns: switch %llu, tick %llu, timer %llu, wake %llu, ipi %llu, migration "
+		"%llu, "
+		"cold %llu, mem %llu per KiB\n",
+		(unsigned long long)c->switch_ns, (unsigned long long)c->tick_ns,
+		(unsigned long long)c->timer_ns, (unsigned long long)c->wake_ns,
+		(unsigned long long)c->ipi_ns, (unsigned long long)c->migration_ns,
+		(unsigned long long)c->cold_ns, (unsigned long long)c->mem_ns_per_kib);
+	fprintf(r->out, "command: %s\n", r->options->command);
+}
+
+/* --- numbers of a row ------------------------------------------------------------------------- */
+
+/* 1/100 % of the machine. */
+static u64 share(const struct report *r, u64 ns)
+{
+	return (u64)((unsigned __int128)ns * 10000 / r->duration / r->machine->nr_cpus);
+}
+
+static u64 mean(const struct histogram *h)
+{
+	return h->n ? h->sum / h->n : 0;
+}
+
+static const char *ms_text(char *buf, size_t size, s64 ns)
+{
+	u64 abs = ns < 0 ? 0 - (u64)ns : (u64)ns;
+
+	snprintf(buf, size, "%s" MS_FMT, ns < 0 ? "-" : "", MS_ARGS(abs));
+	return buf;
+}
+
+static const char *share_text(char *buf, size_t size, u64 share_ns)
+{
+	snprintf(buf, size, "%llu.%02llu", (unsigned long long)(share_ns / 100),
+		 (unsigned long long)(share_ns % 100));
+	return buf;
+}
+
+static const char *count_text(char *buf, size_t size, u64 count)
+{
+	snprintf(buf, size, "%llu", (unsigned long long)count);
+	return buf;
+}
+
+enum column {
+	COL_TASKS,
+	COL_SHARE,
+	COL_IDEAL,
+	COL_MEAN,
+	COL_P50,
+	COL_P99,
+	COL_MAX,
+	COL_WAKE_P50,
+	COL_WAKE_P99,
+	COL_WAKE_MAX,
+	COL_RUNS,
+	COL_MIGRATIONS,
+	COL_LAG_MIN,
+	COL_LAG_MAX,
+	NR_COLUMNS
+};
+
+static const struct {
+	const char *head, *name;
+	int width;
+} columns[NR_COLUMNS] = {
+	[COL_TASKS] = { "tasks", "tasks", 7 },
+	[COL_SHARE] = { "share %", "share of the CPUs, %", 8 },
+	[COL_IDEAL] = { "ideal %", "ideal share, %", 8 },
+	[COL_MEAN] = { "wait ms", "wait, mean ms", 9 },
+	[COL_P50] = { "p50", "wait, p50 ms", 8 },
+	[COL_P99] = { "p99", "wait, p99 ms", 9 },
+	[COL_MAX] = { "max", "wait, max ms", 9 },
+	[COL_WAKE_P50] = { "wake p50", "wakeup, p50 ms", 9 },
+	[COL_WAKE_P99] = { "p99", "wakeup, p99 ms", 9 },
+	[COL_WAKE_MAX] = { "max", "wakeup, max ms", 9 },
+	[COL_RUNS] = { "runs", "runs", 9 },
+	[COL_MIGRATIONS] = { "migr", "migrations", 7 },
+	[COL_LAG_MIN] = { "lag ms", "lag, least ms", 9 },
+	[COL_LAG_MAX] = { "to", "lag, most ms", 9 },
+};
+
+static const char *cell(const struct report *r, const struct result *result, u32 row_nr,
+			enum column column, char *buf, size_t size)
+{
+	const struct row *row = &result->measure->rows[row_nr];
+
+	switch (column) {
+	case COL_TASKS:
+		return count_text(buf, size, row->nr_tasks);
+	case COL_SHARE:
+		return share_text(buf, size, share(r, row->got_ns));
+	case COL_IDEAL:
+		return share_text(buf, size, share(r, r->workload->row_ideal_ns[row_nr]));
+	case COL_MEAN:
+		return ms_text(buf, size, (s64)mean(&row->wait));
+	case COL_P50:
+		return ms_text(buf, size, (s64)histogram_quantile(&row->wait, 500));
+	case COL_P99:
+		return ms_text(buf, size, (s64)histogram_quantile(&row->wait, 990));
+	case COL_MAX:
+		return ms_text(buf, size, (s64)row->wait.max);
+	case COL_WAKE_P50:
+		return ms_text(buf, size, (s64)histogram_quantile(&row->wakeup, 500));
+	case COL_WAKE_P99:
+		return ms_text(buf, size, (s64)histogram_quantile(&row->wakeup, 990));
+	case COL_WAKE_MAX:
+		return ms_text(buf, size, (s64)row->wakeup.max);
+	case COL_RUNS:
+		return count_text(buf, size, row->runs);
+	case COL_MIGRATIONS:
+		return count_text(buf, size, row->migrations);
+	case COL_LAG_MIN:
+		return ms_text(buf, size, row->lag_min);
+	default:
+		return ms_text(buf, size, row->lag_max);
+	}
+}
+
+/* --- tables ----------------------------------------------------------------------------------- */
+
+static const struct program *program_of(const struct workload *w, u32 row)
+{
+	u32 i = 0;
+
+	while (w->programs[i].row != row)
+		i++;
+	return &w->programs[i];
+}
+
+static const char *policy_name(int policy)
+{
+	static const char *const names[] = { "normal", "fifo", "rr", "batch", "", "idle" };
+
+	return names[policy];
+}
+
+/* "hog nice 5", "periodic fifo 10"; then a slice of its own, "3000us", and its group, "/a/b" */
+static void kind_text(char *buf, size_t size, const struct workload *w, const struct program *p)
+{
+	const struct attributes *a = &p->attr;
+
+	if (a->policy == SCHED_FIFO || a->policy == SCHED_RR)
+		snprintf(buf, size, "%s %s %d", p->name, policy_name(a->policy), a->rt_priority);
+	else if (a->policy != SCHED_NORMAL)
+		snprintf(buf, size, "%s %s", p->name, policy_name(a->policy));
+	else
+		snprintf(buf, size, "%s nice %d", p->name, a->nice);
+	if (a->slice_ns)
+		snprintf(buf + strlen(buf), size - strlen(buf), " %lluus",
+			 (unsigned long long)(a->slice_ns / NS_PER_US));
+	if (a->group)
+		snprintf(buf + strlen(buf), size - strlen(buf), " %s", w->groups[a->group].path);
+}
+
+#define KIND_WIDTH 24
+
+static void print_rows(const struct report *r)
+{
+	char kind[160], buf[64];
+
+	fprintf(r->out, "\n%-*s", KIND_WIDTH, "task");
+	for (enum column c = 0; c < NR_COLUMNS; c++)
+		fprintf(r->out, " %*s", columns[c].width, columns[c].head);
+	fputc('\n', r->out);
+	for (u32 row = 0; row < r->workload->nr_rows; row++) {
+		kind_text(kind, sizeof(kind), r->workload, program_of(r->workload, row));
+		fprintf(r->out, "%-*s", KIND_WIDTH, kind);
+		for (enum column c = 0; c < NR_COLUMNS; c++)
+			fprintf(r->out, " %*s", columns[c].width,
+				cell(r, r->results, row, c, buf, sizeof(buf)));
+		fputc('\n', r->out);
+	}
+}
+
+static void print_side_by_side(const struct report *r)
+{
+	char kind[160], buf[64];
+
+	fprintf(r->out, "\n%-*s", 2 * KIND_WIDTH, "");
+	for (u32 i = 0; i < r->nr_results; i++)
+		fprintf(r->out, " %12s", r->results[i].sched);
+	fputc('\n', r->out);
+	for (u32 row = 0; row < r->workload->nr_rows; row++) {
+		kind_text(kind, sizeof(kind), r->workload, program_of(r->workload, row));
+		for (enum column c = 0; c < NR_COLUMNS; c++) {
+			fprintf(r->out, "%-*s%-*s", KIND_WIDTH, c ? "" : kind, KIND_WIDTH,
+				columns[c].name);
+			for (u32 i = 0; i < r->nr_results; i++)
+				fprintf(r->out, " %12s",
+					cell(r, &r->results[i], row, c, buf, sizeof(buf)));
+			fputc('\n', r->out);
+		}
+	}
+}
+
+/* What the scheduler's own statistics say of each group, by policy. */
+static void print_groups(const struct report *r, const struct result *result)
+{
+	const struct workload *w = r->workload;
+	char share_buf[32], ideal_buf[32], throttled_buf[32], burst_buf[32];
+
+	fprintf(r->out, "\n%-*s %8s %8s %9s %10s %13s %8s %9s\n", KIND_WIDTH,
+		r->nr_results > 1 ? result->sched : "group", "share %", "ideal %", "periods",
+		"throttled", "throttled ms", "bursts", "burst ms");
+	for (u32 i = 1; i < w->nr_groups; i++) {
+		const struct sched_group_stat *stat = &result->groups[i];
+
+		fprintf(r->out, "%-*s %8s %8s %9llu %10llu %13s %8llu %9s\n", KIND_WIDTH,
+			w->groups[i].path,
+			share_text(share_buf, sizeof(share_buf), share(r, stat->usage_ns)),
+			share_text(ideal_buf, sizeof(ideal_buf), share(r, w->groups[i].ideal_ns)),
+			(unsigned long long)stat->nr_periods,
+			(unsigned long long)stat->nr_throttled,
+			ms_text(throttled_buf, sizeof(throttled_buf), (s64)stat->throttled_ns),
+			(unsigned long long)stat->nr_bursts,
+			ms_text(burst_buf, sizeof(burst_buf), (s64)stat->burst_ns));
+	}
+}
+
+static bool has_deadlines(const struct workload *w)
+{
+	for (u32 i = 1; i < w->nr_groups; i++)
+		if (w->groups[i].params.deadline_rr_ns || w->groups[i].params.guaranteed_shares)
+			return true;
+	return false;
+}
+
+/* The same of deadlines and guarantees: what fdl counts. */
+static void print_deadlines(const struct report *r, const struct result *result)
+{
+	const struct workload *w = r->workload;
+	char gap[32], pushed[32];
+
+	fprintf(r->out, "\n%-*s %8s %10s %9s %9s %9s %9s %13s\n", KIND_WIDTH,
+		r->nr_results > 1 ? result->sched : "group", "shares", "guaranteed", "picks",
+		"container", "misses", "gap ms", "put off by ms");
+	for (u32 i = 1; i < w->nr_groups; i++) {
+		const struct sched_group_fdl_stat *fdl = &result->fdl[i];
+
+		fprintf(r->out, "%-*s %8llu %10llu %9llu %9llu %9llu %9s %13s\n", KIND_WIDTH,
+			w->groups[i].path, (unsigned long long)fdl->dynamic_shares,
+			(unsigned long long)fdl->abs_guaranteed,
+			(unsigned long long)fdl->nr_dl_picks,
+			(unsigned long long)fdl->nr_container_picks,
+			(unsigned long long)fdl->nr_misses,
+			ms_text(gap, sizeof(gap), (s64)fdl->max_gap_ns),
+			ms_text(pushed, sizeof(pushed), (s64)fdl->lag_pushed_ns));
+	}
+}
+
+static void print_shard_locks(const struct report *r, const struct sim_counts *count)
+{
+	char buf[64];
+
+	if (!count->shard_locks)
+		return;
+	fprintf(r->out, "shard locks: %llu taken, %.2f %% after waiting, %s CPU ms waited\n",
+		(unsigned long long)count->shard_locks,
+		100.0 * (double)count->shard_waits / (double)count->shard_locks,
+		ms_text(buf, sizeof(buf), (s64)count->shard_wait_ns));
+}
+
+static void print_machine(const struct report *r)
+{
+	char buf[64];
+
+	fputc('\n', r->out);
+	for (u32 i = 0; i < r->nr_results; i++) {
+		const struct result *result = &r->results[i];
+
+		if (r->nr_results > 1)
+			fprintf(r->out, "%s: ", result->sched);
+		fprintf(r->out,
+			"%llu switches, %llu wakeups, %llu ticks, %llu kicks, %u tasks at most; ",
+			(unsigned long long)result->count.switches,
+			(unsigned long long)result->count.wakeups,
+			(unsigned long long)result->count.ticks,
+			(unsigned long long)result->count.kicks, result->nr_tasks_max);
+		fprintf(r->out, "idle %s %%, ",
+			share_text(buf, sizeof(buf), share(r, result->idle_ns)));
+		fprintf(r->out, "overhead %s %%, ",
+			share_text(buf, sizeof(buf), share(r, result->overhead_ns)));
+		fprintf(r->out, "wasted %s CPU ms, ",
+			ms_text(buf, sizeof(buf), (s64)result->waste_ns));
+		fprintf(r->out, "of these within a cache %s\n",
+			ms_text(buf, sizeof(buf), (s64)result->waste_llc_ns));
+		print_shard_locks(r, &result->count);
+	}
+}
+
+void report_text(const struct report *r)
+{
+	if (r->nr_results == 1)
+		print_rows(r);
+	else
+		print_side_by_side(r);
+	for (u32 i = 0; i < r->nr_results && r->workload->nr_groups; i++)
+		print_groups(r, &r->results[i]);
+	for (u32 i = 0; i < r->nr_results && has_deadlines(r->workload); i++)
+		print_deadlines(r, &r->results[i]);
+	print_machine(r);
+}
+
+/* --- JSON ------------------------------------------------------------------------------------- */
+
+static void json_string(FILE *out, const char *text)
+{
+	fputc('"', out);
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			fprintf(out, "\\%c", *text);
+		else if ((unsigned char)*text < ' ')
+			fprintf(out, "\\u%04x", *text);
+		else
+			fputc(*text, out);
+	}
+	fputc('"', out);
+}
+
+static void json_number(FILE *out, const char *key, u64 value, const char *after)
+{
+	fprintf(out, "\"%s\": %llu%s", key, (unsigned long long)value, after);
+}
+
+static void json_histogram(FILE *out, const char *key, const struct histogram *h)
+{
+	fprintf(out, "\"%s\": {", key);
+	json_number(out, "n", h->n, ", ");
+	json_number(out, "mean", mean(h), ", ");
+	json_number(out, "p50", histogram_quantile(h, 500), ", ");
+	json_number(out, "p90", histogram_quantile(h, 900), ", ");
+	json_number(out, "p99", histogram_quantile(h, 990), ", ");
+	json_number(out, "p999", histogram_quantile(h, 999), ", ");
+	json_number(out, "max", h->max, "}, ");
+}
+
+static void json_row(const struct report *r, const struct result *result, u32 row_nr)
+{
+	const struct row *row = &result->measure->rows[row_nr];
+	const struct program *p = program_of(r->workload, row_nr);
+
+	fprintf(r->out, "      {\"name\": ");
+	json_string(r->out, p->name);
+	fprintf(r->out, ", \"group\": ");
+	json_string(r->out, p->attr.group ? r->workload->groups[p->attr.group].path : "/");
+	fprintf(r->out, ", \"policy\": \"%s\", \"nice\": %d, \"rt_priority\": %d, ",
+		policy_name(p->attr.policy), p->attr.nice, p->attr.rt_priority);
+	json_number(r->out, "slice_ns", p->attr.slice_ns, ", ");
+	json_number(r->out, "tasks", row->nr_tasks, ", ");
+	json_number(r->out, "ended", row->nr_ended, ", ");
+	json_number(r->out, "cpu_ns", row->got_ns, ", ");
+	json_number(r->out, "ideal_ns", r->workload->row_ideal_ns[row_nr], ", ");
+	json_number(r->out, "runs", row->runs, ", ");
+	json_number(r->out, "preempted", row->preempted, ", ");
+	json_number(r->out, "wakeups", row->wakeups, ", ");
+	json_number(r->out, "migrations", row->migrations, ", ");
+	json_histogram(r->out, "wait_ns", &row->wait);
+	json_histogram(r->out, "wakeup_ns", &row->wakeup);
+	fprintf(r->out, "\"lag_ns\": [%lld, %lld]}", (long long)row->lag_min,
+		(long long)row->lag_max);
+}
+
+static void json_group(const struct report *r, const struct result *result, u32 i)
+{
+	const struct group *group = &r->workload->groups[i];
+	const struct sched_group_stat *stat = &result->groups[i];
+	const struct sched_group_fdl_stat *fdl = &result->fdl[i];
+
+	fprintf(r->out, "      {\"path\": ");
+	json_string(r->out, group->path);
+	fprintf(r->out, ", ");
+	json_number(r->out, "shares", group->params.shares, ", ");
+	json_number(r->out, "cpu_ns", stat->usage_ns, ", ");
+	json_number(r->out, "ideal_ns", group->ideal_ns, ", ");
+	json_number(r->out, "nr_periods", stat->nr_periods, ", ");
+	json_number(r->out, "nr_throttled", stat->nr_throttled, ", ");
+	json_number(r->out, "throttled_ns", stat->throttled_ns, ", ");
+	json_number(r->out, "nr_bursts", stat->nr_bursts, ", ");
+	json_number(r->out, "burst_ns", stat->burst_ns, ", ");
+	json_number(r->out, "dynamic_shares", fdl->dynamic_shares, ", ");
+	json_number(r->out, "abs_guaranteed", fdl->abs_guaranteed, ", ");
+	json_number(r->out, "avg_usage", fdl->avg_usage, ", ");
+	json_number(r->out, "avg_wait", fdl->avg_wait, ", ");
+	json_number(r->out, "nr_dl_picks", fdl->nr_dl_picks, ", ");
+	json_number(r->out, "nr_container_picks", fdl->nr_container_picks, ", ");
+	json_number(r->out, "nr_misses", fdl->nr_misses, ", ");
+	json_number(r->out, "lag_pushed_ns", fdl->lag_pushed_ns, ", ");
+	json_number(r->out, "max_gap_ns", fdl->max_gap_ns, "}");
+}
+
+static void json_result(const struct report *r, const struct result *result)
+{
+	fprintf(r->out, "    {\"sched\": \"%s\", ", result->sched);
+	json_number(r->out, "switches", result->count.switches, ", ");
+	json_number(r->out, "wakeups", result->count.wakeups, ", ");
+	json_number(r->out, "ticks", result->count.ticks, ", ");
+	json_number(r->out, "kicks", result->count.kicks, ", ");
+	json_number(r->out, "shard_locks", result->count.shard_locks, ", ");
+	json_number(r->out, "shard_waits", result->count.shard_waits, ", ");
+	json_number(r->out, "shard_wait_ns", result->count.shard_wait_ns, ", ");
+	json_number(r->out, "idle_ns", result->idle_ns, ", ");
+	json_number(r->out, "overhead_ns", result->overhead_ns, ", ");
+	json_number(r->out, "waste_ns", result->waste_ns, ", ");
+	json_number(r->out, "waste_llc_ns", result->waste_llc_ns, ", ");
+	fprintf(r->out, "\"groups\": [");
+	for (u32 i = 1; i < r->workload->nr_groups; i++) {
+		fprintf(r->out, i > 1 ? ",\n" : "\n");
+		json_group(r, result, i);
+	}
+	fprintf(r->out, "], \"tasks\": [\n");
+	for (u32 row = 0; row < r->workload->nr_rows; row++) {
+		json_row(r, result, row);
+		fprintf(r->out, row + 1 < r->workload->nr_rows ? ",\n" : "\n    ]}");
+	}
+}
+
+void report_json(const struct report *r)
+{
+	const struct sim_costs *c = &r->options->costs;
+
+	fprintf(r->out, "{\"schema\": \"fairground-schedsim/1\",\n  \"commit\": \"" COMMIT "\",\n"
+			"  \"command\": ");
+	json_string(r->out, r->options->command);
+	fprintf(r->out, ",\n  \"topology\": ");
+	json_string(r->out, r->machine->text);
+	fprintf(r->out, ",\n  ");
+	json_number(r->out, "cpus", r->machine->nr_cpus, ", ");
+	json_number(r->out, "hz", r->options->hz, ", ");
+	json_number(r->out, "seed", r->options->seed, ", ");
+	json_number(r->out, "duration_ns", r->duration, ",\n  \"costs_ns\": {");
+	json_number(r->out, "switch", c->switch_ns, ", ");
+	json_number(r->out, "tick", c->tick_ns, ", ");
+	json_number(r->out, "timer", c->timer_ns, ", ");
+	json_number(r->out, "wake", c->wake_ns, ", ");
+	json_number(r->out, "ipi", c->ipi_ns, ", ");
+	json_number(r->out, "migration", c->migration_ns, ", ");
+	json_number(r->out, "cold", c->cold_ns, ", ");
+	json_number(r->out, "mem_per_kib", c->mem_ns_per_kib, "},\n  \"results\": [\n");
+	for (u32 i = 0; i < r->nr_results; i++) {
+		json_result(r, &r->results[i]);
+		fprintf(r->out, i + 1 < r->nr_results ? ",\n" : "\n");
+	}
+	fprintf(r->out, "  ]}\n");
+}

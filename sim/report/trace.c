@@ -1,0 +1,281 @@
+/*
+ * Recording: every event goes to its CPU's pages in the layout of Linux's ring buffer, and at the
+ * end into one trace.dat file of version 6, which trace-cmd and KernelShark read. The same bytes as
+ * the kernel's tracer leaves (kernel/trace/ring.h, tools/fairground/trace.py); here nothing wraps.
+ */
+#include <string.h>
+
+#include "sim/report/trace.h"
+#include "sim/engine/util.h"
+
+/* After the events: it names their fields anew. */
+#include "lib/event_format.h"
+
+#define PAGE	       4096u
+#define PAGE_DATA      (PAGE - 16u)
+#define TIME_EXTEND    30u /* no event: the next word is a gap in units of 2^27 ns */
+#define DELTA_BITS     27
+#define LONGEST_EVENT  (12u + 112u) /* time extend, header, payload */
+#define FLAG_IRQS_OFF  1u
+#define FLAG_RESCHED   4u
+#define MAX_BYTES      (2ull << 30) /* over all CPUs; what comes later is counted and lost */
+#define OPTION_CPUSTAT 2
+#define OPTION_CLOCK   4
+#define OPTION_COUNT   8
+#define LONGEST_FORMAT 4096u
+
+struct page {
+	u64 time;
+	u64 commit;
+	u8 data[PAGE_DATA];
+};
+
+struct cpu_trace {
+	struct page *pages;
+	u32 nr_pages, size;
+	u64 time; /* of the last event */
+	u64 events;
+};
+
+struct trace {
+	u32 nr_cpus;
+	struct cpu_trace *cpus;
+	u64 bytes, events, lost;
+	char (*names)[TASK_COMM_LEN]; /* by pid */
+	u32 nr_names, names_size;
+};
+
+/* --- recording -------------------------------------------------------------------------------- */
+
+struct trace *trace_new(struct sim *sim)
+{
+	struct trace *trace = allocate(1, sizeof(*trace));
+
+	trace->nr_cpus = sim->config.nr_cpus;
+	trace->cpus = allocate(trace->nr_cpus, sizeof(*trace->cpus));
+	sched_trace_set(sim->s, BIT(NR_SCHED_EVENTS) - 1);
+	return trace;
+}
+
+static struct page *page_for(struct trace *trace, struct cpu_trace *c, u32 bytes, u64 now)
+{
+	struct page *page = c->nr_pages ? &c->pages[c->nr_pages - 1] : NULL;
+
+	if (page && page->commit + bytes <= PAGE_DATA)
+		return page;
+	if (trace->bytes + PAGE > MAX_BYTES)
+		return NULL;
+	trace->bytes += PAGE;
+	c->pages = grow(c->pages, c->nr_pages, &c->size, sizeof(*page));
+	page = &c->pages[c->nr_pages++];
+	memset(page, 0, sizeof(*page));
+	page->time = c->time = now;
+	return page;
+}
+
+static void put_word(struct page *page, u32 word)
+{
+	memcpy(page->data + page->commit, &word, sizeof(word));
+	page->commit += sizeof(word);
+}
+
+/* Threads are named by the events of their start. */
+static void note_name(struct trace *trace, const struct event_sched_wakeup_new *ev)
+{
+	while ((u32)ev->pid >= trace->nr_names) {
+		trace->names = grow(trace->names, trace->nr_names, &trace->names_size,
+				    sizeof(*trace->names));
+		memset(trace->names[trace->nr_names++], 0, TASK_COMM_LEN);
+	}
+	memcpy(trace->names[ev->pid], ev->comm, TASK_COMM_LEN);
+}
+
+void trace_event(struct sim *sim, const struct sched_event *event)
+{
+	struct trace *trace = sim->trace;
+	struct cpu_trace *c = &trace->cpus[event->cpu];
+	const struct sim_cpu *cpu = &sim->cpus[event->cpu];
+	u64 now = sim->now - SIM_START, gap;
+	struct page *page = page_for(trace, c, LONGEST_EVENT, now);
+	u32 context = FLAG_IRQS_OFF | (cpu->kicked ? FLAG_RESCHED : 0);
+
+	if (!page) {
+		trace->lost++;
+		return;
+	}
+	gap = now - c->time;
+	c->time = now;
+	if (gap >> DELTA_BITS) {
+		put_word(page, (u32)gap << 5 | TIME_EXTEND);
+		put_word(page, (u32)(gap >> DELTA_BITS));
+		gap = 0;
+	}
+	put_word(page, (u32)gap << 5 | event->size / 4);
+	put_word(page, event->type | context << 16);
+	put_word(page, (u32)cpu->curr->task.pid);
+	memcpy(page->data + page->commit, event + 1, event->size - sizeof(*event));
+	page->commit += event->size - sizeof(*event);
+	c->events++;
+	trace->events++;
+	if (event->type == EVENT_ID_sched_wakeup_new)
+		note_name(trace, (const struct event_sched_wakeup_new *)event);
+}
+
+/* --- the texts -------------------------------------------------------------------------------- */
+
+#define EVENT EVENT_FORMAT
+#include "sched/observe/event.def"
+#undef EVENT
+
+static const struct {
+	const char *name;
+	int id;
+	void (*format)(struct text *out);
+	const char *print_fmt;
+} events[] = {
+#define EVENT(system, name, id, fields, ...)                                                       \
+	{ #name, id, format_##name, EVENT_PRINT_TEXT(__VA_ARGS__) },
+#include "sched/observe/event.def"
+#undef EVENT
+};
+
+/* --- the file --------------------------------------------------------------------------------- */
+
+static void put(FILE *out, u64 value, size_t bytes)
+{
+	fwrite(&value, bytes, 1, out);
+}
+
+/* A text with its length before it, of @bytes bytes. */
+static void put_text(FILE *out, const char *text, size_t bytes)
+{
+	put(out, strlen(text), bytes);
+	fputs(text, out);
+}
+
+static void put_formats(FILE *out)
+{
+	put(out, 0, 4); /* none of the ftrace system */
+	put(out, 1, 4);
+	fwrite("sched", 6, 1, out);
+	put(out, ARRAY_SIZE(events), 4);
+	for (u32 i = 0; i < ARRAY_SIZE(events); i++) {
+		char buf[LONGEST_FORMAT];
+		struct text text = text_of(buf, sizeof(buf));
+
+		event_format_begin(&text, events[i].name, events[i].id);
+		events[i].format(&text);
+		event_format_end(&text, events[i].print_fmt);
+		put_text(out, buf, 8);
+	}
+}
+
+static void put_names(FILE *out, const struct trace *trace)
+{
+	char *text;
+	size_t size;
+	FILE *memory = open_memstream(&text, &size);
+
+	for (u32 pid = 1; pid < trace->nr_names; pid++)
+		fprintf(memory, "%u %s\n", pid, trace->names[pid]);
+	fclose(memory);
+	put_text(out, text, 8);
+	free(text);
+}
+
+static void put_option(FILE *out, u32 id, const void *data, size_t size)
+{
+	put(out, id, 2);
+	put(out, size, 4);
+	fwrite(data, size, 1, out);
+}
+
+static void put_options(FILE *out, const struct trace *trace)
+{
+	static const char clock[] = "[local]\n";
+	char text[100];
+
+	put_option(out, OPTION_CLOCK, clock, sizeof(clock));
+	for (u32 cpu = 0; cpu < trace->nr_cpus; cpu++) {
+		int len = snprintf(text, sizeof(text),
+				   "CPU: %u\nentries: 0\noverrun: 0\n"
+				   "read events: %llu\n",
+				   cpu, (unsigned long long)trace->cpus[cpu].events);
+
+		put_option(out, OPTION_CPUSTAT, text, (size_t)len + 1);
+	}
+	put_option(out, OPTION_COUNT, &trace->nr_cpus, 4);
+	put(out, 0, 2);
+}
+
+static void put_head(FILE *out, const struct trace *trace)
+{
+	fwrite("\x17\x08\x44tracing6", 12, 1, out);
+	put(out, 0, 1); /* little endian, */
+	put(out, 8, 1); /* longs of 8 bytes */
+	put(out, PAGE, 4);
+	fwrite("header_page", 12, 1, out);
+	put_text(out, EVENT_HEADER_PAGE, 8);
+	fwrite("header_event", 13, 1, out);
+	put_text(out, "", 8);
+	put_formats(out);
+	put_text(out, "", 4); /* symbols */
+	put_text(out, "", 4); /* formats of printk */
+	put_names(out, trace);
+	put(out, trace->nr_cpus, 4);
+	fwrite("options  ", 10, 1, out);
+	put_options(out, trace);
+	fwrite("flyrecord", 10, 1, out);
+}
+
+static void pad_to_page(FILE *out)
+{
+	while (ftell(out) % PAGE)
+		fputc(0, out);
+}
+
+static void put_pages(FILE *out, const struct trace *trace)
+{
+	u64 at = ALIGN_UP((u64)ftell(out) + 16ull * trace->nr_cpus, (u64)PAGE);
+
+	for (u32 cpu = 0; cpu < trace->nr_cpus; cpu++) {
+		u64 size = (u64)trace->cpus[cpu].nr_pages * PAGE;
+
+		put(out, at, 8);
+		put(out, size, 8);
+		at += size;
+	}
+	pad_to_page(out);
+	for (u32 cpu = 0; cpu < trace->nr_cpus; cpu++)
+		fwrite(trace->cpus[cpu].pages, PAGE, trace->cpus[cpu].nr_pages, out);
+}
+
+static void trace_free(struct trace *trace)
+{
+	for (u32 cpu = 0; cpu < trace->nr_cpus; cpu++)
+		free(trace->cpus[cpu].pages);
+	free(trace->cpus);
+	free(trace->names);
+	free(trace);
+}
+
+void trace_write(struct sim *sim, const char *path)
+{
+	struct trace *trace = sim->trace;
+	FILE *out = fopen(path, "w");
+	bool good;
+
+	if (!out)
+		usage_error("--trace %s: cannot be written", path);
+	put_head(out, trace);
+	put_pages(out, trace);
+	good = !ferror(out);
+	if (fclose(out) || !good)
+		usage_error("--trace %s: cannot be written completely", path);
+	printf("%s: %llu events", path, (unsigned long long)trace->events);
+	if (trace->lost)
+		printf(", %llu later ones did not fit", (unsigned long long)trace->lost);
+	printf("; read it with: trace-cmd report %s\n", path);
+	sim->trace = NULL;
+	trace_free(trace);
+}

@@ -1,0 +1,583 @@
+/*
+ * rt-app's workload files (github.com/scheduler-tools/rt-app): each task becomes a program. What
+ * rt-app takes, this takes, with its meaning, or says in one line what it cannot model and where.
+ * Stricter in one respect: an unknown key is an error, where rt-app goes on without a word.
+ *
+ * Order counts: the events of a phase happen in the order of their keys. An event's kind is the
+ * beginning of its key ("run0", "sleep_b"). Times are microseconds.
+ */
+#include <string.h>
+
+#include "sim/workload/group.h"
+#include "sim/engine/util.h"
+
+#define MAX_US 1000000000000ll
+
+enum object_kind { MUTEX, CONDITION, SEMAPHORE, BARRIER, TIMER, SUSPENSION };
+
+/* A name of the file and the object it stands for; names of different kinds do not clash. */
+struct name {
+	enum object_kind kind;
+	char *text;
+	u32 object;
+};
+
+struct file {
+	struct json json;
+	struct workload *w;
+	unsigned nr_cpus;
+	u64 mem_ns_per_kib;
+	int default_policy;
+	struct name *names;
+	u32 nr_names, names_size;
+	u32 first_program; /* of the first task */
+	/* the task that is read */
+	u32 program;
+	struct attributes attr; /* as its latest phase left them */
+	char *own_timer;	/* the one name of a timer that each instance has for itself */
+};
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+/* Takes over @text. */
+static u32 object_named(struct file *f, enum object_kind kind, char *text)
+{
+	struct name *name;
+
+	for (u32 i = 0; i < f->nr_names; i++) {
+		if (f->names[i].kind == kind && !strcmp(f->names[i].text, text)) {
+			free(text);
+			return f->names[i].object;
+		}
+	}
+	f->names = grow(f->names, f->nr_names, &f->names_size, sizeof(*name));
+	name = &f->names[f->nr_names++];
+	*name = (struct name){ kind, text, workload_object(f->w, text) };
+	return name->object;
+}
+
+static u32 object_of(struct file *f, enum object_kind kind, json_value key)
+{
+	return object_named(f, kind, json_string_of(&f->json, key));
+}
+
+static u32 task_named(struct file *f, json_value key)
+{
+	json_value tasks = json_find(&f->json, JSON_TOP, "tasks"), task = 0;
+	char *name = json_string_of(&f->json, key);
+	u32 number = f->first_program;
+
+	for (; (task = json_next(&f->json, tasks, task)); number++) {
+		if (json_equals(&f->json, task, name)) {
+			free(name);
+			return number;
+		}
+	}
+	json_error(&f->json, key, "there is no task \"%s\"", name);
+}
+
+/* --- properties ------------------------------------------------------------------------------- */
+
+static int policy_named(const struct file *f, json_value key)
+{
+	static const struct {
+		const char *name;
+		int policy;
+	} policies[] = { { "SCHED_OTHER", SCHED_NORMAL },
+			 { "SCHED_BATCH", SCHED_BATCH },
+			 { "SCHED_IDLE", SCHED_IDLE },
+			 { "SCHED_FIFO", SCHED_FIFO },
+			 { "SCHED_RR", SCHED_RR } };
+	char *name = json_string_of(&f->json, key);
+
+	for (u32 i = 0; i < ARRAY_SIZE(policies); i++) {
+		if (!strcmp(name, policies[i].name)) {
+			free(name);
+			return policies[i].policy;
+		}
+	}
+	if (!strcmp(name, "SCHED_DEADLINE"))
+		json_error(&f->json, key, "SCHED_DEADLINE is not implemented by this scheduler");
+	json_error(&f->json, key, "\"%s\" is no policy", name);
+}
+
+static void set_cpus(struct file *f, json_value key, struct attributes *attr)
+{
+	json_value list = json_member(key), item = 0;
+
+	if (!json_is_array(&f->json, list))
+		json_error(&f->json, key, "\"cpus\" must be an array of integers");
+	attr->set_affinity = true;
+	attr->allowed = cpumask_none();
+	while ((item = json_next(&f->json, list, item))) {
+		s64 cpu = json_int_at(&f->json, item, "cpus", 0, CPU_MAX - 1);
+
+		if (cpu >= f->nr_cpus)
+			json_error(&f->json, item, "CPU %lld in \"cpus\": the machine has %u",
+				   (long long)cpu, f->nr_cpus);
+		cpumask_set(&attr->allowed, (unsigned)cpu);
+	}
+	if (cpumask_empty(&attr->allowed))
+		json_error(&f->json, key, "\"cpus\" is empty");
+}
+
+static void set_policy(struct file *f, json_value policy, json_value priority,
+		       struct attributes *attr)
+{
+	bool rt;
+
+	if (!policy && !priority)
+		return;
+	attr->set_policy = true;
+	if (policy)
+		attr->policy = policy_named(f, policy);
+	rt = attr->policy == SCHED_FIFO || attr->policy == SCHED_RR;
+	attr->rt_priority = rt ? 10 : 0;
+	attr->nice = 0;
+	if (priority && rt)
+		attr->rt_priority = (int)json_int_of(&f->json, priority, 1, 99);
+	else if (priority)
+		attr->nice = (int)json_int_of(&f->json, priority, -20, 19);
+}
+
+/* Checked, and without effect here: there is no memory and every CPU runs at one speed. */
+static bool take_ignored(struct file *f, json_value key)
+{
+	if (json_equals(&f->json, key, "nodes_membind")) {
+		json_value list = json_member(key), item = 0;
+
+		if (!json_is_array(&f->json, list))
+			json_error(&f->json, key, "\"nodes_membind\" must be an array of integers");
+		while ((item = json_next(&f->json, list, item)))
+			json_int_at(&f->json, item, "nodes_membind", 0, 1023);
+		return true;
+	}
+	if (!json_equals(&f->json, key, "util_min") && !json_equals(&f->json, key, "util_max"))
+		return false;
+	json_int_of(&f->json, key, 0, 1024);
+	return true;
+}
+
+/* Is @key one of the names that are no events? Those that cannot be had are errors. */
+static bool is_property(struct file *f, json_value key, bool of_task)
+{
+	static const char *const taken[] = { "policy", "priority",   "cpus",
+					     "loop",   "dl-runtime", "taskgroup" };
+	static const char *const of_tasks[] = { "instance", "delay", "phases" };
+	static const char *const unsupported[] = { "dl-period", "dl-deadline", "deadline",
+						   "period" };
+	const struct json *json = &f->json;
+
+	for (u32 i = 0; i < ARRAY_SIZE(taken); i++)
+		if (json_equals(json, key, taken[i]))
+			return true;
+	for (u32 i = 0; i < ARRAY_SIZE(of_tasks) && of_task; i++)
+		if (json_equals(json, key, of_tasks[i]))
+			return true;
+	for (u32 i = 0; i < ARRAY_SIZE(unsupported); i++)
+		if (json_equals(json, key, unsupported[i]))
+			json_error(json, key, "\"%s\" is not implemented by this scheduler",
+				   unsupported[i]);
+	return take_ignored(f, key);
+}
+
+/* The key called @name itself, 0 if there is none. */
+static json_value key_of(const struct file *f, json_value object, const char *name)
+{
+	json_value at = json_find(&f->json, object, name);
+
+	return at ? at - 1 : 0;
+}
+
+/* rt-app's restriction, too. */
+static void set_group(struct file *f, json_value key, struct attributes *attr)
+{
+	if (!task_is_fair_policy(attr->policy))
+		json_error(&f->json, key, "\"taskgroup\" of a real-time task");
+	attr->set_group = true;
+	attr->group = json_group_of(&f->json, key, f->w, json_string_of(&f->json, key));
+}
+
+static void take_properties(struct file *f, json_value object, struct attributes *attr)
+{
+	json_value cpus = key_of(f, object, "cpus"), slice = key_of(f, object, "dl-runtime");
+	json_value group = key_of(f, object, "taskgroup");
+
+	set_policy(f, key_of(f, object, "policy"), key_of(f, object, "priority"), attr);
+	if (cpus)
+		set_cpus(f, cpus, attr);
+	if (group)
+		set_group(f, group, attr);
+	if (!slice)
+		return;
+	/* Of a fair task this is the size of its requests. */
+	if (!task_is_fair_policy(attr->policy))
+		json_error(&f->json, slice, "\"dl-runtime\" of a real-time task");
+	attr->set_policy = true;
+	attr->slice_ns = (u64)json_int_of(&f->json, slice, 100, 100000) * NS_PER_US;
+}
+
+/* --- events ----------------------------------------------------------------------------------- */
+
+static void add(struct file *f, struct step step)
+{
+	workload_step(f->w, f->program, step);
+}
+
+static void add_time(struct file *f, enum step_kind kind, json_value key)
+{
+	u64 ns = (u64)json_int_of(&f->json, key, 0, MAX_US) * NS_PER_US;
+
+	add(f, (struct step){ .kind = kind, .a = ns, .b = ns });
+}
+
+static void add_object(struct file *f, enum step_kind kind, enum object_kind object, json_value key)
+{
+	add(f, (struct step){ .kind = kind, .object = object_of(f, object, key) });
+}
+
+/* The key @name of the object that @event stands for. */
+static json_value needed(struct file *f, json_value event, const char *name)
+{
+	json_value key = key_of(f, json_object_of(&f->json, event), name);
+
+	if (!key)
+		json_error(&f->json, event, "this event needs a \"%s\"", name);
+	return key;
+}
+
+/* Complain about keys of the event's object other than these, separated by blanks. */
+static void only(struct file *f, json_value event, const char *names)
+{
+	json_value object = json_object_of(&f->json, event), key = 0;
+
+	while ((key = json_next(&f->json, object, key))) {
+		char *name = json_text(&f->json, key);
+		const char *at = strstr(names, name);
+		char after = at ? at[strlen(name)] : 'x';
+
+		if (!at || (after && after != ' ') || (at > names && at[-1] != ' '))
+			json_error(&f->json, key, "unknown key \"%s\"", name);
+		free(name);
+	}
+}
+
+static void add_wait(struct file *f, json_value key)
+{
+	only(f, key, "ref mutex");
+	add(f, (struct step){ .kind = STEP_WAIT,
+			      .object = object_of(f, CONDITION, needed(f, key, "ref")),
+			      .other = object_of(f, MUTEX, needed(f, key, "mutex")) });
+}
+
+static void add_sync(struct file *f, json_value key)
+{
+	add_object(f, STEP_SIGNAL, CONDITION, needed(f, key, "ref"));
+	add_wait(f, key);
+}
+
+static u64 timer_mode(struct file *f, json_value key)
+{
+	json_value at = key_of(f, json_object_of(&f->json, key), "mode");
+
+	if (!at || json_equals(&f->json, json_member(at), "relative"))
+		return 0;
+	if (!json_equals(&f->json, json_member(at), "absolute"))
+		json_error(&f->json, at, "\"mode\" must be \"relative\" or \"absolute\"");
+	return TIMER_ABSOLUTE;
+}
+
+/* A name that begins with "unique" is a timer for each instance; others are shared. */
+static void add_timer(struct file *f, json_value key)
+{
+	json_value ref = needed(f, key, "ref"), period = needed(f, key, "period");
+	struct step step = { .kind = STEP_TIMER, .b = timer_mode(f, key) };
+	char *name = json_string_of(&f->json, ref);
+
+	only(f, key, "ref period mode");
+	step.a = (u64)json_int_of(&f->json, period, 1, MAX_US) * NS_PER_US;
+	if (strncmp(name, "unique", 6)) {
+		step.object = object_named(f, TIMER, name);
+	} else {
+		if (f->own_timer && strcmp(f->own_timer, name))
+			json_error(&f->json, ref,
+				   "a second timer of its own; a task has at most one here");
+		free(f->own_timer);
+		f->own_timer = name;
+		step.b |= TIMER_OWN;
+	}
+	add(f, step);
+}
+
+static void add_barrier(struct file *f, json_value key)
+{
+	u32 object = object_of(f, BARRIER, key);
+
+	f->w->objects[object].start += f->w->programs[f->program].instances;
+	add(f, (struct step){ .kind = STEP_BARRIER, .object = object });
+}
+
+static void add_bytes(struct file *f, json_value key)
+{
+	u64 bytes = (u64)json_int_of(&f->json, key, 0, 1ll << 40);
+	u64 ns = bytes * f->mem_ns_per_kib / 1024;
+
+	add(f, (struct step){ .kind = STEP_RUN, .a = ns, .b = ns });
+}
+
+static void add_suspend(struct file *f, json_value key)
+{
+	char *own = strdup(f->w->programs[f->program].name);
+
+	free(json_string_of(&f->json, key));
+	add(f, (struct step){ .kind = STEP_WAIT,
+			      .object = object_named(f, SUSPENSION, own),
+			      .other = NO_OBJECT });
+}
+
+static void add_resume(struct file *f, json_value key)
+{
+	char *name = strdup(f->w->programs[task_named(f, key)].name);
+
+	add(f,
+	    (struct step){ .kind = STEP_BROADCAST, .object = object_named(f, SUSPENSION, name) });
+}
+
+static void add_event(struct file *f, json_value key)
+{
+	const struct json *json = &f->json;
+
+	/* In rt-app's order: "runtime" is no "run". */
+	if (json_starts(json, key, "lock"))
+		add_object(f, STEP_LOCK, MUTEX, key);
+	else if (json_starts(json, key, "unlock"))
+		add_object(f, STEP_UNLOCK, MUTEX, key);
+	else if (json_starts(json, key, "wait"))
+		add_wait(f, key);
+	else if (json_starts(json, key, "signal"))
+		add_object(f, STEP_SIGNAL, CONDITION, key);
+	else if (json_starts(json, key, "broad"))
+		add_object(f, STEP_BROADCAST, CONDITION, key);
+	else if (json_starts(json, key, "sync"))
+		add_sync(f, key);
+	else if (json_starts(json, key, "sleep"))
+		add_time(f, STEP_SLEEP, key);
+	else if (json_starts(json, key, "runtime"))
+		add_time(f, STEP_RUNTIME, key);
+	else if (json_starts(json, key, "run"))
+		add_time(f, STEP_RUN, key);
+	else if (json_starts(json, key, "timer"))
+		add_timer(f, key);
+	else if (json_starts(json, key, "suspend"))
+		add_suspend(f, key);
+	else if (json_starts(json, key, "resume"))
+		add_resume(f, key);
+	else if (json_starts(json, key, "sem_post"))
+		add_object(f, STEP_POST, SEMAPHORE, key);
+	else if (json_starts(json, key, "sem_wait"))
+		add_object(f, STEP_TAKE, SEMAPHORE, key);
+	else if (json_starts(json, key, "barrier"))
+		add_barrier(f, key);
+	else if (json_starts(json, key, "memrun"))
+		json_error(json, key, "\"memrun\" is not modelled: there are no caches");
+	else if (json_starts(json, key, "mem") || json_starts(json, key, "iorun"))
+		add_bytes(f, key);
+	else if (json_starts(json, key, "yield"))
+		add(f, (struct step){ .kind = STEP_YIELD });
+	else if (json_starts(json, key, "fork"))
+		add(f, (struct step){ .kind = STEP_FORK, .a = task_named(f, key) });
+	else
+		json_error(json, key, "unknown key \"%s\"", json_text(json, key));
+}
+
+/* --- tasks ------------------------------------------------------------------------------------ */
+
+static u64 loops_of(struct file *f, json_value object, s64 usual)
+{
+	json_value key = key_of(f, object, "loop");
+	s64 loops = key ? json_int_of(&f->json, key, -1, INT32_MAX) : usual;
+
+	if (!loops)
+		json_error(&f->json, key, "\"loop\" must be -1 (for ever) or at least 1");
+	return loops < 0 ? LOOP_FOREVER : (u64)loops;
+}
+
+/* rt-app's parser would keep one of two equal keys and forget the other. */
+static void check_unique(struct file *f, json_value object)
+{
+	json_value key = 0;
+
+	while ((key = json_next(&f->json, object, key))) {
+		char *name = json_text(&f->json, key);
+
+		if (json_find(&f->json, object, name) != json_member(key))
+			json_error(&f->json, key,
+				   "the key \"%s\" is here twice: give it a suffix, as %s1", name,
+				   name);
+		free(name);
+	}
+}
+
+static void add_phase(struct file *f, json_value phase, s64 usual_loops, bool is_task)
+{
+	json_value key = 0;
+
+	add(f, (struct step){ .kind = STEP_LOOP, .a = loops_of(f, phase, usual_loops) });
+	while ((key = json_next(&f->json, phase, key)))
+		if (!is_property(f, key, is_task))
+			add_event(f, key);
+	add(f, (struct step){ .kind = STEP_END });
+}
+
+static void add_phases(struct file *f, json_value task, json_value phases_key)
+{
+	json_value phases = json_object_of(&f->json, phases_key), key = 0;
+
+	while ((key = json_next(&f->json, task, key)))
+		if (!is_property(f, key, true))
+			json_error(&f->json, key,
+				   "unknown key \"%s\" (events belong into the phases)",
+				   json_text(&f->json, key));
+	check_unique(f, phases);
+	add(f, (struct step){ .kind = STEP_LOOP, .a = loops_of(f, task, -1) });
+	while ((key = json_next(&f->json, phases, key))) {
+		json_value phase = json_object_of(&f->json, key);
+		struct attributes change = f->attr;
+
+		check_unique(f, phase);
+		change.set_policy = change.set_affinity = change.set_group = false;
+		take_properties(f, phase, &change);
+		if (change.set_policy || change.set_affinity || change.set_group)
+			add(f,
+			    (struct step){ .kind = STEP_ATTR, .a = workload_attr(f->w, &change) });
+		f->attr = change;
+		add_phase(f, phase, 1, false);
+	}
+	add(f, (struct step){ .kind = STEP_END });
+}
+
+static void add_task(struct file *f, json_value key, u32 program)
+{
+	json_value task = json_object_of(&f->json, key);
+	json_value phases = key_of(f, task, "phases"), delay = key_of(f, task, "delay");
+	struct attributes *attr = &f->w->programs[program].attr;
+
+	f->program = program;
+	check_unique(f, task);
+	attr->set_policy = true;
+	attr->policy = f->default_policy;
+	attr->rt_priority = task_is_fair_policy(attr->policy) ? 0 : 10;
+	take_properties(f, task, attr);
+	f->attr = *attr;
+	if (delay)
+		add_time(f, STEP_DELAY, delay);
+	if (phases)
+		add_phases(f, task, phases);
+	else
+		add_phase(f, task, -1, true);
+	free(f->own_timer);
+	f->own_timer = NULL;
+}
+
+static void add_tasks(struct file *f)
+{
+	json_value tasks = key_of(f, JSON_TOP, "tasks"), key = 0;
+	u32 program = f->first_program = f->w->nr_programs;
+
+	if (!tasks)
+		json_error(&f->json, JSON_TOP, "there is no key \"tasks\"");
+	tasks = json_object_of(&f->json, tasks);
+	check_unique(f, tasks);
+	while ((key = json_next(&f->json, tasks, key))) {
+		json_value task = json_object_of(&f->json, key);
+		json_value instance = key_of(f, task, "instance");
+		char *name = json_text(&f->json, key);
+		u32 number = workload_program(f->w, name);
+
+		f->w->programs[number].numbered = true;
+		if (instance)
+			f->w->programs[number].instances =
+				(u32)json_int_of(&f->json, instance, 0, SIM_MAX_TASKS);
+		free(name);
+	}
+	while ((key = json_next(&f->json, tasks, key)))
+		add_task(f, key, program++);
+}
+
+/* --- global ----------------------------------------------------------------------------------- */
+
+/* Of what concerns rt-app's own logs only the types are checked. */
+static void take_global(struct file *f, json_value key)
+{
+	static const char *const strings[] = { "logdir", "log_basename", "io_device" };
+	static const char *const bools[] = { "pi_enabled", "lock_pages", "gnuplot",
+					     "cumulative_slack" };
+	const struct json *json = &f->json;
+	json_value value = json_member(key);
+
+	for (u32 i = 0; i < ARRAY_SIZE(strings); i++)
+		if (json_equals(json, key, strings[i])) {
+			free(json_string_of(json, key));
+			return;
+		}
+	for (u32 i = 0; i < ARRAY_SIZE(bools); i++)
+		if (json_equals(json, key, bools[i])) {
+			json_bool_of(json, key);
+			return;
+		}
+	if (json_equals(json, key, "duration"))
+		f->w->duration = (u64)max(json_int_of(json, key, -1, 86400), (s64)0) * NS_PER_SEC;
+	else if (json_equals(json, key, "default_policy"))
+		f->default_policy = policy_named(f, key);
+	else if (json_equals(json, key, "mem_buffer_size"))
+		json_int_of(json, key, 0, INT32_MAX);
+	else if (json_equals(json, key, "calibration") || json_equals(json, key, "log_size"))
+		json_is_string(json, value) ? (void)0 : (void)json_int_of(json, key, 0, INT32_MAX);
+	else if (json_equals(json, key, "ftrace"))
+		json_is_string(json, value) ? (void)0 : (void)json_bool_of(json, key);
+	else
+		json_error(json, key, "unknown key \"%s\"", json_text(json, key));
+}
+
+/* Ours; rt-app does not look at it. */
+static void take_groups(struct file *f, json_value groups)
+{
+	json_value key = 0;
+
+	check_unique(f, groups);
+	while ((key = json_next(&f->json, groups, key)))
+		check_unique(f, json_object_of(&f->json, key));
+	json_groups(&f->json, groups, f->w);
+}
+
+void rtapp_add(struct workload *w, const char *path, unsigned nr_cpus, u64 mem_ns_per_kib)
+{
+	struct file f = { .json = json_load(path),
+			  .w = w,
+			  .nr_cpus = nr_cpus,
+			  .mem_ns_per_kib = mem_ns_per_kib };
+	json_value key = 0, global = 0, groups = 0;
+
+	check_unique(&f, JSON_TOP);
+	while ((key = json_next(&f.json, JSON_TOP, key))) {
+		if (json_equals(&f.json, key, "global"))
+			global = json_object_of(&f.json, key);
+		else if (json_equals(&f.json, key, "taskgroups"))
+			groups = json_object_of(&f.json, key);
+		else if (!json_equals(&f.json, key, "tasks") &&
+			 !json_equals(&f.json, key, "resources"))
+			json_error(&f.json, key, "unknown key \"%s\"", json_text(&f.json, key));
+	}
+	if (global) {
+		check_unique(&f, global);
+		while ((key = json_next(&f.json, global, key)))
+			take_global(&f, key);
+	}
+	if (groups)
+		take_groups(&f, groups);
+	add_tasks(&f);
+	for (u32 i = 0; i < f.nr_names; i++)
+		free(f.names[i].text);
+	free(f.names);
+	json_free(&f.json);
+}

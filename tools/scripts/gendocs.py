@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Make the reference pages of docs/ from the .def lists, which are also what the C structures come from.
+
+Usage: gendocs.py    rewrites the pages. tidy.py checks that they are up to date.
+"""
+
+import ast
+import pathlib
+import re
+
+NOTE = "<!-- Made from {source} by tools/scripts/gendocs.py; change that and run `make docs`. -->\n"
+TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|/\*.*?\*/|[(),]|[^"(),/]+|/', re.DOTALL)
+
+
+def rows(source, macro):
+    """The arguments of each use of @macro in @source, its own simple macros expanded; adjacent strings are joined."""
+    text = re.sub(r"/\*.*?\*/", "", pathlib.Path(source).read_text(encoding="utf-8"), flags=re.DOTALL)
+    for name, value in re.findall(r"^#define (\w+) (.*)$", text, re.MULTILINE):
+        text = re.sub(rf"\b{name}\b", lambda _, value=value: value, text)
+    for match in re.finditer(rf"^{macro}\(", text, re.MULTILINE):
+        yield [argument(a) for a in split_arguments(text[match.end():])]
+
+
+def split_arguments(text):
+    """The arguments up to the parenthesis that closes, split at the commas of the outermost level."""
+    depth, current, out = 0, "", []
+    for token in TOKEN.findall(text):
+        if token == ")" and depth == 0:
+            return out + [current]
+        if token == "," and depth == 0:
+            out.append(current)
+            current = ""
+            continue
+        depth += {"(": 1, ")": -1}.get(token, 0)
+        current += token
+    raise ValueError("a list entry without its closing parenthesis")
+
+
+def argument(text):
+    """A string's value, any other argument as it is."""
+    text = text.strip()
+    if text.startswith('"') and text.endswith('"'):
+        return "".join(ast.literal_eval(part) for part in re.findall(r'"(?:\\.|[^"\\])*"', text))
+    return text
+
+
+def page(title, source, intro, header, lines):
+    body = [f"| {' | '.join(header)} |", "|" + "---|" * len(header)]
+    body += ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines]
+    return f"# {title}\n{NOTE.format(source=source)}\n{intro}\n\n" + "\n".join(body) + "\n"
+
+
+def tunables():
+    source = "sched/observe/tunable.def"
+    where = {"debug": "/sys/kernel/debug/sched/", "sysctl": "/proc/sys/kernel/",
+             "qos": "/sys/kernel/debug/qos/qos_params: "}
+    lines = [(f"`{where[w]}{file}`", policy.replace("NULL", ""), default, "yes" if scaled == "true" else "no", doc)
+             for _, _, file, w, default, scaled, _, policy, doc in rows(source, "TUNABLE")]
+    return page("Tunables", source,
+                "Files that change how the scheduler decides; names, defaults and errors are Linux's.\n"
+                "Scaled: the default is multiplied by 1 + log2 of the number of CPUs (at most 8).\n"
+                "Policy: the fair policy it belongs to. A file that several policies know means the row of the one in\n"
+                "use, or the first if that has none; each row has its own value.",
+                ("file", "policy", "default", "scaled", "meaning"), lines)
+
+
+def features():
+    source = "sched/observe/feature.def"
+    lines = [(f"`{name}`", "on" if on == "true" else "off", doc) for name, on, doc in rows(source, "FEATURE")]
+    return page("Features", source,
+                "Switches in `/sys/kernel/debug/sched/features`: write the name to switch one on, `NO_` and the name\n"
+                "to switch it off.", ("feature", "default", "meaning"), lines)
+
+
+def invariants():
+    source = "sched/observe/invariant.def"
+    lines = [(f"**{number}**", statement, broken) for number, statement, broken in rows(source, "INVARIANT")]
+    return page("Invariants", source,
+                "What always holds in the scheduler. `sched/observe/check.c` and the classes test it after every "
+                "operation\n"
+                "of the unit and property tests, and every so often in a debug kernel. T task, R runqueue, Q queue,\n"
+                "P load average, W work.", ("id", "what holds", "what would break it"), lines)
+
+
+def events():
+    source = "sched/observe/event.def and kernel/trace/event.def"
+    lines = []
+    for path in ("sched/observe/event.def", "kernel/trace/event.def"):
+        for system, name, number, _, form, *_ in rows(path, "EVENT"):
+            lines.append((number, f"`{system}:{name}`", f"`{form}`"))
+    lines.sort(key=lambda line: int(line[0]))
+    return page("Trace events", source,
+                "What can be recorded: `/sys/kernel/tracing/events/SYSTEM/NAME`. Names, fields and texts are Linux's,\n"
+                "so `trace-cmd` and KernelShark read our traces.", ("id", "event", "text"), lines)
+
+
+PAGES = {"docs/tunables.md": tunables, "docs/features.md": features, "docs/invariants.md": invariants,
+         "docs/events.md": events}
+
+
+def stale():
+    """A finding for each page that differs from its list."""
+    for path, make in PAGES.items():
+        file = pathlib.Path(path)
+        if not file.exists() or file.read_text(encoding="utf-8") != make():
+            yield f"{path}:1: not what its .def file says; run make docs"
+
+
+def main():
+    for path, make in PAGES.items():
+        pathlib.Path(path).write_text(make(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

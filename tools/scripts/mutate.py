@@ -1,0 +1,323 @@
+#!/usr/bin/env python3
+"""Plant bugs and require that the tests notice them.
+
+Each tests/mutants/*.patch is one wrong change of the source, under a header of three lines:
+
+    Breaks: what no longer holds, in one sentence
+    Noticed-by: Q7 a_name_of_a_test          (invariants and tests; what fails must name one of them)
+    Run: unit NAME | prop | replay POLICY OPERATIONS | scenario POLICY CARD | kernel PATTERN [CPUS]
+         | guest [CPUS] COMMAND
+
+The source is copied to BUILD/mutants/base, the first time with what is built of it already, and built there; without
+a bug it must pass what the mutants run. Each mutant then gets a copy of that tree with its patch, where make compiles
+what changed. A mutant is `ok` if its run fails for the reason named. Survivors, patches that do not apply any more and
+trees that do not compile are failures. The copies of those stay in BUILD/mutants for a look.
+
+Usage: mutate.py [--list] [--explore OPS] [--sample N] [--seed S] [NAME...]    environment: B (build directory), MAKE
+"""
+
+import argparse
+import concurrent.futures
+import filecmp
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+
+from fairground.machine import run_batch
+from fairground.qemu import QemuError
+from fairground.settings import make_settings
+
+PATCHES = pathlib.Path("tests/mutants")
+INVARIANTS = pathlib.Path("sched/observe/invariant.def")
+SOURCES = ["Makefile", "linker.ld", "mk", "arch", "kernel", "lib", "sched", "sim", "tests", "tools", "user"]
+BUILT = pathlib.Path("build")  # in the copied trees
+SCRATCH = pathlib.Path(os.environ.get("B", "build")) / "mutants"
+MAKE = os.environ.get("MAKE", "make")
+CPU_TIME_S = 60  # of a hosted run: a bug may be one that never ends
+TIMEOUT_S = 900  # of what has no such limit, on a host that has other things to do
+PROP_OPS = "250000"
+HEADER = re.compile(r"^(Breaks|Noticed-by|Run): (.+)$", re.MULTILINE)
+
+
+class Problem(Exception):
+    """Why a mutant could not be tried. One line."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One patch and what its header says."""
+
+    name: str
+    patch: pathlib.Path
+    breaks: str
+    noticed_by: tuple
+    run: str
+
+
+def read_mutant(path):
+    fields = dict(HEADER.findall(path.read_text(encoding="utf-8")))
+    if set(fields) != {"Breaks", "Noticed-by", "Run"}:
+        raise Problem(f"{path}: the header needs the lines Breaks:, Noticed-by: and Run:")
+    return Mutant(path.stem, path, fields["Breaks"], tuple(fields["Noticed-by"].split()), fields["Run"])
+
+
+# --- trees ----------------------------------------------------------------------------
+
+
+def environment():
+    """Of programs in a copied tree: nothing of the make that runs us, which has another build directory."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("B", "MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+    return {**kept, "CMOCKA_MESSAGE_OUTPUT": "TAP", "ASAN_OPTIONS": "detect_leaks=0"}
+
+
+def call(words, tree):
+    """Run @words in @tree. Returns (status, output); a run without end has status 124."""
+    try:
+        done = subprocess.run(words, cwd=tree, env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired as error:
+        return 124, (error.output or b"").decode(errors="replace") + f"timeout: no end within {TIMEOUT_S} s\n"
+    return done.returncode, done.stdout.decode(errors="replace")
+
+
+def seed(names, base):
+    """Copy the source @names with their times, and the objects made of them: make has the less to do in @base."""
+    for name in names:
+        (base / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(name, base / name)
+    if SCRATCH.parent == BUILT and BUILT.exists():  # in a directory of another name make would not know them
+        shutil.copytree(BUILT, base / BUILT, symlinks=True, ignore=shutil.ignore_patterns(SCRATCH.name, "test"))
+
+
+def refresh(base):
+    """Make @base the same as the source, keeping its objects: only what differs gets a new time."""
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "--", *SOURCES],
+                            capture_output=True, text=True, check=True).stdout.splitlines()
+    wanted = {name for name in listed if os.path.isfile(name)}
+    if not base.exists():
+        seed(wanted, base)
+    for name in wanted:
+        copy = base / name
+        if not copy.exists() or not filecmp.cmp(name, copy, shallow=False):
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(name, copy)
+    for top in SOURCES:
+        for path in (base / top).rglob("*"):
+            if path.is_file() and str(path.relative_to(base)) not in wanted:
+                path.unlink()
+
+
+def build(tree, targets):
+    for target in targets:
+        status, text = call([MAKE, f"-j{os.cpu_count()}", "B=build", target], tree)
+        if status:
+            errors = [line for line in text.splitlines() if "error" in line or "Error" in line]
+            raise Problem(f"does not build: {(errors or text.splitlines() or ['make failed'])[0]}")
+
+
+def apply(patch, tree, *options):
+    """Apply a patch to @tree. Returns what is wrong with that, or None."""
+    status, text = call(["patch", "-p1", "-s", "-N", "-l", "-F0", *options, "-i", str(patch.resolve())], tree)
+    return text.strip().splitlines()[0] if status else None
+
+
+def plant(mutant, base, tree):
+    """Copy @base to @tree and apply the patch."""
+    shutil.rmtree(tree, ignore_errors=True)
+    shutil.copytree(base, tree, symlinks=True)
+    complaint = apply(mutant.patch, tree)
+    if complaint:
+        raise Problem(f"the patch does not apply: {complaint}")
+
+
+# --- runs -----------------------------------------------------------------------------
+
+
+def run_hosted(tree, program, *options):
+    build(tree, [program])
+    status, text = call(["prlimit", f"--cpu={CPU_TIME_S}:{2 * CPU_TIME_S}", program, *options], tree)
+    if status == -signal.SIGXCPU:
+        text += f"timeout: no end within {CPU_TIME_S} s of CPU time\n"
+    return status, text
+
+
+def boot(tree, **given):
+    build(tree, ["image"])
+    given = {"kvm": "0", "timeout": str(TIMEOUT_S), **given}
+    outcome = run_batch(make_settings(given, build=str(tree / "build")))
+    return outcome.status, f"{outcome.console}\n{outcome.problem}"
+
+
+def run(what, tree):
+    """The tests that a header names, in @tree. Returns (status, output)."""
+    layer, *words = what.split()
+    if layer == "unit":
+        return run_hosted(tree, f"build/unit/test_{words[0]}")
+    if layer == "prop":
+        return run_hosted(tree, "build/schedsim", "--ops", PROP_OPS, "--no-shrink", *words)
+    if layer == "replay":
+        return run_hosted(tree, "build/schedsim", "--sched", words[0], "--replay", " ".join(words[1:]))
+    if layer == "scenario":
+        build(tree, ["sim"])
+        return call(["env", "PYTHONPATH=tools", sys.executable, "-m", "fairground", "scenarios", "--scheds", *words],
+                    tree)
+    if layer == "kernel":
+        return boot(tree, smp=words[1] if words[1:] else "1", append=f"selftest={words[0]}")
+    if layer == "guest":
+        cpus, *words = words if words[0].isdigit() else ["1", *words]
+        return boot(tree, smp=cpus, cmd=" ".join(words))
+    raise Problem(f"no layer is called {layer}")
+
+
+def names_reason(mutant, text):
+    """Is one of the expected reasons in what failed?"""
+    failed = "\n".join(line for line in text.splitlines() if not re.match(r"(\[ *[\d.]+\] )?ok ", line))
+    return any(re.search(rf"\b{re.escape(word)}\b", failed) for word in mutant.noticed_by)
+
+
+def try_mutant(mutant, base):
+    """None if @mutant is noticed as it should be, else what went wrong."""
+    tree = SCRATCH / mutant.name
+    try:
+        plant(mutant, base, tree)
+        status, text = run(mutant.run, tree)
+    except (Problem, QemuError, OSError) as problem:
+        return str(problem)
+    (tree / "output.log").write_text(text, encoding="utf-8")
+    if not status:
+        return f"survived: {mutant.breaks}"
+    if not names_reason(mutant, text):
+        return f"failed, but not by {' '.join(mutant.noticed_by)}: see {tree}/output.log"
+    shutil.rmtree(tree)
+    return None
+
+
+# --- exploration ----------------------------------------------------------------------
+
+EXPLORED = re.compile(r"^(\w[\w-]*), seed \d+, operation (\d+): (.*)", re.MULTILINE)
+
+
+def is_scheduler_bug(mutant):
+    files = re.findall(r"^\+\+\+ b/(\S+)", mutant.patch.read_text(encoding="utf-8"), re.MULTILINE)
+    return all(name.startswith(("sched/", "lib/")) for name in files)
+
+
+def explore(mutant, base, ops):
+    """What random operations make of @mutant: a row for the table, (name, ops until found or None, by what)."""
+    tree = SCRATCH / mutant.name
+    try:
+        plant(mutant, base, tree)
+        build(tree, ["build/schedsim"])
+        _, text = call(["build/schedsim", "--ops", str(ops), "--no-shrink"], tree)
+    except (Problem, OSError) as problem:
+        return mutant.name, None, str(problem)
+    shutil.rmtree(tree)
+    found = sorted((int(at), f"{policy}: {what}") for policy, at, what in EXPLORED.findall(text))
+    return (mutant.name, *found[0]) if found else (mutant.name, None, "")
+
+
+def explore_all(chosen, base, ops):
+    """Print which scheduler bugs `schedsim --ops` finds, after how many operations."""
+    refresh(base)
+    build(base, ["build/schedsim"])
+    chosen = [mutant for mutant in chosen if is_scheduler_bug(mutant)]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        rows = list(pool.map(lambda mutant: explore(mutant, base, ops), chosen))
+    for name, at, what in sorted(rows, key=lambda row: (row[1] is None, row[1] or 0)):
+        print(f"{name:<42} {at if at is not None else 'not found':>9}  {what}")
+    print(f"{sum(at is not None for _, at, _ in rows)} of {len(rows)} found within {ops} operations")
+
+
+# --- the report -----------------------------------------------------------------------
+
+
+def unclaimed_invariants(mutants):
+    """Invariants that no mutant breaks: nobody knows whether their check works."""
+    known = re.findall(r"^INVARIANT\((\w+),", INVARIANTS.read_text(encoding="utf-8"), re.MULTILINE)
+    claimed = {word for mutant in mutants for word in mutant.noticed_by}
+    return [name for name in known if name not in claimed]
+
+
+class Tap:
+    """Numbered results on standard output."""
+
+    def __init__(self):
+        self.count = 0
+        self.failures = 0
+
+    def result(self, name, problem=None):
+        self.count += 1
+        self.failures += problem is not None
+        print(f"{'not ok' if problem else 'ok'} {self.count} - {name}", flush=True)
+        if problem:
+            print(f"# {problem}", flush=True)
+
+
+def prepare(chosen, base, tap):
+    """Build the tree without bugs and run what @chosen will run. Returns whether everything passes."""
+    print(f"# the tree without bugs, in {base}", flush=True)
+    refresh(base)
+    for what in sorted({mutant.run for mutant in chosen}):
+        try:
+            status, text = run(what, base)
+            problem = f"fails without any bug: {text[-500:]}".replace("\n", "\n# ") if status else None
+        except (Problem, QemuError, OSError) as error:
+            problem = str(error)
+        tap.result(f"without a bug, {what}", problem)
+    return not tap.failures
+
+
+def choose(mutants, options):
+    unknown = set(options.names) - {mutant.name for mutant in mutants}
+    if unknown:
+        raise Problem(f"no mutant is called {' '.join(sorted(unknown))}")
+    chosen = [mutant for mutant in mutants if not options.names or mutant.name in options.names]
+    if options.sample:
+        chosen = random.Random(options.seed).sample(chosen, min(options.sample, len(chosen)))
+    return chosen
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(description="Plant bugs and require that the tests notice them.")
+    parser.add_argument("--list", action="store_true", help="print the mutants and do nothing")
+    parser.add_argument("--sample", type=int, metavar="N", help="try only N of them")
+    parser.add_argument("--seed", type=int, default=1, metavar="S", help="which N (default: 1)")
+    parser.add_argument("--explore", type=int, metavar="OPS", help="which of them do OPS random operations find?")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these (default: all)")
+    return parser.parse_args(arguments)
+
+
+def main():
+    options = parse(sys.argv[1:])
+    tap = Tap()
+    try:
+        mutants = [read_mutant(path) for path in sorted(PATCHES.glob("*.patch"))]
+        chosen = choose(mutants, options)
+    except Problem as problem:
+        sys.exit(f"mutate.py: {problem}")
+    if options.list:
+        for mutant in chosen:
+            print(f"{mutant.name:<40} {mutant.run:<24} {mutant.breaks}")
+        return 0
+    base = SCRATCH / "base"
+    if options.explore:
+        explore_all(chosen, base, options.explore)
+        return 0
+    if prepare(chosen, base, tap):
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            for mutant, problem in zip(chosen, pool.map(lambda mutant: try_mutant(mutant, base), chosen)):
+                tap.result(mutant.name, problem)
+    missing = unclaimed_invariants(mutants)
+    tap.result("every invariant has a mutant", f"none breaks {' '.join(missing)}" if missing else None)
+    print(f"1..{tap.count}")
+    return bool(tap.failures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

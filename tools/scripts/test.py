@@ -1,0 +1,272 @@
+#!/usr/bin/env python3
+"""Run every layer of the tests, cheapest first, as many at a time as there are CPUs, and add up what passed.
+
+    static   rules of the source, the scheduler's seam, a build by the other compiler
+    unit     hosted tests of sched/ and lib/, with sanitizers (cmocka)
+    prop     random operations on the scheduler and every short sequence of them, invariants after each
+    sim      the simulator: what it reports, reads, writes and refuses (pytest)
+    kernel   selftests inside the kernel at 1, 2, 4 and 8 CPUs; at 4 under each other scheduler
+    e2e      the machine from outside (pytest)
+    mutants  a sample of seeded bugs, each of which the layers above must notice
+
+A layer reports in TAP (pytest in JUnit's XML), its output is kept in BUILD/test/. A layer that runs no test has
+failed. Every ten seconds a line says what those at work did last, or what of them failed. The last line of all is
+`N passed, N failed, N skipped`.
+
+Usage: test.py [LAYER...]    environment: B (build directory), MAKE
+"""
+
+import contextlib
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+import xml.etree.ElementTree as xml
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from fairground.machine import run_batch
+from fairground.qemu import QemuError
+from fairground.settings import PARSERS, SCHEDULERS, make_settings
+
+BUILD = os.environ.get("B", "build")
+MAKE = os.environ.get("MAKE", "make")
+LOGS = os.path.join(BUILD, "test")
+CPUS = (1, 2, 4, 8)
+MUTANTS = 4
+WORKERS = len(os.sched_getaffinity(0))
+PROGRESS_S = 10
+FAILURE = re.compile(r"^.*\b(?:not ok|FAILED|ERROR) .*$", re.MULTILINE)
+RESULT = re.compile(r"^(?:\[ *[\d.]+\] )?(not )?ok \d+ ?-? ?(.*?)( # SKIP.*)?$", re.MULTILINE)
+REASON = re.compile(r"# (\S+: check failed: .*)\n(?:.*\n){,3}?.*\bnot ok \d+ ?-? ?(.*)$", re.MULTILINE)
+REASON_LENGTH = 200
+PLAN = re.compile(r"^(?:\[ *[\d.]+\] )?1\.\.(\d+)", re.MULTILINE)
+
+
+@dataclass
+class Count:
+    """Results of some tests; of those that failed the names, and a reason where one was reported."""
+
+    passed: int = 0
+    skipped: int = 0
+    failed: list = field(default_factory=list)
+
+    def add(self, other):
+        self.passed += other.passed
+        self.skipped += other.skipped
+        self.failed += other.failed
+
+    def __str__(self):
+        return f"{self.passed} passed, {len(self.failed)} failed, {self.skipped} skipped"
+
+
+def count_tap(text):
+    """Results in TAP or KTAP. Fewer results than planned is a failure: something ended early."""
+    count = Count()
+    results = RESULT.findall(text)
+    reasons = {name: f"{name}: {reason}" for reason, name in REASON.findall(text)}
+    for bad, name, skip in results:
+        if bad:
+            count.failed.append(reasons.get(name, name))
+        elif skip:
+            count.skipped += 1
+        else:
+            count.passed += 1
+    planned = sum(map(int, PLAN.findall(text)))
+    if planned > len(results):
+        count.failed.append(f"{planned - len(results)} of {planned} tests did not report")
+    return count
+
+
+def count_junit(path):
+    count = Count()
+    for case in xml.parse(path).iter("testcase"):
+        problem = next((case.find(kind) for kind in ("failure", "error") if case.find(kind) is not None), None)
+        if problem is not None:
+            reason = problem.get("message", "").partition("\n")[0][:REASON_LENGTH]
+            count.failed.append(f"{case.get('classname')}::{case.get('name')}: {reason}")
+        elif case.find("skipped") is not None:
+            count.skipped += 1
+        else:
+            count.passed += 1
+    return count
+
+
+at_work = {}  # name of a log -> its path, while something writes it
+
+
+@contextlib.contextmanager
+def open_log(name):
+    path = os.path.join(LOGS, name + ".log")
+    with open(path, "w", encoding="utf-8") as log:
+        at_work[name] = path
+        try:
+            yield log
+        finally:
+            del at_work[name]
+
+
+def run(name, words, **environment):
+    """Run @words with their output in a log. Returns (status, output)."""
+    with open_log(name) as log:
+        status = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+                                env={**os.environ, **environment}, check=False).returncode
+    with open(log.name, encoding="utf-8", errors="replace") as log:
+        return status, log.read()
+
+
+def tap_layer(name, words, **environment):
+    """A layer of programs that print TAP."""
+    status, text = run(name, words, **environment)
+    count = count_tap(text)
+    if status and not count.failed:
+        count.failed.append(f"{' '.join(words)} ended with status {status}")
+    return count
+
+
+# --- the layers -----------------------------------------------------------------------
+
+
+def check(name, words):
+    status, text = run(name.replace(" ", "-"), words)
+    if status:
+        sys.stdout.write(text[-2000:])
+    return Count(failed=[name]) if status else Count(passed=1)
+
+
+def static():
+    other = "clang" if "clang" not in os.environ.get("CC", "gcc") else "gcc"
+    count = check("tidy", [MAKE, "tidy"])
+    build = [MAKE, f"-j{WORKERS}", "kernel", "sim", f"CC={other}", f"B={BUILD}-{other}"]
+    count.add(check(f"{other} builds kernel and simulator", build))
+    return count
+
+
+def unit():
+    return tap_layer("unit", [MAKE, "unit"], CMOCKA_MESSAGE_OUTPUT="TAP")
+
+
+def prop():
+    count = tap_layer("prop", [MAKE, "prop"], CMOCKA_MESSAGE_OUTPUT="TAP")
+    schedsim = f"{BUILD}/schedsim"
+    count.add(check("random operations", [schedsim, "--sched", "all", "--seed", "1", "--ops", "400000"]))
+    count.add(check("every sequence of operations", [schedsim, "--sched", "all", "--exhaustive", "5"]))
+    return count
+
+
+def selftests(cpus, sched=SCHEDULERS[0]):
+    """The kernel's own tests on a machine with @cpus CPUs under @sched."""
+    given = {"smp": str(cpus), "sched": sched, "append": "selftest=all", "kvm": "0", "timeout": "900"}
+    with open_log(f"kernel-{cpus}-{sched}") as log:
+        outcome = run_batch(make_settings(given, build=BUILD), lambda text: print(text, end="", file=log, flush=True))
+    count = count_tap(outcome.console)
+    count.failed = [f"{name} (SMP={cpus} SCHED={sched})" for name in count.failed]
+    if outcome.status and not count.failed:
+        count.failed.append(f"SMP={cpus} SCHED={sched}: {outcome.problem or 'status ' + str(outcome.status)}")
+    return count
+
+
+def kernel():
+    count = Count()
+    for cpus in CPUS:
+        count.add(selftests(cpus))
+    for sched in SCHEDULERS[1:]:
+        count.add(selftests(4, sched))
+    return count
+
+
+def pytest_layer(name):
+    junit = os.path.join(LOGS, f"{name}.xml")
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(junit)
+    words = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "-n", str(WORKERS), "--dist", "load",
+             "--durations", "30", "--junitxml", junit, f"tests/{name}"]
+    run(name, words)
+    return count_junit(junit)
+
+
+def sim():
+    return pytest_layer("sim")
+
+
+def e2e():
+    return pytest_layer("e2e")
+
+
+def mutants():
+    return tap_layer("mutants", [sys.executable, "tools/scripts/mutate.py", "--sample", str(MUTANTS)])
+
+
+LAYERS = {"static": static, "unit": unit, "prop": prop, "sim": sim, "kernel": kernel, "e2e": e2e,
+          "mutants": mutants}
+NEEDS = {"unit": "unit-programs", "prop": "prop-programs sim", "sim": "sim", "kernel": "image", "e2e": "image sim",
+         "mutants": "image sim unit-programs"}  # what make builds before any layer starts
+
+
+def clean_environment():
+    """Of the make that runs us, without its slots for jobs; without the settings of a machine (SMP=, SEED=)."""
+    for name in (*map(str.upper, PARSERS), "OUT", "EVENTS"):
+        os.environ.pop(name, None)
+    os.environ["MAKEFLAGS"] = re.sub(r"(^| )-?-j(observer-auth=)?\S*", "", os.environ.get("MAKEFLAGS", ""))
+
+
+def build(layers):
+    wanted = sorted({target for layer in layers for target in NEEDS.get(layer, "").split()})
+    words = [MAKE, f"-j{WORKERS}", "--no-print-directory", *wanted]
+    return wanted and subprocess.run(words, stdin=subprocess.DEVNULL, check=False).returncode
+
+
+def run_layer(name):
+    start = time.monotonic()
+    try:
+        count = LAYERS[name]()
+    except (OSError, QemuError, xml.ParseError) as error:
+        count = Count(failed=[f"{name}: {error}"])
+    if not count.passed and not count.failed:
+        count.failed.append(f"{name}: no test ran")
+    failures = "".join(f"         FAILED {failure}\n" for failure in count.failed)
+    print(f"{name:<8} {count}  ({time.monotonic() - start:.0f} s)\n{failures}", end="", flush=True)
+    return count
+
+
+def news(path):
+    """The last line of a log; if it tells of failures, the last of those."""
+    with open(path, encoding="utf-8", errors="replace") as log:
+        text = log.read()
+    lines = FAILURE.findall(text) or text.strip().splitlines() or [""]
+    return lines[-1].strip()[:80]
+
+
+def show_progress(ended):
+    """Say now and then what is going on, until @ended."""
+    start = time.monotonic()
+    while not ended.wait(PROGRESS_S):
+        told = "; ".join(f"{name}: {news(path)}" for name, path in list(at_work.items()))
+        print(f"  {time.monotonic() - start:.0f} s  {told}", flush=True)
+
+
+def main():
+    os.makedirs(LOGS, exist_ok=True)
+    layers = sys.argv[1:] or list(LAYERS)
+    unknown = set(layers) - set(LAYERS)
+    if unknown:
+        sys.exit(f"test.py: no layer {' '.join(unknown)}; there are {' '.join(LAYERS)}")
+    clean_environment()
+    if build(layers):
+        sys.exit("test.py: what is tested does not build")
+    total, ended = Count(), threading.Event()
+    threading.Thread(target=show_progress, args=[ended], daemon=True).start()
+    with ThreadPoolExecutor(WORKERS) as pool:
+        for count in pool.map(run_layer, layers):
+            total.add(count)
+    ended.set()
+    if total.failed:
+        print(f"The output of each layer is in {LOGS}/.")
+    print(total)
+    return bool(total.failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""The rules of the source that no compiler checks. Each finding is file:line: what is wrong.
+
+    lines       at most 100 columns (tabs of 8; Python 120), no blank at the end, a newline at the end of the file
+    files       open with a comment that says what they are for; size limits of tools/scripts/size.py
+    functions   at most 60 lines
+    includes    no '..', no cycles between headers, every header guards itself with #pragma once
+    words       no unfinished-work markers without an issue number, no typedef'd structs
+    sched/      nothing conditional, no floating point, volatile, goto, assembly or printing: the scheduler is a
+                hosted core that must behave the same everywhere (docs/adr/001-hosted-core.md)
+    docs        pages made from the .def files are up to date (tools/scripts/gendocs.py)
+    mutants     each seeded bug of tests/mutants still applies (tools/scripts/mutate.py)
+
+Usage: tidy.py [FILE...]    default: every file of the repository. Exits 1 if there is a finding.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import gendocs
+import mutate
+import size
+
+C_COLUMNS, PYTHON_COLUMNS = 100, 120
+FUNCTION_LINES = 60
+C = {".c", ".h", ".S", ".def"}
+TEXT = C | {".py", ".sh", ".ld", ".mk"}
+
+COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+MARKER = re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b(?!.*#\d)")
+TYPEDEF_STRUCT = re.compile(r"\btypedef\s+(?:struct|union)\b")
+BANNED_IN_SCHED = {
+    r"^\s*#\s*(?:if|ifdef|ifndef)\b": "conditional compilation",
+    r"\b(?:float|double)\b": "floating point",
+    r"\bvolatile\b": "volatile",
+    r"\bgoto\b": "goto",
+    r"\b(?:__)?asm(?:__)?\b": "assembly",
+    r"\b(?:kprintf|printf|panic|malloc|free)\s*\(": "a call of the host's library",
+}
+
+
+def blank_out(match):
+    """Comments and strings count as blanks, so that positions stay."""
+    return re.sub(r"[^\n]", " ", match.group())
+
+
+class File:
+    """One source file: its text, and the same without comments and strings."""
+
+    def __init__(self, path):
+        self.path = path
+        self.text = path.read_text(encoding="utf-8")
+        self.code = COMMENT_OR_STRING.sub(blank_out, self.text) if path.suffix in C else self.text
+
+    def line_of(self, position):
+        return self.text.count("\n", 0, position) + 1
+
+    def found(self, line, what):
+        return f"{self.path}:{line}: {what}"
+
+
+def check_lines(file):
+    columns = C_COLUMNS if file.path.suffix in C else PYTHON_COLUMNS
+    for number, line in enumerate(file.text.splitlines(), 1):
+        if len(line.expandtabs(8)) > columns:
+            yield file.found(number, f"{len(line.expandtabs(8))} columns; at most {columns}")
+        if line != line.rstrip():
+            yield file.found(number, "blanks at the end of the line")
+    if file.text and not file.text.endswith("\n"):
+        yield file.found(file.text.count("\n") + 1, "no newline at the end of the file")
+
+
+def check_header_comment(file):
+    start = re.sub(r"^#!.*\n", "", file.text).lstrip("\n")
+    opens = ("/*", "//") if file.path.suffix in C | {".ld"} else ("#", '"""')
+    if file.text.strip() and not start.startswith(opens):
+        yield file.found(1, "no comment at the top that says what this file is for")
+
+
+def functions(file):
+    """(first line, name, number of lines) of each function: its body's braces stand in column 1."""
+    start = None  # where the declaration of the function that may follow begins
+    for number, line in enumerate(file.code.splitlines(), 1):
+        declaration = re.match(r"[A-Za-z_][^=;(]*?(\w+)\(", line)
+        if declaration:
+            start, name = number, declaration[1]
+        elif line.startswith("}") and start:
+            yield start, name, number - start + 1
+            start = None
+        elif line.rstrip().endswith((";", "}")) and line[:1].strip():
+            start = None
+
+
+def check_functions(file):
+    if file.path.suffix != ".c":
+        return
+    for line, name, length in functions(file):
+        if length > FUNCTION_LINES:
+            yield file.found(line, f"{name}() has {length} lines; at most {FUNCTION_LINES}")
+
+
+def check_words(file):
+    for match in MARKER.finditer(file.text if file.path.name != "tidy.py" else ""):
+        yield file.found(file.line_of(match.start()), f"{match.group()} without an issue number")
+    if file.path.suffix in C and file.path.parts[0] in ("lib", "sched", "kernel", "arch"):
+        for match in TYPEDEF_STRUCT.finditer(file.code):
+            yield file.found(file.line_of(match.start()), "a typedef hides a struct")
+
+
+def check_sched(file):
+    if file.path.parts[0] != "sched" or file.path.suffix not in C:
+        return
+    for pattern, what in BANNED_IN_SCHED.items():
+        for match in re.finditer(pattern, file.code, re.MULTILINE):
+            yield file.found(file.line_of(match.start()), f"{what} in the scheduler")
+
+
+def check_includes(file):
+    for match in INCLUDE.finditer(file.text if file.path.suffix in C else ""):
+        if ".." in match[1]:
+            yield file.found(file.line_of(match.start()), f'"{match[1]}" leaves its layer')
+    if file.path.suffix == ".h" and "#pragma once" not in file.code:
+        yield file.found(1, "a header without #pragma once")
+
+
+def include_cycles(files):
+    """Headers that include each other in a circle, each circle once."""
+    headers = {str(f.path): INCLUDE.findall(f.text) for f in files if f.path.suffix == ".h"}
+    done = set()
+
+    def visit(path, trail):
+        if path in trail:
+            yield f"{path}:1: includes itself through {' -> '.join(trail[trail.index(path):] + [path])}"
+        elif path in headers and path not in done:
+            for name in headers[path]:
+                yield from visit(name, trail + [path])
+            done.add(path)
+
+    for path in headers:
+        yield from visit(path, [])
+
+
+CHECKS = (check_lines, check_header_comment, check_functions, check_words, check_sched, check_includes)
+
+
+def stale_mutants():
+    """Patches that tools/scripts/mutate.py could not plant; it tries a few of them in each run of the tests."""
+    for path in sorted(mutate.PATCHES.glob("*.patch")):
+        complaint = mutate.apply(path, ".", "--dry-run")
+        if complaint:
+            yield f"{path}:1: does not apply any more: {complaint}"
+
+
+def repository_files():
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"],
+                            capture_output=True, text=True, check=True)
+    return [pathlib.Path(name) for name in listed.stdout.splitlines()]
+
+
+def findings(paths):
+    files = [File(p) for p in paths if (p.suffix in TEXT or p.name == "Makefile") and p.exists()]
+    for file in files:
+        for check in CHECKS:
+            yield from check(file)
+    yield from include_cycles(files)
+    yield from size.file_problems()
+    yield from size.budget_problems()
+    yield from gendocs.stale()
+    yield from stale_mutants()
+
+
+def main():
+    found = list(findings([pathlib.Path(p) for p in sys.argv[1:]] or repository_files()))
+    print("\n".join(found) if found else "tidy")
+    sys.exit(bool(found))
+
+
+if __name__ == "__main__":
+    main()

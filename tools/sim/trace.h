@@ -1,8 +1,0 @@
-/* Recording the scheduler's events in a trace.dat file, as trace-cmd does. */
-#pragma once
-
-#include "sim.h"
-
-struct trace *trace_new(struct sim *sim);
-/* Write what was recorded to @path, and forget it. */
-void trace_write(struct sim *sim, const char *path);
