@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # Fairground: one entry point. `make help` explains the targets.
 #
 # Settings (make NAME=value):

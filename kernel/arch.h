@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What an architecture must provide, and what it calls. The kernel reaches
  * hardware only through this page; arch/x86 is the one implementation.

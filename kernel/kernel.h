@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Services every part of the kernel uses: messages, panic, assertions, the command line. */
 #pragma once
 

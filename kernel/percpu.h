@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The words that belong to one CPU: this_cpu() while preemption is off. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Threads and processes. A thread is what runs: it embeds the scheduler's `struct task`. A process
  * is what threads share: address space, files, signal handlers, a place in the family tree. Kernel

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Locks of the kernel, cheapest first: preemption control, spin locks, wait queues,
  * mutexes. Lock classes, order and interrupt safety are checked by kernel/task/lockdep.c in debug

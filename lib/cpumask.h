@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Sets of CPUs. A mask is a small value: copy it with `=`, put it in a struct.
  * CPU_MAX bits are four words, so whole-mask operations are straight-line code

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Shapes of machines; see cputree.h. */
 #include "lib/cputree.h"
 

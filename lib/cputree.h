@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The shape of a machine as text, as the boot parameter topology= and the simulator's --topology
  * take it:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Linux's error numbers: the values that system calls and tunables return, negated. */
 #pragma once
 

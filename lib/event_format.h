@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The `format` text of events, which tells tools their binary layout, from the rows of a list such
  * as event.def: for the one file of a host that has these texts. With EVENT defined as EVENT_FORMAT

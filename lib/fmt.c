@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Bounded formatting; see fmt.h. One pass, no buffer larger than the digits of a u64 in octal. */
 #include "lib/fmt.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Bounded formatting, the same for the kernel, the scheduler's dumps and the
  * simulator. Conversions: %d %i %u %x %X %o %c %s %p %%, lengths hh h l ll L z t,

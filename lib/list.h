@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * An intrusive, circular, doubly linked list. A list head is a node that
  * belongs to no element; an empty list is a head that points at itself.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* 64-bit arithmetic that C does not name: wide products, wrap-safe order, logarithms. */
 #pragma once
 

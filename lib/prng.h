@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A small seedable generator (xorshift64*): never seeded from time, so that a
  * run is a function of its seed. Not for secrets.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * An intrusive red-black tree with a cached leftmost node and optional
  * augmentation: a value of each node that summarises its subtree, recomputed

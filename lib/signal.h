@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Linux's signal numbers, and the si_code values that the kernel itself sends. */
 #pragma once
 

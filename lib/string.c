@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The C standard's memory and string functions, for those without a libc; see string.h.
  *

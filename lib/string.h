@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Memory and strings. The mem* and str* functions are the C standard's (a
  * compiler may call the mem* on its own account); the parse_* functions read

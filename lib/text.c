@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* String functions beyond the C standard: copying, patterns, numbers; see string.h. */
 #include "lib/string.h"
 #include "lib/errno.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The vocabulary of every layer: fixed-width integers, time units, and the
  * few macros that C ought to have. Freestanding; no state.

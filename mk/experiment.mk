@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # Published experiments, made again in the kernel and in the simulator (docs/experiments.md).
 # Without NAME= they are listed. SCHEDS=cfs,eevdf runs some of the schedulers, HOSTS=kernel one of the hosts,
 # SECS=2 a shorter workload.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # A CD image that boots through GRUB; APPEND= is its kernel command line.
 
 $(B)/fairground.iso: $(B)/fairground.elf $(B)/initramfs.cpio tools/scripts/mkiso.sh

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # Running the machine. The work is done by tools/fairground; this file passes the settings on.
 
 SETTINGS := SCHED HZ SMP NUMA MEM CPU ICOUNT SEED BOOT KVM APPEND CMD TIMEOUT OUT EVENTS

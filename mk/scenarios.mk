@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # Scenario cards (tests/scenarios, docs/scenarios.md): HOST=kernel, IDS="F-01 F-29", SCHEDS=cfs,eevdf.
 
 HOST ?= simulator

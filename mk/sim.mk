@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # The simulator: sched/ and lib/ built once more for this machine, with room for 4096 CPUs, and a
 # host around them (docs/adr/007-simulator.md). It may include lib and the scheduler's public headers.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # Testing. `make test` runs everything; LAYERS="unit e2e" only these (tools/scripts/test.py says what they are).
 
 # Not $(MAKE) in the recipes: `make -n test` would test.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # The shape of the source: rules, sizes, the scheduler's seam, formatting, generated pages.
 
 C_FILES = $(shell git ls-files -co --exclude-standard '*.c' '*.h')

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # A tool that is missing or too old is named here, in one sentence, before make trips over it.
 
 need = $(if $(shell command -v $(1)),,$(error $(1) is missing: run "sh tools/setup.sh", or install the package $(2)))

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # A run with everything recorded: `make trace CMD="hack -g 2" OUT=hack.dat`, then `trace-cmd report hack.dat`.
 
 trace: image ## run CMD="..." and save its trace: OUT=trace.dat EVENTS=sched:*

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # Hosted tests of sched/ and lib/: the same sources, built for this machine with sanitizers.
 # The tests are a white box: they may include everything of sched/.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # The vDSO: a shared object for programs, inside the kernel image (arch/x86/vdso).
 
 VDSO_FLAGS := $(CSTD) $(WARN) -ffreestanding -fPIC -mgeneral-regs-only -fno-stack-protector -fcf-protection=none \

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A scheduling class: one policy family behind 19 operations. The core (core.c)
  * ranks the classes - stop, rt, fair, idle - and runs the pick of the most urgent

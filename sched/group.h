@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Task groups: a group gets CPU time as one, in proportion to its shares among its siblings, and
  * divides it among its members. Groups nest. The part of the scheduler's face that hosts of control

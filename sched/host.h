@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The seam: all that the scheduler asks of its host. The kernel, the unit
  * tests and the simulator each implement these eight functions; nothing else

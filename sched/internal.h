@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The scheduler's own structures: the machine, a runqueue, a fair queue, and the
  * helpers all of sched/ shares. Fields are grouped by what guards them; how to

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The public face of the scheduler: the only header that hosts include.
  *

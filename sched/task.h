@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The scheduler's part of a thread. Hosts embed a `struct task` in their own
  * thread structure; the memory is theirs, the contents are the scheduler's.

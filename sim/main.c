@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * schedsim: Fairground's scheduler on simulated CPUs. This file makes the runs that the command
  * line asks for and hands what they measured to the report; docs/simulator.md is the manual.

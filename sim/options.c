@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The command line, and the help text that explains it. */
 #include <getopt.h>
 #include <string.h>

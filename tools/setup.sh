@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
 # Set up a machine for Fairground: find what is missing and install it.
 #
 # On Debian and Ubuntu, as root, it installs without asking. Elsewhere it prints one sentence with the names

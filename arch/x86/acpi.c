@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The ACPI tables that matter here: MADT (CPUs, interrupt controllers), SRAT and SLIT (NUMA), HPET
  * and FADT (reference clocks, power control). Found from the RSDP through RSDT or XSDT; a table

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Interrupt controllers: the local APIC of each CPU, by memory (xAPIC) or by MSR (x2APIC, when
  * CPUID offers it and the switch reads back as done); the I/O APIC for the serial line; the 8259s,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * From the loader's tables to boot_info, and the order in which the machine comes up.
  *

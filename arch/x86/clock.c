@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Time: the time stamp counter read as nanoseconds since boot, and each CPU's one-shot timer.
  *

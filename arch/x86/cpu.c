@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What a processor offers, and the tables and control registers each CPU is given.
  *

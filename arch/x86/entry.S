@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Every way into the kernel and out of it, and the switch between stacks.
  *

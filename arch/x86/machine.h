@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The architecture's types that the rest of the kernel embeds: the registers of user space as
  * an entry saves them, and the per-thread context. Also read by assembly, which knows the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The inline functions that kernel/arch.h declares. GS points to this CPU's struct cpu while the
  * kernel runs, so each per-CPU word is one instruction away.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Page tables: four levels, 4 KiB pages for programs and the image, 2 MiB pages for the direct map.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The CMOS clock (MC146818): the date at boot, and a heartbeat for the emulator.
  *

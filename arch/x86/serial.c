@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The lines out of the machine: COM1 (a 16550 at 0x3f8), QEMU's debug console (port 0xe9), and the
  * ports that end the run. Output is polled; input is announced by interrupt 4.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Signal frames, as Linux lays them out on x86-64: programs and C libraries know this format (they
  * read the interrupted registers through ucontext, and unwinders recognise the frame).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Threads as the processor sees them: a kernel stack, a thread pointer, floating point registers.
  *

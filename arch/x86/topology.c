@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Which logical CPU is what: threads of a core, cores under a last-level cache, packages, NUMA
  * nodes.

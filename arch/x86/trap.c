@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Exceptions and interrupts, after entry.S has saved the registers.
  *

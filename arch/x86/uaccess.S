@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The only instructions that touch user memory. Each is between stac and clac (SMAP) and has an
  * entry in the exception table: if the page fault handler cannot resolve its fault, it goes on at

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Access to user memory: the range is checked here, the bytes move in uaccess.S. */
 #include "kernel/arch.h"
 #include "kernel/mm/mm.h"

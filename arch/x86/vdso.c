@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The kernel's side of the vDSO (arch/x86/vdso): the page it reads, and the segment that tells it
  * which CPU it runs on.

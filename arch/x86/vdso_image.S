@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The vDSO as the build made it (mk/vdso.mk), for kernel/exec/vdso.c to copy into a file. */
 #include "asm.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Inside arch/x86: instructions that C lacks, processor constants, and what its files offer each
  * other.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Kernel messages: formatted here, stamped with the time, kept in a ring for dmesg, and written to
  * the console.

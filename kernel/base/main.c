@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The order in which the kernel comes up. arch/x86/boot.c has brought the boot CPU here with
  * paging, traps, interrupt controllers, clock and topology; the tables below are the rest.

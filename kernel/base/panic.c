@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The end of a machine that cannot go on: stop the other CPUs, say why and where, show what every
  * CPU would run, and leave QEMU with a failure. A panic inside the panic leaves at once.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The kernel command line: words separated by blanks, `name=value` or a bare `name`. The last of
  * several wins. Values are copied out once, at the first question, so that callers may keep the

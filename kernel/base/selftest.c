@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * In-kernel tests: every SELFTEST() of the image, chosen by the pattern of selftest=, reported as
  * KTAP (docs.kernel.org/dev-tools/ktap.html). They run in a kernel thread, after everything is up.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Names for addresses: the table that tools/scripts/symbols.py leaves at the end of the image. */
 #include "kernel/kernel.h"
 #include "kernel/arch.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * /proc/sysrq-trigger: orders to the kernel that need nothing else to work, one letter each, as on
  * Linux.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The trees of control groups and who is in them; see cgroup.h for the idea and the locking.
  *

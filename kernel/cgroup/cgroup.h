@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Control groups: trees of groups of threads, seen as directories. First what the rest of the
  * kernel calls, then what the files of kernel/fs/cgroup*.c share:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The controller `cpu`, its second part: how much of the machine a group may use at most, and how
  * often that held it back.

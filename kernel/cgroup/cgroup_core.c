@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The files that every control group has: its members, and v2's about the tree.
  *

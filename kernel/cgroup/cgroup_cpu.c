@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The controller `cpu`: what a group gets of its parent's time, and what it has used.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The controller `cpu`, its third part: deadlines of groups and CPU time guaranteed to them, which
  * the fair policy fdl keeps (sched/fair/fdl/fdl.c). The same files in v1 and v2; no Linux has them,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Control groups as file systems: `cgroup` (v1, with the controller cpu) and `cgroup2`.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The rules of the v2 hierarchy: which groups have the controller, and which may have members.
  *

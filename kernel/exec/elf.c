@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Loading ELF64: segments become mappings of the file, so that nothing is read before it is used
  * and all processes of a program share its pages. Only the page on which initialised data ends and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* ELF64 executables: what exec.c asks of elf.c. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Building the address space of a new program: finding the file to load through #! lines, copying
  * argv and envp, mapping the ELF objects (elf.c), and laying out the first stack page.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The vDSO in address spaces: clock_gettime() and its like as code that runs in user mode.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Inodes and the tree of names: the directories of every file system (see vfs.h for the idea and
  * the locking).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * /dev: the memory devices and the file system that holds the nodes (a tmpfs, so that programs can
  * add their own). Numbers are Linux's (Documentation/admin-guide/devices.txt).

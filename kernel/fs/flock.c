@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * flock(2): advisory locks on whole files, owned by an open file (not a process) and dropped with
  * it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Files. An inode is a file's identity and content; a dentry a name; an open file a position in it.
  * File systems (tmpfs, procfs, debugfs, tracefs, devtmpfs) are tables of operations on inodes.

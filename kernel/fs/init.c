@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Bringing up the file systems: the root tmpfs with the initramfs in it, and the mounts every
  * program expects.

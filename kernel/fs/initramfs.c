@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The initial RAM disk: cpio archives in the "newc" format, unpacked into the root tmpfs.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Mounts: which file system is seen where. A mount covers a (mount, dentry) pair; nr_mounts of the
  * dentry tells a walk cheaply that it must look here. The list is short and in order of mounting,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Pipes: a ring of pages between readers and writers. Also FIFOs (pipes found by name).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The byte queue behind pipes, FIFOs and socket pairs; see pipe.c. */
 #pragma once
 

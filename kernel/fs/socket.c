@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Connected pairs of Unix stream sockets: two pipes, crossed. There is no other kind of socket.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Pages of the kernel into a pipe, for splice(2): what trace-cmd record does with trace_pipe_raw.
  */

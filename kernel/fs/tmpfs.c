@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * tmpfs: regular files in memory. It is also the root file system and, with device nodes in it,
  * /dev.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Changing the tree of names: making, linking, removing and renaming, once the directory is known.
  *

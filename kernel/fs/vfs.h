@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The inside of the file layer, for file systems and the path code: inodes, the name tree, mounts.
  *

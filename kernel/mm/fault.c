@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Page faults: where a page of a program comes from, the moment it is touched.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The frame table: what is known about each page of physical memory. Private to the allocators
  * (page.c, slab.c); everyone else names frames by physical address.

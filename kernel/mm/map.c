@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Changing an address space: mmap, munmap, mprotect, mremap, brk, and throwing pages away.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Memory: physical pages, small objects, kernel stacks and user address spaces.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Linux's numbers for mmap(2) and its family. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * When memory is out: a page fault cannot return -ENOMEM, so a process has to go.
  *

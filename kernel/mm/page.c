@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Physical memory: a buddy allocator below per-CPU caches of single frames.
  *

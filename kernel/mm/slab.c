@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Small objects: slabs of equal objects below per-CPU free lists.
  *

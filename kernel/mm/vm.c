@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Address spaces as a whole: creation, fork, end, and looking into them from outside.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The inside of an address space, shared by the files of kernel/mm and the system calls on it: the
  * tree of vmas, faults, unmapping. Everything here wants mm->lock held (or an mm that nobody else

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Kernel virtual memory: areas of pages that are contiguous only in address, with a guard page
  * below.

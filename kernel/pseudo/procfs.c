@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * /proc, the part about the machine: CPU time, memory, load, versions. Processes are in proc_pid.c.
  * Formats are those of Linux 6.1, because ps, top, free and uptime read them; see proc(5).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* What procfs.c (the system), proc_pid.c and proc_text.c (the processes) share. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The engine of the pseudo file systems (/proc, /sys, debugfs, tracefs): a file is a function that
  * makes its text and one that takes what is written.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Pseudo file systems: text files made by functions. The inside of pseudo.c, for procfs and sysfs.
  */

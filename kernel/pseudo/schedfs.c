@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The scheduler's knobs as files: its tunables and features under /sys/kernel/debug/sched and
  * /proc/sys/kernel, its state as debugfs `sched/debug`. Everything is derived from the scheduler's

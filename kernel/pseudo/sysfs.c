@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * /sys: the CPUs, what they share, and the NUMA nodes, from what the architecture found
  * (arch_cpus[]). lscpu, lstopo, libnuma and glibc read these files; which ones and in what format

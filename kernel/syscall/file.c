@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * System calls on descriptors: reading, writing, positions, duplicating. Pipes are in pipe.c, names
  * in path.c, metadata in stat.c, waiting in poll.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The machine as a whole: names, memory, messages, randomness, power.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * System calls on the caller's address space. The work is in kernel/mm/map.c; here are the argument
  * checks of each call, with Linux's errors.

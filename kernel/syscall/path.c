@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * System calls on names: directories, links, renaming, where a process is, mounts.
  */

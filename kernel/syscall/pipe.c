@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* System calls that make pipes and socket pairs. */
 #include "kernel/syscall/syscall.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Waiting for several files: poll, ppoll, select, pselect6.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Processes and threads: creation, end, waiting, groups and sessions, attributes and limits.
  *

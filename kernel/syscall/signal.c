@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Signals: handlers, masks, sending, waiting. The mechanism is kernel/task/signal.c.
  */

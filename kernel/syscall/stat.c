@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * System calls on metadata: stat and its relatives, permissions, times, directory listings.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * System calls. kernel/syscall/syscall.def lists number, name and handler; each handler is written
  * with SYSCALLn, which unpacks the registers:

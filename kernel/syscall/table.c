@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * System call dispatch: the handlers of syscall.def by number. The architecture's entry calls them.
  */

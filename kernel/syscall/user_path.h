@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Path names given by programs: copied in, then walked. */
 #pragma once
 

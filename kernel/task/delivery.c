@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Delivery of signals: what a thread does about them before it enters user space again.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The end of threads and processes, and waiting for it. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Creating processes and threads: for the system calls. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Futexes: user-space locks call the kernel only to sleep and to wake (Franke, Russell, Kirkwood,
  * "Fuss, Futexes and Furwocks", 2002; futex(2)).

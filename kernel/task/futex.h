@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Futexes: what the rest of the kernel asks of futex.c and robust.c. */
 #pragma once
 

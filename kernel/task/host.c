@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The kernel as the scheduler's host: the functions of sched/host.h, except for the locks (lock.c)
  * and the recorder (kernel/trace).

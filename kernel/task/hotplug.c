@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * CPUs out of service and back: /sys/devices/system/cpu/cpuN/online.
  *

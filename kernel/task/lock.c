@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Spin locks: one word, test-and-set. Whoever looks first after the release gets the lock, on
  * purpose. A virtual CPU may stand still for milliseconds while the host runs something else, and a

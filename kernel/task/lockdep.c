@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Lock order and interrupt safety, checked as locks are taken (debug builds). A deadlock needs an
  * unlucky moment; the order that makes it possible shows in every run.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Checks of lock usage in debug builds (make DEBUG=1); see lockdep.c. */
 #pragma once
 

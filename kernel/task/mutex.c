@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Mutexes: an uncontended lock or unlock is one atomic instruction; contenders sleep in a FIFO
  * queue, and an unlock hands the mutex to the first of them. Handing over costs a switch where

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Numbers of threads. Process groups and sessions are named by the number of a process, and a name
  * must not be given to somebody new while a group or session still bears it. So a number is free

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Waiting for children: wait4(2), waitid(2).
  *

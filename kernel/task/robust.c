@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Robust mutexes and the end of a thread: what user space learns when a thread dies.
  *

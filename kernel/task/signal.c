@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Signals (POSIX.1-2008 2.4; signal(7)).
  *

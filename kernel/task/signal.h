@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Signals: what the thread code and the system calls need beyond kernel/proc.h. */
 #pragma once
 

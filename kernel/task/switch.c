@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Switching threads: the kernel's half of the scheduler's protocol.
  *

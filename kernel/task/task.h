@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the files of kernel/task share with each other and with kernel/syscall; kernel/proc.h is
  * what the rest of the kernel sees.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Wait queues: where threads sleep for a condition that somebody else makes true.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Interval timers: ITIMER_REAL (alarm, setitimer) and those of timer_create(2). Both are kernel
  * timers whose callback sends a signal and re-arms.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Interval timers of a process: alarm, setitimer, timer_create. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Load averages: how many threads ran, were ready to, or slept uninterruptibly, as decaying
  * averages over 1, 5 and 15 minutes.

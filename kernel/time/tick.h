@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The tick and the one-shot timer of each CPU: what the thread code needs of kernel/time. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Kernel time: one clock, per-CPU timers in an ordered tree, the tick.
  */

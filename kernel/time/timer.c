@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Timers. Each CPU has one hardware timer, a one-shot, shared by three users: the periodic tick,
  * the scheduler's timer (host_timer) and the kernel's timers, which are kept in a tree ordered by

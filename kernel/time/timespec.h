@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* struct timespec and timeval of the system calls, and what they mean in ns. */
 #pragma once
 

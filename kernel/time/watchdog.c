@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The watchdog: a thread that could run but has not for a long time is a bug of the scheduler, and
  * the machine stops with a dump of every runqueue (watchdog= seconds on the command line, 0 turns

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What can be traced, and how it reads. Everything here is made from the two lists
  * sched/observe/event.def and kernel/trace/event.def: for each event the `format` file that

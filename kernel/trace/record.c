@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Recording: the path of an event into its CPU's ring, the kernel's own events, and the names of
  * threads that readers of the trace want. What is on and where the rings are is trace.c's

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The slow half of the event ring: page turns, long gaps, reading. The protocol is in ring.h. */
 #include "kernel/trace/ring.h"
 #include "lib/string.h"

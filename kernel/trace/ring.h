@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A ring of pages that one CPU writes events into and anybody may read, without a lock.
  *

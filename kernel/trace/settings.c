@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * How the tracer records, as control files: sizes of the rings, which CPUs, options, the clock;
  * and what there is for each CPU. tracefs.c has the rest.

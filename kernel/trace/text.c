@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Reading the trace: `trace` (everything, left in place), `trace_pipe` (taken out, waits for
  * more), both as text with the CPUs merged by time, and `trace_pipe_raw` (whole pages of one CPU,

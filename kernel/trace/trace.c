@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The tracer's state: which events are on, the rings they go to, and the header page through which
  * a host tool finds everything in the machine's memory, even after a panic.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The tracer: events of the scheduler (sched/observe/event.def) and of the kernel (event.def) go
  * into one ring per CPU and come out as /sys/kernel/tracing, or as a trace.dat made from the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The control files of /sys/kernel/tracing: names, texts and errors are Linux's, so that scripts
  * and trace-cmd find what they expect. Each file is a row of a table: a function that makes its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The line discipline: what a terminal does between the line and the programs. Output becomes what
  * the device wants (newline to carriage return and newline); input is echoed, edited, turned into

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The terminal on the serial line: the device, job control, window size. The line discipline is in
  * ldisc.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The terminal: what tty.c (the device) and ldisc.c (the line discipline) share. */
 #pragma once
 

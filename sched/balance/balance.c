@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Balancing: moving runnable fair tasks from busy CPUs to less busy ones. When
  * that happens is in rebalance.c; this is one pass.

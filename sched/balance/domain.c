@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Domains as files: what users see of a CPU's domains, and may change.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Domains and groups: the machine as a tree of CPU sets, and one CPU's view of it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * How busy a group of CPUs is: the measurement that fork and exec placement and
  * balancing share. Everything is read without locks, so the numbers are of

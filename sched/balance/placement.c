@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Placement: on which CPU a fair task wakes up, starts, or continues after exec.
  *

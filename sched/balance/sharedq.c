@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The shared wake queue. Waiting tasks stay on their runqueues; beside that they are linked, in
  * order of arrival, in a shard of their LLC, which a CPU about to idle looks through first.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The shared wake queue: an index of waiting tasks that the CPUs behind one last-level cache keep
  * together, so that one about to idle finds work without searching. See sharedq.c.

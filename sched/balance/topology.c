@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Topology: from the host's description of each CPU to groups and domains.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Work conservation, measured: how much CPU time was lost by CPUs that idled
  * while tasks waited elsewhere that they could have run.

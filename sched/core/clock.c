@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Runqueue locking by task, and the host's one-shot timer.
  *

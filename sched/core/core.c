@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The core: who runs next on a CPU, blocking and waking, moving between CPUs.
  * It ranks the classes and calls their operations (class.h); it knows nothing

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Families: who made whom, and who shares a thread group. Scheduling needs it where a new task
  * shall take after its relatives (fair/burst.c).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The idle class: what a CPU runs when nothing is runnable. Its one task per CPU
  * is always there, never queued and never blocks; anything that wakes preempts it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The stop class: one task per CPU that preempts everything and is preempted by
  * nothing, for work that must happen on a CPU now (a watchdog, a machine-wide

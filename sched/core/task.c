@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Tasks: birth, death, and changes of their parameters. Every change of a task
  * that may be queued or running follows one pattern: take it out of its queue,

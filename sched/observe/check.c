@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Invariants as code: invariant.def numbers them, here they are tested, one
  * runqueue at a time under its lock. Called after every operation in the hosted

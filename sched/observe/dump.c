@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Text for people: the body of /proc/PID/sched, debugfs `debug` for a CPU,
  * /proc/schedstat. Layouts are Linux 6.1's (docs/sources.md), so that tools which

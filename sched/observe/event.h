@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Trace events as C: one structure per row of event.def. The layout is the binary record that tools
  * read, so a host can copy it as it is: only the common header differs. Here it tells the host what

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Statistics: how long tasks wait, what a CPU did. Counting is cheap and always
  * on where Linux's is; schedstats() guards the rest.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Trace events: build the record of event.def and hand it to the host. Called
  * only when the event is enabled (trace_* in internal.h test the bit), so that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Tunables and features: reading and writing them by name, as Linux's files do.
  *

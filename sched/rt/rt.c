@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The real-time class: SCHED_FIFO and SCHED_RR.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The seam (sched/host.h) on simulated CPUs, and the loop that makes them run; see sim.h.
  *

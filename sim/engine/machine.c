@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Machines from the command line; their shapes are lib/cputree.h's. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The simulated machine's topology, from what the user says. */
 #pragma once
 

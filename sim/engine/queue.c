@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The event queue; see queue.h. */
 #include "sim/engine/queue.h"
 #include "sim/engine/util.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The event queue: what happens next. Events are embedded in what they belong to, can be moved and
  * cancelled, and leave in order of time; equal times in the order in which they were set. That

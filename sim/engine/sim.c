@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Making and freeing simulated machines and their tasks; see sim.h. */
 #include <stdio.h>
 #include <stdlib.h>

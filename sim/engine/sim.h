@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The simulator's host of the scheduler: a machine of CPUs on which time is an event queue.
  *

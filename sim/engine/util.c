@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Memory, errors, and numbers as people type them. */
 #include <ctype.h>
 #include <errno.h>

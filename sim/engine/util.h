@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Small helpers that the simulator's files share. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Every sequence of operations on a small machine: 3 tasks, 2 CPUs that share a cache, 2 weights.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Random exploration; see explore.h. */
 #include <setjmp.h>
 #include <signal.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Exploration: many operations on many machines, with every invariant checked after each.
  *

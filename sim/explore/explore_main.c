@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The options of schedsim that explore instead of simulating. */
 #include <errno.h>
 #include <getopt.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The operations of op.def on a machine under test (world.h), and their text. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Between the files that perform operations (op.def): what each of them does with its part. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Operations on tasks, and by them; see op.def. */
 #include <stdlib.h>
 #include <string.h>

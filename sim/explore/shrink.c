@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Shrinking a script that fails: delta debugging. Ranges of operations are left out, halving their
  * size, as long as the same thing still fails; then single operations and the machine are made

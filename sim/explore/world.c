@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* A machine under test; see world.h. */
 #include <stdio.h>
 #include <stdlib.h>

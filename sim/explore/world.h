@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A machine under test: the simulator's CPUs driven by operations (op.def) instead of by events, so
  * that every order can be tried, and beside it what the driver knows: who sleeps, who may run

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Events as lines for people, with the print formats of sched/observe/event.def. */
 #include <stdio.h>
 

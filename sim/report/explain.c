@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Explaining a decision: what the CPU did since its decision before, who was queued when it was
  * asked, whom it picked, and why. The events are the scheduler's own, the queue is its own dump;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* --explain: one decision of the scheduler, with what led to it. */
 #pragma once
 

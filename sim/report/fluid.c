@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The fluid server, and the machine that has nothing else; see fluid.h. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The fluid server: the ideal that schedulers approximate. Every runnable task runs at every
  * moment, at its share by weight and at most one CPU's speed (generalised processor sharing).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Measuring; see measure.h. */
 #include "sim/report/measure.h"
 #include "sim/engine/util.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What a simulation measures: CPU time, waits, switches and migrations of each program's tasks, and
  * their lag: how far they are behind a fluid server.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The summary of runs, as tables and as JSON. */
 #include <string.h>
 

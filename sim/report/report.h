@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Results of simulations, and how they are printed: to people, to programs. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Recording: every event goes to its CPU's pages in the layout of Linux's ring buffer, and at the
  * end into one trace.dat file of version 6, which trace-cmd and KernelShark read. The same bytes as

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Recording the scheduler's events in a trace.dat file, as trace-cmd does. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Task groups in workloads. A group is named by its path, "/web/batch"; naming it makes it, and
  * those above it. What it is entitled to is set from one table, by the built-in workload `group`

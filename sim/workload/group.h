@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Task groups in workloads: their paths and settings; see group.c. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* JSON with line numbers; see json.h. */
 #include <ctype.h>
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * JSON files with line numbers: a thin layer over jsmn, which cuts a text into tokens. Comments
  * and commas before a closing bracket are accepted, as rt-app's files have them; otherwise the text

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The built-in workloads: "NAME:key=value,...". Each is a few programs; times may be ranges
  * ("1ms-5ms"), evenly distributed. `schedsim --help` lists them from the table below.

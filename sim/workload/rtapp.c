@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * rt-app's workload files (github.com/scheduler-tools/rt-app): each task becomes a program. What
  * rt-app takes, this takes, with its meaning, or says in one line what it cannot model and where.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Workloads: what the tasks of a simulation do. A task follows a program, a list of steps; tasks
  * meet at objects (mutexes, conditions, semaphores, barriers, timers). Programs come from the

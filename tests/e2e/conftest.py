@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """What every end-to-end test uses: `boot`, which runs one command on the machine and says how it ended.
 
 Without icount=True a machine runs as fast as it can, with real concurrency, and a test must not look at times.

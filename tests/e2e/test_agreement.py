@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """The simulator decides as the kernel does: the agreement reached, workload by workload and scheduler by scheduler, and
 the arithmetic behind it."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Nothing a program, a user or a broken installation does is answered by more than an error; and the machine goes on.
 
 What programs do wrong (faults, pointers, files, limits) is the subject of user/crash, see test_programs.py; here are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Both ways to boot, on machines of many shapes; and how runs end."""
 
 import os

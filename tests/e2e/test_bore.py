@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """BORE from outside: short bursts are served at once beside hogs, and its files are there."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Control groups from the shell: what the files say in words, and that what is written in them is what the CPU does.
 
 Values and errors are compared with Linux's by user/cgroupcheck, which passes there too (docs/cgroups.md).

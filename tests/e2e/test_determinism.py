@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """The same run twice is the same run: console and trace are equal to the bit, on one CPU and on four."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """What the pages tell the reader to type works as written, and prints lines of the shape that they show.
 
 A fenced block is a session: its lines with "$ " are commands and the others what they print ("..." leaves out

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """`make experiment`: figures of the kernel and of the simulator against published ones, judged, drawn and kept."""
 
 import json

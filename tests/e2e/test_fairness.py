@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Shares of CPU time are those of the weights, exactly, and nobody waits longer than the slices of CFS explain."""
 
 import re

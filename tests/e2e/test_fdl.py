@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """FDL from the guest: the script it was published with, and what its files and experiments do."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Files, pipes, the terminal and /proc as programs see them. What can run on Linux too must come out the same there."""
 
 import os

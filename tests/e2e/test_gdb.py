@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """The gdb commands, without a terminal: what they print at a breakpoint is what the kernel itself says there."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """CPUs out of service and back, through Linux's file, and what programs see of it."""
 
 import re

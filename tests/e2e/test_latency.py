@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """`fairground latency FILE`: run time, switches and delays from a trace.dat, as perf sched latency has them."""
 
 import os

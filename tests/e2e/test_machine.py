@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """The machine itself: every way to boot, every kind of processor, and how it ends when it cannot go on."""
 
 import re

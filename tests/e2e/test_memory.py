@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Memory as programs see it: mappings, copy on write, program start; that none is lost; what happens when it ends."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """The programs of user/: what they print can be parsed and makes sense, and they refuse bad input.
 
 The same binaries run on Linux, where the expected behaviour comes from, and on Fairground. Runs on Fairground

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Each scenario card with a kernel part keeps its bounds, here under one policy (`make scenarios HOST=kernel`: all)."""
 
 import os

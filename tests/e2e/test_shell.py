@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Debian's unmodified busybox as the shell: what people type must do what it does on Linux."""
 
 import re

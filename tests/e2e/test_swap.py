@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Swapping the fair policy of a running machine, from outside: the storm, the record of it, bad names, the boot
 parameter."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Processes, threads, signals and timers: the same checks pass on Linux and here."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """The shape of the machine: the parameter topology=, and what unmodified programs and Linux's files say of it."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """The tracer from outside: `make trace` leaves a file that the distribution's trace-cmd reads, its events are
 consistent with each other, the text files in the guest agree with it, and control files answer as Linux's do."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """The vDSO in use: what memcheck cannot see, that C libraries call it and that no system call comes of it."""
 
 import os

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * cgroupcheck: what programs may rely on when they use control groups: every file's values and
  * errors, who can be moved where, what comes of many doing it at once. The same binary passes on

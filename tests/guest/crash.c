@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * crash: programs that misbehave on purpose. Each test runs in a child process; its end, an errno
  * or a signal, is compared with what Linux gives. The kernel has to go on, whatever they do.

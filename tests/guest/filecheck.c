@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * filecheck: what programs may rely on when they use files, pipes, sockets and several of them at
  * once. The same binary passes on Linux.

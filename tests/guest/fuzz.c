@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * fuzz: system calls and writes to the kernel's files that nobody would mean, from a seed. Workers
  * make them in batches; each batch is a process of its own with a seed that follows from the first.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * CPUs go out of service and come back, over and over, while hogs, sleepers, forks and changes of
  * affinity go on; with -s the fair policy is swapped as well.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * memcheck: what programs may rely on when they use memory: mappings, copy on write, the heap and
  * the stack, starting programs, threads that change their address space under each other, and the

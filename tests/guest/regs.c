@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * regs: do registers belong to their thread? Threads fill general, SSE and x87 registers with a
  * value of their own, spin with a system call in the middle, and look whether it is still there.

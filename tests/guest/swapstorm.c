@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * swapstorm: swap the fair policy again and again under a storm of tasks that compute, sleep, fork,
  * exec, and change nice values, policies and affinities; and prove that nobody suffers:

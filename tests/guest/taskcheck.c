@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * taskcheck: what programs may rely on with processes, threads, signals, timers and futexes. The
  * same binary passes on Linux.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The architecture keeps its contract (kernel/arch.h): rights of mappings, user access, time,
  * interrupts.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Control groups from the inside: what a program cannot see. That memory comes back, that the
  * scheduler's groups and ours agree while threads move under load, and that two accounts of the

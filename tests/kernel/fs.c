@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * File systems from the inside: the name tree, walking, tmpfs contents, mounts, the initramfs,
  * pseudo files. They run in a kernel thread, so user memory is left to the programs of tests/e2e.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Memory inside the kernel: the allocators give distinct memory and lose none, address spaces
  * follow a simple model under random operations, copy on write keeps processes apart.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The allocators under several threads and CPUs at once: what one thread allocates another checks
  * and frees, mostly on another CPU, so that objects and frames wander through every CPU's cache.

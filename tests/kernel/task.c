@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Threads, locks, waiting and preemption: stress on all CPUs at once, with a count at the end that
  * is right only if nothing was lost, done twice, or left behind.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Kernel timers: order, cancellation, slack; sleeping; the clock of a thread.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The tracer inside the kernel: what is switched on is recorded, what is off is not, and rings can
  * be replaced while every CPU writes.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The simulator's event queue against its definition: events leave by time, equal ones in the order
  * in which they were set. The model looks through all of them.

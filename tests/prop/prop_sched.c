@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The simulator's exploration (sim/explore/explore.h) with sanitizers: random operations on random
  * machines and short sequences exhaustively, under each fair policy. build/schedsim does the same

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Work conservation as the scheduler reports it against its definition: after each random operation
  * V is computed anew, by looking at every task and searching a maximum matching the simple way, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """What every test of the simulator uses: `sim`, which runs build/schedsim and says what came of it."""
 
 import json

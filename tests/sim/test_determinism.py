@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """A run is a function of its command line: the same bytes again, others for another seed."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """FDL in the simulator: without deadlines it is CFS, with them groups are on time and no more than they are worth."""
 
 import subprocess

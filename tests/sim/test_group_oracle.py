@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Nested groups against fractions: what each leaf of a random tree should get; old bugs of bandwidth."""
 
 import random

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Task groups in workloads: what they get beside what a fluid server would give, and who is where."""
 
 import pytest

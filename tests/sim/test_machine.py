@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Topologies, costs, and machines of every size."""
 
 import pytest

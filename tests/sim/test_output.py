@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Traces that trace-cmd reads, explanations, JSON, and bad options."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """rt-app files: the examples, the meaning of each event, and every mistake named with its line."""
 
 import glob

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Scenario cards: each keeps its bounds under every policy, and a card or a command that makes no sense is refused."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """The shared wake queue in the simulator: what its lock costs, and what it saves."""
 
 import pytest

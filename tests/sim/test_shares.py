@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """CPU time: what tasks get under every policy, what a fluid server would give, and that none is lost."""
 
 import pytest

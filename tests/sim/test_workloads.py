@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """The built-in workloads do what their names say."""
 
 import pytest

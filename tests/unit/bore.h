@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* What the tests of both BOREs share. Before it is included, BORE is the name of the one meant. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* What the tests of CFS share: one CPU, and its queue. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the tests of FDL share: one CPU whose events come when they are due, to the ns, and tasks
  * that run and sleep on their own. The CFS that it is built on is as in the tables of the tests:

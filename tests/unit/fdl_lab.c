@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The laboratory of FDL's tests; see fdl.h. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The unit host; see host.h. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The unit host: the seam (sched/host.h) for tests. One thread plays every CPU, time is a variable,
  * locks assert their order, kicks set a bit that settle() serves. A test drives the machine in

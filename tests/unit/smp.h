@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Machines of a given shape for tests of several CPUs, and tasks where a test wants them. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * One balancing pass, rule by rule: what is compared, how much moves, what affinity does to it
  * (docs/sources.md); see also test_smp.c.

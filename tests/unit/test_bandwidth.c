@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Bandwidth of task groups: quota, period, burst, throttling and slack. */
 #include "group.h"
 #include "lib/errno.h"

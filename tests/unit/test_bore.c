@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * BORE 5.9.6 on EEVDF against the golden numbers of docs/sources.md: scores and weights, history,
  * deadlines, slices and protection. What a new task inherits is in test_family.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * BORE 2.2.8 on CFS against the golden numbers of docs/sources.md: scores, history, what a score
  * does to virtual time and to wakeups.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * CFS against the golden numbers of docs/sources.md: slices, placement, shares, and whole traces.
  * Who is chosen is in test_choice.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Whom CFS chooses: does a wakeup preempt, who follows, and what a yield is worth. The numbers are
  * those of docs/sources.md.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The core's protocols: sleep and wake, switch, death, invariants, traces, statistics, dumps. */
 #include <stdio.h>
 #include <string.h>

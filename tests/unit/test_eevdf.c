@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * EEVDF as a whole against the golden traces of docs/sources.md: who runs when, and the shares that
  * come of it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Delayed dequeue: a sleeper that owes time stays queued until the others have caught up with it.
  * The three ways in which that ends - picked, woken, made to leave - with the golden numbers of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * EEVDF's virtual time against the golden numbers of docs/sources.md: where an entity is placed,
  * the lag that it keeps, what a renice does to both, and requests: new, of its own size, moved.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * EEVDF's choice: against brute force on random trees, and when the running task may go on -
  * protection, wakeups, shorter slices, yield. Golden numbers: docs/sources.md.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Families: who is whose child and in whose process, at fork, exit, exec by a thread and for
  * orphans; and what a new task inherits of its relatives' bursts.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * FDL, the fair deadline policy: its arithmetic to the nanosecond, parameters, flips. What it comes
  * to over seconds is in test_fdl_shares.c. Numbers: docs/sources.md, FDL.

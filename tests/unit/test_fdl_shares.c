@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What FDL comes to over seconds: shares, gaps, the controller. One CPU, events to the nanosecond,
  * nothing costs time. Numbers: docs/sources.md, FDL; an independent model made them, which has no

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Task groups: the tree of queues, shares of groups, moves, averages. */
 #include "group.h"
 #include "lib/errno.h"

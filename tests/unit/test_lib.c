@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * lib: masks, formatting, parsing, the red-black tree, wide arithmetic. The memory functions of
  * string.c are compiled in here under other names, since this program has libc's.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Load averages against the golden numbers (docs/sources.md). */
 #include <math.h>
 #include <string.h>

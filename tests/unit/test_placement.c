@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Where a task wakes up or starts, rule by rule (docs/sources.md); see also test_smp.c.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The trace ring against a decoder of its own: what is written must be what a reader of Linux's
  * ring buffer format sees, across page turns, long gaps, long records, overwriting, consuming and

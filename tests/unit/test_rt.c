@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * SCHED_FIFO and SCHED_RR: order, slices, throttling, push and pull (docs/sources.md).
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Real-time tasks on several CPUs: who is pushed and pulled, when, and where to (docs/sources.md).
  */

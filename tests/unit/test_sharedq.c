@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The shared wake queue: who is linked, in which shard, and who is taken.
  * See sched/balance/sharedq.c.

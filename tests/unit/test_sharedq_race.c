@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The shared wake queue: what may happen between a claim and the moment in which its task is
  * fetched, and while the feature is switched.

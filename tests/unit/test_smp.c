@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Several CPUs: domains, placement, balancing; golden numbers: docs/sources.md.
  */

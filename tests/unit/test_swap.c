@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Swapping the fair policy of a running machine: from each policy to each other, with tasks in
  * every state there is. What must hold: nobody is lost, nobody gains or loses run time, order is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Swaps of the fair policy that come faster than turns, and in the middle of everything else.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The shape of the machine: reading it (lib/cputree.h), domains as files, CPUs that come and go.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Tunables and features: Linux's names, defaults, scaling and errno.
  */

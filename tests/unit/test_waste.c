@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Work conservation (sched/balance/waste.c) in situations made by hand; tests/prop/prop_waste.c
  * compares it with its definition in many others.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Weights and calc_delta against the golden numbers (docs/sources.md). */
 #include "host.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """The host side of Fairground: boot the machine in QEMU, measure it, read what it recorded.
 
 Standard library only. `python3 -m fairground --help` lists the commands; `make run`, `make bench` and the

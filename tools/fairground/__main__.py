@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """The command line: python3 -m fairground COMMAND [--setting VALUE]..."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Does the simulator decide as the kernel does? The same workload on both, decision by decision.
 
 A decision is a switch: on this CPU, this task is next. Of the kernel's run, under ICOUNT=1, the simulator is told what

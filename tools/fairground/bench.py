@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """What kernel operations cost, in instructions, beside Linux in the same QEMU.
 
 Under -icount an instruction is a nanosecond, so the guest's `bench` prints exact, repeatable counts. The goal

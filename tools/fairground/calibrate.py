@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """What the kernel's operations cost, as the simulator wants to be told (schedsim --cost-*).
 
 Measured under ICOUNT=1, where an instruction is a nanosecond, and with the events switched on that the experiments

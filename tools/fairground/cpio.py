@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Archives in the cpio "newc" format, which the kernel unpacks into its root file system.
 
 The kernel accepts several archives one after the other, so a file of ours is added to the initramfs by

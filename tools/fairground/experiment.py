@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Published experiments, made again in the kernel and in the simulator: `make experiment NAME=...`.
 
 An experiment is a file in experiments/, named as the experiment with `_` for `-`. It holds

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """The machine under gdb: QEMU stopped before its first instruction, gdb connected, our commands loaded."""
 
 import os

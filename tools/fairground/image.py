@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """What the tracer left in the machine's memory: found and decoded.
 
 The guest's RAM is a file that outlives QEMU, so this works after a normal end, a panic or a kill. At physical

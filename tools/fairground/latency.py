@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """How long tasks ran and how long they waited for a CPU, from a trace: what `perf sched latency` prints.
 
 A wait begins when a task is woken (sched_wakeup, sched_wakeup_new) or is switched out though it could go on, and ends

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Boot the machine, pass its console on, and find out how it ended.
 
 The contract of the exit status (docs/adr/005-exit-status.md):

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Which QEMU runs the machine, and with which options.
 
 The reasons for the options, and the measurements behind them, are in docs/adr/003-deterministic-smp.md.

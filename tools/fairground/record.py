@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Run a command on the machine and keep its trace: what experiments and comparisons are made of."""
 
 import os

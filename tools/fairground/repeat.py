@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Run one experiment several times and compare everything it recorded.
 
 A run under ICOUNT=1 is a function of image, command line and settings, with one known exception: when all CPUs sleep,

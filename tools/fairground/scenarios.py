@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Scenario cards: old bugs of schedulers as workloads with bounds (tests/scenarios/*.toml, docs/scenarios.md).
 
 Usage: python -m fairground scenarios [--host simulator|kernel] [--scheds NAME,...] [ID...]

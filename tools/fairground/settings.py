@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """What a run depends on: the settings of `make run`, checked before anything starts.
 
 Each setting is a command line option, and an environment variable of the same name in capitals (which is how

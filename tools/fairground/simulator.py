@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """The simulator, build/schedsim, for tools that run it beside the kernel."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """trace.dat for trace-cmd and KernelShark, made from what a run left in the machine's memory.
 
 The format is version 6, which every reader knows: texts (page header, event formats, symbols, names), options, a

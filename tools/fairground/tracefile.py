@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Read a trace.dat: what `make trace` and the simulator write, and what trace-cmd records on Linux (version 6).
 
 The counterpart of trace.py: the same Events as image.Image gives, from the file instead of the machine's memory.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """gdb commands for a stopped Fairground kernel.
 
     rq [CPU]     the runqueues: who runs, who waits, in the timeline's order

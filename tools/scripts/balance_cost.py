@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
 """What balancing costs each CPU as the simulated machine grows: no more than the logarithm of the CPUs is the goal.
 
 A tick's pass at a domain looks at every runqueue of it once, so /proc/schedstat counts them: passes times CPUs. The

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
 """How fast the simulator is, and what a decision costs as a runqueue grows.
 
 An operation is a call that tells or asks the scheduler something: a switch, a wakeup, a tick, a block, a yield. The

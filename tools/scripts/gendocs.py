@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
 """Make the reference pages of docs/ from the .def lists, which are also what the C structures come from.
 
 Usage: gendocs.py    rewrites the pages. tidy.py checks that they are up to date.

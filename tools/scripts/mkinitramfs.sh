@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
 # Pack the initial RAM file system: busybox with a link for each of its applets, our programs, /init and a
 # minimal /etc. The archive (cpio "newc") depends only on its content: names sorted, times and owners zero.
 #

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
 # mkiso.sh OUT KERNEL INITRAMFS [COMMAND LINE]
 # A bootable CD: GRUB, which loads the kernel by multiboot2. Only the modules needed are put on it (1 MB instead of 10).
 set -eu

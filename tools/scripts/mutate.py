@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
 """Plant bugs and require that the tests notice them.
 
 Each tests/mutants/*.patch is one wrong change of the source, under a header of three lines:

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
 """The scheduler's objects ask their host for nothing but the seam, and keep no state of their own.
 
 Links the objects given (kernel or hosted builds of sched/ and lib/) and compares what stays undefined with the

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
 """How large the source is, by directory and against its budget, and what the objects weigh.
 
 Usage: size.py [BUILD]. Exits 1 if a budget is exceeded.

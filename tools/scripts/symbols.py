@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
 """Give the kernel the names of its functions.
 
 usage: symbols.py LINKED OUT

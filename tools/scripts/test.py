@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
 """Run every layer of the tests, cheapest first, as many at a time as there are CPUs, and add up what passed.
 
     static   rules of the source, the scheduler's seam, a build by the other compiler

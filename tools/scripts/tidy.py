@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
 """The rules of the source that no compiler checks. Each finding is file:line: what is wrong.
 
     lines       at most 100 columns (tabs of 8; Python 120), no blank at the end, a newline at the end of the file
-    files       open with a comment that says what they are for; size limits of tools/scripts/size.py
+    files       open with the licence and a comment that says what they are for; size limits of tools/scripts/size.py
     functions   at most 60 lines
     includes    no '..', no cycles between headers, every header guards itself with #pragma once
     words       no unfinished-work markers without an issue number, no typedef'd structs
@@ -30,6 +31,8 @@ TEXT = C | {".py", ".sh", ".ld", ".mk"}
 
 COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+LICENCE = "SPDX-License-Identifier: GPL-2.0-only"
+OTHERS_WORK = {"examples/fdl.sh"}  # kept as published, under its author's terms
 MARKER = re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b(?!.*#\d)")
 TYPEDEF_STRUCT = re.compile(r"\btypedef\s+(?:struct|union)\b")
 BANNED_IN_SCHED = {
@@ -74,10 +77,13 @@ def check_lines(file):
 
 
 def check_header_comment(file):
-    start = re.sub(r"^#!.*\n", "", file.text).lstrip("\n")
+    start = re.sub(r"^#!.*\n", "", file.text)
+    licence, _, rest = start.partition("\n")
     opens = ("/*", "//") if file.path.suffix in C | {".ld"} else ("#", '"""')
-    if file.text.strip() and not start.startswith(opens):
-        yield file.found(1, "no comment at the top that says what this file is for")
+    if file.text.strip() and LICENCE not in licence and str(file.path) not in OTHERS_WORK:
+        yield file.found(1, f"the first line is not {LICENCE}")
+    elif file.text.strip() and not rest.lstrip("\n").startswith(opens):
+        yield file.found(2, "no comment at the top that says what this file is for")
 
 
 def functions(file):

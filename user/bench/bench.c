@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * bench: the price list of the kernel. Each line is `name value unit`; a value of "-" means that
  * the kernel under test cannot do it, with the reason on stderr. Under -icount with shift=0 a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * duel: two tasks with the same work on one CPU. One only computes; the other gives the CPU up
  * after each round of its work: it yields, sleeps, or waits for a device. Prints who was done when.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * hack: groups of senders and receivers that flood each other with small messages, after the
  * example of hackbench. In a group of F senders and F receivers every sender passes L messages to

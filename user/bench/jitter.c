@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * jitter: how late periodic threads wake, after the example of cyclictest: thread k sleeps on a
  * grid of interval + k * distance and records each wakeup's lateness.

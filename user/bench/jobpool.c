@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * jobpool: a pool of jobs as of make -j. Each slot forks a process that executes this program anew
  * as a job, which computes in parts and waits a little for a device after each; then the next.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * pingpong: two parties wake each other in turn, on one CPU or two. Prints the time of a round
  * trip; under -icount a nanosecond is an instruction.

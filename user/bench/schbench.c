@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * schbench as it was until 2022, written from the description of Chris Mason's benchmark:
  * messengers wake their workers, and from the wakeup to running is the latency. Options, defaults

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * schbench2: messengers hand requests to workers, written from the description of Chris Mason's
  * schbench as it is since 2023; options, metrics and report layout are its own.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * burst: sleep, run, sleep, run. Prints how late it woke, and how long each burst took from its
  * planned start to its end, which counts every wait for the CPU. With a period bursts start at

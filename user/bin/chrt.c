@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * chrt: show or set the scheduling policy of a process, or run a program under one. The command
  * line of util-linux's chrt; Debian's busybox lacks it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * demo: what a scheduler does, in three tables: shares of one CPU by nice value, shares of all
  * CPUs, and the wakeup latency of sleepers with and without competition. Ends with 0 if the shares

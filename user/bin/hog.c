@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * hog: processes that want the CPU all the time, for a stated wall time or a stated amount of work.
  * Prints what each got, the ideal share of its weight, its context switches, and its longest wait

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * init: process 1. Runs one job and powers the machine off with the job's status.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * nice: run a program with another nice value, as the POSIX utility does; Debian's busybox lacks
  * it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The option table's interpreter: see args.h. Accepts -n5, -n 5, --name=5, --name 5, joined flags
  * (-Tp) and "--". Options stop at the first operand, so that a program may take a command with

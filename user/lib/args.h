@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Command lines from a table. Each program lists its options once; parsing, range checks, the usage
  * text and the error messages all derive from that list, so they cannot disagree.

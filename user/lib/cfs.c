@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * CFS's arithmetic for tasks that never sleep, on one CPU: see cfs.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What CFS promises: slices and waits, computed from the tunables of the running kernel.
  */

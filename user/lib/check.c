@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* See check.h. */
 #define _GNU_SOURCE
 #include <errno.h>

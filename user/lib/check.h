@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A program of checks: tests by name, each in a child process and in an empty directory of its
  * own, so that none can spoil another.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Clocks, sleeping and burning CPU time: see clock.h.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Time and work. Work is on-CPU time, not a count of loop turns: under QEMU's -icount all virtual
  * CPUs share one stream of instructions, so a loop of a fixed length slows down when other CPUs are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Log-linear histogram: see hist.h. The bucket of a value is its top HIST_SUB_BITS + 1 bits and
  * their position, which is what a floating-point format stores; the idea is that of HdrHistogram.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Histogram of durations. Buckets are exact below 128 and then 64 to each power of two, so a
  * percentile is at most 1.6 % above the true value, over the whole range of 64 bits and in constant

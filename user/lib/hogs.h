@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * CPU hogs: processes that always want the CPU, and what each of them got against what it should
  * have got.

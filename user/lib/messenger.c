@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * See messenger.h. Who comes first rings the bell; the others find it rung and make no system call.
  */

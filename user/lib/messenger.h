@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Workers that ask a messenger for work and sleep until it sends them: what both versions of
  * schbench measure is the time from being sent to running.

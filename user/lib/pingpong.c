@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Round trips: see pingpong.h. The calling thread plays one party and stays pinned to CPU @a.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Round trips between two parties that take turns: the cost of blocking, waking and switching.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Scheduling calls and their text forms: see sched.h.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Scheduling as a program asks for it: policies, nice values, CPU sets, weights. System calls are
  * made directly because musl's sched_setscheduler() family answers ENOSYS without asking the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Periodic sleepers: see sleepers.h. Wakeups are planned on a fixed grid. A sleeper that is late by
  * more than a period skips the missed ones: counting them again would blame one long wait many

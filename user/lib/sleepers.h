@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Periodic sleepers: threads that wake at fixed times and record how late they run. The measure of
  * a scheduler's latency, as cyclictest takes it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Aligned text tables: see table.h. Cells are ASCII, so bytes are columns.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Aligned text tables: collect the cells, then print them with columns as wide as their widest
  * cell. The first column is flushed left, the others right, as numbers want it.

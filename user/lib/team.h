@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A team: processes that are set up one by one, begin together and report once. Everything passes
  * through pipes, so a team needs no shared memory and no signals.

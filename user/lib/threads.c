@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Threads: see threads.h. pthread functions return their error and leave errno alone.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The vDSO: system calls that need no kernel, as a shared object that the kernel maps into every
  * program (kernel/exec/vdso.c). C libraries find it through AT_SYSINFO_EHDR and call what they know

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the vDSO reads of the kernel: one page, mapped read-only right below the vDSO in every
  * program. The kernel writes it with clock changes one at a time (arch/x86/vdso.c).

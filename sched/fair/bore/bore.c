@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * BORE 5.9.6: the Burst-Oriented Response Enhancer on EEVDF (Linux 6.12).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * BORE 2.2.8 on CFS: the Burst-Oriented Response Enhancer for Linux 6.1.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What is usual in a family: averages of the bursts of relatives, for a new task to begin with.
  * Each is kept where it was taken, in its process's first task, and reused for a while, so that a

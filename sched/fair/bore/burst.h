@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Bursts, as both BORE policies measure and inherit them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * CFS, the Completely Fair Scheduler, as in Linux 6.1.
  *

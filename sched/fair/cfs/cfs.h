@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * CFS as a base: its hooks, for policies that change it in places. Where they may differ inside a
  * hook, that hook exists as cfs_*_by() with the difference as a parameter.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * CPU bandwidth of task groups: at most quota of CPU time in each period, plus
  * what earlier periods left over, up to burst.

@@ -1,8 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The fair class: the part of proportional sharing that CFS, EEVDF, BORE and FDL
- * have in common. Task groups make a CPU's queues a tree; here the class's
- * operations walk it, queue.c does what happens at one level, and how entities
- * compare is the policy's business (fair.h).
+ * The fair class: the part of proportional sharing that CFS, EEVDF, BORE and FDL have in common.
+ * Task groups make a CPU's queues a tree; here the class's operations walk it, queue.c does what
+ * happens at one level, and how entities compare is the policy's business (fair.h).
  *
  * A group has on each CPU a queue of its members there and an entity that stands
  * for that queue in its parent's. The entity is queued while the queue is not

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Task groups: a group gets CPU time as one and divides it among its members.
  *

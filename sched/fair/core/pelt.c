@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * PELT: load averages that decay by half in 32 periods of 1024 * 1024 ns.
  *

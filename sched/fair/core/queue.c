@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * One fair queue: entities enter and leave it. fair.c does so at each level of
  * the tree of queues; here is one. How they start and stop running is in queue.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Virtual time of a queue under EEVDF: the sums that stand for it, lag, and what a change of
  * weight does to both. Terms and reasons: eevdf.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Weights: how nice values become shares, and the one arithmetic primitive of
  * the fair class, delta * weight / total.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * EEVDF, Earliest Eligible Virtual Deadline First, as in Linux 6.12.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * EEVDF as a library: what eevdf.c is made of, for the policies built on it.
  *

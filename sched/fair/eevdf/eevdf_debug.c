@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Looking at EEVDF: what must hold on a queue, computed the slow way, and the lines of
  * /proc/PID/sched and debugfs `debug`, as Linux 6.12 has them. Lock: the runqueue's.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * FDL, the fair deadline policy: CFS, in which a group of tasks may have a
  * deadline. It is due within that time, however many others there are, and gets

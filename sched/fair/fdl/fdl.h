@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What FDL's files share: its virtual time, and what it keeps of a group on one
  * CPU. The algorithm is in fdl.c; parameters and counters in fdl_group.c, the

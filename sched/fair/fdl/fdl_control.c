@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * FDL's controller: what is guaranteed to a group is CPU time, what it has are shares,
  * and what these are worth depends on the others. So the shares follow from what the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* FDL's invariants, computed the slow way, and its lines in dumps. */
 #include "sched/fair/cfs/cfs.h"
 #include "sched/fair/fdl/fdl.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * FDL's parameters of a task group, and what is told about it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Where a task whose group has a deadline wakes up: where it will be served in time,
  * which need not be an idle CPU.

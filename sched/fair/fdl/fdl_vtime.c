@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * FDL's virtual time: how running takes a deadline forward, and how a miss puts all
  * of them off. The terms are in fdl.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Tests of control groups; see cgroupcheck.c. What they share is in common.c. */
 #pragma once
 

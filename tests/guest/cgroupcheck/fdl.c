@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Deadlines and guarantees of groups: files that no Linux has, so there these tests have nothing to
  * look at, say so and pass.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Who is in a group: moves, forks, ends; what can be removed and what is left of it. In v1. */
 #define _GNU_SOURCE
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Tables of writes and what comes of them, of files in v1, in v2, in both. */
 #include <errno.h>
 #include <stddef.h>

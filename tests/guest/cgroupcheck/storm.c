@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Many groups, deep groups, and many processes that change them at once. */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* v1 otherwise than by rows: which files there are, ratios of children, counters, mounts. */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* v2 otherwise than by rows: which files there are when, the controller, counters, limits. */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * System calls with arguments that make no sense: each must give Linux's errno and change nothing.
  */

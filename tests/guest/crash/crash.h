@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Tests of bad behaviour: each runs in a child process and must end the way it ends on Linux.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Files that cannot be executed: each execve(2) must fail with the errno that Linux gives, or the
  * new program must die of the signal that Linux sends when the damage shows only after the point of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Faults: instructions and accesses that the processor refuses. Each must become the signal that
  * Linux sends.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Fuzz: every system call number with senseless values, one argument at a time and all at once.
  * There is no expected result but one: the kernel goes on. Each call number has a process of its

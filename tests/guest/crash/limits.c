@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Too much of something: processes, threads, memory; and an attack on process 1. The kernel must
  * refuse with an errno or end the culprit, and afterwards everything must work as before. These

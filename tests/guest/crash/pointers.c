@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Bad pointers: every pointer argument of the system calls that programs use, with addresses that
  * are not mapped, not the process's, not canonical, not accessible, or that run off the end of a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Names, contents, descriptors. */
 #define _GNU_SOURCE
 #include <dirent.h>

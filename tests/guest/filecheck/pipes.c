@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Pipes, FIFOs, socket pairs. */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Several processes and threads at once. */
 #define _GNU_SOURCE
 #include <errno.h>

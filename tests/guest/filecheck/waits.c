@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* poll, select, signals that interrupt, and futexes. */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * System calls with random numbers and arguments: pointers of every kind, descriptors that are open
  * and not, edges of integers, paths.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Senseless text for the files of the kernel: numbers at the edges, words that mean something
  * elsewhere, bytes of every kind, nothing, too much; at the beginning and in the middle.

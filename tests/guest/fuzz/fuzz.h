@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Senseless input to the kernel: where the numbers come from, and the two kinds of it.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Tests of memory; see memcheck.c. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* fork, the heap, the stack, and what a new program finds. */
 #define _GNU_SOURCE
 #include <elf.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Threads that change their address space under each other. A CPU remembers translations; when one
  * thread takes a page or a right away, no thread on any CPU may use it afterwards.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The vDSO: found, called and protected as C libraries, debuggers and sandboxes expect. */
 #define _GNU_SOURCE
 #include <elf.h>

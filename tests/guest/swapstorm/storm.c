@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The storm of swapstorm. Each CPU has two hogs and two sleepers; each pair of CPUs a forker, whose
  * children compute and end, half of them after exec, and a mover, which hops from CPU to CPU and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The storm: tasks that compute, sleep, fork, exec and change their parameters, and what became of
  * them.

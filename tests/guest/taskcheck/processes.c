@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* fork, vfork, exit, wait; groups and sessions; exec; limits. */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Handlers, masks, queues, restarts, stop and continue. */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Tests of processes, threads, signals and time; see taskcheck.c. */
 #pragma once
 

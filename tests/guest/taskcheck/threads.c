@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Threads: shared fate, futexes, signals to one or all, exec among threads. */
 #define _GNU_SOURCE
 #include <errno.h>

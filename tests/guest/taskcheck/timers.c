@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Sleeping, interval timers, clocks. */
 #define _GNU_SOURCE
 #include <errno.h>

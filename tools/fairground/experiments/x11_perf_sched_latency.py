@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Two tasks that never sleep on each of two CPUs: how often they switch, how long each turn makes the other wait.
 
 The rule behind the published figures: a turn ends at the first tick that finds more than a slice gone. With 12 CPUs

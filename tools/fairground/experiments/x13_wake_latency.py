@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """A task that wakes every millisecond on each CPU, among four that never sleep: how late does it run?
 
 As SCHED_FIFO it does not compete with them, so the fair policy makes no difference; that is how jitterdebugger, whose

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """A task that computes and one with the same work that gives the CPU up after each round of it.
 
 BORE tells them apart: who gives the CPU up has short bursts and gets more of it, so it is done first. For CFS and

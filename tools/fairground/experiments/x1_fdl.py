@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Three servers, alike but for their groups' settings, beside an antagonist: what deadlines make of wakeup latency.
 
 The script of the publication (examples/fdl.sh) for a machine of 4 CPUs instead of 96: the antagonist has two pairs of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """The script that FDL was proposed with, every word of it, on 4 CPUs instead of 96: examples/fdl.sh.
 
 200 processes of hackbench and three servers of 34 threads want many times what there is; x1-fdl is the comparison

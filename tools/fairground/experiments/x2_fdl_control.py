@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """The servers of x1-fdl without the antagonist: deadlines must not matter where nobody competes.
 
 On 96 CPUs the servers' 102 threads, a third of the time awake, did not meet. On 4 they would: with two workers and a

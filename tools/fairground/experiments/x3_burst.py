@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Bursts in a group with a quota: when does the limit make them late, and how much saved runtime prevents it?
 
 Two tasks run 80 ms each, at the same time, every 200 ms: 160 ms of CPU time that a group of 100 ms in each 100 ms must

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """What one group saves for a burst another loses: how often does it make a bystander late?
 
 Groups share a CPU; each may use an equal part of every period, and wants exponentially distributed amounts, less than

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """A pool of jobs, as `make -j`, with and without the shared wake queue: how much is done, how much CPU time is wasted?
 
 The published runs are builds of a kernel on three machines. Here a job is a process that computes for 5 to 50 ms, and

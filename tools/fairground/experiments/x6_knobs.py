@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """A server that answers short requests and often waits a little: four tunables against the shared wake queue.
 
 The publication tells of HHVM, a web server: with migration_cost 0, latency 20 ms, min_granularity 10 ms and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Pairs of tasks that wake each other all the time, two tasks for each CPU: the price of a queue that all CPUs share.
 
 Nothing is gained here: work is short, and whoever waits runs soon. Each round trip only goes through the shared queue,
