@@ -34,4 +34,7 @@ bench-sim: $(B)/schedsim ## the simulator's speed at 1 to 4096 CPUs, and what a 
 bench-balance: $(B)/schedsim ## what balancing costs each CPU of machines with 64 to 4096: CPUS="64 1024"
 	$(Q)$(PYTHON_TOOL) tools/scripts/balance_cost.py $(B) $(CPUS)
 
-.PHONY: sim bench-sim bench-balance
+digest: $(B)/schedsim ## digests of what the scheduler decides: to show that a change changes no decision
+	$(Q)$(PYTHON_TOOL) tools/scripts/digest.py $(B) $(SCHEDS)
+
+.PHONY: digest sim bench-sim bench-balance
