@@ -30,7 +30,8 @@ WORKLOADS = {
     "burst": "--cpus 4 --time 500ms group:name=q,quota=30ms,period=50ms,burst=30ms "
              "bursts:n=8,run=1ms-9ms,group=q hogs:n=2",
     "hotplug": "--cpus 6 --time 500ms hotplug:times=3 hogs:n=8 bursts:n=8 periodic:n=3,policy=fifo pipes",
-    "shared": "--topology 4x4 --features SHARED_RUNQ --features SHARED_RUNQ_STEAL --time 300ms pipes:groups=3 bursts:n=20",
+    "shared": "--topology 4x4 --features SHARED_RUNQ --features SHARED_RUNQ_STEAL --time 300ms "
+              "pipes:groups=3 bursts:n=20",
     "yields": "--cpus 2 --time 200ms yielders:n=3 pingpong:n=2 jobs",
     "costs": "--cpus 4 --time 300ms --cost-switch 700ns --cost-ipi 2us --cost-migration 5us --skew 50us pipes hogs:n=5",
 }
