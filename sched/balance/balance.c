@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Balancing: moving runnable fair tasks from busy CPUs to less busy ones. When
- * that happens is in rebalance.c; this is one pass.
+ * Balancing: one pass, which moves runnable fair tasks from busy CPUs to less busy ones.
+ * rebalance.c decides when passes are made.
  *
- * A pass is made for a CPU at one of its domains: find the busiest of its parts, how much to
- * move (an imbalance of load, utilisation or tasks), the busiest runqueue there,
- * and take tasks from its tail, the least recently run. One runqueue lock at a
- * time. When moving waiting tasks fails repeatedly, the running one is pushed.
+ * A pass is made for a CPU at one of its domains. It finds the busiest part of the domain,
+ * how much to move (an imbalance of load, utilisation or tasks) and the busiest runqueue of
+ * that part. Then it takes tasks from that runqueue's tail, the least recently run. It holds
+ * one runqueue lock at a time. When moving waiting tasks fails repeatedly, the running task
+ * is pushed.
  *
- * Simplified to CPUs of equal capacity; what a newly idle CPU reads does not grow with the machine,
- * see narrow(). Source: Linux 6.1, fair.c (docs/sources.md).
+ * All CPUs are taken to have equal capacity. The work of a newly idle CPU does not grow with
+ * the machine: see narrow(). Source: Linux 6.1, fair.c (docs/sources.md).
  */
 #include "sched/balance/domain.h"
 #include "sched/fair/core/fair.h"
@@ -21,9 +22,9 @@ struct pass {
 	struct sched *s;
 	struct domain *sd;
 	struct rq *dst;
-	struct rq *other; /* of dst's part of sd: some task may go there but not to dst; or NULL */
+	struct rq *other; /* in dst's part of sd: a task may go there though not to dst; or NULL */
 	enum idle_type idle;
-	struct cpumask cpus; /* that may take part */
+	struct cpumask cpus; /* CPUs that take part */
 	enum migration_type type;
 	s64 imbalance;	 /* still to move, in units of type */
 	bool all_pinned; /* affinity alone kept every task in place */
@@ -32,16 +33,16 @@ struct pass {
 	u32 nr_moved;
 };
 
-/* What a pass sees of its domain. */
+/* The measurements of a pass's domain. */
 struct comparison {
 	struct group_stats local, busiest;
 	u64 load, capacity; /* of the whole domain */
 	u64 util;
 };
 
-/* --- who ------------------------------------------------------------------ */
+/* --- which CPU balances, and for which CPUs ------------------------------- */
 
-/* One CPU of a group balances for it: the first idle one, or the first. */
+/* True if dst is the CPU that balances for its group: the first idle one, or the first of all. */
 static bool should_balance(const struct pass *p)
 {
 	struct cpumask mask = cpumask_and(&p->sd->parts->cpus, &p->cpus);
@@ -61,9 +62,10 @@ static const struct cpumask *llc_cpus(const struct rq *rq)
 }
 
 /*
- * What a newly idle CPU reads: nothing where no CPU is crowded, and beyond its cache, besides that,
- * one other cache's CPUs only: those around the next crowded CPU. So each goes to all of them in
- * turn, and several to different ones. False: nobody waits.
+ * Limit a newly idle CPU's pass to a few CPUs. Returns false if no task waits: there is nothing to
+ * read then. Beyond its own cache the CPU compares one other cache only, that of the next crowded
+ * CPU. So each idle CPU visits all crowded caches in turn, and several idle CPUs visit different
+ * ones.
  */
 static bool narrow(struct pass *p)
 {
@@ -102,7 +104,7 @@ static bool busier(const struct group_stats *a, const struct group_stats *b)
 	}
 }
 
-/* See scan_cpus(): at how many CPUs an LLC of this utilisation should be searched. */
+/* Set how many CPUs of an LLC with utilisation @util a wakeup looks at: see scan_cpus(). */
 static void update_idle_scan(struct pass *p, u64 util)
 {
 	struct rq *dst = p->dst;
@@ -154,7 +156,7 @@ static bool prefers_sibling(const struct pass *p)
 	return p->sd->child && (p->sd->child->flags & SD_PREFER_SIBLING);
 }
 
-/* The local group has room: move utilisation between caches, otherwise even out the tasks. */
+/* The local group has room: move utilisation between caches, or even out tasks within one. */
 static void fill_spare(struct pass *p, const struct comparison *c)
 {
 	const struct group_stats *local = &c->local, *busiest = &c->busiest;
@@ -176,7 +178,7 @@ static void fill_spare(struct pass *p, const struct comparison *c)
 	if (p->sd->flags & SD_NUMA)
 		tasks = adjust_numa_imbalance((u32)tasks, local->nr_running + 1,
 					      p->sd->imb_numa_nr);
-	/* Half of the difference makes both equal. */
+	/* Moving half of the difference makes both sides equal. */
 	want(p, MIGRATE_TASKS, tasks / 2);
 }
 
@@ -193,20 +195,20 @@ static void set_imbalance(struct pass *p, struct comparison *c)
 		fill_spare(p, c);
 		return;
 	}
-	/* busiest->avg_load is 0 unless it is overloaded: then nothing needs to move. */
+	/* Unless it is overloaded, busiest->avg_load is 0, and nothing needs to move. */
 	local->avg_load = average_load(local);
 	if (local->avg_load >= busiest->avg_load || average >= busiest->avg_load) {
 		want(p, MIGRATE_LOAD, 0);
 		return;
 	}
-	/* What busiest has above the average, but no more than what local lacks to it. */
+	/* The excess of busiest over the average, but at most what local lacks to reach it. */
 	want(p, MIGRATE_LOAD,
 	     min((busiest->avg_load - average) * busiest->capacity,
 		 sub_floor0(average, local->avg_load) * local->capacity) /
 		     CPU_CAPACITY);
 }
 
-/* Both overloaded: only a clear difference of their average loads counts. */
+/* True if the average loads of two overloaded groups differ clearly. */
 static bool loads_differ(const struct pass *p, const struct comparison *c)
 {
 	u64 local = average_load(&c->local), busiest = average_load(&c->busiest);
@@ -215,7 +217,7 @@ static bool loads_differ(const struct pass *p, const struct comparison *c)
 	       100 * busiest > p->sd->imbalance_pct * local;
 }
 
-/* Linux 6.1's decision table: type of busiest against type of local. */
+/* True if tasks should move: Linux 6.1's decision table, type of busiest against type of local. */
 static bool is_unbalanced(const struct pass *p, const struct comparison *c)
 {
 	const struct group_stats *local = &c->local, *busiest = &c->busiest;
@@ -240,7 +242,7 @@ static bool is_unbalanced(const struct pass *p, const struct comparison *c)
 	return busiest->nr_fair != 1;
 }
 
-/* The part to take from, NULL if the domain is balanced; sets type and imbalance. */
+/* The part to take tasks from, or NULL if the domain is balanced. Sets type and imbalance. */
 static const struct group *find_busiest_group(struct pass *p)
 {
 	struct comparison c;
@@ -252,7 +254,7 @@ static const struct group *find_busiest_group(struct pass *p)
 	return p->imbalance ? c.busiest.group : NULL;
 }
 
-/* The busiest by what is to be moved. */
+/* The runqueue of @group with the most of what is to be moved, or NULL. */
 static struct rq *find_busiest_queue(const struct pass *p, const struct group *group)
 {
 	struct cpumask mask = cpumask_and(&group->cpus, &p->cpus);
@@ -273,7 +275,7 @@ static struct rq *find_busiest_queue(const struct pass *p, const struct group *g
 			key = nr > 1 ? cpu_util(rq) : 0;
 		} else {
 			key = cpu_load(rq);
-			/* Moving its only task would just move the imbalance. */
+			/* Moving the only task would just move the imbalance. */
 			if (nr == 1 && key > (u64)p->imbalance)
 				continue;
 		}
@@ -287,7 +289,7 @@ static struct rq *find_busiest_queue(const struct pass *p, const struct group *g
 
 /* --- detaching ------------------------------------------------------------ */
 
-/* Does @src's cache still hold what @t works on? */
+/* True if @src's cache is likely to hold the data of @t still. */
 static bool is_cache_hot(const struct pass *p, const struct rq *src, const struct task *t)
 {
 	const struct entity *e = &t->fair;
@@ -300,7 +302,10 @@ static bool is_cache_hot(const struct pass *p, const struct rq *src, const struc
 	return src->clock - e->exec_start < p->s->tunable.migration_cost_ns;
 }
 
-/* A pass is made for all CPUs of the part, so another of them will do; not if dst waits for it. */
+/*
+ * Remember another CPU of dst's part on which @t may run. A pass is made for the whole part, so
+ * that CPU will do; not so if dst is newly idle and waits for a task.
+ */
 static void note_other_destination(struct pass *p, const struct task *t)
 {
 	struct cpumask mask = cpumask_and(&p->sd->parts->cpus, &p->cpus);
@@ -323,7 +328,7 @@ static bool can_migrate(struct pass *p, struct rq *src, struct task *t)
 	p->all_pinned = false;
 	if (task_running(src, t))
 		return false;
-	/* Waiting for a turn costs more than a cold cache does, and here is a CPU that idles. */
+	/* dst idles: waiting for a turn would cost @t more than a cold cache does. */
 	if (p->idle == CPU_IDLE || !is_cache_hot(p, src, t))
 		return true;
 	if (p->sd->nr_balance_failed <= p->sd->cache_nice_tries)
@@ -332,7 +337,7 @@ static bool can_migrate(struct pass *p, struct rq *src, struct task *t)
 	return true;
 }
 
-/* What moving @t contributes; -1: it is too big to help. */
+/* The amount by which moving @t reduces the imbalance, or -1 if @t is too big to help. */
 static s64 contribution(const struct pass *p, const struct task *t)
 {
 	u64 load = max(1ull, task_load(t));
@@ -353,13 +358,14 @@ static void detach_tasks(struct pass *p, struct rq *src)
 	struct list *tasks = &src->fair_tasks;
 	u32 budget = min(p->s->tunable.nr_migrate, src->nr_running);
 
+	SCHED_ASSERT(host_lock_held(&src->lock));
 	if (src->nr_running <= 1)
 		return;
 	while (budget-- && p->imbalance > 0 && !list_empty(tasks)) {
 		struct task *t = list_last(tasks, struct task, link);
 		s64 moves;
 
-		/* An idle CPU wants work, not all of it. */
+		/* An idle CPU takes some of the work, not all of it. */
 		if (p->idle != CPU_BUSY && src->nr_running <= 1)
 			break;
 		moves = can_migrate(p, src, t) ? contribution(p, t) : -1;
@@ -372,9 +378,7 @@ static void detach_tasks(struct pass *p, struct rq *src)
 		detach_task(src, t, p->dst->cpu);
 		list_add_tail(&p->moved, &t->link);
 		p->nr_moved++;
-		/*
-		 * The kernel is preemptible and someone may be waiting for this CPU: one is enough.
-		 */
+		/* A task may wait for this CPU already: one stolen task is enough. */
 		if (p->idle == CPU_NEWLY_IDLE)
 			break;
 	}
@@ -391,7 +395,10 @@ static void attach_moved(struct pass *p)
 		}
 		return;
 	}
-	/* The destination is in the middle of a switch and picks next: no preemption check. */
+	/*
+	 * The destination is in the middle of a switch and picks next: it needs no preemption
+	 * check.
+	 */
 	rq_lock(p->dst);
 	list_for_each_safe(t, next, &p->moved, link) {
 		list_del(&t->link);
@@ -402,7 +409,7 @@ static void attach_moved(struct pass *p)
 
 /* --- pushing the running task --------------------------------------------- */
 
-/* Waiting tasks could not be moved for long: ask @src's running one to come. */
+/* Ask @src's running task to come, because waiting tasks could not be moved for long. */
 static bool push_running(struct pass *p, struct rq *src)
 {
 	struct task *t;
@@ -425,7 +432,7 @@ static bool push_running(struct pass *p, struct rq *src)
 
 /* --- a pass --------------------------------------------------------------- */
 
-/* Nothing to do, or affinity holds all of it: look less often. */
+/* There was nothing to move, or affinity holds every task in place: balance less often. */
 static void note_balanced(struct pass *p)
 {
 	struct domain *sd = p->sd;
@@ -433,7 +440,7 @@ static void note_balanced(struct pass *p)
 
 	sd->stat[p->idle].balanced += schedstats(p->s);
 	sd->nr_balance_failed = 0;
-	/* Newly idle passes come at any time and say little. */
+	/* A newly idle pass comes at any time and says little about the interval. */
 	if (p->idle != CPU_NEWLY_IDLE && sd->balance_interval_ms < longest_ms)
 		sd->balance_interval_ms *= 2;
 }
@@ -457,14 +464,17 @@ static void note_failed(struct pass *p, struct rq *src)
 	sd->balance_interval_ms = sd->min_interval_ms;
 }
 
-/* The level above cannot see that affinity left this one uneven: tell it, or that it is over. */
+/* Tell the level above, which cannot see it, whether affinity left this level uneven. */
 static void tell_parent(const struct pass *p, bool pinned)
 {
 	if (p->sd->parent)
 		WRITE_ONCE(p->sd->parent->parts->imbalance, pinned);
 }
 
-/* To dst, and while there is more for others of its part than for it, to these. */
+/*
+ * Move tasks from @src to dst. If affinity keeps some from dst but not from another CPU of its
+ * part, move those to that CPU.
+ */
 static void move_from(struct pass *p, struct rq *src)
 {
 	p->all_pinned = READ_ONCE(src->nr_running) > 1;
@@ -481,8 +491,8 @@ static void move_from(struct pass *p, struct rq *src)
 }
 
 /*
- * Move from the busiest queue; when affinity pins all of it, from the next one. Returns the last
- * tried, NULL if there is none (left).
+ * Move tasks from the busiest runqueue; if affinity pins all of its tasks, from the next busiest.
+ * Returns the runqueue tried last, or NULL if there was none to try.
  */
 static struct rq *move_tasks(struct pass *p)
 {
@@ -509,10 +519,6 @@ static struct rq *move_tasks(struct pass *p)
 	}
 }
 
-/*
- * Balance for @dst at @sd. Returns the tasks moved, or -1 if that is another CPU's job. No lock
- * held.
- */
 int balance_domain(struct rq *dst, struct domain *sd, enum idle_type idle)
 {
 	struct pass p = { .s = dst->s, .sd = sd, .dst = dst, .idle = idle };

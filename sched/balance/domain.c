@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Domains as files: what users see of a CPU's domains, and may change.
+ * Domains as files: the part of a CPU's domains that users see and may change.
  *
- * Numbers are taken as Linux's debugfs takes them: any u64, of which a field of 32 bits keeps the
- * low half. They are hints to balancing, so none is too odd to be accepted, and they last until
- * the topology changes.
+ * Numbers are taken as Linux's debugfs takes them: any u64 is accepted, and a field of 32 bits
+ * keeps its low half. The numbers are hints to balancing, so even odd ones do no harm. A change
+ * lasts until the topology changes.
  *
  * Source: Linux 6.1, kernel/sched/debug.c; groups_flags 6.12 (docs/sources.md).
  */
@@ -14,7 +14,7 @@
 #include "lib/string.h"
 
 /* clang-format off */
-enum { NAME, FLAGS, PARTS_FLAGS }; /* files of text; the others are numbers of 32 or 64 bits */
+enum { NAME, FLAGS, PARTS_FLAGS }; /* files of text; all others hold a number of 32 or 64 bits */
 #define NUMBER(name, field) \
 	{ { name, true }, sizeof(((struct domain *)0)->field), offsetof(struct domain, field) }
 

@@ -51,37 +51,40 @@ struct domain {
 	const char *name;
 	u32 flags; /* enum domain_flags */
 	u64 min_interval_ms, max_interval_ms;
-	u32 busy_factor;      /* a busy CPU balances that much less often */
+	u32 busy_factor;      /* a busy CPU balances this many times less often */
 	u32 imbalance_pct;    /* how much more loaded, in percent, is worth moving tasks for */
-	u32 cache_nice_tries; /* so many failures before cache-hot tasks are moved */
-	u32 imb_numa_nr;      /* tasks that may stay together on a node before they are spread */
+	u32 cache_nice_tries; /* failed passes after which cache-hot tasks are moved too */
+	u32 imb_numa_nr;      /* tasks that may stay on one node before they are spread */
 
-	/* written by whoever balances for this CPU, one at a time in practice; hints */
+	/* hints, written by the CPU that balances for this one: one at a time in practice */
 	u64 last_balance; /* jiffy */
 	u64 balance_interval_ms;
 	u32 nr_balance_failed;
-	u64 max_newidle_lb_cost; /* ns that a search at this level takes */
-	u64 last_decay;		 /* jiffy of the latest change of that */
-	u32 newidle_from;	 /* where, beyond the cache, such a search looked last: a CPU */
+	u64 max_newidle_lb_cost; /* ns that a newly idle search at this level takes */
+	u64 last_decay;		 /* jiffy in which max_newidle_lb_cost changed last */
+	u32 newidle_from;	 /* the CPU beyond the cache at which such a search looked last */
 	struct balance_stat stat[NR_IDLE_TYPES];
 	u64 alb_count, alb_failed;
 	u64 ttwu_wake_remote, ttwu_move_affine;
 };
 
 size_t topology_size(unsigned nr_cpus);
-/* Build groups and domains from the host's description; runqueues exist already. */
+/* Build groups and domains from the host's description @desc. The runqueues exist already. */
 void topology_init(struct sched *s, const struct sched_cpu_desc *desc);
-/* The same for the CPUs in service; the others are alone. The machine is stopped: hotplug.c. */
+/*
+ * Build groups and domains anew for the CPUs in service; each other CPU becomes a group of its own.
+ * The machine is stopped (hotplug.c).
+ */
 void topology_rebuild(struct sched *s);
 
 #define for_each_domain(sd, rq) for ((sd) = (rq)->domains; (sd); (sd) = (sd)->parent)
 
 /* --- how busy (load.c) ---------------------------------------------------- */
 
-/* In order of how much a group deserves to lose tasks. */
+/* The state of a group. The greater the value, the more the group deserves to lose tasks. */
 enum group_type {
 	GROUP_HAS_SPARE,  /* some CPU could take more */
-	GROUP_FULLY_BUSY, /* all used, none competes much */
+	GROUP_FULLY_BUSY, /* every CPU is used, and tasks hardly compete */
 	GROUP_IMBALANCED, /* affinity hindered balancing within it */
 	GROUP_OVERLOADED, /* tasks wait */
 };
@@ -89,7 +92,7 @@ enum group_type {
 struct group_stats {
 	const struct group *group;
 	u64 load, util, runnable, capacity;
-	u64 avg_load;	/* load per capacity, scaled by 1024; of overloaded groups, or on demand */
+	u64 avg_load;	/* load per capacity, scaled by 1024; set if overloaded, or on demand */
 	u32 nr_running; /* tasks of all classes */
 	u32 nr_fair;
 	u32 idle_cpus, weight;
@@ -97,8 +100,8 @@ struct group_stats {
 };
 
 /*
- * Measure the CPUs of @group that are in @cpus, racily. @except, if not NULL, is not counted.
- * @imbalance_pct: margin of the domain that compares.
+ * The measurements of those CPUs of @group that are in @cpus, read without locks. The task @except,
+ * unless it is NULL, is not counted. @imbalance_pct: the margin of the domain that compares.
  */
 struct group_stats group_measure(struct sched *s, const struct group *group,
 				 const struct cpumask *cpus, const struct task *except,
@@ -106,13 +109,13 @@ struct group_stats group_measure(struct sched *s, const struct group *group,
 
 #define CPU_CAPACITY 1024ull
 
-/* Nothing to run there and nothing on its way. */
+/* True if @rq runs its idle task and nothing is queued on it. */
 static inline bool cpu_is_idle(const struct rq *rq)
 {
 	return READ_ONCE(rq->curr) == rq->idle && !READ_ONCE(rq->nr_running);
 }
 
-/* It runs SCHED_IDLE tasks only: nearly as good as idle. */
+/* True if @rq has SCHED_IDLE tasks only: nearly as good as idle. */
 static inline bool cpu_is_sched_idle(const struct rq *rq)
 {
 	u32 nr = READ_ONCE(rq->nr_running);
@@ -125,7 +128,9 @@ static inline u64 cpu_load(const struct rq *rq)
 	return READ_ONCE(rq->fair.avg.load_avg);
 }
 
-/* What @t contributes to the load of its CPU: its part of each queue's, up to the root's. */
+/*
+ * The load that @t contributes to its CPU: its part of its queue's load, and so on up to the root.
+ */
 static inline u64 task_load(const struct task *t)
 {
 	u64 load = t->fair.avg.load_avg;
@@ -141,13 +146,14 @@ static inline bool shares_llc(struct sched *s, unsigned a, unsigned b)
 }
 
 /*
- * How many tasks may remain unbalanced between memory nodes: 0 if @imbalance is too small to care.
+ * The number of tasks to move between memory nodes: 0 if the @imbalance is too small to care, else
+ * @imbalance.
  */
 u32 adjust_numa_imbalance(u32 imbalance, u32 running, u32 imb_numa_nr);
 
 /*
- * Balance @dst at @sd. Returns the tasks moved, or -1 if that is another CPU's job. No lock held.
- * (balance.c)
+ * Balance for @dst at @sd. Returns the number of tasks moved, or -1 if another CPU balances for
+ * this group. No lock held. (balance.c)
  */
 int balance_domain(struct rq *dst, struct domain *sd, enum idle_type idle);
 

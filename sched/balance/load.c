@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How busy a group of CPUs is: the measurement that fork and exec placement and
- * balancing share. Everything is read without locks, so the numbers are of
- * slightly different moments; both users only need them to be about right.
- * Source: Linux 6.1, fair.c (docs/sources.md).
+ * How busy a group of CPUs is: the measurement that balancing shares with the placement of forked
+ * and executing tasks. Everything is read without locks, so the numbers belong to slightly
+ * different moments. Both users need them only to be about right. Source: Linux 6.1, fair.c
+ * (docs/sources.md).
  */
 #include "sched/balance/domain.h"
 #include "sched/fair/core/fair.h"
@@ -65,7 +65,7 @@ struct group_stats group_measure(struct sched *s, const struct group *group,
 
 u32 adjust_numa_imbalance(u32 imbalance, u32 running, u32 imb_numa_nr)
 {
-	/* A pair that talks should not be torn apart. */
+	/* Two tasks that talk to each other should stay on one node. */
 	const u32 pair = 2;
 
 	if (running > imb_numa_nr)

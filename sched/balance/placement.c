@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Placement: on which CPU a fair task wakes up, starts, or continues after exec.
+ * Placement: the CPU on which a fair task wakes up, starts, or continues after exec.
  *
- *	wakeup:  near the waker or near where it ran (wake_affine), then the first idle
- *	         CPU that shares that one's cache (select_idle_sibling) - fast
+ *	wakeup:  near the waker or near the task's last CPU (wake_affine), then the first
+ *	         idle CPU that shares that CPU's cache (select_idle_sibling) - fast
  *	fork, exec: the least loaded CPU, searched from the widest domain down - thorough,
  *	         for a task with little in any cache
  *
- * Other runqueues are read without their locks: an answer that was right a moment
- * ago is good enough. Source: Linux 6.1, fair.c (docs/sources.md).
+ * Other runqueues are read without their locks: an answer that was right a moment ago is
+ * good enough. Source: Linux 6.1, fair.c (docs/sources.md).
  */
 #include "sched/balance/domain.h"
 #include "sched/fair/core/fair.h"
@@ -37,8 +37,8 @@ static void record_wakee(struct rq *waker_rq, const struct task *wakee)
 }
 
 /*
- * One waker serving many wakees, as a dispatcher does: drawing them all to itself would pile them
- * up.
+ * True if one waker serves many wakees, as a dispatcher does. Drawing them all to the waker's CPU
+ * would pile them up there.
  */
 static bool wakes_widely(const struct rq *waker_rq, const struct task *wakee)
 {
@@ -61,7 +61,10 @@ static int affine_by_idleness(struct sched *s, unsigned cpu, unsigned prev, bool
 	return -1;
 }
 
-/* Would @cpu, with the wakee and without the sleepy waker, be less loaded than @prev without it? */
+/*
+ * True if @cpu, with the wakee @t, would be less loaded than @prev without it. With @sync the waker
+ * is about to sleep, so its load on @cpu does not count.
+ */
 static bool affine_by_weight(struct sched *s, const struct domain *sd, const struct task *t,
 			     unsigned cpu, unsigned prev, bool sync)
 {
@@ -128,7 +131,7 @@ static bool may_run(const struct sched *s, const struct task *t, unsigned cpu)
 	return task_allowed(t, cpu) && cpumask_test(&s->online, cpu);
 }
 
-/* A whole idle core; failing that a free thread of any; -1. */
+/* A CPU of a wholly idle core, else a free thread of any core, else -1. */
 static int scan_cores(struct sched *s, const struct task *t, struct group *llc, unsigned target)
 {
 	unsigned cpu = target;
@@ -147,7 +150,10 @@ static int scan_cores(struct sched *s, const struct task *t, struct group *llc, 
 	return thread;
 }
 
-/* The busier the LLC, the shorter the search: it would fail anyway, and delay the wakeup. */
+/*
+ * A free CPU of @llc, or -1. The busier the LLC, the shorter the search: a long one would most
+ * likely fail, and would delay the wakeup.
+ */
 static int scan_cpus(struct sched *s, const struct task *t, const struct group *llc,
 		     unsigned target)
 {
@@ -196,7 +202,7 @@ int fair_idle_cpu(struct sched *s, const struct task *t, unsigned prev, unsigned
 	return scan_cpus(s, t, llc, target);
 }
 
-/* None of those looked at first idles. */
+/* An idle CPU near @target, or -1: neither @target, @prev nor the recently used CPU is free. */
 static int search(struct sched *s, const struct task *t, unsigned prev, unsigned target)
 {
 	const struct fair_policy *policy = READ_ONCE(s->fair_policy);
@@ -207,7 +213,7 @@ static int search(struct sched *s, const struct task *t, unsigned prev, unsigned
 	return found >= 0 ? found : fair_idle_cpu(s, t, prev, target);
 }
 
-/* SIS_NODE: the same behind the other caches of the node, from the target's on. */
+/* SIS_NODE: search behind the other caches of the node too, starting after the target's cache. */
 static int scan_node(struct sched *s, const struct task *t, unsigned prev, unsigned target)
 {
 	const struct rq *rq = cpu_rq(s, target);
@@ -230,8 +236,8 @@ static int scan_node(struct sched *s, const struct task *t, unsigned prev, unsig
 }
 
 /*
- * SIS_MACHINE: any idle CPU, the nearest first. What Lozi et al. proposed against overload on
- * wakeup; a search of the whole machine if all of it is busy.
+ * SIS_MACHINE: the nearest idle CPU of the machine, or -1. Lozi et al. proposed this against
+ * overload on wakeup. If no CPU idles, it searches the whole machine in vain.
  */
 static int scan_machine(struct sched *s, const struct task *t, unsigned target)
 {
@@ -269,7 +275,7 @@ static unsigned select_idle_sibling(struct sched *s, struct task *t, unsigned pr
 
 /* --- the least loaded CPU ------------------------------------------------- */
 
-/* Is @a idler than @b, the best so far? */
+/* True if @a is idler than @b, the best group so far. */
 static bool idler(const struct group_stats *a, const struct group_stats *b)
 {
 	if (a->type != b->type)
@@ -282,7 +288,7 @@ static bool idler(const struct group_stats *a, const struct group_stats *b)
 	return a->avg_load < b->avg_load;
 }
 
-/* Both of one type: is @idlest so much better that leaving @local pays? */
+/* True if leaving @local for @idlest pays. Both are of the same type. */
 static bool worth_leaving(const struct domain *sd, const struct group_stats *local,
 			  const struct group_stats *idlest)
 {
@@ -307,7 +313,7 @@ static bool worth_leaving(const struct domain *sd, const struct group_stats *loc
 	}
 }
 
-/* The part of @sd that should get the task, NULL if that is the one around its first CPU. */
+/* The part of @sd that should get the task, or NULL if that is the local part. */
 static struct group *find_idlest_group(struct sched *s, struct domain *sd, const struct task *t)
 {
 	struct cpumask usable = cpumask_and(&t->allowed, &s->online);
@@ -335,8 +341,8 @@ static struct group *find_idlest_group(struct sched *s, struct domain *sd, const
 }
 
 /*
- * Idle, and of those the one that idles since the shortest time: its caches are warmest. Else least
- * loaded.
+ * The CPU of @g that has been idle for the shortest time: its caches are the warmest. If no CPU
+ * idles, the least loaded one.
  */
 static unsigned find_idlest_cpu_in(struct sched *s, const struct group *g, const struct task *t,
 				   unsigned cpu)
@@ -364,7 +370,7 @@ static unsigned find_idlest_cpu_in(struct sched *s, const struct group *g, const
 	return idlest != CPU_MAX ? idlest : best;
 }
 
-/* The widest domain of @cpu narrower than @weight CPUs that wants @reason. */
+/* The widest domain of @cpu that has fewer than @weight CPUs and the flag @reason, or NULL. */
 static struct domain *next_domain_down(struct sched *s, unsigned cpu, u32 weight, unsigned reason)
 {
 	struct domain *sd, *found = NULL;
@@ -432,7 +438,7 @@ unsigned fair_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned r
 	struct sched *s = rq->s;
 	unsigned to;
 
-	/* One CPU in the machine or in its affinity: a common case, and nothing to think about. */
+	/* With one CPU in the machine or in the task's affinity there is nothing to choose. */
 	if ((t->nr_allowed == 1 || !rq->domains) && likely(task_may_be_on(t, rq)))
 		return t->cpu;
 	if (reason & SELECT_WAKE)

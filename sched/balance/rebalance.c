@@ -5,10 +5,10 @@
  *	periodic:     each domain of each CPU at its interval, from the tick
  *	newly idle:   a CPU about to idle looks for work, if it usually idles long
  *	              enough for that to pay (fair_pull)
- *	for the idle: a busy CPU's tick kicks one idle CPU, which balances for all
- *	              that stopped their tick
+ *	for the idle: a busy CPU's tick kicks one idle CPU, which balances for all CPUs
+ *	              that have stopped their tick
  *
- * The passes themselves are balance.c's. None is made with a runqueue lock held.
+ * One pass is balance.c's subject. No pass is made with a runqueue lock held.
  * Source: Linux 6.1, fair.c (docs/sources.md).
  */
 #include "sched/balance/domain.h"
@@ -35,8 +35,8 @@ u64 balance_interval(const struct sched *s, const struct domain *sd, bool busy)
 /* --- newly idle ----------------------------------------------------------- */
 
 /*
- * Remember the longest search of a level; forget 1 % a second, or one outlier would end newidle
- * balancing.
+ * Remember the longest search of a level. 1 % of it is forgotten each second, or a single outlier
+ * would end newly idle balancing for good.
  */
 static void note_newidle_cost(struct domain *sd, u64 cost, u64 now_jiffy, u32 hz)
 {
@@ -50,7 +50,8 @@ static void note_newidle_cost(struct domain *sd, u64 cost, u64 now_jiffy, u32 hz
 }
 
 /*
- * Search the domains bottom-up while the search is likely shorter than the idle time. No lock held.
+ * Search the domains from the narrowest up, as long as the search is likely to be shorter than the
+ * idle time. No lock held.
  */
 static void search_newly_idle(struct rq *rq)
 {
@@ -88,7 +89,7 @@ bool fair_pull(struct rq *rq, struct task *prev)
 	(void)prev;
 	if (rq->nr_running || !rq->domains)
 		return rq->nr_running;
-	/* Before the search: the time it takes is idle time too. */
+	/* The stamp is set before the search, because the time of the search is idle time too. */
 	if (!rq->idle_stamp)
 		rq->idle_stamp = rq->clock;
 	if (unlikely(rq->shard) && sharedq_pull(rq)) {
@@ -115,7 +116,9 @@ bool fair_pull(struct rq *rq, struct task *prev)
 
 /* --- averages of idle CPUs ------------------------------------------------ */
 
-/* What sleeps on @rq decays although nothing happens there: in the groups first, then above. */
+/*
+ * Let the averages of sleeping tasks decay on an otherwise quiet @rq: groups first, then the root.
+ */
 static void refresh_averages(struct rq *rq)
 {
 	struct fair_queue *q;
@@ -130,7 +133,8 @@ static void refresh_averages(struct rq *rq)
 }
 
 /*
- * Idle CPUs have no tick to do it: now and then a busy one does, or they would look busy for ever.
+ * Refresh the averages of idle CPUs, which have no tick of their own: without this they would look
+ * busy for ever. Called by a busy CPU's tick.
  */
 static void refresh_idle_cpus(struct sched *s, u64 now)
 {
@@ -150,7 +154,7 @@ static void refresh_idle_cpus(struct sched *s, u64 now)
 
 /* --- periodic ------------------------------------------------------------- */
 
-/* Of the machine-spanning levels only one CPU balances at a time. */
+/* True if this CPU may balance @sd now: at a machine-wide level one CPU balances at a time. */
 static bool serialize_begin(struct sched *s, const struct domain *sd)
 {
 	return !(sd->flags & SD_SERIALIZE) ||
@@ -194,7 +198,10 @@ static void balance_due_domains(struct rq *rq, bool idle)
 	rq->max_idle_balance_cost = max((u64)s->tunable.migration_cost_ns, cost);
 }
 
-/* The kicked idle CPU: for every CPU that stopped its tick, ending with its own. No lock held. */
+/*
+ * The kicked idle CPU balances for each CPU that stopped its tick, and then for itself. No lock
+ * held.
+ */
 static void balance_for_idle_cpus(struct rq *rq)
 {
 	struct sched *s = rq->s;
@@ -206,7 +213,7 @@ static void balance_for_idle_cpus(struct rq *rq)
 	for_each_cpu(cpu, &idle) {
 		struct rq *other = cpu_rq(s, cpu);
 
-		/* Work arrived: that goes first. */
+		/* Work arrived for this CPU: it goes first. */
 		if (READ_ONCE(rq->nr_running))
 			return;
 		if (cpu_is_idle(other) && now >= other->next_balance)
@@ -217,7 +224,7 @@ static void balance_for_idle_cpus(struct rq *rq)
 	WRITE_ONCE(s->nohz_next_balance, min(next, rq->next_balance));
 }
 
-/* Should idle CPUs come to help @rq's? */
+/* True if @rq's CPU is to call idle CPUs for help. */
 static bool wants_idle_help(const struct rq *rq)
 {
 	struct cpumask idle_here;
@@ -242,7 +249,7 @@ static void kick_idle_balancer(struct rq *rq, u64 now)
 
 		if (!cpu_is_idle(helper))
 			continue;
-		/* Until it has run, others need not kick. */
+		/* No other CPU need kick before the helper has run. */
 		WRITE_ONCE(s->nohz_next_balance, now + 1);
 		if (!__atomic_exchange_n(&helper->nohz_kicked, true, __ATOMIC_ACQ_REL)) {
 			rq->nohz_kick_count++;

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The shared wake queue. Waiting tasks stay on their runqueues; beside that they are linked, in
- * order of arrival, in a shard of their LLC, which a CPU about to idle looks through first.
+ * The shared wake queue. Waiting tasks stay on their runqueues; besides, they are linked in order
+ * of arrival in a shard of their LLC. A CPU about to idle looks at the shard first.
  *
- *	SWQUEUE            one shard per LLC; linked are tasks that woke where they slept
- *	SHARED_RUNQ        a shard for each few cores; linked is whoever waits beside others
- *	SHARED_RUNQ_STEAL  besides, from other LLCs, what has waited for some time; and CPUs that
- *	                   idle already are called
+ *	SWQUEUE            one shard per LLC; a task is linked if it woke where it slept
+ *	SHARED_RUNQ        a shard for each few cores; a task is linked if it waits beside others
+ *	SHARED_RUNQ_STEAL  tasks that have waited for some time are also taken from other LLCs, and
+ *	                   CPUs that idle already are called
  *
- * PROTOCOL: claim. One runqueue lock at a time, and no pointer to a task is good without one that
- * keeps it where it is. A CPU that wants the head of a shard takes it off under the shard's lock
- * and leaves its claim: the task names the CPU, rq->claim the task. Whoever picks, dequeues or
- * moves the task first withdraws the claim, under the lock of the task's runqueue. The claimant
- * takes that lock next, and looks at rq->claim: if it still stands, nothing about the task has
- * changed since; if not, the task is not its business any more, perhaps not even memory.
+ * PROTOCOL: claim. A CPU holds one runqueue lock at a time, and a pointer to a task is good only
+ * under a lock that keeps the task where it is. A CPU that wants the head of a shard takes it off
+ * under the shard's lock and leaves its claim: the task names the CPU, rq->claim names the task. A
+ * CPU that picks, dequeues or moves the task withdraws the claim first, under the lock of the
+ * task's runqueue. The claimant takes that lock next and looks at rq->claim. If the claim still
+ * stands, nothing about the task has changed since. If it does not, the task is none of the
+ * claimant's business any more; its memory may even be gone.
  *
- * Tasks are linked and unlinked under the lock of their runqueue only. So switching the feature
- * needs no quiet moment: each runqueue in turn unlinks what it has and goes on with another shard,
- * or none, under its lock.
+ * Tasks are linked and unlinked only under the lock of their runqueue. So switching the feature
+ * needs no quiet moment: each runqueue in turn, under its lock, unlinks its tasks and goes on with
+ * another shard, or with none.
  *
  * Locks: rq, then shard; never the reverse. Source: David Vernet's patches of June to December 2023
  * for Linux (docs/sources.md); docs/adr/011-shared-wake-queue.md says what differs.
@@ -29,7 +30,9 @@
 
 static void lock_shard(struct rq *rq, struct shard *shard)
 {
-	/* An atomic count, for the statistics alone: the host's locks do not say if one waited. */
+	/*
+	 * The count serves the statistics alone: the host's locks do not tell whether a CPU waited.
+	 */
 	rq->shared_contended += __atomic_fetch_add(&shard->users, 1, __ATOMIC_RELAXED) != 0;
 	host_lock(&shard->lock);
 }
@@ -61,7 +64,7 @@ static unsigned nr_shards(const struct rq *leader)
 	return max(1u, READ_ONCE(leader->nr_shards));
 }
 
-/* In whose memory the shard of @rq is, one of @nr. Threads of a core have the same. */
+/* The runqueue whose memory holds the shard of @rq, one of @nr. Threads of a core share a shard. */
 static struct rq *shard_owner(const struct rq *rq, unsigned nr)
 {
 	struct rq *owner = cpu_rq(rq->s, rq->llc_id);
@@ -94,9 +97,10 @@ static const struct cpumask *node_of(const struct rq *rq)
 }
 
 /*
- * Somebody waits here from now on: have an idle CPU look, one of this LLC if there is any. Others
- * that will look again are left to the tasks that they were called for. Only with stealing: as in
- * the patches, without it an idle CPU learns of a task by placement and balancing alone.
+ * Have an idle CPU look, of this LLC if one idles: a task waits here from now on. Idle CPUs of
+ * other LLCs that are to look again anyway (steal_at) are left to the tasks they were called for.
+ * Used with stealing only. Without it, as in the patches, an idle CPU learns of a task by placement
+ * and balancing alone.
  */
 static void call_idle(struct rq *rq)
 {
@@ -106,7 +110,10 @@ static void call_idle(struct rq *rq)
 	int found = -1;
 	unsigned cpu;
 
-	/* Link, then look who idles; sharedq_pull() idles, then looks what is linked. */
+	/*
+	 * We link and then look for idle CPUs; sharedq_pull() says it idles and then looks for
+	 * tasks.
+	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for_each_cpu(cpu, &s->shared_idle) {
 		if (shares_llc(s, cpu, rq->cpu))
@@ -120,7 +127,7 @@ static void call_idle(struct rq *rq)
 
 /* --- linking -------------------------------------------------------------- */
 
-/* Linked or claimed already, hidden by a throttled group, or at home nowhere else: not @t. */
+/* False if @t is linked or claimed already, pinned to its CPU, or hidden by a throttled group. */
 static bool may_be_linked(const struct task *t)
 {
 	return t->shared.state == SHARED_NOT && t->nr_allowed > 1 &&
@@ -149,11 +156,12 @@ static void link_task(struct rq *rq, struct task *t)
 		call_idle(rq);
 }
 
-/* It is about to run, or to leave @rq. */
+/* @t is about to run or to leave @rq: unlink it, or withdraw the claim on it. */
 static void unlink_task(struct rq *rq, struct task *t)
 {
 	struct shard *shard = rq->shard;
 
+	SCHED_ASSERT(host_lock_held(&rq->lock));
 	lock_shard(rq, shard);
 	if (t->shared.state == SHARED_LINKED)
 		take_off(shard, t);
@@ -168,7 +176,8 @@ void sharedq_add(struct rq *rq, struct task *t, unsigned flags)
 {
 	bool woken = (flags & ENQUEUE_WAKEUP) && !(flags & ENQUEUE_MIGRATED);
 
-	/* Alone it runs next anyway. */
+	SCHED_ASSERT(host_lock_held(&rq->lock));
+	/* A task that is alone on its runqueue runs next anyway. */
 	if (rq->shares_all ? rq->nr_running < 2 : !woken)
 		return;
 	if (!task_running(rq, t) && may_be_linked(t))
@@ -183,6 +192,7 @@ void sharedq_remove(struct rq *rq, struct task *t)
 
 void sharedq_switched(struct rq *rq, struct task *prev, struct task *next)
 {
+	SCHED_ASSERT(host_lock_held(&rq->lock));
 	if (next != rq->idle && cpumask_test(&rq->s->shared_idle, rq->cpu))
 		cpumask_clear_atomic(&rq->s->shared_idle, rq->cpu);
 	sharedq_remove(rq, next);
@@ -195,6 +205,7 @@ void sharedq_add_all(struct rq *rq)
 {
 	struct task *t;
 
+	SCHED_ASSERT(host_lock_held(&rq->lock));
 	if (!rq->shares_all || rq->nr_running < 2)
 		return;
 	list_for_each(t, &rq->fair_tasks, link)
@@ -205,8 +216,9 @@ void sharedq_add_all(struct rq *rq)
 /* --- claiming ------------------------------------------------------------- */
 
 /*
- * Claim the head of @shard. One that may not run here is left to others, and what is behind it too:
- * to search is to hold the lock. Returns the CPU whose runqueue has it; -1: nothing is claimed.
+ * Claim the head of @shard. Returns the CPU whose runqueue has the claimed task, or -1. A head that
+ * may not run here is left to other CPUs, and so is every task behind it: a search would hold the
+ * lock for too long.
  */
 static int claim_head(struct rq *rq, struct shard *shard)
 {
@@ -230,7 +242,7 @@ static int claim_head(struct rq *rq, struct shard *shard)
 	return from;
 }
 
-/* From one's own shard round to the one before it. */
+/* Claim from the shards of this LLC, beginning with @rq's own. As claim_head(). */
 static int claim_near(struct rq *rq)
 {
 	unsigned nr = nr_shards(cpu_rq(rq->s, rq->llc_id)), at = rq->core_index % nr;
@@ -247,8 +259,9 @@ static int claim_near(struct rq *rq)
 /* --- stealing ------------------------------------------------------------- */
 
 /*
- * One CPU at a time steals from a shard: the owners' CPUs contend with one stranger at most, and
- * several that look for work at once spread over what there is. (Linux would try the lock.)
+ * Claim the head of another LLC's @shard. One CPU at a time steals from a shard: so the CPUs that
+ * own it contend with one stranger at most, and several thieves spread over several shards. (Linux
+ * would try the lock.) As claim_head().
  */
 static int steal_from(struct rq *rq, struct shard *shard)
 {
@@ -264,7 +277,10 @@ static int steal_from(struct rq *rq, struct shard *shard)
 	return from;
 }
 
-/* From the LLC of @leader, if it has tasks to spare and the oldest of a shard has waited enough. */
+/*
+ * Steal from the LLC of @leader if it has tasks to spare and the oldest task of a shard has waited
+ * for @least_wait_ns. As claim_head().
+ */
 static int steal_from_llc(struct rq *rq, const struct rq *leader, u64 least_wait_ns)
 {
 	unsigned cpu = leader->cpu;
@@ -279,14 +295,14 @@ static int steal_from_llc(struct rq *rq, const struct rq *leader, u64 least_wait
 		if (READ_ONCE(shard->nr) && !time_before(rq->clock, when))
 			from = steal_from(rq, shard);
 		else if (READ_ONCE(shard->nr) && (!rq->steal_at || time_before(when, rq->steal_at)))
-			/* Not yet: @rq, if it idles still, is to come again. */
+			/* Too early: @rq is to come again then, if it still idles. */
 			rq->steal_at = when;
 		cpu = cpu_rq(rq->s, cpu)->next_in_llc;
 	}
 	return from;
 }
 
-/* The other LLCs of the node, from one's own round; then those of other nodes. */
+/* Steal from the other LLCs of the node, in a circle from @rq's; then from those of other nodes. */
 static int claim_far(struct rq *rq)
 {
 	const struct tunables *tn = &rq->s->tunable;
@@ -308,7 +324,7 @@ static int claim_far(struct rq *rq)
 
 /* --- pulling -------------------------------------------------------------- */
 
-/* Take the claimed task off the runqueue of CPU @from, if the claim still stands. */
+/* The claimed task, taken off the runqueue of CPU @from; NULL if the claim was withdrawn. */
 static struct task *collect(struct rq *rq, unsigned from)
 {
 	struct rq *src = cpu_rq(rq->s, from);
@@ -326,8 +342,9 @@ static struct task *collect(struct rq *rq, unsigned from)
 	if (queue_is_hidden(t->fair.queue) ||
 	    queue_is_hidden(group_queue(rq->s, t->group, rq->cpu))) {
 		/*
-		 * Hidden where it is, it is linked again when it is released. Else now, and nobody
-		 * is called for it: this CPU idles, and would come again and again in vain.
+		 * A task hidden on its own CPU is linked again when it is released. A task that
+		 * would be hidden only here is linked now, and no CPU is called for it: this CPU
+		 * idles and would come again and again in vain.
 		 */
 		if (may_be_linked(t))
 			link_quietly(src, t);
@@ -345,6 +362,7 @@ bool sharedq_pull(struct rq *rq)
 	struct task *t;
 	int from;
 
+	SCHED_ASSERT(host_lock_held(&rq->lock));
 	WRITE_ONCE(rq->steal_at, 0);
 	if (!rq->shard)
 		return false;
@@ -370,6 +388,7 @@ bool sharedq_pull(struct rq *rq)
 
 void sharedq_timer(struct rq *rq)
 {
+	SCHED_ASSERT(host_lock_held(&rq->lock));
 	if (!rq->steal_at || time_before(rq->clock, rq->steal_at))
 		return;
 	rq->steal_at = 0;
@@ -438,7 +457,7 @@ void sharedq_init(struct rq *rq)
 	list_init(&rq->own_shard.tasks);
 }
 
-/* Two circles in order of CPU numbers: the CPUs of an LLC, and the first CPUs of all LLCs. */
+/* Make two circles in order of CPU numbers: the CPUs of an LLC, and the first CPUs of all LLCs. */
 void sharedq_topology(struct sched *s)
 {
 	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++) {
@@ -480,7 +499,7 @@ static void check_task(struct rq *rq, struct task *t)
 		SCHED_CHECK(S4, !waits || !may_be_linked(t));
 }
 
-/* Those of @rq in its shard, which holds those of other CPUs too. */
+/* The number of @rq's tasks in its shard, which holds tasks of other CPUs too. */
 static u32 count_linked(struct rq *rq)
 {
 	struct shard *shard = rq->shard;
@@ -503,6 +522,7 @@ void sharedq_check(struct rq *rq)
 	u32 nr = 0;
 	struct task *t;
 
+	SCHED_ASSERT(host_lock_held(&rq->lock));
 	SCHED_CHECK(S2, rq->curr->shared.state == SHARED_NOT);
 	list_for_each(t, &rq->fair_tasks, link) {
 		check_task(rq, t);

@@ -10,9 +10,11 @@
  *
  * A CPU's domain at a level spans the group at that level; its parts are the
  * groups one level down. A level with a single part has nothing to balance and
- * is left out of the chain. Built of all CPUs that may come, and anew when one leaves
- * or comes back, with the machine stopped (hotplug.c); constant in between.
- * Source: Linux 6.1, topology.c (docs/sources.md).
+ * is left out of the chain.
+ *
+ * The tree is first built of all CPUs that may come into service. It is built anew when a CPU
+ * leaves or comes back, with the machine stopped (hotplug.c). In between it is constant. Source:
+ * Linux 6.1, topology.c (docs/sources.md).
  */
 #include "sched/balance/domain.h"
 #include "lib/fmt.h"
@@ -25,7 +27,7 @@ struct topology {
 	struct domain *domains;	     /* [nr_cpus][NR_LEVELS - 1] */
 	u16 *first;		     /* [NR_LEVELS][nr_cpus]: first CPU of the group around a CPU */
 	struct sched_cpu_desc *desc; /* [nr_cpus] */
-	struct cpumask built;	     /* CPUs that are in it; the others are alone */
+	struct cpumask built;	     /* CPUs of the tree; each other CPU is a group of its own */
 };
 STATIC_ASSERT(CPU_MAX <= 65536, "a CPU number fits the u16 of struct topology");
 
@@ -33,7 +35,7 @@ STATIC_ASSERT(CPU_MAX <= 65536, "a CPU number fits the u16 of struct topology");
 	(SD_BALANCE_NEWIDLE | SD_BALANCE_EXEC | SD_BALANCE_FORK | SD_WAKE_AFFINE |                 \
 	 SD_PREFER_SIBLING)
 
-/* What distinguishes the levels. */
+/* The properties in which the levels differ. */
 static const struct {
 	const char *name;
 	u32 flags, imbalance_pct, cache_nice_tries;
@@ -109,10 +111,7 @@ static void link_parts(struct sched *s, int level)
 		if (g->first != cpu)
 			continue;
 		leader = group_around(s, group_around(s, cpu, level + 1)->first, level);
-		/*
-		 * CPUs ascend, so the leader comes first; each later one goes to the end of the
-		 * circle.
-		 */
+		/* CPU numbers ascend: the leader comes first, a later group ends the circle. */
 		if (g == leader) {
 			g->next = g;
 		} else {
@@ -149,9 +148,9 @@ static struct domain *add_domain(struct sched *s, struct domain *sd, unsigned cp
 }
 
 /*
- * How many tasks a node may hold before NUMA placement spreads them: enough that communicating
- * tasks stay together, few enough that memory bandwidth is not wasted. One per LLC, or an eighth of
- * the node.
+ * Set how many tasks a node may hold before NUMA placement spreads them: enough that communicating
+ * tasks stay together, few enough that memory bandwidth is not wasted. That is one task per LLC, or
+ * an eighth of the node's CPUs if the node has a single LLC.
  */
 static void set_numa_imbalance(struct rq *rq)
 {
@@ -205,7 +204,7 @@ static void build_domains(struct sched *s, struct rq *rq)
 	set_numa_imbalance(rq);
 }
 
-/* For the CPUs of @cpus; the others are alone at every level. */
+/* Build the tree for @cpus; each other CPU is a group of its own at every level. */
 static void build(struct sched *s, struct cpumask cpus)
 {
 	struct topology *topo = s->topology;
@@ -221,7 +220,7 @@ static void build(struct sched *s, struct cpumask cpus)
 		struct rq *rq = cpu_rq(s, cpu);
 
 		build_domains(s, rq);
-		/* Until the first pass has measured: look everywhere. */
+		/* A wakeup looks at every CPU until the first balancing pass has measured. */
 		if (rq->llc) {
 			rq->llc->span->nr_idle_scan = rq->llc_size;
 			rq->llc->span->has_idle_cores = true;
@@ -238,7 +237,7 @@ void topology_init(struct sched *s, const struct sched_cpu_desc *desc)
 	topo->desc = (struct sched_cpu_desc *)(topo->domains + (NR_LEVELS - 1) * s->nr_cpus);
 	topo->first = (u16 *)(topo->desc + s->nr_cpus);
 	memcpy(topo->desc, desc, s->nr_cpus * sizeof(*desc));
-	/* All of them are about to come. */
+	/* Every possible CPU is about to come into service. */
 	build(s, s->possible);
 	waste_init(s);
 }
@@ -248,7 +247,7 @@ void topology_rebuild(struct sched *s)
 	struct cpumask cpus = s->possible;
 	unsigned cpu;
 
-	/* Those that have not come yet are still about to. */
+	/* A CPU without an idle task has never been in service: it stays in the tree. */
 	for_each_cpu(cpu, &s->possible)
 		if (cpu_rq(s, cpu)->idle && !cpu_rq(s, cpu)->online)
 			cpumask_clear(&cpus, cpu);
@@ -257,7 +256,7 @@ void topology_rebuild(struct sched *s)
 
 /* --- /proc/schedstat ------------------------------------------------------ */
 
-/* Plain hexadecimal of at least nr_cpus bits, a comma every 32. */
+/* Print @mask as plain hexadecimal of at least nr_cpus bits, with a comma every 32 bits. */
 static void dump_mask(struct text *out, const struct sched *s, const struct cpumask *mask)
 {
 	unsigned digits = (s->nr_cpus + 3) / 4;
@@ -285,8 +284,8 @@ void dump_schedstat_domains(struct text *out, struct rq *rq)
 				 st->nobusyg);
 		}
 		/*
-		 * Pushes are counted by the runqueue that loses; exec and fork balancing never were
-		 * by Linux.
+		 * alb_pushed is counted by the losing runqueue; Linux never filled exec's and
+		 * fork's.
 		 */
 		text_add(out, " %lu %lu 0 0 0 0 0 0 0 %lu %lu 0\n", sd->alb_count, sd->alb_failed,
 			 sd->ttwu_wake_remote, sd->ttwu_move_affine);

@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Work conservation, measured: how much CPU time was lost by CPUs that idled
- * while tasks waited elsewhere that they could have run.
+ * Work conservation, measured: the CPU time lost by CPUs that idled while tasks that they
+ * could have run waited elsewhere.
  *
- * Each CPU can run one of its own tasks; those beyond it wait:
+ * Each CPU can run one of its own tasks; its other tasks wait:
  *
- *	V(t) = how many waiting tasks the idle CPUs could run at once, each one that
- *	       it is allowed on: the size of a maximum matching of the two
+ *	V(t) = how many waiting tasks the idle CPUs could run at once, each CPU a task
+ *	       that is allowed on it: the size of a maximum matching of the two sets
  *	waste = the integral of V(t): CPU time
  *
- * The same behind each last-level cache by itself, and the sum of these: what CPUs
- * could have run without a look beyond their cache.
+ * V is measured behind each last-level cache by itself, too. The sum of these is the time in
+ * which a CPU could have found a task without a look beyond its cache.
  *
- * A CPU idles if it runs the idle task and nothing is queued there. What may not be
+ * A CPU idles if it runs the idle task and nothing is queued there. A task that may not be
  * picked (throttled, hidden, asleep in its queue) does not wait. So V(t) is
  * min(idle CPUs, waiting tasks) unless affinity forbids it.
  *
- * A runqueue says at the end of each lock section how it stands: whether it idles,
- * how many tasks wait that may run everywhere, and which that may not - the
- * restricted. For those a matching is searched by augmenting paths; the others can
- * take any idle CPU that is left. Between two tasks, when nobody knows which one a CPU
- * will run, that is one of its restricted tasks if it has any.
+ * At the end of each lock section a runqueue tells its standing: whether it idles, how many
+ * tasks wait, and which waiting tasks may not run everywhere - the restricted tasks. For
+ * these a matching is searched by augmenting paths; each other task can take any idle CPU
+ * that is left. Between two tasks it is not known yet which task a CPU will run: a
+ * restricted one is assumed, if it has any.
  *
- * Only with schedstats: then each change of how a runqueue stands takes the machine's
- * lock. Invariant: W1. Locks: the runqueue's, then sched.waste_lock, a leaf.
+ * Measured only with schedstats: then each change of a runqueue's standing takes the
+ * machine's lock. Invariant: W1. Locks: the runqueue's, then sched.waste_lock, a leaf.
  */
 #include "sched/fair/core/fair.h"
 
-/* --- who waits ------------------------------------------------------------ */
+/* --- which tasks wait ----------------------------------------------------- */
 
 static bool is_restricted(const struct rq *rq, const struct task *t)
 {
@@ -43,7 +43,7 @@ static bool is_pickable(const struct rq *rq, const struct task *t)
 	return t->class != &rt_class || !rq->rt.throttled;
 }
 
-/* List @t if it is one of the restricted that could be picked; who runs is none of them. */
+/* List @t if it is restricted and could be picked. The running task does not wait. */
 static void collect(struct rq *rq, struct task *t)
 {
 	if (task_running(rq, t) || !is_restricted(rq, t) || !is_pickable(rq, t))
@@ -65,7 +65,7 @@ static void collect_restricted(struct rq *rq)
 		collect(rq, t);
 }
 
-/* How @rq stands, as the machine is to know it. */
+/* Note the standing of @rq as the machine is to know it. */
 static void take_stock(struct rq *rq)
 {
 	struct waste_rq *own = &rq->waste;
@@ -79,7 +79,7 @@ static void take_stock(struct rq *rq)
 		return;
 	collect_restricted(rq);
 	if (own->nr_restricted && !is_pickable(rq, rq->curr)) {
-		/* Between two tasks: a restricted one may be the next. */
+		/* @rq is between two tasks: take a restricted one to be the next. */
 		own->nr_waiting = min(nr - own->nr_restricted, own->nr_waiting);
 		own->nr_restricted = 0;
 		list_init(&own->restricted);
@@ -88,7 +88,10 @@ static void take_stock(struct rq *rq)
 
 /* --- the matching --------------------------------------------------------- */
 
-/* @cpu is free: it goes to the task that found it, whose old one to who found that, and so on. */
+/*
+ * Give the free @cpu to the task that found it; give that task's old CPU to the task that found
+ * that one; and so on until @root has a CPU.
+ */
 static void reassign(struct sched *s, unsigned cpu, const struct task *root)
 {
 	struct task *t;
@@ -103,7 +106,10 @@ static void reassign(struct sched *s, unsigned cpu, const struct task *root)
 	} while (t != root);
 }
 
-/* Find an idle CPU for @root, if need be by giving others another one. Breadth first. */
+/*
+ * True if an idle CPU was found for @root, if need be by giving other tasks another CPU. The search
+ * for an augmenting path is breadth first.
+ */
 static bool match(struct sched *s, const struct waste *w, struct task *root)
 {
 	struct cpumask unseen = w->idle, taken = cpumask_none();
@@ -130,7 +136,7 @@ static bool match(struct sched *s, const struct waste *w, struct task *root)
 	}
 }
 
-/* How many of the restricted tasks the idle CPUs could run at once. */
+/* The number of restricted tasks that the idle CPUs could run at once. */
 static u32 match_restricted(struct sched *s, const struct waste *w)
 {
 	u32 nr = 0;
@@ -200,6 +206,7 @@ void waste_tell(struct rq *rq)
 {
 	struct waste *machine = &rq->s->waste, *llc = rq->waste.llc;
 
+	SCHED_ASSERT(host_lock_held(&rq->lock));
 	host_lock(&rq->s->waste_lock);
 	bring_up_to_date(machine, rq->clock);
 	bring_up_to_date(llc, rq->clock);
@@ -226,6 +233,7 @@ void waste_check(struct rq *rq)
 	u32 nr = rq->stop && is_restricted(rq, rq->stop);
 	struct task *t;
 
+	SCHED_ASSERT(host_lock_held(&rq->lock));
 	for (unsigned prio = 0; prio < MAX_RT_PRIO; prio++)
 		list_for_each(t, &rq->rt.list[prio], rt.link)
 			nr += is_restricted(rq, t);

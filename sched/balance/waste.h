@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What work conservation is measured with: see waste.c.
+ * The state of measuring work conservation: see waste.c.
  */
 #pragma once
 
@@ -11,30 +11,33 @@
 struct task;
 struct sched;
 
-/* V of some CPUs: the machine's, or those behind one cache. guarded by: sched.waste_lock */
+/* V(t) of a set of CPUs: the machine's, or those of one cache. guarded by: sched.waste_lock */
 struct waste {
-	u64 stamp; /* ns is up to date as of then */
-	u64 ns;
+	u64 stamp;				/* the time up to which ns is complete */
+	u64 ns;					/* the integral of V */
 	u32 nr_wasted;				/* V: idle CPUs that could run waiting tasks */
 	u32 nr_idle, nr_waiting, nr_restricted; /* sums over the runqueues */
-	struct cpumask idle, restricted;	/* whose standing has them */
+	struct cpumask idle, restricted;	/* CPUs that idle; CPUs with restricted tasks */
 };
 
-/* How a runqueue stands, as the machine knows it. guarded by: sched.waste_lock and rq lock */
+/* The standing of a runqueue as the machine knows it. guarded by: sched.waste_lock and rq lock */
 struct waste_rq {
 	bool idle;
-	u32 nr_waiting;		/* tasks that it could pick, but the one that runs, or will */
-	u32 nr_restricted;	/* of them, those that may not run everywhere */
-	struct list restricted; /* these */
-	struct waste *llc;	/* of its cache: the of_llc of one of that's CPUs. Constant. */
+	u32 nr_waiting;		/* pickable tasks beyond the one that runs or will run */
+	u32 nr_restricted;	/* waiting tasks that may not run on every CPU */
+	struct list restricted; /* the restricted tasks */
+	struct waste *llc; /* the waste of its cache: of_llc of that cache's first CPU. Constant. */
 	struct waste of_llc;
-	/* while a matching is searched; guarded by: sched.waste_lock */
+	/* used while a matching is searched; guarded by: sched.waste_lock */
 	struct task *taken_by, *found_by;
 };
 
-/* The topology was built; later ones do not matter, for a CPU out of service has no part in it. */
+/*
+ * Begin measuring. The topology was built. Later topologies do not matter: a CPU out of service
+ * neither idles nor has waiting tasks.
+ */
 void waste_init(struct sched *s);
-/* schedstats was switched on or off. */
+/* The tunable schedstats was switched on or off. */
 void waste_tuned(struct sched *s);
-/* host_bug() if what the machine knows of @rq, locked, is wrong. */
+/* Call host_bug() if the machine's knowledge of @rq is wrong. Lock of @rq held. */
 void waste_check(struct rq *rq);

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 # Lines of code: what one reader can still hold in the head (docs/adr/006-budgets-count-code.md).
-BUDGETS = {"sched": 9300, "kernel arch": 24000}
+BUDGETS = {"sched": 11500, "kernel arch": 26000}
 FILE_LINES = 600
 POLICY_LINES = 350  # a file of a fair policy: sched/fair/ without the core that they share
 SOURCE = {".c", ".h", ".S", ".def"}
