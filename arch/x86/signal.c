@@ -128,7 +128,7 @@ int arch_signal_frame(struct thread *t, const struct sigframe_request *req)
 {
 	struct user_regs *regs = arch_user_regs(t);
 	struct sigframe frame = { .restorer = req->restorer };
-	struct fpu_state fpu;
+	struct fpu_state fpu = { 0 };
 	u64 fpstate, at = place_frame(req, regs->sp, &fpstate);
 
 	if (req->handler >= USER_END)
@@ -143,7 +143,8 @@ int arch_signal_frame(struct thread *t, const struct sigframe_request *req)
 	save_context(&frame.uc.mcontext, regs);
 	frame.uc.mcontext.fpstate = fpstate;
 	memcpy(frame.info, req->siginfo, sizeof(frame.info));
-	__asm__ volatile("fxsave64 %0" : "=m"(fpu));
+	/* FXSAVE leaves the last 96 bytes as they are: "+m" keeps the zeros that go to user space. */
+	__asm__ volatile("fxsave64 %0" : "+m"(fpu));
 	if (arch_copy_to_user((void *)fpstate, &fpu, sizeof(fpu)) ||
 	    arch_copy_to_user((void *)at, &frame, sizeof(frame)))
 		return -EFAULT;

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "taskcheck/taskcheck.h"
@@ -250,6 +251,34 @@ static void registers_survive(void)
 static sigjmp_buf after;
 static volatile int *volatile nowhere = (int *)8;
 
+/* The part of FXSAVE's area that the instruction leaves as it is. */
+enum { FX_UNWRITTEN = 416, FX_SOFTWARE = 464, FX_END = 512 };
+static unsigned char unwritten[FX_END - FX_UNWRITTEN];
+
+static void keep_unwritten(int sig, siginfo_t *info, void *context)
+{
+	const ucontext_t *uc = context;
+
+	(void)sig, (void)info;
+	memcpy(unwritten, (const char *)uc->uc_mcontext.fpregs + FX_UNWRITTEN, sizeof(unwritten));
+}
+
+/* A handler must not find there what the kernel's stack held. Linux writes the software's part. */
+static void frame_is_clean(void)
+{
+	struct sigaction a = { .sa_sigaction = keep_unwritten, .sa_flags = SA_SIGINFO };
+	uint64_t word;
+
+	EXPECT(!sigaction(SIGUSR1, &a, NULL));
+	raise(SIGUSR1);
+	for (unsigned i = 0; i < FX_SOFTWARE - FX_UNWRITTEN; i++)
+		EXPECT(!unwritten[i]);
+	for (unsigned i = FX_SOFTWARE - FX_UNWRITTEN; i < sizeof(unwritten); i += sizeof(word)) {
+		memcpy(&word, unwritten + i, sizeof(word));
+		EXPECT(word >> 47 == 0);
+	}
+}
+
 static void leave(int sig)
 {
 	siglongjmp(after, sig);
@@ -427,6 +456,7 @@ const struct check signal_tests[] = {
 	{ "restart", restarting },
 	{ "altstack", alternate_stack },
 	{ "registers", registers_survive },
+	{ "clean-frame", frame_is_clean },
 	{ "faults", faults },
 	{ "stop", stop_and_continue },
 	{ "continue", continue_is_reported },
