@@ -143,7 +143,9 @@ int arch_signal_frame(struct thread *t, const struct sigframe_request *req)
 	save_context(&frame.uc.mcontext, regs);
 	frame.uc.mcontext.fpstate = fpstate;
 	memcpy(frame.info, req->siginfo, sizeof(frame.info));
-	/* FXSAVE leaves the last 96 bytes as they are: "+m" keeps the zeros that go to user space. */
+	/*
+	 * FXSAVE leaves the last 96 bytes as they are: "+m" keeps the zeros that go to user space.
+	 */
 	__asm__ volatile("fxsave64 %0" : "+m"(fpu));
 	if (arch_copy_to_user((void *)fpstate, &fpu, sizeof(fpu)) ||
 	    arch_copy_to_user((void *)at, &frame, sizeof(frame)))
