@@ -201,20 +201,6 @@ struct task_group {
 	struct group_cpu cpu[];
 };
 
-/* --- real time ------------------------------------------------------------ */
-
-/* guarded by: rq lock */
-struct rt_queue {
-	u64 bitmap[2];		       /* which lists are not empty */
-	struct list list[MAX_RT_PRIO]; /* FIFO for each priority */
-	u32 nr_running;
-	u32 nr_movable; /* of them, allowed on another CPU */
-	bool throttled; /* its share of the period is used up: not counted in rq->nr_running */
-	u64 used_ns;	/* run in this period */
-	u64 period_end; /* 0: no period is running */
-	u64 exec_start; /* when the running rt task was last charged */
-};
-
 /* --- the shared wake queue -------------------------------------------------- */
 
 /* Waiting tasks of some CPUs behind one cache, the first to come first; see sharedq.c. */
@@ -248,7 +234,8 @@ struct rq {
 	bool throttles;		/* a queue was throttled ever: pelt_now() may differ from clock */
 	struct task *curr;	/* who runs, or is about to: see PROTOCOL: switch in core.c */
 	struct task *prev;	/* who ran before, between switch_begin and switch_end */
-	struct task *stop;	/* queued task of the stop class, or NULL */
+	u32 active;		/* BIT(CLASS_x) of the classes that have a task to pick */
+	u32 push;		/* of those that may have tasks for other CPUs after a switch */
 	u32 nr_running;		/* queued and pickable, over all classes */
 	u32 nr_restricted;	/* queued, but not allowed on every CPU */
 	bool need_resched;	/* host_kick() was called and no switch began since */
@@ -258,17 +245,16 @@ struct rq {
 	struct list queues;	/* all others of this CPU, children before parents */
 	struct list fair_tasks; /* queued ones, most recently run first: balancing takes the tail */
 	struct list delayed;	/* those in the fair queues that are asleep: TASK_DELAYED */
-	struct rt_queue rt;
-	u64 fdl_curr;	  /* hint: deadline, from its wakeup, of what runs; 0: it has none */
+	u64 fdl_curr;		/* hint: deadline, from its wakeup, of what runs; 0: it has none */
 	u64 fdl_next;	  /* hint: when the earliest deadline of those that wait ends; 0: none */
 	u64 hrtick_at;	  /* 0: off */
 	u64 steal_at;	  /* when it looks at other LLCs again if it idles; 0: not */
 	u64 bandwidth_at; /* the first of bandwidth_timers; 0: none */
 	struct list bandwidth_timers;
 	struct list throttled; /* queues */
-	bool unthrottle;       /* written by any CPU: some of them may go on */
-	bool timer_stale;      /* a deadline changed: this CPU is to arm its timer anew */
-	u64 timer_armed;       /* what host_timer() was told last; 0: nothing */
+	bool notice;	  /* written by any CPU: there is news for a class's notice operation */
+	bool timer_stale; /* a deadline changed: this CPU is to arm its timer anew */
+	u64 timer_armed;  /* what host_timer() was told last; 0: nothing */
 
 	/* written by this CPU only */
 	bool yield; /* the running task called sched_yield(): taken at the next switch */
@@ -295,6 +281,8 @@ struct rq {
 	struct task *claim;  /* guarded by: lock of the runqueue that the task is on */
 	u32 core_index, next_in_llc, next_llc; /* see sharedq_topology(). Constant. */
 	struct shard own_shard;		       /* one of its LLC's, if there are so many */
+
+	struct class_state class_state; /* guarded by: lock */
 
 	/* statistics; guarded by: lock, the sched_ and ttwu_ ones written by this CPU only */
 #define STAT(name, ...) u64 name;
@@ -423,6 +411,33 @@ static inline void count_running(struct rq *rq, int more)
 		cpumask_flip_atomic(&rq->s->crowded, rq->cpu);
 }
 
+/* Has the class of @rank a task to pick on @rq, locked? */
+static inline void class_set_active(struct rq *rq, enum class_rank rank, bool active)
+{
+	u32 bit = (u32)BIT(rank);
+
+	rq->active = active ? rq->active | bit : rq->active & ~bit;
+}
+
+static inline bool class_is_active(const struct rq *rq, enum class_rank rank)
+{
+	return rq->active & BIT(rank);
+}
+
+/* May the class of @rank have tasks on @rq, locked, that wait and could run elsewhere? */
+static inline void class_set_push(struct rq *rq, enum class_rank rank, bool push)
+{
+	u32 bit = (u32)BIT(rank);
+
+	rq->push = push ? rq->push | bit : rq->push & ~bit;
+}
+
+/* Is @t the task of a CPU with nothing to run? The last class has these only. */
+static inline bool is_idle_task(const struct task *t)
+{
+	return t->class->rank == NR_CLASSES - 1;
+}
+
 /* Make @t (un)runnable on @rq, with the bookkeeping common to all classes. */
 void activate(struct rq *rq, struct task *t, unsigned flags);
 void deactivate(struct rq *rq, struct task *t, unsigned flags);
@@ -442,6 +457,8 @@ void push_current(struct rq *rq, unsigned to);
 void task_set_cpu(struct sched *s, struct task *t, unsigned cpu);
 /* @t changes its CPU number. Lock of its old runqueue held, @t not queued. */
 void set_task_cpu(struct rq *from, struct task *t, unsigned to);
+/* Initialise a task that belongs to @cpu for ever (task.c). */
+void task_init_pinned(struct sched *s, struct task *t, unsigned cpu, int pid, const char *comm);
 /* A CPU in service that @t may run on: its own if possible. The lock of its runqueue held. */
 unsigned any_allowed_cpu(struct sched *s, struct task *t);
 /* @t, whatever it does, may run on @allowed from now on; it is not moved. Lock held. */
@@ -488,18 +505,6 @@ static inline u64 charge_time(struct rq *rq, struct entity *e)
 	return (u64)delta;
 }
 
-/* --- real time (rt.c) ----------------------------------------------------- */
-
-void rt_queue_init(struct rt_queue *rt);
-/* Move waiting rt tasks to rq->handover if other CPUs run something less urgent. Lock held. */
-void rt_push(struct rq *rq);
-/* The period may be over: replenish. Lock held. */
-void rt_period_check(struct rq *rq);
-/* @rq's CPU leaves: nothing there is throttled any more. Lock held. */
-void rt_offline(struct rq *rq);
-/* A full round-robin slice in ticks. */
-u32 rr_slice_ticks(const struct sched *s);
-
 /* --- families (family.c) --------------------------------------------------- */
 
 void family_init(struct task *t);
@@ -514,6 +519,11 @@ void check_family(struct sched *s, struct task *t);
 void ensure_usable_cpu(struct rq *rq, struct task *t);
 /* @rq goes idle: placement may use its whole core. Lock held. */
 void placement_cpu_idles(struct rq *rq);
+/*
+ * @rq is about to idle: bring tasks from other CPUs. May drop and retake the lock. Returns whether
+ * something is queued now.
+ */
+bool balance_newly_idle(struct rq *rq);
 /* After a tick, no lock held: balance if it is time to, or have an idle CPU do it. */
 void balance_tick(struct rq *rq);
 
@@ -528,73 +538,7 @@ void tunables_init(struct sched *s);
 /* The number of online CPUs changed. */
 void tunables_rescale(struct sched *s);
 
-/* --- statistics and traces (stat.c, trace.c, waste.c) ---------------------- */
+/* --- statistics (topology.c) ------------------------------------------------ */
 
 /* The domain lines of /proc/schedstat. */
 void dump_schedstat_domains(struct text *out, struct rq *rq);
-
-static inline bool traced(const struct sched *s, unsigned event)
-{
-	return unlikely(s->trace_mask & BIT(event));
-}
-
-void emit_switch(struct rq *rq, struct task *prev, struct task *next, bool preempt);
-void emit_wake(unsigned event, struct task *t, unsigned cpu, unsigned target);
-void emit_migrate(struct task *t, unsigned cpu, unsigned to);
-void emit_runtime(struct rq *rq, struct task *t, u64 delta);
-void emit_fair_swap(unsigned cpu, const char *from, const char *to, unsigned nr_queued);
-void emit_delay(struct rq *rq, unsigned event, struct task *t, u64 delay);
-
-static inline void trace_switch(struct rq *rq, struct task *prev, struct task *next, bool preempt)
-{
-	if (traced(rq->s, EVENT_sched_switch))
-		emit_switch(rq, prev, next, preempt);
-}
-
-/* @event: sched_waking, sched_wakeup or sched_wakeup_new; on @cpu, for @target. */
-static inline void trace_wake(struct sched *s, unsigned event, struct task *t, unsigned cpu,
-			      unsigned target)
-{
-	if (traced(s, event))
-		emit_wake(event, t, cpu, target);
-}
-
-static inline void trace_migrate(struct sched *s, struct task *t, unsigned cpu, unsigned to)
-{
-	if (traced(s, EVENT_sched_migrate_task))
-		emit_migrate(t, cpu, to);
-}
-
-static inline void trace_runtime(struct rq *rq, struct task *t, u64 delta)
-{
-	if (traced(rq->s, EVENT_sched_stat_runtime))
-		emit_runtime(rq, t, delta);
-}
-
-static inline void trace_delay(struct rq *rq, unsigned event, struct task *t, u64 delay)
-{
-	if (traced(rq->s, event))
-		emit_delay(rq, event, t, delay);
-}
-
-/* @t gets the CPU. */
-static inline void stat_arrive(struct rq *rq, struct task *t)
-{
-	u64 waited = t->wait_start ? sub_floor0(rq->clock, t->wait_start) : 0;
-
-	t->wait_start = 0;
-	t->wait_sum += waited;
-	t->nr_slices++;
-	rq->wait_ns += waited;
-	rq->slices++;
-	trace_delay(rq, EVENT_sched_stat_wait, t, waited);
-}
-
-/* @t slept and is about to be queued on @rq. */
-static inline void stat_wakeup(struct rq *rq, struct task *t)
-{
-	t->nr_wakeups++;
-	trace_delay(rq, t->contributes_to_load ? EVENT_sched_stat_blocked : EVENT_sched_stat_sleep,
-		    t, sub_floor0(rq->clock, t->sleep_start));
-	t->contributes_to_load = false;
-}

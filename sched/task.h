@@ -127,12 +127,6 @@ struct entity {
 	struct burst burst;	   /* bore, bore-cfs */
 };
 
-/* What the real-time class schedules. guarded by: rq lock */
-struct rt_entity {
-	struct list link; /* in the list of its priority; empty while not queued */
-	u32 time_slice;	  /* ticks left (SCHED_RR) */
-};
-
 /* A task's relatives; see family.c. guarded by: sched.family_lock */
 struct family {
 	struct task *leader;	 /* the task its process began with; NULL: it has left the family */
@@ -187,8 +181,8 @@ struct task {
 	u64 slice_ns;	 /* size of request asked for, 0: the policy's (fair policies) */
 	int prio; /* kernel priority: 0..99 real time, 100..139 fair; smaller is more urgent */
 	struct entity fair;
-	struct rt_entity rt;
-	struct list link; /* all queued fair tasks of the runqueue, most recently run first */
+	u64 class_state[16]; /* of its class alone, which says what lies there: see class.h */
+	struct list link;    /* all queued fair tasks of the runqueue, most recently run first */
 	struct shared_link shared;
 	struct task_group *group; /* NULL: the root */
 	struct cpumask allowed;

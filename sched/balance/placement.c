@@ -11,7 +11,7 @@
  * good enough. Source: Linux 6.1, fair.c (docs/sources.md).
  */
 #include "sched/balance/domain.h"
-#include "sched/fair/core/fair.h"
+#include "sched/fair/core/class.h"
 
 static bool cpu_is_free(struct sched *s, unsigned cpu)
 {

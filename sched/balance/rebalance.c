@@ -4,7 +4,7 @@
  *
  *	periodic:     each domain of each CPU at its interval, from the tick
  *	newly idle:   a CPU about to idle looks for work, if it usually idles long
- *	              enough for that to pay (fair_pull)
+ *	              enough for that to pay (balance_newly_idle)
  *	for the idle: a busy CPU's tick kicks one idle CPU, which balances for all CPUs
  *	              that have stopped their tick
  *
@@ -82,11 +82,10 @@ static void search_newly_idle(struct rq *rq)
 
 static void balance_for_idle_cpus(struct rq *rq);
 
-bool fair_pull(struct rq *rq, struct task *prev)
+bool balance_newly_idle(struct rq *rq)
 {
 	bool kicked;
 
-	(void)prev;
 	if (rq->nr_running || !rq->domains)
 		return rq->nr_running;
 	/* The stamp is set before the search, because the time of the search is idle time too. */

@@ -34,13 +34,9 @@ static bool is_restricted(const struct rq *rq, const struct task *t)
 	return t->nr_allowed < rq->s->nr_cpus;
 }
 
-static bool is_pickable(const struct rq *rq, const struct task *t)
+static bool is_pickable(struct rq *rq, struct task *t)
 {
-	if (t->on_rq != TASK_QUEUED)
-		return false;
-	if (t->class == &fair_class)
-		return !queue_is_hidden(t->fair.queue);
-	return t->class != &rt_class || !rq->rt.throttled;
+	return t->on_rq == TASK_QUEUED && t->class->pickable(rq, t);
 }
 
 /* List @t if it is restricted and could be picked. The running task does not wait. */
@@ -56,13 +52,7 @@ static void collect_restricted(struct rq *rq)
 {
 	struct task *t;
 
-	if (rq->stop)
-		collect(rq, rq->stop);
-	for (unsigned prio = 0; rq->rt.nr_running && prio < MAX_RT_PRIO; prio++)
-		list_for_each(t, &rq->rt.list[prio], rt.link)
-			collect(rq, t);
-	list_for_each(t, &rq->fair_tasks, link)
-		collect(rq, t);
+	for_each_queued(t, rq) collect(rq, t);
 }
 
 /* Note the standing of @rq as the machine is to know it. */
@@ -230,15 +220,10 @@ bool waste_is_news(const struct rq *rq)
 
 void waste_check(struct rq *rq)
 {
-	u32 nr = rq->stop && is_restricted(rq, rq->stop);
 	struct task *t;
+	u32 nr = 0;
 
-	SCHED_ASSERT(host_lock_held(&rq->lock));
-	for (unsigned prio = 0; prio < MAX_RT_PRIO; prio++)
-		list_for_each(t, &rq->rt.list[prio], rt.link)
-			nr += is_restricted(rq, t);
-	list_for_each(t, &rq->fair_tasks, link)
-		nr += is_restricted(rq, t);
+	for_each_queued(t, rq) nr += is_restricted(rq, t);
 	SCHED_CHECK(R8, nr == rq->nr_restricted);
 	if (!schedstats(rq->s))
 		return;

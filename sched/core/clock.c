@@ -21,18 +21,20 @@ struct rq *task_rq_lock(struct sched *s, struct task *t)
 	}
 }
 
+/* The earlier of two times, 0 being never. */
+static u64 earlier(u64 a, u64 b)
+{
+	return a && b ? time_min(a, b) : a | b;
+}
+
 void rq_update_timer(struct rq *rq)
 {
-	u64 when = rq->rt.period_end;
+	const struct sched_class *class;
+	u64 when = rq->steal_at;
 
 	SCHED_ASSERT(host_lock_held(&rq->lock));
 	rq->timer_stale = false;
-	if (rq->hrtick_at && (!when || time_before(rq->hrtick_at, when)))
-		when = rq->hrtick_at;
-	if (rq->bandwidth_at && (!when || time_before(rq->bandwidth_at, when)))
-		when = rq->bandwidth_at;
-	if (rq->steal_at && (!when || time_before(rq->steal_at, when)))
-		when = rq->steal_at;
+	for_each_class(class) when = earlier(when, class->next_timer(rq));
 	if (when == rq->timer_armed)
 		return;
 	rq->timer_armed = when;

@@ -24,6 +24,7 @@
 #include "sched/balance/sharedq.h"
 #include "sched/fair/core/fair.h"
 #include "lib/errno.h"
+#include "sched/observe/trace.h"
 
 /* --- asking for a switch -------------------------------------------------- */
 
@@ -158,24 +159,29 @@ unsigned any_allowed_cpu(struct sched *s, struct task *t)
 
 /* --- switching ------------------------------------------------------------ */
 
+/* Its class and the less urgent ones bring tasks. The lock is dropped meanwhile. */
+static __noinline void pull_instead_of(struct rq *rq, struct task *prev)
+{
+	for (unsigned rank = prev->class->rank; rank < NR_CLASSES; rank++)
+		if (classes[rank]->pulls)
+			classes[rank]->pull(rq, prev);
+}
+
 static struct task *pick_next(struct rq *rq, struct task *prev)
 {
-	if (unlikely(prev->class == &rt_class))
-		rt_class.pull(rq, prev);
+	if (unlikely(prev->class->pulls))
+		pull_instead_of(rq, prev);
 	do {
-		struct task *next = NULL;
+		while (likely(rq->active)) {
+			unsigned rank = (unsigned)__builtin_ctz(rq->active);
+			struct task *next = classes[rank]->pick(rq);
 
-		if (unlikely(rq->nr_running != rq->fair.tasks.nr)) {
-			next = stop_class.pick(rq);
-			if (!next)
-				next = rt_class.pick(rq);
+			if (likely(next))
+				return next;
+			SCHED_ASSERT(!"an active class picks a task" || !class_is_active(rq, rank));
 		}
-		/* Not tasks.nr: sleepers that are still queued must leave before the CPU idles. */
-		if (!next && rq->fair.nr_running)
-			next = fair_class.pick(rq);
-		if (next)
-			return next;
-	} while (fair_class.pull(rq, prev));
+		SCHED_ASSERT(!rq->nr_running);
+	} while (balance_newly_idle(rq));
 	rq->sched_goidle += schedstats(rq->s);
 	return rq->idle;
 }
@@ -203,6 +209,15 @@ static void switch_current(struct rq *rq, struct task *prev, struct task *next, 
 	trace_switch(rq, prev, next, preempt);
 }
 
+/* Other CPUs left word for a class: each looks whether it was meant. */
+static __noinline void notice_others(struct rq *rq)
+{
+	const struct sched_class *class;
+
+	WRITE_ONCE(rq->notice, false);
+	for_each_class(class) class->notice(rq);
+}
+
 struct task *sched_switch_begin(struct sched *s, unsigned cpu, bool preempt)
 {
 	struct rq *rq = cpu_rq(s, cpu);
@@ -212,8 +227,8 @@ struct task *sched_switch_begin(struct sched *s, unsigned cpu, bool preempt)
 	prev = rq->curr;
 	rq->need_resched = false;
 	rq->sched_count += schedstats(s);
-	if (unlikely(READ_ONCE(rq->unthrottle)))
-		bandwidth_unthrottle(rq);
+	if (unlikely(READ_ONCE(rq->notice)))
+		notice_others(rq);
 	if (!preempt && prev->state)
 		block_current(rq, prev);
 	else if (unlikely(prev->push_cpu != PUSH_NONE))
@@ -229,8 +244,8 @@ struct task *sched_switch_begin(struct sched *s, unsigned cpu, bool preempt)
 	rq->prev = prev;
 	if (next != prev)
 		switch_current(rq, prev, next, preempt);
-	else if (unlikely(feature(s, FEATURE_HRTICK)) && next->class == &fair_class)
-		fair_start_turn(rq, next);
+	else if (unlikely(feature(s, FEATURE_HRTICK)))
+		next->class->picked_again(rq, next);
 	if (unlikely(rq->timer_stale))
 		rq_update_timer(rq);
 	return next;
@@ -264,8 +279,8 @@ static __noinline void switch_end_moving(struct rq *rq, struct task *prev)
 		prev->push_cpu = PUSH_NONE;
 		list_add_tail(&rq->handover, &prev->link);
 	}
-	if (rq->rt.nr_running > 1)
-		rt_push(rq);
+	for (u32 push = rq->push; push; push &= push - 1)
+		classes[__builtin_ctz(push)]->push(rq);
 	if (!list_empty(&rq->handover))
 		deliver(rq);
 	else
@@ -277,8 +292,7 @@ struct task *sched_switch_end(struct sched *s, unsigned cpu)
 	struct rq *rq = cpu_rq(s, cpu);
 	struct task *prev = rq->prev;
 
-	if (unlikely(prev->push_cpu != PUSH_NONE || rq->rt.nr_running > 1 ||
-		     !list_empty(&rq->handover)))
+	if (unlikely(prev->push_cpu != PUSH_NONE || rq->push || !list_empty(&rq->handover)))
 		switch_end_moving(rq, prev);
 	else
 		rq_unlock(rq);
@@ -289,8 +303,7 @@ void sched_prefetch(struct sched *s, unsigned cpu)
 {
 	const struct rq *rq = cpu_rq(s, cpu);
 
-	prefetch(rq, &rq->rt.list);
-	prefetch(&rq->rt.nr_running, &rq->waste);
+	prefetch(rq, &rq->waste);
 	prefetch(&rq->nr_switches, &rq->idle_ns);
 }
 
@@ -441,17 +454,13 @@ void sched_tick(struct sched *s, unsigned cpu)
 
 void sched_timer(struct sched *s, unsigned cpu)
 {
+	const struct sched_class *class;
 	struct rq *rq = cpu_rq(s, cpu);
 
 	rq_lock(rq);
 	rq->timer_armed = 0;
-	if (rq->hrtick_at && !time_before(rq->clock, rq->hrtick_at)) {
-		rq->hrtick_at = 0;
-		resched(rq); /* which charges */
-	}
 	sharedq_timer(rq);
-	rt_period_check(rq);
-	bandwidth_timer(rq);
+	for_each_class(class) class->timer(rq);
 	rq_update_timer(rq);
 	rq_unlock(rq);
 }
@@ -489,21 +498,14 @@ size_t sched_size(unsigned nr_cpus)
 
 static void rq_init(struct sched *s, unsigned cpu)
 {
+	const struct sched_class *class;
 	struct rq *rq = cpu_rq(s, cpu);
 
 	rq->lock.rank = HOST_RANK_RQ;
 	rq->lock.cpu = cpu;
 	rq->s = s;
 	rq->cpu = cpu;
-	list_init(&rq->queues);
-	list_init(&rq->fair_tasks);
-	list_init(&rq->delayed);
-	list_init(&rq->bandwidth_timers);
-	list_init(&rq->throttled);
-	if (s->fair_policy->tuned)
-		s->fair_policy->tuned(rq);
-	fair_queue_init(&rq->fair, rq);
-	rt_queue_init(&rq->rt);
+	for_each_class(class) class->init(rq);
 	sharedq_init(rq);
 	list_init(&rq->handover);
 	rq->avg_idle = 2ull * s->tunable.migration_cost_ns;

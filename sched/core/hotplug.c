@@ -21,7 +21,6 @@
  * Locks: one runqueue's at a time. Source: Linux 6.1, core.c and fair.c (docs/sources.md).
  */
 #include "sched/balance/domain.h"
-#include "sched/fair/core/fair.h"
 #include "sched/balance/sharedq.h"
 #include "lib/errno.h"
 
@@ -39,33 +38,23 @@ static void rebuild(struct sched *s)
 /* No choice from now on is @rq's CPU, and nothing waits there for quota. Lock held. */
 static void close_runqueue(struct rq *rq)
 {
+	const struct sched_class *class;
 	struct sched *s = rq->s;
-	struct fair_queue *q;
 
 	rq->curr->class->charge(rq);
 	rq->online = false;
 	cpumask_clear_atomic(&s->online, rq->cpu);
 	cpumask_clear_atomic(&s->nohz_idle, rq->cpu);
 	rq->tick_stopped = rq->nohz_kicked = false;
-	finish_all_delayed(rq);
-	bandwidth_offline(rq);
-	list_for_each(q, &rq->queues, link)
-		group_offline(q);
-	rt_offline(rq);
+	for_each_class_reverse(class) class->offline(rq);
 }
 
-/* A task that waits on @rq, or NULL. */
+/* A task that waits on @rq and is to leave, or NULL. */
 static struct task *waiting_task(struct rq *rq)
 {
 	struct task *t;
 
-	for (unsigned prio = 0; prio < MAX_RT_PRIO; prio++)
-		list_for_each(t, &rq->rt.list[prio], rt.link)
-			if (!task_running(rq, t))
-				return t;
-	list_for_each(t, &rq->fair_tasks, link)
-		if (!task_running(rq, t))
-			return t;
+	for_each_queued(t, rq) if (!task_running(rq, t) && !t->class->fixture) return t;
 	return NULL;
 }
 
@@ -97,21 +86,24 @@ static void send_away(struct rq *rq)
 /* Whoever runs there is the last to, and no timer is left. */
 static void dismiss_current(struct rq *rq)
 {
+	const struct sched_class *class;
 	struct task *t;
 
 	rq_lock(rq);
 	t = rq->curr;
-	if (t->class != &idle_class && t->class != &stop_class) {
+	if (!t->class->fixture) {
 		ensure_usable_cpu(rq, t);
 		push_current(rq, any_allowed_cpu(rq->s, t));
 	}
-	rq->hrtick_at = rq->steal_at = rq->rt.period_end = 0;
+	rq->steal_at = 0;
+	for_each_class(class) class->cancel_timers(rq);
 	rq_update_timer(rq);
 	rq_unlock(rq);
 }
 
 int sched_cpu_offline(struct sched *s, unsigned cpu)
 {
+	const struct sched_class *class;
 	struct rq *rq = cpu_rq(s, cpu);
 
 	if (!rq->online || cpumask_weight(&s->online) == 1)
@@ -121,7 +113,7 @@ int sched_cpu_offline(struct sched *s, unsigned cpu)
 	rq_unlock(rq);
 	rebuild(s);
 	/* First: the tasks may need one of them where they go. */
-	bandwidth_move_timers(rq, cpu_rq(s, cpumask_first(&s->online)));
+	for_each_class(class) class->move_timers(rq, cpu_rq(s, cpumask_first(&s->online)));
 	send_away(rq);
 	dismiss_current(rq);
 	tunables_rescale(s);
@@ -132,17 +124,18 @@ int sched_cpu_offline(struct sched *s, unsigned cpu)
 
 void sched_cpu_online(struct sched *s, unsigned cpu, struct task *idle)
 {
+	const struct sched_class *class;
 	struct rq *rq = cpu_rq(s, cpu);
 	bool first = !rq->idle; /* the domains have it from the beginning */
 
-	SCHED_ASSERT(idle->class == &idle_class && idle->cpu == cpu);
-	SCHED_ASSERT(!rq->online && (first || rq->curr == idle || rq->curr == rq->stop));
+	SCHED_ASSERT(is_idle_task(idle) && idle->cpu == cpu);
+	SCHED_ASSERT(!rq->online && (first || rq->curr->class->fixture));
 	rq_lock(rq);
 	if (first)
 		rq->idle = rq->curr = rq->prev = idle;
 	rq->online = true;
 	cpumask_set_atomic(&s->online, cpu);
-	bandwidth_online(rq);
+	for_each_class(class) class->online(rq);
 	/* Time starts again for it. */
 	rq->curr->class->set_next(rq, rq->curr);
 	if (rq->curr == rq->idle) {

@@ -8,6 +8,7 @@
  * tick-less bit ends here.
  */
 #include "sched/internal.h"
+#include "lib/fmt.h"
 
 static void idle_enqueue(struct rq *rq, struct task *t, unsigned flags)
 {
@@ -55,86 +56,29 @@ static void idle_tick(struct rq *rq, struct task *t)
 	idle_charge(rq);
 }
 
-/* --- defaults of class operations ----------------------------------------- */
-
-void class_ignore(struct rq *rq)
+void sched_task_init_idle(struct sched *s, struct task *t, unsigned cpu)
 {
-	(void)rq;
-}
+	char comm[TASK_COMM_LEN];
 
-void class_ignore_task(struct rq *rq, struct task *t)
-{
-	(void)rq, (void)t;
+	fmt_snprintf(comm, sizeof(comm), "swapper/%u", cpu);
+	task_init_pinned(s, t, cpu, 0, comm);
+	t->state = TASK_RUNNING;
+	t->class = &idle_class;
+	t->prio = PRIO_IDLE;
 }
-
-void class_ignore_change(struct rq *rq, struct task *t, bool runnable)
-{
-	(void)rq, (void)t, (void)runnable;
-}
-
-/* Of a class with one task on each CPU. */
-void class_no_exchange(struct rq *rq, struct task *prev, struct task *next)
-{
-	(void)rq, (void)prev, (void)next;
-	SCHED_ASSERT(!"a CPU has one task of this class");
-}
-
-bool class_never_preempts(struct rq *rq, struct task *woken, unsigned flags)
-{
-	(void)rq, (void)woken, (void)flags;
-	return false;
-}
-
-void class_ignore_retune(struct rq *rq, struct task *t, int old_prio)
-{
-	(void)rq, (void)t, (void)old_prio;
-}
-
-u64 class_no_slice(struct rq *rq, struct task *t)
-{
-	(void)rq, (void)t;
-	return 0;
-}
-
-void class_dump_nothing(struct rq *rq, struct text *out)
-{
-	(void)rq, (void)out;
-}
-
-bool class_no_pull(struct rq *rq, struct task *prev)
-{
-	(void)rq, (void)prev;
-	return false;
-}
-
-unsigned class_stay(struct rq *rq, struct task *t, unsigned cpu, unsigned reason)
-{
-	(void)rq, (void)cpu, (void)reason;
-	return t->cpu;
-}
-
-/* --- the class ------------------------------------------------------------ */
 
 const struct sched_class idle_class = {
 	.name = "idle",
-	.rank = 3,
+	.rank = CLASS_idle,
 	.enqueue = idle_enqueue,
 	.dequeue = idle_dequeue,
-	.yield = class_ignore,
+	.nr_queued = class_none_queued,
+	.nr_pickable = class_none_queued,
+	.first_queued = class_no_first,
 	.pick = idle_pick,
 	.put_prev = idle_put_prev,
 	.set_next = idle_set_next,
-	.exchange = class_no_exchange,
 	.charge = idle_charge,
 	.tick = idle_tick,
-	.preempts = class_never_preempts,
-	.select_cpu = class_stay,
-	.migrate = class_ignore_task,
-	.pull = class_no_pull,
-	.join = class_ignore_change,
-	.leave = class_ignore_change,
-	.retune = class_ignore_retune,
-	.slice = class_no_slice,
-	.check = class_ignore,
-	.dump = class_dump_nothing,
+	FIXTURE_OPERATIONS,
 };

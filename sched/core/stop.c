@@ -10,26 +10,48 @@
  */
 #include "sched/internal.h"
 
+struct stop_rq {
+	struct task *task; /* queued, or NULL */
+};
+
+_Static_assert(sizeof(struct stop_rq) <= sizeof(((struct rq *)0)->class_state.stop),
+	       "its line in class.def promises less");
+
+static struct stop_rq *stop_of(struct rq *rq)
+{
+	return (struct stop_rq *)rq->class_state.stop;
+}
+
+static void set_queued(struct rq *rq, struct task *t)
+{
+	stop_of(rq)->task = t;
+	class_set_active(rq, CLASS_stop, t);
+	count_running(rq, t ? 1 : -1);
+}
+
 static void stop_enqueue(struct rq *rq, struct task *t, unsigned flags)
 {
 	(void)flags;
-	SCHED_ASSERT(!rq->stop);
-	rq->stop = t;
-	count_running(rq, 1);
+	SCHED_ASSERT(!stop_of(rq)->task);
+	set_queued(rq, t);
 }
 
 static bool stop_dequeue(struct rq *rq, struct task *t, unsigned flags)
 {
 	(void)flags;
-	SCHED_ASSERT(rq->stop == t);
-	rq->stop = NULL;
-	count_running(rq, -1);
+	SCHED_ASSERT(stop_of(rq)->task == t);
+	set_queued(rq, NULL);
 	return true;
+}
+
+static u32 stop_nr_queued(const struct rq *rq)
+{
+	return class_is_active(rq, CLASS_stop);
 }
 
 static struct task *stop_pick(struct rq *rq)
 {
-	return rq->stop;
+	return stop_of(rq)->task;
 }
 
 static void stop_set_next(struct rq *rq, struct task *t)
@@ -50,26 +72,27 @@ static void stop_tick(struct rq *rq, struct task *t)
 	stop_charge(rq);
 }
 
+void sched_task_init_stop(struct sched *s, struct task *t, unsigned cpu, int pid, const char *comm)
+{
+	task_init_pinned(s, t, cpu, pid, comm);
+	t->class = &stop_class;
+	t->policy = SCHED_FIFO;
+	t->rt_priority = MAX_RT_PRIO - 1;
+	t->prio = 0;
+}
+
 const struct sched_class stop_class = {
 	.name = "stop",
-	.rank = 0,
+	.rank = CLASS_stop,
 	.enqueue = stop_enqueue,
 	.dequeue = stop_dequeue,
-	.yield = class_ignore,
+	.nr_queued = stop_nr_queued,
+	.nr_pickable = stop_nr_queued,
+	.first_queued = stop_pick,
 	.pick = stop_pick,
 	.put_prev = class_ignore_task,
 	.set_next = stop_set_next,
-	.exchange = class_no_exchange,
 	.charge = stop_charge,
 	.tick = stop_tick,
-	.preempts = class_never_preempts,
-	.select_cpu = class_stay,
-	.migrate = class_ignore_task,
-	.pull = class_no_pull,
-	.join = class_ignore_change,
-	.leave = class_ignore_change,
-	.retune = class_ignore_retune,
-	.slice = class_no_slice,
-	.check = class_ignore,
-	.dump = class_dump_nothing,
+	FIXTURE_OPERATIONS,
 };

@@ -9,8 +9,8 @@
 #include "sched/balance/sharedq.h"
 #include "sched/fair/core/fair.h"
 #include "lib/errno.h"
-#include "lib/fmt.h"
 #include "lib/string.h"
+#include "sched/observe/trace.h"
 
 /* --- the change pattern --------------------------------------------------- */
 
@@ -46,74 +46,56 @@ static void change_end(struct rq *rq, struct task *t, struct change c, unsigned 
 
 /* --- parameters ----------------------------------------------------------- */
 
-static bool is_rt_policy(int policy)
-{
-	return policy == SCHED_FIFO || policy == SCHED_RR;
-}
-
-static const struct sched_class *class_of_policy(int policy)
-{
-	return is_rt_policy(policy) ? &rt_class : &fair_class;
-}
-
-/* As Linux: shorter is all switches, longer is no sharing. */
-static u64 valid_slice(u64 ns)
-{
-	return ns ? max(NS_PER_MS / 10, min(ns, 100 * NS_PER_MS)) : 0;
-}
-
-static int prio_of(int policy, int nice, int rt_priority)
-{
-	return is_rt_policy(policy) ? MAX_RT_PRIO - 1 - rt_priority : NICE_TO_PRIO(nice);
-}
-
-static void set_params(struct task *t, int policy, int nice, int rt_priority)
-{
-	t->policy = policy;
-	t->rt_priority = rt_priority;
-	t->prio = prio_of(policy, nice, rt_priority);
-	if (!is_rt_policy(policy))
-		t->static_prio = t->prio;
-	t->class = class_of_policy(policy);
-}
-
 /* Idle tasks and stoppers belong to their CPU as they are. */
 static bool is_fixture(const struct task *t)
 {
-	return t->class == &idle_class || t->class == &stop_class;
+	return t->class->fixture;
 }
 
 static bool valid_attr(const struct sched_attr_req *req)
 {
-	if (is_rt_policy(req->policy))
-		return req->rt_priority >= 1 && req->rt_priority < MAX_RT_PRIO;
-	return task_is_fair_policy(req->policy) && !req->rt_priority && req->nice >= -20 &&
-	       req->nice <= 19;
+	const struct sched_class *class = class_of_policy(req->policy);
+
+	return class && class->valid(req);
+}
+
+/* @t gets the parameters @req, and is of the class that they say. Not queued, and left the old. */
+static void set_params(struct sched *s, struct task *t, const struct sched_attr_req *req)
+{
+	const struct sched_class *class = class_of_policy(req->policy);
+
+	t->policy = req->policy;
+	t->rt_priority = req->rt_priority;
+	t->prio = class->prio(req);
+	if (class->nice)
+		t->static_prio = NICE_TO_PRIO(req->nice);
+	if (t->class != class) {
+		t->class = class;
+		memset(t->class_state, 0, sizeof(t->class_state));
+		class->init_task(s, t);
+	}
+	class->set_attr(t, req);
 }
 
 static void change_attr(struct rq *rq, struct task *t, const struct sched_attr_req *req)
 {
-	const struct sched_class *old_class = t->class;
-	int old_prio = t->prio, prio = prio_of(req->policy, req->nice, req->rt_priority);
+	const struct sched_class *old_class = t->class, *class = class_of_policy(req->policy);
+	int old_prio = t->prio, prio = class->prio(req);
 	unsigned move = prio == old_prio ? 0 : QUEUE_MOVE;
 	struct change c = change_begin(rq, t, move);
 	bool runnable = task_is_runnable(t);
 
-	if (old_class != class_of_policy(req->policy) && t->state != TASK_NEW)
+	if (old_class != class && t->state != TASK_NEW)
 		old_class->leave(rq, t, runnable);
-	set_params(t, req->policy, req->nice, req->rt_priority);
-	if (task_is_fair_policy(req->policy))
-		t->slice_ns = valid_slice(req->slice_ns);
-	if (t->class != &rt_class)
-		fair_reweight(&t->fair, t->fair.queue->policy->weight(t));
-	if (old_class != t->class && t->state != TASK_NEW)
-		t->class->join(rq, t, runnable);
+	set_params(rq->s, t, req);
+	if (old_class != class && t->state != TASK_NEW)
+		class->join(rq, t, runnable);
 	/* POSIX: raised it goes behind its new equals, lowered before them. */
 	change_end(rq, t, c, move | (old_prio < prio ? ENQUEUE_HEAD : 0));
 	if (!c.queued || !move)
 		return;
-	if (old_class == t->class)
-		t->class->retune(rq, t, old_prio);
+	if (old_class == class)
+		class->retune(rq, t, old_prio);
 	else if (c.running)
 		resched(rq);
 	else
@@ -123,14 +105,18 @@ static void change_attr(struct rq *rq, struct task *t, const struct sched_attr_r
 int sched_set_attr(struct sched *s, struct task *t, const struct sched_attr_req *req)
 {
 	struct rq *rq;
+	int err;
 
 	if (!valid_attr(req) || is_fixture(t))
 		return -EINVAL;
 	rq = task_rq_lock(s, t);
-	t->reset_on_fork = req->reset_on_fork;
-	change_attr(rq, t, req);
+	err = class_of_policy(req->policy)->admit(rq, t, req);
+	if (!err) {
+		t->reset_on_fork = req->reset_on_fork;
+		change_attr(rq, t, req);
+	}
 	rq_unlock(rq);
-	return 0;
+	return err;
 }
 
 void sched_set_nice(struct sched *s, struct task *t, int nice)
@@ -140,10 +126,10 @@ void sched_set_nice(struct sched *s, struct task *t, int nice)
 
 	sched_get_attr(t, &req);
 	req.nice = nice;
-	if (is_rt_policy(t->policy))
-		t->static_prio = NICE_TO_PRIO(nice);
-	else
+	if (t->class->nice)
 		change_attr(rq, t, &req);
+	else
+		t->static_prio = NICE_TO_PRIO(nice);
 	rq_unlock(rq);
 }
 
@@ -156,6 +142,7 @@ void sched_get_attr(const struct task *t, struct sched_attr_req *req)
 		.slice_ns = t->slice_ns,
 		.reset_on_fork = t->reset_on_fork,
 	};
+	t->class->get_attr(t, req);
 }
 
 int sched_task_prio(const struct task *t)
@@ -166,11 +153,8 @@ int sched_task_prio(const struct task *t)
 u64 sched_task_slice(struct sched *s, struct task *t)
 {
 	struct rq *rq = task_rq_lock(s, t);
-	struct fair_queue *q = t->fair.queue;
-	u64 slice = 0;
+	u64 slice = t->class->request(rq, t);
 
-	if (t->class == &fair_class && q->policy->eevdf)
-		slice = q->policy->slice(q, &t->fair);
 	rq_unlock(rq);
 	return slice;
 }
@@ -189,16 +173,9 @@ u64 sched_rr_interval(struct sched *s, struct task *t)
 void sched_group_move(struct sched *s, struct task *t, struct task_group *tg)
 {
 	struct rq *rq = task_rq_lock(s, t);
-	bool fair = t->class == &fair_class && t->state != TASK_NEW;
 	struct change c = change_begin(rq, t, 0);
-	bool runnable = task_is_runnable(t);
 
-	if (fair)
-		t->class->leave(rq, t, runnable);
-	WRITE_ONCE(t->group, tg);
-	task_set_cpu(s, t, t->cpu);
-	if (fair)
-		t->class->join(rq, t, runnable);
+	t->class->regroup(rq, t, tg, task_is_runnable(t));
 	change_end(rq, t, c, 0);
 	if (c.running)
 		resched(rq);
@@ -269,16 +246,13 @@ static void init_common(struct sched *s, struct task *t, int pid, const char *co
 	str_copy(t->comm, comm, sizeof(t->comm));
 	task_set_cpu(s, t, 0);
 	list_init(&t->link);
-	list_init(&t->rt.link);
-	t->rt.time_slice = rr_slice_ticks(s);
 	family_init(t);
 }
 
 void sched_task_init(struct sched *s, struct task *t, int pid, const char *comm)
 {
 	init_common(s, t, pid, comm);
-	set_params(t, SCHED_NORMAL, 0, 0);
-	t->fair.load = s->fair_policy->weight(t);
+	set_params(s, t, &(struct sched_attr_req){ .policy = SCHED_NORMAL });
 }
 
 void sched_task_init_kthread(struct sched *s, struct task *t, int pid, const char *comm)
@@ -287,7 +261,7 @@ void sched_task_init_kthread(struct sched *s, struct task *t, int pid, const cha
 	t->kthread = true;
 }
 
-static void init_pinned(struct sched *s, struct task *t, unsigned cpu, int pid, const char *comm)
+void task_init_pinned(struct sched *s, struct task *t, unsigned cpu, int pid, const char *comm)
 {
 	init_common(s, t, pid, comm);
 	task_set_cpu(s, t, cpu);
@@ -296,61 +270,42 @@ static void init_pinned(struct sched *s, struct task *t, unsigned cpu, int pid, 
 	t->static_prio = NICE_TO_PRIO(0);
 }
 
-void sched_task_init_idle(struct sched *s, struct task *t, unsigned cpu)
-{
-	char comm[TASK_COMM_LEN];
-
-	fmt_snprintf(comm, sizeof(comm), "swapper/%u", cpu);
-	init_pinned(s, t, cpu, 0, comm);
-	t->state = TASK_RUNNING;
-	t->class = &idle_class;
-	t->prio = PRIO_IDLE;
-}
-
-void sched_task_init_stop(struct sched *s, struct task *t, unsigned cpu, int pid, const char *comm)
-{
-	init_pinned(s, t, cpu, pid, comm);
-	t->class = &stop_class;
-	t->policy = SCHED_FIFO;
-	t->rt_priority = MAX_RT_PRIO - 1;
-	t->prio = 0;
-}
-
 /*
  * reset_on_fork: real time, a nice value below 0 and a slice of its own are privileges that end
  * with the parent.
  */
-static void inherit_params(const struct task *parent, struct task *child)
+static void inherit_params(struct sched *s, const struct task *parent, struct task *child)
 {
-	int nice = PRIO_TO_NICE(parent->static_prio), policy = parent->policy;
+	bool nice = class_of_policy(parent->policy)->nice;
+	struct sched_attr_req req;
 
+	sched_get_attr(parent, &req);
 	if (parent->reset_on_fork) {
-		nice = is_rt_policy(policy) ? 0 : max(nice, 0);
-		policy = is_rt_policy(policy) ? SCHED_NORMAL : policy;
+		req.nice = nice ? max(req.nice, 0) : 0;
+		req.policy = nice ? req.policy : SCHED_NORMAL;
+		req.rt_priority = 0;
+		req.slice_ns = 0;
 	}
-	child->slice_ns = parent->reset_on_fork ? 0 : parent->slice_ns;
-	child->static_prio = NICE_TO_PRIO(nice);
-	set_params(child, policy, nice, is_rt_policy(policy) ? parent->rt_priority : 0);
+	child->slice_ns = req.slice_ns;
+	child->static_prio = NICE_TO_PRIO(req.nice);
+	set_params(s, child, &req);
 }
 
 void sched_task_fork(struct sched *s, struct task *parent, struct task *child, int pid,
 		     unsigned flags)
 {
-	const struct fair_policy *policy = READ_ONCE(s->fair_policy);
-
 	init_common(s, child, pid, parent->comm);
 	child->group = parent->group;
 	task_set_cpu(s, child, parent->cpu);
 	child->allowed = parent->allowed;
 	child->nr_allowed = parent->nr_allowed;
 	child->recent_used_cpu = parent->cpu;
-	inherit_params(parent, child);
+	inherit_params(s, parent, child);
 	host_lock(&s->family_lock);
-	if (policy->fork && child->class == &fair_class)
-		policy->fork(s, parent, child, flags);
+	child->class->fork(s, parent, child, flags);
 	family_link(parent, child, flags);
 	host_unlock(&s->family_lock);
-	child->fair.load = policy->weight(child);
+	child->fair.load = READ_ONCE(s->fair_policy)->weight(child);
 }
 
 void sched_task_start(struct sched *s, struct task *t, unsigned cpu)
@@ -358,9 +313,9 @@ void sched_task_start(struct sched *s, struct task *t, unsigned cpu)
 	struct rq *rq = cpu_rq(s, cpu);
 	unsigned to;
 
-	SCHED_ASSERT(t->state == TASK_NEW && t->class != &idle_class);
+	SCHED_ASSERT(t->state == TASK_NEW);
 	rq_lock(rq);
-	if (t->class != &stop_class)
+	if (!is_fixture(t))
 		task_set_cpu(s, t, cpu);
 	t->class->join(rq, t, false);
 	to = t->class->select_cpu(rq, t, cpu, SELECT_FORK);

@@ -5,189 +5,13 @@
  * tests and now and then in debug kernels; host_bug() on violation. Slow.
  */
 #include "sched/balance/domain.h"
-#include "sched/balance/sharedq.h"
-#include "sched/fair/core/fair.h"
+#include "sched/internal.h"
 
 const char *const invariant_text[NR_INVARIANTS] = {
 #define INVARIANT(id, text, ...) [INVARIANT_##id] = #id ": " text,
 #include "sched/observe/invariant.def"
 #undef INVARIANT
 };
-
-/* --- a fair queue --------------------------------------------------------- */
-
-/* Black nodes on the way from @node (perhaps a missing child of @parent) up to the root. */
-static unsigned black_depth(const struct rb_node *node, const struct rb_node *parent)
-{
-	unsigned depth = 0;
-
-	for (; node || parent; node = parent, parent = node ? rb_parent(node) : NULL)
-		depth += node && !(node->parent_color & 1);
-	return depth;
-}
-
-/* Every missing child is equally deep in black nodes, and no red node has a red parent. */
-static void check_tree_shape(const struct rb_tree *tree)
-{
-	const struct rb_node *node = rb_first(tree);
-	unsigned depth = node ? black_depth(NULL, node) : 0;
-
-	for (; node; node = rb_next(node)) {
-		const struct rb_node *parent = rb_parent(node);
-
-		SCHED_CHECK(Q11, node->left || black_depth(NULL, node) == depth);
-		SCHED_CHECK(Q11, node->right || black_depth(NULL, node) == depth);
-		SCHED_CHECK(Q11,
-			    !(node->parent_color & 1) || (parent && !(parent->parent_color & 1)));
-	}
-}
-
-static void check_entity(struct fair_queue *q, struct entity *e)
-{
-	if (entity_is_task(e))
-		SCHED_CHECK(T5, e->load.weight == q->policy->weight(task_of(e)).weight);
-	SCHED_CHECK(G1, e->queue == q && e->policy == q->policy);
-	SCHED_CHECK(P3, !time_before(pelt_now(q), e->avg.last_update));
-	/* Several tasks may come to a group from other CPUs, each with all of one behind it. */
-	SCHED_CHECK(P1, !entity_is_task(e) || e->avg.util_avg <= 1024 + 1);
-	SCHED_CHECK(P2, !e->avg.util_avg || e->avg.util_sum);
-}
-
-/* @tree, of @q, orders its entities by the number at @key. */
-static void check_tree(struct fair_queue *q, const struct rb_tree *tree, size_t key)
-{
-	struct rb_node *node = rb_first(tree), *next;
-
-	SCHED_CHECK(Q3, !node == rb_is_empty(tree));
-	SCHED_CHECK(Q3, !node || !rb_prev(node));
-	for (; node; node = next) {
-		struct entity *e = entity_of(node);
-
-		next = rb_next(node);
-		SCHED_CHECK(Q3, !next || !rb_key_before(next, node, key));
-		SCHED_CHECK(Q4, e != q->curr && e->queued);
-		SCHED_CHECK(F6, !e->deadline == (tree == &q->timeline));
-		check_entity(q, e);
-	}
-	check_tree_shape(tree);
-}
-
-/* What the entities of a queue add up to. */
-struct totals {
-	u64 weight;
-	u32 nr, nr_idle, util_est;
-	struct tally tasks;
-};
-
-static void add_entity(struct totals *sum, struct entity *e)
-{
-	bool idle = entity_is_idle(e);
-
-	sum->nr++;
-	sum->weight += e->load.weight;
-	sum->nr_idle += idle;
-	if (entity_is_task(e)) {
-		bool awake = task_of(e)->on_rq != TASK_DELAYED;
-
-		sum->tasks.nr += awake;
-		sum->tasks.nr_idle += awake && idle;
-		return;
-	}
-	sum->tasks.nr += e->own_queue->tasks.nr;
-	sum->tasks.nr_idle += idle ? e->own_queue->tasks.nr : e->own_queue->tasks.nr_idle;
-}
-
-static void check_totals(struct fair_queue *q)
-{
-	struct totals sum = { 0 };
-
-	for (struct entity *e = queue_any(q); e; e = queue_another(q, e)) {
-		SCHED_CHECK(F6, !e->deadline || q->policy->deadlines);
-		add_entity(&sum, e);
-	}
-	SCHED_CHECK(Q4, sum.nr == q->nr_running);
-	SCHED_CHECK(Q5, sum.weight == q->load.weight);
-	SCHED_CHECK(Q6, sum.nr_idle == q->nr_idle);
-	SCHED_CHECK(G2, sum.tasks.nr == q->tasks.nr && sum.tasks.nr_idle == q->tasks.nr_idle);
-}
-
-/* The list of tasks is what balancing and the estimated utilisation go by. */
-static void check_list(struct rq *rq)
-{
-	u32 util_est = 0, nr = 0, nr_hidden = 0;
-	struct fair_queue *q;
-	struct task *t;
-
-	list_for_each(q, &rq->throttled, throttled_link)
-		nr_hidden += q->tasks.nr;
-	list_for_each(t, &rq->fair_tasks, link) {
-		SCHED_CHECK(Q9, t->fair.queued && t->on_rq == TASK_QUEUED);
-		util_est += task_util_est(&t->fair);
-		nr++;
-	}
-	SCHED_CHECK(Q9, nr == rq->fair.tasks.nr + nr_hidden);
-	SCHED_CHECK(P4, util_est == rq->fair.avg.util_est_enqueued);
-}
-
-/* Returns how many tasks on @q sleep. */
-static unsigned check_delayed(struct fair_queue *q)
-{
-	unsigned nr = 0;
-
-	for (struct entity *e = queue_any(q); e; e = queue_another(q, e)) {
-		struct task *t = entity_is_task(e) ? task_of(e) : NULL;
-
-		if (!t || t->on_rq != TASK_DELAYED)
-			continue;
-		SCHED_CHECK(Q16, t->state & TASK_NORMAL);
-		SCHED_CHECK(Q16, e != q->curr || q->rq->pulling);
-		SCHED_CHECK(Q16, e != q->next);
-		nr++;
-	}
-	return nr;
-}
-
-static void check_buddy(const struct entity *buddy)
-{
-	SCHED_CHECK(Q8, !buddy || buddy->queued);
-}
-
-static void check_queue(struct fair_queue *q)
-{
-	check_tree(q, &q->timeline, q->policy->key);
-	check_tree(q, &q->deadlines, TIMELINE_KEY(deadline));
-	check_totals(q);
-	check_buddy(q->next);
-	check_buddy(q->last);
-	check_buddy(q->skip);
-	SCHED_CHECK(P3, !time_before(pelt_now(q), q->avg.last_update));
-	SCHED_CHECK(P2, !q->avg.util_avg || q->avg.util_sum);
-	SCHED_CHECK(P2, !q->avg.load_avg || q->avg.load_sum);
-	q->policy->check(q);
-}
-
-void fair_check(struct rq *rq)
-{
-	unsigned nr_delayed = 0;
-	struct fair_queue *q;
-	struct task *t;
-
-	for_each_fair_queue(q, rq)
-		nr_delayed += check_delayed(q);
-	SCHED_CHECK(Q16, nr_delayed == list_length(&rq->delayed));
-	list_for_each(t, &rq->delayed, link)
-		SCHED_CHECK(Q16, t->on_rq == TASK_DELAYED && t->fair.queued);
-	list_for_each(q, &rq->queues, link) {
-		SCHED_CHECK(G3, q->owner->queued == (q->nr_running && !q->throttled));
-		bandwidth_check(q);
-	}
-	check_list(rq);
-	sharedq_check(rq);
-	for_each_fair_queue(q, rq)
-		check_queue(q);
-}
-
-/* --- a runqueue ----------------------------------------------------------- */
 
 void check_queued_task(struct rq *rq, struct task *t)
 {
@@ -200,18 +24,12 @@ void check_queued_task(struct rq *rq, struct task *t)
 static void check_current(struct rq *rq)
 {
 	struct task *curr = rq->curr;
-	bool fair = curr->class == &fair_class;
 
-	SCHED_CHECK(R2, !rq->fair.curr == !fair);
-	for (struct entity *e = fair ? &curr->fair : NULL; e; e = parent_of(e))
-		SCHED_CHECK(R2, e->queue->curr == e);
 	SCHED_CHECK(T1, curr == rq->idle || curr->on_rq != TASK_OFF_RQ || rq->pulling);
 	if (curr != rq->idle && curr->on_rq == TASK_QUEUED)
 		check_queued_task(rq, curr);
-	SCHED_CHECK(R4, curr != rq->idle || rq->need_resched ||
-				(!rq->nr_running && !rq->fair.nr_running));
-	SCHED_CHECK(R5, curr->class->rank <= rt_class.rank || !rq->rt.nr_running ||
-				rq->rt.throttled || rq->need_resched);
+	SCHED_CHECK(R4, curr != rq->idle || rq->need_resched || (!rq->nr_running && !rq->active));
+	SCHED_CHECK(R5, !(rq->active & (BIT(curr->class->rank) - 1)) || rq->need_resched);
 }
 
 /* Its domains span CPUs in service only, or such as have not come yet. */
@@ -228,41 +46,53 @@ static void check_domains(struct rq *rq)
 	}
 }
 
+/* What the classes say of @rq agrees with what the core knows. */
+static void check_classes(struct rq *rq)
+{
+	const struct sched_class *class;
+	u32 nr = 0;
+
+	for_each_class(class)
+	{
+		SCHED_CHECK(R12, !class->nr_pickable(rq) || class_is_active(rq, class->rank));
+		nr += class->nr_pickable(rq);
+	}
+	SCHED_CHECK(R1, rq->nr_running == nr);
+}
+
 static void check_rq(struct rq *rq)
 {
+	const struct sched_class *class;
 	struct task *t;
-	u32 rt = rq->rt.throttled ? 0 : rq->rt.nr_running;
 
-	SCHED_CHECK(R1, rq->nr_running == rq->fair.tasks.nr + rt + (rq->stop ? 1 : 0));
+	check_classes(rq);
 	SCHED_CHECK(R11, cpumask_test(&rq->s->crowded, rq->cpu) == (rq->nr_running > 1));
 	SCHED_CHECK(R3, !time_before(host_clock(rq->cpu), rq->clock));
 	SCHED_CHECK(R7, list_empty(&rq->handover));
-	list_for_each(t, &rq->fair_tasks, link)
-		check_queued_task(rq, t);
+	for_each_queued(t, rq) check_queued_task(rq, t);
 	check_current(rq);
 	waste_check(rq);
 	check_domains(rq);
-	stop_class.check(rq);
-	rt_class.check(rq);
-	fair_class.check(rq);
+	for_each_class(class) class->check(rq);
 }
 
 /* Since it has left. */
 static void check_offline(struct rq *rq)
 {
 	const struct task *curr = rq->curr;
-	bool pushed = curr->on_rq == TASK_QUEUED && curr->push_cpu != PUSH_NONE;
-	struct fair_queue *q;
+	u32 pushed = curr->on_rq == TASK_QUEUED && curr->push_cpu != PUSH_NONE;
+	const struct sched_class *class;
 
-	SCHED_CHECK(R9, rq->nr_running == (u32)pushed + (rq->stop ? 1 : 0));
-	SCHED_CHECK(R9, rq->fair.tasks.nr + rq->rt.nr_running == (u32)pushed);
-	SCHED_CHECK(R9, list_empty(&rq->delayed));
-	SCHED_CHECK(R9, list_empty(&rq->handover) && list_empty(&rq->bandwidth_timers));
+	for_each_class(class)
+	{
+		SCHED_CHECK(R9, class->fixture || class->nr_queued(rq) ==
+							  (class == curr->class ? pushed : 0));
+		class->check_offline(rq);
+	}
+	check_classes(rq);
+	SCHED_CHECK(R9, list_empty(&rq->handover));
 	SCHED_CHECK(R10, !rq->domains && !rq->llc && rq->core->weight == 1);
-	SCHED_CHECK(R10, !cpumask_test(&rq->s->nohz_idle, rq->cpu) &&
-				 !cpumask_test(&rq->s->rt_overload, rq->cpu));
-	list_for_each(q, &rq->queues, link)
-		SCHED_CHECK(R10, !q->load_contrib && !q->limited && !q->throttled && !q->debt);
+	SCHED_CHECK(R10, !cpumask_test(&rq->s->nohz_idle, rq->cpu));
 }
 
 void sched_check(struct sched *s)

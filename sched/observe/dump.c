@@ -27,7 +27,7 @@ void dump_ms(struct text *out, const char *name, u64 ns)
 	text_add(out, "\n");
 }
 
-static void dump_number(struct text *out, const char *name, u64 value)
+void dump_number(struct text *out, const char *name, u64 value)
 {
 	text_add(out, "  .%-30s: %lu\n", name, value);
 }
@@ -81,8 +81,7 @@ size_t sched_dump_task(struct sched *s, struct task *t, char *buf, size_t size)
 	dump_task_number(&out, "se.avg.util_est.enqueued", avg->util_est_enqueued);
 	dump_task_number(&out, "policy", (u64)t->policy);
 	dump_task_number(&out, "prio", (u64)t->prio);
-	if (t->class == &fair_class && t->fair.policy == rq->fair.policy && t->fair.policy->dump)
-		t->fair.policy->dump(&t->fair, &out);
+	t->class->dump_task(rq, t, &out);
 	/* What a clock read costs, as Linux reports it: two in a row. */
 	t0 = host_clock(rq->cpu);
 	dump_task_number(&out, "clock-delta", host_clock(rq->cpu) - t0);
@@ -112,49 +111,23 @@ static const char *state_mark(struct rq *rq, struct task *t)
 static void dump_task_row(struct text *out, struct rq *rq, struct task *t)
 {
 	text_add(out, " %s %15s %5d", state_mark(rq, t), t->comm, t->pid);
-	if (t->class == &fair_class && rq->fair.policy->dump_key)
-		rq->fair.policy->dump_key(&t->fair, out);
-	else
-		dump_vtime(out, t->fair.vruntime);
+	t->class->dump_key(rq, t, out);
 	text_add(out, "  %9lu  %4d  " MS_FMT "  " MS_FMT "\n", t->nr_voluntary + t->nr_involuntary,
 		 t->prio, MS_ARGS(t->wait_sum), MS_ARGS(t->fair.sum_exec));
 }
 
 static void dump_tasks(struct text *out, struct rq *rq)
 {
-	const struct fair_policy *policy = rq->fair.policy;
 	struct task *t;
 
 	text_add(out,
 		 "\nrunnable tasks:\n S            task   PID%s  switches  prio  wait-time"
 		 "  sum-exec\n",
-		 policy->dump_key ? policy->key_columns : "         tree-key");
+		 fair_key_columns(rq));
 	text_add(out, "-----------------------------------------------------------------------\n");
-	if (rq->curr && rq->curr->class != &fair_class)
+	if (rq->curr && rq->curr->on_rq == TASK_OFF_RQ)
 		dump_task_row(out, rq, rq->curr);
-	list_for_each(t, &rq->fair_tasks, link)
-		dump_task_row(out, rq, t);
-}
-
-void fair_dump(struct rq *rq, struct text *out)
-{
-	struct fair_queue *q = &rq->fair;
-
-	text_add(out, "\ncfs_rq[%u]:/\n", rq->cpu);
-	if (q->policy->dump_queue)
-		q->policy->dump_queue(q, out);
-	else
-		dump_ms(out, "min_vruntime", q->min_vruntime);
-	dump_number(out, "nr_running", q->nr_running);
-	dump_number(out, "h_nr_running", q->tasks.nr);
-	dump_number(out, "h_nr_delayed", list_length(&rq->delayed));
-	dump_number(out, "idle_nr_running", q->nr_idle);
-	dump_number(out, "idle_h_nr_running", q->tasks.nr_idle);
-	dump_number(out, "load", q->load.weight);
-	dump_number(out, "load_avg", q->avg.load_avg);
-	dump_number(out, "runnable_avg", q->avg.runnable_avg);
-	dump_number(out, "util_avg", q->avg.util_avg);
-	dump_number(out, "util_est_enqueued", q->avg.util_est_enqueued);
+	for_each_queued(t, rq) dump_task_row(out, rq, t);
 }
 
 /* As Linux, with schedstats only; our own counters beside Linux's. */
@@ -168,6 +141,7 @@ static void dump_counters(struct text *out, const struct rq *rq)
 size_t sched_dump_cpu(struct sched *s, unsigned cpu, char *buf, size_t size)
 {
 	struct text out = text_of(buf, size);
+	const struct sched_class *class;
 	struct rq *rq = cpu_rq(s, cpu);
 
 	rq_lock(rq);
@@ -182,8 +156,7 @@ size_t sched_dump_cpu(struct sched *s, unsigned cpu, char *buf, size_t size)
 	dump_ms(&out, "max_idle_balance_cost", rq->max_idle_balance_cost);
 	if (schedstats(s))
 		dump_counters(&out, rq);
-	fair_class.dump(rq, &out);
-	rt_class.dump(rq, &out);
+	for_each_class_reverse(class) class->dump(rq, &out);
 	dump_tasks(&out, rq);
 	rq_unlock(rq);
 	return out.len;

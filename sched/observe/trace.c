@@ -6,6 +6,7 @@
  */
 #include "sched/internal.h"
 #include "lib/string.h"
+#include "sched/observe/trace.h"
 
 #define COMMON(event, on_cpu)                                                                      \
 	{                                                                                          \

@@ -19,55 +19,51 @@
  */
 #include "sched/balance/domain.h"
 #include "sched/balance/sharedq.h"
+#include "sched/rt/rt.h"
 #include "lib/fmt.h"
 
-/* What a CPU runs, as a priority: real-time ones below it. */
-#define PRIO_FAIR    MAX_RT_PRIO
-#define PRIO_NOTHING (MAX_RT_PRIO + 1)
-
-void rt_queue_init(struct rt_queue *rt)
+static void rt_init(struct rq *rq)
 {
+	struct rt_queue *rt = rt_of(rq);
+
 	for (unsigned prio = 0; prio < MAX_RT_PRIO; prio++)
 		list_init(&rt->list[prio]);
 }
 
 /* --- the queue ------------------------------------------------------------ */
 
-static unsigned first_prio(const struct rt_queue *rt)
-{
-	if (rt->bitmap[0])
-		return (unsigned)__builtin_ctzll(rt->bitmap[0]);
-	if (rt->bitmap[1])
-		return 64 + (unsigned)__builtin_ctzll(rt->bitmap[1]);
-	return MAX_RT_PRIO;
-}
-
-static struct task *rt_task_of(struct list *link)
-{
-	return container_of(link, struct task, rt.link);
-}
-
 static void list_in(struct rt_queue *rt, struct task *t, bool head)
 {
 	struct list *list = &rt->list[t->prio];
 
 	if (head)
-		list_add_head(list, &t->rt.link);
+		list_add_head(list, &rt_part(t)->link);
 	else
-		list_add_tail(list, &t->rt.link);
+		list_add_tail(list, &rt_part(t)->link);
 	rt->bitmap[t->prio / 64] |= BIT(t->prio % 64);
 }
 
 static void list_out(struct rt_queue *rt, struct task *t)
 {
-	list_del(&t->rt.link);
+	list_del(&rt_part(t)->link);
 	if (list_empty(&rt->list[t->prio]))
 		rt->bitmap[t->prio / 64] &= ~BIT(t->prio % 64);
 }
 
+/* Has the class tasks to pick, or to give away? */
+static void update_bits(struct rq *rq)
+{
+	const struct rt_queue *rt = rt_of(rq);
+
+	class_set_active(rq, CLASS_rt, rt->nr_running && !rt->throttled);
+	class_set_push(rq, CLASS_rt, rt->nr_running > 1);
+}
+
 static void update_overload(struct rq *rq)
 {
-	bool overloaded = rq->rt.nr_running > 1 && rq->rt.nr_movable;
+	bool overloaded = rt_of(rq)->nr_running > 1 && rt_of(rq)->nr_movable;
+
+	update_bits(rq);
 
 	if (overloaded == cpumask_test(&rq->s->rt_overload, rq->cpu))
 		return;
@@ -85,7 +81,7 @@ static bool keeps_place(unsigned flags)
 
 static void rt_enqueue(struct rq *rq, struct task *t, unsigned flags)
 {
-	struct rt_queue *rt = &rq->rt;
+	struct rt_queue *rt = rt_of(rq);
 
 	if (likely(!keeps_place(flags)))
 		list_in(rt, t, flags & ENQUEUE_HEAD);
@@ -99,7 +95,7 @@ static void rt_charge(struct rq *rq);
 
 static bool rt_dequeue(struct rq *rq, struct task *t, unsigned flags)
 {
-	struct rt_queue *rt = &rq->rt;
+	struct rt_queue *rt = rt_of(rq);
 
 	if (task_running(rq, t))
 		rt_charge(rq);
@@ -110,6 +106,43 @@ static bool rt_dequeue(struct rq *rq, struct task *t, unsigned flags)
 	count_running(rq, -!rt->throttled);
 	update_overload(rq);
 	return true;
+}
+
+static u32 rt_nr_queued(const struct rq *rq)
+{
+	return READ_ONCE(rt_seen(rq)->nr_running);
+}
+
+static u32 rt_nr_pickable(const struct rq *rq)
+{
+	return rt_seen(rq)->throttled ? 0 : rt_nr_queued(rq);
+}
+
+static bool rt_pickable(struct rq *rq, struct task *t)
+{
+	(void)t;
+	return !rt_of(rq)->throttled;
+}
+
+/* The head of the most urgent list from @prio on, or NULL. */
+static struct task *first_from(struct rt_queue *rt, unsigned prio)
+{
+	for (; prio < MAX_RT_PRIO; prio++)
+		if (!list_empty(&rt->list[prio]))
+			return rt_task_of(rt->list[prio].next);
+	return NULL;
+}
+
+static struct task *rt_first_queued(struct rq *rq)
+{
+	return rt_of(rq)->nr_running ? first_from(rt_of(rq), 0) : NULL;
+}
+
+static struct task *rt_next_queued(struct rq *rq, struct task *t)
+{
+	struct list *next = rt_part(t)->link.next, *list = &rt_of(rq)->list[t->prio];
+
+	return next != list ? rt_task_of(next) : first_from(rt_of(rq), (unsigned)t->prio + 1);
 }
 
 /* --- throttling ----------------------------------------------------------- */
@@ -127,25 +160,31 @@ static u64 rt_runtime_ns(const struct sched *s)
 
 static void throttle(struct rq *rq)
 {
-	rq->rt.throttled = true;
-	count_running(rq, -(int)rq->rt.nr_running);
+	struct rt_queue *rt = rt_of(rq);
+
+	rt->throttled = true;
+	count_running(rq, -(int)rt->nr_running);
+	update_bits(rq);
 	rq->rt_throttle_count++;
 	resched(rq);
 }
 
 static void unthrottle(struct rq *rq)
 {
-	rq->rt.throttled = false;
-	count_running(rq, (int)rq->rt.nr_running);
-	if (rq->rt.nr_running)
+	struct rt_queue *rt = rt_of(rq);
+
+	rt->throttled = false;
+	count_running(rq, (int)rt->nr_running);
+	update_bits(rq);
+	if (rt->nr_running)
 		resched(rq);
 	sharedq_crowded(rq);
 }
 
 /* Subtract what the past periods granted; what was overdrawn by up to a tick stays owed. */
-void rt_period_check(struct rq *rq)
+static void rt_timer(struct rq *rq)
 {
-	struct rt_queue *rt = &rq->rt;
+	struct rt_queue *rt = rt_of(rq);
 	struct sched *s = rq->s;
 	u64 period = s->tunable.rt_period_us * NS_PER_US, periods;
 
@@ -164,7 +203,7 @@ void rt_period_check(struct rq *rq)
 
 static void rt_charge(struct rq *rq)
 {
-	struct rt_queue *rt = &rq->rt;
+	struct rt_queue *rt = rt_of(rq);
 	u64 delta = charge_time(rq, &rq->curr->fair);
 
 	rq->run_ns += delta;
@@ -175,11 +214,21 @@ static void rt_charge(struct rq *rq)
 		throttle(rq);
 }
 
+static u64 rt_next_timer(struct rq *rq)
+{
+	return rt_of(rq)->period_end;
+}
+
+static void rt_cancel_timers(struct rq *rq)
+{
+	rt_of(rq)->period_end = 0;
+}
+
 static void start_period(struct rq *rq)
 {
-	if (rq->rt.period_end || !rt_limited(rq->s))
+	if (rt_of(rq)->period_end || !rt_limited(rq->s))
 		return;
-	rq->rt.period_end = rq->clock + rq->s->tunable.rt_period_us * NS_PER_US;
+	rt_of(rq)->period_end = rq->clock + rq->s->tunable.rt_period_us * NS_PER_US;
 	rq->timer_stale = true;
 }
 
@@ -187,11 +236,9 @@ static void start_period(struct rq *rq)
 
 static struct task *rt_pick(struct rq *rq)
 {
-	struct rt_queue *rt = &rq->rt;
+	struct rt_queue *rt = rt_of(rq);
 
-	if (rt->throttled || !rt->nr_running)
-		return NULL;
-	return rt_task_of(rt->list[first_prio(rt)].next);
+	return rt_task_of(rt->list[rt_first_prio(rt)].next);
 }
 
 static void rt_set_next(struct rq *rq, struct task *t)
@@ -209,8 +256,8 @@ static void rt_exchange(struct rq *rq, struct task *prev, struct task *next)
 /* Behind its equals, or before them. */
 static void requeue(struct rq *rq, struct task *t, bool head)
 {
-	list_out(&rq->rt, t);
-	list_in(&rq->rt, t, head);
+	list_out(rt_of(rq), t);
+	list_in(rt_of(rq), t, head);
 }
 
 static void rt_yield(struct rq *rq)
@@ -227,10 +274,10 @@ static void rt_tick(struct rq *rq, struct task *t)
 {
 	rt_charge(rq);
 	start_period(rq);
-	if (t->policy != SCHED_RR || --t->rt.time_slice)
+	if (t->policy != SCHED_RR || --rt_part(t)->time_slice)
 		return;
-	t->rt.time_slice = rr_slice_ticks(rq->s);
-	if (!list_is_singular(&rq->rt.list[t->prio])) {
+	rt_part(t)->time_slice = rr_slice_ticks(rq->s);
+	if (!list_is_singular(&rt_of(rq)->list[t->prio])) {
 		requeue(rq, t, false);
 		resched(rq);
 	}
@@ -239,164 +286,6 @@ static void rt_tick(struct rq *rq, struct task *t)
 static u64 rt_slice(struct rq *rq, struct task *t)
 {
 	return t->policy == SCHED_RR ? rr_slice_ticks(rq->s) * rq->s->tick_ns : 0;
-}
-
-/* --- other CPUs ----------------------------------------------------------- */
-
-/* The most urgent that @rq has, running or waiting; racy if its lock is not held. */
-static unsigned cpu_prio(const struct rq *rq)
-{
-	unsigned prio = rq->rt.throttled ? MAX_RT_PRIO : first_prio(&rq->rt);
-
-	if (READ_ONCE(rq->stop))
-		return 0;
-	if (prio < MAX_RT_PRIO)
-		return prio;
-	return READ_ONCE(rq->nr_running) ? PRIO_FAIR : PRIO_NOTHING;
-}
-
-/* The CPUs with the least urgent work of those that @t may use; none if it is not more urgent. */
-static struct cpumask lowest_cpus(struct sched *s, const struct task *t)
-{
-	struct cpumask usable = cpumask_and(&t->allowed, &s->online), lowest = cpumask_none();
-	unsigned level = (unsigned)t->prio + 1, cpu;
-
-	for_each_cpu(cpu, &usable) {
-		unsigned prio = cpu_prio(cpu_rq(s, cpu));
-
-		if (prio < level)
-			continue;
-		if (prio > level)
-			lowest = cpumask_none();
-		level = prio;
-		cpumask_set(&lowest, cpu);
-	}
-	return lowest;
-}
-
-/* One of them for @t of @rq: its own, the nearest to that, where @cpu is as near as any. Or -1. */
-static int find_lowest_cpu(struct rq *rq, const struct task *t, unsigned cpu)
-{
-	struct cpumask lowest = lowest_cpus(rq->s, t);
-	struct domain *sd;
-
-	if (cpumask_empty(&lowest))
-		return -1;
-	if (cpumask_test(&lowest, rq->cpu))
-		return (int)rq->cpu;
-	for_each_domain(sd, rq) {
-		struct cpumask near = cpumask_and(&lowest, &sd->span->cpus);
-
-		if (!cpumask_empty(&near)) {
-			lowest = near;
-			break;
-		}
-	}
-	return (int)(cpumask_test(&lowest, cpu) ? cpu : cpumask_first(&lowest));
-}
-
-/* @rq turned to something less urgent by other means than a switch, which would have pulled. */
-static void ask_others_to_push(struct rq *rq)
-{
-	unsigned cpu;
-
-	for_each_cpu(cpu, &rq->s->rt_overload)
-		host_kick(cpu);
-}
-
-static unsigned rt_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned reason)
-{
-	const struct task *curr = READ_ONCE(rq->curr);
-	int lowest;
-
-	if (unlikely(!rq->online)) {
-		lowest = find_lowest_cpu(rq, t, cpu);
-		return lowest < 0 ? any_allowed_cpu(rq->s, t) : (unsigned)lowest;
-	}
-	if (!task_allowed(t, t->cpu))
-		return any_allowed_cpu(rq->s, t);
-	if (!(reason & (SELECT_WAKE | SELECT_FORK)) || curr->class->rank > rt_class.rank)
-		return t->cpu;
-	/* Behind something as urgent, or in front of something that could not go elsewhere. */
-	if (curr->nr_allowed > 1 && curr->prio > t->prio)
-		return t->cpu;
-	lowest = find_lowest_cpu(rq, t, cpu);
-	return lowest < 0 ? t->cpu : (unsigned)lowest;
-}
-
-/* The most urgent task that waits on @rq and may run on @cpu (CPU_MAX: any other), or NULL. */
-static struct task *first_movable(struct rq *rq, unsigned cpu)
-{
-	struct rt_queue *rt = &rq->rt;
-
-	for (unsigned prio = first_prio(rt); prio < MAX_RT_PRIO; prio++) {
-		struct list *link;
-
-		for (link = rt->list[prio].next; link != &rt->list[prio]; link = link->next) {
-			struct task *t = rt_task_of(link);
-
-			if (!task_running(rq, t) && t->nr_allowed > 1 &&
-			    (cpu == CPU_MAX || task_allowed(t, cpu)))
-				return t;
-		}
-	}
-	return NULL;
-}
-
-/* One at a time: where the next one should go depends on where this one went. */
-void rt_push(struct rq *rq)
-{
-	struct rt_queue *rt = &rq->rt;
-	struct task *t;
-	int to;
-
-	if (rt->throttled || !rt->nr_movable)
-		return;
-	t = first_movable(rq, CPU_MAX);
-	to = t ? find_lowest_cpu(rq, t, rq->cpu) : -1;
-	if (to < 0)
-		return;
-	detach_task(rq, t, (unsigned)to);
-	list_add_tail(&rq->handover, &t->link);
-	if (rt->nr_running > 1 && rt->nr_movable)
-		resched(rq);
-}
-
-/* One task from @src that is more urgent than what @rq has, but not about to run there. */
-static void pull_from(struct rq *rq, struct rq *src)
-{
-	unsigned own_prio = cpu_prio(rq);
-	struct task *t;
-
-	rq->pulling = true;
-	rq_unlock(rq);
-	rq_lock(src);
-	t = src->rt.throttled ? NULL : first_movable(src, rq->cpu);
-	if (t && ((unsigned)t->prio >= own_prio || t->prio < src->curr->prio))
-		t = NULL;
-	if (t)
-		detach_task(src, t, rq->cpu);
-	rq_unlock(src);
-	rq_lock(rq);
-	rq->pulling = false;
-	if (t)
-		attach_locked(rq, t);
-}
-
-static bool rt_pull(struct rq *rq, struct task *prev)
-{
-	struct cpumask sources;
-	unsigned cpu;
-
-	if ((int)cpu_prio(rq) <= prev->prio || rq->rt.throttled || !rq->online)
-		return false;
-	/* Be less urgent, then look who waits; one who waits looks who is less urgent. */
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	sources = rq->s->rt_overload;
-	cpumask_clear(&sources, rq->cpu);
-	for_each_cpu(cpu, &sources)
-		pull_from(rq, cpu_rq(rq->s, cpu));
-	return rq->rt.nr_running;
 }
 
 /* --- somebody else's turn ------------------------------------------------- */
@@ -411,9 +300,9 @@ static bool rt_preempts(struct rq *rq, struct task *woken, unsigned flags)
 	struct task *curr = rq->curr;
 
 	(void)flags;
-	if (woken->prio < curr->prio || find_lowest_cpu(rq, woken, rq->cpu) >= 0)
+	if (woken->prio < curr->prio || rt_find_lowest_cpu(rq, woken, rq->cpu) >= 0)
 		return true;
-	if (woken->prio > curr->prio || find_lowest_cpu(rq, curr, rq->cpu) < 0)
+	if (woken->prio > curr->prio || rt_find_lowest_cpu(rq, curr, rq->cpu) < 0)
 		return false;
 	requeue(rq, woken, true);
 	return true;
@@ -426,12 +315,12 @@ static void rt_retune(struct rq *rq, struct task *t, int old_prio)
 	if (lowered || t->prio < rq->curr->prio)
 		resched(rq);
 	if (lowered)
-		ask_others_to_push(rq);
+		rt_ask_others_to_push(rq);
 }
 
 static void rt_join(struct rq *rq, struct task *t, bool runnable)
 {
-	t->rt.time_slice = rr_slice_ticks(rq->s);
+	rt_part(t)->time_slice = rr_slice_ticks(rq->s);
 	/* It waits behind another: a switch, even to the same task, pushes it. */
 	if (runnable && !task_running(rq, t) && rq->curr->class == &rt_class)
 		resched(rq);
@@ -440,23 +329,46 @@ static void rt_join(struct rq *rq, struct task *t, bool runnable)
 static void rt_leave(struct rq *rq, struct task *t, bool runnable)
 {
 	if (runnable && task_running(rq, t))
-		ask_others_to_push(rq);
+		rt_ask_others_to_push(rq);
+}
+
+/* --- parameters -------------------------------------------------------------- */
+
+static bool rt_owns(int policy)
+{
+	return policy == SCHED_FIFO || policy == SCHED_RR;
+}
+
+static bool rt_valid(const struct sched_attr_req *req)
+{
+	return req->rt_priority >= 1 && req->rt_priority < MAX_RT_PRIO;
+}
+
+static int rt_prio(const struct sched_attr_req *req)
+{
+	return MAX_RT_PRIO - 1 - req->rt_priority;
+}
+
+static void rt_init_task(struct sched *s, struct task *t)
+{
+	list_init(&rt_part(t)->link);
+	rt_part(t)->time_slice = rr_slice_ticks(s);
 }
 
 /* --- a CPU that leaves ------------------------------------------------------ */
 
-void rt_offline(struct rq *rq)
+static void rt_offline(struct rq *rq)
 {
-	if (rq->rt.throttled)
+	if (rt_of(rq)->throttled)
 		unthrottle(rq);
-	rq->rt.used_ns = 0;
+	rt_of(rq)->used_ns = 0;
 }
 
 /* --- introspection -------------------------------------------------------- */
 
 static void rt_check(struct rq *rq)
 {
-	struct rt_queue *rt = &rq->rt;
+	struct rt_queue *rt = rt_of(rq);
 	u32 nr = 0, movable = 0;
 
 	for (unsigned prio = 0; prio < MAX_RT_PRIO; prio++) {
@@ -473,40 +385,75 @@ static void rt_check(struct rq *rq)
 			movable += t->nr_allowed > 1;
 		}
 	}
+	SCHED_CHECK(R12, class_is_active(rq, CLASS_rt) == (rt_nr_pickable(rq) > 0));
 	SCHED_CHECK(Q2, nr == rt->nr_running && movable == rt->nr_movable);
 	SCHED_CHECK(R6, !rt->throttled || rt->period_end);
+}
+
+static void rt_check_offline(struct rq *rq)
+{
+	SCHED_CHECK(R10, !cpumask_test(&rq->s->rt_overload, rq->cpu));
 }
 
 static void rt_dump(struct rq *rq, struct text *out)
 {
 	text_add(out, "\nrt_rq[%u]:\n", rq->cpu);
-	text_add(out, "  .%-30s: %u\n", "rt_nr_running", rq->rt.nr_running);
-	text_add(out, "  .%-30s: %u\n", "rt_nr_migratory", rq->rt.nr_movable);
-	text_add(out, "  .%-30s: %u\n", "rt_throttled", rq->rt.throttled);
-	dump_ms(out, "rt_time", rq->rt.used_ns);
+	text_add(out, "  .%-30s: %u\n", "rt_nr_running", rt_of(rq)->nr_running);
+	text_add(out, "  .%-30s: %u\n", "rt_nr_migratory", rt_of(rq)->nr_movable);
+	text_add(out, "  .%-30s: %u\n", "rt_throttled", rt_of(rq)->throttled);
+	dump_ms(out, "rt_time", rt_of(rq)->used_ns);
 	dump_ms(out, "rt_runtime", rt_runtime_ns(rq->s));
 }
 
 const struct sched_class rt_class = {
 	.name = "rt",
-	.rank = 1,
+	.rank = CLASS_rt,
+	.pulls = true,
+	.init = rt_init,
 	.enqueue = rt_enqueue,
 	.dequeue = rt_dequeue,
+	.nr_queued = rt_nr_queued,
+	.nr_pickable = rt_nr_pickable,
+	.pickable = rt_pickable,
+	.first_queued = rt_first_queued,
+	.next_queued = rt_next_queued,
 	.yield = rt_yield,
 	.pick = rt_pick,
 	.put_prev = class_ignore_task,
 	.set_next = rt_set_next,
 	.exchange = rt_exchange,
+	.picked_again = class_ignore_task,
 	.charge = rt_charge,
 	.tick = rt_tick,
 	.preempts = rt_preempts,
+	.notice = class_ignore,
+	.next_timer = rt_next_timer,
+	.timer = rt_timer,
 	.select_cpu = rt_select_cpu,
 	.migrate = class_ignore_task,
 	.pull = rt_pull,
+	.push = rt_push,
+	.online = class_ignore,
+	.offline = rt_offline,
+	.move_timers = class_ignore_move,
+	.cancel_timers = rt_cancel_timers,
+	.owns = rt_owns,
+	.valid = rt_valid,
+	.prio = rt_prio,
+	.admit = class_admit,
+	.init_task = rt_init_task,
+	.set_attr = class_ignore_attr,
+	.get_attr = class_no_attr,
+	.fork = class_ignore_fork,
 	.join = rt_join,
 	.leave = rt_leave,
 	.retune = rt_retune,
+	.regroup = class_regroup,
 	.slice = rt_slice,
+	.request = class_no_slice,
 	.check = rt_check,
+	.check_offline = rt_check_offline,
 	.dump = rt_dump,
+	.dump_key = class_dump_vtime,
+	.dump_task = class_dump_no_task,
 };

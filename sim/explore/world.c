@@ -204,7 +204,6 @@ static void check_subject(const struct world *w, struct subject *x, bool running
 	EXPECT(x->state == ASLEEP || may_run_here || t->push_cpu != PUSH_NONE);
 	EXPECT(x->state == ASLEEP || x->allowed & w->online || t->push_cpu != PUSH_NONE);
 	EXPECT(x->state != ASLEEP || t->push_cpu == PUSH_NONE);
-	EXPECT(x->attr.policy != SCHED_RR || t->rt.time_slice);
 	/* Not charged for a moment more or less than it ran. */
 	EXPECT(running ? t->fair.sum_exec <= x->ran_ns : t->fair.sum_exec == x->ran_ns);
 }

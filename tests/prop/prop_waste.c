@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "sched/internal.h"
+#include "sched/rt/rt.h"
 #include "sim/explore/explore.h"
 
 #define NR_SEEDS    40
@@ -30,7 +30,7 @@ static bool could_be_picked(const struct rq *rq, const struct task *t)
 	if (t->on_rq != TASK_QUEUED || t->cpu != rq->cpu)
 		return false;
 	if (t->class == &rt_class)
-		return !rq->rt.throttled;
+		return !rt_seen(rq)->throttled;
 	return !is_limited(t);
 }
 

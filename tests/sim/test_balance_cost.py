@@ -26,7 +26,7 @@ def test_ticks_cost_grows_no_faster_than_the_logarithm_of_the_cpus(load):
 
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind counts the instructions")
 def test_searches_of_newly_idle_cpus_cost_no_more_than_that():
-    small, large = (balance_instructions(BUILD, "fair_pull", cpus, topology, 0.05, churn(cpus))
+    small, large = (balance_instructions(BUILD, "balance_newly_idle", cpus, topology, 0.05, churn(cpus))
                     for cpus, topology in (SMALL, LARGE))
     assert 0 < large <= small * math.log2(LARGE[0]) / math.log2(SMALL[0])
 

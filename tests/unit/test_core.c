@@ -6,6 +6,7 @@
 #include "host.h"
 #include "lib/errno.h"
 #include "lib/fmt.h"
+#include "sched/rt/rt.h"
 
 /* --- sleeping and waking -------------------------------------------------- */
 
@@ -264,7 +265,8 @@ static void the_checker_names_the_invariant_that_broke(void **state)
 	EXPECT_BROKEN("G1", b->fair.policy = NULL, b->fair.policy = rq->fair.policy);
 	EXPECT_BROKEN("G2", rq->fair.tasks.nr_idle++, rq->fair.tasks.nr_idle--);
 	EXPECT_BROKEN("P4", rq->fair.avg.util_est_enqueued++, rq->fair.avg.util_est_enqueued--);
-	EXPECT_BROKEN("R6", rq->rt.throttled = true, rq->rt.throttled = false);
+	EXPECT_BROKEN("R12", rq->active ^= BIT(CLASS_fair), rq->active ^= BIT(CLASS_fair));
+	EXPECT_BROKEN("R6", rt_of(rq)->throttled = true, rt_of(rq)->throttled = false);
 	machine_free(m);
 }
 

@@ -3,6 +3,7 @@
  * SCHED_FIFO and SCHED_RR: order, slices, throttling, push and pull (docs/sources.md).
  */
 #include "host.h"
+#include "sched/rt/rt.h"
 
 static struct machine *unlimited(unsigned nr_cpus, unsigned hz)
 {
@@ -197,7 +198,7 @@ static void an_unchanged_priority_keeps_the_place(void **state)
 	sched_set_affinity(m->s, other, &zero);
 	settle(m);
 	assert_ptr_equal(running(m, 0), rr);
-	rr->rt.time_slice = 1;
+	rt_part(rr)->time_slice = 1;
 	m->now += MS;
 	sched_tick(m->s, 0);
 	sched_set_affinity(m->s, rr, &zero);
@@ -257,10 +258,10 @@ static void what_was_overdrawn_is_owed_in_the_next_period(void **state)
 	spawn(m, "hog", SCHED_FIFO, 50);
 	advance(m, 990 * MS); /* no tick to stop it in time */
 	tick(m);
-	assert_true(m->s->rq[0].rt.throttled);
+	assert_true(rt_of(&m->s->rq[0])->throttled);
 	advance(m, m->timer[0] - m->now);
-	assert_false(m->s->rq[0].rt.throttled);
-	assert_int_equal(m->s->rq[0].rt.used_ns, 41 * MS);
+	assert_false(rt_of(&m->s->rq[0])->throttled);
+	assert_int_equal(rt_of(&m->s->rq[0])->used_ns, 41 * MS);
 	machine_free(m);
 }
 

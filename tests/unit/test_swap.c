@@ -9,6 +9,7 @@
 
 #include "swap.h"
 #include "lib/errno.h"
+#include "sched/rt/rt.h"
 
 static bool foreign(const struct machine *m, const struct task *t)
 {
@@ -228,12 +229,12 @@ static void check_throttled(const char *from, const char *to)
 	struct task *rt = spawn(m, "rt", SCHED_FIFO, 5);
 	struct task *fair[] = { spawn_nice(m, "A", 0), spawn_nice(m, "B", 0) };
 
-	while (!m->s->rq[0].rt.throttled)
+	while (!rt_of(&m->s->rq[0])->throttled)
 		run_ticks(m, 1);
 	assert_true(running(m, 0) != rt);
 	swap(m, to);
 	assert_int_equal(m->s->rq[0].nr_running, 2);
-	while (m->s->rq[0].rt.throttled)
+	while (rt_of(&m->s->rq[0])->throttled)
 		run_ticks(m, 1);
 	assert_ptr_equal(running(m, 0), rt);
 	assert_int_equal(m->s->rq[0].nr_running, 3);

@@ -56,7 +56,7 @@ def looks(build, topology, seconds, workload):
 
 
 def balance_instructions(build, function, cpus, topology, seconds, workload):
-    """Of balance_tick() or, when a CPU is about to idle, fair_pull(), and what they call: for each CPU and tick."""
+    """Of balance_tick() or, when a CPU is about to idle, balance_newly_idle(), and what they call: for each CPU and tick."""
     words = ["--hz", str(HZ), "--topology", topology, "--time", f"{int(seconds * 1000)}ms", workload]
     return instructions(build, function, words) / (cpus * seconds * HZ)
 
@@ -68,7 +68,7 @@ def row(build, cpus, count):
     counted = [balance_instructions(build, "balance_tick", cpus, topology, count_span, load(cpus))
                for load in (half_idle, crowded)] if count else []
     if count:
-        counted.append(balance_instructions(build, "fair_pull", cpus, topology, min(churn_span, 0.5), churn(cpus)))
+        counted.append(balance_instructions(build, "balance_newly_idle", cpus, topology, min(churn_span, 0.5), churn(cpus)))
     return (f"{cpus:>5}  {topology:<10}" + "".join(f"{cell:>10.2f}" for cell in cells)
             + ("".join(f"{cell:>11,.0f}" for cell in counted) or "  no valgrind"))
 

@@ -24,7 +24,7 @@
  * taken inside one. Source: Linux 6.1, fair.c; Documentation/scheduler/sched-bwc.rst.
  */
 #include "sched/balance/sharedq.h"
-#include "sched/fair/core/fair.h"
+#include "sched/fair/core/class.h"
 #include "lib/errno.h"
 
 #define DEFAULT_PERIOD_NS (100 * NS_PER_MS)
@@ -223,7 +223,7 @@ static void unthrottle(struct fair_queue *q)
 	host_unlock(&pool->lock);
 	if (!q->nr_running)
 		return;
-	fair_class.charge(rq);
+	fair_charge(rq);
 	if (fair_climb_in(q->owner, n, ENQUEUE_WAKEUP | ENQUEUE_UNTHROTTLE))
 		count_running(rq, (int)n.nr);
 	sharedq_crowded(rq);
@@ -247,7 +247,6 @@ void bandwidth_unthrottle(struct rq *rq)
 {
 	struct fair_queue *q, *next;
 
-	WRITE_ONCE(rq->unthrottle, false);
 	list_for_each_safe(q, next, &rq->throttled, throttled_link)
 		if (take_grant(q))
 			unthrottle(q);
@@ -268,7 +267,7 @@ static void distribute(struct bandwidth *pool)
 		if (q->debt)
 			return;
 		list_del(&q->debtor_link);
-		WRITE_ONCE(q->rq->unthrottle, true);
+		WRITE_ONCE(q->rq->notice, true);
 		host_kick(q->rq->cpu);
 	}
 }
@@ -389,7 +388,7 @@ static void restart(struct fair_queue *q)
 	struct rq *rq = q->rq;
 
 	rq_lock(rq);
-	fair_class.charge(rq);
+	fair_charge(rq);
 	host_lock(&pool->lock);
 	q->limited = pool->quota_ns != SCHED_QUOTA_NONE && rq->online;
 	q->remaining = 0;

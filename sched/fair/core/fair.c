@@ -10,15 +10,17 @@
  *
  * Lock: the runqueue's. Source: Linux 6.1, fair.c (docs/sources.md).
  */
+#include "sched/fair/core/class.h"
 #include "sched/fair/core/queue.h"
 #include "sched/balance/sharedq.h"
 #include "lib/errno.h"
 #include "lib/string.h"
+#include "sched/observe/trace.h"
 
 /* --- charging ------------------------------------------------------------- */
 
 /* From the root down to the running task. */
-static void fair_charge(struct rq *rq)
+void fair_charge(struct rq *rq)
 {
 	struct fair_queue *q = &rq->fair;
 
@@ -96,7 +98,7 @@ bool fair_climb_out(struct entity *e, struct tally n)
 	}
 }
 
-static __attribute__((flatten)) void fair_enqueue(struct rq *rq, struct task *t, unsigned flags)
+__attribute__((flatten)) void fair_enqueue(struct rq *rq, struct task *t, unsigned flags)
 {
 	struct fair_queue *q = t->fair.queue;
 
@@ -113,7 +115,7 @@ static __attribute__((flatten)) void fair_enqueue(struct rq *rq, struct task *t,
 	sharedq_enqueued(rq, t, flags);
 }
 
-static __attribute__((flatten)) bool fair_dequeue(struct rq *rq, struct task *t, unsigned flags)
+__attribute__((flatten)) bool fair_dequeue(struct rq *rq, struct task *t, unsigned flags)
 {
 	bool left;
 
@@ -136,7 +138,7 @@ static __attribute__((flatten)) bool fair_dequeue(struct rq *rq, struct task *t,
 }
 
 /* A sleeper changes CPU: take its vruntime and its load off the old queue while that is locked. */
-static void fair_migrate(struct rq *rq, struct task *t)
+void fair_migrate(struct rq *rq, struct task *t)
 {
 	struct entity *e = &t->fair;
 	struct fair_queue *q = e->queue;
@@ -151,7 +153,7 @@ static void fair_migrate(struct rq *rq, struct task *t)
 
 /* --- choosing ------------------------------------------------------------- */
 
-static struct task *fair_pick(struct rq *rq)
+struct task *fair_pick(struct rq *rq)
 {
 	struct fair_queue *q = &rq->fair;
 	struct entity *e;
@@ -213,7 +215,7 @@ static inline void task_starts(struct rq *rq, struct task *t)
 		fair_start_turn(rq, t);
 }
 
-static void fair_put_prev(struct rq *rq, struct task *t)
+void fair_put_prev(struct rq *rq, struct task *t)
 {
 	for (struct entity *e = &t->fair; e; e = parent_of(e)) {
 		pelt_update_queue(e->queue);
@@ -223,7 +225,7 @@ static void fair_put_prev(struct rq *rq, struct task *t)
 		set_hrtick(rq, 0);
 }
 
-static void fair_set_next(struct rq *rq, struct task *t)
+void fair_set_next(struct rq *rq, struct task *t)
 {
 	SCHED_ASSERT(!rq->fair.curr);
 	for (struct entity *e = &t->fair; e; e = parent_of(e)) {
@@ -264,7 +266,7 @@ static __noinline void exchange_branches(struct entity *prev, struct entity *nex
 		exchange_siblings(prev->queue, prev, next);
 }
 
-static void fair_exchange(struct rq *rq, struct task *prev, struct task *next)
+void fair_exchange(struct rq *rq, struct task *prev, struct task *next)
 {
 	struct entity *p = &prev->fair, *n = &next->fair;
 
@@ -275,7 +277,7 @@ static void fair_exchange(struct rq *rq, struct task *prev, struct task *next)
 	task_starts(rq, next);
 }
 
-static void fair_tick(struct rq *rq, struct task *t)
+void fair_tick(struct rq *rq, struct task *t)
 {
 	fair_charge(rq);
 	for (struct entity *e = &t->fair; e; e = parent_of(e)) {
@@ -302,7 +304,7 @@ static void find_siblings(struct entity **a, struct entity **b)
 }
 
 /* The running task was charged when @woken was enqueued. */
-static bool fair_preempts(struct rq *rq, struct task *woken, unsigned flags)
+bool fair_preempts(struct rq *rq, struct task *woken, unsigned flags)
 {
 	struct entity *curr = &rq->curr->fair, *e = &woken->fair;
 
@@ -325,7 +327,7 @@ static bool fair_preempts(struct rq *rq, struct task *woken, unsigned flags)
 	return true;
 }
 
-static void fair_yield(struct rq *rq)
+void fair_yield(struct rq *rq)
 {
 	struct entity *e = &rq->curr->fair;
 
@@ -334,7 +336,7 @@ static void fair_yield(struct rq *rq)
 
 /* --- parameters ----------------------------------------------------------- */
 
-static void fair_join(struct rq *rq, struct task *t, bool runnable)
+void fair_join(struct rq *rq, struct task *t, bool runnable)
 {
 	struct entity *e = &t->fair;
 	struct fair_queue *q = e->queue;
@@ -358,7 +360,7 @@ static void fair_join(struct rq *rq, struct task *t, bool runnable)
 		q->hooks->place(q, e, PLACE_ASLEEP);
 }
 
-static void fair_leave(struct rq *rq, struct task *t, bool runnable)
+void fair_leave(struct rq *rq, struct task *t, bool runnable)
 {
 	struct entity *e = &t->fair;
 	struct fair_queue *q = e->queue;
@@ -404,7 +406,7 @@ void fair_reweight(struct entity *e, struct load_weight load)
 		queue_insert(q, e);
 }
 
-static void fair_retune(struct rq *rq, struct task *t, int old_prio)
+void fair_retune(struct rq *rq, struct task *t, int old_prio)
 {
 	if (rq->fair.tasks.nr == 1)
 		return;
@@ -415,7 +417,7 @@ static void fair_retune(struct rq *rq, struct task *t, int old_prio)
 }
 
 /* As sched_rr_get_interval(2) has it: whole ticks, and 0 on an empty queue. */
-static u64 fair_slice(struct rq *rq, struct task *t)
+u64 fair_slice(struct rq *rq, struct task *t)
 {
 	struct fair_queue *q = t->fair.queue;
 	u64 slice;
@@ -425,30 +427,6 @@ static u64 fair_slice(struct rq *rq, struct task *t)
 	slice = q->policy->slice(q, &t->fair);
 	return slice - slice % rq->s->tick_ns;
 }
-
-const struct sched_class fair_class = {
-	.name = "fair",
-	.rank = 2,
-	.enqueue = fair_enqueue,
-	.dequeue = fair_dequeue,
-	.yield = fair_yield,
-	.pick = fair_pick,
-	.put_prev = fair_put_prev,
-	.set_next = fair_set_next,
-	.exchange = fair_exchange,
-	.charge = fair_charge,
-	.tick = fair_tick,
-	.preempts = fair_preempts,
-	.select_cpu = fair_select_cpu,
-	.migrate = fair_migrate,
-	.pull = fair_pull,
-	.join = fair_join,
-	.leave = fair_leave,
-	.retune = fair_retune,
-	.slice = fair_slice,
-	.check = fair_check,
-	.dump = fair_dump,
-};
 
 /* --- choosing the policy --------------------------------------------------- */
 

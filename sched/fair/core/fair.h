@@ -224,13 +224,10 @@ const struct fair_policy *fair_policy_find(const char *name);
 
 /* --- the class's operations (fair.c unless said) --------------------------- */
 
-unsigned fair_select_cpu(struct rq *rq, struct task *t, unsigned cpu,
-			 unsigned reason); /* placement.c */
 /* An idle CPU for @t that shares a cache with @target, or -1 (placement.c). */
 int fair_idle_cpu(struct sched *s, const struct task *t, unsigned prev, unsigned target);
-bool fair_pull(struct rq *rq, struct task *prev); /* rebalance.c: newly idle */
-void fair_check(struct rq *rq);			  /* check.c */
-void fair_dump(struct rq *rq, struct text *out);  /* dump.c */
+/* What orders fair tasks, as columns of the table of tasks. */
+const char *fair_key_columns(const struct rq *rq);
 
 /* Give @e the weight @load, with all that follows from it. */
 void fair_reweight(struct entity *e, struct load_weight load);

@@ -18,7 +18,7 @@
  * parameters by the host (group.h); load_avg is atomic.
  * Source: Linux 6.1, fair.c and core.c (docs/sources.md).
  */
-#include "sched/fair/core/fair.h"
+#include "sched/fair/core/class.h"
 #include "lib/errno.h"
 
 #define SHARES_TO_WEIGHT(shares) ((u64)(shares) << WEIGHT_SHIFT)
@@ -202,7 +202,7 @@ void group_reweigh(struct sched *s, struct task_group *tg)
 		struct rq *rq = cpu_rq(s, cpu);
 
 		rq_lock(rq);
-		fair_class.charge(rq);
+		fair_charge(rq);
 		group_update_above(&tg->cpu[cpu].queue);
 		rq_unlock(rq);
 	}
@@ -245,7 +245,7 @@ int sched_group_set_idle(struct sched *s, struct task_group *tg, bool idle)
 		struct rq *rq = cpu_rq(s, cpu);
 
 		rq_lock(rq);
-		fair_class.charge(rq);
+		fair_charge(rq);
 		set_queue_idle(&tg->cpu[cpu].queue, idle);
 		rq_unlock(rq);
 	}

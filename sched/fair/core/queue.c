@@ -82,7 +82,8 @@ void queue_enter(struct fair_queue *q, struct entity *e, unsigned flags)
 	if (!e->avg.last_update)
 		pelt_attach(q, e);
 	load_add(&q->load, e->load.weight);
-	q->nr_running++;
+	if (!q->nr_running++ && !q->owner)
+		class_set_active(q->rq, CLASS_fair, true);
 	q->nr_idle += entity_is_idle(e);
 	if (e != q->curr)
 		queue_insert(q, e);
@@ -105,7 +106,8 @@ bool queue_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 	if (!entity_is_task(e))
 		group_cpu_of(e)->queued_ns += q->rq->clock - group_cpu_of(e)->queued_at;
 	load_sub(&q->load, e->load.weight);
-	q->nr_running--;
+	if (!--q->nr_running && !q->owner)
+		class_set_active(q->rq, CLASS_fair, false);
 	q->nr_idle -= entity_is_idle(e);
 	if (flags & QUEUE_MIGRATING)
 		pelt_detach(q, e);

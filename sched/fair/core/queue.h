@@ -6,6 +6,7 @@
 #pragma once
 
 #include "sched/fair/core/fair.h"
+#include "sched/observe/trace.h"
 
 /* Charge @e, which runs, for the time since the last charge. */
 static inline void queue_charge(struct fair_queue *q, struct entity *e)

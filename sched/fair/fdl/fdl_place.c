@@ -37,7 +37,7 @@ static u64 slack_of(const struct rq *rq, u64 now)
 	u64 curr = READ_ONCE(rq->fdl_curr), next = READ_ONCE(rq->fdl_next);
 	u64 slack = UNLIMITED;
 
-	if (READ_ONCE(rq->stop) || READ_ONCE(rq->rt.nr_running))
+	if (class_waits_above(rq, CLASS_fair))
 		return 0;
 	if (!READ_ONCE(rq->fair.fdl.nr))
 		return UNLIMITED;

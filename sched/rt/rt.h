@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the real-time class keeps, in the areas of a runqueue and of a task that are its own. For
+ * rt.c and white-box tests.
+ */
+#pragma once
+
+#include "sched/internal.h"
+
+/* What the class knows of a runqueue. guarded by: rq lock */
+struct rt_queue {
+	u64 bitmap[2];		       /* which lists are not empty */
+	struct list list[MAX_RT_PRIO]; /* FIFO for each priority */
+	u32 nr_running;
+	u32 nr_movable; /* of them, allowed on another CPU */
+	bool throttled; /* its share of the period is used up: not counted in rq->nr_running */
+	u64 used_ns;	/* run in this period */
+	u64 period_end; /* 0: no period is running */
+};
+
+/* What the class knows of a task. guarded by: rq lock */
+struct rt_task {
+	struct list link; /* in the list of its priority */
+	u32 time_slice;	  /* ticks left (SCHED_RR) */
+};
+
+_Static_assert(sizeof(struct rt_queue) <= sizeof(((struct rq *)0)->class_state.rt),
+	       "its line in class.def promises less");
+_Static_assert(sizeof(struct rt_task) <= CLASS_TASK_BYTES, "a task has room for less");
+
+static inline struct rt_queue *rt_of(struct rq *rq)
+{
+	return (struct rt_queue *)rq->class_state.rt;
+}
+
+static inline const struct rt_queue *rt_seen(const struct rq *rq)
+{
+	return (const struct rt_queue *)rq->class_state.rt;
+}
+
+static inline struct rt_task *rt_part(struct task *t)
+{
+	return (struct rt_task *)t->class_state;
+}
+
+/* The most urgent priority of a queued task, or MAX_RT_PRIO. */
+static inline unsigned rt_first_prio(const struct rt_queue *rt)
+{
+	if (rt->bitmap[0])
+		return (unsigned)__builtin_ctzll(rt->bitmap[0]);
+	if (rt->bitmap[1])
+		return 64 + (unsigned)__builtin_ctzll(rt->bitmap[1]);
+	return MAX_RT_PRIO;
+}
+
+static inline struct task *rt_task_of(struct list *link)
+{
+	return (struct task *)((u8 *)link - offsetof(struct rt_task, link) -
+			       offsetof(struct task, class_state));
+}
+
+/* A full round-robin slice in ticks (rt.c). */
+u32 rr_slice_ticks(const struct sched *s);
+
+/* --- other CPUs (rt_smp.c) ------------------------------------------------- */
+
+/*
+ * A CPU that runs the least urgent work of those that @t may use, if that is less urgent than @t;
+ * else -1. Of several the own one of @rq, else the nearest to it, @cpu if that is as near as any.
+ */
+int rt_find_lowest_cpu(struct rq *rq, const struct task *t, unsigned cpu);
+/* @rq turned to something less urgent by other means than a switch, which would have pulled. */
+void rt_ask_others_to_push(struct rq *rq);
+/* Operations of the class. */
+unsigned rt_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned reason);
+void rt_push(struct rq *rq);
+void rt_pull(struct rq *rq, struct task *prev);

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Real-time tasks on several CPUs: where one wakes up, and how one that waits gets to a CPU that
+ * runs something less urgent. rt.c has the class.
+ *
+ * Lock: the runqueue's. Source: Linux 6.1, rt.c (docs/sources.md).
+ */
+#include "sched/balance/domain.h"
+#include "sched/rt/rt.h"
+
+/* What a CPU runs, as a priority: real-time ones below it. */
+#define PRIO_FAIR    MAX_RT_PRIO
+#define PRIO_NOTHING (MAX_RT_PRIO + 1)
+
+/* The most urgent that @rq has, running or waiting; racy if its lock is not held. */
+static unsigned cpu_prio(const struct rq *rq)
+{
+	const struct rt_queue *rt = rt_seen(rq);
+	unsigned prio = rt->throttled ? MAX_RT_PRIO : rt_first_prio(rt);
+
+	if (READ_ONCE(rq->active) & (BIT(CLASS_rt) - 1))
+		return 0;
+	if (prio < MAX_RT_PRIO)
+		return prio;
+	return READ_ONCE(rq->nr_running) ? PRIO_FAIR : PRIO_NOTHING;
+}
+
+/* The CPUs with the least urgent work of those that @t may use; none if it is not more urgent. */
+static struct cpumask lowest_cpus(struct sched *s, const struct task *t)
+{
+	struct cpumask usable = cpumask_and(&t->allowed, &s->online), lowest = cpumask_none();
+	unsigned level = (unsigned)t->prio + 1, cpu;
+
+	for_each_cpu(cpu, &usable) {
+		unsigned prio = cpu_prio(cpu_rq(s, cpu));
+
+		if (prio < level)
+			continue;
+		if (prio > level)
+			lowest = cpumask_none();
+		level = prio;
+		cpumask_set(&lowest, cpu);
+	}
+	return lowest;
+}
+
+int rt_find_lowest_cpu(struct rq *rq, const struct task *t, unsigned cpu)
+{
+	struct cpumask lowest = lowest_cpus(rq->s, t);
+	struct domain *sd;
+
+	if (cpumask_empty(&lowest))
+		return -1;
+	if (cpumask_test(&lowest, rq->cpu))
+		return (int)rq->cpu;
+	for_each_domain(sd, rq) {
+		struct cpumask near = cpumask_and(&lowest, &sd->span->cpus);
+
+		if (!cpumask_empty(&near)) {
+			lowest = near;
+			break;
+		}
+	}
+	return (int)(cpumask_test(&lowest, cpu) ? cpu : cpumask_first(&lowest));
+}
+
+void rt_ask_others_to_push(struct rq *rq)
+{
+	unsigned cpu;
+
+	for_each_cpu(cpu, &rq->s->rt_overload)
+		host_kick(cpu);
+}
+
+unsigned rt_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned reason)
+{
+	const struct task *curr = READ_ONCE(rq->curr);
+	int lowest;
+
+	if (unlikely(!rq->online)) {
+		lowest = rt_find_lowest_cpu(rq, t, cpu);
+		return lowest < 0 ? any_allowed_cpu(rq->s, t) : (unsigned)lowest;
+	}
+	if (!task_allowed(t, t->cpu))
+		return any_allowed_cpu(rq->s, t);
+	if (!(reason & (SELECT_WAKE | SELECT_FORK)) || curr->class->rank > CLASS_rt)
+		return t->cpu;
+	/* Behind something as urgent, or in front of something that could not go elsewhere. */
+	if (curr->nr_allowed > 1 && curr->prio > t->prio)
+		return t->cpu;
+	lowest = rt_find_lowest_cpu(rq, t, cpu);
+	return lowest < 0 ? t->cpu : (unsigned)lowest;
+}
+
+/* The most urgent task that waits on @rq and may run on @cpu (CPU_MAX: any other), or NULL. */
+static struct task *first_movable(struct rq *rq, unsigned cpu)
+{
+	struct rt_queue *rt = rt_of(rq);
+
+	for (unsigned prio = rt_first_prio(rt); prio < MAX_RT_PRIO; prio++) {
+		struct list *link;
+
+		for (link = rt->list[prio].next; link != &rt->list[prio]; link = link->next) {
+			struct task *t = rt_task_of(link);
+
+			if (!task_running(rq, t) && t->nr_allowed > 1 &&
+			    (cpu == CPU_MAX || task_allowed(t, cpu)))
+				return t;
+		}
+	}
+	return NULL;
+}
+
+/* One at a time: where the next one should go depends on where this one went. */
+void rt_push(struct rq *rq)
+{
+	struct rt_queue *rt = rt_of(rq);
+	struct task *t;
+	int to;
+
+	if (rt->throttled || !rt->nr_movable)
+		return;
+	t = first_movable(rq, CPU_MAX);
+	to = t ? rt_find_lowest_cpu(rq, t, rq->cpu) : -1;
+	if (to < 0)
+		return;
+	detach_task(rq, t, (unsigned)to);
+	list_add_tail(&rq->handover, &t->link);
+	if (rt->nr_running > 1 && rt->nr_movable)
+		resched(rq);
+}
+
+/* One task from @src that is more urgent than what @rq has, but not about to run there. */
+static void pull_from(struct rq *rq, struct rq *src)
+{
+	unsigned own_prio = cpu_prio(rq);
+	struct task *t;
+
+	rq->pulling = true;
+	rq_unlock(rq);
+	rq_lock(src);
+	t = rt_of(src)->throttled ? NULL : first_movable(src, rq->cpu);
+	if (t && ((unsigned)t->prio >= own_prio || t->prio < src->curr->prio))
+		t = NULL;
+	if (t)
+		detach_task(src, t, rq->cpu);
+	rq_unlock(src);
+	rq_lock(rq);
+	rq->pulling = false;
+	if (t)
+		attach_locked(rq, t);
+}
+
+void rt_pull(struct rq *rq, struct task *prev)
+{
+	struct cpumask sources;
+	unsigned cpu;
+
+	if ((int)cpu_prio(rq) <= prev->prio || rt_of(rq)->throttled || !rq->online)
+		return;
+	/* Be less urgent, then look who waits; one who waits looks who is less urgent. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	sources = rq->s->rt_overload;
+	cpumask_clear(&sources, rq->cpu);
+	for_each_cpu(cpu, &sources)
+		pull_from(rq, cpu_rq(rq->s, cpu));
+}
