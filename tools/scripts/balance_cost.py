@@ -68,7 +68,8 @@ def row(build, cpus, count):
     counted = [balance_instructions(build, "balance_tick", cpus, topology, count_span, load(cpus))
                for load in (half_idle, crowded)] if count else []
     if count:
-        counted.append(balance_instructions(build, "balance_newly_idle", cpus, topology, min(churn_span, 0.5), churn(cpus)))
+        counted.append(balance_instructions(build, "balance_newly_idle", cpus, topology, min(churn_span, 0.5),
+                                            churn(cpus)))
     return (f"{cpus:>5}  {topology:<10}" + "".join(f"{cell:>10.2f}" for cell in cells)
             + ("".join(f"{cell:>11,.0f}" for cell in counted) or "  no valgrind"))
 
