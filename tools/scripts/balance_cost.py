@@ -56,7 +56,7 @@ def looks(build, topology, seconds, workload):
 
 
 def balance_instructions(build, function, cpus, topology, seconds, workload):
-    """Of balance_tick() or, when a CPU is about to idle, balance_newly_idle(), and what they call: for each CPU and tick."""
+    """Of balance_tick() or, of a CPU about to idle, balance_newly_idle(), and what they call: for each CPU and tick."""
     words = ["--hz", str(HZ), "--topology", topology, "--time", f"{int(seconds * 1000)}ms", workload]
     return instructions(build, function, words) / (cpus * seconds * HZ)
 
