@@ -13,6 +13,7 @@ PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 MUSL_CC ?= musl-gcc
 V ?= 0
 Q := $(if $(filter 1,$(V)),,@)
+VERSION := $(shell cat VERSION)
 COMMIT := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 PYTHON_TOOL = PYTHONPATH=tools $(PYTHON)
 FAIRGROUND = $(PYTHON_TOOL) -m fairground --build $(B)
@@ -74,8 +75,9 @@ stamp = @mkdir -p $(@D) && echo '$(1)' | cmp -s - $@ || echo '$(1)' > $@
 $(B)/.flags: FORCE
 	$(call stamp,$(CC) $(DEBUG))
 $(B)/.commit: FORCE
-	$(call stamp,$(COMMIT))
+	$(call stamp,$(VERSION) $(COMMIT))
 $(KERNEL_OBJ): $(B)/.flags
+$(call KOBJ,kernel/base/main.c): KFLAGS += -DVERSION='"$(VERSION)"'
 $(call KOBJ,$(shell grep -lwE 'COMMIT|OS_VERSION' $(KERNEL_C))): $(B)/.commit
 
 $(B)/kernel/%.c.o: %.c $(INC)/.made

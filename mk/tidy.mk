@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# The shape of the source: rules, sizes, the scheduler's seam, formatting, generated pages.
+# The shape of the source: rules, sizes, types, the scheduler's seam, formatting, generated pages.
 
 C_FILES = $(shell git ls-files -co --exclude-standard '*.c' '*.h')
 
@@ -10,8 +10,14 @@ seam: $(call KOBJ,$(SCHED_C) $(LIB_C)) ## what the scheduler's objects leave und
 	$(Q)$(PYTHON_TOOL) tools/scripts/nm_gate.py $^
 	$(Q)ld -r -o $(B)/sched.o $^ && nm -u $(B)/sched.o
 
-size: kernel ## lines and bytes by directory, against the budgets
+types: ## type-check the Python of tools/ and tests/model/ (mypy)
+	$(Q)$(PYTHON) -m mypy
+
+size: kernel ## lines and bytes by directory, room and along the reading path, beside their budgets
 	$(Q)$(PYTHON_TOOL) tools/scripts/size.py $(B)
+
+budgets: ## lower the budgets of rooms that have shrunk; raising one is an edit and a reason
+	$(Q)$(PYTHON_TOOL) tools/scripts/size.py --lower
 
 docs: ## rewrite the pages that are made from the .def files
 	$(Q)$(PYTHON_TOOL) tools/scripts/gendocs.py
@@ -19,4 +25,4 @@ docs: ## rewrite the pages that are made from the .def files
 format: ## clang-format every C file
 	$(Q)clang-format -i $(C_FILES)
 
-.PHONY: tidy seam size docs format
+.PHONY: tidy seam types size budgets docs format

@@ -20,7 +20,7 @@
 
 static void announce(void)
 {
-	kprintf("Fairground %s, %s, by %s\n", COMMIT, COMPILER, boot_info.loader);
+	kprintf("Fairground " VERSION " (%s), %s, by %s\n", COMMIT, COMPILER, boot_info.loader);
 	kprintf("command line: %s\n", boot_info.cmdline);
 }
 

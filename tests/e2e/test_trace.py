@@ -162,7 +162,7 @@ def test_text_agrees_with_the_image(tmp_path):
 CONTROL = r"""
 cd /sys/kernel/tracing
 t() { # file, text: the file's content after the write, or the error
-	if echo "$2" 2>/dev/null > $1; then echo "$1 <- $2: $(tr '\n' ' ' < $1)"; else echo "$1 <- $2: error"; fi
+    if echo "$2" 2>/dev/null > $1; then echo "$1 <- $2: $(tr '\n' ' ' < $1)"; else echo "$1 <- $2: error"; fi
 }
 t tracing_on 5; t tracing_on 0; t tracing_on x
 t set_event sched:sched_switch; t set_event nonsense

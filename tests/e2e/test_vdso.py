@@ -17,19 +17,19 @@ SOURCE = r"""
 #include <time.h>
 int main(void)
 {
-	struct timespec start, end, ts;
-	struct timeval tv;
+    struct timespec start, end, ts;
+    struct timeval tv;
 
-	clock_gettime(CLOCK_MONOTONIC, &start); /* binds the symbol, maps the pages */
-	gettimeofday(&tv, 0);
-	clock_gettime(CLOCK_MONOTONIC, &start);
-	for (int i = 0; i < 1000; i++) {
-		clock_gettime(CLOCK_REALTIME, &ts);
-		gettimeofday(&tv, 0);
-	}
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	printf("%ld ns a call\n", (end.tv_sec - start.tv_sec) * 500000 + (end.tv_nsec - start.tv_nsec) / 2000);
-	return 0;
+    clock_gettime(CLOCK_MONOTONIC, &start); /* binds the symbol, maps the pages */
+    gettimeofday(&tv, 0);
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    for (int i = 0; i < 1000; i++) {
+        clock_gettime(CLOCK_REALTIME, &ts);
+        gettimeofday(&tv, 0);
+    }
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    printf("%ld ns a call\n", (end.tv_sec - start.tv_sec) * 500000 + (end.tv_nsec - start.tv_nsec) / 2000);
+    return 0;
 }
 """
 SYSCALL_NS = 100  # no system call is cheaper, by far: bench says what one costs

@@ -1,64 +1,181 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""How large the source is, by directory and against its budget, and what the objects weigh.
+"""How large the source is: by directory, room by room, and along the reading path, each against its budget.
 
-Usage: size.py [BUILD]. Exits 1 if a budget is exceeded.
+    reading path   the functions and structures that docs/reading.md names, which are what one reads to understand one
+                   decision from wakeup to switch under CFS; their lines with all comments: at most PATH_LINES
+    rooms          each directory of sched/, sim/, kernel/ and arch/; its lines of code without comments: at most the
+                   number in budgets.toml, which is raised only by a commit that says why
+    files          at most FILE_LINES lines, a fair policy POLICY_LINES
+
+Usage: size.py [BUILD]     print the tables, and the sizes of the objects in BUILD; exit 1 if a budget is exceeded
+       size.py --lower     lower the number of each room that has shrunk, and enter new rooms
+The reasons are in docs/adr/013-reading-path-and-ratchets.md.
 """
 
 import pathlib
 import re
 import subprocess
 import sys
+import tomllib
+from collections.abc import Iterable, Iterator
 
-# Lines of code: what one reader can still hold in the head (docs/adr/006-budgets-count-code.md).
-BUDGETS = {"sched": 11500, "kernel arch": 26000}
 FILE_LINES = 600
 POLICY_LINES = 350  # a file of a fair policy: sched/fair/ without the core that they share
+PATH_LINES = 3000
+PATH_PAGE = pathlib.Path("docs/reading.md")
+BUDGETS = pathlib.Path(__file__).with_name("budgets.toml")
+BUDGETED = ("sched", "sim", "kernel", "arch")
+SLACK = 1.15  # of a room's number over its size: room for a fix, not for a feature
 SOURCE = {".c", ".h", ".S", ".def"}
+COMMENT = re.compile(r"/\*.*?\*/", re.S)
 
 
-def lines(path):
+def lines(path: pathlib.Path) -> int:
     with open(path, "rb") as f:
         return sum(1 for _ in f)
 
 
-def code_lines(path):
+def code_lines(path: pathlib.Path) -> int:
     """Lines that are neither blank nor only comment."""
-    text = path.read_text(encoding="utf-8")
-    text = re.sub(r"/\*.*?\*/", lambda comment: "\n" * comment.group().count("\n"), text, flags=re.S)
+    text = COMMENT.sub(lambda comment: "\n" * comment.group().count("\n"), path.read_text(encoding="utf-8"))
     return sum(1 for line in text.splitlines() if line.strip())
 
 
-def total_code(directories):
-    return sum(code_lines(path) for directory in directories.split() for path in sources(directory))
-
-
-def sources(directory):
+def sources(directory: str) -> list[pathlib.Path]:
     return sorted(p for p in pathlib.Path(directory).rglob("*") if p.suffix in SOURCE)
 
 
-def budget_of(path):
-    """Most lines that the file at @path may have."""
+# --- files --------------------------------------------------------------------------------------
+
+
+def limit_of(path: pathlib.Path) -> int:
+    """How many lines the file at @path may have."""
     policy = path.is_relative_to("sched/fair") and not path.is_relative_to("sched/fair/core")
     return POLICY_LINES if policy else FILE_LINES
 
 
-def file_problems():
+def file_problems() -> Iterator[str]:
     for directory in ("lib", "sched", "sim", "kernel", "arch", "user", "tools", "tests"):
         for path in sources(directory):
-            if lines(path) > budget_of(path):
-                yield f"{path}:{budget_of(path)}: {lines(path)} lines; a file has at most {budget_of(path)}"
+            if lines(path) > limit_of(path):
+                yield f"{path}:{limit_of(path)}: {lines(path)} lines; a file has at most {limit_of(path)}"
 
 
-def budget_problems():
-    for directories, budget in BUDGETS.items():
-        total = total_code(directories)
-        if total > budget:
-            yield (f"{directories.split()[0]}:1: {' + '.join(directories.split())} has {total} lines of code; "
-                   f"the budget is {budget}")
+# --- rooms --------------------------------------------------------------------------------------
 
 
-def object_sizes(build, directory):
+def rooms() -> dict[str, int]:
+    """Lines of code of each directory that holds source files itself."""
+    found: dict[str, int] = {}
+    for top in BUDGETED:
+        for path in sources(top):
+            room = str(path.parent)
+            found[room] = found.get(room, 0) + code_lines(path)
+    return dict(sorted(found.items()))
+
+
+def parse_budgets(text: str) -> dict[str, int]:
+    """The number of each room, from the text of budgets.toml."""
+    return dict(tomllib.loads(text)["rooms"])
+
+
+def budgets() -> dict[str, int]:
+    return parse_budgets(BUDGETS.read_text(encoding="utf-8"))
+
+
+def room_problems() -> Iterator[str]:
+    sizes, allowed = rooms(), budgets()
+    for room, size in sizes.items():
+        if room not in allowed:
+            yield f"{BUDGETS.name}:1: {room} has no number; `make budgets` enters it"
+        elif size > allowed[room]:
+            yield (f"{room}:1: {size} lines of code; its budget is {allowed[room]}. Make room, or raise the number in "
+                   f"tools/scripts/{BUDGETS.name} and say why in the commit message")
+    for room in allowed.keys() - sizes.keys():
+        yield f"{BUDGETS.name}:1: there is no {room}; `make budgets` removes its number"
+
+
+def with_slack(size: int) -> int:
+    return -(-int(size * SLACK + 1) // 5) * 5
+
+
+def lower() -> None:
+    """Rewrite budgets.toml: numbers fall with their rooms, none rises, rooms come and go."""
+    text = BUDGETS.read_text(encoding="utf-8")
+    old = parse_budgets(text)
+    new = {room: min(old.get(room, with_slack(size)), with_slack(size)) for room, size in rooms().items()}
+    head = text[:text.index("[rooms]")]
+    BUDGETS.write_text(head + "[rooms]\n" + "".join(f'"{room}" = {n}\n' for room, n in new.items()), encoding="utf-8")
+    for room in sorted(old.keys() | new.keys()):
+        if old.get(room) != new.get(room):
+            print(f"{room}: {old.get(room, 'none')} -> {new.get(room, 'none')}")
+
+
+# --- the reading path ------------------------------------------------------------------------------
+
+
+def named_on_path() -> dict[pathlib.Path, list[str]]:
+    """What each file contributes to the reading path: the rows `| [file](../file) | `name` ... |` of the page.
+
+    A row that names nothing means the whole file.
+    """
+    found: dict[pathlib.Path, list[str]] = {}
+    for path, cell in re.findall(r"^\| \[[^]]+\]\(\.\./([^)]+)\) \|([^|]*)\|",
+                                 PATH_PAGE.read_text(encoding="utf-8"), re.MULTILINE):
+        found.setdefault(pathlib.Path(path), []).extend(re.findall(r"`([^`]+)`", cell))
+    return found
+
+
+def definition(text: str, name: str) -> tuple[int, int] | None:
+    """First and last line of the function or `struct NAME` in the C source @text, its comment included."""
+    if name.startswith("struct "):
+        start = re.search(rf"^{name} \{{", text, re.MULTILINE)
+    else:
+        start = re.search(rf"^[A-Za-z_][^;{{}}=#/]*?\b{name}\([^;{{}}]*\)[^;{{}}]*\n\{{", text, re.MULTILINE)
+    if not start:
+        return None
+    end = re.compile(r"^\}", re.MULTILINE).search(text, start.end())
+    before = text[:start.start()].rstrip("\n")
+    first = before.rindex("/*") if before.endswith("*/") and text[len(before):start.start()] == "\n" else start.start()
+    return text.count("\n", 0, first) + 1, text.count("\n", 0, end.start() if end else len(text)) + 1
+
+
+def header_lines(text: str) -> int:
+    """Lines of the comment at the top that says what the file is for, the licence line included."""
+    match = re.match(r"/\*.*?\*/\n(?:/\*.*?\*/\n)?", text, re.S)
+    return match.group().count("\n") if match else 0
+
+
+def path_parts() -> Iterator[tuple[pathlib.Path, str, int]]:
+    """(file, name, lines) of each part of the reading path; 0 lines: the file has no such definition.
+
+    The comment at the top of a file is read with whatever is named in it.
+    """
+    for path, names in named_on_path().items():
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        yield path, "", header_lines(text) if names else text.count("\n")
+        for name in names:
+            place = definition(text, name)
+            yield path, name, place[1] - place[0] + 1 if place else 0
+
+
+def path_lines() -> int:
+    return sum(size for *_, size in path_parts())
+
+
+def path_problems() -> Iterator[str]:
+    for path, name, size in path_parts():
+        if not size:
+            yield f"{PATH_PAGE}:1: the reading path names {name or 'a file'} in {path}, which is not there"
+    if path_lines() > PATH_LINES:
+        yield f"{PATH_PAGE}:1: the reading path has {path_lines()} lines; at most {PATH_LINES}"
+
+
+# --- tables -----------------------------------------------------------------------------------------
+
+
+def object_sizes(build: str, directory: str) -> tuple[int, int] | None:
     """(code, data) bytes of the objects of @directory, or None if there are none."""
     objects = [str(p) for p in pathlib.Path(build, "kernel", directory).rglob("*.o")]
     if not objects:
@@ -68,24 +185,50 @@ def object_sizes(build, directory):
     return text, data + bss
 
 
-def table(build):
-    yield f"{'':<10} {'files':>6} {'lines':>7} {'of code':>8} {'longest':>8} {'text':>9} {'data':>9}"
+def directory_table(build: str) -> Iterator[str]:
+    yield f"{'':<18} {'files':>6} {'lines':>7} {'of code':>8} {'longest':>8} {'text':>9} {'data':>9}"
     for directory in ("lib", "sched", "sim", "kernel", "arch", "user", "tests"):
         files = sources(directory)
         if not files:
             continue
         sizes = object_sizes(build, directory)
         bytes_ = "".join(f" {n:>9,}" for n in sizes) if sizes else ""
-        yield (f"{directory:<10} {len(files):>6} {sum(map(lines, files)):>7,} {sum(map(code_lines, files)):>8,} "
+        yield (f"{directory:<18} {len(files):>6} {sum(map(lines, files)):>7,} {sum(map(code_lines, files)):>8,} "
                f"{max(map(lines, files)):>8}{bytes_}")
-    for directories, budget in BUDGETS.items():
-        yield f"{' + '.join(directories.split())}: {total_code(directories):,} of at most {budget:,} lines of code"
 
 
-def main():
-    print("\n".join(table(sys.argv[1] if len(sys.argv) > 1 else "build")))
-    found = [*file_problems(), *budget_problems()]
-    print("\n".join(found) if found else "every file and budget fits")
+def room_table() -> Iterator[str]:
+    allowed = budgets()
+    yield f"{'room':<18} {'of code':>8} {'budget':>8}"
+    for room, size in rooms().items():
+        yield f"{room:<18} {size:>8,} {allowed.get(room, 0):>8,}"
+
+
+def path_table() -> Iterator[str]:
+    yield f"{'reading path':<30} {'lines':>6}"
+    by_file: dict[pathlib.Path, int] = {}
+    for path, _, size in path_parts():
+        by_file[path] = by_file.get(path, 0) + size
+    for path, size in by_file.items():
+        yield f"{str(path):<30} {size:>6,} of {lines(path) if path.exists() else 0:,}"
+    yield f"{'all':<30} {path_lines():>6,} of at most {PATH_LINES:,}"
+
+
+def problems() -> Iterator[str]:
+    yield from file_problems()
+    yield from room_problems()
+    yield from path_problems()
+
+
+def main() -> None:
+    if sys.argv[1:] == ["--lower"]:
+        lower()
+        return
+    tables: list[Iterable[str]] = [directory_table(sys.argv[1] if len(sys.argv) > 1 else "build"), room_table(),
+                                   path_table()]
+    print("\n\n".join("\n".join(table) for table in tables) + "\n")
+    found = list(problems())
+    print("\n".join(found) if found else "every file, every room and the reading path fit")
     sys.exit(bool(found))
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Run every layer of the tests, cheapest first, as many at a time as there are CPUs, and add up what passed.
 
-    static   rules of the source, the scheduler's seam, a build by the other compiler
+    static   rules of the source, the scheduler's seam, types of the Python, a build by the other compiler
     unit     hosted tests of sched/ and lib/, with sanitizers (cmocka)
     prop     random operations on the scheduler and every short sequence of them, invariants after each
     sim      the simulator: what it reports, reads, writes and refuses (pytest)
@@ -142,6 +142,7 @@ def static():
     count = check("tidy", [MAKE, "tidy"])
     build = [MAKE, f"-j{WORKERS}", "kernel", "sim", f"CC={other}", f"B={BUILD}-{other}"]
     count.add(check(f"{other} builds kernel and simulator", build))
+    count.add(check("compile commands", [MAKE, "compdb", "CHECK=1"]))
     return count
 
 

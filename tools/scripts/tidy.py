@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The rules of the source that no compiler checks. Each finding is file:line: what is wrong.
 
-    lines       at most 100 columns (tabs of 8; Python 120), no blank at the end, a newline at the end of the file
-    files       open with the licence and a comment that says what they are for; size limits of tools/scripts/size.py
+    lines       .editorconfig is obeyed: width, indentation, no blanks at the end (tools/scripts/editorconfig.py)
+    files       open with the licence and a comment that says what they are for
+    sizes       of files, of rooms and of the reading path (tools/scripts/size.py)
     functions   at most 60 lines
     includes    no '..', no cycles between headers, every header guards itself with #pragma once
     words       no unfinished-work markers without an issue number, no typedef'd structs
@@ -20,18 +21,20 @@ import re
 import subprocess
 import sys
 
+import commit_message
+import editorconfig
 import gendocs
 import mutate
 import size
 
-C_COLUMNS, PYTHON_COLUMNS = 100, 120
 FUNCTION_LINES = 60
 C = {".c", ".h", ".S", ".def"}
-TEXT = C | {".py", ".sh", ".ld", ".mk"}
+CODE = C | {".py", ".sh", ".ld", ".lds", ".mk"}
 
 COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 LICENCE = "SPDX-License-Identifier: GPL-2.0-only"
+BINARY = {".dat", ".png"}
 OTHERS_WORK = {"examples/fdl.sh"}  # kept as published, under its author's terms
 MARKER = re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b(?!.*#\d)")
 TYPEDEF_STRUCT = re.compile(r"\btypedef\s+(?:struct|union)\b")
@@ -55,7 +58,8 @@ class File:
 
     def __init__(self, path):
         self.path = path
-        self.text = path.read_text(encoding="utf-8")
+        with open(path, encoding="utf-8", newline="") as f:
+            self.text = f.read()
         self.code = COMMENT_OR_STRING.sub(blank_out, self.text) if path.suffix in C else self.text
 
     def line_of(self, position):
@@ -66,20 +70,14 @@ class File:
 
 
 def check_lines(file):
-    columns = C_COLUMNS if file.path.suffix in C else PYTHON_COLUMNS
-    for number, line in enumerate(file.text.splitlines(), 1):
-        if len(line.expandtabs(8)) > columns:
-            yield file.found(number, f"{len(line.expandtabs(8))} columns; at most {columns}")
-        if line != line.rstrip():
-            yield file.found(number, "blanks at the end of the line")
-    if file.text and not file.text.endswith("\n"):
-        yield file.found(file.text.count("\n") + 1, "no newline at the end of the file")
+    for number, what in editorconfig.problems(file.path, file.text):
+        yield file.found(number, what)
 
 
 def check_header_comment(file):
     start = re.sub(r"^#!.*\n", "", file.text)
     licence, _, rest = start.partition("\n")
-    opens = ("/*", "//") if file.path.suffix in C | {".ld"} else ("#", '"""')
+    opens = ("/*", "//") if file.path.suffix in C | {".ld", ".lds"} else ("#", '"""')
     if file.text.strip() and LICENCE not in licence and str(file.path) not in OTHERS_WORK:
         yield file.found(1, f"the first line is not {LICENCE}")
     elif file.text.strip() and not rest.lstrip("\n").startswith(opens):
@@ -149,7 +147,7 @@ def include_cycles(files):
         yield from visit(path, [])
 
 
-CHECKS = (check_lines, check_header_comment, check_functions, check_words, check_sched, check_includes)
+CHECKS = (check_header_comment, check_functions, check_words, check_sched, check_includes)
 
 
 def stale_mutants():
@@ -163,17 +161,32 @@ def stale_mutants():
 def repository_files():
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"],
                             capture_output=True, text=True, check=True)
-    return [pathlib.Path(name) for name in listed.stdout.splitlines()]
+    return [path for path in map(pathlib.Path, listed.stdout.splitlines()) if path.is_file()]
+
+
+def is_code(file):
+    """Programs, whatever they are called, and what they are built from."""
+    return file.path.suffix in CODE or file.path.name == "Makefile" or file.text.startswith("#!")
 
 
 def findings(paths):
-    files = [File(p) for p in paths if (p.suffix in TEXT or p.name == "Makefile") and p.exists()]
+    files = []
+    for path in paths:
+        try:
+            files.append(File(path))
+        except UnicodeDecodeError:
+            if editorconfig.properties(path).get("charset") == "utf-8" and path.suffix not in BINARY:
+                yield f"{path}:1: not UTF-8"
+    sources = [file for file in files if is_code(file)]
     for file in files:
+        yield from check_lines(file)
+    for file in sources:
         for check in CHECKS:
             yield from check(file)
-    yield from include_cycles(files)
+    yield from include_cycles(sources)
     yield from size.file_problems()
-    yield from size.budget_problems()
+    yield from size.room_problems()
+    yield from commit_message.unexplained_raise()
     yield from gendocs.stale()
     yield from stale_mutants()
 

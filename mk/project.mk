@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# For those who work on the project: an editor that knows every file, and hooks that check each commit.
+
+# $(MAKE) does not stand in the recipe itself: `make -n compdb` would run it.
+COMPDB = MAKE='$(MAKE)' $(PYTHON_TOOL) tools/scripts/compdb.py
+
+compdb: $(INC)/.made $(INC)/sim/.made ## compile_commands.json, for clangd; CHECK=1: does clang take it?
+	$(Q)$(COMPDB) $(B)
+	$(if $(CHECK),$(Q)$(COMPDB) --check $(B))
+
+hooks: ## have git run make tidy's rules before each commit, and check each commit message
+	$(Q)git config core.hooksPath tools/hooks
+	$(Q)echo "git runs tools/hooks/ from now on; git config --unset core.hooksPath ends that"
+
+.PHONY: compdb hooks
