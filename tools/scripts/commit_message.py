@@ -35,6 +35,9 @@ def raised(before: dict[str, int], after: dict[str, int]) -> list[str]:
 
 
 def unnamed(rooms: list[str], body: str) -> list[str]:
+    """The rooms that @body does not name; "every room" names them all."""
+    if "every room" in body:
+        return []
     return [room for room in rooms if not re.search(rf"(?<![\w/]){re.escape(room)}(?![\w/])", body)]
 
 
