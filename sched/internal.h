@@ -23,7 +23,6 @@
 #define PRIO_IDLE	   120 /* of the idle tasks, as traces show it */
 
 /* --- assertions ----------------------------------------------------------- */
-
 /* O(1) and in every build: an impossibility is worth a stop, not a wrong schedule. */
 #define SCHED_ASSERT(cond)                                                                         \
 	do {                                                                                       \
@@ -111,7 +110,7 @@ struct fair_queue {
 	bool idle;		  /* as a whole it is SCHED_IDLE to the queue above */
 	bool limited, throttled;  /* by bandwidth.c; throttled: it is not in the queue above */
 	const struct fair_policy *policy; /* whose terms its numbers are in */
-	const struct fair_policy *hooks;  /* who decides here: policy, or policy->base */
+	const struct fair_hooks *hooks;	  /* of the policy, or those that it lends this queue */
 	struct load_weight load;	  /* sum over queued entities, the running one included */
 	u32 nr_running;			  /* queued entities, the running one included */
 	u32 nr_idle;			  /* of them, SCHED_IDLE */
@@ -121,6 +120,7 @@ struct fair_queue {
 	struct rb_tree deadlines; /* of those, instead, the ones that have a deadline */
 	struct fdl_queue fdl;
 	struct entity *curr; /* the running entity; not in the timeline */
+	bool timed_turns;    /* the root's: the policy is asked for a timer at each turn */
 	struct entity *next, *last,
 		*skip;	       /* nominations of the policy for its next pick (CFS: buddies) */
 	struct pelt avg;       /* over queued and sleeping entities of this CPU */

@@ -14,6 +14,7 @@
  */
 #include "sched/balance/domain.h"
 #include "sched/fair/core/fair.h"
+#include "sched/fair/core/pelt.h"
 
 enum migration_type { MIGRATE_LOAD, MIGRATE_UTIL, MIGRATE_TASKS };
 

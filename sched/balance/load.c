@@ -7,6 +7,7 @@
  */
 #include "sched/balance/domain.h"
 #include "sched/fair/core/fair.h"
+#include "sched/fair/core/pelt.h"
 
 static bool is_overloaded(const struct group_stats *gs, u32 pct)
 {

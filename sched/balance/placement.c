@@ -208,7 +208,7 @@ static int search(struct sched *s, const struct task *t, unsigned prev, unsigned
 	const struct fair_policy *policy = READ_ONCE(s->fair_policy);
 	int found = -1;
 
-	if (unlikely(t->group) && policy->select_cpu)
+	if (unlikely(t->group))
 		found = policy->select_cpu(s, t, prev, target);
 	return found >= 0 ? found : fair_idle_cpu(s, t, prev, target);
 }

@@ -14,6 +14,7 @@
 #include "sched/balance/domain.h"
 #include "sched/balance/sharedq.h"
 #include "sched/fair/core/fair.h"
+#include "sched/fair/core/pelt.h"
 
 /* --- how often ------------------------------------------------------------ */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Bandwidth of task groups: quota, period, burst, throttling and slack. */
+#include "sched/fair/core/pelt.h"
 #include "group.h"
 #include "lib/errno.h"
 #include "lib/prng.h"

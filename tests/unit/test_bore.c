@@ -22,7 +22,7 @@ static void run_for(struct machine *m, struct task *t, u64 ns)
 {
 	assert_ptr_equal(running(m, 0), t);
 	t->fair.burst.time = ns;
-	policy(m)->charge(queue(m), &t->fair, 0);
+	policy(m)->hooks.charge(queue(m), &t->fair, 0);
 }
 
 /* --- scores and weights ---------------------------------------------------------- */

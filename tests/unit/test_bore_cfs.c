@@ -15,7 +15,7 @@
 static unsigned score_after(struct machine *m, struct task *t, u64 ns)
 {
 	t->fair.burst = (struct burst){ .time = ns };
-	policy(m)->charge(queue(m), &t->fair, 0);
+	policy(m)->hooks.charge(queue(m), &t->fair, 0);
 	return t->fair.burst.score;
 }
 
@@ -229,7 +229,7 @@ static bool takes_over(struct machine *m, struct task *curr, struct task *woken,
 	curr->fair.burst.score = (u8)scores[0];
 	woken->fair.burst.score = (u8)scores[1];
 	woken->fair.vruntime = curr->fair.vruntime - lead;
-	return policy(m)->preempts(queue(m), &curr->fair, &woken->fair, 0);
+	return policy(m)->hooks.preempts(queue(m), &curr->fair, &woken->fair, 0);
 }
 
 static void the_granularity_grows_with_half_the_difference_while_bit_1_is_set(void **state)

@@ -204,16 +204,16 @@ static void a_turn_ends_with_its_slice_or_far_ahead_after_a_granularity(void **s
 
 	(void)state;
 	e->sum_exec = e->prev_sum_exec + slice;
-	assert_false(q->policy->tick_expired(q, e));
+	assert_false(q->hooks->tick_expired(q, e));
 	e->sum_exec++;
-	assert_true(q->policy->tick_expired(q, e));
+	assert_true(q->hooks->tick_expired(q, e));
 	e->sum_exec = e->prev_sum_exec + 749999;
 	e->vruntime = b->fair.vruntime + slice + 1;
-	assert_false(q->policy->tick_expired(q, e));
+	assert_false(q->hooks->tick_expired(q, e));
 	e->sum_exec++;
-	assert_true(q->policy->tick_expired(q, e));
+	assert_true(q->hooks->tick_expired(q, e));
 	e->vruntime--;
-	assert_false(q->policy->tick_expired(q, e));
+	assert_false(q->hooks->tick_expired(q, e));
 	machine_free(m);
 }
 
@@ -362,7 +362,7 @@ static void a_clock_that_is_behind_makes_no_long_sleeper(void **state)
 	block(m, 0, TASK_INTERRUPTIBLE);
 	a->fair.vruntime = q->min_vruntime + 20 * MS;
 	a->fair.exec_start = q->rq->clock + MS;
-	q->policy->place(q, &a->fair, ENQUEUE_WAKEUP);
+	q->hooks->place(q, &a->fair, ENQUEUE_WAKEUP);
 	assert_int_equal(a->fair.vruntime - q->min_vruntime, 20 * MS);
 	machine_free(m);
 }

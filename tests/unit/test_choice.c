@@ -92,9 +92,9 @@ static void the_wakeup_granularity_is_in_the_wakees_virtual_time(void **state)
 		struct fair_queue *q = queue(m);
 
 		curr->fair.vruntime = t->fair.vruntime + golden[i].ns;
-		assert_false(q->policy->preempts(q, &curr->fair, &t->fair, 0));
+		assert_false(q->hooks->preempts(q, &curr->fair, &t->fair, 0));
 		curr->fair.vruntime++;
-		assert_true(q->policy->preempts(q, &curr->fair, &t->fair, 0));
+		assert_true(q->hooks->preempts(q, &curr->fair, &t->fair, 0));
 		machine_free(m);
 	}
 }

@@ -218,7 +218,7 @@ static void preemption_is_by_deadline(void **state)
 		of_group(a)->deadline = table[i].curr;
 		of_group(b)->deadline = table[i].woken;
 		q->fdl.container = table[i].container;
-		assert_int_equal(q->policy->preempts(q, of_group(a), of_group(b), 0),
+		assert_int_equal(q->policy->hooks.preempts(q, of_group(a), of_group(b), 0),
 				 table[i].preempts);
 	}
 	lab_free(lab);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "sched/fair/core/pelt.h"
 #include "host.h"
 
 #define PERIOD_NS (1024 * 1024)

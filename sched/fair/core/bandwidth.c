@@ -25,6 +25,7 @@
  */
 #include "sched/balance/sharedq.h"
 #include "sched/fair/core/class.h"
+#include "sched/fair/core/pelt.h"
 #include "lib/errno.h"
 
 #define DEFAULT_PERIOD_NS (100 * NS_PER_MS)

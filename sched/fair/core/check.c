@@ -5,6 +5,7 @@
  */
 #include "sched/balance/sharedq.h"
 #include "sched/fair/core/class.h"
+#include "sched/fair/core/pelt.h"
 
 /* Black nodes on the way from @node (perhaps a missing child of @parent) up to the root. */
 static unsigned black_depth(const struct rb_node *node, const struct rb_node *parent)

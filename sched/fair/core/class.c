@@ -15,8 +15,7 @@ static void fair_init(struct rq *rq)
 	list_init(&rq->delayed);
 	list_init(&rq->bandwidth_timers);
 	list_init(&rq->throttled);
-	if (rq->s->fair_policy->tuned)
-		rq->s->fair_policy->tuned(rq);
+	rq->s->fair_policy->tuned(rq);
 	fair_queue_init(&rq->fair, rq);
 }
 
@@ -110,8 +109,7 @@ static void fair_fork(struct sched *s, struct task *parent, struct task *child, 
 {
 	const struct fair_policy *policy = READ_ONCE(s->fair_policy);
 
-	if (policy->fork)
-		policy->fork(s, parent, child, flags);
+	policy->fork(s, parent, child, flags);
 }
 
 static void fair_regroup(struct rq *rq, struct task *t, struct task_group *tg, bool runnable)

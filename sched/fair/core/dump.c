@@ -11,10 +11,7 @@ void fair_dump(struct rq *rq, struct text *out)
 	struct fair_queue *q = &rq->fair;
 
 	text_add(out, "\ncfs_rq[%u]:/\n", rq->cpu);
-	if (q->policy->dump_queue)
-		q->policy->dump_queue(q, out);
-	else
-		dump_ms(out, "min_vruntime", q->min_vruntime);
+	q->policy->dump_queue(q, out);
 	dump_number(out, "nr_running", q->nr_running);
 	dump_number(out, "h_nr_running", q->tasks.nr);
 	dump_number(out, "h_nr_delayed", list_length(&rq->delayed));
@@ -29,23 +26,18 @@ void fair_dump(struct rq *rq, struct text *out)
 
 const char *fair_key_columns(const struct rq *rq)
 {
-	const struct fair_policy *policy = rq->fair.policy;
-
-	return policy->dump_key ? policy->key_columns : "         tree-key";
+	return rq->fair.policy->key_columns;
 }
 
 void fair_dump_key(struct rq *rq, struct task *t, struct text *out)
 {
-	if (rq->fair.policy->dump_key)
-		rq->fair.policy->dump_key(&t->fair, out);
-	else
-		dump_vtime(out, t->fair.vruntime);
+	rq->fair.policy->dump_key(&t->fair, out);
 }
 
 void fair_dump_task(struct rq *rq, struct task *t, struct text *out)
 {
 	const struct fair_policy *policy = t->fair.policy;
 
-	if (policy == rq->fair.policy && policy->dump)
+	if (policy == rq->fair.policy)
 		policy->dump(&t->fair, out);
 }

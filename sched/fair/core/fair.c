@@ -137,6 +137,13 @@ __attribute__((flatten)) bool fair_dequeue(struct rq *rq, struct task *t, unsign
 	return left;
 }
 
+void finish_all_delayed(struct rq *rq)
+{
+	fair_charge(rq);
+	while (!list_empty(&rq->delayed))
+		finish_delayed(rq, list_first(&rq->delayed, struct task, link));
+}
+
 /* A sleeper changes CPU: take its vruntime and its load off the old queue while that is locked. */
 void fair_migrate(struct rq *rq, struct task *t)
 {
@@ -153,6 +160,21 @@ void fair_migrate(struct rq *rq, struct task *t)
 
 /* --- choosing ------------------------------------------------------------- */
 
+/*
+ * The policy's choice on @q, or NULL if nothing is queued. A policy that contradicts the queue is
+ * stopped here: the core would ask it again and again.
+ */
+static struct entity *pick_entity(struct fair_queue *q)
+{
+	struct entity *e = q->hooks->pick(q);
+
+	if (unlikely(!e) && q->nr_running)
+		host_bug(__FILE__, __LINE__, "the policy picked nobody, though some are queued");
+	if (likely(e) && unlikely(!e->queued))
+		host_bug(__FILE__, __LINE__, "the policy picked an entity that is not queued");
+	return e;
+}
+
 struct task *fair_pick(struct rq *rq)
 {
 	struct fair_queue *q = &rq->fair;
@@ -161,7 +183,7 @@ struct task *fair_pick(struct rq *rq)
 	if (unlikely(q->curr && q->curr->own_queue))
 		bandwidth_check_running(rq);
 	for (;;) {
-		e = q->hooks->pick(q);
+		e = pick_entity(q);
 		if (!e)
 			return NULL;
 		q = e->own_queue;
@@ -188,17 +210,9 @@ s64 fair_slice_left(struct entity *e)
 
 void fair_start_turn(struct rq *rq, struct task *t)
 {
-	const s64 shortest_ns = 10000; /* less is not worth an interrupt */
 	struct entity *e = &t->fair;
-	u64 turn = 0;
+	u64 turn = e->queue->policy->turn(rq, e);
 
-	if (rq->fair.fdl.nr) {
-		turn = e->queue->policy->turn(rq, e);
-	} else if (rq->fair.tasks.nr > 1 && feature(rq->s, FEATURE_HRTICK)) {
-		if (fair_slice_left(e) <= 0) /* picked again, it has another one */
-			e->prev_sum_exec = e->sum_exec;
-		turn = (u64)max(fair_slice_left(e), shortest_ns);
-	}
 	if (turn | rq->hrtick_at)
 		set_hrtick(rq, turn ? rq->clock + turn : 0);
 }
@@ -211,7 +225,7 @@ static inline void task_starts(struct rq *rq, struct task *t)
 		list_del(&t->link);
 		list_add_head(&rq->fair_tasks, &t->link);
 	}
-	if (unlikely(feature(rq->s, FEATURE_HRTICK) || rq->hrtick_at | rq->fair.fdl.nr))
+	if (unlikely(feature(rq->s, FEATURE_HRTICK) || rq->hrtick_at || rq->fair.timed_turns))
 		fair_start_turn(rq, t);
 }
 
@@ -349,10 +363,8 @@ void fair_join(struct rq *rq, struct task *t, bool runnable)
 		return;
 	}
 	adopt(q, e, false);
-	if (q->policy->reset) {
-		q->policy->reset(e);
-		fair_reweight(e, q->policy->weight(t));
-	}
+	q->policy->reset(e);
+	fair_reweight(e, q->policy->weight(t));
 	pelt_update_queue(q);
 	pelt_attach(q, e);
 	group_update_above(q);
@@ -381,8 +393,8 @@ void fair_leave(struct rq *rq, struct task *t, bool runnable)
 void fair_reweight(struct entity *e, struct load_weight load)
 {
 	struct fair_queue *q = e->queue;
-	bool follow = q->policy->reweight && e->policy == q->policy;
-	bool waits = follow && e->queued && e != q->curr;
+	bool follow = e->policy == q->policy;
+	bool moves = follow && q->policy->moved_by_weight && e->queued && e != q->curr;
 
 	/* In other terms now than the rest: it stays foreign even if its policy comes back. */
 	if (unlikely(e->policy != q->policy))
@@ -391,18 +403,16 @@ void fair_reweight(struct entity *e, struct load_weight load)
 		update_averages(e);
 		pelt_reweight(q, e, load.weight);
 	}
-	if (waits)
+	if (moves)
 		queue_erase(q, e);
 	if (follow)
 		q->policy->reweight(q, e, load.weight);
 	if (e->queued) {
 		load_sub(&q->load, e->load.weight);
 		load_add(&q->load, load.weight);
-		if (unlikely(e->deadline))
-			q->fdl.weight += load.weight - e->load.weight;
 	}
 	e->load = load;
-	if (waits)
+	if (moves)
 		queue_insert(q, e);
 }
 
@@ -426,153 +436,4 @@ u64 fair_slice(struct rq *rq, struct task *t)
 		return 0;
 	slice = q->policy->slice(q, &t->fair);
 	return slice - slice % rq->s->tick_ns;
-}
-
-/* --- choosing the policy --------------------------------------------------- */
-
-static const struct fair_policy *const policies[] = { &cfs_policy, &bore_cfs_policy, &eevdf_policy,
-						      &bore_policy, &fdl_policy };
-
-const struct fair_policy *fair_policy_find(const char *name)
-{
-	if (!name)
-		return policies[0];
-	for (unsigned i = 0; i < ARRAY_SIZE(policies); i++)
-		if (!strcmp(policies[i]->name, name))
-			return policies[i];
-	return NULL;
-}
-
-const char *sched_fair_name(unsigned index)
-{
-	return index < ARRAY_SIZE(policies) ? policies[index]->name : NULL;
-}
-
-const char *sched_fair_current(const struct sched *s)
-{
-	return READ_ONCE(s->fair_policy)->name;
-}
-
-void finish_all_delayed(struct rq *rq)
-{
-	fair_charge(rq);
-	while (!list_empty(&rq->delayed))
-		finish_delayed(rq, list_first(&rq->delayed, struct task, link));
-}
-
-/*
- * How far, in its virtual time, @e is ahead of the one that is furthest behind. More than two ticks
- * are forgotten: the policies' virtual times are not the same, and a turn or two is what a swap may
- * cost.
- */
-static u64 lead_over(u64 least, struct entity *e, u64 tick_ns)
-{
-	return min(e->vruntime - least, calc_delta_fair(2 * tick_ns, e));
-}
-
-static void enter_swapped(struct fair_queue *q, struct entity *e, u64 least)
-{
-	u64 lead = lead_over(least, e, q->rq->s->tick_ns);
-
-	adopt(q, e, false);
-	e->vruntime = lead;
-	queue_enter(q, e, QUEUE_RESTORE | PLACE_SWAPPED);
-}
-
-/*
- * What is queued on @q leaves in the old policy's terms and enters in those of @policy, in the same
- * order and about as far ahead of each other: else swaps that come faster than turns would always
- * begin with the same ones. Averages, and what is above and below, stay as they are.
- */
-static void swap_queue(struct fair_queue *q, const struct fair_policy *policy)
-{
-	struct entity *e, *curr = q->curr;
-	bool curr_queued = curr && curr->queued;
-	struct rb_node *chain = NULL, **tail = &chain;
-	u64 least = 0;
-
-	/* Out of the tree, their nodes are free to chain them. */
-	while ((e = queue_waiting(q))) {
-		queue_leave(q, e, QUEUE_SAVE);
-		least = chain ? time_min(least, e->vruntime) : e->vruntime;
-		e->node.right = NULL;
-		*tail = &e->node;
-		tail = &e->node.right;
-	}
-	if (curr_queued) {
-		queue_leave(q, curr, QUEUE_SAVE);
-		least = chain ? time_min(least, curr->vruntime) : curr->vruntime;
-	}
-	q->curr = NULL;
-	fair_queue_adopt(q, policy);
-	if (curr_queued)
-		enter_swapped(q, curr, least);
-	if (curr)
-		queue_start(q, curr);
-	while (chain) {
-		e = entity_of(chain);
-		chain = chain->right;
-		enter_swapped(q, e, least);
-	}
-}
-
-/* Returns how many tasks are queued. */
-static unsigned swap_runqueue(struct rq *rq, const struct fair_policy *policy)
-{
-	struct fair_queue *q;
-
-	finish_all_delayed(rq);
-	if (policy->tuned)
-		policy->tuned(rq);
-	for_each_fair_queue(q, rq)
-		swap_queue(q, policy);
-	if (rq->fair.nr_running)
-		resched(rq);
-	return rq->fair.tasks.nr;
-}
-
-void fair_tuned(struct sched *s)
-{
-	for (unsigned i = 0; i < s->nr_cpus; i++) {
-		struct rq *rq = cpu_rq(s, i);
-
-		rq_lock(rq);
-		if (rq->fair.policy->tuned) {
-			finish_all_delayed(rq);
-			rq->fair.policy->tuned(rq);
-		}
-		rq_unlock(rq);
-	}
-}
-
-/*
- * One runqueue after the other: meanwhile the machine runs under two policies, and a task that
- * moves between queues of different ones is foreign where it arrives. So is every sleeper when it
- * wakes: the price of a swap is what is queued, not all there is.
- */
-int sched_fair_swap(struct sched *s, const char *name, unsigned cpu)
-{
-	const struct fair_policy *policy = name ? fair_policy_find(name) : NULL;
-	const struct fair_policy *old = s->fair_policy;
-	unsigned nr_queued = 0;
-
-	if (!policy)
-		return -EINVAL;
-	if (policy == old)
-		return 0;
-	/* Others may be switched at the same time. */
-	__atomic_fetch_or(&s->features, policy->features_on, __ATOMIC_RELAXED);
-	__atomic_fetch_and(&s->features, policy->features_on | ~policy->features_mask,
-			   __ATOMIC_RELAXED);
-	WRITE_ONCE(s->fair_policy, policy);
-	for (unsigned i = 0; i < s->nr_cpus; i++) {
-		struct rq *rq = cpu_rq(s, i);
-
-		rq_lock(rq);
-		nr_queued += swap_runqueue(rq, policy);
-		rq_unlock(rq);
-	}
-	if (traced(s, EVENT_sched_fair_swap))
-		emit_fair_swap(cpu, old->name, policy->name, nr_queued);
-	return 0;
 }

@@ -18,209 +18,9 @@
  */
 #pragma once
 
+#include "sched/fair/core/policy.h"
+#include "sched/fair/core/weight.h"
 #include "sched/internal.h"
-
-/* --- weights (weight.c) --------------------------------------------------- */
-
-#define WEIGHT_SHIFT 10
-#define NICE_0_LOAD  (1024ull << WEIGHT_SHIFT)
-
-/* A stored weight in units of the nice table, at least 2 unless it is 0. */
-static inline u64 weight_down(u64 weight)
-{
-	u64 down = weight >> WEIGHT_SHIFT;
-
-	return likely(down >= 2) ? down : weight ? 2 : 0;
-}
-
-struct load_weight weight_of_nice(int nice);
-struct load_weight weight_of_idle(void);
-/* By nice value and policy alone. */
-struct load_weight weight_of_task(const struct task *t);
-/* A changed weight makes its inverse stale. */
-static inline void load_add(struct load_weight *load, u64 weight)
-{
-	load->weight += weight;
-	load->inverse = 0;
-}
-
-static inline void load_sub(struct load_weight *load, u64 weight)
-{
-	load->weight -= weight;
-	load->inverse = 0;
-}
-
-/* delta * weight / total->weight, rounded down twice; caches the inverse in @total. */
-u64 calc_delta(u64 delta, u64 weight, struct load_weight *total);
-
-/* Real to virtual time of @e: a nice-0 task's virtual time is real time. */
-static inline u64 calc_delta_fair(u64 delta, struct entity *e)
-{
-	if (likely(e->load.weight == NICE_0_LOAD))
-		return delta;
-	return calc_delta(delta, NICE_0_LOAD, &e->load);
-}
-
-static inline const struct tunables *tunables_of(const struct fair_queue *q)
-{
-	return &q->rq->s->tunable;
-}
-
-/* --- policies ------------------------------------------------------------- */
-
-enum place_flags {
-	PLACE_NEW =
-		0x1000, /* a fork's child, on the queue of its parent, before its CPU is chosen */
-	PLACE_SLEEPER =
-		0x2000,	       /* it leaves the class while asleep: grant now what a wakeup would */
-	PLACE_ASLEEP = 0x4000, /* travelling, it joins @q asleep */
-	PLACE_SWAPPED = 0x8000, /* begun anew, its vruntime is its lead over the last one */
-};
-
-/* Where the u64 @field of an entity is, seen from its node in the timeline. */
-#define TIMELINE_KEY(field) (offsetof(struct entity, field) - offsetof(struct entity, node))
-
-struct eevdf_rules;
-
-struct fair_policy {
-	const char *name; /* as `fair_class` and the boot parameter `sched=` have it */
-
-	/*
-	 * Features (BIT(FEATURE_x)) on whose defaults the policy has a say, and of them those that
-	 * are on. A swap to the policy sets them so, whatever they were.
-	 */
-	u64 features_mask, features_on;
-
-	/* A yield concerns the policy even if nobody else is runnable. */
-	bool yields_alone;
-
-	/* Groups may have deadlines (fdl.h), and shares that vary. */
-	bool deadlines;
-
-	/*
-	 * Whose place, charge, pick, tick_expired, preempts and leave hold on a queue in which no
-	 * group has a deadline. NULL: its own.
-	 */
-	const struct fair_policy *base;
-
-	/* Order of the timeline: TIMELINE_KEY() of a virtual time, smallest first. */
-	size_t key;
-
-	/* How a policy built on EEVDF varies it (eevdf.h). NULL: it is not. */
-	const struct eevdf_rules *eevdf;
-
-	/* What a node of the timeline knows of its subtree (lib/rbtree.h), or NULL. */
-	void (*augment)(struct rb_node *node);
-
-	/*
-	 * Give @e, not queued, its virtual position on @q, whose totals do not count it. @flags:
-	 * queue_flags of the enqueue that follows, or place_flags. With ENQUEUE_DELAYED @e was kept
-	 * by leave() and wakes up: it is out of the timeline but in the totals.
-	 */
-	void (*place)(struct fair_queue *q, struct entity *e, unsigned flags);
-
-	/* @e, running, used @delta ns: advance its virtual time and that of the queue. */
-	void (*charge)(struct fair_queue *q, struct entity *e, u64 delta);
-
-	/*
-	 * The entity to run next, the running one (q->curr, if queued) included; NULL if there is
-	 * none.
-	 */
-	struct entity *(*pick)(struct fair_queue *q);
-
-	/* At a tick, with others waiting: has the running @e had its turn? */
-	bool (*tick_expired)(struct fair_queue *q, struct entity *e);
-
-	/*
-	 * Does @woken take over from @curr, which was charged? The tasks' policies were compared
-	 * already. SELECT_FORK in @flags: it is new.
-	 */
-	bool (*preempts)(struct fair_queue *q, struct entity *curr, struct entity *woken,
-			 unsigned flags);
-
-	/* @e, running and charged, yields; perhaps it is alone. */
-	void (*yield)(struct fair_queue *q, struct entity *e);
-
-	/*
-	 * @e, out of the timeline but still in the totals, leaves @q: asleep with DEQUEUE_SLEEP,
-	 * else travelling. Also called to make a sleeper, not queued, travel. Returns true to keep
-	 * one that goes to sleep queued (never with DEQUEUE_SPECIAL): it is no longer runnable but
-	 * competes until it is picked, or must leave for another reason, with DEQUEUE_DELAYED.
-	 */
-	bool (*leave)(struct fair_queue *q, struct entity *e, unsigned flags);
-
-	/* The weight of @t by its nice value and policy. */
-	struct load_weight (*weight)(const struct task *t);
-
-	/*
-	 * The weight of @e is about to become @weight. It is not in the timeline: running, asleep
-	 * or travelling, or taken out to be put back at once. NULL: its position does not depend
-	 * on it.
-	 */
-	void (*reweight)(struct fair_queue *q, struct entity *e, u64 weight);
-
-	/* ns that @e may run in its turn, whether it is queued on @q or not yet. */
-	u64 (*slice)(struct fair_queue *q, struct entity *e);
-
-	/*
-	 * A member came to or left the group of @e, which stays queued. NULL: its position does not
-	 * depend on who is in it.
-	 */
-	void (*pass)(struct fair_queue *q, struct entity *e);
-
-	/*
-	 * While the root's queue has deadlines: ns from now to when a timer is to end the turn of
-	 * the task @e that begins; 0: nobody waits for that. NULL: it never has.
-	 */
-	u64 (*turn)(struct rq *rq, struct entity *e);
-
-	/*
-	 * @t, a member of a group, wakes up; neither @target, a CPU that suits it, nor @prev, where
-	 * it ran last, idles: where to, or -1 if the policy does not care. NULL: it never does.
-	 */
-	int (*select_cpu)(struct sched *s, const struct task *t, unsigned prev, unsigned target);
-
-	/*
-	 * @e begins anew: it is foreign, or enters the class. What the policy keeps of an entity's
-	 * past is forgotten. NULL: it keeps nothing beyond what place() sets.
-	 */
-	void (*reset)(struct entity *e);
-
-	/*
-	 * @child, not started yet and not a relative yet, is made by @parent: what does it take
-	 * over from its family? @flags: sched_fork_flags. The only hook without a runqueue lock:
-	 * what it reads of other tasks is a hint. family_lock held. NULL: nothing.
-	 */
-	void (*fork)(struct sched *s, struct task *parent, struct task *child, unsigned flags);
-
-	/*
-	 * @rq is the policy's from now on, though what is queued there may be foreign still, or a
-	 * tunable changed: renew what is derived from tunables. NULL: nothing is.
-	 */
-	void (*tuned)(struct rq *rq);
-
-	/* The policy's lines of /proc/PID/sched. NULL: none. */
-	void (*dump)(struct entity *e, struct text *out);
-
-	/*
-	 * Debugfs `debug`: the queue's virtual time, as lines, and what orders entities, as columns
-	 * of that name in the table of tasks. NULL: min_vruntime and vruntime.
-	 */
-	void (*dump_queue)(struct fair_queue *q, struct text *out);
-	const char *key_columns;
-	void (*dump_key)(struct entity *e, struct text *out);
-
-	/*
-	 * host_bug() if an invariant of the policy does not hold on @q, beyond those of check.c.
-	 * Slow.
-	 */
-	void (*check)(struct fair_queue *q);
-};
-
-extern const struct fair_policy cfs_policy, bore_cfs_policy, eevdf_policy, bore_policy, fdl_policy;
-
-/* The policy called @name, NULL if there is none; a NULL name means the default. */
-const struct fair_policy *fair_policy_find(const char *name);
 
 /* --- the class's operations (fair.c unless said) --------------------------- */
 
@@ -246,6 +46,8 @@ s64 fair_slice_left(struct entity *e);
 void fair_start_turn(struct rq *rq, struct task *t);
 /* A tunable changed: the policy hears of it on every CPU. */
 void fair_tuned(struct sched *s);
+/* @tg ends: every policy forgets it, whichever is in use. No lock held. */
+void fair_forget_group(struct sched *s, struct task_group *tg);
 
 /* --- task groups (group.c) ------------------------------------------------- */
 
@@ -256,11 +58,10 @@ void group_update_entity(struct entity *e);
 /* The same for all above @q: its averages changed other than by time. */
 void group_update_above(struct fair_queue *q);
 
+/* The weight that stands for @shares, which are clamped to what a group may have. */
+u64 group_weight_of_shares(u64 shares);
 /* The shares of @tg changed: it is weighed anew on every CPU. */
 void group_reweigh(struct sched *s, struct task_group *tg);
-
-/* @tg ends: nothing is guaranteed to it any more (fdl_group.c). */
-void fdl_forget(struct sched *s, struct task_group *tg);
 
 /* The group after @pos in a walk of all below @top, which starts with @pos = @top. */
 struct task_group *group_next_below(const struct task_group *top, const struct task_group *pos);
@@ -335,8 +136,6 @@ static inline void group_update(struct entity *e)
 void fair_queue_init(struct fair_queue *q, struct rq *rq);
 /* @q, empty, is @policy's from now on. */
 void fair_queue_adopt(struct fair_queue *q, const struct fair_policy *policy);
-/* One more, or less, of the groups below @q has deadlines there. */
-void fair_queue_count_deadlines(struct fair_queue *q, bool more);
 /* @e stays where it is queued while something comes or goes below it. */
 void queue_pass(struct entity *e);
 /* @e becomes one of @q's, or ceases to be; false: the policy keeps it. @flags: queue_flags. */
@@ -439,128 +238,3 @@ static inline void queue_erase(struct fair_queue *q, struct entity *e)
 {
 	rb_erase(unlikely(e->deadline) ? &q->deadlines : &q->timeline, &e->node);
 }
-
-/* --- load averages (pelt.c) ----------------------------------------------- */
-
-#define PELT_PERIOD 1024 /* units of 1024 ns */
-
-/* The rare rest of pelt_age(): a period ended. Decay, and compute the averages. See pelt.c. */
-void pelt_cross_periods(struct pelt *p, u64 units, u64 weight, u64 load, u64 runnable,
-			bool running);
-
-/* A whole step passed since the last update, or the clock was another one, ahead of @now. */
-static inline bool pelt_is_due(const struct pelt *p, u64 now)
-{
-	return now - p->last_update >= 1024;
-}
-
-/*
- * Bring @p, which is due, of entity @e or (NULL) of a queue, up to @now: before what it averages
- * changes. The rest: what held since the last update. Time counts in steps of 1024 ns; within a
- * period they only add up.
- */
-static inline void pelt_age(struct pelt *p, u64 now, const struct entity *e, u64 load, u64 runnable,
-			    bool running)
-{
-	s64 delta = (s64)(now - p->last_update);
-	u64 units = (u64)delta >> 10;
-
-	if (unlikely(delta < 0)) {
-		/* This CPU's clock is behind the one it was updated with last. */
-		p->last_update = now;
-		return;
-	}
-	p->last_update += units << 10;
-	if (unlikely(units + p->period_contrib >= PELT_PERIOD)) {
-		pelt_cross_periods(p, units, e ? weight_down(e->load.weight) : 1, load, runnable,
-				   running);
-		return;
-	}
-	p->period_contrib += (u32)units;
-	p->load_sum += load * units;
-	p->runnable_sum += runnable * units << 10;
-	if (running)
-		p->util_sum += (u32)units << 10;
-}
-
-/* pelt_now() where queues were throttled. */
-u64 pelt_clock(const struct fair_queue *q);
-
-/*
- * The time for averages on @q: it stands still while @q, or one above it, is throttled. Never
- * ahead of the runqueue's clock, so what is not due by that is not due.
- */
-static inline u64 pelt_now(const struct fair_queue *q)
-{
-	return likely(!q->rq->throttles) ? q->rq->clock : pelt_clock(q);
-}
-
-/* An entity that runs or waits on @q, attached therefore. */
-static inline void pelt_update_queued(struct fair_queue *q, struct entity *e, bool running)
-{
-	if (pelt_is_due(&e->avg, q->rq->clock))
-		pelt_age(&e->avg, pelt_now(q), e, 1, entity_is_task(e) ? 1 : e->own_queue->tasks.nr,
-			 running);
-}
-
-/* One that is not; without effect if it is attached to no queue. */
-static inline void pelt_update_away(struct fair_queue *q, struct entity *e)
-{
-	if (e->avg.last_update && pelt_is_due(&e->avg, q->rq->clock))
-		pelt_age(&e->avg, pelt_now(q), e, 0, 0, false);
-}
-
-/* Any; a sleeper that is kept in its queue counts there with its weight only. */
-static inline void pelt_update_entity(struct fair_queue *q, struct entity *e)
-{
-	if (!e->queued)
-		pelt_update_away(q, e);
-	else if (pelt_is_due(&e->avg, q->rq->clock))
-		pelt_age(&e->avg, pelt_now(q), e, 1,
-			 entity_is_task(e) ? task_of(e)->on_rq != TASK_DELAYED
-					   : e->own_queue->tasks.nr,
-			 q->curr == e);
-}
-
-/* Before the load, nr_running or whether it runs changes. */
-static inline void pelt_update_queue(struct fair_queue *q)
-{
-	if (pelt_is_due(&q->avg, q->rq->clock))
-		pelt_age(&q->avg, pelt_now(q), NULL, weight_down(q->load.weight), q->tasks.nr,
-			 q->tasks.nr && q->curr);
-}
-
-static inline void update_averages(struct entity *e)
-{
-	pelt_update_entity(e->queue, e);
-	pelt_update_queue(e->queue);
-}
-
-/* A new task: as if it had always been runnable, until there is evidence. */
-void pelt_init(struct entity *e);
-/* First enqueue: guess its utilisation from what the CPU has left. */
-void pelt_init_util(struct fair_queue *q, struct entity *e);
-/* Add to, or take from, what @q averages over. */
-void pelt_attach(struct fair_queue *q, struct entity *e);
-void pelt_detach(struct fair_queue *q, struct entity *e);
-/*
- * The averages of a group's @e, which is up to date, take over what came and went on its queue.
- */
-void pelt_follow(struct entity *e);
-/* The weight of @e changes to @weight: its load average with it. @e is up to date. */
-void pelt_reweight(struct fair_queue *q, struct entity *e, u64 weight);
-/*
- * Estimated utilisation. util_avg of a task that slept has decayed and says little about what it
- * will use now, so each task remembers its utilisation at its last sleep, and a slower average of
- * those. The sum over the queue is kept even while the feature is off, to be right when it is
- * switched on.
- */
-static inline u32 task_util_est(const struct entity *e)
-{
-	return max(e->avg.util_est_ewma, e->avg.util_est_enqueued);
-}
-
-/* @e goes to sleep: remember. */
-void util_est_remember(struct sched *s, struct pelt *p);
-/* How much of @rq's capacity (1024) its fair tasks use. */
-u64 cpu_util(const struct rq *rq);

@@ -19,6 +19,7 @@
  * Source: Linux 6.1, fair.c and core.c (docs/sources.md).
  */
 #include "sched/fair/core/class.h"
+#include "sched/fair/core/pelt.h"
 #include "lib/errno.h"
 
 #define SHARES_TO_WEIGHT(shares) ((u64)(shares) << WEIGHT_SHIFT)
@@ -50,26 +51,15 @@ void group_offline(struct fair_queue *q)
 	q->load_contrib = 0;
 }
 
-static u64 clamp_shares(u64 shares)
+u64 group_weight_of_shares(u64 shares)
 {
-	return max(min(shares, (u64)SCHED_SHARES_MAX), (u64)SCHED_SHARES_MIN);
-}
-
-/* Its own, unless FDL's controller sees to what is guaranteed to it. */
-static u64 shares_of(const struct fair_queue *q)
-{
-	const struct task_group *tg = q->group;
-	u64 dynamic = READ_ONCE(tg->fdl.shares);
-
-	if (unlikely(dynamic && q->policy->deadlines))
-		return SHARES_TO_WEIGHT(clamp_shares(dynamic));
-	return READ_ONCE(tg->shares);
+	return SHARES_TO_WEIGHT(max(min(shares, (u64)SCHED_SHARES_MAX), (u64)SCHED_SHARES_MIN));
 }
 
 static u64 weight_on_cpu(const struct fair_queue *q)
 {
 	const struct task_group *tg = q->group;
-	u64 shares = shares_of(q);
+	u64 shares = q->policy->shares(tg);
 	u64 load = max(weight_down(q->load.weight), q->avg.load_avg);
 	u64 all = READ_ONCE(tg->load_avg) - q->load_contrib + load;
 	u64 weight = shares * load;
@@ -155,14 +145,12 @@ void sched_group_exit(struct sched *s, struct task_group *tg)
 			pelt_detach(e->queue, e);
 			group_update_above(e->queue);
 		}
-		if (tg->cpu[cpu].fdl.rr_ns)
-			fair_queue_count_deadlines(e->queue, false);
 		bandwidth_exit(q);
 		list_del(&q->link);
 		rq_unlock(q->rq);
 	}
 	list_del(&tg->sibling);
-	fdl_forget(s, tg);
+	fair_forget_group(s, tg);
 }
 
 struct task_group *group_next_below(const struct task_group *top, const struct task_group *pos)
@@ -212,7 +200,7 @@ int sched_group_set_shares(struct sched *s, struct task_group *tg, u64 shares)
 {
 	if (!tg || tg->idle)
 		return -EINVAL;
-	WRITE_ONCE(tg->shares, SHARES_TO_WEIGHT(clamp_shares(shares)));
+	WRITE_ONCE(tg->shares, group_weight_of_shares(shares));
 	group_reweigh(s, tg);
 	return 0;
 }

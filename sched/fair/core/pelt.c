@@ -13,6 +13,7 @@
  * (docs/sources.md). Lock: the runqueue's.
  */
 #include "sched/fair/core/fair.h"
+#include "sched/fair/core/pelt.h"
 
 #define HALF_LIFE 32	/* periods */
 #define SUM_MAX	  47742 /* fixed point of s = 1024 + decay(s, 1) */

@@ -14,23 +14,10 @@
 /* Start near the wrap, so that a comparison without care for it fails at boot and not in a year. */
 #define FIRST_VRUNTIME ((u64) - (1ll << 20))
 
-static void choose_hooks(struct fair_queue *q)
-{
-	q->hooks = q->fdl.nr_groups || !q->policy->base ? q->policy : q->policy->base;
-}
-
-void fair_queue_count_deadlines(struct fair_queue *q, bool more)
-{
-	q->fdl.nr_groups += more ? 1 : 0u - 1;
-	if (!q->fdl.nr_groups)
-		q->fdl.container = 0;
-	choose_hooks(q);
-}
-
 void fair_queue_adopt(struct fair_queue *q, const struct fair_policy *policy)
 {
 	q->policy = policy;
-	choose_hooks(q);
+	q->hooks = policy->choose_hooks(q);
 	q->timeline.augment = policy->augment;
 	q->next = q->last = q->skip = NULL;
 }
@@ -47,8 +34,7 @@ void fair_queue_init(struct fair_queue *q, struct rq *rq)
 
 void queue_adopt_entity(struct fair_queue *q, struct entity *e, bool asleep)
 {
-	if (q->policy->reset)
-		q->policy->reset(e);
+	q->policy->reset(e);
 	if (entity_is_task(e))
 		fair_reweight(e, q->policy->weight(task_of(e)));
 	e->policy = q->policy;
@@ -63,8 +49,7 @@ void queue_pass(struct entity *e)
 
 	update_averages(e);
 	group_update(e);
-	if (q->policy->pass)
-		q->policy->pass(q, e);
+	q->policy->pass(q, e);
 }
 
 void queue_enter(struct fair_queue *q, struct entity *e, unsigned flags)

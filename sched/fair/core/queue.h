@@ -6,6 +6,7 @@
 #pragma once
 
 #include "sched/fair/core/fair.h"
+#include "sched/fair/core/pelt.h"
 #include "sched/observe/trace.h"
 
 /* Charge @e, which runs, for the time since the last charge. */

@@ -59,48 +59,6 @@ void eevdf_augment(struct rb_node *node)
 	take_in_child(&e->eevdf, node->right);
 }
 
-/* --- requests --------------------------------------------------------------- */
-
-/* A group is as urgent as the most urgent of its members. */
-static u64 shortest_slice(const struct fair_queue *q)
-{
-	const struct rb_node *root = q->timeline.root;
-	u64 shortest = root ? entity_of(root)->eevdf.min_slice : UINT64_MAX;
-
-	if (q->curr && q->curr->queued)
-		shortest = min(shortest, q->curr->eevdf.slice);
-	return shortest;
-}
-
-u64 eevdf_slice(struct fair_queue *q, struct entity *e)
-{
-	const struct fair_queue *below = e->own_queue;
-
-	if (entity_is_task(e) && task_of(e)->slice_ns)
-		return task_of(e)->slice_ns;
-	/* In the middle of a swap its members may still be in another policy's terms. */
-	if (below && below->nr_running && below->policy == q->policy)
-		return shortest_slice(below);
-	return q->policy->eevdf->base_slice(q);
-}
-
-void eevdf_pass(struct fair_queue *q, struct entity *e)
-{
-	u64 slice = q->policy->slice(q, e);
-
-	if (slice == e->eevdf.slice)
-		return;
-	e->eevdf.slice = slice;
-	if (e != q->curr)
-		rb_augment(&q->timeline, &e->node);
-}
-
-void eevdf_renew(struct fair_queue *q, struct entity *e)
-{
-	e->eevdf.slice = q->policy->slice(q, e);
-	e->eevdf.deadline = e->vruntime + calc_delta_fair(e->eevdf.slice, e);
-}
-
 static void forget_buddy(struct fair_queue *q, const struct entity *e)
 {
 	if (q->next == e)
@@ -326,24 +284,34 @@ const struct fair_policy eevdf_policy = {
 	.name = "eevdf",
 	.features_mask = EEVDF_FEATURES,
 	.features_on = EEVDF_FEATURES_ON,
+	.moved_by_weight = true,
 	.key = TIMELINE_KEY(eevdf.deadline),
 	.eevdf = &plain,
 	.augment = eevdf_augment,
-	.place = eevdf_place,
-	.charge = eevdf_charge,
-	.pick = eevdf_pick,
-	.tick_expired = eevdf_tick_expired,
-	.preempts = eevdf_preempts,
+	.hooks = {
+		.place = eevdf_place,
+		.charge = eevdf_charge,
+		.pick = eevdf_pick,
+		.tick_expired = eevdf_tick_expired,
+		.preempts = eevdf_preempts,
+		.leave = eevdf_leave,
+	},
+	.choose_hooks = fair_own_hooks,
 	.yield = eevdf_yield,
-	.leave = eevdf_leave,
 	.weight = weight_of_task,
+	.reweight = eevdf_reweight,
 	.slice = eevdf_slice,
 	.pass = eevdf_pass,
+	.shares = fair_shares,
+	.turn = fair_turn_of_slice,
+	.select_cpu = fair_no_select_cpu,
 	.reset = eevdf_reset,
-	.reweight = eevdf_reweight,
-	.check = eevdf_check,
+	.fork = fair_no_fork,
+	.tuned = fair_no_tuned,
+	.forget_group = fair_no_forget_group,
 	.dump = eevdf_dump,
 	.dump_queue = eevdf_dump_queue,
 	.key_columns = EEVDF_KEY_COLUMNS,
 	.dump_key = eevdf_dump_key,
+	.check = eevdf_check,
 };

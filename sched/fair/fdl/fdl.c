@@ -23,8 +23,8 @@
  *
  * Only groups have deadlines; in each queue, that is within each group, anew. Timer
  * and placement look at the root's queue only. While no deadline waits or runs in a
- * queue every decision there is CFS's; while no group in it has one its hooks are CFS's
- * own (policy.base), so FDL costs nothing.
+ * queue every decision there is CFS's; while no group in it has one, fdl_choose_hooks()
+ * lends it CFS's hooks, so FDL costs nothing.
  *
  * Source: Fair Deadline RFC (docs/sources.md); docs/adr/010-fdl.md says where and why
  * this differs.
@@ -66,6 +66,8 @@ static u64 fdl_turn(struct rq *rq, struct entity *e)
 	u64 next = first ? first->deadline : 0;
 	s64 left, until;
 
+	if (!q->fdl.nr)
+		return fair_turn_of_slice(rq, e);
 	WRITE_ONCE(rq->fdl_curr, fdl_period(curr));
 	WRITE_ONCE(rq->fdl_next, earliest_on_clock(q));
 	if (q->tasks.nr == 1)
@@ -109,6 +111,7 @@ static void enter_with_deadline(struct fair_queue *q, struct entity *e, unsigned
 	fdl->waiting_since = q->rq->clock;
 	q->fdl.nr++;
 	q->fdl.weight += e->load.weight;
+	q->timed_turns = true;
 	if (q->owner)
 		return;
 	if (!rb_first(&q->deadlines) || time_before(e->deadline, queue_earliest(q)->deadline))
@@ -155,6 +158,7 @@ static __noinline void leave_deadlines(struct fair_queue *q, struct entity *e)
 	}
 	q->fdl.nr--;
 	q->fdl.weight -= e->load.weight;
+	q->timed_turns = q->fdl.nr != 0;
 	if (!q->owner)
 		WRITE_ONCE(q->rq->fdl_next, earliest_on_clock(q));
 }
@@ -164,6 +168,13 @@ static bool fdl_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 	if (unlikely(q->fdl.nr | q->fdl.container))
 		leave_deadlines(q, e);
 	return cfs_leave(q, e, flags);
+}
+
+/* The deadlines' part of the total weight follows; a place among deadlines is kept. */
+static void fdl_reweight(struct fair_queue *q, struct entity *e, u64 weight)
+{
+	if (e->queued && e->deadline)
+		q->fdl.weight += weight - e->load.weight;
 }
 
 /* --- running ----------------------------------------------------------------- */
@@ -267,25 +278,41 @@ static bool fdl_tick_expired(struct fair_queue *q, struct entity *e)
 	return queue_first(q) && cfs_tick_expired(q, e);
 }
 
+static const struct fair_hooks *fdl_choose_hooks(const struct fair_queue *q)
+{
+	return q->fdl.nr_groups ? &fdl_policy.hooks : &cfs_policy.hooks;
+}
+
 const struct fair_policy fdl_policy = {
 	.name = "fdl",
 	.features_mask = BIT(FEATURE_GENTLE_FAIR_SLEEPERS) | BIT(FEATURE_NEXT_BUDDY),
 	.features_on = BIT(FEATURE_GENTLE_FAIR_SLEEPERS),
 	.deadlines = true,
-	.base = &cfs_policy,
 	.key = TIMELINE_KEY(vruntime),
-	.place = fdl_place,
-	.charge = fdl_charge,
-	.pick = fdl_pick,
-	.tick_expired = fdl_tick_expired,
-	.preempts = fdl_preempts,
+	.hooks = {
+		.place = fdl_place,
+		.charge = fdl_charge,
+		.pick = fdl_pick,
+		.tick_expired = fdl_tick_expired,
+		.preempts = fdl_preempts,
+		.leave = fdl_leave,
+	},
+	.choose_hooks = fdl_choose_hooks,
 	.yield = cfs_yield,
-	.leave = fdl_leave,
 	.weight = weight_of_task,
+	.reweight = fdl_reweight,
 	.slice = cfs_slice,
+	.pass = fair_no_pass,
+	.shares = fdl_shares,
 	.turn = fdl_turn,
 	.select_cpu = fdl_select_cpu,
-	.check = fdl_check,
+	.reset = fair_no_reset,
+	.fork = fair_no_fork,
+	.tuned = fair_no_tuned,
+	.forget_group = fdl_forget_group,
 	.dump = fdl_dump,
 	.dump_queue = fdl_dump_queue,
+	.key_columns = FAIR_KEY_COLUMNS,
+	.dump_key = fair_dump_vruntime,
+	.check = fdl_check,
 };

@@ -34,6 +34,12 @@ static inline u64 fdl_some(u64 deadline)
 /* @e, running, or the container if it has no deadline, used @delta ns (fdl_vtime.c). */
 void fdl_charge_deadline(struct fair_queue *q, struct entity *e, u64 delta);
 
+/* Hook shares: those that the controller keeps, if something is guaranteed to @tg (fdl_group.c). */
+u64 fdl_shares(const struct task_group *tg);
+
+/* Hook forget_group: @tg is guaranteed nothing any more, and has no deadline (fdl_group.c). */
+void fdl_forget_group(struct sched *s, struct task_group *tg);
+
 /* The invariants of fair/fdl_debug.c, and the policy's lines in dumps. */
 void fdl_check(struct fair_queue *q);
 void fdl_dump(struct entity *e, struct text *out);

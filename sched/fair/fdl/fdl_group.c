@@ -19,6 +19,15 @@
 
 /* --- deadlines ------------------------------------------------------------------ */
 
+/* One more, or one less, of the groups below @q has deadlines there. */
+static void count_group(struct fair_queue *q, bool more)
+{
+	q->fdl.nr_groups += more ? 1 : 0u - 1;
+	if (!q->fdl.nr_groups)
+		q->fdl.container = 0;
+	q->hooks = q->policy->choose_hooks(q);
+}
+
 static void set_on_cpu(struct rq *rq, struct entity *e, u64 rr_ns, u64 wakeup_ns)
 {
 	struct fair_queue *q = e->queue;
@@ -33,7 +42,7 @@ static void set_on_cpu(struct rq *rq, struct entity *e, u64 rr_ns, u64 wakeup_ns
 	fdl_of(e)->rr_ns = rr_ns;
 	fdl_of(e)->wakeup_ns = wakeup_ns;
 	if (had != !!rr_ns)
-		fair_queue_count_deadlines(q, rr_ns);
+		count_group(q, rr_ns);
 	/* What it ran since it had one is nothing that CFS should have it pay, or be paid, for. */
 	if (e->deadline && !rr_ns) {
 		e->deadline = 0;
@@ -68,9 +77,25 @@ static void guarantee(struct sched *s, struct task_group *tg, u64 shares)
 	tg->fdl.guaranteed = shares;
 }
 
-void fdl_forget(struct sched *s, struct task_group *tg)
+u64 fdl_shares(const struct task_group *tg)
+{
+	u64 dynamic = READ_ONCE(tg->fdl.shares);
+
+	return dynamic ? group_weight_of_shares(dynamic) : fair_shares(tg);
+}
+
+void fdl_forget_group(struct sched *s, struct task_group *tg)
 {
 	guarantee(s, tg, 0);
+	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++) {
+		struct entity *e = &tg->cpu[cpu].entity;
+
+		if (!fdl_of(e)->rr_ns)
+			continue;
+		rq_lock(cpu_rq(s, cpu));
+		count_group(e->queue, false);
+		rq_unlock(cpu_rq(s, cpu));
+	}
 }
 
 int sched_group_set_guaranteed(struct sched *s, struct task_group *tg, u64 shares)

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Defaults of a policy's hooks (fair.h): what a policy names where it has nothing to say.
+ *
+ * Lock: the runqueue's, except for fair_no_fork().
+ */
+#include "sched/fair/core/fair.h"
+
+const struct fair_hooks *fair_own_hooks(const struct fair_queue *q)
+{
+	return &q->policy->hooks;
+}
+
+void fair_no_reweight(struct fair_queue *q, struct entity *e, u64 weight)
+{
+	(void)q, (void)e, (void)weight;
+}
+
+void fair_no_pass(struct fair_queue *q, struct entity *e)
+{
+	(void)q, (void)e;
+}
+
+u64 fair_turn_of_slice(struct rq *rq, struct entity *e)
+{
+	const s64 shortest_ns = 10000; /* less is not worth an interrupt */
+
+	if (rq->fair.tasks.nr < 2 || !feature(rq->s, FEATURE_HRTICK))
+		return 0;
+	if (fair_slice_left(e) <= 0) /* picked again, it has another one */
+		e->prev_sum_exec = e->sum_exec;
+	return (u64)max(fair_slice_left(e), shortest_ns);
+}
+
+int fair_no_select_cpu(struct sched *s, const struct task *t, unsigned prev, unsigned target)
+{
+	(void)s, (void)t, (void)prev, (void)target;
+	return -1;
+}
+
+void fair_no_reset(struct entity *e)
+{
+	(void)e;
+}
+
+void fair_no_fork(struct sched *s, struct task *parent, struct task *child, unsigned flags)
+{
+	(void)s, (void)parent, (void)child, (void)flags;
+}
+
+void fair_no_tuned(struct rq *rq)
+{
+	(void)rq;
+}
+
+void fair_no_forget_group(struct sched *s, struct task_group *tg)
+{
+	(void)s, (void)tg;
+}
+
+u64 fair_shares(const struct task_group *tg)
+{
+	return READ_ONCE(tg->shares);
+}
+
+void fair_dump_nothing(struct entity *e, struct text *out)
+{
+	(void)e, (void)out;
+}
+
+void fair_dump_min_vruntime(struct fair_queue *q, struct text *out)
+{
+	dump_ms(out, "min_vruntime", q->min_vruntime);
+}
+
+void fair_dump_vruntime(struct entity *e, struct text *out)
+{
+	dump_vtime(out, e->vruntime);
+}
+
+void fair_check_nothing(struct fair_queue *q)
+{
+	(void)q;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A policy of the fair class: one file with one table of hooks, struct fair_policy. The class moves
+ * entities in and out of queues, charges them and asks the policy what to do; it never asks which
+ * policy is active. Where two policies must differ, that place is a hook.
+ */
+#pragma once
+
+#include "sched/internal.h"
+
+enum place_flags {
+	PLACE_NEW =
+		0x1000, /* a fork's child, on the queue of its parent, before its CPU is chosen */
+	PLACE_SLEEPER =
+		0x2000,	       /* it leaves the class while asleep: grant now what a wakeup would */
+	PLACE_ASLEEP = 0x4000, /* travelling, it joins @q asleep */
+	PLACE_SWAPPED = 0x8000, /* begun anew, its vruntime is its lead over the last one */
+};
+
+/* Where the u64 @field of an entity is, seen from its node in the timeline. */
+#define TIMELINE_KEY(field) (offsetof(struct entity, field) - offsetof(struct entity, node))
+
+struct eevdf_rules;
+
+/*
+ * The hooks that decide, called through queue->hooks and in no other way. They are a structure of
+ * their own so that a policy may have a queue go by those of another for a while: FDL lends a queue
+ * CFS's hooks while none of its groups has a deadline.
+ */
+struct fair_hooks {
+	/*
+	 * Give @e, not queued, its virtual position on @q, whose totals do not count it. @flags:
+	 * queue_flags of the enqueue that follows, or place_flags. With ENQUEUE_DELAYED @e was kept
+	 * by leave() and wakes up: it is out of the timeline but in the totals.
+	 */
+	void (*place)(struct fair_queue *q, struct entity *e, unsigned flags);
+
+	/* @e, running, used @delta ns: advance its virtual time and that of the queue. */
+	void (*charge)(struct fair_queue *q, struct entity *e, u64 delta);
+
+	/*
+	 * The entity to run next: a queued one, which may be the running one (q->curr). NULL only
+	 * if nothing is queued.
+	 */
+	struct entity *(*pick)(struct fair_queue *q);
+
+	/* True if the running @e has had its turn. Asked at a tick while others wait. */
+	bool (*tick_expired)(struct fair_queue *q, struct entity *e);
+
+	/*
+	 * True if @woken takes over from @curr, which was charged. The tasks' scheduling policies
+	 * (SCHED_BATCH, SCHED_IDLE) were compared already. SELECT_FORK in @flags: @woken is new.
+	 */
+	bool (*preempts)(struct fair_queue *q, struct entity *curr, struct entity *woken,
+			 unsigned flags);
+
+	/*
+	 * @e, out of the timeline but still in the totals, leaves @q: asleep with DEQUEUE_SLEEP,
+	 * else travelling. Also called to make a sleeper, not queued, travel. Forgets what the
+	 * queue has nominated of @e. Returns true to keep one that goes to sleep queued (never with
+	 * DEQUEUE_SPECIAL): it is no longer runnable but competes until it is picked, or must leave
+	 * for another reason, with DEQUEUE_DELAYED.
+	 */
+	bool (*leave)(struct fair_queue *q, struct entity *e, unsigned flags);
+};
+
+/*
+ * A policy. No hook is NULL: fair_no_*() below are the defaults. The hooks outside of
+ * struct fair_hooks are called through queue->policy. Lock of the runqueue held, unless a hook says
+ * otherwise.
+ */
+struct fair_policy {
+	const char *name; /* as `fair_class` and the boot parameter `sched=` have it */
+
+	/*
+	 * Features (BIT(FEATURE_x)) on whose defaults the policy has a say, and those of them that
+	 * are on. A swap to the policy sets them so, whatever they were.
+	 */
+	u64 features_mask, features_on;
+
+	/* A yield concerns the policy even if no other task is runnable. */
+	bool yields_alone;
+
+	/* Groups may have deadlines (fdl.h), and shares that vary. */
+	bool deadlines;
+
+	/*
+	 * The place of an entity in the timeline, or what augment() tells of it, has to do with its
+	 * weight.
+	 */
+	bool moved_by_weight;
+
+	/* Order of the timeline: TIMELINE_KEY() of a virtual time, smallest first. */
+	size_t key;
+
+	/* How a policy built on EEVDF varies it (eevdf.h). NULL: it is not. */
+	const struct eevdf_rules *eevdf;
+
+	/* What a node of the timeline knows of its subtree (lib/rbtree.h). NULL: nothing. */
+	void (*augment)(struct rb_node *node);
+
+	struct fair_hooks hooks;
+
+	/* The hooks for @q, which is the policy's: its own, unless it lends another's. */
+	const struct fair_hooks *(*choose_hooks)(const struct fair_queue *q);
+
+	/* @e, running and charged, yields; perhaps it is alone. */
+	void (*yield)(struct fair_queue *q, struct entity *e);
+
+	/* The weight of @t by its nice value and policy. */
+	struct load_weight (*weight)(const struct task *t);
+
+	/*
+	 * The weight of @e is about to become @weight. With moved_by_weight @e is not in the
+	 * timeline: running, asleep or travelling, or taken out to be put back at once.
+	 */
+	void (*reweight)(struct fair_queue *q, struct entity *e, u64 weight);
+
+	/* ns that @e may run in its turn, whether it is queued on @q or not yet. */
+	u64 (*slice)(struct fair_queue *q, struct entity *e);
+
+	/* A member came to or left the group of @e, which stays queued. */
+	void (*pass)(struct fair_queue *q, struct entity *e);
+
+	/* The shares of @tg, as a weight: those that were set, unless the policy varies them. */
+	u64 (*shares)(const struct task_group *tg);
+
+	/*
+	 * ns from now to when a timer is to end the turn of the task @e, which begins on @rq. 0: no
+	 * timer is needed. Asked while HRTICK is on or the root's queue says timed_turns.
+	 */
+	u64 (*turn)(struct rq *rq, struct entity *e);
+
+	/*
+	 * The CPU where @t, a member of a group, should wake up, or -1 if the policy does not care.
+	 * Neither @target, a CPU that suits it, nor @prev, where it ran last, idles.
+	 */
+	int (*select_cpu)(struct sched *s, const struct task *t, unsigned prev, unsigned target);
+
+	/*
+	 * @e begins anew: it is foreign, or enters the class. What the policy keeps of an entity's
+	 * past is forgotten.
+	 */
+	void (*reset)(struct entity *e);
+
+	/*
+	 * @child, not started yet and not a relative yet, is made by @parent: give it what it takes
+	 * over from its family. @flags: sched_fork_flags. family_lock held, but no runqueue lock:
+	 * what is read of other tasks is a hint.
+	 */
+	void (*fork)(struct sched *s, struct task *parent, struct task *child, unsigned flags);
+
+	/*
+	 * @rq is the policy's from now on, though what is queued there may be foreign still, or a
+	 * tunable changed: renew what is derived from tunables.
+	 */
+	void (*tuned)(struct rq *rq);
+
+	/*
+	 * @tg ends, empty: what the policy was told of it is forgotten. Called for every policy,
+	 * because parameters of a group outlive a swap. No lock held.
+	 */
+	void (*forget_group)(struct sched *s, struct task_group *tg);
+
+	/* Print the policy's lines of /proc/PID/sched. */
+	void (*dump)(struct entity *e, struct text *out);
+
+	/*
+	 * Debugfs `debug`: print the queue's virtual time, as lines; and the numbers that order
+	 * entities, as columns of the table of tasks, which have key_columns for their heads.
+	 */
+	void (*dump_queue)(struct fair_queue *q, struct text *out);
+	const char *key_columns;
+	void (*dump_key)(struct entity *e, struct text *out);
+
+	/*
+	 * host_bug() if an invariant of the policy does not hold on @q, beyond those of check.c.
+	 * Slow.
+	 */
+	void (*check)(struct fair_queue *q);
+};
+
+/* --- defaults of hooks (hooks.c) -------------------------------------------- */
+
+/* The policy's own hooks, always. */
+const struct fair_hooks *fair_own_hooks(const struct fair_queue *q);
+/* The position of an entity does not depend on its weight, or on the members of its group. */
+void fair_no_reweight(struct fair_queue *q, struct entity *e, u64 weight);
+void fair_no_pass(struct fair_queue *q, struct entity *e);
+/* With HRTICK the turn ends with the slice; else at a tick. */
+u64 fair_turn_of_slice(struct rq *rq, struct entity *e);
+/* The shares that were set. */
+u64 fair_shares(const struct task_group *tg);
+/* Placement by load and idleness alone. */
+int fair_no_select_cpu(struct sched *s, const struct task *t, unsigned prev, unsigned target);
+/* The policy keeps nothing beyond what place() sets; nothing is inherited; nothing is derived. */
+void fair_no_reset(struct entity *e);
+void fair_no_fork(struct sched *s, struct task *parent, struct task *child, unsigned flags);
+void fair_no_tuned(struct rq *rq);
+void fair_no_forget_group(struct sched *s, struct task_group *tg);
+/* Virtual time is min_vruntime and vruntime. */
+#define FAIR_KEY_COLUMNS "         tree-key"
+void fair_dump_nothing(struct entity *e, struct text *out);
+void fair_dump_min_vruntime(struct fair_queue *q, struct text *out);
+void fair_dump_vruntime(struct entity *e, struct text *out);
+/* check.c's invariants are all. */
+void fair_check_nothing(struct fair_queue *q);
+
+extern const struct fair_policy cfs_policy, bore_cfs_policy, eevdf_policy, bore_policy, fdl_policy;
+
+/* The policy called @name, NULL if there is none; a NULL name means the default. */
+const struct fair_policy *fair_policy_find(const char *name);

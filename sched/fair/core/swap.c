@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Which policy the fair class has, and swapping it for another under load.
+ *
+ * Locks: one runqueue's after the other.
+ */
+#include "sched/fair/core/queue.h"
+#include "lib/errno.h"
+#include "lib/string.h"
+
+static const struct fair_policy *const policies[] = { &cfs_policy, &bore_cfs_policy, &eevdf_policy,
+						      &bore_policy, &fdl_policy };
+
+const struct fair_policy *fair_policy_find(const char *name)
+{
+	if (!name)
+		return policies[0];
+	for (unsigned i = 0; i < ARRAY_SIZE(policies); i++)
+		if (!strcmp(policies[i]->name, name))
+			return policies[i];
+	return NULL;
+}
+
+void fair_forget_group(struct sched *s, struct task_group *tg)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(policies); i++)
+		policies[i]->forget_group(s, tg);
+}
+
+const char *sched_fair_name(unsigned index)
+{
+	return index < ARRAY_SIZE(policies) ? policies[index]->name : NULL;
+}
+
+const char *sched_fair_current(const struct sched *s)
+{
+	return READ_ONCE(s->fair_policy)->name;
+}
+
+/*
+ * How far, in its virtual time, @e is ahead of the one that is furthest behind. More than two ticks
+ * are forgotten: the policies' virtual times are not the same, and a turn or two is what a swap may
+ * cost.
+ */
+static u64 lead_over(u64 least, struct entity *e, u64 tick_ns)
+{
+	return min(e->vruntime - least, calc_delta_fair(2 * tick_ns, e));
+}
+
+static void enter_swapped(struct fair_queue *q, struct entity *e, u64 least)
+{
+	u64 lead = lead_over(least, e, q->rq->s->tick_ns);
+
+	adopt(q, e, false);
+	e->vruntime = lead;
+	queue_enter(q, e, QUEUE_RESTORE | PLACE_SWAPPED);
+}
+
+/*
+ * What is queued on @q leaves in the old policy's terms and enters in those of @policy, in the same
+ * order and about as far ahead of each other: else swaps that come faster than turns would always
+ * begin with the same ones. Averages, and what is above and below, stay as they are.
+ */
+static void swap_queue(struct fair_queue *q, const struct fair_policy *policy)
+{
+	struct entity *e, *curr = q->curr;
+	bool curr_queued = curr && curr->queued;
+	struct rb_node *chain = NULL, **tail = &chain;
+	u64 least = 0;
+
+	/* Out of the tree, their nodes are free to chain them. */
+	while ((e = queue_waiting(q))) {
+		queue_leave(q, e, QUEUE_SAVE);
+		least = chain ? time_min(least, e->vruntime) : e->vruntime;
+		e->node.right = NULL;
+		*tail = &e->node;
+		tail = &e->node.right;
+	}
+	if (curr_queued) {
+		queue_leave(q, curr, QUEUE_SAVE);
+		least = chain ? time_min(least, curr->vruntime) : curr->vruntime;
+	}
+	q->curr = NULL;
+	fair_queue_adopt(q, policy);
+	if (curr_queued)
+		enter_swapped(q, curr, least);
+	if (curr)
+		queue_start(q, curr);
+	while (chain) {
+		e = entity_of(chain);
+		chain = chain->right;
+		enter_swapped(q, e, least);
+	}
+}
+
+/* Returns how many tasks are queued. */
+static unsigned swap_runqueue(struct rq *rq, const struct fair_policy *policy)
+{
+	struct fair_queue *q;
+
+	finish_all_delayed(rq);
+	policy->tuned(rq);
+	for_each_fair_queue(q, rq)
+		swap_queue(q, policy);
+	if (rq->fair.nr_running)
+		resched(rq);
+	return rq->fair.tasks.nr;
+}
+
+void fair_tuned(struct sched *s)
+{
+	for (unsigned i = 0; i < s->nr_cpus; i++) {
+		struct rq *rq = cpu_rq(s, i);
+
+		rq_lock(rq);
+		/* Only a policy that derives something sees its sleepers off for it. */
+		if (rq->fair.policy->tuned != fair_no_tuned) {
+			finish_all_delayed(rq);
+			rq->fair.policy->tuned(rq);
+		}
+		rq_unlock(rq);
+	}
+}
+
+/*
+ * One runqueue after the other: meanwhile the machine runs under two policies, and a task that
+ * moves between queues of different ones is foreign where it arrives. So is every sleeper when it
+ * wakes: the price of a swap is what is queued, not all there is.
+ */
+int sched_fair_swap(struct sched *s, const char *name, unsigned cpu)
+{
+	const struct fair_policy *policy = name ? fair_policy_find(name) : NULL;
+	const struct fair_policy *old = s->fair_policy;
+	unsigned nr_queued = 0;
+
+	if (!policy)
+		return -EINVAL;
+	if (policy == old)
+		return 0;
+	/* Others may be switched at the same time. */
+	__atomic_fetch_or(&s->features, policy->features_on, __ATOMIC_RELAXED);
+	__atomic_fetch_and(&s->features, policy->features_on | ~policy->features_mask,
+			   __ATOMIC_RELAXED);
+	WRITE_ONCE(s->fair_policy, policy);
+	for (unsigned i = 0; i < s->nr_cpus; i++) {
+		struct rq *rq = cpu_rq(s, i);
+
+		rq_lock(rq);
+		nr_queued += swap_runqueue(rq, policy);
+		rq_unlock(rq);
+	}
+	if (traced(s, EVENT_sched_fair_swap))
+		emit_fair_swap(cpu, old->name, policy->name, nr_queued);
+	return 0;
+}
