@@ -27,7 +27,7 @@ MAKEFLAGS += --no-builtin-rules
 # (docs/adr/001-hosted-core.md), so an illegal include is a compile error.
 INC := $(B)/inc
 SCHED_PUBLIC := sched/sched.h sched/task.h sched/group.h sched/host.h sched/observe/event.h \
-	$(wildcard sched/observe/*.def)
+	sched/balance/shared_link.h $(wildcard sched/observe/*.def)
 # The links are relative: a copy of the tree with its build directory is a tree of its own
 # (tools/scripts/mutate.py).
 inc_links = $(foreach l,$(2),mkdir -p $(1)/$(dir $(l)) && ln -sfnr $(l) $(1)/$(l) &&) true

@@ -13,6 +13,7 @@
 #include "lib/list.h"
 #include "lib/rbtree.h"
 #include "lib/types.h"
+#include "sched/balance/shared_link.h"
 
 struct sched_class;
 struct fair_policy;
@@ -140,21 +141,6 @@ struct family {
 	u32 nr_children;
 	u32 nr_threads; /* of its process that have not ended, itself included */
 	struct burst_cache burst_of_children, burst_of_threads;
-};
-
-/* Where a task is with respect to the shared wake queue; see sharedq.c. */
-enum shared_state {
-	SHARED_NOT = 0,
-	SHARED_LINKED,
-	SHARED_CLAIMED, /* a CPU is about to come for it */
-};
-
-/* guarded by: lock of rq[cpu] and of its shard, both; from LINKED to CLAIMED the shard's alone */
-struct shared_link {
-	struct list link; /* in the shard */
-	u64 since;	  /* linked */
-	u32 claimant;	  /* its CPU */
-	u32 state;	  /* enum shared_state */
 };
 
 struct task {

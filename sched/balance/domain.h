@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "sched/internal.h"
+#include "sched/core/core.h"
 
 enum domain_flags {
 	SD_BALANCE_NEWIDLE = 0x1,    /* pull when about to go idle */

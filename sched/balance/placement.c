@@ -10,6 +10,7 @@
  * Other runqueues are read without their locks: an answer that was right a moment ago is
  * good enough. Source: Linux 6.1, fair.c (docs/sources.md).
  */
+#include "sched/balance/balance.h"
 #include "sched/balance/domain.h"
 #include "sched/fair/core/class.h"
 

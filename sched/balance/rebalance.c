@@ -11,6 +11,7 @@
  * One pass is balance.c's subject. No pass is made with a runqueue lock held.
  * Source: Linux 6.1, fair.c (docs/sources.md).
  */
+#include "sched/balance/balance.h"
 #include "sched/balance/domain.h"
 #include "sched/balance/sharedq.h"
 #include "sched/fair/core/fair.h"
@@ -92,7 +93,7 @@ bool balance_newly_idle(struct rq *rq)
 	/* The stamp is set before the search, because the time of the search is idle time too. */
 	if (!rq->idle_stamp)
 		rq->idle_stamp = rq->clock;
-	if (unlikely(rq->shard) && sharedq_pull(rq)) {
+	if (unlikely(rq->shared.shard) && sharedq_pull(rq)) {
 		rq->idle_stamp = 0;
 		return true;
 	}

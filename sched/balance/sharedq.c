@@ -10,11 +10,11 @@
  *
  * PROTOCOL: claim. A CPU holds one runqueue lock at a time, and a pointer to a task is good only
  * under a lock that keeps the task where it is. A CPU that wants the head of a shard takes it off
- * under the shard's lock and leaves its claim: the task names the CPU, rq->claim names the task. A
- * CPU that picks, dequeues or moves the task withdraws the claim first, under the lock of the
- * task's runqueue. The claimant takes that lock next and looks at rq->claim. If the claim still
- * stands, nothing about the task has changed since. If it does not, the task is none of the
- * claimant's business any more; its memory may even be gone.
+ * under the shard's lock and leaves its claim: the task names the CPU, shared.claim of the CPU's
+ * runqueue names the task. A CPU that picks, dequeues or moves the task withdraws the claim first,
+ * under the lock of the task's runqueue. The claimant takes that lock next and looks at its claim.
+ * If it still stands, nothing about the task has changed since. If it does not, the task is none of
+ * the claimant's business any more; its memory may even be gone.
  *
  * Tasks are linked and unlinked only under the lock of their runqueue. So switching the feature
  * needs no quiet moment: each runqueue in turn, under its lock, unlinks its tasks and goes on with
@@ -61,7 +61,7 @@ static void take_off(struct shard *shard, struct task *t)
 /* The shards of an LLC are those of its first CPUs. */
 static unsigned nr_shards(const struct rq *leader)
 {
-	return max(1u, READ_ONCE(leader->nr_shards));
+	return max(1u, READ_ONCE(leader->shared.nr_shards));
 }
 
 /* The runqueue whose memory holds the shard of @rq, one of @nr. Threads of a core share a shard. */
@@ -69,8 +69,8 @@ static struct rq *shard_owner(const struct rq *rq, unsigned nr)
 {
 	struct rq *owner = cpu_rq(rq->s, rq->llc_id);
 
-	for (unsigned i = rq->core_index % nr; i; i--)
-		owner = cpu_rq(rq->s, owner->next_in_llc);
+	for (unsigned i = rq->shared.core_index % nr; i; i--)
+		owner = cpu_rq(rq->s, owner->shared.next_in_llc);
 	return owner;
 }
 
@@ -80,8 +80,8 @@ static u32 waiting_in(struct sched *s, const struct rq *leader)
 	u32 waiting = 0;
 
 	for (unsigned i = nr_shards(leader); i; i--) {
-		waiting += READ_ONCE(cpu_rq(s, cpu)->own_shard.nr);
-		cpu = cpu_rq(s, cpu)->next_in_llc;
+		waiting += READ_ONCE(cpu_rq(s, cpu)->shared.own_shard.nr);
+		cpu = cpu_rq(s, cpu)->shared.next_in_llc;
 	}
 	return waiting;
 }
@@ -118,7 +118,7 @@ static void call_idle(struct rq *rq)
 	for_each_cpu(cpu, &s->shared_idle) {
 		if (shares_llc(s, cpu, rq->cpu))
 			return host_kick(cpu);
-		if (far && cpumask_test(node, cpu) && !READ_ONCE(cpu_rq(s, cpu)->steal_at))
+		if (far && cpumask_test(node, cpu) && !READ_ONCE(cpu_rq(s, cpu)->shared.steal_at))
 			found = (int)cpu;
 	}
 	if (found >= 0)
@@ -136,7 +136,7 @@ static bool may_be_linked(const struct task *t)
 
 static void link_quietly(struct rq *rq, struct task *t)
 {
-	struct shard *shard = rq->shard;
+	struct shard *shard = rq->shared.shard;
 
 	lock_shard(rq, shard);
 	list_add_tail(&shard->tasks, &t->shared.link);
@@ -159,14 +159,14 @@ static void link_task(struct rq *rq, struct task *t)
 /* @t is about to run or to leave @rq: unlink it, or withdraw the claim on it. */
 static void unlink_task(struct rq *rq, struct task *t)
 {
-	struct shard *shard = rq->shard;
+	struct shard *shard = rq->shared.shard;
 
 	SCHED_ASSERT(host_lock_held(&rq->lock));
 	lock_shard(rq, shard);
 	if (t->shared.state == SHARED_LINKED)
 		take_off(shard, t);
 	else
-		WRITE_ONCE(cpu_rq(rq->s, t->shared.claimant)->claim, NULL);
+		WRITE_ONCE(cpu_rq(rq->s, t->shared.claimant)->shared.claim, NULL);
 	t->shared.state = SHARED_NOT;
 	unlock_shard(shard);
 	rq->shared_unlinked++;
@@ -178,7 +178,7 @@ void sharedq_add(struct rq *rq, struct task *t, unsigned flags)
 
 	SCHED_ASSERT(host_lock_held(&rq->lock));
 	/* A task that is alone on its runqueue runs next anyway. */
-	if (rq->shares_all ? rq->nr_running < 2 : !woken)
+	if (rq->shared.shares_all ? rq->nr_running < 2 : !woken)
 		return;
 	if (!task_running(rq, t) && may_be_linked(t))
 		link_task(rq, t);
@@ -196,7 +196,7 @@ void sharedq_switched(struct rq *rq, struct task *prev, struct task *next)
 	if (next != rq->idle && cpumask_test(&rq->s->shared_idle, rq->cpu))
 		cpumask_clear_atomic(&rq->s->shared_idle, rq->cpu);
 	sharedq_remove(rq, next);
-	if (prev->class == &fair_class && prev->on_rq == TASK_QUEUED && rq->shares_all &&
+	if (prev->class == &fair_class && prev->on_rq == TASK_QUEUED && rq->shared.shares_all &&
 	    may_be_linked(prev))
 		link_task(rq, prev);
 }
@@ -206,7 +206,7 @@ void sharedq_add_all(struct rq *rq)
 	struct task *t;
 
 	SCHED_ASSERT(host_lock_held(&rq->lock));
-	if (!rq->shares_all || rq->nr_running < 2)
+	if (!rq->shared.shares_all || rq->nr_running < 2)
 		return;
 	list_for_each(t, &rq->fair_tasks, link)
 		if (!task_running(rq, t) && may_be_linked(t))
@@ -233,7 +233,7 @@ static int claim_head(struct rq *rq, struct shard *shard)
 		take_off(shard, t);
 		t->shared.state = SHARED_CLAIMED;
 		t->shared.claimant = rq->cpu;
-		rq->claim = t;
+		rq->shared.claim = t;
 		from = (int)t->cpu;
 	} else if (t) {
 		rq->shared_refused++;
@@ -245,13 +245,13 @@ static int claim_head(struct rq *rq, struct shard *shard)
 /* Claim from the shards of this LLC, beginning with @rq's own. As claim_head(). */
 static int claim_near(struct rq *rq)
 {
-	unsigned nr = nr_shards(cpu_rq(rq->s, rq->llc_id)), at = rq->core_index % nr;
+	unsigned nr = nr_shards(cpu_rq(rq->s, rq->llc_id)), at = rq->shared.core_index % nr;
 	struct rq *owner = shard_owner(rq, nr);
 	int from = -1;
 
 	for (unsigned i = 0; i < nr && from < 0; i++) {
-		from = claim_head(rq, &owner->own_shard);
-		owner = cpu_rq(rq->s, ++at % nr ? owner->next_in_llc : rq->llc_id);
+		from = claim_head(rq, &owner->shared.own_shard);
+		owner = cpu_rq(rq->s, ++at % nr ? owner->shared.next_in_llc : rq->llc_id);
 	}
 	return from;
 }
@@ -289,15 +289,16 @@ static int steal_from_llc(struct rq *rq, const struct rq *leader, u64 least_wait
 	if (waiting_in(rq->s, leader) < 2)
 		return -1;
 	for (unsigned i = nr_shards(leader); i && from < 0; i--) {
-		struct shard *shard = &cpu_rq(rq->s, cpu)->own_shard;
+		struct shard *shard = &cpu_rq(rq->s, cpu)->shared.own_shard;
 		u64 when = READ_ONCE(shard->since) + least_wait_ns;
 
 		if (READ_ONCE(shard->nr) && !time_before(rq->clock, when))
 			from = steal_from(rq, shard);
-		else if (READ_ONCE(shard->nr) && (!rq->steal_at || time_before(when, rq->steal_at)))
+		else if (READ_ONCE(shard->nr) &&
+			 (!rq->shared.steal_at || time_before(when, rq->shared.steal_at)))
 			/* Too early: @rq is to come again then, if it still idles. */
-			rq->steal_at = when;
-		cpu = cpu_rq(rq->s, cpu)->next_in_llc;
+			rq->shared.steal_at = when;
+		cpu = cpu_rq(rq->s, cpu)->shared.next_in_llc;
 	}
 	return from;
 }
@@ -310,9 +311,9 @@ static int claim_far(struct rq *rq)
 	int from = -1;
 
 	for (unsigned far = 0; far < 2 && from < 0; far++) {
-		unsigned llc = cpu_rq(rq->s, rq->llc_id)->next_llc;
+		unsigned llc = cpu_rq(rq->s, rq->llc_id)->shared.next_llc;
 
-		for (; llc != rq->llc_id && from < 0; llc = cpu_rq(rq->s, llc)->next_llc)
+		for (; llc != rq->llc_id && from < 0; llc = cpu_rq(rq->s, llc)->shared.next_llc)
 			if (cpumask_test(node, llc) == !far)
 				from = steal_from_llc(rq, cpu_rq(rq->s, llc),
 						      far ? tn->shared_steal_far_ns
@@ -331,7 +332,7 @@ static struct task *collect(struct rq *rq, unsigned from)
 	struct task *t;
 
 	rq_lock(src);
-	t = READ_ONCE(rq->claim);
+	t = READ_ONCE(rq->shared.claim);
 	if (!t) {
 		rq->shared_raced++;
 		rq_unlock(src);
@@ -363,8 +364,8 @@ bool sharedq_pull(struct rq *rq)
 	int from;
 
 	SCHED_ASSERT(host_lock_held(&rq->lock));
-	WRITE_ONCE(rq->steal_at, 0);
-	if (!rq->shard)
+	WRITE_ONCE(rq->shared.steal_at, 0);
+	if (!rq->shared.shard)
 		return false;
 	cpumask_set_atomic(&rq->s->shared_idle, rq->cpu);
 	if (cpumask_empty(&rq->s->crowded))
@@ -389,16 +390,16 @@ bool sharedq_pull(struct rq *rq)
 void sharedq_timer(struct rq *rq)
 {
 	SCHED_ASSERT(host_lock_held(&rq->lock));
-	if (!rq->steal_at || time_before(rq->clock, rq->steal_at))
+	if (!rq->shared.steal_at || time_before(rq->clock, rq->shared.steal_at))
 		return;
-	rq->steal_at = 0;
+	rq->shared.steal_at = 0;
 	if (rq->curr == rq->idle)
 		resched(rq);
 }
 
 bool sharedq_covers(const struct rq *rq, const struct domain *sd)
 {
-	return READ_ONCE(rq->shares_all) && (sd->flags & SD_SHARE_LLC);
+	return READ_ONCE(rq->shared.shares_all) && (sd->flags & SD_SHARE_LLC);
 }
 
 /* --- switching it on and off ---------------------------------------------- */
@@ -407,7 +408,7 @@ static unsigned wanted_shards(const struct rq *rq)
 {
 	u32 size = READ_ONCE(rq->s->tunable.shared_shard_size);
 
-	if (rq->shares_all)
+	if (rq->shared.shares_all)
 		return (rq->llc_size - 1) / size + 1;
 	return feature(rq->s, FEATURE_SWQUEUE) ? 1 : 0;
 }
@@ -416,18 +417,22 @@ static void unlink_all(struct rq *rq)
 {
 	struct task *t;
 
-	if (rq->shard)
+	if (rq->shared.shard)
 		list_for_each(t, &rq->fair_tasks, link)
 			sharedq_remove(rq, t);
 }
 
 static void update_rq(struct rq *rq)
 {
+	struct shard *own = NULL;
+
 	rq_lock(rq);
 	unlink_all(rq);
-	WRITE_ONCE(rq->shares_all, feature(rq->s, FEATURE_SHARED_RUNQ));
-	WRITE_ONCE(rq->nr_shards, wanted_shards(rq));
-	WRITE_ONCE(rq->shard, rq->nr_shards ? &shard_owner(rq, rq->nr_shards)->own_shard : NULL);
+	WRITE_ONCE(rq->shared.shares_all, feature(rq->s, FEATURE_SHARED_RUNQ));
+	WRITE_ONCE(rq->shared.nr_shards, wanted_shards(rq));
+	if (rq->shared.nr_shards)
+		own = &shard_owner(rq, rq->shared.nr_shards)->shared.own_shard;
+	WRITE_ONCE(rq->shared.shard, own);
 	sharedq_crowded(rq);
 	rq_unlock(rq);
 }
@@ -445,16 +450,16 @@ void sharedq_close(struct sched *s)
 
 		rq_lock(rq);
 		unlink_all(rq);
-		rq->shard = NULL;
+		rq->shared.shard = NULL;
 		rq_unlock(rq);
 	}
 }
 
 void sharedq_init(struct rq *rq)
 {
-	rq->own_shard.lock.rank = HOST_RANK_SHARD;
-	rq->own_shard.lock.cpu = rq->cpu;
-	list_init(&rq->own_shard.tasks);
+	rq->shared.own_shard.lock.rank = HOST_RANK_SHARD;
+	rq->shared.own_shard.lock.cpu = rq->cpu;
+	list_init(&rq->shared.own_shard.tasks);
 }
 
 /* Make two circles in order of CPU numbers: the CPUs of an LLC, and the first CPUs of all LLCs. */
@@ -463,21 +468,22 @@ void sharedq_topology(struct sched *s)
 	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++) {
 		struct rq *rq = cpu_rq(s, cpu), *leader = cpu_rq(s, rq->llc_id);
 
-		rq->next_in_llc = rq->next_llc = cpu;
+		rq->shared.next_in_llc = rq->shared.next_llc = cpu;
 		/* A leader counts the cores met so far in nr_shards, which is 0 again below. */
-		rq->core_index = rq->core->first == cpu ? leader->nr_shards++
-							: cpu_rq(s, rq->core->first)->core_index;
+		rq->shared.core_index = rq->core->first == cpu
+						? leader->shared.nr_shards++
+						: cpu_rq(s, rq->core->first)->shared.core_index;
 	}
 	for (unsigned cpu = s->nr_cpus; cpu-- > 0;) {
 		struct rq *rq = cpu_rq(s, cpu), *leader = cpu_rq(s, rq->llc_id);
 
-		rq->nr_shards = 0;
+		rq->shared.nr_shards = 0;
 		if (rq != leader) {
-			rq->next_in_llc = leader->next_in_llc;
-			leader->next_in_llc = cpu;
+			rq->shared.next_in_llc = leader->shared.next_in_llc;
+			leader->shared.next_in_llc = cpu;
 		} else if (cpu) {
-			rq->next_llc = cpu_rq(s, 0)->next_llc;
-			cpu_rq(s, 0)->next_llc = cpu;
+			rq->shared.next_llc = cpu_rq(s, 0)->shared.next_llc;
+			cpu_rq(s, 0)->shared.next_llc = cpu;
 		}
 	}
 }
@@ -490,19 +496,19 @@ static void check_task(struct rq *rq, struct task *t)
 
 	if (t->shared.state != SHARED_NOT) {
 		SCHED_CHECK(S1, waits && t->class == &fair_class && t->nr_allowed > 1);
-		SCHED_CHECK(S2, rq->shard);
+		SCHED_CHECK(S2, rq->shared.shard);
 		if (t->shared.state == SHARED_CLAIMED)
-			SCHED_CHECK(S3, cpu_rq(rq->s, t->shared.claimant)->claim == t);
+			SCHED_CHECK(S3, cpu_rq(rq->s, t->shared.claimant)->shared.claim == t);
 		return;
 	}
-	if (rq->shares_all && rq->nr_running > 1)
+	if (rq->shared.shares_all && rq->nr_running > 1)
 		SCHED_CHECK(S4, !waits || !may_be_linked(t));
 }
 
 /* The number of @rq's tasks in its shard, which holds tasks of other CPUs too. */
 static u32 count_linked(struct rq *rq)
 {
-	struct shard *shard = rq->shard;
+	struct shard *shard = rq->shared.shard;
 	u32 nr = 0, total = 0;
 	struct task *t;
 
@@ -528,6 +534,6 @@ void sharedq_check(struct rq *rq)
 		check_task(rq, t);
 		nr += t->shared.state == SHARED_LINKED;
 	}
-	if (rq->shard)
+	if (rq->shared.shard)
 		SCHED_CHECK(S2, nr == count_linked(rq));
 }

@@ -3,7 +3,7 @@
  * The shared wake queue: an index of waiting tasks, kept together by the CPUs of one last-level
  * cache, so that a CPU about to idle finds work without searching. See sharedq.c.
  *
- * While it is off, the default, rq->shard is NULL and each hook costs one test.
+ * While it is off, the default, rq->shared.shard is NULL and each hook costs one test.
  */
 #pragma once
 
@@ -29,21 +29,21 @@ void sharedq_add_all(struct rq *rq);
 /* @t was queued on @rq. */
 static inline void sharedq_enqueued(struct rq *rq, struct task *t, unsigned flags)
 {
-	if (unlikely(rq->shard))
+	if (unlikely(rq->shared.shard))
 		sharedq_add(rq, t, flags);
 }
 
 /* @t was taken off @rq. */
 static inline void sharedq_dequeued(struct rq *rq, struct task *t)
 {
-	if (unlikely(rq->shard))
+	if (unlikely(rq->shared.shard))
 		sharedq_remove(rq, t);
 }
 
 /* A task of @rq that did not count as waiting when it was queued waits now. */
 static inline void sharedq_crowded(struct rq *rq)
 {
-	if (unlikely(rq->shard))
+	if (unlikely(rq->shared.shard))
 		sharedq_add_all(rq);
 }
 

@@ -16,6 +16,7 @@
  * leaves or comes back, with the machine stopped (hotplug.c). In between it is constant. Source:
  * Linux 6.1, topology.c (docs/sources.md).
  */
+#include "sched/balance/balance.h"
 #include "sched/balance/domain.h"
 #include "lib/fmt.h"
 #include "lib/string.h"

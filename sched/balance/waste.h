@@ -8,8 +8,9 @@
 #include "lib/list.h"
 #include "sched/host.h"
 
-struct task;
+struct rq;
 struct sched;
+struct task;
 
 /* V(t) of a set of CPUs: the machine's, or those of one cache. guarded by: sched.waste_lock */
 struct waste {
@@ -41,3 +42,8 @@ void waste_init(struct sched *s);
 void waste_tuned(struct sched *s);
 /* Call host_bug() if the machine's knowledge of @rq is wrong. Lock of @rq held. */
 void waste_check(struct rq *rq);
+
+/* Does the machine not know yet how @rq, locked, stands? */
+bool waste_is_news(const struct rq *rq);
+/* Tell it. (waste.c) */
+void waste_tell(struct rq *rq);

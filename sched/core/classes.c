@@ -3,7 +3,7 @@
  * The classes by rank, what the core asks all of them, and the defaults of their
  * operations.
  */
-#include "sched/internal.h"
+#include "sched/core/core.h"
 
 const struct sched_class *const classes[NR_CLASSES] = {
 #define CLASS(name, ...) [CLASS_##name] = &name##_class,

@@ -6,7 +6,7 @@
  * taken (rq_lock), so that everything in one lock section happens at one time.
  * It never goes back, even if the host's does.
  */
-#include "sched/internal.h"
+#include "sched/core/core.h"
 
 struct rq *task_rq_lock(struct sched *s, struct task *t)
 {
@@ -30,7 +30,7 @@ static u64 earlier(u64 a, u64 b)
 void rq_update_timer(struct rq *rq)
 {
 	const struct sched_class *class;
-	u64 when = rq->steal_at;
+	u64 when = rq->shared.steal_at;
 
 	SCHED_ASSERT(host_lock_held(&rq->lock));
 	rq->timer_stale = false;

@@ -19,8 +19,9 @@
  * Locks: one runqueue lock at a time, never two. Reading order: after class.h
  * and stop.c; next fair/fair.c.
  */
+#include "sched/balance/balance.h"
 #include "sched/balance/domain.h"
-#include "sched/internal.h"
+#include "sched/core/core.h"
 #include "sched/balance/sharedq.h"
 #include "sched/fair/core/fair.h"
 #include "lib/errno.h"
@@ -202,7 +203,7 @@ static void switch_current(struct rq *rq, struct task *prev, struct task *next, 
 		prev->nr_voluntary++;
 	else
 		prev->nr_involuntary++;
-	if (unlikely(rq->shard))
+	if (unlikely(rq->shared.shard))
 		sharedq_switched(rq, prev, next);
 	if (next != rq->idle)
 		stat_arrive(rq, next);

@@ -11,7 +11,8 @@
  * Lock: sched.family_lock, a leaf, taken at fork, exit, exec by a thread and when orphans get
  * a new parent.
  */
-#include "sched/internal.h"
+#include "sched/core/family.h"
+#include "sched/core/core.h"
 
 void family_init(struct task *t)
 {

@@ -95,7 +95,7 @@ static void dismiss_current(struct rq *rq)
 		ensure_usable_cpu(rq, t);
 		push_current(rq, any_allowed_cpu(rq->s, t));
 	}
-	rq->steal_at = 0;
+	rq->shared.steal_at = 0;
 	for_each_class(class) class->cancel_timers(rq);
 	rq_update_timer(rq);
 	rq_unlock(rq);

@@ -7,7 +7,8 @@
  * idle_stamp starts an idle period (avg_idle, for newidle balancing), and the
  * tick-less bit ends here.
  */
-#include "sched/internal.h"
+#include "sched/balance/balance.h"
+#include "sched/core/core.h"
 #include "lib/fmt.h"
 
 static void idle_enqueue(struct rq *rq, struct task *t, unsigned flags)

@@ -6,6 +6,7 @@
  *
  * Lock: the runqueue's of the task; sched_block's protocol covers its state.
  */
+#include "sched/core/family.h"
 #include "sched/balance/sharedq.h"
 #include "sched/fair/core/fair.h"
 #include "lib/errno.h"

@@ -4,8 +4,9 @@
  * runqueue at a time under its lock. Called after every operation in the hosted
  * tests and now and then in debug kernels; host_bug() on violation. Slow.
  */
+#include "sched/core/family.h"
 #include "sched/balance/domain.h"
-#include "sched/internal.h"
+#include "sched/core/core.h"
 
 const char *const invariant_text[NR_INVARIANTS] = {
 #define INVARIANT(id, text, ...) [INVARIANT_##id] = #id ": " text,

@@ -5,6 +5,7 @@
  * read those read these; policies of later versions add their lines. Never on a
  * hot path.
  */
+#include "sched/balance/balance.h"
 #include "sched/fair/core/fair.h"
 #include "lib/fmt.h"
 

@@ -3,7 +3,7 @@
  * Statistics: how long tasks wait, what a CPU did. Counting is cheap and always
  * on where Linux's is; schedstats() guards the rest.
  */
-#include "sched/internal.h"
+#include "sched/core/core.h"
 
 void sched_cpu_stat(struct sched *s, unsigned cpu, struct sched_cpu_stat *out)
 {

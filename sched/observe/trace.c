@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Trace events: build the record of event.def and hand it to the host. Called
- * only when the event is enabled (trace_* in internal.h test the bit), so that
+ * only when the event is enabled (trace_* in trace.h test the bit), so that
  * a disabled event costs a load and a branch.
  */
-#include "sched/internal.h"
+#include "sched/core/core.h"
 #include "lib/string.h"
 #include "sched/observe/trace.h"
 

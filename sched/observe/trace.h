@@ -5,7 +5,8 @@
  */
 #pragma once
 
-#include "sched/internal.h"
+#include "sched/core/core.h"
+#include "sched/observe/event.h"
 
 static inline bool traced(const struct sched *s, unsigned event)
 {

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "sched/internal.h"
+#include "sched/core/core.h"
 
 /* What the class knows of a runqueue. guarded by: rq lock */
 struct rt_queue {

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "sched/fair/core/fair.h"
+#include "sched/observe/event.h"
 
 #define MS	  NS_PER_MS
 #define MAX_TRACE 4096

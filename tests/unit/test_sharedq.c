@@ -10,7 +10,7 @@
 static void check_waiters(const char *policy)
 {
 	struct machine *m = scene(policy, "SHARED_RUNQ", 2);
-	struct shard *shard = rq_of(m, 0)->shard;
+	struct shard *shard = rq_of(m, 0)->shared.shard;
 	struct task *new;
 
 	assert_true(is_linked(waiter) && is_free(runner));
@@ -61,7 +61,7 @@ static void swqueue_links_what_wakes_where_it_slept(void **state)
 	(void)state;
 	/* It was preempted and moved here, but did not wake. */
 	assert_true(is_free(waiter));
-	assert_int_equal(rq_of(m, 0)->own_shard.nr, 0);
+	assert_int_equal(rq_of(m, 0)->shared.own_shard.nr, 0);
 	/* The runner sleeps, and wakes while CPU 1 is busy too. */
 	advance(m, MS);
 	block(m, 0, TASK_INTERRUPTIBLE);
@@ -106,10 +106,10 @@ static unsigned shards_in_use(struct machine *m)
 	for (unsigned cpu = 0; cpu < m->nr_cpus; cpu++) {
 		unsigned i = 0;
 
-		while (i < nr && seen[i] != rq_of(m, cpu)->shard)
+		while (i < nr && seen[i] != rq_of(m, cpu)->shared.shard)
 			i++;
 		if (i == nr)
-			seen[nr++] = rq_of(m, cpu)->shard;
+			seen[nr++] = rq_of(m, cpu)->shared.shard;
 	}
 	return nr;
 }
@@ -119,14 +119,15 @@ static void an_llc_has_a_shard_for_each_six_cpus(void **state)
 	struct machine *m = machine_of(1, 2, 8, 2, NULL);
 
 	(void)state;
-	assert_null(rq_of(m, 0)->shard);
+	assert_null(rq_of(m, 0)->shared.shard);
 	set_feature(m, "SWQUEUE");
 	assert_int_equal(shards_in_use(m), 2);
 	set_feature(m, "SHARED_RUNQ");
 	assert_int_equal(shards_in_use(m), 6); /* 16 CPUs of a cache: 3 */
 	for (unsigned cpu = 0; cpu < 32; cpu += 2) {
-		assert_ptr_equal(rq_of(m, cpu)->shard, rq_of(m, cpu + 1)->shard);
-		assert_ptr_not_equal(rq_of(m, cpu)->shard, rq_of(m, (cpu + 2) % 32)->shard);
+		assert_ptr_equal(rq_of(m, cpu)->shared.shard, rq_of(m, cpu + 1)->shared.shard);
+		assert_ptr_not_equal(rq_of(m, cpu)->shared.shard,
+				     rq_of(m, (cpu + 2) % 32)->shared.shard);
 	}
 	set_tunable(m, "shared_runq_shard_size", "2");
 	assert_int_equal(shards_in_use(m), 16);
@@ -136,7 +137,7 @@ static void an_llc_has_a_shard_for_each_six_cpus(void **state)
 	set_feature(m, "NO_SHARED_RUNQ");
 	assert_int_equal(shards_in_use(m), 2);
 	set_feature(m, "NO_SWQUEUE");
-	assert_null(rq_of(m, 0)->shard);
+	assert_null(rq_of(m, 0)->shared.shard);
 	machine_free(m);
 }
 
@@ -151,14 +152,14 @@ static void the_circles_meet_every_cpu_once(void **state)
 	for (cpu = 0; cpu < 12; cpu++)
 		desc[cpu] = (struct sched_cpu_desc){ cpu % 6, cpu % 3, 0, 0 };
 	m = machine_new_on(12, 1000, desc, NULL);
-	for (unsigned llc = 0; !nr || llc; llc = rq_of(m, llc)->next_llc) {
+	for (unsigned llc = 0; !nr || llc; llc = rq_of(m, llc)->shared.next_llc) {
 		assert_int_equal(rq_of(m, llc)->llc_id, llc);
 		cpu = llc;
 		do {
 			assert_int_equal(rq_of(m, cpu)->llc_id, llc);
-			assert_int_equal(rq_of(m, cpu)->core_index, cpu % 6 / 3);
+			assert_int_equal(rq_of(m, cpu)->shared.core_index, cpu % 6 / 3);
 			nr++;
-		} while ((cpu = rq_of(m, cpu)->next_in_llc) != llc);
+		} while ((cpu = rq_of(m, cpu)->shared.next_in_llc) != llc);
 	}
 	assert_int_equal(nr, 12);
 	machine_free(m);
@@ -175,8 +176,8 @@ static void the_shard_next_door_is_looked_at_too(void **state)
 	for (unsigned cpu = 0; cpu < 4; cpu++)
 		put(m, cpu);
 	t = put(m, 2);
-	t = list_first(&rq_of(m, 2)->shard->tasks, struct task, shared.link);
-	assert_ptr_not_equal(rq_of(m, 2)->shard, rq_of(m, 3)->shard);
+	t = list_first(&rq_of(m, 2)->shared.shard->tasks, struct task, shared.link);
+	assert_ptr_not_equal(rq_of(m, 2)->shared.shard, rq_of(m, 3)->shared.shard);
 	advance(m, MS);
 	block(m, 3, TASK_INTERRUPTIBLE);
 	assert_ptr_equal(running(m, 3), t);
@@ -380,7 +381,7 @@ static void an_idle_cpu_is_called(void **state)
 	/* Not from another cache, for one. */
 	assert_false(takes_work(m, 0));
 	t = queue_on(m, 2);
-	assert_int_equal(rq_of(m, 0)->steal_at, 0);
+	assert_int_equal(rq_of(m, 0)->shared.steal_at, 0);
 	/* For two, and when it is time. */
 	assert_int_equal(queue_on(m, 2)->cpu, 2);
 	advance(m, MS / 2);
@@ -398,10 +399,10 @@ static void one_cpu_at_a_time_steals_from_a_shard(void **state)
 
 	(void)state;
 	advance(m, MS);
-	rq_of(m, 2)->shard->stealing = true;
+	rq_of(m, 2)->shared.shard->stealing = true;
 	assert_false(takes_work(m, 0));
 	assert_int_equal(rq_of(m, 0)->shared_steal_busy, 1);
-	rq_of(m, 2)->shard->stealing = false;
+	rq_of(m, 2)->shared.shard->stealing = false;
 	assert_true(takes_work(m, 1));
 	machine_free(m);
 }

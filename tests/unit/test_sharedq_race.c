@@ -28,7 +28,7 @@ static struct machine *race(const char *policy, void (*meanwhile)(struct machine
 	assert_true(happened);
 	sched_switch_end(m->s, 1);
 	settle(m);
-	assert_null(rq_of(m, 1)->claim);
+	assert_null(rq_of(m, 1)->shared.claim);
 	sched_check(m->s);
 	return m;
 }
@@ -36,8 +36,8 @@ static struct machine *race(const char *policy, void (*meanwhile)(struct machine
 static void claimed(struct machine *m)
 {
 	assert_int_equal(waiter->shared.state, SHARED_CLAIMED);
-	assert_ptr_equal(rq_of(m, 1)->claim, waiter);
-	assert_int_equal(rq_of(m, 0)->own_shard.nr, 0);
+	assert_ptr_equal(rq_of(m, 1)->shared.claim, waiter);
+	assert_int_equal(rq_of(m, 0)->shared.own_shard.nr, 0);
 	sched_check(m->s);
 	happened = true;
 }
@@ -143,7 +143,7 @@ static void the_feature_may_go_while_a_task_is_claimed(void **state)
 	assert_int_equal(waiter->cpu, 0);
 	machine_free(m);
 	m = race("cfs", switches_off_and_on);
-	assert_int_equal(rq_of(m, 0)->own_shard.nr, 1);
+	assert_int_equal(rq_of(m, 0)->shared.own_shard.nr, 1);
 	assert_int_equal(waiter->cpu, 0);
 	machine_free(m);
 }
@@ -262,13 +262,13 @@ static void switching_finds_and_leaves_what_waits(void **state)
 	(void)state;
 	set_feature(m, "NO_SHARED_RUNQ");
 	assert_true(is_free(waiter));
-	assert_int_equal(rq_of(m, 0)->own_shard.nr, 0);
+	assert_int_equal(rq_of(m, 0)->shared.own_shard.nr, 0);
 	set_feature(m, "SWQUEUE");
 	assert_true(is_free(waiter));
 	set_feature(m, "SHARED_RUNQ");
 	assert_true(is_linked(waiter));
 	set_feature(m, "NO_SWQUEUE");
-	assert_int_equal(rq_of(m, 0)->own_shard.nr, 1);
+	assert_int_equal(rq_of(m, 0)->shared.own_shard.nr, 1);
 	set_feature(m, "NO_SHARED_RUNQ");
 	sched_check(m->s);
 	machine_free(m);

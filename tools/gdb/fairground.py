@@ -57,6 +57,11 @@ def list_entries(head, type_name, member):
         node = node["next"]
 
 
+def class_state(area, type_name):
+    """What a class keeps in @area, an array of words in a runqueue or in a task that is its own."""
+    return area.address.cast(pointer_to(type_name)).dereference()
+
+
 def text(array):
     return array.string(errors="replace")
 
@@ -78,6 +83,10 @@ def timeline(queue):
             yield from walk(node["right"], depth + 1)
     yield from walk(queue["deadlines"]["root"], 0)
     yield from walk(queue["timeline"]["root"], 0)
+
+
+def real_time(rq):
+    return class_state(rq["class_state"]["rt"], "struct rt_queue")
 
 
 def group_queues(rq):
@@ -259,7 +268,8 @@ def print_runqueue(cpu):
     if not is_fair(current):
         print_other(current, ">")
     for prio in range(100):
-        for task in list_entries(rq["rt"]["list"][prio], "struct task", "rt.link"):
+        for part in list_entries(real_time(rq)["list"][prio], "struct rt_task", "link"):
+            task = container_of(part, "struct task", "class_state")
             if task != current.address:
                 print_other(task.dereference())
     print_queue(rq["fair"])
@@ -366,7 +376,7 @@ def why_waiting(task):
     current = rq["curr"].dereference()
     waited = int(rq["clock"]) - int(task["wait_start"]) if int(task["wait_start"]) else 0
     yield f"it is runnable on cpu {int(task['cpu'])}, where {name(current)} runs; it has waited {ms(waited)} ms."
-    if int(task["prio"]) < 100 and rq["rt"]["throttled"]:
+    if int(task["prio"]) < 100 and real_time(rq)["throttled"]:
         yield "the real-time class has used up its share of this period (sched_rt_runtime_us): it is throttled."
     elif int(current["prio"]) < 100:
         yield f"{name(current)} has real-time priority {int(current['rt_priority'])}: it goes first."

@@ -68,10 +68,10 @@ static void find_next_timer(struct rq *rq)
 {
 	struct bandwidth_timer *timer;
 
-	rq->bandwidth_at = 0;
-	list_for_each(timer, &rq->bandwidth_timers, link)
-		if (!rq->bandwidth_at || time_before(timer->at, rq->bandwidth_at))
-			rq->bandwidth_at = timer->at;
+	rq->bandwidth.at = 0;
+	list_for_each(timer, &rq->bandwidth.timers, link)
+		if (!rq->bandwidth.at || time_before(timer->at, rq->bandwidth.at))
+			rq->bandwidth.at = timer->at;
 	rq->timer_stale = true;
 }
 
@@ -79,7 +79,7 @@ static void start_timer(struct rq *rq, struct bandwidth_timer *timer, u64 at)
 {
 	timer->at = at;
 	timer->rq = rq;
-	list_add_tail(&rq->bandwidth_timers, &timer->link);
+	list_add_tail(&rq->bandwidth.timers, &timer->link);
 	find_next_timer(rq);
 }
 
@@ -183,7 +183,7 @@ static void throttle(struct fair_queue *q)
 	q->throttled = rq->throttles = true;
 	group_note_demand(e);
 	q->throttled_at = rq->clock;
-	list_add_tail(&rq->throttled, &q->throttled_link);
+	list_add_tail(&rq->bandwidth.throttled, &q->throttled_link);
 	if (!e->queued)
 		return;
 	queue_leave(e->queue, e, DEQUEUE_SLEEP | DEQUEUE_SPECIAL);
@@ -248,7 +248,7 @@ void bandwidth_unthrottle(struct rq *rq)
 {
 	struct fair_queue *q, *next;
 
-	list_for_each_safe(q, next, &rq->throttled, throttled_link)
+	list_for_each_safe(q, next, &rq->bandwidth.throttled, throttled_link)
 		if (take_grant(q))
 			unthrottle(q);
 }
@@ -325,9 +325,9 @@ void bandwidth_timer(struct rq *rq)
 {
 	struct bandwidth_timer *timer, *next;
 
-	if (!rq->bandwidth_at || time_before(rq->clock, rq->bandwidth_at))
+	if (!rq->bandwidth.at || time_before(rq->clock, rq->bandwidth.at))
 		return;
-	list_for_each_safe(timer, next, &rq->bandwidth_timers, link) {
+	list_for_each_safe(timer, next, &rq->bandwidth.timers, link) {
 		struct bandwidth *pool = timer->pool;
 
 		if (time_before(rq->clock, timer->at))
@@ -453,7 +453,7 @@ void bandwidth_offline(struct rq *rq)
 		q->debt = 0;
 		host_unlock(&pool->lock);
 	}
-	list_for_each_safe(q, next, &rq->throttled, throttled_link)
+	list_for_each_safe(q, next, &rq->bandwidth.throttled, throttled_link)
 		unthrottle(q);
 }
 
@@ -473,9 +473,9 @@ void bandwidth_online(struct rq *rq)
 
 void bandwidth_move_timers(struct rq *from, struct rq *to)
 {
-	while (!list_empty(&from->bandwidth_timers)) {
+	while (!list_empty(&from->bandwidth.timers)) {
 		struct bandwidth_timer *timer =
-			list_first(&from->bandwidth_timers, struct bandwidth_timer, link);
+			list_first(&from->bandwidth.timers, struct bandwidth_timer, link);
 
 		rq_lock(from);
 		host_lock(&timer->pool->lock);

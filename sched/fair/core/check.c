@@ -109,7 +109,7 @@ static void check_list(struct rq *rq)
 	struct fair_queue *q;
 	struct task *t;
 
-	list_for_each(q, &rq->throttled, throttled_link)
+	list_for_each(q, &rq->bandwidth.throttled, throttled_link)
 		nr_hidden += q->tasks.nr;
 	list_for_each(t, &rq->fair_tasks, link) {
 		SCHED_CHECK(Q9, t->fair.queued && t->on_rq == TASK_QUEUED);
@@ -194,7 +194,7 @@ void fair_check_offline(struct rq *rq)
 {
 	struct fair_queue *q;
 
-	SCHED_CHECK(R9, list_empty(&rq->delayed) && list_empty(&rq->bandwidth_timers));
+	SCHED_CHECK(R9, list_empty(&rq->delayed) && list_empty(&rq->bandwidth.timers));
 	list_for_each(q, &rq->queues, link)
 		SCHED_CHECK(R10, !q->load_contrib && !q->limited && !q->throttled && !q->debt);
 }

@@ -13,8 +13,8 @@ static void fair_init(struct rq *rq)
 	list_init(&rq->queues);
 	list_init(&rq->fair_tasks);
 	list_init(&rq->delayed);
-	list_init(&rq->bandwidth_timers);
-	list_init(&rq->throttled);
+	list_init(&rq->bandwidth.timers);
+	list_init(&rq->bandwidth.throttled);
 	rq->s->fair_policy->tuned(rq);
 	fair_queue_init(&rq->fair, rq);
 }
@@ -50,9 +50,9 @@ static struct task *fair_next_queued(struct rq *rq, struct task *t)
 
 static u64 fair_next_timer(struct rq *rq)
 {
-	if (!rq->hrtick_at || !rq->bandwidth_at)
-		return rq->hrtick_at | rq->bandwidth_at;
-	return time_min(rq->hrtick_at, rq->bandwidth_at);
+	if (!rq->hrtick_at || !rq->bandwidth.at)
+		return rq->hrtick_at | rq->bandwidth.at;
+	return time_min(rq->hrtick_at, rq->bandwidth.at);
 }
 
 static void fair_timer(struct rq *rq)

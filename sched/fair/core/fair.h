@@ -20,7 +20,7 @@
 
 #include "sched/fair/core/policy.h"
 #include "sched/fair/core/weight.h"
-#include "sched/internal.h"
+#include "sched/core/core.h"
 
 /* --- the class's operations (fair.c unless said) --------------------------- */
 
@@ -103,7 +103,7 @@ void bandwidth_check_running(struct rq *rq);
 void bandwidth_check_entered(struct fair_queue *q);
 /* Queues of @rq were paid for: they go on. */
 void bandwidth_unthrottle(struct rq *rq);
-/* Serve what is due of rq->bandwidth_timers. */
+/* Serve what is due of rq->bandwidth.timers. */
 void bandwidth_timer(struct rq *rq);
 /* @rq's CPU leaves: its queues have no limits any more; or it came back. Lock held. */
 void bandwidth_offline(struct rq *rq);

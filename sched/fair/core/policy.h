@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "sched/internal.h"
+#include "sched/core/core.h"
 
 enum place_flags {
 	PLACE_NEW =

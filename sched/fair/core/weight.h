@@ -2,7 +2,7 @@
 /* Weights: nice values as shares, and real time as virtual time. See weight.c. */
 #pragma once
 
-#include "sched/internal.h"
+#include "sched/core/core.h"
 
 #define WEIGHT_SHIFT 10
 #define NICE_0_LOAD  (1024ull << WEIGHT_SHIFT)

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the core offers to classes and to balancing: locks, the clock, asking for a switch, moving
+ * tasks. Every room includes this; hosts include sched.h.
+ */
+#pragma once
+
+#include "sched/core/rq.h"
+#include "sched/observe/check.h"
+
+#define MAX_RT_PRIO	   100
+#define NICE_TO_PRIO(nice) ((nice) + 120)
+#define PRIO_TO_NICE(prio) ((prio)-120)
+#define PRIO_IDLE	   120 /* of the idle tasks, as traces show it */
+
+/* --- locks and clock (rq.c) ------------------------------------------------ */
+
+/* Take the runqueue lock and read the clock, once per lock section. */
+static inline void rq_lock(struct rq *rq)
+{
+	u64 now;
+
+	host_lock(&rq->lock);
+	now = host_clock(rq->cpu);
+	if (time_before(rq->clock, now))
+		rq->clock = now;
+}
+
+static inline void rq_unlock(struct rq *rq)
+{
+	if (unlikely(schedstats(rq->s)) && waste_is_news(rq))
+		waste_tell(rq);
+	host_unlock(&rq->lock);
+}
+
+/* rq_lock() of the runqueue that @t belongs to, which stays so until the unlock. */
+struct rq *task_rq_lock(struct sched *s, struct task *t);
+/* Arm the host's timer for the earliest of the runqueue's deadlines. Lock held, on its own CPU. */
+void rq_update_timer(struct rq *rq);
+
+/* --- switches and moves (core.c) ------------------------------------------ */
+
+/* Ask @rq's CPU for a switch. */
+void resched(struct rq *rq);
+/* Does @t, just queued on @rq, take over? */
+void check_preempt(struct rq *rq, struct task *t, unsigned flags);
+
+/* So many more tasks of @rq, locked, can be picked; fewer, if negative. */
+static inline void count_running(struct rq *rq, int more)
+{
+	bool was_crowded = rq->nr_running > 1;
+
+	rq->nr_running += (u32)more;
+	if (unlikely(was_crowded != (rq->nr_running > 1)))
+		cpumask_flip_atomic(&rq->s->crowded, rq->cpu);
+}
+
+/* Has the class of @rank a task to pick on @rq, locked? */
+static inline void class_set_active(struct rq *rq, enum class_rank rank, bool active)
+{
+	u32 bit = (u32)BIT(rank);
+
+	rq->active = active ? rq->active | bit : rq->active & ~bit;
+}
+
+static inline bool class_is_active(const struct rq *rq, enum class_rank rank)
+{
+	return rq->active & BIT(rank);
+}
+
+/* May the class of @rank have tasks on @rq, locked, that wait and could run elsewhere? */
+static inline void class_set_push(struct rq *rq, enum class_rank rank, bool push)
+{
+	u32 bit = (u32)BIT(rank);
+
+	rq->push = push ? rq->push | bit : rq->push & ~bit;
+}
+
+/* Is @t the task of a CPU with nothing to run? The last class has these only. */
+static inline bool is_idle_task(const struct task *t)
+{
+	return t->class->rank == NR_CLASSES - 1;
+}
+
+/* Make @t (un)runnable on @rq, with the bookkeeping common to all classes. */
+void activate(struct rq *rq, struct task *t, unsigned flags);
+void deactivate(struct rq *rq, struct task *t, unsigned flags);
+/*
+ * PROTOCOL: migration. One runqueue lock at a time: detach_task() under the source's lock takes a
+ * queued, not running task off and gives it to @to; until attach_task() queues it there it is
+ * TASK_MIGRATING, in no queue, and private to the mover, though its parameters may change
+ * meanwhile.
+ */
+void detach_task(struct rq *from, struct task *t, unsigned to);
+void attach_task(struct sched *s, struct task *t);
+/* The same with the lock of the destination @rq held, and without a preemption check. */
+void attach_locked(struct rq *rq, struct task *t);
+/* Have the running task of @rq (locked) leave for @to at the next switch. */
+void push_current(struct rq *rq, unsigned to);
+/* @t, in no queue and known to the caller only, belongs to @cpu. */
+void task_set_cpu(struct sched *s, struct task *t, unsigned cpu);
+/* @t changes its CPU number. Lock of its old runqueue held, @t not queued. */
+void set_task_cpu(struct rq *from, struct task *t, unsigned to);
+/* Initialise a task that belongs to @cpu for ever (task.c). */
+void task_init_pinned(struct sched *s, struct task *t, unsigned cpu, int pid, const char *comm);
+/* A CPU in service that @t may run on: its own if possible. The lock of its runqueue held. */
+unsigned any_allowed_cpu(struct sched *s, struct task *t);
+/* @t, whatever it does, may run on @allowed from now on; it is not moved. Lock held. */
+void set_allowed(struct rq *rq, struct task *t, const struct cpumask *allowed);
+
+static inline bool task_running(const struct rq *rq, const struct task *t)
+{
+	return rq->curr == t;
+}
+
+/* It wants the CPU: it is queued and awake, or on its way to another runqueue. */
+static inline bool task_is_runnable(const struct task *t)
+{
+	return t->on_rq == TASK_QUEUED || t->on_rq == TASK_MIGRATING;
+}
+
+/* Complete the sleep of a task that is still in its queue. */
+static inline void finish_delayed(struct rq *rq, struct task *t)
+{
+	if (unlikely(t->on_rq == TASK_DELAYED))
+		deactivate(rq, t, DEQUEUE_SLEEP | DEQUEUE_DELAYED);
+}
+
+static inline bool task_allowed(const struct task *t, unsigned cpu)
+{
+	return cpumask_test(&t->allowed, cpu);
+}
+
+/* May @t be queued on @rq? Locked, or racily. */
+static inline bool task_may_be_on(const struct task *t, const struct rq *rq)
+{
+	return task_allowed(t, rq->cpu) && rq->online;
+}
+
+/* Time since the running entity was last charged, now added to its sum; 0 if there is none. */
+static inline u64 charge_time(struct rq *rq, struct entity *e)
+{
+	s64 delta = (s64)(rq->clock - e->exec_start);
+
+	if (unlikely(delta <= 0))
+		return 0;
+	e->exec_start = rq->clock;
+	e->sum_exec += (u64)delta;
+	return (u64)delta;
+}
+
+/* If all CPUs that @t was allowed have left, it is allowed all. Lock of its runqueue @rq held. */
+void ensure_usable_cpu(struct rq *rq, struct task *t);

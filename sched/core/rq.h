@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A runqueue and the machine. Fields are grouped by what guards them; docs/locking.md says how to
+ * read them without that lock.
+ */
+#pragma once
+
+#include "lib/math64.h"
+#include "lib/prng.h"
+#include "sched/balance/shard.h"
+#include "sched/balance/waste.h"
+#include "sched/class.h"
+#include "sched/fair/core/state.h"
+#include "sched/observe/tunable.h"
+#include "sched/sched.h"
+
+struct domain;
+struct group;
+
+struct rq {
+	struct host_lock lock;
+
+	/* changed by hotplug.c only; online under the lock, domains with the machine stopped */
+	struct sched *s;
+	u32 cpu;
+	bool online; /* if not, nothing is queued here: see PROTOCOL: hotplug */
+	struct task *idle;
+
+	/* guarded by: lock; curr, nr_running, clock also read racily by placement and balancing */
+	u64 clock;		/* host_clock() of this lock section */
+	bool throttles;		/* a queue was throttled ever: pelt_now() may differ from clock */
+	struct task *curr;	/* who runs, or is about to: see PROTOCOL: switch in core.c */
+	struct task *prev;	/* who ran before, between switch_begin and switch_end */
+	u32 active;		/* BIT(CLASS_x) of the classes that have a task to pick */
+	u32 push;		/* of those that may have tasks for other CPUs after a switch */
+	u32 nr_running;		/* queued and pickable, over all classes */
+	u32 nr_restricted;	/* queued, but not allowed on every CPU */
+	bool need_resched;	/* host_kick() was called and no switch began since */
+	u32 nr_uninterruptible; /* asleep in a state that counts in the load average */
+	struct fair_queue fair; /* the root's */
+	struct burst_params burst;
+	struct bandwidth_rq bandwidth;
+	struct list queues;	/* all others of this CPU, children before parents */
+	struct list fair_tasks; /* queued ones, most recently run first: balancing takes the tail */
+	struct list delayed;	/* those in the fair queues that are asleep: TASK_DELAYED */
+	u64 fdl_curr;		/* hint: deadline, from its wakeup, of what runs; 0: it has none */
+	u64 fdl_next;	  /* hint: when the earliest deadline of those that wait ends; 0: none */
+	u64 hrtick_at;	  /* 0: off */
+	bool notice;	  /* written by any CPU: there is news for a class's notice operation */
+	bool timer_stale; /* a deadline changed: this CPU is to arm its timer anew */
+	u64 timer_armed;  /* what host_timer() was told last; 0: nothing */
+
+	/* written by this CPU only */
+	bool yield; /* the running task called sched_yield(): taken at the next switch */
+
+	/* balancing; guarded by: lock unless said */
+	struct domain *domains;	  /* bottom-up; NULL if it is alone, or out of service */
+	struct domain *llc;	  /* highest level that shares a cache, or NULL */
+	const struct group *core; /* the threads of this core; itself at least */
+	u32 llc_id, llc_size;	  /* first CPU and number of CPUs that share the last-level cache */
+	u64 next_balance;	  /* jiffy; this CPU only */
+	u64 idle_stamp;		  /* since when it idles, for avg_idle; 0: it does not */
+	u64 avg_idle;		  /* ns an idle period lasts */
+	u64 max_idle_balance_cost;
+	struct list handover; /* TASK_MIGRATING tasks that sched_switch_end() delivers */
+	bool pulling; /* in a switch, the lock dropped to look for work: see PROTOCOL: switch */
+	bool tick_stopped; /* in s->nohz_idle */
+	bool nohz_kicked;  /* asked to balance for the idle CPUs */
+	struct waste_rq waste;
+
+	struct sharedq_rq shared;
+	struct class_state class_state; /* guarded by: lock */
+
+	/* statistics; guarded by: lock, the sched_ and ttwu_ ones written by this CPU only */
+#define STAT(name, ...) u64 name;
+#include "sched/observe/stat.def"
+#undef STAT
+} __aligned(64);
+
+/* --- the machine ---------------------------------------------------------- */
+
+struct sched {
+	/* constant after sched_init() */
+	u32 nr_cpus, hz;
+	u64 tick_ns;
+	struct rq *rq;		   /* [nr_cpus] */
+	struct rq *rq_of[CPU_MAX]; /* the same, found without a multiplication */
+	struct topology *topology;
+	struct cpumask possible;
+
+	/* written one word at a time, read without a lock */
+	const struct fair_policy *fair_policy; /* of every queue, unless a swap is under way */
+	struct tunables tunable;
+	struct tunables normalised; /* of the scaled ones, before scaling */
+	u32 nr_latency; /* tasks that fit a period: latency / min_granularity, rounded up */
+	u64 features;	/* BIT(FEATURE_x) */
+	u64 trace_mask; /* BIT(EVENT_x) */
+
+	/* guarded by: the host (group.h) */
+	struct list groups; /* children of the root */
+	u64 guaranteed;	    /* shares, sum over these */
+	u32 nr_guaranteed;  /* groups, at any depth, to which something is guaranteed */
+	u64 fdl_controlled; /* time of the controller's last pass; 0: none, or too long ago */
+
+	/* bits changed atomically */
+	struct cpumask online;
+	struct cpumask nohz_idle;   /* CPUs that stopped their tick */
+	struct cpumask shared_idle; /* CPUs that found no work in the shared wake queue */
+	struct cpumask rt_overload; /* CPUs with a movable rt task that waits */
+	struct cpumask crowded;	    /* CPUs with two runnable tasks or more */
+	bool affinity_lost;	    /* some task's is; see sched_affinity_lost() */
+	u64 nohz_next_balance;	    /* jiffy: when idle CPUs should balance next */
+	u64 nohz_next_refresh;	    /* jiffy: when their averages are decayed next */
+	bool numa_balancing_now;    /* someone balances a SD_SERIALIZE domain */
+
+	struct waste waste;			  /* of the machine */
+	struct host_lock waste_lock, family_lock; /* leaves; the latter guards task.family of all */
+
+	struct prng prng; /* guarded by: nothing; used by sched_init() and tests only */
+};
+
+static inline struct rq *cpu_rq(struct sched *s, unsigned cpu)
+{
+	return s->rq_of[cpu];
+}
+
+static inline bool feature(const struct sched *s, enum feature f)
+{
+	return s->features & BIT(f);
+}
+
+/* The current tick number at @now; ticks of different CPUs need not coincide. */
+static inline u64 jiffies(const struct sched *s, u64 now)
+{
+	return now / s->tick_ns;
+}
+
+/* 1 if the optional counters count, else 0: what to add to one. */
+static inline u64 schedstats(const struct sched *s)
+{
+	return s->tunable.schedstats;
+}
