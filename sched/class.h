@@ -269,7 +269,7 @@ struct sched_class {
 	void (*dump_task)(struct rq *rq, struct task *t, struct text *out);
 };
 
-/* By rank (classes.c). */
+/* The list, by rank (classes.c). A machine has its own copy, and everything goes by that. */
 extern const struct sched_class *const classes[NR_CLASSES];
 
 #define CLASS(name, ...) extern const struct sched_class name##_class;
@@ -277,7 +277,7 @@ extern const struct sched_class *const classes[NR_CLASSES];
 #undef CLASS
 
 /* The class that owns SCHED_x @policy, or NULL. */
-const struct sched_class *class_of_policy(int policy);
+const struct sched_class *class_of_policy(const struct sched *s, int policy);
 /* Has @rq a queued task of a class more urgent than @rank? A hint if its lock is not held. */
 bool class_waits_above(const struct rq *rq, unsigned rank);
 /* The first queued task of all classes, the most urgent first; the one after @t. Or NULL. */
@@ -286,13 +286,12 @@ struct task *next_queued(struct rq *rq, struct task *t);
 
 #define for_each_queued(t, rq) for (t = first_queued(rq); t; t = next_queued(rq, t))
 
-#define for_each_class(class)                                                                      \
-	for (unsigned _rank = 0; _rank < NR_CLASSES && (class = classes[_rank], true); _rank++)
+#define for_each_class(c, s) for (unsigned _i = 0; _i < NR_CLASSES && ((c) = (s)->class[_i]); _i++)
 /* Bottom-up: the order in which Linux prints classes. */
-#define for_each_class_reverse(class)                                                              \
-	for (unsigned _rank = NR_CLASSES; _rank && (class = classes[_rank - 1], true); _rank--)
+#define for_each_class_reverse(c, s)                                                               \
+	for (unsigned _i = NR_CLASSES; _i && ((c) = (s)->class[_i - 1]); _i--)
 
-/* Defaults for operations that do not concern a class (classes.c). */
+/* Defaults for operations that do not concern a class (class_defaults.c). */
 void class_ignore(struct rq *rq);
 void class_ignore_task(struct rq *rq, struct task *t);
 void class_ignore_change(struct rq *rq, struct task *t, bool runnable);
@@ -337,7 +336,7 @@ unsigned class_stay(struct rq *rq, struct task *t, unsigned cpu, unsigned reason
 	.check_offline = class_ignore, .dump = class_dump_nothing, .dump_key = class_dump_vtime,   \
 	.dump_task = class_dump_no_task
 
-/* --- for dump operations (dump.c) ------------------------------------------ */
+/* --- for dump operations (text.c) ------------------------------------------ */
 
 /* "  .name : 12.345678", a line of a dump: @ns in ms. */
 void dump_ms(struct text *out, const char *name, u64 ns);

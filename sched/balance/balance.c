@@ -421,7 +421,7 @@ static bool push_running(struct pass *p, struct rq *src)
 	p->sd->alb_count += schedstats(p->s);
 	rq_lock(src);
 	t = src->curr;
-	if (t->class == &fair_class && t->on_rq == TASK_QUEUED && t->push_cpu == PUSH_NONE &&
+	if (task_is_fair(t) && t->on_rq == TASK_QUEUED && t->push_cpu == PUSH_NONE &&
 	    task_allowed(t, p->dst->cpu)) {
 		push_current(src, p->dst->cpu);
 		pushed = true;

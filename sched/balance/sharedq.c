@@ -196,7 +196,7 @@ void sharedq_switched(struct rq *rq, struct task *prev, struct task *next)
 	if (next != rq->idle && cpumask_test(&rq->s->shared_idle, rq->cpu))
 		cpumask_clear_atomic(&rq->s->shared_idle, rq->cpu);
 	sharedq_remove(rq, next);
-	if (prev->class == &fair_class && prev->on_rq == TASK_QUEUED && rq->shared.shares_all &&
+	if (task_is_fair(prev) && prev->on_rq == TASK_QUEUED && rq->shared.shares_all &&
 	    may_be_linked(prev))
 		link_task(rq, prev);
 }
@@ -495,7 +495,7 @@ static void check_task(struct rq *rq, struct task *t)
 	bool waits = t->on_rq == TASK_QUEUED && !task_running(rq, t);
 
 	if (t->shared.state != SHARED_NOT) {
-		SCHED_CHECK(S1, waits && t->class == &fair_class && t->nr_allowed > 1);
+		SCHED_CHECK(S1, waits && task_is_fair(t) && t->nr_allowed > 1);
 		SCHED_CHECK(S2, rq->shared.shard);
 		if (t->shared.state == SHARED_CLAIMED)
 			SCHED_CHECK(S3, cpu_rq(rq->s, t->shared.claimant)->shared.claim == t);

@@ -76,6 +76,12 @@ static inline void class_set_push(struct rq *rq, enum class_rank rank, bool push
 	rq->push = push ? rq->push | bit : rq->push & ~bit;
 }
 
+/* Is @t of the fair class? Load balancing and the shared wake queue are about these tasks only. */
+static inline bool task_is_fair(const struct task *t)
+{
+	return t->class->rank == CLASS_fair;
+}
+
 /* Is @t the task of a CPU with nothing to run? The last class has these only. */
 static inline bool is_idle_task(const struct task *t)
 {
@@ -85,6 +91,20 @@ static inline bool is_idle_task(const struct task *t)
 /* Make @t (un)runnable on @rq, with the bookkeeping common to all classes. */
 void activate(struct rq *rq, struct task *t, unsigned flags);
 void deactivate(struct rq *rq, struct task *t, unsigned flags);
+/*
+ * How a parameter of a task changes, whatever the task does: it is taken out of its queue, changed,
+ * and put back.
+ */
+/* What the task was when the change began. */
+struct change {
+	bool queued, running;
+};
+
+/* Take @t off its queue, @rq's. @move: QUEUE_MOVE if its priority is about to change, else 0. */
+struct change change_begin(struct rq *rq, struct task *t, unsigned move);
+/* Put it back. @flags: QUEUE_MOVE, ENQUEUE_HEAD. */
+void change_end(struct rq *rq, struct task *t, struct change c, unsigned flags);
+
 /*
  * PROTOCOL: migration. One runqueue lock at a time: detach_task() under the source's lock takes a
  * queued, not running task off and gives it to @to; until attach_task() queues it there it is
@@ -101,8 +121,6 @@ void push_current(struct rq *rq, unsigned to);
 void task_set_cpu(struct sched *s, struct task *t, unsigned cpu);
 /* @t changes its CPU number. Lock of its old runqueue held, @t not queued. */
 void set_task_cpu(struct rq *from, struct task *t, unsigned to);
-/* Initialise a task that belongs to @cpu for ever (task.c). */
-void task_init_pinned(struct sched *s, struct task *t, unsigned cpu, int pid, const char *comm);
 /* A CPU in service that @t may run on: its own if possible. The lock of its runqueue held. */
 unsigned any_allowed_cpu(struct sched *s, struct task *t);
 /* @t, whatever it does, may run on @allowed from now on; it is not moved. Lock held. */

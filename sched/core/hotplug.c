@@ -46,7 +46,7 @@ static void close_runqueue(struct rq *rq)
 	cpumask_clear_atomic(&s->online, rq->cpu);
 	cpumask_clear_atomic(&s->nohz_idle, rq->cpu);
 	rq->tick_stopped = rq->nohz_kicked = false;
-	for_each_class_reverse(class) class->offline(rq);
+	for_each_class_reverse(class, s) class->offline(rq);
 }
 
 /* A task that waits on @rq and is to leave, or NULL. */
@@ -96,7 +96,7 @@ static void dismiss_current(struct rq *rq)
 		push_current(rq, any_allowed_cpu(rq->s, t));
 	}
 	rq->shared.steal_at = 0;
-	for_each_class(class) class->cancel_timers(rq);
+	for_each_class(class, rq->s) class->cancel_timers(rq);
 	rq_update_timer(rq);
 	rq_unlock(rq);
 }
@@ -113,7 +113,7 @@ int sched_cpu_offline(struct sched *s, unsigned cpu)
 	rq_unlock(rq);
 	rebuild(s);
 	/* First: the tasks may need one of them where they go. */
-	for_each_class(class) class->move_timers(rq, cpu_rq(s, cpumask_first(&s->online)));
+	for_each_class(class, s) class->move_timers(rq, cpu_rq(s, cpumask_first(&s->online)));
 	send_away(rq);
 	dismiss_current(rq);
 	tunables_rescale(s);
@@ -135,7 +135,7 @@ void sched_cpu_online(struct sched *s, unsigned cpu, struct task *idle)
 		rq->idle = rq->curr = rq->prev = idle;
 	rq->online = true;
 	cpumask_set_atomic(&s->online, cpu);
-	for_each_class(class) class->online(rq);
+	for_each_class(class, s) class->online(rq);
 	/* Time starts again for it. */
 	rq->curr->class->set_next(rq, rq->curr);
 	if (rq->curr == rq->idle) {
@@ -150,17 +150,6 @@ void sched_cpu_online(struct sched *s, unsigned cpu, struct task *idle)
 }
 
 /* --- tasks without a CPU ------------------------------------------------------ */
-
-void ensure_usable_cpu(struct rq *rq, struct task *t)
-{
-	struct sched *s = rq->s;
-
-	if (likely(cpumask_intersects(&t->allowed, &s->online)))
-		return;
-	set_allowed(rq, t, &s->possible);
-	WRITE_ONCE(t->lost_cpu, rq->cpu + 1);
-	WRITE_ONCE(s->affinity_lost, true);
-}
 
 bool sched_affinity_losses(struct sched *s)
 {

@@ -8,7 +8,7 @@
  * tick-less bit ends here.
  */
 #include "sched/balance/balance.h"
-#include "sched/core/core.h"
+#include "sched/core/task.h"
 #include "lib/fmt.h"
 
 static void idle_enqueue(struct rq *rq, struct task *t, unsigned flags)

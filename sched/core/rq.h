@@ -87,6 +87,7 @@ struct sched {
 	struct rq *rq_of[CPU_MAX]; /* the same, found without a multiplication */
 	struct topology *topology;
 	struct cpumask possible;
+	const struct sched_class *class[NR_CLASSES]; /* by rank */
 
 	/* written one word at a time, read without a lock */
 	const struct fair_policy *fair_policy; /* of every queue, unless a swap is under way */

@@ -8,7 +8,7 @@
  * A host makes its stopper with sched_task_init_stop(); it sleeps and wakes as
  * any other task, but never leaves its CPU.
  */
-#include "sched/core/core.h"
+#include "sched/core/task.h"
 
 struct stop_rq {
 	struct task *task; /* queued, or NULL */

@@ -8,12 +8,6 @@
 #include "sched/balance/domain.h"
 #include "sched/core/core.h"
 
-const char *const invariant_text[NR_INVARIANTS] = {
-#define INVARIANT(id, text, ...) [INVARIANT_##id] = #id ": " text,
-#include "sched/observe/invariant.def"
-#undef INVARIANT
-};
-
 void check_queued_task(struct rq *rq, struct task *t)
 {
 	SCHED_CHECK(T2, t->cpu == rq->cpu);
@@ -53,7 +47,7 @@ static void check_classes(struct rq *rq)
 	const struct sched_class *class;
 	u32 nr = 0;
 
-	for_each_class(class)
+	for_each_class(class, rq->s)
 	{
 		SCHED_CHECK(R12, !class->nr_pickable(rq) || class_is_active(rq, class->rank));
 		nr += class->nr_pickable(rq);
@@ -74,7 +68,7 @@ static void check_rq(struct rq *rq)
 	check_current(rq);
 	waste_check(rq);
 	check_domains(rq);
-	for_each_class(class) class->check(rq);
+	for_each_class(class, rq->s) class->check(rq);
 }
 
 /* Since it has left. */
@@ -84,7 +78,7 @@ static void check_offline(struct rq *rq)
 	u32 pushed = curr->on_rq == TASK_QUEUED && curr->push_cpu != PUSH_NONE;
 	const struct sched_class *class;
 
-	for_each_class(class)
+	for_each_class(class, rq->s)
 	{
 		SCHED_CHECK(R9, class->fixture || class->nr_queued(rq) ==
 							  (class == curr->class ? pushed : 0));

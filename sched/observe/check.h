@@ -32,5 +32,4 @@ enum invariant {
 };
 extern const char *const invariant_text[NR_INVARIANTS];
 
-/* host_bug() if @t, queued on @rq, contradicts an invariant of all classes. */
 void check_queued_task(struct rq *rq, struct task *t);

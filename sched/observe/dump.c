@@ -13,41 +13,7 @@
 #define MS_FMT	    "%llu.%06llu"
 #define MS_ARGS(ns) (unsigned long long)((ns) / NS_PER_MS), (unsigned long long)((ns) % NS_PER_MS)
 
-/* A virtual time may be below 0. */
-static void add_ms(struct text *out, s64 ns)
-{
-	u64 abs = ns < 0 ? 0 - (u64)ns : (u64)ns;
-
-	text_add(out, "%s" MS_FMT, ns < 0 ? "-" : "", MS_ARGS(abs));
-}
-
-void dump_ms(struct text *out, const char *name, u64 ns)
-{
-	text_add(out, "  .%-30s: ", name);
-	add_ms(out, (s64)ns);
-	text_add(out, "\n");
-}
-
-void dump_number(struct text *out, const char *name, u64 value)
-{
-	text_add(out, "  .%-30s: %lu\n", name, value);
-}
-
 /* --- /proc/PID/sched ------------------------------------------------------ */
-
-void dump_task_number(struct text *out, const char *name, u64 value)
-{
-	text_add(out, "%-45s:%21lu\n", name, value);
-}
-
-void dump_task_ms(struct text *out, const char *name, s64 ns)
-{
-	char number[32];
-	struct text digits = text_of(number, sizeof(number));
-
-	add_ms(&digits, ns);
-	text_add(out, "%-45s:%21s\n", name, number);
-}
 
 size_t sched_dump_task(struct sched *s, struct task *t, char *buf, size_t size)
 {
@@ -91,15 +57,6 @@ size_t sched_dump_task(struct sched *s, struct task *t, char *buf, size_t size)
 }
 
 /* --- debugfs debug -------------------------------------------------------- */
-
-void dump_vtime(struct text *out, u64 v)
-{
-	char number[32];
-	struct text digits = text_of(number, sizeof(number));
-
-	add_ms(&digits, (s64)v);
-	text_add(out, "  %15s", number);
-}
 
 /* Who is on the runqueue but not runnable has just announced to sleep, or is a delayed sleeper. */
 static const char *state_mark(struct rq *rq, struct task *t)
@@ -157,7 +114,7 @@ size_t sched_dump_cpu(struct sched *s, unsigned cpu, char *buf, size_t size)
 	dump_ms(&out, "max_idle_balance_cost", rq->max_idle_balance_cost);
 	if (schedstats(s))
 		dump_counters(&out, rq);
-	for_each_class_reverse(class) class->dump(rq, &out);
+	for_each_class_reverse(class, rq->s) class->dump(rq, &out);
 	dump_tasks(&out, rq);
 	rq_unlock(rq);
 	return out.len;

@@ -380,7 +380,6 @@ static void rt_check(struct rq *rq)
 			struct task *t = rt_task_of(link);
 
 			SCHED_CHECK(Q1, t->prio == (int)prio && t->on_rq == TASK_QUEUED);
-			check_queued_task(rq, t);
 			nr++;
 			movable += t->nr_allowed > 1;
 		}

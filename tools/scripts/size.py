@@ -20,6 +20,8 @@ import sys
 import tomllib
 from collections.abc import Iterable, Iterator
 
+import circles
+
 FILE_LINES = 600
 POLICY_LINES = 350  # a file of a fair policy: sched/fair/ without the core that they share
 PATH_LINES = 3000
@@ -224,8 +226,9 @@ def main() -> None:
     if sys.argv[1:] == ["--lower"]:
         lower()
         return
-    tables: list[Iterable[str]] = [directory_table(sys.argv[1] if len(sys.argv) > 1 else "build"), room_table(),
-                                   path_table()]
+    build = sys.argv[1] if len(sys.argv) > 1 else "build"
+    tables: list[Iterable[str]] = [directory_table(build), room_table(),
+                                   path_table(), circles.table(f"{build}/kernel/sched")]
     print("\n\n".join("\n".join(table) for table in tables) + "\n")
     found = list(problems())
     print("\n".join(found) if found else "every file, every room and the reading path fit")

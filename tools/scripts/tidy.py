@@ -5,6 +5,7 @@
     lines       .editorconfig is obeyed: width, indentation, no blanks at the end (tools/scripts/editorconfig.py)
     files       open with the licence and a comment that says what they are for
     sizes       of files, of rooms and of the reading path (tools/scripts/size.py)
+    circles     files of the scheduler that need each other (tools/scripts/circles.py)
     functions   at most 60 lines
     includes    no '..', no cycles between headers, every header guards itself with #pragma once
     words       no unfinished-work markers without an issue number, no typedef'd structs
@@ -21,6 +22,7 @@ import re
 import subprocess
 import sys
 
+import circles
 import commit_message
 import editorconfig
 import gendocs
@@ -186,6 +188,7 @@ def findings(paths):
     yield from include_cycles(sources)
     yield from size.file_problems()
     yield from size.room_problems()
+    yield from circles.problems("build/kernel/sched")
     yield from commit_message.unexplained_raise()
     yield from gendocs.stale()
     yield from stale_mutants()

@@ -150,7 +150,7 @@ static void bore_fork(struct sched *s, struct task *parent, struct task *child, 
 	struct burst *b = &child->fair.burst;
 
 	child->fair.policy = &bore_policy;
-	if (parent->fair.policy == &bore_policy && parent->class == &fair_class)
+	if (parent->fair.policy == &bore_policy && task_is_fair(parent))
 		b->past = smooth(&s->tunable, READ_ONCE(parent->fair.burst.past),
 				 penalty_of(params, READ_ONCE(parent->fair.burst.time)));
 	b->past = max(b->past, usual_penalty(s, parent, flags));

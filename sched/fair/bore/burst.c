@@ -11,7 +11,7 @@
 
 static bool counts(const struct burst_survey *survey, const struct task *t)
 {
-	return READ_ONCE(t->fair.policy) == survey->policy && t->class == &fair_class;
+	return READ_ONCE(t->fair.policy) == survey->policy && task_is_fair(t);
 }
 
 static u64 worst_of(const struct burst_survey *survey, const struct task *t)

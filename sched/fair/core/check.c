@@ -160,7 +160,7 @@ static void check_queue(struct fair_queue *q)
 /* The running task, or what stands for it, is the current entity of each queue above it. */
 static void check_current(struct rq *rq)
 {
-	bool fair = rq->curr->class == &fair_class;
+	bool fair = task_is_fair(rq->curr);
 
 	SCHED_CHECK(R12, class_is_active(rq, CLASS_fair) == (rq->fair.nr_running > 0));
 	SCHED_CHECK(R2, !rq->fair.curr == !fair);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Runqueue locking by task, and the host's one-shot timer.
+ * A runqueue: locking it by task, asking its CPU for a switch, the host's one-shot timer.
  *
- * A runqueue's clock is its CPU's host_clock(), read once when the lock is
- * taken (rq_lock), so that everything in one lock section happens at one time.
- * It never goes back, even if the host's does.
+ * A runqueue's clock is its CPU's host_clock(), read once when the lock is taken (rq_lock), so
+ * that everything in one lock section happens at one time. It never goes back, even if the host's
+ * does.
  */
 #include "sched/core/core.h"
 
@@ -21,6 +21,25 @@ struct rq *task_rq_lock(struct sched *s, struct task *t)
 	}
 }
 
+void resched(struct rq *rq)
+{
+	if (rq->need_resched)
+		return;
+	rq->need_resched = true;
+	host_kick(rq->cpu);
+}
+
+void check_preempt(struct rq *rq, struct task *t, unsigned flags)
+{
+	struct task *curr = rq->curr;
+
+	if (rq->need_resched)
+		return;
+	if (t->class == curr->class ? t->class->preempts(rq, t, flags)
+				    : t->class->rank < curr->class->rank)
+		resched(rq);
+}
+
 /* The earlier of two times, 0 being never. */
 static u64 earlier(u64 a, u64 b)
 {
@@ -34,7 +53,7 @@ void rq_update_timer(struct rq *rq)
 
 	SCHED_ASSERT(host_lock_held(&rq->lock));
 	rq->timer_stale = false;
-	for_each_class(class) when = earlier(when, class->next_timer(rq));
+	for_each_class(class, rq->s) when = earlier(when, class->next_timer(rq));
 	if (when == rq->timer_armed)
 		return;
 	rq->timer_armed = when;

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Parameters of a task that users change: policy, nice value, priority, slice; its group; the CPUs
+ * it may run on.
+ *
+ * Lock: the runqueue's of the task.
+ */
+#include "sched/core/task.h"
+#include "sched/fair/core/fair.h"
+#include "lib/errno.h"
+#include "lib/string.h"
+
+void task_set_params(struct sched *s, struct task *t, const struct sched_attr_req *req)
+{
+	const struct sched_class *class = class_of_policy(s, req->policy);
+
+	t->policy = req->policy;
+	t->rt_priority = req->rt_priority;
+	t->prio = class->prio(req);
+	if (class->nice)
+		t->static_prio = NICE_TO_PRIO(req->nice);
+	if (t->class != class) {
+		t->class = class;
+		memset(t->class_state, 0, sizeof(t->class_state));
+		class->init_task(s, t);
+	}
+	class->set_attr(t, req);
+}
+
+/* --- parameters ----------------------------------------------------------- */
+
+static bool valid_attr(const struct sched *s, const struct sched_attr_req *req)
+{
+	const struct sched_class *class = class_of_policy(s, req->policy);
+
+	return class && class->valid(req);
+}
+
+static void change_attr(struct rq *rq, struct task *t, const struct sched_attr_req *req)
+{
+	const struct sched_class *old_class = t->class,
+				 *class = class_of_policy(rq->s, req->policy);
+	int old_prio = t->prio, prio = class->prio(req);
+	unsigned move = prio == old_prio ? 0 : QUEUE_MOVE;
+	struct change c = change_begin(rq, t, move);
+	bool runnable = task_is_runnable(t);
+
+	if (old_class != class && t->state != TASK_NEW)
+		old_class->leave(rq, t, runnable);
+	task_set_params(rq->s, t, req);
+	if (old_class != class && t->state != TASK_NEW)
+		class->join(rq, t, runnable);
+	/* POSIX: raised it goes behind its new equals, lowered before them. */
+	change_end(rq, t, c, move | (old_prio < prio ? ENQUEUE_HEAD : 0));
+	if (!c.queued || !move)
+		return;
+	if (old_class == class)
+		class->retune(rq, t, old_prio);
+	else if (c.running)
+		resched(rq);
+	else
+		check_preempt(rq, t, 0);
+}
+
+int sched_set_attr(struct sched *s, struct task *t, const struct sched_attr_req *req)
+{
+	struct rq *rq;
+	int err;
+
+	if (!valid_attr(s, req) || t->class->fixture)
+		return -EINVAL;
+	rq = task_rq_lock(s, t);
+	err = class_of_policy(s, req->policy)->admit(rq, t, req);
+	if (!err) {
+		t->reset_on_fork = req->reset_on_fork;
+		change_attr(rq, t, req);
+	}
+	rq_unlock(rq);
+	return err;
+}
+
+void sched_set_nice(struct sched *s, struct task *t, int nice)
+{
+	struct rq *rq = task_rq_lock(s, t);
+	struct sched_attr_req req;
+
+	sched_get_attr(t, &req);
+	req.nice = nice;
+	if (t->class->nice)
+		change_attr(rq, t, &req);
+	else
+		t->static_prio = NICE_TO_PRIO(nice);
+	rq_unlock(rq);
+}
+
+void sched_get_attr(const struct task *t, struct sched_attr_req *req)
+{
+	*req = (struct sched_attr_req){
+		.policy = t->policy,
+		.nice = PRIO_TO_NICE(t->static_prio),
+		.rt_priority = t->rt_priority,
+		.slice_ns = t->slice_ns,
+		.reset_on_fork = t->reset_on_fork,
+	};
+	t->class->get_attr(t, req);
+}
+
+int sched_task_prio(const struct task *t)
+{
+	return t->prio;
+}
+
+u64 sched_task_slice(struct sched *s, struct task *t)
+{
+	struct rq *rq = task_rq_lock(s, t);
+	u64 slice = t->class->request(rq, t);
+
+	rq_unlock(rq);
+	return slice;
+}
+
+u64 sched_rr_interval(struct sched *s, struct task *t)
+{
+	struct rq *rq = task_rq_lock(s, t);
+	u64 slice = t->class->slice(rq, t);
+
+	rq_unlock(rq);
+	return slice;
+}
+
+/* --- group ----------------------------------------------------------------- */
+
+void sched_group_move(struct sched *s, struct task *t, struct task_group *tg)
+{
+	struct rq *rq = task_rq_lock(s, t);
+	struct change c = change_begin(rq, t, 0);
+
+	t->class->regroup(rq, t, tg, task_is_runnable(t));
+	change_end(rq, t, c, 0);
+	if (c.running)
+		resched(rq);
+	else if (c.queued)
+		check_preempt(rq, t, 0);
+	rq_unlock(rq);
+}
+
+/* --- affinity ------------------------------------------------------------- */
+
+int sched_set_affinity(struct sched *s, struct task *t, const struct cpumask *mask)
+{
+	struct cpumask allowed = cpumask_and(mask, &s->possible);
+	struct rq *rq;
+
+	if (!cpumask_intersects(&allowed, &s->online) || t->class->fixture)
+		return -EINVAL;
+	rq = task_rq_lock(s, t);
+	set_allowed(rq, t, &allowed);
+	if (task_may_be_on(t, rq)) {
+		if (t->on_rq != TASK_MIGRATING)
+			t->push_cpu = PUSH_NONE;
+	} else if (t->on_rq == TASK_OFF_RQ) {
+		/* Asleep, even if it is still on its stack: its wakeup sees to it. */
+	} else if (task_running(rq, t)) {
+		push_current(rq, any_allowed_cpu(s, t));
+	} else if (t->on_rq == TASK_QUEUED) {
+		detach_task(rq, t, any_allowed_cpu(s, t));
+		rq_unlock(rq);
+		attach_task(s, t);
+		return 0;
+	}
+	rq_unlock(rq);
+	return 0;
+}
+
+void sched_get_affinity(struct sched *s, struct task *t, struct cpumask *mask)
+{
+	struct rq *rq = task_rq_lock(s, t);
+
+	*mask = cpumask_and(&t->allowed, &s->online);
+	rq_unlock(rq);
+}

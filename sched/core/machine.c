@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A machine: its size, and its beginning.
+ */
+#include "sched/balance/domain.h"
+#include "sched/balance/sharedq.h"
+#include "sched/fair/core/fair.h"
+#include "lib/errno.h"
+
+void sched_prefetch(struct sched *s, unsigned cpu)
+{
+	const struct rq *rq = cpu_rq(s, cpu);
+
+	prefetch(rq, &rq->waste);
+	prefetch(&rq->nr_switches, &rq->idle_ns);
+}
+
+struct task *sched_current(struct sched *s, unsigned cpu)
+{
+	return cpu_rq(s, cpu)->curr;
+}
+
+static size_t machine_bytes(unsigned nr_cpus, size_t *topology_at)
+{
+	size_t bytes = ALIGN_UP(sizeof(struct sched), 64ul) + nr_cpus * sizeof(struct rq);
+
+	*topology_at = bytes;
+	return bytes + topology_size(nr_cpus);
+}
+
+size_t sched_size(unsigned nr_cpus)
+{
+	size_t topology_at;
+
+	return machine_bytes(nr_cpus, &topology_at);
+}
+
+static void rq_init(struct sched *s, unsigned cpu)
+{
+	const struct sched_class *class;
+	struct rq *rq = cpu_rq(s, cpu);
+
+	rq->lock.rank = HOST_RANK_RQ;
+	rq->lock.cpu = cpu;
+	rq->s = s;
+	rq->cpu = cpu;
+	for_each_class(class, s) class->init(rq);
+	sharedq_init(rq);
+	list_init(&rq->handover);
+	rq->avg_idle = 2ull * s->tunable.migration_cost_ns;
+	rq->max_idle_balance_cost = s->tunable.migration_cost_ns;
+}
+
+static void init_classes(struct sched *s)
+{
+	for (unsigned rank = 0; rank < NR_CLASSES; rank++) {
+		s->class[rank] = classes[rank];
+		SCHED_ASSERT(classes[rank]->rank == rank);
+	}
+}
+
+int sched_init(struct sched *s, const struct sched_config *config)
+{
+	size_t topology_at;
+
+	if (!config->nr_cpus || config->nr_cpus > CPU_MAX || !config->topology)
+		return -EINVAL;
+	if (config->hz != 100 && config->hz != 250 && config->hz != 1000)
+		return -EINVAL;
+	s->fair_policy = fair_policy_find(config->fair_policy);
+	if (!s->fair_policy)
+		return -EINVAL;
+	s->nr_cpus = config->nr_cpus;
+	s->hz = config->hz;
+	s->tick_ns = NS_PER_SEC / config->hz;
+	s->possible = cpumask_first_n(config->nr_cpus);
+	init_classes(s);
+	prng_seed(&s->prng, config->seed);
+	s->family_lock.rank = s->waste_lock.rank = HOST_RANK_LEAF;
+	list_init(&s->groups);
+	machine_bytes(config->nr_cpus, &topology_at);
+	s->rq = (struct rq *)((u8 *)s + ALIGN_UP(sizeof(*s), 64ul));
+	s->topology = (struct topology *)((u8 *)s + topology_at);
+	tunables_init(s);
+	for (unsigned cpu = 0; cpu < config->nr_cpus; cpu++) {
+		s->rq_of[cpu] = &s->rq[cpu];
+		rq_init(s, cpu);
+	}
+	topology_init(s, config->topology);
+	sharedq_topology(s);
+	return 0;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * On and off runqueues, and from one to another. What is common to all classes is here; the rest
+ * is the class's.
+ *
+ * Lock: one runqueue's at a time, never two. PROTOCOL: migration is in core.h.
+ */
+#include "sched/balance/sharedq.h"
+#include "sched/fair/core/fair.h"
+#include "sched/observe/trace.h"
+
+/* --- membership ----------------------------------------------------------- */
+
+void activate(struct rq *rq, struct task *t, unsigned flags)
+{
+	t->class->enqueue(rq, t, flags);
+	t->on_rq = TASK_QUEUED;
+	rq->nr_restricted += t->nr_allowed < rq->s->nr_cpus;
+	if (!(flags & QUEUE_MIGRATING))
+		t->wait_start = rq->clock;
+	if (rq->nr_running == 2)
+		sharedq_crowded(rq);
+}
+
+void deactivate(struct rq *rq, struct task *t, unsigned flags)
+{
+	bool left = t->class->dequeue(rq, t, flags);
+
+	rq->nr_restricted -= t->on_rq == TASK_QUEUED && t->nr_allowed < rq->s->nr_cpus;
+	if (!(flags & DEQUEUE_SLEEP))
+		t->on_rq = TASK_MIGRATING;
+	else
+		t->on_rq = likely(left) ? TASK_OFF_RQ : TASK_DELAYED;
+}
+
+/* --- off and on again ------------------------------------------------------ */
+
+struct change change_begin(struct rq *rq, struct task *t, unsigned move)
+{
+	struct change c;
+
+	/* What it owes its queue is settled under the old parameters. */
+	finish_delayed(rq, t);
+	c = (struct change){ t->on_rq == TASK_QUEUED, task_running(rq, t) };
+	if (c.queued)
+		t->class->dequeue(rq, t, QUEUE_SAVE | move);
+	if (c.running)
+		t->class->put_prev(rq, t);
+	return c;
+}
+
+void change_end(struct rq *rq, struct task *t, struct change c, unsigned flags)
+{
+	if (c.queued)
+		t->class->enqueue(rq, t, QUEUE_RESTORE | flags);
+	/* It was not counted before if a throttled group hid it. */
+	if (rq->nr_running == 2)
+		sharedq_crowded(rq);
+	if (c.running)
+		t->class->set_next(rq, t);
+}
+
+void set_allowed(struct rq *rq, struct task *t, const struct cpumask *allowed)
+{
+	struct change c = change_begin(rq, t, 0);
+	u32 before = t->nr_allowed, all = rq->s->nr_cpus;
+
+	t->allowed = *allowed;
+	t->nr_allowed = cpumask_weight(allowed);
+	if (c.queued)
+		rq->nr_restricted += (u32)(t->nr_allowed < all) - (before < all);
+	change_end(rq, t, c, 0);
+}
+
+/* --- migration ------------------------------------------------------------ */
+
+void task_set_cpu(struct sched *s, struct task *t, unsigned cpu)
+{
+	t->fair.queue = group_queue(s, t->group, cpu);
+	__atomic_store_n(&t->cpu, cpu, __ATOMIC_RELEASE);
+}
+
+void set_task_cpu(struct rq *from, struct task *t, unsigned to)
+{
+	if (t->cpu == to)
+		return;
+	trace_migrate(from->s, t, from->cpu, to);
+	t->fair.nr_migrations++;
+	task_set_cpu(from->s, t, to);
+}
+
+void detach_task(struct rq *from, struct task *t, unsigned to)
+{
+	SCHED_ASSERT(!task_running(from, t));
+	deactivate(from, t, QUEUE_MIGRATING);
+	set_task_cpu(from, t, to);
+}
+
+void attach_task(struct sched *s, struct task *t)
+{
+	struct rq *rq = task_rq_lock(s, t);
+
+	/* Its affinity, or what CPUs there are, may have changed on the way. */
+	while (unlikely(!task_may_be_on(t, rq))) {
+		set_task_cpu(rq, t, any_allowed_cpu(s, t));
+		rq_unlock(rq);
+		rq = task_rq_lock(s, t);
+	}
+	activate(rq, t, QUEUE_MIGRATING);
+	check_preempt(rq, t, 0);
+	rq_unlock(rq);
+}
+
+void attach_locked(struct rq *rq, struct task *t)
+{
+	if (likely(task_may_be_on(t, rq)))
+		activate(rq, t, QUEUE_MIGRATING);
+	else
+		list_add_tail(&rq->handover, &t->link); /* its affinity changed: it travels on */
+}
+
+void push_current(struct rq *rq, unsigned to)
+{
+	rq->curr->push_cpu = (s32)to;
+	resched(rq);
+}
+
+void ensure_usable_cpu(struct rq *rq, struct task *t)
+{
+	struct sched *s = rq->s;
+
+	if (likely(cpumask_intersects(&t->allowed, &s->online)))
+		return;
+	set_allowed(rq, t, &s->possible);
+	WRITE_ONCE(t->lost_cpu, rq->cpu + 1);
+	WRITE_ONCE(s->affinity_lost, true);
+}
+
+unsigned any_allowed_cpu(struct sched *s, struct task *t)
+{
+	struct cpumask usable;
+
+	ensure_usable_cpu(cpu_rq(s, t->cpu), t);
+	usable = cpumask_and(&t->allowed, &s->online);
+	if (cpumask_test(&usable, t->cpu))
+		return t->cpu;
+	return cpumask_first(&usable);
+}

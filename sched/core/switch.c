@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Who runs next on a CPU. The core knows nothing of priorities or virtual time: it asks the most
+ * urgent class that has a task to pick.
+ *
+ * PROTOCOL: switch. sched_switch_begin() takes the runqueue lock, chooses the
+ * next task and makes it rq->curr; the host switches stacks with the lock held;
+ * sched_switch_end() on the new stack releases it. So whoever holds the lock of
+ * a task's runqueue sees it either running or completely off its CPU, and a
+ * waker never waits for a switch to finish. There is one window: a pull may drop
+ * the lock while the task that blocked still stands on its stack. rq->curr still
+ * names it then, and a wakeup puts it back on this very runqueue.
+ *
+ * Reading order: after class.h and stop.c; next wake.c, then fair/core/fair.c.
+ */
+#include "sched/balance/balance.h"
+#include "sched/balance/sharedq.h"
+#include "sched/core/core.h"
+#include "sched/observe/trace.h"
+
+/* --- choosing ------------------------------------------------------------- */
+
+/* Its class and the less urgent ones bring tasks. The lock is dropped meanwhile. */
+static __noinline void pull_instead_of(struct rq *rq, struct task *prev)
+{
+	for (unsigned rank = prev->class->rank; rank < NR_CLASSES; rank++)
+		if (rq->s->class[rank] -> pulls)
+			rq->s->class[rank]->pull(rq, prev);
+}
+
+static struct task *pick_next(struct rq *rq, struct task *prev)
+{
+	if (unlikely(prev->class->pulls))
+		pull_instead_of(rq, prev);
+	do {
+		while (likely(rq->active)) {
+			unsigned rank = (unsigned)__builtin_ctz(rq->active);
+			struct task *next = rq->s->class[rank]->pick(rq);
+
+			if (likely(next))
+				return next;
+			SCHED_ASSERT(!"an active class picks a task" || !class_is_active(rq, rank));
+		}
+		SCHED_ASSERT(!rq->nr_running);
+	} while (balance_newly_idle(rq));
+	rq->sched_goidle += schedstats(rq->s);
+	return rq->idle;
+}
+
+/* --- the first half ------------------------------------------------------- */
+
+static bool contributes_to_load(u32 state)
+{
+	return (state & TASK_UNINTERRUPTIBLE) && !(state & TASK_NOLOAD);
+}
+
+/* The running task blocks. */
+static __attribute__((flatten)) void block_current(struct rq *rq, struct task *t)
+{
+	/* Others act on it, or free it, as soon as it is in one of these. */
+	const u32 finals = TASK_STOPPED | TASK_TRACED | TASK_DEAD;
+	/* Nor may it wake up here if it was about to be pushed away. */
+	bool must_leave = (t->state & finals) || t->push_cpu != PUSH_NONE;
+
+	t->contributes_to_load = contributes_to_load(t->state);
+	rq->nr_uninterruptible += t->contributes_to_load;
+	t->push_cpu = PUSH_NONE;
+	deactivate(rq, t, DEQUEUE_SLEEP | (must_leave ? DEQUEUE_SPECIAL : 0));
+	t->sleep_start = rq->clock;
+	if (t->state == TASK_DEAD)
+		t->class->leave(rq, t, false);
+}
+
+static void switch_current(struct rq *rq, struct task *prev, struct task *next, bool preempt)
+{
+	if (likely(prev->class == next->class)) {
+		next->class->exchange(rq, prev, next);
+	} else {
+		prev->class->put_prev(rq, prev);
+		next->class->set_next(rq, next);
+	}
+	rq->curr = next;
+	rq->nr_switches++;
+	if (task_is_runnable(prev))
+		prev->wait_start = rq->clock;
+	if (!preempt && prev->state)
+		prev->nr_voluntary++;
+	else
+		prev->nr_involuntary++;
+	if (unlikely(rq->shared.shard))
+		sharedq_switched(rq, prev, next);
+	if (next != rq->idle)
+		stat_arrive(rq, next);
+	trace_switch(rq, prev, next, preempt);
+}
+
+/* Other CPUs left word for a class: each looks whether it was meant. */
+static __noinline void notice_others(struct rq *rq)
+{
+	const struct sched_class *class;
+
+	WRITE_ONCE(rq->notice, false);
+	for_each_class(class, rq->s) class->notice(rq);
+}
+
+struct task *sched_switch_begin(struct sched *s, unsigned cpu, bool preempt)
+{
+	struct rq *rq = cpu_rq(s, cpu);
+	struct task *prev, *next;
+
+	rq_lock(rq);
+	prev = rq->curr;
+	rq->need_resched = false;
+	rq->sched_count += schedstats(s);
+	if (unlikely(READ_ONCE(rq->notice)))
+		notice_others(rq);
+	if (!preempt && prev->state)
+		block_current(rq, prev);
+	else if (unlikely(prev->push_cpu != PUSH_NONE))
+		deactivate(rq, prev, QUEUE_MIGRATING);
+	else
+		prev->class->charge(rq);
+	if (rq->yield) {
+		rq->yield = false;
+		if (likely(prev->on_rq == TASK_QUEUED))
+			prev->class->yield(rq);
+	}
+	next = pick_next(rq, prev);
+	rq->prev = prev;
+	if (next != prev)
+		switch_current(rq, prev, next, preempt);
+	else if (unlikely(feature(s, FEATURE_HRTICK)))
+		next->class->picked_again(rq, next);
+	if (unlikely(rq->timer_stale))
+		rq_update_timer(rq);
+	return next;
+}
+
+/* --- the second half ------------------------------------------------------ */
+
+/* Give the tasks that leave this CPU to their new ones. Drops the lock. */
+static void deliver(struct rq *rq)
+{
+	struct list leaving;
+	struct task *t, *next;
+
+	list_move_all(&rq->handover, &leaving);
+	rq_unlock(rq);
+	list_for_each_safe(t, next, &leaving, link) {
+		list_del(&t->link);
+		attach_task(rq->s, t);
+	}
+}
+
+/* The rare part of a switch: tasks that have to leave this CPU. Drops the lock. */
+static __noinline void switch_end_moving(struct rq *rq, struct task *prev)
+{
+	if (prev->push_cpu != PUSH_NONE && prev->on_rq == TASK_MIGRATING) {
+		unsigned to = (unsigned)prev->push_cpu;
+
+		rq->pushed_count++;
+		/* That CPU may have left since. */
+		if (unlikely(!task_may_be_on(prev, cpu_rq(rq->s, to))))
+			to = any_allowed_cpu(rq->s, prev);
+		set_task_cpu(rq, prev, to);
+		prev->push_cpu = PUSH_NONE;
+		list_add_tail(&rq->handover, &prev->link);
+	}
+	for (u32 push = rq->push; push; push &= push - 1)
+		rq->s->class[__builtin_ctz(push)]->push(rq);
+	if (!list_empty(&rq->handover))
+		deliver(rq);
+	else
+		rq_unlock(rq);
+}
+
+struct task *sched_switch_end(struct sched *s, unsigned cpu)
+{
+	struct rq *rq = cpu_rq(s, cpu);
+	struct task *prev = rq->prev;
+
+	if (unlikely(prev->push_cpu != PUSH_NONE || rq->push || !list_empty(&rq->handover)))
+		switch_end_moving(rq, prev);
+	else
+		rq_unlock(rq);
+	return prev;
+}

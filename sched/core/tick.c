@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the host tells of a CPU: ticks, timers, yields, and whether it may idle without a tick.
+ */
+#include "sched/balance/balance.h"
+#include "sched/balance/sharedq.h"
+#include "sched/fair/core/fair.h"
+
+bool sched_yield(struct sched *s, unsigned cpu)
+{
+	struct rq *rq = cpu_rq(s, cpu);
+
+	rq->yield_count += schedstats(s);
+	/* Without the lock: who is being queued now asks for a switch himself if he is to run. */
+	if (READ_ONCE(rq->nr_running) < 2 && !READ_ONCE(rq->need_resched) &&
+	    !READ_ONCE(s->fair_policy)->yields_alone) {
+		rq->sched_count += schedstats(s); /* as if we had switched, to ourselves */
+		return false;
+	}
+	rq->yield = true;
+	return true;
+}
+
+void sched_tick(struct sched *s, unsigned cpu)
+{
+	struct rq *rq = cpu_rq(s, cpu);
+
+	rq_lock(rq);
+	rq->curr->class->tick(rq, rq->curr);
+	if (unlikely(rq->timer_stale))
+		rq_update_timer(rq);
+	rq_unlock(rq);
+	balance_tick(rq);
+}
+
+void sched_timer(struct sched *s, unsigned cpu)
+{
+	const struct sched_class *class;
+	struct rq *rq = cpu_rq(s, cpu);
+
+	rq_lock(rq);
+	rq->timer_armed = 0;
+	sharedq_timer(rq);
+	for_each_class(class, s) class->timer(rq);
+	rq_update_timer(rq);
+	rq_unlock(rq);
+}
+
+bool sched_tick_can_stop(struct sched *s, unsigned cpu)
+{
+	struct rq *rq = cpu_rq(s, cpu);
+
+	if (rq->curr != rq->idle || rq->nr_running)
+		return false;
+	if (!rq->tick_stopped && rq->online) {
+		rq->tick_stopped = true;
+		rq->next_balance = 0; /* that of a busy CPU is far away */
+		cpumask_set_atomic(&s->nohz_idle, cpu);
+	}
+	return true;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Going to sleep and waking up.
+ *
+ * PROTOCOL: sleep. sched_block() announces, the task checks its condition,
+ * sched_switch_begin() takes it off the queue if the announcement still stands.
+ * A waker that finds it queued only withdraws the announcement.
+ */
+#include "sched/core/core.h"
+#include "sched/observe/trace.h"
+
+void sched_block(struct task *t, u32 state)
+{
+	/* The full barrier orders the announcement before the caller's check of its condition. */
+	__atomic_exchange_n(&t->state, state, __ATOMIC_SEQ_CST);
+}
+
+void sched_unblock(struct task *t)
+{
+	WRITE_ONCE(t->state, TASK_RUNNING);
+}
+
+/* It has announced a sleep, or even been preempted since, but is not off the queue: withdraw. */
+static void wake_queued(struct rq *rq, struct task *t, unsigned cpu)
+{
+	t->state = TASK_RUNNING;
+	trace_wake(rq->s, EVENT_sched_wakeup, t, cpu, rq->cpu);
+	if (!task_running(rq, t) && t->on_rq == TASK_QUEUED)
+		check_preempt(rq, t, SELECT_WAKE);
+}
+
+static void note_idle_end(struct rq *rq)
+{
+	s64 diff = (s64)(rq->clock - rq->idle_stamp - rq->avg_idle);
+
+	rq->avg_idle += (u64)(diff / 8);
+	rq->avg_idle = min(rq->avg_idle, 2 * rq->max_idle_balance_cost);
+	rq->idle_stamp = 0;
+}
+
+/* @t wakes up on @rq, by a waker on @cpu. */
+static inline void wake_on(struct rq *rq, struct task *t, unsigned cpu, unsigned queue_flags,
+			   unsigned flags)
+{
+	t->state = TASK_RUNNING;
+	stat_wakeup(rq, t);
+	activate(rq, t, queue_flags);
+	trace_wake(rq->s, EVENT_sched_wakeup, t, cpu, rq->cpu);
+	check_preempt(rq, t, SELECT_WAKE | flags);
+	if (rq->idle_stamp)
+		note_idle_end(rq);
+}
+
+/*
+ * Choose a CPU and put the sleeping @t on its queue. Takes over the lock of @rq; returns the one
+ * now held.
+ */
+static __attribute__((flatten)) struct rq *
+wake_sleeping(struct sched *s, struct rq *rq, struct task *t, unsigned cpu, unsigned flags)
+{
+	unsigned queue_flags = ENQUEUE_WAKEUP;
+
+	rq->nr_uninterruptible -= t->contributes_to_load;
+	t->state = TASK_WAKING;
+	/* Still on its stack (see PROTOCOL: switch), it can only resume here. */
+	while (!task_running(rq, t)) {
+		unsigned to = t->class->select_cpu(rq, t, cpu, SELECT_WAKE | flags);
+
+		if (to == rq->cpu)
+			break;
+		if (!(queue_flags & ENQUEUE_MIGRATED))
+			t->class->migrate(rq, t);
+		queue_flags |= ENQUEUE_MIGRATED;
+		set_task_cpu(rq, t, to);
+		rq_unlock(rq);
+		rq = task_rq_lock(s, t);
+		if (likely(task_allowed(t, rq->cpu)))
+			break;
+	}
+	/* Its affinity changed since it blocked, or its CPU left. */
+	if (unlikely(task_running(rq, t) && !task_may_be_on(t, rq)))
+		push_current(rq, any_allowed_cpu(s, t));
+	wake_on(rq, t, cpu, queue_flags, flags);
+	return rq;
+}
+
+/* It sleeps but is still in its queue, and stays on that CPU. */
+static void wake_delayed(struct rq *rq, struct task *t, unsigned cpu, unsigned flags)
+{
+	rq->nr_uninterruptible -= t->contributes_to_load;
+	wake_on(rq, t, cpu, ENQUEUE_WAKEUP | ENQUEUE_DELAYED, flags);
+}
+
+static void count_wakeup(struct rq *waker_rq, const struct rq *rq)
+{
+	waker_rq->ttwu_count++;
+	waker_rq->ttwu_local += rq == waker_rq;
+}
+
+bool sched_wake(struct sched *s, struct task *t, u32 state_mask, unsigned cpu, unsigned flags)
+{
+	struct rq *rq = task_rq_lock(s, t);
+
+	if (!(t->state & state_mask)) {
+		rq_unlock(rq);
+		return false;
+	}
+	trace_wake(s, EVENT_sched_waking, t, cpu, t->cpu);
+	if (t->on_rq == TASK_OFF_RQ)
+		rq = wake_sleeping(s, rq, t, cpu, flags);
+	else if (unlikely(t->on_rq == TASK_DELAYED))
+		wake_delayed(rq, t, cpu, flags);
+	else
+		wake_queued(rq, t, cpu);
+	if (unlikely(schedstats(s)))
+		count_wakeup(cpu_rq(s, cpu), rq);
+	rq_unlock(rq);
+	return true;
+}
