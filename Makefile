@@ -14,7 +14,8 @@ MUSL_CC ?= musl-gcc
 V ?= 0
 Q := $(if $(filter 1,$(V)),,@)
 VERSION := $(shell cat VERSION)
-COMMIT := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
+# FAIRGROUND_COMMIT=exact: images whose runs are the same whatever the commit (tools/scripts/docblocks.py).
+COMMIT := $(or $(FAIRGROUND_COMMIT),$(shell git describe --always --dirty 2>/dev/null || echo unknown))
 PYTHON_TOOL = PYTHONPATH=tools $(PYTHON)
 FAIRGROUND = $(PYTHON_TOOL) -m fairground --build $(B)
 

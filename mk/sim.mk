@@ -37,4 +37,7 @@ bench-balance: $(B)/schedsim ## what balancing costs each CPU of machines with 6
 digest: $(B)/schedsim ## digests of what the scheduler decides: to show that a change changes no decision
 	$(Q)$(PYTHON_TOOL) tools/scripts/digest.py $(B) $(SCHEDS)
 
-.PHONY: digest sim bench-sim bench-balance
+picture: $(B)/schedsim ## the README's picture, drawn anew: who runs and who waits under three policies
+	$(Q)$(PYTHON_TOOL) tools/scripts/picture.py $(B) docs/img/policies.svg
+
+.PHONY: picture digest sim bench-sim bench-balance

@@ -19,8 +19,9 @@ size: kernel ## lines and bytes by directory, room and along the reading path, b
 budgets: ## lower the budgets of rooms that have shrunk; raising one is an edit and a reason
 	$(Q)$(PYTHON_TOOL) tools/scripts/size.py --lower
 
-docs: ## rewrite the pages that are made from the .def files
+docs: ## rewrite the pages made from the .def files, and what the sessions in all pages print
 	$(Q)$(PYTHON_TOOL) tools/scripts/gendocs.py
+	$(Q)$(PYTHON_TOOL) tools/scripts/docblocks.py $(B)
 
 format: ## clang-format every C file
 	$(Q)clang-format -i $(C_FILES)

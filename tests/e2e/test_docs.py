@@ -1,80 +1,36 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the pages tell the reader to type works as written, and prints lines of the shape that they show.
+"""What the pages tell the reader to type works as written, and prints what they show.
 
-A fenced block is a session: its lines with "$ " are commands and the others what they print ("..." leaves out
-something); without such lines all are commands. A block that begins with "cd /sys" is typed into the machine.
+Sessions whose time is counted instructions or simulated are compared to the digit (tools/scripts/docblocks.py; `make
+docs` renews them), all others by the shape of their lines.
 """
 
-import glob
+import fcntl
 import os
 import re
-import shlex
-import subprocess
+import sys
 
 import pytest
 
-from conftest import BUILD, ROOT, TIMEOUT_S
+from conftest import BUILD, ROOT
 
-PAGES = ["README.md", "user/README.md", "sched/README.md", "docs/*.md", "docs/book/*.md"]
-PROGRAMS = ("make run", "make trace", "make latency", "make repeat", "make sim", "trace-cmd", "build/schedsim")
+sys.path.insert(0, os.path.join(ROOT, "tools", "scripts"))
+from docblocks import (PROGRAMS, align, blocks, exact_build, is_elision, is_exact, pages, run,  # noqa: E402
+                       session, shape)
+
 # Tested by name elsewhere, or too long for every day.
-ELSEWHERE = ("--ops", "--exhaustive", "SMP=255")
-
-
-def blocks(path):
-    """(number of the line, lines) of each fenced block."""
-    inside, start, found = False, 0, []
-    with open(path, encoding="utf-8") as page:
-        for number, line in enumerate(page, 1):
-            if line.startswith("```"):
-                inside, start = not inside, number
-                if inside:
-                    found.append((start, []))
-            elif inside:
-                found[-1][1].append(line.rstrip("\n"))
-    return found
-
-
-def is_open(command):
-    """A quote goes on in the next line."""
-    try:
-        shlex.split(command, comments=True)
-    except ValueError:
-        return True
-    return False
-
-
-def session(lines):
-    """[(command, what it prints)]"""
-    marked = any(line.startswith("$ ") for line in lines)
-    steps = []
-    for line in lines:
-        if steps and is_open(steps[-1][0]):
-            steps[-1] = (steps[-1][0] + "\n" + line, [])
-        elif line.startswith("$ ") or not marked:
-            steps.append((line.removeprefix("$ "), []))
-        elif steps:
-            steps[-1][1].append(line)
-    return steps
+ELSEWHERE = ("--ops", "--exhaustive", "SMP=255", "make mutants", "make prop")
 
 
 def cases():
-    for page in PAGES:
-        for path in sorted(glob.glob(os.path.join(ROOT, page))):
-            for number, lines in blocks(path):
-                name = f"{os.path.relpath(path, ROOT)}:{number}"
-                steps = session(lines)
-                if lines and lines[0].startswith("cd /sys"):
-                    yield pytest.param([("\n".join(lines), [])], id=name)
-                elif steps and steps[0][0].startswith(PROGRAMS):
-                    yield pytest.param(steps, id=name)
-
-
-def shape(line):
-    """The line without what changes from commit to commit: figures, digests, states, and the width of columns."""
-    line = re.sub(r"\b[A-Z]\+? ==>", "S ==>", line)
-    line = re.sub(r"\b[0-9a-f]{7,16}\b|[-+]?\d[\d.,]*", "#", line)
-    return re.sub(r"(# ?)+", "#", re.sub(r"\s+|-{3,}", " ", line)).strip()
+    for path in pages(ROOT):
+        for first, lines in blocks(path):
+            name = f"{os.path.relpath(path, ROOT)}:{first}"
+            steps = session(lines)
+            if lines and lines[0].startswith("cd /sys"):
+                yield pytest.param([("\n".join(lines), [])], id=name)
+            elif steps and steps[0][0].startswith(PROGRAMS):
+                yield pytest.param(steps, id=name)
 
 
 def shorter(command):
@@ -82,29 +38,34 @@ def shorter(command):
     return re.sub(r"-n \d{3,}\b", "-n 50", re.sub(r"-t \d+s\b", "-t 1s", command))
 
 
-def run(command, directory):
-    """Run a line of a page. Traces go to @directory."""
-    command = shorter(command)
-    command = re.sub(r"(\bOUT=|trace-cmd report |--trace )(?=\w)", rf"\1{shlex.quote(str(directory))}/", command)
-    command = command.replace("build/schedsim", shlex.quote(f"{BUILD}/schedsim")).replace("| less", "")
-    return subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=ROOT, stdin=subprocess.DEVNULL,
-                          capture_output=True, timeout=TIMEOUT_S, check=False, text=True, errors="replace",
-                          env={**os.environ, "B": os.path.relpath(BUILD, ROOT), "KVM": "0", "TIMEOUT": str(TIMEOUT_S)})
+@pytest.fixture(scope="session")
+def exact():
+    """The build that exact sessions run; one worker makes it, and the others wait."""
+    os.makedirs(BUILD, exist_ok=True)
+    with open(os.path.join(BUILD, ".exact-lock"), "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return exact_build(ROOT, BUILD)
 
 
 @pytest.mark.parametrize("steps", list(cases()))
-def test_page(steps, guest, tmp_path):
+def test_page(steps, guest, exact, tmp_path):
     if steps[0][0].startswith("cd /sys"):
         # timeout ends with what it stopped.
         text = re.sub("^timeout", "! timeout", shorter(steps[0][0]), flags=re.MULTILINE)
         guest("set -e\n" + text, cpus=2, icount=True)
         return
-    for command, shown in steps:
+    for at, (command, shown) in enumerate(steps):
         if not command.startswith(PROGRAMS) or any(word in command for word in ELSEWHERE):
             continue
+        to_the_digit = is_exact(steps, at) and any(later for _, later in steps[at:])
         # Whose output is not shown need not run the demonstration.
-        done = run(command if shown or "CMD=" in command else f"CMD=true {command}", tmp_path)
+        text = command if shown or "CMD=" in command else f"CMD=true {command}"
+        done = run(text if to_the_digit else shorter(text), ROOT, exact if to_the_digit else BUILD, tmp_path)
         assert done.returncode in (0, 141), f"{command}\n{done.stdout}{done.stderr}"  # 141: head had enough
-        printed = {shape(line.replace(f"{tmp_path}/", "")) for line in (done.stdout + done.stderr).splitlines()}
-        missing = [line for line in shown if shape(line) not in printed | {"", "..."}]
-        assert not missing, f"{command}\n{done.stdout}{done.stderr}"
+        printed = (done.stdout + done.stderr).splitlines()
+        if to_the_digit:
+            wrong = [f"{line}\n  now: {now}" for _, line, now in align(shown, printed) if line.rstrip() != now]
+        else:
+            shapes = {shape(line) for line in printed}
+            wrong = [line for _, line in shown if not is_elision(line) and shape(line) not in shapes]
+        assert not wrong, f"{command}: `make docs` renews figures\n" + "\n".join(wrong)

@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""The sessions that the pages show: run them again, and put what they print now in place of what they printed.
+
+A fenced block is a session: its lines with "$ " are commands, and the others are what they print ("..." leaves out
+something); without such lines all are commands. A block that begins with "cd /sys" is typed into the machine.
+
+A session is exact if its time is counted instructions or simulated: a command with ICOUNT=1, `make repeat`, schedsim,
+and whatever reads the trace that one of them wrote. What such a session shows is renewed by `make docs` and compared to
+the digit by tests/e2e/test_docs.py, on an image of its own in BUILD/exact: one whose commit is called "exact", because
+printing a longer name takes more instructions. Digits also depend on the compiler: they are those of Debian 12's.
+
+Usage: docblocks.py BUILD [PAGE...]    renews the pages; a line that nothing like it is printed for is an error
+"""
+
+import glob
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+
+PAGES = ["README.md", "user/README.md", "sched/README.md", "sim/README.md", "docs/*.md", "docs/book/*.md"]
+PROGRAMS = ("make run", "make trace", "make latency", "make repeat", "make sim", "trace-cmd", "build/schedsim")
+EXACT = ("ICOUNT=1", "make repeat", "build/schedsim")
+READS_A_TRACE = ("trace-cmd", "make latency")
+COMMIT = "exact"
+
+
+def blocks(path):
+    """(number of the first line of it, lines) of each fenced block of the page."""
+    inside, found = False, []
+    with open(path, encoding="utf-8") as page:
+        for number, line in enumerate(page, 1):
+            if line.startswith("```"):
+                inside = not inside
+                if inside:
+                    found.append((number + 1, []))
+            elif inside:
+                found[-1][1].append(line.rstrip("\n"))
+    return found
+
+
+def is_open(command):
+    """True if a quote goes on in the next line."""
+    try:
+        shlex.split(command, comments=True)
+    except ValueError:
+        return True
+    return False
+
+
+def session(lines):
+    """[(command, [(place in the block, a line that it prints)])]"""
+    marked = any(line.startswith("$ ") for line in lines)
+    steps = []
+    for at, line in enumerate(lines):
+        if steps and is_open(steps[-1][0]):
+            steps[-1] = (steps[-1][0] + "\n" + line, [])
+        elif line.startswith("$ ") or not marked:
+            steps.append((line.removeprefix("$ "), []))
+        elif steps:
+            steps[-1][1].append((at, line))
+    return steps
+
+
+def is_exact(steps, at):
+    """True if what step @at prints is a function of the source alone."""
+    command = steps[at][0]
+    if command.startswith(READS_A_TRACE):
+        return any(is_exact(steps, before) for before in range(at))
+    return any(word in command for word in EXACT)
+
+
+def pages(root):
+    return [path for pattern in PAGES for path in sorted(glob.glob(os.path.join(root, pattern)))]
+
+
+def run(command, root, build, directory):
+    """Run a line of a page with the programs of @build. Its traces go to @directory."""
+    command = re.sub(r"(\bOUT=|trace-cmd report |--trace )(?=\w)", rf"\1{shlex.quote(str(directory))}/", command)
+    command = command.replace("build/schedsim", shlex.quote(f"{build}/schedsim")).replace("| less", "")
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=root, stdin=subprocess.DEVNULL,
+                          capture_output=True, check=False, text=True, errors="replace",
+                          env=environment(B=os.path.relpath(build, root)))
+    done.stdout = done.stdout.replace(f"{directory}/", "")
+    done.stderr = done.stderr.replace(f"{directory}/", "")
+    return done
+
+
+def environment(**more):
+    """Of programs that are run: nothing of the make that runs us."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "V")}
+    return {**kept, "KVM": "0", "FAIRGROUND_COMMIT": COMMIT, **more}
+
+
+def shape(line):
+    """The line without what changes with the source: figures, digests, states, and the width of columns."""
+    line = re.sub(r"\b[A-Z]\+? ==>", "S ==>", line)
+    line = re.sub(r"\b[0-9a-f]{7,16}\b|[-+]?\d[\d.,]*", "#", line)
+    return re.sub(r"(# ?)+", "#", re.sub(r"\s+|-{3,}", " ", line)).strip()
+
+
+def is_elision(line):
+    return not line.strip() or line.strip() == "..."
+
+
+def align(shown, printed):
+    """For each line shown, the line printed that it stands for, in order: the first of the same shape after the last.
+
+    Returns [(place, line shown, line printed or None)] without what is left out.
+    """
+    found, at = [], 0
+    for place, line in shown:
+        if is_elision(line):
+            continue
+        here = next((i for i in range(at, len(printed)) if printed[i].rstrip() == line.rstrip()), None)
+        if here is None:
+            here = next((i for i in range(at, len(printed)) if shape(printed[i]) == shape(line)), None)
+        found.append((place, line, None if here is None else printed[here].rstrip()))
+        at = at if here is None else here + 1
+    return found
+
+
+def exact_build(root, build):
+    """Build what exact sessions run. Returns its directory."""
+    exact = os.path.join(build, "exact")
+    subprocess.run([os.environ.get("MAKE", "make"), "-j2", "-s", f"B={os.path.relpath(exact, root)}", "image", "sim"],
+                   cwd=root, check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
+                   env=environment())
+    return exact
+
+
+def renew_block(root, build, name, first, lines):
+    """(lines as they ought to be, complaints)"""
+    steps, complaints = session(lines), []
+    with tempfile.TemporaryDirectory() as directory:
+        for at, (command, shown) in enumerate(steps):
+            last = max((i for i in range(len(steps)) if steps[i][1]), default=-1)
+            if at > last or not command.startswith(PROGRAMS) or not is_exact(steps, at):
+                continue
+            done = run(command, root, build, directory)
+            if done.returncode not in (0, 141):  # 141: head had enough
+                complaints.append(f"{name}:{first}: `{command}` ended with {done.returncode}: {done.stderr[-300:]}")
+                continue
+            for place, line, printed in align(shown, (done.stdout + done.stderr).splitlines()):
+                if printed is None:
+                    complaints.append(f"{name}:{first + place}: nothing like this is printed: {line}")
+                else:
+                    lines[place] = printed
+    return lines, complaints
+
+
+def renew(root, build, paths):
+    """Write the pages anew. Returns complaints."""
+    jobs = [(path, first, lines) for path in paths for first, lines in blocks(path)]
+
+    def job(item):
+        path, first, lines = item
+        name = os.path.relpath(path, root)
+        before = list(lines)
+        lines, complaints = renew_block(root, build, name, first, lines)
+        if lines != before:
+            print(f"{name}:{first}: renewed", flush=True)
+        return complaints
+
+    with ThreadPoolExecutor(2) as pool:
+        complaints = [text for found in pool.map(job, jobs) for text in found]
+    for path in paths:
+        with open(path, encoding="utf-8") as page:
+            text = page.read().splitlines()
+        for where, first, lines in jobs:
+            if where == path:
+                text[first - 1:first - 1 + len(lines)] = lines
+        with open(path, "w", encoding="utf-8") as page:
+            page.write("\n".join(text) + "\n")
+    return complaints
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    root = os.getcwd()
+    complaints = renew(root, exact_build(root, sys.argv[1]), sys.argv[2:] or pages(root))
+    if complaints:
+        sys.exit("\n".join(complaints))
+
+
+if __name__ == "__main__":
+    main()
