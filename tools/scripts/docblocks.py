@@ -28,10 +28,14 @@ EXACT = ("ICOUNT=1", "make repeat", "build/schedsim")
 READS_A_TRACE = ("trace-cmd", "make latency")
 COMMIT = "exact"
 
+Block = tuple[int, list[str]]
+Step = tuple[str, list[tuple[int, str]]]
 
-def blocks(path):
+
+def blocks(path: str) -> list[Block]:
     """(number of the first line of it, lines) of each fenced block of the page."""
-    inside, found = False, []
+    inside = False
+    found: list[Block] = []
     with open(path, encoding="utf-8") as page:
         for number, line in enumerate(page, 1):
             if line.startswith("```"):
@@ -43,7 +47,7 @@ def blocks(path):
     return found
 
 
-def is_open(command):
+def is_open(command: str) -> bool:
     """True if a quote goes on in the next line."""
     try:
         shlex.split(command, comments=True)
@@ -52,10 +56,10 @@ def is_open(command):
     return False
 
 
-def session(lines):
+def session(lines: list[str]) -> list[Step]:
     """[(command, [(place in the block, a line that it prints)])]"""
     marked = any(line.startswith("$ ") for line in lines)
-    steps = []
+    steps: list[Step] = []
     for at, line in enumerate(lines):
         if steps and is_open(steps[-1][0]):
             steps[-1] = (steps[-1][0] + "\n" + line, [])
@@ -66,7 +70,7 @@ def session(lines):
     return steps
 
 
-def is_exact(steps, at):
+def is_exact(steps: list[Step], at: int) -> bool:
     """True if what step @at prints is a function of the source alone."""
     command = steps[at][0]
     if command.startswith(READS_A_TRACE):
@@ -74,11 +78,11 @@ def is_exact(steps, at):
     return any(word in command for word in EXACT)
 
 
-def pages(root):
+def pages(root: str) -> list[str]:
     return [path for pattern in PAGES for path in sorted(glob.glob(os.path.join(root, pattern)))]
 
 
-def run(command, root, build, directory):
+def run(command: str, root: str, build: str, directory: object) -> subprocess.CompletedProcess[str]:
     """Run a line of a page with the programs of @build. Its traces go to @directory."""
     command = re.sub(r"(\bOUT=|trace-cmd report |--trace )(?=\w)", rf"\1{shlex.quote(str(directory))}/", command)
     command = command.replace("build/schedsim", shlex.quote(f"{build}/schedsim")).replace("| less", "")
@@ -90,29 +94,30 @@ def run(command, root, build, directory):
     return done
 
 
-def environment(**more):
+def environment(**more: str) -> dict[str, str]:
     """Of programs that are run: nothing of the make that runs us."""
     kept = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "V")}
     return {**kept, "KVM": "0", "FAIRGROUND_COMMIT": COMMIT, **more}
 
 
-def shape(line):
+def shape(line: str) -> str:
     """The line without what changes with the source: figures, digests, states, and the width of columns."""
     line = re.sub(r"\b[A-Z]\+? ==>", "S ==>", line)
     line = re.sub(r"\b[0-9a-f]{7,16}\b|[-+]?\d[\d.,]*", "#", line)
     return re.sub(r"(# ?)+", "#", re.sub(r"\s+|-{3,}", " ", line)).strip()
 
 
-def is_elision(line):
+def is_elision(line: str) -> bool:
     return not line.strip() or line.strip() == "..."
 
 
-def align(shown, printed):
+def align(shown: list[tuple[int, str]], printed: list[str]) -> list[tuple[int, str, str | None]]:
     """For each line shown, the line printed that it stands for, in order: the first of the same shape after the last.
 
     Returns [(place, line shown, line printed or None)] without what is left out.
     """
-    found, at = [], 0
+    found: list[tuple[int, str, str | None]] = []
+    at = 0
     for place, line in shown:
         if is_elision(line):
             continue
@@ -124,7 +129,7 @@ def align(shown, printed):
     return found
 
 
-def exact_build(root, build):
+def exact_build(root: str, build: str) -> str:
     """Build what exact sessions run. Returns its directory."""
     exact = os.path.join(build, "exact")
     subprocess.run([os.environ.get("MAKE", "make"), "-j2", "-s", f"B={os.path.relpath(exact, root)}", "image", "sim"],
@@ -133,9 +138,10 @@ def exact_build(root, build):
     return exact
 
 
-def renew_block(root, build, name, first, lines):
+def renew_block(root: str, build: str, name: str, first: int, lines: list[str]) -> tuple[list[str], list[str]]:
     """(lines as they ought to be, complaints)"""
-    steps, complaints = session(lines), []
+    steps = session(lines)
+    complaints: list[str] = []
     with tempfile.TemporaryDirectory() as directory:
         for at, (command, shown) in enumerate(steps):
             last = max((i for i in range(len(steps)) if steps[i][1]), default=-1)
@@ -153,11 +159,11 @@ def renew_block(root, build, name, first, lines):
     return lines, complaints
 
 
-def renew(root, build, paths):
+def renew(root: str, build: str, paths: list[str]) -> list[str]:
     """Write the pages anew. Returns complaints."""
     jobs = [(path, first, lines) for path in paths for first, lines in blocks(path)]
 
-    def job(item):
+    def job(item: tuple[str, int, list[str]]) -> list[str]:
         path, first, lines = item
         name = os.path.relpath(path, root)
         before = list(lines)
@@ -179,7 +185,7 @@ def renew(root, build, paths):
     return complaints
 
 
-def main():
+def main() -> None:
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     root = os.getcwd()

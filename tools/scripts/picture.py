@@ -9,7 +9,9 @@ picture is a function of the source: the same again, byte for byte, with the sam
 Usage: picture.py BUILD OUT.svg
 """
 
+import io
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -30,19 +32,20 @@ SLEEPS = 0xff
 class Row:
     """What one task did: (start, length) in ms."""
 
-    runs: list = field(default_factory=list)
-    waits: list = field(default_factory=list)
+    runs: list[tuple[float, float]] = field(default_factory=list)
+    waits: list[tuple[float, float]] = field(default_factory=list)
 
 
-def rows_of(path):
+def rows_of(path: pathlib.Path) -> list[Row]:
     """A Row for each task of the trace at @path, in order of pid, from FIRST_MS to LAST_MS."""
-    rows, since = {}, {}
+    rows: dict[int, Row] = {}
+    since: dict[tuple[int, str], float] = {}
 
-    def ends(pid, kind, now):
-        start = since.pop((pid, kind), None)
-        if start is None:
+    def ends(pid: int, kind: str, now: float) -> None:
+        begun = since.pop((pid, kind), None)
+        if begun is None:
             return
-        start, end = max(start / 1e6, FIRST_MS), min(now / 1e6, LAST_MS)
+        start, end = max(begun / 1e6, FIRST_MS), min(now / 1e6, LAST_MS)
         if start < end:
             getattr(rows.setdefault(pid, Row()), kind).append((start, end - start))
 
@@ -63,7 +66,7 @@ def rows_of(path):
     return [rows[pid] for pid in sorted(rows)]
 
 
-def simulate(build, policy):
+def simulate(build: str, policy: str) -> list[Row]:
     """The rows of WORKLOAD under @policy."""
     with tempfile.TemporaryDirectory() as directory:
         trace = pathlib.Path(directory, "trace.dat")
@@ -72,7 +75,7 @@ def simulate(build, policy):
         return rows_of(trace)
 
 
-def draw(panels, out):
+def draw(panels: dict[str, list[Row]], out: str) -> None:
     """@panels: title -> rows. Written to @out as SVG."""
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -93,10 +96,12 @@ def draw(panels, out):
     axes[-1].set_xlim(FIRST_MS, LAST_MS)
     axes[-1].set_xlabel("time, ms   (bar: runs, line: waits)", fontsize=8)
     axes[-1].tick_params(axis="x", labelsize=8)
-    FigureCanvasSVG(figure).print_svg(out, metadata={"Date": None})
+    text = io.StringIO()
+    FigureCanvasSVG(figure).print_svg(text, metadata={"Date": None})
+    pathlib.Path(out).write_text(re.sub(r" +$", "", text.getvalue(), flags=re.MULTILINE), encoding="utf-8")
 
 
-def main():
+def main() -> None:
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     build, out = sys.argv[1:]

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The README's picture shows what the simulator reports."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from conftest import BUILD, ROOT
+
+sys.path[:0] = [f"{ROOT}/tools", f"{ROOT}/tools/scripts"]
+import picture  # noqa: E402 (found above)
+
+
+@pytest.mark.parametrize("policy", picture.POLICIES)
+def test_bars_fill_the_time_and_nobody_runs_twice(policy):
+    """One CPU and programs that never sleep: the bars of all rows are the whole window, without overlap."""
+    rows = picture.simulate(BUILD, policy)
+    bars = sorted(bar for row in rows for bar in row.runs)
+    assert sum(length for _, length in bars) == pytest.approx(picture.LAST_MS - picture.FIRST_MS)
+    assert all(start + length <= following + 1e-6 for (start, length), (following, _) in zip(bars, bars[1:]))
+
+
+@pytest.mark.parametrize("policy", picture.POLICIES)
+def test_a_task_that_never_sleeps_runs_or_waits(policy):
+    for row in picture.simulate(BUILD, policy)[:2]:
+        assert sum(length for _, length in row.runs + row.waits) == pytest.approx(picture.LAST_MS - picture.FIRST_MS)
+
+
+def test_the_picture_in_the_readme_is_the_one_that_is_drawn(tmp_path):
+    pytest.importorskip("matplotlib")
+    out = tmp_path / "policies.svg"
+    subprocess.run([sys.executable, f"{ROOT}/tools/scripts/picture.py", BUILD, out], check=True,
+                   env={"PYTHONPATH": f"{ROOT}/tools", "PATH": "/usr/bin:/bin"})
+    drawn, kept = out.read_text(), open(f"{ROOT}/docs/img/policies.svg", encoding="utf-8").read()
+    version = re.compile(r"Matplotlib v[\d.]+")
+    if version.search(drawn)[0] != version.search(kept)[0]:
+        pytest.skip("another matplotlib draws the same in other words")
+    assert drawn == kept, "the scheduler decides otherwise now, or matplotlib draws otherwise: make picture"
