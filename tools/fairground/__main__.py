@@ -6,26 +6,30 @@ import dataclasses
 import os
 import signal
 import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
 
 from . import agreement, bench, bench_smp, experiment, gdb, latency, repeat, scenarios, trace
-from .machine import STATUS_NOT_STARTED, Machine
+from .expect import Missing
+from .machine import STATUS_NOT_STARTED, STATUS_PANIC, Machine, Outcome
 from .qemu import QemuError
-from .settings import PARSERS, UsageError, from_environment, trace_file
+from .settings import PARSERS, Settings, UsageError, from_environment, trace_file
 
 
-def write(text):
+def write(text: str) -> None:
     sys.stdout.write(text)
     sys.stdout.flush()
 
 
-def finish(outcome):
+def finish(outcome: Outcome) -> int:
     if outcome.problem:
         sys.stdout.flush()
         print(f"fairground: {outcome.problem}", file=sys.stderr)
     return outcome.status
 
 
-def cmd_run(settings, _):
+def cmd_run(settings: Settings, _: Any) -> int:
     """boot and run CMD, or the demonstration, or a shell if there is a terminal"""
     interactive = sys.stdin.isatty() and not settings.cmd
     with Machine(dataclasses.replace(settings, interactive=interactive)) as machine:
@@ -33,18 +37,21 @@ def cmd_run(settings, _):
         return finish(machine.interact() if interactive else machine.run(write))
 
 
-COMMANDS = {"run": cmd_run, "bench": bench.main, "bench-smp": bench_smp.main, "trace": trace.main,
-            "repeat": repeat.main, "gdb": gdb.main,
-            "latency": latency.main, "experiment": experiment.main, "agreement": agreement.main,
-            "scenarios": scenarios.main}
+Command = Callable[[Settings, argparse.Namespace], int]
+
+COMMANDS: dict[str, Command] = {
+    "run": cmd_run, "bench": bench.main, "bench-smp": bench_smp.main, "trace": trace.main, "repeat": repeat.main,
+    "gdb": gdb.main, "latency": latency.main, "experiment": experiment.main, "agreement": agreement.main,
+    "scenarios": scenarios.main,
+}
 
 
-def parse(words):
+def parse(words: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="fairground", description=__doc__)
     parser.add_argument("--build", default=os.environ.get("B", "build"), help="build directory")
     commands = parser.add_subparsers(dest="command", required=True)
     for name, function in COMMANDS.items():
-        sub = commands.add_parser(name, help=function.__doc__.splitlines()[0])
+        sub = commands.add_parser(name, help=(function.__doc__ or "").splitlines()[0])
         for setting in PARSERS:
             sub.add_argument(f"--{setting}", metavar=setting.upper(), help=f"default: ${setting.upper()}")
         if name == "trace":
@@ -68,12 +75,12 @@ def parse(words):
     return parser.parse_args(words)
 
 
-def end(number, _):
+def end(number: int, _: FrameType | None) -> None:
     """Leave in order, so that the machines end, too."""
     sys.exit(128 + number)
 
 
-def main(words=None):
+def main(words: list[str] | None = None) -> int:
     arguments = parse(words)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, end)
@@ -83,6 +90,9 @@ def main(words=None):
     except UsageError as error:
         print(f"fairground: {error}", file=sys.stderr)
         return 2
+    except Missing as error:
+        print(f"fairground: {error}", file=sys.stderr)
+        return STATUS_PANIC
     except QemuError as error:
         print(f"fairground: {error}", file=sys.stderr)
         return STATUS_NOT_STARTED

@@ -14,11 +14,13 @@ less than the simulator assumes: it is counted apart and is no disagreement. Eve
 FLOORS is some four points below what was reached in one second or in two. A change that makes it less is noticed.
 """
 
+import argparse
 import json
 import os
 import sys
-from collections import namedtuple
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Any, NamedTuple
 
 from . import simulator
 from .calibrate import calibrate
@@ -26,7 +28,7 @@ from .image import TraceError, event_values
 from .latency import EVENTS, latencies
 from .machine import commit
 from .record import RecordError, run_recorded
-from .settings import SCHEDULERS, UsageError, make_settings
+from .settings import SCHEDULERS, Settings, UsageError, make_settings
 from .tracefile import TraceFile
 
 TRACED = "sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new"
@@ -35,12 +37,18 @@ FEWEST_TURNS = 10  # who has fewer is part of the machinery around the workload
 TABLE = "{:<10} {:<9} {:>7} {:>10} {:>6} {:>6} {:>10} {:>8}  {}"
 
 # What runs in the kernel; and the periods of those roles (a program's name and its nice value) that sleep.
-Case = namedtuple("Case", "command periods_us")
-HOG = {"loop": -1, "run": 1_000_000}
+class Case(NamedTuple):
+    """A workload: the command for the kernel's shell, and the periods of its sleepers by role."""
+
+    command: str
+    periods_us: dict[str, int]
+
+
+HOG: dict[str, Any] = {"loop": -1, "run": 1_000_000}
 PERIODS_US = {"jitter+0a": 3000, "jitter+0b": 7300}
 
 
-def sleeper(period_us):
+def sleeper(period_us: int) -> dict[str, Any]:
     return {"loop": -1, "run": 4, "timer": {"ref": "unique", "period": period_us}}
 
 
@@ -58,30 +66,39 @@ FLOORS = {
     ("nices", "bore-cfs"): 0.90, ("two CPUs", "bore-cfs"): 0.91, ("sleepers", "bore-cfs"): 0.82,
 }
 
-Decision = namedtuple("Decision", "time role")
+
+class Decision(NamedTuple):
+    """A switch: at this time, in ns, the task with this role is next."""
+
+    time: int
+    role: str
+
+
+Decisions = dict[int, list[Decision]]  # of each CPU
+Counts = dict[str, Any]
 
 
 # --- what a trace says ----------------------------------------------------------------------------------------------
 
 
-def roles_of(trace, programs):
+def roles_of(trace: TraceFile, programs: Collection[str]) -> dict[int, str]:
     """{pid: role} of those tasks of @programs that had many turns; of one name and nice value a has the most."""
     found = latencies(trace.events(EVENTS))
     nice = {}
     for event in trace.events(["sched_switch"]):
         values = event_values(event)
         nice[values["next_pid"]] = values["next_prio"] - 120
-    by_role = {}
-    for pid, task in sorted(found.tasks.items(), key=lambda item: -item[1].switches):
+    by_role: dict[str, list[int]] = {}
+    for pid, task in sorted(found.tasks.items(), key=lambda item: -int(item[1].switches)):
         if task.comm in programs and task.switches >= FEWEST_TURNS:
             by_role.setdefault(f"{task.comm}{nice[pid]:+d}", []).append(pid)
     return {pid: role if len(pids) == 1 else role + "abcdefgh"[nr]
             for role, pids in by_role.items() for nr, pid in enumerate(pids)}
 
 
-def starts_of(trace, roles, periods_us):
+def starts_of(trace: TraceFile, roles: dict[int, str], periods_us: Mapping[str, int]) -> dict[str, int]:
     """{role: ns} when each begins: a sleeper with its first period, a hog with its last wakeup."""
-    woken = {}
+    woken: dict[str, list[int]] = {}
     for event in trace.events(["sched_wakeup"]):
         pid = event_values(event)["pid"]
         if pid in roles:
@@ -94,9 +111,10 @@ def starts_of(trace, roles, periods_us):
     return starts
 
 
-def decisions(trace, role_of, cpus, start, end):
+def decisions(trace: TraceFile, role_of: Callable[[dict[str, Any]], str], cpus: list[int], start: int,
+              end: int) -> Decisions:
     """{cpu: [Decision]} from @start to @end; tasks without a role are left out, and so is resuming after them."""
-    found = {cpu: [] for cpu in cpus}
+    found: Decisions = {cpu: [] for cpu in cpus}
     for event in trace.events(["sched_switch"]):
         if event.cpu in found and start <= event.time < end:
             role = role_of(event_values(event))
@@ -109,7 +127,7 @@ def decisions(trace, role_of, cpus, start, end):
 # --- alignment -----------------------------------------------------------------------------------------------------
 
 
-def align(a, b):
+def align(a: Sequence[str], b: Sequence[str]) -> tuple[int, int]:
     """(edits, exchanges) of an optimal string alignment of the sequences @a and @b; an exchange costs less than an
     edit, so that of two alignments the one with exchanges is found."""
     edit, exchange = 1000, 1
@@ -125,7 +143,7 @@ def align(a, b):
     return divmod(rows[-1][-1], edit)
 
 
-def compare(kernel, simulated):
+def compare(kernel: Decisions, simulated: Decisions) -> Counts:
     """Counts over all CPUs."""
     edits = exchanges = longer = 0
     for cpu, of_cpu in kernel.items():
@@ -139,11 +157,12 @@ def compare(kernel, simulated):
 # --- both runs -----------------------------------------------------------------------------------------------------
 
 
-def workload(case, starts, cpus_of, tick_ns, seconds):
+def workload(case: Case, starts: dict[str, int], cpus_of: dict[str, list[int]], tick_ns: int,
+             seconds: int) -> dict[str, Any]:
     """rt-app JSON of the twins, each beginning when its original did, counted from a tick before all."""
     base = min(starts.values()) // tick_ns * tick_ns
     tasks = {}
-    for role in sorted(starts, key=starts.get):
+    for role in sorted(starts, key=lambda role: starts[role]):
         period_us = case.periods_us.get(role)
         what = sleeper(period_us) if period_us else HOG
         delay_us = (starts[role] - base + 500) // 1000
@@ -151,13 +170,13 @@ def workload(case, starts, cpus_of, tick_ns, seconds):
     return {"global": {"duration": seconds + 1}, "tasks": tasks}
 
 
-def nice_of(role):
+def nice_of(role: str) -> int:
     return int(role.rstrip("abcdefgh").replace("+", " +").replace("-", " -").split()[-1])
 
 
-def cpus_used(trace, roles):
+def cpus_used(trace: TraceFile, roles: dict[int, str]) -> dict[str, list[int]]:
     """{role: CPUs it ran on from its start on}, for the pinned ones one."""
-    used = {}
+    used: dict[str, list[int]] = {}
     for event in trace.events(["sched_switch"]):
         values = event_values(event)
         if values["next_pid"] in roles:
@@ -165,12 +184,12 @@ def cpus_used(trace, roles):
     return {role: sorted(set(cpus[len(cpus) // 4:])) for role, cpus in used.items()}
 
 
-def simulated_role(values):
+def simulated_role(values: dict[str, Any]) -> str:
     base, dash, number = values["next_comm"].rpartition("-")
     return base if dash and number.isdigit() and base else ""
 
 
-def agree(settings, name, costs, directory, seconds=SECONDS):
+def agree(settings: Settings, name: str, costs: Mapping[str, int], directory: str, seconds: int = SECONDS) -> Counts:
     """Run case @name on both hosts for @seconds and compare; returns compare()'s counts."""
     case = CASES[name]
     stem = os.path.join(directory, f"{settings.sched}-{name.replace(' ', '-')}")
@@ -192,24 +211,24 @@ def agree(settings, name, costs, directory, seconds=SECONDS):
     return compare(ours, theirs)
 
 
-def settings_for(sched, build, seed="1"):
+def settings_for(sched: str, build: str, seed: str = "1") -> Settings:
     return replace(make_settings({"sched": sched, "smp": "2", "hz": "250", "icount": "1", "kvm": "0", "seed": seed}),
                    build=build)
 
 
-def row(name, sched, counts):
+def row(name: str, sched: str, counts: Counts) -> tuple[str, bool]:
     floor = FLOORS.get((name, sched), 0.0)
     good = counts["agreement"] >= floor
     return TABLE.format(name, sched, counts["kernel"], counts["simulator"], counts["edits"], counts["exchanges"],
                         f"{100 * counts['agreement']:.1f} %", f"{100 * floor:.1f} %", "PASS" if good else "FAIL"), good
 
 
-def options(parser):
+def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scheds", default=",".join(SCHEDULERS), help="default: all")
     parser.add_argument("--cases", default=",".join(CASES), help="default: all")
 
 
-def main(settings, arguments):
+def main(settings: Settings, arguments: argparse.Namespace) -> int:
     """compare the kernel's decisions with the simulator's, workload by workload, scheduler by scheduler"""
     scheds, cases = arguments.scheds.split(","), arguments.cases.split(",")
     for what, names, known in (("scheduler", scheds, SCHEDULERS), ("case", cases, CASES)):
@@ -237,4 +256,4 @@ def main(settings, arguments):
     except (RecordError, TraceError) as error:
         print(f"fairground: agreement: {error}", file=sys.stderr)
         return 1
-    return not all_good
+    return int(not all_good)

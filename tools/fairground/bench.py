@@ -10,8 +10,11 @@ import json
 import os
 import re
 import sys
+from collections.abc import Sequence
+from typing import Any
 
 from .machine import commit, run_batch
+from .settings import Settings
 
 GOAL = 1 / 3
 MEMORY_MIB = 1024  # at least: room for 10,000 threads
@@ -19,13 +22,13 @@ LINE = re.compile(r"^(\w+) (\d+|-) ns$", re.MULTILINE)
 COLUMNS = "{:<26} {:>9} {:>11} {:>11} {:>7}  {}"
 
 
-def load_baselines():
+def load_baselines() -> dict[str, Any]:
     path = os.path.join(os.path.dirname(__file__), "baselines.json")
     with open(path, encoding="utf-8") as f:
         return json.load(f)
 
 
-def measure(settings, cpus):
+def measure(settings: Settings, cpus: int) -> dict[str, int]:
     """The guest's figures with @cpus CPUs: name -> instructions; not those that it could not take."""
     settings = dataclasses.replace(settings, icount=True, cpus=cpus, smp=str(cpus), cmd=settings.cmd or "bench",
                                    mem=max(settings.mem, MEMORY_MIB))
@@ -36,7 +39,7 @@ def measure(settings, cpus):
     return {name: int(value) for name, value in LINE.findall(outcome.console) if value != "-"}
 
 
-def compare(figures, baselines):
+def compare(figures: dict[str, int], baselines: dict[str, Any]) -> list[dict[str, Any]]:
     """One row an operation: name, ours, Linux's, ratio to the better Linux, whether that meets the goal."""
     rows = []
     for name, linux in baselines["operations"].items():
@@ -47,13 +50,13 @@ def compare(figures, baselines):
     return rows
 
 
-def ours_alone(figures, baselines):
+def ours_alone(figures: dict[str, int], baselines: dict[str, Any]) -> list[dict[str, Any]]:
     """Rows of what was not measured on Linux, without a verdict."""
     return [{"operation": name, "instructions": figures[name]} for name in baselines["only_ours"]["operations"]
             if name in figures]
 
 
-def table(rows, kernels, alone=()):
+def table(rows: list[dict[str, Any]], kernels: list[str], alone: Sequence[dict[str, Any]] = ()) -> str:
     lines = [COLUMNS.format("operation", "ours", *(f"Linux {k}" for k in kernels), "ratio", f"<= {GOAL:.2f}")]
     for row in rows:
         measured = row["ratio"] is not None
@@ -66,7 +69,7 @@ def table(rows, kernels, alone=()):
     return "\n".join(lines + [f"{met} of {len(rows)} operations cost at most a third of Linux's instructions."])
 
 
-def main(settings, _):
+def main(settings: Settings, _: Any) -> int:
     """print what operations cost beside Linux; with CMD="bench NAME...", these only"""
     baselines = load_baselines()
     figures = measure(settings, 1)

@@ -5,14 +5,18 @@ All CPUs share one stream of instructions, so a time is the instructions of all 
 and whatever idle CPUs do. What a kernel can lower is that sum; it does not fall as CPUs are added.
 """
 
+import argparse
 import dataclasses
 import json
 import os
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from .bench import load_baselines
+from .expect import expect
 from .machine import commit, run_batch
-from .settings import MAX_CPUS, UsageError
+from .settings import MAX_CPUS, Settings, UsageError
 
 SIZES = (1, 2, 4, 8, 16)
 USAGE = 'usage: make bench-smp [SIZES="1 2 4 8 16"] [SCHED=cfs] [HZ=250] [APPEND=topology=...]'
@@ -37,31 +41,31 @@ ROWS = [("hack", "hack -g 5 -f 10, M instructions", ".1f"), ("round_trip", "wake
         ("lock_share", "time waiting for them, % of all CPUs'", ".3f")]
 
 
-def total(pattern, text):
+def total(pattern: str, text: str) -> int:
     return sum(int(n) for n in re.findall(pattern, text, re.MULTILINE))
 
 
-def readings(text):
+def readings(text: str) -> dict[str, int]:
     """Sums over all CPUs: interrupts for a switch, wakeups, waits for locks, their ns."""
-    resched = re.search(r"^RES:([ \d]+)", text, re.MULTILINE)[1]
+    resched = expect(r"^RES:([ \d]+)", text)[1]
     return {"ipis": sum(map(int, resched.split())), "wakeups": total(r"^cpu\d+ (?:\d+ ){4}(\d+) ", text),
             "waits": total(r"^\d+ (\d+) \d+\s*$", text), "wait_ns": total(r"^\d+ \d+ (\d+)\s*$", text)}
 
 
-def newidle(text):
+def newidle(text: str) -> tuple[int, int]:
     """Searches, and ns they took, of all CPUs."""
     return total(r"newidle_count +: (\d+)", text), total(r"newidle_ns +: (\d+)", text)
 
 
-def figures(console, cpus):
+def figures(console: str, cpus: int) -> dict[str, Any]:
     """name -> value of one machine, from what SCRIPT printed; without those that it has not."""
     start, before, after = re.split(r"^= (?:before|after)\r?\n", console, flags=re.MULTILINE)
     after, searches = re.split(r"^= searches\r?\n", after, flags=re.MULTILINE)
     one, two = readings(before), readings(after)
     change = {name: two[name] - one[name] for name in one}
-    elapsed_ns = 1e9 * float(re.search(r"^Time: ([\d.]+)", before, re.MULTILINE)[1])
-    found = {"domains": re.search(r"^domains *(.*?)\s*$", start, re.MULTILINE)[1],
-             "hack": 1e3 * float(re.search(r"^Time: ([\d.]+)", start, re.MULTILINE)[1]),
+    elapsed_ns = 1e9 * float(expect(r"^Time: ([\d.]+)", before)[1])
+    found = {"domains": expect(r"^domains *(.*?)\s*$", start)[1],
+             "hack": 1e3 * float(expect(r"^Time: ([\d.]+)", start)[1]),
              "ipis": change["ipis"] / change["wakeups"], "lock_waits": 1e3 * change["waits"] / change["wakeups"],
              "lock_share": 100 * change["wait_ns"] / (elapsed_ns * cpus)}
     trip = re.search(r"^futex_round_trip_2cpu (\d+) ns", start, re.MULTILINE)
@@ -73,7 +77,7 @@ def figures(console, cpus):
     return found
 
 
-def measure(settings, cpus):
+def measure(settings: Settings, cpus: int) -> dict[str, Any]:
     settings = dataclasses.replace(settings, icount=True, cpus=cpus, smp=str(cpus), cmd=SCRIPT,
                                    mem=max(settings.mem, MEMORY_MIB))
     outcome = run_batch(settings)
@@ -83,7 +87,7 @@ def measure(settings, cpus):
     return figures(outcome.console, cpus)
 
 
-def table(machines, baselines):
+def table(machines: Mapping[int, dict[str, Any]], baselines: dict[str, Any]) -> str:
     """machines: CPUs -> figures."""
     lines = [f"{'':<42}" + "".join(f"{cpus:>9}" for cpus in machines),
              f"{'domains':<42}" + "".join(f"{one['domains'].replace(' ', '+') or '-':>9}" for one in machines.values())]
@@ -98,17 +102,17 @@ def table(machines, baselines):
     return "\n".join(lines)
 
 
-def read_sizes(words):
+def read_sizes(words: list[str]) -> list[int]:
     if not all(re.fullmatch(r"\d+", word) and 1 <= int(word) <= MAX_CPUS for word in words):
         raise UsageError(f"SIZES={' '.join(words)}: numbers of CPUs from 1 to {MAX_CPUS} are expected; {USAGE}")
     return [int(word) for word in words] or list(SIZES)
 
 
-def options(parser):
+def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sizes", nargs="*", metavar="CPUS", help=f"default: {' '.join(map(str, SIZES))}")
 
 
-def main(settings, arguments):
+def main(settings: Settings, arguments: argparse.Namespace) -> int:
     """print what the same work costs on more and more CPUs, beside Linux"""
     sizes = read_sizes(arguments.sizes)
     refused = [name.upper() for name in ("smp", "cmd", "icount") if name in settings.given]

@@ -12,11 +12,13 @@ record, for recording is part of the price there.
 import os
 import re
 import tempfile
+from collections.abc import Iterable
 from dataclasses import replace
 from statistics import median
 
+from .image import Event
 from .record import RecordError, run_recorded
-from .settings import make_settings
+from .settings import Settings, make_settings
 from .tracefile import TraceFile
 
 COMMAND = "hog -n 2 -a 0 -t 300ms & jitter -i 1000 -l 200 -p 80; wait; bench null_syscall yield_switch"
@@ -24,10 +26,12 @@ HANDLERS = "irq_vectors:local_timer_entry,irq_vectors:local_timer_exit"
 FEWEST = 50  # of each kind, or the median means nothing
 
 
-def handler_times(events):
+def handler_times(events: Iterable[Event]) -> tuple[list[int], list[int]]:
     """Durations of the timer's handlers in ns: those that woke nobody, those that woke somebody."""
-    quiet, waking = [], []
-    entered, woke = None, False
+    quiet: list[int] = []
+    waking: list[int] = []
+    entered: int | None = None
+    woke = False
     for event in events:
         if event.format.name == "local_timer_entry":
             entered, woke = event.time, False
@@ -39,7 +43,7 @@ def handler_times(events):
     return quiet, waking
 
 
-def calibrate(settings, events):
+def calibrate(settings: Settings, events: str) -> dict[str, int]:
     """{cost: ns} of the kernel of @settings, with @events recorded."""
     how = replace(make_settings({"icount": "1", "kvm": "0", "smp": "1", "seed": str(settings.seed)}),
                   build=settings.build, sched=settings.sched, mem=settings.mem)

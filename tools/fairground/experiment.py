@@ -23,6 +23,7 @@ An experiment is a file in experiments/, named as the experiment with `_` for `-
 and nothing that depends on where it ran: kernel and simulator leave the same trace.dat.
 """
 
+import argparse
 import concurrent.futures
 import hashlib
 import importlib
@@ -30,16 +31,23 @@ import json
 import os
 import pkgutil
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import ModuleType
+from typing import Any
 
 from . import experiments, latency, simulator
 from .calibrate import calibrate
-from .image import TraceError
+from .image import Event, TraceError
 from .machine import commit
 from .record import RecordError, run_recorded, run_unrecorded
-from .settings import SCHEDULERS, UsageError, make_settings
+from .settings import SCHEDULERS, Settings, UsageError, make_settings
 from .tracefile import TraceFile
+
+Figures = dict[str, Any]                  # what was measured in one run
+Results = dict[str, dict[str, Figures]]   # of one host: results[scheduler][case]
+Row = dict[str, Any]                      # of the table: a claim, its values and the verdict
 
 KERNEL, SIMULATOR = "kernel", "simulator"
 HOSTS = (KERNEL, SIMULATOR)
@@ -58,14 +66,14 @@ class Claim:
     text: str
     published: str
     bound: str
-    needs: tuple   # the schedulers it is about
-    holds: object  # value -> bool
-    value: object  # results of one host -> value
+    needs: tuple[str, ...]  # the schedulers it is about
+    holds: Callable[[Any], bool]
+    value: Callable[[Results], Any]  # from the results of one host
     form: str
-    hosts: tuple = HOSTS
+    hosts: tuple[str, ...] = HOSTS
     judged: bool = True  # False: not a claim, a figure to be seen
 
-    def judge(self, results):
+    def judge(self, results: dict[str, Results]) -> Row:
         """A row: the values of each host, and on which hosts the claim does not hold."""
         values = {host: self.value(of_host) for host, of_host in results.items() if host in self.hosts}
         failed = [host for host, value in values.items() if not self.holds(value)]
@@ -74,18 +82,21 @@ class Claim:
                 "failed": failed, "pass": not failed, "judged": self.judged}
 
 
-def near(text, published, within, needs, value, form="{:.3f}"):
+def near(text: str, published: float, within: float, needs: Sequence[str], value: Callable[[Results], Any],
+         form: str = "{:.3f}") -> Claim:
     """@value is the @published one, give or take the part @within."""
     return Claim(text, form.format(published), f"+-{100 * within:g} %", tuple(needs),
                  lambda v: abs(v - published) <= within * abs(published), value, form)
 
 
-def rule(text, bound, needs, holds, value, form="{:.3f}", published="-", hosts=HOSTS):
+def rule(text: str, bound: str, needs: Sequence[str], holds: Callable[[Any], bool], value: Callable[[Results], Any],
+         form: str = "{:.3f}", published: str = "-", hosts: tuple[str, ...] = HOSTS) -> Claim:
     """@holds(@value), which @bound says in words."""
     return Claim(text, published, bound, tuple(needs), holds, value, form, hosts)
 
 
-def shown(text, needs, value, form="{:.3f}", published="-"):
+def shown(text: str, needs: Sequence[str], value: Callable[[Results], Any], form: str = "{:.3f}",
+          published: str = "-") -> Claim:
     """@value belongs into the table, and nothing is claimed about it."""
     return Claim(text, published, "none", tuple(needs), lambda v: True, value, form, judged=False)
 
@@ -102,16 +113,16 @@ class Run:
     console: str = ""
 
     @cached_property
-    def trace(self):
+    def trace(self) -> TraceFile:
         return TraceFile(self.path)
 
-    def events(self, names=None):
+    def events(self, names: Sequence[str] | None = None) -> Iterator[Event]:
         return self.trace.events(names)
 
-    def latencies(self, cpus=None):
+    def latencies(self, cpus: set[int] | None = None) -> latency.Latencies:
         return latency.latencies(self.events(latency.EVENTS), cpus)
 
-    def digest(self):
+    def digest(self) -> str:
         """Of all that the run left: what it printed and, if there is one, its trace."""
         found = hashlib.sha256(self.console.encode())
         if os.path.exists(self.path):
@@ -123,40 +134,45 @@ class Run:
 # --- running ----------------------------------------------------------------------------------------------------------
 
 
-def names():
+def names() -> list[str]:
     """Every experiment there is."""
     return sorted(m.name.replace("_", "-") for m in pkgutil.iter_modules(experiments.__path__))
 
 
-def load(name):
+def load(name: str) -> ModuleType:
     if name not in names():
         raise UsageError(f"NAME={name}: there is no such experiment, only {', '.join(names())}")
     return importlib.import_module(f"{experiments.__name__}.{name.replace('-', '_')}")
 
 
-def cases_twice(module):
+def cases_twice(module: ModuleType) -> Sequence[str]:
     return getattr(module, "TWICE", ())
 
 
-def claims_of(module):
+def same_twice(module: ModuleType, case: str) -> Callable[[Results], int]:
+    """A function of the results: did both runs of @case leave the same bytes, under each scheduler?"""
+    return lambda results: min(results[sched][case]["same_twice"] for sched in module.SCHEDULERS)
+
+
+def claims_of(module: ModuleType) -> list[Claim]:
     """The experiment's own claims, and of each case that is made twice that it came out the same."""
     return module.claims() + [
         rule(f"{case}, made twice: the same bytes", "1", module.SCHEDULERS, lambda v: v == 1,
-             lambda r, c=case: min(r[sched][c]["same_twice"] for sched in module.SCHEDULERS), "{:.0f}", hosts=(KERNEL,))
+             same_twice(module, case), "{:.0f}", hosts=(KERNEL,))
         for case in cases_twice(module)]
 
 
 class Lab:
     """Runs the cases of one experiment under some schedulers."""
 
-    def __init__(self, module, settings, directory, seconds=None):
+    def __init__(self, module: ModuleType, settings: Settings, directory: str, seconds: int | None = None) -> None:
         self.module, self.settings, self.directory = module, settings, directory
         self.seconds = seconds or module.SECONDS
-        self.costs = {}      # of the kernel's operations, for the simulator
-        self.workloads = {}  # case -> file of rt-app's language, or the text of a workload of the simulator's
+        self.costs: dict[str, int] = {}      # of the kernel's operations, for the simulator
+        self.workloads: dict[str, str] = {}  # by case: an rt-app file, or the text of a workload of the simulator's
         os.makedirs(directory, exist_ok=True)
 
-    def run(self, host, sched, case, more=""):
+    def run(self, host: str, sched: str, case: str, more: str = "") -> Run:
         out = os.path.join(self.directory, f"{sched}-{case}-{host}{more}.dat")
         settings = replace(self.settings, sched=sched)
         events = getattr(self.module, "EVENTS", TRACED)
@@ -172,10 +188,11 @@ class Lab:
                 f.write(console)
         return Run(host, sched, case, self.seconds, out, console)
 
-    def more(self, case):
-        return getattr(self.module, "simulate", lambda *_: [])(case, self.seconds)
+    def more(self, case: str) -> list[str]:
+        simulate: Callable[[str, int], list[str]] | None = getattr(self.module, "simulate", None)
+        return simulate(case, self.seconds) if simulate else []
 
-    def commands(self, hosts, scheds):
+    def commands(self, hosts: Sequence[str], scheds: Sequence[str]) -> Iterator[str]:
         """What is going to be run, as lines."""
         for case in self.module.CASES:
             if any(self.runs(KERNEL, sched, case) for sched in scheds if KERNEL in hosts):
@@ -190,24 +207,26 @@ class Lab:
                                           None, self.costs, self.more(case))
                 yield f"simulator, {case}: {' '.join(words)}"
 
-    def runs(self, host, sched, case):
+    def runs(self, host: str, sched: str, case: str) -> bool:
         return getattr(self.module, "runs", lambda *_: True)(host, sched, case)
 
-    def results(self, hosts, scheds, progress=lambda text: None):
+    def results(self, hosts: Sequence[str], scheds: Sequence[str],
+                progress: Callable[[str], object] = lambda text: None) -> dict[str, Results]:
         """results[host][scheduler][case]: figures. Runs are made side by side, one a processor."""
-        wanted = [(h, s, c) for h in hosts for s in scheds for c in self.module.CASES if self.runs(h, s, c)]
-        for case in dict.fromkeys(c for h, _, c in wanted if h == SIMULATOR):
+        wanted = [(h, s, c, "") for h in hosts for s in scheds for c in self.module.CASES
+                  if self.runs(h, s, c)]
+        for case in dict.fromkeys(c for h, _, c, _ in wanted if h == SIMULATOR):
             self.workloads[case] = workload = self.module.workload(case, self.seconds)
             if isinstance(workload, str):
                 continue
             self.workloads[case] = os.path.join(self.directory, f"{case}.json")
             with open(self.workloads[case], "w", encoding="utf-8") as f:
                 json.dump(workload, f, indent=1)
-        found = {host: {sched: {} for sched in scheds} for host in hosts}
-        wanted += [(h, s, c, "-again") for h, s, c in wanted if h == KERNEL and c in cases_twice(self.module)]
-        first = {}
+        found: dict[str, Results] = {host: {sched: {} for sched in scheds} for host in hosts}
+        wanted += [(h, s, c, "-again") for h, s, c, _ in wanted if h == KERNEL and c in cases_twice(self.module)]
+        first: dict[tuple[str, str], str] = {}
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            for (host, sched, case, *again), run in zip(wanted, pool.map(lambda w: self.run(*w), wanted)):
+            for (host, sched, case, again), run in zip(wanted, pool.map(lambda w: self.run(*w), wanted)):
                 if again:
                     found[host][sched][case]["same_twice"] = int(run.digest() == first[sched, case])
                 else:
@@ -221,7 +240,7 @@ class Lab:
 # --- telling ----------------------------------------------------------------------------------------------------------
 
 
-def table(rows):
+def table(rows: list[Row]) -> str:
     lines = [TABLE.format("quantity", "published", *HOSTS, "bound", "verdict")]
     for row in rows:
         verdict = "PASS" if row["pass"] else "FAIL in the " + " and the ".join(row["failed"])
@@ -231,7 +250,7 @@ def table(rows):
     return "\n".join(lines)
 
 
-def save_picture(module, results, header, path):
+def save_picture(module: ModuleType, results: dict[str, Results], header: str, path: str) -> str:
     """Draw what the experiment draws; without matplotlib there is no picture, and the user is told."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -246,17 +265,17 @@ def save_picture(module, results, header, path):
     return f"picture: {path}"
 
 
-def settings_of(module, given):
+def settings_of(module: ModuleType, given: dict[str, str]) -> Settings:
     """The machine's settings: the experiment's own, then the user's @given (name -> text) for the others."""
     fixed = {**module.SETTINGS, "icount": "1", "kvm": "0"}
     for name, text in given.items():
         if text and name in fixed and text != fixed[name]:
             raise UsageError(f"{name.upper()}={text}: the experiment is one with {name.upper()}={fixed[name]}")
-    timeout = given.get("timeout") or getattr(module, "TIMEOUT", "")
+    timeout = given.get("timeout") or str(getattr(module, "TIMEOUT", ""))
     return make_settings({**given, **fixed, "timeout": timeout, "sched": "", "cmd": ""})
 
 
-def wanted_schedulers(module, text):
+def wanted_schedulers(module: ModuleType, text: str | None) -> Sequence[str]:
     """Those of the experiment, or of them those that the user names."""
     wanted = text.split(",") if text else module.SCHEDULERS
     for sched in wanted:
@@ -267,12 +286,12 @@ def wanted_schedulers(module, text):
     return wanted
 
 
-def listing():
+def listing() -> str:
     lines = [f"  {name:<26} {load(name).TITLE}" for name in names()]
     return "\n".join(["make experiment NAME=... with one of", *lines])
 
 
-def options(parser):
+def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", default="", help="which; without one they are listed")
     parser.add_argument("--scheds", help="some of the experiment's schedulers; default: all")
     parser.add_argument("--seconds", type=int, help="duration of the workload, instead of the experiment's")
@@ -280,7 +299,7 @@ def options(parser):
     parser.add_argument("--hosts", help="default: kernel,simulator, where the experiment has both")
 
 
-def parse_hosts(module, text):
+def parse_hosts(module: ModuleType, text: str | None) -> Sequence[str]:
     possible = getattr(module, "HOSTS", HOSTS)
     hosts = text.split(",") if text else possible
     for host in hosts:
@@ -291,7 +310,7 @@ def parse_hosts(module, text):
     return hosts
 
 
-def command_for(name, settings, scheds, hosts, seconds):
+def command_for(name: str, settings: Settings, scheds: Sequence[str], hosts: Sequence[str], seconds: int | None) -> str:
     """The command that does this again: options only where they are not the experiment's own."""
     module = load(name)
     parts = {"SCHEDS": (scheds, module.SCHEDULERS), "HOSTS": (hosts, getattr(module, "HOSTS", HOSTS))}
@@ -301,7 +320,8 @@ def command_for(name, settings, scheds, hosts, seconds):
                                   *words, f"SECS={seconds}" if seconds else ""]))
 
 
-def perform(name, settings, scheds, hosts, directory, seconds=None, say=print):
+def perform(name: str, settings: Settings, scheds: Sequence[str], hosts: Sequence[str], directory: str,
+            seconds: int | None = None, say: Callable[[str], object] = print) -> list[Row]:
     """Run the experiment @name and judge it. Returns the rows of its table."""
     module = load(name)
     lab = Lab(module, settings, directory, seconds)
@@ -325,7 +345,7 @@ def perform(name, settings, scheds, hosts, directory, seconds=None, say=print):
     return rows
 
 
-def main(settings, arguments):
+def main(settings: Settings, arguments: argparse.Namespace) -> int:
     """run a published experiment in the kernel and in the simulator and compare; without a name: list them"""
     if not arguments.name:
         print(listing())
@@ -346,4 +366,4 @@ def main(settings, arguments):
     claimed = [row for row in rows if row["judged"]]
     failed = [row for row in claimed if not row["pass"]]
     print(f"{len(claimed) - len(failed)} of {len(claimed)} claims hold")
-    return bool(failed) or not claimed
+    return int(bool(failed) or not claimed)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The machine under gdb: QEMU stopped before its first instruction, gdb connected, our commands loaded."""
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -8,13 +9,14 @@ import time
 
 from .machine import Machine
 from .qemu import QemuError
+from .settings import Settings
 
 # The architecture must be known before connecting: the machine starts in 16-bit mode, and gdb would keep
 # that register set when the kernel enters 64-bit mode.
 PRELUDE = ("set pagination off", "set confirm off", "set architecture i386:x86-64")
 
 
-def main(settings, arguments):
+def main(settings: Settings, arguments: argparse.Namespace) -> int:
     """start QEMU stopped and connect gdb"""
     if not shutil.which("gdb"):
         raise QemuError("gdb is missing: sh tools/setup.sh, or install the package gdb")
@@ -33,7 +35,7 @@ def main(settings, arguments):
             qemu.wait()
 
 
-def _gdb(settings, socket, script):
+def _gdb(settings: Settings, socket: str, script: str | None) -> list[str]:
     words = ["gdb", "-q", settings.kernel]
     for line in PRELUDE + (f"target remote {socket}", "source tools/gdb/fairground.py"):
         words += ["-ex", line]

@@ -16,6 +16,10 @@ import mmap
 import re
 import struct
 from collections import namedtuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from .expect import expect
 
 IMAGE_PA = 0x7000
 IMAGE = struct.Struct("<8sIIQQQQQQ")
@@ -30,16 +34,50 @@ TIME_EXTEND = 30  # an entry that only moves the time
 PCI_HOLE_END = 1 << 32
 LOW_RAM_MAX = 2 << 30  # QEMU's q35 puts what does not fit below here above 4 GiB
 
-Field = namedtuple("Field", "name offset size signed text")
-Format = namedtuple("Format", "system name id fields source")
-Event = namedtuple("Event", "time cpu format flags preempt_count pid data")
+Read = Callable[[int, int], bytes]  # (physical address, length) -> memory
+
+
+class Field(NamedTuple):
+    """One field of an event's record."""
+
+    name: str
+    offset: int
+    size: int
+    signed: bool
+    text: bool
+
+
+class Format(NamedTuple):
+    """An event as its `format` file describes it."""
+
+    system: str
+    name: str
+    id: int
+    fields: tuple[Field, ...]
+    source: str
+
+
+class Event(NamedTuple):
+    """One recorded event. The time is in ns."""
+
+    time: int
+    cpu: int
+    format: Format
+    flags: int
+    preempt_count: int
+    pid: int
+    data: bytes
+
+
+Ring = namedtuple("Ring", "page time used written head tail index dropped slots nr_pages mode read lost "
+                  "nr_consumed reserved")
 
 
 class TraceError(Exception):
     """There is no trace, or not one that this tool can read. The text is one sentence for the user."""
 
 
-def parse_format(system, source):
+def parse_format(system: str, source: str) -> Format:
     """A Format from the text of an event's `format` file."""
     fields = []
     for line in re.finditer(r"field:(.*?);\s*offset:(\d+);\s*size:(\d+);\s*signed:(\d)", source):
@@ -47,11 +85,11 @@ def parse_format(system, source):
         name = re.sub(r"\[.*\]$", "", declaration).split()[-1]
         is_text = declaration.startswith(("char ", "__data_loc char"))
         fields.append(Field(name, offset, size, bool(signed), is_text))
-    name, number = re.match(r"name: (\w+)\nID: (\d+)\n", source).groups()
+    name, number = expect(r"\Aname: (\w+)\nID: (\d+)\n", source).groups()
     return Format(system, name, int(number), tuple(fields), source)
 
 
-def field_value(field, data):
+def field_value(field: Field, data: bytes) -> int | str:
     """The value of @field in the record @data: a number or a text."""
     raw = data[field.offset:field.offset + field.size] if field.size else data[field.offset:]
     if not field.text:
@@ -62,12 +100,12 @@ def field_value(field, data):
     return raw.split(b"\0")[0].decode(errors="replace")
 
 
-def event_values(event):
+def event_values(event: Event) -> dict[str, Any]:
     """The event's own fields by name, in order."""
     return {f.name: field_value(f, event.data) for f in event.format.fields if not f.name.startswith("common_")}
 
 
-def split_page(page):
+def split_page(page: bytes) -> Iterator[tuple[int, bytes, int]]:
     """Yield (time, payload, offset of what follows) for each event of a ring page."""
     time, commit = PAGE_HEADER.unpack_from(page)
     at, end = PAGE_HEADER.size, PAGE_HEADER.size + (commit & COMMIT_MASK)
@@ -86,7 +124,7 @@ def split_page(page):
         at += size
 
 
-def cut_page(page, skip, lost):
+def cut_page(page: bytes, skip: int, lost: int) -> bytes:
     """The page without its first @skip events, marked as following @lost lost ones, zero-padded."""
     time, commit = PAGE_HEADER.unpack_from(page)
     start = PAGE_HEADER.size
@@ -105,7 +143,7 @@ def cut_page(page, skip, lost):
 class Image:
     """The tracer's memory, read with @read(physical address, length)."""
 
-    def __init__(self, read):
+    def __init__(self, read: Read) -> None:
         self._read = read
         (magic, version, self.cpus, self._direct_map, self._rings, info, self._cmdlines, self._nr_cmdlines,
          self.marker_ip) = IMAGE.unpack(read(IMAGE_PA, IMAGE.size))
@@ -113,7 +151,8 @@ class Image:
             raise TraceError("no trace in this memory: the kernel did not get as far as starting its tracer")
         if version != 1:
             raise TraceError(f"the trace has layout {version}, this tool knows 1: take both from one commit")
-        self.texts, self.formats = {}, {}
+        self.texts: dict[str, str] = {}
+        self.formats: dict[int, Format] = {}
         for what, text in self._info(info):
             if text.startswith("name: "):
                 event = parse_format(what, text)
@@ -121,35 +160,33 @@ class Image:
             else:
                 self.texts[what] = text
 
-    def _info(self, at):
+    def _info(self, at: int) -> Iterator[tuple[str, str]]:
         while what := self._string(at):
             text = self._string(at + len(what) + 1)
             yield what, text
             at += len(what) + len(text) + 2
 
-    def _string(self, at):
+    def _string(self, at: int) -> str:
         data = b""
         while b"\0" not in data:
             data += self._read(at + len(data), 256)
         return data.split(b"\0")[0].decode()
 
-    def _ring(self, cpu):
-        names = "page time used written head tail index dropped slots nr_pages mode read lost nr_consumed reserved"
-        values = RING.unpack(self._read(self._rings + cpu * RING_STRIDE, RING.size))
-        return namedtuple("Ring", names)(*values)
+    def _ring(self, cpu: int) -> Ring:
+        return Ring(*RING.unpack(self._read(self._rings + cpu * RING_STRIDE, RING.size)))
 
-    def _slot(self, ring, page_nr):
+    def _slot(self, ring: Ring, page_nr: int) -> tuple[int, int]:
         at = ring.slots - self._direct_map + page_nr % ring.nr_pages * SLOT.size
         page, first = SLOT.unpack(self._read(at, SLOT.size))
         return page - self._direct_map, first
 
-    def statistics(self, cpu):
+    def statistics(self, cpu: int) -> tuple[int, int]:
         """(events to be found in pages(), events overwritten before that)"""
         ring = self._ring(cpu)
         oldest = max(self._slot(ring, ring.tail)[1], ring.read)
         return ring.written - oldest, ring.lost + oldest - ring.read
 
-    def pages(self, cpu, newest=None):
+    def pages(self, cpu: int, newest: int | None = None) -> Iterator[bytes]:
         """Yield the ring's pages, oldest first, without what was consumed or cleared during the run.
 
         With @newest only as many of the last ones as hold that many events.
@@ -168,18 +205,18 @@ class Image:
                 yield cut_page(self._read(pa, PAGE), max(wanted - first, 0), max(first - wanted, 0))
                 wanted = after
 
-    def events(self, newest=None):
+    def events(self, newest: int | None = None) -> Iterator[Event]:
         """Yield every Event in order of time, on equal times the lower CPU first; or (about) the @newest of each."""
         by_cpu = (self._cpu_events(cpu, newest) for cpu in range(self.cpus))
-        return heapq.merge(*by_cpu, key=lambda e: (e.time, e.cpu))
+        yield from heapq.merge(*by_cpu, key=lambda e: (e.time, e.cpu))
 
-    def _cpu_events(self, cpu, newest):
+    def _cpu_events(self, cpu: int, newest: int | None) -> Iterator[Event]:
         for page in self.pages(cpu, newest):
             for time, payload, _ in split_page(page):
                 kind, flags, preempt_count, pid = struct.unpack_from("<HBBi", payload)
                 yield Event(time, cpu, self.formats[kind], flags, preempt_count, pid, payload)
 
-    def comms(self):
+    def comms(self) -> dict[int, str]:
         """Names of threads by id."""
         raw = self._read(self._cmdlines, self._nr_cmdlines * CMDLINE.size)
         return {tid: comm.split(b"\0")[0].decode(errors="replace") for tid, comm in CMDLINE.iter_unpack(raw) if tid}
@@ -188,12 +225,12 @@ class Image:
 # --- the file that was the machine's memory ----------------------------------------------------------------------
 
 
-def memory_file(path):
+def memory_file(path: str) -> Read:
     """A function that reads physical memory from the RAM file @path of a QEMU q35 machine."""
     with open(path, "rb") as f:
         ram = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
 
-    def read(pa, length):
+    def read(pa: int, length: int) -> bytes:
         offset = pa if pa < PCI_HOLE_END else pa - PCI_HOLE_END + LOW_RAM_MAX
         if offset + length > len(ram):
             raise TraceError(f"the trace refers to memory at {pa:#x}, which the machine did not have")

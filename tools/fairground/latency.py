@@ -6,26 +6,37 @@ when it is switched in. `Switches` counts those. Run time is what lies between b
 adds up sched_stat_runtime, which is the same time in other pieces and many more events.
 """
 
+import argparse
 import sys
-from collections import namedtuple
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from .image import TraceError, event_values
-from .settings import UsageError, trace_file
+from .image import Event, TraceError, event_values
+from .settings import Settings, UsageError, trace_file
 from .tracefile import TraceFile
 
 SWITCH, WAKEUPS = "sched_switch", ("sched_wakeup", "sched_wakeup_new")
 EVENTS = (SWITCH, *WAKEUPS)
 SLEEPS = 0xff  # of prev_state: any of these bits, and it does not want a CPU
 MS = 1e6
-SORTS = {"avg": lambda t: t.average, "max": lambda t: t.longest, "switch": lambda t: t.switches,
-         "runtime": lambda t: t.run_ns, "pid": lambda t: -t.pid}
+SORTS: dict[str, Callable[["TaskLatency"], float]] = {
+    "avg": lambda t: t.average, "max": lambda t: t.longest, "switch": lambda t: t.switches,
+    "runtime": lambda t: t.run_ns, "pid": lambda t: -t.pid,
+}
 
 RULE = " " + "-" * 157
 HEAD = ("  Task                  |   Runtime ms  | Switches | Avg delay ms    | Max delay ms    "
         "| Max delay start           | Max delay end          |")
 
-Wait = namedtuple("Wait", "pid start end woken")  # ns; woken: it began with a wakeup, not with a preemption
+
+class Wait(NamedTuple):
+    """One wait for a CPU, in ns. It began with a wakeup (woken) or with a preemption."""
+
+    pid: int
+    start: int
+    end: int
+    woken: bool
 
 
 @dataclass
@@ -43,20 +54,20 @@ class TaskLatency:
     threads: int = 1
 
     @property
-    def average(self):
+    def average(self) -> float:
         return self.delay_ns / self.switches if self.switches else 0
 
     @property
-    def label(self):
+    def label(self) -> str:
         return f"{self.comm}:{self.pid}" if self.threads == 1 else f"{self.comm}:({self.threads})"
 
-    def waited(self, start, end):
+    def waited(self, start: int, end: int) -> None:
         self.switches += 1
         self.delay_ns += end - start
         if not self.longest_end or end - start > self.longest:
             self.longest, self.longest_start, self.longest_end = end - start, start, end
 
-    def merge(self, other):
+    def merge(self, other: "TaskLatency") -> None:
         """Count @other, of the same name, in."""
         self.threads += 1
         self.run_ns += other.run_ns
@@ -70,14 +81,14 @@ class TaskLatency:
 class Latencies:
     """Adds up events as they come. @cpus: only what happens on these; None: everywhere."""
 
-    def __init__(self, cpus=None):
-        self.tasks = {}       # pid -> TaskLatency
-        self.waits = []       # every Wait, in order of their ends
+    def __init__(self, cpus: Collection[int] | None = None) -> None:
+        self.tasks: dict[int, TaskLatency] = {}               # by pid
+        self.waits: list[Wait] = []                           # in order of their ends
         self._cpus = cpus
-        self._waiting = {}    # pid -> (since, was woken)
-        self._running = {}    # cpu -> (pid, since)
+        self._waiting: dict[int, tuple[int, bool]] = {}       # pid -> (since, was woken)
+        self._running: dict[int, tuple[int | None, int]] = {}  # cpu -> (pid, since)
 
-    def add(self, event):
+    def add(self, event: Event) -> None:
         values = event_values(event)
         if event.format.name == SWITCH:
             self._switch(event, values)
@@ -85,12 +96,12 @@ class Latencies:
             # One that waits already goes on waiting; what this means for one that runs, its next switch says.
             self._waiting.setdefault(values["pid"], (event.time, True))
 
-    def _task(self, pid, comm):
+    def _task(self, pid: int, comm: str) -> TaskLatency:
         task = self.tasks.setdefault(pid, TaskLatency(pid, comm))
         task.comm = comm
         return task
 
-    def _switch(self, event, values):
+    def _switch(self, event: Event, values: dict[str, Any]) -> None:
         here = self._cpus is None or event.cpu in self._cpus
         prev, following = values["prev_pid"], values["next_pid"]
         running, since = self._running.get(event.cpu, (None, 0))
@@ -110,14 +121,14 @@ class Latencies:
                 self.waits.append(Wait(following, wait[0], event.time, wait[1]))
         self._running[event.cpu] = following, event.time
 
-    def finish(self, end):
+    def finish(self, end: int) -> None:
         """The trace ends at @end: what runs then ran until then."""
         for cpu, (pid, since) in self._running.items():
             if pid and (self._cpus is None or cpu in self._cpus):
                 self.tasks[pid].run_ns += end - since
 
 
-def latencies(events, cpus=None):
+def latencies(events: Iterable[Event], cpus: Collection[int] | None = None) -> Latencies:
     """Latencies of a stream of Events."""
     found, end = Latencies(cpus), 0
     for event in events:
@@ -127,9 +138,9 @@ def latencies(events, cpus=None):
     return found
 
 
-def merged(tasks):
+def merged(tasks: Iterable[TaskLatency]) -> list[TaskLatency]:
     """One TaskLatency for each name."""
-    by_name = {}
+    by_name: dict[str, TaskLatency] = {}
     for task in tasks:
         if task.comm in by_name:
             by_name[task.comm].merge(task)
@@ -138,7 +149,7 @@ def merged(tasks):
     return list(by_name.values())
 
 
-def table(tasks, sort="avg"):
+def table(tasks: Iterable[TaskLatency], sort: str = "avg") -> str:
     """The text of perf's table; tasks that were never switched in are left out."""
     rows = sorted((t for t in tasks if t.switches), key=SORTS[sort], reverse=True)
     lines = [RULE, HEAD, RULE]
@@ -150,11 +161,11 @@ def table(tasks, sort="avg"):
     return "\n".join(lines + [RULE, f"  {'TOTAL:':<21} |{total_ns / MS:11.3f} ms |{switches:9} |", RULE])
 
 
-def parse_cpus(text):
+def parse_cpus(text: str | None) -> set[int] | None:
     """CPU numbers from "2,4-7"; None from None."""
     if text is None:
         return None
-    cpus = set()
+    cpus: set[int] = set()
     for part in text.split(","):
         first, dash, last = part.partition("-")
         if not first.isdigit() or dash and not last.isdigit() or int(last or first) < int(first):
@@ -163,14 +174,14 @@ def parse_cpus(text):
     return cpus
 
 
-def options(parser):
+def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", nargs="?", default=trace_file(), help="default: $OUT or trace.dat")
     parser.add_argument("-p", "--pids", action="store_true", help="one line a thread, not one a name")
     parser.add_argument("-C", "--cpus", help="only these CPUs, for example 2,3")
     parser.add_argument("-s", "--sort", choices=SORTS, default="avg", help="largest first by this; default: avg")
 
 
-def main(_, arguments):
+def main(_: Any, arguments: argparse.Namespace) -> int:
     """print run time, switches and delays of the tasks in a trace.dat, as perf sched latency does"""
     try:
         trace = TraceFile(arguments.file)

@@ -19,10 +19,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from . import cpio
 from .qemu import EXIT_FAILURE, EXIT_ORDERLY, QemuError, accelerator, choose, command
+from .settings import Settings
+
+Echo = Callable[[str], object]  # is called with each piece of console output as it comes
 
 STATUS_PANIC = 1
 STATUS_TIMEOUT = 124
@@ -41,7 +46,7 @@ class Outcome:
     problem: str = ""
 
 
-def commit():
+def commit() -> str:
     """The commit of the working tree, with -dirty if it was changed."""
     try:
         out = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=True)
@@ -51,7 +56,7 @@ def commit():
 
 
 @contextlib.contextmanager
-def claimed_cpu():
+def claimed_cpu() -> Iterator[tuple[int, list[int]]]:
     """A host CPU that no other machine is pinned to, if there is one, and the file that claims it.
 
     The claim is a lock on the CPU's directory in /sys. A child that inherits the file keeps it as long as it lives.
@@ -70,7 +75,7 @@ def claimed_cpu():
         yield allowed[os.getpid() % len(allowed)], []
 
 
-def take_turns(cpu):
+def take_turns(cpu: int) -> None:
     """In the child that becomes QEMU: all threads on @cpu, and the main thread first when it has something to do, where
     that is allowed. The threads it starts are as they would be (docs/adr/003-deterministic-smp.md)."""
     os.sched_setaffinity(0, {cpu})
@@ -81,7 +86,7 @@ def take_turns(cpu):
 class Machine:
     """One boot of one configuration. Its files live in a directory of its own until it is closed."""
 
-    def __init__(self, settings, extra=()):
+    def __init__(self, settings: Settings, extra: Iterable[str] = ()) -> None:
         self.settings = settings
         self.qemu, self.why = choose(settings)
         self.mode = accelerator(settings, self.qemu)
@@ -89,16 +94,16 @@ class Machine:
         self.console = self.path("console.log")
         self.command = self._command() + list(extra)
 
-    def __enter__(self):
+    def __enter__(self) -> "Machine":
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self._directory.cleanup()
 
-    def path(self, name):
+    def path(self, name: str) -> str:
         return os.path.join(self._directory.name, name)
 
-    def _command(self):
+    def _command(self) -> list[str]:
         s = self.settings
         for file in (s.kernel, s.initramfs):
             if not os.path.exists(file):
@@ -112,7 +117,7 @@ class Machine:
             cpio.append(s.initramfs, files, initramfs)
         return command(s, self.qemu, self.mode, initramfs, self._iso(initramfs) if s.boot == "iso" else None)
 
-    def _iso(self, initramfs):
+    def _iso(self, initramfs: str) -> str:
         """Through GRUB the command line is part of the medium, so each run has its own."""
         out = self.path("boot.iso")
         made = subprocess.run(["sh", "tools/scripts/mkiso.sh", out, self.settings.kernel, initramfs,
@@ -121,13 +126,13 @@ class Machine:
             raise QemuError(made.stderr.strip())
         return out
 
-    def header(self, target="run"):
+    def header(self, target: str = "run") -> str:
         """What runs, in one line, and how to run it again."""
         s = self.settings
         return (f"Fairground {commit()} on {self.qemu.name} ({self.why}), {self.mode}: SCHED={s.sched} HZ={s.hz} "
                 f"SMP={s.smp} MEM={s.mem} CPU={s.cpu} SEED={s.seed} BOOT={s.boot}\nAgain: {s.repeat(target)}")
 
-    def start(self, console, **streams):
+    def start(self, console: str, **streams: Any) -> subprocess.Popen[bytes]:
         """Start QEMU with the character device @console as the serial port. Under icount its threads take turns
         anyway; on one host CPU they do so in a repeatable order (docs/adr/003-deterministic-smp.md)."""
         words = self.command + ["-chardev", console, "-serial", "chardev:console"]
@@ -141,14 +146,14 @@ class Machine:
 
     # --- without a terminal ------------------------------------------------------------
 
-    def run(self, echo=None):
+    def run(self, echo: Echo | None = None) -> Outcome:
         """Run to the end. @echo, if given, is called with each piece of console output as it comes."""
         open(self.console, "wb").close()
         return self._supervise(f"file,id=console,path={self.console}",
                                lambda process: self._follow(process, echo or (lambda text: None)),
                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 
-    def _follow(self, process, echo):
+    def _follow(self, process: subprocess.Popen[bytes], echo: Echo) -> bool:
         """Pass the console on until QEMU ends (False) or the time limit passes (True)."""
         deadline = time.monotonic() + self.settings.timeout
         with open(self.console, encoding="utf-8", errors="replace", newline="") as console:
@@ -161,11 +166,11 @@ class Machine:
 
     # --- with a terminal ------------------------------------------------------------------
 
-    def interact(self):
+    def interact(self) -> Outcome:
         """Run with the terminal as the machine's console. Ctrl-A X ends QEMU, Ctrl-A C is its monitor."""
         return self._supervise(f"stdio,id=console,mux=on,signal=off,logfile={self.console}", subprocess.Popen.wait)
 
-    def _supervise(self, console, wait, **streams):
+    def _supervise(self, console: str, wait: Callable[[subprocess.Popen[bytes]], object], **streams: Any) -> Outcome:
         """Start QEMU, @wait(process) for its end (true: the time limit passed), say how it went."""
         with open(self.path("qemu.log"), "w+", encoding="utf-8", errors="replace") as log:
             process = self.start(console, stderr=log, **streams)
@@ -180,7 +185,7 @@ class Machine:
 
     # --- the end ----------------------------------------------------------------------------
 
-    def outcome(self, code, timed_out, log):
+    def outcome(self, code: int, timed_out: bool, log: str) -> Outcome:
         """What QEMU's exit @code and the console say."""
         with open(self.console, encoding="utf-8", errors="replace", newline="") as f:
             text = f.read().replace("\r\n", "\n")
@@ -201,7 +206,7 @@ class Machine:
         return Outcome(STATUS_NOT_STARTED, text, f"QEMU failed: {reason[0]}")
 
 
-def run_batch(settings, echo=None):
+def run_batch(settings: Settings, echo: Echo | None = None) -> Outcome:
     """Boot, run, and return the Outcome; for tests and tools."""
     with Machine(settings) as machine:
         return machine.run(echo)

@@ -8,7 +8,10 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from .settings import Settings
 
 MINIMUM = (7, 0)
 # From 8.1 on, CPUs under -icount share the time to the next timer. Before, one CPU could get all of it.
@@ -31,27 +34,27 @@ class Qemu:
     """An installed QEMU."""
 
     path: str
-    version: tuple
+    version: tuple[int, ...]
 
     @property
-    def name(self):
+    def name(self) -> str:
         return "QEMU " + ".".join(map(str, self.version))
 
     @property
-    def prefix(self):
+    def prefix(self) -> str:
         """The directory that has bin/, share/ and lib/."""
         return os.path.dirname(os.path.dirname(os.path.realpath(self.path)))
 
-    def data_dirs(self):
+    def data_dirs(self) -> list[str]:
         found = (os.path.join(self.prefix, "share", name) for name in ("qemu", "seabios"))
         return [path for path in found if os.path.isdir(path)]
 
-    def qboot(self):
+    def qboot(self) -> str | None:
         """The small firmware: under -icount it starts the kernel in 0.3 ms, SeaBIOS in 16 to 200."""
         paths = (os.path.join(path, "qboot.rom") for path in self.data_dirs())
         return next((path for path in paths if os.path.exists(path)), None)
 
-    def environment(self):
+    def environment(self) -> Mapping[str, str]:
         """A QEMU outside of /usr needs to be told where its modules are."""
         modules = os.path.join(self.prefix, "lib", "x86_64-linux-gnu", "qemu")
         if self.prefix == "/usr" or not os.path.isdir(modules):
@@ -59,17 +62,17 @@ class Qemu:
         return {**os.environ, "QEMU_MODULE_DIR": modules}
 
 
-def probe(path):
+def probe(path: str) -> Qemu | None:
     """The QEMU at @path, or None if it does not run."""
     try:
         out = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
     except OSError:
         return None
     match = re.match(r"QEMU emulator version (\d+)\.(\d+)\.(\d+)", out)
-    return match and Qemu(path, tuple(map(int, match.groups())))
+    return Qemu(path, tuple(map(int, match.groups()))) if match else None
 
 
-def candidates():
+def candidates() -> list[Qemu]:
     """Every QEMU found: the user's choice alone if FAIRGROUND_QEMU names one, else the system's first."""
     chosen = os.environ.get("FAIRGROUND_QEMU")
     if chosen:
@@ -81,7 +84,7 @@ def candidates():
     return [q for q in (probe(p) for p in paths if p and os.path.exists(p)) if q]
 
 
-def choose(settings):
+def choose(settings: Settings) -> tuple[Qemu, str]:
     """The QEMU for a run and the reason, a short phrase."""
     found = [q for q in candidates() if q.version >= MINIMUM]
     if not found:
@@ -99,7 +102,7 @@ def choose(settings):
     return found[0], "too old for SMP under icount, which needs 8.1: CPUs may starve; sh tools/setup.sh"
 
 
-def kvm_works(qemu):
+def kvm_works(qemu: Qemu) -> bool:
     """Whether the hardware can run the guest: QEMU starts with it, stopped, and quits when told.
 
     Some sandboxes offer a /dev/kvm without the hardware behind it, which cannot run every instruction.
@@ -129,7 +132,7 @@ CPU_MODELS = {
 KVM_MODEL = "max,vendor=GenuineIntel,level=0x20,-arch-capabilities"
 
 
-def accelerator(settings, qemu):
+def accelerator(settings: Settings, qemu: Qemu) -> str:
     """How instructions are executed: "icount", "kvm" or "tcg"."""
     if settings.icount:
         return "icount"
@@ -138,7 +141,7 @@ def accelerator(settings, qemu):
     return "kvm" if settings.kvm != "0" and kvm_works(qemu) else "tcg"
 
 
-def _cpu_options(settings, mode):
+def _cpu_options(settings: Settings, mode: str) -> list[str]:
     model = CPU_MODELS.get(settings.cpu, settings.cpu)
     if mode == "kvm":
         return ["-accel", "kvm", "-cpu", KVM_MODEL if settings.cpu == "max" else model]
@@ -149,7 +152,7 @@ def _cpu_options(settings, mode):
     return ["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off", "-cpu", model + quiet]
 
 
-def _boot_options(settings, qemu, kernel, initramfs, iso):
+def _boot_options(settings: Settings, qemu: Qemu, kernel: str, initramfs: str, iso: str | None) -> list[str]:
     if iso:
         return ["-cdrom", iso, "-boot", "d"]
     qboot = qemu.qboot()
@@ -157,7 +160,7 @@ def _boot_options(settings, qemu, kernel, initramfs, iso):
         ["-kernel", kernel, "-initrd", initramfs, "-append", settings.command_line()]
 
 
-def _memory_options(settings):
+def _memory_options(settings: Settings) -> list[str]:
     """Size and place of the memory; with NUMA nodes, an equal part of it and of the CPUs for each."""
     words = ["-m", f"{settings.mem}M"]
     if settings.ram_file:
@@ -176,7 +179,7 @@ def _memory_options(settings):
     return words
 
 
-def command(settings, qemu, mode, initramfs, iso=None):
+def command(settings: Settings, qemu: Qemu, mode: str, initramfs: str, iso: str | None = None) -> list[str]:
     """QEMU's command line, all but the console."""
     words = [qemu.path, "-machine", "q35"]
     for path in qemu.data_dirs():

@@ -6,7 +6,8 @@ import sys
 import tempfile
 from dataclasses import replace
 
-from .machine import Machine, run_batch
+from .machine import Machine, Outcome, run_batch
+from .settings import Settings
 from .trace import convert, memory_directory, with_tracing
 
 
@@ -14,7 +15,7 @@ class RecordError(Exception):
     """The run went wrong or its trace is not complete. The text is one sentence for the user."""
 
 
-def ended_well(outcome, command):
+def ended_well(outcome: Outcome, command: str) -> str:
     """The console's text of a run that must end with status 0."""
     if outcome.status:
         sys.stderr.write(outcome.console[-2000:])
@@ -22,12 +23,12 @@ def ended_well(outcome, command):
     return outcome.console
 
 
-def run_unrecorded(settings, command):
+def run_unrecorded(settings: Settings, command: str) -> str:
     """Run @command without a trace: what takes so long that none would hold it. Returns the console's text."""
     return ended_well(run_batch(replace(settings, cmd=command)), command)
 
 
-def run_recorded(settings, command, out, events):
+def run_recorded(settings: Settings, command: str, out: str, events: str) -> str:
     """Run @command with @events recorded, save the trace as @out. Returns the console's text."""
     with tempfile.TemporaryDirectory(prefix="fairground-", dir=memory_directory(settings.mem)) as directory:
         ram = os.path.join(directory, "ram")

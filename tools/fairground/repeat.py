@@ -9,20 +9,22 @@ once for every ten asked for, and reported; a result that cannot be repeated so 
 (docs/adr/003-deterministic-smp.md).
 """
 
+import argparse
 import hashlib
 import os
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Callable
 
-from .machine import STATUS_PANIC, Machine
-from .settings import UsageError
+from .machine import STATUS_PANIC, Machine, Outcome
+from .settings import Settings, UsageError
 from .trace import convert, memory_directory, with_tracing
 
 SHORT = 16  # characters of a digest to show
 
 
-def fingerprint(settings):
+def fingerprint(settings: Settings) -> tuple[Outcome, str]:
     """Run once. Returns the outcome and a digest of the console and of the trace of every CPU."""
     with tempfile.TemporaryDirectory(prefix="fairground-", dir=memory_directory(settings.mem)) as directory:
         ram, out = os.path.join(directory, "ram"), os.path.join(directory, "trace.dat")
@@ -34,12 +36,14 @@ def fingerprint(settings):
     return outcome, digest
 
 
-def repeat(settings, runs, progress=lambda digest: None):
+def repeat(settings: Settings, runs: int,
+           progress: Callable[[str], object] = lambda digest: None) -> tuple[Outcome, list[tuple[str, int]]]:
     """Run until @runs agree. Returns the last outcome and how often each digest came, the most frequent first.
 
     Gives up when more runs disagreed than a busy host explains: one in ten, and one in any case.
     """
-    seen, allowed = Counter(), max(1, runs // 10)
+    seen: Counter[str] = Counter()
+    allowed = max(1, runs // 10)
     while not seen or max(seen.values()) < runs and seen.total() - max(seen.values()) <= allowed:
         outcome, digest = fingerprint(settings)
         seen[digest] += 1
@@ -47,7 +51,7 @@ def repeat(settings, runs, progress=lambda digest: None):
     return outcome, seen.most_common()
 
 
-def main(settings, arguments):
+def main(settings: Settings, arguments: argparse.Namespace) -> int:
     """run CMD several times under ICOUNT=1 and compare the traces"""
     if not settings.icount:
         raise UsageError("only runs with ICOUNT=1 repeat themselves")

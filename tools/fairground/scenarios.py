@@ -24,6 +24,7 @@ cpus (how many they used), ended (how many did), wait_max, wait_p99, wakeup_max,
 most); of a group, as in /PATH.throttled: throttled (share of its periods).
 """
 
+import argparse
 import concurrent.futures
 import json
 import os
@@ -31,11 +32,16 @@ import re
 import subprocess
 import tempfile
 import tomllib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
+from .expect import expect
 from .machine import commit, run_batch
 from .qemu import QemuError
-from .settings import UsageError, make_settings
+from .settings import Settings, UsageError, make_settings
+
+Card = dict[str, Any]
 
 CARDS = Path("tests/scenarios")
 KEYS = {"id", "title", "source", "classes", "topology", "hz", "skew", "time", "seeds", "set", "features", "costs",
@@ -50,7 +56,7 @@ class BadCard(QemuError):
     """A card that makes no sense: one line."""
 
 
-def read_card(path):
+def read_card(path: Path) -> Card:
     try:
         card = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
@@ -72,7 +78,7 @@ def read_card(path):
 # --- the simulator --------------------------------------------------------------------------------
 
 
-def simulate(build, card, sched, seed, features=()):
+def simulate(build: str, card: Card, sched: str, seed: int, features: Sequence[str] = ()) -> tuple[Card, str]:
     """The result of one run: its JSON and its schedstat."""
     with tempfile.TemporaryDirectory() as scratch:
         out, stat, rtapp = (os.path.join(scratch, name) for name in ("out.json", "schedstat", "card.json"))
@@ -94,7 +100,7 @@ def simulate(build, card, sched, seed, features=()):
         return data, Path(stat).read_text(encoding="utf-8")
 
 
-def balancing(stat):
+def balancing(stat: str) -> tuple[int, int]:
     """(failed passes, pushes of a running task) of all domains."""
     failed = pushes = 0
     for line in stat.splitlines():
@@ -105,7 +111,7 @@ def balancing(stat):
     return failed, pushes
 
 
-def of_machine(name, data, stat):
+def of_machine(name: str, data: Card, stat: str) -> float:
     result, seconds = data["results"][0], data["duration_ns"] / 1e9
     cpu_ns = data["cpus"] * data["duration_ns"]
     values = {
@@ -123,7 +129,7 @@ def of_machine(name, data, stat):
     return values[name]()
 
 
-def of_tasks(who, what, data):
+def of_tasks(who: str, what: str, data: Card) -> float:
     name, _, group = who.partition("@")
     rows = [row for row in data["results"][0]["tasks"]
             if row["name"] == name and (not group or row["group"] == f"/{group}")]
@@ -143,21 +149,21 @@ def of_tasks(who, what, data):
     return max(row[f"{kind}_ns"][number] for row in rows) / NS_PER_MS
 
 
-def of_group(path, what, data):
+def of_group(path: str, what: str, data: Card) -> float:
     for group in data["results"][0]["groups"]:
         if group["path"] == path and what == "throttled":
             return group["nr_throttled"] / max(group["nr_periods"], 1)
     raise BadCard(f"no metric is called {path}.{what}")
 
 
-def measure(name, data, stat):
+def measure(name: str, data: Card, stat: str) -> float:
     who, _, what = name.rpartition(".")
     if not who:
         return of_machine(name, data, stat)
     return of_group(who, what, data) if who.startswith("/") else of_tasks(who, what, data)
 
 
-def simulated(build, card, sched):
+def simulated(build: str, card: Card, sched: str) -> Iterator[tuple[Card, float]]:
     """(metric, its worst value over the seeds) of each metric of the card that is for @sched."""
     runs, others = {}, {}
     for metric in card["metric"]:
@@ -180,7 +186,7 @@ def simulated(build, card, sched):
 # --- the kernel -----------------------------------------------------------------------------------
 
 
-def in_kernel(build, card, sched):
+def in_kernel(build: str, card: Card, sched: str) -> Iterator[tuple[Card, float]]:
     what = card["kernel"]
     cmd = (f"echo 1 > /proc/sys/kernel/sched_schedstats; {what['cmd']}; "
            "cat /sys/kernel/debug/sched/waste")
@@ -201,7 +207,7 @@ def in_kernel(build, card, sched):
 # --- the table ------------------------------------------------------------------------------------
 
 
-def choose_cards(ids):
+def choose_cards(ids: Sequence[str]) -> list[Card]:
     cards = [read_card(path) for path in sorted(CARDS.glob("*.toml"))]
     unknown = set(ids) - {card["id"] for card in cards}
     if unknown:
@@ -210,17 +216,17 @@ def choose_cards(ids):
     return [card for card in cards if not ids or card["id"] in ids]
 
 
-def label_of(metric):
+def label_of(metric: Card) -> str:
     return " ".join([metric.get("title", metric["name"]), *(["against", ",".join(metric["against"])]
                     if "against" in metric else []), *(["versus", metric["versus"]] if "versus" in metric else [])])
 
 
-def policies_of(card, host, known):
+def policies_of(card: Card, host: str, known: Sequence[str]) -> Sequence[str]:
     in_host = card["kernel"] if host == "kernel" else card
     return in_host.get("classes", card.get("classes", known))
 
 
-def heading(card, host):
+def heading(card: Card, host: str) -> str:
     if host == "kernel":
         what = card["kernel"]
         where = f"smp {what['smp']} {what.get('append', '')}".rstrip()
@@ -230,7 +236,8 @@ def heading(card, host):
     return f"# {card['id']} {card['title']}, {where}, HZ {what.get('hz', 250)}"
 
 
-def rows_of(run, build, card, sched):
+def rows_of(run: Callable[[str, Card, str], Iterable[tuple[Card, float]]], build: str, card: Card,
+            sched: str) -> list[tuple[bool, str]]:
     """(kept?, text) of each bound of a card. A run that fails keeps none, and the others go on."""
     try:
         return [(value <= metric["value"] if metric["op"] == "<=" else value >= metric["value"],
@@ -242,7 +249,7 @@ def rows_of(run, build, card, sched):
         return [(False, f"ran to its end: {' '.join(str(error).split())}")]
 
 
-def scenarios(build, ids, host, scheds, known):
+def scenarios(build: str, ids: Sequence[str], host: str, scheds: Sequence[str], known: Sequence[str]) -> int:
     """Run the cards and print the table. Returns the status to exit with."""
     unknown = set(scheds) - set(known)
     if unknown:
@@ -268,20 +275,20 @@ def scenarios(build, ids, host, scheds, known):
     return 1 if nr_failed or not nr else 0
 
 
-def known_policies(build):
+def known_policies(build: str) -> list[str]:
     """The fair policies, as the simulator lists them."""
     text = subprocess.run([os.path.join(build, "schedsim"), "--help"], capture_output=True, text=True,
                           check=True).stdout
-    return re.search(r"--sched NAME\|all +fair policy: (.+)", text).group(1).split(", ")
+    return expect(r"--sched NAME\|all +fair policy: (.+)", text).group(1).split(", ")
 
 
-def options(parser):
+def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ids", nargs="*", metavar="ID", help="default: all cards")
     parser.add_argument("--host", choices=("simulator", "kernel"), default="simulator")
     parser.add_argument("--scheds", default="", help="default: all of the card")
 
 
-def main(settings, arguments):
+def main(settings: Settings, arguments: argparse.Namespace) -> int:
     """run the scenario cards, old bugs of schedulers, and compare with their bounds"""
     try:
         return scenarios(settings.build, arguments.ids, arguments.host, [s for s in arguments.scheds.split(",") if s],

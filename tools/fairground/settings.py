@@ -8,7 +8,9 @@ make passes them). Kernel, initramfs and these settings together determine a run
 import os
 import re
 import shlex
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 
 class UsageError(Exception):
@@ -22,23 +24,23 @@ MAX_NODES = 8
 TOPOLOGY_LEVELS = ("sockets", "dies", "modules", "clusters", "cores", "threads")
 
 
-def _integer(name, text, low, high):
+def _integer(name: str, text: str, low: int, high: int) -> int:
     if not re.fullmatch(r"\d+", text) or not low <= int(text) <= high:
         raise UsageError(f"{name}={text}: an integer from {low} to {high} is expected")
     return int(text)
 
 
-def _choice(name, text, choices):
+def _choice(name: str, text: str, choices: Collection[str]) -> str:
     if text not in choices:
         raise UsageError(f"{name}={text}: one of {', '.join(choices)} is expected")
     return text
 
 
-def _switch(name, text):
+def _switch(name: str, text: str) -> bool:
     return _choice(name, text, ("0", "1")) == "1"
 
 
-def parse_smp(text):
+def parse_smp(text: str) -> tuple[int, str]:
     """Number of CPUs and QEMU's -smp argument, from "4" or "8,sockets=2,cores=2,threads=2"."""
     count, _, rest = text.partition(",")
     cpus = _integer("SMP", count.removeprefix("cpus="), 1, MAX_CPUS)
@@ -51,7 +53,7 @@ def parse_smp(text):
     return cpus, text
 
 
-def parse_memory(text):
+def parse_memory(text: str) -> int:
     """MiB from "256", "256M" or "1G"."""
     match = re.fullmatch(r"(\d+)([MG]?)", text)
     if not match:
@@ -59,7 +61,7 @@ def parse_memory(text):
     return _integer("MEM", str(int(match[1]) * (1024 if match[2] == "G" else 1)), 32, 1 << 20)
 
 
-def _one_line(name, text):
+def _one_line(name: str, text: str) -> str:
     if "\n" in text:
         raise UsageError(f"{name}: a line break cannot be part of a kernel command line")
     return text
@@ -85,32 +87,32 @@ class Settings:
     cmd: str = ""
     timeout: int = 600
     interactive: bool = False
-    given: dict = field(default_factory=dict)  # setting -> text, as the user gave it
-    files: dict = field(default_factory=dict)  # guest path -> bytes, added to the initramfs
+    given: dict[str, str] = field(default_factory=dict)  # setting -> text, as the user gave it
+    files: dict[str, bytes] = field(default_factory=dict)  # guest path -> bytes, added to the initramfs
     ram_file: str = ""                         # back the guest's memory by this file
 
     @property
-    def kernel(self):
+    def kernel(self) -> str:
         return os.path.join(self.build, "fairground.elf")
 
     @property
-    def initramfs(self):
+    def initramfs(self) -> str:
         return os.path.join(self.build, "initramfs.cpio")
 
-    def command_line(self):
+    def command_line(self) -> str:
         """The kernel's parameters."""
         words = [f"sched={self.sched}", f"hz={self.hz}", f"seed={self.seed}"]
         if self.interactive:
             words.append("interactive")
         return " ".join(words + ([self.append] if self.append else []))
 
-    def repeat(self, target="run"):
+    def repeat(self, target: str = "run") -> str:
         """The command that repeats this run."""
         words = [f"{name.upper()}={shlex.quote(text)}" for name, text in self.given.items()]
         return " ".join(["make", target] + words)
 
 
-PARSERS = {
+PARSERS: dict[str, Callable[[str], dict[str, Any]]] = {
     "sched": lambda s: {"sched": _choice("SCHED", s, SCHEDULERS)},
     "hz": lambda s: {"hz": int(_choice("HZ", s, [str(hz) for hz in TICK_RATES]))},
     "smp": lambda s: dict(zip(("cpus", "smp"), parse_smp(s))),
@@ -127,15 +129,15 @@ PARSERS = {
 }
 
 
-def trace_file():
+def trace_file() -> str:
     """OUT=, where a trace is written and read. It is no part of the machine's settings."""
     return os.environ.get("OUT") or "trace.dat"
 
 
-def make_settings(given, **fixed):
+def make_settings(given: Mapping[str, str], **fixed: Any) -> Settings:
     """Settings from the texts @given (name -> text; empty: the default) and values @fixed by the caller."""
     given = {name: text for name, text in given.items() if text}
-    values = {}
+    values: dict[str, Any] = {}
     for name, text in given.items():
         values.update(PARSERS[name](text))
     settings = Settings(**{**values, **fixed}, given=given)
@@ -146,7 +148,7 @@ def make_settings(given, **fixed):
     return settings
 
 
-def from_environment(options=None, **fixed):
+def from_environment(options: Mapping[str, str | None] | None = None, **fixed: Any) -> Settings:
     """Settings from the environment, overridden by @options (name -> text or None)."""
     texts = {name: os.environ.get(name.upper(), "") for name in PARSERS}
     texts.update({name: text for name, text in (options or {}).items() if text is not None})

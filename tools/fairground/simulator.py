@@ -3,11 +3,14 @@
 
 import os
 import subprocess
+from collections.abc import Mapping, Sequence
 
 from .qemu import QemuError
+from .settings import Settings
 
 
-def command(settings, workload, out, costs, more=()):
+def command(settings: Settings, workload: str, out: str | None, costs: Mapping[str, int],
+            more: Sequence[str] = ()) -> list[str]:
     """The words that run @workload with @settings, @costs and @more, and save the trace in @out unless that is None."""
     program = os.path.join(settings.build, "schedsim")
     if not os.path.exists(program):
@@ -19,7 +22,7 @@ def command(settings, workload, out, costs, more=()):
     return words + [*more, *(("--trace", out) if out else ()), workload]
 
 
-def run(settings, workload, out, costs, more=()):
+def run(settings: Settings, workload: str, out: str | None, costs: Mapping[str, int], more: Sequence[str] = ()) -> str:
     """Run, and return what it printed; an error of the simulator is the user's to read."""
     words = command(settings, workload, out, costs, more)
     done = subprocess.run(words, capture_output=True, text=True, check=False)

@@ -6,6 +6,7 @@ table of where each CPU's data is, and the data: ring buffer pages as the kernel
 into the file, so identical runs give identical files.
 """
 
+import argparse
 import os
 import shutil
 import struct
@@ -15,17 +16,17 @@ from dataclasses import replace
 
 from .image import PAGE, Image, TraceError, memory_file
 from .machine import STATUS_NOT_STARTED, Machine
-from .settings import UsageError
+from .settings import Settings, UsageError
 
 OPTION_CPUSTAT, OPTION_TRACECLOCK, OPTION_UNAME, OPTION_CPUCOUNT = 2, 4, 5, 8
 
 
-def _sized(text, code):
+def _sized(text: str, code: str) -> bytes:
     data = text.encode()
     return struct.pack(code, len(data)) + data
 
 
-def _options(image):
+def _options(image: Image) -> bytes:
     """Options are u16 id, u32 size, data; id 0 ends them."""
     options = [(OPTION_TRACECLOCK, image.texts["trace_clock"]), (OPTION_UNAME, image.texts["uname"])]
     for cpu in range(image.cpus):
@@ -36,9 +37,9 @@ def _options(image):
     return b"".join(struct.pack("<HI", number, len(data)) + data for number, data in packed) + struct.pack("<H", 0)
 
 
-def _formats(image):
+def _formats(image: Image) -> bytes:
     """First the ftrace system's formats, then every other system with its name."""
-    by_system = {}
+    by_system: dict[str, list[bytes]] = {}
     for event in image.formats.values():
         by_system.setdefault(event.system, []).append(_sized(event.source, "<Q"))
     own = by_system.pop("ftrace")
@@ -48,7 +49,7 @@ def _formats(image):
     return out
 
 
-def trace_dat(image):
+def trace_dat(image: Image) -> bytes:
     """The bytes of a trace.dat with everything that @image holds."""
     symbols = f"{image.marker_ip:016x} T tracing_mark_write\n"
     names = "".join(f"{tid} {comm}\n" for tid, comm in sorted(image.comms().items()))
@@ -72,7 +73,7 @@ def trace_dat(image):
 SHARED_MEMORY = "/dev/shm"
 
 
-def memory_directory(megabytes):
+def memory_directory(megabytes: int) -> str:
     """Where a file of the guest's size lives in RAM, if it fits there twice; otherwise the usual place."""
     try:
         if shutil.disk_usage(SHARED_MEMORY).free >= megabytes << 21:
@@ -82,7 +83,7 @@ def memory_directory(megabytes):
     return tempfile.gettempdir()
 
 
-def with_tracing(settings, ram, events):
+def with_tracing(settings: Settings, ram: str, events: str) -> Settings:
     """@settings with the memory in the file @ram and @events recorded from the first switch on.
 
     The rings together get a quarter of the memory, unless APPEND says trace_buf_size=.
@@ -91,16 +92,17 @@ def with_tracing(settings, ram, events):
     return replace(settings, ram_file=ram, append=" ".join(filter(None, words)))
 
 
-def convert(ram, out):
+def convert(ram: str, out: str) -> tuple[int, int]:
     """Write the trace found in the memory file @ram to @out. Returns (events written, events lost before them)."""
     image = Image(memory_file(ram))
     data = trace_dat(image)
     with open(out, "wb") as f:
         f.write(data)
-    return tuple(map(sum, zip(*(image.statistics(cpu) for cpu in range(image.cpus)))))
+    written, lost = zip(*(image.statistics(cpu) for cpu in range(image.cpus)))
+    return sum(written), sum(lost)
 
 
-def _check_place(path):
+def _check_place(path: str) -> None:
     """Before the run, not after it: can the file be written?"""
     directory = os.path.dirname(path) or "."
     if not os.path.isdir(directory):
@@ -111,7 +113,7 @@ def _check_place(path):
         raise UsageError(f"OUT={path}: it cannot be written")
 
 
-def main(settings, arguments):
+def main(settings: Settings, arguments: argparse.Namespace) -> int:
     """run CMD and save what was traced as a trace.dat file for trace-cmd and KernelShark"""
     _check_place(arguments.out)
     with tempfile.TemporaryDirectory(prefix="fairground-", dir=memory_directory(settings.mem)) as directory:

@@ -8,8 +8,10 @@ import heapq
 import mmap
 import re
 import struct
+from collections.abc import Collection, Iterator
 
-from .image import COMMIT_MASK, LOST_EVENTS, LOST_STORED, PAGE_HEADER, Event, TraceError, parse_format, split_page
+from .image import (COMMIT_MASK, LOST_EVENTS, LOST_STORED, PAGE_HEADER, Event, Format, TraceError, parse_format,
+                    split_page)
 
 MAGIC = b"\x17\x08\x44tracing"
 OPTIONS, RECORDS = b"options  \0", b"flyrecord\0"
@@ -19,28 +21,28 @@ OPTION_END = 0
 class _Reader:
     """A position in the bytes of a file."""
 
-    def __init__(self, data):
+    def __init__(self, data: bytes | mmap.mmap) -> None:
         self.data, self.at = data, 0
 
-    def take(self, size):
+    def take(self, size: int) -> bytes:
         self.at += size
         if self.at > len(self.data):
             raise TraceError("the file ends too early")
         return self.data[self.at - size:self.at]
 
-    def number(self, code):
-        return struct.unpack("<" + code, self.take(struct.calcsize("<" + code)))[0]
+    def number(self, code: str) -> int:
+        return int(struct.unpack("<" + code, self.take(struct.calcsize("<" + code)))[0])
 
-    def string(self):
+    def string(self) -> bytes:
         end = self.data.find(b"\0", self.at)
         if end < 0:
             raise TraceError("the file ends too early")
         return self.take(end + 1 - self.at)[:-1]
 
-    def sized(self, code):
+    def sized(self, code: str) -> str:
         return self.take(self.number(code)).decode(errors="replace")
 
-    def expect(self, mark, what):
+    def expect(self, mark: bytes, what: str) -> None:
         if self.take(len(mark)) != mark:
             raise TraceError(f"there is no {what} where one belongs")
 
@@ -48,14 +50,15 @@ class _Reader:
 class TraceFile:
     """The trace in the file @path."""
 
-    def __init__(self, path):
+    def __init__(self, path: str) -> None:
         with open(path, "rb") as f:
             try:
                 data = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
             except ValueError as error:
                 raise TraceError("the file is empty") from error
         reader = _Reader(data)
-        self._data, self.formats = data, {}
+        self._data = data
+        self.formats: dict[int, Format] = {}
         self.page_size = self._header(reader)
         self._formats(reader)
         reader.sized("I")  # symbols
@@ -66,7 +69,7 @@ class TraceFile:
         self._where = [struct.unpack("<QQ", reader.take(16)) for _ in range(self.cpus)]
 
     @staticmethod
-    def _header(reader):
+    def _header(reader: _Reader) -> int:
         if reader.take(len(MAGIC)) != MAGIC:
             raise TraceError("this is no trace.dat file")
         version = reader.string().decode(errors="replace")
@@ -81,18 +84,18 @@ class TraceFile:
         reader.sized("Q")
         return size
 
-    def _formats(self, reader):
+    def _formats(self, reader: _Reader) -> None:
         self._system("ftrace", reader)
         for _ in range(reader.number("I")):
             self._system(reader.string().decode(), reader)
 
-    def _system(self, name, reader):
+    def _system(self, name: str, reader: _Reader) -> None:
         for _ in range(reader.number("I")):
             event = parse_format(name, reader.sized("Q"))
             self.formats[event.id] = event
 
     @staticmethod
-    def _options(reader):
+    def _options(reader: _Reader) -> None:
         mark = reader.take(len(OPTIONS))
         if mark == OPTIONS:
             while reader.number("H") != OPTION_END:
@@ -101,24 +104,24 @@ class TraceFile:
         if mark != RECORDS:
             raise TraceError("there are no records where they belong")
 
-    def comms(self):
+    def comms(self) -> dict[int, str]:
         """Names of threads by id."""
         lines = (line.partition(" ") for line in self._names.splitlines())
         return {int(tid): comm for tid, _, comm in lines if re.fullmatch(r"-?\d+", tid)}
 
-    def _pages(self, cpu):
+    def _pages(self, cpu: int) -> Iterator[bytes]:
         start, size = self._where[cpu]
         if start + size > len(self._data):
             raise TraceError("the file ends too early")
         for at in range(start, start + size, self.page_size):
             yield self._data[at:at + self.page_size]
 
-    def lost(self):
+    def lost(self) -> int:
         """Events known to be missing: overwritten before they could be saved."""
         return sum(self._lost(page) for cpu in range(self.cpus) for page in self._pages(cpu))
 
     @staticmethod
-    def _lost(page):
+    def _lost(page: bytes) -> int:
         _, commit = PAGE_HEADER.unpack_from(page)
         if not commit & LOST_EVENTS:
             return 0
@@ -126,12 +129,13 @@ class TraceFile:
             return 1  # at least
         return struct.unpack_from("<Q", page, PAGE_HEADER.size + (commit & COMMIT_MASK))[0]
 
-    def events(self, names=None):
+    def events(self, names: Collection[str] | None = None) -> Iterator[Event]:
         """Yield every Event, or those called one of @names, in order of time; on equal times the lower CPU first."""
         wanted = {i for i, f in self.formats.items() if names is None or f.name in names}
-        return heapq.merge(*(self._cpu_events(cpu, wanted) for cpu in range(self.cpus)), key=lambda e: (e.time, e.cpu))
+        by_cpu = (self._cpu_events(cpu, wanted) for cpu in range(self.cpus))
+        yield from heapq.merge(*by_cpu, key=lambda e: (e.time, e.cpu))
 
-    def _cpu_events(self, cpu, wanted):
+    def _cpu_events(self, cpu: int, wanted: set[int]) -> Iterator[Event]:
         for page in self._pages(cpu):
             for time, payload, _ in split_page(page):
                 kind, flags, preempt_count, pid = struct.unpack_from("<HBBi", payload)

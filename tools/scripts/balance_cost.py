@@ -27,19 +27,19 @@ MACHINES = {64: ("2x32x1", 20, 2, 4), 256: ("2x4x32x1", 15, 0.5, 2), 1024: ("4x8
 TICK = (0, 1)  # its kinds of passes as /proc/schedstat orders them: idle, busy, newly idle
 
 
-def half_idle(cpus):
+def half_idle(cpus: int) -> str:
     return f"hogs:n={cpus // 2}"
 
 
-def crowded(cpus):
+def crowded(cpus: int) -> str:
     return f"hogs:n={cpus * 3 // 2}"
 
 
-def churn(cpus):
+def churn(cpus: int) -> str:
     return f"bursts:n={cpus * 2},run=1ms-5ms,sleep=1ms-5ms"
 
 
-def looks(build, topology, seconds, workload):
+def looks(build: str, topology: str, seconds: float, workload: str) -> float:
     """Runqueues that ticks looked at, for each CPU and tick."""
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "schedstat")
@@ -55,13 +55,13 @@ def looks(build, topology, seconds, workload):
     return total / (len(re.findall(r"^cpu\d", text, re.MULTILINE)) * seconds * HZ)
 
 
-def balance_instructions(build, function, cpus, topology, seconds, workload):
+def balance_instructions(build: str, function: str, cpus: int, topology: str, seconds: float, workload: str) -> float:
     """Of balance_tick() or, of a CPU about to idle, balance_newly_idle(), and what they call: for each CPU and tick."""
     words = ["--hz", str(HZ), "--topology", topology, "--time", f"{int(seconds * 1000)}ms", workload]
     return instructions(build, function, words) / (cpus * seconds * HZ)
 
 
-def row(build, cpus, count):
+def row(build: str, cpus: int, count: bool) -> str:
     topology, span, churn_span, count_span = MACHINES[cpus]
     cells = [looks(build, topology, span, half_idle(cpus)), looks(build, topology, span, crowded(cpus)),
              looks(build, topology, churn_span, churn(cpus))]
@@ -74,7 +74,7 @@ def row(build, cpus, count):
             + ("".join(f"{cell:>11,.0f}" for cell in counted) or "  no valgrind"))
 
 
-def main():
+def main() -> None:
     build = sys.argv[1] if len(sys.argv) > 1 else "build"
     words = sys.argv[2:]
     if not all(word.isdigit() and int(word) in MACHINES for word in words):
@@ -87,7 +87,7 @@ def main():
           f"{'CPUs':>5}  {'topology':<10}{'half idle':>10}{'crowded':>10}{'churn':>10}"
           f"{'half idle':>11}{'crowded':>11}{'churn':>11}")
     for cpus in map(int, words or MACHINES):
-        print(row(build, cpus, shutil.which("valgrind")), flush=True)
+        print(row(build, cpus, bool(shutil.which("valgrind"))), flush=True)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from typing import Any
 
+from fairground.expect import expect
 from fairground.machine import commit
 
 # (CPUs, topology, simulated time of the sleepers)
@@ -25,7 +27,7 @@ RUNS = 3
 QUEUES = (1, 10, 100, 1000, 10_000, 100_000)
 
 
-def workloads(cpus):
+def workloads(cpus: int) -> list[tuple[str, list[str]]]:
     """Names and texts; every CPU is busy and switches all the time."""
     pinned = [f"bursts:n=4,run=50us,sleep=50us,cpus={cpu}" for cpu in range(cpus)]
     return [("sleep and wake", [f"bursts:n={4 * cpus},run=50us,sleep=50us"]),
@@ -33,42 +35,42 @@ def workloads(cpus):
             ("tick and switch", [f"hogs:n={2 * cpus}"])]
 
 
-def bench(build, words):
+def bench(build: str, words: list[str]) -> dict[str, Any]:
     """What schedsim --bench says of a run, as a dictionary."""
     done = subprocess.run([f"{build}/schedsim", "--bench", *words], capture_output=True, text=True, check=True)
     line = next(text for text in done.stdout.splitlines() if text.startswith("bench: "))
     return {key: value if key == "sched" else int(value) for key, value in re.findall(r"(\w+)=(\S+)", line)}
 
 
-def speed_table(build, sched):
+def speed_table(build: str, sched: str) -> None:
     print(f"{'CPUs':>5}  {'workload':<18} {'operations':>11} {'million/s':>10}  {'bytes a task':>12} {'a CPU':>7}")
     for cpus, topology, time in MACHINES:
         for name, texts in workloads(cpus):
             span = time if name != "tick and switch" else f"{2_000_000 // cpus}ms"
             words = ["--sched", sched, "--topology", topology, "--time", span, *texts]
-            best = max((bench(build, words) for _ in range(RUNS)), key=lambda b: b["operations_per_s"])
+            best = max((bench(build, words) for _ in range(RUNS)), key=lambda b: int(b["operations_per_s"]))
             print(f"{cpus:>5}  {name:<18} {best['operations']:>11,} {best['operations_per_s'] / 1e6:>10.2f}"
                   f"  {best['bytes_per_task']:>12,} {best['bytes_per_cpu']:>7,}", flush=True)
 
 
-def instructions(build, function, words):
+def instructions(build: str, function: str, words: list[str]) -> int:
     """Of @function() and what it calls, in a run of schedsim --bench."""
     with tempfile.TemporaryDirectory() as directory:
         done = subprocess.run(["valgrind", "--tool=callgrind", f"--toggle-collect={function}",
                                f"--callgrind-out-file={directory}/out", f"{build}/schedsim", "--bench", *words],
                               capture_output=True, text=True, check=True)
-    return int(re.search(r"Collected : (\d+)", done.stderr)[1])
+    return int(expect(r"Collected : (\d+)", done.stderr)[1])
 
 
-def pick_table(build, sched):
+def pick_table(build: str, sched: str) -> None:
     """One CPU, @n tasks that are always runnable and a tick each ms: what one more tick and its switch cost."""
     print(f"\n{'runnable':>9} {'instructions for a tick and its switch':>40}")
     if not shutil.which("valgrind"):
         print("          needs valgrind")
         return
-    before = None
+    before: float | None = None
     for n in QUEUES:
-        def words(ms):
+        def words(ms: int, n: int = n) -> list[str]:
             return ["--sched", sched, "--hz", "1000", "--set", "tunable_scaling=0", "--time", f"{ms}ms", f"hogs:n={n}"]
         short, long = (instructions(build, "sim_run", words(ms)) for ms in (500, 2500))
         each = (long - short) / 2000
@@ -77,10 +79,10 @@ def pick_table(build, sched):
         before = each
 
 
-def main():
+def main() -> None:
     build = sys.argv[1] if len(sys.argv) > 1 else "build"
     shown = subprocess.run([f"{build}/schedsim", "--help"], capture_output=True, text=True, check=True).stdout
-    names = re.search(r"fair policy: (.*)", shown)[1].split(", ")
+    names = expect(r"fair policy: (.*)", shown)[1].split(", ")
     print(f"simulator of {commit()}; HZ 250 (second table: 1000), seed 1, all costs 0; "
           f"best of {RUNS}; command: make bench-sim\n")
     speed_table(build, names[0])

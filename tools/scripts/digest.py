@@ -17,6 +17,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 WORKLOADS = {
@@ -42,7 +43,7 @@ OPERATIONS = "40000"
 COMMIT = re.compile(rb"schedsim(?:, commit)? ([\w-]+):")
 
 
-def run(build, words):
+def run(build: str, words: list[str]) -> bytes:
     """The output of schedsim."""
     done = subprocess.run([f"{build}/schedsim", *words], capture_output=True, check=False)
     if done.returncode:
@@ -50,28 +51,32 @@ def run(build, words):
     return done.stdout
 
 
-def workload_digest(build, policy, text):
+def workload_digest(build: str, policy: str, text: str) -> str:
     with tempfile.TemporaryDirectory() as directory:
         names = [pathlib.Path(directory, name) for name in ("r.json", "t.dat")]
         out = run(build, ["--sched", policy, "--json", str(names[0]), "--trace", str(names[1]), *text.split()])
         parts = [out] + [name.read_bytes() for name in names]
-    commit = COMMIT.match(out)[1]
+    match = COMMIT.match(out)
+    commit = match[1] if match else b""
     hasher = hashlib.sha256()
     for part in parts:
-        hasher.update(part.replace(commit, b"COMMIT").replace(directory.encode(), b"DIRECTORY"))
+        hasher.update((part.replace(commit, b"COMMIT") if commit else part).replace(directory.encode(), b"DIRECTORY"))
     return hasher.hexdigest()
 
 
-def operations_digest(build, policy, seed):
+def operations_digest(build: str, policy: str, seed: str) -> str:
     out = run(build, ["--sched", policy, "--seed", seed, "--ops", OPERATIONS, "--verbose"])
     return hashlib.sha256(COMMIT.sub(b"", out)).hexdigest()
 
 
-def main():
+Job = tuple[Callable[..., str], str, str, str]  # a function and its arguments
+
+
+def main() -> None:
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     build, policies = sys.argv[1], sys.argv[2:] or POLICIES
-    jobs = {f"{policy:<9} {name}": (workload_digest, build, policy, text)
+    jobs: dict[str, Job] = {f"{policy:<9} {name}": (workload_digest, build, policy, text)
             for policy in policies for name, text in WORKLOADS.items()}
     jobs |= {f"{policy:<9} operations": (operations_digest, build, policy, "11") for policy in policies}
     with ThreadPoolExecutor(2) as pool:

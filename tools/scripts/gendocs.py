@@ -8,23 +8,25 @@ Usage: gendocs.py    rewrites the pages. tidy.py checks that they are up to date
 import ast
 import pathlib
 import re
+from collections.abc import Iterable, Iterator, Sequence
 
 NOTE = "<!-- Made from {source} by tools/scripts/gendocs.py; change that and run `make docs`. -->\n"
 TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|/\*.*?\*/|[(),]|[^"(),/]+|/', re.DOTALL)
 
 
-def rows(source, macro):
+def rows(source: str, macro: str) -> Iterator[list[str]]:
     """The arguments of each use of @macro in @source, its own simple macros expanded; adjacent strings are joined."""
     text = re.sub(r"/\*.*?\*/", "", pathlib.Path(source).read_text(encoding="utf-8"), flags=re.DOTALL)
     for name, value in re.findall(r"^#define (\w+) (.*)$", text, re.MULTILINE):
-        text = re.sub(rf"\b{name}\b", lambda _, value=value: value, text)
+        text = re.sub(rf"\b{name}\b", value.replace("\\", r"\\"), text)
     for match in re.finditer(rf"^{macro}\(", text, re.MULTILINE):
         yield [argument(a) for a in split_arguments(text[match.end():])]
 
 
-def split_arguments(text):
+def split_arguments(text: str) -> list[str]:
     """The arguments up to the parenthesis that closes, split at the commas of the outermost level."""
-    depth, current, out = 0, "", []
+    depth, current = 0, ""
+    out: list[str] = []
     for token in TOKEN.findall(text):
         if token == ")" and depth == 0:
             return out + [current]
@@ -37,7 +39,7 @@ def split_arguments(text):
     raise ValueError("a list entry without its closing parenthesis")
 
 
-def argument(text):
+def argument(text: str) -> str:
     """A string's value, any other argument as it is."""
     text = text.strip()
     if text.startswith('"') and text.endswith('"'):
@@ -45,13 +47,13 @@ def argument(text):
     return text
 
 
-def page(title, source, intro, header, lines):
+def page(title: str, source: str, intro: str, header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     body = [f"| {' | '.join(header)} |", "|" + "---|" * len(header)]
     body += ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines]
     return f"# {title}\n{NOTE.format(source=source)}\n{intro}\n\n" + "\n".join(body) + "\n"
 
 
-def tunables():
+def tunables() -> str:
     source = "sched/observe/tunable.def"
     where = {"debug": "/sys/kernel/debug/sched/", "sysctl": "/proc/sys/kernel/",
              "qos": "/sys/kernel/debug/qos/qos_params: "}
@@ -65,7 +67,7 @@ def tunables():
                 ("file", "policy", "default", "scaled", "meaning"), lines)
 
 
-def features():
+def features() -> str:
     source = "sched/observe/feature.def"
     lines = [(f"`{name}`", "on" if on == "true" else "off", doc) for name, on, doc in rows(source, "FEATURE")]
     return page("Features", source,
@@ -73,7 +75,7 @@ def features():
                 "to switch it off.", ("feature", "default", "meaning"), lines)
 
 
-def invariants():
+def invariants() -> str:
     source = "sched/observe/invariant.def"
     lines = [(f"**{number}**", statement, broken) for number, statement, broken in rows(source, "INVARIANT")]
     return page("Invariants", source,
@@ -83,7 +85,7 @@ def invariants():
                 "P load average, W work.", ("id", "what holds", "what would break it"), lines)
 
 
-def events():
+def events() -> str:
     source = "sched/observe/event.def and kernel/trace/event.def"
     lines = []
     for path in ("sched/observe/event.def", "kernel/trace/event.def"):
@@ -99,7 +101,7 @@ PAGES = {"docs/tunables.md": tunables, "docs/features.md": features, "docs/invar
          "docs/events.md": events}
 
 
-def stale():
+def stale() -> Iterator[str]:
     """A finding for each page that differs from its list."""
     for path, make in PAGES.items():
         file = pathlib.Path(path)
@@ -107,7 +109,7 @@ def stale():
             yield f"{path}:1: not what its .def file says; run make docs"
 
 
-def main():
+def main() -> None:
     for path, make in PAGES.items():
         pathlib.Path(path).write_text(make(), encoding="utf-8")
 

@@ -28,6 +28,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from fairground.machine import run_batch
@@ -57,11 +58,11 @@ class Mutant:
     name: str
     patch: pathlib.Path
     breaks: str
-    noticed_by: tuple
+    noticed_by: tuple[str, ...]
     run: str
 
 
-def read_mutant(path):
+def read_mutant(path: pathlib.Path) -> Mutant:
     fields = dict(HEADER.findall(path.read_text(encoding="utf-8")))
     if set(fields) != {"Breaks", "Noticed-by", "Run"}:
         raise Problem(f"{path}: the header needs the lines Breaks:, Noticed-by: and Run:")
@@ -71,13 +72,13 @@ def read_mutant(path):
 # --- trees ----------------------------------------------------------------------------
 
 
-def environment():
+def environment() -> dict[str, str]:
     """Of programs in a copied tree: nothing of the make that runs us, which has another build directory."""
     kept = {name: value for name, value in os.environ.items() if name not in ("B", "MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
     return {**kept, "CMOCKA_MESSAGE_OUTPUT": "TAP", "ASAN_OPTIONS": "detect_leaks=0"}
 
 
-def call(words, tree):
+def call(words: list[str], tree: str | pathlib.Path) -> tuple[int, str]:
     """Run @words in @tree. Returns (status, output); a run without end has status 124."""
     try:
         done = subprocess.run(words, cwd=tree, env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -87,7 +88,7 @@ def call(words, tree):
     return done.returncode, done.stdout.decode(errors="replace")
 
 
-def seed(names, base):
+def seed(names: Iterable[str], base: pathlib.Path) -> None:
     """Copy the source @names with their times, and the objects made of them: make has the less to do in @base."""
     for name in names:
         (base / name).parent.mkdir(parents=True, exist_ok=True)
@@ -96,7 +97,7 @@ def seed(names, base):
         shutil.copytree(BUILT, base / BUILT, symlinks=True, ignore=shutil.ignore_patterns(SCRATCH.name, "test"))
 
 
-def refresh(base):
+def refresh(base: pathlib.Path) -> None:
     """Make @base the same as the source, keeping its objects: only what differs gets a new time."""
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "--", *SOURCES],
                             capture_output=True, text=True, check=True).stdout.splitlines()
@@ -114,7 +115,7 @@ def refresh(base):
                 path.unlink()
 
 
-def build(tree, targets):
+def build(tree: pathlib.Path, targets: list[str]) -> None:
     for target in targets:
         status, text = call([MAKE, f"-j{os.cpu_count()}", "B=build", target], tree)
         if status:
@@ -122,13 +123,13 @@ def build(tree, targets):
             raise Problem(f"does not build: {(errors or text.splitlines() or ['make failed'])[0]}")
 
 
-def apply(patch, tree, *options):
+def apply(patch: pathlib.Path, tree: str | pathlib.Path, *options: str) -> str | None:
     """Apply a patch to @tree. Returns what is wrong with that, or None."""
     status, text = call(["patch", "-p1", "-s", "-N", "-l", "-F0", *options, "-i", str(patch.resolve())], tree)
     return text.strip().splitlines()[0] if status else None
 
 
-def plant(mutant, base, tree):
+def plant(mutant: Mutant, base: pathlib.Path, tree: pathlib.Path) -> None:
     """Copy @base to @tree and apply the patch."""
     shutil.rmtree(tree, ignore_errors=True)
     shutil.copytree(base, tree, symlinks=True)
@@ -140,7 +141,7 @@ def plant(mutant, base, tree):
 # --- runs -----------------------------------------------------------------------------
 
 
-def run_hosted(tree, program, *options):
+def run_hosted(tree: pathlib.Path, program: str, *options: str) -> tuple[int, str]:
     build(tree, [program])
     status, text = call(["prlimit", f"--cpu={CPU_TIME_S}:{2 * CPU_TIME_S}", program, *options], tree)
     if status == -signal.SIGXCPU:
@@ -148,14 +149,14 @@ def run_hosted(tree, program, *options):
     return status, text
 
 
-def boot(tree, **given):
+def boot(tree: pathlib.Path, **given: str) -> tuple[int, str]:
     build(tree, ["image"])
     given = {"kvm": "0", "timeout": str(TIMEOUT_S), **given}
     outcome = run_batch(make_settings(given, build=str(tree / "build")))
     return outcome.status, f"{outcome.console}\n{outcome.problem}"
 
 
-def run(what, tree):
+def run(what: str, tree: pathlib.Path) -> tuple[int, str]:
     """The tests that a header names, in @tree. Returns (status, output)."""
     layer, *words = what.split()
     if layer == "unit":
@@ -176,13 +177,13 @@ def run(what, tree):
     raise Problem(f"no layer is called {layer}")
 
 
-def names_reason(mutant, text):
+def names_reason(mutant: Mutant, text: str) -> bool:
     """Is one of the expected reasons in what failed?"""
     failed = "\n".join(line for line in text.splitlines() if not re.match(r"(\[ *[\d.]+\] )?ok ", line))
     return any(re.search(rf"\b{re.escape(word)}\b", failed) for word in mutant.noticed_by)
 
 
-def try_mutant(mutant, base):
+def try_mutant(mutant: Mutant, base: pathlib.Path) -> str | None:
     """None if @mutant is noticed as it should be, else what went wrong."""
     tree = SCRATCH / mutant.name
     try:
@@ -201,15 +202,16 @@ def try_mutant(mutant, base):
 
 # --- exploration ----------------------------------------------------------------------
 
+Found = tuple[str, int | None, str]  # a mutant, after how many operations it was found, and by what
 EXPLORED = re.compile(r"^(\w[\w-]*), seed \d+, operation (\d+): (.*)", re.MULTILINE)
 
 
-def is_scheduler_bug(mutant):
+def is_scheduler_bug(mutant: Mutant) -> bool:
     files = re.findall(r"^\+\+\+ b/(\S+)", mutant.patch.read_text(encoding="utf-8"), re.MULTILINE)
     return all(name.startswith(("sched/", "lib/")) for name in files)
 
 
-def explore(mutant, base, ops):
+def explore(mutant: Mutant, base: pathlib.Path, ops: int) -> Found:
     """What random operations make of @mutant: a row for the table, (name, ops until found or None, by what)."""
     tree = SCRATCH / mutant.name
     try:
@@ -223,7 +225,7 @@ def explore(mutant, base, ops):
     return (mutant.name, *found[0]) if found else (mutant.name, None, "")
 
 
-def explore_all(chosen, base, ops):
+def explore_all(chosen: Sequence[Mutant], base: pathlib.Path, ops: int) -> None:
     """Print which scheduler bugs `schedsim --ops` finds, after how many operations."""
     refresh(base)
     build(base, ["build/schedsim"])
@@ -238,7 +240,7 @@ def explore_all(chosen, base, ops):
 # --- the report -----------------------------------------------------------------------
 
 
-def unclaimed_invariants(mutants):
+def unclaimed_invariants(mutants: Sequence[Mutant]) -> list[str]:
     """Invariants that no mutant breaks: nobody knows whether their check works."""
     known = re.findall(r"^INVARIANT\((\w+),", INVARIANTS.read_text(encoding="utf-8"), re.MULTILINE)
     claimed = {word for mutant in mutants for word in mutant.noticed_by}
@@ -248,11 +250,11 @@ def unclaimed_invariants(mutants):
 class Tap:
     """Numbered results on standard output."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.count = 0
         self.failures = 0
 
-    def result(self, name, problem=None):
+    def result(self, name: str, problem: str | None = None) -> None:
         self.count += 1
         self.failures += problem is not None
         print(f"{'not ok' if problem else 'ok'} {self.count} - {name}", flush=True)
@@ -260,7 +262,7 @@ class Tap:
             print(f"# {problem}", flush=True)
 
 
-def prepare(chosen, base, tap):
+def prepare(chosen: Sequence[Mutant], base: pathlib.Path, tap: "Tap") -> bool:
     """Build the tree without bugs and run what @chosen will run. Returns whether everything passes."""
     print(f"# the tree without bugs, in {base}", flush=True)
     refresh(base)
@@ -274,7 +276,7 @@ def prepare(chosen, base, tap):
     return not tap.failures
 
 
-def choose(mutants, options):
+def choose(mutants: Sequence[Mutant], options: argparse.Namespace) -> list[Mutant]:
     unknown = set(options.names) - {mutant.name for mutant in mutants}
     if unknown:
         raise Problem(f"no mutant is called {' '.join(sorted(unknown))}")
@@ -284,7 +286,7 @@ def choose(mutants, options):
     return chosen
 
 
-def parse(arguments):
+def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Plant bugs and require that the tests notice them.")
     parser.add_argument("--list", action="store_true", help="print the mutants and do nothing")
     parser.add_argument("--sample", type=int, metavar="N", help="try only N of them")
@@ -294,7 +296,7 @@ def parse(arguments):
     return parser.parse_args(arguments)
 
 
-def main():
+def main() -> int:
     options = parse(sys.argv[1:])
     tap = Tap()
     try:
@@ -312,8 +314,8 @@ def main():
         return 0
     if prepare(chosen, base, tap):
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            for mutant, problem in zip(chosen, pool.map(lambda mutant: try_mutant(mutant, base), chosen)):
-                tap.result(mutant.name, problem)
+            for mutant, complaint in zip(chosen, pool.map(lambda mutant: try_mutant(mutant, base), chosen)):
+                tap.result(mutant.name, complaint)
     missing = unclaimed_invariants(mutants)
     tap.result("every invariant has a mutant", f"none breaks {' '.join(missing)}" if missing else None)
     print(f"1..{tap.count}")

@@ -12,26 +12,27 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 
 COMPILER_CALLS = {"memcpy", "memset", "memmove", "memcmp"}  # lib/string.c in the kernel, libc elsewhere
 WRITABLE = "dDbBC"
 
 
-def seam():
+def seam() -> set[str]:
     """Names of the functions that sched/host.h declares."""
     with open("sched/host.h", encoding="utf-8") as f:
         return set(re.findall(r"^[\w ]+?\**\b(host_\w+)\(", f.read(), re.MULTILINE))
 
 
-def symbols(objects):
+def symbols(objects: list[str]) -> list[tuple[str, str]]:
     """(kind, name) of the objects linked together."""
     with tempfile.NamedTemporaryFile(suffix=".o") as linked:
         subprocess.run(["ld", "-r", "-o", linked.name, *objects], check=True)
         out = subprocess.run(["nm", linked.name], capture_output=True, text=True, check=True).stdout
-    return [tuple(line.split()[-2:]) for line in out.splitlines()]
+    return [(kind, name) for *_, kind, name in map(str.split, out.splitlines())]
 
 
-def problems(objects):
+def problems(objects: list[str]) -> Iterator[str]:
     found = symbols(objects)
     undefined = {name for kind, name in found if kind == "U"}
     for name in sorted(undefined - seam() - COMPILER_CALLS):
@@ -42,7 +43,7 @@ def problems(objects):
         yield f"{name} is writable data; state belongs into struct sched"
 
 
-def main():
+def main() -> None:
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     found = list(problems(sys.argv[1:]))

@@ -10,6 +10,7 @@ moves, so one link is enough.
 """
 import struct
 import sys
+from collections.abc import Sequence
 
 PT_LOAD, SHT_SYMTAB, STT_FUNC = 1, 2, 2
 IMAGE_BASE = 0xFFFFFFFF80000000
@@ -21,35 +22,35 @@ SHDR = struct.Struct("<IIQQQQIIQQ")
 SYM = struct.Struct("<IBBHQQ")
 
 
-def c_string(data, at):
+def c_string(data: bytes | bytearray, at: int) -> bytes:
     return data[at : data.index(b"\0", at)]
 
 
 class Elf:
-    def __init__(self, data):
+    def __init__(self, data: bytes) -> None:
         self.data = bytearray(data)
         (*_, self.phoff, self.shoff, _, _, _, self.phnum, _, self.shnum, self.shstrndx) = EHDR.unpack_from(data)
         self.sections = [SHDR.unpack_from(data, self.shoff + i * SHDR.size) for i in range(self.shnum)]
 
-    def section(self, name):
+    def section(self, name: bytes) -> tuple[int, tuple[int, ...]]:
         names = self.sections[self.shstrndx][4]
         for index, s in enumerate(self.sections):
             if c_string(self.data, names + s[0]) == name:
                 return index, s
         sys.exit(f"symbols.py: no section {name.decode()}")
 
-    def functions(self):
+    def functions(self) -> list[tuple[int, bytes]]:
         """(address, name) of every function, by address; one name for each address."""
         symtab = next(s for s in self.sections if s[1] == SHT_SYMTAB)
         names = self.sections[symtab[6]][4]
-        found = {}
+        found: dict[int, bytes] = {}
         for at in range(symtab[4], symtab[4] + symtab[5], SYM.size):
             name, info, _, section, value, _ = SYM.unpack_from(self.data, at)
             if info & 15 == STT_FUNC and section:
                 found.setdefault(value, c_string(self.data, names + name))
         return sorted(found.items())
 
-    def replace_last_section(self, name, blob):
+    def replace_last_section(self, name: bytes, blob: bytes) -> None:
         index, old = self.section(name)
         self.data += bytes(-len(self.data) % 4096)
         offset = len(self.data)
@@ -64,7 +65,7 @@ class Elf:
         sys.exit("symbols.py: .symbols does not begin a segment")
 
 
-def table(functions):
+def table(functions: Sequence[tuple[int, bytes]]) -> bytes:
     entries, text = b"", b""
     for address, name in functions:
         entries += struct.pack("<II", address - IMAGE_BASE, len(text))
@@ -73,7 +74,7 @@ def table(functions):
     return struct.pack("<II", 8 + len(body), len(functions)) + body
 
 
-def main():
+def main() -> None:
     if len(sys.argv) != 3:
         sys.exit(__doc__.splitlines()[2])
     with open(sys.argv[1], "rb") as f:

@@ -25,8 +25,10 @@ import sys
 import threading
 import time
 import xml.etree.ElementTree as xml
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import TextIO
 
 from fairground.machine import run_batch
 from fairground.qemu import QemuError
@@ -52,18 +54,18 @@ class Count:
 
     passed: int = 0
     skipped: int = 0
-    failed: list = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
 
-    def add(self, other):
+    def add(self, other: "Count") -> None:
         self.passed += other.passed
         self.skipped += other.skipped
         self.failed += other.failed
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.passed} passed, {len(self.failed)} failed, {self.skipped} skipped"
 
 
-def count_tap(text):
+def count_tap(text: str) -> Count:
     """Results in TAP or KTAP. Fewer results than planned is a failure: something ended early."""
     count = Count()
     results = RESULT.findall(text)
@@ -81,7 +83,7 @@ def count_tap(text):
     return count
 
 
-def count_junit(path):
+def count_junit(path: str) -> Count:
     count = Count()
     for case in xml.parse(path).iter("testcase"):
         problem = next((case.find(kind) for kind in ("failure", "error") if case.find(kind) is not None), None)
@@ -95,11 +97,11 @@ def count_junit(path):
     return count
 
 
-at_work = {}  # name of a log -> its path, while something writes it
+at_work: dict[str, str] = {}  # name of a log -> its path, while something writes it
 
 
 @contextlib.contextmanager
-def open_log(name):
+def open_log(name: str) -> Iterator[TextIO]:
     path = os.path.join(LOGS, name + ".log")
     with open(path, "w", encoding="utf-8") as log:
         at_work[name] = path
@@ -109,7 +111,7 @@ def open_log(name):
             del at_work[name]
 
 
-def run(name, words, **environment):
+def run(name: str, words: Sequence[str], **environment: str) -> tuple[int, str]:
     """Run @words with their output in a log. Returns (status, output)."""
     with open_log(name) as log:
         status = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
@@ -118,7 +120,7 @@ def run(name, words, **environment):
         return status, log.read()
 
 
-def tap_layer(name, words, **environment):
+def tap_layer(name: str, words: Sequence[str], **environment: str) -> Count:
     """A layer of programs that print TAP."""
     status, text = run(name, words, **environment)
     count = count_tap(text)
@@ -130,27 +132,28 @@ def tap_layer(name, words, **environment):
 # --- the layers -----------------------------------------------------------------------
 
 
-def check(name, words):
+def check(name: str, words: Sequence[str]) -> Count:
     status, text = run(name.replace(" ", "-"), words)
     if status:
         sys.stdout.write(text[-2000:])
     return Count(failed=[name]) if status else Count(passed=1)
 
 
-def static():
+def static() -> Count:
     other = "clang" if "clang" not in os.environ.get("CC", "gcc") else "gcc"
     count = check("tidy", [MAKE, "tidy"])
     build = [MAKE, f"-j{WORKERS}", "kernel", "sim", f"CC={other}", f"B={BUILD}-{other}"]
     count.add(check(f"{other} builds kernel and simulator", build))
+    count.add(check("types of the Python", [MAKE, "types"]))
     count.add(check("compile commands", [MAKE, "compdb", "CHECK=1"]))
     return count
 
 
-def unit():
+def unit() -> Count:
     return tap_layer("unit", [MAKE, "unit"], CMOCKA_MESSAGE_OUTPUT="TAP")
 
 
-def prop():
+def prop() -> Count:
     count = tap_layer("prop", [MAKE, "prop"], CMOCKA_MESSAGE_OUTPUT="TAP")
     schedsim = f"{BUILD}/schedsim"
     count.add(check("random operations", [schedsim, "--sched", "all", "--seed", "1", "--ops", "400000"]))
@@ -158,7 +161,7 @@ def prop():
     return count
 
 
-def selftests(cpus, sched=SCHEDULERS[0]):
+def selftests(cpus: int, sched: str = SCHEDULERS[0]) -> Count:
     """The kernel's own tests on a machine with @cpus CPUs under @sched."""
     given = {"smp": str(cpus), "sched": sched, "append": "selftest=all", "kvm": "0", "timeout": "900"}
     with open_log(f"kernel-{cpus}-{sched}") as log:
@@ -170,7 +173,7 @@ def selftests(cpus, sched=SCHEDULERS[0]):
     return count
 
 
-def kernel():
+def kernel() -> Count:
     count = Count()
     for cpus in CPUS:
         count.add(selftests(cpus))
@@ -179,7 +182,7 @@ def kernel():
     return count
 
 
-def pytest_layer(name):
+def pytest_layer(name: str) -> Count:
     junit = os.path.join(LOGS, f"{name}.xml")
     with contextlib.suppress(FileNotFoundError):
         os.unlink(junit)
@@ -189,15 +192,15 @@ def pytest_layer(name):
     return count_junit(junit)
 
 
-def sim():
+def sim() -> Count:
     return pytest_layer("sim")
 
 
-def e2e():
+def e2e() -> Count:
     return pytest_layer("e2e")
 
 
-def mutants():
+def mutants() -> Count:
     return tap_layer("mutants", [sys.executable, "tools/scripts/mutate.py", "--sample", str(MUTANTS)])
 
 
@@ -207,20 +210,20 @@ NEEDS = {"unit": "unit-programs", "prop": "prop-programs sim", "sim": "sim", "ke
          "mutants": "image sim unit-programs"}  # what make builds before any layer starts
 
 
-def clean_environment():
+def clean_environment() -> None:
     """Of the make that runs us, without its slots for jobs; without the settings of a machine (SMP=, SEED=)."""
     for name in (*map(str.upper, PARSERS), "OUT", "EVENTS"):
         os.environ.pop(name, None)
     os.environ["MAKEFLAGS"] = re.sub(r"(^| )-?-j(observer-auth=)?\S*", "", os.environ.get("MAKEFLAGS", ""))
 
 
-def build(layers):
+def build(layers: Sequence[str]) -> bool:
     wanted = sorted({target for layer in layers for target in NEEDS.get(layer, "").split()})
     words = [MAKE, f"-j{WORKERS}", "--no-print-directory", *wanted]
-    return wanted and subprocess.run(words, stdin=subprocess.DEVNULL, check=False).returncode
+    return bool(wanted) and subprocess.run(words, stdin=subprocess.DEVNULL, check=False).returncode != 0
 
 
-def run_layer(name):
+def run_layer(name: str) -> Count:
     start = time.monotonic()
     try:
         count = LAYERS[name]()
@@ -233,7 +236,7 @@ def run_layer(name):
     return count
 
 
-def news(path):
+def news(path: str) -> str:
     """The last line of a log; if it tells of failures, the last of those."""
     with open(path, encoding="utf-8", errors="replace") as log:
         text = log.read()
@@ -241,7 +244,7 @@ def news(path):
     return lines[-1].strip()[:80]
 
 
-def show_progress(ended):
+def show_progress(ended: threading.Event) -> None:
     """Say now and then what is going on, until @ended."""
     start = time.monotonic()
     while not ended.wait(PROGRESS_S):
@@ -249,7 +252,7 @@ def show_progress(ended):
         print(f"  {time.monotonic() - start:.0f} s  {told}", flush=True)
 
 
-def main():
+def main() -> bool:
     os.makedirs(LOGS, exist_ok=True)
     layers = sys.argv[1:] or list(LAYERS)
     unknown = set(layers) - set(LAYERS)

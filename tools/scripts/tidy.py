@@ -21,6 +21,7 @@ import pathlib
 import re
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
 
 import circles
 import commit_message
@@ -50,7 +51,7 @@ BANNED_IN_SCHED = {
 }
 
 
-def blank_out(match):
+def blank_out(match: re.Match[str]) -> str:
     """Comments and strings count as blanks, so that positions stay."""
     return re.sub(r"[^\n]", " ", match.group())
 
@@ -58,25 +59,25 @@ def blank_out(match):
 class File:
     """One source file: its text, and the same without comments and strings."""
 
-    def __init__(self, path):
+    def __init__(self, path: pathlib.Path) -> None:
         self.path = path
         with open(path, encoding="utf-8", newline="") as f:
             self.text = f.read()
         self.code = COMMENT_OR_STRING.sub(blank_out, self.text) if path.suffix in C else self.text
 
-    def line_of(self, position):
+    def line_of(self, position: int) -> int:
         return self.text.count("\n", 0, position) + 1
 
-    def found(self, line, what):
+    def found(self, line: int, what: str) -> str:
         return f"{self.path}:{line}: {what}"
 
 
-def check_lines(file):
+def check_lines(file: File) -> Iterator[str]:
     for number, what in editorconfig.problems(file.path, file.text):
         yield file.found(number, what)
 
 
-def check_header_comment(file):
+def check_header_comment(file: File) -> Iterator[str]:
     start = re.sub(r"^#!.*\n", "", file.text)
     licence, _, rest = start.partition("\n")
     opens = ("/*", "//") if file.path.suffix in C | {".ld", ".lds"} else ("#", '"""')
@@ -86,7 +87,7 @@ def check_header_comment(file):
         yield file.found(2, "no comment at the top that says what this file is for")
 
 
-def functions(file):
+def functions(file: File) -> Iterator[tuple[int, str, int]]:
     """(first line, name, number of lines) of each function: its body's braces stand in column 1."""
     start = None  # where the declaration of the function that may follow begins
     for number, line in enumerate(file.code.splitlines(), 1):
@@ -100,7 +101,7 @@ def functions(file):
             start = None
 
 
-def check_functions(file):
+def check_functions(file: File) -> Iterator[str]:
     if file.path.suffix != ".c":
         return
     for line, name, length in functions(file):
@@ -108,7 +109,7 @@ def check_functions(file):
             yield file.found(line, f"{name}() has {length} lines; at most {FUNCTION_LINES}")
 
 
-def check_words(file):
+def check_words(file: File) -> Iterator[str]:
     for match in MARKER.finditer(file.text if file.path.name != "tidy.py" else ""):
         yield file.found(file.line_of(match.start()), f"{match.group()} without an issue number")
     if file.path.suffix in C and file.path.parts[0] in ("lib", "sched", "kernel", "arch"):
@@ -116,7 +117,7 @@ def check_words(file):
             yield file.found(file.line_of(match.start()), "a typedef hides a struct")
 
 
-def check_sched(file):
+def check_sched(file: File) -> Iterator[str]:
     if file.path.parts[0] != "sched" or file.path.suffix not in C:
         return
     for pattern, what in BANNED_IN_SCHED.items():
@@ -124,7 +125,7 @@ def check_sched(file):
             yield file.found(file.line_of(match.start()), f"{what} in the scheduler")
 
 
-def check_includes(file):
+def check_includes(file: File) -> Iterator[str]:
     for match in INCLUDE.finditer(file.text if file.path.suffix in C else ""):
         if ".." in match[1]:
             yield file.found(file.line_of(match.start()), f'"{match[1]}" leaves its layer')
@@ -132,12 +133,12 @@ def check_includes(file):
         yield file.found(1, "a header without #pragma once")
 
 
-def include_cycles(files):
+def include_cycles(files: list[File]) -> Iterator[str]:
     """Headers that include each other in a circle, each circle once."""
     headers = {str(f.path): INCLUDE.findall(f.text) for f in files if f.path.suffix == ".h"}
     done = set()
 
-    def visit(path, trail):
+    def visit(path: str, trail: list[str]) -> Iterator[str]:
         if path in trail:
             yield f"{path}:1: includes itself through {' -> '.join(trail[trail.index(path):] + [path])}"
         elif path in headers and path not in done:
@@ -152,7 +153,7 @@ def include_cycles(files):
 CHECKS = (check_header_comment, check_functions, check_words, check_sched, check_includes)
 
 
-def stale_mutants():
+def stale_mutants() -> Iterator[str]:
     """Patches that tools/scripts/mutate.py could not plant; it tries a few of them in each run of the tests."""
     for path in sorted(mutate.PATCHES.glob("*.patch")):
         complaint = mutate.apply(path, ".", "--dry-run")
@@ -160,18 +161,18 @@ def stale_mutants():
             yield f"{path}:1: does not apply any more: {complaint}"
 
 
-def repository_files():
+def repository_files() -> list[pathlib.Path]:
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"],
                             capture_output=True, text=True, check=True)
     return [path for path in map(pathlib.Path, listed.stdout.splitlines()) if path.is_file()]
 
 
-def is_code(file):
+def is_code(file: File) -> bool:
     """Programs, whatever they are called, and what they are built from."""
     return file.path.suffix in CODE or file.path.name == "Makefile" or file.text.startswith("#!")
 
 
-def findings(paths):
+def findings(paths: Iterable[pathlib.Path]) -> Iterator[str]:
     files = []
     for path in paths:
         try:
@@ -194,7 +195,7 @@ def findings(paths):
     yield from stale_mutants()
 
 
-def main():
+def main() -> None:
     found = list(findings([pathlib.Path(p) for p in sys.argv[1:]] or repository_files()))
     print("\n".join(found) if found else "tidy")
     sys.exit(bool(found))

@@ -9,7 +9,9 @@ apart (docs/experiments.md). So there are two cases: pairs from a cold start, an
 had run HISTORY seconds alone and the other R times that.
 """
 
-from ..experiment import SIMULATOR, near, rule, shown
+from typing import Any
+
+from ..experiment import SIMULATOR, Claim, Figures, Results, Run, near, rule, shown
 
 TITLE = "Two tasks that never sleep on each of two CPUs: switches and delays"
 SOURCE = "perf sched latency of `stress -c 2` on CPU 2 and on CPU 3, 10 s, Linux 6.1.29, 12 CPUs, HZ=250, BORE 2.2.8"
@@ -37,11 +39,11 @@ LATER = ("even() { read t _ < /proc/uptime; case $t in *[02468]) ;; *) false; es
          "later() { while even; do :; done; until even; do :; done; }")
 
 
-def runs(host, sched, case):
+def runs(host: str, sched: str, case: str) -> bool:
     return case == "hogs" or sched == "bore-cfs" and (host == SIMULATOR or case == CHOSEN)
 
 
-def kernel(case, seconds):
+def kernel(case: str, seconds: int) -> str:
     """Cold, one pair after the other: busy CPUs share one stream of instructions under ICOUNT=1, so the ticks of two
     pairs would delay each other in a pattern that repeats, and a few us in each turn add up. Scores apart make that not
     matter, and both pairs meet at the same time."""
@@ -56,14 +58,14 @@ def kernel(case, seconds):
             "for p in $a $c; do taskset -pc 2 $(of $p); done; for p in $b $d; do taskset -pc 3 $(of $p); done; wait")
 
 
-def paired(cpu, alone_on, history, delay_us):
+def paired(cpu: int, alone_on: int, history: float, delay_us: int) -> dict[str, Any]:
     """A task that runs @history s on a CPU of its own, then on @cpu for ever."""
     task = {"phases": {"alone": {"run": round(history * 1e6), "cpus": [alone_on]},
                        "paired": {"loop": -1, "run": 1000000, "cpus": [cpu]}}}
     return {**task, "delay": delay_us} if delay_us else task
 
 
-def workload(case, seconds):
+def workload(case: str, seconds: int) -> dict[str, Any]:
     tasks = {}
     if case == "hogs":
         for cpu in CPUS:
@@ -78,7 +80,7 @@ def workload(case, seconds):
     return {"global": {"duration": round(longest) + seconds + 2}, "tasks": tasks}
 
 
-def delays_on(run, cpu):
+def delays_on(run: Run, cpu: int) -> tuple[int, list[int]]:
     """(How many tasks used @cpu, their delays) from half a second after all had come, as perf was started later."""
     found = run.latencies({cpu})
     hogs = {pid for pid, task in found.tasks.items() if task.run_ns > run.seconds * 1e9 / 10}
@@ -88,10 +90,10 @@ def delays_on(run, cpu):
                        if wait.pid in hogs and start <= wait.end < start + run.seconds * 1e9]
 
 
-def measure(run):
-    tasks, delays = zip(*(delays_on(run, cpu) for cpu in CPUS))
-    delays = sum(delays, [])
-    return {"tasks": sum(tasks), "switches_10s": len(delays) * 10 / run.seconds,
+def measure(run: Run) -> Figures:
+    found = [delays_on(run, cpu) for cpu in CPUS]
+    delays = [delay for _, of_cpu in found for delay in of_cpu]
+    return {"tasks": sum(tasks for tasks, _ in found), "switches_10s": len(delays) * 10 / run.seconds,
             "average_ms": sum(delays) / len(delays) / MS, "longest_ms": max(delays) / MS}
 
 
@@ -100,12 +102,12 @@ FIGURES = (("switches in 10 s", "switches_10s", "{:.0f}"), ("average delay, ms",
 PART = 0.05
 
 
-def case_of(sched):
+def case_of(sched: str) -> str:
     """The case whose figures are compared with the published ones."""
     return CHOSEN if sched == "bore-cfs" else "hogs"
 
 
-def span(of_host):
+def span(of_host: Results) -> tuple[float, float]:
     """First and last R about the chosen one, without a gap, whose switches are as published."""
     published = PUBLISHED["bore-cfs"][0]
     good = [abs(of_host["bore-cfs"][case]["switches_10s"] - published) <= PART * published for case in APART]
@@ -119,7 +121,7 @@ def span(of_host):
     return RATIOS[first], RATIOS[last]
 
 
-def claims():
+def claims() -> list[Claim]:
     found = []
     for sched, published in PUBLISHED.items():
         past = f", {HISTORY} s and {APART[CHOSEN] * HISTORY} s old" if sched == "bore-cfs" else ""
@@ -140,7 +142,7 @@ def claims():
     return found
 
 
-def draw_ratios(axes, of_host):
+def draw_ratios(axes: Any, of_host: Results) -> None:
     """Switches of bore-cfs by R, and the published number."""
     published = PUBLISHED["bore-cfs"][0]
     axes.axhspan(published * (1 - PART), published * (1 + PART), color="0.85")
@@ -152,7 +154,7 @@ def draw_ratios(axes, of_host):
     axes.set_title("bore-cfs, switches in 10 s (simulator)", fontsize=10)
 
 
-def draw(figure, results):
+def draw(figure: Any, results: dict[str, Results]) -> None:
     """Bars: published, kernel, simulator for each scheduler. A curve: BORE's switches by the past of its pairs."""
     curve = SIMULATOR in results and "bore-cfs" in results[SIMULATOR]
     panels = figure.subplots(1, 3 + curve)

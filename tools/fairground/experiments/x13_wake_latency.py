@@ -5,7 +5,9 @@ As SCHED_FIFO it does not compete with them, so the fair policy makes no differe
 figures are published, was run. As SCHED_OTHER it does; a BORE is compared with the policy it was made from.
 """
 
-from ..experiment import rule, shown
+from typing import Any
+
+from ..experiment import Claim, Figures, Results, Run, rule, shown
 
 TITLE = "A sleeper of 1 ms on each CPU among four tasks that never sleep: wake-up latency"
 SOURCE = "jitterdebugger beside `stress -c 48` on 12 CPUs: the worst maximum under CFS, under both BOREs lower; " \
@@ -24,7 +26,7 @@ QUANTITIES = ("mean", "p99", "max")
 LATER = (("bore-cfs", "cfs", "p99"), ("bore-cfs", "cfs", "max"), ("bore", "eevdf", "p99"))  # the first no later
 
 
-def kernel(case, seconds):
+def kernel(case: str, seconds: int) -> str:
     """The sleepers start when the hogs run, and end before these do."""
     hogs = "".join(f"hog -n {HOGS} -a {cpu} -t {seconds}s & " for cpu in range(NR_CPUS))
     policy = f"-p {PRIO}" if case == "fifo" else ""
@@ -32,7 +34,7 @@ def kernel(case, seconds):
     return f"{hogs}sleep 0.1; jitter -t {NR_CPUS} -i {PERIOD_US} -d 0 -l {loops} -a 0-{NR_CPUS - 1} {policy}; wait"
 
 
-def workload(case, seconds):
+def workload(case: str, seconds: int) -> dict[str, Any]:
     policy = {"policy": "SCHED_FIFO", "priority": PRIO} if case == "fifo" else {}
     tasks = {}
     for cpu in range(NR_CPUS):
@@ -42,10 +44,10 @@ def workload(case, seconds):
     return {"global": {"duration": seconds}, "tasks": tasks}
 
 
-def measure(run):
+def measure(run: Run) -> Figures:
     """Of all wakeups of the sleepers' threads, from the wakeup to running."""
     found = run.latencies()
-    by_task = {}
+    by_task: dict[int, list[float]] = {}
     for wait in found.waits:
         if wait.woken and found.tasks[wait.pid].comm.startswith("jitter"):
             by_task.setdefault(wait.pid, []).append((wait.end - wait.start) / US)
@@ -57,7 +59,7 @@ def measure(run):
             "curve": [waits[nr * i // 1000] for i in range(1000)] + waits[-1:]}
 
 
-def claims():
+def claims() -> list[Claim]:
     found = []
     for sched in SCHEDULERS:
         found.append(rule(f"{sched}: sleepers seen, each case", f"= {NR_CPUS}", [sched], lambda v: v == NR_CPUS,
@@ -77,7 +79,7 @@ def claims():
     return found
 
 
-def draw(figure, results):
+def draw(figure: Any, results: dict[str, Results]) -> None:
     """What part of the wakeups was later than that."""
     for axes, case in zip(figure.subplots(1, len(CASES)), CASES):
         for host, of_host in results.items():

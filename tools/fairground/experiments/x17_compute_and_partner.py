@@ -6,7 +6,9 @@ EEVDF they are equal. While the partner waits for I/O the other computes; under 
 together, and at the end the CPU idles until the last I/O is done.
 """
 
-from ..experiment import rule
+from typing import Any
+
+from ..experiment import Claim, Figures, Results, Run, rule
 from ..image import event_values
 
 TITLE = "A task that computes beside one that yields, sleeps or waits for I/O after each round of its work"
@@ -23,25 +25,26 @@ MS = 1e6
 COLOURS = {"compute": "tab:blue", "partner": "tab:orange"}
 
 
-def round_us(seconds):
+def round_us(seconds: int) -> int:
     """Both tasks together have work for @seconds."""
     return seconds * 1_000_000 // (2 * ROUNDS)
 
 
-def kernel(case, seconds):
+def kernel(case: str, seconds: int) -> str:
     return f"duel -a {CPU} -n {ROUNDS} -r {round_us(seconds)}us -s {SLEEP_US}us -i {IO_US}us {case}"
 
 
-def workload(case, seconds):
-    after = {"yield": {"yield": ""}, "sleep": {"sleep": SLEEP_US}, "io": {"sleep": IO_US}}[case]
+def workload(case: str, seconds: int) -> dict[str, Any]:
+    after: dict[str, dict[str, Any]] = {"yield": {"yield": ""}, "sleep": {"sleep": SLEEP_US}, "io": {"sleep": IO_US}}
     task = {"cpus": [CPU], "loop": ROUNDS, "run": round_us(seconds)}
-    return {"global": {"duration": 4 * seconds}, "tasks": {"compute": task, case: {**task, **after}}}
+    return {"global": {"duration": 4 * seconds}, "tasks": {"compute": task, case: {**task, **after[case]}}}
 
 
-def turns(run):
+def turns(run: Run) -> list[tuple[str, int, int]]:
     """(task, start, end) of each turn on the CPU, from the first turn of one of the two to the end of the last."""
     names = {"compute": "compute", run.case: "partner"}
-    found, since = [], None
+    found: list[tuple[str, int, int]] = []
+    since: int | None = None
     for event in run.events(["sched_switch"]):
         if event.cpu != CPU:
             continue
@@ -53,13 +56,13 @@ def turns(run):
     return found
 
 
-def role(comm):
+def role(comm: str) -> str:
     """The simulator numbers the instances of a task: compute-0."""
     base, dash, number = comm.rpartition("-")
     return base if dash and number.isdigit() else comm
 
 
-def measure(run):
+def measure(run: Run) -> Figures:
     found = turns(run)
     start = next(begin for _, begin, end in found if end - begin > SET_UP_NS)
     done = {who: max(end for w, _, end in found if w == who) - start for who in COLOURS}
@@ -70,7 +73,7 @@ def measure(run):
             "gantt": [(who, (begin - start) / MS, (end - start) / MS) for who, begin, end in found if end > start]}
 
 
-def claims():
+def claims() -> list[Claim]:
     found = []
     for case in CASES:
         found.append(rule(f"bore-cfs, {case}: partner's lead / total", "> 0.15", ["bore-cfs"], lambda v: v > 0.15,
@@ -89,7 +92,7 @@ def claims():
     return found
 
 
-def draw(figure, results):
+def draw(figure: Any, results: dict[str, Results]) -> None:
     """Who ran when: a line for each scheduler and host, a panel for each case."""
     for axes, case in zip(figure.subplots(len(CASES), 1, sharex=True), CASES):
         lines = [(sched, host) for host, of_host in results.items() for sched in of_host]

@@ -7,8 +7,11 @@ processes for each CPU, the servers have fewer workers that think for 3 ms inste
 """
 
 import re
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from ..experiment import rule, shown
+from ..expect import expect
+from ..experiment import Claim, Figures, Results, Run, rule, shown
 
 TITLE = "Servers with and without deadlines beside an antagonist: wakeup latency"
 SOURCE = "the message that proposed FDL: schbench, median and 99th percentile of three runs on 96 CPUs"
@@ -30,7 +33,7 @@ DEADLINES_NS = {"fdl-loose": (100_000_000, 50_000_000), "fdl": (4_000_000, 2_000
 CONTAINER_NS = 100_000_000
 GUARANTEED = 7000
 # What a case changes: where the antagonist is, whether there are deadlines, guarantees, shares in their place.
-CASES = {
+CASES: dict[str, dict[str, Any]] = {
     "as-published": {},
     "antagonist-in-group": {"group": True},
     "no-guarantee": {"guaranteed": 0},
@@ -39,7 +42,7 @@ CASES = {
 TWICE = ("as-published",)
 
 
-def group(name, deadlines=True, guaranteed=GUARANTEED, shares=0, **_):
+def group(name: str, deadlines: bool = True, guaranteed: int = GUARANTEED, shares: int = 0, **_: object) -> list[str]:
     """Make a group. The first one is plain CFS whatever the case."""
     rr, wakeup = DEADLINES_NS.get(name, (0, 0)) if deadlines else (0, 0)
     plain = name == GROUPS[0]
@@ -48,7 +51,8 @@ def group(name, deadlines=True, guaranteed=GUARANTEED, shares=0, **_):
             *([f"echo {shares} > {name}/cpu.shares"] if shares and not plain else [])]
 
 
-def script(seconds, antagonist=True, group_of_antagonist=".", workers=WORKERS, order=GROUPS, **what):
+def script(seconds: int, antagonist: bool = True, group_of_antagonist: str = ".", workers: int = WORKERS,
+           order: Sequence[str] = GROUPS, **what: Any) -> str:
     """The first second of each server is its warm-up. Then the reports, and what the scheduler says of the groups."""
     noise = "hackbench -g 2 -f 4 -s 20000 --loops 1000000 > /dev/null"
     server = f"schbench -m 1 -t {workers} -c {THINK_US} -s {THINK_US} -r {seconds} -w 1 -i -1"
@@ -62,38 +66,38 @@ def script(seconds, antagonist=True, group_of_antagonist=".", workers=WORKERS, o
         f"for g in {' '.join(GROUPS)}; do echo ==== $g ====; cat /tmp/$g; cat $g/cpu.qos_debug; done"])
 
 
-def kernel(case, seconds):
+def kernel(case: str, seconds: int) -> str:
     what = CASES[case]
     return script(seconds, group_of_antagonist="antagonist" if what.get("group") else ".", **what)
 
 
-def measure(run):
+def measure(run: Run) -> Figures:
     """By group: the percentiles in us, the number of samples, and the scheduler's counters if they are told."""
     parts = re.split(r"^==== (.+) ====$", run.console, flags=re.M)
-    figures = {}
+    figures: Figures = {}
     for name, text in zip(parts[1::2], parts[2::2]):
         figures[name.replace(" ", "-")] = {
-            "samples": int(re.search(r"\((\d+) total samples\)", text)[1]),
-            "max": int(re.search(r"max=(\d+)", text)[1]),
+            "samples": int(expect(r"\((\d+) total samples\)", text)[1]),
+            "max": int(expect(r"max=(\d+)", text)[1]),
             **{p: int(us) for p, us in re.findall(r"^\t\*?([\d.]+)th: (\d+) ", text, re.M)},
             **{key: int(value) for key, value in re.findall(r"^([a-z_]+) (\d+)$", text, re.M)}}
     return figures
 
 
-def ratio(case, percentile, above, below):
+def ratio(case: str, percentile: str, above: str, below: str) -> Callable[[Results], Any]:
     """How many times the latency of @below the one of @above is; what is not measurable counts as 1 us."""
     return lambda r: r["fdl"][case][above][percentile] / max(r["fdl"][case][below][percentile], 1)
 
 
-def published_ratio(index, above, below):
+def published_ratio(index: int, above: str, below: str) -> str:
     return f"{sum(PUBLISHED[above][index]) / sum(PUBLISHED[below][index]):.1f}"
 
 
-def latency(text, case, name, percentile, published="-"):
+def latency(text: str, case: str, name: str, percentile: str, published: str = "-") -> Claim:
     return shown(text, SCHEDULERS, lambda r: r["fdl"][case][name][percentile], "{:.0f}", published)
 
 
-def claims_of_case(case):
+def claims_of_case(case: str) -> list[Claim]:
     """What the publication shows, in order and size."""
     found = [rule(f"p{p[:2]}: {above} / {below}", f">= {bound}", SCHEDULERS, lambda v, bound=bound: v >= bound,
                   ratio(case, p, above, below), "{:.1f}", published_ratio(index, above, below))
@@ -106,7 +110,7 @@ def claims_of_case(case):
     return found
 
 
-def claims():
+def claims() -> list[Claim]:
     first, *others = CASES
     found = claims_of_case(first)
     for other in others:
@@ -115,7 +119,7 @@ def claims():
     return found
 
 
-def draw(figure, results, published=None):
+def draw(figure: Any, results: dict[str, Results], published: dict[str, Any] | None = None) -> None:
     """What latency so many of the wakeups did not exceed."""
     cases = results["kernel"]["fdl"]
     for axes, case in zip(figure.subplots(1, len(cases), sharey=True, squeeze=False)[0], cases):

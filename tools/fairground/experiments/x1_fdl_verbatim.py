@@ -6,7 +6,9 @@ scaled to so few CPUs. What must come out here is the order of the three servers
 """
 
 import os
+from typing import Any
 
+from ..experiment import Claim, Results
 from ..settings import UsageError
 from . import x1_fdl
 from .x1_fdl import EVENTS, GROUPS, HOSTS, SCHEDULERS, SETTINGS, SOURCE, TIMEOUT, measure  # noqa: F401 (its parts)
@@ -19,18 +21,18 @@ SIZE = (6, 4.5)
 SCRIPT = "examples/fdl.sh"
 
 
-def kernel(_, seconds):
+def kernel(_: str, seconds: int) -> str:
     if seconds != SECONDS:
         raise UsageError(f"SECS={seconds}: the script says {SECONDS}, and is run as it stands")
     with open(os.path.join(os.path.dirname(__file__), "../../..", SCRIPT), encoding="utf-8") as f:
         return f.read()
 
 
-def claims():
+def claims() -> list[Claim]:
     samples = [x1_fdl.latency(f"{name}: samples", *CASES, name, "samples", published) for name, published in
                zip(GROUPS, ("8496", "8544", "8534"))]
     return x1_fdl.claims_of_case(*CASES) + samples
 
 
-def draw(figure, results):
+def draw(figure: Any, results: dict[str, Results]) -> None:
     x1_fdl.draw(figure, results)

@@ -9,7 +9,10 @@ decides who finds his last CPU taken by another server, and how many CPUs take t
 instructions while he wakes.
 """
 
-from ..experiment import rule, shown
+from collections.abc import Callable
+from typing import Any
+
+from ..experiment import Claim, Results, rule, shown
 from . import x1_fdl
 from .x1_fdl import EVENTS, GROUPS, HOSTS, SCHEDULERS, SETTINGS, TIMEOUT, measure  # noqa: F401 (parts of an experiment)
 
@@ -26,25 +29,25 @@ PUBLISHED = {"cfs": ((38, 85, 69), (123, 129, 124)), "fdl-loose": ((85, 54, 84),
 PUBLISHED_MEAN = sum(sum(p99) for _, p99 in PUBLISHED.values()) / 9
 
 
-def kernel(case, seconds):
+def kernel(case: str, seconds: int) -> str:
     return x1_fdl.script(seconds, antagonist=False, workers=1, order=ORDERS[case])
 
 
-def mean(name, percentile):
+def mean(name: str, percentile: str) -> Callable[[Results], Any]:
     """Of the group's percentile over the runs."""
     return lambda r: sum(r["fdl"][case][name][percentile] for case in ORDERS) / len(ORDERS)
 
 
-def p99_of_all(r):
+def p99_of_all(r: Results) -> list[float]:
     return [mean(group, "99.0")(r) for group in GROUPS]
 
 
-def from_mean(name):
+def from_mean(name: str) -> Callable[[Results], Any]:
     """How far the group's p99 is from the mean of all three."""
     return lambda r: abs(mean(name, "99.0")(r) * len(GROUPS) / sum(p99_of_all(r)) - 1)
 
 
-def claims():
+def claims() -> list[Claim]:
     found = [rule(f"{name}: p99 off the mean of all", "<= 10 %", SCHEDULERS, lambda v: v <= 0.1, from_mean(name),
                   "{:.1%}", f"{abs(sum(PUBLISHED[name][1]) / 3 / PUBLISHED_MEAN - 1):.1%}") for name in GROUPS]
     found.append(rule("p99: the largest less the least, us", "<= 11", SCHEDULERS, lambda v: v <= 11,
@@ -55,5 +58,5 @@ def claims():
     return found
 
 
-def draw(figure, results):
+def draw(figure: Any, results: dict[str, Results]) -> None:
     x1_fdl.draw(figure, results, PUBLISHED)

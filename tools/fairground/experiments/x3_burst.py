@@ -7,8 +7,10 @@ period the bursts start, and on the burst, how much of an unused period may be k
 """
 
 import re
+from typing import Any
 
-from ..experiment import KERNEL, rule
+from ..expect import expect
+from ..experiment import KERNEL, Claim, Figures, Results, Run, rule
 from ..image import event_values
 from ..latency import SLEEPS, SWITCH, WAKEUPS
 
@@ -28,11 +30,11 @@ COSTS_US = 200  # what ticks and switches add to a burst in the simulator; in th
 WITHIN_MS = 6  # a slice of 5 ms that one may hold while the other is throttled, and a tick
 
 
-def times_each(seconds):
+def times_each(seconds: int) -> int:
     return max(2, seconds * 1000 // EVERY_MS // len(PHASES) - 1)
 
 
-def kernel(case, seconds):
+def kernel(case: str, seconds: int) -> str:
     """The group's counters stand before each phase and at the end. One burst goes before, with the pool half full."""
     times = times_each(seconds)
     return "; ".join([
@@ -47,14 +49,14 @@ def kernel(case, seconds):
         "wait", "done", "echo end", "cat cpu.stat"])
 
 
-def counters(text):
+def counters(text: str) -> dict[str, int]:
     return {name: int(value) for name, value in re.findall(r"^(nr_\w+|\w+_time) (\d+)\r?$", text, re.M)}
 
 
-def workload(case, seconds):
+def workload(case: str, seconds: int) -> dict[str, Any]:
     """The same, with two tasks of its own for each phase, which start in a period that nobody has used."""
     times = times_each(seconds)
-    task = {"taskgroup": "/limited", "run": RUN_MS * 1000 - COSTS_US,
+    task: dict[str, Any] = {"taskgroup": "/limited", "run": RUN_MS * 1000 - COSTS_US,
             "timer": {"ref": "unique", "period": EVERY_MS * 1000, "mode": "absolute"}}
     tasks = {"before": {**task, "loop": 1}}
     for nr, phase in enumerate(PHASES):
@@ -65,19 +67,20 @@ def workload(case, seconds):
             "taskgroups": {"/limited": limits}, "tasks": tasks}
 
 
-def measure(run):
+def measure(run: Run) -> Figures:
     found = measure_kernel(run) if run.host == KERNEL else measure_simulator(run)
     spent = sum(task.run_ns for task in run.latencies().tasks.values() if re.match(r"burst|phase|before", task.comm))
     bursting_ms = times_each(run.seconds) * len(PHASES) * EVERY_MS
     return {**found, "use": (spent / 1e6 - RUN_MS) / bursting_ms}
 
 
-def measure_simulator(run):
+def measure_simulator(run: Run) -> Figures:
     """
     The same from its trace: a burst lasts from a wakeup to falling asleep; who loses a CPU to nobody is throttled. How
     many periods used savings stands in the report's table of groups.
     """
-    excess, throttled, woken = dict.fromkeys(PHASES, 0), dict.fromkeys(PHASES, 0), {}
+    excess, throttled = dict.fromkeys(PHASES, 0.0), dict.fromkeys(PHASES, 0)
+    woken: dict[int, int] = {}
     for event in run.events((SWITCH, *WAKEUPS)):
         values = event_values(event)
         if event.format.name in WAKEUPS:
@@ -90,11 +93,11 @@ def measure_simulator(run):
             lasted = event.time - woken.pop(values["prev_pid"])
             if phase and lasted > RUN_MS * 1e6 / 2:  # not the last wakeup, in which it ends
                 excess[int(phase[1])] = max(excess[int(phase[1])], lasted / 1e6 - RUN_MS)
-    bursts = re.search(r"^/limited +(?:\S+ +){5}(\d+) ", run.console, re.M)
+    bursts = expect(r"^/limited +(?:\S+ +){5}(\d+) ", run.console)
     return {"excess_ms": list(excess.values()), "throttled": list(throttled.values()), "bursts": [int(bursts[1])]}
 
 
-def measure_kernel(run):
+def measure_kernel(run: Run) -> Figures:
     """By phase: the latest end of a burst beyond its 80 ms, and what the group's counters grew by."""
     parts = re.split(r"^(?:phase \d+|end)\r?$", run.console, flags=re.M)[1:]
     excess, throttled, bursts = [], [], []
@@ -107,7 +110,7 @@ def measure_kernel(run):
     return {"excess_ms": excess, "throttled": throttled, "bursts": bursts}
 
 
-def expected(burst, phase):
+def expected(burst: int, phase: int) -> float:
     """
     A full pool lasts for a while with both running; what is left of a period then is the gap. Who starts early enough
     to use it up waits for the period's end. Who starts late has a second full pool, and waits for the third if that
@@ -123,7 +126,7 @@ def expected(burst, phase):
     return gap if in_second_period > lasts else 0
 
 
-def claims():
+def claims() -> list[Claim]:
     found = []
     for case in CASES:
         found.append(rule(f"burst {case} ms: off the expected, ms, at most", f"<= {WITHIN_MS}", ["cfs"],
@@ -143,7 +146,7 @@ def claims():
     return found
 
 
-def draw(figure, results):
+def draw(figure: Any, results: dict[str, Results]) -> None:
     axes = figure.subplots()
     for nr, case in enumerate(CASES):
         for host, of_host in results.items():

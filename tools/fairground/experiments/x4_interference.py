@@ -8,8 +8,9 @@ are and the less they use on average.
 """
 
 import random
+from typing import Any
 
-from ..experiment import rule
+from ..experiment import Claim, Figures, Results, Run, rule
 from ..image import event_values
 from ..latency import SLEEPS, SWITCH
 
@@ -26,7 +27,7 @@ SIZE = (9, 4)
 PERIOD_US, BYSTANDER_US = 100_000, 5000
 
 
-def workload(case, seconds):
+def workload(case: str, seconds: int) -> dict[str, Any]:
     """The demands are the same with and without bursts; a group with a quota of 1/n has them in proportion."""
     groups, use, burst = case.split("-")
     quota_us = PERIOD_US // int(groups)
@@ -42,7 +43,7 @@ def workload(case, seconds):
     return {"global": {"duration": seconds}, "taskgroups": limits, "tasks": tasks}
 
 
-def measure(run):
+def measure(run: Run) -> Figures:
     """Part of the periods at whose end the bystander's job is not done."""
     asleep_since, late, nr, end = None, 0, 0, None
     for event in run.events((SWITCH, "sched_wakeup", "sched_wakeup_new")):
@@ -61,15 +62,15 @@ def measure(run):
     return {"periods": nr, "late": late / nr}
 
 
-def late(results, groups, use, burst):
+def late(results: Results, groups: int, use: int, burst: str) -> float:
     return results["cfs"][f"{groups}-{use}-{burst}"]["late"]
 
 
-def interference(results, groups, use):
+def interference(results: Results, groups: int, use: int) -> float:
     return late(results, groups, use, "saved") - late(results, groups, use, "none")
 
 
-def claims():
+def claims() -> list[Claim]:
     found = []
     for use in USES:
         for fewer, groups in zip(GROUPS, GROUPS[1:]):
@@ -85,7 +86,7 @@ def claims():
     return found
 
 
-def draw(figure, results):
+def draw(figure: Any, results: dict[str, Results]) -> None:
     axes = figure.subplots()
     for host, of_host in results.items():
         for nr, use in enumerate(USES):

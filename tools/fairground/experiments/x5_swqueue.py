@@ -13,8 +13,10 @@ last-level cache, which is what the queue is for, or anywhere, which is what ste
 
 import re
 from dataclasses import replace
+from typing import Any
 
-from ..experiment import KERNEL, SIMULATOR, rule, shown
+from ..expect import expect
+from ..experiment import KERNEL, SIMULATOR, Claim, Figures, Results, Run, rule, shown
 
 TITLE = "A pool of fork+exec jobs on 1, 2, 6 and 11 caches: jobs done and CPU time wasted, by feature"
 SOURCE = "kernel builds, change of their time: SWQUEUE -0.15 % on a 7950X, -0.18 % on Milan, -0.28 % on Bergamo; " \
@@ -43,23 +45,23 @@ WAITS_PART = 15  # this pool runs for so many times less: it takes longer
 KERNEL_SEEDS = 30  # pools one after the other
 
 
-def split(case):
+def split(case: str) -> tuple[str, bool, str]:
     """Shape, with waits?, feature."""
     pool, _, feature = case.partition("-")
     shape, _, waits = pool.partition("+")
     return shape, bool(waits), feature
 
 
-def runs(host, _sched, case):
+def runs(host: str, _sched: str, case: str) -> bool:
     return (host == KERNEL) == (split(case)[0] == "kernel")
 
 
-def duration(case, seconds):
+def duration(case: str, seconds: int) -> float:
     """How long it runs, s."""
     return seconds / (WAITS_PART if split(case)[1] else 1)
 
 
-def cpus(shape):
+def cpus(shape: str) -> int:
     if shape == "kernel":
         return int(SETTINGS["smp"])
     product = 1
@@ -68,7 +70,7 @@ def cpus(shape):
     return product
 
 
-def kernel(case, seconds):
+def kernel(case: str, seconds: int) -> str:
     features = "".join(f"echo {name} > features; " for name in FEATURES[split(case)[2]])
     each_ms = 1000 * duration(case, seconds) / KERNEL_SEEDS
     return (f"cd /sys/kernel/debug/sched; echo 1 > /proc/sys/kernel/sched_schedstats; {features}grep waste_ waste; "
@@ -76,23 +78,23 @@ def kernel(case, seconds):
             f"-w {WORK} -s $seed -t {each_ms:.0f}ms; done; grep waste_ waste")
 
 
-def workload(case, _seconds):
+def workload(case: str, _seconds: int) -> str:
     """A workload of the simulator's own: rt-app has no random times."""
     shape, waits, _ = split(case)
     what = f"parts={PARTS},run={'-'.join(PART)},io={'-'.join(IO)}" if waits else f"run={'-'.join(RUN)}"
     return f"jobs:n={cpus(shape) * 5 // 4},{what},work={WORK}"
 
 
-def simulate(case, seconds):
+def simulate(case: str, seconds: int) -> list[str]:
     shape, _, feature = split(case)
     words = ["--topology", SHAPES[shape], "--time", f"{1000 * duration(case, seconds):.0f}ms", *COSTS]
     return words + [word for name in FEATURES[feature] for word in ("--features", name)]
 
 
-def measure(run):
+def measure(run: Run) -> Figures:
     if run.host == SIMULATOR:
-        jobs = int(re.search(r"^job .*?nice 0 +(\d+)", run.console, re.M)[1])
-        wasted, near = map(float, re.search(r"wasted ([\d.]+) CPU ms, of these within a cache ([\d.]+)",
+        jobs = int(expect(r"^job .*?nice 0 +(\d+)", run.console)[1])
+        wasted, near = map(float, expect(r"wasted ([\d.]+) CPU ms, of these within a cache ([\d.]+)",
                                             run.console).groups())
     else:
         jobs = sum(map(int, re.findall(r"^(\d+) jobs ended", run.console, re.M)))
@@ -103,12 +105,12 @@ def measure(run):
             "near_percent": 100 * near / span_ms}
 
 
-def time_change(results, pool, feature):
+def time_change(results: Results, pool: str, feature: str) -> float:
     """Of the time of a job, percent."""
     return 100 * (results["cfs"][f"{pool}-off"]["jobs"] / results["cfs"][f"{pool}-{feature}"]["jobs"] - 1)
 
 
-def ratio(results, pool, feature, key):
+def ratio(results: Results, pool: str, feature: str, key: str) -> float:
     """Of what is wasted without; nothing of nothing is 0."""
     wasted, without = (results["cfs"][f"{pool}-{name}"][key] for name in (feature, "off"))
     return wasted and (wasted / without if without else float("inf"))
@@ -122,16 +124,16 @@ NOISE = 0.1       # percent: of the jobs under way at the end some are nearly do
 KERNEL_NOISE = 0.5  # the same of its 17,000
 
 
-def host_of(pool):
+def host_of(pool: str) -> tuple[str, ...]:
     return (KERNEL,) if pool == "kernel" else (SIMULATOR,)
 
 
-def time_claim(pool, feature, most):
+def time_claim(pool: str, feature: str, most: float) -> Claim:
     return rule(f"{pool}: time of a job, {feature}, %", f"<= {most}", ["cfs"], lambda v: v <= most,
                 lambda r: time_change(r, pool, feature), "{:+.2f}", PUBLISHED.get((pool, feature), "-"), host_of(pool))
 
 
-def waste_claim(pool, feature, where, most):
+def waste_claim(pool: str, feature: str, where: str, most: float | None) -> Claim:
     """Of the waste without; @most None: shown."""
     key, text = {"cache": ("near_ms", "in caches"), "machine": ("wasted_ms", "anywhere")}[where]
     text = f"{pool}: wasted {text}, {feature} / off"
@@ -141,7 +143,7 @@ def waste_claim(pool, feature, where, most):
                 hosts=host_of(pool))
 
 
-def claims_of(pool):
+def claims_of(pool: str) -> list[Claim]:
     waits = pool.endswith("+waits")
     most = 0 if waits else KERNEL_NOISE if pool == "kernel" else NOISE
     found = [time_claim(pool, feature, most) for feature in QUEUES]
@@ -161,7 +163,7 @@ def claims_of(pool):
     return found
 
 
-def claims():
+def claims() -> list[Claim]:
     pools = (*SHAPES, *(f"{shape}+waits" for shape in SIMULATED))
     found = [claim for pool in pools for claim in claims_of(pool)]
     for pool in ("bergamo", "bergamo+waits"):
@@ -171,7 +173,7 @@ def claims():
     return found
 
 
-def draw(figure, results):
+def draw(figure: Any, results: dict[str, Results]) -> None:
     """Waste within caches and jobs, of the pool with waits and of the kernel's, by shape and feature."""
     pools = ("kernel", *(f"{shape}+waits" for shape in SIMULATED))
     for axes, key, label in zip(figure.subplots(1, 2), ("near_percent", "jobs"),

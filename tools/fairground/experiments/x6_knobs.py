@@ -8,8 +8,10 @@ all CPUs; `spare`: 85 % of them.
 """
 
 import re
+from typing import Any
 
-from ..experiment import SIMULATOR, rule, shown
+from ..expect import expect
+from ..experiment import SIMULATOR, Claim, Figures, Results, Run, rule, shown
 
 TITLE = "Requests of 1.2 threads a CPU: what four tunables gain, what the shared wake queue gains with and without them"
 SOURCE = "HHVM, text only: the knobs gave about 20 % throughput, not at full saturation; SWQUEUE on top 1 to 1.6 % " \
@@ -26,43 +28,45 @@ PART = "200us-1ms"
 LOADS = {"full": "20us-200us", "spare": "100us-400us"}
 MIGRATION = {"migration_cost_ns": 0}
 KNOBS = {**MIGRATION, "latency_ns": 20_000_000, "min_granularity_ns": 10_000_000, "wakeup_granularity_ns": 12_000_000}
-FORMS = {"default": ({}, None), "migration": (MIGRATION, None), "knobs": (KNOBS, None),
-         "knobs+swqueue": (KNOBS, "SWQUEUE"), "knobs+shared_runq": (KNOBS, "SHARED_RUNQ"),
-         "swqueue": ({}, "SWQUEUE"), "shared_runq": ({}, "SHARED_RUNQ")}
+FORMS: dict[str, tuple[dict[str, int], str | None]] = {
+    "default": ({}, None), "migration": (MIGRATION, None), "knobs": (KNOBS, None),
+    "knobs+swqueue": (KNOBS, "SWQUEUE"), "knobs+shared_runq": (KNOBS, "SHARED_RUNQ"),
+    "swqueue": ({}, "SWQUEUE"), "shared_runq": ({}, "SHARED_RUNQ"),
+}
 CASES = tuple(f"{load}-{form}" for load in LOADS for form in FORMS)
 # Beside the kernel's, as in x5-swqueue.
 COSTS = ("--cost-ipi", "1us", "--cost-migration", "10us")
 
 
-def workload(case, _seconds):
+def workload(case: str, _seconds: int) -> str:
     return f"bursts:n={CPUS * 6 // 5},run={PART},sleep={LOADS[case.partition('-')[0]]}"
 
 
-def simulate(case, seconds):
+def simulate(case: str, seconds: int) -> list[str]:
     tunables, feature = FORMS[case.partition("-")[2]]
     words = ["--topology", TOPOLOGY, "--time", f"{seconds}s", *COSTS]
     words += [word for name, value in tunables.items() for word in ("--set", f"{name}={value}")]
     return words + (["--features", feature] if feature else [])
 
 
-def measure(run):
-    waits = re.search(r"^burst .*?nice 0 +(.*)", run.console, re.M)[1].split()
-    parts = int(re.search(r"(\d+) wakeups", run.console)[1])
-    wasted = float(re.search(r"wasted ([\d.]+) CPU ms", run.console)[1])
+def measure(run: Run) -> Figures:
+    waits = expect(r"^burst .*?nice 0 +(.*)", run.console)[1].split()
+    parts = int(expect(r"(\d+) wakeups", run.console)[1])
+    wasted = float(expect(r"wasted ([\d.]+) CPU ms", run.console)[1])
     return {"requests": parts / 10 / run.seconds, "p99_ms": float(waits[5]),
             "wasted_percent": wasted / (10 * run.seconds * CPUS)}
 
 
-def value(results, load, form, key):
+def value(results: Results, load: str, form: str, key: str) -> float:
     return results["cfs"][f"{load}-{form}"][key]
 
 
-def gain(results, load, form, base):
+def gain(results: Results, load: str, form: str, base: str) -> float:
     """Of requests a second, percent."""
     return 100 * (value(results, load, form, "requests") / value(results, load, base, "requests") - 1)
 
 
-def gain_claim(load, form, base, least, published="-"):
+def gain_claim(load: str, form: str, base: str, least: float, published: str = "-") -> Claim:
     return rule(f"{load}: requests, {form} against {base}, %", f">= {least}", ["cfs"], lambda v: v >= least,
                 lambda r: gain(r, load, form, base), "{:+.2f}", published, HOSTS)
 
@@ -70,7 +74,7 @@ def gain_claim(load, form, base, least, published="-"):
 NOISE = 0.2  # percent
 
 
-def claims():
+def claims() -> list[Claim]:
     found = []
     for load in LOADS:
         found += [gain_claim(load, "knobs", "default", 1 if load == "full" else -NOISE, "about +20"),
@@ -88,7 +92,7 @@ def claims():
     return found
 
 
-def draw(figure, results):
+def draw(figure: Any, results: dict[str, Results]) -> None:
     """Requests relative to the default settings, and the 99th percentile of waits."""
     axes = figure.subplots(1, 2)
     of_host = results[SIMULATOR]

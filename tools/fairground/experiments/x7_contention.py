@@ -8,8 +8,10 @@ threads, where half of the time went into the lock of the first form.
 
 import re
 from dataclasses import replace
+from typing import Any
 
-from ..experiment import SIMULATOR, rule, shown
+from ..expect import expect
+from ..experiment import SIMULATOR, Claim, Figures, Results, Run, rule, shown
 
 TITLE = "Ping-pong by two pairs a CPU behind one cache: round trips with one lock for all, with shards, and without"
 SOURCE = "netperf UDP_RR, 72 clients on 36 threads: 53 % of the time in the lock of the unsharded queue; with shards " \
@@ -29,11 +31,11 @@ COSTS = ("--cost-shard", "200ns", "--cost-ipi", "1us")
 KERNEL_LOAD = "hack -g 2 -f 10 -l 20"  # pingpong would pin its tasks, which are never linked then
 
 
-def size_of(case):
+def size_of(case: str) -> int | None:
     return {"unsharded": UNSHARDED, "sharded": 6}.get(case)
 
 
-def kernel(case, _seconds):
+def kernel(case: str, _seconds: int) -> str:
     """In the kernel too few CPUs take part for a rate to suffer: how often was the lock busy when it was wanted?"""
     features = "".join(f"echo {name} > features; " for name in FEATURES[case])
     size = f"echo {2 if case == 'sharded' else UNSHARDED} > shared_runq_shard_size; " if size_of(case) else ""
@@ -41,39 +43,39 @@ def kernel(case, _seconds):
             f"{KERNEL_LOAD}; grep shared debug")
 
 
-def workload(_case, _seconds):
+def workload(_case: str, _seconds: int) -> str:
     return f"pingpong:n={PAIRS},run=2us-8us"
 
 
-def simulate(case, seconds):
+def simulate(case: str, seconds: int) -> list[str]:
     words = ["--topology", f"1x1x{CPUS // 2}x2", "--time", f"{seconds}s", *COSTS]
     words += [word for name in FEATURES[case] for word in ("--features", name)]
     return words + (["--set", f"shared_runq_shard_size={size_of(case)}"] if size_of(case) else [])
 
 
-def measure(run):
+def measure(run: Run) -> Figures:
     if run.host == SIMULATOR:
         locks = re.search(r"shard locks: (\d+) taken, ([\d.]+) % after waiting, ([\d.]+) CPU ms", run.console)
-        wakeups = int(re.search(r"(\d+) wakeups", run.console)[1])
+        wakeups = int(expect(r"(\d+) wakeups", run.console)[1])
         return {"rate": wakeups / 2 / run.seconds, "taken": int(locks[1]) if locks else 0,
                 "busy_percent": float(locks[2]) if locks else 0,
                 "wait_percent": float(locks[3]) / (run.seconds * 10 * CPUS) if locks else 0}
-    counts = {}
+    counts: dict[str, int] = {}
     for name, value in re.findall(r"\.(shared_\w+) +: (\d+)", run.console):
         counts[name] = counts.get(name, 0) + int(value)
     taken = counts["shared_linked"] + counts["shared_unlinked"] + counts["shared_refused"]
     return {"taken": taken, "busy_percent": 100 * counts["shared_contended"] / taken if taken else 0}
 
 
-def value(results, case, key):
+def value(results: Results, case: str, key: str) -> float:
     return results["cfs"][case][key]
 
 
-def relative(results, case):
+def relative(results: Results, case: str) -> float:
     return 100 * value(results, case, "rate") / value(results, "off", "rate")
 
 
-def claims():
+def claims() -> list[Claim]:
     simulator = (SIMULATOR,)
     found = [rule(f"{case}: round trips, % of those without", bound, ["cfs"], holds,
                   lambda r, c=case: relative(r, c), "{:.1f}", published, simulator)
@@ -95,7 +97,7 @@ def claims():
     return found
 
 
-def draw(figure, results):
+def draw(figure: Any, results: dict[str, Results]) -> None:
     axes = figure.subplots(1, 2)
     for at, case in enumerate(CASES):
         if SIMULATOR in results:
