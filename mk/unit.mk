@@ -49,7 +49,10 @@ unit: $(UNIT_BIN) ## unit tests of the scheduler and lib (cmocka, sanitizers)
 prop: $(PROP_BIN) ## property tests: random operations, invariants after each
 	$(Q)status=0; for t in $^; do $(UNIT_ENV) $$t $(PROP) || status=1; done; exit $$status
 
+golden: ## compare the golden numbers of the unit tests with the model's; GOLDEN=--write: write them
+	$(Q)$(PYTHON) tests/model/golden.py $(GOLDEN)
+
 unit-programs: $(UNIT_BIN)
 prop-programs: $(PROP_BIN)
 
-.PHONY: unit prop unit-programs prop-programs
+.PHONY: unit prop golden unit-programs prop-programs

@@ -3,7 +3,7 @@
 """Run every layer of the tests, cheapest first, as many at a time as there are CPUs, and add up what passed.
 
     static   rules of the source, the scheduler's seam, types of the Python, a build by the other compiler
-    unit     hosted tests of sched/ and lib/, with sanitizers (cmocka)
+    unit     hosted tests of sched/ and lib/, with sanitizers (cmocka); golden numbers against their model
     prop     random operations on the scheduler and every short sequence of them, invariants after each
     sim      the simulator: what it reports, reads, writes and refuses (pytest)
     kernel   selftests inside the kernel at 1, 2, 4 and 8 CPUs; at 4 under each other scheduler
@@ -150,7 +150,9 @@ def static() -> Count:
 
 
 def unit() -> Count:
-    return tap_layer("unit", [MAKE, "unit"], CMOCKA_MESSAGE_OUTPUT="TAP")
+    count = tap_layer("unit", [MAKE, "unit"], CMOCKA_MESSAGE_OUTPUT="TAP")
+    count.add(tap_layer("golden", [MAKE, "golden"]))
+    return count
 
 
 def prop() -> Count:
