@@ -90,7 +90,8 @@ def comment_findings(path: pathlib.Path, text: str) -> Iterator[str]:
 
 
 def repository_files() -> list[pathlib.Path]:
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True, check=True)
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"],
+                            capture_output=True, text=True, check=True)
     return [path for path in map(pathlib.Path, listed.stdout.splitlines()) if path.exists()]
 
 
