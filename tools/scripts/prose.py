@@ -23,7 +23,8 @@ ITEM = re.compile(r"^(\s*)([*-]|\d+\.)\s+")
 # Words of a sentence: code, links and figures count as one each.
 TOKEN = re.compile(r"`[^`]*`|\[[^\]]*\]\([^)]*\)|\S+")
 SENTENCE_END = re.compile(r"(?<=[.!?:;])[)\"'*_]*\s+(?=[A-Z0-9`\[(*_])")
-NOUN = re.compile(r"(?:^|[.;:] )(Who|Whoever|Whom|Whose|Of those|Those that|Those who|One that|One who|What is (?:not )?\w+ed)\b")
+NOUN = re.compile(r"(?:^|[.;:] )(Who|Whoever|Whom|Whose|Of those|Those that|Those who|One that|One who"
+                  r"|What is (?:not )?\w+ed)\b")
 SOURCE = {".c", ".h", ".S", ".def", ".py"}
 
 Paragraph = tuple[int, list[str]]
