@@ -235,7 +235,7 @@ struct sched_class {
 	 * chosen.
 	 */
 	void (*join)(struct rq *rq, struct task *t, bool runnable);
-	void (*leave)(struct rq *rq, struct task *t, bool runnable);
+	void (*quit)(struct rq *rq, struct task *t, bool runnable);
 
 	/*
 	 * A parameter of the queued @t changed (its old kernel priority was @old_prio): preempt or
@@ -331,7 +331,7 @@ unsigned class_stay(struct rq *rq, struct task *t, unsigned cpu, unsigned reason
 	.owns = class_owns_nothing, .valid = class_nothing_valid, .prio = class_no_prio,           \
 	.admit = class_admit, .init_task = class_ignore_new, .set_attr = class_ignore_attr,        \
 	.get_attr = class_no_attr, .fork = class_ignore_fork, .join = class_ignore_change,         \
-	.leave = class_ignore_change, .retune = class_ignore_retune, .regroup = class_regroup,     \
+	.quit = class_ignore_change, .retune = class_ignore_retune, .regroup = class_regroup,      \
 	.slice = class_no_slice, .request = class_no_slice, .check = class_ignore,                 \
 	.check_offline = class_ignore, .dump = class_dump_nothing, .dump_key = class_dump_vtime,   \
 	.dump_task = class_dump_no_task

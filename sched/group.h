@@ -22,36 +22,36 @@ struct task_group;
 #define SCHED_QUOTA_NONE     (~0ull)
 
 /* Bytes that a group of this machine needs; 64-byte aligned, zeroed. */
-size_t sched_group_size(const struct sched *s);
+size_t task_group_size(const struct sched *s);
 /* A new group without members below @parent. */
-void sched_group_init(struct sched *s, struct task_group *tg, struct task_group *parent);
+void task_group_init(struct sched *s, struct task_group *tg, struct task_group *parent);
 /* @tg, which has neither members nor children, ends: its memory is the host's again. */
-void sched_group_exit(struct sched *s, struct task_group *tg);
+void task_group_exit(struct sched *s, struct task_group *tg);
 /* Make @t, in whatever state or class, a member of @tg. A fork's child joins its parent's group. */
-void sched_group_move(struct sched *s, struct task *t, struct task_group *tg);
-struct task_group *sched_group_of(const struct task *t);
+void task_group_move(struct sched *s, struct task *t, struct task_group *tg);
+struct task_group *task_group_of(const struct task *t);
 
-struct sched_group_params {
+struct task_group_params {
 	u64 shares; /* 2..262144 */
 	bool idle;  /* SCHED_IDLE as a group: weight 3, loses to every sibling that is not */
 	u64 quota_ns, period_ns, burst_ns;	/* SCHED_QUOTA_NONE: as much as it can get */
 	u64 deadline_rr_ns, deadline_wakeup_ns; /* 0: none */
 	u64 guaranteed_shares;			/* 0: nothing is guaranteed */
 };
-void sched_group_params(const struct task_group *tg, struct sched_group_params *out);
+void task_group_params(const struct task_group *tg, struct task_group_params *out);
 
 /* Clamped to SCHED_SHARES_MIN..MAX. -EINVAL: the root, or an idle group. */
-int sched_group_set_shares(struct sched *s, struct task_group *tg, u64 shares);
+int task_group_set_shares(struct sched *s, struct task_group *tg, u64 shares);
 /* Back from idle a group has the default shares. -EINVAL: the root, or guaranteed shares. */
-int sched_group_set_idle(struct sched *s, struct task_group *tg, bool idle);
+int task_group_set_idle(struct sched *s, struct task_group *tg, bool idle);
 /*
  * At most @quota_ns of CPU time, over all CPUs, in each @period_ns, plus what was saved before up
  * to @burst_ns. -EINVAL: the root; quota or period below 1 ms, period above 1 s, burst above quota.
  * @nested: also -EINVAL if quota/period is more than an ancestor's or less than a descendant's
  * (cgroup v1). Removing the quota removes the burst. An accepted call unthrottles the group.
  */
-int sched_group_set_bandwidth(struct sched *s, struct task_group *tg, u64 quota_ns, u64 period_ns,
-			      u64 burst_ns, bool nested);
+int task_group_set_bandwidth(struct sched *s, struct task_group *tg, u64 quota_ns, u64 period_ns,
+			     u64 burst_ns, bool nested);
 
 /*
  * The fair policy fdl runs the group at the latest @rr_ns after its turn before, or @wakeup_ns
@@ -59,19 +59,19 @@ int sched_group_set_bandwidth(struct sched *s, struct task_group *tg, u64 quota_
  * without effect. -EINVAL: the root; rr_ns other than 0 and 50 us to 1 s; wakeup_ns more than
  * rr_ns. Takes effect at once, whatever the group is doing.
  */
-int sched_group_set_deadline(struct sched *s, struct task_group *tg, u64 rr_ns, u64 wakeup_ns);
+int task_group_set_deadline(struct sched *s, struct task_group *tg, u64 rr_ns, u64 wakeup_ns);
 /*
  * The CPU time that fdl's controller is to see to, while the group wants it: 1024 is one CPU for a
  * child of the root, below that a part in proportion to its siblings'. From 0 to @shares the
  * group's weight becomes @shares and is the controller's from then on; back at 0 it is that of its
- * own shares again, which sched_group_params() always tells. Other policies keep the value without
+ * own shares again, which task_group_params() always tells. Other policies keep the value without
  * effect. -EINVAL: the root, an idle group, more than 262144 for each CPU of the machine. There is
- * no limit to the sum: see sched_group_fdl_stat.overcommit.
+ * no limit to the sum: see task_group_fdl_stat.overcommit.
  */
-int sched_group_set_guaranteed(struct sched *s, struct task_group *tg, u64 shares);
+int task_group_set_guaranteed(struct sched *s, struct task_group *tg, u64 shares);
 
 /* What fdl knows of a group. Times in ns; CPU time in 1024ths of a CPU. */
-struct sched_group_fdl_stat {
+struct task_group_fdl_stat {
 	u64 dynamic_shares; /* what it weighs: the controller's shares, or its own */
 	u64 legacy_shares;  /* its own */
 	u64 abs_guaranteed; /* CPU time that is guaranteed to it, as of the last control pass */
@@ -85,7 +85,7 @@ struct sched_group_fdl_stat {
 	u64 max_gap_ns;		/* longest time it waited for a CPU */
 };
 /* The root has only @out->overcommit. */
-void sched_group_fdl_stat(struct sched *s, struct task_group *tg, struct sched_group_fdl_stat *out);
+void task_group_fdl_stat(struct sched *s, struct task_group *tg, struct task_group_fdl_stat *out);
 /*
  * One pass of fdl's controller over all groups. A host calls it every sched_fdl_interval_ns(), from
  * one place, serialised with the calls above; without effect under other policies. Is anything
@@ -95,11 +95,11 @@ bool sched_fdl_control(struct sched *s);
 /* The tunable control_loop_interval. */
 u64 sched_fdl_interval_ns(const struct sched *s);
 
-struct sched_group_stat {
+struct task_group_stat {
 	u64 usage_ns; /* CPU time of members and descendants, ever */
 	u64 nr_periods, nr_throttled, throttled_ns, nr_bursts, burst_ns; /* of its bandwidth */
 	u64 wait_sum_ns; /* that it waited for CPUs, summed over them, while not throttled */
 	bool schedstats; /* the tunable, without which Linux does not tell wait_sum */
 };
 /* Of @tg; the root: usage_ns of the machine. */
-void sched_group_stat(struct sched *s, struct task_group *tg, struct sched_group_stat *out);
+void task_group_stat(struct sched *s, struct task_group *tg, struct task_group_stat *out);

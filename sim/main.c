@@ -173,8 +173,8 @@ static struct result run_policy(const struct options *o, const struct machine_de
 		result.fdl = allocate(w->nr_groups, sizeof(*result.fdl));
 	}
 	for (u32 i = 0; i < w->nr_groups; i++) {
-		sched_group_stat(sim->s, sim->groups[i].tg, &result.groups[i]);
-		sched_group_fdl_stat(sim->s, sim->groups[i].tg, &result.fdl[i]);
+		task_group_stat(sim->s, sim->groups[i].tg, &result.groups[i]);
+		task_group_fdl_stat(sim->s, sim->groups[i].tg, &result.fdl[i]);
 	}
 	if (o->trace)
 		trace_write(sim, o->trace);

@@ -10,7 +10,7 @@
  * way it is the root's. So a group without members is empty for the scheduler too and can go at
  * once.
  *
- * INVARIANTS. nr_inside is the sum of nr_members over the subtree. sched_group_of() a member is the
+ * INVARIANTS. nr_inside is the sum of nr_members over the subtree. task_group_of() a member is the
  * tg of its group or of the nearest ancestor that has one. What a group has used is the past of it
  * and its descendants and the time of each member since it joined; a removed group's past is its
  * parent's.
@@ -54,8 +54,8 @@ static void settle(struct thread *t)
 	struct task_group *tg = effective_tg(t->member[HIERARCHY_V1].group)
 					?: effective_tg(t->member[HIERARCHY_V2].group);
 
-	if (sched_group_of(&t->task) != tg)
-		with_irqs_off(sched_group_move(machine, &t->task, tg));
+	if (task_group_of(&t->task) != tg)
+		with_irqs_off(task_group_move(machine, &t->task, tg));
 }
 
 /* The same for all members of @top and its descendants, after tg changed somewhere. */
@@ -73,12 +73,12 @@ static void settle_all(struct cgroup *top)
 
 int cgroup_attach_cpu(struct cgroup *cg)
 {
-	struct task_group *tg = kzalloc(max(sched_group_size(machine), (size_t)128));
+	struct task_group *tg = kzalloc(max(task_group_size(machine), (size_t)128));
 
 	if (!tg)
 		return -ENOMEM;
 	assert(!cg->tg && (u64)tg % 64 == 0);
-	with_irqs_off(sched_group_init(machine, tg, effective_tg(cg->parent)));
+	with_irqs_off(task_group_init(machine, tg, effective_tg(cg->parent)));
 	cg->tg = tg;
 	settle_all(cg);
 	return 0;
@@ -92,7 +92,7 @@ void cgroup_detach_cpu(struct cgroup *cg)
 		return;
 	cg->tg = NULL;
 	settle_all(cg);
-	with_irqs_off(sched_group_exit(machine, tg));
+	with_irqs_off(task_group_exit(machine, tg));
 	kfree(tg);
 }
 

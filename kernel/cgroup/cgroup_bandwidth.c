@@ -49,9 +49,8 @@ static int set_bandwidth(struct cgroup *cg, u64 quota_us, u64 period_us, u64 bur
 			return -EINVAL;
 		quota_ns = ns_of_us(quota_us);
 	}
-	with_irqs_off(err = sched_group_set_bandwidth(machine, cg->tg, quota_ns,
-						      ns_of_us(period_us), ns_of_us(burst_us),
-						      nested));
+	with_irqs_off(err = task_group_set_bandwidth(machine, cg->tg, quota_ns, ns_of_us(period_us),
+						     ns_of_us(burst_us), nested));
 	return err;
 }
 
@@ -61,14 +60,14 @@ struct bandwidth { /* microseconds; quota ~0: none */
 
 static struct bandwidth bandwidth_of(const struct cgroup *cg)
 {
-	struct sched_group_params p = {
+	struct task_group_params p = {
 		.quota_ns = SCHED_QUOTA_NONE,
 		.period_ns = PERIOD_DEFAULT_NS,
 	};
 
 	/* The root has none; it shows what a new group has. */
 	if (cg->tg)
-		sched_group_params(cg->tg, &p);
+		task_group_params(cg->tg, &p);
 	return (struct bandwidth){
 		.quota = p.quota_ns == SCHED_QUOTA_NONE ? SCHED_QUOTA_NONE : us_of_ns(p.quota_ns),
 		.period = us_of_ns(p.period_ns),
@@ -177,18 +176,18 @@ static int store_max(struct cgroup *cg, char *text, size_t len)
 
 /* --- cpu.stat ------------------------------------------------------------------------- */
 
-static struct sched_group_stat stat_of(const struct cgroup *cg)
+static struct task_group_stat stat_of(const struct cgroup *cg)
 {
-	struct sched_group_stat s = { 0 };
+	struct task_group_stat s = { 0 };
 
 	if (cg->tg) /* the root is never held back */
-		with_irqs_off(sched_group_stat(machine, cg->tg, &s));
+		with_irqs_off(task_group_stat(machine, cg->tg, &s));
 	return s;
 }
 
 static size_t show_stat(struct cgroup *cg, char *buf, size_t size)
 {
-	struct sched_group_stat s = stat_of(cg);
+	struct task_group_stat s = stat_of(cg);
 	struct text t = text_of(buf, size);
 
 	text_add(&t, "nr_periods %lu\nnr_throttled %lu\nthrottled_time %lu\n", s.nr_periods,
@@ -201,7 +200,7 @@ static size_t show_stat(struct cgroup *cg, char *buf, size_t size)
 
 void cgroup_add_bandwidth_stat(const struct cgroup *cg, struct text *t)
 {
-	struct sched_group_stat s = stat_of(cg);
+	struct task_group_stat s = stat_of(cg);
 
 	text_add(t, "nr_periods %lu\nnr_throttled %lu\nthrottled_usec %lu\n", s.nr_periods,
 		 s.nr_throttled, us_of_ns(s.throttled_ns));

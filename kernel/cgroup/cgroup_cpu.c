@@ -19,12 +19,12 @@
 #define IDLE_SHARES 3
 
 /* The root has no parameters; it shows what a new group has. */
-static struct sched_group_params params_of(const struct cgroup *cg)
+static struct task_group_params params_of(const struct cgroup *cg)
 {
-	struct sched_group_params p = { .shares = SCHED_SHARES_DEFAULT };
+	struct task_group_params p = { .shares = SCHED_SHARES_DEFAULT };
 
 	if (cg->tg)
-		sched_group_params(cg->tg, &p);
+		task_group_params(cg->tg, &p);
 	if (p.idle)
 		p.shares = IDLE_SHARES;
 	return p;
@@ -41,7 +41,7 @@ static int set_shares(struct cgroup *cg, u64 shares)
 {
 	int err;
 
-	with_irqs_off(err = sched_group_set_shares(machine, cg->tg, shares));
+	with_irqs_off(err = task_group_set_shares(machine, cg->tg, shares));
 	return err;
 }
 
@@ -56,7 +56,7 @@ static int set_idle(struct cgroup *cg, u64 value)
 
 	if (value > 1)
 		return -EINVAL;
-	with_irqs_off(err = sched_group_set_idle(machine, cg->tg, value));
+	with_irqs_off(err = task_group_set_idle(machine, cg->tg, value));
 	return err;
 }
 

@@ -17,12 +17,12 @@
 #include "lib/fmt.h"
 
 /* The root has no parameters: it shows what a new group has. */
-static struct sched_group_params params_of(const struct cgroup *cg)
+static struct task_group_params params_of(const struct cgroup *cg)
 {
-	struct sched_group_params p = { 0 };
+	struct task_group_params p = { 0 };
 
 	if (cg->tg)
-		sched_group_params(cg->tg, &p);
+		task_group_params(cg->tg, &p);
 	return p;
 }
 
@@ -42,7 +42,7 @@ static int set_deadline(struct cgroup *cg, u64 rr_ns, u64 wakeup_ns)
 {
 	int err;
 
-	with_irqs_off(err = sched_group_set_deadline(machine, cg->tg, rr_ns, wakeup_ns));
+	with_irqs_off(err = task_group_set_deadline(machine, cg->tg, rr_ns, wakeup_ns));
 	return err;
 }
 
@@ -101,13 +101,13 @@ static int set_guaranteed(struct cgroup *cg, u64 value)
 	u64 before = get_guaranteed(cg);
 	int err;
 
-	with_irqs_off(err = sched_group_set_guaranteed(machine, cg->tg, value));
+	with_irqs_off(err = task_group_set_guaranteed(machine, cg->tg, value));
 	if (err || !value || controlling)
 		return err;
 	controlling = kthread_create("fdl_control", control_main, NULL);
 	if (controlling)
 		return 0;
-	with_irqs_off(sched_group_set_guaranteed(machine, cg->tg, before));
+	with_irqs_off(task_group_set_guaranteed(machine, cg->tg, before));
 	return -ENOMEM;
 }
 
@@ -115,7 +115,7 @@ static int set_guaranteed(struct cgroup *cg, u64 value)
 
 static void add_parameters(const struct cgroup *cg, struct text *t)
 {
-	struct sched_group_params p = params_of(cg);
+	struct task_group_params p = params_of(cg);
 
 	text_add(t, "deadline_rr %lu\ndeadline_wakeup %lu\nguaranteed_shares %lu\n",
 		 p.deadline_rr_ns, p.deadline_wakeup_ns, p.guaranteed_shares);
@@ -124,10 +124,10 @@ static void add_parameters(const struct cgroup *cg, struct text *t)
 /* CPU time in 1024ths of a CPU, times in ns. */
 static size_t show_debug(struct cgroup *cg, char *buf, size_t size)
 {
-	struct sched_group_fdl_stat s;
+	struct task_group_fdl_stat s;
 	struct text t = text_of(buf, size);
 
-	with_irqs_off(sched_group_fdl_stat(machine, cg->tg, &s));
+	with_irqs_off(task_group_fdl_stat(machine, cg->tg, &s));
 	if (cg->tg) {
 		add_parameters(cg, &t);
 		text_add(&t, "dynamic_shares %lu\nlegacy_shares %lu\nabs_guaranteed %lu\n",

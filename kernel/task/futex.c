@@ -330,16 +330,16 @@ struct requeue {
  * Wake some waiters and move others to a second futex, so that they do not all run into the lock
  * they want. Returns woken + moved, only woken for plain FUTEX_REQUEUE (as Linux counts).
  */
-static long futex_requeue(const struct requeue *rq)
+static long futex_requeue(const struct requeue *req)
 {
 	struct futex_key from, to;
 	u32 now;
 	long ret;
 
-	if (rq->nr_wake < 0 || rq->nr_requeue < 0)
+	if (req->nr_wake < 0 || req->nr_requeue < 0)
 		return -EINVAL;
-	if ((ret = get_key(rq->from, rq->private, &from)) ||
-	    (ret = get_key(rq->to, rq->private, &to)))
+	if ((ret = get_key(req->from, req->private, &from)) ||
+	    (ret = get_key(req->to, req->private, &to)))
 		return ret;
 	struct futex_bucket *a = bucket_of(&from), *b = bucket_of(&to);
 	for (;;) {
@@ -348,19 +348,19 @@ static long futex_requeue(const struct requeue *rq)
 		 * With a lock held the load does not resolve a fault: do that without it, and try
 		 * again.
 		 */
-		ret = rq->compare ? arch_user_load_u32((const u32 *)rq->from, &now) : 0;
+		ret = req->compare ? arch_user_load_u32((const u32 *)req->from, &now) : 0;
 		if (!ret)
 			break;
 		unlock_pair(a, b);
-		if ((ret = arch_user_load_u32((const u32 *)rq->from, &now)))
+		if ((ret = arch_user_load_u32((const u32 *)req->from, &now)))
 			return ret;
 	}
-	if (rq->compare && now != rq->expected) {
+	if (req->compare && now != req->expected) {
 		ret = -EAGAIN;
 	} else {
-		ret = wake_locked(a, &from, rq->nr_wake, FUTEX_BITSET_MATCH_ANY);
-		long moved = requeue_locked(a, &from, b, &to, rq->nr_requeue);
-		ret += rq->compare ? moved : 0;
+		ret = wake_locked(a, &from, req->nr_wake, FUTEX_BITSET_MATCH_ANY);
+		long moved = requeue_locked(a, &from, b, &to, req->nr_requeue);
+		ret += req->compare ? moved : 0;
 	}
 	unlock_pair(a, b);
 	return ret;
@@ -450,7 +450,7 @@ static int user_apply(u32 *addr, const struct wake_op *wo, u32 *before)
  * Change the second word, wake waiters of the first, and of the second if its old value compares
  * true.
  */
-static long futex_wake_op(const struct requeue *rq, u32 code)
+static long futex_wake_op(const struct requeue *req, u32 code)
 {
 	struct wake_op wo = decode_wake_op(code);
 	struct futex_key first, second;
@@ -459,20 +459,20 @@ static long futex_wake_op(const struct requeue *rq, u32 code)
 
 	if (wo.op > 4 || wo.cmp > 5)
 		return -ENOSYS;
-	if ((ret = get_key(rq->from, rq->private, &first)) ||
-	    (ret = get_key(rq->to, rq->private, &second)))
+	if ((ret = get_key(req->from, req->private, &first)) ||
+	    (ret = get_key(req->to, req->private, &second)))
 		return ret;
 	/*
 	 * A waiter enqueues before it reads its word, so the change need not happen under the
 	 * locks.
 	 */
-	if ((ret = user_apply((u32 *)rq->to, &wo, &before)))
+	if ((ret = user_apply((u32 *)req->to, &wo, &before)))
 		return ret;
 	struct futex_bucket *a = bucket_of(&first), *b = bucket_of(&second);
 	lock_pair(a, b);
-	ret = wake_locked(a, &first, rq->nr_wake, FUTEX_BITSET_MATCH_ANY);
+	ret = wake_locked(a, &first, req->nr_wake, FUTEX_BITSET_MATCH_ANY);
 	if (compare_op(&wo, before))
-		ret += wake_locked(b, &second, rq->nr_requeue, FUTEX_BITSET_MATCH_ANY);
+		ret += wake_locked(b, &second, req->nr_requeue, FUTEX_BITSET_MATCH_ANY);
 	unlock_pair(a, b);
 	return ret;
 }
@@ -480,7 +480,7 @@ static long futex_wake_op(const struct requeue *rq, u32 code)
 static __noinline long futex_two(int cmd, u64 uaddr, bool private, u32 val, u64 arg4, u64 uaddr2,
 				 u32 val3)
 {
-	struct requeue rq = {
+	struct requeue req = {
 		.from = uaddr,
 		.to = uaddr2,
 		.private = private,
@@ -490,7 +490,7 @@ static __noinline long futex_two(int cmd, u64 uaddr, bool private, u32 val, u64 
 		.nr_requeue = (int)arg4,
 	};
 
-	return cmd == FUTEX_WAKE_OP ? futex_wake_op(&rq, val3) : futex_requeue(&rq);
+	return cmd == FUTEX_WAKE_OP ? futex_wake_op(&req, val3) : futex_requeue(&req);
 }
 
 static long futex_wait_timeout(u64 uaddr, int op, u32 val, const struct timespec *timeout,

@@ -46,7 +46,7 @@ static void change_attr(struct rq *rq, struct task *t, const struct sched_attr_r
 	bool runnable = task_is_runnable(t);
 
 	if (old_class != class && t->state != TASK_NEW)
-		old_class->leave(rq, t, runnable);
+		old_class->quit(rq, t, runnable);
 	task_set_params(rq->s, t, req);
 	if (old_class != class && t->state != TASK_NEW)
 		class->join(rq, t, runnable);
@@ -130,7 +130,7 @@ u64 sched_rr_interval(struct sched *s, struct task *t)
 
 /* --- group ----------------------------------------------------------------- */
 
-void sched_group_move(struct sched *s, struct task *t, struct task_group *tg)
+void task_group_move(struct sched *s, struct task *t, struct task_group *tg)
 {
 	struct rq *rq = task_rq_lock(s, t);
 	struct change c = change_begin(rq, t, 0);

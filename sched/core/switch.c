@@ -68,7 +68,7 @@ static __attribute__((flatten)) void block_current(struct rq *rq, struct task *t
 	deactivate(rq, t, DEQUEUE_SLEEP | (must_leave ? DEQUEUE_SPECIAL : 0));
 	t->sleep_start = rq->clock;
 	if (t->state == TASK_DEAD)
-		t->class->leave(rq, t, false);
+		t->class->quit(rq, t, false);
 }
 
 static void switch_current(struct rq *rq, struct task *prev, struct task *next, bool preempt)

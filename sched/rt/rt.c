@@ -326,7 +326,7 @@ static void rt_join(struct rq *rq, struct task *t, bool runnable)
 		resched(rq);
 }
 
-static void rt_leave(struct rq *rq, struct task *t, bool runnable)
+static void rt_quit(struct rq *rq, struct task *t, bool runnable)
 {
 	if (runnable && task_running(rq, t))
 		rt_ask_others_to_push(rq);
@@ -445,7 +445,7 @@ const struct sched_class rt_class = {
 	.get_attr = class_no_attr,
 	.fork = class_ignore_fork,
 	.join = rt_join,
-	.leave = rt_leave,
+	.quit = rt_quit,
 	.retune = rt_retune,
 	.regroup = class_regroup,
 	.slice = rt_slice,

@@ -525,7 +525,7 @@ void sim_set_group(struct sim *sim, struct sim_task *t, u32 group)
 	change(sim, t, true);
 	t->group = group;
 	if (!sim->config.fluid)
-		sched_group_move(sim->s, &t->task, sim->groups[group].tg);
+		task_group_move(sim->s, &t->task, sim->groups[group].tg);
 	change(sim, t, false);
 }
 

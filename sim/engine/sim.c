@@ -106,19 +106,19 @@ void sim_task_free(struct sim *sim, struct sim_task *t)
 
 /* --- groups ----------------------------------------------------------------------------------- */
 
-static bool set_params(struct sched *s, struct task_group *tg, const struct sched_group_params *p)
+static bool set_params(struct sched *s, struct task_group *tg, const struct task_group_params *p)
 {
-	if (p->idle ? sched_group_set_idle(s, tg, true) : sched_group_set_shares(s, tg, p->shares))
+	if (p->idle ? task_group_set_idle(s, tg, true) : task_group_set_shares(s, tg, p->shares))
 		return false;
-	if (sched_group_set_deadline(s, tg, p->deadline_rr_ns, p->deadline_wakeup_ns))
+	if (task_group_set_deadline(s, tg, p->deadline_rr_ns, p->deadline_wakeup_ns))
 		return false;
-	if (p->guaranteed_shares && sched_group_set_guaranteed(s, tg, p->guaranteed_shares))
+	if (p->guaranteed_shares && task_group_set_guaranteed(s, tg, p->guaranteed_shares))
 		return false;
 	return p->quota_ns == SCHED_QUOTA_NONE ||
-	       !sched_group_set_bandwidth(s, tg, p->quota_ns, p->period_ns, p->burst_ns, false);
+	       !task_group_set_bandwidth(s, tg, p->quota_ns, p->period_ns, p->burst_ns, false);
 }
 
-u32 sim_group_new(struct sim *sim, u32 parent, const struct sched_group_params *params)
+u32 sim_group_new(struct sim *sim, u32 parent, const struct task_group_params *params)
 {
 	struct sim_group *groups =
 		realloc(sim->groups, (sim->nr_groups + 1) * sizeof(*sim->groups));
@@ -130,10 +130,10 @@ u32 sim_group_new(struct sim *sim, u32 parent, const struct sched_group_params *
 	group = &groups[sim->nr_groups];
 	*group = (struct sim_group){ .parent = parent, .params = *params };
 	if (!sim->config.fluid) {
-		group->tg = allocate_lines(sched_group_size(sim->s));
+		group->tg = allocate_lines(task_group_size(sim->s));
 		if (!group->tg)
 			return 0;
-		sched_group_init(sim->s, group->tg, groups[parent].tg);
+		task_group_init(sim->s, group->tg, groups[parent].tg);
 	}
 	sim->nr_groups++;
 	if (group->tg && !event_queued(&sim->control))

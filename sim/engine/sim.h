@@ -129,7 +129,7 @@ struct sim_cpu {
 struct sim_group {
 	struct task_group *tg; /* NULL: the root */
 	u32 parent;
-	struct sched_group_params params;
+	struct task_group_params params;
 };
 
 /* event.kind */
@@ -209,7 +209,7 @@ struct sim_task *sim_task_fork(struct sim *sim, struct sim_task *parent, const c
 void sim_task_free(struct sim *sim, struct sim_task *t);
 
 /* The number of a new group. 0: no memory, or the scheduler refuses @params. */
-u32 sim_group_new(struct sim *sim, u32 parent, const struct sched_group_params *params);
+u32 sim_group_new(struct sim *sim, u32 parent, const struct task_group_params *params);
 
 /*
  * What happens on a CPU outside of its program: sim_enter(), any calls of the scheduler's API and

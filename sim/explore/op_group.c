@@ -23,7 +23,7 @@ static void group_new(struct world *w, const struct op *op)
 {
 	s32 place = find_group(w, op->task, false);
 	s32 parent = op->arg % 3 ? ROOT : find_group(w, op->arg / 3 % WORLD_GROUPS, true);
-	size_t bytes = ALIGN_UP(sched_group_size(w->sim->s), 64ul);
+	size_t bytes = ALIGN_UP(task_group_size(w->sim->s), 64ul);
 	struct task_group *tg;
 
 	if (place == ROOT)
@@ -31,9 +31,9 @@ static void group_new(struct world *w, const struct op *op)
 	tg = aligned_alloc(64, bytes);
 	EXPECT(tg);
 	memset(tg, 0, bytes);
-	sched_group_init(w->sim->s, tg, parent == ROOT ? NULL : w->group[parent].tg);
+	task_group_init(w->sim->s, tg, parent == ROOT ? NULL : w->group[parent].tg);
 	w->group[place] = (struct group_subject){ .tg = tg, .parent = parent };
-	sched_group_params(tg, &w->group[place].params);
+	task_group_params(tg, &w->group[place].params);
 	EXPECT(w->group[place].params.shares == SCHED_SHARES_DEFAULT);
 }
 
@@ -49,8 +49,8 @@ static void group_exit(struct world *w, const struct op *op)
 	for (unsigned i = 0; i < WORLD_GROUPS; i++)
 		if (w->group[i].tg && w->group[i].parent == place)
 			return;
-	sched_group_exit(w->sim->s, w->group[place].tg);
-	memset(w->group[place].tg, 0x5a, sched_group_size(w->sim->s));
+	task_group_exit(w->sim->s, w->group[place].tg);
+	memset(w->group[place].tg, 0x5a, task_group_size(w->sim->s));
 	free(w->group[place].tg);
 	w->group[place].tg = NULL;
 }
@@ -62,7 +62,7 @@ static void group_move(struct world *w, struct subject *x, u32 arg)
 	if (!x)
 		return;
 	x->group = to;
-	sched_group_move(w->sim->s, &x->t->task, to == ROOT ? NULL : w->group[to].tg);
+	task_group_move(w->sim->s, &x->t->task, to == ROOT ? NULL : w->group[to].tg);
 }
 
 static void set_shares(struct world *w, struct group_subject *g, u32 arg)
@@ -70,7 +70,7 @@ static void set_shares(struct world *w, struct group_subject *g, u32 arg)
 	static const u64 shares[] = { 1024, 2, 3, 100, 512, 2048, 10000, 262144, 0, 1ull << 40 };
 	u64 wanted = shares[arg % ARRAY_SIZE(shares)];
 
-	EXPECT(sched_group_set_shares(w->sim->s, g->tg, wanted) == (g->params.idle ? -EINVAL : 0));
+	EXPECT(task_group_set_shares(w->sim->s, g->tg, wanted) == (g->params.idle ? -EINVAL : 0));
 	if (!g->params.idle)
 		g->params.shares =
 			min(max(wanted, SCHED_SHARES_MIN + 0ull), SCHED_SHARES_MAX + 0ull);
@@ -80,7 +80,7 @@ static void set_idle(struct world *w, struct group_subject *g, bool idle)
 {
 	bool valid = !idle || !g->params.guaranteed_shares;
 
-	EXPECT(sched_group_set_idle(w->sim->s, g->tg, idle) == (valid ? 0 : -EINVAL));
+	EXPECT(task_group_set_idle(w->sim->s, g->tg, idle) == (valid ? 0 : -EINVAL));
 	if (!valid)
 		return;
 	if (g->params.idle != idle)
@@ -97,8 +97,8 @@ static void set_quota(struct world *w, struct group_subject *g, u32 arg)
 	u64 quota_ns = quotas[arg % ARRAY_SIZE(quotas)];
 	u64 period_ns = periods[arg / 8 % ARRAY_SIZE(periods)];
 	u64 burst_ns = arg / 64 % 2 && quota_ns != SCHED_QUOTA_NONE ? quota_ns / 2 : 0;
-	int status = sched_group_set_bandwidth(w->sim->s, g->tg, quota_ns, period_ns, burst_ns,
-					       arg / 128 % 2);
+	int status = task_group_set_bandwidth(w->sim->s, g->tg, quota_ns, period_ns, burst_ns,
+					      arg / 128 % 2);
 
 	EXPECT(status == 0 || status == -EINVAL);
 	if (status)
@@ -118,7 +118,7 @@ static void set_deadline(struct world *w, struct group_subject *g, u32 arg)
 	u64 wakeup_ns = arg / 8 % 3 ? rr_ns / 2 : arg / 32 % 8 ? 0 : rr_ns + 1;
 	bool valid = arg % ARRAY_SIZE(periods) < 6 && wakeup_ns <= rr_ns;
 
-	EXPECT(sched_group_set_deadline(w->sim->s, g->tg, rr_ns, wakeup_ns) ==
+	EXPECT(task_group_set_deadline(w->sim->s, g->tg, rr_ns, wakeup_ns) ==
 	       (valid ? 0 : -EINVAL));
 	if (!valid)
 		return;
@@ -132,7 +132,7 @@ static void set_guaranteed(struct world *w, struct group_subject *g, u32 arg)
 	u64 wanted = shares[arg % ARRAY_SIZE(shares)];
 	bool valid = !g->params.idle && wanted <= 262144;
 
-	EXPECT(sched_group_set_guaranteed(w->sim->s, g->tg, wanted) == (valid ? 0 : -EINVAL));
+	EXPECT(task_group_set_guaranteed(w->sim->s, g->tg, wanted) == (valid ? 0 : -EINVAL));
 	if (valid)
 		g->params.guaranteed_shares = wanted;
 }
@@ -140,7 +140,7 @@ static void set_guaranteed(struct world *w, struct group_subject *g, u32 arg)
 static void group_set(struct world *w, const struct op *op)
 {
 	s32 place = find_group(w, op->task, true);
-	struct sched_group_params now;
+	struct task_group_params now;
 	struct group_subject *g;
 
 	if (place == ROOT)
@@ -156,7 +156,7 @@ static void group_set(struct world *w, const struct op *op)
 		set_guaranteed(w, g, op->arg);
 	else
 		set_quota(w, g, op->arg);
-	sched_group_params(g->tg, &now);
+	task_group_params(g->tg, &now);
 	EXPECT(now.shares == g->params.shares && now.idle == g->params.idle);
 	EXPECT(now.quota_ns == g->params.quota_ns && now.period_ns == g->params.period_ns);
 	EXPECT(now.burst_ns == g->params.burst_ns);

@@ -197,7 +197,7 @@ static void check_subject(const struct world *w, struct subject *x, bool running
 
 	EXPECT(t->allowed.bits[0] == x->allowed);
 	EXPECT(same_attr(x));
-	EXPECT(sched_group_of(t) == (x->group == ROOT ? NULL : w->group[x->group].tg));
+	EXPECT(task_group_of(t) == (x->group == ROOT ? NULL : w->group[x->group].tg));
 	EXPECT((t->state == TASK_RUNNING) == (x->state == AWAKE));
 	/* One that wants to run is queued; one between two queues would be lost. */
 	EXPECT(x->state == ASLEEP || t->on_rq == TASK_QUEUED);
@@ -262,12 +262,12 @@ static void restore_settings(struct world *w)
 /* Asking charges the running tasks, so this is for the end. */
 static void check_groups(struct world *w)
 {
-	struct sched_group_stat stat;
+	struct task_group_stat stat;
 
 	for (unsigned i = 0; i < WORLD_GROUPS; i++) {
 		if (!w->group[i].tg)
 			continue;
-		sched_group_stat(w->sim->s, w->group[i].tg, &stat);
+		task_group_stat(w->sim->s, w->group[i].tg, &stat);
 		EXPECT(stat.usage_ns == w->group[i].ran_ns);
 	}
 }
@@ -290,7 +290,7 @@ static void make_equal(struct world *w)
 		EXPECT(!sched_set_attr(w->sim->s, &x->t->task, &x->attr));
 		EXPECT(!sched_set_affinity(w->sim->s, &x->t->task, &all));
 		x->allowed = world_cpus(w);
-		sched_group_move(w->sim->s, &x->t->task, NULL);
+		task_group_move(w->sim->s, &x->t->task, NULL);
 		x->group = ROOT;
 		world_settle(w);
 	}

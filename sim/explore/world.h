@@ -61,7 +61,7 @@ struct subject {
 struct group_subject {
 	struct task_group *tg; /* NULL: the place is free */
 	s32 parent;	       /* a place, or ROOT */
-	struct sched_group_params params;
+	struct task_group_params params;
 	u64 ran_ns; /* its members and those of groups below, while they were */
 };
 #define ROOT (-1)

@@ -163,7 +163,7 @@ static struct fluid_group *find_group(const struct fluid_server *f, u32 number)
 	return NULL;
 }
 
-static u64 limit_of(const struct sched_group_params *p)
+static u64 limit_of(const struct task_group_params *p)
 {
 	return p->quota_ns == SCHED_QUOTA_NONE || p->quota_ns / CPU_MAX >= p->period_ns
 		       ? UINT64_MAX
@@ -173,7 +173,7 @@ static u64 limit_of(const struct sched_group_params *p)
 static struct fluid_group *add_group(struct sim *sim, struct fluid_server *f, u32 number,
 				     struct fluid_group *parent)
 {
-	const struct sched_group_params *p = &sim->groups[number].params;
+	const struct task_group_params *p = &sim->groups[number].params;
 	struct fluid_group *g = allocate(1, sizeof(*g));
 
 	*g = (struct fluid_group){ .number = number,

@@ -227,7 +227,7 @@ static void print_groups(const struct report *r, const struct result *result)
 		r->nr_results > 1 ? result->sched : "group", "share %", "ideal %", "periods",
 		"throttled", "throttled ms", "bursts", "burst ms");
 	for (u32 i = 1; i < w->nr_groups; i++) {
-		const struct sched_group_stat *stat = &result->groups[i];
+		const struct task_group_stat *stat = &result->groups[i];
 
 		fprintf(r->out, "%-*s %8s %8s %9llu %10llu %13s %8llu %9s\n", KIND_WIDTH,
 			w->groups[i].path,
@@ -259,7 +259,7 @@ static void print_deadlines(const struct report *r, const struct result *result)
 		r->nr_results > 1 ? result->sched : "group", "shares", "guaranteed", "picks",
 		"container", "misses", "gap ms", "put off by ms");
 	for (u32 i = 1; i < w->nr_groups; i++) {
-		const struct sched_group_fdl_stat *fdl = &result->fdl[i];
+		const struct task_group_fdl_stat *fdl = &result->fdl[i];
 
 		fprintf(r->out, "%-*s %8llu %10llu %9llu %9llu %9llu %9s %13s\n", KIND_WIDTH,
 			w->groups[i].path, (unsigned long long)fdl->dynamic_shares,
@@ -387,8 +387,8 @@ static void json_row(const struct report *r, const struct result *result, u32 ro
 static void json_group(const struct report *r, const struct result *result, u32 i)
 {
 	const struct group *group = &r->workload->groups[i];
-	const struct sched_group_stat *stat = &result->groups[i];
-	const struct sched_group_fdl_stat *fdl = &result->fdl[i];
+	const struct task_group_stat *stat = &result->groups[i];
+	const struct task_group_fdl_stat *fdl = &result->fdl[i];
 
 	fprintf(r->out, "      {\"path\": ");
 	json_string(r->out, group->path);

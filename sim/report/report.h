@@ -17,8 +17,8 @@ struct result {
 	u64 waste_ns;		  /* sched_waste(): of idle_ns, what waiting tasks could have had */
 	struct sim_counts count;
 	struct measure *measure;
-	struct sched_group_stat *groups; /* of the workload's groups, if it has any */
-	struct sched_group_fdl_stat *fdl;
+	struct task_group_stat *groups; /* of the workload's groups, if it has any */
+	struct task_group_fdl_stat *fdl;
 };
 
 /* What every result says about how it was made. */

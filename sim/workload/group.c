@@ -16,13 +16,13 @@ enum unit { PLAIN, FLAG, TIME }; /* TIME: microseconds in files, with a unit on 
 
 static const struct setting {
 	const char *key;
-	size_t offset; /* in struct sched_group_params */
+	size_t offset; /* in struct task_group_params */
 	enum unit unit;
 	u64 least, most; /* TIME: us */
 } settings[] = {
 #define SETTING(key, field, unit, least, most)                                                     \
 	{                                                                                          \
-		key, offsetof(struct sched_group_params, field), unit, least, most                 \
+		key, offsetof(struct task_group_params, field), unit, least, most                  \
 	}
 	SETTING("shares", shares, PLAIN, SCHED_SHARES_MIN, SCHED_SHARES_MAX),
 	SETTING("idle", idle, FLAG, 0, 1),
@@ -118,7 +118,7 @@ bool group_set(struct group *group, u32 i, const char *text)
 
 const char *group_mistake(const struct group *group)
 {
-	const struct sched_group_params *p = &group->params;
+	const struct task_group_params *p = &group->params;
 
 	if (p->idle && (p->shares != SCHED_SHARES_DEFAULT || p->guaranteed_shares))
 		return "an idle group has no shares";

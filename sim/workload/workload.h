@@ -55,7 +55,7 @@ struct attributes {
 struct group {
 	char *path; /* "/a/b" */
 	u32 parent;
-	struct sched_group_params params;
+	struct task_group_params params;
 	u64 ideal_ns; /* what its fair tasks get from a fluid server */
 };
 

@@ -143,11 +143,11 @@ static int put(struct cgroup *cg, const char *name, u64 value)
 	return err;
 }
 
-static struct sched_group_params params_of(const struct cgroup *cg)
+static struct task_group_params params_of(const struct cgroup *cg)
 {
-	struct sched_group_params p;
+	struct task_group_params p;
 
-	sched_group_params(cg->tg, &p);
+	task_group_params(cg->tg, &p);
 	return p;
 }
 
@@ -252,7 +252,7 @@ static bool is_consistent(void)
 	for (int i = 0; i < NR_SPINNERS; i++) {
 		struct cgroup *cg = spinners.thread[i]->member[HIERARCHY_V1].group;
 
-		good &= sched_group_of(&spinners.thread[i]->task) == (cg ? cg->tg : NULL);
+		good &= task_group_of(&spinners.thread[i]->task) == (cg ? cg->tg : NULL);
 	}
 	spin_unlock(&proc_tree_lock);
 	mutex_unlock(&cgroup_mutex);
@@ -344,11 +344,11 @@ static bool disturb(struct cgroup **groups, const char *removable, struct prng *
 	return good;
 }
 
-static struct sched_group_fdl_stat fdl_stat(const struct cgroup *cg)
+static struct task_group_fdl_stat fdl_stat(const struct cgroup *cg)
 {
-	struct sched_group_fdl_stat stat;
+	struct task_group_fdl_stat stat;
 
-	with_irqs_off(sched_group_fdl_stat(machine, cg->tg, &stat));
+	with_irqs_off(task_group_fdl_stat(machine, cg->tg, &stat));
 	return stat;
 }
 
@@ -423,7 +423,7 @@ static int enable_cpu(bool on)
  */
 static bool usage_agrees(struct cgroup *cg, struct thread *t)
 {
-	struct sched_group_stat stat;
+	struct task_group_stat stat;
 	u64 before = group_usage_ns(cg), start = clock_ns(), moving, ours;
 
 	move(t, cg);
@@ -435,7 +435,7 @@ static bool usage_agrees(struct cgroup *cg, struct thread *t)
 	move(t, &cgroup_roots[HIERARCHY_V2]);
 	moving += clock_ns() - start;
 	ours = group_usage_ns(cg) - before;
-	with_irqs_off(sched_group_stat(machine, cg->tg, &stat));
+	with_irqs_off(task_group_stat(machine, cg->tg, &stat));
 	return ours <= stat.usage_ns + moving && stat.usage_ns <= ours + moving;
 }
 
@@ -445,9 +445,9 @@ static bool controller_takes_members(struct cgroup *cg, struct thread *t)
 	bool before, with, after;
 
 	move(t, cg);
-	before = !sched_group_of(&t->task);
-	with = !enable_cpu(true) && cg->tg && sched_group_of(&t->task) == cg->tg;
-	after = !enable_cpu(false) && !cg->tg && !sched_group_of(&t->task);
+	before = !task_group_of(&t->task);
+	with = !enable_cpu(true) && cg->tg && task_group_of(&t->task) == cg->tg;
+	after = !enable_cpu(false) && !cg->tg && !task_group_of(&t->task);
 	move(t, &cgroup_roots[HIERARCHY_V2]);
 	return before && with && after;
 }

@@ -45,8 +45,8 @@ struct actor *lab_group(struct lab *lab, u64 shares, u64 rr_ns, u64 wakeup_ns)
 {
 	struct task_group *tg = new_group(lab->m, NULL);
 
-	assert_int_equal(sched_group_set_shares(lab->m->s, tg, shares), 0);
-	assert_int_equal(sched_group_set_deadline(lab->m->s, tg, rr_ns, wakeup_ns), 0);
+	assert_int_equal(task_group_set_shares(lab->m->s, tg, shares), 0);
+	assert_int_equal(task_group_set_deadline(lab->m->s, tg, rr_ns, wakeup_ns), 0);
 	return add(lab, tg);
 }
 

@@ -250,16 +250,16 @@ s64 v_of(const struct task *t)
 
 struct task_group *new_group(struct machine *m, struct task_group *parent)
 {
-	struct task_group *tg = aligned_alloc(64, ALIGN_UP(sched_group_size(m->s), 64ul));
+	struct task_group *tg = aligned_alloc(64, ALIGN_UP(task_group_size(m->s), 64ul));
 
-	memset(tg, 0, sched_group_size(m->s));
-	sched_group_init(m->s, tg, parent);
+	memset(tg, 0, task_group_size(m->s));
+	task_group_init(m->s, tg, parent);
 	return tg;
 }
 
 void end_group(struct machine *m, struct task_group *tg)
 {
-	sched_group_exit(m->s, tg);
+	task_group_exit(m->s, tg);
 	free(tg);
 }
 
@@ -267,7 +267,7 @@ struct task *spawn_in(struct machine *m, struct task_group *tg, int nice)
 {
 	struct task *t = spawn_nice(m, "member", nice);
 
-	sched_group_move(m->s, t, tg);
+	task_group_move(m->s, t, tg);
 	settle(m);
 	return t;
 }

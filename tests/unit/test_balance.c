@@ -270,9 +270,9 @@ static void what_a_throttled_group_releases_is_found(void **state)
 	struct task_group *tg = new_group(m, NULL);
 
 	(void)state;
-	assert_int_equal(sched_group_set_bandwidth(m->s, tg, MS, 100 * MS, 0, true), 0);
+	assert_int_equal(task_group_set_bandwidth(m->s, tg, MS, 100 * MS, 0, true), 0);
 	for (unsigned i = 0; i < 3; i++)
-		sched_group_move(m->s, put(m, 1), tg);
+		task_group_move(m->s, put(m, 1), tg);
 	settle(m);
 	while (!group_queue(m->s, tg, 1)->throttled) {
 		advance(m, MS / 2);
@@ -280,7 +280,7 @@ static void what_a_throttled_group_releases_is_found(void **state)
 	}
 	assert_int_equal(pass(m, 0, CPU_NEWLY_IDLE), 0);
 	assert_true(cpumask_empty(&m->s->crowded));
-	sched_group_set_bandwidth(m->s, tg, SCHED_QUOTA_NONE, 100 * MS, 0, true);
+	task_group_set_bandwidth(m->s, tg, SCHED_QUOTA_NONE, 100 * MS, 0, true);
 	settle(m);
 	assert_int_equal(pass(m, 0, CPU_NEWLY_IDLE), 1);
 	machine_free(m);

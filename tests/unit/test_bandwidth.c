@@ -5,19 +5,19 @@
 #include "lib/errno.h"
 #include "lib/prng.h"
 
-static struct sched_group_stat stat_of(struct machine *m, struct task_group *tg)
+static struct task_group_stat stat_of(struct machine *m, struct task_group *tg)
 {
-	struct sched_group_stat stat;
+	struct task_group_stat stat;
 
-	sched_group_stat(m->s, tg, &stat);
+	task_group_stat(m->s, tg, &stat);
 	return stat;
 }
 
 static int limit(struct machine *m, struct task_group *tg, u64 quota_ms, u64 period_ms,
 		 u64 burst_ms)
 {
-	return sched_group_set_bandwidth(m->s, tg, quota_ms * MS, period_ms * MS, burst_ms * MS,
-					 true);
+	return task_group_set_bandwidth(m->s, tg, quota_ms * MS, period_ms * MS, burst_ms * MS,
+					true);
 }
 
 /* One hog, 20 of 50 ms, 10 s: 200 periods, throttled in each for 30 ms. */
@@ -25,7 +25,7 @@ static void a_hog_gets_its_quota_of_each_period(void **state)
 {
 	struct machine *m = machine_new(1, 1000);
 	struct task_group *tg = new_group(m, NULL);
-	struct sched_group_stat stat;
+	struct task_group_stat stat;
 
 	(void)state;
 	spawn_in(m, tg, 0);
@@ -46,7 +46,7 @@ static void the_quota_is_for_all_cpus_together(void **state)
 {
 	struct machine *m = machine_new(4, 1000);
 	struct task_group *tg = new_group(m, NULL);
-	struct sched_group_stat stat;
+	struct task_group_stat stat;
 
 	(void)state;
 	for (unsigned cpu = 0; cpu < 4; cpu++) {
@@ -83,7 +83,7 @@ static void what_is_saved_up_to_the_burst_may_be_used_later(void **state)
 	struct machine *m = machine_new(1, 1000);
 	struct task_group *tg = new_group(m, NULL);
 	struct task *t = spawn_in(m, tg, 0);
-	struct sched_group_stat stat;
+	struct task_group_stat stat;
 
 	(void)state;
 	assert_int_equal(limit(m, tg, 100, 1000, 100), 0);
@@ -268,7 +268,7 @@ static void averages_stand_still_while_throttled(void **state)
 	struct task_group *outer = new_group(m, NULL), *inner = new_group(m, outer);
 	struct fair_queue *q = group_queue(m->s, inner, 0);
 	struct task *t = sleeper_on(m, inner, 0);
-	struct sched_group_stat stat;
+	struct task_group_stat stat;
 	struct pelt before, of_task;
 
 	(void)state;
@@ -288,7 +288,7 @@ static void averages_stand_still_while_throttled(void **state)
 		assert_in_range(before.util_avg, 1015, 1024);
 		assert_in_range(before.load_avg, 1015, 1024);
 		run_ticks(m, 880);
-		sched_group_stat(m->s, inner, &stat); /* the runqueue's clock is read */
+		task_group_stat(m->s, inner, &stat); /* the runqueue's clock is read */
 		assert_int_equal(m->s->rq[0].clock, m->now);
 		pelt_update_queue(q);
 		pelt_update_queue(&m->s->rq[0].fair);
@@ -296,9 +296,9 @@ static void averages_stand_still_while_throttled(void **state)
 		assert_memory_equal(&of_task, &t->fair.avg, sizeof(of_task));
 		assert_true(m->s->rq[0].fair.avg.util_avg < 10);
 		begin_period(m, 1000);
-		assert_int_equal(sched_group_set_bandwidth(m->s, inner, SCHED_QUOTA_NONE, 1000 * MS,
-							   0, true),
-				 0);
+		assert_int_equal(
+			task_group_set_bandwidth(m->s, inner, SCHED_QUOTA_NONE, 1000 * MS, 0, true),
+			0);
 		settle(m);
 	}
 	run_ticks(m, 50);
@@ -311,7 +311,7 @@ static void every_bad_limit_is_refused(void **state)
 {
 	struct machine *m = machine_new(1, 1000);
 	struct task_group *parent = new_group(m, NULL), *child = new_group(m, parent);
-	struct sched_group_params p;
+	struct task_group_params p;
 	const u64 none = SCHED_QUOTA_NONE;
 
 	(void)state;
@@ -321,9 +321,9 @@ static void every_bad_limit_is_refused(void **state)
 	assert_int_equal(limit(m, parent, 20, 1001, 0), -EINVAL);
 	assert_int_equal(limit(m, parent, 20, 50, 21), -EINVAL);
 	assert_int_equal(
-		sched_group_set_bandwidth(m->s, parent, (1ull << 44) * 1000, 50 * MS, 0, true),
+		task_group_set_bandwidth(m->s, parent, (1ull << 44) * 1000, 50 * MS, 0, true),
 		-EINVAL);
-	sched_group_params(parent, &p);
+	task_group_params(parent, &p);
 	assert_int_equal(p.quota_ns, none);
 	/* v1: a child has at most its parent's ratio, in either order of the writes. */
 	assert_int_equal(limit(m, parent, 50, 100, 0), 0);
@@ -331,11 +331,11 @@ static void every_bad_limit_is_refused(void **state)
 	assert_int_equal(limit(m, child, 40, 100, 0), 0);
 	assert_int_equal(limit(m, parent, 30, 100, 0), -EINVAL);
 	/* v2: it may be set, and the parent limits it all the same. */
-	assert_int_equal(sched_group_set_bandwidth(m->s, parent, 30 * MS, 100 * MS, 0, false), 0);
+	assert_int_equal(task_group_set_bandwidth(m->s, parent, 30 * MS, 100 * MS, 0, false), 0);
 	/* Without its quota a group has no burst either. */
 	assert_int_equal(limit(m, child, 30, 100, 30), 0);
-	assert_int_equal(sched_group_set_bandwidth(m->s, child, none, 100 * MS, 30 * MS, true), 0);
-	sched_group_params(child, &p);
+	assert_int_equal(task_group_set_bandwidth(m->s, child, none, 100 * MS, 30 * MS, true), 0);
+	task_group_params(child, &p);
 	assert_int_equal(p.quota_ns, none);
 	assert_int_equal(p.burst_ns, 0);
 	end_group(m, child);
@@ -378,7 +378,7 @@ static void a_removed_limit_frees_at_once(void **state)
 	run_ticks(m, 100);
 	assert_ptr_not_equal(running(m, 0), t);
 	before = sched_task_runtime(m->s, t);
-	assert_int_equal(sched_group_set_bandwidth(m->s, tg, SCHED_QUOTA_NONE, 1000 * MS, 0, true),
+	assert_int_equal(task_group_set_bandwidth(m->s, tg, SCHED_QUOTA_NONE, 1000 * MS, 0, true),
 			 0);
 	settle(m);
 	run_ticks(m, 100);
@@ -406,11 +406,11 @@ static void tasks_come_and_go_while_it_is_throttled(void **state)
 	sched_check(m->s);
 	assert_int_equal(sched_set_affinity(m->s, t[1], &one), 0);
 	sched_check(m->s);
-	sched_group_move(m->s, t[2], NULL);
+	task_group_move(m->s, t[2], NULL);
 	settle(m);
 	sched_check(m->s);
 	assert_int_equal(m->s->rq[0].nr_running + m->s->rq[1].nr_running, 1);
-	sched_group_move(m->s, t[2], below);
+	task_group_move(m->s, t[2], below);
 	settle(m);
 	run_ticks(m, 20);
 	assert_int_equal(m->s->rq[0].nr_running + m->s->rq[1].nr_running, 0);
@@ -442,7 +442,7 @@ static void an_idle_pool_needs_no_timer(void **state)
 	run_ticks(m, 10);
 	assert_non_null(tg->bandwidth.period.rq);
 	block(m, 0, TASK_INTERRUPTIBLE);
-	sched_group_move(m->s, t, NULL);
+	task_group_move(m->s, t, NULL);
 	end_group(m, tg);
 	sched_check(m->s);
 	machine_free(m);

@@ -177,7 +177,7 @@ static void a_move_to_another_group_ends_it(void **state)
 	struct task_group *tg = new_group(m, NULL);
 
 	(void)state;
-	sched_group_move(m->s, t[0], tg);
+	task_group_move(m->s, t[0], tg);
 	assert_int_equal(t[0]->on_rq, TASK_OFF_RQ);
 	sched_check(m->s);
 	assert_true(wake(m, t[0], 0));

@@ -322,7 +322,7 @@ static void a_groups_slice_follows_its_members(void **state)
 
 	(void)state;
 	block(m, 0, TASK_INTERRUPTIBLE);
-	sched_group_move(m->s, quick, tg);
+	task_group_move(m->s, quick, tg);
 	spawn_nice(m, "outside", 0);
 	spawn_in(m, tg, 0);
 	group = quick->fair.queue->owner;

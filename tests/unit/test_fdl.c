@@ -36,7 +36,7 @@ static void a_group_takes_turns_with_the_container(void **state)
 	};
 	struct lab *lab = lab_new("fdl");
 	struct actor *a = lab_group(lab, 1024, 2 * MS, 0), *c = lab_hog(lab);
-	struct sched_group_fdl_stat stat;
+	struct task_group_fdl_stat stat;
 	u64 start = lab->m->now;
 
 	(void)state;
@@ -52,7 +52,7 @@ static void a_group_takes_turns_with_the_container(void **state)
 		assert_int_equal(root(lab)->fdl.lag, 0);
 		sched_check(lab->m->s);
 	}
-	sched_group_fdl_stat(lab->m->s, a->tg, &stat);
+	task_group_fdl_stat(lab->m->s, a->tg, &stat);
 	assert_int_equal(stat.nr_dl_picks, 1); /* it ran when it came into the group */
 	assert_int_equal(stat.nr_container_picks, 2);
 	assert_int_equal(stat.nr_misses, 0);
@@ -93,12 +93,12 @@ static void a_miss_slows_virtual_time_down(void **state)
 	struct lab *lab = lab_new("fdl");
 	struct machine *m = lab->m;
 	struct actor *a = lab_group(lab, 1024, 0, 0), *b = lab_group(lab, 1024, MS, 0);
-	struct sched_group_fdl_stat stat;
+	struct task_group_fdl_stat stat;
 	u64 start = m->now;
 
 	(void)state;
 	assert_ptr_equal(running(m, 0), b->t);
-	assert_int_equal(sched_group_set_deadline(m->s, a->tg, 200 * US, 0), 0);
+	assert_int_equal(task_group_set_deadline(m->s, a->tg, 200 * US, 0), 0);
 	assert_int_equal(of_group(a)->deadline - start, 200000);
 	assert_int_equal(of_group(b)->deadline - start, 1000000);
 	m->now += 2 * MS;
@@ -116,10 +116,10 @@ static void a_miss_slows_virtual_time_down(void **state)
 	assert_int_equal(of_group(a)->deadline - fdl_now(root(lab)), 50000);
 	assert_int_equal(of_group(b)->deadline - fdl_now(root(lab)), 850002);
 	sched_check(m->s);
-	sched_group_fdl_stat(m->s, a->tg, &stat);
+	task_group_fdl_stat(m->s, a->tg, &stat);
 	assert_int_equal(stat.nr_misses, 1);
 	assert_int_equal(stat.lag_pushed_ns, 797267);
-	sched_group_fdl_stat(m->s, b->tg, &stat);
+	task_group_fdl_stat(m->s, b->tg, &stat);
 	assert_int_equal(stat.nr_misses, 0);
 	lab_free(lab);
 }
@@ -185,7 +185,7 @@ static void a_group_is_unthrottled_without_debts(void **state)
 
 	(void)state;
 	lab_hog(lab);
-	assert_int_equal(sched_group_set_bandwidth(lab->m->s, a->tg, 2 * MS, 20 * MS, 0, false), 0);
+	assert_int_equal(task_group_set_bandwidth(lab->m->s, a->tg, 2 * MS, 20 * MS, 0, false), 0);
 	while (!q->throttled)
 		lab_step(lab);
 	assert_int_equal(of_group(a)->queued, 0);
@@ -231,8 +231,8 @@ static struct task_group *group_in(struct lab *lab, struct task_group *parent, u
 {
 	struct task_group *tg = new_group(lab->m, parent);
 
-	assert_int_equal(sched_group_set_shares(lab->m->s, tg, shares), 0);
-	assert_int_equal(sched_group_set_deadline(lab->m->s, tg, rr_ns, 0), 0);
+	assert_int_equal(task_group_set_shares(lab->m->s, tg, shares), 0);
+	assert_int_equal(task_group_set_deadline(lab->m->s, tg, rr_ns, 0), 0);
 	return tg;
 }
 
@@ -272,7 +272,7 @@ static void placement_goes_where_there_is_time(void **state)
 	u64 now = m->now;
 
 	(void)state;
-	assert_int_equal(sched_group_set_deadline(m->s, tg, 200 * US, 100 * US), 0);
+	assert_int_equal(task_group_set_deadline(m->s, tg, 200 * US, 100 * US), 0);
 	t = spawn_in(m, tg, 0);
 	block(m, t->cpu, TASK_INTERRUPTIBLE);
 	for (unsigned cpu = 0; cpu < 4; cpu++) {
@@ -309,7 +309,7 @@ static void placement_goes_where_there_is_time(void **state)
 	assert_int_equal(fdl_select_cpu(m->s, t, 1, 1), 2);
 	m->s->rq[1].fair.fdl.nr = 0;
 	/* Without a deadline it is not FDL's business. */
-	assert_int_equal(sched_group_set_deadline(m->s, tg, 0, 0), 0);
+	assert_int_equal(task_group_set_deadline(m->s, tg, 0, 0), 0);
 	assert_int_equal(fdl_select_cpu(m->s, t, 1, 1), -1);
 	machine_free(m);
 }
@@ -344,11 +344,11 @@ static void shares_follow_from_usage_and_wait(void **state)
 
 /* --- parameters ------------------------------------------------------------------------------- */
 
-static struct sched_group_params params_of(const struct task_group *tg)
+static struct task_group_params params_of(const struct task_group *tg)
 {
-	struct sched_group_params p;
+	struct task_group_params p;
 
-	sched_group_params(tg, &p);
+	task_group_params(tg, &p);
 	return p;
 }
 
@@ -375,10 +375,10 @@ static void bad_parameters_change_nothing(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(deadlines); i++) {
-		struct sched_group_params before = params_of(tg), after;
+		struct task_group_params before = params_of(tg), after;
 
-		assert_int_equal(sched_group_set_deadline(m->s, tg, deadlines[i].rr_ns,
-							  deadlines[i].wakeup_ns),
+		assert_int_equal(task_group_set_deadline(m->s, tg, deadlines[i].rr_ns,
+							 deadlines[i].wakeup_ns),
 				 deadlines[i].status);
 		after = params_of(tg);
 		if (deadlines[i].status) {
@@ -388,16 +388,16 @@ static void bad_parameters_change_nothing(void **state)
 		assert_int_equal(after.deadline_rr_ns, deadlines[i].rr_ns);
 		assert_int_equal(after.deadline_wakeup_ns, deadlines[i].wakeup_ns);
 	}
-	assert_int_equal(sched_group_set_deadline(m->s, NULL, MS, 0), -EINVAL);
-	assert_int_equal(sched_group_set_guaranteed(m->s, NULL, 1), -EINVAL);
-	assert_int_equal(sched_group_set_guaranteed(m->s, tg, 2 * 262144), 0);
-	assert_int_equal(sched_group_set_guaranteed(m->s, tg, 2 * 262144 + 1), -EINVAL);
+	assert_int_equal(task_group_set_deadline(m->s, NULL, MS, 0), -EINVAL);
+	assert_int_equal(task_group_set_guaranteed(m->s, NULL, 1), -EINVAL);
+	assert_int_equal(task_group_set_guaranteed(m->s, tg, 2 * 262144), 0);
+	assert_int_equal(task_group_set_guaranteed(m->s, tg, 2 * 262144 + 1), -EINVAL);
 	assert_int_equal(params_of(tg).guaranteed_shares, 2 * 262144);
 	/* What is guaranteed something cannot be idle, and the reverse. */
-	assert_int_equal(sched_group_set_idle(m->s, tg, true), -EINVAL);
-	assert_int_equal(sched_group_set_guaranteed(m->s, tg, 0), 0);
-	assert_int_equal(sched_group_set_idle(m->s, tg, true), 0);
-	assert_int_equal(sched_group_set_guaranteed(m->s, tg, 1), -EINVAL);
+	assert_int_equal(task_group_set_idle(m->s, tg, true), -EINVAL);
+	assert_int_equal(task_group_set_guaranteed(m->s, tg, 0), 0);
+	assert_int_equal(task_group_set_idle(m->s, tg, true), 0);
+	assert_int_equal(task_group_set_guaranteed(m->s, tg, 1), -EINVAL);
 	machine_free(m);
 }
 
@@ -409,21 +409,21 @@ static void a_guarantee_stands_in_for_shares(void **state)
 	struct actor *a = lab_group(lab, 300, 0, 0);
 	struct task_group *below = new_group(lab->m, a->tg);
 	const u64 *weight = &of_group(a)->load.weight;
-	struct sched_group_fdl_stat stat;
+	struct task_group_fdl_stat stat;
 
 	(void)state;
-	assert_int_equal(sched_group_set_guaranteed(s, a->tg, 512), 0);
-	assert_int_equal(sched_group_set_guaranteed(s, below, 99), 0);
+	assert_int_equal(task_group_set_guaranteed(s, a->tg, 512), 0);
+	assert_int_equal(task_group_set_guaranteed(s, below, 99), 0);
 	assert_int_equal(*weight >> WEIGHT_SHIFT, 512);
 	assert_int_equal(params_of(a->tg).shares, 300);
-	assert_int_equal(sched_group_set_shares(s, a->tg, 400), 0);
+	assert_int_equal(task_group_set_shares(s, a->tg, 400), 0);
 	assert_int_equal(*weight >> WEIGHT_SHIFT, 512);
-	sched_group_fdl_stat(s, a->tg, &stat);
+	task_group_fdl_stat(s, a->tg, &stat);
 	assert_int_equal(stat.dynamic_shares, 512);
 	assert_int_equal(stat.legacy_shares, 400);
 	/* Only children of the root count. */
 	assert_int_equal(stat.overcommit, 512);
-	assert_int_equal(sched_group_set_guaranteed(s, a->tg, 2048), 0);
+	assert_int_equal(task_group_set_guaranteed(s, a->tg, 2048), 0);
 	assert_int_equal(*weight >> WEIGHT_SHIFT, 512);
 	swap(lab->m, "cfs");
 	lab_run(lab, 20 * MS);
@@ -431,10 +431,10 @@ static void a_guarantee_stands_in_for_shares(void **state)
 	swap(lab->m, "fdl");
 	lab_run(lab, 20 * MS);
 	assert_int_equal(*weight >> WEIGHT_SHIFT, 512);
-	assert_int_equal(sched_group_set_guaranteed(s, a->tg, 0), 0);
+	assert_int_equal(task_group_set_guaranteed(s, a->tg, 0), 0);
 	assert_int_equal(*weight >> WEIGHT_SHIFT, 400);
 	end_group(lab->m, below);
-	sched_group_fdl_stat(s, NULL, &stat);
+	task_group_fdl_stat(s, NULL, &stat);
 	assert_int_equal(stat.overcommit, 0);
 	assert_int_equal(s->nr_guaranteed, 0);
 	lab_free(lab);
@@ -446,21 +446,21 @@ static void deadlines_come_and_go_at_run_time(void **state)
 {
 	struct lab *lab = lab_new("fdl");
 	struct actor *a = lab_group(lab, 64, 0, 0);
-	struct sched_group_fdl_stat stat;
+	struct task_group_fdl_stat stat;
 
 	(void)state;
 	lab_hog(lab);
 	lab_run(lab, NS_PER_SEC);
-	assert_int_equal(sched_group_set_deadline(lab->m->s, a->tg, 200 * US, 0), 0);
+	assert_int_equal(task_group_set_deadline(lab->m->s, a->tg, 200 * US, 0), 0);
 	lab_mark(lab);
 	lab_run(lab, NS_PER_SEC);
 	/* With a deadline it gets the headroom too; 5.9 % before, 11 % now, and at once. */
 	assert_in_range(lab_share(lab, a), 1090, 1140);
 	assert_in_range(a->max_gap_ns, 150 * US, 210 * US);
-	sched_group_fdl_stat(lab->m->s, a->tg, &stat);
+	task_group_fdl_stat(lab->m->s, a->tg, &stat);
 	assert_in_range(stat.nr_dl_picks, 4000, 5000);
 	assert_int_equal(stat.nr_misses, 0);
-	assert_int_equal(sched_group_set_deadline(lab->m->s, a->tg, 0, 0), 0);
+	assert_int_equal(task_group_set_deadline(lab->m->s, a->tg, 0, 0), 0);
 	lab_mark(lab);
 	lab_run(lab, 4 * NS_PER_SEC);
 	/* Nor is it made to pay for that. */
@@ -511,11 +511,11 @@ static void random_flips_keep_every_invariant(void **state)
 		u64 r = prng_u64(&prng), period = rr[r % ARRAY_SIZE(rr)];
 		struct task *x = t[r / 8 % ARRAY_SIZE(t)];
 
-		assert_int_equal(sched_group_set_deadline(m->s, tg[r / 64 % 4], period,
-							  r / 256 % 2 ? period / 2 : 0),
+		assert_int_equal(task_group_set_deadline(m->s, tg[r / 64 % 4], period,
+							 r / 256 % 2 ? period / 2 : 0),
 				 0);
 		if (r / 512 % 4 == 0)
-			sched_group_move(m->s, x, r / 2048 % 5 < 4 ? tg[r / 2048 % 5] : NULL);
+			task_group_move(m->s, x, r / 2048 % 5 < 4 ? tg[r / 2048 % 5] : NULL);
 		else if (r / 512 % 4 == 1)
 			wake(m, x, 0);
 		else if (r / 512 % 4 == 2 && running(m, 0)->pid)

@@ -250,9 +250,9 @@ static void nested_deadlines_get_products_of_shares(void **state)
 	(void)state;
 	lab->tick_ns = 100 * US;
 	lab->next_tick = lab->m->now + lab->tick_ns;
-	assert_int_equal(sched_group_set_shares(lab->m->s, outer, 2048), 0);
-	assert_int_equal(sched_group_set_deadline(lab->m->s, outer, 2 * MS, 0), 0);
-	assert_int_equal(sched_group_set_deadline(lab->m->s, inner, 4 * MS, 0), 0);
+	assert_int_equal(task_group_set_shares(lab->m->s, outer, 2048), 0);
+	assert_int_equal(task_group_set_deadline(lab->m->s, outer, 2 * MS, 0), 0);
+	assert_int_equal(task_group_set_deadline(lab->m->s, inner, 4 * MS, 0), 0);
 	a = spawn_in(lab->m, inner, 0);
 	b = spawn_in(lab->m, outer, -5); /* thrice the weight of the group beside it */
 	lab_run(lab, 100 * MS);
@@ -329,9 +329,9 @@ static struct lab *lab_of_short_turns(void)
 
 static u64 shares_of(struct lab *lab, const struct actor *a)
 {
-	struct sched_group_fdl_stat stat;
+	struct task_group_fdl_stat stat;
 
-	sched_group_fdl_stat(lab->m->s, a->tg, &stat);
+	task_group_fdl_stat(lab->m->s, a->tg, &stat);
 	return stat.dynamic_shares;
 }
 
@@ -351,7 +351,7 @@ static void a_step_of_the_controller_is_golden(void **state)
 	(void)state;
 	lab_group(lab, 3072, 0, 0);
 	lab_run(lab, 100 * MS);
-	assert_int_equal(sched_group_set_guaranteed(lab->m->s, a->tg, 512), 0);
+	assert_int_equal(task_group_set_guaranteed(lab->m->s, a->tg, 512), 0);
 	/* The first one only looks. */
 	lab_run(lab, 10 * MS);
 	for (unsigned i = 0; i < ARRAY_SIZE(golden); i++) {
@@ -386,7 +386,7 @@ static void guarantees_are_met_where_they_can_be(void **state)
 		lab_group(lab, golden[i].competitor, 0, 0);
 		if (golden[i].run_ns)
 			lab_periodic(lab, a, golden[i].run_ns, 2 * MS, MS);
-		assert_int_equal(sched_group_set_guaranteed(lab->m->s, a->tg, golden[i].guaranteed),
+		assert_int_equal(task_group_set_guaranteed(lab->m->s, a->tg, golden[i].guaranteed),
 				 0);
 		lab_run(lab, 6 * NS_PER_SEC);
 		lab_mark(lab);
@@ -418,7 +418,7 @@ static void who_wants_less_gives_shares_back(void **state)
 	lab->controls = true;
 	lab_group(lab, 3072, 0, 0);
 	lab_periodic(lab, a, 3 * MS, 10 * MS, MS);
-	assert_int_equal(sched_group_set_guaranteed(lab->m->s, a->tg, 512), 0);
+	assert_int_equal(task_group_set_guaranteed(lab->m->s, a->tg, 512), 0);
 	/* Up first, for the average of what it uses starts at 0. */
 	lab_run(lab, 1700 * MS);
 	lab_mark(lab);
@@ -443,14 +443,14 @@ static void only_those_that_wait_get_more(void **state)
 {
 	struct lab *lab = lab_of_short_turns();
 	struct actor *a = lab_group(lab, 512, 200 * US, 100 * US);
-	struct sched_group_fdl_stat stat;
+	struct task_group_fdl_stat stat;
 
 	(void)state;
 	lab_hog(lab);
 	lab_periodic(lab, a, 50 * US, 1000137, MS);
-	assert_int_equal(sched_group_set_guaranteed(lab->m->s, a->tg, 512), 0);
+	assert_int_equal(task_group_set_guaranteed(lab->m->s, a->tg, 512), 0);
 	lab_run(lab, 2 * NS_PER_SEC);
-	sched_group_fdl_stat(lab->m->s, a->tg, &stat);
+	task_group_fdl_stat(lab->m->s, a->tg, &stat);
 	assert_int_equal(stat.dynamic_shares, 512);
 	assert_in_range(stat.avg_usage, 40, 60);
 	assert_true(stat.avg_wait * 1024 <= stat.avg_usage * 100);
@@ -462,17 +462,17 @@ static void a_starving_group_is_seen(void **state)
 {
 	struct lab *lab = lab_of_short_turns();
 	struct actor *a = lab_group(lab, 1024, 0, 0);
-	struct sched_group_fdl_stat stat;
+	struct task_group_fdl_stat stat;
 	struct task *rt;
 
 	(void)state;
 	set_tunable(lab->m, "sched_rt_runtime_us", "-1");
-	assert_int_equal(sched_group_set_guaranteed(lab->m->s, a->tg, 512), 0);
+	assert_int_equal(task_group_set_guaranteed(lab->m->s, a->tg, 512), 0);
 	lab_run(lab, 20 * MS);
 	rt = spawn(lab->m, "rt", SCHED_FIFO, 10);
 	lab_run(lab, NS_PER_SEC);
 	assert_ptr_equal(running(lab->m, 0), rt);
-	sched_group_fdl_stat(lab->m->s, a->tg, &stat);
+	task_group_fdl_stat(lab->m->s, a->tg, &stat);
 	assert_in_range(stat.avg_wait, 500, 700);
 	lab_free(lab);
 }

@@ -60,7 +60,7 @@ static void shares_take_effect_at_once(void **state)
 
 	(void)state;
 	run_ticks(m, 100);
-	assert_int_equal(sched_group_set_shares(m->s, x, 3072), 0);
+	assert_int_equal(task_group_set_shares(m->s, x, 3072), 0);
 	before = sched_task_runtime(m->s, tx);
 	run_ticks(m, 8000);
 	assert_in_range(share(m, tx, before, 8000 * MS), 745, 755);
@@ -72,22 +72,22 @@ static void bad_parameters_change_nothing(void **state)
 {
 	struct machine *m = machine_new(1, 1000);
 	struct task_group *x = new_group(m, NULL);
-	struct sched_group_params p;
+	struct task_group_params p;
 
 	(void)state;
-	assert_int_equal(sched_group_set_shares(m->s, NULL, 1024), -EINVAL);
-	assert_int_equal(sched_group_set_shares(m->s, x, 0), 0);
-	sched_group_params(x, &p);
+	assert_int_equal(task_group_set_shares(m->s, NULL, 1024), -EINVAL);
+	assert_int_equal(task_group_set_shares(m->s, x, 0), 0);
+	task_group_params(x, &p);
 	assert_int_equal(p.shares, SCHED_SHARES_MIN);
-	assert_int_equal(sched_group_set_shares(m->s, x, ~0ull), 0);
-	sched_group_params(x, &p);
+	assert_int_equal(task_group_set_shares(m->s, x, ~0ull), 0);
+	task_group_params(x, &p);
 	assert_int_equal(p.shares, SCHED_SHARES_MAX);
-	assert_int_equal(sched_group_set_idle(m->s, x, true), 0);
-	assert_int_equal(sched_group_set_shares(m->s, x, 1024), -EINVAL);
-	sched_group_params(x, &p);
+	assert_int_equal(task_group_set_idle(m->s, x, true), 0);
+	assert_int_equal(task_group_set_shares(m->s, x, 1024), -EINVAL);
+	task_group_params(x, &p);
 	assert_int_equal(p.shares, 3);
-	assert_int_equal(sched_group_set_idle(m->s, x, false), 0);
-	sched_group_params(x, &p);
+	assert_int_equal(task_group_set_idle(m->s, x, false), 0);
+	task_group_params(x, &p);
 	assert_int_equal(p.shares, SCHED_SHARES_DEFAULT);
 	end_group(m, x);
 	machine_free(m);
@@ -102,7 +102,7 @@ static void an_idle_group_gives_way(void **state)
 
 	(void)state;
 	settle(m);
-	assert_int_equal(sched_group_set_idle(m->s, x, true), 0);
+	assert_int_equal(task_group_set_idle(m->s, x, true), 0);
 	sched_check(m->s);
 	assert_int_equal(m->s->rq[0].fair.tasks.nr_idle, 1);
 	assert_ptr_equal(running(m, 0), idle);
@@ -128,11 +128,11 @@ static void a_task_moves_in_every_state(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(groups); i++) {
-		sched_group_move(m->s, runs, groups[i]);
-		sched_group_move(m->s, waits, groups[i]);
-		sched_group_move(m->s, rt, groups[i]);
-		sched_group_move(m->s, sleeps, groups[i]);
-		assert_ptr_equal(sched_group_of(rt), groups[i]);
+		task_group_move(m->s, runs, groups[i]);
+		task_group_move(m->s, waits, groups[i]);
+		task_group_move(m->s, rt, groups[i]);
+		task_group_move(m->s, sleeps, groups[i]);
+		assert_ptr_equal(task_group_of(rt), groups[i]);
 		settle(m);
 		run_ticks(m, 5);
 		if (sleeps->on_rq == TASK_OFF_RQ)
@@ -159,7 +159,7 @@ static void load_moves_with_the_task(void **state)
 	assert_in_range(q->avg.load_avg, 1015, 1024);
 	assert_in_range(root->avg.load_avg, 1010, 1026);
 	assert_in_range(root->avg.util_avg, 1010, 1025);
-	sched_group_move(m->s, t, NULL);
+	task_group_move(m->s, t, NULL);
 	assert_in_range(q->avg.load_avg, 0, 1);
 	assert_in_range(q->avg.util_avg, 0, 1);
 	assert_in_range(root->avg.load_avg, 1000, 1040);
@@ -217,7 +217,7 @@ static void shares_follow_from_averages(void **state)
 		struct fair_queue *q = group_queue(m->s, x, 0);
 
 		spawn_in(m, x, 0);
-		assert_int_equal(sched_group_set_shares(m->s, x, golden[i].shares), 0);
+		assert_int_equal(task_group_set_shares(m->s, x, golden[i].shares), 0);
 		q->avg.load_avg = q->load_contrib = golden[i].load_avg_here;
 		x->load_avg = golden[i].load_avg;
 		group_update_entity(q->owner);
@@ -262,14 +262,14 @@ static void usage_is_what_members_used(void **state)
 {
 	struct machine *m = machine_new(1, 1000);
 	struct task_group *x = new_group(m, NULL), *y = new_group(m, x);
-	struct sched_group_stat sx, sy;
+	struct task_group_stat sx, sy;
 	struct task *ty = spawn_in(m, y, 0);
 
 	(void)state;
 	spawn_in(m, x, 0);
 	run_ticks(m, 1000);
-	sched_group_stat(m->s, x, &sx);
-	sched_group_stat(m->s, y, &sy);
+	task_group_stat(m->s, x, &sx);
+	task_group_stat(m->s, y, &sy);
 	assert_in_range(sx.usage_ns, 998 * MS, 1000 * MS);
 	assert_int_equal(sy.usage_ns, sched_task_runtime(m->s, ty));
 	machine_free(m);
@@ -280,26 +280,26 @@ static void wait_sum_is_time_queued_and_not_running(void **state)
 {
 	struct machine *m = machine_new(1, 1000);
 	struct task_group *x = new_group(m, NULL), *y = new_group(m, NULL);
-	struct sched_group_stat sx, sy;
+	struct task_group_stat sx, sy;
 
 	(void)state;
 	spawn_in(m, x, 0);
 	spawn_in(m, y, 0);
 	run_ticks(m, 1000);
-	sched_group_stat(m->s, x, &sx);
-	sched_group_stat(m->s, y, &sy);
+	task_group_stat(m->s, x, &sx);
+	task_group_stat(m->s, y, &sy);
 	assert_in_range(sx.wait_sum_ns, sy.usage_ns - MS, sy.usage_ns);
 	assert_in_range(sy.wait_sum_ns, sx.usage_ns - MS, sx.usage_ns);
 	assert_false(sx.schedstats);
-	assert_int_equal(sched_group_set_bandwidth(m->s, x, MS, 1000 * MS, 0, true), 0);
+	assert_int_equal(task_group_set_bandwidth(m->s, x, MS, 1000 * MS, 0, true), 0);
 	settle(m);
 	run_ticks(m, 100);
-	sched_group_stat(m->s, x, &sx);
+	task_group_stat(m->s, x, &sx);
 	run_ticks(m, 100);
-	sched_group_stat(m->s, x, &sy);
+	task_group_stat(m->s, x, &sy);
 	assert_int_equal(sx.wait_sum_ns, sy.wait_sum_ns);
 	set_tunable(m, "sched_schedstats", "1");
-	sched_group_stat(m->s, x, &sx);
+	task_group_stat(m->s, x, &sx);
 	assert_true(sx.schedstats);
 	machine_free(m);
 }

@@ -197,9 +197,9 @@ static void check_throttled(const char *policy)
 	struct machine *m = scene(policy, "SHARED_RUNQ", 2);
 	struct task_group *tg = new_group(m, NULL);
 
-	sched_group_move(m->s, waiter, tg);
+	task_group_move(m->s, waiter, tg);
 	settle(m);
-	assert_int_equal(sched_group_set_bandwidth(m->s, tg, MS, 100 * MS, 0, true), 0);
+	assert_int_equal(task_group_set_bandwidth(m->s, tg, MS, 100 * MS, 0, true), 0);
 	settle(m);
 	/* It runs until it is throttled; linked or not, hidden it stays where it is. */
 	while (!waiter->fair.queue->throttled)
@@ -210,7 +210,7 @@ static void check_throttled(const char *policy)
 	assert_true(is_free(waiter) && waiter->cpu == 0);
 	sched_check(m->s);
 	/* Released it is linked again, and may go; so light that it does not run first. */
-	assert_int_equal(sched_group_set_shares(m->s, tg, 2), 0);
+	assert_int_equal(task_group_set_shares(m->s, tg, 2), 0);
 	put(m, 1);
 	while (waiter->fair.queue->throttled)
 		tick(m);
@@ -231,10 +231,10 @@ static void check_hidden(const char *policy)
 	/* Two others, or there would be nothing to look for. */
 	allow(m, put(m, 0), cpumask_of(0));
 	allow(m, put(m, 0), cpumask_of(0));
-	sched_group_move(m->s, waiter, tg);
-	sched_group_move(m->s, runner, tg);
+	task_group_move(m->s, waiter, tg);
+	task_group_move(m->s, runner, tg);
 	settle(m);
-	assert_int_equal(sched_group_set_bandwidth(m->s, tg, MS, 100 * MS, 0, true), 0);
+	assert_int_equal(task_group_set_bandwidth(m->s, tg, MS, 100 * MS, 0, true), 0);
 	settle(m);
 	/* Without ticks, which would balance. */
 	while (!waiter->fair.queue->throttled) {

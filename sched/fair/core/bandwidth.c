@@ -409,8 +409,8 @@ static void restart(struct fair_queue *q)
 	rq_unlock(rq);
 }
 
-int sched_group_set_bandwidth(struct sched *s, struct task_group *tg, u64 quota_ns, u64 period_ns,
-			      u64 burst_ns, bool nested)
+int task_group_set_bandwidth(struct sched *s, struct task_group *tg, u64 quota_ns, u64 period_ns,
+			     u64 burst_ns, bool nested)
 {
 	struct bandwidth *pool = tg ? &tg->bandwidth : NULL;
 
@@ -507,7 +507,7 @@ void bandwidth_exit(struct fair_queue *q)
 		list_del(&q->throttled_link);
 }
 
-void bandwidth_stat(struct bandwidth *pool, struct sched_group_stat *out)
+void bandwidth_stat(struct bandwidth *pool, struct task_group_stat *out)
 {
 	host_lock(&pool->lock);
 	out->nr_periods = pool->nr_periods;

@@ -117,7 +117,7 @@ static void fair_regroup(struct rq *rq, struct task *t, struct task_group *tg, b
 	bool member = t->state != TASK_NEW;
 
 	if (member)
-		fair_leave(rq, t, runnable);
+		fair_quit(rq, t, runnable);
 	class_regroup(rq, t, tg, runnable);
 	if (member)
 		fair_join(rq, t, runnable);
@@ -172,7 +172,7 @@ const struct sched_class fair_class = {
 	.get_attr = class_no_attr,
 	.fork = fair_fork,
 	.join = fair_join,
-	.leave = fair_leave,
+	.quit = fair_quit,
 	.retune = fair_retune,
 	.regroup = fair_regroup,
 	.slice = fair_slice,

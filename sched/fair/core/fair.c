@@ -372,7 +372,7 @@ void fair_join(struct rq *rq, struct task *t, bool runnable)
 		q->hooks->place(q, e, PLACE_ASLEEP);
 }
 
-void fair_leave(struct rq *rq, struct task *t, bool runnable)
+void fair_quit(struct rq *rq, struct task *t, bool runnable)
 {
 	struct entity *e = &t->fair;
 	struct fair_queue *q = e->queue;

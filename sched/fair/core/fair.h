@@ -92,7 +92,7 @@ static inline void group_note_demand(struct entity *e)
 void bandwidth_init(struct bandwidth *pool);
 /* The end of @q, empty. */
 void bandwidth_exit(struct fair_queue *q);
-void bandwidth_stat(struct bandwidth *pool, struct sched_group_stat *out);
+void bandwidth_stat(struct bandwidth *pool, struct task_group_stat *out);
 void bandwidth_check(struct fair_queue *q);
 /* What runs on the limited @q used @delta: fetch more, or ask for the switch that throttles it. */
 void bandwidth_charge(struct fair_queue *q, u64 delta);

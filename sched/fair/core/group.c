@@ -97,7 +97,7 @@ void group_update_above(struct fair_queue *q)
 
 /* --- life ----------------------------------------------------------------- */
 
-size_t sched_group_size(const struct sched *s)
+size_t task_group_size(const struct sched *s)
 {
 	return sizeof(struct task_group) + s->nr_cpus * sizeof(struct group_cpu);
 }
@@ -120,7 +120,7 @@ static void init_on_cpu(struct sched *s, struct task_group *tg, unsigned cpu)
 	rq_unlock(rq);
 }
 
-void sched_group_init(struct sched *s, struct task_group *tg, struct task_group *parent)
+void task_group_init(struct sched *s, struct task_group *tg, struct task_group *parent)
 {
 	tg->parent = parent;
 	list_init(&tg->children);
@@ -132,7 +132,7 @@ void sched_group_init(struct sched *s, struct task_group *tg, struct task_group 
 		init_on_cpu(s, tg, cpu);
 }
 
-void sched_group_exit(struct sched *s, struct task_group *tg)
+void task_group_exit(struct sched *s, struct task_group *tg)
 {
 	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++) {
 		struct fair_queue *q = &tg->cpu[cpu].queue;
@@ -163,16 +163,16 @@ struct task_group *group_next_below(const struct task_group *top, const struct t
 	return NULL;
 }
 
-struct task_group *sched_group_of(const struct task *t)
+struct task_group *task_group_of(const struct task *t)
 {
 	return READ_ONCE(t->group);
 }
 
 /* --- parameters ----------------------------------------------------------- */
 
-void sched_group_params(const struct task_group *tg, struct sched_group_params *out)
+void task_group_params(const struct task_group *tg, struct task_group_params *out)
 {
-	*out = (struct sched_group_params){
+	*out = (struct task_group_params){
 		.shares = tg->shares >> WEIGHT_SHIFT,
 		.idle = tg->idle,
 		.quota_ns = tg->bandwidth.quota_ns,
@@ -196,7 +196,7 @@ void group_reweigh(struct sched *s, struct task_group *tg)
 	}
 }
 
-int sched_group_set_shares(struct sched *s, struct task_group *tg, u64 shares)
+int task_group_set_shares(struct sched *s, struct task_group *tg, u64 shares)
 {
 	if (!tg || tg->idle)
 		return -EINVAL;
@@ -220,7 +220,7 @@ static void set_queue_idle(struct fair_queue *q, bool idle)
 		fair_climb_in(e, fair_seen_from_above(q, q->tasks), ENQUEUE_WAKEUP);
 }
 
-int sched_group_set_idle(struct sched *s, struct task_group *tg, bool idle)
+int task_group_set_idle(struct sched *s, struct task_group *tg, bool idle)
 {
 	if (!tg || (idle && tg->fdl.guaranteed))
 		return -EINVAL;
@@ -254,9 +254,9 @@ static u64 waited_on(const struct group_cpu *part)
 	return sub_floor0(queued, e->sum_exec);
 }
 
-void sched_group_stat(struct sched *s, struct task_group *tg, struct sched_group_stat *out)
+void task_group_stat(struct sched *s, struct task_group *tg, struct task_group_stat *out)
 {
-	*out = (struct sched_group_stat){ .schedstats = schedstats(s) };
+	*out = (struct task_group_stat){ .schedstats = schedstats(s) };
 	if (tg)
 		bandwidth_stat(&tg->bandwidth, out);
 	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++) {

@@ -55,7 +55,7 @@ static void set_on_cpu(struct rq *rq, struct entity *e, u64 rr_ns, u64 wakeup_ns
 	rq_unlock(rq);
 }
 
-int sched_group_set_deadline(struct sched *s, struct task_group *tg, u64 rr_ns, u64 wakeup_ns)
+int task_group_set_deadline(struct sched *s, struct task_group *tg, u64 rr_ns, u64 wakeup_ns)
 {
 	if (!tg || wakeup_ns > rr_ns || (rr_ns && (rr_ns < RR_MIN_NS || rr_ns > RR_MAX_NS)))
 		return -EINVAL;
@@ -98,7 +98,7 @@ void fdl_forget_group(struct sched *s, struct task_group *tg)
 	}
 }
 
-int sched_group_set_guaranteed(struct sched *s, struct task_group *tg, u64 shares)
+int task_group_set_guaranteed(struct sched *s, struct task_group *tg, u64 shares)
 {
 	bool changes;
 
@@ -117,7 +117,7 @@ int sched_group_set_guaranteed(struct sched *s, struct task_group *tg, u64 share
 
 /* --- statistics ------------------------------------------------------------------- */
 
-static void add_cpu(struct rq *rq, struct entity *e, struct sched_group_fdl_stat *out)
+static void add_cpu(struct rq *rq, struct entity *e, struct task_group_fdl_stat *out)
 {
 	const struct fdl_cpu *fdl = fdl_of(e);
 	u64 gap;
@@ -137,9 +137,9 @@ static void add_cpu(struct rq *rq, struct entity *e, struct sched_group_fdl_stat
 	rq_unlock(rq);
 }
 
-void sched_group_fdl_stat(struct sched *s, struct task_group *tg, struct sched_group_fdl_stat *out)
+void task_group_fdl_stat(struct sched *s, struct task_group *tg, struct task_group_fdl_stat *out)
 {
-	*out = (struct sched_group_fdl_stat){ .overcommit = s->guaranteed / s->nr_cpus };
+	*out = (struct task_group_fdl_stat){ .overcommit = s->guaranteed / s->nr_cpus };
 	if (!tg)
 		return;
 	out->legacy_shares = tg->shares >> WEIGHT_SHIFT;
