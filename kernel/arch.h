@@ -268,7 +268,7 @@ typedef long (*syscall_fn)(const u64 *args);
 extern const syscall_fn kernel_syscalls[NR_SYSCALLS];
 /* One answered ERESTARTSYS..ERESTART_RESTARTBLOCK, in @regs too. */
 void kernel_syscall_restarts(const struct user_regs *regs);
-/* When user space is interrupted, kernel_enter_from_user() of proc.h comes first. */
+/* When user space is interrupted, kernel_enter_from_user() of kernel/task/thread.h comes first. */
 /* Interrupts off, irq_depth counted. */
 void kernel_timer_interrupt(void);
 void kernel_ipi_reschedule(void);

@@ -10,7 +10,7 @@ struct arch_cpu;
 struct cpu {
 	/* --- read by assembly: offsets are asserted in arch/x86 --- */
 	struct cpu *self;
-	struct thread *running; /* `current` of kernel/proc.h */
+	struct thread *running; /* `current` of kernel/task/thread.h */
 	u64 kernel_sp;		/* stack for entries from user space */
 	u64 user_sp_scratch;	/* system call entry */
 	u32 preempt_count;	/* > 0: no preemption of kernel code on this CPU */

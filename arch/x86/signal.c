@@ -16,7 +16,7 @@
 #include "kernel/arch.h"
 #include "kernel/mm/mm.h"
 #include "kernel/percpu.h"
-#include "kernel/proc.h"
+#include "kernel/task/thread.h"
 #include "lib/errno.h"
 #include "lib/signal.h"
 #include "lib/string.h"

@@ -14,7 +14,7 @@
 #include "kernel/arch.h"
 #include "kernel/mm/mm.h"
 #include "kernel/percpu.h"
-#include "kernel/proc.h"
+#include "kernel/task/thread.h"
 #include "kernel/sync.h"
 #include "lib/string.h"
 #include "x86.h"

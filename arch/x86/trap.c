@@ -8,7 +8,7 @@
  */
 #include "kernel/arch.h"
 #include "kernel/percpu.h"
-#include "kernel/proc.h"
+#include "kernel/task/thread.h"
 #include "kernel/mm/mm.h"
 #include "lib/errno.h"
 #include "lib/fmt.h"

@@ -8,7 +8,8 @@
 #include "kernel/arch.h"
 #include "kernel/mm/mm.h"
 #include "kernel/percpu.h"
-#include "kernel/proc.h"
+#include "kernel/task/cpu.h"
+#include "kernel/task/thread.h"
 #include "lib/fmt.h"
 
 #define MAX_FRAMES 32

@@ -5,7 +5,7 @@
  * A test has also failed if threads that it started are still there long after its end.
  */
 #include "kernel/kernel.h"
-#include "kernel/proc.h"
+#include "kernel/task/thread.h"
 #include "kernel/time/time.h"
 #include "lib/string.h"
 

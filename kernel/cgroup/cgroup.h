@@ -23,7 +23,7 @@
  */
 #pragma once
 
-#include "kernel/proc.h"
+#include "kernel/task/proc.h"
 
 /* --- for kernel/task; proc_tree_lock held ---------------------------------------------- */
 /* A new thread, set up for the scheduler, joins: its parent's groups, kernel threads the roots. */

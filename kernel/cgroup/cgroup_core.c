@@ -8,6 +8,7 @@
  */
 #include "kernel/cgroup/cgroup.h"
 #include "kernel/kernel.h"
+#include "kernel/task/signal.h"
 #include "lib/errno.h"
 #include "lib/fmt.h"
 #include "lib/signal.h"

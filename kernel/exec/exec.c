@@ -13,12 +13,16 @@
  * Locking: none of its own; the new mm is private until it is committed. Reference: System V ABI
  * AMD64, 3.4.1 (initial stack); limits and errors as execve(2) on Linux 6.1.
  */
+#include "kernel/exec/exec.h"
+
+#include "kernel/exec/elf.h"
 #include "kernel/fs/fs.h"
 #include "kernel/kernel.h"
-#include "kernel/exec/elf.h"
 #include "kernel/mm/mman.h"
 #include "kernel/mm/vma.h"
-#include "kernel/proc.h"
+#include "kernel/task/exit.h"
+#include "kernel/task/signal.h"
+#include "kernel/time/itimer.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 
@@ -466,4 +470,38 @@ int exec_load(const char *path, char *const *argv, char *const *envp, bool from_
 	}
 	kfree(e);
 	return err;
+}
+
+/* Replace the current process's address space and its file by those of @image. */
+static void switch_image(const struct exec_image *image)
+{
+	struct thread *t = current;
+	struct mm *old_mm = t->mm;
+	struct file *old_exe = t->proc->exe;
+
+	spin_lock(&proc_tree_lock);
+	t->mm = t->proc->mm = image->mm;
+	t->proc->exe = image->exe;
+	arch_pt_load(image->mm->pt_root);
+	spin_unlock(&proc_tree_lock);
+	if (old_mm)
+		mm_put(old_mm);
+	if (old_exe)
+		file_put(old_exe);
+}
+
+void exec_commit(struct exec_image *image)
+{
+	struct thread *t = current;
+	struct proc *p = t->proc;
+
+	thread_release_mm(t);
+	switch_image(image);
+	p->did_exec = true; /* before anybody can learn of the exec from a closed descriptor */
+	files_close_on_exec(p->files);
+	signal_exec();
+	posix_timers_free(p);
+	thread_clear_flags(t, THREAD_FORKNOEXEC);
+	thread_set_name(t, image->comm);
+	arch_exec_regs(t, image->entry, image->sp);
 }

@@ -13,6 +13,8 @@
  * Locking: the file never changes; the content of [vvar] is guarded by the caller of
  * vdso_publish().
  */
+#include "kernel/exec/exec.h"
+
 #include "kernel/fs/fs.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mman.h"

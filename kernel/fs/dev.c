@@ -7,9 +7,8 @@
 
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
-#include "kernel/proc.h"
+#include "kernel/task/proc.h"
 #include "lib/fmt.h"
-#include "lib/prng.h"
 #include "lib/string.h"
 
 static long read_nothing(struct file *f, void *user_buf, size_t n, u64 *pos)
@@ -51,26 +50,7 @@ static u64 map_zeros(struct file *f, u64 offset)
 	return page_alloc_zeroed();
 }
 
-/* --- random numbers: repeatable, from the run's seed ---------------------------------- */
-
-static struct spinlock random_lock = SPINLOCK_INIT("random");
-static struct prng random_state;
-
-void random_bytes(void *buf, size_t n)
-{
-	u8 *out = buf;
-	u64 word = 0;
-
-	spin_lock(&random_lock);
-	if (!random_state.state)
-		prng_seed(&random_state, cmdline_get_u64("seed", 1));
-	for (size_t i = 0; i < n; i++, word >>= 8) {
-		if (i % 8 == 0)
-			word = prng_u64(&random_state);
-		out[i] = (u8)word;
-	}
-	spin_unlock(&random_lock);
-}
+/* --- /dev/random, /dev/urandom ----------------------------------------------------------- */
 
 static long read_random(struct file *f, void *user_buf, size_t n, u64 *pos)
 {

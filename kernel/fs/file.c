@@ -15,7 +15,7 @@
 
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
-#include "kernel/proc.h"
+#include "kernel/task/proc.h"
 #include "lib/string.h"
 
 #define FILES_INLINE  64

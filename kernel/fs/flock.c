@@ -9,7 +9,7 @@
 #include "kernel/fs/vfs.h"
 
 #include "kernel/mm/mm.h"
-#include "kernel/proc.h"
+#include "kernel/task/proc.h"
 
 #define LOCK_SH 1u
 #define LOCK_EX 2u

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "kernel/fs/poll.h"
 #include "kernel/sync.h"
 #include "lib/list.h"
 
@@ -15,7 +16,6 @@ struct mount;
 struct superblock;
 struct proc;
 struct pipe;
-struct poll_table;
 
 struct iovec { /* as readv(2) and writev(2) take it */
 	void *base;
@@ -175,23 +175,6 @@ void schedfs_show_domains(void);
  * tracing.
  */
 void fs_init(void);
-
-/* --- waiting for several files at once ------------------------------------------------ */
-#define POLLIN	   0x001
-#define POLLPRI	   0x002
-#define POLLOUT	   0x004
-#define POLLERR	   0x008
-#define POLLHUP	   0x010
-#define POLLNVAL   0x020
-#define POLLRDNORM 0x040
-#define POLLWRNORM 0x100
-#define POLLRDHUP  0x2000
-
-/*
- * From a file's poll operation, before it looks at its state: wake the poller through @q. NULL @pt:
- * nothing.
- */
-void poll_wait(struct waitq *q, struct poll_table *pt);
 
 /* --- the console's input side --------------------------------------------------------- */
 void tty_init(void);

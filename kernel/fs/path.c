@@ -15,7 +15,7 @@
 
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
-#include "kernel/proc.h"
+#include "kernel/task/proc.h"
 #include "lib/string.h"
 
 #define MAX_LINKS 40 /* Linux's limit of links in one walk */

@@ -20,7 +20,8 @@
 
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
-#include "kernel/proc.h"
+#include "kernel/task/proc.h"
+#include "kernel/task/signal.h"
 #include "lib/signal.h"
 
 #define MAX_PAGES 256 /* 1 MiB: Linux's pipe-max-size */

@@ -261,12 +261,6 @@ int fd_close(int fd);
 int fd_replace(struct file *f, int fd, bool cloexec);
 long generic_llseek(struct file *f, s64 offset, int whence);
 
-/*
- * Give up the CPU until woken or @deadline_ns (0: never). False if the time came first. Sleep
- * announced (waitq_prepare).
- */
-bool schedule_until(u64 deadline_ns);
-
 /* --- flock.c: flock(2) ---------------------------------------------------------------- */
 long flock_apply(struct file *f, unsigned op);
 void flock_drop(struct file *f); /* the file is closed for good */

@@ -18,7 +18,7 @@
 #include "kernel/fs/fs.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/vma.h"
-#include "kernel/proc.h"
+#include "kernel/task/proc.h"
 #include "lib/errno.h"
 #include "lib/signal.h"
 #include "lib/string.h"

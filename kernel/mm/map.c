@@ -15,6 +15,7 @@
  * Locking: mm->lock, taken by the public functions; the others want it held. Results as the system
  * calls of Linux 6.1 that they serve.
  */
+#include "kernel/exec/exec.h"
 #include "kernel/fs/fs.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mman.h"

@@ -121,22 +121,6 @@ bool mm_addr_is_shared(struct mm *mm, u64 addr);
 /* /proc/PID/maps text. */
 size_t mm_print_maps(struct mm *mm, char *buf, size_t size);
 
-/* --- exec (exec.c) ------------------------------------------------------------ */
-struct exec_image;
-/*
- * Load @path with @argv and @envp (user or, for the first program, kernel strings) into a new
- * address space. Handles ELF64 static and static-PIE, PT_INTERP, and #! scripts. On error nothing
- * of the caller changed.
- */
-int exec_load(const char *path, char *const *argv, char *const *envp, bool from_kernel,
-	      struct exec_image *image);
-
-/* --- the vDSO (vdso.c) --------------------------------------------------------- */
-/* Map it into a new program. Its address, 0 if it is switched off, or -errno. */
-long vdso_map(struct mm *mm);
-/* CLOCK_REALTIME - CLOCK_MONOTONIC changed. One call at a time. */
-void vdso_publish(u64 realtime_offset_ns);
-
 /* --- out of memory (oom.c) ---------------------------------------------------- */
 /*
  * A page fault found no memory: kill a process, or wait for the one that is being killed. True: try

@@ -12,7 +12,8 @@
  */
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
-#include "kernel/proc.h"
+#include "kernel/task/proc.h"
+#include "kernel/task/signal.h"
 #include "kernel/time/time.h"
 #include "lib/signal.h"
 

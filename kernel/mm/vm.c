@@ -10,10 +10,11 @@
  * Locking: mm->lock guards an mm's contents. mm_fork() takes the source's; the new one is nobody
  * else's yet.
  */
+#include "kernel/exec/exec.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/vma.h"
-#include "kernel/proc.h"
+#include "kernel/task/proc.h"
 #include "lib/errno.h"
 #include "lib/fmt.h"
 #include "lib/string.h"
@@ -140,15 +141,6 @@ struct mm *mm_fork(struct mm *src)
 struct mm *mm_get(struct mm *mm)
 {
 	__atomic_fetch_add(&mm->refs, 1, __ATOMIC_RELAXED);
-	return mm;
-}
-
-struct mm *proc_mm_get(struct proc *p)
-{
-	spin_lock(&proc_tree_lock);
-	struct mm *mm = p->mm ? mm_get(p->mm) : NULL;
-
-	spin_unlock(&proc_tree_lock);
 	return mm;
 }
 

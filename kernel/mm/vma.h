@@ -62,12 +62,6 @@ enum fault mm_fault(struct mm *mm, u64 addr, unsigned access);
 /* The same, and give its physical address, byte offset included. 0: not accessible. */
 u64 mm_fault_page(struct mm *mm, u64 addr, unsigned access);
 
-/* --- vdso.c ------------------------------------------------------------------- */
-/* "[vdso]", "[vvar]", or NULL for any other mapping. */
-const char *vdso_name(const struct vma *v);
-/* Is it the page that programs only read? */
-bool vdso_is_vvar(const struct vma *v);
-
 /* --- map.c -------------------------------------------------------------------- */
 /* Drop the pages of [start, end): unmap, flush, free. */
 void mm_zap(struct mm *mm, u64 start, u64 end);

@@ -22,7 +22,7 @@
  */
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
-#include "kernel/proc.h"
+#include "kernel/task/thread.h"
 
 #define STACK_PAGES   (KSTACK_SIZE / PAGE_SIZE)
 #define SLOT_SIZE     (KSTACK_SIZE + PAGE_SIZE)

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernel/pseudo/pseudo.h"
-#include "kernel/proc.h"
+#include "kernel/task/proc.h"
 #include "lib/fmt.h"
 
 /* /proc counts time in ticks of 1/100 s, whatever HZ is. */

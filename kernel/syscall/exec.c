@@ -6,51 +6,18 @@
  * and exec_commit() swaps in the new address space. From there on there is no way back and no
  * error.
  */
+#include "kernel/exec/exec.h"
 #include "kernel/fs/fs.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "kernel/syscall/syscall.h"
-#include "kernel/time/itimer.h"
+#include "kernel/task/exit.h"
 #include "kernel/trace/trace.h"
 #include "lib/errno.h"
 #include "lib/signal.h"
 #include "lib/string.h"
 
 #define PATH_MAX 4096
-
-/* Let the current process be @image: its address space and its file replace the old ones. */
-static void switch_image(const struct exec_image *image)
-{
-	struct thread *t = current;
-	struct mm *old_mm = t->mm;
-	struct file *old_exe = t->proc->exe;
-
-	spin_lock(&proc_tree_lock);
-	t->mm = t->proc->mm = image->mm;
-	t->proc->exe = image->exe;
-	arch_pt_load(image->mm->pt_root);
-	spin_unlock(&proc_tree_lock);
-	if (old_mm)
-		mm_put(old_mm);
-	if (old_exe)
-		file_put(old_exe);
-}
-
-void exec_commit(struct exec_image *image)
-{
-	struct thread *t = current;
-	struct proc *p = t->proc;
-
-	thread_release_mm(t);
-	switch_image(image);
-	p->did_exec = true; /* before anybody can learn of the exec from a closed descriptor */
-	files_close_on_exec(p->files);
-	signal_exec();
-	posix_timers_free(p);
-	thread_clear_flags(t, THREAD_FORKNOEXEC);
-	thread_set_name(t, image->comm);
-	arch_exec_regs(t, image->entry, image->sp);
-}
 
 static long exec(const char *path, char *const *argv, char *const *envp, bool *fatal)
 {

@@ -12,6 +12,7 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
+#include "kernel/task/signal.h"
 #include "kernel/time/time.h"
 #include "lib/string.h"
 
@@ -25,17 +26,6 @@ struct poll_item {
 	u32 events, revents;
 };
 
-struct poll_entry {
-	struct waiter waiter;
-	struct waitq *q;
-};
-
-struct poll_table {
-	unsigned nr, max;
-	bool full;
-	struct poll_entry *entries;
-};
-
 struct pollfd {
 	int fd;
 	u16 events, revents;
@@ -44,46 +34,6 @@ struct pollfd {
 struct timespec {
 	s64 sec, nsec;
 };
-
-void poll_wait(struct waitq *q, struct poll_table *pt)
-{
-	struct poll_entry *e;
-
-	if (!pt)
-		return;
-	if (pt->nr == pt->max) {
-		pt->full = true;
-		return;
-	}
-	e = &pt->entries[pt->nr++];
-	e->q = q;
-	e->waiter = (struct waiter){ .thread = current };
-	list_init(&e->waiter.link);
-	waitq_prepare(q, &e->waiter, TASK_INTERRUPTIBLE);
-}
-
-/* --- sleeping until a time ------------------------------------------------------------ */
-
-static void wake_sleeper(struct ktimer *t)
-{
-	thread_wake(t->arg, TASK_INTERRUPTIBLE);
-}
-
-bool schedule_until(u64 deadline_ns)
-{
-	struct ktimer timer;
-
-	if (deadline_ns == NEVER) {
-		schedule();
-		return true;
-	}
-	if (clock_ns() >= deadline_ns)
-		return false;
-	ktimer_init(&timer, wake_sleeper, current);
-	ktimer_start(&timer, deadline_ns);
-	schedule();
-	return ktimer_cancel(&timer);
-}
 
 /* --- the core ------------------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "kernel/proc.h"
+#include "kernel/task/proc.h"
 
 /* @params as declared, @values as read from the register array a. */
 #define SYSCALL_HANDLER(name, params, values)                                                      \

@@ -5,7 +5,7 @@
  * CLOCK_MONOTONIC, its RAW and COARSE kinds and CLOCK_BOOTTIME are one clock here: nothing
  * disciplines it, and the machine never suspends. The CPU-time clocks are exact to the nanosecond.
  */
-#include "kernel/proc.h"
+#include "kernel/task/proc.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/time/itimer.h"
 #include "kernel/time/timespec.h"

@@ -2,12 +2,25 @@
 /* The end of threads and processes, and waiting for it. */
 #pragma once
 
-#include "kernel/proc.h"
+#include "kernel/task/proc.h"
 
 /*
  * End the running thread. @code: its wait status, which is the process's if it is the first thread.
  */
 __noreturn void thread_exit(int code);
+
+/* End the whole process with wait status @code. */
+__noreturn void proc_exit_group(int code);
+/*
+ * exec: end every other thread of the process and wait for them. -ERESTARTNOINTR if another thread
+ * is ending this one.
+ */
+int proc_kill_other_threads(void);
+/*
+ * exec and exit: @t leaves its address space. Deals with clear_child_tid, the robust list, and a
+ * vfork parent that waits.
+ */
+void thread_release_mm(struct thread *t);
 
 enum wait_options { /* Linux's, of wait4(2) and waitid(2) */
 		    WNOHANG = 1,

@@ -11,6 +11,7 @@
  */
 #include "kernel/task/fork.h"
 
+#include "kernel/exec/exec.h"
 #include "kernel/fs/fs.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"

@@ -36,3 +36,5 @@ struct clone_args {
 long clone_thread(const struct clone_args *args);
 /* @t, a child of vfork, needs its parent's memory no more (exec, end). */
 void thread_release_vfork(struct thread *t);
+/* Start process 1: a new process whose thread executes @path. */
+int proc_start_init(const char *path);

@@ -6,7 +6,7 @@
 #include "sched/host.h"
 
 #include "kernel/kernel.h"
-#include "kernel/proc.h"
+#include "kernel/task/thread.h"
 #include "kernel/time/tick.h"
 
 u64 host_clock(unsigned cpu)

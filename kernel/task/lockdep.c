@@ -18,7 +18,7 @@
 #include "kernel/task/lockdep.h"
 
 #include "kernel/kernel.h"
-#include "kernel/proc.h"
+#include "kernel/task/thread.h"
 #include "lib/string.h"
 #include "sched/host.h"
 

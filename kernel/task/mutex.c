@@ -9,7 +9,7 @@
  * (HAS_WAITERS).
  */
 #include "kernel/kernel.h"
-#include "kernel/proc.h"
+#include "kernel/task/thread.h"
 #include "kernel/task/lockdep.h"
 #include "kernel/task/task.h"
 

@@ -111,6 +111,11 @@ struct proc *proc_find(int pid)
 		r_;                                                                                \
 	})
 
+struct mm *proc_mm_get(struct proc *p)
+{
+	return GET_RESOURCE(p, mm, mm_get);
+}
+
 struct files *proc_files_get(struct proc *p)
 {
 	return GET_RESOURCE(p, files, files_get);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Signals: what the thread code and the system calls need beyond kernel/proc.h. */
+/* Signals: sending, and what the thread code and the system calls need besides. */
 #pragma once
 
-#include "kernel/proc.h"
+#include "kernel/task/proc.h"
 #include "lib/signal.h"
 
 #define SIG_DFL 0ull
@@ -17,6 +17,33 @@
 #define STOP_SIGNALS (SIGMASK(SIGSTOP) | SIGMASK(SIGTSTP) | SIGMASK(SIGTTIN) | SIGMASK(SIGTTOU))
 /* Never blocked, caught or ignored. */
 #define SIG_UNBLOCKABLE (SIGMASK(SIGKILL) | SIGMASK(SIGSTOP))
+
+/* --- sending -------------------------------------------------------------------- */
+/*
+ * Send @sig with @info, or as SI_KERNEL if that is NULL. Any context. Returns 0, or -EAGAIN if the
+ * queue is full (real-time signals only).
+ */
+int signal_send_thread(struct thread *t, int sig, const struct siginfo *info);
+int signal_send_proc(struct proc *p, int sig, const struct siginfo *info);
+/* To every process of the group; -ESRCH if there is none. */
+int signal_send_group(int pgid, int sig, const struct siginfo *info);
+
+/* --- the running thread ------------------------------------------------------------ */
+/* Is the running thread about to be ended? Nothing else interrupts a sleep in TASK_KILLABLE. */
+bool signal_fatal_pending(void);
+/*
+ * Replace the running thread's set of blocked signals (SIGKILL and SIGSTOP stay open); returns the
+ * old set. For ppoll and pselect6, which put it back themselves or leave it to saved_mask and
+ * restore_saved_mask.
+ */
+sigset_t signal_set_blocked(sigset_t mask);
+/* Does the running thread block or ignore @sig? The rule for background jobs of a terminal. */
+bool signal_is_blocked_or_ignored(int sig);
+/*
+ * exec: caught signals get their default action back (ignored ones stay ignored), and there is no
+ * alternate stack. Pending signals and the mask stay.
+ */
+void signal_exec(void);
 
 /*
  * On the way to user space with THREAD_SIGPENDING or THREAD_RESTART set: stop, die, or enter a

@@ -15,7 +15,7 @@
  * each switch, so it need not move with the threads.
  */
 #include "kernel/kernel.h"
-#include "kernel/proc.h"
+#include "kernel/task/proc.h"
 #include "kernel/task/signal.h"
 #include "kernel/task/task.h"
 #include "kernel/time/tick.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the files of kernel/task share with each other and with kernel/syscall; kernel/proc.h is
- * what the rest of the kernel sees.
+ * What the files of kernel/task share with each other and with kernel/syscall. The rest of the
+ * kernel sees thread.h, proc.h and cpu.h.
  */
 #pragma once
 
-#include "kernel/proc.h"
+#include "kernel/task/proc.h"
 
 /* --- pid.c: numbers of threads, groups, sessions; call with proc_tree_lock held ------- */
 /* A number that nobody uses, used once; 0: none left. These two take the lock themselves. */

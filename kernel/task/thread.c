@@ -8,7 +8,7 @@
  * References: one while alive, one for each holder of a pointer. The first thread of a process (the
  * leader) has one more holder, the process, and stays findable until the process is reaped.
  *
- * Locking: proc_tree_lock guards lists of threads and the number table; see proc.h for the fields.
+ * Locking: proc_tree_lock guards lists of threads and the number table; thread.h has the fields.
  */
 #include "kernel/cgroup/cgroup.h"
 #include "kernel/kernel.h"

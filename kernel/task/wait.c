@@ -10,7 +10,7 @@
  * touches neither it nor its thread afterwards: a waiter that finds itself removed may return
  * without the lock. The scheduler's locks nest inside.
  */
-#include "kernel/proc.h"
+#include "kernel/task/thread.h"
 #include "kernel/sync.h"
 #include "kernel/task/task.h"
 

@@ -2,7 +2,7 @@
 /* Interval timers of a process: alarm, setitimer, timer_create. */
 #pragma once
 
-#include "kernel/proc.h"
+#include "kernel/task/proc.h"
 
 struct itimer_setting {
 	u64 value_ns;	 /* until it expires; 0: disarmed */

@@ -7,7 +7,7 @@
  * wake every second): load = load * exp(-5/T) + active * (1 - exp(-5/T)), in fixed point.
  */
 #include "kernel/kernel.h"
-#include "kernel/proc.h"
+#include "kernel/task/cpu.h"
 #include "kernel/time/time.h"
 
 /* LOAD_ONE * exp(-5/60), exp(-5/300), exp(-5/900) */

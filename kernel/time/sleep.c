@@ -5,9 +5,10 @@
  * CLOCK_REALTIME is the monotonic clock plus an offset: the CMOS clock's time at boot until
  * somebody sets it.
  */
+#include "kernel/exec/exec.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
-#include "kernel/proc.h"
+#include "kernel/task/thread.h"
 #include "kernel/time/tick.h"
 #include "kernel/time/time.h"
 
@@ -79,4 +80,25 @@ long sleep_until(u64 deadline_ns, u64 slack_ns)
 	/* Also waits until the callback is done with this frame and this thread. */
 	ktimer_cancel(&timer);
 	return s.expired ? 0 : -ERESTARTSYS;
+}
+
+static void wake_sleeper(struct ktimer *t)
+{
+	thread_wake(t->arg, TASK_INTERRUPTIBLE);
+}
+
+bool schedule_until(u64 deadline_ns)
+{
+	struct ktimer timer;
+
+	if (!deadline_ns) {
+		schedule();
+		return true;
+	}
+	if (clock_ns() >= deadline_ns)
+		return false;
+	ktimer_init(&timer, wake_sleeper, current);
+	ktimer_start(&timer, deadline_ns);
+	schedule();
+	return ktimer_cancel(&timer);
 }

@@ -45,6 +45,12 @@ bool ktimer_cancel(struct ktimer *t);
  */
 long sleep_until(u64 deadline_ns, u64 slack_ns);
 
+/*
+ * Give up the CPU until woken or @deadline_ns (0: no deadline); false if the deadline came first.
+ * The caller has announced the sleep (waitq_prepare).
+ */
+bool schedule_until(u64 deadline_ns);
+
 extern unsigned tick_hz; /* hz= on the command line */
 
 /* Load averages of 1, 5 and 15 minutes, in units of 1/LOAD_ONE (load.c). */

@@ -14,7 +14,7 @@
  * sched_ns and send an IPI.
  */
 #include "kernel/kernel.h"
-#include "kernel/proc.h"
+#include "kernel/task/thread.h"
 #include "kernel/task/hotplug.h"
 #include "kernel/time/tick.h"
 #include "kernel/time/time.h"

@@ -12,7 +12,7 @@
  * it wakes the thread that walks the lists.
  */
 #include "kernel/kernel.h"
-#include "kernel/proc.h"
+#include "kernel/task/proc.h"
 #include "kernel/time/tick.h"
 #include "kernel/time/time.h"
 #include "lib/string.h"

@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "kernel/proc.h"
+#include "kernel/task/proc.h"
 #include "sched/observe/event.h"
 
 #define FIELD(type, name) type name;

@@ -12,7 +12,8 @@
  */
 #include "kernel/tty/tty.h"
 
-#include "kernel/proc.h"
+#include "kernel/task/proc.h"
+#include "kernel/task/signal.h"
 #include "lib/signal.h"
 #include "lib/string.h"
 

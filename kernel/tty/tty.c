@@ -15,7 +15,8 @@
 #include "kernel/tty/tty.h"
 
 #include "kernel/kernel.h"
-#include "kernel/proc.h"
+#include "kernel/task/proc.h"
+#include "kernel/task/signal.h"
 #include "kernel/time/time.h"
 #include "lib/signal.h"
 #include "lib/string.h"

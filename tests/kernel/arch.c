@@ -6,7 +6,7 @@
 #include "kernel/arch.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
-#include "kernel/proc.h"
+#include "kernel/task/proc.h"
 #include "kernel/time/time.h"
 #include "lib/errno.h"
 #include "lib/string.h"

@@ -11,7 +11,7 @@
 #include "kernel/mm/frame.h"
 #include "kernel/mm/mman.h"
 #include "kernel/mm/vma.h"
-#include "kernel/proc.h"
+#include "kernel/task/proc.h"
 #include "lib/errno.h"
 #include "lib/prng.h"
 #include "lib/string.h"

@@ -5,7 +5,7 @@
  */
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
-#include "kernel/proc.h"
+#include "kernel/task/proc.h"
 #include "kernel/time/time.h"
 #include "lib/prng.h"
 #include "lib/string.h"

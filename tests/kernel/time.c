@@ -3,7 +3,7 @@
  * Kernel timers: order, cancellation, slack; sleeping; the clock of a thread.
  */
 #include "kernel/kernel.h"
-#include "kernel/proc.h"
+#include "kernel/task/proc.h"
 #include "kernel/time/time.h"
 
 #define NR_TIMERS 64

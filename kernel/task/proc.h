@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Processes. A process is what its threads share: address space, files, signal handlers, a place in
+ * the family tree.
+ */
+#pragma once
+
+#include "kernel/task/cpu.h"
+#include "kernel/task/thread.h"
+
+struct files;
+struct fs_context;
+struct tty;
+struct file;
+
+struct rlimit {
+	u64 cur, max;
+};
+enum rlimit_kind {
+	RLIMIT_CPU,
+	RLIMIT_FSIZE,
+	RLIMIT_DATA,
+	RLIMIT_STACK,
+	RLIMIT_CORE,
+	RLIMIT_RSS,
+	RLIMIT_NPROC,
+	RLIMIT_NOFILE,
+	RLIMIT_MEMLOCK,
+	RLIMIT_AS,
+	RLIMIT_LOCKS,
+	RLIMIT_SIGPENDING,
+	RLIMIT_MSGQUEUE,
+	RLIMIT_NICE,
+	RLIMIT_RTPRIO,
+	RLIMIT_RTTIME,
+	NR_RLIMITS
+};
+#define RLIM_INFINITY UINT64_MAX
+#define NOFILE_MAX    4096 /* hard limit of descriptors */
+
+struct proc {
+	int pid; /* == tid of the first thread, tgid */
+	u32 refs;
+	struct list threads; /* written with proc_tree_lock and sig_lock, read with either */
+	unsigned nr_threads; /* threads that have not ended; locked as the list is */
+	struct thread *leader;
+
+	/* family, guarded by: proc_tree_lock */
+	struct proc *parent;
+	int ppid; /* parent->pid: getppid(2) reads it without the lock */
+	struct list children, sibling;
+	int pgid, sid;
+	struct list all_link;	 /* every process */
+	struct tty *tty;	 /* controlling terminal */
+	struct waitq child_wait; /* wait4 sleeps here, and exec until it is alone */
+
+	/* Resources: changed with proc_tree_lock held. Other processes reach them through
+	 * proc_mm_get() and its siblings. */
+	struct mm *mm; /* shared by all threads */
+	struct files *files;
+	struct fs_context *fs; /* cwd, root, umask */
+	struct file *exe;
+
+	/* guarded by: sig_lock */
+	struct spinlock sig_lock;
+	struct sigaction action[NSIG];
+	struct sigpending pending; /* signals for the process as a whole */
+	int stop_signal;	   /* the threads are stopping or stopped by it; 0: they run */
+	unsigned nr_stopped;	/* threads waiting for SIGCONT; if all do, the process is stopped */
+	bool stop_taken;	/* a thread is about to set stop_signal; SIGCONT forbids it */
+	bool continue_pending;	/* the first thread that continues tells the parent */
+	bool group_exit;	/* every thread is to exit, with exit_code */
+	struct thread *execing; /* every thread but this one is to exit */
+	int exit_code;		/* wait status */
+
+	/* guarded by: proc_tree_lock */
+	bool zombie;		  /* all threads ended; waits for wait4 */
+	int stop_unreported;	  /* stop signal that wait4(WUNTRACED) has not told yet */
+	bool continue_unreported; /* a SIGCONT that wait4(WCONTINUED) has not told yet */
+	int exit_signal;	  /* to the parent: SIGCHLD, or what clone asked for */
+	int parent_death_signal;  /* prctl(PR_SET_PDEATHSIG) */
+	unsigned nr_alive;	  /* threads that have not begun to end; guarded by: sig_lock */
+
+	struct rlimit rlimit[NR_RLIMITS];
+	u64 start_ns;
+	struct usage exited;	 /* of threads that ended; guarded by: proc_tree_lock */
+	struct usage reaped;	 /* of children waited for; guarded by: proc_tree_lock */
+	struct itimers *itimers; /* alarm, setitimer, timer_create; NULL until first used */
+	u32 oom_score_adj;
+	bool did_exec; /* setpgid of a child is refused after exec */
+};
+
+extern struct proc kernel_proc; /* owner of kernel threads; pid 0 */
+extern struct proc *init_proc;	/* pid 1 */
+extern struct spinlock proc_tree_lock;
+extern struct list all_procs; /* guarded by: proc_tree_lock */
+
+/* The newest number given to a thread. */
+int pid_last(void);
+/* The largest number plus one. Linux's default, enough for 10,000 threads beside their groups. */
+#define PID_MAX 32768
+
+/* Reference counting; the last proc_put() frees. */
+struct proc *proc_get(struct proc *p);
+void proc_put(struct proc *p);
+/* The process numbered @pid, with a reference, or NULL. */
+struct proc *proc_find(int pid);
+/* Resources of @p with a reference, or NULL: a kernel thread or a zombie has none. */
+struct mm *proc_mm_get(struct proc *p);
+struct files *proc_files_get(struct proc *p);
+struct fs_context *proc_fs_get(struct proc *p);
+struct file *proc_exe_get(struct proc *p);
+
+/* Has no process of the group a parent in another group of the same session? (POSIX's term.) */
+bool proc_group_is_orphaned(int pgid);
