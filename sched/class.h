@@ -16,6 +16,7 @@
 
 #include "lib/types.h"
 
+struct cpumask;
 struct rq;
 struct sched;
 struct sched_attr_req;
@@ -23,6 +24,7 @@ struct sched_class;
 struct task;
 struct task_group;
 struct text;
+struct tunables;
 
 /* A class's number is its rank: 0 is the most urgent. */
 enum class_rank {
@@ -79,6 +81,9 @@ struct sched_class {
 	 * that class is a privilege: reset_on_fork takes it from children.
 	 */
 	bool nice;
+
+	/* fork() of its tasks is refused, unless reset_on_fork takes the class from the child. */
+	bool unforkable;
 
 	/* A switch from one of its tasks calls pull, of this class and of less urgent ones. */
 	bool pulls;
@@ -213,6 +218,16 @@ struct sched_class {
 	/* May @t have @req now? 0, or what sched_set_attr() returns. */
 	int (*admit)(struct rq *rq, struct task *t, const struct sched_attr_req *req);
 
+	/* May @t be restricted to @allowed? 0, or what sched_set_affinity() returns. */
+	int (*admit_affinity)(struct rq *rq, struct task *t, const struct cpumask *allowed);
+	/* May @rq's CPU leave? 0, or the error of sched_cpu_offline(). The machine is stopped. */
+	int (*admit_offline)(struct rq *rq);
+	/*
+	 * May the tunables become @next? 0, or what sched_tunable_write() returns. No lock is
+	 * held.
+	 */
+	int (*admit_tunables)(struct sched *s, const struct tunables *next);
+
 	/*
 	 * The class's part of a task begins, zeroed: @t is new, or comes from another class. Then
 	 * its parameters, policy and prio set already. @t is private to the caller or its runqueue
@@ -220,6 +235,8 @@ struct sched_class {
 	 */
 	void (*init_task)(struct sched *s, struct task *t);
 	void (*set_attr)(struct task *t, const struct sched_attr_req *req);
+	/* The class's part of a task ends: @t enters another class. Counterpart of init_task. */
+	void (*end_task)(struct sched *s, struct task *t);
 	/* What only the class knows of the parameters of @t, into @req. */
 	void (*get_attr)(const struct task *t, struct sched_attr_req *req);
 
@@ -309,6 +326,9 @@ bool class_owns_nothing(int policy);
 bool class_nothing_valid(const struct sched_attr_req *req);
 int class_no_prio(const struct sched_attr_req *req);
 int class_admit(struct rq *rq, struct task *t, const struct sched_attr_req *req);
+int class_admit_affinity(struct rq *rq, struct task *t, const struct cpumask *allowed);
+int class_admit_offline(struct rq *rq);
+int class_admit_tunables(struct sched *s, const struct tunables *next);
 void class_ignore_new(struct sched *s, struct task *t);
 void class_ignore_attr(struct task *t, const struct sched_attr_req *req);
 void class_no_attr(const struct task *t, struct sched_attr_req *req);
@@ -329,9 +349,12 @@ unsigned class_stay(struct rq *rq, struct task *t, unsigned cpu, unsigned reason
 	.push = class_ignore, .online = class_ignore, .offline = class_ignore,                     \
 	.move_timers = class_ignore_move, .cancel_timers = class_ignore,                           \
 	.owns = class_owns_nothing, .valid = class_nothing_valid, .prio = class_no_prio,           \
-	.admit = class_admit, .init_task = class_ignore_new, .set_attr = class_ignore_attr,        \
-	.get_attr = class_no_attr, .fork = class_ignore_fork, .join = class_ignore_change,         \
-	.quit = class_ignore_change, .retune = class_ignore_retune, .regroup = class_regroup,      \
+	.admit = class_admit, .admit_affinity = class_admit_affinity,                              \
+	.admit_offline = class_admit_offline, .admit_tunables = class_admit_tunables,              \
+	.init_task = class_ignore_new, .end_task = class_ignore_new,                               \
+	.set_attr = class_ignore_attr, .get_attr = class_no_attr, .fork = class_ignore_fork,       \
+	.join = class_ignore_change, .quit = class_ignore_change, .retune = class_ignore_retune,   \
+	.regroup = class_regroup,                                                                  \
 	.slice = class_no_slice, .request = class_no_slice, .check = class_ignore,                 \
 	.check_offline = class_ignore, .dump = class_dump_nothing, .dump_key = class_dump_vtime,   \
 	.dump_task = class_dump_no_task

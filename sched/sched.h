@@ -50,7 +50,8 @@ void sched_cpu_online(struct sched *s, unsigned cpu, struct task *idle);
  * in the scheduler, or enters it before the return. Then no task is queued on @cpu any more, the
  * running one leaves at its next switch (which is to come soon; the idle task and the stopper
  * stay), and the host may stop the CPU once that idles. Groups, domains and tunables are as if
- * @cpu did not exist. -EBUSY: it is the last one. -EINVAL: it is out of service.
+ * @cpu did not exist. -EBUSY: it is the last one, or the others have no room for the bandwidth that
+ * is admitted. -EINVAL: it is out of service.
  */
 int sched_cpu_offline(struct sched *s, unsigned cpu);
 /*
@@ -70,11 +71,13 @@ void sched_prefetch(struct sched *s, unsigned cpu);
 /* --- tasks ---------------------------------------------------------------- */
 
 struct sched_attr_req {
-	int policy;	 /* SCHED_NORMAL, FIFO, RR, BATCH, IDLE */
+	int policy;	 /* SCHED_NORMAL, FIFO, RR, BATCH, IDLE, DEADLINE */
 	int nice;	 /* -20..19, fair policies */
 	int rt_priority; /* 1..99, real-time policies */
 	u64 slice_ns;	 /* fair policies: how much to ask for at a time; 0: what is usual */
 	bool reset_on_fork;
+	/* SCHED_DEADLINE: so much CPU time, so soon after each period begins; period 0: deadline */
+	u64 runtime_ns, deadline_ns, period_ns;
 };
 
 void sched_task_init_idle(struct sched *s, struct task *t, unsigned cpu);
@@ -87,6 +90,9 @@ void sched_task_init_stop(struct sched *s, struct task *t, unsigned cpu, int pid
 void sched_task_init(struct sched *s, struct task *t, int pid, const char *comm);
 /* The same for a thread of the kernel itself. */
 void sched_task_init_kthread(struct sched *s, struct task *t, int pid, const char *comm);
+
+/* May @parent have children? Not in a class that is not inherited, unless it has reset_on_fork. */
+bool sched_task_forks(const struct task *parent);
 
 enum sched_fork_flags {
 	FORK_THREAD = 0x1,  /* @child belongs to the process of @parent */
@@ -137,7 +143,7 @@ void sched_set_nice(struct sched *s, struct task *t, int nice);
 void sched_get_attr(const struct task *t, struct sched_attr_req *req);
 /*
  * Restrict @t to @mask; a task running or queued elsewhere is moved at once. -EINVAL if no online
- * CPU is allowed.
+ * CPU is allowed. -EBUSY: its class admitted it for all CPUs (SCHED_DEADLINE).
  */
 int sched_set_affinity(struct sched *s, struct task *t, const struct cpumask *mask);
 /* The online CPUs of them. */

@@ -46,6 +46,7 @@ enum sched_policy {
 	SCHED_RR = 2,
 	SCHED_BATCH = 3,
 	SCHED_IDLE = 5,
+	SCHED_DEADLINE = 6,
 };
 #define SCHED_RESET_ON_FORK 0x40000000 /* or-ed into the policy by sched_setscheduler(2) */
 
@@ -163,9 +164,9 @@ struct task {
 	const struct sched_class *class;
 	int policy;	 /* enum sched_policy */
 	int static_prio; /* 100..139 from nice -20..19 */
-	int rt_priority; /* 1..99, or 0 for fair policies */
+	int rt_priority; /* 1..99, or 0 for policies without priorities */
 	u64 slice_ns;	 /* size of request asked for, 0: the policy's (fair policies) */
-	int prio; /* kernel priority: 0..99 real time, 100..139 fair; smaller is more urgent */
+	int prio; /* of the kernel: -1 deadline, 0..99 real time, 100..139 fair: small is urgent */
 	struct entity fair;
 	u64 class_state[16]; /* of its class alone, which says what lies there: see class.h */
 	struct list link;    /* all queued fair tasks of the runqueue, most recently run first */

@@ -20,6 +20,8 @@ void task_set_params(struct sched *s, struct task *t, const struct sched_attr_re
 	if (class->nice)
 		t->static_prio = NICE_TO_PRIO(req->nice);
 	if (t->class != class) {
+		if (t->class)
+			t->class->end_task(s, t);
 		t->class = class;
 		memset(t->class_state, 0, sizeof(t->class_state));
 		class->init_task(s, t);
@@ -150,10 +152,16 @@ int sched_set_affinity(struct sched *s, struct task *t, const struct cpumask *ma
 {
 	struct cpumask allowed = cpumask_and(mask, &s->possible);
 	struct rq *rq;
+	int err;
 
 	if (!cpumask_intersects(&allowed, &s->online) || t->class->fixture)
 		return -EINVAL;
 	rq = task_rq_lock(s, t);
+	err = t->class->admit_affinity(rq, t, &allowed);
+	if (err) {
+		rq_unlock(rq);
+		return err;
+	}
 	set_allowed(rq, t, &allowed);
 	if (task_may_be_on(t, rq)) {
 		if (t->on_rq != TASK_MIGRATING)

@@ -103,6 +103,24 @@ int class_admit(struct rq *rq, struct task *t, const struct sched_attr_req *req)
 	return 0;
 }
 
+int class_admit_affinity(struct rq *rq, struct task *t, const struct cpumask *allowed)
+{
+	(void)rq, (void)t, (void)allowed;
+	return 0;
+}
+
+int class_admit_offline(struct rq *rq)
+{
+	(void)rq;
+	return 0;
+}
+
+int class_admit_tunables(struct sched *s, const struct tunables *next)
+{
+	(void)s, (void)next;
+	return 0;
+}
+
 void class_ignore_new(struct sched *s, struct task *t)
 {
 	(void)s, (void)t;

@@ -108,6 +108,7 @@ int sched_cpu_offline(struct sched *s, unsigned cpu)
 
 	if (!rq->online || cpumask_weight(&s->online) == 1)
 		return rq->online ? -EBUSY : -EINVAL;
+	for_each_class(class, s) if (class->admit_offline(rq)) return -EBUSY;
 	rq_lock(rq);
 	close_runqueue(rq);
 	rq_unlock(rq);

@@ -47,6 +47,7 @@ static void rq_init(struct sched *s, unsigned cpu)
 	for_each_class(class, s) class->init(rq);
 	sharedq_init(rq);
 	list_init(&rq->handover);
+	rq->yield_below = YIELD_BELOW;
 	rq->avg_idle = 2ull * s->tunable.migration_cost_ns;
 	rq->max_idle_balance_cost = s->tunable.migration_cost_ns;
 }

@@ -17,6 +17,9 @@
 struct domain;
 struct group;
 
+/* Alone a task yields to nobody; the usual rq->yield_below. */
+#define YIELD_BELOW 2
+
 struct rq {
 	struct host_lock lock;
 
@@ -35,6 +38,7 @@ struct rq {
 	u32 push;		/* of those that may have tasks for other CPUs after a switch */
 	u32 nr_running;		/* queued and pickable, over all classes */
 	u32 nr_restricted;	/* queued, but not allowed on every CPU */
+	u32 yield_below;	/* with fewer runnable tasks than this sched_yield() is no matter */
 	bool need_resched;	/* host_kick() was called and no switch began since */
 	u32 nr_uninterruptible; /* asleep in a state that counts in the load average */
 	struct fair_queue fair; /* the root's */

@@ -65,9 +65,15 @@ static void inherit_params(struct sched *s, const struct task *parent, struct ta
 	task_set_params(s, child, &req);
 }
 
+bool sched_task_forks(const struct task *parent)
+{
+	return parent->reset_on_fork || !parent->class->unforkable;
+}
+
 void sched_task_fork(struct sched *s, struct task *parent, struct task *child, int pid,
 		     unsigned flags)
 {
+	SCHED_ASSERT(sched_task_forks(parent));
 	init_common(s, child, pid, parent->comm);
 	child->group = parent->group;
 	task_set_cpu(s, child, parent->cpu);

@@ -213,6 +213,18 @@ static int parse_value(const struct tunable *tn, const char *text, size_t len, s
 	return err ? -EINVAL : 0;
 }
 
+/* Does every class agree? */
+static int admit(struct sched *s, const struct tunable *tn, s64 value)
+{
+	struct tunables next = s->tunable;
+	const struct sched_class *class;
+	int err = 0;
+
+	*value_of(&next, tn) = (u32)value;
+	for_each_class(class, s) err = err ?: class->admit_tunables(s, &next);
+	return err;
+}
+
 int sched_tunable_write(struct sched *s, const char *name, const char *text, size_t len)
 {
 	const struct tunable *tn = find_tunable(s, name);
@@ -224,6 +236,8 @@ int sched_tunable_write(struct sched *s, const char *name, const char *text, siz
 	err = parse_value(tn, text, len, &value);
 	if (!err)
 		err = validate(s, tn, &value);
+	if (!err)
+		err = admit(s, tn, value);
 	if (err)
 		return err;
 	WRITE_ONCE(*value_of(&s->tunable, tn), (u32)value);

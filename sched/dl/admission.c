@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Who may enter the deadline class: parameters in range, and bandwidth that is left.
+ *
+ * The bandwidth of a task is runtime / period; all together may have
+ * rt_runtime / rt_period of every CPU in service. A task that leaves the class,
+ * or ends, gives its bandwidth back at its zero-lag time: what it used ahead of
+ * its share would else be granted twice. Nothing depends on the exact moment, so
+ * there is no timer; whoever asks for the total first forgets what is over.
+ *
+ * Lock: dl_machine.lock, a leaf, inside the task's runqueue lock. Source: Linux
+ * 6.1, sched-deadline document (docs/sources.md).
+ */
+#include "sched/dl/dl.h"
+#include "lib/errno.h"
+
+/* Shorter runtimes could not be accounted. */
+#define RUNTIME_MIN_NS 1024
+
+u64 dl_bw(u64 runtime, u64 period)
+{
+	return mul_div(runtime, 1ull << DL_BW_SHIFT, period);
+}
+
+/* --- parameters ------------------------------------------------------------------ */
+
+static bool in_range(u64 period_ns)
+{
+	return !(period_ns >> 63);
+}
+
+static u64 period_of(const struct sched_attr_req *req)
+{
+	return req->period_ns ?: req->deadline_ns;
+}
+
+bool dl_valid(const struct sched_attr_req *req)
+{
+	u64 period = period_of(req);
+
+	return !req->rt_priority && req->nice >= -20 && req->nice <= 19 && req->deadline_ns &&
+	       req->runtime_ns >= RUNTIME_MIN_NS && in_range(req->deadline_ns) &&
+	       in_range(period) && req->runtime_ns <= req->deadline_ns &&
+	       req->deadline_ns <= period;
+}
+
+/* The tunables limit what is asked for anew. */
+static bool period_allowed(const struct tunables *tn, u64 period_ns)
+{
+	return period_ns >= tn->dl_period_min_us * NS_PER_US &&
+	       period_ns <= tn->dl_period_max_us * NS_PER_US;
+}
+
+/* --- the total ------------------------------------------------------------------- */
+
+/* Forget what lingered until @now. Lock held. */
+static void settle(struct dl_machine *m, u64 now)
+{
+	u32 kept = 0;
+
+	SCHED_ASSERT(host_lock_held(&m->lock));
+	for (u32 i = 0; i < m->nr_lingering; i++) {
+		if (time_before(now, m->lingering[i].until))
+			m->lingering[kept++] = m->lingering[i];
+		else
+			m->total_bw -= m->lingering[i].bw;
+	}
+	m->nr_lingering = kept;
+}
+
+/* If there is no room for it, it goes with the last, and both linger as long as either. */
+static void linger(struct dl_machine *m, u64 until, u64 bw)
+{
+	struct dl_linger *last = &m->lingering[DL_LINGER_MAX - 1];
+
+	if (m->nr_lingering < DL_LINGER_MAX) {
+		m->lingering[m->nr_lingering++] = (struct dl_linger){ until, bw };
+		return;
+	}
+	last->until = time_max(last->until, until);
+	last->bw += bw;
+}
+
+u64 dl_total_bw(struct sched *s, u64 now)
+{
+	struct dl_machine *m = dl_machine(s);
+	u64 total;
+
+	host_lock(&m->lock);
+	settle(m, now);
+	total = m->total_bw;
+	host_unlock(&m->lock);
+	return total;
+}
+
+u64 dl_cpu_bw(const struct tunables *tn)
+{
+	return tn->rt_runtime_us < 0 ? ~0ull : dl_bw((u64)tn->rt_runtime_us, tn->rt_period_us);
+}
+
+static bool limited(const struct tunables *tn)
+{
+	return tn->rt_runtime_us >= 0;
+}
+
+/* Have @cpus CPUs room for @total? */
+static bool fits(const struct tunables *tn, u32 cpus, u64 total)
+{
+	return !limited(tn) || total <= dl_cpu_bw(tn) * cpus;
+}
+
+void dl_release(struct sched *s, struct task *t)
+{
+	struct dl_machine *m = dl_machine(s);
+	struct dl_task *d = dl_part(t);
+	u64 until = cbs_zero_lag(d);
+
+	host_lock(&m->lock);
+	if (d->started && time_before(cpu_rq(s, t->cpu)->clock, until))
+		linger(m, until, d->bw);
+	else
+		m->total_bw -= d->bw;
+	d->bw = 0;
+	host_unlock(&m->lock);
+}
+
+/* --- questions -------------------------------------------------------------------- */
+
+/* @t may run on every CPU that is in service, or some CPU would be promised to it in vain. */
+static bool allowed_everywhere(struct sched *s, const struct cpumask *allowed)
+{
+	struct cpumask missing = cpumask_andnot(&s->online, allowed);
+
+	return cpumask_empty(&missing);
+}
+
+int dl_admit(struct rq *rq, struct task *t, const struct sched_attr_req *req)
+{
+	struct dl_machine *m = dl_machine(rq->s);
+	const struct tunables *tn = &rq->s->tunable;
+	u64 bw = dl_bw(req->runtime_ns, period_of(req)), old, total;
+	int err = 0;
+
+	SCHED_ASSERT(host_lock_held(&rq->lock));
+	if (!period_allowed(tn, period_of(req)))
+		return -EINVAL;
+	if (limited(tn) && (!allowed_everywhere(rq->s, &t->allowed) || !dl_cpu_bw(tn)))
+		return -EPERM;
+	old = t->class->rank == CLASS_dl ? dl_part(t)->bw : 0;
+	host_lock(&m->lock);
+	settle(m, rq->clock);
+	total = m->total_bw - old + bw;
+	if (bw != old && !fits(tn, cpumask_weight(&rq->s->online), total))
+		err = -EBUSY;
+	else
+		m->total_bw = total;
+	host_unlock(&m->lock);
+	return err;
+}
+
+int dl_admit_affinity(struct rq *rq, struct task *t, const struct cpumask *allowed)
+{
+	(void)t;
+	return limited(&rq->s->tunable) && !allowed_everywhere(rq->s, allowed) ? -EBUSY : 0;
+}
+
+int dl_admit_offline(struct rq *rq)
+{
+	struct sched *s = rq->s;
+	u32 left = cpumask_weight(&s->online) - 1;
+
+	return fits(&s->tunable, left, dl_total_bw(s, host_clock(rq->cpu))) ? 0 : -EBUSY;
+}
+
+int dl_admit_tunables(struct sched *s, const struct tunables *next)
+{
+	const struct tunables *now = &s->tunable;
+	unsigned cpu = cpumask_first(&s->online);
+
+	if (next->dl_period_min_us > next->dl_period_max_us)
+		return -EINVAL;
+	if (next->rt_runtime_us == now->rt_runtime_us && next->rt_period_us == now->rt_period_us)
+		return 0;
+	return fits(next, cpumask_weight(&s->online), dl_total_bw(s, host_clock(cpu))) ? 0 : -EBUSY;
+}

@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The deadline class: SCHED_DEADLINE, earliest deadline first.
+ *
+ * Every queued task is in one of two trees: ready, by deadline, of which the
+ * first runs; or throttled, by the time that its budget is replenished. The
+ * running task stays in its tree. cbs.c says what deadline and budget a task
+ * has, admission.c who may enter; docs/deadline.md derives both.
+ *
+ * Time: a timer ends the budget of the running task, to the ns where the host's
+ * timer is exact, and another the wait of a throttled one. What was overdrawn
+ * all the same is subtracted from the next budget.
+ *
+ * SMP: as in rt.c. A waiting task is pushed, after each switch, to a CPU whose
+ * work is less urgent, and a CPU that gets less urgent pulls.
+ *
+ * Invariants: D1 to D5. Lock: the runqueue's. Source: Abeni and Buttazzo 1998,
+ * Linux 6.1's sched-deadline document (docs/sources.md).
+ */
+#include "sched/balance/sharedq.h"
+#include "sched/dl/dl.h"
+#include "lib/fmt.h"
+
+static void dl_init(struct rq *rq)
+{
+	dl_of(rq)->machine.lock.rank = HOST_RANK_LEAF;
+}
+
+/* --- the trees --------------------------------------------------------------- */
+
+/* Where a key lies, seen from the node. */
+#define KEY(field) (offsetof(struct dl_task, field) - offsetof(struct dl_task, node))
+
+/* Does a ready task wait that could run elsewhere? One that is not the first waits. */
+static void update_overload(struct rq *rq)
+{
+	struct dl_rq *dl = dl_of(rq);
+	bool overloaded = dl->nr_ready > 1 && dl->nr_movable;
+
+	class_set_active(rq, CLASS_dl, dl->nr_ready);
+	class_set_push(rq, CLASS_dl, overloaded);
+	if (dl->nr_ready)
+		WRITE_ONCE(dl->earliest, dl_part(dl_first(&dl->ready))->deadline);
+	if (overloaded == dl->overloaded)
+		return;
+	WRITE_ONCE(dl->overloaded, overloaded);
+	__atomic_fetch_add(&dl_machine(rq->s)->nr_overloaded, overloaded ? 1 : -1u,
+			   __ATOMIC_SEQ_CST);
+}
+
+static bool not_later(const struct rb_node *a, const struct rb_node *b)
+{
+	return !rb_key_before(b, a, KEY(deadline));
+}
+
+/* Among equals the first to come is the first; but the running task goes before them. */
+static void tree_in(struct rq *rq, struct dl_task *d, bool running)
+{
+	struct dl_rq *dl = dl_of(rq);
+
+	d->queued = true;
+	if (d->throttled) {
+		rb_insert_key(&dl->throttled, &d->node, KEY(replenish_at));
+		dl->nr_throttled++;
+		rq->timer_stale = true;
+	} else {
+		if (running)
+			rb_insert(&dl->ready, &d->node, not_later);
+		else
+			rb_insert_key(&dl->ready, &d->node, KEY(deadline));
+		dl->nr_ready++;
+		count_running(rq, 1);
+	}
+	update_overload(rq);
+}
+
+static void tree_out(struct rq *rq, struct dl_task *d)
+{
+	struct dl_rq *dl = dl_of(rq);
+
+	d->queued = false;
+	if (d->throttled) {
+		rb_erase(&dl->throttled, &d->node);
+		dl->nr_throttled--;
+	} else {
+		rb_erase(&dl->ready, &d->node);
+		dl->nr_ready--;
+		count_running(rq, -1);
+	}
+	update_overload(rq);
+}
+
+static void dl_charge(struct rq *rq);
+
+static void dl_enqueue(struct rq *rq, struct task *t, unsigned flags)
+{
+	struct dl_task *d = dl_part(t);
+
+	if ((flags & ENQUEUE_WAKEUP) || !d->started)
+		cbs_wake(d, rq->clock);
+	dl_of(rq)->nr_movable += t->nr_allowed > 1;
+	dl_of(rq)->queued_bw += d->bw;
+	tree_in(rq, d, task_running(rq, t));
+	/* Whoever queues it, this CPU must set its timer. */
+	if (d->throttled)
+		resched(rq);
+}
+
+static bool dl_dequeue(struct rq *rq, struct task *t, unsigned flags)
+{
+	struct dl_task *d = dl_part(t);
+
+	(void)flags;
+	if (task_running(rq, t))
+		dl_charge(rq);
+	dl_of(rq)->nr_movable -= t->nr_allowed > 1;
+	dl_of(rq)->queued_bw -= d->bw;
+	tree_out(rq, d);
+	return true;
+}
+
+static u32 dl_nr_queued(const struct rq *rq)
+{
+	return READ_ONCE(dl_seen(rq)->nr_ready) + READ_ONCE(dl_seen(rq)->nr_throttled);
+}
+
+static u32 dl_nr_pickable(const struct rq *rq)
+{
+	return READ_ONCE(dl_seen(rq)->nr_ready);
+}
+
+static bool dl_pickable(struct rq *rq, struct task *t)
+{
+	(void)rq;
+	return !dl_part(t)->throttled;
+}
+
+static struct task *dl_first_queued(struct rq *rq)
+{
+	return dl_first(&dl_of(rq)->ready) ?: dl_first(&dl_of(rq)->throttled);
+}
+
+static struct task *dl_next_queued(struct rq *rq, struct task *t)
+{
+	struct rb_node *next = rb_next(&dl_part(t)->node);
+
+	if (next)
+		return dl_task_of(next);
+	return dl_part(t)->throttled ? NULL : dl_first(&dl_of(rq)->throttled);
+}
+
+/* --- budgets ------------------------------------------------------------------- */
+
+/* The running @t, which is ready, has used up its budget, or gives up the rest. */
+static void exhaust(struct rq *rq, struct task *t)
+{
+	struct dl_task *d = dl_part(t);
+
+	tree_out(rq, d);
+	cbs_exhaust(d, rq->clock);
+	tree_in(rq, d, false);
+	rq->timer_stale = true;
+	if (dl_first(&dl_of(rq)->ready) != t)
+		resched(rq);
+}
+
+static void dl_charge(struct rq *rq)
+{
+	struct task *t = rq->curr;
+	struct dl_task *d = dl_part(t);
+	u64 delta = charge_time(rq, &t->fair);
+
+	rq->run_ns += delta;
+	d->budget_ns -= (s64)delta;
+	if (d->queued && !d->throttled && d->budget_ns <= 0)
+		exhaust(rq, t);
+}
+
+static void dl_tick(struct rq *rq, struct task *t)
+{
+	(void)t;
+	dl_charge(rq);
+}
+
+static void dl_yield(struct rq *rq)
+{
+	if (!dl_part(rq->curr)->throttled)
+		exhaust(rq, rq->curr);
+}
+
+/* When the running task will have used up its budget; 0: it is of another class, or throttled. */
+static u64 budget_ends(struct rq *rq)
+{
+	struct task *t = rq->curr;
+	const struct dl_task *d = dl_part(t);
+
+	if (t->class->rank != CLASS_dl || !d->queued || d->throttled)
+		return 0;
+	return t->fair.exec_start + (u64)max(d->budget_ns, (s64)1);
+}
+
+static u64 dl_next_timer(struct rq *rq)
+{
+	struct task *first = dl_first(&dl_of(rq)->throttled);
+	u64 ends = budget_ends(rq), begins = first ? dl_part(first)->replenish_at : 0;
+
+	return ends && begins ? time_min(ends, begins) : ends | begins;
+}
+
+static void dl_timer(struct rq *rq)
+{
+	struct dl_rq *dl = dl_of(rq);
+	struct task *t;
+
+	if (rq->curr->class->rank == CLASS_dl)
+		dl_charge(rq);
+	while ((t = dl_first(&dl->throttled))) {
+		struct dl_task *d = dl_part(t);
+
+		if (time_before(rq->clock, d->replenish_at))
+			return;
+		tree_out(rq, d);
+		cbs_replenish(d, rq->clock);
+		tree_in(rq, d, false);
+		if (rq->nr_running == 2)
+			sharedq_crowded(rq);
+		check_preempt(rq, t, 0);
+	}
+}
+
+/* --- choosing -------------------------------------------------------------------- */
+
+static struct task *dl_pick(struct rq *rq)
+{
+	return dl_first(&dl_of(rq)->ready);
+}
+
+static void dl_set_next(struct rq *rq, struct task *t)
+{
+	t->fair.exec_start = rq->clock;
+	rq->timer_stale = true;
+	/* Even alone it yields: what is left of its budget. */
+	rq->yield_below = 0;
+}
+
+static void dl_put_prev(struct rq *rq, struct task *t)
+{
+	(void)t;
+	rq->timer_stale = true;
+	rq->yield_below = YIELD_BELOW;
+}
+
+static void dl_exchange(struct rq *rq, struct task *prev, struct task *next)
+{
+	(void)prev;
+	dl_set_next(rq, next);
+}
+
+/*
+ * A task that waits though it could run elsewhere is pushed by a switch: its CPU was chosen without
+ * that one's lock, and another may have come first.
+ */
+static bool dl_preempts(struct rq *rq, struct task *woken, unsigned flags)
+{
+	const struct dl_task *d = dl_part(woken), *curr = dl_part(rq->curr);
+
+	(void)flags;
+	if (d->throttled)
+		return false;
+	if (curr->throttled || time_before(d->deadline, curr->deadline))
+		return true;
+	return dl_find_later_cpu(rq, woken, d->deadline, rq->cpu) >= 0;
+}
+
+/* --- parameters ------------------------------------------------------------------- */
+
+static bool dl_owns(int policy)
+{
+	return policy == SCHED_DEADLINE;
+}
+
+/* Before all real-time tasks. */
+static int dl_prio(const struct sched_attr_req *req)
+{
+	(void)req;
+	return -1;
+}
+
+/*
+ * An instance that is going on keeps its deadline, and at most the budget of a new one: else a task
+ * could get one by setting what it has.
+ */
+static void dl_set_attr(struct task *t, const struct sched_attr_req *req)
+{
+	struct dl_task *d = dl_part(t);
+
+	d->runtime_ns = req->runtime_ns;
+	d->relative_ns = req->deadline_ns;
+	d->period_ns = req->period_ns ?: req->deadline_ns;
+	d->bw = dl_bw(d->runtime_ns, d->period_ns);
+	d->budget_ns = min(d->budget_ns, (s64)d->runtime_ns);
+}
+
+static void dl_get_attr(const struct task *t, struct sched_attr_req *req)
+{
+	const struct dl_task *d = dl_part_seen(t);
+
+	req->runtime_ns = d->runtime_ns;
+	req->deadline_ns = d->relative_ns;
+	req->period_ns = d->period_ns;
+}
+
+/* The admitted children of an admitted task would need bandwidth of their own. */
+static void dl_fork(struct sched *s, struct task *parent, struct task *child, unsigned flags)
+{
+	(void)s, (void)parent, (void)child, (void)flags;
+	SCHED_ASSERT(!"nobody inherits this class");
+}
+
+static void dl_join(struct rq *rq, struct task *t, bool runnable)
+{
+	/* It waits behind another: a switch, even to the same task, pushes it. */
+	if (runnable && !task_running(rq, t) && rq->curr->class->rank == CLASS_dl)
+		resched(rq);
+}
+
+static void dl_quit(struct rq *rq, struct task *t, bool runnable)
+{
+	if (t->state == TASK_DEAD)
+		dl_release(rq->s, t);
+	if (runnable && task_running(rq, t))
+		dl_ask_others_to_push(rq);
+}
+
+/* --- introspection ------------------------------------------------------------------ */
+
+static void check_task(struct rq *rq, struct task *t)
+{
+	const struct dl_task *d = dl_part(t);
+
+	SCHED_CHECK(D1, t->class->rank == CLASS_dl && t->on_rq == TASK_QUEUED && d->queued);
+	SCHED_CHECK(D5, d->budget_ns <= (s64)d->runtime_ns);
+	SCHED_CHECK(D3, !d->throttled || d->budget_ns <= 0);
+	SCHED_CHECK(D3,
+		    !d->throttled || rq->timer_stale ||
+			    (rq->timer_armed && !time_before(d->replenish_at, rq->timer_armed)));
+	check_queued_task(rq, t);
+}
+
+static void check_tree(struct rq *rq, struct rb_tree *tree, bool throttled, u32 nr_expected)
+{
+	struct rb_node *node, *prev = NULL;
+	u32 nr = 0;
+
+	for (node = rb_first(tree); node; prev = node, node = rb_next(node), nr++) {
+		struct task *t = dl_task_of(node);
+
+		SCHED_CHECK(D1, dl_part(t)->throttled == throttled);
+		SCHED_CHECK(D1,
+			    !prev || !rb_key_before(node, prev,
+						    throttled ? KEY(replenish_at) : KEY(deadline)));
+		check_task(rq, t);
+	}
+	SCHED_CHECK(D1, nr == nr_expected);
+}
+
+static void dl_check(struct rq *rq)
+{
+	struct dl_rq *dl = dl_of(rq);
+	u32 movable = 0;
+	u64 bw = 0;
+
+	check_tree(rq, &dl->ready, false, dl->nr_ready);
+	check_tree(rq, &dl->throttled, true, dl->nr_throttled);
+	for (struct task *t = dl_first_queued(rq); t; t = dl_next_queued(rq, t)) {
+		movable += t->nr_allowed > 1;
+		bw += dl_part(t)->bw;
+	}
+	SCHED_CHECK(D1, movable == dl->nr_movable);
+	SCHED_CHECK(D4, bw == dl->queued_bw && bw <= dl_machine(rq->s)->total_bw);
+	SCHED_CHECK(R12, class_is_active(rq, CLASS_dl) == (dl->nr_ready > 0));
+	SCHED_CHECK(D2, rq->curr->class->rank != CLASS_dl || dl_first(&dl->ready) == rq->curr ||
+				rq->need_resched);
+}
+
+static void dl_check_offline(struct rq *rq)
+{
+	SCHED_CHECK(R10, !dl_of(rq)->overloaded);
+}
+
+/* As Linux: the limit of a CPU, and what is admitted on the whole machine. */
+static void dl_dump(struct rq *rq, struct text *out)
+{
+	text_add(out, "\ndl_rq[%u]:\n", rq->cpu);
+	dump_number(out, "dl_nr_running", dl_nr_queued(rq));
+	dump_number(out, "dl_nr_migratory", dl_of(rq)->nr_movable);
+	dump_number(out, "dl_nr_throttled", dl_of(rq)->nr_throttled);
+	text_add(out, "  .%-30s: %ld\n", "dl_bw->bw", (long)dl_cpu_bw(&rq->s->tunable));
+	dump_number(out, "dl_bw->total_bw", dl_total_bw(rq->s, rq->clock));
+}
+
+static void dl_dump_task(struct rq *rq, struct task *t, struct text *out)
+{
+	(void)rq;
+	dump_task_number(out, "dl.runtime", (u64)dl_part(t)->budget_ns);
+	dump_task_number(out, "dl.deadline", dl_part(t)->deadline);
+}
+
+const struct sched_class dl_class = {
+	.name = "dl",
+	.rank = CLASS_dl,
+	.unforkable = true,
+	.pulls = true,
+	.init = dl_init,
+	.enqueue = dl_enqueue,
+	.dequeue = dl_dequeue,
+	.nr_queued = dl_nr_queued,
+	.nr_pickable = dl_nr_pickable,
+	.pickable = dl_pickable,
+	.first_queued = dl_first_queued,
+	.next_queued = dl_next_queued,
+	.yield = dl_yield,
+	.pick = dl_pick,
+	.put_prev = dl_put_prev,
+	.set_next = dl_set_next,
+	.exchange = dl_exchange,
+	.picked_again = class_ignore_task,
+	.charge = dl_charge,
+	.tick = dl_tick,
+	.preempts = dl_preempts,
+	.notice = class_ignore,
+	.next_timer = dl_next_timer,
+	.timer = dl_timer,
+	.select_cpu = dl_select_cpu,
+	.migrate = class_ignore_task,
+	.pull = dl_pull,
+	.push = dl_push,
+	.online = dl_ask_others_to_push,
+	.offline = class_ignore,
+	.move_timers = class_ignore_move,
+	.cancel_timers = class_ignore,
+	.owns = dl_owns,
+	.valid = dl_valid,
+	.prio = dl_prio,
+	.admit = dl_admit,
+	.admit_affinity = dl_admit_affinity,
+	.admit_offline = dl_admit_offline,
+	.admit_tunables = dl_admit_tunables,
+	.init_task = class_ignore_new,
+	.end_task = dl_release,
+	.set_attr = dl_set_attr,
+	.get_attr = dl_get_attr,
+	.fork = dl_fork,
+	.join = dl_join,
+	.quit = dl_quit,
+	.retune = class_ignore_retune,
+	.regroup = class_regroup,
+	.slice = class_no_slice,
+	.request = class_no_slice,
+	.check = dl_check,
+	.check_offline = dl_check_offline,
+	.dump = dl_dump,
+	.dump_key = class_dump_vtime,
+	.dump_task = dl_dump_task,
+};

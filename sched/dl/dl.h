@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the deadline class keeps, in the areas of a runqueue and of a task that are its own. For
+ * sched/dl/ and white-box tests.
+ */
+#pragma once
+
+#include "sched/core/core.h"
+
+/* Bandwidth that a task has left, but that counts as used up to its zero-lag time. */
+struct dl_linger {
+	u64 until, bw;
+};
+
+#define DL_LINGER_MAX 8
+
+/* What is admitted on the whole machine. It lies in CPU 0's part; see dl_machine(). */
+struct dl_machine {
+	struct host_lock lock;
+	/* guarded by: lock */
+	u64 total_bw; /* of the tasks of the class, asleep or not, and of what lingers */
+	u32 nr_lingering;
+	struct dl_linger lingering[DL_LINGER_MAX];
+	u32 nr_overloaded; /* CPUs with dl_rq.overloaded; atomic */
+};
+
+/* What the class knows of a runqueue. guarded by: rq lock */
+struct dl_rq {
+	struct rb_tree ready;	  /* queued tasks that may run, by deadline; the running one too */
+	struct rb_tree throttled; /* queued tasks without budget, by replenish_at */
+	u32 nr_ready, nr_throttled;
+	u32 nr_movable;	 /* of both, allowed on another CPU */
+	bool overloaded; /* a task waits that could run elsewhere; also read racily */
+	u64 earliest;	 /* the first deadline in ready, if there is one; also read racily */
+	u64 queued_bw;	 /* sum over both */
+	struct dl_machine machine; /* CPU 0's only */
+};
+
+/* What the class knows of a task. guarded by: rq lock */
+struct dl_task {
+	/* parameters */
+	u64 runtime_ns, relative_ns,
+		period_ns; /* relative_ns: the deadline from the period's start */
+	u64 bw;		   /* runtime / period, as admitted; 0: it is not */
+	/* the current instance */
+	u64 deadline;	  /* the key of ready */
+	u64 replenish_at; /* throttled: the key of throttled */
+	s64 budget_ns;	  /* below 0: overdrawn */
+	bool started;	  /* there was an instance: these fields mean something */
+	bool throttled;	  /* no budget until replenish_at */
+	bool queued;	  /* in one of the trees */
+	struct rb_node node;
+};
+
+_Static_assert(sizeof(struct dl_rq) <= sizeof(((struct rq *)0)->class_state.dl),
+	       "its line in class.def promises less");
+_Static_assert(sizeof(struct dl_task) <= CLASS_TASK_BYTES, "a task has room for less");
+
+static inline struct dl_rq *dl_of(struct rq *rq)
+{
+	return (struct dl_rq *)rq->class_state.dl;
+}
+
+static inline const struct dl_rq *dl_seen(const struct rq *rq)
+{
+	return (const struct dl_rq *)rq->class_state.dl;
+}
+
+static inline struct dl_machine *dl_machine(struct sched *s)
+{
+	return &dl_of(cpu_rq(s, 0))->machine;
+}
+
+static inline struct dl_task *dl_part(struct task *t)
+{
+	return (struct dl_task *)t->class_state;
+}
+
+static inline const struct dl_task *dl_part_seen(const struct task *t)
+{
+	return (const struct dl_task *)t->class_state;
+}
+
+static inline struct task *dl_task_of(struct rb_node *node)
+{
+	return (struct task *)((u8 *)node - offsetof(struct dl_task, node) -
+			       offsetof(struct task, class_state));
+}
+
+/* The first task in @tree, or NULL. */
+static inline struct task *dl_first(const struct rb_tree *tree)
+{
+	return rb_is_empty(tree) ? NULL : dl_task_of(rb_first(tree));
+}
+
+/* --- the bandwidth server (cbs.c) ------------------------------------------- */
+
+/* A new instance that begins at @now. */
+void cbs_start(struct dl_task *d, u64 now);
+/*
+ * The task wakes up, or enters the class, at @now: it goes on with its instance, gets a new one, or
+ * is throttled until its next period.
+ */
+void cbs_wake(struct dl_task *d, u64 now);
+/* The deadline that cbs_wake() would give it. */
+u64 cbs_wake_deadline(const struct dl_task *d, u64 now);
+/* The budget is used up at @now: throttled until the next period; if that has begun it goes on. */
+void cbs_exhaust(struct dl_task *d, u64 now);
+/* Its next period has begun, at @now or before: no longer throttled. */
+void cbs_replenish(struct dl_task *d, u64 now);
+/* When the task, if it stopped for ever, would have got no more than its bandwidth. */
+u64 cbs_zero_lag(const struct dl_task *d);
+
+/* --- admission (admission.c) -------------------------------------------------- */
+
+#define DL_BW_SHIFT 20 /* a whole CPU is 1 << 20 */
+
+/* Operations of the class. */
+bool dl_valid(const struct sched_attr_req *req);
+int dl_admit(struct rq *rq, struct task *t, const struct sched_attr_req *req);
+int dl_admit_affinity(struct rq *rq, struct task *t, const struct cpumask *allowed);
+int dl_admit_offline(struct rq *rq);
+int dl_admit_tunables(struct sched *s, const struct tunables *next);
+/* @t, whose runqueue is locked, gives its bandwidth back at its zero-lag time. Once is enough. */
+void dl_release(struct sched *s, struct task *t);
+/* So much of a CPU. */
+u64 dl_bw(u64 runtime, u64 period);
+/* What is admitted at @now, and what one CPU may be given; ~0 if there is no limit. */
+u64 dl_total_bw(struct sched *s, u64 now);
+u64 dl_cpu_bw(const struct tunables *tn);
+
+/* --- other CPUs (dl_smp.c) ---------------------------------------------------- */
+
+/*
+ * The CPU, of those @t may use, whose work is the least urgent, if that is less urgent than a task
+ * with @deadline; else -1. Of several it is @rq's, else the nearest to it, @cpu if none is nearer.
+ */
+int dl_find_later_cpu(struct rq *rq, const struct task *t, u64 deadline, unsigned cpu);
+/* @rq turned to something less urgent by other means than a switch, which would have pulled. */
+void dl_ask_others_to_push(struct rq *rq);
+/* Operations of the class. */
+unsigned dl_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned reason);
+void dl_push(struct rq *rq);
+void dl_pull(struct rq *rq, struct task *prev);

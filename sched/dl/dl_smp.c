@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Deadline tasks on several CPUs: of all that are ready the m earliest deadlines run on m CPUs.
+ * Where one wakes up, and how one that waits gets to a CPU that runs something less urgent. dl.c
+ * has the class.
+ *
+ * Lock: the runqueue's. Source: Linux 6.1, sched-deadline document (docs/sources.md).
+ */
+#include "sched/balance/domain.h"
+#include "sched/dl/dl.h"
+
+/* How urgent a CPU's work is: the rank of the class, NR_CLASSES if it idles, and the deadline. */
+struct urgency {
+	unsigned rank;
+	u64 deadline; /* rank CLASS_dl only */
+};
+
+/* Racy if the lock of @rq is not held. */
+static struct urgency cpu_urgency(const struct rq *rq)
+{
+	u32 active = READ_ONCE(rq->active);
+
+	return (struct urgency){
+		.rank = active ? (unsigned)__builtin_ctz(active) : NR_CLASSES,
+		.deadline = READ_ONCE(dl_seen(rq)->earliest),
+	};
+}
+
+static bool less_urgent(const struct urgency *a, const struct urgency *b)
+{
+	if (a->rank != b->rank)
+		return a->rank > b->rank;
+	return a->rank == CLASS_dl && time_before(b->deadline, a->deadline);
+}
+
+/* The CPUs with the least urgent work of those @t may use; none if nothing is less urgent. */
+static struct cpumask latest_cpus(struct sched *s, const struct task *t, u64 deadline)
+{
+	struct cpumask usable = cpumask_and(&t->allowed, &s->online), latest = cpumask_none();
+	struct urgency least = { CLASS_dl, deadline };
+	unsigned cpu;
+
+	for_each_cpu(cpu, &usable) {
+		struct urgency u = cpu_urgency(cpu_rq(s, cpu));
+
+		if (less_urgent(&u, &least)) {
+			least = u;
+			latest = cpumask_of(cpu);
+		} else if (!cpumask_empty(&latest) && !less_urgent(&least, &u)) {
+			cpumask_set(&latest, cpu);
+		}
+	}
+	return latest;
+}
+
+int dl_find_later_cpu(struct rq *rq, const struct task *t, u64 deadline, unsigned cpu)
+{
+	struct cpumask latest = latest_cpus(rq->s, t, deadline);
+	struct domain *sd;
+
+	if (cpumask_empty(&latest))
+		return -1;
+	if (cpumask_test(&latest, rq->cpu))
+		return (int)rq->cpu;
+	for_each_domain(sd, rq) {
+		struct cpumask near = cpumask_and(&latest, &sd->span->cpus);
+
+		if (!cpumask_empty(&near)) {
+			latest = near;
+			break;
+		}
+	}
+	return (int)(cpumask_test(&latest, cpu) ? cpu : cpumask_first(&latest));
+}
+
+void dl_ask_others_to_push(struct rq *rq)
+{
+	unsigned cpu;
+
+	if (!READ_ONCE(dl_machine(rq->s)->nr_overloaded))
+		return;
+	for_each_cpu(cpu, &rq->s->online)
+		if (cpu != rq->cpu && READ_ONCE(dl_seen(cpu_rq(rq->s, cpu))->overloaded))
+			host_kick(cpu);
+}
+
+unsigned dl_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned reason)
+{
+	const struct task *curr = READ_ONCE(rq->curr);
+	struct urgency own = cpu_urgency(rq);
+	u64 deadline = cbs_wake_deadline(dl_part(t), rq->clock);
+	int later;
+
+	if (unlikely(!rq->online)) {
+		later = dl_find_later_cpu(rq, t, deadline, cpu);
+		return later < 0 ? any_allowed_cpu(rq->s, t) : (unsigned)later;
+	}
+	if (!task_allowed(t, t->cpu))
+		return any_allowed_cpu(rq->s, t);
+	if (!(reason & (SELECT_WAKE | SELECT_FORK)) || own.rank > CLASS_dl)
+		return t->cpu;
+	/* Behind something as urgent, or in front of something that could not go elsewhere. */
+	if (own.rank == CLASS_dl && time_before(deadline, own.deadline) && curr->nr_allowed > 1)
+		return t->cpu;
+	later = dl_find_later_cpu(rq, t, deadline, cpu);
+	return later < 0 ? t->cpu : (unsigned)later;
+}
+
+/*
+ * The first task that waits on @rq and may run on @cpu (CPU_MAX: any other), or NULL. The very
+ * first in the tree runs there, or is about to.
+ */
+static struct task *first_movable(struct rq *rq, unsigned cpu)
+{
+	struct rb_node *node = rb_first(&dl_of(rq)->ready);
+
+	while (node && (node = rb_next(node))) {
+		struct task *t = dl_task_of(node);
+
+		if (!task_running(rq, t) && t->nr_allowed > 1 &&
+		    (cpu == CPU_MAX || task_allowed(t, cpu)))
+			return t;
+	}
+	return NULL;
+}
+
+/* One at a time: where the next one should go depends on where this one went. */
+void dl_push(struct rq *rq)
+{
+	struct task *t;
+	int to;
+
+	if (!dl_of(rq)->nr_movable)
+		return;
+	t = first_movable(rq, CPU_MAX);
+	to = t ? dl_find_later_cpu(rq, t, dl_part(t)->deadline, rq->cpu) : -1;
+	if (to < 0 || (unsigned)to == rq->cpu)
+		return;
+	detach_task(rq, t, (unsigned)to);
+	list_add_tail(&rq->handover, &t->link);
+	if (dl_of(rq)->overloaded)
+		resched(rq);
+}
+
+/* One task from @src that is more urgent than what @rq has. */
+static void pull_from(struct rq *rq, struct rq *src)
+{
+	struct urgency own = cpu_urgency(rq);
+	struct task *t;
+
+	rq->pulling = true;
+	rq_unlock(rq);
+	rq_lock(src);
+	t = first_movable(src, rq->cpu);
+	if (t) {
+		struct urgency u = { CLASS_dl, dl_part(t)->deadline };
+
+		if (less_urgent(&own, &u))
+			detach_task(src, t, rq->cpu);
+		else
+			t = NULL;
+	}
+	rq_unlock(src);
+	rq_lock(rq);
+	rq->pulling = false;
+	if (t)
+		attach_locked(rq, t);
+}
+
+void dl_pull(struct rq *rq, struct task *prev)
+{
+	unsigned cpu;
+
+	(void)prev;
+	/* Be less urgent, then look who waits; one who waits looks who is less urgent. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (likely(!READ_ONCE(dl_machine(rq->s)->nr_overloaded)) || !rq->online)
+		return;
+	for_each_cpu(cpu, &rq->s->online)
+		if (cpu != rq->cpu && READ_ONCE(dl_seen(cpu_rq(rq->s, cpu))->overloaded))
+			pull_from(rq, cpu_rq(rq->s, cpu));
+}
