@@ -58,7 +58,7 @@ static const char **chosen_policies(const struct options *o)
 /* --- one run ---------------------------------------------------------------------------------- */
 
 static struct sim *new_sim(const struct options *o, const struct machine_desc *machine,
-			   const char *policy, bool fluid)
+			   const char *policy)
 {
 	struct sim *sim = sim_new(&(struct sim_config){
 		.nr_cpus = machine->nr_cpus,
@@ -69,7 +69,6 @@ static struct sim *new_sim(const struct options *o, const struct machine_desc *m
 		.skew_ns = o->skew,
 		.costs = o->costs,
 		.check = o->check,
-		.fluid = fluid,
 		.next = workload_next,
 	});
 
@@ -115,13 +114,13 @@ static void check_failure(const struct sim *sim)
 static void run_fluid(const struct options *o, const struct machine_desc *machine,
 		      struct workload *w, u64 duration)
 {
-	struct sim *sim = new_sim(o, machine, NULL, true);
+	struct sim *sim = new_sim(o, machine, NULL);
+	struct fluid *fluid = fluid_serve(sim, w);
 
-	sim->fluid = fluid_new(sim, w);
 	start(sim, w);
-	fluid_run(sim, SIM_START + duration);
+	fluid_run(fluid, SIM_START + duration);
 	check_failure(sim);
-	fluid_free(sim->fluid);
+	fluid_free(fluid);
 	sim_free(sim);
 }
 
@@ -140,21 +139,20 @@ static void write_schedstat(struct sim *sim, const char *path)
 static struct result run_policy(const struct options *o, const struct machine_desc *machine,
 				struct workload *w, u64 duration, const char *policy)
 {
-	struct sim *sim = new_sim(o, machine, policy, false);
+	struct sim *sim = new_sim(o, machine, policy);
 	struct result result = { .sched = policy };
 	struct sched_waste_stat waste;
+	struct trace *trace = NULL;
 
 	sched_tunable_write(sim->s, "sched_schedstats", "1", 1);
 	apply_settings(sim, o);
-	sim->fluid = fluid_new(sim, w);
-	sim->measure = measure_new(w);
+	result.measure = measure_new(sim, w);
 	if (o->trace)
-		sim->trace = trace_new(sim);
+		trace = trace_new(sim);
 	start(sim, w);
 	sim_run(sim, SIM_START + duration);
 	check_failure(sim);
-	measure_finish(sim);
-	result.measure = sim->measure;
+	measure_finish(result.measure, sim);
 	result.count = sim->count;
 	result.nr_tasks_max = sim->nr_tasks_max;
 	sched_waste(sim->s, 0, &waste);
@@ -176,11 +174,10 @@ static struct result run_policy(const struct options *o, const struct machine_de
 		task_group_stat(sim->s, sim->groups[i].tg, &result.groups[i]);
 		task_group_fdl_stat(sim->s, sim->groups[i].tg, &result.fdl[i]);
 	}
-	if (o->trace)
-		trace_write(sim, o->trace);
+	if (trace)
+		trace_write(trace, o->trace);
 	if (o->schedstat)
 		write_schedstat(sim, o->schedstat);
-	fluid_free(sim->fluid);
 	sim_free(sim);
 	return result;
 }
@@ -188,7 +185,7 @@ static struct result run_policy(const struct options *o, const struct machine_de
 static void explain_policy(const struct options *o, const struct machine_desc *machine,
 			   struct workload *w, u64 duration, const char *policy)
 {
-	struct sim *sim = new_sim(o, machine, policy, false);
+	struct sim *sim = new_sim(o, machine, policy);
 
 	apply_settings(sim, o);
 	start(sim, w);
@@ -214,7 +211,7 @@ static u64 cpu_ns(void)
 static void bench_policy(const struct options *o, const struct machine_desc *machine,
 			 struct workload *w, u64 duration, const char *policy)
 {
-	struct sim *sim = new_sim(o, machine, policy, false);
+	struct sim *sim = new_sim(o, machine, policy);
 	u64 operations, before, spent;
 
 	apply_settings(sim, o);

@@ -122,7 +122,8 @@ static void print_help(void)
 	       EXHAUSTIVE_MAX);
 	for (u32 i = 0; i < ARRAY_SIZE(cost_options); i++)
 		printf("  --%-17s %s\n", cost_options[i].name, cost_options[i].help);
-	printf("\nStatus 0: done. 1: the scheduler broke an invariant. 2: bad input; nothing was "
+	printf("\nStatus 0: done. 1: the scheduler broke an invariant or hangs. 2: bad input; "
+	       "nothing was "
 	       "simulated.\n");
 	exit(EXIT_OK);
 }

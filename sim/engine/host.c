@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The seam (sched/host.h) on simulated CPUs, and the loop that makes them run; see sim.h.
- *
- * One thread plays every CPU. An event happens on one CPU: enter brings that CPU up to date, the
- * event calls the scheduler, leave switches as long as a switch is due and asks tasks that have no
- * work left what they do next. Kicks of other CPUs are events of their own, also when they take no
- * time, so that no CPU acts in the middle of another's operation.
- *
- * The tick is one event for all busy CPUs, in order of their numbers, at multiples of 1/HZ as in
- * the kernel. An idle CPU keeps its tick until it has been idle for one, then costs nothing.
+ * The seam (sched/host.h) of a simulated machine. One thread plays every CPU, so locks cost
+ * nothing; their order is checked all the same. A kick of another CPU and a timer are events.
  */
+#include <assert.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/time.h>
 
-#include "sim/engine/sim.h"
-
-#define MAX_STUCK_STEPS 1000u /* of each task, in no time: it will not pass */
+#include "sim/engine/engine.h"
+#include "sim/engine/util.h"
 
 /* The machine that the seam's functions act on. */
 static struct sim *host;
@@ -62,12 +56,6 @@ bool host_lock_held(const struct host_lock *lock)
 	return false;
 }
 
-static void pay(struct sim_cpu *c, u64 ns)
-{
-	c->debt_ns += ns;
-	c->overhead_ns += ns;
-}
-
 /* One thread plays all CPUs, so locks are free: what it would have cost to wait is added. */
 static void pay_for_shard(struct host_lock *lock)
 {
@@ -76,7 +64,7 @@ static void pay_for_shard(struct host_lock *lock)
 	u64 *free_at = &lock->word[0], wait_ns = *free_at > now ? *free_at - now : 0;
 
 	*free_at = now + wait_ns + hold_ns;
-	pay(c, wait_ns + hold_ns);
+	sim_pay(c, wait_ns + hold_ns);
 	host->count.shard_locks++;
 	host->count.shard_waits += wait_ns > 0;
 	host->count.shard_wait_ns += wait_ns;
@@ -89,6 +77,7 @@ void host_lock(struct host_lock *lock)
 		pay_for_shard(lock);
 	if (host->nr_held && host->held[host->nr_held - 1]->rank >= lock->rank)
 		host_bug(__FILE__, __LINE__, "locks taken out of order");
+	assert(host->nr_held < ARRAY_SIZE(host->held));
 	host->held[host->nr_held++] = lock;
 }
 
@@ -97,24 +86,28 @@ void host_unlock(struct host_lock *lock)
 	if (!host->nr_held || host->held[host->nr_held - 1] != lock)
 		host_bug(__FILE__, __LINE__, "unlock of a lock that is not the last taken");
 	host->nr_held--;
-	if (unlikely(host->on_unlocked) && !host->nr_held)
-		host->on_unlocked(host);
+	if (!host->nr_held)
+		TELL(host, unlocked);
 }
 
 void host_trace(const struct sched_event *event)
 {
-	if (host->trace)
-		trace_event(host, event);
-	if (host->on_event)
-		host->on_event(host, event);
+	TELL(host, event, event);
 }
 
-static void dump_cpu(unsigned cpu)
+/* The runqueues that hold tasks, and that of the present event. */
+static void dump_runqueues(void)
 {
 	static char text[1 << 16];
+	struct sched_cpu_stat stat;
 
-	sched_dump_cpu(host->s, cpu, text, sizeof(text));
-	fprintf(stderr, "%s\n", text);
+	for (unsigned cpu = 0; cpu < host->config.nr_cpus; cpu++) {
+		sched_cpu_stat(host->s, cpu, &stat);
+		if (!stat.nr_running && cpu != host->this_cpu)
+			continue;
+		sched_dump_cpu(host->s, cpu, text, sizeof(text));
+		fprintf(stderr, "%s\n", text);
+	}
 }
 
 void host_bug(const char *file, int line, const char *what)
@@ -125,449 +118,40 @@ void host_bug(const char *file, int line, const char *what)
 	snprintf(host->bug, sizeof(host->bug), "%s:%d: %s", file, line, what);
 	if (host->bug_target)
 		longjmp(*host->bug_target, 1);
+	fflush(stdout);
 	fprintf(stderr, "schedsim: bug at %llu ns on CPU %u: %s\n",
 		(unsigned long long)(host->now - SIM_START), host->this_cpu, host->bug);
 	if (!again) {
 		again = true;
-		dump_cpu(host->this_cpu);
+		dump_runqueues();
 	}
-	abort();
+	exit(EXIT_BUG);
 }
 
-/* --- time on a CPU ---------------------------------------------------------------------------- */
+/* --- progress --------------------------------------------------------------------------------- */
 
-static bool is_idle(const struct sim_cpu *c)
+static u64 turns_seen;
+
+static u64 turns(void)
 {
-	return c->curr == &c->idle;
+	return host->count.events + host->count.operations + host->stuck_steps;
 }
 
-/* Up to now @c worked off its debt, then its task's work. */
-static void catch_up(struct sim *sim, struct sim_cpu *c)
+/* A call of the scheduler that does not return is found by the CPU time it takes. */
+static void on_alarm(int signal)
 {
-	u64 elapsed = sim->now - c->since, paid = min(elapsed, c->debt_ns);
-
-	c->since = sim->now;
-	c->debt_ns -= paid;
-	if (c->curr->left_ns != SIM_FOREVER)
-		c->curr->left_ns -= min(elapsed - paid, c->curr->left_ns);
+	(void)signal;
+	if (turns_seen == turns())
+		host_bug(__FILE__, __LINE__, "no progress: the scheduler does not return");
+	turns_seen = turns();
 }
 
-static void start_tick(struct sim *sim, struct sim_cpu *c)
+void host_watch(u32 ms)
 {
-	sim->ticking[c->id / 64] |= BIT(c->id % 64);
-	if (!event_queued(&sim->tick))
-		queue_set(&sim->queue, &sim->tick,
-			  sim->now - sim->now % sim->tick_ns + sim->tick_ns);
-}
+	struct timeval period = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
+	struct sigaction action = { .sa_handler = on_alarm, .sa_flags = SA_NODEFER | SA_RESTART };
 
-static u64 migration_cost(struct sim *sim, struct sim_cpu *c, struct sim_task *t)
-{
-	u32 from = t->last_cpu;
-
-	t->last_cpu = c->id;
-	if (from == c->id || from == SIM_NOWHERE)
-		return 0;
-	return sim->cpus[from].llc == c->llc && sim->cpus[from].node == c->node
-		       ? sim->config.costs.migration_ns
-		       : sim->config.costs.cold_ns;
-}
-
-static void switch_cpu(struct sim *sim, struct sim_cpu *c, bool preempt)
-{
-	struct sim_task *prev = c->curr, *next;
-	bool blocked = !preempt && prev->task.state;
-
-	c->kicked = false;
-	sim->count.operations++;
-	if (sim->on_decision)
-		sim->on_decision(sim, c, preempt, NULL);
-	next = sim_task_of(sched_switch_begin(sim->s, c->id, preempt));
-	if (next != prev) {
-		sim->count.switches++;
-		if (is_idle(c)) {
-			c->idle_ns += sim->now - c->idle_since;
-			start_tick(sim, c);
-		}
-		c->curr = next;
-		if (is_idle(c))
-			c->idle_since = sim->now;
-		else
-			pay(c, sim->config.costs.switch_ns + migration_cost(sim, c, next));
-		prev->asleep = blocked;
-		if (sim->measure)
-			measure_switch(sim, prev, next);
-	}
-	sched_switch_end(sim->s, c->id);
-	if (sim->on_decision)
-		sim->on_decision(sim, c, preempt, next);
-	if (next != prev && prev->task.state == TASK_DEAD && blocked) {
-		sim->count.exits++;
-		if (sim->measure)
-			measure_end(sim, prev);
-		if (sim->config.ended)
-			sim->config.ended(sim, prev);
-		sim_task_free(sim, prev);
-	}
-}
-
-void sim_switch(struct sim *sim, bool preempt)
-{
-	switch_cpu(sim, sim_this_cpu(sim), preempt);
-}
-
-void sim_do(struct sim *sim, enum sim_next what)
-{
-	struct sim_cpu *c = sim_this_cpu(sim);
-
-	if (what == SIM_WORK)
-		return;
-	if (what == SIM_SLEEP) {
-		sched_block(&c->curr->task, TASK_INTERRUPTIBLE);
-	} else if (what == SIM_YIELD) {
-		sched_yield(sim->s, c->id);
-		sim->count.yields++;
-	} else {
-		queue_cancel(&sim->queue, &c->curr->wakeup);
-		sched_task_exit(sim->s, c->id);
-	}
-	sim->count.operations++;
-	switch_cpu(sim, c, false);
-}
-
-/* A program that loops without using time would keep us here for ever. */
-bool sim_is_stuck(struct sim *sim, const struct sim_task *t)
-{
-	if (sim->stuck_at != sim->now) {
-		sim->stuck_at = sim->now;
-		sim->stuck_steps = 0;
-	}
-	if (++sim->stuck_steps < MAX_STUCK_STEPS * (100 + sim->nr_tasks))
-		return false;
-	sim_fail(sim, t, "it goes on and on without using time: a loop without run or sleep?");
-	return true;
-}
-
-/*
- * Switch while that is due; ask tasks without work what they do. Both wait until the overhead is
- * worked off: the kernel is not preempted. Then wait for what comes first.
- */
-static void settle(struct sim *sim, struct sim_cpu *c)
-{
-	while (!c->debt_ns) {
-		if (c->kicked)
-			switch_cpu(sim, c, true);
-		else if (!c->curr->left_ns && !sim->failure && !sim_is_stuck(sim, c->curr))
-			sim_do(sim, sim->config.next(sim, c->curr));
-		else
-			break;
-	}
-	if (c->kicked)
-		queue_set(&sim->queue, &c->done, sim->now + c->debt_ns);
-	else if (c->curr->left_ns != SIM_FOREVER)
-		queue_set(&sim->queue, &c->done, sim->now + c->debt_ns + c->curr->left_ns);
-	else
-		queue_cancel(&sim->queue, &c->done);
-}
-
-void sim_enter(struct sim *sim, unsigned cpu)
-{
-	sim->this_cpu = cpu;
-	catch_up(sim, &sim->cpus[cpu]);
-}
-
-void sim_leave(struct sim *sim)
-{
-	settle(sim, sim_this_cpu(sim));
-}
-
-/* --- fetching ahead --------------------------------------------------------------------------- */
-
-/*
- * A big machine is not in the host's cache, but what happens next is known: its memory is asked
- * for while something else happens.
- */
-static void fetch_task(const struct sim_task *t)
-{
-	prefetch(t, &t->task.allowed);
-	prefetch(&t->task.nr_allowed, &t->task.waste_cpu);
-	prefetch(&t->task.last_wakee, &t->row);
-}
-
-static void fetch_cpu(struct sim *sim, const struct sim_cpu *c)
-{
-	prefetch(c, &c->idle);
-	sched_prefetch(sim->s, c->id);
-	fetch_task(c->curr);
-}
-
-static void fetch_next(struct sim *sim)
-{
-	const struct event *ev = queue_next(&sim->queue), *later = queue_second(&sim->queue);
-	const struct sim_task *t;
-
-	if (!ev)
-		return;
-	if (later) /* with what is around it: of which task or CPU it is */
-		prefetch((const char *)later - 64, later + 1);
-	switch (ev->kind) {
-	case EVENT_DONE:
-		fetch_cpu(sim, container_of(ev, struct sim_cpu, done));
-		break;
-	case EVENT_TIMER:
-		fetch_cpu(sim, container_of(ev, struct sim_cpu, timer));
-		break;
-	case EVENT_KICK:
-		fetch_cpu(sim, container_of(ev, struct sim_cpu, kick));
-		break;
-	case EVENT_WAKEUP:
-		t = container_of(ev, struct sim_task, wakeup);
-		fetch_task(t);
-		fetch_cpu(sim, &sim->cpus[t->timer_cpu]);
-		break;
-	}
-}
-
-/* --- events ----------------------------------------------------------------------------------- */
-
-static void tick_cpu(struct sim *sim, struct sim_cpu *c)
-{
-	if (is_idle(c) && sched_tick_can_stop(sim->s, c->id)) {
-		sim->ticking[c->id / 64] &= ~BIT(c->id % 64);
-		return;
-	}
-	sim_enter(sim, c->id);
-	pay(c, sim->config.costs.tick_ns);
-	sim->count.ticks++;
-	sim->count.operations++;
-	sched_tick(sim->s, c->id);
-	if (c->kicked || sim->config.costs.tick_ns)
-		settle(sim, c);
-}
-
-static void tick_all(struct sim *sim)
-{
-	u32 words = (sim->config.nr_cpus + 63) / 64;
-	u64 any = 0;
-
-	for (u32 w = 0; w < words; w++)
-		for (u64 left = sim->ticking[w]; left; left &= left - 1)
-			tick_cpu(sim, &sim->cpus[w * 64 + (u32)__builtin_ctzll(left)]);
-	for (u32 w = 0; w < words; w++)
-		any |= sim->ticking[w];
-	if (any)
-		queue_set(&sim->queue, &sim->tick, sim->now + sim->tick_ns);
-}
-
-static void timer_expired(struct sim *sim, struct sim_cpu *c)
-{
-	sim_enter(sim, c->id);
-	sim->count.timers++;
-	sim->count.operations++;
-	sched_timer(sim->s, c->id);
-	sim_leave(sim);
-}
-
-static void sleep_ended(struct sim *sim, struct sim_task *t)
-{
-	sim_enter(sim, t->timer_cpu);
-	pay(sim_this_cpu(sim), sim->config.costs.timer_ns);
-	sim_wake(sim, t, 0);
-	sim_leave(sim);
-}
-
-static void kick_arrived(struct sim *sim, struct sim_cpu *c)
-{
-	sim_enter(sim, c->id);
-	c->kicked = true;
-	sim_leave(sim);
-}
-
-/* On CPU 0, and at no cost: it stands for a thread of the kernel. */
-static void control_groups(struct sim *sim)
-{
-	sim_enter(sim, 0);
-	sched_fdl_control(sim->s);
-	sim_leave(sim);
-	queue_set(&sim->queue, &sim->control, sim->now + sched_fdl_interval_ns(sim->s));
-}
-
-static void happen(struct sim *sim, struct event *ev)
-{
-	switch (ev->kind) {
-	case EVENT_TICK:
-		tick_all(sim);
-		break;
-	case EVENT_DONE:
-		sim_enter(sim, container_of(ev, struct sim_cpu, done)->id);
-		sim_leave(sim);
-		break;
-	case EVENT_TIMER:
-		timer_expired(sim, container_of(ev, struct sim_cpu, timer));
-		break;
-	case EVENT_CONTROL:
-		control_groups(sim);
-		break;
-	case EVENT_KICK:
-		kick_arrived(sim, container_of(ev, struct sim_cpu, kick));
-		break;
-	default:
-		sleep_ended(sim, container_of(ev, struct sim_task, wakeup));
-		break;
-	}
-}
-
-bool sim_step(struct sim *sim, u64 until)
-{
-	struct event *ev = queue_pop(&sim->queue, until);
-
-	if (!ev)
-		return false;
-	sim->now = sim->queue.time;
-	sim->count.events++;
-	sim->cause = ev->kind;
-	if (sim->is_big)
-		fetch_next(sim);
-	happen(sim, ev);
-	if (sim->config.check)
-		sched_check(sim->s);
-	return true;
-}
-
-bool sim_run(struct sim *sim, u64 until)
-{
-	sim_select(sim);
-	while (!sim->failure && !sim->stopped && sim_step(sim, until - 1))
-		;
-	if (sim->failure || sim->stopped)
-		return !sim->failure;
-	sim->now = sim->queue.time = until;
-	for (unsigned cpu = 0; cpu < sim->config.nr_cpus; cpu++)
-		catch_up(sim, &sim->cpus[cpu]);
-	return true;
-}
-
-/* --- tasks ------------------------------------------------------------------------------------ */
-
-struct sim_task *sim_task_of(struct task *t)
-{
-	return container_of(t, struct sim_task, task);
-}
-
-void sim_start(struct sim *sim, struct sim_task *t)
-{
-	sim->count.starts++;
-	sim->count.operations++;
-	t->runnable_since = sim->now;
-	t->woken = true;
-	if (sim->config.fluid) {
-		fluid_wake(sim, t);
-		return;
-	}
-	t->asleep = false;
-	if (sim->measure)
-		measure_runnable(sim, t, true);
-	sched_task_start(sim->s, &t->task, sim->this_cpu);
-}
-
-bool sim_wake(struct sim *sim, struct sim_task *t, unsigned flags)
-{
-	if (sim->config.fluid) {
-		fluid_wake(sim, t);
-		return true;
-	}
-	if (!(t->task.state & TASK_NORMAL))
-		return false;
-	queue_cancel(&sim->queue, &t->wakeup);
-	pay(sim_this_cpu(sim), sim->config.costs.wake_ns);
-	sim->count.wakeups++;
-	sim->count.operations++;
-	if (t->asleep) {
-		t->asleep = false;
-		t->runnable_since = sim->now;
-		t->woken = true;
-		if (sim->measure)
-			measure_runnable(sim, t, false);
-	}
-	return sched_wake(sim->s, &t->task, TASK_NORMAL, sim->this_cpu, flags);
-}
-
-static void change(struct sim *sim, struct sim_task *t, bool begin)
-{
-	sim->count.operations += begin;
-	if (sim->config.fluid)
-		fluid_change(sim, t, begin);
-	else if (sim->measure)
-		measure_change(sim, t, begin);
-}
-
-int sim_set_attr(struct sim *sim, struct sim_task *t, const struct sched_attr_req *req)
-{
-	int error;
-
-	change(sim, t, true);
-	error = sched_set_attr(sim->s, &t->task, req);
-	change(sim, t, false);
-	return error;
-}
-
-int sim_set_affinity(struct sim *sim, struct sim_task *t, const struct cpumask *mask)
-{
-	int error;
-
-	change(sim, t, true);
-	error = sched_set_affinity(sim->s, &t->task, mask);
-	change(sim, t, false);
-	return error;
-}
-
-void sim_set_group(struct sim *sim, struct sim_task *t, u32 group)
-{
-	change(sim, t, true);
-	t->group = group;
-	if (!sim->config.fluid)
-		task_group_move(sim->s, &t->task, sim->groups[group].tg);
-	change(sim, t, false);
-}
-
-void sim_set_wakeup(struct sim *sim, struct sim_task *t, u64 when)
-{
-	t->timer_cpu = sim->this_cpu;
-	queue_set(&sim->queue, &t->wakeup, when);
-}
-
-/* --- CPUs that come and go -------------------------------------------------------------------- */
-
-bool sim_cpu_offline(struct sim *sim, unsigned cpu)
-{
-	struct sim_cpu *c = &sim->cpus[cpu];
-	u32 here = sim->this_cpu;
-	struct sim_task *t;
-
-	if (here == cpu || sched_cpu_offline(sim->s, cpu))
-		return false;
-	c->offline = true;
-	list_for_each(t, &sim->tasks, link)
-		if (t->timer_cpu == cpu)
-			t->timer_cpu = here;
-	sim_enter(sim, cpu);
-	c->debt_ns = 0;
-	c->kicked = true;
-	sim_leave(sim);
-	sim->this_cpu = here;
-	return true;
-}
-
-bool sim_cpu_online(struct sim *sim, unsigned cpu)
-{
-	struct sim_cpu *c = &sim->cpus[cpu];
-	u32 here = sim->this_cpu;
-
-	if (!c->offline)
-		return false;
-	c->offline = false;
-	sim_enter(sim, cpu);
-	sched_cpu_online(sim->s, cpu, &c->idle.task);
-	sim_leave(sim);
-	sim->this_cpu = here;
-	return true;
+	turns_seen = UINT64_MAX;
+	sigaction(SIGVTALRM, &action, NULL);
+	setitimer(ITIMER_VIRTUAL, &(struct itimerval){ period, period }, NULL);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The event queue; see queue.h. */
+#include <assert.h>
+
 #include "sim/engine/queue.h"
 #include "sim/engine/util.h"
 
@@ -121,12 +123,13 @@ static void rebuild(struct event_queue *q)
 
 void queue_set(struct event_queue *q, struct event *ev, u64 when)
 {
+	assert(when >= q->time);
 	queue_cancel(q, ev);
 	if (q->nr >= q->rebuild_at)
 		rebuild(q);
 	ev->when = when;
 	ev->seq = ++q->seq;
-	put(q, (struct queue_entry){ max(when, q->time), ev->seq, ev });
+	put(q, (struct queue_entry){ when, ev->seq, ev });
 }
 
 /* The entry of the first slot that comes first, or if @valid the first that is valid. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Making and freeing simulated machines and their tasks; see sim.h. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,10 +78,11 @@ struct sim_task *sim_task_fork(struct sim *sim, struct sim_task *parent, const c
 	struct sim_task *t = take_task(sim);
 	int pid;
 
+	assert(sim->server || parent == sim_this_cpu(sim)->curr);
 	if (!t)
 		return NULL;
 	pid = sim->next_pid++;
-	if (sim->config.fluid) {
+	if (sim->server) {
 		/* The scheduler does not know the parent: it is not started. */
 		sched_task_init(sim->s, &t->task, pid, comm);
 		sched_set_affinity(sim->s, &t->task, &parent->task.allowed);
@@ -124,12 +126,13 @@ u32 sim_group_new(struct sim *sim, u32 parent, const struct task_group_params *p
 		realloc(sim->groups, (sim->nr_groups + 1) * sizeof(*sim->groups));
 	struct sim_group *group;
 
+	assert(parent < sim->nr_groups);
 	if (!groups)
 		return 0;
 	sim->groups = groups;
 	group = &groups[sim->nr_groups];
 	*group = (struct sim_group){ .parent = parent, .params = *params };
-	if (!sim->config.fluid) {
+	if (!sim->server) {
 		group->tg = allocate_lines(task_group_size(sim->s));
 		if (!group->tg)
 			return 0;
@@ -210,6 +213,22 @@ struct sim *sim_new(const struct sim_config *config)
 		init_cpu(sim, cpu);
 	sim->config.topology = NULL;
 	return sim;
+}
+
+void sim_listen(struct sim *sim, struct sim_listener *listener)
+{
+	struct sim_listener **last = &sim->listeners;
+
+	while (*last)
+		last = &(*last)->next;
+	listener->next = NULL;
+	*last = listener;
+}
+
+void sim_serve(struct sim *sim, struct sim_server *server)
+{
+	assert(!sim->nr_tasks && sim->nr_groups == 1);
+	sim->server = server;
 }
 
 void sim_free(struct sim *sim)

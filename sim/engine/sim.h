@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The simulator's host of the scheduler: a machine of CPUs on which time is an event queue.
+ * The engine: a machine of CPUs on which time is an event queue, and the scheduler's host.
  *
  * Between two events nothing happens but that running tasks use up their work; so the state of a
  * CPU is its current task, since when it was last brought up to date, and how much overhead it
@@ -39,13 +39,9 @@ struct sim_costs {
 };
 
 struct sim;
+struct sim_cpu;
 struct sim_task;
-struct world;
 struct program;
-struct workload;
-struct measure;
-struct fluid;
-struct trace;
 
 /* What the running task does when its work is done. */
 enum sim_next {
@@ -62,12 +58,42 @@ struct sim_config {
 	u64 seed;
 	u64 skew_ns; /* each CPU's clock is ahead by less than this; 0: not at all */
 	struct sim_costs costs;
-	bool check; /* sched_check() after every event */
-	bool fluid; /* no scheduler but a fluid server: fluid_run() instead of sim_run() */
+	bool check;  /* sched_check() after every event */
+	u32 hang_ms; /* of CPU time, in which something must happen; 0: 10 s */
 	/* Asked when a running task's work is done; NULL: tasks run for ever. */
 	enum sim_next (*next)(struct sim *, struct sim_task *);
-	/* A task ended and is about to be freed. May be NULL. */
-	void (*ended)(struct sim *, struct sim_task *);
+};
+
+/*
+ * A listener hears what happens on a machine; sim_listen() adds it. Measuring, recording and
+ * checking are listeners, so the engine knows none of them. A hook may be NULL. No hook may call
+ * the scheduler, except unlocked().
+ */
+struct sim_listener {
+	struct sim_listener *next;
+	/* The scheduler emitted @event. */
+	void (*event)(struct sim_listener *, struct sim *, const struct sched_event *event);
+	/* Called before each decision, with @next NULL, and after it. */
+	void (*decision)(struct sim_listener *, struct sim *, struct sim_cpu *, bool preempt,
+			 struct sim_task *next);
+	/* The scheduler has just released the last lock that it held. */
+	void (*unlocked)(struct sim_listener *, struct sim *);
+	/* @t starts or wakes up. */
+	void (*runnable)(struct sim_listener *, struct sim *, struct sim_task *t, bool is_new);
+	/* A CPU changes from @prev to @next. */
+	void (*switched)(struct sim_listener *, struct sim *, struct sim_task *prev,
+			 struct sim_task *next);
+	/* Called before and after a change of @t's weight, affinity or group. */
+	void (*change)(struct sim_listener *, struct sim *, struct sim_task *t, bool begin);
+	/* @t has ended and is about to be freed. */
+	void (*ended)(struct sim_listener *, struct sim *, struct sim_task *t);
+};
+
+/* Serves tasks in place of the scheduler; see sim_serve(). */
+struct sim_server {
+	void (*wake)(struct sim_server *, struct sim *, struct sim_task *t);
+	/* Called before and after a change of @t's weight, affinity or group. */
+	void (*change)(struct sim_server *, struct sim *, struct sim_task *t, bool begin);
 };
 
 /* Where a task is in its program (workload.c). */
@@ -164,35 +190,36 @@ struct sim {
 	struct prng rng;
 	struct sim_counts count;
 	u64 stuck_at, stuck_steps;     /* program steps taken without time passing */
+	u64 quiet_at, quiet_turns;     /* events and switches without one of either */
 	const char *failure;	       /* why the run cannot go on; NULL: it can */
 	const struct sim_task *failed; /* whose mistake that is, or NULL */
 	struct host_lock *held[4];
 	u32 nr_held;
-	/* NULL, or who listens */
-	struct workload *workload;
-	struct measure *measure;
-	struct fluid *fluid;
-	struct trace *trace;
-	void (*on_event)(struct sim *, const struct sched_event *); /* besides the trace */
-	void (*on_unlocked)(struct sim *); /* the scheduler holds no lock for a moment */
-	struct world *world;
-	/* Before a decision with @next NULL, and after it. */
-	void (*on_decision)(struct sim *, struct sim_cpu *, bool preempt, struct sim_task *next);
-	void *listener; /* theirs */
-	u32 cause;	/* kind of the present event */
-	bool stopped;	/* sim_run() returns after the present event */
+	struct sim_listener *listeners;
+	struct sim_server *server; /* NULL: the scheduler serves the tasks */
+	void *context;		   /* belongs to config.next */
+	u32 cause;		   /* kind of the present event */
+	bool stopped;		   /* sim_run() returns after the present event */
 	/* When set, an internal error of the scheduler jumps there with its text in bug. */
 	jmp_buf *bug_target;
 	char bug[200];
 };
 
-/* --- machines (host.c) ----------------------------------------------------- */
+/* --- machines -------------------------------------------------------------- */
 
 /* NULL: the scheduler refuses the configuration (an unknown class, HZ) or memory is short. */
 struct sim *sim_new(const struct sim_config *config);
 void sim_free(struct sim *sim);
 /* The seam acts on @sim from now on; sim_new() and sim_run() do it themselves. */
 void sim_select(struct sim *sim);
+
+/* @listener hears everything from now on. It must last until the machine's last run ends. */
+void sim_listen(struct sim *sim, struct sim_listener *listener);
+/*
+ * @server serves the tasks instead of the scheduler. To be called before the first task or group is
+ * made; the server then takes the events from the queue itself.
+ */
+void sim_serve(struct sim *sim, struct sim_server *server);
 
 /* Let what is due before @until happen, unless the run fails. False: it has failed. */
 bool sim_run(struct sim *sim, u64 until);
@@ -254,21 +281,3 @@ static inline struct sim_cpu *sim_this_cpu(struct sim *sim)
 {
 	return &sim->cpus[sim->this_cpu];
 }
-
-/* --- measurement (measure.c); called by the host if sim->measure is set ----- */
-
-void measure_runnable(struct sim *sim, struct sim_task *t, bool is_new);
-void measure_switch(struct sim *sim, struct sim_task *prev, struct sim_task *next);
-/* Before and after a change of weight, affinity or group. */
-void measure_change(struct sim *sim, struct sim_task *t, bool begin);
-void measure_end(struct sim *sim, struct sim_task *t);
-
-/* --- fluid.c; instead of the scheduler with config.fluid ---------------------- */
-
-void fluid_wake(struct sim *sim, struct sim_task *t);
-/* Before and after a change of weight, affinity or group. */
-void fluid_change(struct sim *sim, struct sim_task *t, bool begin);
-
-/* --- trace.c ------------------------------------------------------------------ */
-
-void trace_event(struct sim *sim, const struct sched_event *event);

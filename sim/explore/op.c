@@ -198,7 +198,7 @@ static u8 prefer_in_between(const struct world *w, u8 place)
 	return place;
 }
 
-static void be_inside(struct sim *sim);
+static void be_inside(struct sim_listener *listener, struct sim *sim);
 
 /* Start waiting for the moment of w->inner, @passed of its unlocks being over. */
 static void await_inner(struct world *w, unsigned passed)
@@ -206,23 +206,23 @@ static void await_inner(struct world *w, unsigned passed)
 	bool wait = w->nr_inner && may_be_inside(w, w->inner);
 
 	w->unlocks_left = wait ? w->inner->inside - passed : 0;
-	w->sim->on_unlocked = wait ? be_inside : NULL;
+	w->listener.unlocked = wait ? be_inside : NULL;
 }
 
 /* Called where no lock is held. */
-static void be_inside(struct sim *sim)
+static void be_inside(struct sim_listener *listener, struct sim *sim)
 {
-	struct world *w = sim->world;
+	struct world *w = container_of(listener, struct world, listener);
 	unsigned outer_cpu = sim->this_cpu;
 
 	if (w->unlocks_left && --w->unlocks_left)
 		return;
-	while (sim->on_unlocked && !w->unlocks_left) {
+	while (listener->unlocked && !w->unlocks_left) {
 		unsigned cpu = world_online_cpu(w, w->inner->cpu);
 		struct op op = *w->inner++;
 
 		w->nr_inner--;
-		sim->on_unlocked = NULL;
+		listener->unlocked = NULL;
 		op.task = prefer_in_between(w, op.task);
 		perform(w, &op, cpu == outer_cpu ? world_online_cpu(w, cpu + 1) : cpu);
 		sim->this_cpu = outer_cpu;
@@ -237,7 +237,7 @@ void world_do(struct world *w, const struct op *op, unsigned nr_inner)
 	w->nr_inner = nr_inner;
 	await_inner(w, 0);
 	perform(w, op, world_online_cpu(w, op->cpu));
-	w->sim->on_unlocked = NULL;
+	w->listener.unlocked = NULL;
 	for (; w->nr_inner; w->nr_inner--, w->inner++)
 		perform(w, w->inner, world_online_cpu(w, w->inner->cpu));
 	if (!op->late)

@@ -390,9 +390,12 @@ void world_calm(struct world *w)
 /* --- events --- */
 
 /* Switches chain on each CPU, and nobody is moved where it may not run. */
-static void check_event(struct sim *sim, const struct sched_event *event)
+static void check_event(struct sim_listener *listener, struct sim *sim,
+			const struct sched_event *event)
 {
-	struct world *w = sim->world;
+	struct world *w = container_of(listener, struct world, listener);
+
+	(void)sim;
 
 	if (event->type == EVENT_ID_sched_switch) {
 		const struct event_sched_switch *ev = (const void *)event;
@@ -432,8 +435,8 @@ bool world_init(struct world *w, const struct shape *shape, unsigned nr_tasks, c
 	});
 	if (!w->sim)
 		return false;
-	w->sim->world = w;
-	w->sim->on_event = check_event;
+	w->listener.event = check_event;
+	sim_listen(w->sim, &w->listener);
 	sched_trace_set(w->sim->s, BIT(EVENT_sched_switch) | BIT(EVENT_sched_migrate_task));
 	sched_tunable_write(w->sim->s, "sched_schedstats", "1", 1);
 	return true;

@@ -68,6 +68,7 @@ struct group_subject {
 
 struct world {
 	struct sim *sim;
+	struct sim_listener listener;
 	struct shape shape;
 	unsigned nr_tasks; /* places */
 	struct subject subject[WORLD_TASKS];

@@ -21,6 +21,7 @@ struct story {
 };
 
 struct explanation {
+	struct sim_listener listener;
 	u64 at;
 	s64 cpu;
 	struct story *stories;	      /* [nr_cpus] */
@@ -51,9 +52,14 @@ static void restart(struct story *story, u64 now)
 	story->since = now;
 }
 
-static void add_line(struct sim *sim, unsigned cpu, const struct sched_event *event)
+static struct explanation *explanation_of(struct sim_listener *listener)
 {
-	struct explanation *ex = sim->listener;
+	return container_of(listener, struct explanation, listener);
+}
+
+static void add_line(struct explanation *ex, struct sim *sim, unsigned cpu,
+		     const struct sched_event *event)
+{
 	struct story *story = &ex->stories[cpu];
 
 	if (!story->out)
@@ -63,13 +69,14 @@ static void add_line(struct sim *sim, unsigned cpu, const struct sched_event *ev
 	fputc('\n', story->out);
 }
 
-static void note_event(struct sim *sim, const struct sched_event *event)
+static void note_event(struct sim_listener *listener, struct sim *sim,
+		       const struct sched_event *event)
 {
-	const struct explanation *ex = sim->listener;
+	struct explanation *ex = explanation_of(listener);
 
 	for (unsigned cpu = 0; cpu < sim->config.nr_cpus && !ex->done; cpu++)
 		if (event_concerns(event, cpu))
-			add_line(sim, cpu, event);
+			add_line(ex, sim, cpu, event);
 }
 
 /* --- why -------------------------------------------------------------------------------------- */
@@ -182,9 +189,9 @@ static void say_fair_rule(const struct candidates *found, const struct sim_task 
 		       first->task.comm, first->task.pid, rule);
 }
 
-static void say_why(struct sim *sim, const struct sim_cpu *c, const struct sim_task *next)
+static void say_why(const struct explanation *ex, struct sim *sim, const struct sim_cpu *c,
+		    const struct sim_task *next)
 {
-	const struct explanation *ex = sim->listener;
 	struct candidates *found = allocate(1, sizeof(*found));
 
 	find_candidates(sim, c->id, next->group, found);
@@ -228,9 +235,10 @@ static void say_cause(struct sim *sim, const struct sim_cpu *c, bool preempt)
 						     : "yields");
 }
 
-static void note_decision(struct sim *sim, struct sim_cpu *c, bool preempt, struct sim_task *next)
+static void note_decision(struct sim_listener *listener, struct sim *sim, struct sim_cpu *c,
+			  bool preempt, struct sim_task *next)
 {
-	struct explanation *ex = sim->listener;
+	struct explanation *ex = explanation_of(listener);
 	struct story *story = &ex->stories[c->id];
 	const char *queue;
 
@@ -251,7 +259,7 @@ static void note_decision(struct sim *sim, struct sim_cpu *c, bool preempt, stru
 	printf("%s", story->text ? story->text : "  nothing\n");
 	queue = strchr(ex->queue, '\n');
 	printf("\nthe runqueue when it was asked:\n%s", queue ? queue + 1 : ex->queue);
-	say_why(sim, c, next);
+	say_why(ex, sim, c, next);
 	ex->done = sim->stopped = true;
 }
 
@@ -260,7 +268,7 @@ void explain(struct sim *sim, u64 at, u64 end, s64 cpu)
 	u64 begin = at > SIM_START + LEAD ? at - LEAD : SIM_START;
 	struct explanation *ex;
 
-	ex = sim->listener = allocate(1, sizeof(*ex));
+	ex = allocate(1, sizeof(*ex));
 	ex->at = at;
 	ex->cpu = cpu;
 	ex->stories = allocate(sim->config.nr_cpus, sizeof(*ex->stories));
@@ -268,8 +276,8 @@ void explain(struct sim *sim, u64 at, u64 end, s64 cpu)
 		ex->stories[i].since = begin;
 	sim_run(sim, begin);
 	sched_trace_set(sim->s, BIT(NR_SCHED_EVENTS) - 1);
-	sim->on_event = note_event;
-	sim->on_decision = note_decision;
+	ex->listener = (struct sim_listener){ .event = note_event, .decision = note_decision };
+	sim_listen(sim, &ex->listener);
 	sim_run(sim, end);
 	if (!ex->done && !sim->failure)
 		printf("no decision from %.6f ms to the end\n", ms(at - SIM_START));

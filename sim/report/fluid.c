@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The fluid server, and the machine that has nothing else; see fluid.h. */
+#include <assert.h>
 #include <string.h>
 
 #include "sim/report/fluid.h"
@@ -206,9 +207,9 @@ static struct fluid_group *group_on(struct sim *sim, struct fluid_server *f, u32
 	return g;
 }
 
-void fluid_join(struct sim *sim, struct sim_task *t)
+void fluid_join(struct fluid *fluid, struct sim_task *t)
 {
-	struct fluid *fluid = sim->fluid;
+	struct sim *sim = fluid->sim;
 	struct fluid_server *f;
 	struct fluid_group *g;
 
@@ -223,20 +224,21 @@ void fluid_join(struct sim *sim, struct sim_task *t)
 	note_change(fluid, f);
 }
 
-void fluid_leave(struct sim *sim, struct sim_task *t)
+void fluid_leave(struct fluid *fluid, struct sim_task *t)
 {
-	struct fluid_server *f = &sim->fluid->servers[t->server];
+	struct fluid_server *f = &fluid->servers[t->server];
 	struct fluid_group *g = t->member_of;
 
-	update(sim->fluid, f, sim->now);
+	assert(g->nr[t->weight]);
+	update(fluid, f, fluid->sim->now);
 	if (!--g->nr[t->weight])
 		g->present &= ~BIT(t->weight);
-	note_change(sim->fluid, f);
+	note_change(fluid, f);
 }
 
-u64 fluid_service(struct sim *sim, struct sim_task *t)
+u64 fluid_service(struct fluid *fluid, struct sim_task *t)
 {
-	update(sim->fluid, &sim->fluid->servers[t->server], sim->now);
+	update(fluid, &fluid->servers[t->server], fluid->sim->now);
 	return (t->member_of->service[t->weight] - t->service_start + HALF_NS) >> SERVICE_SHIFT;
 }
 
@@ -258,18 +260,18 @@ static struct sim_task *first_done(const struct fluid_group *g, u32 weight)
 }
 
 /* @t has left_ns of work from now on. */
-static void begin_work(struct sim *sim, struct sim_task *t)
+static void begin_work(struct fluid *fluid, struct sim_task *t)
 {
-	struct fluid_server *f = &sim->fluid->servers[t->server];
+	struct fluid_server *f = &fluid->servers[t->server];
 	struct fluid_group *g = t->member_of;
 
 	t->working = t->left_ns != SIM_FOREVER;
 	if (!t->working)
 		return;
-	update(sim->fluid, f, sim->now);
+	update(fluid, f, fluid->sim->now);
 	t->service_end = g->service[t->weight] + (t->left_ns << SERVICE_SHIFT);
 	rb_insert(&g->working[t->weight], &t->node, done_before);
-	note_change(sim->fluid, f);
+	note_change(fluid, f);
 }
 
 static void end_work(struct sim_task *t)
@@ -286,67 +288,74 @@ static void end_work(struct sim_task *t)
 }
 
 /* What @t got since it joined is its row's, and of the groups that it is in. */
-static void account(struct sim *sim, struct sim_task *t)
+static void account(struct fluid *fluid, struct sim_task *t)
 {
-	struct workload *w = sim->workload;
-	u64 got = fluid_service(sim, t);
+	struct workload *w = fluid->workload;
+	u64 got = fluid_service(fluid, t);
 
 	w->row_ideal_ns[t->row] += got;
 	for (u32 i = t->member_of->number; i; i = w->groups[i].parent)
 		w->groups[i].ideal_ns += got;
 }
 
-static void stop(struct sim *sim, struct sim_task *t)
+static void stop(struct fluid *fluid, struct sim_task *t)
 {
-	account(sim, t);
-	fluid_leave(sim, t);
+	account(fluid, t);
+	fluid_leave(fluid, t);
 	t->asleep = true;
 }
 
 /* @t, served and without work, goes on with its program. */
-static void go_on(struct sim *sim, struct sim_task *t)
+static void go_on(struct fluid *fluid, struct sim_task *t)
 {
+	struct sim *sim = fluid->sim;
+
 	while (!sim->failure && !sim_is_stuck(sim, t)) {
 		enum sim_next what = sim->config.next(sim, t);
 
 		if (what == SIM_WORK || what == SIM_YIELD) {
 			if (!t->left_ns)
 				continue;
-			begin_work(sim, t);
+			begin_work(fluid, t);
 			return;
 		}
-		stop(sim, t);
+		stop(fluid, t);
 		if (what == SIM_EXIT)
 			sim_task_free(sim, t);
 		return;
 	}
 }
 
-void fluid_wake(struct sim *sim, struct sim_task *t)
+static void fluid_wake(struct sim_server *server, struct sim *sim, struct sim_task *t)
 {
+	struct fluid *fluid = container_of(server, struct fluid, server);
+
 	if (!t->asleep)
 		return;
 	queue_cancel(&sim->queue, &t->wakeup);
 	t->asleep = false;
 	t->left_ns = 0;
-	fluid_join(sim, t);
+	fluid_join(fluid, t);
 	/* It goes on when the waker's step is over: as an event of this moment. */
 	queue_set(&sim->queue, &t->wakeup, sim->now);
 }
 
-void fluid_change(struct sim *sim, struct sim_task *t, bool begin)
+static void fluid_change(struct sim_server *server, struct sim *sim, struct sim_task *t, bool begin)
 {
+	struct fluid *fluid = container_of(server, struct fluid, server);
+
+	(void)sim;
 	if (t->asleep)
 		return;
 	if (begin) {
-		account(sim, t);
+		account(fluid, t);
 		t->interrupted = t->working;
 		end_work(t);
-		fluid_leave(sim, t);
+		fluid_leave(fluid, t);
 	} else {
-		fluid_join(sim, t);
+		fluid_join(fluid, t);
 		if (t->interrupted)
-			begin_work(sim, t);
+			begin_work(fluid, t);
 	}
 }
 
@@ -370,21 +379,21 @@ static u64 until_done(const struct fluid_group *g)
 	return soonest;
 }
 
-static void set_done(struct sim *sim, struct fluid_server *f)
+static void set_done(struct fluid *fluid, struct fluid_server *f)
 {
 	u64 soonest = UINT64_MAX;
 
 	if (f->stale)
-		set_rates(sim->fluid, f);
+		set_rates(fluid, f);
 	for (u32 i = 0; i < f->nr_groups; i++)
 		soonest = min(soonest, until_done(f->groups[i]));
 	if (soonest == UINT64_MAX)
-		queue_cancel(&sim->queue, &f->done);
+		queue_cancel(&fluid->sim->queue, &f->done);
 	else
-		queue_set(&sim->queue, &f->done, sim->now + soonest);
+		queue_set(&fluid->sim->queue, &f->done, fluid->sim->now + soonest);
 }
 
-static void group_done(struct sim *sim, struct fluid_group *g)
+static void group_done(struct fluid *fluid, struct fluid_group *g)
 {
 	for (u64 left = g->present; left; left &= left - 1) {
 		u32 w = (u32)__builtin_ctzll(left);
@@ -392,59 +401,60 @@ static void group_done(struct sim *sim, struct fluid_group *g)
 
 		while ((t = first_done(g, w)) && t->service_end <= g->service[w]) {
 			end_work(t);
-			go_on(sim, t);
+			go_on(fluid, t);
 		}
 	}
 }
 
-static void work_done(struct sim *sim, struct fluid_server *f)
+static void work_done(struct fluid *fluid, struct fluid_server *f)
 {
-	update(sim->fluid, f, sim->now);
-	note_change(sim->fluid, f);
+	update(fluid, f, fluid->sim->now);
+	note_change(fluid, f);
 	for (u32 i = 0; i < f->nr_groups; i++)
-		group_done(sim, f->groups[i]);
+		group_done(fluid, f->groups[i]);
 }
 
 /* Its sleep is over, or somebody woke it and it gets to act on that. */
-static void wakeup(struct sim *sim, struct sim_task *t)
+static void wakeup(struct fluid *fluid, struct sim_task *t)
 {
 	if (t->asleep) {
 		t->asleep = false;
-		fluid_join(sim, t);
+		fluid_join(fluid, t);
 	}
-	go_on(sim, t);
+	go_on(fluid, t);
 }
 
-bool fluid_run(struct sim *sim, u64 until)
+bool fluid_run(struct fluid *fluid, u64 until)
 {
+	struct sim *sim = fluid->sim;
 	struct event *ev;
 	struct sim_task *t;
 
 	sim_select(sim);
 	while (!sim->failure) {
-		while (!list_empty(&sim->fluid->changed)) {
+		while (!list_empty(&fluid->changed)) {
 			struct fluid_server *f =
-				list_first(&sim->fluid->changed, struct fluid_server, changed_link);
+				list_first(&fluid->changed, struct fluid_server, changed_link);
 
 			list_del(&f->changed_link);
 			f->changed = false;
-			set_done(sim, f);
+			set_done(fluid, f);
 		}
 		ev = queue_pop(&sim->queue, until - 1);
 		if (!ev)
 			break;
 		sim->now = sim->queue.time;
 		if (ev->kind == EVENT_WAKEUP)
-			wakeup(sim, container_of(ev, struct sim_task, wakeup));
+			wakeup(fluid, container_of(ev, struct sim_task, wakeup));
 		else
-			work_done(sim, container_of(ev, struct fluid_server, done));
+			work_done(fluid, container_of(ev, struct fluid_server, done));
 	}
 	if (sim->failure)
 		return false;
 	sim->now = until;
 	list_for_each(t, &sim->tasks, link)
 		if (!t->asleep)
-			stop(sim, t);
+			stop(fluid, t);
 	return true;
 }
 
@@ -536,9 +546,20 @@ struct fluid *fluid_new(struct sim *sim, const struct workload *w)
 {
 	struct fluid *fluid = allocate(1, sizeof(*fluid));
 
+	fluid->sim = sim;
 	list_init(&fluid->changed);
 	set_weights(fluid);
 	make_servers(sim, fluid, w);
+	return fluid;
+}
+
+struct fluid *fluid_serve(struct sim *sim, struct workload *w)
+{
+	struct fluid *fluid = fluid_new(sim, w);
+
+	fluid->workload = w;
+	fluid->server = (struct sim_server){ .wake = fluid_wake, .change = fluid_change };
+	sim_serve(sim, &fluid->server);
 	return fluid;
 }
 

@@ -54,6 +54,9 @@ struct fluid_server {
 };
 
 struct fluid {
+	struct sim *sim;
+	struct sim_server server;  /* used by fluid_serve() only */
+	struct workload *workload; /* the same */
 	u64 weight[NR_WEIGHTS];
 	struct fluid_server *servers;
 	u32 nr_servers;
@@ -66,15 +69,18 @@ struct fluid *fluid_new(struct sim *sim, const struct workload *w);
 void fluid_free(struct fluid *fluid);
 
 /* @t is runnable from now on, with the weight and affinity it has; it is not any more. */
-void fluid_join(struct sim *sim, struct sim_task *t);
-void fluid_leave(struct sim *sim, struct sim_task *t);
+void fluid_join(struct fluid *fluid, struct sim_task *t);
+void fluid_leave(struct fluid *fluid, struct sim_task *t);
 /* ns of service since it joined. */
-u64 fluid_service(struct sim *sim, struct sim_task *t);
+u64 fluid_service(struct fluid *fluid, struct sim_task *t);
 
-/* --- a machine with nothing else: config.fluid ------------------------------------------ */
+/* --- a machine with nothing else ----------------------------------------------------------- */
+
+/* @sim, which has no task or group yet, is served by the fluid server that is returned. */
+struct fluid *fluid_serve(struct sim *sim, struct workload *w);
 
 /*
  * Run the workload of @sim up to @until; adds what its tasks get to the workload's row_ideal_ns.
  * False: the run failed, as sim_run().
  */
-bool fluid_run(struct sim *sim, u64 until);
+bool fluid_run(struct fluid *fluid, u64 until);

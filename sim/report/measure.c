@@ -41,10 +41,15 @@ u64 histogram_quantile(const struct histogram *h, u32 per_mille)
 
 /* --- what the host tells ---------------------------------------------------------------------- */
 
-static void note_lag(struct sim *sim, struct sim_task *t)
+static struct measure *measure_of(struct sim_listener *listener)
 {
-	struct row *row = &sim->measure->rows[t->row];
-	s64 lag = t->lag + (s64)fluid_service(sim, t);
+	return container_of(listener, struct measure, listener);
+}
+
+static void note_lag(struct measure *m, struct sim_task *t)
+{
+	struct row *row = &m->rows[t->row];
+	s64 lag = t->lag + (s64)fluid_service(m->fluid, t);
 
 	if (t->weight == WEIGHT_RT)
 		return;
@@ -52,88 +57,99 @@ static void note_lag(struct sim *sim, struct sim_task *t)
 	row->lag_max = max(row->lag_max, lag);
 }
 
-void measure_runnable(struct sim *sim, struct sim_task *t, bool is_new)
+static void note_runnable(struct sim_listener *listener, struct sim *sim, struct sim_task *t,
+			  bool is_new)
 {
-	struct row *row = &sim->measure->rows[t->row];
+	struct measure *m = measure_of(listener);
+	struct row *row = &m->rows[t->row];
 
 	row->nr_tasks += is_new;
 	row->wakeups += !is_new;
+	(void)sim;
 	t->lag = 0;
-	fluid_join(sim, t);
+	fluid_join(m->fluid, t);
 }
 
 /* What @t got since it got the CPU. */
-static void account_run(struct sim *sim, struct sim_task *t)
+static void account_run(struct measure *m, struct sim *sim, struct sim_task *t)
 {
 	u64 ran = sim->now - t->running_since;
 
 	t->running_since = sim->now;
 	t->got_ns += ran;
 	t->lag -= (s64)ran;
-	sim->measure->rows[t->row].got_ns += ran;
+	m->rows[t->row].got_ns += ran;
 }
 
-static void leaves_cpu(struct sim *sim, struct sim_task *t)
+static void leaves_cpu(struct measure *m, struct sim *sim, struct sim_task *t)
 {
-	account_run(sim, t);
-	note_lag(sim, t);
+	account_run(m, sim, t);
+	note_lag(m, t);
 	if (t->asleep) {
-		fluid_leave(sim, t);
+		fluid_leave(m->fluid, t);
 		return;
 	}
 	t->runnable_since = sim->now;
 	t->woken = false;
-	sim->measure->rows[t->row].preempted++;
+	m->rows[t->row].preempted++;
 }
 
-static void gets_cpu(struct sim *sim, struct sim_task *t)
+static void gets_cpu(struct measure *m, struct sim *sim, struct sim_task *t)
 {
-	struct row *row = &sim->measure->rows[t->row];
+	struct row *row = &m->rows[t->row];
 	u64 waited = sim->now - t->runnable_since;
 
 	histogram_add(&row->wait, waited);
 	if (t->woken)
 		histogram_add(&row->wakeup, waited);
-	note_lag(sim, t);
+	note_lag(m, t);
 	row->runs++;
 	t->runnable_since = 0;
 	t->running_since = sim->now;
 }
 
-void measure_switch(struct sim *sim, struct sim_task *prev, struct sim_task *next)
+static void note_switch(struct sim_listener *listener, struct sim *sim, struct sim_task *prev,
+			struct sim_task *next)
 {
+	struct measure *m = measure_of(listener);
+
 	if (prev->task.pid)
-		leaves_cpu(sim, prev);
+		leaves_cpu(m, sim, prev);
 	if (next->task.pid)
-		gets_cpu(sim, next);
+		gets_cpu(m, sim, next);
 }
 
-void measure_change(struct sim *sim, struct sim_task *t, bool begin)
+static void note_change(struct sim_listener *listener, struct sim *sim, struct sim_task *t,
+			bool begin)
 {
+	struct measure *m = measure_of(listener);
+
+	(void)sim;
 	if (t->asleep)
 		return;
 	if (begin) {
-		t->lag += (s64)fluid_service(sim, t);
-		fluid_leave(sim, t);
+		t->lag += (s64)fluid_service(m->fluid, t);
+		fluid_leave(m->fluid, t);
 	} else {
-		fluid_join(sim, t);
+		fluid_join(m->fluid, t);
 	}
 }
 
-void measure_end(struct sim *sim, struct sim_task *t)
+static void note_end(struct sim_listener *listener, struct sim *sim, struct sim_task *t)
 {
-	struct row *row = &sim->measure->rows[t->row];
+	struct row *row = &measure_of(listener)->rows[t->row];
 
+	(void)sim;
 	row->migrations += t->task.fair.nr_migrations;
 	row->nr_ended++;
 }
 
-void measure_finish(struct sim *sim)
+void measure_finish(struct measure *m, struct sim *sim)
 {
 	struct sim_task *t;
 
 	list_for_each(t, &sim->tasks, link) {
-		struct row *row = &sim->measure->rows[t->row];
+		struct row *row = &m->rows[t->row];
 
 		row->migrations += t->task.fair.nr_migrations;
 		if (t->asleep)
@@ -144,26 +160,32 @@ void measure_finish(struct sim *sim)
 				row->wakeup.max =
 					max(row->wakeup.max, sim->now - t->runnable_since);
 		} else {
-			account_run(sim, t);
+			account_run(m, sim, t);
 		}
-		note_lag(sim, t);
+		note_lag(m, t);
 	}
 }
 
 /* --- setting up ------------------------------------------------------------------------------- */
 
-struct measure *measure_new(const struct workload *w)
+struct measure *measure_new(struct sim *sim, const struct workload *w)
 {
 	struct measure *m = allocate(1, sizeof(*m));
 
 	m->nr_rows = w->nr_rows;
 	m->rows = allocate(m->nr_rows, sizeof(*m->rows));
+	m->fluid = fluid_new(sim, w);
+	m->listener = (struct sim_listener){ .runnable = note_runnable,
+					     .switched = note_switch,
+					     .change = note_change,
+					     .ended = note_end };
+	sim_listen(sim, &m->listener);
 	return m;
 }
 
 void measure_free(struct measure *m)
 {
-	if (m)
-		free(m->rows);
+	fluid_free(m->fluid);
+	free(m->rows);
 	free(m);
 }

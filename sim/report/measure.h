@@ -32,13 +32,16 @@ struct row {
 };
 
 struct measure {
+	struct sim_listener listener;
+	struct fluid *fluid;
 	u32 nr_rows;
 	struct row *rows;
 };
 
-struct measure *measure_new(const struct workload *w);
+/* Measure the tasks of @w on @sim from now on. */
+struct measure *measure_new(struct sim *sim, const struct workload *w);
 void measure_free(struct measure *m);
 /* Bring everything up to the end of the run; waits that did not end count in the maxima. */
-void measure_finish(struct sim *sim);
+void measure_finish(struct measure *m, struct sim *sim);
 /* The value that @per_mille of the values do not exceed; 0 if there are none. */
 u64 histogram_quantile(const struct histogram *h, u32 per_mille);

@@ -4,6 +4,7 @@
  * end into one trace.dat file of version 6, which trace-cmd and KernelShark read. The same bytes as
  * the kernel's tracer leaves (kernel/trace/ring.h, tools/fairground/trace.py); here nothing wraps.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "sim/report/trace.h"
@@ -12,18 +13,19 @@
 /* After the events: it names their fields anew. */
 #include "lib/event_format.h"
 
-#define PAGE	       4096u
-#define PAGE_DATA      (PAGE - 16u)
-#define TIME_EXTEND    30u /* no event: the next word is a gap in units of 2^27 ns */
-#define DELTA_BITS     27
-#define LONGEST_EVENT  (12u + 112u) /* time extend, header, payload */
-#define FLAG_IRQS_OFF  1u
-#define FLAG_RESCHED   4u
-#define MAX_BYTES      (2ull << 30) /* over all CPUs; what comes later is counted and lost */
-#define OPTION_CPUSTAT 2
-#define OPTION_CLOCK   4
-#define OPTION_COUNT   8
-#define LONGEST_FORMAT 4096u
+#define PAGE		4096u
+#define PAGE_DATA	(PAGE - 16u)
+#define TIME_EXTEND	30u /* no event: the next word is a gap in units of 2^27 ns */
+#define DELTA_BITS	27
+#define LONGEST_PAYLOAD 112u
+#define LONGEST_EVENT	(12u + LONGEST_PAYLOAD) /* time extend and header before it */
+#define FLAG_IRQS_OFF	1u
+#define FLAG_RESCHED	4u
+#define MAX_BYTES	(2ull << 30) /* over all CPUs; what comes later is counted and lost */
+#define OPTION_CPUSTAT	2
+#define OPTION_CLOCK	4
+#define OPTION_COUNT	8
+#define LONGEST_FORMAT	4096u
 
 struct page {
 	u64 time;
@@ -39,6 +41,7 @@ struct cpu_trace {
 };
 
 struct trace {
+	struct sim_listener listener;
 	u32 nr_cpus;
 	struct cpu_trace *cpus;
 	u64 bytes, events, lost;
@@ -47,16 +50,6 @@ struct trace {
 };
 
 /* --- recording -------------------------------------------------------------------------------- */
-
-struct trace *trace_new(struct sim *sim)
-{
-	struct trace *trace = allocate(1, sizeof(*trace));
-
-	trace->nr_cpus = sim->config.nr_cpus;
-	trace->cpus = allocate(trace->nr_cpus, sizeof(*trace->cpus));
-	sched_trace_set(sim->s, BIT(NR_SCHED_EVENTS) - 1);
-	return trace;
-}
 
 static struct page *page_for(struct trace *trace, struct cpu_trace *c, u32 bytes, u64 now)
 {
@@ -91,9 +84,9 @@ static void note_name(struct trace *trace, const struct event_sched_wakeup_new *
 	memcpy(trace->names[ev->pid], ev->comm, TASK_COMM_LEN);
 }
 
-void trace_event(struct sim *sim, const struct sched_event *event)
+static void record(struct sim_listener *listener, struct sim *sim, const struct sched_event *event)
 {
-	struct trace *trace = sim->trace;
+	struct trace *trace = container_of(listener, struct trace, listener);
 	struct cpu_trace *c = &trace->cpus[event->cpu];
 	const struct sim_cpu *cpu = &sim->cpus[event->cpu];
 	u64 now = sim->now - SIM_START, gap;
@@ -104,6 +97,7 @@ void trace_event(struct sim *sim, const struct sched_event *event)
 		trace->lost++;
 		return;
 	}
+	assert(event->size - sizeof(*event) <= LONGEST_PAYLOAD);
 	gap = now - c->time;
 	c->time = now;
 	if (gap >> DELTA_BITS) {
@@ -120,6 +114,18 @@ void trace_event(struct sim *sim, const struct sched_event *event)
 	trace->events++;
 	if (event->type == EVENT_ID_sched_wakeup_new)
 		note_name(trace, (const struct event_sched_wakeup_new *)event);
+}
+
+struct trace *trace_new(struct sim *sim)
+{
+	struct trace *trace = allocate(1, sizeof(*trace));
+
+	trace->nr_cpus = sim->config.nr_cpus;
+	trace->cpus = allocate(trace->nr_cpus, sizeof(*trace->cpus));
+	trace->listener.event = record;
+	sim_listen(sim, &trace->listener);
+	sched_trace_set(sim->s, BIT(NR_SCHED_EVENTS) - 1);
+	return trace;
 }
 
 /* --- the texts -------------------------------------------------------------------------------- */
@@ -260,9 +266,8 @@ static void trace_free(struct trace *trace)
 	free(trace);
 }
 
-void trace_write(struct sim *sim, const char *path)
+void trace_write(struct trace *trace, const char *path)
 {
-	struct trace *trace = sim->trace;
 	FILE *out = fopen(path, "w");
 	bool good;
 
@@ -277,6 +282,5 @@ void trace_write(struct sim *sim, const char *path)
 	if (trace->lost)
 		printf(", %llu later ones did not fit", (unsigned long long)trace->lost);
 	printf("; read it with: trace-cmd report %s\n", path);
-	sim->trace = NULL;
 	trace_free(trace);
 }

@@ -4,6 +4,8 @@
 
 #include "sim/engine/sim.h"
 
+struct trace;
+/* Record what happens on @sim from now on. */
 struct trace *trace_new(struct sim *sim);
 /* Write what was recorded to @path, and forget it. */
-void trace_write(struct sim *sim, const char *path);
+void trace_write(struct trace *trace, const char *path);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* JSON with line numbers; see json.h. */
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>
@@ -248,6 +249,7 @@ json_value json_next(const struct json *json, json_value parent, json_value prev
 	json_value at = previous + 1;
 	int end = tok(json, parent)->end;
 
+	assert(json_is_object(json, parent) || json_is_array(json, parent));
 	if (!previous)
 		at = parent + 1;
 	else
@@ -265,6 +267,7 @@ json_value json_find(const struct json *json, json_value object, const char *nam
 {
 	json_value key = 0;
 
+	assert(json_is_object(json, object));
 	while ((key = json_next(json, object, key)))
 		if (json_equals(json, key, name))
 			return json_member(key);

@@ -6,6 +6,7 @@
  * done at once, one per question, so that a preemption they cause comes between two of them. A
  * task that waits is in the queue of one object; who wakes it takes it out.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "sim/engine/util.h"
@@ -46,6 +47,7 @@ void workload_step(struct workload *w, u32 program, struct step step)
 {
 	struct program *p = &w->programs[program];
 
+	assert(program < w->nr_programs);
 	p->steps = grow(p->steps, p->nr_steps, &p->size, sizeof(step));
 	p->steps[p->nr_steps++] = step;
 }
@@ -57,8 +59,10 @@ static void link_loops(struct program *p)
 
 	for (u32 i = 0; i < p->nr_steps; i++) {
 		if (p->steps[i].kind == STEP_LOOP) {
+			assert(depth < PROGRAM_DEPTH);
 			open[depth++] = i;
 		} else if (p->steps[i].kind == STEP_END) {
+			assert(depth);
 			p->steps[i].object = open[--depth];
 			p->steps[open[depth]].object = i;
 		}
@@ -168,7 +172,7 @@ bool workload_start(struct sim *sim, struct workload *w)
 		o->expiry = 0;
 		o->value = o->start;
 	}
-	sim->workload = w;
+	sim->context = w;
 	w->next_number = 0;
 	sim_enter(sim, 0);
 	for (u32 i = 0; i < w->nr_programs; i++)
@@ -313,6 +317,7 @@ static enum sim_next step_take(struct sim_task *t, struct object *o)
 
 static enum sim_next step_barrier(struct sim *sim, struct sim_task *t, struct object *o)
 {
+	assert(o->value > 0);
 	finished(t);
 	if (--o->value)
 		return wait_at(o, t);
@@ -325,14 +330,16 @@ static enum sim_next step_barrier(struct sim *sim, struct sim_task *t, struct ob
 static enum sim_next step_fork(struct sim *sim, struct sim_task *t, u32 program)
 {
 	finished(t);
-	if (!start_task(sim, sim->workload, t, program))
+	if (!start_task(sim, sim->context, t, program))
 		sim_fail(sim, t, "it forks, and there are 1000000 tasks, as many as can be");
 	return SIM_WORK;
 }
 
 static enum sim_next step_attr(struct sim *sim, struct sim_task *t, const struct step *step)
 {
-	set_attributes(sim, t, &sim->workload->attrs[step->a]);
+	struct workload *w = sim->context;
+
+	set_attributes(sim, t, &w->attrs[step->a]);
 	return finished(t);
 }
 
@@ -342,7 +349,7 @@ static enum sim_next step_hotplug(struct sim *sim, struct sim_task *t, const str
 	unsigned cpu = (unsigned)step->a;
 
 	finished(t);
-	if (!sim->config.fluid && !(step->b ? sim_cpu_online(sim, cpu) : sim_cpu_offline(sim, cpu)))
+	if (!sim->server && !(step->b ? sim_cpu_online(sim, cpu) : sim_cpu_offline(sim, cpu)))
 		sim_fail(sim, t, "a CPU that it takes out of service, or back, is so or the last");
 	return SIM_WORK;
 }
@@ -372,7 +379,7 @@ static enum sim_next step_end(struct sim_task *t, const struct step *step)
 
 enum sim_next workload_next(struct sim *sim, struct sim_task *t)
 {
-	struct workload *w = sim->workload;
+	struct workload *w = sim->context;
 	const struct program *p = t->cursor.program;
 	const struct step *step = &p->steps[t->cursor.step];
 	struct object *o;

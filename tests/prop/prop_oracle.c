@@ -289,10 +289,12 @@ static size_t trace_used;
 static unsigned trace_unit;
 
 /* "0A 3B 6C": when, in units, who was switched to. */
-static void record_switch(struct sim *sim, const struct sched_event *event)
+static void record_switch(struct sim_listener *listener, struct sim *sim,
+			  const struct sched_event *event)
 {
 	const struct event_sched_switch *ev = (const void *)event;
 
+	(void)listener;
 	if (event->type == EVENT_ID_sched_switch)
 		trace_used += (size_t)snprintf(
 			trace + trace_used, sizeof(trace) - trace_used, "%llu%.1s ",
@@ -330,7 +332,7 @@ static void the_simulator_follows_the_golden_traces(void **state)
 		struct sim *sim = new_machine(&traces[i].setting);
 		struct sim_task *tasks[3];
 
-		sim->on_event = record_switch;
+		sim_listen(sim, &(struct sim_listener){ .event = record_switch });
 		sched_trace_set(sim->s, BIT(EVENT_sched_switch));
 		trace_used = 0;
 		trace_unit = MS;
