@@ -2,7 +2,7 @@
 /* Names for addresses: the table that tools/scripts/symbols.py leaves at the end of the image. */
 #include "kernel/kernel.h"
 #include "kernel/arch.h"
-#include "kernel/fs/fs.h"
+#include "kernel/pseudo/pseudo.h"
 #include "lib/fmt.h"
 
 extern const u8 text_end[]; /* linker.ld */

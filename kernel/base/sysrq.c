@@ -9,8 +9,8 @@
  *	t  the runqueue of every CPU, to the console
  */
 #include "kernel/arch.h"
-#include "kernel/fs/fs.h"
 #include "kernel/kernel.h"
+#include "kernel/pseudo/pseudo.h"
 #include "kernel/sync.h"
 #include "lib/errno.h"
 

@@ -15,7 +15,7 @@
  * and its descendants and the time of each member since it joined; a removed group's past is its
  * parent's.
  */
-#include "kernel/cgroup/cgroup.h"
+#include "kernel/cgroup/internal.h"
 
 #include "kernel/fs/vfs.h"
 #include "kernel/kernel.h"

@@ -3,11 +3,12 @@
  * /dev: the memory devices and the file system that holds the nodes (a tmpfs, so that programs can
  * add their own). Numbers are Linux's (Documentation/admin-guide/devices.txt).
  */
-#include "kernel/pseudo/pseudo.h"
+#include "kernel/pseudo/engine.h"
 
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "kernel/task/proc.h"
+#include "kernel/tty/tty.h"
 #include "lib/fmt.h"
 #include "lib/string.h"
 

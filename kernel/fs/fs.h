@@ -134,58 +134,8 @@ int file_may_exec(struct file *f);
 /* Open /dev/console as descriptors 0, 1 and 2 of the current process (the first one). */
 int file_open_stdio(void);
 
-/* --- pseudo files: text made by a function, small writes parsed by one ---------------- */
-struct pseudo_file {
-	/* Path below the file system's root: "sched/latency_ns"; directories are made as needed. */
-	const char *name;
-	unsigned mode; /* permission bits */
-	/*
-	 * Fill @buf; return the length needed, as snprintf: the caller retries with a larger
-	 * buffer. Called when a read starts at position 0.
-	 */
-	size_t (*show)(void *arg, char *buf, size_t size);
-	/*
-	 * @text is a kernel copy of one write(2), NUL added; return @len, or -errno with nothing
-	 * changed.
-	 */
-	long (*store)(void *arg, const char *text, size_t len);
-	void *arg;
-	const struct file_ops *ops; /* instead of show/store; inode_arg(file->inode) gives arg */
-	/* Opened with O_TRUNC for writing: the tracer's "clear". */
-	void (*truncate)(void *arg);
-};
-/*
- * Register under one of the pseudo file systems; before or after mount. @pf's name is copied; the
- * rest must stay.
- */
-int debugfs_add(const struct pseudo_file *pf);
-int tracefs_add(const struct pseudo_file *pf);
-int proc_sys_add(const struct pseudo_file *pf); /* below /proc/sys */
-int procfs_add(const struct pseudo_file *pf);	/* below /proc */
-int sysfs_add(const struct pseudo_file *pf);	/* below /sys */
-/* The pseudo_file's arg of an inode made by one of these. */
-void *inode_arg(const struct inode *i);
-
-/* After a CPU left or came: what /sys says of it, and debugfs of everybody's domains. */
-void sysfs_show_cpu(unsigned cpu, bool online);
-void schedfs_show_domains(void);
-
 /*
  * Mount the root tmpfs, unpack the initramfs (newc cpio), create /dev; mount proc, sys, debug,
  * tracing.
  */
 void fs_init(void);
-
-/* --- the console's input side --------------------------------------------------------- */
-void tty_init(void);
-void tty_receive(const char *s, size_t n); /* from the serial interrupt */
-
-struct tty;
-#define TTY_DEV 0x440 /* device number of /dev/ttyS0: tty_nr of /proc/PID/stat */
-/*
- * The session leader exits or lets go of its terminal: SIGHUP and SIGCONT to the foreground, the
- * session loses it.
- */
-void tty_leave_session(struct proc *leader);
-/* Foreground process group; -1 if there is none. */
-int tty_foreground(const struct tty *t);

@@ -6,7 +6,7 @@
 #include "kernel/fs/vfs.h"
 
 #include "kernel/cgroup/cgroup.h"
-#include "kernel/pseudo/pseudo.h"
+#include "kernel/pseudo/engine.h"
 #include "kernel/kernel.h"
 #include "kernel/time/time.h"
 

@@ -266,7 +266,7 @@ long flock_apply(struct file *f, unsigned op);
 void flock_drop(struct file *f); /* the file is closed for good */
 
 /* --- file systems --------------------------------------------------------------------- */
-extern const struct fs_type tmpfs_type;
+extern const struct fs_type tmpfs_type, devtmpfs_type;
 u64 tmpfs_nr_pages(void); /* in all of them */
 struct inode *tmpfs_create(struct superblock *sb, u32 mode);
 /* Append kernel memory to a regular file of a tmpfs. 0 or -ENOSPC. */
@@ -277,7 +277,7 @@ int pipe_open(u32 flags, struct file **reader, struct file **writer);
 int socket_open_pair(u32 flags, struct file *pair[2]);
 /* SHUT_RD, SHUT_WR or SHUT_RDWR. -ENOTSOCK, -EINVAL. */
 long socket_shutdown(struct file *f, unsigned how);
-extern const struct file_ops fifo_ops, tty_ops, console_ops, tty_current_ops;
+extern const struct file_ops fifo_ops;
 /* The operations of character device @rdev; NULL if there is none. */
 const struct file_ops *device_ops(u32 rdev);
 /* Make inode->fops right for a new inode's mode and rdev; @regular for regular files. */

@@ -10,6 +10,7 @@
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "kernel/time/time.h"
+#include "kernel/tty/tty.h"
 #include "lib/signal.h"
 #include "lib/string.h"
 

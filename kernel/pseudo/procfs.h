@@ -2,7 +2,7 @@
 /* What procfs.c (the system), proc_pid.c and proc_text.c (the processes) share. */
 #pragma once
 
-#include "kernel/pseudo/pseudo.h"
+#include "kernel/pseudo/engine.h"
 #include "kernel/task/proc.h"
 #include "lib/fmt.h"
 

@@ -8,7 +8,7 @@
  * in it. A write is one call of store, whatever the position, because programs keep such files open
  * and write "0" and "1" to them again and again.
  */
-#include "kernel/pseudo/pseudo.h"
+#include "kernel/pseudo/engine.h"
 
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"

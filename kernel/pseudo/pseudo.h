@@ -1,32 +1,43 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pseudo file systems: text files made by functions. The inside of pseudo.c, for procfs and sysfs.
+ * Pseudo files, as the rest of the kernel registers them: a text made by a function, small writes
+ * parsed by another. engine.h is the inside.
  */
 #pragma once
 
-#include "kernel/fs/vfs.h"
+#include "kernel/fs/fs.h"
 
-extern const struct fs_type procfs_type, sysfs_type, debugfs_type, tracefs_type, devtmpfs_type;
-
+struct pseudo_file {
+	/* Path below the file system's root: "sched/latency_ns"; directories are made as needed. */
+	const char *name;
+	unsigned mode; /* permission bits */
+	/*
+	 * Fill @buf; return the length needed, as snprintf: the caller retries with a larger
+	 * buffer. Called when a read starts at position 0.
+	 */
+	size_t (*show)(void *arg, char *buf, size_t size);
+	/*
+	 * @text is a kernel copy of one write(2), NUL added; return @len, or -errno with nothing
+	 * changed.
+	 */
+	long (*store)(void *arg, const char *text, size_t len);
+	void *arg;
+	const struct file_ops *ops; /* instead of show/store; inode_arg(file->inode) gives arg */
+	/* Opened with O_TRUNC for writing: the tracer's "clear". */
+	void (*truncate)(void *arg);
+};
 /*
- * read(2) of a file whose text is @show(@arg): made when a read starts at position 0 and kept in
- * f->private, so that one pass over the file sees one consistent text. pseudo_release() frees it.
+ * Register under one of the pseudo file systems; before or after mount. @pf's name is copied; the
+ * rest must stay.
  */
-long pseudo_read(struct file *f, void *user_buf, size_t n, u64 *pos,
-		 size_t (*show)(void *arg, char *buf, size_t size), void *arg);
-/* write(2): one call of @store with a kernel copy. -EINVAL if it is longer than a page. */
-long pseudo_write(struct file *f, const void *user_buf, size_t n,
-		  long (*store)(void *arg, const char *text, size_t len), void *arg);
-void pseudo_release(struct file *f);
-/* The root directory of a pseudo file system, made on first use; NULL: no memory. */
-struct dentry *pseudo_root(const struct fs_type *type);
-/* A symbolic link below the root of @type. */
-int pseudo_symlink(const struct fs_type *type, const char *name, const char *target);
-int pseudo_mkdir(const struct fs_type *type, const char *name);
-/* The entry called @name below the root of @type, NULL: none. It stays. */
-struct dentry *pseudo_find(const struct fs_type *type, const char *name);
-/* Take @d with all below it out of its directory, or put it back; open files stay open. */
-void pseudo_show(struct dentry *d, bool visible);
+int debugfs_add(const struct pseudo_file *pf);
+int tracefs_add(const struct pseudo_file *pf);
+int proc_sys_add(const struct pseudo_file *pf); /* below /proc/sys */
+int procfs_add(const struct pseudo_file *pf);	/* below /proc */
+int sysfs_add(const struct pseudo_file *pf);	/* below /sys */
+/* The pseudo_file's arg of an inode made by one of these. */
+void *inode_arg(const struct inode *i);
 
-void procfs_init(void);
-void sysfs_init(void);
+/* After a CPU left or came: what /sys says of it, and debugfs of everybody's domains. */
+void sysfs_show_cpu(unsigned cpu, bool online);
+void schedfs_show_domains(void);

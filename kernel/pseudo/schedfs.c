@@ -6,7 +6,7 @@
  */
 #include "kernel/pseudo/procfs.h"
 
-#include "kernel/pseudo/pseudo.h"
+#include "kernel/pseudo/engine.h"
 #include "kernel/kernel.h"
 #include "kernel/time/time.h"
 #include "lib/errno.h"

@@ -22,6 +22,7 @@
 #include "kernel/task/task.h"
 #include "kernel/time/itimer.h"
 #include "kernel/trace/trace.h"
+#include "kernel/tty/tty.h"
 #include "lib/errno.h"
 
 /* When process 1 ends nothing is left to run programs with. */

@@ -16,8 +16,8 @@
  */
 #include "kernel/task/hotplug.h"
 
-#include "kernel/fs/fs.h"
 #include "kernel/kernel.h"
+#include "kernel/pseudo/pseudo.h"
 #include "kernel/task/task.h"
 #include "kernel/time/tick.h"
 #include "kernel/time/time.h"

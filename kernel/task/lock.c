@@ -11,8 +11,8 @@
  * prescribes. They leave preemption alone: their holders have interrupts off, and a runqueue's lock
  * crosses the switch from one thread to another.
  */
-#include "kernel/fs/fs.h"
 #include "kernel/kernel.h"
+#include "kernel/pseudo/pseudo.h"
 #include "kernel/sync.h"
 #include "kernel/task/lockdep.h"
 #include "lib/fmt.h"

@@ -2,7 +2,7 @@
 /* What the files of the tracer share. */
 #pragma once
 
-#include "kernel/fs/fs.h"
+#include "kernel/pseudo/pseudo.h"
 #include "kernel/trace/ring.h"
 #include "kernel/trace/trace.h"
 #include "lib/cpumask.h"

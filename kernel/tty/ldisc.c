@@ -10,7 +10,7 @@
  *
  * Reference: termios(3), POSIX.1-2017 chapter 11.
  */
-#include "kernel/tty/tty.h"
+#include "kernel/tty/ldisc.h"
 
 #include "kernel/task/proc.h"
 #include "kernel/task/signal.h"

@@ -12,7 +12,7 @@
  * LOCKING. lock (a mutex) guards everything but the ring between interrupt and ttyd, which raw_lock
  * guards.
  */
-#include "kernel/tty/tty.h"
+#include "kernel/tty/ldisc.h"
 
 #include "kernel/kernel.h"
 #include "kernel/task/proc.h"

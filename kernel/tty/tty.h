@@ -1,74 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The terminal: what tty.c (the device) and ldisc.c (the line discipline) share. */
+/* The terminal on the serial line, as the rest of the kernel sees it; ldisc.h is the inside. */
 #pragma once
 
-#include "kernel/fs/vfs.h"
+#include "lib/types.h"
 
-#define INPUT_SIZE 4096u
-#define RAW_SIZE   1024u
+struct file_ops;
+struct proc;
+struct tty;
 
-/* termios: the flags that mean something to a serial terminal without modem lines */
-/* clang-format off */
-enum iflag { ISTRIP = 040, INLCR = 0100, IGNCR = 0200, ICRNL = 0400, IXON = 02000 };
-enum oflag { OPOST = 01, ONLCR = 04, OCRNL = 010, ONOCR = 020, ONLRET = 040, TABDLY = 014000 };
-enum lflag {
-	ISIG = 01, ICANON = 02, ECHO = 010, ECHOE = 020, ECHOK = 040, ECHONL = 0100, NOFLSH = 0200,
-	TOSTOP = 0400, ECHOCTL = 01000, ECHOKE = 04000, IEXTEN = 0100000,
-};
-enum cc {
-	VINTR, VQUIT, VERASE, VKILL, VEOF, VTIME, VMIN, VSWTC, VSTART, VSTOP, VSUSP, VEOL, VREPRINT,
-	VDISCARD, VWERASE, VLNEXT, VEOL2, NCC = 19,
-};
-/* clang-format on */
+/* Device number of /dev/ttyS0, also tty_nr in /proc/PID/stat. */
+#define TTY_DEV 0x440
 
-struct termios { /* as TCGETS copies it: 36 bytes */
-	u32 iflag, oflag, cflag, lflag;
-	u8 line;
-	u8 cc[NCC];
-};
-STATIC_ASSERT(sizeof(struct termios) == 36, "the kernel's struct termios");
+/* The devices: the serial line, /dev/console, and /dev/tty (the caller's own terminal). */
+extern const struct file_ops tty_ops, console_ops, tty_current_ops;
 
-struct winsize {
-	u16 row, col, xpixel, ypixel;
-};
-
-struct tty {
-	struct mutex lock;
-	struct termios termios;
-	struct winsize winsize;
-	int pgrp, sid; /* foreground group, session; 0: none */
-	char input[INPUT_SIZE];
-	u64 stop[INPUT_SIZE / 64];
-	u32 head, tail, ready;	 /* counters; tail <= ready <= head */
-	u32 column, line_column; /* of the cursor, and where the line being edited began */
-	bool literal;		 /* ^V was typed */
-	bool stopped;		 /* ^S was typed */
-	struct waitq readers, writers;
-
-	struct spinlock raw_lock;
-	char raw[RAW_SIZE];
-	u32 raw_head, raw_tail; /* guarded by: raw_lock, interrupts off */
-	struct waitq raw_wait;	/* ttyd */
-};
-
-static inline bool tty_local(const struct tty *t, u32 flag)
-{
-	return t->termios.lflag & flag;
-}
-
-/* The rest with tty->lock held. */
-/* A byte from the line: editing, echo, signals. */
-void ldisc_receive(struct tty *t, char c);
-/* Bytes to the line. */
-void ldisc_write(struct tty *t, const char *s, size_t n);
+void tty_init(void);
+/* Bytes have arrived. Called from the serial interrupt. */
+void tty_receive(const char *s, size_t n);
 /*
- * Bytes that have been received, and those a reader may have: in canonical mode up to the end of
- * the first line.
+ * The session leader @leader exits or lets go of its terminal. The foreground group gets SIGHUP
+ * and SIGCONT, and every process of the session loses the terminal.
  */
-u32 ldisc_pending(const struct tty *t);
-u32 ldisc_available(const struct tty *t);
-/* Take up to @n of the available bytes; the mark of ^D is consumed but not delivered. */
-size_t ldisc_take(struct tty *t, char *buf, size_t n);
-void ldisc_flush(struct tty *t);
-/* Canonical mode begins: what was typed ahead becomes lines. */
-void ldisc_split_lines(struct tty *t);
+void tty_leave_session(struct proc *leader);
+/* The foreground process group, or -1 if there is none. */
+int tty_foreground(const struct tty *t);

@@ -4,7 +4,7 @@
  * scheduler's groups and ours agree while threads move under load, and that two accounts of the
  * same time say the same.
  */
-#include "kernel/cgroup/cgroup.h"
+#include "kernel/cgroup/internal.h"
 
 #include "kernel/fs/vfs.h"
 #include "kernel/kernel.h"

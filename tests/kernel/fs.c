@@ -5,9 +5,10 @@
  * Everything happens in /selftest, which is removed.
  */
 #include "kernel/fs/pipe.h"
-#include "kernel/pseudo/pseudo.h"
+#include "kernel/pseudo/engine.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
+#include "kernel/pseudo/pseudo.h"
 #include "lib/fmt.h"
 #include "lib/string.h"
 

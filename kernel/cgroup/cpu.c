@@ -8,7 +8,7 @@
  *
  * Reference: Linux 6.1, Documentation/admin-guide/cgroup-v2.rst, "CPU".
  */
-#include "kernel/cgroup/cgroup.h"
+#include "kernel/cgroup/internal.h"
 
 #include "kernel/kernel.h"
 #include "kernel/time/time.h"

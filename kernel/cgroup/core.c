@@ -6,7 +6,7 @@
  * sorts them and drops repetitions in one pass. Numbers to write are those of threads, hence of
  * processes too; 0 is the writer.
  */
-#include "kernel/cgroup/cgroup.h"
+#include "kernel/cgroup/internal.h"
 #include "kernel/kernel.h"
 #include "kernel/task/signal.h"
 #include "lib/errno.h"

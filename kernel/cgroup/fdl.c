@@ -9,7 +9,7 @@
  *
  * Reference: Fair Deadline RFC (docs/sources.md).
  */
-#include "kernel/cgroup/cgroup.h"
+#include "kernel/cgroup/internal.h"
 
 #include "kernel/kernel.h"
 #include "kernel/time/time.h"

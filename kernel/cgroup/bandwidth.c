@@ -11,7 +11,7 @@
  * Reference: Linux 6.1, Documentation/scheduler/sched-bwc.rst and admin-guide/cgroup-v2.rst; which
  * odd texts cpu.max takes was observed there.
  */
-#include "kernel/cgroup/cgroup.h"
+#include "kernel/cgroup/internal.h"
 
 #include "kernel/kernel.h"
 #include "kernel/time/time.h"

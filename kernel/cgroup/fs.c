@@ -10,9 +10,9 @@
  *
  * Reference: Linux, Documentation/admin-guide/cgroup-v1/cgroups.rst and cgroup-v2.rst.
  */
-#include "kernel/cgroup/cgroup.h"
+#include "kernel/cgroup/internal.h"
 
-#include "kernel/pseudo/pseudo.h"
+#include "kernel/pseudo/engine.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "lib/fmt.h"

@@ -15,7 +15,7 @@
  * Reference: Linux, Documentation/admin-guide/cgroup-v2.rst, "Threads" and "No Internal Process
  * Constraint". With one controller, a threaded one, some of its rules come out shorter here.
  */
-#include "kernel/cgroup/cgroup.h"
+#include "kernel/cgroup/internal.h"
 #include "lib/errno.h"
 
 /* --- what a group is ------------------------------------------------------------------ */
