@@ -24,8 +24,8 @@ FAIRGROUND = $(PYTHON_TOOL) -m fairground --build $(B)
 MAKEFLAGS += --no-builtin-rules
 
 # --- layering -------------------------------------------------------------------
-# Each layer is compiled with one include root that holds links to just what it may include
-# (docs/adr/001-hosted-core.md), so an illegal include is a compile error.
+# Each layer is compiled with one include root. It holds links to what the layer may include and to nothing else
+# (docs/adr/001-hosted-core.md), so an illegal include does not compile.
 INC := $(B)/inc
 SCHED_PUBLIC := sched/sched.h sched/task.h sched/group.h sched/host.h sched/observe/event.h \
 	sched/balance/shared_link.h $(wildcard sched/observe/*.def)
@@ -71,7 +71,7 @@ LAYER_tests := kernel
 LAYER_arch := arch
 layer_of = $(LAYER_$(firstword $(subst /, ,$(1))))
 
-# A file that changes when its text does: what depends on it is built again for another compiler or commit.
+# A stamp is a file that changes when its text does. Its dependants are built again for another compiler or commit.
 stamp = @mkdir -p $(@D) && echo '$(1)' | cmp -s - $@ || echo '$(1)' > $@
 $(B)/.flags: FORCE
 	$(call stamp,$(CC) $(DEBUG))
@@ -100,7 +100,7 @@ $(B)/fairground.elf: $(KERNEL_OBJ) linker.ld tools/scripts/symbols.py
 kernel: $(B)/fairground.elf ## build the kernel: build/fairground.elf
 
 # --- user programs and the initramfs ---------------------------------------------------
-# NAME.c (with NAME/*.c beside it if there are any) is the program NAME; user/lib is linked into each.
+# NAME.c, with NAME/*.c beside it if there are any, is the program NAME. user/lib is linked into each program.
 USER_ROOMS := user/bin user/bench tests/guest
 USER_C := $(wildcard $(addsuffix /*.c,$(USER_ROOMS)))
 USER_LIB_C := $(wildcard user/lib/*.c)
@@ -127,12 +127,12 @@ $(B)/initramfs.cpio: $(USER_BIN) tools/scripts/mkinitramfs.sh
 	@echo "  CPIO    $@"
 	$(Q)sh tools/scripts/mkinitramfs.sh $@ $(USER_BIN)
 
-image: $(B)/fairground.elf $(B)/initramfs.cpio ## kernel and initramfs
+image: $(B)/fairground.elf $(B)/initramfs.cpio ## build the kernel and its initial RAM file system
 
 clean: ## remove the build directory
 	rm -rf $(B)
 
-help: ## this list
+help: ## print this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile mk/*.mk | sed -E 's/:.*## /\t/' | expand -t 16
 	@echo 'Settings: $(SETTINGS) CC B V'
 

@@ -5,6 +5,6 @@ $(B)/fairground.iso: $(B)/fairground.elf $(B)/initramfs.cpio tools/scripts/mkiso
 	@echo "  ISO     $@"
 	$(Q)sh tools/scripts/mkiso.sh $@ $(B)/fairground.elf $(B)/initramfs.cpio $(APPEND)
 
-iso: $(B)/fairground.iso ## a CD image that boots through GRUB: build/fairground.iso
+iso: $(B)/fairground.iso ## make a CD image that boots through GRUB: build/fairground.iso
 
 .PHONY: iso

@@ -4,11 +4,11 @@
 # $(MAKE) does not stand in the recipe itself: `make -n compdb` would run it.
 COMPDB = MAKE='$(MAKE)' $(PYTHON_TOOL) tools/scripts/compdb.py
 
-compdb: $(INC)/.made $(INC)/sim/.made ## compile_commands.json, for clangd; CHECK=1: does clang take it?
+compdb: $(INC)/.made $(INC)/sim/.made ## write compile_commands.json for clangd; CHECK=1 tries it in every room
 	$(Q)$(COMPDB) $(B)
 	$(if $(CHECK),$(Q)$(COMPDB) --check $(B))
 
-hooks: ## have git run make tidy's rules before each commit, and check each commit message
+hooks: ## let git check each commit and its message before it is made
 	$(Q)git config core.hooksPath tools/hooks
 	$(Q)echo "git runs tools/hooks/ from now on; git config --unset core.hooksPath ends that"
 

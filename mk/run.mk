@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Running the machine. The work is done by tools/fairground; this file passes the settings on.
+# Running the machine. tools/fairground does the work; this file passes the settings on.
 
 SETTINGS := SCHED HZ SMP NUMA MEM CPU ICOUNT SEED BOOT KVM APPEND CMD TIMEOUT OUT EVENTS
-# `make run smp=2` would silently run on four CPUs.
+# Without this check `make run smp=2` would silently run on four CPUs.
 GIVEN_ON_COMMAND_LINE := $(foreach v,$(.VARIABLES),$(if $(findstring command line,$(origin $(v))),$(v)))
 SMALL := $(shell printf '%s\n' $(GIVEN_ON_COMMAND_LINE) | grep '[a-z]')
 $(if $(SMALL),$(error no setting is called $(SMALL): their names are in capitals (see make help)))
@@ -11,19 +11,19 @@ GIVEN := $(foreach s,$(SETTINGS),$(if $(filter command environment,$(firstword $
 $(foreach s,$(GIVEN),$(eval override $(s) := $$(value $(s))))
 export $(SETTINGS) B V
 
-run: image ## boot and run CMD="...", else the demonstration, then a shell if there is a terminal
+run: image ## boot and run CMD="...", or the demonstration and then a shell if there is a terminal
 	$(Q)$(FAIRGROUND) run
 
-bench: image ## instructions per operation beside Linux's
+bench: image ## count the instructions of each operation, beside Linux's
 	$(Q)$(FAIRGROUND) bench
 
-bench-smp: image ## the same work on more and more CPUs, beside Linux: SIZES="1 2 4 8 16"
+bench-smp: image ## do the same work on more and more CPUs, beside Linux: SIZES="1 2 4 8 16"
 	$(Q)$(FAIRGROUND) bench-smp -- $(SIZES)
 
 repeat: image ## run CMD="..." RUNS=3 times under ICOUNT=1 and compare the traces
 	$(Q)ICOUNT=1 $(FAIRGROUND) repeat $(if $(RUNS),--runs $(RUNS))
 
-gdb: image ## boot stopped, with gdb connected and our commands (rq, tasks, tree, why) loaded
+gdb: image ## boot stopped, with gdb connected and our commands loaded (rq, tasks, tree, why)
 	$(Q)$(FAIRGROUND) gdb $(if $(SCRIPT),--script $(SCRIPT))
 
 .PHONY: run bench bench-smp repeat gdb

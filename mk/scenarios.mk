@@ -3,7 +3,7 @@
 
 HOST ?= simulator
 
-scenarios: sim $(if $(filter kernel,$(HOST)),image) ## old scheduler bugs as workloads with bounds: IDS= HOST= SCHEDS=
+scenarios: sim $(if $(filter kernel,$(HOST)),image) ## run old scheduler bugs as workloads: IDS= HOST= SCHEDS=
 	$(Q)$(FAIRGROUND) scenarios --host '$(HOST)' --scheds '$(SCHEDS)' $(IDS)
 
 .PHONY: scenarios

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# The simulator: sched/ and lib/ built once more for this machine, with room for 4096 CPUs, and a
-# host around them (docs/adr/007-simulator.md). It may include lib and the scheduler's public headers.
+# The simulator: sched/ and lib/ built again for the host, with room for 4096 CPUs, and the code around them that
+# simulates a machine (docs/adr/007-simulator.md). It may include lib and the scheduler's public headers.
 
 SIM := $(B)/sim
 SIM_CPUS := 4096
@@ -26,15 +26,15 @@ $(B)/schedsim: $(SIM_OBJ)
 	@echo "  LD      $@"
 	$(Q)$(CC) -no-pie -o $@ $^
 
-sim: $(B)/schedsim ## the simulator: build/schedsim (docs/simulator.md)
+sim: $(B)/schedsim ## build the simulator: build/schedsim (docs/simulator.md)
 
-bench-sim: $(B)/schedsim ## the simulator's speed at 1 to 4096 CPUs, and what a pick costs as the queue grows
+bench-sim: $(B)/schedsim ## measure the simulator's speed at 1 to 4096 CPUs, and the cost of a pick as the queue grows
 	$(Q)$(PYTHON_TOOL) tools/scripts/bench_sim.py $(B)
 
-bench-balance: $(B)/schedsim ## what balancing costs each CPU of machines with 64 to 4096: CPUS="64 1024"
+bench-balance: $(B)/schedsim ## measure what balancing costs each CPU of machines with 64 to 4096: CPUS="64 1024"
 	$(Q)$(PYTHON_TOOL) tools/scripts/balance_cost.py $(B) $(CPUS)
 
-digest: $(B)/schedsim ## digests of what the scheduler decides: to show that a change changes no decision
+digest: $(B)/schedsim ## print digests of all decisions, to show that a change changes none
 	$(Q)$(PYTHON_TOOL) tools/scripts/digest.py $(B) $(SCHEDS)
 
 picture: $(B)/schedsim ## the README's picture, drawn anew: who runs and who waits under three policies

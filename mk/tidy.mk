@@ -3,27 +3,27 @@
 
 C_FILES = $(shell git ls-files -co --exclude-standard '*.c' '*.h')
 
-tidy: seam ## rules of the source that no compiler checks, the seam, pages in step with the .def files
+tidy: seam ## check the rules of the source that no compiler checks, sizes, generated pages, the seam
 	$(Q)$(PYTHON_TOOL) tools/scripts/tidy.py
 
-seam: $(call KOBJ,$(SCHED_C) $(LIB_C)) ## what the scheduler's objects leave undefined is sched/host.h
+seam: $(call KOBJ,$(SCHED_C) $(LIB_C)) ## check that the scheduler asks its host only for what sched/host.h declares
 	$(Q)$(PYTHON_TOOL) tools/scripts/nm_gate.py $^
 	$(Q)ld -r -o $(B)/sched.o $^ && nm -u $(B)/sched.o
 
 types: ## type-check the Python of tools/ and tests/model/ (mypy)
 	$(Q)$(PYTHON) -m mypy
 
-size: kernel ## lines and bytes by directory, room and along the reading path, beside their budgets
+size: kernel ## print lines and bytes by directory, by room and along the reading path, with budgets
 	$(Q)$(PYTHON_TOOL) tools/scripts/size.py $(B)
 
-budgets: ## lower the budgets of rooms that have shrunk; raising one is an edit and a reason
+budgets: ## lower the budgets of rooms that have shrunk; to raise one, edit it and say why
 	$(Q)$(PYTHON_TOOL) tools/scripts/size.py --lower
 
 docs: ## rewrite the pages made from the .def files, and what the sessions in all pages print
 	$(Q)$(PYTHON_TOOL) tools/scripts/gendocs.py
 	$(Q)$(PYTHON_TOOL) tools/scripts/docblocks.py $(B)
 
-format: ## clang-format every C file
+format: ## run clang-format on every C file
 	$(Q)clang-format -i $(C_FILES)
 
 .PHONY: tidy seam types size budgets docs format

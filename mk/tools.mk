@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# A tool that is missing or too old is named here, in one sentence, before make trips over it.
+# A missing or outdated tool is named here in one sentence, before a command fails because of it.
 
 need = $(if $(shell command -v $(1)),,$(error $(1) is missing: run "sh tools/setup.sh", or install the package $(2)))
 ifneq ($(filter-out clean help,$(or $(MAKECMDGOALS),kernel)),)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Hosted tests of sched/ and lib/: the same sources, built for this machine with sanitizers.
-# The tests are a white box: they may include everything of sched/.
+# Hosted tests of sched/ and lib/: the same sources, built for the host with sanitizers.
+# These are white-box tests and may include everything in sched/.
 
 UNIT := $(B)/unit
-# Hidden: or the sanitizers' libraries would call our sched_yield() for that of libc.
+# Symbols are hidden. Otherwise the sanitizers' libraries would call our sched_yield() instead of libc's.
 UNIT_CFLAGS := -std=gnu11 -g -O1 $(WARN) -fno-strict-aliasing -fsanitize=address,undefined -fvisibility=hidden \
 	-fno-sanitize-recover=all -fno-omit-frame-pointer '-ffile-prefix-map=$(CURDIR)/='
 # libc has its own memory and string functions.
@@ -23,7 +23,7 @@ $(UNIT)/%.c.o: %.c $(INC)/.made
 	$(Q)$(CC) $(UNIT_CFLAGS) $(DEPS) $(if $(filter sched/% lib/%,$<),-I$(INC)/sched,-I. -Itests/unit) \
 		$(if $(filter sim/%,$<),-DCOMMIT=\"$(COMMIT)\") -c $< -o $@
 
-# Parts of the kernel that stand on lib alone are tested here too.
+# Parts of the kernel that need only lib are tested here too.
 UNIT_ALSO_ring := kernel/trace/ring.c
 UNIT_ALSO_fdl := tests/unit/fdl_lab.c
 UNIT_ALSO_fdl_shares := tests/unit/fdl_lab.c
@@ -42,14 +42,14 @@ $(UNIT)/prop_%: $(UNIT)/tests/prop/prop_%.c.o $(PROP_OBJ)
 # Run every binary even if one fails, so that one run shows all failures.
 run_each = status=0; for t in $(1); do $(UNIT_ENV) $$t || status=1; done; exit $$status
 
-unit: $(UNIT_BIN) ## unit tests of the scheduler and lib (cmocka, sanitizers)
+unit: $(UNIT_BIN) ## run the unit tests of the scheduler and lib (cmocka, sanitizers)
 	$(Q)$(call run_each,$^)
 
 # PROP='--sched NAME --replay "..."', PROP="--seed N --ops N": see tests/prop/prop_sched.c.
-prop: $(PROP_BIN) ## property tests: random operations, invariants after each
+prop: $(PROP_BIN) ## run the property tests: random operations, with all invariants checked after each
 	$(Q)status=0; for t in $^; do $(UNIT_ENV) $$t $(PROP) || status=1; done; exit $$status
 
-golden: ## compare the golden numbers of the unit tests with the model's; GOLDEN=--write: write them
+golden: ## compare the golden numbers of the unit tests with the model's; GOLDEN=--write writes them
 	$(Q)$(PYTHON) tests/model/golden.py $(GOLDEN)
 
 unit-programs: $(UNIT_BIN)

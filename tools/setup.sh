@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Set up a machine for Fairground: find what is missing and install it.
 #
-# On Debian and Ubuntu, as root, it installs without asking. Elsewhere it prints one sentence with the names
-# of the packages and exits 1. When nothing is missing it says so at once (well under a second).
-# It needs nothing but a POSIX shell and, to install, apt.
+# On Debian and Ubuntu, as root, this installs without asking. Elsewhere it prints one sentence with the names of the
+# packages and exits 1. When nothing is missing it says so in well under a second. It needs only a POSIX shell and,
+# to install, apt.
 set -eu
 
-# One line per need: the test that finds it, the Debian package, what we use it for.
+# One line for each need: how to find it, the Debian package, and its use here.
 # "cmd X": a program on PATH; "file X": a file, wildcards allowed; "static X": a program without dynamic linker.
 needs='
 cmd gcc             gcc              # compiles the kernel, the tests and the simulator
@@ -40,7 +40,7 @@ cmd valgrind        valgrind         # make bench-sim counts instructions
 file /usr/include/jsmn.h libjsmn-dev # the simulator reads JSON
 '
 
-# SMP under -icount wants a QEMU that shares a turn among CPUs (8.1 or newer): see docs/adr/003-deterministic-smp.md.
+# SMP under -icount needs a QEMU that shares a turn among CPUs, 8.1 or newer (docs/adr/003-deterministic-smp.md).
 new_qemu=8.1
 if [ "$(id -u)" = 0 ]; then
 	new_qemu_dir=/opt/qemu10
@@ -51,7 +51,7 @@ fi
 say() { echo "setup: $*" >&2; }
 fail() { say "$@"; exit 1; }
 
-exists() { # one of the expanded wildcards
+exists() { # the first name that a wildcard stands for
 	[ -e "$1" ]
 }
 
@@ -72,11 +72,11 @@ list_missing() {
 
 # --- QEMU versions --------------------------------------------------------------------
 
-qemu_version() { # of a binary: "10.0", nothing if it does not run
+qemu_version() { # prints "10.0" for a binary, or nothing if it does not run
 	"$1" --version 2>/dev/null | sed -n 's/^QEMU emulator version \([0-9]*\.[0-9]*\).*/\1/p'
 }
 
-at_least() { # version wanted: both "major.minor"
+at_least() { # version, wanted version; both are "major.minor"
 	[ "${1%%.*}" -gt "${2%%.*}" ] || { [ "${1%%.*}" = "${2%%.*}" ] && [ "${1#*.}" -ge "${2#*.}" ]; }
 }
 

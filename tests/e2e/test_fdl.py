@@ -135,6 +135,6 @@ def test_what_is_made_twice_must_be_the_same(monkeypatch, tmp_path):
         lab = experiment.Lab(module, experiment.settings_of(module, {}), tmp_path)
         found = {"kernel": lab.results(("kernel",), ("fdl",))["kernel"]}
         claim = experiment.claims_of(module)[-1].judge(found)
-        assert claim["claim"] == "as-it-stands, made twice: the same bytes" and claim["values"] == {"kernel": same}
+        assert claim["claim"] == "as-it-stands, run twice: the same bytes" and claim["values"] == {"kernel": same}
         assert claim["pass"] == bool(same)
     assert {path.name for path in tmp_path.iterdir()} == {f"fdl-as-it-stands-kernel{n}.log" for n in ("", "-again")}

@@ -76,7 +76,7 @@ def parse(words: list[str] | None) -> argparse.Namespace:
 
 
 def end(number: int, _: FrameType | None) -> None:
-    """Leave in order, so that the machines end, too."""
+    """Leave in order, so that the machines end too."""
     sys.exit(128 + number)
 
 
@@ -99,7 +99,7 @@ def main(words: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # The reader has seen enough (`make run | head`). Python would complain once more when it flushes at exit.
+        # The reader has seen enough (`make run | head`). Without this, Python complains again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
 

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Does the simulator decide as the kernel does? The same workload on both, decision by decision.
 
-A decision is a switch: on this CPU, this task is next. Of the kernel's run, under ICOUNT=1, the simulator is told what
-it cannot know: when each task began, relative to the tick, and what operations cost (calibrate.py). Everything after
-that is its own. Then the two sequences of each CPU are aligned with the fewest edits (optimal string alignment: insert,
+A decision is a switch: on this CPU, this task is next. The kernel runs under ICOUNT=1. The simulator is told only what
+it cannot know: when each task began, relative to the tick, and what operations cost (calibrate.py). From then on it
+decides alone. The two sequences of each CPU are then aligned with the fewest edits (optimal string alignment: insert,
 delete, replace, or exchange two neighbours).
 
-An exchange of neighbours is what a tie looks like that was decided the other way, because some instruction cost more or
-less than the simulator assumes: it is counted apart and is no disagreement. Every other edit is one:
+Two neighbours change places when a tie was decided the other way, because an instruction cost more or less than the
+simulator assumes. Such an exchange is counted apart and is no disagreement. Every other edit is one:
 
     agreement = 1 - edits / decisions of the longer sequence
 
-FLOORS is some four points below what was reached in one second or in two. A change that makes it less is noticed.
+The FLOORS are some four points below what runs of one or two seconds reached. A change that lowers the agreement fails.
 """
 
 import argparse
@@ -32,13 +32,16 @@ from .settings import SCHEDULERS, Settings, UsageError, make_settings
 from .tracefile import TraceFile
 
 TRACED = "sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new"
-SECONDS = 2  # of a run; its tests make do with less
-FEWEST_TURNS = 10  # who has fewer is part of the machinery around the workload
+SECONDS = 2  # how long a run lasts; the tests use less
+FEWEST_TURNS = 10  # a task with fewer turns is part of the machinery around the workload
 TABLE = "{:<10} {:<9} {:>7} {:>10} {:>6} {:>6} {:>10} {:>8}  {}"
 
-# What runs in the kernel; and the periods of those roles (a program's name and its nice value) that sleep.
+
 class Case(NamedTuple):
-    """A workload: the command for the kernel's shell, and the periods of its sleepers by role."""
+    """A workload: the command for the kernel's shell, and the periods of its sleepers.
+
+    Periods are by role: a program's name and its nice value.
+    """
 
     command: str
     periods_us: dict[str, int]
@@ -82,7 +85,10 @@ Counts = dict[str, Any]
 
 
 def roles_of(trace: TraceFile, programs: Collection[str]) -> dict[int, str]:
-    """{pid: role} of those tasks of @programs that had many turns; of one name and nice value a has the most."""
+    """{pid: role} of the tasks of @programs that had many turns.
+
+    Letters tell tasks of one role apart: `a` had the most turns.
+    """
     found = latencies(trace.events(EVENTS))
     nice = {}
     for event in trace.events(["sched_switch"]):
@@ -97,7 +103,7 @@ def roles_of(trace: TraceFile, programs: Collection[str]) -> dict[int, str]:
 
 
 def starts_of(trace: TraceFile, roles: dict[int, str], periods_us: Mapping[str, int]) -> dict[str, int]:
-    """{role: ns} when each begins: a sleeper with its first period, a hog with its last wakeup."""
+    """{role: ns}: when each task begins. A sleeper begins with its first period, a hog with its last wakeup."""
     woken: dict[str, list[int]] = {}
     for event in trace.events(["sched_wakeup"]):
         pid = event_values(event)["pid"]
@@ -113,7 +119,7 @@ def starts_of(trace: TraceFile, roles: dict[int, str], periods_us: Mapping[str, 
 
 def decisions(trace: TraceFile, role_of: Callable[[dict[str, Any]], str], cpus: list[int], start: int,
               end: int) -> Decisions:
-    """{cpu: [Decision]} from @start to @end; tasks without a role are left out, and so is resuming after them."""
+    """{cpu: [Decision]} from @start to @end. Tasks without a role are left out; so is the return from one of them."""
     found: Decisions = {cpu: [] for cpu in cpus}
     for event in trace.events(["sched_switch"]):
         if event.cpu in found and start <= event.time < end:
@@ -128,8 +134,10 @@ def decisions(trace: TraceFile, role_of: Callable[[dict[str, Any]], str], cpus: 
 
 
 def align(a: Sequence[str], b: Sequence[str]) -> tuple[int, int]:
-    """(edits, exchanges) of an optimal string alignment of the sequences @a and @b; an exchange costs less than an
-    edit, so that of two alignments the one with exchanges is found."""
+    """(edits, exchanges) of an optimal string alignment of the sequences @a and @b.
+
+    An exchange costs less than an edit, so the alignment with exchanges is preferred.
+    """
     edit, exchange = 1000, 1
     rows = [[edit * j for j in range(len(b) + 1)]]
     for i, x in enumerate(a, 1):
@@ -144,7 +152,7 @@ def align(a: Sequence[str], b: Sequence[str]) -> tuple[int, int]:
 
 
 def compare(kernel: Decisions, simulated: Decisions) -> Counts:
-    """Counts over all CPUs."""
+    """What the alignment of each CPU's decisions counts, added up over all CPUs."""
     edits = exchanges = longer = 0
     for cpu, of_cpu in kernel.items():
         a, b = [d.role for d in of_cpu], [d.role for d in simulated[cpu]]
@@ -159,7 +167,7 @@ def compare(kernel: Decisions, simulated: Decisions) -> Counts:
 
 def workload(case: Case, starts: dict[str, int], cpus_of: dict[str, list[int]], tick_ns: int,
              seconds: int) -> dict[str, Any]:
-    """rt-app JSON of the twins, each beginning when its original did, counted from a tick before all."""
+    """The same tasks as rt-app JSON. Each begins when its original did, counted from a tick before all of them."""
     base = min(starts.values()) // tick_ns * tick_ns
     tasks = {}
     for role in sorted(starts, key=lambda role: starts[role]):
@@ -175,7 +183,7 @@ def nice_of(role: str) -> int:
 
 
 def cpus_used(trace: TraceFile, roles: dict[int, str]) -> dict[str, list[int]]:
-    """{role: CPUs it ran on from its start on}, for the pinned ones one."""
+    """{role: CPUs on which it ran}. A pinned task has one."""
     used: dict[str, list[int]] = {}
     for event in trace.events(["sched_switch"]):
         values = event_values(event)
@@ -190,7 +198,7 @@ def simulated_role(values: dict[str, Any]) -> str:
 
 
 def agree(settings: Settings, name: str, costs: Mapping[str, int], directory: str, seconds: int = SECONDS) -> Counts:
-    """Run case @name on both hosts for @seconds and compare; returns compare()'s counts."""
+    """What compare() counts after a run of case @name on both hosts for @seconds."""
     case = CASES[name]
     stem = os.path.join(directory, f"{settings.sched}-{name.replace(' ', '-')}")
     run_recorded(settings, case.command.format(seconds=seconds), f"{stem}-kernel.dat", TRACED)

@@ -29,7 +29,7 @@ def load_baselines() -> dict[str, Any]:
 
 
 def measure(settings: Settings, cpus: int) -> dict[str, int]:
-    """The guest's figures with @cpus CPUs: name -> instructions; not those that it could not take."""
+    """{operation: instructions} with @cpus CPUs; without the operations that the guest could not measure."""
     settings = dataclasses.replace(settings, icount=True, cpus=cpus, smp=str(cpus), cmd=settings.cmd or "bench",
                                    mem=max(settings.mem, MEMORY_MIB))
     outcome = run_batch(settings, sys.stderr.write if os.environ.get("V") == "1" else None)
@@ -40,7 +40,7 @@ def measure(settings: Settings, cpus: int) -> dict[str, int]:
 
 
 def compare(figures: dict[str, int], baselines: dict[str, Any]) -> list[dict[str, Any]]:
-    """One row an operation: name, ours, Linux's, ratio to the better Linux, whether that meets the goal."""
+    """One row for each operation: name, ours, Linux's, the ratio to the better Linux, whether that meets the goal."""
     rows = []
     for name, linux in baselines["operations"].items():
         ours = figures.get(name)
@@ -51,7 +51,7 @@ def compare(figures: dict[str, int], baselines: dict[str, Any]) -> list[dict[str
 
 
 def ours_alone(figures: dict[str, int], baselines: dict[str, Any]) -> list[dict[str, Any]]:
-    """Rows of what was not measured on Linux, without a verdict."""
+    """Rows, without a verdict, of the operations that were not measured on Linux."""
     return [{"operation": name, "instructions": figures[name]} for name in baselines["only_ours"]["operations"]
             if name in figures]
 

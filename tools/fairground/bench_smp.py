@@ -2,7 +2,7 @@
 """What many CPUs cost: the same work on 1 to 16 of them, under -icount.
 
 All CPUs share one stream of instructions, so a time is the instructions of all CPUs together: work, waiting in loops
-and whatever idle CPUs do. What a kernel can lower is that sum; it does not fall as CPUs are added.
+and whatever idle CPUs do. A kernel can lower that sum, but the sum does not fall as CPUs are added.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from .settings import MAX_CPUS, Settings, UsageError
 SIZES = (1, 2, 4, 8, 16)
 USAGE = 'usage: make bench-smp [SIZES="1 2 4 8 16"] [SCHED=cfs] [HZ=250] [APPEND=topology=...]'
 MEMORY_MIB = 512
-# Two share CPU 0, which they may not leave, so CPU 1 searches in vain whenever its task sleeps.
+# Two tasks are pinned to CPU 0, so CPU 1 searches in vain whenever its own task sleeps.
 CROWD = "taskset 1 burst -r 200ms -s 1ms -n 1 > /dev/null"
 SLEEPER = "taskset 2 burst -r 100us -s 1ms -n 300 > /dev/null"
 SCRIPT = f"""
@@ -46,19 +46,19 @@ def total(pattern: str, text: str) -> int:
 
 
 def readings(text: str) -> dict[str, int]:
-    """Sums over all CPUs: interrupts for a switch, wakeups, waits for locks, their ns."""
+    """Sums over all CPUs: interrupts that ask for a switch, wakeups, waits for locks, and how long those took in ns."""
     resched = expect(r"^RES:([ \d]+)", text)[1]
     return {"ipis": sum(map(int, resched.split())), "wakeups": total(r"^cpu\d+ (?:\d+ ){4}(\d+) ", text),
             "waits": total(r"^\d+ (\d+) \d+\s*$", text), "wait_ns": total(r"^\d+ \d+ (\d+)\s*$", text)}
 
 
 def newidle(text: str) -> tuple[int, int]:
-    """Searches, and ns they took, of all CPUs."""
+    """(number, ns) of all searches of all CPUs."""
     return total(r"newidle_count +: (\d+)", text), total(r"newidle_ns +: (\d+)", text)
 
 
 def figures(console: str, cpus: int) -> dict[str, Any]:
-    """name -> value of one machine, from what SCRIPT printed; without those that it has not."""
+    """{name: value} of one machine, from what SCRIPT printed. A value that the machine lacks has no entry."""
     start, before, after = re.split(r"^= (?:before|after)\r?\n", console, flags=re.MULTILINE)
     after, searches = re.split(r"^= searches\r?\n", after, flags=re.MULTILINE)
     one, two = readings(before), readings(after)
@@ -88,7 +88,7 @@ def measure(settings: Settings, cpus: int) -> dict[str, Any]:
 
 
 def table(machines: Mapping[int, dict[str, Any]], baselines: dict[str, Any]) -> str:
-    """machines: CPUs -> figures."""
+    """The table for @machines, {CPUs: figures}."""
     lines = [f"{'':<42}" + "".join(f"{cpus:>9}" for cpus in machines),
              f"{'domains':<42}" + "".join(f"{one['domains'].replace(' ', '+') or '-':>9}" for one in machines.values())]
     for name, title, style in ROWS:
@@ -117,7 +117,7 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
     sizes = read_sizes(arguments.sizes)
     refused = [name.upper() for name in ("smp", "cmd", "icount") if name in settings.given]
     if refused:
-        raise UsageError(f"{refused[0]}: it is given by the benchmark; {USAGE}")
+        raise UsageError(f"{refused[0]}: the benchmark sets it; {USAGE}")
     machines = {cpus: measure(settings, cpus) for cpus in sizes}
     again = "".join(f" {name.upper()}={text}" for name, text in settings.given.items())
     print(f"{commit()}, -icount, sched={settings.sched} HZ={settings.hz}; again: make bench-smp "

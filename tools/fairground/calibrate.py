@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the kernel's operations cost, as the simulator wants to be told (schedsim --cost-*).
+"""What the kernel's operations cost, in the form that the simulator takes (schedsim --cost-*).
 
-Measured under ICOUNT=1, where an instruction is a nanosecond, and with the events switched on that the experiments
-record, for recording is part of the price there.
+The costs are measured under ICOUNT=1, where an instruction is a nanosecond. The events that the experiments record are
+switched on, because recording is part of the price there.
 
     tick      from the entry of the timer's handler to its exit, when it woke nobody
     timer     the same, when it ended a sleep and woke the sleeper
@@ -23,11 +23,11 @@ from .tracefile import TraceFile
 
 COMMAND = "hog -n 2 -a 0 -t 300ms & jitter -i 1000 -l 200 -p 80; wait; bench null_syscall yield_switch"
 HANDLERS = "irq_vectors:local_timer_entry,irq_vectors:local_timer_exit"
-FEWEST = 50  # of each kind, or the median means nothing
+FEWEST = 50  # samples of each kind; with fewer the median means nothing
 
 
 def handler_times(events: Iterable[Event]) -> tuple[list[int], list[int]]:
-    """Durations of the timer's handlers in ns: those that woke nobody, those that woke somebody."""
+    """How long the timer's handlers took, in ns: first those that woke no task, then those that woke one."""
     quiet: list[int] = []
     waking: list[int] = []
     entered: int | None = None
@@ -44,7 +44,7 @@ def handler_times(events: Iterable[Event]) -> tuple[list[int], list[int]]:
 
 
 def calibrate(settings: Settings, events: str) -> dict[str, int]:
-    """{cost: ns} of the kernel of @settings, with @events recorded."""
+    """{cost: ns} in the kernel of @settings while it records @events."""
     how = replace(make_settings({"icount": "1", "kvm": "0", "smp": "1", "seed": str(settings.seed)}),
                   build=settings.build, sched=settings.sched, mem=settings.mem)
     with tempfile.TemporaryDirectory(prefix="fairground-") as directory:

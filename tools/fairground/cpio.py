@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Archives in the cpio "newc" format, which the kernel unpacks into its root file system.
 
-The kernel accepts several archives one after the other, so a file of ours is added to the initramfs by
-appending a small archive of its own; a later file replaces an earlier one with the same name.
+The kernel accepts several archives one after the other. So we add a file to the initramfs by appending a small archive;
+a later file replaces an earlier one with the same name.
 """
 
 import os
@@ -24,7 +24,7 @@ def _entry(name: str, mode: int, data: bytes, nlink: int = 1) -> bytes:
 
 
 def archive(files: Mapping[str, bytes]) -> bytes:
-    """The archive of @files, a mapping from guest path to content. All are executable; directories must exist."""
+    """The archive of @files, a mapping from guest path to content. All are executable. Directories must exist."""
     entries = [_entry(path.lstrip("/"), REGULAR | 0o755, data) for path, data in files.items()]
     return b"".join(entries) + _entry("TRAILER!!!", 0, b"")
 

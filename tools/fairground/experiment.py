@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Published experiments, made again in the kernel and in the simulator: `make experiment NAME=...`.
+"""Published experiments, repeated in the kernel and in the simulator: `make experiment NAME=...`.
 
-An experiment is a file in experiments/, named as the experiment with `_` for `-`. It holds
+An experiment is a file in experiments/, named like the experiment with `_` for `-`. It holds
 
     TITLE, SOURCE       one sentence each; SOURCE: where the published figures come from
     SETTINGS            settings of the machine (settings.py) that belong to the experiment
-    TIMEOUT             optional, text: of a run, in seconds of the host, unless the user gives one
-    SECONDS             how long its workload runs; SECONDS=... of the user's replaces it where that makes sense
+    TIMEOUT             optional, text: the time limit of a run in seconds of the host; the user's own comes first
+    SECONDS             how long its workload runs; the user's SECS=... replaces it where that makes sense
     SCHEDULERS, CASES   each scheduler runs each case
-    runs(host, sched, case)  optional: is that combination made? Default: all are
-    TWICE               optional: cases that the kernel runs twice, and claimed of them: both runs leave the same bytes
-    EVENTS              optional: what is recorded; "": nothing, and figures come from what the run printed
-    HOSTS               optional: ("kernel",) or ("simulator",) if only that can express the workload; what is below
-                        for the other need not exist
+    runs(host, sched, case)  optional: whether that combination is run; without it all are
+    TWICE               optional: cases that the kernel runs twice, with the claim that both runs leave the same bytes
+    EVENTS              optional: what is recorded; "" records nothing, and figures come from what the run printed
+    HOSTS               optional: ("kernel",) or ("simulator",) if only that host can express the workload; the
+                        functions for the other host may then be missing
     kernel(case, seconds)    the command line for the kernel's shell
     workload(case, seconds)  the same as rt-app JSON, for the simulator, or the text of one of its own workloads
-    simulate(case, seconds)  optional: more words for schedsim; with --topology the number of CPUs is that one's
+    simulate(case, seconds)  optional: more options for schedsim; --topology then also sets the number of CPUs
     measure(run)        figures (name -> number or list) from a Run's trace
-    claims()            what must hold: near() and rule(); what is only told: shown()
+    claims()            what must hold: near() and rule(); what is only printed: shown()
     draw(figure, results)    the picture; results[host][scheduler][case] are figures
 
-and nothing that depends on where it ran: kernel and simulator leave the same trace.dat.
+and nothing that depends on the host: kernel and simulator leave a trace.dat of the same form.
 """
 
 import argparse
@@ -71,10 +71,10 @@ class Claim:
     value: Callable[[Results], Any]  # from the results of one host
     form: str
     hosts: tuple[str, ...] = HOSTS
-    judged: bool = True  # False: not a claim, a figure to be seen
+    judged: bool = True  # False: a figure to look at, not a claim
 
     def judge(self, results: dict[str, Results]) -> Row:
-        """A row: the values of each host, and on which hosts the claim does not hold."""
+        """A row of the table: the values of each host, and the hosts where the claim does not hold."""
         values = {host: self.value(of_host) for host, of_host in results.items() if host in self.hosts}
         failed = [host for host, value in values.items() if not self.holds(value)]
         return {"claim": self.text, "published": self.published, "bound": self.bound, "values": values,
@@ -84,26 +84,26 @@ class Claim:
 
 def near(text: str, published: float, within: float, needs: Sequence[str], value: Callable[[Results], Any],
          form: str = "{:.3f}") -> Claim:
-    """@value is the @published one, give or take the part @within."""
+    """The claim that @value is the @published one, give or take the part @within."""
     return Claim(text, form.format(published), f"+-{100 * within:g} %", tuple(needs),
                  lambda v: abs(v - published) <= within * abs(published), value, form)
 
 
 def rule(text: str, bound: str, needs: Sequence[str], holds: Callable[[Any], bool], value: Callable[[Results], Any],
          form: str = "{:.3f}", published: str = "-", hosts: tuple[str, ...] = HOSTS) -> Claim:
-    """@holds(@value), which @bound says in words."""
+    """The claim that @holds(@value); @bound says the same in words."""
     return Claim(text, published, bound, tuple(needs), holds, value, form, hosts)
 
 
 def shown(text: str, needs: Sequence[str], value: Callable[[Results], Any], form: str = "{:.3f}",
           published: str = "-") -> Claim:
-    """@value belongs into the table, and nothing is claimed about it."""
+    """A line of the table for @value, about which nothing is claimed."""
     return Claim(text, published, "none", tuple(needs), lambda v: True, value, form, judged=False)
 
 
 @dataclass
 class Run:
-    """One run of one case: where it took place and what it left."""
+    """One run of one case: where it happened and what it left."""
 
     host: str
     sched: str
@@ -123,7 +123,7 @@ class Run:
         return latency.latencies(self.events(latency.EVENTS), cpus)
 
     def digest(self) -> str:
-        """Of all that the run left: what it printed and, if there is one, its trace."""
+        """A digest of all that the run left: what it printed and its trace, if it has one."""
         found = hashlib.sha256(self.console.encode())
         if os.path.exists(self.path):
             with open(self.path, "rb") as f:
@@ -155,9 +155,9 @@ def same_twice(module: ModuleType, case: str) -> Callable[[Results], int]:
 
 
 def claims_of(module: ModuleType) -> list[Claim]:
-    """The experiment's own claims, and of each case that is made twice that it came out the same."""
+    """The experiment's own claims, and for each case that runs twice the claim that both runs are the same."""
     return module.claims() + [
-        rule(f"{case}, made twice: the same bytes", "1", module.SCHEDULERS, lambda v: v == 1,
+        rule(f"{case}, run twice: the same bytes", "1", module.SCHEDULERS, lambda v: v == 1,
              same_twice(module, case), "{:.0f}", hosts=(KERNEL,))
         for case in cases_twice(module)]
 
@@ -193,7 +193,7 @@ class Lab:
         return simulate(case, self.seconds) if simulate else []
 
     def commands(self, hosts: Sequence[str], scheds: Sequence[str]) -> Iterator[str]:
-        """What is going to be run, as lines."""
+        """The commands that are going to be run, one line each."""
         for case in self.module.CASES:
             if any(self.runs(KERNEL, sched, case) for sched in scheds if KERNEL in hosts):
                 yield f"kernel, {case}: {self.module.kernel(case, self.seconds)}"
@@ -212,7 +212,7 @@ class Lab:
 
     def results(self, hosts: Sequence[str], scheds: Sequence[str],
                 progress: Callable[[str], object] = lambda text: None) -> dict[str, Results]:
-        """results[host][scheduler][case]: figures. Runs are made side by side, one a processor."""
+        """results[host][scheduler][case]: figures. Each processor has one run at a time."""
         wanted = [(h, s, c, "") for h in hosts for s in scheds for c in self.module.CASES
                   if self.runs(h, s, c)]
         for case in dict.fromkeys(c for h, _, c, _ in wanted if h == SIMULATOR):
@@ -237,7 +237,7 @@ class Lab:
         return found
 
 
-# --- telling ----------------------------------------------------------------------------------------------------------
+# --- printing --------------------------------------------------------------------------------------------------------
 
 
 def table(rows: list[Row]) -> str:
@@ -251,7 +251,7 @@ def table(rows: list[Row]) -> str:
 
 
 def save_picture(module: ModuleType, results: dict[str, Results], header: str, path: str) -> str:
-    """Draw what the experiment draws; without matplotlib there is no picture, and the user is told."""
+    """Save the experiment's picture. Returns one line for the user, also when matplotlib is missing."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -266,17 +266,17 @@ def save_picture(module: ModuleType, results: dict[str, Results], header: str, p
 
 
 def settings_of(module: ModuleType, given: dict[str, str]) -> Settings:
-    """The machine's settings: the experiment's own, then the user's @given (name -> text) for the others."""
+    """The machine's settings: the experiment's own, and for all others the user's, @given as name -> text."""
     fixed = {**module.SETTINGS, "icount": "1", "kvm": "0"}
     for name, text in given.items():
         if text and name in fixed and text != fixed[name]:
-            raise UsageError(f"{name.upper()}={text}: the experiment is one with {name.upper()}={fixed[name]}")
+            raise UsageError(f"{name.upper()}={text}: the experiment requires {name.upper()}={fixed[name]}")
     timeout = given.get("timeout") or str(getattr(module, "TIMEOUT", ""))
     return make_settings({**given, **fixed, "timeout": timeout, "sched": "", "cmd": ""})
 
 
 def wanted_schedulers(module: ModuleType, text: str | None) -> Sequence[str]:
-    """Those of the experiment, or of them those that the user names."""
+    """The experiment's schedulers, or those of them that the user names."""
     wanted = text.split(",") if text else module.SCHEDULERS
     for sched in wanted:
         if sched not in module.SCHEDULERS:
@@ -292,10 +292,10 @@ def listing() -> str:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", nargs="?", default="", help="which; without one they are listed")
+    parser.add_argument("name", nargs="?", default="", help="which experiment; without a name they are listed")
     parser.add_argument("--scheds", help="some of the experiment's schedulers; default: all")
-    parser.add_argument("--seconds", type=int, help="duration of the workload, instead of the experiment's")
-    parser.add_argument("--out", help="directory of what it leaves; default: BUILD/experiments/NAME")
+    parser.add_argument("--seconds", type=int, help="how long the workload runs; default: as the experiment says")
+    parser.add_argument("--out", help="directory for its results; default: BUILD/experiments/NAME")
     parser.add_argument("--hosts", help="default: kernel,simulator, where the experiment has both")
 
 
@@ -311,7 +311,7 @@ def parse_hosts(module: ModuleType, text: str | None) -> Sequence[str]:
 
 
 def command_for(name: str, settings: Settings, scheds: Sequence[str], hosts: Sequence[str], seconds: int | None) -> str:
-    """The command that does this again: options only where they are not the experiment's own."""
+    """The command that repeats this run. It has options only where they differ from the experiment's own."""
     module = load(name)
     parts = {"SCHEDS": (scheds, module.SCHEDULERS), "HOSTS": (hosts, getattr(module, "HOSTS", HOSTS))}
     words = [f"{option}={','.join(chosen)}" for option, (chosen, all_of_them) in parts.items()

@@ -11,8 +11,8 @@ from .machine import Machine
 from .qemu import QemuError
 from .settings import Settings
 
-# The architecture must be known before connecting: the machine starts in 16-bit mode, and gdb would keep
-# that register set when the kernel enters 64-bit mode.
+# gdb must know the architecture before it connects. The machine starts in 16-bit mode, and gdb would keep that
+# register set when the kernel enters 64-bit mode.
 PRELUDE = ("set pagination off", "set confirm off", "set architecture i386:x86-64")
 
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the tracer left in the machine's memory: found and decoded.
+"""Find and decode what the tracer left in the machine's memory.
 
 The guest's RAM is a file that outlives QEMU, so this works after a normal end, a panic or a kill. At physical
 address 0x7000 the kernel keeps a header (struct trace_image in kernel/trace/trace.c) that leads to everything
 else: one ring of 4096-byte pages per CPU in Linux's ring buffer format (struct ring in kernel/trace/ring.h), the
 texts of the `format` files, and the names of threads.
 
-`Image` only needs a function that reads memory: memory_file() for the RAM file; the gdb commands have one that reads
-a live machine.
+`Image` needs only a function that reads memory: memory_file() for the RAM file. The gdb commands pass one that reads a
+live machine.
 """
 
 import heapq
@@ -32,7 +32,7 @@ PAGE_HEADER = struct.Struct("<QQ")
 COMMIT_MASK, LOST_EVENTS, LOST_STORED = (1 << 27) - 1, 1 << 31, 1 << 30
 TIME_EXTEND = 30  # an entry that only moves the time
 PCI_HOLE_END = 1 << 32
-LOW_RAM_MAX = 2 << 30  # QEMU's q35 puts what does not fit below here above 4 GiB
+LOW_RAM_MAX = 2 << 30  # QEMU's q35 puts the rest of the memory above 4 GiB
 
 Read = Callable[[int, int], bytes]  # (physical address, length) -> memory
 
@@ -106,7 +106,7 @@ def event_values(event: Event) -> dict[str, Any]:
 
 
 def split_page(page: bytes) -> Iterator[tuple[int, bytes, int]]:
-    """Yield (time, payload, offset of what follows) for each event of a ring page."""
+    """Yield (time, payload, offset of the next entry) for each event of a ring page."""
     time, commit = PAGE_HEADER.unpack_from(page)
     at, end = PAGE_HEADER.size, PAGE_HEADER.size + (commit & COMMIT_MASK)
     while at < end:
@@ -125,7 +125,7 @@ def split_page(page: bytes) -> Iterator[tuple[int, bytes, int]]:
 
 
 def cut_page(page: bytes, skip: int, lost: int) -> bytes:
-    """The page without its first @skip events, marked as following @lost lost ones, zero-padded."""
+    """The page without its first @skip events, padded with zeros. Its header says that @lost events are missing."""
     time, commit = PAGE_HEADER.unpack_from(page)
     start = PAGE_HEADER.size
     for time, _, start in itertools.islice(split_page(page), skip):
@@ -181,15 +181,15 @@ class Image:
         return page - self._direct_map, first
 
     def statistics(self, cpu: int) -> tuple[int, int]:
-        """(events to be found in pages(), events overwritten before that)"""
+        """(events that pages() holds, events that were overwritten before them)"""
         ring = self._ring(cpu)
         oldest = max(self._slot(ring, ring.tail)[1], ring.read)
         return ring.written - oldest, ring.lost + oldest - ring.read
 
     def pages(self, cpu: int, newest: int | None = None) -> Iterator[bytes]:
-        """Yield the ring's pages, oldest first, without what was consumed or cleared during the run.
+        """Yield the ring's pages, oldest first, without events that were read or cleared during the run.
 
-        With @newest only as many of the last ones as hold that many events.
+        With @newest, only as many of the last pages as hold that many events.
         """
         ring = self._ring(cpu)
         wanted, start = ring.read, ring.tail
@@ -206,7 +206,10 @@ class Image:
                 wanted = after
 
     def events(self, newest: int | None = None) -> Iterator[Event]:
-        """Yield every Event in order of time, on equal times the lower CPU first; or (about) the @newest of each."""
+        """Yield every Event in order of time, at equal times the lower CPU first.
+
+        With @newest, only about that many of the last ones of each CPU.
+        """
         by_cpu = (self._cpu_events(cpu, newest) for cpu in range(self.cpus))
         yield from heapq.merge(*by_cpu, key=lambda e: (e.time, e.cpu))
 

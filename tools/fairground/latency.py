@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How long tasks ran and how long they waited for a CPU, from a trace: what `perf sched latency` prints.
 
-A wait begins when a task is woken (sched_wakeup, sched_wakeup_new) or is switched out though it could go on, and ends
-when it is switched in. `Switches` counts those. Run time is what lies between being switched in and switched out; perf
-adds up sched_stat_runtime, which is the same time in other pieces and many more events.
+A wait begins when a task is woken (sched_wakeup, sched_wakeup_new), or is switched out although it could go on. It ends
+when the task is switched in. `Switches` counts waits. Run time is the time between switching in and switching out.
+perf adds up sched_stat_runtime instead: the same time in other pieces, and many more events.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from .tracefile import TraceFile
 
 SWITCH, WAKEUPS = "sched_switch", ("sched_wakeup", "sched_wakeup_new")
 EVENTS = (SWITCH, *WAKEUPS)
-SLEEPS = 0xff  # of prev_state: any of these bits, and it does not want a CPU
+SLEEPS = 0xff  # bits of prev_state; with any of them set the task does not want a CPU
 MS = 1e6
 SORTS: dict[str, Callable[["TaskLatency"], float]] = {
     "avg": lambda t: t.average, "max": lambda t: t.longest, "switch": lambda t: t.switches,
@@ -41,7 +41,7 @@ class Wait(NamedTuple):
 
 @dataclass
 class TaskLatency:
-    """One thread, or several of one name; times in ns."""
+    """One thread, or several threads of one name. Times are in ns."""
 
     pid: int
     comm: str
@@ -68,7 +68,7 @@ class TaskLatency:
             self.longest, self.longest_start, self.longest_end = end - start, start, end
 
     def merge(self, other: "TaskLatency") -> None:
-        """Count @other, of the same name, in."""
+        """Add @other, which has the same name."""
         self.threads += 1
         self.run_ns += other.run_ns
         self.switches += other.switches
@@ -79,7 +79,7 @@ class TaskLatency:
 
 
 class Latencies:
-    """Adds up events as they come. @cpus: only what happens on these; None: everywhere."""
+    """Adds up events as they come: those on @cpus, or all if that is None."""
 
     def __init__(self, cpus: Collection[int] | None = None) -> None:
         self.tasks: dict[int, TaskLatency] = {}               # by pid
@@ -93,7 +93,7 @@ class Latencies:
         if event.format.name == SWITCH:
             self._switch(event, values)
         elif values["pid"]:
-            # One that waits already goes on waiting; what this means for one that runs, its next switch says.
+            # A task that waits already goes on waiting. If the task runs, its next switch says what becomes of it.
             self._waiting.setdefault(values["pid"], (event.time, True))
 
     def _task(self, pid: int, comm: str) -> TaskLatency:
@@ -122,7 +122,7 @@ class Latencies:
         self._running[event.cpu] = following, event.time
 
     def finish(self, end: int) -> None:
-        """The trace ends at @end: what runs then ran until then."""
+        """The trace ends at @end. A task that runs then has run until then."""
         for cpu, (pid, since) in self._running.items():
             if pid and (self._cpus is None or cpu in self._cpus):
                 self.tasks[pid].run_ns += end - since
@@ -150,7 +150,7 @@ def merged(tasks: Iterable[TaskLatency]) -> list[TaskLatency]:
 
 
 def table(tasks: Iterable[TaskLatency], sort: str = "avg") -> str:
-    """The text of perf's table; tasks that were never switched in are left out."""
+    """perf's table as text, without tasks that were never switched in."""
     rows = sorted((t for t in tasks if t.switches), key=SORTS[sort], reverse=True)
     lines = [RULE, HEAD, RULE]
     for t in rows:
@@ -162,7 +162,7 @@ def table(tasks: Iterable[TaskLatency], sort: str = "avg") -> str:
 
 
 def parse_cpus(text: str | None) -> set[int] | None:
-    """CPU numbers from "2,4-7"; None from None."""
+    """The CPU numbers in a text such as "2,4-7". None stays None."""
     if text is None:
         return None
     cpus: set[int] = set()
@@ -176,9 +176,9 @@ def parse_cpus(text: str | None) -> set[int] | None:
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", nargs="?", default=trace_file(), help="default: $OUT or trace.dat")
-    parser.add_argument("-p", "--pids", action="store_true", help="one line a thread, not one a name")
+    parser.add_argument("-p", "--pids", action="store_true", help="one line for each thread instead of each name")
     parser.add_argument("-C", "--cpus", help="only these CPUs, for example 2,3")
-    parser.add_argument("-s", "--sort", choices=SORTS, default="avg", help="largest first by this; default: avg")
+    parser.add_argument("-s", "--sort", choices=SORTS, default="avg", help="sort by this, largest first; default: avg")
 
 
 def main(_: Any, arguments: argparse.Namespace) -> int:
@@ -194,8 +194,8 @@ def main(_: Any, arguments: argparse.Namespace) -> int:
         print(f"fairground: {arguments.file}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
         return 1
     if lost:
-        print(f"fairground: {arguments.file}: {lost} events were lost before they could be saved; what is printed "
-              "is of the rest", file=sys.stderr)
+        print(f"fairground: {arguments.file}: {lost} events were lost before they could be saved; the table is "
+              "about the rest", file=sys.stderr)
     tasks = list(found.tasks.values())
     print(table(tasks if arguments.pids else merged(tasks), arguments.sort))
     return 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Boot the machine, pass its console on, and find out how it ended.
+"""Boot the machine, pass its console on, and find out how the run ended.
 
 The contract of the exit status (docs/adr/005-exit-status.md):
 
@@ -8,7 +8,8 @@ The contract of the exit status (docs/adr/005-exit-status.md):
     124                     the time limit passed
     125                     the machine could not be started
 
-A reset looks to the host like a power-off, so a run counts as finished only with both signs of it.
+To the host a reset looks like a power-off. So a run has finished only if both signs are there: the line on the console
+and the exit port.
 """
 
 import contextlib
@@ -39,7 +40,7 @@ STATUS_LINE = re.compile(r"fairground: exit status (\d+)\s*$")
 
 @dataclass
 class Outcome:
-    """How a run ended: the status for the host, the console's text, and one sentence if it went wrong."""
+    """How a run ended: the exit status, the console's text, and one sentence if the run went wrong."""
 
     status: int
     console: str
@@ -57,9 +58,9 @@ def commit() -> str:
 
 @contextlib.contextmanager
 def claimed_cpu() -> Iterator[tuple[int, list[int]]]:
-    """A host CPU that no other machine is pinned to, if there is one, and the file that claims it.
+    """A host CPU to which no other machine is pinned, if there is one, and the file that claims it.
 
-    The claim is a lock on the CPU's directory in /sys. A child that inherits the file keeps it as long as it lives.
+    The claim is a lock on the CPU's directory in /sys. A child that inherits the file keeps it while it lives.
     """
     allowed = sorted(os.sched_getaffinity(0))
     with contextlib.ExitStack() as stack:
@@ -76,15 +77,17 @@ def claimed_cpu() -> Iterator[tuple[int, list[int]]]:
 
 
 def take_turns(cpu: int) -> None:
-    """In the child that becomes QEMU: all threads on @cpu, and the main thread first when it has something to do, where
-    that is allowed. The threads it starts are as they would be (docs/adr/003-deterministic-smp.md)."""
+    """In the child that becomes QEMU: all threads on @cpu and, where that is allowed, the main thread first.
+
+    The threads that it starts have their usual policy (docs/adr/003-deterministic-smp.md).
+    """
     os.sched_setaffinity(0, {cpu})
     with contextlib.suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(1))
 
 
 class Machine:
-    """One boot of one configuration. Its files live in a directory of its own until it is closed."""
+    """One boot of one configuration. Its files are in a directory of its own until it is closed."""
 
     def __init__(self, settings: Settings, extra: Iterable[str] = ()) -> None:
         self.settings = settings
@@ -118,7 +121,7 @@ class Machine:
         return command(s, self.qemu, self.mode, initramfs, self._iso(initramfs) if s.boot == "iso" else None)
 
     def _iso(self, initramfs: str) -> str:
-        """Through GRUB the command line is part of the medium, so each run has its own."""
+        """Make the medium for GRUB. The kernel's command line is part of it, so each run has its own."""
         out = self.path("boot.iso")
         made = subprocess.run(["sh", "tools/scripts/mkiso.sh", out, self.settings.kernel, initramfs,
                                self.settings.command_line()], capture_output=True, text=True, check=False)
@@ -133,8 +136,11 @@ class Machine:
                 f"SMP={s.smp} MEM={s.mem} CPU={s.cpu} SEED={s.seed} BOOT={s.boot}\nAgain: {s.repeat(target)}")
 
     def start(self, console: str, **streams: Any) -> subprocess.Popen[bytes]:
-        """Start QEMU with the character device @console as the serial port. Under icount its threads take turns
-        anyway; on one host CPU they do so in a repeatable order (docs/adr/003-deterministic-smp.md)."""
+        """Start QEMU with the character device @console as the serial port.
+
+        Under icount its threads take turns anyway. On one host CPU they do so in an order that repeats
+        (docs/adr/003-deterministic-smp.md).
+        """
         words = self.command + ["-chardev", console, "-serial", "chardev:console"]
         if os.environ.get("V") == "1":
             print(" ".join(words), file=sys.stderr)
@@ -171,7 +177,7 @@ class Machine:
         return self._supervise(f"stdio,id=console,mux=on,signal=off,logfile={self.console}", subprocess.Popen.wait)
 
     def _supervise(self, console: str, wait: Callable[[subprocess.Popen[bytes]], object], **streams: Any) -> Outcome:
-        """Start QEMU, @wait(process) for its end (true: the time limit passed), say how it went."""
+        """Start QEMU and return how it ended. @wait(process) waits for that; true means that the time limit passed."""
         with open(self.path("qemu.log"), "w+", encoding="utf-8", errors="replace") as log:
             process = self.start(console, stderr=log, **streams)
             try:
@@ -186,7 +192,7 @@ class Machine:
     # --- the end ----------------------------------------------------------------------------
 
     def outcome(self, code: int, timed_out: bool, log: str) -> Outcome:
-        """What QEMU's exit @code and the console say."""
+        """The Outcome that QEMU's exit @code and the console tell."""
         with open(self.console, encoding="utf-8", errors="replace", newline="") as f:
             text = f.read().replace("\r\n", "\n")
         lines = text.rstrip().splitlines() or [""]

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from .settings import Settings
 
 MINIMUM = (7, 0)
-# From 8.1 on, CPUs under -icount share the time to the next timer. Before, one CPU could get all of it.
+# From 8.1 on, CPUs under -icount share the time to the next timer. In older versions one CPU could get all of it.
 FAIR_ICOUNT = (8, 1)
 BINARY = "qemu-system-x86_64"
 BESIDE = ("/opt/qemu10", os.path.expanduser("~/.local/share/fairground/qemu10"))
 
-REMOTE_DISTANCE = 20  # of another NUMA node, in the SLIT's unit: 10 is the own node
+REMOTE_DISTANCE = 20  # of another NUMA node, in units of the SLIT, where a node is 10 from itself
 EXIT_PORT = 0xF4
 EXIT_ORDERLY = 33  # the guest wrote 0x10 to the exit port
 EXIT_FAILURE = 35  # the guest wrote 0x11: it panicked, or a selftest failed
@@ -55,7 +55,7 @@ class Qemu:
         return next((path for path in paths if os.path.exists(path)), None)
 
     def environment(self) -> Mapping[str, str]:
-        """A QEMU outside of /usr needs to be told where its modules are."""
+        """The environment for this QEMU. One outside of /usr must be told where its modules are."""
         modules = os.path.join(self.prefix, "lib", "x86_64-linux-gnu", "qemu")
         if self.prefix == "/usr" or not os.path.isdir(modules):
             return os.environ
@@ -73,7 +73,7 @@ def probe(path: str) -> Qemu | None:
 
 
 def candidates() -> list[Qemu]:
-    """Every QEMU found: the user's choice alone if FAIRGROUND_QEMU names one, else the system's first."""
+    """The QEMUs found: only the user's choice if FAIRGROUND_QEMU names one, otherwise all, the system's first."""
     chosen = os.environ.get("FAIRGROUND_QEMU")
     if chosen:
         paths = [shutil.which(chosen)]
@@ -85,13 +85,13 @@ def candidates() -> list[Qemu]:
 
 
 def choose(settings: Settings) -> tuple[Qemu, str]:
-    """The QEMU for a run and the reason, a short phrase."""
+    """The QEMU for a run, and a short phrase that says why this one."""
     found = [q for q in candidates() if q.version >= MINIMUM]
     if not found:
         wanted = ".".join(map(str, MINIMUM))
         chosen = os.environ.get("FAIRGROUND_QEMU")
         if chosen:
-            raise QemuError(f"FAIRGROUND_QEMU={chosen}: this is no {BINARY} of version {wanted} or newer")
+            raise QemuError(f"FAIRGROUND_QEMU={chosen}: this is not a {BINARY} of version {wanted} or newer")
         raise QemuError(f"{BINARY} {wanted} or newer is missing: sh tools/setup.sh, or install the package "
                         "qemu-system-x86")
     if not settings.icount or settings.cpus == 1:
@@ -103,9 +103,9 @@ def choose(settings: Settings) -> tuple[Qemu, str]:
 
 
 def kvm_works(qemu: Qemu) -> bool:
-    """Whether the hardware can run the guest: QEMU starts with it, stopped, and quits when told.
+    """Whether the hardware can run the guest: QEMU starts with KVM, stopped, and quits when told to.
 
-    Some sandboxes offer a /dev/kvm without the hardware behind it, which cannot run every instruction.
+    Some sandboxes offer a /dev/kvm without the hardware behind it, and such a one cannot run every instruction.
     """
     with open("/proc/cpuinfo", encoding="ascii", errors="replace") as f:
         hardware = re.search(r"^flags\s*:.* (vmx|svm)\b", f.read(), re.MULTILINE)
@@ -147,7 +147,7 @@ def _cpu_options(settings: Settings, mode: str) -> list[str]:
         return ["-accel", "kvm", "-cpu", KVM_MODEL if settings.cpu == "max" else model]
     if mode == "tcg":
         return ["-accel", "tcg,thread=multi", "-cpu", model]
-    # Random numbers of the host are the one thing a CPU model could bring in.
+    # Apart from random numbers, a CPU model brings nothing of the host into the machine.
     quiet = ",-rdrand,-rdseed" if settings.cpu in CPU_MODELS else ""
     return ["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off", "-cpu", model + quiet]
 
@@ -161,7 +161,7 @@ def _boot_options(settings: Settings, qemu: Qemu, kernel: str, initramfs: str, i
 
 
 def _memory_options(settings: Settings) -> list[str]:
-    """Size and place of the memory; with NUMA nodes, an equal part of it and of the CPUs for each."""
+    """Size and place of the memory. Each NUMA node has an equal part of it and of the CPUs."""
     words = ["-m", f"{settings.mem}M"]
     if settings.ram_file:
         return words + ["-object", f"memory-backend-file,id=ram,size={settings.mem}M,mem-path={settings.ram_file},"
@@ -180,7 +180,7 @@ def _memory_options(settings: Settings) -> list[str]:
 
 
 def command(settings: Settings, qemu: Qemu, mode: str, initramfs: str, iso: str | None = None) -> list[str]:
-    """QEMU's command line, all but the console."""
+    """QEMU's command line without the console."""
     words = [qemu.path, "-machine", "q35"]
     for path in qemu.data_dirs():
         words += ["-L", path]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Run a command on the machine and keep its trace: what experiments and comparisons are made of."""
+"""Run a command on the machine and keep its trace. Experiments and comparisons are made of such runs."""
 
 import os
 import sys
@@ -16,7 +16,7 @@ class RecordError(Exception):
 
 
 def ended_well(outcome: Outcome, command: str) -> str:
-    """The console's text of a run that must end with status 0."""
+    """The console's text of a run that ended with status 0; any other status is an error."""
     if outcome.status:
         sys.stderr.write(outcome.console[-2000:])
         raise RecordError(f"the kernel's run ended with status {outcome.status}: {outcome.problem or command}")
@@ -24,12 +24,12 @@ def ended_well(outcome: Outcome, command: str) -> str:
 
 
 def run_unrecorded(settings: Settings, command: str) -> str:
-    """Run @command without a trace: what takes so long that none would hold it. Returns the console's text."""
+    """Run @command without a trace and return the console's text. For runs too long to record."""
     return ended_well(run_batch(replace(settings, cmd=command)), command)
 
 
 def run_recorded(settings: Settings, command: str, out: str, events: str) -> str:
-    """Run @command with @events recorded, save the trace as @out. Returns the console's text."""
+    """Run @command, record @events, save the trace as @out, and return the console's text."""
     with tempfile.TemporaryDirectory(prefix="fairground-", dir=memory_directory(settings.mem)) as directory:
         ram = os.path.join(directory, "ram")
         with Machine(with_tracing(replace(settings, cmd=command), ram, events)) as machine:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Run one experiment several times and compare everything it recorded.
 
-A run under ICOUNT=1 is a function of image, command line and settings, with one known exception: when all CPUs sleep,
-QEMU's main thread moves the clock, and if it comes late it may do so while the last of them has halted and its
-instructions are not counted yet. The runner pins QEMU to one host CPU and lets its main thread run first where that is
-allowed; where it is not, a busy host may disturb a run. One that disagrees with the majority is therefore made again,
-once for every ten asked for, and reported; a result that cannot be repeated so is a failure
+A run under ICOUNT=1 is a function of image, command line and settings, with one known exception. When all CPUs sleep,
+QEMU's main thread moves the clock. If that thread comes late, it may do so when the last CPU has halted and its
+instructions are not yet counted. The runner pins QEMU to one host CPU and, where that is allowed, lets the main thread
+run first. Elsewhere a busy host may disturb a run. A run that disagrees with the majority is therefore repeated, once
+for every ten runs asked for, and reported. If the runs then still disagree, that is a failure
 (docs/adr/003-deterministic-smp.md).
 """
 
@@ -25,7 +25,7 @@ SHORT = 16  # characters of a digest to show
 
 
 def fingerprint(settings: Settings) -> tuple[Outcome, str]:
-    """Run once. Returns the outcome and a digest of the console and of the trace of every CPU."""
+    """Run once. Returns the outcome, and a digest of the console and of every CPU's trace."""
     with tempfile.TemporaryDirectory(prefix="fairground-", dir=memory_directory(settings.mem)) as directory:
         ram, out = os.path.join(directory, "ram"), os.path.join(directory, "trace.dat")
         with Machine(with_tracing(settings, ram, "*:*")) as machine:
@@ -38,9 +38,9 @@ def fingerprint(settings: Settings) -> tuple[Outcome, str]:
 
 def repeat(settings: Settings, runs: int,
            progress: Callable[[str], object] = lambda digest: None) -> tuple[Outcome, list[tuple[str, int]]]:
-    """Run until @runs agree. Returns the last outcome and how often each digest came, the most frequent first.
+    """Run until @runs runs agree. Returns the last outcome and how often each digest came, the most frequent first.
 
-    Gives up when more runs disagreed than a busy host explains: one in ten, and one in any case.
+    Gives up when more runs disagree than a busy host explains: one in ten, and at least one.
     """
     seen: Counter[str] = Counter()
     allowed = max(1, runs // 10)

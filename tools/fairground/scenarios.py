@@ -3,25 +3,27 @@
 
 Usage: python -m fairground scenarios [--host simulator|kernel] [--scheds NAME,...] [ID...]
 
-Prints a line for each card, scheduler and metric in KTAP's form, and fails if a bound is not kept. The file of a card:
+Prints a line in KTAP's form for each card, scheduler and metric, and fails if a value is out of its bound. A card is a
+TOML file with these keys:
 
-    id, title, source       what it is about; source is a list
-    classes                 the fair policies it is for; without it all
-    topology, hz, skew, time, seeds, set, features, costs   as schedsim's options; a metric is the worst of the seeds
+    id, title, source       the subject; source is a list
+    classes                 the fair policies that it is for; default: all
+    topology, hz, skew, time, seeds, set, features, costs   schedsim's options; a metric is the worst of all seeds
     workload                a list of schedsim's built-in workloads; or rtapp, the text of an rt-app file; or both
-    check                   true: every invariant after every event
-    [[metric]]              name, op (<= or >=), value; classes if it is for some; against = [features] divides it
-                            by its value with those, versus = "POLICY" by its value under that one
-    [kernel]                smp, append, seconds, cmd: the same in the kernel under ICOUNT=1; hz; classes if it is for
-                            some. A card may have nothing else
-    [[kernel.metric]]       name is waste, or a pattern of the console with one group, a number: the worst counts;
-                            title: what it is
+    check                   true: check every invariant after every event
+    [[metric]]              name, op (<= or >=), value; classes, if only some have it. against = [features]
+                            divides by the value with those features, versus = "POLICY" by the value under that policy
+    [kernel]                smp, append, seconds, cmd: the same in the kernel under ICOUNT=1; hz; classes. A card may
+                            have only this part
+    [[kernel.metric]]       name: `waste`, or a pattern whose one group is a number on the console, of which the worst
+                            counts; title: the subject
     flip                    the seeded bug in tests/mutants that makes the card fail
 
-Metrics of the simulator: waste (% of the CPUs), idle (%), switches, migrations, kicks (per second), kicks_per_wakeup,
-balance_failed and pushes (per second); of tasks of a name or `name@group`, as in NAME.share: share (of the ideal),
-cpus (how many they used), ended (how many did), wait_max, wait_p99, wakeup_max, wakeup_p99 (ms), lag (ms owed at
-most); of a group, as in /PATH.throttled: throttled (share of its periods).
+The simulator has metrics of the machine: waste (% of the CPUs), idle (%), switches, migrations, kicks (per second),
+kicks_per_wakeup, balance_failed and pushes (per second). It has metrics of the tasks of a name or of `name@group`,
+written NAME.share: share (of the ideal), cpus (how many they used), ended (how many have), wait_max, wait_p99,
+wakeup_max, wakeup_p99 (ms), lag (the most ms owed). And it has one of groups, written /PATH.throttled: throttled
+(share of its periods).
 """
 
 import argparse
@@ -48,12 +50,12 @@ KEYS = {"id", "title", "source", "classes", "topology", "hz", "skew", "time", "s
         "workload", "rtapp", "check", "metric", "kernel", "flip"}
 SIMULATED = {"topology", "time", "metric"}
 NS_PER_MS = 1e6
-# Of each idle type and level in schedstat: count, balanced, failed, imbalance, gained, hot, no queue, no group.
+# For each kind of idleness, schedstat has: count, balanced, failed, imbalance, gained, hot, no queue, no group.
 PER_TYPE, FAILED, TYPES = 8, 2, 3
 
 
 class BadCard(QemuError):
-    """A card that makes no sense: one line."""
+    """A card that makes no sense. The text is one line."""
 
 
 def read_card(path: Path) -> Card:
@@ -79,7 +81,7 @@ def read_card(path: Path) -> Card:
 
 
 def simulate(build: str, card: Card, sched: str, seed: int, features: Sequence[str] = ()) -> tuple[Card, str]:
-    """The result of one run: its JSON and its schedstat."""
+    """(JSON, schedstat) of one run."""
     with tempfile.TemporaryDirectory() as scratch:
         out, stat, rtapp = (os.path.join(scratch, name) for name in ("out.json", "schedstat", "card.json"))
         words = [os.path.join(build, "schedsim"), "--sched", sched, "--seed", str(seed),
@@ -101,7 +103,7 @@ def simulate(build: str, card: Card, sched: str, seed: int, features: Sequence[s
 
 
 def balancing(stat: str) -> tuple[int, int]:
-    """(failed passes, pushes of a running task) of all domains."""
+    """(failed passes, pushes of a running task), added up over all domains."""
     failed = pushes = 0
     for line in stat.splitlines():
         if line.startswith("domain"):
@@ -164,7 +166,7 @@ def measure(name: str, data: Card, stat: str) -> float:
 
 
 def simulated(build: str, card: Card, sched: str) -> Iterator[tuple[Card, float]]:
-    """(metric, its worst value over the seeds) of each metric of the card that is for @sched."""
+    """(metric, the worst value over all seeds) of each metric of the card that applies to @sched."""
     runs, others = {}, {}
     for metric in card["metric"]:
         if sched not in metric.get("classes", [sched]):
@@ -238,7 +240,7 @@ def heading(card: Card, host: str) -> str:
 
 def rows_of(run: Callable[[str, Card, str], Iterable[tuple[Card, float]]], build: str, card: Card,
             sched: str) -> list[tuple[bool, str]]:
-    """(kept?, text) of each bound of a card. A run that fails keeps none, and the others go on."""
+    """(is it kept, text) of each bound of a card. A run that fails keeps no bound, and the other runs go on."""
     try:
         return [(value <= metric["value"] if metric["op"] == "<=" else value >= metric["value"],
                  f"{label_of(metric)} {value:.4g} {metric['op']} {metric['value']:g}")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What a run depends on: the settings of `make run`, checked before anything starts.
 
-Each setting is a command line option, and an environment variable of the same name in capitals (which is how
-make passes them). Kernel, initramfs and these settings together determine a run under ICOUNT=1 to the bit.
+Each setting is an option of the command line and an environment variable of the same name in capitals, through which
+make passes it. Kernel, initramfs and these settings together determine a run under ICOUNT=1 to the bit.
 """
 
 import os
@@ -14,7 +14,7 @@ from typing import Any
 
 
 class UsageError(Exception):
-    """A setting has a value that cannot be meant. The text is one sentence for the user."""
+    """A setting has a value that makes no sense. The text is one sentence for the user."""
 
 
 SCHEDULERS = ("cfs", "eevdf", "bore", "bore-cfs", "fdl")
@@ -69,7 +69,7 @@ def _one_line(name: str, text: str) -> str:
 
 @dataclass
 class Settings:
-    """One run. Times in seconds, memory in MiB. The texts are kept to print the line that repeats the run."""
+    """One run. Times are in seconds, memory in MiB. The user's texts are kept for the line that repeats it."""
 
     build: str = "build"
     sched: str = "cfs"
@@ -130,21 +130,21 @@ PARSERS: dict[str, Callable[[str], dict[str, Any]]] = {
 
 
 def trace_file() -> str:
-    """OUT=, where a trace is written and read. It is no part of the machine's settings."""
+    """OUT=, the file to which a trace is written and from which it is read. It is not a setting of the machine."""
     return os.environ.get("OUT") or "trace.dat"
 
 
 def make_settings(given: Mapping[str, str], **fixed: Any) -> Settings:
-    """Settings from the texts @given (name -> text; empty: the default) and values @fixed by the caller."""
+    """Settings from the texts @given (name -> text; an empty one means the default) and values @fixed by the caller."""
     given = {name: text for name, text in given.items() if text}
     values: dict[str, Any] = {}
     for name, text in given.items():
         values.update(PARSERS[name](text))
     settings = Settings(**{**values, **fixed}, given=given)
     if settings.icount and settings.kvm == "1":
-        raise UsageError("KVM=1 cannot be had with ICOUNT=1, which counts emulated instructions")
+        raise UsageError("KVM=1 and ICOUNT=1 exclude each other: ICOUNT=1 counts emulated instructions")
     if settings.cpus % settings.numa or settings.mem % settings.numa:
-        raise UsageError(f"NUMA={settings.numa}: {settings.cpus} CPUs and {settings.mem} MiB cannot be divided so")
+        raise UsageError(f"NUMA={settings.numa}: {settings.cpus} CPUs and {settings.mem} MiB cannot be divided equally")
     return settings
 
 

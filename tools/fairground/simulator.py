@@ -11,7 +11,7 @@ from .settings import Settings
 
 def command(settings: Settings, workload: str, out: str | None, costs: Mapping[str, int],
             more: Sequence[str] = ()) -> list[str]:
-    """The words that run @workload with @settings, @costs and @more, and save the trace in @out unless that is None."""
+    """The command that runs @workload with @settings, @costs and @more options. It saves the trace in @out if given."""
     program = os.path.join(settings.build, "schedsim")
     if not os.path.exists(program):
         raise QemuError(f"{program} is missing: run make sim")
@@ -23,7 +23,7 @@ def command(settings: Settings, workload: str, out: str | None, costs: Mapping[s
 
 
 def run(settings: Settings, workload: str, out: str | None, costs: Mapping[str, int], more: Sequence[str] = ()) -> str:
-    """Run, and return what it printed; an error of the simulator is the user's to read."""
+    """Run the simulator and return what it printed. The user reads its errors."""
     words = command(settings, workload, out, costs, more)
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:

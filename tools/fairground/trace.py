@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """trace.dat for trace-cmd and KernelShark, made from what a run left in the machine's memory.
 
-The format is version 6, which every reader knows: texts (page header, event formats, symbols, names), options, a
-table of where each CPU's data is, and the data: ring buffer pages as the kernel wrote them. Nothing of the host goes
-into the file, so identical runs give identical files.
+The format is version 6, which every reader knows: texts (page header, event formats, symbols, names), options, a table
+of where each CPU's data is, and the data. The data are ring buffer pages as the kernel wrote them. Nothing of the host
+goes into the file, so identical runs give identical files.
 """
 
 import argparse
@@ -38,7 +38,7 @@ def _options(image: Image) -> bytes:
 
 
 def _formats(image: Image) -> bytes:
-    """First the ftrace system's formats, then every other system with its name."""
+    """The formats: first those of the ftrace system, then every other system with its name."""
     by_system: dict[str, list[bytes]] = {}
     for event in image.formats.values():
         by_system.setdefault(event.system, []).append(_sized(event.source, "<Q"))
@@ -74,7 +74,7 @@ SHARED_MEMORY = "/dev/shm"
 
 
 def memory_directory(megabytes: int) -> str:
-    """Where a file of the guest's size lives in RAM, if it fits there twice; otherwise the usual place."""
+    """A directory for a file of the guest's size: in RAM if the file fits there twice, otherwise the usual one."""
     try:
         if shutil.disk_usage(SHARED_MEMORY).free >= megabytes << 21:
             return SHARED_MEMORY
@@ -84,7 +84,7 @@ def memory_directory(megabytes: int) -> str:
 
 
 def with_tracing(settings: Settings, ram: str, events: str) -> Settings:
-    """@settings with the memory in the file @ram and @events recorded from the first switch on.
+    """@settings, with the memory in the file @ram and with @events recorded from the first switch on.
 
     The rings together get a quarter of the memory, unless APPEND says trace_buf_size=.
     """
@@ -103,12 +103,12 @@ def convert(ram: str, out: str) -> tuple[int, int]:
 
 
 def _check_place(path: str) -> None:
-    """Before the run, not after it: can the file be written?"""
+    """Refuse, before the run and not after it, a file that cannot be written."""
     directory = os.path.dirname(path) or "."
     if not os.path.isdir(directory):
         raise UsageError(f"OUT={path}: there is no such directory")
     if os.path.isdir(path):
-        raise UsageError(f"OUT={path}: this is a directory, the name of a file is expected")
+        raise UsageError(f"OUT={path}: this is a directory; the name of a file is expected")
     if not os.access(path if os.path.exists(path) else directory, os.W_OK):
         raise UsageError(f"OUT={path}: it cannot be written")
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Read a trace.dat: what `make trace` and the simulator write, and what trace-cmd records on Linux (version 6).
+"""Read a trace.dat (version 6): `make trace` and the simulator write such files, and trace-cmd records them on Linux.
 
-The counterpart of trace.py: the same Events as image.Image gives, from the file instead of the machine's memory.
+This is the counterpart of trace.py. It gives the same Events as image.Image, from a file instead of the memory.
 """
 
 import heapq
 import mmap
+import os
 import re
 import struct
 from collections.abc import Collection, Iterator
@@ -44,13 +45,13 @@ class _Reader:
 
     def expect(self, mark: bytes, what: str) -> None:
         if self.take(len(mark)) != mark:
-            raise TraceError(f"there is no {what} where one belongs")
+            raise TraceError(f"there is no {what} where one is expected")
 
 
 class TraceFile:
     """The trace in the file @path."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         with open(path, "rb") as f:
             try:
                 data = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
@@ -71,7 +72,7 @@ class TraceFile:
     @staticmethod
     def _header(reader: _Reader) -> int:
         if reader.take(len(MAGIC)) != MAGIC:
-            raise TraceError("this is no trace.dat file")
+            raise TraceError("this is not a trace.dat file")
         version = reader.string().decode(errors="replace")
         if version != "6":
             raise TraceError(f"the file has version {version}; trace-cmd convert --file-version 6 makes it readable")
@@ -102,7 +103,7 @@ class TraceFile:
                 reader.sized("I")
             mark = reader.take(len(RECORDS))
         if mark != RECORDS:
-            raise TraceError("there are no records where they belong")
+            raise TraceError("there are no records where they are expected")
 
     def comms(self) -> dict[int, str]:
         """Names of threads by id."""
@@ -117,7 +118,7 @@ class TraceFile:
             yield self._data[at:at + self.page_size]
 
     def lost(self) -> int:
-        """Events known to be missing: overwritten before they could be saved."""
+        """How many events are known to be missing. They were overwritten before they could be saved."""
         return sum(self._lost(page) for cpu in range(self.cpus) for page in self._pages(cpu))
 
     @staticmethod
@@ -130,7 +131,7 @@ class TraceFile:
         return struct.unpack_from("<Q", page, PAGE_HEADER.size + (commit & COMMIT_MASK))[0]
 
     def events(self, names: Collection[str] | None = None) -> Iterator[Event]:
-        """Yield every Event, or those called one of @names, in order of time; on equal times the lower CPU first."""
+        """Yield every Event, or those with one of @names, in order of time; at equal times the lower CPU first."""
         wanted = {i for i, f in self.formats.items() if names is None or f.name in names}
         by_cpu = (self._cpu_events(cpu, wanted) for cpu in range(self.cpus))
         yield from heapq.merge(*by_cpu, key=lambda e: (e.time, e.cpu))

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""What balancing costs each CPU as the simulated machine grows: no more than the logarithm of the CPUs is the goal.
+"""What balancing costs each CPU as the simulated machine grows. The goal: no more than the logarithm of the CPUs.
 
-A tick's pass at a domain looks at every runqueue of it once, so /proc/schedstat counts them: passes times CPUs. The
-other columns are instructions, counted by valgrind: of the balancing part of the tick, and of CPUs about to idle that
-search for work. As a search takes no time here, the rule that ends it when it takes longer than the CPU usually idles
-never applies.
+A tick's pass over a domain looks at every runqueue of it once, so /proc/schedstat tells the number: passes times CPUs.
+The other columns are instructions, counted by valgrind: those of the balancing part of the tick, and those of CPUs that
+are about to idle and search for work. A search takes no time here. So the rule that ends a search when it takes longer
+than the CPU usually idles never applies.
 
 Usage: balance_cost.py [BUILD [CPUS...]]     CPUs: 64 256 1024 4096
 """
@@ -24,7 +24,7 @@ HZ = 250
 # CPUs -> topology; seconds simulated for looks, for looks under churn, for instructions
 MACHINES = {64: ("2x32x1", 20, 2, 4), 256: ("2x4x32x1", 15, 0.5, 2), 1024: ("4x8x32x1", 10, 0.2, 1),
             4096: ("8x16x32x1", 10, 0.06, 0.5)}
-TICK = (0, 1)  # its kinds of passes as /proc/schedstat orders them: idle, busy, newly idle
+TICK = (0, 1)  # the kinds of a tick's passes, in the order of /proc/schedstat: idle, busy, newly idle
 
 
 def half_idle(cpus: int) -> str:
@@ -40,7 +40,7 @@ def churn(cpus: int) -> str:
 
 
 def looks(build: str, topology: str, seconds: float, workload: str) -> float:
-    """Runqueues that ticks looked at, for each CPU and tick."""
+    """How many runqueues ticks looked at, per CPU and tick."""
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "schedstat")
         subprocess.run([f"{build}/schedsim", "--topology", topology, "--time", f"{int(seconds * 1000)}ms",
@@ -56,7 +56,7 @@ def looks(build: str, topology: str, seconds: float, workload: str) -> float:
 
 
 def balance_instructions(build: str, function: str, cpus: int, topology: str, seconds: float, workload: str) -> float:
-    """Of balance_tick() or, of a CPU about to idle, balance_newly_idle(), and what they call: for each CPU and tick."""
+    """Instructions of @function and of what it calls, per CPU and tick."""
     words = ["--hz", str(HZ), "--topology", topology, "--time", f"{int(seconds * 1000)}ms", workload]
     return instructions(build, function, words) / (cpus * seconds * HZ)
 

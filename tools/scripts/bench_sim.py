@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How fast the simulator is, and what a decision costs as a runqueue grows.
 
-An operation is a call that tells or asks the scheduler something: a switch, a wakeup, a tick, a block, a yield. The
-first table counts them per second of CPU time on one core, invariant checks and measurement off, for workloads that
-do hardly anything else. Seconds are the host's and as noisy as it is busy; with valgrind the second table counts
-instructions, which are exact.
+An operation is a call of the scheduler: a switch, a wakeup, a tick, a block, a yield. The first table counts operations
+per second of CPU time on one core, without invariant checks and measurement, for workloads that do hardly anything
+else. The seconds are those of the host and as noisy as it is busy. The second table counts instructions with valgrind,
+and these are exact.
 
 Usage: bench_sim.py [BUILD]
 """
@@ -28,7 +28,7 @@ QUEUES = (1, 10, 100, 1000, 10_000, 100_000)
 
 
 def workloads(cpus: int) -> list[tuple[str, list[str]]]:
-    """Names and texts; every CPU is busy and switches all the time."""
+    """(name, text) of workloads in which every CPU is busy and switches all the time."""
     pinned = [f"bursts:n=4,run=50us,sleep=50us,cpus={cpu}" for cpu in range(cpus)]
     return [("sleep and wake", [f"bursts:n={4 * cpus},run=50us,sleep=50us"]),
             ("the same, pinned", pinned),
@@ -36,7 +36,7 @@ def workloads(cpus: int) -> list[tuple[str, list[str]]]:
 
 
 def bench(build: str, words: list[str]) -> dict[str, Any]:
-    """What schedsim --bench says of a run, as a dictionary."""
+    """The figures that schedsim --bench prints about a run."""
     done = subprocess.run([f"{build}/schedsim", "--bench", *words], capture_output=True, text=True, check=True)
     line = next(text for text in done.stdout.splitlines() if text.startswith("bench: "))
     return {key: value if key == "sched" else int(value) for key, value in re.findall(r"(\w+)=(\S+)", line)}
@@ -54,7 +54,7 @@ def speed_table(build: str, sched: str) -> None:
 
 
 def instructions(build: str, function: str, words: list[str]) -> int:
-    """Of @function() and what it calls, in a run of schedsim --bench."""
+    """Instructions of @function() and of what it calls, in a run of schedsim --bench."""
     with tempfile.TemporaryDirectory() as directory:
         done = subprocess.run(["valgrind", "--tool=callgrind", f"--toggle-collect={function}",
                                f"--callgrind-out-file={directory}/out", f"{build}/schedsim", "--bench", *words],
@@ -63,7 +63,7 @@ def instructions(build: str, function: str, words: list[str]) -> int:
 
 
 def pick_table(build: str, sched: str) -> None:
-    """One CPU, @n tasks that are always runnable and a tick each ms: what one more tick and its switch cost."""
+    """What one more tick and its switch cost on one CPU, with a tick every ms and more and more runnable tasks."""
     print(f"\n{'runnable':>9} {'instructions for a tick and its switch':>40}")
     if not shutil.which("valgrind"):
         print("          needs valgrind")

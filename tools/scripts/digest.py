@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Digests of what the scheduler decides: equal before and after a change that is to change no decision.
+"""Digests of what the scheduler decides. They are equal before and after a change that changes no decision.
 
 Each line is the SHA-256 of what schedsim writes for one workload under one policy: its tables, its figures as JSON and
 its trace with every event of the scheduler. The last line is the digest of all lines. The commit is left out, so two

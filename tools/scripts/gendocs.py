@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Make the reference pages of docs/ from the .def lists, which are also what the C structures come from.
+"""Make the reference pages of docs/ from the .def lists. The C structures come from the same lists.
 
 Usage: gendocs.py    rewrites the pages. tidy.py checks that they are up to date.
 """

@@ -2,17 +2,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Plant bugs and require that the tests notice them.
 
-Each tests/mutants/*.patch is one wrong change of the source, under a header of three lines:
+Each tests/mutants/*.patch is one wrong change of the source, below a header of three lines:
 
     Breaks: what no longer holds, in one sentence
-    Noticed-by: Q7 a_name_of_a_test          (invariants and tests; what fails must name one of them)
+    Noticed-by: Q7 a_name_of_a_test          (invariants and tests; the failure must name one of them)
     Run: unit NAME | prop | replay POLICY OPERATIONS | scenario POLICY CARD | kernel PATTERN [CPUS]
          | guest [CPUS] COMMAND
 
-The source is copied to BUILD/mutants/base, the first time with what is built of it already, and built there; without
-a bug it must pass what the mutants run. Each mutant then gets a copy of that tree with its patch, where make compiles
-what changed. A mutant is `ok` if its run fails for the reason named. Survivors, patches that do not apply any more and
-trees that do not compile are failures. The copies of those stay in BUILD/mutants for a look.
+The source is copied to BUILD/mutants/base, the first time together with its objects, and built there. Without a bug it
+must pass everything that the mutants run. Each mutant then gets a copy of that tree with its patch, and make compiles
+what changed. A mutant is `ok` if its run fails for the reason named. A mutant fails if it survives, if its patch does
+not apply any more, or if its tree does not compile; its copy then stays in BUILD/mutants for a look.
 
 Usage: mutate.py [--list] [--explore OPS] [--sample N] [--seed S] [NAME...]    environment: B (build directory), MAKE
 """
@@ -41,8 +41,8 @@ SOURCES = ["Makefile", "VERSION", "linker.ld", "mk", "arch", "kernel", "lib", "s
 BUILT = pathlib.Path("build")  # in the copied trees
 SCRATCH = pathlib.Path(os.environ.get("B", "build")) / "mutants"
 MAKE = os.environ.get("MAKE", "make")
-CPU_TIME_S = 60  # of a hosted run: a bug may be one that never ends
-TIMEOUT_S = 900  # of what has no such limit, on a host that has other things to do
+CPU_TIME_S = 60  # for a hosted run, because a bug may make it endless
+TIMEOUT_S = 900  # for runs without such a limit, on a host that has other things to do
 PROP_OPS = "250000"
 HEADER = re.compile(r"^(Breaks|Noticed-by|Run): (.+)$", re.MULTILINE)
 
@@ -73,13 +73,13 @@ def read_mutant(path: pathlib.Path) -> Mutant:
 
 
 def environment() -> dict[str, str]:
-    """Of programs in a copied tree: nothing of the make that runs us, which has another build directory."""
+    """The environment for programs in a copied tree. The make that runs us has another build directory."""
     kept = {name: value for name, value in os.environ.items() if name not in ("B", "MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
     return {**kept, "CMOCKA_MESSAGE_OUTPUT": "TAP", "ASAN_OPTIONS": "detect_leaks=0"}
 
 
 def call(words: list[str], tree: str | pathlib.Path) -> tuple[int, str]:
-    """Run @words in @tree. Returns (status, output); a run without end has status 124."""
+    """(status, output) of @words, run in @tree. A run that does not end has status 124."""
     try:
         done = subprocess.run(words, cwd=tree, env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, timeout=TIMEOUT_S, check=False)
@@ -89,16 +89,16 @@ def call(words: list[str], tree: str | pathlib.Path) -> tuple[int, str]:
 
 
 def seed(names: Iterable[str], base: pathlib.Path) -> None:
-    """Copy the source @names with their times, and the objects made of them: make has the less to do in @base."""
+    """Copy the source @names with their times, and their objects, so that make has less to do in @base."""
     for name in names:
         (base / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(name, base / name)
-    if SCRATCH.parent == BUILT and BUILT.exists():  # in a directory of another name make would not know them
+    if SCRATCH.parent == BUILT and BUILT.exists():  # make would not know objects in a directory of another name
         shutil.copytree(BUILT, base / BUILT, symlinks=True, ignore=shutil.ignore_patterns(SCRATCH.name, "test"))
 
 
 def refresh(base: pathlib.Path) -> None:
-    """Make @base the same as the source, keeping its objects: only what differs gets a new time."""
+    """Make @base equal to the source and keep its objects: only files that differ get a new time."""
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "--", *SOURCES],
                             capture_output=True, text=True, check=True).stdout.splitlines()
     wanted = {name for name in listed if os.path.isfile(name)}
@@ -124,7 +124,7 @@ def build(tree: pathlib.Path, targets: list[str]) -> None:
 
 
 def apply(patch: pathlib.Path, tree: str | pathlib.Path, *options: str) -> str | None:
-    """Apply a patch to @tree. Returns what is wrong with that, or None."""
+    """Apply a patch to @tree. Returns None, or what went wrong."""
     status, text = call(["patch", "-p1", "-s", "-N", "-l", "-F0", *options, "-i", str(patch.resolve())], tree)
     return text.strip().splitlines()[0] if status else None
 
@@ -157,7 +157,7 @@ def boot(tree: pathlib.Path, **given: str) -> tuple[int, str]:
 
 
 def run(what: str, tree: pathlib.Path) -> tuple[int, str]:
-    """The tests that a header names, in @tree. Returns (status, output)."""
+    """(status, output) of the tests that a header names, run in @tree."""
     layer, *words = what.split()
     if layer == "unit":
         return run_hosted(tree, f"build/unit/test_{words[0]}")
@@ -178,13 +178,13 @@ def run(what: str, tree: pathlib.Path) -> tuple[int, str]:
 
 
 def names_reason(mutant: Mutant, text: str) -> bool:
-    """Is one of the expected reasons in what failed?"""
+    """Does a failure in @text name one of the expected reasons?"""
     failed = "\n".join(line for line in text.splitlines() if not re.match(r"(\[ *[\d.]+\] )?ok ", line))
     return any(re.search(rf"\b{re.escape(word)}\b", failed) for word in mutant.noticed_by)
 
 
 def try_mutant(mutant: Mutant, base: pathlib.Path) -> str | None:
-    """None if @mutant is noticed as it should be, else what went wrong."""
+    """None if the tests notice @mutant as they should, otherwise what went wrong."""
     tree = SCRATCH / mutant.name
     try:
         plant(mutant, base, tree)
@@ -212,7 +212,7 @@ def is_scheduler_bug(mutant: Mutant) -> bool:
 
 
 def explore(mutant: Mutant, base: pathlib.Path, ops: int) -> Found:
-    """What random operations make of @mutant: a row for the table, (name, ops until found or None, by what)."""
+    """Run random operations on @mutant. Returns (name, operations until it was found or None, by what)."""
     tree = SCRATCH / mutant.name
     try:
         plant(mutant, base, tree)
@@ -226,7 +226,7 @@ def explore(mutant: Mutant, base: pathlib.Path, ops: int) -> Found:
 
 
 def explore_all(chosen: Sequence[Mutant], base: pathlib.Path, ops: int) -> None:
-    """Print which scheduler bugs `schedsim --ops` finds, after how many operations."""
+    """Print which scheduler bugs `schedsim --ops` finds, and after how many operations."""
     refresh(base)
     build(base, ["build/schedsim"])
     chosen = [mutant for mutant in chosen if is_scheduler_bug(mutant)]
@@ -241,7 +241,7 @@ def explore_all(chosen: Sequence[Mutant], base: pathlib.Path, ops: int) -> None:
 
 
 def unclaimed_invariants(mutants: Sequence[Mutant]) -> list[str]:
-    """Invariants that no mutant breaks: nobody knows whether their check works."""
+    """Invariants that no mutant breaks, so that nothing shows whether their check works."""
     known = re.findall(r"^INVARIANT\((\w+),", INVARIANTS.read_text(encoding="utf-8"), re.MULTILINE)
     claimed = {word for mutant in mutants for word in mutant.noticed_by}
     return [name for name in known if name not in claimed]
@@ -263,7 +263,7 @@ class Tap:
 
 
 def prepare(chosen: Sequence[Mutant], base: pathlib.Path, tap: "Tap") -> bool:
-    """Build the tree without bugs and run what @chosen will run. Returns whether everything passes."""
+    """Build the tree without bugs and run everything that @chosen will run there. Returns whether all of it passes."""
     print(f"# the tree without bugs, in {base}", flush=True)
     refresh(base)
     for what in sorted({mutant.run for mutant in chosen}):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""The scheduler's objects ask their host for nothing but the seam, and keep no state of their own.
+"""Check that the scheduler asks its host for nothing but the seam, and keeps no state of its own.
 
-Links the objects given (kernel or hosted builds of sched/ and lib/) and compares what stays undefined with the
-functions declared in sched/host.h. Also: no writable data, because all state hangs off one struct sched.
+Links the objects given (kernel or hosted builds of sched/ and lib/) and compares the names that stay undefined with the
+functions that sched/host.h declares. There is no writable data either, because all state is in one struct sched.
 
 Usage: nm_gate.py OBJECT...
 """
@@ -36,11 +36,11 @@ def problems(objects: list[str]) -> Iterator[str]:
     found = symbols(objects)
     undefined = {name for kind, name in found if kind == "U"}
     for name in sorted(undefined - seam() - COMPILER_CALLS):
-        yield f"{name} is used by the scheduler but is not part of sched/host.h"
+        yield f"{name} is used by the scheduler but sched/host.h does not declare it"
     for name in sorted(seam() - undefined):
         yield f"{name} is declared in sched/host.h but nothing calls it"
     for name in sorted(name for kind, name in found if kind in WRITABLE):
-        yield f"{name} is writable data; state belongs into struct sched"
+        yield f"{name} is writable data; state belongs in struct sched"
 
 
 def main() -> None:

@@ -4,9 +4,9 @@
 
 usage: symbols.py LINKED OUT
 
-linker.ld puts an almost empty section .symbols last in the image, in a segment of its own. This writes the
-table (struct symbol_table of kernel/kernel.h) to the end of the file and points that segment at it. Nothing
-moves, so one link is enough.
+linker.ld puts an almost empty section .symbols last in the image, in a segment of its own. This script writes the table
+(struct symbol_table of kernel/kernel.h) to the end of the file and points that segment at it. No address changes, so
+one link is enough.
 """
 import struct
 import sys
@@ -40,7 +40,7 @@ class Elf:
         sys.exit(f"symbols.py: no section {name.decode()}")
 
     def functions(self) -> list[tuple[int, bytes]]:
-        """(address, name) of every function, by address; one name for each address."""
+        """(address, name) of every function, in order of addresses, with one name for each."""
         symtab = next(s for s in self.sections if s[1] == SHT_SYMTAB)
         names = self.sections[symtab[6]][4]
         found: dict[int, bytes] = {}

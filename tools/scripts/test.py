@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Run every layer of the tests, cheapest first, as many at a time as there are CPUs, and add up what passed.
+"""Run every layer of the tests, cheapest first, as many at a time as there are CPUs, and add up the results.
 
     static   rules of the source, the scheduler's seam, types of the Python, a build by the other compiler
     unit     hosted tests of sched/ and lib/, with sanitizers (cmocka); golden numbers against their model
-    prop     random operations on the scheduler and every short sequence of them, invariants after each
-    sim      the simulator: what it reports, reads, writes and refuses (pytest)
+    prop     random operations on the scheduler and every short sequence of them; after each the invariants are checked
+    sim      the simulator: its reports, the files it reads and writes, its errors (pytest)
     kernel   selftests inside the kernel at 1, 2, 4 and 8 CPUs; at 4 under each other scheduler
     e2e      the machine from outside (pytest)
     mutants  a sample of seeded bugs, each of which the layers above must notice
 
-A layer reports in TAP (pytest in JUnit's XML), its output is kept in BUILD/test/. A layer that runs no test has
-failed. Every ten seconds a line says what those at work did last, or what of them failed. The last line of all is
-`N passed, N failed, N skipped`.
+A layer reports in TAP (pytest in JUnit's XML), and its output is kept in BUILD/test/. A layer that runs no test has
+failed. Every ten seconds a line says what each layer at work did last, or which of its tests failed. The last line of
+all is `N passed, N failed, N skipped`.
 
 Usage: test.py [LAYER...]    environment: B (build directory), MAKE
 """
@@ -50,7 +50,7 @@ PLAN = re.compile(r"^(?:\[ *[\d.]+\] )?1\.\.(\d+)", re.MULTILINE)
 
 @dataclass
 class Count:
-    """Results of some tests; of those that failed the names, and a reason where one was reported."""
+    """Results of some tests. Failed ones are kept by name, with the reason where one was reported."""
 
     passed: int = 0
     skipped: int = 0
@@ -66,7 +66,7 @@ class Count:
 
 
 def count_tap(text: str) -> Count:
-    """Results in TAP or KTAP. Fewer results than planned is a failure: something ended early."""
+    """Count results in TAP or KTAP. Fewer results than planned are a failure: something ended early."""
     count = Count()
     results = RESULT.findall(text)
     reasons = {name: f"{name}: {reason}" for reason, name in REASON.findall(text)}
@@ -97,7 +97,7 @@ def count_junit(path: str) -> Count:
     return count
 
 
-at_work: dict[str, str] = {}  # name of a log -> its path, while something writes it
+at_work: dict[str, str] = {}  # name of a log -> its path, while a layer writes it
 
 
 @contextlib.contextmanager
@@ -121,7 +121,7 @@ def run(name: str, words: Sequence[str], **environment: str) -> tuple[int, str]:
 
 
 def tap_layer(name: str, words: Sequence[str], **environment: str) -> Count:
-    """A layer of programs that print TAP."""
+    """Run a program that prints TAP, and count its results."""
     status, text = run(name, words, **environment)
     count = count_tap(text)
     if status and not count.failed:
@@ -209,11 +209,11 @@ def mutants() -> Count:
 LAYERS = {"static": static, "unit": unit, "prop": prop, "sim": sim, "kernel": kernel, "e2e": e2e,
           "mutants": mutants}
 NEEDS = {"unit": "unit-programs", "prop": "prop-programs sim", "sim": "sim", "kernel": "image", "e2e": "image sim",
-         "mutants": "image sim unit-programs"}  # what make builds before any layer starts
+         "mutants": "image sim unit-programs"}  # targets that make builds before any layer starts
 
 
 def clean_environment() -> None:
-    """Of the make that runs us, without its slots for jobs; without the settings of a machine (SMP=, SEED=)."""
+    """Remove the job slots of the make that runs us, and settings of a machine such as SMP= and SEED=."""
     for name in (*map(str.upper, PARSERS), "OUT", "EVENTS"):
         os.environ.pop(name, None)
     os.environ["MAKEFLAGS"] = re.sub(r"(^| )-?-j(observer-auth=)?\S*", "", os.environ.get("MAKEFLAGS", ""))
@@ -239,7 +239,7 @@ def run_layer(name: str) -> Count:
 
 
 def news(path: str) -> str:
-    """The last line of a log; if it tells of failures, the last of those."""
+    """The last line of a log, or the last failure in it if there is one."""
     with open(path, encoding="utf-8", errors="replace") as log:
         text = log.read()
     lines = FAILURE.findall(text) or text.strip().splitlines() or [""]
@@ -247,7 +247,7 @@ def news(path: str) -> str:
 
 
 def show_progress(ended: threading.Event) -> None:
-    """Say now and then what is going on, until @ended."""
+    """Print now and then what goes on, until @ended."""
     start = time.monotonic()
     while not ended.wait(PROGRESS_S):
         told = "; ".join(f"{name}: {news(path)}" for name, path in list(at_work.items()))
@@ -262,7 +262,7 @@ def main() -> bool:
         sys.exit(f"test.py: no layer {' '.join(unknown)}; there are {' '.join(LAYERS)}")
     clean_environment()
     if build(layers):
-        sys.exit("test.py: what is tested does not build")
+        sys.exit("test.py: the programs under test do not build")
     total, ended = Count(), threading.Event()
     threading.Thread(target=show_progress, args=[ended], daemon=True).start()
     with ThreadPoolExecutor(WORKERS) as pool:

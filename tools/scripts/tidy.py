@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""The rules of the source that no compiler checks. Each finding is file:line: what is wrong.
+"""Check the rules of the source that no compiler checks. Each finding is file:line: what is wrong.
 
     lines       .editorconfig is obeyed: width, indentation, no blanks at the end (tools/scripts/editorconfig.py)
     files       open with the licence and a comment that says what they are for
@@ -52,12 +52,12 @@ BANNED_IN_SCHED = {
 
 
 def blank_out(match: re.Match[str]) -> str:
-    """Comments and strings count as blanks, so that positions stay."""
+    """Blanks in the place of a comment or a string, so that positions stay the same."""
     return re.sub(r"[^\n]", " ", match.group())
 
 
 class File:
-    """One source file: its text, and the same without comments and strings."""
+    """One source file: its text, and the text without comments and strings."""
 
     def __init__(self, path: pathlib.Path) -> None:
         self.path = path
@@ -88,8 +88,8 @@ def check_header_comment(file: File) -> Iterator[str]:
 
 
 def functions(file: File) -> Iterator[tuple[int, str, int]]:
-    """(first line, name, number of lines) of each function: its body's braces stand in column 1."""
-    start = None  # where the declaration of the function that may follow begins
+    """(first line, name, number of lines) of each function. The braces of its body stand in column 1."""
+    start = None  # the line of a declaration that may begin a function
     for number, line in enumerate(file.code.splitlines(), 1):
         declaration = re.match(r"[A-Za-z_][^=;(]*?(\w+)\(", line)
         if declaration:
@@ -154,7 +154,7 @@ CHECKS = (check_header_comment, check_functions, check_words, check_sched, check
 
 
 def stale_mutants() -> Iterator[str]:
-    """Patches that tools/scripts/mutate.py could not plant; it tries a few of them in each run of the tests."""
+    """A finding for each seeded bug whose patch does not apply. The tests themselves try only a few in each run."""
     for path in sorted(mutate.PATCHES.glob("*.patch")):
         complaint = mutate.apply(path, ".", "--dry-run")
         if complaint:

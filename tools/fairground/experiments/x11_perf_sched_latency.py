@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Two tasks that never sleep on each of two CPUs: how often they switch, how long each turn makes the other wait.
+"""Two tasks that never sleep on each of two CPUs: how often they switch, and how long one waits for the other.
 
-The rule behind the published figures: a turn ends at the first tick that finds more than a slice gone. With 12 CPUs
-the tunables are scaled by four, so of two equal tasks each has a slice of 12 ms under CFS (turns of 16 ms at a tick of
-4 ms) and of 3 ms under EEVDF (turns of 4 ms). BORE on CFS mixes turns of 4 and 8 ms, which two tasks of equal past do
-not do for long: its published figures are those of pairs whose bursts, CPU time without a sleep, are some six times
-apart (docs/experiments.md). So there are two cases: pairs from a cold start, and pairs that met after one of the two
-had run HISTORY seconds alone and the other R times that.
+The rule behind the published figures is that a turn ends at the first tick at which more than a slice is over. With
+12 CPUs the tunables are scaled by four. So each of two equal tasks has a slice of 12 ms under CFS (turns of 16 ms at a
+tick of 4 ms) and of 3 ms under EEVDF (turns of 4 ms). BORE on CFS mixes turns of 4 and 8 ms. Two tasks with an equal
+past do not do so for long: the published figures come from pairs whose bursts, CPU time without a sleep, differ by a
+factor of about six (docs/experiments.md). So there are two kinds of cases: pairs from a cold start, and pairs that met
+after one task had run HISTORY seconds alone and the other R times as long.
 """
 
 from typing import Any
@@ -23,7 +23,7 @@ RATIOS = (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16)  # R
 APART = {f"apart-{ratio:g}": ratio for ratio in RATIOS}
 CASES = ("hogs", *APART)
 HISTORY = 20
-CHOSEN = "apart-6"  # of the kernel, where two minutes of history take ten of the host's
+CHOSEN = "apart-6"  # the one case of the kernel, where two minutes of history take ten minutes of the host
 SIZE = (15, 4.4)
 
 PUBLISHED = {"cfs": (1255, 15.907, 16.008), "bore-cfs": (3308, 6.042, 8.014), "eevdf": (5007, 3.994, 4.009)}
@@ -31,10 +31,10 @@ MS = 1e6
 
 
 CPUS = (2, 3)
-LATER_US = 9000  # the second of each pair starts: stress forks its tasks one by one, they do not start as one
-# The same in the kernel's shell, and away from the ticks of 4 ms: it is started with one, when an even hundredth of a
-# second begins, and takes 1.4 ms to get going. Close to a tick the two would be owed the same whenever a turn ends, and
-# under EEVDF chance decide who is next.
+LATER_US = 9000  # how much later the second of each pair starts: stress forks its tasks one by one
+# The same in the kernel's shell, and away from the ticks, which come every 4 ms. The second task starts with a tick,
+# when an even hundredth of a second begins, and needs 1.4 ms to get going. If it started close to a tick, both tasks
+# would be owed the same whenever a turn ends, and under EEVDF chance would decide which is next.
 LATER = ("even() { read t _ < /proc/uptime; case $t in *[02468]) ;; *) false; esac; }; "
          "later() { while even; do :; done; until even; do :; done; }")
 
@@ -44,9 +44,9 @@ def runs(host: str, sched: str, case: str) -> bool:
 
 
 def kernel(case: str, seconds: int) -> str:
-    """Cold, one pair after the other: busy CPUs share one stream of instructions under ICOUNT=1, so the ticks of two
-    pairs would delay each other in a pattern that repeats, and a few us in each turn add up. Scores apart make that not
-    matter, and both pairs meet at the same time."""
+    """From a cold start, one pair runs after the other. Busy CPUs share one stream of instructions under ICOUNT=1, so
+    the ticks of two pairs would delay each other in a pattern that repeats, and a few us in each turn add up. Where the
+    scores are apart this does not matter, and both pairs meet at the same time."""
     if case == "hogs":
         return "; ".join([LATER, *(f"hog -a {cpu} -t {seconds + 1}s & later; hog -a {cpu} -t {seconds + 1}s & wait"
                                    for cpu in CPUS)])
@@ -59,7 +59,7 @@ def kernel(case: str, seconds: int) -> str:
 
 
 def paired(cpu: int, alone_on: int, history: float, delay_us: int) -> dict[str, Any]:
-    """A task that runs @history s on a CPU of its own, then on @cpu for ever."""
+    """A task that runs @history seconds on the CPU @alone_on, then on @cpu for ever."""
     task = {"phases": {"alone": {"run": round(history * 1e6), "cpus": [alone_on]},
                        "paired": {"loop": -1, "run": 1000000, "cpus": [cpu]}}}
     return {**task, "delay": delay_us} if delay_us else task
@@ -81,7 +81,7 @@ def workload(case: str, seconds: int) -> dict[str, Any]:
 
 
 def delays_on(run: Run, cpu: int) -> tuple[int, list[int]]:
-    """(How many tasks used @cpu, their delays) from half a second after all had come, as perf was started later."""
+    """(number of tasks that used @cpu, their delays) from half a second after the last came: perf was started later."""
     found = run.latencies({cpu})
     hogs = {pid for pid, task in found.tasks.items() if task.run_ns > run.seconds * 1e9 / 10}
     came = {wait.pid: wait.end for wait in reversed(found.waits) if wait.pid in hogs}
@@ -108,7 +108,7 @@ def case_of(sched: str) -> str:
 
 
 def span(of_host: Results) -> tuple[float, float]:
-    """First and last R about the chosen one, without a gap, whose switches are as published."""
+    """The first and last R around the chosen one, without a gap, at which the switches are as published."""
     published = PUBLISHED["bore-cfs"][0]
     good = [abs(of_host["bore-cfs"][case]["switches_10s"] - published) <= PART * published for case in APART]
     first = last = list(APART).index(CHOSEN)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A task that wakes every millisecond on each CPU, among four that never sleep: how late does it run?
 
-As SCHED_FIFO it does not compete with them, so the fair policy makes no difference; that is how jitterdebugger, whose
-figures are published, was run. As SCHED_OTHER it does; a BORE is compared with the policy it was made from.
+As SCHED_FIFO it does not compete with them, so the fair policy makes no difference. jitterdebugger, whose figures are
+published, was run like that. As SCHED_OTHER it competes, and each BORE is compared with the policy on which it builds.
 """
 
 from typing import Any
@@ -19,15 +19,17 @@ CASES = ("fifo", "other")
 SIZE = (10, 4.5)
 
 NR_CPUS, HOGS, PERIOD_US, PRIO = 4, 4, 1000, 80
-WARM_UP = 20  # wakeups of each sleeper that do not count: it is started and gets its policy
-NOISE_US = 20  # the CPUs of the emulated machine share one stream of instructions: up to so much of a wait is theirs
+WARM_UP = 20  # the first wakeups of each sleeper do not count: it starts and gets its policy
+# The emulated CPUs share one stream of instructions, and others may take up to this much of a wait.
+NOISE_US = 20
 US = 1e3
 QUANTITIES = ("mean", "p99", "max")
-LATER = (("bore-cfs", "cfs", "p99"), ("bore-cfs", "cfs", "max"), ("bore", "eevdf", "p99"))  # the first no later
+# The first is not later than the second.
+LATER = (("bore-cfs", "cfs", "p99"), ("bore-cfs", "cfs", "max"), ("bore", "eevdf", "p99"))
 
 
 def kernel(case: str, seconds: int) -> str:
-    """The sleepers start when the hogs run, and end before these do."""
+    """The sleepers start when the hogs run, and end before them."""
     hogs = "".join(f"hog -n {HOGS} -a {cpu} -t {seconds}s & " for cpu in range(NR_CPUS))
     policy = f"-p {PRIO}" if case == "fifo" else ""
     loops = (seconds * 1_000_000 - 500_000) // PERIOD_US
@@ -45,7 +47,7 @@ def workload(case: str, seconds: int) -> dict[str, Any]:
 
 
 def measure(run: Run) -> Figures:
-    """Of all wakeups of the sleepers' threads, from the wakeup to running."""
+    """The times from a wakeup to running, of all wakeups of the sleepers' threads."""
     found = run.latencies()
     by_task: dict[int, list[float]] = {}
     for wait in found.waits:
@@ -80,7 +82,7 @@ def claims() -> list[Claim]:
 
 
 def draw(figure: Any, results: dict[str, Results]) -> None:
-    """What part of the wakeups was later than that."""
+    """The part of the wakeups that was later than the time on the axis."""
     for axes, case in zip(figure.subplots(1, len(CASES)), CASES):
         for host, of_host in results.items():
             for nr, (sched, cases) in enumerate(of_host.items()):

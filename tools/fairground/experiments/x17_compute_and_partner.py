@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A task that computes and one with the same work that gives the CPU up after each round of it.
 
-BORE tells them apart: who gives the CPU up has short bursts and gets more of it, so it is done first. For CFS and
-EEVDF they are equal. While the partner waits for I/O the other computes; under CFS both come to their last round
-together, and at the end the CPU idles until the last I/O is done.
+BORE tells them apart: the task that gives the CPU up has short bursts, gets more of the CPU and is done first. For CFS
+and EEVDF both are equal. While the partner waits for I/O the other computes. Under CFS both come to their last round
+together, and then the CPU idles until the last I/O is done.
 """
 
 from typing import Any
@@ -26,7 +26,7 @@ COLOURS = {"compute": "tab:blue", "partner": "tab:orange"}
 
 
 def round_us(seconds: int) -> int:
-    """Both tasks together have work for @seconds."""
+    """The length of a round, so that both tasks together have work for @seconds."""
     return seconds * 1_000_000 // (2 * ROUNDS)
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Three servers, alike but for their groups' settings, beside an antagonist: what deadlines make of wakeup latency.
+"""Three servers that differ only in their groups' settings, beside an antagonist: what deadlines do to wakeup latency.
 
 The script of the publication (examples/fdl.sh) for a machine of 4 CPUs instead of 96: the antagonist has two pairs of
 processes for each CPU, the servers have fewer workers that think for 3 ms instead of 30, and the deadlines are
-20 times as long, because an emulated CPU does in a millisecond what that one did in 50 us.
+20 times as long, because an emulated CPU needs a millisecond for what that machine did in 50 us.
 """
 
 import re
@@ -32,7 +32,7 @@ WORKERS, THINK_US = 2, 3000
 DEADLINES_NS = {"fdl-loose": (100_000_000, 50_000_000), "fdl": (4_000_000, 2_000_000)}
 CONTAINER_NS = 100_000_000
 GUARANTEED = 7000
-# What a case changes: where the antagonist is, whether there are deadlines, guarantees, shares in their place.
+# What a case changes: the group of the antagonist, deadlines, guarantees, shares in the place of guarantees.
 CASES: dict[str, dict[str, Any]] = {
     "as-published": {},
     "antagonist-in-group": {"group": True},
@@ -43,7 +43,7 @@ TWICE = ("as-published",)
 
 
 def group(name: str, deadlines: bool = True, guaranteed: int = GUARANTEED, shares: int = 0, **_: object) -> list[str]:
-    """Make a group. The first one is plain CFS whatever the case."""
+    """Commands that make a group. The first group is plain CFS in every case."""
     rr, wakeup = DEADLINES_NS.get(name, (0, 0)) if deadlines else (0, 0)
     plain = name == GROUPS[0]
     return [f"mkdir {name}", f"echo {rr} > {name}/cpu.deadline_rr", f"echo {wakeup} > {name}/cpu.deadline_wakeup",
@@ -53,7 +53,7 @@ def group(name: str, deadlines: bool = True, guaranteed: int = GUARANTEED, share
 
 def script(seconds: int, antagonist: bool = True, group_of_antagonist: str = ".", workers: int = WORKERS,
            order: Sequence[str] = GROUPS, **what: Any) -> str:
-    """The first second of each server is its warm-up. Then the reports, and what the scheduler says of the groups."""
+    """The whole script. It ends with the counters and the servers' reports, whose first second is a warm-up."""
     noise = "hackbench -g 2 -f 4 -s 20000 --loops 1000000 > /dev/null"
     server = f"schbench -m 1 -t {workers} -c {THINK_US} -s {THINK_US} -r {seconds} -w 1 -i -1"
     return "; ".join([
@@ -72,7 +72,7 @@ def kernel(case: str, seconds: int) -> str:
 
 
 def measure(run: Run) -> Figures:
-    """By group: the percentiles in us, the number of samples, and the scheduler's counters if they are told."""
+    """For each group: the percentiles in us, the number of samples, and the scheduler's counters if there are any."""
     parts = re.split(r"^==== (.+) ====$", run.console, flags=re.M)
     figures: Figures = {}
     for name, text in zip(parts[1::2], parts[2::2]):
@@ -85,7 +85,7 @@ def measure(run: Run) -> Figures:
 
 
 def ratio(case: str, percentile: str, above: str, below: str) -> Callable[[Results], Any]:
-    """How many times the latency of @below the one of @above is; what is not measurable counts as 1 us."""
+    """A function of the results: the latency of @above divided by that of @below, which is at least 1 us."""
     return lambda r: r["fdl"][case][above][percentile] / max(r["fdl"][case][below][percentile], 1)
 
 
@@ -98,7 +98,7 @@ def latency(text: str, case: str, name: str, percentile: str, published: str = "
 
 
 def claims_of_case(case: str) -> list[Claim]:
-    """What the publication shows, in order and size."""
+    """The claims of the publication: the order of the groups, and the size of the differences."""
     found = [rule(f"p{p[:2]}: {above} / {below}", f">= {bound}", SCHEDULERS, lambda v, bound=bound: v >= bound,
                   ratio(case, p, above, below), "{:.1f}", published_ratio(index, above, below))
              for index, p, above, below, bound in ((0, "50.0", "cfs", "fdl", 3), (1, "99.0", "cfs", "fdl", 10),
@@ -120,7 +120,7 @@ def claims() -> list[Claim]:
 
 
 def draw(figure: Any, results: dict[str, Results], published: dict[str, Any] | None = None) -> None:
-    """What latency so many of the wakeups did not exceed."""
+    """The latency that a part of the wakeups did not exceed."""
     cases = results["kernel"]["fdl"]
     for axes, case in zip(figure.subplots(1, len(cases), sharey=True, squeeze=False)[0], cases):
         for nr, name in enumerate(GROUPS):

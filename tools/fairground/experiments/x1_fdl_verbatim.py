@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The script that FDL was proposed with, every word of it, on 4 CPUs instead of 96: examples/fdl.sh.
+"""The script that FDL was proposed with, unchanged, on 4 CPUs instead of 96: examples/fdl.sh.
 
-200 processes of hackbench and three servers of 34 threads want many times what there is; x1-fdl is the comparison
-scaled to so few CPUs. What must come out here is the order of the three servers, and the same bytes twice.
+200 processes of hackbench and three servers of 34 threads want many times what the machine has. x1-fdl is the
+comparison scaled to so few CPUs. Here the order of the three servers must come out, and the same bytes twice.
 """
 
 import os
@@ -23,7 +23,7 @@ SCRIPT = "examples/fdl.sh"
 
 def kernel(_: str, seconds: int) -> str:
     if seconds != SECONDS:
-        raise UsageError(f"SECS={seconds}: the script says {SECONDS}, and is run as it stands")
+        raise UsageError(f"SECS={seconds}: the script says {SECONDS}, and it is run unchanged")
     with open(os.path.join(os.path.dirname(__file__), "../../..", SCRIPT), encoding="utf-8") as f:
         return f.read()
 

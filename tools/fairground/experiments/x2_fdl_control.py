@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The servers of x1-fdl without the antagonist: deadlines must not matter where nobody competes.
 
-On 96 CPUs the servers' 102 threads, a third of the time awake, did not meet. On 4 they would: with two workers and a
-messenger each they want 72 % of the machine. So each has one worker here, which wakes when its messenger sleeps.
+On 96 CPUs the servers' 102 threads did not meet, since they were awake a third of the time. On 4 CPUs they would: with
+two workers and a messenger each they want 72 % of the machine. So each server has one worker here, which wakes when its
+messenger sleeps.
 
-As published, what counts is the mean of three runs. Each server is the first to start in one of them: who starts when
-decides who finds his last CPU taken by another server, and how many CPUs take their part of the one stream of
-instructions while he wakes.
+As published, the mean of three runs counts. Each server is the first to start in one of them. The order of starting
+decides which server finds its last CPU taken by another one, and how many CPUs take their part of the one stream of
+instructions while it wakes.
 """
 
 from collections.abc import Callable
@@ -34,7 +35,7 @@ def kernel(case: str, seconds: int) -> str:
 
 
 def mean(name: str, percentile: str) -> Callable[[Results], Any]:
-    """Of the group's percentile over the runs."""
+    """A function of the results: the mean of the group's percentile over the runs."""
     return lambda r: sum(r["fdl"][case][name][percentile] for case in ORDERS) / len(ORDERS)
 
 
@@ -43,7 +44,7 @@ def p99_of_all(r: Results) -> list[float]:
 
 
 def from_mean(name: str) -> Callable[[Results], Any]:
-    """How far the group's p99 is from the mean of all three."""
+    """A function of the results: how far the group's p99 is from the mean of all three groups."""
     return lambda r: abs(mean(name, "99.0")(r) * len(GROUPS) / sum(p99_of_all(r)) - 1)
 
 

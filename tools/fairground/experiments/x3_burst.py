@@ -2,8 +2,9 @@
 """Bursts in a group with a quota: when does the limit make them late, and how much saved runtime prevents it?
 
 Two tasks run 80 ms each, at the same time, every 200 ms: 160 ms of CPU time that a group of 100 ms in each 100 ms must
-provide. It has them on average; whether it has them in time depends on the phase, how long after the beginning of a
-period the bursts start, and on the burst, how much of an unused period may be kept.
+provide. On average the group has that time. Whether it has it when it is needed depends on two things: the phase, which
+is the time from the beginning of a period to the start of the bursts, and the burst, which is how much of an unused
+period may be kept.
 """
 
 import re
@@ -16,7 +17,7 @@ from ..latency import SLEEPS, SWITCH, WAKEUPS
 
 TITLE = "Two bursts of 80 ms every 200 ms under a quota of 100 ms in 100 ms: lateness by phase and burst"
 SOURCE = "the burst feature's example, schbench -m 1 -t 3 -c 80000 -R 10: 80 % of a CPU on average, throttled in 8 " \
-         "of 10 runs, which is 0.8 of the phases; what is expected of a phase follows from the arithmetic"
+         "of 10 runs, which is 0.8 of the phases; the expectation for each phase follows from the arithmetic"
 SETTINGS = {"smp": "4", "hz": "1000"}
 SECONDS = 18
 SCHEDULERS = ("cfs",)
@@ -26,8 +27,8 @@ SIZE = (9, 4.5)
 
 PHASES = tuple(range(5, 100, 10))
 RUN_MS, EVERY_MS, QUOTA_MS, PERIOD_MS = 80, 200, 100, 100
-COSTS_US = 200  # what ticks and switches add to a burst in the simulator; in the kernel the 80 ms contain them
-WITHIN_MS = 6  # a slice of 5 ms that one may hold while the other is throttled, and a tick
+COSTS_US = 200  # ticks and switches add this to a burst in the simulator; in the kernel the 80 ms contain them
+WITHIN_MS = 6  # a slice of 5 ms, which one task may hold while the other is throttled, and a tick
 
 
 def times_each(seconds: int) -> int:
@@ -35,7 +36,7 @@ def times_each(seconds: int) -> int:
 
 
 def kernel(case: str, seconds: int) -> str:
-    """The group's counters stand before each phase and at the end. One burst goes before, with the pool half full."""
+    """Print the group's counters before each phase and at the end. One burst comes first, with the pool half full."""
     times = times_each(seconds)
     return "; ".join([
         "cd /sys/fs/cgroup/cpu", "mkdir limited", "cd limited",
@@ -54,7 +55,7 @@ def counters(text: str) -> dict[str, int]:
 
 
 def workload(case: str, seconds: int) -> dict[str, Any]:
-    """The same, with two tasks of its own for each phase, which start in a period that nobody has used."""
+    """The same with two tasks for each phase, which start in a period that no task has used."""
     times = times_each(seconds)
     task: dict[str, Any] = {"taskgroup": "/limited", "run": RUN_MS * 1000 - COSTS_US,
             "timer": {"ref": "unique", "period": EVERY_MS * 1000, "mode": "absolute"}}
@@ -75,10 +76,8 @@ def measure(run: Run) -> Figures:
 
 
 def measure_simulator(run: Run) -> Figures:
-    """
-    The same from its trace: a burst lasts from a wakeup to falling asleep; who loses a CPU to nobody is throttled. How
-    many periods used savings stands in the report's table of groups.
-    """
+    """The same from the trace. A burst lasts from a wakeup to the sleep after it. A task that loses its CPU to no other
+    task is throttled. The report's table of groups says how many periods used savings."""
     excess, throttled = dict.fromkeys(PHASES, 0.0), dict.fromkeys(PHASES, 0)
     woken: dict[int, int] = {}
     for event in run.events((SWITCH, *WAKEUPS)):
@@ -91,14 +90,14 @@ def measure_simulator(run: Run) -> Figures:
             throttled[int(phase[1])] += values["next_pid"] == 0
         elif values["prev_pid"] in woken:
             lasted = event.time - woken.pop(values["prev_pid"])
-            if phase and lasted > RUN_MS * 1e6 / 2:  # not the last wakeup, in which it ends
+            if phase and lasted > RUN_MS * 1e6 / 2:  # the task ends after its last wakeup
                 excess[int(phase[1])] = max(excess[int(phase[1])], lasted / 1e6 - RUN_MS)
     bursts = expect(r"^/limited +(?:\S+ +){5}(\d+) ", run.console)
     return {"excess_ms": list(excess.values()), "throttled": list(throttled.values()), "bursts": [int(bursts[1])]}
 
 
 def measure_kernel(run: Run) -> Figures:
-    """By phase: the latest end of a burst beyond its 80 ms, and what the group's counters grew by."""
+    """For each phase: the latest end of a burst beyond its 80 ms, and by how much the group's counters grew."""
     parts = re.split(r"^(?:phase \d+|end)\r?$", run.console, flags=re.M)[1:]
     excess, throttled, bursts = [], [], []
     for part, following in zip(parts, parts[1:]):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What one group saves for a burst another loses: how often does it make a bystander late?
+"""One group saves runtime for a burst, and another loses it: how often does that make a bystander late?
 
-Groups share a CPU; each may use an equal part of every period, and wants exponentially distributed amounts, less than
-that on average. A bystander without any limit has a small job each period and takes what is left. If groups may save
-unused runtime, several bursts can meet in one period, and the bystander is late; the less often, the more groups there
-are and the less they use on average.
+Groups share a CPU. Each may use an equal part of every period and wants exponentially distributed amounts, less than
+that on average. A bystander without any limit has a small job in each period and takes what is left. If groups may save
+unused runtime, several bursts can meet in one period, and the bystander is late. This happens less often with more
+groups, and with groups that use less on average.
 """
 
 import random
@@ -19,7 +19,7 @@ SOURCE = "the burst feature's description, without figures: interference falls w
 SETTINGS = {"smp": "1", "hz": "1000"}
 SECONDS = 60
 SCHEDULERS = ("cfs",)
-HOSTS = ("simulator",)  # every job's length is drawn beforehand
+HOSTS = ("simulator",)  # the length of every job is drawn before the run
 GROUPS, USES, BURSTS = (2, 4, 8, 16), (60, 80), ("saved", "none")
 CASES = tuple(f"{groups}-{use}-{burst}" for groups in GROUPS for use in USES for burst in BURSTS)
 SIZE = (9, 4)
@@ -28,7 +28,7 @@ PERIOD_US, BYSTANDER_US = 100_000, 5000
 
 
 def workload(case: str, seconds: int) -> dict[str, Any]:
-    """The demands are the same with and without bursts; a group with a quota of 1/n has them in proportion."""
+    """The demands are the same with and without bursts. A group with a quota of 1/n has demands in proportion."""
     groups, use, burst = case.split("-")
     quota_us = PERIOD_US // int(groups)
     rng = random.Random(f"{groups}-{use}")
@@ -44,7 +44,7 @@ def workload(case: str, seconds: int) -> dict[str, Any]:
 
 
 def measure(run: Run) -> Figures:
-    """Part of the periods at whose end the bystander's job is not done."""
+    """The part of the periods at whose end the bystander's job is not done."""
     asleep_since, late, nr, end = None, 0, 0, None
     for event in run.events((SWITCH, "sched_wakeup", "sched_wakeup_new")):
         values = event_values(event)

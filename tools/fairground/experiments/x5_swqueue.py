@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A pool of jobs, as `make -j`, with and without the shared wake queue: how much is done, how much CPU time is wasted?
+"""A pool of jobs, as `make -j`, with and without the shared wake queue: how much is done, and how much is wasted?
 
 The published runs are builds of a kernel on three machines. Here a job is a process that computes for 5 to 50 ms, and
-1.25 jobs a CPU are under way: nobody sleeps, so a CPU that idles wastes its time. A second, harder pool does the same
-work in ten parts, and after each waits up to 1 ms for a device. The machines are there in the simulator at full
-size; the kernel has 8 CPUs that a boot parameter divides between two caches.
+there are 1.25 jobs for each CPU. No job sleeps, so a CPU that idles wastes its time. A second, harder pool does the
+same work in ten parts and waits up to 1 ms for a device after each. The simulator has the machines at full size; the
+kernel has 8 CPUs, which a boot parameter divides between two caches.
 
-Wasted is the time in which a CPU idled while a task waited that it could have run (sched/balance/waste.c):
-behind its own
-last-level cache, which is what the queue is for, or anywhere, which is what stealing is for.
+Time is wasted when a CPU idles while a task waits that it could run (sched/balance/waste.c). The task may wait behind
+the same last-level cache, which is the queue's concern, or anywhere, which is the concern of stealing.
 """
 
 import re
@@ -34,19 +33,19 @@ SIMULATED = tuple(SHAPES)[1:]
 FEATURES = {"off": (), "sis_node": ("SIS_NODE",), "swqueue": ("SWQUEUE",), "shared_runq": ("SHARED_RUNQ",),
             "steal": ("SHARED_RUNQ", "SHARED_RUNQ_STEAL"), "thorough": ("SHARED_RUNQ", "NO_SIS_UTIL")}
 QUEUES = ("swqueue", "shared_runq", "steal")
-# Of the pool with waits: `waits` stands after the shape. What only one pool is asked for is run there alone.
+# A case of the pool with waits has `waits` after its shape. Features that matter to one pool run only there.
 CASES = tuple(f"{shape}-{feature}" for shape in SHAPES for feature in ("off", "sis_node", *QUEUES)
               if shape != "kernel" or feature != "sis_node") + \
         tuple(f"{shape}+waits-{feature}" for shape in SIMULATED for feature in FEATURES)
 RUN, PARTS, PART, IO, WORK = ("5ms", "50ms"), 10, ("500us", "5ms"), ("200us", "1ms"), "1ms"
-# A task that comes to another core refills its own caches, to another LLC those too: some MiB at some 10 GB/s.
+# A task on a new core refills the caches of the core, and behind a new LLC that one too: some MiB at some 10 GB/s.
 COSTS = ("--cost-ipi", "1us", "--cost-migration", "10us", "--cost-cold", "200us")
-WAITS_PART = 15  # this pool runs for so many times less: it takes longer
+WAITS_PART = 15  # the pool with waits runs for a fifteenth of the time, because it takes longer to simulate
 KERNEL_SEEDS = 30  # pools one after the other
 
 
 def split(case: str) -> tuple[str, bool, str]:
-    """Shape, with waits?, feature."""
+    """(shape, whether with waits, feature) of a case."""
     pool, _, feature = case.partition("-")
     shape, _, waits = pool.partition("+")
     return shape, bool(waits), feature
@@ -57,7 +56,7 @@ def runs(host: str, _sched: str, case: str) -> bool:
 
 
 def duration(case: str, seconds: int) -> float:
-    """How long it runs, s."""
+    """How many seconds the case runs."""
     return seconds / (WAITS_PART if split(case)[1] else 1)
 
 
@@ -79,7 +78,7 @@ def kernel(case: str, seconds: int) -> str:
 
 
 def workload(case: str, _seconds: int) -> str:
-    """A workload of the simulator's own: rt-app has no random times."""
+    """A built-in workload of the simulator, since rt-app has no random times."""
     shape, waits, _ = split(case)
     what = f"parts={PARTS},run={'-'.join(PART)},io={'-'.join(IO)}" if waits else f"run={'-'.join(RUN)}"
     return f"jobs:n={cpus(shape) * 5 // 4},{what},work={WORK}"
@@ -106,12 +105,12 @@ def measure(run: Run) -> Figures:
 
 
 def time_change(results: Results, pool: str, feature: str) -> float:
-    """Of the time of a job, percent."""
+    """The change of the time of a job, in percent."""
     return 100 * (results["cfs"][f"{pool}-off"]["jobs"] / results["cfs"][f"{pool}-{feature}"]["jobs"] - 1)
 
 
 def ratio(results: Results, pool: str, feature: str, key: str) -> float:
-    """Of what is wasted without; nothing of nothing is 0."""
+    """The waste with @feature divided by the waste without it. 0 if there is none in either."""
     wasted, without = (results["cfs"][f"{pool}-{name}"][key] for name in (feature, "off"))
     return wasted and (wasted / without if without else float("inf"))
 
@@ -119,9 +118,9 @@ def ratio(results: Results, pool: str, feature: str, key: str) -> float:
 PUBLISHED = {("7950x", "swqueue"): "-0.15", ("milan", "swqueue"): "-0.18", ("bergamo", "swqueue"): "-0.28",
              ("7950x", "sis_node"): "+0.05", ("milan", "sis_node"): "+0.10", ("bergamo", "sis_node"): "+0.60",
              ("skylake", "shared_runq"): "-0.06", ("7950x", "shared_runq"): "-0.85", ("milan", "shared_runq"): "-0.02"}
-NEUTRAL = 0.5     # percent: less is no difference
-NOISE = 0.1       # percent: of the jobs under way at the end some are nearly done, some just begun
-KERNEL_NOISE = 0.5  # the same of its 17,000
+NEUTRAL = 0.5       # percent: a smaller change is no difference
+NOISE = 0.1         # percent: some jobs are nearly done at the end, others have just begun
+KERNEL_NOISE = 0.5  # the same for the 17,000 jobs of the kernel
 
 
 def host_of(pool: str) -> tuple[str, ...]:
@@ -134,7 +133,7 @@ def time_claim(pool: str, feature: str, most: float) -> Claim:
 
 
 def waste_claim(pool: str, feature: str, where: str, most: float | None) -> Claim:
-    """Of the waste without; @most None: shown."""
+    """A claim about the waste with @feature, divided by the waste without. @most None: nothing is claimed."""
     key, text = {"cache": ("near_ms", "in caches"), "machine": ("wasted_ms", "anywhere")}[where]
     text = f"{pool}: wasted {text}, {feature} / off"
     if most is None:
@@ -150,15 +149,15 @@ def claims_of(pool: str) -> list[Claim]:
     found += [rule(f"{pool}: wasted {text} without, % of CPU time", "> 0", ["cfs"], lambda v: v > 0,
                    lambda r, k=key: r["cfs"][f"{pool}-off"][k], "{:.4f}", hosts=host_of(pool))
               for text, key in (("in caches", "near_percent"), ("anywhere", "wasted_percent"))]
-    # The first form knows tasks that woke where they slept and no others: it is to do some good. Of the 30 ms that the
-    # kernel wastes in a cache it is not to be seen.
+    # The first form knows only tasks that woke where they slept, so it must do some good and no more is asked. In the
+    # 30 ms that the kernel wastes within caches its effect cannot be seen.
     found.append(waste_claim(pool, "swqueue", "cache", None if pool == "kernel" else 1))
     found.append(waste_claim(pool, "shared_runq", "cache", None if waits else 0.1))
     if waits:
         found.append(waste_claim(pool, "thorough", "cache", 0.01))
     found.append(waste_claim(pool, "steal", "cache", 0.1))
     found.append(waste_claim(pool, "shared_runq", "machine", None))
-    # From another cache only what has waited for 0.5 ms is taken: of so little as the kernel wastes that is a part.
+    # Stealing takes only tasks that have waited for 0.5 ms. The kernel wastes so little that this matters.
     found.append(waste_claim(pool, "steal", "machine", None if waits or pool == "kernel" else 0.1))
     return found
 
@@ -174,7 +173,7 @@ def claims() -> list[Claim]:
 
 
 def draw(figure: Any, results: dict[str, Results]) -> None:
-    """Waste within caches and jobs, of the pool with waits and of the kernel's, by shape and feature."""
+    """Waste within caches, and jobs, by shape and feature: of the pool with waits and of the kernel."""
     pools = ("kernel", *(f"{shape}+waits" for shape in SIMULATED))
     for axes, key, label in zip(figure.subplots(1, 2), ("near_percent", "jobs"),
                                 ("CPU time wasted within caches, %", "jobs done, relative to off")):

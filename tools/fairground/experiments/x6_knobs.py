@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A server that answers short requests and often waits a little: four tunables against the shared wake queue.
 
-The publication tells of HHVM, a web server: with migration_cost 0, latency 20 ms, min_granularity 10 ms and
-wakeup_granularity 12 ms it answered some 20 % more, and the shared queue added 1 to 1.6 %. Its proxy is 1.2 threads a
-CPU; a request is 2 to 10 ms of CPU time in ten parts, with a short wait after each. `full`: the threads want
-all CPUs; `spare`: 85 % of them.
+The publication is about HHVM, a web server. With migration_cost 0, latency 20 ms, min_granularity 10 ms and
+wakeup_granularity 12 ms it answered some 20 % more requests, and the shared queue added 1 to 1.6 %. Here 1.2 threads
+for each CPU stand for it. A request is 2 to 10 ms of CPU time in ten parts, with a short wait after each. In the cases
+`full` the threads want all CPUs, in `spare` 85 % of them.
 """
 
 import re
@@ -15,7 +15,7 @@ from ..experiment import SIMULATOR, Claim, Figures, Results, Run, rule, shown
 
 TITLE = "Requests of 1.2 threads a CPU: what four tunables gain, what the shared wake queue gains with and without them"
 SOURCE = "HHVM, text only: the knobs gave about 20 % throughput, not at full saturation; SWQUEUE on top 1 to 1.6 % " \
-         "and somewhat lower p95 and p99. The machine is not told"
+         "and somewhat lower p95 and p99. The machine is not named"
 SETTINGS = {"smp": "4", "hz": "250"}
 HOSTS = (SIMULATOR,)
 SECONDS = 5
@@ -34,7 +34,7 @@ FORMS: dict[str, tuple[dict[str, int], str | None]] = {
     "swqueue": ({}, "SWQUEUE"), "shared_runq": ({}, "SHARED_RUNQ"),
 }
 CASES = tuple(f"{load}-{form}" for load in LOADS for form in FORMS)
-# Beside the kernel's, as in x5-swqueue.
+# In addition to the costs of the kernel, as in x5-swqueue.
 COSTS = ("--cost-ipi", "1us", "--cost-migration", "10us")
 
 
@@ -62,7 +62,7 @@ def value(results: Results, load: str, form: str, key: str) -> float:
 
 
 def gain(results: Results, load: str, form: str, base: str) -> float:
-    """Of requests a second, percent."""
+    """The gain in requests per second, in percent."""
     return 100 * (value(results, load, form, "requests") / value(results, load, base, "requests") - 1)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Pairs of tasks that wake each other all the time, two tasks for each CPU: the price of a queue that all CPUs share.
 
-Nothing is gained here: work is short, and whoever waits runs soon. Each round trip only goes through the shared queue,
-and the more CPUs go through one lock the more of them wait for it. The published case is netperf UDP_RR on an LLC of 36
+Nothing is gained here: work is short, and a waiting task runs soon. But each round trip goes through the shared queue,
+and the more CPUs use one lock, the more of them wait for it. The published case is netperf UDP_RR on an LLC of 36
 threads, where half of the time went into the lock of the first form.
 """
 
@@ -23,12 +23,12 @@ EVENTS = ""
 SIZE = (9, 4)
 
 FEATURES = {"off": (), "swqueue": ("SWQUEUE",), "unsharded": ("SHARED_RUNQ",), "sharded": ("SHARED_RUNQ",)}
-UNSHARDED = 4096  # CPUs a shard: all
+UNSHARDED = 4096  # CPUs in a shard: all of them
 CASES = tuple(FEATURES)
 CPUS, PAIRS = 36, 72
-# Holding the lock is mostly bringing two cache lines here, the lock's and the neighbour's in the list.
+# The lock is held mostly while two cache lines travel: its own, and that of the neighbour in the list.
 COSTS = ("--cost-shard", "200ns", "--cost-ipi", "1us")
-KERNEL_LOAD = "hack -g 2 -f 10 -l 20"  # pingpong would pin its tasks, which are never linked then
+KERNEL_LOAD = "hack -g 2 -f 10 -l 20"  # pingpong pins its tasks, and pinned tasks are never in the queue
 
 
 def size_of(case: str) -> int | None:
@@ -36,7 +36,7 @@ def size_of(case: str) -> int | None:
 
 
 def kernel(case: str, _seconds: int) -> str:
-    """In the kernel too few CPUs take part for a rate to suffer: how often was the lock busy when it was wanted?"""
+    """Too few CPUs take part in the kernel for a rate to suffer. So count how often the lock was busy."""
     features = "".join(f"echo {name} > features; " for name in FEATURES[case])
     size = f"echo {2 if case == 'sharded' else UNSHARDED} > shared_runq_shard_size; " if size_of(case) else ""
     return (f"cd /sys/kernel/debug/sched; echo 1 > /proc/sys/kernel/sched_schedstats; {size}{features}"
