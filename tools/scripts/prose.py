@@ -32,7 +32,8 @@ Paragraph = tuple[int, list[str]]
 
 def paragraphs(text: str) -> Iterator[Paragraph]:
     """(number of the first line, lines) of each paragraph or list item of prose; no code, tables or headings."""
-    inside, start, lines = False, 0, []
+    inside, start = False, 0
+    lines: list[str] = []
     for number, line in enumerate(text.splitlines() + [""], 1):
         fence = line.lstrip().startswith("```")
         breaks = inside or fence or (LITERAL.match(line) and not (lines and line.startswith("  "))) or ITEM.match(line)
