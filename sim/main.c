@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * schedsim: Fairground's scheduler on simulated CPUs. This file makes the runs that the command
- * line asks for and hands what they measured to the report; docs/simulator.md is the manual.
+ * line asks for and hands their results to the report. The manual is docs/simulator.md.
  */
 #include <string.h>
 #include <time.h>
@@ -36,7 +36,7 @@ static struct workload load_workload(const struct options *o, unsigned nr_cpus)
 	return w;
 }
 
-/* The names of the fair policies to run, NULL at the end. */
+/* The names of the fair policies to run, with NULL after the last. */
 static const char **chosen_policies(const struct options *o)
 {
 	bool all = o->sched && !strcmp(o->sched, "all");
@@ -77,7 +77,7 @@ static struct sim *new_sim(const struct options *o, const struct machine_desc *m
 	return sim;
 }
 
-/* Tunables and features go in as if written to their files. */
+/* Sets tunables and features as if they had been written to their files. */
 static void apply_settings(struct sim *sim, const struct options *o)
 {
 	for (u32 i = 0; i < o->nr_features; i++)
@@ -110,7 +110,7 @@ static void check_failure(const struct sim *sim)
 			    sim->failure);
 }
 
-/* What everybody would get from a fluid server: the workload's row_ideal_ns. */
+/* Computes what every task would get from a fluid server: the workload's row_ideal_ns. */
 static void run_fluid(const struct options *o, const struct machine_desc *machine,
 		      struct workload *w, u64 duration)
 {
@@ -205,8 +205,8 @@ static u64 cpu_ns(void)
 }
 
 /*
- * What the run itself costs the host, nothing measured; one line that tools/scripts/bench_sim.py
- * reads.
+ * Prints what the run itself costs the host, without measuring anything else.
+ * tools/scripts/bench_sim.py reads the line.
  */
 static void bench_policy(const struct options *o, const struct machine_desc *machine,
 			 struct workload *w, u64 duration, const char *policy)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The command line, and the help text that explains it. */
+/* The command line, and its help text. */
 #include <getopt.h>
 #include <string.h>
 
@@ -25,10 +25,10 @@ enum {
 	OPT_CHECK,
 	OPT_BENCH,
 	OPT_HELP,
-	OPT_COST, /* and what follows */
+	OPT_COST, /* and the numbers that follow */
 };
 
-/* Where each --cost-* option goes, in order of OPT_COST + i. */
+/* The field that each --cost-* option sets, in order of OPT_COST + i. */
 static const struct {
 	const char *name;
 	size_t offset;
@@ -236,7 +236,7 @@ static void take_option(struct options *o, int option, const char *text)
 	}
 }
 
-/* The words as a shell would take them again. */
+/* The command line as a shell would read it again. */
 static char *command_line(int argc, char **argv)
 {
 	size_t size = 1;

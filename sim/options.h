@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the command line says. */
+/* The contents of the command line. */
 #pragma once
 
 #include "sim/engine/machine.h"
@@ -8,14 +8,14 @@
 #define MAX_SETTINGS 64
 
 struct options {
-	const char *command; /* as typed, for the header */
+	const char *command; /* as typed, for the header of reports */
 	const char *sched;   /* a name or "all"; NULL: the default */
 	const char *topology;
 	unsigned cpus, hz;
-	u64 seed, duration; /* ns; 0: what the workload says, else DEFAULT_DURATION */
+	u64 seed, duration; /* ns; 0: the workload's own, or else DEFAULT_DURATION */
 	u64 skew;	    /* ns between the clocks of CPUs */
 	struct sim_costs costs;
-	/* "name=value" for tunables, and texts for the features file, in the order given */
+	/* "name=value" for tunables, and lines for the features file, in the order given. */
 	const char *set[MAX_SETTINGS], *features[MAX_SETTINGS];
 	u32 nr_set, nr_features;
 	const char *json, *trace, *schedstat;
@@ -30,5 +30,5 @@ struct options {
 #define DEFAULT_DURATION (10 * NS_PER_SEC)
 #define MAX_DURATION	 (24 * 3600 * NS_PER_SEC)
 
-/* Exits after --help, and with status 2 if the command line makes no sense. */
+/* Exits after --help, and with status 2 if the command line is wrong. */
 struct options parse_options(int argc, char **argv);

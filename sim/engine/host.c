@@ -56,7 +56,7 @@ bool host_lock_held(const struct host_lock *lock)
 	return false;
 }
 
-/* One thread plays all CPUs, so locks are free: what it would have cost to wait is added. */
+/* One thread plays all CPUs, so a lock is always free. What waiting would have cost is added. */
 static void pay_for_shard(struct host_lock *lock)
 {
 	struct sim_cpu *c = &host->cpus[host->this_cpu];
@@ -137,7 +137,7 @@ static u64 turns(void)
 	return host->count.events + host->count.operations + host->stuck_steps;
 }
 
-/* A call of the scheduler that does not return is found by the CPU time it takes. */
+/* Finds a call of the scheduler that does not return, by the CPU time that passes. */
 static void on_alarm(int signal)
 {
 	(void)signal;

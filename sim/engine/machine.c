@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Machines from the command line; their shapes are lib/cputree.h's. */
+/* Machines from the command line. lib/cputree.h describes their shapes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

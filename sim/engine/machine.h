@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The simulated machine's topology, from what the user says. */
+/* The simulated machine's topology, as the user describes it. */
 #pragma once
 
 #include "sched/sched.h"
@@ -11,8 +11,8 @@ struct machine_desc {
 };
 
 /*
- * @cpus: "--cpus", 0 if not given. @topology: "--topology" (lib/cputree.h), NULL if not given.
- * Exits with a message if they do not add up.
+ * @cpus is the value of --cpus, 0 if not given; @topology that of --topology (lib/cputree.h), NULL
+ * if not given. Exits with a message if they contradict each other.
  */
 struct machine_desc machine_describe(unsigned cpus, const char *topology);
 void machine_desc_free(struct machine_desc *desc);

@@ -29,7 +29,7 @@ void queue_reserve(struct event_queue *q, u32 nr)
 		q->chunk = grow(q->chunk, q->size, &q->size, sizeof(*q->chunk));
 }
 
-/* May move all chunks. */
+/* The number of an empty chunk. All chunks may move. */
 static u32 take_chunk(struct event_queue *q)
 {
 	u32 at = q->free;
@@ -55,7 +55,7 @@ static u32 free_chunk(struct event_queue *q, u32 at)
 
 /* --- slots ------------------------------------------------------------------------------------ */
 
-/* Where @when is from now on, until the base is changed. */
+/* The slot of an entry due at @when, until the base changes. */
 static void find_slot(const struct event_queue *q, u64 when, u32 *level, u32 *digit)
 {
 	u64 differs = when ^ q->base;
@@ -87,7 +87,7 @@ static void put(struct event_queue *q, struct queue_entry entry)
 	q->nr++;
 }
 
-/* The slot is empty, and its chunks somebody else's. */
+/* Empties the slot and returns its first chunk; the chunks now belong to the caller. */
 static u32 empty_slot(struct event_queue *q, u32 level, u32 digit)
 {
 	u32 head = q->slot[level][digit].head;
@@ -99,7 +99,7 @@ static u32 empty_slot(struct event_queue *q, u32 level, u32 digit)
 	return head;
 }
 
-/* Take the entries out and put the valid ones where they belong now. */
+/* Empties the slot and puts its valid entries where they belong now. */
 static void spread(struct event_queue *q, u32 level, u32 digit)
 {
 	for (u32 at = empty_slot(q, level, digit); at; at = free_chunk(q, at)) {
@@ -110,7 +110,7 @@ static void spread(struct event_queue *q, u32 level, u32 digit)
 	}
 }
 
-/* Keep the valid entries only. */
+/* Drops the invalid entries. */
 static void rebuild(struct event_queue *q)
 {
 	for (u32 level = 0; level < QUEUE_LEVELS; level++)
@@ -132,7 +132,7 @@ void queue_set(struct event_queue *q, struct event *ev, u64 when)
 	put(q, (struct queue_entry){ when, ev->seq, ev });
 }
 
-/* The entry of the first slot that comes first, or if @valid the first that is valid. */
+/* The earliest entry of the first slot; with @valid the earliest valid one. */
 static const struct queue_entry *find_first(const struct event_queue *q, bool valid)
 {
 	u32 level = (u32)__builtin_ctz(q->levels), digit = (u32)__builtin_ctz(q->occupied[level]);
@@ -150,7 +150,7 @@ static const struct queue_entry *find_first(const struct event_queue *q, bool va
 	return first;
 }
 
-/* From a slot at level 0, whose entries are all of one time. */
+/* Drops the first entry of a slot at level 0, whose entries are all due at the same time. */
 static void drop_first(struct event_queue *q, u32 digit)
 {
 	struct queue_slot *slot = &q->slot[0][digit];

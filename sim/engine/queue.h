@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The event queue: what happens next. Events are embedded in what they belong to, can be moved and
- * cancelled, and leave in order of time; equal times in the order in which they were set. That
- * makes a run a function of its input.
+ * The event queue: what happens next. Events are embedded in what they belong to and can be moved
+ * and cancelled. They leave in order of time; events of the same time leave in the order in which
+ * they were set. That makes a run a function of its input.
  *
- * A hierarchical timing wheel (Varghese and Lauck, 1987) that is exact. A time is a number of
- * digits of 5 bits; an entry is at the level of the highest digit in which its time differs from
- * the queue's base, in the slot of that digit. So all of a level comes before all of the next, and
- * its slots are in order. When the first slot is not at level 0 its earliest time becomes the base,
- * and its entries go to lower levels, in the order in which they are. An entry moves a few times,
- * however many there are.
+ * The queue is a hierarchical timing wheel (Varghese and Lauck, 1987) that is exact. A time is a
+ * number with digits of 5 bits. An entry's level is that of the highest digit in which its time
+ * differs from the queue's base, and its slot there is the value of that digit. So everything at
+ * one level comes before everything at the next, and the slots of a level are in order. When the
+ * first slot is not at level 0, its earliest time becomes the base and its entries move to lower
+ * levels, keeping their order. An entry moves a few times, however many entries there are.
  *
- * Entries carry their time. Moving or cancelling an event only invalidates its entry, which is
- * dropped when it comes up, or when most entries are invalid: so the queue never touches the
- * events themselves, which are scattered over memory.
+ * Entries carry their time. Moving or cancelling an event only makes its entry invalid. An invalid
+ * entry is dropped when it comes up, or when most entries are invalid. So the queue never touches
+ * the events themselves, which are scattered over memory.
  */
 #pragma once
 
@@ -26,8 +26,8 @@
 
 struct event {
 	u64 when;
-	u64 seq;  /* of its valid entry; 0: not queued */
-	u32 kind; /* the owner's business */
+	u64 seq;  /* of its valid entry; 0: the event is not queued */
+	u32 kind; /* for the owner */
 };
 
 struct queue_entry {
@@ -35,9 +35,9 @@ struct queue_entry {
 	struct event *event;
 };
 
-/* Some entries of a slot, in order; a slot is a list of them. */
+/* A few entries of a slot, in order. A slot is a list of chunks. */
 struct queue_chunk {
-	u32 next; /* of the slot, or free; an index, 0: none */
+	u32 next; /* index of the next chunk of the slot or of the free list; 0: none */
 	u16 first, end;
 	struct queue_entry entry[QUEUE_CHUNK];
 };
@@ -45,12 +45,12 @@ struct queue_chunk {
 struct event_queue {
 	struct queue_chunk *chunk; /* [0] is not used */
 	u32 used, size, free;	   /* chunks */
-	u32 nr, rebuild_at;	   /* entries; so many: then the invalid ones are dropped */
+	u32 nr, rebuild_at;	   /* entries; the number at which the invalid ones are dropped */
 	u64 base;
 	u64 time; /* of the event that left last */
 	u64 seq;
-	u32 levels;		    /* bit set: something is there */
-	u32 occupied[QUEUE_LEVELS]; /* the same of slots */
+	u32 levels;		    /* bit set: the level has entries */
+	u32 occupied[QUEUE_LEVELS]; /* bit set: the slot has entries */
 	struct queue_slot {
 		u32 head, tail; /* chunks */
 	} slot[QUEUE_LEVELS][QUEUE_SLOTS];
@@ -58,18 +58,18 @@ struct event_queue {
 
 void queue_init(struct event_queue *q, u64 start);
 void queue_free(struct event_queue *q);
-/* Have memory for @nr entries in slots of their own. */
+/* Allocates memory for @nr entries in slots of their own. */
 void queue_reserve(struct event_queue *q, u32 nr);
-/* Let @ev happen at @when, which is not past, instead of when it was set to before. */
+/* Sets @ev to happen at @when, which must not be past. An earlier setting is forgotten. */
 void queue_set(struct event_queue *q, struct event *ev, u64 when);
 /*
- * Remove and return the next event if it is due at @limit or before. Else NULL, and what is before
- * @limit is past.
+ * Removes and returns the next event if it is due at @limit or before. Otherwise NULL; times up to
+ * @limit are then past.
  */
 struct event *queue_pop(struct event_queue *q, u64 limit);
-/* The next event, or one that was cancelled since; NULL: there is none. */
+/* The next event, perhaps one that was cancelled; NULL if there is none. */
 struct event *queue_next(const struct event_queue *q);
-/* The one after that, with the same doubt, if it is due at the same time; else NULL. */
+/* The event after that if it is due at the same time, perhaps a cancelled one; else NULL. */
 const struct event *queue_second(const struct event_queue *q);
 
 static inline bool event_queued(const struct event *ev)
@@ -77,7 +77,7 @@ static inline bool event_queued(const struct event *ev)
 	return ev->seq;
 }
 
-/* Without effect if @ev is not queued. Its memory must last until queue_free(). */
+/* Has no effect if @ev is not queued. The memory of @ev must last until queue_free(). */
 static inline void queue_cancel(struct event_queue *q, struct event *ev)
 {
 	(void)q;

@@ -55,7 +55,7 @@ static bool is_idle(const struct sim_cpu *c)
 	return c->curr == &c->idle;
 }
 
-/* Up to now @c worked off its debt, then its task's work. */
+/* Accounts the time up to now: @c first worked off its debt, then its task's work. */
 static void catch_up(struct sim *sim, struct sim_cpu *c)
 {
 	u64 elapsed = sim->now - c->since, paid = min(elapsed, c->debt_ns);
@@ -144,8 +144,8 @@ void sim_do(struct sim *sim, enum sim_next what)
 }
 
 /*
- * Switch while that is due; ask tasks without work what they do. Both wait until the overhead is
- * worked off: the kernel is not preempted. Then wait for what comes first.
+ * Switches while a switch is due, and asks tasks without work what they do next. Both wait until
+ * the overhead is worked off, because the kernel is not preempted. Then sets the CPU's next event.
  */
 static void settle(struct sim *sim, struct sim_cpu *c)
 {
@@ -180,8 +180,8 @@ void sim_leave(struct sim *sim)
 /* --- fetching ahead --------------------------------------------------------------------------- */
 
 /*
- * A big machine is not in the host's cache, but what happens next is known: its memory is asked
- * for while something else happens.
+ * A big machine does not fit into the host's cache, but the next event is known: its memory is
+ * fetched while the present event happens.
  */
 static void fetch_task(const struct sim_task *t)
 {
@@ -204,7 +204,7 @@ static void fetch_next(struct sim *sim)
 
 	if (!ev)
 		return;
-	if (later) /* with what is around it: of which task or CPU it is */
+	if (later) /* with its surroundings: the task or CPU that contains it */
 		prefetch((const char *)later - 64, later + 1);
 	switch (ev->kind) {
 	case EVENT_DONE:
@@ -279,7 +279,7 @@ static void kick_arrived(struct sim *sim, struct sim_cpu *c)
 	sim_leave(sim);
 }
 
-/* On CPU 0, and at no cost: it stands for a thread of the kernel. */
+/* Runs on CPU 0 and costs nothing: it stands for a thread of the kernel. */
 static void control_groups(struct sim *sim)
 {
 	sim_enter(sim, 0);
@@ -353,7 +353,7 @@ struct sim_task *sim_task_of(struct task *t)
 	return container_of(t, struct sim_task, task);
 }
 
-/* The CPU that acts has been brought up to date. */
+/* Is the CPU that acts up to date? */
 static bool is_entered(const struct sim *sim)
 {
 	return sim->server || sim->cpus[sim->this_cpu].since == sim->now;

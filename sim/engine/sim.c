@@ -17,7 +17,7 @@ static void init_task(struct sim_task *t)
 	list_init(&t->cursor.waiting);
 }
 
-/* Tasks side by side, as many as there are already. */
+/* Tasks side by side. Each block holds twice as many as the one before, up to a limit. */
 struct task_block {
 	struct task_block *next;
 	u32 used, size;
@@ -83,7 +83,7 @@ struct sim_task *sim_task_fork(struct sim *sim, struct sim_task *parent, const c
 		return NULL;
 	pid = sim->next_pid++;
 	if (sim->server) {
-		/* The scheduler does not know the parent: it is not started. */
+		/* The scheduler never started the parent, so it cannot fork it. */
 		sched_task_init(sim->s, &t->task, pid, comm);
 		sched_set_affinity(sim->s, &t->task, &parent->task.allowed);
 		t->group = parent->group;
@@ -100,7 +100,7 @@ void sim_task_free(struct sim *sim, struct sim_task *t)
 	queue_cancel(&sim->queue, &t->wakeup);
 	list_del(&t->cursor.waiting);
 	list_del(&t->link);
-	/* The first task of a process is still known to the others. */
+	/* The threads of a process still refer to its first task. */
 	if (!t->task.family.ended || !t->task.family.nr_threads)
 		list_add_head(&sim->free, &t->link);
 	sim->nr_tasks--;

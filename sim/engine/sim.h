@@ -2,14 +2,14 @@
 /*
  * The engine: a machine of CPUs on which time is an event queue, and the scheduler's host.
  *
- * Between two events nothing happens but that running tasks use up their work; so the state of a
- * CPU is its current task, since when it was last brought up to date, and how much overhead it
- * still owes. All of it is in one struct sim: machines are made and freed at will, and a run is a
- * function of its configuration and the calls made.
+ * Between two events nothing happens except that running tasks use up their work. So the state of a
+ * CPU is its current task, the time up to which that task is accounted, and the overhead that the
+ * CPU still owes. All of it is in one struct sim: machines are made and freed at will, and a run is
+ * a function of its configuration and the calls made.
  *
- * What is modelled: when things happen, and what they cost (struct sim_costs). A cost is time in
- * which the CPU that pays neither works nor switches. What is not modelled: caches, frequencies,
- * contention for locks. See docs/simulator.md.
+ * The model says when things happen and what they cost (struct sim_costs). A cost is time in which
+ * the CPU that pays neither works nor switches. Caches, frequencies and contention for locks are
+ * not modelled. See docs/simulator.md.
  */
 #pragma once
 
@@ -23,17 +23,17 @@
 
 #define SIM_FOREVER   UINT64_MAX
 #define SIM_START     NS_PER_SEC /* the clock at the start; 0 means "never" to the scheduler */
-#define SIM_MAX_TASKS 1000000u	 /* at a time */
+#define SIM_MAX_TASKS 1000000u	 /* alive at the same time */
 
-/* ns, all 0 unless the user says otherwise; printed with every result. */
+/* Costs in ns, all 0 unless the user sets them. Every result prints them. */
 struct sim_costs {
 	u64 switch_ns;	    /* changing the running task */
 	u64 tick_ns;	    /* a tick */
 	u64 timer_ns;	    /* the interrupt that ends a sleep */
-	u64 wake_ns;	    /* waking somebody, paid by the waker's CPU */
-	u64 ipi_ns;	    /* from a kick until the other CPU notices */
+	u64 wake_ns;	    /* waking a task, paid by the waker's CPU */
+	u64 ipi_ns;	    /* delay from a kick until the other CPU notices */
 	u64 migration_ns;   /* the first run on another CPU that shares the cache */
-	u64 cold_ns;	    /* ... that does not share it */
+	u64 cold_ns;	    /* the first run on another CPU that does not share it */
 	u64 shard_ns;	    /* holding the lock of a shard of the shared wake queue */
 	u64 mem_ns_per_kib; /* touching memory, for rt-app's mem and iorun */
 };
@@ -45,7 +45,7 @@ struct program;
 
 /* What the running task does when its work is done. */
 enum sim_next {
-	SIM_WORK,  /* left_ns ns of work, 0: ask again (after a preemption that is due) */
+	SIM_WORK,  /* work for left_ns ns; 0: ask again, after a preemption if one is due */
 	SIM_SLEEP, /* block until woken */
 	SIM_YIELD,
 	SIM_EXIT,
@@ -53,14 +53,14 @@ enum sim_next {
 
 struct sim_config {
 	unsigned nr_cpus, hz;
-	const struct sched_cpu_desc *topology; /* [nr_cpus], used during sim_new() only */
-	const char *fair_policy;	       /* NULL: the default */
+	const struct sched_cpu_desc *topology; /* [nr_cpus]; used only during sim_new() */
+	const char *fair_policy;	       /* NULL: the default policy */
 	u64 seed;
-	u64 skew_ns; /* each CPU's clock is ahead by less than this; 0: not at all */
+	u64 skew_ns; /* each CPU's clock is ahead by less than this */
 	struct sim_costs costs;
-	bool check;  /* sched_check() after every event */
-	u32 hang_ms; /* of CPU time, in which something must happen; 0: 10 s */
-	/* Asked when a running task's work is done; NULL: tasks run for ever. */
+	bool check;  /* call sched_check() after every event */
+	u32 hang_ms; /* CPU time in which something must happen; 0: 10 s */
+	/* Called when a running task has done its work. NULL: tasks run for ever. */
 	enum sim_next (*next)(struct sim *, struct sim_task *);
 };
 
@@ -96,40 +96,42 @@ struct sim_server {
 	void (*change)(struct sim_server *, struct sim *, struct sim_task *t, bool begin);
 };
 
-/* Where a task is in its program (workload.c). */
+/* A task's place in its program (workload.c). */
 #define PROGRAM_DEPTH 4
 struct cursor {
 	const struct program *program;
 	u32 step;
-	u8 depth;		       /* of loops */
-	u8 stage;		       /* of a step that takes several visits */
-	s64 loops_left[PROGRAM_DEPTH]; /* -1: for ever */
-	u64 expiry;		       /* end of the step it is in */
-	u64 timer;		       /* next expiry of its own timer; 0: not started */
-	u64 origin;		       /* its timers count from here */
+	u8 depth;		       /* of nested loops */
+	u8 stage;		       /* within a step that takes several visits */
+	s64 loops_left[PROGRAM_DEPTH]; /* -1: endless */
+	u64 expiry;		       /* end of the present step */
+	u64 timer;		       /* next expiry of the task's own timer; 0: not started */
+	u64 origin;		       /* its timers count from this time */
 	struct prng rng;
 	struct list waiting; /* in a synchronisation object's queue */
 };
 
 struct sim_task {
-	struct task task;    /* the scheduler's part */
-	u64 left_ns;	     /* of work until it is asked what is next; SIM_FOREVER */
+	struct task task; /* the part that belongs to the scheduler */
+	/* work left until the task is asked what it does next; SIM_FOREVER: endless */
+	u64 left_ns;
 	struct event wakeup; /* the end of its sleep */
-	u32 timer_cpu;	     /* where that will happen */
-	u32 last_cpu;	     /* where it ran last, SIM_NOWHERE: nowhere yet */
-	u64 runnable_since;  /* it waits for a CPU since; 0: it does not */
+	u32 timer_cpu;	     /* the CPU on which the sleep ends */
+	u32 last_cpu;	     /* the CPU it ran on last, or SIM_NOWHERE */
+	u64 runnable_since;  /* the start of its wait for a CPU; 0: it does not wait */
 	struct cursor cursor;
 	bool asleep : 1;
-	bool woken : 1; /* its wait began with a wakeup, not with a preemption */
-	u8 weight;	/* this, server and below: fluid.c */
+	bool woken : 1; /* the wait began with a wakeup, not with a preemption */
+	u8 weight;	/* the fields from here to server: fluid.c */
 	bool working, interrupted;
 	u32 server;
-	u32 row;	  /* of the report */
-	u32 group;	  /* number */
-	struct list link; /* all tasks, or the free ones; ended with threads left: neither */
+	u32 row;   /* of the report */
+	u32 group; /* number of its group */
+	/* in the list of all tasks or of free ones; in neither if it ended before its threads */
+	struct list link;
 	u64 running_since;
-	u64 got_ns; /* up to then */
-	s64 lag;    /* when it joined its fluid server, less what it got since */
+	u64 got_ns; /* CPU time up to running_since */
+	s64 lag;    /* its lag when it joined its fluid server, less the CPU time since */
 	struct fluid_group *member_of;
 	u64 service_start, service_end;
 	struct rb_node node;
@@ -141,31 +143,32 @@ struct sim_cpu {
 	bool kicked; /* a switch is due */
 	bool offline;
 	struct sim_task *curr;
-	u64 since;   /* curr's work and the debt are accounted up to here */
-	u64 debt_ns; /* overhead that still has to be worked off */
+	u64 since;   /* curr's work and the debt are accounted up to this time */
+	u64 debt_ns; /* overhead that the CPU still has to work off */
 	struct event done, timer, kick;
 	u64 skew_ns; /* its clock is ahead by this */
 	u64 idle_ns, idle_since;
-	u64 overhead_ns; /* ever */
+	u64 overhead_ns; /* since the start */
 	u32 llc, node;
 	struct sim_task idle;
 };
 
-/* A task group. The scheduler's part is made unless a fluid server takes its place. */
+/* A task group. It has no scheduler's part if a fluid server takes the scheduler's place. */
 struct sim_group {
 	struct task_group *tg; /* NULL: the root */
 	u32 parent;
 	struct task_group_params params;
 };
 
-/* event.kind */
+/* Values of event.kind. */
 enum { EVENT_TICK, EVENT_DONE, EVENT_TIMER, EVENT_KICK, EVENT_WAKEUP, EVENT_CONTROL };
 
 struct sim_counts {
 	u64 events;	/* taken from the queue */
-	u64 operations; /* calls that tell or ask the scheduler something: the rest of these */
+	u64 operations; /* calls of the scheduler; the counts below are parts of it */
 	u64 switches, wakeups, ticks, kicks, timers, starts, exits, yields;
-	u64 shard_locks, shard_waits, shard_wait_ns; /* taken; of them, after waiting; how long */
+	/* locks taken; how many after waiting; total wait */
+	u64 shard_locks, shard_waits, shard_wait_ns;
 };
 
 struct sim {
@@ -173,104 +176,115 @@ struct sim {
 	struct sched *s;
 	u64 now;
 	u64 tick_ns;
-	u32 this_cpu; /* on which the present event happens */
-	bool is_big;  /* more CPUs than fit the host's cache */
+	u32 this_cpu; /* the CPU on which the present event happens */
+	bool is_big;  /* more CPUs than fit into the host's cache */
 	struct event_queue queue;
 	struct sim_cpu *cpus;
-	struct event tick;	   /* of all busy CPUs: their ticks coincide */
+	struct event tick;	   /* one event for the ticks of all busy CPUs */
 	struct event control;	   /* the next pass of fdl's controller, if there are groups */
-	u64 *ticking;		   /* bit set: the CPU is not tickless */
+	u64 *ticking;		   /* bit set: the CPU has a tick */
 	struct list tasks;	   /* alive */
-	struct list free;	   /* ended, their memory to be used again */
-	struct task_block *blocks; /* where tasks come from */
+	struct list free;	   /* tasks that ended; their memory is used again */
+	struct task_block *blocks; /* memory for tasks */
 	u32 nr_tasks, nr_tasks_max;
 	struct sim_group *groups; /* [0]: the root */
 	u32 nr_groups;
 	int next_pid;
 	struct prng rng;
 	struct sim_counts count;
-	u64 stuck_at, stuck_steps;     /* program steps taken without time passing */
-	u64 quiet_at, quiet_turns;     /* events and switches without one of either */
+	u64 stuck_at, stuck_steps; /* program steps taken without time passing */
+	/* events and switches without time passing or a program's step */
+	u64 quiet_at, quiet_turns;
 	const char *failure;	       /* why the run cannot go on; NULL: it can */
-	const struct sim_task *failed; /* whose mistake that is, or NULL */
+	const struct sim_task *failed; /* the task that made the mistake, or NULL */
 	struct host_lock *held[4];
 	u32 nr_held;
 	struct sim_listener *listeners;
 	struct sim_server *server; /* NULL: the scheduler serves the tasks */
 	void *context;		   /* belongs to config.next */
 	u32 cause;		   /* kind of the present event */
-	bool stopped;		   /* sim_run() returns after the present event */
-	/* When set, an internal error of the scheduler jumps there with its text in bug. */
+	bool stopped;		   /* sim_run() is to return after the present event */
+	/* If set, an internal error of the scheduler jumps there, with its text in bug. */
 	jmp_buf *bug_target;
 	char bug[200];
 };
 
 /* --- machines -------------------------------------------------------------- */
 
-/* NULL: the scheduler refuses the configuration (an unknown class, HZ) or memory is short. */
+/*
+ * A new machine; NULL if the scheduler refuses the configuration (an unknown policy or HZ) or
+ * memory is short.
+ */
 struct sim *sim_new(const struct sim_config *config);
 void sim_free(struct sim *sim);
-/* The seam acts on @sim from now on; sim_new() and sim_run() do it themselves. */
+/* Makes the seam act on @sim. sim_new() and sim_run() call it. */
 void sim_select(struct sim *sim);
 
-/* @listener hears everything from now on. It must last until the machine's last run ends. */
+/* From now on @listener hears everything. It must last until the machine's last run ends. */
 void sim_listen(struct sim *sim, struct sim_listener *listener);
 /*
- * @server serves the tasks instead of the scheduler. To be called before the first task or group is
- * made; the server then takes the events from the queue itself.
+ * Lets @server serve the tasks instead of the scheduler. Must be called before the first task or
+ * group is made. The server then takes the events from the queue itself.
  */
 void sim_serve(struct sim *sim, struct sim_server *server);
 
-/* Let what is due before @until happen, unless the run fails. False: it has failed. */
+/* Lets everything happen that is due before @until. Returns whether the run succeeded. */
 bool sim_run(struct sim *sim, u64 until);
-/* The next event, if it is due by @until. */
+/* Lets the next event happen if it is due by @until. Returns whether there was one. */
 bool sim_step(struct sim *sim, u64 until);
 
 /* --- tasks ------------------------------------------------------------------ */
 
 struct sim_task *sim_task_of(struct task *t);
-/* A new task with work for ever, not yet started. NULL: there are SIM_MAX_TASKS, or no memory. */
+/*
+ * A new task with endless work, not yet started; NULL if there are SIM_MAX_TASKS or memory is
+ * short.
+ */
 struct sim_task *sim_task_new(struct sim *sim, const char *comm);
-/* The same as the child of @parent, the current task of the CPU entered. */
+/* The same as a child of @parent, which must be the current task of the CPU entered. */
 struct sim_task *sim_task_fork(struct sim *sim, struct sim_task *parent, const char *comm);
 void sim_task_free(struct sim *sim, struct sim_task *t);
 
-/* The number of a new group. 0: no memory, or the scheduler refuses @params. */
+/* The number of a new group; 0 if memory is short or the scheduler refuses @params. */
 u32 sim_group_new(struct sim *sim, u32 parent, const struct task_group_params *params);
 
 /*
- * What happens on a CPU outside of its program: sim_enter(), any calls of the scheduler's API and
- * of the functions below, then sim_leave(), which switches if that is due and lets what runs then
- * go on.
+ * For actions on a CPU that no program takes: call sim_enter(), then any functions of the
+ * scheduler's API and those below, then sim_leave(). sim_leave() switches if a switch is due and
+ * lets the current task go on.
  */
 void sim_enter(struct sim *sim, unsigned cpu);
 void sim_leave(struct sim *sim);
 
-/* On the CPU entered. */
+/* These two act on the CPU entered. */
 void sim_start(struct sim *sim, struct sim_task *t);
 bool sim_wake(struct sim *sim, struct sim_task *t, unsigned flags);
-/* As sched_set_attr() and sched_set_affinity(), of any task. */
+/* As sched_set_attr() and sched_set_affinity(), for any task. */
 int sim_set_attr(struct sim *sim, struct sim_task *t, const struct sched_attr_req *req);
 int sim_set_affinity(struct sim *sim, struct sim_task *t, const struct cpumask *mask);
-/* Wake @t at @when, unless somebody does before. */
+/* Sets @t to wake up at @when, unless it is woken before. */
 void sim_set_wakeup(struct sim *sim, struct sim_task *t, u64 when);
-/* Make @t a member of the group with this number. Those it forks will be, too. */
+/* Moves @t to the group with this number. Its future children will be members, too. */
 void sim_set_group(struct sim *sim, struct sim_task *t, u32 group);
-/* A switch that a driver without events wants (world.c); otherwise sim_leave() makes them. */
+/* For drivers without events (world.c): makes a switch. Otherwise sim_leave() switches. */
 void sim_switch(struct sim *sim, bool preempt);
 /*
- * Take @cpu, another one, out of service, or put it back. What it runs leaves at once. False: it is
- * the last one, or already so.
+ * Take @cpu, which must not be the present one, out of service or put it back. What runs there
+ * leaves at once. Return whether the CPU changed: it must not be the last one in service, or
+ * already in the state asked for.
  */
 bool sim_cpu_offline(struct sim *sim, unsigned cpu);
 bool sim_cpu_online(struct sim *sim, unsigned cpu);
-/* What the current task does next, as a program's step. */
+/* Makes the current task do what a step of a program would. */
 void sim_do(struct sim *sim, enum sim_next what);
 
-/* Too many steps of programs in no time: the run fails. Counts one of @t. */
+/*
+ * Counts a step of @t's program. Returns true, and the run fails, if there were too many without
+ * time passing.
+ */
 bool sim_is_stuck(struct sim *sim, const struct sim_task *t);
 
-/* The run cannot go on, because of what @t does if not NULL. */
+/* Ends the run with an error; @t is the task that made the mistake, or NULL. */
 static inline void sim_fail(struct sim *sim, const struct sim_task *t, const char *why)
 {
 	sim->failure = why;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Memory, errors, and numbers as people type them. */
+/* Memory, errors, and numbers as people write them. */
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>
@@ -56,7 +56,7 @@ void *allocate_lines(size_t bytes)
 	if (!memory)
 		return NULL;
 	if (align == huge)
-		madvise(memory, bytes, MADV_HUGEPAGE); /* advice: it may not be taken */
+		madvise(memory, bytes, MADV_HUGEPAGE); /* only advice: the host may not follow it */
 	return memset(memory, 0, bytes);
 }
 

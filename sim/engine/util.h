@@ -8,27 +8,33 @@
 
 #include "lib/types.h"
 
-/* Statuses of the program. */
+/* Exit statuses. */
 enum { EXIT_OK, EXIT_BUG, EXIT_USAGE };
 
-/* One line on stderr, then exit status 2: the user asked for something that cannot be. */
+/* Prints one line on stderr and exits with status 2: the user asked for something impossible. */
 __noreturn void usage_error(const char *format, ...) __printf(1, 2);
 __noreturn void out_of_memory(void);
 
-/* Room for one more element of @bytes after @used in @array, whose capacity is *@size. */
+/*
+ * Makes room for one more element of @bytes in @array, of which @used of *@size are used. Returns
+ * the array, which may have moved.
+ */
 void *grow(void *array, u32 used, u32 *size, size_t bytes);
-/* Zeroed; never NULL. */
+/* Zeroed memory; never NULL. */
 void *allocate(size_t nr, size_t bytes);
 /*
- * Zeroed, aligned to a cache line; NULL if there is no more. Much of it is on huge pages: a big
- * machine is used all over all the time, and small pages would be looked up as often.
+ * Zeroed memory aligned to a cache line; NULL if there is none. Large blocks are on huge pages: a
+ * big machine touches all of its memory all the time, and would miss the TLB as often with small
+ * ones.
  */
 void *allocate_lines(size_t bytes);
 
-/* "250", "1.5" with a unit of ns, us, ms, s or none (ns) as ns. False: not a time. */
+/* Reads "250" or "1.5" with a unit of ns, us, ms, s or none (ns). False: @text is not a time. */
 bool parse_time(const char *text, u64 *ns);
-/* A decimal number of at most @max. */
+/* Reads a decimal number of at most @max. */
 bool parse_number(const char *text, u64 max, u64 *value);
-/* "0-3,8": false unless every CPU is below @nr_cpus and there is one. */
+/*
+ * Reads a list such as "0-3,8". False unless it names at least one CPU and all are below @nr_cpus.
+ */
 struct cpumask;
 bool parse_cpus(const char *text, unsigned nr_cpus, struct cpumask *mask);

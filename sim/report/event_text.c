@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Events as lines for people, with the print formats of sched/observe/event.def. */
+/* Events as lines for people, in the print formats of sched/observe/event.def. */
 #include <stdio.h>
 
 #include "sim/report/explain.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The fluid server, and the machine that has nothing else; see fluid.h. */
+/* The fluid server, and a machine that has nothing else; see fluid.h. */
 #include <assert.h>
 #include <string.h>
 
@@ -9,11 +9,11 @@
 #define ONE_CPU (1ull << 32)
 #define HALF_NS (1ull << (SERVICE_SHIFT - 1))
 static const u64 idle_weight = 3; /* of SCHED_IDLE, as in sched/fair/core/weight.c */
-#define FAIR (~BIT(WEIGHT_RT))	  /* of a group's present */
+#define FAIR (~BIT(WEIGHT_RT))	  /* the fair tasks in a group's present */
 
 /* --- shares ----------------------------------------------------------------------------------- */
 
-/* What all of @g could use, in 2^-32 CPUs: from the leaves up. */
+/* Sets what all of each group could use, in 2^-32 CPUs, from the leaves up. */
 static void set_demands(struct fluid_server *f)
 {
 	for (u32 i = 0; i < f->nr_groups; i++)
@@ -29,12 +29,12 @@ static void set_demands(struct fluid_server *f)
 	}
 }
 
-/* What is not yet divided, and the weight of those among whom. */
+/* The CPUs that are not yet divided, and the total weight of those that share them. */
 struct remainder {
 	u64 cpus, weight;
 };
 
-/* Would somebody of @weight who can use @demand get more than that? */
+/* Would a member of @weight that can use @demand get at least that? */
 static bool takes_all(const struct remainder *left, u64 weight, u64 demand)
 {
 	return (unsigned __int128)weight * left->cpus >= (unsigned __int128)left->weight * demand;
@@ -45,7 +45,10 @@ static u64 part(const struct remainder *left, u64 weight)
 	return (u64)((unsigned __int128)left->cpus * weight / left->weight);
 }
 
-/* Who would get more than they can use get that. Returns whether anybody did: others gain. */
+/*
+ * Gives every member that would get more than it can use just what it can use. Returns whether
+ * there was one: then others gain.
+ */
 static bool settle(const struct fluid *fluid, struct fluid_group *g, u64 *unsettled,
 		   struct remainder *left)
 {
@@ -73,7 +76,7 @@ static bool settle(const struct fluid *fluid, struct fluid_group *g, u64 *unsett
 	return any;
 }
 
-/* Divide what @g was granted among its tasks and the groups below it. */
+/* Divides what @g was granted among its tasks and the groups below it. */
 static void divide(const struct fluid *fluid, struct fluid_group *g)
 {
 	struct remainder left = { .cpus = g->granted };
@@ -190,7 +193,7 @@ static struct fluid_group *add_group(struct sim *sim, struct fluid_server *f, u3
 	return g;
 }
 
-/* The group with this number on @f, those above it first. */
+/* The group with this number on @f. It and the groups above it are added if they are missing. */
 static struct fluid_group *group_on(struct sim *sim, struct fluid_server *f, u32 number)
 {
 	struct fluid_group *g = NULL;
@@ -259,7 +262,7 @@ static struct sim_task *first_done(const struct fluid_group *g, u32 weight)
 	return node ? container_of(node, struct sim_task, node) : NULL;
 }
 
-/* @t has left_ns of work from now on. */
+/* @t starts to work for left_ns. */
 static void begin_work(struct fluid *fluid, struct sim_task *t)
 {
 	struct fluid_server *f = &fluid->servers[t->server];
@@ -287,7 +290,7 @@ static void end_work(struct sim_task *t)
 			     : (t->service_end - g->service[t->weight]) >> SERVICE_SHIFT;
 }
 
-/* What @t got since it joined is its row's, and of the groups that it is in. */
+/* Adds what @t got since it joined to its row and to the groups that contain it. */
 static void account(struct fluid *fluid, struct sim_task *t)
 {
 	struct workload *w = fluid->workload;
@@ -305,7 +308,7 @@ static void stop(struct fluid *fluid, struct sim_task *t)
 	t->asleep = true;
 }
 
-/* @t, served and without work, goes on with its program. */
+/* Lets @t, which is served and has no work, go on with its program. */
 static void go_on(struct fluid *fluid, struct sim_task *t)
 {
 	struct sim *sim = fluid->sim;
@@ -336,7 +339,7 @@ static void fluid_wake(struct sim_server *server, struct sim *sim, struct sim_ta
 	t->asleep = false;
 	t->left_ns = 0;
 	fluid_join(fluid, t);
-	/* It goes on when the waker's step is over: as an event of this moment. */
+	/* The task goes on when the waker's step is over: as an event of this moment. */
 	queue_set(&sim->queue, &t->wakeup, sim->now);
 }
 
@@ -359,7 +362,7 @@ static void fluid_change(struct sim_server *server, struct sim *sim, struct sim_
 	}
 }
 
-/* ns until the first of @g's tasks has done its work, as it goes now. */
+/* ns until the first of @g's tasks will have done its work at the present rates. */
 static u64 until_done(const struct fluid_group *g)
 {
 	u64 soonest = UINT64_MAX;
@@ -414,7 +417,7 @@ static void work_done(struct fluid *fluid, struct fluid_server *f)
 		group_done(fluid, f->groups[i]);
 }
 
-/* Its sleep is over, or somebody woke it and it gets to act on that. */
+/* The sleep of @t is over, or a task that was woken before gets to go on. */
 static void wakeup(struct fluid *fluid, struct sim_task *t)
 {
 	if (t->asleep) {
@@ -474,7 +477,7 @@ static u32 root_of(const u32 *parent, u32 cpu)
 	return cpu;
 }
 
-/* All CPUs of @mask belong together. */
+/* Joins all CPUs of @mask. */
 static void unite(u32 *parent, const struct cpumask *mask)
 {
 	u32 first = cpumask_first(mask), cpu;
@@ -486,7 +489,7 @@ static void unite(u32 *parent, const struct cpumask *mask)
 	}
 }
 
-/* Tasks of @attr choose among @allowed, and so, in all, do those of their topmost group. */
+/* A task with @attr chooses among @allowed. Together, so do the tasks of its topmost group. */
 static void take_choice(const struct workload *w, const struct attributes *attr,
 			const struct cpumask *allowed, u32 *parent, struct cpumask *of_group)
 {

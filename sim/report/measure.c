@@ -5,7 +5,10 @@
 
 /* --- histograms ------------------------------------------------------------------------------- */
 
-/* 32 buckets for each power of two: 3 % wide. Each keeps its sum, so equal values stay exact. */
+/*
+ * There are 32 buckets for each power of two, so each is 3 % wide. A bucket keeps its sum, so equal
+ * values stay exact.
+ */
 static u32 bucket_of(u64 value)
 {
 	u32 bits = value ? 64 - (u32)__builtin_clzll(value) : 0;
@@ -70,7 +73,7 @@ static void note_runnable(struct sim_listener *listener, struct sim *sim, struct
 	fluid_join(m->fluid, t);
 }
 
-/* What @t got since it got the CPU. */
+/* Accounts what @t got since it got the CPU. */
 static void account_run(struct measure *m, struct sim *sim, struct sim_task *t)
 {
 	u64 ran = sim->now - t->running_since;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What a simulation measures: CPU time, waits, switches and migrations of each program's tasks, and
- * their lag: how far they are behind a fluid server.
+ * their lag, which is how far they are behind a fluid server.
  *
- * Everything is observed from outside, from what the host tells: when a task becomes runnable, gets
- * the CPU, loses it, sleeps. The scheduler's own counters are not asked, so they can be compared.
+ * A listener observes everything from outside: when a task becomes runnable, gets the CPU, loses it
+ * and sleeps. The scheduler's own counters are not used, so they can be compared.
  *
- * Lag is what a fluid server (fluid.h) would have given a task since it last woke, less what it
- * got; positive: it is owed.
+ * A task's lag is what a fluid server (fluid.h) would have given it since it last woke, less what
+ * it got. A positive lag is owed to the task.
  */
 #pragma once
 
@@ -22,13 +22,13 @@ struct histogram {
 	} bucket[(65 - HISTOGRAM_BITS) << HISTOGRAM_BITS];
 };
 
-/* Tasks of one kind: a row of the report. */
+/* Tasks of one kind, which are a row of the report. */
 struct row {
 	u64 nr_tasks, nr_ended;
 	u64 got_ns, runs, preempted, migrations, wakeups;
 	s64 lag_min, lag_max;
 	struct histogram wait;	 /* every wait for a CPU */
-	struct histogram wakeup; /* of them, those that began with a wakeup */
+	struct histogram wakeup; /* the waits that began with a wakeup */
 };
 
 struct measure {
@@ -41,7 +41,7 @@ struct measure {
 /* Measure the tasks of @w on @sim from now on. */
 struct measure *measure_new(struct sim *sim, const struct workload *w);
 void measure_free(struct measure *m);
-/* Bring everything up to the end of the run; waits that did not end count in the maxima. */
+/* Brings everything up to the end of the run. Waits that have not ended count in the maxima. */
 void measure_finish(struct measure *m, struct sim *sim);
-/* The value that @per_mille of the values do not exceed; 0 if there are none. */
+/* The smallest value that at least @per_mille of the values do not exceed; 0 if there are none. */
 u64 histogram_quantile(const struct histogram *h, u32 per_mille);

@@ -33,7 +33,7 @@ void report_header(const struct report *r)
 
 /* --- numbers of a row ------------------------------------------------------------------------- */
 
-/* 1/100 % of the machine. */
+/* The part of the machine's time, in 1/100 %. */
 static u64 share(const struct report *r, u64 ns)
 {
 	return (u64)((unsigned __int128)ns * 10000 / r->duration / r->machine->nr_cpus);
@@ -158,7 +158,10 @@ static const char *policy_name(int policy)
 	return names[policy];
 }
 
-/* "hog nice 5", "periodic fifo 10"; then a slice of its own, "3000us", and its group, "/a/b" */
+/*
+ * "hog nice 5" or "periodic fifo 10", then the slice if it asks for one, "3000us", and its group,
+ * "/a/b".
+ */
 static void kind_text(char *buf, size_t size, const struct workload *w, const struct program *p)
 {
 	const struct attributes *a = &p->attr;
@@ -217,7 +220,7 @@ static void print_side_by_side(const struct report *r)
 	}
 }
 
-/* What the scheduler's own statistics say of each group, by policy. */
+/* Prints what the scheduler's own statistics say of each group. */
 static void print_groups(const struct report *r, const struct result *result)
 {
 	const struct workload *w = r->workload;
@@ -249,7 +252,7 @@ static bool has_deadlines(const struct workload *w)
 	return false;
 }
 
-/* The same of deadlines and guarantees: what fdl counts. */
+/* Prints what fdl counts: deadlines and guarantees of each group. */
 static void print_deadlines(const struct report *r, const struct result *result)
 {
 	const struct workload *w = r->workload;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Results of simulations, and how they are printed: to people, to programs. */
+/* Results of simulations, printed for people and for programs. */
 #pragma once
 
 #include <stdio.h>
@@ -13,15 +13,16 @@ struct result {
 	u64 duration;
 	u32 nr_tasks_max;
 	u64 idle_ns, overhead_ns; /* over all CPUs */
-	u64 waste_llc_ns;	  /* of that, tasks that waited behind the CPU's own cache */
-	u64 waste_ns;		  /* sched_waste(): of idle_ns, what waiting tasks could have had */
+	u64 waste_llc_ns;	  /* the part for tasks that waited behind the CPU's own cache */
+	/* sched_waste(): the part of idle_ns that waiting tasks could have used */
+	u64 waste_ns;
 	struct sim_counts count;
 	struct measure *measure;
-	struct task_group_stat *groups; /* of the workload's groups, if it has any */
+	struct task_group_stat *groups; /* of the workload's groups; NULL if it has none */
 	struct task_group_fdl_stat *fdl;
 };
 
-/* What every result says about how it was made. */
+/* A report and what it says about how it was made. */
 struct report {
 	FILE *out;
 	const struct options *options;
@@ -33,6 +34,6 @@ struct report {
 };
 
 void report_header(const struct report *r);
-/* A row for each kind of task; of several policies, side by side. */
+/* A row for each kind of task. The results of several policies stand side by side. */
 void report_text(const struct report *r);
 void report_json(const struct report *r);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Recording: every event goes to its CPU's pages in the layout of Linux's ring buffer, and at the
- * end into one trace.dat file of version 6, which trace-cmd and KernelShark read. The same bytes as
- * the kernel's tracer leaves (kernel/trace/ring.h, tools/fairground/trace.py); here nothing wraps.
+ * Recording. Every event goes to its CPU's pages, in the layout of Linux's ring buffer. At the end
+ * all pages go into one trace.dat file of version 6, which trace-cmd and KernelShark read. The
+ * bytes are those of the kernel's tracer (kernel/trace/ring.h, tools/fairground/trace.py), but
+ * nothing wraps here.
  */
 #include <assert.h>
 #include <string.h>
@@ -10,18 +11,18 @@
 #include "sim/report/trace.h"
 #include "sim/engine/util.h"
 
-/* After the events: it names their fields anew. */
+/* This comes after the events: it defines the macros of their fields anew. */
 #include "lib/event_format.h"
 
 #define PAGE		4096u
 #define PAGE_DATA	(PAGE - 16u)
-#define TIME_EXTEND	30u /* no event: the next word is a gap in units of 2^27 ns */
+#define TIME_EXTEND	30u /* not an event: the next word is a gap in units of 2^27 ns */
 #define DELTA_BITS	27
 #define LONGEST_PAYLOAD 112u
 #define LONGEST_EVENT	(12u + LONGEST_PAYLOAD) /* time extend and header before it */
 #define FLAG_IRQS_OFF	1u
 #define FLAG_RESCHED	4u
-#define MAX_BYTES	(2ull << 30) /* over all CPUs; what comes later is counted and lost */
+#define MAX_BYTES	(2ull << 30) /* over all CPUs; later events are counted as lost */
 #define OPTION_CPUSTAT	2
 #define OPTION_CLOCK	4
 #define OPTION_COUNT	8
@@ -73,7 +74,7 @@ static void put_word(struct page *page, u32 word)
 	page->commit += sizeof(word);
 }
 
-/* Threads are named by the events of their start. */
+/* Remembers the name of a thread from the event of its start. */
 static void note_name(struct trace *trace, const struct event_sched_wakeup_new *ev)
 {
 	while ((u32)ev->pid >= trace->nr_names) {
@@ -153,7 +154,7 @@ static void put(FILE *out, u64 value, size_t bytes)
 	fwrite(&value, bytes, 1, out);
 }
 
-/* A text with its length before it, of @bytes bytes. */
+/* Puts a text, with its length in @bytes bytes before it. */
 static void put_text(FILE *out, const char *text, size_t bytes)
 {
 	put(out, strlen(text), bytes);

@@ -7,5 +7,5 @@
 struct trace;
 /* Record what happens on @sim from now on. */
 struct trace *trace_new(struct sim *sim);
-/* Write what was recorded to @path, and forget it. */
+/* Writes the recorded events to @path and frees @trace. */
 void trace_write(struct trace *trace, const char *path);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Task groups in workloads. A group is named by its path, "/web/batch"; naming it makes it, and
- * those above it. What it is entitled to is set from one table, by the built-in workload `group`
- * and by the object "taskgroups" of rt-app files.
+ * Task groups in workloads. A group is named by its path, "/web/batch". Naming a group makes it and
+ * the groups above it. One table describes the settings, for the built-in workload `group` and for
+ * the object "taskgroups" of rt-app files.
  */
 #include <string.h>
 
@@ -12,7 +12,8 @@
 #define QUOTA_MAX  ((1ull << 44) - 1)
 #define US_PER_SEC 1000000u
 
-enum unit { PLAIN, FLAG, TIME }; /* TIME: microseconds in files, with a unit on the command line */
+/* TIME: in microseconds in files, with a unit on the command line */
+enum unit { PLAIN, FLAG, TIME };
 
 static const struct setting {
 	const char *key;

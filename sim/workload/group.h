@@ -6,19 +6,22 @@
 #include "sim/workload/workload.h"
 
 /*
- * The number of the group at @path, "/a/b", made if it is new; "" and "/" are the root, number 0.
- * False: not a path.
+ * Finds the number of the group at @path, "/a/b", and makes the group if it is new. "" and "/" are
+ * the root, number 0. False: @path is not a path.
  */
 bool workload_group(struct workload *w, const char *path, u32 *number);
 
-/* The settings by name, NULL after the last. */
+/* The name of setting @i; NULL after the last. */
 const char *group_setting(u32 i);
-/* Setting @i from a command line's text. False: not a value for it. */
+/* Sets setting @i to a command line's text. False: it is not a value for it. */
 bool group_set(struct group *group, u32 i, const char *text);
-/* Which of its settings contradict each other; NULL: none do. */
+/* Says which settings contradict each other; NULL if none do. */
 const char *group_mistake(const struct group *group);
 
-/* The same for a path in a JSON file, which is freed; a mistake is an error at @key. */
+/*
+ * The number of the group at @path, as by workload_group(). Frees @path. A mistake is an error at
+ * @key.
+ */
 u32 json_group_of(const struct json *json, json_value key, struct workload *w, char *path);
-/* Take the groups' settings from the object @groups, {"/a": {"shares": 2048}, ...}. */
+/* Takes the groups' settings from the object @groups, {"/a": {"shares": 2048}, ...}. */
 void json_groups(const struct json *json, json_value groups, struct workload *w);

@@ -76,7 +76,7 @@ static char *read_file(const char *path, u32 *size)
 	return text;
 }
 
-/* The end of the comment or string that starts at @at, or @at. */
+/* The end of the comment or string that starts at @at; @at if none starts there. */
 static u32 skip_quoted(const struct json *json, u32 at)
 {
 	const char *text = json->text, *end;
@@ -100,7 +100,7 @@ static u32 skip_quoted(const struct json *json, u32 at)
 	return (u32)(end + 2 - text);
 }
 
-/* Comments and commas that nothing follows become blanks, so that positions stay. */
+/* Replaces comments and trailing commas by blanks, so that positions stay. */
 static void blank_out(struct json *json)
 {
 	char *text = json->text, *comma = NULL;
@@ -136,7 +136,7 @@ static u32 before(const struct json *json, json_value at)
 	return (u32)tok(json, at)->start - (tok(json, at)->type == JSMN_STRING);
 }
 
-/* Between two tokens there must be @separator once and blanks; '\0': blanks only. */
+/* Checks that there are only blanks between two tokens, and @separator once unless it is '\0'. */
 static void check_gap(const struct json *json, u32 from, u32 to, char separator)
 {
 	for (u32 i = from; i < to; i++) {

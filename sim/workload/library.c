@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The built-in workloads: "NAME:key=value,...". Each is a few programs; times may be ranges
- * ("1ms-5ms"), evenly distributed. `schedsim --help` lists them from the table below.
+ * The built-in workloads, "NAME:key=value,...". Each consists of a few programs. Times may be
+ * ranges ("1ms-5ms"), which are evenly distributed. `schedsim --help` lists them from the table
+ * below.
  */
 #include <string.h>
 
@@ -10,7 +11,7 @@
 
 #define MAX_PARAMS 16
 
-/* What the user said, and what was asked for so far. */
+/* What the user gave, and which keys were used so far. */
 struct params {
 	const char *name;
 	char *key[MAX_PARAMS], *value[MAX_PARAMS];
@@ -43,7 +44,7 @@ static u32 param_number(struct params *p, const char *key, u32 least, u32 most, 
 	return (u32)value;
 }
 
-/* A step of @kind that takes the time @key, or of @usual ns. */
+/* A step of @kind that takes the time given by @key, or @usual ns. */
 static struct step param_time(struct params *p, enum step_kind kind, const char *key, u64 usual)
 {
 	struct step step = { .kind = kind, .a = usual, .b = usual };
@@ -94,7 +95,7 @@ static int param_nice(struct params *p)
 	return negative ? -(int)value : (int)value;
 }
 
-/* The group at @path, with or without the first slash; @key says what the user called it. */
+/* The group at @path, with or without the first slash. Errors name @key. */
 static u32 group_at(struct workload *w, struct params *p, const char *key, const char *path)
 {
 	size_t size = strlen(path) + 2;
@@ -109,7 +110,7 @@ static u32 group_at(struct workload *w, struct params *p, const char *key, const
 	return number;
 }
 
-/* What the user says of the group @number. */
+/* Takes the settings of group @number that the user gave. */
 static void take_settings(struct workload *w, struct params *p, u32 number)
 {
 	struct group *group = &w->groups[number];
@@ -126,7 +127,7 @@ static void take_settings(struct workload *w, struct params *p, u32 number)
 		usage_error("workload %s: %s: %s", p->name, group->path, mistake);
 }
 
-/* The keys that every workload knows, for the tasks of @program. */
+/* Takes the keys that every workload knows, for the tasks of @program. */
 static void take_attributes(struct workload *w, struct params *p, struct program *program,
 			    int usual_policy)
 {
@@ -179,7 +180,7 @@ static void hogs(struct workload *w, struct params *p)
 	u32 program = new_program(w, p, "hog", n, SCHED_NORMAL);
 	struct step run = param_time(p, STEP_RUN, "run", 0);
 
-	/* Work for as long as anybody may want to look, unless told how much. */
+	/* If no run is given, work for longer than any simulation lasts. */
 	if (!run.b)
 		run.a = run.b = SIM_FOREVER;
 	workload_step(w, program, run);
@@ -236,7 +237,7 @@ static void forks(struct workload *w, struct params *p)
 	end(w, parent);
 }
 
-/* As make -j: each slot starts a job and waits until one has ended. */
+/* Like make -j: each slot starts a job and waits until a job has ended. */
 static void jobs(struct workload *w, struct params *p)
 {
 	u32 n = param_number(p, "n", 1, SIM_MAX_TASKS, 5);
@@ -278,7 +279,7 @@ static void requests(struct workload *w, struct params *p)
 	end(w, worker);
 }
 
-/* As schbench: a worker thinks, reports to its message thread, and sleeps until that wakes it. */
+/* Like schbench: a worker thinks, reports to its message thread, and sleeps until that wakes it. */
 static void messages(struct workload *w, struct params *p)
 {
 	u32 threads = param_number(p, "n", 1, 10000, 2);
@@ -304,7 +305,7 @@ static void messages(struct workload *w, struct params *p)
 	}
 }
 
-/* It is woken by @mine, works, and wakes by @other. */
+/* Waits for @mine, works, and then posts @other. */
 static void pingpong_party(struct workload *w, struct params *p, const char *name, u32 mine,
 			   u32 other)
 {
@@ -317,7 +318,7 @@ static void pingpong_party(struct workload *w, struct params *p, const char *nam
 	end(w, party);
 }
 
-/* Two that wake each other in turn. */
+/* Two tasks that wake each other in turn. */
 static void pingpong(struct workload *w, struct params *p)
 {
 	u32 n = param_number(p, "n", 1, SIM_MAX_TASKS / 2, 1);
@@ -331,7 +332,9 @@ static void pingpong(struct workload *w, struct params *p)
 	}
 }
 
-/* One receiver's pipe: who writes takes a place and leaves a message, who reads the reverse. */
+/*
+ * The pipe of one receiver. A writer takes a place and leaves a message; a reader does the reverse.
+ */
 struct pipe {
 	u32 places, messages;
 };
@@ -363,7 +366,7 @@ static void pipe_group(struct workload *w, struct params *p, u32 fds, s64 capaci
 	end(w, sender);
 }
 
-/* As hackbench: in each group every sender writes to every receiver in turn. */
+/* Like hackbench: in each group every sender writes to every receiver in turn. */
 static void pipes(struct workload *w, struct params *p)
 {
 	u32 groups = param_number(p, "groups", 1, 10000, 1);
@@ -374,7 +377,7 @@ static void pipes(struct workload *w, struct params *p)
 		pipe_group(w, p, fds, capacity);
 }
 
-/* One of a high priority takes a CPU, not its own, out of service and puts it back. */
+/* A task of high priority takes another CPU out of service and puts it back. */
 static void hotplug(struct workload *w, struct params *p)
 {
 	u32 cpu = param_number(p, "cpu", 0, p->nr_cpus - 1, p->nr_cpus - 1);
@@ -398,7 +401,7 @@ static void hotplug(struct workload *w, struct params *p)
 	end(w, program);
 }
 
-/* No tasks: what a group is entitled to. */
+/* Makes no tasks: sets what a group is entitled to. */
 static void group(struct workload *w, struct params *p)
 {
 	const char *name = param(p, "name");
@@ -410,7 +413,7 @@ static void group(struct workload *w, struct params *p)
 
 #define LEAVES_MAX 4096u
 #define DEPTH_MAX  8u
-#define BRANCH_MAX 255u /* to the 8th power it does not overflow */
+#define BRANCH_MAX 255u /* its 8th power does not overflow */
 
 static u64 power(u64 base, u32 exponent)
 {
@@ -421,7 +424,7 @@ static u64 power(u64 base, u32 exponent)
 	return result;
 }
 
-/* The path of the leaf @leaf of a tree with @n branches at each of @depth levels: "/g0/g1". */
+/* The path of leaf @leaf in a tree with @n branches at each of @depth levels: "/g0/g1". */
 static void leaf_path(char *path, size_t size, u32 leaf, u32 n, u32 depth)
 {
 	size_t len = 0;
@@ -431,7 +434,7 @@ static void leaf_path(char *path, size_t size, u32 leaf, u32 n, u32 depth)
 					(u32)(leaf / power(n, depth) % n));
 }
 
-/* A tree of groups with tasks in its leaves. What the user says of groups holds for the leaves. */
+/* A tree of groups with tasks in its leaves. The group settings apply to the leaves. */
 static void groups(struct workload *w, struct params *p)
 {
 	u32 n = param_number(p, "n", 1, BRANCH_MAX, 2);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * rt-app's workload files (github.com/scheduler-tools/rt-app): each task becomes a program. What
- * rt-app takes, this takes, with its meaning, or says in one line what it cannot model and where.
- * Stricter in one respect: an unknown key is an error, where rt-app goes on without a word.
+ * rt-app's workload files (github.com/scheduler-tools/rt-app). Each task becomes a program.
+ * Everything that rt-app accepts either has rt-app's meaning here, or an error says in one line
+ * what cannot be modelled and where. This reader is stricter in one respect: an unknown key is an
+ * error, where rt-app silently goes on.
  *
  * Order counts: the events of a phase happen in the order of their keys. An event's kind is the
- * beginning of its key ("run0", "sleep_b"). Times are microseconds.
+ * beginning of its key ("run0", "sleep_b"). Times are in microseconds.
  */
 #include <string.h>
 
@@ -16,7 +17,7 @@
 
 enum object_kind { MUTEX, CONDITION, SEMAPHORE, BARRIER, TIMER, SUSPENSION };
 
-/* A name of the file and the object it stands for; names of different kinds do not clash. */
+/* A name in the file and its object. Names of different kinds do not clash. */
 struct name {
 	enum object_kind kind;
 	char *text;
@@ -32,15 +33,15 @@ struct file {
 	struct name *names;
 	u32 nr_names, names_size;
 	u32 first_program; /* of the first task */
-	/* the task that is read */
+	/* The task being read: */
 	u32 program;
-	struct attributes attr; /* as its latest phase left them */
-	char *own_timer;	/* the one name of a timer that each instance has for itself */
+	struct attributes attr; /* as the latest phase set them */
+	char *own_timer;	/* the one timer that each instance has for itself */
 };
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-/* Takes over @text. */
+/* The object of this kind and name. Frees @text or keeps it. */
 static u32 object_named(struct file *f, enum object_kind kind, char *text)
 {
 	struct name *name;
@@ -141,7 +142,9 @@ static void set_policy(struct file *f, json_value policy, json_value priority,
 		attr->nice = (int)json_int_of(&f->json, priority, -20, 19);
 }
 
-/* Checked, and without effect here: there is no memory and every CPU runs at one speed. */
+/*
+ * Checks keys that have no effect here: there is no memory, and every CPU runs at the same speed.
+ */
 static bool take_ignored(struct file *f, json_value key)
 {
 	if (json_equals(&f->json, key, "nodes_membind")) {
@@ -159,7 +162,7 @@ static bool take_ignored(struct file *f, json_value key)
 	return true;
 }
 
-/* Is @key one of the names that are no events? Those that cannot be had are errors. */
+/* Is @key a known name that is not an event? Names that cannot be modelled are errors. */
 static bool is_property(struct file *f, json_value key, bool of_task)
 {
 	static const char *const taken[] = { "policy", "priority",   "cpus",
@@ -182,7 +185,7 @@ static bool is_property(struct file *f, json_value key, bool of_task)
 	return take_ignored(f, key);
 }
 
-/* The key called @name itself, 0 if there is none. */
+/* The key @name itself; 0 if there is none. */
 static json_value key_of(const struct file *f, json_value object, const char *name)
 {
 	json_value at = json_find(&f->json, object, name);
@@ -190,7 +193,7 @@ static json_value key_of(const struct file *f, json_value object, const char *na
 	return at ? at - 1 : 0;
 }
 
-/* rt-app's restriction, too. */
+/* rt-app has this restriction, too. */
 static void set_group(struct file *f, json_value key, struct attributes *attr)
 {
 	if (!task_is_fair_policy(attr->policy))
@@ -211,7 +214,7 @@ static void take_properties(struct file *f, json_value object, struct attributes
 		set_group(f, group, attr);
 	if (!slice)
 		return;
-	/* Of a fair task this is the size of its requests. */
+	/* For a fair task this is the size of its requests. */
 	if (!task_is_fair_policy(attr->policy))
 		json_error(&f->json, slice, "\"dl-runtime\" of a real-time task");
 	attr->set_policy = true;
@@ -237,7 +240,7 @@ static void add_object(struct file *f, enum step_kind kind, enum object_kind obj
 	add(f, (struct step){ .kind = kind, .object = object_of(f, object, key) });
 }
 
-/* The key @name of the object that @event stands for. */
+/* The key @name, which must exist, of the object that belongs to @event. */
 static json_value needed(struct file *f, json_value event, const char *name)
 {
 	json_value key = key_of(f, json_object_of(&f->json, event), name);
@@ -247,7 +250,7 @@ static json_value needed(struct file *f, json_value event, const char *name)
 	return key;
 }
 
-/* Complain about keys of the event's object other than these, separated by blanks. */
+/* Reports keys of the event's object that are not in @names, a list separated by blanks. */
 static void only(struct file *f, json_value event, const char *names)
 {
 	json_value object = json_object_of(&f->json, event), key = 0;
@@ -288,7 +291,7 @@ static u64 timer_mode(struct file *f, json_value key)
 	return TIMER_ABSOLUTE;
 }
 
-/* A name that begins with "unique" is a timer for each instance; others are shared. */
+/* A timer whose name begins with "unique" exists once for each instance; others are shared. */
 static void add_timer(struct file *f, json_value key)
 {
 	json_value ref = needed(f, key, "ref"), period = needed(f, key, "period");
@@ -348,7 +351,7 @@ static void add_event(struct file *f, json_value key)
 {
 	const struct json *json = &f->json;
 
-	/* In rt-app's order: "runtime" is no "run". */
+	/* This is rt-app's order: "runtime" is not "run". */
 	if (json_starts(json, key, "lock"))
 		add_object(f, STEP_LOCK, MUTEX, key);
 	else if (json_starts(json, key, "unlock"))
@@ -403,7 +406,7 @@ static u64 loops_of(struct file *f, json_value object, s64 usual)
 	return loops < 0 ? LOOP_FOREVER : (u64)loops;
 }
 
-/* rt-app's parser would keep one of two equal keys and forget the other. */
+/* Of two equal keys, rt-app's parser would keep one and forget the other. */
 static void check_unique(struct file *f, json_value object)
 {
 	json_value key = 0;
@@ -507,7 +510,7 @@ static void add_tasks(struct file *f)
 
 /* --- global ----------------------------------------------------------------------------------- */
 
-/* Of what concerns rt-app's own logs only the types are checked. */
+/* Only the types are checked of settings of rt-app's own logs. */
 static void take_global(struct file *f, json_value key)
 {
 	static const char *const strings[] = { "logdir", "log_basename", "io_device" };
@@ -540,7 +543,7 @@ static void take_global(struct file *f, json_value key)
 		json_error(json, key, "unknown key \"%s\"", json_text(json, key));
 }
 
-/* Ours; rt-app does not look at it. */
+/* This object is our extension; rt-app ignores it. */
 static void take_groups(struct file *f, json_value groups)
 {
 	json_value key = 0;

@@ -3,8 +3,8 @@
  * Building and running programs; see workload.h.
  *
  * A task is asked for its next step when it runs and has no work left. Steps that take no time are
- * done at once, one per question, so that a preemption they cause comes between two of them. A
- * task that waits is in the queue of one object; who wakes it takes it out.
+ * done at once, one at a time, so that a preemption they cause comes between two of them. A waiting
+ * task is in the queue of one object; its waker removes it.
  */
 #include <assert.h>
 #include <string.h>
@@ -52,7 +52,7 @@ void workload_step(struct workload *w, u32 program, struct step step)
 	p->steps[p->nr_steps++] = step;
 }
 
-/* Let each loop know its end, and each end its loop. */
+/* Links each loop with its end, and each end with its loop. */
 static void link_loops(struct program *p)
 {
 	u32 open[PROGRAM_DEPTH], depth = 0;
@@ -128,7 +128,7 @@ static void set_attributes(struct sim *sim, struct sim_task *t, const struct att
 		sim_set_group(sim, t, attr->group);
 }
 
-/* @parent NULL: at the start of the simulation. */
+/* @parent is NULL at the start of the simulation. */
 static bool start_task(struct sim *sim, struct workload *w, struct sim_task *parent, u32 number)
 {
 	const struct program *p = &w->programs[number];
@@ -151,7 +151,7 @@ static bool start_task(struct sim *sim, struct workload *w, struct sim_task *par
 	return true;
 }
 
-/* Their numbers in the machine are those in the workload. */
+/* Makes the groups. Their numbers in the machine are those in the workload. */
 static void make_groups(struct sim *sim, const struct workload *w)
 {
 	for (u32 i = 1; i < w->nr_groups; i++)
@@ -222,7 +222,7 @@ static enum sim_next step_run(struct sim_task *t, const struct step *step)
 	return finished(t);
 }
 
-/* Looks at the clock now and then, as rt-app does: a task that had to wait meanwhile stops late. */
+/* Looks at the clock every now and then, as rt-app does. A task that had to wait stops late. */
 #define RUNTIME_CHUNK (32 * NS_PER_US)
 
 static enum sim_next step_runtime(struct sim *sim, struct sim_task *t, const struct step *step)
@@ -259,7 +259,7 @@ static enum sim_next step_timer(struct sim *sim, struct sim_task *t, const struc
 	return sleep_until(sim, t, *expiry);
 }
 
-/* A mutex goes to who asks first once it is free; who was woken for it may find it taken again. */
+/* A free mutex goes to the first task that asks. A task woken for it may find it taken again. */
 static enum sim_next step_lock(struct sim_task *t, struct object *o)
 {
 	if (o->owner)
@@ -297,7 +297,7 @@ static enum sim_next step_wait(struct sim *sim, struct sim_task *t, struct objec
 	return mutex ? step_lock(t, mutex) : finished(t);
 }
 
-/* A semaphore's unit is handed to who waits longest: that task's step is over. */
+/* Hands the semaphore's unit to the task that waits longest, whose step is then over. */
 static enum sim_next step_post(struct sim *sim, struct sim_task *t, struct object *o)
 {
 	if (!wake_first(sim, o))
@@ -343,7 +343,7 @@ static enum sim_next step_attr(struct sim *sim, struct sim_task *t, const struct
 	return finished(t);
 }
 
-/* A fluid server has its CPUs always. */
+/* Has no effect under a fluid server, which always has its CPUs. */
 static enum sim_next step_hotplug(struct sim *sim, struct sim_task *t, const struct step *step)
 {
 	unsigned cpu = (unsigned)step->a;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Workloads: what the tasks of a simulation do. A task follows a program, a list of steps; tasks
- * meet at objects (mutexes, conditions, semaphores, barriers, timers). Programs come from the
- * built-in library (library.c) or from an rt-app file (rtapp.c).
+ * Workloads: what the tasks of a simulation do. A task follows a program, which is a list of steps.
+ * Tasks meet at objects: mutexes, conditions, semaphores, barriers and timers. Programs come from
+ * the built-in library (library.c) or from an rt-app file (rtapp.c).
  */
 #pragma once
 
@@ -10,10 +10,14 @@
 
 enum step_kind {
 	STEP_RUN,     /* a..b ns of work, evenly distributed */
-	STEP_RUNTIME, /* work until a ns have passed, waiting included */
+	STEP_RUNTIME, /* work until a ns have passed, including waits */
 	STEP_SLEEP,   /* a..b ns */
-	STEP_DELAY,   /* as STEP_SLEEP; the task's timers count from its end */
-	STEP_TIMER,   /* until the next multiple of a ns; own: b & TIMER_OWN, else of the object */
+	STEP_DELAY,   /* like STEP_SLEEP; the task's timers count from its end */
+	/*
+	 * until the next multiple of a ns; the timer is the task's own if b & TIMER_OWN, else the
+	 * object
+	 */
+	STEP_TIMER,
 	STEP_YIELD,
 	STEP_LOCK, /* object: a mutex */
 	STEP_UNLOCK,
@@ -24,25 +28,25 @@ enum step_kind {
 	STEP_TAKE,
 	STEP_BARRIER,
 	STEP_FORK, /* a: number of the program */
-	STEP_LOOP, /* up to its STEP_END a times, or for ever: LOOP_FOREVER */
+	STEP_LOOP, /* repeat the steps up to STEP_END a times; LOOP_FOREVER: endlessly */
 	STEP_END,
 	STEP_ATTR,    /* a: number of the attributes */
-	STEP_HOTPLUG, /* a: a CPU, another one; b: it comes, else it leaves */
-	STEP_EXIT,    /* as the end of the program */
+	STEP_HOTPLUG, /* a: another CPU; b: put it back into service, else take it out */
+	STEP_EXIT,    /* like the end of the program */
 };
 
 #define LOOP_FOREVER   UINT64_MAX
 #define NO_OBJECT      UINT32_MAX
 #define TIMER_OWN      1u /* not shared with other tasks */
-#define TIMER_ABSOLUTE 2u /* after an overrun stay on the grid; else start a new one */
+#define TIMER_ABSOLUTE 2u /* after an overrun stay on the old grid, else start a new one */
 
 struct step {
 	u8 kind;
-	u32 object, other; /* numbers; 0 where there is none to give */
+	u32 object, other; /* numbers; 0 if the step has none */
 	u64 a, b;
 };
 
-/* How a task asks to be scheduled. A field that is not set stays as it is. */
+/* How a task asks to be scheduled. Fields that are not set leave the task's values as they are. */
 struct attributes {
 	bool set_policy, set_affinity, set_group;
 	int policy, nice, rt_priority;
@@ -51,7 +55,7 @@ struct attributes {
 	struct cpumask allowed;
 };
 
-/* A task group; number 0 is the root, which has no parameters. Parents come before children. */
+/* A task group. Number 0 is the root, which has no parameters. Parents come before children. */
 struct group {
 	char *path; /* "/a/b" */
 	u32 parent;
@@ -61,23 +65,24 @@ struct group {
 
 struct program {
 	char name[TASK_COMM_LEN];
-	u32 instances; /* that start by themselves; 0: only by fork */
-	bool numbered; /* its tasks are called name-0, name-1, ... over all programs */
+	u32 instances; /* started at the beginning; 0: the program is only forked */
+	bool numbered; /* its tasks are called name-0, name-1, ..., counted over all programs */
 	struct attributes attr;
 	struct step *steps;
 	u32 nr_steps, size;
-	u32 row; /* of the report: programs of one name and the same attributes share one */
+	u32 row; /* of the report; programs of the same name and attributes share a row */
 };
 
 struct object {
 	char name[32];
-	s64 start, value;	/* semaphore: its count. Barrier: how many are to come. */
-	u64 expiry;		/* timer: the next; 0: not started */
-	struct sim_task *owner; /* mutex */
+	/* semaphore: its count. Barrier: the number of tasks still to come. */
+	s64 start, value;
+	u64 expiry;		/* timer: the next expiry; 0: not started */
+	struct sim_task *owner; /* of a mutex */
 	struct list waiters;
 };
 
-/* Constant while a simulation runs, but for the objects. */
+/* Only the objects change while a simulation runs. */
 struct workload {
 	struct program *programs;
 	u32 nr_programs, programs_size;
@@ -85,39 +90,39 @@ struct workload {
 	u32 nr_objects, objects_size;
 	struct attributes *attrs;
 	u32 nr_attrs, attrs_size;
-	struct group *groups; /* none, or the root and others */
+	struct group *groups; /* none, or the root and the others */
 	u32 nr_groups, groups_size;
-	u32 next_number; /* of numbered tasks */
-	u64 duration;	 /* that the workload asks for, ns; 0: none */
+	u32 next_number; /* for the next numbered task */
+	u64 duration;	 /* the workload's own, ns; 0: none */
 	u32 nr_rows;	 /* set by workload_finish() */
 	u64 *row_ideal_ns;
 };
 
 /* --- building (workload.c) ---------------------------------------------------------- */
 
-/* Programs are referred to by number: the array moves as it grows. */
+/* Programs are referred to by number, because the array moves as it grows. */
 u32 workload_program(struct workload *w, const char *name);
 u32 workload_object(struct workload *w, const char *name);
 u32 workload_attr(struct workload *w, const struct attributes *attr);
 void workload_step(struct workload *w, u32 program, struct step step);
-/* Everything is added. */
+/* To be called when everything is added. */
 void workload_finish(struct workload *w);
 void workload_free(struct workload *w);
 
 /* --- running (workload.c) ------------------------------------------------------------- */
 
-/* Start every instance of every program. False: too many tasks. */
+/* Starts every instance of every program. False: there are too many tasks. */
 bool workload_start(struct sim *sim, struct workload *w);
-/* sim_config.next for tasks with programs. */
+/* The sim_config.next of tasks with programs. */
 enum sim_next workload_next(struct sim *sim, struct sim_task *t);
 
 /* --- the library (library.c) ------------------------------------------------------------ */
 
-/* Add the built-in workload @spec, "NAME:key=value,..."; on an error exit with a message. */
+/* Adds the built-in workload @spec, "NAME:key=value,...". Exits with a message on an error. */
 void library_add(struct workload *w, const char *spec, unsigned nr_cpus);
 void library_help(void);
 
 /* --- rt-app (rtapp.c) --------------------------------------------------------------------- */
 
-/* Add the tasks of the rt-app file @path; on an error exit with a message. */
+/* Adds the tasks of the rt-app file @path. Exits with a message on an error. */
 void rtapp_add(struct workload *w, const char *path, unsigned nr_cpus, u64 mem_ns_per_kib);
