@@ -3,6 +3,7 @@
 #
 # Settings (make NAME=value):
 #   CC=gcc|clang   compiler of the kernel          B=build   build directory
+#   CROSS_COMPILE=x86_64-linux-gnu-                compile kernel and programs elsewhere (docs/building.md)
 #   SCHED=cfs HZ=250 SMP=4 MEM=256 CPU=max ICOUNT=1 SEED=1 BOOT=pvh|iso APPEND="..." CMD="..." OUT=file
 
 B ?= build
@@ -10,7 +11,16 @@ ifeq ($(origin CC),default)
 CC := gcc
 endif
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
+# The kernel and the programs are built with the cross tools if there are any, the rest with $(CC).
+CROSS_COMPILE ?=
+export CROSS_COMPILE
+ifeq ($(CROSS_COMPILE),)
+KCC := $(CC)
 MUSL_CC ?= musl-gcc
+else
+KCC := $(if $(findstring clang,$(CC)),$(CC) --target=$(CROSS_COMPILE:-=),$(CROSS_COMPILE)$(CC))
+MUSL_CC ?= $(CROSS_COMPILE)gcc -specs /usr/lib/x86_64-linux-musl/musl-gcc.specs
+endif
 V ?= 0
 Q := $(if $(filter 1,$(V)),,@)
 VERSION := $(shell cat VERSION)
@@ -74,7 +84,7 @@ layer_of = $(LAYER_$(firstword $(subst /, ,$(1))))
 # A stamp is a file that changes when its text does. Its dependants are built again for another compiler or commit.
 stamp = @mkdir -p $(@D) && echo '$(1)' | cmp -s - $@ || echo '$(1)' > $@
 $(B)/.flags: FORCE
-	$(call stamp,$(CC) $(DEBUG))
+	$(call stamp,$(KCC) $(DEBUG))
 $(B)/.commit: FORCE
 	$(call stamp,$(VERSION) $(COMMIT))
 $(KERNEL_OBJ): $(B)/.flags
@@ -84,16 +94,16 @@ $(call KOBJ,$(shell grep -lwE 'COMMIT|OS_VERSION' $(KERNEL_C))): $(B)/.commit
 $(B)/kernel/%.c.o: %.c $(INC)/.made
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
-	$(Q)$(CC) $(KFLAGS) $(DEPS) -I$(INC)/$(call layer_of,$<) -c $< -o $@
+	$(Q)$(KCC) $(KFLAGS) $(DEPS) -I$(INC)/$(call layer_of,$<) -c $< -o $@
 
 $(B)/kernel/%.S.o: %.S $(INC)/.made
 	@mkdir -p $(@D)
 	@echo "  AS      $<"
-	$(Q)$(CC) $(KFLAGS) $(DEPS) -D__ASSEMBLY__ -I$(INC)/arch -c $< -o $@
+	$(Q)$(KCC) $(KFLAGS) $(DEPS) -D__ASSEMBLY__ -I$(INC)/arch -c $< -o $@
 
 $(B)/fairground.elf: $(KERNEL_OBJ) linker.ld tools/scripts/symbols.py
 	@echo "  LD      $@"
-	$(Q)ld -nostdlib -static -z max-page-size=4096 -z noexecstack --build-id=none -T linker.ld \
+	$(Q)$(CROSS_COMPILE)ld -nostdlib -static -z max-page-size=4096 -z noexecstack --build-id=none -T linker.ld \
 		-o $@.tmp $(KERNEL_OBJ)
 	$(Q)$(PYTHON_TOOL) tools/scripts/symbols.py $@.tmp $@
 
@@ -116,7 +126,7 @@ $(B)/user/obj/%.o: %.c
 	$(Q)$(MUSL_CC) $(USER_FLAGS) $(DEPS) -c -o $@ $<
 
 $(B)/user/obj/lib.a: $(call USER_OBJ,$(USER_LIB_C))
-	$(Q)rm -f $@ && ar rcsD $@ $^
+	$(Q)rm -f $@ && $(CROSS_COMPILE)ar rcsD $@ $^
 
 user_parts = $(call USER_OBJ,$(wildcard $(addsuffix /$(1).c,$(USER_ROOMS)) $(addsuffix /$(1)/*.c,$(USER_ROOMS))))
 .SECONDEXPANSION:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* 64-bit arithmetic that C does not name: wide products, wrap-safe order, logarithms. */
+/* 64-bit arithmetic that C has no operator for: wide products, order on a circle, logarithms. */
 #pragma once
 
 #include "lib/types.h"
@@ -10,19 +10,29 @@ static inline u64 mul_shr(u64 a, u64 b, unsigned shift)
 	return (u64)(((unsigned __int128)a * b) >> shift);
 }
 
+/*
+ * floor(dividend / c); the quotient must fit 64 bits, c != 0. C divides 128 bits by 128 in a library
+ * function of some forty instructions, which the kernel does not link; x86 has one instruction.
+ */
+static inline u64 div_wide(unsigned __int128 dividend, u64 c)
+{
+#ifdef __x86_64__
+	u64 quotient = (u64)dividend, rest = (u64)(dividend >> 64);
+
+	__asm__("divq %2" : "+a"(quotient), "+d"(rest) : "r"(c) : "cc");
+	return quotient;
+#else
+	return (u64)(dividend / c);
+#endif
+}
+
 /* (a * b) / c rounded down; the quotient must fit 64 bits, c != 0. */
 static inline u64 mul_div(u64 a, u64 b, u64 c)
 {
-	u64 quotient, rest;
-
-	__asm__("mulq %3\n\tdivq %4"
-		: "=&a"(quotient), "=&d"(rest)
-		: "0"(a), "r"(b), "r"(c)
-		: "cc");
-	return quotient;
+	return div_wide((unsigned __int128)a * b, c);
 }
 
-/* trunc(a * b / c), rounded towards 0; the quotient must fit 63 bits, c != 0. */
+/* a * b / c rounded towards 0; the quotient must fit 63 bits, c != 0. */
 static inline s64 mul_div_signed(s64 a, u64 b, u64 c)
 {
 	return a < 0 ? -(s64)mul_div(0 - (u64)a, b, c) : (s64)mul_div((u64)a, b, c);
@@ -32,11 +42,9 @@ static inline s64 mul_div_signed(s64 a, u64 b, u64 c)
 static inline s64 div_floor(s128 a, u64 c)
 {
 	/* floor(a / c) = -1 - floor((-1 - a) / c), and one of the dividends is not negative. */
-	s128 positive = a < 0 ? -1 - a : a;
-	u64 quotient = (u64)positive, rest = (u64)(positive >> 64);
+	s64 quotient = (s64)div_wide((unsigned __int128)(a < 0 ? -1 - a : a), c);
 
-	__asm__("divq %2" : "+a"(quotient), "+d"(rest) : "r"(c) : "cc");
-	return a < 0 ? -1 - (s64)quotient : (s64)quotient;
+	return a < 0 ? -1 - quotient : quotient;
 }
 
 /* Order on a circle: correct while the values are less than 2^63 apart. */

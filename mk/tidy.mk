@@ -8,7 +8,7 @@ tidy: seam ## check the rules of the source that no compiler checks, sizes, gene
 
 seam: $(call KOBJ,$(SCHED_C) $(LIB_C)) ## check that the scheduler asks its host only for what sched/host.h declares
 	$(Q)$(PYTHON_TOOL) tools/scripts/nm_gate.py $^
-	$(Q)ld -r -o $(B)/sched.o $^ && nm -u $(B)/sched.o
+	$(Q)$(CROSS_COMPILE)ld -r -o $(B)/sched.o $^ && $(CROSS_COMPILE)nm -u $(B)/sched.o
 
 types: ## type-check the Python of tools/ and tests/model/ (mypy)
 	$(Q)$(PYTHON) -m mypy

@@ -3,9 +3,9 @@
 
 need = $(if $(shell command -v $(1)),,$(error $(1) is missing: run "sh tools/setup.sh", or install the package $(2)))
 ifneq ($(filter-out clean help,$(or $(MAKECMDGOALS),kernel)),)
-$(call need,$(CC),$(if $(findstring clang,$(CC)),clang,gcc))
-$(call need,$(MUSL_CC),musl-tools)
-$(call need,ld,binutils)
+$(call need,$(firstword $(KCC)),$(if $(findstring clang,$(CC)),clang,gcc))
+$(call need,$(firstword $(MUSL_CC)),musl-tools)
+$(call need,$(CROSS_COMPILE)ld,binutils)
 $(call need,$(PYTHON),python3)
 ifneq ($(filter format,$(MAKECMDGOALS)),)
 $(call need,clang-format,clang-format)

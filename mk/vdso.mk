@@ -8,8 +8,8 @@ VDSO_LINK := -shared -nostdlib -Wl,-soname=linux-vdso.so.1,--hash-style=both,--e
 
 $(B)/vdso.so: arch/x86/vdso/vdso.c arch/x86/vdso/vdso.lds $(INC)/.made $(B)/.flags
 	@echo "  VDSO    $@"
-	$(Q)$(CC) $(VDSO_FLAGS) $(DEPS) $(VDSO_LINK) -I$(INC)/lib -T arch/x86/vdso/vdso.lds -o $@.debug $<
-	$(Q)objcopy --strip-all $@.debug $@
+	$(Q)$(KCC) $(VDSO_FLAGS) $(DEPS) $(VDSO_LINK) -I$(INC)/lib -T arch/x86/vdso/vdso.lds -o $@.debug $<
+	$(Q)$(CROSS_COMPILE)objcopy --strip-all $@.debug $@
 
 $(call KOBJ,arch/x86/vdso_image.S): $(B)/vdso.so
 $(call KOBJ,arch/x86/vdso_image.S): KFLAGS += -DVDSO_IMAGE='"$(B)/vdso.so"'

@@ -4,13 +4,14 @@
 # minimal /etc. The archive (cpio "newc") depends only on its content: names sorted, times and owners zero.
 #
 # Usage: mkinitramfs.sh OUT PROGRAM...
+# BUSYBOX: the busybox to pack. CROSS_COMPILE: prefix of strip.
 set -eu
 export LC_ALL=C
 
 [ $# -ge 2 ] || { echo "usage: mkinitramfs.sh OUT PROGRAM..." >&2; exit 2; }
 out=$1
 shift
-for busybox in /bin/busybox /usr/bin/busybox ''; do
+for busybox in "${BUSYBOX:-}" /bin/busybox /usr/bin/busybox ''; do
 	[ -x "$busybox" ] && break
 done
 if [ -z "$busybox" ] || ! command -v cpio >/dev/null; then
@@ -33,7 +34,7 @@ for program in "$@"; do
 	target=$root/bin/$(basename "$program")
 	[ "$(basename "$program")" = init ] && target=$root/init
 	rm -f "$target"
-	strip -o "$target" "$program"
+	"${CROSS_COMPILE:-}strip" -o "$target" "$program"
 done
 ln -s hack "$root/bin/hackbench"
 

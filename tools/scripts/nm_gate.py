@@ -8,6 +8,7 @@ functions that sched/host.h declares. There is no writable data either, because 
 Usage: nm_gate.py OBJECT...
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -26,9 +27,10 @@ def seam() -> set[str]:
 
 def symbols(objects: list[str]) -> list[tuple[str, str]]:
     """(kind, name) of the objects linked together."""
+    prefix = os.environ.get("CROSS_COMPILE", "")
     with tempfile.NamedTemporaryFile(suffix=".o") as linked:
-        subprocess.run(["ld", "-r", "-o", linked.name, *objects], check=True)
-        out = subprocess.run(["nm", linked.name], capture_output=True, text=True, check=True).stdout
+        subprocess.run([prefix + "ld", "-r", "-o", linked.name, *objects], check=True)
+        out = subprocess.run([prefix + "nm", linked.name], capture_output=True, text=True, check=True).stdout
     return [(kind, name) for *_, kind, name in map(str.split, out.splitlines())]
 
 
