@@ -11,8 +11,8 @@ static inline u64 mul_shr(u64 a, u64 b, unsigned shift)
 }
 
 /*
- * floor(dividend / c); the quotient must fit 64 bits, c != 0. C divides 128 bits by 128 in a library
- * function of some forty instructions, which the kernel does not link; x86 has one instruction.
+ * floor(dividend / c); the quotient must fit 64 bits, c != 0. C divides 128 bits in a library
+ * function of some forty instructions, which the kernel does not link. x86 has one instruction.
  */
 static inline u64 div_wide(unsigned __int128 dividend, u64 c)
 {
