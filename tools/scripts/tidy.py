@@ -187,8 +187,7 @@ def findings(paths: Iterable[pathlib.Path]) -> Iterator[str]:
         for check in CHECKS:
             yield from check(file)
     yield from include_cycles(sources)
-    yield from size.file_problems()
-    yield from size.room_problems()
+    yield from size.problems()
     yield from circles.problems("build/kernel/sched")
     yield from commit_message.unexplained_raise()
     yield from gendocs.stale()

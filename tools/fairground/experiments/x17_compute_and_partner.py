@@ -93,7 +93,7 @@ def claims() -> list[Claim]:
 
 
 def draw(figure: Any, results: dict[str, Results]) -> None:
-    """Who ran when: a line for each scheduler and host, a panel for each case."""
+    """The turns of both tasks: a line for each scheduler and host, a panel for each case."""
     for axes, case in zip(figure.subplots(len(CASES), 1, sharex=True), CASES):
         lines = [(sched, host) for host, of_host in results.items() for sched in of_host]
         for y, (sched, host) in enumerate(lines):

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The checks of the source find what they are for, and nothing else."""
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tools" / "scripts"), str(ROOT / "tests" / "model")]
+
+import commit_message  # noqa: E402 (the path comes first)
+import editorconfig  # noqa: E402
+import golden  # noqa: E402
+import size  # noqa: E402
+
+C, PYTHON, PATCH = pathlib.Path("a.c"), pathlib.Path("a.py"), pathlib.Path("a.patch")
+
+
+@pytest.fixture(autouse=True)
+def in_root(monkeypatch):
+    monkeypatch.chdir(ROOT)
+
+
+@pytest.mark.parametrize("path, text, line", [
+    (C, "int a;\n\tint b; \n", 2), (C, "int a;\r\n", 1), (C, "int a;", 1), (C, "        int a;\n", 1),
+    (C, "\t \tint a;\n", 1), (C, "\t" + "x" * 93 + "\n", 1), (PYTHON, "\tpass\n", 1), (PYTHON, "x" * 121 + "\n", 1)])
+def test_editorconfig_is_checked(path, text, line):
+    assert [number for number, _ in editorconfig.problems(path, text)] == [line]
+
+
+@pytest.mark.parametrize("path, text", [
+    (C, "\tint a;\n\t       aligned;\n/*\n * text\n */\n"), (C, "#define A(x)          \\\n\tx\n"),
+    (C, "\t" + "x" * 92 + "\n"), (PYTHON, "    pass\n" + "x" * 120 + "\n"), (PATCH, " \n-a \n"), (C, "")])
+def test_what_editorconfig_allows(path, text):
+    assert not list(editorconfig.problems(path, text))
+
+
+@pytest.mark.parametrize("message, raises, words", [
+    ("sched/fair: a new task starts to the right\n\nWhy.\n", [], None),
+    ("sched: x\n\nsched/fair/core grows by a hook.\n", ["sched/fair/core"], None),
+    ("sched: x\n\nsched/fair/core grows by a hook.\n", ["sched/fair"], "sched/fair"),
+    ("sched: x\n\nThe tree is rearranged, so every room gets more.\n", ["sim", "kernel"], None),
+    ("sched: x\n", ["sched/rt"], "sched/rt"), ("no area here\n", [], "area"), ("a: b\nno empty line\n", [], "second"),
+    ("area: " + "x" * 67 + "\n", [], "73"), ("area: " + "x" * 66 + "\n", [], None), ("fixup! whatever\n", [], None)])
+def test_commit_messages(message, raises, words):
+    found = list(commit_message.problems(message, raises))
+    assert found == [] if words is None else len(found) == 1 and words in found[0]
+
+
+def test_only_a_number_that_rises_needs_a_reason():
+    assert commit_message.raised({"a": 1, "b": 2, "c": 3}, {"a": 2, "b": 2, "c": 1, "new": 9}) == ["a"]
+
+
+SOURCE = """/* SPDX */
+/* About. */
+
+/* What it does. */
+static bool first(int a,
+\t\t  int b)
+{
+\treturn a;
+}
+
+struct thing {
+\tint a;
+};
+
+void second(void)
+{
+\tif (first(1, 2)) {
+\t}
+}
+"""
+
+
+@pytest.mark.parametrize("name, place", [("first", (4, 9)), ("second", (15, 19)), ("struct thing", (11, 13)),
+                                         ("third", None), ("struct other", None)])
+def test_a_definition_is_found_with_its_comment(name, place):
+    assert size.definition(SOURCE, name) == place
+
+
+def test_a_reading_path_that_names_what_is_gone_is_found(tmp_path, monkeypatch):
+    page = tmp_path / "reading.md"
+    page.write_text("| [sched/core/wake.c](../sched/core/wake.c) | `sched_wake` `no_such_thing` | why |\n")
+    monkeypatch.setattr(size, "PATH_PAGE", page)
+    found = list(size.path_problems())
+    assert len(found) == 1 and "no_such_thing in sched/core/wake.c" in found[0]
+
+
+def test_a_room_above_its_number_and_one_without_are_found(tmp_path, monkeypatch):
+    numbers = {**size.rooms(), "sched/core": 10, "nowhere": 5}
+    del numbers["sched/rt"]
+    page = tmp_path / "budgets.toml"
+    page.write_text("[rooms]\n" + "".join(f'"{room}" = {number}\n' for room, number in numbers.items()))
+    monkeypatch.setattr(size, "BUDGETS", page)
+    assert sorted(text.split(":")[0] for text in size.room_problems()) == ["budgets.toml", "budgets.toml", "sched/core"]
+    size.lower()
+    assert [text.split(":")[0] for text in size.room_problems()] == ["sched/core"]  # a number is never raised
+
+
+def test_a_golden_number_that_differs_is_found_and_mended(tmp_path, monkeypatch):
+    monkeypatch.setattr(golden, "TESTS", tmp_path)
+    block = next(b for b in golden.BLOCKS if b.function == "one_long_update_differs_from_many_by_rounding_only")
+    right = (ROOT / "tests" / "unit" / block.file).read_text()
+    (tmp_path / block.file).write_text(right.replace("{ 16, 299, 13684 }", "{ 16, 299, 13685 }"))
+    assert "13685 stands there, the model says 13684" in golden.compare(block, write=False)[0]
+    golden.compare(block, write=True)
+    assert (tmp_path / block.file).read_text() == right
+
+
+def test_setup_names_each_tool_once():
+    text = (ROOT / "tools" / "setup.sh").read_text()
+    needs = [line.split()[2] for line in text.splitlines() if line.startswith(("cmd ", "file ", "static "))]
+    assert len(needs) == len(set(needs)) and "mypy" in needs
+    subprocess.run(["sh", "-n", "tools/setup.sh"], check=True)
