@@ -13,7 +13,7 @@ seam: $(call KOBJ,$(SCHED_C) $(LIB_C)) ## check that the scheduler asks its host
 types: ## type-check the Python of tools/ and tests/model/ (mypy)
 	$(Q)$(PYTHON) -m mypy
 
-size: kernel ## print lines and bytes by directory, by room and along the reading path, with budgets
+size: kernel ## print lines and bytes by directory, room and reading path, with budgets; circles of files
 	$(Q)$(PYTHON_TOOL) tools/scripts/size.py $(B)
 
 budgets: ## lower the budgets of rooms that have shrunk; to raise one, edit it and say why

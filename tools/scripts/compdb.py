@@ -19,8 +19,7 @@ import sys
 
 DATABASE = "compile_commands.json"
 TARGETS = ("image", "sim", "unit-programs", "prop-programs")
-COMPILERS = ("gcc", "clang", "musl-gcc")
-MUSL_HEADERS = "/usr/include/x86_64-linux-musl"
+COMPILERS = ("gcc", "clang")  # ends of their names: x86_64-linux-gnu-gcc, musl-gcc
 # One file of each room that has C files, for --check.
 SAMPLES = ("lib/string.c", "sched/core/move.c", "sched/fair/cfs/cfs.c", "sim/main.c", "kernel/task/*.c", "arch/x86/*.c",
            "user/bin/*.c", "tests/guest/*.c", "tests/unit/test_cfs.c", "tests/prop/*.c", "tests/kernel/*.c")
@@ -34,15 +33,19 @@ def make_commands(build: str) -> list[list[str]]:
     if done.returncode:
         sys.exit(f"compdb.py: {' '.join(words)}: {done.stderr.strip()}")
     lines = (line for line in done.stdout.replace("\\\n", " ").splitlines() if " -c " in line)
-    return [words for words in map(shlex.split, lines) if os.path.basename(words[0]) in COMPILERS]
+    return [words for words in map(shlex.split, lines) if words[0].endswith(COMPILERS)]
 
 
 def for_clang(words: list[str]) -> list[str]:
     """The command as clang understands it: musl-gcc becomes a clang that has musl's headers only; no .d files."""
     words = [word for word in words if word not in ("-MMD", "-MP")]
-    if os.path.basename(words[0]) != "musl-gcc":
+    if os.path.basename(words[0]) == "musl-gcc":
+        target, rest = f"{os.uname().machine}-linux-musl", words[1:]
+    elif words[1] == "-specs":  # a cross compiler with musl's specs: /usr/lib/TARGET/musl-gcc.specs
+        target, rest = pathlib.Path(words[2]).parent.name, words[3:]
+    else:
         return words
-    return ["clang", "-nostdlibinc", "-isystem", MUSL_HEADERS, *words[1:]]
+    return ["clang", f"--target={target}", "-nostdlibinc", "-isystem", f"/usr/include/{target}", *rest]
 
 
 def entries(build: str) -> list[dict[str, object]]:

@@ -145,6 +145,7 @@ def static() -> Count:
     build = [MAKE, f"-j{WORKERS}", "kernel", "sim", f"CC={other}", f"B={BUILD}-{other}"]
     count.add(check(f"{other} builds kernel and simulator", build))
     count.add(check("types of the Python", [MAKE, "types"]))
+    count.add(check("sizes and circles", [MAKE, "size"]))
     count.add(pytest_layer("tools"))
     count.add(check("compile commands", [MAKE, "compdb", "CHECK=1"]))
     return count
