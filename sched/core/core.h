@@ -41,9 +41,25 @@ void rq_update_timer(struct rq *rq);
 /* --- switches and moves (core.c) ------------------------------------------ */
 
 /* Ask @rq's CPU for a switch. */
-void resched(struct rq *rq);
-/* Does @t, just queued on @rq, take over? */
-void check_preempt(struct rq *rq, struct task *t, unsigned flags);
+static inline void resched(struct rq *rq)
+{
+	if (rq->need_resched)
+		return;
+	rq->need_resched = true;
+	host_kick(rq->cpu);
+}
+
+/* Ask for a switch if @t, just queued on @rq, takes over. @flags: select_reason. */
+static inline void check_preempt(struct rq *rq, struct task *t, unsigned flags)
+{
+	struct task *curr = rq->curr;
+
+	if (rq->need_resched)
+		return;
+	if (t->class == curr->class ? t->class->preempts(rq, t, flags)
+				    : t->class->rank < curr->class->rank)
+		resched(rq);
+}
 
 /* So many more tasks of @rq, locked, can be picked; fewer, if negative. */
 static inline void count_running(struct rq *rq, int more)
@@ -88,9 +104,6 @@ static inline bool is_idle_task(const struct task *t)
 	return t->class->rank == NR_CLASSES - 1;
 }
 
-/* Make @t (un)runnable on @rq, with the bookkeeping common to all classes. */
-void activate(struct rq *rq, struct task *t, unsigned flags);
-void deactivate(struct rq *rq, struct task *t, unsigned flags);
 /*
  * How a parameter of a task changes, whatever the task does: it is taken out of its queue, changed,
  * and put back.
@@ -104,6 +117,16 @@ struct change {
 struct change change_begin(struct rq *rq, struct task *t, unsigned move);
 /* Put it back. @flags: QUEUE_MOVE, ENQUEUE_HEAD. */
 void change_end(struct rq *rq, struct task *t, struct change c, unsigned flags);
+
+/* Take @t, which sleeps in its queue on @rq (TASK_DELAYED), off that. */
+void end_delayed_sleep(struct rq *rq, struct task *t);
+
+/* The same if that is how @t sleeps. */
+static inline void finish_delayed(struct rq *rq, struct task *t)
+{
+	if (unlikely(t->on_rq == TASK_DELAYED))
+		end_delayed_sleep(rq, t);
+}
 
 /*
  * PROTOCOL: migration. One runqueue lock at a time: detach_task() under the source's lock takes a
@@ -135,13 +158,6 @@ static inline bool task_running(const struct rq *rq, const struct task *t)
 static inline bool task_is_runnable(const struct task *t)
 {
 	return t->on_rq == TASK_QUEUED || t->on_rq == TASK_MIGRATING;
-}
-
-/* Complete the sleep of a task that is still in its queue. */
-static inline void finish_delayed(struct rq *rq, struct task *t)
-{
-	if (unlikely(t->on_rq == TASK_DELAYED))
-		deactivate(rq, t, DEQUEUE_SLEEP | DEQUEUE_DELAYED);
 }
 
 static inline bool task_allowed(const struct task *t, unsigned cpu)

@@ -5,32 +5,13 @@
  *
  * Lock: one runqueue's at a time, never two. PROTOCOL: migration is in core.h.
  */
-#include "sched/balance/sharedq.h"
+#include "sched/core/membership.h"
 #include "sched/fair/core/fair.h"
 #include "sched/observe/trace.h"
 
-/* --- membership ----------------------------------------------------------- */
-
-void activate(struct rq *rq, struct task *t, unsigned flags)
+void end_delayed_sleep(struct rq *rq, struct task *t)
 {
-	t->class->enqueue(rq, t, flags);
-	t->on_rq = TASK_QUEUED;
-	rq->nr_restricted += t->nr_allowed < rq->s->nr_cpus;
-	if (!(flags & QUEUE_MIGRATING))
-		t->wait_start = rq->clock;
-	if (rq->nr_running == 2)
-		sharedq_crowded(rq);
-}
-
-void deactivate(struct rq *rq, struct task *t, unsigned flags)
-{
-	bool left = t->class->dequeue(rq, t, flags);
-
-	rq->nr_restricted -= t->on_rq == TASK_QUEUED && t->nr_allowed < rq->s->nr_cpus;
-	if (!(flags & DEQUEUE_SLEEP))
-		t->on_rq = TASK_MIGRATING;
-	else
-		t->on_rq = likely(left) ? TASK_OFF_RQ : TASK_DELAYED;
+	deactivate(rq, t, DEQUEUE_SLEEP | DEQUEUE_DELAYED);
 }
 
 /* --- off and on again ------------------------------------------------------ */

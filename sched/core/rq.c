@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A runqueue: locking it by task, asking its CPU for a switch, the host's one-shot timer.
+ * A runqueue: locking it by task, the host's one-shot timer.
  *
  * A runqueue's clock is its CPU's host_clock(), read once when the lock is taken (rq_lock), so
  * that everything in one lock section happens at one time. It never goes back, even if the host's
@@ -19,25 +19,6 @@ struct rq *task_rq_lock(struct sched *s, struct task *t)
 			return rq;
 		rq_unlock(rq);
 	}
-}
-
-void resched(struct rq *rq)
-{
-	if (rq->need_resched)
-		return;
-	rq->need_resched = true;
-	host_kick(rq->cpu);
-}
-
-void check_preempt(struct rq *rq, struct task *t, unsigned flags)
-{
-	struct task *curr = rq->curr;
-
-	if (rq->need_resched)
-		return;
-	if (t->class == curr->class ? t->class->preempts(rq, t, flags)
-				    : t->class->rank < curr->class->rank)
-		resched(rq);
 }
 
 /* The earlier of two times, 0 being never. */

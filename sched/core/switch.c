@@ -13,9 +13,9 @@
  *
  * Reading order: after class.h and stop.c; next wake.c, then fair/core/fair.c.
  */
+#include "sched/core/membership.h"
 #include "sched/balance/balance.h"
 #include "sched/balance/sharedq.h"
-#include "sched/core/core.h"
 #include "sched/observe/trace.h"
 
 /* --- choosing ------------------------------------------------------------- */

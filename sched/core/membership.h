@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * On and off a runqueue: what is common to all classes. Inline, because it is part of every wakeup
+ * and of every sleep.
+ */
+#pragma once
+
+#include "sched/balance/sharedq.h"
+#include "sched/core/core.h"
+
+/* Make @t runnable on @rq, locked. @flags: queue_flags. */
+static inline void activate(struct rq *rq, struct task *t, unsigned flags)
+{
+	t->class->enqueue(rq, t, flags);
+	t->on_rq = TASK_QUEUED;
+	rq->nr_restricted += t->nr_allowed < rq->s->nr_cpus;
+	if (!(flags & QUEUE_MIGRATING))
+		t->wait_start = rq->clock;
+	if (rq->nr_running == 2)
+		sharedq_crowded(rq);
+}
+
+/* Make @t not runnable there: asleep with DEQUEUE_SLEEP, else on its way. */
+static inline void deactivate(struct rq *rq, struct task *t, unsigned flags)
+{
+	bool left = t->class->dequeue(rq, t, flags);
+
+	rq->nr_restricted -= t->on_rq == TASK_QUEUED && t->nr_allowed < rq->s->nr_cpus;
+	if (!(flags & DEQUEUE_SLEEP))
+		t->on_rq = TASK_MIGRATING;
+	else
+		t->on_rq = likely(left) ? TASK_OFF_RQ : TASK_DELAYED;
+}
