@@ -1,120 +1,141 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Rules of plain words that a program can check. Each finding is file:line: what is wrong.
+"""Plain words: what can be counted of them.
 
-    pages       prose lines of at most 120 columns; sentences of at most 40 words
-    comments    none begins with a relative pronoun used as a noun: "Who waits ..." for "A task that waits ..."
+    pages       a sentence has at most 40 words, a line of prose at most 120 columns (tables and blocks are exempt)
+    both        neither a sentence of a page nor a comment begins with a relative pronoun used as a noun ("Who is picked
+                again ran on", "Of those that wait, the one whose ...", "What a task is charged"); a question may
 
-Usage: prose.py [--wrap] [FILE...]    default: every page and source file; --wrap refills the pages' paragraphs first
+Comments of code are counted per room, against the ratchet in prose.toml: a room may have no more than that.
+
+Usage: prose.py [-v]             counts by room; -v lists all findings
+       prose.py --lower          lowers the ratchet to what is found
+       prose.py --wrap PAGE...   refills the paragraphs of pages that have a line too long
 """
-
-from __future__ import annotations
 
 import pathlib
 import re
 import subprocess
 import sys
 import textwrap
+import tomllib
 from collections.abc import Iterator
 
-COLUMNS, WORDS = 120, 40
-LITERAL = re.compile(r"^(```|\||#|<|!\[|    |\t|\s*$)")
-ITEM = re.compile(r"^(\s*)([*-]|\d+\.)\s+")
-# Words of a sentence: code, links and figures count as one each.
-TOKEN = re.compile(r"`[^`]*`|\[[^\]]*\]\([^)]*\)|\S+")
-SENTENCE_END = re.compile(r"(?<=[.!?:;])[)\"'*_]*\s+(?=[A-Z0-9`\[(*_])")
-NOUN = re.compile(r"(?:^|[.;:] )(Who|Whoever|Whom|Whose|Of those|Those that|Those who|One that|One who"
-                  r"|What is (?:not )?\w+ed)\b")
-SOURCE = {".c", ".h", ".S", ".def", ".py"}
+WORDS, COLUMNS = 40, 120
+RATCHET = pathlib.Path("tools/scripts/prose.toml")
+GENERATED = {"docs/events.md", "docs/features.md", "docs/tunables.md"}  # their sentences are those of the .def files
 
-Paragraph = tuple[int, list[str]]
+PRONOUN = re.compile(r"(?:Who|Whom|Whose|Whoever|Whatever|What|Of (?:those|these|which|whom|what)|"
+                     r"(?:One|The one|Those) (?:that|who|whom|whose|which)|Those (?:of|in|on|with))\b(?!.*\?)")
+END_OF_SENTENCE = re.compile(r"(?<=[.!?])[\"'*)_]*\s+(?=[\"'*(_`\[]*[A-Z0-9`]|\([a-z]\))")
+ITEM = re.compile(r"^\s*(?:[-*]|\d+\.) ")
+COMMENT = re.compile(r"/\*(.*?)\*/", re.DOTALL)
 
 
-def paragraphs(text: str) -> Iterator[Paragraph]:
-    """(number of the first line, lines) of each paragraph or list item of prose; no code, tables or headings."""
-    inside, start = False, 0
-    lines: list[str] = []
+def paragraphs(text: str) -> Iterator[tuple[int, str]]:
+    """(number of the first line, words) of each paragraph and list item of a page, without headings and tables."""
+    inside, start, words = False, 0, ""
     for number, line in enumerate(text.splitlines() + [""], 1):
         fence = line.lstrip().startswith("```")
-        breaks = inside or fence or (LITERAL.match(line) and not (lines and line.startswith("  "))) or ITEM.match(line)
-        if breaks and lines:
-            yield start, lines
-            lines = []
-        if fence:
-            inside = not inside
-        elif not inside and (ITEM.match(line) or not LITERAL.match(line) or (lines and line.strip())):
-            if not lines:
-                start = number
-            lines.append(line)
+        literal = line.startswith(("#", "    ")) and not words or line.lstrip()[:1] in ("", "|", "!", "<")
+        prose = not inside and not fence and not literal
+        if words and (not prose or ITEM.match(line)):
+            yield start, words
+            words = ""
+        if prose:
+            start = start if words else number
+            words = f"{words} {line.strip()}" if words else ITEM.sub("", line, count=1).strip()
+        inside ^= fence
 
 
-def wrapped(lines: list[str]) -> list[str]:
-    """The paragraph, refilled if a line of it is too long."""
-    if all(len(line) <= COLUMNS for line in lines):
-        return lines
-    item = ITEM.match(lines[0])
-    first = item.group() if item else re.match(r"\s*", lines[0]).group()  # type: ignore[union-attr]
-    text = " ".join([lines[0][len(first):]] + [line.strip() for line in lines[1:]])
-    return textwrap.wrap(text, COLUMNS, initial_indent=first, subsequent_indent=" " * len(first),
-                         break_long_words=False, break_on_hyphens=False)
+def refill(text: str) -> str:
+    lines = text.splitlines()
+    for start, words in reversed(list(paragraphs(text))):
+        end = start - 1
+        while end < len(lines) and len(" ".join(line.strip() for line in lines[start - 1:end])) < len(words):
+            end += 1
+        if any(len(line) > COLUMNS for line in lines[start - 1:end]):
+            match = ITEM.match(lines[start - 1]) or re.match(r"\s*", lines[start - 1])
+            head = match[0] if match else ""
+            lines[start - 1:end] = textwrap.wrap(words, COLUMNS, initial_indent=head, subsequent_indent=" " * len(head),
+                                                 break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines) + "\n"
 
 
-def wrap(text: str) -> str:
-    out = text.splitlines()
-    for start, lines in reversed(list(paragraphs(text))):
-        out[start - 1:start - 1 + len(lines)] = wrapped(lines)
-    return "\n".join(out) + "\n"
+def page_problems(path: str, text: str) -> Iterator[str]:
+    inside = False
+    for number, line in enumerate(text.splitlines(), 1):
+        inside ^= line.lstrip().startswith("```")
+        if not inside and len(line) > COLUMNS and line.lstrip()[:1] not in ("|", "!") and path not in GENERATED:
+            yield f"{path}:{number}: prose of {len(line)} columns; at most {COLUMNS}"
+    for number, paragraph in paragraphs(text):
+        for sentence in END_OF_SENTENCE.split(paragraph):
+            count = sum(bool(re.search(r"\w", word)) for word in sentence.split())
+            if count > WORDS:
+                yield f"{path}:{number}: a sentence of {count} words; at most {WORDS}: {sentence[:60]} ..."
+            match = PRONOUN.match(sentence.lstrip("("))
+            if match and path not in GENERATED:
+                yield f"{path}:{number}: name the subject: {sentence[:60]} ..."
 
 
-def sentences(lines: list[str]) -> Iterator[str]:
-    text = re.sub(ITEM, "", " ".join(line.strip() for line in lines))
-    yield from SENTENCE_END.split(text)
+def comment_problems(path: str, text: str) -> Iterator[str]:
+    for comment in COMMENT.finditer(text):
+        words = re.sub(r"\s*\n\s*\*?\s*", " ", comment[1]).strip("* \t")
+        if PRONOUN.match(words):
+            yield f"{path}:{text.count(chr(10), 0, comment.start()) + 1}: name the subject: {words[:60]} ..."
 
 
-def page_findings(path: pathlib.Path, text: str) -> Iterator[str]:
-    for start, lines in paragraphs(text):
-        for offset, line in enumerate(lines):
-            if len(line) > COLUMNS and " " in line.strip():
-                yield f"{path}:{start + offset}: {len(line)} columns of prose; at most {COLUMNS}"
-        for sentence in sentences(lines):
-            words = len(TOKEN.findall(sentence))
-            if words > WORDS:
-                yield f"{path}:{start}: a sentence of {words} words, at most {WORDS}: {sentence[:60]}..."
-            if NOUN.search(sentence):
-                yield f"{path}:{start}: a pronoun as a noun: {sentence[:60]}..."
-
-
-def comment_findings(path: pathlib.Path, text: str) -> Iterator[str]:
-    pattern = r"/\*+\s*(?:\*\s*)?([^*]{0,80})" if path.suffix != ".py" else r"^\s*(?:#|\"\"\")\s*(.{0,80})"
-    for match in re.finditer(pattern, text, re.MULTILINE):
-        if NOUN.match(match[1].strip()):
-            yield f"{path}:{text.count(chr(10), 0, match.start()) + 1}: a pronoun as a noun: {match[1].strip()[:60]}"
-
-
-def repository_files() -> list[pathlib.Path]:
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"],
-                            capture_output=True, text=True, check=True)
-    return [path for path in map(pathlib.Path, listed.stdout.splitlines()) if path.exists()]
-
-
-def findings(paths: list[pathlib.Path]) -> Iterator[str]:
-    for path in paths:
+def found() -> dict[str, list[str]]:
+    """{room: findings in its comments}; the room of pages is "pages"."""
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "*.c", "*.h", "*.def", "*.S", "*.md"],
+                            capture_output=True, text=True, check=True).stdout.splitlines()
+    rooms: dict[str, list[str]] = {"pages": []}
+    for name in sorted(listed):
+        path = pathlib.Path(name)
+        if not path.is_file():
+            continue
+        text = path.read_text(encoding="utf-8")
         if path.suffix == ".md":
-            yield from page_findings(path, path.read_text(encoding="utf-8"))
-        elif path.suffix in SOURCE:
-            yield from comment_findings(path, path.read_text(encoding="utf-8"))
+            rooms["pages"] += page_problems(name, text)
+        else:
+            rooms.setdefault("/".join(path.parts[:2][:len(path.parts) - 1]), []).extend(comment_problems(name, text))
+    return rooms
+
+
+def ratchet() -> dict[str, int]:
+    return tomllib.loads(RATCHET.read_text(encoding="utf-8"))["most"] if RATCHET.exists() else {}
+
+
+def problems() -> Iterator[str]:
+    """For tidy: all findings of each room that has more of them than it may."""
+    most = ratchet()
+    for room, findings in found().items():
+        if len(findings) > most.get(room, 0):
+            yield from findings
+            if most.get(room):
+                yield f"{room}: {len(findings)} of these, at most {most[room]} ({RATCHET}); mend one"
+
+
+def lower() -> None:
+    head = "".join(line for line in RATCHET.open(encoding="utf-8") if line.startswith("#"))
+    most = {room: min(len(findings), ratchet().get(room, len(findings))) for room, findings in found().items()}
+    lines = [f'"{room}" = {count}\n' for room, count in sorted(most.items()) if count]
+    RATCHET.write_text(head + "[most]\n" + "".join(lines), encoding="utf-8")
 
 
 def main() -> None:
-    words = sys.argv[1:]
-    paths = [pathlib.Path(word) for word in words if word != "--wrap"] or repository_files()
-    if "--wrap" in words:
-        for path in paths:
-            if path.suffix == ".md":
-                path.write_text(wrap(path.read_text(encoding="utf-8")), encoding="utf-8")
-    found = list(findings(paths))
-    print("\n".join(found) if found else "plain")
-    sys.exit(bool(found))
+    if sys.argv[1:] == ["--lower"]:
+        lower()
+        return
+    if sys.argv[1:2] == ["--wrap"]:
+        for page in map(pathlib.Path, sys.argv[2:]):
+            page.write_text(refill(page.read_text(encoding="utf-8")), encoding="utf-8")
+        return
+    rooms = found()
+    for room, findings in sorted(rooms.items()):
+        if "-v" in sys.argv:
+            print("\n".join(findings)) if findings else None
+        print(f"{room:24}{len(findings):5} of {ratchet().get(room, 0)}")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@
     sched/      nothing conditional, no floating point, volatile, goto, assembly or printing: the scheduler is a
                 hosted core that must behave the same everywhere (docs/adr/001-hosted-core.md)
     docs        pages made from the .def files are up to date (tools/scripts/gendocs.py)
+    prose       plain words, in pages and comments (tools/scripts/prose.py)
     mutants     each seeded bug of tests/mutants still applies (tools/scripts/mutate.py)
 
 Usage: tidy.py [FILE...]    default: every file of the repository. Exits 1 if there is a finding.
@@ -28,6 +29,7 @@ import commit_message
 import editorconfig
 import gendocs
 import mutate
+import prose
 import size
 
 FUNCTION_LINES = 60
@@ -191,6 +193,7 @@ def findings(paths: Iterable[pathlib.Path]) -> Iterator[str]:
     yield from circles.problems("build/kernel/sched")
     yield from commit_message.unexplained_raise()
     yield from gendocs.stale()
+    yield from prose.problems()
     yield from stale_mutants()
 
 
