@@ -38,7 +38,7 @@ MAKEFLAGS += --no-builtin-rules
 # (docs/adr/001-hosted-core.md), so an illegal include does not compile.
 INC := $(B)/inc
 SCHED_PUBLIC := sched/sched.h sched/task.h sched/group.h sched/host.h sched/observe/event.h \
-	sched/balance/shared_link.h $(wildcard sched/observe/*.def)
+	sched/balance/shared_link.h $(wildcard sched/observe/*.def) sched/fair/trait.def
 # The links are relative: a copy of the tree with its build directory is a tree of its own
 # (tools/scripts/mutate.py).
 inc_links = $(foreach l,$(2),mkdir -p $(1)/$(dir $(l)) && ln -sfnr $(l) $(1)/$(l) &&) true
@@ -56,6 +56,17 @@ $(INC)/.made: Makefile $(wildcard sched/observe/*.def)
 	$(Q)ln -sfnr arch/x86/machine_inline.h $(INC)/arch/machine_inline.h
 	$(Q)touch $@
 
+# The list of policies, with a line for each file of POLICIES="examples/policies/mine.c ...", which are built in.
+names_of = $(basename $(notdir $(1)))
+POLICIES_DEF := $(B)/policies/sched/fair/policies.def
+$(POLICIES_DEF): FORCE
+	$(Q)mkdir -p $(@D)
+	$(Q)cp sched/fair/policies.def $@.new
+	$(Q)printf '$(foreach p,$(call names_of,$(POLICIES)),POLICY($(p), 256, 0)\n)' >>$@.new
+	$(Q)cmp -s $@.new $@ || cp $@.new $@
+sched_roots := -I$(B)/policies -I$(INC)/sched
+roots_of = $(if $(filter sched,$(1)),$(sched_roots),-I$(INC)/$(1))
+
 # --- flags ------------------------------------------------------------------------
 WARN := -Wall -Wextra -Werror -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes \
 	-Wold-style-definition -Wundef -Wpointer-arith -Wwrite-strings -Wimplicit-fallthrough
@@ -67,7 +78,7 @@ DEPS = -MMD -MP
 
 # --- kernel -------------------------------------------------------------------------
 LIB_C := $(wildcard lib/*.c)
-SCHED_C := $(wildcard sched/*/*.c sched/fair/*/*.c)
+SCHED_C := $(wildcard sched/*/*.c sched/fair/*/*.c) $(POLICIES)
 KERNEL_C := $(wildcard kernel/*/*.c tests/kernel/*.c)
 ARCH_C := $(wildcard arch/x86/*.c)
 ARCH_S := $(wildcard arch/x86/*.S)
@@ -76,6 +87,7 @@ KERNEL_OBJ := $(call KOBJ,$(ARCH_S) $(ARCH_C) $(KERNEL_C) $(SCHED_C) $(LIB_C))
 
 LAYER_lib := lib
 LAYER_sched := sched
+LAYER_examples := sched
 LAYER_kernel := kernel
 LAYER_tests := kernel
 LAYER_arch := arch
@@ -87,14 +99,14 @@ $(B)/.flags: FORCE
 	$(call stamp,$(KCC) $(DEBUG))
 $(B)/.commit: FORCE
 	$(call stamp,$(VERSION) $(COMMIT))
-$(KERNEL_OBJ): $(B)/.flags
+$(KERNEL_OBJ): $(B)/.flags | $(POLICIES_DEF)
 $(call KOBJ,kernel/base/main.c): KFLAGS += -DVERSION='"$(VERSION)"'
 $(call KOBJ,$(shell grep -lwE 'COMMIT|OS_VERSION' $(KERNEL_C))): $(B)/.commit
 
 $(B)/kernel/%.c.o: %.c $(INC)/.made
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
-	$(Q)$(KCC) $(KFLAGS) $(DEPS) -I$(INC)/$(call layer_of,$<) -c $< -o $@
+	$(Q)$(KCC) $(KFLAGS) $(DEPS) $(call roots_of,$(call layer_of,$<)) -c $< -o $@
 
 $(B)/kernel/%.S.o: %.S $(INC)/.made
 	@mkdir -p $(@D)

@@ -15,16 +15,26 @@ $(INC)/sim/.made: Makefile mk/sim.mk $(INC)/.made
 $(SIM)/.flags: FORCE
 	$(call stamp,$(CC) $(SIM_CPUS))
 
-$(SIM)/%.c.o: %.c $(INC)/sim/.made $(SIM)/.flags
+$(SIM)/%.c.o: %.c $(INC)/sim/.made $(SIM)/.flags | $(POLICIES_DEF)
 	@mkdir -p $(@D)
 	@echo "  CC      $< (simulator)"
-	$(Q)$(CC) $(SIM_CFLAGS) $(DEPS) -I$(INC)/$(if $(filter sched/%,$<),sched,sim) -c $< -o $@
+	$(Q)$(CC) $(SIM_CFLAGS) $(DEPS) $(if $(filter sched/% examples/%,$<),$(sched_roots),-I$(INC)/sim) -c $< -o $@
 
 $(patsubst %,$(SIM)/%.o,$(shell grep -lw COMMIT $(SIM_C))): $(B)/.commit
 
 $(B)/schedsim: $(SIM_OBJ)
 	@echo "  LD      $@"
-	$(Q)$(CC) -no-pie -o $@ $^
+	$(Q)$(CC) -no-pie -rdynamic -o $@ $^ -ldl
+
+# A policy as a shared object, for schedsim --plugin: it finds its own name where the list of policies says "guest".
+PLUGIN := $(basename $(notdir $(SRC)))
+plugin: $(B)/schedsim $(POLICIES_DEF) ## a policy for schedsim --plugin: SRC=mine.c makes build/plugins/mine.so
+	$(Q)test -n "$(SRC)" || { echo 'make plugin SRC=FILE.c'; exit 2; }
+	$(Q)mkdir -p $(B)/plugins/$(PLUGIN)/sched/fair
+	$(Q)sed 's/GUEST(guest,/GUEST($(PLUGIN),/' $(POLICIES_DEF) >$(B)/plugins/$(PLUGIN)/sched/fair/policies.def
+	@echo "  PLUGIN  $(B)/plugins/$(PLUGIN).so"
+	$(Q)$(CC) $(SIM_CFLAGS) -fPIC -shared -I$(B)/plugins/$(PLUGIN) -I$(INC)/sched \
+		-o $(B)/plugins/$(PLUGIN).so $(SRC)
 
 sim: $(B)/schedsim ## build the simulator: build/schedsim (docs/simulator.md)
 
@@ -40,4 +50,4 @@ digest: $(B)/schedsim ## print digests of all decisions, to show that a change c
 picture: $(B)/schedsim ## the README's picture, drawn anew: who runs and who waits under three policies
 	$(Q)$(PYTHON_TOOL) tools/scripts/picture.py $(B) docs/img/policies.svg
 
-.PHONY: picture digest sim bench-sim bench-balance
+.PHONY: picture digest plugin sim bench-sim bench-balance

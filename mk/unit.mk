@@ -17,10 +17,11 @@ PROP_BIN := $(patsubst tests/prop/%.c,$(UNIT)/%,$(wildcard tests/prop/prop_*.c))
 # ASan reserves terabytes of address space; leaks of a test process do not matter.
 UNIT_ENV := ASAN_OPTIONS=detect_leaks=0
 
-$(UNIT)/%.c.o: %.c $(INC)/.made
+$(UNIT)/%.c.o: %.c $(INC)/.made | $(POLICIES_DEF)
 	@mkdir -p $(@D)
 	@echo "  CC      $< (hosted)"
-	$(Q)$(CC) $(UNIT_CFLAGS) $(DEPS) $(if $(filter sched/% lib/%,$<),-I$(INC)/sched,-I. -Itests/unit) \
+	$(Q)$(CC) $(UNIT_CFLAGS) $(DEPS) -I$(B)/policies \
+		$(if $(filter sched/% lib/% examples/%,$<),-I$(INC)/sched,-I. -Itests/unit) \
 		$(if $(filter sim/%,$<),-DCOMMIT=\"$(COMMIT)\") -c $< -o $@
 
 # Parts of the kernel that need only lib are tested here too.

@@ -33,6 +33,7 @@ struct sched_config {
 	unsigned hz;			       /* 100, 250 or 1000 */
 	const struct sched_cpu_desc *topology; /* nr_cpus entries; copied */
 	const char *fair_policy;	       /* a name of sched_fair_name(); NULL: the first */
+	const struct fair_policy *guest;       /* a policy beside the built-in ones, or NULL */
 	u64 seed;			       /* of the machine's only source of randomness */
 };
 
@@ -257,6 +258,24 @@ void sched_trace_set(struct sched *s, u64 mask);
 
 /* The name of the @index-th fair policy, or NULL past the end. */
 const char *sched_fair_name(unsigned index);
+/*
+ * What hosts may know of a policy. The @index-th that is built in, or NULL past the end: a
+ * machine's guest is not among them.
+ */
+enum sched_trait {
+#define TRAIT(name, text) TRAIT_##name,
+#include "sched/fair/trait.def"
+#undef TRAIT
+};
+const struct fair_policy *sched_fair_policy(unsigned index);
+const char *sched_policy_name(const struct fair_policy *policy);
+bool sched_policy_has(const struct fair_policy *policy, enum sched_trait trait);
+/* Has the policy a name and every hook? One that has not is not accepted as a guest. */
+bool sched_policy_complete(const struct fair_policy *policy);
+/* The name of the @index-th trait, or NULL past the end. */
+const char *sched_trait_name(unsigned index);
+/* Has the policy in use the trait? */
+bool sched_fair_has(const struct sched *s, enum sched_trait trait);
 /* The name of the one in use. */
 const char *sched_fair_current(const struct sched *s);
 /*

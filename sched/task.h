@@ -107,6 +107,9 @@ struct burst_cache {
 	u32 count; /* tasks it is over */
 };
 
+/* Words of an entity that belong to its policy. */
+#define ENTITY_STATE_WORDS 12
+
 /* What the fair class schedules: a task, or what a task group has on one CPU. */
 struct entity {
 	/* --- common to all fair policies; guarded by: rq lock --- */
@@ -123,6 +126,9 @@ struct entity {
 	u64 prev_sum_exec; /* sum_exec when it was last picked */
 	u64 nr_migrations;
 	struct pelt avg;
+
+	/* What @policy keeps of it, which alone knows what lies there; guarded by: rq lock. */
+	u64 policy_state[ENTITY_STATE_WORDS];
 
 	/* --- one part for each policy; guarded by: rq lock --- */
 	struct eevdf_entity eevdf; /* eevdf, bore */

@@ -11,6 +11,7 @@
 #include "sim/report/report.h"
 #include "sim/report/trace.h"
 #include "sim/engine/util.h"
+#include "sim/engine/plugin.h"
 
 /* --- what to run ------------------------------------------------------------------------------ */
 
@@ -43,11 +44,11 @@ static const char **chosen_policies(const struct options *o)
 	const char **names, *name;
 	unsigned nr = 0;
 
-	while (sched_fair_name(nr))
+	while (policy_name(nr))
 		nr++;
 	names = allocate(nr + 1, sizeof(*names));
 	nr = 0;
-	for (unsigned i = 0; (name = sched_fair_name(i)); i++)
+	for (unsigned i = 0; (name = policy_name(i)); i++)
 		if (all || (o->sched ? !strcmp(o->sched, name) : !i))
 			names[nr++] = name;
 	if (!nr)

@@ -6,12 +6,15 @@
 #include "sim/explore/explore.h"
 #include "sim/options.h"
 #include "sim/engine/util.h"
+#include "sim/engine/plugin.h"
 
 enum {
 	OPT_CPUS = 256,
 	OPT_TOPOLOGY,
 	OPT_SKEW,
 	OPT_SCHED,
+	OPT_PLUGIN,
+	OPT_LIST_POLICIES,
 	OPT_HZ,
 	OPT_SEED,
 	OPT_TIME,
@@ -50,10 +53,12 @@ static const struct {
 #undef COST
 };
 
-static struct option long_options[18 + ARRAY_SIZE(cost_options)] = {
+static struct option long_options[20 + ARRAY_SIZE(cost_options)] = {
 	{ "cpus", required_argument, NULL, OPT_CPUS },
 	{ "topology", required_argument, NULL, OPT_TOPOLOGY },
 	{ "skew", required_argument, NULL, OPT_SKEW },
+	{ "plugin", required_argument, NULL, OPT_PLUGIN },
+	{ "list-policies", no_argument, NULL, OPT_LIST_POLICIES },
 	{ "sched", required_argument, NULL, OPT_SCHED },
 	{ "hz", required_argument, NULL, OPT_HZ },
 	{ "seed", required_argument, NULL, OPT_SEED },
@@ -69,13 +74,13 @@ static struct option long_options[18 + ARRAY_SIZE(cost_options)] = {
 	{ "bench", no_argument, NULL, OPT_BENCH },
 	{ "help", no_argument, NULL, OPT_HELP },
 };
-#define NR_PLAIN_OPTIONS 17
+#define NR_PLAIN_OPTIONS 19
 
 static void print_names(void)
 {
 	const char *name;
 
-	for (unsigned i = 0; (name = sched_fair_name(i)); i++)
+	for (unsigned i = 0; (name = policy_name(i)); i++)
 		printf("%s%s", i ? ", " : "", name);
 }
 
@@ -100,6 +105,8 @@ static void print_help(void)
 	       CPU_MAX);
 	print_names();
 	printf("\n"
+	       "  --plugin FILE.so    one more policy (make plugin SRC=...)\n"
+	       "  --list-policies     names and traits of the policies, and stop\n"
 	       "  --set NAME=VALUE    a tunable, as its file in /sys/kernel/debug/sched takes it\n"
 	       "  --features TEXT     NAME or NO_NAME, as the file features takes it\n"
 	       "run:\n"
@@ -208,6 +215,12 @@ static void take_option(struct options *o, int option, const char *text)
 	case OPT_TOPOLOGY:
 		o->topology = text;
 		break;
+	case OPT_PLUGIN:
+		plugin_load(text);
+		break;
+	case OPT_LIST_POLICIES:
+		policies_print();
+		exit(EXIT_OK);
 	case OPT_SCHED:
 		o->sched = text;
 		break;

@@ -298,7 +298,7 @@ static bool is_cache_hot(const struct pass *p, const struct rq *src, const struc
 	if (t->policy == SCHED_IDLE || (p->sd->flags & SD_SHARE_CPUCAPACITY))
 		return false;
 	if (feature(p->s, FEATURE_CACHE_HOT_BUDDY) && p->dst->nr_running &&
-	    (e->queue->next == e || e->queue->last == e))
+	    e->queue->policy->nominated(e->queue, e))
 		return true;
 	return src->clock - e->exec_start < p->s->tunable.migration_cost_ns;
 }

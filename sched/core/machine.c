@@ -68,7 +68,10 @@ int sched_init(struct sched *s, const struct sched_config *config)
 		return -EINVAL;
 	if (config->hz != 100 && config->hz != 250 && config->hz != 1000)
 		return -EINVAL;
-	s->fair_policy = fair_policy_find(config->fair_policy);
+	if (config->guest && !sched_policy_complete(config->guest))
+		return -EINVAL;
+	s->guest = config->guest;
+	s->fair_policy = fair_policy_find(s, config->fair_policy);
 	if (!s->fair_policy)
 		return -EINVAL;
 	s->nr_cpus = config->nr_cpus;

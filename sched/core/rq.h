@@ -42,6 +42,7 @@ struct rq {
 	bool need_resched;	/* host_kick() was called and no switch began since */
 	u32 nr_uninterruptible; /* asleep in a state that counts in the load average */
 	struct fair_queue fair; /* the root's */
+	struct prng prng;	/* for policies that draw lots */
 	struct burst_params burst;
 	struct bandwidth_rq bandwidth;
 	struct list queues;	/* all others of this CPU, children before parents */
@@ -92,6 +93,7 @@ struct sched {
 	struct topology *topology;
 	struct cpumask possible;
 	const struct sched_class *class[NR_CLASSES]; /* by rank */
+	const struct fair_policy *guest; /* of the host; NULL: none */
 
 	/* written one word at a time, read without a lock */
 	const struct fair_policy *fair_policy; /* of every queue, unless a swap is under way */

@@ -13,7 +13,7 @@ bool sched_yield(struct sched *s, unsigned cpu)
 	rq->yield_count += schedstats(s);
 	/* Without the lock: who is being queued now asks for a switch himself if he is to run. */
 	if (READ_ONCE(rq->nr_running) < rq->yield_below && !READ_ONCE(rq->need_resched) &&
-	    !READ_ONCE(s->fair_policy)->yields_alone) {
+	    !policy_has(READ_ONCE(s->fair_policy), TRAIT_YIELDS_ALONE)) {
 		rq->sched_count += schedstats(s); /* as if we had switched, to ourselves */
 		return false;
 	}

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sim/engine/sim.h"
+#include "sim/engine/plugin.h"
 #include "sim/engine/util.h"
 
 /* --- tasks ------------------------------------------------------------------------------------ */
@@ -180,6 +181,7 @@ static bool init_sched(struct sim *sim)
 					   .hz = c->hz,
 					   .topology = c->topology,
 					   .fair_policy = c->fair_policy,
+					   .guest = plugin_policy(),
 					   .seed = c->seed,
 				   });
 }

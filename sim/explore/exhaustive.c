@@ -19,6 +19,7 @@
 
 #include "sim/explore/explore.h"
 #include "sim/engine/util.h"
+#include "sim/engine/plugin.h"
 
 #define NR_TASKS  3u
 #define MAX_MOVES 64u
@@ -211,8 +212,8 @@ static unsigned list_moves(struct search *x, struct op *move)
 		moves_of_cpu(x, cpu, move, &nr);
 	for (unsigned place = 0; place < NR_TASKS; place++)
 		moves_of_task(x, place, move, &nr);
-	for (unsigned i = 0; sched_fair_name(i) && nr < MAX_MOVES; i++)
-		if (strcmp(sched_fair_name(i), current))
+	for (unsigned i = 0; policy_name(i) && nr < MAX_MOVES; i++)
+		if (strcmp(policy_name(i), current))
 			add_move(move, &nr, OP_swap, 0, 0, i);
 	return nr;
 }
@@ -316,14 +317,14 @@ int explore_exhaustive(const char *policy, unsigned length)
 {
 	int failures = 0;
 
-	for (unsigned i = 0; sched_fair_name(i); i++) {
+	for (unsigned i = 0; policy_name(i); i++) {
 		static struct search x;
 
-		if (policy && strcmp(policy, sched_fair_name(i)))
+		if (policy && strcmp(policy, policy_name(i)))
 			continue;
 		x = (struct search){ .length = length };
 		enlarge_seen(&x);
-		failures += !search_policy(&x, sched_fair_name(i));
+		failures += !search_policy(&x, policy_name(i));
 		free(x.seen);
 		for (unsigned depth = 0; depth < length; depth++)
 			free(x.saved[depth]);

@@ -7,6 +7,7 @@
 #include <sys/time.h>
 
 #include "sim/explore/explore.h"
+#include "sim/engine/plugin.h"
 
 #define RUN_OPS	    2000u /* operations on one machine, then there is a new one */
 #define RUN_LIMIT_S 20	  /* CPU time after which a run is taken to hang */
@@ -221,8 +222,11 @@ static void report(struct script *script, struct verdict verdict, u64 seed, u64 
 	script->nr_ops = verdict.nr_ops;
 	if (shrink)
 		script_shrink(script, verdict.what);
-	printf("%u operations are left; replay them with\n  build/schedsim --sched %s --replay \"",
-	       script->nr_ops, script->policy);
+	printf("%u operations are left; replay them with\n  build/schedsim %s%s%s--sched %s "
+	       "--replay "
+	       "\"",
+	       script->nr_ops, plugin_path() ? "--plugin " : "", plugin_path() ?: "",
+	       plugin_path() ? " " : "", script->policy);
 	script_print(script, stdout);
 	printf("\"\n");
 }
@@ -256,8 +260,8 @@ int explore_random(const struct explore_options *options)
 
 	if (options->policy)
 		return !explore_policy(options, options->policy);
-	for (unsigned i = 0; sched_fair_name(i); i++)
-		failures += !explore_policy(options, sched_fair_name(i));
+	for (unsigned i = 0; policy_name(i); i++)
+		failures += !explore_policy(options, policy_name(i));
 	return failures;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/engine/plugin.h"
 #include "sim/explore/explore.h"
 
 static const char usage[] =
@@ -23,8 +24,8 @@ static bool parse_number(const char *text, u64 *number)
 
 static bool known_policy(const char *name)
 {
-	for (unsigned i = 0; sched_fair_name(i); i++)
-		if (!strcmp(sched_fair_name(i), name))
+	for (unsigned i = 0; policy_name(i); i++)
+		if (!strcmp(policy_name(i), name))
 			return true;
 	return false;
 }
@@ -40,6 +41,9 @@ static bool parse_option(struct choice *choice, int option)
 	struct explore_options *o = &choice->options;
 
 	switch (option) {
+	case 'l':
+		plugin_load(optarg);
+		return true;
 	case 'p':
 		o->policy = strcmp(optarg, "all") ? optarg : NULL;
 		return !o->policy || known_policy(o->policy);
@@ -84,6 +88,7 @@ bool explore_wanted(int argc, char **argv)
 int explore_main(int argc, char **argv)
 {
 	static const struct option long_options[] = {
+		{ "plugin", required_argument, NULL, 'l' },
 		{ "sched", required_argument, NULL, 'p' },
 		{ "ops", required_argument, NULL, 'o' },
 		{ "seed", required_argument, NULL, 's' },

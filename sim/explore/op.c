@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/errno.h"
+#include "sim/engine/plugin.h"
 #include "sim/explore/op.h"
 
 const char *const op_name[NR_OPS] = {
@@ -63,11 +64,11 @@ static void swap(struct world *w, u32 arg, unsigned cpu)
 {
 	unsigned nr = 0;
 
-	while (sched_fair_name(nr))
+	while (policy_name(nr))
 		nr++;
 	sim_enter(w->sim, cpu);
-	EXPECT(sched_fair_swap(w->sim->s, sched_fair_name(arg % nr), cpu) == 0);
-	EXPECT(!strcmp(sched_fair_current(w->sim->s), sched_fair_name(arg % nr)));
+	EXPECT(sched_fair_swap(w->sim->s, policy_name(arg % nr), cpu) == 0);
+	EXPECT(!strcmp(sched_fair_current(w->sim->s), policy_name(arg % nr)));
 }
 
 static void skew(struct world *w, unsigned cpu, u64 ns)
@@ -82,8 +83,7 @@ static void skew(struct world *w, unsigned cpu, u64 ns)
  */
 static void far_sleep(struct world *w, u32 arg)
 {
-	/* There a task's virtual time may run 68 times as fast as under the others. */
-	bool fast = !strcmp(sched_fair_current(w->sim->s), "bore-cfs");
+	bool fast = sched_fair_has(w->sim->s, TRAIT_FAST_VTIME);
 
 	w->debts = true;
 	world_pass(w, (u64)(1 + arg % 40) * (fast ? 1200 : 86400) * NS_PER_SEC);

@@ -295,6 +295,16 @@ __attribute__((flatten)) bool cfs_preempts(struct fair_queue *q, struct entity *
 	return cfs_preempts_by(q, curr, woken, flags, cfs_granularity);
 }
 
+void cfs_nominate(struct fair_queue *q, struct entity *e)
+{
+	q->next = e;
+}
+
+bool cfs_nominated(const struct fair_queue *q, const struct entity *e)
+{
+	return q->next == e || q->last == e;
+}
+
 void cfs_yield(struct fair_queue *q, struct entity *e)
 {
 	if (q->rq->nr_running == 1)
@@ -317,34 +327,22 @@ void cfs_check(struct fair_queue *q)
 }
 
 const struct fair_policy cfs_policy = {
+	FAIR_DEFAULTS,
 	.name = "cfs",
+	.traits = BIT(TRAIT_PROPORTIONAL) | BIT(TRAIT_EVEN) | BIT(TRAIT_BOUNDED_LAG) |
+		  BIT(TRAIT_DETERMINISTIC),
 	.features_mask = BIT(FEATURE_GENTLE_FAIR_SLEEPERS) | BIT(FEATURE_NEXT_BUDDY),
 	.features_on = BIT(FEATURE_GENTLE_FAIR_SLEEPERS),
 	.key = TIMELINE_KEY(vruntime),
-	.hooks = {
-		.place = cfs_place,
-		.charge = cfs_charge,
-		.pick = cfs_pick,
-		.tick_expired = cfs_tick_expired,
-		.preempts = cfs_preempts,
-		.leave = cfs_leave,
-	},
-	.choose_hooks = fair_own_hooks,
+	.hooks.place = cfs_place,
+	.hooks.charge = cfs_charge,
+	.hooks.pick = cfs_pick,
+	.hooks.tick_expired = cfs_tick_expired,
+	.hooks.preempts = cfs_preempts,
+	.hooks.leave = cfs_leave,
 	.yield = cfs_yield,
-	.weight = weight_of_task,
-	.reweight = fair_no_reweight,
+	.nominate = cfs_nominate,
+	.nominated = cfs_nominated,
 	.slice = cfs_slice,
-	.pass = fair_no_pass,
-	.shares = fair_shares,
-	.turn = fair_turn_of_slice,
-	.select_cpu = fair_no_select_cpu,
-	.reset = fair_no_reset,
-	.fork = fair_no_fork,
-	.tuned = fair_no_tuned,
-	.forget_group = fair_no_forget_group,
-	.dump = fair_dump_nothing,
-	.dump_queue = fair_dump_min_vruntime,
-	.key_columns = FAIR_KEY_COLUMNS,
-	.dump_key = fair_dump_vruntime,
 	.check = cfs_check,
 };

@@ -37,6 +37,8 @@ void cfs_place(struct fair_queue *q, struct entity *e, unsigned flags);
 void cfs_charge(struct fair_queue *q, struct entity *e, u64 delta);
 struct entity *cfs_pick(struct fair_queue *q);
 bool cfs_preempts(struct fair_queue *q, struct entity *curr, struct entity *woken, unsigned flags);
+void cfs_nominate(struct fair_queue *q, struct entity *e);
+bool cfs_nominated(const struct fair_queue *q, const struct entity *e);
 void cfs_yield(struct fair_queue *q, struct entity *e);
 bool cfs_leave(struct fair_queue *q, struct entity *e, unsigned flags);
 void cfs_check(struct fair_queue *q);

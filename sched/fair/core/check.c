@@ -93,7 +93,7 @@ static void check_totals(struct fair_queue *q)
 	struct totals sum = { 0 };
 
 	for (struct entity *e = queue_any(q); e; e = queue_another(q, e)) {
-		SCHED_CHECK(F6, !e->deadline || q->policy->deadlines);
+		SCHED_CHECK(F6, !e->deadline || policy_has(q->policy, TRAIT_DEADLINES));
 		add_entity(&sum, e);
 	}
 	SCHED_CHECK(Q4, sum.nr == q->nr_running);

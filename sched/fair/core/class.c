@@ -15,6 +15,7 @@ static void fair_init(struct rq *rq)
 	list_init(&rq->delayed);
 	list_init(&rq->bandwidth.timers);
 	list_init(&rq->bandwidth.throttled);
+	prng_seed(&rq->prng, rq->s->prng.state + rq->cpu);
 	rq->s->fair_policy->tuned(rq);
 	fair_queue_init(&rq->fair, rq);
 }

@@ -337,7 +337,7 @@ bool fair_preempts(struct rq *rq, struct task *woken, unsigned flags)
 		return false;
 	/* What is nominated above is so below, down to the task. */
 	for (struct entity *below = &woken->fair; below != e; below = parent_of(below))
-		below->queue->next = below;
+		below->queue->policy->nominate(below->queue, below);
 	return true;
 }
 
@@ -363,7 +363,7 @@ void fair_join(struct rq *rq, struct task *t, bool runnable)
 		return;
 	}
 	adopt(q, e, false);
-	q->policy->reset(e);
+	queue_begin_anew(q, e);
 	fair_reweight(e, q->policy->weight(t));
 	pelt_update_queue(q);
 	pelt_attach(q, e);

@@ -143,6 +143,8 @@ void queue_enter(struct fair_queue *q, struct entity *e, unsigned flags);
 bool queue_leave(struct fair_queue *q, struct entity *e, unsigned flags);
 /* The sleeper @e, which the policy kept, wakes up. */
 void queue_requeue(struct fair_queue *q, struct entity *e, unsigned flags);
+/* @e, not queued, is given to @q's policy, which knows nothing of it. */
+void queue_begin_anew(struct fair_queue *q, struct entity *e);
 void queue_adopt_entity(struct fair_queue *q, struct entity *e, bool asleep);
 
 /* If @e, not queued, is foreign to @q: its past under another policy is forgotten. */

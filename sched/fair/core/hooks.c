@@ -5,10 +5,48 @@
  * Lock: the runqueue's, except for fair_no_fork().
  */
 #include "sched/fair/core/fair.h"
+#include "lib/fmt.h"
 
 const struct fair_hooks *fair_own_hooks(const struct fair_queue *q)
 {
 	return &q->policy->hooks;
+}
+
+struct entity *fair_pick_first(struct fair_queue *q)
+{
+	struct entity *first = queue_first(q), *curr = q->curr;
+
+	if (!curr || !curr->queued)
+		return first;
+	return !first || queue_before(q, curr, first) ? curr : first;
+}
+
+bool fair_slice_expired(struct fair_queue *q, struct entity *e)
+{
+	return e->sum_exec - e->prev_sum_exec >= q->policy->slice(q, e);
+}
+
+void fair_no_charge(struct fair_queue *q, struct entity *e, u64 delta)
+{
+	(void)q, (void)e, (void)delta;
+}
+
+bool fair_no_preempts(struct fair_queue *q, struct entity *curr, struct entity *woken,
+		      unsigned flags)
+{
+	(void)q, (void)curr, (void)woken, (void)flags;
+	return false;
+}
+
+bool fair_just_leave(struct fair_queue *q, struct entity *e, unsigned flags)
+{
+	(void)q, (void)e, (void)flags;
+	return false;
+}
+
+void fair_no_yield(struct fair_queue *q, struct entity *e)
+{
+	(void)q, (void)e;
 }
 
 void fair_no_reweight(struct fair_queue *q, struct entity *e, u64 weight)
@@ -19,6 +57,29 @@ void fair_no_reweight(struct fair_queue *q, struct entity *e, u64 weight)
 void fair_no_pass(struct fair_queue *q, struct entity *e)
 {
 	(void)q, (void)e;
+}
+
+void fair_no_nominate(struct fair_queue *q, struct entity *e)
+{
+	(void)q, (void)e;
+}
+
+bool fair_none_nominated(const struct fair_queue *q, const struct entity *e)
+{
+	(void)q, (void)e;
+	return false;
+}
+
+u64 fair_progress_of_vruntime(const struct fair_queue *q, const struct entity *e)
+{
+	(void)q;
+	return e->vruntime;
+}
+
+u64 fair_no_progress(const struct fair_queue *q, const struct entity *e)
+{
+	(void)q, (void)e;
+	return 0;
 }
 
 u64 fair_turn_of_slice(struct rq *rq, struct entity *e)
@@ -76,6 +137,40 @@ void fair_dump_min_vruntime(struct fair_queue *q, struct text *out)
 void fair_dump_vruntime(struct entity *e, struct text *out)
 {
 	dump_vtime(out, e->vruntime);
+}
+
+static void explain_entity(struct entity *e, const struct entity *picked, struct text *out)
+{
+	text_add(out, " %c ", e == picked ? '>' : ' ');
+	if (entity_is_task(e))
+		text_add(out, "%9s-%-5d", task_of(e)->comm, task_of(e)->pid);
+	else
+		text_add(out, "a group of %4u", e->own_queue->tasks.nr);
+	text_add(out, "  %6lu", weight_down(e->load.weight));
+	e->queue->policy->dump_key(e, out);
+	text_add(out, "\n");
+}
+
+void fair_explain_table(struct fair_queue *q, const struct entity *picked, struct text *out)
+{
+	text_add(out, "             task  weight%s\n", q->policy->key_columns);
+	for (struct entity *e = queue_any(q); e; e = queue_another(q, e))
+		explain_entity(e, picked, out);
+}
+
+void fair_explain_order(struct fair_queue *q, struct entity *picked, bool goes_on, struct text *out)
+{
+	const struct entity *first = queue_first(q);
+
+	fair_explain_table(q, picked, out);
+	if (q->nr_running == 1)
+		text_add(out, "it is the only one");
+	else if (!first || !queue_before(q, first, picked))
+		text_add(out, "it is first in the policy's order");
+	else if (goes_on)
+		text_add(out, "it goes on, though another comes before it in the policy's order");
+	else
+		text_add(out, "a rule of the policy puts it before the first in its order");
 }
 
 void fair_check_nothing(struct fair_queue *q)

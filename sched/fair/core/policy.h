@@ -19,6 +19,33 @@ enum place_flags {
 
 /* Where the u64 @field of an entity is, seen from its node in the timeline. */
 #define TIMELINE_KEY(field) (offsetof(struct entity, field) - offsetof(struct entity, node))
+/* The same for a field of what a policy keeps of an entity, in @type. */
+#define TIMELINE_KEY_IN(type, field) (TIMELINE_KEY(policy_state) + offsetof(type, field))
+
+/*
+ * struct name_entity is what a policy keeps of an entity, and name_entity(e) finds it. Zero when
+ * the entity begins anew under the policy. Valid while the policy is the entity's.
+ */
+#define POLICY_ENTITY_STATE(name)                                                                  \
+	_Static_assert(sizeof(struct name##_entity) <= sizeof(((struct entity *)0)->policy_state), \
+		       "ENTITY_STATE_WORDS are too few");                                          \
+	static inline struct name##_entity *name##_entity(const struct entity *e)                  \
+	{                                                                                          \
+		return (struct name##_entity *)e->policy_state;                                    \
+	}
+
+/*
+ * struct name_queue is what a policy keeps of a queue, and name_queue(q) finds it. Zero when the
+ * queue is made; a swap to another policy and back leaves it as it was.
+ */
+#define POLICY_QUEUE_STATE(name)                                                                   \
+	_Static_assert(sizeof(struct name##_queue) <=                                              \
+			       sizeof(((struct fair_queue *)0)->policy_state.name),                \
+		       "see policies.def");                                                        \
+	static inline struct name##_queue *name##_queue(const struct fair_queue *q)                \
+	{                                                                                          \
+		return (struct name##_queue *)q->policy_state.name;                                \
+	}
 
 struct eevdf_rules;
 
@@ -78,11 +105,8 @@ struct fair_policy {
 	 */
 	u64 features_mask, features_on;
 
-	/* A yield concerns the policy even if no other task is runnable. */
-	bool yields_alone;
-
-	/* Groups may have deadlines (fdl.h), and shares that vary. */
-	bool deadlines;
+	/* What may be relied on under the policy: BIT(TRAIT_x) of fair/trait.def. */
+	u32 traits;
 
 	/*
 	 * The place of an entity in the timeline, or what augment() tells of it, has to do with its
@@ -106,6 +130,23 @@ struct fair_policy {
 
 	/* @e, running and charged, yields; perhaps it is alone. */
 	void (*yield)(struct fair_queue *q, struct entity *e);
+
+	/*
+	 * A wakeup was granted the CPU, and @e, on the way to the woken task, waits on @q: the
+	 * policy may remember to pick it first. preempts() does so itself for the queue that it
+	 * decided on.
+	 */
+	void (*nominate)(struct fair_queue *q, struct entity *e);
+
+	/* Is @e, waiting on @q, to be picked soon, so that it had better not change CPU? */
+	bool (*nominated)(const struct fair_queue *q, const struct entity *e);
+
+	/*
+	 * How far @e has come, which a swap just took off @q by leave(QUEUE_SAVE): ns of virtual
+	 * time from a point that is the same for all on @q. The next policy is told by how much
+	 * each entity is ahead of the one that is furthest behind.
+	 */
+	u64 (*progress)(const struct fair_queue *q, const struct entity *e);
 
 	/* The weight of @t by its nice value and policy. */
 	struct load_weight (*weight)(const struct task *t);
@@ -162,6 +203,14 @@ struct fair_policy {
 	 */
 	void (*forget_group)(struct sched *s, struct task_group *tg);
 
+	/*
+	 * @picked was just picked on @q and runs. Say why, in the policy's own numbers: a line for
+	 * each candidate if that helps, and last a sentence that begins with a small letter and
+	 * continues "picked, because". @goes_on: it ran before. Called by tools only.
+	 */
+	void (*explain)(struct fair_queue *q, struct entity *picked, bool goes_on,
+			struct text *out);
+
 	/* Print the policy's lines of /proc/PID/sched. */
 	void (*dump)(struct entity *e, struct text *out);
 
@@ -189,6 +238,12 @@ void fair_no_reweight(struct fair_queue *q, struct entity *e, u64 weight);
 void fair_no_pass(struct fair_queue *q, struct entity *e);
 /* With HRTICK the turn ends with the slice; else at a tick. */
 u64 fair_turn_of_slice(struct rq *rq, struct entity *e);
+/* Nobody is nominated. */
+void fair_no_nominate(struct fair_queue *q, struct entity *e);
+bool fair_none_nominated(const struct fair_queue *q, const struct entity *e);
+/* Progress is vruntime; nobody is ahead. */
+u64 fair_progress_of_vruntime(const struct fair_queue *q, const struct entity *e);
+u64 fair_no_progress(const struct fair_queue *q, const struct entity *e);
 /* The shares that were set. */
 u64 fair_shares(const struct task_group *tg);
 /* Placement by load and idleness alone. */
@@ -205,8 +260,50 @@ void fair_dump_min_vruntime(struct fair_queue *q, struct text *out);
 void fair_dump_vruntime(struct entity *e, struct text *out);
 /* check.c's invariants are all. */
 void fair_check_nothing(struct fair_queue *q);
+/* Print what is queued, the running entity included: name, weight, key; a ">" before @picked. */
+void fair_explain_table(struct fair_queue *q, const struct entity *picked, struct text *out);
+/* Who is queued, with the columns of dump_key; and whether @picked was first in the timeline. */
+void fair_explain_order(struct fair_queue *q, struct entity *picked, bool goes_on,
+			struct text *out);
+/* A yield does nothing; leave() keeps nobody; nobody preempts; charging changes nothing. */
+void fair_no_yield(struct fair_queue *q, struct entity *e);
+bool fair_just_leave(struct fair_queue *q, struct entity *e, unsigned flags);
+bool fair_no_preempts(struct fair_queue *q, struct entity *curr, struct entity *woken,
+		      unsigned flags);
+void fair_no_charge(struct fair_queue *q, struct entity *e, u64 delta);
+/* The first in the order of the timeline, among which the running entity counts. */
+struct entity *fair_pick_first(struct fair_queue *q);
+/* The running entity has run for its slice since it was picked. */
+bool fair_slice_expired(struct fair_queue *q, struct entity *e);
 
-extern const struct fair_policy cfs_policy, bore_cfs_policy, eevdf_policy, bore_policy, fdl_policy;
+/*
+ * A policy's table begins with the defaults and then says what differs. There is none for name,
+ * key, place and slice.
+ */
+#pragma GCC diagnostic ignored "-Woverride-init"
+#define FAIR_DEFAULTS                                                                              \
+	.hooks.charge = fair_no_charge, .hooks.pick = fair_pick_first,                             \
+	.hooks.tick_expired = fair_slice_expired, .hooks.preempts = fair_no_preempts,              \
+	.hooks.leave = fair_just_leave, .choose_hooks = fair_own_hooks, .yield = fair_no_yield,    \
+	.nominate = fair_no_nominate, .nominated = fair_none_nominated,                            \
+	.progress = fair_progress_of_vruntime, .weight = weight_of_task,                           \
+	.reweight = fair_no_reweight, .pass = fair_no_pass, .shares = fair_shares,                 \
+	.turn = fair_turn_of_slice, .select_cpu = fair_no_select_cpu, .reset = fair_no_reset,      \
+	.fork = fair_no_fork, .tuned = fair_no_tuned, .forget_group = fair_no_forget_group,        \
+	.explain = fair_explain_order, .dump = fair_dump_nothing,                                  \
+	.dump_queue = fair_dump_min_vruntime, .key_columns = FAIR_KEY_COLUMNS,                     \
+	.dump_key = fair_dump_vruntime, .check = fair_check_nothing
 
-/* The policy called @name, NULL if there is none; a NULL name means the default. */
-const struct fair_policy *fair_policy_find(const char *name);
+#define POLICY(name, queue_bytes, group_bytes) extern const struct fair_policy name##_policy;
+#define GUEST(name, queue_bytes)
+#include "sched/fair/policies.def"
+#undef GUEST
+#undef POLICY
+
+/* The policy of @s called @name, NULL if there is none; a NULL name means the default. */
+const struct fair_policy *fair_policy_find(const struct sched *s, const char *name);
+
+static inline bool policy_has(const struct fair_policy *policy, enum sched_trait trait)
+{
+	return policy->traits & BIT(trait);
+}

@@ -10,6 +10,7 @@
  * Lock: the runqueue's. Source: Linux 6.1, fair.c (docs/sources.md).
  */
 #include "sched/fair/core/queue.h"
+#include "lib/string.h"
 
 /* Start near the wrap, so that a comparison without care for it fails at boot and not in a year. */
 #define FIRST_VRUNTIME ((u64) - (1ll << 20))
@@ -32,9 +33,15 @@ void fair_queue_init(struct fair_queue *q, struct rq *rq)
 
 /* --- membership ----------------------------------------------------------- */
 
+void queue_begin_anew(struct fair_queue *q, struct entity *e)
+{
+	memset(e->policy_state, 0, sizeof(e->policy_state));
+	q->policy->reset(e);
+}
+
 void queue_adopt_entity(struct fair_queue *q, struct entity *e, bool asleep)
 {
-	q->policy->reset(e);
+	queue_begin_anew(q, e);
 	if (entity_is_task(e))
 		fair_reweight(e, q->policy->weight(task_of(e)));
 	e->policy = q->policy;

@@ -24,7 +24,7 @@ struct eevdf_queue {
 	s128 sum_key;	/* (vruntime - v0) * weight */
 	u64 sum_weight; /* weight */
 	u64 v0;		/* near the virtual time; moves freely, and sum_key with it */
-};
+} __attribute__((packed, aligned(8)));
 
 /* What FDL keeps of a queue; see fair/fdl.h. */
 struct fdl_queue {
@@ -42,6 +42,27 @@ struct burst_params {
 	u32 offset;	     /* sched_burst_penalty_offset */
 	u32 scale;	     /* sched_burst_penalty_scale */
 	bool spare_kthreads; /* sched_burst_exclude_kthreads */
+};
+
+/*
+ * A policy's own bytes in each queue: only its own file knows what lies there, and they stay what
+ * they are while another policy has the queue. Zero when the queue is made.
+ */
+struct queue_state {
+#define POLICY(name, queue_bytes, group_bytes) _Alignas(8) u8 name[queue_bytes];
+#define GUEST(name, queue_bytes)	       _Alignas(8) u8 name[queue_bytes];
+#include "sched/fair/policies.def"
+#undef GUEST
+#undef POLICY
+};
+
+/* The same in each task group. guarded by: the host (group.h) */
+struct group_state {
+#define POLICY(name, queue_bytes, group_bytes) _Alignas(8) u8 name[group_bytes];
+#define GUEST(name, queue_bytes)
+#include "sched/fair/policies.def"
+#undef GUEST
+#undef POLICY
 };
 
 /* One of a CPU's tree of queues: the root's, or that of a task group. guarded by: rq lock */
@@ -79,6 +100,7 @@ struct fair_queue {
 	struct list debtor_link;    /* in the pool's list while debt is not 0 */
 	u64 checked_min_vruntime;   /* min_vruntime at the last sched_check() */
 	struct eevdf_queue eevdf;
+	struct queue_state policy_state;
 };
 
 /* --- task groups ------------------------------------------------------------ */
@@ -122,6 +144,7 @@ struct task_group {
 	struct fdl_group fdl;
 
 	struct bandwidth bandwidth;
+	struct group_state policy_state;
 	u64 load_avg; /* sum of the queues' load_contrib; atomic */
 	struct group_cpu cpu[];
 };

@@ -8,13 +8,20 @@
 #include "lib/errno.h"
 #include "lib/string.h"
 
-static const struct fair_policy *const policies[] = { &cfs_policy, &bore_cfs_policy, &eevdf_policy,
-						      &bore_policy, &fdl_policy };
+static const struct fair_policy *const policies[] = {
+#define POLICY(name, queue_bytes, group_bytes) &name##_policy,
+#define GUEST(name, queue_bytes)
+#include "sched/fair/policies.def"
+#undef GUEST
+#undef POLICY
+};
 
-const struct fair_policy *fair_policy_find(const char *name)
+const struct fair_policy *fair_policy_find(const struct sched *s, const char *name)
 {
 	if (!name)
 		return policies[0];
+	if (s->guest && !strcmp(s->guest->name, name))
+		return s->guest;
 	for (unsigned i = 0; i < ARRAY_SIZE(policies); i++)
 		if (!strcmp(policies[i]->name, name))
 			return policies[i];
@@ -25,6 +32,51 @@ void fair_forget_group(struct sched *s, struct task_group *tg)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(policies); i++)
 		policies[i]->forget_group(s, tg);
+	if (s->guest)
+		s->guest->forget_group(s, tg);
+}
+
+const struct fair_policy *sched_fair_policy(unsigned index)
+{
+	return index < ARRAY_SIZE(policies) ? policies[index] : NULL;
+}
+
+const char *sched_policy_name(const struct fair_policy *policy)
+{
+	return policy->name;
+}
+
+bool sched_policy_complete(const struct fair_policy *p)
+{
+	const struct fair_hooks *h = &p->hooks;
+
+	return p->name && p->key && p->key_columns && h->place && h->charge && h->pick &&
+	       h->tick_expired && h->preempts && h->leave && p->choose_hooks && p->yield &&
+	       p->nominate && p->nominated && p->progress && p->weight && p->reweight && p->slice &&
+	       p->pass && p->shares && p->turn && p->select_cpu && p->reset && p->fork &&
+	       p->tuned && p->forget_group && p->explain && p->dump && p->dump_queue &&
+	       p->dump_key && p->check;
+}
+
+bool sched_policy_has(const struct fair_policy *policy, enum sched_trait trait)
+{
+	return policy_has(policy, trait);
+}
+
+bool sched_fair_has(const struct sched *s, enum sched_trait trait)
+{
+	return policy_has(READ_ONCE(s->fair_policy), trait);
+}
+
+const char *sched_trait_name(unsigned index)
+{
+	static const char *const names[] = {
+#define TRAIT(name, text) text,
+#include "sched/fair/trait.def"
+#undef TRAIT
+	};
+
+	return index < ARRAY_SIZE(names) ? names[index] : NULL;
 }
 
 const char *sched_fair_name(unsigned index)
@@ -37,6 +89,12 @@ const char *sched_fair_current(const struct sched *s)
 	return READ_ONCE(s->fair_policy)->name;
 }
 
+/* @e is not queued, and still in the terms of the policy it was queued under. */
+static u64 progress_of(const struct entity *e)
+{
+	return e->policy->progress(e->queue, e);
+}
+
 /*
  * How far, in its virtual time, @e is ahead of the one that is furthest behind. More than two ticks
  * are forgotten: the policies' virtual times are not the same, and a turn or two is what a swap may
@@ -44,7 +102,7 @@ const char *sched_fair_current(const struct sched *s)
  */
 static u64 lead_over(u64 least, struct entity *e, u64 tick_ns)
 {
-	return min(e->vruntime - least, calc_delta_fair(2 * tick_ns, e));
+	return min(progress_of(e) - least, calc_delta_fair(2 * tick_ns, e));
 }
 
 static void enter_swapped(struct fair_queue *q, struct entity *e, u64 least)
@@ -71,14 +129,14 @@ static void swap_queue(struct fair_queue *q, const struct fair_policy *policy)
 	/* Out of the tree, their nodes are free to chain them. */
 	while ((e = queue_waiting(q))) {
 		queue_leave(q, e, QUEUE_SAVE);
-		least = chain ? time_min(least, e->vruntime) : e->vruntime;
+		least = chain ? time_min(least, progress_of(e)) : progress_of(e);
 		e->node.right = NULL;
 		*tail = &e->node;
 		tail = &e->node.right;
 	}
 	if (curr_queued) {
 		queue_leave(q, curr, QUEUE_SAVE);
-		least = chain ? time_min(least, curr->vruntime) : curr->vruntime;
+		least = chain ? time_min(least, progress_of(curr)) : progress_of(curr);
 	}
 	q->curr = NULL;
 	fair_queue_adopt(q, policy);
@@ -129,7 +187,7 @@ void fair_tuned(struct sched *s)
  */
 int sched_fair_swap(struct sched *s, const char *name, unsigned cpu)
 {
-	const struct fair_policy *policy = name ? fair_policy_find(name) : NULL;
+	const struct fair_policy *policy = name ? fair_policy_find(s, name) : NULL;
 	const struct fair_policy *old = s->fair_policy;
 	unsigned nr_queued = 0;
 

@@ -236,6 +236,16 @@ bool eevdf_preempts(struct fair_queue *q, struct entity *curr, struct entity *wo
 	return eevdf_best(q) == woken;
 }
 
+void eevdf_nominate(struct fair_queue *q, struct entity *e)
+{
+	q->next = e;
+}
+
+bool eevdf_nominated(const struct fair_queue *q, const struct entity *e)
+{
+	return q->next == e;
+}
+
 void eevdf_yield(struct fair_queue *q, struct entity *e)
 {
 	if (q->rq->nr_running == 1)
@@ -281,34 +291,29 @@ static const struct eevdf_rules plain = {
 };
 
 const struct fair_policy eevdf_policy = {
+	FAIR_DEFAULTS,
 	.name = "eevdf",
+	.traits = BIT(TRAIT_PROPORTIONAL) | BIT(TRAIT_EVEN) | BIT(TRAIT_BOUNDED_LAG) |
+		  BIT(TRAIT_DETERMINISTIC),
 	.features_mask = EEVDF_FEATURES,
 	.features_on = EEVDF_FEATURES_ON,
 	.moved_by_weight = true,
 	.key = TIMELINE_KEY(eevdf.deadline),
 	.eevdf = &plain,
 	.augment = eevdf_augment,
-	.hooks = {
-		.place = eevdf_place,
-		.charge = eevdf_charge,
-		.pick = eevdf_pick,
-		.tick_expired = eevdf_tick_expired,
-		.preempts = eevdf_preempts,
-		.leave = eevdf_leave,
-	},
-	.choose_hooks = fair_own_hooks,
+	.hooks.place = eevdf_place,
+	.hooks.charge = eevdf_charge,
+	.hooks.pick = eevdf_pick,
+	.hooks.tick_expired = eevdf_tick_expired,
+	.hooks.preempts = eevdf_preempts,
+	.hooks.leave = eevdf_leave,
 	.yield = eevdf_yield,
-	.weight = weight_of_task,
+	.nominate = eevdf_nominate,
+	.nominated = eevdf_nominated,
 	.reweight = eevdf_reweight,
 	.slice = eevdf_slice,
 	.pass = eevdf_pass,
-	.shares = fair_shares,
-	.turn = fair_turn_of_slice,
-	.select_cpu = fair_no_select_cpu,
 	.reset = eevdf_reset,
-	.fork = fair_no_fork,
-	.tuned = fair_no_tuned,
-	.forget_group = fair_no_forget_group,
 	.dump = eevdf_dump,
 	.dump_queue = eevdf_dump_queue,
 	.key_columns = EEVDF_KEY_COLUMNS,

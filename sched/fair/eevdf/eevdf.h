@@ -88,6 +88,8 @@ struct entity *eevdf_pick(struct fair_queue *q);
 bool eevdf_tick_expired(struct fair_queue *q, struct entity *e);
 bool eevdf_preempts(struct fair_queue *q, struct entity *curr, struct entity *woken,
 		    unsigned flags);
+void eevdf_nominate(struct fair_queue *q, struct entity *e);
+bool eevdf_nominated(const struct fair_queue *q, const struct entity *e);
 void eevdf_yield(struct fair_queue *q, struct entity *e);
 bool eevdf_leave(struct fair_queue *q, struct entity *e, unsigned flags);
 u64 eevdf_slice(struct fair_queue *q, struct entity *e);

@@ -158,7 +158,7 @@ bool sched_fdl_control(struct sched *s)
 	struct task_group *tg;
 	u64 elapsed;
 
-	if (!READ_ONCE(s->fair_policy)->deadlines || !s->nr_guaranteed) {
+	if (!policy_has(READ_ONCE(s->fair_policy), TRAIT_DEADLINES) || !s->nr_guaranteed) {
 		s->fdl_controlled = 0;
 		return s->nr_guaranteed;
 	}

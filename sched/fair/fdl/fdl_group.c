@@ -36,7 +36,7 @@ static void set_on_cpu(struct rq *rq, struct entity *e, u64 rr_ns, u64 wakeup_ns
 	rq_lock(rq);
 	if (rq->online)
 		rq->curr->class->charge(rq);
-	moves = e->queued && q->policy->deadlines;
+	moves = e->queued && policy_has(q->policy, TRAIT_DEADLINES);
 	if (moves)
 		queue_leave(q, e, QUEUE_SAVE);
 	fdl_of(e)->rr_ns = rr_ns;
