@@ -60,7 +60,7 @@ static void do_not_return(struct sim_listener *l, struct sim *sim, struct sim_cp
 			  struct sim_task *next)
 {
 	(void)l, (void)c, (void)preempt, (void)next;
-	/* Starting the tasks is no run and has no alarm. */
+	/* Starting the tasks is not a run, so no alarm is set then. */
 	while (sim->now > SIM_START)
 		__asm__ volatile("" ::: "memory");
 }
@@ -92,7 +92,7 @@ static void a_hang_is_found(void **state)
 	expect_bug(&(struct sim_listener){ .decision = do_not_return }, "does not return");
 }
 
-/* The same without a target to jump to, as schedsim runs: in a process of its own. */
+/* The same without a place to jump to, as in schedsim: in a process of its own. */
 static void a_hang_ends_the_program_with_the_runqueues(void **state)
 {
 	char text[1 << 14];

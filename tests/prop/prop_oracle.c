@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The simulator against what theory and golden traces say.
+ * The simulator against theory and golden traces.
  *
- * Fluid server: hogs on one CPU should each get w_i/W of the time at every moment. The lag, what
- * one got less than that, is computed exactly, in units of 1/W ns, after each event, and compared
- * with the policy's bound. On several CPUs long-term shares are compared.
+ * Fluid server: each hog on one CPU should get w_i/W of the time at every moment. Its lag, which is
+ * the time it is short of that, is computed exactly after each event, in units of 1/W ns, and
+ * compared with the policy's bound. On several CPUs long-term shares are compared.
  *
  * Traces: the simulator makes the same choices at the same times as tests/unit/ does by hand.
  */
@@ -24,13 +24,13 @@
 struct hog {
 	const char *comm;
 	int nice;
-	u64 slice_ns; /* asked for; 0: none */
+	u64 slice_ns; /* its request; 0: none of its own */
 };
 
 struct setting {
 	const char *policy;
 	unsigned nr_cpus, hz;
-	const char *features;	/* one to write, or NULL */
+	const char *features;	/* a line for the features file, or NULL */
 	const char *base_slice; /* the tunable's value, or NULL */
 };
 
@@ -60,7 +60,7 @@ static struct sim *new_machine(const struct setting *setting)
 	return sim;
 }
 
-/* All at the same moment, on CPU 0. */
+/* Starts all hogs at the same moment, on CPU 0. */
 static void start_hogs(struct sim *sim, struct sim_task **tasks, const struct hog *hogs,
 		       unsigned nr)
 {
@@ -88,7 +88,7 @@ struct fluid {
 	double least[MAX_HOGS], most[MAX_HOGS];
 };
 
-/* Let the next event happen; what ran until then got the time. */
+/* Lets the next event happen. The task that ran until then got the time. */
 static bool fluid_step(struct fluid *f, u64 until)
 {
 	struct sim_task *curr = f->sim->cpus[0].curr;
@@ -126,15 +126,15 @@ static void follow(struct fluid *f, u64 seconds)
 }
 
 /*
- * CFS. A turn of j is at most its slice and a tick, r_j. It begins with the least vruntime of all,
- * therefore not behind the mean, so i is ahead of its share by less than r_i. And while i waits,
- * who runs had not more vruntime than i when it began: the mean is ahead of i by less than the
- * turns of the others, of which i misses its share:
+ * CFS. A turn of j is at most its slice and a tick, r_j. At its beginning j has the least vruntime
+ * of all, so it is not ahead of the mean; therefore i is ahead of its share by less than r_i. While
+ * i waits, every task that runs had no more vruntime than i when its turn began. So the mean is
+ * ahead of i by less than the turns of the others, and i misses its share of these:
  *
- *	-r_i < lag_i < w_i/W * (sum of r_j, j != i)
+ *     -r_i < lag_i < w_i/W * (sum of r_j, j != i)
  *
- * Tasks start at equal vruntimes, so without START_DEBIT. The last term is for rounding: each
- * charge may lose a ns of virtual time.
+ * Tasks start at equal vruntimes, so START_DEBIT is off. The last term is for rounding: each charge
+ * may lose a ns of virtual time.
  */
 static void bound_cfs(struct fluid *f)
 {
@@ -157,15 +157,15 @@ static void bound_cfs(struct fluid *f)
 }
 
 /*
- * EEVDF. A turn of j ends at the first tick after its request r_j and begins when j is eligible,
- * so the lag never falls below -(r_j + tick). While i waits, eligible, only earlier deadlines than
- * its own, d_i = v_i + r_i/w_i, are chosen; and who was chosen before i was eligible was so at a
- * virtual time before v_i. So no v_j is beyond d_i + (r_j + tick)/w_j, and from V being their mean
+ * EEVDF. A turn of j ends at the first tick after its request r_j and begins when j is eligible, so
+ * the lag never falls below -(r_j + tick). While i is eligible and waits, only deadlines earlier
+ * than its own, d_i = v_i + r_i/w_i, are chosen; a task chosen before i was eligible was chosen at
+ * a virtual time before v_i. So no v_j is beyond d_i + (r_j + tick)/w_j. Because V is their mean,
  *
- *	-(r_i + tick) < lag_i < (1 - w_i/W) r_i + w_i/W * (sum of r_j + tick, j != i)
+ *     -(r_i + tick) < lag_i < (1 - w_i/W) r_i + w_i/W * (sum of r_j + tick, j != i)
  *
- * Stoica and Abdel-Wahab's -r_max < lag_i < max(r_max, q) (docs/sources.md) is for turns that end
- * with the request.
+ * The bound of Stoica and Abdel-Wahab, -r_max < lag_i < max(r_max, q) (docs/sources.md), is for
+ * turns that end with the request.
  */
 static void bound_eevdf(struct fluid *f)
 {
@@ -186,7 +186,7 @@ static void bound_eevdf(struct fluid *f)
 
 static const struct {
 	const char *policy, *features;
-	bool slices; /* it has custom ones */
+	bool slices; /* the policy has requests of the task's own */
 	void (*bound)(struct fluid *f);
 } bounds[] = {
 	{ "cfs", "NO_START_DEBIT", false, bound_cfs },
@@ -195,7 +195,7 @@ static const struct {
 
 static void draw_hogs(struct prng *rng, struct hog *hogs, unsigned nr, bool slices)
 {
-	/* Some sets far apart, some close together. */
+	/* Some sets have weights far apart, some close together. */
 	u32 spread = prng_below(rng, 2) ? 40 : 8;
 
 	slices &= prng_below(rng, 2);
@@ -241,7 +241,7 @@ static void service_stays_within_the_bound_of_a_fluid_server(void **state)
 
 /* --- shares on several CPUs ---------------------------------------------- */
 
-/* Equal hogs, more than CPUs: none gets less than this part of its share in 20 s. */
+/* With more equal hogs than CPUs, the least part of its share that a hog gets in 20 s. */
 static double least_share(const char *policy, unsigned nr_cpus, unsigned nr_hogs)
 {
 	struct sim *sim = new_machine(&(struct setting){ policy, nr_cpus, 250, NULL, NULL });
@@ -264,9 +264,9 @@ static double least_share(const char *policy, unsigned nr_cpus, unsigned nr_hogs
 }
 
 /*
- * Balancing passes are rare and come at multiples of the tick, as turns do, so who is alone on a
- * CPU follows a pattern: under CFS, three hogs on two CPUs get 76, 62 and 62 % of one for ever (67
- * each would be fair). Hardly more hogs than CPUs are the worst case.
+ * Balancing passes are rare and come at multiples of the tick, as turns do. So the order in which
+ * hogs are alone on a CPU is a pattern: under CFS, three hogs on two CPUs get 76, 62 and 62 % of
+ * one for ever (67 each would be fair). Slightly more hogs than CPUs are the worst case.
  */
 static void equal_hogs_share_several_cpus(void **state)
 {
@@ -288,7 +288,7 @@ static char trace[256];
 static size_t trace_used;
 static unsigned trace_unit;
 
-/* "0A 3B 6C": when, in units, who was switched to. */
+/* The switches as "0A 3B 6C": the time in units, and the task switched to. */
 static void record_switch(struct sim_listener *listener, struct sim *sim,
 			  const struct sched_event *event)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The simulator's event queue against its definition: events leave by time, equal ones in the order
- * in which they were set. The model looks through all of them.
+ * The simulator's event queue against its definition: events leave in order of time, equal times in
+ * the order in which they were set. The model searches all events.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@ struct model {
 	u64 now, nr_set, nr_popped;
 };
 
-/* From now to years, most of it near, much of it at the same moment. */
+/* A time from now to years ahead; most are near, and many are at the same moment. */
 static u64 draw_time(struct model *m)
 {
 	u64 distance = prng_u64(&m->rng) >> (8 + prng_below(&m->rng, 56));
@@ -99,7 +99,7 @@ static void events_leave_in_order(void **state)
 	queue_free(&m.queue);
 }
 
-/* An event that is set again and again leaves nothing behind. */
+/* An event that is set again and again does not use more and more memory. */
 static void what_is_moved_takes_no_memory(void **state)
 {
 	struct event_queue queue;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The simulator's exploration (sim/explore/explore.h) with sanitizers: random operations on random
- * machines and short sequences exhaustively, under each fair policy. build/schedsim does the same
- * twenty times as fast; what fails here is replayed there, or under gdb with
+ * machines, and all short sequences, under each fair policy. build/schedsim does the same twenty
+ * times as fast. A failure here is replayed there, or under gdb with
  *
- *	build/unit/prop_sched --sched NAME --replay "..."
+ *     build/unit/prop_sched --sched NAME --replay "..."
  */
 #include <setjmp.h>
 #include <stdarg.h>

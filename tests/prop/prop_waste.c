@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Work conservation as the scheduler reports it against its definition: after each random operation
- * V is computed anew, by looking at every task and searching a maximum matching the simple way, and
- * its sum over time is compared with the counter.
+ * Work conservation as the scheduler reports it against its definition. After each random operation
+ * V is computed anew, by looking at every task and searching a maximum matching the simple way. Its
+ * sum over time is compared with the counter.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,19 +35,22 @@ static bool could_be_picked(const struct rq *rq, const struct task *t)
 }
 
 struct situation {
-	u64 waiting[WORLD_TASKS]; /* where each may run */
+	u64 waiting[WORLD_TASKS]; /* the CPUs that each may run on */
 	unsigned nr_waiting;
 	u64 idle;
-	int taken_by[WORLD_CPUS]; /* index of a waiting task, -1: of none */
+	int taken_by[WORLD_CPUS]; /* index of a waiting task; -1: free */
 };
 
-/* Which tasks wait on the CPU of @rq: all that could be picked but the one that runs or will. */
+/*
+ * Notes the tasks that wait on the CPU of @rq: all that could be picked except the one that runs or
+ * will run.
+ */
 static void look_at(struct situation *now, const struct world *w, const struct rq *rq)
 {
 	u64 all = world_cpus(w), others[WORLD_TASKS];
 	unsigned nr = 0, nr_free = 0;
 
-	/* Out of service: it neither idles nor has anybody wait. */
+	/* A CPU out of service neither idles nor has waiting tasks. */
 	if (!rq->online)
 		return;
 	for (unsigned i = 0; i < w->nr_tasks; i++) {
@@ -65,13 +68,13 @@ static void look_at(struct situation *now, const struct world *w, const struct r
 			now->waiting[now->nr_waiting++] = others[i];
 		return;
 	}
-	/* Between two tasks: one of them will run, a restricted one if there is any. */
+	/* The CPU is between two tasks: one of them will run, a restricted one if there is any. */
 	nr_free = nr && nr_free == nr ? nr - 1 : nr_free;
 	while (nr_free--)
 		now->waiting[now->nr_waiting++] = all;
 }
 
-/* Kuhn's algorithm, by recursion. */
+/* Kuhn's algorithm, recursively. */
 static bool find_cpu(struct situation *now, unsigned task, u64 *seen)
 {
 	for (unsigned cpu = 0; cpu < WORLD_CPUS; cpu++) {
@@ -88,7 +91,7 @@ static bool find_cpu(struct situation *now, unsigned task, u64 *seen)
 	return false;
 }
 
-/* V of the CPUs @cpus, as if there were no others. */
+/* V of the CPUs @cpus as if there were no others. */
 static unsigned wasted_by_definition(const struct world *w, u64 cpus)
 {
 	struct situation now = { .nr_waiting = 0 };
@@ -109,7 +112,7 @@ static unsigned wasted_by_definition(const struct world *w, u64 cpus)
 
 static unsigned wasted_within_caches(const struct world *w)
 {
-	u64 behind[WORLD_CPUS] = { 0 }; /* CPUs, by the first one behind their cache */
+	u64 behind[WORLD_CPUS] = { 0 }; /* bit per CPU, by the first CPU behind the same cache */
 	unsigned nr = 0;
 
 	for (unsigned cpu = 0; cpu < w->shape.nr_cpus; cpu++)
@@ -119,12 +122,13 @@ static unsigned wasted_within_caches(const struct world *w)
 	return nr;
 }
 
-/* The sum over time, where that passes between operations and the CPUs agree on it. */
+/* V summed over time. Time passes between operations, and counts if the CPUs agree on it. */
 static struct {
 	bool sum;
 	u64 at, ns, llc_ns;
 	unsigned nr_wasted, nr_llc_wasted;
-	u64 nr_nonzero, nr_restricted, nr_far; /* how often there was something to see */
+	/* how often V was not 0, with restricted tasks, beyond one cache */
+	u64 nr_nonzero, nr_restricted, nr_far;
 } seen;
 
 static bool waste_is_as_defined(const struct world *w)
@@ -137,7 +141,7 @@ static bool waste_is_as_defined(const struct world *w)
 		agree &= !w->sim->cpus[cpu].skew_ns;
 	sched_waste(s, 0, &stat);
 	if (seen.at > w->sim->now)
-		seen.at = 0; /* a new machine */
+		seen.at = 0; /* the machine is new */
 	if (!seen.at) {
 		seen.ns = stat.ns;
 		seen.llc_ns = stat.llc_ns;
@@ -180,7 +184,7 @@ static void waste_is_its_definition_after_every_operation(void **state)
 		}
 		free(script.ops);
 	}
-	/* Else nothing was tested. */
+	/* Otherwise nothing was tested. */
 	assert_true(seen.nr_nonzero > NR_SEEDS * NR_OPS_EACH / 100);
 	assert_true(seen.nr_restricted > NR_SEEDS);
 	assert_true(seen.nr_far > NR_SEEDS);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the tests of both BOREs share. Before it is included, BORE is the name of the one meant. */
+/*
+ * What the tests of both BOREs share. The file that includes this defines BORE as the name of its
+ * version.
+ */
 #pragma once
 
 #include "cfs.h"

@@ -7,7 +7,7 @@
 #include "host.h"
 #include "sched/fair/eevdf/eevdf.h"
 
-/* A base slice of 3 ms, which Linux has on eight CPUs and the golden numbers assume. */
+/* A machine with a base slice of 3 ms, as Linux has on eight CPUs; the golden numbers assume it. */
 static inline struct machine *eevdf_machine(unsigned hz)
 {
 	struct sched_cpu_desc desc = { 0 };
@@ -22,7 +22,7 @@ static inline struct fair_queue *queue(struct machine *m)
 	return &m->s->rq[0].fair;
 }
 
-/* Deadline and V, relative to the start of all queues as v_of() is. */
+/* Deadline and V, relative to the start of all queues, as v_of(). */
 static inline s64 d_of(const struct task *t)
 {
 	return (s64)t->fair.eevdf.deadline - QUEUE_START;
@@ -33,13 +33,13 @@ static inline s64 v_now(struct machine *m)
 	return (s64)eevdf_now(queue(m)) - QUEUE_START;
 }
 
-/* V - v of a queued task, without the clamp. */
+/* V - v of a queued task, not clamped. */
 static inline s64 lag_of(struct machine *m, const struct task *t)
 {
 	return v_now(m) - v_of(t);
 }
 
-/* A task started but not chosen yet. @slice_ns 0: the policy's. */
+/* A task that is started but not picked yet. @slice_ns 0: the policy's slice. */
 static inline struct task *spawn_slice(struct machine *m, const char *comm, int nice, u64 slice_ns)
 {
 	struct task *t = calloc(1, sizeof(*t));
@@ -58,7 +58,7 @@ struct hog {
 	u64 slice_ns;
 };
 
-/* Started behind an urgent task, so that none runs before all are queued. */
+/* Starts hogs behind an urgent task, so that none runs before all are queued. */
 static inline void start_hogs(struct machine *m, struct task **tasks, const struct hog *hogs,
 			      unsigned nr)
 {
@@ -71,7 +71,7 @@ static inline void start_hogs(struct machine *m, struct task **tasks, const stru
 	sched_check(m->s);
 }
 
-/* @nr equal tasks A, B, C... of nice 0, all at virtual time 0; the first runs. */
+/* @nr equal tasks A, B, C... of nice 0, all at virtual time 0. The first one runs. */
 static inline struct machine *equal_hogs(struct task **tasks, unsigned nr)
 {
 	static const struct hog hogs[] = {
@@ -85,7 +85,7 @@ static inline struct machine *equal_hogs(struct task **tasks, unsigned nr)
 	return m;
 }
 
-/* Time passes and the running task is charged for it, without a tick. */
+/* Lets time pass and charges the running task for it, without a tick. */
 static inline void run_on(struct machine *m, u64 ns)
 {
 	struct rq *rq = &m->s->rq[0];

@@ -4,10 +4,10 @@
 
 #include "host.h"
 
-/* A group without members below @parent. */
+/* A new group without members below @parent. */
 struct task_group *new_group(struct machine *m, struct task_group *parent);
 void end_group(struct machine *m, struct task_group *tg);
-/* A task that runs, started as a member of @tg. */
+/* A task that runs as a member of @tg. */
 struct task *spawn_in(struct machine *m, struct task_group *tg, int nice);
-/* Ticks with every invariant checked after each. */
+/* Ticks, and checks every invariant after each. */
 void run_ticks(struct machine *m, unsigned ticks);

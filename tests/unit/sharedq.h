@@ -18,7 +18,7 @@ static inline bool is_free(const struct task *t)
 
 /* --- the scene: CPU 0 runs one task while others wait, CPU 1 is about to idle -------------- */
 
-/* By scene(). */
+/* Set by scene(). */
 static struct task *waiter, *runner;
 
 static inline struct machine *scene(const char *policy, const char *feature, unsigned nr_cpus)
@@ -38,7 +38,7 @@ static inline struct machine *scene(const char *policy, const char *feature, uns
 	return m;
 }
 
-/* For each policy by itself. */
+/* Runs the check under each policy by itself. */
 #define EACH_POLICY(name, check)                                                                   \
 	static void name(void **state)                                                             \
 	{                                                                                          \

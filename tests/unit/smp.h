@@ -5,7 +5,9 @@
 #include "host.h"
 #include "sched/balance/domain.h"
 
-/* @cores of @smt threads in each of @llcs caches in each of @nodes. */
+/*
+ * A machine of @nodes nodes with @llcs caches each, @cores cores a cache and @smt threads a core.
+ */
 static inline struct machine *machine_of(unsigned nodes, unsigned llcs, unsigned cores,
 					 unsigned smt, const char *policy)
 {
@@ -28,7 +30,7 @@ static inline void allow(struct machine *m, struct task *t, struct cpumask mask)
 	settle(m);
 }
 
-/* A task that is on @cpu and may run anywhere. */
+/* A new task on @cpu that may run anywhere. */
 static inline struct task *put(struct machine *m, unsigned cpu)
 {
 	struct task *t = spawn_nice(m, "t", 0);
@@ -44,7 +46,7 @@ static inline struct rq *rq_of(struct machine *m, unsigned cpu)
 	return cpu_rq(m->s, cpu);
 }
 
-/* The @level-th domain of @cpu from below. */
+/* The @level-th domain of @cpu, counted from below. */
 static inline struct domain *domain_of(struct machine *m, unsigned cpu, unsigned level)
 {
 	struct domain *sd = m->s->rq[cpu].domains;

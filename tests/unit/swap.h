@@ -20,7 +20,7 @@ static inline void swap(struct machine *m, const char *to)
 	assert_string_equal(sched_fair_current(m->s), to);
 }
 
-/* @body with every ordered pair of policies. */
+/* Runs @body with every ordered pair of policies. */
 static inline void each_pair(void (*body)(const char *from, const char *to))
 {
 	const char *from, *to;

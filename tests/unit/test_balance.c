@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One balancing pass, rule by rule: what is compared, how much moves, what affinity does to it
- * (docs/sources.md); see also test_smp.c.
+ * One balancing pass, rule by rule: what is compared, how much moves, and what affinity changes
+ * (docs/sources.md). See also test_smp.c.
  */
 #include <stdlib.h>
 #include "group.h"
 #include "smp.h"
 
-/* @nr tasks on @cpu that may run where @mask says; they stay until somebody balances. */
+/* Adds @nr tasks to @cpu that may run on @mask. They stay until a CPU balances. */
 static void crowd(struct machine *m, unsigned cpu, unsigned nr, u64 mask)
 {
 	while (nr--) {
@@ -18,7 +18,7 @@ static void crowd(struct machine *m, unsigned cpu, unsigned nr, u64 mask)
 	}
 }
 
-/* No task is cache-hot, and nobody balances but the test. */
+/* No task is cache-hot, and only the test balances. */
 static struct machine *cold_machine(unsigned nodes, unsigned llcs, unsigned cores, unsigned smt)
 {
 	struct machine *m = machine_of(nodes, llcs, cores, smt, NULL);
@@ -32,12 +32,12 @@ static struct machine *cold_machine(unsigned nodes, unsigned llcs, unsigned core
 	return m;
 }
 
-/* Balance CPU 0 at its @level-th domain. */
+/* Balances CPU 0 at its @level-th domain. */
 static int pass(struct machine *m, unsigned level, enum idle_type idle)
 {
 	int moved = balance_domain(rq_of(m, 0), domain_of(m, 0, level), idle);
 
-	/* Such a pass is part of a switch. */
+	/* A newly idle pass is part of a switch. */
 	if (idle == CPU_NEWLY_IDLE)
 		switch_cpu(m, 0, true);
 	settle(m);
@@ -47,7 +47,7 @@ static int pass(struct machine *m, unsigned level, enum idle_type idle)
 
 /* --- how much ------------------------------------------------------------- */
 
-/* Loads 12288 and 5120 of four CPUs each: 3.5 tasks of nice 0 are to move. */
+/* Loads of 12288 and 5120 on four CPUs each: 3.5 tasks of nice 0 should move. */
 static void the_imbalance_of_two_overloaded_groups_is_golden(void **state)
 {
 	struct machine *m = cold_machine(1, 2, 4, 1);
@@ -106,7 +106,7 @@ static void the_first_idle_cpu_of_a_group_balances_for_it(void **state)
 
 /* --- affinity ------------------------------------------------------------- */
 
-/* CPU 0 balances for its group; what waits on CPU 2 may run on 1 and 2 only. */
+/* CPU 0 balances for its group, but the tasks waiting on CPU 2 may run on 1 and 2 only. */
 static void what_may_not_come_here_goes_to_another_cpu_of_the_group(void **state)
 {
 	static const enum idle_type types[] = { CPU_IDLE, CPU_NEWLY_IDLE };
@@ -116,7 +116,7 @@ static void what_may_not_come_here_goes_to_another_cpu_of_the_group(void **state
 		struct machine *m = cold_machine(1, 2, 2, 1);
 
 		crowd(m, 2, 2, BIT(1) | BIT(2));
-		/* A CPU in the middle of a switch takes for itself only. */
+		/* A CPU in the middle of a switch takes tasks only for itself. */
 		assert_int_equal(pass(m, 1, types[i]), types[i] == CPU_IDLE);
 		assert_int_equal(rq_of(m, 1)->nr_running, types[i] == CPU_IDLE);
 		assert_int_equal(rq_of(m, 0)->nr_running, 0);
@@ -151,7 +151,7 @@ static void a_domain_of_pinned_tasks_is_looked_at_ever_less_often(void **state)
 	assert_int_equal(sd->balance_interval_ms, 512);
 	assert_int_equal(pass(m, 1, CPU_IDLE), 0);
 	assert_int_equal(sd->balance_interval_ms, 512);
-	/* Without them no longer than 2 ms for each CPU. */
+	/* Without idle CPUs the pass takes at most 2 ms for each CPU. */
 	sd->balance_interval_ms = 4;
 	for (unsigned i = 0; i < 4; i++)
 		block(m, 2, TASK_INTERRUPTIBLE);
@@ -170,7 +170,7 @@ static void the_level_above_learns_that_affinity_left_a_group_uneven(void **stat
 	crowd(m, 1, 3, BIT(1));
 	pass(m, 0, CPU_IDLE);
 	assert_true(part->imbalance);
-	/* It looks again, finds the same: still so. */
+	/* The next pass finds the same: the verdict stays. */
 	pass(m, 0, CPU_IDLE);
 	assert_true(part->imbalance);
 	block(m, 1, TASK_INTERRUPTIBLE);
@@ -182,7 +182,7 @@ static void the_level_above_learns_that_affinity_left_a_group_uneven(void **stat
 
 /* --- the running task ----------------------------------------------------- */
 
-/* Both hogs run, on one core; nothing waits that could be moved. */
+/* Both hogs of the core run, so none waits that could be moved. */
 static void a_running_task_is_pushed_to_an_idle_core(void **state)
 {
 	struct machine *m = cold_machine(1, 1, 2, 2);
@@ -220,7 +220,7 @@ static void who_idles_shortly_does_not_search(void **state)
 	}
 }
 
-/* Tasks wait behind three other caches, but only those of the last may come. */
+/* Tasks wait behind three other caches, but only those behind the last one may come. */
 static void a_newly_idle_cpu_looks_behind_one_other_cache_each_time(void **state)
 {
 	struct machine *m = cold_machine(1, 4, 2, 1);
@@ -236,7 +236,7 @@ static void a_newly_idle_cpu_looks_behind_one_other_cache_each_time(void **state
 		assert_int_equal(rq_of(m, 6)->nr_running, 2 - round);
 		block(m, 0, TASK_INTERRUPTIBLE);
 	}
-	/* Now one is left there, which does not wait. */
+	/* Now one task is left there, and it does not wait. */
 	assert_int_equal(pass(m, 1, CPU_NEWLY_IDLE), 0);
 	assert_int_equal(pass(m, 1, CPU_NEWLY_IDLE), 0);
 	assert_int_equal(domain_of(m, 0, 1)->newidle_from, 4);
@@ -263,7 +263,7 @@ static void a_newly_idle_cpu_reads_no_queue_where_nobody_waits(void **state)
 	machine_free(m);
 }
 
-/* Two that a quota had hidden wait again: that is news to those about to idle. */
+/* Two tasks hidden by a quota wait again: CPUs about to idle must hear of that. */
 static void what_a_throttled_group_releases_is_found(void **state)
 {
 	struct machine *m = cold_machine(1, 1, 2, 1);
@@ -287,7 +287,7 @@ static void what_a_throttled_group_releases_is_found(void **state)
 	free(tg);
 }
 
-/* CPU 3 had work for long, and looked around seldom. Now it idles, and is balanced for by CPU 1. */
+/* CPU 3 had been busy for long, so it balanced rarely. Now it idles, and CPU 1 balances for it. */
 static void a_cpu_that_went_idle_is_balanced_for_as_often_as_others(void **state)
 {
 	struct machine *m = cold_machine(1, 1, 4, 1);

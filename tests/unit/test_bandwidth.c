@@ -20,7 +20,7 @@ static int limit(struct machine *m, struct task_group *tg, u64 quota_ms, u64 per
 					true);
 }
 
-/* One hog, 20 of 50 ms, 10 s: 200 periods, throttled in each for 30 ms. */
+/* One hog with 20 of 50 ms runs for 10 s: it is throttled in each of 200 periods, for 30 ms. */
 static void a_hog_gets_its_quota_of_each_period(void **state)
 {
 	struct machine *m = machine_new(1, 1000);
@@ -41,7 +41,9 @@ static void a_hog_gets_its_quota_of_each_period(void **state)
 	machine_free(m);
 }
 
-/* Four on four CPUs take a slice each and are throttled at 5 ms: 45 ms of 50, four times over. */
+/*
+ * Four hogs on four CPUs take a slice each and are throttled after 5 ms: 45 of 50 ms, four times.
+ */
 static void the_quota_is_for_all_cpus_together(void **state)
 {
 	struct machine *m = machine_new(4, 1000);
@@ -64,7 +66,7 @@ static void the_quota_is_for_all_cpus_together(void **state)
 	machine_free(m);
 }
 
-/* The running task of CPU 0 runs for @ms, then sleeps to the end of the period of 1 s. */
+/* Lets the running task of CPU 0 run for @ms and sleep to the end of the period of 1 s. */
 static void consume(struct machine *m, struct task *t, unsigned ms)
 {
 	if (!ms) {
@@ -77,7 +79,7 @@ static void consume(struct machine *m, struct task *t, unsigned ms)
 	run_ticks(m, 1000 - ms);
 }
 
-/* Quota 100, burst 100: what is saved may be used later, and is counted when it is. */
+/* Quota 100, burst 100: saved time may be used later, and is counted when it is used. */
 static void what_is_saved_up_to_the_burst_may_be_used_later(void **state)
 {
 	struct machine *m = machine_new(1, 1000);
@@ -107,7 +109,7 @@ static void what_is_saved_up_to_the_burst_may_be_used_later(void **state)
 
 /* --- timelines, to the millisecond -------------------------------------------------------- */
 
-/* A sleeping member of @tg that may only run on @cpu. */
+/* A sleeping member of @tg that may run only on @cpu. */
 static struct task *sleeper_on(struct machine *m, struct task_group *tg, unsigned cpu)
 {
 	struct task *t = spawn_in(m, tg, 0);
@@ -119,7 +121,7 @@ static struct task *sleeper_on(struct machine *m, struct task_group *tg, unsigne
 	return t;
 }
 
-/* To the beginning of a period. */
+/* Advances to the beginning of a period. */
 static void begin_period(struct machine *m, u64 period_ms)
 {
 	while (m->now % (period_ms * MS))
@@ -136,7 +138,9 @@ static u64 pool_ms(struct task_group *tg)
 	return tg->bandwidth.runtime_ns / MS;
 }
 
-/* Quota 12 of 50: two CPUs fetch slices of 5; one returns all but 1, the other uses up the rest. */
+/*
+ * Quota 12 of 50: two CPUs fetch slices of 5 ms; one returns all but 1 ms, the other uses the rest.
+ */
 static void slices_come_from_the_pool_and_go_back(void **state)
 {
 	struct machine *m = machine_new(2, 1000);
@@ -168,12 +172,17 @@ static void slices_come_from_the_pool_and_go_back(void **state)
 	assert_ptr_equal(running(m, 0), hog);
 	run_ticks(m, 1);
 	assert_in_range(pool_ms(tg), 5, 7);
-	/* What CPU 1 kept is valid still: it does not ask the pool for its next millisecond. */
+	/*
+	 * The time that CPU 1 kept is still valid: it does not ask the pool for its next
+	 * millisecond.
+	 */
 	assert_int_equal(local_ms(tg, 1), 1);
 	machine_free(m);
 }
 
-/* What CPU 1 fetched just before a refill and returns after it does not come on top of that. */
+/*
+ * Time fetched by CPU 1 just before a refill and returned after it must not exceed the full pool.
+ */
 static void a_full_pool_takes_nothing_back(void **state)
 {
 	struct machine *m = machine_new(2, 1000);
@@ -191,7 +200,7 @@ static void a_full_pool_takes_nothing_back(void **state)
 	block(m, 1, TASK_INTERRUPTIBLE);
 	assert_int_equal(pool_ms(tg), 15);
 	assert_int_equal(local_ms(tg, 1), 1);
-	/* With room, it does take it. */
+	/* If the pool has room, it takes the time back. */
 	wake(m, brief, 1);
 	run_ticks(m, 2);
 	assert_int_equal(pool_ms(tg), 10);
@@ -200,7 +209,9 @@ static void a_full_pool_takes_nothing_back(void **state)
 	machine_free(m);
 }
 
-/* A tick of 4 ms: who has 1 ms left runs on for 3 too many, and has that many fewer next time. */
+/*
+ * With a tick of 4 ms, a task that has 1 ms left runs 3 ms too long and gets 3 ms less next time.
+ */
 static void what_a_late_tick_overran_is_repaid(void **state)
 {
 	enum { PERIODS = 40 };
@@ -223,8 +234,8 @@ static void what_a_late_tick_overran_is_repaid(void **state)
 }
 
 /*
- * The hog of CPU 0 is throttled at 10 ms, when four others each take a slice and return nearly all
- * of it. Returns after how many ms it runs again.
+ * The hog of CPU 0 is throttled at 10 ms; then four others take a slice each and return nearly all
+ * of it. Returns the time in ms after which the hog runs again.
  */
 static unsigned throttled_for(u64 period_ms)
 {
@@ -258,10 +269,11 @@ static void returned_slack_is_given_out_unless_a_refill_is_near(void **state)
 {
 	(void)state;
 	assert_in_range(throttled_for(100), 5, 7);
-	assert_int_equal(throttled_for(16), 6); /* the refill: slack would come 1 ms before it */
+	/* by the refill: slack would come only 1 ms earlier */
+	assert_int_equal(throttled_for(16), 6);
 }
 
-/* What is hidden is worth, when it is back, what it was worth before: below two limits, too. */
+/* After throttling a hidden task has the weight it had before, even below two limits. */
 static void averages_stand_still_while_throttled(void **state)
 {
 	struct machine *m = machine_new(1, 1000);
@@ -278,7 +290,7 @@ static void averages_stand_still_while_throttled(void **state)
 	assert_int_equal(limit(m, outer, 100, 1000, 0), 0);
 	assert_int_equal(limit(m, inner, 50, 1000, 0), 0);
 	settle(m);
-	/* The inner limit holds from 50 ms on; the outer one never. Then the outer one alone. */
+	/* From 50 ms on only the inner limit holds; after that only the outer one. */
 	for (unsigned round = 0; round < 2; round++) {
 		run_ticks(m, 110);
 		assert_ptr_not_equal(running(m, 0), t);
@@ -288,7 +300,7 @@ static void averages_stand_still_while_throttled(void **state)
 		assert_in_range(before.util_avg, 1015, 1024);
 		assert_in_range(before.load_avg, 1015, 1024);
 		run_ticks(m, 880);
-		task_group_stat(m->s, inner, &stat); /* the runqueue's clock is read */
+		task_group_stat(m->s, inner, &stat); /* for the runqueue's clock */
 		assert_int_equal(m->s->rq[0].clock, m->now);
 		pelt_update_queue(q);
 		pelt_update_queue(&m->s->rq[0].fair);
@@ -325,14 +337,14 @@ static void every_bad_limit_is_refused(void **state)
 		-EINVAL);
 	task_group_params(parent, &p);
 	assert_int_equal(p.quota_ns, none);
-	/* v1: a child has at most its parent's ratio, in either order of the writes. */
+	/* v1: a child's ratio is at most its parent's, in either order of the writes. */
 	assert_int_equal(limit(m, parent, 50, 100, 0), 0);
 	assert_int_equal(limit(m, child, 60, 100, 0), -EINVAL);
 	assert_int_equal(limit(m, child, 40, 100, 0), 0);
 	assert_int_equal(limit(m, parent, 30, 100, 0), -EINVAL);
-	/* v2: it may be set, and the parent limits it all the same. */
+	/* v2: a higher ratio may be set, and the parent limits it nevertheless. */
 	assert_int_equal(task_group_set_bandwidth(m->s, parent, 30 * MS, 100 * MS, 0, false), 0);
-	/* Without its quota a group has no burst either. */
+	/* A group without a quota has no burst either. */
 	assert_int_equal(limit(m, child, 30, 100, 30), 0);
 	assert_int_equal(task_group_set_bandwidth(m->s, child, none, 100 * MS, 30 * MS, true), 0);
 	task_group_params(child, &p);
@@ -343,7 +355,7 @@ static void every_bad_limit_is_refused(void **state)
 	machine_free(m);
 }
 
-/* The parent's limit holds for all below, and a throttled parent hides its children. */
+/* The parent's limit holds for everything below, and a throttled parent hides its children. */
 static void a_limit_holds_for_all_below(void **state)
 {
 	struct machine *m = machine_new(1, 1000);
@@ -386,7 +398,7 @@ static void a_removed_limit_frees_at_once(void **state)
 	machine_free(m);
 }
 
-/* A throttled group's tasks may leave it, change, end, and come: nothing counts what is hidden. */
+/* Tasks may leave a throttled group, change, end and join: nothing counts hidden tasks. */
 static void tasks_come_and_go_while_it_is_throttled(void **state)
 {
 	struct machine *m = machine_new(2, 1000);
@@ -418,7 +430,9 @@ static void tasks_come_and_go_while_it_is_throttled(void **state)
 	machine_free(m);
 }
 
-/* The pool's timer ends after a period in which nothing was used, and starts again with use. */
+/*
+ * The pool's timer ends after a period in which nothing was used, and restarts with the next use.
+ */
 static void an_idle_pool_needs_no_timer(void **state)
 {
 	struct machine *m = machine_new(1, 1000);
@@ -449,8 +463,8 @@ static void an_idle_pool_needs_no_timer(void **state)
 }
 
 /*
- * Whatever members do, in any n periods they use at most n quotas and a burst, and 1 ms for each
- * CPU that kept it, and a tick for each that overran.
+ * Whatever the members do, in any n periods they use at most n quotas and a burst, plus 1 ms for
+ * each CPU that kept it, plus a tick for each CPU that overran.
  */
 static void no_window_exceeds_quota_and_burst(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * BORE 5.9.6 on EEVDF against the golden numbers of docs/sources.md: scores and weights, history,
- * deadlines, slices and protection. What a new task inherits is in test_family.c.
+ * deadlines, slices and protection. test_family.c tests what a new task inherits.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static u64 weight_of(const struct task *t)
 	return t->fair.load.weight >> WEIGHT_SHIFT;
 }
 
-/* The running @t has run for @ns without a break. */
+/* Sets the time that the running @t has run without a break. */
 static void run_for(struct machine *m, struct task *t, u64 ns)
 {
 	assert_ptr_equal(running(m, 0), t);
@@ -136,7 +136,10 @@ static void the_past_is_smoothed_as_golden(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(golden); i++) {
-		/* The last piece of a burst belongs to it: nothing charges the task before. */
+		/*
+		 * The last piece of a burst belongs to it, although the task was not charged
+		 * before.
+		 */
 		advance(m, golden[i].burst_ms * MS);
 		block(m, 0, TASK_INTERRUPTIBLE);
 		assert_int_equal(t->fair.burst.past, golden[i].past);
@@ -188,7 +191,7 @@ static void a_new_score_leaves_virtual_time_where_it_is(void **state)
 	machine_free(m);
 }
 
-/* Not merely a share by score: the rest of the queue shares what the hog leaves. */
+/* The hog gets more than a share by its score: the rest of the queue leaves some. */
 static void a_hog_gives_way_to_who_sleeps(void **state)
 {
 	struct machine *m = bore_machine(1000);
@@ -259,7 +262,7 @@ static void woken_and_new_tasks_ask_for_half_a_slice(void **state)
 	machine_free(m);
 }
 
-/* Its wakeup is not an entrance: it was there all along (halving that came with 6.x). */
+/* This wakeup is not an entrance: the task was queued all along (halving came with 6.x). */
 static void one_that_stayed_queued_asks_for_a_whole_slice(void **state)
 {
 	struct machine *m = bore_machine(1000);
@@ -345,7 +348,7 @@ static void protection_ends_in_a_crowd(void **state)
 	machine_free(m);
 }
 
-/* A past penalty of @past, and a consistent rest. */
+/* Sets a past penalty of @past and everything else to match. */
 static void remember(struct machine *m, struct task *t, u64 past)
 {
 	t->fair.burst.past = past;
@@ -464,7 +467,7 @@ static void sysctls_have_the_ranges_of_5_9_6(void **state)
 	machine_free(m);
 }
 
-/* The same name, and the value of the policy in use. */
+/* The feature has the same name, and the value of the policy in use. */
 static void each_bore_has_its_own_sysctls(void **state)
 {
 	struct machine *m = bore_machine(1000);

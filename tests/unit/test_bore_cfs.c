@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * BORE 2.2.8 on CFS against the golden numbers of docs/sources.md: scores, history, what a score
- * does to virtual time and to wakeups.
+ * BORE 2.2.8 on CFS against the golden numbers of docs/sources.md: scores, history, and the effect
+ * of a score on virtual time and wakeups.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static void scores_of_bursts_are_golden(void **state)
 	static const struct {
 		u64 ns, greed, penalty;
 		unsigned score;
-		u64 vruntime; /* of a nice-0 task for 1 ms */
+		u64 vruntime; /* virtual time of a nice-0 task for 1 ms */
 	} golden[] = {
 		{ 0, 0, 0, 0, 11536 },
 		{ 1000, 11216, 0, 0, 11536 },
@@ -109,7 +109,10 @@ static void the_past_is_smoothed_as_golden(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(golden); i++) {
-		/* The last piece of a burst belongs to it: nothing charges the task before. */
+		/*
+		 * The last piece of a burst belongs to it, although the task was not charged
+		 * before.
+		 */
 		advance(m, golden[i].burst_ms * MS);
 		block(m, 0, TASK_INTERRUPTIBLE);
 		assert_int_equal(t->fair.burst.past, golden[i].past);
@@ -198,7 +201,7 @@ static void virtual_time_runs_at_the_scores_rate_while_bit_0_is_set(void **state
 	machine_free(m);
 }
 
-/* How far a new task starts to the right of one that ran for 1 ms. */
+/* How far a new task starts to the right of its parent, which ran for 1 ms. */
 static s64 debit_with(const char *sched_bore)
 {
 	struct machine *m = bore_machine(1000);
@@ -214,7 +217,7 @@ static s64 debit_with(const char *sched_bore)
 	return debit;
 }
 
-/* Else it waits for 87 times its debit beside tasks that yield all the time. */
+/* Otherwise it waits for 87 times its debit beside tasks that yield all the time. */
 static void a_new_tasks_debit_is_scaled_as_its_virtual_time_is(void **state)
 {
 	(void)state;
@@ -222,7 +225,7 @@ static void a_new_tasks_debit_is_scaled_as_its_virtual_time_is(void **state)
 	assert_int_equal(debit_with("2"), 2999998);
 }
 
-/* Does a wakee @lead ns to the left take over? */
+/* Does a wakee @lead ns to the left preempt? */
 static bool takes_over(struct machine *m, struct task *curr, struct task *woken, unsigned scores[2],
 		       u64 lead)
 {
@@ -260,7 +263,9 @@ static void the_granularity_grows_with_half_the_difference_while_bit_1_is_set(vo
 	machine_free(m);
 }
 
-/* A hog of score 20 beside a task held at score 9: virtual time at rates 1 and 0.085934. */
+/*
+ * A hog of score 20 beside a task held at score 9: their virtual times have rates 1 and 0.085934.
+ */
 static void scores_become_shares(void **state)
 {
 	struct machine *m = bore_machine(1000);
@@ -277,7 +282,7 @@ static void scores_become_shares(void **state)
 	machine_free(m);
 }
 
-/* A tick whose switch comes a moment later, as on a real machine. */
+/* A tick with its switch a moment later, as on a real machine. */
 static void late_tick(struct machine *m)
 {
 	const u64 late_ns = 2000;
@@ -297,7 +302,7 @@ static u64 slices_of_two_hogs_in_10_s(const char *name, u64 age_a, u64 age_b)
 
 	a->fair.burst.time = age_a * NS_PER_SEC;
 	b->fair.burst.time = age_b * NS_PER_SEC;
-	/* As on twelve CPUs. */
+	/* the value for twelve CPUs */
 	set_tunable(m, "latency_ns", "24000000");
 	set_tunable(m, "min_granularity_ns", "3000000");
 	set_tunable(m, "wakeup_granularity_ns", "4000000");
@@ -313,9 +318,10 @@ static u64 slices_of_two_hogs_in_10_s(const char *name, u64 age_a, u64 age_b)
 
 /*
  * Published for 10 s of two hogs on each of two CPUs at 250 Hz: 1255 switches under CFS and 3308
- * under BORE, turns of 16 ms and of 6 ms on average. BORE's depend on how long the hogs have run: a
- * turn ends when its virtual time is 12 ms ahead. Two of the same score make turns of two ticks,
- * two whose scores differ by one after half a minute those of one or two that were published.
+ * under BORE, which are turns of 16 ms and of 6 ms on average. BORE's turns depend on how long the
+ * hogs have run: a turn ends when its virtual time is 12 ms ahead. Two hogs of the same score make
+ * turns of two ticks. Two hogs whose scores differ by one after half a minute make turns of one or
+ * two ticks, as was published.
  */
 static void hogs_switch_as_often_as_published(void **state)
 {

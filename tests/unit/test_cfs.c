@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * CFS against the golden numbers of docs/sources.md: slices, placement, shares, and whole traces.
- * Who is chosen is in test_choice.c.
+ * test_choice.c tests which task is picked.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,7 +120,7 @@ static void shares_of_hogs_follow_their_weights(void **state)
 
 /* --- slices --------------------------------------------------------------- */
 
-/* Slices of tasks that are all queued, after the floor, on a machine whose factor is @factor. */
+/* Slices of tasks that are all queued, after the floor, on a machine with the factor @factor. */
 static void check_slices(unsigned nr, const int *nice, const u64 *golden, const char *latency,
 			 const char *granularity)
 {
@@ -270,7 +270,7 @@ static void a_child_may_run_first(void **state)
 
 	(void)state;
 	advance(m, MS);
-	sched_task_runtime(m->s, parent); /* charges */
+	sched_task_runtime(m->s, parent); /* charges the parent */
 	parent_v = v_of(parent);
 	set_tunable(m, "sched_child_runs_first", "1");
 	child = spawn_nice(m, "child", 0);
@@ -280,7 +280,7 @@ static void a_child_may_run_first(void **state)
 	machine_free(m);
 }
 
-/* A sleeps @sleep_ns while B runs; returns A's vruntime minus min_vruntime when it wakes. */
+/* Lets A sleep @sleep_ns while B runs. Returns A's vruntime minus min_vruntime when it wakes. */
 static s64 credit_after_sleep(const char *feature_name, int policy, u64 sleep_ns)
 {
 	struct machine *m = flat_machine(1000);
@@ -307,7 +307,7 @@ static void a_long_sleeper_is_placed_half_a_latency_to_the_left(void **state)
 			 -3000000);
 	assert_int_equal(credit_after_sleep("NO_GENTLE_FAIR_SLEEPERS", SCHED_NORMAL, 100 * MS),
 			 -6000000);
-	/* SCHED_IDLE: half of min_granularity. */
+	/* A sleeper of SCHED_IDLE gets half of min_granularity. */
 	assert_int_equal(credit_after_sleep("GENTLE_FAIR_SLEEPERS", SCHED_IDLE, 2000 * MS),
 			 -375000);
 }
@@ -329,7 +329,9 @@ static void a_short_sleeper_keeps_its_own_vruntime(void **state)
 	machine_free(m);
 }
 
-/* After more than 2^63/1024 ns the distance may have wrapped: its own vruntime does not count. */
+/*
+ * After more than 2^63/1024 ns the distance may have wrapped, so the sleeper's vruntime is ignored.
+ */
 static void a_sleep_of_months_does_not_freeze_the_sleeper(void **state)
 {
 	struct machine *m = flat_machine(1000);
@@ -350,7 +352,9 @@ static void a_sleep_of_months_does_not_freeze_the_sleeper(void **state)
 	machine_free(m);
 }
 
-/* On a CPU whose clock is behind it seems to sleep until later: not for ages. */
+/*
+ * On a CPU whose clock is behind, the task seems to sleep until later. It must not wait for ages.
+ */
 static void a_clock_that_is_behind_makes_no_long_sleeper(void **state)
 {
 	struct machine *m = flat_machine(1000);
@@ -367,7 +371,7 @@ static void a_clock_that_is_behind_makes_no_long_sleeper(void **state)
 	machine_free(m);
 }
 
-/* As if it had woken: being real time for a while neither costs nor gains. */
+/* As if it had woken: a while as a real-time task neither costs nor gains anything. */
 static void a_sleeper_that_was_real_time_meanwhile_has_a_sleepers_credit(void **state)
 {
 	struct machine *m = flat_machine(1000);
@@ -478,11 +482,11 @@ static void an_end_of_slice_timer_ends_a_slice_between_ticks(void **state)
 	set_feature(m, "HRTICK");
 	a = spawn_nice(m, "A", 0);
 	b = spawn_nice(m, "B", 0);
-	/* Armed when a task is picked beside another one. */
+	/* The timer is armed when a task is picked beside another one. */
 	tick(m);
 	assert_ptr_equal(running(m, 0), b);
 	assert_int_equal(m->timer[0] - m->now, 2999998);
-	/* As if A had run a slice only, not a whole tick. */
+	/* A was charged for one slice only, not for a whole tick. */
 	a->fair.vruntime = b->fair.vruntime + 2 * MS;
 	advance(m, 2999998);
 	assert_ptr_equal(running(m, 0), a);
@@ -499,13 +503,13 @@ static void a_task_that_is_picked_again_has_another_slice(void **state)
 	spawn_nice(m, "A", 0);
 	b = spawn_nice(m, "B", 0);
 	tick(m);
-	/* 10 ms behind A, so that B runs three slices in a row; the tick comes after 10 ms. */
+	/* B is 10 ms behind A and runs three slices in a row; the tick comes after 10 ms. */
 	for (unsigned turn = 0; turn < 3; turn++) {
 		assert_ptr_equal(running(m, 0), b);
 		assert_int_equal(m->timer[0] - m->now, 2999998);
 		advance(m, 2999998);
 	}
-	/* In the middle of a slice it keeps the rest of it. */
+	/* A task picked in the middle of its slice keeps the rest of it. */
 	assert_ptr_equal(running(m, 0), b);
 	advance(m, 400000);
 	switch_cpu(m, 0, true);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Whom CFS chooses: does a wakeup preempt, who follows, and what a yield is worth. The numbers are
- * those of docs/sources.md.
+ * Which task CFS chooses: whether a wakeup preempts, which task follows, and what a yield does. The
+ * numbers are those of docs/sources.md.
  */
 #include "cfs.h"
 
 /* --- wakeup preemption ---------------------------------------------------- */
 
-/* curr at M + 0.5 ms, @woken placed at @v relative to M: does it preempt? */
+/* Does @woken, placed at @v relative to M, preempt curr at M + 0.5 ms? */
 static bool wakes_up_running(int nice, int policy, s64 v, u64 slept_ns)
 {
 	struct machine *m = flat_machine(1000);
@@ -32,9 +32,9 @@ static void a_sleeper_preempts_if_a_granularity_to_the_left(void **state)
 {
 	(void)state;
 	assert_true(wakes_up_running(0, SCHED_NORMAL, -10000000, 0));
-	/* A light wakee needs more: 1 ms is 9.3 ms in its virtual time. */
+	/* A light wakee needs more lead: 1 ms is 9.3 ms in its virtual time. */
 	assert_false(wakes_up_running(10, SCHED_NORMAL, -10000000, 0));
-	/* 0.7 ms ahead is less than the granularity. */
+	/* A lead of 0.7 ms is less than the granularity. */
 	assert_false(wakes_up_running(0, SCHED_NORMAL, -200000, 0));
 	assert_true(wakes_up_running(-5, SCHED_NORMAL, -200000, 0));
 }
@@ -118,7 +118,7 @@ static void a_preempted_task_of_a_crowd_is_returned_to(void **state)
 	assert_ptr_equal(running(m, 0), sleeper);
 	assert_ptr_equal(queue(m)->last, &preempted->fair);
 	block(m, 0, TASK_INTERRUPTIBLE);
-	/* Others are further left, but not by a granularity. */
+	/* Other tasks are further left, but by less than a granularity. */
 	assert_ptr_equal(running(m, 0), preempted);
 	machine_free(m);
 }
@@ -158,7 +158,7 @@ static void a_yielder_is_passed_over_for_one_hardly_worse(void **state)
 	assert_ptr_equal(switch_cpu(m, 0, false), b);
 	sched_yield(m->s, 0);
 	assert_ptr_equal(switch_cpu(m, 0, false), a);
-	/* Further to the right, but by less than a granularity. */
+	/* It is further to the right, but by less than a granularity. */
 	b->fair.vruntime += MS / 2;
 	sched_yield(m->s, 0);
 	assert_ptr_equal(switch_cpu(m, 0, false), b);
@@ -203,7 +203,7 @@ static void a_yield_asks_for_a_switch_if_there_is_anybody(void **state)
 	block(m, 0, TASK_INTERRUPTIBLE);
 	assert_ptr_equal(running(m, 0), a);
 	assert_false(sched_yield(m->s, 0));
-	/* Somebody else wants the CPU, whether it is counted or not. */
+	/* Another task wants the CPU, whether it is counted or not. */
 	m->s->rq[0].need_resched = true;
 	assert_true(sched_yield(m->s, 0));
 	assert_ptr_equal(switch_cpu(m, 0, false), a);

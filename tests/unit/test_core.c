@@ -24,7 +24,10 @@ static void a_wakeup_before_the_switch_cancels_the_sleep(void **state)
 	machine_free(m);
 }
 
-/* Card F-11: meanwhile virtual time ran on by more than 2^63 ns, so its own seems to be ahead. */
+/*
+ * Card F-11: meanwhile virtual time advanced by more than 2^63 ns, so the sleeper's own seems to be
+ * ahead.
+ */
 static void a_sleep_of_a_year_beside_a_light_task_freezes_nobody(void **state)
 {
 	static const struct sched_cpu_desc one = { .core = 0 };
@@ -38,7 +41,7 @@ static void a_sleep_of_a_year_beside_a_light_task_freezes_nobody(void **state)
 		advance(m, MS);
 		block(m, 0, TASK_INTERRUPTIBLE);
 		spawn(m, "light", SCHED_IDLE, 0);
-		/* Small steps, for virtual time runs up to 23,000 times as fast. */
+		/* In small steps, because virtual time runs up to 23,000 times as fast. */
 		for (unsigned step = 0; step < 4 * 365; step++) {
 			m->now += 6ull * 3600 * NS_PER_SEC;
 			tick(m);
@@ -120,7 +123,7 @@ static void the_tick_of_an_idle_cpu_stops_unless_work_has_come(void **state)
 	block(m, 0, TASK_INTERRUPTIBLE);
 	assert_true(sched_tick_can_stop(m->s, 0));
 	m->s->rq[0].tick_stopped = false;
-	/* Woken, and not switched to yet. */
+	/* It is woken but not switched to yet. */
 	assert_true(sched_wake(m->s, t, TASK_NORMAL, 0, 0));
 	assert_ptr_equal(running(m, 0), &m->idle[0]);
 	assert_false(sched_tick_can_stop(m->s, 0));
@@ -384,7 +387,7 @@ static void waiting_and_running_add_up(void **state)
 	sched_cpu_stat(m->s, 0, &st);
 	assert_int_equal(st.run_ns, 1000 * MS);
 	assert_int_equal(a->fair.sum_exec + b->fair.sum_exec, 1000 * MS);
-	/* While one runs the other waits; the wait under way is not counted yet. */
+	/* While one task runs the other waits; the present wait is not counted yet. */
 	assert_in_range(a->wait_sum + b->wait_sum, 990 * MS, 1000 * MS);
 	assert_int_equal(st.wait_ns, a->wait_sum + b->wait_sum);
 	assert_int_equal(st.nr_running, 2);

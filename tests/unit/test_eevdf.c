@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * EEVDF as a whole against the golden traces of docs/sources.md: who runs when, and the shares that
- * come of it.
+ * EEVDF as a whole against the golden traces of docs/sources.md: which task runs when, and the
+ * resulting shares.
  */
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static void check_step(struct machine *m, struct task **tasks, const struct step
 	}
 }
 
-/* As tick(), and says whether a switch was asked for. */
+/* As tick(); returns whether a switch was asked for. */
 static bool watched_tick(struct machine *m)
 {
 	bool asked;
@@ -110,7 +110,9 @@ static const struct step golden[] = {
 	  { { 8000000, 11000000 }, { 8000000, 11000000 }, { 15283580, 15283581 } },
 	  "AB",
 	  'C' },
-	/* 1 ns short of its deadline, for three roundings down: C runs a fourth tick. */
+	/*
+	 * C is 1 ns short of its deadline, because of three roundings down: it runs a fourth tick.
+	 */
 };
 
 static void three_hogs_follow_the_golden_trace(void **state)
@@ -137,7 +139,7 @@ static void three_hogs_follow_the_golden_trace(void **state)
 	machine_free(m);
 }
 
-/* Who runs after each switch, "0S" at time 0, and so on. */
+/* The tasks that run after each switch: "0S" for S at time 0, and so on. */
 static void picks_of(struct machine *m, unsigned until_ms, char *out)
 {
 	out += sprintf(out, "0%c", running(m, 0)->comm[0]);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Delayed dequeue: a sleeper that owes time stays queued until the others have caught up with it.
- * The three ways in which that ends - picked, woken, made to leave - with the golden numbers of
- * docs/sources.md, and the rule that no debt grows meanwhile.
+ * This ends in one of three ways - it is picked, woken, or made to leave - tested with the golden
+ * numbers of docs/sources.md. No debt may grow meanwhile.
  */
 #include <string.h>
 
 #include "eevdf.h"
 #include "group.h"
 
-/* A of two ran 1 ms and fell asleep: it owes 0.5 ms. B runs. */
+/* Of two tasks, A ran 1 ms and fell asleep: it owes 0.5 ms. B runs. */
 static struct machine *one_delayed(struct task **t)
 {
 	struct machine *m = equal_hogs(t, 2);
@@ -213,7 +213,7 @@ static void its_affinity_ends_it(void **state)
 	machine_free(m);
 }
 
-/* What the old policy is owed is settled under it; the sleeper then belongs to no queue. */
+/* A debt to the old policy is settled under it; the sleeper then belongs to no queue. */
 static void a_swap_ends_it(void **state)
 {
 	static const char *const others[] = { "cfs", "bore-cfs", "bore" };
@@ -234,7 +234,7 @@ static void a_swap_ends_it(void **state)
 	}
 }
 
-/* Dead and stopped tasks may be freed, or acted on, as soon as they are off their CPU. */
+/* Dead and stopped tasks may be freed or acted on as soon as they are off their CPU. */
 static void final_sleeps_are_not_delayed(void **state)
 {
 	static const u32 finals[] = { TASK_STOPPED, TASK_TRACED };
@@ -267,7 +267,7 @@ static void the_dead_are_not_delayed(void **state)
 
 /* --- while it lasts --------------------------------------------------------------- */
 
-/* It counts for virtual time, and not for what is runnable: nobody balances on its account. */
+/* A delayed task counts for virtual time but not as runnable: no CPU balances because of it. */
 static void it_competes_but_is_not_runnable(void **state)
 {
 	struct task *t[2];
@@ -291,7 +291,8 @@ static void made_to_leave(struct machine *m, struct task *t)
 
 /*
  * Debts that grew while their owners slept made some workloads twice as slow (found in Linux in
- * 2025): whatever comes and goes, a delayed task owes no more in the end than when it fell asleep.
+ * 2025). Whatever else comes and goes, a delayed task owes no more at the end than when it fell
+ * asleep.
  */
 static void no_debt_grows_in_sleep(void **state)
 {

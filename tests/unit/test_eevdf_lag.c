@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * EEVDF's virtual time against the golden numbers of docs/sources.md: where an entity is placed,
- * the lag that it keeps, what a renice does to both, and requests: new, of its own size, moved.
+ * the lag it keeps, what a renice does to both, and requests that are new, of its own size, or
+ * moved.
  */
 #include <string.h>
 
@@ -19,7 +20,10 @@ static void set_nice(struct machine *m, struct task *t, int nice)
 
 /* --- placement -------------------------------------------------------------- */
 
-/* How far left of V a sleeper of @weight and @lag is placed beside others of weight @resident. */
+/*
+ * How far left of V a sleeper of @weight and @lag is placed beside others of total weight
+ * @resident.
+ */
 static s64 placed_left(u64 resident, u64 weight, s64 lag, s64 *kept)
 {
 	struct task *others[2], t = { .comm = "t" };
@@ -27,7 +31,7 @@ static s64 placed_left(u64 resident, u64 weight, s64 lag, s64 *kept)
 	struct fair_queue *q = queue(m);
 	s64 before = v_now(m), left;
 
-	/* One of the two stands for all there is. */
+	/* One of the two stands for all residents. */
 	rq_lock(q->rq);
 	queue_leave(q, &others[1]->fair, QUEUE_SAVE);
 	eevdf_reweight(q, &others[0]->fair, resident << WEIGHT_SHIFT);
@@ -43,7 +47,7 @@ static s64 placed_left(u64 resident, u64 weight, s64 lag, s64 *kept)
 	return left;
 }
 
-/* An arrival moves V towards itself, so it is placed further away than its lag. */
+/* An arrival moves V towards itself, so the entity is placed further away than its lag. */
 static void lag_is_inflated_as_golden(void **state)
 {
 	static const struct {
@@ -69,7 +73,7 @@ static void lag_is_inflated_as_golden(void **state)
 	}
 }
 
-/* A ran 2 ms of three equal ones; C, which is owed 2/3 ms, goes and comes back. */
+/* A ran 2 ms of three equal tasks; C, which is owed 2/3 ms, leaves and comes back. */
 static void lag_survives_sleep_as_golden(void **state)
 {
 	struct task *t[3];
@@ -136,7 +140,10 @@ static void the_clamp_is_golden(void **state)
 	}
 }
 
-/* Beside a slice of 20 ms it may fairly have to wait that long: its claim is not cut at its own. */
+/*
+ * Beside a slice of 20 ms the task may fairly have to wait that long: its lag is not cut at its own
+ * slice.
+ */
 static void the_longest_slice_of_the_queue_sets_the_clamp(void **state)
 {
 	static const struct hog hogs[] = { { "L", 0, 20 * MS }, { "S", 0, MS } };
@@ -167,7 +174,10 @@ static void lag_that_is_kept_is_clamped(void **state)
 
 /* --- a renice ---------------------------------------------------------------------- */
 
-/* V = 10 ms, @v and @d as given: what they are after a change of weight from 1024 to @weight. */
+/*
+ * With V = 10 ms and @v and @d as given: their values after the weight changes from 1024 to
+ * @weight.
+ */
 static void reweigh(s64 v, s64 d, u64 weight, s64 *v_after, s64 *d_after)
 {
 	struct task *t[2];
@@ -188,7 +198,7 @@ static void reweigh(s64 v, s64 d, u64 weight, s64 *v_after, s64 *d_after)
 	assert_int_equal(v_now(m), 10 * MS);
 	fair_reweight(e, (struct load_weight){ .weight = weight << WEIGHT_SHIFT });
 	rq_unlock(q->rq);
-	/* Placed to the ns, it cannot keep the mean in place better than that. */
+	/* Placement to the ns cannot keep the mean in place more exactly than that. */
 	assert_in_range(v_now(m) - 10 * (s64)MS + 1, 0, 2);
 	*v_after = v_of(t[0]);
 	*d_after = d_of(t[0]);
@@ -221,7 +231,7 @@ static void a_renice_leaves_v_where_it_is_as_golden(void **state)
 	}
 }
 
-/* What a sleeper is owed in real time does not depend on what it weighs when it wakes. */
+/* The real time owed to a sleeper does not depend on its weight when it wakes. */
 static void a_sleepers_lag_is_rescaled(void **state)
 {
 	struct task *t[2];
@@ -239,7 +249,7 @@ static void a_sleepers_lag_is_rescaled(void **state)
 	machine_free(m);
 }
 
-/* Weights that come and go while tasks run: the sums stay exact, and somebody eligible. */
+/* Weights come and go while tasks run: the sums stay exact, and some entity is always eligible. */
 static void renicing_at_random_keeps_the_sums(void **state)
 {
 	struct task *t[5];
@@ -311,7 +321,7 @@ static void a_slice_of_its_own_ends_with_reset_on_fork(void **state)
 	machine_free(m);
 }
 
-/* A group is as urgent as the most urgent who is in it now, not when its request began. */
+/* A group is as urgent as its most urgent present member, not the one when its request began. */
 static void a_groups_slice_follows_its_members(void **state)
 {
 	struct machine *m = eevdf_machine(1000);
@@ -341,7 +351,7 @@ static void a_groups_slice_follows_its_members(void **state)
 	machine_free(m);
 }
 
-/* What is left of a request of 3 ms whose task was preempted after 1 ms, then moved. */
+/* The rest of a request of 3 ms whose task was preempted after 1 ms and then moved. */
 static s64 left_after_move(bool relative)
 {
 	struct sched_cpu_desc desc[2] = { { .core = 0 }, { .core = 1 } };
@@ -381,8 +391,8 @@ static void a_request_travels_with_its_task(void **state)
 /* --- v0 ----------------------------------------------------------------------------------- */
 
 /*
- * V is measured from v0: if that stayed behind, keys would grow without bound (found in Linux in
- * 2026). A lone task never passes place() or leave(), so its charge has to see to it.
+ * V is measured from v0. If v0 stayed behind, keys would grow without bound (found in Linux in
+ * 2026). A lone task never passes place() or leave(), so its charge must move v0.
  */
 static void v0_follows_a_task_that_is_alone(void **state)
 {
@@ -399,7 +409,7 @@ static void v0_follows_a_task_that_is_alone(void **state)
 	machine_free(m);
 }
 
-/* Yielders of nice 19 beside tasks that pass the turn on: somebody is always eligible. */
+/* Yielders of nice 19 beside tasks that pass the turn on: some entity is always eligible. */
 static void light_yielders_leave_somebody_eligible(void **state)
 {
 	struct task *t[4], *light[4];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * EEVDF's choice: against brute force on random trees, and when the running task may go on -
- * protection, wakeups, shorter slices, yield. Golden numbers: docs/sources.md.
+ * EEVDF's choice: against brute force on random trees, and when the running task may go on, which
+ * concerns protection, wakeups, shorter slices and yield. Golden numbers: docs/sources.md.
  */
 #include <string.h>
 
@@ -16,7 +16,7 @@ struct bare {
 	u64 v, d, weight;
 };
 
-/* A queue of bare entities; the first of them runs if @with_curr. */
+/* A queue of bare entities. The first of them runs if @with_curr. */
 struct forest {
 	struct machine *m;
 	struct fair_queue *q;
@@ -49,7 +49,7 @@ static void plant(struct forest *f, const struct bare *bare, unsigned nr, bool w
 	}
 }
 
-/* By the definition: sum of w * (v_i - v) >= 0 in as many bits as it takes. */
+/* By the definition: sum of w * (v_i - v) >= 0, with as many bits as needed. */
 static bool is_eligible(const struct bare *bare, unsigned nr, u64 v)
 {
 	s128 sum = 0;
@@ -59,7 +59,10 @@ static bool is_eligible(const struct bare *bare, unsigned nr, u64 v)
 	return sum >= 0;
 }
 
-/* The earliest deadline of all eligible; of equals the first planted, the running one last. */
+/*
+ * The earliest deadline of all eligible entities. Of equals the first planted wins; the running one
+ * comes last.
+ */
 static unsigned choose_slowly(const struct bare *bare, unsigned nr, bool with_curr)
 {
 	unsigned best = nr;
@@ -79,8 +82,8 @@ static unsigned chosen(struct forest *f)
 }
 
 /*
- * A search that goes right at an eligible node without looking back finds the deadline of 30 here,
- * as Linux did before 6.6 was out.
+ * A search that goes right at an eligible node without looking back finds the deadline of 30 here.
+ * Linux did so before 6.6 was released.
  */
 static void the_known_counter_example(void **state)
 {
@@ -98,7 +101,7 @@ static void the_known_counter_example(void **state)
 static void draw(struct prng *random, struct bare *bare, unsigned nr)
 {
 	static const u64 weights[] = { 3, 15, 110, 335, 1024, 3121, 88761 };
-	u64 base = prng_u64(random); /* anywhere: near the wrap too */
+	u64 base = prng_u64(random); /* anywhere, also near the wrap */
 	u64 spread = 1 + prng_below(random, 1u << (1 + prng_below(random, 24)));
 
 	for (unsigned i = 0; i < nr; i++) {
@@ -108,7 +111,7 @@ static void draw(struct prng *random, struct bare *bare, unsigned nr)
 	}
 }
 
-/* Deadlines of different trees are compared as numbers here: keep them away from the wrap. */
+/* Deadlines of different trees are compared as numbers here, so they must be far from the wrap. */
 static void unwrap(struct bare *bare, unsigned nr)
 {
 	for (unsigned i = nr; i--;) {
@@ -139,7 +142,7 @@ static void the_choice_is_that_of_brute_force(void **state)
 		if (chosen(&f) != right)
 			fail_msg("tree %u: %u chosen of %u, %u is right", i, chosen(&f), nr, right);
 		not_first += queue_first(f.q) != &f.entities[right];
-		/* One leaves: what nodes know of their subtrees must follow. */
+		/* One entity leaves; what nodes know of their subtrees must follow. */
 		if (nr == 2)
 			continue;
 		eevdf_sums_sub(f.q, &f.entities[nr - 1]);
@@ -149,14 +152,14 @@ static void the_choice_is_that_of_brute_force(void **state)
 		if (chosen(&f) != right)
 			fail_msg("tree %u without its last: %u is right", i, right);
 	}
-	/* Else the trees would prove little. */
+	/* Otherwise the trees would prove little. */
 	assert_in_range(not_first, 10000, 60000);
 	machine_free(f.m);
 }
 
 /* --- going on ------------------------------------------------------------------- */
 
-/* Of two that start as one the first runs, with a request of 1.5 ms and none ahead. */
+/* Of two equal tasks the first runs, with a request of 1.5 ms. Neither is ahead. */
 static void protection_lasts_to_the_end_of_the_request(void **state)
 {
 	struct task *t[2];
@@ -174,7 +177,7 @@ static void protection_lasts_to_the_end_of_the_request(void **state)
 	machine_free(m);
 }
 
-/* The running one is eligible, another is due earlier: which one is next? */
+/* The running task is eligible, and another is due earlier: which one is next? */
 static struct task *next_beside_an_earlier_one(const char *features)
 {
 	static const struct hog hogs[] = { { "A", 0, 0 }, { "B", 0, 0 }, { "C", 0, 0 } };
@@ -208,7 +211,7 @@ static void run_to_parity_decides_who_is_next(void **state)
 	assert_non_null(next_beside_an_earlier_one("NO_RUN_TO_PARITY"));
 }
 
-/* A has run 0.4 ms when a task that asks for @slice wakes up. Returns whether it takes over. */
+/* A has run 0.4 ms when a task that asks for @slice wakes up. Returns whether that one preempts. */
 static bool wakes_into_the_turn(u64 slice, const char *features, s64 *deadline)
 {
 	struct task *t[2], *sleeper;
@@ -220,7 +223,7 @@ static bool wakes_into_the_turn(u64 slice, const char *features, s64 *deadline)
 		set_feature(m, features);
 	sleeper = spawn_slice(m, "S", 0, slice);
 	block(m, 0, TASK_INTERRUPTIBLE);
-	/* Off the queue V stands: the others start where it left. */
+	/* While the task is off the queue V stands still: the others start where it left. */
 	start_hogs(m, t, hogs, 2);
 	run_on(m, 400000);
 	assert_int_equal(v_now(m), 200000);
@@ -243,13 +246,13 @@ static void a_short_slice_breaks_into_a_turn_as_golden(void **state)
 	(void)state;
 	assert_true(wakes_into_the_turn(MS, NULL, &deadline));
 	assert_int_equal(deadline, 1200000);
-	/* Due after B: B would be next, but nobody asked for that. */
+	/* A is due after B. B would be next, but no switch was asked for. */
 	assert_false(wakes_into_the_turn(0, NULL, &deadline));
 	assert_int_equal(deadline, 3200000);
 	assert_false(wakes_into_the_turn(0, "NO_PREEMPT_SHORT", &deadline));
 }
 
-/* With an eligible task running only PREEMPT_SHORT ends the protection. */
+/* While an eligible task runs, only PREEMPT_SHORT ends the protection. */
 static void protection_yields_to_shorter_slices_only(void **state)
 {
 	static const struct hog hogs[] = { { "A", 0, 0 }, { "S", 0, MS }, { "L", 0, 20 * MS } };
@@ -261,7 +264,7 @@ static void protection_yields_to_shorter_slices_only(void **state)
 	start_hogs(m, t, hogs, 3);
 	t[1]->fair.eevdf.protected = false;
 	if (running(m, 0) != t[0]) {
-		/* S is due first: put A in its place. */
+		/* S is due first, so put A in its place. */
 		rq_lock(q->rq);
 		fair_class.exchange(q->rq, t[1], t[0]);
 		q->rq->curr = t[0];
@@ -304,7 +307,7 @@ static void a_yielder_forgoes_the_rest_of_its_request(void **state)
 	machine_free(m);
 }
 
-/* Else its vruntime, or its deadline, would run away. */
+/* Otherwise its vruntime or its deadline would run away. */
 static void one_that_is_not_eligible_forgoes_nothing(void **state)
 {
 	struct task *t[2];
@@ -335,7 +338,7 @@ static void alone_a_yield_changes_nothing(void **state)
 
 /* --- nominations --------------------------------------------------------------------- */
 
-/* NEXT_BUDDY: who was woken last is next, if it is eligible, whatever its deadline. */
+/* NEXT_BUDDY: the task woken last is next if it is eligible, whatever its deadline. */
 static void a_buddy_goes_before_deadlines(void **state)
 {
 	struct task *t[3];

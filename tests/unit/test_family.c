@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Families: who is whose child and in whose process, at fork, exit, exec by a thread and for
- * orphans; and what a new task inherits of its relatives' bursts.
+ * Families: children, parents and processes at fork, exit, exec by a thread and for orphans; and
+ * what a new task inherits of its relatives' bursts.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static void end(struct machine *m, struct task *t)
 	sched_task_exit(m->s, 0);
 	switch_cpu(m, 0, false);
 	assert_int_equal(t->state, TASK_DEAD);
-	/* Whoever still has a pointer to it is to find out. */
+	/* So that any use of a stale pointer is found. */
 	if (!t->family.nr_threads)
 		memset(t, 0x5a, sizeof(*t));
 	sched_check(m->s);
@@ -62,7 +62,7 @@ static void children_threads_and_siblings_have_their_places(void **state)
 	assert_ptr_equal(shell->family.leader, shell);
 	assert_ptr_equal(thread->family.leader, shell);
 	assert_int_equal(shell->family.nr_threads, 2);
-	/* A process's children are its own, not its threads'. */
+	/* A process's children belong to the process, not to its threads. */
 	assert_ptr_equal(by_thread->family.parent, shell);
 	assert_ptr_equal(sibling->family.parent, init);
 	assert_int_equal(init->family.nr_children, 2);
@@ -85,7 +85,7 @@ static void a_process_stays_until_its_last_thread_ends(void **state)
 	assert_ptr_equal(grandchild->family.parent, first);
 	assert_int_equal(first->family.nr_threads, 1);
 	end(m, second);
-	/* Nobody gave the orphan away: it is its grandparent's. */
+	/* The orphan was not given away: it belongs to its grandparent. */
 	assert_null(first->family.leader);
 	assert_int_equal(first->family.nr_threads, 0);
 	assert_ptr_equal(grandchild->family.parent, init);
@@ -106,7 +106,7 @@ static void orphans_go_to_whom_the_host_says(void **state)
 	sched_task_reparent(m->s, orphan, init);
 	assert_ptr_equal(orphan->family.parent, init);
 	assert_int_equal(child->family.nr_children, 0);
-	/* Not a process of its own. */
+	/* The thread is not a process of its own. */
 	sched_task_reparent(m->s, thread, init);
 	assert_ptr_equal(thread->family.leader, child);
 	assert_int_equal(init->family.nr_children, 2);
@@ -156,7 +156,7 @@ static void relatives_that_disagree_are_noticed(void **state)
 
 /* --- averages ------------------------------------------------------------------ */
 
-/* When surveys are made: later than any that forks make. */
+/* The time of surveys: later than any that forks make. */
 static u64 survey_time;
 
 static struct burst_survey survey_of(struct machine *m)
@@ -200,7 +200,7 @@ static u64 of_descendants(struct machine *m, struct task *t, unsigned depth)
 	return burst_of_descendants(&survey, t, depth);
 }
 
-/* All averages of the family are taken anew. */
+/* All averages of the family are computed anew. */
 static void expire(void)
 {
 	survey_time += 75000001;
@@ -255,7 +255,7 @@ static void an_average_is_reused_for_its_lifetime(void **state)
 	assert_int_equal(of_children(m, parent), 10);
 	survey_time++;
 	assert_int_equal(of_children(m, parent), 50);
-	/* Nor does it outlive the policy whose terms it is in. */
+	/* The average does not outlive the policy in whose terms it is, either. */
 	child->fair.burst.worst = 60;
 	parent->family.burst_of_children.policy = &cfs_policy;
 	assert_int_equal(of_children(m, parent), 60);
@@ -286,8 +286,8 @@ static void other_classes_and_policies_do_not_count(void **state)
 static void descendants_count_as_deep_as_asked(void **state)
 {
 	static const u64 golden[] = {
-		(0 + 4) / 2,		/* what branches is a leaf: make, editor */
-		(10 + 20 + 30 + 4) / 4, /* its children count instead, only ones skipped */
+		(0 + 4) / 2,		/* what branches has leaves: make, editor */
+		(10 + 20 + 30 + 4) / 4, /* its children count instead; only children are skipped */
 		(10 + 20 + 30 + 4) / 4,
 	};
 
@@ -306,7 +306,7 @@ static void descendants_count_as_deep_as_asked(void **state)
 		sudo = with_burst(m, make, 0, 90);
 		with_burst(m, sudo, 0, 30);
 		assert_int_equal(of_descendants(m, shell, depth), max(golden[depth], 5ull));
-		/* What branches on the way has its own average now, and it is used. */
+		/* The task that branches on the way now has its own average, which is used. */
 		if (depth) {
 			assert_int_equal(make->family.burst_of_children.value, 20);
 			assert_int_equal(make->family.burst_of_children.count, 3);
@@ -314,7 +314,7 @@ static void descendants_count_as_deep_as_asked(void **state)
 			make->family.burst_of_children.value = 100;
 			assert_int_equal(of_descendants(m, shell, depth), (3 * 100 + 4) / 4);
 		}
-		/* From above, only children are looked through: login is, shell is not. */
+		/* From above, only children are looked through: login is one, shell is not. */
 		expire();
 		assert_int_equal(of_descendants(m, init, 0), 5);
 		machine_free(m);
@@ -335,7 +335,7 @@ static void a_survey_is_bounded_whatever_the_family(void **state)
 	expire();
 	assert_int_equal(of_descendants(m, init, 2), 10);
 	expire();
-	/* Those that do not count cost as well. */
+	/* Tasks that do not count cost a look as well. */
 	for (t = list_first(&init->family.children, struct task, family.sibling);
 	     &t->family.sibling != &init->family.children;
 	     t = list_entry(t->family.sibling.next, struct task, family.sibling))
@@ -372,7 +372,7 @@ static void a_child_begins_with_its_creators_past_or_its_aunts_average(void **st
 	/* (40 ms / 512) * 512, the average of make alone, shell's only child */
 	assert_int_equal(cc->fair.burst.past, 40 * MS / 512 * 512);
 	assert_int_equal(cc->fair.burst.worst, cc->fair.burst.past);
-	/* For 15 ms it is not taken anew: the creator's own past is longer now. */
+	/* For 15 ms the average is not computed anew: the creator's own past is longer now. */
 	make->fair.burst = (struct burst){ .past = 60 * MS, .worst = 60 * MS };
 	cc = child_of(m, make, 0);
 	assert_int_equal(cc->fair.burst.past, 60 * MS);
@@ -403,7 +403,7 @@ static void children_of_real_time_tasks_begin_with_nothing(void **state)
 
 /* --- under 5.9.6 ---------------------------------------------------------------- */
 
-/* A past penalty of @past, and a consistent rest. */
+/* Sets a past penalty of @past and everything else to match. */
 static void remember(struct machine *m, struct task *t, u64 past)
 {
 	t->fair.burst.past = past;
@@ -420,12 +420,14 @@ static void a_childs_past_is_its_creators_as_if_the_burst_ended(void **state)
 	set_tunable(m, "sched_burst_fork_atavistic", "0");
 	t->fair.burst.time = NS_PER_SEC;
 	set_tunable(m, "sched_bore", "1");
-	/* Its own worst burst is what is usual: 34. */
+	/* The task's own worst burst is its usual one: 34. */
 	child = child_of(m, t, 0);
 	assert_int_equal(child->fair.burst.past, 34);
 	assert_int_equal(child->fair.burst.score, 8);
 	assert_int_equal(child->fair.load.weight, 172 << WEIGHT_SHIFT);
-	/* The average is kept for a while; without it half of the way from 0 to 34. */
+	/*
+	 * The average is kept for a while; without it the result is half of the way from 0 to 34.
+	 */
 	t->family.burst_of_children.value = 3;
 	child = child_of(m, t, 0);
 	assert_int_equal(child->fair.burst.past, 17);
@@ -460,11 +462,11 @@ static void a_process_takes_after_the_hub_of_its_family(void **state)
 
 	(void)state;
 	remember(m, daemon, 60);
-	/* Only children all the way up to init, which has two: 60 and make's 0. */
+	/* All are only children up to init, which has two: 60 and make's 0. */
 	m->now += 75000001;
 	t = child_of(m, make, 0);
 	assert_int_equal(t->fair.burst.past, 30);
-	/* make has two children, and another to come: it is the hub. */
+	/* make has two children and another to come: it is the hub. */
 	remember(m, t, 10);
 	m->now += 75000001;
 	t = child_of(m, make, 0);
@@ -472,7 +474,10 @@ static void a_process_takes_after_the_hub_of_its_family(void **state)
 	m->now += 75000001;
 	t = child_of(m, make, 0);
 	assert_int_equal(t->fair.burst.past, 30);
-	/* A sibling of make's would be shell's: up again, for make counts as one. */
+	/*
+	 * A sibling of make would belong to shell: the search goes up again, because make counts as
+	 * one.
+	 */
 	m->now += 75000001;
 	init->family.burst_of_children.stamp = 0;
 	t = child_of(m, make, FORK_SIBLING);
