@@ -88,7 +88,7 @@ static void sleep_now(struct lab *lab, struct actor *a)
 {
 	a->left_ns = a->run_ns;
 	a->wake_at = a->period_ns ? a->wake_at + a->period_ns : lab->m->now + a->sleep_ns;
-	/* It is late: its next job has been waiting. */
+	/* The task is late: its next job has been waiting. */
 	if (a->wake_at <= lab->m->now)
 		return;
 	block(lab->m, 0, TASK_INTERRUPTIBLE);
@@ -104,7 +104,7 @@ void lab_periodic(struct lab *lab, struct actor *a, u64 run_ns, u64 period_ns, u
 	a->run_ns = run_ns;
 	a->period_ns = period_ns;
 	a->left_ns = 1;
-	/* As if it had woken one period before. */
+	/* Set up as if it had woken one period earlier. */
 	a->wake_at = lab->m->now + offset_ns - period_ns;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * FDL, the fair deadline policy: its arithmetic to the nanosecond, parameters, flips. What it comes
- * to over seconds is in test_fdl_shares.c. Numbers: docs/sources.md, FDL.
+ * FDL, the fair deadline policy: its arithmetic to the nanosecond, its parameters, and groups that
+ * get and lose deadlines. test_fdl_shares.c tests the result over seconds. Numbers:
+ * docs/sources.md, FDL.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -53,14 +54,14 @@ static void a_group_takes_turns_with_the_container(void **state)
 		sched_check(lab->m->s);
 	}
 	task_group_fdl_stat(lab->m->s, a->tg, &stat);
-	assert_int_equal(stat.nr_dl_picks, 1); /* it ran when it came into the group */
+	assert_int_equal(stat.nr_dl_picks, 1); /* it ran when it entered the group */
 	assert_int_equal(stat.nr_container_picks, 2);
 	assert_int_equal(stat.nr_misses, 0);
 	assert_int_equal(stat.max_gap_ns, 1894531);
 	lab_free(lab);
 }
 
-/* With timers alone nobody would get on: what would make turns of 1 ns is refused. */
+/* With turns of 1 ns timers alone would keep the CPU busy: such settings are refused. */
 static void a_turn_is_never_too_short_to_get_on(void **state)
 {
 	struct lab *lab = lab_new("fdl");
@@ -87,7 +88,9 @@ static void a_turn_is_never_too_short_to_get_on(void **state)
 
 /* --- a miss ----------------------------------------------------------------------------------- */
 
-/* 2 ms in which nobody can be preempted: who was late before is late still after its turn. */
+/*
+ * For 2 ms no preemption is possible: an entity that was late before is still late after its turn.
+ */
 static void a_miss_slows_virtual_time_down(void **state)
 {
 	struct lab *lab = lab_new("fdl");
@@ -124,7 +127,7 @@ static void a_miss_slows_virtual_time_down(void **state)
 	lab_free(lab);
 }
 
-/* Deadlines further ahead than a period after a miss come nearer, all in proportion. */
+/* After a miss, deadlines further ahead than a period come nearer, all in proportion. */
 static void a_miss_keeps_deadlines_within_their_periods(void **state)
 {
 	struct lab *lab = lab_new("fdl");
@@ -135,7 +138,7 @@ static void a_miss_keeps_deadlines_within_their_periods(void **state)
 	(void)state;
 	lab_hog(lab);
 	assert_ptr_equal(running(m, 0), a->t);
-	/* It runs for a moment, far behind: the others are a whole period ahead of it. */
+	/* It runs for a moment and is far behind: the others are a whole period ahead of it. */
 	of_group(a)->deadline -= 20 * MS;
 	m->now += 10 * US;
 	switch_cpu(m, 0, true);
@@ -143,14 +146,17 @@ static void a_miss_keeps_deadlines_within_their_periods(void **state)
 	sched_check(m->s);
 	assert_true(time_before(of_group(a)->deadline, of_group(b)->deadline));
 	assert_true(time_before(of_group(b)->deadline, of_group(c)->deadline));
-	/* The shortest period, 2 ms, asks for 22 ms to be halved four times, so 25 ms are too. */
+	/*
+	 * The shortest period, 2 ms, requires that 22 ms be halved four times, so 25 ms are halved,
+	 * too.
+	 */
 	assert_in_range(of_group(c)->deadline - fdl_now(root(lab)), 1550 * US, 1570 * US);
 	lab_free(lab);
 }
 
 /* --- wakeups ---------------------------------------------------------------------------------- */
 
-/* At virtual time 10 ms: the deadline before it slept, and after it woke, in us. */
+/* At virtual time 10 ms: the deadline before the sleep and after the wakeup, in us. */
 static void a_wakeup_keeps_debts_and_gives_no_credit(void **state)
 {
 	static const struct {
@@ -176,7 +182,7 @@ static void a_wakeup_keeps_debts_and_gives_no_credit(void **state)
 	}
 }
 
-/* Throttled with a debt, it is not made to wait for that too. */
+/* A throttled group with a debt does not wait for the debt on top. */
 static void a_group_is_unthrottled_without_debts(void **state)
 {
 	struct lab *lab = lab_new("fdl");
@@ -197,11 +203,11 @@ static void a_group_is_unthrottled_without_debts(void **state)
 	lab_free(lab);
 }
 
-/* Who takes over from whom when one wakes: deadlines decide, the container's too. */
+/* Whether a wakee preempts: deadlines decide, including the container's. */
 static void preemption_is_by_deadline(void **state)
 {
 	static const struct {
-		u64 curr, woken, container; /* deadlines, 0: none */
+		u64 curr, woken, container; /* deadlines; 0: none */
 		bool preempts;
 	} table[] = {
 		{ 200, 100, 0, true },	{ 100, 200, 0, false }, { 200, 100, 50, true },
@@ -236,7 +242,9 @@ static struct task_group *group_in(struct lab *lab, struct task_group *parent, u
 	return tg;
 }
 
-/* 100 us of a quarter of a half move its deadline by 846 us, and that of the half by 211 us. */
+/*
+ * Running 100 us with a quarter of a half moves its deadline by 846 us, and the half's by 211 us.
+ */
 static void each_level_is_charged_for_its_share(void **state)
 {
 	struct lab *lab = lab_new("fdl");
@@ -251,7 +259,7 @@ static void each_level_is_charged_for_its_share(void **state)
 	spawn_in(lab->m, group_in(lab, NULL, 1024, 0), 0);
 	spawn_in(lab->m, group_in(lab, NULL, 1024, 0), 0);
 	assert_ptr_equal(running(lab->m, 0), t);
-	/* Room below the cap. */
+	/* The room below the cap. */
 	before_outer = outer->deadline -= MS;
 	before_inner = inner->deadline -= MS;
 	advance(lab->m, 100 * US);
@@ -263,7 +271,7 @@ static void each_level_is_charged_for_its_share(void **state)
 
 /* --- placement -------------------------------------------------------------------------------- */
 
-/* A deadline of 100 us, so slack of 146 us is needed. */
+/* With a deadline of 100 us a slack of 146 us is needed. */
 static void placement_goes_where_there_is_time(void **state)
 {
 	struct machine *m = machine_under(4, "fdl");
@@ -287,20 +295,20 @@ static void placement_goes_where_there_is_time(void **state)
 	m->s->rq[0].fdl_next = now + 400 * US;
 	m->s->rq[1].fdl_next = now + 300 * US;
 	m->s->rq[2].fdl_curr = 5 * MS;
-	/* Nobody on CPU 3 has a deadline. */
+	/* No task on CPU 3 has a deadline. */
 	assert_int_equal(fdl_select_cpu(m->s, t, 0, 0), 3);
-	/* If somebody has, the most slack is on CPU 2; then its next turn is taken for short. */
+	/* If one has, the most slack is on CPU 2, whose next turn is then taken to be short. */
 	m->s->rq[3].fair.fdl.nr = 1;
 	m->s->rq[3].fdl_next = now + 10 * US;
 	assert_int_equal(fdl_select_cpu(m->s, t, 0, 0), 2);
 	assert_int_equal(m->s->rq[2].fdl_curr, 25 * US);
 	assert_int_equal(fdl_select_cpu(m->s, t, 0, 0), 1);
-	/* Its own CPU, if that has time; not if it may not run there. */
+	/* Its own CPU is chosen if that has time, unless the task may not run there. */
 	m->s->rq[0].fdl_curr = 400 * US;
 	assert_int_equal(fdl_select_cpu(m->s, t, 0, 1), 0);
 	cpumask_clear(&t->allowed, 0);
 	assert_int_equal(fdl_select_cpu(m->s, t, 0, 1), 1);
-	/* An idle one is better than all but its own. */
+	/* An idle CPU is better than every other except its own. */
 	for (unsigned cpu = 0; cpu < 4; cpu++)
 		m->s->rq[cpu].fair.fdl.nr = 0;
 	block(m, 2, TASK_INTERRUPTIBLE);
@@ -308,7 +316,7 @@ static void placement_goes_where_there_is_time(void **state)
 	m->s->rq[1].fdl_next = now + 10 * US;
 	assert_int_equal(fdl_select_cpu(m->s, t, 1, 1), 2);
 	m->s->rq[1].fair.fdl.nr = 0;
-	/* Without a deadline it is not FDL's business. */
+	/* A task without a deadline is not FDL's business. */
 	assert_int_equal(task_group_set_deadline(m->s, tg, 0, 0), 0);
 	assert_int_equal(fdl_select_cpu(m->s, t, 1, 1), -1);
 	machine_free(m);
@@ -327,11 +335,14 @@ static void shares_follow_from_usage_and_wait(void **state)
 		{ { 512, 512, 512, 146, 878, true, false }, 512 },
 		{ { 512, 512, 833, 550, 878, false, false }, 827 },
 		{ { 512, 512, 833, 550, 878, false, true }, 833 },
-		/* It does not wait; it does not run at all; it has the most there is. */
+		/* It does not wait; it does not run at all; it has the largest possible shares. */
 		{ { 512, 512, 833, 146, 14, false, false }, 830 },
 		{ { 512, 512, 833, 0, 878, false, false }, 830 },
 		{ { 512, 512, 5120, 146, 878, false, false }, 5075 },
-		/* A guarantee that was raised, or lowered, is a new floor, or ceiling. */
+		/*
+		 * A guarantee that was raised is a new floor; one that was lowered is a new
+		 * ceiling.
+		 */
 		{ { 900, 900, 833, 900, 0, false, false }, 900 },
 		{ { 64, 64, 5120, 32, 878, false, false }, 640 },
 	};
@@ -393,7 +404,7 @@ static void bad_parameters_change_nothing(void **state)
 	assert_int_equal(task_group_set_guaranteed(m->s, tg, 2 * 262144), 0);
 	assert_int_equal(task_group_set_guaranteed(m->s, tg, 2 * 262144 + 1), -EINVAL);
 	assert_int_equal(params_of(tg).guaranteed_shares, 2 * 262144);
-	/* What is guaranteed something cannot be idle, and the reverse. */
+	/* A group with a guarantee cannot be idle, and an idle group gets no guarantee. */
 	assert_int_equal(task_group_set_idle(m->s, tg, true), -EINVAL);
 	assert_int_equal(task_group_set_guaranteed(m->s, tg, 0), 0);
 	assert_int_equal(task_group_set_idle(m->s, tg, true), 0);
@@ -401,7 +412,7 @@ static void bad_parameters_change_nothing(void **state)
 	machine_free(m);
 }
 
-/* A guarantee replaces the group's own shares while it lasts, under fdl only. */
+/* Under fdl a guarantee replaces the group's own shares while it lasts. */
 static void a_guarantee_stands_in_for_shares(void **state)
 {
 	struct lab *lab = lab_new("fdl");
@@ -454,7 +465,7 @@ static void deadlines_come_and_go_at_run_time(void **state)
 	assert_int_equal(task_group_set_deadline(lab->m->s, a->tg, 200 * US, 0), 0);
 	lab_mark(lab);
 	lab_run(lab, NS_PER_SEC);
-	/* With a deadline it gets the headroom too; 5.9 % before, 11 % now, and at once. */
+	/* With a deadline the group gets the headroom, too: 5.9 % before, 11 % at once. */
 	assert_in_range(lab_share(lab, a), 1090, 1140);
 	assert_in_range(a->max_gap_ns, 150 * US, 210 * US);
 	task_group_fdl_stat(lab->m->s, a->tg, &stat);
@@ -463,12 +474,12 @@ static void deadlines_come_and_go_at_run_time(void **state)
 	assert_int_equal(task_group_set_deadline(lab->m->s, a->tg, 0, 0), 0);
 	lab_mark(lab);
 	lab_run(lab, 4 * NS_PER_SEC);
-	/* Nor is it made to pay for that. */
+	/* It does not have to pay for that, either. */
 	assert_in_range(lab_share(lab, a), 560, 620);
 	lab_free(lab);
 }
 
-/* Under another policy deadlines are remembered, and in effect once it is fdl. */
+/* Under another policy deadlines are remembered; they take effect under fdl. */
 static void deadlines_wait_for_the_policy(void **state)
 {
 	struct lab *lab = lab_new("cfs");
@@ -492,7 +503,7 @@ static void deadlines_wait_for_the_policy(void **state)
 	lab_free(lab);
 }
 
-/* Flips, sleeps, moves, misses, in no order: every invariant holds. */
+/* Changes of deadlines, sleeps, moves and misses in random order: every invariant holds. */
 static void random_flips_keep_every_invariant(void **state)
 {
 	static const u64 rr[] = { 0, 50 * US, 200 * US, 5 * MS, 100 * MS };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What FDL comes to over seconds: shares, gaps, the controller. One CPU, events to the nanosecond,
- * nothing costs time. Numbers: docs/sources.md, FDL; an independent model made them, which has no
- * ticks, so here there are none either unless a test says so.
+ * The result of FDL over seconds: shares, gaps, the controller. One CPU, events to the nanosecond,
+ * and nothing costs time. Numbers: docs/sources.md, FDL. An independent model made them, which has
+ * no ticks; so there are none here either, unless a test says so.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,15 +13,15 @@
 
 #define SECONDS 5
 
-/* @got is @wanted, both in hundredths of a percent, to 1 % of the CPU. */
+/* Is @got equal to @wanted, both in hundredths of a percent, within 1 % of the CPU? */
 #define assert_share(got, wanted) assert_in_range((got) + 100, (wanted), (wanted) + 200)
 
 /* --- golden machines -------------------------------------------------------------------------- */
 
-/* A kind of actors: so many, and what each of them is to get. */
+/* A kind of actors: how many there are, and what each should get. */
 struct kind {
 	unsigned nr;
-	u64 shares, rr_ns, wakeup_ns;	 /* shares 0: in the root */
+	u64 shares, rr_ns, wakeup_ns;	 /* shares 0: in the root group */
 	u64 run_ns, period_ns, sleep_ns; /* run_ns 0: hogs */
 	unsigned share;			 /* hundredths of a percent */
 	u64 gap_us;			 /* longest wait for the CPU; 0: not compared */
@@ -32,8 +32,8 @@ struct golden {
 	const char *name;
 	struct kind kind[3];
 	u64 switches;	 /* a second; 0: they depend on phases */
-	bool from_start; /* compare also the first 100 ms, in which many wait longest */
-	bool hrtick;	 /* CFS's own slices end with a timer too */
+	bool from_start; /* also compare the first 100 ms, in which many waits are longest */
+	bool hrtick;	 /* CFS's own slices end with a timer, too */
 };
 
 static const struct golden goldens[] = {
@@ -107,7 +107,10 @@ static void add_kind(struct lab *lab, const struct kind *k)
 	}
 }
 
-/* At most 5 % and a microsecond more than @most_us, and half of it at least: no coincidence. */
+/*
+ * A result is at most 5 % and a microsecond above @most_us, and at least half of it, so that it is
+ * no coincidence.
+ */
 static void check_ns(const char *name, const char *what, u64 ns, u64 most_us)
 {
 	if (ns > most_us * 1050 + 1000 || ns < most_us * 500)
@@ -136,7 +139,7 @@ static void machines_are_golden(void **state)
 		struct lab *lab = lab_new("fdl");
 		const struct actor *a = lab->actor;
 
-		/* A tick ends the very first turn, which began before anybody waited. */
+		/* A tick ends the very first turn, which began before another task waited. */
 		lab->tickless = !g->hrtick;
 		if (g->hrtick)
 			set_feature(lab->m, "HRTICK");
@@ -161,7 +164,7 @@ static void machines_are_golden(void **state)
 
 /* --- properties ------------------------------------------------------------------------------- */
 
-/* Ten groups with long deadlines do not take more from the rest than their weight is worth. */
+/* Ten groups with long deadlines do not take more from the rest than their weight allows. */
 static void those_without_deadlines_do_not_starve(void **state)
 {
 	struct lab *lab = lab_new("fdl");
@@ -203,13 +206,16 @@ static void too_many_deadlines_wait_longer_but_equally(void **state)
 	assert_in_range(gap[1], 31 * 80 * US, 31 * 84 * US);
 }
 
-/* Latency after wakeups of a task with, and one without a deadline, beside @load that chat. */
+/*
+ * The latency after wakeups of a task with a deadline and of one without, beside @load chatting
+ * tasks.
+ */
 static void measure_latency(unsigned load, u64 *with, u64 *without)
 {
 	struct lab *lab = lab_new("fdl");
 	struct actor *a = lab_group(lab, 1024, 200 * US, 100 * US), *b = lab_hog(lab);
 
-	/* 4 %, less than its share in the crowd. */
+	/* 4 %, which is less than its share in the crowd. */
 	lab_periodic(lab, a, 40 * US, MS, 300 * US);
 	lab_periodic(lab, b, 60 * US, MS, 310 * US);
 	for (unsigned i = 0; i < load; i++)
@@ -236,8 +242,8 @@ static void a_deadline_isolates_from_load(void **state)
 }
 
 /*
- * Half of the CPU, and of that a quarter; the other three quarters are its sibling's. Each gets
- * 94.7 % of that, and what is left goes to the shortest deadlines of both levels.
+ * Half of the CPU, and a quarter of that; its sibling has the other three quarters. Each gets 94.7
+ * % of its part, and the rest goes to the shortest deadlines of both levels.
  */
 static void nested_deadlines_get_products_of_shares(void **state)
 {
@@ -254,7 +260,7 @@ static void nested_deadlines_get_products_of_shares(void **state)
 	assert_int_equal(task_group_set_deadline(lab->m->s, outer, 2 * MS, 0), 0);
 	assert_int_equal(task_group_set_deadline(lab->m->s, inner, 4 * MS, 0), 0);
 	a = spawn_in(lab->m, inner, 0);
-	b = spawn_in(lab->m, outer, -5); /* thrice the weight of the group beside it */
+	b = spawn_in(lab->m, outer, -5); /* three times the weight of the group beside it */
 	lab_run(lab, 100 * MS);
 	lab_mark(lab);
 	a0 = sched_task_runtime(lab->m->s, a);
@@ -271,7 +277,7 @@ static void nested_deadlines_get_products_of_shares(void **state)
 
 /* --- without deadlines ------------------------------------------------------------------------ */
 
-/* Events of a machine of three CPUs and nested groups, on which everything happens at random. */
+/* A machine of three CPUs with nested groups, on which random events happen. */
 static struct machine *drive(const char *policy, u64 seed)
 {
 	struct machine *m = machine_under(3, policy);
@@ -314,7 +320,7 @@ static void without_deadlines_it_is_cfs(void **state)
 
 /* --- the controller --------------------------------------------------------------------------- */
 
-/* Turns of a few microseconds, so that each pass sees what the shares are worth. */
+/* Turns last a few microseconds, so that each pass sees the effect of the shares. */
 static struct lab *lab_of_short_turns(void)
 {
 	struct lab *lab = lab_new("fdl");
@@ -335,7 +341,7 @@ static u64 shares_of(struct lab *lab, const struct actor *a)
 	return stat.dynamic_shares;
 }
 
-/* 512 are guaranteed beside a competitor of 3072: the shares after so many passes. */
+/* 512 shares are guaranteed beside a competitor of 3072: the shares after so many passes. */
 static void a_step_of_the_controller_is_golden(void **state)
 {
 	static const struct {
@@ -352,7 +358,7 @@ static void a_step_of_the_controller_is_golden(void **state)
 	lab_group(lab, 3072, 0, 0);
 	lab_run(lab, 100 * MS);
 	assert_int_equal(task_group_set_guaranteed(lab->m->s, a->tg, 512), 0);
-	/* The first one only looks. */
+	/* The first pass only measures. */
 	lab_run(lab, 10 * MS);
 	for (unsigned i = 0; i < ARRAY_SIZE(golden); i++) {
 		lab_run(lab, (golden[i].pass - pass) * 10 * MS);
@@ -363,13 +369,13 @@ static void a_step_of_the_controller_is_golden(void **state)
 	lab_free(lab);
 }
 
-/* From the sixth second on: what a group uses, and its shares. */
+/* From the sixth second on: the group's usage and its shares. */
 static void guarantees_are_met_where_they_can_be(void **state)
 {
 	static const struct {
 		u64 guaranteed, competitor, run_ns;
 		unsigned share;
-		u64 least, most; /* of the last see who_wants_less_gives_shares_back() */
+		u64 least, most; /* for the last line see who_wants_less_gives_shares_back() */
 	} golden[] = {
 		{ 512, 1024, 0, 5000, 1007, 1039 }, { 512, 3072, 0, 5000, 3041, 3093 },
 		{ 512, 4096, 0, 4990, 4041, 4115 }, { 512, 8192, 0, 3850, 5120, 5120 },
@@ -399,12 +405,13 @@ static void guarantees_are_met_where_they_can_be(void **state)
 }
 
 /*
- * 512 are guaranteed and 30 % of the CPU wanted, 3 ms in each 10, beside 3072, with CFS's own
- * latencies, under which who sleeps enough does not wait: the shares go down by 1 % of what exceeds
- * the guarantee a pass. The model's 3102 to 1293 is a stretch of that way. Shares of 1317 are worth
- * the 30 %; with s less a wakeup finds the group 3072/s - 7/3 ms further right in virtual time than
- * the one before. Of the 12 ms that a sleeper is put ahead, all but the granularity, 4096/s, are
- * gone after 35 passes, at 1083. Then it waits, and within 5 passes its average tells.
+ * A guarantee of 512 and a demand of 30 % of the CPU, 3 of each 10 ms, beside 3072, with CFS's own
+ * latencies. Under these a task that sleeps enough does not wait, so each pass lowers the shares by
+ * 1 % of their excess over the guarantee. The model's way from 3102 to 1293 is a part of this.
+ * Shares of 1317 are worth the 30 %. With s < 1317 each wakeup finds the group 3072/s - 7/3 ms
+ * further right in virtual time than the one before. A sleeper is put 12 ms ahead; all of that but
+ * the granularity, 4096/s, is gone after 35 passes, at 1083. Then the group waits, and within 5
+ * passes its average shows it.
  */
 static void who_wants_less_gives_shares_back(void **state)
 {
@@ -419,7 +426,7 @@ static void who_wants_less_gives_shares_back(void **state)
 	lab_group(lab, 3072, 0, 0);
 	lab_periodic(lab, a, 3 * MS, 10 * MS, MS);
 	assert_int_equal(task_group_set_guaranteed(lab->m->s, a->tg, 512), 0);
-	/* Up first, for the average of what it uses starts at 0. */
+	/* First the shares rise, because the average of the usage starts at 0. */
 	lab_run(lab, 1700 * MS);
 	lab_mark(lab);
 	before = shares_of(lab, a);
@@ -438,7 +445,7 @@ static void who_wants_less_gives_shares_back(void **state)
 	lab_free(lab);
 }
 
-/* Who does not wait gets no more shares, however little it uses. */
+/* A group that does not wait gets no more shares, however little it uses. */
 static void only_those_that_wait_get_more(void **state)
 {
 	struct lab *lab = lab_of_short_turns();
@@ -457,7 +464,7 @@ static void only_those_that_wait_get_more(void **state)
 	lab_free(lab);
 }
 
-/* A group that gets nothing at all is seen to wait: it need not run for that. */
+/* A group that gets nothing at all is seen to wait: it need not run to be noticed. */
 static void a_starving_group_is_seen(void **state)
 {
 	struct lab *lab = lab_of_short_turns();

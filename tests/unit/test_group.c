@@ -4,7 +4,7 @@
 #include "lib/errno.h"
 #include "sched/balance/domain.h"
 
-/* Per mille of @all that @t ran since @before. */
+/* The part of @all that @t ran since @before, per mille. */
 static u64 share(struct machine *m, struct task *t, u64 before, u64 all)
 {
 	return (sched_task_runtime(m->s, t) - before) * 1000 / all;
@@ -93,7 +93,7 @@ static void bad_parameters_change_nothing(void **state)
 	machine_free(m);
 }
 
-/* An idle group's task does not take over from a normal one, and gives way to it at once. */
+/* An idle group's task does not preempt a normal one, and gives way to it at once. */
 static void an_idle_group_gives_way(void **state)
 {
 	struct machine *m = machine_new(1, 1000);
@@ -117,7 +117,7 @@ static void an_idle_group_gives_way(void **state)
 	machine_free(m);
 }
 
-/* Whatever a task does at the time: it counts where it is, and time in virtual terms is no gift. */
+/* Whatever a task is doing when it moves: it counts where it is, and gains no virtual time. */
 static void a_task_moves_in_every_state(void **state)
 {
 	struct machine *m = machine_new(2, 1000);
@@ -146,7 +146,7 @@ static void a_task_moves_in_every_state(void **state)
 	machine_free(m);
 }
 
-/* The averages of what left go with it; what stays is worth what it was. */
+/* The averages of a task that leaves go with it; those of the others stay as they were. */
 static void load_moves_with_the_task(void **state)
 {
 	struct machine *m = machine_new(1, 1000);
@@ -168,7 +168,7 @@ static void load_moves_with_the_task(void **state)
 	machine_free(m);
 }
 
-/* Two CPUs, saturated: the weights that shares are worth there (docs/sources.md: group shares). */
+/* Two saturated CPUs: the weights that result from shares (docs/sources.md: group shares). */
 static void shares_divide_by_load(void **state)
 {
 	static const struct {
@@ -203,11 +203,11 @@ static void shares_follow_from_averages(void **state)
 	static const struct {
 		u64 shares, load_avg_here, load_avg, weight;
 	} golden[] = {
-		{ 1024, 0, 0, 1048576 },		   /* brand-new, and nothing elsewhere */
+		{ 1024, 0, 0, 1048576 },		   /* a new group, with nothing elsewhere */
 		{ 15 * 1024, 1024, 8 * 1024, 1920 << 10 }, /* one of eight busy CPUs */
-		{ 1024, 512, 1536, 524288 },		   /* its average has not caught up here, */
+		{ 1024, 512, 1536, 524288 },		   /* its average here has not caught up, */
 		{ 1024, 1024, 1536, 699050 }, /* so the other CPU's part is too large */
-		{ 1024, 0, 1ull << 40, 2 },   /* at least something */
+		{ 1024, 0, 1ull << 40, 2 },   /* at least 2 */
 	};
 
 	(void)state;
@@ -226,7 +226,10 @@ static void shares_follow_from_averages(void **state)
 	}
 }
 
-/* Four tasks have slices in 6 ms: half of that is the one task's of one group, a sixth each's. */
+/*
+ * Four tasks have slices within 6 ms: half of it for the single task of one group, a sixth for each
+ * of the others.
+ */
 static void slices_divide_level_by_level(void **state)
 {
 	struct machine *m = machine_new(1, 1000);
@@ -275,7 +278,10 @@ static void usage_is_what_members_used(void **state)
 	machine_free(m);
 }
 
-/* Two groups share a CPU: each waits while the other runs, a sleeper and a throttled one not. */
+/*
+ * Two groups share a CPU. Each waits while the other runs; a sleeping or throttled group does not
+ * wait.
+ */
 static void wait_sum_is_time_queued_and_not_running(void **state)
 {
 	struct machine *m = machine_new(1, 1000);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * lib: masks, formatting, parsing, the red-black tree, wide arithmetic. The memory functions of
- * string.c are compiled in here under other names, since this program has libc's.
+ * string.c are compiled in here under other names, because this program has libc's.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -204,7 +204,7 @@ static void copies_are_cut_but_terminated(void **state)
 
 /* --- memory --------------------------------------------------------------- */
 
-/* Every size and every alignment of both sides, against libc, with guards around. */
+/* Every size and every alignment of both sides, compared with libc, with guards around. */
 static void memory_functions_agree_with_libc(void **state)
 {
 	u8 source[128], ours[160], theirs[160];
@@ -326,7 +326,7 @@ static void item_augment(struct rb_node *node)
 		item->least = min(item->least, item_of(node->right)->least);
 }
 
-/* Height in black nodes; checks colours, links and augmentation on the way. */
+/* The height in black nodes. Checks colours, links and augmentation on the way. */
 static unsigned check_subtree(const struct rb_node *node, const struct rb_node *parent,
 			      unsigned *count)
 {
@@ -394,7 +394,9 @@ static void a_tree_stays_ordered_balanced_and_augmented(void **state)
 	}
 }
 
-/* As tasks that take turns: the first goes behind the others, but for a few that ran longer. */
+/*
+ * Like tasks that take turns: the first goes behind the others, except for a few that ran longer.
+ */
 static void a_tree_serves_as_a_queue(void **state)
 {
 	static struct item items[200];

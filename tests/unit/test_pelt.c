@@ -8,7 +8,7 @@
 
 #define PERIOD_NS (1024 * 1024)
 
-/* A nice-0 entity that runs alone, its averages at zero. */
+/* A nice-0 entity that runs alone, with averages of zero. */
 static struct machine *one_runner(struct task **t)
 {
 	struct machine *m = machine_new(1, 1000);
@@ -129,7 +129,7 @@ static void a_sleeper_decays_by_half_in_32_periods(void **state)
 	}
 }
 
-/* Y[i] = floor((2^32 - 1) * 2^(-i/32)), seen through the decay of a large sum. */
+/* Y[i] = floor((2^32 - 1) * 2^(-i/32)), visible in the decay of a large sum. */
 static void the_decay_table_is_exact(void **state)
 {
 	(void)state;
@@ -214,7 +214,7 @@ static void the_slow_estimate_falls_by_a_quarter_of_a_clear_difference(void **st
 	util_est_remember(m->s, &p);
 	assert_int_equal(p.util_est_ewma, 700);
 	assert_int_equal(p.util_est_enqueued, 400);
-	p.util_avg = 691; /* less than 1 % of a CPU away: the same */
+	p.util_avg = 691; /* closer than 1 % of a CPU: unchanged */
 	util_est_remember(m->s, &p);
 	assert_int_equal(p.util_est_ewma, 700);
 	p.util_avg = 900; /* up at once */

@@ -4,7 +4,7 @@
  */
 #include "smp.h"
 
-/* A task asleep whose last CPU is @cpu. */
+/* A sleeping task whose last CPU is @cpu. */
 static struct task *sleeper_on(struct machine *m, unsigned cpu)
 {
 	struct task *t = spawn_nice(m, "sleeper", 0);
@@ -16,7 +16,7 @@ static struct task *sleeper_on(struct machine *m, unsigned cpu)
 	return t;
 }
 
-/* @cpu runs something that stays there. */
+/* Makes @cpu run a task that stays there. */
 static struct task *occupy(struct machine *m, unsigned cpu)
 {
 	struct task *t = put(m, cpu);
@@ -34,7 +34,7 @@ static void occupy_all_but(struct machine *m, u64 free)
 
 /* --- the waker's CPU or its own ------------------------------------------- */
 
-/* CPU 1 shares the waker's cache and is busy; CPU 2, the wakee's, does not. */
+/* CPU 1 shares the waker's cache and is busy; CPU 2, which is the wakee's, does not. */
 static void a_waker_about_to_sleep_leaves_its_cpu_to_the_wakee(void **state)
 {
 	(void)state;
@@ -93,7 +93,7 @@ static void the_cpu_before_its_own_is_tried_next(void **state)
 			cpumask_clear(&mask, 6);
 		allow(m, t, mask);
 		occupy_all_but(m, cases[i].free | BIT(6));
-		/* CPU 6's own task sleeps if the CPU is to be free. */
+		/* CPU 6's own task sleeps where the CPU should be free. */
 		if (cases[i].free & BIT(6))
 			block(m, 6, TASK_INTERRUPTIBLE);
 		wake(m, t, 1);
@@ -136,7 +136,7 @@ static void without_an_idle_core_the_other_thread_of_its_own_is_taken(void **sta
 	static const struct {
 		u64 free;
 		unsigned expected;
-		bool idle_cores; /* afterwards */
+		bool idle_cores; /* expected afterwards */
 	} cases[] = {
 		{ BIT(1) | BIT(3) | BIT(6) | BIT(7), 6, true },
 		{ BIT(1) | BIT(3) | BIT(7), 3, false }, /* the first free thread from CPU 2 on */
@@ -155,7 +155,7 @@ static void without_an_idle_core_the_other_thread_of_its_own_is_taken(void **sta
 		assert_int_equal(llc->has_idle_cores, cases[i].idle_cores);
 		machine_free(m);
 	}
-	/* The same without that knowledge: CPU 3 although the core of 6 and 7 idles. */
+	/* The same without that knowledge: CPU 3 is chosen although the core of 6 and 7 idles. */
 	{
 		struct machine *m = machine_of(1, 1, 4, 2, NULL);
 		struct task *t = sleeper_on(m, 2);
@@ -238,7 +238,10 @@ static void sis_machine_finds_the_nearest_idle_cpu_of_all(void **state)
 
 /* --- fork ----------------------------------------------------------------- */
 
-/* Two nodes of 16 CPUs: a pair may stay together (imb_numa_nr is 2), a third goes over. */
+/*
+ * Two nodes of 16 CPUs: a pair may stay together (imb_numa_nr is 2), a third task goes to the other
+ * node.
+ */
 static void a_node_keeps_a_few_before_forks_spread(void **state)
 {
 	static const unsigned node[] = { 0, 0, 1, 1, 0 };
@@ -251,7 +254,7 @@ static void a_node_keeps_a_few_before_forks_spread(void **state)
 	machine_free(m);
 }
 
-/* In the cache that idles more; see test_smp.c for which cache and core that is. */
+/* It goes to the cache with more idle CPUs; test_smp.c tests which cache and core that is. */
 static void of_idle_cpus_a_fork_takes_the_one_that_idles_since_the_shortest_time(void **state)
 {
 	static const unsigned order[] = { 5, 7, 6 };

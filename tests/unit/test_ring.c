@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The trace ring against a decoder of its own: what is written must be what a reader of Linux's
- * ring buffer format sees, across page turns, long gaps, long records, overwriting, consuming and
+ * The trace ring against an independent decoder: a reader of Linux's ring buffer format must see
+ * what was written, across page turns, long gaps, long records, overwriting, consuming and
  * clearing, and with a reader that races the writer.
  */
 #include <pthread.h>
@@ -23,7 +23,7 @@ struct fixture {
 	struct ring_slot slots[NR_PAGES];
 };
 
-/* Every payload says who it is: its number, then bytes derived from it. */
+/* Every payload identifies itself: its number, then bytes derived from it. */
 struct expected {
 	u64 time;
 	u32 size;
@@ -82,7 +82,7 @@ static void check_payload(const u8 *payload, u32 nr, u32 size)
 		assert_int_equal(payload[i], (u8)(nr * 7 + 1));
 }
 
-/* Mostly short records at short distances, with the special cases strewn in. */
+/* Mostly short records at short distances, with the special cases mixed in. */
 static u64 write_random(struct ring *r, u32 nr, u64 now)
 {
 	u64 kind = next_random() % 100;
@@ -97,8 +97,7 @@ static u64 write_random(struct ring *r, u32 nr, u64 now)
 }
 
 /*
- * An independent reading of one page by the format's rules alone. Calls for each event; returns
- * how many.
+ * Reads one page by the format's rules alone, and calls back for each event. Returns their number.
  */
 static u32 decode_page(const u8 *page, u32 first_nr)
 {
@@ -171,7 +170,7 @@ static void test_reader_sees_all(void **state)
 	u64 now = 1000;
 	u32 seen = 0;
 
-	/* Reading behind the writer, one to four events at a time: nothing is lost. */
+	/* The reader follows the writer by one to four events: nothing is lost. */
 	ring_reader_init(rd, &fx->ring);
 	assert_false(ring_reader_next(rd, &ev));
 	for (u32 nr = 0; nr < NR_EVENTS;) {
@@ -187,7 +186,7 @@ static void test_reader_sees_all(void **state)
 		}
 		assert_int_equal(seen, nr);
 	}
-	/* A reader from the start misses what was overwritten, and knows how much. */
+	/* A reader from the start misses what was overwritten, and knows how much that is. */
 	ring_reader_init(rd, &fx->ring);
 	assert_true(ring_reader_next(rd, &ev));
 	assert_int_equal(ev.nr, ev.lost);
@@ -195,7 +194,7 @@ static void test_reader_sees_all(void **state)
 	free(rd);
 }
 
-/* The rest of a page that is handed out is clear: nothing of earlier pages follows the events. */
+/* The rest of a page that is handed out is zero: nothing of earlier pages follows the events. */
 static void assert_rest_is_clear(const struct ring_page *page)
 {
 	u64 stored = page->commit & RING_LOST_STORED ? 8 : 0;
@@ -212,7 +211,7 @@ static void test_raw_pages(void **state)
 	u64 now = 1000, lost;
 	u32 nr = 0, seen = 0;
 
-	/* Pages are handed out while half full; the rest of the page follows later. */
+	/* Pages are handed out while half full. The rest of the page follows later. */
 	for (unsigned round = 0; round < 100; round++) {
 		for (u64 n = next_random() % 40; n--; nr++)
 			now = write_random(&fx->ring, nr, now);
@@ -224,7 +223,7 @@ static void test_raw_pages(void **state)
 		}
 		assert_int_equal(seen, nr);
 	}
-	/* What was overwritten unread is counted on the page after the gap. */
+	/* Events overwritten unread are counted on the page after the gap. */
 	for (; nr < NR_EVENTS; nr++)
 		now = write_random(&fx->ring, nr, now);
 	ring_stats(&fx->ring, &st);
@@ -311,7 +310,10 @@ static void *write_all(void *arg)
 	return NULL;
 }
 
-/* The reader is lapped again and again: what it gets is whole, in order, and the gaps add up. */
+/*
+ * The writer laps the reader again and again: what the reader gets is whole and in order, and the
+ * gaps add up.
+ */
 static void test_racing_reader(void **state)
 {
 	struct fixture *fx = *state;

@@ -25,7 +25,7 @@ static void the_more_urgent_task_preempts(void **state)
 	assert_ptr_equal(running(m, 0), low);
 	high = spawn(m, "high", SCHED_FIFO, 11);
 	assert_ptr_equal(running(m, 0), high);
-	/* The preempted one kept its place in front of its equals. */
+	/* The preempted task kept its place in front of its equals. */
 	spawn(m, "equal", SCHED_FIFO, 10);
 	block(m, 0, TASK_INTERRUPTIBLE);
 	assert_ptr_equal(running(m, 0), low);
@@ -147,7 +147,9 @@ static void set_fifo(struct machine *m, struct task *t, int prio)
 	settle(m);
 }
 
-/* POSIX, and sched(7): raised it goes to the tail of its new list, lowered to the head. */
+/*
+ * POSIX, and sched(7): a raised task goes to the tail of its new list, a lowered one to the head.
+ */
 static void a_changed_priority_goes_behind_its_equals_or_before_them(void **state)
 {
 	struct machine *m = unlimited(1, 1000);
@@ -168,7 +170,7 @@ static void a_changed_priority_goes_behind_its_equals_or_before_them(void **stat
 	machine_free(m);
 }
 
-/* Who waits does not overtake its equals by a change that is none, or of something else. */
+/* A waiting task does not overtake its equals by setting the same priority or something else. */
 static void an_unchanged_priority_keeps_the_place(void **state)
 {
 	struct machine *m = unlimited(2, 1000);
@@ -191,7 +193,7 @@ static void an_unchanged_priority_keeps_the_place(void **state)
 		assert_ptr_equal(running(m, 0), order[i]);
 		block(m, 0, TASK_INTERRUPTIBLE);
 	}
-	/* Whose slice ended has given its turn away, whatever is set before the switch. */
+	/* A task whose slice ended has given its turn away, whatever is set before the switch. */
 	rr = spawn(m, "rr", SCHED_RR, 10);
 	other = spawn(m, "other", SCHED_RR, 10);
 	sched_set_affinity(m->s, rr, &zero);
@@ -256,7 +258,7 @@ static void what_was_overdrawn_is_owed_in_the_next_period(void **state)
 
 	(void)state;
 	spawn(m, "hog", SCHED_FIFO, 50);
-	advance(m, 990 * MS); /* no tick to stop it in time */
+	advance(m, 990 * MS); /* no tick stops it in time */
 	tick(m);
 	assert_true(rt_of(&m->s->rq[0])->throttled);
 	advance(m, m->timer[0] - m->now);
@@ -331,7 +333,7 @@ static void a_cpu_that_becomes_less_urgent_pulls(void **state)
 		if (running(m, t[i]->cpu) != t[i])
 			waiting = t[i];
 	assert_non_null(waiting);
-	/* As long as all are equally urgent it waits where it is. */
+	/* It waits where it is as long as all tasks are equally urgent. */
 	moves = waiting->fair.nr_migrations;
 	for (unsigned n = 0; n < 10; n++)
 		tick(m);

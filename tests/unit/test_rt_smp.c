@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Real-time tasks on several CPUs: who is pushed and pulled, when, and where to (docs/sources.md).
+ * Real-time tasks on several CPUs: which tasks are pushed and pulled, when, and where to
+ * (docs/sources.md).
  */
 #include "smp.h"
 
-/* A FIFO task on @cpu that may run anywhere, and goes nowhere before the next switch there. */
+/* A FIFO task on @cpu that may run anywhere, and does not move before the next switch there. */
 static struct task *fifo(struct machine *m, unsigned cpu, int prio)
 {
 	struct task *t = spawn(m, "fifo", SCHED_FIFO, prio);
@@ -22,7 +23,7 @@ static struct task *pinned_fifo(struct machine *m, unsigned cpu, int prio)
 	return t;
 }
 
-/* One that sleeps, @cpu its last one. */
+/* A sleeping task whose last CPU is @cpu. */
 static struct task *sleeping_fifo(struct machine *m, unsigned cpu, int prio)
 {
 	struct task *t = pinned_fifo(m, cpu, prio);
@@ -124,7 +125,7 @@ static void a_wakee_goes_to_the_least_urgent_cpu(void **state)
 		wake(m, t[i], 0);
 		assert_ptr_equal(running(m, expected[i]), t[i]);
 	}
-	/* Where all are as urgent it waits. */
+	/* Where all tasks are as urgent, it waits. */
 	wake(m, t[4], 0);
 	assert_int_equal(t[4]->cpu, 0);
 	assert_ptr_not_equal(running(m, 0), t[4]);
@@ -132,18 +133,23 @@ static void a_wakee_goes_to_the_least_urgent_cpu(void **state)
 	machine_free(m);
 }
 
-/* Its last CPU is 1. Two caches of four CPUs; those not in @low do something more urgent. */
+/*
+ * Its last CPU is 1. There are two caches of four CPUs; those not in @low run something more
+ * urgent.
+ */
 static void of_equally_urgent_cpus_the_nearest_is_taken(void **state)
 {
 	static const struct {
 		u64 low;
 		unsigned waker, expected;
 	} cases[] = {
-		{ BIT(1) | BIT(2), 2, 1 }, /* its own */
-		{ BIT(0) | BIT(3), 3, 3 }, /* the waker's, in the same cache as another */
+		{ BIT(1) | BIT(2), 2, 1 }, /* its own cache */
+		/* the waker's, which is in the same cache as the other */
+		{ BIT(0) | BIT(3), 3, 3 },
 		{ BIT(0) | BIT(3), 5, 0 }, /* the first of the cache */
-		{ BIT(2) | BIT(5), 5, 2 }, /* the cache goes before the waker */
-		{ BIT(5) | BIT(6), 6, 6 }, { BIT(5) | BIT(6), 0, 5 },
+		{ BIT(2) | BIT(5), 5, 2 }, /* its cache is preferred to the waker */
+		{ BIT(5) | BIT(6), 6, 6 },
+		{ BIT(5) | BIT(6), 0, 5 },
 	};
 
 	(void)state;
@@ -204,7 +210,9 @@ static void rival_comes_first(struct machine *m)
 	wake(m, rival, 1);
 }
 
-/* A CPU is chosen without its lock: who finds another there, as urgent or more, goes on. */
+/*
+ * A CPU is chosen without its lock. A task that finds one there that is at least as urgent goes on.
+ */
 static void who_finds_its_new_cpu_taken_goes_on(void **state)
 {
 	static const int rivals[] = { 30, 40 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The shared wake queue: who is linked, in which shard, and who is taken.
- * See sched/balance/sharedq.c.
+ * The shared wake queue: which tasks are linked, in which shard, and which are taken. See
+ * sched/balance/sharedq.c.
  */
 #include "sharedq.h"
 
@@ -15,13 +15,13 @@ static void check_waiters(const char *policy)
 
 	assert_true(is_linked(waiter) && is_free(runner));
 	assert_int_equal(shard->nr, 1);
-	/* A preempted task waits, the one that was picked does not. */
+	/* A preempted task waits; the one that was picked does not. */
 	advance(m, MS);
 	switch_cpu(m, 0, true);
 	while (running(m, 0) == runner)
 		tick(m);
 	assert_true(is_linked(runner) && is_free(waiter));
-	/* A new one too; one that sleeps, or may run nowhere else, does not. */
+	/* A new task is linked, too. One that sleeps or may run nowhere else is not. */
 	new = put(m, 0);
 	assert_true(is_linked(new) || running(m, 0) == new);
 	allow(m, new, cpumask_of(0));
@@ -44,7 +44,7 @@ static void who_is_alone_is_not_linked_until_somebody_comes(void **state)
 	second = put(m, 0);
 	block(m, 0, TASK_INTERRUPTIBLE);
 	block(m, 0, TASK_INTERRUPTIBLE);
-	/* Both wake before CPU 0 switches: only with the second there is a choice. */
+	/* Both wake before CPU 0 switches: only with the second is there a choice. */
 	sched_wake(m->s, first, TASK_NORMAL, 0, 0);
 	assert_true(is_free(first));
 	sched_wake(m->s, second, TASK_NORMAL, 0, 0);
@@ -59,10 +59,10 @@ static void swqueue_links_what_wakes_where_it_slept(void **state)
 	struct machine *m = scene("cfs", "SWQUEUE", 2);
 
 	(void)state;
-	/* It was preempted and moved here, but did not wake. */
+	/* It was preempted and moved here, but it did not wake up. */
 	assert_true(is_free(waiter));
 	assert_int_equal(rq_of(m, 0)->shared.own_shard.nr, 0);
-	/* The runner sleeps, and wakes while CPU 1 is busy too. */
+	/* The runner sleeps, and wakes while CPU 1 is busy as well. */
 	advance(m, MS);
 	block(m, 0, TASK_INTERRUPTIBLE);
 	assert_ptr_equal(running(m, 0), waiter);
@@ -70,7 +70,7 @@ static void swqueue_links_what_wakes_where_it_slept(void **state)
 	wake(m, runner, 0);
 	assert_int_equal(runner->cpu, 0);
 	assert_true(is_linked(runner));
-	/* Picked, it is out; put back, it stays out. */
+	/* A picked task is unlinked, and stays so when it is put back. */
 	while (running(m, 0) == waiter)
 		tick(m);
 	assert_true(is_free(runner));
@@ -90,7 +90,7 @@ static void a_task_that_changes_class_leaves_the_shard(void **state)
 	assert_int_equal(sched_set_attr(m->s, waiter, &fifo), 0);
 	assert_true(is_free(waiter));
 	settle(m);
-	/* Now the other one waits. */
+	/* Now the other task waits. */
 	assert_true(is_linked(runner));
 	sched_check(m->s);
 	machine_free(m);
@@ -141,7 +141,7 @@ static void an_llc_has_a_shard_for_each_six_cpus(void **state)
 	machine_free(m);
 }
 
-/* CPUs of a cache need not be neighbours by number. */
+/* CPUs of a cache need not have consecutive numbers. */
 static void the_circles_meet_every_cpu_once(void **state)
 {
 	struct sched_cpu_desc desc[12];
@@ -195,7 +195,7 @@ static void check_pull(const char *policy)
 
 		set_feature(m, "NO_DELAY_DEQUEUE");
 		if (i) {
-			/* It has to wake to be linked. */
+			/* A task must wake up to be linked. */
 			set_feature(m, "NO_WAKEUP_PREEMPTION");
 			advance(m, MS);
 			block(m, 0, TASK_INTERRUPTIBLE);
@@ -203,7 +203,7 @@ static void check_pull(const char *policy)
 			waiter = runner;
 		}
 		assert_true(is_linked(waiter));
-		/* What balancing would never do for so short a time. */
+		/* Balancing would never do this for so short a time. */
 		rq_of(m, 1)->avg_idle = 0;
 		block(m, 1, TASK_INTERRUPTIBLE);
 		assert_ptr_equal(running(m, 1), waiter);
@@ -230,7 +230,7 @@ static void the_first_to_come_is_the_first_to_go(void **state)
 	machine_free(m);
 }
 
-/* It is left for another CPU, and so is what is behind it. */
+/* It is left for another CPU, and so is everything behind it. */
 static void a_head_that_may_not_come_blocks_the_shard(void **state)
 {
 	struct machine *m = scene("cfs", "SHARED_RUNQ", 3);
@@ -252,14 +252,14 @@ static void a_head_that_may_not_come_blocks_the_shard(void **state)
 	machine_free(m);
 }
 
-/* The shards have said that there is nothing: no search of the domains they cover. */
+/* The shards showed that there is nothing, so the domains they cover are not searched. */
 static void a_newly_idle_cpu_searches_beyond_its_cache_only(void **state)
 {
 	struct machine *m = machine_of(1, 2, 2, 1, NULL);
 
 	(void)state;
 	set_tunable(m, "sched_schedstats", "1");
-	/* On both sides tasks wait, none of which may come. */
+	/* Tasks wait on both sides, but none of them may come. */
 	for (unsigned i = 0; i < 4; i++)
 		allow(m, put(m, 1 + i / 2), cpumask_of(1 + i / 2));
 	for (unsigned on = 0; on < 2; on++) {
@@ -279,7 +279,7 @@ static void a_newly_idle_cpu_searches_beyond_its_cache_only(void **state)
 
 /* --- other caches --------------------------------------------------------- */
 
-/* Two nodes of two LLCs of two CPUs, one task each, @nr more on CPU 2. */
+/* Two nodes of two LLCs of two CPUs, with one task each and @nr more on CPU 2. */
 static struct machine *two_nodes(unsigned nr)
 {
 	struct machine *m = machine_of(2, 2, 2, 1, NULL);
@@ -290,7 +290,7 @@ static struct machine *two_nodes(unsigned nr)
 		put(m, cpu);
 	while (nr--)
 		put(m, 2);
-	/* No other way to get work. */
+	/* There is no other way to get work. */
 	for (unsigned cpu = 0; cpu < 8; cpu++)
 		rq_of(m, cpu)->avg_idle = 0;
 	for (unsigned cpu = 0; cpu < 8; cpu++)
@@ -318,7 +318,7 @@ static void another_cache_is_robbed_of_what_has_waited(void **state)
 	assert_int_equal(rq_of(m, 1)->shared_stolen, 1);
 	assert_int_equal(running(m, 1)->cpu, 1);
 	machine_free(m);
-	/* Not of its only one, which its own CPUs will see to. */
+	/* CPU 2 has one waiting task, which CPUs of its own cache will take. */
 	m = two_nodes(1);
 	advance(m, MS);
 	assert_false(takes_work(m, 0));
@@ -360,7 +360,7 @@ static void who_came_too_early_comes_again(void **state)
 	machine_free(m);
 }
 
-/* A task begins to wait on @cpu. */
+/* Makes a task begin to wait on @cpu. */
 static struct task *queue_on(struct machine *m, unsigned cpu)
 {
 	struct task *t = spawn_nice(m, "waiter", 0);
@@ -378,11 +378,11 @@ static void an_idle_cpu_is_called(void **state)
 	(void)state;
 	assert_false(takes_work(m, 3));
 	assert_int_equal(queue_on(m, 2)->cpu, 3);
-	/* Not from another cache, for one. */
+	/* Not from another cache, for a single task. */
 	assert_false(takes_work(m, 0));
 	t = queue_on(m, 2);
 	assert_int_equal(rq_of(m, 0)->shared.steal_at, 0);
-	/* For two, and when it is time. */
+	/* For two tasks, once they have waited. */
 	assert_int_equal(queue_on(m, 2)->cpu, 2);
 	advance(m, MS / 2);
 	assert_ptr_equal(running(m, 0), t);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The shared wake queue: what may happen between a claim and the moment in which its task is
- * fetched, and while the feature is switched.
+ * The shared wake queue: what may happen between a claim and the moment its task is fetched, and
+ * while the feature is switched.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,14 +12,14 @@
 
 static bool happened;
 
-/* CPU 1 begins to idle, claims the waiter, and @meanwhile happens before it comes. */
+/* CPU 1 begins to idle and claims the waiter; @meanwhile happens before it fetches it. */
 static struct machine *race(const char *policy, void (*meanwhile)(struct machine *))
 {
 	struct machine *m = scene(policy, "SHARED_RUNQ", 3);
 
 	assert_true(is_linked(waiter));
 	happened = false;
-	/* Balancing is not to take it instead. */
+	/* Balancing must not take it instead. */
 	rq_of(m, 1)->avg_idle = 0;
 	rq_of(m, 1)->domains->max_newidle_lb_cost = MS;
 	sched_block(running(m, 1), TASK_INTERRUPTIBLE);
@@ -80,7 +80,7 @@ static void a_claimed_task_may_lose_the_right_to_come(void **state)
 
 	(void)state;
 	assert_int_equal(waiter->cpu, 0);
-	assert_true(is_linked(waiter)); /* for others */
+	assert_true(is_linked(waiter)); /* for other CPUs */
 	assert_int_equal(rq_of(m, 1)->shared_raced, 1);
 	machine_free(m);
 }
@@ -178,7 +178,7 @@ static void work_comes(struct machine *m)
 	assert_int_equal(sched_set_affinity(m->s, newcomer, &(struct cpumask){ { 2 } }), 0);
 }
 
-/* It goes first if it is more urgent, and what was fetched waits its turn. */
+/* The new task goes first if it is more urgent, and the fetched one waits its turn. */
 static void work_may_come_meanwhile(void **state)
 {
 	struct machine *m = race("cfs", work_comes);
@@ -201,7 +201,7 @@ static void check_throttled(const char *policy)
 	settle(m);
 	assert_int_equal(task_group_set_bandwidth(m->s, tg, MS, 100 * MS, 0, true), 0);
 	settle(m);
-	/* It runs until it is throttled; linked or not, hidden it stays where it is. */
+	/* It runs until it is throttled. Whether linked or not, a hidden task stays where it is. */
 	while (!waiter->fair.queue->throttled)
 		tick(m);
 	assert_ptr_equal(running(m, 0), runner);
@@ -209,7 +209,10 @@ static void check_throttled(const char *policy)
 	assert_ptr_equal(running(m, 1), &m->idle[1]);
 	assert_true(is_free(waiter) && waiter->cpu == 0);
 	sched_check(m->s);
-	/* Released it is linked again, and may go; so light that it does not run first. */
+	/*
+	 * When released it is linked again and may leave; it is so light that it does not run
+	 * first.
+	 */
 	assert_int_equal(task_group_set_shares(m->s, tg, 2), 0);
 	put(m, 1);
 	while (waiter->fair.queue->throttled)
@@ -222,13 +225,13 @@ static void check_throttled(const char *policy)
 
 EACH_POLICY(a_throttled_task_is_not_taken, check_throttled)
 
-/* It was linked when another of its group used up what there was. */
+/* It was linked when another task of its group used up the quota. */
 static void check_hidden(const char *policy)
 {
 	struct machine *m = scene(policy, "SHARED_RUNQ", 2);
 	struct task_group *tg = new_group(m, NULL);
 
-	/* Two others, or there would be nothing to look for. */
+	/* Two other tasks; otherwise there would be nothing to look for. */
 	allow(m, put(m, 0), cpumask_of(0));
 	allow(m, put(m, 0), cpumask_of(0));
 	task_group_move(m->s, waiter, tg);
@@ -236,7 +239,7 @@ static void check_hidden(const char *policy)
 	settle(m);
 	assert_int_equal(task_group_set_bandwidth(m->s, tg, MS, 100 * MS, 0, true), 0);
 	settle(m);
-	/* Without ticks, which would balance. */
+	/* There are no ticks, which would balance. */
 	while (!waiter->fair.queue->throttled) {
 		advance(m, MS / 2);
 		switch_cpu(m, 0, true);

@@ -155,7 +155,7 @@ static void a_wakee_finds_an_idle_cpu_that_shares_its_cache(void **state)
 	settle(m);
 	advance(m, MS);
 	block(m, sleeper->cpu, TASK_INTERRUPTIBLE);
-	/* Something else took its CPU. */
+	/* Another task took its CPU. */
 	t = spawn_nice(m, "t", 0);
 	sched_set_affinity(m->s, t, &(struct cpumask){ { BIT(sleeper->cpu) } });
 	settle(m);
@@ -286,7 +286,7 @@ static void searches_get_shorter_as_the_cache_domain_fills(void **state)
 				m->s->rq[cpu].fair.avg.util_avg = util[k];
 				m->s->rq[cpu].fair.avg.last_update = m->now + MS;
 			}
-			/* A tick of CPU 0 when it is due measures its domain. */
+			/* A tick of CPU 0 that is due measures its domain. */
 			m->now += MS;
 			sched_tick(m->s, 0);
 			assert_int_equal(m->s->rq[0].llc->span->nr_idle_scan, golden[i].scan[k]);
@@ -296,7 +296,7 @@ static void searches_get_shorter_as_the_cache_domain_fills(void **state)
 
 /* --- balancing ------------------------------------------------------------ */
 
-/* @nr hogs start on CPU 0, then may run anywhere. */
+/* Starts @nr hogs on CPU 0, then allows them to run anywhere. */
 static void crowd_cpu_0(struct machine *m, unsigned nr)
 {
 	struct cpumask zero = cpumask_of(0), all = cpumask_first_n(m->nr_cpus);
@@ -428,7 +428,7 @@ static void pinned_tasks_stay_and_do_not_stop_the_others(void **state)
 	}
 	for (unsigned n = 0; n < 1000; n++)
 		tick(m);
-	/* Nor do they travel and come back. */
+	/* They do not move away and come back, either. */
 	for (unsigned i = 0; i < 4; i++) {
 		assert_int_equal(pinned[i]->cpu, 0);
 		moves -= pinned[i]->fair.nr_migrations;
@@ -439,8 +439,7 @@ static void pinned_tasks_stay_and_do_not_stop_the_others(void **state)
 	machine_free(m);
 }
 
-/* CPU 1 is a second ahead in virtual time; what a short sleeper was owed or owes does not change.
- */
+/* CPU 1 is a second ahead in virtual time; a short sleeper's lag does not change. */
 static void a_sleeper_that_changes_cpu_keeps_its_place_in_virtual_time(void **state)
 {
 	struct machine *m = machine_of(1, 1, 2, 1, "cfs");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Swapping the fair policy of a running machine: from each policy to each other, with tasks in
- * every state there is. What must hold: nobody is lost, nobody gains or loses run time, order is
- * kept, who is not queued is not touched until it comes back, and a bad name changes nothing.
+ * every state. Required: no task is lost, none gains or loses CPU time, order is kept, a task that
+ * is not queued is not touched until it comes back, and a bad name changes nothing.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,10 @@ static bool foreign(const struct machine *m, const struct task *t)
 
 /* --- what is queued -------------------------------------------------------- */
 
-/* No multiple of 2 or 3, as many switches as a swap and a tick or two may make. */
+/*
+ * Not a multiple of 2 or 3, which are the numbers of switches that a swap and a tick or two may
+ * make.
+ */
 #define CROWD 11
 
 static void check_order(const char *from, const char *to)
@@ -41,7 +44,9 @@ static void check_order(const char *from, const char *to)
 		assert_ptr_equal(e, before[nr++]);
 	assert_int_equal(nr, CROWD - 1);
 	assert_int_equal(m->s->rq[0].nr_running, CROWD);
-	/* The first of those that waited is next: swaps, however often, starve nobody. */
+	/*
+	 * The first of the waiting tasks is next: swaps starve no task, however frequent they are.
+	 */
 	settle(m);
 	assert_ptr_equal(&running(m, 0)->fair, before[0]);
 	machine_free(m);
@@ -105,7 +110,7 @@ static void check_sleeper(const char *from, const char *to)
 	run_ticks(m, 10);
 	sleeper = running(m, 0);
 	block(m, 0, TASK_INTERRUPTIBLE);
-	/* It may have been kept queued for a while; it is not for long. */
+	/* It may have stayed queued for a while, but not for long. */
 	while (sleeper->fair.queued)
 		run_ticks(m, 1);
 	vruntime = sleeper->fair.vruntime;
@@ -124,7 +129,7 @@ static void check_sleeper(const char *from, const char *to)
 
 EACH_PAIR(sleepers_are_foreign_until_they_wake, check_sleeper)
 
-/* A swap there and back finds a sleeper that is not foreign, and whose numbers are old. */
+/* A swap there and back finds a sleeper that belongs to the policy but has old numbers. */
 static void check_return(const char *from, const char *to)
 {
 	struct machine *m = machine_under(1, from);
@@ -144,7 +149,7 @@ static void check_return(const char *from, const char *to)
 	before = sched_task_runtime(m->s, other);
 	got = sched_task_runtime(m->s, t);
 	run_ticks(m, 40);
-	/* It gets a turn, and the other one is not shut out. */
+	/* It gets a turn, and the other task is not shut out. */
 	assert_true(sched_task_runtime(m->s, t) - got >= 5 * MS);
 	run_ticks(m, 600);
 	assert_true(sched_task_runtime(m->s, other) - before >= 20 * MS);
@@ -283,7 +288,7 @@ static void swap_in_the_search(struct machine *m)
 		assert_true(sched_wake(m->s, prev, TASK_NORMAL, 1, 0));
 }
 
-/* CPU 0 is about to idle and looks for work, its lock dropped: its last task is still current. */
+/* CPU 0 is about to idle and looks for work without its lock: its last task is still current. */
 static void check_search(const char *from, const char *to)
 {
 	struct machine *m = machine_under(2, from);
@@ -301,7 +306,7 @@ static void check_search(const char *from, const char *to)
 	assert_ptr_equal(running(m, 0), prev);
 	m->s->rq[0].avg_idle = NS_PER_SEC;
 	m->on_search = swap_in_the_search;
-	/* Until it is off the queue for good. */
+	/* Until it has left the queue for good. */
 	for (unsigned n = 0; m->on_search && n < 20; n++) {
 		if (running(m, 0) == prev)
 			block(m, 0, TASK_INTERRUPTIBLE);
@@ -416,7 +421,7 @@ static void a_policy_brings_its_features(void **state)
 	swap(m, "cfs");
 	assert_false(feature(m->s, FEATURE_NEXT_BUDDY));
 	assert_true(feature(m->s, FEATURE_GENTLE_FAIR_SLEEPERS));
-	assert_false(feature(m->s, FEATURE_START_DEBIT)); /* nobody's: the user's */
+	assert_false(feature(m->s, FEATURE_START_DEBIT)); /* not the policy's: the user set it */
 	machine_free(m);
 }
 

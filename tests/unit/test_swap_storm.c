@@ -6,7 +6,7 @@
 
 #define CROWD 9
 
-/* A swap before every tick: order is kept, so everybody still gets a turn in each round. */
+/* A swap before every tick: order is kept, so every task still gets a turn in each round. */
 static void check_turns(const char *from, const char *to)
 {
 	struct machine *m = machine_under(1, from);
@@ -27,8 +27,8 @@ static void check_turns(const char *from, const char *to)
 EACH_PAIR(frequent_swaps_starve_nobody, check_turns)
 
 /*
- * A swap each tick, turns are longer: still the heavy do not always go first. The policies' virtual
- * times differ, so that shares follow weights only roughly.
+ * A swap at each tick, with longer turns: the heavy tasks still do not always go first. The
+ * policies' virtual times differ, so shares follow weights only roughly.
  */
 static void check_shares(const char *from, const char *to)
 {
@@ -103,7 +103,7 @@ static void a_thousand_swaps_keep_every_invariant(void **state)
 			storm_step(m, tasks, &rng);
 		swap(m, sched_fair_name((unsigned)prng_below(&rng, policies)));
 	}
-	/* All come to rest, none is lost. */
+	/* All tasks come to rest; none is lost. */
 	for (unsigned i = 0; i < STORM; i++) {
 		sched_set_affinity(m->s, tasks[i], &m->s->possible);
 		wake(m, tasks[i], 0);

@@ -12,7 +12,7 @@
 
 /* --- reading shapes --------------------------------------------------------------- */
 
-/* Threads of each core as digits, then LLCs and nodes likewise, as "222|4|6" would say. */
+/* The threads of each core as digits, then LLCs and nodes likewise: "222|4|6". */
 static void summarise(const struct cpu_tree *tree, char out[64])
 {
 	struct cpu_place places[CPU_MAX];
@@ -98,7 +98,7 @@ static void bad_shapes_are_refused_with_the_reason(void **state)
 	}
 }
 
-/* Text of any length leaves room for the reason. */
+/* A text of any length leaves room for the reason. */
 static void bad_shapes_may_be_long(void **state)
 {
 	static const struct {
@@ -209,7 +209,10 @@ static void a_domain_takes_what_is_written_and_refuses_garbage(void **state)
 	machine_free(m);
 }
 
-/* A factor that is 16 makes a busy CPU balance that much less often; 1 as often as an idle one. */
+/*
+ * With a factor of 16 a busy CPU balances that many times less often; with 1 as often as an idle
+ * one.
+ */
 static void a_written_busy_factor_is_used(void **state)
 {
 	struct machine *m = big_machine();
@@ -245,7 +248,10 @@ static void dump_domains(struct machine *m, char *out, size_t size)
 	assert_in_range(text.len, 1, size - 1);
 }
 
-/* Published as "missing scheduling domains": after a CPU came back Linux had lost upper levels. */
+/*
+ * Published as "missing scheduling domains": after a CPU came back, Linux had lost the upper
+ * levels.
+ */
 static void domains_are_the_same_after_a_cpu_came_back(void **state)
 {
 	static char before[1 << 14], without[1 << 14], after[1 << 14];
@@ -266,7 +272,7 @@ static void domains_are_the_same_after_a_cpu_came_back(void **state)
 	machine_free(m);
 }
 
-/* Waiting, running and asleep; one pinned there, one real-time. All find another CPU. */
+/* Tasks that wait, run and sleep; one is pinned there, one is real-time. All find another CPU. */
 static void tasks_leave_with_their_cpu(void **state)
 {
 	struct machine *m = machine_new(3, 250);

@@ -133,7 +133,7 @@ static void scaling_shows_at_the_next_change_of_cpus(void **state)
 	assert_int_equal(write_text(m, "tunable_scaling", "2"), 0);
 	assert_reads(m, "latency_ns", "18000000\n");
 	assert_int_equal(m->s->nr_latency, 4);
-	/* 18 ms were taken for four CPUs' worth. */
+	/* 18 ms were taken as the value for four CPUs. */
 	tunables_rescale(m->s);
 	assert_reads(m, "latency_ns", "18000000\n");
 	assert_int_equal(m->s->normalised.latency_ns, 4500000);

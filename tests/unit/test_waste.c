@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Work conservation (sched/balance/waste.c) in situations made by hand; tests/prop/prop_waste.c
+ * Work conservation (sched/balance/waste.c) in situations made by hand. tests/prop/prop_waste.c
  * compares it with its definition in many others.
  */
 #include "host.h"
@@ -28,7 +28,7 @@ static struct sched_waste_stat waste_of(struct machine *m)
 	return stat;
 }
 
-/* @nr tasks on CPU 0, the others idle; the first of them runs. */
+/* @nr tasks on CPU 0, of which the first runs; the other CPUs idle. */
 static struct machine *crowd(struct machine *m, struct task **tasks, unsigned nr)
 {
 	for (unsigned i = 0; i < nr; i++) {
@@ -55,7 +55,7 @@ static void waste_is_the_time_that_idle_cpus_could_have_given(void **state)
 	assert_int_equal(waste_of(m).nr_idle, 1);
 	assert_int_equal(waste_of(m).nr_waiting, 1);
 	advance(m, 2 * MS);
-	assert_int_equal(waste_of(m).ns, 0); /* it may not run there */
+	assert_int_equal(waste_of(m).ns, 0); /* the task may not run there */
 	allow(m, t[1], 3);
 	assert_int_equal(waste_of(m).nr_wasted, 1);
 	advance(m, 2500000);
@@ -81,7 +81,9 @@ static void the_fewer_of_waiting_tasks_and_idle_cpus_count(void **state)
 	machine_free(m);
 }
 
-/* The one that is looked at first, the last to be queued, takes what the other needs. */
+/*
+ * The task that is looked at first, which was queued last, takes the CPU that the other one needs.
+ */
 static void a_task_makes_way_for_one_with_less_choice(void **state)
 {
 	struct task *t[3];
@@ -93,11 +95,14 @@ static void a_task_makes_way_for_one_with_less_choice(void **state)
 	allow(m, t[1], 1 | 2 | 4);
 	assert_int_equal(waste_of(m).nr_wasted, 2);
 	allow(m, t[1], 1 | 2);
-	assert_int_equal(waste_of(m).nr_wasted, 1); /* both to one CPU */
+	assert_int_equal(waste_of(m).nr_wasted, 1); /* both tasks may go to one CPU only */
 	machine_free(m);
 }
 
-/* Two CPUs a cache, all on CPU 0: its neighbour counts within the cache, the others do not. */
+/*
+ * Two CPUs share a cache, and all tasks are on CPU 0: its neighbour counts within the cache, the
+ * others do not.
+ */
 static void within_a_cache_only_its_own_cpus_count(void **state)
 {
 	struct task *t[4];

@@ -115,7 +115,7 @@ static void an_inverse_computed_at_run_time_is_rounded_down(void **state)
 	assert_int_equal(sum.inverse, UINT32_MAX);
 }
 
-/* v advance of 1 ms for group weights; the inverse is the run-time one. */
+/* The advance of v in 1 ms for group weights. The inverse is computed at run time. */
 static void weights_outside_the_table_convert_as_golden(void **state)
 {
 	static const struct {
@@ -141,7 +141,8 @@ static void huge_weights_and_deltas_do_not_overflow(void **state)
 
 	(void)state;
 	/*
-	 * An inverse of 1 for weights beyond 32 bits; a factor beyond them is shifted down first.
+	 * For weights beyond 32 bits the inverse is 1; a factor beyond 32 bits is shifted down
+	 * first.
 	 */
 	assert_in_range(calc_delta(1ull << 40, UINT64_MAX / 2, &huge) >> 40, 0x1ffffe, 0x200000);
 	assert_true(calc_delta(1ull << 62, 1024, &one) <= 1ull << 62);
