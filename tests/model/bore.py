@@ -21,7 +21,7 @@ def log2_plus_1(burst: int, bits: int) -> int:
 
 
 def penalty_2(burst: int) -> int:
-    """Of 2.2.8: offset 12, slope 1292 / 1024, with ten bits after the point."""
+    """A burst's penalty in 2.2.8: offset 12, slope 1292 / 1024, with ten bits after the point."""
     return max(0, log2_plus_1(burst, 10) - (12 << 10)) * 1292 >> 10
 
 
@@ -44,7 +44,7 @@ def smoothed_2(past: int, burst: int, smoothness: int) -> int:
 
 
 def penalty_5(burst: int) -> int:
-    """Of 5.9.6: offset 24, slope 1280 / 1024, in quarters of a score."""
+    """A burst's penalty in 5.9.6: offset 24, slope 1280 / 1024, in quarters of a score."""
     return min(MOST << 2, max(0, log2_plus_1(burst, 8) - (24 << 8)) * 1280 >> 16)
 
 

@@ -39,7 +39,7 @@ class Hog:
 
 @dataclass
 class Step:
-    """What a tick found and did."""
+    """The state after a tick. `following` is the task that runs next."""
 
     ran: str
     v: dict[str, int]
@@ -49,7 +49,7 @@ class Step:
 
 @dataclass
 class Queue:
-    """The timeline, in order; equal ones in the order in which they came. The running task is not in it."""
+    """One CPU. `waiting` is in order of virtual time, equal tasks in the order in which they came."""
 
     tick: int
     running: Hog

@@ -48,7 +48,7 @@ class Hog:
 
 @dataclass
 class Step:
-    """What a tick found and did; the eligible ones in the order of their names."""
+    """The state after a tick. `eligible` has the names of the eligible tasks, `following` the task that runs next."""
 
     asked: bool
     now: int

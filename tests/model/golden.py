@@ -382,7 +382,7 @@ def in_c(old: Place, value: Value, text: str) -> str:
 
 
 def compare(block: Block, write: bool) -> list[str]:
-    """What differs, one line each. With @write the test is changed."""
+    """The differences, one line each. With @write the test is changed."""
     text = block.path.read_text(encoding="utf-8")
     found = list(block.differences(text))
     if write:

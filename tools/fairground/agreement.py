@@ -152,7 +152,7 @@ def align(a: Sequence[str], b: Sequence[str]) -> tuple[int, int]:
 
 
 def compare(kernel: Decisions, simulated: Decisions) -> Counts:
-    """What the alignment of each CPU's decisions counts, added up over all CPUs."""
+    """Numbers of decisions, edits and exchanges, added up over all CPUs."""
     edits = exchanges = longer = 0
     for cpu, of_cpu in kernel.items():
         a, b = [d.role for d in of_cpu], [d.role for d in simulated[cpu]]
@@ -167,7 +167,7 @@ def compare(kernel: Decisions, simulated: Decisions) -> Counts:
 
 def workload(case: Case, starts: dict[str, int], cpus_of: dict[str, list[int]], tick_ns: int,
              seconds: int) -> dict[str, Any]:
-    """The same tasks as rt-app JSON. Each begins when its original did, counted from a tick before all of them."""
+    """The kernel's tasks as rt-app JSON. Each begins when its original did, counted from a tick before all of them."""
     base = min(starts.values()) // tick_ns * tick_ns
     tasks = {}
     for role in sorted(starts, key=lambda role: starts[role]):
@@ -198,7 +198,7 @@ def simulated_role(values: dict[str, Any]) -> str:
 
 
 def agree(settings: Settings, name: str, costs: Mapping[str, int], directory: str, seconds: int = SECONDS) -> Counts:
-    """What compare() counts after a run of case @name on both hosts for @seconds."""
+    """Run case @name on both hosts for @seconds, and return the counts of compare()."""
     case = CASES[name]
     stem = os.path.join(directory, f"{settings.sched}-{name.replace(' ', '-')}")
     run_recorded(settings, case.command.format(seconds=seconds), f"{stem}-kernel.dat", TRACED)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What kernel operations cost, in instructions, beside Linux in the same QEMU.
+"""The costs of kernel operations, in instructions, beside Linux in the same QEMU.
 
 Under -icount an instruction is a nanosecond, so the guest's `bench` prints exact, repeatable counts. The goal
 for each operation is at most a third of what the better of the Linux kernels needs (baselines.json).

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What many CPUs cost: the same work on 1 to 16 of them, under -icount.
+"""The cost of many CPUs: the same work on 1 to 16 of them, under -icount.
 
 All CPUs share one stream of instructions, so a time is the instructions of all CPUs together: work, waiting in loops
 and whatever idle CPUs do. A kernel can lower that sum, but the sum does not fall as CPUs are added.

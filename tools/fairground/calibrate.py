@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the kernel's operations cost, in the form that the simulator takes (schedsim --cost-*).
+"""The costs of the kernel's operations, in the form that the simulator takes (schedsim --cost-*).
 
 The costs are measured under ICOUNT=1, where an instruction is a nanosecond. The events that the experiments record are
 switched on, because recording is part of the price there.

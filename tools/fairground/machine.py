@@ -130,7 +130,7 @@ class Machine:
         return out
 
     def header(self, target: str = "run") -> str:
-        """What runs, in one line, and how to run it again."""
+        """Two lines: the configuration of the run, and the command that repeats it."""
         s = self.settings
         return (f"Fairground {commit()} on {self.qemu.name} ({self.why}), {self.mode}: SCHED={s.sched} HZ={s.hz} "
                 f"SMP={s.smp} MEM={s.mem} CPU={s.cpu} SEED={s.seed} BOOT={s.boot}\nAgain: {s.repeat(target)}")
@@ -153,7 +153,7 @@ class Machine:
     # --- without a terminal ------------------------------------------------------------
 
     def run(self, echo: Echo | None = None) -> Outcome:
-        """Run to the end. @echo, if given, is called with each piece of console output as it comes."""
+        """Run to the end and return the Outcome. @echo is called with each piece of console output as it comes."""
         open(self.console, "wb").close()
         return self._supervise(f"file,id=console,path={self.console}",
                                lambda process: self._follow(process, echo or (lambda text: None)),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a run depends on: the settings of `make run`, checked before anything starts.
+"""The settings of `make run`, on which a run depends, checked before anything starts.
 
 Each setting is an option of the command line and an environment variable of the same name in capitals, through which
 make passes it. Kernel, initramfs and these settings together determine a run under ICOUNT=1 to the bit.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""What balancing costs each CPU as the simulated machine grows. The goal: no more than the logarithm of the CPUs.
+"""The cost of balancing to each CPU as the simulated machine grows. The goal is the logarithm of the CPUs at most.
 
 A tick's pass over a domain looks at every runqueue of it once, so /proc/schedstat tells the number: passes times CPUs.
 The other columns are instructions, counted by valgrind: those of the balancing part of the tick, and those of CPUs that

@@ -63,7 +63,7 @@ def instructions(build: str, function: str, words: list[str]) -> int:
 
 
 def pick_table(build: str, sched: str) -> None:
-    """What one more tick and its switch cost on one CPU, with a tick every ms and more and more runnable tasks."""
+    """Print the cost of a tick and its switch, on one CPU with more and more runnable tasks and a tick every ms."""
     print(f"\n{'runnable':>9} {'instructions for a tick and its switch':>40}")
     if not shutil.which("valgrind"):
         print("          needs valgrind")

@@ -59,7 +59,7 @@ def entries(build: str) -> list[dict[str, object]]:
 
 
 def problems() -> list[str]:
-    """What clang says of one file of each room, compiled by its command in the database; nothing if all is well."""
+    """clang's complaints about one file of each room, compiled by its command in the database."""
     commands = {entry["file"]: entry["arguments"] for entry in json.loads(pathlib.Path(DATABASE).read_text())}
     found = []
     for pattern in SAMPLES:

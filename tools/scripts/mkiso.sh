@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # mkiso.sh OUT KERNEL INITRAMFS [COMMAND LINE]
-# A bootable CD: GRUB, which loads the kernel by multiboot2. Only the modules needed are put on it (1 MB instead of 10).
+# Make a bootable CD. GRUB on it loads the kernel by multiboot2. Only the needed modules are there: 1 MB instead of 10.
 set -eu
 
-[ $# -ge 3 ] || { sed -n '2,3s/^# //p' "$0" >&2; exit 2; }
+[ $# -ge 3 ] || { sed -n '3,4s/^# //p' "$0" >&2; exit 2; }
 out=$1 kernel=$2 initramfs=$3
 shift 3
 

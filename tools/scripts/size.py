@@ -118,7 +118,7 @@ def lower() -> None:
 
 
 def named_on_path() -> dict[pathlib.Path, list[str]]:
-    """What each file contributes to the reading path: the rows `| [file](../file) | `name` ... |` of the page.
+    """The parts of each file that are on the reading path: the rows `| [file](../file) | `name` ... |` of the page.
 
     A row that names nothing means the whole file.
     """

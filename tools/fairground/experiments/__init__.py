@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""One file an experiment; experiment.py says what such a file holds."""
+"""Each file is one experiment. experiment.py says what such a file holds."""

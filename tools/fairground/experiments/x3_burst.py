@@ -55,7 +55,7 @@ def counters(text: str) -> dict[str, int]:
 
 
 def workload(case: str, seconds: int) -> dict[str, Any]:
-    """The same with two tasks for each phase, which start in a period that no task has used."""
+    """The same as rt-app JSON, with two tasks for each phase, which start in a period that no task has used."""
     times = times_each(seconds)
     task: dict[str, Any] = {"taskgroup": "/limited", "run": RUN_MS * 1000 - COSTS_US,
             "timer": {"ref": "unique", "period": EVERY_MS * 1000, "mode": "absolute"}}
@@ -76,8 +76,8 @@ def measure(run: Run) -> Figures:
 
 
 def measure_simulator(run: Run) -> Figures:
-    """The same from the trace. A burst lasts from a wakeup to the sleep after it. A task that loses its CPU to no other
-    task is throttled. The report's table of groups says how many periods used savings."""
+    """The simulator's figures, from its trace. A burst lasts from a wakeup to the sleep after it. A task that loses its
+    CPU to no other task is throttled. The report's table of groups says how many periods used savings."""
     excess, throttled = dict.fromkeys(PHASES, 0.0), dict.fromkeys(PHASES, 0)
     woken: dict[int, int] = {}
     for event in run.events((SWITCH, *WAKEUPS)):
