@@ -79,8 +79,8 @@ def invariants() -> str:
     source = "sched/observe/invariant.def"
     lines = [(f"**{number}**", statement, broken) for number, statement, broken in rows(source, "INVARIANT")]
     return page("Invariants", source,
-                "Rules that always hold in the scheduler. `sched/observe/check.c` and the classes test them after every "
-                "operation\n"
+                "Rules that always hold in the scheduler. `sched/observe/check.c` and the classes test them after "
+                "every operation\n"
                 "of the unit and property tests, and every so often in a debug kernel. T task, R runqueue, Q queue,\n"
                 "P load average, W work.", ("id", "what holds", "what would break it"), lines)
 
