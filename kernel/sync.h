@@ -128,6 +128,7 @@ void mutex_init(struct mutex *m, const char *name);
 void mutex_lock(struct mutex *m);
 bool mutex_trylock(struct mutex *m);
 void mutex_unlock(struct mutex *m);
+bool mutex_is_held(const struct mutex *m); /* by the current thread */
 
 /* Give the CPU away: switch to whom the scheduler picks. Interrupts on, no spin lock held. */
 void schedule(void);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The controller `cpu`, its second part: how much of the machine a group may use at most, and how
- * often that held it back.
+ * The controller `cpu`, its second part: the most CPU time that a group may use, and how often this
+ * limit held it back.
  *
  * v1 has a file for each of quota, period and burst; v2 puts the first two on one line. All are
  * microseconds, except the times of v1's cpu.stat, which are nanoseconds. A file changes one of the
  * three and leaves the others; the scheduler judges all three together
  * (sched/fair/core/bandwidth.c).
  *
- * Reference: Linux 6.1, Documentation/scheduler/sched-bwc.rst and admin-guide/cgroup-v2.rst; which
- * odd texts cpu.max takes was observed there.
+ * Reference: Linux 6.1, Documentation/scheduler/sched-bwc.rst and admin-guide/cgroup-v2.rst; the
+ * odd texts that cpu.max accepts were observed on that Linux.
  */
 #include "kernel/cgroup/internal.h"
 
@@ -33,8 +33,9 @@ static u64 us_of_ns(u64 ns)
 }
 
 /*
- * All three at once, in microseconds: @quota_us ~0 is none. v1 refuses what ancestors or
- * descendants contradict; in v2 the least of a path counts.
+ * Set all three at once, in microseconds; @quota_us of ~0 means no quota. v1 refuses a quota that
+ * the quotas of ancestors or descendants contradict. v2 takes it, and the smallest one on the path
+ * to the root counts.
  */
 static int set_bandwidth(struct cgroup *cg, u64 quota_us, u64 period_us, u64 burst_us)
 {
@@ -42,6 +43,7 @@ static int set_bandwidth(struct cgroup *cg, u64 quota_us, u64 period_us, u64 bur
 	u64 quota_ns = SCHED_QUOTA_NONE;
 	int err;
 
+	assert(mutex_is_held(&cgroup_mutex));
 	if (period_us > MAX_US || burst_us > MAX_US)
 		return -EINVAL;
 	if (quota_us != SCHED_QUOTA_NONE) {
@@ -151,7 +153,10 @@ static char *skip_blanks(char *text)
 	return cgroup_strip(text, &len);
 }
 
-/* One word changes only the quota; a second that is no number, and further ones, nothing. */
+/*
+ * One word changes only the quota. A second word changes the period if it is a number; further
+ * words change nothing.
+ */
 static int store_max(struct cgroup *cg, char *text, size_t len)
 {
 	struct bandwidth b = bandwidth_of(cg);
@@ -170,7 +175,7 @@ static int store_max(struct cgroup *cg, char *text, size_t len)
 		return set_bandwidth(cg, SCHED_QUOTA_NONE, b.period, b.burst);
 	if (leading_number(text, &quota))
 		return -EINVAL;
-	/* The number that stands for none is too large as one. */
+	/* UINT64_MAX would mean "no quota"; a number that large is an error instead. */
 	return set_bandwidth(cg, min(quota, UINT64_MAX - 1), b.period, b.burst);
 }
 

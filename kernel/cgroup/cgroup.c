@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The trees of control groups and who is in them; see cgroup.h for the idea and the locking.
+ * The trees of control groups and their members; see internal.h for the idea and the locking.
  *
  * A thread has one place in each hierarchy, a group and a link in its list of members. Only one
- * hierarchy has the controller, so at most one of a thread's places says which of the scheduler's
- * groups it belongs to: settle() makes that so after every change.
+ * hierarchy has the controller, so at most one of a thread's places decides its group of the
+ * scheduler; settle() applies that decision after every change.
  *
- * A thread leaves when it is taken out of its process, before its last switch; for the rest of its
- * way it is the root's. So a group without members is empty for the scheduler too and can go at
- * once.
+ * A thread leaves its groups when it is taken out of its process, before its last switch; what it
+ * still runs counts in the root. So a group without members is empty for the scheduler too and can
+ * be removed at once.
  *
  * INVARIANTS. nr_inside is the sum of nr_members over the subtree. task_group_of() a member is the
- * tg of its group or of the nearest ancestor that has one. What a group has used is the past of it
- * and its descendants and the time of each member since it joined; a removed group's past is its
- * parent's.
+ * tg of its group or of the nearest ancestor that has one. The CPU time that a group has used is
+ * the past time of the group and its descendants, plus the time of each member since it joined. A
+ * removed group adds its past time to its parent's.
  */
 #include "kernel/cgroup/internal.h"
 
@@ -40,7 +40,7 @@ struct cgroup cgroup_roots[NR_HIERARCHIES] = { ROOT(HIERARCHY_V1), ROOT(HIERARCH
 
 /* --- the scheduler's side ------------------------------------------------------------- */
 
-/* Where members of @cg count; NULL: in the root. */
+/* The scheduler's group in which members of @cg count; NULL for the root. */
 static struct task_group *effective_tg(const struct cgroup *cg)
 {
 	while (cg && !cg->tg)
@@ -48,21 +48,23 @@ static struct task_group *effective_tg(const struct cgroup *cg)
 	return cg ? cg->tg : NULL;
 }
 
-/* Make the scheduler's group of @t the one that its places ask for. proc_tree_lock held. */
+/* Move @t into the scheduler's group that its places in the trees ask for. proc_tree_lock held. */
 static void settle(struct thread *t)
 {
 	struct task_group *tg = effective_tg(t->member[HIERARCHY_V1].group)
 					?: effective_tg(t->member[HIERARCHY_V2].group);
 
+	assert(spin_is_held(&proc_tree_lock));
 	if (task_group_of(&t->task) != tg)
 		with_irqs_off(task_group_move(machine, &t->task, tg));
 }
 
-/* The same for all members of @top and its descendants, after tg changed somewhere. */
+/* settle() all members of @top and its descendants, after some tg has changed. */
 static void settle_all(struct cgroup *top)
 {
 	struct thread *t;
 
+	assert(mutex_is_held(&cgroup_mutex));
 	for (struct cgroup *cg = top; cg; cg = cgroup_next(cg, top)) {
 		spin_lock(&proc_tree_lock);
 		list_for_each(t, &cg->members, member[cg->hierarchy].link)
@@ -75,6 +77,7 @@ int cgroup_attach_cpu(struct cgroup *cg)
 {
 	struct task_group *tg = kzalloc(max(task_group_size(machine), (size_t)128));
 
+	assert(mutex_is_held(&cgroup_mutex));
 	if (!tg)
 		return -ENOMEM;
 	assert(!cg->tg && (u64)tg % 64 == 0);
@@ -88,6 +91,7 @@ void cgroup_detach_cpu(struct cgroup *cg)
 {
 	struct task_group *tg = cg->tg;
 
+	assert(mutex_is_held(&cgroup_mutex));
 	if (!tg)
 		return;
 	cg->tg = NULL;
@@ -130,6 +134,7 @@ struct cgroup *cgroup_create(struct cgroup *parent)
 {
 	struct cgroup *cg = kzalloc(sizeof(*cg));
 
+	assert(mutex_is_held(&cgroup_mutex));
 	if (!cg)
 		return NULL;
 	cg->hierarchy = parent->hierarchy;
@@ -153,9 +158,10 @@ int cgroup_remove(struct cgroup *cg)
 	struct cgroup *parent = cg->parent;
 	bool busy;
 
+	assert(mutex_is_held(&cgroup_mutex));
 	if (!parent || !list_empty(&cg->children))
 		return -EBUSY;
-	/* Only a move or a member's fork adds members: once there are none, it stays so. */
+	/* Only a move or a member's fork adds members, so an empty group stays empty here. */
 	spin_lock(&proc_tree_lock);
 	busy = cg->nr_members;
 	if (!busy) {
@@ -186,18 +192,19 @@ static void enter(struct thread *t, struct cgroup *cg)
 {
 	struct cgroup_member *m = &t->member[cg->hierarchy];
 
+	assert(spin_is_held(&proc_tree_lock));
 	m->group = cg;
 	list_add_tail(&cg->members, &m->link);
 	count_inside(cg, 1);
 }
 
-/* A clock that is read on another CPU may be a little behind: never count backwards. */
+/* The clock of another CPU may be a little behind, so the difference is at least 0. */
 static u64 since(u64 now, u64 then)
 {
 	return now > then ? now - then : 0;
 }
 
-/* What @t has used since it joined its group. */
+/* CPU time that @t has used since it joined its group. */
 static struct cgroup_usage member_usage(struct thread *t, const struct cgroup_member *m)
 {
 	struct usage u = thread_usage(t);
@@ -217,6 +224,7 @@ static void quit(struct thread *t, enum hierarchy_id h)
 	struct cgroup_member *m = &t->member[h];
 	struct cgroup *cg = m->group;
 
+	assert(spin_is_held(&proc_tree_lock));
 	if (is_measured(cg)) {
 		struct cgroup_usage u = member_usage(t, m);
 
@@ -249,6 +257,7 @@ static void move_thread(struct thread *t, struct cgroup *cg)
 {
 	struct cgroup_member *m = &t->member[cg->hierarchy];
 
+	assert(spin_is_held(&proc_tree_lock));
 	if (!m->group || m->group == cg)
 		return;
 	quit(t, cg->hierarchy);
@@ -266,6 +275,7 @@ void cgroup_move(struct thread *t, bool process, struct cgroup *cg)
 {
 	struct thread *each;
 
+	assert(mutex_is_held(&cgroup_mutex));
 	spin_lock(&proc_tree_lock);
 	if (process)
 		list_for_each(each, &t->proc->threads, proc_link)
@@ -292,6 +302,7 @@ struct cgroup_usage cgroup_usage(struct cgroup *top)
 	struct cgroup_usage sum = { 0 };
 	struct thread *t;
 
+	assert(mutex_is_held(&cgroup_mutex));
 	if (cgroup_is_root(top)) {
 		struct cpu_usage all = machine_usage();
 

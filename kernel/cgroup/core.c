@@ -3,8 +3,8 @@
  * The files that every control group has: its members, and v2's about the tree.
  *
  * Members are listed in order of their numbers, each once, as v1 does: a bit map of all numbers
- * sorts them and drops repetitions in one pass. Numbers to write are those of threads, hence of
- * processes too; 0 is the writer.
+ * sorts them and drops repetitions in one pass. A number written to a file names a thread, or a
+ * process by its first thread; 0 is the writer.
  */
 #include "kernel/cgroup/internal.h"
 #include "kernel/kernel.h"
@@ -17,6 +17,7 @@
 /* --- members -------------------------------------------------------------------------- */
 
 static u64 numbers[PID_MAX / 64]; /* guarded by: cgroup_mutex */
+STATIC_ASSERT(PID_MAX % 64 == 0, "whole words of numbers");
 
 /* Each kernel thread is shown as a process of its own, as everywhere. */
 static int number_of(const struct thread *t, bool process)
@@ -54,7 +55,7 @@ static size_t show_threads(struct cgroup *cg, char *buf, size_t size)
 	return print_numbers(buf, size);
 }
 
-/* A threaded domain has the processes whose threads are in the threaded groups below. */
+/* A threaded domain also lists the processes whose threads are in the threaded groups below it. */
 static size_t show_processes(struct cgroup *top, char *buf, size_t size)
 {
 	memset(numbers, 0, sizeof(numbers));
@@ -69,7 +70,7 @@ static int may_show_processes(struct cgroup *cg)
 	return cgroup_is_threaded(cg) ? -EOPNOTSUPP : 0;
 }
 
-/* The thread that @text means, counted; NULL and -errno. */
+/* The thread that @text names, with a reference; or NULL, with -errno in *err. */
 static struct thread *thread_named(char *text, size_t len, int *err)
 {
 	struct thread *t;
@@ -114,8 +115,8 @@ static int store_process(struct cgroup *cg, char *text, size_t len)
 }
 
 /*
- * A child that is being forked meanwhile is found, or its parent finds the signal before the child
- * becomes visible: both happen under proc_tree_lock.
+ * A child that is being forked meanwhile does not escape. Either it is found here, or its parent
+ * finds the signal before the child becomes visible: both happen under proc_tree_lock.
  */
 static void kill_members(const struct cgroup *cg)
 {
@@ -187,13 +188,13 @@ static int store_type(struct cgroup *cg, char *text, size_t len)
 	return strcmp(text, "threaded") ? -EINVAL : cgroup_make_threaded(cg);
 }
 
-/* Nothing can be frozen. */
+/* "frozen" is always 0: groups cannot be frozen. */
 static size_t show_events(struct cgroup *cg, char *buf, size_t size)
 {
 	return (size_t)snprintf(buf, size, "populated %d\nfrozen 0\n", cgroup_is_populated(cg));
 }
 
-/* What is removed is gone at once. */
+/* nr_dying_descendants is always 0: a removed group is gone at once. */
 static size_t show_stat(struct cgroup *cg, char *buf, size_t size)
 {
 	return (size_t)snprintf(buf, size, "nr_descendants %u\nnr_dying_descendants 0\n",

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The controller `cpu`: what a group gets of its parent's time, and what it has used.
+ * The controller `cpu`: the share of its parent's time that a group gets, and the CPU time that it
+ * has used.
  *
- * v1 and v2 show the same parameter in other words: v2's weight is the share in units of 1024/100,
- * its weight.nice the nearest nice value. SCHED_IDLE for groups is the same in both. The scheduler
- * judges values; here text becomes numbers.
+ * v1 and v2 show the same parameter in different units: v2's weight is the share in units of
+ * 1024/100, and its weight.nice is the nearest nice value. SCHED_IDLE for groups is the same in
+ * both. The scheduler decides which values are valid; this file only converts between text and
+ * numbers.
  *
  * Reference: Linux 6.1, Documentation/admin-guide/cgroup-v2.rst, "CPU".
  */
@@ -15,7 +17,7 @@
 #include "lib/errno.h"
 #include "lib/fmt.h"
 
-/* What a group with cpu.idle weighs. */
+/* The weight of a group with cpu.idle. */
 #define IDLE_SHARES 3
 
 /* The root has no parameters; it shows what a new group has. */
@@ -80,7 +82,7 @@ static int set_weight(struct cgroup *cg, u64 weight)
 	return set_shares(cg, divide_rounded(weight * SCHED_SHARES_DEFAULT, WEIGHT_DEFAULT));
 }
 
-/* The nice value whose weight comes nearest, the more urgent one of two. */
+/* The nice value with the nearest weight; of two equally near, the more urgent one. */
 static u64 get_nice(struct cgroup *cg)
 {
 	s64 shares = (s64)get_shares(cg), best = INT64_MAX;
@@ -108,7 +110,7 @@ static int set_nice(struct cgroup *cg, u64 value)
 
 /* --- what it has used ----------------------------------------------------------------- */
 
-/* The threads' time, so that the usage is user + system, with or without the controller. */
+/* Sums the time of the threads, so that usage = user + system, with or without the controller. */
 static size_t show_stat(struct cgroup *cg, char *buf, size_t size)
 {
 	struct cgroup_usage u = cgroup_usage(cg);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The controller `cpu`, its third part: deadlines of groups and CPU time guaranteed to them, which
- * the fair policy fdl keeps (sched/fair/fdl/fdl.c). The same files in v1 and v2; no Linux has them,
- * for FDL was only ever proposed.
+ * the fair policy fdl keeps (sched/fair/fdl/fdl.c). v1 and v2 have the same files. No Linux has
+ * them, because FDL was proposed and never merged.
  *
- * While anything is guaranteed a thread makes the scheduler adapt the shares, every 10 ms; it ends
- * when nothing is, so that a machine that does nothing can stop its ticks.
+ * While any group has a guarantee, a kernel thread makes the scheduler adapt the shares every 10
+ * ms. The thread ends with the last guarantee, so that an idle machine can stop its ticks.
  *
  * Reference: Fair Deadline RFC (docs/sources.md).
  */
@@ -46,7 +46,7 @@ static int set_deadline(struct cgroup *cg, u64 rr_ns, u64 wakeup_ns)
 	return err;
 }
 
-/* Without the one there is no other. */
+/* A group without a round-robin deadline has no wakeup deadline either. */
 static int set_rr(struct cgroup *cg, u64 value)
 {
 	return set_deadline(cg, value, value ? get_wakeup(cg) : 0);
@@ -59,19 +59,20 @@ static int set_wakeup(struct cgroup *cg, u64 value)
 
 /* --- guarantees ----------------------------------------------------------------------- */
 
-static bool controlling; /* the thread is there; guarded by: cgroup_mutex */
+static bool controlling; /* the kernel thread exists; guarded by: cgroup_mutex */
 
 static bool control(void)
 {
 	bool more;
 
+	assert(mutex_is_held(&cgroup_mutex));
 	with_irqs_off(more = sched_fdl_control(machine));
 	return more;
 }
 
 /*
- * As important as a fair task can be, and no more: a real-time task that used up what sysctls leave
- * to its kind would be kept from running with the mutex in its hands.
+ * The control thread has nice -20 but is not real-time. A real-time task that used up the runtime
+ * of its class would be kept from running while it holds the mutex.
  */
 static void control_main(void *unused)
 {
@@ -101,6 +102,7 @@ static int set_guaranteed(struct cgroup *cg, u64 value)
 	u64 before = get_guaranteed(cg);
 	int err;
 
+	assert(mutex_is_held(&cgroup_mutex));
 	with_irqs_off(err = task_group_set_guaranteed(machine, cg->tg, value));
 	if (err || !value || controlling)
 		return err;
@@ -121,7 +123,7 @@ static void add_parameters(const struct cgroup *cg, struct text *t)
 		 p.deadline_rr_ns, p.deadline_wakeup_ns, p.guaranteed_shares);
 }
 
-/* CPU time in 1024ths of a CPU, times in ns. */
+/* Usage is in 1024ths of a CPU, times are in ns. */
 static size_t show_debug(struct cgroup *cg, char *buf, size_t size)
 {
 	struct task_group_fdl_stat s;

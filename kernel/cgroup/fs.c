@@ -2,11 +2,11 @@
 /*
  * Control groups as file systems: `cgroup` (v1, with the controller cpu) and `cgroup2`.
  *
- * A group is a directory of the name tree; its files are not kept: a walk or an open makes an inode
- * for one and drops it when it is done, as in /proc/PID. Which files there are is a question to the
- * tables (struct cgroup_file), so files come and go with the controller and a thousand groups cost
- * a thousand directories. A directory keeps a reference to its group; after rmdir the group is
- * dead, what is still open answers -ENODEV, and a working directory in it is empty.
+ * A group is a directory of the name tree. Its files are not kept: a walk or an open makes an inode
+ * for one and drops it at the end, as in /proc/PID. The tables of struct cgroup_file say which
+ * files a group has, so files come and go with the controller, and a thousand groups cost no more
+ * than a thousand directories. A directory keeps a reference to its group; after rmdir the group is
+ * dead, its open files answer -ENODEV, and a working directory in it is empty.
  *
  * Reference: Linux, Documentation/admin-guide/cgroup-v1/cgroups.rst and cgroup-v2.rst.
  */
@@ -18,10 +18,11 @@
 #include "lib/fmt.h"
 #include "lib/string.h"
 
-/* Positions of a directory: children by their cookies, then files. */
+/* Positions in a directory: first the children, by their cookies, then the files. */
 #define FILES_AT (1ull << 32)
-/* Inode numbers of files: of the directory, and the file's place in the tables. */
-#define FILE_INO(dir_ino, index) (1ull << 40 | (dir_ino) << 8 | (index))
+/* A file's inode number is made from its directory's and the file's place in the tables. */
+#define MAX_FILES		 256
+#define FILE_INO(dir_ino, index) (1ull << 40 | (dir_ino)*MAX_FILES | (index))
 
 static struct superblock *superblocks[NR_HIERARCHIES];
 static bool v2_was_mounted;
@@ -62,6 +63,7 @@ static int find_file(const struct cgroup *cg, const char *name, size_t len)
 {
 	const struct cgroup_file *row;
 
+	assert(mutex_is_held(&cgroup_mutex));
 	for (unsigned i = 0; !cg->dead && (row = file_row(i)); i++)
 		if (strlen(row->name) == len && !memcmp(row->name, name, len) && is_shown(row, cg))
 			return (int)i;
@@ -86,7 +88,7 @@ char *cgroup_strip(char *text, size_t *len)
 	return text;
 }
 
-/* The file is there for the length of the call, or -ENODEV. */
+/* Take cgroup_mutex if the file still exists, so that it exists until the unlock; else -ENODEV. */
 static int lock_file(const struct file_ref *r)
 {
 	mutex_lock(&cgroup_mutex);
@@ -140,7 +142,10 @@ static long store_file(void *arg, const char *text, size_t len)
 
 	if (err || !len)
 		return err;
-	/* A NUL ends it, as on Linux. pseudo_write() made the copy for this call alone. */
+	/*
+	 * A NUL ends the text, as on Linux. The cast is safe: pseudo_write() made the copy for us
+	 * alone.
+	 */
 	if (r->row->store)
 		err = r->row->store(r->cg, (char *)text, strlen(text));
 	else
@@ -161,7 +166,7 @@ static long file_write(struct file *f, const void *user_buf, size_t n, u64 *pos)
 	return pseudo_write(f, user_buf, n, store_file, r);
 }
 
-/* Shells open with O_TRUNC. */
+/* Shells open files with O_TRUNC, so truncation must succeed. */
 static long file_truncate(struct inode *i, u64 size)
 {
 	(void)i, (void)size;
@@ -278,12 +283,13 @@ static int check_new_name(struct dentry *dir, const char *name, size_t len)
 {
 	bool exists;
 
+	assert(mutex_is_held(&cgroup_mutex));
 	if (find_file(dir->inode->private, name, len) >= 0)
 		return -EEXIST;
 	spin_lock(&tree_lock);
 	exists = dentry_find(dir, name, len);
 	spin_unlock(&tree_lock);
-	/* It would make /proc/PID/cgroup ambiguous. */
+	/* A newline in a name would make /proc/PID/cgroup ambiguous. */
 	return exists ? -EEXIST : memchr(name, '\n', len) ? -EINVAL : 0;
 }
 
@@ -292,11 +298,12 @@ static int make_group(struct dentry *dir, const char *name, size_t len, u32 mode
 	struct cgroup *parent = dir->inode->private, *cg;
 	int err = parent->dead ? -ENOENT : check_new_name(dir, name, len);
 
+	assert(mutex_is_held(&cgroup_mutex));
 	if (!err)
 		err = cgroup_check_limits(parent);
 	if (err)
 		return err;
-	/* Nobody can be killed for a group: the last of memory is for those who can remove some. */
+	/* The OOM killer cannot free a group, so the last memory is not spent on new groups. */
 	cg = page_is_short() ? NULL : cgroup_create(parent);
 	if (!cg)
 		return -ENOMEM;
@@ -324,11 +331,15 @@ static int cgroup_mkdir(struct dentry *dir, const char *name, size_t len, u32 mo
 	return err;
 }
 
-/* The directory @name, counted; NULL. Directories leave the tree under cgroup_mutex, held, only. */
+/*
+ * The directory @name with a reference, or NULL. cgroup_mutex held: only its holders remove
+ * directories.
+ */
 static struct dentry *find_dir(struct dentry *dir, const char *name, size_t len)
 {
 	struct dentry *d;
 
+	assert(mutex_is_held(&cgroup_mutex));
 	spin_lock(&tree_lock);
 	d = dentry_find(dir, name, len);
 	if (d)
@@ -341,6 +352,7 @@ static int remove_group(struct dentry *d)
 {
 	int err;
 
+	assert(mutex_is_held(&cgroup_mutex));
 	spin_lock(&tree_lock);
 	err = d->nr_mounts ? -EBUSY : 0;
 	spin_unlock(&tree_lock);
@@ -380,12 +392,13 @@ static int cgroup_rmdir(struct dentry *dir, const char *name, size_t len, bool a
 
 bool cgroup_v1_in_use(void)
 {
-	/* One reference is ours, the others are mounts. */
+	assert(mutex_is_held(&cgroup_mutex));
+	/* One reference belongs to this file, the others are mounts. */
 	return READ_ONCE(superblocks[HIERARCHY_V1]->refs) > 1 ||
 	       !list_empty(&cgroup_roots[HIERARCHY_V1].children);
 }
 
-/* Of a comma-separated list, v1 knows "cpu" and what stands for every controller. */
+/* True if each word of the comma-separated @text is "cpu", or "all" for every controller. */
 static bool are_v1_options(const char *text)
 {
 	while (*text) {
@@ -404,6 +417,7 @@ static int claim_for_v1(void)
 {
 	struct cgroup *v2 = &cgroup_roots[HIERARCHY_V2];
 
+	assert(mutex_is_held(&cgroup_mutex));
 	if (!v2->cpu_for_children)
 		return 0;
 	return list_empty(&v2->children) ? cgroup_disable_cpu(v2) : -EBUSY;
@@ -465,6 +479,7 @@ static void init_hierarchy(enum hierarchy_id h, const struct fs_type *type)
 
 void cgroup_init(void)
 {
+	assert(!file_row(MAX_FILES));
 	init_hierarchy(HIERARCHY_V1, &cgroup_type);
 	init_hierarchy(HIERARCHY_V2, &cgroup2_type);
 	pseudo_mkdir(&sysfs_type, "fs/cgroup");
@@ -501,6 +516,7 @@ static void add_path(struct text *t, const struct cgroup *cg)
 {
 	unsigned depth = 0;
 
+	assert(spin_is_held(&proc_tree_lock));
 	while (cg && !cgroup_is_root(ancestor(cg, depth)))
 		depth++;
 	if (!depth)

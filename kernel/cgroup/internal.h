@@ -33,7 +33,7 @@ struct text;
 
 struct cgroup {
 	enum hierarchy_id hierarchy;
-	u32 refs; /* one while it exists, one for each of its inodes */
+	u32 refs; /* one for existing, one for each inode */
 
 	/* guarded by: cgroup_mutex */
 	struct cgroup *parent; /* NULL: the root */
@@ -41,10 +41,10 @@ struct cgroup {
 	struct dentry *dentry; /* its directory */
 	bool dead;	       /* removed; only open files and working directories are left */
 	u32 nr_descendants;
-	struct task_group *tg; /* NULL: the controller is not here */
+	struct task_group *tg; /* NULL: without the controller */
 	/* v2 */
 	bool cpu_for_children; /* "cpu" is in cgroup.subtree_control */
-	struct cgroup *domain; /* itself, or if threaded the group whose processes it divides */
+	struct cgroup *domain; /* itself; if threaded, its threaded domain */
 	u32 nr_threaded_children;
 	s32 max_depth, max_descendants;
 
@@ -52,7 +52,7 @@ struct cgroup {
 	struct list members; /* struct thread, by member[hierarchy].link */
 	u32 nr_members;
 	u32 nr_inside;			  /* members of it and of its descendants */
-	u64 past_user_ns, past_system_ns; /* used by those that have left (v2) */
+	u64 past_user_ns, past_system_ns; /* used by members that have left (v2) */
 };
 
 extern struct mutex cgroup_mutex;
@@ -66,24 +66,21 @@ static inline bool cgroup_is_root(const struct cgroup *cg)
 /* --- cgroup.c; cgroup_mutex held unless a comment says otherwise -------------------------- */
 /* A new group below @parent, in its tree but without a directory. NULL: -ENOMEM. */
 struct cgroup *cgroup_create(struct cgroup *parent);
-/* -EBUSY: it has members or children. */
+/* Remove @cg. 0, or -EBUSY if it has members or children. */
 int cgroup_remove(struct cgroup *cg);
 /* Needs no lock. */
 struct cgroup *cgroup_get(struct cgroup *cg);
 void cgroup_put(struct cgroup *cg);
-/* @top and everything below it, parents first: the one after @cg, NULL at the end. */
+/* Walks @top and all groups below it, parents first: the group after @cg, or NULL at the end. */
 struct cgroup *cgroup_next(struct cgroup *cg, struct cgroup *top);
 
-/* Give the controller's group to @cg, which has none; or take it away. -ENOMEM. */
+/* Give @cg, which has none, a group of the scheduler (0 or -ENOMEM), or take it away. */
 int cgroup_attach_cpu(struct cgroup *cg);
 void cgroup_detach_cpu(struct cgroup *cg);
 
-/*
- * Make @t, or every thread of its process, members of @cg. What has ended is not moved, without an
- * error.
- */
+/* Make @t, or every thread of its process, members of @cg. Threads that have ended are skipped. */
 void cgroup_move(struct thread *t, bool process, struct cgroup *cg);
-/* The group that @t is in; NULL: it has ended. */
+/* The group that @t is in, or NULL if @t has ended. */
 struct cgroup *cgroup_of(const struct thread *t, enum hierarchy_id h);
 /* Are there members here or below? */
 bool cgroup_is_populated(const struct cgroup *cg);
@@ -97,14 +94,17 @@ struct cgroup_usage cgroup_usage(struct cgroup *cg);
 /* --- type.c: v2 -------------------------------------------------------------------- */
 /* May "cpu" be in @cg's cgroup.subtree_control? */
 bool cgroup_has_cpu_to_give(const struct cgroup *cg);
-/* Put the controller into @cg's children, or take it away; 0 if that is so already. */
+/*
+ * Give the controller to @cg's children, or take it from them. 0, also if nothing changes; or
+ * -errno.
+ */
 int cgroup_enable_cpu(struct cgroup *cg);
 int cgroup_disable_cpu(struct cgroup *cg);
 bool cgroup_is_threaded(const struct cgroup *cg);
-/* As cgroup.type tells it. */
+/* The text of cgroup.type. */
 const char *cgroup_type_name(const struct cgroup *cg);
 int cgroup_make_threaded(struct cgroup *cg);
-/* May @cg have a child? -EAGAIN: a limit of it or of an ancestor is reached. */
+/* May @cg have another child? 0, or -EAGAIN if it or an ancestor has reached a limit. */
 int cgroup_check_limits(const struct cgroup *cg);
 /* May @t, or its process, become a member of @cg? 0, -EBUSY, -EOPNOTSUPP. */
 int cgroup_check_move(const struct thread *t, bool process, const struct cgroup *cg);
@@ -126,8 +126,9 @@ enum cgroup_file_flags {
 };
 
 /*
- * A file of every group, or of some. Numbers have get and set, texts show and store; -errno changes
- * nothing. All are called with cgroup_mutex held, for a group that exists.
+ * A file that every group has, or some. A file with a number has get and set, one with a text show
+ * and store. A set or store that returns -errno has changed nothing. All are called with
+ * cgroup_mutex held, for a group that exists.
  */
 struct cgroup_file {
 	const char *name;
@@ -147,7 +148,3 @@ extern const unsigned nr_cgroup_core_files, nr_cgroup_cpu_files, nr_cgroup_bandw
 /* --- bandwidth.c ------------------------------------------------------------------ */
 /* Append v2's lines of cpu.stat. */
 void cgroup_add_bandwidth_stat(const struct cgroup *cg, struct text *t);
-
-/* --- fs.c ------------------------------------------------------------------------- */
-/* Cut white space off both ends of @text, in place; Linux does for some files. */
-char *cgroup_strip(char *text, size_t *len);

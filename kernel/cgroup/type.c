@@ -6,9 +6,9 @@
  * children or has members, not both, because members would compete with children by rules nobody
  * set. The controller `cpu` can divide among threads, so there is a way out: a subtree whose groups
  * are threaded holds the threads of the processes of its topmost group, the threaded domain, and
- * there members and children may stand side by side. What is written in cgroup.type and
- * cgroup.subtree_control makes the difference; a group below a threaded domain that is not threaded
- * itself is an invalid domain and takes nobody.
+ * there members and children may stand side by side. Writes to cgroup.type and
+ * cgroup.subtree_control decide which of the two a group is. A group below a threaded domain that
+ * is not threaded itself is an invalid domain and takes no members.
  *
  * The root is exempt: everything starts there, and it has no parameters.
  *
@@ -16,6 +16,8 @@
  * Constraint". With one controller, a threaded one, some of its rules come out shorter here.
  */
 #include "kernel/cgroup/internal.h"
+
+#include "kernel/kernel.h"
 #include "lib/errno.h"
 
 /* --- what a group is ------------------------------------------------------------------ */
@@ -35,13 +37,13 @@ static bool has_populated_domain_child(const struct cgroup *cg)
 	return false;
 }
 
-/* Could threads of @cg's processes live in children of its? */
+/* Could @cg become a threaded domain, with threads of its processes in its children? */
 static bool can_be_threaded_domain(const struct cgroup *cg)
 {
 	return cgroup_is_root(cg) || (!cgroup_is_threaded(cg) && !has_populated_domain_child(cg));
 }
 
-/* Is it so that they live there, or that members and children share the CPU already? */
+/* Is @cg a threaded domain: has it threaded children, or members beside children with the CPU? */
 static bool is_threaded_domain(const struct cgroup *cg)
 {
 	return !cgroup_is_threaded(cg) &&
@@ -60,6 +62,7 @@ static bool is_valid_domain(const struct cgroup *cg)
 
 const char *cgroup_type_name(const struct cgroup *cg)
 {
+	assert(mutex_is_held(&cgroup_mutex));
 	if (cgroup_is_threaded(cg))
 		return "threaded";
 	if (!is_valid_domain(cg))
@@ -71,6 +74,7 @@ int cgroup_make_threaded(struct cgroup *cg)
 {
 	struct cgroup *domain = cg->parent->domain;
 
+	assert(mutex_is_held(&cgroup_mutex));
 	if (cgroup_is_threaded(cg))
 		return 0;
 	if (cgroup_is_populated(cg) || !is_valid_domain(domain) || !can_be_threaded_domain(domain))
@@ -89,6 +93,7 @@ int cgroup_check_move(const struct thread *t, bool process, const struct cgroup 
 {
 	const struct cgroup *from = cgroup_of(t, cg->hierarchy);
 
+	assert(mutex_is_held(&cgroup_mutex));
 	if (cg->hierarchy == HIERARCHY_V1)
 		return 0;
 	if (!is_valid_domain(cg->domain))
@@ -101,6 +106,7 @@ int cgroup_check_move(const struct thread *t, bool process, const struct cgroup 
 
 int cgroup_check_limits(const struct cgroup *cg)
 {
+	assert(mutex_is_held(&cgroup_mutex));
 	for (s64 depth = 1; cg; cg = cg->parent, depth++)
 		if (cg->nr_descendants >= (u32)cg->max_descendants || depth > cg->max_depth)
 			return -EAGAIN;
@@ -111,6 +117,7 @@ int cgroup_check_limits(const struct cgroup *cg)
 
 bool cgroup_has_cpu_to_give(const struct cgroup *cg)
 {
+	assert(mutex_is_held(&cgroup_mutex));
 	return cgroup_is_root(cg) ? !cgroup_v1_in_use() : cg->parent->cpu_for_children;
 }
 
@@ -139,6 +146,7 @@ int cgroup_enable_cpu(struct cgroup *cg)
 	struct cgroup *child;
 	int err;
 
+	assert(mutex_is_held(&cgroup_mutex));
 	if (cg->cpu_for_children)
 		return 0;
 	err = check_enable(cg);
@@ -159,6 +167,7 @@ int cgroup_disable_cpu(struct cgroup *cg)
 {
 	const struct cgroup *child;
 
+	assert(mutex_is_held(&cgroup_mutex));
 	if (!cg->cpu_for_children)
 		return 0;
 	list_for_each(child, &cg->children, sibling)

@@ -16,6 +16,7 @@
 #include "lib/string.h"
 
 #define TREE_HASH_SIZE 1024
+STATIC_ASSERT(NAME_MAX <= UINT8_MAX, "dentry.name_len is a byte");
 
 struct spinlock tree_lock = SPINLOCK_INIT("tree");
 static struct dentry *tree_hash[TREE_HASH_SIZE];
@@ -179,6 +180,7 @@ void dentry_unlink(struct dentry *d)
 
 struct dentry *dentry_find(struct dentry *dir, const char *name, size_t len)
 {
+	assert(spin_is_held(&tree_lock));
 	for (struct dentry *d = *hash_bucket(dir, name, len); d; d = d->hash_next)
 		if (d->parent == dir && d->name_len == len && !memcmp(d->name, name, len))
 			return d;
@@ -190,6 +192,7 @@ int dentry_move(struct dentry *d, struct dentry *dir, const char *name, size_t l
 	struct dentry *old = d->parent;
 	u64 cookie = d->cookie;
 
+	assert(spin_is_held(&tree_lock));
 	dentry_unlink(d);
 	if (set_name(d, name, len)) {
 		dentry_link(d);

@@ -32,7 +32,7 @@ static long read_zeros(struct file *f, void *user_buf, size_t n, u64 *pos)
 	return left && left == n ? -EFAULT : (long)(n - left);
 }
 
-/* Positions mean nothing, but asking for one is no error. */
+/* Positions mean nothing here, but seeking succeeds. */
 static long seek_nowhere(struct file *f, s64 offset, int whence)
 {
 	(void)f, (void)offset, (void)whence;
@@ -128,7 +128,7 @@ static const struct device {
 	{ "ttyS0", 0600, MKDEV(4, 64), &tty_ops },
 	{ "tty", 0666, MKDEV(5, 0), &tty_current_ops },
 	{ "console", 0600, MKDEV(5, 1), &console_ops },
-	/* Latency tools hold it open to keep CPUs out of deep sleep; ours only halt. */
+	/* Latency tools hold this open to keep CPUs out of deep sleep; these CPUs only halt. */
 	{ "cpu_dma_latency", 0600, MKDEV(10, 126), &null_ops },
 };
 

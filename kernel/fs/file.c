@@ -5,8 +5,8 @@
  * A table is usually used by one thread only. Then nobody else can close a descriptor during a
  * system call, and fd_borrow() hands out the file without counting it: two loads instead of a lock
  * and two atomic operations. A table used by several threads or processes is looked up under its
- * lock and the file is counted. Another process that looks in (procfs) only ever adds references,
- * which the owner need not know about.
+ * lock and the file is counted. Another process that reads the table (through procfs) only adds
+ * references, which does not disturb the owner.
  *
  * LOCKING. files->lock guards slots and sizes; it is a leaf. The pointers of a table are replaced
  * only when it grows, by one of its users, so a sole user may read them without the lock.
@@ -18,7 +18,8 @@
 #include "kernel/task/proc.h"
 #include "lib/string.h"
 
-#define FILES_INLINE  64
+#define FILES_INLINE 64
+STATIC_ASSERT(FILES_INLINE == 64, "inline_maps has one word for each of two maps");
 #define RLIMIT_NOFILE 7
 
 struct files {
@@ -99,7 +100,7 @@ int file_may_exec(struct file *f)
 	return S_ISREG(f->inode->mode) && (f->inode->mode & 0111) ? 0 : -EACCES;
 }
 
-/* SEEK_SET, SEEK_CUR, SEEK_END; SEEK_DATA and SEEK_HOLE see one solid file. */
+/* SEEK_SET, SEEK_CUR, SEEK_END; for SEEK_DATA and SEEK_HOLE a file has no holes. */
 long generic_llseek(struct file *f, s64 offset, int whence)
 {
 	s64 size = (s64)file_size(f), pos;
@@ -295,11 +296,12 @@ void files_put(struct files *t)
 	kfree(t);
 }
 
-/* Empty the slot; NULL if it was. files->lock held. */
+/* Empty the slot and return its file, or NULL if it was empty. files->lock held. */
 static struct file *take_slot(struct files *t, unsigned fd)
 {
 	struct file *f = fd < t->size ? t->slots[fd] : NULL;
 
+	assert(spin_is_held(&t->lock));
 	if (f) {
 		t->slots[fd] = NULL;
 		t->used[fd / 64] &= ~BIT(fd % 64);
@@ -310,6 +312,7 @@ static struct file *take_slot(struct files *t, unsigned fd)
 
 static void fill_slot(struct files *t, unsigned fd, struct file *f, bool cloexec)
 {
+	assert(spin_is_held(&t->lock));
 	t->slots[fd] = f;
 	t->used[fd / 64] |= BIT(fd % 64);
 	if (cloexec)
@@ -331,7 +334,7 @@ void files_close_on_exec(struct files *t)
 	}
 }
 
-/* Lowest free slot >= @min: t->size if all are taken. */
+/* The lowest free slot >= @min, or t->size if all are taken. */
 static unsigned first_free(const struct files *t, unsigned min)
 {
 	for (unsigned w = min / 64; w < t->size / 64; w++) {
@@ -343,11 +346,14 @@ static unsigned first_free(const struct files *t, unsigned min)
 	return max(t->size, min);
 }
 
-/* Make the table large enough for @fd. -EMFILE beyond the process's limit. files->lock held. */
+/*
+ * Make the table large enough for @fd. 0, -ENOMEM, or -EMFILE beyond the limit. files->lock held.
+ */
 static int make_room(struct files *t, unsigned fd)
 {
 	unsigned size = t->size;
 
+	assert(spin_is_held(&t->lock));
 	if (fd >= current->proc->rlimit[RLIMIT_NOFILE].cur)
 		return -EMFILE;
 	while (size <= fd)

@@ -3,11 +3,12 @@
  * flock(2): advisory locks on whole files, owned by an open file (not a process) and dropped with
  * it.
  *
- * There are few of them, so all are in one list; whoever waits for one sleeps on one queue and
- * looks again whenever any lock goes away.
+ * There are few of these locks, so all are in one list. All waiters sleep on one queue and look
+ * again whenever any lock is dropped.
  */
 #include "kernel/fs/vfs.h"
 
+#include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "kernel/task/proc.h"
 
@@ -28,13 +29,14 @@ static struct list flocks = LIST_INIT(flocks); /* guarded by: flock_lock */
 static struct waitq flock_waiters = WAITQ_INIT(flock_waiters);
 
 /*
- * The owner's lock; *conflict tells whether others forbid @exclusive or shared use. flock_lock
- * held.
+ * The lock that @f owns, or NULL. *conflict tells whether locks of others forbid what @f asks for,
+ * @exclusive or shared. flock_lock held.
  */
 static struct flock *find(const struct file *f, bool exclusive, bool *conflict)
 {
 	struct flock *l, *mine = NULL;
 
+	assert(spin_is_held(&flock_lock));
 	*conflict = false;
 	list_for_each(l, &flocks, link) {
 		if (l->owner == f)
@@ -45,7 +47,7 @@ static struct flock *find(const struct file *f, bool exclusive, bool *conflict)
 	return mine;
 }
 
-/* Take or convert; consumes *spare if it needs a new entry. -EAGAIN. */
+/* Take the lock, or convert the one that @f owns; a new entry consumes *spare. 0 or -EAGAIN. */
 static long try_lock(struct file *f, bool exclusive, struct flock **spare)
 {
 	struct flock *mine;
@@ -107,7 +109,7 @@ long flock_apply(struct file *f, unsigned op)
 	if (err && !(op & LOCK_NB))
 		err = wait_event_interruptible(&flock_waiters, !try_lock(f, op & LOCK_EX, &spare));
 	kfree(spare);
-	/* A lock made weaker may let others in. */
+	/* Converting an exclusive lock to a shared one may let others in. */
 	if (!err && (op & LOCK_SH))
 		waitq_wake(&flock_waiters, 0);
 	return err;

@@ -22,14 +22,16 @@ struct iovec { /* as readv(2) and writev(2) take it */
 	size_t len;
 };
 
-/* What readdir calls for each entry; nonzero means that there is no room for it. Never sleeps. */
+/* readdir calls this for each entry; nonzero means that there is no room for it. Never sleeps. */
 typedef int (*emit_fn)(void *arg, const char *name, u64 ino, unsigned type, u64 next_pos);
 
 struct file_ops { /* every pointer may be NULL; the default is in the comment */
 	long (*read)(struct file *f, void *user_buf, size_t n, u64 *pos);	 /* -EINVAL */
 	long (*write)(struct file *f, const void *user_buf, size_t n, u64 *pos); /* -EINVAL */
-	/* All segments as one write, for streams whose small writes are atomic. Default: one write
-	 * each. */
+	/*
+	 * Write all segments as one, for streams whose small writes are atomic. Default: one write
+	 * for each segment.
+	 */
 	long (*writev)(struct file *f, const struct iovec *iov, unsigned nr, size_t total);
 	long (*ioctl)(struct file *f, unsigned cmd, u64 arg); /* -ENOTTY */
 	/* POLL* events ready now; registers with @pt (may be NULL) for a wakeup. */
@@ -82,7 +84,7 @@ struct file {
 struct file *file_get(struct file *f);
 void file_put(struct file *f);
 
-/* The current process's descriptor, with a reference; NULL: -EBADF. */
+/* The file of the current process's descriptor @fd, with a reference; NULL means -EBADF. */
 struct file *fd_get(int fd);
 /*
  * A new file of @size zero bytes without a name, open for reading and writing: MAP_SHARED |
@@ -93,8 +95,8 @@ struct file *file_anonymous(u64 size);
 int fd_install(struct file *f, int min, bool cloexec);
 
 /*
- * The same without the cost of a reference when only the running thread can use the descriptor
- * table. For the length of one system call: fd_release() before returning.
+ * Like fd_get(), but without the cost of a reference if only the running thread can use the
+ * descriptor table. Valid for the length of one system call: fd_release() before returning.
  */
 struct fd_ref {
 	struct file *file; /* NULL: -EBADF */
@@ -120,8 +122,8 @@ struct fs_context *fs_context_get(struct fs_context *c);
 void fs_context_put(struct fs_context *c);
 
 /*
- * Open by kernel path (no user memory touched) in the current process's root. Returns file or NULL
- * with *err set.
+ * Open the file @path, a string of the kernel, from the current process's root. Returns the file,
+ * or NULL with *err set.
  */
 struct file *file_open(const char *path, unsigned flags, unsigned mode, int *err);
 /* Read into kernel memory at @pos (exec). Bytes or -errno. */

@@ -94,7 +94,7 @@ static int fill_file(const char *name, const struct record *r)
 	return err;
 }
 
-/* A further name of a file already made? Then link it. Returns 1 if this is the first name. */
+/* If @r is a further name of a file already made, link it. Returns 1 if this is the first name. */
 static int link_again(struct links *links, const struct record *r, const struct walk_result *at)
 {
 	struct path old;

@@ -40,6 +40,7 @@ struct mount *mount_covering(const struct mount *mnt, const struct dentry *d)
 {
 	struct mount *m;
 
+	assert(spin_is_held(&tree_lock));
 	list_for_each(m, &mounts, link)
 		if (m->at.dentry == d && m->at.mnt == mnt)
 			return m;
@@ -100,8 +101,8 @@ int mount_remove(const struct path *p, bool detach)
 }
 
 /*
- * One line of /proc/mounts needs the path outside tree_lock, so mounts are taken one by one,
- * counted.
+ * The mount number @index with a reference, or NULL. A line of /proc/mounts needs the path without
+ * tree_lock held, so mounts are taken one by one.
  */
 static struct mount *next_mount(unsigned index)
 {

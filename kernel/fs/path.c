@@ -3,11 +3,11 @@
  * From text to places, and back.
  *
  * A walk runs under tree_lock and takes no references to the directories on the way, because
- * nothing can leave the tree meanwhile; only its result is counted. Symbolic links push the rest of
- * the text on a small stack and continue with the link's. Dynamic directories (/proc/PID) are
- * asked, and magic links (/proc/PID/cwd) followed, without the lock, because their file system may
- * sleep. Everything that the walk has to hold for that (places, link texts, dentries made for it)
- * is dropped at its end.
+ * nothing can leave the tree meanwhile; only its result is counted. A symbolic link pushes the rest
+ * of the text on a small stack and continues with the link's text. Dynamic directories (/proc/PID)
+ * are asked, and magic links (/proc/PID/cwd) followed, without the lock, because their file system
+ * may sleep. Everything that the walk has to hold for that (places, link texts, dentries made for
+ * it) is dropped at its end.
  *
  * Every program runs as root, so there are no permission checks on the way.
  */
@@ -106,7 +106,7 @@ void fs_context_put(struct fs_context *c)
 	kfree(c);
 }
 
-/* Kernel threads and the time before the first process: the root of everything. */
+/* Kernel threads, and everybody before the first process, start at the root of everything. */
 static void copy_path(struct path *out, size_t member)
 {
 	struct fs_context *c = current->proc->fs;
@@ -246,6 +246,7 @@ static int create_file(struct walk *w, const char *name, size_t len, u32 mode)
 	struct dentry *dir = w->at.dentry, *d;
 	const struct fs_type *type = dir->inode->sb->type;
 
+	assert(spin_is_held(&tree_lock));
 	if (!dir->linked && dir != dir->inode->sb->root)
 		return -ENOENT;
 	if (!type->create)
@@ -347,7 +348,7 @@ static int walk_components(struct walk *w, const char *text, struct walk_result 
 	}
 }
 
-/* Where @text starts: references for the caller. */
+/* Find the place where @text starts, with references for the caller. */
 static int walk_start(int dirfd, const char *text, struct path *start)
 {
 	struct fd_ref ref;

@@ -12,9 +12,9 @@
  * The counters move only after a complete copy, so a piece is all or nothing: that is the atomicity
  * that POSIX wants for writes up to PIPE_BUF.
  *
- * WAKEUPS. A writer that finds the pipe empty wakes one reader; a reader that makes room for
- * PIPE_BUF bytes again wakes one writer; both as "sync", since they are about to sleep more often
- * than not. Sleepers are exclusive, and one that leaves work behind wakes the next.
+ * WAKEUPS. A writer that finds the pipe empty wakes one reader. A reader that makes room for
+ * PIPE_BUF bytes again wakes one writer. Both wakeups are "sync", since the waker is usually about
+ * to sleep. Sleepers are exclusive, and one that leaves work behind wakes the next.
  */
 #include "kernel/fs/pipe.h"
 
@@ -26,6 +26,8 @@
 
 #define MAX_PAGES 256 /* 1 MiB: Linux's pipe-max-size */
 #define FIONREAD  0x541b
+STATIC_ASSERT(PIPE_BUF >= PAGE_SIZE, "splice waits for room for PIPE_BUF bytes and puts a page");
+STATIC_ASSERT(PIPE_BUF < PIPE_PAGES * PAGE_SIZE && PIPE_PAGES <= MAX_PAGES, "capacities");
 
 static struct superblock pipe_sb = {
 	.type = &(const struct fs_type){ .name = "pipefs", .magic = 0x50495045 },
@@ -56,6 +58,7 @@ struct pipe *pipe_create(unsigned nr_pages)
 {
 	struct pipe *p = kzalloc(sizeof(*p));
 
+	assert(nr_pages && !(nr_pages & (nr_pages - 1)));
 	if (!p)
 		return NULL;
 	spin_lock_init(&p->lock, "pipe");
@@ -138,13 +141,14 @@ static __noinline u32 copy_out_pages(struct pipe *p, u32 byte, char *user, u32 l
 }
 
 /*
- * Copy @len bytes from the ring at @byte to user memory. Returns the bytes done; less after a
- * fault. lock held.
+ * Copy @len bytes from the ring at @byte to user memory. Returns the number of bytes copied, which
+ * is smaller after a fault. lock held.
  */
 static inline u32 copy_out(struct pipe *p, u32 byte, char *user, u32 len)
 {
 	u32 offset = byte % PAGE_SIZE;
 
+	assert(!DEBUG || spin_is_held(&p->lock));
 	if (likely(offset + len <= PAGE_SIZE))
 		return len - (u32)arch_copy_to_user(user, *page_slot(p, byte) + offset, len);
 	return copy_out_pages(p, byte, user, len);
@@ -177,18 +181,22 @@ static __noinline long copy_in_pages(struct pipe *p, u32 byte, const char *user,
 	return done;
 }
 
-/* The same in the other direction; -ENOMEM when a ring page cannot be had. lock held. */
+/*
+ * Copy from user memory into the ring. Returns as copy_out(), or -ENOMEM for lack of a ring page.
+ * lock held.
+ */
 static inline long copy_in(struct pipe *p, u32 byte, const char *user, u32 len)
 {
 	u32 offset = byte % PAGE_SIZE;
 	char *page = *page_slot(p, byte);
 
+	assert(!DEBUG || spin_is_held(&p->lock));
 	if (likely(page && offset + len <= PAGE_SIZE))
 		return len - (u32)arch_copy_from_user(page + offset, user, len);
 	return copy_in_pages(p, byte, user, len);
 }
 
-/* Sleep once for @q unless @ready. 0, or -ERESTARTSYS. The caller looks again. */
+/* Sleep once on @q unless @ready. 0 (the caller looks again) or -ERESTARTSYS. */
 static __noinline long pipe_sleep(struct pipe *p, struct waitq *q,
 				  bool (*ready)(const struct pipe *p))
 {
@@ -252,7 +260,7 @@ static long get_piece(struct pipe *p, char *user, size_t n)
 	return len;
 }
 
-/* Nothing there: wait for something. 0 to look again, 1 at the end of the file, or -errno. */
+/* Wait until there is something to read. 0 to look again, 1 at the end of the file, or -errno. */
 static __noinline long wait_readable(struct pipe *p, u32 flags)
 {
 	if (!READ_ONCE(p->writers) && !pipe_used(p))
@@ -282,8 +290,8 @@ long pipe_get(struct pipe *p, void *user_buf, size_t n, u32 flags)
 }
 
 /*
- * Copy all segments to the head of the ring. 0; or -ENOMEM; or 1 and *fault is the user address to
- * fault in.
+ * Copy all segments to the head of the ring. Returns 0; -ENOMEM; or 1, with the user address to
+ * fault in in *fault.
  */
 static long copy_segments(struct pipe *p, const struct iovec *iov, unsigned nr, const void **fault)
 {
@@ -401,6 +409,7 @@ static int move_pages(struct pipe *p, char **pages, unsigned nr)
 {
 	u32 first = p->tail / PAGE_SIZE, last = (p->head - 1) / PAGE_SIZE;
 
+	assert(spin_is_held(&p->lock));
 	if (p->head == p->tail)
 		return 0;
 	if (last - first >= nr)
@@ -512,7 +521,7 @@ static const struct inode_ops pipe_inode_ops = { .release = pipe_inode_release }
 
 /* --- opening -------------------------------------------------------------------------- */
 
-/* The pipe of @i, made by the first to open it. */
+/* The pipe of @i; the first to open it makes it. NULL: no memory. */
 static struct pipe *find_pipe(struct inode *i)
 {
 	mutex_lock(&i->lock);
@@ -525,8 +534,9 @@ static struct pipe *find_pipe(struct inode *i)
 }
 
 /*
- * A FIFO opened for one direction waits for the other end. That may come and go before we look, so
- * what is waited for is not its presence but a change of the number of visits, @before us.
+ * A FIFO opened for one direction waits for the other end. The other end may come and go before
+ * this thread looks. So it waits for a change of the number of visits, which was @before, and not
+ * for the end to be present.
  */
 static long wait_for_partner(struct pipe *p, struct file *f, u32 before)
 {

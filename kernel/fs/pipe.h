@@ -21,22 +21,22 @@ struct pipe {
 /* No ends yet; @nr_pages is a power of two. NULL: no memory. */
 struct pipe *pipe_create(unsigned nr_pages);
 void pipe_free(struct pipe *p); /* all ends are closed */
-/* Add and drop ends: FILE_READ and FILE_WRITE in @mode. True if the other end is there. */
+/* Add the ends in @mode (FILE_READ, FILE_WRITE). True if both kinds of end are open now. */
 bool pipe_attach(struct pipe *p, unsigned mode);
-/* What nobody can read any more is discarded. */
+/* Drop ends. Once no end is left, the data is discarded. */
 void pipe_detach(struct pipe *p, unsigned mode);
 /* As read(2), write(2) and writev(2); @flags may have O_NONBLOCK. */
 long pipe_get(struct pipe *p, void *user_buf, size_t n, u32 flags);
 long pipe_put(struct pipe *p, const void *user_buf, size_t n, u32 flags);
 long pipe_putv(struct pipe *p, const struct iovec *iov, unsigned nr, size_t total, u32 flags);
 /*
- * splice.c: a page of the kernel's, all of it or nothing. PAGE_SIZE; -EAGAIN: no room; -ENOMEM;
- * -EPIPE and SIGPIPE.
+ * splice.c: put a page of the kernel, all of it or nothing. Returns PAGE_SIZE, -EAGAIN (no room),
+ * -ENOMEM, or -EPIPE after SIGPIPE.
  */
 long pipe_put_page(struct pipe *p, const void *data);
 /* Wait for room for PIPE_BUF bytes. 0 to look again, -EAGAIN with O_NONBLOCK, or -ERESTARTSYS. */
 long pipe_wait_writable(struct pipe *p, u32 flags);
-/* Nobody reads what would be written: SIGPIPE, and -EPIPE. */
+/* For a write that no reader is left for: sends SIGPIPE and returns -EPIPE. */
 long pipe_broken(void);
 /* Bytes waiting to be read. */
 u32 pipe_used(const struct pipe *p);

@@ -90,7 +90,7 @@ static long socket_ioctl(struct file *f, unsigned cmd, u64 arg)
 	return arch_copy_to_user((void *)arg, &used, sizeof(used)) ? -EFAULT : 0;
 }
 
-/* Once, by open_end(): a socket cannot be opened again through /proc. */
+/* Called once, by open_end(): a socket cannot be opened again through /proc. */
 static int socket_open(struct inode *i, struct file *f)
 {
 	struct socket *s = i->private;
@@ -104,7 +104,7 @@ static int socket_open(struct inode *i, struct file *f)
 	return 0;
 }
 
-/* Close those of the directions in @ends that are open. */
+/* Close the directions in @ends that are still open. */
 static void close_ends(struct file *f, u32 ends)
 {
 	struct socket *s = f->private;

@@ -7,7 +7,7 @@
 #include "kernel/mm/mm.h"
 #include "lib/string.h"
 
-/* The ring page of byte @at, which gets one if it has none; NULL: no memory. lock held. */
+/* The ring page of byte @at, allocated if there is none yet; NULL: no memory. lock held. */
 static char *ring_page(struct pipe *p, u32 at)
 {
 	char **slot = &p->pages[at / PAGE_SIZE & (p->nr_pages - 1)];
@@ -25,6 +25,7 @@ static long copy_page(struct pipe *p, const char *data)
 	char *first = ring_page(p, p->head);
 	char *second = offset ? ring_page(p, p->head + PAGE_SIZE) : first;
 
+	assert(spin_is_held(&p->lock));
 	if (!first || !second)
 		return -ENOMEM;
 	memcpy(first + offset, data, PAGE_SIZE - offset);

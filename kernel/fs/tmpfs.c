@@ -3,10 +3,10 @@
  * tmpfs: regular files in memory. It is also the root file system and, with device nodes in it,
  * /dev.
  *
- * Names are the tree's business (dentry.c); here is only what a file contains: a radix tree of
- * pages, 512 slots a level, whose height grows with the file. A slot of 0 is a hole and reads as
- * zeros. Pages carry references, so a mapping (map_page) or a copy in flight keeps its page while
- * the file is truncated under it.
+ * Names are the tree's business (dentry.c). This file handles only contents: a radix tree of pages,
+ * 512 slots a level, whose height grows with the file. A slot of 0 is a hole and reads as zeros.
+ * Pages carry references, so a mapping (map_page) or a copy in flight keeps its page while the file
+ * is truncated under it.
  *
  * LOCKING. inode->lock (a mutex) serialises writers and truncation; it is held while user memory is
  * copied, which may fault and map a page of this very file, so map_page and readers must not take
@@ -22,6 +22,7 @@
 #define FANOUT	     (1u << FANOUT_SHIFT)
 #define MAX_HEIGHT   3 /* 2^27 pages: 512 GiB */
 #define MAX_FILE     (PAGE_SIZE << (MAX_HEIGHT * FANOUT_SHIFT))
+STATIC_ASSERT(FANOUT * sizeof(u64) == PAGE_SIZE, "a node is a page of addresses");
 
 static u64 nr_pages_total;
 
@@ -36,6 +37,7 @@ static u64 *find_slot(struct content *c, u64 index)
 {
 	u64 *slot = &c->root;
 
+	assert(spin_is_held(&c->lock));
 	if (index >> (c->height * FANOUT_SHIFT))
 		return NULL;
 	for (unsigned level = c->height; level > 0; level--) {
@@ -47,11 +49,12 @@ static u64 *find_slot(struct content *c, u64 index)
 	return slot;
 }
 
-/* The same, growing the tree as needed. NULL: no memory. lock held. */
+/* The slot of page @index; the tree grows as needed. NULL: no memory. lock held. */
 static u64 *make_slot(struct content *c, u64 index)
 {
 	u64 *slot = &c->root, node;
 
+	assert(spin_is_held(&c->lock));
 	while (index >> (c->height * FANOUT_SHIFT)) {
 		if (c->root) {
 			node = page_alloc_zeroed();
@@ -95,7 +98,8 @@ static void count_page(struct inode *i, s64 n)
 }
 
 /*
- * The same, filling a hole with a zeroed page. 0: no memory, or the file system has its half of it.
+ * The page at @index with a reference; a hole gets a zeroed page. 0: no memory, or the file system
+ * already has its half of it.
  */
 static u64 make_page(struct inode *i, u64 index)
 {
@@ -116,8 +120,8 @@ static u64 make_page(struct inode *i, u64 index)
 }
 
 /*
- * Free the pages of the subtree @node whose index is >= @from (relative to the subtree). True: all
- * gone.
+ * Free the pages of the subtree @node whose index is >= @from (relative to the subtree). True if no
+ * page is left.
  */
 static bool free_subtree(struct inode *i, u64 node, unsigned height, u64 from)
 {
@@ -270,7 +274,9 @@ static long tmpfs_truncate(struct inode *i, u64 size)
 	}
 	WRITE_ONCE(i->size, size);
 	spin_unlock(&c->lock);
-	/* Emptying a file is common and may take long: preemptible. */
+	/*
+	 * Emptying a file is common and may take long, so it runs without the lock and preemptible.
+	 */
 	if (old.root)
 		free_subtree(i, old.root, old.height, 0);
 	inode_touch(i);

@@ -3,11 +3,12 @@
  * Changing the tree of names: making, linking, removing and renaming, once the directory is known.
  *
  * A walk with WALK_PARENT finds the directory; by the time tree_lock is taken again here it may
- * have been removed, so everything is checked under the lock, and only then changed. What falls out
- * of the tree is put after unlocking.
+ * have been removed, so everything is checked under the lock, and only then changed. References to
+ * what leaves the tree are dropped after unlocking.
  */
 #include "kernel/fs/vfs.h"
 
+#include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "lib/string.h"
 
@@ -22,6 +23,7 @@ static int check_directory(const struct walk_result *at)
 {
 	const struct dentry *dir = at->path.dentry;
 
+	assert(spin_is_held(&tree_lock));
 	if (!S_ISDIR(dir->inode->mode))
 		return -ENOTDIR;
 	if (!dir->linked && dir != dir->inode->sb->root)
@@ -106,6 +108,7 @@ int tree_link(const struct path *old, const struct walk_result *at)
 /* Can @d be removed as a directory (or not)? tree_lock held. */
 static int check_removal(const struct dentry *d, bool dir)
 {
+	assert(spin_is_held(&tree_lock));
 	if (dir && !S_ISDIR(d->inode->mode))
 		return -ENOTDIR;
 	if (!dir && S_ISDIR(d->inode->mode))
@@ -115,7 +118,7 @@ static int check_removal(const struct dentry *d, bool dir)
 	return list_empty(&d->children) ? 0 : -ENOTEMPTY;
 }
 
-/* What removing "/", "." and ".." answers. */
+/* The error for removing "/", "." or "..". */
 static int remove_dots(const struct walk_result *at, bool dir)
 {
 	static const int answers[] = { -EBUSY, -EINVAL, -ENOTEMPTY };
@@ -156,6 +159,7 @@ static int rename_locked(struct dentry *d, struct dentry *victim, const struct w
 	struct dentry *dir = to->path.dentry;
 	int err;
 
+	assert(spin_is_held(&tree_lock));
 	if (S_ISDIR(d->inode->mode) && dentry_is_below(dir, d))
 		return -EINVAL;
 	if (d->nr_mounts)

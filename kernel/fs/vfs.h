@@ -9,10 +9,10 @@
  * (/proc) supply lookup and readdir; the dentries made for them are transient: they belong to the
  * walk or the open file that asked and are in no list.
  *
- * LOCKING. tree_lock guards names, parents, children, mounts and link counts. It is a spin lock:
- * walks are short and never sleep; what must be freed is put aside and freed after unlocking.
- * Reference counts are atomic; a dentry in the tree is kept by the tree's own reference, so a count
- * that reaches zero can have no finder.
+ * LOCKING. tree_lock guards names, parents, children, mounts and link counts. It is a spin lock,
+ * because walks are short and never sleep; whatever must be freed is freed after unlocking.
+ * Reference counts are atomic; a dentry in the tree is kept by the tree's own reference, so once a
+ * count reaches zero nobody can find the dentry any more.
  */
 #pragma once
 
@@ -61,11 +61,13 @@
 
 struct inode_ops {
 	/*
-	 * Dynamic directory: the inode called @name, with a reference, or NULL. No locks held; may
-	 * sleep.
+	 * For a dynamic directory: the inode called @name, with a reference, or NULL. No locks
+	 * held; may sleep.
 	 */
 	struct inode *(*lookup)(struct inode *dir, const char *name, size_t len);
-	/* Magic link: jump to @target (references for the caller). No locks held; may sleep. */
+	/*
+	 * For a magic link: jump to @target (references for the caller). No locks held; may sleep.
+	 */
 	int (*follow)(struct inode *link, struct path *target);
 	/* Text of a magic link whose target is no path ("pipe:[7]"); -ENOENT if there is none. */
 	int (*link_text)(struct inode *link, char *buf, size_t size);
@@ -90,7 +92,7 @@ struct inode {
 	void *private;	   /* of the file system */
 };
 
-/* Reference 1, times now. NULL when memory is short. Any context. */
+/* A new inode with one reference and the present time. NULL: no memory. Any context. */
 struct inode *inode_create(struct superblock *sb, u32 mode);
 struct inode *inode_get(struct inode *i);
 void inode_put(struct inode *i);
@@ -107,7 +109,7 @@ struct dentry {
 	u32 refs;
 	u32 nr_mounts; /* mounts on this name; guarded by: tree_lock */
 	bool linked;   /* in the tree */
-	u8 name_len;
+	u8 name_len;   /* NAME_MAX fits */
 	char *name;
 	char short_name[24];
 };
@@ -125,11 +127,11 @@ struct fs_type {
 	struct inode *(*create)(struct superblock *sb, u32 mode);
 	const char *options; /* behind the flags in /proc/mounts: ",cpu"; may be NULL */
 	/*
-	 * Directories that mean more than their names are made and removed by these two. @dir may
+	 * Make and remove directories that are more than names, such as control groups. @dir may
 	 * have been removed since it was found. 0 or -errno. No locks held; may sleep.
 	 */
 	int (*mkdir)(struct dentry *dir, const char *name, size_t len, u32 mode);
-	/* unlink, or if @as_dir rmdir. */
+	/* rmdir if @as_dir, else unlink. */
 	int (*remove)(struct dentry *dir, const char *name, size_t len, bool as_dir);
 };
 
@@ -163,11 +165,11 @@ struct dentry *dentry_get(struct dentry *d);
 void dentry_put(struct dentry *d);
 /* Put a new dentry into the tree, which takes over the caller's reference. tree_lock held. */
 void dentry_link(struct dentry *d);
-/* Take it out; the caller owes a dentry_put() after unlocking. tree_lock held. */
+/* Take @d out of the tree; the caller owes a dentry_put() after unlocking. tree_lock held. */
 void dentry_unlink(struct dentry *d);
-/* The entry of @dir, not counted; NULL. tree_lock held. */
+/* The entry @name of @dir without a reference, or NULL. tree_lock held. */
 struct dentry *dentry_find(struct dentry *dir, const char *name, size_t len);
-/* Move @d to @dir under a new name; -ENOMEM. tree_lock held. */
+/* Move @d to @dir under a new name. 0 or -ENOMEM. tree_lock held. */
 int dentry_move(struct dentry *d, struct dentry *dir, const char *name, size_t len);
 bool dentry_is_below(const struct dentry *d, const struct dentry *ancestor);
 /* Emit "." and ".." (positions 0 and 1); nonzero when there was no room. */
@@ -203,7 +205,7 @@ struct walk_result {
 
 /* Resolve @text, relative to @dirfd (or AT_FDCWD). 0 or -errno. */
 int path_walk(int dirfd, const char *text, unsigned flags, struct walk_result *res);
-/* The same with a path as the only result. */
+/* Like path_walk(), with a path as the only result. */
 int path_lookup(int dirfd, const char *text, unsigned flags, struct path *out);
 /* path_walk() to the directory, then tree_mknod() or tree_unlink(). 0 or -errno. */
 int path_mknod(int dirfd, const char *text, u32 mode, u32 rdev, const char *link);
@@ -240,7 +242,7 @@ const struct fs_type *fs_find(const char *name);
 int mount_add(const struct fs_type *type, const char *source, const struct path *at, u64 flags,
 	      const char *options);
 int mount_remove(const struct path *p, bool detach);
-/* What covers (@mnt, @d), or NULL. tree_lock held. */
+/* The mount that covers (@mnt, @d), or NULL. tree_lock held. */
 struct mount *mount_covering(const struct mount *mnt, const struct dentry *d);
 size_t mount_print(char *buf, size_t size);    /* /proc/mounts */
 size_t fs_print_types(char *buf, size_t size); /* /proc/filesystems */
@@ -249,7 +251,7 @@ size_t fs_print_types(char *buf, size_t size); /* /proc/filesystems */
 /* An open file of @inode; takes over neither reference. @path may be NULL. Runs ops->open. */
 struct file *file_create(struct inode *inode, const struct path *path, u32 flags, int *err);
 struct file *file_open_at(int dirfd, const char *text, u32 flags, u32 mode, int *err);
-/* The descriptor of another process's table, with a reference; NULL. Any files lock order: leaf. */
+/* The file of descriptor @fd in another process's table, with a reference, or NULL. */
 struct file *files_lookup(struct files *files, int fd);
 /* Lowest open descriptor >= @fd, or -1. */
 int files_next(struct files *files, int fd);

@@ -197,6 +197,7 @@ static struct dentry *add_entry(struct dentry *dir, const char *name, size_t len
 {
 	struct dentry *d = dentry_create(dir, name, len, inode);
 
+	assert(spin_is_held(&tree_lock));
 	if (d)
 		dentry_link(d);
 	return d;
@@ -220,6 +221,7 @@ static struct dentry *make_parents(struct dentry *root, const char *name, const 
 	struct dentry *dir = root, *next;
 	const char *slash;
 
+	assert(spin_is_held(&tree_lock));
 	for (; dir && (slash = strchr(name, '/')); name = slash + 1, dir = next) {
 		size_t len = (size_t)(slash - name);
 

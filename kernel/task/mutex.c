@@ -100,3 +100,8 @@ void mutex_unlock(struct mutex *m)
 						  __ATOMIC_RELEASE, __ATOMIC_RELAXED)))
 		unlock_slow(m);
 }
+
+bool mutex_is_held(const struct mutex *m)
+{
+	return READ_ONCE(m->holder) == current;
+}

@@ -14,6 +14,7 @@ struct record_header {
 	u8 flags, preempt_count;
 	s32 pid;
 };
+STATIC_ASSERT(sizeof(struct record_header) == 8, "written as one word");
 
 enum record_flags {
 	RECORD_IRQS_OFF = 0x01,
@@ -85,6 +86,7 @@ struct cmdline {
 	s32 tid;
 	char comm[COMM_LEN];
 };
+STATIC_ASSERT(sizeof(struct cmdline) == 20, "layout known to image.py");
 extern struct cmdline trace_cmdlines[NR_CMDLINES];
 
 /* The remembered name of a thread: "<idle>", or "<...>" if it is not known. */

@@ -150,6 +150,9 @@ void trace_emit_vector(unsigned nr, unsigned id, int vector)
 	emit(nr, &ev.common);
 }
 
+STATIC_ASSERT(sizeof(struct event_print) + TRACE_MARKER_MAX + 8 <= RING_PAYLOAD_MAX,
+	      "the longest marker fits a page");
+
 long tracing_mark_write(const char *text, size_t len)
 {
 	u32 size = min((u32)len, TRACE_MARKER_MAX);

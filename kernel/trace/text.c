@@ -222,6 +222,7 @@ static long copy_lines(struct trace_text *t, char *user_buf, size_t n)
 {
 	size_t done = 0;
 
+	assert(mutex_is_held(&trace_lock));
 	while (done < n && (t->used < t->len || next_line(t))) {
 		size_t chunk = min(n - done, t->len - t->used);
 
@@ -360,6 +361,7 @@ struct trace_raw {
 /* Is there a rest of the page at hand, or a next one? trace_lock held. */
 static bool have_page(struct trace_raw *raw)
 {
+	assert(mutex_is_held(&trace_lock));
 	if (raw->used == RING_PAGE_SIZE && ring_read_page(&trace_rings[raw->cpu], &raw->reader))
 		raw->used = 0;
 	return raw->used < RING_PAGE_SIZE;
@@ -370,6 +372,7 @@ static long copy_page_out(struct trace_raw *raw, void *user_buf, size_t n)
 {
 	size_t chunk;
 
+	assert(mutex_is_held(&trace_lock));
 	if (!have_page(raw))
 		return 0;
 	chunk = min(n, (size_t)(RING_PAGE_SIZE - raw->used));

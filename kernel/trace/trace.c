@@ -74,6 +74,7 @@ static u64 mask_now(void)
 
 void trace_set_on(bool on)
 {
+	assert(mutex_is_held(&trace_lock));
 	WRITE_ONCE(recording, on);
 	trace_apply(mask_now());
 }
@@ -82,6 +83,7 @@ int trace_set_events(u64 mask)
 {
 	int err = mask && expands_to_kb ? trace_set_buffer_kb(-1, expands_to_kb) : 0;
 
+	assert(mutex_is_held(&trace_lock));
 	if (err)
 		return err;
 	WRITE_ONCE(events_on, mask);
@@ -91,6 +93,7 @@ int trace_set_events(u64 mask)
 
 void trace_set_option(enum trace_option option, bool on)
 {
+	assert(mutex_is_held(&trace_lock));
 	WRITE_ONCE(options, on ? options | (u32)BIT(option) : options & ~(u32)BIT(option));
 	for (unsigned cpu = 0; cpu < arch_nr_cpus; cpu++)
 		WRITE_ONCE(trace_rings[cpu].overwrite, trace_option(TRACE_OVERWRITE));
@@ -98,6 +101,7 @@ void trace_set_option(enum trace_option option, bool on)
 
 void trace_clear(int cpu)
 {
+	assert(mutex_is_held(&trace_lock));
 	for (unsigned c = 0; c < arch_nr_cpus; c++) {
 		if (cpu < 0 || (unsigned)cpu == c)
 			ring_clear(&trace_rings[c]);
@@ -108,6 +112,7 @@ void trace_set_cpumask(const struct cpumask *mask)
 {
 	bool was_recording = recording;
 
+	assert(mutex_is_held(&trace_lock));
 	trace_set_on(false);
 	for (unsigned cpu = 0; cpu < arch_nr_cpus; cpu++)
 		ring_set_closed(&trace_rings[cpu], !cpumask_test(mask, cpu));
@@ -200,6 +205,7 @@ int trace_set_buffer_kb(int cpu, u64 kb)
 	bool was_recording = recording;
 	int err;
 
+	assert(mutex_is_held(&trace_lock));
 	trace_set_on(false);
 	err = replace_rings(cpu, nr_pages);
 	if (!err) {
@@ -325,10 +331,12 @@ void trace_init(void)
 	u64 kb = cmdline_get_u64("trace_buf_size", 0);
 
 	publish_image();
+	mutex_lock(&trace_lock);
 	if (trace_set_buffer_kb(-1, kb))
 		panic("no memory for the trace rings");
 	expands_to_kb = kb ? 0 : default_kb();
 	if (trace_set_events(events_on_command_line()))
 		kprintf("trace: no memory for rings of %lu KiB\n", expands_to_kb);
 	trace_set_on(true);
+	mutex_unlock(&trace_lock);
 }

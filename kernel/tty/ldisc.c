@@ -12,6 +12,7 @@
  */
 #include "kernel/tty/ldisc.h"
 
+#include "kernel/kernel.h"
 #include "kernel/task/proc.h"
 #include "kernel/task/signal.h"
 #include "lib/signal.h"
@@ -24,7 +25,7 @@ static bool is_control(char c)
 	return (u8)c < 32 || c == 127;
 }
 
-/* Where the cursor is after @c. */
+/* The column of the cursor after @c. */
 static u32 next_column(u32 column, char c)
 {
 	switch (c) {
@@ -40,7 +41,7 @@ static u32 next_column(u32 column, char c)
 	}
 }
 
-/* @c as the device gets it, into @out (at most 8 bytes). Returns how many. */
+/* Write @c to @out as the device needs it (at most 8 bytes). Returns the number of bytes. */
 static size_t process_output(struct tty *t, char c, char *out)
 {
 	u32 oflag = t->termios.oflag, spaces;
@@ -75,6 +76,7 @@ void ldisc_write(struct tty *t, const char *s, size_t n)
 	char out[256 + 8];
 	size_t len = 0;
 
+	assert(mutex_is_held(&t->lock));
 	for (size_t i = 0; i < n; i++) {
 		len += process_output(t, s[i], out + len);
 		if (len >= 256 || i + 1 == n) {
@@ -86,7 +88,7 @@ void ldisc_write(struct tty *t, const char *s, size_t n)
 
 /* --- echo and editing: by ttyd, lock held --------------------------------------------- */
 
-/* Shown as ^X? */
+/* Is @c echoed as a pair such as ^X? */
 static bool echoes_as_pair(const struct tty *t, char c)
 {
 	return is_control(c) && c != '\t' && c != '\n' && tty_local(t, ECHOCTL);
@@ -109,7 +111,10 @@ u32 ldisc_pending(const struct tty *t)
 	return t->head - t->tail;
 }
 
-/* Append @c to the input; @stop if it ends a line. One place is kept for the newline. */
+/*
+ * Append @c to the input; @stop if it ends a line. False if the input is full; one place is kept
+ * for the newline.
+ */
 static bool append(struct tty *t, char c, bool stop)
 {
 	u32 i = t->head % INPUT_SIZE;
@@ -127,7 +132,7 @@ static bool append(struct tty *t, char c, bool stop)
 	return true;
 }
 
-/* Column of the cursor after the line typed so far was echoed. */
+/* The column of the cursor behind the echo of the line typed so far. */
 static u32 column_of_line(const struct tty *t)
 {
 	u32 column = t->line_column;
@@ -140,7 +145,7 @@ static u32 column_of_line(const struct tty *t)
 	return column;
 }
 
-/* Take back the last character (with its UTF-8 continuation bytes) of the line being edited. */
+/* Erase the last character, with its UTF-8 continuation bytes, from the line being edited. */
 static void erase_one(struct tty *t)
 {
 	u32 before = t->column;
@@ -193,6 +198,7 @@ static void erase_line(struct tty *t)
 
 void ldisc_flush(struct tty *t)
 {
+	assert(mutex_is_held(&t->lock));
 	t->head = t->ready = t->tail = 0;
 	t->literal = false;
 }
@@ -290,6 +296,7 @@ void ldisc_receive(struct tty *t, char c)
 	u32 iflag = t->termios.iflag;
 	int sig;
 
+	assert(mutex_is_held(&t->lock));
 	if (t->literal) {
 		t->literal = false;
 		add_char(t, c);
@@ -336,7 +343,9 @@ u32 ldisc_available(const struct tty *t)
 
 	if (!tty_local(t, ICANON))
 		return ldisc_pending(t);
-	/* Without the lock the two may not belong together, but the loop must end. */
+	/*
+	 * Read without the lock, tail and ready may not match; the bound makes the loop end anyway.
+	 */
 	for (u32 i = 0; i < min(len, INPUT_SIZE); i++)
 		if (stops_at(t, tail + i))
 			return i + 1;
@@ -349,6 +358,7 @@ size_t ldisc_take(struct tty *t, char *buf, size_t n)
 	bool canonical = tty_local(t, ICANON);
 	size_t len = min(n, (size_t)ldisc_available(t));
 
+	assert(mutex_is_held(&t->lock));
 	for (size_t i = 0; i < len; i++) {
 		buf[i] = t->input[t->tail % INPUT_SIZE];
 		if (canonical && !buf[i] && stops_at(t, t->tail)) {
@@ -370,6 +380,7 @@ size_t ldisc_take(struct tty *t, char *buf, size_t n)
 /* What was typed ahead in raw mode becomes lines. */
 void ldisc_split_lines(struct tty *t)
 {
+	assert(mutex_is_held(&t->lock));
 	t->ready = t->tail;
 	for (u32 i = t->tail; i != t->head; i++) {
 		u32 at = i % INPUT_SIZE;

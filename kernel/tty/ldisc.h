@@ -7,6 +7,9 @@
 
 #define INPUT_SIZE 4096u
 #define RAW_SIZE   1024u
+STATIC_ASSERT(!(INPUT_SIZE & (INPUT_SIZE - 1)) && !(RAW_SIZE & (RAW_SIZE - 1)),
+	      "counters that wrap index the rings");
+STATIC_ASSERT(INPUT_SIZE % 64 == 0, "whole words of stop bits");
 
 /* termios: the flags that mean something to a serial terminal without modem lines */
 /* clang-format off */
@@ -41,7 +44,7 @@ struct tty {
 	char input[INPUT_SIZE];
 	u64 stop[INPUT_SIZE / 64];
 	u32 head, tail, ready;	 /* counters; tail <= ready <= head */
-	u32 column, line_column; /* of the cursor, and where the line being edited began */
+	u32 column, line_column; /* of the cursor; where the edited line began */
 	bool literal;		 /* ^V was typed */
 	bool stopped;		 /* ^S was typed */
 	struct waitq readers, writers;
@@ -63,8 +66,8 @@ void ldisc_receive(struct tty *t, char c);
 /* Bytes to the line. */
 void ldisc_write(struct tty *t, const char *s, size_t n);
 /*
- * Bytes that have been received, and those a reader may have: in canonical mode up to the end of
- * the first line.
+ * The number of bytes received, and of those that a reader may have: in canonical mode, up to the
+ * end of the first line.
  */
 u32 ldisc_pending(const struct tty *t);
 u32 ldisc_available(const struct tty *t);

@@ -4,13 +4,13 @@
  * ldisc.c.
  *
  * Received bytes go from the interrupt into a small ring and from there, by the kernel thread
- * "ttyd", through the line discipline. A thread may take mutexes and send signals to whole groups,
- * an interrupt may not.
+ * "ttyd", through the line discipline. A thread may take mutexes and send signals to whole groups;
+ * an interrupt handler may not.
  *
  * Reference: tty_ioctl(4), POSIX.1-2017 chapter 11. Sizes and initial settings are Linux's.
  *
- * LOCKING. lock (a mutex) guards everything but the ring between interrupt and ttyd, which raw_lock
- * guards.
+ * LOCKING. lock (a mutex) guards every change. What fits one word is read without it, as are the
+ * settings by TCGETS. raw_lock guards the ring between the interrupt and ttyd.
  */
 #include "kernel/tty/ldisc.h"
 
@@ -77,14 +77,14 @@ static void ttyd(void *arg)
 /* --- job control ---------------------------------------------------------------------- */
 
 /*
- * May the current process, if in the background, go on? Otherwise its group gets @sig and the call
- * is restarted when it is in the foreground again.
+ * May the current process use the terminal? A background process may not: its group gets @sig, and
+ * the call is restarted once the group is in the foreground again.
  */
 static long check_background(struct tty *t, int sig)
 {
 	struct proc *p = current->proc;
 
-	if (p->tty != t || p->pgid == t->pgrp || !t->pgrp)
+	if (p->tty != t || p->pgid == READ_ONCE(t->pgrp) || !READ_ONCE(t->pgrp))
 		return 0;
 	if (signal_is_blocked_or_ignored(sig))
 		return sig == SIGTTIN ? -EIO : 0;
@@ -99,6 +99,7 @@ static void take_control(struct tty *t)
 {
 	struct proc *p = current->proc;
 
+	assert(mutex_is_held(&t->lock));
 	t->sid = p->sid;
 	t->pgrp = p->pgid;
 	p->tty = t;
@@ -108,12 +109,17 @@ static long set_controlling(struct tty *t)
 {
 	struct proc *p = current->proc;
 
-	if (p->tty == t && t->sid == p->sid)
-		return 0;
-	if (p->pid != p->sid || p->tty || t->sid)
-		return -EPERM;
-	take_control(t);
-	return 0;
+	long err = 0;
+
+	mutex_lock(&t->lock);
+	if (p->tty != t || t->sid != p->sid) {
+		if (p->pid != p->sid || p->tty || t->sid)
+			err = -EPERM;
+		else
+			take_control(t);
+	}
+	mutex_unlock(&t->lock);
+	return err;
 }
 
 /* Take the terminal away from every process of session @sid. */
@@ -144,14 +150,18 @@ void tty_leave_session(struct proc *leader)
 {
 	struct tty *t = leader->tty;
 
-	if (!t || t->sid != leader->pid)
+	if (!t)
 		return;
-	if (t->pgrp) {
-		signal_send_group(t->pgrp, SIGHUP, NULL);
-		signal_send_group(t->pgrp, SIGCONT, NULL);
+	mutex_lock(&t->lock);
+	if (t->sid == leader->pid) {
+		if (t->pgrp) {
+			signal_send_group(t->pgrp, SIGHUP, NULL);
+			signal_send_group(t->pgrp, SIGCONT, NULL);
+		}
+		t->sid = t->pgrp = 0;
+		forget_session(t, leader->pid);
 	}
-	t->sid = t->pgrp = 0;
-	forget_session(t, leader->pid);
+	mutex_unlock(&t->lock);
 }
 
 int tty_foreground(const struct tty *t)
@@ -173,10 +183,13 @@ static long set_foreground(struct tty *t, u64 arg)
 	err = check_background(t, SIGTTOU);
 	if (err)
 		return err;
-	if (!group_in_session(pgid, t->sid))
-		return -EPERM;
-	t->pgrp = pgid;
-	return 0;
+	mutex_lock(&t->lock);
+	if (t->sid == current->proc->sid && group_in_session(pgid, t->sid))
+		t->pgrp = pgid;
+	else
+		err = -EPERM;
+	mutex_unlock(&t->lock);
+	return err;
 }
 
 /* --- reading and writing -------------------------------------------------------------- */
@@ -187,7 +200,7 @@ struct raw_wait {
 	u64 deadline_ns; /* 0: none */
 };
 
-/* Non-canonical: is the read complete with what is there? Otherwise *w says until when to wait. */
+/* In non-canonical mode: do the pending bytes complete the read? If not, *w gets the deadline. */
 static bool raw_complete(const struct tty *t, size_t n, struct raw_wait *w)
 {
 	u32 vmin = t->termios.cc[VMIN], have = ldisc_pending(t);
@@ -205,14 +218,15 @@ static bool raw_complete(const struct tty *t, size_t n, struct raw_wait *w)
 
 /*
  * Sleep until input arrives, @deadline_ns passes (0: none) or a signal comes. The lock is held
- * around it; it was also held since the caller saw that there is not enough, so what arrives now
- * finds the waiter.
+ * before and after. It has been held since the caller found too little input, so bytes that arrive
+ * from then on find the waiter.
  */
 static long wait_for_input(struct tty *t, u64 deadline_ns)
 {
 	struct waiter w = { .thread = current };
 	long ret = 0;
 
+	assert(mutex_is_held(&t->lock));
 	list_init(&w.link);
 	waitq_prepare(&t->readers, &w, TASK_INTERRUPTIBLE);
 	mutex_unlock(&t->lock);
@@ -326,9 +340,11 @@ static long set_winsize(struct tty *t, u64 arg)
 
 	if (arch_copy_from_user(&new, (void *)arg, sizeof(new)))
 		return -EFAULT;
+	mutex_lock(&t->lock);
 	if (memcmp(&new, &t->winsize, sizeof(new)) && t->pgrp)
 		signal_send_group(t->pgrp, SIGWINCH, NULL);
 	t->winsize = new;
+	mutex_unlock(&t->lock);
 	return 0;
 }
 
@@ -354,8 +370,10 @@ static long set_flow(struct tty *t, u64 action)
 {
 	if (action > 3)
 		return -EINVAL;
+	mutex_lock(&t->lock);
 	if (action < 2)
 		t->stopped = action == 0;
+	mutex_unlock(&t->lock);
 	waitq_wake(&t->writers, 0);
 	return 0;
 }
@@ -424,12 +442,16 @@ static int open_serial(struct inode *i, struct file *f)
 
 	(void)i;
 	f->private = &console;
-	if (!(f->flags & O_NOCTTY) && p->pid == p->sid && p->sid && !p->tty && !console.sid)
+	if (f->flags & O_NOCTTY)
+		return 0;
+	mutex_lock(&console.lock);
+	if (p->pid == p->sid && p->sid && !p->tty && !console.sid)
 		take_control(&console);
+	mutex_unlock(&console.lock);
 	return 0;
 }
 
-/* /dev/console: the same line, never a controlling terminal by being opened. */
+/* /dev/console: the same line, but opening it does not make it a controlling terminal. */
 static int open_console(struct inode *i, struct file *f)
 {
 	(void)i;
