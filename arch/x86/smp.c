@@ -12,6 +12,7 @@
  * each other.
  */
 #include "kernel/arch.h"
+#include "kernel/contract.h"
 #include "kernel/mm/mm.h"
 #include "kernel/percpu.h"
 #include "kernel/task/thread.h"
@@ -219,6 +220,7 @@ static void unload(void *root)
 
 void arch_pt_unload(u64 root)
 {
+	assert_irqs_on();
 	preempt_disable();
 	unload((void *)root);
 	call_others(has_root, unload, (void *)root);
@@ -229,6 +231,8 @@ void arch_pt_unload(u64 root)
 
 void arch_cpu_park(const bool *parked)
 {
+	assert_irqs_off();
+
 	struct arch_cpu *a = this_cpu()->arch;
 
 	/* Who has marked it already still gets an answer: it takes interrupts. */

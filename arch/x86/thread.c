@@ -12,6 +12,7 @@
  * at first use and must hunt for the registers on another CPU after a migration.
  */
 #include "kernel/arch.h"
+#include "kernel/contract.h"
 #include "kernel/mm/mm.h"
 #include "kernel/percpu.h"
 #include "kernel/task/thread.h"
@@ -57,6 +58,8 @@ void arch_switch(struct thread *prev, struct thread *next)
 	struct cpu *c = this_cpu();
 	u64 root = next->mm ? next->mm->pt_root : arch_kernel_pt;
 
+	if (DEBUG)
+		assert_irqs_off();
 	if (c->arch->pt_root != root)
 		arch_pt_load(root);
 	if (prev->mm)

@@ -33,6 +33,7 @@ STATIC_ASSERT(offsetof(struct user_regs, ax) == 64, "REGS_AX");
 STATIC_ASSERT(offsetof(struct user_regs, di) == 72, "REGS_DI");
 STATIC_ASSERT(offsetof(struct user_regs, vector) == 120, "REGS_VECTOR");
 STATIC_ASSERT(offsetof(struct user_regs, orig_ax) == 128, "REGS_ORIG_AX");
+STATIC_ASSERT(BOOT_STACK_SIZE == KSTACK_SIZE, "the boot CPU's stack is like any other");
 STATIC_ASSERT(NR_SYSCALLS == 512, "NR_SYSCALLS");
 STATIC_ASSERT(ENOSYS == 38, "ENOSYS");
 STATIC_ASSERT(ERESTARTSYS == 512 && ERESTART_RESTARTBLOCK == 516, "RESTART_FIRST, RESTART_LAST");

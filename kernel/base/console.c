@@ -14,8 +14,9 @@
 #include "lib/fmt.h"
 #include "lib/string.h"
 
-#define LOG_SIZE  (64 * 1024) /* a power of two */
+#define LOG_SIZE  (64 * 1024)
 #define LINE_SIZE 512
+STATIC_ASSERT((LOG_SIZE & (LOG_SIZE - 1)) == 0, "a power of two: the remainder is one instruction");
 
 static char log[LOG_SIZE];
 static u64 log_end;  /* bytes ever written */

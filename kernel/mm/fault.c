@@ -15,6 +15,7 @@
  * Locking: mm->lock, except for kernel_page_fault(), which takes it. A fault never happens with
  * mm->lock held by the same thread: code that holds it does not touch user memory.
  */
+#include "kernel/contract.h"
 #include "kernel/fs/fs.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/vma.h"
@@ -155,6 +156,8 @@ static bool allows(const struct vma *v, unsigned access)
 
 enum fault mm_fault(struct mm *mm, u64 addr, unsigned access)
 {
+	assert_mm_held(mm);
+
 	u64 page = ALIGN_DOWN(addr, PAGE_SIZE), pa;
 	struct vma *v = vma_for_access(mm, addr);
 	unsigned prot;
@@ -176,6 +179,7 @@ u64 mm_fault_page(struct mm *mm, u64 addr, unsigned access)
 	unsigned prot;
 	u64 pa;
 
+	assert_mm_held(mm);
 	if (mm_fault(mm, addr, access) != FAULT_OK ||
 	    !arch_pt_lookup(mm->pt_root, addr, &pa, &prot))
 		return 0;

@@ -15,6 +15,7 @@
  * Locking: mm->lock, taken by the public functions; the others want it held. Results as the system
  * calls of Linux 6.1 that they serve.
  */
+#include "kernel/contract.h"
 #include "kernel/exec/exec.h"
 #include "kernel/fs/fs.h"
 #include "kernel/kernel.h"
@@ -69,6 +70,7 @@ void mm_zap(struct mm *mm, u64 start, u64 end)
 {
 	struct zap z = { .mm = mm };
 
+	assert_mm_held(mm);
 	arch_pt_walk(mm->pt_root, start, end, zap_one, &z);
 	zap_finish(&z);
 }
@@ -126,6 +128,7 @@ void mm_populate(struct mm *mm, u64 start, u64 end)
 {
 	struct vma *v;
 
+	assert_mm_held(mm);
 	for (u64 addr = start; addr < end; addr = v->end) {
 		v = vma_find(mm, addr);
 		if (!v || v->start >= end)

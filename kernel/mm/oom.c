@@ -10,6 +10,7 @@
  * Locking: proc_tree_lock for the walk over processes, whose mm pointers it pins (exit and exec
  * change them under it).
  */
+#include "kernel/contract.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "kernel/task/proc.h"
@@ -62,6 +63,8 @@ static struct proc *choose_victim(void)
 
 bool oom_kill(void)
 {
+	might_sleep();
+
 	struct proc *victim = choose_victim();
 
 	if (victim) {

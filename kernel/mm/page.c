@@ -19,17 +19,19 @@
  * cache is guarded by interrupts being off on that CPU. Reference: Knuth, The Art of Computer
  * Programming 1, 2.5.
  */
+#include "kernel/contract.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/frame.h"
 #include "lib/string.h"
 
-#define CACHE_SIZE  60 /* with the count, four cache lines per CPU */
+#define CACHE_SIZE  60
 #define CACHE_BATCH 30
 
 struct page_cache {
 	u32 nr;
 	u32 frame[CACHE_SIZE];
 } __aligned(64);
+STATIC_ASSERT(sizeof(struct page_cache) == 4 * 64, "CACHE_SIZE fills whole cache lines");
 
 static struct page_cache caches[MAX_CPUS];
 
@@ -50,6 +52,8 @@ static void push_block(u64 nr, unsigned order)
 {
 	struct frame *f = &frames[nr];
 
+	if (DEBUG)
+		assert_held(&buddy.lock);
 	f->kind = FRAME_FREE;
 	f->order = (u8)order;
 	list_add_head(&buddy.free[order], &f->link);
@@ -57,6 +61,8 @@ static void push_block(u64 nr, unsigned order)
 
 static void free_block(u64 nr, unsigned order)
 {
+	if (DEBUG)
+		assert_held(&buddy.lock);
 	buddy.nr_free += BIT(order);
 	for (; order < NR_ORDERS - 1; order++) {
 		u64 other = nr ^ BIT(order);
@@ -76,6 +82,8 @@ static struct frame *take_block(unsigned order)
 {
 	unsigned o = order;
 
+	if (DEBUG)
+		assert_held(&buddy.lock);
 	while (o < NR_ORDERS && list_empty(&buddy.free[o]))
 		o++;
 	if (o == NR_ORDERS)
@@ -98,6 +106,8 @@ static struct frame *take_block(unsigned order)
  */
 static bool refill(struct page_cache *c, u64 reserve)
 {
+	if (DEBUG)
+		assert_irqs_off();
 	spin_lock(&buddy.lock);
 	while (c->nr < CACHE_BATCH && buddy.nr_free > (c->nr ? buddy.reserve : reserve)) {
 		struct frame *f = take_block(0);
@@ -111,6 +121,8 @@ static bool refill(struct page_cache *c, u64 reserve)
 
 static void drain(struct page_cache *c)
 {
+	if (DEBUG)
+		assert_irqs_off();
 	spin_lock(&buddy.lock);
 	while (c->nr > CACHE_SIZE - CACHE_BATCH)
 		free_block(c->frame[--c->nr], 0);
@@ -274,7 +286,9 @@ static void add_range(u64 start, u64 end)
 
 		while (start & (BIT(order) - 1) || start + BIT(order) > end)
 			order--;
+		spin_lock(&buddy.lock);
 		free_block(start, order);
+		spin_unlock(&buddy.lock);
 		start += BIT(order);
 	}
 }

@@ -14,6 +14,7 @@
  * buddy lock. Reference: Bonwick, The Slab Allocator, USENIX 1994; Bonwick and Adams, Magazines and
  * Vmem, 2001.
  */
+#include "kernel/contract.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/frame.h"
 #include "lib/string.h"
@@ -40,6 +41,7 @@ struct cpu_lists {
 } __aligned(64);
 
 static struct kmem_cache caches[NR_CACHES];
+STATIC_ASSERT(NR_CACHES <= 256, "frame.cache has 8 bits");
 static unsigned nr_caches;
 static struct cpu_lists cpu_lists[MAX_CPUS];
 
@@ -57,6 +59,8 @@ static struct frame *slab_create(struct kmem_cache *c)
 {
 	u64 pa = page_alloc(c->order);
 
+	if (DEBUG)
+		assert_held(&c->lock);
 	if (!pa)
 		return NULL;
 	struct frame *slab = frame_of(pa);
@@ -82,6 +86,8 @@ static struct frame *slab_create(struct kmem_cache *c)
 
 static void slab_destroy(struct kmem_cache *c, struct frame *slab)
 {
+	if (DEBUG)
+		assert_held(&c->lock);
 	list_del(&slab->link);
 	slab->free = NULL;
 	for (u64 i = 0; i < BIT(c->order); i++) {
@@ -95,6 +101,8 @@ static void *slab_take(struct kmem_cache *c)
 {
 	struct frame *slab;
 
+	if (DEBUG)
+		assert_held(&c->lock);
 	if (!list_empty(&c->partial))
 		slab = list_first(&c->partial, struct frame, link);
 	else if (!(slab = slab_create(c)))
@@ -112,6 +120,8 @@ static void slab_return(struct kmem_cache *c, void *object)
 {
 	struct frame *slab = slab_of(object);
 
+	if (DEBUG)
+		assert_held(&c->lock);
 	if (!slab->free)
 		list_add_head(&c->partial, &slab->link);
 	*(void **)object = slab->free;
@@ -124,6 +134,8 @@ static void slab_return(struct kmem_cache *c, void *object)
 
 static void refill(struct kmem_cache *c, struct cpu_lists *l)
 {
+	if (DEBUG)
+		assert_irqs_off();
 	spin_lock(&c->lock);
 	while (l->of[c->id].nr < c->batch) {
 		void *object = slab_take(c);
@@ -139,6 +151,8 @@ static void refill(struct kmem_cache *c, struct cpu_lists *l)
 
 static void drain(struct kmem_cache *c, struct cpu_lists *l)
 {
+	if (DEBUG)
+		assert_irqs_off();
 	spin_lock(&c->lock);
 	while (l->of[c->id].nr > c->batch) {
 		void *object = l->of[c->id].head;

@@ -10,6 +10,7 @@
  * Locking: mm->lock guards an mm's contents. mm_fork() takes the source's; the new one is nobody
  * else's yet.
  */
+#include "kernel/contract.h"
 #include "kernel/exec/exec.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/kernel.h"
@@ -166,6 +167,7 @@ static void destroy(struct mm *mm)
 
 void mm_put(struct mm *mm)
 {
+	might_sleep();
 	if (__atomic_sub_fetch(&mm->refs, 1, __ATOMIC_ACQ_REL) == 0)
 		destroy(mm);
 }
@@ -176,6 +178,7 @@ size_t mm_access(struct mm *mm, u64 addr, void *buf, size_t n, bool write)
 {
 	size_t done = 0;
 
+	might_sleep();
 	mutex_lock(&mm->lock);
 	while (done < n && addr < USER_END) {
 		u64 pa = mm_fault_page(mm, addr, write ? PT_WRITE : PT_READ);

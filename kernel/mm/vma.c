@@ -11,6 +11,7 @@
  */
 #include "kernel/mm/vma.h"
 
+#include "kernel/contract.h"
 #include "kernel/fs/fs.h"
 #include "lib/errno.h"
 
@@ -62,6 +63,7 @@ struct vma *vma_find(struct mm *mm, u64 addr)
 {
 	struct vma *found = NULL;
 
+	assert_mm_held(mm);
 	if (mm->last && mm->last->start <= addr && addr < mm->last->end)
 		return mm->last;
 	for (struct rb_node *n = mm->vmas.root; n;) {
@@ -123,6 +125,7 @@ void vma_free(struct vma *v)
 
 void vma_insert(struct mm *mm, struct vma *v)
 {
+	assert_mm_held(mm);
 	rb_insert(&mm->vmas, &v->node, starts_before);
 	gap_changed(mm, v);
 	gap_changed(mm, vma_next(v));
@@ -141,6 +144,8 @@ static struct vma *last_vma(const struct mm *mm)
 
 void vma_append(struct mm *mm, struct vma *v)
 {
+	assert_mm_held(mm);
+
 	struct vma *last = last_vma(mm);
 
 	v->gap = v->start - (last ? last->end : MAP_MIN);
@@ -164,12 +169,14 @@ static void unlink(struct mm *mm, struct vma *v)
 
 void vma_remove(struct mm *mm, struct vma *v)
 {
+	assert_mm_held(mm);
 	unlink(mm, v);
 	vma_free(v);
 }
 
 void vma_resize(struct mm *mm, struct vma *v, u64 start, u64 end)
 {
+	assert_mm_held(mm);
 	mm->total_vm -= vma_pages(v);
 	v->offset += start - v->start; /* means nothing for a stack that grows down */
 	v->start = start;
@@ -183,6 +190,7 @@ int vma_split(struct mm *mm, struct vma *v, u64 addr)
 {
 	struct vma *upper = mm->nr_vmas < MAX_VMAS ? vma_copy(v) : NULL;
 
+	assert_mm_held(mm);
 	if (!upper)
 		return -ENOMEM;
 	upper->offset += addr - v->start;
@@ -201,6 +209,8 @@ static bool continues(const struct vma *a, const struct vma *b)
 
 struct vma *vma_merge(struct mm *mm, struct vma *v)
 {
+	assert_mm_held(mm);
+
 	struct vma *below = vma_prev(v), *above = vma_next(v);
 
 	if (continues(v, above)) {
@@ -239,6 +249,8 @@ static u64 find_gap(struct rb_node *n, u64 len, u64 limit)
 
 u64 vma_find_gap(const struct mm *mm, u64 len)
 {
+	assert_mm_held(mm);
+
 	struct vma *last = last_vma(mm);
 	u64 bottom = last ? last->end : MAP_MIN;
 
@@ -250,6 +262,7 @@ u64 vma_find_gap(const struct mm *mm, u64 len)
 /* Leaves first; the tree is not kept balanced on the way. */
 void vma_free_all(struct mm *mm)
 {
+	assert_mm_held(mm);
 	for (struct rb_node *n = mm->vmas.root; n;) {
 		if (n->left || n->right) {
 			n = n->left ? n->left : n->right;

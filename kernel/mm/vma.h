@@ -6,11 +6,15 @@
  */
 #pragma once
 
+#include "kernel/contract.h"
 #include "kernel/mm/mm.h"
 
 #define MAP_MIN		0x10000ull	  /* below: never mapped, so that NULL + offset faults */
 #define MAX_VMAS	65530u		  /* Linux's vm.max_map_count */
 #define STACK_GUARD_GAP (256 * PAGE_SIZE) /* kept free below a stack that grows */
+
+/* mm->lock is held, or nobody else knows @mm: it is being made or has ended. */
+#define assert_mm_held(mm) assert((mm)->lock.holder == arch_current() || READ_ONCE((mm)->refs) <= 1)
 
 /* --- vma.c -------------------------------------------------------------------- */
 void vma_init(void);

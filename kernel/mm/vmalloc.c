@@ -20,6 +20,7 @@
  * window; areas.lock (a mutex) the list of areas. Order: areas.lock, recycle_lock < slots.lock <
  * buddy.lock.
  */
+#include "kernel/contract.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "kernel/task/thread.h"
@@ -28,6 +29,8 @@
 #define SLOT_SIZE     (KSTACK_SIZE + PAGE_SIZE)
 #define NR_SLOTS      65536u /* twice Linux's default limit of threads */
 #define STACKS_CACHED 4	     /* per CPU: covers a shell's pipeline */
+STATIC_ASSERT(KSTACK_SIZE % PAGE_SIZE == 0, "a stack is whole pages");
+STATIC_ASSERT(NR_SLOTS % 64 == 0, "sets of slots are whole words");
 
 #define AREAS_START (ARCH_VMAP_START + NR_SLOTS * SLOT_SIZE)
 #define KERNEL_PROT (PT_READ | PT_WRITE)
@@ -169,6 +172,8 @@ static void free_slot(unsigned slot)
 /* A kernel stack, contents undefined; NULL when memory is short. May sleep. */
 void *kstack_alloc(void)
 {
+	might_sleep();
+
 	unsigned long flags = arch_irq_save();
 	struct stack_cache *c = &stack_caches[arch_cpu_id()];
 	void *stack = c->nr ? c->stack[--c->nr] : NULL;
@@ -243,6 +248,8 @@ static void remove_area(struct area *a)
 /* Zeroed, not executable; NULL when memory is short. May sleep. */
 void *vmap_alloc(size_t size)
 {
+	might_sleep();
+
 	struct area *a = kmalloc(sizeof(*a));
 
 	if (!a)
@@ -275,6 +282,7 @@ static struct area *find_area(u64 start)
 /* NULL is fine. May sleep. */
 void vmap_free(void *p)
 {
+	might_sleep();
 	if (!p)
 		return;
 	mutex_lock(&areas.lock);

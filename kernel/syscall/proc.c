@@ -5,6 +5,7 @@
  * There is one user, root, so the calls about users and groups have constant answers, and
  * permission checks none to make.
  */
+#include "kernel/contract.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "kernel/syscall/syscall.h"
@@ -247,6 +248,7 @@ static struct proc *find_own(int pid)
 {
 	struct proc *self = current->proc;
 
+	assert_held(&proc_tree_lock);
 	if (!pid || pid == self->pid)
 		return self;
 	struct thread *t = pid_thread(pid);
@@ -255,6 +257,8 @@ static struct proc *find_own(int pid)
 
 static long set_group_locked(int pid, int pgid)
 {
+	assert_held(&proc_tree_lock);
+
 	struct proc *self = current->proc, *p = find_own(pid);
 
 	if (!p || p->zombie)

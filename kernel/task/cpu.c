@@ -9,6 +9,7 @@
  * CPU time is exact, not sampled. The scheduler knows how long a thread ran; how much of that was
  * in user space is measured in raw cycles at every crossing; the rest was the kernel's.
  */
+#include "kernel/contract.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "kernel/task/task.h"
@@ -155,6 +156,7 @@ struct usage proc_usage_locked(struct proc *p)
 	struct usage sum = p->exited;
 	struct thread *t;
 
+	assert_held(&proc_tree_lock);
 	list_for_each(t, &p->threads, proc_link) {
 		struct usage one = thread_usage(t);
 		usage_add(&sum, &one);

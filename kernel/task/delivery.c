@@ -10,6 +10,7 @@
  *
  * Locking: as in signal.c, which keeps what is pending.
  */
+#include "kernel/contract.h"
 #include "kernel/kernel.h"
 #include "kernel/task/exit.h"
 #include "kernel/task/signal.h"
@@ -40,6 +41,7 @@ static void begin_stop(struct proc *p, int sig)
 {
 	struct thread *t;
 
+	assert_held(&p->sig_lock);
 	p->stop_signal = sig;
 	list_for_each(t, &p->threads, proc_link)
 		if (t != current)
@@ -49,6 +51,7 @@ static void begin_stop(struct proc *p, int sig)
 /* Wait until the process is continued or ended. sig_lock held, dropped meanwhile. */
 static void stop_here(struct proc *p, unsigned long *flags)
 {
+	assert_held(&p->sig_lock);
 	if (++p->nr_stopped == p->nr_threads) {
 		int sig = p->stop_signal;
 		spin_unlock_irqrestore(&p->sig_lock, *flags);
@@ -72,6 +75,8 @@ static void stop_here(struct proc *p, unsigned long *flags)
 
 void signal_stop_check(struct proc *p)
 {
+	might_sleep();
+
 	unsigned long flags = spin_lock_irqsave(&p->sig_lock);
 	int sig = p->nr_threads && p->nr_stopped == p->nr_threads ? p->stop_signal : 0;
 
@@ -96,6 +101,7 @@ static void deliver_default(struct proc *p, const struct delivery *d, unsigned l
 {
 	bool own_fault = (SIGMASK(d->sig) & SYNCHRONOUS) && d->info.code > 0;
 
+	assert_held(&p->sig_lock);
 	if (p == init_proc && !own_fault)
 		return;
 	if (!(SIGMASK(d->sig) & STOP_SIGNALS)) {

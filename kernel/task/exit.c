@@ -13,6 +13,7 @@
 #include "kernel/task/exit.h"
 
 #include "kernel/cgroup/cgroup.h"
+#include "kernel/contract.h"
 #include "kernel/fs/fs.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
@@ -45,6 +46,7 @@ static bool notify_end(struct proc *p)
 		p->exit_signal == SIGCHLD && (parent->action[SIGCHLD - 1].handler == SIG_IGN ||
 					      (parent->action[SIGCHLD - 1].flags & SA_NOCLDWAIT));
 
+	assert_held(&proc_tree_lock);
 	signal_notify_parent(p, p->exit_signal, signal ? CLD_KILLED : CLD_EXITED,
 			     signal ? signal : p->exit_code >> 8 & 0xff);
 	return !unwanted;
@@ -53,6 +55,7 @@ static bool notify_end(struct proc *p)
 /* Zombies that nobody will wait for, chained through proc.sibling until the lock is dropped. */
 static void bury(struct proc *p, struct list *graves)
 {
+	assert_held(&proc_tree_lock);
 	proc_unlink(p);
 	list_add_tail(graves, &p->sibling);
 }
@@ -74,6 +77,7 @@ static void hang_up_if_orphaned(int pgid, const struct proc *without)
 	struct proc *p;
 	bool stopped = false;
 
+	assert_held(&proc_tree_lock);
 	if (!proc_group_orphaned_locked(pgid, without))
 		return;
 	list_for_each(p, &all_procs, all_link)
@@ -91,6 +95,8 @@ static void hang_up_if_orphaned(int pgid, const struct proc *without)
 /* The scheduler's family tree follows ours, whose lock is held. */
 static void sched_reparent(struct proc *child, struct proc *parent)
 {
+	assert_held(&proc_tree_lock);
+
 	unsigned long flags = arch_irq_save();
 
 	sched_task_reparent(machine, &child->leader->task, &parent->leader->task);
@@ -102,6 +108,7 @@ static void give_away_children(struct proc *p, struct list *graves)
 {
 	struct proc *child, *next;
 
+	assert_held(&proc_tree_lock);
 	list_for_each_safe(child, next, &p->children, sibling) {
 		sched_reparent(child, init_proc);
 		list_del(&child->sibling);
@@ -213,6 +220,7 @@ __noreturn void thread_exit(int code)
 	struct thread *t = current;
 	struct proc *p = t->proc;
 
+	might_sleep();
 	trace_process_exit(t);
 	thread_release_mm(t);
 	bool last_alive = begin_exit(t, code);
@@ -264,6 +272,8 @@ static void take_leadership(struct thread *t)
 
 int proc_kill_other_threads(void)
 {
+	might_sleep();
+
 	struct thread *t = current;
 	struct proc *p = t->proc;
 	unsigned long flags = spin_lock_irqsave(&p->sig_lock);

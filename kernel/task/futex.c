@@ -57,7 +57,9 @@ struct futex_waiter {
 };
 
 /* Enough that 10,000 waiting threads make chains of about 40. */
-#define NR_BUCKETS 256u
+#define NR_BUCKETS  256u
+#define BUCKET_BITS 8
+STATIC_ASSERT(NR_BUCKETS == 1u << BUCKET_BITS, "bucket_of() takes that many bits of the hash");
 static struct futex_bucket buckets[NR_BUCKETS];
 
 static int futex_init(void)
@@ -73,7 +75,7 @@ INITCALL(futex_init);
 static struct futex_bucket *bucket_of(const struct futex_key *key)
 {
 	/* Fibonacci hashing: the top bits of the product depend on all bits of the key. */
-	return &buckets[((key->space + key->offset) * 0x9e3779b97f4a7c15ull) >> 56];
+	return &buckets[((key->space + key->offset) * 0x9e3779b97f4a7c15ull) >> (64 - BUCKET_BITS)];
 }
 
 static bool key_equal(const struct futex_key *a, const struct futex_key *b)

@@ -16,6 +16,7 @@
  */
 #include "kernel/task/hotplug.h"
 
+#include "kernel/contract.h"
 #include "kernel/kernel.h"
 #include "kernel/pseudo/pseudo.h"
 #include "kernel/task/task.h"
@@ -230,6 +231,7 @@ int cpu_set_online(unsigned cpu, bool online)
 {
 	int err;
 
+	might_sleep();
 	if (cpu == 0)
 		return -EPERM;
 	mutex_lock(&hotplug_lock);

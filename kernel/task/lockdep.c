@@ -26,6 +26,7 @@
 
 #define NR_CLASSES 256
 #define WORDS	   (NR_CLASSES / 64)
+STATIC_ASSERT(NR_CLASSES % 64 == 0, "sets of classes are whole words");
 
 struct lock_class {
 	const char *name;
@@ -44,6 +45,8 @@ struct held_stack {
 	} lock[LOCKDEP_DEPTH];
 	unsigned nr;
 };
+STATIC_ASSERT(sizeof(struct held_stack) <= sizeof(struct held_mutexes),
+	      "a thread has room for one");
 static struct held_stack held_by_cpu[MAX_CPUS];
 
 static void lock_graph(void)

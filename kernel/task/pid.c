@@ -10,6 +10,7 @@
  *
  * Locking: the table is guarded by proc_tree_lock.
  */
+#include "kernel/contract.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "kernel/task/task.h"
@@ -57,21 +58,25 @@ int pid_claim(int pid)
 
 void pid_use(int pid)
 {
+	assert_held(&proc_tree_lock);
 	pids[pid].users++;
 }
 
 void pid_release(int pid)
 {
+	assert_held(&proc_tree_lock);
 	assert(pids[pid].users);
 	pids[pid].users--;
 }
 
 void pid_set_thread(int pid, struct thread *t)
 {
+	assert_held(&proc_tree_lock);
 	pids[pid].thread = t;
 }
 
 struct thread *pid_thread(int pid)
 {
+	assert_held(&proc_tree_lock);
 	return pid > 0 && pid < PID_MAX ? pids[pid].thread : NULL;
 }

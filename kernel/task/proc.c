@@ -10,6 +10,7 @@
  * Locking: proc_tree_lock guards the tree, groups, sessions and everybody's list of threads; not
  * from interrupts. A process's sig_lock nests inside.
  */
+#include "kernel/contract.h"
 #include "kernel/fs/fs.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
@@ -133,6 +134,7 @@ struct file *proc_exe_get(struct proc *p)
 
 void proc_release_resources(struct proc *p)
 {
+	might_sleep();
 	spin_lock(&proc_tree_lock);
 	struct mm *mm = p->mm;
 	struct files *files = p->files;
@@ -158,6 +160,7 @@ void proc_release_resources(struct proc *p)
 
 void proc_set_group(struct proc *p, int pgid, int sid)
 {
+	assert_held(&proc_tree_lock);
 	pid_use(pgid);
 	pid_use(sid);
 	if (p->pgid) {
@@ -170,6 +173,7 @@ void proc_set_group(struct proc *p, int pgid, int sid)
 
 void proc_publish(struct proc *p, struct proc *parent)
 {
+	assert_held(&proc_tree_lock);
 	p->parent = parent;
 	p->ppid = parent->pid;
 	p->tty = parent->tty;
@@ -181,6 +185,7 @@ void proc_publish(struct proc *p, struct proc *parent)
 
 void proc_unlink(struct proc *p)
 {
+	assert_held(&proc_tree_lock);
 	list_del(&p->sibling);
 	list_del(&p->all_link);
 	pid_release(p->pgid);
@@ -208,6 +213,7 @@ bool proc_group_orphaned_locked(int pgid, const struct proc *without)
 {
 	struct proc *p;
 
+	assert_held(&proc_tree_lock);
 	list_for_each(p, &all_procs, all_link)
 		if (is_anchor(p, pgid, without))
 			return false;
@@ -227,6 +233,7 @@ bool proc_group_exists(int pgid, int sid)
 {
 	struct proc *p;
 
+	assert_held(&proc_tree_lock);
 	list_for_each(p, &all_procs, all_link)
 		if (p->pgid == pgid && p->sid == sid)
 			return true;

@@ -5,6 +5,7 @@
  * A child that ended, stopped or continued woke its parent's child_wait after it had left the news
  * in its struct proc, under proc_tree_lock; the parent looks for news under the same lock.
  */
+#include "kernel/contract.h"
 #include "kernel/kernel.h"
 #include "kernel/task/exit.h"
 #include "kernel/task/signal.h"
@@ -97,6 +98,8 @@ static long wait_for_news(struct wait_request *req, struct proc **reaped)
 
 long do_wait(struct wait_request *req)
 {
+	might_sleep();
+
 	struct proc *reaped = NULL;
 	long result = wait_for_news(req, &reaped);
 

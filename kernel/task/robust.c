@@ -6,6 +6,7 @@
  * the kernel walks the list, in user memory and distrusting all of it, and marks each mutex whose
  * owner was the thread. Reference: Documentation/locking/robust-futex-ABI.rst of Linux.
  */
+#include "kernel/contract.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/futex.h"
 #include "lib/errno.h"
@@ -72,6 +73,7 @@ void futex_exit(struct thread *t)
 {
 	u32 zero = 0;
 
+	might_sleep();
 	if (t->robust_list)
 		walk_robust_list(t->robust_list);
 	if (!t->clear_child_tid)

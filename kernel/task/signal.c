@@ -17,6 +17,7 @@
  */
 #include "kernel/task/signal.h"
 
+#include "kernel/contract.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "kernel/task/exit.h"
@@ -129,6 +130,8 @@ static int dequeue_from(struct sigpending *pending, sigset_t set, struct siginfo
 
 int signal_dequeue(struct thread *t, sigset_t set, struct siginfo *info)
 {
+	assert_held(&t->proc->sig_lock);
+
 	int sig = dequeue_from(&t->pending, set, info);
 
 	return sig ? sig : dequeue_from(&t->proc->pending, set, info);
@@ -151,6 +154,7 @@ void signal_recalc(struct thread *t)
 	struct proc *p = t->proc;
 	sigset_t pending = t->pending.set | p->pending.set;
 
+	assert_held(&t->proc->sig_lock);
 	if ((pending & (~t->blocked | t->awaited)) || p->stop_signal || signal_must_exit(t))
 		thread_set_flags(t, THREAD_SIGPENDING);
 	else
@@ -163,6 +167,7 @@ bool signal_is_ignored(const struct proc *p, int sig)
 {
 	u64 handler = p->action[sig - 1].handler;
 
+	assert(spin_is_held(&proc_tree_lock) || spin_is_held(&p->sig_lock));
 	return handler == SIG_IGN || (handler == SIG_DFL && (SIGMASK(sig) & IGNORED_BY_DEFAULT));
 }
 
@@ -175,6 +180,7 @@ static bool protected_from(const struct proc *p, int sig)
 /* Make @t look at its signals: end its sleep, or its stay in user space. */
 void signal_notify(struct thread *t, u32 states)
 {
+	assert_held(&t->proc->sig_lock);
 	thread_set_flags(t, THREAD_SIGPENDING);
 	if (!thread_wake(t, states))
 		thread_kick(t);
@@ -184,6 +190,7 @@ void signal_retarget(struct proc *p)
 {
 	struct thread *t;
 
+	assert_held(&p->sig_lock);
 	list_for_each(t, &p->threads, proc_link)
 		if (!(t->flags & THREAD_EXITING) && (p->pending.set & ~t->blocked))
 			signal_notify(t, TASK_INTERRUPTIBLE);
@@ -193,6 +200,7 @@ void signal_kill_threads(struct proc *p, struct thread *except)
 {
 	struct thread *t;
 
+	assert_held(&p->sig_lock);
 	list_for_each(t, &p->threads, proc_link)
 		if (t != except && !(t->flags & THREAD_EXITING))
 			signal_notify(t, TASK_INTERRUPTIBLE | TASK_STOPPED | TASK_WAKEKILL);
@@ -200,6 +208,7 @@ void signal_kill_threads(struct proc *p, struct thread *except)
 
 void signal_begin_group_exit(struct proc *p, int code)
 {
+	assert_held(&p->sig_lock);
 	if (p->group_exit)
 		return;
 	p->group_exit = true;
@@ -305,6 +314,7 @@ void signal_notify_parent(struct proc *p, int sig, int code, int status)
 	struct proc *parent = p->parent;
 	bool stop_or_continue = code == CLD_STOPPED || code == CLD_CONTINUED;
 
+	assert_held(&proc_tree_lock);
 	waitq_wake(&parent->child_wait, 0);
 	if (!sig || signal_is_ignored(parent, sig))
 		return;
@@ -320,6 +330,8 @@ void signal_notify_parent(struct proc *p, int sig, int code, int status)
  */
 void signal_force(int sig, const struct siginfo *info)
 {
+	might_sleep();
+
 	struct thread *t = current;
 	struct proc *p = t->proc;
 	unsigned long flags = spin_lock_irqsave(&p->sig_lock);

@@ -92,7 +92,10 @@ bool signal_is_ignored(const struct proc *p, int sig);
 void signal_notify(struct thread *t, u32 states);
 /* Take the first pending signal of @set for @t or its process: its number, 0 if there is none. */
 int signal_dequeue(struct thread *t, sigset_t set, struct siginfo *info);
-/* Is @t to end with its process, or because another thread called exec? */
+/*
+ * Is @t to end with its process, or because another thread called exec? Without sig_lock, the
+ * answer may be out of date.
+ */
 bool signal_must_exit(const struct thread *t);
 /* Send the running thread a signal that it can neither block nor ignore. No locks held. */
 void signal_force(int sig, const struct siginfo *info);

@@ -28,7 +28,10 @@ void thread_init(void);
 struct thread *thread_alloc(struct proc *p, int pid);
 /* Undo thread_alloc(), before anybody else saw the thread. */
 void thread_discard(struct thread *t);
-/* Make @t findable and one of its process's threads. proc_tree_lock and sig_lock held. */
+/*
+ * Make @t findable and one of its process's threads. proc_tree_lock held, and sig_lock if the
+ * process has threads already.
+ */
 void thread_publish(struct thread *t);
 /* Let the scheduler run it. */
 void thread_start(struct thread *t);

@@ -11,6 +11,7 @@
  * Locking: proc_tree_lock guards lists of threads and the number table; thread.h has the fields.
  */
 #include "kernel/cgroup/cgroup.h"
+#include "kernel/contract.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "kernel/task/exit.h"
@@ -85,6 +86,8 @@ void thread_publish(struct thread *t)
 {
 	struct proc *p = t->proc;
 
+	assert_held(&proc_tree_lock);
+	assert(!t->proc->nr_threads || spin_is_held(&t->proc->sig_lock));
 	if (!p->leader)
 		p->leader = thread_get(t);
 	list_add_tail(&p->threads, &t->proc_link);

@@ -10,6 +10,7 @@
  * touches neither it nor its thread afterwards: a waiter that finds itself removed may return
  * without the lock. The scheduler's locks nest inside.
  */
+#include "kernel/contract.h"
 #include "kernel/task/thread.h"
 #include "kernel/sync.h"
 #include "kernel/task/task.h"
@@ -49,6 +50,8 @@ unsigned waitq_wake_locked(struct waitq *q, unsigned nr, unsigned wake_flags)
 	struct waiter *w, *next;
 	unsigned woken = 0, exclusive = 0;
 
+	if (DEBUG)
+		assert_held(&q->lock);
 	list_for_each_safe(w, next, &q->waiters, link) {
 		bool one_of_nr = w->exclusive;
 		/* False if something else woke it already; then it looks for itself. */

@@ -5,6 +5,7 @@
  * CLOCK_REALTIME is the monotonic clock plus an offset: the CMOS clock's time at boot until
  * somebody sets it.
  */
+#include "kernel/contract.h"
 #include "kernel/exec/exec.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
@@ -67,6 +68,7 @@ long sleep_until(u64 deadline_ns, u64 slack_ns)
 	struct sleeper s = { .thread = current };
 	struct ktimer timer;
 
+	might_sleep();
 	ktimer_init(&timer, sleep_expired, &s);
 	if (deadline_ns != TIME_NEVER)
 		ktimer_start_slack(&timer, deadline_ns, slack_ns);

@@ -13,6 +13,7 @@
  * on. tick_ns, sched_ns and programmed_ns are the CPU's own with interrupts off; other CPUs write
  * sched_ns and send an IPI.
  */
+#include "kernel/contract.h"
 #include "kernel/kernel.h"
 #include "kernel/task/thread.h"
 #include "kernel/task/hotplug.h"
@@ -61,6 +62,8 @@ static u64 next_event(const struct timer_cpu *c)
 /* Interrupts off, on the CPU of @c. */
 static void program(struct timer_cpu *c, u64 when_ns)
 {
+	if (DEBUG)
+		assert_irqs_off();
 	if (c->programmed_ns == when_ns)
 		return;
 	c->programmed_ns = when_ns;
@@ -122,6 +125,8 @@ void tick_start(void)
 {
 	struct timer_cpu *c = my_timers();
 
+	if (DEBUG)
+		assert_irqs_off();
 	if (!c->tick_ns)
 		c->tick_ns = next_tick(clock_ns());
 	program_if_earlier(c, c->programmed_ns ? c->tick_ns : next_event(c));
@@ -131,6 +136,8 @@ void timer_set_sched(unsigned cpu, u64 when_ns)
 {
 	struct timer_cpu *c = &timers[cpu];
 
+	if (DEBUG)
+		assert_irqs_off();
 	WRITE_ONCE(c->sched_ns, when_ns);
 	if (cpu == arch_cpu_id())
 		program_if_earlier(c, when_ns);
@@ -142,6 +149,8 @@ void timer_recheck(void)
 {
 	struct timer_cpu *c = my_timers();
 
+	if (DEBUG)
+		assert_irqs_off();
 	program_if_earlier(c, READ_ONCE(c->sched_ns));
 }
 
@@ -256,6 +265,8 @@ static void run_ktimers(struct timer_cpu *c, u64 now)
 
 void timers_take_over(unsigned from)
 {
+	assert_irqs_off();
+
 	struct timer_cpu *old = &timers[from], *c = my_timers();
 	struct rb_node *first;
 
@@ -287,6 +298,8 @@ void kernel_timer_interrupt(void)
 	unsigned cpu = arch_cpu_id();
 	u64 now = clock_ns();
 
+	if (DEBUG)
+		assert_irqs_off();
 	trace_vector(local_timer_entry, LOCAL_TIMER_VECTOR);
 	c->programmed_ns = 0;
 	if (c->tick_ns && c->tick_ns <= now)
