@@ -38,6 +38,13 @@ plugin: $(B)/schedsim $(POLICIES_DEF) ## a policy for schedsim --plugin: SRC=min
 
 sim: $(B)/schedsim ## build the simulator: build/schedsim (docs/simulator.md)
 
+$(B)/libfairsim.a: $(filter $(SIM)/sim/engine/% $(SIM)/sched/% $(SIM)/lib/%,$(SIM_OBJ))
+	@echo "  AR      $@"
+	$(Q)rm -f $@
+	$(Q)ar rcs $@ $^
+
+libfairsim: $(B)/libfairsim.a ## build the simulator's engine with the scheduler as a library (sim/README.md)
+
 bench-sim: $(B)/schedsim ## measure the simulator's speed at 1 to 4096 CPUs, and the cost of a pick as the queue grows
 	$(Q)$(PYTHON_TOOL) tools/scripts/bench_sim.py $(B)
 
@@ -50,4 +57,4 @@ digest: $(B)/schedsim ## print digests of all decisions, to show that a change c
 picture: $(B)/schedsim ## the README's picture, drawn anew: who runs and who waits under three policies
 	$(Q)$(PYTHON_TOOL) tools/scripts/picture.py $(B) docs/img/policies.svg
 
-.PHONY: picture digest plugin sim bench-sim bench-balance
+.PHONY: picture digest plugin sim libfairsim bench-sim bench-balance

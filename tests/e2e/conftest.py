@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What every end-to-end test uses: `boot`, which runs one command on the machine and says how it ended.
+"""Fixtures of all end-to-end tests: `boot` runs one command on the machine and returns how it ended.
 
 Without icount=True a machine runs as fast as it can, with real concurrency, and a test must not look at times.
-With it times are exact: one instruction is one nanosecond.
+With icount=True times are exact: one instruction is one nanosecond.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from fairground.machine import run_batch  # noqa: E402 (found through the line a
 from fairground.settings import make_settings  # noqa: E402
 
 BUILD = os.path.abspath(os.environ.get("B", "build"))
-TIMEOUT_S = 900  # only to end what hangs: the slowest test takes 30 s of a host that has nothing else to do
+TIMEOUT_S = 900  # this only ends machines that hang: the slowest test takes 30 s of a host that has nothing else to do
 
 
 def settings(cmd="", cpus=4, icount=False, timeout=TIMEOUT_S, files=None, ram_file="", **texts):
@@ -32,7 +32,7 @@ def settings(cmd="", cpus=4, icount=False, timeout=TIMEOUT_S, files=None, ram_fi
 
 
 def on_linux(words, **how):
-    """Run a program of the guest on this machine, with the priority that programs have there (if that may be set)."""
+    """Run a program of the guest on this machine, with the priority that programs have there (if it may be set)."""
     def as_in_the_guest():
         with contextlib.suppress(PermissionError):
             os.setpriority(os.PRIO_PROCESS, 0, 0)
@@ -41,8 +41,8 @@ def on_linux(words, **how):
 
 
 def dynamic_program(path):
-    """The program @path of this machine and what it loads: (a command that puts them in their places, files). It is
-    /root/NAME then.
+    """The program @path of this machine and the files it loads: (a command that puts them in their places, files). The
+    program is then /root/NAME.
     """
     loaded = subprocess.run(["ldd", path], capture_output=True, text=True, check=False).stdout
     libraries = re.findall(r"(/\S+) \(0x", loaded)

@@ -14,7 +14,7 @@ from fairground.settings import SCHEDULERS
 @pytest.mark.parametrize("a, b, edits, exchanges", [
     ("ABCABC", "ABCABC", 0, 0),
     ("ABCABC", "ABCBAC", 0, 1),    # a tie decided the other way
-    ("ABCABC", "ABABC", 1, 0),     # a turn less
+    ("ABCABC", "ABABC", 1, 0),     # one turn less
     ("ABCABC", "ABXABC", 1, 0),    # another task
     ("ABAB", "BABA", 0, 2),
     ("", "AB", 2, 0),
@@ -39,7 +39,8 @@ def test_two_runs_that_have_nothing_in_common_do_not_agree():
 
 @pytest.mark.parametrize("sched", SCHEDULERS)
 def test_kernel_and_simulator_agree(tmp_path, sched):
-    """As much as they did when FLOORS was written. Half of the time shows it, except with BORE's longer turns."""
+    """The agreement is as good as when FLOORS was written. Half of the time suffices, except with BORE's longer
+    turns."""
     settings = agreement.settings_for(sched, BUILD)
     costs = calibrate(settings, agreement.TRACED)
     for name in agreement.CASES:

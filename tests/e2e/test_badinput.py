@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Nothing a program, a user or a broken installation does is answered by more than an error; and the machine goes on.
+"""Mistakes of programs and users and broken installations are answered by an error, and the machine goes on.
 
-What programs do wrong (faults, pointers, files, limits) is the subject of user/crash, see test_programs.py; here are
+Mistakes of programs (faults, pointers, files, limits) are the subject of user/crash, see test_programs.py; here are
 the files of the kernel, the shell's view, and the tools on the host.
 """
 
@@ -61,7 +61,7 @@ def test_rejected_commands(guest):
 
 @pytest.mark.parametrize("size, error", [(0, None), (20, "Exec format error"), (100, None), (5000, None)])
 def test_broken_programs(guest, size, error):
-    """Cut off at different places: whatever the shell makes of the error, it and the machine go on."""
+    """Cut off at different places: whatever the shell does with the error, the shell and the machine go on."""
     text = guest(f"head -c {size} /bin/busybox >/tmp/t; chmod +x /tmp/t; /tmp/t >/tmp/out 2>&1; echo over", cpus=1)
     assert re.search(r"^over$", text, re.MULTILINE)
     assert error is None or "panic" not in text
@@ -121,7 +121,7 @@ def test_missing_build_is_named(tmp_path):
 
 @pytest.mark.parametrize("out, text", [("/none/x.dat", "no such directory"), ("/tmp", "a directory")])
 def test_a_trace_needs_a_place(out, text):
-    """Said before the run."""
+    """The error comes before the run."""
     status, error = fairground("trace", OUT=out, CMD="true")
     assert status == 2 and error.startswith(f"fairground: OUT={out}: ") and text in error
 
@@ -149,7 +149,7 @@ def test_make_names_an_old_compiler(tmp_path):
 
 
 def without(directory, *missing):
-    """A PATH with every program of this system but some."""
+    """A PATH with every program of this system except some."""
     for tool in os.listdir("/usr/bin"):
         if not tool.startswith(missing):
             os.symlink(f"/usr/bin/{tool}", directory / tool)
@@ -166,7 +166,7 @@ def test_a_missing_tool_is_one_sentence(tmp_path, tool, command, package):
 
 
 def test_set_up_without_apt_names_the_packages(tmp_path):
-    """On a system that is not Debian's: one sentence, nothing changed."""
+    """On a system other than Debian: one sentence, and nothing is changed."""
     for tool in ("sh", "id", "uname", "sed"):
         os.symlink(f"/bin/{tool}", tmp_path / tool)
     done = subprocess.run(["sh", "tools/setup.sh"], cwd=ROOT, env={"PATH": str(tmp_path)},

@@ -85,7 +85,8 @@ def test_demonstration_ends_by_itself(guest):
 
 
 def test_demonstration_on_a_busy_host(tmp_path):
-    """Whoever runs while the host keeps a CPU waiting is charged for it: no fault of the scheduler, and said so."""
+    """The task that runs while the host keeps a CPU waiting is charged for it. The message says that the host is to
+    blame."""
     with open(tmp_path / "console", "wb") as console:
         run = start_runner(stdout=console)
     try:

@@ -10,14 +10,15 @@ BASE = {"bore-cfs": "cfs", "bore": "eevdf"}
 
 
 def response_mean_ms(guest, sched):
-    """How long 5 ms of CPU every 25 ms take, from their planned start to their end, beside four old hogs."""
+    """The time from planned start to end of 5 ms of CPU every 25 ms, beside four old hogs."""
     text = guest("hog -n 4 -t 1800ms & sleep 1; burst -r 5ms -s 20ms -n 15; wait", cpus=1, icount=True, sched=sched)
     return float(RESPONSE.search(text)["mean"]) / 1000
 
 
 @pytest.mark.parametrize("sched", BASE)
 def test_short_bursts_are_hardly_delayed_by_hogs(guest, sched):
-    """Within their share of the CPU all the same; what BORE is based on makes them wait for the hogs' slices."""
+    """The bursts are within their share of the CPU all the same; the base policy makes them wait for the hogs'
+    slices."""
     mean = response_mean_ms(guest, sched)
     assert mean < 12
     assert mean < 0.6 * response_mean_ms(guest, BASE[sched])
@@ -25,7 +26,7 @@ def test_short_bursts_are_hardly_delayed_by_hogs(guest, sched):
 
 @pytest.mark.parametrize("sched", BASE)
 def test_scores_are_in_proc_and_can_be_switched_off(guest, sched):
-    """A hog has a score after a while; sched_bore refuses what its version does not know."""
+    """A hog has a score after a while; sched_bore refuses values that its version does not know."""
     text = guest("hog -t 600ms & sleep 0.4; grep score /proc/$(pidof hog | cut -d' ' -f1)/sched /proc/1/sched; "
                  "cd /proc/sys/kernel; echo 4 >sched_bore || echo refused; echo 0 >sched_bore; cat sched_bore; wait",
                  cpus=1, icount=True, sched=sched)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Control groups from the shell: what the files say in words, and that what is written in them is what the CPU does.
+"""Control groups from the shell: the text of the files, and that the CPU does what is written to them.
 
-Values and errors are compared with Linux's by user/cgroupcheck, which passes there too (docs/cgroups.md).
+user/cgroupcheck compares values and errors with Linux's; it passes there, too (docs/cgroups.md).
 """
 
 import re
@@ -83,7 +83,7 @@ def test_v2_from_the_shell(guest):
 
 
 def test_groups_until_memory_is_out(guest):
-    """mkdir says so, nobody is killed, programs go on, and when the groups are gone the memory is back."""
+    """mkdir reports it, no process is killed, programs go on, and when the groups are gone the memory is free again."""
     console = guest(f"show() {{ grep MemFree /proc/meminfo; }}; cd {CPU}; mkdir $(seq 2000); rmdir $(seq 2000); show\n"
                     "mkdir $(seq 20000) 2>&1 | tail -n 1; ls -d [0-9]* | wc -l; for n in 1 2 3; do (exit 1); done\n"
                     "rmdir $(ls -d [0-9]*); show; mkdir g; echo 512 > g/cpu.guaranteed_shares; rmdir g; echo well",
@@ -123,7 +123,7 @@ def test_weights_of_v2_nest(guest):
 
 
 def test_quota_and_its_statistics(guest):
-    """20 ms of each 50 ms: 40 % of one CPU, held back in (almost) every period for the rest of it."""
+    """20 ms of each 50 ms: 40 % of one CPU, throttled in (almost) every period for the rest of it."""
     console = guest(f"cd {CPU}; mkdir g; echo 20000 > g/cpu.cfs_quota_us; echo 50000 > g/cpu.cfs_period_us\n"
                     "(echo 0 > g/tasks; exec hog -n 1 -t 1s) >/dev/null\ncat g/cpu.stat; rmdir g",
                     cpus=1, icount=True)
@@ -133,7 +133,7 @@ def test_quota_and_its_statistics(guest):
 
 
 def test_wait_sum_with_schedstats(guest):
-    """Two groups share a CPU for 1 s: each waits while the other runs. Without schedstats there is no such line."""
+    """Two groups share a CPU for 1 s: each waits while the other runs. Without schedstats the line is missing."""
     console = guest(f"cd {CPU}; mkdir a b; cat a/cpu.stat; echo 1 > /proc/sys/kernel/sched_schedstats\n"
                     "(echo 0 > b/tasks; exec hog -n 1 -t 1s) >/dev/null & (echo 0 > a/tasks; exec hog -n 1 -t 1s) "
                     ">/dev/null\nwait; cat a/cpu.stat", cpus=1, icount=True)

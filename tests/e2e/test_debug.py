@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A debug build: every invariant of the scheduler at every few ticks, every rule about locks at every lock; under
-the kernel's own tests, and under input that nobody would mean.
+"""A debug build: it checks every invariant of the scheduler every few ticks and every rule about locks at every lock,
+under
+the kernel's own tests and under absurd input.
 """
 
 import os

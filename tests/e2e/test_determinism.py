@@ -17,7 +17,8 @@ EXPERIMENT = "hack -g 1 -f 4 -l 20 & burst -r 200us -s 700us -n 10 & hog -n 3 -t
 
 
 def identical_runs(runs, **how):
-    """How many of the runs agree. One in ten (at least one) may have been disturbed by a busy host and made again."""
+    """The number of runs that agree. A busy host may have disturbed one in ten (at least one), which was then
+    repeated."""
     outcome, seen = repeat(settings(EXPERIMENT, icount=True, **how), runs)
     assert outcome.status == 0, outcome.console
     print(f"{how}: " + ", ".join(f"{times} x {digest[:16]}" for digest, times in seen))
@@ -63,7 +64,7 @@ def threads_of_a_running_machine(**how):
 
 
 def test_threads_of_a_repeatable_machine_take_turns():
-    """On one host CPU; the main thread goes first, if that is allowed here, and no other does."""
+    """All threads are on one host CPU. Only the main thread has a higher priority, if that is allowed here."""
     threads = threads_of_a_running_machine(icount=True)
     first = FIRST if may_be_real_time() else os.SCHED_OTHER
     assert sorted(main for main, *_ in threads)[-2:] == [False, True]

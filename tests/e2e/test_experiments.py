@@ -66,7 +66,8 @@ def test_turns_of_two_hogs(tmp_path):
 
 
 def test_turns_of_hogs_with_a_past(tmp_path):
-    """X11 under BORE, simulator: published for bursts 5 to 7 times apart, not from a cold start, which is shown."""
+    """X11 under BORE, simulator: published for bursts 5 to 7 times apart, not for a cold start; the cold start is only
+    shown."""
     name = "x11-perf-sched-latency"
     done = command(name, "--scheds", "bore-cfs", "--hosts", "simulator", "--out", str(tmp_path))
     assert done.returncode == 0 and "4 of 4 claims hold" in done.stdout, done.stdout + done.stderr
@@ -77,7 +78,8 @@ def test_turns_of_hogs_with_a_past(tmp_path):
 
 
 def test_a_task_that_computes_and_its_partner(tmp_path):
-    """X17 under CFS: both are done together; with I/O the CPU idles at the end, as long in the kernel as simulated."""
+    """X17 under CFS: both finish together; with I/O the CPU idles at the end, equally long in the kernel and the
+    simulator."""
     done = command("x17-compute-and-partner", "--scheds", "cfs", "--seconds", "2", "--out", str(tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr
     figures = results(tmp_path)["figures"]
@@ -96,7 +98,7 @@ def test_a_claim_that_does_not_hold_fails_where_it_does_not():
 
 
 def test_a_failed_claim_is_the_exit_status(monkeypatch, capsys, tmp_path):
-    """As above, through to the status: a published figure that is wrong by 10 %."""
+    """The same, up to the exit status, with a published figure that is wrong by 10 %."""
     module = experiment.load("x11-perf-sched-latency")
     monkeypatch.setitem(module.PUBLISHED, "cfs", (1255 * 1.1, 15.907, 16.008))
     settings = make_settings({}, build=BUILD)

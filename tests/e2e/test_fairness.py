@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Shares of CPU time are those of the weights, exactly, and nobody waits longer than the slices of CFS explain."""
+"""Shares of CPU time follow the weights exactly, and no task waits longer than the slices of CFS explain."""
 
 import re
 
@@ -25,7 +25,7 @@ def ideal(nices):
 
 
 def test_three_hogs_for_ten_seconds(guest):
-    """Nice 0, 5, 10 get 69.71, 22.80, 7.49 % within half a percent; waits as the slices say."""
+    """Nice 0, 5, 10 get 69.71, 22.80, 7.49 % within half a percent; waits follow from the slices."""
     text = guest("hog -N 0,5,10 -a 0 -t 10s", cpus=1, icount=True)
     assert shares(text) == pytest.approx({0: 69.71, 5: 22.80, 10: 7.49}, abs=0.5)
     for nice, *_, longest, bound in hogs(text):
@@ -81,7 +81,8 @@ def test_fifo_is_throttled_to_its_share(guest):
 
 @pytest.mark.parametrize("hz, tick_ms", [(250, 4), (1000, 1)])
 def test_shares_under_eevdf(guest, hz, tick_ms):
-    """Within half a percent, and nobody waits longer than lags explain: a request late, and each other's request."""
+    """Shares within half a percent; no task waits longer than lags explain: one late request and those of all
+    others."""
     text = guest("hog -N 0,5,10 -a 0 -t 3s", cpus=1, icount=True, sched="eevdf", hz=hz)
     assert shares(text) == pytest.approx(ideal([0, 5, 10]), abs=0.5)
     for nice, _, share, _, longest, _ in hogs(text):

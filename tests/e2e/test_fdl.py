@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""FDL from the guest: the script it was published with, and what its files and experiments do."""
+"""FDL from the guest: the script published with it, its files, and its experiments."""
 
 import os
 import re
@@ -31,7 +31,8 @@ def shortened(script):
 
 
 def test_the_published_script(boot):
-    """It runs as it stands, only shorter. Its one command that fails does so on Linux too: a directory for a file."""
+    """It runs unchanged except for its length. Its one command that fails also fails on Linux: a directory for a
+    file."""
     with open(os.path.join(ROOT, "examples", "fdl.sh"), encoding="utf-8") as f:
         script = shortened(f.read())
     after = "\nfor g in cfs fdl-loose fdl; do cat $CR/$g/cpu.deadline_rr $CR/$g/cpu.deadline_wakeup " \
@@ -49,7 +50,7 @@ def test_the_published_script(boot):
 
 
 def test_qos_params_take_what_they_show(guest):
-    """FDL's tunables are lines of one file. What is refused changes nothing."""
+    """FDL's tunables are lines of one file. A refused value changes nothing."""
     file = "/sys/kernel/debug/qos/qos_params"
     bad = ["dl_skip 0", "dl_skip x", "dl_skip", "nope 1", " 5", "latency_ns 5000000", "dl_slack 1025", "dl_skip 1 2"]
     console = guest(f"cat {file} > /tmp/before; " + "".join(f"echo '{text}' > {file} && echo taken; " for text in bad) +
@@ -62,7 +63,8 @@ def test_qos_params_take_what_they_show(guest):
 
 
 def test_deadlines_are_told(guest):
-    """Of a task: its own, which is none, and those of the groups it is in; of a CPU: what FDL keeps of its queue."""
+    """A task's lines: its own deadline, which is none, and those of its groups. A CPU's lines: FDL's state of its
+    queue."""
     console = guest("cd /sys/fs/cgroup/cpu; mkdir a a/b; echo 5000000 > a/cpu.deadline_rr; (echo 0 > a/b/tasks; exec "
                     "hog -t 60s > /dev/null) & hog -t 60s > /dev/null & sleep 0.1; for p in $(pidof hog); do cat "
                     "/proc/$p/sched /proc/$p/cgroup; done; cat /sys/kernel/debug/sched/debug; kill -9 $(pidof hog)",
@@ -111,7 +113,7 @@ def judged(name, figures):
 
 
 def test_what_the_experiments_accept():
-    """From what schbench prints to the verdict."""
+    """From schbench's output to the verdict."""
     good = {"cfs": (300, 19000), "fdl-loose": (52, 1700), "fdl": (50, 230)}
     assert not judged("x1-fdl", good)
     assert not judged("x1-fdl-verbatim", {name.replace("-", " "): values for name, values in good.items()})

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Files, pipes, the terminal and /proc as programs see them. What can run on Linux too must come out the same there."""
+"""Files, pipes, the terminal and /proc as programs see them. Everything that also runs on Linux must give the same
+result there."""
 
 import os
 import re
@@ -76,7 +77,8 @@ PATIENCE_S = 1
 
 
 class Terminal:
-    """A machine with an interactive shell, typed at. Nothing is typed before what it is for says that it is there."""
+    """A machine with an interactive shell that gets keys. No key is typed before the program that it is for has
+    reported."""
 
     def __init__(self, machine):
         self.process = machine.start("stdio,id=console,signal=off", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -85,7 +87,7 @@ class Terminal:
         self.at = 0
 
     def read(self):
-        """More output, if it comes within a second."""
+        """Reads more output if it comes within a second."""
         if select.select([self.process.stdout], [], [], 1)[0]:
             piece = os.read(self.process.stdout.fileno(), 4096)
             assert piece, f"ended:\n{self.seen.decode(errors='replace')}"
@@ -157,7 +159,7 @@ def test_job_control(terminal):
     terminal.expect("Stopped")
     terminal.prompt()
     terminal.type("bg\r")
-    # The shell says what became of its jobs before each prompt: before bg's own if they were quick.
+    # Before each prompt the shell reports on its jobs: before bg's own report if they were quick.
     terminal.expect_after(lambda tries: "\r" if tries else "", lambda _: "Stopped (tty input)")
     terminal.prompt()
     terminal.type("kill -9 %1; wait; sleep 100 &\r")
@@ -181,7 +183,7 @@ def test_full_screen_editor(terminal):
     terminal.type("vi /tmp/new\r")
     terminal.expect("- /tmp/new")  # its status line
     terminal.type("ihello\x1b")
-    terminal.expect("[Modified]")  # an escape and more at once would be a key's sequence
+    terminal.expect("[Modified]")  # an escape with more characters at once would be the sequence of one key
     terminal.type(":wq\r")
     terminal.expect("6C")
     terminal.prompt()

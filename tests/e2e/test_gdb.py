@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The gdb commands, without a terminal: what they print at a breakpoint is what the kernel itself says there."""
+"""The gdb commands, without a terminal: at a breakpoint they print what the kernel itself prints there."""
 
 import os
 import re
@@ -13,8 +13,8 @@ from conftest import BUILD, ROOT, TIMEOUT_S
 
 pytestmark = pytest.mark.skipif(not shutil.which("gdb"), reason="gdb is not installed")
 
-# Beside a reader of the scheduler's own dump gdb stops there: at the second call, because the first only finds out how
-# long the text is.
+# A program reads the scheduler's own dump, and gdb stops in it: at the second call, because the first only finds out
+# the length of the text.
 AT_DUMP = """
 hbreak sched_dump_cpu
 continue
@@ -49,7 +49,7 @@ kill
 """
 
 
-# A shell that works beside a hog falls asleep owing time, and stays in the timeline: there gdb stops.
+# A shell that works beside a hog falls asleep owing time and stays in the timeline; gdb stops there.
 DELAYED_WORKLOAD = "hog -t 1s & i=0; while [ $i -lt 40 ]; do i=$((i + 1)); sleep 0.01; done; wait"
 DELAYED_SCRIPT = """
 hbreak sched_switch_end if machine->rq->delayed.next != &machine->rq->delayed
@@ -71,7 +71,7 @@ kill
 """
 
 
-# Two hogs in /a/b, one in /a, one in the root; one in /t, which has used up its quota whenever one looks.
+# Two hogs in /a/b, one in /a, one in the root; one in /t, which has always used up its quota when gdb stops.
 GROUP_WORKLOAD = """cd /sys/fs/cgroup/cpu; mkdir a a/b t; echo 1000 > t/cpu.cfs_quota_us
 (echo 0 > t/tasks; exec hog -t 2s) & (echo 0 > a/tasks; exec hog -t 2s) & hog -t 2s &
 (echo 0 > a/b/tasks; exec hog -t 2s) & (echo 0 > a/b/tasks; exec hog -t 2s) &
@@ -110,7 +110,7 @@ def session(tmp_path_factory):
 
 
 def dumped_tasks(text):
-    """pid -> (running, vruntime, switches, prio, sum_exec), of the kernel's dump."""
+    """pid -> (running, vruntime, switches, prio, sum_exec), from the kernel's dump."""
     rows = re.findall(r"^ (>R| R| S) +(\S+) +(\d+) +(\S+) +(\d+) +(\d+) +\S+ +(\S+)$", text, re.M)
     assert rows, text
     return {int(pid): (mark == ">R", vruntime, switches, prio, ran)
@@ -150,7 +150,8 @@ def test_why(session):
 
 
 def test_trace(session):
-    """The newest events in order; who runs at the breakpoint is who was switched in last, if it is among them."""
+    """The newest events are in order; the task that runs at the breakpoint was switched in last, if that is among
+    them."""
     form = re.compile(r" *(\S+)-(\d+) +\[000\] +(\d+\.\d{6}): (sched_\w+):((?: \w+=\S+)+)")
     lines = session["trace"].splitlines()
     events = [form.fullmatch(line) for line in lines]

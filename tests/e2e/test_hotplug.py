@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""CPUs out of service and back, through Linux's file, and what programs see of it."""
+"""CPUs taken out of service and back through Linux's file, and what programs see of it."""
 
 import re
 
@@ -20,14 +20,14 @@ def test_a_cpu_leaves_and_comes_back_for_everybody_who_asks(guest):
     assert {"cpu2/topology", "cpu2/cache", "cpu2/node0"} <= set(" ".join(lines[at + 5:]).split())
 
 
-# What Linux makes of words, by the first letter or two; None: EINVAL, and nothing changes.
+# How Linux reads words, by the first letter or two; None: EINVAL, and nothing changes.
 WORDS = {"1": 1, "y": 1, "Y": 1, "on": 1, "oN": 1, "1x": 1, "0": 0, "n": 0, "N": 0, "off": 0, "OF": 0, "01": 0,
          "0x1": 0, "2": None, "-1": None, "x": None, "": None, " 1": None, "true": None, "f": None, "o": None,
          "ox": None}
 
 
 def test_words_are_read_as_linux_reads_them(guest):
-    """Each is written to a CPU in service and to one that is not; nothing (a NUL) is no word either."""
+    """Each word is written to a CPU in service and to one that is not. An empty write (a NUL) is not a word either."""
     words = [f"{word}\\n" for word in WORDS] + ["\\0", "1", "0"]
     expected = [*WORDS.values(), None, 1, 0]
     text = guest(CPU + "".join(f"for was in 0 1; do echo $was > cpu1/online; printf '{word}' > cpu1/online; "
@@ -46,7 +46,8 @@ def test_more_than_a_page_and_files_that_are_only_read(boot):
 
 
 def test_affinity_and_cpus_out_of_service(boot):
-    """Refused for those alone; a task that has no other CPU left may run anywhere, and the console says so."""
+    """An affinity to offline CPUs alone is refused; a task with no other CPU left may run anywhere, and the console
+    says so."""
     outcome = boot(CPU + "(taskset 4 hog -t 400ms; echo done) & sleep 0.1; echo 0 > cpu2/online; sleep 0.1; "
                    "taskset 4 true; wait; dmesg | grep affine", icount=True)
     text = outcome.console
@@ -69,7 +70,7 @@ def test_a_task_that_lost_its_cpu_does_not_go_back(guest):
 
 
 def test_affinity_may_name_cpus_out_of_service_beside_others(guest):
-    """They count when they are back; a running task follows at once."""
+    """CPUs of the mask count when they are back; a running task follows at once."""
     text = guest(f"{CPU}{MASK}echo 0 > cpu3/online; {SPIN} & sleep 0.05; "
                  "try() { taskset -p $1 $! > /dev/null; show; }; "
                  "show() { sleep 0.05; echo $(mask $!) on $(cut -d' ' -f39 /proc/$!/stat); }; "
@@ -98,7 +99,7 @@ CHCPU = [
 
 
 def test_chcpu_and_taskset_of_this_system(guest):
-    """Unmodified programs of util-linux, which look at more than they change."""
+    """Unmodified programs of util-linux, which read more files than they write."""
     programs = [dynamic_program(path) for path in ("/usr/sbin/chcpu", "/usr/bin/taskset")]
     text = guest("".join(put for put, _ in programs) + "cd /root; chmod +x chcpu taskset; " +
                  "".join(f"echo '= {i}'; ./chcpu {words}; echo status $?; " for i, (words, _, _) in enumerate(CHCPU)) +
@@ -127,7 +128,7 @@ def test_domains_after_a_cpu_came_back_are_those_of_before(guest):
 
 
 def test_timers_and_quotas_survive_their_cpu(guest):
-    """A sleeper's timer, and the period of a quota, were on the CPU that leaves."""
+    """The CPU that leaves had a sleeper's timer and the period of a quota."""
     text = guest("mkdir /sys/fs/cgroup/cpu/g; cd /sys/fs/cgroup/cpu/g; echo 20000 > cpu.cfs_quota_us; "
                  "(echo 0 > tasks; exec taskset c hog -n 2 -t 1s > /dev/null) & (taskset 4 sleep 0.5; echo slept) & "
                  "sleep 0.15; echo 0 > /sys/devices/system/cpu/cpu2/online; wait; grep nr_throttled cpu.stat",
@@ -141,7 +142,7 @@ def test_empty_masks_and_those_beyond_the_machine_change_nothing(guest):
 
 
 def test_the_last_cpu_stays(guest):
-    """All others can leave, and what they ran goes on there."""
+    """All CPUs except CPU 0 can leave, and their tasks go on there."""
     text = guest(CPU + "(hog -n 4 -t 300ms > /dev/null; echo ended) & for c in 1 2 3; do echo 0 > cpu$c/online; done; "
                  "ls cpu0/online; cat online; wait; nproc", icount=True)
     lines = text.replace("\r", "").splitlines()
@@ -149,7 +150,7 @@ def test_the_last_cpu_stays(guest):
 
 
 def test_storm(guest):
-    """With every invariant that is checked in any build; docs/machine.md has longer ones, with all of them."""
+    """A storm with the invariants that every build checks; docs/machine.md has longer ones, with all of them."""
     text = guest("hotplugstorm -n 150; hotplugstorm -t 20ms", cpus=8, icount=True)
     stalls = re.findall(r"^(\d+) changes on 8 CPUs under 24 tasks: longest change ([\d.]+) ms, longest stall of a task "
                         r"([\d.]+) ms, tasks lost 0\s*$", text, re.M)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""`fairground latency FILE`: run time, switches and delays from a trace.dat, as perf sched latency has them."""
+"""`fairground latency FILE`: run time, switches and delays from a trace.dat, as perf sched latency prints them."""
 
 import os
 import re
@@ -52,7 +52,7 @@ def test_waits_begin_at_wakeups_and_preemptions():
         wakeup(100, 1), switch(105, 0, 0, 1),             # 1 waits 5
         wakeup(110, 2), switch(120, 1, PREEMPTED, 2),     # 2 waits 10
         switch(150, 2, SLEEP, 1),                         # 1 waits 30
-        wakeup(160, 1),                                   # it runs: nothing begins
+        wakeup(160, 1),                                   # it runs, so no wait begins
         switch(170, 1, SLEEP, 0), wakeup(200, 2), switch(203, 0, 0, 2),
     ])
     one, two = found.tasks[1], found.tasks[2]
@@ -101,7 +101,7 @@ def recorded(tmp_path_factory):
 
 
 def test_the_table_agrees_with_the_hogs(recorded):
-    """Each hog's own longest wait and CPU time, which it has from /proc, are the trace's."""
+    """Each hog's longest wait and CPU time, which it reads from /proc, agree with the trace."""
     console, out, _ = recorded
     done = command(out, "--pids")
     assert done.returncode == 0, done.stderr

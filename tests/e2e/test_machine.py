@@ -10,7 +10,7 @@ CPUS = ["max", "qemu64", "EPYC", "Skylake-Server"]
 
 @pytest.mark.parametrize("cpu", CPUS)
 def test_processors(guest, cpu):
-    """Registers survive on each, whatever features it has (SMAP, NX, x2APIC, ...)."""
+    """Registers survive on each processor, whatever features it has (SMAP, NX, x2APIC, ...)."""
     assert "every register kept" in guest("regs -d 300ms", cpus=3, cpu=cpu)
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Memory as programs see it: mappings, copy on write, program start; that none is lost; what happens when it ends."""
+"""Memory as programs see it: mappings, copy on write, program start; no page is lost; what happens when memory runs
+out."""
 
 import os
 import re
@@ -45,7 +46,8 @@ def test_no_page_is_lost(guest):
 
 
 def test_everybody_gets_memory_after_a_fork_bomb(guest):
-    """Memory ends long before processes do; forks fail, nobody is killed, all is well when the bomb is gone."""
+    """Memory runs out long before process numbers do: forks fail, no process is killed, and all is well after the
+    bomb."""
     text = guest("crash forkbomb; crash forkbomb; memcheck copy-on-write", cpus=2, mem=64, append="threads_max=100000")
     assert len(re.findall(r"processes, then (Out of memory|Resource temporarily unavailable)", text)) == 2
     assert "killing" not in text

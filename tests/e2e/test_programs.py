@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The programs of user/: what they print can be parsed and makes sense, and they refuse bad input.
+"""The programs of user/: their output can be parsed and makes sense, and they refuse bad input.
 
-The same binaries run on Linux, where the expected behaviour comes from, and on Fairground. Runs on Fairground
-are under -icount, so limits on its timing are exact; on Linux the host's load sets wide ones.
+The same binaries run on Linux, which defines the expected behaviour, and on Fairground. Runs on Fairground are
+under -icount, so limits on timing are exact; on Linux the limits are wide because of the host's load.
 """
 
 import os
@@ -54,14 +54,14 @@ def shell(request):
 
 
 def may_set_priorities():
-    """Real-time policies and nice values below 0 take a right that not everybody has on Linux."""
+    """Real-time policies and nice values below 0 need a privilege that not every user has on Linux."""
     trial = "import os; os.nice(-1); os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))"
     return not on_linux([sys.executable, "-c", trial]).returncode
 
 
 @pytest.fixture
 def roots_shell(shell):
-    """A shell in which everything may be done, such as setting any priority."""
+    """A shell with all privileges, such as setting any priority."""
     if not shell.exact and not may_set_priorities():
         pytest.skip("on Linux only root may do this")
     return shell
@@ -171,7 +171,7 @@ def test_hack(shell, how):
 
 
 def test_hack_as_hackbench(fairground):
-    """Its default are sockets, and killall finds all that it started."""
+    """Its default is sockets, and killall finds all processes that it started."""
     text = ok(fairground, "hackbench -g 1 -f 2 -s 20000 --loops 5; hackbench -p -g 1 -f 2 -l 5; hack -g 1 -f 2 -l 5\n"
                           "hackbench -g 2 -f 2 -s 20000 --loops 1000000 > /dev/null & "
                           "sleep 0.2; pidof hackbench | wc -w\n"
@@ -182,7 +182,7 @@ def test_hack_as_hackbench(fairground):
 
 
 def test_schbench(shell):
-    """The report of the time: percentiles that grow and samples that add up to nearly all."""
+    """The final report: percentiles grow, and the samples add up to nearly all."""
     text = ok(shell, "schbench -m 1 -t 2 -c 3000 -s 3000 -r 2 -w 1 -i 1", cpus=2)
     runs = re.findall(r"Latency percentiles \(usec\) runtime (\d) \(s\) \((\d+) total samples\)\n((?:\t.*\n)+)",
                       text)
@@ -195,7 +195,7 @@ def test_schbench(shell):
         assert [name for name, _, _ in rows] == ["50.0", "75.0", "90.0", "95.0", "*99.0", "99.5", "99.9"]
         assert values == sorted(values)
         assert 0.99 * int(total) <= sum(int(nr) for _, _, nr in rows) <= int(total)
-    # Two workers that think 3 ms, wait for 3 ms and a sleep of 3 to 3.75 ms: some 9.4 ms a round, for a second.
+    # Two workers think 3 ms, wait 3 ms and sleep 3 to 3.75 ms: some 9.4 ms a round, for a second.
     assert not shell.exact or int(runs[1][1]) == pytest.approx(2 * 1000 / 9.4, rel=0.03)
 
 
@@ -289,7 +289,8 @@ def test_crash_outcomes_equal_linux(roots_shell):
 
 @pytest.mark.parametrize("test", ["forkbomb", "threads", "memory", "kill-init", "fuzz"])
 def test_limits(fairground, test):
-    """Not on Linux: these would take down what else runs here. They were compared with Linux 6.1 in QEMU."""
+    """Not run on Linux here, because these would take down other programs. They were compared with Linux 6.1 in
+    QEMU."""
     text = ok(fairground, f"crash {test} && crash faults && pingpong -l 100 pipe", cpus=2)
     assert "1 as on Linux, 0 not" in text and "ns per round trip" in text
 
@@ -324,7 +325,7 @@ class Terminal:
         self.text = ""
 
     def read(self, timeout):
-        """More output; False if none comes in time or ever again."""
+        """Reads more output; False if none comes in time or the program has ended."""
         if not select.select([self.fd], [], [], timeout)[0]:
             return False
         try:
@@ -361,7 +362,7 @@ def test_interactive_shell_has_job_control():
     terminal.expect(r"Running +sleep 100")
     terminal.expect(r"\b42\b")
     terminal.type("sh -c 'echo started; exec sleep 100'\n")
-    terminal.expect(r"\nstarted\s")  # so it is what Ctrl-C meets
+    terminal.expect(r"\nstarted\s")  # so Ctrl-C ends it
     terminal.type("\x03")
     terminal.expect(r"\^C[^#]*# ")
     terminal.type("exit 5\n")

@@ -7,7 +7,7 @@ import pytest
 
 from conftest import run_batch, settings
 
-# What happens "soon" is waited for: shell functions that every case may use.
+# Shell functions that every case may use: they wait for what should happen "soon".
 FUNCTIONS = """\
 tries() { i=0; until eval "$1" || [ $i -ge 300 ]; do sleep 0.1; i=$((i + 1)); done; }
 becomes() { tries "[ \\$(cut -d' ' -f3 /proc/$1/stat) = $2 ]"; cut -d' ' -f3 /proc/$1/stat; }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Swapping the fair policy of a running machine, from outside: the storm, the record of it, bad names, the boot
+"""Swapping the fair policy of a running machine, from outside: the storm, its trace, bad names, the boot
 parameter."""
 
 import re
@@ -40,8 +40,8 @@ def test_nobody_is_lost(storm):
 
 
 def test_each_swap_is_one_event(storm):
-    """From the policy booted with, each from where the one before went, and back at the end; between the marks of
-    begin and end as many as were made."""
+    """The swaps start at the boot policy, each continues where the one before ended, and the last one returns. Between
+    the marks of begin and end the trace has as many as were made."""
     _, events, swaps = storm
     names = [SCHEDULERS[0]] + [swap["to"] for swap in swaps]
     assert [swap["from"] for swap in swaps] == names[:-1]

@@ -33,9 +33,9 @@ def test_kernel_threads_take_no_signals(guest):
 
 
 def test_fork_without_end(guest):
-    """fork fails, by the limit or for want of memory; nobody is hurt, and everything can be cleared away.
+    """fork fails because of the limit or for lack of memory; no other process is harmed, and all can be removed.
 
-    The shell itself waits without a fork: until the memory of the dead is free, that would end it.
+    The shell itself waits without a fork, which would end it until the memory of the dead is free.
     """
     console = guest("(while :; do sleep 100 & done) 2>/tmp/out; read line </tmp/out; echo $line; kill -9 -1;"
                     " until { set -- /proc/[0-9]*; [ $# -lt 10 ]; }; do :; done; echo all gone")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The shape of the machine: the parameter topology=, and what unmodified programs and Linux's files say of it."""
+"""The shape of the machine: the parameter topology=, and how unmodified programs and Linux's files show it."""
 
 import os
 import re
@@ -39,7 +39,7 @@ def lscpu(guest):
 
 
 def rows(text):
-    """CPU number: (core, socket, node, caches), of the lines of lscpu -p=cpu,core,socket,node,cache."""
+    """CPU number -> (core, socket, node, caches), from the lines of lscpu -p=cpu,core,socket,node,cache."""
     found = re.findall(r"^(\d+),(\d+),(\d+),(\d+),,([\d,]+)$", text, re.M)
     return {int(cpu): (int(core), int(socket), int(node), tuple(map(int, caches.split(","))))
             for cpu, core, socket, node, caches in found}

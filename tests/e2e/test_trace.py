@@ -38,7 +38,7 @@ def report(path, *options):
 
 
 def traced_events(tmp_path, cmd, **how):
-    """Run @cmd with everything recorded; the console and the events as Image has them."""
+    """Run @cmd with everything recorded. Returns the console and the events as Image reads them."""
     ram = str(tmp_path / "ram")
     with Machine(trace.with_tracing(settings(cmd, **how), ram, "*:*")) as machine:
         outcome = machine.run()
@@ -72,7 +72,7 @@ def test_forms_of_the_report(tmp_path):
 
 
 def test_switches_chain(tmp_path):
-    """Who is switched out is who was switched in before, and a task is on one CPU at a time."""
+    """The task switched out is the one switched in before, and a task is on one CPU at a time."""
     _, events = traced_events(tmp_path, "hack -g 1 -l 50", cpus=4, icount=True)
     on_cpu, where = {}, {}
     for event in events:
@@ -104,7 +104,7 @@ def test_handlers_nest(tmp_path):
 
 
 def test_runs_repeat_to_the_byte(tmp_path):
-    """Of three runs, because a busy host may disturb one (docs/adr/003-deterministic-smp.md)."""
+    """Two of three runs agree, because a busy host may disturb one (docs/adr/003-deterministic-smp.md)."""
     seen = []
     for out in (tmp_path / name for name in ("a.dat", "b.dat", "c.dat")):
         status, text = record(out, "hack -g 1 -l 50", smp=4, icount=1)

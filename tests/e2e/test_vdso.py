@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The vDSO in use: what memcheck cannot see, that C libraries call it and that no system call comes of it."""
+"""The vDSO in use: C libraries call it and make no system call, which memcheck cannot see."""
 
 import os
 import re
@@ -10,7 +10,7 @@ import pytest
 BUILD = os.path.abspath(os.environ.get("B", "build"))
 NAMES = "vdso-mappings vdso-clocks vdso-times vdso-cpu-number vdso-read-only vdso-private-copy vdso-unmapped"
 
-# What one call costs on average: ns are instructions under icount.
+# The average cost of one call: ns are instructions under icount.
 SOURCE = r"""
 #include <stdio.h>
 #include <sys/time.h>
@@ -32,7 +32,7 @@ int main(void)
     return 0;
 }
 """
-SYSCALL_NS = 100  # no system call is cheaper, by far: bench says what one costs
+SYSCALL_NS = 100  # far below the cost of any system call, which bench measures
 
 
 def cost(text):
@@ -70,7 +70,7 @@ def test_without_it_there_are_system_calls(guest, program, append):
 
 
 def test_fallback_is_complete(guest):
-    """With a TSC that is no clock every function answers, by system calls."""
+    """With a TSC that is not a clock every function still works, by system calls."""
     assert re.search(r"^7 passed, 0 failed", guest(f"memcheck {NAMES}", cpus=2, append="tsc=unstable"), re.M)
 
 

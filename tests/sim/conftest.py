@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What every test of the simulator uses: `sim`, which runs build/schedsim and says what came of it."""
+"""Fixtures of all tests of the simulator: `sim` runs build/schedsim and returns the result."""
 
 import json
 import os
@@ -32,7 +32,7 @@ class Run:
         return rows[0]
 
     def share(self, name, nice=None, sched=None):
-        """Of one CPU, in percent."""
+        """The share of one CPU, in percent."""
         return 100 * self.row(name, nice, sched)["cpu_ns"] / self.data["duration_ns"]
 
 
@@ -72,7 +72,7 @@ def fails(tmp_path):
 
 @pytest.fixture
 def sim_status(tmp_path):
-    """sim_status("...") returns the status and what was said on stderr, whatever they are."""
+    """sim_status("...") returns the status and the text on stderr, whatever they are."""
     def simulate(text, *more):
         done = run(text.split() + list(more), tmp_path)
         return done.status, done.err

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What balancing costs each CPU, and that it hardly grows with the machine (`make bench-balance` has the table)."""
+"""The cost of balancing for each CPU hardly grows with the machine (`make bench-balance` has the table)."""
 
 import math
 import os

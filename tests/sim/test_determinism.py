@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A run is a function of its command line: the same bytes again, others for another seed."""
+"""A run is a function of its command line: the same bytes again, and other bytes for another seed."""
 
 import subprocess
 

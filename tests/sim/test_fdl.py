@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""FDL in the simulator: without deadlines it is CFS, with them groups are on time and no more than they are worth."""
+"""FDL in the simulator: without deadlines it is CFS; with deadlines groups are on time and get no more than their
+shares."""
 
 import subprocess
 
@@ -10,7 +11,7 @@ from conftest import BUILD, MS, ROOT, SEC
 CROWD = ("--cpus 8 --time 500ms pipes:groups=2,group=a/b bursts:n=6,run=100us-3ms,sleep=1ms-5ms,group=a "
          "forks:n=2 hogs:n=3,nice=2,group=c hogs:n=2 yielders:n=2,group=a/b "
          "group:name=c,quota=20ms,period=50ms").split()
-# CFS as the published numbers have it.
+# CFS with the settings of the published numbers.
 SLICES = "--set latency_ns=24000000 --set min_granularity_ns=3000000 --features NO_START_DEBIT"
 
 
@@ -45,7 +46,7 @@ def test_published_shares(sim, setup, share):
 
 
 def test_wakeups_are_on_time_in_a_crowd(sim):
-    """Eight tasks that want 5 % of four CPUs beside forty others: at worst one waits for another of the eight."""
+    """Eight tasks that want 5 % of four CPUs beside forty others: at worst, one of the eight waits for another."""
     words = ("--cpus 4 --time 5s group:name=a,shares=4096,deadline_rr=200us,deadline_wakeup=100us "
              "bursts:n=8,run=100us,sleep=4ms,group=a hogs:n=8 bursts:n=32,run=200us-2ms,sleep=100us-300us,nice=1")
     cfs, fdl = (sim(f"--sched {sched} {words}").row("burst", 0)["wakeup_ns"]["max"] for sched in ("cfs", "fdl"))
@@ -55,5 +56,5 @@ def test_wakeups_are_on_time_in_a_crowd(sim):
 def test_a_guarantee_is_kept_beside_a_heavy_group(sim):
     run = sim("--sched fdl --check --cpus 2 --hz 1000 --time 8s group:name=a,shares=100,guaranteed_shares=1024 "
               "hogs:n=2,group=a group:name=b,shares=3072 hogs:n=4,group=b")
-    # The first second or two are above it, of two CPUs.
+    # On two CPUs the first one or two seconds are above the bound.
     assert 100 * groups(run)["/a"]["cpu_ns"] / (8 * SEC) == pytest.approx(105, abs=8)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Nested groups against fractions: what each leaf of a random tree should get; old bugs of bandwidth."""
+"""Nested groups against fractions: what each leaf of a random tree should get; and old bugs of bandwidth."""
 
 import random
 from fractions import Fraction
@@ -9,7 +9,7 @@ import pytest
 from conftest import MS, SEC, policies
 
 SECONDS = 60
-# A group of bore-cfs has bursts as a task has, which weigh (docs/cgroups.md), but not with 2.
+# Under bore-cfs a group has bursts like a task, and these change its weight (docs/cgroups.md), but not with 2.
 EXACT = {"bore-cfs": "--set sched_bore=2"}
 
 
@@ -25,7 +25,8 @@ def random_tree(rng, path="", depth=1):
 
 
 def fractions(tree):
-    """Of the machine, for every group: its part of its siblings' shares, times the parent's. Everybody is hungry."""
+    """Every group's part of the machine: its part of its siblings' shares, times the parent's part. All groups want
+    more."""
     parts = {"": Fraction(1)}
     for path in sorted(tree, key=lambda p: p.count("/")):
         parent = path.rpartition("/")[0]
@@ -39,7 +40,7 @@ def leaves(tree):
 
 
 def words(tree, cpus, rng):
-    """A task or two of each leaf on each CPU."""
+    """One or two tasks of each leaf on each CPU."""
     yield from (f"group:name={path},shares={shares}" for path, shares in tree.items())
     for path in leaves(tree):
         n = rng.randint(1, 2)
@@ -71,13 +72,13 @@ def test_nested_groups_get_their_fractions(sim, sched, more, cpus, seed):
 
 
 def test_slices_kept_by_many_cpus_do_not_throttle(sim):
-    """A busy thread and 60 workers on 88 CPUs, together below the quota: when each CPU has its 1 ms, nobody waits."""
+    """A busy thread and 60 workers on 88 CPUs, together below the quota: once each CPU has its 1 ms, no task waits."""
     def after(seconds):
         run = sim(f"--cpus 88 --hz 1000 --time {seconds}s", "group:name=a,quota=20ms,period=100ms",
                   "bursts:n=1,run=13ms,sleep=87ms,group=a", "bursts:n=60,run=20us-60us,sleep=60ms-140ms,group=a")
         return run.result()["groups"][0]
 
-    # 88 times 1 ms is more than four quotas. It comes from what is spare of each period.
+    # 88 times 1 ms is more than four quotas. It comes from the unused rest of each period.
     early, late = after(10), after(40)
     assert 0.7 < late["cpu_ns"] / (0.2 * 40 * SEC) < 0.9 and late["nr_periods"] >= 399
     assert late["nr_throttled"] == early["nr_throttled"] <= 88 / (20 - 0.9 * 20)
@@ -86,7 +87,8 @@ def test_slices_kept_by_many_cpus_do_not_throttle(sim):
 
 @pytest.mark.parametrize("sched", policies())
 def test_who_is_unthrottled_is_in_the_tree_again(sim, sched):
-    """Three levels of quotas, short periods, members that come and go: all get on, with every invariant checked."""
+    """Three levels of quotas, short periods, members that come and go: all make progress, with every invariant
+    checked."""
     run = sim(f"--sched {sched} --check --cpus 4 --hz 1000 --time 3s",
               "group:name=trunk,quota=40ms,period=100ms", "group:name=trunk/branch,quota=30ms,period=60ms",
               "group:name=trunk/branch/x,quota=3ms,period=10ms", "group:name=trunk/branch/y,quota=2ms,period=10ms",
@@ -95,7 +97,7 @@ def test_who_is_unthrottled_is_in_the_tree_again(sim, sched):
     groups = {g["path"]: g for g in run.result()["groups"]}
     for path, limit in (("/trunk", 0.4), ("/trunk/branch", 0.5), ("/trunk/branch/x", 0.3), ("/trunk/branch/y", 0.2)):
         assert groups[path]["nr_throttled"] > 0 or path == "/trunk/branch"
-        # What was used beyond a period's quota is at most a tick for each CPU, and repaid; 1 ms for each may be kept.
+        # Use beyond a period's quota is at most a tick for each CPU, and is repaid; each CPU may keep 1 ms.
         assert groups[path]["cpu_ns"] <= limit * 3 * SEC + 4 * 3 * MS, path
     assert sum(g["cpu_ns"] for p, g in groups.items() if p.count("/") == 1) > 0.38 * 3 * SEC
     for row in run.result()["tasks"]:
@@ -103,7 +105,8 @@ def test_who_is_unthrottled_is_in_the_tree_again(sim, sched):
 
 
 def test_nobody_waits_who_did_not_use_the_quota(sim):
-    """Two CPUs, 20 %, a burst of 5 ms about every 100 ms, so at most two a period: no throttling, and no wait."""
+    """Two CPUs, 20 %, a burst of 5 ms about every 100 ms, so at most two bursts a period: no throttling, and no
+    wait."""
     run = sim("--cpus 2 --hz 1000 --time 30s", "group:name=a,quota=20ms,period=100ms",
               "bursts:n=1,run=5ms,sleep=80ms-110ms,group=a", "bursts:n=3,run=1ms,sleep=9ms,cpus=0")
     a = run.result()["groups"][0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Task groups in workloads: what they get beside what a fluid server would give, and who is where."""
+"""Task groups in workloads: their CPU time beside what a fluid server would give, and which task is in which group."""
 
 import pytest
 
@@ -11,7 +11,7 @@ def groups(run, sched=None):
 
 
 def part(run, path, sched=None):
-    """Of one CPU, in percent: what the group got, and its ideal."""
+    """The CPU time that the group got and its ideal, in percent of one CPU."""
     group = groups(run, sched)[path]
     return 100 * group["cpu_ns"] / run.data["duration_ns"], 100 * group["ideal_ns"] / run.data["duration_ns"]
 
@@ -25,7 +25,7 @@ def test_no_groups_no_mention(sim):
 @pytest.mark.parametrize("sched", policies())
 def test_shares_are_between_groups_and_not_their_members(sim, sched):
     run = sim(f"--sched {sched} --check --time 5s group:name=a,shares=3072 hogs:n=4,group=a hogs:n=1,group=/b")
-    # Under bore-cfs a group has bursts as a task has, and scores: r times the burst are 1.26 * log2(r) levels of 1.25.
+    # Under bore-cfs a group has bursts and scores like a task: r times the burst are 1.26 * log2(r) levels of 1.25.
     share, tolerance = (75, 0.5) if sched != "bore-cfs" else (68.6, 2)
     assert part(run, "/a", sched) == (pytest.approx(share, abs=tolerance), pytest.approx(75, abs=0.1))
     assert part(run, "/b", sched) == (pytest.approx(100 - share, abs=tolerance), pytest.approx(25, abs=0.1))
@@ -34,10 +34,11 @@ def test_shares_are_between_groups_and_not_their_members(sim, sched):
 
 
 def test_the_fluid_server_of_groups(sim):
-    """On 3 CPUs: /one has one task and so one CPU of the two that 4096 of 6144 would be; /limited its quota."""
+    """On 3 CPUs: /one has one task and so gets one CPU, not the two that 4096 of 6144 are worth; /limited gets its
+    quota."""
     run = sim("--cpus 3 --time 1s group:name=one,shares=4096 hogs:n=1,group=one "
               "group:name=limited,quota=30ms,period=100ms hogs:n=2,group=limited hogs:n=3,group=two/below hogs:n=2")
-    # Left for /two with 1024 and the root's two tasks with 1024 each: 1.7 CPUs.
+    # The rest for /two with 1024 and the root's two tasks with 1024 each: 1.7 CPUs.
     ideals = {path: part(run, path)[1] for path in groups(run)}
     assert ideals == pytest.approx({"/one": 100, "/limited": 30, "/two": 170 / 3, "/two/below": 170 / 3}, abs=0.01)
     rows = {row["group"]: row for row in run.result()["tasks"]}
@@ -85,7 +86,7 @@ def test_tree_of_groups(sim):
 
 
 def test_rtapp_moves_between_groups_phase_by_phase(sim, rtapp):
-    """The first phase in /a, the second in no group, the third where it was told before: nowhere."""
+    """The first phase in /a, the second in no group, the third where the second put it: in no group."""
     phases = {"one": {"taskgroup": "/a", "run": 100_000}, "two": {"taskgroup": "", "run": 50_000},
               "three": {"run": 25_000}}
     path = rtapp({"tasks": {"t": {"loop": 1, "phases": phases}}})

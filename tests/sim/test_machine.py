@@ -71,12 +71,12 @@ def test_wake_and_timer_costs(sim):
     run = sim("--time 110ms --cost-timer 3us --cost-wake 2us bursts:run=1ms,sleep=10ms")
     burst = run.row("burst")
     assert run.result()["overhead_ns"] == burst["wakeups"] * 5000
-    # It gets the CPU when that is done.
+    # The task gets the CPU after the overhead.
     assert burst["wait_ns"]["max"] == 5000
 
 
 def test_an_ipi_delays_a_remote_wakeup(sim):
-    """A source on CPU 0 wakes a worker on CPU 1: that notices after the delay."""
+    """A source on CPU 0 wakes a worker on CPU 1: CPU 1 notices after the delay."""
     quick = sim("--cpus 2 --time 1s --cost-ipi 0 requests:workers=1,run=100us,every=1ms")
     slow = sim("--cpus 2 --time 1s --cost-ipi 50us requests:workers=1,run=100us,every=1ms")
     assert quick.row("worker")["wakeup_ns"]["p50"] == 0
@@ -90,7 +90,7 @@ def test_migration_costs_by_distance(sim):
     for run, cost in ((near, 10_000), (far, 100_000)):
         moves = run.row("hog")["migrations"]
         assert moves >= 5
-        # A task that was started elsewhere or came back before it ran has not paid.
+        # A task that was started elsewhere, or came back before it ran, does not pay.
         assert 0 < run.result()["overhead_ns"] <= cost * moves
         assert run.result()["overhead_ns"] % cost == 0
 
@@ -104,7 +104,7 @@ def test_costs_are_always_printed(sim):
 
 def test_published_switches_of_two_hogs_per_cpu(sim):
     """Two hogs on each of two CPUs of a 12-CPU machine under CFS, 10 s at 250 Hz, measured on Linux 6.1: 1255 switches,
-    delays of 15.9 ms. A slice of 12 ms ends at the tick after 16, once switches take any time at all."""
+    delays of 15.9 ms. A slice of 12 ms ends at the tick after 16 ms, if switches take any time at all."""
     run = sim("--sched cfs --cpus 12 --time 10s --cost-tick 1us --cost-switch 1us hogs:n=2,cpus=2 hogs:n=2,cpus=3")
     result = run.result()
     assert result["switches"] == pytest.approx(1255, rel=0.05)

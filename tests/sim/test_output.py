@@ -67,7 +67,7 @@ def candidates(out):
 
 
 def test_explain_names_the_least_virtual_time(sim):
-    """Under CFS without buddies that is the only rule there is. Lags times weights add up to nothing."""
+    """Under CFS without buddies that is the only rule. The sum of lag times weight is zero."""
     run = sim("--sched cfs --explain 700ms hogs:n=2 hogs:n=2,nice=5")
     rows = candidates(run.out)
     assert len(rows) == 4 and rows[0][0] == ">" and f"picked: {rows[0][1]}, because it has the least" in run.out

@@ -41,11 +41,11 @@ def test_comment_signs_in_a_string(sim, rtapp):
 
 
 def test_work_and_wall_time(sim, rtapp):
-    """"run" is work; "runtime" ends when the time has passed, whoever ran meanwhile."""
+    """"run" is work; "runtime" ends when the time has passed, whichever task ran meanwhile."""
     tasks = {"work": {"loop": 1, "run": 100_000}, "wall": {"loop": 1, "runtime": 100_000}}
     run = sim("--time 1s", rtapp({"tasks": tasks}))
     assert run.row("work")["cpu_ns"] == 100 * MS
-    # It looks at the clock after each 32 us of work, and may have to wait for the CPU before it can.
+    # The task looks at the clock after each 32 us of work, and may have to wait for the CPU before that.
     assert 40 * MS < run.row("wall")["cpu_ns"] < 60 * MS
 
 
@@ -64,7 +64,7 @@ def test_timers(sim, rtapp):
 
 
 def test_timers_that_instances_share(sim, rtapp):
-    """Two instances of one named timer take its expiries in turn; of a unique one each has its own."""
+    """Two instances of one named timer take its expiries in turn; a unique timer exists once for each instance."""
     def rounds(ref):
         task = {"instance": 2, "run": 100, "timer": {"ref": ref, "period": 10_000, "mode": "absolute"}}
         return sim("--time 1s", rtapp({"tasks": {"a": task}})).row("a")["cpu_ns"] / 100_000
@@ -136,7 +136,7 @@ def test_suspend_forgets(sim, rtapp):
 
 
 def test_barrier_waits_for_all(sim, rtapp):
-    """The quick one goes at the pace of the slow ones."""
+    """The quick task goes at the pace of the slow ones."""
     tasks = {"quick": {"run": 100, "barrier": "b"}, "slow": {"instance": 2, "run": 10_000, "barrier": "b"}}
     run = sim("--cpus 4 --time 1s", rtapp({"tasks": tasks}))
     assert run.row("quick")["cpu_ns"] == pytest.approx(100 * 100_000, rel=0.02)
@@ -149,7 +149,7 @@ def test_fork(sim, rtapp):
 
 
 def test_slices(sim, rtapp):
-    """A short request is served soon: the point of EEVDF. CFS knows no requests."""
+    """A short request is served soon: the point of EEVDF. CFS has no requests."""
     def wait(sched, slice_us):
         tasks = {"a": {"dl-runtime": slice_us, "run": 200, "sleep": 5000}, "hog": {"instance": 4, "run": 1000}}
         return sim(f"--sched {sched} --time 3s", rtapp({"tasks": tasks})).row("a")["wakeup_ns"]["p99"]

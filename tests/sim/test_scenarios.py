@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Scenario cards: each keeps its bounds under every policy, and a card or a command that makes no sense is refused."""
+"""Scenario cards: each keeps its bounds under every policy, and wrong cards and commands are refused."""
 
 import os
 import subprocess

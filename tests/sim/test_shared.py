@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The shared wake queue in the simulator: what its lock costs, and what it saves."""
+"""The shared wake queue in the simulator: the cost of its lock, and the waiting that it saves."""
 
 import pytest
 
@@ -11,7 +11,8 @@ PINGPONG = "--time 50ms --topology 1x1x18x2 --cost-shard 200ns --cost-ipi 1us pi
 
 @pytest.mark.parametrize("sched", policies())
 def test_a_pool_of_jobs_wastes_less(sim, sched):
-    """On one cache a tenth with all that waits linked; with those that wake only, less than without."""
+    """On one cache: a tenth of the waste with all waiting tasks linked; with only woken tasks linked, less than
+    without."""
     off, woken, all_linked = (sim(f"--sched {sched} {features} {POOL}").result()["waste_ns"]
                               for features in ("", "--features SWQUEUE", "--features SHARED_RUNQ"))
     assert 0 < woken < off
@@ -27,7 +28,7 @@ def test_waiting_for_one_lock_costs_more_than_for_several(sim):
 
 
 def test_the_lock_is_held_by_one_at_a_time(sim):
-    """However many CPUs want it, it can be held for so much of the time only."""
+    """However many CPUs want the lock, it can be held only for the time that passes."""
     result = sim(f"--features SHARED_RUNQ --set shared_runq_shard_size=4096 {PINGPONG}").result()
     assert result["shard_locks"] * 200 <= 50_000_000 * 1.01
 

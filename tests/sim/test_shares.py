@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""CPU time: what tasks get under every policy, what a fluid server would give, and that none is lost."""
+"""CPU time: what tasks get under every policy, what a fluid server would give them; no time is lost."""
 
 import pytest
 
@@ -15,14 +15,14 @@ def test_hogs_on_one_cpu_share_by_weight(sim, sched):
     for nice in (0, 5, 10):
         ideal = 100 * WEIGHT[nice] / total
         assert run.row("hog", nice)["ideal_ns"] / 10 / SEC * 100 == pytest.approx(ideal, abs=0.01)
-        # A turn may be a tick too long or too short, and ticks are 4 ms: 16 ms of 10 s. BORE weighs hogs otherwise.
+        # A turn may be a tick too long or too short, and a tick is 4 ms: 16 ms of 10 s. BORE gives hogs other weights.
         tolerance = 0.16 if not sched.startswith("bore") else 15
         assert run.share("hog", nice) == pytest.approx(ideal, abs=tolerance)
 
 
 @pytest.mark.parametrize("sched", policies())
 def test_no_time_is_lost(sim, sched):
-    """What all tasks got and the idle time are the machine's time, to the nanosecond."""
+    """The time of all tasks and the idle time add up to the machine's time, to the nanosecond."""
     run = sim(f"--sched {sched} --cpus 4 --time 2s --cost-switch 3us --cost-tick 7us --cost-migration 20us "
               "messages:workers=8,run=3ms forks:n=2 bursts:n=3 periodic:n=2 yielders")
     result = run.result()
@@ -37,7 +37,7 @@ def test_the_scheduler_counts_the_same_time_as_the_host(sim):
 
 
 def test_a_fluid_task_has_at_most_one_cpu(sim):
-    """Weight 88761 of 91833 would be 1.9 CPUs: it gets 1, the others share the second."""
+    """Weight 88761 of 91833 would be 1.9 CPUs: it gets 1; the others share the second."""
     run = sim("--cpus 2 --time 3s hogs:n=1,nice=-20 hogs:n=3")
     assert run.row("hog", -20)["ideal_ns"] == 3 * SEC
     assert run.row("hog", 0)["ideal_ns"] == pytest.approx(3 * SEC, abs=10)

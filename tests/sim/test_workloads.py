@@ -59,7 +59,8 @@ def test_forked_children_end(sim):
 
 
 def test_a_cpu_leaves_and_comes_back(sim):
-    """Out of service for 300 of 1000 ms it does nothing, nobody waits there meanwhile, and then it works again."""
+    """A CPU that is out of service for 300 of 1000 ms does nothing, no task waits there meanwhile, and then it works
+    again."""
     run = sim("--cpus 4 --time 1s hotplug:cpu=3,times=3 hogs:n=8")
     assert run.result()["idle_ns"] == pytest.approx(300 * MS, abs=20 * MS)
     assert run.row("hog")["wait_ns"]["max"] < 100 * MS and run.row("hotplug")["ended"] == 1
@@ -86,6 +87,6 @@ def test_yielders_yield(sim):
 
 
 def test_idle_cpus_have_no_ticks(sim):
-    """One task on 64 CPUs: its CPU ticks 250 times a second, the others stop after a tick each at most."""
+    """One task on 64 CPUs: its CPU ticks 250 times a second; each other CPU stops after at most one tick."""
     run = sim("--cpus 64 --time 2s hogs:n=1")
     assert 499 <= run.result()["ticks"] <= 499 + 64
