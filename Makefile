@@ -50,8 +50,8 @@ $(INC)/.made: Makefile $(wildcard sched/observe/*.def)
 	$(Q)$(call inc_links,$(INC)/kernel,lib kernel $(SCHED_PUBLIC))
 	$(Q)ln -sfnr arch/x86/machine.h $(INC)/kernel/machine.h
 	$(Q)ln -sfnr arch/x86/machine_inline.h $(INC)/kernel/machine_inline.h
-	$(Q)$(call inc_links,$(INC)/arch,lib arch $(addprefix kernel/,arch.h percpu.h sync.h kernel.h contract.h mm/mm.h) \
-		$(addprefix kernel/task/,siginfo.h thread.h) $(SCHED_PUBLIC))
+	$(Q)$(call inc_links,$(INC)/arch,lib arch $(SCHED_PUBLIC) \
+		$(addprefix kernel/,arch.h percpu.h sync.h kernel.h contract.h mm/mm.h task/siginfo.h task/thread.h))
 	$(Q)ln -sfnr arch/x86/machine.h $(INC)/arch/machine.h
 	$(Q)ln -sfnr arch/x86/machine_inline.h $(INC)/arch/machine_inline.h
 	$(Q)touch $@
