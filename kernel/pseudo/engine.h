@@ -10,12 +10,16 @@
 extern const struct fs_type procfs_type, sysfs_type, debugfs_type, tracefs_type;
 
 /*
- * read(2) of a file whose text is @show(@arg): made when a read starts at position 0 and kept in
- * f->private, so that one pass over the file sees one consistent text. pseudo_release() frees it.
+ * read(2) of a file whose text is @show(@arg). The text is made when a read starts at position 0
+ * and kept in f->private, so that one pass over the file sees one consistent text. pseudo_release()
+ * frees it.
  */
 long pseudo_read(struct file *f, void *user_buf, size_t n, u64 *pos,
 		 size_t (*show)(void *arg, char *buf, size_t size), void *arg);
-/* write(2): one call of @store with a kernel copy. -EINVAL if it is longer than a page. */
+/*
+ * write(2) of a file: calls @store once, with a copy in kernel memory. -EINVAL if it is longer than
+ * a page.
+ */
 long pseudo_write(struct file *f, const void *user_buf, size_t n,
 		  long (*store)(void *arg, const char *text, size_t len), void *arg);
 void pseudo_release(struct file *f);

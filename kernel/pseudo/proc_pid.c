@@ -4,7 +4,7 @@
  *
  * Nothing here is kept: a walk into /proc/17/stat makes an inode for each step and drops it when
  * the file is closed. An inode holds references to its process and thread, so that their structures
- * stay; whether the thread still exists is asked again at every read (-ESRCH). /proc/TID works for
+ * stay. Every read checks again that the thread still exists (-ESRCH if not). /proc/TID works for
  * every thread, kernel threads too; listings show processes and kernel threads.
  *
  * Inode numbers: the thread's number and the entry's place in the table, above those of the
@@ -215,7 +215,8 @@ static const struct inode_ops fd_link_ops = {
 #define BATCH 64
 
 /*
- * The smallest numbers >= from, sorted: one pass over an unsorted list for every 64 entries shown.
+ * The smallest numbers >= from, sorted. Each batch of 64 entries costs one pass over an unsorted
+ * list.
  */
 struct numbers {
 	int from, nr;
@@ -319,7 +320,7 @@ static int read_fd_dir(struct file *f, emit_fn emit, void *arg)
 
 /* --- directories ---------------------------------------------------------------------- */
 
-/* The number that is all of @name; -1. */
+/* The value of @name if all of it is a number, else -1. */
 static int parse_number(const char *name, size_t len)
 {
 	int n = 0;
@@ -358,7 +359,7 @@ static struct inode *lookup_fd(struct inode *dir, const char *name, size_t len)
 	return i;
 }
 
-/* The specials but `task` are also in task/TID, which looks up in the same table. */
+/* task/TID has the same special entries except `task`, and looks them up in the same table. */
 static struct inode *lookup_entry(struct inode *dir, const char *name, size_t len);
 static int read_pid_dir(struct file *f, emit_fn emit, void *arg);
 

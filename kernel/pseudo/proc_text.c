@@ -2,7 +2,7 @@
 /*
  * What the files of /proc/PID contain. Formats are those of Linux 6.1 (proc(5)), because ps, top
  * and libnuma read them. Values of other processes are read under their locks where they could be
- * torn, otherwise as they are.
+ * torn, else without.
  */
 #include "kernel/pseudo/procfs.h"
 
@@ -55,7 +55,7 @@ static struct state state_of(const struct pid_ref *r)
 	return (struct state){ 'R', "running" };
 }
 
-/* What a reader of stat and status wants to know from under locks. */
+/* The values for stat and status that must be read under locks. */
 struct snapshot {
 	int tgid, ppid, pgid, sid, tty_nr, tpgid;
 	unsigned nr_threads;
@@ -109,7 +109,10 @@ static void take_snapshot(const struct pid_ref *r, struct snapshot *s)
 		s->usage = proc_usage(r->proc);
 }
 
-/* @n numbers, each after a space. Made by hand: ps and top read 50 of them for every process. */
+/*
+ * Append @n numbers, each after a space. Formatted by hand for speed: ps and top read 50 numbers
+ * for every process.
+ */
 static void add_numbers(struct text *t, const s64 *v, unsigned n)
 {
 	char digits[24], *end = digits + sizeof(digits);
@@ -323,7 +326,7 @@ static size_t show_comm(void *arg, char *buf, size_t size)
 	return (size_t)snprintf(buf, size, "%s\n", ((struct pid_ref *)arg)->thread->task.comm);
 }
 
-/* Only by a thread of the same process. */
+/* Only threads of the same process may write it. */
 static long store_comm(void *arg, const char *text, size_t len)
 {
 	struct pid_ref *r = arg;
@@ -336,7 +339,7 @@ static long store_comm(void *arg, const char *text, size_t len)
 	return (long)len;
 }
 
-/* @size bytes at most of [start, end) of the process's memory. Returns the full length. */
+/* Copy at most @size bytes of [start, end) of the process's memory. Returns end - start. */
 static size_t copy_range(struct mm *mm, u64 start, u64 end, char *buf, size_t size)
 {
 	size_t len = end > start ? min(end - start, 128 * 1024ul) : 0;
@@ -405,7 +408,7 @@ static size_t show_mounts(void *arg, char *buf, size_t size)
 	return mount_print(buf, size);
 }
 
-/* Where a thread sleeps is not recorded. */
+/* Always 0: the kernel does not record where a thread sleeps. */
 static size_t show_wchan(void *arg, char *buf, size_t size)
 {
 	(void)arg;

@@ -203,7 +203,7 @@ static size_t show_cpuinfo(void *arg, char *buf, size_t size)
 	return len;
 }
 
-/* Long on many CPUs, so it is made in one go by the scheduler. */
+/* The text is long on many CPUs, so the scheduler makes it in one go. */
 static size_t show_schedstat(void *arg, char *buf, size_t size)
 {
 	size_t len;

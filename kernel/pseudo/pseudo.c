@@ -40,7 +40,10 @@ static struct text_buf *make_text(size_t (*show)(void *arg, char *buf, size_t si
 	}
 }
 
-/* Who reads has the text for itself meanwhile; another, at that moment, makes its own. */
+/*
+ * A reader takes the text out of the file while it copies. Another reader at that moment makes its
+ * own text.
+ */
 static struct text_buf *exchange_text(struct file *f, struct text_buf *b)
 {
 	return __atomic_exchange_n(&f->private, b, __ATOMIC_ACQ_REL);
@@ -191,7 +194,7 @@ struct dentry *pseudo_root(const struct fs_type *type)
 	return NULL;
 }
 
-/* Link a new entry called @name into @dir. NULL: no memory or it exists. tree_lock held. */
+/* Link a new entry called @name into @dir. NULL: no memory. tree_lock held. */
 static struct dentry *add_entry(struct dentry *dir, const char *name, size_t len,
 				struct inode *inode)
 {
@@ -213,8 +216,8 @@ static struct inode *new_dir(struct superblock *sb)
 }
 
 /*
- * The directory that will hold @name, missing ones made; *last is the final component. tree_lock
- * held.
+ * The directory that will hold @name; missing directories are made. *last becomes the final
+ * component. NULL: no memory. tree_lock held.
  */
 static struct dentry *make_parents(struct dentry *root, const char *name, const char **last)
 {

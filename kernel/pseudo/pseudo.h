@@ -38,6 +38,6 @@ int sysfs_add(const struct pseudo_file *pf);	/* below /sys */
 /* The pseudo_file's arg of an inode made by one of these. */
 void *inode_arg(const struct inode *i);
 
-/* After a CPU left or came: what /sys says of it, and debugfs of everybody's domains. */
+/* After CPU @cpu left or came: renew its files in /sys, and the domains of all CPUs in debugfs. */
 void sysfs_show_cpu(unsigned cpu, bool online);
 void schedfs_show_domains(void);

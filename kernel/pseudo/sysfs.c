@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * /sys: the CPUs, what they share, and the NUMA nodes, from what the architecture found
- * (arch_cpus[]). lscpu, lstopo, libnuma and glibc read these files; which ones and in what format
- * is in Linux's Documentation/ABI (sysfs-devices-system-cpu).
+ * (arch_cpus[]). lscpu, lstopo, libnuma and glibc read these files; their names and formats follow
+ * Linux's Documentation/ABI (sysfs-devices-system-cpu).
  */
 #include "kernel/pseudo/procfs.h"
 
@@ -11,7 +11,7 @@
 #include "kernel/task/hotplug.h"
 #include "lib/string.h"
 
-/* What the arg of a file says: which of a table's functions, and for which CPU, node or cache. */
+/* A file's arg: which of a table's functions makes it, and for which CPU, node or cache. */
 #define ARG(kind, cpu, index) ((void *)((u64)(kind) << 24 | (u64)(index) << 16 | (cpu)))
 #define ARG_KIND(arg)	      ((u64)(arg) >> 24)
 #define ARG_INDEX(arg)	      ((u64)(arg) >> 16 & 0xff)
@@ -223,7 +223,7 @@ static struct cpumask cpus_of_node(unsigned node)
 	return m;
 }
 
-/* Memory is not placed by node: it is shown as the first one's. */
+/* Memory is not placed by node, so all of it is shown at the first node. */
 enum node_set { NODES_ALL, NODES_WITH_CPUS, NODES_WITH_MEMORY, NODES_NONE };
 
 static bool node_is_in(unsigned node, enum node_set set)
@@ -251,7 +251,7 @@ static size_t show_node_cpus(void *arg, char *buf, size_t size)
 	return print_mask(&m, ARG_KIND(arg), buf, size);
 }
 
-/* Nothing counts where pages come from, so all is local and nothing was missed. */
+/* The kernel does not count where pages come from, so every page counts as local and a hit. */
 static size_t show_numastat(void *arg, char *buf, size_t size)
 {
 	(void)arg;
@@ -290,7 +290,7 @@ static size_t show_online(void *arg, char *buf, size_t size)
 	return (size_t)snprintf(buf, size, "%d\n", cpus[ARG_CPU(arg)]->online);
 }
 
-/* 1, 0, or -EINVAL. As on Linux the first letter decides, after an o the second. */
+/* 1, 0, or -EINVAL. As on Linux the first letter decides, or after an "o" the second (on, off). */
 static int read_truth(const char *text)
 {
 	bool o = *text == 'o' || *text == 'O';
@@ -310,7 +310,7 @@ static long store_online(void *arg, const char *text, size_t len)
 	return err ?: (long)len;
 }
 
-/* What is there of CPUs in service only: topology and cache of the CPU, links with its node. */
+/* Entries that only CPUs in service have: topology and cache of the CPU, links with its node. */
 static struct dentry *presence[MAX_CPUS][4];
 
 void sysfs_show_cpu(unsigned cpu, bool online)
@@ -343,7 +343,7 @@ static void __printf(3, 4) add(show_fn show, void *arg, const char *format, ...)
 		kprintf("/sys/%s: error %d\n", name, -err);
 }
 
-/* Not of CPU 0, which stays. */
+/* CPU 0 has no file `online`, because it never leaves. */
 static void add_online(unsigned cpu)
 {
 	char name[64];

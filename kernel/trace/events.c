@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What can be traced, and how it reads. Everything here is made from the two lists
- * sched/observe/event.def and kernel/trace/event.def: for each event the `format` file that
- * tells tools the binary layout,
- * and the function that prints a record as text. The print arguments of a list are C expressions
- * over REC, so one spelling serves both: as text in the format file, as code here.
+ * The table of the events. It is made from the two lists sched/observe/event.def and
+ * kernel/trace/event.def: for each event the `format` file that tells tools the binary layout, and
+ * the function that prints a record as text. The print arguments of a list are C expressions over
+ * REC, so one spelling serves both: as text in the format file, as code here.
  */
 #include "kernel/trace/internal.h"
 #include "lib/string.h"

@@ -71,7 +71,10 @@ void trace_clear(int cpu); /* < 0: all */
 /* Discards what is recorded. @kb > 0 is rounded up to pages; @cpu < 0: every CPU. -ENOMEM. */
 int trace_set_buffer_kb(int cpu, u64 kb);
 u64 trace_buffer_kb(unsigned cpu);
-/* Before the first use rings are tiny; this is what they will be. 0: they have their size. */
+/*
+ * Rings are tiny before their first use; this is the size in KiB that they get then. 0: they have
+ * it.
+ */
 u64 trace_buffer_expands_to(void);
 
 /* Record only on the CPUs of @mask. */
@@ -110,7 +113,7 @@ extern const struct file_ops trace_raw_ops;  /* trace_pipe_raw; one CPU only */
 int tracefs_add_dir(const struct pseudo_file *files, unsigned nr, const char *dir, uintptr_t arg);
 /* As a pseudo_file's show: the text that is its arg. */
 size_t tracefs_show_constant(void *arg, char *buf, size_t size);
-/* Is what was written @word, with or without a newline? */
+/* Is the written text @word, with or without a newline? */
 bool tracefs_is(const char *text, size_t len, const char *word);
 
 /* The length without one trailing newline. */

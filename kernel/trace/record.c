@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Recording: the path of an event into its CPU's ring, the kernel's own events, and the names of
- * threads that readers of the trace want. What is on and where the rings are is trace.c's
- * business.
+ * threads that readers of the trace want. trace.c keeps the state: which events are on, and the
+ * rings.
  *
  * LOCKING. None. Interrupts are off from the test of the event's mask bit to the commit; trace.c
  * relies on that to know when nobody records any more.
@@ -28,8 +28,9 @@ static inline u64 make_header(u16 type, bool irqs_off)
 }
 
 /*
- * Copy the words of a record but the first. A jump into straight-line code for what the
- * scheduler's events need: this is a quarter of what an event costs, and a loop would double it.
+ * Copy the words of a record except the first. The switch jumps into straight-line code for the
+ * sizes of the scheduler's events: the copy is a quarter of an event's cost, and a loop would
+ * double it.
  */
 static inline void copy_fields(u64 *dst, const u64 *src, u32 size)
 {
@@ -169,7 +170,7 @@ long tracing_mark_write(const char *text, size_t len)
 	if (trace_enabled(print))
 		ev = ring_reserve(r, arch_clock_ns(), payload);
 	if (ev) {
-		memset((char *)ev + payload - 4, 0, 4); /* the NUL, and what pads to a word */
+		memset((char *)ev + payload - 4, 0, 4); /* the NUL and the padding to a word */
 		*(u64 *)ev = make_header(EVENT_ID_print, false);
 		ev->ip = (u64)tracing_mark_write;
 		memcpy(ev->buf, text, size);

@@ -127,12 +127,12 @@ struct ring_reader {
 };
 
 void ring_reader_init(struct ring_reader *rd, const struct ring *r);
-/* The next event; false when there is none (yet). */
+/* Take the next event; false when there is none (yet). */
 bool ring_reader_next(struct ring_reader *rd, struct ring_event *ev);
 
 /*
- * Consume what is unread of the oldest page: it goes to @rd->copy in the form of trace_pipe_raw,
- * @rd being only the place for it. False if there is nothing. The caller holds the reader's lock.
+ * Consume the unread rest of the oldest page. It goes to @rd->copy in the form of trace_pipe_raw;
+ * nothing else of @rd is used. False if there is nothing. The caller holds the reader's lock.
  */
 bool ring_read_page(struct ring *r, struct ring_reader *rd);
 /* Consume the event that a reader has just given out. Reader's lock held. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How the tracer records, as control files: sizes of the rings, which CPUs, options, the clock;
- * and what there is for each CPU. tracefs.c has the rest.
+ * Control files for how the tracer records: sizes of the rings, CPUs, options, the clock, and the
+ * directories of each CPU. tracefs.c has the rest.
  */
 #include "kernel/fs/fs.h"
 #include "kernel/kernel.h"
@@ -12,7 +12,7 @@
 
 /* --- buffers --------------------------------------------------------------------------------- */
 
-/* @first..@end-1 have this many KiB each (X: they differ), or will have. */
+/* The KiB that each ring of the CPUs @first..@end-1 has or will have; X if they differ. */
 static size_t show_sizes(unsigned first, unsigned end, char *buf, size_t size)
 {
 	u64 kb = trace_buffer_kb(first);
@@ -185,7 +185,7 @@ static long store_options(void *arg, const char *text, size_t len)
 
 /* --- the clock ------------------------------------------------------------------------------- */
 
-/* One clock has all these names here: ns since boot, the same on every CPU. */
+/* All these names mean one clock here: ns since boot, the same on every CPU. */
 static const char *const clock_names[] = { "local", "global", "mono", "boot" };
 static unsigned clock; /* the name in brackets; guarded by: trace_lock */
 

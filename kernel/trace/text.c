@@ -20,7 +20,7 @@
 
 #define LOOK_AGAIN_NS (10 * NS_PER_MS)
 
-/* One CPU's events, one looked ahead. */
+/* One CPU's events, read one ahead. */
 struct source {
 	unsigned cpu;
 	bool pending;
@@ -65,7 +65,7 @@ static bool has_events(unsigned first, unsigned nr)
 	return false;
 }
 
-/* As has_events(); if not, the readers' queue is woken before long. */
+/* Like has_events(); if it finds none, a timer soon wakes the readers' queue. */
 static bool has_events_or_timer(unsigned first, unsigned nr)
 {
 	if (has_events(first, nr))
@@ -75,7 +75,10 @@ static bool has_events_or_timer(unsigned first, unsigned nr)
 	return false;
 }
 
-/* 0 when there is something to read, -EAGAIN for a non-blocking file, -ERESTARTSYS. */
+/*
+ * Wait for events. 0 when there is something to read, -EAGAIN for a non-blocking file, or
+ * -ERESTARTSYS.
+ */
 static long wait_for_events(const struct file *f, unsigned first, unsigned nr)
 {
 	if (has_events(first, nr))
@@ -303,7 +306,7 @@ static void release(struct file *f)
 	vmap_free(f->private);
 }
 
-/* Writing says nothing: it is opening with O_TRUNC that clears. */
+/* A write has no effect: opening with O_TRUNC is what clears the trace. */
 static long text_write(struct file *f, const void *user_buf, size_t n, u64 *pos)
 {
 	(void)f;
@@ -358,7 +361,7 @@ struct trace_raw {
 	struct ring_reader reader;
 };
 
-/* Is there a rest of the page at hand, or a next one? trace_lock held. */
+/* Is there a rest of the present page, or a next page? trace_lock held. */
 static bool have_page(struct trace_raw *raw)
 {
 	assert(mutex_is_held(&trace_lock));
@@ -367,7 +370,10 @@ static bool have_page(struct trace_raw *raw)
 	return raw->used < RING_PAGE_SIZE;
 }
 
-/* The rest of the page at hand, or of the next. trace_lock held. */
+/*
+ * Copy the rest of the present page, or of the next. Bytes, 0 for none, or -EFAULT. trace_lock
+ * held.
+ */
 static long copy_page_out(struct trace_raw *raw, void *user_buf, size_t n)
 {
 	size_t chunk;

@@ -3,10 +3,10 @@
  * The tracer's state: which events are on, the rings they go to, and the header page through which
  * a host tool finds everything in the machine's memory, even after a panic.
  *
- * LOCKING. trace_lock guards all of it. Recording (record.c) takes no lock: it runs with
- * interrupts off from the test of the event's mask bit to the commit. So whoever takes bits out of
- * the masks and then makes every other CPU take an interrupt (trace_apply) knows that no writer is
- * still at work; rings are replaced only after that, with all masks empty.
+ * LOCKING. trace_lock guards all of it. Recording (record.c) takes no lock: it runs with interrupts
+ * off from the test of the event's mask bit to the commit. So trace_apply() takes bits out of the
+ * masks and then makes every other CPU take an interrupt: after that no writer of those events is
+ * still at work. Rings are replaced only then, with all masks empty.
  */
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
@@ -55,7 +55,9 @@ static void do_nothing(void *arg)
 	(void)arg;
 }
 
-/* Give @mask to everybody who tests it. Events that it takes out are not being written on return.
+/*
+ * Set the mask that recording tests. On return no event that @mask leaves out is still being
+ * written.
  */
 static void trace_apply(u64 mask)
 {
@@ -251,7 +253,7 @@ static void add_info(struct text *out, const char *what, const char *text)
 	out->len++;
 }
 
-/* Every text that a trace.dat holds. NULL when memory is short. */
+/* All texts that a trace.dat holds. NULL: no memory. */
 static char *make_info(void)
 {
 	u64 pa = page_alloc(order_of(INFO_SIZE));
@@ -297,8 +299,8 @@ static void publish_image(void)
 /* --- start ----------------------------------------------------------------------------------- */
 
 /*
- * What a CPU's ring gets unless trace_buf_size= says otherwise: Linux's 1408 KiB, or less where
- * all rings together would take more than an eighth of the memory.
+ * The default size of a CPU's ring: Linux's 1408 KiB, or less where all rings together would take
+ * more than an eighth of the memory.
  */
 static u64 default_kb(void)
 {

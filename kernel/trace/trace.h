@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The tracer: events of the scheduler (sched/observe/event.def) and of the kernel (event.def) go
- * into one ring per CPU and come out as /sys/kernel/tracing, or as a trace.dat made from the
- * machine's
- * memory.
+ * into one ring per CPU. They come out as /sys/kernel/tracing, or as a trace.dat made from the
+ * machine's memory.
  *
  * A call site costs one test and a branch while its event is off. This page is what the rest of
  * the kernel sees; the tracer's own files share kernel/trace/internal.h.

@@ -61,7 +61,10 @@ static long store_tracing_on(void *arg, const char *text, size_t len)
 
 /* --- events ---------------------------------------------------------------------------------- */
 
-/* The arg of an event's files is its number + 1, of a system's its first event's; 0 is all. */
+/*
+ * The arg of an event's files is its number + 1, of a system's files that of its first event; 0
+ * means all events.
+ */
 static const struct trace_event *event_of(void *arg)
 {
 	return &trace_events[(uintptr_t)arg - 1];
@@ -131,7 +134,7 @@ static size_t show_no_filters(void *arg, char *buf, size_t size)
 	return (size_t)snprintf(buf, size, "### global filter ###\n");
 }
 
-/* There are no filters: "0", which removes one, is all that can be written. */
+/* There are no filters, so only "0", which removes one, can be written. */
 static long store_filter(void *arg, const char *text, size_t len)
 {
 	(void)arg;
@@ -296,7 +299,7 @@ static const struct pseudo_file top_files[] = {
 	  .arg = ARG(trace_header_event) },
 };
 
-/* In events/SYSTEM; arg is made from the system's first event. */
+/* The files in events/SYSTEM; their arg is made from the system's first event. */
 static const struct pseudo_file system_files[] = {
 	{ .name = "enable",
 	  .mode = 0640,
@@ -305,7 +308,7 @@ static const struct pseudo_file system_files[] = {
 	{ .name = "filter", .mode = 0640, .show = show_no_filters, .store = store_filter },
 };
 
-/* In events/SYSTEM/EVENT; the first two only where the event can be switched. */
+/* The files in events/SYSTEM/EVENT; the first two only where the event can be switched. */
 static const struct pseudo_file event_files[] = {
 	{ .name = "enable", .mode = 0640, .show = show_event_enable, .store = store_event_enable },
 	{ .name = "filter", .mode = 0640, .show = show_no_filter, .store = store_filter },

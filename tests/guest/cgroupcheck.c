@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * cgroupcheck: what programs may rely on when they use control groups: every file's values and
- * errors, who can be moved where, what comes of many doing it at once. The same binary passes on
- * Linux 6.1.
+ * errors, which moves are allowed, and many processes doing all this at once. The same binary
+ * passes on Linux 6.1.
  *
  * It needs the controller `cpu` for itself: no groups in either hierarchy when it starts.
  */

@@ -101,7 +101,9 @@ static struct batch {
 
 static int nr_done, nr_dead, nr_killed;
 
-/* What others mapped, or what is left of them, may be all memory: for so long, at most. */
+/*
+ * Memory may be short for this long at most, while other batches hold it or are being cleaned up.
+ */
 #define PATIENCE_NS (10 * NS_PER_S)
 
 static pid_t fork_patiently(void)
@@ -160,7 +162,7 @@ static void watch_batch(struct batch *b)
 	}
 }
 
-/* What batches leave behind. Their children that lost them are init's. */
+/* Remove a file that a batch left behind. Orphans of batches are left to init. */
 static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *walk)
 {
 	(void)st, (void)flag;

@@ -3,9 +3,9 @@
  * CPUs go out of service and come back, over and over, while hogs, sleepers, forks and changes of
  * affinity go on; with -s the fair policy is swapped as well.
  *
- * Every task counts its steps in shared memory, and how long the longest took. In the end all CPUs
- * are back, and each task must go on counting: none is lost. No task ever finds itself on a CPU
- * that is out of service all the while it looks, and none stands still for STALL_NS.
+ * Every task counts its steps in shared memory and notes how long the longest took. In the end all
+ * CPUs are back, and each task must still be counting: no task is lost. No task ever finds itself
+ * on a CPU that is out of service all the while it looks, and none stands still for STALL_NS.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -65,7 +65,10 @@ static unsigned long draw(unsigned long below)
 	return (random_state >> 33) % below;
 }
 
-/* Out of service before and after we looked where we are, and in between not back. */
+/*
+ * Note an error if this task's CPU was out of service before and after the look, and not back in
+ * between.
+ */
 static void look(void)
 {
 	int cpu = sched_getcpu();
@@ -174,7 +177,7 @@ static void swap_policy(void)
 	write_text("/sys/kernel/debug/sched/fair_class", names[draw(4)]);
 }
 
-/* How many tasks do not count on within 2 s. */
+/* The number of tasks that have not counted on after 2 s. */
 static unsigned count_lost(void)
 {
 	unsigned long before[NR_TASKS];

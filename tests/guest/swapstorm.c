@@ -141,7 +141,7 @@ static void mark(const char *text)
 	close(fd);
 }
 
-/* Names that are none, one after the other; what is not refused is counted as a failure. */
+/* Write a name that is no policy, a different one each time. False if it is not refused. */
 static bool refuses_bad_name(int i, int current)
 {
 	static const char *const bad[] = { "nosuchpolicy", "cfscfscfscfscfscfscfscfs", "CFS",
@@ -165,7 +165,7 @@ static bool has_word(const char *text, const char *word)
 	return false;
 }
 
-/* Does the file say so afterwards, and is a name that is none refused? */
+/* Switch a feature. True if the file shows the change and an unknown name is refused. */
 static bool set_feature(const char *name, bool on)
 {
 	char word[32], text[1024] = "";
@@ -186,7 +186,7 @@ struct swaps {
 	int made, refused, failed, toggled;
 };
 
-/* One of them, at random on or off. */
+/* Switch a random feature on or off. */
 static void toggle_feature(struct swaps *done)
 {
 	if (set_feature(features[storm_random(NR_FEATURES)], storm_random(2)))

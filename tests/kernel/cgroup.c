@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Control groups from the inside: what a program cannot see. That memory comes back, that the
- * scheduler's groups and ours agree while threads move under load, and that two accounts of the
- * same time say the same.
+ * Control groups from the inside, where a program cannot look: memory comes back, the groups of the
+ * scheduler and of kernel/cgroup agree while threads move under load, and two accounts of the same
+ * time agree.
  */
 #include "kernel/cgroup/internal.h"
 
@@ -68,7 +68,7 @@ static int make_and_remove_many(void)
 	return err;
 }
 
-/* What the second time needs beyond the first can only be a leak. */
+/* Memory that the second round needs beyond the first can only be a leak. */
 SELFTEST(cgroup_memory_comes_back)
 {
 	struct superblock *sb = cgroup_roots[HIERARCHY_V1].dentry->inode->sb;
@@ -127,7 +127,7 @@ static void give_it_back(void)
 	}
 }
 
-/* What the number @value, written into v1's file @name, comes to. */
+/* The result of writing the number @value into v1's file @name. */
 static int put(struct cgroup *cg, const char *name, u64 value)
 {
 	int err = -ENOENT;
@@ -151,7 +151,10 @@ static struct task_group_params params_of(const struct cgroup *cg)
 	return p;
 }
 
-/* Neither a group nor a guarantee, whose thread needs a stack; what is there stays as it was. */
+/*
+ * Without memory there is no new group and no guarantee (its thread needs a stack); existing groups
+ * keep their values.
+ */
 SELFTEST(cgroup_without_memory)
 {
 	struct cpumask all = current->task.allowed, here = cpumask_of(current->task.cpu);
@@ -277,7 +280,10 @@ SELFTEST(cgroup_moves_under_load)
 		if (round % 50 == 0)
 			sleep_until(clock_ns() + NS_PER_MS, 0);
 	}
-	/* They end where they are; whoever leaves is the root's for the rest of its way. */
+	/*
+	 * They end in their groups; a thread that has left counts in the root for the rest of its
+	 * life.
+	 */
 	stop_spinners();
 	SELFTEST_CHECK(is_consistent() && !groups[1]->nr_inside && !groups[3]->nr_inside);
 	SELFTEST_CHECK(!remove_dir(names[2]) && !remove_dir(names[1]) && !remove_dir(names[3]));
@@ -317,7 +323,7 @@ static bool swap(const char *policy)
 	return !err;
 }
 
-/* Some of it happens, members go on for a moment, and every invariant of the scheduler holds. */
+/* Change something, let members go on for a moment, and check every invariant of the scheduler. */
 static bool disturb(struct cgroup **groups, const char *removable, struct prng *prng)
 {
 	struct cgroup **last = &groups[3];
@@ -352,7 +358,7 @@ static struct task_group_fdl_stat fdl_stat(const struct cgroup *cg)
 	return stat;
 }
 
-/* Nobody was forgotten: each spinner gets to the end of a turn that began just now. */
+/* No spinner was forgotten: each gets to the end of a turn that began just now. */
 static bool all_spinners_run(void)
 {
 	const u64 limit = clock_ns() + 20 * NS_PER_SEC;
@@ -418,8 +424,8 @@ static int enable_cpu(bool on)
 }
 
 /*
- * The threads' time while they were members is the time that the scheduler charged to the group,
- * but for what passes within the moves in and out, when the one account is open already.
+ * The time of the threads while they were members equals the time that the scheduler charged to the
+ * group, except for the moves in and out, when only one of the two accounts is open.
  */
 static bool usage_agrees(struct cgroup *cg, struct thread *t)
 {

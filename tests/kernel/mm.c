@@ -105,7 +105,7 @@ SELFTEST(mm_page_chain)
 	return 0;
 }
 
-/* Programs cannot have the kernel's reserve, and what they took comes back. */
+/* Programs cannot have the kernel's reserve, and the memory that they took comes back. */
 SELFTEST(mm_page_reserve)
 {
 	count_pages();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The allocators under several threads and CPUs at once: what one thread allocates another checks
- * and frees, mostly on another CPU, so that objects and frames wander through every CPU's cache.
+ * The allocators under several threads and CPUs at once: an object that one thread allocates is
+ * checked and freed by another, mostly on another CPU, so that objects and frames wander through
+ * every CPU's cache.
  */
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
@@ -13,7 +14,7 @@
 #define NR_SLOTS 64
 #define ROUNDS	 4000
 
-/* Starts what it heads; `tail`, at the end of the memory, must be the same. */
+/* The head of an object; `tail`, at the end of its memory, must be the same. */
 struct stamp {
 	u64 size, mark;
 };

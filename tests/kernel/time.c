@@ -240,7 +240,7 @@ SELFTEST(sleep_is_never_early)
 }
 
 /*
- * What a thread is charged for a busy stretch is the stretch, less what others took of the CPU
+ * A thread is charged exactly its busy stretch, less the time that other threads took of the CPU
  * meanwhile.
  */
 SELFTEST(thread_time_is_exact)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The tracer inside the kernel: what is switched on is recorded, what is off is not, and rings can
- * be replaced while every CPU writes.
+ * The tracer inside the kernel: events that are on are recorded, events that are off are not, and
+ * rings can be replaced while every CPU writes.
  */
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
@@ -9,7 +9,7 @@
 #include "kernel/trace/internal.h"
 #include "lib/string.h"
 
-/* How many unread events of type @id there are on all CPUs; SIZE_MAX if one of them cannot be. */
+/* The number of unread events of type @id on all CPUs; SIZE_MAX if one of them is malformed. */
 static size_t count_events(u16 id)
 {
 	struct ring_reader *rd = kmalloc(sizeof(*rd));

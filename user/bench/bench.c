@@ -169,7 +169,7 @@ static void fork_and_wait(void)
 	wait_for(pid);
 }
 
-/* A new process that executes this very program, which knows to leave at once. */
+/* Start a process that executes this program again; with that argument it exits at once. */
 static void spawn_and_wait(void)
 {
 	char *argv[] = { (char[]){ "bench" }, (char[]){ "--exit" }, NULL };
@@ -231,7 +231,7 @@ static _Atomic uint32_t pick_gate;
 static _Atomic unsigned pick_yields, pick_warm, pick_end;
 static uint64_t pick_start_ns, pick_end_ns;
 
-/* The yield that ends the warm-up and the last one note the time; whoever makes them. */
+/* The yield that ends the warm-up and the last yield note the time, whichever thread makes them. */
 static void count_yield(void)
 {
 	unsigned n = pick_yields++;
@@ -314,7 +314,7 @@ static bool make_groups(int depth)
 	return true;
 }
 
-/* What could be made of them goes; errno stays. */
+/* Remove the groups that could be made; keeps errno. */
 static void remove_groups(int depth)
 {
 	int error = errno;
@@ -389,7 +389,7 @@ static void *hog_thread(void *arg)
 	return arg;
 }
 
-/* How long after @due_ns in which this thread was kept waiting it goes on; median of many. */
+/* The median of how late this thread goes on after having been kept waiting for @due_ns. */
 static double median_lateness_ns(uint64_t due_ns)
 {
 	static struct hist late;
@@ -407,10 +407,10 @@ static double median_lateness_ns(uint64_t due_ns)
 }
 
 /*
- * A thread without deadline has its turn while we, whose group has one, wait. It is to end after
- * 970/1024 of the deadline; what passes beyond that until we look at the clock is an interrupt and
- * a switch, and on the way out, from our last look at the clock, an interrupt to where it charges
- * us for our turn.
+ * A thread without a deadline has its turn while this thread, whose group has one, waits. The turn
+ * is to end after 970/1024 of the deadline. The time beyond that, until this thread reads the
+ * clock, is an interrupt and a switch; and, after its last look at the clock, an interrupt up to
+ * where it is charged for its turn.
  */
 static double run_deadline(const struct benchmark *b)
 {
@@ -437,7 +437,7 @@ static double run_deadline(const struct benchmark *b)
 
 #define TRACEFS "/sys/kernel/tracing/"
 
-/* What tracing sched_switch adds to a pipe round trip, which has two of them. */
+/* The time that tracing sched_switch adds to a pipe round trip, which has two switches. */
 static double run_trace_event(const struct benchmark *b)
 {
 	double off_ns, on_ns;

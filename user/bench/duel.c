@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * duel: two tasks with the same work on one CPU. One only computes; the other gives the CPU up
- * after each round of its work: it yields, sleeps, or waits for a device. Prints who was done when.
- * The rounds are on-CPU time, so a task that finishes first was given more of the CPU.
+ * after each round of its work: it yields, sleeps, or waits for a device. Prints when each task was
+ * done. The rounds are on-CPU time, so a task that finishes first was given more of the CPU.
  */
 #define _GNU_SOURCE
 #include <sched.h>

@@ -3,7 +3,7 @@
  * hack: groups of senders and receivers that flood each other with small messages, after the
  * example of hackbench. In a group of F senders and F receivers every sender passes L messages to
  * every receiver, so a run is groups * F * F * L messages, and nearly every one wakes somebody.
- * Called hackbench it does what hackbench does with the same options: through sockets by default.
+ * Under the name hackbench it has hackbench's defaults: messages go through sockets.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -98,7 +98,7 @@ static void receive_message(int fd, char *message)
 	}
 }
 
-/* Tell the parent that we are there, and wait for the start. */
+/* Tell the parent that this actor is ready, and wait for the start. */
 static void wait_for_start(void)
 {
 	char byte = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * jobpool: a pool of jobs as of make -j. Each slot forks a process that executes this program anew
- * as a job, which computes in parts and waits a little for a device after each; then the next.
- * Prints how many jobs ended in the time.
+ * jobpool: a pool of jobs like that of make -j. Each slot forks a process that executes this
+ * program anew as a job. A job computes in parts and waits a little for a device after each part;
+ * after the job the slot starts the next. Prints how many jobs ended in the time.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -48,7 +48,7 @@ static uint64_t between(uint64_t *state, uint64_t least, uint64_t most)
 	return least + (*state >> 33) % (most - least + 1);
 }
 
-/* What a slot executes: the numbers of start_job(). */
+/* The program that a slot executes, with the numbers of start_job() as arguments. */
 static int be_job(char **number)
 {
 	uint64_t state = strtoull(number[0], NULL, 10), parts = strtoull(number[1], NULL, 10);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * schbench as it was until 2022, written from the description of Chris Mason's benchmark:
- * messengers wake their workers, and from the wakeup to running is the latency. Options, defaults
- * and the report are its own, so that what was published with it can be repeated; schbench2 is its
- * successor.
+ * messengers wake their workers, and the latency is the time from the wakeup to running. Options,
+ * defaults and the report are those of the original, so that published results can be repeated;
+ * schbench2 is its successor.
  *
- * A worker thinks (spins, by the wall clock), asks its messenger for work and sleeps. The
- * messenger, once somebody has asked, thinks as long, sleeps a little, and then wakes all who have
- * asked meanwhile. So workers wake in bunches, which is what makes the latency's tail.
+ * A worker thinks (spins, by the wall clock), asks its messenger for work and sleeps. Once a worker
+ * has asked, the messenger thinks equally long, sleeps a little, and then wakes all workers that
+ * have asked meanwhile. So workers wake in bunches, which is what makes the latency's tail.
  */
 #define _GNU_SOURCE
 #include <stdatomic.h>
@@ -162,7 +162,10 @@ static void start_threads(void)
 	for (i = 0; i < nr_messengers; i++) {
 		struct messenger *m = &messengers[i];
 
-		/* Another in each process: several would keep step where nothing disturbs. */
+		/*
+		 * A different seed in each process, since several processes would otherwise keep
+		 * step.
+		 */
 		m->seed = (unsigned)getpid() + i;
 		m->workers = workers + i * nr_workers;
 		start_thread(&m->thread, NULL, messenger_thread, m);

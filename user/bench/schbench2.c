@@ -173,7 +173,7 @@ static void *worker_thread(void *arg)
 	}
 }
 
-/* With a rate limit, the moment of this messenger's next request. */
+/* With a rate limit, wait for the moment of this messenger's next request. */
 static void wait_for_turn(uint64_t *next_ns)
 {
 	if (!rps || stopping)

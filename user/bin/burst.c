@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * burst: sleep, run, sleep, run. Prints how late it woke, and how long each burst took from its
- * planned start to its end, which counts every wait for the CPU. With a period bursts start at
- * multiples of it on the clock, so that several of these start together, and in step with other
+ * planned start to its end, which counts every wait for the CPU. With a period, bursts start at its
+ * multiples on the clock, so that several such programs start together, and in step with other
  * periods of the machine.
  */
 #include <sched.h>

@@ -17,7 +17,7 @@
 #include "lib/table.h"
 #include "lib/team.h"
 
-#define TOLERANCE  0.05 /* of all shares together: what the demonstration calls wrong */
+#define TOLERANCE  0.05 /* of all shares together: a larger error fails */
 #define LEAST_USED 0.50 /* of all CPUs in the second table, on however busy a host */
 #define SLEEPER_MS 10	/* period of a sleeper */
 #define SLEEPER_US 200	/* what it runs after each wakeup */
@@ -75,8 +75,9 @@ static double print_shares(const struct hog *hogs, const struct hog_result *resu
 }
 
 /*
- * A virtual CPU that a busy host keeps waiting goes on being charged. Who ran then has that much
- * too much, which the scheduler makes up for only if there is time. Returns this as a part of all.
+ * A task goes on being charged while a busy host stops its virtual CPU. So it shows too much CPU
+ * time, which the scheduler evens out only if there is time left. Returns these stalls as a part of
+ * all CPU time.
  */
 static double print_stalls(const struct hog_result *results, int nr, uint64_t wall_ns)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * hog: processes that want the CPU all the time, for a stated wall time or a stated amount of work.
- * Prints what each got, the ideal share of its weight, its context switches, and its longest wait
- * beside the longest that CFS should let it wait.
+ * Prints the share of each beside the ideal share of its weight, its context switches, and its
+ * longest wait beside CFS's bound.
  */
 #include <math.h>
 #include <sched.h>
@@ -123,7 +123,10 @@ static void print_results(const struct hog *hogs, const struct hog_result *resul
 		table_cell(&t, "%d", hogs[i].nice);
 		table_cell(&t, "%.1f", results[i].wall_ns / 1e6);
 		table_cell(&t, "%.1f", results[i].cpu_ns / 1e6);
-		/* With a work limit those that finish leave the CPU to the rest: no ideal. */
+		/*
+		 * With a work limit, hogs that finish leave the CPU to the rest, so there is no
+		 * ideal share.
+		 */
 		print_share(&t, share[i], work_ns ? NAN : ideal[i]);
 		print_waits(&t, &results[i],
 			    explained ? cfs_wait_bound_ns(&cfs, weight, nr_hogs, i) : 0);

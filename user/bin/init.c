@@ -28,7 +28,7 @@
 #define INTERACTIVE "/run/interactive"
 #define EXIT_STATUS "/sys/kernel/debug/exit_status"
 
-/* What the kernel has not mounted by itself. */
+/* Mount the file systems that the kernel has not mounted by itself. */
 static void mount_missing(void)
 {
 	static const struct {

@@ -11,7 +11,10 @@ struct cfs_params {
 	uint64_t latency_ns, min_granularity_ns, tick_ns;
 };
 
-/* Read the running kernel's. False if its fair class is not CFS or debugfs cannot be read. */
+/*
+ * Read the parameters of the running kernel. False if its fair class is not CFS or debugfs cannot
+ * be read.
+ */
 bool cfs_read_params(struct cfs_params *p);
 
 /* Slice of the @i-th of @nr always-runnable tasks of one CPU with these weights. */

@@ -41,7 +41,7 @@ void await_child(pid_t pid);
 enum { PARTIES = 4 };
 void run_parties(void (*fn)(void *index));
 /*
- * Wait until the thread @tid of the process @pid sleeps, however slow the machine is: in the call
- * that the test is about, if that is the first that makes it sleep.
+ * Wait until the thread @tid of the process @pid sleeps, however slow the machine is. If the call
+ * under test is the first that can sleep, the thread sleeps in this call.
  */
 void await_sleep(pid_t pid, pid_t tid);

@@ -73,7 +73,7 @@ static void run_measured(const struct hog *hog, uint64_t start_ns, struct hog_re
 
 /*
  * The kernel brings a task's account up to date when that reads its CPU clock, and the policy with
- * it. This one makes no system call: what happens to it happens at ticks.
+ * it. This hog makes no system call, so whatever happens to it happens at ticks.
  */
 static void run_silently(const struct hog *hog, uint64_t start_ns, struct hog_result *r)
 {
@@ -110,7 +110,10 @@ int run_hogs(const struct hog *hogs, int nr, struct hog_result *results)
 	return run_team(nr, &job, results);
 }
 
-/* Water filling: who would exceed one CPU is given exactly one, and the rest share the rest. */
+/*
+ * Water filling: a hog that would exceed one CPU is given exactly one, and the others share what is
+ * left.
+ */
 void ideal_shares(const struct hog *hogs, int nr, int nr_cpus, double *share)
 {
 	double cpus = nr_cpus < nr ? nr_cpus : nr, total = cpus;

@@ -24,7 +24,7 @@ struct hog_result {
 	uint64_t wall_ns; /* from the common start to the hog's end */
 	uint64_t cpu_ns;
 	uint64_t longest_wait_ns; /* longest time in which it ran nothing */
-	uint64_t stalled_ns;	  /* in which it had the CPU and did not run: the host's doing */
+	uint64_t stalled_ns;	  /* it had the CPU but did not run: the host's doing */
 	uint64_t yields, losses;  /* voluntary and involuntary context switches */
 };
 

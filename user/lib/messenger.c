@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * See messenger.h. Who comes first rings the bell; the others find it rung and make no system call.
+ * See messenger.h. The first worker to come rings the bell; the others find it rung and make no
+ * system call.
  */
 #include "lib/messenger.h"
 

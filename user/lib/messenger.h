@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Workers that ask a messenger for work and sleep until it sends them: what both versions of
- * schbench measure is the time from being sent to running.
+ * Workers that ask a messenger for work and sleep until it sends them: both versions of schbench
+ * measure the time from being sent to running.
  */
 #pragma once
 
@@ -26,9 +26,11 @@ uint64_t wait_for_work(struct messenger_box *box, struct worker_slot *worker);
 
 /* Messenger: sleep until somebody has come, or the bell was rung, since the last time. */
 void wait_for_workers(struct messenger_box *box);
-/* Messenger: all that wait, linked; NULL. */
+/* Messenger: take all waiting workers, as a linked list; NULL if there are none. */
 struct worker_slot *take_workers(struct messenger_box *box);
-/* Messenger: give work to one that was taken. Its link is its own again: read it before. */
+/*
+ * Messenger: give work to a worker that was taken. Read its link before: the worker owns it again.
+ */
 void send_to_work(struct worker_slot *worker);
-/* Anybody: make the messenger look. */
+/* Any thread: make the messenger look. */
 void ring_bell(struct messenger_box *box);

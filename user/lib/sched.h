@@ -40,7 +40,9 @@ int set_nice(pid_t tid, int nice);
 /* How much CPU time a thread of a normal policy asks for at a time; 0: what is usual. */
 int set_slice(pid_t tid, uint64_t ns);
 int get_slice(pid_t tid, uint64_t *ns);
-/* What this process was started with: what its children get if no option says otherwise. */
+/*
+ * The policy and nice value that this process was started with: its children get them by default.
+ */
 void get_inherited(struct policy *policy, int *nice);
 const char *policy_name(int policy);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Tests of control groups; see cgroupcheck.c. What they share is in common.c. */
+/* Tests of control groups; see cgroupcheck.c. common.c has the functions that they share. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,7 +16,8 @@ extern const struct check fdl_tests[];	  /* fdl.c: deadlines and guarantees, not
 extern const struct check storm_tests[];  /* storm.c: many groups, many writers */
 
 /*
- * Mount the hierarchy, with the controller, and go to its root; and back, nothing left behind.
+ * Mount the hierarchy with the controller and go to its root; leave it again, with nothing left
+ * behind.
  */
 void enter_v1(void);
 void enter_v2(void);
@@ -35,7 +36,7 @@ int put(const char *file, const char *text);
 int put_number(const char *file, long number);
 /* The text of a file, until the next call; EXPECTs that it can be read. */
 const char *get(const char *file);
-/* What reading it fails with; 0. */
+/* The error of reading @file, or 0. */
 int read_error(const char *file);
 /* Is the text of @file @text and a newline? With "": is it empty? */
 bool reads(const char *file, const char *text);

@@ -20,7 +20,7 @@
 
 #define MOUNTED_AT "/tmp/cgroupcheck"
 
-/* What a test that failed has left is removed by the next one. */
+/* Groups that a failed test has left behind are removed by the next test. */
 static void enter(const char *type, const void *options)
 {
 	umount2(MOUNTED_AT, MNT_DETACH);

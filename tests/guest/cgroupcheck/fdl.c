@@ -128,7 +128,7 @@ static bool has_overcommit(long wanted)
 	return value_of("cpu.qos_debug", "overcommit") == wanted;
 }
 
-/* What a group was guaranteed goes with it. */
+/* A group's guarantee ends with the group. */
 static void removal(void)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -180,7 +180,7 @@ static void thousand(void)
 
 /* --- many at once --------------------------------------------------------------------- */
 
-/* What is read is something that somebody wrote. */
+/* Every value read is one that some process wrote. */
 static void write_deadlines(void *arg)
 {
 	int i, mine = 1 + *(int *)arg, seen;
@@ -218,7 +218,7 @@ static void run_and_sleep(void *group)
 	}
 }
 
-/* Each writer for groups of its own and the one above them, all in use. */
+/* Each writer changes groups of its own and their parent, all of them in use. */
 static void flip(void *arg)
 {
 	unsigned seed = (unsigned)*(int *)arg + 1;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Who is in a group: moves, forks, ends; what can be removed and what is left of it. In v1. */
+/*
+ * Members of a group: moves, forks, ends; which groups can be removed and what is left of them. In
+ * v1.
+ */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -27,7 +30,7 @@ static bool is_in(pid_t pid, const char *path)
 	return at;
 }
 
-/* What both files make of a number. */
+/* The effect of a number written to either file. */
 static void numbers(void)
 {
 	static const char *const files[] = { "g/tasks", "g/cgroup.procs" };
@@ -233,7 +236,7 @@ static void names(void)
 	leave_v1();
 }
 
-/* The group that one stands in can go, what is open of it is there but says so. */
+/* The group of the working directory can be removed; its open files remain and answer ENODEV. */
 static void removed(void)
 {
 	char buf[16];
@@ -259,7 +262,7 @@ static void removed(void)
 	leave_v1();
 }
 
-/* To be in a group, unlike to stand in it, keeps it. */
+/* A member keeps a group from being removed; a working directory does not. */
 static void occupied(void)
 {
 	enter_v1();

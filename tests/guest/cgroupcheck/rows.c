@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Tables of writes and what comes of them, of files in v1, in v2, in both. */
+/* Tables of writes and their effects, for files in v1, in v2, and in both. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -159,7 +159,7 @@ static const struct row weight_rows[] = {
 	{ NULL, NULL, 0, NULL },
 };
 
-/* Each of two files tells what was written to the other. */
+/* Each of the two files shows what was written to the other. */
 static void check_weights(void)
 {
 	static const struct {

@@ -68,7 +68,7 @@ static void deep(void)
 	leave_v1();
 }
 
-/* What is read is something that somebody wrote. */
+/* Every value read is one that some process wrote. */
 static void write_shares(void *arg)
 {
 	int i, mine = 100 + *(int *)arg, seen;
@@ -275,7 +275,7 @@ static void write_somewhere(unsigned *seed)
 	EXPECT(!read_error(file));
 }
 
-/* Also into a group that appears and vanishes. */
+/* Move a member at random, also into a group that appears and vanishes. */
 static void move_somebody(unsigned *seed)
 {
 	static const char *const files[] = { "tasks",	    "p/tasks",	      "p/c/cgroup.procs",

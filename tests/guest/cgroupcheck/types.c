@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* v2's rules about who may be where: domains, threaded groups, members beside children; killing. */
+/* v2's rules about members: domains, threaded groups, members beside children; killing. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>

@@ -70,7 +70,7 @@ static void present(void)
 	leave_v2();
 }
 
-/* In v2 nothing is wrong with a child that may use more than its parent. */
+/* In v2 a child's limit may exceed its parent's. */
 static void no_ratios(void)
 {
 	enter_v2();
@@ -119,7 +119,7 @@ static void subtree_control(void)
 	EXPECT(put("cgroup.subtree_control", "-cpu") == EBUSY);
 	EXPECT(!put("a/b/cgroup.subtree_control", "-cpu") && !has_cpu("a/b/c"));
 	EXPECT(!put("a/cgroup.subtree_control", "-cpu") && !has_cpu("a/b"));
-	/* What it was told is forgotten with it. */
+	/* A group's parameters are forgotten when it loses the controller. */
 	EXPECT(!put("a/cgroup.subtree_control", "+cpu") && reads("a/b/cpu.weight", "100"));
 	EXPECT(!put("a/cgroup.subtree_control", "-cpu"));
 	EXPECT(!rmdir("a/b/c") && !rmdir("a/b") && !rmdir("a"));

@@ -34,7 +34,7 @@ int check_pointer(const struct pointer_call *call);
 /* Call everything with senseless arguments; 0 when that is survived. */
 int fuzz_syscalls(void);
 
-/* errno of the last call if it returned -1, else 0. */
+/* The errno of the last call if it returned -1, else 0. */
 int error_of(long result);
 
 /* Addresses no process may use. */

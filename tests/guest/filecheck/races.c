@@ -66,7 +66,7 @@ static void take_turns(void *arg)
 	}
 }
 
-/* Of those who create a name with O_EXCL one wins. */
+/* When several processes create a name with O_EXCL, one wins. */
 static void exclusive(void)
 {
 	struct stat st;

@@ -18,7 +18,7 @@
 #define LONGEST	   70000
 
 static const char *const trees[] = { "/proc", "/sys" };
-/* What ends the machine, what waits, and what decides how this program ends. */
+/* Files that end the machine, that wait, or that decide how this program ends. */
 static const char *const spared[] = { "sysrq-trigger", "exit_status", "trace_pipe", "kmsg" };
 
 static char *files[MOST_FILES];
@@ -31,7 +31,7 @@ static int is_spared(const char *path)
 	for (i = 0; i < sizeof(spared) / sizeof(spared[0]); i++)
 		if (strstr(path, spared[i]))
 			return 1;
-	/* Of processes only one's own files: the others have to go on. */
+	/* Spare the files of other processes, which have to go on. */
 	return !strncmp(path, "/proc/", 6) && path[6] >= '0' && path[6] <= '9';
 }
 
