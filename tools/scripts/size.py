@@ -28,7 +28,7 @@ PATH_LINES = 3000
 PATH_PAGE = pathlib.Path("docs/reading.md")
 BUDGETS = pathlib.Path(__file__).with_name("budgets.toml")
 BUDGETED = ("sched", "sim", "kernel", "arch")
-SLACK = 1.25  # of a room's number over its size: room for a fix, not for a feature
+SLACK = 1.04  # of a room's number over its size: room for a fix, not for a feature
 SOURCE = {".c", ".h", ".S", ".def"}
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 
