@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the engine's files share with each other and with nobody else. */
+/* Shared by the engine's files only. */
 #pragma once
 
 #include "sim/engine/sim.h"

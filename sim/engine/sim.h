@@ -43,7 +43,7 @@ struct sim_cpu;
 struct sim_task;
 struct program;
 
-/* What the running task does when its work is done. */
+/* The next action of a running task that has done its work. */
 enum sim_next {
 	SIM_WORK,  /* work for left_ns ns; 0: ask again, after a preemption if one is due */
 	SIM_SLEEP, /* block until woken */

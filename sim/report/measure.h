@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a simulation measures: CPU time, waits, switches and migrations of each program's tasks, and
+ * A simulation measures CPU time, waits, switches and migrations of each program's tasks, and
  * their lag, which is how far they are behind a fluid server.
  *
  * A listener observes everything from outside: when a task becomes runnable, gets the CPU, loses it

@@ -11,7 +11,7 @@
 
 #define MAX_PARAMS 16
 
-/* What the user gave, and which keys were used so far. */
+/* The keys that the user gave, and those used so far. */
 struct params {
 	const char *name;
 	char *key[MAX_PARAMS], *value[MAX_PARAMS];

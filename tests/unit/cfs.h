@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the tests of CFS share: one CPU, and its queue. */
+/* Shared by the tests of CFS: one CPU, and its queue. */
 #pragma once
 
 #include "host.h"

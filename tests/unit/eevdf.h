@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the tests of EEVDF share: one CPU under it, and its queue. */
+/* Shared by the tests of EEVDF: one CPU under it, and its queue. */
 #pragma once
 
 #include <stdlib.h>

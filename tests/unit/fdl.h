@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the tests of FDL share: one CPU whose events come when they are due, to the ns, and tasks
+ * Shared by the tests of FDL: one CPU whose events come when they are due, to the ns, and tasks
  * that run and sleep by themselves. The CFS beneath has the settings of the tests' tables: latency
  * 24 ms, granularities 3 and 4 ms.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the tests of task groups share. */
+/* Shared by the tests of task groups. */
 #pragma once
 
 #include "host.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the tests of the shared wake queue share. */
+/* Shared by the tests of the shared wake queue. */
 #pragma once
 
 #include "group.h"

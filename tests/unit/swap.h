@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the tests of swapping the fair policy share. */
+/* Shared by the tests of swapping the fair policy. */
 #pragma once
 
 #include "group.h"

@@ -117,7 +117,7 @@ static void an_idle_group_gives_way(void **state)
 	machine_free(m);
 }
 
-/* Whatever a task is doing when it moves: it counts where it is, and gains no virtual time. */
+/* A task that moves, in whatever state, counts where it is, and gains no virtual time. */
 static void a_task_moves_in_every_state(void **state)
 {
 	struct machine *m = machine_new(2, 1000);
