@@ -14,8 +14,8 @@
 /*
  * A lock whose implementation belongs to the host; the storage is the same
  * everywhere so that a runqueue has one layout. The scheduler sets @rank and
- * @cpu once; hosts check that ranks are taken in ascending order, and that
- * two locks of rank HOST_RANK_RQ are taken with the lower @cpu first.
+ * @cpu once. Ranks are taken in strictly ascending order: a CPU never holds two
+ * locks of one rank, so never two runqueues'. Test hosts and debug kernels check it.
  */
 struct host_lock {
 	u64 word[2];
@@ -24,11 +24,10 @@ struct host_lock {
 };
 
 enum host_rank {
-	HOST_RANK_ATTR = 1, /* task.attr */
-	HOST_RANK_RQ = 2,   /* rq.lock */
-	HOST_RANK_GROUP = 3,
-	HOST_RANK_SHARD = 4, /* of the shared wake queue */
-	HOST_RANK_LEAF = 5,
+	HOST_RANK_RQ = 1,    /* rq.lock */
+	HOST_RANK_GROUP = 2, /* bandwidth.lock, of a task group's quota */
+	HOST_RANK_SHARD = 3, /* shard.lock, of the shared wake queue */
+	HOST_RANK_LEAF = 4,  /* sched.waste_lock, sched.family_lock */
 };
 
 struct sched_event;

@@ -199,13 +199,12 @@ void lockdep_release(const void *lock)
 
 void lockdep_acquire_host(const struct host_lock *lock)
 {
-	static const char *const names[] = { [HOST_RANK_ATTR] = "sched attr",
-					     [HOST_RANK_RQ] = "sched rq",
+	static const char *const names[] = { [HOST_RANK_RQ] = "sched rq",
 					     [HOST_RANK_GROUP] = "sched group",
 					     [HOST_RANK_SHARD] = "sched shard",
 					     [HOST_RANK_LEAF] = "sched leaf" };
 
-	assert(lock->rank >= HOST_RANK_ATTR && lock->rank <= HOST_RANK_LEAF && !arch_irq_enabled());
+	assert(lock->rank >= HOST_RANK_RQ && lock->rank <= HOST_RANK_LEAF && !arch_irq_enabled());
 	acquire(lock, class_of(names[lock->rank]));
 }
 

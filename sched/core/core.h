@@ -33,6 +33,12 @@ static inline void rq_unlock(struct rq *rq)
 	host_unlock(&rq->lock);
 }
 
+/* The contract of whatever a comment says needs the lock of @rq. */
+static inline void rq_assert_locked(const struct rq *rq)
+{
+	SCHED_ASSERT(host_lock_held(&rq->lock));
+}
+
 /* rq_lock() of the runqueue that @t belongs to, which stays so until the unlock. */
 struct rq *task_rq_lock(struct sched *s, struct task *t);
 /* Arm the host's timer for the earliest of the runqueue's deadlines. Lock held, on its own CPU. */

@@ -45,10 +45,11 @@ static void unlink_child(struct task *child)
 	child->family.parent = NULL;
 }
 
-void family_link(struct task *parent, struct task *child, unsigned flags)
+void family_link(struct sched *s, struct task *parent, struct task *child, unsigned flags)
 {
 	struct task *leader = parent->family.leader;
 
+	SCHED_ASSERT(host_lock_held(&s->family_lock));
 	SCHED_ASSERT(leader);
 	if (flags & FORK_THREAD) {
 		child->family.leader = leader;

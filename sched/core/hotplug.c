@@ -41,6 +41,7 @@ static void close_runqueue(struct rq *rq)
 	const struct sched_class *class;
 	struct sched *s = rq->s;
 
+	rq_assert_locked(rq);
 	rq->curr->class->charge(rq);
 	rq->online = false;
 	cpumask_clear_atomic(&s->online, rq->cpu);
@@ -54,6 +55,7 @@ static struct task *waiting_task(struct rq *rq)
 {
 	struct task *t;
 
+	rq_assert_locked(rq);
 	for_each_queued(t, rq) if (!task_running(rq, t) && !t->class->fixture) return t;
 	return NULL;
 }

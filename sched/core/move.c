@@ -11,6 +11,7 @@
 
 void end_delayed_sleep(struct rq *rq, struct task *t)
 {
+	rq_assert_locked(rq);
 	deactivate(rq, t, DEQUEUE_SLEEP | DEQUEUE_DELAYED);
 }
 
@@ -20,6 +21,7 @@ struct change change_begin(struct rq *rq, struct task *t, unsigned move)
 {
 	struct change c;
 
+	rq_assert_locked(rq);
 	/* What it owes its queue is settled under the old parameters. */
 	finish_delayed(rq, t);
 	c = (struct change){ t->on_rq == TASK_QUEUED, task_running(rq, t) };
@@ -32,6 +34,7 @@ struct change change_begin(struct rq *rq, struct task *t, unsigned move)
 
 void change_end(struct rq *rq, struct task *t, struct change c, unsigned flags)
 {
+	rq_assert_locked(rq);
 	if (c.queued)
 		t->class->enqueue(rq, t, QUEUE_RESTORE | flags);
 	/* It was not counted before if a throttled group hid it. */
@@ -46,6 +49,7 @@ void set_allowed(struct rq *rq, struct task *t, const struct cpumask *allowed)
 	struct change c = change_begin(rq, t, 0);
 	u32 before = t->nr_allowed, all = rq->s->nr_cpus;
 
+	rq_assert_locked(rq);
 	t->allowed = *allowed;
 	t->nr_allowed = cpumask_weight(allowed);
 	if (c.queued)
@@ -63,6 +67,7 @@ void task_set_cpu(struct sched *s, struct task *t, unsigned cpu)
 
 void set_task_cpu(struct rq *from, struct task *t, unsigned to)
 {
+	rq_assert_locked(from);
 	if (t->cpu == to)
 		return;
 	trace_migrate(from->s, t, from->cpu, to);
@@ -72,6 +77,7 @@ void set_task_cpu(struct rq *from, struct task *t, unsigned to)
 
 void detach_task(struct rq *from, struct task *t, unsigned to)
 {
+	rq_assert_locked(from);
 	SCHED_ASSERT(!task_running(from, t));
 	deactivate(from, t, QUEUE_MIGRATING);
 	set_task_cpu(from, t, to);
@@ -94,6 +100,7 @@ void attach_task(struct sched *s, struct task *t)
 
 void attach_locked(struct rq *rq, struct task *t)
 {
+	rq_assert_locked(rq);
 	if (likely(task_may_be_on(t, rq)))
 		activate(rq, t, QUEUE_MIGRATING);
 	else
@@ -102,6 +109,7 @@ void attach_locked(struct rq *rq, struct task *t)
 
 void push_current(struct rq *rq, unsigned to)
 {
+	rq_assert_locked(rq);
 	rq->curr->push_cpu = (s32)to;
 	resched(rq);
 }
@@ -110,6 +118,7 @@ void ensure_usable_cpu(struct rq *rq, struct task *t)
 {
 	struct sched *s = rq->s;
 
+	rq_assert_locked(rq);
 	if (likely(cpumask_intersects(&t->allowed, &s->online)))
 		return;
 	set_allowed(rq, t, &s->possible);

@@ -32,7 +32,7 @@ void rq_update_timer(struct rq *rq)
 	const struct sched_class *class;
 	u64 when = rq->shared.steal_at;
 
-	SCHED_ASSERT(host_lock_held(&rq->lock));
+	rq_assert_locked(rq);
 	rq->timer_stale = false;
 	for_each_class(class, rq->s) when = earlier(when, class->next_timer(rq));
 	if (when == rq->timer_armed)

@@ -84,7 +84,7 @@ void sched_task_fork(struct sched *s, struct task *parent, struct task *child, i
 	inherit_params(s, parent, child);
 	host_lock(&s->family_lock);
 	child->class->fork(s, parent, child, flags);
-	family_link(parent, child, flags);
+	family_link(s, parent, child, flags);
 	host_unlock(&s->family_lock);
 	child->fair.load = READ_ONCE(s->fair_policy)->weight(child);
 }

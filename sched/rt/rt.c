@@ -188,6 +188,7 @@ static void rt_timer(struct rq *rq)
 	struct sched *s = rq->s;
 	u64 period = s->tunable.rt_period_us * NS_PER_US, periods;
 
+	rq_assert_locked(rq);
 	if (!rt->period_end || time_before(rq->clock, rt->period_end))
 		return;
 	if (rq->curr->class == &rt_class)
