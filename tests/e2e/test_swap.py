@@ -2,11 +2,14 @@
 """Swapping the fair policy of a running machine, from outside: the storm, its trace, bad names, the boot
 parameter."""
 
+import glob
+import os
 import re
+import subprocess
 
 import pytest
 
-from conftest import settings
+from conftest import BUILD, ROOT, settings
 from fairground.image import Image, event_values, memory_file
 from fairground.latency import EVENTS, Latencies
 from fairground.machine import Machine, run_batch
@@ -109,3 +112,22 @@ def test_a_storm_of_features_loses_nobody():
     linked, pulled = (sum(map(int, re.findall(rf"\.shared_{name} +: (\d+)", outcome.console)))
                       for name in ("linked", "pulled"))
     assert linked > pulled > 0
+
+
+def test_policies_written_as_examples_are_swapped_in_under_load():
+    """A kernel with examples/policies/*.c: each is one file, and nothing else knows of them.
+
+    How long anybody waits is not asked here: a lottery promises no bound.
+    """
+    files = sorted(os.path.relpath(path, ROOT) for path in glob.glob(os.path.join(ROOT, "examples/policies/*.c")))
+    build = os.path.join(os.path.relpath(BUILD, ROOT), "with-examples")
+    done = subprocess.run(["make", "run", f"B={build}", f"POLICIES={' '.join(files)}", "SMP=4", "HZ=1000", "ICOUNT=1",
+                           f"CMD=cat {FAIR_CLASS}; swapstorm -n 200"], cwd=ROOT, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, check=False, env={**os.environ, "KVM": "0"})
+    names = re.search(r"^\[cfs\] .*$", done.stdout, re.MULTILINE)
+    assert names, done.stdout + done.stderr
+    for path in files:
+        assert os.path.basename(path)[:-2].replace("_", "-") in names[0].split()
+    assert f"200 swaps among {len(SCHEDULERS) + len(files)} policies" in done.stdout
+    for held in ("every swap happened", "every task came to its end", "CPUs: run and idle time", "tasks: their run times"):
+        assert f"  ok   {held}" in done.stdout, done.stdout

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Policies written from sched/README.md alone, each in one file: as plugins they decide, keep the books, and hold to
+the traits they claim; and no list of policies has to know them."""
+
+import glob
+import os
+import subprocess
+
+import pytest
+
+from conftest import BUILD, ROOT
+
+POLICIES = sorted(os.path.basename(path)[:-2] for path in glob.glob(f"{ROOT}/examples/policies/*.c"))
+OPERATIONS = "20000"
+
+
+@pytest.fixture(scope="module", params=POLICIES)
+def plugin(request):
+    """(name of the policy, options of schedsim that load it)"""
+    subprocess.run([os.environ.get("MAKE", "make"), "-s", "plugin", f"SRC=examples/policies/{request.param}.c",
+                    f"B={os.path.relpath(BUILD, ROOT)}"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    return request.param.replace("_", "-"), ["--plugin", f"{BUILD}/plugins/{request.param}.so"]
+
+
+def schedsim(*words):
+    return subprocess.run([f"{BUILD}/schedsim", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_random_operations_keep_every_invariant_and_the_traits(plugin):
+    name, load = plugin
+    done = schedsim(*load, "--sched", name, "--seed", "3", "--ops", OPERATIONS)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{name}: {OPERATIONS} operations" in done.stdout
+
+
+def test_it_swaps_with_the_policies_that_are_built_in(plugin):
+    """Exploration swaps among all policies; so do these, with the plugin as one of them."""
+    name, load = plugin
+    done = schedsim(*load, "--sched", "cfs", "--seed", "5", "--ops", OPERATIONS)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_it_stands_beside_the_others_in_one_table(plugin):
+    name, load = plugin
+    done = schedsim(*load, "--sched", "all", "--cpus", "2", "--time", "500ms", "hogs:n=3", "bursts:n=2")
+    assert done.returncode == 0 and name in done.stdout and "eevdf" in done.stdout
+
+
+def test_it_explains_a_decision_in_its_own_numbers(plugin):
+    name, load = plugin
+    done = schedsim(*load, "--sched", name, "--cpus", "1", "--explain", "200ms", "hogs:n=3")
+    assert done.returncode == 0 and "picked" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name, within", [("stride", 0.5), ("lottery", 4.0)])
+def test_shares_are_proportional(name, within):
+    """Nice 0 and nice 5 for 20 s: 75.3 % and 24.7 %; a lottery of 5,000 draws is off by 0.6 points as a rule."""
+    path = f"{BUILD}/plugins/{name}.so"
+    subprocess.run([os.environ.get("MAKE", "make"), "-s", "plugin", f"SRC=examples/policies/{name}.c",
+                    f"B={os.path.relpath(BUILD, ROOT)}"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    done = schedsim("--plugin", path, "--sched", name, "--cpus", "1", "--time", "20s", "hogs:n=1", "hogs:n=1,nice=5")
+    share = next(float(line.split()[4]) for line in done.stdout.splitlines() if line.startswith("hog nice 0"))
+    assert abs(share - 100 * 1024 / (1024 + 335)) < within, done.stdout
+
+
+def test_a_plugin_that_is_none_is_refused(tmp_path):
+    done = schedsim("--plugin", str(tmp_path / "missing.so"), "--sched", "mine", "hogs:n=1")
+    assert done.returncode == 2 and "missing.so" in done.stderr
