@@ -9,8 +9,6 @@
 #include "kernel/syscall/syscall.h"
 #include "lib/errno.h"
 
-#define SCHED_DEADLINE 6 /* known by name only: has a priority range, but no class here */
-
 /* struct sched_attr of sched_setattr(2): version 0 is the first 48 bytes, version 1 all 56. */
 struct user_sched_attr {
 	u32 size, policy;
@@ -24,6 +22,8 @@ struct user_sched_attr {
 
 enum sched_attr_flags {
 	ATTR_RESET_ON_FORK = 0x01,
+	ATTR_RECLAIM = 0x02,	/* with SCHED_DEADLINE, also the next */
+	ATTR_DL_OVERRUN = 0x04,
 	ATTR_KEEP_POLICY = 0x08,
 	ATTR_KEEP_PARAMS = 0x10,
 	ATTR_UTIL_CLAMP = 0x60, /* 0x20 minimum, 0x40 maximum */
@@ -79,6 +79,8 @@ static long set_policy(int pid, int policy, const int *user_param)
 		req.policy = policy & ~SCHED_RESET_ON_FORK;
 	}
 	req.rt_priority = rt_priority;
+	/* SCHED_DEADLINE has parameters that these calls cannot give. */
+	req.deadline_ns = 0;
 	err = set_attr(t, &req);
 	thread_put(t);
 	return err;
@@ -215,6 +217,9 @@ static void fill_request(struct sched_attr_req *req, const struct user_sched_att
 		req->nice = max(-20, min(19, attr->nice));
 	if (req->policy == SCHED_NORMAL || req->policy == SCHED_BATCH)
 		req->slice_ns = attr->runtime_ns;
+	req->runtime_ns = attr->runtime_ns;
+	req->deadline_ns = attr->deadline_ns;
+	req->period_ns = attr->period_ns;
 }
 
 SYSCALL3(sched_setattr, int, pid, struct user_sched_attr *, uattr, unsigned, flags)
@@ -231,6 +236,8 @@ SYSCALL3(sched_setattr, int, pid, struct user_sched_attr *, uattr, unsigned, fla
 	if ((attr.flags & ~(u64)ATTR_ALL) || (int)attr.policy < 0)
 		return -EINVAL;
 	if (attr.flags & ATTR_UTIL_CLAMP)
+		return -EOPNOTSUPP;
+	if (attr.policy == SCHED_DEADLINE && attr.flags & (ATTR_RECLAIM | ATTR_DL_OVERRUN))
 		return -EOPNOTSUPP;
 	struct thread *t = get_thread(pid, &err);
 	if (!t)
@@ -261,9 +268,11 @@ SYSCALL4(sched_getattr, int, pid, void *, uattr, unsigned, size, unsigned, flags
 		.size = min(size, (unsigned)sizeof(attr)),
 		.policy = (u32)req.policy,
 		.flags = req.reset_on_fork ? ATTR_RESET_ON_FORK : 0,
-		.nice = is_rt_policy(req.policy) ? 0 : req.nice,
+		.nice = task_is_fair_policy(req.policy) ? req.nice : 0,
 		.priority = is_rt_policy(req.policy) ? (u32)req.rt_priority : 0,
-		.runtime_ns = slice_ns,
+		.runtime_ns = slice_ns ?: req.runtime_ns,
+		.deadline_ns = req.deadline_ns,
+		.period_ns = req.period_ns,
 	};
 	return arch_copy_to_user(uattr, &attr, attr.size) ? -EFAULT : 0;
 }

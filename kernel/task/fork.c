@@ -133,7 +133,9 @@ static long publish(struct thread *t, u64 clone_flags)
 
 	spin_lock(&proc_tree_lock);
 	unsigned long flags = spin_lock_irqsave(&self->sig_lock);
-	if (!signal_pending()) {
+	if (!sched_task_forks(&current->task)) {
+		err = -EAGAIN;
+	} else if (!signal_pending()) {
 		sched_task_fork(machine, &current->task, &t->task, t->tid, kin);
 		if (p != self) {
 			p->pid = t->tid;

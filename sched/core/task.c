@@ -47,7 +47,7 @@ void task_init_pinned(struct sched *s, struct task *t, unsigned cpu, int pid, co
 
 /*
  * reset_on_fork: real time, a nice value below 0 and a slice of its own are privileges that end
- * with the parent.
+ * with the parent. So they do if the parent's class changed after sched_task_forks() was asked.
  */
 static void inherit_params(struct sched *s, const struct task *parent, struct task *child)
 {
@@ -55,7 +55,7 @@ static void inherit_params(struct sched *s, const struct task *parent, struct ta
 	struct sched_attr_req req;
 
 	sched_get_attr(parent, &req);
-	if (parent->reset_on_fork) {
+	if (parent->reset_on_fork || class_of_policy(s, req.policy)->unforkable) {
 		req.nice = nice ? max(req.nice, 0) : 0;
 		req.policy = nice ? req.policy : SCHED_NORMAL;
 		req.rt_priority = 0;
@@ -74,7 +74,6 @@ bool sched_task_forks(const struct task *parent)
 void sched_task_fork(struct sched *s, struct task *parent, struct task *child, int pid,
 		     unsigned flags)
 {
-	SCHED_ASSERT(sched_task_forks(parent));
 	init_common(s, child, pid, parent->comm);
 	child->group = parent->group;
 	task_set_cpu(s, child, parent->cpu);

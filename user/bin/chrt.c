@@ -6,13 +6,16 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sched.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/args.h"
 
-static bool show_limits, by_pid, other, fifo, round_robin, batch, idle;
-static int runtime_ns = -1; /* not given */
+#define NOT_GIVEN UINT64_MAX
+
+static bool show_limits, by_pid, other, fifo, round_robin, batch, idle, by_deadline;
+static uint64_t runtime_ns = NOT_GIVEN, period_ns, deadline_ns;
 
 static const struct arg args[] = {
 	{ 'm', "max", ARG_FLAG, &show_limits, "print the priorities of each policy" },
@@ -22,8 +25,12 @@ static const struct arg args[] = {
 	{ 'r', "rr", ARG_FLAG, &round_robin, "policy SCHED_RR (default)" },
 	{ 'b', "batch", ARG_FLAG, &batch, "policy SCHED_BATCH (PRIO is 0)" },
 	{ 'i', "idle", ARG_FLAG, &idle, "policy SCHED_IDLE (PRIO is 0)" },
-	{ 'T', "sched-runtime", ARG_INT, &runtime_ns,
-	  "ask for NS of CPU time at a time (other, batch)", 0, 1000000000 },
+	{ 'd', "deadline", ARG_FLAG, &by_deadline, "policy SCHED_DEADLINE (PRIO is 0)" },
+	{ 'T', "sched-runtime", ARG_NS, &runtime_ns,
+	  "CPU time in each period (deadline), or to ask for at a time (other, batch)" },
+	{ 'P', "sched-period", ARG_NS, &period_ns, "period (deadline; default: the deadline)" },
+	{ 'D', "sched-deadline", ARG_NS, &deadline_ns,
+	  "from the period's beginning (deadline; default: the period)" },
 	{ 0 },
 };
 
@@ -41,7 +48,7 @@ static const struct {
 } policies[] = {
 	{ "SCHED_OTHER", SCHED_OTHER, &other }, { "SCHED_FIFO", SCHED_FIFO, &fifo },
 	{ "SCHED_RR", SCHED_RR, &round_robin }, { "SCHED_BATCH", SCHED_BATCH, &batch },
-	{ "SCHED_IDLE", SCHED_IDLE, &idle },
+	{ "SCHED_IDLE", SCHED_IDLE, &idle },	{ "SCHED_DEADLINE", SCHED_DEADLINE, &by_deadline },
 };
 
 #define NR_POLICIES (sizeof(policies) / sizeof(policies[0]))
@@ -74,6 +81,7 @@ static int chosen_policy(void)
 
 static int print_policy(int pid)
 {
+	struct deadline deadline;
 	struct policy policy;
 	uint64_t slice_ns;
 	unsigned i;
@@ -87,15 +95,38 @@ static int print_policy(int pid)
 	printf("pid %d's current scheduling policy: %s\n", pid,
 	       i < NR_POLICIES ? policies[i].name : "unknown");
 	printf("pid %d's current scheduling priority: %d\n", pid, policy.prio);
-	if (!get_slice(pid, &slice_ns) && slice_ns)
+	if (!get_deadline(pid, &deadline) && deadline.deadline)
+		printf("pid %d's current runtime/deadline/period parameters: %llu/%llu/%llu\n", pid,
+		       (unsigned long long)deadline.runtime, (unsigned long long)deadline.deadline,
+		       (unsigned long long)deadline.period);
+	else if (!get_slice(pid, &slice_ns) && slice_ns)
 		printf("pid %d's current runtime parameter: %llu\n", pid,
 		       (unsigned long long)slice_ns);
 	return 0;
 }
 
+/* As util-linux: what is missing is taken from the next longer time. */
+static int change_to_deadline(int pid)
+{
+	struct deadline d = { runtime_ns, deadline_ns, period_ns };
+
+	if (!d.deadline)
+		d.deadline = d.period;
+	if (d.runtime == NOT_GIVEN)
+		d.runtime = d.deadline;
+	return set_deadline(pid, &d);
+}
+
+static int change_to_policy(int pid, const struct policy *policy)
+{
+	int err = set_policy(pid, policy);
+
+	return err || runtime_ns == NOT_GIVEN ? err : set_slice(pid, runtime_ns);
+}
+
 static int change_policy(int pid, const struct policy *policy)
 {
-	if (!set_policy(pid, policy) && (runtime_ns < 0 || !set_slice(pid, (uint64_t)runtime_ns)))
+	if (!(by_deadline ? change_to_deadline(pid) : change_to_policy(pid, policy)))
 		return 0;
 	fprintf(stderr, "chrt: failed to set pid %d's policy: %s\n", pid, strerror(errno));
 	return 1;

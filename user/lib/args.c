@@ -6,6 +6,7 @@
  */
 #include "lib/args.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,6 +19,8 @@ static const char *value_name(enum arg_type type)
 	switch (type) {
 	case ARG_INT:
 		return " N";
+	case ARG_NS:
+		return " NS";
 	case ARG_TIME:
 		return " TIME";
 	case ARG_CPUS:
@@ -121,6 +124,19 @@ bool parse_time(const char *text, uint64_t *ns)
 	return false;
 }
 
+static bool parse_ns(const char *text, uint64_t *ns)
+{
+	char *end;
+	unsigned long long value;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (!isdigit((unsigned char)*text) || *end || errno)
+		return false;
+	*ns = value;
+	return true;
+}
+
 static void store_value(const struct program *p, const struct arg *arg, const char *option,
 			const char *text)
 {
@@ -129,6 +145,10 @@ static void store_value(const struct program *p, const struct arg *arg, const ch
 		if (!parse_int(text, arg->min, arg->max, arg->value))
 			usage_error(p, "%s wants a number from %d to %d, not '%s'", option,
 				    arg->min, arg->max, text);
+		break;
+	case ARG_NS:
+		if (!parse_ns(text, arg->value))
+			usage_error(p, "%s wants a number of ns, not '%s'", option, text);
 		break;
 	case ARG_TIME:
 		if (!parse_time(text, arg->value))

@@ -86,6 +86,29 @@ int get_slice(pid_t tid, uint64_t *ns)
 	return 0;
 }
 
+int set_deadline(pid_t tid, const struct deadline *deadline)
+{
+	struct attr attr = { .size = sizeof(attr),
+			     .policy = SCHED_DEADLINE,
+			     .runtime = deadline->runtime,
+			     .deadline = deadline->deadline,
+			     .period = deadline->period };
+
+	return syscall(SYS_sched_setattr, tid, &attr, 0);
+}
+
+int get_deadline(pid_t tid, struct deadline *deadline)
+{
+	struct attr attr;
+
+	if (syscall(SYS_sched_getattr, tid, &attr, sizeof(attr), 0) < 0)
+		return -1;
+	*deadline = (struct deadline){ 0 };
+	if (attr.policy == SCHED_DEADLINE)
+		*deadline = (struct deadline){ attr.runtime, attr.deadline, attr.period };
+	return 0;
+}
+
 int set_nice(pid_t tid, int nice)
 {
 	return setpriority(PRIO_PROCESS, tid, nice);
@@ -101,7 +124,7 @@ void get_inherited(struct policy *policy, int *nice)
 
 static const char *const policy_names[] = {
 	[SCHED_OTHER] = "other", [SCHED_FIFO] = "fifo", [SCHED_RR] = "rr",
-	[SCHED_BATCH] = "batch", [SCHED_IDLE] = "idle",
+	[SCHED_BATCH] = "batch", [SCHED_IDLE] = "idle", [SCHED_DEADLINE] = "deadline",
 };
 
 const char *policy_name(int policy)

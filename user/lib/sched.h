@@ -40,6 +40,13 @@ int set_nice(pid_t tid, int nice);
 /* How much CPU time a thread of a normal policy asks for at a time; 0: what is usual. */
 int set_slice(pid_t tid, uint64_t ns);
 int get_slice(pid_t tid, uint64_t *ns);
+/* SCHED_DEADLINE: @runtime ns of CPU time in each @period, until @deadline after its beginning. */
+struct deadline {
+	uint64_t runtime, deadline, period;
+};
+/* get_deadline() gives zeros if the thread has another policy. */
+int set_deadline(pid_t tid, const struct deadline *deadline);
+int get_deadline(pid_t tid, struct deadline *deadline);
 /*
  * The policy and nice value that this process was started with: its children get them by default.
  */
