@@ -202,6 +202,8 @@ static void say_why(const struct explanation *ex, struct sim *sim, const struct 
 		printf("of the members of its group, which is first of the groups, ");
 	if (next == &c->idle)
 		printf("nothing is runnable here.\n");
+	else if (next->task.policy == SCHED_DEADLINE)
+		printf("a deadline task goes before every other; its deadline is the earliest.\n");
 	else if (!task_is_fair_policy(next->task.policy))
 		printf("a real-time task goes before every fair one; it is first of priority %d.\n",
 		       next->task.rt_priority);

@@ -145,7 +145,7 @@ static void update(const struct fluid *fluid, struct fluid_server *f, u64 now)
 
 static u32 weight_of(const struct task *t)
 {
-	if (t->policy == SCHED_FIFO || t->policy == SCHED_RR)
+	if (!task_is_fair_policy(t->policy))
 		return WEIGHT_RT;
 	return t->policy == SCHED_IDLE ? WEIGHT_IDLE : (u32)(t->static_prio - 100);
 }

@@ -153,7 +153,9 @@ static const struct program *program_of(const struct workload *w, u32 row)
 
 static const char *policy_name(int policy)
 {
-	static const char *const names[] = { "normal", "fifo", "rr", "batch", "", "idle" };
+	static const char *const names[] = {
+		"normal", "fifo", "rr", "batch", "", "idle", "deadline"
+	};
 
 	return names[policy];
 }

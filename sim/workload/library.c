@@ -68,11 +68,10 @@ static struct step param_time(struct params *p, enum step_kind kind, const char 
 
 static int param_policy(struct params *p, int usual)
 {
-	static const char *const names[] = { [SCHED_NORMAL] = "normal",
-					     [SCHED_FIFO] = "fifo",
-					     [SCHED_RR] = "rr",
-					     [SCHED_BATCH] = "batch",
-					     [SCHED_IDLE] = "idle" };
+	static const char *const names[] = {
+		[SCHED_NORMAL] = "normal", [SCHED_FIFO] = "fifo", [SCHED_RR] = "rr",
+		[SCHED_BATCH] = "batch",   [SCHED_IDLE] = "idle", [SCHED_DEADLINE] = "deadline"
+	};
 	const char *text = param(p, "policy");
 
 	if (!text)
@@ -80,8 +79,8 @@ static int param_policy(struct params *p, int usual)
 	for (int policy = 0; policy < (int)ARRAY_SIZE(names); policy++)
 		if (names[policy] && !strcmp(names[policy], text))
 			return policy;
-	usage_error("workload %s: policy=%s is none of normal, batch, idle, fifo, rr", p->name,
-		    text);
+	usage_error("workload %s: policy=%s is none of normal, batch, idle, fifo, rr, deadline",
+		    p->name, text);
 }
 
 static int param_nice(struct params *p)
@@ -127,6 +126,14 @@ static void take_settings(struct workload *w, struct params *p, u32 number)
 		usage_error("workload %s: %s: %s", p->name, group->path, mistake);
 }
 
+/* Takes the keys of SCHED_DEADLINE tasks. Defaults: the period, and half of the deadline to run. */
+static void take_deadline(struct params *p, struct attributes *attr)
+{
+	attr->period_ns = param_time(p, STEP_SLEEP, "period", 10 * NS_PER_MS).a;
+	attr->deadline_ns = param_time(p, STEP_SLEEP, "deadline", attr->period_ns).a;
+	attr->runtime_ns = param_time(p, STEP_SLEEP, "runtime", attr->deadline_ns / 2).a;
+}
+
 /* Takes the keys that every workload knows, for the tasks of @program. */
 static void take_attributes(struct workload *w, struct params *p, struct program *program,
 			    int usual_policy)
@@ -141,7 +148,9 @@ static void take_attributes(struct workload *w, struct params *p, struct program
 		attr->nice = param_nice(p);
 	if (slice && (!parse_time(slice, &attr->slice_ns) || !attr->slice_ns))
 		usage_error("workload %s: slice=%s is not a time, as 5ms", p->name, slice);
-	if (!task_is_fair_policy(attr->policy))
+	if (attr->policy == SCHED_DEADLINE)
+		take_deadline(p, attr);
+	else if (!task_is_fair_policy(attr->policy))
 		attr->rt_priority = (int)param_number(p, "prio", 1, 99, 10);
 	attr->set_affinity = cpus;
 	if (cpus && !parse_cpus(cpus, p->nr_cpus, &attr->allowed))
@@ -478,7 +487,9 @@ static const struct {
 	{ "hogs", hogs, "n=2 run=FOREVER: tasks that never sleep" },
 	{ "bursts", bursts, "n=1 run=1ms sleep=10ms: run, sleep, over and over" },
 	{ "yielders", yielders, "n=1 run=100us: run, yield, over and over" },
-	{ "periodic", periodic, "n=1 period=10ms run=2ms policy=fifo prio=10: a job each period" },
+	{ "periodic", periodic,
+	  "n=1 period=10ms run=2ms policy=fifo prio=10: a job each period;"
+	  " deadline: policy=deadline runtime=5ms deadline=10ms" },
 	{ "forks", forks,
 	  "n=1 work=50us sleep=1ms run=500us: parents fork children that run and exit" },
 	{ "jobs", jobs, "n=5 parts=1 run=20ms io=0 work=50us: n jobs at a time, as make -j" },

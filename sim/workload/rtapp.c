@@ -85,11 +85,9 @@ static int policy_named(const struct file *f, json_value key)
 	static const struct {
 		const char *name;
 		int policy;
-	} policies[] = { { "SCHED_OTHER", SCHED_NORMAL },
-			 { "SCHED_BATCH", SCHED_BATCH },
-			 { "SCHED_IDLE", SCHED_IDLE },
-			 { "SCHED_FIFO", SCHED_FIFO },
-			 { "SCHED_RR", SCHED_RR } };
+	} policies[] = { { "SCHED_OTHER", SCHED_NORMAL }, { "SCHED_BATCH", SCHED_BATCH },
+			 { "SCHED_IDLE", SCHED_IDLE },	  { "SCHED_FIFO", SCHED_FIFO },
+			 { "SCHED_RR", SCHED_RR },	  { "SCHED_DEADLINE", SCHED_DEADLINE } };
 	char *name = json_string_of(&f->json, key);
 
 	for (u32 i = 0; i < ARRAY_SIZE(policies); i++) {
@@ -98,8 +96,6 @@ static int policy_named(const struct file *f, json_value key)
 			return policies[i].policy;
 		}
 	}
-	if (!strcmp(name, "SCHED_DEADLINE"))
-		json_error(&f->json, key, "SCHED_DEADLINE is not implemented by this scheduler");
 	json_error(&f->json, key, "\"%s\" is no policy", name);
 }
 
@@ -136,6 +132,8 @@ static void set_policy(struct file *f, json_value policy, json_value priority,
 	rt = attr->policy == SCHED_FIFO || attr->policy == SCHED_RR;
 	attr->rt_priority = rt ? 10 : 0;
 	attr->nice = 0;
+	if (priority && attr->policy == SCHED_DEADLINE)
+		json_int_of(&f->json, priority, 0, 0);
 	if (priority && rt)
 		attr->rt_priority = (int)json_int_of(&f->json, priority, 1, 99);
 	else if (priority)
@@ -165,11 +163,12 @@ static bool take_ignored(struct file *f, json_value key)
 /* Is @key a known name that is not an event? Names that cannot be modelled are errors. */
 static bool is_property(struct file *f, json_value key, bool of_task)
 {
-	static const char *const taken[] = { "policy", "priority",   "cpus",
-					     "loop",   "dl-runtime", "taskgroup" };
+	static const char *const taken[] = {
+		"policy",     "priority",  "cpus",	"loop",
+		"dl-runtime", "taskgroup", "dl-period", "dl-deadline"
+	};
 	static const char *const of_tasks[] = { "instance", "delay", "phases" };
-	static const char *const unsupported[] = { "dl-period", "dl-deadline", "deadline",
-						   "period" };
+	static const char *const unsupported[] = { "deadline", "period" };
 	const struct json *json = &f->json;
 
 	for (u32 i = 0; i < ARRAY_SIZE(taken); i++)
@@ -202,6 +201,30 @@ static void set_group(struct file *f, json_value key, struct attributes *attr)
 	attr->group = json_group_of(&f->json, key, f->w, json_string_of(&f->json, key));
 }
 
+/*
+ * As rt-app: "dl-runtime" is needed, a missing deadline is the period and a missing period the
+ * deadline, and if both are missing both are the runtime.
+ */
+static void set_deadline(struct file *f, json_value object, struct attributes *attr)
+{
+	json_value runtime = key_of(f, object, "dl-runtime");
+	json_value deadline = key_of(f, object, "dl-deadline");
+	json_value period = key_of(f, object, "dl-period");
+	const struct json *json = &f->json;
+
+	if (!runtime && !deadline && !period)
+		return;
+	attr->set_policy = true;
+	if (runtime)
+		attr->runtime_ns = (u64)json_int_of(json, runtime, 2, MAX_US) * NS_PER_US;
+	if (period)
+		attr->period_ns = (u64)json_int_of(json, period, 2, MAX_US) * NS_PER_US;
+	if (deadline)
+		attr->deadline_ns = (u64)json_int_of(json, deadline, 2, MAX_US) * NS_PER_US;
+	attr->period_ns = attr->period_ns ?: attr->deadline_ns ?: attr->runtime_ns;
+	attr->deadline_ns = attr->deadline_ns ?: attr->period_ns;
+}
+
 static void take_properties(struct file *f, json_value object, struct attributes *attr)
 {
 	json_value cpus = key_of(f, object, "cpus"), slice = key_of(f, object, "dl-runtime");
@@ -212,6 +235,10 @@ static void take_properties(struct file *f, json_value object, struct attributes
 		set_cpus(f, cpus, attr);
 	if (group)
 		set_group(f, group, attr);
+	if (attr->policy == SCHED_DEADLINE) {
+		set_deadline(f, object, attr);
+		return;
+	}
 	if (!slice)
 		return;
 	/* For a fair task this is the size of its requests. */
@@ -470,7 +497,7 @@ static void add_task(struct file *f, json_value key, u32 program)
 	check_unique(f, task);
 	attr->set_policy = true;
 	attr->policy = f->default_policy;
-	attr->rt_priority = task_is_fair_policy(attr->policy) ? 0 : 10;
+	attr->rt_priority = attr->policy == SCHED_FIFO || attr->policy == SCHED_RR ? 10 : 0;
 	take_properties(f, task, attr);
 	f->attr = *attr;
 	if (delay)

@@ -75,8 +75,10 @@ static bool same_kind(const struct program *a, const struct program *b)
 
 	return !strcmp(a->name, b->name) && x->set_policy == y->set_policy &&
 	       x->policy == y->policy && x->nice == y->nice && x->rt_priority == y->rt_priority &&
-	       x->slice_ns == y->slice_ns && x->group == y->group &&
-	       x->set_affinity == y->set_affinity && cpumask_equal(&x->allowed, &y->allowed);
+	       x->slice_ns == y->slice_ns && x->runtime_ns == y->runtime_ns &&
+	       x->deadline_ns == y->deadline_ns && x->period_ns == y->period_ns &&
+	       x->group == y->group && x->set_affinity == y->set_affinity &&
+	       cpumask_equal(&x->allowed, &y->allowed);
 }
 
 void workload_finish(struct workload *w)
@@ -119,8 +121,11 @@ static void set_attributes(struct sim *sim, struct sim_task *t, const struct att
 		req.nice = attr->nice;
 		req.rt_priority = attr->rt_priority;
 		req.slice_ns = attr->slice_ns;
+		req.runtime_ns = attr->runtime_ns;
+		req.deadline_ns = attr->deadline_ns;
+		req.period_ns = attr->period_ns;
 		if (sim_set_attr(sim, t, &req))
-			sim_fail(sim, t, "the scheduler refuses its policy or priority");
+			sim_fail(sim, t, "the scheduler refuses its policy, priority or bandwidth");
 	}
 	if (attr->set_affinity && sim_set_affinity(sim, t, &attr->allowed))
 		sim_fail(sim, t, "the scheduler refuses its affinity");
