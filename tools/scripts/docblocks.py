@@ -5,10 +5,11 @@
 A fenced block is a session: its lines with "$ " are commands, and the others are what they print ("..." leaves out
 something); without such lines all are commands. A block that begins with "cd /sys" is typed into the machine.
 
-A session is exact if its time is counted instructions or simulated: a command with ICOUNT=1, `make repeat`, schedsim,
-and whatever reads the trace that one of them wrote. What such a session shows is renewed by `make docs` and compared to
-the digit by tests/e2e/test_docs.py, on an image of its own in BUILD/exact: one whose commit is called "exact", because
-printing a longer name takes more instructions. Digits also depend on the compiler: they are those of Debian 12's.
+A session is exact if its time is counted instructions or simulated: a command with ICOUNT=1, `make bench`, `make
+repeat`, schedsim, and any command that reads the trace that one of them wrote. `make docs` renews what such a session
+shows, and tests/e2e/test_docs.py compares it to the digit. Both use an image of their own in BUILD/exact, whose commit
+is called "exact", because printing a longer name takes more instructions. Digits also depend on the compiler: they are
+those of Debian 12's. All other sessions are compared by the shape of their lines.
 
 Usage: docblocks.py BUILD [PAGE...]    renews the pages; a line that nothing like it is printed for is an error
 """
@@ -20,11 +21,13 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 PAGES = ["README.md", "user/README.md", "sched/README.md", "sim/README.md", "docs/*.md", "docs/book/*.md"]
-PROGRAMS = ("make run", "make trace", "make latency", "make repeat", "make sim", "trace-cmd", "build/schedsim")
-EXACT = ("ICOUNT=1", "make repeat", "build/schedsim")
+PROGRAMS = ("make bench", "make run", "make trace", "make latency", "make repeat", "make sim", "trace-cmd",
+            "build/schedsim")
+EXACT = ("ICOUNT=1", "make bench", "make repeat", "build/schedsim")
 READS_A_TRACE = ("trace-cmd", "make latency")
 COMMIT = "exact"
 
@@ -103,6 +106,7 @@ def environment(**more: str) -> dict[str, str]:
 def shape(line: str) -> str:
     """The line without what changes with the source: figures, digests, states, and the width of columns."""
     line = re.sub(r"\b[A-Z]\+? ==>", "S ==>", line)
+    line = re.sub(r" (?:yes|no)$", " yes", line)
     line = re.sub(r"\b[0-9a-f]{7,16}\b|[-+]?\d[\d.,]*", "#", line)
     return re.sub(r"(# ?)+", "#", re.sub(r"\s+|-{3,}", " ", line)).strip()
 
@@ -166,10 +170,11 @@ def renew(root: str, build: str, paths: list[str]) -> list[str]:
     def job(item: tuple[str, int, list[str]]) -> list[str]:
         path, first, lines = item
         name = os.path.relpath(path, root)
-        before = list(lines)
+        before, began = list(lines), time.monotonic()
         lines, complaints = renew_block(root, build, name, first, lines)
-        if lines != before:
-            print(f"{name}:{first}: renewed", flush=True)
+        if any(is_exact(steps, at) and steps[at][1] for steps in [session(before)] for at in range(len(steps))):
+            what = "renewed" if lines != before else "the same"
+            print(f"{name}:{first}: {what}, {time.monotonic() - began:.0f} s", flush=True)
         return complaints
 
     with ThreadPoolExecutor(2) as pool:
