@@ -51,7 +51,7 @@ static struct bandwidth *pool_of(const struct fair_queue *q)
 	return &q->group->bandwidth;
 }
 
-/* What the pool can hold. */
+/* The most that the pool can hold. */
 static u64 most_ns(const struct bandwidth *pool)
 {
 	return pool->quota_ns + pool->burst_ns;

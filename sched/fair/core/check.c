@@ -63,7 +63,7 @@ static void check_tree(struct fair_queue *q, const struct rb_tree *tree, size_t 
 	check_tree_shape(tree);
 }
 
-/* What the entities of a queue add up to. */
+/* The sums over the entities of a queue. */
 struct totals {
 	u64 weight;
 	u32 nr, nr_idle, util_est;

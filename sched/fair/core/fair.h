@@ -178,7 +178,7 @@ static inline struct entity *queue_after(const struct entity *e)
 	return next ? entity_of(next) : NULL;
 }
 
-/* Of those with a deadline that wait, the one whose is the earliest; NULL. */
+/* The waiting entity with the earliest deadline, or NULL. */
 static inline struct entity *queue_earliest(const struct fair_queue *q)
 {
 	return rb_first(&q->deadlines) ? entity_of(rb_first(&q->deadlines)) : NULL;

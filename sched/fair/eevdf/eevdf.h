@@ -67,7 +67,7 @@ s64 eevdf_lag_limit(const struct fair_queue *q, struct entity *e);
 /* Start the next request of @e, which is not in the timeline. */
 void eevdf_renew(struct fair_queue *q, struct entity *e);
 
-/* Whom pick() would choose, without choosing. */
+/* The entity that pick() would choose, without choosing it. */
 struct entity *eevdf_best(const struct fair_queue *q);
 
 bool eevdf_begins_with_half(const struct fair_queue *q, unsigned flags);

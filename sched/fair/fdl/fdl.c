@@ -73,7 +73,7 @@ static u64 fdl_turn(struct rq *rq, struct entity *e)
 	if (q->tasks.nr == 1)
 		return 0;
 	left = fair_slice_left(e);
-	/* One that has no deadline is the container. */
+	/* An entity without a deadline stands for the container. */
 	if (curr->deadline && q->fdl.container && (!next || time_before(q->fdl.container, next)))
 		next = q->fdl.container;
 	until = next ? time_until(q, next) : left;

@@ -126,7 +126,7 @@ static void add_cpu(struct rq *rq, struct entity *e, struct task_group_fdl_stat 
 	if (rq->online)
 		rq->curr->class->charge(rq);
 	gap = fdl->max_gap_ns;
-	/* One that waits now may have waited for longer than ever. */
+	/* An entity that waits now may have waited for longer than ever. */
 	if (e->queued && e->deadline && e->queue->curr != e)
 		gap = max(gap, sub_floor0(rq->clock, time_max(fdl->waiting_since, e->exec_start)));
 	out->max_gap_ns = max(out->max_gap_ns, gap);
