@@ -4,15 +4,15 @@
  *
  * An entity begins at level 0. Each slice that it uses up takes it one level down, where slices are
  * twice as long; a task that sleeps before its slice is over stays where it is. Upper levels go
- * first, equals take turns, and once a second all begin at level 0 again, so that nobody starves and
- * a task that has changed its ways is noticed.
+ * first, equals take turns, and once a second all begin at level 0 again, so that nobody starves
+ * and a task that has changed its ways is noticed.
  *
  * The timeline has one order, so the level is in the upper bits of the key and the turn below it.
  * An entity that waits cannot be moved; it ages instead: a level is worth half a second of waiting,
  * for a turn is the time at which it was given out. Weights do not matter here.
  *
- * Source: F. J. Corbato et al., An Experimental Time-Sharing System, AFIPS 1962; the rules are those
- * of R. and A. Arpaci-Dusseau, Operating Systems: Three Easy Pieces, chapter 8.
+ * Source: F. J. Corbato et al., An Experimental Time-Sharing System, AFIPS 1962; the rules are
+ * those of R. and A. Arpaci-Dusseau, Operating Systems: Three Easy Pieces, chapter 8.
  */
 #include "sched/fair/core/fair.h"
 #include "lib/fmt.h"

@@ -129,5 +129,6 @@ def test_policies_written_as_examples_are_swapped_in_under_load():
     for path in files:
         assert os.path.basename(path)[:-2].replace("_", "-") in names[0].split()
     assert f"200 swaps among {len(SCHEDULERS) + len(files)} policies" in done.stdout
-    for held in ("every swap happened", "every task came to its end", "CPUs: run and idle time", "tasks: their run times"):
+    for held in ("every swap happened", "every task came to its end", "CPUs: run and idle time",
+                 "tasks: their run times"):
         assert f"  ok   {held}" in done.stdout, done.stdout
