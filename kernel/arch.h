@@ -42,9 +42,11 @@ struct arch_cache {
 	const char *type; /* "Data", "Instruction" or "Unified" */
 	unsigned level, kib, line, sets, ways, shift;
 };
-/* The @index-th, from 0; false past the last. */
+/* Fills in the cache number @index, from 0 on; false past the last. */
 bool arch_cache(unsigned index, struct arch_cache *cache);
-/* Do CPUs @a and @b share it? The last level as boot parameters have it (topology=, llc=). */
+/*
+ * Do CPUs @a and @b share @cache? For the last level the boot parameters topology= and llc= decide.
+ */
 bool arch_cache_shared(const struct arch_cache *cache, unsigned a, unsigned b);
 unsigned arch_node_distance(unsigned from, unsigned to); /* SLIT; 10 local, 20 default */
 /* "vendor", "model name", family... as /proc/cpuinfo shows them. Returns the length written. */
@@ -56,24 +58,29 @@ void arch_print_topology(void);
 
 /* The running thread (a per-CPU word, one instruction). */
 static inline struct thread *arch_current(void);
-/* The running CPU's words; stays true while preemption is off. */
+/* The running CPU's words. The answer is valid while preemption is off. */
 static inline struct cpu *this_cpu(void);
 static inline unsigned arch_cpu_id(void);
-/* One instruction each on the running CPU's words: nothing comes between. */
+/*
+ * Each is one instruction on the running CPU's words, so no interrupt or migration comes between.
+ */
 static inline void arch_preempt_disable(void); /* ++preempt_count */
 static inline void arch_preempt_enable(void);  /* --preempt_count */
 static inline bool arch_preemptible(void);     /* !preempt_count */
 static inline bool arch_need_resched(void);
 static inline void arch_count_user_cycles(u64 cycles); /* user_cycles += cycles */
-/* In every spin-wait loop: under -icount a spin without it can starve the CPU waited for. */
+/*
+ * Belongs in every spin-wait loop. Under -icount, a spin without it can starve the CPU that is
+ * waited for.
+ */
 static inline void arch_cpu_relax(void);
-/* Enable interrupts and halt as one operation; returns with interrupts off. Caller has them off. */
+/* Enable interrupts and halt as one operation. Interrupts are off on entry and on return. */
 void arch_cpu_idle(void);
 __noreturn void arch_cpu_halt(void);
 /*
- * Halt the running CPU until *@parked is false, which another CPU says with a reschedule interrupt.
- * Meanwhile it is asked nothing (arch_call_others), and on the way out it forgets all translations.
- * Interrupts off; taken while halted.
+ * Halt the running CPU until another CPU clears *@parked and sends a reschedule interrupt.
+ * Meanwhile arch_call_others() leaves this CPU out, and on the way out it flushes all translations.
+ * Called with interrupts off; a halted CPU takes them.
  */
 void arch_cpu_park(const bool *parked);
 bool arch_cpu_is_parked(unsigned cpu);
@@ -107,12 +114,15 @@ void arch_irq_unmask(unsigned irq);
 
 /* ns since boot, the same on every CPU, never decreasing. */
 static inline u64 arch_clock_ns(void);
-/* The counter behind arch_clock_ns(), raw: three instructions, for measuring short times. */
+/* The raw counter behind arch_clock_ns(), in three instructions. For measuring short times. */
 static inline u64 arch_cycles(void);
-/* Its low half, one instruction; wraps after some 100 ms at least. */
+/* The counter's low half, in one instruction. It wraps after 100 ms or more. */
 static inline u32 arch_cycles32(void);
 u64 arch_cycles_to_ns(u64 cycles);
-/* One-shot of the running CPU: kernel_timer_interrupt() at @when_ns (arch_clock_ns). 0 stops it. */
+/*
+ * Set the running CPU's one-shot timer: kernel_timer_interrupt() comes at @when_ns (arch_clock_ns).
+ * 0 stops it.
+ */
 void arch_timer_set(u64 when_ns);
 /* Seconds since the epoch at boot, from the CMOS clock. */
 u64 arch_boot_epoch(void);
@@ -121,7 +131,7 @@ u64 arch_boot_epoch(void);
 
 /* A shared object. In a program's memory the page below it is @page of arch_vdso_publish(). */
 extern const u8 arch_vdso_start[], arch_vdso_end[];
-/* The clocks changed: write what it needs to know into @page. One call at a time. */
+/* The clocks changed: write into @page what the vDSO computes with. One call at a time. */
 void arch_vdso_publish(void *page, u64 realtime_offset_ns);
 
 /* --- threads ------------------------------------------------------------------- */
@@ -149,7 +159,10 @@ void arch_print_regs(const struct user_regs *regs);
 struct user_regs *arch_user_regs(struct thread *t);
 /* exec: reset registers and FPU so that the return to user space starts at @pc with stack @sp. */
 void arch_exec_regs(struct thread *t, u64 pc, u64 sp);
-/* The system call in @regs: its number, its six arguments; run it again, as number @nr. */
+/*
+ * Of the system call in @regs: its number, its six arguments, and how to run it again as number
+ * @nr.
+ */
 static inline long arch_syscall_nr(const struct user_regs *regs);
 static inline const u64 *arch_syscall_args(const struct user_regs *regs);
 static inline void arch_syscall_restart(struct user_regs *regs, long nr);
@@ -194,15 +207,15 @@ enum pt_prot {
 extern u64 arch_kernel_pt;
 u64 arch_pt_create(void); /* 0: out of memory */
 /*
- * No CPU has @root loaded afterwards: one that still had (its thread is about to end) is moved to
- * arch_kernel_pt. Interrupts on.
+ * Make sure that no CPU has @root loaded: a CPU whose thread is about to end may still have, and is
+ * moved to arch_kernel_pt. Interrupts on.
  */
 void arch_pt_unload(u64 root);
 /* Frees the tables; the user half must be unmapped, and @root unloaded. */
 void arch_pt_destroy(u64 root);
 /* Map one page; replaces any old mapping. -ENOMEM. Does not flush for a new mapping. */
 int arch_pt_map(u64 root, u64 va, u64 pa, unsigned prot);
-/* Physical address and prot of the page at @va; false if not mapped. */
+/* Finds the physical address and prot of the page at @va; false if it is not mapped. */
 bool arch_pt_lookup(u64 root, u64 va, u64 *pa, unsigned *prot);
 /* Call @fn for each mapped page of [@start, @end); it returns the new prot, or 0 to unmap. */
 void arch_pt_walk(u64 root, u64 start, u64 end,
@@ -212,12 +225,12 @@ void arch_pt_walk(u64 root, u64 start, u64 end,
  * where they were writable. @ref is called for each page. -ENOMEM: some are copied.
  */
 int arch_pt_copy(u64 dst, u64 src, u64 start, u64 end, bool cow, void (*ref)(u64 pa));
-/* Forget the cached translation of one page, on this CPU only. */
+/* Flush the translation of one page, on this CPU only. */
 void arch_tlb_flush_page(u64 va);
 /*
- * Forget all of them on every CPU that has @root loaded, this one included; arch_kernel_pt means
- * every CPU. Needed after a mapping was removed or lost rights, before its frame is reused.
- * Interrupts on (other CPUs are waited for).
+ * Flush the translations of @root on every CPU that has it loaded, this one included;
+ * arch_kernel_pt means every CPU. Needed after a mapping was removed or lost rights, before its
+ * frame is reused. Interrupts on (other CPUs are waited for).
  */
 void arch_tlb_shootdown(u64 root);
 /* Switch this CPU to @root (exec, exit); arch_kernel_pt is always allowed. */
@@ -231,11 +244,17 @@ void arch_pt_load(u64 root);
 size_t arch_copy_from_user(void *dst, const void *src, size_t n);
 size_t arch_copy_to_user(void *dst, const void *src, size_t n);
 size_t arch_clear_user(void *dst, size_t n);
-/* Two adjacent words, as a timespec is. 0 or -EFAULT; the first may have been stored then. */
+/* Store two adjacent words, such as a timespec. 0, or -EFAULT with perhaps the first stored. */
 static inline int arch_user_store_pair(u64 *uaddr, u64 first, u64 second);
-/* Up to @n bytes, up to and including NUL; length without NUL, @n if unterminated, -EFAULT. */
+/*
+ * Copy up to @n bytes, up to and including NUL. Returns the length without NUL, @n if there was no
+ * NUL, or -EFAULT.
+ */
 long arch_strncpy_from_user(char *dst, const char *src, size_t n);
-/* Futex words: 0 or -EFAULT. Exchanged if the word equals *@old, which gets the value found. */
+/*
+ * Load, and compare and exchange, a futex word. 0 or -EFAULT. The word becomes @new_value if it
+ * equals *@old; *@old gets the value found.
+ */
 int arch_user_load_u32(const u32 *uaddr, u32 *value);
 int arch_user_cmpxchg_u32(u32 *uaddr, u32 *old, u32 new_value);
 
@@ -266,22 +285,24 @@ void kernel_thread_begin(void);
 typedef long (*syscall_fn)(const u64 *args);
 #define NR_SYSCALLS 512
 extern const syscall_fn kernel_syscalls[NR_SYSCALLS];
-/* One answered ERESTARTSYS..ERESTART_RESTARTBLOCK, in @regs too. */
+/* A system call answered ERESTARTSYS..ERESTART_RESTARTBLOCK; @regs hold the answer too. */
 void kernel_syscall_restarts(const struct user_regs *regs);
 /* When user space is interrupted, kernel_enter_from_user() of kernel/task/thread.h comes first. */
 /* Interrupts off, irq_depth counted. */
 void kernel_timer_interrupt(void);
 void kernel_ipi_reschedule(void);
 void kernel_irq(unsigned irq);
-/* On the way out of every interrupt into kernel code with interrupts on: preempt if wanted. */
+/*
+ * Called on the way out of every interrupt into kernel code with interrupts on: preempt if wanted.
+ */
 void kernel_preempt_irq(void);
-/* On the way to user space: reschedule, deliver signals. Interrupts off, also on return. */
+/* Called on the way to user space: reschedule, deliver signals. Interrupts off, also on return. */
 void kernel_exit_to_user(struct user_regs *regs);
 /*
- * True if resolved; @write, @exec and @user describe the access. Interrupts on; may sleep, unless
- * preemption is off (a user access under a spin lock): then it resolves nothing and the access
- * fails with -EFAULT. If @user the answer is always true: what could not be resolved has become a
- * signal (kernel_user_fault).
+ * Resolve a page fault; @write, @exec and @user describe the access. Returns true if it was
+ * resolved. If @user the answer is always true: a fault that could not be resolved has become a
+ * signal (kernel_user_fault). Interrupts on; may sleep. With preemption off (a user access under a
+ * spin lock) nothing is resolved, and the access fails with -EFAULT.
  */
 bool kernel_page_fault(u64 addr, bool write, bool exec, bool user);
 /* A user-mode fault that is not a resolved page fault becomes signal @sig with si_code @code. */

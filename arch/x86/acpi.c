@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The ACPI tables that matter here: MADT (CPUs, interrupt controllers), SRAT and SLIT (NUMA), HPET
- * and FADT (reference clocks, power control). Found from the RSDP through RSDT or XSDT; a table
- * with a bad checksum is as good as absent. All lie below 4 GiB, in the direct map.
+ * and FADT (reference clocks, power control). The RSDP leads to them through the RSDT or XSDT. A
+ * table with a bad checksum counts as absent. All tables lie below 4 GiB, in the direct map.
  *
  * Reference: ACPI 6.5, sections 5.2.5 to 5.2.17.
  */
@@ -29,7 +29,7 @@ struct rsdp {
 	u64 xsdt;
 } __packed;
 
-/* Fields of tables are unaligned; @offset is the specification's. */
+/* Reads a field, which may be unaligned; @offset as the specification counts it. */
 #define FIELD(type, p, offset)                                                                     \
 	(((const struct { type v; } __packed *)((const u8 *)(p) + (offset)))->v)
 
@@ -42,7 +42,7 @@ static bool checksum_ok(const void *p, size_t n)
 	return sum == 0;
 }
 
-/* Where a PC's firmware leaves the RSDP when the loader does not say. */
+/* The places where a PC's firmware leaves the RSDP, searched if the loader does not name one. */
 static const struct rsdp *scan_for_rsdp(void)
 {
 	for (u64 pa = 0xe0000; pa < 0x100000; pa += 16) {

@@ -4,8 +4,8 @@
  * CPUID offers it and the switch reads back as done); the I/O APIC for the serial line; the 8259s,
  * silenced.
  *
- * Every interrupt that is sent is followed by `pause`: under -icount it hands the turn to the CPU
- * that has just become interesting (40 ns until it takes the interrupt instead of a millisecond).
+ * A `pause` follows every interrupt that is sent. Under -icount it hands the turn to another CPU,
+ * so the target takes the interrupt after 40 ns instead of a millisecond.
  *
  * Reference: Intel SDM 3A chapter 11; Intel 82093AA (I/O APIC).
  */
@@ -85,8 +85,8 @@ u32 x86_apic_timer_count(void)
 }
 
 /*
- * Switch it on, in the best mode there is; TCG of QEMU 7.2 ignores the x2APIC bit, so look whether
- * it took.
+ * Switch the local APIC on, in the best mode there is. QEMU 7.2's TCG ignores the x2APIC bit, so
+ * the bit is read back.
  */
 static void enable(void)
 {

@@ -9,7 +9,7 @@
 #define FUNCTION(name) .globl name; .type name, @function; .balign 16; name:
 #define END(name) .size name, . - name
 
-/* A place that becomes stac or clac if the boot CPU has SMAP, else stays a no-op (cpu.c). */
+/* A no-op that cpu.c replaces by stac or clac if the boot CPU has SMAP. */
 .macro SMAP_SITE byte
 771:	.byte 0x0f, 0x1f, 0x00
 	.pushsection .smap_sites, "a"

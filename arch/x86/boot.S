@@ -19,7 +19,7 @@
 #define PTE_2M 0x83
 
 /*
- * With page table %eax and EFER %edx (low half) on to long mode; a far jump to 64-bit code must
+ * Enter long mode with page table %eax and EFER %edx (low half). A far jump to 64-bit code must
  * follow.
  */
 .macro ENTER_LONG_MODE
@@ -60,7 +60,7 @@ FUNCTION(x86_start_multiboot)
 	movl %eax, %ebp
 	movl %ebx, %esi
 
-	/* A 32-bit processor would triple-fault below: say it, and report a failure. */
+	/* A 32-bit processor would triple-fault below: print a message and report a failure. */
 	movl $CPUID_EXTENDED, %eax
 	cpuid
 	cmpl $CPUID_EXTENDED, %eax

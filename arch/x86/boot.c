@@ -174,7 +174,7 @@ static void build_ram(void)
 	boot_info.nr_ram = kept;
 }
 
-/* From the first range below 4 GiB, which is all that boot.S has mapped. */
+/* Take pages from the first range below 4 GiB, which is all that boot.S has mapped. */
 u64 x86_boot_page(void)
 {
 	for (unsigned i = 0; i < boot_info.nr_ram; i++) {

@@ -71,15 +71,18 @@ struct sample {
 };
 
 /*
- * QEMU's APIC counts nanoseconds of its virtual clock, so there is nothing to measure; and reading
- * the count through its x2APIC register ends QEMU 10 under -icount ("Bad icount read").
+ * QEMU's APIC counts nanoseconds of its virtual clock, so there is nothing to measure. Reading the
+ * count through the x2APIC register would end QEMU 10 under -icount ("Bad icount read").
  */
 static u32 read_timer(void)
 {
 	return x86_features.tcg ? 0 : x86_apic_timer_count();
 }
 
-/* All three at one moment: of five tries the one least disturbed by the host. */
+/*
+ * Read all three counters at one moment. Of five tries, the one that the host disturbed least
+ * counts.
+ */
 static struct sample take_sample(void)
 {
 	struct sample best = { 0 };
@@ -136,8 +139,8 @@ static void measure_rates(void)
 }
 
 /*
- * The TSC rate as KVM (0x40000010, kHz) or the processor (0x15, crystal and ratio) states it; 0:
- * not stated.
+ * Returns the TSC rate that KVM (0x40000010, kHz) or the processor (0x15, crystal and ratio)
+ * states, or 0.
  */
 static u64 stated_tsc_hz(void)
 {
@@ -164,8 +167,8 @@ void x86_clock_init(void)
 }
 
 /*
- * The rate of a TSC that CPUID does not call invariant changes with the processor's frequency; a
- * hypervisor offers it when it is sound. "tsc=unstable" as on Linux.
+ * Is the TSC's rate constant? If CPUID does not call it invariant, it changes with the processor's
+ * frequency. A hypervisor sets the bit when its TSC is sound. "tsc=unstable" as on Linux.
  */
 static bool tsc_is_unstable(void)
 {
@@ -215,7 +218,7 @@ void arch_timer_set(u64 when_ns)
 	timer_start(when_ns > now ? when_ns - now : 0);
 }
 
-/* The timer's interrupt came: is it what was asked for? Otherwise wait on. */
+/* The timer's interrupt came: is the requested time reached? If not, wait on. */
 bool x86_timer_due(struct arch_cpu *a)
 {
 	if (!a->timer_ns)

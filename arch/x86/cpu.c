@@ -70,7 +70,10 @@ static void detect(void)
 	f->nx = cpuid(0x80000001, 0).d & BIT(20);
 }
 
-/* Fill the places that entry.S and uaccess.S left for stac and clac. Text is still writable. */
+/*
+ * Write stac and clac into the places that entry.S and uaccess.S left for them. Text is still
+ * writable.
+ */
 static void patch_smap_sites(void)
 {
 	extern const struct smap_site {

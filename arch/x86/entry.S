@@ -120,8 +120,8 @@ FUNCTION(x86_syscall_entry)
 	cmpq $REGS_SYSCALL, REGS_VECTOR(%rsp)
 	jne x86_user_return
 	/*
-	 * sysret with a non-canonical RCX would fault in kernel mode on the user's stack. It
-	 * cannot be: RCX is the address after a syscall instruction, or two less (restart), and
+	 * sysret with a non-canonical RCX would fault in kernel mode on the user's stack. That
+	 * cannot happen: RCX is the address after a syscall instruction, or two less (restart), and
 	 * all code is below USER_END.
 	 */
 	addq $REGS_AX, %rsp
@@ -175,7 +175,7 @@ x86_user_return: /* %rsp -> struct user_regs, interrupts off */
 	iretq
 END(x86_trap_entry)
 
-/* On its own stack, at any instruction: touches no per-CPU data. */
+/* An NMI comes on its own stack, at any instruction, so this touches no per-CPU data. */
 FUNCTION(x86_nmi_entry)
 	PUSH_REGS
 	CLAC
@@ -185,7 +185,7 @@ FUNCTION(x86_nmi_entry)
 	iretq
 END(x86_nmi_entry)
 
-/* Double fault, machine check: never returns, so it is enough to find a GS that is the kernel's. */
+/* Double fault and machine check never return, so it is enough to load the kernel's GS. */
 FUNCTION(x86_fatal_entry)
 	PUSH_REGS
 	CLAC

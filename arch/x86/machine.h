@@ -34,7 +34,7 @@ struct fpu_state {
 } __aligned(16);
 STATIC_ASSERT(sizeof(struct fpu_state) == 512, "FXSAVE writes 512 bytes");
 
-/* What a thread that does not run is continued from. */
+/* The state from which a thread that does not run goes on. */
 struct arch_thread {
 	u64 sp;		      /* saved kernel stack pointer */
 	u64 fs_base;	      /* thread pointer (TLS) of user space */
@@ -43,8 +43,8 @@ struct arch_thread {
 #endif
 
 /*
- * user_regs.vector of a system call: the exit may take the short way (sysret), which restores
- * what a system call can change: ax, ip, flags, sp. Who changes more sets vector to 0.
+ * user_regs.vector of a system call: the exit may take the short way (sysret), which restores what
+ * a system call can change: ax, ip, flags, sp. Code that changes other registers sets vector to 0.
  */
 #define REGS_SYSCALL (-1)
 
@@ -55,6 +55,6 @@ struct arch_thread {
 #define ARCH_VMAP_END	0xffffc98000000000
 #define IMAGE_BASE	0xffffffff80000000
 
-/* What the auxiliary vector says about this machine. */
+/* For the auxiliary vector. */
 #define ARCH_PLATFORM	  "x86_64"
 #define ARCH_MIN_SIGSTACK 1440 /* as Linux says when frames hold an FXSAVE image only */

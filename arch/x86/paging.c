@@ -70,7 +70,7 @@ static unsigned pte_prot(u64 pte)
 	return prot | PT_READ | (pte & PTE_NX ? 0 : PT_EXEC);
 }
 
-/* The entry for @va at @level, with missing tables from @alloc; NULL if it has no more. */
+/* Returns the entry for @va at @level. Missing tables come from @alloc; NULL if it has no more. */
 static u64 *entry_alloc(u64 root, u64 va, unsigned level, u64 (*alloc)(u64 root))
 {
 	u64 *entry = table(root) + index_of(va, 3);
@@ -89,9 +89,8 @@ static u64 *entry_alloc(u64 root, u64 va, unsigned level, u64 (*alloc)(u64 root)
 }
 
 /*
- * The level 1 entry that covers @va, present: a table of 512 pages, or one large page. NULL:
- * nothing there. Either way *@next is the first address that this answer does not speak about (0 at
- * the very top).
+ * Returns the present level 1 entry that covers @va (a table of 512 pages, or one large page), or
+ * NULL. Either way *@next is the first address that the answer does not cover (0 at the very top).
  */
 static u64 *entry_find(u64 root, u64 va, u64 *next)
 {
@@ -185,8 +184,8 @@ void x86_paging_init(void)
 }
 
 /*
- * boot.S's tables are free now; they become the APs' first: the root, the low page directory
- * pointer table, and two of the four adjacent page directories.
+ * boot.S's tables are free now. The APs start on them: the root, the low page directory pointer
+ * table, and two of the four adjacent page directories.
  */
 u64 x86_trampoline_pt(void)
 {
@@ -313,7 +312,9 @@ void arch_pt_load(u64 root)
 {
 	struct arch_cpu *a = this_cpu()->arch;
 
-	/* Before CR3: a shootdown that does not see it has changed its tables before we read them.
+	/*
+	 * Write this before CR3: a shootdown that does not see it has changed its tables before
+	 * this CPU reads them.
 	 */
 	WRITE_ONCE(a->pt_root, root);
 	write_cr3(root);

@@ -60,7 +60,7 @@ static void install_trampoline(void)
 	memcpy(trampoline_word(&x86_trampoline_efer), &efer, sizeof(efer));
 }
 
-/* First C code of an AP, on its idle thread's stack, with boot.S's descriptor tables. */
+/* An AP's first C code. It runs on its idle thread's stack, with boot.S's descriptor tables. */
 __noreturn void x86_ap_main(struct cpu *c)
 {
 	x86_cpu_load(c);
@@ -127,7 +127,7 @@ static bool reachable(const struct cpu *c)
 	return c && c != this_cpu() && c->arch && READ_ONCE(c->arch->online);
 }
 
-/* The first reachable CPU from @i on that is @wanted; arch_nr_cpus: none. */
+/* Returns the first reachable CPU from @i on that is @wanted, or arch_nr_cpus. */
 static unsigned next_target(unsigned i, wanted_fn *wanted, void *arg)
 {
 	while (i < arch_nr_cpus && !(reachable(cpus[i]) && wanted(cpus[i]->arch, arg)))
@@ -151,7 +151,7 @@ static bool called(const struct arch_cpu *a, void *arg)
 	return __atomic_load_n(&a->call_pending, __ATOMIC_ACQUIRE);
 }
 
-/* Run @fn(@arg) on the @wanted others and wait for them. */
+/* Run @fn(@arg) on those other CPUs that are @wanted, and wait for them. */
 static void call_others(wanted_fn *wanted, void (*fn)(void *), void *arg)
 {
 	if (next_target(0, wanted, arg) == arch_nr_cpus)
@@ -235,11 +235,17 @@ void arch_cpu_park(const bool *parked)
 
 	struct arch_cpu *a = this_cpu()->arch;
 
-	/* Who has marked it already still gets an answer: it takes interrupts. */
+	/*
+	 * A caller that has marked this CPU already still gets an answer: this CPU takes
+	 * interrupts.
+	 */
 	__atomic_store_n(&a->online, false, __ATOMIC_SEQ_CST);
 	while (READ_ONCE(*parked))
 		arch_cpu_idle();
-	/* From here on others wait for it again; what it has missed it forgets after that. */
+	/*
+	 * From here on other CPUs wait for this one again. Stale translations are flushed after
+	 * that.
+	 */
 	__atomic_store_n(&a->online, true, __ATOMIC_SEQ_CST);
 	flush_all(NULL);
 }
@@ -259,7 +265,10 @@ void arch_stop_others(void)
 	for_each_target(i, everyone, NULL) x86_apic_send(cpus[i]->arch->apic_id, ICR_NMI);
 }
 
-/* In the NMI handler of a CPU: ours if the machine is being stopped, else ignored. */
+/*
+ * For the NMI handler: the NMI stops this CPU if the machine is being stopped; any other is
+ * ignored.
+ */
 void x86_nmi(void)
 {
 	if (READ_ONCE(stopping))

@@ -123,8 +123,8 @@ void arch_exec_regs(struct thread *t, u64 pc, u64 sp)
 }
 
 /*
- * The register is the only copy that user space changes without us (by loading FS); ours wins at a
- * switch.
+ * User space can change the register without the kernel (by loading FS). At a switch the kernel's
+ * copy wins.
  */
 void arch_set_tls(u64 base)
 {

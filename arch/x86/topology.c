@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Which logical CPU is what: threads of a core, cores under a last-level cache, packages, NUMA
- * nodes.
+ * The place of each logical CPU: core, last-level cache, package and NUMA node.
  *
  * The MADT lists APIC ids; an APIC id is a row of bit fields, and CPUID tells where each field
  * ends: equal above the SMT field means the same core, equal above the package field the same
@@ -82,7 +81,7 @@ static bool extended_topology(u32 leaf, struct shifts *s)
 	return true;
 }
 
-/* Before those leaves existed: counts, rounded up to powers of two. */
+/* Older processors lack those leaves and give counts, which are rounded up to powers of two. */
 static void legacy_topology(struct shifts *s)
 {
 	u32 threads = cpuid(1, 0).d & BIT(28) ? cpuid(1, 0).b >> 16 & 0xff : 1;
@@ -185,7 +184,7 @@ static void sort_found(u32 boot_id)
 	}
 }
 
-/* topology=: another shape than the machine's, for what QEMU cannot describe. */
+/* topology=: a shape for the machine that QEMU cannot describe. */
 static void apply_shape(const char *text)
 {
 	static struct cpu_place places[MAX_CPUS];
@@ -284,7 +283,7 @@ static void print_distances(void)
 	}
 }
 
-/* One line for a core: CPUs @i.. of it; returns the first of the next. */
+/* Print one line for the core of CPU @i; returns the first CPU of the next core. */
 static unsigned print_core(unsigned i)
 {
 	const struct arch_cpu_info *first = &arch_cpus[i];
@@ -325,7 +324,7 @@ static void brand_string(char name[49])
 	name[48] = 0;
 }
 
-/* CPUs, or cores, of the package that @c is in. */
+/* Returns how many CPUs, or cores, the package of @c has. */
 static unsigned count_in_package(const struct arch_cpu_info *c, bool cores)
 {
 	unsigned nr = 0;

@@ -115,7 +115,7 @@ static const struct {
 	[19] = { "SIMD floating point", SIGFPE, FPE_FLTINV },
 };
 
-/* Which floating point exception: the lowest that is flagged and not masked. */
+/* Returns the si_code of the lowest floating point exception that is flagged and not masked. */
 static int fpu_code(unsigned flags, unsigned masks)
 {
 	static const u8 codes[6] = { FPE_FLTINV, FPE_FLTUND, FPE_FLTDIV,
@@ -148,7 +148,10 @@ static void user_exception(struct user_regs *regs)
 		u64 addr = read_cr2();
 
 		arch_irq_enable();
-		/* iretq: QEMU before 9.1 pops as the kernel would, and SMAP forbids it for ever. */
+		/*
+		 * A program's iretq: QEMU before 9.1 reads the program's stack as if it were the
+		 * kernel. SMAP forbids that, so the fault cannot be resolved.
+		 */
 		if ((regs->orig_ax & (PF_PRESENT | PF_USER)) == PF_PRESENT)
 			kernel_user_fault(regs, SIGSEGV, SEGV_ACCERR, addr);
 		else
@@ -161,7 +164,10 @@ static void user_exception(struct user_regs *regs)
 	kernel_user_fault(regs, exceptions[vector].sig, code, code == SI_KERNEL ? 0 : regs->ip);
 }
 
-/* Where to go on if the instruction at @ip faults on user memory; 0: it may not. */
+/*
+ * Returns where to go on if the instruction at @ip faults on user memory, or 0 if it must not
+ * fault.
+ */
 static u64 extable_fixup(u64 ip)
 {
 	extern const struct {

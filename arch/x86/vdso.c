@@ -38,8 +38,8 @@ void arch_vdso_publish(void *page, u64 realtime_offset_ns)
 }
 
 /*
- * A data segment of user space that nobody loads: who asks for its limit gets the CPU's number and
- * node.
+ * A data segment that nobody loads. Its limit holds the CPU's number and node, for LSL in user
+ * space.
  */
 void x86_vdso_set_cpu(const struct cpu *c)
 {

@@ -54,7 +54,7 @@
 #define FLAGS_IF    0x200
 #define FLAGS_DF    0x400
 #define FLAGS_RF    0x10000
-/* What a signal handler may change in the flags it returns to: CF PF AF ZF SF TF DF OF RF AC. */
+/* The flags that a return from a signal handler may change: CF PF AF ZF SF TF DF OF RF AC. */
 #define FLAGS_USER 0x50dd5
 
 /* Interrupt vectors; the high four bits are the priority. */
@@ -155,13 +155,13 @@ struct cpuid {
 	u32 a, b, c, d;
 };
 
-/* Zeros above the highest leaf, where the processor would answer nonsense. */
+/* CPUID, with zeros above the highest leaf, where the processor would answer nonsense. */
 struct cpuid cpuid(u32 leaf, u32 sub);
 
 /* --- boot.c: what the loader said --- */
 extern struct boot_range x86_memory[64]; /* usable memory before anything was taken from it */
 extern unsigned x86_nr_memory;
-/* A zeroed page for page tables, for ever; only until kernel_main(). */
+/* Returns a zeroed page for page tables, never freed. Only until kernel_main(). */
 u64 x86_boot_page(void);
 u64 x86_image_end(void);			   /* physical, page aligned */
 extern u8 image_start[], text_end[], rodata_end[]; /* linker.ld */
@@ -183,7 +183,7 @@ struct tss {
 #define IST_STACK_SIZE 8192
 enum ist { IST_DOUBLE_FAULT = 1, IST_NMI = 2, IST_MACHINE_CHECK = 3 };
 
-/* What the hardware needs to know about one CPU. Stacks first: below them is a guard page. */
+/* What the hardware uses of one CPU. The stacks come first: below them is a guard page. */
 struct arch_cpu {
 	u8 ist_stack[3][IST_STACK_SIZE] __aligned(16);
 	struct tss tss __aligned(16);
@@ -202,11 +202,11 @@ extern struct x86_features {
 } x86_features;
 
 void x86_cpu_detect(void);
-/* Make the running CPU @c: descriptor tables, GS, control registers, system call MSRs. */
+/* Set the running CPU up as @c: descriptor tables, GS, control registers, system call MSRs. */
 void x86_cpu_load(struct cpu *c);
-/* Descriptors and interrupt stacks for the CPU that @a will be. */
+/* Fill in the descriptors and interrupt stacks of @a. */
 void x86_cpu_prepare(struct arch_cpu *a);
-/* Where entries from user space put their registers: the running thread's stack. */
+/* Set the stack on which entries from user space save registers: the running thread's. */
 void x86_cpu_set_stack(struct cpu *c, u64 top);
 extern u8 x86_boot_stack_guard[];
 
@@ -216,7 +216,10 @@ void x86_idt_load(void);
 
 /* --- paging.c --- */
 void x86_paging_init(void);
-/* A page table for APs: the kernel's upper half, and the trampoline page executable where it is. */
+/*
+ * Returns a page table for starting APs: the kernel's upper half, and the trampoline page
+ * executable at its physical address.
+ */
 u64 x86_trampoline_pt(void);
 
 /* --- acpi.c --- */
@@ -255,7 +258,10 @@ void x86_clock_init(void);
 extern u64 x86_tsc_hz;
 extern bool x86_icount; /* TCG counting instructions: one tick, 1 ns */
 bool x86_timer_due(struct arch_cpu *a);
-/* What arch_clock_ns() computes with, for programs. False: on this machine they should not. */
+/*
+ * Fills in what arch_clock_ns() computes with, for programs. False if they should not read the TSC
+ * here.
+ */
 bool x86_clock_parameters(u64 *base, u64 *ns_per_tick);
 /* Under icount and SMP: end emulator turns every 122 us. See rtc.c. */
 void x86_rtc_init(void);

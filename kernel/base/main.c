@@ -62,7 +62,7 @@ static const boot_fn late[] = {
 
 /* --- the end of an orderly run ------------------------------------------------- */
 
-static unsigned exit_status; /* of the run's command: written by init to debugfs */
+static unsigned exit_status; /* exit status of the run's command, which init writes to debugfs */
 
 static size_t exit_status_show(void *arg, char *buf, size_t size)
 {

@@ -14,7 +14,7 @@
 
 #define MAX_FRAMES 32
 
-/* A frame is the caller's frame pointer and the return address. Only mapped memory is looked at. */
+/* A frame is the caller's frame pointer and the return address. Unmapped memory is not touched. */
 static bool frame_is_readable(u64 bp)
 {
 	u64 pa;

@@ -20,7 +20,7 @@ static unsigned count(const char *pattern)
 	return nr;
 }
 
-/* Threads of a test may end a little later than it. The limit is for a host that is busy. */
+/* Threads of a test may end a little later than the test. The limit allows for a busy host. */
 static bool threads_have_ended(unsigned nr_before)
 {
 	const unsigned limit_ms = 10000;

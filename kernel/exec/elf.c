@@ -60,7 +60,7 @@ static void measure(struct elf_object *o)
 	}
 }
 
-/* The rest of an object whose file and header are there. */
+/* Read the rest of an object whose file and header are known. */
 static int open_object(struct elf_object *o)
 {
 	size_t size = o->header.phnum * sizeof(struct elf_phdr);
@@ -97,12 +97,14 @@ static int open_interp_file(struct elf_object *o, const char *path)
 	if (file_read_kernel(o->file, &o->header, sizeof(o->header), 0) != sizeof(o->header))
 		return -ELIBBAD;
 	err = open_object(o);
-	/* A shell would take ENOEXEC for a script; and only what can be moved can be an
-	 * interpreter. */
+	/*
+	 * Not ENOEXEC, which a shell takes for a script. An interpreter must be
+	 * position-independent.
+	 */
 	return err == -ENOEXEC || (!err && o->header.type != ET_DYN) ? -ELIBBAD : err;
 }
 
-/* The program's PT_INTERP holds a path; whether it ends with NUL is not taken on trust. */
+/* The program's PT_INTERP holds a path, perhaps without its NUL. */
 static int open_interp(struct elf *e, const struct elf_phdr *p)
 {
 	char path[MAX_INTERP];
@@ -191,7 +193,9 @@ static int map_object(const struct elf_object *o, struct mm *mm)
 	return err;
 }
 
-/* Where mmap likes; the whole range is reserved first, for the segments must keep their distances.
+/*
+ * Place the object where mmap likes. The whole range is reserved first, since the segments must
+ * keep their distances.
  */
 static int map_interp(struct elf_object *o, struct mm *mm)
 {
@@ -204,7 +208,7 @@ static int map_interp(struct elf_object *o, struct mm *mm)
 	return map_object(o, mm);
 }
 
-/* What /proc shows of the program, and where its heap begins. */
+/* Note what /proc shows of the program, and where its heap begins. */
 static void note_layout(const struct elf_object *o, struct mm *mm)
 {
 	mm->code_start = UINT64_MAX;
@@ -223,7 +227,10 @@ static void note_layout(const struct elf_object *o, struct mm *mm)
 	mm->brk_start = mm->brk = o->high + o->bias;
 }
 
-/* The program headers in memory: where PT_PHDR says, or in the segment that holds them. */
+/*
+ * Returns the address of the program headers in memory: from PT_PHDR, or in the segment that holds
+ * them.
+ */
 static u64 phdr_address(const struct elf_object *o)
 {
 	const struct elf_phdr *phdr = find_phdr(o, PT_PHDR_SEGMENT);

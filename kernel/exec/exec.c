@@ -47,7 +47,9 @@ struct exec {
 	u8 header[HEADER_SIZE];
 	size_t header_len;
 	char line[MAX_SCRIPTS][HEADER_SIZE]; /* each script's interpreter and argument */
-	const char *prefix[2 * MAX_SCRIPTS]; /* what goes before the script's path, last first */
+	const char
+		*prefix[2 *
+			MAX_SCRIPTS]; /* arguments that go before the script's path, last first */
 	unsigned nr_prefix;
 	struct args args;
 	struct elf elf;
@@ -137,7 +139,7 @@ static int open_program(struct exec *e, const char *path)
 
 /* --- the arguments ------------------------------------------------------------ */
 
-/* Entry @i of a NULL-terminated list of strings, from user or kernel memory. */
+/* Read entry @i of a NULL-terminated list of strings, from user or kernel memory. */
 static int get_pointer(const struct args *a, char *const *list, unsigned i, const char **string)
 {
 	*string = NULL;
@@ -162,7 +164,10 @@ static int count_strings(const struct args *a, char *const *list, unsigned *nr)
 	return -E2BIG;
 }
 
-/* Room for the next byte of the stream: its address and how much follows. NULL: *err is set. */
+/*
+ * Returns where the next byte of the stream goes, and in *room how much fits there. NULL: *err is
+ * set.
+ */
 static char *stream_room(struct args *a, size_t *room, int *err)
 {
 	size_t offset = a->used % PAGE_SIZE, nr = a->used >> PAGE_SHIFT;
@@ -184,7 +189,7 @@ static char *stream_room(struct args *a, size_t *room, int *err)
 	return (char *)phys_to_virt(a->page[nr]) + offset;
 }
 
-/* The length copied, == @room if the string goes on; or -EFAULT. */
+/* Returns the length copied (@room if the string goes on) or -EFAULT. */
 static long copy_piece(char *to, const char *from, size_t room, bool from_kernel)
 {
 	if (!from_kernel)

@@ -67,7 +67,7 @@ static unsigned file_prot(const struct vma *v)
 
 /*
  * Programs walk through their text: map the pages around @page that are not mapped yet and lie
- * inside the file. Only an optimisation, so it ends at the first page that is not to be had.
+ * inside the file. As an optimisation it may stop at the first page that cannot be had.
  */
 static void map_around(struct mm *mm, const struct vma *v, u64 page)
 {
@@ -105,7 +105,7 @@ static enum fault fault_file(struct mm *mm, const struct vma *v, u64 page, unsig
 	return f;
 }
 
-/* A write to a page that is mapped without PT_WRITE. */
+/* Resolve a write to a page that is mapped without PT_WRITE. */
 static enum fault fault_cow(struct mm *mm, const struct vma *v, u64 page, u64 old)
 {
 	u64 pa = page_refs(old) == 1 ? old : copy_frame(old);

@@ -23,7 +23,7 @@
 #include "kernel/mm/vma.h"
 #include "lib/errno.h"
 
-/* [start, end) in whole pages of user space; end == 0 says that it is not. */
+/* Returns [start, end) in whole pages, or end == 0 if the range is not in user space. */
 struct range {
 	u64 start, end;
 };
@@ -61,7 +61,7 @@ static unsigned zap_one(void *arg, u64 va, u64 pa, unsigned prot)
 
 	(void)va, (void)prot;
 	if (z->nr == ZAP_BATCH)
-		zap_finish(z); /* those are unmapped; this one will be when we return */
+		zap_finish(z); /* those are unmapped; this one is on return */
 	z->page[z->nr++] = pa;
 	return 0;
 }
@@ -170,14 +170,14 @@ static int check_map(u64 len, unsigned prot, unsigned flags, const struct file *
 		if (!file->ops->map_page)
 			return -ENODEV;
 	}
-	/* Overcommit, but not what can never be: one private mapping larger than memory. */
+	/* Memory may be overcommitted, but one private mapping larger than memory is refused. */
 	if (type == MAP_PRIVATE && prot & PROT_WRITE && !(flags & MAP_NORESERVE) &&
 	    len >> PAGE_SHIFT > page_nr_total())
 		return -ENOMEM;
 	return 0;
 }
 
-/* The place of a new mapping, which is free then; end == 0 and *err set if there is none. */
+/* Find a place for a new mapping and make it free; end == 0 and *err set if there is none. */
 static struct range place(struct mm *mm, u64 addr, u64 len, unsigned flags, int *err)
 {
 	struct range r = page_range(addr, len);
@@ -281,7 +281,7 @@ static bool may_protect(const struct vma *v, unsigned prot)
 	return vma_is_private(v) ? !vdso_is_vvar(v) : v->file->mode & FILE_WRITE;
 }
 
-/* Up to the first hole or refusal, like Linux: what comes before it has changed then. */
+/* Stops at the first hole or refusal, like Linux: the pages before it have changed by then. */
 static long protect(struct mm *mm, struct range r, unsigned prot, bool *lost_rights)
 {
 	struct vma *v = vma_at(mm, r.start);
@@ -349,7 +349,7 @@ static void set_brk(struct mm *mm, u64 addr)
 	mm->brk = addr;
 }
 
-/* The new break, or the old one if @addr will not do (0 asks for it). */
+/* Returns the new break, or the old one if @addr will not do (0 asks for it). */
 u64 mm_brk(struct mm *mm, u64 addr)
 {
 	mutex_lock(&mm->lock);
@@ -394,8 +394,8 @@ static bool move_pages(struct mm *mm, u64 from, u64 to, u64 len)
 }
 
 /*
- * The part [r.start, r.end) of @v to a place of @new_len bytes at @to (MAP_FIXED in @flags) or
- * anywhere.
+ * Move the part [r.start, r.end) of @v to a place of @new_len bytes, at @to (MAP_FIXED in @flags)
+ * or anywhere.
  */
 static long move_vma(struct mm *mm, struct vma *v, struct range r, u64 new_len, u64 to,
 		     unsigned flags)

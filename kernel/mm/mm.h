@@ -22,8 +22,8 @@ void page_init(void);
  */
 u64 page_alloc(unsigned order);
 /*
- * One frame of memory that programs make us spend: leaves the kernel its reserve. Contents
- * undefined, or zero.
+ * Allocate one frame on behalf of a program, which leaves the kernel its reserve. The second
+ * returns it zeroed.
  */
 u64 page_alloc_user(void);
 u64 page_alloc_zeroed(void);
@@ -31,7 +31,7 @@ void page_get(u64 pa);
 void page_put(u64 pa); /* frees the frame at 0 references */
 u32 page_refs(u64 pa);
 void page_free(u64 pa, unsigned order); /* a block whose frames all have one reference */
-/* So little is left for programs that no new one should start: those that run may still need it. */
+/* Is so little memory left for programs that no new one should start? */
 bool page_is_short(void);
 u64 page_nr_total(void);
 u64 page_nr_free(void);
@@ -46,7 +46,9 @@ void page_chain_free(u64 first);
 
 /* --- small objects (slab.c) --------------------------------------------------- */
 void slab_init(void);
-/* Any context; NULL when memory is short. Aligned to 16 bytes, from 128 bytes on to 64. */
+/*
+ * Allocate; NULL when memory is short. Any context. Aligned to 16 bytes, from 128 bytes on to 64.
+ */
 void *kmalloc(size_t size);
 void *kzalloc(size_t size);
 void kfree(void *p); /* NULL is fine */
@@ -94,7 +96,7 @@ struct mm {
 
 void mm_init(void);
 struct mm *mm_create(void);
-/* Copy on write of everything; NULL when memory is short. */
+/* Returns a copy of @src that shares its pages until one side writes; NULL when memory is short. */
 struct mm *mm_fork(struct mm *src);
 struct mm *mm_get(struct mm *mm);
 void mm_put(struct mm *mm); /* may sleep */
@@ -109,7 +111,10 @@ long mm_unmap(struct mm *mm, u64 addr, u64 len);
 long mm_protect(struct mm *mm, u64 addr, u64 len, unsigned prot);
 long mm_remap(struct mm *mm, u64 addr, u64 old_len, u64 new_len, unsigned flags, u64 to);
 u64 mm_brk(struct mm *mm, u64 addr);
-/* Copy to or from another address space (procfs cmdline, environ). Bytes copied. May sleep. */
+/*
+ * Copy to or from another address space (procfs cmdline, environ). Returns the bytes copied. May
+ * sleep.
+ */
 size_t mm_access(struct mm *mm, u64 addr, void *buf, size_t n, bool write);
 /*
  * Physical address behind a user word of the current mm, faulted in (futex keys of shared
@@ -124,6 +129,6 @@ size_t mm_print_maps(struct mm *mm, char *buf, size_t size);
 /* --- out of memory (oom.c) ---------------------------------------------------- */
 /*
  * A page fault found no memory: kill a process, or wait for the one that is being killed. True: try
- * again; false: the caller has a signal to see to first, perhaps this one. May sleep.
+ * again. False: the caller has a signal to handle first, perhaps this kill. May sleep.
  */
 bool oom_kill(void);

@@ -4,8 +4,8 @@
  *
  * The one with the most resident pages, oom_score_adj taken into account as on Linux (per mille of
  * memory; -1000 never), is killed. Process 1 is never chosen. While a victim is on its way out
- * nobody else is killed; who needs memory waits a moment and faults again. If there is nobody left
- * to choose, the caller itself dies. The kernel's reserve (page.c) carries the exit.
+ * nobody else is killed; a thread that needs memory waits a moment and faults again. If there is
+ * nobody left to choose, the caller itself dies. The kernel's reserve (page.c) carries the exit.
  *
  * Locking: proc_tree_lock for the walk over processes, whose mm pointers it pins (exit and exec
  * change them under it).
@@ -20,7 +20,7 @@
 
 #define RETRY_NS (10 * NS_PER_MS)
 
-/* Pages that the death of @p is worth; 0: not to be killed. */
+/* Returns how many pages the death of @p would free, or 0 if @p must not be killed. */
 static s64 score(const struct proc *p)
 {
 	s64 adj = (s32)p->oom_score_adj;
@@ -35,7 +35,7 @@ static bool is_dying(const struct proc *p)
 	return p->group_exit || READ_ONCE(p->pending.set) & SIGMASK(SIGKILL);
 }
 
-/* Whom to kill, referenced; NULL if a victim is dying already. */
+/* Returns the process to kill, with a reference, or NULL if a victim is dying already. */
 static struct proc *choose_victim(void)
 {
 	struct proc *p, *victim = current->proc;

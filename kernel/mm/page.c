@@ -101,8 +101,8 @@ static struct frame *take_block(unsigned order)
 /* --- single frames, through the CPU's cache; interrupts off ------------------- */
 
 /*
- * Leaves @reserve frames. Of the reserve only one is taken: the cache's next customer may be a
- * program.
+ * Refill, leaving @reserve frames. From the reserve only one frame is taken: the next to use the
+ * cache may be a program.
  */
 static bool refill(struct page_cache *c, u64 reserve)
 {
@@ -199,7 +199,7 @@ void page_put(u64 pa)
 {
 	struct frame *f = frame_of(pa);
 
-	/* While the reference is ours: afterwards another holder may free the frame. */
+	/* Check while we hold a reference: afterwards another holder may free the frame. */
 	assert(f->kind == FRAME_USED);
 	u32 refs = __atomic_sub_fetch(&f->refs, 1, __ATOMIC_ACQ_REL);
 
@@ -323,6 +323,8 @@ void page_init(void)
 
 		add_range(r->base >> PAGE_SHIFT, (r->base + r->size) >> PAGE_SHIFT);
 	}
-	/* Enough for the deepest burst of kernel allocations; never most of a small machine. */
+	/*
+	 * Enough for the deepest burst of kernel allocations, but a small part of a small machine.
+	 */
 	buddy.reserve = min(max(buddy.nr_total / 64, 128ull), 2048ull);
 }

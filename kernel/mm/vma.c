@@ -38,7 +38,7 @@ static void augment(struct rb_node *node)
 		v->max_gap = max(v->max_gap, vma_of(node->right)->max_gap);
 }
 
-/* Something ended or began below @v (NULL is fine): its gap is different now. */
+/* The gap below @v has changed: update the tree. NULL is fine. */
 static void gap_changed(struct mm *mm, struct vma *v)
 {
 	if (!v)
@@ -229,7 +229,10 @@ struct vma *vma_merge(struct mm *mm, struct vma *v)
 	return v;
 }
 
-/* In the subtree @n: the highest start of @len free bytes that end at or below @limit; 0: none. */
+/*
+ * Returns the highest start, in the subtree @n, of @len free bytes that end at or below @limit, or
+ * 0.
+ */
 static u64 find_gap(struct rb_node *n, u64 len, u64 limit)
 {
 	while (n && vma_of(n)->max_gap >= len) {

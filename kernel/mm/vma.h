@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The inside of an address space, shared by the files of kernel/mm and the system calls on it: the
- * tree of vmas, faults, unmapping. Everything here wants mm->lock held (or an mm that nobody else
- * knows yet).
+ * tree of vmas, faults, unmapping. All functions demand mm->lock, or an mm that nobody else knows
+ * (assert_mm_held).
  */
 #pragma once
 
@@ -63,7 +63,10 @@ enum fault {
 };
 /* Make the page at @addr present for @access (one of PT_READ, PT_WRITE, PT_EXEC). */
 enum fault mm_fault(struct mm *mm, u64 addr, unsigned access);
-/* The same, and give its physical address, byte offset included. 0: not accessible. */
+/*
+ * As mm_fault(), but returns the physical address, byte offset included, or 0 if it is not
+ * accessible.
+ */
 u64 mm_fault_page(struct mm *mm, u64 addr, unsigned access);
 
 /* --- map.c -------------------------------------------------------------------- */

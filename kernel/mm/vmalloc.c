@@ -82,7 +82,7 @@ static int map_one(u64 va, u64 pa)
 	return err;
 }
 
-/* Map @nr pages from @alloc at @va; all or nothing. */
+/* Map @nr pages from @alloc at @va, all or none. */
 static bool map_pages(u64 va, u64 nr, u64 (*alloc)(void))
 {
 	for (u64 i = 0; i < nr; i++) {
@@ -169,7 +169,7 @@ static void free_slot(unsigned slot)
 	spin_unlock_irqrestore(&slots.lock, flags);
 }
 
-/* A kernel stack, contents undefined; NULL when memory is short. May sleep. */
+/* Returns a kernel stack, contents undefined, or NULL when memory is short. May sleep. */
 void *kstack_alloc(void)
 {
 	might_sleep();
@@ -238,14 +238,14 @@ static bool place_area(struct area *a)
 	return true;
 }
 
-/* Give the address range of @a, unmapped by now, back. */
+/* Give back the address range of @a, which is unmapped by now. */
 static void remove_area(struct area *a)
 {
 	arch_tlb_shootdown(arch_kernel_pt);
 	list_del(&a->link);
 }
 
-/* Zeroed, not executable; NULL when memory is short. May sleep. */
+/* Returns zeroed memory that is not executable, or NULL when memory is short. May sleep. */
 void *vmap_alloc(size_t size)
 {
 	might_sleep();

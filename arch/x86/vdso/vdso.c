@@ -52,7 +52,7 @@ static long syscall2(long nr, long a, const void *b)
 	return result;
 }
 
-/* Not before the instructions before it: on hardware it would otherwise run early. */
+/* The fence keeps hardware from reading the counter before the instructions above have ended. */
 static inline u64 rdtsc_ordered(void)
 {
 	u64 low, high; /* the instruction clears the upper halves */
@@ -61,7 +61,10 @@ static inline u64 rdtsc_ordered(void)
 	return high << 32 | low;
 }
 
-/* Clock @id, in ns. False: it cannot be read here. Between the fences the loads are plain ones. */
+/*
+ * Reads clock @id in ns; false if it cannot be read here. The loads between the fences are plain
+ * ones.
+ */
 static inline bool read_clock(unsigned id, u64 *ns)
 {
 	u32 sequence;
@@ -120,7 +123,7 @@ s64 __vdso_time(s64 *t)
 	return now;
 }
 
-/* The kernel keeps the answer in the limit of a segment of each CPU. */
+/* The kernel keeps the answer in the limit of a segment, on each CPU. */
 int __vdso_getcpu(unsigned *cpu, unsigned *node, void *unused)
 {
 	u32 limit;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the vDSO reads of the kernel: one page, mapped read-only right below the vDSO in every
+ * The page of the kernel's that the vDSO reads: mapped read-only right below the vDSO in every
  * program. The kernel writes it with clock changes one at a time (arch/x86/vdso.c).
  */
 #pragma once
@@ -16,10 +16,13 @@ struct vvar {
 	u32 sequence;	 /* odd while the rest is being written */
 	u64 tsc_base;	 /* the TSC at boot */
 	u64 ns_per_tick; /* of the TSC, 32.32 fixed point */
-	/* From time since boot to each clock. A table: a reader need not tell kinds apart. */
+	/*
+	 * What to add to the time since boot for each clock. With a table, a reader treats all
+	 * clocks alike.
+	 */
 	u64 offset_ns[VVAR_CLOCKS];
 };
 
-/* LSL of this selector answers who runs: CPU in bits 0..11, node above. Linux's number. */
+/* LSL of this selector gives the running CPU in bits 0..11 and its node above. Linux's number. */
 #define VDSO_CPU_SELECTOR 0x7b
 #define VDSO_CPU_BITS	  12
