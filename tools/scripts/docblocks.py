@@ -166,27 +166,28 @@ def renew_block(root: str, build: str, name: str, first: int, lines: list[str]) 
 def renew(root: str, build: str, paths: list[str]) -> list[str]:
     """Write the pages anew. Returns complaints."""
     jobs = [(path, first, lines) for path in paths for first, lines in blocks(path)]
+    results: list[tuple[str, str, str]] = []  # (path, block, block as it ought to be)
 
     def job(item: tuple[str, int, list[str]]) -> list[str]:
         path, first, lines = item
         name = os.path.relpath(path, root)
         before, began = list(lines), time.monotonic()
+        if not any(is_exact(steps, at) and steps[at][1] for steps in [session(before)] for at in range(len(steps))):
+            return []
         lines, complaints = renew_block(root, build, name, first, lines)
-        if any(is_exact(steps, at) and steps[at][1] for steps in [session(before)] for at in range(len(steps))):
-            what = "renewed" if lines != before else "the same"
-            print(f"{name}:{first}: {what}, {time.monotonic() - began:.0f} s", flush=True)
+        if lines != before:
+            results.append((path, "\n".join(before), "\n".join(lines)))
+        what = "renewed" if lines != before else "the same"
+        print(f"{name}:{first}: {what}, {time.monotonic() - began:.0f} s", flush=True)
         return complaints
 
     with ThreadPoolExecutor(2) as pool:
         complaints = [text for found in pool.map(job, jobs) for text in found]
-    for path in paths:
-        with open(path, encoding="utf-8") as page:
-            text = page.read().splitlines()
-        for where, first, lines in jobs:
-            if where == path:
-                text[first - 1:first - 1 + len(lines)] = lines
+    for path, before, after in results:
+        with open(path, encoding="utf-8") as page:  # read again: somebody may be writing it
+            text = page.read()
         with open(path, "w", encoding="utf-8") as page:
-            page.write("\n".join(text) + "\n")
+            page.write(text.replace(before, after))
     return complaints
 
 

@@ -66,7 +66,7 @@ def page_problems(path: str, text: str) -> Iterator[str]:
     inside = False
     for number, line in enumerate(text.splitlines(), 1):
         inside ^= line.lstrip().startswith("```")
-        if not inside and len(line) > COLUMNS and line.lstrip()[:1] not in ("|", "!") and path not in GENERATED:
+        if not inside and len(line) > COLUMNS and not line.startswith(("|", "!", "    ")) and path not in GENERATED:
             yield f"{path}:{number}: prose of {len(line)} columns; at most {COLUMNS}"
     for number, paragraph in paragraphs(text):
         for sentence in END_OF_SENTENCE.split(paragraph):
