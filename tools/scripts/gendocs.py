@@ -81,8 +81,8 @@ def invariants() -> str:
     return page("Invariants", source,
                 "Rules that always hold in the scheduler. `sched/observe/check.c` and the classes test them after "
                 "every operation\n"
-                "of the unit and property tests, and every so often in a debug kernel. T task, R runqueue, Q queue,\n"
-                "P load average, W work.", ("id", "what holds", "what would break it"), lines)
+                "of the unit and property tests, and every so often in a debug kernel. An id begins with its\n"
+                "subject: T tasks, R runqueues, Q queues, P load averages, W work, and so on.", ("id", "what holds", "what would break it"), lines)
 
 
 def events() -> str:
