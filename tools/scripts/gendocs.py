@@ -79,10 +79,10 @@ def invariants() -> str:
     source = "sched/observe/invariant.def"
     lines = [(f"**{number}**", statement, broken) for number, statement, broken in rows(source, "INVARIANT")]
     return page("Invariants", source,
-                "Rules that always hold in the scheduler. `sched/observe/check.c` and the classes test them after "
-                "every operation\n"
-                "of the unit and property tests, and every so often in a debug kernel. An id begins with its\n"
-                "subject: T tasks, R runqueues, Q queues, P load averages, W work, and so on.", ("id", "what holds", "what would break it"), lines)
+                "Rules that always hold in the scheduler. `sched/observe/check.c` and the classes test them after\n"
+                "every operation of the unit and property tests, and every so often in a debug kernel. An id begins\n"
+                "with its subject: T tasks, R runqueues, Q queues, P load averages, W work, and so on.",
+                ("id", "what holds", "what would break it"), lines)
 
 
 def events() -> str:
