@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What an architecture must provide, and what it calls. The kernel reaches
- * hardware only through this page; arch/x86 is the one implementation.
- * machine.h supplies the architecture's types (saved registers, thread state).
+ * The border between the kernel and an architecture: the functions each must provide for the other.
+ * The kernel reaches hardware only through this page; arch/x86 is the one implementation. machine.h
+ * supplies the architecture's types (saved registers, thread state).
  */
 #pragma once
 
@@ -27,7 +27,7 @@ struct boot_info {
 };
 extern struct boot_info boot_info;
 
-/* What ACPI and CPUID say about each CPU, indexed by logical CPU number (0 = boot CPU). */
+/* Each CPU as ACPI and CPUID describe it, indexed by logical CPU number (0 = boot CPU). */
 struct arch_cpu_info {
 	u32 apic_id;
 	u32 thread, core, llc, package, node; /* machine-wide ids: equal means shared */

@@ -4,7 +4,7 @@
 
 #include "lib/types.h"
 
-/* "gcc 12.2.0", "Debian Clang 14.0.6": clang's own version string names it. */
+/* "gcc 12.2.0" or "Debian Clang 14.0.6": clang's version string includes its name. */
 #ifdef __clang__
 #define COMPILER __VERSION__
 #else
@@ -24,7 +24,7 @@ size_t klog_read(char *buf, size_t size);
 __noreturn void panic(const char *fmt, ...) __printf(1, 2);
 void backtrace_print(u64 bp);
 void dump_runqueues(void); /* of every CPU, to the console */
-/* Number + 1 of the CPU that panics, 0 while none does. It is then alone, and waits for no lock. */
+/* Number + 1 of the CPU that panics, or 0. The panicking CPU is alone and waits for no lock. */
 extern u32 panic_cpu;
 
 /*
@@ -53,12 +53,12 @@ const char *symbol_name(u64 addr, char *buf, size_t size);
 const char *cmdline_get(const char *name);
 u64 cmdline_get_u64(const char *name, u64 otherwise);
 
-/* What uname(2) and /proc tell. The release is that of the Linux that is followed. */
+/* For uname(2) and /proc. The release is that of the Linux that is followed. */
 #define OS_TYPE	   "Linux"
 #define OS_RELEASE "6.1.0-fairground"
 #define OS_VERSION "#1 SMP PREEMPT " COMMIT
 
-/* Orderly end: prints @status, or if negative the one that init left in debugfs; powers off. */
+/* End in order: print @status (if negative, the status that init left in debugfs) and power off. */
 __noreturn void kernel_shutdown(int status);
 /* Bytes from the run's one random sequence (seed=), so that runs repeat. Thread context. */
 void random_bytes(void *buf, size_t n);

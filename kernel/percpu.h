@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The words that belong to one CPU: this_cpu() while preemption is off. */
+/* The data of one CPU. this_cpu() finds it while preemption is off. */
 #pragma once
 
 #include "lib/types.h"
@@ -20,12 +20,12 @@ struct cpu {
 	u32 irq_depth; /* nested interrupts */
 	u32 id;
 	struct thread *idle;
-	struct thread *dead;   /* it ended and switched away; its successor lets go of it */
+	struct thread *dead;   /* a thread that ended and switched away; its successor drops it */
 	struct arch_cpu *arch; /* descriptor tables, interrupt stacks, timer: arch/x86 */
 	bool online;
 	u64 nr_irqs, nr_timer, nr_resched_ipi;
 	u64 nr_lock_waits, lock_wait_ns; /* for spin locks */
-	u64 online_ns; /* when it came into service; later by what it was out of it since */
+	u64 online_ns; /* when the CPU came into service, plus the time spent out of service since */
 	u64 offline_since_ns;
 	u64 system_ns; /* the most that /proc/stat has said */
 };

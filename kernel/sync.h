@@ -69,8 +69,10 @@ void waitq_init(struct waitq *q, const char *name);
 void waitq_prepare(struct waitq *q, struct waiter *w, u32 state);
 /* Cancel: the condition came true or a signal is pending. Always call it after waiting. */
 void waitq_finish(struct waitq *q, struct waiter *w);
-/* Wake all non-exclusive waiters and up to @nr exclusive ones (0: all). Any context. Returns how
- * many. */
+/*
+ * Wake all non-exclusive waiters and up to @nr exclusive ones (0: all). Returns how many were
+ * woken. Any context.
+ */
 unsigned waitq_wake(struct waitq *q, unsigned nr);
 unsigned waitq_wake_sync(struct waitq *q, unsigned nr); /* the waker is about to sleep */
 
@@ -130,9 +132,12 @@ bool mutex_trylock(struct mutex *m);
 void mutex_unlock(struct mutex *m);
 bool mutex_is_held(const struct mutex *m); /* by the current thread */
 
-/* Give the CPU away: switch to whom the scheduler picks. Interrupts on, no spin lock held. */
+/* Switch to the thread that the scheduler picks. Interrupts on, no spin lock held. */
 void schedule(void);
-/* Let others go first, as far as the scheduler thinks that they should. Likewise. */
+/*
+ * sched_yield(2): let other threads run first, if the policy agrees. Interrupts on, no spin lock
+ * held.
+ */
 void yield(void);
 
 /* Switch now if the scheduler asked for it and the context allows it. */

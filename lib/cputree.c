@@ -40,7 +40,7 @@ static int word_length(const char *at, const char *ends)
 	return (int)(end - at);
 }
 
-/* A number up to CPU_MAX that ends with the word; 0: it is none. */
+/* Reads a number up to CPU_MAX that ends with the word; 0 if there is none. */
 static u32 read_number(const char *at, int length)
 {
 	u32 value = 0;
@@ -125,7 +125,7 @@ static bool read_factors(struct reader *r)
 	}
 }
 
-/* How many groups there are at @level; every number of a list must be used. */
+/* Returns how many groups there are at @level; every number of a list must be used. */
 static bool count(struct reader *r, enum tree_level level)
 {
 	struct cpu_tree *tree = r->tree;

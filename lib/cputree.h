@@ -33,7 +33,10 @@ struct cpu_place {
 
 /* A machine of @nr_cores cores. */
 void cpu_tree_flat(struct cpu_tree *tree, u32 nr_cores);
-/* False: @text is no shape of at most CPU_MAX CPUs; tree->error says why, in one line. */
+/*
+ * Reads @text. False if it is not a shape of at most CPU_MAX CPUs; tree->error then says why, in
+ * one line.
+ */
 bool cpu_tree_read(struct cpu_tree *tree, const char *text);
 /* The places of all CPUs, in order: tree->total[TREE_THREADS] of them. */
 void cpu_tree_places(const struct cpu_tree *tree, struct cpu_place *places);

@@ -68,7 +68,7 @@ static inline struct rb_node *rotate(struct rb_node *node, struct rb_node *child
 	return moved;
 }
 
-/* After a rotation: @lower is the child of @upper now. */
+/* Recompute both values after a rotation: @lower is the child of @upper now. */
 static inline void augment_two(struct rb_tree *tree, struct rb_node *lower, struct rb_node *upper)
 {
 	if (unlikely(tree->augment)) {

@@ -41,8 +41,8 @@ void rb_erase_among_others(struct rb_tree *tree, struct rb_node *node);
 void rb_insert_key(struct rb_tree *tree, struct rb_node *node, size_t key);
 
 /*
- * What @node itself contributes to the augmented value has changed: recompute it up to the root.
- * NULL is fine.
+ * The contribution of @node itself to the augmented value has changed: recompute the values up to
+ * the root. NULL is fine.
  */
 void rb_augment(struct rb_tree *tree, struct rb_node *node);
 /* In-order neighbours, NULL at the ends. */

@@ -28,8 +28,8 @@ size_t str_copy(char *dst, const char *src, size_t size);
 bool str_glob(const char *pattern, const char *name);
 
 /*
- * The number that is all of @text[0..len), ignoring one trailing newline. Decimal, 0x hexadecimal
- * or 0 octal, a leading '+', and for the signed kind '-'. 0, -EINVAL (not a number) or -ERANGE.
+ * Reads @text[0..len) as one number, ignoring one trailing newline: decimal, 0x hexadecimal or 0
+ * octal, with a leading '+', or '-' for the signed kind. 0, -EINVAL (not a number) or -ERANGE.
  */
 int parse_u64(const char *text, size_t len, u64 *out);
 int parse_s64(const char *text, size_t len, s64 *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the assembly files share. */
+/* Macros that the assembly files share. */
 #pragma once
 
 #include "machine.h"

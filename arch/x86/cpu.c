@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a processor offers, and the tables and control registers each CPU is given.
+ * The features of the processor, and the tables and control registers that each CPU is given.
  *
  * Nothing is switched on that CPUID does not announce: TCG spins for ever on a CR4 bit it does not
  * know and ignores writes to unknown model-specific registers. The features of the boot CPU hold

@@ -19,7 +19,7 @@
 #include "lib/string.h"
 #include "x86.h"
 
-/* What x86_switch_stacks pops, lowest first. */
+/* The frame that x86_switch_stacks pops, lowest first. */
 struct switch_frame {
 	u64 r15, r14, r13, r12, bx, bp;
 	void (*resume)(void);

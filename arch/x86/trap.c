@@ -19,7 +19,7 @@ void x86_trap_user(struct user_regs *regs);
 void x86_trap_kernel(struct user_regs *regs);
 __noreturn void x86_fatal(struct user_regs *regs);
 
-/* What entry.S knows by number. */
+/* Offsets and constants that entry.S has as numbers. */
 STATIC_ASSERT(offsetof(struct cpu, running) == 8, "CPU_RUNNING");
 STATIC_ASSERT(offsetof(struct cpu, kernel_sp) == 16, "CPU_KERNEL_SP");
 STATIC_ASSERT(offsetof(struct cpu, user_sp_scratch) == 24, "CPU_USER_SP");

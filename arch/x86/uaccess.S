@@ -29,7 +29,7 @@ FUNCTION(x86_copy_user)
 4:	movl %edx, %ecx
 5:	rep movsb
 	jmp 3b
-6:	andl $7, %edx /* a fault in rep movsq: RCX words and the rest remain; try the rest byte by byte */
+6:	andl $7, %edx /* a fault in rep movsq: RCX words and the rest remain */
 	leaq (%rdx, %rcx, 8), %rcx
 	jmp 5b
 7:	movq %rcx, %rax

@@ -149,7 +149,7 @@ static bool range_is_free(struct mm *mm, struct range r)
 	return !v || v->start >= r.end;
 }
 
-/* What mmap(2) checks before it looks for a place. */
+/* The checks of mmap(2) before it looks for a place. */
 static int check_map(u64 len, unsigned prot, unsigned flags, const struct file *file, u64 offset)
 {
 	unsigned type = flags & MAP_TYPE;

@@ -16,7 +16,7 @@
 
 /* --- read and write ------------------------------------------------------------------- */
 
-/* The position of a file that others can use too is locked; streams have none. */
+/* Lock the position of a file that other threads can use too. Streams have no position. */
 static bool lock_position(struct file *f)
 {
 	if (!(f->mode & FILE_SEEK) || READ_ONCE(f->refs) == 1)
@@ -149,7 +149,7 @@ static long vector_get(struct vector *v, const struct iovec *user, u64 nr)
 	return 0;
 }
 
-/* A stream that has given something must not make the rest of the vector wait. */
+/* A stream that has given some bytes must not block for the rest of the vector. */
 static bool would_block(struct file *f)
 {
 	return !(f->mode & FILE_SEEK) && f->ops->poll && !(f->ops->poll(f, NULL) & POLLIN);

@@ -18,7 +18,8 @@ static struct { /* struct new_utsname */
 		machine[UTS_LEN], domain[UTS_LEN];
 } uts = {
 	/*
-	 * Programs decide by the first and third what they can use: this is the interface offered.
+	 * Programs choose features by the first and third field, so these name the interface
+	 * offered.
 	 */
 	OS_TYPE, "fairground", OS_RELEASE, OS_VERSION, "x86_64", "(none)",
 };

@@ -104,7 +104,7 @@ static void fill_pages(struct mm *mm, struct vma *v, u64 start, u64 end)
 	mm_populate(mm, start, end);
 }
 
-/* Advice about access patterns changes nothing here; the two that give pages up do, at once. */
+/* Advice about access patterns changes nothing here. The two that give pages up act at once. */
 SYSCALL3(madvise, u64, addr, u64, len, int, advice)
 {
 	u64 end;
@@ -121,7 +121,9 @@ SYSCALL3(madvise, u64, addr, u64, len, int, advice)
 	return for_each_part(current->mm, addr, end, fn);
 }
 
-/* Files live in memory and shared mappings are the file itself: it is always in step. */
+/*
+ * Files live in memory and shared mappings are the file itself, so there is nothing to write back.
+ */
 SYSCALL3(msync, u64, addr, u64, len, unsigned, flags)
 {
 	u64 end;
@@ -170,7 +172,7 @@ SYSCALL0(munlockall)
 	return 0;
 }
 
-/* Bytes of 0 or 1: is the page there? Pages of files always are. */
+/* One byte for each page: 1 if it is present. Pages of files always are. */
 static size_t residency(struct mm *mm, u64 start, u64 end, u8 *vec, size_t max_pages)
 {
 	size_t nr = 0;

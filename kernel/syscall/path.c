@@ -245,7 +245,7 @@ SYSCALL5(renameat2, int, from_fd, const char *, from, int, to_fd, const char *, 
 
 /* --- reading links -------------------------------------------------------------------- */
 
-/* The text of the link at @path into @buf; its length or -errno. */
+/* Copy the text of the link at @path into @buf. Returns its length or -errno. */
 static long link_text(const struct path *path, char *buf, size_t size)
 {
 	struct inode *link = path->dentry->inode;

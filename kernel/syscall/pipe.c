@@ -65,8 +65,8 @@ static long splice_files(struct file *in, const s64 *in_at, struct file *out, co
 }
 
 /*
- * Out of the files that have pages to give, into a pipe. Everything else is -EINVAL, as for Linux's
- * file systems that cannot: programs read and write then.
+ * Moves pages from files that have some into a pipe. Everything else is -EINVAL, as for file
+ * systems of Linux without splice; programs then read and write.
  */
 SYSCALL6(splice, int, in_fd, const s64 *, in_at, int, out_fd, const s64 *, out_at, size_t, n, u32,
 	 flags)
@@ -94,7 +94,7 @@ SYSCALL6(splice, int, in_fd, const s64 *, in_at, int, out_fd, const s64 *, out_a
 #define SOCK_TYPE_MASK 0xf
 #define SOCK_FLAGS     (O_CLOEXEC | O_NONBLOCK)
 
-/* There are no addresses to talk to, only pairs. */
+/* There are no addresses, only pairs. */
 SYSCALL3(socket, int, family, int, type, int, protocol)
 {
 	(void)family, (void)type, (void)protocol;

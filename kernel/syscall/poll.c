@@ -2,10 +2,10 @@
 /*
  * Waiting for several files: poll, ppoll, select, pselect6.
  *
- * All four become an array of poll_item. It is first only looked at; when nothing is ready, a
- * second look registers the thread with every file's wait queues (poll_wait), and if that still
- * finds nothing the thread sleeps. Registering announces the sleep, so a file that becomes ready
- * after it was looked at cancels the sleep.
+ * All four become an array of poll_item. A first scan only looks. If nothing is ready, a second
+ * scan registers the thread with every file's wait queues (poll_wait). If that still finds nothing,
+ * the thread sleeps. Registering announces the sleep, so a file that becomes ready after it was
+ * looked at cancels the sleep.
  */
 #include "kernel/syscall/syscall.h"
 
@@ -183,7 +183,7 @@ SYSCALL3(poll, struct pollfd *, user, u64, nr, int, timeout_ms)
 	return -ERESTART_RESTARTBLOCK;
 }
 
-/* NULL: forever. Otherwise *deadline_ns is absolute and never NEVER. */
+/* Sets *deadline_ns to NEVER if @user is NULL, else to an absolute time that is not NEVER. */
 static int deadline_from(const struct timespec *ts, u64 *deadline_ns)
 {
 	if (ts->sec < 0 || (u64)ts->nsec >= NS_PER_SEC)
@@ -214,7 +214,7 @@ static void write_remaining(struct timespec *user, u64 deadline_ns, u64 unit_ns)
 		return;
 }
 
-/* Take over the mask at @user for the call; *old is what to put back. */
+/* Set the mask at @user for the length of the call; *old gets the mask to restore. */
 static int begin_mask(const sigset_t *user, size_t size, sigset_t *old)
 {
 	sigset_t mask;
@@ -287,7 +287,7 @@ static int read_sets(struct fd_sets *sets, unsigned nr_fds)
 	return 0;
 }
 
-/* One item for each descriptor in any set. Returns their number. */
+/* Fill in one item for each descriptor in any set. Returns their number. */
 static unsigned make_items(struct fd_sets *sets, unsigned nr_fds)
 {
 	unsigned nr = 0;

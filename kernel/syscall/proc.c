@@ -241,8 +241,8 @@ SYSCALL2(capget, u32 *, header, u32 *, data)
 /* --- groups and sessions -------------------------------------------------------------------- */
 
 /*
- * The process @pid (0: the caller), which is the caller or one of its children; proc_tree_lock
- * held.
+ * Returns the process @pid (0: the caller) if it is the caller or one of its children, else NULL.
+ * proc_tree_lock held.
  */
 static struct proc *find_own(int pid)
 {
@@ -319,7 +319,10 @@ SYSCALL0(setsid)
 	long result = self->pid;
 
 	spin_lock(&proc_tree_lock);
-	/* Its number may name a group that it has left, or that others joined. */
+	/*
+	 * The caller's number may already name a group, which the caller has left or which others
+	 * have joined.
+	 */
 	list_for_each(p, &all_procs, all_link)
 		if (p->pgid == self->pid)
 			result = -EPERM;

@@ -151,7 +151,7 @@ SYSCALL2(kill, int, pid, int, sig)
 				: signal_send_group(pid ? -pid : current->proc->pgid, sig, &info);
 }
 
-/* To one thread; @tgid, if positive, must be its process. */
+/* Send to one thread, whose process must be @tgid if that is positive. */
 static long send_to_thread(int tgid, int tid, int sig, const struct siginfo *info)
 {
 	if (tid <= 0 || sig < 0 || sig > NSIG)
@@ -180,7 +180,10 @@ SYSCALL3(tgkill, int, tgid, int, tid, int, sig)
 	return tgid <= 0 ? -EINVAL : send_to_thread(tgid, tid, sig, &info);
 }
 
-/* The caller's siginfo; it may not claim to be the kernel's or kill(2)'s, except to itself. */
+/*
+ * Read the caller's siginfo. Except to itself, a caller may not pretend to be the kernel or
+ * kill(2).
+ */
 static long get_siginfo(struct siginfo *info, const struct siginfo *user, int sig, int pid)
 {
 	if (arch_copy_from_user(info, user, sizeof(*info)))

@@ -25,8 +25,8 @@ const syscall_fn kernel_syscalls[NR_SYSCALLS] = {
 #pragma GCC diagnostic pop
 
 /*
- * Interrupted: the way out decides whether it runs again. Not if the registers are another
- * context's by now.
+ * An interrupted call: the way out decides whether it runs again. It does not if the registers
+ * belong to another context by now.
  */
 void kernel_syscall_restarts(const struct user_regs *regs)
 {

@@ -156,8 +156,8 @@ static u64 slack(void)
 }
 
 /*
- * Sleep until @deadline_ns; the interrupted rest goes to @rest (may be NULL), and the restart
- * sleeps on until then.
+ * Sleep until @deadline_ns. If interrupted, the time left goes to @rest (may be NULL), and a
+ * restart sleeps until the same deadline.
  */
 static long sleep_restartable(u64 deadline_ns, struct timespec *rest);
 
@@ -272,7 +272,7 @@ SYSCALL1(alarm, unsigned, seconds)
 	struct itimer_setting new = { seconds * NS_PER_SEC, 0 }, old;
 	long err = itimer_real_set(&new, &old);
 
-	/* Rounded, but never to 0 while one was running. */
+	/* Rounded to seconds, but never to 0 if an alarm was running. */
 	u64 left = (old.value_ns + NS_PER_SEC / 2) / NS_PER_SEC;
 
 	return err ? err : old.value_ns ? (long)max(left, 1ul) : 0;
@@ -287,7 +287,7 @@ struct user_sigevent { /* struct sigevent, 64 bytes */
 };
 STATIC_ASSERT(sizeof(struct user_sigevent) == 64, "struct sigevent of the ABI");
 
-/* What the caller wants to happen at each expiry; -EINVAL. */
+/* Read what the caller wants to happen at each expiry. 0 or -EINVAL. */
 static long decode_event(const struct user_sigevent *se, struct timer_event *event)
 {
 	enum { SIGEV_SIGNAL, SIGEV_NONE, SIGEV_THREAD, SIGEV_THREAD_ID = 4 };

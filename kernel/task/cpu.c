@@ -20,7 +20,7 @@
 
 struct sched *machine;
 
-/* Zeroed whole pages: for what is as large as the number of CPUs demands, and never freed. */
+/* Returns zeroed whole pages that are never freed, for tables that grow with the number of CPUs. */
 static void *boot_alloc(size_t size)
 {
 	unsigned order = 0;
@@ -181,7 +181,7 @@ struct sched_cpu_stat cpu_stat(unsigned cpu)
 	return stat;
 }
 
-/* The larger of @now and of what was said before, @said. */
+/* Returns the larger of @now and @said, the value reported before. */
 static u64 never_less(u64 *said, u64 now)
 {
 	u64 before = READ_ONCE(*said);
@@ -193,9 +193,9 @@ static u64 never_less(u64 *said, u64 now)
 }
 
 /*
- * What is neither in user space nor idle is the system's. The user part is up to date as of the
- * CPU's last entry into the kernel, at most a tick ago; when it catches up, the system's part
- * stays, for readers take differences of two readings as unsigned numbers.
+ * Time that is neither user nor idle is system time. The user part is up to date as of the CPU's
+ * last entry into the kernel, at most a tick ago. When it catches up, the system part must not
+ * fall: readers subtract two readings as unsigned numbers.
  */
 struct cpu_usage cpu_usage(unsigned cpu)
 {

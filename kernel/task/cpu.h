@@ -20,7 +20,7 @@ void task_cpu_online(void);
 /* What the idle thread of every CPU runs. */
 __noreturn void idle_loop(void);
 
-/* What getrusage(2) and wait4(2) report. */
+/* Used by getrusage(2) and wait4(2). */
 struct usage {
 	u64 user_ns, system_ns;
 	u64 min_flt, maj_flt;

@@ -109,7 +109,7 @@ static void deliver_default(struct proc *p, const struct delivery *d, unsigned l
 		return;
 	}
 	if (d->sig != SIGSTOP) {
-		/* In an orphaned group nobody would ever continue it. */
+		/* In an orphaned group, nobody would ever continue the process. */
 		p->stop_taken = true;
 		spin_unlock_irqrestore(&p->sig_lock, *flags);
 		bool orphaned = proc_group_is_orphaned(p->pgid);
@@ -120,7 +120,7 @@ static void deliver_default(struct proc *p, const struct delivery *d, unsigned l
 	begin_stop(p, d->sig);
 }
 
-/* The next signal that has a handler; false if there is none. */
+/* Take the next signal that has a handler; false if there is none. */
 static bool get_signal(struct delivery *d)
 {
 	struct thread *t = current;
@@ -156,8 +156,8 @@ static bool get_signal(struct delivery *d)
 }
 
 /*
- * An interrupted system call: does it start again, and as what, when @action runs first (NULL: no
- * handler)?
+ * Decide whether an interrupted system call starts again, and as what, when @action runs first
+ * (NULL: no handler).
  */
 static void finish_restart(struct user_regs *regs, const struct sigaction *action)
 {
@@ -210,8 +210,8 @@ static void enter_handler(struct user_regs *regs, const struct delivery *d)
 	if (arch_signal_frame(t, &req)) {
 		struct siginfo info = { .code = SI_KERNEL };
 		/*
-		 * A handler of SIGSEGV without a stack to run on cannot be called for this one
-		 * either.
+		 * There is no stack for the handler. If that handler is SIGSEGV's own, calling it
+		 * again would fail too.
 		 */
 		if (d->sig == SIGSEGV)
 			proc_exit_group(SIGSEGV);

@@ -26,7 +26,7 @@
 #include "kernel/tty/tty.h"
 #include "lib/errno.h"
 
-/* When process 1 ends nothing is left to run programs with. */
+/* Without process 1 there is nothing left to run. */
 static void check_not_init(const struct proc *p)
 {
 	int signal = p->exit_code & 0x7f;
@@ -71,7 +71,10 @@ static void free_graves(struct list *graves)
 	}
 }
 
-/* A group that lost its last tie to its session: its stopped members would never be continued. */
+/*
+ * Send SIGHUP and SIGCONT to a group that has stopped members and lost its last tie to its session:
+ * nobody else would ever continue them.
+ */
 static void hang_up_if_orphaned(int pgid, const struct proc *without)
 {
 	struct proc *p;
@@ -172,8 +175,8 @@ static void release_process(struct proc *p)
 }
 
 /*
- * Leave the process. The leader stays listed, for its number and its usage, until the process is
- * reaped. True for the last one.
+ * Leave the process; returns true for its last thread. The leader stays listed until the process is
+ * reaped, for its number and its usage.
  */
 static bool leave_process(struct thread *t)
 {
@@ -224,7 +227,7 @@ __noreturn void thread_exit(int code)
 	trace_process_exit(t);
 	thread_release_mm(t);
 	bool last_alive = begin_exit(t, code);
-	/* Whoever is last releases the memory; until then the others may still run on it. */
+	/* The last thread releases the memory; until then others may still run on it. */
 	t->mm = NULL;
 	if (last_alive && p != &kernel_proc)
 		release_process(p);
@@ -248,7 +251,10 @@ __noreturn void proc_exit_group(int code)
 
 /* --- exec of a process with several threads ---------------------------------------------- */
 
-/* The execing thread becomes the leader, the process's number its own. All others have ended. */
+/*
+ * The thread that calls exec becomes the leader and takes the process's number. All others have
+ * ended.
+ */
 static void take_leadership(struct thread *t)
 {
 	struct proc *p = t->proc;

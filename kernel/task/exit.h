@@ -4,9 +4,7 @@
 
 #include "kernel/task/proc.h"
 
-/*
- * End the running thread. @code: its wait status, which is the process's if it is the first thread.
- */
+/* End the running thread with wait status @code. The first thread's is the process's. */
 __noreturn void thread_exit(int code);
 
 /* End the whole process with wait status @code. */
@@ -45,7 +43,7 @@ struct wait_request {
 	struct usage usage;
 };
 
-/* The child's number; 0: WNOHANG and none is ready; -ECHILD, -ERESTARTSYS. */
+/* Returns the child's number, 0 if none is ready (WNOHANG), -ECHILD or -ERESTARTSYS. */
 long do_wait(struct wait_request *req);
 
 /* wait4(2) status of a process that called exit(@code). */

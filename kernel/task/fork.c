@@ -47,7 +47,7 @@ static int check_flags(const struct clone_args *args)
 		return -EINVAL;
 	if ((flags & CLONE_SIGNAL_MASK) > NSIG)
 		return -EINVAL;
-	/* What is not an address of a program the processor may refuse, at the switch. */
+	/* The processor may refuse, at the switch, a thread pointer that is no user address. */
 	if ((flags & CLONE_SETTLS) && args->tls >= USER_END)
 		return -EPERM;
 	return 0;
@@ -55,7 +55,7 @@ static int check_flags(const struct clone_args *args)
 
 static int check_limits(void)
 {
-	/* One user owns everything, so the limit per user is one on the machine. */
+	/* There is only one user, so the limit per user counts the whole machine. */
 	u64 limit = current->proc->rlimit[RLIMIT_NPROC].cur;
 	unsigned now = READ_ONCE(nr_threads_total);
 
@@ -77,7 +77,7 @@ static struct fs_context *clone_fs(struct fs_context *fs, u64 flags)
 	return flags & CLONE_FS ? fs_context_get(fs) : fs_context_fork(fs);
 }
 
-/* The process of a child that is not a thread of the caller's. */
+/* Make the process of a child that is not a thread of the caller. */
 static struct proc *clone_proc(struct proc *parent, u64 flags)
 {
 	struct proc *p = proc_alloc(parent);
@@ -121,8 +121,8 @@ static void copy_thread(struct thread *t, const struct clone_args *args)
 }
 
 /*
- * Give the child its place in the world. Fails if a signal came that shall see either no child or a
- * complete one.
+ * Make the child visible. Fails if a signal is pending: it must find either no child or a complete
+ * one.
  */
 static long publish(struct thread *t, u64 clone_flags)
 {
@@ -184,7 +184,7 @@ static struct thread *create(const struct clone_args *args, long *err)
 
 /* --- vfork ---------------------------------------------------------------------- */
 
-/* Until the child is done with our memory, or we are to end. */
+/* Wait until the child is done with our memory, or until we are to end. */
 static void wait_for_vfork(struct thread *child, struct waitq *done)
 {
 	struct waiter w = { .thread = current };
@@ -197,7 +197,10 @@ static void wait_for_vfork(struct thread *child, struct waitq *done)
 		schedule();
 	}
 	waitq_finish(done, &w);
-	/* The child wakes with this lock held: it is done with our stack when we have it. */
+	/*
+	 * The child wakes us with this lock held, so once we hold it the child is done with our
+	 * stack.
+	 */
 	unsigned long flags = spin_lock_irqsave(&child->proc->sig_lock);
 	child->vfork_done = NULL;
 	spin_unlock_irqrestore(&child->proc->sig_lock, flags);
@@ -221,7 +224,7 @@ long clone_thread(const struct clone_args *args)
 {
 	struct waitq done;
 	bool vfork = args->flags & CLONE_VFORK;
-	/* A signal that is already here would make publish() fail, after all the work. */
+	/* Look for a signal now: it would make publish() fail after all the work. */
 	long err = signal_pending() ? -ERESTARTNOINTR : check_flags(args);
 
 	if (!err)

@@ -34,7 +34,7 @@ struct clone_args {
 
 /* The new thread's number, or negative errno. */
 long clone_thread(const struct clone_args *args);
-/* @t, a child of vfork, needs its parent's memory no more (exec, end). */
+/* A vfork child @t no longer needs its parent's memory (exec, end): let the parent go on. */
 void thread_release_vfork(struct thread *t);
 /* Start process 1: a new process whose thread executes @path. */
 int proc_start_init(const char *path);

@@ -25,7 +25,10 @@ void host_kick(unsigned cpu)
 {
 	struct cpu *c = cpus[cpu];
 
-	/* Who finds the word set leaves the rest to who set it; switch_threads() clears it. */
+	/*
+	 * A CPU that finds the word set leaves the rest to the CPU that set it; switch_threads()
+	 * clears it.
+	 */
 	if (__atomic_exchange_n(&c->need_resched, 1, __ATOMIC_SEQ_CST))
 		return;
 	if (c != this_cpu())

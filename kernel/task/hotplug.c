@@ -57,7 +57,10 @@ static void reporter_main(void *unused)
 	}
 }
 
-/* Some wake up long after their CPUs left, under a runqueue's lock, where nothing is printed. */
+/*
+ * Some of these tasks wake up long after their CPUs left, under a runqueue's lock, where nothing
+ * may be printed.
+ */
 void hotplug_tick(void)
 {
 	__atomic_store_n(&to_report, true, __ATOMIC_RELEASE);
@@ -162,7 +165,7 @@ static void stop_machine(void (*fn)(void *), void *arg)
 	stop.expected = stop.here = stop.quiet = stop.released = 0;
 	for (unsigned cpu = 0; cpu < arch_nr_cpus; cpu++)
 		stop.expected += cpus[cpu] && cpus[cpu]->online;
-	/* Or our own stopper would wait for those that we have not called yet. */
+	/* Without this, our own stopper would wait for stoppers that we have not woken yet. */
 	preempt_disable();
 	for (unsigned cpu = 0; cpu < arch_nr_cpus; cpu++) {
 		if (!cpus[cpu] || !cpus[cpu]->online)
@@ -219,7 +222,10 @@ static int change(unsigned cpu, bool online)
 	if (err)
 		return err;
 	stop_machine(online ? bring_up : take_down, &order);
-	/* Its halt is next, or its first steps: until then it is neither here nor there. */
+	/*
+	 * The CPU is about to halt, or about to take its first steps. Until it has, it is in
+	 * neither state.
+	 */
 	while (!order.err && arch_cpu_is_parked(cpu) == online) {
 		arch_cpu_relax();
 		yield();

@@ -5,9 +5,9 @@
 #include "lib/types.h"
 
 /*
- * Take @cpu out of service, or bring it back; nothing if it is there already. Sleeps. -EPERM: CPU 0
- * stays. -ENOMEM.
+ * Take @cpu out of service or bring it back. Returns 0 (also if nothing changes), -EPERM for CPU 0,
+ * which stays, or -ENOMEM. Sleeps.
  */
 int cpu_set_online(unsigned cpu, bool online);
-/* A task's affinity was lost: say so soon. Any context. */
+/* A task has lost its affinity: have it reported soon. Any context. */
 void hotplug_tick(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Spin locks: one word, test-and-set. Whoever looks first after the release gets the lock, on
+ * Spin locks: one word, test-and-set. The CPU that looks first after a release gets the lock, on
  * purpose. A virtual CPU may stand still for milliseconds while the host runs something else, and a
  * fair queue makes everybody behind it stand still too: with ticket locks four CPUs on two busy
  * host cores needed five times the processor time to pass the same messages. (Linux does the same
@@ -18,7 +18,10 @@
 #include "lib/fmt.h"
 #include "sched/host.h"
 
-/* The time counts what other CPUs run meanwhile, if they share one stream of instructions. */
+/*
+ * If all CPUs share one stream of instructions (-icount), the time includes what the others run
+ * meanwhile.
+ */
 static __noinline void wait_for_word(u32 *word)
 {
 	u64 start = arch_clock_ns();

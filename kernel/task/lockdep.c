@@ -160,7 +160,7 @@ static void check_all(const struct held_stack *stack, const void *lock, struct l
 		check_order(&stack->lock[i], lock, class);
 }
 
-/* What the running thread holds; NULL before there are threads. */
+/* Returns the running thread's mutexes, or NULL before there are threads. */
 static struct held_stack *held_mutexes(void)
 {
 	return current ? (struct held_stack *)&current->held_mutexes : NULL;
@@ -171,7 +171,7 @@ static void acquire(const void *lock, struct lock_class *class)
 	struct held_stack *mutexes = held_mutexes();
 	struct held_stack *spins = &held_by_cpu[arch_cpu_id()];
 
-	/* An interrupt is not part of what the thread below it does. */
+	/* An interrupt handler does not act for the thread that it interrupted. */
 	if (mutexes && !this_cpu()->irq_depth)
 		check_all(mutexes, lock, class);
 	check_all(spins, lock, class);
@@ -210,7 +210,7 @@ void lockdep_acquire_host(const struct host_lock *lock)
 
 void lockdep_acquire_mutex(const struct mutex *m, bool trying)
 {
-	/* Interrupts off first: a moment later this_cpu() may be another. */
+	/* Turn interrupts off first: otherwise this thread may move before it uses this_cpu(). */
 	unsigned long flags = arch_irq_save();
 	struct lock_class *class = class_of(m->waiters.lock.name);
 	struct held_stack *mutexes = held_mutexes();

@@ -7,7 +7,9 @@
 struct host_lock;
 struct mutex;
 
-/* Before a spin lock of the class @name is waited for, before it is released. */
+/*
+ * Call the first before waiting for a spin lock of the class @name, the second before its release.
+ */
 void lockdep_acquire(const void *lock, const char *name);
 void lockdep_release(const void *lock);
 /* The same for the scheduler's locks, which have ranks. */

@@ -46,7 +46,7 @@ static __noinline void lock_slow(struct mutex *m)
 	struct waiter w = { .thread = current, .exclusive = true };
 	unsigned long flags = spin_lock_irqsave(&m->waiters.lock);
 
-	/* The mark makes the holder's unlock come through unlock_slow(), behind this lock. */
+	/* The mark sends the holder's unlock through unlock_slow(), which takes this lock. */
 	if (__atomic_exchange_n(&m->locked, HAS_WAITERS, __ATOMIC_ACQUIRE) == UNLOCKED) {
 		m->locked = LOCKED;
 		m->holder = current;

@@ -22,7 +22,7 @@ static bool matches(const struct proc *child, const struct wait_request *req)
 	       (req->which == WAIT_GROUP && child->pgid == req->id);
 }
 
-/* Take the news of @child that @req asks for; false if there is none. */
+/* Report to @req the news of @child that it asks for; false if there is none. */
 static bool take_news(struct proc *child, struct wait_request *req)
 {
 	bool keep = req->options & WNOWAIT;
@@ -47,8 +47,8 @@ static bool take_news(struct proc *child, struct wait_request *req)
 }
 
 /*
- * The child with news (its number), 0 if there is none yet, -ECHILD. *reaped is set if it was taken
- * out of the tree.
+ * Returns the number of a child with news, 0 if there is none yet, or -ECHILD. *reaped is set if
+ * the child was taken out of the tree.
  */
 static long look(struct wait_request *req, struct proc **reaped)
 {

@@ -22,10 +22,7 @@ struct robust_list_head { /* as set_robust_list(2) registers it */
 	u64 pending;
 };
 
-/*
- * The thread dies with the mutex at @addr: if it holds it, say so in the word and let one waiter
- * find out.
- */
+/* If the dying thread holds the mutex at @addr, mark the word owner-died and wake one waiter. */
 static void owner_died(u64 addr)
 {
 	u32 *word = (u32 *)addr;
@@ -78,7 +75,7 @@ void futex_exit(struct thread *t)
 		walk_robust_list(t->robust_list);
 	if (!t->clear_child_tid)
 		return;
-	/* Nobody is left to tell if the address is bad. */
+	/* If the address is bad, there is nobody left to tell. */
 	if (!arch_copy_to_user(t->clear_child_tid, &zero, sizeof(zero)))
 		futex_wake((u64)(uintptr_t)t->clear_child_tid, false, 1, FUTEX_BITSET_MATCH_ANY);
 }

@@ -171,7 +171,7 @@ bool signal_is_ignored(const struct proc *p, int sig)
 	return handler == SIG_IGN || (handler == SIG_DFL && (SIGMASK(sig) & IGNORED_BY_DEFAULT));
 }
 
-/* Process 1 gets only what it asked for, or brought upon itself (deliver_default). */
+/* Process 1 gets only signals that it handles or caused by itself (deliver_default). */
 static bool protected_from(const struct proc *p, int sig)
 {
 	return p == init_proc && p->action[sig - 1].handler == SIG_DFL;
@@ -236,7 +236,7 @@ static bool takes(const struct thread *t, int sig)
 	return !(t->flags & THREAD_EXITING) && !(t->blocked & ~t->awaited & SIGMASK(sig));
 }
 
-/* The thread that shall handle a signal to the whole process, or NULL if all block it. */
+/* Returns the thread that shall handle a signal to the whole process, or NULL if all block it. */
 static struct thread *choose_thread(struct proc *p, int sig)
 {
 	struct thread *t;
@@ -247,7 +247,7 @@ static struct thread *choose_thread(struct proc *p, int sig)
 	return NULL;
 }
 
-/* @t: the only thread that may take it, or NULL for the process. sig_lock held. */
+/* Queue a signal for @t alone, or for the process if @t is NULL. sig_lock held. */
 static int send_locked(struct proc *p, struct thread *t, int sig, const struct siginfo *info)
 {
 	const struct thread *looks = t ? t : p->leader;
@@ -325,8 +325,8 @@ void signal_notify_parent(struct proc *p, int sig, int code, int status)
 }
 
 /*
- * A fault of the running thread. It cannot go on before it is handled, so a mask or SIG_IGN is
- * overridden; then the default action ends the process.
+ * Send the signal of a fault of the running thread. The thread cannot go on before it is handled,
+ * so a mask or SIG_IGN is overridden; the default action then ends the process.
  */
 void signal_force(int sig, const struct siginfo *info)
 {
@@ -366,7 +366,7 @@ sigset_t signal_set_blocked(sigset_t mask)
 	bool may_concern_others = p->pending.set & mask & ~old;
 	t->blocked = mask;
 	signal_recalc(t);
-	/* A process signal that this thread takes no more may be one that another thread would. */
+	/* Another thread may take a process signal that this thread no longer takes. */
 	if (may_concern_others)
 		signal_retarget(p);
 	spin_unlock_irqrestore(&p->sig_lock, flags);

@@ -10,7 +10,7 @@
 
 #define SYS_RESTART_SYSCALL 219 /* restart_syscall(2): what an interrupted sleep runs again as */
 
-/* What the kernel raises for what the thread itself did: delivered before others. */
+/* Signals that the kernel raises for something the thread itself did. Delivered before others. */
 #define SYNCHRONOUS                                                                                \
 	(SIGMASK(SIGSEGV) | SIGMASK(SIGBUS) | SIGMASK(SIGILL) | SIGMASK(SIGTRAP) |                 \
 	 SIGMASK(SIGFPE) | SIGMASK(SIGSYS))
@@ -56,19 +56,19 @@ int signal_set_action(int sig, const struct sigaction *action, struct sigaction 
 /* Signals that are pending and blocked for the running thread, of both kinds. */
 sigset_t signal_pending_set(void);
 /*
- * Take a pending signal of @set, or wait until @deadline_ns (0: do not wait, UINT64_MAX: for ever).
- * The number, -EAGAIN or -EINTR.
+ * Take a pending signal of @set, or wait for one until @deadline_ns (0: do not wait, UINT64_MAX:
+ * for ever). Returns its number, -EAGAIN or -EINTR.
  */
 long signal_wait(sigset_t set, struct siginfo *info, u64 deadline_ns);
 
 /* Is @sig pending for @t, or if that is NULL for @p as a whole? Any context. */
 bool signal_is_pending(struct proc *p, struct thread *t, int sig);
 
-/* guarded by sig_lock of its process: set or clear THREAD_SIGPENDING from what is pending. */
+/* Set or clear THREAD_SIGPENDING according to what is pending. sig_lock of its process held. */
 void signal_recalc(struct thread *t);
 /*
- * Wake the threads of @p that can take what is pending for the process, now that one cannot.
- * sig_lock held.
+ * A thread of @p no longer takes what is pending for the process: wake those that can. sig_lock
+ * held.
  */
 void signal_retarget(struct proc *p);
 /* Make all threads of @p but @except end. sig_lock held. */
@@ -88,7 +88,7 @@ void signal_notify_parent(struct proc *p, int sig, int code, int status);
 bool signal_is_ignored(const struct proc *p, int sig);
 
 /* Between signal.c and delivery.c; sig_lock held. */
-/* Have @t look at its signals: wake it from @states, or interrupt its CPU. */
+/* Make @t look at its signals: wake it from @states, or interrupt its CPU. */
 void signal_notify(struct thread *t, u32 states);
 /* Take the first pending signal of @set for @t or its process: its number, 0 if there is none. */
 int signal_dequeue(struct thread *t, sigset_t set, struct siginfo *info);

@@ -8,8 +8,8 @@
  *	                space
  *
  * Both end in switch_threads(): sched_switch_begin() picks with the runqueue locked, arch_switch()
- * changes stacks, and whoever runs then calls finish_switch(), which unlocks. A thread that ended
- * is freed there, by its successor, when nothing stands on its stack any more.
+ * changes stacks, and the thread that runs then calls finish_switch(), which unlocks. A thread that
+ * ended is freed there, by its successor, when nothing stands on its stack any more.
  *
  * Locking: interrupts are off from before the pick until after the unlock. preempt_count is 0 at
  * each switch, so it need not move with the threads.
@@ -90,7 +90,10 @@ void yield(void)
 
 void preempt_now(void)
 {
-	/* Otherwise the caller is busy, and will look again when it is done. */
+	/*
+	 * If preemption or interrupts are off, need_resched is looked at again when they are turned
+	 * on.
+	 */
 	if (!arch_preemptible() || !arch_irq_enabled())
 		return;
 	arch_irq_disable();
@@ -128,7 +131,7 @@ void kernel_thread_begin(void)
 
 	finish_switch();
 	arch_irq_enable();
-	/* As Linux: a bad address only concerns who gave it. */
+	/* As on Linux, a bad address only concerns the program that gave it. */
 	if (t->set_child_tid)
 		(void)!arch_copy_to_user(t->set_child_tid, &t->tid, sizeof(t->tid));
 }

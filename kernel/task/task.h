@@ -8,14 +8,17 @@
 #include "kernel/task/proc.h"
 
 /* --- pid.c: numbers of threads, groups, sessions; call with proc_tree_lock held ------- */
-/* A number that nobody uses, used once; 0: none left. These two take the lock themselves. */
+/*
+ * Returns a number that nobody used, with one user now, or 0 if none is left. This function and the
+ * next take the lock themselves.
+ */
 int pid_alloc(void);
-/* The same with a certain number, which is free: init's. */
+/* As pid_alloc(), for one certain number that is free: init's. */
 int pid_claim(int pid);
 /* One more or one less user of @pid: a thread, or a process in this group or session. */
 void pid_use(int pid);
 void pid_release(int pid);
-/* What thread_find() finds; NULL when it is gone. */
+/* Set which thread thread_find() finds for @pid; NULL when it is gone. */
 void pid_set_thread(int pid, struct thread *t);
 struct thread *pid_thread(int pid);
 
@@ -36,7 +39,7 @@ void thread_publish(struct thread *t);
 /* Let the scheduler run it. */
 void thread_start(struct thread *t);
 extern unsigned threads_max;
-/* A kernel thread that preempts everything on @cpu, and stays there; NULL as kthread_create(). */
+/* Like kthread_create(), but the thread stays on @cpu and preempts everything there. */
 struct thread *kthread_create_stopper(unsigned cpu, const char *name, void (*fn)(void *),
 				      void *arg);
 
@@ -67,8 +70,8 @@ void proc_init(void);
  */
 struct proc *proc_alloc(struct proc *parent);
 /*
- * Give back memory, files and so on; those that are there. Not with locks held: files may sleep
- * when they close.
+ * Give back those resources (memory, files and so on) that @p has. May sleep: files do when they
+ * close.
  */
 void proc_release_resources(struct proc *p);
 /* The rest with proc_tree_lock held. Enter @p into the tree, into @parent's group and session. */
@@ -80,5 +83,5 @@ void proc_publish(struct proc *p, struct proc *parent);
 void proc_unlink(struct proc *p);
 void proc_set_group(struct proc *p, int pgid, int sid);
 bool proc_group_exists(int pgid, int sid);
-/* As proc_group_is_orphaned(), as if @without (may be NULL) were not there. */
+/* As proc_group_is_orphaned(), but ignores the process @without (may be NULL). */
 bool proc_group_orphaned_locked(int pgid, const struct proc *without);

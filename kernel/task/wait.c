@@ -3,8 +3,8 @@
  * Wait queues: where threads sleep for a condition that somebody else makes true.
  *
  * PROTOCOL: sleep. A waiter enqueues itself and announces its sleep, then looks at the condition,
- * then switches; who makes the condition true does so before it looks at the queue. Whichever order
- * the two run in, either the waiter sees the condition or the waker sees the waiter.
+ * then switches; a waker makes the condition true before it looks at the queue. Whichever order the
+ * two run in, either the waiter sees the condition or the waker sees the waiter.
  *
  * Locking: the queue's lock guards the list. A waker removes a waiter only after it woke it, and
  * touches neither it nor its thread afterwards: a waiter that finds itself removed may return
@@ -25,7 +25,7 @@ void waitq_prepare(struct waitq *q, struct waiter *w, u32 state)
 {
 	unsigned long flags = spin_lock_irqsave(&q->lock);
 
-	/* Exclusive ones last: a wakeup that stops at one has told all others. */
+	/* Exclusive waiters stand last: a wakeup that stops at one of them has woken all others. */
 	if (list_empty(&w->link) && w->exclusive)
 		list_add_tail(&q->waiters, &w->link);
 	else if (list_empty(&w->link))
@@ -54,7 +54,10 @@ unsigned waitq_wake_locked(struct waitq *q, unsigned nr, unsigned wake_flags)
 		assert_held(&q->lock);
 	list_for_each_safe(w, next, &q->waiters, link) {
 		bool one_of_nr = w->exclusive;
-		/* False if something else woke it already; then it looks for itself. */
+		/*
+		 * Returns false if something else woke the thread already; then it checks the
+		 * condition itself.
+		 */
 		if (!thread_wake_flags(w->thread, TASK_NORMAL, wake_flags))
 			continue;
 		list_del(&w->link);
@@ -68,8 +71,8 @@ unsigned waitq_wake_locked(struct waitq *q, unsigned nr, unsigned wake_flags)
 static unsigned wake(struct waitq *q, unsigned nr, unsigned wake_flags)
 {
 	/*
-	 * Pairs with the barrier in sched_block(): the condition's store before the look at the
-	 * queue.
+	 * The condition is stored before the queue is read. Pairs with the barrier in
+	 * sched_block().
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (list_empty(&q->waiters))

@@ -43,11 +43,11 @@ struct itimers {
 
 /* --- what they have in common ------------------------------------------------------- */
 
-/* However short its interval, a timer interrupts no more often than this. */
+/* A timer interrupts no more often than this, however short its interval. */
 #define MIN_PERIOD_NS (20 * NS_PER_US)
 
 /*
- * Again at a multiple of the interval from when it was due. Returns how many multiples were
+ * Re-arm at a multiple of the interval after the time it was due. Returns how many multiples were
  * skipped.
  */
 static u64 rearm(struct interval_timer *t)
@@ -160,7 +160,7 @@ long posix_timer_create(const struct timer_event *event, bool realtime)
 	mutex_lock(&its->lock);
 	bool room = its->nr_posix < POSIX_TIMERS_MAX;
 	if (room) {
-		/* A number is not used again, so that a late use of an old one is an error. */
+		/* Numbers are not reused, so that a late use of an old one is an error. */
 		t->id = its->next_id++;
 		if (event->value_is_id)
 			t->event.value = (u64)t->id;
@@ -174,7 +174,7 @@ long posix_timer_create(const struct timer_event *event, bool realtime)
 	return room ? id : -EAGAIN;
 }
 
-/* The timer @id with its process's timers locked, or NULL. */
+/* Returns the timer @id with its process's timers locked, or NULL. */
 static struct posix_timer *lock_timer(int id)
 {
 	struct itimers *its = current->proc->itimers;

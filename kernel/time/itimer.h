@@ -9,7 +9,9 @@ struct itimer_setting {
 	u64 interval_ns; /* then every; 0: once */
 };
 
-/* ITIMER_REAL of the current process: SIGALRM. NULL @new only reads. -ENOMEM. */
+/*
+ * Set ITIMER_REAL of the current process, which sends SIGALRM. NULL @new only reads. 0 or -ENOMEM.
+ */
 int itimer_real_set(const struct itimer_setting *new, struct itimer_setting *old);
 
 /* timer_create(2): what an expiry does. */
@@ -20,14 +22,14 @@ struct timer_event {
 	bool value_is_id;      /* that is the timer's number */
 };
 /*
- * A disarmed timer of the current process, whose absolute times are CLOCK_REALTIME's if @realtime.
- * Its id, -EAGAIN. Consumes @event->thread on success.
+ * Create a disarmed timer of the current process, whose absolute times are CLOCK_REALTIME's if
+ * @realtime. Returns its id or -EAGAIN. Consumes @event->thread on success.
  */
 long posix_timer_create(const struct timer_event *event, bool realtime);
 /* -EINVAL: no such timer. With @absolute, @new->value_ns is a time and not a span. */
 long posix_timer_set(int id, const struct itimer_setting *new, bool absolute,
 		     struct itimer_setting *old);
-/* Expiries that found the previous signal still pending. */
+/* Returns the number of expiries that found the previous signal still pending. */
 long posix_timer_overrun(int id);
 long posix_timer_delete(int id);
 

@@ -21,7 +21,9 @@ static unsigned count_active(void)
 
 	for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++) {
 		struct sched_cpu_stat stat;
-		/* Who fell asleep on a CPU that has left is counted there until it wakes. */
+		/*
+		 * A thread that fell asleep on a CPU that has left is counted there until it wakes.
+		 */
 		if (!cpus[cpu])
 			continue;
 		sched_cpu_stat(machine, cpu, &stat);
@@ -36,7 +38,7 @@ static void sample(struct ktimer *t)
 
 	for (unsigned i = 0; i < ARRAY_SIZE(average); i++) {
 		u64 sum = average[i] * decay[i] + active * (LOAD_ONE - decay[i]);
-		/* Rounded up while it rises: otherwise a constant load is never reached. */
+		/* A rising load is rounded up: otherwise it would never reach a constant load. */
 		average[i] = (sum + (active >= average[i] ? LOAD_ONE - 1 : 0)) >> LOAD_SHIFT;
 	}
 	ktimer_start(t, t->expires_ns + 5 * NS_PER_SEC + NS_PER_SEC / tick_hz);

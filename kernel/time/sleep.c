@@ -56,7 +56,7 @@ struct sleeper {
 static void sleep_expired(struct ktimer *timer)
 {
 	struct sleeper *s = timer->arg;
-	/* Read first: once it sees the mark the sleeper may leave. */
+	/* Read the thread first: once the sleeper sees the mark it may leave. */
 	struct thread *t = s->thread;
 
 	WRITE_ONCE(s->expired, true);
@@ -79,7 +79,7 @@ long sleep_until(u64 deadline_ns, u64 slack_ns)
 		schedule();
 	}
 	sched_unblock(&current->task);
-	/* Also waits until the callback is done with this frame and this thread. */
+	/* This also waits until the callback is done with this frame and this thread. */
 	ktimer_cancel(&timer);
 	return s.expired ? 0 : -ERESTARTSYS;
 }

@@ -10,16 +10,16 @@ void tick_init(void);
 /* The running CPU leaves idle: tick again. Interrupts off. */
 void tick_start(void);
 /*
- * After a reschedule IPI: another CPU may have set the scheduler's timer of this one. Interrupts
+ * Called after a reschedule IPI: another CPU may have set this CPU's scheduler timer. Interrupts
  * off.
  */
 void timer_recheck(void);
 /* host_timer() of the scheduler's seam. Interrupts off. */
 void timer_set_sched(unsigned cpu, u64 when_ns);
 /*
- * The machine is stopped (kernel/task/hotplug.c): the timers of CPU @from, which leaves, are this
- * CPU's from now on. @from itself calls the other, to have no interrupt any more; tick_start() ends
- * that. Interrupts off.
+ * Used while the machine is stopped (kernel/task/hotplug.c). timers_take_over() makes the timers of
+ * CPU @from, which leaves, this CPU's. @from itself calls timer_stop_cpu(), so that it gets no
+ * timer interrupt until tick_start(). Interrupts off.
  */
 void timers_take_over(unsigned from);
 void timer_stop_cpu(void);

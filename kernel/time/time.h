@@ -18,7 +18,10 @@ u64 clock_realtime_ns(void);
 void clock_set_realtime(u64 ns);
 /* There is a vDSO now: tell it the time. */
 void clock_publish(void);
-/* The same moment by clock_ns(), as the real-time clock is set now; 1 if that was before boot. */
+/*
+ * Converts a CLOCK_REALTIME to clock_ns(), as the real-time clock is set now; 1 if that was before
+ * boot.
+ */
 u64 clock_monotonic_of(u64 realtime_ns);
 
 struct ktimer {
@@ -34,14 +37,14 @@ struct ktimer {
 };
 void ktimer_init(struct ktimer *t, void (*fn)(struct ktimer *), void *arg);
 void ktimer_start(struct ktimer *t, u64 expires_ns); /* re-arms if armed */
-/* The same, but may be up to @slack_ns late if that saves an interrupt. */
+/* As ktimer_start(), but the timer may be up to @slack_ns late if that saves an interrupt. */
 void ktimer_start_slack(struct ktimer *t, u64 expires_ns, u64 slack_ns);
 /* Returns true if it was armed. On return the callback is not running. Not from the callback. */
 bool ktimer_cancel(struct ktimer *t);
 #define TIME_NEVER UINT64_MAX
 /*
- * Sleep until @deadline_ns (clock_ns; TIME_NEVER: only a signal ends it); 0, or -EINTR-like
- * -ERESTARTSYS if a signal came.
+ * Sleep until @deadline_ns (clock_ns; TIME_NEVER: only a signal ends it). 0, or -ERESTARTSYS if a
+ * signal came.
  */
 long sleep_until(u64 deadline_ns, u64 slack_ns);
 

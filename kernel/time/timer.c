@@ -45,7 +45,7 @@ static struct timer_cpu *my_timers(void)
 
 /* --- programming ------------------------------------------------------------------ */
 
-/* The earlier of two times of which 0 means never. */
+/* Returns the earlier of two times; 0 means never. */
 static u64 earlier(u64 a, u64 b)
 {
 	return a - 1 < b - 1 ? a : b;
@@ -197,8 +197,8 @@ void ktimer_start_slack(struct ktimer *t, u64 expires_ns, u64 slack_ns)
 	remove_locked(c, t);
 	if (c != my_timers()) {
 		/*
-		 * Unarmed it is nobody's: take it along. Only its owner starts it, so nobody else
-		 * does the same.
+		 * An unarmed timer belongs to no CPU: take it to this one. Only its owner starts
+		 * it, so there is no race.
 		 */
 		spin_unlock(&c->lock);
 		c = my_timers();
@@ -218,7 +218,10 @@ void ktimer_start(struct ktimer *t, u64 expires_ns)
 	ktimer_start_slack(t, expires_ns, 0);
 }
 
-/* Neither armed nor running: said without the lock, so in the order opposite to run_ktimers(). */
+/*
+ * Is the timer neither armed nor running? Read without the lock, so in the order opposite to
+ * run_ktimers().
+ */
 static bool is_over(const struct ktimer *t)
 {
 	return !__atomic_load_n(&t->armed, __ATOMIC_ACQUIRE) &&
@@ -241,7 +244,10 @@ bool ktimer_cancel(struct ktimer *t)
 	}
 }
 
-/* Call what is due. The lock is not held during a callback, so that it may re-arm its timer. */
+/*
+ * Call the timers that are due. The lock is not held during a callback, so that it may re-arm its
+ * timer.
+ */
 static void run_ktimers(struct timer_cpu *c, u64 now)
 {
 	struct rb_node *first;
@@ -311,8 +317,8 @@ void kernel_timer_interrupt(void)
 	if (!rb_is_empty(&c->tree))
 		run_ktimers(c, now);
 	/*
-	 * Always, even on an idle CPU that is about to run something: another CPU may take that
-	 * task away first, and then nobody would come back to set the timer.
+	 * Program the timer even on an idle CPU that is about to run something: another CPU may
+	 * take that task away first, and then nothing would set the timer.
 	 */
 	program(c, next_event(c));
 	trace_vector(local_timer_exit, LOCAL_TIMER_VECTOR);

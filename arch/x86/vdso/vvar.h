@@ -17,8 +17,8 @@ struct vvar {
 	u64 tsc_base;	 /* the TSC at boot */
 	u64 ns_per_tick; /* of the TSC, 32.32 fixed point */
 	/*
-	 * What to add to the time since boot for each clock. With a table, a reader treats all
-	 * clocks alike.
+	 * The time since boot becomes each clock by adding its offset. With a table, a reader
+	 * treats all clocks alike.
 	 */
 	u64 offset_ns[VVAR_CLOCKS];
 };
