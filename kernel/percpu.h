@@ -25,7 +25,7 @@ struct cpu {
 	bool online;
 	u64 nr_irqs, nr_timer, nr_resched_ipi;
 	u64 nr_lock_waits, lock_wait_ns; /* for spin locks */
-	u64 online_ns; /* when the CPU came into service, plus the time spent out of service since */
+	u64 online_ns; /* when the CPU came into service, plus its time out of service since */
 	u64 offline_since_ns;
 	u64 system_ns; /* the most that /proc/stat has said */
 };
