@@ -2,9 +2,9 @@
 /*
  * Lottery scheduling: a draw decides who runs for the next slice, and weights are tickets.
  *
- * Shares are proportional in the long run only; in return a policy needs no history, so sleep, moves
- * and swaps cost nothing and owe nothing. The draw comes from the runqueue's generator, which the
- * machine's seed starts: a run is a function of its seed.
+ * Shares are proportional in the long run only; in return a policy needs no history, so sleep,
+ * moves and swaps cost nothing and owe nothing. The draw comes from the runqueue's generator, which
+ * the machine's seed starts: a run is a function of its seed.
  *
  * The winner of a draw stays the winner until its slice is over, it yields or leaves. So pick() may
  * be asked as often as anybody likes.

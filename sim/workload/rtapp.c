@@ -10,39 +10,12 @@
  */
 #include <string.h>
 
-#include "sim/workload/group.h"
-#include "sim/engine/util.h"
-
-#define MAX_US 1000000000000ll
-
-enum object_kind { MUTEX, CONDITION, SEMAPHORE, BARRIER, TIMER, SUSPENSION };
-
-/* A name in the file and its object. Names of different kinds do not clash. */
-struct name {
-	enum object_kind kind;
-	char *text;
-	u32 object;
-};
-
-struct file {
-	struct json json;
-	struct workload *w;
-	unsigned nr_cpus;
-	u64 mem_ns_per_kib;
-	int default_policy;
-	struct name *names;
-	u32 nr_names, names_size;
-	u32 first_program; /* of the first task */
-	/* The task being read: */
-	u32 program;
-	struct attributes attr; /* as the latest phase set them */
-	char *own_timer;	/* the one timer that each instance has for itself */
-};
+#include "sim/workload/rtapp.h"
 
 /* --- names ------------------------------------------------------------------------------------ */
 
 /* The object of this kind and name. Frees @text or keeps it. */
-static u32 object_named(struct file *f, enum object_kind kind, char *text)
+static u32 object_named(struct rtapp_file *f, enum object_kind kind, char *text)
 {
 	struct name *name;
 
@@ -58,12 +31,12 @@ static u32 object_named(struct file *f, enum object_kind kind, char *text)
 	return name->object;
 }
 
-static u32 object_of(struct file *f, enum object_kind kind, json_value key)
+static u32 object_of(struct rtapp_file *f, enum object_kind kind, json_value key)
 {
 	return object_named(f, kind, json_string_of(&f->json, key));
 }
 
-static u32 task_named(struct file *f, json_value key)
+static u32 task_named(struct rtapp_file *f, json_value key)
 {
 	json_value tasks = json_find(&f->json, JSON_TOP, "tasks"), task = 0;
 	char *name = json_string_of(&f->json, key);
@@ -78,199 +51,30 @@ static u32 task_named(struct file *f, json_value key)
 	json_error(&f->json, key, "there is no task \"%s\"", name);
 }
 
-/* --- properties ------------------------------------------------------------------------------- */
-
-static int policy_named(const struct file *f, json_value key)
-{
-	static const struct {
-		const char *name;
-		int policy;
-	} policies[] = { { "SCHED_OTHER", SCHED_NORMAL }, { "SCHED_BATCH", SCHED_BATCH },
-			 { "SCHED_IDLE", SCHED_IDLE },	  { "SCHED_FIFO", SCHED_FIFO },
-			 { "SCHED_RR", SCHED_RR },	  { "SCHED_DEADLINE", SCHED_DEADLINE } };
-	char *name = json_string_of(&f->json, key);
-
-	for (u32 i = 0; i < ARRAY_SIZE(policies); i++) {
-		if (!strcmp(name, policies[i].name)) {
-			free(name);
-			return policies[i].policy;
-		}
-	}
-	json_error(&f->json, key, "\"%s\" is no policy", name);
-}
-
-static void set_cpus(struct file *f, json_value key, struct attributes *attr)
-{
-	json_value list = json_member(key), item = 0;
-
-	if (!json_is_array(&f->json, list))
-		json_error(&f->json, key, "\"cpus\" must be an array of integers");
-	attr->set_affinity = true;
-	attr->allowed = cpumask_none();
-	while ((item = json_next(&f->json, list, item))) {
-		s64 cpu = json_int_at(&f->json, item, "cpus", 0, CPU_MAX - 1);
-
-		if (cpu >= f->nr_cpus)
-			json_error(&f->json, item, "CPU %lld in \"cpus\": the machine has %u",
-				   (long long)cpu, f->nr_cpus);
-		cpumask_set(&attr->allowed, (unsigned)cpu);
-	}
-	if (cpumask_empty(&attr->allowed))
-		json_error(&f->json, key, "\"cpus\" is empty");
-}
-
-static void set_policy(struct file *f, json_value policy, json_value priority,
-		       struct attributes *attr)
-{
-	bool rt;
-
-	if (!policy && !priority)
-		return;
-	attr->set_policy = true;
-	if (policy)
-		attr->policy = policy_named(f, policy);
-	rt = attr->policy == SCHED_FIFO || attr->policy == SCHED_RR;
-	attr->rt_priority = rt ? 10 : 0;
-	attr->nice = 0;
-	if (priority && attr->policy == SCHED_DEADLINE)
-		json_int_of(&f->json, priority, 0, 0);
-	if (priority && rt)
-		attr->rt_priority = (int)json_int_of(&f->json, priority, 1, 99);
-	else if (priority)
-		attr->nice = (int)json_int_of(&f->json, priority, -20, 19);
-}
-
-/*
- * Checks keys that have no effect here: there is no memory, and every CPU runs at the same speed.
- */
-static bool take_ignored(struct file *f, json_value key)
-{
-	if (json_equals(&f->json, key, "nodes_membind")) {
-		json_value list = json_member(key), item = 0;
-
-		if (!json_is_array(&f->json, list))
-			json_error(&f->json, key, "\"nodes_membind\" must be an array of integers");
-		while ((item = json_next(&f->json, list, item)))
-			json_int_at(&f->json, item, "nodes_membind", 0, 1023);
-		return true;
-	}
-	if (!json_equals(&f->json, key, "util_min") && !json_equals(&f->json, key, "util_max"))
-		return false;
-	json_int_of(&f->json, key, 0, 1024);
-	return true;
-}
-
-/* Is @key a known name that is not an event? Names that cannot be modelled are errors. */
-static bool is_property(struct file *f, json_value key, bool of_task)
-{
-	static const char *const taken[] = {
-		"policy",     "priority",  "cpus",	"loop",
-		"dl-runtime", "taskgroup", "dl-period", "dl-deadline"
-	};
-	static const char *const of_tasks[] = { "instance", "delay", "phases" };
-	static const char *const unsupported[] = { "deadline", "period" };
-	const struct json *json = &f->json;
-
-	for (u32 i = 0; i < ARRAY_SIZE(taken); i++)
-		if (json_equals(json, key, taken[i]))
-			return true;
-	for (u32 i = 0; i < ARRAY_SIZE(of_tasks) && of_task; i++)
-		if (json_equals(json, key, of_tasks[i]))
-			return true;
-	for (u32 i = 0; i < ARRAY_SIZE(unsupported); i++)
-		if (json_equals(json, key, unsupported[i]))
-			json_error(json, key, "\"%s\" is not implemented by this scheduler",
-				   unsupported[i]);
-	return take_ignored(f, key);
-}
-
-/* The key @name itself; 0 if there is none. */
-static json_value key_of(const struct file *f, json_value object, const char *name)
-{
-	json_value at = json_find(&f->json, object, name);
-
-	return at ? at - 1 : 0;
-}
-
-/* rt-app has this restriction, too. */
-static void set_group(struct file *f, json_value key, struct attributes *attr)
-{
-	if (!task_is_fair_policy(attr->policy))
-		json_error(&f->json, key, "\"taskgroup\" of a real-time task");
-	attr->set_group = true;
-	attr->group = json_group_of(&f->json, key, f->w, json_string_of(&f->json, key));
-}
-
-/*
- * As rt-app: "dl-runtime" is needed, a missing deadline is the period and a missing period the
- * deadline, and if both are missing both are the runtime.
- */
-static void set_deadline(struct file *f, json_value object, struct attributes *attr)
-{
-	json_value runtime = key_of(f, object, "dl-runtime");
-	json_value deadline = key_of(f, object, "dl-deadline");
-	json_value period = key_of(f, object, "dl-period");
-	const struct json *json = &f->json;
-
-	if (!runtime && !deadline && !period)
-		return;
-	attr->set_policy = true;
-	if (runtime)
-		attr->runtime_ns = (u64)json_int_of(json, runtime, 2, MAX_US) * NS_PER_US;
-	if (period)
-		attr->period_ns = (u64)json_int_of(json, period, 2, MAX_US) * NS_PER_US;
-	if (deadline)
-		attr->deadline_ns = (u64)json_int_of(json, deadline, 2, MAX_US) * NS_PER_US;
-	attr->period_ns = attr->period_ns ?: attr->deadline_ns ?: attr->runtime_ns;
-	attr->deadline_ns = attr->deadline_ns ?: attr->period_ns;
-}
-
-static void take_properties(struct file *f, json_value object, struct attributes *attr)
-{
-	json_value cpus = key_of(f, object, "cpus"), slice = key_of(f, object, "dl-runtime");
-	json_value group = key_of(f, object, "taskgroup");
-
-	set_policy(f, key_of(f, object, "policy"), key_of(f, object, "priority"), attr);
-	if (cpus)
-		set_cpus(f, cpus, attr);
-	if (group)
-		set_group(f, group, attr);
-	if (attr->policy == SCHED_DEADLINE) {
-		set_deadline(f, object, attr);
-		return;
-	}
-	if (!slice)
-		return;
-	/* For a fair task this is the size of its requests. */
-	if (!task_is_fair_policy(attr->policy))
-		json_error(&f->json, slice, "\"dl-runtime\" of a real-time task");
-	attr->set_policy = true;
-	attr->slice_ns = (u64)json_int_of(&f->json, slice, 100, 100000) * NS_PER_US;
-}
-
 /* --- events ----------------------------------------------------------------------------------- */
 
-static void add(struct file *f, struct step step)
+static void add(struct rtapp_file *f, struct step step)
 {
 	workload_step(f->w, f->program, step);
 }
 
-static void add_time(struct file *f, enum step_kind kind, json_value key)
+static void add_time(struct rtapp_file *f, enum step_kind kind, json_value key)
 {
 	u64 ns = (u64)json_int_of(&f->json, key, 0, MAX_US) * NS_PER_US;
 
 	add(f, (struct step){ .kind = kind, .a = ns, .b = ns });
 }
 
-static void add_object(struct file *f, enum step_kind kind, enum object_kind object, json_value key)
+static void add_object(struct rtapp_file *f, enum step_kind kind, enum object_kind object,
+		       json_value key)
 {
 	add(f, (struct step){ .kind = kind, .object = object_of(f, object, key) });
 }
 
 /* The key @name, which must exist, of the object that belongs to @event. */
-static json_value needed(struct file *f, json_value event, const char *name)
+static json_value needed(struct rtapp_file *f, json_value event, const char *name)
 {
-	json_value key = key_of(f, json_object_of(&f->json, event), name);
+	json_value key = rtapp_key_of(f, json_object_of(&f->json, event), name);
 
 	if (!key)
 		json_error(&f->json, event, "this event needs a \"%s\"", name);
@@ -278,7 +82,7 @@ static json_value needed(struct file *f, json_value event, const char *name)
 }
 
 /* Reports keys of the event's object that are not in @names, a list separated by blanks. */
-static void only(struct file *f, json_value event, const char *names)
+static void only(struct rtapp_file *f, json_value event, const char *names)
 {
 	json_value object = json_object_of(&f->json, event), key = 0;
 
@@ -293,7 +97,7 @@ static void only(struct file *f, json_value event, const char *names)
 	}
 }
 
-static void add_wait(struct file *f, json_value key)
+static void add_wait(struct rtapp_file *f, json_value key)
 {
 	only(f, key, "ref mutex");
 	add(f, (struct step){ .kind = STEP_WAIT,
@@ -301,15 +105,15 @@ static void add_wait(struct file *f, json_value key)
 			      .other = object_of(f, MUTEX, needed(f, key, "mutex")) });
 }
 
-static void add_sync(struct file *f, json_value key)
+static void add_sync(struct rtapp_file *f, json_value key)
 {
 	add_object(f, STEP_SIGNAL, CONDITION, needed(f, key, "ref"));
 	add_wait(f, key);
 }
 
-static u64 timer_mode(struct file *f, json_value key)
+static u64 timer_mode(struct rtapp_file *f, json_value key)
 {
-	json_value at = key_of(f, json_object_of(&f->json, key), "mode");
+	json_value at = rtapp_key_of(f, json_object_of(&f->json, key), "mode");
 
 	if (!at || json_equals(&f->json, json_member(at), "relative"))
 		return 0;
@@ -319,7 +123,7 @@ static u64 timer_mode(struct file *f, json_value key)
 }
 
 /* A timer whose name begins with "unique" exists once for each instance; others are shared. */
-static void add_timer(struct file *f, json_value key)
+static void add_timer(struct rtapp_file *f, json_value key)
 {
 	json_value ref = needed(f, key, "ref"), period = needed(f, key, "period");
 	struct step step = { .kind = STEP_TIMER, .b = timer_mode(f, key) };
@@ -340,7 +144,7 @@ static void add_timer(struct file *f, json_value key)
 	add(f, step);
 }
 
-static void add_barrier(struct file *f, json_value key)
+static void add_barrier(struct rtapp_file *f, json_value key)
 {
 	u32 object = object_of(f, BARRIER, key);
 
@@ -348,7 +152,7 @@ static void add_barrier(struct file *f, json_value key)
 	add(f, (struct step){ .kind = STEP_BARRIER, .object = object });
 }
 
-static void add_bytes(struct file *f, json_value key)
+static void add_bytes(struct rtapp_file *f, json_value key)
 {
 	u64 bytes = (u64)json_int_of(&f->json, key, 0, 1ll << 40);
 	u64 ns = bytes * f->mem_ns_per_kib / 1024;
@@ -356,7 +160,7 @@ static void add_bytes(struct file *f, json_value key)
 	add(f, (struct step){ .kind = STEP_RUN, .a = ns, .b = ns });
 }
 
-static void add_suspend(struct file *f, json_value key)
+static void add_suspend(struct rtapp_file *f, json_value key)
 {
 	char *own = strdup(f->w->programs[f->program].name);
 
@@ -366,7 +170,7 @@ static void add_suspend(struct file *f, json_value key)
 			      .other = NO_OBJECT });
 }
 
-static void add_resume(struct file *f, json_value key)
+static void add_resume(struct rtapp_file *f, json_value key)
 {
 	char *name = strdup(f->w->programs[task_named(f, key)].name);
 
@@ -374,7 +178,7 @@ static void add_resume(struct file *f, json_value key)
 	    (struct step){ .kind = STEP_BROADCAST, .object = object_named(f, SUSPENSION, name) });
 }
 
-static void add_event(struct file *f, json_value key)
+static void add_event(struct rtapp_file *f, json_value key)
 {
 	const struct json *json = &f->json;
 
@@ -423,9 +227,9 @@ static void add_event(struct file *f, json_value key)
 
 /* --- tasks ------------------------------------------------------------------------------------ */
 
-static u64 loops_of(struct file *f, json_value object, s64 usual)
+static u64 loops_of(struct rtapp_file *f, json_value object, s64 usual)
 {
-	json_value key = key_of(f, object, "loop");
+	json_value key = rtapp_key_of(f, object, "loop");
 	s64 loops = key ? json_int_of(&f->json, key, -1, INT32_MAX) : usual;
 
 	if (!loops)
@@ -434,7 +238,7 @@ static u64 loops_of(struct file *f, json_value object, s64 usual)
 }
 
 /* Of two equal keys, rt-app's parser would keep one and forget the other. */
-static void check_unique(struct file *f, json_value object)
+static void check_unique(struct rtapp_file *f, json_value object)
 {
 	json_value key = 0;
 
@@ -449,23 +253,23 @@ static void check_unique(struct file *f, json_value object)
 	}
 }
 
-static void add_phase(struct file *f, json_value phase, s64 usual_loops, bool is_task)
+static void add_phase(struct rtapp_file *f, json_value phase, s64 usual_loops, bool is_task)
 {
 	json_value key = 0;
 
 	add(f, (struct step){ .kind = STEP_LOOP, .a = loops_of(f, phase, usual_loops) });
 	while ((key = json_next(&f->json, phase, key)))
-		if (!is_property(f, key, is_task))
+		if (!rtapp_is_property(f, key, is_task))
 			add_event(f, key);
 	add(f, (struct step){ .kind = STEP_END });
 }
 
-static void add_phases(struct file *f, json_value task, json_value phases_key)
+static void add_phases(struct rtapp_file *f, json_value task, json_value phases_key)
 {
 	json_value phases = json_object_of(&f->json, phases_key), key = 0;
 
 	while ((key = json_next(&f->json, task, key)))
-		if (!is_property(f, key, true))
+		if (!rtapp_is_property(f, key, true))
 			json_error(&f->json, key,
 				   "unknown key \"%s\" (events belong into the phases)",
 				   json_text(&f->json, key));
@@ -477,7 +281,7 @@ static void add_phases(struct file *f, json_value task, json_value phases_key)
 
 		check_unique(f, phase);
 		change.set_policy = change.set_affinity = change.set_group = false;
-		take_properties(f, phase, &change);
+		rtapp_take_properties(f, phase, &change);
 		if (change.set_policy || change.set_affinity || change.set_group)
 			add(f,
 			    (struct step){ .kind = STEP_ATTR, .a = workload_attr(f->w, &change) });
@@ -487,10 +291,10 @@ static void add_phases(struct file *f, json_value task, json_value phases_key)
 	add(f, (struct step){ .kind = STEP_END });
 }
 
-static void add_task(struct file *f, json_value key, u32 program)
+static void add_task(struct rtapp_file *f, json_value key, u32 program)
 {
 	json_value task = json_object_of(&f->json, key);
-	json_value phases = key_of(f, task, "phases"), delay = key_of(f, task, "delay");
+	json_value phases = rtapp_key_of(f, task, "phases"), delay = rtapp_key_of(f, task, "delay");
 	struct attributes *attr = &f->w->programs[program].attr;
 
 	f->program = program;
@@ -498,7 +302,7 @@ static void add_task(struct file *f, json_value key, u32 program)
 	attr->set_policy = true;
 	attr->policy = f->default_policy;
 	attr->rt_priority = attr->policy == SCHED_FIFO || attr->policy == SCHED_RR ? 10 : 0;
-	take_properties(f, task, attr);
+	rtapp_take_properties(f, task, attr);
 	f->attr = *attr;
 	if (delay)
 		add_time(f, STEP_DELAY, delay);
@@ -510,9 +314,9 @@ static void add_task(struct file *f, json_value key, u32 program)
 	f->own_timer = NULL;
 }
 
-static void add_tasks(struct file *f)
+static void add_tasks(struct rtapp_file *f)
 {
-	json_value tasks = key_of(f, JSON_TOP, "tasks"), key = 0;
+	json_value tasks = rtapp_key_of(f, JSON_TOP, "tasks"), key = 0;
 	u32 program = f->first_program = f->w->nr_programs;
 
 	if (!tasks)
@@ -521,7 +325,7 @@ static void add_tasks(struct file *f)
 	check_unique(f, tasks);
 	while ((key = json_next(&f->json, tasks, key))) {
 		json_value task = json_object_of(&f->json, key);
-		json_value instance = key_of(f, task, "instance");
+		json_value instance = rtapp_key_of(f, task, "instance");
 		char *name = json_text(&f->json, key);
 		u32 number = workload_program(f->w, name);
 
@@ -538,7 +342,7 @@ static void add_tasks(struct file *f)
 /* --- global ----------------------------------------------------------------------------------- */
 
 /* Only the types are checked of settings of rt-app's own logs. */
-static void take_global(struct file *f, json_value key)
+static void take_global(struct rtapp_file *f, json_value key)
 {
 	static const char *const strings[] = { "logdir", "log_basename", "io_device" };
 	static const char *const bools[] = { "pi_enabled", "lock_pages", "gnuplot",
@@ -559,7 +363,7 @@ static void take_global(struct file *f, json_value key)
 	if (json_equals(json, key, "duration"))
 		f->w->duration = (u64)max(json_int_of(json, key, -1, 86400), (s64)0) * NS_PER_SEC;
 	else if (json_equals(json, key, "default_policy"))
-		f->default_policy = policy_named(f, key);
+		f->default_policy = rtapp_policy_named(f, key);
 	else if (json_equals(json, key, "mem_buffer_size"))
 		json_int_of(json, key, 0, INT32_MAX);
 	else if (json_equals(json, key, "calibration") || json_equals(json, key, "log_size"))
@@ -571,7 +375,7 @@ static void take_global(struct file *f, json_value key)
 }
 
 /* This object is our extension; rt-app ignores it. */
-static void take_groups(struct file *f, json_value groups)
+static void take_groups(struct rtapp_file *f, json_value groups)
 {
 	json_value key = 0;
 
@@ -583,10 +387,10 @@ static void take_groups(struct file *f, json_value groups)
 
 void rtapp_add(struct workload *w, const char *path, unsigned nr_cpus, u64 mem_ns_per_kib)
 {
-	struct file f = { .json = json_load(path),
-			  .w = w,
-			  .nr_cpus = nr_cpus,
-			  .mem_ns_per_kib = mem_ns_per_kib };
+	struct rtapp_file f = { .json = json_load(path),
+				.w = w,
+				.nr_cpus = nr_cpus,
+				.mem_ns_per_kib = mem_ns_per_kib };
 	json_value key = 0, global = 0, groups = 0;
 
 	check_unique(&f, JSON_TOP);

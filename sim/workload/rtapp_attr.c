@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Properties of rt-app's tasks and phases: policy, priority, CPUs, group, deadline. What is read
+ * here but cannot be modelled is an error that says so; see rtapp.c.
+ */
+#include <string.h>
+
+#include "sim/workload/rtapp.h"
+
+int rtapp_policy_named(const struct rtapp_file *f, json_value key)
+{
+	static const struct {
+		const char *name;
+		int policy;
+	} policies[] = { { "SCHED_OTHER", SCHED_NORMAL }, { "SCHED_BATCH", SCHED_BATCH },
+			 { "SCHED_IDLE", SCHED_IDLE },	  { "SCHED_FIFO", SCHED_FIFO },
+			 { "SCHED_RR", SCHED_RR },	  { "SCHED_DEADLINE", SCHED_DEADLINE } };
+	char *name = json_string_of(&f->json, key);
+
+	for (u32 i = 0; i < ARRAY_SIZE(policies); i++) {
+		if (!strcmp(name, policies[i].name)) {
+			free(name);
+			return policies[i].policy;
+		}
+	}
+	json_error(&f->json, key, "\"%s\" is no policy", name);
+}
+
+static void set_cpus(struct rtapp_file *f, json_value key, struct attributes *attr)
+{
+	json_value list = json_member(key), item = 0;
+
+	if (!json_is_array(&f->json, list))
+		json_error(&f->json, key, "\"cpus\" must be an array of integers");
+	attr->set_affinity = true;
+	attr->allowed = cpumask_none();
+	while ((item = json_next(&f->json, list, item))) {
+		s64 cpu = json_int_at(&f->json, item, "cpus", 0, CPU_MAX - 1);
+
+		if (cpu >= f->nr_cpus)
+			json_error(&f->json, item, "CPU %lld in \"cpus\": the machine has %u",
+				   (long long)cpu, f->nr_cpus);
+		cpumask_set(&attr->allowed, (unsigned)cpu);
+	}
+	if (cpumask_empty(&attr->allowed))
+		json_error(&f->json, key, "\"cpus\" is empty");
+}
+
+static void set_policy(struct rtapp_file *f, json_value policy, json_value priority,
+		       struct attributes *attr)
+{
+	bool rt;
+
+	if (!policy && !priority)
+		return;
+	attr->set_policy = true;
+	if (policy)
+		attr->policy = rtapp_policy_named(f, policy);
+	rt = attr->policy == SCHED_FIFO || attr->policy == SCHED_RR;
+	attr->rt_priority = rt ? 10 : 0;
+	attr->nice = 0;
+	if (priority && attr->policy == SCHED_DEADLINE)
+		json_int_of(&f->json, priority, 0, 0);
+	if (priority && rt)
+		attr->rt_priority = (int)json_int_of(&f->json, priority, 1, 99);
+	else if (priority)
+		attr->nice = (int)json_int_of(&f->json, priority, -20, 19);
+}
+
+/*
+ * Checks keys that have no effect here: there is no memory, and every CPU runs at the same speed.
+ */
+static bool take_ignored(struct rtapp_file *f, json_value key)
+{
+	if (json_equals(&f->json, key, "nodes_membind")) {
+		json_value list = json_member(key), item = 0;
+
+		if (!json_is_array(&f->json, list))
+			json_error(&f->json, key, "\"nodes_membind\" must be an array of integers");
+		while ((item = json_next(&f->json, list, item)))
+			json_int_at(&f->json, item, "nodes_membind", 0, 1023);
+		return true;
+	}
+	if (!json_equals(&f->json, key, "util_min") && !json_equals(&f->json, key, "util_max"))
+		return false;
+	json_int_of(&f->json, key, 0, 1024);
+	return true;
+}
+
+bool rtapp_is_property(struct rtapp_file *f, json_value key, bool of_task)
+{
+	static const char *const taken[] = {
+		"policy",     "priority",  "cpus",	"loop",
+		"dl-runtime", "taskgroup", "dl-period", "dl-deadline"
+	};
+	static const char *const of_tasks[] = { "instance", "delay", "phases" };
+	static const char *const unsupported[] = { "deadline", "period" };
+	const struct json *json = &f->json;
+
+	for (u32 i = 0; i < ARRAY_SIZE(taken); i++)
+		if (json_equals(json, key, taken[i]))
+			return true;
+	for (u32 i = 0; i < ARRAY_SIZE(of_tasks) && of_task; i++)
+		if (json_equals(json, key, of_tasks[i]))
+			return true;
+	for (u32 i = 0; i < ARRAY_SIZE(unsupported); i++)
+		if (json_equals(json, key, unsupported[i]))
+			json_error(json, key, "\"%s\" is not implemented by this scheduler",
+				   unsupported[i]);
+	return take_ignored(f, key);
+}
+
+json_value rtapp_key_of(const struct rtapp_file *f, json_value object, const char *name)
+{
+	json_value at = json_find(&f->json, object, name);
+
+	return at ? at - 1 : 0;
+}
+
+/* rt-app has this restriction, too. */
+static void set_group(struct rtapp_file *f, json_value key, struct attributes *attr)
+{
+	if (!task_is_fair_policy(attr->policy))
+		json_error(&f->json, key, "\"taskgroup\" of a real-time task");
+	attr->set_group = true;
+	attr->group = json_group_of(&f->json, key, f->w, json_string_of(&f->json, key));
+}
+
+/*
+ * As rt-app: "dl-runtime" is needed, a missing deadline is the period and a missing period the
+ * deadline, and if both are missing both are the runtime.
+ */
+static void set_deadline(struct rtapp_file *f, json_value object, struct attributes *attr)
+{
+	json_value runtime = rtapp_key_of(f, object, "dl-runtime");
+	json_value deadline = rtapp_key_of(f, object, "dl-deadline");
+	json_value period = rtapp_key_of(f, object, "dl-period");
+	const struct json *json = &f->json;
+
+	if (!runtime && !deadline && !period)
+		return;
+	attr->set_policy = true;
+	if (runtime)
+		attr->runtime_ns = (u64)json_int_of(json, runtime, 2, MAX_US) * NS_PER_US;
+	if (period)
+		attr->period_ns = (u64)json_int_of(json, period, 2, MAX_US) * NS_PER_US;
+	if (deadline)
+		attr->deadline_ns = (u64)json_int_of(json, deadline, 2, MAX_US) * NS_PER_US;
+	attr->period_ns = attr->period_ns ?: attr->deadline_ns ?: attr->runtime_ns;
+	attr->deadline_ns = attr->deadline_ns ?: attr->period_ns;
+}
+
+void rtapp_take_properties(struct rtapp_file *f, json_value object, struct attributes *attr)
+{
+	json_value cpus = rtapp_key_of(f, object, "cpus"),
+		   slice = rtapp_key_of(f, object, "dl-runtime");
+	json_value group = rtapp_key_of(f, object, "taskgroup");
+
+	set_policy(f, rtapp_key_of(f, object, "policy"), rtapp_key_of(f, object, "priority"), attr);
+	if (cpus)
+		set_cpus(f, cpus, attr);
+	if (group)
+		set_group(f, group, attr);
+	if (attr->policy == SCHED_DEADLINE) {
+		set_deadline(f, object, attr);
+		if (!attr->runtime_ns)
+			json_error(&f->json, rtapp_key_of(f, object, "policy"),
+				   "SCHED_DEADLINE needs \"dl-runtime\"");
+		return;
+	}
+	if (!slice)
+		return;
+	/* For a fair task this is the size of its requests. */
+	if (!task_is_fair_policy(attr->policy))
+		json_error(&f->json, slice, "\"dl-runtime\" of a real-time task");
+	attr->set_policy = true;
+	attr->slice_ns = (u64)json_int_of(&f->json, slice, 100, 100000) * NS_PER_US;
+}
