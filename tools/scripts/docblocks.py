@@ -142,6 +142,16 @@ def exact_build(root: str, build: str) -> str:
     return exact
 
 
+def run_once(command: str, root: str, build: str, directory: object, *,
+             done: dict[str, subprocess.CompletedProcess[str]] = {}) -> subprocess.CompletedProcess[str]:
+    """As run(), but a machine that two pages show boots once, unless it leaves a trace."""
+    if "OUT=" in command or command.startswith(READS_A_TRACE):
+        return run(command, root, build, directory)
+    if command not in done:
+        done[command] = run(command, root, build, directory)
+    return done[command]
+
+
 def renew_block(root: str, build: str, name: str, first: int, lines: list[str]) -> tuple[list[str], list[str]]:
     """(lines as they ought to be, complaints)"""
     steps = session(lines)
@@ -151,7 +161,7 @@ def renew_block(root: str, build: str, name: str, first: int, lines: list[str]) 
             last = max((i for i in range(len(steps)) if steps[i][1]), default=-1)
             if at > last or not command.startswith(PROGRAMS) or not is_exact(steps, at):
                 continue
-            done = run(command, root, build, directory)
+            done = run_once(command, root, build, directory)
             if done.returncode not in (0, 141):  # 141: head had enough
                 complaints.append(f"{name}:{first}: `{command}` ended with {done.returncode}: {done.stderr[-300:]}")
                 continue
