@@ -42,7 +42,11 @@ void spin_unlock(struct spinlock *lock);
 /* Interrupts off while held. */
 unsigned long spin_lock_irqsave(struct spinlock *lock);
 void spin_unlock_irqrestore(struct spinlock *lock, unsigned long flags);
-bool spin_is_held(const struct spinlock *lock); /* by this CPU */
+/* Does this CPU hold @lock? */
+static inline bool spin_is_held(const struct spinlock *lock)
+{
+	return READ_ONCE(lock->holder) == this_cpu();
+}
 
 /*
  * A place where threads wait for something. Use the macros: they follow the scheduler's sleep

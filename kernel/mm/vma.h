@@ -13,8 +13,15 @@
 #define MAX_VMAS	65530u		  /* Linux's vm.max_map_count */
 #define STACK_GUARD_GAP (256 * PAGE_SIZE) /* kept free below a stack that grows */
 
-/* mm->lock is held, or nobody else knows @mm: it is being made or has ended. */
-#define assert_mm_held(mm) assert((mm)->lock.holder == arch_current() || READ_ONCE((mm)->refs) <= 1)
+/*
+ * mm->lock is held, or nobody else knows @mm: it is being made or has ended. Only in DEBUG builds:
+ * a fork asks hundreds of times.
+ */
+#define assert_mm_held(mm)                                                                         \
+	do {                                                                                       \
+		if (DEBUG)                                                                         \
+			assert((mm)->lock.holder == arch_current() || READ_ONCE((mm)->refs) <= 1); \
+	} while (0)
 
 /* --- vma.c -------------------------------------------------------------------- */
 void vma_init(void);

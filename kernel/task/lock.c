@@ -99,11 +99,6 @@ void spin_unlock_irqrestore(struct spinlock *lock, unsigned long flags)
 	preempt_check();
 }
 
-bool spin_is_held(const struct spinlock *lock)
-{
-	return READ_ONCE(lock->holder) == this_cpu();
-}
-
 /* --- the scheduler's locks ------------------------------------------------------ */
 
 /* How this file uses struct host_lock.word. */
