@@ -75,40 +75,9 @@ struct pelt {
 		util_est_ewma; /* utilisation when it last went to sleep; see pelt.c */
 };
 
-/* What EEVDF keeps of an entity; see fair/eevdf.h. */
-struct eevdf_entity {
-	u64 slice;	/* ns: size of its request */
-	u64 deadline;	/* virtual time: when the request is due, and its place in the timeline */
-	s64 vlag;	/* off the queue: virtual time that it is owed, or owes if negative */
-	bool relative;	/* off the queue: deadline counts from vruntime, and is to go on so */
-	bool protected; /* running: it may go on until its request is used up */
-	bool turn_over; /* running: it used up a request since it was picked */
-	/* in the timeline, over its subtree: */
-	u64 min_vruntime, min_slice, max_slice;
-};
-
-/*
- * What BORE knows of a task's bursts: a burst is its CPU time since it last slept or yielded.
- * @past and @worst are times under bore-cfs and penalties under bore; see fair/burst.h.
- */
-struct burst {
-	u64 time;   /* ns of the current burst */
-	u64 past;   /* earlier bursts, smoothed; of a new task, what it inherited */
-	u64 worst;  /* the larger of @past and the current burst: what the score is made of */
-	u8 score;   /* 0..39, as nice levels */
-	u8 applied; /* of the score, what its weight contains (bore) */
-};
-
-/* An average over a task's relatives, kept for a while. guarded by: sched.family_lock */
-struct burst_cache {
-	const struct fair_policy *policy; /* whose terms it is in */
-	u64 stamp;			  /* when it was computed; 0: never */
-	u64 value;
-	u32 count; /* tasks it is over */
-};
-
-/* Words of an entity that belong to its policy. */
+/* Words of an entity that belong to its policy; of a family, to policies. */
 #define ENTITY_STATE_WORDS 12
+#define FAMILY_STATE_WORDS 8
 
 /* What the fair class schedules: a task, or what a task group has on one CPU. */
 struct entity {
@@ -120,7 +89,7 @@ struct entity {
 	bool queued;	     /* counted in the queue: in the timeline, or its current entity */
 	const struct fair_policy *policy; /* whose terms its numbers are in; NULL: none yet */
 	u64 vruntime;			  /* ns of virtual time; see fair.h */
-	u64 deadline; /* virtual time, its place among those that have one; 0: it has none (fdl) */
+	u64 due; /* not 0: it waits in queue->due, in order of this, not in the timeline */
 	u64 exec_start;	   /* when it was last charged; 0: its cache on this CPU is cold */
 	u64 sum_exec;	   /* ns on a CPU, ever */
 	u64 prev_sum_exec; /* sum_exec when it was last picked */
@@ -129,10 +98,6 @@ struct entity {
 
 	/* What @policy keeps of it, which alone knows what lies there; guarded by: rq lock. */
 	u64 policy_state[ENTITY_STATE_WORDS];
-
-	/* --- one part for each policy; guarded by: rq lock --- */
-	struct eevdf_entity eevdf; /* eevdf, bore */
-	struct burst burst;	   /* bore, bore-cfs */
 };
 
 /* A task's relatives; see family.c. guarded by: sched.family_lock */
@@ -147,7 +112,7 @@ struct family {
 	struct list children, threads;
 	u32 nr_children;
 	u32 nr_threads; /* of its process that have not ended, itself included */
-	struct burst_cache burst_of_children, burst_of_threads;
+	u64 policy_state[FAMILY_STATE_WORDS]; /* of the policies that keep something of a family */
 };
 
 struct task {

@@ -70,7 +70,7 @@ int sched_init(struct sched *s, const struct sched_config *config)
 		return -EINVAL;
 	if (config->guest && !sched_policy_complete(config->guest))
 		return -EINVAL;
-	s->guest = config->guest;
+	fair_init_policies(s, config->guest);
 	s->fair_policy = fair_policy_find(s, config->fair_policy);
 	if (!s->fair_policy)
 		return -EINVAL;

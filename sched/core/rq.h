@@ -43,13 +43,10 @@ struct rq {
 	u32 nr_uninterruptible; /* asleep in a state that counts in the load average */
 	struct fair_queue fair; /* the root's */
 	struct prng prng;	/* for policies that draw lots */
-	struct burst_params burst;
 	struct bandwidth_rq bandwidth;
 	struct list queues;	/* all others of this CPU, children before parents */
 	struct list fair_tasks; /* queued ones, most recently run first: balancing takes the tail */
 	struct list delayed;	/* those in the fair queues that are asleep: TASK_DELAYED */
-	u64 fdl_curr;		/* hint: deadline, from its wakeup, of what runs; 0: it has none */
-	u64 fdl_next;	  /* hint: when the earliest deadline of those that wait ends; 0: none */
 	u64 hrtick_at;	  /* 0: off */
 	bool notice;	  /* written by any CPU: there is news for a class's notice operation */
 	bool timer_stale; /* a deadline changed: this CPU is to arm its timer anew */
@@ -93,7 +90,8 @@ struct sched {
 	struct topology *topology;
 	struct cpumask possible;
 	const struct sched_class *class[NR_CLASSES]; /* by rank */
-	const struct fair_policy *guest; /* of the host; NULL: none */
+	/* built in, then the host's if it brings one, then NULL */
+	const struct fair_policy *policy[NR_POLICIES + 2];
 
 	/* written one word at a time, read without a lock */
 	const struct fair_policy *fair_policy; /* of every queue, unless a swap is under way */
@@ -105,9 +103,7 @@ struct sched {
 
 	/* guarded by: the host (group.h) */
 	struct list groups; /* children of the root */
-	u64 guaranteed;	    /* shares, sum over these */
-	u32 nr_guaranteed;  /* groups, at any depth, to which something is guaranteed */
-	u64 fdl_controlled; /* time of the controller's last pass; 0: none, or too long ago */
+	struct group_state policy_state; /* of the root: what policies keep of the machine */
 
 	/* bits changed atomically */
 	struct cpumask online;

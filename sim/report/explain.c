@@ -12,7 +12,7 @@
 
 #define LEAD (100 * NS_PER_MS) /* events are collected so long before the time asked for */
 
-/* What happened on, or concerning, one CPU since its last decision. */
+/* The events on, or concerning, one CPU since its last decision. */
 struct story {
 	char *text;
 	size_t size;
@@ -81,135 +81,29 @@ static void note_event(struct sim_listener *listener, struct sim *sim,
 
 /* --- why -------------------------------------------------------------------------------------- */
 
-/* The fair tasks of one CPU that could have been picked. */
-struct candidates {
-	const struct sim_task *task[4096];
-	u32 nr;
-	bool have_deadlines;
-	s64 v; /* their mean vruntime by weight, from the first one's */
-};
-
-static u64 vruntime(const struct sim_task *t)
-{
-	return t->task.fair.vruntime;
-}
-
-static u64 weight(const struct sim_task *t)
-{
-	return t->task.fair.load.weight;
-}
-
-static int by_vruntime(const void *a, const void *b)
-{
-	u64 va = vruntime(*(const struct sim_task *const *)a);
-	u64 vb = vruntime(*(const struct sim_task *const *)b);
-
-	return va == vb ? 0 : time_before(va, vb) ? -1 : 1;
-}
-
-/* Members of one group: only their virtual times can be compared. */
-static void find_candidates(struct sim *sim, unsigned cpu, u32 group, struct candidates *found)
-{
-	const struct sim_task *t;
-	__int128 sum = 0, total = 0;
-
-	*found = (struct candidates){ .nr = 0 };
-	list_for_each(t, &sim->tasks, link) {
-		if (t->task.state != TASK_RUNNING || t->task.cpu != cpu ||
-		    t->task.on_rq != TASK_QUEUED || t->group != group ||
-		    !task_is_fair_policy(t->task.policy) || found->nr == ARRAY_SIZE(found->task))
-			continue;
-		found->task[found->nr++] = t;
-		found->have_deadlines |= t->task.fair.eevdf.deadline;
-	}
-	qsort(found->task, found->nr, sizeof(found->task[0]), by_vruntime);
-	for (u32 i = 0; i < found->nr; i++) {
-		sum += (__int128)weight(found->task[i]) *
-		       (s64)(vruntime(found->task[i]) - vruntime(found->task[0]));
-		total += weight(found->task[i]);
-	}
-	found->v = total ? (s64)(sum / total) : 0;
-}
-
-/* What the ideal has over what it got, in virtual time: the mean less its own. */
-static s64 vlag(const struct candidates *found, const struct sim_task *t)
-{
-	return found->v - (s64)(vruntime(t) - vruntime(found->task[0]));
-}
-
-static void print_candidates(const struct candidates *found, const struct sim_task *next)
-{
-	printf("\nfair tasks after the charge, in ms of virtual time from the leftmost:\n"
-	       "             task  weight    vruntime         lag%s\n",
-	       found->have_deadlines ? "  eligible    deadline" : "");
-	for (u32 i = 0; i < found->nr; i++) {
-		const struct sim_task *t = found->task[i];
-		u64 left = vruntime(found->task[0]);
-
-		printf(" %c %9s-%-5d  %6llu %11.6f %11.6f", t == next ? '>' : ' ', t->task.comm,
-		       t->task.pid, (unsigned long long)weight(t) >> 10, ms(vruntime(t) - left),
-		       signed_ms(vlag(found, t)));
-		if (found->have_deadlines)
-			printf("  %8s %11.6f", vlag(found, t) >= 0 ? "yes" : "no",
-			       signed_ms((s64)(t->task.fair.eevdf.deadline - left)));
-		putchar('\n');
-	}
-}
-
-/* The eligible one that is due first. */
-static const struct sim_task *earliest(const struct candidates *found)
-{
-	const struct sim_task *best = NULL;
-
-	for (u32 i = 0; i < found->nr; i++) {
-		const struct sim_task *t = found->task[i];
-
-		if (vlag(found, t) >= 0 && (!best || time_before(t->task.fair.eevdf.deadline,
-								 best->task.fair.eevdf.deadline)))
-			best = t;
-	}
-	return best;
-}
-
-static void say_fair_rule(const struct candidates *found, const struct sim_task *next, bool stays)
-{
-	const struct sim_task *first = found->have_deadlines ? earliest(found) : found->task[0];
-	const char *rule = found->have_deadlines ? "of the eligible it has the earliest deadline"
-						 : "it has the least virtual time";
-
-	if (found->nr == 1)
-		printf("it is the only one.\n");
-	else if (next == first)
-		printf("%s.\n", rule);
-	else if (stays)
-		printf("it goes on: its turn is not over, though %s-%d comes next.\n",
-		       first->task.comm, first->task.pid);
-	else
-		printf("a rule of the policy puts it before %s-%d, of which one would say: %s.\n",
-		       first->task.comm, first->task.pid, rule);
-}
-
 static void say_why(const struct explanation *ex, struct sim *sim, const struct sim_cpu *c,
 		    const struct sim_task *next)
 {
-	struct candidates *found = allocate(1, sizeof(*found));
+	const struct task *t = &next->task;
+	size_t size;
+	char *text;
 
-	find_candidates(sim, c->id, next->group, found);
-	if (found->nr)
-		print_candidates(found, next);
-	printf("\npicked: %s-%d, because ", next->task.comm, next->task.pid);
-	if (next->group)
-		printf("of the members of its group, which is first of the groups, ");
+	if (next != &c->idle && task_is_fair_policy(t->policy)) {
+		size = sched_explain(sim->s, c->id, &ex->asked->task, NULL, 0) + 1;
+		text = allocate(size, 1);
+		sched_explain(sim->s, c->id, &ex->asked->task, text, size);
+		fputs(text, stdout);
+		free(text);
+		return;
+	}
+	printf("\npicked: %s-%d, because ", t->comm, t->pid);
 	if (next == &c->idle)
 		printf("nothing is runnable here.\n");
-	else if (next->task.policy == SCHED_DEADLINE)
+	else if (t->policy == SCHED_DEADLINE)
 		printf("a deadline task goes before every other; its deadline is the earliest.\n");
-	else if (!task_is_fair_policy(next->task.policy))
-		printf("a real-time task goes before every fair one; it is first of priority %d.\n",
-		       next->task.rt_priority);
 	else
-		say_fair_rule(found, next, next == ex->asked);
-	free(found);
+		printf("a real-time task goes before every fair one; it is first of priority %d.\n",
+		       t->rt_priority);
 }
 
 /* --- the decision ----------------------------------------------------------------------------- */

@@ -56,7 +56,7 @@ hbreak sched_switch_end if machine->rq->delayed.next != &machine->rq->delayed
 continue
 python
 task = container_of(machine()["rq"][0]["delayed"]["next"], "struct task", "link")
-print("=== delayed\\n%d %d" % (int(task["pid"]), int(task["fair"]["eevdf"]["vlag"])))
+print("=== delayed\\n%d %d" % (int(task["pid"]), int(of_eevdf(task["fair"])["vlag"])))
 print("=== why")
 gdb.execute("why %d" % int(task["pid"]))
 end

@@ -29,8 +29,8 @@ static inline void being_preempted_does_not_end_a_burst(void **state)
 	spawn_nice(m, "other", 0);
 	for (unsigned n = 0; n < 100; n++)
 		tick(m);
-	assert_int_equal(t->fair.burst.past, 0);
-	assert_int_equal(t->fair.burst.time, t->fair.sum_exec);
+	assert_int_equal(burst_entity(&t->fair)->past, 0);
+	assert_int_equal(burst_entity(&t->fair)->time, t->fair.sum_exec);
 	assert_in_range(t->fair.sum_exec, 40 * MS, 60 * MS);
 	sched_check(m->s);
 	machine_free(m);

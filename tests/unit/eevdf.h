@@ -25,7 +25,7 @@ static inline struct fair_queue *queue(struct machine *m)
 /* Deadline and V, relative to the start of all queues, as v_of(). */
 static inline s64 d_of(const struct task *t)
 {
-	return (s64)t->fair.eevdf.deadline - QUEUE_START;
+	return (s64)eevdf_entity(&t->fair)->deadline - QUEUE_START;
 }
 
 static inline s64 v_now(struct machine *m)

@@ -14,6 +14,7 @@
 
 #include "sched/fair/core/fair.h"
 #include "sched/observe/event.h"
+#include "sched/fair/cfs/cfs.h"
 
 #define MS	  NS_PER_MS
 #define MAX_TRACE 4096

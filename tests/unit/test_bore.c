@@ -21,7 +21,7 @@ static u64 weight_of(const struct task *t)
 static void run_for(struct machine *m, struct task *t, u64 ns)
 {
 	assert_ptr_equal(running(m, 0), t);
-	t->fair.burst.time = ns;
+	burst_entity(&t->fair)->time = ns;
 	policy(m)->hooks.charge(queue(m), &t->fair, 0);
 }
 
@@ -45,8 +45,8 @@ static void scores_and_weights_of_bursts_are_golden(void **state)
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(golden); i++) {
 		run_for(m, t, golden[i].ns);
-		assert_int_equal(t->fair.burst.worst, golden[i].penalty);
-		assert_int_equal(t->fair.burst.score, golden[i].score);
+		assert_int_equal(burst_entity(&t->fair)->worst, golden[i].penalty);
+		assert_int_equal(burst_entity(&t->fair)->score, golden[i].score);
 		assert_int_equal(weight_of(t), golden[i].weight);
 		assert_int_equal(queue(m)->load.weight, t->fair.load.weight);
 		sched_check(m->s);
@@ -71,9 +71,9 @@ static void scores_begin_where_they_should(void **state)
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(golden); i++) {
 		run_for(m, t, golden[i].ns);
-		assert_int_equal(t->fair.burst.score, golden[i].score);
+		assert_int_equal(burst_entity(&t->fair)->score, golden[i].score);
 		run_for(m, t, golden[i].ns - 1);
-		assert_int_equal(t->fair.burst.score, golden[i].score - 1);
+		assert_int_equal(burst_entity(&t->fair)->score, golden[i].score - 1);
 	}
 	machine_free(m);
 }
@@ -95,7 +95,7 @@ static void scores_add_to_nice_values_up_to_19(void **state)
 	req = (struct sched_attr_req){ .policy = SCHED_IDLE };
 	assert_int_equal(sched_set_attr(m->s, t, &req), 0);
 	run_for(m, t, 10 * NS_PER_SEC);
-	assert_int_equal(t->fair.burst.score, 12);
+	assert_int_equal(burst_entity(&t->fair)->score, 12);
 	assert_int_equal(weight_of(t), 3);
 	sched_check(m->s);
 	machine_free(m);
@@ -111,10 +111,10 @@ static void kernel_threads_have_no_score_unless_asked(void **state)
 	sched_task_start(m->s, t, 0);
 	settle(m);
 	run_for(m, t, NS_PER_SEC);
-	assert_int_equal(t->fair.burst.worst, 34);
-	assert_int_equal(t->fair.burst.score, 0);
+	assert_int_equal(burst_entity(&t->fair)->worst, 34);
+	assert_int_equal(burst_entity(&t->fair)->score, 0);
 	set_tunable(m, "sched_burst_exclude_kthreads", "0");
-	assert_int_equal(t->fair.burst.score, 8);
+	assert_int_equal(burst_entity(&t->fair)->score, 8);
 	assert_int_equal(weight_of(t), 172);
 	sched_check(m->s);
 	machine_free(m);
@@ -142,9 +142,9 @@ static void the_past_is_smoothed_as_golden(void **state)
 		 */
 		advance(m, golden[i].burst_ms * MS);
 		block(m, 0, TASK_INTERRUPTIBLE);
-		assert_int_equal(t->fair.burst.past, golden[i].past);
-		assert_int_equal(t->fair.burst.score, golden[i].score);
-		assert_int_equal(t->fair.burst.time, 0);
+		assert_int_equal(burst_entity(&t->fair)->past, golden[i].past);
+		assert_int_equal(burst_entity(&t->fair)->score, golden[i].score);
+		assert_int_equal(burst_entity(&t->fair)->time, 0);
 		wake(m, t, 0);
 		sched_check(m->s);
 	}
@@ -161,11 +161,11 @@ static void smoothness_slows_rise_and_fall(void **state)
 	set_tunable(m, "sched_burst_smoothness_short", "1");
 	advance(m, 100 * MS);
 	block(m, 0, TASK_INTERRUPTIBLE);
-	assert_int_equal(t->fair.burst.past, 17);
+	assert_int_equal(burst_entity(&t->fair)->past, 17);
 	wake(m, t, 0);
 	advance(m, MS);
 	block(m, 0, TASK_INTERRUPTIBLE);
-	assert_int_equal(t->fair.burst.past, 17 - 17 / 2);
+	assert_int_equal(burst_entity(&t->fair)->past, 17 - 17 / 2);
 	machine_free(m);
 }
 
@@ -200,8 +200,8 @@ static void a_hog_gives_way_to_who_sleeps(void **state)
 
 	(void)state;
 	for (unsigned n = 0; n < 20000; n++) {
-		hog->fair.burst.time = 10 * NS_PER_SEC;
-		quick->fair.burst.time = 0;
+		burst_entity(&hog->fair)->time = 10 * NS_PER_SEC;
+		burst_entity(&quick->fair)->time = 0;
 		tick(m);
 		if (n == 1000)
 			before = hog->fair.sum_exec;
@@ -232,12 +232,13 @@ static void a_yield_stretches_the_rest_of_the_request(void **state)
 
 		/* History falls at once, so the yield restores nice 0. */
 		run_for(m, t, golden[i].burst_ns);
-		assert_int_equal(20 + e->burst.applied, golden[i].row);
-		e->burst.time = 0;
-		e->eevdf.deadline = e->vruntime + (u64)golden[i].rest;
+		assert_int_equal(20 + burst_entity(e)->applied, golden[i].row);
+		burst_entity(e)->time = 0;
+		eevdf_entity(e)->deadline = e->vruntime + (u64)golden[i].rest;
 		policy(m)->yield(queue(m), e);
-		assert_int_equal(e->burst.score, 0);
-		assert_int_equal((s64)(e->eevdf.deadline - e->vruntime), golden[i].stretched);
+		assert_int_equal(burst_entity(e)->score, 0);
+		assert_int_equal((s64)(eevdf_entity(e)->deadline - e->vruntime),
+				 golden[i].stretched);
 		machine_free(m);
 	}
 }
@@ -249,16 +250,16 @@ static void woken_and_new_tasks_ask_for_half_a_slice(void **state)
 
 	(void)state;
 	spawn_nice(m, "other", 0);
-	assert_int_equal(t->fair.eevdf.deadline - t->fair.vruntime, MS);
+	assert_int_equal(eevdf_entity(&t->fair)->deadline - t->fair.vruntime, MS);
 	block(m, 0, TASK_INTERRUPTIBLE);
 	wake(m, t, 0);
-	assert_int_equal(t->fair.eevdf.deadline - t->fair.vruntime, MS);
+	assert_int_equal(eevdf_entity(&t->fair)->deadline - t->fair.vruntime, MS);
 	while (running(m, 0) != t)
 		tick(m);
 	set_tunable(m, "sched_deadline_boost_mask", "128");
 	block(m, 0, TASK_INTERRUPTIBLE);
 	wake(m, t, 0);
-	assert_int_equal(t->fair.eevdf.deadline - t->fair.vruntime, 2 * MS);
+	assert_int_equal(eevdf_entity(&t->fair)->deadline - t->fair.vruntime, 2 * MS);
 	machine_free(m);
 }
 
@@ -276,7 +277,7 @@ static void one_that_stayed_queued_asks_for_a_whole_slice(void **state)
 	advance(m, 3 * MS / 2);
 	wake(m, t, 0);
 	assert_int_equal(eevdf_lag(queue(m), &t->fair), 0);
-	assert_int_equal(t->fair.eevdf.deadline - t->fair.vruntime, 2 * MS);
+	assert_int_equal(eevdf_entity(&t->fair)->deadline - t->fair.vruntime, 2 * MS);
 	sched_check(m->s);
 	machine_free(m);
 }
@@ -333,26 +334,26 @@ static void protection_ends_in_a_crowd(void **state)
 	(void)state;
 	spawn_nice(m, "a", 0);
 	spawn_nice(m, "b", 0);
-	assert_true(policy(m)->eevdf->runs_to_parity(queue(m)));
+	assert_true(eevdf_rules(queue(m))->runs_to_parity(queue(m)));
 	spawn_nice(m, "c", 0);
-	assert_false(policy(m)->eevdf->runs_to_parity(queue(m)));
+	assert_false(eevdf_rules(queue(m))->runs_to_parity(queue(m)));
 	set_tunable(m, "sched_burst_parity_threshold", "3");
-	assert_true(policy(m)->eevdf->runs_to_parity(queue(m)));
+	assert_true(eevdf_rules(queue(m))->runs_to_parity(queue(m)));
 	set_tunable(m, "sched_burst_parity_threshold", "0");
-	assert_true(policy(m)->eevdf->runs_to_parity(queue(m)));
+	assert_true(eevdf_rules(queue(m))->runs_to_parity(queue(m)));
 	set_tunable(m, "sched_burst_parity_threshold", "2");
 	set_tunable(m, "sched_bore", "0");
-	assert_true(policy(m)->eevdf->runs_to_parity(queue(m)));
+	assert_true(eevdf_rules(queue(m))->runs_to_parity(queue(m)));
 	set_feature(m, "NO_RUN_TO_PARITY");
-	assert_false(policy(m)->eevdf->runs_to_parity(queue(m)));
+	assert_false(eevdf_rules(queue(m))->runs_to_parity(queue(m)));
 	machine_free(m);
 }
 
 /* Sets a past penalty of @past and everything else to match. */
 static void remember(struct machine *m, struct task *t, u64 past)
 {
-	t->fair.burst.past = past;
-	t->fair.burst.time = 0;
+	burst_entity(&t->fair)->past = past;
+	burst_entity(&t->fair)->time = 0;
 	set_tunable(m, "sched_burst_penalty_offset", "24");
 }
 
@@ -376,11 +377,11 @@ static void sched_bore_reweights_all(void **state)
 	set_tunable(m, "sched_bore", "0");
 	assert_int_equal(weight_of(runs), 1024);
 	assert_int_equal(weight_of(waits), 335);
-	assert_int_equal(waits->fair.burst.score, 8);
+	assert_int_equal(burst_entity(&waits->fair)->score, 8);
 	sched_check(m->s);
 	wake(m, sleeper, 0);
 	assert_int_equal(weight_of(sleeper), 1024);
-	assert_int_equal(sleeper->fair.burst.score, 10);
+	assert_int_equal(burst_entity(&sleeper->fair)->score, 10);
 	set_tunable(m, "sched_bore", "1");
 	assert_int_equal(weight_of(runs), 423);
 	assert_int_equal(weight_of(waits), 56);
@@ -401,7 +402,7 @@ static void time_as_a_real_time_task_is_no_burst(void **state)
 	advance(m, 10 * MS);
 	req = (struct sched_attr_req){ .policy = SCHED_NORMAL };
 	assert_int_equal(sched_set_attr(m->s, t, &req), 0);
-	assert_int_equal(t->fair.burst.worst, 0);
+	assert_int_equal(burst_entity(&t->fair)->worst, 0);
 	assert_int_equal(weight_of(t), 1024);
 	sched_check(m->s);
 	machine_free(m);
@@ -421,7 +422,7 @@ static void a_swap_forgets_bursts(void **state)
 		assert_int_equal(weight_of(t), 1024);
 		sched_check(m->s);
 		assert_int_equal(sched_fair_swap(m->s, "bore", 0), 0);
-		assert_int_equal(t->fair.burst.worst, 0);
+		assert_int_equal(burst_entity(&t->fair)->worst, 0);
 		assert_int_equal(weight_of(t), 1024);
 		sched_check(m->s);
 		machine_free(m);
@@ -493,15 +494,15 @@ static void a_wrong_score_or_weight_is_noticed(void **state)
 
 	(void)state;
 	run_for(m, t, NS_PER_SEC);
-	t->fair.burst.score++;
+	burst_entity(&t->fair)->score++;
 	assert_non_null(strstr(CATCH_BUG(m, sched_check(m->s)), "T6"));
-	t->fair.burst.score--;
-	t->fair.burst.applied++;
+	burst_entity(&t->fair)->score--;
+	burst_entity(&t->fair)->applied++;
 	assert_non_null(CATCH_BUG(m, sched_check(m->s)));
-	t->fair.burst.applied--;
-	t->fair.burst.past = 100;
+	burst_entity(&t->fair)->applied--;
+	burst_entity(&t->fair)->past = 100;
 	assert_non_null(strstr(CATCH_BUG(m, sched_check(m->s)), "T6"));
-	t->fair.burst.past = 0;
+	burst_entity(&t->fair)->past = 0;
 	sched_check(m->s);
 	machine_free(m);
 }

@@ -14,9 +14,9 @@
 /* The score of a task that has run for @ns without a break. */
 static unsigned score_after(struct machine *m, struct task *t, u64 ns)
 {
-	t->fair.burst = (struct burst){ .time = ns };
+	*burst_entity(&t->fair) = (struct burst){ .time = ns };
 	policy(m)->hooks.charge(queue(m), &t->fair, 0);
-	return t->fair.burst.score;
+	return burst_entity(&t->fair)->score;
 }
 
 /* --- scores --------------------------------------------------------------- */
@@ -59,11 +59,12 @@ static void scores_of_bursts_are_golden(void **state)
 		assert_int_equal(score_after(m, t, golden[i].ns), golden[i].score);
 		if (golden[i].greed || !golden[i].ns) {
 			assert_int_equal(burst_greed(golden[i].ns, 10), golden[i].greed);
-			assert_int_equal(burst_penalty(&queue(m)->rq->burst, golden[i].ns, 10, 10),
-					 golden[i].penalty);
+			assert_int_equal(
+				burst_penalty(bore_params(queue(m)->rq), golden[i].ns, 10, 10),
+				golden[i].penalty);
 		}
 		if (golden[i].vruntime)
-			assert_int_equal(burst_stretch(MS, t->fair.burst.score),
+			assert_int_equal(burst_stretch(MS, burst_entity(&t->fair)->score),
 					 golden[i].vruntime);
 	}
 	assert_int_equal(burst_stretch(MS, 39), 68266666);
@@ -115,9 +116,9 @@ static void the_past_is_smoothed_as_golden(void **state)
 		 */
 		advance(m, golden[i].burst_ms * MS);
 		block(m, 0, TASK_INTERRUPTIBLE);
-		assert_int_equal(t->fair.burst.past, golden[i].past);
-		assert_int_equal(t->fair.burst.score, golden[i].score);
-		assert_int_equal(t->fair.burst.time, 0);
+		assert_int_equal(burst_entity(&t->fair)->past, golden[i].past);
+		assert_int_equal(burst_entity(&t->fair)->score, golden[i].score);
+		assert_int_equal(burst_entity(&t->fair)->time, 0);
 		wake(m, t, 0);
 		sched_check(m->s);
 	}
@@ -137,7 +138,7 @@ static void smoothness_is_how_slowly_a_burst_counts(void **state)
 		set_tunable(m, "sched_burst_smoothness", text);
 		advance(m, 8 * MS);
 		block(m, 0, TASK_INTERRUPTIBLE);
-		assert_int_equal(t->fair.burst.past, golden[k]);
+		assert_int_equal(burst_entity(&t->fair)->past, golden[k]);
 		machine_free(m);
 	}
 }
@@ -151,11 +152,11 @@ static void the_score_is_that_of_the_longer_of_past_and_present(void **state)
 	advance(m, 20 * MS);
 	block(m, 0, TASK_INTERRUPTIBLE);
 	wake(m, t, 0);
-	assert_int_equal(t->fair.burst.worst, 10 * MS);
+	assert_int_equal(burst_entity(&t->fair)->worst, 10 * MS);
 	for (unsigned ms = 1; ms <= 12; ms++) {
 		tick(m);
-		assert_int_equal(t->fair.burst.time, ms * MS);
-		assert_int_equal(t->fair.burst.worst, max(10u, ms) * MS);
+		assert_int_equal(burst_entity(&t->fair)->time, ms * MS);
+		assert_int_equal(burst_entity(&t->fair)->worst, max(10u, ms) * MS);
 	}
 	machine_free(m);
 }
@@ -169,8 +170,8 @@ static void a_yield_ends_a_burst_even_alone(void **state)
 	advance(m, 10 * MS);
 	sched_yield(m->s, 0);
 	switch_cpu(m, 0, false);
-	assert_int_equal(t->fair.burst.past, 5 * MS);
-	assert_int_equal(t->fair.burst.time, 0);
+	assert_int_equal(burst_entity(&t->fair)->past, 5 * MS);
+	assert_int_equal(burst_entity(&t->fair)->time, 0);
 	sched_check(m->s);
 	machine_free(m);
 }
@@ -192,7 +193,7 @@ static void virtual_time_runs_at_the_scores_rate_while_bit_0_is_set(void **state
 	advance(m, MS);
 	switch_cpu(m, 0, true);
 	assert_int_equal(t->fair.vruntime - before, MS);
-	assert_int_equal(t->fair.burst.score, 12);
+	assert_int_equal(burst_entity(&t->fair)->score, 12);
 	set_tunable(m, "sched_bore", "1");
 	before = t->fair.vruntime;
 	advance(m, 10 * MS);
@@ -212,7 +213,7 @@ static s64 debit_with(const char *sched_bore)
 	spawn_nice(m, "t", 0);
 	advance(m, MS);
 	child = spawn_nice(m, "child", 0);
-	debit = (s64)(child->fair.vruntime - queue(m)->min_vruntime);
+	debit = (s64)(child->fair.vruntime - cfs_queue(queue(m))->min_vruntime);
 	machine_free(m);
 	return debit;
 }
@@ -229,8 +230,8 @@ static void a_new_tasks_debit_is_scaled_as_its_virtual_time_is(void **state)
 static bool takes_over(struct machine *m, struct task *curr, struct task *woken, unsigned scores[2],
 		       u64 lead)
 {
-	curr->fair.burst.score = (u8)scores[0];
-	woken->fair.burst.score = (u8)scores[1];
+	burst_entity(&curr->fair)->score = (u8)scores[0];
+	burst_entity(&woken->fair)->score = (u8)scores[1];
 	woken->fair.vruntime = curr->fair.vruntime - lead;
 	return policy(m)->hooks.preempts(queue(m), &curr->fair, &woken->fair, 0);
 }
@@ -274,8 +275,8 @@ static void scores_become_shares(void **state)
 	(void)state;
 	assert_int_equal(burst_stretch(MS, 9), 85934);
 	for (unsigned n = 0; n < 20000; n++) {
-		hog->fair.burst = (struct burst){ .time = 150 * MS };
-		quick->fair.burst = (struct burst){ .time = (u64)-500000 };
+		*burst_entity(&hog->fair) = (struct burst){ .time = 150 * MS };
+		*burst_entity(&quick->fair) = (struct burst){ .time = (u64)-500000 };
 		tick(m);
 	}
 	assert_in_range(1000 * quick->fair.sum_exec / hog->fair.sum_exec, 11500, 11780);
@@ -300,8 +301,8 @@ static u64 slices_of_two_hogs_in_10_s(const char *name, u64 age_a, u64 age_b)
 	struct task *a = spawn_nice(m, "a", 0), *b = spawn_nice(m, "b", 0);
 	u64 before;
 
-	a->fair.burst.time = age_a * NS_PER_SEC;
-	b->fair.burst.time = age_b * NS_PER_SEC;
+	burst_entity(&a->fair)->time = age_a * NS_PER_SEC;
+	burst_entity(&b->fair)->time = age_b * NS_PER_SEC;
 	/* the value for twelve CPUs */
 	set_tunable(m, "latency_ns", "24000000");
 	set_tunable(m, "min_granularity_ns", "3000000");
@@ -393,10 +394,10 @@ static void a_change_of_the_scale_shows_at_once(void **state)
 	(void)state;
 	for (unsigned n = 0; n < 20; n++)
 		tick(m);
-	assert_in_range(a->fair.burst.score, 14, 16);
+	assert_in_range(burst_entity(&a->fair)->score, 14, 16);
 	set_tunable(m, "sched_burst_penalty_scale", "0");
-	assert_int_equal(a->fair.burst.score, 0);
-	assert_int_equal(b->fair.burst.score, 0);
+	assert_int_equal(burst_entity(&a->fair)->score, 0);
+	assert_int_equal(burst_entity(&b->fair)->score, 0);
 	sched_check(m->s);
 	machine_free(m);
 }
@@ -410,12 +411,12 @@ static void time_as_a_real_time_task_is_no_burst(void **state)
 	(void)state;
 	advance(m, 10 * MS);
 	assert_int_equal(sched_set_attr(m->s, t, &req), 0);
-	assert_int_equal(t->fair.burst.time, 10 * MS);
+	assert_int_equal(burst_entity(&t->fair)->time, 10 * MS);
 	advance(m, 10 * MS);
 	req = (struct sched_attr_req){ .policy = SCHED_NORMAL };
 	assert_int_equal(sched_set_attr(m->s, t, &req), 0);
-	assert_int_equal(t->fair.burst.worst, 0);
-	assert_int_equal(t->fair.burst.score, 0);
+	assert_int_equal(burst_entity(&t->fair)->worst, 0);
+	assert_int_equal(burst_entity(&t->fair)->score, 0);
 	sched_check(m->s);
 	machine_free(m);
 }
@@ -430,7 +431,7 @@ static void a_swap_forgets_bursts(void **state)
 	assert_int_equal(sched_fair_swap(m->s, "cfs", 0), 0);
 	advance(m, 10 * MS);
 	assert_int_equal(sched_fair_swap(m->s, "bore-cfs", 0), 0);
-	assert_int_equal(t->fair.burst.worst, 0);
+	assert_int_equal(burst_entity(&t->fair)->worst, 0);
 	sched_check(m->s);
 	machine_free(m);
 }
@@ -443,12 +444,12 @@ static void a_wrong_score_is_noticed(void **state)
 	(void)state;
 	advance(m, 10 * MS);
 	switch_cpu(m, 0, true);
-	t->fair.burst.score++;
+	burst_entity(&t->fair)->score++;
 	assert_non_null(strstr(CATCH_BUG(m, sched_check(m->s)), "T6"));
-	t->fair.burst.score--;
-	t->fair.burst.worst--;
+	burst_entity(&t->fair)->score--;
+	burst_entity(&t->fair)->worst--;
 	assert_non_null(strstr(CATCH_BUG(m, sched_check(m->s)), "T6"));
-	t->fair.burst.worst++;
+	burst_entity(&t->fair)->worst++;
 	sched_check(m->s);
 	machine_free(m);
 }

@@ -34,7 +34,7 @@ static void check_step(struct machine *m, struct task **tasks, const struct step
 	assert_int_equal(running(m, 0)->comm[0], step->next);
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(v_of(tasks[i]), step->v[i]);
-	assert_int_equal((s64)queue(m)->min_vruntime - QUEUE_START, step->min);
+	assert_int_equal((s64)cfs_queue(queue(m))->min_vruntime - QUEUE_START, step->min);
 }
 
 static void three_hogs_at_1000_hz_follow_the_golden_trace(void **state)
@@ -237,7 +237,7 @@ static void the_interval_told_to_programs_is_in_whole_ticks(void **state)
 
 static s64 min_v(struct machine *m)
 {
-	return (s64)queue(m)->min_vruntime - QUEUE_START;
+	return (s64)cfs_queue(queue(m))->min_vruntime - QUEUE_START;
 }
 
 static void a_child_starts_one_virtual_slice_to_the_right(void **state)
@@ -364,10 +364,10 @@ static void a_clock_that_is_behind_makes_no_long_sleeper(void **state)
 	(void)state;
 	advance(m, 5 * MS);
 	block(m, 0, TASK_INTERRUPTIBLE);
-	a->fair.vruntime = q->min_vruntime + 20 * MS;
+	a->fair.vruntime = cfs_queue(q)->min_vruntime + 20 * MS;
 	a->fair.exec_start = q->rq->clock + MS;
 	q->hooks->place(q, &a->fair, ENQUEUE_WAKEUP);
-	assert_int_equal(a->fair.vruntime - q->min_vruntime, 20 * MS);
+	assert_int_equal(a->fair.vruntime - cfs_queue(q)->min_vruntime, 20 * MS);
 	machine_free(m);
 }
 
@@ -432,7 +432,8 @@ static void vruntimes_wrap_without_harm(void **state)
 	u64 wrap_in_ns = 100 * MS, start[3], ran[3];
 
 	(void)state;
-	queue(m)->min_vruntime = queue(m)->checked_min_vruntime = 0 - wrap_in_ns;
+	cfs_queue(queue(m))->min_vruntime = cfs_queue(queue(m))->checked_min_vruntime =
+		0 - wrap_in_ns;
 	for (unsigned i = 0; i < 3; i++)
 		t[i] = spawn_nice(m, "t", nice_005[i]);
 	for (unsigned i = 0; i < 3; i++)
@@ -441,7 +442,7 @@ static void vruntimes_wrap_without_harm(void **state)
 		tick(m);
 		sched_check(m->s);
 	}
-	assert_true(queue(m)->min_vruntime < 1ull << 63); /* it did wrap */
+	assert_true(cfs_queue(queue(m))->min_vruntime < 1ull << 63); /* it did wrap */
 	for (unsigned i = 0; i < 3; i++)
 		ran[i] = sched_task_runtime(m->s, t[i]) - start[i];
 	assert_near(100.0 * (double)ran[2] / (double)(ran[0] + ran[1] + ran[2]), 14.06, 0.1);

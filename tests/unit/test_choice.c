@@ -19,9 +19,9 @@ static bool wakes_up_running(int nice, int policy, s64 v, u64 slept_ns)
 	b = spawn_nice(m, "curr", 0);
 	spawn_nice(m, "other", 0);
 	advance(m, slept_ns);
-	b->fair.vruntime = queue(m)->min_vruntime + MS / 2;
+	b->fair.vruntime = cfs_queue(queue(m))->min_vruntime + MS / 2;
 	b->fair.exec_start = m->now;
-	a->fair.vruntime = queue(m)->min_vruntime + (u64)v;
+	a->fair.vruntime = cfs_queue(queue(m))->min_vruntime + (u64)v;
 	wake(m, a, 0);
 	preempted = running(m, 0) == a;
 	machine_free(m);
@@ -113,10 +113,10 @@ static void a_preempted_task_of_a_crowd_is_returned_to(void **state)
 		spawn_nice(m, "crowd", 0);
 	preempted = running(m, 0);
 	advance(m, MS);
-	sleeper->fair.vruntime = queue(m)->min_vruntime - 3 * MS;
+	sleeper->fair.vruntime = cfs_queue(queue(m))->min_vruntime - 3 * MS;
 	wake(m, sleeper, 0);
 	assert_ptr_equal(running(m, 0), sleeper);
-	assert_ptr_equal(queue(m)->last, &preempted->fair);
+	assert_ptr_equal(cfs_queue(queue(m))->last, &preempted->fair);
 	block(m, 0, TASK_INTERRUPTIBLE);
 	/* Other tasks are further left, but by less than a granularity. */
 	assert_ptr_equal(running(m, 0), preempted);
@@ -135,7 +135,7 @@ static void without_a_crowd_nobody_is_nominated(void **state)
 	spawn_nice(m, "A", 0);
 	wake(m, sleeper, 0); /* not far enough to the left */
 	assert_ptr_not_equal(running(m, 0), sleeper);
-	assert_null(queue(m)->next);
+	assert_null(cfs_queue(queue(m))->next);
 	while (running(m, 0) != sleeper)
 		tick(m);
 	block(m, 0, TASK_INTERRUPTIBLE);
@@ -143,7 +143,7 @@ static void without_a_crowd_nobody_is_nominated(void **state)
 		tick(m);
 	wake(m, sleeper, 0);
 	assert_ptr_equal(running(m, 0), sleeper);
-	assert_null(queue(m)->last);
+	assert_null(cfs_queue(queue(m))->last);
 	machine_free(m);
 }
 
@@ -186,7 +186,7 @@ static void yielding_alone_changes_nothing(void **state)
 	(void)state;
 	assert_false(sched_yield(m->s, 0));
 	assert_ptr_equal(switch_cpu(m, 0, false), a);
-	assert_null(queue(m)->skip);
+	assert_null(cfs_queue(queue(m))->skip);
 	assert_int_equal(m->s->rq[0].nr_switches, 1);
 	machine_free(m);
 }

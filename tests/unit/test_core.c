@@ -263,7 +263,8 @@ static void the_checker_names_the_invariant_that_broke(void **state)
 	EXPECT_BROKEN("Q4", rq->fair.nr_running++, rq->fair.nr_running--);
 	EXPECT_BROKEN("Q5", rq->fair.load.weight++, rq->fair.load.weight--);
 	EXPECT_BROKEN("Q6", rq->fair.nr_idle++, rq->fair.nr_idle--);
-	EXPECT_BROKEN("Q7", rq->fair.checked_min_vruntime++, rq->fair.checked_min_vruntime--);
+	EXPECT_BROKEN("Q7", cfs_queue(&rq->fair)->checked_min_vruntime++,
+		      cfs_queue(&rq->fair)->checked_min_vruntime--);
 	EXPECT_BROKEN("Q10", b->fair.vruntime += 1ull << 62, b->fair.vruntime -= 1ull << 62);
 	EXPECT_BROKEN("G1", b->fair.policy = NULL, b->fair.policy = rq->fair.policy);
 	EXPECT_BROKEN("G2", rq->fair.tasks.nr_idle++, rq->fair.tasks.nr_idle--);

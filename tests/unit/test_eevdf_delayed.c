@@ -19,7 +19,7 @@ static struct machine *one_delayed(struct task **t)
 	sched_check(m->s);
 	assert_ptr_equal(running(m, 0), t[1]);
 	assert_true(is_delayed(t[0]));
-	assert_int_equal(t[0]->fair.eevdf.vlag, -500000);
+	assert_int_equal(eevdf_entity(&t[0]->fair)->vlag, -500000);
 	assert_int_equal(queue(m)->nr_running, 2);
 	assert_int_equal(queue(m)->tasks.nr, 1);
 	assert_int_equal(m->s->rq[0].nr_running, 1);
@@ -30,7 +30,7 @@ static void gone(struct machine *m, const struct task *t, s64 vlag)
 {
 	assert_int_equal(t->on_rq, TASK_OFF_RQ);
 	assert_false(t->fair.queued);
-	assert_int_equal(t->fair.eevdf.vlag, vlag);
+	assert_int_equal(eevdf_entity(&t->fair)->vlag, vlag);
 	assert_true(list_empty(&m->s->rq[0].delayed));
 	sched_check(m->s);
 }
@@ -205,7 +205,7 @@ static void its_affinity_ends_it(void **state)
 	assert_true(is_delayed(a));
 	assert_int_equal(sched_set_affinity(m->s, a, &second), 0);
 	assert_int_equal(a->on_rq, TASK_OFF_RQ);
-	assert_true(a->fair.eevdf.vlag < 0);
+	assert_true(eevdf_entity(&a->fair)->vlag < 0);
 	sched_check(m->s);
 	assert_true(wake(m, a, 0));
 	assert_ptr_equal(running(m, 1), a);
@@ -274,7 +274,7 @@ static void it_competes_but_is_not_runnable(void **state)
 	struct machine *m = one_delayed(t);
 
 	(void)state;
-	assert_int_equal(queue(m)->eevdf.sum_weight, 2048);
+	assert_int_equal(eevdf_queue(queue(m))->sum_weight, 2048);
 	assert_int_equal(queue(m)->load.weight, 2 * NICE_0_LOAD);
 	assert_int_equal(m->s->rq[0].nr_running, 1);
 	assert_int_equal(queue(m)->tasks.nr, 1);
@@ -307,7 +307,7 @@ static void no_debt_grows_in_sleep(void **state)
 
 		for (unsigned j = 0; j < 5; j++) {
 			delayed[j] = is_delayed(t[j]);
-			before[j] = t[j]->fair.eevdf.vlag;
+			before[j] = eevdf_entity(&t[j]->fair)->vlag;
 		}
 		random = random * 1103515245 + 12345;
 		if (random >> 28 < 5 && m->s->rq[0].nr_running > 1)
@@ -323,10 +323,10 @@ static void no_debt_grows_in_sleep(void **state)
 		for (unsigned j = 0; j < 5; j++) {
 			if (!delayed[j] || is_delayed(t[j]) || t[j]->fair.queued)
 				continue;
-			assert_true(t[j]->fair.eevdf.vlag >= before[j]);
-			assert_true(t[j]->fair.eevdf.vlag <= 0);
+			assert_true(eevdf_entity(&t[j]->fair)->vlag >= before[j]);
+			assert_true(eevdf_entity(&t[j]->fair)->vlag <= 0);
 			nr_ended++;
-			nr_owing += t[j]->fair.eevdf.vlag < 0;
+			nr_owing += eevdf_entity(&t[j]->fair)->vlag < 0;
 		}
 	}
 	assert_true(nr_ended > 1000 && nr_owing > 100);

@@ -38,7 +38,7 @@ static s64 placed_left(u64 resident, u64 weight, s64 lag, s64 *kept)
 	others[0]->fair.load = (struct load_weight){ .weight = resident << WEIGHT_SHIFT };
 	t.fair.load.weight = weight << WEIGHT_SHIFT;
 	t.fair.policy = q->policy;
-	t.fair.eevdf.vlag = lag;
+	eevdf_entity(&t.fair)->vlag = lag;
 	eevdf_place(q, &t.fair, ENQUEUE_WAKEUP);
 	rq_unlock(q->rq);
 	left = before - v_of(&t);
@@ -85,7 +85,7 @@ static void lag_survives_sleep_as_golden(void **state)
 	assert_int_equal(v_now(m), 666666);
 	rq_lock(q->rq);
 	assert_true(queue_leave(q, &t[2]->fair, DEQUEUE_SLEEP));
-	assert_int_equal(t[2]->fair.eevdf.vlag, 666666);
+	assert_int_equal(eevdf_entity(&t[2]->fair)->vlag, 666666);
 	assert_int_equal(v_now(m), 1000000);
 	queue_enter(q, &t[2]->fair, ENQUEUE_WAKEUP);
 	rq_unlock(q->rq);
@@ -190,7 +190,7 @@ static void reweigh(s64 v, s64 d, u64 weight, s64 *v_after, s64 *d_after)
 	eevdf_sums_sub(q, e);
 	eevdf_sums_sub(q, other);
 	e->vruntime = (u64)(v + QUEUE_START);
-	e->eevdf.deadline = (u64)(d + QUEUE_START);
+	eevdf_entity(e)->deadline = (u64)(d + QUEUE_START);
 	other->vruntime = (u64)(20 * (s64)MS - v + QUEUE_START);
 	eevdf_sums_add(q, e);
 	eevdf_sums_add(q, other);
@@ -241,11 +241,11 @@ static void a_sleepers_lag_is_rescaled(void **state)
 	run_on(m, MS);
 	set_feature(m, "NO_DELAY_DEQUEUE");
 	block(m, 0, TASK_INTERRUPTIBLE);
-	assert_int_equal(t[0]->fair.eevdf.vlag, -500000);
+	assert_int_equal(eevdf_entity(&t[0]->fair)->vlag, -500000);
 	set_nice(m, t[0], 5);
-	assert_int_equal(t[0]->fair.eevdf.vlag, -500000 * 1024 / 335);
+	assert_int_equal(eevdf_entity(&t[0]->fair)->vlag, -500000 * 1024 / 335);
 	set_nice(m, t[0], 0);
-	assert_in_range(t[0]->fair.eevdf.vlag + 500000, 0, 2);
+	assert_in_range(eevdf_entity(&t[0]->fair)->vlag + 500000, 0, 2);
 	machine_free(m);
 }
 
@@ -276,7 +276,7 @@ static void new_tasks_ask_for_half_a_slice(void **state)
 	assert_int_equal(d_of(t[0]) - v_of(t[0]), 3 * MS / 2);
 	run_on(m, MS);
 	sched_task_fork(m->s, t[0], child, 100, 0);
-	assert_int_equal(child->fair.eevdf.vlag, 0);
+	assert_int_equal(eevdf_entity(&child->fair)->vlag, 0);
 	sched_task_start(m->s, child, 0);
 	assert_int_equal(v_of(child), MS);
 	assert_int_equal(d_of(child), MS + 3 * MS / 2);
@@ -336,17 +336,17 @@ static void a_groups_slice_follows_its_members(void **state)
 	spawn_nice(m, "outside", 0);
 	spawn_in(m, tg, 0);
 	group = quick->fair.queue->owner;
-	deadline = (s64)group->eevdf.deadline;
+	deadline = (s64)eevdf_entity(group)->deadline;
 	assert_ptr_not_equal(queue(m)->curr, group);
-	assert_int_equal(group->eevdf.slice, 3 * MS);
+	assert_int_equal(eevdf_entity(group)->slice, 3 * MS);
 	wake(m, quick, 0);
-	assert_int_equal(group->eevdf.slice, MS);
-	assert_int_equal((s64)group->eevdf.deadline, deadline);
+	assert_int_equal(eevdf_entity(group)->slice, MS);
+	assert_int_equal((s64)eevdf_entity(group)->deadline, deadline);
 	sched_check(m->s);
 	while (running(m, 0) != quick)
 		run_ticks(m, 1);
 	block(m, 0, TASK_STOPPED);
-	assert_int_equal(group->eevdf.slice, 3 * MS);
+	assert_int_equal(eevdf_entity(group)->slice, 3 * MS);
 	sched_check(m->s);
 	machine_free(m);
 }
@@ -403,7 +403,7 @@ static void v0_follows_a_task_that_is_alone(void **state)
 	set_nice(m, t[0], 19);
 	for (unsigned i = 0; i < 5000; i++) {
 		tick(m);
-		assert_in_range(t[0]->fair.vruntime - queue(m)->eevdf.v0, 0, 300 * MS);
+		assert_in_range(t[0]->fair.vruntime - eevdf_queue(queue(m))->v0, 0, 300 * MS);
 	}
 	sched_check(m->s);
 	machine_free(m);

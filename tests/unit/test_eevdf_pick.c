@@ -31,7 +31,7 @@ static void plant(struct forest *f, const struct bare *bare, unsigned nr, bool w
 	f->q->timeline = (struct rb_tree){ .augment = f->q->policy->augment };
 	f->q->curr = NULL;
 	f->q->nr_running = nr;
-	f->q->eevdf = (struct eevdf_queue){ .v0 = bare[0].v };
+	*eevdf_queue(f->q) = (struct eevdf_queue){ .v0 = bare[0].v };
 	for (unsigned i = 0; i < nr; i++) {
 		struct entity *e = &f->entities[i];
 
@@ -40,7 +40,7 @@ static void plant(struct forest *f, const struct bare *bare, unsigned nr, bool w
 		e->queued = true;
 		e->load.weight = bare[i].weight << WEIGHT_SHIFT;
 		e->vruntime = bare[i].v;
-		e->eevdf.deadline = bare[i].d;
+		eevdf_entity(e)->deadline = bare[i].d;
 		eevdf_sums_add(f->q, e);
 		if (with_curr && i == 0)
 			f->q->curr = e;
@@ -167,12 +167,12 @@ static void protection_lasts_to_the_end_of_the_request(void **state)
 	struct fair_queue *q = queue(m);
 
 	(void)state;
-	assert_true(t[0]->fair.eevdf.protected);
+	assert_true(eevdf_entity(&t[0]->fair)->protected);
 	run_on(m, MS);
 	assert_false(eevdf_eligible(q, &t[0]->fair));
 	assert_false(eevdf_tick_expired(q, &t[0]->fair));
 	run_on(m, MS);
-	assert_false(t[0]->fair.eevdf.protected);
+	assert_false(eevdf_entity(&t[0]->fair)->protected);
 	assert_true(eevdf_tick_expired(q, &t[0]->fair));
 	machine_free(m);
 }
@@ -192,7 +192,7 @@ static struct task *next_beside_an_earlier_one(const char *features)
 		queue_erase(q, &t[1 + i]->fair);
 		eevdf_sums_sub(q, &t[1 + i]->fair);
 		t[1 + i]->fair.vruntime += 100000 * (1 + i);
-		t[1 + i]->fair.eevdf.deadline -= 100000 * (2 - i);
+		eevdf_entity(&t[1 + i]->fair)->deadline -= 100000 * (2 - i);
 		eevdf_sums_add(q, &t[1 + i]->fair);
 		queue_insert(q, &t[1 + i]->fair);
 	}
@@ -227,9 +227,9 @@ static bool wakes_into_the_turn(u64 slice, const char *features, s64 *deadline)
 	start_hogs(m, t, hogs, 2);
 	run_on(m, 400000);
 	assert_int_equal(v_now(m), 200000);
-	assert_true(t[0]->fair.eevdf.protected);
+	assert_true(eevdf_entity(&t[0]->fair)->protected);
 	assert_false(eevdf_eligible(queue(m), &t[0]->fair));
-	assert_int_equal(sleeper->fair.eevdf.vlag, 0);
+	assert_int_equal(eevdf_entity(&sleeper->fair)->vlag, 0);
 	wake(m, sleeper, 0);
 	assert_int_equal(v_of(sleeper), 200000);
 	*deadline = d_of(sleeper);
@@ -262,7 +262,7 @@ static void protection_yields_to_shorter_slices_only(void **state)
 
 	(void)state;
 	start_hogs(m, t, hogs, 3);
-	t[1]->fair.eevdf.protected = false;
+	eevdf_entity(&t[1]->fair)->protected = false;
 	if (running(m, 0) != t[0]) {
 		/* S is due first, so put A in its place. */
 		rq_lock(q->rq);
@@ -270,16 +270,16 @@ static void protection_yields_to_shorter_slices_only(void **state)
 		q->rq->curr = t[0];
 		rq_unlock(q->rq);
 	}
-	t[0]->fair.eevdf.protected = true;
+	eevdf_entity(&t[0]->fair)->protected = true;
 	assert_true(eevdf_eligible(q, &t[0]->fair));
 	set_feature(m, "NO_PREEMPT_SHORT");
 	assert_false(eevdf_preempts(q, &t[0]->fair, &t[1]->fair, 0));
-	assert_true(t[0]->fair.eevdf.protected);
+	assert_true(eevdf_entity(&t[0]->fair)->protected);
 	set_feature(m, "PREEMPT_SHORT");
 	assert_false(eevdf_preempts(q, &t[0]->fair, &t[2]->fair, 0));
-	assert_true(t[0]->fair.eevdf.protected);
+	assert_true(eevdf_entity(&t[0]->fair)->protected);
 	assert_true(eevdf_preempts(q, &t[0]->fair, &t[1]->fair, 0));
-	assert_false(t[0]->fair.eevdf.protected);
+	assert_false(eevdf_entity(&t[0]->fair)->protected);
 	machine_free(m);
 }
 
@@ -346,14 +346,14 @@ static void a_buddy_goes_before_deadlines(void **state)
 	struct fair_queue *q = queue(m);
 
 	(void)state;
-	t[0]->fair.eevdf.protected = false;
-	q->next = &t[2]->fair;
+	eevdf_entity(&t[0]->fair)->protected = false;
+	eevdf_queue(q)->next = &t[2]->fair;
 	assert_ptr_equal(eevdf_best(q), &t[2]->fair);
 	set_feature(m, "NO_PICK_BUDDY");
 	assert_ptr_equal(eevdf_best(q), &t[1]->fair);
 	set_feature(m, "PICK_BUDDY");
 	assert_ptr_equal(eevdf_pick(q), &t[2]->fair);
-	assert_null(q->next);
+	assert_null(eevdf_queue(q)->next);
 	machine_free(m);
 }
 

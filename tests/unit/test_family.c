@@ -175,7 +175,7 @@ static struct task *with_burst(struct machine *m, struct task *parent, unsigned 
 {
 	struct task *t = child_of(m, parent, flags);
 
-	t->fair.burst.worst = worst;
+	burst_entity(&t->fair)->worst = worst;
 	return t;
 }
 
@@ -212,7 +212,7 @@ static void children_count_by_their_average_unless_the_parent_is_worse(void **st
 	struct task *parent = spawn_nice(m, "parent", 0), *last;
 
 	(void)state;
-	parent->fair.burst.worst = 3;
+	burst_entity(&parent->fair)->worst = 3;
 	assert_int_equal(of_children(m, parent), 3);
 	expire();
 	with_burst(m, parent, 0, 10);
@@ -222,7 +222,7 @@ static void children_count_by_their_average_unless_the_parent_is_worse(void **st
 	with_burst(m, last, 0, 1000);
 	assert_int_equal(of_children(m, parent), 21);
 	expire();
-	parent->fair.burst.worst = 22;
+	burst_entity(&parent->fair)->worst = 22;
 	assert_int_equal(of_children(m, parent), 22);
 	machine_free(m);
 }
@@ -233,13 +233,13 @@ static void threads_count_by_their_average_the_first_included(void **state)
 	struct task *first = spawn_nice(m, "first", 0);
 
 	(void)state;
-	first->fair.burst.worst = 2;
+	burst_entity(&first->fair)->worst = 2;
 	with_burst(m, first, FORK_THREAD, 30);
 	with_burst(m, first, FORK_THREAD, 40);
 	with_burst(m, first, 0, 1000);
 	assert_int_equal(of_threads(m, first), 24);
-	assert_int_equal(of_threads(m, first), first->family.burst_of_threads.value);
-	assert_int_equal(first->family.burst_of_threads.count, 3);
+	assert_int_equal(of_threads(m, first), burst_family(first)->threads.value);
+	assert_int_equal(burst_family(first)->threads.count, 3);
 	machine_free(m);
 }
 
@@ -250,14 +250,14 @@ static void an_average_is_reused_for_its_lifetime(void **state)
 
 	(void)state;
 	assert_int_equal(of_children(m, parent), 10);
-	child->fair.burst.worst = 50;
+	burst_entity(&child->fair)->worst = 50;
 	survey_time += 75000000;
 	assert_int_equal(of_children(m, parent), 10);
 	survey_time++;
 	assert_int_equal(of_children(m, parent), 50);
 	/* The average does not outlive the policy in whose terms it is, either. */
-	child->fair.burst.worst = 60;
-	parent->family.burst_of_children.policy = &cfs_policy;
+	burst_entity(&child->fair)->worst = 60;
+	burst_family(parent)->children.policy = &cfs_policy;
 	assert_int_equal(of_children(m, parent), 60);
 	machine_free(m);
 }
@@ -296,7 +296,7 @@ static void descendants_count_as_deep_as_asked(void **state)
 		struct machine *m = machine_under("bore-cfs");
 		struct task *init = spawn_nice(m, "init", 0), *login, *shell, *make, *sudo;
 
-		init->fair.burst.worst = 1;
+		burst_entity(&init->fair)->worst = 1;
 		login = with_burst(m, init, 0, 7);
 		shell = with_burst(m, login, 0, 5);
 		make = with_burst(m, shell, 0, 0);
@@ -308,10 +308,10 @@ static void descendants_count_as_deep_as_asked(void **state)
 		assert_int_equal(of_descendants(m, shell, depth), max(golden[depth], 5ull));
 		/* The task that branches on the way now has its own average, which is used. */
 		if (depth) {
-			assert_int_equal(make->family.burst_of_children.value, 20);
-			assert_int_equal(make->family.burst_of_children.count, 3);
-			shell->family.burst_of_children.stamp = 0;
-			make->family.burst_of_children.value = 100;
+			assert_int_equal(burst_family(make)->children.value, 20);
+			assert_int_equal(burst_family(make)->children.count, 3);
+			burst_family(shell)->children.stamp = 0;
+			burst_family(make)->children.value = 100;
 			assert_int_equal(of_descendants(m, shell, depth), (3 * 100 + 4) / 4);
 		}
 		/* From above, only children are looked through: login is one, shell is not. */
@@ -331,7 +331,7 @@ static void a_survey_is_bounded_whatever_the_family(void **state)
 	for (unsigned n = 0; n < 300; n++)
 		with_burst(m, init, 0, n < 64 ? 10 : 1000);
 	assert_int_equal(of_children(m, init), 10);
-	assert_int_equal(init->family.burst_of_children.count, 64);
+	assert_int_equal(burst_family(init)->children.count, 64);
 	expire();
 	assert_int_equal(of_descendants(m, init, 2), 10);
 	expire();
@@ -366,16 +366,17 @@ static void a_child_begins_with_its_creators_past_or_its_aunts_average(void **st
 
 	(void)state;
 	m->now += 15000001;
-	make->fair.burst = (struct burst){ .past = 3 * MS, .worst = 40 * MS, .time = 40 * MS };
+	*burst_entity(&make->fair) =
+		(struct burst){ .past = 3 * MS, .worst = 40 * MS, .time = 40 * MS };
 	make->fair.vruntime = 0;
 	cc = child_of(m, make, 0);
 	/* (40 ms / 512) * 512, the average of make alone, shell's only child */
-	assert_int_equal(cc->fair.burst.past, 40 * MS / 512 * 512);
-	assert_int_equal(cc->fair.burst.worst, cc->fair.burst.past);
+	assert_int_equal(burst_entity(&cc->fair)->past, 40 * MS / 512 * 512);
+	assert_int_equal(burst_entity(&cc->fair)->worst, burst_entity(&cc->fair)->past);
 	/* For 15 ms the average is not computed anew: the creator's own past is longer now. */
-	make->fair.burst = (struct burst){ .past = 60 * MS, .worst = 60 * MS };
+	*burst_entity(&make->fair) = (struct burst){ .past = 60 * MS, .worst = 60 * MS };
 	cc = child_of(m, make, 0);
-	assert_int_equal(cc->fair.burst.past, 60 * MS);
+	assert_int_equal(burst_entity(&cc->fair)->past, 60 * MS);
 	/* Scores follow the bursts that this test made up. */
 	set_tunable(m, "sched_bore", "3");
 	sched_check(m->s);
@@ -389,15 +390,15 @@ static void children_of_real_time_tasks_begin_with_nothing(void **state)
 	struct task *t = spawn_nice(m, "t", 0), *child;
 
 	(void)state;
-	t->fair.burst.past = t->fair.burst.worst = 50 * MS;
+	burst_entity(&t->fair)->past = burst_entity(&t->fair)->worst = 50 * MS;
 	assert_int_equal(sched_set_attr(m->s, t, &req), 0);
 	settle(m);
 	child = child_of(m, t, 0);
 	assert_int_equal(child->policy, SCHED_FIFO);
-	assert_int_equal(child->fair.burst.past, 0);
+	assert_int_equal(burst_entity(&child->fair)->past, 0);
 	req = (struct sched_attr_req){ .policy = SCHED_NORMAL };
 	assert_int_equal(sched_set_attr(m->s, child, &req), 0);
-	assert_int_equal(child->fair.burst.past, 0);
+	assert_int_equal(burst_entity(&child->fair)->past, 0);
 	machine_free(m);
 }
 
@@ -406,8 +407,8 @@ static void children_of_real_time_tasks_begin_with_nothing(void **state)
 /* Sets a past penalty of @past and everything else to match. */
 static void remember(struct machine *m, struct task *t, u64 past)
 {
-	t->fair.burst.past = past;
-	t->fair.burst.time = 0;
+	burst_entity(&t->fair)->past = past;
+	burst_entity(&t->fair)->time = 0;
 	set_tunable(m, "sched_burst_penalty_offset", "24");
 }
 
@@ -418,20 +419,20 @@ static void a_childs_past_is_its_creators_as_if_the_burst_ended(void **state)
 
 	(void)state;
 	set_tunable(m, "sched_burst_fork_atavistic", "0");
-	t->fair.burst.time = NS_PER_SEC;
+	burst_entity(&t->fair)->time = NS_PER_SEC;
 	set_tunable(m, "sched_bore", "1");
 	/* The task's own worst burst is its usual one: 34. */
 	child = child_of(m, t, 0);
-	assert_int_equal(child->fair.burst.past, 34);
-	assert_int_equal(child->fair.burst.score, 8);
+	assert_int_equal(burst_entity(&child->fair)->past, 34);
+	assert_int_equal(burst_entity(&child->fair)->score, 8);
 	assert_int_equal(child->fair.load.weight, 172 << WEIGHT_SHIFT);
 	/*
 	 * The average is kept for a while; without it the result is half of the way from 0 to 34.
 	 */
-	t->family.burst_of_children.value = 3;
+	burst_family(t)->children.value = 3;
 	child = child_of(m, t, 0);
-	assert_int_equal(child->fair.burst.past, 17);
-	assert_int_equal(child->fair.burst.time, 0);
+	assert_int_equal(burst_entity(&child->fair)->past, 17);
+	assert_int_equal(burst_entity(&child->fair)->time, 0);
 	sched_check(m->s);
 	machine_free(m);
 }
@@ -448,7 +449,7 @@ static void a_thread_begins_with_the_average_of_its_process(void **state)
 	remember(m, child, 100);
 	m->now += 75000001;
 	thread = child_of(m, t, FORK_THREAD);
-	assert_int_equal(thread->fair.burst.past, 22);
+	assert_int_equal(burst_entity(&thread->fair)->past, 22);
 	machine_free(m);
 }
 
@@ -465,7 +466,7 @@ static void a_process_takes_after_the_hub_of_its_family(void **state)
 	/* All are only children up to init, which has two: 60 and make's 0. */
 	m->now += 75000001;
 	t = child_of(m, make, 0);
-	assert_int_equal(t->fair.burst.past, 30);
+	assert_int_equal(burst_entity(&t->fair)->past, 30);
 	/* make has two children and another to come: it is the hub. */
 	remember(m, t, 10);
 	m->now += 75000001;
@@ -473,16 +474,16 @@ static void a_process_takes_after_the_hub_of_its_family(void **state)
 	remember(m, t, 50);
 	m->now += 75000001;
 	t = child_of(m, make, 0);
-	assert_int_equal(t->fair.burst.past, 30);
+	assert_int_equal(burst_entity(&t->fair)->past, 30);
 	/*
 	 * A sibling of make would belong to shell: the search goes up again, because make counts as
 	 * one.
 	 */
 	m->now += 75000001;
-	init->family.burst_of_children.stamp = 0;
+	burst_family(init)->children.stamp = 0;
 	t = child_of(m, make, FORK_SIBLING);
 	assert_ptr_equal(t->family.parent, shell);
-	assert_true(init->family.burst_of_children.stamp == m->now);
+	assert_true(burst_family(init)->children.stamp == m->now);
 	sched_check(m->s);
 	machine_free(m);
 }

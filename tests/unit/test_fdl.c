@@ -46,11 +46,11 @@ static void a_group_takes_turns_with_the_container(void **state)
 		if (i)
 			lab_step(lab);
 		assert_int_equal(lab->m->now - start, steps[i].at);
-		assert_int_equal(of_group(a)->deadline - start, steps[i].deadline);
-		assert_int_equal(root(lab)->fdl.container - start, steps[i].container);
+		assert_int_equal(of_group(a)->due - start, steps[i].deadline);
+		assert_int_equal(fdl_queue(root(lab))->container - start, steps[i].container);
 		assert_int_equal(lab->m->timer[0] - start, steps[i].timer);
 		assert_ptr_equal(running(lab->m, 0), steps[i].group_runs ? a->t : c->t);
-		assert_int_equal(root(lab)->fdl.lag, 0);
+		assert_int_equal(fdl_queue(root(lab))->lag, 0);
 		sched_check(lab->m->s);
 	}
 	task_group_fdl_stat(lab->m->s, a->tg, &stat);
@@ -102,22 +102,22 @@ static void a_miss_slows_virtual_time_down(void **state)
 	(void)state;
 	assert_ptr_equal(running(m, 0), b->t);
 	assert_int_equal(task_group_set_deadline(m->s, a->tg, 200 * US, 0), 0);
-	assert_int_equal(of_group(a)->deadline - start, 200000);
-	assert_int_equal(of_group(b)->deadline - start, 1000000);
+	assert_int_equal(of_group(a)->due - start, 200000);
+	assert_int_equal(of_group(b)->due - start, 1000000);
 	m->now += 2 * MS;
 	m->timer[0] = 0;
 	switch_cpu(m, 0, true);
 	assert_ptr_equal(running(m, 0), a->t);
-	assert_int_equal(of_group(b)->deadline - start, 3000000);
-	assert_int_equal(root(lab)->fdl.lag, 0);
+	assert_int_equal(of_group(b)->due - start, 3000000);
+	assert_int_equal(fdl_queue(root(lab))->lag, 0);
 	assert_int_equal(m->timer[0] - start, 2947265);
 	m->now = start + 2947265;
 	sched_timer(m->s, 0);
 	settle(m);
-	assert_int_equal(of_group(a)->deadline - start, 2199998);
-	assert_int_equal(root(lab)->fdl.lag, 797267);
-	assert_int_equal(of_group(a)->deadline - fdl_now(root(lab)), 50000);
-	assert_int_equal(of_group(b)->deadline - fdl_now(root(lab)), 850002);
+	assert_int_equal(of_group(a)->due - start, 2199998);
+	assert_int_equal(fdl_queue(root(lab))->lag, 797267);
+	assert_int_equal(of_group(a)->due - fdl_now(root(lab)), 50000);
+	assert_int_equal(of_group(b)->due - fdl_now(root(lab)), 850002);
 	sched_check(m->s);
 	task_group_fdl_stat(m->s, a->tg, &stat);
 	assert_int_equal(stat.nr_misses, 1);
@@ -139,18 +139,18 @@ static void a_miss_keeps_deadlines_within_their_periods(void **state)
 	lab_hog(lab);
 	assert_ptr_equal(running(m, 0), a->t);
 	/* It runs for a moment and is far behind: the others are a whole period ahead of it. */
-	of_group(a)->deadline -= 20 * MS;
+	of_group(a)->due -= 20 * MS;
 	m->now += 10 * US;
 	switch_cpu(m, 0, true);
-	assert_true(root(lab)->fdl.lag > 19 * MS);
+	assert_true(fdl_queue(root(lab))->lag > 19 * MS);
 	sched_check(m->s);
-	assert_true(time_before(of_group(a)->deadline, of_group(b)->deadline));
-	assert_true(time_before(of_group(b)->deadline, of_group(c)->deadline));
+	assert_true(time_before(of_group(a)->due, of_group(b)->due));
+	assert_true(time_before(of_group(b)->due, of_group(c)->due));
 	/*
 	 * The shortest period, 2 ms, requires that 22 ms be halved four times, so 25 ms are halved,
 	 * too.
 	 */
-	assert_in_range(of_group(c)->deadline - fdl_now(root(lab)), 1550 * US, 1570 * US);
+	assert_in_range(of_group(c)->due - fdl_now(root(lab)), 1550 * US, 1570 * US);
 	lab_free(lab);
 }
 
@@ -174,10 +174,10 @@ static void a_wakeup_keeps_debts_and_gives_no_credit(void **state)
 		struct actor *a = lab_group(lab, 1024, 200 * US, golden[i].wakeup_ns);
 
 		block(lab->m, 0, TASK_INTERRUPTIBLE);
-		root(lab)->fdl.lag = lab->m->now - 10 * MS;
-		of_group(a)->deadline = golden[i].before * US;
+		fdl_queue(root(lab))->lag = lab->m->now - 10 * MS;
+		of_group(a)->due = golden[i].before * US;
 		wake(lab->m, a->t, 0);
-		assert_int_equal(of_group(a)->deadline, golden[i].after * US);
+		assert_int_equal(of_group(a)->due, golden[i].after * US);
 		lab_free(lab);
 	}
 }
@@ -195,10 +195,10 @@ static void a_group_is_unthrottled_without_debts(void **state)
 	while (!q->throttled)
 		lab_step(lab);
 	assert_int_equal(of_group(a)->queued, 0);
-	of_group(a)->deadline = fdl_now(root(lab)) + NS_PER_SEC;
+	of_group(a)->due = fdl_now(root(lab)) + NS_PER_SEC;
 	while (q->throttled)
 		lab_step(lab);
-	assert_int_equal(of_group(a)->deadline, fdl_now(root(lab)) + MS);
+	assert_int_equal(of_group(a)->due, fdl_now(root(lab)) + MS);
 	assert_ptr_equal(running(lab->m, 0), a->t);
 	lab_free(lab);
 }
@@ -221,9 +221,9 @@ static void preemption_is_by_deadline(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(table); i++) {
-		of_group(a)->deadline = table[i].curr;
-		of_group(b)->deadline = table[i].woken;
-		q->fdl.container = table[i].container;
+		of_group(a)->due = table[i].curr;
+		of_group(b)->due = table[i].woken;
+		fdl_queue(q)->container = table[i].container;
 		assert_int_equal(q->policy->hooks.preempts(q, of_group(a), of_group(b), 0),
 				 table[i].preempts);
 	}
@@ -260,12 +260,12 @@ static void each_level_is_charged_for_its_share(void **state)
 	spawn_in(lab->m, group_in(lab, NULL, 1024, 0), 0);
 	assert_ptr_equal(running(lab->m, 0), t);
 	/* The room below the cap. */
-	before_outer = outer->deadline -= MS;
-	before_inner = inner->deadline -= MS;
+	before_outer = outer->due -= MS;
+	before_inner = inner->due -= MS;
 	advance(lab->m, 100 * US);
 	sched_task_runtime(lab->m->s, t);
-	assert_int_equal(inner->deadline - before_inner, 100000 * 1024 / 121);
-	assert_int_equal(outer->deadline - before_outer, 100000 * 1024 / 485);
+	assert_int_equal(inner->due - before_inner, 100000 * 1024 / 121);
+	assert_int_equal(outer->due - before_outer, 100000 * 1024 / 485);
 	lab_free(lab);
 }
 
@@ -290,32 +290,32 @@ static void placement_goes_where_there_is_time(void **state)
 	t->cpu = 0;
 	t->fair.queue = group_queue(m->s, tg, 0);
 	for (unsigned cpu = 0; cpu < 3; cpu++)
-		m->s->rq[cpu].fair.fdl.nr = 1;
-	m->s->rq[0].fdl_curr = 200 * US;
-	m->s->rq[0].fdl_next = now + 400 * US;
-	m->s->rq[1].fdl_next = now + 300 * US;
-	m->s->rq[2].fdl_curr = 5 * MS;
+		fdl_queue(&m->s->rq[cpu].fair)->nr = 1;
+	fdl_queue(&m->s->rq[0].fair)->curr_hint = 200 * US;
+	fdl_queue(&m->s->rq[0].fair)->next_hint = now + 400 * US;
+	fdl_queue(&m->s->rq[1].fair)->next_hint = now + 300 * US;
+	fdl_queue(&m->s->rq[2].fair)->curr_hint = 5 * MS;
 	/* No task on CPU 3 has a deadline. */
 	assert_int_equal(fdl_select_cpu(m->s, t, 0, 0), 3);
 	/* If one has, the most slack is on CPU 2, whose next turn is then taken to be short. */
-	m->s->rq[3].fair.fdl.nr = 1;
-	m->s->rq[3].fdl_next = now + 10 * US;
+	fdl_queue(&m->s->rq[3].fair)->nr = 1;
+	fdl_queue(&m->s->rq[3].fair)->next_hint = now + 10 * US;
 	assert_int_equal(fdl_select_cpu(m->s, t, 0, 0), 2);
-	assert_int_equal(m->s->rq[2].fdl_curr, 25 * US);
+	assert_int_equal(fdl_queue(&m->s->rq[2].fair)->curr_hint, 25 * US);
 	assert_int_equal(fdl_select_cpu(m->s, t, 0, 0), 1);
 	/* Its own CPU is chosen if that has time, unless the task may not run there. */
-	m->s->rq[0].fdl_curr = 400 * US;
+	fdl_queue(&m->s->rq[0].fair)->curr_hint = 400 * US;
 	assert_int_equal(fdl_select_cpu(m->s, t, 0, 1), 0);
 	cpumask_clear(&t->allowed, 0);
 	assert_int_equal(fdl_select_cpu(m->s, t, 0, 1), 1);
 	/* An idle CPU is better than every other except its own. */
 	for (unsigned cpu = 0; cpu < 4; cpu++)
-		m->s->rq[cpu].fair.fdl.nr = 0;
+		fdl_queue(&m->s->rq[cpu].fair)->nr = 0;
 	block(m, 2, TASK_INTERRUPTIBLE);
-	m->s->rq[1].fair.fdl.nr = 1;
-	m->s->rq[1].fdl_next = now + 10 * US;
+	fdl_queue(&m->s->rq[1].fair)->nr = 1;
+	fdl_queue(&m->s->rq[1].fair)->next_hint = now + 10 * US;
 	assert_int_equal(fdl_select_cpu(m->s, t, 1, 1), 2);
-	m->s->rq[1].fair.fdl.nr = 0;
+	fdl_queue(&m->s->rq[1].fair)->nr = 0;
 	/* A task without a deadline is not FDL's business. */
 	assert_int_equal(task_group_set_deadline(m->s, tg, 0, 0), 0);
 	assert_int_equal(fdl_select_cpu(m->s, t, 1, 1), -1);
@@ -447,7 +447,7 @@ static void a_guarantee_stands_in_for_shares(void **state)
 	end_group(lab->m, below);
 	task_group_fdl_stat(s, NULL, &stat);
 	assert_int_equal(stat.overcommit, 0);
-	assert_int_equal(s->nr_guaranteed, 0);
+	assert_int_equal(fdl_root(s)->nr_guaranteed, 0);
 	lab_free(lab);
 }
 
@@ -488,17 +488,17 @@ static void deadlines_wait_for_the_policy(void **state)
 	(void)state;
 	lab_hog(lab);
 	lab_run(lab, 100 * MS);
-	assert_int_equal(of_group(a)->deadline, 0);
-	assert_int_equal(root(lab)->fdl.nr, 0);
+	assert_int_equal(of_group(a)->due, 0);
+	assert_int_equal(fdl_queue(root(lab))->nr, 0);
 	swap(lab->m, "fdl");
-	assert_int_equal(root(lab)->fdl.nr, 1);
+	assert_int_equal(fdl_queue(root(lab))->nr, 1);
 	lab_mark(lab);
 	lab_run(lab, 100 * MS);
 	assert_in_range(a->max_gap_ns, 100 * US, 210 * US);
 	swap(lab->m, "eevdf");
-	assert_int_equal(root(lab)->fdl.nr, 0);
-	assert_int_equal(of_group(a)->deadline, 0);
-	assert_int_equal(root(lab)->fdl.container, 0);
+	assert_int_equal(fdl_queue(root(lab))->nr, 0);
+	assert_int_equal(of_group(a)->due, 0);
+	assert_int_equal(fdl_queue(root(lab))->container, 0);
 	lab_run(lab, 100 * MS);
 	lab_free(lab);
 }

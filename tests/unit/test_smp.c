@@ -461,12 +461,13 @@ static void a_sleeper_that_changes_cpu_keeps_its_place_in_virtual_time(void **st
 		tick(m);
 	advance(m, MS);
 	block(m, 0, TASK_INTERRUPTIBLE);
-	lag = (s64)(sleeper->fair.vruntime - m->s->rq[0].fair.min_vruntime);
+	lag = (s64)(sleeper->fair.vruntime - cfs_queue(&m->s->rq[0].fair)->min_vruntime);
 	assert_true(lag > 0);
 	sched_set_affinity(m->s, sleeper, &one);
 	wake(m, sleeper, 0);
 	assert_int_equal(sleeper->cpu, 1);
-	assert_int_equal((s64)(sleeper->fair.vruntime - m->s->rq[1].fair.min_vruntime), lag);
+	assert_int_equal((s64)(sleeper->fair.vruntime - cfs_queue(&m->s->rq[1].fair)->min_vruntime),
+			 lag);
 	machine_free(m);
 }
 

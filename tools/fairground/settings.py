@@ -6,6 +6,7 @@ make passes it. Kernel, initramfs and these settings together determine a run un
 """
 
 import os
+import pathlib
 import re
 import shlex
 from collections.abc import Callable, Collection, Mapping
@@ -17,7 +18,16 @@ class UsageError(Exception):
     """A setting has a value that makes no sense. The text is one sentence for the user."""
 
 
-SCHEDULERS = ("cfs", "eevdf", "bore", "bore-cfs", "fdl")
+
+def _schedulers() -> tuple[str, ...]:
+    """The names of the fair policies that are built in: those of sched/fair/policies.def, and of make's POLICIES=."""
+    root = pathlib.Path(__file__).resolve().parents[2]
+    built = root / os.environ.get("B", "build") / "policies/sched/fair/policies.def"
+    text = (built if built.exists() else root / "sched/fair/policies.def").read_text()
+    return tuple(name.replace("_", "-") for name in re.findall(r"^POLICY\((\w+),", text, re.MULTILINE))
+
+
+SCHEDULERS = _schedulers()
 TICK_RATES = (100, 250, 1000)
 MAX_CPUS = 255
 MAX_NODES = 8

@@ -81,7 +81,7 @@ def timeline(queue):
             yield from walk(node["left"], depth + 1)
             yield depth, container_of(node, "struct entity", "node").dereference()
             yield from walk(node["right"], depth + 1)
-    yield from walk(queue["deadlines"]["root"], 0)
+    yield from walk(queue["due"]["root"], 0)
     yield from walk(queue["timeline"]["root"], 0)
 
 
@@ -198,17 +198,25 @@ def is_fair(task):
 
 
 def is_eevdf(queue):
-    return bool(queue["policy"]["eevdf"])
+    """Its timeline is in order of EEVDF's deadlines, so the policy is EEVDF or built on it."""
+    at = offset_of("struct entity", "policy_state") + offset_of("struct eevdf_entity", "deadline")
+    return int(queue["policy"]["key"]) == at - offset_of("struct entity", "node")
+
+
+def of_eevdf(entity):
+    """What EEVDF keeps of it."""
+    return class_state(entity["policy_state"], "struct eevdf_entity")
 
 
 def virtual_now(queue):
     """V of EEVDF, rounded down; the least vruntime of CFS."""
     if not is_eevdf(queue):
-        return int(queue["min_vruntime"])
-    words = queue["eevdf"]["sum_key"].address.cast(gdb.lookup_type("unsigned long").pointer())
+        return int(class_state(queue["policy_state"]["cfs"], "struct cfs_queue")["min_vruntime"])
+    sums = class_state(queue["policy_state"]["eevdf"], "struct eevdf_queue")
+    words = sums["sum_key"].address.cast(gdb.lookup_type("unsigned long").pointer())
     total = signed(words[1]) << 64 | int(words[0])  # gdb does not know integers this long
-    weight = int(queue["eevdf"]["sum_weight"])
-    return int(queue["eevdf"]["v0"]) + (total // weight if weight else 0)
+    weight = int(sums["sum_weight"])
+    return int(sums["v0"]) + (total // weight if weight else 0)
 
 
 def distance(queue, entity):
@@ -218,14 +226,14 @@ def distance(queue, entity):
 
 def has_deadline(queue, entity):
     """Its group was given one (fdl)."""
-    return bool(queue["policy"]["deadlines"] and entity["deadline"])
+    return entity["policy"] == queue["policy"] and bool(entity["due"])
 
 
 def key(queue, entity):
     """By what its tree is ordered: virtual time; under EEVDF, or if it was given one, the deadline."""
     if has_deadline(queue, entity):
-        return entity["deadline"]
-    return entity["eevdf"]["deadline"] if is_eevdf(queue) else entity["vruntime"]
+        return entity["due"]
+    return of_eevdf(entity)["deadline"] if is_eevdf(queue) else entity["vruntime"]
 
 
 def print_other(task, mark=" "):
@@ -333,7 +341,7 @@ def why_fair_waits(current, task):
     if is_group(entity):
         yield f"it waits as a member of {label(entity)}, which competes as one. Of that:"
     if has_deadline(queue, entity):
-        yield f"it has a deadline: {ms(entity['deadline'])} ms of virtual time."
+        yield f"it has a deadline: {ms(entity['due'])} ms of virtual time."
     elif is_eevdf(queue):
         yield from why_not_chosen(queue, running, entity)
     else:
@@ -361,10 +369,10 @@ def why_not_chosen(queue, running, entity):
     yield (f"its lag is {lag / NS_PER_MS:+.6f} ms of virtual time: it is " + ("eligible." if lag >= 0 else
            "not eligible until the others have caught up with it."))
     earlier = [other for _, other in timeline(queue) if distance(queue, other) <= 0
-               and signed(other["eevdf"]["deadline"] - entity["eevdf"]["deadline"]) < 0]
+               and signed(of_eevdf(other)["deadline"] - of_eevdf(entity)["deadline"]) < 0]
     if earlier:
         yield f"eligible and due earlier: {', '.join(label(other) for other in earlier)}."
-    request = running["eevdf"]
+    request = of_eevdf(running)
     left = signed(request["deadline"] - running["vruntime"])
     yield (f"{label(running)} has {left / NS_PER_MS:.6f} ms of virtual time left of its request and is "
            f"{'' if request['protected'] else 'not '}protected.")
@@ -403,7 +411,7 @@ def why(task):
         yield from why_waiting(task)
     else:
         if is_delayed(task):
-            yield (f"it owed {ms(-signed(task['fair']['eevdf']['vlag']))} ms of virtual time when it fell asleep: it "
+            yield (f"it owed {ms(-signed(of_eevdf(task['fair'])['vlag']))} ms of virtual time when it fell asleep: it "
                    "stays in the timeline, without running, until the others have caught up (delayed dequeue).")
         reasons = [said for bit, said in SLEEPS.items() if int(task["state"]) & bit]
         yield f"it is not runnable: {' and '.join(reasons) or 'it waits for its first switch'}."

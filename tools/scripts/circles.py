@@ -17,7 +17,7 @@ import sys
 from collections.abc import Iterator
 
 # A ratchet: lower them when a change allows it. To raise one, say in the commit why the new bond is worth it.
-MOST_PAIRS, LARGEST_CIRCLE = 8, 19
+MOST_PAIRS, LARGEST_CIRCLE = 8, 6
 
 
 def symbols(objects: list[pathlib.Path]) -> dict[str, tuple[set[str], set[str]]]:

@@ -20,6 +20,8 @@ import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from fairground.settings import SCHEDULERS
+
 WORKLOADS = {
     "shares": "--cpus 1 --time 2s hogs:n=2 hogs:n=2,nice=5 bursts:n=3,run=2ms,sleep=6ms hogs:n=1,policy=idle",
     "batch": "--cpus 2 --time 1s hogs:n=3,policy=batch bursts:n=4,run=1ms-3ms,sleep=1ms-9ms hogs:slice=1ms",
@@ -36,7 +38,6 @@ WORKLOADS = {
     "yields": "--cpus 2 --time 200ms yielders:n=3 pingpong:n=2 jobs",
     "costs": "--cpus 4 --time 300ms --cost-switch 700ns --cost-ipi 2us --cost-migration 5us --skew 50us pipes hogs:n=5",
 }
-POLICIES = ("cfs", "bore-cfs", "eevdf", "bore", "fdl")
 OPERATIONS = "40000"
 
 
@@ -75,7 +76,7 @@ Job = tuple[Callable[..., str], str, str, str]  # a function and its arguments
 def main() -> None:
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    build, policies = sys.argv[1], sys.argv[2:] or POLICIES
+    build, policies = sys.argv[1], sys.argv[2:] or list(SCHEDULERS)
     jobs: dict[str, Job] = {f"{policy:<9} {name}": (workload_digest, build, policy, text)
             for policy in policies for name, text in WORKLOADS.items()}
     jobs |= {f"{policy:<9} operations": (operations_digest, build, policy, "11") for policy in policies}

@@ -45,7 +45,7 @@
 
 static bool is_on(const struct fair_queue *q)
 {
-	return q->rq->burst.mode;
+	return bore_params(q->rq)->mode;
 }
 
 /* --- scores ----------------------------------------------------------------- */
@@ -60,15 +60,15 @@ static unsigned score_of(const struct burst_params *params, const struct task *t
 	return t->kthread && params->spare_kthreads ? 0 : (unsigned)penalty >> 2;
 }
 
-/* What of the score the weight is to contain. */
+/* The part of the score that the weight is to contain. */
 static unsigned share_of_score(const struct burst_params *params, const struct task *t)
 {
-	return params->mode && t->policy != SCHED_IDLE ? t->fair.burst.score : 0;
+	return params->mode && t->policy != SCHED_IDLE ? burst_entity(&t->fair)->score : 0;
 }
 
 static struct load_weight bore_weight(const struct task *t)
 {
-	int nice = PRIO_TO_NICE(t->static_prio) + t->fair.burst.applied;
+	int nice = PRIO_TO_NICE(t->static_prio) + burst_entity(&t->fair)->applied;
 
 	return t->policy == SCHED_IDLE ? weight_of_idle() : weight_of_nice(min(nice, 19));
 }
@@ -77,7 +77,7 @@ static struct load_weight bore_weight(const struct task *t)
 static void update_score(const struct burst_params *params, struct entity *e)
 {
 	struct task *t = task_of(e);
-	struct burst *b = &e->burst;
+	struct burst *b = burst_entity(e);
 	unsigned applied;
 
 	b->worst = max(b->past, penalty_of(params, b->time));
@@ -98,11 +98,11 @@ static u64 smooth(const struct tunables *tn, u64 past, u64 present)
 
 static void end_burst(struct fair_queue *q, struct entity *e)
 {
-	struct burst *b = &e->burst;
+	struct burst *b = burst_entity(e);
 
-	b->past = smooth(tunables_of(q), b->past, penalty_of(&q->rq->burst, b->time));
+	b->past = smooth(tunables_of(q), b->past, penalty_of(bore_params(q->rq), b->time));
 	b->time = 0;
-	update_score(&q->rq->burst, e);
+	update_score(bore_params(q->rq), e);
 }
 
 /* --- inheritance ------------------------------------------------------------ */
@@ -146,13 +146,13 @@ static u64 usual_penalty(struct sched *s, struct task *parent, unsigned flags)
 
 static void bore_fork(struct sched *s, struct task *parent, struct task *child, unsigned flags)
 {
-	const struct burst_params *params = &cpu_rq(s, parent->cpu)->burst;
-	struct burst *b = &child->fair.burst;
+	const struct burst_params *params = bore_params(cpu_rq(s, parent->cpu));
+	struct burst *b = burst_entity(&child->fair);
 
 	child->fair.policy = &bore_policy;
 	if (parent->fair.policy == &bore_policy && task_is_fair(parent))
-		b->past = smooth(&s->tunable, READ_ONCE(parent->fair.burst.past),
-				 penalty_of(params, READ_ONCE(parent->fair.burst.time)));
+		b->past = smooth(&s->tunable, READ_ONCE(burst_entity(&parent->fair)->past),
+				 penalty_of(params, READ_ONCE(burst_entity(&parent->fair)->time)));
 	b->past = max(b->past, usual_penalty(s, parent, flags));
 	b->worst = b->past;
 }
@@ -161,7 +161,7 @@ static void bore_fork(struct sched *s, struct task *parent, struct task *child, 
 
 static void bore_reset(struct entity *e)
 {
-	e->burst = (struct burst){ 0 };
+	*burst_entity(e) = (struct burst){ 0 };
 	eevdf_reset(e);
 }
 
@@ -170,7 +170,7 @@ static void bore_tuned(struct rq *rq)
 	const struct tunables *tn = &rq->s->tunable;
 	struct task *t;
 
-	rq->burst = (struct burst_params){
+	*bore_params(rq) = (struct burst_params){
 		.mode = tn->bore,
 		.offset = tn->bore_offset,
 		.scale = tn->bore_scale,
@@ -178,7 +178,7 @@ static void bore_tuned(struct rq *rq)
 	};
 	list_for_each(t, &rq->fair_tasks, link)
 		if (t->fair.policy == &bore_policy)
-			update_score(&rq->burst, &t->fair);
+			update_score(bore_params(rq), &t->fair);
 }
 
 static void bore_charge(struct fair_queue *q, struct entity *e, u64 delta)
@@ -186,14 +186,14 @@ static void bore_charge(struct fair_queue *q, struct entity *e, u64 delta)
 	eevdf_charge(q, e, delta);
 	if (!entity_is_task(e) || !e->queued)
 		return;
-	e->burst.time += delta;
-	update_score(&q->rq->burst, e);
+	burst_entity(e)->time += delta;
+	update_score(bore_params(q->rq), e);
 }
 
 static void bore_place(struct fair_queue *q, struct entity *e, unsigned flags)
 {
 	if (entity_is_task(e))
-		update_score(&q->rq->burst, e);
+		update_score(bore_params(q->rq), e);
 	eevdf_place(q, e, flags);
 }
 
@@ -242,18 +242,18 @@ static s64 stretch_rest(s64 rest, unsigned from, unsigned to)
 
 static unsigned row_of(const struct task *t)
 {
-	return min((unsigned)(t->static_prio - MAX_RT_PRIO) + t->fair.burst.applied, 39u);
+	return min((unsigned)(t->static_prio - MAX_RT_PRIO) + burst_entity(&t->fair)->applied, 39u);
 }
 
 static void bore_yield(struct fair_queue *q, struct entity *e)
 {
-	s64 rest = (s64)(e->eevdf.deadline - e->vruntime);
+	s64 rest = (s64)(eevdf_entity(e)->deadline - e->vruntime);
 	unsigned before = row_of(task_of(e)), after;
 
 	end_burst(q, e);
 	after = row_of(task_of(e));
 	if (after < before)
-		e->eevdf.deadline = e->vruntime + (u64)stretch_rest(rest, before, after);
+		eevdf_entity(e)->deadline = e->vruntime + (u64)stretch_rest(rest, before, after);
 	eevdf_yield(q, e);
 }
 
@@ -268,7 +268,7 @@ static bool bore_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 
 static void check_burst(const struct burst_params *params, struct entity *e)
 {
-	const struct burst *b = &e->burst;
+	const struct burst *b = burst_entity(e);
 	struct task *t = task_of(e);
 
 	SCHED_CHECK(T6, b->worst == max(b->past, penalty_of(params, b->time)));
@@ -281,17 +281,24 @@ static void bore_check(struct fair_queue *q)
 	eevdf_check(q);
 	for (struct entity *e = queue_any(q); e; e = queue_another(q, e))
 		if (entity_is_task(e))
-			check_burst(&q->rq->burst, e);
+			check_burst(bore_params(q->rq), e);
+}
+
+static void bore_explain_row(struct fair_queue *q, struct entity *e, struct text *out)
+{
+	eevdf_explain_row(q, e, out);
+	burst_explain_score(e, out);
 }
 
 static void bore_dump(struct entity *e, struct text *out)
 {
-	const struct burst *b = &e->burst;
+	const struct burst *b = burst_entity(e);
 
 	eevdf_dump(e, out);
 	dump_task_number(out, "se.burst_time", b->time);
 	dump_task_number(out, "se.prev_burst_penalty", b->past);
-	dump_task_number(out, "se.curr_burst_penalty", penalty_of(&e->queue->rq->burst, b->time));
+	dump_task_number(out, "se.curr_burst_penalty",
+			 penalty_of(bore_params(e->queue->rq), b->time));
 	dump_task_number(out, "se.burst_penalty", b->worst);
 	dump_task_number(out, "se.burst_score", b->score);
 }
@@ -299,12 +306,13 @@ static void bore_dump(struct entity *e, struct text *out)
 const struct fair_policy bore_policy = {
 	FAIR_DEFAULTS,
 	.name = "bore",
-	.traits = BIT(TRAIT_EVEN) | BIT(TRAIT_DETERMINISTIC) | BIT(TRAIT_YIELDS_ALONE),
+	.traits = BIT(TRAIT_EVEN) | BIT(TRAIT_DETERMINISTIC) | BIT(TRAIT_REQUESTS) |
+		  BIT(TRAIT_YIELDS_ALONE),
 	.features_mask = EEVDF_FEATURES,
 	.features_on = EEVDF_FEATURES_ON,
 	.moved_by_weight = true,
-	.key = TIMELINE_KEY(eevdf.deadline),
-	.eevdf = &bore_rules,
+	.key = TIMELINE_KEY_IN(struct eevdf_entity, deadline),
+	.rules = &bore_rules,
 	.augment = eevdf_augment,
 	.hooks.place = bore_place,
 	.hooks.charge = bore_charge,
@@ -322,6 +330,9 @@ const struct fair_policy bore_policy = {
 	.reset = bore_reset,
 	.fork = bore_fork,
 	.tuned = bore_tuned,
+	.explain = eevdf_explain,
+	.explain_heads = EEVDF_EXPLAIN_HEADS "  score",
+	.explain_row = bore_explain_row,
 	.dump = bore_dump,
 	.dump_queue = eevdf_dump_queue,
 	.key_columns = EEVDF_KEY_COLUMNS,

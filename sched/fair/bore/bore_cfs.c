@@ -39,20 +39,20 @@ enum mode { SCALE_VRUNTIME = 1, SCALE_GRANULARITY = 2 };
 
 static unsigned score_of(const struct rq *rq, u64 ns)
 {
-	u32 penalty = burst_penalty(&rq->burst, ns, FRACTION_BITS, 10);
+	u32 penalty = burst_penalty(bore_params(rq), ns, FRACTION_BITS, 10);
 
 	return min(penalty >> FRACTION_BITS, BURST_SCORE_MAX);
 }
 
 static void update_score(struct rq *rq, struct entity *e)
 {
-	e->burst.score = (u8)score_of(rq, e->burst.worst);
+	burst_entity(e)->score = (u8)score_of(rq, burst_entity(e)->worst);
 }
 
 static void end_burst(struct rq *rq, struct entity *e)
 {
 	unsigned shift = rq->s->tunable.bore_cfs_smoothness;
-	struct burst *b = &e->burst;
+	struct burst *b = burst_entity(e);
 
 	b->past = (b->time + b->past * ((1u << shift) - 1)) >> shift;
 	b->worst = b->past;
@@ -67,7 +67,7 @@ static void end_burst(struct rq *rq, struct entity *e)
 static void bore_cfs_fork(struct sched *s, struct task *parent, struct task *child, unsigned flags)
 {
 	struct task *grandparent = parent->family.leader->family.parent;
-	struct burst *b = &child->fair.burst;
+	struct burst *b = burst_entity(&child->fair);
 	struct burst_survey survey = {
 		.policy = &bore_cfs_policy,
 		.now = host_clock(parent->cpu),
@@ -80,7 +80,7 @@ static void bore_cfs_fork(struct sched *s, struct task *parent, struct task *chi
 	(void)flags;
 	child->fair.policy = &bore_cfs_policy;
 	if (parent->fair.policy == &bore_cfs_policy)
-		b->past = READ_ONCE(parent->fair.burst.past);
+		b->past = READ_ONCE(burst_entity(&parent->fair)->past);
 	if (grandparent)
 		b->past = max(b->past, burst_of_children(&survey, grandparent));
 	b->worst = b->past;
@@ -88,7 +88,7 @@ static void bore_cfs_fork(struct sched *s, struct task *parent, struct task *chi
 
 static void bore_cfs_reset(struct entity *e)
 {
-	e->burst = (struct burst){ 0 };
+	*burst_entity(e) = (struct burst){ 0 };
 }
 
 static void bore_cfs_tuned(struct rq *rq)
@@ -97,7 +97,7 @@ static void bore_cfs_tuned(struct rq *rq)
 	struct fair_queue *q;
 	struct task *t;
 
-	rq->burst = (struct burst_params){
+	*bore_params(rq) = (struct burst_params){
 		.mode = tn->bore_cfs,
 		.offset = tn->bore_cfs_offset,
 		.scale = tn->bore_cfs_scale,
@@ -115,23 +115,25 @@ static u64 virtual_time(const struct rq *rq, struct entity *e, u64 ns)
 {
 	u64 v = calc_delta_fair(ns, e);
 
-	return rq->burst.mode & SCALE_VRUNTIME ? burst_stretch(v, e->burst.score) : v;
+	return bore_params(rq)->mode & SCALE_VRUNTIME ? burst_stretch(v, burst_entity(e)->score)
+						      : v;
 }
 
 static void bore_cfs_charge(struct fair_queue *q, struct entity *e, u64 delta)
 {
-	e->burst.time += delta;
-	e->burst.worst = max(e->burst.worst, e->burst.time);
+	burst_entity(e)->time += delta;
+	burst_entity(e)->worst = max(burst_entity(e)->worst, burst_entity(e)->time);
 	update_score(q->rq, e);
 	cfs_charge_virtual(q, e, virtual_time(q->rq, e, delta));
 }
 
 static u64 bore_cfs_granularity(struct fair_queue *q, struct entity *curr, struct entity *woken)
 {
-	unsigned more = (unsigned)sub_floor0(woken->burst.score, curr->burst.score) / 2;
+	const struct burst *running = burst_entity(curr), *waiting = burst_entity(woken);
+	unsigned more = (unsigned)sub_floor0(waiting->score, running->score) / 2;
 	u64 granularity = cfs_granularity(q, curr, woken);
 
-	if (!(q->rq->burst.mode & SCALE_GRANULARITY))
+	if (!(bore_params(q->rq)->mode & SCALE_GRANULARITY))
 		return granularity;
 	return burst_stretch(granularity, min(20 + more, BURST_SCORE_MAX));
 }
@@ -143,7 +145,7 @@ static void bore_cfs_place(struct fair_queue *q, struct entity *e, unsigned flag
 
 	update_score(q->rq, e);
 	if (flags & PLACE_NEW)
-		cfs_place_new(q, e, virtual_time(q->rq, e, cfs_slice(q, e)));
+		cfs_place_new(q, e, virtual_time(q->rq, e, q->policy->slice(q, e)));
 	else
 		cfs_place_by(q, e, flags, longest_sleep_ns);
 }
@@ -176,7 +178,7 @@ static bool bore_cfs_leave(struct fair_queue *q, struct entity *e, unsigned flag
 
 static void check_burst(struct fair_queue *q, const struct entity *e)
 {
-	const struct burst *b = &e->burst;
+	const struct burst *b = burst_entity(e);
 
 	SCHED_CHECK(T6, b->worst == max(b->past, b->time));
 	SCHED_CHECK(T6, b->score == score_of(q->rq, b->worst));
@@ -189,12 +191,18 @@ static void bore_cfs_check(struct fair_queue *q)
 		check_burst(q, e);
 }
 
+static void bore_cfs_explain_row(struct fair_queue *q, struct entity *e, struct text *out)
+{
+	cfs_explain_row(q, e, out);
+	burst_explain_score(e, out);
+}
+
 static void bore_cfs_dump(struct entity *e, struct text *out)
 {
-	dump_task_number(out, "se.burst_time", e->burst.time);
-	dump_task_number(out, "se.prev_burst_time", e->burst.past);
-	dump_task_number(out, "se.max_burst_time", e->burst.worst);
-	dump_task_number(out, "se.penalty_score", e->burst.score);
+	dump_task_number(out, "se.burst_time", burst_entity(e)->time);
+	dump_task_number(out, "se.prev_burst_time", burst_entity(e)->past);
+	dump_task_number(out, "se.max_burst_time", burst_entity(e)->worst);
+	dump_task_number(out, "se.penalty_score", burst_entity(e)->score);
 }
 
 const struct fair_policy bore_cfs_policy = {
@@ -218,6 +226,10 @@ const struct fair_policy bore_cfs_policy = {
 	.reset = bore_cfs_reset,
 	.fork = bore_cfs_fork,
 	.tuned = bore_cfs_tuned,
+	.explain = cfs_explain,
+	.explain_heads = CFS_EXPLAIN_HEADS "  score",
+	.explain_row = bore_cfs_explain_row,
 	.dump = bore_cfs_dump,
+	.dump_queue = cfs_dump_queue,
 	.check = bore_cfs_check,
 };

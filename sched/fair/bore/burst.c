@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What is usual in a family: averages of the bursts of relatives, for a new task to begin with.
+ * Habits of a family: averages of the bursts of relatives, for a new task to begin with.
  * Each is kept where it was taken, in its process's first task, and reused for a while, so that a
  * fork storm pays for it once.
  *
@@ -16,7 +16,7 @@ static bool counts(const struct burst_survey *survey, const struct task *t)
 
 static u64 worst_of(const struct burst_survey *survey, const struct task *t)
 {
-	return counts(survey, t) ? READ_ONCE(t->fair.burst.worst) : 0;
+	return counts(survey, t) ? READ_ONCE(burst_entity(&t->fair)->worst) : 0;
 }
 
 /* --- averages ---------------------------------------------------------------- */
@@ -61,7 +61,7 @@ static void remember(const struct burst_survey *survey, struct burst_cache *cach
 
 u64 burst_of_children(struct burst_survey *survey, struct task *t)
 {
-	struct burst_cache *cache = &t->family.burst_of_children;
+	struct burst_cache *cache = &burst_family(t)->children;
 	struct sample sample = { 0 };
 	struct task *child;
 
@@ -79,7 +79,7 @@ u64 burst_of_children(struct burst_survey *survey, struct task *t)
 
 u64 burst_of_threads(struct burst_survey *survey, struct task *t)
 {
-	struct burst_cache *cache = &t->family.burst_of_threads;
+	struct burst_cache *cache = &burst_family(t)->threads;
 	struct sample sample = { 0 };
 	struct task *thread;
 
@@ -137,7 +137,7 @@ static bool descend(struct burst_survey *survey, struct level *level, bool deepe
 	level->next = level->next->next;
 	survey->nr_looks--;
 	child = skip_only_children(survey, child);
-	cache = &child->family.burst_of_children;
+	cache = &burst_family(child)->children;
 	if (!child->family.nr_children || deepest) {
 		sample_task(survey, &level->sample, child);
 		return false;
@@ -156,17 +156,17 @@ u64 burst_of_descendants(struct burst_survey *survey, struct task *t, unsigned d
 	struct level levels[MAX_DEPTH], *level = levels;
 
 	SCHED_ASSERT(depth < MAX_DEPTH);
-	if (fresh(survey, &t->family.burst_of_children))
-		return t->family.burst_of_children.value;
+	if (fresh(survey, &burst_family(t)->children))
+		return burst_family(t)->children.value;
 	*level = level_of(t);
 	for (;;) {
 		if (!exhausted(survey, level)) {
 			level += descend(survey, level, level == levels + depth);
 			continue;
 		}
-		remember(survey, &level->of->family.burst_of_children, &level->sample, level->of);
+		remember(survey, &burst_family(level->of)->children, &level->sample, level->of);
 		if (level == levels)
-			return t->family.burst_of_children.value;
+			return burst_family(t)->children.value;
 		level[-1].sample.count += level->sample.count;
 		level[-1].sample.sum += level->sample.sum;
 		level--;

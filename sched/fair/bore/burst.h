@@ -7,11 +7,74 @@
  * nice levels. Earlier bursts are remembered smoothed, so that one short burst does not wash a hog
  * clean; a new task begins with what is usual in its family.
  *
- * struct burst is in task.h. Source: docs/sources.md.
+ * Source: docs/sources.md.
  */
 #pragma once
 
-#include "sched/fair/core/fair.h"
+#include "lib/fmt.h"
+#include "sched/fair/eevdf/eevdf.h"
+
+/*
+ * A task's bursts. A burst is its CPU time since it last slept or yielded.
+ * @past and @worst are times under bore-cfs and penalties under bore.
+ */
+struct burst {
+	u64 time;   /* ns of the current burst */
+	u64 past;   /* earlier bursts, smoothed; of a new task, what it inherited */
+	u64 worst;  /* the larger of @past and the current burst: what the score is made of */
+	u8 score;   /* 0..39, as nice levels */
+	u8 applied; /* of the score, what its weight contains (bore) */
+};
+
+/* Both policies keep this of an entity. EEVDF's part comes first, because bore is built on it. */
+struct bore_entity {
+	struct eevdf_entity eevdf;
+	struct burst burst;
+};
+POLICY_ENTITY_STATE(bore)
+
+static inline struct burst *burst_entity(const struct entity *e)
+{
+	return &bore_entity(e)->burst;
+}
+
+/* BORE's tunables as of the last time the runqueue was told of a change. */
+struct burst_params {
+	u32 mode;	     /* sched_bore */
+	u32 offset;	     /* sched_burst_penalty_offset */
+	u32 scale;	     /* sched_burst_penalty_scale */
+	bool spare_kthreads; /* sched_burst_exclude_kthreads */
+};
+
+struct bore_queue {
+	struct burst_params params; /* of the root's queue: of the runqueue */
+};
+POLICY_QUEUE_STATE(bore)
+
+static inline struct burst_params *bore_params(const struct rq *rq)
+{
+	return &bore_queue(&rq->fair)->params;
+}
+
+/* An average over a task's relatives, kept for a while. guarded by: sched.family_lock */
+struct burst_cache {
+	const struct fair_policy *policy; /* whose terms it is in */
+	u64 stamp;			  /* when it was computed; 0: never */
+	u64 value;
+	u32 count; /* tasks it is over */
+};
+
+/* Both policies keep this of a family: averages over the leader's children and threads. */
+struct burst_family {
+	struct burst_cache children, threads;
+};
+_Static_assert(sizeof(struct burst_family) <= sizeof(((struct family *)0)->policy_state),
+	       "FAMILY_STATE_WORDS are too few");
+
+static inline struct burst_family *burst_family(const struct task *leader)
+{
+	return (struct burst_family *)leader->family.policy_state;
+}
 
 #define BURST_SCORE_MAX 39u
 
@@ -39,6 +102,12 @@ static inline u32 burst_penalty(const struct burst_params *params, u64 ns, unsig
 static inline u64 burst_stretch(u64 value, unsigned levels)
 {
 	return mul_shr(value, weight_of_nice((int)levels - 20).inverse, 22);
+}
+
+/* A column of a table that explains: the score of @e. */
+static inline void burst_explain_score(const struct entity *e, struct text *out)
+{
+	text_add(out, "  %5u", burst_entity(e)->score);
 }
 
 /* --- families --------------------------------------------------------------- */

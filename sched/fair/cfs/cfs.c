@@ -27,7 +27,7 @@ static u64 cfs_period(const struct fair_queue *q, unsigned nr)
 	return nr > q->rq->s->nr_latency ? (u64)nr * tn->min_granularity_ns : tn->latency_ns;
 }
 
-/* What @e gets of @slice, of which all on its queue get their part. */
+/* The part of @slice that @e gets, by its share of its queue's weight. */
 static u64 cfs_part(u64 slice, struct entity *e)
 {
 	struct fair_queue *q = e->queue;
@@ -66,7 +66,7 @@ static void place_woken(struct fair_queue *q, struct entity *e, s64 longest_slee
 
 	if (feature(q->rq->s, FEATURE_GENTLE_FAIR_SLEEPERS))
 		credit /= 2;
-	v = q->min_vruntime - credit;
+	v = cfs_queue(q)->min_vruntime - credit;
 	/* Below 0 if this CPU's clock is behind the one it slept on. */
 	if (e->exec_start && (s64)(q->rq->clock - e->exec_start) > longest_sleep_ns)
 		e->vruntime = v;
@@ -79,7 +79,7 @@ __noinline void cfs_place_new(struct fair_queue *q, struct entity *e, u64 debit)
 {
 	struct sched *s = q->rq->s;
 	struct entity *curr = q->curr;
-	u64 v = q->min_vruntime;
+	u64 v = cfs_queue(q)->min_vruntime;
 
 	if (feature(s, FEATURE_START_DEBIT))
 		v += debit;
@@ -91,13 +91,13 @@ __noinline void cfs_place_new(struct fair_queue *q, struct entity *e, u64 debit)
 		e->vruntime = parent;
 		resched(q->rq);
 	}
-	e->vruntime -= q->min_vruntime;
+	e->vruntime -= cfs_queue(q)->min_vruntime;
 }
 
 void cfs_place_by(struct fair_queue *q, struct entity *e, unsigned flags, s64 longest_sleep_ns)
 {
 	if (flags & PLACE_NEW) {
-		cfs_place_new(q, e, calc_delta_fair(cfs_slice(q, e), e));
+		cfs_place_new(q, e, calc_delta_fair(q->policy->slice(q, e), e));
 		return;
 	}
 	if (flags & PLACE_SLEEPER) {
@@ -106,7 +106,7 @@ void cfs_place_by(struct fair_queue *q, struct entity *e, unsigned flags, s64 lo
 	}
 	/* Asleep, its vruntime stays what it was on its queue; travelling, it is relative. */
 	if (!(flags & ENQUEUE_WAKEUP) || (flags & ENQUEUE_MIGRATED))
-		e->vruntime += q->min_vruntime;
+		e->vruntime += cfs_queue(q)->min_vruntime;
 	if (flags & ENQUEUE_WAKEUP)
 		place_woken(q, e, longest_sleep_ns);
 }
@@ -134,8 +134,8 @@ static inline void update_min_vruntime(struct fair_queue *q, const struct entity
 	} else {
 		return;
 	}
-	if (time_before(q->min_vruntime, v))
-		q->min_vruntime = v;
+	if (time_before(cfs_queue(q)->min_vruntime, v))
+		cfs_queue(q)->min_vruntime = v;
 }
 
 void cfs_charge_virtual(struct fair_queue *q, struct entity *e, u64 vdelta)
@@ -160,17 +160,17 @@ void cfs_charge(struct fair_queue *q, struct entity *e, u64 delta)
 
 static void forget_buddy(struct fair_queue *q, const struct entity *e)
 {
-	if (q->next == e)
-		q->next = NULL;
-	if (q->last == e)
-		q->last = NULL;
-	if (q->skip == e)
-		q->skip = NULL;
+	if (cfs_queue(q)->next == e)
+		cfs_queue(q)->next = NULL;
+	if (cfs_queue(q)->last == e)
+		cfs_queue(q)->last = NULL;
+	if (cfs_queue(q)->skip == e)
+		cfs_queue(q)->skip = NULL;
 }
 
 bool cfs_tick_expired(struct fair_queue *q, struct entity *e)
 {
-	u64 slice = cfs_slice(q, e);
+	u64 slice = q->policy->slice(q, e);
 	u64 ran = e->sum_exec - e->prev_sum_exec;
 	s64 ahead;
 
@@ -189,8 +189,11 @@ bool cfs_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 {
 	forget_buddy(q, e);
 	if (!(flags & DEQUEUE_SLEEP))
-		e->vruntime -= q->min_vruntime;
-	/* One that comes straight back must not find that the queue's time moved on meanwhile. */
+		e->vruntime -= cfs_queue(q)->min_vruntime;
+	/*
+	 * An entity that comes straight back must not find that the queue's time moved on
+	 * meanwhile.
+	 */
 	if (e->queued && !(flags & QUEUE_SAVE))
 		update_min_vruntime(q, e);
 	return false;
@@ -239,16 +242,16 @@ static __noinline struct entity *prefer_buddies(struct fair_queue *q, struct ent
 {
 	struct entity *e = first;
 
-	if (first == q->skip) {
+	if (first == cfs_queue(q)->skip) {
 		struct entity *second = second_choice(q, curr, first);
 
 		if (second && compare(q, second, first, granularity) < 1)
 			e = second;
 	}
-	if (q->next && compare(q, q->next, first, granularity) < 1)
-		e = q->next;
-	else if (q->last && compare(q, q->last, first, granularity) < 1)
-		e = q->last;
+	if (cfs_queue(q)->next && compare(q, cfs_queue(q)->next, first, granularity) < 1)
+		e = cfs_queue(q)->next;
+	else if (cfs_queue(q)->last && compare(q, cfs_queue(q)->last, first, granularity) < 1)
+		e = cfs_queue(q)->last;
 	forget_buddy(q, e);
 	return e;
 }
@@ -262,7 +265,7 @@ struct entity *cfs_pick_by(struct fair_queue *q, struct entity *curr,
 		curr = NULL;
 	if (curr && (!first || time_before(curr->vruntime, first->vruntime)))
 		first = curr;
-	if (first && (first == q->skip || q->next || q->last))
+	if (first && (first == cfs_queue(q)->skip || cfs_queue(q)->next || cfs_queue(q)->last))
 		return prefer_buddies(q, curr, first, granularity);
 	return first;
 }
@@ -280,12 +283,12 @@ bool cfs_preempts_by(struct fair_queue *q, struct entity *curr, struct entity *w
 	bool crowded = q->nr_running >= s->nr_latency;
 
 	if (feature(s, FEATURE_NEXT_BUDDY) && crowded && !(flags & SELECT_FORK))
-		q->next = woken;
+		cfs_queue(q)->next = woken;
 	if (compare(q, curr, woken, granularity) < 1)
 		return false;
-	q->next = woken;
+	cfs_queue(q)->next = woken;
 	if (feature(s, FEATURE_LAST_BUDDY) && crowded && curr->queued && !entity_is_idle(curr))
-		q->last = curr;
+		cfs_queue(q)->last = curr;
 	return true;
 }
 
@@ -297,12 +300,12 @@ __attribute__((flatten)) bool cfs_preempts(struct fair_queue *q, struct entity *
 
 void cfs_nominate(struct fair_queue *q, struct entity *e)
 {
-	q->next = e;
+	cfs_queue(q)->next = e;
 }
 
 bool cfs_nominated(const struct fair_queue *q, const struct entity *e)
 {
-	return q->next == e || q->last == e;
+	return cfs_queue(q)->next == e || cfs_queue(q)->last == e;
 }
 
 void cfs_yield(struct fair_queue *q, struct entity *e)
@@ -312,18 +315,12 @@ void cfs_yield(struct fair_queue *q, struct entity *e)
 	forget_buddy(q, e);
 	/* A throttled group is not queued, though its task goes on until it is switched. */
 	for (; e && e->queued; e = parent_of(e))
-		e->queue->skip = e;
+		cfs_queue(e->queue)->skip = e;
 }
 
-void cfs_check(struct fair_queue *q)
+void cfs_init_queue(struct fair_queue *q)
 {
-	for (struct entity *e = queue_any(q); e; e = queue_another(q, e)) {
-		s64 distance = (s64)(e->vruntime - q->min_vruntime);
-
-		SCHED_CHECK(Q10, distance < (1ll << 62) && distance > -(1ll << 62));
-	}
-	SCHED_CHECK(Q7, !time_before(q->min_vruntime, q->checked_min_vruntime));
-	q->checked_min_vruntime = q->min_vruntime;
+	cfs_queue(q)->min_vruntime = cfs_queue(q)->checked_min_vruntime = FIRST_VRUNTIME;
 }
 
 const struct fair_policy cfs_policy = {
@@ -340,9 +337,14 @@ const struct fair_policy cfs_policy = {
 	.hooks.tick_expired = cfs_tick_expired,
 	.hooks.preempts = cfs_preempts,
 	.hooks.leave = cfs_leave,
+	.init_queue = cfs_init_queue,
 	.yield = cfs_yield,
 	.nominate = cfs_nominate,
 	.nominated = cfs_nominated,
 	.slice = cfs_slice,
+	.explain = cfs_explain,
+	.explain_heads = CFS_EXPLAIN_HEADS,
+	.explain_row = cfs_explain_row,
+	.dump_queue = cfs_dump_queue,
 	.check = cfs_check,
 };

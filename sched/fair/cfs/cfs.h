@@ -7,6 +7,13 @@
 
 #include "sched/fair/core/fair.h"
 
+struct cfs_queue {
+	u64 min_vruntime;		   /* what "now" is in virtual time; never decreases */
+	u64 checked_min_vruntime;	   /* at the last sched_check() */
+	struct entity *next, *last, *skip; /* buddies; NULL: none */
+};
+POLICY_QUEUE_STATE(cfs)
+
 /*
  * How much further left than @curr, in its own virtual ns, must @woken be to take over? It says
  * when a wakeup preempts, and when a buddy is close enough to be picked.
@@ -41,4 +48,11 @@ void cfs_nominate(struct fair_queue *q, struct entity *e);
 bool cfs_nominated(const struct fair_queue *q, const struct entity *e);
 void cfs_yield(struct fair_queue *q, struct entity *e);
 bool cfs_leave(struct fair_queue *q, struct entity *e, unsigned flags);
+void cfs_init_queue(struct fair_queue *q);
+void cfs_dump_queue(struct fair_queue *q, struct text *out);
+#define CFS_EXPLAIN_HEADS                                                                          \
+	", in ms of virtual time from the leftmost:\n"                                             \
+	"             task  weight    vruntime         lag"
+void cfs_explain(struct fair_queue *q, struct entity *picked, bool stays, struct text *out);
+void cfs_explain_row(struct fair_queue *q, struct entity *e, struct text *out);
 void cfs_check(struct fair_queue *q);

@@ -51,7 +51,7 @@ static struct bandwidth *pool_of(const struct fair_queue *q)
 	return &q->group->bandwidth;
 }
 
-/* The most that the pool can hold. */
+/* The most that the pool can hold, ns. */
 static u64 most_ns(const struct bandwidth *pool)
 {
 	return pool->quota_ns + pool->burst_ns;
@@ -275,7 +275,7 @@ static void distribute(struct bandwidth *pool)
 
 /* --- periods --------------------------------------------------------------- */
 
-/* What was used in a period beyond the quota was saved before: count it as a burst. */
+/* Time used in a period beyond the quota was saved before: count it as a burst. */
 static void refill(struct bandwidth *pool, u64 periods)
 {
 	for (u64 n = min(periods, 2 + pool->burst_ns / pool->quota_ns); n; n--) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a group may use, and what a runqueue has to do with that: the structures of bandwidth.c.
+ * The structures of bandwidth.c: the pool of a group, and what a runqueue knows of pools.
  */
 #pragma once
 
@@ -16,7 +16,10 @@ struct bandwidth_timer {
 	u64 at;
 };
 
-/* What a group may use; see bandwidth.c. guarded by: lock; the configuration by the host. */
+/*
+ * The CPU time that a group may use; see bandwidth.c. guarded by: lock; the configuration by the
+ * host.
+ */
 struct bandwidth {
 	struct host_lock lock;
 	u64 quota_ns, period_ns, burst_ns;
@@ -28,7 +31,7 @@ struct bandwidth {
 	u64 nr_periods, nr_throttled, throttled_ns, nr_bursts, burst_used_ns;
 };
 
-/* What a runqueue has to do with quotas. guarded by: rq lock */
+/* A runqueue's part in quotas. guarded by: rq lock */
 struct bandwidth_rq {
 	struct list timers;    /* that its CPU serves */
 	u64 at;		       /* when the first of them is due; 0: there is none */

@@ -57,13 +57,13 @@ static void check_tree(struct fair_queue *q, const struct rb_tree *tree, size_t 
 		next = rb_next(node);
 		SCHED_CHECK(Q3, !next || !rb_key_before(next, node, key));
 		SCHED_CHECK(Q4, e != q->curr && e->queued);
-		SCHED_CHECK(F6, !e->deadline == (tree == &q->timeline));
+		SCHED_CHECK(F6, !e->due == (tree == &q->timeline));
 		check_entity(q, e);
 	}
 	check_tree_shape(tree);
 }
 
-/* The sums over the entities of a queue. */
+/* Sums over the entities of a queue. */
 struct totals {
 	u64 weight;
 	u32 nr, nr_idle, util_est;
@@ -93,7 +93,7 @@ static void check_totals(struct fair_queue *q)
 	struct totals sum = { 0 };
 
 	for (struct entity *e = queue_any(q); e; e = queue_another(q, e)) {
-		SCHED_CHECK(F6, !e->deadline || policy_has(q->policy, TRAIT_DEADLINES));
+		SCHED_CHECK(F6, !e->due || policy_has(q->policy, TRAIT_DEADLINES));
 		add_entity(&sum, e);
 	}
 	SCHED_CHECK(Q4, sum.nr == q->nr_running);
@@ -132,25 +132,16 @@ static unsigned check_delayed(struct fair_queue *q)
 			continue;
 		SCHED_CHECK(Q16, t->state & TASK_NORMAL);
 		SCHED_CHECK(Q16, e != q->curr || q->rq->pulling);
-		SCHED_CHECK(Q16, e != q->next);
 		nr++;
 	}
 	return nr;
 }
 
-static void check_buddy(const struct entity *buddy)
-{
-	SCHED_CHECK(Q8, !buddy || buddy->queued);
-}
-
 static void check_queue(struct fair_queue *q)
 {
 	check_tree(q, &q->timeline, q->policy->key);
-	check_tree(q, &q->deadlines, TIMELINE_KEY(deadline));
+	check_tree(q, &q->due, TIMELINE_KEY(due));
 	check_totals(q);
-	check_buddy(q->next);
-	check_buddy(q->last);
-	check_buddy(q->skip);
 	SCHED_CHECK(P3, !time_before(pelt_now(q), q->avg.last_update));
 	SCHED_CHECK(P2, !q->avg.util_avg || q->avg.util_sum);
 	SCHED_CHECK(P2, !q->avg.load_avg || q->avg.load_sum);

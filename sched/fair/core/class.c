@@ -129,7 +129,7 @@ static u64 fair_request(struct rq *rq, struct task *t)
 	struct fair_queue *q = t->fair.queue;
 
 	(void)rq;
-	return q->policy->eevdf ? q->policy->slice(q, &t->fair) : 0;
+	return policy_has(q->policy, TRAIT_REQUESTS) ? q->policy->slice(q, &t->fair) : 0;
 }
 
 const struct sched_class fair_class = {

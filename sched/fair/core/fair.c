@@ -335,7 +335,7 @@ bool fair_preempts(struct rq *rq, struct task *woken, unsigned flags)
 	}
 	if (!e->queue->hooks->preempts(e->queue, curr, e, flags))
 		return false;
-	/* What is nominated above is so below, down to the task. */
+	/* A nomination above is passed on to each level below, down to the task. */
 	for (struct entity *below = &woken->fair; below != e; below = parent_of(below))
 		below->queue->policy->nominate(below->queue, below);
 	return true;

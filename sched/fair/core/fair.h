@@ -26,7 +26,7 @@
 
 /* An idle CPU for @t that shares a cache with @target, or -1 (placement.c). */
 int fair_idle_cpu(struct sched *s, const struct task *t, unsigned prev, unsigned target);
-/* What orders fair tasks, as columns of the table of tasks. */
+/* The heads of the columns that show what orders fair tasks, in the table of tasks. */
 const char *fair_key_columns(const struct rq *rq);
 
 /* Give @e the weight @load, with all that follows from it. */
@@ -38,7 +38,7 @@ void fair_reweight(struct entity *e, struct load_weight load);
 bool fair_climb_in(struct entity *e, struct tally n, unsigned flags);
 /* The reverse, for an @e that has left its queue. */
 bool fair_climb_out(struct entity *e, struct tally n);
-/* What @n tasks on @q are to the queue above: idle if @q is. */
+/* @n tasks of @q as the queue above counts them: all idle if @q is. */
 struct tally fair_seen_from_above(const struct fair_queue *q, struct tally n);
 /* ns that the slice of @e, which runs, lasts still. */
 s64 fair_slice_left(struct entity *e);
@@ -46,8 +46,6 @@ s64 fair_slice_left(struct entity *e);
 void fair_start_turn(struct rq *rq, struct task *t);
 /* A tunable changed: the policy hears of it on every CPU. */
 void fair_tuned(struct sched *s);
-/* @tg ends: every policy forgets it, whichever is in use. No lock held. */
-void fair_forget_group(struct sched *s, struct task_group *tg);
 
 /* --- task groups (group.c) ------------------------------------------------- */
 
@@ -71,20 +69,10 @@ static inline struct group_cpu *group_cpu_of(struct entity *e)
 	return container_of(e, struct group_cpu, entity);
 }
 
-/*
- * How many members of the group of @e want to run is about to matter, or has changed: add up for
- * how long so many did.
- */
+/* Tell the policy that the number of runnable members of the group of @e changes or matters. */
 static inline void group_note_demand(struct entity *e)
 {
-	struct fdl_cpu *fdl = &group_cpu_of(e)->fdl;
-	const struct fair_queue *q = e->own_queue;
-
-	if (likely(!READ_ONCE(q->rq->s->fdl_controlled)))
-		return;
-	fdl->demand_ns += fdl->demand_nr * sub_floor0(q->rq->clock, fdl->demand_at);
-	fdl->demand_at = q->rq->clock;
-	fdl->demand_nr = q->throttled ? 0 : q->tasks.nr;
+	e->own_queue->policy->demand(e);
 }
 
 /* --- their bandwidth (bandwidth.c) ------------------------------------------ */
@@ -94,7 +82,10 @@ void bandwidth_init(struct bandwidth *pool);
 void bandwidth_exit(struct fair_queue *q);
 void bandwidth_stat(struct bandwidth *pool, struct task_group_stat *out);
 void bandwidth_check(struct fair_queue *q);
-/* What runs on the limited @q used @delta: fetch more, or ask for the switch that throttles it. */
+/*
+ * The running entity of the limited @q used @delta ns: fetch more, or ask for the switch that
+ * throttles it.
+ */
 void bandwidth_charge(struct fair_queue *q, u64 delta);
 /* @q emptied: what it does not need goes back. */
 void bandwidth_return(struct fair_queue *q);
@@ -115,7 +106,7 @@ void bandwidth_move_timers(struct rq *from, struct rq *to);
  * tunables, that were, or on a CPU that leaves. Lock held.
  */
 void finish_all_delayed(struct rq *rq);
-/* What @q is known to contribute to its group's load is dropped. Lock held. */
+/* Drop what @q is known to contribute to its group's load. Lock held. */
 void group_offline(struct fair_queue *q);
 bool queue_search_throttled(const struct fair_queue *q);
 
@@ -178,10 +169,10 @@ static inline struct entity *queue_after(const struct entity *e)
 	return next ? entity_of(next) : NULL;
 }
 
-/* The waiting entity with the earliest deadline, or NULL. */
+/* The waiting entity that is due first, or NULL if none has a time. */
 static inline struct entity *queue_earliest(const struct fair_queue *q)
 {
-	return rb_first(&q->deadlines) ? entity_of(rb_first(&q->deadlines)) : NULL;
+	return rb_first(&q->due) ? entity_of(rb_first(&q->due)) : NULL;
 }
 
 /* The first that waits, in no useful order. */
@@ -203,7 +194,7 @@ static inline struct entity *queue_another(const struct fair_queue *q, const str
 	if (e == q->curr)
 		return queue_waiting(q);
 	next = queue_after(e);
-	return next || e->deadline ? next : queue_earliest(q);
+	return next || e->due ? next : queue_earliest(q);
 }
 
 static inline struct fair_queue *queue_in_walk(const struct rq *rq, const struct list *link)
@@ -230,13 +221,13 @@ static inline bool queue_before(const struct fair_queue *q, const struct entity 
 
 static inline void queue_insert(struct fair_queue *q, struct entity *e)
 {
-	if (unlikely(e->deadline))
-		rb_insert_key(&q->deadlines, &e->node, TIMELINE_KEY(deadline));
+	if (unlikely(e->due))
+		rb_insert_key(&q->due, &e->node, TIMELINE_KEY(due));
 	else
 		rb_insert_key(&q->timeline, &e->node, q->policy->key);
 }
 
 static inline void queue_erase(struct fair_queue *q, struct entity *e)
 {
-	rb_erase(unlikely(e->deadline) ? &q->deadlines : &q->timeline, &e->node);
+	rb_erase(unlikely(e->due) ? &q->due : &q->timeline, &e->node);
 }

@@ -134,6 +134,8 @@ void task_group_init(struct sched *s, struct task_group *tg, struct task_group *
 
 void task_group_exit(struct sched *s, struct task_group *tg)
 {
+	const struct fair_policy *policy;
+
 	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++) {
 		struct fair_queue *q = &tg->cpu[cpu].queue;
 		struct entity *e = q->owner;
@@ -150,7 +152,7 @@ void task_group_exit(struct sched *s, struct task_group *tg)
 		rq_unlock(q->rq);
 	}
 	list_del(&tg->sibling);
-	fair_forget_group(s, tg);
+	for_each_policy(policy, s) policy->forget_group(s, tg);
 }
 
 struct task_group *group_next_below(const struct task_group *top, const struct task_group *pos)
@@ -172,16 +174,16 @@ struct task_group *task_group_of(const struct task *t)
 
 void task_group_params(const struct task_group *tg, struct task_group_params *out)
 {
+	const struct fair_policy *policy;
+
 	*out = (struct task_group_params){
 		.shares = tg->shares >> WEIGHT_SHIFT,
 		.idle = tg->idle,
 		.quota_ns = tg->bandwidth.quota_ns,
 		.period_ns = tg->bandwidth.period_ns,
 		.burst_ns = tg->bandwidth.burst_ns,
-		.deadline_rr_ns = tg->fdl.rr_ns,
-		.deadline_wakeup_ns = tg->fdl.wakeup_ns,
-		.guaranteed_shares = tg->fdl.guaranteed,
 	};
+	for_each_policy(policy, tg->cpu[0].queue.rq->s) policy->params(tg, out);
 }
 
 void group_reweigh(struct sched *s, struct task_group *tg)
@@ -205,7 +207,7 @@ int task_group_set_shares(struct sched *s, struct task_group *tg, u64 shares)
 	return 0;
 }
 
-/* What is below @q counts above as idle, or no longer. */
+/* Have all below @q count above as idle, or no longer. */
 static void set_queue_idle(struct fair_queue *q, bool idle)
 {
 	struct entity *e = q->owner;
@@ -222,7 +224,12 @@ static void set_queue_idle(struct fair_queue *q, bool idle)
 
 int task_group_set_idle(struct sched *s, struct task_group *tg, bool idle)
 {
-	if (!tg || (idle && tg->fdl.guaranteed))
+	struct task_group_params params;
+
+	if (!tg)
+		return -EINVAL;
+	task_group_params(tg, &params);
+	if (idle && params.guaranteed_shares)
 		return -EINVAL;
 	if (tg->idle == idle)
 		return 0;

@@ -5,7 +5,6 @@
  * Lock: the runqueue's, except for fair_no_fork().
  */
 #include "sched/fair/core/fair.h"
-#include "lib/fmt.h"
 
 const struct fair_hooks *fair_own_hooks(const struct fair_queue *q)
 {
@@ -114,6 +113,21 @@ void fair_no_tuned(struct rq *rq)
 	(void)rq;
 }
 
+void fair_no_init_queue(struct fair_queue *q)
+{
+	(void)q;
+}
+
+void fair_no_demand(struct entity *e)
+{
+	(void)e;
+}
+
+void fair_no_params(const struct task_group *tg, struct task_group_params *out)
+{
+	(void)tg, (void)out;
+}
+
 void fair_no_forget_group(struct sched *s, struct task_group *tg)
 {
 	(void)s, (void)tg;
@@ -129,48 +143,14 @@ void fair_dump_nothing(struct entity *e, struct text *out)
 	(void)e, (void)out;
 }
 
-void fair_dump_min_vruntime(struct fair_queue *q, struct text *out)
+void fair_dump_no_queue(struct fair_queue *q, struct text *out)
 {
-	dump_ms(out, "min_vruntime", q->min_vruntime);
+	(void)q, (void)out;
 }
 
 void fair_dump_vruntime(struct entity *e, struct text *out)
 {
 	dump_vtime(out, e->vruntime);
-}
-
-static void explain_entity(struct entity *e, const struct entity *picked, struct text *out)
-{
-	text_add(out, " %c ", e == picked ? '>' : ' ');
-	if (entity_is_task(e))
-		text_add(out, "%9s-%-5d", task_of(e)->comm, task_of(e)->pid);
-	else
-		text_add(out, "a group of %4u", e->own_queue->tasks.nr);
-	text_add(out, "  %6lu", weight_down(e->load.weight));
-	e->queue->policy->dump_key(e, out);
-	text_add(out, "\n");
-}
-
-void fair_explain_table(struct fair_queue *q, const struct entity *picked, struct text *out)
-{
-	text_add(out, "             task  weight%s\n", q->policy->key_columns);
-	for (struct entity *e = queue_any(q); e; e = queue_another(q, e))
-		explain_entity(e, picked, out);
-}
-
-void fair_explain_order(struct fair_queue *q, struct entity *picked, bool goes_on, struct text *out)
-{
-	const struct entity *first = queue_first(q);
-
-	fair_explain_table(q, picked, out);
-	if (q->nr_running == 1)
-		text_add(out, "it is the only one");
-	else if (!first || !queue_before(q, first, picked))
-		text_add(out, "it is first in the policy's order");
-	else if (goes_on)
-		text_add(out, "it goes on, though another comes before it in the policy's order");
-	else
-		text_add(out, "a rule of the policy puts it before the first in its order");
 }
 
 void fair_check_nothing(struct fair_queue *q)

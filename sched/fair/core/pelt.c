@@ -75,7 +75,7 @@ void pelt_cross_periods(struct pelt *p, u64 units, u64 weight, u64 load, u64 run
 }
 
 /*
- * What is throttled, and all below it, cannot show what it wants: its averages are kept. So each
+ * A throttled queue, and all below it, cannot show what it wants: its averages are kept. So each
  * queue's clock is that of the queue above less the time that it stood still, and a clock that
  * stands stops those below it.
  */

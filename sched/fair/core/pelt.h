@@ -65,7 +65,7 @@ static inline void pelt_update_queued(struct fair_queue *q, struct entity *e, bo
 			 running);
 }
 
-/* One that is not; without effect if it is attached to no queue. */
+/* The same for an entity that is not; without effect if it is attached to no queue. */
 static inline void pelt_update_away(struct fair_queue *q, struct entity *e)
 {
 	if (e->avg.last_update && pelt_is_due(&e->avg, q->rq->clock))

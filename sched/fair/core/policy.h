@@ -34,6 +34,19 @@ enum place_flags {
 		return (struct name##_entity *)e->policy_state;                                    \
 	}
 
+/* The same of a task group, and of the machine as the root of all groups: name_root(s). */
+#define POLICY_GROUP_STATE(name)                                                                   \
+	_Static_assert(sizeof(struct name##_group) <= sizeof(((struct group_state *)0)->name),     \
+		       "see policies.def");                                                        \
+	static inline struct name##_group *name##_group(const struct task_group *tg)               \
+	{                                                                                          \
+		return (struct name##_group *)tg->policy_state.name;                               \
+	}                                                                                          \
+	static inline struct name##_group *name##_root(const struct sched *s)                      \
+	{                                                                                          \
+		return (struct name##_group *)s->policy_state.name;                                \
+	}
+
 /*
  * struct name_queue is what a policy keeps of a queue, and name_queue(q) finds it. Zero when the
  * queue is made; a swap to another policy and back leaves it as it was.
@@ -46,8 +59,6 @@ enum place_flags {
 	{                                                                                          \
 		return (struct name##_queue *)q->policy_state.name;                                \
 	}
-
-struct eevdf_rules;
 
 /*
  * The hooks that decide, called through queue->hooks and in no other way. They are a structure of
@@ -105,7 +116,7 @@ struct fair_policy {
 	 */
 	u64 features_mask, features_on;
 
-	/* What may be relied on under the policy: BIT(TRAIT_x) of fair/trait.def. */
+	/* Promises of the policy: BIT(TRAIT_x) of fair/trait.def. */
 	u32 traits;
 
 	/*
@@ -117,16 +128,22 @@ struct fair_policy {
 	/* Order of the timeline: TIMELINE_KEY() of a virtual time, smallest first. */
 	size_t key;
 
-	/* How a policy built on EEVDF varies it (eevdf.h). NULL: it is not. */
-	const struct eevdf_rules *eevdf;
+	/* For the policy that this one is built on: how it is varied. NULL if nothing reads it. */
+	const void *rules;
 
-	/* What a node of the timeline knows of its subtree (lib/rbtree.h). NULL: nothing. */
+	/* Renew what a node of the timeline knows of its subtree (lib/rbtree.h). NULL: nothing. */
 	void (*augment)(struct rb_node *node);
 
 	struct fair_hooks hooks;
 
 	/* The hooks for @q, which is the policy's: its own, unless it lends another's. */
 	const struct fair_hooks *(*choose_hooks)(const struct fair_queue *q);
+
+	/*
+	 * A queue was made: set what must not be zero of the policy's part. Called for every
+	 * policy, whichever is in use.
+	 */
+	void (*init_queue)(struct fair_queue *q);
 
 	/* @e, running and charged, yields; perhaps it is alone. */
 	void (*yield)(struct fair_queue *q, struct entity *e);
@@ -198,18 +215,29 @@ struct fair_policy {
 	void (*tuned)(struct rq *rq);
 
 	/*
+	 * The number of tasks that want to run in the group of @e is about to matter, or has
+	 * changed: e->own_queue->tasks.
+	 */
+	void (*demand)(struct entity *e);
+
+	/* Add to @out what the policy was told of @tg. Called for every policy. */
+	void (*params)(const struct task_group *tg, struct task_group_params *out);
+
+	/*
 	 * @tg ends, empty: what the policy was told of it is forgotten. Called for every policy,
 	 * because parameters of a group outlive a swap. No lock held.
 	 */
 	void (*forget_group)(struct sched *s, struct task_group *tg);
 
 	/*
-	 * @picked was just picked on @q and runs. Say why, in the policy's own numbers: a line for
-	 * each candidate if that helps, and last a sentence that begins with a small letter and
-	 * continues "picked, because". @goes_on: it ran before. Called by tools only.
+	 * Say why @picked, which runs on @q now and is not alone there, was picked: a sentence that
+	 * continues "picked: NAME, because", without the full stop. @stays: it ran before. Called
+	 * by tools, which print above it a table of what is queued: its columns after the weight
+	 * are explain_row's, and explain_heads is their unit, a colon, and a line of heads.
 	 */
-	void (*explain)(struct fair_queue *q, struct entity *picked, bool goes_on,
-			struct text *out);
+	void (*explain)(struct fair_queue *q, struct entity *picked, bool stays, struct text *out);
+	const char *explain_heads;
+	void (*explain_row)(struct fair_queue *q, struct entity *e, struct text *out);
 
 	/* Print the policy's lines of /proc/PID/sched. */
 	void (*dump)(struct entity *e, struct text *out);
@@ -228,6 +256,12 @@ struct fair_policy {
 	 */
 	void (*check)(struct fair_queue *q);
 };
+
+/*
+ * Where virtual time starts: near the wrap, so that a comparison without care for it fails at boot
+ * and not in a year.
+ */
+#define FIRST_VRUNTIME ((u64) - (1ll << 20))
 
 /* --- defaults of hooks (hooks.c) -------------------------------------------- */
 
@@ -252,19 +286,24 @@ int fair_no_select_cpu(struct sched *s, const struct task *t, unsigned prev, uns
 void fair_no_reset(struct entity *e);
 void fair_no_fork(struct sched *s, struct task *parent, struct task *child, unsigned flags);
 void fair_no_tuned(struct rq *rq);
+void fair_no_init_queue(struct fair_queue *q);
+void fair_no_demand(struct entity *e);
+void fair_no_params(const struct task_group *tg, struct task_group_params *out);
 void fair_no_forget_group(struct sched *s, struct task_group *tg);
-/* Virtual time is min_vruntime and vruntime. */
+/* The queue has no numbers to show; an entity has its vruntime. */
 #define FAIR_KEY_COLUMNS "         tree-key"
 void fair_dump_nothing(struct entity *e, struct text *out);
-void fair_dump_min_vruntime(struct fair_queue *q, struct text *out);
+void fair_dump_no_queue(struct fair_queue *q, struct text *out);
 void fair_dump_vruntime(struct entity *e, struct text *out);
 /* check.c's invariants are all. */
 void fair_check_nothing(struct fair_queue *q);
-/* Print what is queued, the running entity included: name, weight, key; a ">" before @picked. */
-void fair_explain_table(struct fair_queue *q, const struct entity *picked, struct text *out);
-/* Who is queued, with the columns of dump_key; and whether @picked was first in the timeline. */
-void fair_explain_order(struct fair_queue *q, struct entity *picked, bool goes_on,
-			struct text *out);
+/* The numbers of dump_key; and whether @picked was first in the timeline. */
+#define FAIR_EXPLAIN_HEADS ":\n             task  weight"
+void fair_explain_key(struct fair_queue *q, struct entity *e, struct text *out);
+void fair_explain_order(struct fair_queue *q, struct entity *picked, bool stays, struct text *out);
+/* For hooks that explain: a column of @ns in ms; the name of @e. */
+void explain_ms(struct text *out, s64 ns);
+void explain_name(struct text *out, struct entity *e);
 /* A yield does nothing; leave() keeps nobody; nobody preempts; charging changes nothing. */
 void fair_no_yield(struct fair_queue *q, struct entity *e);
 bool fair_just_leave(struct fair_queue *q, struct entity *e, unsigned flags);
@@ -284,14 +323,16 @@ bool fair_slice_expired(struct fair_queue *q, struct entity *e);
 #define FAIR_DEFAULTS                                                                              \
 	.hooks.charge = fair_no_charge, .hooks.pick = fair_pick_first,                             \
 	.hooks.tick_expired = fair_slice_expired, .hooks.preempts = fair_no_preempts,              \
-	.hooks.leave = fair_just_leave, .choose_hooks = fair_own_hooks, .yield = fair_no_yield,    \
-	.nominate = fair_no_nominate, .nominated = fair_none_nominated,                            \
+	.hooks.leave = fair_just_leave, .choose_hooks = fair_own_hooks,                            \
+	.init_queue = fair_no_init_queue, .demand = fair_no_demand, .params = fair_no_params,      \
+	.yield = fair_no_yield, .nominate = fair_no_nominate, .nominated = fair_none_nominated,    \
 	.progress = fair_progress_of_vruntime, .weight = weight_of_task,                           \
 	.reweight = fair_no_reweight, .pass = fair_no_pass, .shares = fair_shares,                 \
 	.turn = fair_turn_of_slice, .select_cpu = fair_no_select_cpu, .reset = fair_no_reset,      \
 	.fork = fair_no_fork, .tuned = fair_no_tuned, .forget_group = fair_no_forget_group,        \
-	.explain = fair_explain_order, .dump = fair_dump_nothing,                                  \
-	.dump_queue = fair_dump_min_vruntime, .key_columns = FAIR_KEY_COLUMNS,                     \
+	.explain = fair_explain_order, .explain_heads = FAIR_EXPLAIN_HEADS,                        \
+	.explain_row = fair_explain_key, .dump = fair_dump_nothing,                                \
+	.dump_queue = fair_dump_no_queue, .key_columns = FAIR_KEY_COLUMNS,                         \
 	.dump_key = fair_dump_vruntime, .check = fair_check_nothing
 
 #define POLICY(name, queue_bytes, group_bytes) extern const struct fair_policy name##_policy;
@@ -299,6 +340,12 @@ bool fair_slice_expired(struct fair_queue *q, struct entity *e);
 #include "sched/fair/policies.def"
 #undef GUEST
 #undef POLICY
+
+/* List the policies of @s, @guest the last of them if it is not NULL. */
+void fair_init_policies(struct sched *s, const struct fair_policy *guest);
+
+#define for_each_policy(p, s)                                                                      \
+	for (const struct fair_policy *const *at_ = (s)->policy; (p = *at_); at_++)
 
 /* The policy of @s called @name, NULL if there is none; a NULL name means the default. */
 const struct fair_policy *fair_policy_find(const struct sched *s, const char *name);

@@ -12,21 +12,19 @@
 #include "sched/fair/core/queue.h"
 #include "lib/string.h"
 
-/* Start near the wrap, so that a comparison without care for it fails at boot and not in a year. */
-#define FIRST_VRUNTIME ((u64) - (1ll << 20))
-
 void fair_queue_adopt(struct fair_queue *q, const struct fair_policy *policy)
 {
 	q->policy = policy;
 	q->hooks = policy->choose_hooks(q);
 	q->timeline.augment = policy->augment;
-	q->next = q->last = q->skip = NULL;
 }
 
 void fair_queue_init(struct fair_queue *q, struct rq *rq)
 {
+	const struct fair_policy *policy;
+
 	q->rq = rq;
-	q->min_vruntime = q->checked_min_vruntime = q->eevdf.v0 = FIRST_VRUNTIME;
+	for_each_policy(policy, rq->s) policy->init_queue(q);
 	list_init(&q->link);
 	fair_queue_adopt(q, rq->s->fair_policy);
 }
@@ -45,7 +43,7 @@ void queue_adopt_entity(struct fair_queue *q, struct entity *e, bool asleep)
 	if (entity_is_task(e))
 		fair_reweight(e, q->policy->weight(task_of(e)));
 	e->policy = q->policy;
-	e->vruntime = e->deadline = 0;
+	e->vruntime = e->due = 0;
 	if (asleep)
 		q->hooks->place(q, e, PLACE_ASLEEP);
 }

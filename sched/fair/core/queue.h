@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What happens to a queue at every switch, inline: charging what runs, and the
+ * The work on a queue at every switch, inline: charging what runs, and the
  * running entity's way between the timeline and the CPU. See queue.c.
  */
 #pragma once

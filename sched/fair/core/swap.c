@@ -8,82 +8,6 @@
 #include "lib/errno.h"
 #include "lib/string.h"
 
-static const struct fair_policy *const policies[] = {
-#define POLICY(name, queue_bytes, group_bytes) &name##_policy,
-#define GUEST(name, queue_bytes)
-#include "sched/fair/policies.def"
-#undef GUEST
-#undef POLICY
-};
-
-const struct fair_policy *fair_policy_find(const struct sched *s, const char *name)
-{
-	if (!name)
-		return policies[0];
-	if (s->guest && !strcmp(s->guest->name, name))
-		return s->guest;
-	for (unsigned i = 0; i < ARRAY_SIZE(policies); i++)
-		if (!strcmp(policies[i]->name, name))
-			return policies[i];
-	return NULL;
-}
-
-void fair_forget_group(struct sched *s, struct task_group *tg)
-{
-	for (unsigned i = 0; i < ARRAY_SIZE(policies); i++)
-		policies[i]->forget_group(s, tg);
-	if (s->guest)
-		s->guest->forget_group(s, tg);
-}
-
-const struct fair_policy *sched_fair_policy(unsigned index)
-{
-	return index < ARRAY_SIZE(policies) ? policies[index] : NULL;
-}
-
-const char *sched_policy_name(const struct fair_policy *policy)
-{
-	return policy->name;
-}
-
-bool sched_policy_complete(const struct fair_policy *p)
-{
-	const struct fair_hooks *h = &p->hooks;
-
-	return p->name && p->key && p->key_columns && h->place && h->charge && h->pick &&
-	       h->tick_expired && h->preempts && h->leave && p->choose_hooks && p->yield &&
-	       p->nominate && p->nominated && p->progress && p->weight && p->reweight && p->slice &&
-	       p->pass && p->shares && p->turn && p->select_cpu && p->reset && p->fork &&
-	       p->tuned && p->forget_group && p->explain && p->dump && p->dump_queue &&
-	       p->dump_key && p->check;
-}
-
-bool sched_policy_has(const struct fair_policy *policy, enum sched_trait trait)
-{
-	return policy_has(policy, trait);
-}
-
-bool sched_fair_has(const struct sched *s, enum sched_trait trait)
-{
-	return policy_has(READ_ONCE(s->fair_policy), trait);
-}
-
-const char *sched_trait_name(unsigned index)
-{
-	static const char *const names[] = {
-#define TRAIT(name, text) text,
-#include "sched/fair/trait.def"
-#undef TRAIT
-	};
-
-	return index < ARRAY_SIZE(names) ? names[index] : NULL;
-}
-
-const char *sched_fair_name(unsigned index)
-{
-	return index < ARRAY_SIZE(policies) ? policies[index]->name : NULL;
-}
-
 const char *sched_fair_current(const struct sched *s)
 {
 	return READ_ONCE(s->fair_policy)->name;
@@ -115,9 +39,9 @@ static void enter_swapped(struct fair_queue *q, struct entity *e, u64 least)
 }
 
 /*
- * What is queued on @q leaves in the old policy's terms and enters in those of @policy, in the same
- * order and about as far ahead of each other: else swaps that come faster than turns would always
- * begin with the same ones. Averages, and what is above and below, stay as they are.
+ * Each entity queued on @q leaves in the old policy's terms and enters in those of @policy, in the
+ * same order and about as far ahead of each other: else swaps that come faster than turns would
+ * always begin with the same ones. Averages, and what is above and below, stay as they are.
  */
 static void swap_queue(struct fair_queue *q, const struct fair_policy *policy)
 {

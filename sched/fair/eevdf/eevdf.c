@@ -42,7 +42,7 @@ static void take_in_child(struct eevdf_entity *sum, const struct rb_node *child)
 
 	if (!child)
 		return;
-	below = &entity_of(child)->eevdf;
+	below = eevdf_entity(entity_of(child));
 	sum->min_vruntime = time_min(sum->min_vruntime, below->min_vruntime);
 	sum->min_slice = min(sum->min_slice, below->min_slice);
 	sum->max_slice = max(sum->max_slice, below->max_slice);
@@ -52,17 +52,17 @@ void eevdf_augment(struct rb_node *node)
 {
 	struct entity *e = entity_of(node);
 
-	e->eevdf.min_vruntime = e->vruntime;
-	e->eevdf.max_slice = e->eevdf.slice;
-	e->eevdf.min_slice = e->eevdf.slice;
-	take_in_child(&e->eevdf, node->left);
-	take_in_child(&e->eevdf, node->right);
+	eevdf_entity(e)->min_vruntime = e->vruntime;
+	eevdf_entity(e)->max_slice = eevdf_entity(e)->slice;
+	eevdf_entity(e)->min_slice = eevdf_entity(e)->slice;
+	take_in_child(eevdf_entity(e), node->left);
+	take_in_child(eevdf_entity(e), node->right);
 }
 
 static void forget_buddy(struct fair_queue *q, const struct entity *e)
 {
-	if (q->next == e)
-		q->next = NULL;
+	if (eevdf_queue(q)->next == e)
+		eevdf_queue(q)->next = NULL;
 }
 
 void eevdf_charge(struct fair_queue *q, struct entity *e, u64 delta)
@@ -73,14 +73,14 @@ void eevdf_charge(struct fair_queue *q, struct entity *e, u64 delta)
 	if (unlikely(!e->queued))
 		return;
 	e->vruntime += v;
-	q->eevdf.sum_key += (s128)v * (s64)weight_down(e->load.weight);
-	if (likely(time_before(e->vruntime, e->eevdf.deadline)))
+	eevdf_queue(q)->sum_key += (s128)v * (s64)weight_down(e->load.weight);
+	if (likely(time_before(e->vruntime, eevdf_entity(e)->deadline)))
 		return;
 	eevdf_renew(q, e);
 	eevdf_now(q); /* a lone task never passes place() or leave(), which keep v0 near V */
-	e->eevdf.protected = false;
+	eevdf_entity(e)->protected = false;
 	if (q->nr_running > 1) {
-		e->eevdf.turn_over = true;
+		eevdf_entity(e)->turn_over = true;
 		forget_buddy(q, e);
 	}
 }
@@ -90,7 +90,7 @@ void eevdf_charge(struct fair_queue *q, struct entity *e, u64 delta)
 /* The lag of a sleeper that stayed queued: no debt grows by that, and none becomes a claim. */
 static s64 lag_after_delay(struct fair_queue *q, struct entity *e)
 {
-	s64 lag = max(eevdf_lag(q, e), e->eevdf.vlag);
+	s64 lag = max(eevdf_lag(q, e), eevdf_entity(e)->vlag);
 
 	return has(q, FEATURE_DELAY_ZERO) ? min(lag, 0ll) : lag;
 }
@@ -103,13 +103,13 @@ static bool stays(struct fair_queue *q, struct entity *e)
 	if (lag == eevdf_lag(q, e))
 		return true;
 	eevdf_sums_sub(q, e);
-	e->eevdf.vlag = lag;
+	eevdf_entity(e)->vlag = lag;
 	return false;
 }
 
 void eevdf_place(struct fair_queue *q, struct entity *e, unsigned flags)
 {
-	struct eevdf_entity *ee = &e->eevdf;
+	struct eevdf_entity *ee = eevdf_entity(e);
 	u64 rest = ee->deadline;
 
 	/* Off the queue an entity is its lag, which refers to no queue. */
@@ -118,13 +118,13 @@ void eevdf_place(struct fair_queue *q, struct entity *e, unsigned flags)
 	if ((flags & ENQUEUE_DELAYED) && stays(q, e))
 		return;
 	if (flags & PLACE_SWAPPED) /* all measure from one point: V would move as they come */
-		e->vruntime += q->eevdf.v0;
+		e->vruntime += eevdf_queue(q)->v0;
 	else
 		e->vruntime = eevdf_now(q) - (u64)eevdf_inflated_lag(q, e);
 	eevdf_renew(q, e);
 	if (ee->relative)
 		ee->deadline = e->vruntime + rest;
-	else if (!(flags & ENQUEUE_DELAYED) && q->policy->eevdf->begins_with_half(q, flags))
+	else if (!(flags & ENQUEUE_DELAYED) && eevdf_rules(q)->begins_with_half(q, flags))
 		ee->deadline -= (ee->deadline - e->vruntime + 1) / 2;
 	ee->relative = false;
 	eevdf_sums_add(q, e);
@@ -134,7 +134,7 @@ void eevdf_place(struct fair_queue *q, struct entity *e, unsigned flags)
 
 bool eevdf_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 {
-	struct eevdf_entity *ee = &e->eevdf;
+	struct eevdf_entity *ee = eevdf_entity(e);
 
 	forget_buddy(q, e);
 	if (!e->queued)
@@ -150,12 +150,23 @@ bool eevdf_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 	return false;
 }
 
+void eevdf_init_queue(struct fair_queue *q)
+{
+	eevdf_queue(q)->v0 = FIRST_VRUNTIME;
+}
+
 void eevdf_reset(struct entity *e)
 {
-	e->eevdf = (struct eevdf_entity){ .vlag = 0 };
+	*eevdf_entity(e) = (struct eevdf_entity){ .vlag = 0 };
 }
 
 /* --- choosing --------------------------------------------------------------- */
+
+/* The least vruntime of @node's subtree. */
+static u64 least_vruntime(const struct rb_node *node)
+{
+	return eevdf_entity(entity_of(node))->min_vruntime;
+}
 
 /* The earliest deadline among the eligible of the timeline, NULL if only the running one is. */
 static struct entity *search(const struct fair_queue *q)
@@ -167,7 +178,7 @@ static struct entity *search(const struct fair_queue *q)
 	node = q->timeline.root;
 	while (node) {
 		/* Some entity further left is eligible: all there are due earlier than @node. */
-		if (node->left && eevdf_is_past(q, entity_of(node->left)->eevdf.min_vruntime))
+		if (node->left && eevdf_is_past(q, least_vruntime(node->left)))
 			node = node->left;
 		else if (eevdf_eligible(q, entity_of(node)))
 			return entity_of(node);
@@ -186,11 +197,12 @@ struct entity *eevdf_best(const struct fair_queue *q)
 	/* One is always eligible. */
 	if (!first || (!curr && q->nr_running == 1))
 		return first ? first : curr;
-	if (q->next && has(q, FEATURE_PICK_BUDDY) && eevdf_eligible(q, q->next))
-		return q->next;
+	if (eevdf_queue(q)->next && has(q, FEATURE_PICK_BUDDY) &&
+	    eevdf_eligible(q, eevdf_queue(q)->next))
+		return eevdf_queue(q)->next;
 	if (curr && !eevdf_eligible(q, curr))
 		curr = NULL;
-	if (curr && curr->eevdf.protected && q->policy->eevdf->runs_to_parity(q))
+	if (curr && eevdf_entity(curr)->protected && eevdf_rules(q)->runs_to_parity(q))
 		return curr;
 	best = search(q);
 	return !best || (curr && queue_before(q, curr, best)) ? curr : best;
@@ -202,23 +214,25 @@ struct entity *eevdf_pick(struct fair_queue *q)
 
 	if (!e)
 		return NULL;
-	e->eevdf.protected = true;
-	e->eevdf.turn_over = false;
+	eevdf_entity(e)->protected = true;
+	eevdf_entity(e)->turn_over = false;
 	forget_buddy(q, e);
 	return e;
 }
 
 bool eevdf_tick_expired(struct fair_queue *q, struct entity *e)
 {
-	if (e->eevdf.turn_over)
+	if (eevdf_entity(e)->turn_over)
 		return true;
-	return has(q, FEATURE_PREEMPT_SHORT) && !e->eevdf.protected && !eevdf_eligible(q, e);
+	return has(q, FEATURE_PREEMPT_SHORT) && !eevdf_entity(e)->protected &&
+	       !eevdf_eligible(q, e);
 }
 
 /* May @woken break into the request of @curr? Short requests are there for low latency. */
 static bool is_urgent(struct fair_queue *q, struct entity *curr, struct entity *woken)
 {
-	if (!has(q, FEATURE_PREEMPT_SHORT) || woken->eevdf.slice >= curr->eevdf.slice)
+	if (!has(q, FEATURE_PREEMPT_SHORT) ||
+	    eevdf_entity(woken)->slice >= eevdf_entity(curr)->slice)
 		return false;
 	if (!eevdf_eligible(q, woken))
 		return false;
@@ -228,22 +242,22 @@ static bool is_urgent(struct fair_queue *q, struct entity *curr, struct entity *
 bool eevdf_preempts(struct fair_queue *q, struct entity *curr, struct entity *woken, unsigned flags)
 {
 	if (has(q, FEATURE_NEXT_BUDDY) && !(flags & SELECT_FORK))
-		q->next = woken;
-	if (curr->eevdf.turn_over)
+		eevdf_queue(q)->next = woken;
+	if (eevdf_entity(curr)->turn_over)
 		return true;
 	if (is_urgent(q, curr, woken))
-		curr->eevdf.protected = false;
+		eevdf_entity(curr)->protected = false;
 	return eevdf_best(q) == woken;
 }
 
 void eevdf_nominate(struct fair_queue *q, struct entity *e)
 {
-	q->next = e;
+	eevdf_queue(q)->next = e;
 }
 
 bool eevdf_nominated(const struct fair_queue *q, const struct entity *e)
 {
-	return q->next == e;
+	return eevdf_queue(q)->next == e;
 }
 
 void eevdf_yield(struct fair_queue *q, struct entity *e)
@@ -253,11 +267,11 @@ void eevdf_yield(struct fair_queue *q, struct entity *e)
 	forget_buddy(q, e);
 	if (eevdf_eligible(q, e)) {
 		eevdf_sums_sub(q, e);
-		e->vruntime = e->eevdf.deadline;
+		e->vruntime = eevdf_entity(e)->deadline;
 		eevdf_sums_add(q, e);
-		e->eevdf.deadline += calc_delta_fair(e->eevdf.slice, e);
+		eevdf_entity(e)->deadline += calc_delta_fair(eevdf_entity(e)->slice, e);
 	}
-	e->eevdf.protected = false;
+	eevdf_entity(e)->protected = false;
 }
 
 /* --- the rules where it stands alone --------------------------------------- */
@@ -294,13 +308,14 @@ const struct fair_policy eevdf_policy = {
 	FAIR_DEFAULTS,
 	.name = "eevdf",
 	.traits = BIT(TRAIT_PROPORTIONAL) | BIT(TRAIT_EVEN) | BIT(TRAIT_BOUNDED_LAG) |
-		  BIT(TRAIT_DETERMINISTIC),
+		  BIT(TRAIT_DETERMINISTIC) | BIT(TRAIT_REQUESTS),
 	.features_mask = EEVDF_FEATURES,
 	.features_on = EEVDF_FEATURES_ON,
 	.moved_by_weight = true,
-	.key = TIMELINE_KEY(eevdf.deadline),
-	.eevdf = &plain,
+	.key = TIMELINE_KEY_IN(struct eevdf_entity, deadline),
+	.rules = &plain,
 	.augment = eevdf_augment,
+	.init_queue = eevdf_init_queue,
 	.hooks.place = eevdf_place,
 	.hooks.charge = eevdf_charge,
 	.hooks.pick = eevdf_pick,
@@ -314,6 +329,9 @@ const struct fair_policy eevdf_policy = {
 	.slice = eevdf_slice,
 	.pass = eevdf_pass,
 	.reset = eevdf_reset,
+	.explain = eevdf_explain,
+	.explain_heads = EEVDF_EXPLAIN_HEADS,
+	.explain_row = eevdf_explain_row,
 	.dump = eevdf_dump,
 	.dump_queue = eevdf_dump_queue,
 	.key_columns = EEVDF_KEY_COLUMNS,

@@ -20,6 +20,30 @@
 
 #include "sched/fair/core/fair.h"
 
+/* EEVDF's part of an entity. */
+struct eevdf_entity {
+	u64 slice;	/* ns: size of its request */
+	u64 deadline;	/* virtual time: when the request is due, and its place in the timeline */
+	s64 vlag;	/* off the queue: virtual time that it is owed, or owes if negative */
+	bool relative;	/* off the queue: deadline counts from vruntime, and is to go on so */
+	bool protected; /* running: it may go on until its request is used up */
+	bool turn_over; /* running: it used up a request since it was picked */
+	/* in the timeline, over its subtree: */
+	u64 min_vruntime, min_slice, max_slice;
+};
+
+POLICY_ENTITY_STATE(eevdf)
+
+/* EEVDF's part of a queue. */
+struct eevdf_queue {
+	/* Over all queued entities, the running one included; weights as in the nice table. */
+	s128 sum_key;	     /* (vruntime - v0) * weight */
+	u64 sum_weight;	     /* weight */
+	u64 v0;		     /* near the virtual time; moves freely, and sum_key with it */
+	struct entity *next; /* nominated for the next pick, or NULL */
+} __attribute__((packed, aligned(8)));
+POLICY_QUEUE_STATE(eevdf)
+
 /* Where policies built on EEVDF may differ inside its hooks. */
 struct eevdf_rules {
 	/* ns that an entity without a slice of its own asks for. */
@@ -32,6 +56,12 @@ struct eevdf_rules {
 	unsigned (*lag_halvings)(const struct fair_queue *q);
 };
 
+/* The rules of the policy that has @q, which is built on EEVDF. */
+static inline const struct eevdf_rules *eevdf_rules(const struct fair_queue *q)
+{
+	return q->policy->rules;
+}
+
 /*
  * V rounded down, which moves v0 there. An integer is at most V if and only if it is at most V
  * rounded down, so an entity placed at the result is eligible.
@@ -41,7 +71,7 @@ u64 eevdf_now(struct fair_queue *q);
 /* Is @vruntime at most V? Exact, and without a division. */
 static inline bool eevdf_is_past(const struct fair_queue *q, u64 vruntime)
 {
-	const struct eevdf_queue *eq = &q->eevdf;
+	const struct eevdf_queue *eq = eevdf_queue(q);
 
 	return (s128)(s64)(vruntime - eq->v0) * (s64)eq->sum_weight <= eq->sum_key;
 }
@@ -67,7 +97,7 @@ s64 eevdf_lag_limit(const struct fair_queue *q, struct entity *e);
 /* Start the next request of @e, which is not in the timeline. */
 void eevdf_renew(struct fair_queue *q, struct entity *e);
 
-/* The entity that pick() would choose, without choosing it. */
+/* The entity that pick() would choose, without choosing it. NULL if nothing is queued. */
 struct entity *eevdf_best(const struct fair_queue *q);
 
 bool eevdf_begins_with_half(const struct fair_queue *q, unsigned flags);
@@ -94,12 +124,18 @@ void eevdf_yield(struct fair_queue *q, struct entity *e);
 bool eevdf_leave(struct fair_queue *q, struct entity *e, unsigned flags);
 u64 eevdf_slice(struct fair_queue *q, struct entity *e);
 void eevdf_pass(struct fair_queue *q, struct entity *e);
+void eevdf_init_queue(struct fair_queue *q);
 void eevdf_reset(struct entity *e);
 /*
- * What @e is owed and what is left of its request stay what they are in real time; if it is queued,
+ * The lag of @e and the rest of its request stay what they are in real time; if it is queued,
  * V stays where it is.
  */
 void eevdf_reweight(struct fair_queue *q, struct entity *e, u64 weight);
+#define EEVDF_EXPLAIN_HEADS                                                                        \
+	", in ms of virtual time from the leftmost:\n"                                             \
+	"             task  weight    vruntime         lag  eligible    deadline"
+void eevdf_explain(struct fair_queue *q, struct entity *picked, bool stays, struct text *out);
+void eevdf_explain_row(struct fair_queue *q, struct entity *e, struct text *out);
 void eevdf_check(struct fair_queue *q);
 void eevdf_dump(struct entity *e, struct text *out);
 void eevdf_dump_queue(struct fair_queue *q, struct text *out);

@@ -10,7 +10,7 @@
 
 static void check_sums(struct fair_queue *q)
 {
-	struct eevdf_queue sums = { .v0 = q->eevdf.v0 };
+	struct eevdf_queue sums = { .v0 = eevdf_queue(q)->v0 };
 
 	for (struct entity *e = queue_any(q); e; e = queue_another(q, e)) {
 		u64 weight = weight_down(e->load.weight);
@@ -18,24 +18,24 @@ static void check_sums(struct fair_queue *q)
 
 		SCHED_CHECK(Q10, key < (1ll << 62) && key > -(1ll << 62));
 		SCHED_CHECK(Q17, !entity_is_task(e) || task_of(e)->on_rq != TASK_DELAYED ||
-					 e->eevdf.vlag < 0);
+					 eevdf_entity(e)->vlag < 0);
 		sums.sum_weight += weight;
 		sums.sum_key += (s128)key * (s64)weight;
 	}
-	SCHED_CHECK(Q12, sums.sum_weight == q->eevdf.sum_weight);
-	SCHED_CHECK(Q12, sums.sum_key == q->eevdf.sum_key);
+	SCHED_CHECK(Q12, sums.sum_weight == eevdf_queue(q)->sum_weight);
+	SCHED_CHECK(Q12, sums.sum_key == eevdf_queue(q)->sum_key);
 }
 
 /* If it is right at every node for its children, it is right for every subtree. */
 static void check_augmentation(struct fair_queue *q)
 {
 	for (struct entity *e = queue_first(q); e; e = queue_after(e)) {
-		struct eevdf_entity stored = e->eevdf;
+		struct eevdf_entity stored = *eevdf_entity(e);
 
 		eevdf_augment(&e->node);
-		SCHED_CHECK(Q13, stored.min_vruntime == e->eevdf.min_vruntime);
-		SCHED_CHECK(Q13, stored.min_slice == e->eevdf.min_slice);
-		SCHED_CHECK(Q13, stored.max_slice == e->eevdf.max_slice);
+		SCHED_CHECK(Q13, stored.min_vruntime == eevdf_entity(e)->min_vruntime);
+		SCHED_CHECK(Q13, stored.min_slice == eevdf_entity(e)->min_slice);
+		SCHED_CHECK(Q13, stored.max_slice == eevdf_entity(e)->max_slice);
 	}
 }
 
@@ -48,26 +48,59 @@ static struct entity *search_all(struct fair_queue *q)
 		e = queue_after(e);
 	if (!curr || !curr->queued || !eevdf_eligible(q, curr))
 		return e;
-	if (curr->eevdf.protected && q->policy->eevdf->runs_to_parity(q))
+	if (eevdf_entity(curr)->protected && eevdf_rules(q)->runs_to_parity(q))
 		return curr;
 	return !e || queue_before(q, curr, e) ? curr : e;
 }
 
 void eevdf_check(struct fair_queue *q)
 {
-	struct entity *best = search_all(q);
+	struct entity *best = search_all(q), *next = eevdf_queue(q)->next;
 
+	SCHED_CHECK(Q8, !next || next->queued);
+	SCHED_CHECK(Q16, !next || !entity_is_task(next) || task_of(next)->on_rq != TASK_DELAYED);
 	check_sums(q);
 	check_augmentation(q);
-	SCHED_CHECK(Q14, best || !q->eevdf.sum_weight);
-	SCHED_CHECK(Q15, q->next || eevdf_best(q) == best);
+	SCHED_CHECK(Q14, best || !eevdf_queue(q)->sum_weight);
+	SCHED_CHECK(Q15, eevdf_queue(q)->next || eevdf_best(q) == best);
+}
+
+/* --- why ------------------------------------------------------------------- */
+
+void eevdf_explain_row(struct fair_queue *q, struct entity *e, struct text *out)
+{
+	u64 left = e->vruntime;
+
+	for (struct entity *other = queue_any(q); other; other = queue_another(q, other))
+		left = time_min(left, other->vruntime);
+	explain_ms(out, (s64)(e->vruntime - left));
+	explain_ms(out, (s64)(eevdf_now(q) - e->vruntime));
+	text_add(out, "  %8s", eevdf_eligible(q, e) ? "yes" : "no");
+	explain_ms(out, (s64)(eevdf_entity(e)->deadline - left));
+}
+
+void eevdf_explain(struct fair_queue *q, struct entity *picked, bool stays, struct text *out)
+{
+	struct entity *first = NULL;
+
+	for (struct entity *e = queue_any(q); e; e = queue_another(q, e))
+		if (eevdf_eligible(q, e) && (!first || queue_before(q, e, first)))
+			first = e;
+	if (!first || !queue_before(q, first, picked)) {
+		text_add(out, "of the eligible it has the earliest deadline");
+		return;
+	}
+	text_add(out, stays ? "it goes on: its turn is not over, though "
+			    : "it was nominated when it woke up, though of the eligible ");
+	explain_name(out, first);
+	text_add(out, stays ? " comes next" : " has the earliest deadline");
 }
 
 /* --- dumps ------------------------------------------------------------------ */
 
 void eevdf_dump(struct entity *e, struct text *out)
 {
-	const struct eevdf_entity *ee = &e->eevdf;
+	const struct eevdf_entity *ee = eevdf_entity(e);
 	s64 rest = (s64)ee->deadline;
 
 	if (e->queued)
@@ -89,9 +122,9 @@ void eevdf_dump_queue(struct fair_queue *q, struct text *out)
 		left = time_before(e->vruntime, left->vruntime) ? e : left;
 		right = time_before(right->vruntime, e->vruntime) ? e : right;
 	}
-	dump_ms(out, "left_deadline", first ? first->eevdf.deadline : 0);
+	dump_ms(out, "left_deadline", first ? eevdf_entity(first)->deadline : 0);
 	dump_ms(out, "left_vruntime", left ? left->vruntime : 0);
-	dump_ms(out, "zero_vruntime", q->eevdf.v0);
+	dump_ms(out, "zero_vruntime", eevdf_queue(q)->v0);
 	dump_ms(out, "avg_vruntime", eevdf_now(q));
 	dump_ms(out, "right_vruntime", right ? right->vruntime : 0);
 	dump_ms(out, "spread", left ? right->vruntime - left->vruntime : 0);
@@ -101,6 +134,6 @@ void eevdf_dump_key(struct entity *e, struct text *out)
 {
 	dump_vtime(out, e->vruntime);
 	text_add(out, "  %8s", eevdf_eligible(e->queue, e) ? "E" : "N");
-	dump_vtime(out, e->eevdf.deadline);
-	dump_vtime(out, e->eevdf.slice);
+	dump_vtime(out, eevdf_entity(e)->deadline);
+	dump_vtime(out, eevdf_entity(e)->slice);
 }

@@ -11,10 +11,10 @@
 static u64 shortest_slice(const struct fair_queue *q)
 {
 	const struct rb_node *root = q->timeline.root;
-	u64 shortest = root ? entity_of(root)->eevdf.min_slice : UINT64_MAX;
+	u64 shortest = root ? eevdf_entity(entity_of(root))->min_slice : UINT64_MAX;
 
 	if (q->curr && q->curr->queued)
-		shortest = min(shortest, q->curr->eevdf.slice);
+		shortest = min(shortest, eevdf_entity(q->curr)->slice);
 	return shortest;
 }
 
@@ -27,22 +27,22 @@ u64 eevdf_slice(struct fair_queue *q, struct entity *e)
 	/* In the middle of a swap its members may still be in another policy's terms. */
 	if (below && below->nr_running && below->policy == q->policy)
 		return shortest_slice(below);
-	return q->policy->eevdf->base_slice(q);
+	return eevdf_rules(q)->base_slice(q);
 }
 
 void eevdf_pass(struct fair_queue *q, struct entity *e)
 {
 	u64 slice = q->policy->slice(q, e);
 
-	if (slice == e->eevdf.slice)
+	if (slice == eevdf_entity(e)->slice)
 		return;
-	e->eevdf.slice = slice;
+	eevdf_entity(e)->slice = slice;
 	if (e != q->curr)
 		rb_augment(&q->timeline, &e->node);
 }
 
 void eevdf_renew(struct fair_queue *q, struct entity *e)
 {
-	e->eevdf.slice = q->policy->slice(q, e);
-	e->eevdf.deadline = e->vruntime + calc_delta_fair(e->eevdf.slice, e);
+	eevdf_entity(e)->slice = q->policy->slice(q, e);
+	eevdf_entity(e)->deadline = e->vruntime + calc_delta_fair(eevdf_entity(e)->slice, e);
 }

@@ -22,14 +22,14 @@ static u64 weight(const struct entity *e)
 
 static void sums_add(struct fair_queue *q, u64 vruntime, u64 w)
 {
-	q->eevdf.sum_key += (s128)(s64)(vruntime - q->eevdf.v0) * (s64)w;
-	q->eevdf.sum_weight += w;
+	eevdf_queue(q)->sum_key += (s128)(s64)(vruntime - eevdf_queue(q)->v0) * (s64)w;
+	eevdf_queue(q)->sum_weight += w;
 }
 
 static void sums_sub(struct fair_queue *q, u64 vruntime, u64 w)
 {
-	q->eevdf.sum_key -= (s128)(s64)(vruntime - q->eevdf.v0) * (s64)w;
-	q->eevdf.sum_weight -= w;
+	eevdf_queue(q)->sum_key -= (s128)(s64)(vruntime - eevdf_queue(q)->v0) * (s64)w;
+	eevdf_queue(q)->sum_weight -= w;
 }
 
 void eevdf_sums_add(struct fair_queue *q, const struct entity *e)
@@ -44,7 +44,7 @@ void eevdf_sums_sub(struct fair_queue *q, const struct entity *e)
 
 u64 eevdf_now(struct fair_queue *q)
 {
-	struct eevdf_queue *eq = &q->eevdf;
+	struct eevdf_queue *eq = eevdf_queue(q);
 	s64 mean;
 
 	if (!eq->sum_weight)
@@ -61,15 +61,15 @@ u64 eevdf_now(struct fair_queue *q)
 s64 eevdf_lag_limit(const struct fair_queue *q, struct entity *e)
 {
 	const struct rb_node *root = q->timeline.root;
-	u64 slice = e->eevdf.slice;
+	u64 slice = eevdf_entity(e)->slice;
 
 	/* Beside long slices a short one waits longer than twice its own. */
 	if (root)
-		slice = max(slice, entity_of(root)->eevdf.max_slice);
+		slice = max(slice, eevdf_entity(entity_of(root))->max_slice);
 	if (q->curr && q->curr->queued)
-		slice = max(slice, q->curr->eevdf.slice);
+		slice = max(slice, eevdf_entity(q->curr)->slice);
 	return (s64)calc_delta_fair(max(2 * slice, q->rq->s->tick_ns), e) >>
-	       q->policy->eevdf->lag_halvings(q);
+	       eevdf_rules(q)->lag_halvings(q);
 }
 
 s64 eevdf_lag(struct fair_queue *q, struct entity *e)
@@ -81,11 +81,11 @@ s64 eevdf_lag(struct fair_queue *q, struct entity *e)
 
 s64 eevdf_inflated_lag(const struct fair_queue *q, const struct entity *e)
 {
-	u64 others = q->eevdf.sum_weight;
+	u64 others = eevdf_queue(q)->sum_weight;
 
-	if (!others || !e->eevdf.vlag || !feature(q->rq->s, FEATURE_PLACE_LAG))
+	if (!others || !eevdf_entity(e)->vlag || !feature(q->rq->s, FEATURE_PLACE_LAG))
 		return 0;
-	return mul_div_signed(e->eevdf.vlag, others + weight(e), others);
+	return mul_div_signed(eevdf_entity(e)->vlag, others + weight(e), others);
 }
 
 /* --- weights ---------------------------------------------------------------- */
@@ -106,13 +106,13 @@ void eevdf_reweight(struct fair_queue *q, struct entity *e, u64 stored_weight)
 	if (old == new)
 		return;
 	if (!e->queued) {
-		rescale(&e->eevdf, old, new);
+		rescale(eevdf_entity(e), old, new);
 		return;
 	}
 	lag = eevdf_lag(q, e);
-	rest = (s64)(e->eevdf.deadline - e->vruntime) - lag;
+	rest = (s64)(eevdf_entity(e)->deadline - e->vruntime) - lag;
 	sums_sub(q, e->vruntime, old);
-	e->vruntime = q->eevdf.v0 - (u64)mul_div_signed(lag, old, new);
-	e->eevdf.deadline = q->eevdf.v0 + (u64)mul_div_signed(rest, old, new);
+	e->vruntime = eevdf_queue(q)->v0 - (u64)mul_div_signed(lag, old, new);
+	eevdf_entity(e)->deadline = eevdf_queue(q)->v0 + (u64)mul_div_signed(rest, old, new);
 	sums_add(q, e->vruntime, new);
 }

@@ -34,12 +34,12 @@
 
 static u32 nr_normal(const struct fair_queue *q)
 {
-	return q->nr_running - q->fdl.nr;
+	return q->nr_running - fdl_queue(q)->nr;
 }
 
 static void start_container(struct fair_queue *q)
 {
-	q->fdl.container = fdl_some(fdl_now(q) + tunables_of(q)->default_fair_dl);
+	fdl_queue(q)->container = fdl_some(fdl_now(q) + tunables_of(q)->default_fair_dl);
 }
 
 /* --- the timer -------------------------------------------------------------- */
@@ -56,26 +56,27 @@ static u64 earliest_on_clock(const struct fair_queue *q)
 {
 	const struct entity *first = queue_earliest(q);
 
-	return first ? first->deadline + q->fdl.lag : 0;
+	return first ? first->due + fdl_queue(q)->lag : 0;
 }
 
 static u64 fdl_turn(struct rq *rq, struct entity *e)
 {
 	struct fair_queue *q = &rq->fair;
 	struct entity *curr = q->curr, *first = queue_earliest(q);
-	u64 next = first ? first->deadline : 0;
+	u64 next = first ? first->due : 0;
 	s64 left, until;
 
-	if (!q->fdl.nr)
+	if (!fdl_queue(q)->nr)
 		return fair_turn_of_slice(rq, e);
-	WRITE_ONCE(rq->fdl_curr, fdl_period(curr));
-	WRITE_ONCE(rq->fdl_next, earliest_on_clock(q));
+	WRITE_ONCE(fdl_queue(&rq->fair)->curr_hint, fdl_period(curr));
+	WRITE_ONCE(fdl_queue(&rq->fair)->next_hint, earliest_on_clock(q));
 	if (q->tasks.nr == 1)
 		return 0;
 	left = fair_slice_left(e);
-	/* An entity without a deadline stands for the container. */
-	if (curr->deadline && q->fdl.container && (!next || time_before(q->fdl.container, next)))
-		next = q->fdl.container;
+	/* An entity without a deadline runs for the container. */
+	if (curr->due && fdl_queue(q)->container &&
+	    (!next || time_before(fdl_queue(q)->container, next)))
+		next = fdl_queue(q)->container;
 	until = next ? time_until(q, next) : left;
 	if (until > 0 && left > 0)
 		until = min(until, left);
@@ -104,27 +105,27 @@ static void enter_with_deadline(struct fair_queue *q, struct entity *e, unsigned
 	struct fdl_cpu *fdl = fdl_of(e);
 	u64 v = fdl_now(q), latest = v + fdl->rr_ns, soonest = v + (fdl->wakeup_ns ?: fdl->rr_ns);
 
-	if (!e->deadline || (flags & ENQUEUE_UNTHROTTLE))
-		e->deadline = fdl_some(soonest);
+	if (!e->due || (flags & ENQUEUE_UNTHROTTLE))
+		e->due = fdl_some(soonest);
 	else
-		e->deadline = fdl_some(time_min(time_max(e->deadline, soonest), latest));
+		e->due = fdl_some(time_min(time_max(e->due, soonest), latest));
 	fdl->waiting_since = q->rq->clock;
-	q->fdl.nr++;
-	q->fdl.weight += e->load.weight;
+	fdl_queue(q)->nr++;
+	fdl_queue(q)->weight += e->load.weight;
 	q->timed_turns = true;
 	if (q->owner)
 		return;
-	if (!rb_first(&q->deadlines) || time_before(e->deadline, queue_earliest(q)->deadline))
-		WRITE_ONCE(q->rq->fdl_next, e->deadline + q->fdl.lag);
-	shorten_turn(q, e->deadline);
+	if (!rb_first(&q->due) || time_before(e->due, queue_earliest(q)->due))
+		WRITE_ONCE(fdl_queue(&q->rq->fair)->next_hint, e->due + fdl_queue(q)->lag);
+	shorten_turn(q, e->due);
 }
 
 static void enter_without(struct fair_queue *q)
 {
-	if (!q->fdl.nr || nr_normal(q))
+	if (!fdl_queue(q)->nr || nr_normal(q))
 		return;
 	start_container(q);
-	shorten_turn(q, q->fdl.container);
+	shorten_turn(q, fdl_queue(q)->container);
 }
 
 static __noinline void place(struct fair_queue *q, struct entity *e, unsigned flags)
@@ -140,7 +141,7 @@ static __noinline void place(struct fair_queue *q, struct entity *e, unsigned fl
 
 static void fdl_place(struct fair_queue *q, struct entity *e, unsigned flags)
 {
-	if (likely(!e->own_queue && !q->fdl.nr))
+	if (likely(!e->own_queue && !fdl_queue(q)->nr))
 		cfs_place(q, e, flags);
 	else
 		place(q, e, flags);
@@ -151,21 +152,21 @@ static __noinline void leave_deadlines(struct fair_queue *q, struct entity *e)
 {
 	if (!e->queued)
 		return;
-	if (!e->deadline) {
+	if (!e->due) {
 		if (nr_normal(q) == 1)
-			q->fdl.container = 0;
+			fdl_queue(q)->container = 0;
 		return;
 	}
-	q->fdl.nr--;
-	q->fdl.weight -= e->load.weight;
-	q->timed_turns = q->fdl.nr != 0;
+	fdl_queue(q)->nr--;
+	fdl_queue(q)->weight -= e->load.weight;
+	q->timed_turns = fdl_queue(q)->nr != 0;
 	if (!q->owner)
-		WRITE_ONCE(q->rq->fdl_next, earliest_on_clock(q));
+		WRITE_ONCE(fdl_queue(&q->rq->fair)->next_hint, earliest_on_clock(q));
 }
 
 static bool fdl_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 {
-	if (unlikely(q->fdl.nr | q->fdl.container))
+	if (unlikely(fdl_queue(q)->nr | fdl_queue(q)->container))
 		leave_deadlines(q, e);
 	return cfs_leave(q, e, flags);
 }
@@ -173,15 +174,15 @@ static bool fdl_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 /* The deadlines' part of the total weight follows; a place among deadlines is kept. */
 static void fdl_reweight(struct fair_queue *q, struct entity *e, u64 weight)
 {
-	if (e->queued && e->deadline)
-		q->fdl.weight += weight - e->load.weight;
+	if (e->queued && e->due)
+		fdl_queue(q)->weight += weight - e->load.weight;
 }
 
 /* --- running ----------------------------------------------------------------- */
 
 static void fdl_charge(struct fair_queue *q, struct entity *e, u64 delta)
 {
-	if (unlikely(e->deadline | q->fdl.container))
+	if (unlikely(e->due | fdl_queue(q)->container))
 		fdl_charge_deadline(q, e, delta);
 	cfs_charge(q, e, delta);
 }
@@ -192,27 +193,27 @@ static struct entity *first_by_deadline(const struct fair_queue *q)
 {
 	struct entity *first = queue_earliest(q), *curr = q->curr;
 
-	if (!curr || !curr->queued || !curr->deadline)
+	if (!curr || !curr->queued || !curr->due)
 		return first;
-	return first && time_before(first->deadline, curr->deadline) ? first : curr;
+	return first && time_before(first->due, curr->due) ? first : curr;
 }
 
 /* Is the container's turn before that of @first? */
 static bool container_is_first(const struct fair_queue *q, const struct entity *first)
 {
-	return q->fdl.container && time_before(q->fdl.container, first->deadline);
+	return fdl_queue(q)->container && time_before(fdl_queue(q)->container, first->due);
 }
 
 /* Buddies that have deadlines by now are none for CFS. */
 static struct entity *pick_normal(struct fair_queue *q)
 {
-	if (q->next && q->next->deadline)
-		q->next = NULL;
-	if (q->last && q->last->deadline)
-		q->last = NULL;
-	if (q->skip && q->skip->deadline)
-		q->skip = NULL;
-	return cfs_pick_by(q, q->curr && q->curr->deadline ? NULL : q->curr, cfs_granularity);
+	if (cfs_queue(q)->next && cfs_queue(q)->next->due)
+		cfs_queue(q)->next = NULL;
+	if (cfs_queue(q)->last && cfs_queue(q)->last->due)
+		cfs_queue(q)->last = NULL;
+	if (cfs_queue(q)->skip && cfs_queue(q)->skip->due)
+		cfs_queue(q)->skip = NULL;
+	return cfs_pick_by(q, q->curr && q->curr->due ? NULL : q->curr, cfs_granularity);
 }
 
 /* @e, which waited, has been chosen. */
@@ -229,7 +230,7 @@ static __noinline struct entity *pick_by_deadline(struct fair_queue *q)
 {
 	struct entity *e;
 
-	if (!q->fdl.container && nr_normal(q))
+	if (!fdl_queue(q)->container && nr_normal(q))
 		start_container(q);
 	e = first_by_deadline(q);
 	if (container_is_first(q, e)) {
@@ -246,21 +247,21 @@ static __noinline struct entity *pick_by_deadline(struct fair_queue *q)
 
 static struct entity *fdl_pick(struct fair_queue *q)
 {
-	return likely(!q->fdl.nr) ? cfs_pick(q) : pick_by_deadline(q);
+	return likely(!fdl_queue(q)->nr) ? cfs_pick(q) : pick_by_deadline(q);
 }
 
 static bool fdl_preempts(struct fair_queue *q, struct entity *curr, struct entity *woken,
 			 unsigned flags)
 {
-	u64 container = q->fdl.container;
+	u64 container = fdl_queue(q)->container;
 
-	if (likely(!curr->deadline && !woken->deadline))
+	if (likely(!curr->due && !woken->due))
 		return cfs_preempts(q, curr, woken, flags);
-	if (curr->deadline && woken->deadline)
-		return time_before(woken->deadline, curr->deadline);
-	if (woken->deadline)
-		return !container || time_before(woken->deadline, container);
-	return container && time_before(container, curr->deadline);
+	if (curr->due && woken->due)
+		return time_before(woken->due, curr->due);
+	if (woken->due)
+		return !container || time_before(woken->due, container);
+	return container && time_before(container, curr->due);
 }
 
 /* The timer ends turns of the root's queue; below it a tick is as good as it gets. */
@@ -268,19 +269,19 @@ static bool fdl_tick_expired(struct fair_queue *q, struct entity *e)
 {
 	struct entity *first;
 
-	if (likely(!q->fdl.nr))
+	if (likely(!fdl_queue(q)->nr))
 		return cfs_tick_expired(q, e);
 	first = first_by_deadline(q);
-	if (q->owner && container_is_first(q, first) == !!e->deadline)
+	if (q->owner && container_is_first(q, first) == !!e->due)
 		return true;
-	if (e->deadline)
+	if (e->due)
 		return q->owner && first != e;
 	return queue_first(q) && cfs_tick_expired(q, e);
 }
 
 static const struct fair_hooks *fdl_choose_hooks(const struct fair_queue *q)
 {
-	return q->fdl.nr_groups ? &fdl_policy.hooks : &cfs_policy.hooks;
+	return fdl_queue(q)->nr_groups ? &fdl_policy.hooks : &cfs_policy.hooks;
 }
 
 const struct fair_policy fdl_policy = {
@@ -298,6 +299,8 @@ const struct fair_policy fdl_policy = {
 	.hooks.preempts = fdl_preempts,
 	.hooks.leave = fdl_leave,
 	.choose_hooks = fdl_choose_hooks,
+	.demand = fdl_demand,
+	.params = fdl_params,
 	.yield = cfs_yield,
 	.nominate = cfs_nominate,
 	.nominated = cfs_nominated,
@@ -307,6 +310,9 @@ const struct fair_policy fdl_policy = {
 	.turn = fdl_turn,
 	.select_cpu = fdl_select_cpu,
 	.forget_group = fdl_forget_group,
+	.explain = fdl_explain,
+	.explain_heads = CFS_EXPLAIN_HEADS "    deadline",
+	.explain_row = fdl_explain_row,
 	.dump = fdl_dump,
 	.dump_queue = fdl_dump_queue,
 	.check = fdl_check,

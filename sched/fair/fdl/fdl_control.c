@@ -53,7 +53,7 @@ static void add_cpu(struct rq *rq)
 		rq->curr->class->charge(rq);
 	list_for_each(q, &rq->queues, link) {
 		struct fdl_cpu *part = fdl_of(q->owner);
-		struct fdl_group *all = &q->group->fdl;
+		struct fdl_group *all = fdl_group(q->group);
 
 		group_note_demand(q->owner);
 		all->usage_ns += q->owner->sum_exec - part->usage_seen;
@@ -90,9 +90,10 @@ static u64 absolute(const struct task_group *tg)
 {
 	const struct task_group *parent = tg->parent;
 
-	if (!parent || !tg->fdl.guaranteed)
-		return tg->fdl.guaranteed;
-	return parent->fdl.abs_guaranteed * tg->fdl.guaranteed / parent->fdl.children_guaranteed;
+	if (!parent || !fdl_group(tg)->guaranteed)
+		return fdl_group(tg)->guaranteed;
+	return fdl_group(parent)->abs_guaranteed * fdl_group(tg)->guaranteed /
+	       fdl_group(parent)->children_guaranteed;
 }
 
 u64 fdl_next_shares(const struct tunables *tn, const struct fdl_input *in)
@@ -115,8 +116,8 @@ u64 fdl_next_shares(const struct tunables *tn, const struct fdl_input *in)
 
 static void control(struct sched *s, struct task_group *tg)
 {
-	const struct fdl_group *above = tg->parent ? &tg->parent->fdl : NULL;
-	struct fdl_group *fdl = &tg->fdl;
+	const struct fdl_group *above = tg->parent ? fdl_group(tg->parent) : NULL;
+	struct fdl_group *fdl = fdl_group(tg);
 	struct fdl_input in;
 	u64 shares;
 
@@ -145,12 +146,12 @@ static void control(struct sched *s, struct task_group *tg)
 static u64 time_since_last(struct sched *s)
 {
 	struct rq *rq = cpu_rq(s, cpumask_first(&s->online));
-	u64 before = s->fdl_controlled;
+	u64 before = fdl_root(s)->controlled;
 
 	rq_lock(rq);
-	s->fdl_controlled = rq->clock;
+	fdl_root(s)->controlled = rq->clock;
 	rq_unlock(rq);
-	return before ? sub_floor0(s->fdl_controlled, before) : 0;
+	return before ? sub_floor0(fdl_root(s)->controlled, before) : 0;
 }
 
 bool sched_fdl_control(struct sched *s)
@@ -158,9 +159,10 @@ bool sched_fdl_control(struct sched *s)
 	struct task_group *tg;
 	u64 elapsed;
 
-	if (!policy_has(READ_ONCE(s->fair_policy), TRAIT_DEADLINES) || !s->nr_guaranteed) {
-		s->fdl_controlled = 0;
-		return s->nr_guaranteed;
+	if (!policy_has(READ_ONCE(s->fair_policy), TRAIT_DEADLINES) ||
+	    !fdl_root(s)->nr_guaranteed) {
+		fdl_root(s)->controlled = 0;
+		return fdl_root(s)->nr_guaranteed;
 	}
 	elapsed = time_since_last(s);
 	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++)
@@ -168,12 +170,12 @@ bool sched_fdl_control(struct sched *s)
 	for_each_group(tg, s)
 	{
 		if (elapsed) {
-			update_averages_of(&s->tunable, &tg->fdl, elapsed);
+			update_averages_of(&s->tunable, fdl_group(tg), elapsed);
 			control(s, tg);
 		} else {
-			tg->fdl.avg_usage = tg->fdl.avg_wait = 0;
+			fdl_group(tg)->avg_usage = fdl_group(tg)->avg_wait = 0;
 		}
-		tg->fdl.usage_ns = tg->fdl.demand_ns = 0;
+		fdl_group(tg)->usage_ns = fdl_group(tg)->demand_ns = 0;
 	}
 	return true;
 }

@@ -8,8 +8,8 @@ static void check_entity(const struct fair_queue *q, struct entity *e)
 {
 	u64 period = fdl_period(e);
 
-	SCHED_CHECK(F1, !e->deadline == !period);
-	SCHED_CHECK(F5, !period || !time_before(fdl_now(q) + period, e->deadline));
+	SCHED_CHECK(F1, !e->due == !period);
+	SCHED_CHECK(F5, !period || !time_before(fdl_now(q) + period, e->due));
 }
 
 void fdl_check(struct fair_queue *q)
@@ -20,26 +20,54 @@ void fdl_check(struct fair_queue *q)
 	cfs_check(q);
 	for (struct entity *e = queue_any(q); e; e = queue_another(q, e)) {
 		check_entity(q, e);
-		nr += e->deadline != 0;
-		weight += e->deadline ? e->load.weight : 0;
+		nr += e->due != 0;
+		weight += e->due ? e->load.weight : 0;
 	}
-	SCHED_CHECK(F2, nr == q->fdl.nr && nr <= q->fdl.nr_groups && weight == q->fdl.weight);
-	SCHED_CHECK(F3, !q->fdl.container || q->nr_running > q->fdl.nr);
-	SCHED_CHECK(F4, q->fdl.lag >= q->fdl.checked_lag);
-	q->fdl.checked_lag = q->fdl.lag;
+	SCHED_CHECK(F2, nr == fdl_queue(q)->nr && nr <= fdl_queue(q)->nr_groups &&
+				weight == fdl_queue(q)->weight);
+	SCHED_CHECK(F3, !fdl_queue(q)->container || q->nr_running > fdl_queue(q)->nr);
+	SCHED_CHECK(F4, fdl_queue(q)->lag >= fdl_queue(q)->checked_lag);
+	fdl_queue(q)->checked_lag = fdl_queue(q)->lag;
+}
+
+/* The deadline is on the clock of the queue, from now on. */
+void fdl_explain_row(struct fair_queue *q, struct entity *e, struct text *out)
+{
+	cfs_explain_row(q, e, out);
+	if (e->due)
+		explain_ms(out, (s64)(e->due - fdl_now(q)));
+	else
+		text_add(out, " %11s", "-");
+}
+
+void fdl_explain(struct fair_queue *q, struct entity *picked, bool stays, struct text *out)
+{
+	const struct entity *first = queue_earliest(q);
+
+	if (!picked->due) {
+		if (fdl_queue(q)->nr)
+			text_add(out,
+				 "those without a deadline, together, are due first, and of them ");
+		cfs_explain(q, picked, stays, out);
+		return;
+	}
+	if (!first || !time_before(first->due, picked->due))
+		text_add(out, "it has the earliest deadline");
+	else
+		text_add(out, "it goes on: its turn is not over, though another is due first");
 }
 
 /* A task has none; the groups it is in may. */
 void fdl_dump(struct entity *e, struct text *out)
 {
 	for (; e; e = parent_of(e))
-		dump_task_number(out, "se->dl", e->deadline);
+		dump_task_number(out, "se->dl", e->due);
 }
 
 void fdl_dump_queue(struct fair_queue *q, struct text *out)
 {
-	dump_ms(out, "min_vruntime", q->min_vruntime);
-	dump_ms(out, "vdt_lag", q->fdl.lag);
-	dump_ms(out, "fc_dl", q->fdl.container);
-	text_add(out, "  .%-30s: %u\n", "fdl_nr_running", q->fdl.nr);
+	dump_ms(out, "min_vruntime", cfs_queue(q)->min_vruntime);
+	dump_ms(out, "vdt_lag", fdl_queue(q)->lag);
+	dump_ms(out, "fc_dl", fdl_queue(q)->container);
+	text_add(out, "  .%-30s: %u\n", "fdl_nr_running", fdl_queue(q)->nr);
 }

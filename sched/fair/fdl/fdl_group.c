@@ -9,6 +9,7 @@
  * Locks: as group.h says, parameters by the host; a group's part on a CPU by that
  * runqueue's lock. Source: Fair Deadline RFC (docs/sources.md).
  */
+#include "sched/fair/cfs/cfs.h"
 #include "sched/fair/fdl/fdl.h"
 #include "lib/errno.h"
 
@@ -22,9 +23,9 @@
 /* One more, or one less, of the groups below @q has deadlines there. */
 static void count_group(struct fair_queue *q, bool more)
 {
-	q->fdl.nr_groups += more ? 1 : 0u - 1;
-	if (!q->fdl.nr_groups)
-		q->fdl.container = 0;
+	fdl_queue(q)->nr_groups += more ? 1 : 0u - 1;
+	if (!fdl_queue(q)->nr_groups)
+		fdl_queue(q)->container = 0;
 	q->hooks = q->policy->choose_hooks(q);
 }
 
@@ -43,10 +44,10 @@ static void set_on_cpu(struct rq *rq, struct entity *e, u64 rr_ns, u64 wakeup_ns
 	fdl_of(e)->wakeup_ns = wakeup_ns;
 	if (had != !!rr_ns)
 		count_group(q, rr_ns);
-	/* What it ran since it had one is nothing that CFS should have it pay, or be paid, for. */
-	if (e->deadline && !rr_ns) {
-		e->deadline = 0;
-		e->vruntime = moves ? 0 : q->min_vruntime;
+	/* CFS shall neither charge nor pay for the time it ran with a deadline. */
+	if (e->due && !rr_ns) {
+		e->due = 0;
+		e->vruntime = moves ? 0 : cfs_queue(q)->min_vruntime;
 	}
 	if (moves) {
 		queue_enter(q, e, QUEUE_RESTORE);
@@ -59,8 +60,8 @@ int task_group_set_deadline(struct sched *s, struct task_group *tg, u64 rr_ns, u
 {
 	if (!tg || wakeup_ns > rr_ns || (rr_ns && (rr_ns < RR_MIN_NS || rr_ns > RR_MAX_NS)))
 		return -EINVAL;
-	WRITE_ONCE(tg->fdl.rr_ns, rr_ns);
-	WRITE_ONCE(tg->fdl.wakeup_ns, wakeup_ns);
+	WRITE_ONCE(fdl_group(tg)->rr_ns, rr_ns);
+	WRITE_ONCE(fdl_group(tg)->wakeup_ns, wakeup_ns);
 	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++)
 		set_on_cpu(cpu_rq(s, cpu), &tg->cpu[cpu].entity, rr_ns, wakeup_ns);
 	return 0;
@@ -70,16 +71,17 @@ int task_group_set_deadline(struct sched *s, struct task_group *tg, u64 rr_ns, u
 
 static void guarantee(struct sched *s, struct task_group *tg, u64 shares)
 {
-	u64 *sum = tg->parent ? &tg->parent->fdl.children_guaranteed : &s->guaranteed;
+	u64 *sum = tg->parent ? &fdl_group(tg->parent)->children_guaranteed
+			      : &fdl_root(s)->children_guaranteed;
 
-	*sum += shares - tg->fdl.guaranteed;
-	s->nr_guaranteed += !!shares - !!tg->fdl.guaranteed;
-	tg->fdl.guaranteed = shares;
+	*sum += shares - fdl_group(tg)->guaranteed;
+	fdl_root(s)->nr_guaranteed += !!shares - !!fdl_group(tg)->guaranteed;
+	fdl_group(tg)->guaranteed = shares;
 }
 
 u64 fdl_shares(const struct task_group *tg)
 {
-	u64 dynamic = READ_ONCE(tg->fdl.shares);
+	u64 dynamic = READ_ONCE(fdl_group(tg)->shares);
 
 	return dynamic ? group_weight_of_shares(dynamic) : fair_shares(tg);
 }
@@ -104,15 +106,36 @@ int task_group_set_guaranteed(struct sched *s, struct task_group *tg, u64 shares
 
 	if (!tg || tg->idle || shares > GUARANTEE_MAX * s->nr_cpus)
 		return -EINVAL;
-	changes = !shares != !tg->fdl.guaranteed;
+	changes = !shares != !fdl_group(tg)->guaranteed;
 	guarantee(s, tg, shares);
 	if (!changes)
 		return 0;
-	WRITE_ONCE(tg->fdl.shares, shares);
-	tg->fdl.abs_guaranteed = 0;
-	tg->fdl.increased = tg->fdl.decreased = false;
+	WRITE_ONCE(fdl_group(tg)->shares, shares);
+	fdl_group(tg)->abs_guaranteed = 0;
+	fdl_group(tg)->increased = fdl_group(tg)->decreased = false;
 	group_reweigh(s, tg);
 	return 0;
+}
+
+/* --- what is told of it ----------------------------------------------------------- */
+
+void fdl_params(const struct task_group *tg, struct task_group_params *out)
+{
+	out->deadline_rr_ns = fdl_group(tg)->rr_ns;
+	out->deadline_wakeup_ns = fdl_group(tg)->wakeup_ns;
+	out->guaranteed_shares = fdl_group(tg)->guaranteed;
+}
+
+void fdl_demand(struct entity *e)
+{
+	const struct fair_queue *q = e->own_queue;
+	struct fdl_cpu *fdl = fdl_of(e);
+
+	if (likely(!READ_ONCE(fdl_root(q->rq->s)->controlled)))
+		return;
+	fdl->demand_ns += fdl->demand_nr * sub_floor0(q->rq->clock, fdl->demand_at);
+	fdl->demand_at = q->rq->clock;
+	fdl->demand_nr = q->throttled ? 0 : q->tasks.nr;
 }
 
 /* --- statistics ------------------------------------------------------------------- */
@@ -126,8 +149,8 @@ static void add_cpu(struct rq *rq, struct entity *e, struct task_group_fdl_stat 
 	if (rq->online)
 		rq->curr->class->charge(rq);
 	gap = fdl->max_gap_ns;
-	/* An entity that waits now may have waited for longer than ever. */
-	if (e->queued && e->deadline && e->queue->curr != e)
+	/* The present wait may be the longest ever. */
+	if (e->queued && e->due && e->queue->curr != e)
 		gap = max(gap, sub_floor0(rq->clock, time_max(fdl->waiting_since, e->exec_start)));
 	out->max_gap_ns = max(out->max_gap_ns, gap);
 	out->nr_dl_picks += fdl->nr_picks;
@@ -139,16 +162,17 @@ static void add_cpu(struct rq *rq, struct entity *e, struct task_group_fdl_stat 
 
 void task_group_fdl_stat(struct sched *s, struct task_group *tg, struct task_group_fdl_stat *out)
 {
-	*out = (struct task_group_fdl_stat){ .overcommit = s->guaranteed / s->nr_cpus };
+	*out = (struct task_group_fdl_stat){ .overcommit = fdl_root(s)->children_guaranteed /
+							   s->nr_cpus };
 	if (!tg)
 		return;
 	out->legacy_shares = tg->shares >> WEIGHT_SHIFT;
-	out->dynamic_shares = tg->fdl.shares ?: out->legacy_shares;
-	out->abs_guaranteed = tg->fdl.abs_guaranteed;
-	out->avg_usage = fdl_cpu_time(s, tg->fdl.avg_usage);
-	out->avg_wait = fdl_cpu_time(s, tg->fdl.avg_wait);
-	out->increased = tg->fdl.increased;
-	out->decreased = tg->fdl.decreased;
+	out->dynamic_shares = fdl_group(tg)->shares ?: out->legacy_shares;
+	out->abs_guaranteed = fdl_group(tg)->abs_guaranteed;
+	out->avg_usage = fdl_cpu_time(s, fdl_group(tg)->avg_usage);
+	out->avg_wait = fdl_cpu_time(s, fdl_group(tg)->avg_wait);
+	out->increased = fdl_group(tg)->increased;
+	out->decreased = fdl_group(tg)->decreased;
 	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++)
 		add_cpu(cpu_rq(s, cpu), &tg->cpu[cpu].entity, out);
 }

@@ -28,18 +28,19 @@ static u64 deadline_of(const struct task *t)
 
 	while (tg->parent)
 		tg = tg->parent;
-	return READ_ONCE(tg->fdl.wakeup_ns) ?: READ_ONCE(tg->fdl.rr_ns);
+	return READ_ONCE(fdl_group(tg)->wakeup_ns) ?: READ_ONCE(fdl_group(tg)->rr_ns);
 }
 
 /* ns that @rq has left before it must serve another than the task that comes. */
 static u64 slack_of(const struct rq *rq, u64 now)
 {
-	u64 curr = READ_ONCE(rq->fdl_curr), next = READ_ONCE(rq->fdl_next);
+	u64 curr = READ_ONCE(fdl_queue(&rq->fair)->curr_hint),
+	    next = READ_ONCE(fdl_queue(&rq->fair)->next_hint);
 	u64 slack = UNLIMITED;
 
 	if (class_waits_above(rq, CLASS_fair))
 		return 0;
-	if (!READ_ONCE(rq->fair.fdl.nr))
+	if (!READ_ONCE(fdl_queue(&rq->fair)->nr))
 		return UNLIMITED;
 	if (curr)
 		slack = curr / 2;
@@ -96,8 +97,8 @@ static void reserve(struct rq *rq, u64 deadline)
 {
 	u64 short_turn = max(deadline / 4, 1ull);
 
-	if (READ_ONCE(rq->fdl_curr) > short_turn)
-		WRITE_ONCE(rq->fdl_curr, short_turn);
+	if (READ_ONCE(fdl_queue(&rq->fair)->curr_hint) > short_turn)
+		WRITE_ONCE(fdl_queue(&rq->fair)->curr_hint, short_turn);
 }
 
 int fdl_select_cpu(struct sched *s, const struct task *t, unsigned prev, unsigned target)

@@ -12,8 +12,8 @@ static u64 share_of(const struct fair_queue *q, const struct entity *e)
 {
 	u64 weight = e->load.weight, share = 1024;
 
-	if (!e->deadline)
-		weight = q->load.weight - q->fdl.weight + (e->queued ? 0 : weight);
+	if (!e->due)
+		weight = q->load.weight - fdl_queue(q)->weight + (e->queued ? 0 : weight);
 	for (;;) {
 		share = share * weight / (q->load.weight + (e->queued ? 0 : e->load.weight));
 		e = q->owner;
@@ -41,21 +41,21 @@ static void limit_spread(struct fair_queue *q, struct entity *curr)
 	u64 v = fdl_now(q);
 	unsigned n = 0;
 
-	if (q->fdl.container)
-		n = halvings(q->fdl.container - v, tunables_of(q)->default_fair_dl);
-	if (curr->deadline)
-		n = max(n, halvings(curr->deadline - v, fdl_period(curr)));
+	if (fdl_queue(q)->container)
+		n = halvings(fdl_queue(q)->container - v, tunables_of(q)->default_fair_dl);
+	if (curr->due)
+		n = max(n, halvings(curr->due - v, fdl_period(curr)));
 	for (struct entity *e = queue_earliest(q); e; e = queue_after(e))
-		n = max(n, halvings(e->deadline - v, fdl_period(e)));
+		n = max(n, halvings(e->due - v, fdl_period(e)));
 	if (!n)
 		return;
-	if (q->fdl.container)
-		q->fdl.container = fdl_some(v + ((q->fdl.container - v) >> n));
-	if (curr->deadline)
-		curr->deadline = fdl_some(v + ((curr->deadline - v) >> n));
+	if (fdl_queue(q)->container)
+		fdl_queue(q)->container = fdl_some(v + ((fdl_queue(q)->container - v) >> n));
+	if (curr->due)
+		curr->due = fdl_some(v + ((curr->due - v) >> n));
 	/* Their order remains. */
 	for (struct entity *e = queue_earliest(q); e; e = queue_after(e))
-		e->deadline = fdl_some(v + ((e->deadline - v) >> n));
+		e->due = fdl_some(v + ((e->due - v) >> n));
 }
 
 /* @e, or the container, ran until now and its @deadline is past still. */
@@ -65,14 +65,14 @@ static void miss(struct fair_queue *q, struct entity *e, u64 deadline, u64 perio
 	u64 v = fdl_now(q), shortest = period, back;
 
 	if (first)
-		deadline = time_min(deadline, first->deadline);
-	if (e->deadline && q->fdl.container)
-		deadline = time_min(deadline, q->fdl.container);
+		deadline = time_min(deadline, first->due);
+	if (e->due && fdl_queue(q)->container)
+		deadline = time_min(deadline, fdl_queue(q)->container);
 	for (; first; first = queue_after(first))
 		shortest = min(shortest, fdl_period(first));
 	back = max(v - deadline + shortest / 4, (u64)tunables_of(q)->dl_skip);
-	q->fdl.lag += back;
-	if (e->deadline) {
+	fdl_queue(q)->lag += back;
+	if (e->due) {
 		fdl_of(e)->nr_misses++;
 		fdl_of(e)->lag_pushed_ns += back;
 	}
@@ -81,8 +81,8 @@ static void miss(struct fair_queue *q, struct entity *e, u64 deadline, u64 perio
 
 void fdl_charge_deadline(struct fair_queue *q, struct entity *e, u64 delta)
 {
-	u64 period = e->deadline ? fdl_period(e) : tunables_of(q)->default_fair_dl;
-	u64 *deadline = e->deadline ? &e->deadline : &q->fdl.container;
+	u64 period = e->due ? fdl_period(e) : tunables_of(q)->default_fair_dl;
+	u64 *deadline = e->due ? &e->due : &fdl_queue(q)->container;
 	u64 v = fdl_now(q);
 
 	*deadline = fdl_some(*deadline + delta * 1024 / share_of(q, e));
@@ -90,7 +90,7 @@ void fdl_charge_deadline(struct fair_queue *q, struct entity *e, u64 delta)
 		miss(q, e, *deadline, period);
 	} else if (!time_before(*deadline, v + period)) {
 		*deadline = fdl_some(v + period);
-		if (!q->fdl.nr)
-			q->fdl.container = 0;
+		if (!fdl_queue(q)->nr)
+			fdl_queue(q)->container = 0;
 	}
 }
