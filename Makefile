@@ -62,7 +62,7 @@ POLICIES_DEF := $(B)/policies/sched/fair/policies.def
 $(POLICIES_DEF): FORCE
 	$(Q)mkdir -p $(@D)
 	$(Q)cp sched/fair/policies.def $@.new
-	$(Q)printf '$(foreach p,$(call names_of,$(POLICIES)),POLICY($(p), 256, 0)\n)' >>$@.new
+	$(Q)$(if $(POLICIES),printf 'POLICY(%s, 256, 0)\n' $(call names_of,$(POLICIES)) >>$@.new)
 	$(Q)cmp -s $@.new $@ || cp $@.new $@
 sched_roots := -I$(B)/policies -I$(INC)/sched
 roots_of = $(if $(filter sched,$(1)),$(sched_roots),-I$(INC)/$(1))
