@@ -354,10 +354,9 @@ unsigned class_stay(struct rq *rq, struct task *t, unsigned cpu, unsigned reason
 	.init_task = class_ignore_new, .end_task = class_ignore_new,                               \
 	.set_attr = class_ignore_attr, .get_attr = class_no_attr, .fork = class_ignore_fork,       \
 	.join = class_ignore_change, .quit = class_ignore_change, .retune = class_ignore_retune,   \
-	.regroup = class_regroup,                                                                  \
-	.slice = class_no_slice, .request = class_no_slice, .check = class_ignore,                 \
-	.check_offline = class_ignore, .dump = class_dump_nothing, .dump_key = class_dump_vtime,   \
-	.dump_task = class_dump_no_task
+	.regroup = class_regroup, .slice = class_no_slice, .request = class_no_slice,              \
+	.check = class_ignore, .check_offline = class_ignore, .dump = class_dump_nothing,          \
+	.dump_key = class_dump_vtime, .dump_task = class_dump_no_task
 
 /* --- for dump operations (text.c) ------------------------------------------ */
 

@@ -89,9 +89,9 @@ struct entity {
 	bool queued;	     /* counted in the queue: in the timeline, or its current entity */
 	const struct fair_policy *policy; /* whose terms its numbers are in; NULL: none yet */
 	u64 vruntime;			  /* ns of virtual time; see fair.h */
-	u64 due; /* not 0: it waits in queue->due, in order of this, not in the timeline */
-	u64 exec_start;	   /* when it was last charged; 0: its cache on this CPU is cold */
-	u64 sum_exec;	   /* ns on a CPU, ever */
+	u64 due;	/* not 0: it waits in queue->due, in order of this, not in the timeline */
+	u64 exec_start; /* when it was last charged; 0: its cache on this CPU is cold */
+	u64 sum_exec;	/* ns on a CPU, ever */
 	u64 prev_sum_exec; /* sum_exec when it was last picked */
 	u64 nr_migrations;
 	struct pelt avg;

@@ -22,7 +22,7 @@ struct user_sched_attr {
 
 enum sched_attr_flags {
 	ATTR_RESET_ON_FORK = 0x01,
-	ATTR_RECLAIM = 0x02,	/* with SCHED_DEADLINE, also the next */
+	ATTR_RECLAIM = 0x02, /* with SCHED_DEADLINE, also the next */
 	ATTR_DL_OVERRUN = 0x04,
 	ATTR_KEEP_POLICY = 0x08,
 	ATTR_KEEP_PARAMS = 0x10,

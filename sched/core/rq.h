@@ -47,7 +47,7 @@ struct rq {
 	struct list queues;	/* all others of this CPU, children before parents */
 	struct list fair_tasks; /* queued ones, most recently run first: balancing takes the tail */
 	struct list delayed;	/* those in the fair queues that are asleep: TASK_DELAYED */
-	u64 hrtick_at;	  /* 0: off */
+	u64 hrtick_at;		/* 0: off */
 	bool notice;	  /* written by any CPU: there is news for a class's notice operation */
 	bool timer_stale; /* a deadline changed: this CPU is to arm its timer anew */
 	u64 timer_armed;  /* what host_timer() was told last; 0: nothing */
@@ -102,7 +102,7 @@ struct sched {
 	u64 trace_mask; /* BIT(EVENT_x) */
 
 	/* guarded by: the host (group.h) */
-	struct list groups; /* children of the root */
+	struct list groups;		 /* children of the root */
 	struct group_state policy_state; /* of the root: what policies keep of the machine */
 
 	/* bits changed atomically */

@@ -50,9 +50,9 @@ struct step {
 struct attributes {
 	bool set_policy, set_affinity, set_group;
 	int policy, nice, rt_priority;
-	u64 slice_ns; /* 0: the policy's usual one */
+	u64 slice_ns;				/* 0: the policy's usual one */
 	u64 runtime_ns, deadline_ns, period_ns; /* SCHED_DEADLINE */
-	u32 group;    /* number */
+	u32 group;				/* number */
 	struct cpumask allowed;
 };
 

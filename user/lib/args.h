@@ -13,7 +13,7 @@
 enum arg_type {
 	ARG_FLAG,   /* bool *: present or not */
 	ARG_INT,    /* int *, within [min, max] */
-	ARG_NS,     /* uint64_t *, ns; a plain number */
+	ARG_NS,	    /* uint64_t *, ns; a plain number */
 	ARG_TIME,   /* uint64_t *, ns; written with a unit: 250us 1.5ms 2s */
 	ARG_CPUS,   /* struct cpu_set *: 0-3,6 */
 	ARG_NICES,  /* struct int_list *: 0,5,10 */
