@@ -39,9 +39,10 @@ static struct task *pick_next(struct rq *rq, struct task *prev)
 
 			if (likely(next))
 				return next;
-			SCHED_ASSERT(!"an active class picks a task" || !class_is_active(rq, rank));
+			/* Else this would never end. */
+			SCHED_ASSERT(!class_is_active(rq, rank) || !"an active class picks a task");
 		}
-		SCHED_ASSERT(!rq->nr_running);
+		SCHED_ASSERT(!rq->nr_running || !"a class with a runnable task is active");
 	} while (balance_newly_idle(rq));
 	rq->sched_goidle += schedstats(rq->s);
 	return rq->idle;

@@ -239,7 +239,7 @@ static struct task *rt_pick(struct rq *rq)
 {
 	struct rt_queue *rt = rt_of(rq);
 
-	return rt_task_of(rt->list[rt_first_prio(rt)].next);
+	return rt->nr_running ? rt_task_of(rt->list[rt_first_prio(rt)].next) : NULL;
 }
 
 static void rt_set_next(struct rq *rq, struct task *t)

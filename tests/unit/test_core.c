@@ -274,6 +274,36 @@ static void the_checker_names_the_invariant_that_broke(void **state)
 	machine_free(m);
 }
 
+/* Neither may end as a switch that never ends. */
+static void a_class_that_is_active_and_picks_nobody_is_found(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct rq *rq = &m->s->rq[0];
+	const char *what;
+
+	(void)state;
+	class_set_active(rq, CLASS_stop, true);
+	what = CATCH_BUG(m, sched_switch_begin(m->s, 0, true));
+	assert_non_null(what);
+	assert_non_null(strstr(what, "an active class picks a task"));
+	machine_free(m);
+}
+
+static void a_runnable_task_of_a_class_that_is_not_active_is_found(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct rq *rq = &m->s->rq[0];
+	const char *what;
+
+	(void)state;
+	spawn_nice(m, "A", 0);
+	class_set_active(rq, CLASS_fair, false);
+	what = CATCH_BUG(m, sched_switch_begin(m->s, 0, true));
+	assert_non_null(what);
+	assert_non_null(strstr(what, "a class with a runnable task is active"));
+	machine_free(m);
+}
+
 /* --- traces --------------------------------------------------------------- */
 
 static const void *last_event(struct machine *m, unsigned type)
@@ -468,6 +498,8 @@ int main(void)
 		cmocka_unit_test(bad_attributes_are_refused_and_change_nothing),
 		cmocka_unit_test(bad_machines_are_refused),
 		cmocka_unit_test(the_checker_names_the_invariant_that_broke),
+		cmocka_unit_test(a_class_that_is_active_and_picks_nobody_is_found),
+		cmocka_unit_test(a_runnable_task_of_a_class_that_is_not_active_is_found),
 		cmocka_unit_test(events_are_recorded_only_when_enabled),
 		cmocka_unit_test(a_switch_event_tells_who_and_why),
 		cmocka_unit_test(wakeups_and_migrations_are_traced_where_they_happen),
