@@ -19,6 +19,7 @@
  */
 #include "sched/balance/sharedq.h"
 #include "sched/dl/dl.h"
+#include "sched/rt/rt.h"
 #include "lib/fmt.h"
 
 static void dl_init(struct rq *rq)
@@ -171,6 +172,7 @@ static void dl_charge(struct rq *rq)
 	u64 delta = charge_time(rq, &t->fair);
 
 	rq->run_ns += delta;
+	rt_account(rq, delta);
 	d->budget_ns -= (s64)delta;
 	if (d->queued && !d->throttled && d->budget_ns <= 0)
 		exhaust(rq, t);

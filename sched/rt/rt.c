@@ -202,17 +202,24 @@ static void rt_timer(struct rq *rq)
 		rt->period_end = 0;
 }
 
-static void rt_charge(struct rq *rq)
+void rt_account(struct rq *rq, u64 delta_ns)
 {
 	struct rt_queue *rt = rt_of(rq);
+
+	rq_assert_locked(rq);
+	if (!rt->period_end)
+		return;
+	rt->used_ns += delta_ns;
+	if (!rt->throttled && rt_limited(rq->s) && rt->used_ns > rt_runtime_ns(rq->s))
+		throttle(rq);
+}
+
+static void rt_charge(struct rq *rq)
+{
 	u64 delta = charge_time(rq, &rq->curr->fair);
 
 	rq->run_ns += delta;
-	if (!rt->period_end)
-		return;
-	rt->used_ns += delta;
-	if (!rt->throttled && rt_limited(rq->s) && rt->used_ns > rt_runtime_ns(rq->s))
-		throttle(rq);
+	rt_account(rq, delta);
 }
 
 static u64 rt_next_timer(struct rq *rq)

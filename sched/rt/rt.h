@@ -61,6 +61,12 @@ static inline struct task *rt_task_of(struct list *link)
 
 /* A full round-robin slice in ticks (rt.c). */
 u32 rr_slice_ticks(const struct sched *s);
+/*
+ * Counts @delta_ns of CPU time against rt_runtime of the present period, if one has begun. Time of
+ * the deadline class counts as well: together they leave fair tasks their share. Only real-time
+ * tasks are throttled for it. Lock: that of @rq, held. Source: Linux 6.1.
+ */
+void rt_account(struct rq *rq, u64 delta_ns);
 
 /* --- other CPUs (rt_smp.c) ------------------------------------------------- */
 

@@ -89,6 +89,27 @@ static void it_goes_before_every_real_time_task(void **state)
 	machine_free(m);
 }
 
+/*
+ * Deadline and real-time tasks share sched_rt_runtime_us: 950 ms of each second. The FIFO task gets
+ * 450 ms beside 500 ms of deadlines; a tick of 1 ms ends its turn, and the ms overdrawn is paid
+ * back in the next period.
+ */
+static void it_counts_against_the_time_of_real_time_tasks(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task *fair = spawn_nice(m, "fair", 0), *fifo = spawn(m, "fifo", SCHED_FIFO, 1);
+	struct task *dl = spawn_dl(m, "dl", 500 * MS, 1000 * MS, 0);
+
+	(void)state;
+	for (unsigned i = 0; i < 4000; i++)
+		tick(m);
+	assert_int_equal(sched_task_runtime(m->s, dl), 2000 * MS);
+	assert_int_equal(sched_task_runtime(m->s, fifo), 1801 * MS);
+	assert_int_equal(sched_task_runtime(m->s, fair), 199 * MS);
+	sched_check(m->s);
+	machine_free(m);
+}
+
 /* --- the server ---------------------------------------------------------------------- */
 
 /* 3 ms in every 10: runs in [0, 3), [10, 13), ..., beside one that takes the rest. */
@@ -477,6 +498,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_earliest_deadline_runs),
 		cmocka_unit_test(it_goes_before_every_real_time_task),
+		cmocka_unit_test(it_counts_against_the_time_of_real_time_tasks),
 		cmocka_unit_test(a_hog_gets_its_runtime_in_every_period_to_the_ns),
 		cmocka_unit_test(what_is_overdrawn_is_paid_back),
 		cmocka_unit_test(a_large_debt_puts_the_deadline_off),
