@@ -74,6 +74,10 @@ static void do_fork(struct world *w, const struct op *op, unsigned cpu)
 
 	if (!x)
 		return;
+	if (parent && !sched_task_forks(&parent->t->task)) {
+		EXPECT(parent->attr.policy == SCHED_DEADLINE && !parent->attr.reset_on_fork);
+		return;
+	}
 	*x = (struct subject){
 		.t = sim_task_new(w->sim, "task"),
 		.attr = parent ? inherited(&parent->attr) : (struct sched_attr_req){ .nice = 0 },
@@ -217,7 +221,7 @@ static void set_attr(struct world *w, struct subject *x, u32 arg, bool nice_only
 	static const u64 slices[] = { 0, 1, 100000, 1000000, 3000000, 100 * NS_PER_MS, ~0ull };
 	struct sched_attr_req req;
 
-	if (!x)
+	if (!x || (nice_only && x->attr.policy == SCHED_DEADLINE))
 		return;
 	req = x->attr;
 	if (!nice_only) {
@@ -237,12 +241,72 @@ static void set_attr(struct world *w, struct subject *x, u32 arg, bool nice_only
 	EXPECT(sched_set_attr(w->sim->s, &x->t->task, &req) == 0);
 }
 
+static u64 bandwidth(const struct sched_attr_req *attr)
+{
+	return attr->policy == SCHED_DEADLINE ? (attr->runtime_ns << 20) / attr->period_ns : 0;
+}
+
+static s64 tunable(struct world *w, const char *name)
+{
+	char text[32];
+
+	EXPECT(sched_tunable_read(w->sim->s, name, text, sizeof(text)) > 0);
+	return strtoll(text, NULL, 10);
+}
+
+/* The CPUs may give what all tasks together are promised. */
+static void check_promises(struct world *w)
+{
+	s64 runtime = tunable(w, "sched_rt_runtime_us"), period = tunable(w, "sched_rt_period_us");
+	u64 promised = 0;
+
+	for (unsigned i = 0; i < w->nr_tasks; i++)
+		promised += w->subject[i].t ? bandwidth(&w->subject[i].attr) : 0;
+	EXPECT(runtime < 0 || promised <= ((u64)runtime << 20) / (u64)period *
+						  (u64)__builtin_popcountll(w->online));
+}
+
+static void set_deadline(struct world *w, struct subject *x, u32 arg)
+{
+	static const u32 periods_us[] = { 50, 200, 1000, 4000, 10000, 33333, 100000, 5000000 };
+	static const u8 percents[] = { 1, 5, 10, 20, 40, 70, 100, 101 };
+	bool not_alone = w->nr_inner;
+	struct sched_attr_req req;
+	int err;
+
+	if (!x)
+		return;
+	req = x->attr;
+	req.policy = SCHED_DEADLINE;
+	req.rt_priority = 0;
+	req.reset_on_fork = arg / 4096 % 2;
+	req.period_ns = periods_us[arg % 8] * NS_PER_US;
+	req.deadline_ns = req.period_ns / 4 * (arg / 64 % 8 < 5 ? 4 : arg / 64 % 4 + 1);
+	req.runtime_ns = req.deadline_ns * percents[arg / 8 % 8] / 100;
+	w->deadlines = true;
+	err = sched_set_attr(w->sim->s, &x->t->task, &req);
+	/* If another change was done inside this one, which of them came last? */
+	if (not_alone)
+		sched_get_attr(&x->t->task, &x->attr);
+	else if (!err)
+		x->attr = req;
+	EXPECT(!err || err == -EINVAL || err == -EPERM || err == -EBUSY);
+	EXPECT(err == -EINVAL || (req.runtime_ns >= 1024 && req.runtime_ns <= req.deadline_ns));
+	if (!err)
+		check_promises(w);
+}
+
 static void set_affinity(struct world *w, struct subject *x, u64 bits)
 {
 	struct cpumask mask = world_mask(bits);
 
 	if (!x)
 		return;
+	if (bits & w->online && x->t->task.policy == SCHED_DEADLINE && w->online & ~bits &&
+	    tunable(w, "sched_rt_runtime_us") >= 0) {
+		EXPECT(sched_set_affinity(w->sim->s, &x->t->task, &mask) == -EBUSY);
+		return;
+	}
 	if (bits & w->online)
 		x->allowed = bits; /* before, for the events of its move */
 	EXPECT(sched_set_affinity(w->sim->s, &x->t->task, &mask) ==
@@ -301,6 +365,9 @@ void do_task(struct world *w, const struct op *op, unsigned cpu)
 		break;
 	case OP_attr:
 		set_attr(w, x, op->arg, false);
+		break;
+	case OP_deadline:
+		set_deadline(w, x, op->arg);
 		break;
 	case OP_reparent:
 		reparent(w, x, op->arg);

@@ -75,6 +75,7 @@ struct world {
 	struct group_subject group[WORLD_GROUPS];
 	int current_pid[WORLD_CPUS]; /* by the switch events */
 	u64 online;		     /* bit per CPU */
+	bool deadlines;		     /* a task had some, ever */
 	bool debts;		     /* vruntimes may be minutes or years apart */
 	const struct op *outer;	     /* being done */
 	const struct op *inner;	     /* the next of those to be done inside it */

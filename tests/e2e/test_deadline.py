@@ -75,9 +75,9 @@ def test_what_is_refused(guest):
         assert re.search(errors, text), (errors, text)
 
 
-@pytest.mark.parametrize("cpus", [1])
-def test_debians_cyclicdeadline_misses_nothing_beside_hogs(guest, cpus):
-    """Four threads with periods of 1 to 2.5 ms among hogs: none wakes more than 200 us late."""
+@pytest.mark.parametrize("cpus, most_us", [(1, 200), (2, 500)])
+def test_debians_cyclicdeadline_misses_nothing_beside_hogs(guest, cpus, most_us):
+    """Four threads with periods of 1 to 2.5 ms among hogs: no wakeup is late by a quarter of its period."""
     put, files = debian("cyclicdeadline")
     hogs = f"{SPIN} & " * 2 * cpus
     text = guest(f"{put} {hogs} /root/cyclicdeadline -q -D 1 -t 4; kill $(jobs -p); true", cpus=cpus, icount=True,
@@ -85,4 +85,4 @@ def test_debians_cyclicdeadline_misses_nothing_beside_hogs(guest, cpus):
     rows = re.findall(r"^T: *\d+ .*I:(\d+) C: *(\d+) .*Max: *(\d+)", text, re.M)
     assert [int(interval) for interval, _, _ in rows] == [1000, 1500, 2000, 2500], text
     for interval, count, most in rows:
-        assert abs(int(count) - 1000000 // int(interval)) <= 2 and int(most) <= 200, text
+        assert abs(int(count) - 1000000 // int(interval)) <= 2 and int(most) <= most_us, text

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "sched/dl/dl.h"
 #include "sched/rt/rt.h"
 #include "sim/explore/explore.h"
 
@@ -31,6 +32,8 @@ static bool could_be_picked(const struct rq *rq, const struct task *t)
 		return false;
 	if (t->class == &rt_class)
 		return !rt_seen(rq)->throttled;
+	if (t->policy == SCHED_DEADLINE)
+		return !dl_part_seen(t)->throttled;
 	return !is_limited(t);
 }
 
