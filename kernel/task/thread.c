@@ -50,7 +50,7 @@ struct thread *thread_alloc(struct proc *p, int pid)
 
 	if (!t)
 		return NULL;
-	memset(t, 0, sizeof(*t));
+	memset(t, 0, offsetof(struct thread, task));
 	t->kstack = kstack_alloc();
 	t->tid = !t->kstack ? 0 : pid ? pid_claim(pid) : pid_alloc();
 	if (!t->tid) {

@@ -45,7 +45,6 @@ struct thread {
 	u32 user_stamp;	 /* arch_cycles32() on entering user space; 0 while in the kernel */
 	u64 user_cycles; /* arch_cycles() spent in user space; written by the thread itself */
 	/* --- C only --- */
-	struct task task;	 /* the scheduler's part; holds the name (task.comm) too */
 	struct arch_thread arch; /* saved context */
 	void *kstack;		 /* lowest address; KSTACK_SIZE bytes, guard page below */
 
@@ -81,6 +80,7 @@ struct thread {
 		u64 words[2 * LOCKDEP_DEPTH + 1];
 	} held_mutexes; /* private to lockdep.c */
 #endif
+	struct task task; /* the scheduler's part and the name (comm); the scheduler clears it */
 };
 
 enum thread_flags {

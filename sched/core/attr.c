@@ -11,10 +11,9 @@
 #include "lib/errno.h"
 #include "lib/string.h"
 
-void task_set_params(struct sched *s, struct task *t, const struct sched_attr_req *req)
+void task_set_params(struct sched *s, struct task *t, const struct sched_class *class,
+		     const struct sched_attr_req *req)
 {
-	const struct sched_class *class = class_of_policy(s, req->policy);
-
 	t->policy = req->policy;
 	t->rt_priority = req->rt_priority;
 	t->prio = class->prio(req);
@@ -50,7 +49,7 @@ static void change_attr(struct rq *rq, struct task *t, const struct sched_attr_r
 
 	if (old_class != class && t->state != TASK_NEW)
 		old_class->quit(rq, t, runnable);
-	task_set_params(rq->s, t, req);
+	task_set_params(rq->s, t, class, req);
 	if (old_class != class && t->state != TASK_NEW)
 		class->join(rq, t, runnable);
 	/* POSIX: raised it goes behind its new equals, lowered before them. */

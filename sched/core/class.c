@@ -8,7 +8,8 @@ const struct sched_class *class_of_policy(const struct sched *s, int policy)
 {
 	const struct sched_class *class;
 
-	for_each_class(class, s) if (class->owns(policy)) return class;
+	/* Most tasks are fair: the classes at the bottom are asked first. */
+	for_each_class_reverse(class, s) if (class->owns(policy)) return class;
 	return NULL;
 }
 

@@ -27,7 +27,8 @@ static void init_common(struct sched *s, struct task *t, int pid, const char *co
 void sched_task_init(struct sched *s, struct task *t, int pid, const char *comm)
 {
 	init_common(s, t, pid, comm);
-	task_set_params(s, t, &(struct sched_attr_req){ .policy = SCHED_NORMAL });
+	task_set_params(s, t, class_of_policy(s, SCHED_NORMAL),
+			&(struct sched_attr_req){ .policy = SCHED_NORMAL });
 }
 
 void sched_task_init_kthread(struct sched *s, struct task *t, int pid, const char *comm)
@@ -51,19 +52,21 @@ void task_init_pinned(struct sched *s, struct task *t, unsigned cpu, int pid, co
  */
 static void inherit_params(struct sched *s, const struct task *parent, struct task *child)
 {
-	bool nice = class_of_policy(s, parent->policy)->nice;
+	const struct sched_class *class;
 	struct sched_attr_req req;
 
 	sched_get_attr(parent, &req);
-	if (parent->reset_on_fork || class_of_policy(s, req.policy)->unforkable) {
-		req.nice = nice ? max(req.nice, 0) : 0;
-		req.policy = nice ? req.policy : SCHED_NORMAL;
+	class = class_of_policy(s, req.policy);
+	if (parent->reset_on_fork || class->unforkable) {
+		req.nice = class->nice ? max(req.nice, 0) : 0;
+		req.policy = class->nice ? req.policy : SCHED_NORMAL;
 		req.rt_priority = 0;
 		req.slice_ns = 0;
+		class = class_of_policy(s, req.policy);
 	}
 	child->slice_ns = req.slice_ns;
 	child->static_prio = NICE_TO_PRIO(req.nice);
-	task_set_params(s, child, &req);
+	task_set_params(s, child, class, &req);
 }
 
 bool sched_task_forks(const struct task *parent)

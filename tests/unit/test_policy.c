@@ -111,7 +111,7 @@ static void picking_an_entity_that_is_not_queued_is_found(void **state)
 	guest.hooks.pick = pick_somebody;
 	what = CATCH_BUG(m, switch_cpu(m, 0, true));
 	assert_non_null(what);
-	assert_non_null(strstr(what, "not queued"));
+	assert_non_null(strstr(what, "a sleeping entity"));
 }
 
 static u64 long_slice(struct fair_queue *q, struct entity *e)

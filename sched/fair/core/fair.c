@@ -160,21 +160,7 @@ void fair_migrate(struct rq *rq, struct task *t)
 
 /* --- choosing ------------------------------------------------------------- */
 
-/*
- * The policy's choice on @q, or NULL if nothing is queued. A policy that contradicts the queue is
- * stopped here: the core would ask it again and again.
- */
-static struct entity *pick_entity(struct fair_queue *q)
-{
-	struct entity *e = q->hooks->pick(q);
-
-	if (unlikely(!e) && q->nr_running)
-		host_bug(__FILE__, __LINE__, "the policy picked nobody, though some are queued");
-	if (likely(e) && unlikely(!e->queued))
-		host_bug(__FILE__, __LINE__, "the policy picked an entity that is not queued");
-	return e;
-}
-
+/* A policy that contradicts its queue is stopped here: the core would ask it again and again. */
 struct task *fair_pick(struct rq *rq)
 {
 	struct fair_queue *q = &rq->fair;
@@ -182,10 +168,9 @@ struct task *fair_pick(struct rq *rq)
 
 	if (unlikely(q->curr && q->curr->own_queue))
 		bandwidth_check_running(rq);
-	for (;;) {
-		e = pick_entity(q);
-		if (!e)
-			return NULL;
+	while (likely((e = q->hooks->pick(q)))) {
+		if (unlikely(!e->queued))
+			host_bug(__FILE__, __LINE__, "the policy picked a sleeping entity");
 		q = e->own_queue;
 		if (unlikely(q))
 			continue;
@@ -195,6 +180,9 @@ struct task *fair_pick(struct rq *rq)
 		finish_delayed(rq, task_of(e));
 		q = &rq->fair;
 	}
+	if (rq->fair.nr_running)
+		host_bug(__FILE__, __LINE__, "the policy picked nobody, though some are queued");
+	return NULL;
 }
 
 static void set_hrtick(struct rq *rq, u64 when)
@@ -354,6 +342,7 @@ void fair_join(struct rq *rq, struct task *t, bool runnable)
 {
 	struct entity *e = &t->fair;
 	struct fair_queue *q = e->queue;
+	struct load_weight load;
 
 	if (t->state == TASK_NEW) {
 		fair_charge(rq);
@@ -364,7 +353,9 @@ void fair_join(struct rq *rq, struct task *t, bool runnable)
 	}
 	adopt(q, e, false);
 	queue_begin_anew(q, e);
-	fair_reweight(e, q->policy->weight(t));
+	load = q->policy->weight(t);
+	if (load.weight != e->load.weight)
+		fair_reweight(e, load);
 	pelt_update_queue(q);
 	pelt_attach(q, e);
 	group_update_above(q);
