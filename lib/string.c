@@ -34,7 +34,7 @@ static inline void copy_small(void *dst, const void *src, size_t n)
 	}
 }
 
-void *memcpy(void *dst, const void *src, size_t n)
+void *(memcpy)(void *dst, const void *src, size_t n)
 {
 	void *to = dst;
 	size_t words = n / 8;
@@ -74,7 +74,7 @@ void *memmove(void *dst, const void *src, size_t n)
 	return dst;
 }
 
-void *memset(void *dst, int byte, size_t n)
+void *(memset)(void *dst, int byte, size_t n)
 {
 	u64 pattern = (u8)byte * 0x0101010101010101ull;
 	void *to = dst;

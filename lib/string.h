@@ -14,6 +14,12 @@ void *memset(void *dst, int byte, size_t n);
 int memcmp(const void *a, const void *b, size_t n);
 void *memchr(const void *s, int c, size_t n);
 
+#if !__STDC_HOSTED__
+/* Under these names a freestanding compiler too expands calls of a small constant size in place. */
+#define memcpy(...) __builtin_memcpy(__VA_ARGS__)
+#define memset(...) __builtin_memset(__VA_ARGS__)
+#endif
+
 size_t strlen(const char *s);
 size_t strnlen(const char *s, size_t max);
 int strcmp(const char *a, const char *b);
