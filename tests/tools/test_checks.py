@@ -14,6 +14,7 @@ import commit_message  # noqa: E402 (the path comes first)
 import editorconfig  # noqa: E402
 import golden  # noqa: E402
 import size  # noqa: E402
+import tidy  # noqa: E402
 
 C, PYTHON, PATCH = pathlib.Path("a.c"), pathlib.Path("a.py"), pathlib.Path("a.patch")
 
@@ -87,6 +88,13 @@ def test_a_reading_path_that_names_what_is_gone_is_found(tmp_path, monkeypatch):
     monkeypatch.setattr(size, "PATH_PAGE", page)
     found = list(size.path_problems())
     assert len(found) == 1 and "no_such_thing in sched/core/wake.c" in found[0]
+
+
+def test_a_page_that_names_a_file_that_is_gone_is_found(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("`core/switch.c`, `sched/mine/mine.c` and\n`fair/switch.c`\n")
+    found = list(tidy.files_that_are_gone([tidy.File(page)]))
+    assert len(found) == 1 and found[0].endswith("page.md:2: names fair/switch.c, which is not there")
 
 
 def test_a_room_above_its_number_and_one_without_are_found(tmp_path, monkeypatch):

@@ -13,6 +13,7 @@
                 hosted core that must behave the same everywhere (docs/adr/001-hosted-core.md)
     docs        pages made from the .def files are up to date (tools/scripts/gendocs.py)
     prose       plain words, in pages and comments (tools/scripts/prose.py)
+    paths       files that a page names exist
     mutants     each seeded bug of tests/mutants still applies (tools/scripts/mutate.py)
 
 Usage: tidy.py [FILE...]    default: every file of the repository. Exits 1 if there is a finding.
@@ -41,6 +42,9 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 LICENCE = "SPDX-License-Identifier: GPL-2.0-only"
 BINARY = {".dat", ".png"}
 OTHERS_WORK = {"examples/fdl.sh"}  # kept as published, under its author's terms
+NAMED_FILE = re.compile(r"`([\w./-]+\.(?:c|h|def|py|S))`")
+OF_A_READER = re.compile(r"(?:^|/)(?:mine|NAME)\.c$")  # files that a page asks its reader to write
+OF_OTHERS = {"docs/sources.md", "CHANGELOG.md"}  # these name files of other trees, or of the past
 MARKER = re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b(?!.*#\d)")
 TYPEDEF_STRUCT = re.compile(r"\btypedef\s+(?:struct|union)\b")
 BANNED_IN_SCHED = {
@@ -155,6 +159,17 @@ def include_cycles(files: list[File]) -> Iterator[str]:
 CHECKS = (check_header_comment, check_functions, check_words, check_sched, check_includes)
 
 
+def files_that_are_gone(files: list[File]) -> Iterator[str]:
+    """A finding for each file that a page names, by its path or the end of it, and that is not there."""
+    endings = {"/".join(parts[n:]) for parts in (path.parts for path in repository_files()) for n in range(len(parts))}
+    for file in files:
+        if file.path.suffix != ".md" or str(file.path) in OF_OTHERS:
+            continue
+        for match in NAMED_FILE.finditer(file.text):
+            if match[1] not in endings and not OF_A_READER.search(match[1]):
+                yield file.found(file.line_of(match.start()), f"names {match[1]}, which is not there")
+
+
 def stale_mutants() -> Iterator[str]:
     """A finding for each seeded bug whose patch does not apply. The tests themselves try only a few in each run."""
     for path in sorted(mutate.PATCHES.glob("*.patch")):
@@ -194,6 +209,7 @@ def findings(paths: Iterable[pathlib.Path]) -> Iterator[str]:
     yield from commit_message.unexplained_raise()
     yield from gendocs.stale()
     yield from prose.problems()
+    yield from files_that_are_gone(files)
     yield from stale_mutants()
 
 
