@@ -8,7 +8,7 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tools" / "scripts"), str(ROOT / "tests" / "model")]
+sys.path[:0] = [str(ROOT / part) for part in ("tools/scripts", "tools", "tests/model")]
 
 import commit_message  # noqa: E402 (the path comes first)
 import editorconfig  # noqa: E402
