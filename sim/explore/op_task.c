@@ -90,6 +90,8 @@ static void do_fork(struct world *w, const struct op *op, unsigned cpu)
 		sched_task_fork(w->sim->s, &parent->t->task, t, pid, op->arg / 4 % 4);
 	else
 		sched_task_init(w->sim->s, t, pid, "first");
+	if (parent && parent == w->undecided)
+		sched_get_attr(t, &x->attr);
 	if (op->arg % 4 == 1 && allowed & w->online) {
 		/* Before it starts, as clone() followed by an attribute call might. */
 		struct cpumask mask = world_mask(allowed);
@@ -270,6 +272,7 @@ static void set_deadline(struct world *w, struct subject *x, u32 arg)
 {
 	static const u32 periods_us[] = { 50, 200, 1000, 4000, 10000, 33333, 100000, 5000000 };
 	static const u8 percents[] = { 1, 5, 10, 20, 40, 70, 100, 101 };
+	struct subject *outer = w->undecided;
 	bool not_alone = w->nr_inner;
 	struct sched_attr_req req;
 	int err;
@@ -284,7 +287,9 @@ static void set_deadline(struct world *w, struct subject *x, u32 arg)
 	req.deadline_ns = req.period_ns / 4 * (arg / 64 % 8 < 5 ? 4 : arg / 64 % 4 + 1);
 	req.runtime_ns = req.deadline_ns * percents[arg / 8 % 8] / 100;
 	w->deadlines = true;
+	w->undecided = x;
 	err = sched_set_attr(w->sim->s, &x->t->task, &req);
+	w->undecided = outer;
 	/* If another change was done inside this one, which of them came last? */
 	if (not_alone)
 		sched_get_attr(&x->t->task, &x->attr);

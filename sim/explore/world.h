@@ -76,6 +76,7 @@ struct world {
 	int current_pid[WORLD_CPUS]; /* by the switch events */
 	u64 online;		     /* bit per CPU */
 	bool deadlines;		     /* a task had some, ever */
+	struct subject *undecided;   /* its change of policy goes on, and may fail */
 	bool debts;		     /* vruntimes may be minutes or years apart */
 	const struct op *outer;	     /* being done */
 	const struct op *inner;	     /* the next of those to be done inside it */
