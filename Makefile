@@ -51,7 +51,8 @@ $(INC)/.made: Makefile $(wildcard sched/observe/*.def)
 	$(Q)ln -sfnr arch/x86/machine.h $(INC)/kernel/machine.h
 	$(Q)ln -sfnr arch/x86/machine_inline.h $(INC)/kernel/machine_inline.h
 	$(Q)$(call inc_links,$(INC)/arch,lib arch $(SCHED_PUBLIC) \
-		$(addprefix kernel/,arch.h percpu.h sync.h kernel.h contract.h mm/mm.h task/siginfo.h task/thread.h))
+		$(addprefix kernel/,arch.h percpu.h sync.h kernel.h contract.h mm/mm.h \
+			task/cred.h task/siginfo.h task/thread.h))
 	$(Q)ln -sfnr arch/x86/machine.h $(INC)/arch/machine.h
 	$(Q)ln -sfnr arch/x86/machine_inline.h $(INC)/arch/machine_inline.h
 	$(Q)touch $@

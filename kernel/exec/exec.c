@@ -55,6 +55,8 @@ struct exec {
 	struct elf elf;
 	struct mm *mm;
 	u64 vdso; /* its address; 0: there is none */
+	struct cred cred;
+	bool secure; /* it gives privileges that the caller lacks */
 };
 
 /* --- the file ----------------------------------------------------------------- */
@@ -69,7 +71,7 @@ static int open_file(struct exec *e, const char *path)
 	if (e->file)
 		file_put(e->file);
 	e->file = f;
-	err = file_may_exec(f);
+	err = file_begin_exec(f);
 	if (err)
 		return err;
 	long n = file_read_kernel(f, e->header, HEADER_SIZE, 0);
@@ -329,14 +331,14 @@ static void put_auxv(struct stack *s, const struct exec *e, u64 random)
 		{ AT_BASE, elf->interp.bias },
 		{ AT_FLAGS, 0 },
 		{ AT_ENTRY, program->header.entry + program->bias },
-		{ AT_UID, 0 },
-		{ AT_EUID, 0 },
-		{ AT_GID, 0 },
-		{ AT_EGID, 0 },
+		{ AT_UID, e->cred.user.real },
+		{ AT_EUID, e->cred.user.effective },
+		{ AT_GID, e->cred.group.real },
+		{ AT_EGID, e->cred.group.effective },
 		{ AT_PLATFORM, s->strings + extra[1] },
 		{ AT_HWCAP, arch_hwcap() },
 		{ AT_CLKTCK, 100 },
-		{ AT_SECURE, 0 },
+		{ AT_SECURE, e->secure },
 		{ AT_RANDOM, random },
 		{ AT_HWCAP2, 0 },
 		{ AT_EXECFN, s->strings + extra[0] },
@@ -426,6 +428,8 @@ static int load(struct exec *e, const char *path, char *const *argv, char *const
 		err = elf_open(&e->elf, e->file, e->header, e->header_len);
 	if (err)
 		return err;
+	e->cred = current->cred;
+	e->secure = file_exec_cred(e->file, &e->cred);
 	e->mm = mm_create();
 	if (!e->mm)
 		return -ENOMEM;
@@ -467,6 +471,7 @@ int exec_load(const char *path, char *const *argv, char *const *envp, bool from_
 		str_copy(image->comm, slash ? slash + 1 : path, sizeof(image->comm));
 		image->mm = e->mm;
 		image->exe = e->file;
+		image->cred = e->cred;
 	} else {
 		if (e->mm)
 			mm_put(e->mm);
@@ -502,6 +507,7 @@ void exec_commit(struct exec_image *image)
 
 	thread_release_mm(t);
 	switch_image(image);
+	t->cred = image->cred;
 	p->did_exec = true; /* before anybody can learn of the exec from a closed descriptor */
 	files_close_on_exec(p->files);
 	signal_exec();

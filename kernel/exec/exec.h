@@ -13,6 +13,7 @@ struct exec_image { /* made by exec_load() */
 	struct mm *mm;
 	char comm[COMM_LEN];
 	struct file *exe;
+	struct cred cred;
 	bool fatal; /* exec_load() failed where Linux has no program to return to any more */
 };
 

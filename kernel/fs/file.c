@@ -36,6 +36,32 @@ struct files {
 
 static const struct file_ops path_only_ops;
 
+/* Count @f, about to be open for writing. 0, -ETXTBSY or -EROFS. */
+static int begin_write(struct file *f)
+{
+	int err;
+
+	if (!f->path.mnt || !(f->mode & FILE_SEEK))
+		return 0;
+	err = path_writable(&f->path) ?: inode_begin_write(f->inode);
+	if (err)
+		return err;
+	__atomic_add_fetch(&f->path.mnt->nr_writers, 1, __ATOMIC_RELAXED);
+	f->mode |= FILE_WRITER;
+	return 0;
+}
+
+/* Undo what begin_write() or file_begin_exec() counted. */
+static void end_use(struct file *f)
+{
+	if (f->mode & FILE_EXEC)
+		inode_end_exec(f->inode);
+	if (!(f->mode & FILE_WRITER))
+		return;
+	inode_end_write(f->inode);
+	__atomic_sub_fetch(&f->path.mnt->nr_writers, 1, __ATOMIC_RELAXED);
+}
+
 struct file *file_create(struct inode *inode, const struct path *path, u32 flags, int *err)
 {
 	static const u8 modes[] = { FILE_READ, FILE_WRITE, FILE_READ | FILE_WRITE, 0 };
@@ -62,10 +88,13 @@ struct file *file_create(struct inode *inode, const struct path *path, u32 flags
 		f->ops = &path_only_ops;
 		return f;
 	}
-	*err = f->ops->open ? f->ops->open(inode, f) : 0;
+	*err = f->mode & FILE_WRITE ? begin_write(f) : 0;
+	if (!*err && f->ops->open)
+		*err = f->ops->open(inode, f);
 	f->flags &= ~(O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC);
 	if (!*err)
 		return f;
+	end_use(f);
 	path_put(&f->path);
 	inode_put(f->inode);
 	kfree(f);
@@ -83,6 +112,7 @@ void file_put(struct file *f)
 	if (!f || __atomic_sub_fetch(&f->refs, 1, __ATOMIC_ACQ_REL))
 		return;
 	flock_drop(f);
+	end_use(f);
 	if (f->ops->release)
 		f->ops->release(f);
 	path_put(&f->path);
@@ -93,11 +123,6 @@ void file_put(struct file *f)
 u64 file_size(struct file *f)
 {
 	return READ_ONCE(f->inode->size);
-}
-
-int file_may_exec(struct file *f)
-{
-	return S_ISREG(f->inode->mode) && (f->inode->mode & 0111) ? 0 : -EACCES;
 }
 
 /* SEEK_SET, SEEK_CUR, SEEK_END; for SEEK_DATA and SEEK_HOLE a file has no holes. */
@@ -149,6 +174,13 @@ static unsigned open_walk_flags(u32 flags)
 	return walk;
 }
 
+static unsigned wanted(u32 flags)
+{
+	static const u8 wants[] = { MAY_READ, MAY_WRITE, MAY_READ | MAY_WRITE, 0 };
+
+	return wants[flags & O_ACCMODE] | (flags & O_TRUNC ? MAY_WRITE : 0u);
+}
+
 /* May the existing @inode be opened with @flags? */
 static int check_open(const struct inode *inode, u32 flags)
 {
@@ -156,7 +188,9 @@ static int check_open(const struct inode *inode, u32 flags)
 		return flags & O_PATH ? 0 : -ELOOP;
 	if (S_ISDIR(inode->mode) && ((flags & O_ACCMODE) || (flags & O_CREAT)))
 		return -EISDIR;
-	return inode->fops || (flags & O_PATH) ? 0 : -ENXIO;
+	if (flags & O_PATH)
+		return 0;
+	return inode->fops ? inode_permission(inode, wanted(flags)) : -ENXIO;
 }
 
 static struct file *open_path(const struct path *path, bool created, u32 flags, int *err)

@@ -67,6 +67,8 @@ enum file_mode {
 	FILE_SEEK = 4,	  /* has a position; streams (pipes, terminals, sockets) have none */
 	FILE_PATH = 8,	  /* O_PATH: names a file without opening it */
 	FILE_LOCKED = 16, /* owns a lock of flock(2); guarded by flock.c */
+	FILE_WRITER = 32, /* counted in the inode and the mount */
+	FILE_EXEC = 64,	  /* a program that runs: nobody may write it */
 };
 
 struct file {
@@ -131,8 +133,16 @@ long file_read_kernel(struct file *f, void *buf, size_t n, u64 pos);
 /* Full path name of an open file, into @buf; returns @buf or "(unreachable)". */
 const char *file_path(struct file *f, char *buf, size_t size);
 u64 file_size(struct file *f);
-/* 0 if @f is a regular file with an execute bit, else -EACCES. */
+/* 0 if @f is a regular file that the running thread may execute, else -EACCES. */
 int file_may_exec(struct file *f);
+/*
+ * The same, and nobody can write @f from now on until its last reference is gone. -ETXTBSY if
+ * somebody has it open for writing.
+ */
+int file_begin_exec(struct file *f);
+struct cred;
+/* cred_exec() for the program @f. */
+bool file_exec_cred(const struct file *f, struct cred *c);
 /* Open /dev/console as descriptors 0, 1 and 2 of the current process (the first one). */
 int file_open_stdio(void);
 

@@ -13,11 +13,6 @@
 
 #define MAX_FS_TYPES 16
 
-#define MS_RDONLY 1
-#define MS_NOSUID 2
-#define MS_NODEV  4
-#define MS_NOEXEC 8
-
 struct list mounts = LIST_INIT(mounts);
 static const struct fs_type *types[MAX_FS_TYPES];
 static unsigned nr_types;
@@ -61,7 +56,7 @@ int mount_add(const struct fs_type *type, const char *source, const struct path 
 		return err;
 	}
 	m->refs = 1;
-	m->flags = flags;
+	m->flags = (u32)flags;
 	str_copy(m->source, source, sizeof(m->source));
 	spin_lock(&tree_lock);
 	if (at && (at->dentry == m->sb->root || mount_covering(at->mnt, at->dentry))) {

@@ -8,8 +8,6 @@
  * are asked, and magic links (/proc/PID/cwd) followed, without the lock, because their file system
  * may sleep. Everything that the walk has to hold for that (places, link texts, dentries made for
  * it) is dropped at its end.
- *
- * Every program runs as root, so there are no permission checks on the way.
  */
 #include "kernel/fs/vfs.h"
 
@@ -245,13 +243,21 @@ static int create_file(struct walk *w, const char *name, size_t len, u32 mode)
 {
 	struct dentry *dir = w->at.dentry, *d;
 	const struct fs_type *type = dir->inode->sb->type;
+	struct inode *inode;
+	int err;
 
 	assert(spin_is_held(&tree_lock));
 	if (!dir->linked && dir != dir->inode->sb->root)
 		return -ENOENT;
 	if (!type->create)
 		return type->create_errno;
-	d = dentry_create(dir, name, len, type->create(dir->inode->sb, S_IFREG | mode));
+	err = path_writable(&w->at) ?: inode_permission(dir->inode, MAY_WRITE | MAY_EXEC);
+	if (err)
+		return err;
+	inode = type->create(dir->inode->sb, S_IFREG | mode);
+	if (inode)
+		inode_set_owner(inode, dir->inode);
+	d = dentry_create(dir, name, len, inode);
 	if (!d)
 		return -ENOSPC;
 	dentry_link(d);
@@ -327,6 +333,9 @@ static int walk_components(struct walk *w, const char *text, struct walk_result 
 		}
 		if (!S_ISDIR(w->at.dentry->inode->mode))
 			return -ENOTDIR;
+		err = inode_permission(w->at.dentry->inode, MAY_EXEC);
+		if (err)
+			return err;
 		if (len > NAME_MAX)
 			return -ENAMETOOLONG;
 		text += len;

@@ -586,6 +586,7 @@ int pipe_open(u32 flags, struct file **reader, struct file **writer)
 
 	if (!inode)
 		return -ENOMEM;
+	inode_set_owner(inode, NULL);
 	inode->fops = &fifo_ops;
 	*reader = file_create(inode, NULL, O_RDONLY | flags, &err);
 	*writer = *reader ? file_create(inode, NULL, O_WRONLY | flags, &err) : NULL;

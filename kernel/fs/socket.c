@@ -176,6 +176,7 @@ static struct file *open_end(struct socket_pair *pair, unsigned index, u32 flags
 	}
 	*s = (struct socket){ pair, index, 0 };
 	__atomic_add_fetch(&pair->refs, 1, __ATOMIC_RELAXED);
+	inode_set_owner(inode, NULL);
 	inode->private = s;
 	inode->fops = &socket_ops;
 	inode->iops = &socket_inode_ops;

@@ -28,7 +28,9 @@ static int check_directory(const struct walk_result *at)
 		return -ENOTDIR;
 	if (!dir->linked && dir != dir->inode->sb->root)
 		return -ENOENT;
-	return dir->inode->sb->type->create ? 0 : -EPERM;
+	if (!dir->inode->sb->type->create)
+		return -EPERM;
+	return path_writable(&at->path) ?: inode_permission(dir->inode, MAY_WRITE | MAY_EXEC);
 }
 
 static char *copy_string(const char *s)
@@ -50,7 +52,8 @@ int tree_mknod(const struct walk_result *at, u32 mode, u32 rdev, const char *lin
 	if (!at->name_len || is_dots(at))
 		return -EEXIST;
 	if (S_ISDIR(mode) && type->mkdir)
-		return type->mkdir(dir, at->name, at->name_len, mode);
+		return inode_permission(dir->inode, MAY_WRITE | MAY_EXEC)
+			       ?: type->mkdir(dir, at->name, at->name_len, mode);
 	if (link && !(text = copy_string(link)))
 		return -ENOMEM;
 	spin_lock(&tree_lock);
@@ -66,6 +69,7 @@ int tree_mknod(const struct walk_result *at, u32 mode, u32 rdev, const char *lin
 			inode->rdev = rdev;
 			inode->link = text;
 			inode->size = text ? strlen(text) : 0;
+			inode_set_owner(inode, dir->inode);
 			inode_set_ops(inode, inode->fops);
 			text = NULL;
 		}
@@ -135,12 +139,15 @@ int tree_unlink(const struct walk_result *at, bool dir)
 	if (!at->name_len || is_dots(at))
 		return remove_dots(at, dir);
 	if (type->remove)
-		return type->remove(at->path.dentry, at->name, at->name_len, dir);
+		return inode_permission(at->path.dentry->inode, MAY_WRITE | MAY_EXEC)
+			       ?: type->remove(at->path.dentry, at->name, at->name_len, dir);
 	spin_lock(&tree_lock);
 	d = dentry_find(at->path.dentry, at->name, at->name_len);
 	err = d ? check_directory(at) : -ENOENT;
 	if (!err && at->slash && !S_ISDIR(d->inode->mode))
 		err = -ENOTDIR;
+	if (!err)
+		err = inode_may_remove(at->path.dentry->inode, d->inode);
 	if (!err)
 		err = check_removal(d, dir);
 	if (!err) {
@@ -167,7 +174,8 @@ static int rename_locked(struct dentry *d, struct dentry *victim, const struct w
 	if (to->slash && !S_ISDIR(d->inode->mode))
 		return -ENOTDIR;
 	if (victim) {
-		err = check_removal(victim, S_ISDIR(d->inode->mode));
+		err = inode_may_remove(dir->inode, victim->inode)
+			      ?: check_removal(victim, S_ISDIR(d->inode->mode));
 		if (err)
 			return err;
 		dentry_unlink(victim);
@@ -190,6 +198,8 @@ int tree_rename(const struct walk_result *from, const struct walk_result *to, bo
 	spin_lock(&tree_lock);
 	d = dentry_find(from->path.dentry, from->name, from->name_len);
 	err = d ? check_directory(from) : -ENOENT;
+	if (!err)
+		err = inode_may_remove(from->path.dentry->inode, d->inode);
 	if (!err)
 		err = check_directory(to);
 	if (!err) {

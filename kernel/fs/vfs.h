@@ -57,6 +57,16 @@
 
 #define AT_FDCWD (-100)
 
+#define S_ISUID 04000u
+#define S_ISGID 02000u
+#define S_ISVTX 01000u
+
+/* Flags of a mount; the others of mount(2) are only kept. */
+#define MS_RDONLY 1u
+#define MS_NOSUID 2u
+#define MS_NODEV  4u
+#define MS_NOEXEC 8u
+
 #define MKDEV(major, minor) (((major) << 8) | (minor))
 
 struct inode_ops {
@@ -84,6 +94,7 @@ struct inode {
 	u32 nlink; /* guarded by: tree_lock */
 	u32 refs;
 	u32 uid, gid;
+	s32 writers;  /* files open for writing; negative: programs that run. Atomic */
 	u64 size;     /* guarded by: the file system */
 	u64 nr_pages; /* likewise: st_blocks */
 	u64 atime_ns, mtime_ns, ctime_ns;
@@ -150,7 +161,8 @@ struct mount {
 	struct superblock *sb;
 	struct path at; /* what it covers; dentry NULL for the root mount */
 	u32 refs;	/* holders of paths; 1 for being mounted */
-	u64 flags;	/* MS_* */
+	u32 flags;	/* MS_* */
+	u32 nr_writers; /* files open for writing here; atomic */
 	char source[32];
 };
 
@@ -262,6 +274,26 @@ int fd_close(int fd);
 /* Install at exactly @fd, closing what is there. */
 int fd_replace(struct file *f, int fd, bool cloexec);
 long generic_llseek(struct file *f, s64 offset, int whence);
+
+/* --- permission.c: for the running thread. 0, -EACCES, -EPERM or -EROFS. -------------- */
+enum permission { MAY_EXEC = 1, MAY_WRITE = 2, MAY_READ = 4 };
+int inode_permission(const struct inode *i, unsigned want);
+/* Is it the owner, or may it act for any? */
+bool inode_owned(const struct inode *i);
+/* May it take @victim out of @dir? */
+int inode_may_remove(const struct inode *dir, const struct inode *victim);
+/* May anything be changed through the mount of @p? A file without a name has none. */
+int path_writable(const struct path *p);
+/* Make it the owner of the new inode @i in @dir; NULL @dir: nowhere. */
+void inode_set_owner(struct inode *i, const struct inode *dir);
+/*
+ * A file is either open for writing or running as a program: -ETXTBSY for the other. Each success
+ * is ended by the matching call.
+ */
+int inode_begin_write(struct inode *i);
+void inode_end_write(struct inode *i);
+int inode_begin_exec(struct inode *i);
+void inode_end_exec(struct inode *i);
 
 /* --- flock.c: flock(2) ---------------------------------------------------------------- */
 long flock_apply(struct file *f, unsigned op);

@@ -66,6 +66,8 @@ static struct inode *make_inode(struct superblock *sb, const struct kind *kind,
 	r->proc = proc_get(thread->proc);
 	r->is_thread = is_thread;
 	i->private = r;
+	i->uid = thread->cred.user.effective;
+	i->gid = thread->cred.group.effective;
 	i->nlink = 1;
 	i->ino = inode_number(thread, is_thread, index);
 	i->iops = kind->iops;

@@ -199,18 +199,17 @@ static void add_memory(struct text *t, const struct mm *mm)
 		text_add(t, "%s:\t%8lu kB\n", lines[i].name, pages_to_kb(lines[i].pages));
 }
 
-static void add_signals(struct text *t, const struct snapshot *s)
+static void add_signals(struct text *t, const struct snapshot *s, const struct cred *c)
 {
-	const u64 all = 0x1fffffffffful; /* everyone is root */
 	const struct {
 		const char *name;
 		u64 set;
 	} lines[] = {
-		{ "SigPnd", s->pending }, { "ShdPnd", s->shared_pending },
-		{ "SigBlk", s->blocked }, { "SigIgn", s->ignored },
-		{ "SigCgt", s->caught },  { "CapInh", 0 },
-		{ "CapPrm", all },	  { "CapEff", all },
-		{ "CapBnd", all },	  { "CapAmb", 0 },
+		{ "SigPnd", s->pending },   { "ShdPnd", s->shared_pending },
+		{ "SigBlk", s->blocked },   { "SigIgn", s->ignored },
+		{ "SigCgt", s->caught },    { "CapInh", c->inheritable },
+		{ "CapPrm", c->permitted }, { "CapEff", c->effective },
+		{ "CapBnd", c->bounding },  { "CapAmb", c->ambient },
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(lines); i++)
@@ -228,6 +227,18 @@ static void add_placement(struct text *t, const struct thread *thread)
 		 thread->task.nr_voluntary, thread->task.nr_involuntary);
 }
 
+static void add_owner(struct text *t, const struct cred *c, unsigned nr_fds)
+{
+	const struct ids *u = &c->user, *g = &c->group;
+
+	text_add(t, "Uid:\t%u\t%u\t%u\t%u\n", u->real, u->effective, u->saved, u->fs);
+	text_add(t, "Gid:\t%u\t%u\t%u\t%u\n", g->real, g->effective, g->saved, g->fs);
+	text_add(t, "FDSize:\t%u\nGroups:\t", nr_fds);
+	for (u32 i = 0; i < c->nr_groups; i++)
+		text_add(t, "%u ", c->groups[i]);
+	text_add(t, "\n");
+}
+
 static size_t show_status(void *arg, char *buf, size_t size)
 {
 	struct pid_ref *r = arg;
@@ -236,6 +247,7 @@ static size_t show_status(void *arg, char *buf, size_t size)
 	struct fs_context *fs = proc_fs_get(r->proc);
 	struct mm *mm = mm_of(r);
 	struct state state = state_of(r);
+	const struct cred *c = &r->thread->cred;
 	struct snapshot s;
 
 	take_snapshot(r, &s);
@@ -243,15 +255,14 @@ static size_t show_status(void *arg, char *buf, size_t size)
 		 fs ? fs->umask : 0, state.letter, state.name);
 	text_add(&t, "Tgid:\t%d\nNgid:\t0\nPid:\t%d\nPPid:\t%d\nTracerPid:\t0\n", s.tgid,
 		 r->thread->tid, s.ppid);
-	text_add(&t, "Uid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\nFDSize:\t%u\nGroups:\t0\n",
-		 files ? files_size(files) : 0);
+	add_owner(&t, c, files ? files_size(files) : 0);
 	text_add(&t, "NStgid:\t%d\nNSpid:\t%d\nNSpgid:\t%d\nNSsid:\t%d\n", s.tgid, r->thread->tid,
 		 s.pgid, s.sid);
 	if (mm)
 		add_memory(&t, mm);
 	text_add(&t, "Threads:\t%u\n", s.nr_threads);
-	add_signals(&t, &s);
-	text_add(&t, "NoNewPrivs:\t0\nSeccomp:\t0\n");
+	add_signals(&t, &s, c);
+	text_add(&t, "NoNewPrivs:\t%d\nSeccomp:\t0\n", c->no_new_privs);
 	add_placement(&t, r->thread);
 	if (mm)
 		mm_put(mm);
@@ -398,6 +409,8 @@ static long store_oom_score_adj(void *arg, const char *text, size_t len)
 		return err;
 	if (value < -1000 || value > 1000)
 		return -EINVAL;
+	if (value < (s32)((struct pid_ref *)arg)->proc->oom_score_adj && !capable(CAP_SYS_RESOURCE))
+		return -EACCES;
 	((struct pid_ref *)arg)->proc->oom_score_adj = (u32)value;
 	return (long)len;
 }

@@ -37,6 +37,8 @@ static long set_name(char *name, const char *user, int len)
 {
 	char buf[UTS_LEN] = { 0 };
 
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
 	if (len < 0 || len >= UTS_LEN)
 		return -EINVAL;
 	if (arch_copy_from_user(buf, user, (size_t)len))
@@ -178,6 +180,8 @@ SYSCALL4(reboot, u32, magic1, u32, magic2, u32, command, void *, arg)
 	bool known = false;
 	(void)arg;
 
+	if (!capable(CAP_SYS_BOOT))
+		return -EPERM;
 	for (unsigned i = 0; i < ARRAY_SIZE(magics); i++)
 		known |= magic2 == magics[i];
 	if (magic1 != MAGIC1 || !known)

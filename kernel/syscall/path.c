@@ -100,6 +100,8 @@ SYSCALL2(mkdir, const char *, path, u32, mode)
 
 static long make_special(int dirfd, const char *user, u32 mode, u32 rdev)
 {
+	if ((S_ISCHR(mode) || (mode & S_IFMT) == S_IFBLK) && !capable(CAP_MKNOD))
+		return -EPERM;
 	switch (mode & S_IFMT) {
 	case 0:
 		mode |= S_IFREG;
@@ -340,9 +342,11 @@ SYSCALL1(chdir, const char *, user)
 
 	if (err)
 		return err;
-	fs_context_set_cwd(&path);
+	err = inode_permission(path.dentry->inode, MAY_EXEC);
+	if (!err)
+		fs_context_set_cwd(&path);
 	path_put(&path);
-	return 0;
+	return err;
 }
 
 SYSCALL1(fchdir, int, fd)
@@ -353,9 +357,11 @@ SYSCALL1(fchdir, int, fd)
 	if (!ref.file)
 		return -EBADF;
 	if (ref.file->path.dentry && S_ISDIR(ref.file->inode->mode))
-		fs_context_set_cwd(&ref.file->path);
+		err = inode_permission(ref.file->inode, MAY_EXEC);
 	else
 		err = -ENOTDIR;
+	if (!err)
+		fs_context_set_cwd(&ref.file->path);
 	fd_release(ref);
 	return err;
 }
@@ -367,9 +373,11 @@ SYSCALL1(chroot, const char *, user)
 
 	if (err)
 		return err;
-	fs_context_set_root(&path);
+	err = capable(CAP_SYS_CHROOT) ? inode_permission(path.dentry->inode, MAY_EXEC) : -EPERM;
+	if (!err)
+		fs_context_set_root(&path);
 	path_put(&path);
-	return 0;
+	return err;
 }
 
 SYSCALL1(umask, u32, mask)
@@ -393,7 +401,9 @@ static long mount_user(const char *type_name, const char *source, const struct p
 	if (flags & MS_REMOUNT) {
 		if (at->dentry != at->mnt->sb->root)
 			return -EINVAL;
-		at->mnt->flags = flags & ~MS_REMOUNT;
+		if ((flags & MS_RDONLY) && READ_ONCE(at->mnt->nr_writers))
+			return -EBUSY;
+		at->mnt->flags = (u32)flags & ~MS_REMOUNT;
 		return 0;
 	}
 	return type ? mount_add(type, source, at, flags, options) : -ENODEV;
@@ -407,6 +417,8 @@ SYSCALL5(mount, const char *, source, const char *, target, const char *, type, 
 	struct path at;
 	long err;
 
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
 	if (type && arch_strncpy_from_user(type_name, type, sizeof(type_name)) < 0)
 		return -EFAULT;
 	if (source && arch_strncpy_from_user(source_name, source, sizeof(source_name)) < 0)
@@ -431,6 +443,8 @@ SYSCALL2(umount2, const char *, target, u32, flags)
 
 	if (flags & ~15u)
 		return -EINVAL;
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
 	err = user_lookup(AT_FDCWD, target, WALK_FOLLOW, &path);
 	if (err)
 		return err;

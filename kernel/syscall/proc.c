@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Processes and threads: creation, end, waiting, groups and sessions, attributes and limits.
- *
- * There is one user, root, so the calls about users and groups have constant answers, and
- * permission checks none to make.
+ * Processes and threads: creation, end, waiting, groups and sessions, attributes and limits. Users
+ * and capabilities are in cred.c.
  */
 #include "kernel/contract.h"
 #include "kernel/kernel.h"
@@ -197,47 +195,6 @@ SYSCALL0(getppid)
 	return READ_ONCE(current->proc->ppid);
 }
 
-SYSCALL0(getuid)
-{
-	return 0;
-}
-
-SYSCALL0(getgid)
-{
-	return 0;
-}
-
-SYSCALL0(geteuid)
-{
-	return 0;
-}
-
-SYSCALL0(getegid)
-{
-	return 0;
-}
-
-SYSCALL2(getgroups, int, size, u32 *, list)
-{
-	(void)list;
-	return size < 0 ? -EINVAL : 0;
-}
-
-/* Capabilities, version 3: root has all 41 of Linux 6.1. */
-SYSCALL2(capget, u32 *, header, u32 *, data)
-{
-	enum { VERSION = 0x20080522 };
-	u32 h[2], all[6] = { UINT32_MAX, UINT32_MAX, 0, 0x1ff, 0x1ff, 0 };
-
-	if (arch_copy_from_user(h, header, sizeof(h)))
-		return -EFAULT;
-	if (h[0] != VERSION) {
-		h[0] = VERSION;
-		return arch_copy_to_user(header, h, sizeof(h[0])) ? -EFAULT : data ? -EINVAL : 0;
-	}
-	return data && arch_copy_to_user(data, all, sizeof(all)) ? -EFAULT : 0;
-}
-
 /* --- groups and sessions -------------------------------------------------------------------- */
 
 /*
@@ -343,11 +300,8 @@ enum prctl_option {
 	PR_SET_DUMPABLE = 4,
 	PR_SET_NAME = 15,
 	PR_GET_NAME = 16,
-	PR_CAPBSET_READ = 23,
 	PR_SET_TIMERSLACK = 29,
 	PR_GET_TIMERSLACK = 30,
-	PR_SET_NO_NEW_PRIVS = 38,
-	PR_GET_NO_NEW_PRIVS = 39,
 };
 
 static long set_name(const char *user_name)
@@ -364,7 +318,7 @@ static long set_name(const char *user_name)
 SYSCALL5(prctl, int, option, u64, arg, u64, arg3, u64, arg4, u64, arg5)
 {
 	struct thread *t = current;
-	(void)arg3, (void)arg4, (void)arg5;
+	(void)arg4, (void)arg5;
 
 	switch (option) {
 	case PR_SET_PDEATHSIG:
@@ -384,19 +338,13 @@ SYSCALL5(prctl, int, option, u64, arg, u64, arg3, u64, arg4, u64, arg5)
 		return set_name((const char *)arg);
 	case PR_GET_NAME:
 		return arch_copy_to_user((void *)arg, t->task.comm, COMM_LEN) ? -EFAULT : 0;
-	case PR_CAPBSET_READ:
-		return arg <= 40 ? 1 : -EINVAL;
 	case PR_SET_TIMERSLACK:
 		t->timer_slack_ns = arg ? arg : t->default_timer_slack_ns;
 		return 0;
 	case PR_GET_TIMERSLACK:
 		return (long)min(t->timer_slack_ns, (u64)INT64_MAX);
-	case PR_SET_NO_NEW_PRIVS:
-		return arg == 1 ? 0 : -EINVAL;
-	case PR_GET_NO_NEW_PRIVS:
-		return 0;
 	default:
-		return -EINVAL;
+		return cred_prctl(option, arg, arg3);
 	}
 }
 
@@ -426,12 +374,27 @@ static long swap_limit(struct proc *p, unsigned kind, const struct rlimit *new, 
 	long err = 0;
 
 	*old = p->rlimit[kind];
-	if (new &&kind == RLIMIT_NOFILE &&new->max > NOFILE_MAX)
+	if (new &&new->max > old->max && !capable(CAP_SYS_RESOURCE))
+		err = -EPERM;
+	else if (new &&kind == RLIMIT_NOFILE &&new->max > NOFILE_MAX)
 		err = -EPERM;
 	else if (new)
 		p->rlimit[kind] = *new;
 	spin_unlock_irqrestore(&p->sig_lock, flags);
 	return err;
+}
+
+/* May the running thread see and set the limits of @p? */
+static bool may_limit(const struct proc *p)
+{
+	const struct cred *own = &current->cred, *other = &p->leader->cred;
+	u32 user = own->user.real, group = own->group.real;
+
+	if (p == current->proc || capable(CAP_SYS_RESOURCE))
+		return true;
+	return user == other->user.real && user == other->user.effective &&
+	       user == other->user.saved && group == other->group.real &&
+	       group == other->group.effective && group == other->group.saved;
 }
 
 static long do_prlimit(int pid, unsigned kind, const struct rlimit *user_new,
@@ -448,7 +411,7 @@ static long do_prlimit(int pid, unsigned kind, const struct rlimit *user_new,
 	struct proc *p = pid ? proc_find(pid) : proc_get(current->proc);
 	if (!p)
 		return -ESRCH;
-	long err = swap_limit(p, kind, user_new ? &new : NULL, &old);
+	long err = may_limit(p) ? swap_limit(p, kind, user_new ? &new : NULL, &old) : -EPERM;
 	proc_put(p);
 	if (!err && user_old && arch_copy_to_user(user_old, &old, sizeof(old)))
 		err = -EFAULT;

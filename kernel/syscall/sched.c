@@ -48,9 +48,38 @@ static bool is_rt_policy(int policy)
 	return policy == SCHED_FIFO || policy == SCHED_RR;
 }
 
+/* --- who may change what, as sched(7) has it ------------------------------------------- */
+
+/* May @t's nice value become @nice? RLIMIT_NICE counts 20 - nice. */
+static bool may_nice(const struct thread *t, int nice)
+{
+	return (u64)(20 - nice) <= t->proc->rlimit[RLIMIT_NICE].cur || capable(CAP_SYS_NICE);
+}
+
+/* May a thread that is now @old become @new without being privileged? */
+static bool is_modest(const struct thread *t, const struct sched_attr_req *old,
+		      const struct sched_attr_req *new)
+{
+	u64 limit = t->proc->rlimit[RLIMIT_RTPRIO].cur;
+
+	if (new->policy == SCHED_DEADLINE || (old->reset_on_fork && !new->reset_on_fork))
+		return false;
+	if (is_rt_policy(new->policy))
+		return (new->policy == old->policy || limit) &&
+		       (new->rt_priority <= old->rt_priority || (u64) new->rt_priority <= limit);
+	if (old->policy == SCHED_IDLE && new->policy != SCHED_IDLE && !may_nice(t, old->nice))
+		return false;
+	return new->nice >= old->nice || may_nice(t, new->nice);
+}
+
 static long set_attr(struct thread *t, const struct sched_attr_req *req)
 {
+	struct sched_attr_req old;
 	long err;
+
+	sched_get_attr(&t->task, &old);
+	if (!capable(CAP_SYS_NICE) && !(cred_may_schedule(t) && is_modest(t, &old, req)))
+		return -EPERM;
 
 	with_irqs_off(err = sched_set_attr(machine, &t->task, req));
 	preempt_check();
@@ -289,8 +318,12 @@ SYSCALL3(sched_setaffinity, int, pid, unsigned, len, const void *, user_mask)
 	struct thread *t = get_thread(pid, &err);
 	if (!t)
 		return pid < 0 ? -ESRCH : err;
-	with_irqs_off(err = sched_set_affinity(machine, &t->task, &mask));
-	preempt_check();
+	if (cred_may_schedule(t)) {
+		with_irqs_off(err = sched_set_affinity(machine, &t->task, &mask));
+		preempt_check();
+	} else {
+		err = -EPERM;
+	}
 	thread_put(t);
 	return err;
 }
@@ -327,7 +360,7 @@ enum prio_which { PRIO_PROCESS, PRIO_PGRP, PRIO_USER };
 
 /*
  * Calls @fn for each thread that (@which, @who) names and returns how many there were. Linux takes
- * a thread id for PRIO_PROCESS; everybody here is user 0.
+ * a thread id for PRIO_PROCESS.
  */
 static unsigned for_each_selected(int which, int who, void (*fn)(struct thread *t, void *arg),
 				  void *arg)
@@ -342,8 +375,7 @@ static unsigned for_each_selected(int which, int who, void (*fn)(struct thread *
 		}
 		return t != NULL;
 	}
-	if (which == PRIO_USER && who)
-		return 0;
+	u32 user = which == PRIO_USER && who ? (u32)who : current->cred.user.real;
 	int pgid = which == PRIO_PGRP ? (who ? who : current->proc->pgid) : 0;
 	spin_lock(&proc_tree_lock);
 	struct proc *p;
@@ -352,6 +384,8 @@ static unsigned for_each_selected(int which, int who, void (*fn)(struct thread *
 		if (pgid && p->pgid != pgid)
 			continue;
 		list_for_each(t, &p->threads, proc_link) {
+			if (which == PRIO_USER && t->cred.user.real != user)
+				continue;
 			fn(t, arg);
 			found++;
 		}
@@ -360,17 +394,32 @@ static unsigned for_each_selected(int which, int who, void (*fn)(struct thread *
 	return found;
 }
 
+struct nice_change {
+	int nice;
+	long err; /* the last refusal */
+};
+
 static void set_nice(struct thread *t, void *arg)
 {
-	with_irqs_off(sched_set_nice(machine, &t->task, *(int *)arg));
+	struct nice_change *change = arg;
+	struct sched_attr_req old;
+
+	sched_get_attr(&t->task, &old);
+	if (!cred_may_schedule(t))
+		change->err = -EPERM;
+	else if (change->nice < old.nice && !may_nice(t, change->nice))
+		change->err = -EACCES;
+	else
+		with_irqs_off(sched_set_nice(machine, &t->task, change->nice));
 }
 
 SYSCALL3(setpriority, int, which, int, who, int, nice)
 {
-	nice = max(-20, min(19, nice));
+	struct nice_change change = { .nice = max(-20, min(19, nice)) };
+
 	if (which < PRIO_PROCESS || which > PRIO_USER)
 		return -EINVAL;
-	return for_each_selected(which, who, set_nice, &nice) ? 0 : -ESRCH;
+	return for_each_selected(which, who, set_nice, &change) ? change.err : -ESRCH;
 }
 
 /* The most favourable of the selected, kept as 20 - nice: larger is better. */

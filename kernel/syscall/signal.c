@@ -106,23 +106,33 @@ SYSCALL2(sigaltstack, const struct user_stack *, user_new, struct user_stack *, 
 
 static struct siginfo info_from_self(int sig, int code)
 {
-	return (struct siginfo){ .signo = sig, .code = code, .rt = { .pid = current->proc->pid } };
+	return (struct siginfo){ .signo = sig,
+				 .code = code,
+				 .rt = { .pid = current->proc->pid,
+					 .uid = current->cred.user.real } };
 }
 
-/* kill(-1): everybody but process 1 and the caller. */
-static long kill_all(int sig, const struct siginfo *info)
+/*
+ * kill() of the group @pgid, or if that is 0 of everybody but process 1 and the caller. Success if
+ * one process was permitted.
+ */
+static long kill_many(int pgid, int sig, const struct siginfo *info)
 {
+	bool sent = false;
 	struct proc *p;
 	long err = -ESRCH;
 
 	spin_lock(&proc_tree_lock);
 	list_for_each(p, &all_procs, all_link) {
-		if (p == init_proc || p == current->proc)
+		if (pgid ? p->pgid != pgid : p == init_proc || p == current->proc)
 			continue;
-		err = sig ? signal_send_proc(p, sig, info) : 0;
+		if (!cred_may_signal(p->leader, sig))
+			err = -EPERM;
+		else if (!sig || !(err = signal_send_proc(p, sig, info)))
+			sent = true;
 	}
 	spin_unlock(&proc_tree_lock);
-	return err;
+	return sent ? 0 : err;
 }
 
 static long kill_one(int pid, int sig, const struct siginfo *info)
@@ -132,7 +142,9 @@ static long kill_one(int pid, int sig, const struct siginfo *info)
 
 	if (!t)
 		return -ESRCH;
-	long err = sig ? signal_send_proc(t->proc, sig, info) : 0;
+	long err = !cred_may_signal(t, sig) ? -EPERM
+		   : sig		    ? signal_send_proc(t->proc, sig, info)
+					    : 0;
 	thread_put(t);
 	return err;
 }
@@ -146,9 +158,8 @@ SYSCALL2(kill, int, pid, int, sig)
 	if (pid > 0)
 		return kill_one(pid, sig, &info);
 	if (pid == -1)
-		return kill_all(sig, &info);
-	return pid == INT32_MIN ? -ESRCH
-				: signal_send_group(pid ? -pid : current->proc->pgid, sig, &info);
+		return kill_many(0, sig, &info);
+	return pid == INT32_MIN ? -ESRCH : kill_many(pid ? -pid : current->proc->pgid, sig, &info);
 }
 
 /* Send to one thread, whose process must be @tgid if that is positive. */
@@ -160,6 +171,7 @@ static long send_to_thread(int tgid, int tid, int sig, const struct siginfo *inf
 	if (!t)
 		return -ESRCH;
 	long err = tgid > 0 && t->proc->pid != tgid ? -ESRCH
+		   : !cred_may_signal(t, sig)	    ? -EPERM
 		   : sig			    ? signal_send_thread(t, sig, info)
 						    : 0;
 	thread_put(t);

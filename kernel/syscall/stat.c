@@ -15,6 +15,7 @@
 #define AT_NO_AUTOMOUNT	    0x800u
 #define AT_EMPTY_PATH	    0x1000u
 #define AT_STATX_SYNC_TYPE  0x6000u
+#define FOR_CHANGE	    0x80000000u /* not of the ABI: -EROFS if the mount is read-only */
 
 struct timespec {
 	s64 sec, nsec;
@@ -31,7 +32,7 @@ static unsigned walk_flags(u32 at_flags)
 	       (at_flags & AT_EMPTY_PATH ? WALK_EMPTY : 0);
 }
 
-/* Call @fn(@inode, @arg) for the file named by (@dirfd, @user) under AT_* @flags. */
+/* Call @fn(@inode, @arg) for the file named by (@dirfd, @user) under @flags. */
 static long with_inode(int dirfd, const char *user, u32 flags,
 		       long (*fn)(struct inode *i, void *arg), void *arg)
 {
@@ -40,20 +41,24 @@ static long with_inode(int dirfd, const char *user, u32 flags,
 
 	if (ret)
 		return ret;
-	ret = fn(path.dentry->inode, arg);
+	ret = flags & FOR_CHANGE ? path_writable(&path) : 0;
+	if (!ret)
+		ret = fn(path.dentry->inode, arg);
 	path_put(&path);
 	return ret;
 }
 
 /* The same for an open file. */
-static long with_fd(int fd, long (*fn)(struct inode *i, void *arg), void *arg)
+static long with_fd(int fd, u32 flags, long (*fn)(struct inode *i, void *arg), void *arg)
 {
 	struct fd_ref ref = fd_borrow(fd);
 	long ret;
 
 	if (!ref.file)
 		return -EBADF;
-	ret = fn(ref.file->inode, arg);
+	ret = flags & FOR_CHANGE ? path_writable(&ref.file->path) : 0;
+	if (!ret)
+		ret = fn(ref.file->inode, arg);
 	fd_release(ref);
 	return ret;
 }
@@ -71,7 +76,7 @@ static bool is_fd_itself(int dirfd, const char *user, u32 flags)
 static long with_either(int dirfd, const char *user, u32 flags,
 			long (*fn)(struct inode *i, void *arg), void *arg)
 {
-	return is_fd_itself(dirfd, user, flags) ? with_fd(dirfd, fn, arg)
+	return is_fd_itself(dirfd, user, flags) ? with_fd(dirfd, flags, fn, arg)
 						: with_inode(dirfd, user, flags, fn, arg);
 }
 
@@ -120,7 +125,7 @@ SYSCALL2(lstat, const char *, path, struct stat *, st)
 
 SYSCALL2(fstat, int, fd, struct stat *, st)
 {
-	return with_fd(fd, fill_stat, st);
+	return with_fd(fd, 0, fill_stat, st);
 }
 
 SYSCALL4(newfstatat, int, dirfd, const char *, path, struct stat *, st, u32, flags)
@@ -221,25 +226,37 @@ SYSCALL2(statfs, const char *, path, struct statfs *, st)
 
 SYSCALL2(fstatfs, int, fd, struct statfs *, st)
 {
-	return with_fd(fd, fill_statfs, st);
+	return with_fd(fd, 0, fill_statfs, st);
 }
 
-/* --- permissions and owners: every program is root, so they are only kept ------------- */
-
-#define X_OK 1u
+/* --- permissions and owners ----------------------------------------------------------- */
 
 static long check_access(struct inode *i, void *arg)
 {
-	u32 want = *(u32 *)arg;
-
-	return (want & X_OK) && !S_ISDIR(i->mode) && !(i->mode & 0111) ? -EACCES : 0;
+	return inode_permission(i, *(u32 *)arg);
 }
 
+/* Unless AT_EACCESS is given, the real user asks, with the capabilities it would have. */
 static long access_at(int dirfd, const char *path, u32 want, u32 flags)
 {
+	struct cred *c = &current->cred;
+	struct ids user = c->user, group = c->group;
+	u64 effective = c->effective;
+
 	if ((want & ~7u) || (flags & ~(AT_SYMLINK_NOFOLLOW | AT_EACCESS | AT_EMPTY_PATH)))
 		return -EINVAL;
-	return with_either(dirfd, path, flags, check_access, &want);
+	if (want & MAY_WRITE)
+		flags |= FOR_CHANGE;
+	if (!(flags & AT_EACCESS) && (user.real != user.fs || group.real != group.fs)) {
+		c->user.fs = user.real;
+		c->group.fs = group.real;
+		c->effective = user.real ? 0 : c->permitted;
+	}
+	long err = with_either(dirfd, path, flags, check_access, &want);
+	c->user = user;
+	c->group = group;
+	c->effective = effective;
+	return err;
 }
 
 SYSCALL2(access, const char *, path, u32, want)
@@ -259,34 +276,51 @@ SYSCALL4(faccessat2, int, dirfd, const char *, path, u32, want, u32, flags)
 
 static long set_mode(struct inode *i, void *arg)
 {
+	if (!inode_owned(i))
+		return -EPERM;
 	i->mode = (i->mode & S_IFMT) | (*(u32 *)arg & 07777);
+	if (!cred_in_group(&current->cred, i->gid) && !capable(CAP_FSETID))
+		i->mode &= ~S_ISGID;
 	i->ctime_ns = clock_realtime_ns();
 	return 0;
 }
 
 SYSCALL2(chmod, const char *, path, u32, mode)
 {
-	return with_inode(AT_FDCWD, path, 0, set_mode, &mode);
+	return with_inode(AT_FDCWD, path, FOR_CHANGE, set_mode, &mode);
 }
 
 SYSCALL2(fchmod, int, fd, u32, mode)
 {
-	return with_fd(fd, set_mode, &mode);
+	return with_fd(fd, FOR_CHANGE, set_mode, &mode);
 }
 
 SYSCALL3(fchmodat, int, dirfd, const char *, path, u32, mode)
 {
-	return with_inode(dirfd, path, 0, set_mode, &mode);
+	return with_inode(dirfd, path, FOR_CHANGE, set_mode, &mode);
 }
 
 struct owner {
 	u32 uid, gid; /* ~0: as it is */
 };
 
+/* Only the privileged give files away; an owner chooses among the groups that it is in. */
+static bool may_give(const struct inode *i, const struct owner *o)
+{
+	if (capable(CAP_CHOWN))
+		return true;
+	return current->cred.user.fs == i->uid && (o->uid == ~0u || o->uid == i->uid) &&
+	       (o->gid == ~0u || o->gid == i->gid || cred_in_group(&current->cred, o->gid));
+}
+
 static long set_owner(struct inode *i, void *arg)
 {
 	const struct owner *o = arg;
 
+	if (!may_give(i, o))
+		return -EPERM;
+	if (!S_ISDIR(i->mode))
+		i->mode &= ~(S_ISUID | (i->mode & 010 ? S_ISGID : 0));
 	if (o->uid != ~0u)
 		i->uid = o->uid;
 	if (o->gid != ~0u)
@@ -297,37 +331,46 @@ static long set_owner(struct inode *i, void *arg)
 
 SYSCALL3(chown, const char *, path, u32, uid, u32, gid)
 {
-	return with_inode(AT_FDCWD, path, 0, set_owner, &(struct owner){ uid, gid });
+	return with_inode(AT_FDCWD, path, FOR_CHANGE, set_owner, &(struct owner){ uid, gid });
 }
 
 SYSCALL3(lchown, const char *, path, u32, uid, u32, gid)
 {
-	return with_inode(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, set_owner,
+	return with_inode(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | FOR_CHANGE, set_owner,
 			  &(struct owner){ uid, gid });
 }
 
 SYSCALL3(fchown, int, fd, u32, uid, u32, gid)
 {
-	return with_fd(fd, set_owner, &(struct owner){ uid, gid });
+	return with_fd(fd, FOR_CHANGE, set_owner, &(struct owner){ uid, gid });
 }
 
 SYSCALL5(fchownat, int, dirfd, const char *, path, u32, uid, u32, gid, u32, flags)
 {
 	if (flags & ~(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH))
 		return -EINVAL;
-	return with_either(dirfd, path, flags, set_owner, &(struct owner){ uid, gid });
+	return with_either(dirfd, path, flags | FOR_CHANGE, set_owner, &(struct owner){ uid, gid });
 }
 
 static long truncate_inode(struct inode *i, void *arg)
 {
+	long err;
+
 	if (S_ISDIR(i->mode))
 		return -EISDIR;
-	return i->fops && i->fops->truncate ? i->fops->truncate(i, *(u64 *)arg) : -EINVAL;
+	if (!i->fops || !i->fops->truncate)
+		return -EINVAL;
+	err = inode_permission(i, MAY_WRITE) ?: inode_begin_write(i);
+	if (err)
+		return err;
+	err = i->fops->truncate(i, *(u64 *)arg);
+	inode_end_write(i);
+	return err;
 }
 
 SYSCALL2(truncate, const char *, path, s64, size)
 {
-	return size < 0 ? -EINVAL : with_inode(AT_FDCWD, path, 0, truncate_inode, &size);
+	return size < 0 ? -EINVAL : with_inode(AT_FDCWD, path, FOR_CHANGE, truncate_inode, &size);
 }
 
 /* --- times ---------------------------------------------------------------------------- */
@@ -349,11 +392,14 @@ static int one_time(const struct timespec *ts, u64 *ns)
 static long set_times(struct inode *i, void *arg)
 {
 	const struct timespec *ts = arg;
+	bool now = ts[0].nsec == UTIME_NOW && ts[1].nsec == UTIME_NOW;
 	u64 atime_ns = i->atime_ns, mtime_ns = i->mtime_ns;
 	int err = one_time(&ts[0], &atime_ns) ?: one_time(&ts[1], &mtime_ns);
 
 	if (err)
 		return err;
+	if (!inode_owned(i) && (!now || inode_permission(i, MAY_WRITE)))
+		return now ? -EACCES : -EPERM;
 	i->atime_ns = atime_ns;
 	i->mtime_ns = mtime_ns;
 	i->ctime_ns = clock_realtime_ns();
@@ -368,8 +414,8 @@ SYSCALL4(utimensat, int, dirfd, const char *, path, const struct timespec *, tim
 		return -EINVAL;
 	if (times && arch_copy_from_user(ts, times, sizeof(ts)))
 		return -EFAULT;
-	return path ? with_either(dirfd, path, flags, set_times, ts)
-		    : with_fd(dirfd, set_times, ts);
+	return path ? with_either(dirfd, path, flags | FOR_CHANGE, set_times, ts)
+		    : with_fd(dirfd, FOR_CHANGE, set_times, ts);
 }
 
 /* --- directories ---------------------------------------------------------------------- */

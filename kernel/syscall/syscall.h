@@ -36,6 +36,9 @@
 	SYSCALL_HANDLER(name, (T0 p0, T1 p1, T2 p2, T3 p3, T4 p4, T5 p5),                          \
 			((T0)a[0], (T1)a[1], (T2)a[2], (T3)a[3], (T4)a[4], (T5)a[5]))
 
+/* The options of prctl(2) about credentials; -EINVAL for any other. */
+long cred_prctl(int option, u64 arg, u64 arg3);
+
 #define SYSCALL(nr, name) long sys_##name(const u64 *a);
 #include "kernel/syscall/syscall.def"
 #undef SYSCALL

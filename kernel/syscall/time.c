@@ -110,6 +110,8 @@ SYSCALL2(clock_settime, int, id, const struct timespec *, ts)
 	u64 ns;
 	long err = id == CLOCK_REALTIME ? timespec_get(ts, &ns) : -EINVAL;
 
+	if (!err && !capable(CAP_SYS_TIME))
+		err = -EPERM;
 	if (!err)
 		clock_set_realtime(ns);
 	return err;
@@ -136,6 +138,8 @@ SYSCALL2(settimeofday, const struct timeval *, user, const u64 *, zone)
 		return -EFAULT;
 	if (tv.sec < 0 || (u64)tv.usec >= NS_PER_SEC / NS_PER_US)
 		return -EINVAL;
+	if (!capable(CAP_SYS_TIME))
+		return -EPERM;
 	clock_set_realtime(ns_of((u64)tv.sec, (u64)tv.usec * NS_PER_US));
 	return 0;
 }

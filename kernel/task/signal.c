@@ -320,7 +320,10 @@ void signal_notify_parent(struct proc *p, int sig, int code, int status)
 		return;
 	if (stop_or_continue && (parent->action[SIGCHLD - 1].flags & SA_NOCLDSTOP))
 		return;
-	struct siginfo info = { .code = code, .chld = { .pid = p->pid, .status = status } };
+	struct siginfo info = {
+		.code = code,
+		.chld = { .pid = p->pid, .uid = p->leader->cred.user.real, .status = status }
+	};
 	signal_send_proc(parent, sig, &info);
 }
 

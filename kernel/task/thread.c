@@ -63,6 +63,7 @@ struct thread *thread_alloc(struct proc *p, int pid)
 	list_init(&t->proc_link);
 	list_init(&t->pending.queue);
 	t->start_ns = clock_ns();
+	t->cred = root_cred;
 	t->timer_slack_ns = t->default_timer_slack_ns = DEFAULT_TIMER_SLACK_NS;
 	return t;
 }

@@ -7,6 +7,7 @@
 
 #include "kernel/arch.h"
 #include "kernel/sync.h"
+#include "kernel/task/cred.h"
 #include "kernel/task/siginfo.h"
 #include "lib/list.h"
 #include "sched/sched.h"
@@ -70,6 +71,7 @@ struct thread {
 	int exit_code; /* wait status of this thread */
 	u64 start_ns;
 	u64 min_flt, maj_flt;
+	struct cred cred;
 	u64 timer_slack_ns, default_timer_slack_ns;
 	struct waitq
 		*vfork_done; /* where the parent of a vfork waits; guarded by: proc->sig_lock */

@@ -8,8 +8,9 @@ extern const struct check process_tests[]; /* processes.c: fork, wait, groups, e
 extern const struct check
 	signal_tests[]; /* signals.c: handlers, masks, queues, stop and continue */
 extern const struct check
-	thread_tests[];			 /* threads.c: clone, futexes, exit and exec with threads */
-extern const struct check timer_tests[]; /* timers.c: sleeping, interval timers, clocks */
+	thread_tests[]; /* threads.c: clone, futexes, exit and exec with threads */
+extern const struct check credential_tests[]; /* credentials.c: users, groups, capabilities */
+extern const struct check timer_tests[];      /* timers.c: sleeping, interval timers, clocks */
 
 #define MS 1000000L
 

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Permissions: mode bits, owners, sticky directories, read-only mounts, running programs.
+ *
+ * The first class that fits decides: owner, then group, then everybody else (POSIX). Capabilities
+ * overrule it. Pseudo files belong to user 0, so the tunables are covered by the same rule.
+ */
+#include "kernel/fs/vfs.h"
+
+#include "kernel/task/cred.h"
+#include "kernel/task/thread.h"
+
+int inode_permission(const struct inode *i, unsigned want)
+{
+	const struct cred *c = &current->cred;
+	u32 granted = c->user.fs == i->uid	 ? i->mode >> 6
+		      : cred_in_group(c, i->gid) ? i->mode >> 3
+						 : i->mode;
+
+	if (!(want & ~granted & 7))
+		return 0;
+	if ((c->effective & CAP_BIT(CAP_DAC_OVERRIDE)) &&
+	    (!(want & MAY_EXEC) || S_ISDIR(i->mode) || (i->mode & 0111)))
+		return 0;
+	if ((c->effective & CAP_BIT(CAP_DAC_READ_SEARCH)) &&
+	    (want == MAY_READ || (S_ISDIR(i->mode) && !(want & MAY_WRITE))))
+		return 0;
+	return -EACCES;
+}
+
+bool inode_owned(const struct inode *i)
+{
+	return current->cred.user.fs == i->uid || capable(CAP_FOWNER);
+}
+
+int inode_may_remove(const struct inode *dir, const struct inode *victim)
+{
+	int err = inode_permission(dir, MAY_WRITE | MAY_EXEC);
+
+	if (err || !(dir->mode & S_ISVTX) || current->cred.user.fs == dir->uid)
+		return err;
+	return inode_owned(victim) ? 0 : -EPERM;
+}
+
+void inode_set_owner(struct inode *i, const struct inode *dir)
+{
+	i->uid = current->cred.user.fs;
+	i->gid = current->cred.group.fs;
+	if (!dir || !(dir->mode & S_ISGID))
+		return;
+	i->gid = dir->gid;
+	if (S_ISDIR(i->mode))
+		i->mode |= S_ISGID;
+}
+
+int path_writable(const struct path *p)
+{
+	return p->mnt && (p->mnt->flags & MS_RDONLY) ? -EROFS : 0;
+}
+
+/* --- writers against running programs --------------------------------------------------- */
+
+/* Count one more on the side of @sign, unless the other side has the file. */
+static int count_side(struct inode *i, int sign)
+{
+	s32 now = READ_ONCE(i->writers);
+
+	do
+		if (now * sign < 0)
+			return -ETXTBSY;
+	while (!__atomic_compare_exchange_n(&i->writers, &now, now + sign, false, __ATOMIC_ACQ_REL,
+					    __ATOMIC_RELAXED));
+	return 0;
+}
+
+int inode_begin_write(struct inode *i)
+{
+	return S_ISREG(i->mode) ? count_side(i, 1) : 0;
+}
+
+void inode_end_write(struct inode *i)
+{
+	if (S_ISREG(i->mode))
+		__atomic_sub_fetch(&i->writers, 1, __ATOMIC_ACQ_REL);
+}
+
+int inode_begin_exec(struct inode *i)
+{
+	return count_side(i, -1);
+}
+
+void inode_end_exec(struct inode *i)
+{
+	__atomic_add_fetch(&i->writers, 1, __ATOMIC_ACQ_REL);
+}
+
+int file_may_exec(struct file *f)
+{
+	if (!S_ISREG(f->inode->mode) || !(f->inode->mode & 0111) ||
+	    (f->path.mnt && (f->path.mnt->flags & MS_NOEXEC)))
+		return -EACCES;
+	return inode_permission(f->inode, MAY_EXEC);
+}
+
+int file_begin_exec(struct file *f)
+{
+	int err = file_may_exec(f) ?: inode_begin_exec(f->inode);
+
+	if (!err)
+		f->mode |= FILE_EXEC;
+	return err;
+}
+
+bool file_exec_cred(const struct file *f, struct cred *c)
+{
+	const struct inode *i = f->inode;
+	bool may_set = !f->path.mnt || !(f->path.mnt->flags & MS_NOSUID);
+
+	return cred_exec(c, may_set ? i->mode : 0, i->uid, i->gid);
+}

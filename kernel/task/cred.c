@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Credentials: what they permit, and what changing the user or the program does to them.
+ *
+ * Reference: capabilities(7), "Transformation of capabilities during execve()" and "Effect of user
+ * ID changes on capabilities".
+ */
+#include "kernel/task/cred.h"
+
+#include "kernel/task/signal.h"
+
+#define MODE_SETUID	04000u
+#define MODE_SETGID	02000u
+#define MODE_GROUP_EXEC 010u
+
+const struct cred root_cred = {
+	.effective = CAP_ALL,
+	.permitted = CAP_ALL,
+	.bounding = CAP_ALL,
+};
+
+bool capable(enum capability cap)
+{
+	return current->cred.effective & CAP_BIT(cap);
+}
+
+bool cred_in_group(const struct cred *c, u32 gid)
+{
+	if (gid == c->group.fs)
+		return true;
+	for (u32 i = 0; i < c->nr_groups; i++)
+		if (c->groups[i] == gid)
+			return true;
+	return false;
+}
+
+bool cred_may_signal(const struct thread *target, int sig)
+{
+	const struct ids *own = &current->cred.user, *other = &target->cred.user;
+	u32 real = READ_ONCE(other->real), saved = READ_ONCE(other->saved);
+
+	if (current->proc == target->proc || capable(CAP_KILL))
+		return true;
+	if (own->effective == real || own->effective == saved || own->real == real ||
+	    own->real == saved)
+		return true;
+	return sig == SIGCONT && current->proc->sid == target->proc->sid;
+}
+
+bool cred_may_schedule(const struct thread *target)
+{
+	const struct ids *other = &target->cred.user;
+	u32 own = current->cred.user.effective;
+
+	return own == READ_ONCE(other->real) || own == READ_ONCE(other->effective) ||
+	       capable(CAP_SYS_NICE);
+}
+
+/* The capabilities that the file system user 0 has and others lack. */
+#define CAPS_OF_FILES                                                                              \
+	(CAP_BIT(CAP_CHOWN) | CAP_BIT(CAP_DAC_OVERRIDE) | CAP_BIT(CAP_DAC_READ_SEARCH) |           \
+	 CAP_BIT(CAP_FOWNER) | CAP_BIT(CAP_FSETID) | CAP_BIT(CAP_MKNOD))
+
+void cred_user_changed(struct cred *c, const struct ids *old)
+{
+	const struct ids *new = &c->user;
+	bool was_root = !old->real || !old->effective || !old->saved;
+
+	if (was_root && new->real &&new->effective &&new->saved) {
+		if (!c->keep_caps)
+			c->permitted = c->effective = 0;
+		c->ambient = 0;
+	}
+	if (!old->effective && new->effective)
+		c->effective = 0;
+	else if (old->effective && !new->effective)
+		c->effective = c->permitted;
+	else if (!old->fs && new->fs)
+		c->effective &= ~CAPS_OF_FILES;
+	else if (old->fs && !new->fs)
+		c->effective |= c->permitted & CAPS_OF_FILES;
+}
+
+/* Programs have no capabilities of their own: only user 0 and the ambient set give any. */
+static void exec_caps(struct cred *c, bool set_id)
+{
+	if (set_id)
+		c->ambient = 0;
+	if (!c->user.effective || !c->user.real) {
+		c->permitted = c->bounding | c->inheritable;
+		c->effective = c->user.effective ? c->ambient : c->permitted;
+	} else {
+		c->permitted = c->effective = c->ambient;
+	}
+}
+
+bool cred_exec(struct cred *c, u32 mode, u32 uid, u32 gid)
+{
+	bool set_user = (mode & MODE_SETUID) && !c->no_new_privs && uid != c->user.effective;
+	bool set_group = (mode & MODE_SETGID) && (mode & MODE_GROUP_EXEC) && !c->no_new_privs &&
+			 gid != c->group.effective;
+
+	if (set_user)
+		c->user.effective = uid;
+	if (set_group)
+		c->group.effective = gid;
+	c->user.saved = c->user.fs = c->user.effective;
+	c->group.saved = c->group.fs = c->group.effective;
+	exec_caps(c, set_user || set_group);
+	c->keep_caps = false;
+	return set_user || set_group;
+}
