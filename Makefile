@@ -72,9 +72,16 @@ roots_of = $(if $(filter sched,$(1)),$(sched_roots),-I$(INC)/$(1))
 WARN := -Wall -Wextra -Werror -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes \
 	-Wold-style-definition -Wundef -Wpointer-arith -Wwrite-strings -Wimplicit-fallthrough
 CSTD := -std=gnu11 -g -O2 -fno-strict-aliasing -fno-common '-ffile-prefix-map=$(CURDIR)/='
+# Every local variable of the kernel has a value, so that a program sees no byte of an old stack: zero, or in debug
+# builds a pattern that tests/guest/leakcheck.c looks for. Clang before 16 wants a second option for zero.
+AUTO_INIT_IS := -ftrivial-auto-var-init=$(if $(filter-out 0,$(DEBUG)),pattern,zero)
+kcc_option = $(shell $(KCC) -Werror $(1) -fsyntax-only -x c /dev/null 2>/dev/null && echo '$(1)')
+AUTO_INIT := $(or $(call kcc_option,$(AUTO_INIT_IS)),$(call kcc_option,$(AUTO_INIT_IS) \
+	-enable-trivial-auto-var-init-zero-knowing-it-will-be-removed-from-clang))
 KFLAGS := $(CSTD) $(WARN) -ffreestanding -fno-pie -fno-pic -mcmodel=kernel -mno-red-zone -mgeneral-regs-only \
 	-fno-omit-frame-pointer -fno-optimize-sibling-calls -fno-delete-null-pointer-checks -fno-stack-protector \
-	-fcf-protection=none -fno-asynchronous-unwind-tables -DCOMMIT=\"$(COMMIT)\" -DDEBUG=$(if $(DEBUG),$(DEBUG),0)
+	-fcf-protection=none -fno-asynchronous-unwind-tables $(AUTO_INIT) \
+	-DCOMMIT=\"$(COMMIT)\" -DDEBUG=$(if $(DEBUG),$(DEBUG),0)
 DEPS = -MMD -MP
 
 # --- kernel -------------------------------------------------------------------------

@@ -8,6 +8,11 @@
 #include "kernel/mm/mm.h"
 
 #define NR_ORDERS 11 /* the largest block is 2^10 frames, 4 MiB */
+/*
+ * Debug kernels fill new objects and pages with it: users set what they use, or clear, and
+ * tests/guest/leakcheck.c finds what reaches a program all the same.
+ */
+#define POISON 0xfe
 
 enum frame_kind {
 	FRAME_NONE,  /* not RAM, never handed out, or inside a free block */

@@ -141,6 +141,8 @@ static u64 alloc_frame(u64 reserve)
 		frames[nr].refs = 1;
 	}
 	arch_irq_restore(flags);
+	if (DEBUG && nr)
+		memset(phys_to_virt(nr << PAGE_SHIFT), POISON, PAGE_SIZE);
 	return nr << PAGE_SHIFT; /* frame 0 is never given out: 0 is failure */
 }
 
@@ -173,6 +175,8 @@ u64 page_alloc(unsigned order)
 		f[i].kind = FRAME_USED;
 		f[i].refs = 1;
 	}
+	if (DEBUG)
+		memset(phys_to_virt(frame_pa(f)), POISON, PAGE_SIZE << order);
 	return frame_pa(f);
 }
 

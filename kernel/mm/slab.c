@@ -179,6 +179,8 @@ void *kmem_cache_alloc(struct kmem_cache *c)
 		l->of[c->id].nr--;
 	}
 	arch_irq_restore(flags);
+	if (DEBUG && object)
+		memset(object, POISON, c->size);
 	return object;
 }
 

@@ -89,10 +89,9 @@ static __noinline long read_clock(int id, u64 *ns)
 
 SYSCALL2(clock_gettime, int, id, struct timespec *, ts)
 {
-	u64 ns;
-
 	if (likely(id == CLOCK_MONOTONIC))
 		return timespec_put(ts, clock_ns());
+	u64 ns;
 	long err = read_clock(id, &ns);
 	return err ? err : timespec_put(ts, ns);
 }

@@ -142,7 +142,7 @@ static long wake_locked(struct futex_bucket *b, const struct futex_key *key, lon
 
 long futex_wake(u64 addr, bool private, long nr, u32 bitset)
 {
-	struct futex_key key;
+	struct futex_key key __uninitialized;
 	long ret;
 
 	if (!bitset)
@@ -212,8 +212,8 @@ static void wait_for_wake(struct futex_waiter *w)
  */
 static long futex_wait(u64 addr, bool private, u32 val, u64 deadline_ns, u32 bitset)
 {
-	struct futex_waiter w;
-	struct ktimer timer;
+	struct futex_waiter w __uninitialized;
+	struct ktimer timer __uninitialized;
 	u32 now;
 	long ret;
 

@@ -40,6 +40,13 @@ def test_selftests(debug_build):
     assert outcome.status == 0 and re.search(r"# [1-9]\d+ passed, 0 failed", outcome.console), outcome.console
 
 
+def test_no_left_over_byte_reaches_a_program(debug_build):
+    """The kernel of a debug build fills variables, objects and pages with a pattern before their first use."""
+    outcome = boot_debug(debug_build, "leakcheck", cpus=1, icount=True)
+    assert outcome.status == 0 and re.search(r"^[67]\d passed, 0 failed$", outcome.console, re.M), outcome.console
+    assert outcome.console.count("not implemented") < 5
+
+
 @pytest.mark.parametrize("sched", ["cfs", "eevdf"])
 def test_fuzz_with_every_check(debug_build, sched):
     outcome = boot_debug(debug_build, FUZZ.format(seed=1, number=5000), sched=sched)
