@@ -82,14 +82,15 @@ void emit_migrate(struct task *t, unsigned cpu, unsigned to)
 
 void emit_runtime(struct rq *rq, struct task *t, u64 delta)
 {
-	struct event_sched_stat_runtime e = {
-		.common = COMMON(sched_stat_runtime, rq->cpu),
-		.pid = t->pid,
-		.runtime = delta,
-		.vruntime = t->fair.vruntime,
-	};
+	struct event_sched_stat_runtime e;
 
+	__builtin_memset(&e, 0,
+			 sizeof(e)); /* the hole behind pid too: records are shown as bytes */
+	e.common = (struct sched_event)COMMON(sched_stat_runtime, rq->cpu);
 	copy_comm(e.comm, t);
+	e.pid = t->pid;
+	e.runtime = delta;
+	e.vruntime = t->fair.vruntime;
 	host_trace(&e.common);
 }
 
@@ -102,14 +103,14 @@ static const u16 delay_type[] = {
 /* So have the delay events. */
 void emit_delay(struct rq *rq, unsigned event, struct task *t, u64 delay)
 {
-	struct event_sched_stat_wait e = {
-		.common = COMMON(sched_stat_wait, rq->cpu),
-		.pid = t->pid,
-		.delay = delay,
-	};
+	struct event_sched_stat_wait e;
 
+	__builtin_memset(&e, 0, sizeof(e)); /* as above: the hole behind pid */
+	e.common = (struct sched_event)COMMON(sched_stat_wait, rq->cpu);
 	e.common.type = delay_type[event];
 	copy_comm(e.comm, t);
+	e.pid = t->pid;
+	e.delay = delay;
 	host_trace(&e.common);
 }
 

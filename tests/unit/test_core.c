@@ -404,6 +404,40 @@ static void charged_time_is_traced(void **state)
 	machine_free(m);
 }
 
+/* Leaves a pattern where the next calls have their variables. */
+static __noinline void stain_stack(void)
+{
+	volatile u8 area[4096];
+
+	for (unsigned i = 0; i < sizeof(area); i++)
+		area[i] = 0xfe;
+}
+
+/* Records are copied as bytes: what lies between two fields must not be left over. */
+static void holes_in_events_are_zero(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task *t = spawn_nice(m, "t", 0);
+	const u8 *bytes;
+
+	(void)state;
+	sched_trace_set(m->s, ~0ull);
+	stain_stack();
+	tick(m);
+	bytes = last_event(m, EVENT_ID_sched_stat_runtime);
+	for (size_t i = offsetof(struct event_sched_stat_runtime, pid) + 4;
+	     i < offsetof(struct event_sched_stat_runtime, runtime); i++)
+		assert_int_equal(bytes[i], 0);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	stain_stack();
+	wake(m, t, 0);
+	bytes = last_event(m, EVENT_ID_sched_stat_sleep);
+	for (size_t i = offsetof(struct event_sched_stat_sleep, pid) + 4;
+	     i < offsetof(struct event_sched_stat_sleep, delay); i++)
+		assert_int_equal(bytes[i], 0);
+	machine_free(m);
+}
+
 /* --- statistics and dumps ------------------------------------------------- */
 
 static void waiting_and_running_add_up(void **state)
@@ -504,6 +538,7 @@ int main(void)
 		cmocka_unit_test(a_switch_event_tells_who_and_why),
 		cmocka_unit_test(wakeups_and_migrations_are_traced_where_they_happen),
 		cmocka_unit_test(charged_time_is_traced),
+		cmocka_unit_test(holes_in_events_are_zero),
 		cmocka_unit_test(waiting_and_running_add_up),
 		cmocka_unit_test(optional_counters_count_on_request),
 		cmocka_unit_test(dumps_have_linux_keys_and_report_their_length),
