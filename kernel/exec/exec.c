@@ -490,6 +490,8 @@ static void switch_image(const struct exec_image *image)
 	struct file *old_exe = t->proc->exe;
 
 	spin_lock(&proc_tree_lock);
+	if (old_mm)
+		t->proc->exited.max_rss = max(t->proc->exited.max_rss, mm_peak_rss(old_mm));
 	t->mm = t->proc->mm = image->mm;
 	t->proc->exe = image->exe;
 	arch_pt_load(image->mm->pt_root);

@@ -11,8 +11,8 @@
  * LOCKING. files->lock guards slots and sizes; it is a leaf. The pointers of a table are replaced
  * only when it grows, by one of its users, so a sole user may read them without the lock.
  */
+#include "kernel/fs/record.h"
 #include "kernel/fs/vfs.h"
-
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "kernel/task/proc.h"
@@ -112,6 +112,7 @@ void file_put(struct file *f)
 	if (!f || __atomic_sub_fetch(&f->refs, 1, __ATOMIC_ACQ_REL))
 		return;
 	flock_drop(f);
+	record_drop(f, f);
 	end_use(f);
 	if (f->ops->release)
 		f->ops->release(f);
@@ -312,6 +313,13 @@ struct files *files_fork(struct files *src)
 	return t;
 }
 
+/* A descriptor of @t to @f is gone. */
+static void close_file(struct files *t, struct file *f)
+{
+	record_drop(f, t);
+	file_put(f);
+}
+
 struct files *files_get(struct files *t)
 {
 	__atomic_add_fetch(&t->refs, 1, __ATOMIC_RELAXED);
@@ -324,7 +332,7 @@ void files_put(struct files *t)
 		return;
 	for (unsigned w = 0; w < t->size / 64; w++)
 		for (u64 bits = t->used[w]; bits; bits &= bits - 1)
-			file_put(t->slots[w * 64 + (unsigned)__builtin_ctzll(bits)]);
+			close_file(t, t->slots[w * 64 + (unsigned)__builtin_ctzll(bits)]);
 	if (t->slots != t->inline_slots)
 		kfree(t->slots);
 	kfree(t);
@@ -363,7 +371,7 @@ void files_close_on_exec(struct files *t)
 			struct file *f =
 				take_slot(t, w * 64 + (unsigned)__builtin_ctzll(t->cloexec[w]));
 			spin_unlock(&t->lock);
-			file_put(f);
+			close_file(t, f);
 		}
 	}
 }
@@ -425,7 +433,10 @@ int fd_replace(struct file *f, int fd, bool cloexec)
 		fill_slot(t, (unsigned)fd, f, cloexec);
 	}
 	spin_unlock(&t->lock);
-	file_put(err ? f : old);
+	if (err)
+		file_put(f);
+	else if (old)
+		close_file(t, old);
 	return err == -EMFILE ? -EBADF : err ? err : fd;
 }
 
@@ -439,7 +450,7 @@ int fd_close(int fd)
 	spin_unlock(&t->lock);
 	if (!f)
 		return -EBADF;
-	file_put(f);
+	close_file(t, f);
 	return 0;
 }
 

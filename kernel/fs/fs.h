@@ -42,6 +42,8 @@ struct file_ops { /* every pointer may be NULL; the default is in the comment */
 	int (*open)(struct inode *i, struct file *f);		/* ok */
 	void (*release)(struct file *f);
 	long (*truncate)(struct inode *i, u64 size); /* -EINVAL */
+	/* Give the file its pages in this range; to the file's end as it is, or beyond if @grow. */
+	long (*allocate)(struct inode *i, u64 offset, u64 len, bool grow); /* -ENODEV */
 	/*
 	 * Physical page at @offset for mmap, with a reference the caller owns; 0 beyond the end or
 	 * out of memory. A hole gets a page. Called with mm->lock held, so it takes no lock that is

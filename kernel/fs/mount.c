@@ -14,6 +14,7 @@
 #define MAX_FS_TYPES 16
 
 struct list mounts = LIST_INIT(mounts);
+static u32 next_id = 1; /* guarded by: tree_lock */
 static const struct fs_type *types[MAX_FS_TYPES];
 static unsigned nr_types;
 
@@ -70,6 +71,7 @@ int mount_add(const struct fs_type *type, const char *source, const struct path 
 		path_get(at);
 		at->dentry->nr_mounts++;
 	}
+	m->id = next_id++;
 	list_add_tail(&mounts, &m->link);
 	spin_unlock(&tree_lock);
 	return 0;
@@ -115,7 +117,28 @@ static struct mount *next_mount(unsigned index)
 	return m;
 }
 
-size_t mount_print(char *buf, size_t size)
+/* Number, parent, device, root, place, options - type, source, options: proc(5). */
+static void add_info(struct text *t, const struct mount *m, const char *name)
+{
+	const char *access = m->flags & MS_RDONLY ? "ro" : "rw";
+
+	text_add(t, "%u %u 0:%u / %s %s%s%s%s,relatime - %s %s %s%s\n", m->id,
+		 m->at.mnt ? m->at.mnt->id : 0, m->sb->dev, name, access,
+		 m->flags & MS_NOSUID ? ",nosuid" : "", m->flags & MS_NODEV ? ",nodev" : "",
+		 m->flags & MS_NOEXEC ? ",noexec" : "", m->sb->type->name, m->source, access,
+		 m->sb->type->options ?: "");
+}
+
+static void add_mount(struct text *t, const struct mount *m, const char *name)
+{
+	text_add(t, "%s %s %s %s%s%s%s,relatime%s 0 0\n", m->source, name, m->sb->type->name,
+		 m->flags & MS_RDONLY ? "ro" : "rw", m->flags & MS_NOSUID ? ",nosuid" : "",
+		 m->flags & MS_NODEV ? ",nodev" : "", m->flags & MS_NOEXEC ? ",noexec" : "",
+		 m->sb->type->options ?: "");
+}
+
+static size_t print_mounts(char *buf, size_t size,
+			   void (*add)(struct text *t, const struct mount *m, const char *name))
 {
 	struct text t = text_of(buf, size);
 	char *name = kmalloc(PATH_MAX);
@@ -127,16 +150,22 @@ size_t mount_print(char *buf, size_t size)
 	fs_context_root(&root);
 	for (unsigned i = 0; (m = next_mount(i)); i++) {
 		top = (struct path){ m, m->sb->root };
-		text_add(&t, "%s %s %s %s%s%s%s,relatime%s 0 0\n", m->source,
-			 path_text(&top, &root, name, PATH_MAX) ?: "(unreachable)",
-			 m->sb->type->name, m->flags & MS_RDONLY ? "ro" : "rw",
-			 m->flags & MS_NOSUID ? ",nosuid" : "", m->flags & MS_NODEV ? ",nodev" : "",
-			 m->flags & MS_NOEXEC ? ",noexec" : "", m->sb->type->options ?: "");
+		add(&t, m, path_text(&top, &root, name, PATH_MAX) ?: "(unreachable)");
 		path_put(&top);
 	}
 	path_put(&root);
 	kfree(name);
 	return t.len;
+}
+
+size_t mount_print(char *buf, size_t size)
+{
+	return print_mounts(buf, size, add_mount);
+}
+
+size_t mount_print_info(char *buf, size_t size)
+{
+	return print_mounts(buf, size, add_info);
 }
 
 size_t fs_print_types(char *buf, size_t size)

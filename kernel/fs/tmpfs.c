@@ -16,6 +16,7 @@
 
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
+#include "kernel/task/thread.h"
 #include "lib/string.h"
 
 #define FANOUT_SHIFT 9
@@ -284,6 +285,28 @@ static long tmpfs_truncate(struct inode *i, u64 size)
 	return 0;
 }
 
+static long tmpfs_allocate(struct inode *i, u64 offset, u64 len, bool grow_file)
+{
+	u64 end = offset + len, pa = 1;
+	long err = 0;
+
+	if (end > MAX_FILE)
+		return -EFBIG;
+	mutex_lock(&i->lock);
+	for (u64 at = ALIGN_DOWN(offset, PAGE_SIZE); at < end && !err; at += PAGE_SIZE) {
+		pa = make_page(i, at >> PAGE_SHIFT);
+		if (pa)
+			page_put(pa);
+		err = !pa ? -ENOSPC : signal_pending() ? -EINTR : 0;
+	}
+	if (!err && grow_file)
+		grow(i, end);
+	if (!err)
+		inode_touch(i);
+	mutex_unlock(&i->lock);
+	return err;
+}
+
 static u64 tmpfs_map_page(struct file *f, u64 offset)
 {
 	if (offset >= READ_ONCE(f->inode->size))
@@ -303,6 +326,7 @@ static const struct file_ops tmpfs_file_ops = {
 	.read = tmpfs_read,
 	.write = tmpfs_write,
 	.truncate = tmpfs_truncate,
+	.allocate = tmpfs_allocate,
 	.map_page = tmpfs_map_page,
 };
 

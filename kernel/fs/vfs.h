@@ -94,9 +94,10 @@ struct inode {
 	u32 nlink; /* guarded by: tree_lock */
 	u32 refs;
 	u32 uid, gid;
-	s32 writers;  /* files open for writing; negative: programs that run. Atomic */
-	u64 size;     /* guarded by: the file system */
-	u64 nr_pages; /* likewise: st_blocks */
+	s32 writers;	/* files open for writing; negative: programs that run. Atomic */
+	u32 nr_records; /* guarded by: record_lock (record.c) */
+	u64 size;	/* guarded by: the file system */
+	u64 nr_pages;	/* likewise: st_blocks */
 	u64 atime_ns, mtime_ns, ctime_ns;
 	struct mutex lock; /* one writer of the content at a time */
 	char *link;	   /* symlink: its text, owned */
@@ -161,6 +162,7 @@ struct mount {
 	struct superblock *sb;
 	struct path at; /* what it covers; dentry NULL for the root mount */
 	u32 refs;	/* holders of paths; 1 for being mounted */
+	u32 id;
 	u32 flags;	/* MS_* */
 	u32 nr_writers; /* files open for writing here; atomic */
 	char source[32];
@@ -256,8 +258,9 @@ int mount_add(const struct fs_type *type, const char *source, const struct path 
 int mount_remove(const struct path *p, bool detach);
 /* The mount that covers (@mnt, @d), or NULL. tree_lock held. */
 struct mount *mount_covering(const struct mount *mnt, const struct dentry *d);
-size_t mount_print(char *buf, size_t size);    /* /proc/mounts */
-size_t fs_print_types(char *buf, size_t size); /* /proc/filesystems */
+size_t mount_print(char *buf, size_t size);	 /* /proc/mounts */
+size_t mount_print_info(char *buf, size_t size); /* /proc/self/mountinfo */
+size_t fs_print_types(char *buf, size_t size);	 /* /proc/filesystems */
 
 /* --- file.c, open.c ------------------------------------------------------------------- */
 /* An open file of @inode; takes over neither reference. @path may be NULL. Runs ops->open. */

@@ -199,6 +199,20 @@ static void send_fault_signal(enum fault f, u64 addr)
 				  addr);
 }
 
+/* Of programs, on each CPU; only that CPU adds to its own. */
+static struct {
+	u64 nr;
+} __aligned(64) faults[MAX_CPUS];
+
+u64 mm_nr_faults(void)
+{
+	u64 sum = 0;
+
+	for (unsigned cpu = 0; cpu < arch_nr_cpus; cpu++)
+		sum += READ_ONCE(faults[cpu].nr);
+	return sum;
+}
+
 bool kernel_page_fault(u64 addr, bool write, bool exec, bool user)
 {
 	struct mm *mm = current->mm;
@@ -213,6 +227,7 @@ bool kernel_page_fault(u64 addr, bool write, bool exec, bool user)
 	}
 	if (f == FAULT_OK) {
 		current->min_flt++;
+		__atomic_fetch_add(&faults[arch_cpu_id()].nr, 1, __ATOMIC_RELAXED);
 		return true;
 	}
 	if (f == FAULT_OOM)

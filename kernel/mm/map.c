@@ -50,6 +50,7 @@ static void zap_finish(struct zap *z)
 	if (!z->nr)
 		return;
 	arch_tlb_shootdown(z->mm->pt_root);
+	z->mm->max_rss = mm_peak_rss(z->mm);
 	z->mm->rss -= z->nr;
 	while (z->nr)
 		page_put(z->page[--z->nr]);

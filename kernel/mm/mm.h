@@ -54,6 +54,10 @@ void *kzalloc(size_t size);
 void kfree(void *p); /* NULL is fine */
 struct kmem_cache;
 struct kmem_cache *kmem_cache_create(const char *name, size_t size, size_t align);
+/* The text of /proc/slabinfo. */
+size_t slab_print(char *buf, size_t size);
+/* Page faults of programs since boot. */
+u64 mm_nr_faults(void);
 void *kmem_cache_alloc(struct kmem_cache *c);
 void kmem_cache_free(struct kmem_cache *c, void *p);
 
@@ -87,6 +91,7 @@ struct mm {
 
 	u8 inherited_from_here[0]; /* fork copies the rest */
 	u64 rss;		   /* pages */
+	u64 max_rss;		   /* the most before it last fell; see mm_peak_rss() */
 	u64 brk_start, brk;
 	u64 mmap_base; /* mappings are placed below */
 	u64 code_start, code_end, data_start, data_end, stack_start;
@@ -99,6 +104,11 @@ struct mm *mm_create(void);
 /* Returns a copy of @src that shares its pages until one side writes; NULL when memory is short. */
 struct mm *mm_fork(struct mm *src);
 struct mm *mm_get(struct mm *mm);
+/* The most pages that were ever present at once. */
+static inline u64 mm_peak_rss(const struct mm *mm)
+{
+	return max(READ_ONCE(mm->rss), READ_ONCE(mm->max_rss));
+}
 void mm_put(struct mm *mm); /* may sleep */
 
 /*
@@ -132,3 +142,6 @@ size_t mm_print_maps(struct mm *mm, char *buf, size_t size);
  * again. False: the caller has a signal to handle first, perhaps this kill. May sleep.
  */
 bool oom_kill(void);
+struct proc;
+/* Per mille of memory that the death of @p would free, oom_score_adj included; 0: never chosen. */
+s64 oom_score(struct proc *p);

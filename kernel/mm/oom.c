@@ -30,6 +30,15 @@ static s64 score(const struct proc *p)
 	return max((s64)p->mm->rss + adj * (s64)page_nr_total() / 1000, (s64)1);
 }
 
+s64 oom_score(struct proc *p)
+{
+	spin_lock(&proc_tree_lock);
+	s64 pages = score(p);
+
+	spin_unlock(&proc_tree_lock);
+	return pages * 1000 / (s64)page_nr_total();
+}
+
 static bool is_dying(const struct proc *p)
 {
 	return p->group_exit || READ_ONCE(p->pending.set) & SIGMASK(SIGKILL);

@@ -130,6 +130,7 @@ struct mm *mm_fork(struct mm *src)
 
 	memcpy(&mm->inherited_from_here, &src->inherited_from_here,
 	       sizeof(*mm) - offsetof(struct mm, inherited_from_here));
+	mm->max_rss = 0;
 	mutex_unlock(&src->lock);
 	if (!err)
 		return mm;

@@ -8,6 +8,7 @@
 #include "kernel/cgroup/cgroup.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
+#include "kernel/syscall/syscall.h"
 #include "kernel/time/time.h"
 #include "lib/string.h"
 
@@ -268,6 +269,56 @@ static size_t show_cgroups(void *arg, char *buf, size_t size)
 	return cgroup_print_controllers(buf, size);
 }
 
+static size_t show_vmstat(void *arg, char *buf, size_t size)
+{
+	(void)arg;
+	return (size_t)snprintf(buf, size,
+				"nr_free_pages %lu\nnr_file_pages %lu\nnr_shmem %lu\npgpgin 0\n"
+				"pgpgout 0\npswpin 0\npswpout 0\npgfault %lu\npgmajfault 0\n",
+				page_nr_free(), tmpfs_nr_pages(), tmpfs_nr_pages(), mm_nr_faults());
+}
+
+static size_t show_slabinfo(void *arg, char *buf, size_t size)
+{
+	(void)arg;
+	return slab_print(buf, size);
+}
+
+/* Work that Linux defers is done at once here, so nothing is ever counted. */
+static size_t show_softirqs(void *arg, char *buf, size_t size)
+{
+	static const char *const names[] = { "HI",	 "TIMER",   "NET_TX", "NET_RX",	 "BLOCK",
+					     "IRQ_POLL", "TASKLET", "SCHED",  "HRTIMER", "RCU" };
+	struct text t = text_of(buf, size);
+	struct cpumask online = online_cpus();
+	unsigned cpu;
+
+	(void)arg;
+	text_add(&t, "                    ");
+	for_each_cpu(cpu, &online)
+		text_add(&t, "CPU%-8u", cpu);
+	for (unsigned i = 0; i < ARRAY_SIZE(names); i++) {
+		text_add(&t, "\n%12s:", names[i]);
+		for_each_cpu(cpu, &online)
+			text_add(&t, " %10u", 0);
+	}
+	text_add(&t, "\n");
+	return t.len;
+}
+
+/* There are no disks. */
+static size_t show_nothing(void *arg, char *buf, size_t size)
+{
+	(void)arg, (void)buf, (void)size;
+	return 0;
+}
+
+static size_t show_unimplemented(void *arg, char *buf, size_t size)
+{
+	(void)arg;
+	return syscall_print_missing(buf, size);
+}
+
 static size_t show_string(void *arg, char *buf, size_t size)
 {
 	return (size_t)snprintf(buf, size, "%s\n", (const char *)arg);
@@ -290,6 +341,11 @@ static const struct pseudo_file system_files[] = {
 	SHOW("cgroups", show_cgroups),
 	SHOW("interrupts", show_interrupts),
 	SHOW("schedstat", show_schedstat),
+	SHOW("vmstat", show_vmstat),
+	SHOW("softirqs", show_softirqs),
+	SHOW("diskstats", show_nothing),
+	{ .name = "slabinfo", .mode = 0400, .show = show_slabinfo },
+	SHOW("fairground/unimplemented", show_unimplemented),
 	STRING("sys/kernel/ostype", OS_TYPE),
 	STRING("sys/kernel/osrelease", OS_RELEASE),
 	STRING("sys/kernel/version", OS_VERSION),

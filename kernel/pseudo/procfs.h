@@ -35,6 +35,12 @@ static inline bool is_kernel_thread(const struct pid_ref *r)
 	return r->thread->flags & THREAD_KERNEL;
 }
 
+/* --- proc_resources.c ----------------------------------------------------------------- */
+size_t show_limits(void *ref, char *buf, size_t size);
+size_t show_io(void *ref, char *buf, size_t size);
+size_t show_oom_score(void *ref, char *buf, size_t size);
+size_t show_mountinfo(void *ref, char *buf, size_t size);
+
 /* --- proc_text.c: contents; the arg is a struct pid_ref ------------------------------- */
 extern const struct pid_text {
 	const char *name;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * System calls on descriptors: reading, writing, positions, duplicating. Pipes are in pipe.c, names
- * in path.c, metadata in stat.c, waiting in poll.c.
+ * System calls on descriptors: reading, writing, positions, opening. Duplicating, flags and locks
+ * are in fcntl.c, pipes in pipe.c, names in path.c, metadata in stat.c, waiting in poll.c.
  */
 #include "kernel/syscall/syscall.h"
 
-#include "kernel/fs/pipe.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
@@ -35,14 +34,26 @@ static inline long file_read(struct file *f, void *buf, size_t n, u64 *pos)
 {
 	if (!(f->mode & FILE_READ))
 		return -EBADF;
-	return f->ops->read ? f->ops->read(f, buf, min(n, MAX_RW), pos) : -EINVAL;
+	struct thread *t = current;
+	long ret = f->ops->read ? f->ops->read(f, buf, min(n, MAX_RW), pos) : -EINVAL;
+
+	t->nr_reads++;
+	if (ret > 0)
+		t->read_bytes += (u64)ret;
+	return ret;
 }
 
 static inline long file_write(struct file *f, const void *buf, size_t n, u64 *pos)
 {
 	if (!(f->mode & FILE_WRITE))
 		return -EBADF;
-	return f->ops->write ? f->ops->write(f, buf, min(n, MAX_RW), pos) : -EINVAL;
+	struct thread *t = current;
+	long ret = f->ops->write ? f->ops->write(f, buf, min(n, MAX_RW), pos) : -EINVAL;
+
+	t->nr_writes++;
+	if (ret > 0)
+		t->written_bytes += (u64)ret;
+	return ret;
 }
 
 SYSCALL3(read, int, fd, void *, buf, size_t, n)
@@ -246,6 +257,20 @@ SYSCALL4(pwritev, int, fd, const struct iovec *, iov, u64, nr, s64, offset)
 	return vector_io(fd, iov, nr, offset, true, write_vector);
 }
 
+/*
+ * Copies within the kernel save nothing where files are memory. These are Linux's answers for
+ * files that cannot: programs then read and write.
+ */
+SYSCALL0(sendfile)
+{
+	return -EINVAL;
+}
+
+SYSCALL0(copy_file_range)
+{
+	return -EOPNOTSUPP;
+}
+
 /* --- positions and sizes -------------------------------------------------------------- */
 
 static long file_seek(struct file *f, s64 offset, int whence)
@@ -286,6 +311,31 @@ SYSCALL2(ftruncate, int, fd, s64, size)
 		return -EBADF;
 	if (size >= 0 && (ref.file->mode & FILE_WRITE) && ref.file->ops->truncate)
 		ret = ref.file->ops->truncate(ref.file->inode, (u64)size);
+	fd_release(ref);
+	return ret;
+}
+
+/* Only the modes that give a file its memory; holes cannot be cut into one. */
+SYSCALL4(fallocate, int, fd, unsigned, mode, s64, offset, s64, len)
+{
+	enum { KEEP_SIZE = 1 };
+	struct fd_ref ref = fd_borrow(fd);
+	long ret;
+
+	if (!ref.file)
+		return -EBADF;
+	if (offset < 0 || len <= 0)
+		ret = -EINVAL;
+	else if (mode & ~(unsigned)KEEP_SIZE)
+		ret = -EOPNOTSUPP;
+	else if (!(ref.file->mode & FILE_WRITE))
+		ret = -EBADF;
+	else if (offset > INT64_MAX - len)
+		ret = -EFBIG;
+	else if (!ref.file->ops->allocate)
+		ret = S_ISFIFO(ref.file->inode->mode) ? -ESPIPE : -ENODEV;
+	else
+		ret = ref.file->ops->allocate(ref.file->inode, (u64)offset, (u64)len, !mode);
 	fd_release(ref);
 	return ret;
 }
@@ -369,156 +419,4 @@ SYSCALL2(creat, const char *, path, u32, mode)
 SYSCALL1(close, int, fd)
 {
 	return fd_close(fd);
-}
-
-/* --- duplicating and flags ------------------------------------------------------------ */
-
-SYSCALL1(dup, int, fd)
-{
-	struct file *f = fd_get(fd);
-
-	return f ? fd_install(f, 0, false) : -EBADF;
-}
-
-static long dup_to(int fd, int to, bool cloexec)
-{
-	struct file *f = fd_get(fd);
-
-	if (!f)
-		return -EBADF;
-	if (to < 0) {
-		file_put(f);
-		return -EBADF;
-	}
-	return fd_replace(f, to, cloexec);
-}
-
-SYSCALL2(dup2, int, fd, int, to)
-{
-	struct fd_ref ref;
-
-	if (fd != to)
-		return dup_to(fd, to, false);
-	ref = fd_borrow(fd);
-	fd_release(ref);
-	return ref.file ? fd : -EBADF;
-}
-
-SYSCALL3(dup3, int, fd, int, to, u32, flags)
-{
-	return fd == to || (flags & ~O_CLOEXEC) ? -EINVAL : dup_to(fd, to, flags & O_CLOEXEC);
-}
-
-enum fcntl_cmd {
-	F_DUPFD,
-	F_GETFD,
-	F_SETFD,
-	F_GETFL,
-	F_SETFL,
-	F_SETOWN = 8,
-	F_GETOWN,
-	F_DUPFD_CLOEXEC = 1030,
-	F_SETPIPE_SZ,
-	F_GETPIPE_SZ,
-};
-#define SETTABLE_FLAGS (O_APPEND | O_NONBLOCK)
-
-static long dup_above(struct file *f, u64 min_fd, bool cloexec)
-{
-	if (min_fd >= current->proc->rlimit[7 /* RLIMIT_NOFILE */].cur)
-		return -EINVAL;
-	return fd_install(file_get(f), (int)min_fd, cloexec);
-}
-
-static long pipe_fcntl(struct file *f, unsigned cmd, u64 arg)
-{
-	struct pipe *p = pipe_of(f);
-
-	if (!p)
-		return -EBADF;
-	return cmd == F_GETPIPE_SZ ? (long)pipe_capacity(p) : pipe_resize(p, arg);
-}
-
-static long file_fcntl(struct file *f, int fd, unsigned cmd, u64 arg)
-{
-	switch (cmd) {
-	case F_DUPFD:
-	case F_DUPFD_CLOEXEC:
-		return dup_above(f, arg, cmd == F_DUPFD_CLOEXEC);
-	case F_GETFD:
-		return files_cloexec(fd);
-	case F_SETFD:
-		return files_set_cloexec(fd, arg & 1);
-	case F_GETFL:
-		return f->flags | 0100000; /* O_LARGEFILE, as Linux reports on 64 bits */
-	case F_SETFL:
-		f->flags = (f->flags & ~SETTABLE_FLAGS) | ((u32)arg & SETTABLE_FLAGS);
-		return 0;
-	case F_SETOWN: /* nothing here sends SIGIO */
-	case F_GETOWN:
-		return 0;
-	case F_SETPIPE_SZ:
-	case F_GETPIPE_SZ:
-		return pipe_fcntl(f, cmd, arg);
-	default:
-		return -EINVAL;
-	}
-}
-
-SYSCALL3(fcntl, int, fd, unsigned, cmd, u64, arg)
-{
-	struct fd_ref ref = fd_borrow(fd);
-	long ret;
-
-	if (!ref.file)
-		return -EBADF;
-	ret = file_fcntl(ref.file, fd, cmd, arg);
-	fd_release(ref);
-	return ret;
-}
-
-#define FIONCLEX 0x5450
-#define FIOCLEX	 0x5451
-#define FIONBIO	 0x5421
-
-static long file_ioctl(struct file *f, int fd, unsigned cmd, u64 arg)
-{
-	int on;
-
-	switch (cmd) {
-	case FIOCLEX:
-	case FIONCLEX:
-		return files_set_cloexec(fd, cmd == FIOCLEX);
-	case FIONBIO:
-		if (arch_copy_from_user(&on, (void *)arg, sizeof(on)))
-			return -EFAULT;
-		f->flags = on ? f->flags | O_NONBLOCK : f->flags & ~O_NONBLOCK;
-		return 0;
-	default:
-		return f->ops->ioctl ? f->ops->ioctl(f, cmd, arg) : -ENOTTY;
-	}
-}
-
-SYSCALL3(ioctl, int, fd, unsigned, cmd, u64, arg)
-{
-	struct fd_ref ref = fd_borrow(fd);
-	long ret;
-
-	if (!ref.file)
-		return -EBADF;
-	ret = file_ioctl(ref.file, fd, cmd, arg);
-	fd_release(ref);
-	return ret;
-}
-
-SYSCALL2(flock, int, fd, unsigned, op)
-{
-	struct fd_ref ref = fd_borrow(fd);
-	long ret;
-
-	if (!ref.file)
-		return -EBADF;
-	ret = ref.file->mode & FILE_PATH ? -EBADF : flock_apply(ref.file, op);
-	fd_release(ref);
-	return ret;
 }

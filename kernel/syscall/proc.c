@@ -70,6 +70,7 @@ static int put_rusage(struct user_rusage *user, const struct usage *u)
 	struct user_rusage r = {
 		.utime = { u->user_ns / NS_PER_SEC, u->user_ns % NS_PER_SEC / NS_PER_US },
 		.stime = { u->system_ns / NS_PER_SEC, u->system_ns % NS_PER_SEC / NS_PER_US },
+		.maxrss = (s64)(u->max_rss * PAGE_SIZE / 1024),
 		.minflt = u->min_flt,
 		.majflt = u->maj_flt,
 		.nvcsw = u->nr_voluntary,

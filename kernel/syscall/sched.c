@@ -441,3 +441,57 @@ SYSCALL2(getpriority, int, which, int, who)
 		return -EINVAL;
 	return for_each_selected(which, who, best_priority, &best) ? best : -ESRCH;
 }
+
+/* --- I/O priorities: there is no storage to order requests of, so they are only kept -------- */
+
+enum io_class { IO_NONE, IO_REALTIME, IO_BEST_EFFORT, IO_IDLE };
+#define IO_CLASS(prio) ((unsigned)(prio) >> 13)
+
+static void set_io_priority(struct thread *t, void *arg)
+{
+	struct nice_change *change = arg;
+
+	if (cred_may_schedule(t))
+		t->io_priority = (u16)change->nice;
+	else
+		change->err = -EPERM;
+}
+
+/* Class in the three highest of 16 bits, level in the three lowest. */
+SYSCALL3(ioprio_set, int, which, int, who, int, priority)
+{
+	struct nice_change change = { .nice = priority };
+	unsigned level = (unsigned)priority & 0x1fff;
+
+	if (which < 1 || which > 3 || priority < 0 || IO_CLASS(priority) > IO_IDLE || level > 7 ||
+	    (IO_CLASS(priority) == IO_NONE && level))
+		return -EINVAL;
+	if (IO_CLASS(priority) == IO_REALTIME && !capable(CAP_SYS_NICE) && !capable(CAP_SYS_ADMIN))
+		return -EPERM;
+	return for_each_selected(which - 1, who, set_io_priority, &change) ? change.err : -ESRCH;
+}
+
+/* The best of the selected; a smaller number is better, and none at all is best effort 4. */
+static void best_io_priority(struct thread *t, void *arg)
+{
+	long *best = arg, own = t->io_priority ?: IO_BEST_EFFORT << 13 | 4;
+
+	*best = min(*best, own);
+}
+
+SYSCALL2(ioprio_get, int, which, int, who)
+{
+	long best = UINT16_MAX;
+
+	if (which < 1 || which > 3)
+		return -EINVAL;
+	if (which == 1) {
+		struct thread *t = who ? thread_find(who) : thread_get(current);
+		if (!t)
+			return -ESRCH;
+		best = t->io_priority;
+		thread_put(t);
+		return best;
+	}
+	return for_each_selected(which - 1, who, best_io_priority, &best) ? best : -ESRCH;
+}

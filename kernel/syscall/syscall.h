@@ -36,6 +36,8 @@
 	SYSCALL_HANDLER(name, (T0 p0, T1 p1, T2 p2, T3 p3, T4 p4, T5 p5),                          \
 			((T0)a[0], (T1)a[1], (T2)a[2], (T3)a[3], (T4)a[4], (T5)a[5]))
 
+/* The text of /proc/fairground/unimplemented. */
+size_t syscall_print_missing(char *buf, size_t size);
 /* The options of prctl(2) about credentials; -EINVAL for any other. */
 long cred_prctl(int option, u64 arg, u64 arg3);
 

@@ -138,6 +138,10 @@ struct usage thread_usage(struct thread *t)
 		.maj_flt = t->maj_flt,
 		.nr_voluntary = t->task.nr_voluntary,
 		.nr_involuntary = t->task.nr_involuntary,
+		.read_bytes = t->read_bytes,
+		.written_bytes = t->written_bytes,
+		.nr_reads = t->nr_reads,
+		.nr_writes = t->nr_writes,
 	};
 }
 
@@ -149,6 +153,11 @@ void usage_add(struct usage *sum, const struct usage *more)
 	sum->maj_flt += more->maj_flt;
 	sum->nr_voluntary += more->nr_voluntary;
 	sum->nr_involuntary += more->nr_involuntary;
+	sum->read_bytes += more->read_bytes;
+	sum->written_bytes += more->written_bytes;
+	sum->nr_reads += more->nr_reads;
+	sum->nr_writes += more->nr_writes;
+	sum->max_rss = max(sum->max_rss, more->max_rss);
 }
 
 struct usage proc_usage_locked(struct proc *p)
@@ -161,6 +170,8 @@ struct usage proc_usage_locked(struct proc *p)
 		struct usage one = thread_usage(t);
 		usage_add(&sum, &one);
 	}
+	if (p->mm)
+		sum.max_rss = max(sum.max_rss, mm_peak_rss(p->mm));
 	return sum;
 }
 

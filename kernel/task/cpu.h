@@ -25,6 +25,8 @@ struct usage {
 	u64 user_ns, system_ns;
 	u64 min_flt, maj_flt;
 	u64 nr_voluntary, nr_involuntary; /* switches */
+	u64 read_bytes, written_bytes, nr_reads, nr_writes;
+	u64 max_rss; /* pages; of several processes, that of the largest */
 };
 struct usage thread_usage(struct thread *t);
 struct usage proc_usage(struct proc *p); /* the sum of its threads, ended ones too */

@@ -106,6 +106,8 @@ static void copy_thread(struct thread *t, const struct clone_args *args)
 	t->mm = t->proc->mm;
 	t->blocked = parent->blocked;
 	t->cred = parent->cred;
+	t->io_priority = parent->io_priority;
+	t->mempolicy = parent->mempolicy;
 	/* A child on the same memory must not run handlers on the same stack. */
 	if (!(args->flags & CLONE_VM) || (args->flags & CLONE_VFORK)) {
 		t->altstack = parent->altstack;

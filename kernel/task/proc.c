@@ -141,6 +141,8 @@ void proc_release_resources(struct proc *p)
 	struct fs_context *fs = p->fs;
 	struct file *exe = p->exe;
 
+	if (mm)
+		p->exited.max_rss = max(p->exited.max_rss, mm_peak_rss(mm));
 	p->mm = NULL;
 	p->files = NULL;
 	p->fs = NULL;

@@ -71,7 +71,10 @@ struct thread {
 	int exit_code; /* wait status of this thread */
 	u64 start_ns;
 	u64 min_flt, maj_flt;
+	u64 read_bytes, written_bytes, nr_reads, nr_writes; /* by read(2) and write(2) and family */
 	struct cred cred;
+	u16 io_priority; /* ioprio_set(2): only kept */
+	u16 mempolicy;	 /* set_mempolicy(2): the mode, with its flags */
 	u64 timer_slack_ns, default_timer_slack_ns;
 	struct waitq
 		*vfork_done; /* where the parent of a vfork waits; guarded by: proc->sig_lock */

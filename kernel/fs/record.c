@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Record locks, the advisory locks of fcntl(2) on ranges of bytes.
+ *
+ * POSIX's kind belongs to a descriptor table: any close of the file by its processes drops them.
+ * Linux's other kind (OFD) belongs to an open file and goes with it. Both exclude each other; only
+ * the owner differs. The records of one owner never overlap, and adjacent ones of a type are one.
+ *
+ * All records are in one list and all waiters sleep on one queue, as with flock(2): there are few.
+ * A file counts its records, so that a close need not search.
+ *
+ * Locking: record_lock, a leaf.
+ */
+#include "kernel/fs/record.h"
+
+#include "kernel/fs/vfs.h"
+#include "kernel/kernel.h"
+#include "kernel/mm/mm.h"
+#include "kernel/task/proc.h"
+
+struct record {
+	struct list link;
+	struct inode *inode; /* kept by the owner's open file */
+	const void *owner;   /* a struct files or a struct file */
+	u64 start, end;	     /* last byte included */
+	bool exclusive;
+	int pid; /* of the process that set it; -1 for OFD */
+};
+
+/* A sleeping request of POSIX's kind, for the search for deadlocks. */
+struct wait {
+	struct list link;
+	const void *owner, *blocker;
+};
+
+static struct spinlock record_lock = SPINLOCK_INIT("record");
+static struct list records = LIST_INIT(records); /* guarded by: record_lock */
+static struct list waits = LIST_INIT(waits);	 /* guarded by: record_lock */
+static struct waitq record_waiters = WAITQ_INIT(record_waiters);
+
+static bool overlap(const struct record *a, const struct record *b)
+{
+	return a->inode == b->inode && a->start <= b->end && b->start <= a->end;
+}
+
+/* A record of somebody else that forbids @want, or NULL. */
+static struct record *find_conflict(const struct record *want)
+{
+	struct record *r;
+
+	assert(spin_is_held(&record_lock));
+	list_for_each(r, &records, link)
+		if (r->owner != want->owner && overlap(r, want) &&
+		    (r->exclusive || want->exclusive))
+			return r;
+	return NULL;
+}
+
+static void remove(struct record *r)
+{
+	list_del(&r->link);
+	r->inode->nr_records--;
+	kfree(r);
+}
+
+static void add(struct record *r, const struct record *model)
+{
+	*r = *model;
+	r->inode->nr_records++;
+	list_add_tail(&records, &r->link);
+}
+
+/* Take the range of @cut out of the owner's records. One record may become two: *spare. */
+static void cut_out(const struct record *cut, struct record **spare)
+{
+	struct record *r, *tmp;
+
+	assert(spin_is_held(&record_lock));
+	list_for_each_safe(r, tmp, &records, link) {
+		if (r->owner != cut->owner || !overlap(r, cut))
+			continue;
+		if (r->start < cut->start && r->end > cut->end) {
+			struct record upper = *r;
+
+			upper.start = cut->end + 1;
+			r->end = cut->start - 1;
+			add(*spare, &upper);
+			*spare = NULL;
+			return;
+		}
+		if (r->start < cut->start)
+			r->end = cut->start - 1;
+		else if (r->end > cut->end)
+			r->start = cut->end + 1;
+		else
+			remove(r);
+	}
+}
+
+/* Join @mine, in the list, with the owner's records of its type that it touches. */
+static void join(struct record *mine)
+{
+	struct record *r, *tmp;
+
+	list_for_each_safe(r, tmp, &records, link) {
+		if (r == mine || r->owner != mine->owner || r->inode != mine->inode ||
+		    r->exclusive != mine->exclusive)
+			continue;
+		if (r->end + 1 == mine->start)
+			mine->start = r->start;
+		else if (mine->end + 1 == r->start)
+			mine->end = r->end;
+		else
+			continue;
+		remove(r);
+	}
+}
+
+/* Would waiting for @blocker close a circle of owners that wait for each other? */
+static bool is_deadlock(const void *owner, const void *blocker)
+{
+	const struct wait *w;
+
+	for (unsigned steps = 0; steps < 16; steps++) {
+		const void *next = NULL;
+
+		list_for_each(w, &waits, link)
+			if (w->owner == blocker)
+				next = w->blocker;
+		if (!next || next == owner)
+			return next;
+		blocker = next;
+	}
+	return false;
+}
+
+/*
+ * Set @want if nobody forbids it, with the two records of @spare, of which it takes what it needs.
+ * 0, -EAGAIN, or -EDEADLK if a @wait is given that would never end.
+ */
+static long try_set(const struct record *want, struct record *spare[2], struct wait *wait)
+{
+	struct record *conflict;
+	long err = 0;
+
+	spin_lock(&record_lock);
+	conflict = find_conflict(want);
+	if (wait)
+		list_del(&wait->link);
+	if (!conflict) {
+		cut_out(want, &spare[0]);
+		add(spare[1], want);
+		join(spare[1]);
+		spare[1] = NULL;
+	} else if (wait && want->pid > 0 && is_deadlock(want->owner, conflict->owner)) {
+		err = -EDEADLK;
+	} else {
+		err = -EAGAIN;
+		if (wait) {
+			wait->blocker = conflict->owner;
+			list_add_tail(&waits, &wait->link);
+		}
+	}
+	spin_unlock(&record_lock);
+	return err;
+}
+
+static long set(const struct record *want, struct record *spare[2], bool may_wait)
+{
+	struct wait wait = { .owner = want->owner };
+	long err, slept = 0;
+
+	list_init(&wait.link);
+	err = try_set(want, spare, may_wait ? &wait : NULL);
+	if (err == -EAGAIN && may_wait) {
+		slept = wait_event_interruptible(&record_waiters,
+						 (err = try_set(want, spare, &wait)) != -EAGAIN);
+		spin_lock(&record_lock);
+		list_del(&wait.link);
+		spin_unlock(&record_lock);
+	}
+	if (!err || slept)
+		waitq_wake(&record_waiters, 0); /* an exclusive lock may have become shared */
+	return slept ? slept : err;
+}
+
+static long unset(const struct record *range, struct record **spare)
+{
+	spin_lock(&record_lock);
+	cut_out(range, spare);
+	spin_unlock(&record_lock);
+	waitq_wake(&record_waiters, 0);
+	return 0;
+}
+
+/* --- from fcntl ----------------------------------------------------------------------- */
+
+/* The range that @l names, relative to @f's position or size if it says so. */
+static long get_range(struct file *f, const struct user_flock *l, struct record *r)
+{
+	s64 base = l->whence == 1 ? (s64)f->pos : l->whence == 2 ? (s64)file_size(f) : 0, start;
+
+	if (l->whence < 0 || l->whence > 2)
+		return -EINVAL;
+	if (__builtin_add_overflow(base, l->start, &start))
+		return -EOVERFLOW;
+	if (l->len > 0 && start > INT64_MAX - (l->len - 1))
+		return -EOVERFLOW;
+	if (l->len < 0 && start + l->len > start)
+		return -EINVAL;
+	r->start = (u64)(l->len < 0 ? start + l->len : start);
+	r->end = l->len > 0   ? (u64)(start + l->len - 1)
+		 : l->len < 0 ? (u64)(start - 1)
+			      : (u64)INT64_MAX;
+	return start < 0 || (s64)r->start < 0 ? -EINVAL : 0;
+}
+
+static struct record request_of(struct file *f, const struct user_flock *l, bool ofd)
+{
+	return (struct record){
+		.inode = f->inode,
+		.owner = ofd ? (const void *)f : current->proc->files,
+		.exclusive = l->type == F_WRLCK,
+		.pid = ofd ? -1 : current->proc->pid,
+	};
+}
+
+long record_get(struct file *f, struct user_flock *l, bool ofd)
+{
+	struct record want = request_of(f, l, ofd), *r;
+	long err = get_range(f, l, &want);
+
+	if (err || (l->type != F_RDLCK && l->type != F_WRLCK) || (ofd && l->pid))
+		return err ? err : -EINVAL;
+	spin_lock(&record_lock);
+	r = find_conflict(&want);
+	if (r) {
+		l->type = r->exclusive ? F_WRLCK : F_RDLCK;
+		l->whence = 0;
+		l->start = (s64)r->start;
+		l->len = r->end == INT64_MAX ? 0 : (s64)(r->end - r->start + 1);
+		l->pid = r->pid;
+	} else {
+		l->type = F_UNLCK;
+	}
+	spin_unlock(&record_lock);
+	return 0;
+}
+
+long record_set(struct file *f, const struct user_flock *l, bool ofd, bool may_wait)
+{
+	struct record want = request_of(f, l, ofd), *spare[2];
+	long err = get_range(f, l, &want);
+
+	if (err || l->type < F_RDLCK || l->type > F_UNLCK || (ofd && l->pid))
+		return err ? err : -EINVAL;
+	if ((l->type == F_RDLCK && !(f->mode & FILE_READ)) ||
+	    (l->type == F_WRLCK && !(f->mode & FILE_WRITE)))
+		return -EBADF;
+	spare[0] = kmalloc(sizeof(*spare[0]));
+	spare[1] = kmalloc(sizeof(*spare[1]));
+	if (!spare[0] || !spare[1])
+		err = -ENOMEM;
+	else
+		err = l->type == F_UNLCK ? unset(&want, &spare[0]) : set(&want, spare, may_wait);
+	kfree(spare[0]);
+	kfree(spare[1]);
+	return err;
+}
+
+void record_drop(struct file *f, const void *owner)
+{
+	struct record *r, *tmp;
+	bool dropped = false;
+
+	if (likely(!READ_ONCE(f->inode->nr_records)))
+		return;
+	spin_lock(&record_lock);
+	list_for_each_safe(r, tmp, &records, link) {
+		if (r->owner != owner || r->inode != f->inode)
+			continue;
+		remove(r);
+		dropped = true;
+	}
+	spin_unlock(&record_lock);
+	if (dropped)
+		waitq_wake(&record_waiters, 0);
+}

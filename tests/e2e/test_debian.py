@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Unmodified programs of Debian with the libraries they load, each at the work it is for."""
+
+import re
+import shutil
+
+import pytest
+
+from conftest import dynamic_program
+
+
+@pytest.fixture
+def debian(guest):
+    """debian("ls", "make")(script) runs the script where these programs of this machine are in /root.
+    The shell would take its own ones for a bare name."""
+    def of(*names):
+        found = [dynamic_program(path) if (path := shutil.which(name)) else pytest.skip(f"no {name} here")
+                 for name in names]
+        put = "".join(put for put, _ in found)
+        files = {at: content for _, of_one in found for at, content in of_one.items()}
+        return lambda script, **how: guest(f"{put} cd /tmp; {script}", files=files, mem=512, **how)
+    return of
+
+
+def test_ls_shows_permissions_and_owners(debian):
+    text = debian("ls")("touch -d '2020-01-02 03:04:05' f; chown 7:8 f; chmod 4751 f; "
+                        "TZ=UTC0 /root/ls -ln f; /root/ls -ld /tmp")
+    assert re.search(r"^-rwsr-x--x 1 7 8 0 Jan  2  2020 f$", text, re.M)
+    assert re.search(r"^drwxrwxrwt .* /tmp$", text, re.M)
+    assert "not implemented" not in text
+
+
+def test_make_with_two_jobs(debian):
+    makefile = r"all: a b c\n%%:\n\t@echo make $@; sleep 0.1; echo $@ > $@.out\n"
+    text = debian("make")(f"printf '{makefile}' > Makefile; /root/make -j2 && cat a.out b.out c.out && echo MADE")
+    assert re.search(r"^a\nb\nc\nMADE$", text, re.M), text
+
+
+def test_sqlite_keeps_a_database_on_disk(debian):
+    text = debian("sqlite3")(
+        "/root/sqlite3 x.db 'create table t(n); insert into t values(1),(2);'; "
+        "for i in 3 4; do (for j in 1 2 3 4 5; do /root/sqlite3 -cmd '.timeout 60000' x.db "
+        "\"insert into t values($i$j);\"; done) & done; wait; "
+        "/root/sqlite3 x.db 'select count(*), sum(n) from t; pragma integrity_check; pragma journal_mode=wal;'; ls")
+    assert re.search(rf"^12\|{1 + 2 + 31 + 32 + 33 + 34 + 35 + 41 + 42 + 43 + 44 + 45}\nok\nwal$", text, re.M), text
+
+
+def test_numactl_shows_the_nodes(debian):
+    text = debian("numactl")("cd /root; ./numactl -H; ./numactl --membind=0 ./numactl --show; "
+                             "./numactl --membind=1 true && echo BAD; true")
+    assert "node 0 cpus: 0 1 2 3" in text and re.search(r"^policy: bind$", text, re.M) and "BAD" not in text
+
+
+def test_setpriv_gives_privileges_up(debian):
+    text = debian("setpriv")(
+        "/root/setpriv --reuid 1000 --regid 1001 --clear-groups --bounding-set=-all sh -c 'id -u; id -g; "
+        "grep -E \"^(Uid|CapEff|CapBnd)\" /proc/self/status; kill -0 1 || echo refused; "
+        "echo 1 > /sys/kernel/debug/sched/latency_ns || echo kept; renice -n -5 $$ || echo slow'; "
+        "/root/setpriv --dump | grep -c chown")
+    assert re.search(r"^1000\n1001\nUid:\t1000\t1000\t1000\t1000\nCapEff:\t0+\nCapBnd:\t0+$", text, re.M), text
+    assert all(re.search(rf"^{word}$", text, re.M) for word in ("refused", "kept", "slow")), text
+
+
+def test_su_becomes_another_user(guest):
+    text = guest("echo root::0:0::/root:/bin/sh > /etc/passwd; echo guest::1000:1000::/tmp:/bin/sh >> /etc/passwd; "
+                 "cd /tmp; echo secret > s; chmod 600 s; su guest -c 'id -u; cat /tmp/s || echo closed'")
+    assert re.search(r"^1000$", text, re.M) and re.search(r"^closed$", text, re.M), text
+
+
+def test_missing_calls_are_counted_and_said_once(debian):
+    text = debian("setpriv")("/root/setpriv --reuid 1000 true; /root/setpriv --reuid 1000 true; "
+                             "cat /proc/fairground/unimplemented")
+    assert re.search(r"^number  calls  first program$", text, re.M)
