@@ -148,10 +148,16 @@ static void become_zombie(struct proc *p)
 
 /* --- the thread ------------------------------------------------------------------------ */
 
-/* From here on the thread takes no signals. Returns true for the last thread that gets here. */
+/*
+ * From here on the thread takes no signals. Returns true for the last thread that gets here. That
+ * one frees the memory, perhaps while this one waits for a CPU; a thread that still named the
+ * memory would get freed page tables with the CPU.
+ */
 static bool begin_exit(struct thread *t, int code)
 {
 	struct proc *p = t->proc;
+
+	assert(!t->mm);
 	unsigned long flags = spin_lock_irqsave(&p->sig_lock);
 
 	thread_set_flags(t, THREAD_EXITING);
@@ -226,9 +232,8 @@ __noreturn void thread_exit(int code)
 	might_sleep();
 	trace_process_exit(t);
 	thread_release_mm(t);
-	bool last_alive = begin_exit(t, code);
-	/* The last thread releases the memory; until then others may still run on it. */
 	t->mm = NULL;
+	bool last_alive = begin_exit(t, code);
 	if (last_alive && p != &kernel_proc)
 		release_process(p);
 	if (leave_process(t))
