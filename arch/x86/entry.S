@@ -23,7 +23,7 @@
 #define THREAD_FLAGS 0
 #define THREAD_USER_STAMP 4
 #define THREAD_USER_CYCLES 8
-#define THREAD_EXIT_WORK 0x24
+#define THREAD_EXIT_WORK 0x64
 #define REGS_AX 64
 #define REGS_DI 72
 #define REGS_VECTOR 120

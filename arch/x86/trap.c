@@ -28,7 +28,7 @@ STATIC_ASSERT(offsetof(struct cpu, user_cycles) == 40, "CPU_USER_CYCLES");
 STATIC_ASSERT(offsetof(struct thread, flags) == 0, "THREAD_FLAGS");
 STATIC_ASSERT(offsetof(struct thread, user_stamp) == 4, "THREAD_USER_STAMP");
 STATIC_ASSERT(offsetof(struct thread, user_cycles) == 8, "THREAD_USER_CYCLES");
-STATIC_ASSERT(THREAD_EXIT_WORK == 0x24, "THREAD_EXIT_WORK");
+STATIC_ASSERT(THREAD_EXIT_WORK == 0x64, "THREAD_EXIT_WORK");
 STATIC_ASSERT(offsetof(struct user_regs, ax) == 64, "REGS_AX");
 STATIC_ASSERT(offsetof(struct user_regs, di) == 72, "REGS_DI");
 STATIC_ASSERT(offsetof(struct user_regs, vector) == 120, "REGS_VECTOR");

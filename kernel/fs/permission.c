@@ -8,7 +8,7 @@
 #include "kernel/fs/vfs.h"
 
 #include "kernel/task/cred.h"
-#include "kernel/task/thread.h"
+#include "kernel/task/signal.h"
 
 int inode_permission(const struct inode *i, unsigned want)
 {
@@ -56,6 +56,20 @@ void inode_set_owner(struct inode *i, const struct inode *dir)
 int path_writable(const struct path *p)
 {
 	return p->mnt && (p->mnt->flags & MS_RDONLY) ? -EROFS : 0;
+}
+
+int file_limit_size(u64 pos, size_t *n)
+{
+	u64 limit = READ_ONCE(current->proc->rlimit[RLIMIT_FSIZE].cur);
+
+	if (likely(limit == RLIM_INFINITY || !*n))
+		return 0;
+	if (pos >= limit) {
+		signal_send_thread(current, SIGXFSZ, NULL);
+		return -EFBIG;
+	}
+	*n = min(*n, (size_t)(limit - pos));
+	return 0;
 }
 
 /* --- writers against running programs --------------------------------------------------- */

@@ -223,6 +223,7 @@ static long tmpfs_write(struct file *f, const void *user_buf, size_t n, u64 *pos
 		err = -EFBIG;
 	else
 		n = min(n, (size_t)(MAX_FILE - *pos));
+	err = err ?: file_limit_size(*pos, &n);
 	while (!err && done < n) {
 		size_t offset = *pos % PAGE_SIZE, len = min(n - done, (size_t)(PAGE_SIZE - offset)),
 		       left;
@@ -263,6 +264,8 @@ static long tmpfs_truncate(struct inode *i, u64 size)
 
 	if (size > MAX_FILE)
 		return -EFBIG;
+	if (size > READ_ONCE(i->size) && file_limit_size(size - 1, &(size_t){ 1 }))
+		return -EFBIG;
 	mutex_lock(&i->lock);
 	spin_lock(&c->lock);
 	if (!size) {
@@ -290,7 +293,7 @@ static long tmpfs_allocate(struct inode *i, u64 offset, u64 len, bool grow_file)
 	u64 end = offset + len, pa = 1;
 	long err = 0;
 
-	if (end > MAX_FILE)
+	if (end > MAX_FILE || (grow_file && file_limit_size(end - 1, &(size_t){ 1 })))
 		return -EFBIG;
 	mutex_lock(&i->lock);
 	for (u64 at = ALIGN_DOWN(offset, PAGE_SIZE); at < end && !err; at += PAGE_SIZE) {

@@ -287,6 +287,11 @@ bool inode_owned(const struct inode *i);
 int inode_may_remove(const struct inode *dir, const struct inode *victim);
 /* May anything be changed through the mount of @p? A file without a name has none. */
 int path_writable(const struct path *p);
+/*
+ * RLIMIT_FSIZE: cut a write of *@n bytes at @pos down to the limit. -EFBIG, after SIGXFSZ, if there
+ * is no room at all.
+ */
+int file_limit_size(u64 pos, size_t *n);
 /* Make it the owner of the new inode @i in @dir; NULL @dir: nowhere. */
 void inode_set_owner(struct inode *i, const struct inode *dir);
 /*

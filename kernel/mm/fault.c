@@ -133,6 +133,8 @@ static bool grow_stack(struct mm *mm, struct vma *v, u64 page)
 
 	if (v->end - page > READ_ONCE(current->proc->rlimit[RLIMIT_STACK].cur) || page < floor)
 		return false;
+	if (!mm_may_grow(mm, v->start - page, false))
+		return false;
 	vma_resize(mm, v, page, v->end);
 	return true;
 }

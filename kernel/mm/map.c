@@ -157,7 +157,8 @@ static int check_map(u64 len, unsigned prot, unsigned flags, const struct file *
 
 	if (type != MAP_SHARED && type != MAP_PRIVATE && type != MAP_SHARED_VALIDATE)
 		return -EINVAL;
-	if (!len || offset % PAGE_SIZE)
+	/* There are no huge pages: Linux's answer where it lacks them too. */
+	if (!len || offset % PAGE_SIZE || (flags & MAP_HUGETLB))
 		return -EINVAL;
 	if (len > USER_END)
 		return -ENOMEM;
@@ -178,6 +179,10 @@ static int check_map(u64 len, unsigned prot, unsigned flags, const struct file *
 	return 0;
 }
 
+/* Where MAP_32BIT puts mappings, as on Linux. */
+#define LOW_START 0x40000000ull
+#define LOW_END	  0x80000000ull
+
 /* Find a place for a new mapping and make it free; end == 0 and *err set if there is none. */
 static struct range place(struct mm *mm, u64 addr, u64 len, unsigned flags, int *err)
 {
@@ -194,7 +199,10 @@ static struct range place(struct mm *mm, u64 addr, u64 len, unsigned flags, int 
 	r = page_range(ALIGN_DOWN(addr, PAGE_SIZE), len);
 	if (addr >= MAP_MIN && r.end && range_is_free(mm, r))
 		return r; /* the hint fits */
-	r.start = vma_find_gap(mm, ALIGN_UP(len, PAGE_SIZE));
+	u64 low = flags & MAP_32BIT ? LOW_START : 0;
+	r.start = vma_find_gap(mm, ALIGN_UP(len, PAGE_SIZE), low ? LOW_END : mm->mmap_base);
+	if (r.start < low)
+		r.start = 0;
 	r.end = r.start ? r.start + ALIGN_UP(len, PAGE_SIZE) : 0;
 	*err = r.end ? 0 : -ENOMEM;
 	return r;
@@ -242,7 +250,12 @@ long mm_map(struct mm *mm, u64 addr, u64 len, unsigned prot, unsigned flags, str
 	};
 
 	mutex_lock(&mm->lock);
-	long addr_or_err = map(mm, addr, len, flags, &model);
+	u64 size = ALIGN_UP(len, PAGE_SIZE), old = 0;
+	if (flags & MAP_FIXED)
+		old = mm_mapped_bytes(mm, addr, addr + size);
+	long addr_or_err = mm_may_grow(mm, size - old, vma_is_data(&model))
+				   ? map(mm, addr, len, flags, &model)
+				   : -ENOMEM;
 
 	mutex_unlock(&mm->lock);
 	if (memory)
@@ -331,6 +344,38 @@ long mm_protect(struct mm *mm, u64 addr, u64 len, unsigned prot)
 	return err;
 }
 
+/* --- flags -------------------------------------------------------------------- */
+
+long mm_set_flags(struct mm *mm, u64 start, u64 end, u32 set, u32 clear)
+{
+	long err = 0;
+
+	mutex_lock(&mm->lock);
+	for (struct vma *v = vma_find(mm, start); start < end; v = vma_find(mm, start)) {
+		u64 stop = v ? min(v->end, end) : end;
+
+		if (!v || v->start > start)
+			err = -ENOMEM;
+		if (!v || v->start >= end)
+			break;
+		/* Only memory of the process itself can be wiped for a child. */
+		if ((set & VMA_WIPEONFORK) && (v->file || !vma_is_private(v))) {
+			err = -EINVAL;
+			break;
+		}
+		if (cut(mm, max(start, v->start), stop)) {
+			err = -ENOMEM;
+			break;
+		}
+		v = vma_at(mm, max(start, v->start));
+		v->flags = (v->flags & ~clear) | set;
+		vma_merge(mm, v);
+		start = stop;
+	}
+	mutex_unlock(&mm->lock);
+	return err;
+}
+
 /* --- brk ---------------------------------------------------------------------- */
 
 static void set_brk(struct mm *mm, u64 addr)
@@ -342,6 +387,7 @@ static void set_brk(struct mm *mm, u64 addr)
 		return;
 	if (new > old) {
 		if ((new - old) >> PAGE_SHIFT > page_nr_total() ||
+		    !mm_may_grow(mm, new - old, true) ||
 		    map(mm, old, new - old, MAP_FIXED_NOREPLACE, &heap) < 0)
 			return;
 	} else if (new < old && unmap(mm, (struct range){ new, old })) {
@@ -440,6 +486,9 @@ static long remap(struct mm *mm, struct range r, u64 new_len, unsigned flags, u6
 
 	if (!v || r.end > v->end)
 		return -EFAULT;
+	if (flags & MREMAP_FIXED && new_len > r.end - r.start &&
+	    !mm_may_grow(mm, new_len - (r.end - r.start), vma_is_data(v)))
+		return -ENOMEM;
 	if (flags & MREMAP_FIXED)
 		return move_vma(mm, v, r, new_len, to, MAP_FIXED);
 	if (new_len <= r.end - r.start) {
@@ -448,6 +497,8 @@ static long remap(struct mm *mm, struct range r, u64 new_len, unsigned flags, u6
 
 		return err ? err : (long)(r.start - new_len);
 	}
+	if (!mm_may_grow(mm, new_len - (r.end - r.start), vma_is_data(v)))
+		return -ENOMEM;
 	if (grow_in_place(mm, v, r, new_len))
 		return (long)r.start;
 	return flags & MREMAP_MAYMOVE ? move_vma(mm, v, r, new_len, 0, 0) : -ENOMEM;

@@ -68,7 +68,12 @@ void *kstack_alloc(void); /* KSTACK_SIZE, from a per-CPU cache when possible */
 void kstack_free(void *p);
 
 /* --- user address spaces (vm.c) ----------------------------------------------- */
-enum vma_flags { VMA_SHARED = 1, VMA_GROWSDOWN = 2 /* the stack */ };
+enum vma_flags {
+	VMA_SHARED = 1,
+	VMA_GROWSDOWN = 2,  /* the stack */
+	VMA_DONTFORK = 4,   /* madvise: a child has no such mapping, */
+	VMA_WIPEONFORK = 8, /* or an empty one */
+};
 
 struct vma { /* [start, end): one protection, one backing */
 	struct rb_node node;
@@ -131,8 +136,11 @@ size_t mm_access(struct mm *mm, u64 addr, void *buf, size_t n, bool write);
  * mappings). 0: -EFAULT.
  */
 u64 mm_user_page(struct mm *mm, u64 addr, bool write);
-/* Does a MAP_SHARED mapping cover @addr? (Futexes there are known by their physical page.) */
-bool mm_addr_is_shared(struct mm *mm, u64 addr);
+/*
+ * Does a MAP_SHARED mapping cover @addr? (Futexes there are known by their physical page.) -EFAULT
+ * if nothing readable is mapped.
+ */
+int mm_addr_is_shared(struct mm *mm, u64 addr);
 /* /proc/PID/maps text. */
 size_t mm_print_maps(struct mm *mm, char *buf, size_t size);
 

@@ -97,23 +97,46 @@ struct mm *mm_create(void)
 
 /* --- fork --------------------------------------------------------------------- */
 
-static int fork_vma(struct mm *dst, struct mm *src, const struct vma *v)
+static unsigned count_page(void *nr, u64 va, u64 pa, unsigned prot)
 {
-	struct vma *copy = vma_copy(v);
+	(void)va, (void)pa;
+	++*(u64 *)nr;
+	return prot;
+}
 
+/* The pages of @v that are present. */
+static u64 resident_pages(struct mm *mm, const struct vma *v)
+{
+	u64 nr = 0;
+
+	arch_pt_walk(mm->pt_root, v->start, v->end, count_page, &nr);
+	return nr;
+}
+
+/* *absent counts the pages of @src that the child does not get. */
+static int fork_vma(struct mm *dst, struct mm *src, const struct vma *v, u64 *absent)
+{
+	struct vma *copy = v->flags & VMA_DONTFORK ? NULL : vma_copy(v);
+
+	if (v->flags & (VMA_DONTFORK | VMA_WIPEONFORK))
+		*absent += resident_pages(src, v);
+	if (v->flags & VMA_DONTFORK)
+		return 0;
 	if (!copy)
 		return -ENOMEM;
 	vma_append(dst, copy);
+	if (v->flags & VMA_WIPEONFORK)
+		return 0;
 	return arch_pt_copy(dst->pt_root, src->pt_root, v->start, v->end, vma_is_private(v),
 			    page_get);
 }
 
-static int fork_vmas(struct mm *dst, struct mm *src)
+static int fork_vmas(struct mm *dst, struct mm *src, u64 *absent)
 {
 	int err = 0;
 
 	for (struct vma *v = vma_first(src); v && !err; v = vma_next(v))
-		err = fork_vma(dst, src, v);
+		err = fork_vma(dst, src, v, absent);
 	arch_tlb_shootdown(
 		src->pt_root); /* its private pages became read-only, even if we gave up */
 	return err;
@@ -126,10 +149,12 @@ struct mm *mm_fork(struct mm *src)
 	if (!mm)
 		return NULL;
 	mutex_lock(&src->lock);
-	int err = fork_vmas(mm, src);
+	u64 absent = 0;
+	int err = fork_vmas(mm, src, &absent);
 
 	memcpy(&mm->inherited_from_here, &src->inherited_from_here,
 	       sizeof(*mm) - offsetof(struct mm, inherited_from_here));
+	mm->rss -= absent;
 	mm->max_rss = 0;
 	mutex_unlock(&src->lock);
 	if (!err)
@@ -210,11 +235,11 @@ u64 mm_user_page(struct mm *mm, u64 addr, bool write)
 	return pa;
 }
 
-bool mm_addr_is_shared(struct mm *mm, u64 addr)
+int mm_addr_is_shared(struct mm *mm, u64 addr)
 {
 	mutex_lock(&mm->lock);
 	struct vma *v = vma_at(mm, addr);
-	bool shared = v && !vma_is_private(v);
+	int shared = v && v->prot ? !vma_is_private(v) : -EFAULT;
 
 	mutex_unlock(&mm->lock);
 	return shared;

@@ -250,16 +250,16 @@ static u64 find_gap(struct rb_node *n, u64 len, u64 limit)
 	return 0;
 }
 
-u64 vma_find_gap(const struct mm *mm, u64 len)
+u64 vma_find_gap(const struct mm *mm, u64 len, u64 limit)
 {
 	assert_mm_held(mm);
 
 	struct vma *last = last_vma(mm);
 	u64 bottom = last ? last->end : MAP_MIN;
 
-	if (mm->mmap_base >= bottom + len)
-		return mm->mmap_base - len;
-	return find_gap(mm->vmas.root, len, mm->mmap_base);
+	if (limit >= bottom + len)
+		return limit - len;
+	return find_gap(mm->vmas.root, len, limit);
 }
 
 /* Leaves first; the tree is not kept balanced on the way. */

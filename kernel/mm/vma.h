@@ -45,8 +45,8 @@ void vma_resize(struct mm *mm, struct vma *v, u64 start, u64 end);
 int vma_split(struct mm *mm, struct vma *v, u64 addr);
 /* Join @v with its neighbours where they continue each other; the vma that covers it now. */
 struct vma *vma_merge(struct mm *mm, struct vma *v);
-/* Address of the highest free range of @len bytes below mm->mmap_base; 0: none. */
-u64 vma_find_gap(const struct mm *mm, u64 len);
+/* Address of the highest free range of @len bytes below @limit; 0: none. */
+u64 vma_find_gap(const struct mm *mm, u64 len, u64 limit);
 /* Free all of them, for the last mm_put(). */
 void vma_free_all(struct mm *mm);
 
@@ -76,6 +76,19 @@ enum fault mm_fault(struct mm *mm, u64 addr, unsigned access);
  */
 u64 mm_fault_page(struct mm *mm, u64 addr, unsigned access);
 
+/* --- limit.c ------------------------------------------------------------------ */
+/*
+ * May @mm have @len bytes more under the running process's RLIMIT_AS and, if a program can write to
+ * them and nobody shares them (@data), RLIMIT_DATA?
+ */
+bool mm_may_grow(const struct mm *mm, u64 len, bool data);
+/* Bytes of [start, end) that are mapped. */
+u64 mm_mapped_bytes(struct mm *mm, u64 start, u64 end);
+static inline bool vma_is_data(const struct vma *v)
+{
+	return (v->prot & PT_WRITE) && !(v->flags & (VMA_SHARED | VMA_GROWSDOWN));
+}
+
 /* --- map.c -------------------------------------------------------------------- */
 /* Drop the pages of [start, end): unmap, flush, free. */
 void mm_zap(struct mm *mm, u64 start, u64 end);
@@ -84,3 +97,5 @@ void mm_zap(struct mm *mm, u64 start, u64 end);
  * short.
  */
 void mm_populate(struct mm *mm, u64 start, u64 end);
+/* Give the vmas in [start, end) these flags for others. 0, -ENOMEM for holes, -EINVAL. */
+long mm_set_flags(struct mm *mm, u64 start, u64 end, u32 set, u32 clear);

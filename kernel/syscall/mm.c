@@ -104,7 +104,10 @@ static void fill_pages(struct mm *mm, struct vma *v, u64 start, u64 end)
 	mm_populate(mm, start, end);
 }
 
-/* Advice about access patterns changes nothing here. The two that give pages up act at once. */
+/*
+ * Advice about access patterns changes nothing here. The two that give pages up act at once, and
+ * those about fork are kept with the mapping.
+ */
 SYSCALL3(madvise, u64, addr, u64, len, int, advice)
 {
 	u64 end;
@@ -114,6 +117,16 @@ SYSCALL3(madvise, u64, addr, u64, len, int, advice)
 		return -EINVAL;
 	if (check_range(addr, len, &end))
 		return -EINVAL;
+	switch (advice) {
+	case MADV_DONTFORK:
+		return mm_set_flags(current->mm, addr, end, VMA_DONTFORK, 0);
+	case MADV_DOFORK:
+		return mm_set_flags(current->mm, addr, end, 0, VMA_DONTFORK);
+	case MADV_WIPEONFORK:
+		return mm_set_flags(current->mm, addr, end, VMA_WIPEONFORK, 0);
+	case MADV_KEEPONFORK:
+		return mm_set_flags(current->mm, addr, end, 0, VMA_WIPEONFORK);
+	}
 	part_fn *fn = advice == MADV_DONTNEED ? drop_pages
 		      : advice == MADV_FREE   ? free_pages
 					      : NULL;

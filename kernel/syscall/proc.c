@@ -301,6 +301,8 @@ enum prctl_option {
 	PR_SET_DUMPABLE = 4,
 	PR_SET_NAME = 15,
 	PR_GET_NAME = 16,
+	PR_SET_CHILD_SUBREAPER = 36,
+	PR_GET_CHILD_SUBREAPER,
 	PR_SET_TIMERSLACK = 29,
 	PR_GET_TIMERSLACK = 30,
 };
@@ -316,6 +318,11 @@ static long set_name(const char *user_name)
 	return 0;
 }
 
+static long put_int(int *user, int value)
+{
+	return arch_copy_to_user(user, &value, sizeof(value)) ? -EFAULT : 0;
+}
+
 SYSCALL5(prctl, int, option, u64, arg, u64, arg3, u64, arg4, u64, arg5)
 {
 	struct thread *t = current;
@@ -328,9 +335,7 @@ SYSCALL5(prctl, int, option, u64, arg, u64, arg3, u64, arg4, u64, arg5)
 		t->proc->parent_death_signal = (int)arg;
 		return 0;
 	case PR_GET_PDEATHSIG:
-		return arch_copy_to_user((void *)arg, &t->proc->parent_death_signal, sizeof(int))
-			       ? -EFAULT
-			       : 0;
+		return put_int((int *)arg, t->proc->parent_death_signal);
 	case PR_GET_DUMPABLE:
 		return 1;
 	case PR_SET_DUMPABLE:
@@ -339,6 +344,11 @@ SYSCALL5(prctl, int, option, u64, arg, u64, arg3, u64, arg4, u64, arg5)
 		return set_name((const char *)arg);
 	case PR_GET_NAME:
 		return arch_copy_to_user((void *)arg, t->task.comm, COMM_LEN) ? -EFAULT : 0;
+	case PR_SET_CHILD_SUBREAPER:
+		t->proc->is_subreaper = arg;
+		return 0;
+	case PR_GET_CHILD_SUBREAPER:
+		return put_int((int *)arg, t->proc->is_subreaper);
 	case PR_SET_TIMERSLACK:
 		t->timer_slack_ns = arg ? arg : t->default_timer_slack_ns;
 		return 0;
@@ -381,6 +391,9 @@ static long swap_limit(struct proc *p, unsigned kind, const struct rlimit *new, 
 		err = -EPERM;
 	else if (new)
 		p->rlimit[kind] = *new;
+	/* Linux's reading of "no CPU time at all": the signal must come after the call. */
+	if (kind == RLIMIT_CPU && !p->rlimit[kind].cur)
+		p->rlimit[kind].cur = 1;
 	spin_unlock_irqrestore(&p->sig_lock, flags);
 	return err;
 }

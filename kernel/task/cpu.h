@@ -28,6 +28,8 @@ struct usage {
 	u64 read_bytes, written_bytes, nr_reads, nr_writes;
 	u64 max_rss; /* pages; of several processes, that of the largest */
 };
+/* From each tick: does the running thread come near a limit of CPU time? */
+void limits_tick(void);
 struct usage thread_usage(struct thread *t);
 struct usage proc_usage(struct proc *p); /* the sum of its threads, ended ones too */
 

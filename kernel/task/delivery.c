@@ -227,6 +227,9 @@ void signal_deliver(struct user_regs *regs)
 	struct thread *t = current;
 	struct delivery d;
 	bool restart = t->flags & THREAD_RESTART;
+
+	if (unlikely(t->flags & THREAD_LIMITS))
+		limits_check();
 	bool handled = get_signal(&d);
 
 	if (restart) {

@@ -106,18 +106,29 @@ static void sched_reparent(struct proc *child, struct proc *parent)
 	arch_irq_restore(flags);
 }
 
-/* The children of @p become process 1's. */
+/* The nearest living ancestor of @p that asked for orphans, or process 1. */
+static struct proc *find_reaper(const struct proc *p)
+{
+	struct proc *reaper = p->parent;
+
+	assert_held(&proc_tree_lock);
+	while (reaper != &kernel_proc && (reaper->zombie || !reaper->is_subreaper))
+		reaper = reaper->parent;
+	return reaper == &kernel_proc ? init_proc : reaper;
+}
+
+/* The children of @p become its reaper's. */
 static void give_away_children(struct proc *p, struct list *graves)
 {
-	struct proc *child, *next;
+	struct proc *child, *next, *reaper = find_reaper(p);
 
 	assert_held(&proc_tree_lock);
 	list_for_each_safe(child, next, &p->children, sibling) {
-		sched_reparent(child, init_proc);
+		sched_reparent(child, reaper);
 		list_del(&child->sibling);
-		child->parent = init_proc;
-		child->ppid = init_proc->pid;
-		list_add_tail(&init_proc->children, &child->sibling);
+		child->parent = reaper;
+		child->ppid = reaper->pid;
+		list_add_tail(&reaper->children, &child->sibling);
 		if (child->parent_death_signal)
 			signal_send_proc(child, child->parent_death_signal, NULL);
 		child->exit_signal = SIGCHLD;

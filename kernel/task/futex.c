@@ -86,7 +86,10 @@ static bool key_equal(const struct futex_key *a, const struct futex_key *b)
 /* The key of a word that others may see in a shared mapping: by its page, which is faulted in. */
 static __noinline long get_shared_key(struct mm *mm, u64 addr, struct futex_key *key)
 {
-	if (!mm_addr_is_shared(mm, addr)) {
+	int shared = mm_addr_is_shared(mm, addr);
+	if (shared < 0)
+		return shared;
+	if (!shared) {
 		*key = (struct futex_key){ (u64)(uintptr_t)mm, addr };
 		return 0;
 	}

@@ -79,6 +79,7 @@ struct proc {
 	bool continue_unreported; /* a SIGCONT that wait4(WCONTINUED) has not told yet */
 	int exit_signal;	  /* to the parent: SIGCHLD, or what clone asked for */
 	int parent_death_signal;  /* prctl(PR_SET_PDEATHSIG) */
+	bool is_subreaper;	  /* prctl(PR_SET_CHILD_SUBREAPER): gets its descendants' orphans */
 	unsigned nr_alive;	  /* threads that have not begun to end; guarded by: sig_lock */
 
 	struct rlimit rlimit[NR_RLIMITS];

@@ -420,6 +420,24 @@ sigset_t signal_pending_set(void)
 	return set;
 }
 
+bool signal_overrun(struct proc *p, struct thread *t, int sig, int id, u32 overrun)
+{
+	struct sigpending *pending = t ? &t->pending : &p->pending;
+	unsigned long flags = spin_lock_irqsave(&p->sig_lock);
+	struct sigqueue *q;
+	bool found = false;
+
+	list_for_each(q, &pending->queue, link) {
+		if (q->info.signo != sig || q->info.code != SI_TIMER || q->info.timer.timerid != id)
+			continue;
+		u64 sum = (u64)(u32)q->info.timer.overrun + overrun;
+		q->info.timer.overrun = (int)min(sum, (u64)INT32_MAX);
+		found = true;
+	}
+	spin_unlock_irqrestore(&p->sig_lock, flags);
+	return found;
+}
+
 bool signal_is_pending(struct proc *p, struct thread *t, int sig)
 {
 	unsigned long flags = spin_lock_irqsave(&p->sig_lock);

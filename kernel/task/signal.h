@@ -61,6 +61,12 @@ sigset_t signal_pending_set(void);
  */
 long signal_wait(sigset_t set, struct siginfo *info, u64 deadline_ns);
 
+/*
+ * If the expiry of timer @id is pending as @sig, for @t or if that is NULL for @p as a whole, tell
+ * its receiver of @overrun more and return true. Any context.
+ */
+bool signal_overrun(struct proc *p, struct thread *t, int sig, int id, u32 overrun);
+
 /* Is @sig pending for @t, or if that is NULL for @p as a whole? Any context. */
 bool signal_is_pending(struct proc *p, struct thread *t, int sig);
 

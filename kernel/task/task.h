@@ -63,6 +63,10 @@ unsigned waitq_wake_locked(struct waitq *q, unsigned nr, unsigned wake_flags);
 void usage_add(struct usage *sum, const struct usage *more);
 struct usage proc_usage_locked(struct proc *p); /* proc_tree_lock held */
 
+/* --- limits.c ------------------------------------------------------------------------ */
+/* On the way to user space with THREAD_LIMITS set: enforce RLIMIT_CPU and RLIMIT_RTTIME. */
+void limits_check(void);
+
 /* --- proc.c -------------------------------------------------------------------------- */
 void proc_init(void);
 /*

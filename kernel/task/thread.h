@@ -73,8 +73,9 @@ struct thread {
 	u64 min_flt, maj_flt;
 	u64 read_bytes, written_bytes, nr_reads, nr_writes; /* by read(2) and write(2) and family */
 	struct cred cred;
-	u16 io_priority; /* ioprio_set(2): only kept */
-	u16 mempolicy;	 /* set_mempolicy(2): the mode, with its flags */
+	u64 rt_since_ns, rt_blocked; /* limits.c: runtime and switches at the last block */
+	u16 io_priority;	     /* ioprio_set(2): only kept */
+	u16 mempolicy;		     /* set_mempolicy(2): the mode, with its flags */
 	u64 timer_slack_ns, default_timer_slack_ns;
 	struct waitq
 		*vfork_done; /* where the parent of a vfork waits; guarded by: proc->sig_lock */
@@ -98,7 +99,9 @@ enum thread_flags {
 	THREAD_RESTART =
 		32, /* the system call returned -ERESTART*, which user space must not see */
 
-	THREAD_EXIT_WORK = THREAD_SIGPENDING | THREAD_RESTART,
+	THREAD_LIMITS = 64, /* set by the tick: see limits_check() */
+
+	THREAD_EXIT_WORK = THREAD_SIGPENDING | THREAD_RESTART | THREAD_LIMITS,
 };
 
 #define current (arch_current())

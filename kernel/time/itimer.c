@@ -131,10 +131,14 @@ static void posix_expired(struct ktimer *k)
 {
 	struct posix_timer *t = k->arg;
 	const struct timer_event *e = &t->event;
-	struct siginfo info = { .code = SI_TIMER,
-				.timer = { .timerid = t->id, .value = e->value } };
-
-	bool pending = e->sig && signal_is_pending(t->proc, e->thread, e->sig);
+	u64 skipped = min(rearm(&t->it), (u64)INT32_MAX - 1);
+	struct siginfo info = {
+		.code = SI_TIMER,
+		.timer = { .timerid = t->id, .overrun = (int)skipped, .value = e->value }
+	};
+	bool pending =
+		e->sig && (signal_overrun(t->proc, e->thread, e->sig, t->id, (u32)skipped + 1) ||
+			   signal_is_pending(t->proc, e->thread, e->sig));
 
 	if (e->sig && !pending) {
 		if (e->thread)
@@ -142,7 +146,6 @@ static void posix_expired(struct ktimer *k)
 		else
 			signal_send_proc(t->proc, e->sig, &info);
 	}
-	u64 skipped = rearm(&t->it);
 	t->overrun = (u32)min((pending ? t->overrun + 1 : 0) + skipped, (u64)INT32_MAX);
 }
 

@@ -115,6 +115,7 @@ static void tick(struct timer_cpu *c, unsigned cpu, u64 now)
 	c->tick_ns = next_tick(now);
 	sched_tick(machine, cpu);
 	watchdog_tick(now);
+	limits_tick();
 	if (unlikely(sched_affinity_losses(machine)))
 		hotplug_tick();
 	if (DEBUG)

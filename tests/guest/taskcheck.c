@@ -17,8 +17,10 @@ static const struct program program = {
 
 int main(int argc, char **argv)
 {
-	static const struct check *const groups[] = { process_tests, signal_tests, thread_tests,
-						      timer_tests, credential_tests };
+	static const struct check *const groups[] = {
+		process_tests, signal_tests,	 thread_tests,
+		timer_tests,   credential_tests, limit_tests
+	};
 
 	return run_checks(&program, groups, sizeof(groups) / sizeof(groups[0]), argc, argv);
 }

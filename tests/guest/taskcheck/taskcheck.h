@@ -10,6 +10,7 @@ extern const struct check
 extern const struct check
 	thread_tests[]; /* threads.c: clone, futexes, exit and exec with threads */
 extern const struct check credential_tests[]; /* credentials.c: users, groups, capabilities */
+extern const struct check limit_tests[];      /* limits.c: limits, fork, orphans */
 extern const struct check timer_tests[];      /* timers.c: sleeping, interval timers, clocks */
 
 #define MS 1000000L
