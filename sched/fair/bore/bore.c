@@ -31,9 +31,8 @@
  * a sleeper when it wakes. What leaves the fair class has no past when it returns.
  *
  * Differences: EEVDF is eevdf.c's, with its corrections. Time is charged under the weight it was
- * run with, not under that of the score it leads to. SCHED_IDLE tasks keep theirs, as from 6.5 on.
- * A process's children are counted as its first task's (family.c), surveys also end after
- * BURST_LOOKS tasks, and 6.12's own walk of chains of single children had no end.
+ * run with, not that of the score it leads to. SCHED_IDLE tasks keep theirs, as from 6.5 on. A
+ * process's children count as its first task's (family.c). Surveys end after BURST_LOOKS tasks.
  * Source: BORE 5.9.6 (docs/sources.md).
  */
 #include "sched/fair/bore/burst.h"
@@ -42,6 +41,16 @@
 #define FRACTION_BITS 8
 #define SCALE_SHIFT   16
 #define PENALTY_MAX   (BURST_SCORE_MAX << 2)
+
+struct bore_queue {
+	struct burst_params params; /* of the root's queue: of the runqueue */
+};
+POLICY_QUEUE_STATE(bore)
+
+static struct burst_params *bore_params(const struct rq *rq)
+{
+	return &bore_queue(&rq->fair)->params;
+}
 
 static bool is_on(const struct fair_queue *q)
 {

@@ -37,9 +37,19 @@ enum mode { SCALE_VRUNTIME = 1, SCALE_GRANULARITY = 2 };
 
 /* --- bursts --------------------------------------------------------------- */
 
+struct bore_cfs_queue {
+	struct burst_params params; /* of the root's queue: of the runqueue */
+};
+POLICY_QUEUE_STATE(bore_cfs)
+
+static struct burst_params *bore_cfs_params(const struct rq *rq)
+{
+	return &bore_cfs_queue(&rq->fair)->params;
+}
+
 static unsigned score_of(const struct rq *rq, u64 ns)
 {
-	u32 penalty = burst_penalty(bore_params(rq), ns, FRACTION_BITS, 10);
+	u32 penalty = burst_penalty(bore_cfs_params(rq), ns, FRACTION_BITS, 10);
 
 	return min(penalty >> FRACTION_BITS, BURST_SCORE_MAX);
 }
@@ -97,15 +107,18 @@ static void bore_cfs_tuned(struct rq *rq)
 	struct fair_queue *q;
 	struct task *t;
 
-	*bore_params(rq) = (struct burst_params){
+	*bore_cfs_params(rq) = (struct burst_params){
 		.mode = tn->bore_cfs,
 		.offset = tn->bore_cfs_offset,
 		.scale = tn->bore_cfs_scale,
 	};
+	/* Before a swap others' numbers lie there still. */
 	list_for_each(t, &rq->fair_tasks, link)
-		update_score(rq, &t->fair);
+		if (t->fair.policy == &bore_cfs_policy)
+			update_score(rq, &t->fair);
 	list_for_each(q, &rq->queues, link)
-		update_score(rq, q->owner);
+		if (q->owner->policy == &bore_cfs_policy)
+			update_score(rq, q->owner);
 }
 
 /* --- where CFS differs ----------------------------------------------------- */
@@ -115,8 +128,8 @@ static u64 virtual_time(const struct rq *rq, struct entity *e, u64 ns)
 {
 	u64 v = calc_delta_fair(ns, e);
 
-	return bore_params(rq)->mode & SCALE_VRUNTIME ? burst_stretch(v, burst_entity(e)->score)
-						      : v;
+	return bore_cfs_params(rq)->mode & SCALE_VRUNTIME ? burst_stretch(v, burst_entity(e)->score)
+							  : v;
 }
 
 static void bore_cfs_charge(struct fair_queue *q, struct entity *e, u64 delta)
@@ -133,7 +146,7 @@ static u64 bore_cfs_granularity(struct fair_queue *q, struct entity *curr, struc
 	unsigned more = (unsigned)sub_floor0(waiting->score, running->score) / 2;
 	u64 granularity = cfs_granularity(q, curr, woken);
 
-	if (!(bore_params(q->rq)->mode & SCALE_GRANULARITY))
+	if (!(bore_cfs_params(q->rq)->mode & SCALE_GRANULARITY))
 		return granularity;
 	return burst_stretch(granularity, min(20 + more, BURST_SCORE_MAX));
 }

@@ -38,23 +38,13 @@ static inline struct burst *burst_entity(const struct entity *e)
 	return &bore_entity(e)->burst;
 }
 
-/* BORE's tunables as of the last time the runqueue was told of a change. */
+/* A BORE's tunables as of the last time the runqueue was told of a change: tuned(). */
 struct burst_params {
 	u32 mode;	     /* sched_bore */
 	u32 offset;	     /* sched_burst_penalty_offset */
 	u32 scale;	     /* sched_burst_penalty_scale */
 	bool spare_kthreads; /* sched_burst_exclude_kthreads */
 };
-
-struct bore_queue {
-	struct burst_params params; /* of the root's queue: of the runqueue */
-};
-POLICY_QUEUE_STATE(bore)
-
-static inline struct burst_params *bore_params(const struct rq *rq)
-{
-	return &bore_queue(&rq->fair)->params;
-}
 
 /* An average over a task's relatives, kept for a while. guarded by: sched.family_lock */
 struct burst_cache {
