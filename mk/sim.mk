@@ -5,7 +5,8 @@
 SIM := $(B)/sim
 SIM_CPUS := 4096
 SIM_CFLAGS := $(CSTD) $(WARN) -fno-pie -fno-plt -DCPU_MAX=$(SIM_CPUS)u -DCOMMIT=\"$(COMMIT)\"
-SIM_C := $(wildcard sim/*.c sim/*/*.c)
+# The judge of explorations knows the inside of sched/, as tests do.
+SIM_C := $(wildcard sim/*.c sim/*/*.c tests/oracle/*.c)
 SIM_OBJ := $(patsubst %,$(SIM)/%.o,$(SCHED_C) $(filter-out lib/string.c,$(LIB_C)) $(SIM_C))
 
 $(INC)/sim/.made: Makefile mk/sim.mk $(INC)/.made
@@ -18,7 +19,8 @@ $(SIM)/.flags: FORCE
 $(SIM)/%.c.o: %.c $(INC)/sim/.made $(SIM)/.flags | $(POLICIES_DEF)
 	@mkdir -p $(@D)
 	@echo "  CC      $< (simulator)"
-	$(Q)$(CC) $(SIM_CFLAGS) $(DEPS) $(if $(filter sched/% examples/%,$<),$(sched_roots),-I$(INC)/sim) -c $< -o $@
+	$(Q)$(CC) $(SIM_CFLAGS) $(DEPS) $(if $(filter sched/% examples/% tests/%,$<),$(sched_roots),-I$(INC)/sim) \
+		$(if $(filter tests/%,$<),-I.) -c $< -o $@
 
 $(patsubst %,$(SIM)/%.o,$(shell grep -lw COMMIT $(SIM_C))): $(B)/.commit
 

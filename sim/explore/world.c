@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/errno.h"
+#include "sim/explore/judge.h"
 #include "sim/explore/world.h"
 
 /* --- subjects --------------------------------------------------------------------------------- */
@@ -220,6 +221,7 @@ void world_check(struct world *w)
 	u64 running = 0;
 
 	sched_check(w->sim->s);
+	judge_attach(w->sim->s); /* to queues of groups that are new */
 	for (unsigned cpu = 0; cpu < w->shape.nr_cpus; cpu++) {
 		struct subject *x = world_running(w, cpu);
 
@@ -445,6 +447,7 @@ bool world_init(struct world *w, const struct shape *shape, unsigned nr_tasks, c
 	});
 	if (!w->sim)
 		return false;
+	judge_attach(w->sim->s);
 	w->listener.event = check_event;
 	sim_listen(w->sim, &w->listener);
 	sched_trace_set(w->sim->s, BIT(EVENT_sched_switch) | BIT(EVENT_sched_migrate_task));

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The judge: stands between the fair class and a policy's hooks. Before each call it copies what
+ * the hook sees, after it asks the oracle of the policy whether what happened is right.
+ *
+ * A queue asks its policy through queue->hooks and in no other way (policy.h), so a table of hooks
+ * of the judge's own, put there, sees every decision. The queue's policy stays what it is.
+ */
+#include "sim/explore/judge.h"
+#include "tests/oracle/oracle.h"
+
+static const struct oracle *const oracles[] = { &cfs_oracle, &bore_cfs_oracle, &eevdf_oracle,
+						&bore_oracle };
+
+struct judge {
+	struct fair_hooks hooks;
+	const struct oracle *oracle;
+};
+
+static struct judge judges[ARRAY_SIZE(oracles)];
+
+static const struct oracle *oracle_of(const struct fair_queue *q)
+{
+	return container_of(q->hooks, struct judge, hooks)->oracle;
+}
+
+#define JUDGE(is_right, what)                                                                      \
+	do {                                                                                       \
+		if (unlikely(!(is_right)))                                                         \
+			host_bug(__FILE__, __LINE__, "the oracle disagrees: " what);               \
+	} while (0)
+
+/* --- looking ---------------------------------------------------------------------------------- */
+
+static void see(struct row *row, struct entity *e)
+{
+	*row = (struct row){
+		.e = e,
+		.v = e->vruntime,
+		.weight = weight_of(e),
+		.sum_exec = e->sum_exec,
+		.prev_sum_exec = e->prev_sum_exec,
+		.queued = e->queued,
+		.idle = e->own_queue ? e->own_queue->idle : task_of(e)->policy == SCHED_IDLE,
+	};
+	__builtin_memcpy(row->state, e->policy_state, sizeof(row->state));
+}
+
+static void see_subtree(struct view *v, struct rb_node *node)
+{
+	if (!node)
+		return;
+	see_subtree(v, node->left);
+	JUDGE(v->nr < VIEW_ROWS, "a tree is larger than the number of entities");
+	see(&v->row[v->nr++], container_of(node, struct entity, node));
+	see_subtree(v, node->right);
+}
+
+const struct row *row_of(const struct view *v, const struct entity *e)
+{
+	for (u32 i = 0; i < v->nr; i++)
+		if (v->row[i].e == e)
+			return &v->row[i];
+	return NULL;
+}
+
+/* One hook may call another: the table is of the innermost, each on its caller's stack. */
+static void look(struct view *v, struct fair_queue *q, struct entity *e)
+{
+	v->q = q;
+	v->s = q->rq->s;
+	v->nr = 0;
+	v->curr = q->curr && q->curr->queued ? q->curr : NULL;
+	v->state = q->policy_state;
+	see_subtree(v, q->timeline.root);
+	see_subtree(v, q->due.root);
+	if (v->curr)
+		see(&v->row[v->nr++], v->curr);
+	v->subject.e = NULL;
+	if (!e)
+		return;
+	see(&v->subject, e);
+	/* About to leave it is out of the tree, but still one of the queue's. */
+	if (e->queued && !row_of(v, e))
+		v->row[v->nr++] = v->subject;
+}
+
+/*
+ * The exact value is ns * 1024 / weight. The policy multiplies by an inverse of 32 bits, which is
+ * less than a unit too small, or half a unit too large if it is from the table: a relative error of
+ * weight / 2^32. More low bits may be lost, below 2^-31.
+ */
+bool is_virtual(s128 virtual, u64 ns, s64 weight)
+{
+	s128 exact = (s128)ns * 1024;
+	s128 slack =
+		(exact >> 30) + (s128)(((unsigned __int128)exact * (u64)weight) >> 32) + 2 * weight;
+	s128 distance = virtual * weight - exact;
+
+	return distance <= slack && distance >= -slack;
+}
+
+/* --- the hooks -------------------------------------------------------------------------------- */
+
+static struct entity *judge_pick(struct fair_queue *q)
+{
+	const struct oracle *oracle = oracle_of(q);
+	struct entity *e;
+	struct view v;
+
+	look(&v, q, NULL);
+	JUDGE(v.nr == q->nr_running, "an entity is counted but in no tree, or in one uncounted");
+	e = oracle->of->pick(q);
+	JUDGE(e || !v.nr, "pick: nobody");
+	JUDGE(!e || row_of(&v, e), "pick: not queued");
+	JUDGE(!e || !oracle->pick || oracle->pick(&v, e), "pick");
+	return e;
+}
+
+static bool judge_preempts(struct fair_queue *q, struct entity *curr, struct entity *woken,
+			   unsigned flags)
+{
+	const struct oracle *oracle = oracle_of(q);
+	struct view v;
+	bool yes;
+
+	look(&v, q, curr);
+	yes = oracle->of->preempts(q, curr, woken, flags);
+	JUDGE(!oracle->preempts || oracle->preempts(&v, curr, woken, flags, yes), "preempts");
+	return yes;
+}
+
+static bool judge_tick_expired(struct fair_queue *q, struct entity *e)
+{
+	const struct oracle *oracle = oracle_of(q);
+	struct view v;
+	bool yes;
+
+	look(&v, q, e);
+	yes = oracle->of->tick_expired(q, e);
+	JUDGE(!oracle->tick_expired || oracle->tick_expired(&v, e, yes), "tick_expired");
+	return yes;
+}
+
+static void judge_place(struct fair_queue *q, struct entity *e, unsigned flags)
+{
+	const struct oracle *oracle = oracle_of(q);
+	struct view v;
+
+	look(&v, q, e);
+	oracle->of->place(q, e, flags);
+	JUDGE(!oracle->place || oracle->place(&v, e, flags), "place");
+}
+
+static void judge_charge(struct fair_queue *q, struct entity *e, u64 delta)
+{
+	const struct oracle *oracle = oracle_of(q);
+	struct view v;
+
+	look(&v, q, e);
+	oracle->of->charge(q, e, delta);
+	JUDGE(!oracle->charge || oracle->charge(&v, e, delta), "charge");
+}
+
+static bool judge_leave(struct fair_queue *q, struct entity *e, unsigned flags)
+{
+	const struct oracle *oracle = oracle_of(q);
+	struct view v;
+	bool stays;
+
+	look(&v, q, e);
+	stays = oracle->of->leave(q, e, flags);
+	JUDGE(!oracle->leave || oracle->leave(&v, e, flags, stays), "leave");
+	return stays;
+}
+
+/* --- attaching -------------------------------------------------------------------------------- */
+
+static void open_court(void)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(oracles); i++)
+		judges[i] = (struct judge){
+			.hooks = {
+				.place = judge_place,
+				.charge = judge_charge,
+				.pick = judge_pick,
+				.tick_expired = judge_tick_expired,
+				.preempts = judge_preempts,
+				.leave = judge_leave,
+			},
+			.oracle = oracles[i],
+		};
+}
+
+static void attach_queue(struct fair_queue *q)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(oracles); i++)
+		if (q->hooks == oracles[i]->of)
+			q->hooks = &judges[i].hooks;
+}
+
+void judge_attach(struct sched *s)
+{
+	struct fair_queue *q;
+
+	if (!judges[0].oracle)
+		open_court();
+	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++)
+		for_each_fair_queue(q, cpu_rq(s, cpu))
+			attach_queue(q);
+}
