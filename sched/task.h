@@ -163,7 +163,9 @@ struct task {
 	u64 wait_start;	 /* since when it is runnable without a CPU; 0 if it is not */
 	u64 sleep_start; /* when it last blocked */
 	u64 wait_sum;	 /* ns, ever */
-	u64 nr_slices;	 /* times it got the CPU */
+	/* While the tunable sched_schedstats is 1: the longest and the sum, ns. */
+	u64 wait_max, sleep_max, block_max, sleep_sum, block_sum;
+	u64 nr_slices; /* times it got the CPU */
 	u64 nr_wakeups;
 };
 

@@ -6,7 +6,8 @@
  * Their directories are ordinary tree directories filled by *_add(), which makes missing
  * directories as it goes. A read that starts at position 0 makes the text; further reads continue
  * in it. A write is one call of store, whatever the position, because programs keep such files open
- * and write "0" and "1" to them again and again.
+ * and write "0" and "1" to them again and again. What does not fit into a page is
+ * left for the next write, as on Linux.
  */
 #include "kernel/pseudo/engine.h"
 
@@ -87,8 +88,7 @@ long pseudo_write(struct file *f, const void *user_buf, size_t n,
 	long ret;
 
 	(void)f;
-	if (n >= PAGE_SIZE)
-		return -EINVAL;
+	n = min(n, PAGE_SIZE);
 	text = kmalloc(n + 1);
 	if (!text)
 		return -ENOMEM;
@@ -123,6 +123,13 @@ static long pf_write(struct file *f, const void *user_buf, size_t n, u64 *pos)
 	return ret;
 }
 
+/* On Linux only sysfs refuses to open what nobody can write; elsewhere the write fails. */
+static int pf_open(struct inode *i, struct file *f)
+{
+	return i->sb->type == &sysfs_type && (f->mode & FILE_WRITE) && !(i->mode & 0222) ? -EACCES
+											 : 0;
+}
+
 static long pf_truncate(struct inode *i, u64 size)
 {
 	const struct pseudo_file *pf = i->private;
@@ -136,6 +143,7 @@ static long pf_truncate(struct inode *i, u64 size)
 static const struct file_ops pf_ops = {
 	.read = pf_read,
 	.write = pf_write,
+	.open = pf_open,
 	.truncate = pf_truncate,
 	.release = pseudo_release,
 };

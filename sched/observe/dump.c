@@ -29,6 +29,11 @@ size_t sched_dump_task(struct sched *s, struct task *t, char *buf, size_t size)
 	dump_task_ms(&out, "se.sum_exec_runtime", (s64)t->fair.sum_exec);
 	dump_task_number(&out, "se.nr_migrations", t->fair.nr_migrations);
 	if (schedstats(s)) {
+		dump_task_ms(&out, "sum_sleep_runtime", (s64)t->sleep_sum);
+		dump_task_ms(&out, "sum_block_runtime", (s64)t->block_sum);
+		dump_task_ms(&out, "sleep_max", (s64)t->sleep_max);
+		dump_task_ms(&out, "block_max", (s64)t->block_max);
+		dump_task_ms(&out, "wait_max", (s64)t->wait_max);
 		dump_task_ms(&out, "wait_sum", (s64)t->wait_sum);
 		dump_task_number(&out, "wait_count", t->nr_slices);
 		dump_task_number(&out, "nr_wakeups", t->nr_wakeups);

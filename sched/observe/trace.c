@@ -14,6 +14,7 @@
 	}
 
 #define PREEMPTED 0x100 /* Linux's extra bit of prev_state: still runnable */
+#define ZOMBIE	  0x20	/* Linux tells by it of a task's last switch */
 
 static inline void copy_comm(char *dst, const struct task *t)
 {
@@ -38,7 +39,9 @@ void emit_switch(struct rq *rq, struct task *prev, struct task *next, bool preem
 	e.prev_pid = prev->pid;
 	e.prev_prio = prev->prio;
 	/* Nobody is preempted when the idle task gives way. */
-	e.prev_state = preempt && prev != rq->idle ? PREEMPTED : prev->state & 0xff;
+	e.prev_state = preempt && prev != rq->idle ? PREEMPTED
+		       : prev->state == TASK_DEAD  ? ZOMBIE
+						   : prev->state & 0xff;
 	copy_comm(e.next_comm, next);
 	e.next_pid = next->pid;
 	e.next_prio = next->prio;

@@ -59,17 +59,32 @@ static inline void stat_arrive(struct rq *rq, struct task *t)
 
 	t->wait_start = 0;
 	t->wait_sum += waited;
+	if (schedstats(rq->s))
+		t->wait_max = max(t->wait_max, waited);
 	t->nr_slices++;
 	rq->wait_ns += waited;
 	rq->slices++;
 	trace_delay(rq, EVENT_sched_stat_wait, t, waited);
 }
 
+/* @blocked: in an uninterruptible sleep, as for a disk. */
+static inline void stat_slept(struct task *t, u64 slept, bool blocked)
+{
+	u64 *longest = blocked ? &t->block_max : &t->sleep_max;
+
+	*longest = max(*longest, slept);
+	*(blocked ? &t->block_sum : &t->sleep_sum) += slept;
+}
+
 /* @t slept and is about to be queued on @rq. */
 static inline void stat_wakeup(struct rq *rq, struct task *t)
 {
+	u64 slept = sub_floor0(rq->clock, t->sleep_start);
+	bool blocked = t->contributes_to_load;
+
 	t->nr_wakeups++;
-	trace_delay(rq, t->contributes_to_load ? EVENT_sched_stat_blocked : EVENT_sched_stat_sleep,
-		    t, sub_floor0(rq->clock, t->sleep_start));
+	if (schedstats(rq->s))
+		stat_slept(t, slept, blocked);
+	trace_delay(rq, blocked ? EVENT_sched_stat_blocked : EVENT_sched_stat_sleep, t, slept);
 	t->contributes_to_load = false;
 }

@@ -224,3 +224,31 @@ def test_tunables_answer_like_linux(guest):
                  "echo NONSENSE > features; echo $?; cd /proc/sys/kernel; echo -1 > sched_rt_runtime_us; "
                  "cat sched_rt_runtime_us; echo 2000000 > sched_rt_runtime_us; echo $?; true")
     assert re.search(r"^16\n1\nNO_LAST_BUDDY\n1\n-1\n1$", text, re.M)
+
+
+def test_sysfs_refuses_at_open_what_nobody_may_write(guest):
+    text = guest("cd /sys/devices/system; (: > cpu/online) 2>&1; (echo 1 > cpu/online) 2>&1; "
+                 "cat clocksource/clocksource0/*_clocksource; true")
+    assert text.count("Permission denied") == 2 and "write error" not in text
+    assert re.search(r"^tsc\ntsc$", text, re.M)
+
+
+def test_long_write_is_cut_to_a_page(guest):
+    text = guest("head -c 5000 /dev/zero | tr '\\0' x > /tmp/long; sleep 9 & "
+                 "dd if=/tmp/long of=/proc/$!/comm bs=5000 2>&1; dd if=/tmp/long of=/proc/self/comm bs=5000 2>&1 && "
+                 "echo WRITTEN")
+    assert text.count("Invalid argument") == 1  # the first is of another process
+    assert re.search(r"^WRITTEN$", text, re.M), text
+
+
+def test_longest_waits_with_schedstats(guest):
+    """Two hogs take turns on one CPU; a third process sleeps 100 ms at a time."""
+    text = guest("echo 1 > /proc/sys/kernel/sched_schedstats; hog -n 2 -t 1s > /dev/null & "
+                 "(while :; do sleep 0.1; done) & s=$!; sleep 0.55; for p in $(pidof hog) $s; do "
+                 "grep -E '^(wait_max|wait_sum|sleep_max|sum_sleep_runtime|block_max)' /proc/$p/sched; done; kill $s",
+                 cpus=1, icount=True)
+    longest = [float(ms) for ms in re.findall(r"^wait_max +: +(\d+\.\d+)$", text, re.M)]
+    sums = [float(ms) for ms in re.findall(r"^wait_sum +: +(\d+\.\d+)$", text, re.M)]
+    assert len(longest) == len(sums) >= 3 and all(a <= b for a, b in zip(longest, sums))
+    assert any(1 < ms < 50 for ms in longest)
+    assert any(float(ms) > 90 for ms in re.findall(r"^sleep_max +: +(\d+\.\d+)$", text, re.M))
