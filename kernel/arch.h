@@ -104,6 +104,11 @@ static inline bool arch_irq_enabled(void);
 void arch_send_reschedule(unsigned cpu);
 /* Run @fn(@arg) in interrupt context on every other online CPU and wait. Interrupts must be on. */
 void arch_call_others(void (*fn)(void *), void *arg);
+/*
+ * Make @cpu, which may be the running one, call kernel_nmi_backtrace(), by an interrupt that it
+ * cannot have switched off. False: it did not within a second. Any context.
+ */
+bool arch_cpu_backtrace(unsigned cpu);
 /* Stop every other CPU for good (panic). */
 void arch_stop_others(void);
 /* Deliver legacy interrupt @irq (COM1 is 4) to kernel_irq() on the boot CPU. */
@@ -155,6 +160,8 @@ void arch_thread_fork(struct thread *child, struct thread *parent, u64 user_sp, 
 		      bool set_tls);
 /* All of @regs, to the console. */
 void arch_print_regs(const struct user_regs *regs);
+/* The function in which a thread that does not run goes on; *@bp gets its frame pointer. */
+u64 arch_thread_resumes(const struct thread *t, u64 *bp);
 /* The saved user registers of a thread (top of its kernel stack). */
 struct user_regs *arch_user_regs(struct thread *t);
 /* exec: reset registers and FPU so that the return to user space starts at @pc with stack @sp. */
@@ -307,6 +314,8 @@ void kernel_exit_to_user(struct user_regs *regs);
 bool kernel_page_fault(u64 addr, bool write, bool exec, bool user);
 /* A user-mode fault that is not a resolved page fault becomes signal @sig with si_code @code. */
 void kernel_user_fault(struct user_regs *regs, int sig, int code, u64 addr);
+/* An answer to arch_cpu_backtrace(), at any instruction: print what the CPU does. */
+void kernel_nmi_backtrace(const struct user_regs *regs, bool user);
 /* A fault in kernel mode with no fixup: @regs are the kernel's there, @addr what it touched. */
 __noreturn void kernel_oops(const char *what, const struct user_regs *regs, u64 addr);
 

@@ -23,7 +23,12 @@ size_t klog_read(char *buf, size_t size);
 /* Print the reason, a symbolised backtrace and every runqueue; leave QEMU with failure. */
 __noreturn void panic(const char *fmt, ...) __printf(1, 2);
 void backtrace_print(u64 bp);
-void dump_runqueues(void); /* of every CPU, to the console */
+struct thread;
+void backtrace_thread(const struct thread *t); /* of one that does not run */
+void backtrace_interrupted(void);	       /* of kernel code, in an interrupt from it */
+void backtrace_all_cpus(void);		       /* by NMI: each says itself what it does */
+void dump_runqueues(void);		       /* of every CPU, to the console; in a panic */
+void show_runqueues(void);		       /* the same of a machine that goes on; may sleep */
 /* Number + 1 of the CPU that panics, or 0. The panicking CPU is alone and waits for no lock. */
 extern u32 panic_cpu;
 

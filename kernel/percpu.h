@@ -6,6 +6,7 @@
 
 struct thread;
 struct arch_cpu;
+struct user_regs;
 
 struct cpu {
 	/* --- read by assembly: offsets are asserted in arch/x86 --- */
@@ -19,6 +20,7 @@ struct cpu {
 	/* --- C only --- */
 	u32 irq_depth; /* nested interrupts */
 	u32 id;
+	const struct user_regs *irq_regs; /* what the last interrupt came between */
 	struct thread *idle;
 	struct thread *dead;   /* a thread that ended and switched away; its successor drops it */
 	struct arch_cpu *arch; /* descriptor tables, interrupt stacks, timer: arch/x86 */

@@ -175,27 +175,43 @@ x86_user_return: /* %rsp -> struct user_regs, interrupts off */
 	iretq
 END(x86_trap_entry)
 
-/* An NMI comes on its own stack, at any instruction, so this touches no per-CPU data. */
+/*
+ * Loads the kernel's GS at whatever instruction we came from: only a kernel address is negative.
+ * RBX: was it swapped?
+ */
+.macro LOAD_GS
+	movl $MSR_GS_BASE, %ecx
+	rdmsr
+	xorl %ebx, %ebx
+	testl %edx, %edx
+	js .Lloaded\@
+	swapgs
+	incl %ebx
+.Lloaded\@:
+.endm
+
+/* An NMI comes on its own stack, at any instruction. */
 FUNCTION(x86_nmi_entry)
 	PUSH_REGS
 	CLAC
 	cld
+	LOAD_GS
+	movq %rsp, %rdi
 	call x86_nmi
-	POP_REGS
+	testl %ebx, %ebx
+	jz 1f
+	swapgs
+1:	POP_REGS
 	iretq
 END(x86_nmi_entry)
 
-/* Double fault and machine check never return, so it is enough to load the kernel's GS. */
+/* Double fault and machine check never return. */
 FUNCTION(x86_fatal_entry)
 	PUSH_REGS
 	CLAC
 	cld
-	movl $MSR_GS_BASE, %ecx
-	rdmsr
-	testl %edx, %edx
-	js 1f
-	swapgs
-1:	movq %rsp, %rdi
+	LOAD_GS
+	movq %rsp, %rdi
 	call x86_fatal
 	ud2
 END(x86_fatal_entry)

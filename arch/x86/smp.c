@@ -265,12 +265,31 @@ void arch_stop_others(void)
 	for_each_target(i, everyone, NULL) x86_apic_send(cpus[i]->arch->apic_id, ICR_NMI);
 }
 
-/*
- * For the NMI handler: the NMI stops this CPU if the machine is being stopped; any other is
- * ignored.
- */
-void x86_nmi(void)
+bool arch_cpu_backtrace(unsigned cpu)
+{
+	const u64 limit_ns = NS_PER_SEC; /* a virtual CPU may wait that long for the host */
+	struct arch_cpu *a = cpus[cpu]->arch;
+	u64 start = arch_clock_ns();
+
+	__atomic_store_n(&a->show_pending, 1, __ATOMIC_RELEASE);
+	x86_apic_send(a->apic_id, ICR_NMI);
+	while (__atomic_load_n(&a->show_pending, __ATOMIC_ACQUIRE)) {
+		if (arch_clock_ns() - start > limit_ns)
+			return false;
+		arch_cpu_relax();
+	}
+	return true;
+}
+
+/* The NMI stops this CPU, or asks it what it does. Any other is ignored. */
+void x86_nmi(const struct user_regs *regs)
 {
 	if (READ_ONCE(stopping))
 		arch_cpu_halt();
+	struct arch_cpu *a = this_cpu()->arch;
+
+	if (!__atomic_load_n(&a->show_pending, __ATOMIC_ACQUIRE))
+		return;
+	kernel_nmi_backtrace(regs, regs->cs & 3);
+	__atomic_store_n(&a->show_pending, 0, __ATOMIC_RELEASE);
 }

@@ -73,6 +73,14 @@ void arch_switch(struct thread *prev, struct thread *next)
 	x86_switch_stacks(&prev->arch.sp, next->arch.sp);
 }
 
+u64 arch_thread_resumes(const struct thread *t, u64 *bp)
+{
+	const struct switch_frame *f = (const struct switch_frame *)t->arch.sp;
+
+	*bp = f->bp;
+	return (u64)f->resume;
+}
+
 static struct switch_frame *first_frame(struct thread *t, void (*resume)(void))
 {
 	struct switch_frame *f = (struct switch_frame *)arch_user_regs(t) - 1;

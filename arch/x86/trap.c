@@ -225,6 +225,7 @@ static void interrupt(const struct user_regs *regs)
 
 	c->irq_depth++;
 	c->nr_irqs++;
+	c->irq_regs = regs;
 	switch (regs->vector) {
 	case VECTOR_TIMER:
 		timer_interrupt(c);

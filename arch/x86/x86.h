@@ -192,6 +192,7 @@ struct arch_cpu {
 	u64 timer_ns; /* deadline of the armed one-shot; 0: none */
 	u32 apic_id;
 	u32 call_pending; /* smp.c: a call it has not answered yet */
+	u32 show_pending; /* smp.c: it was asked for a backtrace */
 	bool online;	  /* takes IPIs */
 };
 
@@ -271,7 +272,7 @@ void x86_vdso_set_cpu(const struct cpu *c);
 
 /* --- smp.c --- */
 void x86_call_interrupt(void);
-void x86_nmi(void);
+void x86_nmi(const struct user_regs *regs);
 
 /* --- uaccess.S --- */
 size_t x86_copy_user(void *dst, const void *src, size_t n);

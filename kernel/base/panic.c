@@ -45,6 +45,47 @@ void backtrace_print(u64 bp)
 	}
 }
 
+void backtrace_thread(const struct thread *t)
+{
+	u64 bp;
+
+	print_frame(arch_thread_resumes(t, &bp));
+	backtrace_print(bp);
+}
+
+static void print_kernel_regs(const struct user_regs *regs)
+{
+	arch_print_regs(regs);
+	print_frame(regs->ip);
+	backtrace_print(regs->bp);
+}
+
+void backtrace_interrupted(void)
+{
+	assert(this_cpu()->irq_depth);
+	print_kernel_regs(this_cpu()->irq_regs);
+}
+
+/* Linux's line, which tools look for. */
+void kernel_nmi_backtrace(const struct user_regs *regs, bool user)
+{
+	struct thread *t = arch_current();
+
+	kprintf("NMI backtrace for cpu %u, thread %d (%s)%s\n", arch_cpu_id(), t ? t->tid : 0,
+		t ? t->task.comm : "boot", user ? ", in user mode" : "");
+	if (user)
+		arch_print_regs(regs);
+	else
+		print_kernel_regs(regs);
+}
+
+void backtrace_all_cpus(void)
+{
+	for (unsigned cpu = 0; cpu < arch_nr_cpus; cpu++)
+		if (cpus[cpu] && cpus[cpu]->online && !arch_cpu_backtrace(cpu))
+			kprintf("cpu %u does not answer\n", cpu);
+}
+
 /* A runqueue that does not fit the buffer is cut: the panicking kernel has no memory to ask for. */
 void dump_runqueues(void)
 {
@@ -108,10 +149,8 @@ __noreturn void kernel_oops(const char *what, const struct user_regs *regs, u64 
 	panic_begin();
 	kprintf("panic: %s at %s, address %lx\n", what, symbol_name(regs->ip, name, sizeof(name)),
 		addr);
-	arch_print_regs(regs);
 	print_where();
-	print_frame(regs->ip);
-	backtrace_print(regs->bp);
+	print_kernel_regs(regs);
 	dump_runqueues();
 	arch_exit(EXIT_FAILURE);
 }

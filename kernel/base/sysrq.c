@@ -5,6 +5,7 @@
  *
  *	b  reboot at once
  *	c  crash: what a panic prints, on demand
+ *	l  registers and backtrace of each CPU
  *	o  power off at once
  *	t  the runqueue of every CPU, to the console
  */
@@ -15,6 +16,13 @@
 #include "lib/errno.h"
 
 static struct mutex dump_lock = MUTEX_INIT(dump_lock); /* one dump at a time: they share a buffer */
+
+void show_runqueues(void)
+{
+	mutex_lock(&dump_lock);
+	dump_runqueues();
+	mutex_unlock(&dump_lock);
+}
 
 /* Only the first letter counts. */
 static long sysrq_store(void *arg, const char *text, size_t len)
@@ -27,10 +35,11 @@ static long sysrq_store(void *arg, const char *text, size_t len)
 		panic("crash asked for (sysrq c)");
 	case 'o':
 		kernel_shutdown(-1);
+	case 'l':
+		backtrace_all_cpus();
+		break;
 	case 't':
-		mutex_lock(&dump_lock);
-		dump_runqueues();
-		mutex_unlock(&dump_lock);
+		show_runqueues();
 	}
 	return len;
 }

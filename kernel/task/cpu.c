@@ -15,6 +15,7 @@
 #include "kernel/task/task.h"
 #include "kernel/time/tick.h"
 #include "kernel/time/time.h"
+#include "kernel/time/watchdog.h"
 #include "lib/fmt.h"
 #include "lib/string.h"
 
@@ -89,6 +90,7 @@ void task_init(void)
 
 	clock_init();
 	tick_init();
+	watchdog_init();
 	thread_init();
 	proc_init();
 	init_machine(nr_cpus);
@@ -117,6 +119,7 @@ void task_cpu_online(void)
 	sched_cpu_online(machine, c->id, &c->idle->task);
 	c->online_ns = clock_ns();
 	c->online = true;
+	tick_start();
 	arch_irq_restore(flags);
 }
 

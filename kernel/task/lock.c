@@ -15,6 +15,7 @@
 #include "kernel/pseudo/pseudo.h"
 #include "kernel/sync.h"
 #include "kernel/task/lockdep.h"
+#include "kernel/time/watchdog.h"
 #include "lib/fmt.h"
 #include "sched/host.h"
 
@@ -24,13 +25,17 @@
  */
 static __noinline void wait_for_word(u32 *word)
 {
+	const u32 patience = 1 << 20; /* looks; reading the clock each time would cost turns */
 	u64 start = arch_clock_ns();
+	u32 looks = 0;
 
 	do {
 		/* Looking does not take the line away from the holder; trying does. */
 		while (__atomic_load_n(word, __ATOMIC_RELAXED)) {
 			if (READ_ONCE(panic_cpu))
 				return; /* the holder has been stopped, and we only want to look */
+			if (unlikely(++looks % patience == 0))
+				watchdog_spins(start);
 			arch_cpu_relax();
 		}
 	} while (__atomic_exchange_n(word, 1, __ATOMIC_ACQUIRE));

@@ -70,6 +70,7 @@ struct thread {
 	u64 robust_list;
 	int exit_code; /* wait status of this thread */
 	u64 start_ns;
+	u64 hung_said_ns; /* hung_task.c has told of the sleep that began then */
 	u64 min_flt, maj_flt;
 	u64 read_bytes, written_bytes, nr_reads, nr_writes; /* by read(2) and write(2) and family */
 	struct cred cred;

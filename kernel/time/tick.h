@@ -23,5 +23,13 @@ void timer_set_sched(unsigned cpu, u64 when_ns);
  */
 void timers_take_over(unsigned from);
 void timer_stop_cpu(void);
-/* watchdog.c, from each tick. */
-void watchdog_tick(u64 now_ns);
+/*
+ * watchdog.c, from the timer interrupt: look after this CPU and the others. Returns when to look
+ * again; 0: not before watchdog_start().
+ */
+u64 watchdog_sample(u64 now_ns);
+/* This CPU comes into service, @cpu goes out of it. Returns as above. Interrupts off. */
+u64 watchdog_start(u64 now_ns);
+void watchdog_stop(unsigned cpu);
+/* The watchdogs' period became another: begin anew on this CPU. Interrupts off. */
+void timer_restart_watchdog(void);

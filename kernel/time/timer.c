@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Timers. Each CPU has one hardware timer, a one-shot, shared by three users: the periodic tick,
- * the scheduler's timer (host_timer) and the kernel's timers, which are kept in a tree ordered by
- * expiry. The hardware is programmed for the earliest of the three, and reprogrammed only when that
- * became earlier; one that was cancelled costs a spurious interrupt at worst, and none on an idle
- * CPU.
+ * Timers. Each CPU has one hardware timer, a one-shot, shared by four users: the periodic tick,
+ * the scheduler's timer (host_timer), the watchdogs, and the kernel's timers, which are kept in a
+ * tree ordered by expiry. The hardware is programmed for the earliest of the four, and reprogrammed
+ * only when that became earlier; one that was cancelled costs a spurious interrupt at worst, and
+ * none on an idle CPU.
  *
  * A timer with slack has two times: it may fire from expires_ns on, and the interrupt is programmed
  * for hard_ns = expires_ns + slack. Whatever interrupt comes in between takes it along.
  *
  * Locking: a CPU's tree is guarded by its lock, a leaf below which only the callback's CPU moves
- * on. tick_ns, sched_ns and programmed_ns are the CPU's own with interrupts off; other CPUs write
- * sched_ns and send an IPI.
+ * on. tick_ns, sched_ns, watchdog_ns and programmed_ns are the CPU's own with interrupts off; other
+ * CPUs write sched_ns and send an IPI.
  */
 #include "kernel/contract.h"
 #include "kernel/kernel.h"
@@ -27,6 +27,7 @@ struct timer_cpu {
 	struct ktimer *running; /* whose callback runs now */
 	u64 tick_ns;		/* next tick; 0: stopped */
 	u64 sched_ns;		/* sched_timer() is due; 0: never */
+	u64 watchdog_ns;	/* watchdog_sample() is due, idle or not; 0: never */
 	u64 programmed_ns;	/* what the hardware will do; 0: nothing */
 	u32 nr_ticks;		/* debug kernels count them */
 };
@@ -54,7 +55,7 @@ static u64 earlier(u64 a, u64 b)
 static u64 next_event(const struct timer_cpu *c)
 {
 	struct rb_node *first = rb_first(&c->tree);
-	u64 next = earlier(c->tick_ns, READ_ONCE(c->sched_ns));
+	u64 next = earlier(earlier(c->tick_ns, c->watchdog_ns), READ_ONCE(c->sched_ns));
 
 	return first ? earlier(next, container_of(first, struct ktimer, node)->hard_ns) : next;
 }
@@ -114,7 +115,6 @@ static void tick(struct timer_cpu *c, unsigned cpu, u64 now)
 	}
 	c->tick_ns = next_tick(now);
 	sched_tick(machine, cpu);
-	watchdog_tick(now);
 	limits_tick();
 	if (unlikely(sched_affinity_losses(machine)))
 		hotplug_tick();
@@ -128,9 +128,23 @@ void tick_start(void)
 
 	if (DEBUG)
 		assert_irqs_off();
-	if (!c->tick_ns)
-		c->tick_ns = next_tick(clock_ns());
+	if (!c->tick_ns) {
+		u64 now = clock_ns();
+
+		c->tick_ns = next_tick(now);
+		if (!c->watchdog_ns)
+			c->watchdog_ns = watchdog_start(now);
+	}
 	program_if_earlier(c, c->programmed_ns ? c->tick_ns : next_event(c));
+}
+
+void timer_restart_watchdog(void)
+{
+	struct timer_cpu *c = my_timers();
+
+	assert_irqs_off();
+	c->watchdog_ns = watchdog_start(clock_ns());
+	program_if_earlier(c, c->watchdog_ns);
 }
 
 void timer_set_sched(unsigned cpu, u64 when_ns)
@@ -288,7 +302,8 @@ void timers_take_over(unsigned from)
 		rb_insert(&c->tree, first, fires_before);
 		spin_unlock(&c->lock);
 	}
-	old->tick_ns = old->sched_ns = 0;
+	old->tick_ns = old->sched_ns = old->watchdog_ns = 0;
+	watchdog_stop(from);
 	program_if_earlier(c, next_event(c));
 }
 
@@ -309,6 +324,9 @@ void kernel_timer_interrupt(void)
 		assert_irqs_off();
 	trace_vector(local_timer_entry, LOCAL_TIMER_VECTOR);
 	c->programmed_ns = 0;
+	/* First: the tick asks for a switch that is no sign of trouble yet. */
+	if (c->watchdog_ns && c->watchdog_ns <= now)
+		c->watchdog_ns = watchdog_sample(now);
 	if (c->tick_ns && c->tick_ns <= now)
 		tick(c, cpu, now);
 	if (c->sched_ns && c->sched_ns <= now) {

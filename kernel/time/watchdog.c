@@ -1,87 +1,170 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The watchdog: a thread that could run but has not for a long time is a bug of the scheduler, and
- * the machine stops with a dump of every runqueue (watchdog= seconds on the command line, 0 turns
- * it off).
+ * The watchdogs of CPUs. Every CPU in service, idle or not, takes a sample each 2/5 of
+ * watchdog_thresh seconds from its timer interrupt, and looks for
  *
- * Only fair threads are watched. Real-time ones may rightly be kept waiting for ever by more urgent
- * ones, and fair ones too while real-time throttling is off (sched_rt_runtime_us = -1): that is the
- * user's decision.
+ *	hard lockup	another CPU has taken no sample for watchdog_thresh: it takes no interrupts
+ *	soft lockup	this CPU has been asked to switch for twice that, and has not: kernel code
+ *			runs with preemption off while a task waits
+ *	spin lockup	this CPU has spun for a lock for twice that; lock.c asks
  *
- * A busy CPU ticks, and a thread that waits makes its CPU busy, so the tick is enough to look from:
- * it wakes the thread that walks the lists.
+ * A lockup is said once, with registers and a backtrace; a CPU that takes no interrupts prints them
+ * on an NMI. The machine goes on, unless watchdog=panic or the sysctl *_panic says otherwise. Tasks
+ * are looked after in hung_task.c. The words are Linux's, so that what searches logs for them finds
+ * them.
+ *
+ * Locking: none. A CPU's samples are written by that CPU; flags that make a report the only one are
+ * exchanged atomically.
  */
+#include "kernel/contract.h"
 #include "kernel/kernel.h"
-#include "kernel/task/proc.h"
+#include "kernel/task/thread.h"
 #include "kernel/time/tick.h"
 #include "kernel/time/time.h"
-#include "lib/string.h"
+#include "kernel/time/watchdog.h"
 
-static u64 limit_ns = 60 * NS_PER_SEC;
-static u64 next_check_ns;
-static struct waitq wake = WAITQ_INIT(wake);
+struct watchdog_settings watchdog = {
+	.enabled = 1,
+	.thresh_s = 10,
+	.hung_task_s = 120,
+	.hung_task_warnings = 10,
+	.starving_s = 60,
+};
 
-static bool throttling_is_off(void)
+static struct watch {
+	u64 sample_ns;	     /* the last; 0: out of service */
+	u64 sound_ns;	     /* the last sample at which no switch was overdue */
+	const void *running; /* at the last sample, and how often it had been switched to */
+	u64 nr_switches;
+	bool hard_said, soft_said;
+} watches[MAX_CPUS];
+
+static bool spin_said;
+
+static u64 thresh_ns(void)
 {
-	char text[32] = "";
-
-	return sched_tunable_read(machine, "sched_rt_runtime_us", text, sizeof(text)) > 0 &&
-	       text[0] == '-';
+	return READ_ONCE(watchdog.thresh_s) * NS_PER_SEC;
 }
 
-static bool starves(const struct thread *t, u64 now)
+static u64 next_sample(u64 now)
 {
-	u64 since = READ_ONCE(t->task.wait_start);
+	u64 period = thresh_ns() * 2 / 5;
 
-	return t->task.on_rq == TASK_QUEUED && since && now > since + limit_ns &&
-	       task_is_fair_policy(t->task.policy);
+	return READ_ONCE(watchdog.enabled) && period ? now - now % period + period : 0;
 }
 
-static void check_list(const struct list *threads, u64 now)
+static void panic_if(u64 wanted, const char *why)
 {
-	struct thread *t;
-
-	list_for_each(t, threads, proc_link)
-		if (unlikely(starves(t, now)))
-			panic("watchdog: %s (%d) is runnable on cpu %u but has not run for %llu s",
-			      t->task.comm, t->tid, t->task.cpu,
-			      (unsigned long long)((now - t->task.wait_start) / NS_PER_SEC));
+	if (READ_ONCE(wanted))
+		panic("%s", why);
 }
 
-static void check_all(void)
-{
-	struct proc *p;
+/* --- hard lockups ----------------------------------------------------------------- */
 
-	if (throttling_is_off())
+static void check_other(unsigned cpu, u64 now)
+{
+	struct watch *w = &watches[cpu];
+	u64 sample = READ_ONCE(w->sample_ns);
+
+	if (!sample || !cpus[cpu]->online)
 		return;
-	spin_lock(&proc_tree_lock);
-	u64 now = clock_ns();
-	check_list(&kernel_proc.threads, now);
-	list_for_each(p, &all_procs, all_link)
-		check_list(&p->threads, now);
-	spin_unlock(&proc_tree_lock);
+	if (sample + thresh_ns() >= now) {
+		WRITE_ONCE(w->hard_said, false);
+		return;
+	}
+	if (__atomic_exchange_n(&w->hard_said, true, __ATOMIC_RELAXED))
+		return;
+	kprintf("watchdog: Watchdog detected hard LOCKUP on cpu %u\n", cpu);
+	if (!arch_cpu_backtrace(cpu))
+		kprintf("watchdog: cpu %u does not answer\n", cpu);
+	panic_if(watchdog.hard_panic, "Hard LOCKUP");
 }
 
-static void watchdog_main(void *unused)
+/* --- soft lockups ----------------------------------------------------------------- */
+
+/* Is a switch overdue since the sample before? */
+static bool owes_switch(struct watch *w)
+{
+	struct thread *t = current;
+	u64 nr = t->task.nr_voluntary + t->task.nr_involuntary;
+	bool same = w->running == t && w->nr_switches == nr;
+
+	w->running = t;
+	w->nr_switches = nr;
+	return same && arch_need_resched();
+}
+
+static void check_self(struct watch *w, u64 now)
+{
+	if (!owes_switch(w)) {
+		w->sound_ns = now;
+		w->soft_said = false;
+		return;
+	}
+	if (now - w->sound_ns < 2 * thresh_ns() || w->soft_said)
+		return;
+	w->soft_said = true;
+	kprintf("watchdog: BUG: soft lockup - CPU#%u stuck for %llus! [%s:%d]\n", arch_cpu_id(),
+		(unsigned long long)((now - w->sound_ns) / NS_PER_SEC), current->task.comm,
+		current->tid);
+	backtrace_interrupted();
+	panic_if(watchdog.soft_panic, "softlockup: hung tasks");
+}
+
+/* --- samples ---------------------------------------------------------------------- */
+
+u64 watchdog_sample(u64 now)
+{
+	struct watch *w = &watches[arch_cpu_id()];
+	u64 before = w->sample_ns;
+
+	assert_irqs_off();
+	WRITE_ONCE(w->sample_ns, now);
+	check_self(w, now);
+	/* A CPU that stood still itself, perhaps with the whole machine, cannot judge others. */
+	for (unsigned cpu = 0; cpu < arch_nr_cpus && before + thresh_ns() >= now; cpu++)
+		if (cpus[cpu] && cpus[cpu] != this_cpu())
+			check_other(cpu, now);
+	hung_task_tick(now);
+	return next_sample(now);
+}
+
+u64 watchdog_start(u64 now)
+{
+	struct watch *w = &watches[arch_cpu_id()];
+
+	assert_irqs_off();
+	w->sound_ns = now;
+	WRITE_ONCE(w->sample_ns, next_sample(now) ? now : 0);
+	return next_sample(now);
+}
+
+void watchdog_stop(unsigned cpu)
+{
+	WRITE_ONCE(watches[cpu].sample_ns, 0);
+}
+
+static void restart_here(void *unused)
 {
 	(void)unused;
-	for (;;) {
-		wait_event_idle(&wake, clock_ns() >= next_check_ns);
-		check_all();
-		WRITE_ONCE(next_check_ns, clock_ns() + limit_ns / 4);
-	}
+	with_irqs_off(timer_restart_watchdog());
 }
 
-void watchdog_tick(u64 now_ns)
+void watchdog_restart(void)
 {
-	if (unlikely(now_ns >= READ_ONCE(next_check_ns)))
-		waitq_wake(&wake, 0);
+	restart_here(NULL);
+	arch_call_others(restart_here, NULL);
 }
 
-static int watchdog_init(void)
+/* --- spin locks ------------------------------------------------------------------- */
+
+void watchdog_spins(u64 since_ns)
 {
-	limit_ns = cmdline_get_u64("watchdog", 60) * NS_PER_SEC;
-	next_check_ns = limit_ns ? clock_ns() + limit_ns / 4 : TIME_NEVER;
-	return !limit_ns || kthread_create("watchdog", watchdog_main, NULL) ? 0 : -1;
+	if (!thresh_ns() || clock_ns() - since_ns < 2 * thresh_ns() ||
+	    __atomic_exchange_n(&spin_said, true, __ATOMIC_RELAXED))
+		return;
+	kprintf("watchdog: BUG: spinlock lockup suspected on CPU#%u, %s/%d\n", arch_cpu_id(),
+		current->task.comm, current->tid);
+	backtrace_all_cpus();
+	panic_if(watchdog.hard_panic, "spinlock lockup");
 }
-INITCALL(watchdog_init);

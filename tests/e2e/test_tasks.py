@@ -41,11 +41,3 @@ def test_fork_without_end(guest):
                     " until { set -- /proc/[0-9]*; [ $# -lt 10 ]; }; do :; done; echo all gone")
     assert "can't fork: " in console and "Out of memory" not in console
     assert "all gone" in console
-
-
-def test_watchdog_stops_a_starving_machine(boot):
-    """Fair threads beside a real-time hog share 5 % of a CPU: with 60 of them each waits for more than a second."""
-    crowd = "chrt -f 50 hog -t 60s & i=0; while [ $i -lt 60 ]; do hog -t 60s & i=$((i+1)); done; wait"
-    outcome = boot(crowd, cpus=1, icount=True, append="watchdog=1")
-    assert outcome.status != 0 and "watchdog: " in outcome.console
-    assert "has not run for" in outcome.console and "runnable tasks:" in outcome.console

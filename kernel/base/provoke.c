@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * /sys/kernel/debug/provoke-crash/DIRECT: the writer breaks the kernel in the way it names, so that
+ * whoever watches over the kernel can be tested. File and names are those of Linux's lkdtm.
+ */
+#include "kernel/kernel.h"
+#include "kernel/pseudo/pseudo.h"
+#include "kernel/sync.h"
+#include "kernel/task/thread.h"
+#include "lib/errno.h"
+#include "lib/fmt.h"
+#include "lib/string.h"
+
+/* Without arch_cpu_relax(): under -icount each pause ends a turn, and a second would take hours. */
+static void spin_for_ever(void)
+{
+	for (;;)
+		barrier();
+}
+
+static void provoke_panic(void)
+{
+	panic("provoked");
+}
+
+/* The writer's CPU takes no interrupts any more. */
+static void provoke_hardlockup(void)
+{
+	arch_irq_disable();
+	spin_for_ever();
+}
+
+/* The writer's CPU does not switch any more. */
+static void provoke_softlockup(void)
+{
+	preempt_disable();
+	spin_for_ever();
+}
+
+/* From the second write on, the writer waits for a lock that the first never gives back. */
+static void provoke_spinlockup(void)
+{
+	static struct spinlock lock = SPINLOCK_INIT("provoke");
+
+	spin_lock_irqsave(&lock);
+	arch_irq_enable();
+	preempt_enable();
+}
+
+/* The writer sleeps, and nobody will wake it. */
+static void provoke_hung_task(void)
+{
+	with_irqs_off(sched_block(&current->task, TASK_UNINTERRUPTIBLE));
+	schedule();
+}
+
+static const struct way {
+	const char *name;
+	void (*fn)(void);
+} ways[] = {
+	{ "PANIC", provoke_panic },	      { "HARDLOCKUP", provoke_hardlockup },
+	{ "SOFTLOCKUP", provoke_softlockup }, { "SPINLOCKUP", provoke_spinlockup },
+	{ "HUNG_TASK", provoke_hung_task },
+};
+
+static size_t show_ways(void *arg, char *buf, size_t size)
+{
+	struct text out = text_of(buf, size);
+
+	(void)arg;
+	for (unsigned i = 0; i < ARRAY_SIZE(ways); i++)
+		text_add(&out, "%s\n", ways[i].name);
+	return out.len;
+}
+
+static long provoke(void *arg, const char *text, size_t len)
+{
+	size_t n = len && text[len - 1] == '\n' ? len - 1 : len;
+
+	(void)arg;
+	for (unsigned i = 0; i < ARRAY_SIZE(ways); i++)
+		if (strlen(ways[i].name) == n && !memcmp(ways[i].name, text, n)) {
+			kprintf("lkdtm: Performing direct entry %s\n", ways[i].name);
+			ways[i].fn();
+			return (long)len;
+		}
+	return -EINVAL;
+}
+
+static int provoke_init(void)
+{
+	static const struct pseudo_file file = {
+		.name = "provoke-crash/DIRECT", .mode = 0600, .show = show_ways, .store = provoke
+	};
+
+	return debugfs_add(&file);
+}
+INITCALL(provoke_init);

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The watchdogs of tasks, a kernel thread that looks now and then for
+ *
+ *	a hung task	asleep uninterruptibly for more than hung_task_timeout_secs: what it waits
+ *			for has probably been lost. Said once for each such sleep, with a backtrace.
+ *	a starving task	runnable for more than watchdog=S seconds without a CPU: placement, a clock
+ *			or the host. Said with its queue and the state of all CPUs, once in S
+ *			seconds, because neighbours starve together.
+ *
+ * Only fair tasks can starve. Real-time ones may rightly be kept waiting for ever by more urgent
+ * ones, and fair ones too while real-time throttling is off (sched_rt_runtime_us = -1): that is the
+ * user's decision.
+ */
+#include "kernel/contract.h"
+#include "kernel/kernel.h"
+#include "kernel/task/proc.h"
+#include "kernel/time/time.h"
+#include "kernel/time/watchdog.h"
+#include "lib/string.h"
+
+static u64 next_look_ns, next_starving_ns;
+static struct waitq wake = WAITQ_INIT(wake);
+
+/* --- finding them ----------------------------------------------------------------- */
+
+static bool throttling_is_off(void)
+{
+	char text[32] = "";
+
+	return sched_tunable_read(machine, "sched_rt_runtime_us", text, sizeof(text)) > 0 &&
+	       text[0] == '-';
+}
+
+/* ns that @t has waited for a CPU; 0 if it does not wait, or rightly. */
+static u64 waited(const struct thread *t, u64 now)
+{
+	u64 since = READ_ONCE(t->task.wait_start);
+
+	return t->task.on_rq == TASK_QUEUED && since && now > since &&
+			       task_is_fair_policy(t->task.policy)
+		       ? now - since
+		       : 0;
+}
+
+/* Is @t in a long sleep not told of yet? As on Linux, killable sleeps do not count. */
+static bool is_hung(const struct thread *t, u64 now)
+{
+	return READ_ONCE(t->task.state) == TASK_UNINTERRUPTIBLE && t->task.on_rq == TASK_OFF_RQ &&
+	       t->task.sleep_start + watchdog.hung_task_s * NS_PER_SEC < now &&
+	       t->hung_said_ns != t->task.sleep_start;
+}
+
+struct finding {
+	u64 now, waited_ns;
+	unsigned nr_starving;
+	struct thread *starving,
+		*hung; /* the longest to wait, the first to hang; with references */
+};
+
+static void take(struct thread **place, struct thread *t)
+{
+	if (*place)
+		thread_put(*place);
+	*place = thread_get(t);
+}
+
+static void look_at(struct finding *f, const struct list *threads)
+{
+	struct thread *t;
+
+	assert_held(&proc_tree_lock);
+	list_for_each(t, threads, proc_link) {
+		u64 wait = waited(t, f->now);
+
+		if (wait > watchdog.starving_s * NS_PER_SEC)
+			f->nr_starving++;
+		if (wait > f->waited_ns) {
+			f->waited_ns = wait;
+			take(&f->starving, t);
+		}
+		if (!f->hung && watchdog.hung_task_s && is_hung(t, f->now)) {
+			t->hung_said_ns = t->task.sleep_start;
+			take(&f->hung, t);
+		}
+	}
+}
+
+static void look_at_all(struct finding *f)
+{
+	struct proc *p;
+
+	spin_lock(&proc_tree_lock);
+	f->now = clock_ns();
+	look_at(f, &kernel_proc.threads);
+	list_for_each(p, &all_procs, all_link)
+		look_at(f, &p->threads);
+	spin_unlock(&proc_tree_lock);
+}
+
+/* --- saying so ------------------------------------------------------------------------ */
+
+static void say_hung(const struct thread *t)
+{
+	if (!watchdog.hung_task_warnings)
+		return;
+	watchdog.hung_task_warnings--;
+	kprintf("INFO: task %s:%d blocked for more than %llu seconds.\n", t->task.comm, t->tid,
+		(unsigned long long)watchdog.hung_task_s);
+	kprintf("\"echo 0 > /proc/sys/kernel/hung_task_timeout_secs\" disables this message.\n");
+	backtrace_thread(t);
+	if (watchdog.hung_task_panic)
+		panic("hung_task: blocked tasks");
+}
+
+static void say_starving(const struct finding *f)
+{
+	const struct thread *t = f->starving;
+
+	if (!f->nr_starving || !watchdog.starving_s || f->now < next_starving_ns ||
+	    throttling_is_off())
+		return;
+	next_starving_ns = f->now + watchdog.starving_s * NS_PER_SEC;
+	kprintf("watchdog: %s (%d) is runnable on cpu %u but has not run for %llu s; %u such "
+		"tasks\n",
+		t->task.comm, t->tid, t->task.cpu, (unsigned long long)(f->waited_ns / NS_PER_SEC),
+		f->nr_starving);
+	if (watchdog.starving_panic)
+		panic("watchdog: a task starves");
+	show_runqueues();
+}
+
+static void look(void)
+{
+	bool again;
+
+	do {
+		struct finding f = { 0 };
+
+		look_at_all(&f);
+		again = f.hung; /* there may be another */
+		if (f.hung)
+			say_hung(f.hung);
+		if (f.starving)
+			say_starving(&f);
+		if (f.hung)
+			thread_put(f.hung);
+		if (f.starving)
+			thread_put(f.starving);
+	} while (again);
+}
+
+/* A quarter of the shorter time: what is found late is found at most that much later. */
+static u64 interval_ns(void)
+{
+	u64 hung = watchdog.hung_task_s ?: watchdog.starving_s;
+	u64 starving = watchdog.starving_s ?: hung;
+
+	return hung ? min(hung, starving) * NS_PER_SEC / 4 : TIME_NEVER / 2;
+}
+
+static void watchdog_main(void *unused)
+{
+	(void)unused;
+	for (;;) {
+		wait_event_idle(&wake, clock_ns() >= READ_ONCE(next_look_ns));
+		look();
+		WRITE_ONCE(next_look_ns, clock_ns() + interval_ns());
+	}
+}
+
+void hung_task_tick(u64 now_ns)
+{
+	if (now_ns >= READ_ONCE(next_look_ns))
+		waitq_wake(&wake, 0);
+}
+
+void hung_task_restart(void)
+{
+	WRITE_ONCE(next_look_ns, 0);
+}
+
+static int hung_task_init(void)
+{
+	next_look_ns = clock_ns() + interval_ns();
+	return kthread_create("watchdog", watchdog_main, NULL) ? 0 : -1;
+}
+INITCALL(hung_task_init);

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The watchdogs: each finds what it watches for, says it in Linux's words, and the machine goes on; or it stops if that
+was asked for.
+
+/sys/kernel/debug/provoke-crash/DIRECT breaks the kernel. CPU 1 is the victim, the shell stays on CPU 0. All limits are
+seconds of the guest. A busy host may stop a CPU for longer: that a message is absent is tested under icount only.
+"""
+
+import re
+
+import pytest
+
+LIMIT = "echo 1 > /proc/sys/kernel/watchdog_thresh; "
+PROVOKE = "taskset 2 sh -c 'echo {} > /sys/kernel/debug/provoke-crash/DIRECT'"
+ON_CPU_0 = "taskset -p 1 $$ > /dev/null; "
+CROWD = "chrt -f 50 hog -t 3s > /dev/null & i=0; while [ $i -lt 60 ]; do hog -t 3s > /dev/null & i=$((i+1)); done; "
+
+
+def test_hard_lockup(guest):
+    """A CPU without interrupts: another one notices, and an NMI shows where it is."""
+    console = guest(ON_CPU_0 + LIMIT + PROVOKE.format("HARDLOCKUP") + " & sleep 4; echo alive", cpus=2)
+    assert "watchdog: Watchdog detected hard LOCKUP on cpu 1" in console
+    assert re.search(r"NMI backtrace for cpu 1, thread \d+ \(sh\)\n(.*\n)*?.* provoke_hardlockup\+", console), console
+    assert "\nalive" in console
+
+
+def test_soft_lockup(guest):
+    """A CPU that ticks but does not switch although a task waits."""
+    console = guest(ON_CPU_0 + LIMIT + "taskset 2 hog -t 100s & " + PROVOKE.format("SOFTLOCKUP")
+                    + " & sleep 6; echo alive", cpus=2)
+    said = r"BUG: soft lockup - CPU#1 stuck for \ds! \[sh:\d+\]\n(.*\n)*?.* provoke_softlockup\+"
+    assert re.search(said, console), console
+    assert "\nalive" in console
+
+
+def test_spinlock_lockup(guest):
+    """A lock that is never given back: all CPUs are shown, because one of them may hold it."""
+    provoke = PROVOKE.format("SPINLOCKUP")
+    console = guest(f"{ON_CPU_0}{LIMIT}{provoke}; {provoke} & sleep 6; echo alive", cpus=2)
+    assert re.search(r"BUG: spinlock lockup suspected on CPU#1, sh/\d+", console), console
+    assert "NMI backtrace for cpu 0" in console and re.search(r" provoke_spinlockup\+", console)
+    assert "\nalive" in console
+
+
+def test_hung_task_is_said_once(guest):
+    console = guest("echo 1 > /proc/sys/kernel/hung_task_timeout_secs; " + PROVOKE.format("HUNG_TASK")
+                    + " & sleep 20; echo left: $(cat /proc/sys/kernel/hung_task_warnings)", cpus=2, icount=True)
+    assert console.count("blocked for more than 1 seconds.") == 1, console
+    assert re.search(r"INFO: task sh:\d+ blocked.*\n.*disables this message.\n(.*\n)*?.* provoke_hung_task\+", console)
+    assert "left: 9" in console and "LOCKUP" not in console and "lockup" not in console
+
+
+def test_starving_task_is_said_with_the_queues(guest):
+    """Fair threads beside a real-time hog share 5 % of a CPU: with 60 of them each waits for more than a second."""
+    console = guest(CROWD + "wait; echo alive", cpus=1, icount=True, append="watchdog=1 watchdog_thresh=1")
+    said = r"watchdog: hog \(\d+\) is runnable on cpu 0 but has not run for \d+ s; \d+ such tasks"
+    assert 1 <= len(re.findall(said, console)) <= 3, console
+    assert "runnable tasks:" in console and "alive" in console
+
+
+def test_watchdog_panic_stops_a_starving_machine(boot):
+    outcome = boot(CROWD + "wait", cpus=1, icount=True, append="watchdog=1,panic watchdog_thresh=1")
+    assert outcome.status == 1 and "panic: watchdog: a task starves" in outcome.console
+    assert "has not run for" in outcome.console and "runnable tasks:" in outcome.console
+
+
+def test_a_busy_machine_is_no_reason(guest):
+    """Hogs, a real-time hog and sleepers for longer than every limit: not a word."""
+    console = guest("hog -n 6 -t 3s & chrt -f 1 hog -t 3s & sleep 3; wait", cpus=2, icount=True,
+                    append="watchdog=2 watchdog_thresh=1 hung_task_timeout_secs=1")
+    assert "watchdog: " not in console and "INFO: " not in console, console
+
+
+@pytest.mark.parametrize("word, said", [
+    ("watchdog=soon", "watchdog=soon: expected seconds, panic, or both (5,panic)"),
+    ("watchdog_thresh=61", "watchdog_thresh=61: at most 60"),
+])
+def test_bad_settings_are_said(guest, word, said):
+    console = guest("echo 61 > /proc/sys/kernel/watchdog_thresh; cat /proc/sys/kernel/watchdog_thresh", append=word)
+    assert said in console and "Invalid argument" in console and "\n10\n" in console
