@@ -21,8 +21,13 @@ static const struct {
 	{ "/sys/kernel/tracing", &tracefs_type },
 	{ "/dev/shm", &tmpfs_type },
 	{ "/sys/fs/cgroup", &tmpfs_type },
-	{ "/sys/fs/cgroup/cpu", &cgroup_type },
 };
+
+/*
+ * Where scripts for v1 look. Mounted when one does: until then v2 has the controller, which is in
+ * one hierarchy at a time (docs/adr/009).
+ */
+#define CGROUP_V1 "/sys/fs/cgroup/cpu"
 
 /* mkdir that does not mind an existing directory. */
 static int make_dir(const char *name)
@@ -46,6 +51,21 @@ static void mount_at(const char *dir, const struct fs_type *type)
 	}
 	if (err)
 		kprintf("mount %s on %s: error %d\n", type->name, dir, -err);
+}
+
+static void automount_at(const char *dir, const struct fs_type *type)
+{
+	struct path at;
+	int err = make_dir(dir);
+
+	if (!err)
+		err = path_lookup(AT_FDCWD, dir, WALK_FOLLOW, &at);
+	if (err) {
+		kprintf("%s: error %d\n", dir, -err);
+		return;
+	}
+	at.dentry->automount = type;
+	path_put(&at);
 }
 
 static void unpack_initrd(void)
@@ -80,4 +100,5 @@ void fs_init(void)
 	cgroup_init();
 	for (unsigned i = 0; i < ARRAY_SIZE(boot_mounts); i++)
 		mount_at(boot_mounts[i].dir, boot_mounts[i].type);
+	automount_at(CGROUP_V1, &cgroup_type);
 }

@@ -9,7 +9,7 @@ import re
 import pytest
 
 CPU = "/sys/fs/cgroup/cpu"
-V2 = "umount /sys/fs/cgroup/cpu; mkdir -p /cg; mount -t cgroup2 none /cg; cd /cg; "
+V2 = "mkdir -p /cg; mount -t cgroup2 none /cg; cd /cg; "
 INVALID, RANGE, BUSY = "Invalid argument", "Numerical result out of range", "Device or resource busy"
 ESRCH = "No such process"
 
@@ -28,6 +28,16 @@ def transcript(guest, setup, steps):
     for (command, wanted), part in zip(steps, parts):
         printed = part.split("\n[")[0].strip()
         assert (wanted in printed) if wanted else not printed, f"{command}: {printed!r}, not {wanted!r}"
+
+
+def test_v2_has_the_controller_until_v1_is_asked_for(guest):
+    transcript(guest, V2, [
+        ("mount | grep cgroup/cpu", ""), ("cat cgroup.controllers", "cpu"),
+        ("mkdir g; echo +cpu > cgroup.subtree_control; cat g/cpu.weight", "100"),
+        (f"ls {CPU}; mount | grep cgroup/cpu", ""),  # v2 keeps what it uses
+        ("echo -cpu > cgroup.subtree_control; rmdir g", ""), (f"cat {CPU}/cpu.shares", "1024"),
+        ("cat cgroup.controllers", ""), (f"umount {CPU}; cat cgroup.controllers", "cpu"),
+    ])
 
 
 def test_v1_from_the_shell(guest):
