@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Fairground: one entry point. `make help` explains the targets.
 #
-# Settings (make NAME=value):
-#   CC=gcc|clang   compiler of the kernel          B=build   build directory
-#   CROSS_COMPILE=x86_64-linux-gnu-                compile kernel and programs elsewhere (docs/building.md)
-#   SCHED=cfs HZ=250 SMP=4 MEM=256 CPU=max ICOUNT=1 SEED=1 BOOT=pvh|iso APPEND="..." CMD="..." OUT=file
+# The settings, NAME=value, are listed in tools/fairground/names.py; `make help` prints them.
 
 B ?= build
 ifeq ($(origin CC),default)
@@ -162,9 +159,9 @@ image: $(B)/fairground.elf $(B)/initramfs.cpio ## build the kernel and its initi
 clean: ## remove the build directory
 	rm -rf $(B)
 
-help: ## print this list
+help: ## print this list, and the settings
 	@grep -hE '^[a-z-]+:.*## ' Makefile mk/*.mk | sed -E 's/:.*## /\t/' | expand -t 16
-	@echo 'Settings: $(SETTINGS) CC B V'
+	@$(PYTHON_TOOL) -m fairground.names
 
 .PHONY: kernel image clean help FORCE
 -include $(wildcard mk/*.mk)

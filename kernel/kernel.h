@@ -57,6 +57,14 @@ const char *symbol_name(u64 addr, char *buf, size_t size);
 /* Value of NAME=value on the kernel command line, or NULL; a bare NAME is "". Valid after boot. */
 const char *cmdline_get(const char *name);
 u64 cmdline_get_u64(const char *name, u64 otherwise);
+/* Say which words of the command line the kernel does not know. */
+void cmdline_check(void);
+/*
+ * After cmdline_check(): put up to @max of these words into @list and return their number. As on
+ * Linux, NAME=value (@variables) is for the environment of the first program, a bare name for its
+ * arguments.
+ */
+unsigned cmdline_for_init(bool variables, char **list, unsigned max);
 
 /* For uname(2) and /proc. The release is that of the Linux that is followed. */
 #define OS_TYPE	   "Linux"

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Running the machine. tools/fairground does the work; this file passes the settings on.
 
-SETTINGS := SCHED HZ SMP NUMA MEM CPU ICOUNT SEED BOOT KVM APPEND CMD TIMEOUT OUT EVENTS
-# Without this check `make run smp=2` would silently run on four CPUs.
+SETTINGS := SCHED HZ SMP NUMA MEM CPU ICOUNT SEED BOOT KVM APPEND CMD FILES ROOT TIMEOUT OUT EVENTS
+# Without this check `make run SMPP=2` would silently run on four CPUs.
 GIVEN_ON_COMMAND_LINE := $(foreach v,$(.VARIABLES),$(if $(findstring command line,$(origin $(v))),$(v)))
-SMALL := $(shell printf '%s\n' $(GIVEN_ON_COMMAND_LINE) | grep '[a-z]')
-$(if $(SMALL),$(error no setting is called $(SMALL): their names are in capitals (see make help)))
+UNKNOWN := $(if $(strip $(GIVEN_ON_COMMAND_LINE)),$(shell $(PYTHON_TOOL) -m fairground.names --check \
+	$(GIVEN_ON_COMMAND_LINE) 2>/dev/null))
+$(if $(UNKNOWN),$(error $(UNKNOWN)))
 # $(value) keeps the text as typed: CMD='echo $HOME' reaches the guest with its dollar sign.
 GIVEN := $(foreach s,$(SETTINGS),$(if $(filter command environment,$(firstword $(origin $(s)))),$(s)))
 $(foreach s,$(GIVEN),$(eval override $(s) := $$(value $(s))))

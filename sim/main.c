@@ -263,6 +263,21 @@ static void run_all(const struct options *o, struct report *report, struct resul
 	}
 }
 
+/* Can this run give what is asked of it? */
+static void check_output(const struct options *o, const struct report *report)
+{
+	if (report->nr_results > 1 && (o->explain || o->trace || o->schedstat))
+		usage_error("--explain, --trace and --schedstat are of one policy: name it with "
+			    "--sched");
+	if (o->explain && o->explain_at >= report->duration)
+		usage_error("--explain: the run ends before that, after %llu ms; --time makes it "
+			    "longer",
+			    (unsigned long long)(report->duration / NS_PER_MS));
+	if (o->explain_cpu >= report->machine->nr_cpus)
+		usage_error("--explain-cpu %lld: the machine has %u CPUs",
+			    (long long)o->explain_cpu, report->machine->nr_cpus);
+}
+
 static int simulate(int argc, char **argv)
 {
 	struct options o = parse_options(argc, argv);
@@ -280,12 +295,7 @@ static int simulate(int argc, char **argv)
 	report.results = results = allocate(report.nr_results, sizeof(*results));
 	for (u32 i = 0; i < report.nr_results; i++)
 		results[i].sched = policies[i];
-	if (report.nr_results > 1 && (o.explain || o.trace || o.schedstat))
-		usage_error("--explain, --trace and --schedstat are of one policy: name it with "
-			    "--sched");
-	if (o.explain_cpu >= machine.nr_cpus)
-		usage_error("--explain-cpu %lld: the machine has %u CPUs", (long long)o.explain_cpu,
-			    machine.nr_cpus);
+	check_output(&o, &report);
 	report_header(&report);
 	if (o.bench)
 		for (u32 i = 0; i < report.nr_results; i++)

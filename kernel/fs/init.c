@@ -8,6 +8,7 @@
 #include "kernel/cgroup/cgroup.h"
 #include "kernel/pseudo/engine.h"
 #include "kernel/kernel.h"
+#include "kernel/mm/mm.h"
 #include "kernel/time/time.h"
 
 static const struct {
@@ -70,18 +71,27 @@ static void automount_at(const char *dir, const struct fs_type *type)
 
 static void unpack_initrd(void)
 {
+	const char *data = phys_to_virt(boot_info.initrd.base), *compression;
 	u64 start_ns = clock_ns();
 	int err;
 
 	if (!boot_info.initrd.size)
 		return;
-	err = initramfs_unpack(phys_to_virt(boot_info.initrd.base), boot_info.initrd.size);
-	if (err)
+	compression = initramfs_compression(data, boot_info.initrd.size);
+	err = compression ? -EINVAL : initramfs_unpack(data, boot_info.initrd.size);
+	if (compression)
+		kprintf("initramfs: compressed with %s, which the kernel does not read: "
+			"unpack it, or give it to make run as ROOT=\n",
+			compression);
+	else if (err == -ENOMEM || err == -ENOSPC)
+		kprintf("initramfs: not enough memory; continuing with what was unpacked\n");
+	else if (err)
 		kprintf("initramfs: damaged archive, error %d; continuing with what was unpacked\n",
 			-err);
 	kprintf("initramfs: %llu KiB unpacked in %llu us\n",
 		(unsigned long long)boot_info.initrd.size / 1024,
 		(unsigned long long)(clock_ns() - start_ns) / NS_PER_US);
+	page_give(boot_info.initrd.base, boot_info.initrd.size);
 }
 
 void fs_init(void)

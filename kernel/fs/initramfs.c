@@ -13,8 +13,8 @@
 #include "kernel/mm/mm.h"
 #include "lib/string.h"
 
-#define HEADER_SIZE    110
-#define MAX_HARD_LINKS 64 /* sets of names being collected at a time */
+#define HEADER_SIZE  110
+#define LINK_BUCKETS 256
 
 /* clang-format off */
 enum field {
@@ -28,13 +28,27 @@ struct record {
 	const char *name, *data;
 };
 
-struct links { /* first name of each inode number with several */
-	struct {
-		u32 ino;
-		const char *name;
-	} seen[MAX_HARD_LINKS];
-	unsigned nr;
+/* The first name of a file with several, in the chain of its inode number. */
+struct first_name {
+	struct first_name *next;
+	u32 ino;
+	const char *name;
 };
+
+struct links {
+	struct first_name *bucket[LINK_BUCKETS];
+};
+
+static void forget_links(struct links *links)
+{
+	for (unsigned i = 0; i < LINK_BUCKETS; i++)
+		while (links->bucket[i]) {
+			struct first_name *first = links->bucket[i];
+
+			links->bucket[i] = first->next;
+			kfree(first);
+		}
+}
 
 static unsigned hex_digit(char c)
 {
@@ -94,26 +108,32 @@ static int fill_file(const char *name, const struct record *r)
 	return err;
 }
 
+static int link_to(const char *name, const struct walk_result *at)
+{
+	struct path old;
+	int err = path_lookup(AT_FDCWD, name, 0, &old);
+
+	if (err)
+		return err;
+	err = tree_link(&old, at);
+	path_put(&old);
+	return err;
+}
+
 /* If @r is a further name of a file already made, link it. Returns 1 if this is the first name. */
 static int link_again(struct links *links, const struct record *r, const struct walk_result *at)
 {
-	struct path old;
-	int err;
+	u32 ino = r->field[F_INO];
+	struct first_name **bucket = &links->bucket[ino % LINK_BUCKETS], *first;
 
-	for (unsigned i = 0; i < links->nr; i++) {
-		if (links->seen[i].ino != r->field[F_INO])
-			continue;
-		err = path_lookup(AT_FDCWD, links->seen[i].name, 0, &old);
-		if (!err) {
-			err = tree_link(&old, at);
-			path_put(&old);
-		}
-		return err;
-	}
-	if (links->nr < MAX_HARD_LINKS) {
-		links->seen[links->nr].ino = r->field[F_INO];
-		links->seen[links->nr++].name = r->name;
-	}
+	for (first = *bucket; first; first = first->next)
+		if (first->ino == ino)
+			return link_to(first->name, at);
+	first = kmalloc(sizeof(*first));
+	if (!first)
+		return -ENOMEM;
+	*first = (struct first_name){ .next = *bucket, .ino = ino, .name = r->name };
+	*bucket = first;
 	return 1;
 }
 
@@ -155,6 +175,29 @@ static int unpack_record(struct links *links, const struct record *r)
 	return S_ISDIR(r->field[F_MODE]) && err == -EEXIST ? 0 : err;
 }
 
+const char *initramfs_compression(const char *data, size_t size)
+{
+	static const struct {
+		const char *name, *magic;
+	} kinds[] = {
+		{ "gzip", "\x1f\x8b" },
+		{ "xz", "\xfd"
+			"7zXZ" },
+		{ "zstd", "\x28\xb5\x2f\xfd" },
+		{ "bzip2", "BZh" },
+		{ "lzma", "\x5d" },
+		{ "lz4", "\x02\x21\x4c\x18" },
+		{ "lzop", "\x89"
+			  "LZO" },
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (size > strlen(kinds[i].magic) &&
+		    !memcmp(data, kinds[i].magic, strlen(kinds[i].magic)))
+			return kinds[i].name;
+	return NULL;
+}
+
 int initramfs_unpack(const char *data, size_t size)
 {
 	const char *base = data, *end = data + size;
@@ -170,14 +213,19 @@ int initramfs_unpack(const char *data, size_t size)
 		if (!next_record(base, &data, end, &r)) {
 			err = -EINVAL;
 		} else if (!strcmp(r.name, "TRAILER!!!")) {
-			links->nr = 0;
+			forget_links(links);
 			base = data;
 		} else {
 			err = unpack_record(links, &r);
-			if (err)
+			if (err == -EEXIST)
+				kprintf("initramfs: %s: the directory stays\n", r.name);
+			else if (err)
 				kprintf("initramfs: %s: error %d\n", r.name, -err);
+			err = err == -EEXIST ? 0 : err;
 		}
 	}
+	if (links)
+		forget_links(links);
 	kfree(links);
 	return err;
 }

@@ -331,3 +331,5 @@ void inode_set_ops(struct inode *i, const struct file_ops *regular);
  * record.
  */
 int initramfs_unpack(const char *data, size_t size);
+/* The name of the compression that the archive @data begins with, or NULL. */
+const char *initramfs_compression(const char *data, size_t size);

@@ -31,6 +31,8 @@ void page_get(u64 pa);
 void page_put(u64 pa); /* frees the frame at 0 references */
 u32 page_refs(u64 pa);
 void page_free(u64 pa, unsigned order); /* a block whose frames all have one reference */
+/* The whole pages of memory that nobody uses any more, and that was kept from page_init(). */
+void page_give(u64 base, u64 size);
 /* Is so little memory left for programs that no new one should start? */
 bool page_is_short(void);
 u64 page_nr_total(void);

@@ -290,9 +290,10 @@ static void add_range(u64 start, u64 end)
 
 		while (start & (BIT(order) - 1) || start + BIT(order) > end)
 			order--;
-		spin_lock(&buddy.lock);
+		unsigned long flags = spin_lock_irqsave(&buddy.lock);
+
 		free_block(start, order);
-		spin_unlock(&buddy.lock);
+		spin_unlock_irqrestore(&buddy.lock, flags);
 		start += BIT(order);
 	}
 }
@@ -331,4 +332,9 @@ void page_init(void)
 	 * Enough for the deepest burst of kernel allocations, but a small part of a small machine.
 	 */
 	buddy.reserve = min(max(buddy.nr_total / 64, 128ull), 2048ull);
+}
+
+void page_give(u64 base, u64 size)
+{
+	add_range(ALIGN_UP(base, PAGE_SIZE) >> PAGE_SHIFT, (base + size) >> PAGE_SHIFT);
 }

@@ -61,9 +61,12 @@ static void init_machine(unsigned nr_cpus)
 			.node = arch_cpus[i].node,
 		};
 	machine = boot_alloc(sched_size(nr_cpus));
+	if (!sched_init(machine, &config))
+		return;
+	kprintf("sched=%s: there is no such policy, using the default\n", config.fair_policy);
+	config.fair_policy = NULL;
 	if (sched_init(machine, &config))
-		panic("bad scheduler parameters: sched=%s HZ=%u", config.fair_policy ?: "",
-		      tick_hz);
+		panic("bad scheduler parameters: HZ=%u", tick_hz);
 }
 
 /* An idle thread has number 0, is in no list, and runs on the stack it is given. */

@@ -255,11 +255,15 @@ long clone_thread(const struct clone_args *args)
 
 /* --- the first process ------------------------------------------------------------------ */
 
+#define INIT_WORDS 32 /* arguments, and variables, from the command line */
+
 static void init_main(void *path)
 {
-	char *argv[] = { path, NULL };
-	char *envp[] = { NULL };
+	char *argv[INIT_WORDS + 2] = { path }, *envp[INIT_WORDS + 1] = { NULL };
 	struct exec_image image;
+
+	cmdline_for_init(false, argv + 1, INIT_WORDS);
+	cmdline_for_init(true, envp, INIT_WORDS);
 
 	int err = file_open_stdio();
 	if (!err)

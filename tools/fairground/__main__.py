@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any
 
 from . import agreement, bench, bench_smp, experiment, gdb, latency, repeat, scenarios, trace
+from .cpio import ArchiveError
 from .expect import Missing
 from .machine import STATUS_NOT_STARTED, STATUS_PANIC, Machine, Outcome
 from .qemu import QemuError
@@ -87,7 +88,7 @@ def main(words: list[str] | None = None) -> int:
     try:
         settings = from_environment({name: getattr(arguments, name) for name in PARSERS}, build=arguments.build)
         return COMMANDS[arguments.command](settings, arguments)
-    except UsageError as error:
+    except (UsageError, ArchiveError) as error:
         print(f"fairground: {error}", file=sys.stderr)
         return 2
     except Missing as error:

@@ -9,7 +9,7 @@ import time
 
 from .machine import Machine
 from .qemu import QemuError
-from .settings import Settings
+from .settings import Settings, UsageError
 
 # gdb must know the architecture before it connects. The machine starts in 16-bit mode, and gdb would keep that
 # register set when the kernel enters 64-bit mode.
@@ -20,6 +20,8 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
     """start QEMU stopped and connect gdb"""
     if not shutil.which("gdb"):
         raise QemuError("gdb is missing: sh tools/setup.sh, or install the package gdb")
+    if arguments.script and not os.path.isfile(arguments.script):
+        raise UsageError(f"SCRIPT={arguments.script}: there is no such file")
     with Machine(settings) as machine:
         socket = machine.path("gdb.sock")
         machine.command += ["-S", "-chardev", f"socket,id=gdb,path={socket},server=on,wait=off", "-gdb", "chardev:gdb"]

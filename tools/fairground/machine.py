@@ -16,15 +16,16 @@ import contextlib
 import fcntl
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from . import cpio
+from . import cpio, guestfiles
 from .qemu import EXIT_FAILURE, EXIT_ORDERLY, QemuError, accelerator, choose, command
 from .settings import Settings
 
@@ -115,10 +116,20 @@ class Machine:
         if s.cmd:
             files[COMMAND_FILE] = s.cmd.encode() + b"\n"
         initramfs = s.initramfs
-        if files:
+        if files or s.own_files or s.root:
             initramfs = self.path("initramfs.cpio")
-            cpio.append(s.initramfs, files, initramfs)
+            self._pack(files, initramfs)
         return command(s, self.qemu, self.mode, initramfs, self._iso(initramfs) if s.boot == "iso" else None)
+
+    def _pack(self, files: Mapping[str, bytes], out: str) -> None:
+        """Write to @out the initramfs followed by the archives of this run."""
+        shutil.copyfile(self.settings.initramfs, out)
+        with open(out, "r+b") as f:
+            f.seek(0, os.SEEK_END)
+            guestfiles.add(self.settings.own_files, self.settings.root, f)
+            cpio.archive(files, f)
+            if self.settings.own_files or self.settings.root:
+                guestfiles.check_fits(f.tell(), self.settings.mem)
 
     def _iso(self, initramfs: str) -> str:
         """Make the medium for GRUB. The kernel's command line is part of it, so each run has its own."""

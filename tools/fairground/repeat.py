@@ -55,6 +55,8 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
     """run CMD several times under ICOUNT=1 and compare the traces"""
     if not settings.icount:
         raise UsageError("only runs with ICOUNT=1 repeat themselves")
+    if not 2 <= arguments.runs <= 1000:
+        raise UsageError(f"RUNS={arguments.runs}: an integer from 2 to 1000 is expected")
     with Machine(settings) as machine:
         print(machine.header("repeat"), flush=True)
     outcome, seen = repeat(settings, arguments.runs, lambda digest: print(digest[:SHORT], flush=True))

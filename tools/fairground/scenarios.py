@@ -272,8 +272,8 @@ def scenarios(build: str, ids: Sequence[str], host: str, scheds: Sequence[str], 
                 nr_failed += not good
                 print(f"{'ok' if good else 'not ok'} {nr} - {card['id']} {sched:8} {text} {'PASS' if good else 'FAIL'}",
                       flush=True)
-    print(f"1..{nr}\n# {nr - nr_failed} passed, {nr_failed} failed; again: make scenarios "
-          f"HOST={host}{' IDS=' + repr(' '.join(ids)) if ids else ''}{' SCHEDS=' + ','.join(scheds) if scheds else ''}")
+    chosen = f"{' IDS=' + repr(' '.join(ids)) if ids else ''}{' SCHEDS=' + ','.join(scheds) if scheds else ''}"
+    print(f"1..{nr}\n# {nr - nr_failed} passed, {nr_failed} failed; again: make scenarios HOSTS={host}{chosen}")
     return 1 if nr_failed or not nr else 0
 
 

@@ -5,6 +5,7 @@ Each setting is an option of the command line and an environment variable of the
 make passes it. Kernel, initramfs and these settings together determine a run under ICOUNT=1 to the bit.
 """
 
+import math
 import os
 import pathlib
 import re
@@ -14,9 +15,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 
+from . import names
+
+
 class UsageError(Exception):
     """A setting has a value that makes no sense. The text is one sentence for the user."""
-
 
 
 def _schedulers() -> tuple[str, ...]:
@@ -77,6 +80,27 @@ def _one_line(name: str, text: str) -> str:
     return text
 
 
+def _cpus_of_shape(text: str) -> int:
+    """The number of CPUs of topology=@text in its short form, 2x4x2; 0 for levels by name."""
+    return math.prod(map(int, text.split("x"))) if re.fullmatch(r"\d+(x\d+)*", text) else 0
+
+
+def check_parameters(settings: "Settings") -> None:
+    """Refuse boot parameters in APPEND= that look mistyped or do not fit the machine."""
+    known = names.parameters()
+    for word in settings.append.split():
+        name, _, value = word.partition("=")
+        meant = "" if name in known or name.isupper() else names.nearest(name, known, 0.65)
+        if meant:
+            raise UsageError(f"APPEND={word}: no boot parameter is called {name}; is {meant} meant? "
+                             "(docs/parameters.md)")
+        if name == "sched":
+            _choice("APPEND=sched", value, SCHEDULERS)
+        if name == "topology" and _cpus_of_shape(value) not in (0, settings.cpus):
+            raise UsageError(f"APPEND={word}: a shape of {_cpus_of_shape(value)} CPUs needs "
+                             f"SMP={_cpus_of_shape(value)}")
+
+
 @dataclass
 class Settings:
     """One run. Times are in seconds, memory in MiB. The user's texts are kept for the line that repeats it."""
@@ -98,6 +122,8 @@ class Settings:
     timeout: int = 600
     interactive: bool = False
     given: dict[str, str] = field(default_factory=dict)  # setting -> text, as the user gave it
+    own_files: str = ""                        # FILES=, and
+    root: str = ""                             # ROOT=: see guestfiles.py
     files: dict[str, bytes] = field(default_factory=dict)  # guest path -> bytes, added to the initramfs
     ram_file: str = ""                         # back the guest's memory by this file
 
@@ -135,6 +161,8 @@ PARSERS: dict[str, Callable[[str], dict[str, Any]]] = {
     "kvm": lambda s: {"kvm": _choice("KVM", s, ("auto", "0", "1"))},
     "append": lambda s: {"append": _one_line("APPEND", s)},
     "cmd": lambda s: {"cmd": s},
+    "files": lambda s: {"own_files": s},
+    "root": lambda s: {"root": s},
     "timeout": lambda s: {"timeout": _integer("TIMEOUT", s, 1, 86400)},
 }
 
@@ -153,6 +181,7 @@ def make_settings(given: Mapping[str, str], **fixed: Any) -> Settings:
     settings = Settings(**{**values, **fixed}, given=given)
     if settings.icount and settings.kvm == "1":
         raise UsageError("KVM=1 and ICOUNT=1 exclude each other: ICOUNT=1 counts emulated instructions")
+    check_parameters(settings)
     if settings.cpus % settings.numa or settings.mem % settings.numa:
         raise UsageError(f"NUMA={settings.numa}: {settings.cpus} CPUs and {settings.mem} MiB cannot be divided equally")
     return settings

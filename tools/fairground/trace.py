@@ -8,6 +8,7 @@ goes into the file, so identical runs give identical files.
 
 import argparse
 import os
+import re
 import shutil
 import struct
 import sys
@@ -18,6 +19,7 @@ from .image import PAGE, Image, TraceError, memory_file
 from .machine import STATUS_NOT_STARTED, Machine
 from .settings import Settings, UsageError
 
+NO_EVENT = re.compile(r"trace: no event matches (\S+)")  # what the kernel says of trace_event=
 OPTION_CPUSTAT, OPTION_TRACECLOCK, OPTION_UNAME, OPTION_CPUCOUNT = 2, 4, 5, 8
 
 
@@ -121,6 +123,9 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
         with Machine(with_tracing(settings, ram, arguments.events or "*:*")) as machine:
             print(machine.header("trace"), flush=True)
             outcome = machine.run(lambda text: (sys.stdout.write(text), sys.stdout.flush()))
+        unknown = NO_EVENT.findall(outcome.console)
+        if unknown:
+            raise UsageError(f"EVENTS={arguments.events}: no event is called {', '.join(unknown)} (docs/events.md)")
         if outcome.problem:
             print(f"fairground: {outcome.problem}", file=sys.stderr)
         try:

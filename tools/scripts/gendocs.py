@@ -97,8 +97,18 @@ def events() -> str:
                 "so `trace-cmd` and KernelShark read our traces.", ("id", "event", "text"), lines)
 
 
+def parameters() -> str:
+    source = "kernel/base/param.def"
+    lines = [(f"`{name}={values}`" if values else f"`{name}`", default, doc)
+             for name, values, default, doc in rows(source, "PARAM")]
+    return page("Boot parameters", source,
+                "Words of the kernel's command line: `make run APPEND=\"llc=2 watchdog=10\"`. The kernel says which\n"
+                "words it does not know, and gives them to the first program ([machine.md](machine.md)).",
+                ("word", "default", "meaning"), lines)
+
+
 PAGES = {"docs/tunables.md": tunables, "docs/features.md": features, "docs/invariants.md": invariants,
-         "docs/events.md": events}
+         "docs/events.md": events, "docs/parameters.md": parameters}
 
 
 def stale() -> Iterator[str]:

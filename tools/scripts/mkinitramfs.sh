@@ -42,7 +42,7 @@ echo 'root:x:0:0:root:/root:/bin/sh' >"$root/etc/passwd"
 echo 'root:x:0:' >"$root/etc/group"
 echo 'fairground' >"$root/etc/hostname"
 cat >"$root/etc/profile" <<'PROFILE'
-export PATH=/bin HOME=/root TERM=${TERM:-vt100}
+export PATH HOME TERM
 export PS1='fairground:\w# '
 cd
 PROFILE

@@ -71,6 +71,14 @@ static const char *read_line(const char *path, char *buf, size_t size)
 	return buf;
 }
 
+/* Boot parameters that the kernel does not know are variables already: they stay. */
+static void set_environment(void)
+{
+	setenv("PATH", "/bin:/sbin:/usr/bin:/usr/sbin:/root", 0);
+	setenv("HOME", "/root", 0);
+	setenv("TERM", "vt100", 0);
+}
+
 static bool wants_shell(void)
 {
 	char words[1024], *word;
@@ -85,13 +93,11 @@ static bool wants_shell(void)
 /* In the child: become the program; @with_tty, in a session of its own that owns the console. */
 static _Noreturn void exec_job(const char *const argv[], bool with_tty)
 {
-	static const char *const env[] = { "PATH=/bin", "HOME=/root", "TERM=vt100", NULL };
-
 	if (with_tty && (setsid() < 0 || ioctl(STDIN_FILENO, TIOCSCTTY, 1)))
 		perror("init: controlling terminal");
 	if (chdir("/root"))
 		perror("init: /root");
-	execve(argv[0], (char *const *)argv, (char *const *)env);
+	execv(argv[0], (char *const *)argv);
 	perror(argv[0]);
 	_exit(127);
 }
@@ -136,6 +142,7 @@ int main(void)
 		fprintf(stderr, "init: only the kernel starts init, as process 1\n");
 		return 2;
 	}
+	set_environment();
 	mount_missing();
 	open_console();
 	printf("%s\n", read_line("/proc/version", line, sizeof(line)));

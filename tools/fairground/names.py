@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Every name that a user may set: the settings of make, and the boot parameters. The one table of each; make help
+prints the first.
+
+As a program it prints the table; `python3 -m fairground.names --check SMPP OUT` says which names are no settings.
+"""
+
+import difflib
+import pathlib
+import re
+import sys
+from collections.abc import Collection
+
+PARAMETERS = pathlib.Path(__file__).resolve().parents[2] / "kernel" / "base" / "param.def"
+
+# name, values, default, meaning
+SETTINGS = (
+    ("the machine and the run", (
+        ("SMP", "1..255[,LEVEL=N]", "4", "CPUs; with sockets= dies= cores= threads=, their topology"),
+        ("SCHED", "a policy", "cfs", "the fair class's policy at boot"),
+        ("HZ", "100 250 1000", "250", "ticks per second"),
+        ("MEM", "MiB, or 1G", "256", "memory"),
+        ("NUMA", "1..8", "1", "memory nodes"),
+        ("CPU", "QEMU's -cpu", "max", "the processor's model"),
+        ("ICOUNT", "0 1", "0", "1: time counts instructions, and runs repeat to the bit"),
+        ("SEED", "a number", "1", "the only source of randomness"),
+        ("BOOT", "pvh iso", "pvh", "the loader: QEMU's own, or GRUB from a CD"),
+        ("KVM", "auto 0 1", "auto", "hardware virtualization"),
+        ("APPEND", "words", "", "more boot parameters: docs/parameters.md"),
+        ("CMD", "shell text", "", "what to run; the machine then ends with its status"),
+        ("FILES", "FILE[:/PATH] ...", "", "own files for the guest, in /root; programs bring their libraries"),
+        ("ROOT", "DIR or archive", "", "a tree that is laid over the guest's root directory: tar or cpio"),
+        ("TIMEOUT", "seconds", "600", "of the host, after which the run has failed"),
+    )),
+    ("one target each", (
+        ("OUT", "FILE", "trace.dat", "trace, latency: the trace file"),
+        ("EVENTS", "SYSTEM:EVENT ...", "all but costly", "trace: what is recorded"),
+        ("RUNS", "2..1000", "3", "repeat: how many runs must agree"),
+        ("SCRIPT", "FILE", "", "gdb: a script instead of a session"),
+        ("SIZES", "CPUs ...", "1 2 4 8 16", "bench-smp: sizes of machines"),
+        ("CPUS", "CPUs ...", "64 ... 4096", "bench-balance: sizes of machines"),
+        ("NAME", "an experiment", "", "experiment: which one; none lists them"),
+        ("SCHEDS", "policies", "all", "experiment, agreement, scenarios: which ones"),
+        ("HOSTS", "kernel,simulator", "both", "experiment, scenarios: where they run; scenarios: one, simulator"),
+        ("SECS", "seconds", "", "experiment: how long its workload runs"),
+        ("IDS", "F-01 ...", "all", "scenarios: which cards"),
+        ("SRC", "FILE.c", "", "plugin: the policy's source"),
+        ("LAYERS", "unit prop ...", "all", "test: which layers"),
+        ("MUTANTS", "names, options", "all", "mutants: which seeded bugs"),
+        ("PROP", "options", "", "prop: of the property tests"),
+        ("GOLDEN", "--write", "", "golden: write the numbers instead of comparing them"),
+        ("CHECK", "1", "", "compdb: try clangd in every room"),
+    )),
+    ("the build", (
+        ("POLICIES", "FILE.c ...", "", "policies to build in, beside those of sched/fair/policies.def"),
+        ("DEBUG", "0 1", "0", "1: every invariant is checked while the kernel runs"),
+        ("SAN", "undefined", "", "a kernel with this sanitizer"),
+        ("B", "DIR", "build", "build directory"),
+        ("CC", "gcc clang", "gcc", "compiler"),
+        ("CROSS_COMPILE", "PREFIX", "", "tools for the kernel and the programs (docs/building.md)"),
+        ("MUSL_CC", "PROGRAM", "musl-gcc", "compiler of the programs"),
+        ("BUSYBOX", "FILE", "the system's", "the busybox to pack"),
+        ("PYTHON", "PROGRAM", "/usr/bin/python3", "Python of the tools"),
+        ("V", "0 1", "0", "1: print commands"),
+    )),
+)
+# What make and the scripts pass to each other; not for people.
+PASSED_ON = {"FAIRGROUND_COMMIT", "MAKE", "MAKEFLAGS", "CFLAGS", "Q", "CSTD", "SIM_CPUS", "OPT", "KCC"}
+
+
+def settings() -> set[str]:
+    return {row[0] for _, rows in SETTINGS for row in rows}
+
+
+def parameters() -> set[str]:
+    """The boot parameters: the names of param.def."""
+    return set(re.findall(r"^PARAM\((\w+),", PARAMETERS.read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def nearest(name: str, names: Collection[str], cutoff: float = 0.6) -> str:
+    """The name of @names that @name may have been meant to be, or ""."""
+    by_case = {known.lower(): known for known in sorted(names)}
+    found = difflib.get_close_matches(name.lower(), by_case, 1, cutoff)
+    return by_case[found[0]] if found else ""
+
+
+def unknown(given: Collection[str]) -> list[str]:
+    """A sentence for each name of @given that is no setting."""
+    sentences = []
+    for name in sorted(set(given) - settings() - PASSED_ON):
+        known = nearest(name, settings())
+        capitals = ": their names are in capitals" if any(c.islower() for c in name) else ""
+        sentences.append(f"no setting is called {name}{capitals}" + (f"; is {known} meant?" if known else "")
+                         + " (see make help)")
+    return sentences
+
+
+def table() -> str:
+    """The settings, as make help prints them."""
+    lines = []
+    for title, rows in SETTINGS:
+        lines.append(f"\nSettings, NAME=value: {title}")
+        lines += [f"  {name:14}{values:18}{default:17}{meaning}" for name, values, default, meaning in rows]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print("; ".join(unknown(sys.argv[2:])) if sys.argv[1:2] == ["--check"] else table())
