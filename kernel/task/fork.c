@@ -55,7 +55,7 @@ static int check_flags(const struct clone_args *args)
 
 static int check_limits(void)
 {
-	/* There is only one user, so the limit per user counts the whole machine. */
+	/* Threads are not counted by user: the limit is one on the whole machine. */
 	u64 limit = current->proc->rlimit[RLIMIT_NPROC].cur;
 	unsigned now = READ_ONCE(nr_threads_total);
 

@@ -480,7 +480,7 @@ SELFTEST(cgroup_v2)
 	struct path v1, at, v2;
 	int failed;
 
-	SELFTEST_CHECK(!path_lookup(AT_FDCWD, V1_MOUNT, WALK_FOLLOW, &v1));
+	SELFTEST_CHECK(!path_lookup(AT_FDCWD, V1_MOUNT, WALK_FOLLOW | WALK_DIR, &v1));
 	SELFTEST_CHECK(!mount_remove(&v1, false));
 	path_put(&v1);
 	SELFTEST_CHECK(!make_dir("/selftest") && !path_lookup(AT_FDCWD, "/selftest", 0, &at));
