@@ -42,6 +42,14 @@ def test_nobody_is_lost(storm):
     assert console.count("  ok ") == 5
 
 
+def test_a_late_task_is_not_lost(boot):
+    """Beside hogs, tasks wait for longer than an exit status could tell. The storm is not alone, so its run times are
+    not those of the CPUs."""
+    console = boot("hog -n 8 -t 2s > /dev/null & swapstorm -n 1500 -b 5000", cpus=1, icount=True).console
+    assert "  ok   every task came to its end" in console, console
+    assert float(re.search(r"new tasks (\d+\.\d+)", console)[1]) > 12.8
+
+
 def test_each_swap_is_one_event(storm):
     """The swaps start at the boot policy, each continues where the one before ended, and the last one returns. Between
     the marks of begin and end the trace has as many as were made."""

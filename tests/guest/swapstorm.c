@@ -256,8 +256,8 @@ int main(int argc, char **argv)
 	struct swaps swaps = { 0 };
 	int first;
 
-	if (argc > 1 && !strcmp(argv[1], STORM_CHILD))
-		return storm_child(argv[2]);
+	if (argc == 4 && !strcmp(argv[1], STORM_CHILD))
+		return storm_child(argv[2], argv[3]);
 	parse_args(&program, argc, argv);
 	first = read_policies();
 	if (nr_policies < 2) {

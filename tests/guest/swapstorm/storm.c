@@ -22,13 +22,11 @@
 #include "lib/args.h"
 #include "swapstorm/storm.h"
 
-#define MAX_TASKS    512
-#define EXEC_UNIT_NS (50 * NS_PER_US) /* an exit status holds a wait in these */
-#define EXEC_LOST    255
+#define MAX_TASKS 512
 
 enum { HOG, SLEEPER, NEW, NR_WAITS };
 
-/* Seen by every task of the storm. */
+/* Seen by every task of the storm; those that become the program anew map it again by its file. */
 static struct shared {
 	uint64_t longest_ns[NR_WAITS];
 	int started, reported;
@@ -37,6 +35,7 @@ static struct shared {
 	int nr_hogs;
 } * shared;
 
+static int shared_fd;
 static pid_t tasks[MAX_TASKS];
 static int nr_tasks, nr_cpus;
 static struct cpu_set all_cpus;
@@ -161,17 +160,26 @@ static void sleeper(void)
 	}
 }
 
-int storm_child(const char *born)
+static void map_shared(int fd)
 {
-	uint64_t waited = born ? now_ns() - strtoull(born, NULL, 10) : 0;
-	uint64_t units = (waited + EXEC_UNIT_NS - 1) / EXEC_UNIT_NS;
+	shared_fd = fd;
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (shared == MAP_FAILED)
+		die("memory of the storm");
+}
 
-	return units < EXEC_LOST ? (int)units : EXEC_LOST;
+int storm_child(const char *fd, const char *born)
+{
+	uint64_t waited = now_ns() - strtoull(born, NULL, 10);
+
+	map_shared(atoi(fd));
+	note_wait(NEW, waited);
+	return 0;
 }
 
 static _Noreturn void become_child(uint64_t born_ns)
 {
-	char born[24];
+	char born[24], fd[12];
 
 	note_wait(NEW, now_ns() - born_ns);
 	seed_random(random_state ^ born_ns);
@@ -179,8 +187,9 @@ static _Noreturn void become_child(uint64_t born_ns)
 	if (storm_random(2))
 		_exit(0);
 	snprintf(born, sizeof(born), "%llu", (unsigned long long)now_ns());
-	execl("/proc/self/exe", "swapstorm", STORM_CHILD, born, (char *)NULL);
-	_exit(EXEC_LOST);
+	snprintf(fd, sizeof(fd), "%d", shared_fd);
+	execl("/proc/self/exe", "swapstorm", STORM_CHILD, fd, born, (char *)NULL);
+	_exit(1);
 }
 
 static void forker(void)
@@ -196,11 +205,8 @@ static void forker(void)
 		if (!pid)
 			become_child(born_ns);
 		count(&shared->started);
-		if (waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
-		    WEXITSTATUS(status) != EXEC_LOST) {
+		if (waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status))
 			count(&shared->reported);
-			note_wait(NEW, (uint64_t)WEXITSTATUS(status) * EXEC_UNIT_NS);
-		}
 		storm_pause(1000);
 	}
 }
@@ -260,10 +266,12 @@ static pid_t start(void (*body)(void), const char *name)
 
 void storm_begin(int seed)
 {
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		      0);
-	if (shared == MAP_FAILED || get_cpus(0, &all_cpus))
+	char path[] = "/tmp/swapstorm-XXXXXX";
+	int fd = mkstemp(path);
+
+	if (fd < 0 || unlink(path) || ftruncate(fd, sizeof(*shared)) || get_cpus(0, &all_cpus))
 		die("storm");
+	map_shared(fd);
 	nr_cpus = cpu_count(&all_cpus);
 	seed_random((uint64_t)seed);
 	fflush(stdout);

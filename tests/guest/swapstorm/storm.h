@@ -30,6 +30,6 @@ int storm_random(int bound);
 /* Sleep for a random time below @us. */
 void storm_pause(int us);
 
-/* What the program does when a task of the storm becomes it anew by exec. */
+/* A task of the storm becomes the program anew by exec, with these three arguments. */
 #define STORM_CHILD "--storm-child"
-int storm_child(const char *born);
+int storm_child(const char *fd, const char *born);
