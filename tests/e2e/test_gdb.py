@@ -2,6 +2,7 @@
 """The gdb commands, without a terminal: at a breakpoint they print what the kernel itself prints there."""
 
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -115,6 +116,27 @@ def dumped_tasks(text):
     assert rows, text
     return {int(pid): (mark == ">R", vruntime, switches, prio, ran)
             for mark, _, pid, vruntime, switches, prio, ran in rows}
+
+
+README_SCRIPT = """
+break {where}
+continue
+echo === tree\\n
+tree 0
+echo === why\\n
+why 8
+echo === end\\n
+kill
+"""
+
+
+def test_the_walk_of_the_readme_stops_in_the_users_program(tmp_path):
+    """The README's words, taken from it: the timeline is not empty there, and thread 8 is one of the hogs."""
+    text = pathlib.Path(ROOT, "README.md").read_text()
+    walk = re.search(r'`make gdb SMP=1 CMD="([^"]+)"`, then `break ([^`]+)`', text)
+    printed = run_script(tmp_path, README_SCRIPT.format(where=walk[2]), walk[1], ICOUNT="1")
+    assert len(re.findall(r"^ *hog/\d+ ", printed["tree"], re.M)) == 3
+    assert re.match(r"hog/8: it (runs|is runnable) on cpu 0", printed["why"])
 
 
 def test_rq_is_the_kernels_dump(session):

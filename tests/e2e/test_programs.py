@@ -5,12 +5,15 @@ The same binaries run on Linux, which defines the expected behaviour, and on Fai
 under -icount, so limits on timing are exact; on Linux the limits are wide because of the host's load.
 """
 
+import fcntl
 import os
 import pty
 import re
 import select
+import struct
 import subprocess
 import sys
+import termios
 import time
 
 import pytest
@@ -321,6 +324,7 @@ class Terminal:
         env = dict(os.environ, PYTHONPATH="tools", SMP="2", KVM="0", TIMEOUT=str(TIMEOUT_S))
         self.pid, self.fd = pty.fork()
         if not self.pid:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 31, 97, 0, 0))
             os.execve(sys.executable, [sys.executable, "-m", "fairground", "--build", BUILD, "run"], env)
         self.text = ""
 
@@ -355,8 +359,13 @@ class Terminal:
 
 def test_interactive_shell_has_job_control():
     terminal = Terminal()
-    terminal.expect(r"sleepers fifo .*\n")  # the demonstration comes first
+    terminal.expect(r", icount: ")
+    terminal.expect(r"sleepers fifo +\d+ +\d\.\d .*\n")  # the demonstration comes first, and is exact
+    terminal.expect(r"Try .*\n")
+    terminal.expect(r"Leave +exit; Ctrl-A X")
     terminal.expect("# ")
+    terminal.type("stty size\n")
+    terminal.expect(r"\b31 97\b")
     terminal.type("sleep 100 &\n")
     terminal.type("jobs; kill -9 %1; wait; echo $((6 * 7))\n")
     terminal.expect(r"Running +sleep 100")

@@ -4,6 +4,7 @@
 import argparse
 import dataclasses
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable
@@ -33,6 +34,11 @@ def finish(outcome: Outcome) -> int:
 def cmd_run(settings: Settings, _: Any) -> int:
     """boot and run CMD, or the demonstration, or a shell if there is a terminal"""
     interactive = sys.stdin.isatty() and not settings.cmd
+    if not settings.cmd and settings.kvm != "1" and "icount" not in settings.given:
+        settings = dataclasses.replace(settings, icount=True)  # emulated CPUs run as the host lets them: no exact table
+    if interactive:
+        columns, rows = shutil.get_terminal_size()
+        settings = dataclasses.replace(settings, append=f"rows={rows} cols={columns} {settings.append}".strip())
     with Machine(dataclasses.replace(settings, interactive=interactive)) as machine:
         write(machine.header() + "\n")
         return finish(machine.interact() if interactive else machine.run(write))

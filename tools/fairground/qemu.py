@@ -149,7 +149,9 @@ def _cpu_options(settings: Settings, mode: str) -> list[str]:
         return ["-accel", "tcg,thread=multi", "-cpu", model]
     # Apart from random numbers, a CPU model brings nothing of the host into the machine.
     quiet = ",-rdrand,-rdseed" if settings.cpu in CPU_MODELS else ""
-    return ["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off", "-cpu", model + quiet]
+    # At a prompt, time that nobody uses passes as it does outside; in a batch run it is skipped.
+    sleep = "on" if settings.interactive else "off"
+    return ["-accel", "tcg,thread=single", "-icount", f"shift=0,sleep={sleep}", "-cpu", model + quiet]
 
 
 def _boot_options(settings: Settings, qemu: Qemu, kernel: str, initramfs: str, iso: str | None) -> list[str]:

@@ -120,6 +120,15 @@ static int run_job(const char *const argv[], bool with_tty)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+static void greet(void)
+{
+	puts("Try    hog -N 0,5,10 -t 2s                           shares and waits by nice value\n"
+	     "       cat /sys/kernel/debug/sched/debug             every runqueue\n"
+	     "       echo eevdf > /sys/kernel/debug/sched/fair_class    another scheduler\n"
+	     "Leave  exit; Ctrl-A X ends the machine at once\n");
+	fflush(stdout);
+}
+
 static _Noreturn void power_off(int status)
 {
 	FILE *f = fopen(EXIT_STATUS, "w");
@@ -151,7 +160,9 @@ int main(void)
 	if (!access(COMMAND, F_OK))
 		power_off(run_job((const char *const[]){ "/bin/sh", COMMAND, NULL }, true));
 	status = run_job((const char *const[]){ "/bin/demo", NULL }, false);
-	if (wants_shell())
+	if (wants_shell()) {
+		greet();
 		status = run_job((const char *const[]){ "/bin/sh", "-l", NULL }, true);
+	}
 	power_off(status);
 }
