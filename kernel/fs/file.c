@@ -454,6 +454,25 @@ int fd_close(int fd)
 	return 0;
 }
 
+bool fd_table_is_shared(void)
+{
+	struct proc *p = current->proc;
+
+	return READ_ONCE(p->files->refs) != 1 || READ_ONCE(p->nr_threads) != 1;
+}
+
+void fd_close_range(unsigned first, unsigned last, bool cloexec)
+{
+	struct files *t = current->proc->files;
+
+	for (int fd = (int)first; (fd = files_next(t, fd)) >= 0 && (unsigned)fd <= last; fd++) {
+		if (cloexec)
+			files_set_cloexec(fd, true);
+		else
+			fd_close(fd);
+	}
+}
+
 struct file *files_lookup(struct files *t, int fd)
 {
 	struct file *f = NULL;

@@ -276,6 +276,10 @@ unsigned files_size(struct files *files); /* slots: FDSize of /proc/PID/status *
 int files_set_cloexec(int fd, bool on);
 int files_cloexec(int fd);
 int fd_close(int fd);
+/* May another thread or process use the running one's descriptors? */
+bool fd_table_is_shared(void);
+/* Close the open descriptors @first..@last, or with @cloexec mark them for exec. */
+void fd_close_range(unsigned first, unsigned last, bool cloexec);
 /* Install at exactly @fd, closing what is there. */
 int fd_replace(struct file *f, int fd, bool cloexec);
 long generic_llseek(struct file *f, s64 offset, int whence);

@@ -7,6 +7,20 @@
 
 /* --- duplicating and flags ------------------------------------------------------------ */
 
+/* A table that others use cannot be left: it belongs to the process, not to a thread. */
+SYSCALL3(close_range, unsigned, first, unsigned, last, unsigned, flags)
+{
+	enum { UNSHARE = 2, CLOEXEC = 4 };
+
+	if ((flags & ~(unsigned)(UNSHARE | CLOEXEC)) || first > last)
+		return -EINVAL;
+	if ((flags & UNSHARE) && fd_table_is_shared())
+		return -EINVAL;
+	if (first <= INT32_MAX)
+		fd_close_range(first, last, flags & CLOEXEC);
+	return 0;
+}
+
 SYSCALL1(dup, int, fd)
 {
 	struct file *f = fd_get(fd);

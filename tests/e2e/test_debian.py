@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Unmodified programs of Debian with the libraries they load, each at the work it is for."""
 
+import pathlib
 import re
 import shutil
+import subprocess
 
 import pytest
 
@@ -77,3 +79,45 @@ def test_oslat_measures(debian):
     text = debian("oslat")("/root/oslat --duration 1 --cpu-list 0-1 --rtprio 1 2>&1; "
                            "cat /proc/fairground/unimplemented", cpus=2)
     assert re.search(r"^ *Maximum:", text, re.M), text
+
+
+PYTHON = """
+import os, resource, shutil, sqlite3, subprocess, tempfile
+print(subprocess.run(["sh", "-c", "echo child"], capture_output=True, text=True).stdout.strip())
+with tempfile.TemporaryDirectory() as d:
+    path = os.path.join(d, "f")
+    open(path, "w").write("x" * 10)
+    shutil.copy2(path, path + "2")
+    print("copied", os.stat(path + "2").st_size)
+if not os.fork():
+    os.setgroups([50])
+    os.setgid(1001)
+    os.setuid(1000)
+    for name, call in ("signal", lambda: os.kill(1, 0)), ("nice", lambda: os.nice(-5)):
+        try:
+            call()
+            print("BAD")
+        except PermissionError:
+            print("refused", name, os.getuid(), os.getgroups())
+    os._exit(0)
+os.wait()
+print("peak", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > 1000)
+"""
+
+
+def test_python_with_its_library(guest, tmp_path):
+    python, library = pathlib.Path("/usr/bin/python3.11"), pathlib.Path("/usr/lib/python3.11")
+    if not (python.exists() and library.exists()):
+        pytest.skip("no python3.11 of Debian here")
+    tree = tmp_path / "root"
+    shutil.copytree(library, tree / "usr/lib/python3.11",
+                    ignore=shutil.ignore_patterns("__pycache__", "test", "config-*"))
+    loaded = "".join(subprocess.run(["ldd", path], capture_output=True, text=True, check=False).stdout
+                     for path in (python, *library.glob("lib-dynload/_sqlite3.*.so")))
+    for at in {python, *map(pathlib.Path, re.findall(r"(/\S+) \(0x", loaded))}:
+        (tree / at.relative_to("/")).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(at, tree / at.relative_to("/"))
+    (tree / "t.py").write_text(PYTHON)
+    text = guest(f"{python} /t.py", root=tree, mem=1024)
+    assert re.search(r"^child\ncopied 10\nrefused signal 1000 \[50\]\nrefused nice 1000 \[50\]\npeak True$", text,
+                     re.M), text

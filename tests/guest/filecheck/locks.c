@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -212,7 +213,22 @@ static void no_attribute_is_an_answer(void)
 	       (errno == EOPNOTSUPP || errno == ENODATA));
 }
 
+static void ranges_are_closed(void)
+{
+	int fd = new_file(), copy = dup(fd), high = fcntl(fd, F_DUPFD, 900);
+
+	EXPECT(high == 900);
+	EXPECT(!syscall(SYS_close_range, 800, ~0u, 4) && fcntl(high, F_GETFD) == FD_CLOEXEC);
+	EXPECT(!fcntl(fd, F_GETFD));
+	EXPECT(!syscall(SYS_close_range, fd, 899, 0));
+	EXPECT_ERROR(EBADF, fcntl(copy, F_GETFD));
+	EXPECT(fcntl(high, F_GETFD) == FD_CLOEXEC);
+	EXPECT_ERROR(EINVAL, syscall(SYS_close_range, 9, 8, 0));
+	EXPECT_ERROR(EINVAL, syscall(SYS_close_range, 8, 9, 99));
+}
+
 const struct check lock_tests[] = {
+	{ "ranges-are-closed", ranges_are_closed },
 	{ "ranges-are-cut-and-joined", ranges_are_cut_and_joined },
 	{ "any-close-drops-locks", any_close_drops_a_process_s_locks },
 	{ "open-files-own-locks", open_files_own_locks },
