@@ -112,7 +112,21 @@ static const struct file_ops random_ops = {
 	.write = write_all,
 	.llseek = seek_nowhere,
 };
-static const struct file_ops kmsg_ops = { .read = read_nothing, .write = write_kmsg };
+/*
+ * Records are read by syslog(2), none here. A reader waits for one: it must not take the absence of
+ * records for the end of a file that has none.
+ */
+static long read_kmsg(struct file *f, void *user_buf, size_t n, u64 *pos)
+{
+	static struct waitq records = WAITQ_INIT(records);
+
+	(void)user_buf, (void)n, (void)pos;
+	if (f->flags & O_NONBLOCK)
+		return -EAGAIN;
+	return wait_event_interruptible(&records, false);
+}
+
+static const struct file_ops kmsg_ops = { .read = read_kmsg, .write = write_kmsg };
 
 static const struct device {
 	const char *name;

@@ -277,9 +277,33 @@ static void devices(void)
 	EXPECT_ERROR(ENOENT, open("/proc/999999/stat", O_RDONLY));
 }
 
+/* A reader that looks for a record until there are no more must come to an end. */
+static void kernel_log_is_not_over(void)
+{
+	int fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK), looks = 0;
+	char record[8192];
+	ssize_t n;
+
+	if (fd < 0) /* a privilege on Linux */
+		return;
+	do {
+		n = read(fd, record, sizeof(record));
+	} while ((n >= 0 || errno == EPIPE) && ++looks < 100000);
+	EXPECT(n == -1 && errno == EAGAIN);
+}
+
 const struct check file_tests[] = {
-	{ "holes", holes },	      { "positions", positions }, { "vectors", vectors },
-	{ "unlinked", unlinked },     { "listing", listing },	  { "mapping", mapping },
-	{ "links", links },	      { "places", places },	  { "many-files", many_files },
-	{ "file-locks", file_locks }, { "devices", devices },	  { NULL, NULL },
+	{ "holes", holes },
+	{ "positions", positions },
+	{ "vectors", vectors },
+	{ "unlinked", unlinked },
+	{ "listing", listing },
+	{ "mapping", mapping },
+	{ "links", links },
+	{ "places", places },
+	{ "many-files", many_files },
+	{ "file-locks", file_locks },
+	{ "devices", devices },
+	{ "kmsg", kernel_log_is_not_over },
+	{ NULL, NULL },
 };
