@@ -309,7 +309,7 @@ static u64 default_kb(void)
 	return max(min(1408ull, share), 64ull);
 }
 
-/* trace_event=sched:*,irq_vectors:local_timer_entry */
+/* trace_event=sched:*,irq_vectors:local_timer_entry; a word after ! is left out. */
 static u64 events_on_command_line(void)
 {
 	const char *list = cmdline_get("trace_event");
@@ -318,11 +318,12 @@ static u64 events_on_command_line(void)
 	while (list && *list) {
 		const char *comma = strchr(list, ',');
 		size_t len = comma ? (size_t)(comma - list) : strlen(list);
-		u64 matching = trace_events_matching(list, len);
+		bool out = *list == '!';
+		u64 matching = trace_events_matching(list + out, len - out);
 
 		if (!matching)
 			kprintf("trace: no event matches %.*s\n", (int)len, list);
-		mask |= matching;
+		mask = out ? mask & ~matching : mask | matching;
 		list += len + (comma != NULL);
 	}
 	return mask;

@@ -56,8 +56,19 @@ def test_named_tasks_switch_on_four_cpus(tmp_path):
     assert {e["cpu"] for e in switches} == {"000", "001", "002", "003"}
     assert len([e for e in switches if "hack:" in e["text"]]) > 100
     assert {"sched_waking", "sched_wakeup", "sched_wakeup_new", "sched_process_fork", "sched_process_exec",
-            "sched_process_exit", "sched_stat_runtime", "local_timer_entry", "local_timer_exit"} <= \
-        {e["event"] for e in events}
+            "sched_process_exit", "local_timer_entry", "local_timer_exit"} <= {e["event"] for e in events}
+
+
+@needs_trace_cmd
+@pytest.mark.parametrize("events", ["", "*:*"])
+def test_charges_are_recorded_only_when_asked_for(tmp_path, events):
+    """A hog reads its CPU time all the time, and each reading is a charge."""
+    out = tmp_path / "x.dat"
+    status, text = record(out, "hog -t 20ms", smp=1, icount=1, events=events)
+    assert status == 0, text
+    kinds = [e["event"] for e in report(out)]
+    assert "sched_switch" in kinds and (kinds.count("sched_stat_runtime") > 1000) == (events == "*:*")
+    assert ("sched_stat_runtime" in kinds) == (events == "*:*")
 
 
 @needs_trace_cmd
@@ -142,8 +153,8 @@ def test_no_trace_is_one_sentence(tmp_path):
 
 def test_unknown_events_are_named(tmp_path):
     status, text = record(tmp_path / "x.dat", "true", "--events", "sched:sched_switch,bogus", smp=1)
-    assert status == 0, text
-    assert "trace: no event matches bogus" in text
+    assert status == 2 and "no event is called bogus" in text
+    assert not (tmp_path / "x.dat").exists()
 
 
 def test_text_agrees_with_the_image(tmp_path):

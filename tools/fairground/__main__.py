@@ -64,7 +64,7 @@ def parse(words: list[str] | None) -> argparse.Namespace:
         if name == "trace":
             sub.add_argument("--out", default=trace_file(), help="default: $OUT or trace.dat")
             sub.add_argument("--events", default=os.environ.get("EVENTS"),
-                             help="events to record, as set_event takes them; default: $EVENTS or all")
+                             help=f"events to record, as set_event takes them; default: $EVENTS or {trace.EVENTS}")
         if name == "repeat":
             sub.add_argument("--runs", type=int, default=3)
         if name == "latency":

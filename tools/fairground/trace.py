@@ -19,6 +19,8 @@ from .image import PAGE, Image, TraceError, memory_file
 from .machine import STATUS_NOT_STARTED, Machine
 from .settings import Settings, UsageError
 
+# By default everything but the record of each charge: a program that reads its own CPU time would fill the rings.
+EVENTS = "*:*,!sched:sched_stat_runtime"
 NO_EVENT = re.compile(r"trace: no event matches (\S+)")  # what the kernel says of trace_event=
 OPTION_CPUSTAT, OPTION_TRACECLOCK, OPTION_UNAME, OPTION_CPUCOUNT = 2, 4, 5, 8
 
@@ -120,7 +122,7 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
     _check_place(arguments.out)
     with tempfile.TemporaryDirectory(prefix="fairground-", dir=memory_directory(settings.mem)) as directory:
         ram = os.path.join(directory, "ram")
-        with Machine(with_tracing(settings, ram, arguments.events or "*:*")) as machine:
+        with Machine(with_tracing(settings, ram, arguments.events or EVENTS)) as machine:
             print(machine.header("trace"), flush=True)
             outcome = machine.run(lambda text: (sys.stdout.write(text), sys.stdout.flush()))
         unknown = NO_EVENT.findall(outcome.console)
