@@ -216,7 +216,8 @@ static void peak_memory(void)
 	long before;
 
 	EXPECT(!getrusage(RUSAGE_SELF, &usage));
-	if (!(before = usage.ru_maxrss))
+	before = usage.ru_maxrss;
+	if (!before && access("/proc/fairground", F_OK))
 		return; /* a sandbox that does not count */
 	memset(p, 1, 8 * MB);
 	EXPECT(!munmap(p, 8 * MB));
