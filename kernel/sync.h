@@ -61,6 +61,8 @@ struct waiter {
 	struct list link;
 	struct thread *thread;
 	bool exclusive; /* woken one at a time, FIFO */
+	/* Instead of waking a thread: called with the queue's lock held. The waiter stays. */
+	void (*notify)(struct waiter *w);
 };
 
 #define WAITQ_INIT(n)                                                                              \
@@ -73,12 +75,19 @@ void waitq_init(struct waitq *q, const char *name);
 void waitq_prepare(struct waitq *q, struct waiter *w, u32 state);
 /* Cancel: the condition came true or a signal is pending. Always call it after waiting. */
 void waitq_finish(struct waitq *q, struct waiter *w);
+/* Enqueue @w, which has a notify function and no thread, until waitq_unwatch(). */
+void waitq_watch(struct waitq *q, struct waiter *w);
+void waitq_unwatch(struct waitq *q, struct waiter *w);
 /*
  * Wake all non-exclusive waiters and up to @nr exclusive ones (0: all). Returns how many were
  * woken. Any context.
  */
 unsigned waitq_wake(struct waitq *q, unsigned nr);
 unsigned waitq_wake_sync(struct waitq *q, unsigned nr); /* the waker is about to sleep */
+/*
+ * Wake one exclusive waiter and nobody else: something is left of what the others were told about.
+ */
+void waitq_pass_on(struct waitq *q);
 
 /* Sleep until @cond. Evaluates to 0, or -ERESTARTSYS when a signal came first. */
 #define wait_event_interruptible(q, cond)                                                          \

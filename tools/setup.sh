@@ -37,6 +37,7 @@ cmd mformat         mtools
 cmd trace-cmd       trace-cmd        # reads our traces; the tests compare with it
 cmd gdb             gdb              # make gdb
 cmd valgrind        valgrind         # make bench-sim counts instructions
+cmd fzf             fzf              # a Go program, which the guest runs
 cmd cyclicdeadline  rt-tests         # SCHED_DEADLINE judged by a program of others
 file /usr/include/jsmn.h libjsmn-dev # the simulator reads JSON
 '

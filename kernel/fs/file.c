@@ -11,6 +11,7 @@
  * LOCKING. files->lock guards slots and sizes; it is a leaf. The pointers of a table are replaced
  * only when it grows, by one of its users, so a sole user may read them without the lock.
  */
+#include "kernel/fs/epoll.h"
 #include "kernel/fs/record.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/kernel.h"
@@ -111,6 +112,8 @@ void file_put(struct file *f)
 {
 	if (!f || __atomic_sub_fetch(&f->refs, 1, __ATOMIC_ACQ_REL))
 		return;
+	if (unlikely(READ_ONCE(f->watchers)))
+		epoll_forget(f);
 	flock_drop(f);
 	record_drop(f, f);
 	end_use(f);

@@ -82,7 +82,8 @@ struct file {
 	u32 flags; /* O_* */
 	u32 mode;  /* FILE_*; all but LOCKED constant once open */
 	u32 refs;
-	void *private; /* of ops */
+	void *private;		     /* of ops */
+	struct epoll_item *watchers; /* epoll.c's */
 };
 
 struct file *file_get(struct file *f);

@@ -256,7 +256,7 @@ static long get_piece(struct pipe *p, char *user, size_t n)
 	if (unlikely(wake_writer))
 		waitq_wake_sync(&p->writable, 1);
 	if (unlikely(wake_reader))
-		waitq_wake(&p->readable, 1);
+		waitq_pass_on(&p->readable);
 	return len;
 }
 
@@ -310,9 +310,10 @@ static long copy_segments(struct pipe *p, const struct iovec *iov, unsigned nr, 
 	return 0;
 }
 
-long pipe_broken(void)
+long pipe_broken(u32 flags)
 {
-	signal_send_thread(current, SIGPIPE, NULL);
+	if (!(flags & PIPE_NOSIGNAL))
+		signal_send_thread(current, SIGPIPE, NULL);
 	return -EPIPE;
 }
 
@@ -332,7 +333,7 @@ static long put_piece(struct pipe *p, const struct iovec *iov, unsigned nr, u32 
 		spin_lock(&p->lock);
 		if (unlikely(!p->readers)) {
 			spin_unlock(&p->lock);
-			return pipe_broken();
+			return pipe_broken(flags);
 		}
 		if (likely(room(p) >= len)) {
 			err = copy_segments(p, iov, nr, &fault);
@@ -355,7 +356,7 @@ static long put_piece(struct pipe *p, const struct iovec *iov, unsigned nr, u32 
 	if (was_empty)
 		waitq_wake_sync(&p->readable, 1);
 	if (unlikely(wake_writer))
-		waitq_wake(&p->writable, 1);
+		waitq_pass_on(&p->writable);
 	return len;
 }
 

@@ -25,7 +25,8 @@ void pipe_free(struct pipe *p); /* all ends are closed */
 bool pipe_attach(struct pipe *p, unsigned mode);
 /* Drop ends. Once no end is left, the data is discarded. */
 void pipe_detach(struct pipe *p, unsigned mode);
-/* As read(2), write(2) and writev(2); @flags may have O_NONBLOCK. */
+#define PIPE_NOSIGNAL (1u << 31) /* with O_*: a broken pipe raises no SIGPIPE */
+/* As read(2), write(2) and writev(2); @flags may have O_NONBLOCK and PIPE_NOSIGNAL. */
 long pipe_get(struct pipe *p, void *user_buf, size_t n, u32 flags);
 long pipe_put(struct pipe *p, const void *user_buf, size_t n, u32 flags);
 long pipe_putv(struct pipe *p, const struct iovec *iov, unsigned nr, size_t total, u32 flags);
@@ -36,8 +37,8 @@ long pipe_putv(struct pipe *p, const struct iovec *iov, unsigned nr, size_t tota
 long pipe_put_page(struct pipe *p, const void *data);
 /* Wait for room for PIPE_BUF bytes. 0 to look again, -EAGAIN with O_NONBLOCK, or -ERESTARTSYS. */
 long pipe_wait_writable(struct pipe *p, u32 flags);
-/* For a write that no reader is left for: sends SIGPIPE and returns -EPIPE. */
-long pipe_broken(void);
+/* For a write that no reader is left for: sends SIGPIPE, unless PIPE_NOSIGNAL; returns -EPIPE. */
+long pipe_broken(u32 flags);
 /* Bytes waiting to be read. */
 u32 pipe_used(const struct pipe *p);
 u32 pipe_capacity(const struct pipe *p);

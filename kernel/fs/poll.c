@@ -20,7 +20,10 @@ void poll_wait(struct waitq *q, struct poll_table *pt)
 	}
 	e = &pt->entries[pt->nr++];
 	e->q = q;
-	e->waiter = (struct waiter){ .thread = current };
+	e->waiter = (struct waiter){ .thread = current, .notify = pt->notify };
 	list_init(&e->waiter.link);
-	waitq_prepare(q, &e->waiter, TASK_INTERRUPTIBLE);
+	if (pt->notify)
+		waitq_watch(q, &e->waiter);
+	else
+		waitq_prepare(q, &e->waiter, TASK_INTERRUPTIBLE);
 }

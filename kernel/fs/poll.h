@@ -17,13 +17,18 @@
 struct poll_entry {
 	struct waiter waiter;
 	struct waitq *q;
+	struct epoll_item *item; /* epoll.c's */
 };
 
 struct poll_table { /* the wait queues that one poller waits on */
 	unsigned nr, max;
 	bool full; /* a queue found no room */
 	struct poll_entry *entries;
+	/* NULL: the running thread waits. Else the queues call this (epoll). */
+	void (*notify)(struct waiter *w);
 };
+
+#define POLL_QUEUES_MAX 2 /* of one file: a terminal has two */
 
 /*
  * Let @q wake the poller. A file's poll operation calls this before it looks at its state. Does

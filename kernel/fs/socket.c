@@ -8,9 +8,11 @@
  * holds 32 KiB.
  */
 #include "kernel/fs/pipe.h"
+#include "kernel/fs/socket.h"
 
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
+#include "kernel/task/proc.h"
 
 #define SOCKET_PAGES 8
 #define FIONREAD     0x541b
@@ -18,6 +20,7 @@
 struct socket_pair {
 	u32 refs;	      /* sockets, open or held by an inode */
 	struct pipe *pipe[2]; /* pipe[i] carries what socket i writes */
+	struct socket_peer peer;
 };
 
 struct socket { /* inode->private and file->private */
@@ -45,21 +48,31 @@ static struct pipe *rx(struct file *f)
 	return s->pair->pipe[!s->index];
 }
 
-static long socket_read(struct file *f, void *user_buf, size_t n, u64 *pos)
+long socket_receive(struct file *f, void *user_buf, size_t n, u32 flags)
 {
 	struct socket *s = f->private;
 
-	(void)pos;
-	return READ_ONCE(s->ends) & FILE_READ ? pipe_get(rx(f), user_buf, n, f->flags) : 0;
+	return READ_ONCE(s->ends) & FILE_READ ? pipe_get(rx(f), user_buf, n, flags) : 0;
 }
 
-static long socket_writev(struct file *f, const struct iovec *iov, unsigned nr, size_t total)
+static long socket_read(struct file *f, void *user_buf, size_t n, u64 *pos)
+{
+	(void)pos;
+	return socket_receive(f, user_buf, n, f->flags);
+}
+
+long socket_send(struct file *f, const struct iovec *iov, unsigned nr, size_t total, u32 flags)
 {
 	struct socket *s = f->private;
 
 	if (unlikely(!(READ_ONCE(s->ends) & FILE_WRITE)))
-		return pipe_broken();
-	return pipe_putv(tx(f), iov, nr, total, f->flags);
+		return pipe_broken(flags);
+	return pipe_putv(tx(f), iov, nr, total, flags);
+}
+
+static long socket_writev(struct file *f, const struct iovec *iov, unsigned nr, size_t total)
+{
+	return socket_send(f, iov, nr, total, f->flags);
 }
 
 static long socket_write(struct file *f, const void *user_buf, size_t n, u64 *pos)
@@ -133,6 +146,25 @@ long socket_shutdown(struct file *f, unsigned how)
 	return 0;
 }
 
+long socket_set_capacity(struct file *f, u64 size)
+{
+	long ret = pipe_resize(tx(f), max(size, (u64)2 * PIPE_BUF));
+
+	return ret < 0 ? ret : 0;
+}
+
+u32 socket_capacity(struct file *f, bool sent)
+{
+	return pipe_capacity(sent ? tx(f) : rx(f));
+}
+
+struct socket_peer socket_peer(struct file *f)
+{
+	struct socket *s = f->private;
+
+	return s->pair->peer;
+}
+
 static void pair_put(struct socket_pair *pair)
 {
 	if (__atomic_sub_fetch(&pair->refs, 1, __ATOMIC_ACQ_REL))
@@ -192,6 +224,8 @@ int socket_open_pair(u32 flags, struct file *out[2])
 	if (!pair)
 		return -ENOMEM;
 	pair->refs = 1;
+	pair->peer = (struct socket_peer){ current->proc->pid, current->cred.user.effective,
+					   current->cred.group.effective };
 	pair->pipe[0] = pipe_create(SOCKET_PAGES);
 	pair->pipe[1] = pipe_create(SOCKET_PAGES);
 	out[0] = out[1] = NULL;

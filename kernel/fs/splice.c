@@ -46,7 +46,7 @@ long pipe_put_page(struct pipe *p, const void *data)
 		ret = copy_page(p, data);
 	spin_unlock(&p->lock);
 	if (broken)
-		return pipe_broken();
+		return pipe_broken(0);
 	if (ret > 0 && was_empty)
 		waitq_wake_sync(&p->readable, 1);
 	return ret;

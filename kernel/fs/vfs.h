@@ -321,10 +321,11 @@ struct inode *tmpfs_create(struct superblock *sb, u32 mode);
 int tmpfs_append(struct inode *i, const char *data, size_t n);
 /* Both ends of a new pipe. 0 or -ENOMEM. */
 int pipe_open(u32 flags, struct file **reader, struct file **writer);
-/* A connected pair of AF_UNIX stream sockets. */
-int socket_open_pair(u32 flags, struct file *pair[2]);
-/* SHUT_RD, SHUT_WR or SHUT_RDWR. -ENOTSOCK, -EINVAL. */
-long socket_shutdown(struct file *f, unsigned how);
+/*
+ * A file without a name, for descriptors that stand for a kernel object; consumes @private, by
+ * ops->release, once it succeeds. @flags: O_RDWR and the like, O_NONBLOCK. NULL: no memory.
+ */
+struct file *file_nameless(const struct file_ops *ops, void *private, u32 flags);
 extern const struct file_ops fifo_ops;
 /* The operations of character device @rdev; NULL if there is none. */
 const struct file_ops *device_ops(u32 rdev);

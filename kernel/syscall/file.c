@@ -9,6 +9,7 @@
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "kernel/syscall/user_path.h"
+#include "kernel/syscall/vector.h"
 
 #define MAX_RW	   0x7ffff000ul /* Linux's limit of one transfer */
 #define UIO_MAXIOV 1024
@@ -122,19 +123,13 @@ SYSCALL4(pwrite64, int, fd, const void *, buf, size_t, n, s64, offset)
 
 /* --- vectors -------------------------------------------------------------------------- */
 
-struct vector {
-	struct iovec few[8], *iov;
-	unsigned nr;
-	size_t total;
-};
-
-static void vector_put(struct vector *v)
+void vector_put(struct vector *v)
 {
 	if (v->iov != v->few)
 		kfree(v->iov);
 }
 
-static long vector_get(struct vector *v, const struct iovec *user, u64 nr)
+long vector_get(struct vector *v, const struct iovec *user, u64 nr)
 {
 	v->iov = v->few;
 	v->nr = (unsigned)nr;

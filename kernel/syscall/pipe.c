@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* System calls that make pipes and socket pairs. */
+/* System calls that make and fill pipes. */
 #include "kernel/syscall/syscall.h"
 
 #include "kernel/fs/pipe.h"
 
-/* Give both files descriptors and tell the user; nothing is left behind on failure. */
-static long install_pair(struct file *a, struct file *b, bool cloexec, int *user)
+long install_pair(struct file *a, struct file *b, bool cloexec, int *user)
 {
 	int fds[2];
 
@@ -86,55 +85,5 @@ SYSCALL6(splice, int, in_fd, const s64 *, in_at, int, out_fd, const s64 *, out_a
 		fd_release(in);
 	if (out.file)
 		fd_release(out);
-	return ret;
-}
-
-#define AF_UNIX	       1
-#define SOCK_STREAM    1
-#define SOCK_TYPE_MASK 0xf
-#define SOCK_FLAGS     (O_CLOEXEC | O_NONBLOCK)
-
-/* There are no addresses, only pairs. */
-SYSCALL3(socket, int, family, int, type, int, protocol)
-{
-	(void)family, (void)type, (void)protocol;
-	return -EAFNOSUPPORT;
-}
-
-SYSCALL3(connect, int, fd, const void *, addr, unsigned, len)
-{
-	struct fd_ref ref = fd_borrow(fd);
-
-	(void)addr, (void)len;
-	fd_release(ref);
-	return !ref.file ? -EBADF : S_ISSOCK(ref.file->inode->mode) ? -EISCONN : -ENOTSOCK;
-}
-
-SYSCALL4(socketpair, int, family, u32, type, int, protocol, int *, user)
-{
-	struct file *pair[2];
-	int err;
-
-	if (family != AF_UNIX)
-		return -EAFNOSUPPORT;
-	if (type & ~(SOCK_TYPE_MASK | SOCK_FLAGS))
-		return -EINVAL;
-	if ((type & SOCK_TYPE_MASK) != SOCK_STREAM)
-		return -ESOCKTNOSUPPORT;
-	if (protocol && protocol != AF_UNIX)
-		return -EPROTONOSUPPORT;
-	err = socket_open_pair(type & O_NONBLOCK, pair);
-	return err ? err : install_pair(pair[0], pair[1], type & O_CLOEXEC, user);
-}
-
-SYSCALL2(shutdown, int, fd, unsigned, how)
-{
-	struct fd_ref ref = fd_borrow(fd);
-	long ret;
-
-	if (!ref.file)
-		return -EBADF;
-	ret = socket_shutdown(ref.file, how);
-	fd_release(ref);
 	return ret;
 }

@@ -93,7 +93,7 @@ static long sleep_once(struct poll_item *items, unsigned nr, struct poll_table *
 static long poll_items(struct poll_item *items, unsigned nr, u64 deadline_ns)
 {
 	struct poll_entry few[INLINE_ITEMS];
-	struct poll_table pt = { .max = 2 * nr, .entries = few }; /* a terminal has two queues */
+	struct poll_table pt = { .max = POLL_QUEUES_MAX * nr, .entries = few };
 	long ret = scan(items, nr, NULL);
 
 	if (ret || (deadline_ns != NEVER && clock_ns() >= deadline_ns))
@@ -214,8 +214,7 @@ static void write_remaining(struct timespec *user, u64 deadline_ns, u64 unit_ns)
 		return;
 }
 
-/* Set the mask at @user for the length of the call; *old gets the mask to restore. */
-static int begin_mask(const sigset_t *user, size_t size, sigset_t *old)
+int begin_mask(const sigset_t *user, size_t size, sigset_t *old)
 {
 	sigset_t mask;
 
@@ -227,11 +226,7 @@ static int begin_mask(const sigset_t *user, size_t size, sigset_t *old)
 	return 0;
 }
 
-/*
- * A signal that ended the wait is delivered under the call's mask; the old one returns after its
- * handler.
- */
-static long end_mask(long ret, sigset_t old)
+long end_mask(long ret, sigset_t old)
 {
 	if (ret == -EINTR) {
 		current->saved_mask = old;

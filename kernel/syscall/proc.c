@@ -20,21 +20,82 @@
 
 SYSCALL5(clone, u64, flags, u64, stack, u32 *, parent_tid, u32 *, child_tid, u64, tls)
 {
-	struct clone_args args = { flags & UINT32_MAX, stack, parent_tid, child_tid, tls };
+	struct clone_args args = { flags & UINT32_MAX & ~(u64)CLONE_SIGNAL_MASK,
+				   flags & CLONE_SIGNAL_MASK,
+				   stack,
+				   parent_tid,
+				   child_tid,
+				   tls };
 
+	return clone_thread(&args);
+}
+
+struct user_clone_args { /* Linux's, of its first version and later */
+	u64 flags;
+	u64 pidfd, child_tid, parent_tid;
+	u64 exit_signal;
+	u64 stack, stack_size; /* its lowest byte, unlike clone's */
+	u64 tls;
+	u64 set_tid, set_tid_size, cgroup;
+};
+#define CLONE_ARGS_SIZE_1 64
+
+/* Copy what @user has; what this kernel does not know must be 0. -EINVAL, -E2BIG, -EFAULT. */
+static long get_clone_args(struct user_clone_args *u, const char *user, size_t size)
+{
+	char byte;
+
+	*u = (struct user_clone_args){ 0 };
+	if (size > PAGE_SIZE)
+		return -E2BIG;
+	if (size < CLONE_ARGS_SIZE_1)
+		return -EINVAL;
+	if (arch_copy_from_user(u, user, min(size, sizeof(*u))))
+		return -EFAULT;
+	for (size_t i = sizeof(*u); i < size; i++) {
+		if (arch_copy_from_user(&byte, user + i, 1))
+			return -EFAULT;
+		if (byte)
+			return -E2BIG;
+	}
+	return 0;
+}
+
+/* Numbers of one's choice, descriptors of processes and of control groups are refused. */
+SYSCALL2(clone3, const char *, user, size_t, size)
+{
+	struct user_clone_args u;
+	long err = get_clone_args(&u, user, size);
+
+	if (err)
+		return err;
+	if (u.set_tid || u.set_tid_size || u.cgroup)
+		return -EINVAL;
+	if ((u.flags & (CLONE_SIGNAL_MASK | CLONE_DETACHED)) || !u.stack != !u.stack_size)
+		return -EINVAL;
+	if (u.exit_signal > NSIG || u.stack + u.stack_size < u.stack)
+		return -EINVAL;
+	if ((u.flags & (CLONE_THREAD | CLONE_PARENT)) && u.exit_signal)
+		return -EINVAL;
+	struct clone_args args = { u.flags,
+				   (int)u.exit_signal,
+				   u.stack + u.stack_size,
+				   (u32 *)u.parent_tid,
+				   (u32 *)u.child_tid,
+				   u.tls };
 	return clone_thread(&args);
 }
 
 SYSCALL0(fork)
 {
-	struct clone_args args = { .flags = SIGCHLD };
+	struct clone_args args = { .exit_signal = SIGCHLD };
 
 	return clone_thread(&args);
 }
 
 SYSCALL0(vfork)
 {
-	struct clone_args args = { .flags = SIGCHLD | CLONE_VM | CLONE_VFORK };
+	struct clone_args args = { .flags = CLONE_VM | CLONE_VFORK, .exit_signal = SIGCHLD };
 
 	return clone_thread(&args);
 }

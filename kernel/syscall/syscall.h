@@ -36,8 +36,23 @@
 	SYSCALL_HANDLER(name, (T0 p0, T1 p1, T2 p2, T3 p3, T4 p4, T5 p5),                          \
 			((T0)a[0], (T1)a[1], (T2)a[2], (T3)a[3], (T4)a[4], (T5)a[5]))
 
+struct file;
+/*
+ * Give both files descriptors, which go to @user; consumes both references. On failure nothing is
+ * left behind.
+ */
+long install_pair(struct file *a, struct file *b, bool cloexec, int *user);
 /* The text of /proc/fairground/unimplemented. */
 size_t syscall_print_missing(char *buf, size_t size);
+/*
+ * Block the signals of the mask at @user for the length of a call; *old gets the mask to restore.
+ */
+int begin_mask(const sigset_t *user, size_t size, sigset_t *old);
+/*
+ * Restore the mask and return @ret. After -EINTR the signal is delivered under the call's mask, and
+ * the old one returns after its handler.
+ */
+long end_mask(long ret, sigset_t old);
 /* The options of prctl(2) about credentials; -EINVAL for any other. */
 long cred_prctl(int option, u64 arg, u64 arg3);
 

@@ -22,9 +22,9 @@ static struct missing {
 /* Calls that C libraries try at every start and do without: not worth a message. */
 static bool is_probe(long nr)
 {
-	enum { RSEQ = 334, CLONE3 = 435 };
+	enum { RSEQ = 334 };
 
-	return nr == RSEQ || nr == CLONE3;
+	return nr == RSEQ;
 }
 
 static long sys_unknown(const u64 *args)

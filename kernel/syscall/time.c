@@ -5,8 +5,10 @@
  * CLOCK_MONOTONIC, its RAW and COARSE kinds and CLOCK_BOOTTIME are one clock here: nothing
  * disciplines it, and the machine never suspends. The CPU-time clocks are exact to the nanosecond.
  */
-#include "kernel/task/proc.h"
+#include "kernel/fs/event.h"
+#include "kernel/fs/vfs.h"
 #include "kernel/syscall/syscall.h"
+#include "kernel/task/proc.h"
 #include "kernel/time/itimer.h"
 #include "kernel/time/timespec.h"
 #include "lib/signal.h"
@@ -355,21 +357,28 @@ static long put_itimerspec(struct user_itimerspec *user, const struct itimer_set
 	return arch_copy_to_user(user, &v, sizeof(v)) ? -EFAULT : 0;
 }
 
-SYSCALL4(timer_settime, int, id, int, flags, const struct user_itimerspec *, user_new,
-	 struct user_itimerspec *, user_old)
+static long get_itimerspec(const struct user_itimerspec *user, struct itimer_setting *s)
 {
 	struct user_itimerspec v;
-	struct itimer_setting old;
 
-	if (!user_new)
-		return -EINVAL;
-	if (arch_copy_from_user(&v, user_new, sizeof(v)))
+	if (arch_copy_from_user(&v, user, sizeof(v)))
 		return -EFAULT;
 	if (!timespec_ok(&v.interval) || !timespec_ok(&v.value))
 		return -EINVAL;
-	struct itimer_setting new = { ns_of((u64)v.value.sec, (u64)v.value.nsec),
-				      ns_of((u64)v.interval.sec, (u64)v.interval.nsec) };
-	long err = posix_timer_set(id, &new, flags & TIMER_ABSTIME, &old);
+	s->value_ns = ns_of((u64)v.value.sec, (u64)v.value.nsec);
+	s->interval_ns = ns_of((u64)v.interval.sec, (u64)v.interval.nsec);
+	return 0;
+}
+
+SYSCALL4(timer_settime, int, id, int, flags, const struct user_itimerspec *, user_new,
+	 struct user_itimerspec *, user_old)
+{
+	struct itimer_setting old, new;
+	long err = user_new ? get_itimerspec(user_new, &new) : -EINVAL;
+
+	if (err)
+		return err;
+	err = posix_timer_set(id, &new, flags & TIMER_ABSTIME, &old);
 	return err || !user_old ? err : put_itimerspec(user_old, &old);
 }
 
@@ -389,4 +398,51 @@ SYSCALL1(timer_getoverrun, int, id)
 SYSCALL1(timer_delete, int, id)
 {
 	return posix_timer_delete(id);
+}
+
+/* --- timers with a descriptor ---------------------------------------------------------------- */
+
+SYSCALL2(timerfd_create, int, clock, u32, flags)
+{
+	struct file *f;
+
+	if (flags & ~(O_CLOEXEC | O_NONBLOCK))
+		return -EINVAL;
+	if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME)
+		return -EINVAL;
+	f = timerfd_open(clock == CLOCK_REALTIME, flags & O_NONBLOCK);
+	return f ? fd_install(f, 0, flags & O_CLOEXEC) : -ENOMEM;
+}
+
+static long set_timerfd(int fd, const struct itimer_setting *new, bool absolute,
+			struct itimer_setting *old)
+{
+	struct fd_ref ref = fd_borrow(fd);
+	long ret;
+
+	if (!ref.file)
+		return -EBADF;
+	ret = timerfd_set(ref.file, new, absolute, old);
+	fd_release(ref);
+	return ret;
+}
+
+/* TFD_TIMER_CANCEL_ON_SET is refused: a change of CLOCK_REALTIME moves no timer. */
+SYSCALL4(timerfd_settime, int, fd, int, flags, const struct user_itimerspec *, user_new,
+	 struct user_itimerspec *, user_old)
+{
+	struct itimer_setting old, new;
+	long err = flags & ~TIMER_ABSTIME ? -EINVAL : get_itimerspec(user_new, &new);
+
+	if (!err)
+		err = set_timerfd(fd, &new, flags & TIMER_ABSTIME, &old);
+	return err || !user_old ? err : put_itimerspec(user_old, &old);
+}
+
+SYSCALL2(timerfd_gettime, int, fd, struct user_itimerspec *, user)
+{
+	struct itimer_setting now;
+	long err = set_timerfd(fd, NULL, false, &now);
+
+	return err ? err : put_itimerspec(user, &now);
 }

@@ -22,7 +22,7 @@
 #include "lib/string.h"
 
 #define CLONE_SUPPORTED                                                                            \
-	(CLONE_SIGNAL_MASK | CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_VFORK |     \
+	(CLONE_CLEAR_SIGHAND | CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_VFORK |   \
 	 CLONE_PARENT | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS | CLONE_PARENT_SETTID |        \
 	 CLONE_CHILD_CLEARTID | CLONE_DETACHED | CLONE_UNTRACED | CLONE_CHILD_SETTID | CLONE_IO)
 
@@ -45,7 +45,9 @@ static int check_flags(const struct clone_args *args)
 		return -EINVAL;
 	if ((flags & CLONE_PARENT) && current->proc == init_proc)
 		return -EINVAL;
-	if ((flags & CLONE_SIGNAL_MASK) > NSIG)
+	if ((flags & CLONE_SIGHAND) && (flags & CLONE_CLEAR_SIGHAND))
+		return -EINVAL;
+	if (args->exit_signal > NSIG)
 		return -EINVAL;
 	/* The processor may refuse, at the switch, a thread pointer that is no user address. */
 	if ((flags & CLONE_SETTLS) && args->tls >= USER_END)
@@ -78,15 +80,18 @@ static struct fs_context *clone_fs(struct fs_context *fs, u64 flags)
 }
 
 /* Make the process of a child that is not a thread of the caller. */
-static struct proc *clone_proc(struct proc *parent, u64 flags)
+static struct proc *clone_proc(struct proc *parent, const struct clone_args *args)
 {
+	u64 flags = args->flags;
 	struct proc *p = proc_alloc(parent);
 
 	if (!p)
 		return NULL;
-	p->exit_signal = flags & CLONE_SIGNAL_MASK;
+	p->exit_signal = args->exit_signal;
 	if (flags & CLONE_PARENT)
 		p->exit_signal = parent->exit_signal;
+	if (flags & CLONE_CLEAR_SIGHAND)
+		signal_reset_handlers(p);
 	p->mm = clone_mm(parent->mm, flags);
 	p->files = p->mm ? clone_files(parent->files, flags) : NULL;
 	p->fs = p->files ? clone_fs(parent->fs, flags) : NULL;
@@ -172,7 +177,7 @@ static struct thread *create(const struct clone_args *args, long *err)
 {
 	if (args->flags & CLONE_THREAD)
 		return create_thread(current->proc, args, err);
-	struct proc *p = clone_proc(current->proc, args->flags);
+	struct proc *p = clone_proc(current->proc, args);
 	if (!p) {
 		*err = -ENOMEM;
 		return NULL;

@@ -7,7 +7,7 @@
 struct thread;
 
 enum clone_flags {			     /* Linux's */
-		   CLONE_SIGNAL_MASK = 0xff, /* what the parent gets when the child ends */
+		   CLONE_SIGNAL_MASK = 0xff, /* clone(2) passes the exit signal here */
 		   CLONE_VM = 0x100,
 		   CLONE_FS = 0x200,
 		   CLONE_FILES = 0x400,
@@ -23,11 +23,13 @@ enum clone_flags {			     /* Linux's */
 		   CLONE_UNTRACED = 0x800000,
 		   CLONE_CHILD_SETTID = 0x1000000,
 };
-#define CLONE_IO 0x80000000u
+#define CLONE_IO	    0x80000000u
+#define CLONE_CLEAR_SIGHAND 0x100000000ull
 
 struct clone_args {
-	u64 flags;
-	u64 stack; /* initial stack pointer; 0: the parent's */
+	u64 flags;	 /* CLONE_*, without the signal */
+	int exit_signal; /* what the parent gets when the child ends; 0: nothing */
+	u64 stack;	 /* initial stack pointer; 0: the parent's */
 	u32 *parent_tid, *child_tid;
 	u64 tls;
 };

@@ -34,6 +34,7 @@ struct sigqueue {
 	(SIGMASK(SIGCHLD) | SIGMASK(SIGCONT) | SIGMASK(SIGURG) | SIGMASK(SIGWINCH))
 
 static struct kmem_cache *sigqueue_cache;
+struct waitq signal_queued = WAITQ_INIT(signal_queued);
 static u32 nr_queued; /* in the whole machine; bounded by RLIMIT_SIGPENDING of the sender */
 
 static int signal_init(void)
@@ -270,6 +271,7 @@ static int send_locked(struct proc *p, struct thread *t, int sig, const struct s
 	struct thread *target = !t ? choose_thread(p, sig) : takes(t, sig) ? t : NULL;
 	if (!err && target)
 		signal_notify(target, TASK_INTERRUPTIBLE);
+	waitq_wake(&signal_queued, 0);
 	return err;
 }
 
@@ -316,7 +318,7 @@ void signal_notify_parent(struct proc *p, int sig, int code, int status)
 
 	assert_held(&proc_tree_lock);
 	waitq_wake(&parent->child_wait, 0);
-	if (!sig || signal_is_ignored(parent, sig))
+	if (!sig || parent->action[sig - 1].handler == SIG_IGN)
 		return;
 	if (stop_or_continue && (parent->action[SIGCHLD - 1].flags & SA_NOCLDSTOP))
 		return;
@@ -396,16 +398,21 @@ int signal_set_action(int sig, const struct sigaction *action, struct sigaction 
 	return 0;
 }
 
+void signal_reset_handlers(struct proc *p)
+{
+	for (int i = 0; i < NSIG; i++)
+		p->action[i] =
+			(struct sigaction){ .handler = p->action[i].handler == SIG_IGN ? SIG_IGN
+										       : SIG_DFL };
+}
+
 void signal_exec(void)
 {
 	struct thread *t = current;
 	struct proc *p = t->proc;
 	unsigned long flags = spin_lock_irqsave(&p->sig_lock);
 
-	for (int i = 0; i < NSIG; i++)
-		p->action[i] =
-			(struct sigaction){ .handler = p->action[i].handler == SIG_IGN ? SIG_IGN
-										       : SIG_DFL };
+	signal_reset_handlers(p);
 	t->altstack = t->altstack_size = 0;
 	spin_unlock_irqrestore(&p->sig_lock, flags);
 }
@@ -418,6 +425,16 @@ sigset_t signal_pending_set(void)
 
 	spin_unlock_irqrestore(&t->proc->sig_lock, flags);
 	return set;
+}
+
+bool signal_any_pending(sigset_t set)
+{
+	struct thread *t = current;
+	unsigned long flags = spin_lock_irqsave(&t->proc->sig_lock);
+	bool any = (t->pending.set | t->proc->pending.set) & set;
+
+	spin_unlock_irqrestore(&t->proc->sig_lock, flags);
+	return any;
 }
 
 bool signal_overrun(struct proc *p, struct thread *t, int sig, int id, u32 overrun)

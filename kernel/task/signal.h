@@ -39,6 +39,8 @@ bool signal_fatal_pending(void);
 sigset_t signal_set_blocked(sigset_t mask);
 /* Does the running thread block or ignore @sig? The rule for background jobs of a terminal. */
 bool signal_is_blocked_or_ignored(int sig);
+/* Caught signals of @p get their default action back. sig_lock held, or @p is not published. */
+void signal_reset_handlers(struct proc *p);
 /*
  * exec: caught signals get their default action back (ignored ones stay ignored), and there is no
  * alternate stack. Pending signals and the mask stay.
@@ -66,6 +68,11 @@ long signal_wait(sigset_t set, struct siginfo *info, u64 deadline_ns);
  * its receiver of @overrun more and return true. Any context.
  */
 bool signal_overrun(struct proc *p, struct thread *t, int sig, int id, u32 overrun);
+
+/* Woken whenever a signal is queued for anybody: signalfd(2) waits here. */
+extern struct waitq signal_queued;
+/* Does the running thread have a signal of @set pending? */
+bool signal_any_pending(sigset_t set);
 
 /* Is @sig pending for @t, or if that is NULL for @p as a whole? Any context. */
 bool signal_is_pending(struct proc *p, struct thread *t, int sig);

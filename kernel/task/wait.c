@@ -45,6 +45,23 @@ void waitq_finish(struct waitq *q, struct waiter *w)
 	spin_unlock_irqrestore(&q->lock, flags);
 }
 
+void waitq_watch(struct waitq *q, struct waiter *w)
+{
+	unsigned long flags = spin_lock_irqsave(&q->lock);
+
+	assert(w->notify && list_empty(&w->link));
+	list_add_head(&q->waiters, &w->link);
+	spin_unlock_irqrestore(&q->lock, flags);
+}
+
+void waitq_unwatch(struct waitq *q, struct waiter *w)
+{
+	unsigned long flags = spin_lock_irqsave(&q->lock);
+
+	list_del(&w->link);
+	spin_unlock_irqrestore(&q->lock, flags);
+}
+
 unsigned waitq_wake_locked(struct waitq *q, unsigned nr, unsigned wake_flags)
 {
 	struct waiter *w, *next;
@@ -54,6 +71,11 @@ unsigned waitq_wake_locked(struct waitq *q, unsigned nr, unsigned wake_flags)
 		assert_held(&q->lock);
 	list_for_each_safe(w, next, &q->waiters, link) {
 		bool one_of_nr = w->exclusive;
+
+		if (unlikely(w->notify)) {
+			w->notify(w);
+			continue;
+		}
 		/*
 		 * Returns false if something else woke the thread already; then it checks the
 		 * condition itself.
@@ -91,4 +113,18 @@ unsigned waitq_wake(struct waitq *q, unsigned nr)
 unsigned waitq_wake_sync(struct waitq *q, unsigned nr)
 {
 	return wake(q, nr, WAKE_SYNC);
+}
+
+void waitq_pass_on(struct waitq *q)
+{
+	struct waiter *w, *next;
+	unsigned long flags = spin_lock_irqsave(&q->lock);
+
+	list_for_each_safe(w, next, &q->waiters, link) {
+		if (!w->exclusive || !thread_wake(w->thread, TASK_NORMAL))
+			continue;
+		list_del(&w->link);
+		break;
+	}
+	spin_unlock_irqrestore(&q->lock, flags);
 }

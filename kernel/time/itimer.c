@@ -15,11 +15,6 @@
 #include "kernel/time/time.h"
 #include "lib/errno.h"
 
-struct interval_timer {
-	struct ktimer ktimer;
-	u64 interval_ns;
-};
-
 struct posix_timer {
 	struct interval_timer it;
 	struct list link;
@@ -46,11 +41,7 @@ struct itimers {
 /* A timer interrupts no more often than this, however short its interval. */
 #define MIN_PERIOD_NS (20 * NS_PER_US)
 
-/*
- * Re-arm at a multiple of the interval after the time it was due. Returns how many multiples were
- * skipped.
- */
-static u64 rearm(struct interval_timer *t)
+u64 interval_timer_rearm(struct interval_timer *t)
 {
 	u64 due = t->ktimer.expires_ns, now = clock_ns(), skipped = 0;
 
@@ -63,7 +54,7 @@ static u64 rearm(struct interval_timer *t)
 	return skipped;
 }
 
-static struct itimer_setting get_setting(const struct interval_timer *t, u64 now)
+struct itimer_setting interval_timer_get(const struct interval_timer *t, u64 now)
 {
 	u64 expires = t->ktimer.expires_ns;
 
@@ -72,7 +63,7 @@ static struct itimer_setting get_setting(const struct interval_timer *t, u64 now
 	return (struct itimer_setting){ expires > now ? expires - now : 1, t->interval_ns };
 }
 
-static void set(struct interval_timer *t, u64 expires_ns, u64 interval_ns)
+void interval_timer_set(struct interval_timer *t, u64 expires_ns, u64 interval_ns)
 {
 	ktimer_cancel(&t->ktimer);
 	t->interval_ns = interval_ns;
@@ -87,7 +78,7 @@ static void real_expired(struct ktimer *k)
 	struct itimers *its = k->arg;
 
 	signal_send_proc(its->proc, SIGALRM, NULL);
-	rearm(&its->real);
+	interval_timer_rearm(&its->real);
 }
 
 static struct itimers *get_itimers(struct proc *p)
@@ -118,9 +109,10 @@ int itimer_real_set(const struct itimer_setting *new, struct itimer_setting *old
 		return -ENOMEM;
 	mutex_lock(&its->lock);
 	u64 now = clock_ns();
-	*old = get_setting(&its->real, now);
+	*old = interval_timer_get(&its->real, now);
 	if (new)
-		set(&its->real, new->value_ns ? now + new->value_ns : 0, new->interval_ns);
+		interval_timer_set(&its->real, new->value_ns ? now + new->value_ns : 0,
+				   new->interval_ns);
 	mutex_unlock(&its->lock);
 	return 0;
 }
@@ -131,7 +123,7 @@ static void posix_expired(struct ktimer *k)
 {
 	struct posix_timer *t = k->arg;
 	const struct timer_event *e = &t->event;
-	u64 skipped = min(rearm(&t->it), (u64)INT32_MAX - 1);
+	u64 skipped = min(interval_timer_rearm(&t->it), (u64)INT32_MAX - 1);
 	struct siginfo info = {
 		.code = SI_TIMER,
 		.timer = { .timerid = t->id, .overrun = (int)skipped, .value = e->value }
@@ -215,10 +207,11 @@ long posix_timer_set(int id, const struct itimer_setting *new, bool absolute,
 
 	if (!t)
 		return -EINVAL;
-	*old = get_setting(&t->it, now);
+	*old = interval_timer_get(&t->it, now);
 	if (new) {
 		t->overrun = 0;
-		set(&t->it, expiry(t, new->value_ns, absolute, now), new->interval_ns);
+		interval_timer_set(&t->it, expiry(t, new->value_ns, absolute, now),
+				   new->interval_ns);
 	}
 	unlock_timers();
 	return 0;

@@ -3,11 +3,26 @@
 #pragma once
 
 #include "kernel/task/proc.h"
+#include "kernel/time/time.h"
 
 struct itimer_setting {
 	u64 value_ns;	 /* until it expires; 0: disarmed */
 	u64 interval_ns; /* then every; 0: once */
 };
+
+/* A timer that re-arms itself: the part that all kinds of interval timers have in common. */
+struct interval_timer {
+	struct ktimer ktimer;
+	u64 interval_ns; /* changes only while the timer is cancelled */
+};
+/*
+ * For the callback: re-arm at a multiple of the interval after the time it was due. Returns how
+ * many multiples were skipped.
+ */
+u64 interval_timer_rearm(struct interval_timer *t);
+struct itimer_setting interval_timer_get(const struct interval_timer *t, u64 now);
+/* Cancel, and start for @expires_ns (clock_ns(); 0: leave it disarmed). */
+void interval_timer_set(struct interval_timer *t, u64 expires_ns, u64 interval_ns);
 
 /*
  * Set ITIMER_REAL of the current process, which sends SIGALRM. NULL @new only reads. 0 or -ENOMEM.

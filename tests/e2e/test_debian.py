@@ -105,19 +105,80 @@ print("peak", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > 1000)
 """
 
 
-def test_python_with_its_library(guest, tmp_path):
-    python, library = pathlib.Path("/usr/bin/python3.11"), pathlib.Path("/usr/lib/python3.11")
-    if not (python.exists() and library.exists()):
+@pytest.fixture
+def python(guest, tmp_path):
+    """python(script) runs it with Debian's Python and its whole library as the guest's root."""
+    program, library = pathlib.Path("/usr/bin/python3.11"), pathlib.Path("/usr/lib/python3.11")
+    if not (program.exists() and library.exists()):
         pytest.skip("no python3.11 of Debian here")
     tree = tmp_path / "root"
     shutil.copytree(library, tree / "usr/lib/python3.11",
                     ignore=shutil.ignore_patterns("__pycache__", "test", "config-*"))
     loaded = "".join(subprocess.run(["ldd", path], capture_output=True, text=True, check=False).stdout
-                     for path in (python, *library.glob("lib-dynload/_sqlite3.*.so")))
-    for at in {python, *map(pathlib.Path, re.findall(r"(/\S+) \(0x", loaded))}:
+                     for path in (program, *library.glob("lib-dynload/_sqlite3.*.so")))
+    for at in {program, *map(pathlib.Path, re.findall(r"(/\S+) \(0x", loaded))}:
         (tree / at.relative_to("/")).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(at, tree / at.relative_to("/"))
-    (tree / "t.py").write_text(PYTHON)
-    text = guest(f"{python} /t.py", root=tree, mem=1024)
+
+    def run(script):
+        (tree / "t.py").write_text(script)
+        return guest(f"{program} /t.py", root=tree, mem=1024)
+    return run
+
+
+def test_python_with_its_library(python):
+    text = python(PYTHON)
     assert re.search(r"^child\ncopied 10\nrefused signal 1000 \[50\]\nrefused nice 1000 \[50\]\npeak True$", text,
                      re.M), text
+
+
+ASYNCIO = r"""
+import asyncio, os, signal, socket, sys
+
+async def echo(reader, writer):
+    while line := await reader.readline():
+        writer.write(line.upper())
+        await writer.drain()
+    writer.close()
+
+async def talk(n):
+    ours, theirs = socket.socketpair()
+    server = asyncio.create_task(echo(*await asyncio.open_connection(sock=theirs)))
+    reader, writer = await asyncio.open_connection(sock=ours)
+    for i in range(20):
+        writer.write(f"line {n} {i}\n".encode())
+        assert await reader.readline() == f"LINE {n} {i}\n".encode()
+        await asyncio.sleep(0.001)
+    writer.close()
+    await server
+
+async def main():
+    loop = asyncio.get_running_loop()
+    got = asyncio.Event()
+    loop.add_signal_handler(signal.SIGUSR1, got.set)
+    loop.call_later(0.01, os.kill, os.getpid(), signal.SIGUSR1)
+    await asyncio.gather(got.wait(), *(talk(n) for n in range(8)))
+    child = await asyncio.create_subprocess_exec("/bin/busybox", "cat", stdin=-1, stdout=-1)
+    out, _ = await child.communicate(b"through a pipe\n")
+    assert (out, child.returncode) == (b"through a pipe\n", 0)
+    assert await loop.run_in_executor(None, sum, range(1000)) == 499500
+    try:
+        await asyncio.wait_for(asyncio.Event().wait(), 0.02)
+    except TimeoutError:
+        print(type(loop._selector).__name__, "DONE")
+
+asyncio.run(main())
+"""
+
+
+def test_asyncio_of_python(python):
+    text = python(ASYNCIO)
+    assert re.search("^EpollSelector DONE$", text, re.M), text
+    assert "not implemented" not in text
+
+
+def test_a_go_program(debian):
+    text = debian("fzf")("for i in 1 2 3 4 5; do seq 20000 | /root/fzf -f 777 | wc -l; done; "
+                         "ls /bin | /root/fzf -f busyb | head -n 1")
+    assert re.search(r"^(74\n){5}busybox$", text, re.M), text
+    assert "not implemented" not in text

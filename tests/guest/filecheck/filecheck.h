@@ -4,8 +4,9 @@
 
 #include "lib/check.h"
 
-extern const struct check file_tests[]; /* files.c: names, contents, descriptors */
-extern const struct check pipe_tests[]; /* pipes.c: pipes, FIFOs, socket pairs */
-extern const struct check wait_tests[]; /* waits.c: poll, select, signals, futexes */
-extern const struct check lock_tests[]; /* locks.c: record locks, fallocate, mounts, programs */
-extern const struct check race_tests[]; /* races.c: several processes and threads at once */
+extern const struct check file_tests[];	 /* files.c: names, contents, descriptors */
+extern const struct check pipe_tests[];	 /* pipes.c: pipes, FIFOs, socket pairs */
+extern const struct check wait_tests[];	 /* waits.c: poll, select, signals, futexes */
+extern const struct check lock_tests[];	 /* locks.c: record locks, fallocate, mounts, programs */
+extern const struct check event_tests[]; /* events.c: epoll, event descriptors, messages, clone3 */
+extern const struct check race_tests[];	 /* races.c: several processes and threads at once */

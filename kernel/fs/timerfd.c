@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A timer with a descriptor: timerfd_create(2). A read waits for an expiry and takes their number.
+ *
+ * Locking: setting guards the settings; the timer's callback, in an interrupt, reads the interval
+ * without it, because a setter cancels the timer first and that waits for the callback. ticks is
+ * guarded by ticks_lock.
+ */
+#include "kernel/fs/event.h"
+
+#include "kernel/fs/vfs.h"
+#include "kernel/mm/mm.h"
+#include "kernel/time/time.h"
+
+struct timerfd {
+	struct interval_timer it;
+	struct mutex setting;
+	bool realtime; /* absolute times are CLOCK_REALTIME's */
+	struct spinlock ticks_lock;
+	u64 ticks; /* expiries since the last read */
+	struct waitq readable;
+};
+
+static void timerfd_expired(struct ktimer *k)
+{
+	struct timerfd *t = k->arg;
+	u64 skipped = interval_timer_rearm(&t->it);
+
+	spin_lock(&t->ticks_lock);
+	WRITE_ONCE(t->ticks, t->ticks + 1 + skipped);
+	spin_unlock(&t->ticks_lock);
+	waitq_wake(&t->readable, 0);
+}
+
+static u64 take_ticks(struct timerfd *t)
+{
+	unsigned long flags = spin_lock_irqsave(&t->ticks_lock);
+	u64 n = t->ticks;
+
+	WRITE_ONCE(t->ticks, 0);
+	spin_unlock_irqrestore(&t->ticks_lock, flags);
+	return n;
+}
+
+static long timerfd_read(struct file *f, void *user_buf, size_t n, u64 *pos)
+{
+	struct timerfd *t = f->private;
+	u64 ticks;
+	long err;
+
+	(void)pos;
+	if (n < sizeof(ticks))
+		return -EINVAL;
+	while (!(ticks = take_ticks(t))) {
+		if (f->flags & O_NONBLOCK)
+			return -EAGAIN;
+		err = wait_event_interruptible(&t->readable, READ_ONCE(t->ticks));
+		if (err)
+			return err;
+	}
+	return arch_copy_to_user(user_buf, &ticks, sizeof(ticks)) ? -EFAULT : (long)sizeof(ticks);
+}
+
+static unsigned timerfd_poll(struct file *f, struct poll_table *pt)
+{
+	struct timerfd *t = f->private;
+
+	poll_wait(&t->readable, pt);
+	return READ_ONCE(t->ticks) ? POLLIN | POLLRDNORM : 0;
+}
+
+static void timerfd_release(struct file *f)
+{
+	struct timerfd *t = f->private;
+
+	if (t)
+		ktimer_cancel(&t->it.ktimer);
+	kfree(t);
+}
+
+static const struct file_ops timerfd_ops = {
+	.read = timerfd_read,
+	.poll = timerfd_poll,
+	.release = timerfd_release,
+};
+
+struct file *timerfd_open(bool realtime, u32 flags)
+{
+	struct timerfd *t = kzalloc(sizeof(*t));
+	struct file *f = t ? file_nameless(&timerfd_ops, t, O_RDWR | flags) : NULL;
+
+	if (!f) {
+		kfree(t);
+		return NULL;
+	}
+	ktimer_init(&t->it.ktimer, timerfd_expired, t);
+	mutex_init(&t->setting, "timerfd");
+	spin_lock_init(&t->ticks_lock, "timerfd ticks");
+	waitq_init(&t->readable, "timerfd readable");
+	t->realtime = realtime;
+	return f;
+}
+
+long timerfd_set(struct file *f, const struct itimer_setting *new, bool absolute,
+		 struct itimer_setting *old)
+{
+	struct timerfd *t = f->ops == &timerfd_ops ? f->private : NULL;
+	u64 now = clock_ns(), expires;
+
+	if (!t)
+		return -EINVAL;
+	mutex_lock(&t->setting);
+	*old = interval_timer_get(&t->it, now);
+	if (new) {
+		expires = !new->value_ns ? 0
+			  : !absolute	 ? now + new->value_ns
+			  : t->realtime	 ? clock_monotonic_of(new->value_ns)
+					 : new->value_ns;
+		interval_timer_set(&t->it, 0, 0);
+		take_ticks(t);
+		interval_timer_set(&t->it, expires, new->interval_ns);
+	}
+	mutex_unlock(&t->setting);
+	return 0;
+}

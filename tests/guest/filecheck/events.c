@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* epoll, eventfd, timerfd, signalfd; messages and options of socket pairs; clone3. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "filecheck/filecheck.h"
+
+#define CLOSE_CLOEXEC 4u /* CLOSE_RANGE_CLOEXEC */
+#define CLEAR_SIGHAND 0x100000000ull
+
+struct clone3_args { /* Linux's struct clone_args */
+	uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
+	uint64_t set_tid, set_tid_size, cgroup;
+};
+
+static int watch(int set, int op, int fd, uint32_t events)
+{
+	struct epoll_event e = { .events = events, .data.u64 = 0x500000000u + (unsigned)fd };
+
+	return epoll_ctl(set, op, fd, &e);
+}
+
+/* Does the set report @events of @fd, and nothing else? No @events: nothing at all? */
+static int tells(int set, int fd, uint32_t events)
+{
+	struct epoll_event e[4];
+	int n = epoll_wait(set, e, 4, 0);
+
+	if (!events)
+		return n == 0;
+	return n == 1 && e[0].data.u64 == 0x500000000u + (unsigned)fd && e[0].events == events;
+}
+
+static void write_one(void *arg)
+{
+	usleep(20000);
+	EXPECT(write(*(int *)arg, "x", 1) == 1);
+}
+
+static void levels(void)
+{
+	struct epoll_event e;
+	char c[8];
+	int set = epoll_create1(EPOLL_CLOEXEC), p[2];
+	pid_t pid;
+
+	EXPECT(set >= 0 && !pipe(p));
+	EXPECT(fcntl(set, F_GETFD) == FD_CLOEXEC);
+	EXPECT(!watch(set, EPOLL_CTL_ADD, p[0], EPOLLIN));
+	EXPECT(tells(set, p[0], 0));
+	EXPECT(epoll_wait(set, &e, 1, 20) == 0);
+	EXPECT(write(p[1], "ab", 2) == 2);
+	EXPECT(tells(set, p[0], EPOLLIN) && tells(set, p[0], EPOLLIN));
+	EXPECT(read(p[0], c, 1) == 1 && tells(set, p[0], EPOLLIN));
+	EXPECT(read(p[0], c, 1) == 1 && tells(set, p[0], 0));
+	pid = spawn(write_one, &p[1]);
+	EXPECT(epoll_wait(set, &e, 1, -1) == 1 && e.events == EPOLLIN);
+	await_child(pid);
+	EXPECT(read(p[0], c, 8) == 1);
+	EXPECT(!watch(set, EPOLL_CTL_ADD, p[1], EPOLLOUT) && tells(set, p[1], EPOLLOUT));
+	EXPECT(!watch(set, EPOLL_CTL_MOD, p[1], 0) && tells(set, p[1], 0));
+	EXPECT(!epoll_ctl(set, EPOLL_CTL_DEL, p[1], NULL));
+	close(p[1]);
+	EXPECT(tells(set, p[0], EPOLLHUP));
+	close(p[0]); /* the last descriptor of a file ends its watch */
+	EXPECT(tells(set, p[0], 0));
+}
+
+static void edges(void)
+{
+	char c[8];
+	int set = epoll_create1(0), p[2], two[2];
+
+	EXPECT(set >= 0 && !pipe2(p, O_NONBLOCK) && !socketpair(AF_UNIX, SOCK_STREAM, 0, two));
+	EXPECT(!watch(set, EPOLL_CTL_ADD, p[0], EPOLLIN | EPOLLET));
+	EXPECT(write(p[1], "ab", 2) == 2);
+	EXPECT(tells(set, p[0], EPOLLIN) && tells(set, p[0], 0));
+	EXPECT(read(p[0], c, 1) == 1 && tells(set, p[0], 0));
+	EXPECT(read(p[0], c, 8) == 1);
+	EXPECT_ERROR(EAGAIN, read(p[0], c, 8));
+	EXPECT(write(p[1], "c", 1) == 1);
+	EXPECT(tells(set, p[0], EPOLLIN) && tells(set, p[0], 0));
+	/* An event is not lost that came and went between two calls. */
+	EXPECT(read(p[0], c, 8) == 1 && write(p[1], "d", 1) == 1);
+	EXPECT(tells(set, p[0], EPOLLIN) && tells(set, p[0], 0));
+	EXPECT(!watch(set, EPOLL_CTL_MOD, p[0], EPOLLIN | EPOLLET) && tells(set, p[0], EPOLLIN));
+	EXPECT(!watch(set, EPOLL_CTL_MOD, p[0], EPOLLIN | EPOLLONESHOT));
+	EXPECT(tells(set, p[0], EPOLLIN) && tells(set, p[0], 0));
+	EXPECT(write(p[1], "e", 1) == 1 && tells(set, p[0], 0));
+	EXPECT(!watch(set, EPOLL_CTL_MOD, p[0], EPOLLIN | EPOLLONESHOT));
+	EXPECT(tells(set, p[0], EPOLLIN) && tells(set, p[0], 0));
+	EXPECT(!epoll_ctl(set, EPOLL_CTL_DEL, p[0], NULL));
+	EXPECT(!watch(set, EPOLL_CTL_ADD, two[0], EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET));
+	EXPECT(tells(set, two[0], EPOLLOUT) && tells(set, two[0], 0));
+	close(two[1]);
+	EXPECT(tells(set, two[0], EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLHUP));
+	EXPECT(tells(set, two[0], 0));
+}
+
+static void sets(void)
+{
+	struct epoll_event e[2];
+	struct pollfd pfd = { .events = POLLIN };
+	int set = epoll_create(1), p[2], q[2], file = open("f", O_RDWR | O_CREAT, 0600);
+	sigset_t none;
+	char c;
+
+	EXPECT(set >= 0 && !pipe(p) && !pipe(q) && file >= 0);
+	EXPECT_ERROR(EINVAL, epoll_create1(1));
+	EXPECT_ERROR(EPERM, watch(set, EPOLL_CTL_ADD, file, EPOLLIN));
+	EXPECT_ERROR(EINVAL, watch(set, EPOLL_CTL_ADD, set, EPOLLIN));
+	EXPECT_ERROR(EINVAL, watch(p[0], EPOLL_CTL_ADD, q[0], EPOLLIN));
+	EXPECT_ERROR(EBADF, watch(set, EPOLL_CTL_ADD, 77, EPOLLIN));
+	EXPECT_ERROR(ENOENT, watch(set, EPOLL_CTL_MOD, p[0], EPOLLIN));
+	EXPECT_ERROR(ENOENT, watch(set, EPOLL_CTL_DEL, p[0], EPOLLIN));
+	EXPECT_ERROR(EINVAL, epoll_wait(set, e, 0, 0));
+	EXPECT_ERROR(EINVAL, epoll_wait(p[0], e, 1, 0));
+	EXPECT(!watch(set, EPOLL_CTL_ADD, p[0], EPOLLIN) &&
+	       !watch(set, EPOLL_CTL_ADD, q[0], EPOLLIN));
+	EXPECT_ERROR(EEXIST, watch(set, EPOLL_CTL_ADD, p[0], EPOLLIN));
+	EXPECT_ERROR(EINVAL, watch(set, 9, p[0], EPOLLIN));
+	pfd.fd = set;
+	EXPECT(poll(&pfd, 1, 0) == 0);
+	EXPECT(write(p[1], "x", 1) == 1 && write(q[1], "y", 1) == 1);
+	EXPECT(poll(&pfd, 1, -1) == 1 && pfd.revents == POLLIN);
+	/* One at a time, each gets its turn. */
+	EXPECT(epoll_wait(set, e, 1, -1) == 1 && epoll_wait(set, e + 1, 1, -1) == 1);
+	EXPECT(e[0].data.u64 != e[1].data.u64);
+	EXPECT_ERROR(EFAULT, epoll_wait(set, (void *)8, 1, 0));
+	EXPECT(read(p[0], &c, 1) == 1 && read(q[0], &c, 1) == 1);
+	EXPECT(poll(&pfd, 1, 0) == 0);
+	sigemptyset(&none);
+	EXPECT(epoll_pwait(set, e, 2, 10, &none) == 0);
+	EXPECT(dup2(p[0], 50) == 50 && close(p[0]) == 0);
+	EXPECT(write(p[1], "x", 1) == 1 && epoll_wait(set, e, 2, 0) == 1); /* as on Linux */
+}
+
+static void counters(void)
+{
+	uint64_t v;
+	int fd = eventfd(3, EFD_NONBLOCK), blocking, set = epoll_create1(0);
+	struct pollfd pfd = { .events = POLLIN | POLLOUT };
+
+	EXPECT(fd >= 0 && read(fd, &v, 8) == 8 && v == 3);
+	EXPECT_ERROR(EAGAIN, read(fd, &v, 8));
+	EXPECT_ERROR(EINVAL, read(fd, &v, 7));
+	v = UINT64_MAX;
+	EXPECT_ERROR(EINVAL, write(fd, &v, 8));
+	v = UINT64_MAX - 1;
+	EXPECT(write(fd, &v, 8) == 8);
+	v = 1;
+	EXPECT_ERROR(EAGAIN, write(fd, &v, 8));
+	pfd.fd = fd;
+	EXPECT(poll(&pfd, 1, -1) == 1 && pfd.revents == POLLIN);
+	EXPECT(read(fd, &v, 8) == 8 && v == UINT64_MAX - 1);
+	EXPECT(poll(&pfd, 1, -1) == 1 && pfd.revents == POLLOUT);
+	EXPECT(!watch(set, EPOLL_CTL_ADD, fd, EPOLLIN | EPOLLET) && tells(set, fd, 0));
+	for (int i = 0; i < 2; i++) { /* each write is an edge */
+		v = 1;
+		EXPECT(write(fd, &v, 8) == 8 && tells(set, fd, EPOLLIN) && tells(set, fd, 0));
+	}
+	blocking = eventfd(2, EFD_SEMAPHORE | EFD_CLOEXEC);
+	for (int i = 0; i < 2; i++)
+		EXPECT(read(blocking, &v, 8) == 8 && v == 1);
+	EXPECT_ERROR(EINVAL, eventfd(0, 2));
+}
+
+static void alarms(void)
+{
+	struct itimerspec t = { .it_value.tv_nsec = 5000000 }, left;
+	struct epoll_event e;
+	uint64_t n;
+	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK), set = epoll_create1(0);
+
+	EXPECT(fd >= 0 && !watch(set, EPOLL_CTL_ADD, fd, EPOLLIN));
+	EXPECT_ERROR(EAGAIN, read(fd, &n, 8));
+	EXPECT(!timerfd_settime(fd, 0, &t, &left) && !left.it_value.tv_nsec);
+	EXPECT(epoll_wait(set, &e, 1, -1) == 1 && e.events == EPOLLIN);
+	EXPECT(read(fd, &n, 8) == 8 && n == 1);
+	EXPECT(!timerfd_gettime(fd, &left) && !left.it_value.tv_sec && !left.it_value.tv_nsec);
+	t.it_interval.tv_nsec = 2000000;
+	EXPECT(!timerfd_settime(fd, 0, &t, NULL));
+	usleep(15000);
+	EXPECT(read(fd, &n, 8) == 8 && n >= 6);
+	t.it_value.tv_nsec = 1; /* long past */
+	EXPECT(!timerfd_settime(fd, TFD_TIMER_ABSTIME, &t, NULL));
+	EXPECT(epoll_wait(set, &e, 1, -1) == 1);
+	memset(&t, 0, sizeof(t));
+	EXPECT(!timerfd_settime(fd, 0, &t, &left) && left.it_interval.tv_nsec == 2000000);
+	EXPECT_ERROR(EAGAIN, read(fd, &n, 8));
+	t.it_value.tv_nsec = 1000000000;
+	EXPECT_ERROR(EINVAL, timerfd_settime(fd, 0, &t, NULL));
+	EXPECT_ERROR(EINVAL, timerfd_settime(set, 0, &left, NULL));
+	EXPECT_ERROR(EINVAL, timerfd_create(CLOCK_PROCESS_CPUTIME_ID, 0));
+	close(fd); /* armed or not */
+}
+
+static void queue_later(void *arg)
+{
+	usleep(20000);
+	sigqueue(*(pid_t *)arg, SIGRTMIN + 1, (union sigval){ .sival_int = 42 });
+}
+
+static void signals_read(void)
+{
+	struct signalfd_siginfo s[2];
+	struct epoll_event e;
+	sigset_t set;
+	pid_t self = getpid(), pid;
+	int fd, epoll = epoll_create1(0);
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	fd = signalfd(-1, &set, SFD_NONBLOCK);
+	EXPECT(fd >= 0 && !watch(epoll, EPOLL_CTL_ADD, fd, EPOLLIN));
+	EXPECT_ERROR(EAGAIN, read(fd, s, sizeof(s)));
+	kill(self, SIGUSR1);
+	EXPECT(tells(epoll, fd, EPOLLIN));
+	EXPECT(read(fd, s, sizeof(s)) == sizeof(s[0]));
+	EXPECT(s[0].ssi_signo == SIGUSR1 && (pid_t)s[0].ssi_pid == self && tells(epoll, fd, 0));
+	pid = fork();
+	if (!pid)
+		_exit(7);
+	EXPECT(epoll_wait(epoll, &e, 1, -1) == 1 && read(fd, s, sizeof(s)) == sizeof(s[0]));
+	EXPECT(s[0].ssi_signo == SIGCHLD && (pid_t)s[0].ssi_pid == pid && s[0].ssi_status == 7);
+	EXPECT(waitpid(pid, NULL, 0) == pid);
+	sigdelset(&set, SIGCHLD);
+	sigaddset(&set, SIGRTMIN + 1);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	EXPECT(signalfd(fd, &set, 0) == fd);
+	fcntl(fd, F_SETFL, 0);
+	pid = spawn(queue_later, &self);
+	EXPECT(read(fd, s, sizeof(s[0])) == sizeof(s[0]) && s[0].ssi_int == 42);
+	await_child(pid);
+	EXPECT_ERROR(EINVAL, read(fd, s, 100));
+	EXPECT_ERROR(EINVAL, signalfd(epoll, &set, 0));
+}
+
+static void messages(void)
+{
+	char c[8] = "";
+	struct iovec iov[2] = { { c, 2 }, { c + 2, 4 } };
+	struct msghdr m = { .msg_iov = iov, .msg_iovlen = 2 };
+	struct sockaddr_un name;
+	struct ucred cred;
+	socklen_t len = sizeof(int);
+	int two[2], p[2], v;
+
+	EXPECT(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, two) && !pipe(p));
+	EXPECT_ERROR(EAGAIN, recv(two[0], c, 1, MSG_DONTWAIT));
+	EXPECT(send(two[0], "abc", 3, 0) == 3 && send(two[0], "def", 3, MSG_NOSIGNAL) == 3);
+	EXPECT(recvmsg(two[1], &m, 0) == 6 && !strcmp(c, "abcdef") && !m.msg_flags);
+	EXPECT(sendmsg(two[1], &m, 0) == 6 && recv(two[0], c, 6, MSG_WAITALL) == 6);
+	EXPECT(!getsockopt(two[0], SOL_SOCKET, SO_TYPE, &v, &len) && v == SOCK_STREAM && len == 4);
+	EXPECT(!getsockopt(two[0], SOL_SOCKET, SO_ERROR, &v, &len) && !v);
+	EXPECT(!getsockopt(two[0], SOL_SOCKET, SO_DOMAIN, &v, &len) && v == AF_UNIX);
+	len = sizeof(cred);
+	EXPECT(!getsockopt(two[0], SOL_SOCKET, SO_PEERCRED, &cred, &len) && cred.pid == getpid());
+	v = 65536;
+	EXPECT(!setsockopt(two[0], SOL_SOCKET, SO_SNDBUF, &v, sizeof(v)));
+	len = sizeof(v);
+	EXPECT(!getsockopt(two[0], SOL_SOCKET, SO_SNDBUF, &v, &len) && v >= 65536);
+	len = sizeof(name);
+	EXPECT(!getsockname(two[0], (struct sockaddr *)&name, &len) && len == 2);
+	EXPECT(name.sun_family == AF_UNIX);
+	EXPECT_ERROR(ENOPROTOOPT, setsockopt(two[0], SOL_SOCKET, 9999, &v, sizeof(v)));
+	EXPECT_ERROR(ENOTSOCK, send(p[1], c, 1, 0));
+	EXPECT_ERROR(EINVAL, accept(two[0], NULL, NULL));
+	EXPECT_ERROR(ENOTSOCK, listen(p[0], 1));
+	EXPECT_ERROR(EBADF, recv(77, c, 1, 0));
+	EXPECT_ERROR(EAFNOSUPPORT, socket(46, SOCK_STREAM, 0));
+	EXPECT(!shutdown(two[0], SHUT_WR) && recv(two[1], c, 1, 0) == 0);
+	close(two[1]);
+	EXPECT_ERROR(EPIPE, send(two[0], c, 1, MSG_NOSIGNAL)); /* and no SIGPIPE ends the test */
+}
+
+static void ranges_closed(void)
+{
+	for (int fd = 40; fd < 50; fd++)
+		EXPECT(dup2(1, fd) == fd);
+	EXPECT(!syscall(SYS_close_range, 42, 44, 0));
+	for (int fd = 40; fd < 50; fd++)
+		EXPECT((fcntl(fd, F_GETFD) == 0) == (fd < 42 || fd > 44));
+	EXPECT(!syscall(SYS_close_range, 46, ~0u, CLOSE_CLOEXEC));
+	EXPECT(fcntl(45, F_GETFD) == 0 && fcntl(46, F_GETFD) == FD_CLOEXEC);
+	EXPECT_ERROR(EINVAL, syscall(SYS_close_range, 9, 8, 0));
+	EXPECT_ERROR(EINVAL, syscall(SYS_close_range, 8, 9, 64));
+}
+
+static void on_user1(int sig)
+{
+	(void)sig;
+}
+
+static void clones(void)
+{
+	struct clone3_args a = { .exit_signal = SIGCHLD, .flags = CLONE_FILES };
+	struct {
+		struct clone3_args a;
+		uint64_t more;
+	} longer = { .a = a };
+	struct sigaction act;
+	int p[2], status;
+	long pid;
+
+	EXPECT(!pipe(p));
+	pid = syscall(SYS_clone3, &a, sizeof(a));
+	if (!pid)
+		_exit(close(p[1]) ? 1 : 5); /* closes it for both */
+	EXPECT(pid > 0 && waitpid((pid_t)pid, &status, 0) == pid && WEXITSTATUS(status) == 5);
+	EXPECT_ERROR(EBADF, write(p[1], "x", 1));
+	signal(SIGUSR1, on_user1);
+	signal(SIGUSR2, SIG_IGN);
+	a.flags = CLEAR_SIGHAND;
+	pid = syscall(SYS_clone3, &a, sizeof(a));
+	if (!pid) {
+		sigaction(SIGUSR1, NULL, &act);
+		if (act.sa_handler != SIG_DFL)
+			_exit(1);
+		sigaction(SIGUSR2, NULL, &act);
+		_exit(act.sa_handler == SIG_IGN ? 6 : 2);
+	}
+	EXPECT(pid > 0 && waitpid((pid_t)pid, &status, 0) == pid && WEXITSTATUS(status) == 6);
+	pid = syscall(SYS_clone3, &longer, sizeof(longer));
+	if (!pid)
+		_exit(0);
+	EXPECT(pid > 0 && waitpid((pid_t)pid, NULL, 0) == pid);
+	longer.more = 1;
+	EXPECT_ERROR(E2BIG, syscall(SYS_clone3, &longer, sizeof(longer)));
+	EXPECT_ERROR(EINVAL, syscall(SYS_clone3, &a, 8));
+	a = (struct clone3_args){ .exit_signal = 65 };
+	EXPECT_ERROR(EINVAL, syscall(SYS_clone3, &a, sizeof(a)));
+	a = (struct clone3_args){ .stack = 4096 };
+	EXPECT_ERROR(EINVAL, syscall(SYS_clone3, &a, sizeof(a)));
+	EXPECT_ERROR(EFAULT, syscall(SYS_clone3, 8, sizeof(a)));
+}
+
+const struct check event_tests[] = {
+	{ "levels", levels },
+	{ "edges", edges },
+	{ "sets", sets },
+	{ "counters", counters },
+	{ "alarms", alarms },
+	{ "signals-read", signals_read },
+	{ "ranges-closed", ranges_closed },
+	{ "messages", messages },
+	{ "clones", clones },
+	{ NULL, NULL },
+};
