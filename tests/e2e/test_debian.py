@@ -63,6 +63,14 @@ def test_setpriv_gives_privileges_up(debian):
     assert all(re.search(rf"^{word}$", text, re.M) for word in ("refused", "kept", "slow")), text
 
 
+def test_set_user_id_programs(debian):
+    text = debian("setpriv")(
+        "cp /root/setpriv s; chown 7:8 s; chmod 6755 s; as='/root/setpriv --reuid 1000 --regid 1000 --clear-groups'; "
+        "$as ./s --dump | head -4; $as --no-new-privs ./s --dump | head -4")
+    ids = re.findall(r"^(?:uid|euid|gid|egid): (\d+)$", text, re.M)
+    assert ids == ["1000", "7", "1000", "8"] + ["1000"] * 4, text
+
+
 def test_su_becomes_another_user(guest):
     text = guest("echo root::0:0::/root:/bin/sh > /etc/passwd; echo guest::1000:1000::/tmp:/bin/sh >> /etc/passwd; "
                  "cd /tmp; echo secret > s; chmod 600 s; su guest -c 'id -u; cat /tmp/s || echo closed'")
