@@ -8,6 +8,7 @@
 #include "kernel/arch.h"
 #include "kernel/mm/mm.h"
 #include "kernel/percpu.h"
+#include "kernel/sync.h"
 #include "kernel/task/cpu.h"
 #include "kernel/task/thread.h"
 #include "lib/fmt.h"
@@ -94,8 +95,9 @@ void dump_runqueues(void)
 	if (!machine)
 		return;
 	for (unsigned cpu = 0; cpu < arch_nr_cpus; cpu++) {
-		size_t n = sched_dump_cpu(machine, cpu, text, sizeof(text));
+		size_t n;
 
+		with_irqs_off(n = sched_dump_cpu(machine, cpu, text, sizeof(text)));
 		console_write(text, min(n, sizeof(text) - 1));
 	}
 }

@@ -40,6 +40,14 @@ def test_selftests(debug_build):
     assert outcome.status == 0 and re.search(r"# [1-9]\d+ passed, 0 failed", outcome.console), outcome.console
 
 
+def test_orders_by_sysrq_keep_the_rules_of_locks(debug_build):
+    """The scheduler's locks are for code without interrupts: a tick inside would wait for its own CPU."""
+    orders = "for key in t l t; do echo $key > /proc/sysrq-trigger; done"
+    outcome = boot_debug(debug_build, f"hog -n 4 -t 1s & {orders}; wait")
+    assert outcome.status == 0, outcome.console
+    assert outcome.console.count("\ncpu#0") == 2 and "NMI backtrace for cpu 3" in outcome.console
+
+
 def test_no_left_over_byte_reaches_a_program(debug_build):
     """The kernel of a debug build fills variables, objects and pages with a pattern before their first use."""
     outcome = boot_debug(debug_build, "leakcheck", cpus=1, icount=True)
