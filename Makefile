@@ -68,7 +68,8 @@ roots_of = $(if $(filter sched,$(1)),$(sched_roots),-I$(INC)/$(1))
 # --- flags ------------------------------------------------------------------------
 WARN := -Wall -Wextra -Werror -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes \
 	-Wold-style-definition -Wundef -Wpointer-arith -Wwrite-strings -Wimplicit-fallthrough
-CSTD := -std=gnu11 -g -O2 -fno-strict-aliasing -fno-common '-ffile-prefix-map=$(CURDIR)/='
+OPTIMIZE ?= 2
+CSTD := -std=gnu11 -g -O$(OPTIMIZE) -fno-strict-aliasing -fno-common '-ffile-prefix-map=$(CURDIR)/='
 # Every local variable of the kernel has a value, so that a program sees no byte of an old stack: zero, or in debug
 # builds a pattern that tests/guest/leakcheck.c looks for. Clang before 16 wants a second option for zero.
 AUTO_INIT_IS := -ftrivial-auto-var-init=$(if $(filter-out 0,$(DEBUG)),pattern,zero)
@@ -101,7 +102,7 @@ layer_of = $(LAYER_$(firstword $(subst /, ,$(1))))
 # A stamp is a file that changes when its text does. Its dependants are built again for another compiler or commit.
 stamp = @mkdir -p $(@D) && echo '$(1)' | cmp -s - $@ || echo '$(1)' > $@
 $(B)/.flags: FORCE
-	$(call stamp,$(KCC) $(DEBUG))
+	$(call stamp,$(KCC) $(DEBUG) -O$(OPTIMIZE))
 $(B)/.commit: FORCE
 	$(call stamp,$(VERSION) $(COMMIT))
 $(KERNEL_OBJ): $(B)/.flags | $(POLICIES_DEF)

@@ -325,7 +325,7 @@ __noinline long pipe_wait_writable(struct pipe *p, u32 flags)
 /* Put a piece of @len <= PIPE_BUF bytes, all of it or nothing. Returns @len or -errno. */
 static long put_piece(struct pipe *p, const struct iovec *iov, unsigned nr, u32 len, u32 flags)
 {
-	const void *fault;
+	const void *fault = NULL;
 	bool was_empty, wake_writer;
 	long err;
 

@@ -57,6 +57,7 @@ SETTINGS = (
         ("SAN", "undefined", "", "a kernel with this sanitizer"),
         ("B", "DIR", "build", "build directory"),
         ("CC", "gcc clang", "gcc", "compiler"),
+        ("OPTIMIZE", "1 2 3", "2", "gcc's -O for the kernel"),
         ("CROSS_COMPILE", "PREFIX", "", "tools for the kernel and the programs (docs/building.md)"),
         ("MUSL_CC", "PROGRAM", "musl-gcc", "compiler of the programs"),
         ("BUSYBOX", "FILE", "the system's", "the busybox to pack"),
