@@ -428,6 +428,12 @@ struct dirent64 {
 	char name[];
 };
 
+/*
+ * Users see positions in directories from here on, except the start, which is 0. They are opaque
+ * but look like no number of a process: programs have been seen to mistake one for the other.
+ */
+#define POSITION_BASE BIT(30)
+
 struct listing {
 	char *buf;
 	size_t size, used;
@@ -444,7 +450,7 @@ static int emit_dirent(void *arg, const char *name, u64 ino, unsigned type, u64 
 	if (l->used + reclen > l->size)
 		return 1;
 	d->ino = ino;
-	d->next = l->pos = next_pos;
+	d->next = l->pos = next_pos + POSITION_BASE;
 	d->reclen = (u16)reclen;
 	d->type = (u8)type;
 	memcpy(d->name, name, len);
@@ -456,6 +462,7 @@ static int emit_dirent(void *arg, const char *name, u64 ino, unsigned type, u64 
 static long list_directory(struct file *f, void *user, size_t size)
 {
 	struct listing l = { .size = min(size, (size_t)2 * PAGE_SIZE), .pos = f->pos };
+	u64 before = f->pos;
 	long ret;
 
 	if (!S_ISDIR(f->inode->mode) || !(f->mode & FILE_READ))
@@ -463,14 +470,15 @@ static long list_directory(struct file *f, void *user, size_t size)
 	l.buf = kmalloc(l.size);
 	if (!l.buf)
 		return -ENOMEM;
+	if (f->pos >= POSITION_BASE)
+		f->pos -= POSITION_BASE;
 	ret = f->ops->readdir ? f->ops->readdir(f, emit_dirent, &l)
 			      : dentry_readdir(f, emit_dirent, &l);
 	if (ret > 0 && !l.used)
 		ret = -EINVAL; /* not even room for one */
 	if (ret >= 0 && arch_copy_to_user(user, l.buf, l.used))
 		ret = -EFAULT;
-	if (ret >= 0)
-		f->pos = l.pos;
+	f->pos = ret >= 0 ? l.pos : before;
 	kfree(l.buf);
 	return ret < 0 ? ret : (long)l.used;
 }

@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "filecheck/filecheck.h"
@@ -136,6 +137,31 @@ static void listing(void)
 	for (i = 0; readdir(dir); i++)
 		;
 	EXPECT(i == 2);
+	closedir(dir);
+}
+
+/* A position leads back to its entry, and is no number that a process could have. */
+static void places_in_directories(void)
+{
+	struct utsname host;
+	struct dirent *e;
+	char next[sizeof(e->d_name)];
+	DIR *dir = opendir(".");
+	long at;
+
+	EXPECT(dir && !uname(&host));
+	close(create("a"));
+	close(create("b"));
+	EXPECT(readdir(dir) && readdir(dir) && readdir(dir));
+	at = telldir(dir);
+	EXPECT(at > 4194304 || !strstr(host.release, "fairground"));
+	e = readdir(dir);
+	EXPECT(e);
+	strcpy(next, e->d_name);
+	EXPECT(!readdir(dir));
+	seekdir(dir, at);
+	e = readdir(dir);
+	EXPECT(e && !strcmp(e->d_name, next));
 	closedir(dir);
 }
 
@@ -302,6 +328,7 @@ const struct check file_tests[] = {
 	{ "links", links },
 	{ "places", places },
 	{ "many-files", many_files },
+	{ "places-in-directories", places_in_directories },
 	{ "file-locks", file_locks },
 	{ "devices", devices },
 	{ "kmsg", kernel_log_is_not_over },
