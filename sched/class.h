@@ -41,7 +41,7 @@ struct class_state {
 #undef CLASS
 };
 
-/* What a task has room for of the class it belongs to; zeroed when it enters a class. */
+/* Bytes in a task for its class's private state; zeroed when it enters a class. */
 #define CLASS_TASK_BYTES 128
 
 /* Why a task enters or leaves a queue. Values are Linux's. */
@@ -161,7 +161,7 @@ struct sched_class {
 	 */
 	bool (*preempts)(struct rq *rq, struct task *woken, unsigned flags);
 
-	/* Another CPU wrote rq->notice: look what it wants. At the beginning of a switch. */
+	/* Another CPU set rq->notice: serve it. Called at the beginning of a switch. */
 	void (*notice)(struct rq *rq);
 
 	/* When the class wants timer to be called, or 0. rq->timer_stale announces a change. */
@@ -237,7 +237,7 @@ struct sched_class {
 	void (*set_attr)(struct task *t, const struct sched_attr_req *req);
 	/* The class's part of a task ends: @t enters another class. Counterpart of init_task. */
 	void (*end_task)(struct sched *s, struct task *t);
-	/* What only the class knows of the parameters of @t, into @req. */
+	/* Fills in @req with the parameters of @t that only the class knows. */
 	void (*get_attr)(const struct task *t, struct sched_attr_req *req);
 
 	/*
@@ -275,18 +275,18 @@ struct sched_class {
 	 * host_bug() if an invariant of the class does not hold on @rq. Slow; never on a hot path.
 	 */
 	void (*check)(struct rq *rq);
-	/* The same of a CPU that is out of service. */
+	/* The same for a CPU that is out of service. */
 	void (*check_offline)(struct rq *rq);
 
 	/* The class's lines of debugfs `debug` for @rq. */
 	void (*dump)(struct rq *rq, struct text *out);
-	/* Of @t in the table of tasks: the column of what orders the class's tasks. */
+	/* The column of @t's row in the table of tasks that orders the class's tasks. */
 	void (*dump_key)(struct rq *rq, struct task *t, struct text *out);
 	/* The class's lines of /proc/PID/sched. */
 	void (*dump_task)(struct rq *rq, struct task *t, struct text *out);
 };
 
-/* The list, by rank (classes.c). A machine has its own copy, and everything goes by that. */
+/* The list, by rank (classes.c). Each machine has a copy, s->class[], and uses only that. */
 extern const struct sched_class *const classes[NR_CLASSES];
 
 #define CLASS(name, ...) extern const struct sched_class name##_class;
@@ -339,7 +339,7 @@ void class_dump_vtime(struct rq *rq, struct task *t, struct text *out);
 void class_dump_no_task(struct rq *rq, struct task *t, struct text *out);
 unsigned class_stay(struct rq *rq, struct task *t, unsigned cpu, unsigned reason);
 
-/* All that concerns no class with one task on each CPU, which stays there and is never changed. */
+/* The operations that a class of fixtures (one task on each CPU, for ever) does not need. */
 #define FIXTURE_OPERATIONS                                                                         \
 	.fixture = true, .init = class_ignore, .pickable = class_always_pickable,                  \
 	.next_queued = class_no_next, .yield = class_ignore, .exchange = class_no_exchange,        \

@@ -70,7 +70,7 @@ int task_group_set_deadline(struct sched *s, struct task_group *tg, u64 rr_ns, u
  */
 int task_group_set_guaranteed(struct sched *s, struct task_group *tg, u64 shares);
 
-/* What fdl knows of a group. Times in ns; CPU time in 1024ths of a CPU. */
+/* fdl's state of a group. Times in ns; CPU time in 1024ths of a CPU. */
 struct task_group_fdl_stat {
 	u64 dynamic_shares; /* what it weighs: the controller's shares, or its own */
 	u64 legacy_shares;  /* its own */

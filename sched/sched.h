@@ -147,7 +147,7 @@ void sched_get_attr(const struct task *t, struct sched_attr_req *req);
  * CPU is allowed. -EBUSY: its class admitted it for all CPUs (SCHED_DEADLINE).
  */
 int sched_set_affinity(struct sched *s, struct task *t, const struct cpumask *mask);
-/* The online CPUs of them. */
+/* Writes the online CPUs that @t may use to @mask. */
 void sched_get_affinity(struct sched *s, struct task *t, struct cpumask *mask);
 /* How much @t asks for at a time in ns; 0 for real time and under policies without requests. */
 u64 sched_task_slice(struct sched *s, struct task *t);
@@ -193,7 +193,7 @@ void sched_timer(struct sched *s, unsigned cpu);
 bool sched_tick_can_stop(struct sched *s, unsigned cpu);
 /*
  * sched_yield(2) by the running task of @cpu. If true the host switches, and the yield takes place
- * there. False: it makes no difference, and is over; a switch would be harmless.
+ * there. False: the yield makes no difference and is over; a switch would be harmless.
  */
 bool sched_yield(struct sched *s, unsigned cpu);
 
@@ -265,8 +265,8 @@ void sched_trace_set(struct sched *s, u64 mask);
 /* The name of the @index-th fair policy, or NULL past the end. */
 const char *sched_fair_name(unsigned index);
 /*
- * What hosts may know of a policy. The @index-th that is built in, or NULL past the end: a
- * machine's guest is not among them.
+ * The properties of a policy that a host may ask for. sched_fair_policy() returns the @index-th
+ * policy that is built in, or NULL past the end; a machine's guest is not counted.
  */
 enum sched_trait {
 #define TRAIT(name, text) TRAIT_##name,
@@ -282,7 +282,7 @@ bool sched_policy_complete(const struct fair_policy *policy);
 const char *sched_trait_name(unsigned index);
 /* Has the policy in use the trait? */
 bool sched_fair_has(const struct sched *s, enum sched_trait trait);
-/* The name of the one in use. */
+/* The name of the policy in use. */
 const char *sched_fair_current(const struct sched *s);
 /*
  * Schedule fair tasks by the policy called @name from now on; @cpu is the caller's. -EINVAL if

@@ -183,7 +183,7 @@ struct tss {
 #define IST_STACK_SIZE 8192
 enum ist { IST_DOUBLE_FAULT = 1, IST_NMI = 2, IST_MACHINE_CHECK = 3 };
 
-/* What the hardware uses of one CPU. The stacks come first: below them is a guard page. */
+/* One CPU's structures for the hardware. The stacks come first, above a guard page. */
 struct arch_cpu {
 	u8 ist_stack[3][IST_STACK_SIZE] __aligned(16);
 	struct tss tss __aligned(16);

@@ -509,8 +509,8 @@ static const struct cgroup *ancestor(const struct cgroup *cg, unsigned up)
 }
 
 /*
- * "/a/b"; "/" for a thread that has ended. Names are constant, and groups with members stay.
- * proc_tree_lock held.
+ * Appends the path of a group, "/a/b"; "/" for a thread that has ended. Names never change, and a
+ * group with members cannot be removed. proc_tree_lock held.
  */
 static void add_path(struct text *t, const struct cgroup *cg)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a poll operation of a file needs for poll(2) and its like; see kernel/syscall/poll.c. */
+/* The helpers of a file's poll operation, for poll(2) and its like; see kernel/syscall/poll.c. */
 #pragma once
 
 #include "kernel/sync.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the files of /proc/PID contain. Formats are those of Linux 6.1 (proc(5)), because ps, top
+ * The contents of the files of /proc/PID. Formats are those of Linux 6.1 (proc(5)), because ps, top
  * and libnuma read them. Values of other processes are read under their locks where they could be
  * torn, else without.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What procfs.c (the system), proc_pid.c and proc_text.c (the processes) share. */
+/* Shared by procfs.c (the system), proc_pid.c and proc_text.c (the processes). */
 #pragma once
 
 #include "kernel/pseudo/engine.h"

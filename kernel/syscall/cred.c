@@ -201,7 +201,7 @@ struct cap_header {
 	u32 version;
 	int pid;
 };
-struct cap_data { /* 32 capabilities; version 1 has one of them, versions 2 and 3 two */
+struct cap_data { /* 32 capabilities; version 1 passes one such struct, 2 and 3 pass two */
 	u32 effective, permitted, inheritable;
 };
 

@@ -17,7 +17,7 @@ extern struct sched *machine; /* the one scheduler of this kernel */
 void task_init(void);
 /* Put the running CPU into service. */
 void task_cpu_online(void);
-/* What the idle thread of every CPU runs. */
+/* The main loop of every CPU's idle thread. */
 __noreturn void idle_loop(void);
 
 /* Used by getrusage(2) and wait4(2). */

@@ -36,7 +36,7 @@ struct proc kernel_proc = {
 	.rlimit = { [0 ... NR_RLIMITS - 1] = { RLIM_INFINITY, RLIM_INFINITY } },
 };
 
-/* What process 1 starts with, as on Linux; the rest of kernel_proc's limits are infinite. */
+/* Limits of process 1, as on Linux; the rest of kernel_proc's limits are infinite. */
 static void set_default_limits(struct rlimit *limit)
 {
 	limit[RLIMIT_STACK].cur = 8 << 20;

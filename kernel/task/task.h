@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the files of kernel/task share with each other and with kernel/syscall. The rest of the
+ * Shared by the files of kernel/task with each other and with kernel/syscall. The rest of the
  * kernel sees thread.h, proc.h and cpu.h.
  */
 #pragma once

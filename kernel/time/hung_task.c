@@ -150,7 +150,7 @@ static void look(void)
 	} while (again);
 }
 
-/* A quarter of the shorter time: what is found late is found at most that much later. */
+/* The time between two checks: a quarter of the shorter limit, which bounds the delay. */
 static u64 interval_ns(void)
 {
 	u64 hung = watchdog.hung_task_s ?: watchdog.starving_s;

@@ -25,7 +25,7 @@ void clock_publish(void);
 u64 clock_monotonic_of(u64 realtime_ns);
 
 struct ktimer {
-	u64 expires_ns;		      /* not before; keeps its value in the callback */
+	u64 expires_ns;		      /* earliest time; unchanged during the callback */
 	void (*fn)(struct ktimer *t); /* in interrupt context on the CPU that armed it; may re-arm
 					 or free @t */
 	void *arg;

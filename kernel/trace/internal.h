@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the files of the tracer share. */
+/* Shared by the files of the tracer. */
 #pragma once
 
 #include "kernel/pseudo/pseudo.h"

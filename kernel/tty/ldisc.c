@@ -377,7 +377,7 @@ size_t ldisc_take(struct tty *t, char *buf, size_t n)
 	return len;
 }
 
-/* What was typed ahead in raw mode becomes lines. */
+/* Splits the input that was typed ahead in raw mode into lines. */
 void ldisc_split_lines(struct tty *t)
 {
 	assert(mutex_is_held(&t->lock));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the core asks of balancing, at moments that only it knows.
+ * The interface of balancing to the core, which alone knows when to call it.
  */
 #pragma once
 

@@ -12,16 +12,16 @@ struct task;
 /* Waiting tasks of some CPUs behind one cache, the first to come first; see sharedq.c. */
 struct shard {
 	struct host_lock lock;
-	/* guarded by: lock; nr and since also read racily by who looks for work */
+	/* guarded by: lock; nr and since also read racily by CPUs that look for work */
 	struct list tasks;
 	u32 nr;
 	u64 since; /* when the first was linked */
 	/* atomic */
 	u32 users;     /* CPUs that hold the lock or wait for it */
-	bool stealing; /* a CPU of another cache is here */
+	bool stealing; /* a CPU of another cache is taking a task */
 } __aligned(64);
 
-/* What a runqueue has to do with shards. guarded by: rq lock unless said */
+/* A runqueue's part in the shared wake queue. guarded by: rq lock unless said */
 struct sharedq_rq {
 	struct shard *shard; /* where its waiting tasks are linked; NULL: the feature is off */
 	bool shares_all;     /* not only what woke up */

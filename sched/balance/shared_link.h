@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a task has to do with the shared wake queue; see sharedq.c.
+ * A task's link in the shared wake queue; see sharedq.c.
  */
 #pragma once
 

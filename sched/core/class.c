@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the core asks of all classes.
+ * Questions that the core asks of all classes.
  */
 #include "sched/core/core.h"
 

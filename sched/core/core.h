@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the core offers to classes and to balancing: locks, the clock, asking for a switch, moving
+ * The core's interface to classes and balancing: locks, the clock, asking for a switch, moving
  * tasks. Every room includes this; hosts include sched.h.
  */
 #pragma once
@@ -114,7 +114,7 @@ static inline bool is_idle_task(const struct task *t)
  * How a parameter of a task changes, whatever the task does: it is taken out of its queue, changed,
  * and put back.
  */
-/* What the task was when the change began. */
+/* The task's state when the change began. */
 struct change {
 	bool queued, running;
 };

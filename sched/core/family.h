@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who is whose child, and in whose process: see family.c.
+ * Parents, children and processes of tasks: see family.c.
  */
 #pragma once
 

@@ -85,7 +85,7 @@ static void send_away(struct rq *rq)
 	}
 }
 
-/* Whoever runs there is the last to, and no timer is left. */
+/* The task that runs there now is the last one, and no timer is left. */
 static void dismiss_current(struct rq *rq)
 {
 	const struct sched_class *class;

@@ -22,7 +22,7 @@ struct change change_begin(struct rq *rq, struct task *t, unsigned move)
 	struct change c;
 
 	rq_assert_locked(rq);
-	/* What it owes its queue is settled under the old parameters. */
+	/* Settle the task's debts to its queue under the old parameters. */
 	finish_delayed(rq, t);
 	c = (struct change){ t->on_rq == TASK_QUEUED, task_running(rq, t) };
 	if (c.queued)

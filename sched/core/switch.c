@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who runs next on a CPU. The core knows nothing of priorities or virtual time: it asks the most
- * urgent class that has a task to pick.
+ * Choosing the next task of a CPU. The core knows nothing of priorities or virtual time: it asks
+ * the most urgent class that has a task to pick.
  *
  * PROTOCOL: switch. sched_switch_begin() takes the runqueue lock, chooses the
  * next task and makes it rq->curr; the host switches stacks with the lock held;

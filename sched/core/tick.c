@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the host tells of a CPU: ticks, timers, yields, and whether it may idle without a tick.
+ * The host's reports about a CPU: ticks, timers, yields, and whether it may idle without a tick.
  */
 #include "sched/balance/balance.h"
 #include "sched/balance/sharedq.h"

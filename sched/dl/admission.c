@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who may enter the deadline class: parameters in range, and bandwidth that is left.
+ * Admission to the deadline class: parameters in range, and enough bandwidth left.
  *
  * The bandwidth of a task is runtime / period; all together may have
  * rt_runtime / rt_period of every CPU in service. A task that leaves the class,

@@ -60,7 +60,7 @@ void cbs_replenish(struct dl_task *d, u64 now)
 
 void cbs_exhaust(struct dl_task *d, u64 now)
 {
-	/* What is left when a task yields is not saved. */
+	/* A task that yields loses the rest of its budget. */
 	d->budget_ns = min(d->budget_ns, (s64)0);
 	throttle(d);
 	if (!time_before(now, d->replenish_at))

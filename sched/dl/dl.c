@@ -102,7 +102,7 @@ static void dl_enqueue(struct rq *rq, struct task *t, unsigned flags)
 	dl_of(rq)->nr_movable += t->nr_allowed > 1;
 	dl_of(rq)->queued_bw += d->bw;
 	tree_in(rq, d, task_running(rq, t));
-	/* Whoever queues it, this CPU must set its timer. */
+	/* Any CPU may queue the task; this CPU must then set its own timer. */
 	if (d->throttled)
 		resched(rq);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the deadline class keeps, in the areas of a runqueue and of a task that are its own. For
+ * The deadline class's private state, in its areas of a runqueue and of a task. For
  * sched/dl/ and white-box tests.
  */
 #pragma once
@@ -14,7 +14,7 @@ struct dl_linger {
 
 #define DL_LINGER_MAX 8
 
-/* What is admitted on the whole machine. It lies in CPU 0's part; see dl_machine(). */
+/* The bandwidth admitted on the whole machine. It lies in CPU 0's part; see dl_machine(). */
 struct dl_machine {
 	struct host_lock lock;
 	/* guarded by: lock */
@@ -24,7 +24,7 @@ struct dl_machine {
 	u32 nr_overloaded; /* CPUs with dl_rq.overloaded; atomic */
 };
 
-/* What the class knows of a runqueue. guarded by: rq lock */
+/* The class's state of a runqueue. guarded by: rq lock */
 struct dl_rq {
 	struct rb_tree ready;	  /* queued tasks that may run, by deadline; the running one too */
 	struct rb_tree throttled; /* queued tasks without budget, by replenish_at */
@@ -36,7 +36,7 @@ struct dl_rq {
 	struct dl_machine machine; /* CPU 0's only */
 };
 
-/* What the class knows of a task. guarded by: rq lock */
+/* The class's state of a task. guarded by: rq lock */
 struct dl_task {
 	/* parameters */
 	u64 runtime_ns, relative_ns,
@@ -125,7 +125,7 @@ int dl_admit_tunables(struct sched *s, const struct tunables *next);
 void dl_release(struct sched *s, struct task *t);
 /* So much of a CPU. */
 u64 dl_bw(u64 runtime, u64 period);
-/* What is admitted at @now, and what one CPU may be given; ~0 if there is no limit. */
+/* The bandwidth admitted at @now, and the limit of one CPU: ~0 if there is none. */
 u64 dl_total_bw(struct sched *s, u64 now);
 u64 dl_cpu_bw(const struct tunables *tn);
 

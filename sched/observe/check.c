@@ -42,7 +42,7 @@ static void check_domains(struct rq *rq)
 	}
 }
 
-/* What the classes say of @rq agrees with what the core knows. */
+/* The classes' answers about @rq agree with the core's own fields. */
 static void check_classes(struct rq *rq)
 {
 	const struct sched_class *class;

@@ -54,7 +54,7 @@ size_t sched_dump_task(struct sched *s, struct task *t, char *buf, size_t size)
 	dump_task_number(&out, "policy", (u64)t->policy);
 	dump_task_number(&out, "prio", (u64)t->prio);
 	t->class->dump_task(rq, t, &out);
-	/* What a clock read costs, as Linux reports it: two in a row. */
+	/* The cost of a clock read, measured as Linux does: two in a row. */
 	t0 = host_clock(rq->cpu);
 	dump_task_number(&out, "clock-delta", host_clock(rq->cpu) - t0);
 	rq_unlock(rq);
@@ -63,7 +63,7 @@ size_t sched_dump_task(struct sched *s, struct task *t, char *buf, size_t size)
 
 /* --- debugfs debug -------------------------------------------------------- */
 
-/* Who is on the runqueue but not runnable has just announced to sleep, or is a delayed sleeper. */
+/* A task that is queued but not runnable is about to sleep, or is a delayed sleeper. */
 static const char *state_mark(struct rq *rq, struct task *t)
 {
 	if (task_running(rq, t))

@@ -94,7 +94,7 @@ static void normalise(struct sched *s)
 					       : tn->latency_ns;
 }
 
-/* What follows from tunables and is one to read. */
+/* Read-only entries, whose values follow from other tunables. */
 static void derive(struct sched *s)
 {
 	u64 ticks = ((u64)s->tunable.bore_min_base_slice_ns + s->tick_ns - 1) / s->tick_ns;

@@ -299,9 +299,9 @@ static u64 rt_slice(struct rq *rq, struct task *t)
 /* --- somebody else's turn ------------------------------------------------- */
 
 /*
- * Who waits though it could run elsewhere is pushed by a switch: its CPU was chosen without that
- * one's lock, and another may have come first. Equals: one that can run only here goes before one
- * that can run elsewhere, and then will.
+ * A waiting task that could run elsewhere is pushed at a switch: its CPU was chosen without that
+ * CPU's lock, so another task may have come first. Among equals, a task that can run only here goes
+ * first; the other one is then pushed to another CPU.
  */
 static bool rt_preempts(struct rq *rq, struct task *woken, unsigned flags)
 {

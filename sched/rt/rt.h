@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the real-time class keeps, in the areas of a runqueue and of a task that are its own. For
+ * The real-time class's private state, in its areas of a runqueue and of a task. For
  * rt.c and white-box tests.
  */
 #pragma once
 
 #include "sched/core/core.h"
 
-/* What the class knows of a runqueue. guarded by: rq lock */
+/* The class's state of a runqueue. guarded by: rq lock */
 struct rt_queue {
 	u64 bitmap[2];		       /* which lists are not empty */
 	struct list list[MAX_RT_PRIO]; /* FIFO for each priority */
@@ -18,7 +18,7 @@ struct rt_queue {
 	u64 period_end; /* 0: no period is running */
 };
 
-/* What the class knows of a task. guarded by: rq lock */
+/* The class's state of a task. guarded by: rq lock */
 struct rt_task {
 	struct list link; /* in the list of its priority */
 	u32 time_slice;	  /* ticks left (SCHED_RR) */

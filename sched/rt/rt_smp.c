@@ -8,11 +8,11 @@
 #include "sched/balance/domain.h"
 #include "sched/rt/rt.h"
 
-/* What a CPU runs, as a priority: real-time ones below it. */
+/* The priority of a CPU that runs no real-time task; lower numbers are real-time priorities. */
 #define PRIO_FAIR    MAX_RT_PRIO
 #define PRIO_NOTHING (MAX_RT_PRIO + 1)
 
-/* The most urgent that @rq has, running or waiting; racy if its lock is not held. */
+/* The most urgent priority on @rq, running or waiting; racy if its lock is not held. */
 static unsigned cpu_prio(const struct rq *rq)
 {
 	const struct rt_queue *rt = rt_seen(rq);

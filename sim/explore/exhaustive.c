@@ -41,7 +41,7 @@ struct search {
 	u8 *saved[EXHAUSTIVE_MAX + 1];
 	struct op path[NR_TASKS + EXHAUSTIVE_MAX];
 	unsigned nr_path, length;
-	u64 *seen; /* hash with the operations that were left in the low 3 bits; 0: free */
+	u64 *seen; /* hashes; the low 3 bits count the operations left; 0: free */
 	u64 seen_size, nr_seen, nr_ops, nr_known;
 	jmp_buf failed;
 };

@@ -34,7 +34,7 @@ struct script {
 	bool (*holds)(const struct world *);
 };
 
-/* What a run of a script led to. */
+/* The outcome of a run of a script. */
 struct verdict {
 	char what[200];	 /* "file:line: text" of what failed; empty: nothing did */
 	unsigned nr_ops; /* so many operations were performed, the one that failed included */

@@ -95,7 +95,7 @@ static void far_sleep(struct world *w, u32 arg)
 
 /* --- performing ------------------------------------------------------------------------------- */
 
-/* What happens to the machine. */
+/* Performs an operation on the machine. */
 static void do_machine(struct world *w, const struct op *op, unsigned cpu)
 {
 	switch ((enum op_kind)op->kind) {

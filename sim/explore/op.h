@@ -8,7 +8,7 @@
 struct subject *find_subject(struct world *w, unsigned from, bool (*fits)(const struct subject *));
 bool is_alive(const struct subject *x);
 
-/* What the current task of @cpu does, and what is done to a task. */
+/* Perform an operation of @cpu's current task, and an operation on a task. */
 void do_current(struct world *w, const struct op *op, unsigned cpu);
 void do_task(struct world *w, const struct op *op, unsigned cpu);
 void do_group(struct world *w, const struct op *op);

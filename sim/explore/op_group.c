@@ -88,7 +88,7 @@ static void set_idle(struct world *w, struct group_subject *g, bool idle)
 	g->params.idle = idle;
 }
 
-/* What is refused changes nothing. */
+/* A refused quota changes nothing. */
 static void set_quota(struct world *w, struct group_subject *g, u32 arg)
 {
 	static const u64 quotas[] = { 10 * NS_PER_MS, SCHED_QUOTA_NONE, NS_PER_MS,

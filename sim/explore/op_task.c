@@ -118,7 +118,7 @@ static void do_exit(struct world *w, unsigned cpu)
 	world_switch(w, cpu, false);
 	EXPECT(sched_current(w->sim->s, cpu) != &t->task);
 	x->t = NULL;
-	/* Whoever still has a pointer to it is to find out, except for the threads it led. */
+	/* Poison the task, to expose stale pointers to it; its threads may still use it. */
 	if (!t->task.family.nr_threads)
 		memset(&t->task, 0x5a, sizeof(t->task));
 }
@@ -318,7 +318,7 @@ static void set_affinity(struct world *w, struct subject *x, u64 bits)
 	       (bits & w->online ? 0 : -EINVAL));
 }
 
-/* What the current task of @cpu does. */
+/* Performs an operation of @cpu's current task. */
 void do_current(struct world *w, const struct op *op, unsigned cpu)
 {
 	switch ((enum op_kind)op->kind) {
@@ -350,7 +350,7 @@ void do_current(struct world *w, const struct op *op, unsigned cpu)
 	}
 }
 
-/* What is done to a task. */
+/* Performs an operation on a task. */
 void do_task(struct world *w, const struct op *op, unsigned cpu)
 {
 	struct subject *x = find_subject(w, op->task, is_alive);

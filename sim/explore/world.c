@@ -207,7 +207,7 @@ static void check_subject(const struct world *w, struct subject *x, bool running
 	EXPECT(same_attr(x));
 	EXPECT(task_group_of(t) == (x->group == ROOT ? NULL : w->group[x->group].tg));
 	EXPECT((t->state == TASK_RUNNING) == (x->state == AWAKE));
-	/* One that wants to run is queued; one between two queues would be lost. */
+	/* A task that wants to run is queued: between two queues it would be lost. */
 	EXPECT(x->state == ASLEEP || t->on_rq == TASK_QUEUED);
 	EXPECT(x->state == ASLEEP || may_run_here || t->push_cpu != PUSH_NONE);
 	EXPECT(x->state == ASLEEP || x->allowed & w->online || t->push_cpu != PUSH_NONE);
@@ -337,8 +337,8 @@ static bool wants_cpu(const struct subject *x)
 }
 
 /*
- * What a task ran as SCHED_IDLE, at 1/341 of the weight, counts for 3.4 s of each of its equals
- * now; it has paid once it runs again. A minute more is enough, unless somebody starves.
+ * Time that a task ran as SCHED_IDLE, at 1/341 of the weight, now makes it wait until each of its
+ * equals has run up to 3.4 s; once it runs again the debt is paid. A minute more is enough for all.
  */
 static void await_turns(struct world *w, const u64 *ran_before, unsigned nr_awake)
 {

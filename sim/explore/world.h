@@ -48,7 +48,7 @@ struct shape {
 	u8 nr_cpus, smt, llc, node;
 };
 
-/* What the driver knows of a task. */
+/* The driver's own record of a task. */
 struct subject {
 	struct sim_task *t; /* NULL: the place is free */
 	enum { AWAKE, ANNOUNCED, ASLEEP, DYING } state;
@@ -88,12 +88,12 @@ bool world_init(struct world *w, const struct shape *shape, unsigned nr_tasks, c
 void world_free(struct world *w);
 
 void world_check(struct world *w);
-/* What must hold in the end: left alone, tasks spread over the CPUs and get their shares. */
+/* Tests the end state: left alone, tasks spread over the CPUs and get their shares. */
 void world_calm(struct world *w);
 
-/* Who runs on @cpu; NULL: the idle task. */
+/* The task that runs on @cpu; NULL: the idle task. */
 struct subject *world_running(struct world *w, unsigned cpu);
-/* Who has lost the last CPU it was allowed may be allowed all. */
+/* Notes that a task whose last allowed CPU has left may now be allowed all. */
 void world_learn_allowed(const struct world *w, struct subject *x);
 /* The @n-th CPU if it is in service, or the next one that is. */
 unsigned world_online_cpu(const struct world *w, unsigned n);

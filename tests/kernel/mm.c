@@ -230,7 +230,7 @@ SELFTEST(mm_kstack)
 
 #define WINDOW 64 /* pages at BASE that the operations touch */
 
-/* What the window should look like; one entry a page, -1: nothing mapped. */
+/* The expected contents of the window; one entry a page, -1: nothing mapped. */
 static int model[WINDOW];
 
 /* The subtree's largest gap, recomputed; ~0 if some node has it wrong. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the tests of both BOREs share. The file that includes this defines BORE as the name of its
+ * Shared by the tests of both BOREs. The file that includes this defines BORE as the name of its
  * version.
  */
 #pragma once

@@ -463,7 +463,7 @@ static void an_idle_pool_needs_no_timer(void **state)
 }
 
 /*
- * Whatever the members do, in any n periods they use at most n quotas and a burst, plus 1 ms for
+ * In any n periods the members use at most n quotas and a burst, plus 1 ms for
  * each CPU that kept it, plus a tick for each CPU that overran.
  */
 static void no_window_exceeds_quota_and_burst(void **state)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What CFS promises: slices and waits, computed from the tunables of the running kernel.
+ * The promises of CFS: slices and waits, computed from the tunables of the running kernel.
  */
 #pragma once
 

@@ -403,7 +403,7 @@ static void restart(struct fair_queue *q)
 	host_unlock(&pool->lock);
 	if (q->throttled)
 		unthrottle(q);
-	/* Perhaps only sleepers are queued: they leave at a switch. */
+	/* If only delayed sleepers are queued, a switch takes them off. */
 	if (q->nr_running)
 		resched(rq);
 	rq_unlock(rq);

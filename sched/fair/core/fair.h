@@ -13,8 +13,8 @@
  *	asleep       after leave(DEQUEUE_SLEEP); they still refer to the queue it left
  *	travelling   after any other leave(): they refer to no queue
  *	foreign      entity.policy is not the queue's: a swap happened since, they mean
- *	             nothing here, and fair.c has the entity start anew; of those that were
- *	             queued it keeps who was ahead of whom
+ *	             nothing here, and fair.c has the entity start anew; queued entities
+ *	             keep their order
  */
 #pragma once
 

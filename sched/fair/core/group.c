@@ -250,7 +250,7 @@ int task_group_set_idle(struct sched *s, struct task_group *tg, bool idle)
 
 /* --- statistics ----------------------------------------------------------- */
 
-/* It was queued all the time that it did not sleep, and ran for some of it. */
+/* Returns the time for which @part was queued without running. */
 static u64 waited_on(const struct group_cpu *part)
 {
 	const struct entity *e = &part->entity;

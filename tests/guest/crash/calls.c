@@ -204,7 +204,7 @@ static int affinity_beyond(void)
 	return set_mask(mask, sizeof(mask));
 }
 
-/* What lies beyond the machine is not even read; what is missing of a short mask is zeros. */
+/* Bits beyond the machine's CPUs are not read; the missing bits of a short mask are zeros. */
 static int affinity_lengths(void)
 {
 	unsigned char mask[4096] = { 0 };

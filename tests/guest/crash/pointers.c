@@ -23,7 +23,7 @@
 
 #include "crash/crash.h"
 
-/* What stands in an argument list for things that exist only at run time. */
+/* Placeholders in an argument list for things that exist only at run time. */
 enum {
 	ZERO = 20, /* descriptors that open_files() provides: /dev/zero */
 	READER,	   /* a pipe's ends */

@@ -14,7 +14,7 @@ extern const struct check vdso_tests[];	   /* vdso.c: the vDSO */
 #define PAGE 4096ul
 #define RW   (PROT_READ | PROT_WRITE)
 
-/* What a read of *p, or a read and write, ends in: 0, or signal << 8 | si_code. */
+/* The result of a read of *p, or of a read and write: 0, or signal << 8 | si_code. */
 int fault_of(volatile char *p, bool write);
 #define MAPERR (SIGSEGV << 8 | SEGV_MAPERR)
 #define ACCERR (SIGSEGV << 8 | SEGV_ACCERR)

@@ -150,7 +150,7 @@ static void auxiliary_vector(void)
 	EXPECT(loads >= 2);
 }
 
-/* What @command prints, its first line. */
+/* The first line that @command prints. */
 static const char *output_of(const char *command)
 {
 	static char line[4096];
