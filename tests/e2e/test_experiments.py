@@ -3,8 +3,11 @@
 
 import json
 import os
+import pathlib
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -85,6 +88,32 @@ def test_a_task_that_computes_and_its_partner(tmp_path):
     figures = results(tmp_path)["figures"]
     idle = [of_host["cfs"]["io"]["idle_ms"] for of_host in figures.values()]
     assert idle == pytest.approx([10, 10], abs=0.2)
+
+
+def children(pid):
+    """The processes that @pid started, and that have not ended."""
+    return [int(child) for path in pathlib.Path(f"/proc/{pid}/task").glob("*/children")
+            for child in path.read_text().split()]
+
+
+@pytest.mark.parametrize("number, status", [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_ends_the_machines_at_once_and_keeps_results(tmp_path, number, status):
+    kept = tmp_path / "out" / "results.json"
+    kept.parent.mkdir()
+    kept.write_text("finished")
+    words = [sys.executable, "-m", "fairground", "--build", BUILD, "experiment", "x11-perf-sched-latency", "--hosts",
+             "kernel", "--out", str(kept.parent)]
+    runner = subprocess.Popen(words, env=dict(os.environ, PYTHONPATH=os.path.join(ROOT, "tools")),
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    machines = []
+    while len(machines) < min(2, os.cpu_count()):
+        assert runner.poll() is None
+        time.sleep(0.05)
+        machines = children(runner.pid)
+    runner.send_signal(number)
+    assert runner.wait(TIMEOUT_S) == status
+    assert not any(os.path.exists(f"/proc/{pid}/exe") for pid in machines)
+    assert kept.read_text() == "finished" and os.listdir(kept.parent) == ["results.json"]
 
 
 def test_a_claim_that_does_not_hold_fails_where_it_does_not():

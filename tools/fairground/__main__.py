@@ -14,7 +14,7 @@ from typing import Any
 from . import agreement, bench, bench_smp, experiment, gdb, latency, repeat, scenarios, trace
 from .cpio import ArchiveError
 from .expect import Missing
-from .machine import STATUS_NOT_STARTED, STATUS_PANIC, Machine, Outcome
+from .machine import STATUS_NOT_STARTED, STATUS_PANIC, Machine, Outcome, stop_all
 from .qemu import QemuError
 from .settings import PARSERS, Settings, UsageError, from_environment, trace_file
 
@@ -83,13 +83,14 @@ def parse(words: list[str] | None) -> argparse.Namespace:
 
 
 def end(number: int, _: FrameType | None) -> None:
-    """Leave in order, so that the machines end too."""
+    """Leave in order, and at once."""
+    stop_all()
     sys.exit(128 + number)
 
 
 def main(words: list[str] | None = None) -> int:
     arguments = parse(words)
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, end)
     try:
         settings = from_environment({name: getattr(arguments, name) for name in PARSERS}, build=arguments.build)

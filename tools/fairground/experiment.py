@@ -25,11 +25,13 @@ and nothing that depends on the host: kernel and simulator leave a trace.dat of 
 
 import argparse
 import concurrent.futures
+import contextlib
 import hashlib
 import importlib
 import json
 import os
 import pkgutil
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -162,6 +164,16 @@ def claims_of(module: ModuleType) -> list[Claim]:
         for case in cases_twice(module)]
 
 
+@contextlib.contextmanager
+def at_once() -> Iterator[concurrent.futures.Executor]:
+    """A pool with a thread for each processor. If it is left early, nothing more is begun."""
+    pool = concurrent.futures.ThreadPoolExecutor(os.cpu_count())
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
 class Lab:
     """Runs the cases of one experiment under some schedulers."""
 
@@ -225,7 +237,7 @@ class Lab:
         found: dict[str, Results] = {host: {sched: {} for sched in scheds} for host in hosts}
         wanted += [(h, s, c, "-again") for h, s, c, _ in wanted if h == KERNEL and c in cases_twice(self.module)]
         first: dict[tuple[str, str], str] = {}
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        with at_once() as pool:
             for (host, sched, case, again), run in zip(wanted, pool.map(lambda w: self.run(*w), wanted)):
                 if again:
                     found[host][sched][case]["same_twice"] = int(run.digest() == first[sched, case])
@@ -324,9 +336,15 @@ def perform(name: str, settings: Settings, scheds: Sequence[str], hosts: Sequenc
             seconds: int | None = None, say: Callable[[str], object] = print) -> list[Row]:
     """Run the experiment @name and judge it. Returns the rows of its table."""
     module = load(name)
-    lab = Lab(module, settings, directory, seconds)
+    work = directory.rstrip("/") + ".running"  # what is there already stays until this run is finished
+    shutil.rmtree(work, ignore_errors=True)
+    lab = Lab(module, settings, work, seconds)
     again = command_for(name, settings, scheds, hosts, seconds)
-    header = (f"Fairground {commit()}: SCHED={','.join(scheds)} HZ={settings.hz} SMP={settings.smp} "
+    machine = f"SMP={settings.smp}"
+    if hasattr(module, "simulate"):  # the cases name the simulator's machines
+        machine = " ".join(filter(None, [f"kernel SMP={settings.smp}" if KERNEL in hosts else "",
+                                         "simulator's machines by case" if SIMULATOR in hosts else ""]))
+    header = (f"Fairground {commit()}: SCHED={','.join(scheds)} HZ={settings.hz} {machine} "
               f"SEED={settings.seed} ICOUNT=1, {lab.seconds} s")
     say(f"{name}: {module.TITLE}\nPublished: {module.SOURCE}\n{header}\nAgain: {again}")
     if SIMULATOR in hosts:
@@ -337,10 +355,15 @@ def perform(name: str, settings: Settings, scheds: Sequence[str], hosts: Sequenc
     rows = [claim.judge(results) for claim in claims_of(module)
             if set(claim.needs) <= set(scheds) and set(claim.hosts) & set(hosts)]
     say("\n" + table(rows))
-    with open(os.path.join(directory, "results.json"), "w", encoding="utf-8") as f:
+    with open(os.path.join(work, "results.json"), "w", encoding="utf-8") as f:
         json.dump({"experiment": name, "header": header, "again": again, "claims": rows, "figures": results}, f,
                   indent=1)
-    say(save_picture(module, results, header, os.path.join(directory, f"{name}.png")))
+    picture = save_picture(module, results, header, os.path.join(work, f"{name}.png"))
+    os.makedirs(directory, exist_ok=True)
+    for file in os.listdir(work):
+        os.replace(os.path.join(work, file), os.path.join(directory, file))
+    os.rmdir(work)
+    say(picture.replace(work, directory))
     say(f"figures, workloads and traces: {directory}/")
     return rows
 
@@ -355,8 +378,11 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
         raise UsageError(f"SECS={arguments.seconds}: at least 1 is expected")
     scheds = wanted_schedulers(module, arguments.scheds or settings.given.get("sched"))
     settings = replace(settings_of(module, settings.given), build=settings.build, given=settings.given)
-    directory = arguments.out or os.path.join(settings.build, "experiments", arguments.name)
     hosts = parse_hosts(module, arguments.hosts)
+    whole = (set(scheds) == set(module.SCHEDULERS) and set(hosts) == set(getattr(module, "HOSTS", HOSTS))
+             and (arguments.seconds or module.SECONDS) == module.SECONDS)
+    directory = arguments.out or os.path.join(settings.build, "experiments",
+                                              arguments.name + ("" if whole else "-part"))
     try:
         rows = perform(arguments.name, settings, scheds, hosts, directory, arguments.seconds,
                        lambda text: print(text, flush=True))

@@ -17,9 +17,11 @@ import fcntl
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -87,6 +89,20 @@ def take_turns(cpu: int) -> None:
         os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(1))
 
 
+stopping = threading.Event()
+
+
+def stop_all() -> None:
+    """End the machines and simulators that threads of ours wait for, and let none begin. For signals."""
+    stopping.set()
+    for _ in range(2):  # a thread may have been about to start one
+        for task in os.listdir("/proc/self/task"):
+            with contextlib.suppress(OSError), open(f"/proc/self/task/{task}/children", encoding="ascii") as f:
+                for pid in f.read().split():
+                    os.kill(int(pid), signal.SIGKILL)
+        time.sleep(0.1)
+
+
 class Machine:
     """One boot of one configuration. Its files are in a directory of its own until it is closed."""
 
@@ -152,6 +168,8 @@ class Machine:
         Under icount its threads take turns anyway. On one host CPU they do so in an order that repeats
         (docs/adr/003-deterministic-smp.md).
         """
+        if stopping.is_set():
+            raise QemuError("stopped")
         words = self.command + ["-chardev", console, "-serial", "chardev:console"]
         if os.environ.get("V") == "1":
             print(" ".join(words), file=sys.stderr)

@@ -37,8 +37,10 @@ def make_commands(build: str) -> list[list[str]]:
 
 
 def for_clang(words: list[str]) -> list[str]:
-    """The command as clang understands it: musl-gcc becomes a clang that has musl's headers only; no .d files."""
-    words = [word for word in words if word not in ("-MMD", "-MP")]
+    """The command as clang understands it: musl-gcc becomes a clang that has musl's headers only; no .d files. What gcc
+    gives variables that have no value changes nothing for a reader, and older clangs refuse it.
+    """
+    words = [word for word in words if word not in ("-MMD", "-MP") and "auto-var-init" not in word]
     if os.path.basename(words[0]) == "musl-gcc":
         target, rest = f"{os.uname().machine}-linux-musl", words[1:]
     elif words[1] == "-specs":  # a cross compiler with musl's specs: /usr/lib/TARGET/musl-gcc.specs

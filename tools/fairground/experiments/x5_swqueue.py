@@ -189,5 +189,5 @@ def draw(figure: Any, results: dict[str, Results]) -> None:
                 axes.bar(at + 0.16 * nr, value, 0.15, color=f"C{nr}", label=None if feature in labels else feature)
         axes.set_xticks([at + 0.32 for at in range(len(pools))], pools, fontsize=8)
         axes.set_ylabel(label)
-    figure.axes[1].set_ylim(0.98, 1.06)
+    figure.axes[1].set_ylim(0, 1.2)
     figure.axes[0].legend(fontsize=8)
