@@ -6,6 +6,7 @@
  * before a bad parameter, a NULL parameter is EINVAL and not EFAULT), the work itself is the
  * scheduler's. `pid` arguments name threads, and 0 is the caller.
  */
+#include "kernel/contract.h"
 #include "kernel/syscall/syscall.h"
 #include "lib/errno.h"
 
@@ -72,17 +73,23 @@ static bool is_modest(const struct thread *t, const struct sched_attr_req *old,
 	return new->nice >= old->nice || may_nice(t, new->nice);
 }
 
+/*
+ * Held from reading the attributes that a call keeps to writing them all, so that no call undoes
+ * another. Nests inside proc_tree_lock.
+ */
+static struct spinlock attr_lock = SPINLOCK_INIT("task attributes");
+
 static long set_attr(struct thread *t, const struct sched_attr_req *req)
 {
 	struct sched_attr_req old;
 	long err;
 
+	assert_held(&attr_lock);
 	sched_get_attr(&t->task, &old);
 	if (!capable(CAP_SYS_NICE) && !(cred_may_schedule(t) && is_modest(t, &old, req)))
 		return -EPERM;
 
 	with_irqs_off(err = sched_set_attr(machine, &t->task, req));
-	preempt_check();
 	return err;
 }
 
@@ -102,6 +109,7 @@ static long set_policy(int pid, int policy, const int *user_param)
 	if (!t)
 		return err;
 	struct sched_attr_req req;
+	spin_lock(&attr_lock);
 	sched_get_attr(&t->task, &req);
 	if (policy >= 0) {
 		req.reset_on_fork = policy & SCHED_RESET_ON_FORK;
@@ -111,6 +119,8 @@ static long set_policy(int pid, int policy, const int *user_param)
 	/* SCHED_DEADLINE has parameters that these calls cannot give. */
 	req.deadline_ns = 0;
 	err = set_attr(t, &req);
+	spin_unlock(&attr_lock);
+	preempt_check();
 	thread_put(t);
 	return err;
 }
@@ -271,9 +281,12 @@ SYSCALL3(sched_setattr, int, pid, struct user_sched_attr *, uattr, unsigned, fla
 	struct thread *t = get_thread(pid, &err);
 	if (!t)
 		return err;
+	spin_lock(&attr_lock);
 	sched_get_attr(&t->task, &req);
 	fill_request(&req, &attr);
 	err = set_attr(t, &req);
+	spin_unlock(&attr_lock);
+	preempt_check();
 	thread_put(t);
 	return err;
 }
@@ -404,6 +417,7 @@ static void set_nice(struct thread *t, void *arg)
 	struct nice_change *change = arg;
 	struct sched_attr_req old;
 
+	spin_lock(&attr_lock);
 	sched_get_attr(&t->task, &old);
 	if (!cred_may_schedule(t))
 		change->err = -EPERM;
@@ -411,6 +425,7 @@ static void set_nice(struct thread *t, void *arg)
 		change->err = -EACCES;
 	else
 		with_irqs_off(sched_set_nice(machine, &t->task, change->nice));
+	spin_unlock(&attr_lock);
 }
 
 SYSCALL3(setpriority, int, which, int, who, int, nice)

@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -403,6 +405,40 @@ static void clone_flags(void)
 	EXPECT_ERROR(EPERM, syscall(SYS_clone, CLONE_SETTLS, 0, 0, 0, 0x8000000000000000));
 }
 
+static atomic_int policy_changes;
+static atomic_bool enough;
+
+static void *change_policy(void *tid)
+{
+	const struct sched_param none = { 0 };
+
+	for (int i = 0; !atomic_load(&enough); i++) {
+		EXPECT(!syscall(SYS_sched_setscheduler, *(int *)tid, i % 2 ? 0 : 3, &none));
+		atomic_fetch_add(&policy_changes, 1);
+	}
+	return NULL;
+}
+
+/* A new policy keeps the nice value, also one that is set meanwhile. (Linux can lose it.) */
+static void policy_and_nice(void)
+{
+	struct utsname host;
+	pthread_t other;
+	int tid = gettid(), lost = 0;
+
+	EXPECT(!uname(&host));
+	EXPECT(!pthread_create(&other, NULL, change_policy, &tid));
+	while (!atomic_load(&policy_changes))
+		sched_yield();
+	for (int i = 0; i < 20000; i++) {
+		EXPECT(!setpriority(PRIO_PROCESS, 0, i % 19));
+		lost += getpriority(PRIO_PROCESS, 0) != i % 19;
+	}
+	atomic_store(&enough, true);
+	EXPECT(!pthread_join(other, NULL));
+	EXPECT(!lost || !strstr(host.release, "fairground"));
+}
+
 const struct check thread_tests[] = {
 	{ "join", create_and_join },
 	{ "turns", taking_turns },
@@ -416,5 +452,6 @@ const struct check thread_tests[] = {
 	{ "thread-signals", signals_find_a_thread },
 	{ "cancel", cancellation },
 	{ "clone-flags", clone_flags },
+	{ "policy-and-nice", policy_and_nice },
 	{ NULL, NULL },
 };
