@@ -28,7 +28,7 @@ struct poll_table { /* the wait queues that one poller waits on */
 	void (*notify)(struct waiter *w);
 };
 
-#define POLL_QUEUES_MAX 2 /* of one file: a terminal has two */
+#define POLL_QUEUES_MAX 2 /* the most wait queues of one file; a terminal has two */
 
 /*
  * Let @q wake the poller. A file's poll operation calls this before it looks at its state. Does

@@ -110,7 +110,7 @@ static const struct pseudo_file machine_files[] = {
 /* --- cpuN/topology -------------------------------------------------------------------- */
 
 static const struct {
-	const char *name; /* of the map; the list is name_list */
+	const char *name; /* name of the file with the CPU map; name_list is the CPU list */
 	same_fn same;
 } maps[] = {
 	{ "thread_siblings", same_core },  { "core_cpus", same_core },

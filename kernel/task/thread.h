@@ -149,8 +149,8 @@ static inline bool signal_pending(void)
 }
 
 /*
- * Must come first after an entry from user space: the time spent there ends here. Half of the
- * counter is enough: a CPU that is in user space ticks, so no stay is longer than a tick.
+ * Must come first after an entry from user space: the time spent there ends here. The low
+ * half of the counter is enough: a CPU in user space ticks, so no stay is longer than a tick.
  */
 static inline void kernel_enter_from_user(void)
 {

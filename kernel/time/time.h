@@ -29,7 +29,7 @@ struct ktimer {
 	void (*fn)(struct ktimer *t); /* in interrupt context on the CPU that armed it; may re-arm
 					 or free @t */
 	void *arg;
-	/* timer.c's, guarded by: lock of the CPU's timers */
+	/* private to timer.c; guarded by: lock of the CPU's timers */
 	u64 hard_ns; /* the interrupt is programmed for this */
 	struct rb_node node;
 	u32 cpu;

@@ -91,7 +91,7 @@ void tick_init(void)
 
 /*
  * Ticks fall on multiples of the period, on every CPU. A CPU that becomes idle keeps its tick until
- * it has been idle for one: most stays are shorter, and so cost no writes to the hardware.
+ * it has been idle for a whole period: most stays are shorter, and so need no hardware writes.
  */
 static u64 next_tick(u64 now)
 {

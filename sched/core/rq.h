@@ -32,8 +32,8 @@ struct rq {
 	/* guarded by: lock; curr, nr_running, clock also read racily by placement and balancing */
 	u64 clock;		/* host_clock() of this lock section */
 	bool throttles;		/* a queue was throttled ever: pelt_now() may differ from clock */
-	struct task *curr;	/* who runs, or is about to: see PROTOCOL: switch in core.c */
-	struct task *prev;	/* who ran before, between switch_begin and switch_end */
+	struct task *curr;	/* runs, or is about to: see PROTOCOL: switch in switch.c */
+	struct task *prev;	/* ran before; between switch_begin and switch_end */
 	u32 active;		/* BIT(CLASS_x) of the classes that have a task to pick */
 	u32 push;		/* of those that may have tasks for other CPUs after a switch */
 	u32 nr_running;		/* queued and pickable, over all classes */

@@ -99,7 +99,7 @@ unsigned dl_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned rea
 		return any_allowed_cpu(rq->s, t);
 	if (!(reason & (SELECT_WAKE | SELECT_FORK)) || own.rank > CLASS_dl)
 		return t->cpu;
-	/* Behind something as urgent, or in front of something that could not go elsewhere. */
+	/* Stay where @t would preempt a task that can move away. */
 	if (own.rank == CLASS_dl && time_before(deadline, own.deadline) && curr->nr_allowed > 1)
 		return t->cpu;
 	later = dl_find_later_cpu(rq, t, deadline, cpu);

@@ -11,7 +11,7 @@
 
 struct sched_event {
 	u16 type; /* EVENT_ID_* */
-	u16 size; /* bytes, this header included; a multiple of 4 */
+	u16 size; /* in bytes, with this header; a multiple of 4 */
 	u32 cpu;  /* where it happened: the CPU that the scheduler's caller runs on */
 };
 

@@ -167,7 +167,7 @@ int sched_tunable_read(struct sched *s, const char *name, char *buf, size_t size
 			     : fmt_snprintf(buf, size, "%u\n", value);
 }
 
-/* Would @value be accepted? May replace it by what the file means by it. */
+/* 0 if @value is accepted, or -errno. May replace @value by the number that the file stands for. */
 static int validate(const struct sched *s, const struct tunable *tn, s64 *value)
 {
 	const struct tunables *now = &s->tunable;

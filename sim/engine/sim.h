@@ -184,7 +184,7 @@ struct sim {
 	struct event control;	   /* the next pass of fdl's controller, if there are groups */
 	u64 *ticking;		   /* bit set: the CPU has a tick */
 	struct list tasks;	   /* alive */
-	struct list free;	   /* tasks that ended; their memory is used again */
+	struct list free;	   /* tasks that ended, to be reused */
 	struct task_block *blocks; /* memory for tasks */
 	u32 nr_tasks, nr_tasks_max;
 	struct sim_group *groups; /* [0]: the root */

@@ -271,7 +271,7 @@ static void restore_settings(struct world *w)
 	sim_select(w->sim);
 }
 
-/* Asking charges the running tasks, so this is for the end. */
+/* Only for the end of a run: reading a group's usage charges the running tasks. */
 static void check_groups(struct world *w)
 {
 	struct task_group_stat stat;

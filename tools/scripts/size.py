@@ -78,7 +78,7 @@ def rooms() -> dict[str, int]:
 
 
 def parse_budgets(text: str) -> dict[str, int]:
-    """The number of each room, from the text of budgets.toml."""
+    """{room: its limit in lines}, from the text of budgets.toml."""
     return dict(tomllib.loads(text)["rooms"])
 
 

@@ -19,12 +19,12 @@ enum place_flags {
 
 /* Where the u64 @field of an entity is, seen from its node in the timeline. */
 #define TIMELINE_KEY(field) (offsetof(struct entity, field) - offsetof(struct entity, node))
-/* The same for a field of what a policy keeps of an entity, in @type. */
+/* The same for a field of a policy's own state of an entity, a struct @type. */
 #define TIMELINE_KEY_IN(type, field) (TIMELINE_KEY(policy_state) + offsetof(type, field))
 
 /*
- * struct name_entity is what a policy keeps of an entity, and name_entity(e) finds it. Zero when
- * the entity begins anew under the policy. Valid while the policy is the entity's.
+ * struct name_entity is a policy's own state of an entity, and name_entity(e) finds it. Zero when
+ * the entity begins anew under the policy. Valid while e->policy is that policy.
  */
 #define POLICY_ENTITY_STATE(name)                                                                  \
 	_Static_assert(sizeof(struct name##_entity) <= sizeof(((struct entity *)0)->policy_state), \

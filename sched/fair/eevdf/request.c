@@ -24,7 +24,7 @@ u64 eevdf_slice(struct fair_queue *q, struct entity *e)
 
 	if (entity_is_task(e) && task_of(e)->slice_ns)
 		return task_of(e)->slice_ns;
-	/* In the middle of a swap its members may still be in another policy's terms. */
+	/* In the middle of a swap the queue's members may still have another policy's numbers. */
 	if (below && below->nr_running && below->policy == q->policy)
 		return shortest_slice(below);
 	return eevdf_rules(q)->base_slice(q);

@@ -49,7 +49,7 @@ u64 eevdf_now(struct fair_queue *q)
 
 	if (!eq->sum_weight)
 		return eq->v0;
-	/* A weighted mean of s64 keys is one. */
+	/* The weighted mean of s64 keys fits an s64. */
 	mean = div_floor(eq->sum_key, eq->sum_weight);
 	eq->v0 += (u64)mean;
 	eq->sum_key -= (s128)mean * (s64)eq->sum_weight;

@@ -44,7 +44,7 @@ static void set_on_cpu(struct rq *rq, struct entity *e, u64 rr_ns, u64 wakeup_ns
 	fdl_of(e)->wakeup_ns = wakeup_ns;
 	if (had != !!rr_ns)
 		count_group(q, rr_ns);
-	/* CFS shall neither charge nor pay for the time it ran with a deadline. */
+	/* CFS neither charges nor credits the group for the time it ran with a deadline. */
 	if (e->due && !rr_ns) {
 		e->due = 0;
 		e->vruntime = moves ? 0 : cfs_queue(q)->min_vruntime;
