@@ -160,7 +160,7 @@ static inline bool task_running(const struct rq *rq, const struct task *t)
 	return rq->curr == t;
 }
 
-/* It wants the CPU: it is queued and awake, or on its way to another runqueue. */
+/* @t wants the CPU: it is queued and awake, or on its way to another runqueue. */
 static inline bool task_is_runnable(const struct task *t)
 {
 	return t->on_rq == TASK_QUEUED || t->on_rq == TASK_MIGRATING;

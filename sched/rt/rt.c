@@ -329,7 +329,7 @@ static void rt_retune(struct rq *rq, struct task *t, int old_prio)
 static void rt_join(struct rq *rq, struct task *t, bool runnable)
 {
 	rt_part(t)->time_slice = rr_slice_ticks(rq->s);
-	/* It waits behind another: a switch, even to the same task, pushes it. */
+	/* @t waits behind another task: a switch, even to the same task, pushes @t. */
 	if (runnable && !task_running(rq, t) && rq->curr->class == &rt_class)
 		resched(rq);
 }

@@ -20,7 +20,7 @@
 #include "lib/sched.h"
 #include "lib/threads.h"
 
-/* A new process starts with a handicap and preempts nobody: that has to pass first. */
+/* A new process starts with a handicap and preempts nobody: wait until that is over. */
 #define WARM_UP 3000
 
 /* --- pipe ---------------------------------------------------------- */
