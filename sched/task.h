@@ -22,7 +22,7 @@ struct task_group;
 
 #define TASK_COMM_LEN 16
 
-/* What a task waits for: one bit each, so that a waker can name several. Linux's values. */
+/* The kinds of sleep, one bit each, so that a waker can name several. Linux's values. */
 enum task_state {
 	TASK_RUNNING = 0,
 	TASK_INTERRUPTIBLE = 0x1,
@@ -79,7 +79,7 @@ struct pelt {
 #define ENTITY_STATE_WORDS 12
 #define FAMILY_STATE_WORDS 8
 
-/* What the fair class schedules: a task, or what a task group has on one CPU. */
+/* The fair class schedules entities: a task, or what a task group has on one CPU. */
 struct entity {
 	/* --- common to all fair policies; guarded by: rq lock --- */
 	struct fair_queue *queue;     /* where it is queued, or was or will be */
@@ -96,7 +96,7 @@ struct entity {
 	u64 nr_migrations;
 	struct pelt avg;
 
-	/* What @policy keeps of it, which alone knows what lies there; guarded by: rq lock. */
+	/* State that @policy keeps of it, and only @policy can read; guarded by: rq lock. */
 	u64 policy_state[ENTITY_STATE_WORDS];
 };
 

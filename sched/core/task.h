@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What making a task and changing one have in common.
+ * Common to making a task and to changing one.
  */
 #pragma once
 

@@ -118,7 +118,7 @@ def problems() -> Iterator[str]:
 
 def lower() -> None:
     head = "".join(line for line in RATCHET.open(encoding="utf-8") if line.startswith("#"))
-    most = {room: min(len(findings), ratchet().get(room, len(findings))) for room, findings in found().items()}
+    most = {room: min(len(findings), ratchet().get(room, 0)) for room, findings in found().items()}
     lines = [f'"{room}" = {count}\n' for room, count in sorted(most.items()) if count]
     RATCHET.write_text(head + "[most]\n" + "".join(lines), encoding="utf-8")
 
