@@ -17,6 +17,8 @@ void kprintf(const char *fmt, ...) __printf(1, 2);
 void console_write(const char *s, size_t n);
 /* For panic: the CPU that held the console is stopped. */
 void console_take_over(void);
+/* From now on messages are kept for dmesg, but only a panic writes them to the console. */
+void console_be_quiet(bool yes);
 /* The newest text of the log that fits; returns the size used. */
 size_t klog_read(char *buf, size_t size);
 

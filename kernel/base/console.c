@@ -22,6 +22,7 @@ static char log[LOG_SIZE];
 static u64 log_end;  /* bytes ever written */
 static u32 owner;    /* CPU number + 1; 0: free */
 static bool in_line; /* the last message did not end its line */
+static bool quiet;   /* messages are kept, but not written to the console */
 
 static bool console_lock(void)
 {
@@ -39,11 +40,18 @@ static bool console_lock(void)
 void console_take_over(void)
 {
 	WRITE_ONCE(owner, arch_cpu_id() + 1);
+	quiet = false;
+}
+
+void console_be_quiet(bool yes)
+{
+	WRITE_ONCE(quiet, yes);
 }
 
 static void emit(const char *s, size_t n)
 {
-	arch_console_write(s, n);
+	if (likely(!quiet))
+		arch_console_write(s, n);
 	for (size_t i = 0; i < n; i++)
 		log[log_end++ % LOG_SIZE] = s[i];
 }

@@ -23,6 +23,7 @@
 
 static void announce(void)
 {
+	console_be_quiet(cmdline_get("quiet"));
 	kprintf("Fairground " VERSION " (%s), %s, by %s\n", COMMIT, COMPILER, boot_info.loader);
 	kprintf("command line: %s\n", boot_info.cmdline);
 }
@@ -122,6 +123,7 @@ static void late_main(void *unused)
 	(void)unused;
 	for (unsigned i = 0; i < ARRAY_SIZE(late); i++)
 		late[i]();
+	console_be_quiet(false);
 	if (pattern)
 		run_selftests(pattern);
 	err = proc_start_init("/init");

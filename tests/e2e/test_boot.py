@@ -88,7 +88,7 @@ def test_demonstration_on_a_busy_host(tmp_path):
     """The task that runs while the host keeps a CPU waiting is charged for it. The message says that the host is to
     blame."""
     with open(tmp_path / "console", "wb") as console:
-        run = start_runner(stdout=console)
+        run = start_runner(stdout=console, ICOUNT="0")
     try:
         while run.poll() is None and "longest wait" not in (text := (tmp_path / "console").read_text("utf-8")):
             time.sleep(0.05)
@@ -152,6 +152,13 @@ def test_bad_kernel_parameter_panics_with_its_name(boot):
     assert outcome.status == 1
     assert re.search(r"panic: .*hz=77", outcome.console)
     assert "kernel_main" in outcome.console  # the backtrace
+
+
+def test_a_quiet_boot_is_in_dmesg_only(boot):
+    outcome = boot("dmesg | grep -c topology:", cpus=2, append="quiet")
+    assert outcome.status == 0 and "\n1\n" in outcome.console.replace("\r", "")
+    assert outcome.console.lstrip().startswith("Linux version ")  # of init
+    assert re.search(r"panic: .*hz=77", boot("true", cpus=2, append="quiet hz=77").console)
 
 
 def test_an_unknown_policy_gives_way_to_the_default(boot, monkeypatch):

@@ -54,7 +54,6 @@ SETTINGS = (
     ("the build", (
         ("POLICIES", "FILE.c ...", "", "policies to build in, beside those of sched/fair/policies.def"),
         ("DEBUG", "0 1", "0", "1: every invariant is checked while the kernel runs"),
-        ("SAN", "undefined", "", "a kernel with this sanitizer"),
         ("B", "DIR", "build", "build directory"),
         ("CC", "gcc clang", "gcc", "compiler"),
         ("OPTIMIZE", "1 2 3", "2", "gcc's -O for the kernel"),
