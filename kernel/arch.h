@@ -67,6 +67,7 @@ static inline unsigned arch_cpu_id(void);
 static inline void arch_preempt_disable(void); /* ++preempt_count */
 static inline void arch_preempt_enable(void);  /* --preempt_count */
 static inline bool arch_preemptible(void);     /* !preempt_count */
+static inline bool arch_in_irq(void);	       /* irq_depth */
 static inline bool arch_need_resched(void);
 static inline void arch_count_user_cycles(u64 cycles); /* user_cycles += cycles */
 /*

@@ -16,5 +16,8 @@
 #define assert_mutex_held(m) assert((m)->holder == arch_current())
 #define assert_irqs_off()    assert(!arch_irq_enabled())
 #define assert_irqs_on()     assert(arch_irq_enabled())
-/* The function may switch: preemption is on, no spin lock is held, this is no interrupt. */
-#define might_sleep() assert(!(this_cpu()->preempt_count | this_cpu()->irq_depth))
+/*
+ * The function may switch: preemption is on, no spin lock is held, this is no interrupt. Not by
+ * this_cpu(): the thread may move to another CPU between finding its words and reading them.
+ */
+#define might_sleep() assert(arch_preemptible() && !arch_in_irq())

@@ -63,6 +63,11 @@ static inline bool arch_preemptible(void)
 	return CPU_WORD_IS_ZERO(preempt_count);
 }
 
+static inline bool arch_in_irq(void)
+{
+	return !CPU_WORD_IS_ZERO(irq_depth);
+}
+
 static inline bool arch_need_resched(void)
 {
 	return !CPU_WORD_IS_ZERO(need_resched);
