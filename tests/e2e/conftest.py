@@ -11,6 +11,7 @@ import pathlib
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -25,10 +26,14 @@ TIMEOUT_S = 900  # this only ends machines that hang: the slowest test takes 30 
 
 
 def settings(cmd="", cpus=4, icount=False, timeout=TIMEOUT_S, files=None, ram_file="", **texts):
-    """The settings of a run. Hardware virtualization would make runs differ between hosts, so it is off."""
+    """The settings of a run. Hardware virtualization would make runs differ between hosts, so it is off.
+
+    Boot parameters reach the kernel as they are: what the runner refuses is test_badinput's subject.
+    """
+    append = texts.pop("append", "")
     given = {"cmd": cmd, "smp": str(texts.pop("smp", cpus)), "icount": str(int(icount)), "timeout": str(timeout),
              "kvm": "0", **{name: str(value) for name, value in texts.items()}}
-    return make_settings(given, build=BUILD, files=files or {}, ram_file=ram_file)
+    return replace(make_settings(given, build=BUILD, files=files or {}, ram_file=ram_file), append=append)
 
 
 def on_linux(words, **how):
