@@ -109,7 +109,7 @@ def test_a_storm_of_features_loses_nobody():
     """Swaps of the policy and of the shared wake queue together, on two caches of four CPUs; then the features alone
     under jobs, so that CPUs idle and pull."""
     toggles = "SWQUEUE SHARED_RUNQ NO_SWQUEUE SHARED_RUNQ_STEAL SIS_NODE NO_SHARED_RUNQ NO_SIS_NODE SHARED_RUNQ"
-    how = settings("echo 1 > /proc/sys/kernel/sched_schedstats; swapstorm -f -n 100; cd /sys/kernel/debug/sched; "
+    how = settings("echo 1 > /proc/sys/kernel/sched_schedstats; swapstorm -f -n 100 -b 20; cd /sys/kernel/debug/sched; "
                    "jobpool -n 12 -t 150ms > /tmp/jobs & "
                    f"for i in $(seq 10); do for f in {toggles}; do echo $f > features; sleep 0.002; done; done; "
                    "wait; cat /tmp/jobs debug", cpus=8, icount=True, hz=1000, mem=512, append="llc=4")
