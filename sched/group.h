@@ -25,6 +25,8 @@ struct task_group;
 size_t task_group_size(const struct sched *s);
 /* A new group without members below @parent. */
 void task_group_init(struct sched *s, struct task_group *tg, struct task_group *parent);
+/* @tg is to be called @name in records of decisions, where 15 bytes of it are kept. */
+void task_group_set_name(struct task_group *tg, const char *name);
 /* @tg, which has neither members nor children, ends: its memory is the host's again. */
 void task_group_exit(struct sched *s, struct task_group *tg);
 /* Make @t, in whatever state or class, a member of @tg. A fork's child joins its parent's group. */

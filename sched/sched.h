@@ -246,18 +246,15 @@ size_t sched_dump_task(struct sched *s, struct task *t, char *buf,
 size_t sched_dump_schedstat(struct sched *s, char *buf,
 			    size_t size); /* /proc/schedstat, version 15 */
 /*
- * Why @cpu's task, of the fair class and just switched to, was picked: the table of what is queued,
- * and the rule of the policy that decided. @before ran before.
- */
-size_t sched_explain(struct sched *s, unsigned cpu, const struct task *before, char *buf,
-		     size_t size);
-/*
  * Check every invariant of sched/observe/invariant.def that can be checked from here; host_bug() on
  * violation.
  */
 void sched_check(struct sched *s);
 
-/* Pass the events of @mask (BIT(EVENT_x), sched/observe/event.h) to host_trace(). None at first. */
+/*
+ * Pass the events of @mask (BIT(EVENT_x), sched/observe/event.h) to host_trace(). None at first.
+ * Where the first of DECISION_EVENTS comes or the last goes, takes each runqueue's lock in turn.
+ */
 void sched_trace_set(struct sched *s, u64 mask);
 
 /* --- the fair policy ------------------------------------------------------- */

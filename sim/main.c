@@ -9,6 +9,7 @@
 #include "sim/report/explain.h"
 #include "sim/explore/explore.h"
 #include "sim/report/report.h"
+#include "sim/report/decisions.h"
 #include "sim/report/trace.h"
 #include "sim/engine/util.h"
 #include "sim/engine/plugin.h"
@@ -137,21 +138,60 @@ static void write_schedstat(struct sim *sim, const char *path)
 	free(text);
 }
 
-static struct result run_policy(const struct options *o, const struct machine_desc *machine,
-				struct workload *w, u64 duration, const char *policy)
+/* The files, beside the report, that were asked for. */
+struct output {
+	struct trace *trace, *decisions_trace;
+	struct decision_file *decisions;
+};
+
+static bool wants_trace(const char *path)
 {
+	size_t len = strlen(path);
+
+	return len >= 4 && !strcmp(path + len - 4, ".dat");
+}
+
+static struct output open_output(const struct report *report, struct sim *sim, const char *policy)
+{
+	const struct options *o = report->options;
+	struct output output = { .trace = NULL };
+
+	if (o->trace)
+		output.trace = trace_new(sim, false);
+	if (o->decisions && wants_trace(o->decisions))
+		output.decisions_trace = trace_new(sim, true);
+	else if (o->decisions)
+		output.decisions = decisions_open(sim, report, policy, o->decisions);
+	return output;
+}
+
+static void close_output(const struct output *output, const struct options *o, struct sim *sim)
+{
+	if (output->trace)
+		trace_write(output->trace, o->trace);
+	if (output->decisions_trace)
+		trace_write(output->decisions_trace, o->decisions);
+	if (output->decisions)
+		decisions_close(output->decisions);
+	if (o->schedstat)
+		write_schedstat(sim, o->schedstat);
+}
+
+static struct result run_policy(const struct report *report, struct workload *w, const char *policy)
+{
+	const struct options *o = report->options;
+	const struct machine_desc *machine = report->machine;
 	struct sim *sim = new_sim(o, machine, policy);
 	struct result result = { .sched = policy };
 	struct sched_waste_stat waste;
-	struct trace *trace = NULL;
+	struct output output;
 
 	sched_tunable_write(sim->s, "sched_schedstats", "1", 1);
 	apply_settings(sim, o);
 	result.measure = measure_new(sim, w);
-	if (o->trace)
-		trace = trace_new(sim);
+	output = open_output(report, sim, policy);
 	start(sim, w);
-	sim_run(sim, SIM_START + duration);
+	sim_run(sim, SIM_START + report->duration);
 	check_failure(sim);
 	measure_finish(result.measure, sim);
 	result.count = sim->count;
@@ -175,10 +215,7 @@ static struct result run_policy(const struct options *o, const struct machine_de
 		task_group_stat(sim->s, sim->groups[i].tg, &result.groups[i]);
 		task_group_fdl_stat(sim->s, sim->groups[i].tg, &result.fdl[i]);
 	}
-	if (trace)
-		trace_write(trace, o->trace);
-	if (o->schedstat)
-		write_schedstat(sim, o->schedstat);
+	close_output(&output, o, sim);
 	sim_free(sim);
 	return result;
 }
@@ -252,7 +289,7 @@ static void run_all(const struct options *o, struct report *report, struct resul
 {
 	run_fluid(o, report->machine, w, report->duration);
 	for (u32 i = 0; i < report->nr_results; i++)
-		results[i] = run_policy(o, report->machine, w, report->duration, results[i].sched);
+		results[i] = run_policy(report, w, results[i].sched);
 	report_text(report);
 	if (o->json)
 		write_json(report, o->json);
@@ -266,9 +303,9 @@ static void run_all(const struct options *o, struct report *report, struct resul
 /* Can this run give what is asked of it? */
 static void check_output(const struct options *o, const struct report *report)
 {
-	if (report->nr_results > 1 && (o->explain || o->trace || o->schedstat))
-		usage_error("--explain, --trace and --schedstat are of one policy: name it with "
-			    "--sched");
+	if (report->nr_results > 1 && (o->explain || o->trace || o->schedstat || o->decisions))
+		usage_error("--explain, --trace, --decisions and --schedstat are of one policy: "
+			    "name it with --sched");
 	if (o->explain && o->explain_at >= report->duration)
 		usage_error("--explain: the run ends before that, after %llu ms; --time makes it "
 			    "longer",

@@ -23,6 +23,7 @@ enum {
 	OPT_JSON,
 	OPT_TRACE,
 	OPT_SCHEDSTAT,
+	OPT_DECISIONS,
 	OPT_EXPLAIN,
 	OPT_EXPLAIN_CPU,
 	OPT_CHECK,
@@ -53,7 +54,7 @@ static const struct {
 #undef COST
 };
 
-static struct option long_options[20 + ARRAY_SIZE(cost_options)] = {
+static struct option long_options[21 + ARRAY_SIZE(cost_options)] = {
 	{ "cpus", required_argument, NULL, OPT_CPUS },
 	{ "topology", required_argument, NULL, OPT_TOPOLOGY },
 	{ "skew", required_argument, NULL, OPT_SKEW },
@@ -68,13 +69,14 @@ static struct option long_options[20 + ARRAY_SIZE(cost_options)] = {
 	{ "json", required_argument, NULL, OPT_JSON },
 	{ "trace", required_argument, NULL, OPT_TRACE },
 	{ "schedstat", required_argument, NULL, OPT_SCHEDSTAT },
+	{ "decisions", required_argument, NULL, OPT_DECISIONS },
 	{ "explain", required_argument, NULL, OPT_EXPLAIN },
 	{ "explain-cpu", required_argument, NULL, OPT_EXPLAIN_CPU },
 	{ "check", no_argument, NULL, OPT_CHECK },
 	{ "bench", no_argument, NULL, OPT_BENCH },
 	{ "help", no_argument, NULL, OPT_HELP },
 };
-#define NR_PLAIN_OPTIONS 19
+#define NR_PLAIN_OPTIONS 20
 
 static void print_names(void)
 {
@@ -118,6 +120,9 @@ static void print_help(void)
 	       "  --json FILE         the results as JSON\n"
 	       "  --trace FILE        the scheduler's events as trace.dat, for trace-cmd report\n"
 	       "  --schedstat FILE    /proc/schedstat at the end of the run\n"
+	       "  --decisions FILE    what the scheduler decided and why, as lines of JSON, or, "
+	       "if\n"
+	       "                      FILE ends in .dat, in a trace with all events\n"
 	       "  --explain T         print the first decision at time T or later, and stop\n"
 	       "  --explain-cpu N     ... on this CPU\n"
 	       "  --bench             only count operations, and what they cost the host\n"
@@ -186,6 +191,9 @@ static void take_run_option(struct options *o, int option, const char *text)
 		break;
 	case OPT_SCHEDSTAT:
 		o->schedstat = text;
+		break;
+	case OPT_DECISIONS:
+		o->decisions = text;
 		break;
 	case OPT_EXPLAIN:
 		o->explain = true;

@@ -18,7 +18,7 @@ struct options {
 	/* "name=value" for tunables, and lines for the features file, in the order given. */
 	const char *set[MAX_SETTINGS], *features[MAX_SETTINGS];
 	u32 nr_set, nr_features;
-	const char *json, *trace, *schedstat;
+	const char *json, *trace, *schedstat, *decisions;
 	bool check, bench;
 	bool explain;
 	u64 explain_at;

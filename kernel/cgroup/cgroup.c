@@ -83,6 +83,8 @@ int cgroup_attach_cpu(struct cgroup *cg)
 	assert(!cg->tg && (u64)tg % 64 == 0);
 	with_irqs_off(task_group_init(machine, tg, effective_tg(cg->parent)));
 	cg->tg = tg;
+	if (cg->dentry)
+		task_group_set_name(tg, cg->dentry->name);
 	settle_all(cg);
 	return 0;
 }

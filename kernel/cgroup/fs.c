@@ -312,6 +312,8 @@ static int make_group(struct dentry *dir, const char *name, size_t len, u32 mode
 		cgroup_remove(cg);
 		return -ENOMEM;
 	}
+	if (cg->tg)
+		task_group_set_name(cg->tg, cg->dentry->name);
 	spin_lock(&tree_lock);
 	dentry_link(cg->dentry);
 	inode_touch(dir->inode);

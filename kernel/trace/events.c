@@ -49,28 +49,9 @@ size_t trace_event_format(const struct trace_event *ev, char *buf, size_t size)
 
 /* --- records as text ------------------------------------------------------------------------- */
 
-struct trace_flag {
-	u64 bit;
-	const char *name;
-};
+/* Not before the texts of the print formats, which would name its inside. */
+#include "lib/event_text.h"
 
-/* The names of the bits set in @value, @delimiter between them. */
-static const char *flags_text(char *buf, size_t size, u64 value, const char *delimiter,
-			      const struct trace_flag *flags, unsigned nr)
-{
-	struct text out = text_of(buf, size);
-
-	for (unsigned i = 0; i < nr; i++) {
-		if (value & flags[i].bit)
-			text_add(&out, "%s%s", out.len ? delimiter : "", flags[i].name);
-	}
-	return buf;
-}
-
-#define __print_flags(value, delimiter, ...)                                                       \
-	flags_text((char[64]){ 0 }, 64, (u64)(value), delimiter,                                   \
-		   (const struct trace_flag[]){ __VA_ARGS__ },                                     \
-		   ARRAY_SIZE(((const struct trace_flag[]){ __VA_ARGS__ })))
 #define __get_str(name) ((const char *)REC + (REC->name & 0xffff))
 
 #define EVENT(system, name, id, fields, ...)                                                       \

@@ -103,6 +103,7 @@ struct sched {
 
 	/* guarded by: the host (group.h) */
 	struct list groups;		 /* children of the root */
+	u32 nr_groups_made;		 /* ever: the number of the latest */
 	struct group_state policy_state; /* of the root: what policies keep of the machine */
 
 	/* bits changed atomically */

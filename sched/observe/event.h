@@ -15,10 +15,11 @@ struct sched_event {
 	u32 cpu;  /* where it happened: the CPU that the scheduler's caller runs on */
 };
 
-#define FIELD(type, name) type name;
-#define PID(name)	  s32 name;
-#define COMM(name)	  char name[16];
-#define STRING(name)	  u32 name;
+#define FIELD(type, name)  type name;
+#define PID(name)	   s32 name;
+#define COMM(name)	   char name[16];
+#define STRING(name)	   u32 name;
+#define CHOICE(name, list) u8 name;
 
 #define EVENT(system, name, id, fields, ...)                                                       \
 	struct event_##name {                                                                      \
@@ -42,6 +43,10 @@ enum sched_event_id {
 #undef EVENT
 };
 
+/* The events that record decisions: the last ones of the list. */
+#define DECISION_EVENTS (BIT(NR_SCHED_EVENTS) - BIT(EVENT_sched_decision_candidate))
+
+#undef CHOICE
 #undef FIELD
 #undef PID
 #undef COMM
@@ -49,3 +54,5 @@ enum sched_event_id {
 
 STATIC_ASSERT(sizeof(struct event_sched_switch) == 64, "as Linux lays it out");
 STATIC_ASSERT(sizeof(struct event_sched_stat_runtime) == 48, "as Linux lays it out");
+STATIC_ASSERT(sizeof(struct event_sched_decision_candidate) == 80, "its fields leave no hole");
+STATIC_ASSERT(sizeof(struct event_sched_decision_pick) == 104, "its fields leave no hole");

@@ -6,6 +6,7 @@
  */
 #include "sched/core/core.h"
 #include "lib/string.h"
+#include "sched/fair/core/fair.h"
 #include "sched/observe/trace.h"
 
 #define COMMON(event, on_cpu)                                                                      \
@@ -23,7 +24,11 @@ static inline void copy_comm(char *dst, const struct task *t)
 
 void sched_trace_set(struct sched *s, u64 mask)
 {
+	bool recorded = traced_any(s, DECISION_EVENTS);
+
 	WRITE_ONCE(s->trace_mask, mask);
+	if (recorded != traced_any(s, DECISION_EVENTS))
+		fair_record(s);
 }
 
 /*

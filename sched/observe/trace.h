@@ -8,6 +8,12 @@
 #include "sched/core/core.h"
 #include "sched/observe/event.h"
 
+/* Is one of @events (BIT(EVENT_x)) on? */
+static inline bool traced_any(const struct sched *s, u64 events)
+{
+	return READ_ONCE(s->trace_mask) & events;
+}
+
 static inline bool traced(const struct sched *s, unsigned event)
 {
 	return unlikely(s->trace_mask & BIT(event));

@@ -227,6 +227,12 @@ void sim_listen(struct sim *sim, struct sim_listener *listener)
 	*last = listener;
 }
 
+void sim_trace(struct sim *sim, u64 events)
+{
+	sim->trace_mask |= events;
+	sched_trace_set(sim->s, sim->trace_mask);
+}
+
 void sim_serve(struct sim *sim, struct sim_server *server)
 {
 	assert(!sim->nr_tasks && sim->nr_groups == 1);

@@ -200,6 +200,7 @@ struct sim {
 	struct host_lock *held[4];
 	u32 nr_held;
 	struct sim_listener *listeners;
+	u64 trace_mask;		   /* events that they hear of */
 	struct sim_server *server; /* NULL: the scheduler serves the tasks */
 	void *context;		   /* belongs to config.next */
 	u32 cause;		   /* kind of the present event */
@@ -222,6 +223,8 @@ void sim_select(struct sim *sim);
 
 /* From now on @listener hears everything. It must last until the machine's last run ends. */
 void sim_listen(struct sim *sim, struct sim_listener *listener);
+/* Listeners hear of @events (BIT(EVENT_x)) too from now on. */
+void sim_trace(struct sim *sim, u64 events);
 /*
  * Lets @server serve the tasks instead of the scheduler. Must be called before the first task or
  * group is made. The server then takes the events from the queue itself.

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Explaining a decision: what the CPU did since its decision before, who was queued when it was
- * asked, whom it picked, and why. The events are the scheduler's own, the queue is its own dump;
- * only the last sentence is worked out here, from what the tasks' public parts say.
+ * Explaining a decision: what the CPU did since its decision before, which tasks were queued when
+ * it was asked, which one it picked, and why. Events, the dump of the queue and the record of the
+ * decision are the scheduler's own; only of idle, deadline and real-time tasks is the last sentence
+ * worked out here.
  */
 #include <string.h>
 
+#include "sim/report/decisions.h"
 #include "sim/report/explain.h"
-#include "lib/math64.h"
 #include "sim/engine/util.h"
 
 #define LEAD (100 * NS_PER_MS) /* events are collected so long before the time asked for */
@@ -24,9 +25,14 @@ struct explanation {
 	struct sim_listener listener;
 	u64 at;
 	s64 cpu;
-	struct story *stories;	      /* [nr_cpus] */
-	char queue[1 << 16];	      /* the dump before the decision */
-	const struct sim_task *asked; /* the task that ran when the decision was asked for */
+	struct story *stories; /* [nr_cpus] */
+	char queue[1 << 16];   /* the dump before the decision */
+	bool asked;	       /* the decision was asked for, and is being made on this CPU */
+	/* the picks that it consists of, one for each level of groups, as text */
+	char *picks;
+	size_t picks_size;
+	FILE *picks_out;
+	struct candidates candidates;
 	bool done;
 };
 
@@ -73,7 +79,13 @@ static void note_event(struct sim_listener *listener, struct sim *sim,
 		       const struct sched_event *event)
 {
 	struct explanation *ex = explanation_of(listener);
+	const struct decision_record *d = decision_gather(&ex->candidates, event);
 
+	if (event->type >= EVENT_ID_sched_decision_candidate) {
+		if (d && ex->asked && event->type == EVENT_ID_sched_decision_pick)
+			decision_print(ex->picks_out, d, &ex->candidates);
+		return;
+	}
 	for (unsigned cpu = 0; cpu < sim->config.nr_cpus && !ex->done; cpu++)
 		if (event_concerns(event, cpu))
 			add_line(ex, sim, cpu, event);
@@ -81,19 +93,13 @@ static void note_event(struct sim_listener *listener, struct sim *sim,
 
 /* --- why -------------------------------------------------------------------------------------- */
 
-static void say_why(const struct explanation *ex, struct sim *sim, const struct sim_cpu *c,
+static void say_why(const struct explanation *ex, const struct sim_cpu *c,
 		    const struct sim_task *next)
 {
 	const struct task *t = &next->task;
-	size_t size;
-	char *text;
 
 	if (next != &c->idle && task_is_fair_policy(t->policy)) {
-		size = sched_explain(sim->s, c->id, &ex->asked->task, NULL, 0) + 1;
-		text = allocate(size, 1);
-		sched_explain(sim->s, c->id, &ex->asked->task, text, size);
-		fputs(text, stdout);
-		free(text);
+		fputs(ex->picks, stdout);
 		return;
 	}
 	printf("\npicked: %s-%d, because ", t->comm, t->pid);
@@ -144,7 +150,8 @@ static void note_decision(struct sim_listener *listener, struct sim *sim, struct
 		return;
 	}
 	if (!next) {
-		ex->asked = c->curr;
+		ex->asked = true;
+		ex->picks_out = open_memstream(&ex->picks, &ex->picks_size);
 		say_cause(sim, c, preempt);
 		sched_dump_cpu(sim->s, c->id, ex->queue, sizeof(ex->queue));
 		return;
@@ -155,7 +162,9 @@ static void note_decision(struct sim_listener *listener, struct sim *sim, struct
 	printf("%s", story->text ? story->text : "  nothing\n");
 	queue = strchr(ex->queue, '\n');
 	printf("\nthe runqueue when it was asked:\n%s", queue ? queue + 1 : ex->queue);
-	say_why(ex, sim, c, next);
+	fclose(ex->picks_out);
+	say_why(ex, c, next);
+	free(ex->picks);
 	ex->done = sim->stopped = true;
 }
 
@@ -171,7 +180,7 @@ void explain(struct sim *sim, u64 at, u64 end, s64 cpu)
 	for (unsigned i = 0; i < sim->config.nr_cpus; i++)
 		ex->stories[i].since = begin;
 	sim_run(sim, begin);
-	sched_trace_set(sim->s, BIT(NR_SCHED_EVENTS) - 1);
+	sim_trace(sim, BIT(NR_SCHED_EVENTS) - 1);
 	ex->listener = (struct sim_listener){ .event = note_event, .decision = note_decision };
 	sim_listen(sim, &ex->listener);
 	sim_run(sim, end);

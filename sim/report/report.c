@@ -332,7 +332,7 @@ void report_text(const struct report *r)
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
-static void json_string(FILE *out, const char *text)
+void json_string(FILE *out, const char *text)
 {
 	fputc('"', out);
 	for (; *text; text++) {
@@ -443,19 +443,25 @@ static void json_result(const struct report *r, const struct result *result)
 	}
 }
 
+void report_provenance_json(const struct report *r, FILE *out, const char *space)
+{
+	fprintf(out, "\"commit\": \"" COMMIT "\",%s\"command\": ", space);
+	json_string(out, r->options->command);
+	fprintf(out, ",%s\"topology\": ", space);
+	json_string(out, r->machine->text);
+	fprintf(out, ",%s", space);
+	json_number(out, "cpus", r->machine->nr_cpus, ", ");
+	json_number(out, "hz", r->options->hz, ", ");
+	json_number(out, "seed", r->options->seed, "");
+}
+
 void report_json(const struct report *r)
 {
 	const struct sim_costs *c = &r->options->costs;
 
-	fprintf(r->out, "{\"schema\": \"fairground-schedsim/1\",\n  \"commit\": \"" COMMIT "\",\n"
-			"  \"command\": ");
-	json_string(r->out, r->options->command);
-	fprintf(r->out, ",\n  \"topology\": ");
-	json_string(r->out, r->machine->text);
-	fprintf(r->out, ",\n  ");
-	json_number(r->out, "cpus", r->machine->nr_cpus, ", ");
-	json_number(r->out, "hz", r->options->hz, ", ");
-	json_number(r->out, "seed", r->options->seed, ", ");
+	fprintf(r->out, "{\"schema\": \"fairground-schedsim/1\",\n  ");
+	report_provenance_json(r, r->out, "\n  ");
+	fprintf(r->out, ", ");
 	json_number(r->out, "duration_ns", r->duration, ",\n  \"costs_ns\": {");
 	json_number(r->out, "switch", c->switch_ns, ", ");
 	json_number(r->out, "tick", c->tick_ns, ", ");

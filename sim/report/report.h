@@ -37,3 +37,10 @@ void report_header(const struct report *r);
 /* A row for each kind of task. The results of several policies stand side by side. */
 void report_text(const struct report *r);
 void report_json(const struct report *r);
+/*
+ * Members of a JSON object that say how the results were made, from "commit" to "seed"; @space
+ * stands between the texts.
+ */
+void report_provenance_json(const struct report *r, FILE *out, const char *space);
+/* @text as a JSON string, quotes included. */
+void json_string(FILE *out, const char *text);

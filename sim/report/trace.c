@@ -43,6 +43,7 @@ struct cpu_trace {
 
 struct trace {
 	struct sim_listener listener;
+	bool decisions; /* these too */
 	u32 nr_cpus;
 	struct cpu_trace *cpus;
 	u64 bytes, events, lost;
@@ -85,15 +86,23 @@ static void note_name(struct trace *trace, const struct event_sched_wakeup_new *
 	memcpy(trace->names[ev->pid], ev->comm, TASK_COMM_LEN);
 }
 
+static bool is_decision(int id)
+{
+	return id >= EVENT_ID_sched_decision_candidate;
+}
+
 static void record(struct sim_listener *listener, struct sim *sim, const struct sched_event *event)
 {
 	struct trace *trace = container_of(listener, struct trace, listener);
 	struct cpu_trace *c = &trace->cpus[event->cpu];
 	const struct sim_cpu *cpu = &sim->cpus[event->cpu];
 	u64 now = sim->now - SIM_START, gap;
-	struct page *page = page_for(trace, c, LONGEST_EVENT, now);
+	struct page *page;
 	u32 context = FLAG_IRQS_OFF | (cpu->kicked ? FLAG_RESCHED : 0);
 
+	if (!trace->decisions && is_decision(event->type))
+		return;
+	page = page_for(trace, c, LONGEST_EVENT, now);
 	if (!page) {
 		trace->lost++;
 		return;
@@ -117,15 +126,16 @@ static void record(struct sim_listener *listener, struct sim *sim, const struct 
 		note_name(trace, (const struct event_sched_wakeup_new *)event);
 }
 
-struct trace *trace_new(struct sim *sim)
+struct trace *trace_new(struct sim *sim, bool decisions)
 {
 	struct trace *trace = allocate(1, sizeof(*trace));
 
 	trace->nr_cpus = sim->config.nr_cpus;
 	trace->cpus = allocate(trace->nr_cpus, sizeof(*trace->cpus));
 	trace->listener.event = record;
+	trace->decisions = decisions;
 	sim_listen(sim, &trace->listener);
-	sched_trace_set(sim->s, BIT(NR_SCHED_EVENTS) - 1);
+	sim_trace(sim, (BIT(NR_SCHED_EVENTS) - 1) & ~(decisions ? 0 : DECISION_EVENTS));
 	return trace;
 }
 
@@ -161,21 +171,37 @@ static void put_text(FILE *out, const char *text, size_t bytes)
 	fputs(text, out);
 }
 
-static void put_formats(FILE *out)
+static void put_format(FILE *out, u32 i)
+{
+	char buf[LONGEST_FORMAT];
+	struct text text = text_of(buf, sizeof(buf));
+
+	event_format_begin(&text, events[i].name, events[i].id);
+	events[i].format(&text);
+	event_format_end(&text, events[i].print_fmt);
+	put_text(out, buf, 8);
+}
+
+static void put_system(FILE *out, const char *name, bool decisions)
+{
+	u32 nr = 0;
+
+	for (u32 i = 0; i < ARRAY_SIZE(events); i++)
+		nr += is_decision(events[i].id) == decisions;
+	fwrite(name, strlen(name) + 1, 1, out);
+	put(out, nr, 4);
+	for (u32 i = 0; i < ARRAY_SIZE(events); i++)
+		if (is_decision(events[i].id) == decisions)
+			put_format(out, i);
+}
+
+static void put_formats(FILE *out, bool decisions)
 {
 	put(out, 0, 4); /* none of the ftrace system */
-	put(out, 1, 4);
-	fwrite("sched", 6, 1, out);
-	put(out, ARRAY_SIZE(events), 4);
-	for (u32 i = 0; i < ARRAY_SIZE(events); i++) {
-		char buf[LONGEST_FORMAT];
-		struct text text = text_of(buf, sizeof(buf));
-
-		event_format_begin(&text, events[i].name, events[i].id);
-		events[i].format(&text);
-		event_format_end(&text, events[i].print_fmt);
-		put_text(out, buf, 8);
-	}
+	put(out, decisions ? 2 : 1, 4);
+	put_system(out, "sched", false);
+	if (decisions)
+		put_system(out, "decision", true);
 }
 
 static void put_names(FILE *out, const struct trace *trace)
@@ -226,7 +252,7 @@ static void put_head(FILE *out, const struct trace *trace)
 	put_text(out, EVENT_HEADER_PAGE, 8);
 	fwrite("header_event", 13, 1, out);
 	put_text(out, "", 8);
-	put_formats(out);
+	put_formats(out, trace->decisions);
 	put_text(out, "", 4); /* symbols */
 	put_text(out, "", 4); /* formats of printk */
 	put_names(out, trace);

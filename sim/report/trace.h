@@ -5,7 +5,7 @@
 #include "sim/engine/sim.h"
 
 struct trace;
-/* Record what happens on @sim from now on. */
-struct trace *trace_new(struct sim *sim);
+/* Record what happens on @sim from now on; with @decisions, what the scheduler decides too. */
+struct trace *trace_new(struct sim *sim, bool decisions);
 /* Writes the recorded events to @path and frees @trace. */
 void trace_write(struct trace *trace, const char *path);

@@ -159,9 +159,13 @@ static bool start_task(struct sim *sim, struct workload *w, struct sim_task *par
 /* Makes the groups. Their numbers in the machine are those in the workload. */
 static void make_groups(struct sim *sim, const struct workload *w)
 {
-	for (u32 i = 1; i < w->nr_groups; i++)
+	for (u32 i = 1; i < w->nr_groups; i++) {
 		if (!sim_group_new(sim, w->groups[i].parent, &w->groups[i].params))
 			sim_fail(sim, NULL, "the scheduler refuses the settings of a group");
+		else if (sim->groups[i].tg)
+			task_group_set_name(sim->groups[i].tg,
+					    strrchr(w->groups[i].path, '/') + 1);
+	}
 }
 
 bool workload_start(struct sim *sim, struct workload *w)

@@ -337,7 +337,7 @@ static void a_switch_event_tells_who_and_why(void **state)
 	const struct event_sched_switch *e;
 
 	(void)state;
-	sched_trace_set(m->s, ~0ull);
+	sched_trace_set(m->s, ~DECISION_EVENTS);
 	block(m, 0, TASK_UNINTERRUPTIBLE);
 	e = last_event(m, EVENT_ID_sched_switch);
 	assert_string_equal(e->prev_comm, "sleeper");
@@ -371,7 +371,7 @@ static void wakeups_and_migrations_are_traced_where_they_happen(void **state)
 	const struct event_sched_waking *waking;
 
 	(void)state;
-	sched_trace_set(m->s, ~0ull);
+	sched_trace_set(m->s, ~DECISION_EVENTS);
 	sched_set_affinity(m->s, t, &one);
 	settle(m);
 	move = last_event(m, EVENT_ID_sched_migrate_task);
@@ -396,7 +396,7 @@ static void charged_time_is_traced(void **state)
 
 	(void)state;
 	spawn_nice(m, "t", 5);
-	sched_trace_set(m->s, ~0ull);
+	sched_trace_set(m->s, ~DECISION_EVENTS);
 	tick(m);
 	e = last_event(m, EVENT_ID_sched_stat_runtime);
 	assert_int_equal(e->runtime, MS);
@@ -421,7 +421,7 @@ static void holes_in_events_are_zero(void **state)
 	const u8 *bytes;
 
 	(void)state;
-	sched_trace_set(m->s, ~0ull);
+	sched_trace_set(m->s, ~DECISION_EVENTS);
 	stain_stack();
 	tick(m);
 	bytes = last_event(m, EVENT_ID_sched_stat_runtime);

@@ -286,7 +286,7 @@ static struct machine *drive(const char *policy, u64 seed)
 	struct prng prng;
 
 	prng_seed(&prng, seed);
-	sched_trace_set(m->s, ~0ull);
+	sched_trace_set(m->s, ~DECISION_EVENTS);
 	tg[2] = new_group(m, tg[0]);
 	for (unsigned i = 0; i < ARRAY_SIZE(t); i++)
 		t[i] = spawn_in(m, i % 4 < 3 ? tg[i % 4] : NULL, (int)i - 6);

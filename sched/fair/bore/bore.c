@@ -293,10 +293,10 @@ static void bore_check(struct fair_queue *q)
 			check_burst(bore_params(q->rq), e);
 }
 
-static void bore_explain_row(struct fair_queue *q, struct entity *e, struct text *out)
+static void bore_numbers(struct fair_queue *q, struct entity *e, struct decision_numbers *n)
 {
-	eevdf_explain_row(q, e, out);
-	burst_explain_score(e, out);
+	eevdf_numbers(q, e, n);
+	n->score = burst_entity(e)->score;
 }
 
 static void bore_dump(struct entity *e, struct text *out)
@@ -329,6 +329,7 @@ const struct fair_policy bore_policy = {
 	.hooks.tick_expired = eevdf_tick_expired,
 	.hooks.preempts = eevdf_preempts,
 	.hooks.leave = bore_leave,
+	EEVDF_RULES,
 	.yield = bore_yield,
 	.nominate = eevdf_nominate,
 	.nominated = eevdf_nominated,
@@ -339,9 +340,8 @@ const struct fair_policy bore_policy = {
 	.reset = bore_reset,
 	.fork = bore_fork,
 	.tuned = bore_tuned,
-	.explain = eevdf_explain,
-	.explain_heads = EEVDF_EXPLAIN_HEADS "  score",
-	.explain_row = bore_explain_row,
+	.numbers = bore_numbers,
+	.queue_numbers = eevdf_queue_numbers,
 	.dump = bore_dump,
 	.dump_queue = eevdf_dump_queue,
 	.key_columns = EEVDF_KEY_COLUMNS,

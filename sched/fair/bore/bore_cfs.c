@@ -204,10 +204,10 @@ static void bore_cfs_check(struct fair_queue *q)
 		check_burst(q, e);
 }
 
-static void bore_cfs_explain_row(struct fair_queue *q, struct entity *e, struct text *out)
+static void bore_cfs_numbers(struct fair_queue *q, struct entity *e, struct decision_numbers *n)
 {
-	cfs_explain_row(q, e, out);
-	burst_explain_score(e, out);
+	cfs_numbers(q, e, n);
+	n->score = burst_entity(e)->score;
 }
 
 static void bore_cfs_dump(struct entity *e, struct text *out)
@@ -232,6 +232,7 @@ const struct fair_policy bore_cfs_policy = {
 	.hooks.tick_expired = cfs_tick_expired,
 	.hooks.preempts = bore_cfs_preempts,
 	.hooks.leave = bore_cfs_leave,
+	CFS_RULES,
 	.yield = bore_cfs_yield,
 	.nominate = cfs_nominate,
 	.nominated = cfs_nominated,
@@ -239,9 +240,8 @@ const struct fair_policy bore_cfs_policy = {
 	.reset = bore_cfs_reset,
 	.fork = bore_cfs_fork,
 	.tuned = bore_cfs_tuned,
-	.explain = cfs_explain,
-	.explain_heads = CFS_EXPLAIN_HEADS "  score",
-	.explain_row = bore_cfs_explain_row,
+	.numbers = bore_cfs_numbers,
+	.queue_numbers = cfs_queue_numbers,
 	.dump = bore_cfs_dump,
 	.dump_queue = cfs_dump_queue,
 	.check = bore_cfs_check,

@@ -94,12 +94,6 @@ static inline u64 burst_stretch(u64 value, unsigned levels)
 	return mul_shr(value, weight_of_nice((int)levels - 20).inverse, 22);
 }
 
-/* A column of a table that explains: the score of @e. */
-static inline void burst_explain_score(const struct entity *e, struct text *out)
-{
-	text_add(out, "  %5u", burst_entity(e)->score);
-}
-
 /* --- families --------------------------------------------------------------- */
 
 /* An average over relatives: whose, how, and how much work that may be. */

@@ -172,17 +172,17 @@ bool cfs_tick_expired(struct fair_queue *q, struct entity *e)
 {
 	u64 slice = q->policy->slice(q, e);
 	u64 ran = e->sum_exec - e->prev_sum_exec;
-	s64 ahead;
 
 	if (ran > slice) {
 		forget_buddy(q, e);
 		return true;
 	}
+	because(q, RULE_ran_too_little);
 	if (ran < tunables_of(q)->min_granularity_ns)
 		return false;
+	because(q, RULE_slice_ahead);
 	/* Virtual against real time, on purpose: a wakeup may have put someone far to the left. */
-	ahead = (s64)(e->vruntime - queue_first(q)->vruntime);
-	return ahead > (s64)slice;
+	return (s64)(e->vruntime - queue_first(q)->vruntime) > (s64)slice;
 }
 
 bool cfs_leave(struct fair_queue *q, struct entity *e, unsigned flags)
@@ -225,11 +225,10 @@ static int compare(struct fair_queue *q, struct entity *curr, struct entity *wok
 static struct entity *second_choice(struct fair_queue *q, struct entity *curr,
 				    const struct entity *first)
 {
-	struct entity *second;
+	struct entity *second = first == curr ? NULL : queue_after(first);
 
 	if (first == curr)
 		return queue_first(q);
-	second = queue_after(first);
 	if (!second || (curr && time_before(curr->vruntime, second->vruntime)))
 		return curr;
 	return second;
@@ -246,12 +245,12 @@ static __noinline struct entity *prefer_buddies(struct fair_queue *q, struct ent
 		struct entity *second = second_choice(q, curr, first);
 
 		if (second && compare(q, second, first, granularity) < 1)
-			e = second;
+			e = picked_by(q, second, RULE_passed_over);
 	}
 	if (cfs_queue(q)->next && compare(q, cfs_queue(q)->next, first, granularity) < 1)
-		e = cfs_queue(q)->next;
+		e = picked_by(q, cfs_queue(q)->next, RULE_next_buddy);
 	else if (cfs_queue(q)->last && compare(q, cfs_queue(q)->last, first, granularity) < 1)
-		e = cfs_queue(q)->last;
+		e = picked_by(q, cfs_queue(q)->last, RULE_last_buddy);
 	forget_buddy(q, e);
 	return e;
 }
@@ -337,14 +336,14 @@ const struct fair_policy cfs_policy = {
 	.hooks.tick_expired = cfs_tick_expired,
 	.hooks.preempts = cfs_preempts,
 	.hooks.leave = cfs_leave,
+	CFS_RULES,
 	.init_queue = cfs_init_queue,
 	.yield = cfs_yield,
 	.nominate = cfs_nominate,
 	.nominated = cfs_nominated,
 	.slice = cfs_slice,
-	.explain = cfs_explain,
-	.explain_heads = CFS_EXPLAIN_HEADS,
-	.explain_row = cfs_explain_row,
+	.numbers = cfs_numbers,
+	.queue_numbers = cfs_queue_numbers,
 	.dump_queue = cfs_dump_queue,
 	.check = cfs_check,
 };

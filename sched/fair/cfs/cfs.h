@@ -50,9 +50,10 @@ void cfs_yield(struct fair_queue *q, struct entity *e);
 bool cfs_leave(struct fair_queue *q, struct entity *e, unsigned flags);
 void cfs_init_queue(struct fair_queue *q);
 void cfs_dump_queue(struct fair_queue *q, struct text *out);
-#define CFS_EXPLAIN_HEADS                                                                          \
-	", in ms of virtual time from the leftmost:\n"                                             \
-	"             task  weight    vruntime         lag"
-void cfs_explain(struct fair_queue *q, struct entity *picked, bool stays, struct text *out);
-void cfs_explain_row(struct fair_queue *q, struct entity *e, struct text *out);
+/* Of struct fair_hooks: the rules by which CFS's hooks usually decide. */
+#define CFS_RULES                                                                                  \
+	.hooks.pick_rule = RULE_least_vruntime, .hooks.tick_expired_rule = RULE_slice,             \
+	.hooks.preempts_rule = RULE_vruntime_lead
+void cfs_numbers(struct fair_queue *q, struct entity *e, struct decision_numbers *n);
+void cfs_queue_numbers(struct fair_queue *q, struct queue_numbers *n);
 void cfs_check(struct fair_queue *q);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Looking at CFS: its invariants, its lines in dumps, why it picked whom. Lock: the runqueue's. */
+/* Looking at CFS: invariants, lines in dumps, numbers in records. Lock: the runqueue's. */
 #include "sched/fair/cfs/cfs.h"
 #include "lib/fmt.h"
 
@@ -29,53 +29,18 @@ void cfs_dump_queue(struct fair_queue *q, struct text *out)
 	dump_ms(out, "min_vruntime", cfs_queue(q)->min_vruntime);
 }
 
-/* --- why ----------------------------------------------------------------------- */
+/* --- records of decisions -------------------------------------------------------- */
 
-static struct entity *leftmost(const struct fair_queue *q)
+/* Only of the running entity does somebody ask how long its slice is. */
+void cfs_numbers(struct fair_queue *q, struct entity *e, struct decision_numbers *n)
 {
-	struct entity *left = queue_any(q);
-
-	for (struct entity *e = left; e; e = queue_another(q, e))
-		left = time_before(e->vruntime, left->vruntime) ? e : left;
-	return left;
+	n->slice = e == q->curr ? q->policy->slice(q, e) : 0;
+	n->flags = (u16)((e == cfs_queue(q)->next ? DECISION_NEXT : 0) |
+			 (e == cfs_queue(q)->last ? DECISION_LAST : 0) |
+			 (e == cfs_queue(q)->skip ? DECISION_SKIP : 0));
 }
 
-/* The mean vruntime by weight, from @left's. */
-static s64 mean(const struct fair_queue *q, const struct entity *left)
+void cfs_queue_numbers(struct fair_queue *q, struct queue_numbers *n)
 {
-	u64 total = 0;
-	s128 sum = 0;
-
-	for (struct entity *e = queue_any(q); e; e = queue_another(q, e)) {
-		u64 weight = weight_down(e->load.weight);
-
-		sum += (s128)(s64)(e->vruntime - left->vruntime) * (s64)weight;
-		total += weight;
-	}
-	return total ? div_floor(sum, total) : 0;
-}
-
-/* vruntime, and what the ideal has over it: the mean less its own. */
-void cfs_explain_row(struct fair_queue *q, struct entity *e, struct text *out)
-{
-	const struct entity *left = leftmost(q);
-	s64 v = (s64)(e->vruntime - left->vruntime);
-
-	explain_ms(out, v);
-	explain_ms(out, mean(q, left) - v);
-}
-
-void cfs_explain(struct fair_queue *q, struct entity *picked, bool stays, struct text *out)
-{
-	struct entity *left = leftmost(q);
-
-	if (picked->vruntime == left->vruntime) {
-		text_add(out, "it has the least virtual time");
-		return;
-	}
-	text_add(out, stays ? "it goes on: its turn is not over, though "
-			    : "it is a buddy, or the one before it yielded: the least virtual time "
-			      "is that of ");
-	explain_name(out, left);
-	text_add(out, stays ? " comes next" : ", by less than the wakeup granularity");
+	n->v = cfs_queue(q)->min_vruntime;
 }

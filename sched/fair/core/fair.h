@@ -127,6 +127,10 @@ static inline void group_update(struct entity *e)
 void fair_queue_init(struct fair_queue *q, struct rq *rq);
 /* @q, empty, is @policy's from now on. */
 void fair_queue_adopt(struct fair_queue *q, const struct fair_policy *policy);
+/* The hooks that @q is to have as things stand: recording ones, or those its policy chooses. */
+void queue_choose_hooks(struct fair_queue *q);
+/* Whether decisions are recorded has changed: s->trace_mask. Takes one runqueue lock at a time. */
+void fair_record(struct sched *s);
 /* @e stays where it is queued while something comes or goes below it. */
 void queue_pass(struct entity *e);
 /* @e becomes one of @q's, or ceases to be; false: the policy keeps it. @flags: queue_flags. */

@@ -21,6 +21,7 @@
 #include "sched/fair/core/class.h"
 #include "sched/fair/core/pelt.h"
 #include "lib/errno.h"
+#include "lib/string.h"
 
 #define SHARES_TO_WEIGHT(shares) ((u64)(shares) << WEIGHT_SHIFT)
 /* The least weight, unlike the least shares, is not scaled: it must only not be nothing. */
@@ -123,6 +124,7 @@ static void init_on_cpu(struct sched *s, struct task_group *tg, unsigned cpu)
 void task_group_init(struct sched *s, struct task_group *tg, struct task_group *parent)
 {
 	tg->parent = parent;
+	tg->id = ++s->nr_groups_made;
 	list_init(&tg->children);
 	list_init(&tg->sibling);
 	list_add_tail(parent ? &parent->children : &s->groups, &tg->sibling);
@@ -130,6 +132,11 @@ void task_group_init(struct sched *s, struct task_group *tg, struct task_group *
 	tg->shares = SHARES_TO_WEIGHT(SCHED_SHARES_DEFAULT);
 	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++)
 		init_on_cpu(s, tg, cpu);
+}
+
+void task_group_set_name(struct task_group *tg, const char *name)
+{
+	str_copy(tg->name, name, sizeof(tg->name));
 }
 
 void task_group_exit(struct sched *s, struct task_group *tg)

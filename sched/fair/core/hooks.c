@@ -157,3 +157,13 @@ void fair_check_nothing(struct fair_queue *q)
 {
 	(void)q;
 }
+
+void fair_numbers_of_key(struct fair_queue *q, struct entity *e, struct decision_numbers *n)
+{
+	n->vruntime = *(const u64 *)((const char *)&e->node + q->policy->key);
+}
+
+void fair_no_queue_numbers(struct fair_queue *q, struct queue_numbers *n)
+{
+	(void)q, (void)n;
+}

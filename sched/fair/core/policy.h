@@ -7,6 +7,7 @@
 #pragma once
 
 #include "sched/core/core.h"
+#include "sched/observe/decision.h"
 
 enum place_flags {
 	PLACE_NEW =
@@ -100,7 +101,27 @@ struct fair_hooks {
 	 * for another reason, with DEQUEUE_DELAYED.
 	 */
 	bool (*leave)(struct fair_queue *q, struct entity *e, unsigned flags);
+
+	/*
+	 * The rule (enum decision_rule) by which these three usually decide. A hook that decides
+	 * by another says because() before it returns.
+	 */
+	u8 pick_rule, tick_expired_rule, preempts_rule;
 };
+
+/* A hook of @q's policy decided by @rule, which is not its usual one. Only recording reads it. */
+static inline void because(struct fair_queue *q, enum decision_rule rule)
+{
+	q->rule = (u8)rule;
+}
+
+/* @e, for a pick that decides by @rule. */
+static inline struct entity *picked_by(struct fair_queue *q, struct entity *e,
+				       enum decision_rule rule)
+{
+	because(q, rule);
+	return e;
+}
 
 /*
  * A policy. No hook is NULL: fair_no_*() below are the defaults. The hooks outside of
@@ -230,14 +251,12 @@ struct fair_policy {
 	void (*forget_group)(struct sched *s, struct task_group *tg);
 
 	/*
-	 * Say why @picked, which runs on @q now and is not alone there, was picked: a sentence that
-	 * continues "picked: NAME, because", without the full stop. @stays: it ran before. Called
-	 * by tools, which print above it a table of what is queued: its columns after the weight
-	 * are explain_row's, and explain_heads is their unit, a colon, and a line of heads.
+	 * For the record of a decision (observe/decision.h): the numbers by which the policy knows
+	 * @e, which is queued on @q, or asleep or travelling and about to enter or just gone; and
+	 * those of @q. Filled in before: vruntime; the rest is 0.
 	 */
-	void (*explain)(struct fair_queue *q, struct entity *picked, bool stays, struct text *out);
-	const char *explain_heads;
-	void (*explain_row)(struct fair_queue *q, struct entity *e, struct text *out);
+	void (*numbers)(struct fair_queue *q, struct entity *e, struct decision_numbers *n);
+	void (*queue_numbers)(struct fair_queue *q, struct queue_numbers *n);
 
 	/* Print the policy's lines of /proc/PID/sched. */
 	void (*dump)(struct entity *e, struct text *out);
@@ -297,13 +316,9 @@ void fair_dump_no_queue(struct fair_queue *q, struct text *out);
 void fair_dump_vruntime(struct entity *e, struct text *out);
 /* check.c's invariants are all. */
 void fair_check_nothing(struct fair_queue *q);
-/* The numbers of dump_key; and whether @picked was first in the timeline. */
-#define FAIR_EXPLAIN_HEADS ":\n             task  weight"
-void fair_explain_key(struct fair_queue *q, struct entity *e, struct text *out);
-void fair_explain_order(struct fair_queue *q, struct entity *picked, bool stays, struct text *out);
-/* For hooks that explain: a column of @ns in ms; the name of @e. */
-void explain_ms(struct text *out, s64 ns);
-void explain_name(struct text *out, struct entity *e);
+/* The key of the timeline is all there is to an entity; the queue has no virtual time. */
+void fair_numbers_of_key(struct fair_queue *q, struct entity *e, struct decision_numbers *n);
+void fair_no_queue_numbers(struct fair_queue *q, struct queue_numbers *n);
 /* A yield does nothing; leave() keeps nobody; nobody preempts; charging changes nothing. */
 void fair_no_yield(struct fair_queue *q, struct entity *e);
 bool fair_just_leave(struct fair_queue *q, struct entity *e, unsigned flags);
@@ -330,8 +345,9 @@ bool fair_slice_expired(struct fair_queue *q, struct entity *e);
 	.reweight = fair_no_reweight, .pass = fair_no_pass, .shares = fair_shares,                 \
 	.turn = fair_turn_of_slice, .select_cpu = fair_no_select_cpu, .reset = fair_no_reset,      \
 	.fork = fair_no_fork, .tuned = fair_no_tuned, .forget_group = fair_no_forget_group,        \
-	.explain = fair_explain_order, .explain_heads = FAIR_EXPLAIN_HEADS,                        \
-	.explain_row = fair_explain_key, .dump = fair_dump_nothing,                                \
+	.numbers = fair_numbers_of_key, .queue_numbers = fair_no_queue_numbers,                    \
+	.hooks.pick_rule = RULE_policy_order, .hooks.tick_expired_rule = RULE_slice,               \
+	.hooks.preempts_rule = RULE_policy_preempts, .dump = fair_dump_nothing,                    \
 	.dump_queue = fair_dump_no_queue, .key_columns = FAIR_KEY_COLUMNS,                         \
 	.dump_key = fair_dump_vruntime, .check = fair_check_nothing
 

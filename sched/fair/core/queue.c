@@ -15,7 +15,7 @@
 void fair_queue_adopt(struct fair_queue *q, const struct fair_policy *policy)
 {
 	q->policy = policy;
-	q->hooks = policy->choose_hooks(q);
+	queue_choose_hooks(q);
 	q->timeline.augment = policy->augment;
 }
 

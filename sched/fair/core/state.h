@@ -66,6 +66,7 @@ struct fair_queue {
 	struct rb_tree timeline; /* queued entities except the running one, in the policy's order */
 	struct rb_tree due;	 /* those of them, instead, that have a time when they are due */
 	struct entity *curr;	 /* the running entity; not in the timeline */
+	u8 rule;		 /* of decision_rule: the last one that because() told of */
 	bool timed_turns;	 /* the root's: the policy is asked for a timer at each turn */
 	struct pelt avg;	 /* over queued and sleeping entities of this CPU */
 	struct propagation up;	 /* what came and went below and is not yet in owner's averages */
@@ -92,7 +93,9 @@ struct task_group {
 	/* guarded by: the host (group.h); shares also read by every CPU */
 	struct task_group *parent; /* NULL: a child of the root */
 	struct list children, sibling;
-	u64 shares; /* as a weight: shares << 10 */
+	u64 shares;		  /* as a weight: shares << 10 */
+	u32 id;			  /* number, from 1 on; 0 is the root */
+	char name[TASK_COMM_LEN]; /* cut off as those of tasks are */
 	bool idle;
 
 	struct bandwidth bandwidth;

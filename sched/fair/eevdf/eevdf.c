@@ -188,7 +188,7 @@ static struct entity *search(const struct fair_queue *q)
 	return NULL;
 }
 
-struct entity *eevdf_best(const struct fair_queue *q)
+struct entity *eevdf_best(struct fair_queue *q)
 {
 	struct entity *curr = q->curr, *first = queue_first(q), *best;
 
@@ -199,11 +199,11 @@ struct entity *eevdf_best(const struct fair_queue *q)
 		return first ? first : curr;
 	if (eevdf_queue(q)->next && has(q, FEATURE_PICK_BUDDY) &&
 	    eevdf_eligible(q, eevdf_queue(q)->next))
-		return eevdf_queue(q)->next;
+		return picked_by(q, eevdf_queue(q)->next, RULE_nominated);
 	if (curr && !eevdf_eligible(q, curr))
 		curr = NULL;
 	if (curr && eevdf_entity(curr)->protected && eevdf_rules(q)->runs_to_parity(q))
-		return curr;
+		return picked_by(q, curr, RULE_request_lasts);
 	best = search(q);
 	return !best || (curr && queue_before(q, curr, best)) ? curr : best;
 }
@@ -224,6 +224,7 @@ bool eevdf_tick_expired(struct fair_queue *q, struct entity *e)
 {
 	if (eevdf_entity(e)->turn_over)
 		return true;
+	because(q, RULE_eligibility);
 	return has(q, FEATURE_PREEMPT_SHORT) && !eevdf_entity(e)->protected &&
 	       !eevdf_eligible(q, e);
 }
@@ -243,8 +244,10 @@ bool eevdf_preempts(struct fair_queue *q, struct entity *curr, struct entity *wo
 {
 	if (has(q, FEATURE_NEXT_BUDDY) && !(flags & SELECT_FORK))
 		eevdf_queue(q)->next = woken;
-	if (eevdf_entity(curr)->turn_over)
+	if (eevdf_entity(curr)->turn_over) {
+		because(q, RULE_request_used_up);
 		return true;
+	}
 	if (is_urgent(q, curr, woken))
 		eevdf_entity(curr)->protected = false;
 	return eevdf_best(q) == woken;
@@ -322,6 +325,7 @@ const struct fair_policy eevdf_policy = {
 	.hooks.tick_expired = eevdf_tick_expired,
 	.hooks.preempts = eevdf_preempts,
 	.hooks.leave = eevdf_leave,
+	EEVDF_RULES,
 	.yield = eevdf_yield,
 	.nominate = eevdf_nominate,
 	.nominated = eevdf_nominated,
@@ -329,9 +333,8 @@ const struct fair_policy eevdf_policy = {
 	.slice = eevdf_slice,
 	.pass = eevdf_pass,
 	.reset = eevdf_reset,
-	.explain = eevdf_explain,
-	.explain_heads = EEVDF_EXPLAIN_HEADS,
-	.explain_row = eevdf_explain_row,
+	.numbers = eevdf_numbers,
+	.queue_numbers = eevdf_queue_numbers,
 	.dump = eevdf_dump,
 	.dump_queue = eevdf_dump_queue,
 	.key_columns = EEVDF_KEY_COLUMNS,

@@ -98,7 +98,7 @@ s64 eevdf_lag_limit(const struct fair_queue *q, struct entity *e);
 void eevdf_renew(struct fair_queue *q, struct entity *e);
 
 /* The entity that pick() would choose, without choosing it. NULL if nothing is queued. */
-struct entity *eevdf_best(const struct fair_queue *q);
+struct entity *eevdf_best(struct fair_queue *q);
 
 bool eevdf_begins_with_half(const struct fair_queue *q, unsigned flags);
 bool eevdf_runs_to_parity(const struct fair_queue *q);
@@ -131,11 +131,12 @@ void eevdf_reset(struct entity *e);
  * V stays where it is.
  */
 void eevdf_reweight(struct fair_queue *q, struct entity *e, u64 weight);
-#define EEVDF_EXPLAIN_HEADS                                                                        \
-	", in ms of virtual time from the leftmost:\n"                                             \
-	"             task  weight    vruntime         lag  eligible    deadline"
-void eevdf_explain(struct fair_queue *q, struct entity *picked, bool stays, struct text *out);
-void eevdf_explain_row(struct fair_queue *q, struct entity *e, struct text *out);
+/* Of struct fair_hooks: the rules by which EEVDF's hooks usually decide. */
+#define EEVDF_RULES                                                                                \
+	.hooks.pick_rule = RULE_earliest_deadline,                                                 \
+	.hooks.tick_expired_rule = RULE_request_used_up, .hooks.preempts_rule = RULE_pick_agrees
+void eevdf_numbers(struct fair_queue *q, struct entity *e, struct decision_numbers *n);
+void eevdf_queue_numbers(struct fair_queue *q, struct queue_numbers *n);
 void eevdf_check(struct fair_queue *q);
 void eevdf_dump(struct entity *e, struct text *out);
 void eevdf_dump_queue(struct fair_queue *q, struct text *out);

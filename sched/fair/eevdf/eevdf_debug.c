@@ -65,35 +65,27 @@ void eevdf_check(struct fair_queue *q)
 	SCHED_CHECK(Q15, eevdf_queue(q)->next || eevdf_best(q) == best);
 }
 
-/* --- why ------------------------------------------------------------------- */
+/* --- records of decisions --------------------------------------------------- */
 
-void eevdf_explain_row(struct fair_queue *q, struct entity *e, struct text *out)
+void eevdf_numbers(struct fair_queue *q, struct entity *e, struct decision_numbers *n)
 {
-	u64 left = e->vruntime;
+	const struct eevdf_entity *ee = eevdf_entity(e);
 
-	for (struct entity *other = queue_any(q); other; other = queue_another(q, other))
-		left = time_min(left, other->vruntime);
-	explain_ms(out, (s64)(e->vruntime - left));
-	explain_ms(out, (s64)(eevdf_now(q) - e->vruntime));
-	text_add(out, "  %8s", eevdf_eligible(q, e) ? "yes" : "no");
-	explain_ms(out, (s64)(eevdf_entity(e)->deadline - left));
+	n->deadline = ee->deadline;
+	n->slice = ee->slice;
+	n->flags = (u16)((ee->protected ? DECISION_REQUEST_LASTS : 0) |
+			 (ee->turn_over ? DECISION_REQUEST_USED : 0) |
+			 (ee->relative ? DECISION_RELATIVE : 0) |
+			 (e == eevdf_queue(q)->next ? DECISION_NEXT : 0));
+	if (!e->queued)
+		n->lag = ee->vlag;
+	else if (eevdf_eligible(q, e))
+		n->flags |= DECISION_ELIGIBLE;
 }
 
-void eevdf_explain(struct fair_queue *q, struct entity *picked, bool stays, struct text *out)
+void eevdf_queue_numbers(struct fair_queue *q, struct queue_numbers *n)
 {
-	struct entity *first = NULL;
-
-	for (struct entity *e = queue_any(q); e; e = queue_another(q, e))
-		if (eevdf_eligible(q, e) && (!first || queue_before(q, e, first)))
-			first = e;
-	if (!first || !queue_before(q, first, picked)) {
-		text_add(out, "of the eligible it has the earliest deadline");
-		return;
-	}
-	text_add(out, stays ? "it goes on: its turn is not over, though "
-			    : "it was nominated when it woke up, though of the eligible ");
-	explain_name(out, first);
-	text_add(out, stays ? " comes next" : " has the earliest deadline");
+	n->v = eevdf_now(q);
 }
 
 /* --- dumps ------------------------------------------------------------------ */

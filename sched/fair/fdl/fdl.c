@@ -233,9 +233,11 @@ static __noinline struct entity *pick_by_deadline(struct fair_queue *q)
 	if (!fdl_queue(q)->container && nr_normal(q))
 		start_container(q);
 	e = first_by_deadline(q);
+	because(q, RULE_group_deadline);
 	if (container_is_first(q, e)) {
 		fdl_of(e)->nr_container_picks++;
 		e = pick_normal(q);
+		because(q, RULE_container_turn);
 	} else if (e != q->curr) {
 		count_pick(q, e);
 	}
@@ -257,8 +259,10 @@ static bool fdl_preempts(struct fair_queue *q, struct entity *curr, struct entit
 
 	if (likely(!curr->due && !woken->due))
 		return cfs_preempts(q, curr, woken, flags);
+	because(q, RULE_deadlines_compared);
 	if (curr->due && woken->due)
 		return time_before(woken->due, curr->due);
+	because(q, RULE_container_order);
 	if (woken->due)
 		return !container || time_before(woken->due, container);
 	return container && time_before(container, curr->due);
@@ -272,10 +276,13 @@ static bool fdl_tick_expired(struct fair_queue *q, struct entity *e)
 	if (likely(!fdl_queue(q)->nr))
 		return cfs_tick_expired(q, e);
 	first = first_by_deadline(q);
+	because(q, RULE_container_order);
 	if (q->owner && container_is_first(q, first) == !!e->due)
 		return true;
+	because(q, RULE_deadlines_compared);
 	if (e->due)
 		return q->owner && first != e;
+	because(q, RULE_slice);
 	return queue_first(q) && cfs_tick_expired(q, e);
 }
 
@@ -298,6 +305,7 @@ const struct fair_policy fdl_policy = {
 	.hooks.tick_expired = fdl_tick_expired,
 	.hooks.preempts = fdl_preempts,
 	.hooks.leave = fdl_leave,
+	CFS_RULES,
 	.choose_hooks = fdl_choose_hooks,
 	.demand = fdl_demand,
 	.params = fdl_params,
@@ -310,9 +318,8 @@ const struct fair_policy fdl_policy = {
 	.turn = fdl_turn,
 	.select_cpu = fdl_select_cpu,
 	.forget_group = fdl_forget_group,
-	.explain = fdl_explain,
-	.explain_heads = CFS_EXPLAIN_HEADS "    deadline",
-	.explain_row = fdl_explain_row,
+	.numbers = fdl_numbers,
+	.queue_numbers = fdl_queue_numbers,
 	.dump = fdl_dump,
 	.dump_queue = fdl_dump_queue,
 	.check = fdl_check,

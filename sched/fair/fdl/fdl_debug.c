@@ -30,31 +30,18 @@ void fdl_check(struct fair_queue *q)
 	fdl_queue(q)->checked_lag = fdl_queue(q)->lag;
 }
 
-/* The deadline is on the clock of the queue, from now on. */
-void fdl_explain_row(struct fair_queue *q, struct entity *e, struct text *out)
+/* The deadlines are on the clock of the queue, from now on. */
+void fdl_numbers(struct fair_queue *q, struct entity *e, struct decision_numbers *n)
 {
-	cfs_explain_row(q, e, out);
-	if (e->due)
-		explain_ms(out, (s64)(e->due - fdl_now(q)));
-	else
-		text_add(out, " %11s", "-");
+	cfs_numbers(q, e, n);
+	n->deadline = e->due ? e->due - fdl_now(q) : 0;
 }
 
-void fdl_explain(struct fair_queue *q, struct entity *picked, bool stays, struct text *out)
+void fdl_queue_numbers(struct fair_queue *q, struct queue_numbers *n)
 {
-	const struct entity *first = queue_earliest(q);
-
-	if (!picked->due) {
-		if (fdl_queue(q)->nr)
-			text_add(out,
-				 "those without a deadline, together, are due first, and of them ");
-		cfs_explain(q, picked, stays, out);
-		return;
-	}
-	if (!first || !time_before(first->due, picked->due))
-		text_add(out, "it has the earliest deadline");
-	else
-		text_add(out, "it goes on: its turn is not over, though another is due first");
+	cfs_queue_numbers(q, n);
+	if (fdl_queue(q)->container)
+		n->container = fdl_some(fdl_queue(q)->container - fdl_now(q));
 }
 
 /* A task has none; the groups it is in may. */

@@ -26,7 +26,7 @@ static void count_group(struct fair_queue *q, bool more)
 	fdl_queue(q)->nr_groups += more ? 1 : 0u - 1;
 	if (!fdl_queue(q)->nr_groups)
 		fdl_queue(q)->container = 0;
-	q->hooks = q->policy->choose_hooks(q);
+	queue_choose_hooks(q);
 }
 
 static void set_on_cpu(struct rq *rq, struct entity *e, u64 rr_ns, u64 wakeup_ns)

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Decisions of the scheduler (sched/observe/decision.def) as the reports have them: gathered from
+ * events, as text for people, and as a file for tools.
+ */
+#pragma once
+
+#include <stdio.h>
+
+#include "sched/observe/decision.h"
+#include "sim/report/report.h"
+
+/* The candidates of the decision that comes next. All 0 before the first. */
+struct candidates {
+	u32 nr;
+	bool complete; /* the decision has come: the next candidate is another's */
+	struct event_sched_decision_candidate row[DECISION_ROWS_MAX + 1];
+};
+
+/* The record of a decision, which all kinds share. */
+#define decision_record event_sched_decision_pick
+
+/*
+ * Takes an event of the machine. Returns the decision that it completes, with @c its candidates
+ * until the next call; or NULL.
+ */
+const struct decision_record *decision_gather(struct candidates *c,
+					      const struct sched_event *event);
+
+/* Prints the table of candidates, as rows of ms from the leftmost, and who was picked and why. */
+void decision_print(FILE *out, const struct decision_record *d, const struct candidates *c);
+
+/*
+ * --decisions: every decision of the machine @sim, which has not run yet, goes to @path as a line
+ * of JSON, after a line that says what run it is: @r, under the policy @sched. decisions_close()
+ * before the machine is freed.
+ */
+struct decision_file;
+struct decision_file *decisions_open(struct sim *sim, const struct report *r, const char *sched,
+				     const char *path);
+void decisions_close(struct decision_file *file);

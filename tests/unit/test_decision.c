@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Records of decisions (sched/observe/decision.def): they say what the policy saw, answered, and by
+ * which rule; they come only while their events are on; and they change nothing.
+ */
+#include <string.h>
+
+#include "group.h"
+#include "lib/prng.h"
+
+#define decision_record event_sched_decision_pick
+#define candidate	event_sched_decision_candidate
+
+/* The @index-th record from the end that is no candidate, of @type or of any (0). */
+static const struct decision_record *decision(struct machine *m, u16 type, unsigned index)
+{
+	for (unsigned i = m->nr_trace; i-- > 0;) {
+		const struct recorded *r = &m->trace[i % MAX_TRACE];
+
+		if (r->common.type != EVENT_ID_sched_decision_candidate &&
+		    (!type || r->common.type == type) && !index--)
+			return (const void *)r->bytes;
+	}
+	fail_msg("there is no such decision");
+	return NULL;
+}
+
+/* The @index-th candidate of @d. */
+static const struct candidate *row(struct machine *m, const struct decision_record *d,
+				   unsigned index)
+{
+	unsigned at = 0;
+
+	while ((const void *)m->trace[at].bytes != d)
+		at++;
+	assert_true(index < d->nr_rows);
+	return (const void *)m->trace[at - d->nr_rows + index].bytes;
+}
+
+static void record(struct machine *m)
+{
+	sched_trace_set(m->s, DECISION_EVENTS);
+	m->nr_trace = 0;
+}
+
+/* Three tasks on one CPU; @a runs and has used 3 ms, @b and @c wait, @c has used 1 ms. */
+static struct machine *three(const char *policy, struct task **t)
+{
+	static const struct sched_cpu_desc cpu;
+	struct machine *m = machine_new_on(1, 250, &cpu, policy);
+
+	t[0] = spawn_nice(m, "a", 0);
+	t[1] = spawn_nice(m, "b", 0);
+	t[2] = spawn_nice(m, "c", 5);
+	return m;
+}
+
+static void off_there_is_no_record(void **state)
+{
+	struct task *t[3];
+	struct machine *m = three("cfs", t);
+
+	(void)state;
+	sched_trace_set(m->s, BIT(EVENT_sched_switch));
+	assert_ptr_equal(m->s->rq[0].fair.hooks, &cfs_policy.hooks);
+	sched_trace_set(m->s, BIT(EVENT_sched_decision_pick));
+	assert_ptr_not_equal(m->s->rq[0].fair.hooks, &cfs_policy.hooks);
+	sched_trace_set(m->s, 0);
+	assert_ptr_equal(m->s->rq[0].fair.hooks, &cfs_policy.hooks);
+	m->nr_trace = 0;
+	advance(m, 5 * MS);
+	switch_cpu(m, 0, true);
+	assert_int_equal(m->nr_trace, 0);
+	machine_free(m);
+}
+
+static void a_pick_has_its_candidates_in_order(void **state)
+{
+	struct task *t[3];
+	struct machine *m = three("cfs", t);
+	const struct decision_record *d;
+	struct task *ran = running(m, 0), *next;
+
+	(void)state;
+	record(m);
+	advance(m, 20 * MS);
+	next = switch_cpu(m, 0, true);
+	d = decision(m, EVENT_ID_sched_decision_pick, 0);
+	assert_int_equal(d->answer, 1);
+	assert_int_equal(d->pid, next->pid);
+	assert_string_equal(d->comm, next->comm);
+	assert_int_equal(d->rule, RULE_least_vruntime);
+	assert_int_equal(d->policy, POLICY_cfs);
+	assert_int_equal(d->nr_queued, 3);
+	assert_int_equal(d->nr_rows, 3);
+	assert_int_equal(d->vruntime, next->fair.vruntime);
+	assert_int_equal(d->v, cfs_queue(&m->s->rq[0].fair)->min_vruntime);
+	/* The tree in its order, then the one that ran. */
+	assert_true((s64)(row(m, d, 0)->vruntime - row(m, d, 1)->vruntime) <= 0);
+	assert_int_equal(row(m, d, 0)->depth + row(m, d, 1)->depth, 3);
+	assert_int_equal(row(m, d, 2)->pid, ran->pid);
+	assert_int_equal(row(m, d, 2)->flags & DECISION_RUNS, DECISION_RUNS);
+	assert_int_equal(row(m, d, 2)->depth, 0);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(row(m, d, i)->weight, row(m, d, i)->comm[0] == 'c' ? 335 : 1024);
+	machine_free(m);
+}
+
+static void the_charge_before_it_says_what_changed(void **state)
+{
+	struct task *t[3];
+	struct machine *m = three("eevdf", t);
+	struct task *ran = running(m, 0);
+	u64 before = ran->fair.vruntime;
+	const struct decision_record *d;
+
+	(void)state;
+	record(m);
+	advance(m, 1 * MS);
+	switch_cpu(m, 0, true);
+	d = decision(m, EVENT_ID_sched_decision_charge, 0);
+	assert_int_equal(d->pid, ran->pid);
+	assert_int_equal(d->delta, MS);
+	assert_int_equal(row(m, d, 0)->vruntime, before);
+	assert_int_equal(row(m, d, 0)->flags & DECISION_SUBJECT, DECISION_SUBJECT);
+	assert_int_equal(d->vruntime, ran->fair.vruntime);
+	assert_true(d->vruntime != before);
+	machine_free(m);
+}
+
+static void eevdf_says_which_of_its_rules_decided(void **state)
+{
+	struct task *t[3];
+	struct machine *m = three("eevdf", t);
+	const struct decision_record *d;
+
+	(void)state;
+	record(m);
+	advance(m, 10 * MS);
+	tick(m);
+	d = decision(m, EVENT_ID_sched_decision_tick, 0);
+	assert_int_equal(d->rule, RULE_request_used_up);
+	assert_int_equal(d->answer, 1);
+	assert_int_equal(decision(m, EVENT_ID_sched_decision_pick, 0)->rule,
+			 RULE_earliest_deadline);
+	/* Picked and not done with its request, it goes on. */
+	advance(m, 1000);
+	switch_cpu(m, 0, true);
+	assert_int_equal(decision(m, EVENT_ID_sched_decision_pick, 0)->rule, RULE_request_lasts);
+	machine_free(m);
+}
+
+static void a_wakeup_is_placed_and_compared(void **state)
+{
+	struct task *t[3], *sleeper;
+	struct machine *m = three("cfs", t);
+	const struct decision_record *d;
+
+	(void)state;
+	sleeper = running(m, 0);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	advance(m, 50 * MS);
+	record(m);
+	wake(m, sleeper, 0);
+	d = decision(m, EVENT_ID_sched_decision_place, 0);
+	assert_int_equal(d->rule, RULE_arrives_woken);
+	assert_int_equal(d->pid, sleeper->pid);
+	assert_int_equal(row(m, d, 0)->flags & DECISION_SUBJECT, DECISION_SUBJECT);
+	assert_int_equal(row(m, d, 0)->flags & DECISION_QUEUED, 0);
+	d = decision(m, EVENT_ID_sched_decision_preempt, 0);
+	assert_int_equal(d->rule, RULE_vruntime_lead);
+	assert_int_equal(d->answer, 1);
+	settle(m);
+	d = decision(m, EVENT_ID_sched_decision_pick, 0);
+	assert_int_equal(d->pid, sleeper->pid);
+	machine_free(m);
+}
+
+static void a_lone_task_and_a_long_queue(void **state)
+{
+	struct machine *m = machine_new(1, 250);
+	const struct decision_record *d;
+
+	(void)state;
+	spawn_nice(m, "lone", 0);
+	record(m);
+	advance(m, MS);
+	switch_cpu(m, 0, true);
+	assert_int_equal(decision(m, EVENT_ID_sched_decision_pick, 0)->rule, RULE_only_one);
+	sched_trace_set(m->s, 0);
+	for (unsigned i = 0; i < 100; i++)
+		spawn_nice(m, "many", 0);
+	record(m);
+	switch_cpu(m, 0, true);
+	d = decision(m, EVENT_ID_sched_decision_pick, 0);
+	assert_int_equal(d->nr_queued, 101);
+	assert_int_equal(d->nr_rows, DECISION_ROWS_MAX);
+	assert_int_equal(row(m, d, DECISION_ROWS_MAX - 1)->flags & DECISION_RUNS, DECISION_RUNS);
+	machine_free(m);
+}
+
+static void groups_have_numbers_and_names(void **state)
+{
+	struct machine *m = machine_new(1, 250);
+	struct task_group *first = new_group(m, NULL), *second = new_group(m, NULL);
+	const struct decision_record *member, *group;
+
+	(void)state;
+	task_group_set_name(second, "second");
+	record(m); /* groups made later are recorded too */
+	spawn_in(m, first, 0);
+	spawn_in(m, second, 0);
+	advance(m, 20 * MS);
+	switch_cpu(m, 0, true);
+	member = decision(m, EVENT_ID_sched_decision_pick, 0);
+	group = decision(m, EVENT_ID_sched_decision_pick, 1);
+	assert_int_equal(group->level, 0);
+	assert_int_equal(group->pid, 0);
+	assert_int_equal(member->level, 1);
+	assert_int_equal(member->group, group->subject_group);
+	assert_true(group->subject_group == 1 || group->subject_group == 2);
+	assert_string_equal(group->comm, group->subject_group == 2 ? "second" : "");
+	machine_free(m);
+}
+
+/* Random events on a machine of two CPUs. Returns a digest of who ran where. */
+static u64 drive(const char *policy, u64 seed, u64 events)
+{
+	static const struct sched_cpu_desc cpus[2];
+	struct machine *m = machine_new_on(2, 1000, cpus, policy);
+	struct task_group *tg = new_group(m, NULL);
+	struct task *t[8];
+	struct prng prng;
+	u64 digest = 0;
+
+	prng_seed(&prng, seed);
+	sched_trace_set(m->s, events);
+	for (unsigned i = 0; i < ARRAY_SIZE(t); i++)
+		t[i] = spawn_in(m, i % 3 ? NULL : tg, (int)i - 4);
+	for (unsigned n = 0; n < 3000; n++) {
+		u64 r = prng_u64(&prng);
+		unsigned cpu = r % 2;
+
+		advance(m, r / 64 % (2 * MS));
+		if (r / 2 % 4 == 0)
+			tick(m);
+		else if (r / 2 % 4 < 3 && running(m, cpu) != &m->idle[cpu])
+			block(m, cpu, TASK_INTERRUPTIBLE);
+		else
+			wake(m, t[r / 8 % ARRAY_SIZE(t)], cpu);
+		settle(m);
+		digest = digest * 31 + (u64)running(m, 0)->pid * 64 + (u64)running(m, 1)->pid;
+		digest += running(m, cpu)->fair.vruntime;
+	}
+	machine_free(m);
+	return digest;
+}
+
+static void recording_changes_nothing(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; sched_fair_name(i); i++)
+		for (u64 seed = 1; seed <= 3; seed++) {
+			u64 digest = drive(sched_fair_name(i), seed, 0);
+
+			assert_int_equal(digest, drive(sched_fair_name(i), seed, DECISION_EVENTS));
+			assert_int_equal(digest, drive(sched_fair_name(i), seed,
+						       BIT(EVENT_sched_decision_pick)));
+			assert_true(digest != drive(sched_fair_name(i), seed + 1, 0));
+		}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(off_there_is_no_record),
+		cmocka_unit_test(a_pick_has_its_candidates_in_order),
+		cmocka_unit_test(the_charge_before_it_says_what_changed),
+		cmocka_unit_test(eevdf_says_which_of_its_rules_decided),
+		cmocka_unit_test(a_wakeup_is_placed_and_compared),
+		cmocka_unit_test(a_lone_task_and_a_long_queue),
+		cmocka_unit_test(groups_have_numbers_and_names),
+		cmocka_unit_test(recording_changes_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
