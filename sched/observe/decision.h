@@ -38,7 +38,7 @@ enum decision_flags {
 struct decision_numbers {
 	u64 vruntime, deadline; /* virtual times */
 	u64 slice;		/* ns */
-	s64 lag;		/* virtual time, of an entity that is not queued */
+	s64 lag;		/* virtual time that it is owed while it is not queued */
 	u8 score;
 	u16 flags; /* of decision_flags, those that the policy knows */
 };

@@ -22,7 +22,7 @@
 /* One recorded event: the record's bytes as the scheduler passed them. */
 struct recorded {
 	struct sched_event common;
-	u8 bytes[104];
+	u8 bytes[112];
 };
 
 struct machine {

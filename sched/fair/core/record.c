@@ -64,7 +64,7 @@ static void put_candidate(struct fair_queue *q, struct entity *e, unsigned flags
 	c.vruntime = n.vruntime;
 	c.deadline = n.deadline;
 	c.slice = n.slice;
-	c.lag = n.lag;
+	c.lag = e->queued ? 0 : n.lag;
 	c.ran = e->sum_exec - e->prev_sum_exec;
 	c.weight = (u32)weight_down(e->load.weight);
 	c.flags = (u16)(n.flags | flags | common_flags(q, e));
@@ -152,7 +152,8 @@ static void end(struct decision_record *d, unsigned type, struct fair_queue *q, 
 	}
 	d->vruntime = n.vruntime;
 	d->deadline = n.deadline;
-	d->lag = n.lag;
+	d->slice = n.slice;
+	d->lag = e && (type == EVENT_ID_sched_decision_leave || !e->queued) ? n.lag : 0;
 	host_trace(&d->common);
 }
 

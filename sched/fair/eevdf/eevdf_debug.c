@@ -73,13 +73,12 @@ void eevdf_numbers(struct fair_queue *q, struct entity *e, struct decision_numbe
 
 	n->deadline = ee->deadline;
 	n->slice = ee->slice;
+	n->lag = ee->vlag;
 	n->flags = (u16)((ee->protected ? DECISION_REQUEST_LASTS : 0) |
 			 (ee->turn_over ? DECISION_REQUEST_USED : 0) |
 			 (ee->relative ? DECISION_RELATIVE : 0) |
 			 (e == eevdf_queue(q)->next ? DECISION_NEXT : 0));
-	if (!e->queued)
-		n->lag = ee->vlag;
-	else if (eevdf_eligible(q, e))
+	if (e->queued && eevdf_eligible(q, e))
 		n->flags |= DECISION_ELIGIBLE;
 }
 

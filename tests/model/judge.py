@@ -1,0 +1,487 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Judge the decisions of a run: was each the right one, by the definition of its policy?
+
+The decisions come from the simulator (`schedsim --decisions FILE`) or from the kernel (events `decision:*` in a
+trace.dat). Each has the numbers of all that was compared, so nothing of the run is needed but the file and the tunables
+that differ from the defaults. The rules are those of docs/oracles.md, in whole numbers of any size and in fractions;
+nothing of sched/ is used.
+
+A decision is right, wrong, or not judged: the record lacks candidates (a queue of more than 64), or no rule here covers
+the case. Where the policy rounds, what rounding can do is allowed, with the derivation beside it.
+
+Usage: judge.py FILE... [--set NAME=VALUE]...    exits 1 if a decision is wrong
+"""
+
+import argparse
+import collections
+import json
+import pathlib
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import bore
+
+Row = dict[str, Any]
+
+RUNS, ASLEEP, IDLE, ELIGIBLE, LASTS, USED = 0x1, 0x2, 0x4, 0x8, 0x10, 0x20
+NEXT, LAST, SKIP, DUE, SUBJECT, QUEUED, RELATIVE = 0x40, 0x80, 0x100, 0x200, 0x400, 0x800, 0x1000
+
+# queue_flags and place_flags of the calls
+SLEEP = WAKEUP = 0x1
+SPECIAL, MIGRATED, INITIAL, DELAYED = 0x10, 0x40, 0x80, 0x200
+NEW, LEAVES_CLASS, ABSENT, SWAPPED = 0x1000, 0x2000, 0x4000, 0x8000
+FORK = 0x4
+
+RIGHT, NOT_JUDGED = "", None
+Verdict = str | None  # why it is wrong
+
+MS = 1_000_000
+WORD = 1 << 64
+
+
+def ahead(a: int, b: int) -> int:
+    """@a - @b, of virtual times that may have wrapped but are near each other."""
+    return (a - b + WORD // 2) % WORD - WORD // 2
+
+
+class Tunables:
+    """The tunables that decide, at their defaults for a number of CPUs, as Linux scales them: 1 + log2 of at most 8."""
+
+    def __init__(self, cpus: int, hz: int, **changed: int) -> None:
+        scale = min(cpus, 8).bit_length()
+        self.latency_ns = 6 * MS * scale
+        self.min_granularity_ns = 3 * MS // 4 * scale
+        self.idle_min_granularity_ns = 3 * MS // 4
+        self.wakeup_granularity_ns = MS * scale
+        self.base_slice_ns = 7 * MS // 10 * scale
+        self.tick_ns = 1_000_000_000 // hz
+        for name, value in changed.items():
+            if not hasattr(self, name):
+                raise ValueError(f"--set {name}: no rule knows it; they know {', '.join(sorted(vars(self)))}")
+            setattr(self, name, value)
+
+
+# --- rounding ---------------------------------------------------------------------------------------------
+
+
+def virtual_slack(ns: int, weight: int) -> int:
+    """By how much v * weight may differ from ns * 1024, where v is @ns at @weight as a product with an inverse.
+
+    The exact value is ns * 1024 / weight. An inverse is off by less than a unit of 2^-32, so the product by
+    ns * 1024 / 2^32 at most; bits that are dropped below 2^-30 and the final rounding add the rest.
+    """
+    exact = ns * 1024
+    return (exact >> 30) + (exact * weight >> 32) + 2 * weight
+
+
+def is_virtual(v: int, ns: int, weight: int) -> bool:
+    """Is @ns of CPU time at @weight worth @v of virtual time, but for rounding?"""
+    return abs(v * weight - ns * 1024) <= virtual_slack(ns, weight)
+
+
+def exceeds(v: int, ns: int, weight: int) -> bool | None:
+    """Is @v more than @ns at @weight? None: rounding decides."""
+    if is_virtual(v, ns, weight) or is_virtual(v - 1, ns, weight):
+        return None
+    return v * weight > ns * 1024
+
+
+# --- a queue ----------------------------------------------------------------------------------------------
+
+
+class Queue:
+    """The candidates of a decision that are queued, and the subject."""
+
+    def __init__(self, d: Row) -> None:
+        self.d = d
+        self.subject: Row | None = None
+        self.rows: list[Row] = []
+        for row in d["candidates"]:
+            if row["flags"] & SUBJECT:
+                self.subject = row
+            if row["flags"] & QUEUED:
+                self.rows.append(row)
+        self.curr = next((row for row in self.rows if row["flags"] & RUNS), None)
+
+    def complete(self) -> bool:
+        return len(self.rows) == self.d["nr_queued"]
+
+    def find(self, pid: int, group: int) -> Row | None:
+        return next((r for r in self.rows if r["pid"] == pid and r["group"] == group), None)
+
+    def sum_ahead(self, at: int) -> int:
+        """The sum of weight * (v_i - @at): not negative if an entity at @at has had no more than its share."""
+        return sum(row["weight"] * ahead(row["vruntime"], at) for row in self.rows)
+
+    def weight(self) -> int:
+        return sum(row["weight"] for row in self.rows)
+
+    def eligible(self, row: Row) -> bool:
+        return self.sum_ahead(row["vruntime"]) >= 0
+
+    def now_from(self, at: int) -> int:
+        """The weighted mean of virtual times less @at, rounded down."""
+        return self.sum_ahead(at) // self.weight()
+
+
+# --- CFS --------------------------------------------------------------------------------------------------
+
+
+Granularity = Callable[[Row, Row], int]
+
+
+def cfs_granularity(t: Tunables) -> Granularity:
+    return lambda row, left: t.wakeup_granularity_ns
+
+
+def bore_granularity(t: Tunables) -> Granularity:
+    """It grows with half of the levels by which the score of the other is higher."""
+    return lambda row, left: bore.granularity_2(t.wakeup_granularity_ns, row["score"], left["score"])
+
+
+def close(row: Row, left: Row, granularity: Granularity) -> bool | None:
+    """Is @row at most a wakeup granularity, in the virtual time of @left, to the right of it?"""
+    lead = ahead(row["vruntime"], left["vruntime"])
+    if lead <= 0:
+        return True
+    # A granularity that is stretched by a score is rounded down before it is divided by the weight, or after.
+    beyond = {exceeds(lead + off, granularity(row, left), left["weight"]) for off in (-2, 2)}
+    return not beyond.pop() if len(beyond) == 1 and None not in beyond else None
+
+
+def picks_from(rows: list[Row], left: Row, granularity: Granularity) -> list[Row]:
+    """The entities that CFS may pick if @left counts as the leftmost of @rows."""
+    may = []
+    for flag in (NEXT, LAST):
+        buddy = next((row for row in rows if row["flags"] & flag), None)
+        near = buddy and close(buddy, left, granularity)
+        if buddy and near is not False:
+            may.append(buddy)
+        if near:
+            return may
+    if not left["flags"] & SKIP:
+        return [*may, left]
+    others = [row for row in rows if row is not left]
+    least = min((ahead(row["vruntime"], left["vruntime"]) for row in others), default=None)
+    for second in others:
+        if ahead(second["vruntime"], left["vruntime"]) == least:
+            near = close(second, left, granularity)
+            if near is not False:
+                may.append(second)
+            if not near:
+                may.append(left)
+    return may or [left]
+
+
+def cfs_pick(rows: list[Row], picked: Row, granularity: Granularity) -> Verdict:
+    base = rows[0]["vruntime"]
+    least = min(ahead(row["vruntime"], base) for row in rows)
+    firsts = [row for row in rows if ahead(row["vruntime"], base) == least]
+    if any(picked is row for first in firsts for row in picks_from(rows, first, granularity)):
+        return RIGHT
+    return f"the least virtual runtime has {name(firsts[0])}"
+
+
+def judge_cfs_pick(d: Row, q: Queue, t: Tunables) -> Verdict:
+    picked = q.find(d["pid"], d["subject_group"])
+    if not picked:
+        return "the entity that was picked is not queued"
+    return cfs_pick(q.rows, picked, bore_granularity(t) if d["policy"] == "bore_cfs" else cfs_granularity(t))
+
+
+def judge_fdl_pick(d: Row, q: Queue, t: Tunables) -> Verdict:
+    """The earliest deadline, or if the deadline of all others together is earlier, what CFS picks of them."""
+    due = [row for row in q.rows if row["flags"] & DUE]
+    if not due:
+        return judge_cfs_pick(d, q, t)
+    picked = q.find(d["pid"], d["subject_group"])
+    if not picked:
+        return "the entity that was picked is not queued"
+    earliest = min(ahead(row["deadline"], 0) for row in due)
+    others = [row for row in q.rows if not row["flags"] & DUE]
+    if d["container"] and ahead(d["container"], 0) < earliest:
+        if picked["flags"] & DUE:
+            return "the deadline of the entities without one is earlier"
+        return cfs_pick(others, picked, cfs_granularity(t))
+    if not d["container"] and others and not picked["flags"] & DUE:
+        return "the container had no deadline yet, so it begins later than any that waits"
+    if ahead(picked["deadline"], 0) != earliest or not picked["flags"] & DUE:
+        return f"the earliest deadline is {earliest} ns from now"
+    return RIGHT
+
+
+def judge_cfs_preempt(d: Row, q: Queue, t: Tunables) -> Verdict:
+    curr, woken = q.curr, q.subject
+    if not curr or not woken or curr["flags"] & DUE or woken["flags"] & DUE:
+        return judge_fdl_preempt(d, curr, woken)
+    stays = close(curr, woken, bore_granularity(t) if d["policy"] == "bore_cfs" else cfs_granularity(t))
+    if stays is None or stays != bool(d["answer"]):
+        return RIGHT
+    return f"its lead is {ahead(curr['vruntime'], woken['vruntime'])} ns of virtual time"
+
+
+def judge_fdl_preempt(d: Row, curr: Row | None, woken: Row | None) -> Verdict:
+    """The earlier deadline; an entity without one has that of all others without one."""
+    if not curr or not woken:
+        return NOT_JUDGED
+    if not d["container"] and not (curr["flags"] & woken["flags"] & DUE):
+        right = bool(woken["flags"] & DUE)
+    else:
+        deadlines = [ahead(row["deadline"] if row["flags"] & DUE else d["container"], 0) for row in (curr, woken)]
+        right = deadlines[1] < deadlines[0]
+    return RIGHT if right == bool(d["answer"]) else "the earlier deadline goes first"
+
+
+def judge_cfs_tick(d: Row, q: Queue, t: Tunables) -> Verdict:
+    """The turn is over after the slice; or after min_granularity, if another is a slice behind."""
+    row = q.subject
+    if not row or (d["policy"] == "fdl" and any(r["flags"] & DUE for r in q.rows)):
+        return NOT_JUDGED
+    lead = max(ahead(row["vruntime"], other["vruntime"]) for other in q.rows if other is not row)
+    right = row["ran"] > row["slice"] or (row["ran"] >= t.min_granularity_ns and lead > row["slice"])
+    if right == bool(d["answer"]):
+        return judge_cfs_slice(d, q, t, row)
+    return f"it ran {row['ran']} ns of {row['slice']}, and is {lead} ns ahead"
+
+
+def judge_cfs_slice(d: Row, q: Queue, t: Tunables, row: Row) -> Verdict:
+    """The part of the period by weight. Only on a CPU without groups does the record have all weights."""
+    if d["level"] or any(r["group"] or r["flags"] & IDLE for r in q.rows):
+        return RIGHT
+    nr = len(q.rows)
+    fits = -(-t.latency_ns // t.min_granularity_ns)
+    period = nr * t.min_granularity_ns if nr > fits else t.latency_ns
+    least = t.min_granularity_ns
+    share, rest = divmod(period * row["weight"], q.weight())
+    # The product with an inverse of the total weight: a unit of 2^-32, and a ns.
+    slack = 2 + (period * row["weight"] >> 32)
+    if abs(max(share, least) - row["slice"]) <= slack:
+        return RIGHT
+    return f"its slice should be {max(share, least)} ns (and {rest} / {q.weight()}), not {row['slice']}"
+
+
+def judge_charge(d: Row, q: Queue, t: Tunables) -> Verdict:
+    """Virtual time advances by the time that it ran, over its weight."""
+    row = q.subject
+    if not row:
+        return "there is no subject"
+    if d["policy"] == "bore_cfs":
+        return judge_stretched_charge(d, row)
+    if d["weight"] != row["weight"]:
+        return NOT_JUDGED  # a new score of BORE gave it another weight
+    timed = d["policy"] in ("eevdf", "bore")
+    if timed and not row["flags"] & QUEUED:
+        return RIGHT if d["vruntime"] == row["vruntime"] else "it is not queued, but its virtual time changed"
+    gone = ahead(d["vruntime"], row["vruntime"])
+    if not is_virtual(gone, d["delta"], row["weight"]):
+        return f"{d['delta']} ns at weight {row['weight']} are not {gone} ns of virtual time"
+    if not timed:
+        return RIGHT
+    if ahead(d["vruntime"], row["deadline"]) < 0:
+        return RIGHT if d["deadline"] == row["deadline"] else "its deadline changed before it was reached"
+    if not is_virtual(ahead(d["deadline"], d["vruntime"]), d["slice"], row["weight"]):
+        return "the new request does not last a slice"
+    return RIGHT
+
+
+def judge_stretched_charge(d: Row, row: Row) -> Verdict:
+    """The score, which only grows while a task runs, stretches virtual time."""
+    gone = ahead(d["vruntime"], row["vruntime"])
+    plain = d["delta"] * 1024 // row["weight"]
+    slack = virtual_slack(d["delta"], row["weight"]) // row["weight"] + 1
+    for score in range(row["score"], bore.MOST + 1):
+        if bore.stretched_2(max(0, plain - slack), score) <= gone <= bore.stretched_2(plain + slack, score):
+            return RIGHT
+    return f"{d['delta']} ns at weight {row['weight']} and score {row['score']} are not {gone} ns of virtual time"
+
+
+def judge_cfs_place(d: Row, q: Queue, t: Tunables) -> Verdict:
+    """A sleeper may claim half a latency; a traveller keeps its distance to min_vruntime."""
+    row, flags = q.subject, d["flags"]
+    if not row or flags & (NEW | LEAVES_CLASS | ABSENT | SWAPPED | INITIAL):
+        return NOT_JUDGED
+    own = row["vruntime"]
+    if not flags & WAKEUP or flags & MIGRATED:
+        own = (own + d["v"]) % WORD
+    if flags & WAKEUP:
+        credit = (t.min_granularity_ns if row["flags"] & IDLE else t.latency_ns) // 2
+        earliest = (d["v"] - credit) % WORD
+        own = own if ahead(own, earliest) > 0 else earliest
+    return RIGHT if d["vruntime"] == own else f"it belongs at {own}, not {d['vruntime']}"
+
+
+# --- EEVDF ------------------------------------------------------------------------------------------------
+
+
+def eevdf_best(q: Queue, policy: str, lasts: bool) -> tuple[list[Row], str]:
+    """The entities that a pick may choose; why. @lasts: the running one's request is not to be broken into."""
+    if len(q.rows) == 1:
+        return q.rows, "nobody else is queued"
+    nominated = next((r for r in q.rows if r["flags"] & NEXT), None)
+    if nominated and nominated is not q.curr and q.eligible(nominated):
+        return [nominated], "it is nominated and eligible"
+    if q.curr and lasts and q.eligible(q.curr):
+        if policy != "bore":
+            return [q.curr], "the running one is eligible and its request lasts"
+        # BORE has a threshold of tasks beyond which it does not wait for the end of requests.
+    able = [row for row in q.rows if q.eligible(row)]
+    base = able[0]["deadline"]
+    least = min(ahead(row["deadline"], base) for row in able)
+    best = [row for row in able if ahead(row["deadline"], base) == least]
+    if policy == "bore" and q.curr and lasts and q.eligible(q.curr):
+        best.append(q.curr)
+    return best, "of the eligible it has the earliest deadline"
+
+
+def judge_eevdf_pick(d: Row, q: Queue, t: Tunables) -> Verdict:
+    wrong = judge_eevdf_numbers(d, q)
+    if wrong:
+        return wrong
+    picked = q.find(d["pid"], d["subject_group"])
+    if not picked:
+        return "the entity that was picked is not queued"
+    best, why = eevdf_best(q, d["policy"], bool(q.curr and q.curr["flags"] & LASTS))
+    return RIGHT if any(picked is row for row in best) else f"right is {name(best[0])}: {why}"
+
+
+def judge_eevdf_numbers(d: Row, q: Queue) -> Verdict:
+    """V, and who is eligible, as the policy has them."""
+    if q.rows and q.now_from(d["v"]) != 0:
+        return f"the virtual time is off by {q.now_from(d['v'])} ns"
+    for row in q.rows:
+        if q.eligible(row) != bool(row["flags"] & ELIGIBLE):
+            return f"{name(row)} is {'' if q.eligible(row) else 'not '}eligible"
+    return RIGHT
+
+
+def judge_eevdf_preempt(d: Row, q: Queue, t: Tunables) -> Verdict:
+    curr, woken = q.curr, q.subject
+    if not curr or not woken:
+        return NOT_JUDGED
+    if curr["flags"] & USED:
+        return RIGHT if d["answer"] else "the running one used up its request"
+    urgent = (woken["slice"] < curr["slice"] and q.eligible(woken)
+              and (ahead(woken["deadline"], curr["deadline"]) < 0 or not q.eligible(curr)))
+    best, why = eevdf_best(q, d["policy"], bool(curr["flags"] & LASTS) and not urgent)
+    among = any(woken is row for row in best)
+    if among == bool(d["answer"]) or (among and len(best) > 1):
+        return RIGHT
+    return f"a pick would choose {name(best[0])}: {why}"
+
+
+def judge_eevdf_tick(d: Row, q: Queue, t: Tunables) -> Verdict:
+    row = q.subject
+    if not row:
+        return NOT_JUDGED
+    right = bool(row["flags"] & USED) or (not row["flags"] & LASTS and not q.eligible(row))
+    return RIGHT if right == bool(d["answer"]) else "a turn ends with its request, or without protection and claim"
+
+
+def judge_eevdf_place(d: Row, q: Queue, t: Tunables) -> Verdict:
+    """Among the others, itself included, its lag is the one it brought, to less than 2 ns of virtual time."""
+    row, flags = q.subject, d["flags"]
+    if not row or flags & (NEW | LEAVES_CLASS | ABSENT | SWAPPED | DELAYED):
+        return NOT_JUDGED
+    others, weight = q.weight(), d["weight"]
+    if others:
+        error = q.sum_ahead(d["vruntime"]) - row["lag"] * (others + weight)
+        if abs(error) >= 2 * (others + weight):
+            return f"its lag is off by {error // (others + weight)} ns"
+    rest = ahead(d["deadline"], d["vruntime"])
+    if row["flags"] & RELATIVE:
+        return RIGHT if rest == ahead(row["deadline"], 0) else "the rest of its request is not what it brought"
+    for half in (False, True):
+        if any(is_virtual((2 if half else 1) * rest + off, d["slice"], weight) for off in (0, 1, -1)):
+            if not half or flags & INITIAL or d["policy"] == "bore":
+                return RIGHT
+    return f"its request of {d['slice']} ns is {rest} ns of virtual time"
+
+
+def judge_eevdf_leave(d: Row, q: Queue, t: Tunables) -> Verdict:
+    """Lag is V less its virtual time, of at most two of the longest requests of the queue, or a tick."""
+    row, flags = q.subject, d["flags"]
+    if not row or not row["flags"] & QUEUED or flags & DELAYED:
+        return NOT_JUDGED
+    lag, kept = q.now_from(row["vruntime"]), d["lag"]
+    if d["answer"]:
+        return RIGHT if lag < 0 and flags & SLEEP and not flags & SPECIAL else "it has no debt, and must leave"
+    if lag < 0 and flags & (SLEEP | SPECIAL) == SLEEP:
+        return "it has a debt, and must stay"
+    longest = max(2 * max(r["slice"] for r in q.rows), t.tick_ns)
+    if d["policy"] == "bore":
+        longest //= 2
+    limited = any(is_virtual(abs(kept) + off, longest, d["weight"]) for off in (0, 1))
+    if kept != lag and not (kept * lag >= 0 and abs(kept) < abs(lag) and limited):
+        return f"its lag is {lag} ns, not {kept}"
+    return RIGHT
+
+
+# --- all --------------------------------------------------------------------------------------------------
+
+Judge = Callable[[Row, Queue, Tunables], Verdict]
+
+CFS: dict[str, Judge] = {"pick": judge_cfs_pick, "preempt": judge_cfs_preempt, "tick": judge_cfs_tick,
+                         "charge": judge_charge, "place": judge_cfs_place}
+EEVDF: dict[str, Judge] = {"pick": judge_eevdf_pick, "preempt": judge_eevdf_preempt, "tick": judge_eevdf_tick,
+                           "charge": judge_charge, "place": judge_eevdf_place, "leave": judge_eevdf_leave}
+JUDGES: dict[str, dict[str, Judge]] = {"cfs": CFS, "bore_cfs": CFS, "eevdf": EEVDF, "bore": EEVDF,
+                                       "fdl": {**CFS, "pick": judge_fdl_pick}}
+
+
+def name(row: Row) -> str:
+    return f"group {row['group']}" if row["group"] else f"{row['comm']}-{row['pid']}"
+
+
+def judge(d: Row, t: Tunables) -> Verdict:
+    """Why the decision @d is wrong; "" if it is right; None if no rule covers it."""
+    rule = JUDGES.get(d["policy"], {}).get(d["kind"])
+    q = Queue(d)
+    if not rule or (d["kind"] != "charge" and not q.complete()):
+        return NOT_JUDGED
+    if d["kind"] == "pick" and not d["answer"]:
+        return RIGHT if not q.rows else "nobody was picked, though some are queued"
+    return rule(d, q, t)
+
+
+def decisions(path: str) -> Iterator[Row]:
+    """The first line of the file, which says what run it is, and its decisions."""
+    if path.endswith(".dat"):
+        sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools"))
+        from fairground.decisions import as_rows  # the only thing that is shared: how the file is read
+        yield from as_rows(path)
+        return
+    with open(path, encoding="utf-8") as lines:
+        for line in lines:
+            yield json.loads(line)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("files", nargs="+", metavar="FILE")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a tunable that was changed")
+    arguments = parser.parse_args()
+    changed = {key: int(value) for key, _, value in (text.partition("=") for text in arguments.set)}
+    status = 0
+    for path in arguments.files:
+        counts: dict[tuple[str, str], list[int]] = collections.defaultdict(lambda: [0, 0, 0])
+        rows = decisions(path)
+        head = next(rows)
+        tunables = Tunables(head["cpus"], head["hz"], **changed)
+        for d in rows:
+            verdict = judge(d, tunables)
+            counts[d["policy"], d["kind"]][2 if verdict else 1 if verdict is None else 0] += 1
+            if verdict:
+                status = 1
+                if counts[d["policy"], d["kind"]][2] <= 5:
+                    print(f"{path}: {d['time'] / MS:.6f} ms, CPU {d['cpu']}: {d['policy']} {d['kind']} "
+                          f"{d['comm']}-{d['pid']} {d['rule']}: {verdict}")
+        print(f"{path}: {'policy':9} {'decision':9} {'right':>10} {'not judged':>11} {'wrong':>7}")
+        for (policy, kind), (right, unjudged, wrong) in sorted(counts.items()):
+            print(f"{path}: {policy:9} {kind:9} {right:10} {unjudged:11} {wrong:7}")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
