@@ -7,4 +7,7 @@ trace: image ## run CMD="..." and save its trace: OUT=trace.dat EVENTS=sched:*
 latency: ## print run time, switches and delays of each task in OUT=trace.dat, as perf sched latency does
 	$(Q)$(FAIRGROUND) latency
 
-.PHONY: trace latency
+decisions: ## print the decisions in FILE=run.json or trace.dat, and why each went as it did: SHOW="--stats"
+	$(Q)$(FAIRGROUND) decisions $(SHOW)
+
+.PHONY: trace latency decisions

@@ -245,19 +245,22 @@ struct trace_image {
 	u64 marker_ip; /* tracing_mark_write(), which `print` events refer to */
 };
 
+static void add_string(struct text *out, const char *text)
+{
+	text_add(out, "%s", text);
+	out->len++; /* the memory is zero: that was the NUL */
+}
+
 static void add_info(struct text *out, const char *what, const char *text)
 {
-	text_add(out, "%s", what);
-	out->len++; /* the memory is zero: that was the NUL */
-	text_add(out, "%s", text);
-	out->len++;
+	add_string(out, what);
+	add_string(out, text);
 }
 
 /* All texts that a trace.dat holds. NULL: no memory. */
 static char *make_info(void)
 {
 	u64 pa = page_alloc(order_of(INFO_SIZE));
-	char format[2048];
 	struct text out;
 
 	if (!pa)
@@ -269,8 +272,11 @@ static char *make_info(void)
 	add_info(&out, "trace_clock", "[local] global mono boot\n");
 	add_info(&out, "uname", "Fairground " COMMIT " x86_64");
 	for (unsigned nr = 0; nr < NR_TRACE_EVENTS; nr++) {
-		trace_event_format(&trace_events[nr], format, sizeof(format));
-		add_info(&out, trace_events[nr].system, format);
+		add_string(&out, trace_events[nr].system);
+		assert(out.len < INFO_SIZE);
+		out.len += trace_event_format(&trace_events[nr], out.buf + out.len,
+					      INFO_SIZE - out.len);
+		out.len++;
 	}
 	assert(out.len < INFO_SIZE);
 	return out.buf;

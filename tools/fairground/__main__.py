@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from . import agreement, bench, bench_smp, experiment, gdb, latency, repeat, scenarios, trace
+from . import agreement, bench, bench_smp, decision_report, experiment, gdb, latency, repeat, scenarios, trace
 from .cpio import ArchiveError
 from .expect import Missing
 from .machine import STATUS_NOT_STARTED, STATUS_PANIC, Machine, Outcome, stop_all
@@ -49,7 +49,7 @@ Command = Callable[[Settings, argparse.Namespace], int]
 COMMANDS: dict[str, Command] = {
     "run": cmd_run, "bench": bench.main, "bench-smp": bench_smp.main, "trace": trace.main, "repeat": repeat.main,
     "gdb": gdb.main, "latency": latency.main, "experiment": experiment.main, "agreement": agreement.main,
-    "scenarios": scenarios.main,
+    "scenarios": scenarios.main, "decisions": decision_report.main,
 }
 
 
@@ -59,7 +59,7 @@ def parse(words: list[str] | None) -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", required=True)
     for name, function in COMMANDS.items():
         sub = commands.add_parser(name, help=(function.__doc__ or "").splitlines()[0])
-        for setting in PARSERS:
+        for setting in PARSERS if name != "decisions" else ():  # that reads files, and runs nothing
             sub.add_argument(f"--{setting}", metavar=setting.upper(), help=f"default: ${setting.upper()}")
         if name == "trace":
             sub.add_argument("--out", default=trace_file(), help="default: $OUT or trace.dat")
@@ -75,6 +75,8 @@ def parse(words: list[str] | None) -> argparse.Namespace:
             agreement.options(sub)
         if name == "scenarios":
             scenarios.options(sub)
+        if name == "decisions":
+            decision_report.options(sub)
         if name == "experiment":
             experiment.options(sub)
         if name == "gdb":
@@ -93,7 +95,7 @@ def main(words: list[str] | None = None) -> int:
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, end)
     try:
-        settings = from_environment({name: getattr(arguments, name) for name in PARSERS}, build=arguments.build)
+        settings = from_environment({name: getattr(arguments, name, None) for name in PARSERS}, build=arguments.build)
         return COMMANDS[arguments.command](settings, arguments)
     except (UsageError, ArchiveError) as error:
         print(f"fairground: {error}", file=sys.stderr)

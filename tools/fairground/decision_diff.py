@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The first decision that differs between two runs: of kernel and simulator, two policies, or two builds.
+
+The decisions about each CPU's queues are compared in their order: kind, queue, subject, answer, and the rule if both
+runs have the same policies. Pids and times differ between hosts. A subject is therefore its name and its place among
+the pids with this name (hog#2 is the second hog), and times do not count, except to say which difference is the first.
+What one run decides after the other's end is no difference.
+"""
+
+from array import array
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from .decision_filter import Filter, Seen
+from .decision_text import conclusion, line, ms, side_by_side, table
+from .decisions import Decision, DecisionError, DecisionFile
+
+Entity = tuple[str, int, int]  # comm, pid, number of the group that it stands for
+
+
+class Key(NamedTuple):
+    """What is compared of a decision. The queue and the subject have the numbers of one host."""
+
+    kind: str
+    group: int
+    subject: Entity
+    answer: bool
+    rule: str
+
+
+class Meaning(NamedTuple):
+    """A Key in words that mean the same on every host."""
+
+    kind: str
+    queue: str
+    subject: str
+    answer: bool
+    rule: str
+
+
+@dataclass
+class Sequence:
+    """The compared decisions about one CPU: their keys as numbers, and their times."""
+
+    keys: "array[int]" = field(default_factory=lambda: array("L"))
+    times: "array[int]" = field(default_factory=lambda: array("Q"))
+
+
+class Run:
+    """One of the two runs."""
+
+    def __init__(self, path: str, file: DecisionFile) -> None:
+        self.path, self.file = path, file
+        self.cpus: dict[int, Sequence] = {}
+        self.policies: set[str] = set()
+        self.start = 0  # time of the first compared decision
+        self.end = 0    # time of the last decision of any kind
+        self.nr = 0
+        self._numbers: dict[Key, int] = {}
+        self._entities: set[Entity] = set()
+        self._wanted: Callable[[Decision], bool] = lambda d: True
+
+    def load(self, wanted: Filter) -> None:
+        """Read the file. Raises DecisionError if it does not allow a verdict."""
+        seen = Seen()
+        self._wanted = lambda d: wanted.accepts(d, candidates=False)
+        for d in self.file:
+            seen.add(d)
+            self.end = max(self.end, d.time)
+            self._entities.add((d.comm, d.pid, d.subject_group))
+            self._entities.update((c.comm, c.pid, c.group) for c in d.candidates)
+            if self._wanted(d):
+                self._add(d)
+        if self.file.lost or self.file.incomplete:
+            raise DecisionError(f"{self.path}: {missing(self.file)}; two runs can be compared only if all is recorded")
+        if not self.file.total:
+            raise DecisionError(f"{self.path}: {NOTHING}")
+        if not self.nr:
+            raise DecisionError(f"{self.path}: no decision matches; there are {self.file.total} {seen.text}")
+
+    def _add(self, d: Decision) -> None:
+        key = Key(d.kind, d.group, (d.comm, d.pid, d.subject_group), bool(d.answer), d.rule)
+        sequence = self.cpus.setdefault(d.cpu, Sequence())
+        sequence.keys.append(self._numbers.setdefault(key, len(self._numbers)))
+        sequence.times.append(d.time)
+        self.start = min(self.start, d.time) if self.nr else d.time
+        self.policies.add(d.policy)
+        self.nr += 1
+
+    def meanings(self, with_rule: bool) -> list[Meaning]:
+        """The meaning of each number that stands for a key."""
+        order: dict[tuple[str, bool], list[int]] = {}
+        for comm, pid, group in sorted(self._entities):
+            order.setdefault((comm, bool(group)), []).append(group or pid)
+
+        def name(entity: Entity) -> str:
+            comm, pid, group = entity
+            if not comm and not pid and not group:
+                return "nobody"
+            place = order[comm, bool(group)].index(group or pid) + 1
+            return f"{'group ' * bool(group)}{comm}#{place}"
+
+        groups = {group: name((comm, pid, group)) for comm, pid, group in self._entities if group}
+        return [Meaning(k.kind, groups.get(k.group, f"group {k.group}") if k.group else "", name(k.subject), k.answer,
+                        k.rule if with_rule else "") for k in self._numbers]
+
+    def time(self, cpu: int, index: int) -> int | None:
+        """When, after the first compared decision, the @index-th about @cpu was made."""
+        times = self.cpus[cpu].times if cpu in self.cpus else array("Q")
+        return times[index] - self.start if index < len(times) else None
+
+    def decision(self, cpu: int, index: int) -> Decision | None:
+        """The @index-th compared decision about @cpu, read again; None if there is none."""
+        for d in self.file:
+            if d.cpu == cpu and self._wanted(d):
+                if not index:
+                    return d
+                index -= 1
+        return None
+
+
+NOTHING = "no decision was recorded; record with schedsim --decisions FILE or make trace EVENTS='decision:*'"
+
+
+def missing(file: DecisionFile) -> str:
+    """What is known to be missing in the file, "" if nothing."""
+    parts = []
+    if file.lost:
+        parts.append(f"{file.lost} events were lost before they could be saved")
+    if file.incomplete:
+        parts.append(f"{file.incomplete} of {file.total} decisions lack candidates")
+    return " and ".join(parts)
+
+
+class Difference(NamedTuple):
+    """The first difference about one CPU: @agreed decisions there are equal before it."""
+
+    time: int
+    cpu: int
+    agreed: int
+
+
+class Comparison:
+    """Two runs, decision by decision."""
+
+    def __init__(self, a: Run, b: Run) -> None:
+        for key in ("cpus", "topology"):
+            one, two = ({**run.file.provenance.header, "cpus": run.file.provenance.cpus}.get(key) for run in (a, b))
+            if one and two and one != two:
+                what = (f"{one} CPUs", f"{two} CPUs") if key == "cpus" else (one, two)
+                raise DecisionError(f"the runs had different machines: {a.path} {what[0]}, {b.path} {what[1]}")
+        self.a, self.b = a, b
+        self.with_rule = False
+        self.agreed: dict[int, int] = {}           # by CPU, before its first difference
+        self.differences: list[Difference] = []    # at most one for each CPU
+
+    def compare(self, wanted: Filter) -> None:
+        for run in (self.a, self.b):
+            run.load(wanted)
+        self.with_rule = self.a.policies == self.b.policies
+        in_a, in_b = (run.meanings(self.with_rule) for run in (self.a, self.b))
+        for cpu in sorted(self.a.cpus.keys() | self.b.cpus.keys()):
+            one, two = (run.cpus.get(cpu, Sequence()).keys for run in (self.a, self.b))
+            same = next((i for i, (x, y) in enumerate(zip(one, two)) if in_a[x] != in_b[y]), min(len(one), len(two)))
+            self.agreed[cpu] = same
+            times = [time for run in (self.a, self.b) if (time := run.time(cpu, same)) is not None]
+            # At the end of one run the other may go on.
+            if times and min(times) <= min(run.end - run.start for run in (self.a, self.b)):
+                self.differences.append(Difference(min(times), cpu, same))
+
+    def report(self) -> list[str]:
+        """The comparison as lines."""
+        lines = [f"{letter}: {run.path}: {', '.join(sorted(run.policies))}; {run.file.provenance.text}; {run.nr} of "
+                 f"{run.file.total} decisions are compared" for letter, run in (("A", self.a), ("B", self.b))]
+        lines.append("compared: kind, queue, subject and answer" + (", and the rule" if self.with_rule else
+                                                                    "; not the rule, because the policies differ"))
+        total = sum(self.agreed.values())
+        if not self.differences:
+            rest = [f"{run.nr - total} more of {letter} come after the end of the other run"
+                    for letter, run in (("A", self.a), ("B", self.b)) if run.nr > total]
+            return [*lines, "", f"no difference: {total} decisions agree" + "".join(f"; {text}" for text in rest)]
+        first = min(self.differences)
+        before = sum(self._before(cpu, first.time) for cpu in self.agreed)
+        lines += ["", f"first difference: on CPU {first.cpu}, after {first.agreed} equal decisions there and {before} "
+                  "on all CPUs", ""]
+        one, two = (run.decision(first.cpu, first.agreed) for run in (self.a, self.b))
+        return lines + side_by_side(_side("A", one), _side("B", two)) + [""] + [
+            f"{letter}: {line(d).strip()}" for letter, d in (("A", one), ("B", two)) if d]
+
+    def _before(self, cpu: int, time: int) -> int:
+        """How many decisions about @cpu agree and were made before @time."""
+        times = (self.a if cpu in self.a.cpus else self.b).cpus[cpu].times
+        start = (self.a if cpu in self.a.cpus else self.b).start
+        nr = self.agreed[cpu]
+        while nr and times[nr - 1] - start > time:
+            nr -= 1
+        return nr
+
+
+def _side(letter: str, d: Decision | None) -> list[str]:
+    if d is None:
+        return [f"{letter}: makes no further decision about this CPU"]
+    return [f"{letter}: {ms(d.time)} ms, {d.kind} of {d.policy}", "", *table(d), "", conclusion(d)]
