@@ -75,7 +75,8 @@ static void do_fork(struct world *w, const struct op *op, unsigned cpu)
 	if (!x)
 		return;
 	if (parent && !sched_task_forks(&parent->t->task)) {
-		EXPECT(parent->attr.policy == SCHED_DEADLINE && !parent->attr.reset_on_fork);
+		EXPECT(parent == w->undecided || (parent->attr.policy == SCHED_DEADLINE &&
+						  !parent->attr.reset_on_fork));
 		return;
 	}
 	*x = (struct subject){
