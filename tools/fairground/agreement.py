@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Does the simulator decide as the kernel does? The same workload on both, decision by decision.
 
-A decision is a switch: on this CPU, this task is next. The kernel runs under ICOUNT=1. The simulator is told only what
+A decision is a pick of the fair policy (docs/decisions.md): on this CPU, this task is next, by this rule. The kernel runs under ICOUNT=1. The simulator is told only what
 it cannot know: when each task began, relative to the tick, and what operations cost (calibrate.py). From then on it
 decides alone. The two sequences of each CPU are then aligned with the fewest edits (optimal string alignment: insert,
 delete, replace, or exchange two neighbours).
@@ -11,6 +11,8 @@ simulator assumes. Such an exchange is counted apart and is no disagreement. Eve
 
     agreement = 1 - edits / decisions of the longer sequence
 
+Beside each row stand the rules by which the kernel decided where the two differ, most frequent first.
+
 The FLOORS are some four points below what runs of one or two seconds reached. A change that lowers the agreement fails.
 """
 
@@ -18,12 +20,15 @@ import argparse
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from . import simulator
 from .calibrate import calibrate
+from .decisions import Decision as Record
+from .decisions import open_decisions
 from .image import TraceError, event_values
 from .latency import EVENTS, latencies
 from .machine import commit
@@ -31,10 +36,10 @@ from .record import RecordError, run_recorded
 from .settings import SCHEDULERS, Settings, UsageError, make_settings
 from .tracefile import TraceFile
 
-TRACED = "sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new"
+TRACED = "sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new,decision:sched_decision_pick"
 SECONDS = 2  # how long a run lasts; the tests use less
 FEWEST_TURNS = 10  # a task with fewer turns is part of the machinery around the workload
-TABLE = "{:<10} {:<9} {:>7} {:>10} {:>6} {:>6} {:>10} {:>8}  {}"
+TABLE = "{:<10} {:<9} {:>7} {:>10} {:>6} {:>6} {:>10} {:>8}  {:<4}  {}"
 
 
 class Case(NamedTuple):
@@ -71,10 +76,11 @@ FLOORS = {
 
 
 class Decision(NamedTuple):
-    """A switch: at this time, in ns, the task with this role is next."""
+    """At this time, in ns, the task with this role is next, by this rule."""
 
     time: int
     role: str
+    rule: str = ""
 
 
 Decisions = dict[int, list[Decision]]  # of each CPU
@@ -117,49 +123,80 @@ def starts_of(trace: TraceFile, roles: dict[int, str], periods_us: Mapping[str, 
     return starts
 
 
-def decisions(trace: TraceFile, role_of: Callable[[dict[str, Any]], str], cpus: list[int], start: int,
-              end: int) -> Decisions:
-    """{cpu: [Decision]} from @start to @end. Tasks without a role are left out; so is the return from one of them."""
+def decisions(path: str, role_of: Callable[[Record], str], cpus: list[int], start: int, end: int) -> Decisions:
+    """{cpu: [Decision]} from @start to @end of the picks in the file @path.
+
+    Tasks without a role are left out; so is the return from one of them, and a pick of the task that runs already.
+    """
     found: Decisions = {cpu: [] for cpu in cpus}
-    for event in trace.events(["sched_switch"]):
-        if event.cpu in found and start <= event.time < end:
-            role = role_of(event_values(event))
-            of_cpu = found[event.cpu]
+    for pick in open_decisions(path):
+        if pick.kind == "pick" and pick.cpu in found and start <= pick.time < end:
+            role = role_of(pick)
+            of_cpu = found[pick.cpu]
             if role and not (of_cpu and of_cpu[-1].role == role):
-                of_cpu.append(Decision(event.time, role))
+                of_cpu.append(Decision(pick.time, role, pick.rule))
     return found
 
 
 # --- alignment -----------------------------------------------------------------------------------------------------
 
 
-def align(a: Sequence[str], b: Sequence[str]) -> tuple[int, int]:
-    """(edits, exchanges) of an optimal string alignment of the sequences @a and @b.
+EDIT, EXCHANGE = 1000, 1  # what they cost: the alignment with exchanges is preferred
 
-    An exchange costs less than an edit, so the alignment with exchanges is preferred.
-    """
-    edit, exchange = 1000, 1
-    rows = [[edit * j for j in range(len(b) + 1)]]
+
+def is_exchange(a: Sequence[str], b: Sequence[str], i: int, j: int) -> bool:
+    """Do @a up to @i and @b up to @j end in two different elements, the other way round?"""
+    return i > 1 and j > 1 and a[i - 1] == b[j - 2] and a[i - 2] == b[j - 1] and a[i - 1] != b[j - 1]
+
+
+def alignment(a: Sequence[str], b: Sequence[str]) -> list[list[int]]:
+    """The costs of optimal string alignments: [i][j] is that of @a up to @i and @b up to @j."""
+    rows = [[EDIT * j for j in range(len(b) + 1)]]
     for i, x in enumerate(a, 1):
-        row, above = [edit * i], rows[-1]
+        row, above = [EDIT * i], rows[-1]
         for j, y in enumerate(b, 1):
-            best = min(above[j - 1] + edit * (x != y), above[j] + edit, row[j - 1] + edit)
-            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y and x != y:
-                best = min(best, rows[-2][j - 2] + exchange)
+            best = min(above[j - 1] + EDIT * (x != y), above[j] + EDIT, row[j - 1] + EDIT)
+            if is_exchange(a, b, i, j):
+                best = min(best, rows[-2][j - 2] + EXCHANGE)
             row.append(best)
         rows.append(row)
-    return divmod(rows[-1][-1], edit)
+    return rows
+
+
+def align(a: Sequence[str], b: Sequence[str]) -> tuple[int, int]:
+    """(edits, exchanges) of an optimal string alignment of the sequences @a and @b."""
+    return divmod(alignment(a, b)[-1][-1], EDIT)
+
+
+def edited(a: Sequence[str], b: Sequence[str]) -> tuple[int, int, list[int]]:
+    """(edits, exchanges, for each edit the place in @a where it is) of an optimal alignment."""
+    rows, i, j = alignment(a, b), len(a), len(b)
+    places = []
+    while i or j:
+        if i and j and rows[i][j] == rows[i - 1][j - 1] + EDIT * (a[i - 1] != b[j - 1]):
+            i, j, changed = i - 1, j - 1, a[i - 1] != b[j - 1]
+        elif is_exchange(a, b, i, j) and rows[i][j] == rows[i - 2][j - 2] + EXCHANGE:
+            i, j, changed = i - 2, j - 2, False
+        else:
+            left = bool(i) and rows[i][j] == rows[i - 1][j] + EDIT
+            i, j, changed = i - left, j - (not left), True
+        if changed:
+            places.append(i)
+    return *divmod(rows[-1][-1], EDIT), places
 
 
 def compare(kernel: Decisions, simulated: Decisions) -> Counts:
-    """Numbers of decisions, edits and exchanges, added up over all CPUs."""
+    """Numbers of decisions, edits and exchanges, and the kernel's rules at the edits, added up over all CPUs."""
     edits = exchanges = longer = 0
+    rules: Counter[str] = Counter()
     for cpu, of_cpu in kernel.items():
         a, b = [d.role for d in of_cpu], [d.role for d in simulated[cpu]]
-        more_edits, more_exchanges = align(a, b)
+        more_edits, more_exchanges, places = edited(a, b)
         edits, exchanges, longer = edits + more_edits, exchanges + more_exchanges, longer + max(len(a), len(b))
+        rules.update(of_cpu[min(at, len(of_cpu) - 1)].rule for at in places if of_cpu)
     return {"kernel": sum(map(len, kernel.values())), "simulator": sum(map(len, simulated.values())),
-            "edits": edits, "exchanges": exchanges, "agreement": 1 - edits / longer if longer else 0.0}
+            "edits": edits, "exchanges": exchanges, "agreement": 1 - edits / longer if longer else 0.0,
+            "rules": rules}
 
 
 # --- both runs -----------------------------------------------------------------------------------------------------
@@ -192,8 +229,8 @@ def cpus_used(trace: TraceFile, roles: dict[int, str]) -> dict[str, list[int]]:
     return {role: sorted(set(cpus[len(cpus) // 4:])) for role, cpus in used.items()}
 
 
-def simulated_role(values: dict[str, Any]) -> str:
-    base, dash, number = values["next_comm"].rpartition("-")
+def simulated_role(pick: Record) -> str:
+    base, dash, number = pick.comm.rpartition("-")
     return base if dash and number.isdigit() and base else ""
 
 
@@ -208,14 +245,15 @@ def agree(settings: Settings, name: str, costs: Mapping[str, int], directory: st
     tick_ns = 1_000_000_000 // settings.hz
     with open(f"{stem}.json", "w", encoding="utf-8") as f:
         json.dump(workload(case, starts, cpus_used(kernel, roles), tick_ns, seconds), f, indent=1)
-    simulator.run(settings, f"{stem}.json", f"{stem}-simulator.dat", costs)
+    simulator.run(settings, f"{stem}.json", None, costs, ("--decisions", f"{stem}-simulator.dat"))
     twin = TraceFile(f"{stem}-simulator.dat")
     base = min(starts.values()) // tick_ns * tick_ns
     begin, length = max(starts.values()) - base, int(seconds * 0.9e9)
     origin = next(iter(twin.events())).time
     cpus = sorted({cpu for used in cpus_used(kernel, roles).values() for cpu in used})
-    ours = decisions(kernel, lambda v: roles.get(v["next_pid"], ""), cpus, base + begin, base + begin + length)
-    theirs = decisions(twin, simulated_role, cpus, origin + begin, origin + begin + length)
+    ours = decisions(f"{stem}-kernel.dat", lambda pick: roles.get(pick.pid, ""), cpus, base + begin,
+                     base + begin + length)
+    theirs = decisions(f"{stem}-simulator.dat", simulated_role, cpus, origin + begin, origin + begin + length)
     return compare(ours, theirs)
 
 
@@ -228,7 +266,8 @@ def row(name: str, sched: str, counts: Counts) -> tuple[str, bool]:
     floor = FLOORS.get((name, sched), 0.0)
     good = counts["agreement"] >= floor
     return TABLE.format(name, sched, counts["kernel"], counts["simulator"], counts["edits"], counts["exchanges"],
-                        f"{100 * counts['agreement']:.1f} %", f"{100 * floor:.1f} %", "PASS" if good else "FAIL"), good
+                        f"{100 * counts['agreement']:.1f} %", f"{100 * floor:.1f} %", "PASS" if good else "FAIL",
+                        ", ".join(f"{rule} {nr}" for rule, nr in counts["rules"].most_common(3))), good
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -258,7 +297,7 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
                 text, good = row(name, sched, agree(how, name, costs, directory))
                 if sched == scheds[0] and name == cases[0]:
                     print(TABLE.format("workload", "scheduler", "kernel", "simulator", "edits", "ties", "agreement",
-                                       "at least", ""))
+                                       "at least", "", "edits by rule"))
                 print(text, flush=True)
                 all_good = all_good and good
     except (RecordError, TraceError) as error:
