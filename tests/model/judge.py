@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Judge the decisions of a run: was each the right one, by the definition of its policy?
 
-The decisions come from the simulator (`schedsim --decisions FILE`) or from the kernel (events `decision:*` in a
-trace.dat). Each has the numbers of all that was compared, so nothing of the run is needed but the file and the tunables
+The decisions come from the simulator (`schedsim --decisions FILE`) or from the kernel (`make trace
+EVENTS='decision:*'`). Each has the numbers of all that was compared, so nothing of the run is needed but the file and the tunables
 that differ from the defaults. The rules are those of docs/oracles.md, in whole numbers of any size and in fractions;
 nothing of sched/ is used.
 
@@ -445,28 +445,33 @@ def judge(d: Row, t: Tunables) -> Verdict:
     return rule(d, q, t)
 
 
-def decisions(path: str) -> Iterator[Row]:
-    """The first line of the file, which says what run it is, and its decisions."""
-    if path.endswith(".dat"):
-        sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools"))
-        from fairground.decisions import as_rows  # the only thing that is shared: how the file is read
-        yield from as_rows(path)
+def decisions(path: str, hz: int) -> Iterator[Row]:
+    """What run the file is of ("cpus", "hz"), and then its decisions. A trace does not say @hz."""
+    if not path.endswith(".dat"):
+        with open(path, encoding="utf-8") as lines:
+            for line in lines:
+                yield json.loads(line)
         return
-    with open(path, encoding="utf-8") as lines:
-        for line in lines:
-            yield json.loads(line)
+    sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools"))
+    from fairground.decisions import open_decisions  # how a trace is read is all that is shared
+    file = open_decisions(path)
+    yield {"cpus": file.provenance.cpus, "hz": hz}
+    for d in file:
+        rows = [row._asdict() for row in d.candidates]
+        yield {**{name: getattr(d, name) for name in d.__slots__}, "candidates": rows}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("files", nargs="+", metavar="FILE")
+    parser.add_argument("--hz", type=int, default=250, help="of a trace.dat, which does not say it (default 250)")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a tunable that was changed")
     arguments = parser.parse_args()
     changed = {key: int(value) for key, _, value in (text.partition("=") for text in arguments.set)}
     status = 0
     for path in arguments.files:
         counts: dict[tuple[str, str], list[int]] = collections.defaultdict(lambda: [0, 0, 0])
-        rows = decisions(path)
+        rows = decisions(path, arguments.hz)
         head = next(rows)
         tunables = Tunables(head["cpus"], head["hz"], **changed)
         for d in rows:
