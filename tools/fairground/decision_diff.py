@@ -166,7 +166,7 @@ class Comparison:
             self.agreed[cpu] = same
             times = [time for run in (self.a, self.b) if (time := run.time(cpu, same)) is not None]
             # At the end of one run the other may go on.
-            if times and min(times) <= min(run.end - run.start for run in (self.a, self.b)):
+            if len(times) == 2 or times and times[0] < min(run.end - run.start for run in (self.a, self.b)):
                 self.differences.append(Difference(min(times), cpu, same))
 
     def report(self) -> list[str]:

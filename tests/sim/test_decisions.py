@@ -1,0 +1,388 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Decision files of the simulator and `fairground decisions`: both forms, filters, tables, counts, differences."""
+
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from conftest import ROOT, policies
+
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+from fairground import decision_text, decisions  # noqa: E402
+from fairground.decisions import Decision, Flag, difference, open_decisions, read  # noqa: E402
+from fairground.image import PAGE_HEADER  # noqa: E402
+
+MIXED = ["--cpus", "2", "--time", "200ms", "bursts:n=3", "hogs:n=3", "hogs:nice=5", "groups:n=2,tasks=2", "forks"]
+
+
+@pytest.fixture
+def record(sim, tmp_path):
+    """record("a.json", "--sched", ...) writes the decisions of a run, and returns the file's path."""
+    def run(name, *words):
+        path = str(tmp_path / name)
+        sim("", "--decisions", path, *(words or MIXED))
+        return path
+    return run
+
+
+def fairground(*words):
+    """(status, stdout, stderr) of fairground decisions."""
+    env = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "tools"))
+    env.pop("FILE", None)
+    done = subprocess.run([sys.executable, "-m", "fairground", "decisions", *map(str, words)], env=env, cwd=ROOT,
+                          capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def lines(*words):
+    """The lines that fairground decisions prints, without any complaint."""
+    status, out, err = fairground(*words)
+    assert (status, err) == (0, ""), err
+    return out.splitlines()
+
+
+def complaint(*words):
+    """The one sentence with which fairground decisions ends; it prints nothing else."""
+    status, out, err = fairground(*words)
+    assert (status, out) == (2, ""), (status, out, err)
+    assert err.startswith("fairground: ") and err.count("\n") == 1, err
+    return err.removeprefix("fairground: ").rstrip("\n")
+
+
+def by_cpu(path):
+    found = collections.defaultdict(list)
+    for d in read(path):
+        found[d.cpu].append(d)
+    return found
+
+
+def rows_of(path):
+    with open(path, encoding="utf-8") as f:
+        return [json.loads(line) for line in f]
+
+
+def rewritten(path, name, change):
+    """A copy of the JSON file, whose lines went through change(rows)."""
+    rows = rows_of(path)
+    change(rows)
+    copy = os.path.join(os.path.dirname(path), name)
+    with open(copy, "w", encoding="utf-8") as f:
+        f.writelines(json.dumps(row) + "\n" for row in rows)
+    return copy
+
+
+# --- reading ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sched", policies())
+def test_both_forms_hold_the_same_decisions(record, sched):
+    one, two = (by_cpu(record(name, "--sched", sched, *MIXED)) for name in ("a.json", "a.dat"))
+    assert one == two and set(one) == {0, 1}
+    every = [d for cpu in one.values() for d in cpu]
+    assert {d.kind for d in every} == set(decisions.KINDS) and {d.policy for d in every} == {sched.replace("-", "_")}
+    assert all(d.complete and d.rule in decisions.tree_names("RULE") for d in every)
+    assert max(len(d.candidates) for d in every) >= 5
+
+
+def test_rows_are_those_of_the_file(record):
+    path = record("a.json")
+    assert list(decisions.as_rows(path)) == rows_of(path)
+    assert sum(1 for _ in decisions.as_rows(record("a.dat"))) == len(rows_of(path))
+
+
+def test_the_reader_knows_every_field_and_flag():
+    """The classes of the package against decision.def and decision.h."""
+    def text(name):
+        with open(os.path.join(ROOT, "sched/observe", name), encoding="utf-8") as f:
+            return f.read()
+    rows = re.findall(r"(?:FIELD\(\w+, |CHOICE\(|COMM\(|PID\()(\w+)", text("decision.def").split("EVENT(", 1)[1])
+    candidate = rows[:rows.index("depth") + 1]
+    assert candidate == list(decisions.Candidate._fields)
+    assert rows[len(candidate):] == list(decisions.FIELDS)
+    flags = dict(re.findall(r"DECISION_(\w+) = (0x\w+),", text("decision.h")))
+    assert {name: int(value, 16) for name, value in flags.items()} == {f.name: f.value for f in Flag}
+
+
+def test_virtual_times_wrap():
+    assert difference(5, 2**64 - 5) == 10 and difference(2**64 - 5, 5) == -10
+    assert difference(2**63, 0) == -2**63 and difference(7, 7) == 0
+
+
+def decision(**values):
+    fields = dict.fromkeys(decisions.FIELDS, 0) | {"policy": "cfs", "rule": "slice", "comm": "a", "pid": 1} | values
+    return Decision(time=0, kind=fields.pop("kind", "pick"), candidates=fields.pop("candidates", ()), **fields)
+
+
+def candidate(comm, vruntime, weight=1024):
+    return decisions.Candidate(comm, ord(comm), 0, vruntime, 0, 0, 0, 0, weight, int(Flag.QUEUED), 0, 0)
+
+
+def test_the_table_counts_from_the_leftmost_across_the_wrap():
+    d = decision(candidates=(candidate("a", 2**64 - 10**6), candidate("b", 3 * 10**6, 3072)), nr_rows=2)
+    assert decision_text.leftmost(d) == 2**64 - 10**6
+    rows = [line.split()[-2:] for line in decision_text.table(d)[2:]]
+    assert rows == [["0.000000", "3.000000"], ["4.000000", "-1.000000"]]
+
+
+# --- printing ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sched", policies())
+def test_tables_are_those_of_explain(record, sim, sched):
+    """schedsim --explain prints the table of a pick in C, this package in Python."""
+    words = ["--sched", sched, "--cpus", "2", "--time", "200ms", "bursts:n=4", "hogs:n=3", "hogs:n=2,nice=5"]
+    told = sim("--explain 100ms --explain-cpu 1", *words).out
+    table = told[told.index("\nfair tasks after the charge") + 1:].partition("\n\n")[0].splitlines()
+    at = re.search(r"decision on CPU 1 at ([\d.]+) ms", told)[1]
+    ours = lines(record("a.json", *words), "--full", "--kind", "pick", "--from", f"{at}ms", "--cpu", "1", "--limit", "1")
+    assert ours[2:2 + len(table)] == table and len(table) > 4
+
+
+def test_a_line_for_each_decision(record):
+    path = record("a.json")
+    every, printed = list(read(path)), lines(path)
+    assert len(printed) == len(every)
+    for d, line in zip(every, printed):
+        assert line.split()[0] == f"{d.time // 10**6}.{d.time % 10**6:06}" and f"[{d.cpu:03}] {d.kind} " in line
+        assert d.subject in line and f" {d.rule}: {decisions.sentence(d.rule)}" in line
+
+
+@pytest.mark.parametrize("words, wanted", [
+    ("--cpu 1", lambda d: d.cpu == 1),
+    ("--cpu 0-1 --kind pick", lambda d: d.kind == "pick"),
+    ("--kind tick,preempt", lambda d: d.kind in ("tick", "preempt")),
+    ("--from 50ms --to 0.1s", lambda d: 50_000_000 <= d.time <= 100_000_000),
+    ("--task hog", lambda d: "hog" in [d.comm, *(c.comm for c in d.candidates)]),
+    ("--task 2 --kind charge", lambda d: d.pid == 2 and d.kind == "charge"),
+    ("--rule least_vruntime", lambda d: d.rule == "least_vruntime"),
+    ("--policy cfs --group 1", lambda d: d.group == 1),
+    ("--group 0 --limit 7", lambda d: d.group == 0),
+])
+@pytest.mark.parametrize("form", ["a.json", "a.dat"])
+def test_filters(record, words, wanted, form):
+    path = record(form)
+    limit = 7 if "--limit" in words else None
+    expected = [decision_text.line(d) for d in read(path) if wanted(d)][:limit]
+    assert lines(path, *words.split()) == expected
+    assert 0 < len(expected) < sum(1 for _ in read(path))
+
+
+def test_statistics_add_up(record):
+    path = record("a.json")
+    every = list(read(path))
+    *rows, total = (line.split() for line in lines(path, "--stats")[1:])
+    counted = collections.Counter((d.policy, d.kind, d.rule) for d in every)
+    assert {tuple(row[:3]): int(row[3]) for row in rows} == counted
+    assert int(total[1]) == len(every) == sum(int(row[3]) for row in rows)
+    assert sum(int(row[4]) for row in rows) == sum(d.answer for d in every) == int(total[2])
+    assert float(total[3]) == pytest.approx(sum(len(d.candidates) for d in every) / len(every), abs=0.01)
+    picks = [line.split() for line in lines(path, "--stats", "--kind", "pick")[1:-1]]
+    assert picks == [row for row in rows if row[1] == "pick"]
+
+
+# --- differences ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kinds", [[], ["--kinds", ",".join(decisions.KINDS)]])
+def test_a_run_does_not_differ_from_itself(record, kinds):
+    """The two forms of one run, too."""
+    status, out, err = fairground("--diff", record("a.json"), record("a.dat"), *kinds)
+    wanted = [d for d in read(record("a.json")) if kinds or d.kind == "pick"]
+    assert (status, err) == (0, "") and out.endswith(f"\nno difference: {len(wanted)} decisions agree\n")
+
+
+def test_two_policies_differ(record):
+    """The first difference is found, with both tables, and was not there before."""
+    runs = ["--time", "100ms", "hogs:n=1", "hogs:n=1,nice=5"]
+    a, b = record("a.json", "--sched", "cfs", *runs), record("b.json", "--sched", "eevdf", *runs)
+    status, out, _ = fairground("--diff", a, b)
+    assert status == 1 and "not the rule, because the policies differ" in out
+    agreed = int(re.search(r"first difference: on CPU 0, after (\d+) equal", out)[1])
+    picks = [[d for d in read(path) if d.kind == "pick"] for path in (a, b)]
+    assert [d.subject for d in picks[0][:agreed]] == [d.subject for d in picks[1][:agreed]]
+    assert picks[0][agreed].subject != picks[1][agreed].subject
+    for letter, pick in zip("AB", picks):
+        assert f"{letter}: {decision_text.line(pick[agreed]).strip()}" in out.splitlines()
+        assert f"picked: {pick[agreed].subject}, because" in out
+    assert re.search(r"weight    vruntime         lag +\|.*weight    vruntime         lag  eligible", out)
+
+
+def test_the_first_of_several_differences_is_reported(record):
+    """On both CPUs an answer is turned round; the earlier one is on CPU 1. The rule counts, too."""
+    def turn(rows):
+        for cpu, after in ((0, 150_000_000), (1, 100_000_000)):
+            row = next(r for r in rows[1:] if r["cpu"] == cpu and r["kind"] == "tick" and r["time"] >= after)
+            row["rule"] = "eligibility"
+    path = record("a.json")
+    changed = rewritten(path, "b.json", turn)
+    status, out, _ = fairground("--diff", path, changed, "--kinds", "tick")
+    before = [d for d in read(path) if d.kind == "tick" and d.cpu == 1 and d.time < 100_000_000]
+    assert status == 1 and f"on CPU 1, after {len(before)} equal decisions there" in out and before
+    assert fairground("--diff", path, changed)[0] == 0  # picks are as before
+
+
+def test_subjects_have_names_not_pids(record):
+    """A host may number its tasks otherwise. The second hog is still the second."""
+    def renumber(rows):
+        for row in rows[1:]:
+            for entity in (row, *row["candidates"]):
+                entity["pid"] += 1000 * (entity["pid"] > 0)
+
+    def exchange(rows):
+        row = next(r for r in reversed(rows) if r["kind"] == "pick" and r["comm"] == "hog")
+        pids = {c["pid"] for r in rows[1:] for c in r["candidates"] if c["comm"] == "hog"} - {row["pid"]}
+        row["pid"] = min(pids)
+    path = record("a.json")
+    assert fairground("--diff", path, rewritten(path, "b.json", renumber), "--kinds", "pick,tick")[0] == 0
+    assert fairground("--diff", path, rewritten(path, "c.json", exchange))[0] == 1
+
+
+def test_a_longer_run_goes_on(record):
+    """What comes after the end of the shorter run is no difference; what is missing before it is."""
+    path, longer = record("a.json"), record("b.json", *("400ms" if w == "200ms" else w for w in MIXED))
+    status, out, _ = fairground("--diff", path, longer)
+    assert status == 0 and re.search(r"agree; \d+ more of B come after the end of the other run", out)
+
+    def silence(rows):
+        rows[:] = [r for r in rows if r.get("cpu") != 1 or r["kind"] != "pick" or r["time"] < 100_000_000]
+    status, out, _ = fairground("--diff", path, rewritten(path, "c.json", silence))
+    assert status == 1 and "B: makes no further decision about this CPU" in out
+
+
+# --- bad input --------------------------------------------------------------------------------------------------
+
+
+def cut(path, size):
+    with open(path, "r+b") as f:
+        f.truncate(size if size >= 0 else os.path.getsize(path) + size)
+    return path
+
+
+@pytest.mark.parametrize("size, message", [
+    (0, "the file is empty"), (-1, "cut off in the middle of a line"), (-300, "cut off in the middle of a line"),
+    (60, "this is not a file of decisions")])
+def test_json_that_is_cut_off(record, size, message):
+    path = record("a.json")
+    whole = record("b.json")
+    assert message in complaint(cut(path, size))
+    assert message in complaint("--diff", whole, path) and path in complaint("--diff", whole, path)
+
+
+@pytest.mark.parametrize("size", [1, 9, 500, 20_000, -1, -5000])
+def test_a_trace_that_is_cut_off(record, size):
+    path = cut(record("a.dat"), size)
+    assert complaint(path) == path + (": this is not a file of decisions: lines of JSON, or a trace.dat, are expected"
+                                      if 0 < size < 10 else ": the file ends too early")
+
+
+@pytest.mark.parametrize("text, message", [
+    ("hello\n", "this is not a file of decisions"),
+    ("[1]\n", "this is not a file of decisions"),
+    ('{"schema": "fairground-schedsim/1"}\n', "this is not a file of decisions"),
+    ('{"schema": "fairground-decisions/2", "sched": "cfs", "cpus": 1}\n', "schema fairground-decisions/2, this tool"),
+    ('{"schema": "fairground-decisions/1"}\n', "does not say how many CPUs"),
+    ('{"schema": "fairground-decisions/1", "sched": "cfs", "cpus": 1}\n', "no decision was recorded"),
+    ('{"schema": "fairground-decisions/1", "sched": "cfs", "cpus": 1}\n[]\n', "line 2 is not a decision"),
+    ('{"schema": "fairground-decisions/1", "sched": "cfs", "cpus": 1}\n\0\n', "line 2 is not a decision"),
+])
+def test_files_of_others(tmp_path, text, message):
+    path = tmp_path / "x.json"
+    path.write_text(text, encoding="utf-8")
+    assert complaint(path).startswith(f"{path}: ") and message in complaint(path)
+
+
+@pytest.mark.parametrize("change, message", [
+    (lambda row: row.pop("deadline"), "line 9 has no field deadline"),
+    (lambda row: row["candidates"][0].pop("slice"), "line 9 has no field slice"),
+    (lambda row: row.update(vruntime="much"), "line 9 is not a decision"),
+    (lambda row: row.update(candidates=7), "line 9 is not a decision"),
+])
+def test_fields_that_are_missing(record, change, message):
+    path = rewritten(record("a.json"), "b.json", lambda rows: change(rows[8]))
+    assert complaint(path) == f"{path}: {message}"
+    assert message in complaint("--diff", path, record("a.json"))
+
+
+def test_a_trace_of_another_version(record):
+    path = record("a.dat")
+    with open(path, "rb") as f:
+        data = f.read()
+    with open(path, "wb") as f:
+        f.write(data.replace(b"field:u64 deadline;", b"field:u64 dead_lin;"))
+    assert "has no field deadline: the file is of another version" in complaint(path)
+
+
+def test_a_trace_without_decisions(sim, tmp_path):
+    path = str(tmp_path / "t.dat")
+    sim("--time 100ms hogs", "--trace", path)
+    assert complaint(path) == f"{path}: the trace has no decisions: record it with EVENTS='decision:*'"
+
+
+def test_files_that_cannot_be_opened(tmp_path):
+    assert complaint(tmp_path / "none") == f"{tmp_path}/none: No such file or directory"
+    assert complaint(tmp_path) == f"{tmp_path}: Is a directory"
+    assert "a file of decisions is expected" in complaint()
+
+
+@pytest.mark.parametrize("words, message", [
+    ("--kind zzz", "--kind zzz: There are charge, leave, pick, place, preempt, tick"),
+    ("--kind pik", "--kind pik: is pick meant?"),
+    ("--rule least_vrun", "--rule least_vrun: is least_vruntime meant? There are arrives_absent"),
+    ("--policy o1", "--policy o1: There are bore, bore_cfs, cfs, eevdf, fdl, guest"),
+    ("--from soon", "--from soon: a time such as 500ms or 1.5s is expected"),
+    ("--to 7", "--to 7: a time such as"),
+    ("--from 2s --to 1s", "--to 1s: this is before --from 2s"),
+    ("--cpu x", "CPUs 'x': a list"),
+    ("--group a", "--group a: a number is expected"),
+    ("--limit 0", "--limit 0: a number from 1 is expected"),
+    ("--cpu 7", "no decision matches; there are"),
+    ("--task nobody", "about burst, child, g0"),
+    ("--from 5s", "from 0.000 to"),
+])
+@pytest.mark.parametrize("form", ["a.json", "a.dat"])
+def test_filters_that_make_no_sense(record, words, message, form):
+    assert message in complaint(record(form), *words.split())
+
+
+def test_different_machines_are_not_compared(record):
+    a, b = record("a.json"), record("b.json", "--cpus", "3", "--time", "100ms", "hogs:n=4")
+    assert complaint("--diff", a, b) == f"the runs had different machines: {a} 2 CPUs, {b} 3 CPUs"
+    two = record("c.json", "--topology", "2x1x1x1", "--time", "100ms", "hogs:n=4")
+    assert "different machines" in complaint("--diff", a, two)
+    assert "--stats has no meaning beside --diff" in complaint("--diff", a, a, "--stats")
+    assert "no decision matches" in complaint("--diff", a, a, "--task", "nobody")
+
+
+def test_lost_events_end_a_comparison(record):
+    """A page says that events before it were overwritten, as the kernel's rings do."""
+    path, whole = record("a.dat"), record("b.dat")
+    file = open_decisions(path)
+    start, _ = file._trace._where[1]
+    with open(path, "r+b") as f:
+        f.seek(start)
+        time, commit = PAGE_HEADER.unpack(f.read(PAGE_HEADER.size))
+        f.seek(start)
+        f.write(PAGE_HEADER.pack(time, commit | 1 << 31))
+    status, out, err = fairground(path, "--stats")
+    assert status == 0 and out and err == f"fairground: {path}: 1 events were lost before they could be saved\n"
+    assert complaint("--diff", path, whole) == (f"{path}: 1 events were lost before they could be saved; two runs can be "
+                                                "compared only if all is recorded")
+
+
+def test_candidates_that_are_missing(record):
+    def lose(rows):
+        for row in [r for r in rows[1:] if len(r["candidates"]) > 2][:3]:
+            row["candidates"].pop()
+    path = record("a.json")
+    total = len(rows_of(path)) - 1
+    damaged = rewritten(path, "b.json", lose)
+    status, out, err = fairground(damaged)
+    assert status == 0 and out.count("\n") == total
+    assert err == f"fairground: {damaged}: 3 of {total} decisions lack candidates\n"
+    assert f"3 of {total} decisions lack candidates; two runs" in complaint("--diff", path, damaged)
+    assert "were recorded, of which" in fairground(damaged, "--full")[1]
