@@ -139,7 +139,8 @@ def test_tables_are_those_of_explain(record, sim, sched):
     told = sim("--explain 100ms --explain-cpu 1", *words).out
     table = told[told.index("\nfair tasks after the charge") + 1:].partition("\n\n")[0].splitlines()
     at = re.search(r"decision on CPU 1 at ([\d.]+) ms", told)[1]
-    ours = lines(record("a.json", *words), "--full", "--kind", "pick", "--from", f"{at}ms", "--cpu", "1", "--limit", "1")
+    path = record("a.json", *words)
+    ours = lines(path, "--full", "--kind", "pick", "--from", f"{at}ms", "--cpu", "1", "--limit", "1")
     assert ours[2:2 + len(table)] == table and len(table) > 4
 
 
@@ -369,9 +370,9 @@ def test_lost_events_end_a_comparison(record):
         f.seek(start)
         f.write(PAGE_HEADER.pack(time, commit | 1 << 31))
     status, out, err = fairground(path, "--stats")
-    assert status == 0 and out and err == f"fairground: {path}: 1 events were lost before they could be saved\n"
-    assert complaint("--diff", path, whole) == (f"{path}: 1 events were lost before they could be saved; two runs can be "
-                                                "compared only if all is recorded")
+    lost = f"{path}: 1 events were lost before they could be saved"
+    assert status == 0 and out and err == f"fairground: {lost}\n"
+    assert complaint("--diff", path, whole) == f"{lost}; two runs can be compared only if all is recorded"
 
 
 def test_candidates_that_are_missing(record):

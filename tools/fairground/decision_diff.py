@@ -4,7 +4,7 @@
 The decisions about each CPU's queues are compared in their order: kind, queue, subject, answer, and the rule if both
 runs have the same policies. Pids and times differ between hosts. A subject is therefore its name and its place among
 the pids with this name (hog#2 is the second hog), and times do not count, except to say which difference is the first.
-What one run decides after the other's end is no difference.
+A decision after the end of the other run is no difference.
 """
 
 from array import array

@@ -10,6 +10,8 @@ import pathlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+import decisiondocs
+
 NOTE = "<!-- Made from {source} by tools/scripts/gendocs.py; change that and run `make docs`. -->\n"
 TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|/\*.*?\*/|[(),]|[^"(),/]+|/', re.DOTALL)
 
@@ -17,6 +19,7 @@ TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|/\*.*?\*/|[(),]|[^"(),/]+|/', re.DOTALL)
 def rows(source: str, macro: str) -> Iterator[list[str]]:
     """The arguments of each use of @macro in @source, its own simple macros expanded; adjacent strings are joined."""
     text = re.sub(r"/\*.*?\*/", "", pathlib.Path(source).read_text(encoding="utf-8"), flags=re.DOTALL)
+    text = re.sub(r"\\\n\s*", "", text)
     for name, value in re.findall(r"^#define (\w+) (.*)$", text, re.MULTILINE):
         text = re.sub(rf"\b{name}\b", value.replace("\\", r"\\"), text)
     for match in re.finditer(rf"^{macro}\(", text, re.MULTILINE):
@@ -86,15 +89,17 @@ def invariants() -> str:
 
 
 def events() -> str:
-    source = "sched/observe/event.def and kernel/trace/event.def"
+    files = ("sched/observe/event.def", "sched/observe/decision.def", "kernel/trace/event.def")
+    source = f"{files[0]}, {files[1]} and {files[2]}"
     lines = []
-    for path in ("sched/observe/event.def", "kernel/trace/event.def"):
+    for path in files:
         for system, name, number, _, form, *_ in rows(path, "EVENT"):
             lines.append((number, f"`{system}:{name}`", f"`{form}`"))
     lines.sort(key=lambda line: int(line[0]))
     return page("Trace events", source,
                 "What can be recorded: `/sys/kernel/tracing/events/SYSTEM/NAME`. Names, fields and texts are Linux's,\n"
-                "so `trace-cmd` and KernelShark read our traces.", ("id", "event", "text"), lines)
+                "so `trace-cmd` and KernelShark read our traces. Events of the system `decision` are ours:\n"
+                "[decisions.md](decisions.md).", ("id", "event", "text"), lines)
 
 
 def parameters() -> str:
@@ -108,7 +113,8 @@ def parameters() -> str:
 
 
 PAGES = {"docs/tunables.md": tunables, "docs/features.md": features, "docs/invariants.md": invariants,
-         "docs/events.md": events, "docs/parameters.md": parameters}
+         "docs/events.md": events, "docs/parameters.md": parameters,
+         "docs/decisions.md": decisiondocs.page, "docs/decisions.schema.json": decisiondocs.schema}
 
 
 def stale() -> Iterator[str]:

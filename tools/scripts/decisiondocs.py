@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""docs/decisions.md and docs/decisions.schema.json, made from sched/observe/decision.def and rule.def.
+
+gendocs.py writes them. The comments of decision.def have a table for each kind of record: a name, two blanks or more,
+and what it means; a line that begins with blanks goes on with the meaning before it.
+"""
+
+import json
+import pathlib
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+DECISIONS, RULES = "sched/observe/decision.def", "sched/observe/rule.def"
+SCHEMA = "fairground-decisions/1"
+NAME_MAX = 15  # TASK_COMM_LEN without its NUL
+NUMBERS = {f"{sign}{bits}": ((-(1 << bits - 1), (1 << bits - 1) - 1) if sign == "s" else (0, (1 << bits) - 1))
+           for sign in "us" for bits in (8, 16, 32, 64)}
+
+
+class Field(NamedTuple):
+    """A field of a record."""
+
+    name: str
+    type: str     # of NUMBERS, "name", or the list of rule.def whose names it has
+    meaning: str
+
+
+class Kind(NamedTuple):
+    """A kind of decision, and what it asks."""
+
+    name: str
+    number: int
+    question: str
+
+
+def _text(path: str) -> str:
+    return pathlib.Path(path).read_text(encoding="utf-8")
+
+
+def meanings(comment: str) -> dict[str, str]:
+    """{name: meaning} of the tables in a comment."""
+    found: dict[str, str] = {}
+    name = ""
+    for line in re.findall(r"^ \*\t(.*)$", comment, re.MULTILINE):
+        entry = re.match(r"(\w+) {2,}(\S.*)", line)
+        if entry:
+            name = entry[1]
+            found[name] = entry[2]
+        elif name and line.startswith("  "):
+            found[name] += " " + line.strip()
+    return found
+
+
+def _fields(rows: str, comment: str) -> list[Field]:
+    means = meanings(comment)
+    fields = []
+    for macro, arguments in re.findall(r"\b(FIELD|CHOICE|COMM|PID)\(([^)]*)\)", rows):
+        words = [word.strip() for word in arguments.split(",")]
+        name = words[-1] if macro == "FIELD" else words[0]
+        kind = {"FIELD": words[0], "CHOICE": words[-1], "COMM": "name", "PID": "s32"}[macro]
+        if name not in means:
+            raise ValueError(f"{DECISIONS}: the field {name} has no line in the comment above it")
+        fields.append(Field(name, kind, means[name]))
+    return fields
+
+
+def candidate_fields() -> list[Field]:
+    comment, rows = re.search(r"/\*((?:(?!\*/).)*)\*/\nEVENT\(decision, sched_decision_candidate, \d+,(.*?),\n\"",
+                              _text(DECISIONS), re.DOTALL).groups()  # type: ignore[union-attr]
+    return _fields(rows, comment)
+
+
+def decision_fields() -> list[Field]:
+    comment, rows = re.search(r"/\*((?:(?!\*/).)*)\*/\n#define DECISION_FIELDS \\\n(.*?[^\\])\n",
+                              _text(DECISIONS), re.DOTALL).groups()  # type: ignore[union-attr]
+    return _fields(rows, comment)
+
+
+def flags() -> Iterator[tuple[str, str]]:
+    """(bit, meaning) of a candidate's flags."""
+    for name, meaning in meanings(_text(DECISIONS)).items():
+        if name.startswith("0x"):
+            yield name, meaning
+
+
+def kinds() -> list[Kind]:
+    rows = re.findall(r"/\* ([^*]*) \*/\nEVENT\(decision, sched_decision_(\w+), (\d+)", _text(DECISIONS))
+    return [Kind(name, int(number), question) for question, name, number in rows]
+
+
+def names(macro: str) -> list[tuple[str, str]]:
+    """(name, sentence) of the rows RULE or POLICY."""
+    return re.findall(rf'\b{macro}\(\d+, (\w+), "(.*?)"\)', _text(RULES))
+
+
+# --- the page ---------------------------------------------------------------------------------------------------
+
+
+def table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    rows = [header, ["---"] * len(header), *lines]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
+
+
+def _types(fields: Sequence[Field]) -> str:
+    shown = {"name": "name", "DECISION_POLICIES": "policy", "DECISION_RULES": "rule"}
+    return table(("field", "type", "meaning"), [(f"`{f.name}`", shown.get(f.type, f.type), f.meaning) for f in fields])
+
+
+PAGE = """# Decisions as data
+<!-- Made from {sources} by tools/scripts/decisiondocs.py;
+change that and run `make docs`. -->
+
+The scheduler can say why each pick, preemption, end of a turn and placement went as it did. Each record of a decision
+has the rule that decided and the numbers of all entities that the policy compared. It is off by default. Off, it costs
+nothing and changes no byte of a trace. A decision is one call of a fair policy's hook:
+
+{kinds}
+
+In a tree of groups each level has its own queue, so one switch consists of several picks: first the root's queue, then
+the group's. Real-time and deadline tasks, wakeup placement on CPUs, and balancing are not recorded yet.
+
+## Recording
+
+    build/schedsim --cpus 2 --decisions run.json hogs:n=3     # the simulator: lines of JSON
+    build/schedsim --cpus 2 --decisions run.dat hogs:n=3      # a trace.dat, with all other events too
+    make trace EVENTS='decision:*' CMD="hog -t 1s" OUT=run.dat    # the kernel
+
+Inside the machine `echo 'decision:*' > /sys/kernel/tracing/set_event` switches the records on as any event
+([tracing.md](tracing.md)). A reader needs `sched_decision_candidate` beside the kinds that it wants: without it a
+decision has no candidates. Kernel and simulator make the same records, because both run the same `sched/`.
+
+## Reading
+
+    PYTHONPATH=tools python3 -m fairground decisions run.json          # a line for each decision
+    make decisions FILE=run.json SHOW="--full --task hog --limit 3"    # with the table of its candidates
+    make decisions FILE=run.dat SHOW="--kind pick,tick --cpu 0 --from 500ms --to 1.5s"
+    make decisions FILE=run.dat SHOW="--stats"                         # how often each rule decided
+    make decisions SHOW="--diff kernel.dat simulator.json --task hog"  # the first difference
+
+| option | only decisions |
+| --- | --- |
+| `--cpu 0,2-3` | about the queues of these CPUs |
+| `--from TIME`, `--to TIME` | made then: `500ms`, `1.5s`; the time of the trace |
+| `--task NAME` or `PID` | with this subject or candidate; for `--diff`, with this subject |
+| `--kind pick,tick` | of these kinds |
+| `--policy NAME`, `--rule NAME` | of this policy, by this rule |
+| `--group NUMBER` | about a queue of this group; 0 is the root |
+| `--limit N` | the first N that match |
+
+The table of candidates is the one that `schedsim --explain` prints: `>` marks the subject, and times count from the
+leftmost entity. A task that is not queued has no position; its lag is what it kept when it left. Lost events, and
+decisions without all their candidates, are counted on stderr.
+
+Python reads both forms with `fairground.decisions.read(path)`. `difference(a, b)` is the signed distance of two virtual
+times, which are u64 and wrap.
+
+### The first difference of two runs
+
+`--diff A B` compares the decisions about each CPU in their order: kind, queue, subject and answer; the rule too, if
+both runs have the same policies. It compares picks, or what `--kinds` says. Hosts number tasks differently, so `hog#2`
+stands for the second pid that is called `hog`; a group goes by its name likewise. Times only tell which difference is
+the first, counted from the first compared decision. A decision after the end of the other run is no difference.
+The kernel's shell and daemons are not in the simulator: `--task` leaves them out.
+
+| status | |
+| --- | --- |
+| 0 | no difference |
+| 1 | a difference: both decisions are printed, with their tables side by side |
+| 2 | no verdict: a bad file, different machines, events lost, or nothing to compare |
+
+## The file
+
+**JSON lines.** The first line says what run it is: `schema` (`{schema}`), `sched`, `commit`, `command`,
+`topology`, `cpus`, `hz`, `seed`. Each further line is a decision: `time` in ns from the start, `kind`, the fields
+below, and `candidates`, a list of objects with `nr` and the fields of a candidate.
+[decisions.schema.json](decisions.schema.json) describes a line. A file that does not end with a line break is cut off.
+
+**trace.dat.** Events of the system `decision`, ids {first} to {last}. All records of a decision have one CPU. First
+come its candidates, as `sched_decision_candidate`, then the record itself, whose `nr_rows` says how many they were.
+Fields, offsets, and names of rules and policies are in the formats of the file.
+
+### A decision
+
+{decision}
+
+### A candidate
+
+{candidate}
+
+| flag | meaning |
+| --- | --- |
+{flags}
+
+### Rules
+
+A sentence continues "because". The numbers in a trace.dat stay what they are; new rules go to the end.
+
+{rules}
+
+### Policies
+
+{policies}
+"""
+
+
+def page() -> str:
+    known = kinds()
+    sentences = [(f"`{name}`", sentence) for name, sentence in names("RULE")]
+    policies = [(f"`{name}`", sentence) for name, sentence in names("POLICY")]
+    return PAGE.format(
+        sources=f"{DECISIONS} and {RULES}", schema=SCHEMA, first=min(k.number for k in known) - 1,
+        last=max(k.number for k in known),
+        kinds=table(("kind", "question"), [(f"`{k.name}`", k.question) for k in known]),
+        decision=_types(decision_fields()), candidate=_types(candidate_fields()),
+        flags="\n".join(f"| `{bit}` | {meaning} |" for bit, meaning in flags()),
+        rules=table(("rule", "because"), sentences), policies=table(("policy", "what it is"), policies))
+
+
+# --- the schema -------------------------------------------------------------------------------------------------
+
+
+def _type(field: Field) -> dict[str, Any]:
+    if field.type == "name":
+        return {"type": "string", "maxLength": NAME_MAX}
+    if field.type in NUMBERS:
+        low, high = NUMBERS[field.type]
+        return {"type": "integer", "minimum": low, "maximum": high}
+    macro = {"DECISION_POLICIES": "POLICY", "DECISION_RULES": "RULE"}[field.type]
+    return {"enum": [name for name, _ in names(macro)]}
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def _described(fields: Sequence[Field]) -> dict[str, Any]:
+    return {f.name: {"description": f.meaning, **_type(f)} for f in fields}
+
+
+def schema() -> str:
+    """The JSON Schema of one line of a file."""
+    text, count = {"type": "string"}, {"type": "integer", "minimum": 0}
+    header = _object({"schema": {"const": SCHEMA}, "sched": text, "commit": text, "command": text, "topology": text,
+                      "cpus": {"type": "integer", "minimum": 1}, "hz": {"enum": [100, 250, 1000]}, "seed": count})
+    candidate = _object({"nr": count, **_described(candidate_fields())})
+    decision = _object({"time": count, "kind": {"enum": [k.name for k in kinds()]}, **_described(decision_fields()),
+                        "candidates": {"type": "array", "items": {"$ref": "#/$defs/candidate"}}})
+    return json.dumps({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$comment": f"Made from {DECISIONS} and {RULES} by tools/scripts/decisiondocs.py",
+        "title": "A line of a file of decisions: the first is a header, each other a decision",
+        "oneOf": [{"$ref": "#/$defs/header"}, {"$ref": "#/$defs/decision"}],
+        "$defs": {"header": header, "decision": decision, "candidate": candidate},
+    }, indent=1) + "\n"
