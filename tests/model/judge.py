@@ -453,12 +453,10 @@ def decisions(path: str, hz: int) -> Iterator[Row]:
                 yield json.loads(line)
         return
     sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools"))
-    from fairground.decisions import open_decisions  # how a trace is read is all that is shared
-    file = open_decisions(path)
-    yield {"cpus": file.provenance.cpus, "hz": hz}
-    for d in file:
-        rows = [row._asdict() for row in d.candidates]
-        yield {**{name: getattr(d, name) for name in d.__slots__}, "candidates": rows}
+    from fairground.decisions import as_rows  # how a trace is read is all that is shared
+    rows = as_rows(path)
+    yield {"hz": hz, **next(rows)}
+    yield from rows
 
 
 def main() -> int:

@@ -113,8 +113,8 @@ PAGE = """# Decisions as data
 change that and run `make docs`. -->
 
 The scheduler can say why each pick, preemption, end of a turn and placement went as it did. Each record of a decision
-has the rule that decided and the numbers of all entities that the policy compared. It is off by default. Off, it costs
-nothing and changes no byte of a trace. A decision is one call of a fair policy's hook:
+has the rule that decided and the numbers of all entities that the policy compared. It is off by default, and
+changes no byte of a trace then. A decision is one call of a fair policy's hook:
 
 {kinds}
 
