@@ -387,3 +387,37 @@ def test_candidates_that_are_missing(record):
     assert err == f"fairground: {damaged}: 3 of {total} decisions lack candidates\n"
     assert f"3 of {total} decisions lack candidates; two runs" in complaint("--diff", path, damaged)
     assert "were recorded, of which" in fairground(damaged, "--full")[1]
+
+
+# --- the schema -------------------------------------------------------------------------------------------------
+
+
+def conforms(value, schema, defs):
+    """Does @value obey the part of JSON Schema that docs/decisions.schema.json uses?"""
+    if "$ref" in schema:
+        return conforms(value, defs[schema["$ref"].rpartition("/")[2]], defs)
+    if "oneOf" in schema:
+        return sum(conforms(value, choice, defs) for choice in schema["oneOf"]) == 1
+    if "const" in schema or "enum" in schema:
+        return value in schema.get("enum", [schema.get("const")])
+    if schema["type"] == "integer":
+        return type(value) is int and schema.get("minimum", value) <= value <= schema.get("maximum", value)
+    if schema["type"] == "string":
+        return isinstance(value, str) and len(value) <= schema.get("maxLength", len(value))
+    if schema["type"] == "array":
+        return isinstance(value, list) and all(conforms(item, schema["items"], defs) for item in value)
+    assert schema["type"] == "object" and schema["additionalProperties"] is False
+    return (isinstance(value, dict) and set(value) == set(schema["required"]) == set(schema["properties"])
+            and all(conforms(item, schema["properties"][name], defs) for name, item in value.items()))
+
+
+@pytest.mark.parametrize("sched", policies())
+def test_files_obey_the_schema(record, sched):
+    with open(os.path.join(ROOT, "docs/decisions.schema.json"), encoding="utf-8") as f:
+        schema = json.load(f)
+    rows = rows_of(record("a.json", "--sched", sched, *MIXED))
+    assert all(conforms(row, schema, schema["$defs"]) for row in rows)
+    for change in ({"rule": "luck"}, {"lag": 2**63}, {"pid": "1"}, {"more": 1}):
+        assert not conforms({**rows[5], **change}, schema, schema["$defs"])
+    del rows[5]["candidates"][0]["depth"]
+    assert not conforms(rows[5], schema, schema["$defs"])

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The kernel records its decisions as the simulator does, and `fairground decisions` reads them."""
+
+import os
+import subprocess
+import sys
+
+from conftest import ROOT, settings
+from fairground.decisions import KINDS, open_decisions, tree_names
+from fairground.image import event_values
+from fairground.machine import Machine
+from fairground.trace import convert, with_tracing
+from fairground.tracefile import TraceFile
+
+REAL_TIME_MAX = 99  # priorities up to this one are not fair
+
+
+def record(tmp_path, cmd, events, **how):
+    """The path of a trace.dat of @cmd."""
+    ram, out = str(tmp_path / "ram"), str(tmp_path / "decisions.dat")
+    with Machine(with_tracing(settings(cmd, icount=True, **how), ram, events)) as machine:
+        outcome = machine.run()
+    assert outcome.status == 0, outcome.console
+    convert(ram, out)
+    return out
+
+
+def fairground(*words):
+    """(status, stdout, stderr) of fairground decisions."""
+    done = subprocess.run([sys.executable, "-m", "fairground", "decisions", *words], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": os.path.join(ROOT, "tools")}, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_the_kernel_says_why_it_switches(tmp_path):
+    """Each fair task that is switched in was picked directly before, by a rule with a name, among all that waited."""
+    path = record(tmp_path, "hog -q -N 0,5 -t 100ms & hack -g 1 -l 10; wait", "decision:*,sched:sched_switch", cpus=2,
+                  sched="eevdf")
+    picked, switches = {}, []
+    for event in TraceFile(path).events({"sched_decision_pick", "sched_switch"}):
+        values = event_values(event)
+        if event.format.name == "sched_decision_pick":
+            picked[event.cpu] = values["pid"]
+        elif values["next_pid"] and values["next_prio"] > REAL_TIME_MAX:
+            switches.append((picked.get(event.cpu), values["next_pid"]))
+    assert len(switches) > 50 and all(pick == task for pick, task in switches)
+    file = open_decisions(path)
+    found = list(file)
+    assert (file.lost, file.incomplete, file.unknown, file.provenance.cpus) == (0, 0, 0, 2)
+    assert {d.kind for d in found} == set(KINDS) and {d.policy for d in found} == {"eevdf"}
+    assert {d.rule for d in found} <= set(tree_names("RULE")) and len({d.rule for d in found}) > 8
+    assert max(len(d.candidates) for d in found) > 5
+    status, out, err = fairground(path, "--task", "hog", "--kind", "pick", "--full")
+    assert (status, err) == (0, "") and "picked: hog-" in out and "because of the eligible" in out
+    status, out, _ = fairground("--diff", path, path)
+    assert status == 0 and f"{sum(d.kind == 'pick' for d in found)} decisions agree" in out
+
+
+def test_decisions_that_were_overwritten(tmp_path):
+    """Rings of 64 KiB keep the newest. What is left can be read, but not compared."""
+    path = record(tmp_path, "hack -g 1 -l 50", "decision:*", cpus=1, append="trace_buf_size=64")
+    file = open_decisions(path)
+    found = list(file)
+    assert file.lost > 100 and len(found) > 100 and file.incomplete <= 1
+    status, out, err = fairground(path, "--stats")
+    assert status == 0 and out and f"{file.lost} events were lost" in err
+    status, out, err = fairground("--diff", path, path)
+    assert (status, out) == (2, "") and f"{file.lost} events were lost" in err and "two runs can be compared" in err
