@@ -405,6 +405,10 @@ def judge_eevdf_leave(d: Row, q: Queue, t: Tunables) -> Verdict:
     if not row or not row["flags"] & QUEUED or flags & DELAYED:
         return NOT_JUDGED
     lag, kept = q.now_from(row["vruntime"]), d["lag"]
+    if d["weight"] != row["weight"]:
+        # The end of a burst changed BORE's weight first: the lag is the same in real time, but for rounding.
+        scaled = lag * row["weight"] // d["weight"]
+        lag = kept if abs(kept - scaled) <= 2 else scaled
     if d["answer"]:
         return RIGHT if lag < 0 and flags & SLEEP and not flags & SPECIAL else "it has no debt, and must leave"
     if lag < 0 and flags & (SLEEP | SPECIAL) == SLEEP:
