@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Does the simulator decide as the kernel does? The same workload on both, decision by decision.
 
-A decision is a pick of the fair policy (docs/decisions.md): on this CPU, this task is next, by this rule. The kernel runs under ICOUNT=1. The simulator is told only what
-it cannot know: when each task began, relative to the tick, and what operations cost (calibrate.py). From then on it
-decides alone. The two sequences of each CPU are then aligned with the fewest edits (optimal string alignment: insert,
-delete, replace, or exchange two neighbours).
+A decision is a pick of the fair policy (docs/decisions.md): on this CPU, this task is next, by this rule. The kernel
+runs under ICOUNT=1. The simulator is told only what it cannot know: when each task began, relative to the tick, and
+what operations cost (calibrate.py). From then on it decides alone. The two
+sequences of each CPU are then aligned with the fewest edits (optimal string alignment: insert, delete, replace, or
+exchange two neighbours).
 
 Two neighbours change places when a tie was decided the other way, because an instruction cost more or less than the
 simulator assumes. Such an exchange is counted apart and is no disagreement. Every other edit is one:
