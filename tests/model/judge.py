@@ -3,8 +3,8 @@
 """Judge the decisions of a run: was each the right one, by the definition of its policy?
 
 The decisions come from the simulator (`schedsim --decisions FILE`) or from the kernel (`make trace
-EVENTS='decision:*'`). Each has the numbers of all that was compared, so nothing of the run is needed but the
-file and the tunables that differ from the defaults. The rules are those of docs/oracles.md, in whole numbers of any size and in fractions;
+EVENTS='decision:*'`). Each has the numbers of all that was compared, so nothing of the run is needed but the file and
+the tunables that differ from the defaults. The rules are those of docs/oracles.md, in whole numbers of any size;
 nothing of sched/ is used.
 
 A decision is right, wrong, or not judged: the record lacks candidates (a queue of more than 64), or no rule here covers
