@@ -298,7 +298,7 @@ def judge_stretched_charge(d: Row, row: Row) -> Verdict:
 
 
 def judge_cfs_place(d: Row, q: Queue, t: Tunables) -> Verdict:
-    """A sleeper may claim half a latency; a traveller keeps its distance to min_vruntime."""
+    """A sleeper may claim half a latency, under BORE a whole one; a traveller keeps its distance to min_vruntime."""
     row, flags = q.subject, d["flags"]
     if not row or flags & (NEW | LEAVES_CLASS | ABSENT | SWAPPED | INITIAL):
         return NOT_JUDGED
@@ -306,7 +306,9 @@ def judge_cfs_place(d: Row, q: Queue, t: Tunables) -> Verdict:
     if not flags & WAKEUP or flags & MIGRATED:
         own = (own + d["v"]) % WORD
     if flags & WAKEUP:
-        credit = (t.min_granularity_ns if row["flags"] & IDLE else t.latency_ns) // 2
+        credit = t.min_granularity_ns if row["flags"] & IDLE else t.latency_ns
+        if d["policy"] != "bore_cfs":
+            credit //= 2  # GENTLE_FAIR_SLEEPERS, which BORE 2.2.8 switches off
         earliest = (d["v"] - credit) % WORD
         own = own if ahead(own, earliest) > 0 else earliest
     return RIGHT if d["vruntime"] == own else f"it belongs at {own}, not {d['vruntime']}"
