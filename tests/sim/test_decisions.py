@@ -309,6 +309,21 @@ def test_fields_that_are_missing(record, change, message):
     assert message in complaint("--diff", path, record("a.json"))
 
 
+@pytest.mark.parametrize("old, new", [
+    (b"sched_decision_pick\nID: 401", b"sched_decision_pick\nID: x01"),
+    (b"decision\0", b"deci\xf0\x07on\0"),
+    (b"\x17\x08\x44tracing6\0\0\x08\0\x10", b"\x17\x08\x44tracing6\0\0\x08\0\0"),
+])
+def test_a_trace_that_is_damaged(record, old, new):
+    path = record("a.dat")
+    with open(path, "rb") as f:
+        data = f.read()
+    assert old in data
+    with open(path, "wb") as f:
+        f.write(data.replace(old, new))
+    assert complaint(path) == f"{path}: the trace is damaged"
+
+
 def test_a_trace_of_another_version(record):
     path = record("a.dat")
     with open(path, "rb") as f:

@@ -134,6 +134,7 @@ class Decision:
 
 
 FIELDS = tuple(f.name for f in fields(Decision))[3:]
+DAMAGE = (Missing, struct.error, ValueError)  # what reading a trace raises if its bytes make no sense
 TEXTS, CHOICES = ("comm",), ("policy", "rule")
 
 
@@ -288,8 +289,8 @@ def _decoder(event: Format, names: Sequence[str]) -> Callable[[bytes], tuple[Any
 def _symbols(event: Format, field: str) -> dict[int, str]:
     """{number: name} of the field, from the print format of @event."""
     found = re.search(rf"__print_symbolic\(REC->{field},(.*?)\)", event.source, re.DOTALL)
-    pairs = re.findall(r'\{ *(\w+), *"([^"]*)" *\}', found[1] if found else "")
-    return {int(number, 0): name for number, name in pairs}
+    pairs = re.findall(r'\{ *(\d+|0x[0-9a-f]+), *"([^"]*)" *\}', found[1] if found else "")
+    return {int(number, 16 if number.startswith("0x") else 10): name for number, name in pairs}
 
 
 class _Kind:
@@ -316,9 +317,9 @@ class _TraceDecisions(DecisionFile):
     def __init__(self, path: str | os.PathLike[str]) -> None:
         try:
             self._trace = TraceFile(path)
-        except (Missing, struct.error) as error:
+            self.lost = self._trace.lost()
+        except DAMAGE as error:
             raise DecisionError("the trace is damaged") from error
-        self.lost = self._trace.lost()
         formats = {f.name: f for f in self._trace.formats.values() if f.system == SYSTEM}
         self._names = set(formats)
         self._kinds = {PREFIX + kind: _Kind(formats[PREFIX + kind]) for kind in KINDS if PREFIX + kind in formats}
@@ -344,7 +345,7 @@ class _TraceDecisions(DecisionFile):
                     continue
                 kind, rows = self._kinds.get(name), pending.pop(event.cpu, [])
                 yield kind.decision(event.time, event.data, tuple(rows)) if kind else None
-        except struct.error as error:
+        except DAMAGE as error:
             raise DecisionError("the trace is damaged") from error
 
 
