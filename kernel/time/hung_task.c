@@ -56,6 +56,7 @@ struct finding {
 	unsigned nr_starving;
 	struct thread *starving,
 		*hung; /* the longest to wait, the first to hang; with references */
+	struct thread *ahead; /* of starving: not a fair task, runnable there; with a reference */
 };
 
 static void take(struct thread **place, struct thread *t)
@@ -98,6 +99,22 @@ static void look_at_all(struct finding *f)
 	spin_unlock(&proc_tree_lock);
 }
 
+/* The task that is to blame, if a fair task waits because the CPU is not its class's. */
+static void find_ahead(struct finding *f)
+{
+	struct thread *t;
+	struct proc *p;
+
+	spin_lock(&proc_tree_lock);
+	list_for_each(p, &all_procs, all_link)
+		list_for_each(t, &p->threads, proc_link)
+			if (!task_is_fair_policy(t->task.policy) && t->task.on_rq == TASK_QUEUED &&
+			    t->task.cpu == f->starving->task.cpu &&
+			    (!f->ahead || t->task.prio < f->ahead->task.prio))
+				take(&f->ahead, t);
+	spin_unlock(&proc_tree_lock);
+}
+
 /* --- saying so ------------------------------------------------------------------------ */
 
 static void say_hung(const struct thread *t)
@@ -113,7 +130,7 @@ static void say_hung(const struct thread *t)
 		panic("hung_task: blocked tasks");
 }
 
-static void say_starving(const struct finding *f)
+static void say_starving(struct finding *f)
 {
 	const struct thread *t = f->starving;
 
@@ -121,10 +138,15 @@ static void say_starving(const struct finding *f)
 	    throttling_is_off())
 		return;
 	next_starving_ns = f->now + watchdog.starving_s * NS_PER_SEC;
+	find_ahead(f);
 	kprintf("watchdog: %s (%d) is runnable on cpu %u but has not run for %llu s; %u such "
 		"tasks\n",
 		t->task.comm, t->tid, t->task.cpu, (unsigned long long)(f->waited_ns / NS_PER_SEC),
 		f->nr_starving);
+	if (f->ahead)
+		kprintf("watchdog: cpu %u runs %s (%d), of real-time priority %d, before them\n",
+			t->task.cpu, f->ahead->task.comm, f->ahead->tid,
+			f->ahead->task.rt_priority);
 	if (watchdog.starving_panic)
 		panic("watchdog: a task starves");
 	show_runqueues();
@@ -147,6 +169,8 @@ static void look(void)
 			thread_put(f.hung);
 		if (f.starving)
 			thread_put(f.starving);
+		if (f.ahead)
+			thread_put(f.ahead);
 	} while (again);
 }
 

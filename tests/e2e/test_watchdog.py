@@ -56,6 +56,7 @@ def test_starving_task_is_said_with_the_queues(guest):
     said = r"watchdog: hog \(\d+\) is runnable on cpu 0 but has not run for \d+ s; \d+ such tasks"
     assert 1 <= len(re.findall(said, console)) <= 3, console
     assert "runnable tasks:" in console and "alive" in console
+    assert re.search(r"watchdog: cpu 0 runs hog \(\d+\), of real-time priority 50, before them", console)
 
 
 def test_watchdog_panic_stops_a_starving_machine(boot):
