@@ -64,7 +64,7 @@ static void trace_apply(u64 mask)
 	bool fewer = trace_mask & ~mask;
 
 	WRITE_ONCE(trace_mask, mask);
-	sched_trace_set(machine, mask & (BIT(NR_SCHED_EVENTS) - 1));
+	with_irqs_off(sched_trace_set(machine, mask & (BIT(NR_SCHED_EVENTS) - 1)));
 	if (fewer)
 		arch_call_others(do_nothing, NULL);
 }
