@@ -65,6 +65,9 @@ static void off_there_is_no_record(void **state)
 	assert_ptr_equal(m->s->rq[0].fair.hooks, &cfs_policy.hooks);
 	sched_trace_set(m->s, BIT(EVENT_sched_decision_pick));
 	assert_ptr_not_equal(m->s->rq[0].fair.hooks, &cfs_policy.hooks);
+	advance(m, 5 * MS);
+	switch_cpu(m, 0, true);
+	assert_int_equal(decision(m, EVENT_ID_sched_decision_pick, 0)->nr_rows, 0);
 	sched_trace_set(m->s, 0);
 	assert_ptr_equal(m->s->rq[0].fair.hooks, &cfs_policy.hooks);
 	m->nr_trace = 0;

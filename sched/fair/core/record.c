@@ -51,13 +51,14 @@ static u8 depth_of(const struct entity *e)
 	return depth;
 }
 
-static void put_candidate(struct fair_queue *q, struct entity *e, unsigned flags, u8 depth)
+/* Returns how many candidates were recorded: 1, or 0 while their event is off. */
+static u16 put_candidate(struct fair_queue *q, struct entity *e, unsigned flags, u8 depth)
 {
 	struct event_sched_decision_candidate c;
 	struct decision_numbers n = { .vruntime = e->vruntime };
 
 	if (!traced(q->rq->s, EVENT_sched_decision_candidate))
-		return;
+		return 0;
 	q->policy->numbers(q, e, &n);
 	c.common = (struct sched_event){ EVENT_ID_sched_decision_candidate, sizeof(c), q->rq->cpu };
 	put_name(c.comm, &c.pid, &c.group, e);
@@ -71,15 +72,18 @@ static void put_candidate(struct fair_queue *q, struct entity *e, unsigned flags
 	c.score = n.score;
 	c.depth = depth;
 	host_trace(&c.common);
+	return 1;
 }
 
-/* All that is queued, in the order of the tree, the running entity last. Returns their number. */
+/* The same of all that is queued: in the order of the tree, the running entity last. */
 static u16 put_candidates(struct fair_queue *q, const struct entity *subject)
 {
 	struct entity *e = queue_first(q);
 	bool due = false;
 	u16 nr = 0;
 
+	if (!traced(q->rq->s, EVENT_sched_decision_candidate))
+		return 0;
 	for (;; e = queue_after(e)) {
 		if (!e && !due) {
 			due = true;
@@ -87,13 +91,11 @@ static u16 put_candidates(struct fair_queue *q, const struct entity *subject)
 		}
 		if (!e || nr == DECISION_ROWS_MAX - 1)
 			break;
-		put_candidate(q, e, e == subject ? DECISION_SUBJECT : 0, depth_of(e));
-		nr++;
+		nr += put_candidate(q, e, e == subject ? DECISION_SUBJECT : 0, depth_of(e));
 	}
 	if (!q->curr || !q->curr->queued)
 		return nr;
-	put_candidate(q, q->curr, q->curr == subject ? DECISION_SUBJECT : 0, 0);
-	return (u16)(nr + 1);
+	return nr + put_candidate(q, q->curr, q->curr == subject ? DECISION_SUBJECT : 0, 0);
 }
 
 /* --- decisions ------------------------------------------------------------------ */
@@ -123,10 +125,8 @@ static void begin(struct decision_record *d, struct fair_queue *q, struct entity
 	d->flags = flags;
 	/* The policy's usual rule decides, unless it says because() of another. */
 	q->rule = RULE_policy_order;
-	if (e && !e->queued) {
-		put_candidate(q, e, DECISION_SUBJECT, 0);
-		d->nr_rows = 1;
-	}
+	if (e && !e->queued)
+		d->nr_rows = put_candidate(q, e, DECISION_SUBJECT, 0);
 }
 
 static void begin_among_all(struct decision_record *d, struct fair_queue *q, struct entity *e,
@@ -236,8 +236,7 @@ static void record_charge(struct fair_queue *q, struct entity *e, u64 delta)
 		return;
 	}
 	begin(&d, q, NULL, 0);
-	put_candidate(q, e, DECISION_SUBJECT, 0);
-	d.nr_rows = 1;
+	d.nr_rows = put_candidate(q, e, DECISION_SUBJECT, 0);
 	d.delta = delta;
 	asked(q)->charge(q, e, delta);
 	end(&d, EVENT_ID_sched_decision_charge, q, e, RULE_ran);
@@ -251,10 +250,8 @@ static bool record_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 		return asked(q)->leave(q, e, flags);
 	begin_among_all(&d, q, e, flags);
 	/* Out of the tree already, unless it runs, but still one of the queue's. */
-	if (e->queued && e != q->curr) {
-		put_candidate(q, e, DECISION_SUBJECT, 0);
-		d.nr_rows++;
-	}
+	if (e->queued && e != q->curr)
+		d.nr_rows += put_candidate(q, e, DECISION_SUBJECT, 0);
 	d.answer = asked(q)->leave(q, e, flags);
 	end(&d, EVENT_ID_sched_decision_leave, q, e,
 	    flags & DEQUEUE_SLEEP ? RULE_sleeps : RULE_departs);
