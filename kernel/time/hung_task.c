@@ -55,7 +55,7 @@ struct finding {
 	u64 now, waited_ns;
 	unsigned nr_starving;
 	struct thread *starving,
-		*hung; /* the longest to wait, the first to hang; with references */
+		*hung;	      /* the longest to wait, the first to hang; with references */
 	struct thread *ahead; /* of starving: not a fair task, runnable there; with a reference */
 };
 

@@ -75,8 +75,8 @@ static void do_fork(struct world *w, const struct op *op, unsigned cpu)
 	if (!x)
 		return;
 	if (parent && !sched_task_forks(&parent->t->task)) {
-		EXPECT(parent == w->undecided || (parent->attr.policy == SCHED_DEADLINE &&
-						  !parent->attr.reset_on_fork));
+		EXPECT(parent == w->undecided ||
+		       (parent->attr.policy == SCHED_DEADLINE && !parent->attr.reset_on_fork));
 		return;
 	}
 	*x = (struct subject){
@@ -96,12 +96,15 @@ static void do_fork(struct world *w, const struct op *op, unsigned cpu)
 	if (op->arg % 4 == 1 && allowed & w->online) {
 		/* Before it starts, as clone() followed by an attribute call might. */
 		struct cpumask mask = world_mask(allowed);
-		int err = sched_set_affinity(w->sim->s, t, &mask);
+		u64 before = x->allowed;
+		int err;
 
+		x->allowed = allowed; /* before, for questions inside the call */
+		err = sched_set_affinity(w->sim->s, t, &mask);
 		/* A change inside this fork may have given it a deadline. */
 		EXPECT(!err || (err == -EBUSY && t->policy == SCHED_DEADLINE));
-		if (!err)
-			x->allowed = allowed;
+		if (err)
+			x->allowed = before;
 	}
 	sim_enter(w->sim, cpu);
 	sim_start(w->sim, x->t);

@@ -163,8 +163,7 @@ static void make_groups(struct sim *sim, const struct workload *w)
 		if (!sim_group_new(sim, w->groups[i].parent, &w->groups[i].params))
 			sim_fail(sim, NULL, "the scheduler refuses the settings of a group");
 		else if (sim->groups[i].tg)
-			task_group_set_name(sim->groups[i].tg,
-					    strrchr(w->groups[i].path, '/') + 1);
+			task_group_set_name(sim->groups[i].tg, strrchr(w->groups[i].path, '/') + 1);
 	}
 }
 
