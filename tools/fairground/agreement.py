@@ -71,7 +71,7 @@ FLOORS = {
     ("nices", "cfs"): 0.93, ("two CPUs", "cfs"): 0.92, ("sleepers", "cfs"): 0.86,
     ("nices", "fdl"): 0.93, ("two CPUs", "fdl"): 0.92, ("sleepers", "fdl"): 0.86,
     ("nices", "eevdf"): 0.91, ("two CPUs", "eevdf"): 0.91, ("sleepers", "eevdf"): 0.78,
-    ("nices", "bore"): 0.79, ("two CPUs", "bore"): 0.68, ("sleepers", "bore"): 0.83,
+    ("nices", "bore"): 0.75, ("two CPUs", "bore"): 0.68, ("sleepers", "bore"): 0.83,
     ("nices", "bore-cfs"): 0.90, ("two CPUs", "bore-cfs"): 0.91, ("sleepers", "bore-cfs"): 0.82,
 }
 
