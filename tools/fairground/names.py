@@ -34,7 +34,7 @@ SETTINGS = (
     )),
     ("one target each", (
         ("OUT", "FILE", "trace.dat", "trace, latency: the trace file"),
-        ("EVENTS", "SYSTEM:EVENT ...", "without charges", "trace: what is recorded"),
+        ("EVENTS", "SYSTEM:EVENT ...", "no charges, decisions", "trace: what is recorded"),
         ("FILE", "FILE", "", "decisions: JSON lines or a trace.dat"),
         ("SHOW", "options", "", "decisions: filters, --full, --stats, --diff A B"),
         ("RUNS", "2..1000", "3", "repeat: how many runs must agree"),

@@ -19,8 +19,8 @@ from .image import PAGE, Image, TraceError, memory_file
 from .machine import STATUS_NOT_STARTED, Machine
 from .settings import Settings, UsageError
 
-# By default everything but the record of each charge: a program that reads its own CPU time would fill the rings.
-EVENTS = "*:*,!sched:sched_stat_runtime"
+# By default everything but the records of charges and decisions, which would fill the rings.
+EVENTS = "*:*,!sched:sched_stat_runtime,!decision:*"
 NO_EVENT = re.compile(r"trace: no event matches (\S+)")  # what the kernel says of trace_event=
 OPTION_CPUSTAT, OPTION_TRACECLOCK, OPTION_UNAME, OPTION_CPUCOUNT = 2, 4, 5, 8
 
