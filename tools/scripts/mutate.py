@@ -150,8 +150,9 @@ def run_hosted(tree: pathlib.Path, program: str, *options: str) -> tuple[int, st
 
 
 def boot(tree: pathlib.Path, **given: str) -> tuple[int, str]:
+    """Boot the kernel of @tree by the instruction, so that a bug that is noticed once always is."""
     build(tree, ["image"])
-    given = {"kvm": "0", "timeout": str(TIMEOUT_S), **given}
+    given = {"icount": "1", "timeout": str(TIMEOUT_S), **given}
     outcome = run_batch(make_settings(given, build=str(tree / "build")))
     return outcome.status, f"{outcome.console}\n{outcome.problem}"
 
