@@ -96,7 +96,7 @@ def test_a_guarantee_is_kept(guest):
                     "(echo 0 > b/tasks; exec hog -n 2 -t 60s >/dev/null) &\n"
                     f"sleep 6\n{report}sleep 4\n{report}kill -9 $(pidof hog)", cpus=1, icount=True, sched="fdl")
     used = [float(ns) for ns in re.findall(r"^[ab] ([\d.e+]+)$", console, re.M)]
-    assert abs((used[2] - used[0]) / (used[2] - used[0] + used[3] - used[1]) - 0.5) < 0.03, used
+    assert abs((used[2] - used[0]) / (used[2] - used[0] + used[3] - used[1]) - 0.5) < 0.05, used
 
 
 def of_groups(figures):

@@ -58,3 +58,11 @@ def test_a_guarantee_is_kept_beside_a_heavy_group(sim):
               "hogs:n=2,group=a group:name=b,shares=3072 hogs:n=4,group=b")
     # On two CPUs the first one or two seconds are above the bound.
     assert 100 * groups(run)["/a"]["cpu_ns"] / (8 * SEC) == pytest.approx(105, abs=8)
+
+
+@pytest.mark.parametrize("sleep", ["995us", "3995us"])
+def test_a_guarantee_is_kept_by_a_group_whose_turns_end_before_ticks(sim, sleep):
+    """At each tick a third task runs, so that no tick ever finds the group with the guarantee."""
+    run = sim("--sched fdl --check --time 8s group:name=a,deadline_rr=1ms,guaranteed_shares=512 hogs:n=2,group=a "
+              f"group:name=b,shares=3072 hogs:n=2,group=b bursts:n=1,run=5us,sleep={sleep},nice=-20")
+    assert 100 * groups(run)["/a"]["cpu_ns"] / (8 * SEC) == pytest.approx(50, abs=4)

@@ -137,7 +137,11 @@ static void control(struct sched *s, struct task_group *tg)
 	shares = fdl_next_shares(&s->tunable, &in);
 	fdl->increased = shares > fdl->shares;
 	fdl->decreased = shares < fdl->shares;
+	if (shares == fdl->shares)
+		return;
 	WRITE_ONCE(fdl->shares, shares);
+	/* Now, not at the group's next tick: turns that always end before a tick have none. */
+	group_reweigh(s, tg);
 }
 
 /* --- the pass ---------------------------------------------------------------------- */
