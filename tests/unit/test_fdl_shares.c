@@ -427,7 +427,7 @@ static void who_wants_less_gives_shares_back(void **state)
 	lab_periodic(lab, a, 3 * MS, 10 * MS, MS);
 	assert_int_equal(task_group_set_guaranteed(lab->m->s, a->tg, 512), 0);
 	/* First the shares rise, because the average of the usage starts at 0. */
-	lab_run(lab, 1700 * MS);
+	lab_run(lab, 1400 * MS);
 	lab_mark(lab);
 	before = shares_of(lab, a);
 	assert_true(before >= 3102);

@@ -140,7 +140,10 @@ static void control(struct sched *s, struct task_group *tg)
 	if (shares == fdl->shares)
 		return;
 	WRITE_ONCE(fdl->shares, shares);
-	/* Now, not at the group's next tick: turns that always end before a tick have none. */
+	/*
+	 * The RFC leaves the rest to the group's next tick on each CPU. A group whose turns
+	 * always end before the tick never has one.
+	 */
 	group_reweigh(s, tg);
 }
 
