@@ -7,9 +7,10 @@
 
 #include "sim/engine/plugin.h"
 #include "sim/explore/explore.h"
+#include "sim/explore/judge.h"
 
 static const char usage[] =
-	"usage: schedsim [--sched NAME|all] --ops N [--seed N] [--verbose] [--no-shrink]\n"
+	"usage: schedsim [--sched NAME|all] --ops N [--seed N] [--verbose] [--no-shrink] [--no-oracle]\n"
 	"       schedsim [--sched NAME|all] --exhaustive LENGTH\n"
 	"       schedsim --sched NAME --replay \"machine... OPERATION...\" [--verbose]\n";
 
@@ -61,6 +62,9 @@ static bool parse_option(struct choice *choice, int option)
 		return o->verbose = true;
 	case 'n':
 		return o->no_shrink = true;
+	case 'j':
+		judge_dismiss();
+		return true;
 	default:
 		return false;
 	}
@@ -96,6 +100,7 @@ int explore_main(int argc, char **argv)
 		{ "replay", required_argument, NULL, 'r' },
 		{ "verbose", no_argument, NULL, 'v' },
 		{ "no-shrink", no_argument, NULL, 'n' },
+		{ "no-oracle", no_argument, NULL, 'j' },
 		{ 0 },
 	};
 	struct choice choice = { .options.seed = 1 };

@@ -13,3 +13,6 @@ struct sched;
  * call; calling again is cheap.
  */
 void judge_attach(struct sched *s);
+
+/* judge_attach() does nothing any more: only invariants and assertions are left. */
+void judge_dismiss(void);

@@ -199,10 +199,19 @@ static void attach_queue(struct fair_queue *q)
 			q->hooks = &judges[i].hooks;
 }
 
+static bool dismissed;
+
+void judge_dismiss(void)
+{
+	dismissed = true;
+}
+
 void judge_attach(struct sched *s)
 {
 	struct fair_queue *q;
 
+	if (dismissed)
+		return;
 	if (!judges[0].oracle)
 		open_court();
 	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++)

@@ -91,6 +91,8 @@ static void check_members(const char *from, const char *to)
 	before = total_runtime(m, tasks, ARRAY_SIZE(tasks));
 	for (unsigned n = 0; n < 10; n++) {
 		swap(m, n % 2 ? from : to);
+		for (unsigned i = 0; i < ARRAY_SIZE(tasks); i++)
+			assert_ptr_equal(tasks[i]->fair.queue->policy, m->s->fair_policy);
 		run_ticks(m, 7);
 	}
 	assert_int_equal(total_runtime(m, tasks, ARRAY_SIZE(tasks)) - before, 2 * (m->now - start));
@@ -157,6 +159,32 @@ static void check_return(const char *from, const char *to)
 }
 
 EACH_PAIR(a_sleeper_survives_a_swap_there_and_back, check_return)
+
+/* Its weight is then of the policy in between, so that the first policy must set it again. */
+static void check_reniced(const char *from, const char *to)
+{
+	struct machine *m = machine_under(1, from);
+	struct task *t = spawn_nice(m, "t", 0);
+	struct sched_attr_req req = { .policy = SCHED_NORMAL, .nice = 7 };
+
+	spawn_nice(m, "other", 0);
+	run_ticks(m, 50);
+	while (running(m, 0) != t)
+		run_ticks(m, 1);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	while (t->fair.queued)
+		run_ticks(m, 1);
+	swap(m, to);
+	assert_int_equal(sched_set_attr(m->s, t, &req), 0);
+	swap(m, from);
+	assert_true(foreign(m, t));
+	wake(m, t, 0);
+	assert_false(foreign(m, t));
+	sched_check(m->s);
+	machine_free(m);
+}
+
+EACH_PAIR(a_sleeper_reniced_between_two_swaps_is_foreign, check_reniced)
 
 static void check_migrating(const char *from, const char *to)
 {
@@ -433,6 +461,7 @@ int main(void)
 		cmocka_unit_test(groups_within_groups_go_along),
 		cmocka_unit_test(sleepers_are_foreign_until_they_wake),
 		cmocka_unit_test(a_sleeper_survives_a_swap_there_and_back),
+		cmocka_unit_test(a_sleeper_reniced_between_two_swaps_is_foreign),
 		cmocka_unit_test(a_task_between_two_cpus_arrives),
 		cmocka_unit_test(real_time_tasks_come_back),
 		cmocka_unit_test(throttled_real_time_stays_throttled),

@@ -12,7 +12,7 @@ Each tests/mutants/*.patch is one wrong change of the source, below a header of 
 The source is copied to BUILD/mutants/base, the first time together with its objects, and built there. Without a bug it
 must pass everything that the mutants run. Each mutant then gets a copy of that tree with its patch, and make compiles
 what changed. A mutant is `ok` if its run fails for the reason named. A mutant fails if it survives, if its patch does
-not apply any more, or if its tree does not compile; its copy then stays in BUILD/mutants for a look.
+not apply any more or to two places, or if its tree does not compile; its copy then stays in BUILD/mutants for a look.
 
 Usage: mutate.py [--list] [--explore OPS] [--sample N] [--seed S] [NAME...]    environment: B (build directory), MAKE
 """
@@ -129,11 +129,29 @@ def apply(patch: pathlib.Path, tree: str | pathlib.Path, *options: str) -> str |
     return text.strip().splitlines()[0] if status else None
 
 
+def lines_before(hunk: str) -> str:
+    """The lines that a @hunk of a patch expects in the file."""
+    return "".join(line[1:] for line in hunk.splitlines(keepends=True)[1:] if line[:1] in " -")
+
+
+def ambiguity(patch: pathlib.Path, tree: str | pathlib.Path) -> str | None:
+    """What goes wrong if lines of @patch are twice in their file: the bug is planted in the wrong place, unnoticed."""
+    for part in re.split(r"^--- ", patch.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+        header, *hunks = re.split(r"^(?=@@ )", part, flags=re.MULTILINE)
+        name = re.findall(r"^\+\+\+ b/(\S+)", header, re.MULTILINE)[0]
+        text = (pathlib.Path(tree) / name).read_text(encoding="utf-8")
+        for hunk in hunks:
+            times = text.count(lines_before(hunk))
+            if times > 1:
+                return f"the lines around the change are {times} times in {name}: give more of them"
+    return None
+
+
 def plant(mutant: Mutant, base: pathlib.Path, tree: pathlib.Path) -> None:
     """Copy @base to @tree and apply the patch."""
     shutil.rmtree(tree, ignore_errors=True)
     shutil.copytree(base, tree, symlinks=True)
-    complaint = apply(mutant.patch, tree)
+    complaint = ambiguity(mutant.patch, tree) or apply(mutant.patch, tree)
     if complaint:
         raise Problem(f"the patch does not apply: {complaint}")
 

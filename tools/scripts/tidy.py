@@ -171,11 +171,18 @@ def files_that_are_gone(files: list[File]) -> Iterator[str]:
 
 
 def stale_mutants() -> Iterator[str]:
-    """A finding for each seeded bug whose patch does not apply. The tests themselves try only a few in each run."""
+    """A finding for each seeded bug whose patch does not apply, or may slide to another place.
+
+    The tests themselves try only a few in each run.
+    """
     for path in sorted(mutate.PATCHES.glob("*.patch")):
         complaint = mutate.apply(path, ".", "--dry-run")
         if complaint:
             yield f"{path}:1: does not apply any more: {complaint}"
+            continue
+        complaint = mutate.ambiguity(path, ".")
+        if complaint:
+            yield f"{path}:1: {complaint}"
 
 
 def repository_files() -> list[pathlib.Path]:
