@@ -129,7 +129,7 @@ static void print_help(void)
 	       "instead of workloads (docs/exploration.md):\n"
 	       "  --ops N             N random operations under each policy, from --seed on\n"
 	       "  --exhaustive N      every sequence of N operations on a small machine, N <= %u\n"
-	       "  --replay TEXT       what one of them printed; --verbose, --no-shrink, --no-oracle\n"
+	       "  --replay TEXT       what one printed; --verbose, --no-shrink, --no-oracle\n"
 	       "costs, ns, 0 unless given:\n",
 	       EXHAUSTIVE_MAX);
 	for (u32 i = 0; i < ARRAY_SIZE(cost_options); i++)
