@@ -10,7 +10,8 @@
 #include "sim/explore/judge.h"
 
 static const char usage[] =
-	"usage: schedsim [--sched NAME|all] --ops N [--seed N] [--verbose] [--no-shrink] [--no-oracle]\n"
+	"usage: schedsim [--sched NAME|all] --ops N [--seed N] [--verbose] [--no-shrink]\n"
+	"                [--no-oracle]\n"
 	"       schedsim [--sched NAME|all] --exhaustive LENGTH\n"
 	"       schedsim --sched NAME --replay \"machine... OPERATION...\" [--verbose]\n";
 
