@@ -76,16 +76,19 @@ AUTO_INIT_IS := -ftrivial-auto-var-init=$(if $(filter-out 0,$(DEBUG)),pattern,ze
 kcc_option = $(shell $(KCC) -Werror $(1) -fsyntax-only -x c /dev/null 2>/dev/null && echo '$(1)')
 AUTO_INIT := $(or $(call kcc_option,$(AUTO_INIT_IS)),$(call kcc_option,$(AUTO_INIT_IS) \
 	-enable-trivial-auto-var-init-zero-knowing-it-will-be-removed-from-clang))
+# SAN=undefined: a kernel that panics at undefined behaviour and says where (kernel/base/ubsan.c).
+$(if $(filter-out undefined,$(SAN)),$(error SAN=$(SAN): only "undefined" is known))
+SAN_FLAGS := $(if $(SAN),-fsanitize=undefined -fno-sanitize=object-size -fno-sanitize=pointer-overflow)
 KFLAGS := $(CSTD) $(WARN) -ffreestanding -fno-pie -fno-pic -mcmodel=kernel -mno-red-zone -mgeneral-regs-only \
 	-fno-omit-frame-pointer -fno-optimize-sibling-calls -fno-delete-null-pointer-checks -fno-stack-protector \
-	-fcf-protection=none -fno-asynchronous-unwind-tables $(AUTO_INIT) \
+	-fcf-protection=none -fno-asynchronous-unwind-tables $(AUTO_INIT) $(SAN_FLAGS) \
 	-DCOMMIT=\"$(COMMIT)\" -DDEBUG=$(if $(DEBUG),$(DEBUG),0)
 DEPS = -MMD -MP
 
 # --- kernel -------------------------------------------------------------------------
 LIB_C := $(wildcard lib/*.c)
 SCHED_C := $(wildcard sched/*/*.c sched/fair/*/*.c) $(POLICIES)
-KERNEL_C := $(wildcard kernel/*/*.c tests/kernel/*.c)
+KERNEL_C := $(filter-out $(if $(SAN),,kernel/base/ubsan.c),$(wildcard kernel/*/*.c tests/kernel/*.c))
 ARCH_C := $(wildcard arch/x86/*.c)
 ARCH_S := $(wildcard arch/x86/*.S)
 KOBJ = $(patsubst %,$(B)/kernel/%.o,$(1))
@@ -102,7 +105,7 @@ layer_of = $(LAYER_$(firstword $(subst /, ,$(1))))
 # A stamp is a file that changes when its text does. Its dependants are built again for another compiler or commit.
 stamp = @mkdir -p $(@D) && echo '$(1)' | cmp -s - $@ || echo '$(1)' > $@
 $(B)/.flags: FORCE
-	$(call stamp,$(KCC) $(DEBUG) -O$(OPTIMIZE))
+	$(call stamp,$(KCC) $(DEBUG) -O$(OPTIMIZE) $(SAN))
 $(B)/.commit: FORCE
 	$(call stamp,$(VERSION) $(COMMIT))
 $(KERNEL_OBJ): $(B)/.flags | $(POLICIES_DEF)

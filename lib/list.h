@@ -83,13 +83,17 @@ static inline unsigned list_length(const struct list *head)
 #define list_first(head, type, member) list_entry((head)->next, type, member)
 #define list_last(head, type, member)  list_entry((head)->prev, type, member)
 
+/* True if @pos would begin in the head, which is no entry and may be aligned to less than one. */
+#define list_at_head(pos, head, member)                                                            \
+	((uintptr_t)(pos) + offsetof(__typeof__(*(pos)), member) == (uintptr_t)(head))
+
 #define list_for_each(pos, head, member)                                                           \
-	for (pos = list_first(head, __typeof__(*pos), member); &pos->member != (head);             \
+	for (pos = list_first(head, __typeof__(*pos), member); !list_at_head(pos, head, member);   \
 	     pos = list_entry(pos->member.next, __typeof__(*pos), member))
 
 /* As list_for_each, but @pos may be unlinked or freed in the body. */
 #define list_for_each_safe(pos, tmp, head, member)                                                 \
-	for (pos = list_first(head, __typeof__(*pos), member),                                     \
-	    tmp = list_entry(pos->member.next, __typeof__(*pos), member);                          \
-	     &pos->member != (head);                                                               \
-	     pos = tmp, tmp = list_entry(tmp->member.next, __typeof__(*tmp), member))
+	for (pos = list_first(head, __typeof__(*pos), member);                                     \
+	     !list_at_head(pos, head, member) &&                                                   \
+	     (tmp = list_entry(pos->member.next, __typeof__(*tmp), member), true);                 \
+	     pos = tmp)

@@ -41,6 +41,11 @@ struct pvh_memory {
 	u32 type, reserved;
 };
 
+/* QEMU aligns it to 4 bytes. */
+struct pvh_module {
+	u64 base, size;
+} __packed;
+
 static void parse_pvh(const struct pvh_info *info)
 {
 	const struct pvh_memory *m = phys_to_virt(info->memmap);
@@ -52,9 +57,9 @@ static void parse_pvh(const struct pvh_info *info)
 	for (unsigned i = 0; i < info->nr_memmap; i++)
 		add_memory(m[i].base, m[i].size, m[i].type);
 	if (info->nr_modules) {
-		const u64 *module = phys_to_virt(info->modules);
+		const struct pvh_module *module = phys_to_virt(info->modules);
 
-		boot_info.initrd = (struct boot_range){ module[0], module[1] };
+		boot_info.initrd = (struct boot_range){ module->base, module->size };
 	}
 }
 

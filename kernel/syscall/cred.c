@@ -198,7 +198,7 @@ SYSCALL2(setgroups, unsigned, size, const u32 *, list)
 /* --- capabilities -------------------------------------------------------------------------- */
 
 struct cap_header {
-	u32 version;
+	u32 version; /* first: written back alone */
 	int pid;
 };
 struct cap_data { /* 32 capabilities; version 1 passes one such struct, 2 and 3 pass two */
@@ -216,7 +216,7 @@ static long get_header(struct cap_header *user, struct cap_header *h, unsigned *
 	*nr = h->version == VERSION_1 ? 1 : 2;
 	if (h->version == VERSION_1 || h->version == VERSION_2 || h->version == VERSION_3)
 		return h->pid < 0 ? -EINVAL : 0;
-	return arch_copy_to_user(&user->version, &newest, sizeof(newest)) ? -EFAULT : -EINVAL;
+	return arch_copy_to_user(user, &newest, sizeof(newest)) ? -EFAULT : -EINVAL;
 }
 
 SYSCALL2(capget, struct cap_header *, header, struct cap_data *, data)

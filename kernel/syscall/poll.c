@@ -142,7 +142,8 @@ static long poll_user(struct pollfd *user, unsigned nr, struct poll_item *items,
 	for (unsigned i = 0; ret >= 0 && i < nr; i++) {
 		u16 revents = (u16)items[i].revents;
 
-		if (arch_copy_to_user(&user[i].revents, &revents, sizeof(revents)))
+		if (arch_copy_to_user((char *)&user[i] + offsetof(struct pollfd, revents), &revents,
+				      sizeof(revents)))
 			ret = -EFAULT;
 	}
 	return ret;

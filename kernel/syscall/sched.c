@@ -12,7 +12,8 @@
 
 /* struct sched_attr of sched_setattr(2): version 0 is the first 48 bytes, version 1 all 56. */
 struct user_sched_attr {
-	u32 size, policy;
+	u32 size; /* first, and read before the rest: a program's pointer to it may be misaligned */
+	u32 policy;
 	u64 flags;
 	s32 nice;
 	u32 priority;
@@ -214,7 +215,7 @@ static long attr_size_error(struct user_sched_attr *uattr)
 {
 	u32 size = sizeof(*uattr);
 
-	return arch_copy_to_user(&uattr->size, &size, sizeof(size)) ? -EFAULT : -E2BIG;
+	return arch_copy_to_user(uattr, &size, sizeof(size)) ? -EFAULT : -E2BIG;
 }
 
 /*
@@ -225,7 +226,7 @@ static long copy_attr(struct user_sched_attr *attr, struct user_sched_attr *uatt
 {
 	u32 size;
 
-	if (arch_copy_from_user(&size, &uattr->size, sizeof(size)))
+	if (arch_copy_from_user(&size, uattr, sizeof(size)))
 		return -EFAULT;
 	if (!size)
 		size = SCHED_ATTR_SIZE_VER0;

@@ -54,10 +54,12 @@ size_t trace_event_format(const struct trace_event *ev, char *buf, size_t size)
 
 #define __get_str(name) ((const char *)REC + (REC->name & 0xffff))
 
+/* In a ring an event is aligned to 4 bytes. */
 #define EVENT(system, name, id, fields, ...)                                                       \
 	static void print_##name(struct text *out, const void *record)                             \
 	{                                                                                          \
-		const struct event_##name *REC = record;                                           \
+		typedef __typeof__(struct event_##name) in_ring __aligned(4);                      \
+		const in_ring *REC = record;                                                       \
                                                                                                    \
 		text_add(out, __VA_ARGS__);                                                        \
 	}

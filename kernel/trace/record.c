@@ -27,6 +27,9 @@ static inline u64 make_header(u16 type, bool irqs_off)
 	return type | flags << 16 | min(cpu->preempt_count, 15u) << 24 | (u64)current->tid << 32;
 }
 
+/* A word of a record: records are aligned to 4 bytes. */
+typedef u64 record_word __aligned(4);
+
 /* At -O3 gcc looks at each event's copy and takes the jump for reads beyond the event. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Warray-bounds"
@@ -35,7 +38,7 @@ static inline u64 make_header(u16 type, bool irqs_off)
  * sizes of the scheduler's events: the copy is a quarter of an event's cost, and a loop would
  * double it.
  */
-static inline void copy_fields(u64 *dst, const u64 *src, u32 size)
+static inline void copy_fields(record_word *dst, const record_word *src, u32 size)
 {
 	u32 words = size / 8;
 
@@ -74,12 +77,12 @@ static inline __attribute__((always_inline)) void record(const struct sched_even
 {
 	u64 now = arch_clock_ns();
 	struct ring *r = &trace_rings[arch_cpu_id()];
-	u64 *dst = ring_reserve(r, now, event->size);
+	record_word *dst = ring_reserve(r, now, event->size);
 
 	if (unlikely(!dst))
 		return;
 	*dst = make_header(event->type, irqs_off);
-	copy_fields(dst, (const u64 *)event, event->size);
+	copy_fields(dst, (const record_word *)event, event->size);
 	ring_commit(r);
 }
 
@@ -157,13 +160,15 @@ void trace_emit_vector(unsigned nr, unsigned id, int vector)
 
 STATIC_ASSERT(sizeof(struct event_print) + TRACE_MARKER_MAX + 8 <= RING_PAYLOAD_MAX,
 	      "the longest marker fits a page");
+STATIC_ASSERT(offsetof(struct event_print, ip) == 8 && offsetof(struct event_print, buf) == 16,
+	      "two words before the text");
 
 long tracing_mark_write(const char *text, size_t len)
 {
 	u32 size = min((u32)len, TRACE_MARKER_MAX);
 	bool newline = !size || text[size - 1] != '\n';
 	u32 payload = ALIGN_UP((u32)sizeof(struct event_print) + size + newline + 1, 4u);
-	struct event_print *ev = NULL;
+	record_word *ev = NULL;
 	struct ring *r;
 	unsigned long flags;
 
@@ -174,12 +179,14 @@ long tracing_mark_write(const char *text, size_t len)
 	if (trace_enabled(print))
 		ev = ring_reserve(r, arch_clock_ns(), payload);
 	if (ev) {
+		char *buf = (char *)(ev + 2);
+
 		memset((char *)ev + payload - 4, 0, 4); /* the NUL and the padding to a word */
-		*(u64 *)ev = make_header(EVENT_ID_print, false);
-		ev->ip = (u64)tracing_mark_write;
-		memcpy(ev->buf, text, size);
+		ev[0] = make_header(EVENT_ID_print, false);
+		ev[1] = (u64)tracing_mark_write;
+		memcpy(buf, text, size);
 		if (newline)
-			ev->buf[size] = '\n';
+			buf[size] = '\n';
 		ring_commit(r);
 	}
 	arch_irq_restore(flags);

@@ -149,7 +149,7 @@ static size_t event_text(char *buf, size_t size, unsigned cpu, const struct ring
 		context_text(&out, cpu, ev);
 	if (h->type == EVENT_ID_print) { /* has its newline, and only one writer */
 		text_add(&out, "tracing_mark_write: %s",
-			 ((const struct event_print *)ev->data)->buf);
+			 (const char *)ev->data + offsetof(struct event_print, buf));
 		return out.len;
 	}
 	text_add(&out, "%s: ", kind->name);

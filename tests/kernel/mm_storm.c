@@ -28,14 +28,15 @@ static struct {
 static void stamp(void *p, u64 size, u64 mark)
 {
 	*(struct stamp *)p = (struct stamp){ size, mark };
-	*(u64 *)((char *)p + size - sizeof(u64)) = mark;
+	/* Not aligned: sizes are as they come. */
+	memcpy((char *)p + size - sizeof(mark), &mark, sizeof(mark));
 }
 
 /* Wipes it as well, so that a second look at the same memory fails. */
 static bool is_intact(void *p)
 {
 	struct stamp s = *(struct stamp *)p;
-	bool ok = s.mark && *(u64 *)((char *)p + s.size - sizeof(u64)) == s.mark;
+	bool ok = s.mark && !memcmp((char *)p + s.size - sizeof(s.mark), &s.mark, sizeof(s.mark));
 
 	memset(p, 0, sizeof(s));
 	return ok;

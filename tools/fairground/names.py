@@ -59,6 +59,7 @@ SETTINGS = (
         ("B", "DIR", "build", "build directory"),
         ("CC", "gcc clang", "gcc", "compiler"),
         ("OPTIMIZE", "1 2 3", "2", "gcc's -O for the kernel"),
+        ("SAN", "undefined", "off", "a kernel that panics at undefined behaviour; B=build-san keeps it apart"),
         ("CROSS_COMPILE", "PREFIX", "", "tools for the kernel and the programs (docs/building.md)"),
         ("MUSL_CC", "PROGRAM", "musl-gcc", "compiler of the programs"),
         ("BUSYBOX", "FILE", "the system's", "the busybox to pack"),
