@@ -502,6 +502,46 @@ static void no_window_exceeds_quota_and_burst(void **state)
 	machine_free(m);
 }
 
+/*
+ * CPU 1 leaves and returns three times in each period, in which ticks of 4 ms overrun the slices. A
+ * debt that left with it would be a gift, and time that left with it a loss.
+ */
+static void the_quota_holds_while_a_cpu_comes_and_goes(void **state)
+{
+	enum { PERIODS = 60, QUOTA_MS = 30 };
+	bool pinned = *state != NULL;
+	struct machine *m = machine_new(2, 250);
+	struct task_group *tg = new_group(m, NULL);
+	struct task *t[2] = { spawn_in(m, tg, 0), spawn_in(m, tg, 0) };
+	struct cpumask second = cpumask_of(1);
+	struct prng rng;
+	u64 before;
+
+	prng_seed(&rng, 7);
+	assert_int_equal(limit(m, tg, QUOTA_MS, 100, 0), 0);
+	settle(m);
+	begin_period(m, 100);
+	run_ticks(m, 25);
+	before = stat_of(m, tg).usage_ns;
+	for (unsigned i = 0; i < PERIODS * 3; i++) {
+		unsigned away = 1 + prng_below(&rng, 7);
+
+		if (pinned)
+			assert_int_equal(sched_set_affinity(m->s, t[1], &second), 0);
+		settle(m);
+		run_ticks(m, 8 - away);
+		assert_int_equal(sched_cpu_offline(m->s, 1), 0);
+		settle(m);
+		run_ticks(m, away);
+		sched_cpu_online(m->s, 1, &m->idle[1]);
+		settle(m);
+		run_ticks(m, i % 3 == 2);
+	}
+	assert_in_range(stat_of(m, tg).usage_ns - before, (PERIODS * QUOTA_MS - 10) * MS,
+			(PERIODS * QUOTA_MS + 10) * MS);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -519,6 +559,9 @@ int main(void)
 		cmocka_unit_test(tasks_come_and_go_while_it_is_throttled),
 		cmocka_unit_test(an_idle_pool_needs_no_timer),
 		cmocka_unit_test(no_window_exceeds_quota_and_burst),
+		cmocka_unit_test(the_quota_holds_while_a_cpu_comes_and_goes),
+		{ "the_quota_holds_while_a_pinned_task's_cpu_comes_and_goes",
+		  the_quota_holds_while_a_cpu_comes_and_goes, NULL, NULL, (void *)"pinned" },
 	};
 
 	return cmocka_run_group_tests_name("bandwidth", tests, NULL, NULL);

@@ -18,7 +18,8 @@
  *
  * Differences to the source: a late timer is one refill for each period that passed
  * instead of a loop. What was fetched before a refill and is returned after it does not
- * fill the pool beyond quota and burst: unused, it is lost as it would be in the pool.
+ * fill the pool beyond quota and burst: unused, it is lost as it would be in the pool. A
+ * CPU that leaves hands its runtime and its debt to the pool, where the source forgives both.
  *
  * Locks: a queue's fields by its runqueue's lock, the pool's by pool.lock, which is
  * taken inside one. Source: Linux 6.1, fair.c; Documentation/scheduler/sched-bwc.rst.
@@ -275,10 +276,19 @@ static void distribute(struct bandwidth *pool)
 
 /* --- periods --------------------------------------------------------------- */
 
+/* The debts of CPUs that left are paid before all else. pool.lock held. */
+static void pay_owed(struct bandwidth *pool)
+{
+	u64 paid = min(pool->owed_ns, pool->runtime_ns);
+
+	pool->owed_ns -= paid;
+	pool->runtime_ns -= paid;
+}
+
 /* Time used in a period beyond the quota was saved before: count it as a burst. */
 static void refill(struct bandwidth *pool, u64 periods)
 {
-	for (u64 n = min(periods, 2 + pool->burst_ns / pool->quota_ns); n; n--) {
+	for (u64 n = min(periods, 2 + (pool->burst_ns + pool->owed_ns) / pool->quota_ns); n; n--) {
 		u64 over;
 
 		pool->runtime_ns += pool->quota_ns;
@@ -286,6 +296,7 @@ static void refill(struct bandwidth *pool, u64 periods)
 		pool->nr_bursts += !!over;
 		pool->burst_used_ns += over;
 		pool->runtime_ns = min(pool->runtime_ns, most_ns(pool));
+		pay_owed(pool);
 		pool->snapshot_ns = pool->runtime_ns;
 	}
 }
@@ -303,7 +314,7 @@ static void period_ends(struct bandwidth *pool, u64 now)
 	pool->nr_periods += periods;
 	pool->nr_throttled += waiting ? periods : 0;
 	refill(pool, periods);
-	if (pool->idle && !waiting) {
+	if (pool->idle && !waiting && !pool->owed_ns) {
 		stop_timer(&pool->period);
 		return;
 	}
@@ -425,7 +436,7 @@ int task_group_set_bandwidth(struct sched *s, struct task_group *tg, u64 quota_n
 	pool->quota_ns = quota_ns;
 	pool->period_ns = period_ns;
 	pool->burst_ns = burst_ns;
-	pool->snapshot_ns = 0;
+	pool->snapshot_ns = pool->owed_ns = 0;
 	if (quota_ns == SCHED_QUOTA_NONE)
 		pool->runtime_ns = 0;
 	else
@@ -438,21 +449,35 @@ int task_group_set_bandwidth(struct sched *s, struct task_group *tg, u64 quota_n
 
 /* --- CPUs that come and go ------------------------------------------------- */
 
+/* The pool gets what @q has left, or takes over what it owes. */
+static void settle_with_pool(struct fair_queue *q)
+{
+	struct bandwidth *pool = pool_of(q);
+
+	host_lock(&pool->lock);
+	if (q->throttled) { /* the debt is what is missing to 1 ns */
+		q->remaining = 1 - (s64)q->debt;
+		if (q->debt)
+			list_del(&q->debtor_link);
+		q->debt = 0;
+	}
+	if (q->remaining > 0)
+		pool->runtime_ns = min(pool->runtime_ns + (u64)q->remaining, most_ns(pool));
+	else
+		pool->owed_ns += (u64)-q->remaining;
+	pay_owed(pool);
+	host_unlock(&pool->lock);
+	q->remaining = 1;
+	q->limited = false;
+}
+
 void bandwidth_offline(struct rq *rq)
 {
 	struct fair_queue *q, *next;
 
-	list_for_each(q, &rq->queues, link) {
-		struct bandwidth *pool = pool_of(q);
-
-		q->limited = false;
-		q->remaining = 1;
-		host_lock(&pool->lock);
-		if (q->debt)
-			list_del(&q->debtor_link);
-		q->debt = 0;
-		host_unlock(&pool->lock);
-	}
+	list_for_each(q, &rq->queues, link)
+		if (q->limited)
+			settle_with_pool(q);
 	list_for_each_safe(q, next, &rq->bandwidth.throttled, throttled_link)
 		unthrottle(q);
 }

@@ -24,6 +24,7 @@ struct bandwidth {
 	struct host_lock lock;
 	u64 quota_ns, period_ns, burst_ns;
 	u64 runtime_ns;			      /* left in the pool */
+	u64 owed_ns;			      /* overrun by queues whose CPUs left since */
 	u64 snapshot_ns;		      /* runtime_ns after the last refill */
 	bool idle;			      /* nothing was fetched in this period yet */
 	struct list throttled;		      /* queues with a debt, in the order they got it */
