@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """CPU time: what tasks get under every policy, what a fluid server would give them; no time is lost."""
 
+import math
+import re
+
 import pytest
 
-from conftest import SEC, policies
+from conftest import MS, SEC, policies
 
 WEIGHT = {-5: 3121, 0: 1024, 5: 335, 10: 110}  # Linux's table: a step of nice is a factor of 1.25
 
@@ -18,6 +21,34 @@ def test_hogs_on_one_cpu_share_by_weight(sim, sched):
         # A turn may be a tick too long or too short, and a tick is 4 ms: 16 ms of 10 s. BORE gives hogs other weights.
         tolerance = 0.16 if not sched.startswith("bore") else 15
         assert run.share("hog", nice) == pytest.approx(ideal, abs=tolerance)
+
+
+@pytest.mark.parametrize(("workload", "weights"), [
+    ("hogs:n=1 hogs:n=1,nice=5", (1024, 335)),
+    ("hogs:n=1 hogs:n=1,nice=19", (1024, 15)),
+    ("hogs:n=1,nice=19 hogs:n=1,policy=idle", (15, 3)),
+    ("group:name=a,idle=1 hogs:n=1,nice=19 hogs:n=1,group=a", (15, 3)),
+])
+def test_bore_on_cfs_bends_weights(sim, workload, weights):
+    """Hogs that never sleep have bursts as long as their CPU times x and y. Every doubling is 1.25 scores, and a score
+    is a factor of 1.25 of virtual time, so x^0.402 / y^0.402 in all. Equal virtual times x * x^0.402 / w(x) mean
+    x / y = (w(x) / w(y)) ^ (1 / 1.402): nice 19 gets 76 % beside an idle group, where weights say 83.
+    """
+    run = sim(f"--sched bore-cfs --time 60s {workload}")
+    heavy, light = (task["cpu_ns"] for task in run.result()["tasks"])
+    power = 1 / (1 + 1.25 * math.log2(1.25))
+    assert heavy / light == pytest.approx((weights[0] / weights[1]) ** power, rel=0.02)
+
+
+@pytest.mark.parametrize("sched", ["cfs", "eevdf", "fdl"])
+@pytest.mark.parametrize("crowd", ["hogs:n=300", "forks:n=8,work=50us,sleep=1ms,run=20ms"])
+def test_among_hundreds_a_sleeper_waits_for_one_turn_of_all(sim, sched, crowd):
+    """A turn is a tick of 4 ms. EEVDF serves a request before its queue's virtual time is a request ahead: once each of
+    the others had one. A credit for sleeping, as CFS gives, is 3 ms, less than one round takes.
+    """
+    run = sim(f"--sched {sched} --time 8s {crowd} bursts:n=1,run=200us,sleep=20ms")
+    most = int(re.search(r"(\d+) tasks at most", run.out).group(1))
+    assert most > 300 and 200 * MS < run.row("burst")["wait_ns"]["max"] <= most * 4 * MS
 
 
 @pytest.mark.parametrize("sched", policies())
