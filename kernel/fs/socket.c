@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Connected pairs of Unix stream sockets: two pipes, crossed. There is no other kind of socket.
+ * Connected pairs of Unix stream sockets: two pipes, crossed. A socket made alone stays alone,
+ * because nobody listens anywhere.
  *
  * CAPACITY. Linux charges a 100-byte message 768 bytes of the sender's 208 KiB (the socket buffer's
  * bookkeeping), so that about 277 of them, 27 KiB of data, fit before the sender blocks. How far
@@ -19,6 +20,7 @@
 
 struct socket_pair {
 	u32 refs;	      /* sockets, open or held by an inode */
+	bool alone;	      /* there is no socket 1, and nothing is written or read */
 	struct pipe *pipe[2]; /* pipe[i] carries what socket i writes */
 	struct socket_peer peer;
 };
@@ -48,10 +50,19 @@ static struct pipe *rx(struct file *f)
 	return s->pair->pipe[!s->index];
 }
 
+bool socket_is_alone(struct file *f)
+{
+	struct socket *s = f->private;
+
+	return s->pair->alone;
+}
+
 long socket_receive(struct file *f, void *user_buf, size_t n, u32 flags)
 {
 	struct socket *s = f->private;
 
+	if (unlikely(s->pair->alone))
+		return -EINVAL;
 	return READ_ONCE(s->ends) & FILE_READ ? pipe_get(rx(f), user_buf, n, flags) : 0;
 }
 
@@ -65,6 +76,8 @@ long socket_send(struct file *f, const struct iovec *iov, unsigned nr, size_t to
 {
 	struct socket *s = f->private;
 
+	if (unlikely(s->pair->alone))
+		return -ENOTCONN;
 	if (unlikely(!(READ_ONCE(s->ends) & FILE_WRITE)))
 		return pipe_broken(flags);
 	return pipe_putv(tx(f), iov, nr, total, flags);
@@ -89,6 +102,8 @@ static unsigned socket_poll(struct file *f, struct poll_table *pt)
 	unsigned in = pipe_poll_end(rx(f), FILE_READ, pt);
 	unsigned out = pipe_poll_end(tx(f), FILE_WRITE, pt);
 
+	if (socket_is_alone(f))
+		return POLLOUT | POLLWRNORM | POLLHUP;
 	if (in & POLLHUP)
 		return POLLIN | POLLRDNORM | POLLRDHUP | POLLHUP | POLLOUT | POLLWRNORM;
 	return in | (out & ~(unsigned)POLLERR);
@@ -217,26 +232,40 @@ static struct file *open_end(struct socket_pair *pair, unsigned index, u32 flags
 	return f;
 }
 
-int socket_open_pair(u32 flags, struct file *out[2])
+/* @nr sockets: two that are connected, or one alone. */
+static int open_sockets(unsigned nr, u32 flags, struct file *out[])
 {
 	struct socket_pair *pair = kzalloc(sizeof(*pair));
+	unsigned made = 0;
 
 	if (!pair)
 		return -ENOMEM;
 	pair->refs = 1;
+	pair->alone = nr == 1;
 	pair->peer = (struct socket_peer){ current->proc->pid, current->cred.user.effective,
 					   current->cred.group.effective };
 	pair->pipe[0] = pipe_create(SOCKET_PAGES);
 	pair->pipe[1] = pipe_create(SOCKET_PAGES);
-	out[0] = out[1] = NULL;
-	if (pair->pipe[0] && pair->pipe[1]) {
-		out[0] = open_end(pair, 0, flags);
-		out[1] = open_end(pair, 1, flags);
+	while (pair->pipe[0] && pair->pipe[1] && made < nr) {
+		out[made] = open_end(pair, made, flags);
+		if (!out[made])
+			break;
+		made++;
 	}
 	pair_put(pair);
-	if (out[0] && out[1])
+	if (made == nr)
 		return 0;
-	file_put(out[0]);
-	file_put(out[1]);
+	while (made)
+		file_put(out[--made]);
 	return -ENOMEM;
+}
+
+int socket_open_pair(u32 flags, struct file *out[2])
+{
+	return open_sockets(2, flags, out);
+}
+
+int socket_open_alone(u32 flags, struct file **out)
+{
+	return open_sockets(1, flags, out);
 }

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Connected pairs of Unix stream sockets; see socket.c. All but the first take a socket. */
+/* Unix stream sockets, in connected pairs or alone; see socket.c. */
 #pragma once
 
 #include "kernel/fs/vfs.h"
 
 /* Make a pair. 0 or -ENOMEM. */
 int socket_open_pair(u32 flags, struct file *pair[2]);
+/* Make one that can be connected to nothing. 0 or -ENOMEM. */
+int socket_open_alone(u32 flags, struct file **out);
+
+/* All below take a socket. To read from one that is alone is -EINVAL, to write to it -ENOTCONN. */
+bool socket_is_alone(struct file *f);
 /* SHUT_RD, SHUT_WR or SHUT_RDWR. -ENOTSOCK, -EINVAL. */
 long socket_shutdown(struct file *f, unsigned how);
 /* As read and writev. @flags, O_NONBLOCK and PIPE_NOSIGNAL, count instead of the file's. */

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * System calls on sockets. There are only connected pairs of Unix stream sockets: no addresses, and
- * no descriptors or credentials in messages.
+ * System calls on sockets. There are connected pairs of Unix stream sockets, and single ones that
+ * find nobody to connect to; no addresses, and no descriptors or credentials in messages.
  */
 #include "kernel/fs/socket.h"
 
 #include "kernel/fs/pipe.h"
 #include "kernel/syscall/syscall.h"
+#include "kernel/syscall/user_path.h"
 #include "kernel/syscall/vector.h"
 
 #define AF_UNIX	       1
 #define SOCK_STREAM    1
+#define SOCK_DGRAM     2
+#define SOCK_SEQPACKET 5
 #define SOCK_TYPE_MASK 0xf
 #define SOCK_FLAGS     (O_CLOEXEC | O_NONBLOCK)
 
@@ -48,25 +51,38 @@ static long refuse(int fd, long err)
 
 /* --- making and ending -------------------------------------------------------------------- */
 
-SYSCALL3(socket, int, family, int, type, int, protocol)
+static long check_kind(int family, u32 type, int protocol)
 {
-	(void)family, (void)type, (void)protocol;
-	return -EAFNOSUPPORT;
+	if (family != AF_UNIX)
+		return -EAFNOSUPPORT;
+	if (type & ~(SOCK_TYPE_MASK | SOCK_FLAGS))
+		return -EINVAL;
+	return protocol && protocol != AF_UNIX ? -EPROTONOSUPPORT : 0;
+}
+
+SYSCALL3(socket, int, family, u32, type, int, protocol)
+{
+	u32 kind = type & SOCK_TYPE_MASK;
+	long err = check_kind(family, type, protocol);
+	struct file *f;
+
+	if (err)
+		return err;
+	if (kind != SOCK_STREAM && kind != SOCK_DGRAM && kind != SOCK_SEQPACKET)
+		return -ESOCKTNOSUPPORT;
+	err = socket_open_alone(type & O_NONBLOCK, &f);
+	return err ? err : fd_install(f, 0, type & O_CLOEXEC);
 }
 
 SYSCALL4(socketpair, int, family, u32, type, int, protocol, int *, user)
 {
 	struct file *pair[2];
-	int err;
+	long err = check_kind(family, type, protocol);
 
-	if (family != AF_UNIX)
-		return -EAFNOSUPPORT;
-	if (type & ~(SOCK_TYPE_MASK | SOCK_FLAGS))
-		return -EINVAL;
+	if (err)
+		return err;
 	if ((type & SOCK_TYPE_MASK) != SOCK_STREAM)
 		return -ESOCKTNOSUPPORT;
-	if (protocol && protocol != AF_UNIX)
-		return -EPROTONOSUPPORT;
 	err = socket_open_pair(type & O_NONBLOCK, pair);
 	return err ? err : install_pair(pair[0], pair[1], type & O_CLOEXEC, user);
 }
@@ -83,10 +99,41 @@ SYSCALL2(shutdown, int, fd, unsigned, how)
 	return ret;
 }
 
+/* Nobody listens: -ECONNREFUSED, or why the address names no socket. */
+static long find_listener(const void *addr, unsigned len)
+{
+	struct {
+		u16 family;
+		char path[109]; /* 108 bytes, which need not end in a NUL */
+	} name = { 0 };
+	struct path found;
+	long err;
+
+	if (len < sizeof(name.family) || len >= sizeof(name.family) + sizeof(name.path))
+		return -EINVAL;
+	if (arch_copy_from_user(&name, addr, len))
+		return -EFAULT;
+	if (name.family != AF_UNIX || len == sizeof(name.family))
+		return -EINVAL;
+	if (!name.path[0]) /* a name outside of the file system */
+		return -ECONNREFUSED;
+	err = path_lookup(AT_FDCWD, name.path, WALK_FOLLOW, &found);
+	if (err)
+		return err;
+	path_put(&found);
+	return -ECONNREFUSED;
+}
+
 SYSCALL3(connect, int, fd, const void *, addr, unsigned, len)
 {
-	(void)addr, (void)len;
-	return refuse(fd, -EISCONN);
+	struct fd_ref ref;
+	long ret = borrow_socket(fd, &ref);
+
+	if (ret)
+		return ret;
+	ret = socket_is_alone(ref.file) ? find_listener(addr, len) : -EISCONN;
+	fd_release(ref);
+	return ret;
 }
 
 SYSCALL3(bind, int, fd, const void *, addr, unsigned, len)
@@ -114,14 +161,11 @@ SYSCALL4(accept4, int, fd, void *, addr, u32 *, len, int, flags)
 }
 
 /* The name of a socket without a name: its family. */
-static long put_name(int fd, void *user, u32 *user_len)
+static long put_name(void *user, u32 *user_len)
 {
 	const u16 family = AF_UNIX;
 	u32 room, len = sizeof(family);
-	long ret = refuse(fd, 0);
 
-	if (ret)
-		return ret;
 	if (arch_copy_from_user(&room, user_len, sizeof(room)))
 		return -EFAULT;
 	if ((s32)room < 0)
@@ -134,12 +178,21 @@ static long put_name(int fd, void *user, u32 *user_len)
 
 SYSCALL3(getsockname, int, fd, void *, user, u32 *, user_len)
 {
-	return put_name(fd, user, user_len);
+	long bad = refuse(fd, 0);
+
+	return bad ? bad : put_name(user, user_len);
 }
 
 SYSCALL3(getpeername, int, fd, void *, user, u32 *, user_len)
 {
-	return put_name(fd, user, user_len);
+	struct fd_ref ref;
+	long ret = borrow_socket(fd, &ref);
+
+	if (ret)
+		return ret;
+	ret = socket_is_alone(ref.file) ? -ENOTCONN : put_name(user, user_len);
+	fd_release(ref);
+	return ret;
 }
 
 /* --- messages ------------------------------------------------------------------------------- */

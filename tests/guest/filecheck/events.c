@@ -293,6 +293,35 @@ static void messages(void)
 	EXPECT_ERROR(EPIPE, send(two[0], c, 1, MSG_NOSIGNAL)); /* and no SIGPIPE ends the test */
 }
 
+/* Nobody listens: programs that ask a daemon learn that there is none. */
+static void sockets_alone(void)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX, .sun_path = "/tmp/no/daemon" };
+	struct pollfd p = { .fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0),
+			    .events = POLLIN };
+	socklen_t len = sizeof(name);
+	char c = 0;
+
+	EXPECT(p.fd >= 0 && fcntl(p.fd, F_GETFD) == FD_CLOEXEC);
+	EXPECT_ERROR(ENOENT, connect(p.fd, (struct sockaddr *)&name, sizeof(name)));
+	strcpy(name.sun_path, "/proc/uptime");
+	EXPECT_ERROR(ECONNREFUSED, connect(p.fd, (struct sockaddr *)&name, sizeof(name)));
+	name.sun_path[0] = 0;
+	EXPECT_ERROR(ECONNREFUSED, connect(p.fd, (struct sockaddr *)&name, sizeof(name)));
+	EXPECT_ERROR(EINVAL, connect(p.fd, (struct sockaddr *)&name, sizeof(name) + 1));
+	EXPECT_ERROR(EINVAL, connect(p.fd, (struct sockaddr *)&name, 1));
+	EXPECT_ERROR(EFAULT, connect(p.fd, (struct sockaddr *)8, sizeof(name)));
+	EXPECT_ERROR(ENOTSOCK, connect(1, (struct sockaddr *)&name, sizeof(name)));
+	EXPECT_ERROR(ENOTCONN, send(p.fd, &c, 1, MSG_NOSIGNAL));
+	EXPECT_ERROR(EINVAL, recv(p.fd, &c, 1, 0));
+	EXPECT_ERROR(ENOTCONN, getpeername(p.fd, (struct sockaddr *)&name, &len));
+	EXPECT(!getsockname(p.fd, (struct sockaddr *)&name, &len) && len == 2);
+	EXPECT(poll(&p, 1, 0) == 1 && p.revents == POLLHUP);
+	EXPECT(!shutdown(p.fd, SHUT_RDWR) && !close(p.fd));
+	EXPECT_ERROR(EINVAL, socket(AF_UNIX, SOCK_STREAM | 0x100, 0));
+	EXPECT_ERROR(ESOCKTNOSUPPORT, socket(AF_UNIX, 14, 0));
+}
+
 static void ranges_closed(void)
 {
 	for (int fd = 40; fd < 50; fd++)
@@ -361,6 +390,7 @@ const struct check event_tests[] = {
 	{ "counters", counters },
 	{ "alarms", alarms },
 	{ "signals-read", signals_read },
+	{ "sockets-alone", sockets_alone },
 	{ "ranges-closed", ranges_closed },
 	{ "messages", messages },
 	{ "clones", clones },
