@@ -14,6 +14,7 @@
 #define SOCK_STREAM    1
 #define SOCK_DGRAM     2
 #define SOCK_SEQPACKET 5
+#define SOCK_MAX       11
 #define SOCK_TYPE_MASK 0xf
 #define SOCK_FLAGS     (O_CLOEXEC | O_NONBLOCK)
 
@@ -55,7 +56,7 @@ static long check_kind(int family, u32 type, int protocol)
 {
 	if (family != AF_UNIX)
 		return -EAFNOSUPPORT;
-	if (type & ~(SOCK_TYPE_MASK | SOCK_FLAGS))
+	if (type & ~(SOCK_TYPE_MASK | SOCK_FLAGS) || (type & SOCK_TYPE_MASK) >= SOCK_MAX)
 		return -EINVAL;
 	return protocol && protocol != AF_UNIX ? -EPROTONOSUPPORT : 0;
 }
