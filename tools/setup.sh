@@ -35,6 +35,7 @@ file /usr/lib/grub/i386-pc/multiboot2.mod grub-pc-bin # what it puts in,
 cmd xorriso         xorriso          # and two programs it calls
 cmd mformat         mtools
 cmd trace-cmd       trace-cmd        # reads our traces; the tests compare with it
+file /usr/lib/*/libkshark.so.2 libkshark2 # the reader of KernelShark
 cmd gdb             gdb              # make gdb
 cmd valgrind        valgrind         # make bench-sim counts instructions
 cmd fzf             fzf              # a Go program, which the guest runs

@@ -287,6 +287,15 @@ void sim_do(struct sim *sim, enum sim_next what);
  */
 bool sim_is_stuck(struct sim *sim, const struct sim_task *t);
 
+/*
+ * The time of a record, ns since the start. At least 1: KernelShark takes 0 for none when it merges
+ * the CPUs of a trace.
+ */
+static inline u64 sim_record_time(const struct sim *sim)
+{
+	return max(sim->now - SIM_START, (u64)1);
+}
+
 /* Ends the run with an error; @t is the task that made the mistake, or NULL. */
 static inline void sim_fail(struct sim *sim, const struct sim_task *t, const char *why)
 {

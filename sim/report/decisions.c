@@ -106,7 +106,7 @@ static void note_event(struct sim_listener *listener, struct sim *sim,
 
 	if (!d)
 		return;
-	put_decision(file, sim->now - SIM_START, d);
+	put_decision(file, sim_record_time(sim), d);
 	file->nr++;
 }
 

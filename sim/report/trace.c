@@ -96,7 +96,7 @@ static void record(struct sim_listener *listener, struct sim *sim, const struct 
 	struct trace *trace = container_of(listener, struct trace, listener);
 	struct cpu_trace *c = &trace->cpus[event->cpu];
 	const struct sim_cpu *cpu = &sim->cpus[event->cpu];
-	u64 now = sim->now - SIM_START, gap;
+	u64 now = sim_record_time(sim), gap;
 	struct page *page;
 	u32 context = FLAG_IRQS_OFF | (cpu->kicked ? FLAG_RESCHED : 0);
 
