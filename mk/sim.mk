@@ -38,6 +38,10 @@ plugin: $(B)/schedsim $(POLICIES_DEF) ## a policy for schedsim --plugin: SRC=min
 	$(Q)$(CC) $(SIM_CFLAGS) -fPIC -shared -I$(B)/plugins/$(PLUGIN) -I$(INC)/sched \
 		-o $(B)/plugins/$(PLUGIN).so $(SRC)
 
+traits: $(B)/schedsim ## does a policy keep the promises of its table? SRC=mine.c
+	$(Q)test -n "$(SRC)" || { echo 'make traits SRC=FILE.c'; exit 2; }
+	$(Q)SRC="$(SRC)" B=$(B) python3 -m pytest -q -p no:cacheprovider tests/sim/test_traits.py
+
 sim: $(B)/schedsim ## build the simulator: build/schedsim (docs/simulator.md)
 
 $(B)/libfairsim.a: $(filter $(SIM)/sim/engine/% $(SIM)/sched/% $(SIM)/lib/%,$(SIM_OBJ))
@@ -59,4 +63,4 @@ digest: $(B)/schedsim ## print digests of all decisions, to show that a change c
 picture: $(B)/schedsim ## the README's picture, drawn anew: who runs and who waits under three policies
 	$(Q)$(PYTHON_TOOL) tools/scripts/picture.py $(B) docs/img/policies.svg
 
-.PHONY: picture digest plugin sim libfairsim bench-sim bench-balance
+.PHONY: picture digest plugin traits sim libfairsim bench-sim bench-balance

@@ -143,10 +143,13 @@ class Settings:
         return " ".join(words + ([self.append] if self.append else []))
 
     def repeat(self, target: str = "run") -> str:
-        """The command that repeats this run."""
-        words = [f"{name.upper()}={shlex.quote(text)}" for name, text in self.given.items()]
+        """The command that repeats this run, with what make was told to build."""
+        built = {name: os.environ[name] for name in BUILD_SETTINGS if os.environ.get(name)}
+        words = [f"{name.upper()}={shlex.quote(text)}" for name, text in {**built, **self.given}.items()]
         return " ".join(["make", target] + words)
 
+
+BUILD_SETTINGS = ("POLICIES", "DEBUG", "OPTIMIZE", "SAN", "B")  # each makes another image
 
 PARSERS: dict[str, Callable[[str], dict[str, Any]]] = {
     "sched": lambda s: {"sched": _choice("SCHED", s, SCHEDULERS)},

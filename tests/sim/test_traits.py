@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Every policy keeps the promises of its table (sched/fair/trait.def), judged from outside: by CPU times and by order.
+`make traits SRC=mine.c` asks for one policy alone.
+"""
+
+import glob
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+from conftest import BUILD, MS, ROOT, SEC, run
+
+WEIGHT = {-5: 3121, 0: 1024, 5: 335, 10: 110}
+TICK_NS = 4 * MS
+SOURCES = [os.environ["SRC"]] if os.environ.get("SRC") else sorted(glob.glob("examples/policies/*.c", root_dir=ROOT))
+
+
+def load(source):
+    """The options of schedsim that load the policy in @source, and its line of --list-policies."""
+    make = [os.environ.get("MAKE", "make"), "-s", "plugin", f"SRC={source}", f"B={os.path.relpath(BUILD, ROOT)}"]
+    subprocess.run(make, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    options = ["--plugin", f"{BUILD}/plugins/{os.path.basename(source)[:-2]}.so"]
+    return options, list_policies(options)[-1]
+
+
+def list_policies(options=()):
+    words = [f"{BUILD}/schedsim", *options, "--list-policies"]
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def subjects():
+    """(options that load it, name, trait) of every policy and each of its traits that a judge knows."""
+    lines = [] if os.environ.get("SRC") else [([], line) for line in list_policies()]
+    lines += [load(source) for source in SOURCES]
+    for options, line in lines:
+        name, *traits = line.split()
+        for trait in traits:
+            if trait in JUDGES:
+                yield pytest.param(options, name, trait, id=f"{name}-{trait}")
+
+
+# --- the judges: each raises AssertionError for a policy without the trait -------------------------
+
+def proportional(simulate, tmp_path):
+    """Four minutes: a lottery of 60,000 draws is off by 0.2 points as a rule."""
+    done = simulate("--time", "240s", *(f"hogs:n=1,nice={nice}" for nice in WEIGHT))
+    for nice, weight in WEIGHT.items():
+        assert done.share("hog", nice) == pytest.approx(100 * weight / sum(WEIGHT.values()), abs=1)
+
+
+def least_of_equals(simulate):
+    """The least CPU time of seven hogs in each of three times 8 s."""
+    before = dict.fromkeys(range(7), 0)
+    least = []
+    for seconds in (8, 16, 24):
+        done = simulate("--time", f"{seconds}s", *(f"hogs:n=1,group=/g{i}" for i in range(7)))
+        now = {i: task["cpu_ns"] for i, task in enumerate(done.result()["tasks"])}
+        least.append(min(now[i] - before[i] for i in now))
+        before = now
+    return least
+
+
+def even(simulate, tmp_path):
+    assert min(least_of_equals(simulate)) >= 8 * SEC / 7 / 2
+
+
+def bounded_lag(simulate, tmp_path):
+    assert min(least_of_equals(simulate)) >= 8 * SEC / 7 - 3 * TICK_NS
+
+
+def deterministic(simulate, tmp_path):
+    """The seed changes nothing: with nothing drawn in the workload, the decisions are the same to the byte."""
+    decisions = []
+    for seed in "123":
+        path = tmp_path / seed
+        simulate("--seed", seed, "--time", "1s", "--decisions", str(path), "hogs:n=5", "bursts:n=2,run=1ms,sleep=7ms")
+        decisions.append([line for line in path.read_text().splitlines() if '"kind"' in line])
+    assert len(decisions[0]) > 100 and decisions[0] == decisions[1] == decisions[2]
+
+
+JUDGES = {"proportional": proportional, "even": even, "bounded-lag": bounded_lag, "deterministic": deterministic}
+
+
+def simulator(tmp_path, options, name):
+    def simulate(*words):
+        done = run([*options, "--sched", name, "--cpus", "1", *words], tmp_path)
+        assert done.status == 0, done.err
+        return done
+    return simulate
+
+
+@pytest.mark.parametrize(("options", "name", "trait"), list(subjects()))
+def test_a_policy_keeps_its_promises(tmp_path, options, name, trait):
+    JUDGES[trait](simulator(tmp_path, options, name), tmp_path)
+
+
+# --- the judges can tell ----------------------------------------------------------------------------
+
+@pytest.mark.skipif("SRC" in os.environ, reason="one policy alone")
+@pytest.mark.parametrize(("base", "trait"), [("mlfq", "proportional"), ("lottery", "deterministic"),
+                                            ("lottery", "bounded-lag")])
+def test_a_false_promise_is_found(tmp_path, base, trait):
+    text = pathlib.Path(f"{ROOT}/examples/policies/{base}.c").read_text(encoding="utf-8")
+    liar = f"{base}_{trait.replace('-', '_')}"
+    claim = f"BIT(TRAIT_{trait.upper().replace('-', '_')})"
+    assert claim not in text
+    source = tmp_path / f"{liar}.c"
+    source.write_text(re.sub(r"\.traits = [^,]*,", f".traits = {claim},", text.replace(base, liar)))
+    options, line = load(str(source))
+    name, *traits = line.split()
+    assert traits == [trait]
+    with pytest.raises(AssertionError):
+        JUDGES[trait](simulator(tmp_path, options, name), tmp_path)
