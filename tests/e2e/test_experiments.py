@@ -117,6 +117,36 @@ def test_a_signal_ends_the_machines_at_once_and_keeps_results(tmp_path, number, 
     assert kept.read_text() == "finished" and os.listdir(kept.parent) == ["results.json"]
 
 
+def overlaps(labels):
+    """Pairs of neighbouring tick labels that touch."""
+    boxes = [(label.get_text(), label.get_window_extent()) for label in labels if label.get_text()]
+    return [(a, b) for (a, box), (b, other) in zip(boxes, boxes[1:]) if box.overlaps(other)]
+
+
+@pytest.mark.parametrize("name", ["x6-knobs", "x11-perf-sched-latency", "x13-wake-latency"])
+def test_pictures_have_bars_from_zero_and_labels_that_can_be_read(tmp_path, name):
+    pytest.importorskip("matplotlib")
+    command(name, "--hosts", "simulator", "--seconds", "1", "--out", str(tmp_path))  # too short for some claims
+    figure = experiment.draw_picture(experiment.load(name), results(tmp_path)["figures"], "seed and commit " * 30)
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        low, high = axes.get_ylim()
+        assert low <= 0 <= high or not axes.containers or axes.get_yscale() == "log"
+        assert not overlaps(axes.get_xticklabels()) and not overlaps(axes.get_yticklabels())
+    width, height = figure.get_size_inches() * figure.dpi
+    title = figure._suptitle.get_window_extent()
+    assert title.x0 >= 0 and title.x1 <= width and title.y1 <= height
+
+
+def test_bars_that_an_axis_cuts_off_are_shown_whole():
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    axes = figure.subplots()
+    axes.bar([0, 1], [10, 11])
+    axes.set_ylim(9, 12)
+    experiment.show_bars_from_zero(figure)
+    assert axes.get_ylim() == (0, 12)
+
+
 def test_a_claim_that_does_not_hold_fails_where_it_does_not():
     claim = near("turns", 100, 0.05, ["cfs"], lambda of_host: of_host["cfs"])
     row = claim.judge({"kernel": {"cfs": 104.9}, "simulator": {"cfs": 105.1}})

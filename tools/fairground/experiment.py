@@ -33,6 +33,7 @@ import os
 import pkgutil
 import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -262,19 +263,36 @@ def table(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
+def draw_picture(module: ModuleType, results: dict[str, Results], header: str) -> Any:
+    """The experiment's picture, a matplotlib Figure under its title and @header. ImportError without matplotlib."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    width, height = getattr(module, "SIZE", (11, 4.2))
+    figure = Figure(figsize=(width, height), layout="constrained", dpi=130)
+    FigureCanvasAgg(figure)
+    module.draw(figure, results)
+    title = [part for line in (module.TITLE, *header.split("\n")) for part in textwrap.wrap(line, int(14 * width))]
+    figure.suptitle("\n".join(title), fontsize=9)
+    show_bars_from_zero(figure)
+    return figure
+
+
 def save_picture(module: ModuleType, results: dict[str, Results], header: str, path: str) -> str:
     """Save the experiment's picture. Returns one line for the user, also when matplotlib is missing."""
     try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
+        figure = draw_picture(module, results, header)
     except ImportError:
         return "no picture: python3-matplotlib is missing (sh tools/setup.sh installs it)"
-    figure = Figure(figsize=getattr(module, "SIZE", (11, 4.2)), layout="constrained", dpi=130)
-    FigureCanvasAgg(figure)
-    module.draw(figure, results)
-    figure.suptitle(f"{module.TITLE}\n{header}", fontsize=9)
-    figure.savefig(path)
+    figure.savefig(path, bbox_inches="tight")  # as large as its labels need
     return f"picture: {path}"
+
+
+def show_bars_from_zero(figure: Any) -> None:
+    """A bar's length is its value: widen linear axes with bars until 0 is on them."""
+    for axes in figure.axes:
+        if axes.get_yscale() == "linear" and axes.containers:
+            low, high = axes.get_ylim()
+            axes.set_ylim(min(low, 0), max(high, 0))
 
 
 def settings_of(module: ModuleType, given: dict[str, str]) -> Settings:
@@ -344,8 +362,9 @@ def perform(name: str, settings: Settings, scheds: Sequence[str], hosts: Sequenc
     if hasattr(module, "simulate"):  # the cases name the simulator's machines
         machine = " ".join(filter(None, [f"kernel SMP={settings.smp}" if KERNEL in hosts else "",
                                          "simulator's machines by case" if SIMULATOR in hosts else ""]))
+    icount = " ICOUNT=1" if KERNEL in hosts else ""
     header = (f"Fairground {commit()}: SCHED={','.join(scheds)} HZ={settings.hz} {machine} "
-              f"SEED={settings.seed} ICOUNT=1, {lab.seconds} s")
+              f"SEED={settings.seed}{icount}, {lab.seconds} s")
     say(f"{name}: {module.TITLE}\nPublished: {module.SOURCE}\n{header}\nAgain: {again}")
     if SIMULATOR in hosts:
         lab.costs = calibrate(settings, TRACED)

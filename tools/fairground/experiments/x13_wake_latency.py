@@ -5,6 +5,7 @@ As SCHED_FIFO it does not compete with them, so the fair policy makes no differe
 published, was run like that. As SCHED_OTHER it competes, and each BORE is compared with the policy on which it builds.
 """
 
+import math
 from typing import Any
 
 from ..experiment import Claim, Figures, Results, Run, rule, shown
@@ -91,6 +92,8 @@ def draw(figure: Any, results: dict[str, Results]) -> None:
                           linestyle="-" if host == "kernel" else ":", label=f"{sched}, {host}")
         axes.set_xscale("log")
         axes.set_yscale("log")
+        low, high = (math.log10(us) for us in axes.get_xlim())
+        axes.set_xlim(10 ** math.floor(low), 10 ** math.ceil(high))  # whole decades, so that their labels fit
         axes.set_xlabel("us")
         axes.set_title(f"sleeper: {case}", fontsize=10)
     figure.axes[0].set_ylabel("part of the wakeups later than this")
