@@ -9,9 +9,11 @@
  * guard page and is reported instead of corrupting a neighbour. Each CPU keeps a few freed stacks
  * mapped, so that creating a thread right after another ended costs no mapping. Freeing a stack
  * must work where nobody can wait for other CPUs to forget its translations. So its frames are
- * freed at once, but its slot is only marked stale: slots are handed out round robin, and when the
- * cursor wraps, every CPU is flushed once and the stale slots return. (A stray access through a
- * stale translation could hit a reused frame; nothing legitimate touches a freed stack.)
+ * freed at once, but its slot is only marked stale: slots are handed out in rounds, lowest first,
+ * and after STALE_MAX slots became stale every CPU is flushed once and they return. (A stray access
+ * through a stale translation could hit a reused frame; nothing legitimate touches a freed stack.)
+ * Page tables are never freed, but so the stacks stay in the lowest slots: at 20 KiB a slot and 2
+ * MiB a page table, they are 1/400 of the most stacks that there ever were, and 80 KiB.
  *
  * Other areas (vmap_alloc) are few and large: an address-ordered list, first fit, flushed when
  * freed.
@@ -28,6 +30,7 @@
 #define STACK_PAGES   (KSTACK_SIZE / PAGE_SIZE)
 #define SLOT_SIZE     (KSTACK_SIZE + PAGE_SIZE)
 #define NR_SLOTS      65536u /* twice Linux's default limit of threads */
+#define STALE_MAX     1024u  /* a flush of all CPUs is little beside as many threads */
 #define STACKS_CACHED 4	     /* per CPU: covers a shell's pipeline */
 STATIC_ASSERT(KSTACK_SIZE % PAGE_SIZE == 0, "a stack is whole pages");
 STATIC_ASSERT(NR_SLOTS % 64 == 0, "sets of slots are whole words");
@@ -40,6 +43,7 @@ static struct {
 	u64 used[NR_SLOTS / 64];     /* not to be handed out: in use or stale */
 	u64 stale[2][NR_SLOTS / 64]; /* unmapped, but translations may linger on some CPU */
 	unsigned now_stale;	     /* where slots enter; the other half is being flushed */
+	unsigned nr_stale;	     /* that entered in this round */
 	unsigned cursor;	     /* words of `used` before it were looked at in this round */
 } slots = { .lock = SPINLOCK_INIT("vmap") };
 
@@ -114,7 +118,7 @@ static unsigned take_slot(void)
 
 	while (slots.cursor < ARRAY_SIZE(slots.used) && !~slots.used[slots.cursor])
 		slots.cursor++;
-	if (slots.cursor < ARRAY_SIZE(slots.used)) {
+	if (slots.cursor < ARRAY_SIZE(slots.used) && slots.nr_stale < STALE_MAX) {
 		u64 *word = &slots.used[slots.cursor];
 		unsigned bit = (unsigned)__builtin_ctzll(~*word);
 
@@ -134,6 +138,7 @@ static void recycle_slots(void)
 	u64 *stale = slots.stale[slots.now_stale];
 
 	slots.now_stale ^= 1;
+	slots.nr_stale = 0;
 	spin_unlock_irqrestore(&slots.lock, flags);
 	arch_tlb_shootdown(arch_kernel_pt);
 	flags = spin_lock_irqsave(&slots.lock);
@@ -166,6 +171,7 @@ static void free_slot(unsigned slot)
 	unsigned long flags = spin_lock_irqsave(&slots.lock);
 
 	slots.stale[slots.now_stale][slot / 64] |= BIT(slot % 64);
+	slots.nr_stale++;
 	spin_unlock_irqrestore(&slots.lock, flags);
 }
 
