@@ -38,7 +38,10 @@ cmd trace-cmd       trace-cmd        # reads our traces; the tests compare with 
 file /usr/lib/*/libkshark.so.2 libkshark2 # the reader of KernelShark
 cmd gdb             gdb              # make gdb
 cmd valgrind        valgrind         # make bench-sim counts instructions
-cmd fzf             fzf              # a Go program, which the guest runs
+cmd sqlite3         sqlite3          # programs of Debian that the guest runs in the tests:
+cmd numactl         numactl
+cmd cgexec          cgroup-tools
+cmd fzf             fzf              # written in Go
 cmd cyclicdeadline  rt-tests         # SCHED_DEADLINE judged by a program of others
 file /usr/include/jsmn.h libjsmn-dev # the simulator reads JSON
 '

@@ -53,6 +53,14 @@ def test_numactl_shows_the_nodes(debian):
     assert "node 0 cpus: 0 1 2 3" in text and re.search(r"^policy: bind$", text, re.M) and "BAD" not in text
 
 
+@pytest.mark.parametrize("mount", ["ls /sys/fs/cgroup/cpu > /dev/null", "mkdir v2; mount -t cgroup2 none v2"])
+def test_cgexec_runs_in_a_group(debian, mount):
+    """cgroup-tools, with either version. They ask a daemon first, and go on when it is absent."""
+    text = debian("cgcreate", "cgexec", "cgget")(
+        f"{mount}; cd /root; ./cgcreate -g cpu:lab && ./cgexec -g cpu:lab cat /proc/self/cgroup && ./cgget -g cpu lab")
+    assert re.search(r"^(1:cpu|0:):/lab$", text, re.M) and re.search(r"^cpu\.(shares: 1024|weight: 100)$", text, re.M), text
+
+
 def test_setpriv_gives_privileges_up(debian):
     text = debian("setpriv")(
         "/root/setpriv --reuid 1000 --regid 1001 --clear-groups --bounding-set=-all sh -c 'id -u; id -g; "
