@@ -144,12 +144,13 @@ class Settings:
 
     def repeat(self, target: str = "run") -> str:
         """The command that repeats this run, with what make was told to build."""
-        built = {name: os.environ[name] for name in BUILD_SETTINGS if os.environ.get(name)}
+        built = {name: text for name, usual in BUILD_SETTINGS.items() if (text := os.environ.get(name) or usual) != usual}
         words = [f"{name.upper()}={shlex.quote(text)}" for name, text in {**built, **self.given}.items()]
         return " ".join(["make", target] + words)
 
 
-BUILD_SETTINGS = ("POLICIES", "DEBUG", "OPTIMIZE", "SAN", "B")  # each makes another image
+# Each makes another image: what it is unless make was told otherwise.
+BUILD_SETTINGS = {"POLICIES": "", "DEBUG": "0", "OPTIMIZE": "2", "SAN": "", "B": "build"}
 
 PARSERS: dict[str, Callable[[str], dict[str, Any]]] = {
     "sched": lambda s: {"sched": _choice("SCHED", s, SCHEDULERS)},
