@@ -144,7 +144,8 @@ class Settings:
 
     def repeat(self, target: str = "run") -> str:
         """The command that repeats this run, with what make was told to build."""
-        built = {name: text for name, usual in BUILD_SETTINGS.items() if (text := os.environ.get(name) or usual) != usual}
+        built = {name: os.environ[name] for name, usual in BUILD_SETTINGS.items()
+                 if os.environ.get(name) not in (None, "", usual)}
         words = [f"{name.upper()}={shlex.quote(text)}" for name, text in {**built, **self.given}.items()]
         return " ".join(["make", target] + words)
 
