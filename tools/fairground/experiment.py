@@ -220,6 +220,14 @@ class Lab:
                                           None, self.costs, self.more(case))
                 yield f"simulator, {case}: {' '.join(words)}"
 
+    def machines(self, hosts: Sequence[str], scheds: Sequence[str]) -> str:
+        """How many CPUs the machines of @hosts have. The simulator's may depend on the case."""
+        simulated = sorted({simulator.cpus(self.settings, self.more(case)) for case in self.module.CASES
+                            if SIMULATOR in hosts and any(self.runs(SIMULATOR, sched, case) for sched in scheds)})
+        words = [f"kernel SMP={self.settings.smp} ICOUNT=1"] if KERNEL in hosts else []
+        words += [f"simulator {','.join(map(str, simulated))} CPUs"] if simulated else []
+        return ", ".join(words)
+
     def runs(self, host: str, sched: str, case: str) -> bool:
         return getattr(self.module, "runs", lambda *_: True)(host, sched, case)
 
@@ -358,13 +366,8 @@ def perform(name: str, settings: Settings, scheds: Sequence[str], hosts: Sequenc
     shutil.rmtree(work, ignore_errors=True)
     lab = Lab(module, settings, work, seconds)
     again = command_for(name, settings, scheds, hosts, seconds)
-    machine = f"SMP={settings.smp}"
-    if hasattr(module, "simulate"):  # the cases name the simulator's machines
-        machine = " ".join(filter(None, [f"kernel SMP={settings.smp}" if KERNEL in hosts else "",
-                                         "simulator's machines by case" if SIMULATOR in hosts else ""]))
-    icount = " ICOUNT=1" if KERNEL in hosts else ""
-    header = (f"Fairground {commit()}: SCHED={','.join(scheds)} HZ={settings.hz} {machine} "
-              f"SEED={settings.seed}{icount}, {lab.seconds} s")
+    header = (f"Fairground {commit()}: SCHED={','.join(scheds)} HZ={settings.hz} SEED={settings.seed}, "
+              f"{lab.machines(hosts, scheds)}, {lab.seconds} s")
     say(f"{name}: {module.TITLE}\nPublished: {module.SOURCE}\n{header}\nAgain: {again}")
     if SIMULATOR in hosts:
         lab.costs = calibrate(settings, TRACED)

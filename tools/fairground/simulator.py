@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The simulator, build/schedsim, for tools that run it beside the kernel."""
 
+import math
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,13 @@ def command(settings: Settings, workload: str, out: str | None, costs: Mapping[s
         words += ["--cpus", str(settings.cpus)]
     words += [word for name, ns in costs.items() for word in (f"--cost-{name}", f"{ns}ns")]
     return words + [*more, *(("--trace", out) if out else ()), workload]
+
+
+def cpus(settings: Settings, more: Sequence[str]) -> int:
+    """How many CPUs the machine has that @settings and @more options describe."""
+    if "--topology" not in more:
+        return settings.cpus
+    return math.prod(map(int, more[more.index("--topology") + 1].split("x")))
 
 
 def run(settings: Settings, workload: str, out: str | None, costs: Mapping[str, int], more: Sequence[str] = ()) -> str:

@@ -174,12 +174,13 @@ def claims() -> list[Claim]:
 
 def draw(figure: Any, results: dict[str, Results]) -> None:
     """Waste within caches, and jobs, by shape and feature: of the pool with waits and of the kernel."""
-    pools = ("kernel", *(f"{shape}+waits" for shape in SIMULATED))
+    pools = [pool for pool in ("kernel", *(f"{shape}+waits" for shape in SIMULATED))
+             if f"{pool}-off" in results.get(host_of(pool)[0], {}).get("cfs", {})]
     for axes, key, label in zip(figure.subplots(1, 2), ("near_percent", "jobs"),
                                 ("CPU time wasted within caches, %", "jobs done, relative to off")):
         for nr, feature in enumerate(("off", "sis_node", *QUEUES)):
             for at, pool in enumerate(pools):
-                of_host = results.get(host_of(pool)[0], {}).get("cfs", {})
+                of_host = results[host_of(pool)[0]]["cfs"]
                 if f"{pool}-{feature}" not in of_host:
                     continue
                 value = of_host[f"{pool}-{feature}"][key]
@@ -189,5 +190,4 @@ def draw(figure: Any, results: dict[str, Results]) -> None:
                 axes.bar(at + 0.16 * nr, value, 0.15, color=f"C{nr}", label=None if feature in labels else feature)
         axes.set_xticks([at + 0.32 for at in range(len(pools))], pools, fontsize=8)
         axes.set_ylabel(label)
-    figure.axes[1].set_ylim(0, 1.2)
     figure.axes[0].legend(fontsize=8)

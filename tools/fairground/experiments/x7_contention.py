@@ -105,8 +105,8 @@ def draw(figure: Any, results: dict[str, Results]) -> None:
         for nr, (host, of_host) in enumerate(results.items()):
             axes[1].bar(at + 0.4 * nr, value(of_host, case, "busy_percent"), 0.35, color=f"C{nr}",
                         label=host if not at else None)
-    for each in axes:
-        each.set_xticks(range(len(CASES)), CASES)
+    axes[0].set_xticks(range(len(CASES)), CASES)
+    axes[1].set_xticks([at + 0.2 * (len(results) - 1) for at in range(len(CASES))], CASES)
     axes[0].set_ylabel("round trips/s, simulator")
     axes[1].set_ylabel("lock found busy, %")
     axes[1].legend(fontsize=8)
