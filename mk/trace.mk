@@ -10,4 +10,7 @@ latency: ## print run time, switches and delays of each task in OUT=trace.dat, a
 decisions: ## print the decisions in FILE=run.json or trace.dat, and why each went as it did: SHOW="--stats"
 	$(Q)$(FAIRGROUND) decisions $(SHOW)
 
-.PHONY: trace latency decisions
+placements: ## print on which CPUs tasks of FILE=run.json or trace.dat woke up, and why: SHOW="--full"
+	$(Q)$(FAIRGROUND) placements $(SHOW)
+
+.PHONY: trace latency decisions placements

@@ -12,7 +12,28 @@
  */
 #include "sched/balance/balance.h"
 #include "sched/balance/domain.h"
+#include "sched/balance/placement.h"
 #include "sched/fair/core/class.h"
+#include "sched/observe/trace.h"
+
+/*
+ * Functions with a @why say by which rule they decided: it is NULL unless the decision is recorded.
+ * They are inlined, so that without a record nothing is left of it.
+ */
+#define EXPLAINED static inline __attribute__((always_inline))
+
+EXPLAINED void aim_by(struct placement_why *why, enum aim_rule rule)
+{
+	if (why)
+		why->aim = rule;
+}
+
+EXPLAINED unsigned chosen_by(struct placement_why *why, enum cpu_rule rule, unsigned cpu)
+{
+	if (why)
+		why->rule = rule;
+	return cpu;
+}
 
 static bool cpu_is_free(struct sched *s, unsigned cpu)
 {
@@ -51,15 +72,29 @@ static bool wakes_widely(const struct rq *waker_rq, const struct task *wakee)
 
 /* --- the waker's CPU or the wakee's? -------------------------------------- */
 
-static int affine_by_idleness(struct sched *s, unsigned cpu, unsigned prev, bool sync)
+EXPLAINED int affine_by_idleness(struct sched *s, unsigned cpu, unsigned prev, bool sync,
+				 struct placement_why *why)
 {
-	if (cpu_is_idle(cpu_rq(s, cpu)) && shares_llc(s, cpu, prev))
-		return cpu_is_idle(cpu_rq(s, prev)) ? (int)prev : (int)cpu;
-	if (sync && READ_ONCE(cpu_rq(s, cpu)->nr_running) == 1)
+	bool prev_idles = cpu_is_idle(cpu_rq(s, prev));
+
+	if (cpu_is_idle(cpu_rq(s, cpu)) && shares_llc(s, cpu, prev)) {
+		aim_by(why, prev_idles ? AIM_last_idles : AIM_waker_idles);
+		return prev_idles ? (int)prev : (int)cpu;
+	}
+	if (sync && READ_ONCE(cpu_rq(s, cpu)->nr_running) == 1) {
+		aim_by(why, AIM_waker_sleeps);
 		return (int)cpu;
-	if (cpu_is_idle(cpu_rq(s, prev)))
-		return (int)prev;
-	return -1;
+	}
+	if (!prev_idles)
+		return -1;
+	aim_by(why, AIM_last_idles);
+	return (int)prev;
+}
+
+/* By so many per cent more may the waker's CPU be loaded. */
+static u32 affine_bias(const struct sched *s, const struct domain *sd)
+{
+	return feature(s, FEATURE_WA_BIAS) ? (sd->imbalance_pct - 100) / 2 : 0;
 }
 
 /*
@@ -70,7 +105,7 @@ static bool affine_by_weight(struct sched *s, const struct domain *sd, const str
 			     unsigned cpu, unsigned prev, bool sync)
 {
 	u64 here = cpu_load(cpu_rq(s, cpu)), there = cpu_load(cpu_rq(s, prev));
-	u32 bias = feature(s, FEATURE_WA_BIAS) ? (sd->imbalance_pct - 100) / 2 : 0;
+	u32 bias = affine_bias(s, sd);
 	const struct task *waker = READ_ONCE(cpu_rq(s, cpu)->curr);
 
 	if (sync) {
@@ -85,16 +120,20 @@ static bool affine_by_weight(struct sched *s, const struct domain *sd, const str
 	return here < there + sync;
 }
 
-static unsigned wake_affine(struct sched *s, struct domain *sd, const struct task *t, unsigned cpu,
-			    unsigned prev, bool sync)
+EXPLAINED unsigned wake_affine(struct sched *s, struct domain *sd, const struct task *t,
+			       unsigned cpu, unsigned prev, bool sync, struct placement_why *why)
 {
 	int target = -1;
 
+	if (why)
+		why->bias_pct = affine_bias(s, sd);
 	if (feature(s, FEATURE_WA_IDLE))
-		target = affine_by_idleness(s, cpu, prev, sync);
+		target = affine_by_idleness(s, cpu, prev, sync, why);
 	if (target < 0 && feature(s, FEATURE_WA_WEIGHT) &&
-	    affine_by_weight(s, sd, t, cpu, prev, sync))
+	    affine_by_weight(s, sd, t, cpu, prev, sync)) {
+		aim_by(why, AIM_waker_lighter);
 		target = (int)cpu;
+	}
 	if (target < 0)
 		return prev;
 	sd->ttwu_move_affine += schedstats(s) && (unsigned)target == cpu;
@@ -204,14 +243,19 @@ int fair_idle_cpu(struct sched *s, const struct task *t, unsigned prev, unsigned
 }
 
 /* An idle CPU near @target, or -1: neither @target, @prev nor the recently used CPU is free. */
-static int search(struct sched *s, const struct task *t, unsigned prev, unsigned target)
+EXPLAINED int search(struct sched *s, const struct task *t, unsigned prev, unsigned target,
+		     struct placement_why *why)
 {
 	const struct fair_policy *policy = READ_ONCE(s->fair_policy);
 	int found = -1;
 
+	chosen_by(why, CPU_policy_chose, target);
 	if (unlikely(t->group))
 		found = policy->select_cpu(s, t, prev, target);
-	return found >= 0 ? found : fair_idle_cpu(s, t, prev, target);
+	if (found >= 0)
+		return found;
+	chosen_by(why, CPU_free_in_cache, target);
+	return fair_idle_cpu(s, t, prev, target);
 }
 
 /* SIS_NODE: search behind the other caches of the node too, starting after the target's cache. */
@@ -252,26 +296,31 @@ static int scan_machine(struct sched *s, const struct task *t, unsigned target)
 	return -1;
 }
 
-static unsigned select_idle_sibling(struct sched *s, struct task *t, unsigned prev, unsigned target)
+EXPLAINED unsigned select_idle_sibling(struct sched *s, struct task *t, unsigned prev,
+				       unsigned target, struct placement_why *why)
 {
 	unsigned recent = t->recent_used_cpu;
 	int found;
 
 	if (task_allowed(t, target) && cpu_is_free(s, target))
-		return target;
+		return chosen_by(why, CPU_aim_free, target);
 	if (prev != target && shares_llc(s, prev, target) && task_allowed(t, prev) &&
 	    cpu_is_free(s, prev))
-		return prev;
+		return chosen_by(why, CPU_last_free, prev);
 	t->recent_used_cpu = prev;
 	if (recent != prev && recent != target && shares_llc(s, recent, target) &&
 	    may_run(s, t, recent) && cpu_is_free(s, recent))
-		return recent;
-	found = search(s, t, prev, target);
-	if (found < 0 && feature(s, FEATURE_SIS_NODE))
+		return chosen_by(why, CPU_recent_free, recent);
+	found = search(s, t, prev, target, why);
+	if (found < 0 && feature(s, FEATURE_SIS_NODE)) {
+		chosen_by(why, CPU_free_in_node, target);
 		found = scan_node(s, t, prev, target);
-	if (found < 0 && feature(s, FEATURE_SIS_MACHINE))
+	}
+	if (found < 0 && feature(s, FEATURE_SIS_MACHINE)) {
+		chosen_by(why, CPU_free_in_machine, target);
 		found = scan_machine(s, t, target);
-	return found >= 0 ? (unsigned)found : target;
+	}
+	return found >= 0 ? (unsigned)found : chosen_by(why, CPU_none_free, target);
 }
 
 /* --- the least loaded CPU ------------------------------------------------- */
@@ -404,7 +453,8 @@ static unsigned find_idlest_cpu(struct sched *s, struct domain *sd, const struct
 
 /* --- the operation -------------------------------------------------------- */
 
-static unsigned select_waking(struct sched *s, struct task *t, unsigned cpu, bool sync)
+EXPLAINED unsigned select_waking(struct sched *s, struct task *t, unsigned cpu, bool sync,
+				 struct placement_why *why)
 {
 	struct rq *waker_rq = cpu_rq(s, cpu);
 	unsigned prev = t->cpu, target = prev;
@@ -415,40 +465,72 @@ static unsigned select_waking(struct sched *s, struct task *t, unsigned cpu, boo
 			if (!(sd->flags & SD_WAKE_AFFINE) || !cpumask_test(&sd->span->cpus, prev))
 				continue;
 			sd->ttwu_wake_remote += schedstats(s);
-			target = wake_affine(s, sd, t, cpu, prev, sync);
+			target = wake_affine(s, sd, t, cpu, prev, sync, why);
 			break;
 		}
 	}
-	return select_idle_sibling(s, t, prev, target);
+	if (why)
+		why->aimed = target;
+	return select_idle_sibling(s, t, prev, target, why);
 }
 
-static unsigned select_spreading(struct sched *s, struct task *t, unsigned cpu, unsigned reason)
+EXPLAINED unsigned select_spreading(struct sched *s, struct task *t, unsigned cpu, unsigned reason,
+				    struct placement_why *why)
 {
 	struct domain *sd, *widest = NULL;
+	unsigned to;
 
 	for_each_domain(sd, cpu_rq(s, cpu)) {
 		if (!(sd->flags & reason))
 			break;
 		widest = sd;
 	}
-	return find_idlest_cpu(s, widest, t, cpu, reason);
+	if (why)
+		why->aimed = cpu;
+	aim_by(why, AIM_made_there);
+	to = find_idlest_cpu(s, widest, t, cpu, reason);
+	return chosen_by(why, to == cpu ? CPU_none_idler : CPU_idlest, to);
 }
 
-unsigned fair_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned reason)
+EXPLAINED unsigned select_any(struct rq *rq, struct task *t, unsigned cpu, unsigned reason,
+			      struct placement_why *why)
 {
 	struct sched *s = rq->s;
 	unsigned to;
 
-	/* With one CPU in the machine or in the task's affinity there is nothing to choose. */
-	if ((t->nr_allowed == 1 || !rq->domains) && likely(task_may_be_on(t, rq)))
-		return t->cpu;
 	if (reason & SELECT_WAKE)
 		record_wakee(cpu_rq(s, cpu), t);
 	if (reason & SELECT_WAKE)
-		to = select_waking(s, t, cpu, reason & SELECT_SYNC);
+		to = select_waking(s, t, cpu, reason & SELECT_SYNC, why);
 	else
-		to = select_spreading(s, t, cpu, reason & (SELECT_FORK | SELECT_EXEC));
+		to = select_spreading(s, t, cpu, reason & (SELECT_FORK | SELECT_EXEC), why);
 	if (likely(may_run(s, t, to)))
 		return to;
-	return any_allowed_cpu(s, t);
+	return chosen_by(why, CPU_only_allowed, any_allowed_cpu(s, t));
+}
+
+static __attribute__((noinline)) unsigned select_recorded(struct rq *rq, struct task *t,
+							  unsigned cpu, unsigned reason)
+{
+	struct placement_why why = {
+		.cpu = cpu,
+		.reason = reason,
+		.last = t->cpu,
+		.recent = t->recent_used_cpu,
+		.free = placement_free_cpus(rq->s),
+	};
+
+	why.chosen = select_any(rq, t, cpu, reason, &why);
+	placement_record(rq->s, t, &why);
+	return why.chosen;
+}
+
+unsigned fair_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned reason)
+{
+	/* With one CPU in the machine or in the task's affinity there is nothing to choose. */
+	if ((t->nr_allowed == 1 || !rq->domains) && likely(task_may_be_on(t, rq)))
+		return t->cpu;
+	if (unlikely(traced(rq->s, EVENT_sched_decision_select)))
+		return select_recorded(rq, t, cpu, reason);
+	return select_any(rq, t, cpu, reason, NULL);
 }

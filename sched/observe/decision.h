@@ -14,6 +14,18 @@ enum decision_rule {
 #undef RULE
 };
 
+enum aim_rule {
+#define AIM(number, name, sentence) AIM_##name = (number),
+	AIM_RULES(AIM)
+#undef AIM
+};
+
+enum cpu_rule {
+#define CPU(number, name, sentence) CPU_##name = (number),
+	CPU_RULES(CPU)
+#undef CPU
+};
+
 /* More candidates of one decision are not recorded; its nr_queued tells. */
 #define DECISION_ROWS_MAX 64
 
@@ -32,6 +44,19 @@ enum decision_flags {
 	DECISION_SUBJECT = 0x400,
 	DECISION_QUEUED = 0x800,
 	DECISION_RELATIVE = 0x1000,
+};
+
+/* Of a CPU to which a task could go. */
+enum decision_cpu_flags {
+	DECISION_CPU_IDLE = 0x1,
+	DECISION_CPU_FREE = 0x2,
+	DECISION_CPU_ALLOWED = 0x4,
+	DECISION_CPU_WAKER = 0x8,
+	DECISION_CPU_LAST = 0x10,
+	DECISION_CPU_RECENT = 0x20,
+	DECISION_CPU_AIMED = 0x40,
+	DECISION_CPU_SHARES = 0x80,
+	DECISION_CPU_CHANGED = 0x100,
 };
 
 /* The numbers of an entity that only its policy knows. */

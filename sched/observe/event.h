@@ -56,3 +56,5 @@ STATIC_ASSERT(sizeof(struct event_sched_switch) == 64, "as Linux lays it out");
 STATIC_ASSERT(sizeof(struct event_sched_stat_runtime) == 48, "as Linux lays it out");
 STATIC_ASSERT(sizeof(struct event_sched_decision_candidate) == 80, "its fields leave no hole");
 STATIC_ASSERT(sizeof(struct event_sched_decision_pick) == 112, "its fields leave no hole");
+STATIC_ASSERT(sizeof(struct event_sched_decision_cpu) == 32, "its fields leave no hole");
+STATIC_ASSERT(sizeof(struct event_sched_decision_select) == 64, "its fields leave no hole");

@@ -14,6 +14,9 @@ struct decision_file {
 	const char *path;
 	u64 nr;
 	struct candidates candidates;
+	struct event_sched_decision_cpu
+		cpu[DECISION_ROWS_MAX]; /* of the placement that comes next */
+	u32 nr_cpus;
 };
 
 /* --- gathering -------------------------------------------------------------------------------- */
@@ -96,6 +99,22 @@ static void put_decision(struct decision_file *file, u64 time, const struct deci
 	fprintf(file->out, "]}\n");
 }
 
+/* A placement, with the CPUs that there were. */
+static void put_placement(struct decision_file *file, u64 time,
+			  const struct event_sched_decision_select *d)
+{
+	fprintf(file->out, "{\"time\": %llu, \"kind\": \"select\"", (unsigned long long)time);
+	put_sched_decision_select(file->out, d);
+	fprintf(file->out, ", \"cpus\": [");
+	for (u32 i = 0; i < file->nr_cpus; i++) {
+		fprintf(file->out, "%s{\"nr\": %u", i ? ", " : "", i);
+		put_sched_decision_cpu(file->out, &file->cpu[i]);
+		fputc('}', file->out);
+	}
+	fprintf(file->out, "]}\n");
+	file->nr_cpus = 0;
+}
+
 /* --- the file --------------------------------------------------------------------------------- */
 
 static void note_event(struct sim_listener *listener, struct sim *sim,
@@ -104,6 +123,11 @@ static void note_event(struct sim_listener *listener, struct sim *sim,
 	struct decision_file *file = container_of(listener, struct decision_file, listener);
 	const struct decision_record *d = decision_gather(&file->candidates, event);
 
+	if (event->type == EVENT_ID_sched_decision_cpu)
+		memcpy(&file->cpu[file->nr_cpus++], event, sizeof(file->cpu[0]));
+	else if (event->type == EVENT_ID_sched_decision_select)
+		put_placement(file, sim_record_time(sim),
+			      (const struct event_sched_decision_select *)event);
 	if (!d)
 		return;
 	put_decision(file, sim_record_time(sim), d);

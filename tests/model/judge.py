@@ -456,7 +456,9 @@ def decisions(path: str, hz: int) -> Iterator[Row]:
     if not path.endswith(".dat"):
         with open(path, encoding="utf-8") as lines:
             for line in lines:
-                yield json.loads(line)
+                row = json.loads(line)
+                if row.get("kind") != "select":  # judge_cpu.py judges placements
+                    yield row
         return
     sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools"))
     from fairground.decisions import as_rows  # how a trace is read is all that is shared

@@ -13,7 +13,7 @@ import pytest
 from conftest import ROOT, policies
 
 sys.path.insert(0, os.path.join(ROOT, "tools"))
-from fairground import decision_text, decisions  # noqa: E402
+from fairground import decision_text, decisions, placements  # noqa: E402
 from fairground.decisions import Decision, Flag, difference, open_decisions, read  # noqa: E402
 from fairground.image import PAGE_HEADER  # noqa: E402
 
@@ -61,9 +61,11 @@ def by_cpu(path):
     return found
 
 
-def rows_of(path):
+def rows_of(path, placements=False):
+    """The lines of the file; those of placements (test_placements.py) only if they are asked for."""
     with open(path, encoding="utf-8") as f:
-        return [json.loads(line) for line in f]
+        rows = [json.loads(line) for line in f]
+    return [row for row in rows if placements or row.get("kind") != "select"]
 
 
 def rewritten(path, name, change):
@@ -101,11 +103,12 @@ def test_the_reader_knows_every_field_and_flag():
         with open(os.path.join(ROOT, "sched/observe", name), encoding="utf-8") as f:
             return f.read()
     rows = re.findall(r"(?:FIELD\(\w+, |CHOICE\(|COMM\(|PID\()(\w+)", text("decision.def").split("EVENT(", 1)[1])
-    candidate = rows[:rows.index("depth") + 1]
-    assert candidate == list(decisions.Candidate._fields)
-    assert rows[len(candidate):] == list(decisions.FIELDS)
-    flags = dict(re.findall(r"DECISION_(\w+) = (0x\w+),", text("decision.h")))
-    assert {name: int(value, 16) for name, value in flags.items()} == {f.name: f.value for f in Flag}
+    known = [list(names) for names in (decisions.Candidate._fields, decisions.FIELDS, placements.Cpu._fields,
+                                       placements.FIELDS)]
+    assert rows == sum(known, [])
+    flags = re.findall(r"DECISION_(CPU_)?(\w+) = (0x\w+),", text("decision.h"))
+    for prefix, of_tool in (("", Flag), ("CPU_", placements.Flag)):
+        assert {name: int(value, 16) for of, name, value in flags if of == prefix} == {f.name: f.value for f in of_tool}
 
 
 def test_virtual_times_wrap():
@@ -430,8 +433,9 @@ def conforms(value, schema, defs):
 def test_files_obey_the_schema(record, sched):
     with open(os.path.join(ROOT, "docs/decisions.schema.json"), encoding="utf-8") as f:
         schema = json.load(f)
-    rows = rows_of(record("a.json", "--sched", sched, *MIXED))
-    assert all(conforms(row, schema, schema["$defs"]) for row in rows)
+    path = record("a.json", "--sched", sched, *MIXED)
+    rows = rows_of(path)
+    assert all(conforms(row, schema, schema["$defs"]) for row in rows_of(path, placements=True))
     for change in ({"rule": "luck"}, {"lag": 2**63}, {"pid": "1"}, {"more": 1}):
         assert not conforms({**rows[5], **change}, schema, schema["$defs"])
     del rows[5]["candidates"][0]["depth"]

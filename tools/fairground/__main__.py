@@ -11,7 +11,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from . import agreement, bench, bench_smp, decision_report, experiment, gdb, latency, repeat, scenarios, trace
+from . import (agreement, bench, bench_smp, decision_report, experiment, gdb, latency, placements, repeat, scenarios,
+               trace)
 from .cpio import ArchiveError
 from .expect import Missing
 from .machine import STATUS_NOT_STARTED, STATUS_PANIC, Machine, Outcome, stop_all
@@ -49,8 +50,9 @@ Command = Callable[[Settings, argparse.Namespace], int]
 COMMANDS: dict[str, Command] = {
     "run": cmd_run, "bench": bench.main, "bench-smp": bench_smp.main, "trace": trace.main, "repeat": repeat.main,
     "gdb": gdb.main, "latency": latency.main, "experiment": experiment.main, "agreement": agreement.main,
-    "scenarios": scenarios.main, "decisions": decision_report.main,
+    "scenarios": scenarios.main, "decisions": decision_report.main, "placements": placements.main,
 }
+READERS = ("decisions", "placements")  # of files: they run nothing, and know no settings of the machine
 
 
 def parse(words: list[str] | None) -> argparse.Namespace:
@@ -59,7 +61,7 @@ def parse(words: list[str] | None) -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", required=True)
     for name, function in COMMANDS.items():
         sub = commands.add_parser(name, help=(function.__doc__ or "").splitlines()[0])
-        for setting in PARSERS if name != "decisions" else ():  # that reads files, and runs nothing
+        for setting in PARSERS if name not in READERS else ():
             sub.add_argument(f"--{setting}", metavar=setting.upper(), help=f"default: ${setting.upper()}")
         if name == "trace":
             sub.add_argument("--out", default=trace_file(), help="default: $OUT or trace.dat")
@@ -77,6 +79,8 @@ def parse(words: list[str] | None) -> argparse.Namespace:
             scenarios.options(sub)
         if name == "decisions":
             decision_report.options(sub)
+        if name == "placements":
+            placements.options(sub)
         if name == "experiment":
             experiment.options(sub)
         if name == "gdb":

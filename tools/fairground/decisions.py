@@ -27,6 +27,7 @@ from .tracefile import MAGIC, TraceFile
 
 SCHEMA = "fairground-decisions/1"
 SYSTEM, PREFIX, CANDIDATE = "decision", "sched_decision_", "sched_decision_candidate"
+SELECT, CPU = "sched_decision_select", "sched_decision_cpu"  # placements.py reads them
 KINDS = ("pick", "preempt", "tick", "place", "charge", "leave")
 LISTS = pathlib.Path(__file__).resolve().parents[2] / "sched" / "observe" / "rule.def"
 HALF, WHOLE = 1 << 63, 1 << 64
@@ -238,7 +239,9 @@ class _JsonFile(DecisionFile):
             f.readline()
             for number, line in enumerate(f, 2):
                 try:
-                    yield self._decision(json.loads(line))
+                    row = json.loads(line)
+                    if row["kind"] != SELECT.removeprefix(PREFIX):
+                        yield self._decision(row)
                 except KeyError as error:
                     raise DecisionError(f"line {number} has no field {error.args[0]}") from error
                 except (ValueError, TypeError) as error:
@@ -262,11 +265,11 @@ class _JsonFile(DecisionFile):
 
 
 @lru_cache(maxsize=1 << 16)
-def _text(raw: bytes) -> str:
+def text_of(raw: bytes) -> str:
     return raw.split(b"\0")[0].decode(errors="replace")
 
 
-def _decoder(event: Format, names: Sequence[str]) -> Callable[[bytes], tuple[Any, ...]]:
+def decoder(event: Format, names: Sequence[str]) -> Callable[[bytes], tuple[Any, ...]]:
     """A function from a record of @event to the values of the fields @names."""
     by_name = {field.name: field for field in event.fields}
     missing = [name for name in names if name not in by_name]
@@ -286,7 +289,7 @@ def _decoder(event: Format, names: Sequence[str]) -> Callable[[bytes], tuple[Any
     return lambda data: in_order(unpack(data))
 
 
-def _symbols(event: Format, field: str) -> dict[int, str]:
+def symbols(event: Format, field: str) -> dict[int, str]:
     """{number: name} of the field, from the print format of @event."""
     found = re.search(rf"__print_symbolic\(REC->{field},(.*?)\)", event.source, re.DOTALL)
     pairs = re.findall(r'\{ *(\d+|0x[0-9a-f]+), *"([^"]*)" *\}', found[1] if found else "")
@@ -300,12 +303,12 @@ class _Kind:
 
     def __init__(self, event: Format) -> None:
         self.name = event.name.removeprefix(PREFIX)
-        self.rules, self.policies = _symbols(event, "rule"), _symbols(event, "policy")
-        self._decode = _decoder(event, FIELDS)
+        self.rules, self.policies = symbols(event, "rule"), symbols(event, "policy")
+        self._decode = decoder(event, FIELDS)
 
     def decision(self, time: int, data: bytes, candidates: tuple[Candidate, ...]) -> Decision:
         values = list(self._decode(data))
-        values[self.comm] = _text(values[self.comm])
+        values[self.comm] = text_of(values[self.comm])
         values[self.policy] = self.policies.get(values[self.policy], str(values[self.policy]))
         values[self.rule] = self.rules.get(values[self.rule], str(values[self.rule]))
         return Decision(time, self.name, candidates, *values)
@@ -321,11 +324,11 @@ class _TraceDecisions(DecisionFile):
         except DAMAGE as error:
             raise DecisionError("the trace is damaged") from error
         formats = {f.name: f for f in self._trace.formats.values() if f.system == SYSTEM}
-        self._names = set(formats)
+        self._names = set(formats) - {SELECT, CPU}
         self._kinds = {PREFIX + kind: _Kind(formats[PREFIX + kind]) for kind in KINDS if PREFIX + kind in formats}
         if not self._kinds or CANDIDATE not in formats:
             raise DecisionError("the trace has no decisions: record it with EVENTS='decision:*'")
-        self._candidate = _decoder(formats[CANDIDATE], Candidate._fields)
+        self._candidate = decoder(formats[CANDIDATE], Candidate._fields)
         self.provenance = Provenance(self._trace.cpus, "", {})
 
     def rules(self) -> set[str]:
@@ -341,7 +344,7 @@ class _TraceDecisions(DecisionFile):
                 name = event.format.name
                 if name == CANDIDATE:
                     comm, *numbers = self._candidate(event.data)
-                    pending.setdefault(event.cpu, []).append(Candidate(_text(comm), *numbers))
+                    pending.setdefault(event.cpu, []).append(Candidate(text_of(comm), *numbers))
                     continue
                 kind, rows = self._kinds.get(name), pending.pop(event.cpu, [])
                 yield kind.decision(event.time, event.data, tuple(rows)) if kind else None

@@ -72,15 +72,24 @@ def candidate_fields() -> list[Field]:
     return _fields(rows, comment)
 
 
+def placement_fields(event: str) -> list[Field]:
+    """Of sched_decision_cpu or sched_decision_select."""
+    comment, rows = re.search(rf"/\*((?:(?!\*/).)*)\*/\nEVENT\(decision, {event}, \d+,(.*?),\n\"",
+                              _text(DECISIONS), re.DOTALL).groups()  # type: ignore[union-attr]
+    return _fields(rows, comment)
+
+
 def decision_fields() -> list[Field]:
     comment, rows = re.search(r"/\*((?:(?!\*/).)*)\*/\n#define DECISION_FIELDS \\\n(.*?[^\\])\n",
                               _text(DECISIONS), re.DOTALL).groups()  # type: ignore[union-attr]
     return _fields(rows, comment)
 
 
-def flags() -> Iterator[tuple[str, str]]:
-    """(bit, meaning) of a candidate's flags."""
-    for name, meaning in meanings(_text(DECISIONS)).items():
+def flags(event: str) -> Iterator[tuple[str, str]]:
+    """(bit, meaning) of the flags of a row of @event."""
+    comment = re.search(rf"/\*((?:(?!\*/).)*)\*/\nEVENT\(decision, {event},", _text(DECISIONS), re.DOTALL)
+    assert comment
+    for name, meaning in meanings(comment[1]).items():
         if name.startswith("0x"):
             yield name, meaning
 
@@ -104,7 +113,8 @@ def table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 
 def _types(fields: Sequence[Field]) -> str:
-    shown = {"name": "name", "DECISION_POLICIES": "policy", "DECISION_RULES": "rule"}
+    shown = {"name": "name", "DECISION_POLICIES": "policy", "DECISION_RULES": "rule", "AIM_RULES": "aim",
+             "CPU_RULES": "rule"}
     return table(("field", "type", "meaning"), [(f"`{f.name}`", shown.get(f.type, f.type), f.meaning) for f in fields])
 
 
@@ -119,7 +129,8 @@ changes no byte of a trace then. A decision is one call of a fair policy's hook:
 {kinds}
 
 In a tree of groups each level has its own queue, so one switch consists of several picks: first the root's queue, then
-the group's. Real-time and deadline tasks, wakeup placement on CPUs, and balancing are not recorded yet.
+the group's. A kind of its own is `select`: on which CPU a fair task wakes up or starts
+([below](#on-which-cpu)). Real-time and deadline tasks, and balancing, are not recorded yet.
 
 ## Recording
 
@@ -202,7 +213,45 @@ A sentence continues "because". The numbers in a trace.dat stay what they are; n
 ### Policies
 
 {policies}
+
+## On which CPU
+
+A fair task that wakes up, starts or calls exec is given a CPU. The record `select` has the CPU where the task ran last,
+the one near which it was aimed, the answer, and by which rules; before it comes a row for each CPU that there was.
+Nothing is recorded for a task that may run on one CPU only.
+
+    PYTHONPATH=tools python3 -m fairground placements run.json    # a line for each
+    make placements FILE=run.dat SHOW="--full --task hog"         # with the table of CPUs
+    make placements FILE=run.dat SHOW="--stats"                   # how often each rule decided
+
+In JSON such a line has `kind` "select", the fields below, and `cpus`, a list of objects with `nr` and the fields of a
+CPU. In a trace.dat the rows are events `sched_decision_cpu`, followed by one `sched_decision_select`. Python reads both
+forms with `fairground.placements.read(path)`.
+
+### A placement
+
+{placement}
+
+### A CPU
+
+{cpu}
+
+| flag | meaning |
+| --- | --- |
+{cpu_flags}
+
+### Why it was aimed there
+
+{aims}
+
+### Why that CPU
+
+{cpu_rules}
 """
+
+
+def _bits(event: str) -> str:
+    return "\n".join(f"| `{bit}` | {meaning} |" for bit, meaning in flags(event))
 
 
 def page() -> str:
@@ -211,10 +260,13 @@ def page() -> str:
     policies = [(f"`{name}`", sentence) for name, sentence in names("POLICY")]
     return PAGE.format(
         sources=f"{DECISIONS} and {RULES}", schema=SCHEMA, first=min(k.number for k in known) - 1,
-        last=max(k.number for k in known),
+        last=max(k.number for k in known) + 2,  # the two of placements follow
         kinds=table(("kind", "question"), [(f"`{k.name}`", k.question) for k in known]),
         decision=_types(decision_fields()), candidate=_types(candidate_fields()),
-        flags="\n".join(f"| `{bit}` | {meaning} |" for bit, meaning in flags()),
+        flags=_bits("sched_decision_candidate"), cpu_flags=_bits("sched_decision_cpu"),
+        placement=_types(placement_fields("sched_decision_select")), cpu=_types(placement_fields("sched_decision_cpu")),
+        aims=table(("aim", "because"), [(f"`{name}`", sentence) for name, sentence in names("AIM")]),
+        cpu_rules=table(("rule", "because"), [(f"`{name}`", sentence) for name, sentence in names("CPU")]),
         rules=table(("rule", "because"), sentences), policies=table(("policy", "what it is"), policies))
 
 
@@ -227,7 +279,8 @@ def _type(field: Field) -> dict[str, Any]:
     if field.type in NUMBERS:
         low, high = NUMBERS[field.type]
         return {"type": "integer", "minimum": low, "maximum": high}
-    macro = {"DECISION_POLICIES": "POLICY", "DECISION_RULES": "RULE"}[field.type]
+    macro = {"DECISION_POLICIES": "POLICY", "DECISION_RULES": "RULE", "AIM_RULES": "AIM",
+             "CPU_RULES": "CPU"}[field.type]
     return {"enum": [name for name, _ in names(macro)]}
 
 
@@ -247,10 +300,14 @@ def schema() -> str:
     candidate = _object({"nr": count, **_described(candidate_fields())})
     decision = _object({"time": count, "kind": {"enum": [k.name for k in kinds()]}, **_described(decision_fields()),
                         "candidates": {"type": "array", "items": {"$ref": "#/$defs/candidate"}}})
+    cpu = _object({"nr": count, **_described(placement_fields("sched_decision_cpu"))})
+    placement = _object({"time": count, "kind": {"const": "select"},
+                         **_described(placement_fields("sched_decision_select")),
+                         "cpus": {"type": "array", "items": {"$ref": "#/$defs/cpu"}}})
     return json.dumps({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$comment": f"Made from {DECISIONS} and {RULES} by tools/scripts/decisiondocs.py",
         "title": "A line of a file of decisions: the first is a header, each other a decision",
-        "oneOf": [{"$ref": "#/$defs/header"}, {"$ref": "#/$defs/decision"}],
-        "$defs": {"header": header, "decision": decision, "candidate": candidate},
+        "oneOf": [{"$ref": "#/$defs/header"}, {"$ref": "#/$defs/decision"}, {"$ref": "#/$defs/placement"}],
+        "$defs": {"header": header, "decision": decision, "candidate": candidate, "placement": placement, "cpu": cpu},
     }, indent=1) + "\n"

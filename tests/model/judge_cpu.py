@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Judge the placements of a run: is each chosen CPU the one that the rules of Linux 6.1 give, by brute force?
+
+The rules in the order of their force, from the facts of a record alone (sched_decision_select and its rows):
+
+    aim      a wakeup near the waker's CPU or the last one: whichever idles, if they share a cache; the waker's if it
+             is alone there and about to sleep; the last one if it idles; the less loaded
+    answer   the CPU aimed at, the last, the recent one, the first of the cache from the one aimed at on, if it is free
+             and allowed; otherwise the one aimed at. A new task: an idle CPU, if its parent's does not idle
+
+A placement is right, wrong, or not judged: CPUs are missing or changed meanwhile, averages decide that the record does
+not have, or features and policies had their say. Machines with threads are searched in another order, and are for
+another judge. Nothing of sched/ is used.
+
+Usage: judge_cpu.py FILE...    exits 1 if a placement is wrong
+"""
+
+import collections
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+
+from fairground.placements import SYNC, WAKES, Cpu, Flag, Placement, read  # noqa: E402
+
+RIGHT, NOT_JUDGED = "", None
+Verdict = str | None
+
+
+def aim_of(p: Placement, waker: Cpu, last: Cpu) -> str | None:
+    """The aim of a wakeup whose waker is elsewhere, or None where the record does not tell."""
+    if not p.bias_pct:
+        return None  # the waker wakes many, or shares no domain: aiming was not asked for
+    if waker.has(Flag.IDLE) and waker.has(Flag.SHARES) and last.has(Flag.SHARES):
+        return "last_idles" if last.has(Flag.IDLE) else "waker_idles"
+    if p.why & SYNC and waker.nr_running == 1:
+        return "waker_sleeps"
+    if last.has(Flag.IDLE):
+        return "last_idles"
+    if p.why & SYNC:
+        return None  # the waker's own load would not count, and is not in the record
+    here, there = (waker.load + p.load) * 100, max(last.load - p.load, 0) * (100 + p.bias_pct)
+    return "waker_lighter" if here < there else "ran_there"
+
+
+def judge_aim(p: Placement, cpus: dict[int, Cpu]) -> Verdict:
+    if p.waker == p.last or not cpus[p.waker].has(Flag.ALLOWED):
+        return RIGHT if (p.aim, p.aimed) == ("ran_there", p.last) else f"aimed at {p.aimed}, and not where it ran last"
+    aim = aim_of(p, cpus[p.waker], cpus[p.last])
+    if aim is None:
+        return NOT_JUDGED
+    aimed = p.last if aim in ("ran_there", "last_idles") else p.waker
+    return RIGHT if (p.aim, p.aimed) == (aim, aimed) else f"aimed at {p.aimed} by {p.aim}; right is {aimed} by {aim}"
+
+
+def answer_of(p: Placement, cpus: dict[int, Cpu]) -> tuple[str, int]:
+    def suits(number: int) -> bool:
+        return cpus[number].has(Flag.FREE) and cpus[number].has(Flag.ALLOWED)
+
+    if suits(p.aimed):
+        return "aim_free", p.aimed
+    for rule, number in (("last_free", p.last), ("recent_free", p.recent)):
+        if number in cpus and cpus[number].has(Flag.SHARES) and suits(number):
+            return rule, number
+    around = sorted((c for c in cpus if cpus[c].has(Flag.SHARES) and cpus[c].has(Flag.ALLOWED)),
+                    key=lambda c: (c - p.aimed - 1) % (max(cpus) + 1))
+    return next((("free_in_cache", c) for c in around[:p.scan] if suits(c)), ("none_free", p.aimed))
+
+
+def judge_wakeup(p: Placement, cpus: dict[int, Cpu]) -> Verdict:
+    if p.last not in cpus or p.waker not in cpus:
+        return NOT_JUDGED  # that CPU left
+    aim = judge_aim(p, cpus)
+    if aim or p.rule in ("policy_chose", "free_in_node", "free_in_machine", "only_allowed"):
+        return aim or NOT_JUDGED
+    answer = answer_of(p, cpus)
+    if (p.rule, p.chosen) != answer:
+        return f"CPU {p.chosen} by {p.rule}; right is {answer[1]} by {answer[0]}"
+    return aim
+
+
+def judge_new(p: Placement, cpus: dict[int, Cpu]) -> Verdict:
+    if p.aimed not in cpus or not cpus[p.aimed].has(Flag.ALLOWED):
+        return NOT_JUDGED
+    if cpus[p.aimed].has(Flag.IDLE):
+        return RIGHT if p.chosen == p.aimed else f"CPU {p.chosen}, though the parent's idles"
+    idle = [c for c in cpus if cpus[c].has(Flag.IDLE) and cpus[c].has(Flag.ALLOWED)]
+    if not idle:
+        return NOT_JUDGED  # averages decide that are not in the record
+    return RIGHT if cpus[p.chosen].has(Flag.FREE) else f"CPU {p.chosen}, though {idle} idle"
+
+
+def judge(p: Placement, flat: bool) -> Verdict:
+    """@flat: the machine has one cache and no threads."""
+    cpus = {cpu.of_cpu: cpu for cpu in p.cpus}
+    if not p.complete or any(cpu.has(Flag.CHANGED) for cpu in p.cpus):
+        return NOT_JUDGED
+    if p.chosen not in cpus:
+        return f"CPU {p.chosen} is not in service"
+    if not cpus[p.chosen].has(Flag.ALLOWED) and any(cpu.has(Flag.ALLOWED) for cpu in p.cpus):
+        return f"CPU {p.chosen} is not allowed"
+    if p.why & WAKES:
+        return judge_wakeup(p, cpus)
+    return judge_new(p, cpus) if flat else NOT_JUDGED
+
+
+def judge_file(path: str) -> collections.Counter[str]:
+    """How many placements of the file are right, wrong and not judged. Prints the first wrong ones."""
+    counts: collections.Counter[str] = collections.Counter()
+    for p in read(path):
+        flat = all(cpu.has(Flag.SHARES) for cpu in p.cpus)
+        verdict = judge(p, flat)
+        counts["not judged" if verdict is None else "wrong" if verdict else "right"] += 1
+        if verdict and counts["wrong"] <= 5:
+            print(f"{path}: {p.time} ns, {p.comm}-{p.pid}: {verdict}\n  {p}")
+    return counts
+
+
+def main() -> int:
+    if not sys.argv[1:] or sys.argv[1].startswith("-"):
+        sys.exit("usage: judge_cpu.py FILE...")
+    total: collections.Counter[str] = collections.Counter()
+    for path in sys.argv[1:]:
+        total += judge_file(path)
+    print(", ".join(f"{total[what]:,} {what}" for what in ("right", "wrong", "not judged")))
+    return 1 if total["wrong"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
