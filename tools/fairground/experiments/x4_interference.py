@@ -7,6 +7,7 @@ unused runtime, several bursts can meet in one period, and the bystander is late
 groups, and with groups that use less on average.
 """
 
+import math
 import random
 from typing import Any
 
@@ -70,15 +71,21 @@ def interference(results: Results, groups: int, use: int) -> float:
     return late(results, groups, use, "saved") - late(results, groups, use, "none")
 
 
+def ratio(part: float, whole: float) -> float:
+    """In a short run nothing may be late: then no part is small."""
+    return part / whole if whole else math.inf
+
+
 def claims() -> list[Claim]:
     found = []
     for use in USES:
         for fewer, groups in zip(GROUPS, GROUPS[1:]):
             found.append(rule(f"use {use} %: late, {groups} groups by {fewer}", "< 0.8", ["cfs"], lambda v: v < 0.8,
-                              lambda r, f=fewer, g=groups, u=use: late(r, g, u, "saved") / late(r, f, u, "saved")))
+                              lambda r, f=fewer, g=groups, u=use: ratio(late(r, g, u, "saved"),
+                                                                        late(r, f, u, "saved"))))
     for groups in GROUPS:
         found.append(rule(f"{groups} groups, use 60 %: late, part of that at 80 %", "< 0.6", ["cfs"], lambda v: v < 0.6,
-                          lambda r, g=groups: late(r, g, 60, "saved") / late(r, g, 80, "saved")))
+                          lambda r, g=groups: ratio(late(r, g, 60, "saved"), late(r, g, 80, "saved"))))
     for use in USES:
         for groups in GROUPS:
             found.append(rule(f"use {use} %, {groups} groups: more than without", ">= 0", ["cfs"], lambda v: v >= 0,
