@@ -163,7 +163,8 @@ def test_text_agrees_with_the_image(tmp_path):
         tmp_path, f"cd {TRACING}; hack -g 1 -l 5 > /dev/null; echo 0 > tracing_on; cat trace", cpus=2, icount=True)
     lines = [m.groupdict() for m in map(LINE.match, console.splitlines()) if m]
     assert len(lines) == len(events)
-    other = ("prev_state", "delay", "runtime", "vruntime", "target_cpu", "policy", "rule", "flags")  # not as numbers
+    # Not as numbers, or not decimal.
+    other = ("prev_state", "delay", "runtime", "vruntime", "target_cpu", "policy", "rule", "aim", "flags", "why")
     for line, event in zip(lines, events):
         assert (int(line["cpu"]), int(line["pid"]), line["event"]) == (event.cpu, event.pid, event.format.name)
         assert abs(float(line["time"]) - event.time / 1e9) < 1e-6
