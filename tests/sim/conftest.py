@@ -48,6 +48,13 @@ def run(words, directory):
     return Run(done.returncode, done.stdout, done.stderr, data)
 
 
+def make_plugin(source):
+    """The options of schedsim that load the policy in @source."""
+    make = [os.environ.get("MAKE", "make"), "-s", "plugin", f"SRC={source}", f"B={os.path.relpath(BUILD, ROOT)}"]
+    subprocess.run(make, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    return ["--plugin", f"{BUILD}/plugins/{os.path.basename(source)[:-2]}.so"]
+
+
 @pytest.fixture
 def sim(tmp_path):
     """sim("--cpus 2 hogs:n=3", ...) runs schedsim with these words; it must succeed."""

@@ -381,7 +381,7 @@ def test_lost_events_end_a_comparison(record):
     """A page says that events before it were overwritten, as the kernel's rings do."""
     path, whole = record("a.dat"), record("b.dat")
     file = open_decisions(path)
-    start, _ = file._trace._where[1]
+    start, _ = file.trace._where[1]
     with open(path, "r+b") as f:
         f.seek(start)
         time, commit = PAGE_HEADER.unpack(f.read(PAGE_HEADER.size))

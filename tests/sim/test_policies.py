@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT
+from conftest import BUILD, ROOT, make_plugin
 
 POLICIES = sorted(os.path.basename(path)[:-2] for path in glob.glob(f"{ROOT}/examples/policies/*.c"))
 OPERATIONS = "20000"
@@ -17,9 +17,7 @@ OPERATIONS = "20000"
 @pytest.fixture(scope="module", params=POLICIES)
 def plugin(request):
     """(name of the policy, options of schedsim that load it)"""
-    subprocess.run([os.environ.get("MAKE", "make"), "-s", "plugin", f"SRC=examples/policies/{request.param}.c",
-                    f"B={os.path.relpath(BUILD, ROOT)}"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    return request.param.replace("_", "-"), ["--plugin", f"{BUILD}/plugins/{request.param}.so"]
+    return request.param.replace("_", "-"), make_plugin(f"examples/policies/{request.param}.c")
 
 
 def schedsim(*words):
@@ -55,10 +53,8 @@ def test_it_explains_a_decision_in_its_own_numbers(plugin):
 @pytest.mark.parametrize("name, within", [("stride", 0.5), ("lottery", 4.0)])
 def test_shares_are_proportional(name, within):
     """Nice 0 and nice 5 for 20 s: 75.3 % and 24.7 %; a lottery of 5,000 draws is off by 0.6 points as a rule."""
-    path = f"{BUILD}/plugins/{name}.so"
-    subprocess.run([os.environ.get("MAKE", "make"), "-s", "plugin", f"SRC=examples/policies/{name}.c",
-                    f"B={os.path.relpath(BUILD, ROOT)}"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    done = schedsim("--plugin", path, "--sched", name, "--cpus", "1", "--time", "20s", "hogs:n=1", "hogs:n=1,nice=5")
+    load = make_plugin(f"examples/policies/{name}.c")
+    done = schedsim(*load, "--sched", name, "--cpus", "1", "--time", "20s", "hogs:n=1", "hogs:n=1,nice=5")
     share = next(float(line.split()[4]) for line in done.stdout.splitlines() if line.startswith("hog nice 0"))
     assert abs(share - 100 * 1024 / (1024 + 335)) < within, done.stdout
 

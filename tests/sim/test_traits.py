@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, MS, ROOT, SEC, run
+from conftest import BUILD, MS, ROOT, SEC, make_plugin, run
 
 WEIGHT = {-5: 3121, 0: 1024, 5: 335, 10: 110}
 TICK_NS = 4 * MS
@@ -20,9 +20,7 @@ SOURCES = [os.environ["SRC"]] if os.environ.get("SRC") else sorted(glob.glob("ex
 
 def load(source):
     """The options of schedsim that load the policy in @source, and its line of --list-policies."""
-    make = [os.environ.get("MAKE", "make"), "-s", "plugin", f"SRC={source}", f"B={os.path.relpath(BUILD, ROOT)}"]
-    subprocess.run(make, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    options = ["--plugin", f"{BUILD}/plugins/{os.path.basename(source)[:-2]}.so"]
+    options = make_plugin(source)
     return options, list_policies(options)[-1]
 
 

@@ -24,7 +24,7 @@ def parse_time(option: str, text: str | None) -> int | None:
     return int(Decimal(match[1]) * UNITS[match[2]])
 
 
-def _known(option: str, given: Sequence[str] | None, names: Collection[str]) -> set[str] | None:
+def known(option: str, given: Sequence[str] | None, names: Collection[str]) -> set[str] | None:
     """The names given, each of them one of @names."""
     if not given:
         return None
@@ -55,10 +55,10 @@ class Filter:
             raise UsageError(f"--to {arguments.end}: this is before --from {arguments.start}")
         self.tasks: set[str] | None = set(arguments.task) if arguments.task else None
         self.groups = _numbers("--group", arguments.group)
-        self.kinds = _known("--kind", arguments.kind or kinds, KINDS)
-        self.rules = _known("--rule", arguments.rule, set().union(*(f.rules() for f in files)))
+        self.kinds = known("--kind", arguments.kind or kinds, KINDS)
+        self.rules = known("--rule", arguments.rule, set().union(*(f.rules() for f in files)))
         policies = [name.replace("-", "_") for name in arguments.policy or ()]
-        self.policies = _known("--policy", policies, set().union(*(f.policies() for f in files)))
+        self.policies = known("--policy", policies, set().union(*(f.policies() for f in files)))
 
     def _is_named(self, comm: str, pid: int) -> bool:
         return self.tasks is not None and (comm in self.tasks or pid > 0 and str(pid) in self.tasks)

@@ -172,6 +172,7 @@ class DecisionFile:
     lost = 0          # events that are known to be missing
     total = 0         # decisions that were read by the last iteration,
     incomplete = 0    # of these without some of their candidates
+    trace: TraceFile | None = None  # what the file is, if it is not JSON
     unknown = 0       # decisions of a kind that this tool does not know; they are not yielded
 
     def rules(self) -> set[str]:
@@ -319,17 +320,17 @@ class _TraceDecisions(DecisionFile):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         try:
-            self._trace = TraceFile(path)
-            self.lost = self._trace.lost()
+            self.trace = trace = TraceFile(path)
+            self.lost = trace.lost()
         except DAMAGE as error:
             raise DecisionError("the trace is damaged") from error
-        formats = {f.name: f for f in self._trace.formats.values() if f.system == SYSTEM}
+        formats = {f.name: f for f in trace.formats.values() if f.system == SYSTEM}
         self._names = set(formats) - {SELECT, CPU}
         self._kinds = {PREFIX + kind: _Kind(formats[PREFIX + kind]) for kind in KINDS if PREFIX + kind in formats}
         if not self._kinds or CANDIDATE not in formats:
             raise DecisionError("the trace has no decisions: record it with EVENTS='decision:*'")
         self._candidate = decoder(formats[CANDIDATE], Candidate._fields)
-        self.provenance = Provenance(self._trace.cpus, "", {})
+        self.provenance = Provenance(trace.cpus, "", {})
 
     def rules(self) -> set[str]:
         return {name for kind in self._kinds.values() for number, name in kind.rules.items() if number != 255}
@@ -338,9 +339,10 @@ class _TraceDecisions(DecisionFile):
         return {name for kind in self._kinds.values() for number, name in kind.policies.items() if number != 255}
 
     def _decisions(self) -> Iterator[Decision | None]:
+        assert self.trace
         pending: dict[int, list[Candidate]] = {}  # by the CPU that recorded them
         try:
-            for event in self._trace.events(self._names):
+            for event in self.trace.events(self._names):
                 name = event.format.name
                 if name == CANDIDATE:
                     comm, *numbers = self._candidate(event.data)

@@ -15,13 +15,12 @@ from collections.abc import Iterator
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from .decision_filter import parse_time
+from .decision_filter import known, parse_time
 from .decisions import (CPU, DAMAGE, PREFIX, SELECT, SYSTEM, DecisionError, decoder, open_decisions, symbols, text_of,
                         tree_names)
 from .image import TraceError
-from .names import nearest
 from .settings import UsageError
-from .tracefile import MAGIC, TraceFile
+from .tracefile import TraceFile
 
 
 class Cpu(NamedTuple):
@@ -96,8 +95,7 @@ def _from_json(path: str) -> Iterator[Placement]:
                 raise DecisionError(f"line {number} is not a placement") from error
 
 
-def _from_trace(path: str) -> Iterator[Placement]:
-    trace = TraceFile(path)
+def _from_trace(trace: TraceFile) -> Iterator[Placement]:
     formats = {f.name: f for f in trace.formats.values() if f.system == SYSTEM}
     if SELECT not in formats or CPU not in formats:
         return
@@ -115,11 +113,9 @@ def _from_trace(path: str) -> Iterator[Placement]:
 
 def read(path: str) -> Iterator[Placement]:
     """Every Placement of the file @path. Raises DecisionError if it is no good file of decisions."""
-    open_decisions(path)  # says what is wrong with the file
+    trace = open_decisions(path).trace
     try:
-        with open(path, "rb") as f:
-            is_trace = f.read(len(MAGIC)) == MAGIC
-        yield from _from_trace(path) if is_trace else _from_json(path)
+        yield from _from_trace(trace) if trace else _from_json(path)
     except (TraceError, *DAMAGE) as error:
         raise DecisionError(f"the file is damaged: {error}") from error
 
@@ -175,10 +171,7 @@ def _wanted(arguments: argparse.Namespace) -> Iterator[Placement]:
     for option, text in (("--cpu", arguments.on), ("--limit", arguments.limit)):
         if text is not None and not text.isdecimal():
             raise UsageError(f"{option} {text}: a number is expected")
-    if arguments.rule and arguments.rule not in tree_names("CPU"):
-        meant = nearest(arguments.rule, tree_names("CPU"))
-        raise UsageError(f"--rule {arguments.rule}: " + (f"is {meant} meant? " if meant else "")
-                         + f"There are {', '.join(sorted(tree_names('CPU')))}")
+    known("--rule", arguments.rule and [arguments.rule], tree_names("CPU"))
     left = int(arguments.limit) if arguments.limit else -1
     for p in read(arguments.file):
         if (arguments.task not in (None, p.comm, str(p.pid)) or arguments.on not in (None, str(p.chosen))

@@ -66,14 +66,8 @@ def _fields(rows: str, comment: str) -> list[Field]:
     return fields
 
 
-def candidate_fields() -> list[Field]:
-    comment, rows = re.search(r"/\*((?:(?!\*/).)*)\*/\nEVENT\(decision, sched_decision_candidate, \d+,(.*?),\n\"",
-                              _text(DECISIONS), re.DOTALL).groups()  # type: ignore[union-attr]
-    return _fields(rows, comment)
-
-
-def placement_fields(event: str) -> list[Field]:
-    """Of sched_decision_cpu or sched_decision_select."""
+def event_fields(event: str) -> list[Field]:
+    """Of a record with a table of its own: a row, or a placement."""
     comment, rows = re.search(rf"/\*((?:(?!\*/).)*)\*/\nEVENT\(decision, {event}, \d+,(.*?),\n\"",
                               _text(DECISIONS), re.DOTALL).groups()  # type: ignore[union-attr]
     return _fields(rows, comment)
@@ -262,9 +256,9 @@ def page() -> str:
         sources=f"{DECISIONS} and {RULES}", schema=SCHEMA, first=min(k.number for k in known) - 1,
         last=max(k.number for k in known) + 2,  # the two of placements follow
         kinds=table(("kind", "question"), [(f"`{k.name}`", k.question) for k in known]),
-        decision=_types(decision_fields()), candidate=_types(candidate_fields()),
+        decision=_types(decision_fields()), candidate=_types(event_fields("sched_decision_candidate")),
         flags=_bits("sched_decision_candidate"), cpu_flags=_bits("sched_decision_cpu"),
-        placement=_types(placement_fields("sched_decision_select")), cpu=_types(placement_fields("sched_decision_cpu")),
+        placement=_types(event_fields("sched_decision_select")), cpu=_types(event_fields("sched_decision_cpu")),
         aims=table(("aim", "because"), [(f"`{name}`", sentence) for name, sentence in names("AIM")]),
         cpu_rules=table(("rule", "because"), [(f"`{name}`", sentence) for name, sentence in names("CPU")]),
         rules=table(("rule", "because"), sentences), policies=table(("policy", "what it is"), policies))
@@ -297,12 +291,12 @@ def schema() -> str:
     text, count = {"type": "string"}, {"type": "integer", "minimum": 0}
     header = _object({"schema": {"const": SCHEMA}, "sched": text, "commit": text, "command": text, "topology": text,
                       "cpus": {"type": "integer", "minimum": 1}, "hz": {"enum": [100, 250, 1000]}, "seed": count})
-    candidate = _object({"nr": count, **_described(candidate_fields())})
+    candidate = _object({"nr": count, **_described(event_fields("sched_decision_candidate"))})
     decision = _object({"time": count, "kind": {"enum": [k.name for k in kinds()]}, **_described(decision_fields()),
                         "candidates": {"type": "array", "items": {"$ref": "#/$defs/candidate"}}})
-    cpu = _object({"nr": count, **_described(placement_fields("sched_decision_cpu"))})
+    cpu = _object({"nr": count, **_described(event_fields("sched_decision_cpu"))})
     placement = _object({"time": count, "kind": {"const": "select"},
-                         **_described(placement_fields("sched_decision_select")),
+                         **_described(event_fields("sched_decision_select")),
                          "cpus": {"type": "array", "items": {"$ref": "#/$defs/cpu"}}})
     return json.dumps({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
