@@ -178,18 +178,18 @@ static void cpu_clocks(void)
 	EXPECT_ERROR(EINVAL, clock_gettime(99, &a));
 }
 
-/* Processes that compute for a moment and end, one after the other for half a second. */
+/* Processes that compute for 2 to 12 ms and end, one after the other for a second. */
 static void short_lives(void *unused)
 {
-	long end = now_ns() + 500 * MS;
+	long end = now_ns() + 1000 * MS, length = 2 * MS;
 
 	(void)unused;
-	while (now_ns() < end) {
+	for (; now_ns() < end; length = 2 * MS + (length + 37 * MS / 10) % (10 * MS)) {
 		pid_t pid = fork();
 
 		EXPECT(pid >= 0);
 		if (!pid) {
-			for (long over = now_ns() + 6 * MS; now_ns() < over;)
+			for (long over = now_ns() + length; now_ns() < over;)
 				__builtin_ia32_pause();
 			_exit(0);
 		}
