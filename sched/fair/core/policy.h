@@ -14,8 +14,8 @@ enum place_flags {
 		0x1000, /* a fork's child, on the queue of its parent, before its CPU is chosen */
 	PLACE_SLEEPER =
 		0x2000,	       /* it leaves the class while asleep: grant now what a wakeup would */
-	PLACE_ASLEEP = 0x4000, /* travelling, it joins @q asleep */
-	PLACE_SWAPPED = 0x8000, /* begun anew, its vruntime is its lead over the last one */
+	PLACE_ASLEEP = 0x4000, /* it joins @q asleep; also if it slept through a swap */
+	PLACE_SWAPPED = 0x8000, /* begun anew, vruntime is its lead over the one furthest behind */
 };
 
 /* Where the u64 @field of an entity is, seen from its node in the timeline. */
