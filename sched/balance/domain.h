@@ -123,6 +123,14 @@ static inline bool cpu_is_sched_idle(const struct rq *rq)
 	return nr && nr == READ_ONCE(rq->fair.tasks.nr_idle);
 }
 
+/* True if a task that wakes up would wait for nobody on @cpu, or for SCHED_IDLE tasks only. */
+static inline bool cpu_is_free(struct sched *s, unsigned cpu)
+{
+	const struct rq *rq = cpu_rq(s, cpu);
+
+	return cpu_is_idle(rq) || cpu_is_sched_idle(rq);
+}
+
 static inline u64 cpu_load(const struct rq *rq)
 {
 	return READ_ONCE(rq->fair.avg.load_avg);

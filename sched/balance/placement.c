@@ -35,13 +35,6 @@ EXPLAINED unsigned chosen_by(struct placement_why *why, enum cpu_rule rule, unsi
 	return cpu;
 }
 
-static bool cpu_is_free(struct sched *s, unsigned cpu)
-{
-	const struct rq *rq = cpu_rq(s, cpu);
-
-	return cpu_is_idle(rq) || cpu_is_sched_idle(rq);
-}
-
 /* --- is the wakee the waker's partner? ------------------------------------ */
 
 static void record_wakee(struct rq *waker_rq, const struct task *wakee)

@@ -8,18 +8,13 @@
 #include "sched/balance/placement.h"
 #include "sched/observe/trace.h"
 
-static bool is_free(struct sched *s, unsigned cpu)
-{
-	return cpu_is_idle(cpu_rq(s, cpu)) || cpu_is_sched_idle(cpu_rq(s, cpu));
-}
-
 struct cpumask placement_free_cpus(struct sched *s)
 {
 	struct cpumask free = s->online;
 	unsigned cpu;
 
 	for_each_cpu(cpu, &s->online)
-		if (!is_free(s, cpu))
+		if (!cpu_is_free(s, cpu))
 			cpumask_clear(&free, cpu);
 	return free;
 }
@@ -28,7 +23,7 @@ static u16 cpu_flags(struct sched *s, const struct task *t, const struct placeme
 		     unsigned cpu)
 {
 	const struct rq *rq = cpu_rq(s, cpu);
-	bool idle = cpu_is_idle(rq), free = is_free(s, cpu);
+	bool idle = cpu_is_idle(rq), free = cpu_is_free(s, cpu);
 
 	return (u16)((idle ? DECISION_CPU_IDLE : 0) |
 		     (free ? DECISION_CPU_FREE : 0) |

@@ -254,6 +254,14 @@ void bandwidth_unthrottle(struct rq *rq)
 			unthrottle(q);
 }
 
+/* pool.lock held. */
+static void forget_debt(struct fair_queue *q)
+{
+	if (q->debt)
+		list_del(&q->debtor_link);
+	q->debt = 0;
+}
+
 /*
  * Pay the debts of throttled queues in turn while the pool lasts, and have their CPUs take them
  * back: their locks cannot be taken here. pool.lock held.
@@ -404,9 +412,7 @@ static void restart(struct fair_queue *q)
 	host_lock(&pool->lock);
 	q->limited = pool->quota_ns != SCHED_QUOTA_NONE && rq->online;
 	q->remaining = 0;
-	if (q->debt)
-		list_del(&q->debtor_link);
-	q->debt = 0;
+	forget_debt(q);
 	if (pool->period.rq == rq) {
 		pool->period.at = next_period(pool, rq->clock);
 		find_next_timer(rq);
@@ -457,9 +463,7 @@ static void settle_with_pool(struct fair_queue *q)
 	host_lock(&pool->lock);
 	if (q->throttled) { /* the debt is what is missing to 1 ns */
 		q->remaining = 1 - (s64)q->debt;
-		if (q->debt)
-			list_del(&q->debtor_link);
-		q->debt = 0;
+		forget_debt(q);
 	}
 	if (q->remaining > 0)
 		pool->runtime_ns = min(pool->runtime_ns + (u64)q->remaining, most_ns(pool));
@@ -521,8 +525,7 @@ void bandwidth_exit(struct fair_queue *q)
 	struct bandwidth *pool = pool_of(q);
 
 	host_lock(&pool->lock);
-	if (q->debt)
-		list_del(&q->debtor_link);
+	forget_debt(q);
 	if (pool->period.rq == q->rq)
 		stop_timer(&pool->period);
 	if (pool->slack.rq == q->rq)

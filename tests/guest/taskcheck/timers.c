@@ -2,6 +2,7 @@
 /* Sleeping, interval timers, clocks. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -178,7 +179,22 @@ static void cpu_clocks(void)
 	EXPECT_ERROR(EINVAL, clock_gettime(99, &a));
 }
 
-/* Processes that compute for 2 to 12 ms and end, one after the other for a second. */
+/*
+ * A process that computes in user space for @length ns, then reads zeros for a third of that. So
+ * the system time that /proc/stat counts in steps of 10 ms is near a step often.
+ */
+static void one_life(long length)
+{
+	static char zeros[1 << 16];
+	int zero = open("/dev/zero", O_RDONLY);
+
+	for (long over = now_ns() + length; now_ns() < over;)
+		__builtin_ia32_pause();
+	for (long over = now_ns() + length / 3; now_ns() < over;)
+		EXPECT(read(zero, zeros, sizeof(zeros)) == sizeof(zeros));
+}
+
+/* Processes of 2 to 12 ms, one after the other for a second. */
 static void short_lives(void *unused)
 {
 	long end = now_ns() + 1000 * MS, length = 2 * MS;
@@ -189,8 +205,7 @@ static void short_lives(void *unused)
 
 		EXPECT(pid >= 0);
 		if (!pid) {
-			for (long over = now_ns() + length; now_ns() < over;)
-				__builtin_ia32_pause();
+			one_life(length);
 			_exit(0);
 		}
 		await_child(pid);
