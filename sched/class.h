@@ -15,6 +15,7 @@
 #pragma once
 
 #include "lib/types.h"
+#include "sched/observe/decision.h"
 
 struct cpumask;
 struct rq;
@@ -87,6 +88,10 @@ struct sched_class {
 
 	/* A switch from one of its tasks calls pull, of this class and of less urgent ones. */
 	bool pulls;
+
+	/* Its decisions are records of decision.def: by what rule each usually goes. */
+	bool recorded;
+	u8 rule[NR_CLASS_ACTS];
 
 	/* --- membership --- */
 
@@ -271,6 +276,9 @@ struct sched_class {
 
 	/* --- introspection --- */
 
+	/* For records: what only the class knows of @t; of its part of @rq if @t is NULL. */
+	void (*numbers)(struct rq *rq, struct task *t, struct class_numbers *n);
+
 	/*
 	 * host_bug() if an invariant of the class does not hold on @rq. Slow; never on a hot path.
 	 */
@@ -286,7 +294,10 @@ struct sched_class {
 	void (*dump_task)(struct rq *rq, struct task *t, struct text *out);
 };
 
-/* The list, by rank (classes.c). Each machine has a copy, s->class[], and uses only that. */
+/*
+ * The list, by rank (classes.c). Each machine has copies, and uses only these, by s->class[]: there
+ * other operations may stand before the class's own (observe/class_record.c).
+ */
 extern const struct sched_class *const classes[NR_CLASSES];
 
 #define CLASS(name, ...) extern const struct sched_class name##_class;
@@ -337,6 +348,7 @@ void class_regroup(struct rq *rq, struct task *t, struct task_group *tg, bool ru
 void class_dump_nothing(struct rq *rq, struct text *out);
 void class_dump_vtime(struct rq *rq, struct task *t, struct text *out);
 void class_dump_no_task(struct rq *rq, struct task *t, struct text *out);
+void class_no_numbers(struct rq *rq, struct task *t, struct class_numbers *n);
 unsigned class_stay(struct rq *rq, struct task *t, unsigned cpu, unsigned reason);
 
 /* The operations that a class of fixtures (one task on each CPU, for ever) does not need. */
@@ -355,8 +367,8 @@ unsigned class_stay(struct rq *rq, struct task *t, unsigned cpu, unsigned reason
 	.set_attr = class_ignore_attr, .get_attr = class_no_attr, .fork = class_ignore_fork,       \
 	.join = class_ignore_change, .quit = class_ignore_change, .retune = class_ignore_retune,   \
 	.regroup = class_regroup, .slice = class_no_slice, .request = class_no_slice,              \
-	.check = class_ignore, .check_offline = class_ignore, .dump = class_dump_nothing,          \
-	.dump_key = class_dump_vtime, .dump_task = class_dump_no_task
+	.numbers = class_no_numbers, .check = class_ignore, .check_offline = class_ignore,         \
+	.dump = class_dump_nothing, .dump_key = class_dump_vtime, .dump_task = class_dump_no_task
 
 /* --- for dump operations (text.c) ------------------------------------------ */
 

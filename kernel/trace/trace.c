@@ -231,7 +231,7 @@ u64 trace_buffer_expands_to(void)
 /* --- the way out: what a host tool needs, at a fixed place in memory ------------------------- */
 
 #define IMAGE_PA  0x7000ull
-#define INFO_SIZE (32 * 1024)
+#define INFO_SIZE (64 * 1024)
 
 /* tools/fairground/image.py reads this; all integers little-endian, addresses physical. */
 struct trace_image {

@@ -164,6 +164,11 @@ void class_dump_no_task(struct rq *rq, struct task *t, struct text *out)
 	(void)rq, (void)t, (void)out;
 }
 
+void class_no_numbers(struct rq *rq, struct task *t, struct class_numbers *n)
+{
+	(void)rq, (void)t, (void)n;
+}
+
 unsigned class_stay(struct rq *rq, struct task *t, unsigned cpu, unsigned reason)
 {
 	(void)rq, (void)cpu, (void)reason;

@@ -90,6 +90,12 @@ static inline bool class_is_active(const struct rq *rq, enum class_rank rank)
 	return rq->active & BIT(rank);
 }
 
+/* Another rule than the usual one decides; @rq is locked. For records (observe/class_record.c). */
+static inline void class_because(struct rq *rq, enum class_rule rule)
+{
+	rq->class_rule = (u8)rule;
+}
+
 /* May the class of @rank have tasks on @rq, locked, that wait and could run elsewhere? */
 static inline void class_set_push(struct rq *rq, enum class_rank rank, bool push)
 {

@@ -55,7 +55,9 @@ static void rq_init(struct sched *s, unsigned cpu)
 static void init_classes(struct sched *s)
 {
 	for (unsigned rank = 0; rank < NR_CLASSES; rank++) {
-		s->class[rank] = classes[rank];
+		s->class_own[rank] = classes[rank];
+		s->class_copy[rank] = *classes[rank];
+		s->class[rank] = &s->class_copy[rank];
 		SCHED_ASSERT(classes[rank]->rank == rank);
 	}
 }

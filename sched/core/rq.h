@@ -48,6 +48,7 @@ struct rq {
 	struct list fair_tasks; /* queued ones, most recently run first: balancing takes the tail */
 	struct list delayed;	/* those in the fair queues that are asleep: TASK_DELAYED */
 	u64 hrtick_at;		/* 0: off */
+	u8 class_rule;		/* of class_rule: by which one a class decided; for records */
 	bool notice;	  /* written by any CPU: there is news for a class's notice operation */
 	bool timer_stale; /* a deadline changed: this CPU is to arm its timer anew */
 	u64 timer_armed;  /* what host_timer() was told last; 0: nothing */
@@ -89,7 +90,9 @@ struct sched {
 	struct rq *rq_of[CPU_MAX]; /* the same, found without a multiplication */
 	struct topology *topology;
 	struct cpumask possible;
-	const struct sched_class *class[NR_CLASSES]; /* by rank */
+	const struct sched_class *class[NR_CLASSES]; /* by rank: the next */
+	struct sched_class class_copy[NR_CLASSES];   /* its operations are changed by recorders */
+	const struct sched_class *class_own[NR_CLASSES]; /* of which that is a copy */
 	/* built in, then the host's if it brings one, then NULL */
 	const struct fair_policy *policy[NR_POLICIES + 2];
 

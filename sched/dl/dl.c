@@ -19,6 +19,7 @@
  */
 #include "sched/balance/sharedq.h"
 #include "sched/dl/dl.h"
+#include "sched/observe/class_record.h"
 #include "sched/rt/rt.h"
 #include "lib/fmt.h"
 
@@ -174,8 +175,13 @@ static void dl_charge(struct rq *rq)
 	rq->run_ns += delta;
 	rt_account(rq, delta);
 	d->budget_ns -= (s64)delta;
-	if (d->queued && !d->throttled && d->budget_ns <= 0)
+	if (d->queued && !d->throttled && d->budget_ns <= 0) {
+		struct class_note note;
+
+		class_note_begin(&note, rq, t);
 		exhaust(rq, t);
+		class_note_end(&note, rq, t, ACT_throttle, REASON_budget_used);
+	}
 }
 
 static void dl_tick(struct rq *rq, struct task *t)
@@ -218,12 +224,15 @@ static void dl_timer(struct rq *rq)
 		dl_charge(rq);
 	while ((t = dl_first(&dl->throttled))) {
 		struct dl_task *d = dl_part(t);
+		struct class_note note;
 
 		if (time_before(rq->clock, d->replenish_at))
 			return;
+		class_note_begin(&note, rq, t);
 		tree_out(rq, d);
 		cbs_replenish(d, rq->clock);
 		tree_in(rq, d, false);
+		class_note_end(&note, rq, t, ACT_replenish, REASON_period_begins);
 		if (rq->nr_running == 2)
 			sharedq_crowded(rq);
 		check_preempt(rq, t, 0);
@@ -271,6 +280,7 @@ static bool dl_preempts(struct rq *rq, struct task *woken, unsigned flags)
 		return false;
 	if (curr->throttled || time_before(d->deadline, curr->deadline))
 		return true;
+	class_because(rq, REASON_pushed_next);
 	return dl_find_later_cpu(rq, woken, d->deadline, rq->cpu) >= 0;
 }
 
@@ -335,6 +345,25 @@ static void dl_quit(struct rq *rq, struct task *t, bool runnable)
 }
 
 /* --- introspection ------------------------------------------------------------------ */
+
+static void dl_numbers(struct rq *rq, struct task *t, struct class_numbers *n)
+{
+	const struct dl_task *d;
+
+	if (!t) {
+		n->deadline = READ_ONCE(dl_of(rq)->nr_ready) ? READ_ONCE(dl_of(rq)->earliest) : 0;
+		return;
+	}
+	d = dl_part(t);
+	n->bw = (u32)d->bw;
+	n->deadline = d->deadline;
+	n->budget = d->budget_ns;
+	n->replenish_at = d->throttled ? d->replenish_at : 0;
+	n->runtime = d->runtime_ns;
+	n->relative = d->relative_ns;
+	n->period = d->period_ns;
+	n->throttled = d->throttled;
+}
 
 static void check_task(struct rq *rq, struct task *t)
 {
@@ -413,6 +442,10 @@ const struct sched_class dl_class = {
 	.rank = CLASS_dl,
 	.unforkable = true,
 	.pulls = true,
+	.recorded = true,
+	.rule = { [ACT_pick] = REASON_earliest_deadline,
+		  [ACT_preempt] = REASON_urgency,
+		  [ACT_select] = REASON_stays },
 	.init = dl_init,
 	.enqueue = dl_enqueue,
 	.dequeue = dl_dequeue,
@@ -459,6 +492,7 @@ const struct sched_class dl_class = {
 	.regroup = class_regroup,
 	.slice = class_no_slice,
 	.request = class_no_slice,
+	.numbers = dl_numbers,
 	.check = dl_check,
 	.check_offline = dl_check_offline,
 	.dump = dl_dump,

@@ -8,6 +8,7 @@
  */
 #include "sched/balance/domain.h"
 #include "sched/dl/dl.h"
+#include "sched/observe/class_record.h"
 
 /* How urgent a CPU's work is: the rank of the class, NR_CLASSES if it idles, and the deadline. */
 struct urgency {
@@ -92,17 +93,23 @@ unsigned dl_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned rea
 	int later;
 
 	if (unlikely(!rq->online)) {
+		class_because(rq, REASON_cpu_leaves);
 		later = dl_find_later_cpu(rq, t, deadline, cpu);
 		return later < 0 ? any_allowed_cpu(rq->s, t) : (unsigned)later;
 	}
-	if (!task_allowed(t, t->cpu))
+	if (!task_allowed(t, t->cpu)) {
+		class_because(rq, REASON_only_allowed);
 		return any_allowed_cpu(rq->s, t);
+	}
 	if (!(reason & (SELECT_WAKE | SELECT_FORK)) || own.rank > CLASS_dl)
 		return t->cpu;
 	/* Stay where @t would preempt a task that can move away. */
-	if (own.rank == CLASS_dl && time_before(deadline, own.deadline) && curr->nr_allowed > 1)
+	if (own.rank == CLASS_dl && time_before(deadline, own.deadline) && curr->nr_allowed > 1) {
+		class_because(rq, REASON_displaces);
 		return t->cpu;
+	}
 	later = dl_find_later_cpu(rq, t, deadline, cpu);
+	class_because(rq, later < 0 ? REASON_none_less_urgent : REASON_least_urgent_there);
 	return later < 0 ? t->cpu : (unsigned)later;
 }
 
@@ -136,6 +143,7 @@ void dl_push(struct rq *rq)
 	to = t ? dl_find_later_cpu(rq, t, dl_part(t)->deadline, rq->cpu) : -1;
 	if (to < 0 || (unsigned)to == rq->cpu)
 		return;
+	trace_class_move(rq, t, ACT_push, (unsigned)to);
 	detach_task(rq, t, (unsigned)to);
 	list_add_tail(&rq->handover, &t->link);
 	if (dl_of(rq)->overloaded)
@@ -155,10 +163,12 @@ static void pull_from(struct rq *rq, struct rq *src)
 	if (t) {
 		struct urgency u = { CLASS_dl, dl_part(t)->deadline };
 
-		if (less_urgent(&own, &u))
+		if (less_urgent(&own, &u)) {
+			trace_class_move(src, t, ACT_pull, rq->cpu);
 			detach_task(src, t, rq->cpu);
-		else
+		} else {
 			t = NULL;
+		}
 	}
 	rq_unlock(src);
 	rq_lock(rq);

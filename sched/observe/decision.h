@@ -26,6 +26,25 @@ enum cpu_rule {
 #undef CPU
 };
 
+enum class_act {
+#define ACT(number, name, sentence) ACT_##name = (number),
+	CLASS_ACTS(ACT)
+#undef ACT
+		NR_CLASS_ACTS
+};
+
+enum class_rule {
+#define REASON(number, name, sentence) REASON_##name = (number),
+	CLASS_RULES(REASON)
+#undef REASON
+};
+
+enum class_policy {
+#define POLICY(number, name, sentence) CLASS_POLICY_##name = (number),
+	CLASS_POLICIES(POLICY)
+#undef POLICY
+};
+
 /* More candidates of one decision are not recorded; its nr_queued tells. */
 #define DECISION_ROWS_MAX 64
 
@@ -44,6 +63,7 @@ enum decision_flags {
 	DECISION_SUBJECT = 0x400,
 	DECISION_QUEUED = 0x800,
 	DECISION_RELATIVE = 0x1000,
+	DECISION_THROTTLED = 0x2000,
 };
 
 /* Of a CPU to which a task could go. */
@@ -72,4 +92,15 @@ struct decision_numbers {
 struct queue_numbers {
 	u64 v;	       /* its virtual time */
 	u64 container; /* FDL: the deadline of all entities that have none of their own, or 0 */
+};
+
+/* The numbers that only a class knows, of a task or of its part of a runqueue: see decision.def. */
+struct class_numbers {
+	int prio;
+	u32 slice, bw;
+	u64 deadline, replenish_at;
+	s64 budget;
+	u64 runtime, relative, period; /* ns */
+	u64 used, period_end;
+	bool throttled;
 };

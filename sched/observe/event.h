@@ -43,8 +43,15 @@ enum sched_event_id {
 #undef EVENT
 };
 
-/* The events that record decisions: the last ones of the list. */
-#define DECISION_EVENTS (BIT(NR_SCHED_EVENTS) - BIT(EVENT_sched_decision_candidate))
+/*
+ * The events that record decisions: the last ones of the list. Of them those of a fair policy's
+ * hooks, and those of the classes above.
+ */
+#define DECISION_EVENTS	     (BIT(NR_SCHED_EVENTS) - BIT(EVENT_sched_decision_candidate))
+#define FAIR_DECISION_EVENTS (BIT(EVENT_sched_decision_cpu) - BIT(EVENT_sched_decision_candidate))
+#define CLASS_DECISION_EVENTS                                                                      \
+	(BIT(EVENT_sched_decision_task) | BIT(EVENT_sched_decision_level) |                        \
+	 BIT(EVENT_sched_decision_class))
 
 #undef CHOICE
 #undef FIELD
@@ -58,3 +65,6 @@ STATIC_ASSERT(sizeof(struct event_sched_decision_candidate) == 80, "its fields l
 STATIC_ASSERT(sizeof(struct event_sched_decision_pick) == 112, "its fields leave no hole");
 STATIC_ASSERT(sizeof(struct event_sched_decision_cpu) == 32, "its fields leave no hole");
 STATIC_ASSERT(sizeof(struct event_sched_decision_select) == 64, "its fields leave no hole");
+STATIC_ASSERT(sizeof(struct event_sched_decision_task) == 96, "its fields leave no hole");
+STATIC_ASSERT(sizeof(struct event_sched_decision_level) == 32, "its fields leave no hole");
+STATIC_ASSERT(sizeof(struct event_sched_decision_class) == 112, "its fields leave no hole");

@@ -7,6 +7,7 @@
 #include "sched/core/core.h"
 #include "lib/string.h"
 #include "sched/fair/core/fair.h"
+#include "sched/observe/class_record.h"
 #include "sched/observe/trace.h"
 
 #define COMMON(event, on_cpu)                                                                      \
@@ -24,11 +25,14 @@ static inline void copy_comm(char *dst, const struct task *t)
 
 void sched_trace_set(struct sched *s, u64 mask)
 {
-	bool recorded = traced_any(s, DECISION_EVENTS);
+	bool fair = traced_any(s, FAIR_DECISION_EVENTS);
+	bool classes_too = traced_any(s, CLASS_DECISION_EVENTS);
 
 	WRITE_ONCE(s->trace_mask, mask);
-	if (recorded != traced_any(s, DECISION_EVENTS))
+	if (fair != !!traced_any(s, FAIR_DECISION_EVENTS))
 		fair_record(s);
+	if (classes_too != !!traced_any(s, CLASS_DECISION_EVENTS))
+		class_record(s);
 }
 
 /*

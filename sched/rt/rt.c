@@ -19,6 +19,7 @@
  */
 #include "sched/balance/domain.h"
 #include "sched/balance/sharedq.h"
+#include "sched/observe/class_record.h"
 #include "sched/rt/rt.h"
 #include "lib/fmt.h"
 
@@ -167,9 +168,10 @@ static void throttle(struct rq *rq)
 	update_bits(rq);
 	rq->rt_throttle_count++;
 	resched(rq);
+	trace_class_turn(rq, CLASS_rt, ACT_throttle, REASON_share_used);
 }
 
-static void unthrottle(struct rq *rq)
+static void unthrottle(struct rq *rq, enum class_rule why)
 {
 	struct rt_queue *rt = rt_of(rq);
 
@@ -179,6 +181,7 @@ static void unthrottle(struct rq *rq)
 	if (rt->nr_running)
 		resched(rq);
 	sharedq_crowded(rq);
+	trace_class_turn(rq, CLASS_rt, ACT_replenish, why);
 }
 
 /* Subtract what the past periods granted; what was overdrawn by up to a tick stays owed. */
@@ -191,13 +194,13 @@ static void rt_timer(struct rq *rq)
 	rq_assert_locked(rq);
 	if (!rt->period_end || time_before(rq->clock, rt->period_end))
 		return;
-	if (rq->curr->class == &rt_class)
+	if (rq->curr->class->rank == CLASS_rt)
 		rt_charge(rq);
 	periods = (rq->clock - rt->period_end) / period + 1;
 	rt->period_end += periods * period;
 	rt->used_ns = rt_limited(s) ? sub_floor0(rt->used_ns, periods * rt_runtime_ns(s)) : 0;
 	if (rt->throttled && (!rt_limited(s) || rt->used_ns < rt_runtime_ns(s)))
-		unthrottle(rq);
+		unthrottle(rq, REASON_period_begins);
 	if (!rt->used_ns && !rt->nr_running)
 		rt->period_end = 0;
 }
@@ -285,7 +288,9 @@ static void rt_tick(struct rq *rq, struct task *t)
 	if (t->policy != SCHED_RR || --rt_part(t)->time_slice)
 		return;
 	rt_part(t)->time_slice = rr_slice_ticks(rq->s);
+	class_because(rq, REASON_slice_alone);
 	if (!list_is_singular(&rt_of(rq)->list[t->prio])) {
+		class_because(rq, REASON_slice_over);
 		requeue(rq, t, false);
 		resched(rq);
 	}
@@ -308,10 +313,15 @@ static bool rt_preempts(struct rq *rq, struct task *woken, unsigned flags)
 	struct task *curr = rq->curr;
 
 	(void)flags;
-	if (woken->prio < curr->prio || rt_find_lowest_cpu(rq, woken, rq->cpu) >= 0)
+	if (woken->prio < curr->prio)
 		return true;
+	if (rt_find_lowest_cpu(rq, woken, rq->cpu) >= 0) {
+		class_because(rq, REASON_pushed_next);
+		return true;
+	}
 	if (woken->prio > curr->prio || rt_find_lowest_cpu(rq, curr, rq->cpu) < 0)
 		return false;
+	class_because(rq, REASON_makes_room);
 	requeue(rq, woken, true);
 	return true;
 }
@@ -330,7 +340,7 @@ static void rt_join(struct rq *rq, struct task *t, bool runnable)
 {
 	rt_part(t)->time_slice = rr_slice_ticks(rq->s);
 	/* @t waits behind another task: a switch, even to the same task, pushes @t. */
-	if (runnable && !task_running(rq, t) && rq->curr->class == &rt_class)
+	if (runnable && !task_running(rq, t) && rq->curr->class->rank == CLASS_rt)
 		resched(rq);
 }
 
@@ -368,11 +378,25 @@ static void rt_init_task(struct sched *s, struct task *t)
 static void rt_offline(struct rq *rq)
 {
 	if (rt_of(rq)->throttled)
-		unthrottle(rq);
+		unthrottle(rq, REASON_cpu_leaves);
 	rt_of(rq)->used_ns = 0;
 }
 
 /* --- introspection -------------------------------------------------------- */
+
+static void rt_numbers(struct rq *rq, struct task *t, struct class_numbers *n)
+{
+	const struct rt_queue *rt = rt_of(rq);
+
+	n->throttled = rt->throttled;
+	if (t) {
+		n->slice = t->policy == SCHED_RR ? rt_part(t)->time_slice : 0;
+		return;
+	}
+	n->used = rt->used_ns;
+	n->period_end = rt->period_end;
+	n->prio = rt->throttled ? MAX_RT_PRIO : (int)rt_first_prio(rt);
+}
 
 static void rt_check(struct rq *rq)
 {
@@ -416,6 +440,11 @@ const struct sched_class rt_class = {
 	.name = "rt",
 	.rank = CLASS_rt,
 	.pulls = true,
+	.recorded = true,
+	.rule = { [ACT_pick] = REASON_most_urgent,
+		  [ACT_preempt] = REASON_urgency,
+		  [ACT_tick] = REASON_slice_lasts,
+		  [ACT_select] = REASON_stays },
 	.init = rt_init,
 	.enqueue = rt_enqueue,
 	.dequeue = rt_dequeue,
@@ -462,6 +491,7 @@ const struct sched_class rt_class = {
 	.regroup = class_regroup,
 	.slice = rt_slice,
 	.request = class_no_slice,
+	.numbers = rt_numbers,
 	.check = rt_check,
 	.check_offline = rt_check_offline,
 	.dump = rt_dump,

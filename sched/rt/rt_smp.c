@@ -6,6 +6,7 @@
  * Lock: the runqueue's. Source: Linux 6.1, rt.c (docs/sources.md).
  */
 #include "sched/balance/domain.h"
+#include "sched/observe/class_record.h"
 #include "sched/rt/rt.h"
 
 /* The priority of a CPU that runs no real-time task; lower numbers are real-time priorities. */
@@ -78,17 +79,23 @@ unsigned rt_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned rea
 	int lowest;
 
 	if (unlikely(!rq->online)) {
+		class_because(rq, REASON_cpu_leaves);
 		lowest = rt_find_lowest_cpu(rq, t, cpu);
 		return lowest < 0 ? any_allowed_cpu(rq->s, t) : (unsigned)lowest;
 	}
-	if (!task_allowed(t, t->cpu))
+	if (!task_allowed(t, t->cpu)) {
+		class_because(rq, REASON_only_allowed);
 		return any_allowed_cpu(rq->s, t);
+	}
 	if (!(reason & (SELECT_WAKE | SELECT_FORK)) || curr->class->rank > CLASS_rt)
 		return t->cpu;
 	/* Behind something as urgent, or in front of something that could not go elsewhere. */
-	if (curr->nr_allowed > 1 && curr->prio > t->prio)
+	if (curr->nr_allowed > 1 && curr->prio > t->prio) {
+		class_because(rq, REASON_displaces);
 		return t->cpu;
+	}
 	lowest = rt_find_lowest_cpu(rq, t, cpu);
+	class_because(rq, lowest < 0 ? REASON_none_less_urgent : REASON_least_urgent_there);
 	return lowest < 0 ? t->cpu : (unsigned)lowest;
 }
 
@@ -126,6 +133,7 @@ void rt_push(struct rq *rq)
 	to = t ? rt_find_lowest_cpu(rq, t, rq->cpu) : -1;
 	if (to < 0)
 		return;
+	trace_class_move(rq, t, ACT_push, (unsigned)to);
 	detach_task(rq, t, (unsigned)to);
 	list_add_tail(&rq->handover, &t->link);
 	if (rt->nr_running > 1 && rt->nr_movable)
@@ -144,8 +152,10 @@ static void pull_from(struct rq *rq, struct rq *src)
 	t = rt_of(src)->throttled ? NULL : first_movable(src, rq->cpu);
 	if (t && ((unsigned)t->prio >= own_prio || t->prio < src->curr->prio))
 		t = NULL;
-	if (t)
+	if (t) {
+		trace_class_move(src, t, ACT_pull, rq->cpu);
 		detach_task(src, t, rq->cpu);
+	}
 	rq_unlock(src);
 	rq_lock(rq);
 	rq->pulling = false;

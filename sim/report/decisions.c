@@ -17,6 +17,10 @@ struct decision_file {
 	struct event_sched_decision_cpu
 		cpu[DECISION_ROWS_MAX]; /* of the placement that comes next */
 	u32 nr_cpus;
+	/* of the decision of a class that comes next */
+	struct event_sched_decision_task task[DECISION_ROWS_MAX + 1];
+	struct event_sched_decision_level level[DECISION_ROWS_MAX];
+	u32 nr_tasks, nr_levels;
 };
 
 /* --- gathering -------------------------------------------------------------------------------- */
@@ -83,6 +87,18 @@ static const char *const kinds[] = {
 };
 #undef EVENT
 
+/* A member that is an array: each of @nr rows by put_@name(). */
+#define PUT_ROWS(out, member, name, row, nr)                                                       \
+	do {                                                                                       \
+		fprintf(out, ", \"" member "\": [");                                               \
+		for (u32 i = 0; i < (nr); i++) {                                                   \
+			fprintf(out, "%s{\"nr\": %u", i ? ", " : "", i);                           \
+			put_##name(out, &(row)[i]);                                                \
+			fputc('}', out);                                                           \
+		}                                                                                  \
+		fputc(']', out);                                                                   \
+	} while (0)
+
 static void put_decision(struct decision_file *file, u64 time, const struct decision_record *d)
 {
 	const char *kind = kinds[d->common.type - EVENT_ID_sched_decision_candidate];
@@ -90,13 +106,9 @@ static void put_decision(struct decision_file *file, u64 time, const struct deci
 	fprintf(file->out, "{\"time\": %llu, \"kind\": \"%s\"", (unsigned long long)time,
 		kind + strlen("sched_decision_"));
 	put_sched_decision_pick(file->out, d);
-	fprintf(file->out, ", \"candidates\": [");
-	for (u32 i = 0; i < file->candidates.nr; i++) {
-		fprintf(file->out, "%s{\"nr\": %u", i ? ", " : "", i);
-		put_sched_decision_candidate(file->out, &file->candidates.row[i]);
-		fputc('}', file->out);
-	}
-	fprintf(file->out, "]}\n");
+	PUT_ROWS(file->out, "candidates", sched_decision_candidate, file->candidates.row,
+		 file->candidates.nr);
+	fprintf(file->out, "}\n");
 }
 
 /* A placement, with the CPUs that there were. */
@@ -105,14 +117,44 @@ static void put_placement(struct decision_file *file, u64 time,
 {
 	fprintf(file->out, "{\"time\": %llu, \"kind\": \"select\"", (unsigned long long)time);
 	put_sched_decision_select(file->out, d);
-	fprintf(file->out, ", \"cpus\": [");
-	for (u32 i = 0; i < file->nr_cpus; i++) {
-		fprintf(file->out, "%s{\"nr\": %u", i ? ", " : "", i);
-		put_sched_decision_cpu(file->out, &file->cpu[i]);
-		fputc('}', file->out);
-	}
-	fprintf(file->out, "]}\n");
+	PUT_ROWS(file->out, "cpus", sched_decision_cpu, file->cpu, file->nr_cpus);
+	fprintf(file->out, "}\n");
 	file->nr_cpus = 0;
+}
+
+/* A decision of a class above the fair one. */
+static void put_class(struct decision_file *file, u64 time,
+		      const struct event_sched_decision_class *d)
+{
+	fprintf(file->out, "{\"time\": %llu, \"kind\": \"class\"", (unsigned long long)time);
+	put_sched_decision_class(file->out, d);
+	PUT_ROWS(file->out, "tasks", sched_decision_task, file->task, file->nr_tasks);
+	PUT_ROWS(file->out, "cpus", sched_decision_level, file->level, file->nr_levels);
+	fprintf(file->out, "}\n");
+	file->nr_tasks = file->nr_levels = 0;
+	file->nr++;
+}
+
+/* Takes rows and records that are not of a fair policy's hooks. */
+static void note_other(struct decision_file *file, u64 time, const struct sched_event *event)
+{
+	switch (event->type) {
+	case EVENT_ID_sched_decision_cpu:
+		memcpy(&file->cpu[file->nr_cpus++], event, sizeof(file->cpu[0]));
+		break;
+	case EVENT_ID_sched_decision_select:
+		put_placement(file, time, (const struct event_sched_decision_select *)event);
+		break;
+	case EVENT_ID_sched_decision_task:
+		memcpy(&file->task[file->nr_tasks++], event, sizeof(file->task[0]));
+		break;
+	case EVENT_ID_sched_decision_level:
+		memcpy(&file->level[file->nr_levels++], event, sizeof(file->level[0]));
+		break;
+	case EVENT_ID_sched_decision_class:
+		put_class(file, time, (const struct event_sched_decision_class *)event);
+		break;
+	}
 }
 
 /* --- the file --------------------------------------------------------------------------------- */
@@ -123,13 +165,10 @@ static void note_event(struct sim_listener *listener, struct sim *sim,
 	struct decision_file *file = container_of(listener, struct decision_file, listener);
 	const struct decision_record *d = decision_gather(&file->candidates, event);
 
-	if (event->type == EVENT_ID_sched_decision_cpu)
-		memcpy(&file->cpu[file->nr_cpus++], event, sizeof(file->cpu[0]));
-	else if (event->type == EVENT_ID_sched_decision_select)
-		put_placement(file, sim_record_time(sim),
-			      (const struct event_sched_decision_select *)event);
-	if (!d)
+	if (!d) {
+		note_other(file, sim_record_time(sim), event);
 		return;
+	}
 	put_decision(file, sim_record_time(sim), d);
 	file->nr++;
 }

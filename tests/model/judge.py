@@ -457,7 +457,7 @@ def decisions(path: str, hz: int) -> Iterator[Row]:
         with open(path, encoding="utf-8") as lines:
             for line in lines:
                 row = json.loads(line)
-                if row.get("kind") != "select":  # judge_cpu.py judges placements
+                if row.get("kind") not in ("select", "class"):  # judge_cpu.py, judge_class.py
                     yield row
         return
     sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools"))

@@ -30,7 +30,7 @@ static bool could_be_picked(const struct rq *rq, const struct task *t)
 {
 	if (t->on_rq != TASK_QUEUED || t->cpu != rq->cpu)
 		return false;
-	if (t->class == &rt_class)
+	if (t->class->rank == CLASS_rt)
 		return !rt_seen(rq)->throttled;
 	if (t->policy == SCHED_DEADLINE)
 		return !dl_part_seen(t)->throttled;

@@ -13,7 +13,7 @@ import pytest
 from conftest import ROOT, policies
 
 sys.path.insert(0, os.path.join(ROOT, "tools"))
-from fairground import decision_text, decisions, placements  # noqa: E402
+from fairground import class_decisions, decision_text, decisions, placements  # noqa: E402
 from fairground.decisions import Decision, Flag, difference, open_decisions, read  # noqa: E402
 from fairground.image import PAGE_HEADER  # noqa: E402
 
@@ -104,7 +104,8 @@ def test_the_reader_knows_every_field_and_flag():
             return f.read()
     rows = re.findall(r"(?:FIELD\(\w+, |CHOICE\(|COMM\(|PID\()(\w+)", text("decision.def").split("EVENT(", 1)[1])
     known = [list(names) for names in (decisions.Candidate._fields, decisions.FIELDS, placements.Cpu._fields,
-                                       placements.FIELDS)]
+                                       placements.FIELDS, class_decisions.Task._fields, class_decisions.Level._fields,
+                                       class_decisions.FIELDS)]
     assert rows == sum(known, [])
     flags = re.findall(r"DECISION_(CPU_)?(\w+) = (0x\w+),", text("decision.h"))
     for prefix, of_tool in (("", Flag), ("CPU_", placements.Flag)):
@@ -349,10 +350,10 @@ def test_files_that_cannot_be_opened(tmp_path):
 
 
 @pytest.mark.parametrize("words, message", [
-    ("--kind zzz", "--kind zzz: There are charge, leave, pick, place, preempt, tick"),
+    ("--kind zzz", "--kind zzz: There are charge, enter, leave, pick, place, preempt, pull"),
     ("--kind pik", "--kind pik: is pick meant?"),
     ("--rule least_vrun", "--rule least_vrun: is least_vruntime meant? There are arrives_absent"),
-    ("--policy o1", "--policy o1: There are bore, bore_cfs, cfs, eevdf, fdl, guest"),
+    ("--policy o1", "--policy o1: There are bore, bore_cfs, cfs, deadline, eevdf, fdl, fifo"),
     ("--from soon", "--from soon: a time such as 500ms or 1.5s is expected"),
     ("--to 7", "--to 7: a time such as"),
     ("--from 2s --to 1s", "--to 1s: this is before --from 2s"),

@@ -5,15 +5,19 @@ Nothing is printed before the whole file is known to be good, so a bad file give
 """
 
 import argparse
+import heapq
 import os
 import sys
 import tempfile
+from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from typing import Any
 
-from . import decision_filter, decision_text
+from . import class_decisions, decision_filter, decision_text
+from .class_decisions import ClassDecision
 from .decision_diff import NOTHING, Comparison, Run, missing
 from .decision_filter import Filter, Seen
-from .decisions import DecisionError, DecisionFile, open_decisions
+from .decisions import Decision, DecisionError, DecisionFile, open_decisions
 from .settings import UsageError
 
 IN_MEMORY = 1 << 24  # more text waits in a file
@@ -43,12 +47,19 @@ def _open(path: str) -> DecisionFile:
         raise DecisionError(f"{path}: {error}") from error
 
 
+def _all(path: str, file: DecisionFile) -> Iterable[Decision | ClassDecision]:
+    """The decisions of fair policies and of the other classes, by time."""
+    both: tuple[Iterator[Decision | ClassDecision], ...] = iter(file), class_decisions.read(path)
+    return heapq.merge(*both, key=attrgetter("time"))
+
+
 def _show(path: str, arguments: argparse.Namespace) -> None:
     """Print the decisions of the file @path, or their statistics."""
     file, limit = _open(path), _limit(arguments.limit)
-    wanted, seen, statistics, matches = Filter(arguments, file), Seen(), decision_text.Statistics(), 0
+    wanted, seen, statistics, matches, nr = Filter(arguments, file), Seen(), decision_text.Statistics(), 0, 0
     with tempfile.SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8") as out:
-        for d in file:
+        for d in _all(path, file):
+            nr += 1
             seen.add(d)
             if not wanted.accepts(d):
                 continue
@@ -58,10 +69,10 @@ def _show(path: str, arguments: argparse.Namespace) -> None:
             matches += 1
             if matches == limit:
                 break
-        if not file.total:
+        if not nr:
             raise DecisionError(NOTHING)
         if not matches:
-            raise DecisionError(f"no decision matches; there are {file.total} {seen.text}")
+            raise DecisionError(f"no decision matches; there are {nr} {seen.text}")
         if arguments.stats:
             out.write("\n".join(statistics.table()) + "\n")
         out.seek(0)

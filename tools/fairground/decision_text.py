@@ -7,6 +7,8 @@ The table is the one that `schedsim --explain` prints (sim/report/decision_text.
 from collections import Counter
 from collections.abc import Iterable
 
+from . import class_decisions
+from .class_decisions import ClassDecision
 from .decisions import Candidate, Decision, Flag, difference, sentence
 
 MS = 1_000_000
@@ -21,14 +23,16 @@ def ms(ns: int) -> str:
     return f"{'-' if ns < 0 else ''}{abs(ns) // MS}.{abs(ns) % MS:06}"
 
 
-def answer(d: Decision) -> str:
+def answer(d: Decision | ClassDecision) -> str:
     """The answer in words."""
+    if isinstance(d, ClassDecision):
+        return class_decisions.answer(d)
     return f"ran {ms(d.delta)}" if d.kind == "charge" else ANSWERS[d.kind][bool(d.answer)]
 
 
-def line(d: Decision) -> str:
+def line(d: Decision | ClassDecision) -> str:
     """The decision as one line: time in ms, CPU, kind, policy, queue, subject, answer, rule and its sentence."""
-    because = sentence(d.rule)
+    because = class_decisions.sentence(d.rule) if isinstance(d, ClassDecision) else sentence(d.rule)
     queue = f"g{d.group}" if d.group else ""
     return (f"{ms(d.time):>14} [{d.cpu:03}] {d.kind:7} {d.policy:8} {queue:4} {d.subject:18} {answer(d):14} {d.rule}"
             + (f": {because}" if because else ""))
@@ -103,8 +107,10 @@ def conclusion(d: Decision) -> str:
     return text
 
 
-def full(d: Decision) -> list[str]:
+def full(d: Decision | ClassDecision) -> list[str]:
     """The decision with its candidates, as lines."""
+    if isinstance(d, ClassDecision):
+        return [line(d), "", *class_decisions.table(d), "", class_decisions.conclusion(d), ""]
     return [line(d), "", *table(d), "", conclusion(d), ""]
 
 
@@ -129,7 +135,7 @@ class Statistics:
         self.yes: Counter[tuple[str, str, str]] = Counter()
         self.candidates: Counter[tuple[str, str, str]] = Counter()
 
-    def add(self, d: Decision) -> None:
+    def add(self, d: Decision | ClassDecision) -> None:
         key = d.policy, d.kind, d.rule
         self.decisions[key] += 1
         self.yes[key] += bool(d.answer)

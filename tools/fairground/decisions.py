@@ -28,6 +28,8 @@ from .tracefile import MAGIC, TraceFile
 SCHEMA = "fairground-decisions/1"
 SYSTEM, PREFIX, CANDIDATE = "decision", "sched_decision_", "sched_decision_candidate"
 SELECT, CPU = "sched_decision_select", "sched_decision_cpu"  # placements.py reads them
+TASK, LEVEL, CLASS = (PREFIX + name for name in ("task", "level", "class"))  # class_decisions.py
+OTHERS = {SELECT, CPU, TASK, LEVEL, CLASS}
 KINDS = ("pick", "preempt", "tick", "place", "charge", "leave")
 LISTS = pathlib.Path(__file__).resolve().parents[2] / "sched" / "observe" / "rule.def"
 HALF, WHOLE = 1 << 63, 1 << 64
@@ -55,6 +57,7 @@ class Flag(enum.IntFlag):
     SUBJECT = 0x400
     QUEUED = 0x800
     RELATIVE = 0x1000
+    THROTTLED = 0x2000
 
 
 def difference(a: int, b: int) -> int:
@@ -177,7 +180,7 @@ class DecisionFile:
 
     def rules(self) -> set[str]:
         """The rules that the file may name."""
-        return set(tree_names("RULE"))
+        return set(tree_names("RULE")) | set(tree_names("REASON"))
 
     def policies(self) -> set[str]:
         """The policies that the file may name."""
@@ -241,7 +244,7 @@ class _JsonFile(DecisionFile):
             for number, line in enumerate(f, 2):
                 try:
                     row = json.loads(line)
-                    if row["kind"] != SELECT.removeprefix(PREFIX):
+                    if PREFIX + row["kind"] not in OTHERS:
                         yield self._decision(row)
                 except KeyError as error:
                     raise DecisionError(f"line {number} has no field {error.args[0]}") from error
@@ -325,7 +328,7 @@ class _TraceDecisions(DecisionFile):
         except DAMAGE as error:
             raise DecisionError("the trace is damaged") from error
         formats = {f.name: f for f in trace.formats.values() if f.system == SYSTEM}
-        self._names = set(formats) - {SELECT, CPU}
+        self._names = set(formats) - OTHERS
         self._kinds = {PREFIX + kind: _Kind(formats[PREFIX + kind]) for kind in KINDS if PREFIX + kind in formats}
         if not self._kinds or CANDIDATE not in formats:
             raise DecisionError("the trace has no decisions: record it with EVENTS='decision:*'")
@@ -333,10 +336,12 @@ class _TraceDecisions(DecisionFile):
         self.provenance = Provenance(trace.cpus, "", {})
 
     def rules(self) -> set[str]:
-        return {name for kind in self._kinds.values() for number, name in kind.rules.items() if number != 255}
+        return ({name for kind in self._kinds.values() for number, name in kind.rules.items() if number != 255}
+                | set(tree_names("REASON")))
 
     def policies(self) -> set[str]:
-        return {name for kind in self._kinds.values() for number, name in kind.policies.items() if number != 255}
+        return ({name for kind in self._kinds.values() for number, name in kind.policies.items() if number != 255}
+                | set(tree_names("POLICY")))
 
     def _decisions(self) -> Iterator[Decision | None]:
         assert self.trace

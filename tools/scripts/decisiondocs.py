@@ -98,6 +98,13 @@ def names(macro: str) -> list[tuple[str, str]]:
     return re.findall(rf'\b{macro}\(\d+, (\w+), "(.*?)"\)', _text(RULES))
 
 
+def listed(name: str) -> list[tuple[str, str]]:
+    """(name, sentence) of the rows of the list @name."""
+    found = re.search(rf"#define {name}\((\w+)\)(.*?[^\\])\n(?!\t)", _text(RULES), re.DOTALL)
+    assert found
+    return re.findall(rf'\b{found[1]}\(\d+, (\w+), "(.*?)"\)', found[2])
+
+
 # --- the page ---------------------------------------------------------------------------------------------------
 
 
@@ -108,7 +115,7 @@ def table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 def _types(fields: Sequence[Field]) -> str:
     shown = {"name": "name", "DECISION_POLICIES": "policy", "DECISION_RULES": "rule", "AIM_RULES": "aim",
-             "CPU_RULES": "rule"}
+             "CPU_RULES": "rule", "CLASS_ACTS": "act", "CLASS_POLICIES": "policy", "CLASS_RULES": "rule"}
     return table(("field", "type", "meaning"), [(f"`{f.name}`", shown.get(f.type, f.type), f.meaning) for f in fields])
 
 
@@ -124,7 +131,8 @@ changes no byte of a trace then. A decision is one call of a fair policy's hook:
 
 In a tree of groups each level has its own queue, so one switch consists of several picks: first the root's queue, then
 the group's. A kind of its own is `select`: on which CPU a fair task wakes up or starts
-([below](#on-which-cpu)). Real-time and deadline tasks, and balancing, are not recorded yet.
+([below](#on-which-cpu)). Another is `class`: what the real-time and deadline classes decide
+([below](#real-time-and-deadline)). Balancing is not recorded yet.
 
 ## Recording
 
@@ -241,6 +249,49 @@ forms with `fairground.placements.read(path)`.
 ### Why that CPU
 
 {cpu_rules}
+
+## Real time and deadline
+
+Decisions of SCHED_FIFO, SCHED_RR and SCHED_DEADLINE have the class's own numbers: priority and place in the list, the
+rest of a slice; deadline, budget, bandwidth. A task that is more urgent than all fair ones is never a candidate of a
+fair policy: `active` says which classes had a task when this one was asked.
+
+{acts}
+
+`fairground decisions` prints these among the others, by their act and their policy:
+
+    make decisions FILE=run.json SHOW="--policy rr --kind tick,pick"
+    make decisions FILE=run.dat SHOW="--policy deadline --kind throttle,replenish --full"
+
+In JSON such a line has `kind` "class", the fields below, and two lists of objects with `nr`: `tasks`, the queue, and
+`cpus`, where one is chosen. In a trace.dat the rows are events `sched_decision_task` and `sched_decision_level`,
+followed by one `sched_decision_class`. Python reads both forms with `fairground.class_decisions.read(path)`. While they
+are recorded, operations that record stand before those of the class. The class itself tells of budgets, throttling,
+pushes and pulls, which happen inside others.
+
+### A decision of such a class
+
+{of_class}
+
+### A task
+
+{task}
+
+| flag | meaning |
+| --- | --- |
+{task_flags}
+
+### How urgent a CPU is
+
+{level}
+
+| flag | meaning |
+| --- | --- |
+{level_flags}
+
+### Why it went so
+
+{reasons}
 """
 
 
@@ -261,6 +312,11 @@ def page() -> str:
         placement=_types(event_fields("sched_decision_select")), cpu=_types(event_fields("sched_decision_cpu")),
         aims=table(("aim", "because"), [(f"`{name}`", sentence) for name, sentence in names("AIM")]),
         cpu_rules=table(("rule", "because"), [(f"`{name}`", sentence) for name, sentence in names("CPU")]),
+        acts=table(("act", "question"), [(f"`{name}`", question) for name, question in names("ACT")]),
+        of_class=_types(event_fields("sched_decision_class")), task=_types(event_fields("sched_decision_task")),
+        task_flags=_bits("sched_decision_task"), level=_types(event_fields("sched_decision_level")),
+        level_flags=_bits("sched_decision_level"),
+        reasons=table(("rule", "because"), [(f"`{name}`", sentence) for name, sentence in names("REASON")]),
         rules=table(("rule", "because"), sentences), policies=table(("policy", "what it is"), policies))
 
 
@@ -273,9 +329,7 @@ def _type(field: Field) -> dict[str, Any]:
     if field.type in NUMBERS:
         low, high = NUMBERS[field.type]
         return {"type": "integer", "minimum": low, "maximum": high}
-    macro = {"DECISION_POLICIES": "POLICY", "DECISION_RULES": "RULE", "AIM_RULES": "AIM",
-             "CPU_RULES": "CPU"}[field.type]
-    return {"enum": [name for name, _ in names(macro)]}
+    return {"enum": [name for name, _ in listed(field.type)]}
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:
@@ -298,10 +352,16 @@ def schema() -> str:
     placement = _object({"time": count, "kind": {"const": "select"},
                          **_described(event_fields("sched_decision_select")),
                          "cpus": {"type": "array", "items": {"$ref": "#/$defs/cpu"}}})
+    task = _object({"nr": count, **_described(event_fields("sched_decision_task"))})
+    level = _object({"nr": count, **_described(event_fields("sched_decision_level"))})
+    of_class = _object({"time": count, "kind": {"const": "class"}, **_described(event_fields("sched_decision_class")),
+                        "tasks": {"type": "array", "items": {"$ref": "#/$defs/task"}},
+                        "cpus": {"type": "array", "items": {"$ref": "#/$defs/level"}}})
     return json.dumps({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$comment": f"Made from {DECISIONS} and {RULES} by tools/scripts/decisiondocs.py",
         "title": "A line of a file of decisions: the first is a header, each other a decision",
-        "oneOf": [{"$ref": "#/$defs/header"}, {"$ref": "#/$defs/decision"}, {"$ref": "#/$defs/placement"}],
-        "$defs": {"header": header, "decision": decision, "candidate": candidate, "placement": placement, "cpu": cpu},
+        "oneOf": [{"$ref": f"#/$defs/{name}"} for name in ("header", "decision", "placement", "of_class")],
+        "$defs": {"header": header, "decision": decision, "candidate": candidate, "placement": placement, "cpu": cpu,
+                  "of_class": of_class, "task": task, "level": level},
     }, indent=1) + "\n"

@@ -182,6 +182,7 @@ const struct sched_class fair_class = {
 	.regroup = fair_regroup,
 	.slice = fair_slice,
 	.request = fair_request,
+	.numbers = class_no_numbers,
 	.check = fair_check,
 	.check_offline = fair_check_offline,
 	.dump = fair_dump,

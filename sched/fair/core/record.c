@@ -269,7 +269,7 @@ static const struct fair_hooks recording_hooks = {
 
 void queue_choose_hooks(struct fair_queue *q)
 {
-	q->hooks = traced_any(q->rq->s, DECISION_EVENTS) ? &recording_hooks : asked(q);
+	q->hooks = traced_any(q->rq->s, FAIR_DECISION_EVENTS) ? &recording_hooks : asked(q);
 }
 
 void fair_record(struct sched *s)

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Recording decisions of classes: operations that stand before those of the machine's classes while
+ * an event of theirs is on. They are put into s->class_copy one by one, and any CPU may see any of
+ * them at any time. Each notes what is queued, asks the class, and notes the answer. While nothing
+ * is recorded they are in no table, and cost nothing. The rest (throttling, pushes, pulls) happens
+ * inside an operation; there the class tells.
+ *
+ * Lock: the runqueue's.
+ */
+#include "sched/observe/class_record.h"
+
+#define NOWHERE ((u32)-1)
+
+/* The class's own operations. */
+static const struct sched_class *own(const struct rq *rq, const struct sched_class *class)
+{
+	return rq->s->class_own[class->rank];
+}
+
+/* --- rows --------------------------------------------------------------------- */
+
+static u16 flags_of(const struct rq *rq, const struct task *t, const struct class_numbers *n,
+		    bool queued)
+{
+	return (u16)((task_running(rq, t) ? DECISION_RUNS : 0) | (queued ? DECISION_QUEUED : 0) |
+		     (n->throttled ? DECISION_THROTTLED : 0));
+}
+
+/* Returns how many rows were recorded: 1, or 0 while their event is off. */
+static u16 put_task(struct rq *rq, struct task *t, u32 position, unsigned flags)
+{
+	struct event_sched_decision_task row;
+	struct class_numbers n = { .slice = 0 };
+
+	if (!traced(rq->s, EVENT_sched_decision_task))
+		return 0;
+	t->class->numbers(rq, t, &n);
+	row = (struct event_sched_decision_task){
+		.common = { EVENT_ID_sched_decision_task, sizeof(row), rq->cpu },
+		.pid = t->pid,
+		.prio = t->prio,
+		.position = position == NOWHERE ? 0 : position,
+		.slice = n.slice,
+		.flags = (u16)(flags | flags_of(rq, t, &n, position != NOWHERE)),
+		.nr_allowed = (u16)t->nr_allowed,
+		.bw = n.bw,
+		.deadline = n.deadline,
+		.budget = n.budget,
+		.replenish_at = n.replenish_at,
+		.runtime = n.runtime,
+		.relative = n.relative,
+		.period = n.period,
+	};
+	__builtin_memcpy(row.comm, t->comm, TASK_COMM_LEN);
+	host_trace(&row.common);
+	return 1;
+}
+
+/* The class's queue in its order, and @subject, which may be NULL, wherever it is. */
+static u16 put_tasks(struct rq *rq, const struct sched_class *class, struct task *subject)
+{
+	u32 position = 0;
+	u16 nr = 0;
+
+	for (struct task *t = class->first_queued(rq); t; t = class->next_queued(rq, t)) {
+		if (nr < DECISION_ROWS_MAX - 1 || t == subject)
+			nr += put_task(rq, t, position, t == subject ? DECISION_SUBJECT : 0);
+		if (t == subject)
+			subject = NULL;
+		position++;
+	}
+	return subject ? nr + put_task(rq, subject, NOWHERE, DECISION_SUBJECT) : nr;
+}
+
+static u32 position_of(struct rq *rq, const struct task *t)
+{
+	u32 position = 0;
+
+	for (struct task *q = t->class->first_queued(rq); q; q = t->class->next_queued(rq, q)) {
+		if (q == t)
+			return position;
+		position++;
+	}
+	return NOWHERE;
+}
+
+static void put_level(struct sched *s, const struct rq *at, const struct task *t, unsigned cpu,
+		      unsigned waker)
+{
+	struct class_numbers n = { .prio = MAX_RT_PRIO };
+	struct rq *rq = cpu_rq(s, cpu);
+	const struct sched_class *class;
+	struct event_sched_decision_level row;
+
+	for_each_class(class, s) class->numbers(rq, NULL, &n);
+	row = (struct event_sched_decision_level){
+		.common = { EVENT_ID_sched_decision_level, sizeof(row), at->cpu },
+		.of_cpu = (u16)cpu,
+		.flags = (u16)((task_allowed(t, cpu) ? DECISION_CPU_ALLOWED : 0) |
+			       (cpu == waker ? DECISION_CPU_WAKER : 0) |
+			       (cpu == t->cpu ? DECISION_CPU_LAST : 0)),
+		.active = READ_ONCE(rq->active),
+		.prio = n.prio,
+		.nr_running = READ_ONCE(rq->nr_running),
+		.deadline = n.deadline,
+	};
+	host_trace(&row.common);
+}
+
+static u16 put_levels(struct rq *rq, const struct task *t, unsigned waker)
+{
+	unsigned cpu;
+	u16 nr = 0;
+
+	if (!traced(rq->s, EVENT_sched_decision_level))
+		return 0;
+	for_each_cpu(cpu, &rq->s->online) {
+		if (nr == DECISION_ROWS_MAX)
+			break;
+		put_level(rq->s, rq, t, cpu, waker);
+		nr++;
+	}
+	return nr;
+}
+
+/* --- records ------------------------------------------------------------------ */
+
+static u8 policy_of(const struct task *t)
+{
+	if (!t)
+		return CLASS_POLICY_real_time;
+	return t->policy == SCHED_DEADLINE ? CLASS_POLICY_deadline
+	       : t->policy == SCHED_RR	   ? CLASS_POLICY_rr
+					   : CLASS_POLICY_fifo;
+}
+
+/* Fills in @d with all that is known before the class is asked. */
+static void begin(struct event_sched_decision_class *d, struct rq *rq,
+		  const struct sched_class *class, unsigned call)
+{
+	*d = (struct event_sched_decision_class){
+		.common = { EVENT_ID_sched_decision_class, sizeof(*d), rq->cpu },
+		.answer = 1,
+		.cpu = (u16)rq->cpu,
+		.to = (u16)rq->cpu,
+		.call = (u16)call,
+		.nr_queued = class->nr_queued(rq),
+		.active = rq->active,
+		.clock = rq->clock,
+	};
+	rq->class_rule = REASON_class_order;
+}
+
+/* The running @t is charged before the rows: a record inside a decision would tear it apart. */
+static void begin_among_all(struct event_sched_decision_class *d, struct rq *rq,
+			    const struct sched_class *class, struct task *t, unsigned call)
+{
+	if (t && task_running(rq, t))
+		own(rq, class)->charge(rq);
+	begin(d, rq, class, call);
+	d->nr_rows = put_tasks(rq, class, t);
+}
+
+/* The rest, when the class has answered; hands over the record. */
+static void end(struct event_sched_decision_class *d, struct rq *rq,
+		const struct sched_class *class, struct task *t, enum class_act act,
+		enum class_rule rule)
+{
+	struct class_numbers n = { .slice = 0 };
+	u32 position = t ? position_of(rq, t) : NOWHERE;
+
+	class->numbers(rq, NULL, &n);
+	d->used = n.used;
+	d->period_end = n.period_end;
+	d->act = (u8)act;
+	d->policy = policy_of(t);
+	d->rule = (u8)rule;
+	d->flags = n.throttled ? DECISION_THROTTLED : 0;
+	if (t) {
+		n = (struct class_numbers){ .slice = 0 };
+		class->numbers(rq, t, &n);
+		__builtin_memcpy(d->comm, t->comm, TASK_COMM_LEN);
+		d->pid = t->pid;
+		d->prio = t->prio;
+		d->position = position == NOWHERE ? 0 : position;
+		d->flags = flags_of(rq, t, &n, position != NOWHERE);
+		d->slice = n.slice;
+		d->deadline = n.deadline;
+		d->budget = n.budget;
+		d->replenish_at = n.replenish_at;
+	}
+	host_trace(&d->common);
+}
+
+/* The rule that the class named, or else its usual one. */
+static enum class_rule rule_of(const struct rq *rq, const struct sched_class *class,
+			       enum class_act act)
+{
+	return rq->class_rule ? rq->class_rule : class->rule[act];
+}
+
+void emit_class_move(struct rq *rq, struct task *t, enum class_act act, unsigned to)
+{
+	struct event_sched_decision_class d;
+
+	begin_among_all(&d, rq, t->class, t, 0);
+	d.nr_cpus = put_levels(rq, t, rq->cpu);
+	d.to = (u16)to;
+	end(&d, rq, t->class, t, act, act == ACT_push ? REASON_waits : REASON_waits_there);
+}
+
+void emit_class_turn(struct rq *rq, const struct sched_class *class, enum class_act act,
+		     enum class_rule rule)
+{
+	struct event_sched_decision_class d;
+
+	begin(&d, rq, class, 0);
+	end(&d, rq, class, NULL, act, rule);
+}
+
+void class_note_begin(struct class_note *note, struct rq *rq, struct task *t)
+{
+	note->on = traced(rq->s, EVENT_sched_decision_class);
+	if (!note->on)
+		return;
+	begin(&note->d, rq, t->class, 0);
+	note->d.nr_rows = put_task(rq, t, position_of(rq, t), DECISION_SUBJECT);
+}
+
+void class_note_end(struct class_note *note, struct rq *rq, struct task *t, enum class_act act,
+		    enum class_rule rule)
+{
+	if (note->on)
+		end(&note->d, rq, t->class, t, act, rule);
+}
+
+/* --- the operations ----------------------------------------------------------- */
+
+static enum class_rule arrival(unsigned flags)
+{
+	if (flags & QUEUE_RESTORE)
+		return flags & QUEUE_MOVE ? REASON_arrives_changed : REASON_arrives_back;
+	return flags & ENQUEUE_INITIAL	? REASON_arrives_new
+	       : flags & ENQUEUE_WAKEUP ? REASON_arrives_woken
+					: REASON_arrives_moved;
+}
+
+static void record_enqueue(struct rq *rq, struct task *t, unsigned flags)
+{
+	struct event_sched_decision_class d;
+
+	if (!traced(rq->s, EVENT_sched_decision_class)) {
+		own(rq, t->class)->enqueue(rq, t, flags);
+		return;
+	}
+	begin_among_all(&d, rq, t->class, t, flags);
+	own(rq, t->class)->enqueue(rq, t, flags);
+	end(&d, rq, t->class, t, ACT_enter, arrival(flags));
+}
+
+static bool record_dequeue(struct rq *rq, struct task *t, unsigned flags)
+{
+	struct event_sched_decision_class d;
+	bool left;
+
+	if (!traced(rq->s, EVENT_sched_decision_class))
+		return own(rq, t->class)->dequeue(rq, t, flags);
+	begin_among_all(&d, rq, t->class, t, flags);
+	left = own(rq, t->class)->dequeue(rq, t, flags);
+	end(&d, rq, t->class, t, ACT_leave,
+	    flags & DEQUEUE_SLEEP ? REASON_sleeps
+	    : flags & QUEUE_SAVE  ? REASON_changes
+				  : REASON_departs);
+	return left;
+}
+
+/* The core asks the most urgent class that is active. */
+static struct task *record_pick(struct rq *rq)
+{
+	const struct sched_class *class = rq->s->class[__builtin_ctz(rq->active)];
+	struct event_sched_decision_class d;
+	struct task *t;
+
+	if (!traced(rq->s, EVENT_sched_decision_class))
+		return own(rq, class)->pick(rq);
+	begin_among_all(&d, rq, class, NULL, 0);
+	t = own(rq, class)->pick(rq);
+	d.answer = t != NULL;
+	end(&d, rq, class, t, ACT_pick, t ? rule_of(rq, class, ACT_pick) : REASON_nobody);
+	return t;
+}
+
+static bool record_preempts(struct rq *rq, struct task *woken, unsigned flags)
+{
+	struct event_sched_decision_class d;
+
+	if (!traced(rq->s, EVENT_sched_decision_class))
+		return own(rq, woken->class)->preempts(rq, woken, flags);
+	begin_among_all(&d, rq, woken->class, woken, flags);
+	d.nr_cpus = put_levels(rq, woken, rq->cpu);
+	d.answer = own(rq, woken->class)->preempts(rq, woken, flags);
+	end(&d, rq, woken->class, woken, ACT_preempt, rule_of(rq, woken->class, ACT_preempt));
+	return d.answer;
+}
+
+/* A tick ends the turn of an RR task only. */
+static void record_tick(struct rq *rq, struct task *t)
+{
+	struct event_sched_decision_class d;
+
+	if (!traced(rq->s, EVENT_sched_decision_class) || t->policy != SCHED_RR) {
+		own(rq, t->class)->tick(rq, t);
+		return;
+	}
+	begin_among_all(&d, rq, t->class, t, 0);
+	own(rq, t->class)->tick(rq, t);
+	d.answer = rq->class_rule == REASON_slice_over;
+	end(&d, rq, t->class, t, ACT_tick, rule_of(rq, t->class, ACT_tick));
+}
+
+static void record_yield(struct rq *rq)
+{
+	struct event_sched_decision_class d;
+	struct task *t = rq->curr;
+
+	if (!traced(rq->s, EVENT_sched_decision_class)) {
+		own(rq, t->class)->yield(rq);
+		return;
+	}
+	begin_among_all(&d, rq, t->class, t, 0);
+	own(rq, t->class)->yield(rq);
+	end(&d, rq, t->class, t, ACT_yield, REASON_yields);
+}
+
+static unsigned record_select(struct rq *rq, struct task *t, unsigned cpu, unsigned reason)
+{
+	struct event_sched_decision_class d;
+	unsigned to;
+
+	if (!traced(rq->s, EVENT_sched_decision_class))
+		return own(rq, t->class)->select_cpu(rq, t, cpu, reason);
+	begin(&d, rq, t->class, reason);
+	d.nr_rows = put_task(rq, t, position_of(rq, t), DECISION_SUBJECT);
+	d.nr_cpus = put_levels(rq, t, cpu);
+	to = own(rq, t->class)->select_cpu(rq, t, cpu, reason);
+	d.to = (u16)to;
+	end(&d, rq, t->class, t, ACT_select, rule_of(rq, t->class, ACT_select));
+	return to;
+}
+
+void class_record(struct sched *s)
+{
+	bool on = traced_any(s, CLASS_DECISION_EVENTS);
+
+	for (unsigned rank = 0; rank < NR_CLASSES; rank++) {
+		const struct sched_class *mine = s->class_own[rank];
+		struct sched_class *c = &s->class_copy[rank];
+
+		if (!mine->recorded)
+			continue;
+		WRITE_ONCE(c->enqueue, on ? record_enqueue : mine->enqueue);
+		WRITE_ONCE(c->dequeue, on ? record_dequeue : mine->dequeue);
+		WRITE_ONCE(c->pick, on ? record_pick : mine->pick);
+		WRITE_ONCE(c->preempts, on ? record_preempts : mine->preempts);
+		WRITE_ONCE(c->tick, on ? record_tick : mine->tick);
+		WRITE_ONCE(c->yield, on ? record_yield : mine->yield);
+		WRITE_ONCE(c->select_cpu, on ? record_select : mine->select_cpu);
+	}
+}

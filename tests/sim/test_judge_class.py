@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Decisions of the real-time and deadline classes: all are right, a wrong one is seen, recording changes nothing."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+from conftest import BUILD, ROOT
+
+MODEL = pathlib.Path(__file__).parents[1] / "model"
+SHARE_US = 90_000  # of each 100 ms
+LIMITS = ["--rt-runtime-us", str(SHARE_US), "--rt-period-us", "100000", "--rr-timeslice-ms", "20"]
+MIXED = ("hogs:n=2 hogs:n=2,policy=rr,prio=3 bursts:n=2,run=2ms,sleep=9ms,policy=fifo "
+         "bursts:n=2,run=700us,sleep=4ms,policy=rr,prio=20 yielders:n=3,run=1ms,policy=rr,prio=3 "
+         "periodic:policy=deadline,period=10ms,run=3ms,runtime=1ms,deadline=8ms,n=2 "
+         "bursts:n=3,run=1ms,sleep=2ms,policy=deadline,runtime=2ms,period=20ms,deadline=7ms")
+
+
+def judged(path):
+    """(exit status, {(policy, act): (right, not judged, wrong)}, the complaints)."""
+    done = subprocess.run([sys.executable, str(MODEL / "judge_class.py"), str(path), *LIMITS], capture_output=True,
+                          text=True, check=False)
+    lines = [line.split(": ", 1)[1] for line in done.stdout.splitlines()]
+    head = lines.index(next(line for line in lines if line.startswith("policy ")))
+    rows = [line.split() for line in lines[head + 1:]]
+    return done.returncode, {(row[0], row[1]): tuple(map(int, row[2:])) for row in rows}, lines[:head]
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """The path of a file of decisions, and its lines."""
+    path = tmp_path_factory.mktemp("class") / "d.json"
+    subprocess.run([os.path.join(BUILD, "schedsim"), "--cpus", "2", "--time", "400ms", "--set",
+                    f"sched_rt_runtime_us={SHARE_US}", "--set", "sched_rt_period_us=100000", "--set",
+                    "sched_rr_timeslice_ms=20", "--decisions", str(path),
+                    *MIXED.split()], check=True, stdout=subprocess.DEVNULL)
+    return path, path.read_text(encoding="utf-8").splitlines()
+
+
+def test_every_decision_is_right(recorded):
+    status, table, complaints = judged(recorded[0])
+    assert status == 0 and not complaints and all(wrong == 0 for _, _, wrong in table.values())
+    acts = {act for _, act in table}
+    assert acts == {"pick", "preempt", "tick", "select", "enter", "leave", "yield", "throttle", "replenish", "push",
+                    "pull"}
+    right = {key: row[0] for key, row in table.items()}
+    assert all(right[key] > 10 for key in (
+        ("deadline", "pick"), ("deadline", "enter"), ("deadline", "throttle"), ("deadline", "replenish"),
+        ("deadline", "preempt"), ("fifo", "pick"), ("rr", "pick"), ("rr", "enter"), ("rr", "leave")))
+    assert sum(row[1] for row in table.values()) < sum(right.values()) / 100
+
+
+def subject_of(d):
+    return next((row for row in d["tasks"] if row["flags"] & 0x400), {"slice": 0, "budget": 0, "flags": 0})
+
+
+# A condition for the decision that is changed, and the change.
+CHANGES = [
+    ("rr", "pick", lambda d: len(d["tasks"]) > 1, lambda d: d.update(pid=d["tasks"][-1]["pid"])),
+    ("fifo", "pick", lambda d: True, lambda d: d.update(active=d["active"] | 2)),
+    ("rr", "tick", lambda d: subject_of(d)["slice"] > 1, lambda d: d.update(slice=d["slice"] - 1)),
+    ("rr", "tick", lambda d: d["answer"] == 0, lambda d: d.update(answer=1)),
+    ("fifo", "enter", lambda d: d["position"] > 0, lambda d: d.update(position=0)),
+    ("rr", "yield", lambda d: d["position"] > 0, lambda d: d.update(position=0)),
+    ("fifo", "preempt", lambda d: True, lambda d: d.update(answer=1 - d["answer"])),
+    ("rr", "push", lambda d: True, lambda d: d.update(to=d["cpu"])),
+    ("real_time", "throttle", lambda d: True, lambda d: d.update(used=SHARE_US * 1000)),
+    ("deadline", "pick", lambda d: len({row["deadline"] for row in d["tasks"] if not row["flags"] & 0x2000}) > 1,
+     lambda d: d.update(pid=max((row["deadline"], row["pid"]) for row in d["tasks"] if not row["flags"] & 0x2000)[1])),
+    ("deadline", "enter", lambda d: d["call"] == 1, lambda d: d.update(deadline=d["deadline"] + 1)),
+    ("deadline", "enter", lambda d: d["call"] == 1, lambda d: d.update(budget=d["budget"] + 1)),
+    ("deadline", "throttle", lambda d: True, lambda d: d.update(replenish_at=d["replenish_at"] - 1)),
+    ("deadline", "replenish", lambda d: True, lambda d: d.update(budget=d["budget"] + 1)),
+    ("deadline", "preempt", lambda d: True, lambda d: d.update(answer=1 - d["answer"])),
+]
+
+
+@pytest.mark.parametrize("policy, act, fits, change", CHANGES)
+def test_one_wrong_decision_among_many_is_seen(recorded, tmp_path, policy, act, fits, change):
+    """A single number of a single decision is changed in a file of right ones."""
+    lines = list(recorded[1])
+    for number, line in enumerate(lines[1:], 1):
+        d = json.loads(line)
+        if d["kind"] == "class" and (d["policy"], d["act"]) == (policy, act) and fits(d):
+            change(d)
+            lines[number] = json.dumps(d)
+            break
+    else:
+        pytest.fail("there is no such decision")
+    path = tmp_path / "d.json"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    status, table, complaints = judged(path)
+    assert status == 1 and table[policy, act][2] >= 1 and f"{policy} {act}" in complaints[0]
+
+
+def test_a_task_that_moves_in_its_list_is_seen(recorded, tmp_path):
+    """Each record is right by itself, but two tasks of one priority changed places in between."""
+    lines = list(recorded[1])
+    for number, line in enumerate(lines[1:], 1):
+        d = json.loads(line)
+        if d["kind"] != "class" or d["act"] != "pick" or d["policy"] == "deadline" or len(d["tasks"]) < 3:
+            continue
+        a, b = d["tasks"][1:3]
+        if a["prio"] == b["prio"]:
+            d["tasks"][1:3] = [b, a]
+            lines[number] = json.dumps(d)
+            break
+    path = tmp_path / "d.json"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    status, _, complaints = judged(path)
+    assert status == 1 and "the queue has" in complaints[0]
+
+
+def test_recording_changes_nothing(sim, tmp_path):
+    """The trace of the run is the same, to the byte, with and without."""
+    traces = []
+    for words in ([], ["--decisions", str(tmp_path / "d.json")]):
+        path = tmp_path / "t.dat"
+        sim(f"--cpus 2 --time 400ms --trace {path} {MIXED}", *words)
+        traces.append(path.read_bytes())
+    assert traces[0] == traces[1] and len(traces[0]) > 50_000
+
+
+def test_they_are_printed_among_the_others(recorded):
+    env = {**os.environ, "PYTHONPATH": os.path.join(ROOT, "tools")}
+    words = [sys.executable, "-m", "fairground", "decisions", str(recorded[0])]
+
+    def fairground(*more):
+        done = subprocess.run([*words, *more], capture_output=True, text=True, env=env, check=False)
+        assert done.returncode == 0 and not done.stderr
+        return done.stdout
+
+    out = fairground("--policy", "deadline", "--kind", "throttle", "--limit", "1", "--full")
+    assert "throttled, because it ran for its budget. Afterwards: deadline in" in out and "bandwidth" in out
+    out = fairground("--rule", "slice_over", "--limit", "3")
+    assert out.count("turn is over") == 3 and out.count("its slice is used up") == 3
+    table = {tuple(line.split()[:3]) for line in fairground("--stats").splitlines()}
+    assert {("rr", "pick", "most_urgent"), ("cfs", "pick", "only_one"),
+            ("deadline", "pick", "earliest_deadline")} <= table

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Records of what the real-time and deadline classes decide (sched/observe/decision.def): whole
+ * decisions, by the rule that decided, with the numbers before and after; and only while their
+ * events are on. That recording changes nothing is shown in tests/sim/test_judge_class.py.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "host.h"
+#include "sched/rt/rt.h"
+
+#define record	  event_sched_decision_class
+#define task_row  event_sched_decision_task
+#define level_row event_sched_decision_level
+
+static struct machine *recorded(unsigned nr_cpus)
+{
+	struct machine *m = machine_new(nr_cpus, 250);
+
+	sched_trace_set(m->s, CLASS_DECISION_EVENTS);
+	m->nr_trace = 0;
+	return m;
+}
+
+/* The last record about @act. */
+static unsigned find(struct machine *m, enum class_act act)
+{
+	for (unsigned i = m->nr_trace; i-- > 0;)
+		if (m->trace[i].common.type == EVENT_ID_sched_decision_class &&
+		    ((const struct record *)m->trace[i].bytes)->act == act)
+			return i;
+	fail_msg("there is no such decision");
+	return 0;
+}
+
+static const struct record *last(struct machine *m, enum class_act act)
+{
+	return (const void *)m->trace[find(m, act)].bytes;
+}
+
+/* The @index-th task of the last record about @act: rows of CPUs stand between. */
+static const struct task_row *row(struct machine *m, enum class_act act, unsigned index)
+{
+	unsigned at = find(m, act);
+	const struct record *d = (const void *)m->trace[at].bytes;
+	const struct task_row *found;
+
+	assert_true(index < d->nr_rows);
+	found = (const void *)m->trace[at - d->nr_cpus - d->nr_rows + index].bytes;
+	assert_int_equal(found->common.type, EVENT_ID_sched_decision_task);
+	return found;
+}
+
+static void off_the_class_has_its_own_operations(void **state)
+{
+	struct machine *m = machine_new(1, 250);
+	const struct sched_class *rt = m->s->class[CLASS_rt];
+
+	(void)state;
+	sched_trace_set(m->s, ~CLASS_DECISION_EVENTS);
+	assert_ptr_equal(rt->pick, rt_class.pick);
+	assert_ptr_equal(rt->enqueue, rt_class.enqueue);
+	sched_trace_set(m->s, BIT(EVENT_sched_decision_class));
+	assert_ptr_not_equal(rt->pick, rt_class.pick);
+	assert_ptr_equal(m->s->class[CLASS_fair] -> pick, fair_class.pick);
+	spawn(m, "A", SCHED_FIFO, 5);
+	assert_int_equal(last(m, ACT_pick)->nr_rows, 0);
+	sched_trace_set(m->s, 0);
+	assert_ptr_equal(rt->pick, rt_class.pick);
+	m->nr_trace = 0;
+	tick(m);
+	spawn(m, "B", SCHED_RR, 6);
+	assert_int_equal(m->nr_trace, 0);
+	machine_free(m);
+}
+
+static void a_pick_has_the_queue_in_its_order(void **state)
+{
+	struct machine *m = recorded(1);
+	struct task *a = spawn(m, "A", SCHED_FIFO, 5), *b = spawn(m, "B", SCHED_RR, 9);
+	const struct record *d;
+
+	(void)state;
+	assert_ptr_equal(running(m, 0), b);
+	d = last(m, ACT_pick);
+	assert_string_equal(d->comm, "B");
+	assert_int_equal(d->rule, REASON_most_urgent);
+	assert_int_equal(d->policy, CLASS_POLICY_rr);
+	assert_int_equal(d->active, BIT(CLASS_rt));
+	assert_int_equal(d->nr_rows, 2);
+	assert_int_equal(row(m, ACT_pick, 0)->prio, b->prio);
+	assert_int_equal(row(m, ACT_pick, 0)->slice, 25);
+	assert_int_equal(row(m, ACT_pick, 0)->flags, DECISION_QUEUED);
+	assert_int_equal(row(m, ACT_pick, 1)->pid, a->pid);
+	assert_int_equal(row(m, ACT_pick, 1)->position, 1);
+	assert_int_equal(row(m, ACT_pick, 1)->slice, 0);
+	assert_int_equal(row(m, ACT_pick, 1)->flags, DECISION_QUEUED | DECISION_RUNS);
+	machine_free(m);
+}
+
+static void a_slice_ends_by_a_rule(void **state)
+{
+	struct machine *m = recorded(1);
+
+	(void)state;
+	spawn(m, "A", SCHED_RR, 5);
+	for (unsigned n = 0; n < 25; n++)
+		tick(m);
+	assert_int_equal(last(m, ACT_tick)->rule, REASON_slice_alone);
+	assert_int_equal(last(m, ACT_tick)->answer, 0);
+	spawn(m, "B", SCHED_RR, 5);
+	tick(m);
+	assert_int_equal(last(m, ACT_tick)->rule, REASON_slice_lasts);
+	assert_int_equal(last(m, ACT_tick)->slice, 24);
+	for (unsigned n = 0; n < 24; n++)
+		tick(m);
+	assert_int_equal(last(m, ACT_tick)->rule, REASON_slice_over);
+	assert_int_equal(last(m, ACT_tick)->answer, 1);
+	assert_int_equal(last(m, ACT_tick)->position, 1);
+	assert_int_equal(row(m, ACT_tick, 0)->slice, 1);
+	assert_string_equal(last(m, ACT_pick)->comm, "B");
+	machine_free(m);
+}
+
+/* The charge that throttles comes before the rows of the tick it happens in. */
+static void throttling_does_not_tear_a_decision(void **state)
+{
+	struct machine *m = recorded(1);
+	unsigned at;
+
+	(void)state;
+	spawn(m, "A", SCHED_RR, 5);
+	advance(m, 960 * MS);
+	m->nr_trace = 0;
+	tick(m);
+	at = find(m, ACT_throttle);
+	assert_true(at < find(m, ACT_tick) - 1);
+	assert_int_equal(last(m, ACT_throttle)->policy, CLASS_POLICY_real_time);
+	assert_int_equal(last(m, ACT_throttle)->rule, REASON_share_used);
+	assert_true(last(m, ACT_throttle)->used > 950 * MS);
+	assert_int_equal(row(m, ACT_tick, 0)->flags,
+			 DECISION_SUBJECT | DECISION_QUEUED | DECISION_RUNS | DECISION_THROTTLED);
+	machine_free(m);
+}
+
+static void a_choice_of_cpu_says_what_each_cpu_does(void **state)
+{
+	struct machine *m = recorded(2);
+	const struct record *d;
+	const struct level_row *cpu;
+	struct task *b;
+
+	(void)state;
+	spawn(m, "A", SCHED_FIFO, 5);
+	b = spawn(m, "B", SCHED_FIFO, 4);
+	assert_int_equal(b->cpu, 1);
+	d = last(m, ACT_select);
+	assert_int_equal(d->to, 1);
+	assert_int_equal(d->rule, REASON_least_urgent_there);
+	assert_int_equal(d->nr_cpus, 2);
+	cpu = (const void *)m->trace[find(m, ACT_select) - 2].bytes;
+	assert_int_equal(cpu->of_cpu, 0);
+	assert_int_equal(cpu->prio, 94);
+	assert_int_equal(cpu->flags, DECISION_CPU_ALLOWED | DECISION_CPU_WAKER | DECISION_CPU_LAST);
+	cpu = (const void *)m->trace[find(m, ACT_select) - 1].bytes;
+	assert_int_equal(cpu->of_cpu, 1);
+	assert_int_equal(cpu->prio, MAX_RT_PRIO);
+	assert_int_equal(cpu->active, 0);
+	machine_free(m);
+}
+
+static void a_budget_has_its_numbers_before_and_after(void **state)
+{
+	struct machine *m = recorded(1);
+	struct task *t = spawn(m, "D", SCHED_NORMAL, 0);
+	struct sched_attr_req req = { .policy = SCHED_DEADLINE,
+				      .runtime_ns = 2 * MS,
+				      .deadline_ns = 10 * MS,
+				      .period_ns = 20 * MS };
+	u64 start = m->now;
+	const struct record *d;
+
+	(void)state;
+	assert_int_equal(sched_set_attr(m->s, t, &req), 0);
+	settle(m);
+	d = last(m, ACT_enter);
+	assert_int_equal(d->policy, CLASS_POLICY_deadline);
+	assert_int_equal(d->rule, REASON_arrives_changed);
+	assert_int_equal(d->deadline, start + 10 * MS);
+	assert_int_equal(d->budget, 2 * MS);
+	assert_int_equal(row(m, ACT_enter, 0)->budget, 0);
+	assert_int_equal(row(m, ACT_enter, 0)->bw, (1 << 20) / 10);
+	assert_int_equal(row(m, ACT_enter, 0)->period, 20 * MS);
+	assert_int_equal(last(m, ACT_pick)->rule, REASON_earliest_deadline);
+	advance(m, 3 * MS);
+	tick(m);
+	d = last(m, ACT_throttle);
+	assert_int_equal(d->rule, REASON_budget_used);
+	assert_true(row(m, ACT_throttle, 0)->budget <= 0);
+	assert_int_equal(d->replenish_at, start + 20 * MS);
+	assert_true(d->flags & DECISION_THROTTLED);
+	advance(m, 20 * MS);
+	sched_timer(m->s, 0);
+	d = last(m, ACT_replenish);
+	assert_int_equal(d->deadline, start + 30 * MS);
+	assert_int_equal(d->replenish_at, 0);
+	machine_free(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(off_the_class_has_its_own_operations),
+		cmocka_unit_test(a_pick_has_the_queue_in_its_order),
+		cmocka_unit_test(a_slice_ends_by_a_rule),
+		cmocka_unit_test(throttling_does_not_tear_a_decision),
+		cmocka_unit_test(a_choice_of_cpu_says_what_each_cpu_does),
+		cmocka_unit_test(a_budget_has_its_numbers_before_and_after),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

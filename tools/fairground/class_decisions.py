@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Decisions of the real-time and deadline classes: sched_decision_class and its rows (sched/observe/decision.def).
+
+`fairground decisions` prints them among those of fair policies. They are in the same files: lines of JSON from
+schedsim --decisions, or a trace.dat (docs/decisions.md).
+
+    for decision in read("run.json"):
+        print(decision.time, decision.kind, decision.subject, decision.rule)
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from .decisions import (CLASS, DAMAGE, LEVEL, PREFIX, SYSTEM, TASK, DecisionError, Flag, decoder, label, open_decisions,
+                        symbols, text_of, tree_names)
+from .image import TraceError
+from .tracefile import TraceFile
+
+MS = 1_000_000
+NO_REAL_TIME = 100  # the priority of a CPU without a real-time task that can run
+
+
+class Task(NamedTuple):
+    """A task of the class before the decision. decision.def explains the numbers."""
+
+    comm: str
+    pid: int
+    prio: int
+    position: int
+    slice: int
+    flags: int
+    nr_allowed: int
+    bw: int
+    deadline: int
+    budget: int
+    replenish_at: int
+    runtime: int
+    relative: int
+    period: int
+
+    @property
+    def name(self) -> str:
+        return label(self.comm, self.pid, 0)
+
+    def has(self, flag: Flag) -> bool:
+        return bool(self.flags & flag)
+
+
+class Level(NamedTuple):
+    """How urgent the work of a CPU is."""
+
+    of_cpu: int
+    flags: int
+    active: int
+    prio: int
+    nr_running: int
+    deadline: int
+
+
+@dataclass(slots=True)
+class ClassDecision:
+    """One decision: its record, whose numbers are those of the subject afterwards, and the rows before it."""
+
+    time: int
+    candidates: tuple[Task, ...]
+    cpus: tuple[Level, ...]
+    kind: str
+    policy: str
+    rule: str
+    answer: int
+    cpu: int
+    to: int
+    nr_rows: int
+    nr_cpus: int
+    flags: int
+    call: int
+    nr_queued: int
+    active: int
+    comm: str
+    pid: int
+    prio: int
+    position: int
+    slice: int
+    clock: int
+    deadline: int
+    budget: int
+    replenish_at: int
+    used: int
+    period_end: int
+
+    group = subject_group = 0  # these classes know no groups
+
+    @property
+    def subject(self) -> str:
+        return label(self.comm, self.pid, 0) if self.pid else "the class"
+
+    @property
+    def complete(self) -> bool:
+        """False if rows are missing: events were lost, or not recorded."""
+        return len(self.candidates) == self.nr_rows and len(self.cpus) == self.nr_cpus
+
+
+FIELDS = ("act", *list(ClassDecision.__dataclass_fields__)[4:])
+NAMED = {"act": "ACT", "policy": "POLICY", "rule": "REASON"}
+KINDS = tuple(tree_names("ACT"))
+
+
+# --- reading ------------------------------------------------------------------------------------------------------
+
+
+def _from_json(path: str) -> Iterator[ClassDecision]:
+    with open(path, "rb") as f:
+        for number, line in enumerate(f, 1):
+            try:
+                row = json.loads(line)
+                if row.get("kind") == CLASS.removeprefix(PREFIX):
+                    yield of_row(row)
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                raise DecisionError(f"line {number} is not a decision") from error
+
+
+def of_row(row: dict[str, Any]) -> ClassDecision:
+    """The decision that a line of JSON has. Raises KeyError if a field is missing."""
+    tasks = tuple(Task._make(task[name] for name in Task._fields) for task in row["tasks"])
+    cpus = tuple(Level._make(cpu[name] for name in Level._fields) for cpu in row["cpus"])
+    return ClassDecision(row["time"], tasks, cpus, *(row[name] for name in FIELDS))
+
+
+def _from_trace(trace: TraceFile) -> Iterator[ClassDecision]:
+    formats = {f.name: f for f in trace.formats.values() if f.system == SYSTEM}
+    if not {CLASS, TASK, LEVEL} <= set(formats):
+        return
+    record, task = decoder(formats[CLASS], FIELDS), decoder(formats[TASK], Task._fields)
+    level = decoder(formats[LEVEL], Level._fields)
+    names = {FIELDS.index(name): symbols(formats[CLASS], name) for name in NAMED}
+    comm = FIELDS.index("comm")
+    tasks: dict[int, list[Task]] = {}
+    levels: dict[int, list[Level]] = {}
+    for event in trace.events({CLASS, TASK, LEVEL}):
+        if event.format.name == TASK:
+            name, *numbers = task(event.data)
+            tasks.setdefault(event.cpu, []).append(Task(text_of(name), *numbers))
+        elif event.format.name == LEVEL:
+            levels.setdefault(event.cpu, []).append(Level._make(level(event.data)))
+        else:
+            values = list(record(event.data))
+            values[comm] = text_of(values[comm])
+            for place, known in names.items():
+                values[place] = known.get(values[place], str(values[place]))
+            yield ClassDecision(event.time, tuple(tasks.pop(event.cpu, ())), tuple(levels.pop(event.cpu, ())), *values)
+
+
+def read(path: str) -> Iterator[ClassDecision]:
+    """Every ClassDecision of the file @path. Raises DecisionError if it is no good file of decisions."""
+    trace = open_decisions(path).trace
+    try:
+        yield from _from_trace(trace) if trace else _from_json(path)
+    except (TraceError, *DAMAGE) as error:
+        raise DecisionError(f"the file is damaged: {error}") from error
+
+
+# --- text ---------------------------------------------------------------------------------------------------------
+
+
+def _ms(ns: int) -> str:
+    return f"{'-' if ns < 0 else ''}{abs(ns) // MS}.{abs(ns) % MS:06}"
+
+
+def answer(d: ClassDecision) -> str:
+    """The answer in words."""
+    if d.kind in ("select", "push", "pull"):
+        return f"to CPU {d.to}" if d.kind != "select" or d.to != d.cpu else f"stays on {d.cpu}"
+    return {"pick": ("nobody", "picked"), "preempt": ("waits", "takes over"), "tick": ("goes on", "turn is over"),
+            "enter": ("", "queued"), "leave": ("", "leaves"), "yield": ("", "yields"), "throttle": ("", "throttled"),
+            "replenish": ("", "may run")}.get(d.kind, ("no", "yes"))[bool(d.answer)]
+
+
+def sentence(rule: str) -> str:
+    """The sentence of @rule, which continues "because"; "" if this tree does not know the rule."""
+    return tree_names("REASON").get(rule, "")
+
+
+def _task(d: ClassDecision, task: Task) -> str:
+    text = f" {'>' if task.pid == d.pid else ' '} {task.name:>18}  {task.prio:4}  {task.position:3}"
+    if d.policy == "deadline":
+        text += f" {_ms(task.deadline - d.clock):>13} {_ms(task.budget):>11} {task.bw / (1 << 20):>9.1%}"
+    else:
+        text += f"  {task.slice or '-':>5}"
+    marks = [what for flag, what in ((Flag.RUNS, "runs"), (Flag.THROTTLED, "throttled")) if task.has(flag)]
+    return text + f"  {', '.join(marks if task.has(Flag.QUEUED) else [*marks, 'not queued'])}"
+
+
+def table(d: ClassDecision) -> list[str]:
+    """The rows of the decision, as lines."""
+    deadline = d.policy == "deadline"
+    lines = [f"   {'task':>18}  prio  nr." + ("   deadline in      budget bandwidth" if deadline else "  slice")]
+    lines += [_task(d, task).rstrip() for task in d.candidates]
+    for cpu in d.cpus:
+        work = "idles" if not cpu.nr_running else "runs fair tasks" if cpu.prio >= NO_REAL_TIME else \
+            f"real-time task of priority {cpu.prio}"
+        if cpu.deadline:
+            work = f"deadline in {_ms(cpu.deadline - d.clock)}"
+        allowed = "" if cpu.flags & 0x4 else ", not allowed"
+        lines.append(f"   {'>' if cpu.of_cpu == d.to else ' '} CPU {cpu.of_cpu}: {work}{allowed}")
+    if not d.complete:
+        lines.append(f"   {d.nr_rows} tasks and {d.nr_cpus} CPUs were recorded, of which {len(d.candidates)} and "
+                     f"{len(d.cpus)} are in the file")
+    return lines
+
+
+def conclusion(d: ClassDecision) -> str:
+    """The answer and the rule as a sentence, and what became of the subject's numbers."""
+    text = f"{d.subject}: {answer(d)}, because {sentence(d.rule) or 'of the rule ' + d.rule}."
+    if d.policy == "deadline" and d.kind in ("enter", "throttle", "replenish", "yield"):
+        text += f" Afterwards: deadline in {_ms(d.deadline - d.clock)}, budget {_ms(d.budget)}"
+        text += f", throttled for {_ms(d.replenish_at - d.clock)}." if d.replenish_at else "."
+    elif d.policy == "real_time":
+        text += f" It ran {_ms(d.used)} in this period."
+    return text
