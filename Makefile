@@ -37,7 +37,7 @@ INC := $(B)/inc
 SCHED_PUBLIC := sched/sched.h sched/task.h sched/group.h sched/host.h sched/observe/event.h sched/observe/decision.h \
 	sched/balance/shared_link.h $(wildcard sched/observe/*.def) sched/fair/trait.def
 # The links are relative: a copy of the tree with its build directory is a tree of its own
-# (tools/scripts/mutate.py).
+# (tools/scripts/mutants.py).
 inc_links = $(foreach l,$(2),mkdir -p $(1)/$(dir $(l)) && ln -sfnr $(l) $(1)/$(l) &&) true
 
 $(INC)/.made: Makefile $(wildcard sched/observe/*.def)

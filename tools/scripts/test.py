@@ -213,7 +213,7 @@ def e2e() -> Count:
 
 
 def mutants() -> Count:
-    return tap_layer("mutants", [sys.executable, "tools/scripts/mutate.py", "--sample", str(MUTANTS)])
+    return tap_layer("mutants", [sys.executable, "tools/scripts/mutants.py", "--sample", str(MUTANTS)])
 
 
 LAYERS = {"static": static, "unit": unit, "prop": prop, "sim": sim, "kernel": kernel, "e2e": e2e,

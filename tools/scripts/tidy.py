@@ -14,7 +14,7 @@
     docs        pages made from the .def files are up to date (tools/scripts/gendocs.py)
     prose       plain words, in pages and comments (tools/scripts/prose.py)
     paths       files that a page names exist
-    mutants     each seeded bug of tests/mutants still applies (tools/scripts/mutate.py)
+    mutants     each seeded bug of tests/mutants still applies (tools/scripts/mutants.py)
 
 Usage: tidy.py [FILE...]    default: every file of the repository. Exits 1 if there is a finding.
 """
@@ -29,7 +29,7 @@ import circles
 import commit_message
 import editorconfig
 import gendocs
-import mutate
+import mutants
 import prose
 import size
 
@@ -175,12 +175,12 @@ def stale_mutants() -> Iterator[str]:
 
     The tests themselves try only a few in each run.
     """
-    for path in sorted(mutate.PATCHES.glob("*.patch")):
-        complaint = mutate.apply(path, ".", "--dry-run")
+    for path in sorted(mutants.PATCHES.glob("*.patch")):
+        complaint = mutants.apply(path, ".", "--dry-run")
         if complaint:
             yield f"{path}:1: does not apply any more: {complaint}"
             continue
-        complaint = mutate.ambiguity(path, ".")
+        complaint = mutants.ambiguity(path, ".")
         if complaint:
             yield f"{path}:1: {complaint}"
 

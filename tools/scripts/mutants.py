@@ -14,7 +14,7 @@ must pass everything that the mutants run. Each mutant then gets a copy of that 
 what changed. A mutant is `ok` if its run fails for the reason named. A mutant fails if it survives, if its patch does
 not apply any more or to two places, or if its tree does not compile; its copy then stays in BUILD/mutants for a look.
 
-Usage: mutate.py [--list] [--explore OPS] [--sample N] [--seed S] [NAME...]    environment: B (build directory), MAKE
+Usage: mutants.py [--list] [--explore OPS] [--sample N] [--seed S] [NAME...]    environment: B (build directory), MAKE
 """
 
 import argparse
@@ -94,14 +94,20 @@ def seed(names: Iterable[str], base: pathlib.Path) -> None:
         (base / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(name, base / name)
     if SCRATCH.parent == BUILT and BUILT.exists():  # make would not know objects in a directory of another name
-        shutil.copytree(BUILT, base / BUILT, symlinks=True, ignore=shutil.ignore_patterns(SCRATCH.name, "test"))
+        without = shutil.ignore_patterns(SCRATCH.name, "mutate", "test")
+        shutil.copytree(BUILT, base / BUILT, symlinks=True, ignore=without)
 
 
-def refresh(base: pathlib.Path) -> None:
-    """Make @base equal to the source and keep its objects: only files that differ get a new time."""
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "--", *SOURCES],
+def list_sources(*places: str) -> list[str]:
+    """The files of the repository in @places, or all."""
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "--", *places],
                             capture_output=True, text=True, check=True).stdout.splitlines()
-    wanted = {name for name in listed if os.path.isfile(name)}
+    return sorted(name for name in listed if os.path.isfile(name))
+
+
+def refresh(base: pathlib.Path, places: Sequence[str] = SOURCES) -> None:
+    """Make @base equal to the source and keep its objects: only files that differ get a new time."""
+    wanted = set(list_sources(*places))
     if not base.exists():
         seed(wanted, base)
     for name in wanted:
@@ -109,7 +115,7 @@ def refresh(base: pathlib.Path) -> None:
         if not copy.exists() or not filecmp.cmp(name, copy, shallow=False):
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(name, copy)
-    for top in SOURCES:
+    for top in places:
         for path in (base / top).rglob("*"):
             if path.is_file() and str(path.relative_to(base)) not in wanted:
                 path.unlink()
@@ -322,7 +328,7 @@ def main() -> int:
         mutants = [read_mutant(path) for path in sorted(PATCHES.glob("*.patch"))]
         chosen = choose(mutants, options)
     except Problem as problem:
-        sys.exit(f"mutate.py: {problem}")
+        sys.exit(f"mutants.py: {problem}")
     if options.list:
         for mutant in chosen:
             print(f"{mutant.name:<40} {mutant.run:<24} {mutant.breaks}")

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The generator of mutations: what it changes, that a seed repeats it, and who is killed."""
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / part) for part in ("tools/scripts", "tools")]
+
+from mutation import layers, page, verdicts  # noqa: E402 (the path comes first)
+from mutation.__main__ import draw, meet  # noqa: E402
+from mutation.points import find_mutations  # noqa: E402
+from mutation.schema import Schema  # noqa: E402
+
+HEADER = """#pragma once
+#define TWICE(x) ((x) + (x))
+#define SCHED_ASSERT(x) ((void)sizeof(x))
+void rq_lock(int *rq);
+void rq_unlock(int *rq);
+static inline int larger(int a, int b)
+{
+\treturn a > b ? a : b;
+}
+"""
+SOURCE = """#include "sched/small.h"
+int locked;
+void rq_lock(int *rq) { *rq = 1; }
+void rq_unlock(int *rq) { *rq = 0; }
+int add(int a, int b)
+{
+\tint unused = 0;
+\tSCHED_ASSERT(a < 100);
+\tunused = a;
+\trq_lock(&locked);
+\ta = TWICE(a - 1);
+\trq_unlock(&locked);
+\tif (a < 0)
+\t\treturn -1;
+\treturn larger(a, b);
+}
+int check_nothing(int a)
+{
+\treturn a < 3;
+}
+"""
+TEST = """extern int add(int, int);
+int main(void) { return !(add(4, 2) == 6 && add(2, 5) == 5 && add(0, 5) == -1); }
+"""
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A source of two files."""
+    root = tmp_path_factory.mktemp("small")
+    (root / "sched").mkdir()
+    (root / "sched/small.h").write_text(HEADER)
+    (root / "sched/small.c").write_text(SOURCE)
+    return root
+
+
+def generate(root):
+    return find_mutations(["sched/small.c"], root, [f"-I{root}"])
+
+
+def changes(root):
+    return {(mutation.function, mutation.operator, mutation.before, mutation.after) for mutation in generate(root)}
+
+
+@pytest.mark.parametrize("function, operator, before, after", [
+    ("add", "comparison", "a < 0", "a <= 0"), ("add", "dropped statement", "unused = a;", ""),
+    ("add", "dropped statement", "return -1;", ""), ("add", "constant", "1", "0"),
+    ("add", "arithmetic", "a - 1", "a + 1"), ("add", "swapped operands", "a - 1", "1 - a"),
+    ("add", "swapped operands", "larger(a, b)", "larger(b, a)"), ("larger", "comparison", "a > b", "a <= b"),
+    ("add", "dropped lock", "rq_lock(&locked); rq_unlock(&locked);", ""),
+    ("larger", "swapped operands", "a > b ? a : b", "a > b ? b : a")])
+def test_what_is_mutated(small, function, operator, before, after):
+    assert (function, operator, before, after) in changes(small)
+
+
+def test_what_judges_and_what_ends_a_function_is_left_alone(small):
+    found = changes(small)
+    assert not [change for change in found if "100" in change[2] or change[0] == "check_nothing"]
+    assert not [change for change in found if change[1] == "dropped statement" and "larger" in change[2]]
+
+
+def test_a_seed_draws_the_same_again(small):
+    first, again, other = (draw(generate(small), 12, seed, None) for seed in (5, 5, 6))
+    assert first == again != other
+
+
+def test_keys_are_unique_and_do_not_move_with_lines(small, tmp_path):
+    keys = [mutation.key for mutation in generate(small)]
+    assert len(keys) == len(set(keys))
+    (tmp_path / "sched").mkdir()
+    (tmp_path / "sched/small.h").write_text(HEADER)
+    (tmp_path / "sched/small.c").write_text(SOURCE.replace("int locked;", "\n\n\nint locked;"))
+    assert [mutation.key for mutation in generate(tmp_path)] == keys
+
+
+@pytest.fixture(scope="module")
+def judged(small, tmp_path_factory):
+    """What becomes of each mutation of the small source when its one test runs."""
+    tree = tmp_path_factory.mktemp("tree")
+    schema = Schema(small, tree, draw(generate(small), 1000, 1, None))
+    schema.install()
+    schema.drop_invalid()
+    (tree / "test.c").write_text(TEST)
+    subprocess.run(["gcc", "-w", f"-I{tree}", "-o", "test", "test.c", "sched/small.c", "sched/mutation/switch.c"],
+                   cwd=tree, check=True)
+    layer = layers.Layer("unit small", ("./test",), 0)
+    layers.measure(layer, tree)
+    return {(mutation.operator, mutation.before, mutation.after): meet(number, mutation, [layer], tree)
+            for number, mutation in schema.mutations.items()}
+
+
+@pytest.mark.parametrize("change, verdict", [
+    (("comparison", "a > b", "a <= b"), "killed"), (("arithmetic", "a - 1", "a + 1"), "killed"),
+    (("dropped statement", "return -1;", ""), "killed"), (("comparison", "a > b", "a >= b"), "survived"),
+    (("dropped statement", "unused = a;", ""), "survived")])
+def test_what_a_test_can_notice_is_killed_and_the_rest_survives(judged, change, verdict):
+    assert judged[change]["verdict"] == verdict
+
+
+def test_a_layer_that_does_not_come_by_is_not_run(small, tmp_path):
+    mutation = generate(small)[0]
+    missing = layers.Layer("unit missing", ("./no such program",), 0)
+    assert meet(1, mutation, [missing], tmp_path)["verdict"] == "unreached"
+
+
+def test_an_endless_loop_is_noticed(tmp_path, monkeypatch):
+    monkeypatch.setattr(layers, "CPU_LIMIT_S", 1)
+    layer = layers.Layer("unit endless", (sys.executable, "-c", "while True: pass"), 0)
+    outcome = layers.run(layer, tmp_path)
+    assert layers.reason(layer, outcome) == "no end"
+
+
+@pytest.mark.parametrize("text, words", [
+    ('[[mutation]]\nfile = "a.c"\n', "lacks"),
+    ('[[mutation]]\nfile = "a.c"\nfunction = "f"\noperator = "o"\nbefore = "b"\nafter = ""\nverdict = "fine"\n'
+     'reason = "r"\n', "none of")])
+def test_what_is_no_verdict_is_refused(tmp_path, text, words):
+    (tmp_path / "verdicts.toml").write_text(text)
+    with pytest.raises(ValueError, match=words):
+        verdicts.read_verdicts(tmp_path / "verdicts.toml")
+
+
+def test_verdicts_are_of_mutations_that_there_are(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    known = verdicts.read_verdicts()
+    files = {key.split(" :: ")[0] for key in known}
+    sources = {file if file.endswith(".c") else "sched/fair/core/class.c" for file in files}
+    assert verdicts.stale(known, find_mutations(sources, ROOT, [f"-I{ROOT}"])) == []
+
+
+def test_the_score_counts_what_is_no_hole_apart():
+    results = [{"key": str(number), "file": "sched/a.c", "operator": "constant", "before": "1", "after": "0", "line": 1,
+                "verdict": verdict, "cpu_s": 1.0}
+               for number, verdict in enumerate(("killed", "killed", "killed", "survived", "unreached", "same code"))]
+    known = {results[3]["key"]: verdicts.Verdict("equivalent", "it is the same")}
+    table = page.Table(results, known, 100, 1, "v", 0)
+    assert "3 of 5 killed (60.0 %)" in table.score() and "3 of 4 (75.0 %)" in table.score()
+    assert "**equivalent**: it is the same" in table.markdown() and "**hole**" in table.markdown()

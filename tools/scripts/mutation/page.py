@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The results as lines, as a table, and as the middle of docs/mutation.md."""
+
+import pathlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .verdicts import KINDS, Verdict
+
+PAGE = pathlib.Path("docs/mutation.md")
+GENERATED = re.compile(r"(<!-- generated: make mutate -->\n).*?(<!-- end -->)", re.DOTALL)
+SHOWN = 100  # characters of a text
+Result = Mapping[str, Any]
+
+
+def change(result: Result) -> str:
+    texts = [text if len(text) <= SHOWN else f"{text[:SHOWN // 2]} ... {text[-SHOWN // 2:]}"
+             for text in (result["before"], result["after"] or "nothing")]
+    return " -> ".join(texts)
+
+
+def line(result: Result) -> str:
+    by = f" by {result['by']}: {result['reason']}" if "by" in result else ""
+    return (f"{result['verdict']:<9} {result['file']}:{result['line']} {result['operator']}: {change(result)}{by} "
+            f"[{result['cpu_s']:.1f} s]")
+
+
+@dataclass(frozen=True)
+class Table:
+    """All @results, and what is @known of the survivors among them."""
+
+    results: Sequence[Result]
+    known: Mapping[str, Verdict]
+    of: int
+    seed: int
+    commit: str
+    invalid: int
+
+    def kind(self, result: Result) -> str:
+        """killed, same code, a kind of verdict, or hole."""
+        if result["verdict"] in ("killed", "same code"):
+            return str(result["verdict"])
+        verdict = self.known.get(result["key"])
+        return verdict.kind if verdict else "hole"
+
+    def kinds(self) -> list[str]:
+        return ["killed", "hole", *(kind for kind in KINDS), "same code"]
+
+    def rows(self, name: Callable[[Result], str]) -> list[tuple[str, list[int]]]:
+        """For each name: how many results of each kind."""
+        names = sorted({name(result) for result in self.results})
+        return [(each, [sum(name(result) == each and self.kind(result) == kind for result in self.results)
+                        for kind in self.kinds()]) for each in names]
+
+    def score(self) -> str:
+        kinds = [self.kind(result) for result in self.results]
+        killed, same = kinds.count("killed"), kinds.count("same code")
+        valid = len(kinds) - same
+        judged = valid - sum(kinds.count(kind) for kind in KINDS)
+        return (f"{killed} of {valid} killed ({percent(killed, valid)}); without those below "
+                f"that are no holes, {killed} of {judged} ({percent(killed, judged)}).")
+
+    def about(self) -> str:
+        cpu_s = sum(result["cpu_s"] for result in self.results)
+        return (f"Seed {self.seed} at commit {self.commit}: {len(self.results)} of {self.of} mutations; {self.invalid} "
+                f"more did not compile. {cpu_s / max(1, len(self.results)):.1f} s of CPU time each.")
+
+    def text(self) -> str:
+        survivors = [result for result in self.results if self.kind(result) not in ("killed", "same code")]
+        lines = [f"{self.kind(result):<10} {line(result)}\n           {result['key']}" for result in survivors]
+        listed = [result["key"] for result in self.results
+                  if result["verdict"] == "killed" and result["key"] in self.known]
+        lines += [f"killed, though its verdict says no test can: {key}" for key in listed]
+        return "\n".join(["", *lines, "", self.about(), self.score()])
+
+    def markdown(self) -> str:
+        out = [self.about(), "", self.score(), ""]
+        for title, name in (("operator", lambda result: result["operator"]),
+                            ("room", lambda result: result["file"].rpartition("/")[0]),
+                            ("noticed by", lambda result: result.get("by", "-").split()[0])):
+            out += [f"| {title} | {' | '.join(self.kinds())} |", "|---" * (1 + len(self.kinds())) + "|"]
+            out += [f"| {each} | {' | '.join(map(str, counts))} |" for each, counts in self.rows(name)]
+            out.append("")
+        out += ["Survivors:", ""]
+        for result in self.results:
+            kind = self.kind(result)
+            if kind in ("killed", "same code"):
+                continue
+            why = self.known[result["key"]].reason if result["key"] in self.known else "no test notices it yet"
+            out.append(f"* {result['file']}, {result['operator']}: `{change(result)}`: **{kind}**: {why}")
+        return "\n".join(out) + "\n"
+
+    def write(self) -> None:
+        text = PAGE.read_text(encoding="utf-8")
+        PAGE.write_text(GENERATED.sub(lambda match: match[1] + self.markdown() + match[2], text), encoding="utf-8")
+
+
+def percent(part: int, whole: int) -> str:
+    return f"{100 * part / max(1, whole):.1f} %"
