@@ -95,7 +95,7 @@ const struct fair_policy lottery_policy = {
 	.hooks.charge = charge,
 	.hooks.pick = pick,
 	.hooks.leave = leave,
-	.yield = yield,
+	.hooks.yield = yield,
 	.slice = slice,
 	.progress = fair_no_progress,
 };

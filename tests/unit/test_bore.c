@@ -235,7 +235,7 @@ static void a_yield_stretches_the_rest_of_the_request(void **state)
 		assert_int_equal(20 + burst_entity(e)->applied, golden[i].row);
 		burst_entity(e)->time = 0;
 		eevdf_entity(e)->deadline = e->vruntime + (u64)golden[i].rest;
-		policy(m)->yield(queue(m), e);
+		policy(m)->hooks.yield(queue(m), e);
 		assert_int_equal(burst_entity(e)->score, 0);
 		assert_int_equal((s64)(eevdf_entity(e)->deadline - e->vruntime),
 				 golden[i].stretched);

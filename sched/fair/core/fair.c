@@ -333,7 +333,7 @@ void fair_yield(struct rq *rq)
 {
 	struct entity *e = &rq->curr->fair;
 
-	e->queue->policy->yield(e->queue, e);
+	e->queue->hooks->yield(e->queue, e);
 }
 
 /* --- parameters ----------------------------------------------------------- */
@@ -397,7 +397,7 @@ void fair_reweight(struct entity *e, struct load_weight load)
 	if (moves)
 		queue_erase(q, e);
 	if (follow)
-		q->policy->reweight(q, e, load.weight);
+		q->hooks->reweight(q, e, load.weight);
 	if (e->queued) {
 		load_sub(&q->load, e->load.weight);
 		load_add(&q->load, load.weight);

@@ -102,6 +102,15 @@ struct fair_hooks {
 	 */
 	bool (*leave)(struct fair_queue *q, struct entity *e, unsigned flags);
 
+	/* @e, running and charged, yields; perhaps it is alone. */
+	void (*yield)(struct fair_queue *q, struct entity *e);
+
+	/*
+	 * The weight of @e is about to become @weight. With moved_by_weight @e is not in the
+	 * timeline: running, asleep or travelling, or taken out to be put back at once.
+	 */
+	void (*reweight)(struct fair_queue *q, struct entity *e, u64 weight);
+
 	/*
 	 * The rule (enum decision_rule) by which these three usually decide. A hook that decides
 	 * by another says because() before it returns.
@@ -166,9 +175,6 @@ struct fair_policy {
 	 */
 	void (*init_queue)(struct fair_queue *q);
 
-	/* @e, running and charged, yields; perhaps it is alone. */
-	void (*yield)(struct fair_queue *q, struct entity *e);
-
 	/*
 	 * A wakeup was granted the CPU, and @e, on the way to the woken task, waits on @q: the
 	 * policy may remember to pick it first. preempts() does so itself for the queue that it
@@ -188,12 +194,6 @@ struct fair_policy {
 
 	/* The weight of @t by its nice value and policy. */
 	struct load_weight (*weight)(const struct task *t);
-
-	/*
-	 * The weight of @e is about to become @weight. With moved_by_weight @e is not in the
-	 * timeline: running, asleep or travelling, or taken out to be put back at once.
-	 */
-	void (*reweight)(struct fair_queue *q, struct entity *e, u64 weight);
 
 	/* ns that @e may run in its turn, whether it is queued on @q or not yet. */
 	u64 (*slice)(struct fair_queue *q, struct entity *e);
@@ -338,18 +338,19 @@ bool fair_slice_expired(struct fair_queue *q, struct entity *e);
 #define FAIR_DEFAULTS                                                                              \
 	.hooks.charge = fair_no_charge, .hooks.pick = fair_pick_first,                             \
 	.hooks.tick_expired = fair_slice_expired, .hooks.preempts = fair_no_preempts,              \
-	.hooks.leave = fair_just_leave, .choose_hooks = fair_own_hooks,                            \
+	.hooks.leave = fair_just_leave, .hooks.yield = fair_no_yield,                              \
+	.hooks.reweight = fair_no_reweight, .choose_hooks = fair_own_hooks,                        \
 	.init_queue = fair_no_init_queue, .demand = fair_no_demand, .params = fair_no_params,      \
-	.yield = fair_no_yield, .nominate = fair_no_nominate, .nominated = fair_none_nominated,    \
-	.progress = fair_progress_of_vruntime, .weight = weight_of_task,                           \
-	.reweight = fair_no_reweight, .pass = fair_no_pass, .shares = fair_shares,                 \
-	.turn = fair_turn_of_slice, .select_cpu = fair_no_select_cpu, .reset = fair_no_reset,      \
-	.fork = fair_no_fork, .tuned = fair_no_tuned, .forget_group = fair_no_forget_group,        \
-	.numbers = fair_numbers_of_key, .queue_numbers = fair_no_queue_numbers,                    \
-	.hooks.pick_rule = RULE_policy_order, .hooks.tick_expired_rule = RULE_slice,               \
-	.hooks.preempts_rule = RULE_policy_preempts, .dump = fair_dump_nothing,                    \
-	.dump_queue = fair_dump_no_queue, .key_columns = FAIR_KEY_COLUMNS,                         \
-	.dump_key = fair_dump_vruntime, .check = fair_check_nothing
+	.nominate = fair_no_nominate, .nominated = fair_none_nominated,                            \
+	.progress = fair_progress_of_vruntime, .weight = weight_of_task, .pass = fair_no_pass,     \
+	.shares = fair_shares, .turn = fair_turn_of_slice, .select_cpu = fair_no_select_cpu,       \
+	.reset = fair_no_reset, .fork = fair_no_fork, .tuned = fair_no_tuned,                      \
+	.forget_group = fair_no_forget_group, .numbers = fair_numbers_of_key,                      \
+	.queue_numbers = fair_no_queue_numbers, .hooks.pick_rule = RULE_policy_order,              \
+	.hooks.tick_expired_rule = RULE_slice, .hooks.preempts_rule = RULE_policy_preempts,        \
+	.dump = fair_dump_nothing, .dump_queue = fair_dump_no_queue,                               \
+	.key_columns = FAIR_KEY_COLUMNS, .dump_key = fair_dump_vruntime,                           \
+	.check = fair_check_nothing
 
 #define POLICY(name, queue_bytes, group_bytes) extern const struct fair_policy name##_policy;
 #define GUEST(name, queue_bytes)

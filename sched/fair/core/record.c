@@ -258,6 +258,17 @@ static bool record_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 	return d.answer;
 }
 
+/* Not recorded: what they did is seen at the next decision. */
+static void ask_yield(struct fair_queue *q, struct entity *e)
+{
+	asked(q)->yield(q, e);
+}
+
+static void ask_reweight(struct fair_queue *q, struct entity *e, u64 weight)
+{
+	asked(q)->reweight(q, e, weight);
+}
+
 static const struct fair_hooks recording_hooks = {
 	.place = record_place,
 	.charge = record_charge,
@@ -265,6 +276,8 @@ static const struct fair_hooks recording_hooks = {
 	.tick_expired = record_tick_expired,
 	.preempts = record_preempts,
 	.leave = record_leave,
+	.yield = ask_yield,
+	.reweight = ask_reweight,
 };
 
 void queue_choose_hooks(struct fair_queue *q)
