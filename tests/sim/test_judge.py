@@ -31,7 +31,7 @@ def test_every_decision_is_right(sim, tmp_path, policy):
     status, table, complaints = judged(path)
     assert status == 0 and not complaints
     assert set(table) == KINDS and all(wrong == 0 for _, _, wrong in table.values())
-    assert table["pick"][0] > 500 and table["charge"][0] > 500 and table["place"][0] > 200 and table["tick"][0] > 20
+    assert table["pick"][0] > 400 and table["charge"][0] > 500 and table["place"][0] > 200 and table["tick"][0] > 20
     # Of new tasks, and of what leaves a queue of CFS, no rule says more than the next place does.
     assert table["pick"][1] == table["preempt"][1] == table["tick"][1] == 0 and table["charge"][1] < 50
     assert table["place"][1] < table["place"][0]

@@ -390,10 +390,9 @@ void fair_reweight(struct entity *e, struct load_weight load)
 	/* In other terms now than the rest: it stays foreign even if its policy comes back. */
 	if (unlikely(e->policy != q->policy))
 		e->policy = NULL;
-	if (e->avg.last_update) {
+	if (e->avg.last_update)
 		update_averages(e);
-		pelt_reweight(q, e, load.weight);
-	}
+	pelt_reweight(q, e, load.weight);
 	if (moves)
 		queue_erase(q, e);
 	if (follow)

@@ -95,7 +95,10 @@ u64 pelt_clock(const struct fair_queue *q)
 
 void pelt_init(struct entity *e)
 {
-	e->avg = (struct pelt){ .load_avg = weight_down(e->load.weight) };
+	e->avg = (struct pelt){
+		.load_avg = weight_down(e->load.weight),
+		.load_sum = SUM_MAX - PELT_PERIOD,
+	};
 }
 
 void pelt_init_util(struct fair_queue *q, struct entity *e)
@@ -163,6 +166,8 @@ void pelt_reweight(struct fair_queue *q, struct entity *e, u64 weight)
 	u64 old_sum = p->load_sum * weight_down(e->load.weight), old_avg = p->load_avg;
 
 	p->load_avg = weight_down(weight) * p->load_sum / divider_of(p);
+	if (!p->last_update) /* detached */
+		return;
 	subtract(&q->avg.load_avg, old_avg, &q->avg.load_sum, old_sum);
 	q->avg.load_avg += p->load_avg;
 	q->avg.load_sum += p->load_sum * weight_down(weight);
