@@ -31,6 +31,12 @@ static bool is_bore(const struct view *v)
 	return v->q->policy == &bore_policy;
 }
 
+/* Is it BORE, and do scores count? */
+static bool is_on(const struct view *v)
+{
+	return is_bore(v) && bore_params_of(v->q)->mode;
+}
+
 /* --- virtual time ----------------------------------------------------------------------------- */
 
 static s128 total_weight(const struct view *v)
@@ -72,8 +78,7 @@ static bool runs_to_parity(const struct view *v)
 {
 	const struct tunables *tn = &v->s->tunable;
 
-	if (is_bore(v) && tn->bore && tn->bore_parity_threshold &&
-	    v->nr > tn->bore_parity_threshold)
+	if (is_on(v) && tn->bore_parity_threshold && v->nr > tn->bore_parity_threshold)
 		return false;
 	return has(v, FEATURE_RUN_TO_PARITY);
 }
@@ -163,63 +168,133 @@ static bool eevdf_tick_right(const struct view *v, const struct entity *e, bool 
 
 /* --- running ---------------------------------------------------------------------------------- */
 
+static u64 shortest_of_subtree(const struct rb_node *node)
+{
+	const struct entity *e = container_of(node, struct entity, node);
+	u64 shortest;
+
+	if (!node)
+		return UINT64_MAX;
+	shortest = min(shortest_of_subtree(node->left), shortest_of_subtree(node->right));
+	return min(shortest, eevdf_entity(e)->slice);
+}
+
+static u64 shortest_below(const struct fair_queue *q)
+{
+	u64 shortest = shortest_of_subtree(q->timeline.root);
+
+	return q->curr && q->curr->queued ? min(shortest, eevdf_entity(q->curr)->slice) : shortest;
+}
+
 /* The request of @e: what the task asks for, or the most urgent member of a group, or the usual. */
 static u64 request(const struct view *v, const struct entity *e)
 {
 	const struct tunables *tn = &v->s->tunable;
 
-	if (e->own_queue)
-		return eevdf_entity(e)->slice; /* judged at the level below */
-	if (task_of((struct entity *)e)->slice_ns)
+	if (e->own_queue && e->own_queue->nr_running && e->own_queue->policy == v->q->policy)
+		return shortest_below(e->own_queue);
+	if (!e->own_queue && task_of((struct entity *)e)->slice_ns)
 		return task_of((struct entity *)e)->slice_ns;
 	return is_bore(v) ? tn->bore_base_slice_ns : tn->base_slice_ns;
 }
 
+/* A new score may give it another weight after that, which eevdf_reweighs() judges. */
 static bool eevdf_charges(const struct view *v, const struct entity *e, u64 delta)
 {
-	const struct eevdf_entity *now = eevdf_entity(e), *was = of(&v->subject);
+	const struct eevdf_entity *now = of(&v->now), *was = of(&v->subject);
 
 	if (!v->subject.queued)
-		return e->vruntime == v->subject.v && now->deadline == was->deadline;
-	if (!is_virtual(ahead(e->vruntime, v->subject.v), delta, v->subject.weight))
+		return v->now.v == v->subject.v && now->deadline == was->deadline;
+	if (!is_virtual(ahead(v->now.v, v->subject.v), delta, v->subject.weight))
 		return false;
-	if (ahead(e->vruntime, was->deadline) < 0)
+	if (ahead(v->now.v, was->deadline) < 0)
 		return now->deadline == was->deadline && now->protected == was->protected &&
 		       now->turn_over == was->turn_over;
 	return !now->protected && now->slice == request(v, e) &&
-	       is_virtual(ahead(now->deadline, e->vruntime), now->slice, v->subject.weight) &&
+	       is_virtual(ahead(now->deadline, v->now.v), now->slice, v->subject.weight) &&
 	       now->turn_over == (was->turn_over || v->nr > 1);
 }
 
-/* A new score may renice it, V standing still: charged or not, its lag is what it was, scaled. */
-static bool bore_charges(const struct view *v, const struct entity *e, u64 delta)
+/* --- lag -------------------------------------------------------------------------------------- */
+
+/* The lag of @row as it is kept: at most two of the longest requests of the queue, or a tick. */
+static struct range lag_to_keep(const struct view *v, const struct row *row)
 {
-	if (weight_of(e) != v->subject.weight)
-		return true;
-	return eevdf_charges(v, e, delta);
+	s64 lag = now_from(v, row->v);
+	u64 slice = of(row)->slice;
+	struct range size;
+
+	for (u32 i = 0; i < v->nr; i++)
+		slice = max(slice, of(&v->row[i])->slice);
+	size = virtual_range(max(2 * slice, v->s->tick_ns), row->weight);
+	if (is_on(v))
+		size = (struct range){ size.low / 2, size.high / 2 };
+	if (lag < 0)
+		return (struct range){ max((s128)lag, -size.high), max((s128)lag, -size.low) };
+	return (struct range){ min((s128)lag, size.low), min((s128)lag, size.high) };
+}
+
+/* A sleeper that stayed queued: its debt did not grow since, nor did it become a claim. */
+static struct range lag_after_delay(const struct view *v, const struct row *row)
+{
+	struct range lag = lag_to_keep(v, row);
+
+	lag.low = max(lag.low, (s128)of(row)->vlag);
+	lag.high = max(lag.high, (s128)of(row)->vlag);
+	if (has(v, FEATURE_DELAY_ZERO)) {
+		lag.low = min(lag.low, (s128)0);
+		lag.high = min(lag.high, (s128)0);
+	}
+	return lag;
+}
+
+/* --- a new weight ----------------------------------------------------------------------------- */
+
+/* Is @now the duration @was in virtual time, at weight @new instead of @old, rounded to a unit? */
+static bool is_scaled(s64 now, s64 was, s64 old, s64 new)
+{
+	s128 error = (s128)now * new - (s128)was *old;
+
+	return error > -new &&error < new;
+}
+
+/* It sleeps, and is queued until its debt is paid. */
+static bool is_delayed(const struct entity *e)
+{
+	return !e->own_queue && task_of((struct entity *)e)->on_rq == TASK_DELAYED;
+}
+
+/*
+ * A weight changes how much virtual time a ns is, and nothing else: lag and the rest of the request
+ * are the same in real time, and virtual time stands still. The rest is made of two quotients, each
+ * rounded by less than a unit. A sleeper that is still queued leaves before its weight changes,
+ * because the debt that it fell asleep with is in terms of the old one.
+ */
+static bool eevdf_reweighs(const struct view *v, const struct entity *e, s64 new)
+{
+	const struct eevdf_entity *now = eevdf_entity(e), *was = of(&v->subject);
+	s64 old = v->subject.weight, left, rest, rest_was;
+	struct range lag;
+
+	if (old == new)
+		return e->vruntime == v->subject.v && now->deadline == was->deadline &&
+		       now->vlag == was->vlag;
+	if (!v->subject.queued)
+		return e->vruntime == v->subject.v && is_scaled(now->vlag, was->vlag, old, new) &&
+		       (was->relative ? is_scaled((s64)now->deadline, (s64)was->deadline, old, new)
+				      : now->deadline == was->deadline);
+	lag = lag_to_keep(v, &v->subject);
+	left = now_from(v, e->vruntime);
+	rest = ahead(now->deadline, e->vruntime);
+	rest_was = ahead(was->deadline, v->subject.v);
+	return left * (s128) new > lag.low *old - new &&left *(s128) new <
+		       lag.high *old + new &&rest *(s128) new >
+		       rest_was *(s128)old - 2 * new &&rest *(s128) new <
+		       rest_was *(s128)old + 2 * new &&
+	       !is_delayed(e);
 }
 
 /* --- entering and leaving --------------------------------------------------------------------- */
-
-/* The policy may keep a lag of two of the longest requests of the queue, or of a tick. */
-static bool is_clamped(const struct view *v, const struct row *row, s64 lag, s64 kept)
-{
-	u64 slice = of(row)->slice;
-	s64 size = kept < 0 ? -kept : kept;
-
-	if (kept == lag)
-		return true;
-	for (u32 i = 0; i < v->nr; i++)
-		slice = max(slice, of(&v->row[i])->slice);
-	slice = max(2 * slice, v->s->tick_ns);
-	if ((lag < 0) != (kept < 0) || (lag < 0 ? kept < lag : kept > lag))
-		return false;
-	/* Halved, it is rounded down by one at most. */
-	if (is_bore(v) && v->s->tunable.bore)
-		return is_virtual(2 * (s128)size, slice, row->weight) ||
-		       is_virtual(2 * (s128)size + 1, slice, row->weight);
-	return is_virtual(size, slice, row->weight);
-}
 
 static bool eevdf_leaves(const struct view *v, const struct entity *e, unsigned flags, bool stays)
 {
@@ -227,17 +302,15 @@ static bool eevdf_leaves(const struct view *v, const struct entity *e, unsigned 
 	const struct eevdf_entity *now = eevdf_entity(e);
 	bool asleep = flags & DEQUEUE_SLEEP;
 	bool may_stay = asleep && !(flags & (DEQUEUE_SPECIAL | DEQUEUE_DELAYED));
+	struct range lag;
 
 	if (eevdf_queue(v->q)->next == e)
 		return false;
 	if (!was->queued)
 		return !stays && now->vlag == of(was)->vlag;
-	if (flags & DEQUEUE_DELAYED) {
-		if (has(v, FEATURE_DELAY_ZERO) && now->vlag > 0)
-			return false;
-	} else if (!is_clamped(v, was, now_from(v, was->v), now->vlag)) {
+	lag = flags & DEQUEUE_DELAYED ? lag_after_delay(v, was) : lag_to_keep(v, was);
+	if (!is_in(now->vlag, lag))
 		return false;
-	}
 	if (stays != (may_stay && now->vlag < 0 && has(v, FEATURE_DELAY_DEQUEUE)))
 		return false;
 	if (stays || asleep || !has(v, FEATURE_PLACE_REL_DEADLINE))
@@ -245,15 +318,29 @@ static bool eevdf_leaves(const struct view *v, const struct entity *e, unsigned 
 	return now->relative && ahead(now->deadline, 0) == ahead(of(was)->deadline, was->v);
 }
 
-/* Among the others, @e has the lag it brought; it is less than 2 ns of virtual time off. */
-static bool has_its_lag(const struct view *v, const struct entity *e, s64 weight, s64 lag)
+/*
+ * Among the others, is the lag of @e, of @weight, what it brought? V is rounded down and so is the
+ * distance, the lag times (W + w) / W: its place is less than 2 ns of virtual time off, and the lag
+ * that is left when its arrival has moved V, W / (W + w) of that, too.
+ */
+static bool has_its_lag(const struct view *v, const struct entity *e, s64 weight, struct range lag)
 {
-	s128 others = total_weight(v), error;
+	s128 others = 0, left = 0, all;
 
-	if (!others || !has(v, FEATURE_PLACE_LAG))
-		lag = 0;
-	error = sum_ahead(v, e->vruntime) - (s128)lag * (others + weight);
-	return !others || (error > -2 * (others + weight) && error < 2 * (others + weight));
+	for (u32 i = 0; i < v->nr; i++) {
+		const struct row *row = &v->row[i];
+
+		if (row->e == e)
+			continue;
+		others += row->weight;
+		left += (s128)row->weight * ahead(row->v, e->vruntime);
+	}
+	if (!others)
+		return true;
+	if (!has(v, FEATURE_PLACE_LAG))
+		lag = (struct range){ 0, 0 };
+	all = others + weight;
+	return left > (lag.low - 2) * all && left < (lag.high + 2) * all;
 }
 
 static bool is_due(const struct view *v, const struct entity *e, unsigned flags)
@@ -266,7 +353,7 @@ static bool is_due(const struct view *v, const struct entity *e, unsigned flags)
 		return false;
 	if (was->relative)
 		return rest == (s64)was->deadline;
-	if (is_bore(v) && v->s->tunable.bore)
+	if (is_on(v))
 		half = flags & v->s->tunable.bore_deadline_boost_mask;
 	if (half && !(flags & ENQUEUE_DELAYED))
 		return is_virtual(2 * (s128)rest, now->slice, weight) ||
@@ -274,32 +361,58 @@ static bool is_due(const struct view *v, const struct entity *e, unsigned flags)
 	return is_virtual(rest, now->slice, weight);
 }
 
+/* A sleeper that stayed queued wakes up where it is, unless its lag has to change. */
+static bool is_awake_at(const struct view *v, const struct entity *e)
+{
+	const struct row *was = &v->subject;
+	struct range kept = lag_to_keep(v, was), lag = lag_after_delay(v, was);
+
+	if (e->vruntime == was->v && kept.low <= lag.high && lag.low <= kept.high)
+		return eevdf_entity(e)->deadline == of(was)->deadline;
+	return has_its_lag(v, e, was->weight, lag) && is_due(v, e, ENQUEUE_DELAYED);
+}
+
 static bool eevdf_places(const struct view *v, const struct entity *e, unsigned flags)
 {
 	const struct row *was = &v->subject;
+	s64 lag = of(was)->vlag;
 
 	if (flags & (PLACE_NEW | PLACE_SLEEPER | PLACE_ASLEEP))
 		return e->vruntime == was->v;
-	/* A swap gives all a common point; a sleeper that was kept may stay where it is. */
-	if (flags & (PLACE_SWAPPED | ENQUEUE_DELAYED))
+	/* A swap gives all a common point. */
+	if (flags & PLACE_SWAPPED)
 		return true;
-	return has_its_lag(v, e, was->weight, of(was)->vlag) && is_due(v, e, flags);
+	if (flags & ENQUEUE_DELAYED)
+		return is_awake_at(v, e);
+	return has_its_lag(v, e, was->weight, (struct range){ lag, lag }) && is_due(v, e, flags);
 }
 
-/* Its score may have changed its weight before it was placed, and its lag with that. */
-static bool bore_places(const struct view *v, const struct entity *e, unsigned flags)
+/* --- yielding --------------------------------------------------------------------------------- */
+
+/*
+ * A yielding entity forgoes the rest of its request if it is eligible, and asks for the next one;
+ * if not, it loses only the protection of its turn. Alone on its CPU it has nobody to yield to.
+ * @rest: of the request, in virtual time.
+ */
+static bool yields_with(const struct view *v, const struct entity *e, struct range rest)
 {
-	if (weight_of(e) != v->subject.weight)
-		return true;
-	return eevdf_places(v, e, flags);
+	const struct eevdf_entity *now = eevdf_entity(e);
+	s64 moved = ahead(e->vruntime, v->subject.v), left = ahead(now->deadline, e->vruntime);
+
+	if (v->q->rq->nr_running == 1)
+		return !moved && is_in(left, rest);
+	if (now->protected || eevdf_queue(v->q)->next == e)
+		return false;
+	if (is_eligible(v, &v->subject))
+		return is_in(moved, rest) && is_virtual(left, now->slice, v->subject.weight);
+	return !moved && is_in(left, rest);
 }
 
-/* Its sleep ends a burst, and with a new score comes a new weight before it leaves. */
-static bool bore_leaves(const struct view *v, const struct entity *e, unsigned flags, bool stays)
+static bool eevdf_yields(const struct view *v, const struct entity *e)
 {
-	if (weight_of(e) != v->subject.weight)
-		return true;
-	return eevdf_leaves(v, e, flags, stays);
+	s64 rest = ahead(of(&v->subject)->deadline, v->subject.v);
+
+	return yields_with(v, e, (struct range){ rest, rest });
 }
 
 const struct oracle eevdf_oracle = {
@@ -310,7 +423,58 @@ const struct oracle eevdf_oracle = {
 	.place = eevdf_places,
 	.charge = eevdf_charges,
 	.leave = eevdf_leaves,
+	.yield = eevdf_yields,
+	.reweight = eevdf_reweighs,
 };
+
+/* --- BORE on EEVDF ---------------------------------------------------------------------------- */
+
+/* Only tasks have bursts. */
+static bool has_bursts(const struct view *v, const struct entity *e, u64 delta, bool ended)
+{
+	return e->own_queue || bursts_5(v, &v->first, e, delta, ended);
+}
+
+static bool bore_charges(const struct view *v, const struct entity *e, u64 delta)
+{
+	return eevdf_charges(v, e, delta) && has_bursts(v, e, v->subject.queued ? delta : 0, false);
+}
+
+static bool bore_places(const struct view *v, const struct entity *e, unsigned flags)
+{
+	return eevdf_places(v, e, flags) && has_bursts(v, e, 0, false);
+}
+
+static bool bore_leaves(const struct view *v, const struct entity *e, unsigned flags, bool stays)
+{
+	bool ended = (flags & (DEQUEUE_SLEEP | DEQUEUE_DELAYED)) == DEQUEUE_SLEEP;
+
+	return eevdf_leaves(v, e, flags, stays) &&
+	       (ended ? has_bursts(v, e, 0, true) : bursts_stay(&v->first, e));
+}
+
+/*
+ * A yield ends a burst. If that gives it more weight, the rest of its request is what it was in
+ * real time, rounded down to a ns, at the new weight.
+ */
+static bool bore_yields(const struct view *v, const struct entity *e)
+{
+	const struct row *was = &v->first, *row = &v->subject;
+	s64 rest = ahead(of(row)->deadline, row->v);
+	struct range range = { rest, rest };
+	s128 ns;
+
+	if (!bursts_5(v, was, e, 0, true))
+		return false;
+	if (row->weight > was->weight) {
+		rest = ahead(of(was)->deadline, was->v);
+		ns = (s128)(rest < 0 ? -rest : rest) * was->weight / 1024;
+		range = stretched_range((struct range){ ns, ns }, row_of_weight(row->weight));
+		if (rest < 0)
+			range = (struct range){ -range.high, -range.low };
+	}
+	return yields_with(v, e, range);
+}
 
 const struct oracle bore_oracle = {
 	.of = &bore_policy.hooks,
@@ -320,4 +484,6 @@ const struct oracle bore_oracle = {
 	.place = bore_places,
 	.charge = bore_charges,
 	.leave = bore_leaves,
+	.yield = bore_yields,
+	.reweight = eevdf_reweighs,
 };

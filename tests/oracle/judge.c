@@ -10,7 +10,7 @@
 #include "tests/oracle/oracle.h"
 
 static const struct oracle *const oracles[] = { &cfs_oracle, &bore_cfs_oracle, &eevdf_oracle,
-						&bore_oracle };
+						&bore_oracle, &fdl_oracle };
 
 struct judge {
 	struct fair_hooks hooks;
@@ -18,6 +18,8 @@ struct judge {
 };
 
 static struct judge judges[ARRAY_SIZE(oracles)];
+
+static struct view *innermost; /* of the hooks that are being called; NULL: none is */
 
 static const struct oracle *oracle_of(const struct fair_queue *q)
 {
@@ -38,6 +40,7 @@ static void see(struct row *row, struct entity *e)
 		.e = e,
 		.v = e->vruntime,
 		.weight = weight_of(e),
+		.due = e->due,
 		.sum_exec = e->sum_exec,
 		.prev_sum_exec = e->prev_sum_exec,
 		.queued = e->queued,
@@ -64,13 +67,13 @@ const struct row *row_of(const struct view *v, const struct entity *e)
 	return NULL;
 }
 
-/* One hook may call another: the table is of the innermost, each on its caller's stack. */
 static void look(struct view *v, struct fair_queue *q, struct entity *e)
 {
 	v->q = q;
 	v->s = q->rq->s;
 	v->nr = 0;
 	v->curr = q->curr && q->curr->queued ? q->curr : NULL;
+	v->curr_v = q->curr ? q->curr->vruntime : 0;
 	v->state = q->policy_state;
 	see_subtree(v, q->timeline.root);
 	see_subtree(v, q->due.root);
@@ -85,19 +88,44 @@ static void look(struct view *v, struct fair_queue *q, struct entity *e)
 		v->row[v->nr++] = v->subject;
 }
 
+/* One hook may call another: the views are on the stacks of the callers. */
+static void begin(struct view *v, struct fair_queue *q, struct entity *e)
+{
+	look(v, q, e);
+	v->first = v->subject;
+	v->reweighed = v->charges = false;
+	v->outer = innermost;
+	innermost = v;
+}
+
+static void end(struct view *v)
+{
+	innermost = v->outer;
+	if (v->subject.e && !(v->charges && v->reweighed))
+		see(&v->now, v->subject.e);
+}
+
 /*
  * The exact value is ns * 1024 / weight. The policy multiplies by an inverse of 32 bits, which is
  * less than a unit too small, or half a unit too large if it is from the table: a relative error of
  * weight / 2^32. More low bits may be lost, below 2^-31.
  */
-bool is_virtual(s128 virtual, u64 ns, s64 weight)
+struct range virtual_range(u64 ns, s64 weight)
 {
 	s128 exact = (s128)ns * 1024;
 	s128 slack =
 		(exact >> 30) + (s128)(((unsigned __int128)exact * (u64)weight) >> 32) + 2 * weight;
-	s128 distance = virtual * weight - exact;
+	s128 low = exact - slack, high = exact + slack;
 
-	return distance <= slack && distance >= -slack;
+	return (struct range){
+		.low = low < 0 ? -(-low / weight) : (low + weight - 1) / weight,
+		.high = high / weight,
+	};
+}
+
+bool is_virtual(s128 virtual, u64 ns, s64 weight)
+{
+	return is_in(virtual, virtual_range(ns, weight));
 }
 
 /* --- the hooks -------------------------------------------------------------------------------- */
@@ -108,9 +136,10 @@ static struct entity *judge_pick(struct fair_queue *q)
 	struct entity *e;
 	struct view v;
 
-	look(&v, q, NULL);
+	begin(&v, q, NULL);
 	JUDGE(v.nr == q->nr_running, "an entity is counted but in no tree, or in one uncounted");
 	e = oracle->of->pick(q);
+	end(&v);
 	JUDGE(e || !v.nr, "pick: nobody");
 	JUDGE(!e || row_of(&v, e), "pick: not queued");
 	JUDGE(!e || !oracle->pick || oracle->pick(&v, e), "pick");
@@ -124,8 +153,9 @@ static bool judge_preempts(struct fair_queue *q, struct entity *curr, struct ent
 	struct view v;
 	bool yes;
 
-	look(&v, q, curr);
+	begin(&v, q, curr);
 	yes = oracle->of->preempts(q, curr, woken, flags);
+	end(&v);
 	JUDGE(!oracle->preempts || oracle->preempts(&v, curr, woken, flags, yes), "preempts");
 	return yes;
 }
@@ -136,10 +166,19 @@ static bool judge_tick_expired(struct fair_queue *q, struct entity *e)
 	struct view v;
 	bool yes;
 
-	look(&v, q, e);
+	begin(&v, q, e);
 	yes = oracle->of->tick_expired(q, e);
+	end(&v);
 	JUDGE(!oracle->tick_expired || oracle->tick_expired(&v, e, yes), "tick_expired");
 	return yes;
+}
+
+/* An entity that enters for a group was weighed just before; while that is empty it is not. */
+static bool has_fresh_weight(const struct entity *e, unsigned flags)
+{
+	const unsigned moments = PLACE_NEW | PLACE_SLEEPER | PLACE_ASLEEP | PLACE_SWAPPED;
+
+	return e->own_queue && e->own_queue->nr_running && !e->queued && !(flags & moments);
 }
 
 static void judge_place(struct fair_queue *q, struct entity *e, unsigned flags)
@@ -147,8 +186,11 @@ static void judge_place(struct fair_queue *q, struct entity *e, unsigned flags)
 	const struct oracle *oracle = oracle_of(q);
 	struct view v;
 
-	look(&v, q, e);
+	if (has_fresh_weight(e, flags))
+		JUDGE(e->load.weight == weight_of_group(e), "the weight of a group");
+	begin(&v, q, e);
 	oracle->of->place(q, e, flags);
+	end(&v);
 	JUDGE(!oracle->place || oracle->place(&v, e, flags), "place");
 }
 
@@ -157,8 +199,10 @@ static void judge_charge(struct fair_queue *q, struct entity *e, u64 delta)
 	const struct oracle *oracle = oracle_of(q);
 	struct view v;
 
-	look(&v, q, e);
+	begin(&v, q, e);
+	v.charges = true;
 	oracle->of->charge(q, e, delta);
+	end(&v);
 	JUDGE(!oracle->charge || oracle->charge(&v, e, delta), "charge");
 }
 
@@ -168,10 +212,53 @@ static bool judge_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 	struct view v;
 	bool stays;
 
-	look(&v, q, e);
+	begin(&v, q, e);
 	stays = oracle->of->leave(q, e, flags);
+	end(&v);
 	JUDGE(!oracle->leave || oracle->leave(&v, e, flags, stays), "leave");
 	return stays;
+}
+
+static void judge_yield(struct fair_queue *q, struct entity *e)
+{
+	const struct oracle *oracle = oracle_of(q);
+	struct view v;
+
+	begin(&v, q, e);
+	oracle->of->yield(q, e);
+	end(&v);
+	JUDGE(!oracle->yield || oracle->yield(&v, e), "yield");
+}
+
+/* A charge that is going on is judged by what was before, any other hook by what is now. */
+static void tell_outer(struct view *outer, const struct view *before, struct fair_queue *q,
+		       struct entity *e, s64 weight)
+{
+	if (!outer || outer->subject.e != e || outer->reweighed)
+		return;
+	outer->reweighed = true;
+	outer->now = before->subject;
+	if (outer->charges)
+		return;
+	look(outer, q, e);
+	outer->subject.weight = weight;
+	for (u32 i = 0; i < outer->nr; i++)
+		if (outer->row[i].e == e)
+			outer->row[i].weight = weight;
+}
+
+static void judge_reweight(struct fair_queue *q, struct entity *e, u64 weight)
+{
+	const struct oracle *oracle = oracle_of(q);
+	s64 scaled = max((s64)(weight >> 10), 2ll);
+	struct view v;
+
+	JUDGE(!e->own_queue || weight == weight_of_group(e), "the weight of a group");
+	begin(&v, q, e);
+	oracle->of->reweight(q, e, weight);
+	end(&v);
+	JUDGE(!oracle->reweight || oracle->reweight(&v, e, scaled), "reweight");
+	tell_outer(v.outer, &v, q, e, scaled);
 }
 
 /* --- attaching -------------------------------------------------------------------------------- */
@@ -187,6 +274,8 @@ static void open_court(void)
 				.tick_expired = judge_tick_expired,
 				.preempts = judge_preempts,
 				.leave = judge_leave,
+				.yield = judge_yield,
+				.reweight = judge_reweight,
 			},
 			.oracle = oracles[i],
 		};
@@ -214,6 +303,8 @@ void judge_attach(struct sched *s)
 		return;
 	if (!judges[0].oracle)
 		open_court();
+	innermost = NULL; /* a hook that failed did not return */
+	JUDGE(bore_is_tuned(s), "a runqueue has old tunables");
 	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++)
 		for_each_fair_queue(q, cpu_rq(s, cpu))
 			attach_queue(q);
