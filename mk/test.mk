@@ -16,4 +16,8 @@ mutate: ## generate N=100 mutations of sched/ by SEED=1 and count how many the f
 	$(Q)$(TESTING) -m mutation $(N) $(if $(SEED),--seed $(SEED)) \
 		$(if $(JOBS),--jobs $(JOBS)) $(MUTATE)
 
-.PHONY: test mutants mutate
+explore: sim ## random operations from many seeds, in parallel, with progress: SEEDS= OPS= SEED= SCHEDS=
+	$(Q)$(TESTING) tools/scripts/explore.py $(if $(SEEDS),--seeds '$(SEEDS)') $(if $(OPS),--ops '$(OPS)') \
+		$(if $(SEED),--seed '$(SEED)') $(if $(SCHEDS),--scheds '$(SCHEDS)')
+
+.PHONY: test mutants mutate explore

@@ -68,7 +68,7 @@ static struct sim *new_sim(const struct options *o, const struct machine_desc *m
 		.topology = machine->cpus,
 		.fair_policy = policy,
 		.seed = o->seed,
-		.skew_ns = o->skew,
+		.disturbance = o->disturbance,
 		.costs = o->costs,
 		.check = o->check,
 		.next = workload_next,

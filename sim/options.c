@@ -12,6 +12,10 @@ enum {
 	OPT_CPUS = 256,
 	OPT_TOPOLOGY,
 	OPT_SKEW,
+	OPT_CLOCK,
+	OPT_LATE_TICKS,
+	OPT_JUMPS,
+	OPT_DUMPS,
 	OPT_SCHED,
 	OPT_PLUGIN,
 	OPT_LIST_POLICIES,
@@ -54,10 +58,14 @@ static const struct {
 #undef COST
 };
 
-static struct option long_options[21 + ARRAY_SIZE(cost_options)] = {
+static struct option long_options[25 + ARRAY_SIZE(cost_options)] = {
 	{ "cpus", required_argument, NULL, OPT_CPUS },
 	{ "topology", required_argument, NULL, OPT_TOPOLOGY },
 	{ "skew", required_argument, NULL, OPT_SKEW },
+	{ "clock", required_argument, NULL, OPT_CLOCK },
+	{ "late-ticks", required_argument, NULL, OPT_LATE_TICKS },
+	{ "jumps", required_argument, NULL, OPT_JUMPS },
+	{ "dumps", required_argument, NULL, OPT_DUMPS },
 	{ "plugin", required_argument, NULL, OPT_PLUGIN },
 	{ "list-policies", no_argument, NULL, OPT_LIST_POLICIES },
 	{ "sched", required_argument, NULL, OPT_SCHED },
@@ -76,7 +84,7 @@ static struct option long_options[21 + ARRAY_SIZE(cost_options)] = {
 	{ "bench", no_argument, NULL, OPT_BENCH },
 	{ "help", no_argument, NULL, OPT_HELP },
 };
-#define NR_PLAIN_OPTIONS 20
+#define NR_PLAIN_OPTIONS 24
 
 static void print_names(void)
 {
@@ -102,6 +110,10 @@ static void print_help(void)
 	       "                      levels by name: nodes=2,llcs=2,cores=4+2,threads=2\n"
 	       "  --hz 100|250|1000   tick (default 250)\n"
 	       "  --skew T            each CPU's clock is ahead by less than T (default 0)\n"
+	       "  --clock N           clocks begin at N ns, and pass 2^64 to 0 (default 1 s)\n"
+	       "  --late-ticks T      now and then a CPU has no tick for less than T\n"
+	       "  --jumps T/EVERY     again and again all clocks jump ahead by T\n"
+	       "  --dumps EVERY       again and again somebody reads all of its state\n"
 	       "scheduler:\n"
 	       "  --sched NAME|all    fair policy: ",
 	       CPU_MAX);
@@ -177,6 +189,21 @@ static void take_cost(struct options *o, u32 i, const char *text)
 		usage_error("--%s %s: must be a time of at most 1s", cost_options[i].name, text);
 }
 
+static void take_jumps(struct options *o, const char *text)
+{
+	struct sim_disturbance *d = &o->disturbance;
+	char *by = strdup(text), *every = strchr(by, '/');
+
+	if (every)
+		*every++ = '\0';
+	if (!every || !parse_time(by, &d->jump_ns) || !parse_time(every, &d->jump_every_ns) ||
+	    !d->jump_every_ns)
+		usage_error("--jumps %s: must be two times of at most 1000000s, as 3600s/2s: by "
+			    "how much, and how often",
+			    text);
+	free(by);
+}
+
 static void take_run_option(struct options *o, int option, const char *text)
 {
 	switch (option) {
@@ -240,7 +267,19 @@ static void take_option(struct options *o, int option, const char *text)
 			usage_error("--hz %s: must be 100, 250 or 1000", text);
 		break;
 	case OPT_SKEW:
-		o->skew = time_of("skew", text, 0);
+		o->disturbance.skew_ns = time_of("skew", text, 0);
+		break;
+	case OPT_CLOCK:
+		o->disturbance.clock_start = number("clock", text, 1, UINT64_MAX);
+		break;
+	case OPT_LATE_TICKS:
+		o->disturbance.late_ns = time_of("late-ticks", text, 1);
+		break;
+	case OPT_JUMPS:
+		take_jumps(o, text);
+		break;
+	case OPT_DUMPS:
+		o->disturbance.dump_every_ns = time_of("dumps", text, 1);
 		break;
 	case OPT_SEED:
 		o->seed = number("seed", text, 0, UINT64_MAX);

@@ -13,7 +13,7 @@ struct options {
 	const char *topology;
 	unsigned cpus, hz;
 	u64 seed, duration; /* ns; 0: the workload's own, or else DEFAULT_DURATION */
-	u64 skew;	    /* ns between the clocks of CPUs */
+	struct sim_disturbance disturbance;
 	struct sim_costs costs;
 	/* "name=value" for tunables, and lines for the features file, in the order given. */
 	const char *set[MAX_SETTINGS], *features[MAX_SETTINGS];

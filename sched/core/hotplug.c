@@ -125,6 +125,17 @@ int sched_cpu_offline(struct sched *s, unsigned cpu)
 
 /* --- coming ----------------------------------------------------------------- */
 
+/*
+ * The host's clock may stand anywhere and pass 2^64 to 0. Jiffies must not: they count from a time
+ * less than 2^62 ns, 146 years, before the first CPU came.
+ */
+static void start_clock(struct rq *rq)
+{
+	rq->clock = host_clock(rq->cpu);
+	if (cpumask_empty(&rq->s->online))
+		rq->s->epoch = rq->clock & ~(BIT(62) - 1);
+}
+
 void sched_cpu_online(struct sched *s, unsigned cpu, struct task *idle)
 {
 	const struct sched_class *class;
@@ -134,8 +145,10 @@ void sched_cpu_online(struct sched *s, unsigned cpu, struct task *idle)
 	SCHED_ASSERT(is_idle_task(idle) && idle->cpu == cpu);
 	SCHED_ASSERT(!rq->online && (first || rq->curr->class->fixture));
 	rq_lock(rq);
-	if (first)
+	if (first) {
 		rq->idle = rq->curr = rq->prev = idle;
+		start_clock(rq);
+	}
 	rq->online = true;
 	cpumask_set_atomic(&s->online, cpu);
 	for_each_class(class, s) class->online(rq);

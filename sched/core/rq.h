@@ -116,6 +116,7 @@ struct sched {
 	struct cpumask rt_overload; /* CPUs with a movable rt task that waits */
 	struct cpumask crowded;	    /* CPUs with two runnable tasks or more */
 	bool affinity_lost;	    /* some task's is; see sched_affinity_lost() */
+	u64 epoch;		    /* the clock at jiffy 0: on this side of the end of time */
 	u64 nohz_next_balance;	    /* jiffy: when idle CPUs should balance next */
 	u64 nohz_next_refresh;	    /* jiffy: when their averages are decayed next */
 	bool numa_balancing_now;    /* someone balances a SD_SERIALIZE domain */
@@ -136,10 +137,10 @@ static inline bool feature(const struct sched *s, enum feature f)
 	return s->features & BIT(f);
 }
 
-/* The current tick number at @now; ticks of different CPUs need not coincide. */
+/* The number of the tick at @now; ticks of different CPUs need not coincide. It only grows. */
 static inline u64 jiffies(const struct sched *s, u64 now)
 {
-	return now / s->tick_ns;
+	return (now - s->epoch) / s->tick_ns;
 }
 
 /* 1 if the optional counters count, else 0: what to add to one. */

@@ -85,6 +85,7 @@ static void check_offline(struct rq *rq)
 	{
 		SCHED_CHECK(R9, class->fixture || class->nr_queued(rq) ==
 							  (class == curr->class ? pushed : 0));
+		SCHED_CHECK(R9, !curr->class->fixture || !class->next_timer(rq));
 		class->check_offline(rq);
 	}
 	check_classes(rq);

@@ -22,8 +22,7 @@ size_t sched_dump_task(struct sched *s, struct task *t, char *buf, size_t size)
 	const struct pelt *avg = &t->fair.avg;
 	u64 t0;
 
-	if (task_running(rq, t))
-		t->class->charge(rq);
+	/* As of the last charge, as in Linux: who looks changes nothing. */
 	dump_task_ms(&out, "se.exec_start", (s64)t->fair.exec_start);
 	dump_task_ms(&out, "se.vruntime", (s64)t->fair.vruntime);
 	dump_task_ms(&out, "se.sum_exec_runtime", (s64)t->fair.sum_exec);

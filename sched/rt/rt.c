@@ -235,9 +235,10 @@ static void rt_cancel_timers(struct rq *rq)
 	rt_of(rq)->period_end = 0;
 }
 
+/* No period begins on a CPU that left: its last task goes at once, and nobody waits for a part. */
 static void start_period(struct rq *rq)
 {
-	if (rt_of(rq)->period_end || !rt_limited(rq->s))
+	if (rt_of(rq)->period_end || !rt_limited(rq->s) || !rq->online)
 		return;
 	rt_of(rq)->period_end = rq->clock + rq->s->tunable.rt_period_us * NS_PER_US;
 	rq->timer_stale = true;
@@ -423,6 +424,7 @@ static void rt_check(struct rq *rq)
 
 static void rt_check_offline(struct rq *rq)
 {
+	SCHED_CHECK(R9, !rt_of(rq)->throttled && !rt_of(rq)->period_end);
 	SCHED_CHECK(R10, !cpumask_test(&rq->s->rt_overload, rq->cpu));
 }
 

@@ -24,3 +24,15 @@ static inline void sim_pay(struct sim_cpu *c, u64 ns)
  * CPU time; 0 ends that.
  */
 void host_watch(u32 ms);
+
+/* Schedule the first event of each kind that config.disturbance asks for; cancel them. */
+void disturb_start(struct sim *sim);
+void disturb_stop(struct sim *sim);
+/* How far a CPU's clock is ahead of sim->now. */
+u64 draw_clock(struct sim *sim);
+/* True if @c has no tick this time. */
+bool misses_tick(struct sim *sim, struct sim_cpu *c);
+/* All clocks jump; timers that are due by them now are due. */
+void jump_clocks(struct sim *sim);
+/* Somebody reads all that the scheduler says of itself. */
+void read_dumps(struct sim *sim);

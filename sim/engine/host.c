@@ -32,7 +32,7 @@ void host_timer(unsigned cpu, u64 when)
 	struct event *timer = &host->cpus[cpu].timer;
 
 	if (when)
-		queue_set(&host->queue, timer, max(when - host->cpus[cpu].skew_ns, host->now));
+		queue_set(&host->queue, timer, time_max(when - host->cpus[cpu].skew_ns, host->now));
 	else
 		queue_cancel(&host->queue, timer);
 }

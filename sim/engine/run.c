@@ -228,6 +228,8 @@ static void fetch_next(struct sim *sim)
 
 static void tick_cpu(struct sim *sim, struct sim_cpu *c)
 {
+	if (misses_tick(sim, c))
+		return;
 	if (is_idle(c) && sched_tick_can_stop(sim->s, c->id)) {
 		sim->ticking[c->id / 64] &= ~BIT(c->id % 64);
 		return;
@@ -303,6 +305,12 @@ static void happen(struct sim *sim, struct event *ev)
 		break;
 	case EVENT_CONTROL:
 		control_groups(sim);
+		break;
+	case EVENT_JUMP:
+		jump_clocks(sim);
+		break;
+	case EVENT_DUMP:
+		read_dumps(sim);
 		break;
 	case EVENT_KICK:
 		kick_arrived(sim, container_of(ev, struct sim_cpu, kick));

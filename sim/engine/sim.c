@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/engine/sim.h"
+#include "sim/engine/engine.h"
 #include "sim/engine/plugin.h"
 #include "sim/engine/util.h"
 
@@ -157,8 +157,7 @@ static void init_cpu(struct sim *sim, unsigned cpu)
 	c->kick.kind = EVENT_KICK;
 	c->llc = sim->config.topology[cpu].llc;
 	c->node = sim->config.topology[cpu].node;
-	if (sim->config.skew_ns)
-		c->skew_ns = prng_u64(&sim->rng) % sim->config.skew_ns;
+	c->skew_ns = draw_clock(sim);
 	init_task(&c->idle);
 	c->curr = &c->idle;
 	sched_task_init_idle(sim->s, &c->idle.task, cpu);
@@ -211,6 +210,7 @@ struct sim *sim_new(const struct sim_config *config)
 	sim->tick_ns = NS_PER_SEC / config->hz;
 	sim->tick.kind = EVENT_TICK;
 	sim->control.kind = EVENT_CONTROL;
+	disturb_start(sim);
 	for (unsigned cpu = 0; cpu < config->nr_cpus; cpu++)
 		init_cpu(sim, cpu);
 	sim->config.topology = NULL;
@@ -237,6 +237,7 @@ void sim_serve(struct sim *sim, struct sim_server *server)
 {
 	assert(!sim->nr_tasks && sim->nr_groups == 1);
 	sim->server = server;
+	disturb_stop(sim);
 }
 
 void sim_free(struct sim *sim)

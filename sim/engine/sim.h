@@ -51,12 +51,22 @@ enum sim_next {
 	SIM_EXIT,
 };
 
+/* Disturbances of a machine (disturb.c). 0 everywhere: none. */
+struct sim_disturbance {
+	u64 clock_start;   /* what the scheduler's clocks say at the start; 0: SIM_START */
+	u64 skew_ns;	   /* each CPU's is ahead by less than this */
+	u64 jump_ns;	   /* all jump ahead by this ... */
+	u64 jump_every_ns; /* ... each time after this; 0: never */
+	u64 late_ns;	   /* now and then a CPU has no tick for less than this */
+	u64 dump_every_ns; /* the scheduler's state is read, at no cost; 0: never */
+};
+
 struct sim_config {
 	unsigned nr_cpus, hz;
 	const struct sched_cpu_desc *topology; /* [nr_cpus]; used only during sim_new() */
 	const char *fair_policy;	       /* NULL: the default policy */
 	u64 seed;
-	u64 skew_ns; /* each CPU's clock is ahead by less than this */
+	struct sim_disturbance disturbance;
 	struct sim_costs costs;
 	bool check;  /* call sched_check() after every event */
 	u32 hang_ms; /* CPU time in which something must happen; 0: 10 s */
@@ -146,7 +156,8 @@ struct sim_cpu {
 	u64 since;   /* curr's work and the debt are accounted up to this time */
 	u64 debt_ns; /* overhead that the CPU still has to work off */
 	struct event done, timer, kick;
-	u64 skew_ns; /* its clock is ahead by this */
+	u64 skew_ns; /* its clock is ahead of sim->now by this, modulo 2^64 */
+	u64 tick_at; /* it has no tick before */
 	u64 idle_ns, idle_since;
 	u64 overhead_ns; /* since the start */
 	u32 llc, node;
@@ -161,7 +172,16 @@ struct sim_group {
 };
 
 /* Values of event.kind. */
-enum { EVENT_TICK, EVENT_DONE, EVENT_TIMER, EVENT_KICK, EVENT_WAKEUP, EVENT_CONTROL };
+enum {
+	EVENT_TICK,
+	EVENT_DONE,
+	EVENT_TIMER,
+	EVENT_KICK,
+	EVENT_WAKEUP,
+	EVENT_CONTROL,
+	EVENT_JUMP,
+	EVENT_DUMP,
+};
 
 struct sim_counts {
 	u64 events;	/* taken from the queue */
@@ -182,6 +202,7 @@ struct sim {
 	struct sim_cpu *cpus;
 	struct event tick;	   /* one event for the ticks of all busy CPUs */
 	struct event control;	   /* the next pass of fdl's controller, if there are groups */
+	struct event jump, dump;   /* of all clocks; of the scheduler's state */
 	u64 *ticking;		   /* bit set: the CPU has a tick */
 	struct list tasks;	   /* alive */
 	struct list free;	   /* tasks that ended, to be reused */

@@ -121,7 +121,9 @@ static void say_cause(struct sim *sim, const struct sim_cpu *c, bool preempt)
 					      "a timer",
 					      "a kick from another CPU",
 					      "the end of a sleep",
-					      "the controller of groups" };
+					      "the controller of groups",
+					      "a jump of the clocks",
+					      "a reader" };
 	const struct sim_task *curr = c->curr;
 
 	printf("decision on CPU %u at %.6f ms, in consequence of %s: ", c->id,

@@ -462,6 +462,7 @@ static void proc_pid_sched_shows_bursts(void **state)
 
 	(void)state;
 	advance(m, 10 * MS);
+	sched_task_runtime(m->s, t); /* charges it; the dump does not */
 	sched_dump_task(m->s, t, text, sizeof(text));
 	assert_non_null(strstr(text, "se.burst_time                                :"
 				     "             10000000\n"));

@@ -8,11 +8,13 @@ TOML file with these keys:
 
     id, title, source       the subject; source is a list
     classes                 the fair policies that it is for; default: all
-    topology, hz, skew, time, seeds, set, features, costs   schedsim's options; a metric is the worst of all seeds
+    topology, hz, skew, time, set, features, costs, late_ticks, jumps, dumps   schedsim's options
+    seeds, clocks           lists of --seed and --clock; a metric is the worst of all runs
     workload                a list of schedsim's built-in workloads; or rtapp, the text of an rt-app file; or both
     check                   true: check every invariant after every event
     [[metric]]              name, op (<= or >=), value; classes, if only some have it. against = [features]
-                            divides by the value with those features, versus = "POLICY" by the value under that policy
+                            divides by the value with those features, versus = "POLICY" by the value under that
+                            policy, without = "KEY" by the value of the card without that key
     [kernel]                smp, append, seconds, cmd: the same in the kernel under ICOUNT=1; hz; classes. A card may
                             have only this part
     [[kernel.metric]]       name: `waste`, or a pattern whose one group is a number on the console, of which the worst
@@ -22,7 +24,8 @@ TOML file with these keys:
 The simulator has metrics of the machine: waste (% of the CPUs), idle (%), switches, migrations, kicks (per second),
 kicks_per_wakeup, balance_failed and pushes (per second). It has metrics of the tasks of a name or of `name@group`,
 written NAME.share: share (of the ideal), cpus (how many they used), ended (how many have), wait_max, wait_p99,
-wakeup_max, wakeup_p99 (ms), lag (the most ms owed). And it has one of groups, written /PATH.throttled: throttled
+wakeup_max, wakeup_p99 (ms), lag (the most ms owed), lead (had too
+much). And it has one of groups, written /PATH.throttled: throttled
 (share of its periods).
 """
 
@@ -44,10 +47,12 @@ from .qemu import QemuError
 from .settings import Settings, UsageError, make_settings
 
 Card = dict[str, Any]
+Run = tuple[int, int | None]  # seed, the clock at the start
 
 CARDS = Path("tests/scenarios")
-KEYS = {"id", "title", "source", "classes", "topology", "hz", "skew", "time", "seeds", "set", "features", "costs",
-        "workload", "rtapp", "check", "metric", "kernel", "flip"}
+KEYS = {"id", "title", "source", "classes", "topology", "hz", "skew", "time", "seeds", "clocks", "late_ticks", "jumps",
+        "dumps", "set", "features", "costs", "workload", "rtapp", "check", "metric", "kernel", "flip"}
+OPTIONS = {"late_ticks": "--late-ticks", "jumps": "--jumps", "dumps": "--dumps"}
 SIMULATED = {"topology", "time", "metric"}
 NS_PER_MS = 1e6
 # For each kind of idleness, schedstat has: count, balanced, failed, imbalance, gained, hot, no queue, no group.
@@ -80,14 +85,16 @@ def read_card(path: Path) -> Card:
 # --- the simulator --------------------------------------------------------------------------------
 
 
-def simulate(build: str, card: Card, sched: str, seed: int, features: Sequence[str] = ()) -> tuple[Card, str]:
+def simulate(build: str, card: Card, sched: str, run: Run, features: Sequence[str] = ()) -> tuple[Card, str]:
     """(JSON, schedstat) of one run."""
     with tempfile.TemporaryDirectory() as scratch:
         out, stat, rtapp = (os.path.join(scratch, name) for name in ("out.json", "schedstat", "card.json"))
-        words = [os.path.join(build, "schedsim"), "--sched", sched, "--seed", str(seed),
+        words = [os.path.join(build, "schedsim"), "--sched", sched, "--seed", str(run[0]),
                  "--hz", str(card.get("hz", 250)), "--skew", card.get("skew", "0"),
                  "--topology", card["topology"], "--time", card["time"], "--json", out, "--schedstat", stat]
         words += [word for name in [*card.get("features", []), *features] for word in ("--features", name)]
+        words += [word for key, option in OPTIONS.items() if key in card for word in (option, card[key])]
+        words += ["--clock", str(run[1])] if run[1] else []
         words += [word for text in card.get("set", []) for word in ("--set", text)]
         words += [word for name, cost in card.get("costs", {}).items() for word in (f"--cost-{name}", cost)]
         words += ["--check"] if card.get("check") else []
@@ -145,6 +152,8 @@ def of_tasks(who: str, what: str, data: Card) -> float:
         return sum(row["ended"] for row in rows)
     if what == "lag":
         return max(row["lag_ns"][1] for row in rows) / NS_PER_MS
+    if what == "lead":
+        return -min(row["lag_ns"][0] for row in rows) / NS_PER_MS
     kind, _, number = what.rpartition("_")
     if kind not in ("wait", "wakeup") or number not in ("max", "p99", "p50", "mean"):
         raise BadCard(f"no metric of tasks is called {what}")
@@ -166,20 +175,22 @@ def measure(name: str, data: Card, stat: str) -> float:
 
 
 def simulated(build: str, card: Card, sched: str) -> Iterator[tuple[Card, float]]:
-    """(metric, the worst value over all seeds) of each metric of the card that applies to @sched."""
-    runs, others = {}, {}
+    """(metric, the worst value over all runs) of each metric of the card that applies to @sched."""
+    results, others = {}, {}
+    runs = [(seed, clock) for seed in card.get("seeds", [1]) for clock in card.get("clocks", [None])]
     for metric in card["metric"]:
         if sched not in metric.get("classes", [sched]):
             continue
         values = []
-        for seed in card.get("seeds", [1]):
-            if seed not in runs:
-                runs[seed] = simulate(build, card, sched, seed)
-            value = measure(metric["name"], *runs[seed])
-            if "against" in metric or "versus" in metric:
-                key = seed, metric.get("versus", sched), *metric.get("against", [])
+        for run in runs:
+            if run not in results:
+                results[run] = simulate(build, card, sched, run)
+            value = measure(metric["name"], *results[run])
+            if metric.keys() & {"against", "versus", "without"}:
+                key = run, metric.get("versus", sched), metric.get("without"), *metric.get("against", [])
                 if key not in others:
-                    others[key] = simulate(build, card, key[1], seed, key[2:])
+                    other = {name: value for name, value in card.items() if name != key[2]}
+                    others[key] = simulate(build, other, key[1], run, key[3:])
                 value /= max(measure(metric["name"], *others[key]), 1e-9)
             values.append(value)
         yield metric, (max if metric["op"] == "<=" else min)(values)
@@ -219,8 +230,11 @@ def choose_cards(ids: Sequence[str]) -> list[Card]:
 
 
 def label_of(metric: Card) -> str:
-    return " ".join([metric.get("title", metric["name"]), *(["against", ",".join(metric["against"])]
-                    if "against" in metric else []), *(["versus", metric["versus"]] if "versus" in metric else [])])
+    words = [metric.get("title", metric["name"])]
+    for key in ("against", "versus", "without"):
+        if key in metric:
+            words += [key, metric[key] if isinstance(metric[key], str) else ",".join(metric[key])]
+    return " ".join(words)
 
 
 def policies_of(card: Card, host: str, known: Sequence[str]) -> Sequence[str]:

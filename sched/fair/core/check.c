@@ -33,12 +33,18 @@ static void check_tree_shape(const struct rb_tree *tree)
 	}
 }
 
+/* 0: @p was never updated, or belongs to no queue. */
+static bool not_ahead(const struct pelt *p, u64 now)
+{
+	return !p->last_update || !time_before(now, p->last_update);
+}
+
 static void check_entity(struct fair_queue *q, struct entity *e)
 {
 	if (entity_is_task(e))
 		SCHED_CHECK(T5, e->load.weight == q->policy->weight(task_of(e)).weight);
 	SCHED_CHECK(G1, e->queue == q && e->policy == q->policy);
-	SCHED_CHECK(P3, !time_before(pelt_now(q), e->avg.last_update));
+	SCHED_CHECK(P3, not_ahead(&e->avg, pelt_now(q)));
 	/* Several tasks may come to a group from other CPUs, each with all of one behind it. */
 	SCHED_CHECK(P1, !entity_is_task(e) || e->avg.util_avg <= 1024 + 1);
 	SCHED_CHECK(P2, !e->avg.util_avg || e->avg.util_sum);
@@ -142,7 +148,7 @@ static void check_queue(struct fair_queue *q)
 	check_tree(q, &q->timeline, q->policy->key);
 	check_tree(q, &q->due, TIMELINE_KEY(due));
 	check_totals(q);
-	SCHED_CHECK(P3, !time_before(pelt_now(q), q->avg.last_update));
+	SCHED_CHECK(P3, not_ahead(&q->avg, pelt_now(q)));
 	SCHED_CHECK(P2, !q->avg.util_avg || q->avg.util_sum);
 	SCHED_CHECK(P2, !q->avg.load_avg || q->avg.load_sum);
 	q->policy->check(q);
