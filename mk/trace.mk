@@ -13,4 +13,7 @@ decisions: ## print the decisions in FILE=run.json or trace.dat, and why each we
 placements: ## print on which CPUs tasks of FILE=run.json or trace.dat woke up, and why: SHOW="--full"
 	$(Q)$(FAIRGROUND) placements $(SHOW)
 
-.PHONY: trace latency decisions placements
+balancing: ## print the balancing passes in FILE=run.json or trace.dat, what they moved, and why: SHOW="--full"
+	$(Q)$(FAIRGROUND) balancing $(SHOW)
+
+.PHONY: trace latency decisions placements balancing

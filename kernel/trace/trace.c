@@ -230,8 +230,7 @@ u64 trace_buffer_expands_to(void)
 
 /* --- the way out: what a host tool needs, at a fixed place in memory ------------------------- */
 
-#define IMAGE_PA  0x7000ull
-#define INFO_SIZE (64 * 1024)
+#define IMAGE_PA 0x7000ull
 
 /* tools/fairground/image.py reads this; all integers little-endian, addresses physical. */
 struct trace_image {
@@ -257,37 +256,50 @@ static void add_info(struct text *out, const char *what, const char *text)
 	add_string(out, text);
 }
 
-/* All texts that a trace.dat holds. NULL: no memory. */
-static char *make_info(void)
+static void add_format(struct text *out, const struct trace_event *ev)
 {
-	u64 pa = page_alloc(order_of(INFO_SIZE));
-	struct text out;
+	size_t room;
 
-	if (!pa)
-		return NULL;
-	memset(phys_to_virt(pa), 0, INFO_SIZE);
-	out = text_of(phys_to_virt(pa), INFO_SIZE);
+	add_string(out, ev->system);
+	room = out->len < out->size ? out->size - out->len : 0;
+	out->len += trace_event_format(ev, room ? out->buf + out->len : NULL, room);
+	out->len++;
+}
+
+/*
+ * All texts that a trace.dat holds, into @buf of @size bytes, which are zero. Returns the size that
+ * they take, whether or not it is there.
+ */
+static size_t make_info(char *buf, size_t size)
+{
+	struct text out = text_of(buf, size);
+
 	add_info(&out, "header_page", trace_header_page);
 	add_info(&out, "header_event", trace_header_event);
 	add_info(&out, "trace_clock", "[local] global mono boot\n");
 	add_info(&out, "uname", "Fairground " COMMIT " x86_64");
-	for (unsigned nr = 0; nr < NR_TRACE_EVENTS; nr++) {
-		add_string(&out, trace_events[nr].system);
-		assert(out.len < INFO_SIZE);
-		out.len += trace_event_format(&trace_events[nr], out.buf + out.len,
-					      INFO_SIZE - out.len);
-		out.len++;
-	}
-	assert(out.len < INFO_SIZE);
-	return out.buf;
+	for (unsigned nr = 0; nr < NR_TRACE_EVENTS; nr++)
+		add_format(&out, &trace_events[nr]);
+	return out.len + 1; /* the empty string at the end */
+}
+
+/* The physical address of the texts, or 0: no memory. */
+static u64 publish_info(void)
+{
+	size_t size = make_info(NULL, 0);
+	u64 pa = page_alloc(order_of(size));
+
+	if (!pa)
+		return 0;
+	memset(phys_to_virt(pa), 0, size);
+	make_info(phys_to_virt(pa), size);
+	return pa;
 }
 
 static struct trace_image *image __attribute__((used)); /* tools/gdb starts from it */
 
 static void publish_image(void)
 {
-	char *info = make_info();
-
 	image = phys_to_virt(IMAGE_PA);
 	*image = (struct trace_image){
 		.magic = "FGTRACE",
@@ -295,7 +307,7 @@ static void publish_image(void)
 		.nr_cpus = arch_nr_cpus,
 		.direct_map = (u64)phys_to_virt(0),
 		.rings = virt_to_phys(trace_rings),
-		.info = info ? virt_to_phys(info) : 0,
+		.info = publish_info(),
 		.cmdlines = virt_to_phys(trace_cmdlines),
 		.nr_cmdlines = NR_CMDLINES,
 		.marker_ip = (u64)tracing_mark_write,

@@ -6,8 +6,15 @@
  * (docs/sources.md).
  */
 #include "sched/balance/domain.h"
+#include "sched/balance/pass.h"
 #include "sched/fair/core/fair.h"
 #include "sched/fair/core/pelt.h"
+
+/*
+ * Inlined into both functions that measure: a call for each CPU is a twentieth of a newly idle
+ * CPU's search.
+ */
+#define INLINED static inline __attribute__((always_inline))
 
 static bool is_overloaded(const struct group_stats *gs, u32 pct)
 {
@@ -22,7 +29,7 @@ static bool has_spare_capacity(const struct group_stats *gs, u32 pct)
 	return gs->capacity * pct >= gs->runnable * 100 && gs->capacity * 100 > gs->util * pct;
 }
 
-static enum group_type classify(const struct group_stats *gs, u32 pct)
+INLINED enum group_type classify(const struct group_stats *gs, u32 pct)
 {
 	if (is_overloaded(gs, pct))
 		return GROUP_OVERLOADED;
@@ -31,7 +38,7 @@ static enum group_type classify(const struct group_stats *gs, u32 pct)
 	return has_spare_capacity(gs, pct) ? GROUP_HAS_SPARE : GROUP_FULLY_BUSY;
 }
 
-static void measure_cpu(struct group_stats *gs, const struct rq *rq, const struct task *except)
+INLINED void measure_cpu(struct group_stats *gs, const struct rq *rq, const struct task *except)
 {
 	const struct pelt *avg = &rq->fair.avg;
 	const struct pelt *own = except && except->cpu == rq->cpu ? &except->fair.avg : NULL;
@@ -47,6 +54,16 @@ static void measure_cpu(struct group_stats *gs, const struct rq *rq, const struc
 	gs->weight++;
 }
 
+/* All CPUs are measured: what does that make of the group? */
+INLINED void conclude(struct group_stats *gs, const struct task *except, u32 pct)
+{
+	gs->capacity = gs->weight * CPU_CAPACITY;
+	gs->type = classify(gs, pct);
+	if (gs->capacity &&
+	    (gs->type == GROUP_OVERLOADED || (except && gs->type == GROUP_FULLY_BUSY)))
+		gs->avg_load = gs->load * CPU_CAPACITY / gs->capacity;
+}
+
 struct group_stats group_measure(struct sched *s, const struct group *group,
 				 const struct cpumask *cpus, const struct task *except,
 				 u32 imbalance_pct)
@@ -57,10 +74,24 @@ struct group_stats group_measure(struct sched *s, const struct group *group,
 
 	for_each_cpu(cpu, &mask)
 		measure_cpu(&gs, cpu_rq(s, cpu), except);
-	gs.capacity = gs.weight * CPU_CAPACITY;
-	gs.type = classify(&gs, imbalance_pct);
-	if (gs.capacity && (gs.type == GROUP_OVERLOADED || (except && gs.type == GROUP_FULLY_BUSY)))
-		gs.avg_load = gs.load * CPU_CAPACITY / gs.capacity;
+	conclude(&gs, except, imbalance_pct);
+	return gs;
+}
+
+struct group_stats pass_measure_recorded(const struct pass *p, const struct group *part)
+{
+	struct group_stats gs = { .group = part };
+	struct cpumask mask = cpumask_and(&part->cpus, &p->cpus);
+	unsigned cpu;
+
+	for_each_cpu(cpu, &mask) {
+		struct group_stats before = gs;
+
+		measure_cpu(&gs, cpu_rq(p->s, cpu), NULL);
+		pass_record_measured(p, cpu, &before, &gs);
+	}
+	conclude(&gs, NULL, p->sd->imbalance_pct);
+	pass_record_part(p, &gs);
 	return gs;
 }
 

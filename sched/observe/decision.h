@@ -26,6 +26,48 @@ enum cpu_rule {
 #undef CPU
 };
 
+enum look {
+#define LOOK(number, name, sentence) LOOK_##name = (number),
+	LOOK_NAMES(LOOK)
+#undef LOOK
+};
+
+enum part_state {
+#define PART(number, name, sentence) PART_##name = (number),
+	PART_NAMES(PART)
+#undef PART
+};
+
+enum idleness {
+#define IDLENESS(number, name, sentence) IDLENESS_##name = (number),
+	IDLENESS_NAMES(IDLENESS)
+#undef IDLENESS
+};
+
+enum amount {
+#define AMOUNT(number, name, sentence) AMOUNT_##name = (number),
+	AMOUNT_NAMES(AMOUNT)
+#undef AMOUNT
+};
+
+enum balance_outcome {
+#define OUTCOME(number, name, sentence) OUTCOME_##name = (number),
+	OUTCOME_NAMES(OUTCOME)
+#undef OUTCOME
+};
+
+enum balance_rule {
+#define BALANCE(number, name, sentence) BALANCE_##name = (number),
+	BALANCE_RULES(BALANCE)
+#undef BALANCE
+};
+
+enum task_fate {
+#define FATE(number, name, sentence) FATE_##name = (number),
+	FATE_NAMES(FATE)
+#undef FATE
+};
+
 enum class_act {
 #define ACT(number, name, sentence) ACT_##name = (number),
 	CLASS_ACTS(ACT)
@@ -77,6 +119,34 @@ enum decision_cpu_flags {
 	DECISION_CPU_AIMED = 0x40,
 	DECISION_CPU_SHARES = 0x80,
 	DECISION_CPU_CHANGED = 0x100,
+};
+
+/* Of a runqueue that a balancing pass read. */
+enum decision_runqueue_flags { DECISION_RUNQUEUE_IDLE = 0x1 };
+
+/* Of a part of a domain. */
+enum decision_part_flags {
+	DECISION_PART_LOCAL = 0x1,
+	DECISION_PART_HINDERED = 0x2,
+};
+
+/* Of a task that a balancing pass looked at. */
+enum decision_movable_flags {
+	DECISION_MOVABLE_ALLOWED = 0x1,
+	DECISION_MOVABLE_RUNS = 0x2,
+	DECISION_MOVABLE_IDLE = 0x4,
+	DECISION_MOVABLE_NOMINATED = 0x8,
+	DECISION_MOVABLE_THROTTLED = 0x10,
+	DECISION_MOVABLE_COMPANY = 0x20,
+	DECISION_MOVABLE_PUSHABLE = 0x40,
+};
+
+/* Of a balancing pass. */
+enum decision_balance_flags {
+	DECISION_BALANCE_LB_MIN = 0x1,
+	DECISION_BALANCE_HOT_BUDDY = 0x2,
+	DECISION_BALANCE_HINDERED = 0x4,
+	DECISION_BALANCE_FREE = 0x8,
 };
 
 /* The numbers of an entity that only its policy knows. */

@@ -15,6 +15,9 @@ struct sched_event {
 	u32 cpu;  /* where it happened: the CPU that the scheduler's caller runs on */
 };
 
+/* The 28 words that the ring buffer's short header can tell. */
+#define EVENT_SIZE_MAX 112
+
 #define FIELD(type, name)  type name;
 #define PID(name)	   s32 name;
 #define COMM(name)	   char name[16];
@@ -25,7 +28,8 @@ struct sched_event {
 	struct event_##name {                                                                      \
 		struct sched_event common;                                                         \
 		fields                                                                             \
-	};
+	};                                                                                         \
+	STATIC_ASSERT(sizeof(struct event_##name) <= EVENT_SIZE_MAX, "fits a short header");
 #include "sched/observe/event.def"
 #undef EVENT
 
@@ -65,6 +69,10 @@ STATIC_ASSERT(sizeof(struct event_sched_decision_candidate) == 80, "its fields l
 STATIC_ASSERT(sizeof(struct event_sched_decision_pick) == 112, "its fields leave no hole");
 STATIC_ASSERT(sizeof(struct event_sched_decision_cpu) == 32, "its fields leave no hole");
 STATIC_ASSERT(sizeof(struct event_sched_decision_select) == 64, "its fields leave no hole");
+STATIC_ASSERT(sizeof(struct event_sched_decision_runqueue) == 48, "its fields leave no hole");
+STATIC_ASSERT(sizeof(struct event_sched_decision_part) == 72, "its fields leave no hole");
+STATIC_ASSERT(sizeof(struct event_sched_decision_movable) == 72, "its fields leave no hole");
+STATIC_ASSERT(sizeof(struct event_sched_decision_balance) == 104, "its fields leave no hole");
 STATIC_ASSERT(sizeof(struct event_sched_decision_task) == 96, "its fields leave no hole");
 STATIC_ASSERT(sizeof(struct event_sched_decision_level) == 32, "its fields leave no hole");
 STATIC_ASSERT(sizeof(struct event_sched_decision_class) == 112, "its fields leave no hole");

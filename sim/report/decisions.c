@@ -8,19 +8,21 @@
 #include "sim/engine/util.h"
 #include "sim/report/decisions.h"
 
+/* Events of one kind. */
+struct rows {
+	u8 *bytes;
+	u32 nr, size;
+};
+
 struct decision_file {
 	struct sim_listener listener;
 	FILE *out;
 	const char *path;
 	u64 nr;
 	struct candidates candidates;
-	struct event_sched_decision_cpu
-		cpu[DECISION_ROWS_MAX]; /* of the placement that comes next */
-	u32 nr_cpus;
-	/* of the decision of a class that comes next */
-	struct event_sched_decision_task task[DECISION_ROWS_MAX + 1];
-	struct event_sched_decision_level level[DECISION_ROWS_MAX];
-	u32 nr_tasks, nr_levels;
+	struct rows cpus;		       /* of the placement that comes next */
+	struct rows runqueues, parts, movable; /* of the balancing pass */
+	struct rows tasks, levels;	       /* of the decision of a class */
 };
 
 /* --- gathering -------------------------------------------------------------------------------- */
@@ -74,8 +76,10 @@ static void put_string(FILE *out, const char *name, const char *value)
 			   ARRAY_SIZE(((const char *const[]){ list(NAME) })), REC->name));
 
 #define EVENT(system, name, id, fields, ...)                                                       \
-	static __attribute__((unused)) void put_##name(FILE *out, const struct event_##name *REC)  \
+	static __attribute__((unused)) void put_##name(FILE *out, const void *record)              \
 	{                                                                                          \
+		const struct event_##name *REC = record;                                           \
+                                                                                                   \
 		fields                                                                             \
 	}
 #include "sched/observe/decision.def"
@@ -87,17 +91,18 @@ static const char *const kinds[] = {
 };
 #undef EVENT
 
-/* A member that is an array: each of @nr rows by put_@name(). */
-#define PUT_ROWS(out, member, name, row, nr)                                                       \
-	do {                                                                                       \
-		fprintf(out, ", \"" member "\": [");                                               \
-		for (u32 i = 0; i < (nr); i++) {                                                   \
-			fprintf(out, "%s{\"nr\": %u", i ? ", " : "", i);                           \
-			put_##name(out, &(row)[i]);                                                \
-			fputc('}', out);                                                           \
-		}                                                                                  \
-		fputc(']', out);                                                                   \
-	} while (0)
+/* A list @member with a row of @size bytes each. */
+static void put_list(FILE *out, const char *member, const void *rows, u32 nr, size_t size,
+		     void (*put)(FILE *out, const void *record))
+{
+	fprintf(out, ", \"%s\": [", member);
+	for (u32 i = 0; i < nr; i++) {
+		fprintf(out, "%s{\"nr\": %u", i ? ", " : "", i);
+		put(out, (const u8 *)rows + i * size);
+		fputc('}', out);
+	}
+	fputc(']', out);
+}
 
 static void put_decision(struct decision_file *file, u64 time, const struct decision_record *d)
 {
@@ -106,53 +111,94 @@ static void put_decision(struct decision_file *file, u64 time, const struct deci
 	fprintf(file->out, "{\"time\": %llu, \"kind\": \"%s\"", (unsigned long long)time,
 		kind + strlen("sched_decision_"));
 	put_sched_decision_pick(file->out, d);
-	PUT_ROWS(file->out, "candidates", sched_decision_candidate, file->candidates.row,
-		 file->candidates.nr);
+	put_list(file->out, "candidates", file->candidates.row, file->candidates.nr,
+		 sizeof(file->candidates.row[0]), put_sched_decision_candidate);
 	fprintf(file->out, "}\n");
-}
-
-/* A placement, with the CPUs that there were. */
-static void put_placement(struct decision_file *file, u64 time,
-			  const struct event_sched_decision_select *d)
-{
-	fprintf(file->out, "{\"time\": %llu, \"kind\": \"select\"", (unsigned long long)time);
-	put_sched_decision_select(file->out, d);
-	PUT_ROWS(file->out, "cpus", sched_decision_cpu, file->cpu, file->nr_cpus);
-	fprintf(file->out, "}\n");
-	file->nr_cpus = 0;
-}
-
-/* A decision of a class above the fair one. */
-static void put_class(struct decision_file *file, u64 time,
-		      const struct event_sched_decision_class *d)
-{
-	fprintf(file->out, "{\"time\": %llu, \"kind\": \"class\"", (unsigned long long)time);
-	put_sched_decision_class(file->out, d);
-	PUT_ROWS(file->out, "tasks", sched_decision_task, file->task, file->nr_tasks);
-	PUT_ROWS(file->out, "cpus", sched_decision_level, file->level, file->nr_levels);
-	fprintf(file->out, "}\n");
-	file->nr_tasks = file->nr_levels = 0;
 	file->nr++;
 }
 
-/* Takes rows and records that are not of a fair policy's hooks. */
-static void note_other(struct decision_file *file, u64 time, const struct sched_event *event)
+/* --- records with rows of their own ----------------------------------------------------------- */
+
+static void keep_row(struct rows *rows, const struct sched_event *event)
+{
+	rows->bytes = grow(rows->bytes, rows->nr, &rows->size, event->size);
+	memcpy(rows->bytes + (size_t)rows->nr++ * event->size, event, event->size);
+}
+
+/* Puts the rows that were kept as a list @member, and forgets them. */
+#define PUT_ROWS(file, member, rows, kind)                                                         \
+	do {                                                                                       \
+		put_list((file)->out, member, (file)->rows.bytes, (file)->rows.nr,                 \
+			 sizeof(struct event_sched_decision_##kind), put_sched_decision_##kind);   \
+		(file)->rows.nr = 0;                                                               \
+	} while (0)
+
+/* A placement, with the CPUs that there were. */
+static void put_placement(struct decision_file *file, u64 time, const struct sched_event *event)
+{
+	fprintf(file->out, "{\"time\": %llu, \"kind\": \"select\"", (unsigned long long)time);
+	put_sched_decision_select(file->out, event);
+	PUT_ROWS(file, "cpus", cpus, cpu);
+	fprintf(file->out, "}\n");
+}
+
+/* A balancing pass, with what it looked at. */
+static void put_pass(struct decision_file *file, u64 time, const struct sched_event *event)
+{
+	fprintf(file->out, "{\"time\": %llu, \"kind\": \"balance\"", (unsigned long long)time);
+	put_sched_decision_balance(file->out, event);
+	PUT_ROWS(file, "runqueues", runqueues, runqueue);
+	PUT_ROWS(file, "parts", parts, part);
+	PUT_ROWS(file, "tasks", movable, movable);
+	fprintf(file->out, "}\n");
+}
+
+/* A decision of a class above the fair one. */
+static void put_class(struct decision_file *file, u64 time, const struct sched_event *event)
+{
+	fprintf(file->out, "{\"time\": %llu, \"kind\": \"class\"", (unsigned long long)time);
+	put_sched_decision_class(file->out, event);
+	PUT_ROWS(file, "tasks", tasks, task);
+	PUT_ROWS(file, "cpus", levels, level);
+	fprintf(file->out, "}\n");
+	file->nr++;
+}
+
+static void note_row(struct decision_file *file, const struct sched_event *event)
 {
 	switch (event->type) {
 	case EVENT_ID_sched_decision_cpu:
-		memcpy(&file->cpu[file->nr_cpus++], event, sizeof(file->cpu[0]));
+		keep_row(&file->cpus, event);
 		break;
-	case EVENT_ID_sched_decision_select:
-		put_placement(file, time, (const struct event_sched_decision_select *)event);
+	case EVENT_ID_sched_decision_runqueue:
+		keep_row(&file->runqueues, event);
+		break;
+	case EVENT_ID_sched_decision_part:
+		keep_row(&file->parts, event);
+		break;
+	case EVENT_ID_sched_decision_movable:
+		keep_row(&file->movable, event);
 		break;
 	case EVENT_ID_sched_decision_task:
-		memcpy(&file->task[file->nr_tasks++], event, sizeof(file->task[0]));
+		keep_row(&file->tasks, event);
 		break;
 	case EVENT_ID_sched_decision_level:
-		memcpy(&file->level[file->nr_levels++], event, sizeof(file->level[0]));
+		keep_row(&file->levels, event);
+		break;
+	}
+}
+
+static void note_record(struct decision_file *file, u64 time, const struct sched_event *event)
+{
+	switch (event->type) {
+	case EVENT_ID_sched_decision_select:
+		put_placement(file, time, event);
+		break;
+	case EVENT_ID_sched_decision_balance:
+		put_pass(file, time, event);
 		break;
 	case EVENT_ID_sched_decision_class:
-		put_class(file, time, (const struct event_sched_decision_class *)event);
+		put_class(file, time, event);
 		break;
 	}
 }
@@ -165,12 +211,10 @@ static void note_event(struct sim_listener *listener, struct sim *sim,
 	struct decision_file *file = container_of(listener, struct decision_file, listener);
 	const struct decision_record *d = decision_gather(&file->candidates, event);
 
-	if (!d) {
-		note_other(file, sim_record_time(sim), event);
-		return;
-	}
-	put_decision(file, sim_record_time(sim), d);
-	file->nr++;
+	if (d)
+		put_decision(file, sim_record_time(sim), d);
+	note_row(file, event);
+	note_record(file, sim_record_time(sim), event);
 }
 
 struct decision_file *decisions_open(struct sim *sim, const struct report *r, const char *sched,
@@ -199,5 +243,11 @@ void decisions_close(struct decision_file *file)
 		usage_error("--decisions %s: cannot be written completely", file->path);
 	printf("%s: %llu decisions; read it with: fairground decisions %s\n", file->path,
 	       (unsigned long long)file->nr, file->path);
+	free(file->cpus.bytes);
+	free(file->runqueues.bytes);
+	free(file->parts.bytes);
+	free(file->movable.bytes);
+	free(file->tasks.bytes);
+	free(file->levels.bytes);
 	free(file);
 }

@@ -18,15 +18,13 @@
 #define PAGE_DATA	(PAGE - 16u)
 #define TIME_EXTEND	30u /* not an event: the next word is a gap in units of 2^27 ns */
 #define DELTA_BITS	27
-#define LONGEST_PAYLOAD 112u
-#define LONGEST_EVENT	(12u + LONGEST_PAYLOAD) /* time extend and header before it */
+#define LONGEST_EVENT	(12u + EVENT_SIZE_MAX) /* time extend and header before it */
 #define FLAG_IRQS_OFF	1u
 #define FLAG_RESCHED	4u
 #define MAX_BYTES	(2ull << 30) /* over all CPUs; later events are counted as lost */
 #define OPTION_CPUSTAT	2
 #define OPTION_CLOCK	4
 #define OPTION_COUNT	8
-#define LONGEST_FORMAT	4096u
 
 struct page {
 	u64 time;
@@ -107,7 +105,6 @@ static void record(struct sim_listener *listener, struct sim *sim, const struct 
 		trace->lost++;
 		return;
 	}
-	assert(event->size - sizeof(*event) <= LONGEST_PAYLOAD);
 	gap = now - c->time;
 	c->time = now;
 	if (gap >> DELTA_BITS) {
@@ -171,15 +168,25 @@ static void put_text(FILE *out, const char *text, size_t bytes)
 	fputs(text, out);
 }
 
-static void put_format(FILE *out, u32 i)
+/* Returns the length of the text, of which @buf of @size bytes holds what fits. */
+static size_t make_format(char *buf, size_t size, u32 i)
 {
-	char buf[LONGEST_FORMAT];
-	struct text text = text_of(buf, sizeof(buf));
+	struct text text = text_of(buf, size);
 
 	event_format_begin(&text, events[i].name, events[i].id);
 	events[i].format(&text);
 	event_format_end(&text, events[i].print_fmt);
+	return text.len;
+}
+
+static void put_format(FILE *out, u32 i)
+{
+	size_t size = make_format(NULL, 0, i) + 1;
+	char *buf = allocate(size, 1);
+
+	make_format(buf, size, i);
 	put_text(out, buf, 8);
+	free(buf);
 }
 
 static void put_system(FILE *out, const char *name, bool decisions)

@@ -13,7 +13,7 @@ import pytest
 from conftest import ROOT, policies
 
 sys.path.insert(0, os.path.join(ROOT, "tools"))
-from fairground import class_decisions, decision_text, decisions, placements  # noqa: E402
+from fairground import balancing, class_decisions, decision_text, decisions, placements  # noqa: E402
 from fairground.decisions import Decision, Flag, difference, open_decisions, read  # noqa: E402
 from fairground.image import PAGE_HEADER  # noqa: E402
 
@@ -61,11 +61,11 @@ def by_cpu(path):
     return found
 
 
-def rows_of(path, placements=False):
-    """The lines of the file; those of placements (test_placements.py) only if they are asked for."""
+def rows_of(path, others=False):
+    """The lines of the file; those of test_placements.py and test_balancing.py only if they are asked for."""
     with open(path, encoding="utf-8") as f:
         rows = [json.loads(line) for line in f]
-    return [row for row in rows if placements or row.get("kind") != "select"]
+    return [row for row in rows if others or row.get("kind") not in ("select", "balance")]
 
 
 def rewritten(path, name, change):
@@ -104,11 +104,14 @@ def test_the_reader_knows_every_field_and_flag():
             return f.read()
     rows = re.findall(r"(?:FIELD\(\w+, |CHOICE\(|COMM\(|PID\()(\w+)", text("decision.def").split("EVENT(", 1)[1])
     known = [list(names) for names in (decisions.Candidate._fields, decisions.FIELDS, placements.Cpu._fields,
-                                       placements.FIELDS, class_decisions.Task._fields, class_decisions.Level._fields,
-                                       class_decisions.FIELDS)]
+                                       placements.FIELDS, balancing.Runqueue._fields, balancing.Part._fields,
+                                       balancing.Task._fields, balancing.FIELDS, class_decisions.Task._fields,
+                                       class_decisions.Level._fields, class_decisions.FIELDS)]
     assert rows == sum(known, [])
-    flags = re.findall(r"DECISION_(CPU_)?(\w+) = (0x\w+),", text("decision.h"))
-    for prefix, of_tool in (("", Flag), ("CPU_", placements.Flag)):
+    flags = re.findall(r"DECISION_(CPU_|RUNQUEUE_|PART_|MOVABLE_|BALANCE_)?(\w+) = (0x\w+)", text("decision.h"))
+    for prefix, of_tool in (("", Flag), ("CPU_", placements.Flag), ("RUNQUEUE_", balancing.RunqueueFlag),
+                            ("PART_", balancing.PartFlag), ("MOVABLE_", balancing.TaskFlag),
+                            ("BALANCE_", balancing.BalanceFlag)):
         assert {name: int(value, 16) for of, name, value in flags if of == prefix} == {f.name: f.value for f in of_tool}
 
 
@@ -436,7 +439,7 @@ def test_files_obey_the_schema(record, sched):
         schema = json.load(f)
     path = record("a.json", "--sched", sched, *MIXED)
     rows = rows_of(path)
-    assert all(conforms(row, schema, schema["$defs"]) for row in rows_of(path, placements=True))
+    assert all(conforms(row, schema, schema["$defs"]) for row in rows_of(path, others=True))
     for change in ({"rule": "luck"}, {"lag": 2**63}, {"pid": "1"}, {"more": 1}):
         assert not conforms({**rows[5], **change}, schema, schema["$defs"])
     del rows[5]["candidates"][0]["depth"]

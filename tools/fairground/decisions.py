@@ -27,9 +27,8 @@ from .tracefile import MAGIC, TraceFile
 
 SCHEMA = "fairground-decisions/1"
 SYSTEM, PREFIX, CANDIDATE = "decision", "sched_decision_", "sched_decision_candidate"
-SELECT, CPU = "sched_decision_select", "sched_decision_cpu"  # placements.py reads them
 TASK, LEVEL, CLASS = (PREFIX + name for name in ("task", "level", "class"))  # class_decisions.py
-OTHERS = {SELECT, CPU, TASK, LEVEL, CLASS}
+OTHERS = {TASK, LEVEL, CLASS} | {PREFIX + name for name in ("select", "cpu", "balance", "runqueue", "part", "movable")}
 KINDS = ("pick", "preempt", "tick", "place", "charge", "leave")
 LISTS = pathlib.Path(__file__).resolve().parents[2] / "sched" / "observe" / "rule.def"
 HALF, WHOLE = 1 << 63, 1 << 64
@@ -146,7 +145,7 @@ TEXTS, CHOICES = ("comm",), ("policy", "rule")
 def tree_names(what: str) -> dict[str, str]:
     """{name: sentence} of the tree's RULEs or POLICYs."""
     text = LISTS.read_text(encoding="utf-8")
-    return dict(re.findall(rf'\b{what}\(\d+, (\w+), "(.*?)"\)', text))
+    return dict(re.findall(rf'\b{what}\(\d+, (\w+),[\s\\]*"(.*?)"\)', text))
 
 
 def sentence(rule: str) -> str:

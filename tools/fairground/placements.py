@@ -7,20 +7,14 @@ The records are sched_decision_select and sched_decision_cpu of sched/observe/de
 
 import argparse
 import enum
-import json
-import os
-import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from .decision_filter import known, parse_time
-from .decisions import (CPU, DAMAGE, PREFIX, SELECT, SYSTEM, DecisionError, decoder, open_decisions, symbols, text_of,
-                        tree_names)
-from .image import TraceError
-from .settings import UsageError
-from .tracefile import TraceFile
+from .decision_rows import Shape, read_rows, shares, show, wanted
+from .decision_rows import options as common_options
+from .decisions import tree_names
 
 
 class Cpu(NamedTuple):
@@ -82,42 +76,13 @@ EXECS, NEW, WAKES, SYNC = 2, 4, 8, 16
 REASONS = {EXECS: "execs", NEW: "starts", WAKES: "wakes", WAKES | SYNC: "wakes, sync"}
 
 
-def _from_json(path: str) -> Iterator[Placement]:
-    with open(path, "rb") as f:
-        for number, line in enumerate(f, 1):
-            row = json.loads(line)
-            if row.get("kind") != SELECT.removeprefix(PREFIX):
-                continue
-            try:
-                cpus = tuple(Cpu._make(cpu[name] for name in Cpu._fields) for cpu in row["cpus"])
-                yield Placement(row["time"], cpus, *(row[name] for name in FIELDS))
-            except (KeyError, TypeError) as error:
-                raise DecisionError(f"line {number} is not a placement") from error
-
-
-def _from_trace(trace: TraceFile) -> Iterator[Placement]:
-    formats = {f.name: f for f in trace.formats.values() if f.system == SYSTEM}
-    if SELECT not in formats or CPU not in formats:
-        return
-    record, row = decoder(formats[SELECT], FIELDS), decoder(formats[CPU], Cpu._fields)
-    names = {name: symbols(formats[SELECT], name) for name in ("aim", "rule")}
-    cpus: dict[int, list[Cpu]] = {}
-    for event in trace.events({SELECT, CPU}):
-        if event.format.name == CPU:
-            cpus.setdefault(event.cpu, []).append(Cpu._make(row(event.data)))
-            continue
-        p = Placement(event.time, tuple(cpus.pop(event.cpu, ())), *record(event.data))
-        named = {name: names[name].get(int(getattr(p, name)), str(getattr(p, name))) for name in names}
-        yield p._replace(comm=text_of(p.comm), **named)  # type: ignore[arg-type]
+SHAPE = Shape("select", FIELDS, {"cpus": ("cpu", Cpu)})
 
 
 def read(path: str) -> Iterator[Placement]:
     """Every Placement of the file @path. Raises DecisionError if it is no good file of decisions."""
-    trace = open_decisions(path).trace
-    try:
-        yield from _from_trace(trace) if trace else _from_json(path)
-    except (TraceError, *DAMAGE) as error:
-        raise DecisionError(f"the file is damaged: {error}") from error
+    for time, rows, values in read_rows(path, SHAPE):
+        yield Placement(time, rows["cpus"], *values)
 
 
 # --- text -------------------------------------------------------------------------------------------
@@ -143,63 +108,22 @@ def table(p: Placement) -> Iterator[str]:
         yield f"    and {p.nr_cpus - len(p.cpus)} more"
 
 
-def statistics(rules: Counter[str]) -> Iterator[str]:
-    yield f"{'placements':>10}  {'share':>6}  rule"
-    for rule, number in rules.most_common():
-        yield f"{number:>10}  {100 * number / rules.total():5.1f}%  {tree_names('CPU').get(rule, rule)}"
+def statistics(found: Sequence[Placement]) -> Iterator[str]:
+    return shares("placements", Counter(map(attrgetter("rule"), found)), tree_names("CPU"))
 
 
 # --- the command ------------------------------------------------------------------------------------
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", nargs="?", default=os.environ.get("FILE") or None,
-                        help="JSON lines or a trace.dat; default: $FILE")
-    parser.add_argument("--task", metavar="NAME|PID", help="of this task only")
-    parser.add_argument("--cpu", dest="on", metavar="CPU", help="only what went to this CPU")
-    parser.add_argument("--rule", metavar="NAME", help=f"only by this rule: {', '.join(tree_names('CPU'))}")
-    parser.add_argument("--from", dest="start", metavar="TIME", help="not before, for example 500ms")
-    parser.add_argument("--to", dest="end", metavar="TIME", help="not after, for example 1.5s")
-    parser.add_argument("--limit", metavar="N", help="only the first N that match")
-    parser.add_argument("--full", action="store_true", help="all CPUs that there were, too")
-    parser.add_argument("--stats", action="store_true", help="how often each rule decided")
-
-
-def _wanted(arguments: argparse.Namespace) -> Iterator[Placement]:
-    """The placements that the options ask for. Raises UsageError for bad ones, before the first."""
-    start, end = parse_time("--from", arguments.start), parse_time("--to", arguments.end)
-    for option, text in (("--cpu", arguments.on), ("--limit", arguments.limit)):
-        if text is not None and not text.isdecimal():
-            raise UsageError(f"{option} {text}: a number is expected")
-    known("--rule", arguments.rule and [arguments.rule], tree_names("CPU"))
-    left = int(arguments.limit) if arguments.limit else -1
-    for p in read(arguments.file):
-        if (arguments.task not in (None, p.comm, str(p.pid)) or arguments.on not in (None, str(p.chosen))
-                or arguments.rule not in (None, p.rule) or start is not None and p.time < start
-                or end is not None and p.time > end):
-            continue
-        if not left:
-            return
-        left -= 1
-        yield p
+    common_options(parser, tree_names("CPU"), cpu="only what went to this CPU", task="of this task only",
+                   full="all CPUs that there were, too")
 
 
 def main(_: Any, arguments: argparse.Namespace) -> int:
     """print and count on which CPUs tasks were placed, and why"""
-    if not arguments.file:
-        raise UsageError("a file of decisions is expected: fairground placements FILE (docs/decisions.md)")
-    try:
-        rules: Counter[str] = Counter(map(attrgetter("rule"), found := list(_wanted(arguments))))
-    except DecisionError as error:
-        print(f"fairground: {arguments.file}: {error}", file=sys.stderr)
-        return 2
-    if not found:
-        print(f"fairground: {arguments.file}: no placement matches", file=sys.stderr)
-        return 2
-    for text in statistics(rules) if arguments.stats else ():
-        print(text)
-    for p in () if arguments.stats else found:
-        print(line(p))
-        for text in table(p) if arguments.full else ():
-            print(text)
-    return 0
+    def matches(p: Placement) -> bool:
+        return arguments.task in (None, p.comm, str(p.pid)) and arguments.on in (None, str(p.chosen))
+
+    return show(arguments, lambda: wanted(arguments, tree_names("CPU"), read, matches), "placement", line, table,
+                statistics)

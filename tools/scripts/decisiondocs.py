@@ -93,16 +93,21 @@ def kinds() -> list[Kind]:
     return [Kind(name, int(number), question) for question, name, number in rows]
 
 
-def names(macro: str) -> list[tuple[str, str]]:
-    """(name, sentence) of the rows RULE or POLICY."""
-    return re.findall(rf'\b{macro}\(\d+, (\w+), "(.*?)"\)', _text(RULES))
+def lists() -> set[str]:
+    """The names of the lists of rule.def."""
+    return set(re.findall(r"^#define (\w+)\(", _text(RULES), re.MULTILINE))
+
+
+def last_number() -> int:
+    """The number of the last event."""
+    return max(map(int, re.findall(r"\bEVENT\(decision, \w+, (\d+)", _text(DECISIONS))))
 
 
 def listed(name: str) -> list[tuple[str, str]]:
     """(name, sentence) of the rows of the list @name."""
     found = re.search(rf"#define {name}\((\w+)\)(.*?[^\\])\n(?!\t)", _text(RULES), re.DOTALL)
     assert found
-    return re.findall(rf'\b{found[1]}\(\d+, (\w+), "(.*?)"\)', found[2])
+    return re.findall(rf'\b{found[1]}\(\d+, (\w+),[\s\\]*"(.*?)"\)', found[2])
 
 
 # --- the page ---------------------------------------------------------------------------------------------------
@@ -114,25 +119,25 @@ def table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 
 def _types(fields: Sequence[Field]) -> str:
-    shown = {"name": "name", "DECISION_POLICIES": "policy", "DECISION_RULES": "rule", "AIM_RULES": "aim",
-             "CPU_RULES": "rule", "CLASS_ACTS": "act", "CLASS_POLICIES": "policy", "CLASS_RULES": "rule"}
-    return table(("field", "type", "meaning"), [(f"`{f.name}`", shown.get(f.type, f.type), f.meaning) for f in fields])
+    known = lists()
+    return table(("field", "type", "meaning"),
+                 [(f"`{f.name}`", f.name if f.type in known else f.type, f.meaning) for f in fields])
 
 
 PAGE = """# Decisions as data
 <!-- Made from {sources} by tools/scripts/decisiondocs.py;
 change that and run `make docs`. -->
 
-The scheduler can say why each pick, preemption, end of a turn and placement went as it did. Each record of a decision
-has the rule that decided and the numbers of all entities that the policy compared. It is off by default, and
-changes no byte of a trace then. A decision is one call of a fair policy's hook:
+The scheduler can say why each pick, preemption, end of a turn, placement and balancing pass went as it did. Each record
+of a decision has the rule that decided and the numbers of all entities that the policy compared. It is off by default,
+and changes no byte of a trace then. A decision is one call of a fair policy's hook:
 
 {kinds}
 
 In a tree of groups each level has its own queue, so one switch consists of several picks: first the root's queue, then
-the group's. A kind of its own is `select`: on which CPU a fair task wakes up or starts
-([below](#on-which-cpu)). Another is `class`: what the real-time and deadline classes decide
-([below](#real-time-and-deadline)). Balancing is not recorded yet.
+the group's. Kinds of their own are `select`: on which CPU a fair task wakes up or starts ([below](#on-which-cpu)),
+`balance`: which tasks a CPU takes from others ([below](#balancing)), and `class`: what the real-time and deadline
+classes decide ([below](#real-time-and-deadline)).
 
 ## Recording
 
@@ -250,6 +255,71 @@ forms with `fairground.placements.read(path)`.
 
 {cpu_rules}
 
+## Balancing
+
+A balancing pass is made for a CPU at one of its domains: does it take fair tasks from other CPUs there, how much, and
+which? Passes are made by the tick, for CPUs that idle, and by a CPU that is about to idle.
+The record `balance` has the two parts that were compared, how much was to be moved, from which runqueue, what came of
+it, and by which rule. Before it come rows, each with the numbers as the pass read them: the runqueues, the parts of the
+domain, and each task that moved or was passed over. Where affinity pins all tasks of the busiest runqueue the pass goes
+on without it, and each such round has its own record.
+
+    PYTHONPATH=tools python3 -m fairground balancing run.json       # a line for each
+    make balancing FILE=run.dat SHOW="--full --task hog --limit 3"  # with parts, runqueues and tasks
+    make balancing FILE=run.dat SHOW="--outcome failed --cpu 2"
+    make balancing FILE=run.dat SHOW="--stats"                      # how often each rule decided
+
+In JSON such a line has `kind` "balance", the fields below, and `runqueues`, `parts` and `tasks`, lists of objects with
+`nr` and their fields. In a trace.dat the rows are events `sched_decision_runqueue`, `sched_decision_part` and
+`sched_decision_movable`, followed by one `sched_decision_balance`; decisions about the tasks that move come in between.
+Python reads both forms with `fairground.balancing.read(path)`.
+
+### A pass
+
+{balance}
+
+| flag | meaning |
+| --- | --- |
+{balance_flags}
+
+### What it came to
+
+{outcomes}
+
+### Why tasks should move, or should not
+
+{balance_rules}
+
+### A part of the domain
+
+{part}
+
+| flag | meaning |
+| --- | --- |
+{part_flags}
+
+{part_states}
+
+### A runqueue that was read
+
+{runqueue}
+
+| flag | meaning |
+| --- | --- |
+{runqueue_flags}
+
+{looks}
+
+### A task that was looked at
+
+{movable}
+
+| flag | meaning |
+| --- | --- |
+{movable_flags}
+
+{fates}
+
 ## Real time and deadline
 
 Decisions of SCHED_FIFO, SCHED_RR and SCHED_DEADLINE have the class's own numbers: priority and place in the list, the
@@ -299,25 +369,36 @@ def _bits(event: str) -> str:
     return "\n".join(f"| `{bit}` | {meaning} |" for bit, meaning in flags(event))
 
 
+def _sentences(name: str, header: str, meaning: str = "because") -> str:
+    return table((header, meaning), [(f"`{row}`", sentence) for row, sentence in listed(name)])
+
+
+def _balancing() -> dict[str, str]:
+    """The parts of the page that are about balancing."""
+    kinds_of = ("balance", "part", "runqueue", "movable")
+    return {**{kind: _types(event_fields(f"sched_decision_{kind}")) for kind in kinds_of},
+            **{f"{kind}_flags": _bits(f"sched_decision_{kind}") for kind in kinds_of},
+            "outcomes": _sentences("OUTCOME_NAMES", "outcome", "meaning"),
+            "balance_rules": _sentences("BALANCE_RULES", "rule"), "fates": _sentences("FATE_NAMES", "fate"),
+            "part_states": _sentences("PART_NAMES", "state", "meaning"),
+            "looks": _sentences("LOOK_NAMES", "look", "meaning")}
+
+
 def page() -> str:
     known = kinds()
-    sentences = [(f"`{name}`", sentence) for name, sentence in names("RULE")]
-    policies = [(f"`{name}`", sentence) for name, sentence in names("POLICY")]
     return PAGE.format(
         sources=f"{DECISIONS} and {RULES}", schema=SCHEMA, first=min(k.number for k in known) - 1,
-        last=max(k.number for k in known) + 2,  # the two of placements follow
+        last=last_number(),
         kinds=table(("kind", "question"), [(f"`{k.name}`", k.question) for k in known]),
         decision=_types(decision_fields()), candidate=_types(event_fields("sched_decision_candidate")),
         flags=_bits("sched_decision_candidate"), cpu_flags=_bits("sched_decision_cpu"),
         placement=_types(event_fields("sched_decision_select")), cpu=_types(event_fields("sched_decision_cpu")),
-        aims=table(("aim", "because"), [(f"`{name}`", sentence) for name, sentence in names("AIM")]),
-        cpu_rules=table(("rule", "because"), [(f"`{name}`", sentence) for name, sentence in names("CPU")]),
-        acts=table(("act", "question"), [(f"`{name}`", question) for name, question in names("ACT")]),
+        aims=_sentences("AIM_RULES", "aim"), cpu_rules=_sentences("CPU_RULES", "rule"),
+        rules=_sentences("DECISION_RULES", "rule"), policies=_sentences("DECISION_POLICIES", "policy", "what it is"),
+        acts=_sentences("CLASS_ACTS", "act", "question"), reasons=_sentences("CLASS_RULES", "rule"),
         of_class=_types(event_fields("sched_decision_class")), task=_types(event_fields("sched_decision_task")),
         task_flags=_bits("sched_decision_task"), level=_types(event_fields("sched_decision_level")),
-        level_flags=_bits("sched_decision_level"),
-        reasons=table(("rule", "because"), [(f"`{name}`", sentence) for name, sentence in names("REASON")]),
-        rules=table(("rule", "because"), sentences), policies=table(("policy", "what it is"), policies))
+        level_flags=_bits("sched_decision_level"), **_balancing())
 
 
 # --- the schema -------------------------------------------------------------------------------------------------
@@ -352,6 +433,12 @@ def schema() -> str:
     placement = _object({"time": count, "kind": {"const": "select"},
                          **_described(event_fields("sched_decision_select")),
                          "cpus": {"type": "array", "items": {"$ref": "#/$defs/cpu"}}})
+    looked_at = {kind: _object({"nr": count, **_described(event_fields(f"sched_decision_{kind}"))})
+                 for kind in ("runqueue", "part", "movable")}
+    balance = _object({"time": count, "kind": {"const": "balance"},
+                       **_described(event_fields("sched_decision_balance")),
+                       **{name: {"type": "array", "items": {"$ref": f"#/$defs/{kind}"}}
+                          for name, kind in zip(("runqueues", "parts", "tasks"), looked_at)}})
     task = _object({"nr": count, **_described(event_fields("sched_decision_task"))})
     level = _object({"nr": count, **_described(event_fields("sched_decision_level"))})
     of_class = _object({"time": count, "kind": {"const": "class"}, **_described(event_fields("sched_decision_class")),
@@ -361,7 +448,7 @@ def schema() -> str:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$comment": f"Made from {DECISIONS} and {RULES} by tools/scripts/decisiondocs.py",
         "title": "A line of a file of decisions: the first is a header, each other a decision",
-        "oneOf": [{"$ref": f"#/$defs/{name}"} for name in ("header", "decision", "placement", "of_class")],
+        "oneOf": [{"$ref": f"#/$defs/{name}"} for name in ("header", "decision", "placement", "balance", "of_class")],
         "$defs": {"header": header, "decision": decision, "candidate": candidate, "placement": placement, "cpu": cpu,
-                  "of_class": of_class, "task": task, "level": level},
+                  "balance": balance, **looked_at, "of_class": of_class, "task": task, "level": level},
     }, indent=1) + "\n"
