@@ -60,7 +60,7 @@ bench-balance: $(B)/schedsim ## measure what balancing costs each CPU of machine
 digest: $(B)/schedsim ## print digests of all decisions, to show that a change changes none
 	$(Q)$(PYTHON_TOOL) tools/scripts/digest.py $(B) $(SCHEDS)
 
-picture: $(B)/schedsim ## the README's picture, drawn anew: who runs and who waits under three policies
-	$(Q)$(PYTHON_TOOL) tools/scripts/picture.py $(B) docs/img/policies.svg
+picture: $(B)/schedsim ## the README's pictures, drawn anew: docs/img/*.svg
+	$(Q)$(PYTHON_TOOL) tools/scripts/picture.py $(B) docs/img
 
 .PHONY: picture digest plugin traits sim libfairsim bench-sim bench-balance

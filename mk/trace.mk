@@ -16,4 +16,7 @@ placements: ## print on which CPUs tasks of FILE=run.json or trace.dat woke up, 
 balancing: ## print the balancing passes in FILE=run.json or trace.dat, what they moved, and why: SHOW="--full"
 	$(Q)$(FAIRGROUND) balancing $(SHOW)
 
-.PHONY: trace latency decisions placements balancing
+graph: ## draw what is in FILE=trace.dat: KIND=dat2graph2, or another of docs/pictures.md; SHOW="--max 2 -o x.pdf"
+	$(Q)$(FAIRGROUND) graph $(KIND) $(FILE) $(SHOW)
+
+.PHONY: graph trace latency decisions placements balancing

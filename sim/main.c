@@ -157,9 +157,9 @@ static struct output open_output(const struct report *report, struct sim *sim, c
 	struct output output = { .trace = NULL };
 
 	if (o->trace)
-		output.trace = trace_new(sim, false);
+		output.trace = trace_new(sim, false, report_about(report, policy));
 	if (o->decisions && wants_trace(o->decisions))
-		output.decisions_trace = trace_new(sim, true);
+		output.decisions_trace = trace_new(sim, true, report_about(report, policy));
 	else if (o->decisions)
 		output.decisions = decisions_open(sim, report, policy, o->decisions);
 	return output;
@@ -346,6 +346,7 @@ static int simulate(int argc, char **argv)
 	workload_free(&w);
 	machine_desc_free(&machine);
 	free((char *)o.command);
+	free((char *)o.run_command);
 	return EXIT_OK;
 }
 

@@ -298,8 +298,22 @@ static void take_option(struct options *o, int option, const char *text)
 	}
 }
 
-/* The command line as a shell would read it again. */
-static char *command_line(int argc, char **argv)
+/* How many words at @word name a file to be written: 2 for --json FILE, 1 for --json=FILE. */
+static int output_words(const char *word)
+{
+	static const char *const names[] = { "--json", "--trace", "--schedstat", "--decisions" };
+
+	for (u32 i = 0; i < ARRAY_SIZE(names); i++) {
+		size_t len = strlen(names[i]);
+
+		if (!strncmp(word, names[i], len) && (!word[len] || word[len] == '='))
+			return word[len] ? 1 : 2;
+	}
+	return 0;
+}
+
+/* The command line as a shell would read it again; without @outputs, only what makes the run. */
+static char *command_line(int argc, char **argv, bool outputs)
 {
 	size_t size = 1;
 	char *text, *at;
@@ -310,7 +324,12 @@ static char *command_line(int argc, char **argv)
 	for (int i = 0; i < argc; i++) {
 		bool quote = !*argv[i] || strpbrk(argv[i], " \t\n\"$&|;<>()*?'\\");
 		const char *word = i ? argv[i] : "schedsim";
+		int skip = outputs ? 0 : output_words(word);
 
+		if (skip) {
+			i += skip - 1;
+			continue;
+		}
 		at += sprintf(at, quote && i ? "%s'%s'" : "%s%s", i ? " " : "", word);
 	}
 	return text;
@@ -325,7 +344,8 @@ struct options parse_options(int argc, char **argv)
 		long_options[NR_PLAIN_OPTIONS + i] =
 			(struct option){ cost_options[i].name, required_argument, NULL,
 					 OPT_COST + (int)i };
-	o.command = command_line(argc, argv);
+	o.command = command_line(argc, argv, true);
+	o.run_command = command_line(argc, argv, false);
 	argv[0] = (char *)"schedsim";
 	while ((option = getopt_long(argc, argv, "h", long_options, NULL)) != -1)
 		take_option(&o, option == 'h' ? OPT_HELP : option, optarg);

@@ -8,7 +8,8 @@
 #define MAX_SETTINGS 64
 
 struct options {
-	const char *command; /* as typed, for the header of reports */
+	const char *command;	 /* as typed, for the header of reports */
+	const char *run_command; /* without the files that it writes: the same for the same run */
 	const char *sched;   /* a name or "all"; NULL: the default */
 	const char *topology;
 	unsigned cpus, hz;

@@ -11,6 +11,25 @@
 
 /* --- the header ------------------------------------------------------------------------------- */
 
+static void put_run(const struct report *r, FILE *out)
+{
+	fprintf(out, "; %s; HZ %u; seed %llu; " MS_FMT " ms\n", r->machine->text, r->options->hz,
+		(unsigned long long)r->options->seed, MS_ARGS(r->duration));
+}
+
+char *report_about(const struct report *r, const char *policy)
+{
+	char *text;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	fprintf(out, "schedsim " COMMIT ": %s", policy);
+	put_run(r, out);
+	fprintf(out, "command: %s", r->options->run_command);
+	fclose(out);
+	return text;
+}
+
 void report_header(const struct report *r)
 {
 	const struct sim_costs *c = &r->options->costs;
@@ -18,8 +37,7 @@ void report_header(const struct report *r)
 	fprintf(r->out, "schedsim " COMMIT ": ");
 	for (u32 i = 0; i < r->nr_results; i++)
 		fprintf(r->out, "%s%s", i ? " " : "", r->results[i].sched);
-	fprintf(r->out, "; %s; HZ %u; seed %llu; " MS_FMT " ms\n", r->machine->text, r->options->hz,
-		(unsigned long long)r->options->seed, MS_ARGS(r->duration));
+	put_run(r, r->out);
 	fprintf(r->out,
 		"costs in ns: switch %llu, tick %llu, timer %llu, wake %llu, ipi %llu, migration "
 		"%llu, "

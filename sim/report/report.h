@@ -34,6 +34,8 @@ struct report {
 };
 
 void report_header(const struct report *r);
+/* Two lines for the head of a file: what run under @policy it is of. The caller frees them. */
+char *report_about(const struct report *r, const char *policy);
 /* A row for each kind of task. The results of several policies stand side by side. */
 void report_text(const struct report *r);
 void report_json(const struct report *r);

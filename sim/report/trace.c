@@ -25,6 +25,7 @@
 #define OPTION_CPUSTAT	2
 #define OPTION_CLOCK	4
 #define OPTION_COUNT	8
+#define OPTION_VERSION	9 /* of the program that wrote the file: what run it is */
 
 struct page {
 	u64 time;
@@ -36,12 +37,13 @@ struct cpu_trace {
 	struct page *pages;
 	u32 nr_pages, size;
 	u64 time; /* of the last event */
-	u64 events;
+	u64 events, lost;
 };
 
 struct trace {
 	struct sim_listener listener;
 	bool decisions; /* these too */
+	char *about;
 	u32 nr_cpus;
 	struct cpu_trace *cpus;
 	u64 bytes, events, lost;
@@ -103,6 +105,7 @@ static void record(struct sim_listener *listener, struct sim *sim, const struct 
 	page = page_for(trace, c, LONGEST_EVENT, now);
 	if (!page) {
 		trace->lost++;
+		c->lost++;
 		return;
 	}
 	gap = now - c->time;
@@ -123,7 +126,7 @@ static void record(struct sim_listener *listener, struct sim *sim, const struct 
 		note_name(trace, (const struct event_sched_wakeup_new *)event);
 }
 
-struct trace *trace_new(struct sim *sim, bool decisions)
+struct trace *trace_new(struct sim *sim, bool decisions, char *about)
 {
 	struct trace *trace = allocate(1, sizeof(*trace));
 
@@ -131,6 +134,7 @@ struct trace *trace_new(struct sim *sim, bool decisions)
 	trace->cpus = allocate(trace->nr_cpus, sizeof(*trace->cpus));
 	trace->listener.event = record;
 	trace->decisions = decisions;
+	trace->about = about;
 	sim_listen(sim, &trace->listener);
 	sim_trace(sim, (BIT(NR_SCHED_EVENTS) - 1) & ~(decisions ? 0 : DECISION_EVENTS));
 	return trace;
@@ -234,14 +238,16 @@ static void put_option(FILE *out, u32 id, const void *data, size_t size)
 static void put_options(FILE *out, const struct trace *trace)
 {
 	static const char clock[] = "[local]\n";
-	char text[100];
+	char text[120];
 
 	put_option(out, OPTION_CLOCK, clock, sizeof(clock));
+	put_option(out, OPTION_VERSION, trace->about, strlen(trace->about) + 1);
 	for (u32 cpu = 0; cpu < trace->nr_cpus; cpu++) {
 		int len = snprintf(text, sizeof(text),
 				   "CPU: %u\nentries: 0\noverrun: 0\n"
-				   "read events: %llu\n",
-				   cpu, (unsigned long long)trace->cpus[cpu].events);
+				   "dropped events: %llu\nread events: %llu\n",
+				   cpu, (unsigned long long)trace->cpus[cpu].lost,
+				   (unsigned long long)trace->cpus[cpu].events);
 
 		put_option(out, OPTION_CPUSTAT, text, (size_t)len + 1);
 	}
@@ -297,6 +303,7 @@ static void trace_free(struct trace *trace)
 		free(trace->cpus[cpu].pages);
 	free(trace->cpus);
 	free(trace->names);
+	free(trace->about);
 	free(trace);
 }
 

@@ -5,7 +5,10 @@
 #include "sim/engine/sim.h"
 
 struct trace;
-/* Record what happens on @sim from now on; with @decisions, what the scheduler decides too. */
-struct trace *trace_new(struct sim *sim, bool decisions);
+/*
+ * Record what happens on @sim from now on; with @decisions, what the scheduler decides too. @about
+ * says what run it is; the trace frees it.
+ */
+struct trace *trace_new(struct sim *sim, bool decisions, char *about);
 /* Writes the recorded events to @path and frees @trace. */
 void trace_write(struct trace *trace, const char *path);

@@ -142,7 +142,7 @@ def test_trace_cmd_counts_the_same(recorded):
 
 @pytest.mark.parametrize("content, message", [
     (None, "No such file"), (b"", "the file is empty"), (b"hello world, this is text", "not a trace.dat file"),
-    (b"\x17\x08\x44tracing7\0", "version 7"), (b"\x17\x08\x44tracing6\0\0\x08", "ends too early")])
+    (b"\x17\x08\x44tracing7\0", "trace-cmd cannot read it"), (b"\x17\x08\x44tracing6\0\0\x08", "ends too early")])
 def test_what_is_no_trace_is_one_sentence(tmp_path, content, message):
     path = tmp_path / "x.dat"
     if content is not None:

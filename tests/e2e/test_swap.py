@@ -11,9 +11,10 @@ import pytest
 
 from conftest import BUILD, ROOT, settings
 from fairground.image import Image, event_values, memory_file
-from fairground.latency import EVENTS, Latencies
+from fairground.latency import Latencies
 from fairground.machine import Machine, run_batch
 from fairground.settings import SCHEDULERS
+from fairground.timeline import EVENTS
 from fairground.trace import with_tracing
 
 FAIR_CLASS = "/sys/kernel/debug/sched/fair_class"

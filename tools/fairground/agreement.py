@@ -32,10 +32,11 @@ from .calibrate import calibrate
 from .decisions import Decision as Record
 from .decisions import open_decisions
 from .image import TraceError, event_values
-from .latency import EVENTS, latencies
+from .latency import latencies
 from .machine import commit
 from .record import RecordError, run_recorded
 from .settings import SCHEDULERS, Settings, UsageError, make_settings
+from .timeline import EVENTS
 from .tracefile import TraceFile
 
 TRACED = "sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new,decision:sched_decision_pick"

@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .decisions import (CLASS, DAMAGE, LEVEL, PREFIX, SYSTEM, TASK, DecisionError, Flag, decoder, label, open_decisions,
-                        symbols, text_of, tree_names)
+from .decisions import (CLASS, DAMAGE, LEVEL, PREFIX, SYSTEM, TASK, DecisionError, Flag, label, open_decisions,
+                        symbols, tree_names)
 from .image import TraceError
+from .records import decoder, text_of
 from .tracefile import TraceFile
 
 MS = 1_000_000

@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from .decision_filter import known, parse_time
-from .decisions import DAMAGE, PREFIX, SYSTEM, TEXTS, DecisionError, decoder, open_decisions, symbols, text_of
+from .decisions import DAMAGE, PREFIX, SYSTEM, TEXTS, DecisionError, open_decisions, symbols
 from .image import Format, TraceError
+from .records import decoder, text_of
 from .settings import UsageError
 from .tracefile import TraceFile
 

@@ -15,7 +15,7 @@ import os
 import pathlib
 import re
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from operator import itemgetter
@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 from .expect import Missing
 from .image import Format, TraceError
+from .records import decoder, text_of
 from .tracefile import MAGIC, TraceFile
 
 SCHEMA = "fairground-decisions/1"
@@ -32,8 +33,6 @@ OTHERS = {TASK, LEVEL, CLASS} | {PREFIX + name for name in ("select", "cpu", "ba
 KINDS = ("pick", "preempt", "tick", "place", "charge", "leave")
 LISTS = pathlib.Path(__file__).resolve().parents[2] / "sched" / "observe" / "rule.def"
 HALF, WHOLE = 1 << 63, 1 << 64
-NUMBERS = {(size, signed): code.lower() if signed else code
-           for size, code in ((1, "B"), (2, "H"), (4, "I"), (8, "Q")) for signed in (False, True)}
 
 
 class DecisionError(Exception):
@@ -265,31 +264,6 @@ class _JsonFile(DecisionFile):
 
 
 # --- trace.dat ----------------------------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=1 << 16)
-def text_of(raw: bytes) -> str:
-    return raw.split(b"\0")[0].decode(errors="replace")
-
-
-def decoder(event: Format, names: Sequence[str]) -> Callable[[bytes], tuple[Any, ...]]:
-    """A function from a record of @event to the values of the fields @names."""
-    by_name = {field.name: field for field in event.fields}
-    missing = [name for name in names if name not in by_name]
-    if missing:
-        raise DecisionError(f"{event.name} has no field {missing[0]}: the file is of another version than this tool")
-    ordered = sorted((by_name[name] for name in names), key=lambda field: field.offset)
-    code, at = "<", 0
-    for field in ordered:
-        known = field.text or (field.size, field.signed) in NUMBERS
-        if not known or field.text != (field.name in TEXTS) or field.offset < at:
-            raise DecisionError(f"{event.name}: field {field.name} is of another kind than this tool expects")
-        code += f"{field.offset - at}x" + (f"{field.size}s" if field.text else NUMBERS[field.size, field.signed])
-        at = field.offset + field.size
-    unpack = struct.Struct(code).unpack_from
-    positions = {field.name: place for place, field in enumerate(ordered)}
-    in_order = itemgetter(*(positions[name] for name in names))
-    return lambda data: in_order(unpack(data))
 
 
 def symbols(event: Format, field: str) -> dict[int, str]:

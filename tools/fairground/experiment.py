@@ -46,6 +46,7 @@ from .image import Event, TraceError
 from .machine import commit
 from .record import RecordError, run_recorded, run_unrecorded
 from .settings import SCHEDULERS, Settings, UsageError, make_settings
+from .timeline import EVENTS
 from .tracefile import TraceFile
 
 Figures = dict[str, Any]                  # what was measured in one run
@@ -123,7 +124,7 @@ class Run:
         return self.trace.events(names)
 
     def latencies(self, cpus: set[int] | None = None) -> latency.Latencies:
-        return latency.latencies(self.events(latency.EVENTS), cpus)
+        return latency.latencies(self.events(EVENTS), cpus)
 
     def digest(self) -> str:
         """A digest of all that the run left: what it printed and its trace, if it has one."""

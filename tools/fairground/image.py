@@ -30,7 +30,9 @@ CMDLINE = struct.Struct("<i16s")
 PAGE = 4096
 PAGE_HEADER = struct.Struct("<QQ")
 COMMIT_MASK, LOST_EVENTS, LOST_STORED = (1 << 27) - 1, 1 << 31, 1 << 30
-TIME_EXTEND = 30  # an entry that only moves the time
+PADDING, TIME_EXTEND, TIME_STAMP = 29, 30, 31  # entries that are no events: nothing, and two that move the time
+STAMP_BITS = 59  # of a time that are in a TIME_STAMP
+WORD = struct.Struct("<I")
 PCI_HOLE_END = 1 << 32
 LOW_RAM_MAX = 2 << 30  # QEMU's q35 puts the rest of the memory above 4 GiB
 
@@ -109,17 +111,27 @@ def split_page(page: bytes) -> Iterator[tuple[int, bytes, int]]:
     """Yield (time, payload, offset of the next entry) for each event of a ring page."""
     time, commit = PAGE_HEADER.unpack_from(page)
     at, end = PAGE_HEADER.size, PAGE_HEADER.size + (commit & COMMIT_MASK)
+    read_word = WORD.unpack_from
     while at < end:
-        word, = struct.unpack_from("<I", page, at)
-        kind, time = word & 31, time + (word >> 5)
+        word, = read_word(page, at)
+        kind, gap = word & 31, word >> 5
         at += 4
-        if kind == 0 or kind == TIME_EXTEND:
-            array, = struct.unpack_from("<I", page, at)
+        if 0 < kind < PADDING:
+            size = kind * 4
+        else:
+            array, = read_word(page, at)
             at += 4
-        if kind == TIME_EXTEND:
-            time += array << 27
+            if kind == PADDING and not gap:
+                return  # nothing is on the rest of the page
+            if kind == TIME_STAMP:
+                time, gap = time >> STAMP_BITS << STAMP_BITS, array << 27 | gap
+            elif kind == TIME_EXTEND:
+                gap += array << 27
+            size = array - 4
+        time += gap
+        if kind >= PADDING:
+            at += size if kind == PADDING else 0  # an event that was discarded
             continue
-        size = kind * 4 or array - 4
         yield time, page[at:at + size], at + size
         at += size
 

@@ -14,11 +14,9 @@ from typing import Any, NamedTuple
 
 from .image import Event, TraceError, event_values
 from .settings import Settings, UsageError, trace_file
+from .timeline import EVENTS, SWITCH, WAKEUPS, TaskStates
 from .tracefile import TraceFile
 
-SWITCH, WAKEUPS = "sched_switch", ("sched_wakeup", "sched_wakeup_new")
-EVENTS = (SWITCH, *WAKEUPS)
-SLEEPS = 0xff  # bits of prev_state; with any of them set the task does not want a CPU
 MS = 1e6
 SORTS: dict[str, Callable[["TaskLatency"], float]] = {
     "avg": lambda t: t.average, "max": lambda t: t.longest, "switch": lambda t: t.switches,
@@ -85,16 +83,14 @@ class Latencies:
         self.tasks: dict[int, TaskLatency] = {}               # by pid
         self.waits: list[Wait] = []                           # in order of their ends
         self._cpus = cpus
-        self._waiting: dict[int, tuple[int, bool]] = {}       # pid -> (since, was woken)
-        self._running: dict[int, tuple[int | None, int]] = {}  # cpu -> (pid, since)
+        self._states = TaskStates()
 
     def add(self, event: Event) -> None:
         values = event_values(event)
         if event.format.name == SWITCH:
             self._switch(event, values)
-        elif values["pid"]:
-            # A task that waits already goes on waiting. If the task runs, its next switch says what becomes of it.
-            self._waiting.setdefault(values["pid"], (event.time, True))
+        else:
+            self._states.wakeup(event.time, values["pid"])
 
     def _task(self, pid: int, comm: str) -> TaskLatency:
         task = self.tasks.setdefault(pid, TaskLatency(pid, comm))
@@ -104,26 +100,20 @@ class Latencies:
     def _switch(self, event: Event, values: dict[str, Any]) -> None:
         here = self._cpus is None or event.cpu in self._cpus
         prev, following = values["prev_pid"], values["next_pid"]
-        running, since = self._running.get(event.cpu, (None, 0))
+        since, wait = self._states.switch(event.time, event.cpu, prev, values["prev_state"], following)
         if prev:
             task = self._task(prev, values["prev_comm"])
-            if here and running == prev:
+            if here and since is not None:
                 task.run_ns += event.time - since
-            if values["prev_state"] & SLEEPS:
-                self._waiting.pop(prev, None)
-            else:
-                self._waiting[prev] = event.time, False
         if following:
             task = self._task(following, values["next_comm"])
-            wait = self._waiting.pop(following, None)
             if here and wait:
                 task.waited(wait[0], event.time)
                 self.waits.append(Wait(following, wait[0], event.time, wait[1]))
-        self._running[event.cpu] = following, event.time
 
     def finish(self, end: int) -> None:
         """The trace ends at @end. A task that runs then has run until then."""
-        for cpu, (pid, since) in self._running.items():
+        for cpu, (pid, since) in self._states.running.items():
             if pid and (self._cpus is None or cpu in self._cpus):
                 self.tasks[pid].run_ns += end - since
 

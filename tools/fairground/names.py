@@ -35,8 +35,9 @@ SETTINGS = (
     ("one target each", (
         ("OUT", "FILE", "trace.dat", "trace, latency: the trace file"),
         ("EVENTS", "SYSTEM:EVENT ...", "no charges, decisions", "trace: what is recorded"),
-        ("FILE", "FILE", "", "decisions: JSON lines or a trace.dat"),
-        ("SHOW", "options", "", "decisions: filters, --full, --stats, --diff A B"),
+        ("FILE", "FILE", "", "decisions: JSON lines or a trace.dat; graph: one or several"),
+        ("SHOW", "options", "", "decisions: filters, --full, --stats, --diff A B; graph: of the kind"),
+        ("KIND", "a kind", "", "graph: which picture (docs/pictures.md)"),
         ("RUNS", "2..1000", "3", "repeat: how many runs must agree"),
         ("SCRIPT", "FILE", "", "gdb: a script instead of a session"),
         ("SIZES", "CPUs ...", "1 2 4 8 16", "bench-smp: sizes of machines"),

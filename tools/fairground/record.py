@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from .machine import Machine, Outcome, run_batch
 from .settings import Settings
-from .trace import convert, memory_directory, with_tracing
+from .trace import about, convert, memory_directory, with_tracing
 
 
 class RecordError(Exception):
@@ -34,7 +34,7 @@ def run_recorded(settings: Settings, command: str, out: str, events: str) -> str
         ram = os.path.join(directory, "ram")
         with Machine(with_tracing(replace(settings, cmd=command), ram, events)) as machine:
             console = ended_well(machine.run(), command)
-        _, lost = convert(ram, out)
+        _, lost = convert(ram, out, about(replace(settings, cmd=command)))
     if lost:
         raise RecordError(f"{lost} events of {out} were lost; MEM=... gives the tracer more room")
     return console

@@ -9,6 +9,7 @@ goes into the file, so identical runs give identical files.
 import argparse
 import os
 import re
+import shlex
 import shutil
 import struct
 import sys
@@ -16,13 +17,13 @@ import tempfile
 from dataclasses import replace
 
 from .image import PAGE, Image, TraceError, memory_file
-from .machine import STATUS_NOT_STARTED, Machine
+from .machine import STATUS_NOT_STARTED, Machine, commit
 from .settings import Settings, UsageError
 
 # By default everything but the records of charges and decisions, which would fill the rings.
 EVENTS = "*:*,!sched:sched_stat_runtime,!decision:*"
 NO_EVENT = re.compile(r"trace: no event matches (\S+)")  # what the kernel says of trace_event=
-OPTION_CPUSTAT, OPTION_TRACECLOCK, OPTION_UNAME, OPTION_CPUCOUNT = 2, 4, 5, 8
+OPTION_CPUSTAT, OPTION_TRACECLOCK, OPTION_UNAME, OPTION_CPUCOUNT, OPTION_VERSION = 2, 4, 5, 8, 9
 
 
 def _sized(text: str, code: str) -> bytes:
@@ -30,9 +31,19 @@ def _sized(text: str, code: str) -> bytes:
     return struct.pack(code, len(data)) + data
 
 
-def _options(image: Image) -> bytes:
+def about(settings: Settings) -> str:
+    """What run @settings make, and the command that repeats it: the head of pictures. Nothing of the host is in it."""
+    s = settings
+    command = s.repeat("trace") + (f" CMD={shlex.quote(s.cmd)}" if s.cmd and "cmd" not in s.given else "")
+    return (f"Fairground {commit()}: {s.sched}; SMP={s.smp} HZ={s.hz} SEED={s.seed} MEM={s.mem} CPU={s.cpu}"
+            f"{' ICOUNT=1' if s.icount else ''}\ncommand: {command}")
+
+
+def _options(image: Image, about_run: str) -> bytes:
     """Options are u16 id, u32 size, data; id 0 ends them."""
     options = [(OPTION_TRACECLOCK, image.texts["trace_clock"]), (OPTION_UNAME, image.texts["uname"])]
+    if about_run:
+        options.append((OPTION_VERSION, about_run))
     for cpu in range(image.cpus):
         entries, overrun = image.statistics(cpu)
         options.append((OPTION_CPUSTAT, f"CPU: {cpu}\nentries: 0\noverrun: {overrun}\nread events: {entries}\n"))
@@ -53,8 +64,8 @@ def _formats(image: Image) -> bytes:
     return out
 
 
-def trace_dat(image: Image) -> bytes:
-    """The bytes of a trace.dat with everything that @image holds."""
+def trace_dat(image: Image, about_run: str = "") -> bytes:
+    """The bytes of a trace.dat with everything that @image holds. @about_run says what run it is."""
     symbols = f"{image.marker_ip:016x} T tracing_mark_write\n"
     names = "".join(f"{tid} {comm}\n" for tid, comm in sorted(image.comms().items()))
     head = b"".join((
@@ -62,7 +73,7 @@ def trace_dat(image: Image) -> bytes:
         b"header_page\0", _sized(image.texts["header_page"], "<Q"),
         b"header_event\0", _sized(image.texts["header_event"], "<Q"),
         _formats(image), _sized(symbols, "<I"), _sized("", "<I"), _sized(names, "<Q"),
-        struct.pack("<I", image.cpus), b"options  \0", _options(image), b"flyrecord\0"))
+        struct.pack("<I", image.cpus), b"options  \0", _options(image, about_run), b"flyrecord\0"))
     data = [b"".join(image.pages(cpu)) for cpu in range(image.cpus)]
     at = -(-(len(head) + 16 * image.cpus) // PAGE) * PAGE
     table = b""
@@ -96,10 +107,10 @@ def with_tracing(settings: Settings, ram: str, events: str) -> Settings:
     return replace(settings, ram_file=ram, append=" ".join(filter(None, words)))
 
 
-def convert(ram: str, out: str) -> tuple[int, int]:
+def convert(ram: str, out: str, about_run: str = "") -> tuple[int, int]:
     """Write the trace found in the memory file @ram to @out. Returns (events written, events lost before them)."""
     image = Image(memory_file(ram))
-    data = trace_dat(image)
+    data = trace_dat(image, about_run)
     with open(out, "wb") as f:
         f.write(data)
     written, lost = zip(*(image.statistics(cpu) for cpu in range(image.cpus)))
@@ -131,7 +142,7 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
         if outcome.problem:
             print(f"fairground: {outcome.problem}", file=sys.stderr)
         try:
-            written, lost = convert(ram, arguments.out)
+            written, lost = convert(ram, arguments.out, about(settings))
         except (OSError, TraceError) as error:
             print(f"fairground: {arguments.out}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
             return outcome.status or STATUS_NOT_STARTED

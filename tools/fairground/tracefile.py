@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Read a trace.dat (version 6): `make trace` and the simulator write such files, and trace-cmd records them on Linux.
+"""Read a trace.dat: `make trace` and the simulator write such files, and trace-cmd records them on Linux.
 
-This is the counterpart of trace.py. It gives the same Events as image.Image, from a file instead of the memory.
+This is the counterpart of trace.py. It gives the same Events as image.Image, from a file instead of the memory. Version
+6 is read here. Version 7, which trace-cmd writes unless told otherwise, and compresses, is first turned into it by
+trace-cmd itself.
 """
 
 import heapq
@@ -9,6 +11,8 @@ import mmap
 import os
 import re
 import struct
+import subprocess
+import tempfile
 from collections.abc import Collection, Iterator
 
 from .image import (COMMIT_MASK, LOST_EVENTS, LOST_STORED, PAGE_HEADER, Event, Format, TraceError, parse_format,
@@ -16,7 +20,9 @@ from .image import (COMMIT_MASK, LOST_EVENTS, LOST_STORED, PAGE_HEADER, Event, F
 
 MAGIC = b"\x17\x08\x44tracing"
 OPTIONS, RECORDS = b"options  \0", b"flyrecord\0"
-OPTION_END = 0
+OPTION_END, OPTION_CPUSTAT, OPTION_UNAME, OPTION_VERSION = 0, 2, 5, 9
+DROPPED = re.compile(r"^dropped events: (\d+)", re.MULTILINE)
+OURS = re.compile(r"(?:Fairground|schedsim) ")
 
 
 class _Reader:
@@ -48,17 +54,40 @@ class _Reader:
             raise TraceError(f"there is no {what} where one is expected")
 
 
+def _map(path: str | os.PathLike[str]) -> mmap.mmap:
+    with open(path, "rb") as f:
+        try:
+            return mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
+        except ValueError as error:
+            raise TraceError("the file is empty") from error
+
+
+def _as_version_6(path: str | os.PathLike[str], version: str) -> mmap.mmap:
+    """The bytes of the file @path of another @version, as version 6 would have them."""
+    with tempfile.TemporaryDirectory(prefix="fairground-") as directory:
+        plain = os.path.join(directory, "trace.dat")
+        words = ["trace-cmd", "convert", "--file-version", "6", "--compression", "none", "-i", path, "-o", plain]
+        try:
+            subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=True)
+            return _map(plain)
+        except FileNotFoundError as error:
+            raise TraceError(f"the file has version {version}, for which trace-cmd is needed (sh tools/setup.sh "
+                             "installs it)") from error
+        except subprocess.CalledProcessError as error:
+            raise TraceError(f"the file has version {version}, and trace-cmd cannot read it: it is damaged, or of a "
+                             "newer trace-cmd than the one here") from error
+
+
 class TraceFile:
     """The trace in the file @path."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        with open(path, "rb") as f:
-            try:
-                data = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
-            except ValueError as error:
-                raise TraceError("the file is empty") from error
-        reader = _Reader(data)
-        self._data = data
+        self._data = _map(path)
+        version = self._version(_Reader(self._data))
+        if version != "6":
+            self._data = _as_version_6(path, version)
+        reader = _Reader(self._data)
+        self._version(reader)
         self.formats: dict[int, Format] = {}
         self.page_size = self._header(reader)
         self._formats(reader)
@@ -66,16 +95,18 @@ class TraceFile:
         reader.sized("I")  # texts of trace_printk()
         self._names = reader.sized("Q")
         self.cpus = reader.number("I")
-        self._options(reader)
+        self._options = list(self._read_options(reader))
         self._where = [struct.unpack("<QQ", reader.take(16)) for _ in range(self.cpus)]
 
     @staticmethod
-    def _header(reader: _Reader) -> int:
-        if reader.take(len(MAGIC)) != MAGIC:
+    def _version(reader: _Reader) -> str:
+        if not MAGIC.startswith(reader.data[:len(MAGIC)]):
             raise TraceError("this is not a trace.dat file")
-        version = reader.string().decode(errors="replace")
-        if version != "6":
-            raise TraceError(f"the file has version {version}; trace-cmd convert --file-version 6 makes it readable")
+        reader.take(len(MAGIC))
+        return reader.string().decode(errors="replace")
+
+    @staticmethod
+    def _header(reader: _Reader) -> int:
         if reader.take(2) != b"\0\x08":
             raise TraceError("only traces of little-endian 64-bit machines can be read")
         size = reader.number("I")
@@ -96,14 +127,24 @@ class TraceFile:
             self.formats[event.id] = event
 
     @staticmethod
-    def _options(reader: _Reader) -> None:
+    def _read_options(reader: _Reader) -> Iterator[tuple[int, bytes]]:
         mark = reader.take(len(OPTIONS))
         if mark == OPTIONS:
-            while reader.number("H") != OPTION_END:
-                reader.sized("I")
+            while (number := reader.number("H")) != OPTION_END:
+                yield number, reader.take(reader.number("I"))
             mark = reader.take(len(RECORDS))
         if mark != RECORDS:
             raise TraceError("there are no records where they are expected")
+
+    def option(self, number: int) -> list[str]:
+        """The texts of the options with this @number, which trace-cmd dump --options prints too."""
+        return [data.split(b"\0")[0].decode(errors="replace") for n, data in self._options if n == number]
+
+    @property
+    def about(self) -> str:
+        """What run this is: of Fairground a line with commit, policy and machine, and one with the command."""
+        version, uname = self.option(OPTION_VERSION), self.option(OPTION_UNAME)
+        return version[0] if version and OURS.match(version[0]) else "".join(uname[:1])
 
     def comms(self) -> dict[int, str]:
         """Names of threads by id."""
@@ -118,8 +159,10 @@ class TraceFile:
             yield self._data[at:at + self.page_size]
 
     def lost(self) -> int:
-        """How many events are known to be missing. They were overwritten before they could be saved."""
-        return sum(self._lost(page) for cpu in range(self.cpus) for page in self._pages(cpu))
+        """How many events are known to be missing: overwritten before they could be saved, or dropped for want of
+        room."""
+        dropped = sum(int(found[1]) for text in self.option(OPTION_CPUSTAT) if (found := DROPPED.search(text)))
+        return dropped + sum(self._lost(page) for cpu in range(self.cpus) for page in self._pages(cpu))
 
     @staticmethod
     def _lost(page: bytes) -> int:
@@ -129,6 +172,23 @@ class TraceFile:
         if not commit & LOST_STORED:
             return 1  # at least
         return struct.unpack_from("<Q", page, PAGE_HEADER.size + (commit & COMMIT_MASK))[0]
+
+    def spans(self) -> dict[int, tuple[int, int]]:
+        """By CPU the times of its first and last event. A CPU without events is left out."""
+        found = {}
+        for cpu in range(self.cpus):
+            first = next((time for page in self._pages(cpu) for time, _, _ in split_page(page)), None)
+            if first is not None:
+                found[cpu] = first, self._last_time(cpu)
+        return found
+
+    def _last_time(self, cpu: int) -> int:
+        start, size = self._where[cpu]
+        for at in reversed(range(start, start + size, self.page_size)):
+            times = [time for time, _, _ in split_page(self._data[at:at + self.page_size])]
+            if times:
+                return times[-1]
+        return 0
 
     def events(self, names: Collection[str] | None = None) -> Iterator[Event]:
         """Yield every Event, or those with one of @names, in order of time; at equal times the lower CPU first."""

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Draw who runs and who waits: the picture of the README.
+"""Draw the pictures of the README.
 
-The same workload on one simulated CPU under several policies, one panel each. A thick bar is a task that runs, a thin
-line a task that waits for the CPU; where there is neither, it sleeps. Drawn from the simulator's own trace, so the
-picture is a function of the source: the same again, byte for byte, with the same matplotlib.
+policies.svg shows who runs and who waits. The same workload on one simulated CPU under several policies, one panel
+each. A thick bar is a task that runs, a thin line a task that waits for the CPU; where there is neither, it sleeps. The
+others are those that `fairground graph` makes of one run (docs/pictures.md). All are drawn from the simulator's own
+traces, so they are a function of the source: the same again, byte for byte, with the same matplotlib.
 
-Usage: picture.py BUILD OUT.svg
+Usage: picture.py BUILD DIRECTORY
 """
 
+import collections
+import contextlib
 import io
 import pathlib
 import re
@@ -17,15 +20,16 @@ import sys
 import tempfile
 from dataclasses import dataclass, field
 
-from fairground.image import event_values
-from fairground.tracefile import TraceFile
+from fairground.__main__ import main as fairground
+from fairground.timeline import Timeline
 
 POLICIES = {"cfs": "CFS", "eevdf": "EEVDF", "bore": "BORE (on EEVDF)"}
 WORKLOAD = ("hogs:n=1", "hogs:n=1,nice=5", "bursts:n=1,run=2ms,sleep=10ms")
 LABELS = ("hog, nice 0", "hog, nice 5", "2 ms of work,\n10 ms of sleep")
-FIRST_MS, LAST_MS = 200, 320
+GRAPHS: dict[str, list[str]] = {"dat2graph2": ["--socket-order"], "running_waiting": []}  # kind -> options
+RUN = "--topology 2x1x4 --time 120ms hogs:n=5 bursts:n=6,run=1ms-4ms,sleep=1ms-6ms".split()
+FIRST_MS, LAST_MS, END_MS = 200, 320, 400  # what is shown, and simulated
 COLOURS = ("#0072b2", "#e69f00", "#009e73")  # Okabe and Ito: told apart by everybody, and in grey
-SLEEPS = 0xff
 
 
 @dataclass
@@ -38,31 +42,14 @@ class Row:
 
 def rows_of(path: pathlib.Path) -> list[Row]:
     """A Row for each task of the trace at @path, in order of pid, from FIRST_MS to LAST_MS."""
-    rows: dict[int, Row] = {}
-    since: dict[tuple[int, str], float] = {}
-
-    def ends(pid: int, kind: str, now: float) -> None:
-        begun = since.pop((pid, kind), None)
-        if begun is None:
-            return
-        start, end = max(begun / 1e6, FIRST_MS), min(now / 1e6, LAST_MS)
-        if start < end:
-            getattr(rows.setdefault(pid, Row()), kind).append((start, end - start))
-
-    for event in TraceFile(path).events({"sched_switch", "sched_wakeup", "sched_wakeup_new"}):
-        values = event_values(event)
-        if event.format.name != "sched_switch":
-            since.setdefault((values["pid"], "waits"), event.time)
-            continue
-        prev, following = values["prev_pid"], values["next_pid"]
-        ends(prev, "runs", event.time)
-        if prev and not values["prev_state"] & SLEEPS:
-            since[prev, "waits"] = event.time
-        ends(following, "waits", event.time)
-        since[following, "runs"] = event.time
-    for pid, kind in list(since):
-        ends(pid, kind, LAST_MS * 1e6)
-    rows.pop(0, None)  # the idle task
+    timeline, rows = Timeline(path), collections.defaultdict[int, Row](Row)
+    runs, waits = timeline.runs, timeline.waits
+    for kind, columns in (("runs", zip(runs.pid, runs.start, runs.end)),
+                          ("waits", zip(waits.pid, waits.start, waits.end))):
+        for pid, begun, ended in columns:
+            start, end = max(begun / 1e6, FIRST_MS), min(ended / 1e6, LAST_MS)
+            if start < end:
+                getattr(rows[pid], kind).append((start, end - start))
     return [rows[pid] for pid in sorted(rows)]
 
 
@@ -70,7 +57,7 @@ def simulate(build: str, policy: str) -> list[Row]:
     """The rows of WORKLOAD under @policy."""
     with tempfile.TemporaryDirectory() as directory:
         trace = pathlib.Path(directory, "trace.dat")
-        subprocess.run([f"{build}/schedsim", "--sched", policy, "--cpus", "1", "--time", f"{LAST_MS}ms",
+        subprocess.run([f"{build}/schedsim", "--sched", policy, "--cpus", "1", "--time", f"{END_MS}ms",
                         "--trace", trace, *WORKLOAD], check=True, stdout=subprocess.DEVNULL)
         return rows_of(trace)
 
@@ -101,12 +88,26 @@ def draw(panels: dict[str, list[Row]], out: str) -> None:
     pathlib.Path(out).write_text(re.sub(r" +$", "", text.getvalue(), flags=re.MULTILINE), encoding="utf-8")
 
 
+def draw_graphs(build: str, directory: str) -> None:
+    """A picture of each of GRAPHS, named as its kind, in @directory."""
+    with tempfile.TemporaryDirectory() as work:
+        trace = f"{work}/run.dat"
+        subprocess.run([f"{build}/schedsim", "--trace", trace, *RUN], check=True, stdout=subprocess.DEVNULL)
+        for kind, options in GRAPHS.items():
+            with contextlib.redirect_stdout(io.StringIO()):
+                status = fairground(["graph", kind, trace, "--no-header", *options, "-o", f"{directory}/{kind}.svg"])
+            if status:
+                sys.exit(status)
+
+
 def main() -> None:
     if len(sys.argv) != 3:
         sys.exit(__doc__)
-    build, out = sys.argv[1:]
-    draw({title: simulate(build, policy) for policy, title in POLICIES.items()}, out)
-    print(f"{out}: {', '.join(POLICIES)}; schedsim --cpus 1 {' '.join(WORKLOAD)}")
+    build, directory = sys.argv[1:]
+    draw({title: simulate(build, policy) for policy, title in POLICIES.items()}, f"{directory}/policies.svg")
+    print(f"{directory}/policies.svg: {', '.join(POLICIES)}; schedsim --cpus 1 {' '.join(WORKLOAD)}")
+    draw_graphs(build, directory)
+    print(f"{directory}/: {', '.join(GRAPHS)}; schedsim {' '.join(RUN)}")
 
 
 if __name__ == "__main__":

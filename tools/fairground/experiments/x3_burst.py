@@ -13,7 +13,7 @@ from typing import Any
 from ..expect import expect
 from ..experiment import KERNEL, Claim, Figures, Results, Run, rule
 from ..image import event_values
-from ..latency import SLEEPS, SWITCH, WAKEUPS
+from ..timeline import SLEEPS, SWITCH, WAKEUPS
 
 TITLE = "Two bursts of 80 ms every 200 ms under a quota of 100 ms in 100 ms: lateness by phase and burst"
 SOURCE = "the burst feature's example, schbench -m 1 -t 3 -c 80000 -R 10: 80 % of a CPU on average, throttled in 8 " \

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..experiment import Claim, Figures, Results, Run, rule
 from ..image import event_values
-from ..latency import SLEEPS, SWITCH
+from ..timeline import SLEEPS, SWITCH
 
 TITLE = "Groups whose bursts meet: periods in which a bystander is late, by number of groups, their use, and burst"
 SOURCE = "the burst feature's description, without figures: interference falls with more groups and with lower use"

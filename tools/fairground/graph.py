@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Draw what is in traces and records of decisions: fairground graph KIND FILE... (docs/pictures.md)."""
+
+import argparse
+import importlib
+import os
+import pathlib
+import re
+import sys
+from typing import Any
+
+from .image import TraceError
+from .settings import UsageError
+
+KINDS = {
+    "dat2graph2": "which task ran on each CPU, and when",
+    "running_waiting": "how many tasks ran and waited; red below the dotted line: a CPU idled meanwhile",
+}
+NOT_SHOWN = {"command", "kind", "files", "build", "output", "format", "range"}
+FORMATS = ("svg", "pdf", "png")
+RANGE = re.compile(r"([\d.]+)-([\d.]+)")
+
+
+def module_of(kind: str) -> Any:
+    """The module that draws @kind. Only numpy is needed to load it; a UsageError says how to get it."""
+    try:
+        return importlib.import_module(f".pictures.{kind}", __package__)
+    except ImportError as error:
+        raise missing(error) from error
+
+
+def missing(error: ImportError) -> UsageError:
+    return UsageError(f"pictures need {error.name or 'matplotlib'}: sh tools/setup.sh, or apt-get install "
+                      "python3-matplotlib")
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND")
+    for kind, what in KINDS.items():
+        sub = kinds.add_parser(kind, help=what, description=what)
+        sub.add_argument("files", nargs="+", metavar="FILE", help="several are drawn above each other")
+        sub.add_argument("-o", "--output", help="the picture: NAME.svg, NAME.pdf or NAME.png; default: beside the "
+                         "first FILE, as schedgraph would call it")
+        sub.add_argument("--no-header", action="store_true", help="without the lines that say what run it is")
+        sub.add_argument("--format", choices=FORMATS, default="svg", help="unless --output says it; default: svg")
+        sub.add_argument("--min", type=float, metavar="S", help="seconds after the begin from which on it is shown")
+        sub.add_argument("--max", type=float, metavar="S", help="and until when")
+        sub.add_argument("--range", metavar="A-B", help="the same as --min A --max B")
+        OPTIONS.get(kind, lambda _: None)(sub)
+
+
+def _dat2graph2(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--color-by-command", action="store_true", help="a colour for each name, not for each thread")
+    parser.add_argument("--target", metavar="NAME", help="colours for threads of this name; all others are black")
+    parser.add_argument("--socket-order", nargs="?", const="", metavar="LIST",
+                        help="CPUs in order of their sockets; LIST says which they are, for example 0,2/1,3, unless "
+                        "the trace says how many sockets there are")
+    parser.add_argument("-C", "--cpus", help="only these CPUs, for example 2,3")
+
+
+OPTIONS = {"dat2graph2": _dat2graph2}
+
+
+def take_range(arguments: argparse.Namespace) -> None:
+    """Check --min and --max, which --range may give together."""
+    if arguments.range:
+        found = RANGE.fullmatch(arguments.range)
+        if not found:
+            raise UsageError(f"--range {arguments.range}: two numbers of seconds are expected, for example 0.5-1.25")
+        arguments.min, arguments.max = float(found[1]), float(found[2])
+    if (arguments.min or 0) < 0 or arguments.max is not None and arguments.max <= (arguments.min or 0):
+        raise UsageError("--min and --max: seconds are expected, the second later than the first")
+
+
+def output_of(arguments: argparse.Namespace, suffix: str) -> str:
+    """The name of the picture."""
+    if arguments.output:
+        if pathlib.Path(arguments.output).suffix[1:] not in FORMATS:
+            raise UsageError(f"--output {arguments.output}: a name that ends in .svg, .pdf or .png is expected")
+        return str(arguments.output)
+    window = ""
+    if arguments.min is not None or arguments.max is not None:
+        window = f"_from_{arguments.min or 0.0}" + (f"_upto_{arguments.max}" if arguments.max is not None else "")
+    window, suffix = (window, suffix) if arguments.kind == "dat2graph2" else (suffix, window)
+    return os.path.splitext(arguments.files[0])[0] + window + suffix + "." + arguments.format
+
+
+def header(arguments: argparse.Namespace, sources: list[Any]) -> list[str]:
+    """The lines above the picture: how it is made, and what the files say of their runs."""
+    words = [f"fairground graph {arguments.kind}", *(source.name for source in sources)]
+    for name, value in vars(arguments).items():
+        option = "--" + name.replace("_", "-")
+        if name in NOT_SHOWN or value in (None, False):
+            continue
+        words.append(option if value is True or value == "" else f"{option} {value}")
+    lines = [" ".join(words)]
+    if arguments.no_header:
+        return []
+    for source in sources:
+        lines += source.header()
+    return lines
+
+
+def main(_: Any, arguments: argparse.Namespace) -> int:
+    """draw what is in traces and records of decisions"""
+    take_range(arguments)
+    kind = module_of(arguments.kind)
+    out = output_of(arguments, kind.suffix(arguments))
+    try:
+        sources = [kind.open_source(path, arguments) for path in arguments.files]
+        from .pictures import style
+        figure = kind.draw(sources, arguments, header(arguments, sources))
+        style.save(figure, out)
+    except ImportError as error:
+        raise missing(error) from error
+    except TraceError as error:
+        print(f"fairground: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        raise UsageError(f"--output {out}: {error.strerror or error}") from error
+    for source in sources:
+        print(kind.report(source, arguments))
+    print(f"{out}: {KINDS[arguments.kind]}")
+    return 0

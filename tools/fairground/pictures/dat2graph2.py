@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Which task ran on each CPU, and when. The kind and its options are named as the tool of schedgraph whose picture it
+is; nothing else is taken from there."""
+
+import argparse
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..latency import parse_cpus
+from ..settings import UsageError
+from .source import Array, Source, open_source as open_source
+from .style import COLUMNS, ENOUGH, OTHERS, WIDTH, Style, add_legend, finish_axis, new_figure, style, time_unit
+
+BAR = 0.84         # of the height of a CPU's row
+LABELS = 150       # bars that have their task's name on them, the longest
+LETTER = 0.065     # inches
+PACKAGES = re.compile(r"\b(\d+) packages?\b|\bsockets=(\d+)\b")
+
+
+def suffix(arguments: argparse.Namespace) -> str:
+    return "_color" if arguments.color_by_command else ""
+
+
+def sockets(source: Source, text: str | None) -> list[list[int]]:
+    """The CPUs by socket; one list of all if they are to be in order of their numbers."""
+    cpus = source.timeline.cpus
+    if text is None:
+        return [list(range(cpus))]
+    if text:
+        found = [sorted(parse_cpus(part) or ()) for part in text.split("/")]
+        if sorted(cpu for socket in found for cpu in socket) != list(range(cpus)):
+            raise UsageError(f"--socket-order {text}: each of the CPUs 0-{cpus - 1} of {source.path} is expected once")
+        return found
+    said = PACKAGES.search(source.timeline.about)
+    number = int(said[1] or said[2]) if said else 0
+    if not number or cpus % number:
+        raise UsageError(f"{source.path} does not say which CPUs share a socket: --socket-order 0,2/1,3 does")
+    return np.arange(cpus).reshape(number, -1).tolist()
+
+
+class Tasks:
+    """What is coloured together: threads, or all threads of a name; and how. Those that ran longest come first."""
+
+    def __init__(self, sources: Sequence[Source], by_command: bool, target: str | None) -> None:
+        self.by_command, self.target = by_command, target
+        ran: dict[str, int] = {}
+        for source in sources:
+            _, pids, start, end = source.runs()
+            for pid in np.unique(pids).tolist():
+                key = self.key(source, pid)
+                ran[key] = ran.get(key, 0) + int((end - start)[pids == pid].sum())
+        self.keys = sorted(ran, key=lambda key: (-ran[key], key))
+        if target and target not in {key.rpartition("-")[0] or key for key in self.keys} | set(self.keys):
+            raise UsageError(f"--target {target}: no such task runs there")
+        coloured = [key for key in self.keys if self.is_target(key)]
+        self.styles = {key: style(nr) for nr, key in enumerate(coloured)}
+
+    def key(self, source: Source, pid: int) -> str:
+        return source.timeline.comms.get(pid, "?") if self.by_command else source.timeline.label(pid)
+
+    def is_target(self, key: str) -> bool:
+        return not self.target or self.target in (key, key.rpartition("-")[0])
+
+    def style(self, key: str) -> Style:
+        return self.styles.get(key, Style(OTHERS, ""))
+
+    def legend(self) -> list[tuple[Any, str]]:
+        from matplotlib.patches import Patch
+
+        entries = [(self.patch(key), key) for key in self.styles]
+        return entries + ([(Patch(facecolor=OTHERS), "all others")] if self.target else [])
+
+    def patch(self, key: str) -> Any:
+        from matplotlib.patches import Patch
+
+        colour, hatch = self.style(key)
+        return Patch(facecolor=colour, hatch=hatch, edgecolor="black", linewidth=0)
+
+
+def bars(start: Array, end: Array, low: Array, height: float) -> Array:
+    """The corners of rectangles."""
+    return np.stack([np.stack([x, y], axis=1) for x, y in (
+        (start, low), (end, low), (end, low + height), (start, low + height))], axis=1)
+
+
+def draw_labels(axis: Any, shown: list[tuple[float, float, float, str]], scale: float) -> None:
+    """@shown: (length, middle, row, name) of bars, of which those with room for it get their name. @scale: inches."""
+    for length, middle, row, name in shown:
+        if length * scale > LETTER * len(name) + 0.06:
+            axis.text(middle, row, name, ha="center", va="center", fontsize=5.5, clip_on=True,
+                      bbox={"facecolor": "white", "pad": 0.6, "linewidth": 0, "alpha": 0.85})
+
+
+def draw_bars(axis: Any, tasks: Tasks, rows: Array, keys: Array, start: Array, end: Array) -> None:
+    """A bar for each run, those of one task as one shape with its name."""
+    from matplotlib.collections import PolyCollection
+
+    for number in np.unique(keys).tolist():
+        mine, key = keys == number, tasks.keys[number]
+        colour, hatch = tasks.style(key)
+        shapes = PolyCollection(bars(start[mine], end[mine], rows[mine] - BAR / 2, BAR), facecolor=colour,
+                                edgecolor="black", linewidth=0, hatch=hatch, gid=f"task {key}")
+        axis.add_collection(shapes, autolim=False)
+
+
+def mean_colours(rows: Array, colours: Array, x: Array, y: Array, nr_rows: int) -> Array:
+    """An image with a row for each of @nr_rows, in which each of COLUMNS pixels has the mean of its time's colours.
+    Run i is in rows[i], has the colour colours[i] and lasts from pixel x[i] to y[i]. Where nobody runs it is white."""
+    steps = np.zeros((nr_rows, COLUMNS + 2, 3))  # by how much a run changes each pixel, compared with the one before
+    for at, sign in ((x, 1), (y, -1)):
+        whole = np.floor(at).astype(int)
+        part = (at - whole)[:, None]
+        np.add.at(steps, (rows, whole), sign * (1 - part) * (colours - 1))
+        np.add.at(steps, (rows, whole + 1), sign * part * (colours - 1))
+    return np.clip(1 + np.cumsum(steps, axis=1)[:, :COLUMNS], 0, 1)
+
+
+def draw_means(axis: Any, tasks: Tasks, rows: Array, keys: Array, start: Array, end: Array, length: float,
+               nr_rows: int) -> None:
+    """An image instead of too many bars."""
+    from matplotlib.colors import to_rgb
+
+    colours = np.array([to_rgb(tasks.style(key).colour) for key in tasks.keys])[keys]
+    image = mean_colours(rows, colours, start / length * COLUMNS, end / length * COLUMNS, nr_rows)
+    for row in range(nr_rows):
+        axis.imshow(image[row:row + 1], extent=(0, length, row - BAR / 2, row + BAR / 2), aspect="auto",
+                    interpolation="antialiased", origin="lower")
+
+
+def draw_source(axis: Any, source: Source, tasks: Tasks, order: list[int], unit: float) -> None:
+    cpus, pids, start, end = source.runs()
+    row_of = np.full(source.timeline.cpus, -1)
+    row_of[order] = np.arange(len(order))
+    shown = row_of[cpus] >= 0
+    known, numbers = np.unique(pids[shown], return_inverse=True)
+    keys = np.array([tasks.keys.index(tasks.key(source, pid)) for pid in known.tolist()], int)[numbers]
+    rows, start, end, length = row_of[cpus][shown], start[shown] / unit, end[shown] / unit, source.window.length / unit
+    if len(rows) > ENOUGH:
+        draw_means(axis, tasks, rows, keys, start, end, length, len(order))
+    else:
+        draw_bars(axis, tasks, rows, keys, start, end)
+    longest = np.argsort(start - end, kind="stable")[:LABELS].tolist()
+    draw_labels(axis, [(end[i] - start[i], (start[i] + end[i]) / 2, rows[i], tasks.keys[keys[i]]) for i in longest],
+                0.8 * WIDTH / length)
+    every = max(1, len(order) // 32)
+    axis.set_yticks(range(0, len(order), every), [str(cpu) for cpu in order[::every]])
+    axis.set_ylim(-0.6, len(order) - 0.4)
+    axis.set_ylabel("CPU")
+
+
+def draw(sources: Sequence[Source], arguments: argparse.Namespace, header: Sequence[str]) -> Any:
+    """The picture: a panel for each of @sources, on one axis of time."""
+    tasks = Tasks(sources, arguments.color_by_command, arguments.target)
+    wanted = parse_cpus(arguments.cpus)
+    grouped = [[[cpu for cpu in socket if wanted is None or cpu in wanted] for socket in
+                sockets(source, arguments.socket_order)] for source in sources]
+    if any(not sum(map(len, groups)) for groups in grouped):
+        raise UsageError(f"--cpus {arguments.cpus}: there are no such CPUs")
+    most = max(sum(map(len, groups)) for groups in grouped)
+    figure, axes = new_figure(len(sources), min(8.0, max(1.5, 0.45 + 0.24 * most)), header,
+                              len(tasks.legend()), sharex=True)
+    length = max(source.window.length for source in sources)
+    unit, name = time_unit(length)
+    for axis, source, groups in zip(axes, sources, grouped):
+        draw_source(axis, source, tasks, [cpu for socket in groups for cpu in socket], unit)
+        for border in np.cumsum([len(socket) for socket in groups])[:-1]:
+            axis.axhline(border - 0.5, color="black", linewidth=0.6, linestyle=(0, (6, 3)))
+        finish_axis(axis, source.name)
+    axes[-1].set_xlim(0, length / unit)
+    axes[-1].set_xlabel(f"time, {name}   (white: nobody runs)")
+    add_legend(axes[0], tasks.legend(), "command" if arguments.color_by_command else "thread")
+    return figure
+
+
+def report(source: Source, _: argparse.Namespace) -> str:
+    """How long each CPU was busy in the window."""
+    cpus, pids, start, end = source.runs()
+    lines = [f"{source.name}: {source.window.length / 1e6:.3f} ms", f"{'CPU':>5} {'busy ms':>13} {'busy %':>7} "
+             f"{'runs':>9} {'tasks':>6}"]
+    for cpu in range(source.timeline.cpus):
+        here = cpus == cpu
+        busy = int((end - start)[here].sum())
+        lines.append(f"{cpu:5} {busy / 1e6:13.6f} {100 * busy / source.window.length:7.2f} {int(here.sum()):9} "
+                     f"{len(np.unique(pids[here])):6}")
+    return "\n".join(lines)
