@@ -9,8 +9,8 @@
  * one runqueue lock at a time. When moving waiting tasks fails repeatedly, the running task
  * is pushed.
  *
- * All CPUs are taken to have equal capacity. The work of a newly idle CPU does not grow with
- * the machine: see narrow(). Source: Linux 6.1, fair.c (docs/sources.md).
+ * Real-time and deadline tasks take capacity from a CPU (capacity.h). The work of a newly idle
+ * CPU does not grow with the machine: see narrow(). Source: Linux 6.1, fair.c (docs/sources.md).
  */
 #include "sched/balance/domain.h"
 #include "sched/balance/pass.h"
@@ -206,13 +206,29 @@ static void attach_moved(struct pass *p)
 
 /* --- pushing the running task --------------------------------------------- */
 
-/* Ask @src's running task to come, because waiting tasks could not be moved for long. */
+/* The only fair task of @src would have more of dst: other classes take much of its CPU. */
+static bool fits_better_here(const struct pass *p, const struct rq *src)
+{
+	u32 pct = p->sd->imbalance_pct;
+
+	return p->idle != CPU_BUSY && READ_ONCE(src->fair.tasks.nr) == 1 &&
+	       capacity_is_reduced(src, pct) &&
+	       cpu_capacity(src) * pct < cpu_capacity(p->dst) * 100;
+}
+
+/* Waiting tasks could not be moved for long. */
+static bool keeps_failing(const struct pass *p)
+{
+	return p->type == MIGRATE_TASKS && p->sd->nr_balance_failed > p->sd->cache_nice_tries + 2;
+}
+
+/* Ask @src's running task to come where nothing else helps. */
 static bool push_running(struct pass *p, struct rq *src)
 {
 	enum task_fate fate = FATE_not_pushable;
 	struct task *t;
 
-	if (p->type != MIGRATE_TASKS || p->sd->nr_balance_failed <= p->sd->cache_nice_tries + 2)
+	if (!keeps_failing(p) && !fits_better_here(p, src))
 		return false;
 	p->sd->alb_count += schedstats(p->s);
 	rq_lock(src);

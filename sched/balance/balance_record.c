@@ -10,6 +10,7 @@
 STATIC_ASSERT(CPU_MAX <= 32767, "the number of a part, or -1, fits the s16 of the record");
 STATIC_ASSERT((int)GROUP_HAS_SPARE == PART_has_spare, "as rule.def says");
 STATIC_ASSERT((int)GROUP_FULLY_BUSY == PART_fully_busy, "as rule.def says");
+STATIC_ASSERT((int)GROUP_MISFIT == PART_misfit, "as rule.def says");
 STATIC_ASSERT((int)GROUP_IMBALANCED == PART_imbalanced, "as rule.def says");
 STATIC_ASSERT((int)GROUP_OVERLOADED == PART_overloaded, "as rule.def says");
 STATIC_ASSERT((int)MIGRATE_LOAD == AMOUNT_load, "as rule.def says");
@@ -162,6 +163,7 @@ void pass_record_measured(const struct pass *p, unsigned cpu, const struct group
 	row.load = after->load - before->load;
 	row.util = after->util - before->util;
 	row.runnable = after->runnable - before->runnable;
+	row.capacity = after->capacity - before->capacity;
 	put_runqueue(p, &row);
 }
 
@@ -173,6 +175,7 @@ void pass_record_searched(const struct pass *p, unsigned cpu, const struct group
 	row.nr_fair = nr;
 	row.load = p->type == MIGRATE_LOAD ? amount : 0;
 	row.util = p->type == MIGRATE_UTIL ? amount : 0;
+	row.capacity = cpu_capacity(cpu_rq(p->s, cpu));
 	put_runqueue(p, &row);
 }
 
@@ -194,6 +197,7 @@ void pass_record_part(const struct pass *p, const struct group_stats *gs)
 		.runnable = gs->runnable,
 		.capacity = gs->capacity,
 		.avg_load = gs->avg_load,
+		.misfit = gs->misfit,
 	};
 
 	if (!traced(p->s, EVENT_sched_decision_part))

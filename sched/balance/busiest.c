@@ -28,6 +28,8 @@ static bool busier(const struct group_stats *a, const struct group_stats *b)
 	case GROUP_OVERLOADED:
 	case GROUP_FULLY_BUSY:
 		return a->avg_load > b->avg_load;
+	case GROUP_MISFIT:
+		return a->misfit > b->misfit;
 	case GROUP_HAS_SPARE:
 		return a->idle_cpus != b->idle_cpus ? a->idle_cpus < b->idle_cpus
 						    : a->nr_running > b->nr_running;
@@ -52,9 +54,12 @@ static void update_idle_scan(struct pass *p, u64 util)
 
 static inline struct group_stats measure(const struct pass *p, const struct group *g)
 {
+	/* A busy CPU has no more to offer. */
+	bool misfits = g != p->sd->parts && p->idle != CPU_BUSY;
+
 	if (unlikely(p->record))
-		return pass_measure_recorded(p, g);
-	return group_measure(p->s, g, &p->cpus, NULL, p->sd->imbalance_pct);
+		return pass_measure_recorded(p, g, misfits);
+	return group_measure(p->s, g, &p->cpus, NULL, p->sd->imbalance_pct, misfits);
 }
 
 static void compare_groups(struct pass *p, struct comparison *c)
@@ -125,6 +130,10 @@ static void set_imbalance(struct pass *p, struct comparison *c)
 	struct group_stats *local = &c->local, *busiest = &c->busiest;
 	u64 average = c->capacity ? c->load * CPU_CAPACITY / c->capacity : 0;
 
+	if (busiest->type == GROUP_MISFIT) {
+		want(p, MIGRATE_LOAD, busiest->misfit);
+		return;
+	}
 	if (busiest->type == GROUP_IMBALANCED) {
 		want(p, MIGRATE_TASKS, 1);
 		return;
@@ -162,6 +171,8 @@ static bool is_unbalanced(struct pass *p, const struct comparison *c)
 
 	if (!busiest->group)
 		return pass_because(p, BALANCE_no_other_tasks, false);
+	if (busiest->type == GROUP_MISFIT)
+		return pass_because(p, BALANCE_misfit, true);
 	if (busiest->type == GROUP_IMBALANCED)
 		return pass_because(p, BALANCE_hindered_within, true);
 	if (local->type > busiest->type)
@@ -204,29 +215,34 @@ static u64 amount_on(const struct pass *p, const struct rq *rq, u32 nr)
 	return p->type == MIGRATE_UTIL ? cpu_util(rq) : cpu_load(rq);
 }
 
-/* True if moving the only task would just move the imbalance. */
-static bool is_only_task(const struct pass *p, u32 nr, u64 amount)
+/* True if moving the only task would only move the imbalance. */
+static bool is_only_task(const struct pass *p, const struct rq *rq, u32 nr, u64 amount)
 {
-	return nr == 1 &&
-	       (p->type == MIGRATE_UTIL || (p->type == MIGRATE_LOAD && amount > (u64)p->imbalance));
+	if (nr != 1 || p->type == MIGRATE_TASKS)
+		return false;
+	return p->type == MIGRATE_UTIL ||
+	       (amount > (u64)p->imbalance && !capacity_is_reduced(rq, p->sd->imbalance_pct));
 }
 
 struct rq *find_busiest_queue(const struct pass *p, const struct group *group)
 {
 	struct cpumask mask = cpumask_and(&group->cpus, &p->cpus);
 	struct rq *busiest = NULL;
-	u64 most = 0;
+	u64 most = 0, capacity_of_most = 1;
 	unsigned cpu;
 
 	for_each_cpu(cpu, &mask) {
 		struct rq *rq = cpu_rq(p->s, cpu);
 		u32 nr = READ_ONCE(rq->fair.tasks.nr);
 		u64 amount = amount_on(p, rq, nr);
+		u64 capacity = p->type == MIGRATE_LOAD ? cpu_capacity(rq) : 1;
 
 		if (unlikely(p->record))
 			pass_record_searched(p, cpu, group, nr, amount);
-		if (nr && amount > most && !is_only_task(p, nr, amount)) {
+		if (nr && amount * capacity_of_most > most * capacity &&
+		    !is_only_task(p, rq, nr, amount)) {
 			most = amount;
+			capacity_of_most = capacity;
 			busiest = rq;
 		}
 	}

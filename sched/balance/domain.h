@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "sched/balance/capacity.h"
 #include "sched/core/core.h"
 
 enum domain_flags {
@@ -85,6 +86,7 @@ void topology_rebuild(struct sched *s);
 enum group_type {
 	GROUP_HAS_SPARE,  /* some CPU could take more */
 	GROUP_FULLY_BUSY, /* every CPU is used, and tasks hardly compete */
+	GROUP_MISFIT,	  /* a task is alone on a CPU that lost much of its capacity */
 	GROUP_IMBALANCED, /* affinity hindered balancing within it */
 	GROUP_OVERLOADED, /* tasks wait */
 };
@@ -93,6 +95,7 @@ struct group_stats {
 	const struct group *group;
 	u64 load, util, runnable, capacity;
 	u64 avg_load;	/* load per capacity, scaled by 1024; set if overloaded, or on demand */
+	u64 misfit;	/* the greatest load of a task alone on a CPU of reduced capacity, or 0 */
 	u32 nr_running; /* tasks of all classes */
 	u32 nr_fair;
 	u32 idle_cpus, weight;
@@ -101,13 +104,12 @@ struct group_stats {
 
 /*
  * The measurements of those CPUs of @group that are in @cpus, read without locks. The task @except,
- * unless it is NULL, is not counted. @imbalance_pct: the margin of the domain that compares.
+ * unless it is NULL, is not counted. @imbalance_pct: the margin of the domain that compares. With
+ * @misfits, tasks that are alone on CPUs of reduced capacity make the group one to help.
  */
 struct group_stats group_measure(struct sched *s, const struct group *group,
 				 const struct cpumask *cpus, const struct task *except,
-				 u32 imbalance_pct);
-
-#define CPU_CAPACITY 1024ull
+				 u32 imbalance_pct, bool misfits);
 
 /* True if @rq runs its idle task and nothing is queued on it. */
 static inline bool cpu_is_idle(const struct rq *rq)

@@ -35,6 +35,8 @@ INLINED enum group_type classify(const struct group_stats *gs, u32 pct)
 		return GROUP_OVERLOADED;
 	if (gs->group->imbalance)
 		return GROUP_IMBALANCED;
+	if (gs->misfit)
+		return GROUP_MISFIT;
 	return has_spare_capacity(gs, pct) ? GROUP_HAS_SPARE : GROUP_FULLY_BUSY;
 }
 
@@ -51,13 +53,20 @@ INLINED void measure_cpu(struct group_stats *gs, const struct rq *rq, const stru
 	gs->nr_running += nr - (nr && counted);
 	gs->nr_fair += READ_ONCE(rq->fair.tasks.nr);
 	gs->idle_cpus += cpu_is_idle(rq) || (nr == 1 && counted);
+	gs->capacity += cpu_capacity(rq);
 	gs->weight++;
+}
+
+/* Its one fair task would have more of another CPU. */
+INLINED void measure_misfit(struct group_stats *gs, const struct rq *rq, u32 imbalance_pct)
+{
+	if (READ_ONCE(rq->fair.tasks.nr) == 1 && capacity_is_reduced(rq, imbalance_pct))
+		gs->misfit = max(gs->misfit, cpu_load(rq));
 }
 
 /* All CPUs are measured: what does that make of the group? */
 INLINED void conclude(struct group_stats *gs, const struct task *except, u32 pct)
 {
-	gs->capacity = gs->weight * CPU_CAPACITY;
 	gs->type = classify(gs, pct);
 	if (gs->capacity &&
 	    (gs->type == GROUP_OVERLOADED || (except && gs->type == GROUP_FULLY_BUSY)))
@@ -66,19 +75,23 @@ INLINED void conclude(struct group_stats *gs, const struct task *except, u32 pct
 
 struct group_stats group_measure(struct sched *s, const struct group *group,
 				 const struct cpumask *cpus, const struct task *except,
-				 u32 imbalance_pct)
+				 u32 imbalance_pct, bool misfits)
 {
 	struct group_stats gs = { .group = group };
 	struct cpumask mask = cpumask_and(&group->cpus, cpus);
 	unsigned cpu;
 
-	for_each_cpu(cpu, &mask)
+	for_each_cpu(cpu, &mask) {
 		measure_cpu(&gs, cpu_rq(s, cpu), except);
+		if (misfits)
+			measure_misfit(&gs, cpu_rq(s, cpu), imbalance_pct);
+	}
 	conclude(&gs, except, imbalance_pct);
 	return gs;
 }
 
-struct group_stats pass_measure_recorded(const struct pass *p, const struct group *part)
+struct group_stats pass_measure_recorded(const struct pass *p, const struct group *part,
+					 bool misfits)
 {
 	struct group_stats gs = { .group = part };
 	struct cpumask mask = cpumask_and(&part->cpus, &p->cpus);
@@ -88,6 +101,8 @@ struct group_stats pass_measure_recorded(const struct pass *p, const struct grou
 		struct group_stats before = gs;
 
 		measure_cpu(&gs, cpu_rq(p->s, cpu), NULL);
+		if (misfits)
+			measure_misfit(&gs, cpu_rq(p->s, cpu), p->sd->imbalance_pct);
 		pass_record_measured(p, cpu, &before, &gs);
 	}
 	conclude(&gs, NULL, p->sd->imbalance_pct);

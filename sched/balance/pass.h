@@ -60,7 +60,8 @@ void pass_record_asked(const struct pass *p, unsigned cpu, bool idle);
 /* Tasks wait on @cpus. */
 void pass_record_crowded(const struct pass *p, const struct cpumask *cpus);
 /* group_measure() for a pass: each CPU of @part is recorded, and then the part. (load.c) */
-struct group_stats pass_measure_recorded(const struct pass *p, const struct group *part);
+struct group_stats pass_measure_recorded(const struct pass *p, const struct group *part,
+					 bool misfits);
 /* @cpu was measured: a part that was @before is @after with it. */
 void pass_record_measured(const struct pass *p, unsigned cpu, const struct group_stats *before,
 			  const struct group_stats *after);

@@ -91,7 +91,8 @@ static u32 affine_bias(const struct sched *s, const struct domain *sd)
 }
 
 /*
- * True if @cpu, with the wakee @t, would be less loaded than @prev without it. With @sync the waker
+ * True if @cpu, with the wakee @t, would be less loaded than @prev without it, each for what other
+ * classes leave of it. With @sync the waker
  * is about to sleep, so its load on @cpu does not count.
  */
 static bool affine_by_weight(struct sched *s, const struct domain *sd, const struct task *t,
@@ -108,8 +109,8 @@ static bool affine_by_weight(struct sched *s, const struct domain *sd, const str
 			return true;
 		here -= leaving;
 	}
-	here = (here + task_load(t)) * 100;
-	there = sub_floor0(there, task_load(t)) * (100 + bias);
+	here = (here + task_load(t)) * 100 * cpu_capacity(cpu_rq(s, prev));
+	there = sub_floor0(there, task_load(t)) * (100 + bias) * cpu_capacity(cpu_rq(s, cpu));
 	return here < there + sync;
 }
 
@@ -326,7 +327,7 @@ static bool idler(const struct group_stats *a, const struct group_stats *b)
 	if (a->type == GROUP_HAS_SPARE)
 		return a->idle_cpus != b->idle_cpus ? a->idle_cpus > b->idle_cpus
 						    : a->util < b->util;
-	if (a->type == GROUP_IMBALANCED)
+	if (a->type == GROUP_IMBALANCED || a->type == GROUP_MISFIT)
 		return false;
 	return a->avg_load < b->avg_load;
 }
@@ -368,7 +369,7 @@ static struct group *find_idlest_group(struct sched *s, struct domain *sd, const
 
 		if (!cpumask_intersects(&g->cpus, &usable))
 			continue;
-		gs = group_measure(s, g, &s->online, t, sd->imbalance_pct);
+		gs = group_measure(s, g, &s->online, t, sd->imbalance_pct, false);
 		if (g == sd->parts) {
 			local = gs;
 		} else if (!best || idler(&gs, &idlest)) {

@@ -47,6 +47,7 @@ static void put_cpu(struct sched *s, const struct task *t, const struct placemen
 		.nr_running = READ_ONCE(rq->nr_running),
 		.load = cpu_load(rq),
 		.idle_since = cpu_is_idle(rq) ? rq->idle_stamp : 0,
+		.capacity = cpu_capacity(rq),
 	};
 
 	host_trace(&row.common);

@@ -130,6 +130,7 @@ static void refresh_averages(struct rq *rq)
 		group_update(q->owner);
 	}
 	pelt_update_queue(&rq->fair);
+	capacity_refresh(rq);
 	rq_unlock(rq);
 }
 
@@ -148,7 +149,7 @@ static void refresh_idle_cpus(struct sched *s, u64 now)
 	for_each_cpu(cpu, &s->nohz_idle) {
 		struct rq *rq = cpu_rq(s, cpu);
 
-		if (rq->fair.avg.load_avg || rq->fair.avg.util_avg)
+		if (rq->fair.avg.load_avg || rq->fair.avg.util_avg || rq->urgent.util_sum)
 			refresh_averages(rq);
 	}
 }
@@ -231,6 +232,8 @@ static bool wants_idle_help(const struct rq *rq)
 	struct cpumask idle_here;
 
 	if (rq->nr_running >= 2)
+		return true;
+	if (READ_ONCE(rq->fair.tasks.nr) && capacity_is_reduced(rq, rq->domains->imbalance_pct))
 		return true;
 	if (!rq->llc)
 		return false;

@@ -64,6 +64,8 @@ struct rq {
 	u64 next_balance;	  /* jiffy; this CPU only */
 	u64 idle_stamp;		  /* since when it idles, for avg_idle; 0: it does not */
 	u64 avg_idle;		  /* ns an idle period lasts */
+	struct pelt urgent;	  /* util: the time that classes before fair take */
+	u64 capacity;		  /* what they leave; also read racily by balancing */
 	u64 max_idle_balance_cost;
 	struct list handover; /* TASK_MIGRATING tasks that sched_switch_end() delivers */
 	bool pulling; /* in a switch, the lock dropped to look for work: see PROTOCOL: switch */

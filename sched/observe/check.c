@@ -63,6 +63,7 @@ static void check_rq(struct rq *rq)
 
 	rq_assert_locked(rq);
 	check_classes(rq);
+	SCHED_CHECK(R13, rq->capacity - 1 < CPU_CAPACITY);
 	SCHED_CHECK(R11, cpumask_test(&rq->s->crowded, rq->cpu) == (rq->nr_running > 1));
 	SCHED_CHECK(R3, !time_before(host_clock(rq->cpu), rq->clock));
 	SCHED_CHECK(R7, list_empty(&rq->handover));

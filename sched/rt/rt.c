@@ -210,6 +210,7 @@ void rt_account(struct rq *rq, u64 delta_ns)
 	struct rt_queue *rt = rt_of(rq);
 
 	rq_assert_locked(rq);
+	capacity_used(rq, delta_ns);
 	if (!rt->period_end)
 		return;
 	rt->used_ns += delta_ns;

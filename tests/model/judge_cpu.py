@@ -5,7 +5,7 @@
 The rules in the order of their force, from the facts of a record alone (sched_decision_select and its rows):
 
     aim      a wakeup near the waker's CPU or the last one: whichever idles, if they share a cache; the waker's if it
-             is alone there and about to sleep; the last one if it idles; the less loaded
+             is alone there and about to sleep; the last one if it idles; the less loaded for its capacity
     answer   the CPU aimed at, the last, the recent one, the first of the cache from the one aimed at on, if it is free
              and allowed; otherwise the one aimed at. A new task: an idle CPU, if its parent's does not idle
 
@@ -19,6 +19,7 @@ Usage: judge_cpu.py FILE...    exits 1 if a placement is wrong
 import collections
 import pathlib
 import sys
+from fractions import Fraction
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 
@@ -40,7 +41,8 @@ def aim_of(p: Placement, waker: Cpu, last: Cpu) -> str | None:
         return "last_idles"
     if p.why & SYNC:
         return None  # the waker's own load would not count, and is not in the record
-    here, there = (waker.load + p.load) * 100, max(last.load - p.load, 0) * (100 + p.bias_pct)
+    here = Fraction((waker.load + p.load) * 100, waker.capacity)
+    there = Fraction(max(last.load - p.load, 0) * (100 + p.bias_pct), last.capacity)
     return "waker_lighter" if here < there else "ran_there"
 
 

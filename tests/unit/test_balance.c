@@ -200,6 +200,118 @@ static void a_running_task_is_pushed_to_an_idle_core(void **state)
 	machine_free(m);
 }
 
+/* --- capacity ------------------------------------------------------------- */
+
+/* Real-time tasks have taken so much of @cpu that @capacity is left. */
+static void leave_capacity(struct machine *m, unsigned cpu, u64 capacity)
+{
+	rq_of(m, cpu)->capacity = capacity;
+}
+
+/*
+ * Two tasks on each CPU. For each unit of CPU 1's half of a capacity there is 4096, here 2048, on
+ * average 2730: CPU 0 lacks 682 of that, CPU 1 has (4096 - 2730) / 2 = 683 too many.
+ */
+static void loads_are_compared_per_capacity(void **state)
+{
+	struct machine *m = cold_machine(1, 1, 2, 1);
+	const u64 *imbalance = &domain_of(m, 0, 0)->stat[CPU_BUSY].imbalance;
+
+	(void)state;
+	for (unsigned cpu = 0; cpu < 2; cpu++) {
+		crowd(m, cpu, 2, 3);
+		rq_of(m, cpu)->fair.avg.load_avg = 2048;
+		rq_of(m, cpu)->fair.avg.util_avg = 1024;
+	}
+	pass(m, 0, CPU_BUSY);
+	assert_int_equal(*imbalance, 0);
+	leave_capacity(m, 1, 512);
+	pass(m, 0, CPU_BUSY);
+	assert_int_equal(*imbalance, 682);
+	machine_free(m);
+}
+
+/* Behind the other cache CPU 2 has more load, CPU 3 more for what is left of it. */
+static void the_runqueue_with_the_most_load_per_capacity_is_robbed(void **state)
+{
+	(void)state;
+	for (unsigned half = 0; half < 2; half++) {
+		struct machine *m = cold_machine(1, 2, 2, 1);
+
+		for (unsigned cpu = 0; cpu < 4; cpu++) {
+			crowd(m, cpu, cpu < 2 ? 1 : 10 - cpu, 0xf);
+			rq_of(m, cpu)->fair.avg.load_avg = cpu < 2 ? 1024 : 1024 * (10 - cpu);
+			rq_of(m, cpu)->fair.avg.util_avg = 1024;
+		}
+		leave_capacity(m, 3, half ? 512 : 1024);
+		assert_true(balance_domain(rq_of(m, 0), domain_of(m, 0, 1), CPU_BUSY) > 0);
+		settle(m);
+		assert_in_range(rq_of(m, half ? 3 : 2)->nr_running, 1, half ? 6 : 7);
+		assert_int_equal(rq_of(m, half ? 2 : 3)->nr_running, half ? 8 : 7);
+		machine_free(m);
+	}
+}
+
+/* One task runs on CPU 1, where now and then a real-time task comes first. */
+static void a_task_leaves_a_cpu_that_is_mostly_taken(void **state)
+{
+	static const struct {
+		u64 here, there;
+		enum idle_type idle;
+		bool leaves;
+	} cases[] = {
+		{ 1024, 500, CPU_IDLE, true },	{ 1024, 1024, CPU_IDLE, false },
+		{ 500, 500, CPU_IDLE, false },	{ 1024, 500, CPU_BUSY, false },
+		{ 1024, 950, CPU_IDLE, false },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct machine *m = cold_machine(1, 1, 2, 1);
+
+		crowd(m, 1, 1, 3);
+		leave_capacity(m, 0, cases[i].here);
+		leave_capacity(m, 1, cases[i].there);
+		assert_int_equal(pass(m, 0, cases[i].idle), 0);
+		assert_int_equal(rq_of(m, 0)->nr_running, cases[i].leaves);
+		machine_free(m);
+	}
+}
+
+/* A FIFO task runs on CPU 1, and a fair one waits there. */
+static void a_task_that_waits_for_a_real_time_task_is_taken(void **state)
+{
+	(void)state;
+	for (unsigned taken = 0; taken < 2; taken++) {
+		struct machine *m = cold_machine(1, 1, 2, 1);
+		struct task *fifo = spawn(m, "fifo", SCHED_FIFO, 10);
+
+		allow(m, fifo, cpumask_of(1));
+		crowd(m, 1, 1, 3);
+		leave_capacity(m, 1, taken ? 400 : 1024);
+		assert_int_equal(pass(m, 0, CPU_IDLE), taken);
+		machine_free(m);
+	}
+}
+
+/* The tick of a CPU with one task calls an idle CPU if most of it is taken. */
+static void a_cpu_that_is_mostly_taken_calls_for_help(void **state)
+{
+	(void)state;
+	for (unsigned taken = 0; taken < 2; taken++) {
+		struct machine *m = cold_machine(1, 1, 2, 1);
+
+		crowd(m, 1, 1, 3);
+		sched_tick_can_stop(m->s, 0);
+		leave_capacity(m, 1, taken ? 400 : 1024);
+		m->s->nohz_next_balance = 0;
+		m->now += MS;
+		sched_tick(m->s, 1);
+		assert_int_equal(rq_of(m, 1)->nohz_kick_count, taken);
+		machine_free(m);
+	}
+}
+
 /* --- when ----------------------------------------------------------------- */
 
 static void who_idles_shortly_does_not_search(void **state)
@@ -319,6 +431,11 @@ int main(void)
 		cmocka_unit_test(a_domain_of_pinned_tasks_is_looked_at_ever_less_often),
 		cmocka_unit_test(the_level_above_learns_that_affinity_left_a_group_uneven),
 		cmocka_unit_test(a_running_task_is_pushed_to_an_idle_core),
+		cmocka_unit_test(loads_are_compared_per_capacity),
+		cmocka_unit_test(the_runqueue_with_the_most_load_per_capacity_is_robbed),
+		cmocka_unit_test(a_task_leaves_a_cpu_that_is_mostly_taken),
+		cmocka_unit_test(a_task_that_waits_for_a_real_time_task_is_taken),
+		cmocka_unit_test(a_cpu_that_is_mostly_taken_calls_for_help),
 		cmocka_unit_test(who_idles_shortly_does_not_search),
 		cmocka_unit_test(a_newly_idle_cpu_looks_behind_one_other_cache_each_time),
 		cmocka_unit_test(a_newly_idle_cpu_reads_no_queue_where_nobody_waits),

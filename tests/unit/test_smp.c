@@ -191,11 +191,14 @@ static void a_wakee_prefers_a_wholly_idle_core(void **state)
 static void wake_affine_compares_loads_as_golden(void **state)
 {
 	static const struct {
-		u64 here, prev, task;
+		u64 here, prev, task, capacity_here, capacity_prev;
 		bool moves;
 	} golden[] = {
-		{ 1024, 2048, 1024, false }, { 1024, 3072, 1024, true }, { 0, 2048, 1024, true },
-		{ 512, 2048, 512, true },    { 1024, 2048, 512, true },
+		{ 1024, 2048, 1024, 1024, 1024, false }, { 1024, 3072, 1024, 1024, 1024, true },
+		{ 0, 2048, 1024, 1024, 1024, true },     { 512, 2048, 512, 1024, 1024, true },
+		{ 1024, 2048, 512, 1024, 1024, true },
+		/* Real-time tasks take half of one of the CPUs. */
+		{ 1024, 2048, 1024, 1024, 512, true },   { 1024, 3072, 1024, 512, 1024, false },
 	};
 
 	(void)state;
@@ -216,6 +219,8 @@ static void wake_affine_compares_loads_as_golden(void **state)
 		m->s->rq[0].fair.avg.load_avg = golden[i].here;
 		m->s->rq[1].fair.avg.load_avg = golden[i].prev;
 		t->fair.avg.load_avg = golden[i].task;
+		m->s->rq[0].capacity = golden[i].capacity_here;
+		m->s->rq[1].capacity = golden[i].capacity_prev;
 		wake(m, t, 0);
 		assert_int_equal(t->cpu, golden[i].moves ? 0 : 1);
 		machine_free(m);

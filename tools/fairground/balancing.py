@@ -72,6 +72,7 @@ class Runqueue(NamedTuple):
     load: int
     util: int
     runnable: int
+    capacity: int
 
     @property
     def idle(self) -> bool:
@@ -94,6 +95,7 @@ class Part(NamedTuple):
     runnable: int
     capacity: int
     avg_load: int
+    misfit: int
 
     def has(self, flag: PartFlag) -> bool:
         return bool(self.flags & flag)

@@ -25,6 +25,7 @@ class Cpu(NamedTuple):
     nr_running: int
     load: int
     idle_since: int
+    capacity: int
 
     def has(self, flag: "Flag") -> bool:
         return bool(self.flags & flag)
