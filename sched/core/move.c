@@ -111,7 +111,9 @@ void push_current(struct rq *rq, unsigned to)
 {
 	rq_assert_locked(rq);
 	rq->curr->push_cpu = (s32)to;
-	resched(rq);
+	/* Not resched(): a choice under way has passed the point where it would see that. */
+	rq->need_resched = true;
+	host_kick(rq->cpu);
 }
 
 void ensure_usable_cpu(struct rq *rq, struct task *t)

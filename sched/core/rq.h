@@ -39,7 +39,7 @@ struct rq {
 	u32 nr_running;		/* queued and pickable, over all classes */
 	u32 nr_restricted;	/* queued, but not allowed on every CPU */
 	u32 yield_below;	/* with fewer runnable tasks than this sched_yield() is no matter */
-	bool need_resched;	/* host_kick() was called and no switch began since */
+	bool need_resched;	/* a switch was asked for, or its choice is under way */
 	u32 nr_uninterruptible; /* asleep in a state that counts in the load average */
 	struct fair_queue fair; /* the root's */
 	struct prng prng;	/* for policies that draw lots */

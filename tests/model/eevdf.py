@@ -59,7 +59,11 @@ class Step:
 
 
 class Queue:
-    """The waiting tasks in order of deadlines, equal ones in the order in which they came, and the running one."""
+    """The waiting tasks in order of deadlines, equal ones in the order in which they came, and the running one.
+
+    Nothing breaks into the request with which a task comes to run. In a later one it is replaced when it has had more
+    than its share.
+    """
 
     def __init__(self, tick_ns: int, hogs: list[Hog]) -> None:
         self.tick_ns = tick_ns
@@ -69,6 +73,7 @@ class Queue:
             hog.deadline = hog.v + virtual(hog.slice_ns, hog.load) // 2
             self.insert(hog)
         self.running = self.waiting.pop(0)
+        self.protected = True
 
     def insert(self, hog: Hog) -> None:
         at = sum(other.deadline <= hog.deadline for other in self.waiting)
@@ -93,14 +98,17 @@ class Queue:
     def step(self) -> Step:
         hog = self.running
         hog.v += virtual(self.tick_ns, hog.load)
-        asked = hog.v >= hog.deadline
-        if asked:  # the request is done; the next one begins here
+        asked = hog.v >= hog.deadline or not (self.protected or self.eligible(hog))
+        if hog.v >= hog.deadline:  # the request is done; the next one begins here
             hog.deadline = hog.v + virtual(hog.slice_ns, hog.load)
+            self.protected = False
+        if asked:
             chosen = self.pick()
             if chosen is not hog:
                 self.waiting.remove(chosen)
                 self.insert(hog)
                 self.running = chosen
+                self.protected = True
         return Step(asked, self.now(), {each.name: each.v for each in self.all},
                     {each.name: each.deadline for each in self.all},
                     "".join(each.name for each in self.all if self.eligible(each)), self.running.name)

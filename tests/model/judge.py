@@ -279,7 +279,12 @@ def judge_charge(d: Row, q: Queue, t: Tunables) -> Verdict:
         return f"{d['delta']} ns at weight {row['weight']} are not {gone} ns of virtual time"
     if not timed:
         return RIGHT
-    if ahead(d["vruntime"], row["deadline"]) < 0:
+    used_up = ahead(d["vruntime"], row["deadline"]) >= 0
+    if d["answer"] and not used_up and row["flags"] & LASTS:
+        return "its turn ended within a request that is not to be broken into"
+    if used_up and d["nr_queued"] > 1 and not d["answer"]:
+        return "it used up its request, but nobody asked for a switch"
+    if not used_up:
         return RIGHT if d["deadline"] == row["deadline"] else "its deadline changed before it was reached"
     if not is_virtual(ahead(d["deadline"], d["vruntime"]), d["slice"], row["weight"]):
         return "the new request does not last a slice"

@@ -121,13 +121,16 @@ static bool is_right(const struct view *v, const struct entity *e, bool protecte
 static bool eevdf_picks(const struct view *v, const struct entity *picked)
 {
 	const struct eevdf_entity *now;
-	bool alone;
+	bool alone, protected;
 
 	if (!v->nr)
 		return true;
 	now = eevdf_entity(picked);
-	return is_right(v, picked, v->curr && of(row_of(v, v->curr))->protected, &alone) &&
-	       now->protected && !now->turn_over && eevdf_queue(v->q)->next != picked;
+	/* Protection begins when it comes to run; one that runs has what is left of it. */
+	protected = v->curr && of(row_of(v, v->curr))->protected;
+	return is_right(v, picked, protected, &alone) &&
+	       now->protected == (picked != v->curr || protected) && !now->turn_over &&
+	       eevdf_queue(v->q)->next != picked;
 }
 
 /* A shorter request that is due earlier, of an entity that has had no more than its share. */
@@ -158,12 +161,8 @@ static bool eevdf_preempts_right(const struct view *v, const struct entity *curr
 
 static bool eevdf_tick_right(const struct view *v, const struct entity *e, bool yes)
 {
-	const struct row *row = &v->subject;
-	bool right = of(row)->turn_over ||
-		     (has(v, FEATURE_PREEMPT_SHORT) && !of(row)->protected && !is_eligible(v, row));
-
 	(void)e;
-	return right == yes;
+	return !!of(&v->subject)->turn_over == yes; /* judged when it was charged */
 }
 
 /* --- running ---------------------------------------------------------------------------------- */
@@ -198,21 +197,40 @@ static u64 request(const struct view *v, const struct entity *e)
 	return is_bore(v) ? tn->bore_base_slice_ns : tn->base_slice_ns;
 }
 
+/* The subject, charged, is ahead of the virtual time of the queue, which its own progress moves. */
+static bool is_ahead_now(const struct view *v)
+{
+	s128 others =
+		sum_ahead(v, v->now.v) - (s128)v->subject.weight * ahead(v->subject.v, v->now.v);
+
+	return others < 0;
+}
+
+/* While others wait its turn ends, by @used_up or as unprotected, and a switch is asked for. */
+static bool turn_is_right(const struct view *v, bool used_up)
+{
+	const struct eevdf_entity *now = of(&v->now), *was = of(&v->subject);
+	bool broken = !was->protected && has(v, FEATURE_PREEMPT_SHORT) && is_ahead_now(v);
+	bool ends = v->nr > 1 && (used_up || broken);
+
+	return !!now->turn_over == (was->turn_over || ends) && (!ends || v->q->rq->need_resched);
+}
+
 /* A new score may give it another weight after that, which eevdf_reweighs() judges. */
 static bool eevdf_charges(const struct view *v, const struct entity *e, u64 delta)
 {
 	const struct eevdf_entity *now = of(&v->now), *was = of(&v->subject);
+	bool used_up = ahead(v->now.v, was->deadline) >= 0;
 
 	if (!v->subject.queued)
 		return v->now.v == v->subject.v && now->deadline == was->deadline;
-	if (!is_virtual(ahead(v->now.v, v->subject.v), delta, v->subject.weight))
+	if (!is_virtual(ahead(v->now.v, v->subject.v), delta, v->subject.weight) ||
+	    !turn_is_right(v, used_up))
 		return false;
-	if (ahead(v->now.v, was->deadline) < 0)
-		return now->deadline == was->deadline && now->protected == was->protected &&
-		       now->turn_over == was->turn_over;
+	if (!used_up)
+		return now->deadline == was->deadline && now->protected == was->protected;
 	return !now->protected && now->slice == request(v, e) &&
-	       is_virtual(ahead(now->deadline, v->now.v), now->slice, v->subject.weight) &&
-	       now->turn_over == (was->turn_over || v->nr > 1);
+	       is_virtual(ahead(now->deadline, v->now.v), now->slice, v->subject.weight);
 }
 
 /* --- lag -------------------------------------------------------------------------------------- */

@@ -97,6 +97,12 @@ static inline void run_on(struct machine *m, u64 ns)
 	sched_check(m->s);
 }
 
+/* The running task gives way to the one picked now, which is returned. */
+static inline struct task *switch_now(struct machine *m)
+{
+	return switch_cpu(m, 0, true);
+}
+
 static inline bool is_delayed(const struct task *t)
 {
 	return t->on_rq == TASK_DELAYED;

@@ -144,6 +144,10 @@ static void eevdf_says_which_of_its_rules_decided(void **state)
 	d = decision(m, EVENT_ID_sched_decision_tick, 0);
 	assert_int_equal(d->rule, RULE_request_used_up);
 	assert_int_equal(d->answer, 1);
+	/* The charge at the tick found out. */
+	d = decision(m, EVENT_ID_sched_decision_charge, 0);
+	assert_int_equal(d->rule, RULE_request_used_up);
+	assert_int_equal(d->answer, 1);
 	assert_int_equal(decision(m, EVENT_ID_sched_decision_pick, 0)->rule,
 			 RULE_earliest_deadline);
 	/* Picked and not done with its request, it goes on. */

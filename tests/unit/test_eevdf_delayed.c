@@ -35,11 +35,6 @@ static void gone(struct machine *m, const struct task *t, s64 vlag)
 	sched_check(m->s);
 }
 
-static struct task *switch_now(struct machine *m)
-{
-	return switch_cpu(m, 0, true);
-}
-
 /* --- picked ------------------------------------------------------------------- */
 
 static void picked_it_leaves_without_a_claim_as_golden(void **state)
@@ -301,7 +296,7 @@ static void no_debt_grows_in_sleep(void **state)
 	unsigned nr_ended = 0, nr_owing = 0, random = 1;
 
 	(void)state;
-	for (unsigned i = 0; i < 20000; i++) {
+	for (unsigned i = 0; i < 25000; i++) {
 		s64 before[5];
 		bool delayed[5];
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "eevdf.h"
+#include "group.h"
 #include "lib/prng.h"
 
 /* --- trees made by hand ------------------------------------------------------ */
@@ -174,6 +175,95 @@ static void protection_lasts_to_the_end_of_the_request(void **state)
 	run_on(m, MS);
 	assert_false(eevdf_entity(&t[0]->fair)->protected);
 	assert_true(eevdf_tick_expired(q, &t[0]->fair));
+	machine_free(m);
+}
+
+/*
+ * Any charge, here for a reader of the CPU time, finds that the request is used up and asks for a
+ * switch. Linux 6.12 does so in update_curr().
+ */
+static void any_charge_ends_a_used_up_request(void **state)
+{
+	struct task *t[2];
+	struct machine *m = equal_hogs(t, 2);
+
+	(void)state;
+	advance(m, MS);
+	sched_task_runtime(m->s, t[0]);
+	assert_false(m->kicked[0]);
+	advance(m, MS);
+	sched_task_runtime(m->s, t[0]);
+	assert_true(m->kicked[0]);
+	settle(m);
+	assert_ptr_equal(running(m, 0), t[1]);
+	machine_free(m);
+}
+
+/* The switch under way is the answer: it leaves no request for another one behind. */
+static void a_charge_within_a_switch_asks_for_none(void **state)
+{
+	struct task *t[2];
+	struct machine *m = equal_hogs(t, 2);
+	unsigned before = m->nr_kicks;
+
+	(void)state;
+	advance(m, 2 * MS);
+	assert_ptr_equal(switch_now(m), t[1]);
+	assert_int_equal(m->nr_kicks, before);
+	assert_false(m->s->rq[0].need_resched);
+	machine_free(m);
+}
+
+/* As in the second golden trace, S is picked at 5 ms and, ahead of no one, once more at 6 ms. */
+static struct machine *picked_twice(struct task **t)
+{
+	static const struct hog hogs[] = { { "A", 0, 0 }, { "B", 0, 0 }, { "S", 0, MS } };
+	struct machine *m = eevdf_machine(1000);
+
+	start_hogs(m, t, hogs, 3);
+	run_ticks(m, 5);
+	assert_ptr_equal(running(m, 0), t[2]);
+	assert_true(eevdf_entity(&t[2]->fair)->protected);
+	run_ticks(m, 1);
+	assert_ptr_equal(running(m, 0), t[2]);
+	return m;
+}
+
+static void the_second_request_in_a_row_is_not_protected(void **state)
+{
+	struct task *t[3];
+	struct machine *m = picked_twice(t);
+
+	(void)state;
+	assert_false(eevdf_entity(&t[2]->fair)->protected);
+	set_feature(m, "NO_PREEMPT_SHORT");
+	run_on(m, 100000);
+	assert_false(m->kicked[0]);
+	set_feature(m, "PREEMPT_SHORT");
+	run_on(m, 1);
+	assert_false(eevdf_eligible(queue(m), &t[2]->fair));
+	assert_true(m->kicked[0]);
+	settle(m);
+	assert_ptr_equal(running(m, 0), t[0]);
+	machine_free(m);
+}
+
+/* Linux puts a task that is changed while it runs on its CPU anew, as after a pick. */
+static void a_renice_protects_again_new_shares_do_not(void **state)
+{
+	struct task *t[3];
+	struct machine *m = picked_twice(t);
+	struct sched_attr_req req = { .nice = 1, .slice_ns = MS };
+	struct entity *e = &t[2]->fair;
+
+	(void)state;
+	assert_int_equal(sched_set_attr(m->s, t[2], &req), 0);
+	assert_true(eevdf_entity(e)->protected);
+	/* A change in place, as of a group's weight, makes another request of it. */
+	rq_lock(&m->s->rq[0]);
+	fair_reweight(e, weight_of_nice(2));
+	rq_unlock(&m->s->rq[0]);
+	assert_false(eevdf_entity(e)->protected);
 	machine_free(m);
 }
 
@@ -363,6 +453,10 @@ int main(void)
 		cmocka_unit_test(the_known_counter_example),
 		cmocka_unit_test(the_choice_is_that_of_brute_force),
 		cmocka_unit_test(protection_lasts_to_the_end_of_the_request),
+		cmocka_unit_test(any_charge_ends_a_used_up_request),
+		cmocka_unit_test(a_charge_within_a_switch_asks_for_none),
+		cmocka_unit_test(the_second_request_in_a_row_is_not_protected),
+		cmocka_unit_test(a_renice_protects_again_new_shares_do_not),
 		cmocka_unit_test(run_to_parity_decides_who_is_next),
 		cmocka_unit_test(a_short_slice_breaks_into_a_turn_as_golden),
 		cmocka_unit_test(protection_yields_to_shorter_slices_only),

@@ -239,7 +239,8 @@ static void record_charge(struct fair_queue *q, struct entity *e, u64 delta)
 	d.nr_rows = put_candidate(q, e, DECISION_SUBJECT, 0);
 	d.delta = delta;
 	asked(q)->charge(q, e, delta);
-	end(&d, EVENT_ID_sched_decision_charge, q, e, RULE_ran);
+	d.answer = q->rule != RULE_policy_order;
+	end(&d, EVENT_ID_sched_decision_charge, q, e, d.answer ? q->rule : RULE_ran);
 }
 
 static bool record_leave(struct fair_queue *q, struct entity *e, unsigned flags)

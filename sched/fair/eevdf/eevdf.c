@@ -8,11 +8,13 @@
  *
  *	place:   v = V - lag * (W + w) / W, for the arrival itself moves V; deadline =
  *	         v + slice/w, half of that for a new task, the old distance after a move
- *	charge:  v += delta/w; at the deadline: turn over, deadline = v + slice/w
- *	pick:    the running task while protected (picked, request not used up) and
- *	         eligible; else the earliest deadline among the eligible: a tree by
- *	         deadline whose nodes know the least vruntime below them
- *	tick:    resched when the turn is over, or unprotected and ineligible
+ *	charge:  v += delta/w; at the deadline: turn over, deadline = v + slice/w; also
+ *	         over when unprotected and ineligible. So whatever charges may ask for
+ *	         a switch: a tick, a wakeup, a reader of the task's CPU time
+ *	pick:    the running task while protected and eligible; else the earliest
+ *	         deadline among the eligible: a tree by deadline whose nodes know the
+ *	         least vruntime below them. A task is protected during the request with
+ *	         which it came to run, not during the next ones
  *	wakeup:  preempts if pick would choose it; a shorter slice that is eligible and
  *	         due earlier ends the running task's protection
  *	leave:   lag = V - v, clamped to two slices or a tick, is kept; who falls asleep
@@ -22,8 +24,8 @@
  *	         deadline += slice/w
  *
  * Where 6.12 was found wrong later, this follows the correction (docs/adr/008-eevdf.md):
- * v0 follows V, yield moves v, re-picking renews the protection, a renice rescales
- * the lag, and its clamp looks at the longest slice of the queue.
+ * v0 follows V, yield moves v, a renice rescales the lag, and its clamp looks at the
+ * longest slice of the queue.
  *
  * Sources: I. Stoica, H. Abdel-Wahab, TR 95-22 (1995); Linux 6.12 (docs/sources.md).
  */
@@ -34,35 +36,26 @@ static bool has(const struct fair_queue *q, enum feature f)
 	return feature(q->rq->s, f);
 }
 
-/* --- the timeline ----------------------------------------------------------- */
-
-static void take_in_child(struct eevdf_entity *sum, const struct rb_node *child)
-{
-	const struct eevdf_entity *below;
-
-	if (!child)
-		return;
-	below = eevdf_entity(entity_of(child));
-	sum->min_vruntime = time_min(sum->min_vruntime, below->min_vruntime);
-	sum->min_slice = min(sum->min_slice, below->min_slice);
-	sum->max_slice = max(sum->max_slice, below->max_slice);
-}
-
-void eevdf_augment(struct rb_node *node)
-{
-	struct entity *e = entity_of(node);
-
-	eevdf_entity(e)->min_vruntime = e->vruntime;
-	eevdf_entity(e)->max_slice = eevdf_entity(e)->slice;
-	eevdf_entity(e)->min_slice = eevdf_entity(e)->slice;
-	take_in_child(eevdf_entity(e), node->left);
-	take_in_child(eevdf_entity(e), node->right);
-}
+/* --- charging -------------------------------------------------------------- */
 
 static void forget_buddy(struct fair_queue *q, const struct entity *e)
 {
 	if (eevdf_queue(q)->next == e)
 		eevdf_queue(q)->next = NULL;
+}
+
+/* Did the running @e lose its protection, to a shorter request or by the end of its own? */
+static bool may_be_broken_into(const struct fair_queue *q, const struct entity *e)
+{
+	return q->nr_running > 1 && !eevdf_entity(e)->protected && has(q, FEATURE_PREEMPT_SHORT);
+}
+
+static void end_turn(struct fair_queue *q, struct entity *e, enum decision_rule rule)
+{
+	because(q, rule);
+	eevdf_entity(e)->turn_over = (u8)rule;
+	forget_buddy(q, e);
+	resched(q->rq);
 }
 
 void eevdf_charge(struct fair_queue *q, struct entity *e, u64 delta)
@@ -74,15 +67,16 @@ void eevdf_charge(struct fair_queue *q, struct entity *e, u64 delta)
 		return;
 	e->vruntime += v;
 	eevdf_queue(q)->sum_key += (s128)v * (s64)weight_down(e->load.weight);
-	if (likely(time_before(e->vruntime, eevdf_entity(e)->deadline)))
+	if (likely(time_before(e->vruntime, eevdf_entity(e)->deadline))) {
+		if (unlikely(may_be_broken_into(q, e)) && !eevdf_eligible(q, e))
+			end_turn(q, e, RULE_eligibility);
 		return;
+	}
 	eevdf_renew(q, e);
 	eevdf_now(q); /* a lone task never passes place() or leave(), which keep v0 near V */
 	eevdf_entity(e)->protected = false;
-	if (q->nr_running > 1) {
-		eevdf_entity(e)->turn_over = true;
-		forget_buddy(q, e);
-	}
+	if (q->nr_running > 1)
+		end_turn(q, e, RULE_request_used_up);
 }
 
 /* --- entering and leaving --------------------------------------------------- */
@@ -127,6 +121,8 @@ void eevdf_place(struct fair_queue *q, struct entity *e, unsigned flags)
 	else if (!(flags & ENQUEUE_DELAYED) && eevdf_rules(q)->begins_with_half(q, flags))
 		ee->deadline -= (ee->deadline - e->vruntime + 1) / 2;
 	ee->relative = false;
+	/* Changed while it runs, it goes on as if it had just been picked. */
+	ee->protected = (flags & (QUEUE_RESTORE | PLACE_SWAPPED)) == QUEUE_RESTORE;
 	eevdf_sums_add(q, e);
 }
 
@@ -214,19 +210,20 @@ struct entity *eevdf_pick(struct fair_queue *q)
 
 	if (!e)
 		return NULL;
-	eevdf_entity(e)->protected = true;
-	eevdf_entity(e)->turn_over = false;
+	/* Picked again, it has the protection of its first request, or none. */
+	if (e != q->curr)
+		eevdf_entity(e)->protected = true;
+	eevdf_entity(e)->turn_over = 0;
 	forget_buddy(q, e);
 	return e;
 }
 
 bool eevdf_tick_expired(struct fair_queue *q, struct entity *e)
 {
-	if (eevdf_entity(e)->turn_over)
-		return true;
-	because(q, RULE_eligibility);
-	return has(q, FEATURE_PREEMPT_SHORT) && !eevdf_entity(e)->protected &&
-	       !eevdf_eligible(q, e);
+	if (!eevdf_entity(e)->turn_over)
+		return false;
+	because(q, eevdf_entity(e)->turn_over);
+	return true;
 }
 
 /* May @woken break into the request of @curr? Short requests are there for low latency. */
@@ -244,10 +241,8 @@ bool eevdf_preempts(struct fair_queue *q, struct entity *curr, struct entity *wo
 {
 	if (has(q, FEATURE_NEXT_BUDDY) && !(flags & SELECT_FORK))
 		eevdf_queue(q)->next = woken;
-	if (eevdf_entity(curr)->turn_over) {
-		because(q, RULE_request_used_up);
+	if (eevdf_tick_expired(q, curr))
 		return true;
-	}
 	if (is_urgent(q, curr, woken))
 		eevdf_entity(curr)->protected = false;
 	return eevdf_best(q) == woken;

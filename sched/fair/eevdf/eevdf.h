@@ -27,7 +27,7 @@ struct eevdf_entity {
 	s64 vlag;	/* off the queue: virtual time that it is owed, or owes if negative */
 	bool relative;	/* off the queue: deadline counts from vruntime, and is to go on so */
 	bool protected; /* running: it may go on until its request is used up */
-	bool turn_over; /* running: it used up a request since it was picked */
+	u8 turn_over;	/* running: the rule by which its turn ended since it was picked, or 0 */
 	/* in the timeline, over its subtree: */
 	u64 min_vruntime, min_slice, max_slice;
 };

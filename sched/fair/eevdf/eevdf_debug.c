@@ -75,7 +75,7 @@ void eevdf_numbers(struct fair_queue *q, struct entity *e, struct decision_numbe
 	n->slice = ee->slice;
 	n->lag = ee->vlag;
 	n->flags = (u16)((ee->protected ? DECISION_REQUEST_LASTS : 0) |
-			 (ee->turn_over ? DECISION_REQUEST_USED : 0) |
+			 (ee->turn_over == RULE_request_used_up ? DECISION_REQUEST_USED : 0) |
 			 (ee->relative ? DECISION_RELATIVE : 0) |
 			 (e == eevdf_queue(q)->next ? DECISION_NEXT : 0));
 	if (e->queued && eevdf_eligible(q, e))

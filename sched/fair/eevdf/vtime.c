@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Virtual time of a queue under EEVDF: the sums that stand for it, lag, and what a change of
- * weight does to both. Terms and reasons: eevdf.h.
+ * Virtual time of a queue under EEVDF: what a node of the timeline knows of its subtree, the sums
+ * that stand for the queue, lag, and what a change of weight does to both. Terms and reasons:
+ * eevdf.h.
  *
  *	arrival at v = V - l:   V moves by -l * w / (W + w), so the lag that remains is
  *	                        l * W / (W + w); hence l = lag * (W + w) / W
@@ -12,6 +13,31 @@
  * Source: Linux 6.12, fair.c (docs/sources.md).
  */
 #include "sched/fair/eevdf/eevdf.h"
+
+/* --- what nodes of the timeline know ---------------------------------------- */
+
+static void take_in_child(struct eevdf_entity *sum, const struct rb_node *child)
+{
+	const struct eevdf_entity *below;
+
+	if (!child)
+		return;
+	below = eevdf_entity(entity_of(child));
+	sum->min_vruntime = time_min(sum->min_vruntime, below->min_vruntime);
+	sum->min_slice = min(sum->min_slice, below->min_slice);
+	sum->max_slice = max(sum->max_slice, below->max_slice);
+}
+
+void eevdf_augment(struct rb_node *node)
+{
+	struct entity *e = entity_of(node);
+
+	eevdf_entity(e)->min_vruntime = e->vruntime;
+	eevdf_entity(e)->max_slice = eevdf_entity(e)->slice;
+	eevdf_entity(e)->min_slice = eevdf_entity(e)->slice;
+	take_in_child(eevdf_entity(e), node->left);
+	take_in_child(eevdf_entity(e), node->right);
+}
 
 /* --- the sums --------------------------------------------------------------- */
 
@@ -115,4 +141,6 @@ void eevdf_reweight(struct fair_queue *q, struct entity *e, u64 stored_weight)
 	e->vruntime = eevdf_queue(q)->v0 - (u64)mul_div_signed(lag, old, new);
 	eevdf_entity(e)->deadline = eevdf_queue(q)->v0 + (u64)mul_div_signed(rest, old, new);
 	sums_add(q, e->vruntime, new);
+	/* With another deadline it is not the request that it was picked for. */
+	eevdf_entity(e)->protected = eevdf_entity(e)->protected && !rest;
 }
