@@ -327,3 +327,45 @@ def test_without_matplotlib_a_sentence_says_what_to_install(tmp_path, crowd):
                        PYTHONPATH=f"{directory}:{ROOT}/tools")
         assert done.returncode == 2 and f"pictures need {module}: sh tools/setup.sh" in done.stderr
         assert done.stderr.count("\n") == 1
+
+
+def test_latencies_are_those_that_the_simulator_measured(sim, tmp_path):
+    """Its quantiles come from buckets 3 % wide."""
+    path = tmp_path / "x.dat"
+    run = sim("--cpus 2 --time 2s hogs:n=3 bursts:n=4,run=100us-3ms,sleep=1ms-5ms", "--trace", str(path))
+    row = run.row("burst")
+    for option, key in (((), "wakeup_ns"), (("--all",), "wait_ns")):
+        text = graph("latency", path, *option, "--tasks", "^burst$", "-o", tmp_path / "x.svg").stdout
+        (_, _, p50, p99, _, longest), = re.findall(r"burst +(\d+)" + 5 * r" +([\d.]+)", text)
+        for said, name in ((p50, "p50"), (p99, "p99"), (longest, "max")):
+            assert float(said) * 1e3 == pytest.approx(row[key][name], rel=0.04), (key, name)
+
+
+def test_the_distribution_is_drawn_from_the_waits_of_linux(tmp_path):
+    """Waits of the hogs, as trace-cmd's text has them: from a wakeup to the switch that follows."""
+    out = tmp_path / "x.svg"
+    done = graph("latency", LINUX, "--tasks", "^hog$", "-o", out)
+    woken, waits = {}, []
+    for time, pid, _, following in re.findall(r"(\d+\.\d{9}): sched_(?:wakeup|wakeup_new|switch): +"
+                                              r"(?:comm=\S+ pid=(\d+)|.*(next_pid)=(\d+))", report(LINUX, "-R")):
+        now = int(time.replace(".", ""))
+        if pid:
+            woken.setdefault(pid, now)
+        elif following in woken:
+            waits.append((following, now - woken.pop(following)))
+    hogs = {str(pid) for pid, comm in Timeline(LINUX).comms.items() if comm == "hog"}
+    mine = sorted(wait for pid, wait in waits if pid in hogs)
+    said = re.search(r"hog +(\d+)" + 5 * r" +([\d.]+)", done.stdout)
+    assert int(said[1]) == len(mine) > 2 and float(said[6]) * 1e3 == mine[-1]
+    assert float(said[2]) * 1e3 == pytest.approx(sum(mine) / len(mine), abs=1)
+    assert len(shapes(out)[0]["distribution hog"][0]) >= len(mine)
+
+
+def test_latencies_of_several_files_and_of_nobody(tmp_path, crowd):
+    out = tmp_path / "x.svg"
+    graph("latency", crowd, LINUX, "-o", out)
+    assert {"distribution crowd.dat", "distribution linux-6.1.dat"} <= set(shapes(out)[0])
+    done = fairground("graph", "latency", crowd, "--tasks", "nobody", "-o", out)
+    assert done.returncode == 1 and "no task with such a name" in done.stderr
+    done = fairground("graph", "latency", crowd, "--tasks", "(", "-o", out)
+    assert done.returncode == 2 and "--tasks (" in done.stderr

@@ -15,6 +15,7 @@ from .settings import UsageError
 KINDS = {
     "dat2graph2": "which task ran on each CPU, and when",
     "running_waiting": "how many tasks ran and waited; red below the dotted line: a CPU idled meanwhile",
+    "latency": "how long tasks waited for a CPU: histogram and distribution",
 }
 NOT_SHOWN = {"command", "kind", "files", "build", "output", "format", "range"}
 FORMATS = ("svg", "pdf", "png")
@@ -58,7 +59,12 @@ def _dat2graph2(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-C", "--cpus", help="only these CPUs, for example 2,3")
 
 
-OPTIONS = {"dat2graph2": _dat2graph2}
+def _latency(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--tasks", metavar="REGEX", default="", help="only tasks whose name contains this")
+    parser.add_argument("--all", action="store_true", help="also waits that a preemption began")
+
+
+OPTIONS = {"dat2graph2": _dat2graph2, "latency": _latency}
 
 
 def take_range(arguments: argparse.Namespace) -> None:
@@ -90,7 +96,7 @@ def header(arguments: argparse.Namespace, sources: list[Any]) -> list[str]:
     words = [f"fairground graph {arguments.kind}", *(source.name for source in sources)]
     for name, value in vars(arguments).items():
         option = "--" + name.replace("_", "-")
-        if name in NOT_SHOWN or value in (None, False):
+        if name in NOT_SHOWN or value in (None, False) or value == "" and name == "tasks":
             continue
         words.append(option if value is True or value == "" else f"{option} {value}")
     lines = [" ".join(words)]
