@@ -93,12 +93,12 @@ u64 trace_events_switchable(void)
 
 u64 trace_events_matching(const char *pattern, size_t len)
 {
-	char system[32], *name;
+	char system[64], *name;
 	u64 mask = 0;
 
-	if (!len || len >= sizeof(system) * 2)
+	if (!len || len >= sizeof(system))
 		return 0;
-	str_copy(system, pattern, min(len + 1, sizeof(system)));
+	str_copy(system, pattern, len + 1);
 	name = strchr(system, ':');
 	if (name)
 		*name++ = '\0';

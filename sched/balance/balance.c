@@ -151,8 +151,11 @@ static void detach_tasks(struct pass *p, struct rq *src)
 	SCHED_ASSERT(host_lock_held(&src->lock));
 	if (unlikely(p->record))
 		pass_record_locked(p, src);
-	if (src->nr_running <= 1)
+	/* Other CPUs may have emptied it since it was chosen: that says nothing about affinity. */
+	if (src->nr_running <= 1 || list_empty(tasks) || !budget) {
+		p->all_pinned = false;
 		return;
+	}
 	while (budget-- && p->imbalance > 0 && !list_empty(tasks)) {
 		struct task *t = list_last(tasks, struct task, link);
 		enum task_fate fate;
@@ -298,7 +301,7 @@ static void tell_parent(const struct pass *p, bool pinned)
  */
 static void move_from(struct pass *p, struct rq *src)
 {
-	p->all_pinned = READ_ONCE(src->nr_running) > 1;
+	p->all_pinned = true;
 	for (;;) {
 		rq_lock(src);
 		detach_tasks(p, src);

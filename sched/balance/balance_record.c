@@ -71,7 +71,7 @@ void pass_record_end(const struct pass *p, enum balance_outcome outcome)
 
 	d->rule = (u8)p->rule;
 	d->outcome = (u8)outcome;
-	d->left = p->imbalance;
+	d->left = d->busiest >= 0 ? p->imbalance : 0;
 	d->nr_moved = p->nr_moved;
 	d->failed_now = p->sd->nr_balance_failed;
 	d->interval_now_ms = (u32)p->sd->balance_interval_ms;

@@ -68,6 +68,18 @@ def test_the_kernel_says_where_tasks_wake_up(tmp_path):
     assert right > 500 and wrong < right / 200, done.stdout
 
 
+def test_the_kernel_says_how_it_balances(tmp_path):
+    """The judge of tests/model makes each step again from the record, and finds the same."""
+    load = "for n in 1 2 3 4 5 6 7; do burst -r 1ms -s $((n))ms -n 40 & done; hog -q -n 2 -t 150ms; wait"
+    path = record(tmp_path, load,
+                  ",".join(f"decision:sched_decision_{kind}" for kind in ("balance", "runqueue", "part", "movable")),
+                  cpus=4, append="topology=1x2x2x1")
+    judge = os.path.join(ROOT, "tests/model/judge_balance.py")
+    done = subprocess.run([sys.executable, judge, path], capture_output=True, text=True, check=False)
+    right, wrong, _ = (int(words.split()[0].replace(",", "")) for words in done.stdout.splitlines()[-1].split(", "))
+    assert right > 500 and not wrong, done.stdout
+
+
 def test_decisions_that_were_overwritten(tmp_path):
     """Rings of 64 KiB keep the newest. What is left can be read, but not compared."""
     path = record(tmp_path, "hack -g 1 -l 50", "decision:*", cpus=1, append="trace_buf_size=64")

@@ -44,9 +44,21 @@ bool host_lock_held(const struct host_lock *lock)
 	return false;
 }
 
+/* Calls *@hook once, unless it is NULL. */
+static void run_hook(void (**hook)(struct machine *))
+{
+	void (*call)(struct machine *) = *hook;
+
+	*hook = NULL;
+	if (call)
+		call(host);
+}
+
 /* Ranks ascend strictly: the scheduler never holds two runqueue locks. */
 void host_lock(struct host_lock *lock)
 {
+	if (!nr_held)
+		run_hook(&host->on_locking);
 	if (nr_held && held[nr_held - 1]->rank >= lock->rank)
 		host_bug(__FILE__, __LINE__, "locks taken out of order");
 	held[nr_held++] = lock;
@@ -57,12 +69,8 @@ void host_unlock(struct host_lock *lock)
 	if (!nr_held || held[nr_held - 1] != lock)
 		host_bug(__FILE__, __LINE__, "unlock of a lock that is not the last taken");
 	nr_held--;
-	if (host->on_unlocked && !nr_held) {
-		void (*on_unlocked)(struct machine *) = host->on_unlocked;
-
-		host->on_unlocked = NULL;
-		on_unlocked(host);
-	}
+	if (!nr_held)
+		run_hook(&host->on_unlocked);
 }
 
 void host_trace(const struct sched_event *event)

@@ -47,6 +47,8 @@ struct machine {
 	 * Called once, when the scheduler has released its last lock in the middle of an operation.
 	 */
 	void (*on_unlocked)(struct machine *m);
+	/* Called once, when the scheduler is about to take a lock and holds none. */
+	void (*on_locking)(struct machine *m);
 	int next_pid;
 };
 

@@ -161,6 +161,30 @@ static void a_domain_of_pinned_tasks_is_looked_at_ever_less_often(void **state)
 	machine_free(m);
 }
 
+static void leave_one(struct machine *m)
+{
+	block(m, 1, TASK_INTERRUPTIBLE);
+	block(m, 1, TASK_INTERRUPTIBLE);
+	assert_int_equal(rq_of(m, 1)->nr_running, 1);
+}
+
+/* Between the choice of a runqueue and its lock all but one of its tasks fall asleep. */
+static void a_runqueue_emptied_meanwhile_is_not_taken_for_pinned(void **state)
+{
+	struct machine *m = cold_machine(1, 1, 2, 1);
+	struct domain *sd = domain_of(m, 0, 0);
+
+	(void)state;
+	crowd(m, 1, 3, 3);
+	m->on_locking = leave_one;
+	assert_int_equal(pass(m, 0, CPU_IDLE), 0);
+	assert_null(m->on_locking);
+	assert_int_equal(sd->nr_balance_failed, 1);
+	assert_int_equal(sd->balance_interval_ms, sd->min_interval_ms);
+	assert_int_equal(sd->stat[CPU_IDLE].failed, 1);
+	machine_free(m);
+}
+
 static void the_level_above_learns_that_affinity_left_a_group_uneven(void **state)
 {
 	struct machine *m = cold_machine(1, 2, 2, 1);
@@ -429,6 +453,7 @@ int main(void)
 		cmocka_unit_test(what_may_not_come_here_goes_to_another_cpu_of_the_group),
 		cmocka_unit_test(when_one_cpu_is_all_pinned_the_next_is_robbed),
 		cmocka_unit_test(a_domain_of_pinned_tasks_is_looked_at_ever_less_often),
+		cmocka_unit_test(a_runqueue_emptied_meanwhile_is_not_taken_for_pinned),
 		cmocka_unit_test(the_level_above_learns_that_affinity_left_a_group_uneven),
 		cmocka_unit_test(a_running_task_is_pushed_to_an_idle_core),
 		cmocka_unit_test(loads_are_compared_per_capacity),

@@ -6,8 +6,8 @@ Each tests/mutants/*.patch is one wrong change of the source, below a header of 
 
     Breaks: what no longer holds, in one sentence
     Noticed-by: Q7 a_name_of_a_test          (invariants and tests; the failure must name one of them)
-    Run: unit NAME | prop | replay POLICY OPERATIONS | scenario POLICY CARD | kernel PATTERN [CPUS]
-         | guest [CPUS] COMMAND
+    Run: unit NAME | prop | replay POLICY OPERATIONS | scenario POLICY CARD | judge JUDGE SIMULATION
+         | kernel PATTERN [CPUS] | guest [CPUS] COMMAND
 
 The source is copied to BUILD/mutants/base, the first time together with its objects, and built there. Without a bug it
 must pass everything that the mutants run. Each mutant then gets a copy of that tree with its patch, and make compiles
@@ -194,6 +194,10 @@ def run(what: str, tree: pathlib.Path) -> tuple[int, str]:
         build(tree, ["sim"])
         return call(["env", "PYTHONPATH=tools", sys.executable, "-m", "fairground", "scenarios", "--scheds", *words],
                     tree)
+    if layer == "judge":
+        status, text = run_hosted(tree, "build/schedsim", "--decisions", "build/judged.json", *words[1:])
+        judge = ["env", "PYTHONPATH=tools", sys.executable, f"tests/model/judge_{words[0]}.py", "build/judged.json"]
+        return (status, text) if status else call(judge, tree)
     if layer == "kernel":
         return boot(tree, smp=words[1] if words[1:] else "1", append=f"selftest={words[0]}")
     if layer == "guest":

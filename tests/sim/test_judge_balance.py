@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The judge of balancing (tests/model/judge_balance.py): every step of every pass is right, and a wrong one is seen."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from conftest import ROOT
+
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+from fairground.balancing import read  # noqa: E402 (found above)
+
+JUDGE = pathlib.Path(__file__).parents[1] / "model" / "judge_balance.py"
+BURSTS = "hogs:n=3 bursts:n=9,run=1ms-3ms,sleep=1ms-9ms hogs:n=4,cpus=0-1"
+SERVERS = "forks:n=3 messages:n=2,workers=6 hogs:n=2,policy=idle bursts:n=4,run=5ms,sleep=10ms"
+GROUPS = ("group:name=q,quota=20ms,period=40ms hogs:n=5,group=q bursts:n=3,run=4ms,sleep=4ms,group=q hogs:n=7 "
+          "hogs:n=4,nice=10 hogs:n=3,cpus=1-2 groups:n=3,tasks=3")
+REAL_TIME = "hogs:n=5,policy=rr,cpus=0-1 hogs:n=9 hogs:n=6,cpus=3"
+PRESSURE = "periodic:n=3,period=8ms,run=5ms hogs:n=3 bursts:n=4,run=2ms,sleep=5ms"
+# What a scene is for: rules, outcomes and fates that must be among those judged.
+SCENES = {
+    "one cache": ("--cpus 4 --sched cfs", BURSTS, "loads_differ loads_alike moved again cache_hot too_big"),
+    "two caches": ("--topology llcs=2,cores=2 --sched bore-cfs", BURSTS, "spreads waits_there worse_here running"),
+    "threads": ("--topology cores=4,threads=2 --sched cfs", REAL_TIME, "no_other_tasks cpu_busy nothing_to_move again"),
+    "groups": ("--topology llcs=2,cores=4 --sched eevdf", GROUPS, "throttled pinned cache_hot failed"),
+    "nodes": ("--topology nodes=2,llcs=2,cores=2 --sched bore", BURSTS, "hindered_within only_task idler_here"),
+    "large caches": ("--topology nodes=2,llcs=1,cores=8 --sched fdl", SERVERS, "nobody_waits another_balances skipped"),
+    "all levels": ("--topology nodes=2,llcs=2,cores=2,threads=2 --sched eevdf", REAL_TIME, "pushed pinned again"),
+    "pressure": ("--topology llcs=2,cores=4", PRESSURE, "misfit moved only_task"),
+    "tuned": ("--topology llcs=2,cores=4 --features LB_MIN --set nr_migrate=3 --set migration_cost_ns=0",
+              BURSTS + " hogs:n=8,nice=19,cpus=0-4 bursts:n=8,nice=19", "moved too_small only_task"),
+}
+
+
+def judged(path):
+    """(exit status, right, wrong, complaints)"""
+    done = subprocess.run([sys.executable, str(JUDGE), str(path)], capture_output=True, text=True, check=False)
+    assert not done.stderr, done.stderr
+    lines = done.stdout.splitlines()
+    counts = lines[-1].replace(",", "").split()
+    return done.returncode, int(counts[0]), int(counts[2]), [line for line in lines if " ns, CPU" in line]
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_every_step_of_every_pass_is_right(sim, tmp_path, scene):
+    options, load, wanted = SCENES[scene]
+    path = tmp_path / "d.json"
+    sim(f"{options} --time 600ms --decisions {path} {load}")
+    status, right, wrong, complaints = judged(path)
+    assert (status, wrong, complaints) == (0, 0, []) and right > 200
+    seen = {name for p in read(str(path)) for name in (p.rule, p.outcome, *(t.fate for t in p.tasks))}
+    assert set(wanted.split()) <= seen
+
+
+def first_row(name, wanted, change):
+    """A change of the first row of the list @name of which @wanted is true."""
+    def changed(p):
+        at = next(i for i, row in enumerate(p[name]) if wanted(row))
+        return {name: [*p[name][:at], {**p[name][at], **change(p[name][at])}, *p[name][at + 1:]]}
+    return changed
+
+
+def has(name, wanted):
+    return lambda p: any(wanted(row) for row in p[name])
+
+
+@pytest.mark.parametrize(("step", "which", "change"), [
+    ("who", lambda p: p["rule"] == "another_balances" and any(r["flags"] for r in p["runqueues"]),
+     lambda p: {"cpu": next(r["of_cpu"] for r in p["runqueues"] if r["flags"])}),
+    ("parts", lambda p: p["parts"], first_row("parts", lambda _: True, lambda row: {"load": row["load"] + 1})),
+    ("parts", has("parts", lambda row: row["state"] == "overloaded"),
+     first_row("parts", lambda row: row["state"] == "overloaded", lambda _: {"state": "fully_busy"})),
+    ("busiest", lambda p: p["outcome"] == "moved",
+     lambda p: {"busiest": next(row["part"] for row in p["parts"] if row["part"] != p["busiest"])}),
+    ("amount", lambda p: p["outcome"] == "failed" and p["imbalance"] > 1, lambda p: {"imbalance": p["imbalance"] - 1}),
+    ("rule", lambda p: p["rule"] == "waits_there", lambda _: {"rule": "spreads"}),
+    ("runqueue", lambda p: p["source"] >= 0 and len([r for r in p["runqueues"] if r["look"] == "searched"]) > 1,
+     lambda p: {"source": next(r["of_cpu"] for r in p["runqueues"]
+                               if r["look"] == "searched" and r["of_cpu"] != p["source"])}),
+    ("tasks", has("tasks", lambda row: row["fate"] == "cache_hot"),
+     first_row("tasks", lambda row: row["fate"] == "cache_hot", lambda _: {"fate": "too_big"})),
+    ("tasks", has("tasks", lambda row: row["fate"] == "pinned"),
+     first_row("tasks", lambda row: row["fate"] == "pinned", lambda row: {"flags": row["flags"] | 1})),
+    ("outcome", lambda p: p["outcome"] == "again", lambda _: {"outcome": "failed"}),
+    ("after", lambda p: p["outcome"] == "balanced", lambda p: {"interval_now_ms": 3 * p["interval_ms"]}),
+    ("after", lambda p: p["outcome"] == "failed", lambda p: {"failed_now": p["failed"] + 2}),
+    ("hint", lambda p: p["flags"] & 4, lambda p: {"flags": p["flags"] & ~4}),
+])
+def test_one_wrong_step_is_seen(sim, tmp_path, step, which, change):
+    """A single number of a single pass is changed in a file of right ones."""
+    path = tmp_path / "d.json"
+    sim(f"--topology nodes=2,llcs=2,cores=2 --time 300ms --decisions {path} {BURSTS}")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    passes = {i: json.loads(line) for i, line in enumerate(lines) if '"kind": "balance"' in line}
+    at = next(i for i, p in passes.items() if which(p))
+    lines[at] = json.dumps({**passes[at], **change(passes[at])})
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    status, right, wrong, complaints = judged(path)
+    assert status == 1 and wrong and right > 300 and any(f", {step}: " in line for line in complaints)
