@@ -72,6 +72,9 @@ static void tree_in(struct rq *rq, struct dl_task *d, bool running)
 			rb_insert_key(&dl->ready, &d->node, KEY(deadline));
 		dl->nr_ready++;
 		count_running(rq, 1);
+		/* Real-time tasks wait now, even one that is alone. */
+		if (class_is_active(rq, CLASS_rt))
+			class_set_push(rq, CLASS_rt, true);
 	}
 	update_overload(rq);
 }

@@ -57,12 +57,12 @@ static void update_bits(struct rq *rq)
 	const struct rt_queue *rt = rt_of(rq);
 
 	class_set_active(rq, CLASS_rt, rt->nr_running && !rt->throttled);
-	class_set_push(rq, CLASS_rt, rt->nr_running > 1);
+	class_set_push(rq, CLASS_rt, rt_one_waits(rq));
 }
 
 static void update_overload(struct rq *rq)
 {
-	bool overloaded = rt_of(rq)->nr_running > 1 && rt_of(rq)->nr_movable;
+	bool overloaded = rt_one_waits(rq) && rt_of(rq)->nr_movable && rq->online;
 
 	update_bits(rq);
 
@@ -177,7 +177,7 @@ static void unthrottle(struct rq *rq, enum class_rule why)
 
 	rt->throttled = false;
 	count_running(rq, (int)rt->nr_running);
-	update_bits(rq);
+	update_overload(rq);
 	if (rt->nr_running)
 		resched(rq);
 	sharedq_crowded(rq);
@@ -352,6 +352,13 @@ static void rt_quit(struct rq *rq, struct task *t, bool runnable)
 		rt_ask_others_to_push(rq);
 }
 
+static void rt_push_waiting(struct rq *rq)
+{
+	/* A task that is alone may be outranked since, or no longer. */
+	update_overload(rq);
+	rt_push(rq);
+}
+
 /* --- parameters -------------------------------------------------------------- */
 
 static bool rt_owns(int policy)
@@ -382,6 +389,7 @@ static void rt_offline(struct rq *rq)
 	if (rt_of(rq)->throttled)
 		unthrottle(rq, REASON_cpu_leaves);
 	rt_of(rq)->used_ns = 0;
+	update_overload(rq); /* nobody is pulled from here any more */
 }
 
 /* --- introspection -------------------------------------------------------- */
@@ -471,7 +479,7 @@ const struct sched_class rt_class = {
 	.select_cpu = rt_select_cpu,
 	.migrate = class_ignore_task,
 	.pull = rt_pull,
-	.push = rt_push,
+	.push = rt_push_waiting,
 	.online = class_ignore,
 	.offline = rt_offline,
 	.move_timers = class_ignore_move,

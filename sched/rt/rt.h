@@ -53,6 +53,18 @@ static inline unsigned rt_first_prio(const struct rt_queue *rt)
 	return MAX_RT_PRIO;
 }
 
+/* Is a class that is more urgent about to run on @rq? */
+static inline bool rt_outranked(const struct rq *rq)
+{
+	return READ_ONCE(rq->active) & (BIT(CLASS_rt) - 1);
+}
+
+/* Does a task of @rq, locked, wait? All but one do, and that one too if it is outranked. */
+static inline bool rt_one_waits(struct rq *rq)
+{
+	return rt_of(rq)->nr_running > (rt_outranked(rq) ? 0 : 1);
+}
+
 static inline struct task *rt_task_of(struct list *link)
 {
 	return (struct task *)((u8 *)link - offsetof(struct rt_task, link) -

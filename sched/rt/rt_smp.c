@@ -19,7 +19,7 @@ static unsigned cpu_prio(const struct rq *rq)
 	const struct rt_queue *rt = rt_seen(rq);
 	unsigned prio = rt->throttled ? MAX_RT_PRIO : rt_first_prio(rt);
 
-	if (READ_ONCE(rq->active) & (BIT(CLASS_rt) - 1))
+	if (rt_outranked(rq))
 		return 0;
 	if (prio < MAX_RT_PRIO)
 		return prio;
@@ -136,7 +136,7 @@ void rt_push(struct rq *rq)
 	trace_class_move(rq, t, ACT_push, (unsigned)to);
 	detach_task(rq, t, (unsigned)to);
 	list_add_tail(&rq->handover, &t->link);
-	if (rt->nr_running > 1 && rt->nr_movable)
+	if (rt_one_waits(rq) && rt->nr_movable)
 		resched(rq);
 }
 

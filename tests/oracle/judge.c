@@ -8,6 +8,7 @@
  */
 #include "sim/explore/judge.h"
 #include "tests/oracle/oracle.h"
+#include "tests/oracle/urgent.h"
 
 static const struct oracle *const oracles[] = { &cfs_oracle, &bore_cfs_oracle, &eevdf_oracle,
 						&bore_oracle, &fdl_oracle };
@@ -301,6 +302,7 @@ void judge_attach(struct sched *s)
 
 	if (dismissed)
 		return;
+	judge_urgent(s);
 	if (!judges[0].oracle)
 		open_court();
 	innermost = NULL; /* a hook that failed did not return */

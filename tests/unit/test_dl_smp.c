@@ -100,10 +100,30 @@ static void a_cpu_leaves_if_the_others_have_room(void **state)
 	machine_free(m);
 }
 
+/* It runs on the only CPU that is busy; the deadline task that wakes there does not hold it up. */
+static void an_outranked_real_time_task_goes_where_it_can_run(void **state)
+{
+	struct machine *m = machine_new(2, 1000);
+	struct task *dl = spawn_dl(m, 2 * MS, 10 * MS), *rt;
+	unsigned cpu = dl->cpu;
+
+	(void)state;
+	assert_ptr_equal(running(m, cpu), dl);
+	block(m, cpu, TASK_INTERRUPTIBLE);
+	rt = spawn(m, "rt", SCHED_FIFO, 50);
+	assert_int_equal(rt->cpu, cpu);
+	wake(m, dl, cpu);
+	settle(m);
+	assert_ptr_not_equal(running(m, 0), running(m, 1));
+	assert_true(runs(m, dl) && runs(m, rt));
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_m_earliest_deadlines_run),
+		cmocka_unit_test(an_outranked_real_time_task_goes_where_it_can_run),
 		cmocka_unit_test(a_cpu_leaves_if_the_others_have_room),
 	};
 

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Courts of machines: what the oracles of the classes above the fair one remember. Explorations
+ * make a machine after the other, and now and then one beside another.
+ */
+#include "tests/oracle/urgent.h"
+
+static struct court courts[4];
+static unsigned next;
+
+struct court *court_of(const struct sched *s)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(courts); i++)
+		if (courts[i].s == s)
+			return &courts[i];
+	JUDGE_URGENT(false, "a machine has no court");
+	return NULL;
+}
+
+/* A fair task that changes its class was less urgent than it will be. */
+static bool note_dequeue(struct rq *rq, struct task *t, unsigned flags)
+{
+	if (flags & QUEUE_SAVE)
+		court_of(rq->s)->parted = (struct parted){ t, t->prio, false };
+	return rq->s->class_own[CLASS_fair]->dequeue(rq, t, flags);
+}
+
+void judge_urgent(struct sched *s)
+{
+	const struct sched_class *rt = s->class_own[CLASS_rt];
+
+	if (s->nr_cpus > JUDGE_CPUS || s->class_copy[CLASS_rt].pick != rt->pick)
+		return;
+	/* A machine that ended may have been where this one is. */
+	for (unsigned i = 0; i < ARRAY_SIZE(courts); i++)
+		if (courts[i].s == s)
+			courts[i].s = NULL;
+	courts[next] = (struct court){ .s = s };
+	next = (next + 1) % ARRAY_SIZE(courts);
+	s->class_copy[CLASS_fair].dequeue = note_dequeue;
+	judge_rt(&s->class_copy[CLASS_rt]);
+	judge_dl(&s->class_copy[CLASS_dl]);
+}
