@@ -43,7 +43,7 @@ cmd numactl         numactl
 cmd cgexec          cgroup-tools
 cmd fzf             fzf              # written in Go
 cmd cyclicdeadline  rt-tests         # SCHED_DEADLINE judged by a program of others
-file /usr/lib/python3*/*-packages/clang/cindex.py python3-clang # make mutate: the source's syntax tree
+file /usr/lib/python3*/*-packages/clang/cindex.py python3-clang # make mutate: the syntax tree of the source
 file /usr/include/jsmn.h libjsmn-dev # the simulator reads JSON
 '
 
