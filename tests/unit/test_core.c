@@ -226,6 +226,8 @@ static void bad_machines_are_refused(void **state)
 	assert_int_equal(sched_init(m->s, &bad), -EINVAL);
 	bad = good, bad.nr_cpus = 0;
 	assert_int_equal(sched_init(m->s, &bad), -EINVAL);
+	bad = good, bad.topology = NULL;
+	assert_int_equal(sched_init(m->s, &bad), -EINVAL);
 	bad = good, bad.fair_policy = "lottery";
 	assert_int_equal(sched_init(m->s, &bad), -EINVAL);
 	machine_free(m);

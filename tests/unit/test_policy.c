@@ -66,6 +66,97 @@ static void a_guest_that_lacks_a_hook_is_refused(void **state)
 	free(s);
 }
 
+/* Where a policy has nothing to say it names a hook of the class: no hook is missing. */
+static void a_table_is_complete_with_each_of_its_hooks_only(void **state)
+{
+#define HOOK(field)                                                                                \
+	{                                                                                          \
+#field, offsetof(struct fair_policy, field)                                        \
+	}
+	static const struct {
+		const char *name;
+		size_t at;
+	} needed[] = {
+		HOOK(name),	    HOOK(key_columns),	  HOOK(hooks.place),
+		HOOK(hooks.charge), HOOK(hooks.pick),	  HOOK(hooks.tick_expired),
+		HOOK(hooks.leave),  HOOK(hooks.preempts), HOOK(choose_hooks),
+		HOOK(init_queue),   HOOK(demand),	  HOOK(params),
+		HOOK(hooks.yield),  HOOK(nominate),	  HOOK(nominated),
+		HOOK(progress),	    HOOK(weight),	  HOOK(hooks.reweight),
+		HOOK(slice),	    HOOK(pass),		  HOOK(shares),
+		HOOK(turn),	    HOOK(select_cpu),	  HOOK(reset),
+		HOOK(fork),	    HOOK(tuned),	  HOOK(forget_group),
+		HOOK(numbers),	    HOOK(queue_numbers),  HOOK(dump),
+		HOOK(dump_queue),   HOOK(dump_key),	  HOOK(check),
+	};
+#undef HOOK
+	struct fair_policy lacks;
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(needed); i++) {
+		lacks = cfs_policy;
+		memset((char *)&lacks + needed[i].at, 0, sizeof(void *));
+		if (sched_policy_complete(&lacks))
+			fail_msg("a policy without %s passes for complete", needed[i].name);
+	}
+	lacks = cfs_policy;
+	lacks.key = 0;
+	assert_false(sched_policy_complete(&lacks));
+}
+
+/* The hooks of the class, for a policy that has nothing to say, do nothing or what is usual. */
+static void hooks_of_the_class_are_modest(void **state)
+{
+	struct fair_policy guest = cfs_policy;
+	struct machine *m;
+	struct task *first, *second;
+	struct fair_queue *q;
+
+	(void)state;
+	guest.name = "modest";
+	guest.hooks.pick = fair_pick_first;
+	guest.hooks.tick_expired = fair_slice_expired;
+	guest.hooks.leave = fair_just_leave;
+	guest.hooks.preempts = fair_no_preempts;
+	guest.nominated = fair_none_nominated;
+	guest.progress = fair_no_progress;
+	guest.select_cpu = fair_no_select_cpu;
+	m = machine_under_guest(&guest);
+	q = &m->s->rq[0].fair;
+	first = running(m, 0);
+	second = task_of(queue_first(q) == &first->fair ? queue_after(queue_first(q))
+							: queue_first(q));
+	assert_false(fair_no_preempts(q, &first->fair, &second->fair, 0));
+	assert_false(fair_none_nominated(q, &second->fair));
+	assert_int_equal(fair_no_progress(q, &first->fair), 0);
+	assert_int_equal(fair_no_select_cpu(m->s, first, 0, 0), -1);
+
+	/* A turn ends after one slice, not before. */
+	first->fair.prev_sum_exec = first->fair.sum_exec;
+	first->fair.sum_exec += guest.slice(q, &first->fair) - 1;
+	assert_false(fair_slice_expired(q, &first->fair));
+	first->fair.sum_exec++;
+	assert_true(fair_slice_expired(q, &first->fair));
+	first->fair.sum_exec = first->fair.prev_sum_exec;
+
+	/* The first in order is picked; the running one if it is before all others. */
+	second->fair.vruntime = first->fair.vruntime + 1;
+	assert_ptr_equal(fair_pick_first(q), &first->fair);
+	first->fair.vruntime = second->fair.vruntime + 1;
+	assert_ptr_equal(fair_pick_first(q), &second->fair);
+	first->fair.vruntime -= 2;
+
+	/* A task that sleeps is off the queue at once, and the other one runs. */
+	block(m, 0, TASK_INTERRUPTIBLE);
+	assert_int_equal(first->on_rq, TASK_OFF_RQ);
+	assert_false(first->fair.queued);
+	assert_ptr_equal(running(m, 0), second);
+	assert_ptr_equal(fair_pick_first(q), &second->fair);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	assert_null(fair_pick_first(q));
+	machine_free(m);
+}
+
 static struct entity *pick_nobody(struct fair_queue *q)
 {
 	(void)q;
@@ -157,6 +248,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tables_are_complete_and_named_as_listed),
 		cmocka_unit_test(a_guest_that_lacks_a_hook_is_refused),
+		cmocka_unit_test(a_table_is_complete_with_each_of_its_hooks_only),
+		cmocka_unit_test(hooks_of_the_class_are_modest),
 		cmocka_unit_test(picking_nobody_is_found),
 		cmocka_unit_test(picking_an_entity_that_is_not_queued_is_found),
 		cmocka_unit_test(a_slice_twice_as_long_halves_the_turns),

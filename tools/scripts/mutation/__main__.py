@@ -30,7 +30,6 @@ from .schema import Schema
 SCRATCH = pathlib.Path(os.environ.get("B", "build")) / "mutate"
 TREE = SCRATCH / "tree"
 TESTED = ("sched", "lib", "sim", "tests", "examples", "tools/scripts/mutation")
-CC = os.environ.get("CC", "gcc")
 SPARE = 1.1  # drawn for each that is wanted, because some do not compile
 Result = dict[str, Any]
 
@@ -44,8 +43,8 @@ def digest() -> str:
 
 
 def make(*words: str) -> None:
-    """Build @words in the tree. Warnings do not count: a mutation may make a variable unused."""
-    command = [os.environ.get("MAKE", "make"), f"-j{os.cpu_count()}", "B=build", f"CC={CC} -w", *words]
+    """Build @words in the tree."""
+    command = [os.environ.get("MAKE", "make"), f"-j{os.cpu_count()}", "B=build", f"CC={layers.CC}", *words]
     environment = layers.environment(TREE.resolve(), {})
     done = subprocess.run(command, cwd=TREE, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:

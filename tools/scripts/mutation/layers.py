@@ -22,7 +22,9 @@ PROPERTIES = ("engine", "oracle", "queue", "waste")
 LONG_SIM = ("test_scenarios", "test_decisions", "test_placements", "test_balance_cost", "test_judge", "test_machine")
 SHORTER = {"test_scenarios": ("-k", "not F-05")}  # this card alone takes longer than all unit tests
 SHORT_OPS, LONG_OPS, LONG_SEED = 20000, 200000, 1001
-CPU_LIMIT_S = 15  # at least; otherwise a multiple of what the test takes without a mutation
+CC = f"{os.environ.get('CC', 'gcc')} -w"  # a mutation may leave a variable unused
+CPU_LIMIT_S = 2  # and five times what the test takes without a mutation
+SIM_CPU_LIMIT_S = 15  # of one simulation among many of a test
 WALL_LIMIT_S = 1800  # for tests that wait and use no CPU; on any host that is much too long
 MEMORY = 4 << 30
 FILE_SIZE = 256 << 20
@@ -78,11 +80,11 @@ def list_layers(tree: pathlib.Path, wanted: str) -> list[Layer]:
 def environment(tree: pathlib.Path, extra: Mapping[str, str]) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name not in ("B", "MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
     return {**kept, "ASAN_OPTIONS": "detect_leaks=0:hard_rss_limit_mb=2048", "PYTHONPATH": str(tree / "tools"),
-            "PYTHONDONTWRITEBYTECODE": "1", **extra}
+            "PYTHONDONTWRITEBYTECODE": "1", "CC": CC, **extra}
 
 
 def limits(layer: Layer) -> list[str]:
-    cpu_s = int(CPU_LIMIT_S + (0 if layer.phase >= 3 else 5 * layer.cpu_s))
+    cpu_s = int(CPU_LIMIT_S + 5 * layer.cpu_s) if layer.phase < 3 else SIM_CPU_LIMIT_S
     words = ["prlimit", f"--cpu={cpu_s}:{cpu_s + 5}", f"--fsize={FILE_SIZE}", "--core=0"]
     sanitized = layer.words[0].startswith("build/unit/")  # these reserve terabytes of addresses
     return words if sanitized else [*words, f"--as={MEMORY}"]
@@ -109,6 +111,7 @@ def run(layer: Layer, tree: pathlib.Path, **extra: str) -> Outcome:
 def measure(layer: Layer, tree: pathlib.Path) -> None:
     """Run @layer without a mutation: it must pass. Notes what it costs and which mutations it comes by."""
     with tempfile.TemporaryDirectory() as directory:
+        layer.cpu_s = WALL_LIMIT_S  # unknown: no limit yet
         outcome = run(layer, tree, MUTATION_REACHED=directory)
         if outcome.status:
             raise ValueError(f"{layer.name} fails without any mutation:\n{outcome.output[-2000:]}")
