@@ -389,6 +389,26 @@ static void no_limit_admits_everything_and_none_nothing(void **state)
  * After 3 of 10 ms the rest of 4, 1 ms, is worth 2.5: its share lasts until 7.5. Until then its
  * bandwidth is not given to others, whether it ends or changes its class.
  */
+/* At 2 ms in 10 ms, a budget of q is worth the last 5q before the deadline. */
+static void the_zero_lag_time_is_when_the_budget_would_have_been_served(void **state)
+{
+	struct dl_task d = { .runtime_ns = 2 * MS, .period_ns = 10 * MS, .deadline = 100 * MS };
+
+	(void)state;
+	d.budget_ns = 2 * MS;
+	assert_int_equal(cbs_zero_lag(&d), 0); /* it has not begun */
+	d.started = true;
+	assert_int_equal(cbs_zero_lag(&d), 90 * MS);
+	d.budget_ns = 1 * MS;
+	assert_int_equal(cbs_zero_lag(&d), 95 * MS);
+	d.budget_ns = 1;
+	assert_int_equal(cbs_zero_lag(&d), 100 * MS - 5);
+	d.budget_ns = 0;
+	assert_int_equal(cbs_zero_lag(&d), 100 * MS);
+	d.budget_ns = -1 * MS;
+	assert_int_equal(cbs_zero_lag(&d), 100 * MS);
+}
+
 static void bandwidth_comes_back_at_the_zero_lag_time(void **state)
 {
 	(void)state;
@@ -511,6 +531,7 @@ int main(void)
 		cmocka_unit_test(the_limits_of_periods_are_tunables),
 		cmocka_unit_test(bandwidth_is_admitted_up_to_the_limit),
 		cmocka_unit_test(no_limit_admits_everything_and_none_nothing),
+		cmocka_unit_test(the_zero_lag_time_is_when_the_budget_would_have_been_served),
 		cmocka_unit_test(bandwidth_comes_back_at_the_zero_lag_time),
 		cmocka_unit_test(a_task_changed_before_it_starts_leaves_nothing_behind),
 		cmocka_unit_test(many_that_leave_at_once_all_give_back),

@@ -146,6 +146,28 @@ static void a_task_moves_in_every_state(void **state)
 	machine_free(m);
 }
 
+/* The running task has another share now, so its CPU decides anew. */
+static void a_runner_that_moves_asks_for_a_switch(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task_group *x = new_group(m, NULL);
+	struct task *runs = spawn_nice(m, "runs", 0);
+
+	(void)state;
+	spawn_nice(m, "waits", 0);
+	runs = running(m, 0);
+	m->kicked[0] = false;
+	task_group_move(m->s, runs, x);
+	assert_true(m->kicked[0]);
+	settle(m);
+	task_group_move(m->s, running(m, 0), NULL);
+	settle(m);
+	task_group_move(m->s, runs, NULL);
+	settle(m);
+	end_group(m, x);
+	machine_free(m);
+}
+
 /* The averages of a task that leaves go with it; those of the others stay as they were. */
 static void load_moves_with_the_task(void **state)
 {
@@ -319,6 +341,7 @@ int main(void)
 		cmocka_unit_test(shares_take_effect_at_once),
 		cmocka_unit_test(bad_parameters_change_nothing),
 		cmocka_unit_test(an_idle_group_gives_way),
+		cmocka_unit_test(a_runner_that_moves_asks_for_a_switch),
 		cmocka_unit_test(load_moves_with_the_task),
 		cmocka_unit_test(shares_divide_by_load),
 		cmocka_unit_test(shares_follow_from_averages),

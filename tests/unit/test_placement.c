@@ -52,6 +52,46 @@ static void a_waker_about_to_sleep_leaves_its_cpu_to_the_wakee(void **state)
 		}
 }
 
+/*
+ * Linux's rule, for LLCs of two CPUs: the one that flips less does so twice, the other one twice
+ * as often.
+ */
+static void a_dispatcher_is_known_by_its_flips(void **state)
+{
+	static const struct {
+		u32 waker, wakee;
+		bool draws;
+	} golden[] = {
+		{ 4, 2, false }, { 2, 4, false }, { 3, 2, true }, { 5, 3, true },
+		{ 6, 3, false }, { 9, 1, true },  { 1, 9, true }, { 0, 0, true },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(golden); i++) {
+		struct machine *m = machine_of(1, 2, 2, 1, "cfs");
+		struct task *waker = spawn_nice(m, "waker", 0), *t = spawn_nice(m, "t", 0);
+		struct cpumask far = { { 0xc } }, all = cpumask_first_n(4);
+
+		assert_int_equal(waker->cpu, 0);
+		sched_set_affinity(m->s, t, &far);
+		settle(m);
+		block(m, t->cpu, TASK_INTERRUPTIBLE);
+		sched_set_affinity(m->s, t, &all);
+		waker->last_wakee = t;
+		waker->wakee_flips = golden[i].waker;
+		t->wakee_flips = golden[i].wakee;
+		/* Its own CPU is taken. */
+		sched_set_affinity(m->s, spawn_nice(m, "other", 0), &far);
+		settle(m);
+		sched_wake(m->s, t, TASK_NORMAL, 0, WAKE_SYNC);
+		settle(m);
+		if ((t->cpu < 2) != golden[i].draws)
+			fail_msg("flips %u and %u: on CPU %u", golden[i].waker, golden[i].wakee,
+				 t->cpu);
+		machine_free(m);
+	}
+}
+
 static void its_own_cpu_goes_before_the_search(void **state)
 {
 	struct machine *m = machine_of(1, 1, 8, 1, NULL);
@@ -274,6 +314,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_waker_about_to_sleep_leaves_its_cpu_to_the_wakee),
+		cmocka_unit_test(a_dispatcher_is_known_by_its_flips),
 		cmocka_unit_test(its_own_cpu_goes_before_the_search),
 		cmocka_unit_test(the_cpu_before_its_own_is_tried_next),
 		cmocka_unit_test(the_search_ends_after_so_many_cpus),
