@@ -270,8 +270,8 @@ static bool wakes_at(const struct view *v, const struct entity *e, u64 own)
 static bool is_new_at(const struct view *v, const struct entity *e)
 {
 	unsigned score = is_bore(v) ? burst_entity(e)->score : 0;
-	double stretch = 1024 / (double)v->subject.weight *
-			 (1024 / (double)weight_of_row(rate_of(v, score)));
+	double rate = 1024 / (double)weight_of_row(rate_of(v, score));
+	double stretch = 1024 / (double)v->subject.weight * rate;
 	double slack, debit = slice_of(v, &slack) * stretch;
 	u64 now = before(v)->min_vruntime;
 	double at = (double)(s64)e->vruntime, parent = (double)ahead(v->curr_v, now), after;
@@ -281,7 +281,7 @@ static bool is_new_at(const struct view *v, const struct entity *e)
 	slack = slack * stretch +
 		debit * (double)(v->subject.weight + weight_of_row(rate_of(v, score))) *
 			INVERSE_UNIT +
-		stretch + 2;
+		stretch + rate + 2; /* virtual time is whole before a score stretches it */
 	if (v->q->curr && debit < parent)
 		debit = parent;
 	if (v->q->curr && v->s->tunable.child_runs_first && debit > parent + slack) {

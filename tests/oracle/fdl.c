@@ -136,7 +136,8 @@ static bool fdl_tick_right(const struct view *v, const struct entity *e, bool ye
 		return yes == (nested && (container || v->subject.due != due.earliest));
 	if (nested && !container)
 		return yes;
-	return due.nr_others > 1 ? cfs_tick_right(v, e, yes) : !yes;
+	/* At the root a tick that ends the turn of the only one without a deadline does no harm. */
+	return due.nr_others > 1 ? cfs_tick_right(v, e, yes) : !yes || !nested;
 }
 
 /* --- running ---------------------------------------------------------------------------------- */

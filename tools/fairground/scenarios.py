@@ -22,7 +22,8 @@ TOML file with these keys:
     flip                    the seeded bug in tests/mutants that makes the card fail
 
 The simulator has metrics of the machine: waste (% of the CPUs), idle (%), switches, migrations, kicks (per second),
-kicks_per_wakeup, balance_failed and pushes (per second). It has metrics of the tasks of a name or of `name@group`,
+kicks_per_wakeup, balance_failed, pushes and newidle (passes of newly
+idle CPUs; per second). It has metrics of the tasks of a name or of `name@group`,
 written NAME.share: share (of the ideal), cpus (how many they used), ended (how many have), wait_max, wait_p99,
 wakeup_max, wakeup_p99 (ms), lag (the most ms owed), lead (had too
 much). And it has one of groups, written /PATH.throttled: throttled
@@ -56,7 +57,7 @@ OPTIONS = {"late_ticks": "--late-ticks", "jumps": "--jumps", "dumps": "--dumps"}
 SIMULATED = {"topology", "time", "metric"}
 NS_PER_MS = 1e6
 # For each kind of idleness, schedstat has: count, balanced, failed, imbalance, gained, hot, no queue, no group.
-PER_TYPE, FAILED, TYPES = 8, 2, 3
+PER_TYPE, FAILED, TYPES, NEWLY_IDLE = 8, 2, 3, 2
 
 
 class BadCard(QemuError):
@@ -109,15 +110,16 @@ def simulate(build: str, card: Card, sched: str, run: Run, features: Sequence[st
         return data, Path(stat).read_text(encoding="utf-8")
 
 
-def balancing(stat: str) -> tuple[int, int]:
-    """(failed passes, pushes of a running task), added up over all domains."""
-    failed = pushes = 0
+def balancing(stat: str) -> tuple[int, int, int]:
+    """(failed passes, pushes of a running task, passes of newly idle CPUs), added up over all domains."""
+    failed = pushes = newidle = 0
     for line in stat.splitlines():
         if line.startswith("domain"):
             numbers = [int(word) for word in line.split()[2:]]
             failed += sum(numbers[PER_TYPE * kind + FAILED] for kind in range(TYPES))
             pushes += numbers[PER_TYPE * TYPES]
-    return failed, pushes
+            newidle += numbers[PER_TYPE * NEWLY_IDLE]
+    return failed, pushes, newidle
 
 
 def of_machine(name: str, data: Card, stat: str) -> float:
@@ -132,6 +134,7 @@ def of_machine(name: str, data: Card, stat: str) -> float:
         "migrations": lambda: sum(row["migrations"] for row in result["tasks"]) / seconds,
         "balance_failed": lambda: balancing(stat)[0] / seconds,
         "pushes": lambda: balancing(stat)[1] / seconds,
+        "newidle": lambda: balancing(stat)[2] / seconds,
     }
     if name not in values:
         raise BadCard(f"no metric is called {name}")

@@ -6,8 +6,8 @@ Each tests/mutants/*.patch is one wrong change of the source, below a header of 
 
     Breaks: what no longer holds, in one sentence
     Noticed-by: Q7 a_name_of_a_test          (invariants and tests; the failure must name one of them)
-    Run: unit NAME | prop | replay POLICY OPERATIONS | scenario POLICY CARD | judge JUDGE SIMULATION
-         | kernel PATTERN [CPUS] | guest [CPUS] COMMAND
+    Run: unit NAME | prop | replay POLICY OPERATIONS | scenario POLICY CARD [kernel]
+         | judge JUDGE SIMULATION | kernel PATTERN [CPUS] | guest [CPUS] COMMAND
 
 The source is copied to BUILD/mutants/base, the first time together with its objects, and built there. Without a bug it
 must pass everything that the mutants run. Each mutant then gets a copy of that tree with its patch, and make compiles
@@ -191,9 +191,10 @@ def run(what: str, tree: pathlib.Path) -> tuple[int, str]:
     if layer == "replay":
         return run_hosted(tree, "build/schedsim", "--sched", words[0], "--replay", " ".join(words[1:]))
     if layer == "scenario":
-        build(tree, ["sim"])
-        return call(["env", "PYTHONPATH=tools", sys.executable, "-m", "fairground", "scenarios", "--scheds", *words],
-                    tree)
+        host = words[2] if words[2:] else "simulator"
+        build(tree, ["image" if host == "kernel" else "sim"])
+        return call(["env", "PYTHONPATH=tools", sys.executable, "-m", "fairground", "scenarios", "--host", host,
+                     "--scheds", *words[:2]], tree)
     if layer == "judge":
         status, text = run_hosted(tree, "build/schedsim", "--decisions", "build/judged.json", *words[1:])
         judge = ["env", "PYTHONPATH=tools", sys.executable, f"tests/model/judge_{words[0]}.py", "build/judged.json"]
