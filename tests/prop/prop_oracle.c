@@ -83,8 +83,8 @@ struct fluid {
 	unsigned nr;
 	u64 weight[MAX_HOGS], total; /* of the nice table */
 	u64 slice_ns[MAX_HOGS];
-	u64 start, got_ns[MAX_HOGS];
-	/* lag_i must stay between these, in ns */
+	u64 start, got_ns[MAX_HOGS], nr_runs[MAX_HOGS]; /* runs: events until which it ran */
+	/* lag_i must stay between these, in ns, but for rounding */
 	double least[MAX_HOGS], most[MAX_HOGS];
 };
 
@@ -97,18 +97,41 @@ static bool fluid_step(struct fluid *f, u64 until)
 	if (!sim_step(f->sim, until))
 		return false;
 	for (unsigned i = 0; i < f->nr; i++)
-		if (f->tasks[i] == curr)
+		if (f->tasks[i] == curr) {
 			f->got_ns[i] += f->sim->now - before;
+			f->nr_runs[i]++;
+		}
 	return true;
+}
+
+/*
+ * How far the virtual time of i may be from what it got, in ns of virtual time. A charge loses less
+ * than a unit; an event charges what runs, and may place what comes next by as much. The inverse of
+ * the weight is off by less than a unit of 2^-32: over all that is got * 1024 / 2^32.
+ */
+static double error_of(const struct fluid *f, unsigned i)
+{
+	return 2 * (double)f->nr_runs[i] + (double)f->got_ns[i] / (1 << 22) + 2;
+}
+
+/* The error of the lag of i, w_i * (V - v_i), where V is the mean of all by weight; in ns. */
+static double rounding_of(const struct fluid *f, unsigned i)
+{
+	double sum = 0;
+
+	for (unsigned j = 0; j < f->nr; j++)
+		if (j != i)
+			sum += (double)f->weight[j] * (error_of(f, i) + error_of(f, j)) / 1024;
+	return sum * (double)f->weight[i] / (double)f->total;
 }
 
 static void check_lag(const struct fluid *f, unsigned i)
 {
 	__int128 due = (__int128)(f->sim->now - f->start) * f->weight[i];
 	__int128 lag = due - (__int128)f->got_ns[i] * f->total;
-	double lag_ns = (double)lag / (double)f->total;
+	double lag_ns = (double)lag / (double)f->total, rounding = rounding_of(f, i);
 
-	if (lag_ns < f->least[i] || lag_ns > f->most[i])
+	if (lag_ns < f->least[i] - rounding || lag_ns > f->most[i] + rounding)
 		fail_msg("%.6f s: lag of hog %u of %u (weight %llu of %llu) is %.0f ns, not in "
 			 "%.0f..%.0f",
 			 (double)(f->sim->now - f->start) / 1e9, i, f->nr,
@@ -126,19 +149,25 @@ static void follow(struct fluid *f, u64 seconds)
 }
 
 /*
- * CFS. A turn of j is at most its slice and a tick, r_j. At its beginning j has the least vruntime
- * of all, so it is not ahead of the mean; therefore i is ahead of its share by less than r_i. While
- * i waits, every task that runs had no more vruntime than i when its turn began. So the mean is
- * ahead of i by less than the turns of the others, and i misses its share of these:
+ * A hog got w_j * v_j, and w_j * V is due to it, where V, the mean of all v by weight, grows by t/W
+ * in a time t. So in units of time
  *
- *     -r_i < lag_i < w_i/W * (sum of r_j, j != i)
+ *     lag_i = w_i * (V - v_i) = w_i/W * sum of w_j * (v_j - v_i), j != i                      (1)
  *
- * Tasks start at equal vruntimes, so START_DEBIT is off. The last term is for rounding: each charge
- * may lose a ns of virtual time.
+ * CFS. A turn of j is at most its slice and a tick, r_j. At its beginning j has the least v of all.
+ *
+ *  - So v_i <= V when a turn of i begins: lag_i >= 0. In a time t <= r_i of running it falls by
+ *    t - t * w_i/W, and while i waits it grows.
+ *  - The last turn of j began at v_j <= v_i, and v_i has not become less since. So v_j is at most
+ *    v_i + r_j/w_j now, which goes into (1).
+ *
+ *     -(1 - w_i/W) r_i <= lag_i <= w_i/W * (sum of r_j, j != i)
+ *
+ * Tasks start at equal v, so START_DEBIT is off.
  */
 static void bound_cfs(struct fluid *f)
 {
-	const double latency = 6e6, granularity = 0.75e6, rounding = 50e3;
+	const double latency = 6e6, granularity = 0.75e6;
 	double tick = (double)f->sim->tick_ns, turn[MAX_HOGS], all = 0;
 	double period = f->nr > 8 ? f->nr * granularity : latency;
 
@@ -151,36 +180,47 @@ static void bound_cfs(struct fluid *f)
 	for (unsigned i = 0; i < f->nr; i++) {
 		double part = (double)f->weight[i] / (double)f->total;
 
-		f->least[i] = -turn[i] - rounding;
-		f->most[i] = part * (all - turn[i]) + rounding;
+		f->least[i] = -(1 - part) * turn[i];
+		f->most[i] = part * (all - turn[i]);
 	}
 }
 
 /*
- * EEVDF. A turn of j ends at the first tick after its request r_j and begins when j is eligible, so
- * the lag never falls below -(r_j + tick). While i is eligible and waits, only deadlines earlier
- * than its own, d_i = v_i + r_i/w_i, are chosen; a task chosen before i was eligible was chosen at
- * a virtual time before v_i. So no v_j is beyond d_i + (r_j + tick)/w_j. Because V is their mean,
+ * EEVDF. A request of j is served in one turn, which begins when j is eligible, v_j <= V, and ends
+ * at the first tick after its deadline d_j = v_j + r_j/w_j. So lag_j falls by less than r_j and a
+ * tick, less what V grows meanwhile, as above. How far ahead of i can j be?
  *
- *     -(r_i + tick) < lag_i < (1 - w_i/W) r_i + w_i/W * (sum of r_j + tick, j != i)
+ *  - If i was not eligible when j was chosen: v_j <= V < v_i then, and j gets at most r_j and a
+ *    tick: v_j <= v_i + (r_j + tick)/w_j.
+ *  - If it was, d_j <= d_i <= v_i + r_i/w_i, and j is at most a tick beyond its deadline:
+ *    v_j <= v_i + r_i/w_i + tick/w_j.
+ *
+ * v_i has not become less since. With the larger of the two in (1):
+ *
+ *     -(1 - w_i/W) (r_i + tick) <= lag_i
+ *           <= 1/W * sum of (max(w_j r_i, w_i r_j) + w_i tick), j != i
  *
  * The bound of Stoica and Abdel-Wahab, -r_max < lag_i < max(r_max, q) (docs/sources.md), is for
  * turns that end with the request.
  */
 static void bound_eevdf(struct fluid *f)
 {
-	const double base_slice = 0.7e6, rounding = 50e3;
-	double tick = (double)f->sim->tick_ns, request[MAX_HOGS], all = 0;
+	const double base_slice = 0.7e6;
+	double tick = (double)f->sim->tick_ns, total = (double)f->total, request[MAX_HOGS];
 
-	for (unsigned i = 0; i < f->nr; i++) {
+	for (unsigned i = 0; i < f->nr; i++)
 		request[i] = f->slice_ns[i] ? (double)f->slice_ns[i] : base_slice;
-		all += request[i] + tick;
-	}
 	for (unsigned i = 0; i < f->nr; i++) {
-		double part = (double)f->weight[i] / (double)f->total;
+		double w = (double)f->weight[i], sum = 0;
 
-		f->least[i] = -request[i] - tick - rounding;
-		f->most[i] = (1 - part) * request[i] + part * (all - request[i] - tick) + rounding;
+		for (unsigned j = 0; j < f->nr; j++) {
+			double mine = (double)f->weight[j] * request[i], its = w * request[j];
+
+			if (j != i)
+				sum += (mine > its ? mine : its) + w * tick;
+		}
+		f->least[i] = -(1 - w / total) * (request[i] + tick);
+		f->most[i] = sum / total;
 	}
 }
 
