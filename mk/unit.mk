@@ -53,7 +53,10 @@ prop: $(PROP_BIN) ## run the property tests: random operations, with all invaria
 golden: ## compare the golden numbers of the unit tests with the model's; GOLDEN=--write writes them
 	$(Q)$(PYTHON) tests/model/golden.py $(GOLDEN)
 
+judge: image sim ## judge 10^7 decisions of the simulator, 10^6 of the kernel: JUDGE="--sim N --kernel N"
+	$(Q)$(PYTHON) tests/model/campaign.py $(JUDGE)
+
 unit-programs: $(UNIT_BIN)
 prop-programs: $(PROP_BIN)
 
-.PHONY: unit prop golden unit-programs prop-programs
+.PHONY: unit prop golden judge unit-programs prop-programs

@@ -14,11 +14,11 @@ Usage: judge.py FILE... [--set NAME=VALUE]...    exits 1 if a decision is wrong
 """
 
 import argparse
-import collections
 import json
 import pathlib
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import bore
@@ -237,29 +237,46 @@ def judge_fdl_preempt(d: Row, curr: Row | None, woken: Row | None) -> Verdict:
 def judge_cfs_tick(d: Row, q: Queue, t: Tunables) -> Verdict:
     """The turn is over after the slice; or after min_granularity, if another is a slice behind."""
     row = q.subject
-    if not row or (d["policy"] == "fdl" and any(r["flags"] & DUE for r in q.rows)):
+    if not row:
         return NOT_JUDGED
-    lead = max(ahead(row["vruntime"], other["vruntime"]) for other in q.rows if other is not row)
+    others = [other for other in q.rows if other is not row and not other["flags"] & DUE]
+    due = [other["deadline"] for other in q.rows if other["flags"] & DUE]
+    if due:
+        # A timer ends turns of the root's queue; below it ticks see to deadlines too.
+        first = min(ahead(deadline, 0) for deadline in due)
+        container = bool(d["container"]) and ahead(d["container"], 0) < first
+        if row["flags"] & DUE:
+            right = bool(d["level"]) and (container or ahead(row["deadline"], 0) != first)
+            return RIGHT if right == bool(d["answer"]) else "the earliest deadline goes first"
+        if d["level"] and not container:
+            return RIGHT if d["answer"] else "the deadline of another group is earlier than the container's"
+        if not others:
+            return RIGHT if not d["answer"] else "nobody else without a deadline waits"
+    lead = max(ahead(row["vruntime"], other["vruntime"]) for other in others)
     right = row["ran"] > row["slice"] or (row["ran"] >= t.min_granularity_ns and lead > row["slice"])
     if right == bool(d["answer"]):
         return judge_cfs_slice(d, q, t, row)
     return f"it ran {row['ran']} ns of {row['slice']}, and is {lead} ns ahead"
 
 
-def judge_cfs_slice(d: Row, q: Queue, t: Tunables, row: Row) -> Verdict:
-    """The part of the period by weight. Only on a CPU without groups does the record have all weights."""
-    if d["level"] or any(r["group"] or r["flags"] & IDLE for r in q.rows):
-        return RIGHT
-    nr = len(q.rows)
+def has_all_weights(d: Row, q: Queue) -> bool:
+    """Does the record have all that a slice depends on? Only on a CPU without groups."""
+    return not d["level"] and not any(r["group"] or r["flags"] & IDLE for r in q.rows)
+
+
+def cfs_slice(t: Tunables, weight: int, total: int, nr: int) -> tuple[int, int]:
+    """The slice of one of @nr entities, its part of the period by weight; by how much rounding may change it."""
     fits = -(-t.latency_ns // t.min_granularity_ns)
     period = nr * t.min_granularity_ns if nr > fits else t.latency_ns
-    least = t.min_granularity_ns
-    share, rest = divmod(period * row["weight"], q.weight())
     # The product with an inverse of the total weight: a unit of 2^-32, and a ns.
-    slack = 2 + (period * row["weight"] >> 32)
-    if abs(max(share, least) - row["slice"]) <= slack:
+    return max(period * weight // total, t.min_granularity_ns), 2 + (period * weight >> 32)
+
+
+def judge_cfs_slice(d: Row, q: Queue, t: Tunables, row: Row) -> Verdict:
+    if not has_all_weights(d, q):
         return RIGHT
-    return f"its slice should be {max(share, least)} ns (and {rest} / {q.weight()}), not {row['slice']}"
+    right, slack = cfs_slice(t, row["weight"], q.weight(), len(q.rows))
+    return RIGHT if abs(right - row["slice"]) <= slack else f"its slice should be {right} ns, not {row['slice']}"
 
 
 def judge_charge(d: Row, q: Queue, t: Tunables) -> Verdict:
@@ -305,18 +322,52 @@ def judge_stretched_charge(d: Row, row: Row) -> Verdict:
 def judge_cfs_place(d: Row, q: Queue, t: Tunables) -> Verdict:
     """A sleeper may claim half a latency, under BORE a whole one; a traveller keeps its distance to min_vruntime."""
     row, flags = q.subject, d["flags"]
-    if not row or flags & (NEW | LEAVES_CLASS | ABSENT | SWAPPED | INITIAL):
+    if not row:
         return NOT_JUDGED
+    if flags & NEW:
+        return judge_cfs_new(d, q, t, row)
+    woken = flags & (WAKEUP | LEAVES_CLASS)
     own = row["vruntime"]
-    if not flags & WAKEUP or flags & MIGRATED:
+    if not woken or flags & MIGRATED:
         own = (own + d["v"]) % WORD
-    if flags & WAKEUP:
+    if woken:
         credit = t.min_granularity_ns if row["flags"] & IDLE else t.latency_ns
         if d["policy"] != "bore_cfs":
             credit //= 2  # GENTLE_FAIR_SLEEPERS, which BORE 2.2.8 switches off
         earliest = (d["v"] - credit) % WORD
         own = own if ahead(own, earliest) > 0 else earliest
     return RIGHT if d["vruntime"] == own else f"it belongs at {own}, not {d['vruntime']}"
+
+
+def judge_cfs_new(d: Row, q: Queue, t: Tunables, row: Row) -> Verdict:
+    """One virtual slice from min_vruntime, and not before its parent. So far it has only the distance."""
+    if not q.curr or not has_all_weights(d, q) or row["flags"] & IDLE:
+        return NOT_JUDGED
+    weight = row["weight"]
+    debit, slack = cfs_slice(t, weight, q.weight() + weight, len(q.rows) + 1)
+    low, high = ((debit + off) * 1024 // weight + sign * virtual_slack(debit, weight) // weight
+                 for off, sign in ((-slack, -1), (slack, 1)))
+    parent = ahead(q.curr["vruntime"], d["v"])
+    bounds = [(low, high)]
+    if d["policy"] == "bore_cfs":  # the score that it inherited is in effect from now on
+        bounds = [(bore.stretched_2(max(0, low), score) - 1, bore.stretched_2(high, score) + 1)
+                  for score in range(row["score"], bore.MOST + 1)]
+    if any(max(least, parent) <= ahead(d["vruntime"], 0) <= max(most, parent) for least, most in bounds):
+        return RIGHT
+    return f"it should wait {low} to {high} ns of virtual time, and for its parent, {parent} ns"
+
+
+def judge_cfs_leave(d: Row, q: Queue, t: Tunables) -> Verdict:
+    """Asleep it keeps its virtual time; a traveller takes along how far it is from min_vruntime."""
+    row = q.subject
+    if not row:
+        return NOT_JUDGED
+    right = row["vruntime"] if d["flags"] & SLEEP else (row["vruntime"] - d["v"]) % WORD
+    if d["answer"]:
+        return "nobody stays when it leaves"
+    if d["policy"] == "fdl" and row["flags"] & DUE and d["deadline"] != row["deadline"]:
+        return "its deadline is no longer what it owes"
+    return RIGHT if d["vruntime"] == right else f"it should take {right} along, not {d['vruntime']}"
 
 
 # --- EEVDF ------------------------------------------------------------------------------------------------
@@ -389,28 +440,64 @@ def judge_eevdf_tick(d: Row, q: Queue, t: Tunables) -> Verdict:
 def judge_eevdf_place(d: Row, q: Queue, t: Tunables) -> Verdict:
     """Among the others, itself included, its lag is the one it brought, to less than 2 ns of virtual time."""
     row, flags = q.subject, d["flags"]
-    if not row or flags & (NEW | LEAVES_CLASS | ABSENT | SWAPPED | DELAYED):
-        return NOT_JUDGED
-    others, weight = q.weight(), d["weight"]
+    if not row or flags & SWAPPED:
+        return NOT_JUDGED  # a swap gives all a common point
+    if flags & (NEW | LEAVES_CLASS | ABSENT):
+        return RIGHT if d["vruntime"] == row["vruntime"] else "off the queue an entity is its lag, and has no place"
+    if d["weight"] != row["weight"]:
+        return NOT_JUDGED  # a new score of BORE gave it another weight, and its lag with that
+    low = high = row["lag"]
+    if flags & DELAYED:
+        low, high = lag_after_delay(d, q, t, row)
+        kept = lag_to_keep(d, q, t, row)
+        if d["vruntime"] == row["vruntime"] and kept[0] <= high and low <= kept[1]:
+            return RIGHT if d["deadline"] == row["deadline"] else "its lag need not change, nor does its deadline"
+    weight, rows = d["weight"], [other for other in q.rows if other is not row]
+    others = sum(other["weight"] for other in rows)
     if others:
-        error = q.sum_ahead(d["vruntime"]) - row["lag"] * (others + weight)
-        if abs(error) >= 2 * (others + weight):
-            return f"its lag is off by {error // (others + weight)} ns"
+        left = sum(other["weight"] * ahead(other["vruntime"], d["vruntime"]) for other in rows)
+        if not (low - 2) * (others + weight) < left < (high + 2) * (others + weight):
+            return f"its lag is {left // (others + weight)} ns, not {low} to {high}"
     rest = ahead(d["deadline"], d["vruntime"])
     if row["flags"] & RELATIVE:
         return RIGHT if rest == ahead(row["deadline"], 0) else "the rest of its request is not what it brought"
     for half in (False, True):
         if any(is_virtual((2 if half else 1) * rest + off, d["slice"], weight) for off in (0, 1, -1)):
-            if not half or flags & INITIAL or d["policy"] == "bore":
+            if not half or (not flags & DELAYED and (flags & INITIAL or d["policy"] == "bore")):
                 return RIGHT
     return f"its request of {d['slice']} ns is {rest} ns of virtual time"
+
+
+def lag_to_keep(d: Row, q: Queue, t: Tunables, row: Row) -> tuple[int, int]:
+    """The lag of @row, limited to two of the longest requests of the queue, or a tick; the least and the most."""
+    lag, weight = q.now_from(row["vruntime"]), row["weight"]
+    ns = max(2 * max(r["slice"] for r in q.rows), t.tick_ns)
+    low, high = ((ns * 1024 + sign * virtual_slack(ns, weight)) // weight for sign in (-1, 1))
+    if d["policy"] == "bore":
+        low, high = low // 2, high // 2
+    if lag < 0:
+        return max(lag, -high), max(lag, -low)
+    return min(lag, low), min(lag, high)
+
+
+def lag_after_delay(d: Row, q: Queue, t: Tunables, row: Row) -> tuple[int, int]:
+    """A sleeper stayed queued: its debt did not grow since, nor did it become a claim."""
+    low, high = (min(0, max(lag, row["lag"])) for lag in lag_to_keep(d, q, t, row))
+    return low, high
 
 
 def judge_eevdf_leave(d: Row, q: Queue, t: Tunables) -> Verdict:
     """Lag is V less its virtual time, of at most two of the longest requests of the queue, or a tick."""
     row, flags = q.subject, d["flags"]
-    if not row or not row["flags"] & QUEUED or flags & DELAYED:
+    if not row:
         return NOT_JUDGED
+    if not row["flags"] & QUEUED:
+        return RIGHT if d["lag"] == row["lag"] and not d["answer"] else "it travels asleep, with the lag it had"
+    if flags & DELAYED:
+        low, high = lag_after_delay(d, q, t, row)
+        if d["answer"]:
+            return "it has waited long enough, and must leave"
+        return RIGHT if low <= d["lag"] <= high else f"its lag is {low} to {high} ns, not {d['lag']}"
     lag, kept = q.now_from(row["vruntime"]), d["lag"]
     if d["weight"] != row["weight"]:
         # The end of a burst changed BORE's weight first: the lag is the same in real time, but for rounding.
@@ -434,11 +521,14 @@ def judge_eevdf_leave(d: Row, q: Queue, t: Tunables) -> Verdict:
 Judge = Callable[[Row, Queue, Tunables], Verdict]
 
 CFS: dict[str, Judge] = {"pick": judge_cfs_pick, "preempt": judge_cfs_preempt, "tick": judge_cfs_tick,
-                         "charge": judge_charge, "place": judge_cfs_place}
+                         "charge": judge_charge, "place": judge_cfs_place, "leave": judge_cfs_leave}
 EEVDF: dict[str, Judge] = {"pick": judge_eevdf_pick, "preempt": judge_eevdf_preempt, "tick": judge_eevdf_tick,
                            "charge": judge_charge, "place": judge_eevdf_place, "leave": judge_eevdf_leave}
 JUDGES: dict[str, dict[str, Judge]] = {"cfs": CFS, "bore_cfs": CFS, "eevdf": EEVDF, "bore": EEVDF,
                                        "fdl": {**CFS, "pick": judge_fdl_pick}}
+
+
+KINDS = frozenset(EEVDF)
 
 
 def name(row: Row) -> str:
@@ -449,20 +539,23 @@ def judge(d: Row, t: Tunables) -> Verdict:
     """Why the decision @d is wrong; "" if it is right; None if no rule covers it."""
     rule = JUDGES.get(d["policy"], {}).get(d["kind"])
     q = Queue(d)
-    if not rule or (d["kind"] != "charge" and not q.complete()):
+    # The first candidates of a decision may have been overwritten in the kernel's ring, with all that is older.
+    if not rule or len(d["candidates"]) != d["nr_rows"] or (d["kind"] != "charge" and not q.complete()):
         return NOT_JUDGED
     if d["kind"] == "pick" and not d["answer"]:
         return RIGHT if not q.rows else "nobody was picked, though some are queued"
     return rule(d, q, t)
 
 
-def decisions(path: str, hz: int) -> Iterator[Row]:
-    """What run the file is of ("cpus", "hz"), and then its decisions. A trace does not say @hz."""
-    if not path.endswith(".dat"):
+def decisions(path: str | int, hz: int) -> Iterator[Row]:
+    """What run @path, a file or a descriptor, is of ("cpus", "hz"); then its decisions. A trace does not say @hz."""
+    if isinstance(path, int) or not path.endswith(".dat"):
         with open(path, encoding="utf-8") as lines:
+            head = json.loads(next(lines, "{}"))
+            yield head
             for line in lines:
                 row = json.loads(line)
-                if row.get("kind") not in ("select", "class"):  # judge_cpu.py, judge_class.py
+                if row["kind"] in KINDS:  # judge_cpu.py and judge_class.py judge the others
                     yield row
         return
     sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools"))
@@ -470,6 +563,37 @@ def decisions(path: str, hz: int) -> Iterator[Row]:
     rows = as_rows(path)
     yield {"hz": hz, **next(rows)}
     yield from rows
+
+
+@dataclass
+class Findings:
+    """How many decisions of each (policy, kind) were right, not judged and wrong, and the first wrong ones."""
+
+    counts: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+    wrong: list[str] = field(default_factory=list)
+
+    def add(self, d: Row, verdict: Verdict) -> None:
+        count = self.counts.setdefault((d["policy"], d["kind"]), [0, 0, 0])
+        count[2 if verdict else 1 if verdict is None else 0] += 1
+        if verdict and count[2] <= 5:
+            self.wrong.append(f"{d['time'] / MS:.6f} ms, CPU {d['cpu']}: {d['policy']} {d['kind']} "
+                              f"{d['comm']}-{d['pid']} {d['rule']}: {verdict}")
+
+    def nr(self) -> int:
+        return sum(sum(count) for count in self.counts.values())
+
+
+def judge_file(path: str | int, hz: int, changed: dict[str, int]) -> Findings:
+    """@path is read once, line by line, so it may be a pipe."""
+    findings = Findings()
+    rows = decisions(path, hz)
+    head = next(rows)
+    if "cpus" not in head:
+        raise ValueError("it does not begin with a line that says of what run it is")
+    tunables = Tunables(head["cpus"], head["hz"], **changed)
+    for d in rows:
+        findings.add(d, judge(d, tunables))
+    return findings
 
 
 def main() -> int:
@@ -481,20 +605,12 @@ def main() -> int:
     changed = {key: int(value) for key, _, value in (text.partition("=") for text in arguments.set)}
     status = 0
     for path in arguments.files:
-        counts: dict[tuple[str, str], list[int]] = collections.defaultdict(lambda: [0, 0, 0])
-        rows = decisions(path, arguments.hz)
-        head = next(rows)
-        tunables = Tunables(head["cpus"], head["hz"], **changed)
-        for d in rows:
-            verdict = judge(d, tunables)
-            counts[d["policy"], d["kind"]][2 if verdict else 1 if verdict is None else 0] += 1
-            if verdict:
-                status = 1
-                if counts[d["policy"], d["kind"]][2] <= 5:
-                    print(f"{path}: {d['time'] / MS:.6f} ms, CPU {d['cpu']}: {d['policy']} {d['kind']} "
-                          f"{d['comm']}-{d['pid']} {d['rule']}: {verdict}")
+        findings = judge_file(path, arguments.hz, changed)
+        for text in findings.wrong:
+            status = 1
+            print(f"{path}: {text}")
         print(f"{path}: {'policy':9} {'decision':9} {'right':>10} {'not judged':>11} {'wrong':>7}")
-        for (policy, kind), (right, unjudged, wrong) in sorted(counts.items()):
+        for (policy, kind), (right, unjudged, wrong) in sorted(findings.counts.items()):
             print(f"{path}: {policy:9} {kind:9} {right:10} {unjudged:11} {wrong:7}")
     return status
 

@@ -62,21 +62,24 @@ static u16 put_candidate(struct fair_queue *q, struct entity *e, unsigned flags,
 	q->policy->numbers(q, e, &n);
 	c.common = (struct sched_event){ EVENT_ID_sched_decision_candidate, sizeof(c), q->rq->cpu };
 	put_name(c.comm, &c.pid, &c.group, e);
+	c.flags = (u16)(n.flags | flags | common_flags(q, e));
 	c.vruntime = n.vruntime;
 	c.deadline = n.deadline;
 	c.slice = n.slice;
-	c.lag = e->queued ? 0 : n.lag;
+	c.lag = !e->queued || (c.flags & DECISION_ASLEEP) ? n.lag : 0;
 	c.ran = e->sum_exec - e->prev_sum_exec;
 	c.weight = (u32)weight_down(e->load.weight);
-	c.flags = (u16)(n.flags | flags | common_flags(q, e));
 	c.score = n.score;
 	c.depth = depth;
 	host_trace(&c.common);
 	return 1;
 }
 
-/* The same of all that is queued: in the order of the tree, the running entity last. */
-static u16 put_candidates(struct fair_queue *q, const struct entity *subject)
+/*
+ * The same of all that is queued: in the order of the tree, the running entity last. @flags: of
+ * @subject.
+ */
+static u16 put_candidates(struct fair_queue *q, const struct entity *subject, unsigned flags)
 {
 	struct entity *e = queue_first(q);
 	bool due = false;
@@ -91,11 +94,11 @@ static u16 put_candidates(struct fair_queue *q, const struct entity *subject)
 		}
 		if (!e || nr == DECISION_ROWS_MAX - 1)
 			break;
-		nr += put_candidate(q, e, e == subject ? DECISION_SUBJECT : 0, depth_of(e));
+		nr += put_candidate(q, e, e == subject ? flags : 0, depth_of(e));
 	}
 	if (!q->curr || !q->curr->queued)
 		return nr;
-	return nr + put_candidate(q, q->curr, q->curr == subject ? DECISION_SUBJECT : 0, 0);
+	return nr + put_candidate(q, q->curr, q->curr == subject ? flags : 0, 0);
 }
 
 /* --- decisions ------------------------------------------------------------------ */
@@ -133,7 +136,19 @@ static void begin_among_all(struct decision_record *d, struct fair_queue *q, str
 			    unsigned flags)
 {
 	begin(d, q, e, flags);
-	d->nr_rows += put_candidates(q, e);
+	d->nr_rows += put_candidates(q, e, DECISION_SUBJECT);
+}
+
+/* The same about @e, which enters or leaves: out of the tree, it may be one of the queue's. */
+static void begin_out_of_tree(struct decision_record *d, struct fair_queue *q, struct entity *e,
+			      unsigned flags)
+{
+	unsigned subject = DECISION_SUBJECT | (flags & ENQUEUE_DELAYED ? DECISION_ASLEEP : 0);
+
+	begin(d, q, e, flags);
+	d->nr_rows += put_candidates(q, e, subject);
+	if (e->queued && e != q->curr)
+		d->nr_rows += put_candidate(q, e, subject, 0);
 }
 
 /* Fills in the rest, when the policy has answered, and hands over the record. */
@@ -217,7 +232,7 @@ static void record_place(struct fair_queue *q, struct entity *e, unsigned flags)
 		asked(q)->place(q, e, flags);
 		return;
 	}
-	begin_among_all(&d, q, e, flags);
+	begin_out_of_tree(&d, q, e, flags);
 	asked(q)->place(q, e, flags);
 	end(&d, EVENT_ID_sched_decision_place, q, e,
 	    flags & (PLACE_NEW | PLACE_SLEEPER | PLACE_ASLEEP) ? RULE_arrives_absent
@@ -249,10 +264,7 @@ static bool record_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 
 	if (!traced(q->rq->s, EVENT_sched_decision_leave))
 		return asked(q)->leave(q, e, flags);
-	begin_among_all(&d, q, e, flags);
-	/* Out of the tree already, unless it runs, but still one of the queue's. */
-	if (e->queued && e != q->curr)
-		d.nr_rows += put_candidate(q, e, DECISION_SUBJECT, 0);
+	begin_out_of_tree(&d, q, e, flags);
 	d.answer = asked(q)->leave(q, e, flags);
 	end(&d, EVENT_ID_sched_decision_leave, q, e,
 	    flags & DEQUEUE_SLEEP ? RULE_sleeps : RULE_departs);
