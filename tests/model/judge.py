@@ -430,11 +430,13 @@ def judge_eevdf_preempt(d: Row, q: Queue, t: Tunables) -> Verdict:
 
 
 def judge_eevdf_tick(d: Row, q: Queue, t: Tunables) -> Verdict:
+    """The charge just before ended the turn, or did not; what weights of groups changed since then does not count."""
     row = q.subject
     if not row:
         return NOT_JUDGED
-    right = bool(row["flags"] & USED) or (not row["flags"] & LASTS and not q.eligible(row))
-    return RIGHT if right == bool(d["answer"]) else "a turn ends with its request, or without protection and claim"
+    if d["answer"]:
+        return RIGHT if row["flags"] & USED or not row["flags"] & LASTS else "its request lasts"
+    return RIGHT if not row["flags"] & USED else "its request is used up"
 
 
 def judge_eevdf_place(d: Row, q: Queue, t: Tunables) -> Verdict:
