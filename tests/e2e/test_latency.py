@@ -101,7 +101,10 @@ def recorded(tmp_path_factory):
 
 
 def test_the_table_agrees_with_the_hogs(recorded):
-    """Each hog's longest wait and CPU time, which it reads from /proc, agree with the trace."""
+    """Each hog's longest wait and CPU time, which it measures itself, agree with the trace.
+
+    A turn of the emulator on another CPU comes between the switch and the hog's own look at the clock.
+    """
     console, out, _ = recorded
     done = command(out, "--pids")
     assert done.returncode == 0, done.stderr
@@ -111,7 +114,7 @@ def test_the_table_agrees_with_the_hogs(recorded):
     for pid, cpu_ms, longest_ms in hogs:
         line = found[f"hog:{pid}"]
         assert line.run == pytest.approx(float(cpu_ms), abs=1)
-        assert line.longest == pytest.approx(float(longest_ms), abs=0.1)
+        assert line.longest == pytest.approx(float(longest_ms), abs=0.2)
         assert line.average <= line.longest == pytest.approx(1e3 * (line.end - line.start), abs=0.002)
 
 
