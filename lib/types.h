@@ -55,6 +55,7 @@ typedef __int128 s128 __attribute__((aligned(8)));
 #define __must_check	    __attribute__((warn_unused_result))
 /* Keeps a rare path from spilling registers of the common one. */
 #define __noinline	__attribute__((noinline))
+#define __inlined	inline __attribute__((always_inline)) /* whatever it costs */
 #define __packed	__attribute__((packed))
 #define __aligned(n)	__attribute__((aligned(n)))
 #define __section(name) __attribute__((section(name), used))

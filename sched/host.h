@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The seam: all that the scheduler asks of its host. The kernel, the unit
- * tests and the simulator each implement these eight functions; nothing else
+ * tests and the simulator each implement these ten functions; nothing else
  * is undefined in the scheduler's objects (`make test` checks that with nm).
  *
  * Every function may be called with runqueue locks held and interrupts off,
@@ -54,6 +54,25 @@ bool host_lock_held(const struct host_lock *lock);
 
 /* Record @event. Bounded time, takes no lock, never calls back. */
 void host_trace(const struct sched_event *event);
+
+/*
+ * The same for a run of records, which the caller makes where they stay. Returns room for @bytes of
+ * them; at NULL: they are lost. The record at `at` follows a word whose low bits, TRACE_RUN_SIZE,
+ * are 0; the caller adds the size of the record in words. The other records follow, each after a
+ * word that is its size in words. A record begins with the u64 `head` + its type (EVENT_ID_*); its
+ * size is a multiple of 4 and at most EVENT_SIZE_MAX. All addresses are multiples of 4.
+ *
+ * The caller hands over @nr records, at least one, which end 4 bytes before @end, and happened on
+ * @cpu. In between it stays where it is and traces nothing else.
+ */
+#define TRACE_RUN_SIZE	0x1fu
+#define TRACE_RUN_BYTES 4064u /* of a run */
+struct trace_run {
+	u8 *at;
+	u64 head;
+};
+struct trace_run host_trace_reserve(u32 bytes);
+void host_trace_commit(const u8 *end, u32 nr, unsigned cpu);
 
 /* An internal impossibility: dump every runqueue and stop the machine. */
 __noreturn void host_bug(const char *file, int line, const char *what);

@@ -10,7 +10,7 @@
 struct options {
 	const char *command;	 /* as typed, for the header of reports */
 	const char *run_command; /* without the files that it writes: the same for the same run */
-	const char *sched;   /* a name or "all"; NULL: the default */
+	const char *sched;	 /* a name or "all"; NULL: the default */
 	const char *topology;
 	unsigned cpus, hz;
 	u64 seed, duration; /* ns; 0: the workload's own, or else DEFAULT_DURATION */

@@ -91,6 +91,24 @@ void host_trace(const struct sched_event *event)
 	record(event, true);
 }
 
+STATIC_ASSERT(TRACE_RUN_SIZE == 31 && EVENT_SIZE_MAX <= RING_SHORT_MAX &&
+		      TRACE_RUN_BYTES <= RING_PAYLOAD_MAX - 8,
+	      "a run is as the ring has it");
+
+struct trace_run host_trace_reserve(u32 bytes)
+{
+	u64 now = arch_clock_ns();
+	u8 *at = ring_reserve_run(&trace_rings[arch_cpu_id()], now, bytes);
+
+	return (struct trace_run){ .at = at, .head = make_header(0, true) };
+}
+
+void host_trace_commit(const u8 *end, u32 nr, unsigned cpu)
+{
+	(void)cpu; /* where it was recorded is what the ring tells */
+	ring_commit_run(&trace_rings[arch_cpu_id()], end - 4, nr);
+}
+
 /* For events of the kernel, which may be preempted between the test of the mask and here. */
 static void emit(unsigned nr, const struct sched_event *event)
 {

@@ -86,6 +86,22 @@ void *ring_reserve_slow(struct ring *r, u64 now, u32 size)
 	return payload;
 }
 
+/*
+ * Reserves one payload that is as long, and takes it back: a gap before it remains, and the time in
+ * its header. The header of a long one has a word more.
+ */
+void *ring_reserve_run_slow(struct ring *r, u64 now, u32 bytes)
+{
+	u32 *header = ring_reserve_slow(r, now, bytes);
+
+	if (!header)
+		return NULL;
+	header -= bytes > RING_SHORT_MAX ? 2 : 1;
+	r->used = (u64)((u8 *)header - r->page->data);
+	*header &= ~31u;
+	return header + 1;
+}
+
 /* --- reading --------------------------------------------------------------------------------- */
 
 static u64 first_event(const struct ring *r, u64 page_nr)

@@ -79,6 +79,7 @@ void ring_init(struct ring *r, struct ring_slot *slots, u64 nr_pages);
 void ring_set_closed(struct ring *r, bool closed);
 
 void *ring_reserve_slow(struct ring *r, u64 now, u32 size);
+void *ring_reserve_run_slow(struct ring *r, u64 now, u32 bytes);
 
 /*
  * Room for a payload of @size bytes (a multiple of 4, from 8 to RING_PAYLOAD_MAX) at time @now;
@@ -102,6 +103,30 @@ static inline void *ring_reserve(struct ring *r, u64 now, u32 size)
 static inline void ring_commit(struct ring *r)
 {
 	r->written++;
+	__atomic_store_n(&r->page->commit, r->used, __ATOMIC_RELEASE);
+}
+
+/*
+ * The same for a run of payloads with their headers in between, @bytes from the first payload to
+ * the end of the last, all at @now. The header of the first is there, except for the size; it must
+ * be a short one. The caller makes the others, then says where the run ends and how many it has.
+ */
+static inline void *ring_reserve_run(struct ring *r, u64 now, u32 bytes)
+{
+	u64 delta = now - r->time;
+	u32 *header = (u32 *)(r->page->data + r->used);
+
+	if (unlikely(delta >> RING_DELTA_BITS || r->used + 4 + bytes > RING_DATA_SIZE))
+		return ring_reserve_run_slow(r, now, bytes);
+	*header = (u32)delta << 5;
+	r->time = now;
+	return header + 1;
+}
+
+static inline void ring_commit_run(struct ring *r, const u8 *end, u32 nr)
+{
+	r->used = (u64)(end - r->page->data);
+	r->written += nr;
 	__atomic_store_n(&r->page->commit, r->used, __ATOMIC_RELEASE);
 }
 

@@ -9,7 +9,7 @@ struct placement_why {
 	unsigned cpu, reason;	/* of the call */
 	unsigned last, recent;	/* before it, CPUs of the task */
 	unsigned aimed, chosen; /* CPUs */
-	struct cpumask free;	     /* CPUs that were free before */
+	struct cpumask free;	/* CPUs that were free before */
 	u32 bias_pct;
 	enum aim_rule aim;
 	enum cpu_rule rule;

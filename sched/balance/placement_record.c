@@ -25,8 +25,7 @@ static u16 cpu_flags(struct sched *s, const struct task *t, const struct placeme
 	const struct rq *rq = cpu_rq(s, cpu);
 	bool idle = cpu_is_idle(rq), free = cpu_is_free(s, cpu);
 
-	return (u16)((idle ? DECISION_CPU_IDLE : 0) |
-		     (free ? DECISION_CPU_FREE : 0) |
+	return (u16)((idle ? DECISION_CPU_IDLE : 0) | (free ? DECISION_CPU_FREE : 0) |
 		     (free != cpumask_test(&why->free, cpu) ? DECISION_CPU_CHANGED : 0) |
 		     (task_allowed(t, cpu) ? DECISION_CPU_ALLOWED : 0) |
 		     (cpu == why->cpu ? DECISION_CPU_WAKER : 0) |

@@ -108,6 +108,9 @@ enum decision_flags {
 	DECISION_THROTTLED = 0x2000,
 };
 
+/* In no record: numbers() is asked for those after the decision, and for no flags. */
+#define AFTER_DECISION 0x10000u
+
 /* Of a CPU to which a task could go. */
 enum decision_cpu_flags {
 	DECISION_CPU_IDLE = 0x1,

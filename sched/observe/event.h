@@ -24,11 +24,18 @@ struct sched_event {
 #define STRING(name)	   u32 name;
 #define CHOICE(name, list) u8 name;
 
+/*
+ * The layout of each system. Linux's events have its holes. Records of decisions have none, so
+ * every compiler makes the same bytes; and they lie at any multiple of 4, as they do in a ring.
+ */
+#define LAYOUT_sched
+#define LAYOUT_decision __attribute__((packed, aligned(4)))
+
 #define EVENT(system, name, id, fields, ...)                                                       \
 	struct event_##name {                                                                      \
 		struct sched_event common;                                                         \
 		fields                                                                             \
-	};                                                                                         \
+	} LAYOUT_##system;                                                                         \
 	STATIC_ASSERT(sizeof(struct event_##name) <= EVENT_SIZE_MAX, "fits a short header");
 #include "sched/observe/event.def"
 #undef EVENT
@@ -65,14 +72,3 @@ enum sched_event_id {
 
 STATIC_ASSERT(sizeof(struct event_sched_switch) == 64, "as Linux lays it out");
 STATIC_ASSERT(sizeof(struct event_sched_stat_runtime) == 48, "as Linux lays it out");
-STATIC_ASSERT(sizeof(struct event_sched_decision_candidate) == 80, "its fields leave no hole");
-STATIC_ASSERT(sizeof(struct event_sched_decision_pick) == 112, "its fields leave no hole");
-STATIC_ASSERT(sizeof(struct event_sched_decision_cpu) == 40, "its fields leave no hole");
-STATIC_ASSERT(sizeof(struct event_sched_decision_select) == 64, "its fields leave no hole");
-STATIC_ASSERT(sizeof(struct event_sched_decision_runqueue) == 56, "its fields leave no hole");
-STATIC_ASSERT(sizeof(struct event_sched_decision_part) == 80, "its fields leave no hole");
-STATIC_ASSERT(sizeof(struct event_sched_decision_movable) == 72, "its fields leave no hole");
-STATIC_ASSERT(sizeof(struct event_sched_decision_balance) == 104, "its fields leave no hole");
-STATIC_ASSERT(sizeof(struct event_sched_decision_task) == 96, "its fields leave no hole");
-STATIC_ASSERT(sizeof(struct event_sched_decision_level) == 32, "its fields leave no hole");
-STATIC_ASSERT(sizeof(struct event_sched_decision_class) == 112, "its fields leave no hole");

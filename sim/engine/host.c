@@ -7,8 +7,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/time.h>
 
+#include "sched/observe/event.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/util.h"
 
@@ -90,9 +92,38 @@ void host_unlock(struct host_lock *lock)
 		TELL(host, unlocked);
 }
 
+/* The run that is being made, and its first word. */
+static u32 run[1 + TRACE_RUN_BYTES / 4];
+static bool run_open;
+
 void host_trace(const struct sched_event *event)
 {
+	assert(!run_open);
 	TELL(host, event, event);
+}
+
+struct trace_run host_trace_reserve(u32 bytes)
+{
+	assert(bytes <= TRACE_RUN_BYTES && !run_open);
+	run[0] = 0;
+	run_open = true;
+	return (struct trace_run){ .at = (u8 *)&run[1], .head = 0 };
+}
+
+void host_trace_commit(const u8 *end, u32 nr, unsigned cpu)
+{
+	u64 record[EVENT_SIZE_MAX / 8];
+	const u32 *at = run;
+
+	run_open = false;
+	for (; nr; nr--, at += 1 + (*at & TRACE_RUN_SIZE)) {
+		u32 size = 4 * (*at & TRACE_RUN_SIZE);
+
+		memcpy(record, at + 1, size);
+		*(struct sched_event *)record = (struct sched_event){ (u16)at[1], (u16)size, cpu };
+		host_trace((const struct sched_event *)record);
+	}
+	assert((const u8 *)at == end - 4);
 }
 
 /* The runqueues that hold tasks, and that of the present event. */

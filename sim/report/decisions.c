@@ -226,7 +226,7 @@ struct decision_file *decisions_open(struct sim *sim, const struct report *r, co
 	file->out = fopen(path, "w");
 	if (!file->out)
 		usage_error("--decisions %s: cannot be written", path);
-	fprintf(file->out, "{\"schema\": \"fairground-decisions/1\", \"sched\": \"%s\", ", sched);
+	fprintf(file->out, "{\"schema\": \"fairground-decisions/2\", \"sched\": \"%s\", ", sched);
 	report_provenance_json(r, file->out, " ");
 	fprintf(file->out, "}\n");
 	file->listener.event = note_event;

@@ -14,18 +14,18 @@
 /* This comes after the events: it defines the macros of their fields anew. */
 #include "lib/event_format.h"
 
-#define PAGE		4096u
-#define PAGE_DATA	(PAGE - 16u)
-#define TIME_EXTEND	30u /* not an event: the next word is a gap in units of 2^27 ns */
-#define DELTA_BITS	27
-#define LONGEST_EVENT	(12u + EVENT_SIZE_MAX) /* time extend and header before it */
-#define FLAG_IRQS_OFF	1u
-#define FLAG_RESCHED	4u
-#define MAX_BYTES	(2ull << 30) /* over all CPUs; later events are counted as lost */
-#define OPTION_CPUSTAT	2
-#define OPTION_CLOCK	4
-#define OPTION_COUNT	8
-#define OPTION_VERSION	9 /* of the program that wrote the file: what run it is */
+#define PAGE	       4096u
+#define PAGE_DATA      (PAGE - 16u)
+#define TIME_EXTEND    30u /* not an event: the next word is a gap in units of 2^27 ns */
+#define DELTA_BITS     27
+#define LONGEST_EVENT  (12u + EVENT_SIZE_MAX) /* time extend and header before it */
+#define FLAG_IRQS_OFF  1u
+#define FLAG_RESCHED   4u
+#define MAX_BYTES      (2ull << 30) /* over all CPUs; later events are counted as lost */
+#define OPTION_CPUSTAT 2
+#define OPTION_CLOCK   4
+#define OPTION_COUNT   8
+#define OPTION_VERSION 9 /* of the program that wrote the file: what run it is */
 
 struct page {
 	u64 time;

@@ -91,6 +91,8 @@ SELFTEST(trace_event_names)
 	SELFTEST_CHECK(trace_events_matching("sched_waking", 12) == BIT(EVENT_sched_waking));
 	SELFTEST_CHECK(trace_events_matching("irq_vectors:*", 13) ==
 		       trace_events_matching("irq_vectors", 11));
+	SELFTEST_CHECK(trace_events_matching("decision:sched_decision_candidate", 33) ==
+		       BIT(EVENT_sched_decision_candidate));
 	SELFTEST_CHECK(trace_events_matching("*:*", 3) == trace_events_switchable());
 	SELFTEST_CHECK(trace_events_matching("sched:", 6) == trace_events_matching("sched", 5));
 	SELFTEST_CHECK(!trace_events_matching("ftrace:print", 12));

@@ -26,7 +26,7 @@ import bore
 Row = dict[str, Any]
 
 RUNS, ASLEEP, IDLE, ELIGIBLE, LASTS, USED = 0x1, 0x2, 0x4, 0x8, 0x10, 0x20
-NEXT, LAST, SKIP, DUE, SUBJECT, QUEUED, RELATIVE = 0x40, 0x80, 0x100, 0x200, 0x400, 0x800, 0x1000
+NEXT, LAST, SKIP, DUE, QUEUED, RELATIVE = 0x40, 0x80, 0x100, 0x200, 0x800, 0x1000
 
 # queue_flags and place_flags of the calls
 SLEEP = WAKEUP = 0x1
@@ -99,7 +99,7 @@ class Queue:
         self.subject: Row | None = None
         self.rows: list[Row] = []
         for row in d["candidates"]:
-            if row["flags"] & SUBJECT:
+            if d["kind"] != "pick" and (row["pid"], row["group"]) == (d["pid"], d["subject_group"]):
                 self.subject = row
             if row["flags"] & QUEUED:
                 self.rows.append(row)
@@ -253,10 +253,10 @@ def judge_cfs_tick(d: Row, q: Queue, t: Tunables) -> Verdict:
         if not others:
             return RIGHT if not d["answer"] else "nobody else without a deadline waits"
     lead = max(ahead(row["vruntime"], other["vruntime"]) for other in others)
-    right = row["ran"] > row["slice"] or (row["ran"] >= t.min_granularity_ns and lead > row["slice"])
+    right = d["delta"] > d["slice"] or (d["delta"] >= t.min_granularity_ns and lead > d["slice"])
     if right == bool(d["answer"]):
         return judge_cfs_slice(d, q, t, row)
-    return f"it ran {row['ran']} ns of {row['slice']}, and is {lead} ns ahead"
+    return f"it ran {d['delta']} ns of {d['slice']}, and is {lead} ns ahead"
 
 
 def has_all_weights(d: Row, q: Queue) -> bool:
@@ -276,7 +276,7 @@ def judge_cfs_slice(d: Row, q: Queue, t: Tunables, row: Row) -> Verdict:
     if not has_all_weights(d, q):
         return RIGHT
     right, slack = cfs_slice(t, row["weight"], q.weight(), len(q.rows))
-    return RIGHT if abs(right - row["slice"]) <= slack else f"its slice should be {right} ns, not {row['slice']}"
+    return RIGHT if abs(right - d["slice"]) <= slack else f"its slice should be {right} ns, not {d['slice']}"
 
 
 def judge_charge(d: Row, q: Queue, t: Tunables) -> Verdict:

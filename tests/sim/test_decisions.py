@@ -126,7 +126,7 @@ def decision(**values):
 
 
 def candidate(comm, vruntime, weight=1024):
-    return decisions.Candidate(comm, ord(comm), 0, vruntime, 0, 0, 0, 0, weight, int(Flag.QUEUED), 0, 0)
+    return decisions.Candidate(comm, ord(comm), 0, vruntime, 0, 0, 0, weight, int(Flag.QUEUED), 0, 0)
 
 
 def test_the_table_counts_from_the_leftmost_across_the_wrap():
@@ -292,11 +292,11 @@ def test_a_trace_that_is_cut_off(record, size):
     ("hello\n", "this is not a file of decisions"),
     ("[1]\n", "this is not a file of decisions"),
     ('{"schema": "fairground-schedsim/1"}\n', "this is not a file of decisions"),
-    ('{"schema": "fairground-decisions/2", "sched": "cfs", "cpus": 1}\n', "schema fairground-decisions/2, this tool"),
-    ('{"schema": "fairground-decisions/1"}\n', "does not say how many CPUs"),
-    ('{"schema": "fairground-decisions/1", "sched": "cfs", "cpus": 1}\n', "no decision was recorded"),
-    ('{"schema": "fairground-decisions/1", "sched": "cfs", "cpus": 1}\n[]\n', "line 2 is not a decision"),
-    ('{"schema": "fairground-decisions/1", "sched": "cfs", "cpus": 1}\n\0\n', "line 2 is not a decision"),
+    ('{"schema": "fairground-decisions/9", "sched": "cfs", "cpus": 1}\n', "schema fairground-decisions/9, this tool"),
+    ('{"schema": "fairground-decisions/2"}\n', "does not say how many CPUs"),
+    ('{"schema": "fairground-decisions/2", "sched": "cfs", "cpus": 1}\n', "no decision was recorded"),
+    ('{"schema": "fairground-decisions/2", "sched": "cfs", "cpus": 1}\n[]\n', "line 2 is not a decision"),
+    ('{"schema": "fairground-decisions/2", "sched": "cfs", "cpus": 1}\n\0\n', "line 2 is not a decision"),
 ])
 def test_files_of_others(tmp_path, text, message):
     path = tmp_path / "x.json"

@@ -73,14 +73,45 @@ void host_unlock(struct host_lock *lock)
 		run_hook(&host->on_unlocked);
 }
 
+static u32 run[1 + TRACE_RUN_BYTES / 4];
+static bool run_open;
+
 void host_trace(const struct sched_event *event)
 {
 	struct recorded *r = &host->trace[host->nr_trace % MAX_TRACE];
 
 	assert_in_range(event->size, sizeof(*event), sizeof(r->bytes));
+	assert_false(run_open);
 	r->common = *event;
 	memcpy(r->bytes, event, event->size);
 	host->nr_trace++;
+}
+
+struct trace_run host_trace_reserve(u32 bytes)
+{
+	assert_in_range(bytes, 1, TRACE_RUN_BYTES);
+	assert_false(run_open);
+	run_open = true;
+	memset(run, 0xa5, sizeof(run)); /* what was there is arbitrary */
+	run[0] = 0;
+	return (struct trace_run){ .at = (u8 *)&run[1], .head = 0 };
+}
+
+void host_trace_commit(const u8 *end, u32 nr, unsigned cpu)
+{
+	const u32 *at = run;
+
+	run_open = false;
+	for (; nr; nr--, at += 1 + *at) {
+		u64 record[EVENT_SIZE_MAX / 8];
+
+		assert_in_range(*at, 2, EVENT_SIZE_MAX / 4);
+		memcpy(record, at + 1, 4 * *at);
+		*(struct sched_event *)record =
+			(struct sched_event){ (u16)at[1], (u16)(4 * *at), cpu };
+		host_trace((const struct sched_event *)record);
+	}
+	assert_ptr_equal(at, end - 4);
 }
 
 void host_bug(const char *file, int line, const char *what)

@@ -145,13 +145,31 @@ static u32 first_nr_of(const u8 *page)
 	return nr;
 }
 
-static void test_pages_decode(void **state)
+/* A run of up to @max records, of which some may not be used. Returns how many it has. */
+static u32 write_run(struct ring *r, u32 nr, u64 now, u32 max)
 {
-	struct fixture *fx = *state;
-	u64 now = 1000, total = 0;
+	u32 reserved = 1 + next_random() % 5, used = 1 + next_random() % reserved;
+	u8 *at = ring_reserve_run(r, now, reserved * 116 - 4);
 
-	for (u32 nr = 0; nr < NR_EVENTS; nr++)
-		now = write_random(&fx->ring, nr, now);
+	used = min(used, max);
+	assert_non_null(at);
+	for (u32 i = 0; i < used; i++) {
+		u32 size = 8 + next_random() % 27 * 4, *word = (u32 *)(at - 4);
+
+		*word = (i ? 0 : *word) | size / 4;
+		expected[nr + i] = (struct expected){ now, size };
+		memset(at, (int)((nr + i) * 7 + 1), size);
+		memcpy(at, &(u32){ nr + i }, 4);
+		at += size + 4;
+	}
+	ring_commit_run(r, at - 4, used);
+	return used;
+}
+
+static void assert_pages_hold_all(struct fixture *fx)
+{
+	u64 total = 0;
+
 	assert_true(fx->ring.head > 2 * NR_PAGES);
 	for (u64 n = fx->ring.tail; n <= fx->ring.head; n++) {
 		const u8 *page = (const u8 *)fx->slots[n % NR_PAGES].page;
@@ -160,6 +178,30 @@ static void test_pages_decode(void **state)
 		total += decode_page(page, first_nr_of(page));
 	}
 	assert_int_equal(total, NR_EVENTS - fx->slots[fx->ring.tail % NR_PAGES].first);
+}
+
+static void test_pages_decode(void **state)
+{
+	struct fixture *fx = *state;
+	u64 now = 1000;
+
+	for (u32 nr = 0; nr < NR_EVENTS; nr++)
+		now = write_random(&fx->ring, nr, now);
+	assert_pages_hold_all(fx);
+}
+
+static void test_runs_decode(void **state)
+{
+	struct fixture *fx = *state;
+	u64 now = 1000;
+
+	for (u32 nr = 0; nr < NR_EVENTS;) {
+		now += next_random() % (next_random() % 4 ? 5000 : 1ull << 40);
+		nr += write_run(&fx->ring, nr, now, NR_EVENTS - nr);
+		if (nr < NR_EVENTS)
+			now = write_random(&fx->ring, nr++, now);
+	}
+	assert_pages_hold_all(fx);
 }
 
 static void test_reader_sees_all(void **state)
@@ -281,7 +323,8 @@ static void test_drop_when_full(void **state)
 		nr++;
 	assert_int_equal(nr, NR_PAGES * (RING_DATA_SIZE / 68));
 	assert_false(write_event(&fx->ring, nr, nr, 64));
-	assert_int_equal(fx->ring.dropped, 2);
+	assert_null(ring_reserve_run(&fx->ring, nr, 3 * 68 - 4));
+	assert_int_equal(fx->ring.dropped, 3);
 	ring_stats(&fx->ring, &st);
 	assert_int_equal(st.entries, nr);
 	assert_int_equal(st.overrun, 0);
@@ -297,6 +340,7 @@ static void test_closed(void **state)
 	assert_true(write_event(&fx->ring, 10, 0, 64));
 	ring_set_closed(&fx->ring, true);
 	assert_false(write_event(&fx->ring, 20, 1, 64));
+	assert_null(ring_reserve_run(&fx->ring, 20, 64));
 	ring_set_closed(&fx->ring, false);
 	assert_true(write_event(&fx->ring, 30, 1, 64));
 	assert_int_equal(fx->ring.written, 2);
@@ -343,6 +387,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_pages_decode, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_runs_decode, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reader_sees_all, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_raw_pages, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_clear_and_stats, setup, teardown),

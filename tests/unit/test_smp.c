@@ -194,11 +194,14 @@ static void wake_affine_compares_loads_as_golden(void **state)
 		u64 here, prev, task, capacity_here, capacity_prev;
 		bool moves;
 	} golden[] = {
-		{ 1024, 2048, 1024, 1024, 1024, false }, { 1024, 3072, 1024, 1024, 1024, true },
-		{ 0, 2048, 1024, 1024, 1024, true },     { 512, 2048, 512, 1024, 1024, true },
+		{ 1024, 2048, 1024, 1024, 1024, false },
+		{ 1024, 3072, 1024, 1024, 1024, true },
+		{ 0, 2048, 1024, 1024, 1024, true },
+		{ 512, 2048, 512, 1024, 1024, true },
 		{ 1024, 2048, 512, 1024, 1024, true },
 		/* Real-time tasks take half of one of the CPUs. */
-		{ 1024, 2048, 1024, 1024, 512, true },   { 1024, 3072, 1024, 512, 1024, false },
+		{ 1024, 2048, 1024, 1024, 512, true },
+		{ 1024, 3072, 1024, 512, 1024, false },
 	};
 
 	(void)state;

@@ -26,7 +26,7 @@ from .image import Format, TraceError
 from .records import decoder, text_of
 from .tracefile import MAGIC, TraceFile
 
-SCHEMA = "fairground-decisions/1"
+SCHEMA = "fairground-decisions/2"
 SYSTEM, PREFIX, CANDIDATE = "decision", "sched_decision_", "sched_decision_candidate"
 TASK, LEVEL, CLASS = (PREFIX + name for name in ("task", "level", "class"))  # class_decisions.py
 OTHERS = {TASK, LEVEL, CLASS} | {PREFIX + name for name in ("select", "cpu", "balance", "runqueue", "part", "movable")}
@@ -80,7 +80,6 @@ class Candidate(NamedTuple):
     deadline: int
     slice: int
     lag: int
-    ran: int
     weight: int
     flags: int
     score: int

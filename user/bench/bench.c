@@ -433,9 +433,10 @@ static double run_deadline(const struct benchmark *b)
 	return ns;
 }
 
-/* --- one traced event ------------------------------------------------------ */
+/* --- traced events ------------------------------------------------------ */
 
-#define TRACEFS "/sys/kernel/tracing/"
+#define TRACEFS	    "/sys/kernel/tracing/"
+#define RECORD_PICK "decision:sched_decision_pick decision:sched_decision_candidate"
 
 /* The time that tracing sched_switch adds to a pipe round trip, which has two switches. */
 static double run_trace_event(const struct benchmark *b)
@@ -450,6 +451,21 @@ static double run_trace_event(const struct benchmark *b)
 	on_ns = run_round_trips(b);
 	write_text(TRACEFS "set_event", "\n");
 	return (on_ns - off_ns) / 2;
+}
+
+/* The time that recording adds to a pick among @b->nr threads. */
+static double run_record_pick(const struct benchmark *b)
+{
+	double off_ns, on_ns;
+
+	if (!write_text(TRACEFS "tracing_on", "1") || !write_text(TRACEFS "set_event", "\n"))
+		return -1;
+	off_ns = run_pick(b);
+	if (!write_text(TRACEFS "set_event", RECORD_PICK))
+		return -1;
+	on_ns = run_pick(b);
+	write_text(TRACEFS "set_event", "\n");
+	return on_ns < 0 || off_ns < 0 ? -1 : on_ns - off_ns;
 }
 
 /* --- the list ------------------------------------------------------ */
@@ -489,6 +505,7 @@ static const struct benchmark benchmarks[] = {
 	{ "cgroup_move", run_move, move_to_and_fro, 1000 },
 	{ "deadline_late", run_deadline },
 	{ "trace_event", run_trace_event, .round_trip = pipe_round_trip_ns },
+	{ "record_pick_10", run_record_pick, .nr = 10 },
 };
 
 #define NR_BENCHMARKS ((int)(sizeof(benchmarks) / sizeof(benchmarks[0])))

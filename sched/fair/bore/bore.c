@@ -293,11 +293,7 @@ static void bore_check(struct fair_queue *q)
 			check_burst(bore_params(q->rq), e);
 }
 
-static void bore_numbers(struct fair_queue *q, struct entity *e, struct decision_numbers *n)
-{
-	eevdf_numbers(q, e, n);
-	n->score = burst_entity(e)->score;
-}
+BURST_CANDIDATES(bore, eevdf)
 
 static void bore_dump(struct entity *e, struct text *out)
 {
@@ -341,6 +337,7 @@ const struct fair_policy bore_policy = {
 	.fork = bore_fork,
 	.tuned = bore_tuned,
 	.numbers = bore_numbers,
+	.candidates = bore_candidates,
 	.queue_numbers = eevdf_queue_numbers,
 	.dump = bore_dump,
 	.dump_queue = eevdf_dump_queue,

@@ -204,11 +204,7 @@ static void bore_cfs_check(struct fair_queue *q)
 		check_burst(q, e);
 }
 
-static void bore_cfs_numbers(struct fair_queue *q, struct entity *e, struct decision_numbers *n)
-{
-	cfs_numbers(q, e, n);
-	n->score = burst_entity(e)->score;
-}
+BURST_CANDIDATES(bore_cfs, cfs)
 
 static void bore_cfs_dump(struct entity *e, struct text *out)
 {
@@ -241,6 +237,7 @@ const struct fair_policy bore_cfs_policy = {
 	.fork = bore_cfs_fork,
 	.tuned = bore_cfs_tuned,
 	.numbers = bore_cfs_numbers,
+	.candidates = bore_cfs_candidates,
 	.queue_numbers = cfs_queue_numbers,
 	.dump = bore_cfs_dump,
 	.dump_queue = cfs_dump_queue,

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "lib/fmt.h"
+#include "sched/fair/core/candidates.h"
 #include "sched/fair/eevdf/eevdf.h"
 
 /*
@@ -118,3 +119,13 @@ struct burst_survey {
 u64 burst_of_children(struct burst_survey *survey, struct task *t);
 u64 burst_of_threads(struct burst_survey *survey, struct task *t);
 u64 burst_of_descendants(struct burst_survey *survey, struct task *t, unsigned depth);
+
+/* name_numbers() and name_candidates() of a policy that adds bursts to @base. */
+#define BURST_CANDIDATES(name, base)                                                               \
+	static void name##_numbers(struct fair_queue *q, struct entity *e, unsigned where,         \
+				   struct decision_numbers *n)                                     \
+	{                                                                                          \
+		base##_numbers(q, e, where, n);                                                    \
+		n->score = burst_entity(e)->score;                                                 \
+	}                                                                                          \
+	static POLICY_CANDIDATES(name)

@@ -343,6 +343,7 @@ const struct fair_policy cfs_policy = {
 	.nominated = cfs_nominated,
 	.slice = cfs_slice,
 	.numbers = cfs_numbers,
+	.candidates = cfs_candidates,
 	.queue_numbers = cfs_queue_numbers,
 	.dump_queue = cfs_dump_queue,
 	.check = cfs_check,

@@ -54,6 +54,21 @@ void cfs_dump_queue(struct fair_queue *q, struct text *out);
 #define CFS_RULES                                                                                  \
 	.hooks.pick_rule = RULE_least_vruntime, .hooks.tick_expired_rule = RULE_slice,             \
 	.hooks.preempts_rule = RULE_vruntime_lead
-void cfs_numbers(struct fair_queue *q, struct entity *e, struct decision_numbers *n);
+void cfs_candidates(struct run *run, struct fair_queue *q);
 void cfs_queue_numbers(struct fair_queue *q, struct queue_numbers *n);
 void cfs_check(struct fair_queue *q);
+
+/* The buddies that @e is. */
+__noinline u16 cfs_buddy_flags(const struct fair_queue *q, const struct entity *e);
+
+/* Only of an entity that runs does somebody ask how long its slice is. */
+static inline void cfs_numbers(struct fair_queue *q, struct entity *e, unsigned where,
+			       struct decision_numbers *n)
+{
+	const struct cfs_queue *cfs = cfs_queue(q);
+
+	if (where & AFTER_DECISION)
+		n->slice = e == q->curr ? q->policy->slice(q, e) : 0;
+	else if (unlikely(e == cfs->next || e == cfs->last || e == cfs->skip))
+		n->flags = cfs_buddy_flags(q, e);
+}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Looking at CFS: invariants, lines in dumps, numbers in records. Lock: the runqueue's. */
 #include "sched/fair/cfs/cfs.h"
+#include "sched/fair/core/candidates.h"
 #include "lib/fmt.h"
 
 static void check_buddy(const struct entity *buddy)
@@ -31,14 +32,14 @@ void cfs_dump_queue(struct fair_queue *q, struct text *out)
 
 /* --- records of decisions -------------------------------------------------------- */
 
-/* Only of the running entity does somebody ask how long its slice is. */
-void cfs_numbers(struct fair_queue *q, struct entity *e, struct decision_numbers *n)
+u16 cfs_buddy_flags(const struct fair_queue *q, const struct entity *e)
 {
-	n->slice = e == q->curr ? q->policy->slice(q, e) : 0;
-	n->flags = (u16)((e == cfs_queue(q)->next ? DECISION_NEXT : 0) |
-			 (e == cfs_queue(q)->last ? DECISION_LAST : 0) |
-			 (e == cfs_queue(q)->skip ? DECISION_SKIP : 0));
+	return (u16)((e == cfs_queue(q)->next ? DECISION_NEXT : 0) |
+		     (e == cfs_queue(q)->last ? DECISION_LAST : 0) |
+		     (e == cfs_queue(q)->skip ? DECISION_SKIP : 0));
 }
+
+POLICY_CANDIDATES(cfs)
 
 void cfs_queue_numbers(struct fair_queue *q, struct queue_numbers *n)
 {

@@ -4,6 +4,7 @@
  *
  * Lock: the runqueue's, except for fair_no_fork().
  */
+#include "sched/fair/core/candidates.h"
 #include "sched/fair/core/fair.h"
 
 const struct fair_hooks *fair_own_hooks(const struct fair_queue *q)
@@ -158,9 +159,16 @@ void fair_check_nothing(struct fair_queue *q)
 	(void)q;
 }
 
-void fair_numbers_of_key(struct fair_queue *q, struct entity *e, struct decision_numbers *n)
+void fair_numbers_of_key(struct fair_queue *q, struct entity *e, unsigned where,
+			 struct decision_numbers *n)
 {
+	(void)where;
 	n->vruntime = *(const u64 *)((const char *)&e->node + q->policy->key);
+}
+
+void fair_candidates(struct run *run, struct fair_queue *q)
+{
+	put_queued(run, q, q->policy->numbers);
 }
 
 void fair_no_queue_numbers(struct fair_queue *q, struct queue_numbers *n)

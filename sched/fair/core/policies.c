@@ -47,8 +47,8 @@ bool sched_policy_complete(const struct fair_policy *p)
 	       p->choose_hooks && p->init_queue && p->demand && p->params && p->nominate &&
 	       p->nominated && p->progress && p->weight && p->slice && p->pass && p->shares &&
 	       p->turn && p->select_cpu && p->reset && p->fork && p->tuned && p->forget_group &&
-	       p->numbers && p->queue_numbers && p->dump && p->dump_queue && p->dump_key &&
-	       p->check;
+	       p->numbers && p->candidates && p->queue_numbers && p->dump && p->dump_queue &&
+	       p->dump_key && p->check;
 }
 
 bool sched_policy_has(const struct fair_policy *policy, enum sched_trait trait)

@@ -9,6 +9,8 @@
 #include "sched/core/core.h"
 #include "sched/observe/decision.h"
 
+struct run;
+
 enum place_flags {
 	PLACE_NEW =
 		0x1000, /* a fork's child, on the queue of its parent, before its CPU is chosen */
@@ -252,10 +254,18 @@ struct fair_policy {
 
 	/*
 	 * For the record of a decision (observe/decision.h): the numbers by which the policy knows
-	 * @e, which is queued on @q, or asleep or travelling and about to enter or just gone; and
-	 * those of @q. Filled in before: vruntime; the rest is 0.
+	 * @e, which is queued on @q, or asleep or travelling and about to enter or just gone.
+	 * Filled in before: vruntime; the rest is 0. @where: those of DECISION_QUEUED, _RUNS and
+	 * _DUE that hold of @e; or AFTER_DECISION: the decision was made, and flags do not matter.
 	 */
-	void (*numbers)(struct fair_queue *q, struct entity *e, struct decision_numbers *n);
+	void (*numbers)(struct fair_queue *q, struct entity *e, unsigned where,
+			struct decision_numbers *n);
+	/*
+	 * Put a row into @run for each entity of @q that is queued. The default calls numbers();
+	 * see POLICY_CANDIDATES in candidates.h.
+	 */
+	void (*candidates)(struct run *run, struct fair_queue *q);
+	/* Numbers of @q itself. */
 	void (*queue_numbers)(struct fair_queue *q, struct queue_numbers *n);
 
 	/* Print the policy's lines of /proc/PID/sched. */
@@ -317,7 +327,9 @@ void fair_dump_vruntime(struct entity *e, struct text *out);
 /* check.c's invariants are all. */
 void fair_check_nothing(struct fair_queue *q);
 /* The key of the timeline is all there is to an entity; the queue has no virtual time. */
-void fair_numbers_of_key(struct fair_queue *q, struct entity *e, struct decision_numbers *n);
+void fair_numbers_of_key(struct fair_queue *q, struct entity *e, unsigned where,
+			 struct decision_numbers *n);
+void fair_candidates(struct run *run, struct fair_queue *q);
 void fair_no_queue_numbers(struct fair_queue *q, struct queue_numbers *n);
 /* A yield does nothing; leave() keeps nobody; nobody preempts; charging changes nothing. */
 void fair_no_yield(struct fair_queue *q, struct entity *e);
@@ -346,11 +358,11 @@ bool fair_slice_expired(struct fair_queue *q, struct entity *e);
 	.shares = fair_shares, .turn = fair_turn_of_slice, .select_cpu = fair_no_select_cpu,       \
 	.reset = fair_no_reset, .fork = fair_no_fork, .tuned = fair_no_tuned,                      \
 	.forget_group = fair_no_forget_group, .numbers = fair_numbers_of_key,                      \
-	.queue_numbers = fair_no_queue_numbers, .hooks.pick_rule = RULE_policy_order,              \
-	.hooks.tick_expired_rule = RULE_slice, .hooks.preempts_rule = RULE_policy_preempts,        \
-	.dump = fair_dump_nothing, .dump_queue = fair_dump_no_queue,                               \
-	.key_columns = FAIR_KEY_COLUMNS, .dump_key = fair_dump_vruntime,                           \
-	.check = fair_check_nothing
+	.candidates = fair_candidates, .queue_numbers = fair_no_queue_numbers,                     \
+	.hooks.pick_rule = RULE_policy_order, .hooks.tick_expired_rule = RULE_slice,               \
+	.hooks.preempts_rule = RULE_policy_preempts, .dump = fair_dump_nothing,                    \
+	.dump_queue = fair_dump_no_queue, .key_columns = FAIR_KEY_COLUMNS,                         \
+	.dump_key = fair_dump_vruntime, .check = fair_check_nothing
 
 #define POLICY(name, queue_bytes, group_bytes) extern const struct fair_policy name##_policy;
 #define GUEST(name, queue_bytes)

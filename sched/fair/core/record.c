@@ -7,9 +7,8 @@
  *
  * Lock: the runqueue's.
  */
+#include "sched/fair/core/candidates.h"
 #include "sched/fair/core/queue.h"
-#include "sched/observe/trace.h"
-#include "lib/string.h"
 
 /* The number of every policy that rule.def does not name: plugins, and more that are built in. */
 #define POLICY_guest		       5
@@ -17,269 +16,272 @@
 DECISION_POLICIES(POLICY)
 #undef POLICY
 
-/* The records of all kinds have one layout. */
-#define decision_record event_sched_decision_pick
+/* --- candidates ----------------------------------------------------------------- */
 
-/* --- entities ------------------------------------------------------------------- */
-
-static void put_name(char *comm, s32 *pid, u32 *group, const struct entity *e)
+u16 put_group(struct candidate_row *row, struct entity *e)
 {
-	const struct task_group *tg = e->own_queue ? e->own_queue->group : NULL;
+	const struct task_group *tg = e->own_queue->group;
 
-	__builtin_memcpy(comm, tg ? tg->name : task_of((struct entity *)e)->comm, TASK_COMM_LEN);
-	*pid = tg ? 0 : task_of((struct entity *)e)->pid;
-	*group = tg ? tg->id : 0;
+	__builtin_memcpy(row->comm, tg->name, TASK_COMM_LEN);
+	row->pid = 0;
+	row->group = tg->id;
+	row->weight = (u32)weight_down(e->load.weight);
+	return e->own_queue->idle ? DECISION_IDLE : 0;
 }
 
-/* Flags that hold under every policy. */
-static u16 common_flags(const struct fair_queue *q, struct entity *e)
+u16 put_rare_task(struct candidate_row *row, struct fair_queue *q, struct entity *e)
 {
-	bool asleep = entity_is_task(e) && task_of(e)->on_rq == TASK_DELAYED;
+	u16 idle = task_of(e)->policy == SCHED_IDLE ? DECISION_IDLE : 0;
+	struct decision_numbers n = { .lag = 0 };
 
-	return (u16)((e == q->curr ? DECISION_RUNS : 0) | (asleep ? DECISION_ASLEEP : 0) |
-		     (entity_is_idle(e) ? DECISION_IDLE : 0) | (e->due ? DECISION_DUE : 0) |
-		     (e->queued ? DECISION_QUEUED : 0));
+	if (task_of(e)->on_rq != TASK_DELAYED)
+		return idle;
+	q->policy->numbers(q, e, AFTER_DECISION, &n);
+	row->lag = n.lag;
+	return DECISION_ASLEEP | idle;
 }
 
-static u8 depth_of(const struct entity *e)
+void put_due(struct run *run, struct fair_queue *q)
 {
-	const struct rb_node *node = &e->node;
-	u8 depth = 0;
-
-	for (; node; node = rb_parent(node))
-		depth++;
-	return depth;
+	put_tree(run, q, &q->due, DECISION_QUEUED | DECISION_DUE, q->policy->numbers);
 }
 
-/* Returns how many candidates were recorded: 1, or 0 while their event is off. */
-static u16 put_candidate(struct fair_queue *q, struct entity *e, unsigned flags, u8 depth)
+/* Which entities a decision compares. */
+enum compared {
+	ITSELF = 1,   /* the subject, which is in no tree and does not run */
+	SLEEPING = 4, /* the subject slept */
+	QUEUED = 2,   /* all that are queued: in the order of the timeline, the running one last */
+};
+
+/* The subject @e, which is in no tree. */
+static void put_subject(struct run *run, struct fair_queue *q, struct entity *e, unsigned where)
 {
-	struct event_sched_decision_candidate c;
-	struct decision_numbers n = { .vruntime = e->vruntime };
+	struct candidate_row *row = run_row(run, &candidates_kind);
 
-	if (!traced(q->rq->s, EVENT_sched_decision_candidate))
-		return 0;
-	q->policy->numbers(q, e, &n);
-	c.common = (struct sched_event){ EVENT_ID_sched_decision_candidate, sizeof(c), q->rq->cpu };
-	put_name(c.comm, &c.pid, &c.group, e);
-	c.flags = (u16)(n.flags | flags | common_flags(q, e));
-	c.vruntime = n.vruntime;
-	c.deadline = n.deadline;
-	c.slice = n.slice;
-	c.lag = !e->queued || (c.flags & DECISION_ASLEEP) ? n.lag : 0;
-	c.ran = e->sum_exec - e->prev_sum_exec;
-	c.weight = (u32)weight_down(e->load.weight);
-	c.score = n.score;
-	c.depth = depth;
-	host_trace(&c.common);
-	return 1;
-}
-
-/*
- * The same of all that is queued: in the order of the tree, the running entity last. @flags: of
- * @subject.
- */
-static u16 put_candidates(struct fair_queue *q, const struct entity *subject, unsigned flags)
-{
-	struct entity *e = queue_first(q);
-	bool due = false;
-	u16 nr = 0;
-
-	if (!traced(q->rq->s, EVENT_sched_decision_candidate))
-		return 0;
-	for (;; e = queue_after(e)) {
-		if (!e && !due) {
-			due = true;
-			e = queue_earliest(q);
-		}
-		if (!e || nr == DECISION_ROWS_MAX - 1)
-			break;
-		nr += put_candidate(q, e, e == subject ? flags : 0, depth_of(e));
-	}
-	if (!q->curr || !q->curr->queued)
-		return nr;
-	return nr + put_candidate(q, q->curr, q->curr == subject ? flags : 0, 0);
+	if (row)
+		put_candidate(row, q, e,
+			      where | (e->queued ? DECISION_QUEUED : 0) |
+				      (e->due ? DECISION_DUE : 0) |
+				      (e == q->curr ? DECISION_RUNS : 0),
+			      0, q->policy->numbers);
 }
 
 /* --- decisions ------------------------------------------------------------------ */
 
-static u8 number_of(const struct fair_policy *policy, const struct sched *s)
+/* A decision that is being made: its rows, and what is known before the policy is asked. */
+struct decision {
+	struct run run;
+	struct queue_numbers numbers;
+	u32 nr_queued, flags;
+};
+
+/*
+ * The policy is about to be asked about @e, which may be NULL: notes what it sees, and records what
+ * it compares, if that event is on.
+ */
+static __inlined void begin(struct decision *d, struct fair_queue *q, struct entity *e,
+			    unsigned flags, unsigned compared)
 {
-	u8 number = 0;
+	u32 expected = compared & QUEUED ? q->nr_running + 1 : 1;
 
-	while (number < POLICY_guest && s->policy[number] != policy)
-		number++;
-	return number;
-}
-
-/* Fills in @d with all that is known before the policy is asked about @e, which may be NULL. */
-static void begin(struct decision_record *d, struct fair_queue *q, struct entity *e, unsigned flags)
-{
-	struct queue_numbers n = { .v = 0 };
-
-	*d = (struct decision_record){ .group = q->group ? q->group->id : 0 };
-	q->policy->queue_numbers(q, &n);
-	d->policy = number_of(q->policy, q->rq->s);
-	d->level = (u8)min(q->depth, 255u);
-	d->cpu = (u16)q->rq->cpu;
 	d->nr_queued = q->nr_running;
-	d->v = n.v;
-	d->container = n.container;
 	d->flags = flags;
+	d->numbers.v = d->numbers.container = 0;
+	q->policy->queue_numbers(q, &d->numbers);
 	/* The policy's usual rule decides, unless it says because() of another. */
 	q->rule = RULE_policy_order;
-	if (e && !e->queued)
-		d->nr_rows = put_candidate(q, e, DECISION_SUBJECT, 0);
+	if (!traced(q->rq->s, EVENT_sched_decision_candidate))
+		compared = expected = 0;
+	run_begin(&d->run, &candidates_kind, expected, q->rq->cpu);
+	if (compared & ITSELF)
+		put_subject(&d->run, q, e, compared & SLEEPING ? DECISION_ASLEEP : 0);
+	d->run.max--; /* the running entity has its place */
+	if (compared & QUEUED)
+		q->policy->candidates(&d->run, q);
 }
 
-static void begin_among_all(struct decision_record *d, struct fair_queue *q, struct entity *e,
-			    unsigned flags)
+static __inlined void begin_among_all(struct decision *d, struct fair_queue *q, struct entity *e,
+				      unsigned flags)
 {
-	begin(d, q, e, flags);
-	d->nr_rows += put_candidates(q, e, DECISION_SUBJECT);
+	begin(d, q, e, flags, QUEUED | (e && !e->queued ? ITSELF : 0));
 }
 
 /* The same about @e, which enters or leaves: out of the tree, it may be one of the queue's. */
-static void begin_out_of_tree(struct decision_record *d, struct fair_queue *q, struct entity *e,
-			      unsigned flags)
+static __inlined void begin_out_of_tree(struct decision *d, struct fair_queue *q, struct entity *e,
+					unsigned flags)
 {
-	unsigned subject = DECISION_SUBJECT | (flags & ENQUEUE_DELAYED ? DECISION_ASLEEP : 0);
-
-	begin(d, q, e, flags);
-	d->nr_rows += put_candidates(q, e, subject);
-	if (e->queued && e != q->curr)
-		d->nr_rows += put_candidate(q, e, subject, 0);
+	begin(d, q, e, flags,
+	      QUEUED | (e == q->curr && e->queued ? 0 : ITSELF) |
+		      (flags & ENQUEUE_DELAYED ? SLEEPING : 0));
 }
 
-/* Fills in the rest, when the policy has answered, and hands over the record. */
-static void end(struct decision_record *d, unsigned type, struct fair_queue *q, struct entity *e,
-		unsigned rule)
+/* The name of the subject @e, and its numbers after the decision. */
+static __inlined void put_answer(struct decision_record *row, struct fair_queue *q,
+				 struct entity *e)
 {
-	struct decision_numbers n = { .vruntime = 0 };
+	struct decision_numbers n = { .vruntime = e->vruntime };
+	const struct task_group *tg = entity_is_task(e) ? NULL : e->own_queue->group;
+	const struct task *t = task_of(e);
 
-	d->common = (struct sched_event){ (u16)type, sizeof(*d), q->rq->cpu };
-	d->rule = (u8)rule;
-	if (e) {
-		n.vruntime = e->vruntime;
-		q->policy->numbers(q, e, &n);
-		put_name(d->comm, &d->pid, &d->subject_group, e);
-		d->weight = (u32)weight_down(e->load.weight);
-	}
-	d->vruntime = n.vruntime;
-	d->deadline = n.deadline;
-	d->slice = n.slice;
-	d->lag = e && (type == EVENT_ID_sched_decision_leave || !e->queued) ? n.lag : 0;
-	host_trace(&d->common);
+	q->policy->numbers(q, e, AFTER_DECISION, &n);
+	__builtin_memcpy(row->comm, tg ? tg->name : t->comm, TASK_COMM_LEN);
+	row->pid = tg ? 0 : t->pid;
+	row->subject_group = tg ? tg->id : 0;
+	row->weight = (u32)weight_down(e->load.weight);
+	row->vruntime = n.vruntime;
+	row->deadline = n.deadline;
+	row->slice = n.slice;
+	row->lag = n.lag;
+}
+
+static void put_nobody(struct decision_record *row)
+{
+	__builtin_memset(row->comm, 0, sizeof(row->comm));
+	row->pid = 0;
+	row->subject_group = row->weight = 0;
+	row->vruntime = row->deadline = row->slice = 0;
+	row->lag = 0;
+}
+
+/* The policy has answered. @e is the subject, or NULL. */
+static __inlined void end(const struct decision *d, unsigned type, struct fair_queue *q,
+			  struct entity *e, unsigned rule, bool answer, u64 delta)
+{
+	struct decision_record *row = run_record(&d->run, &candidates_kind, type);
+	u32 nr = run_nr(&d->run, &candidates_kind);
+
+	if (!row)
+		return;
+	row->group = q->group ? q->group->id : 0;
+	row->policy = q->number;
+	row->rule = (u8)rule;
+	row->answer = answer;
+	row->level = (u8)min(q->depth, 255u);
+	row->nr_queued = d->nr_queued;
+	row->nr_rows = (u16)(d->run.nr_rows + nr);
+	row->cpu = (u16)q->rq->cpu;
+	row->v = d->numbers.v;
+	row->container = d->numbers.container;
+	row->flags = d->flags;
+	row->delta = delta;
+	if (e)
+		put_answer(row, q, e);
+	else
+		put_nobody(row);
+	/* An entity that is queued has no lag of its own; one that leaves may be queued still. */
+	if (e && e->queued && type != EVENT_ID_sched_decision_leave)
+		row->lag = 0;
+	run_end(&d->run, &candidates_kind, nr);
 }
 
 /* --- the hooks ------------------------------------------------------------------ */
 
-static const struct fair_hooks *asked(const struct fair_queue *q)
-{
-	return q->policy->choose_hooks(q);
-}
-
 static struct entity *record_pick(struct fair_queue *q)
 {
-	struct decision_record d;
+	const struct fair_hooks *hooks = q->asked;
+	struct decision d __uninitialized;
 	struct entity *e;
 
 	if (!traced(q->rq->s, EVENT_sched_decision_pick))
-		return asked(q)->pick(q);
+		return hooks->pick(q);
 	begin_among_all(&d, q, NULL, 0);
-	e = asked(q)->pick(q);
-	d.answer = e != NULL;
+	e = hooks->pick(q);
 	end(&d, EVENT_ID_sched_decision_pick, q, e,
 	    !e		       ? RULE_nobody
 	    : d.nr_queued == 1 ? RULE_only_one
 	    : q->rule	       ? q->rule
-			       : asked(q)->pick_rule);
+			       : hooks->pick_rule,
+	    e != NULL, 0);
 	return e;
 }
 
 static bool record_preempts(struct fair_queue *q, struct entity *curr, struct entity *woken,
 			    unsigned flags)
 {
-	struct decision_record d;
+	const struct fair_hooks *hooks = q->asked;
+	struct decision d __uninitialized;
+	bool answer;
 
 	if (!traced(q->rq->s, EVENT_sched_decision_preempt))
-		return asked(q)->preempts(q, curr, woken, flags);
+		return hooks->preempts(q, curr, woken, flags);
 	begin_among_all(&d, q, woken, flags);
-	d.answer = asked(q)->preempts(q, curr, woken, flags);
-	end(&d, EVENT_ID_sched_decision_preempt, q, woken,
-	    q->rule ? q->rule : asked(q)->preempts_rule);
-	return d.answer;
+	answer = hooks->preempts(q, curr, woken, flags);
+	end(&d, EVENT_ID_sched_decision_preempt, q, woken, q->rule ? q->rule : hooks->preempts_rule,
+	    answer, 0);
+	return answer;
 }
 
 static bool record_tick_expired(struct fair_queue *q, struct entity *e)
 {
-	struct decision_record d;
+	const struct fair_hooks *hooks = q->asked;
+	struct decision d __uninitialized;
+	bool answer;
 
 	if (!traced(q->rq->s, EVENT_sched_decision_tick))
-		return asked(q)->tick_expired(q, e);
+		return hooks->tick_expired(q, e);
 	begin_among_all(&d, q, e, 0);
-	d.answer = asked(q)->tick_expired(q, e);
-	end(&d, EVENT_ID_sched_decision_tick, q, e,
-	    q->rule ? q->rule : asked(q)->tick_expired_rule);
-	return d.answer;
+	answer = hooks->tick_expired(q, e);
+	end(&d, EVENT_ID_sched_decision_tick, q, e, q->rule ? q->rule : hooks->tick_expired_rule,
+	    answer, e->sum_exec - e->prev_sum_exec);
+	return answer;
 }
 
 static void record_place(struct fair_queue *q, struct entity *e, unsigned flags)
 {
-	struct decision_record d;
+	struct decision d __uninitialized;
 
 	if (!traced(q->rq->s, EVENT_sched_decision_place)) {
-		asked(q)->place(q, e, flags);
+		q->asked->place(q, e, flags);
 		return;
 	}
 	begin_out_of_tree(&d, q, e, flags);
-	asked(q)->place(q, e, flags);
+	q->asked->place(q, e, flags);
 	end(&d, EVENT_ID_sched_decision_place, q, e,
 	    flags & (PLACE_NEW | PLACE_SLEEPER | PLACE_ASLEEP) ? RULE_arrives_absent
 	    : flags & ENQUEUE_INITIAL			       ? RULE_arrives_new
 	    : !(flags & ENQUEUE_WAKEUP)			       ? RULE_arrives_moved
 	    : flags & ENQUEUE_DELAYED			       ? RULE_arrives_delayed
-							       : RULE_arrives_woken);
+							       : RULE_arrives_woken,
+	    false, 0);
 }
 
 static void record_charge(struct fair_queue *q, struct entity *e, u64 delta)
 {
-	struct decision_record d;
+	struct decision d __uninitialized;
 
 	if (!traced(q->rq->s, EVENT_sched_decision_charge)) {
-		asked(q)->charge(q, e, delta);
+		q->asked->charge(q, e, delta);
 		return;
 	}
-	begin(&d, q, NULL, 0);
-	d.nr_rows = put_candidate(q, e, DECISION_SUBJECT, 0);
-	d.delta = delta;
-	asked(q)->charge(q, e, delta);
-	d.answer = q->rule != RULE_policy_order;
-	end(&d, EVENT_ID_sched_decision_charge, q, e, d.answer ? q->rule : RULE_ran);
+	begin(&d, q, e, 0, ITSELF);
+	q->asked->charge(q, e, delta);
+	end(&d, EVENT_ID_sched_decision_charge, q, e, q->rule ? q->rule : RULE_ran, q->rule != 0,
+	    delta);
 }
 
 static bool record_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 {
-	struct decision_record d;
+	struct decision d __uninitialized;
+	bool answer;
 
 	if (!traced(q->rq->s, EVENT_sched_decision_leave))
-		return asked(q)->leave(q, e, flags);
+		return q->asked->leave(q, e, flags);
 	begin_out_of_tree(&d, q, e, flags);
-	d.answer = asked(q)->leave(q, e, flags);
+	answer = q->asked->leave(q, e, flags);
 	end(&d, EVENT_ID_sched_decision_leave, q, e,
-	    flags & DEQUEUE_SLEEP ? RULE_sleeps : RULE_departs);
-	return d.answer;
+	    flags & DEQUEUE_SLEEP ? RULE_sleeps : RULE_departs, answer, 0);
+	return answer;
 }
 
 /* Not recorded: what they did is seen at the next decision. */
 static void ask_yield(struct fair_queue *q, struct entity *e)
 {
-	asked(q)->yield(q, e);
+	q->asked->yield(q, e);
 }
 
 static void ask_reweight(struct fair_queue *q, struct entity *e, u64 weight)
 {
-	asked(q)->reweight(q, e, weight);
+	q->asked->reweight(q, e, weight);
 }
 
 static const struct fair_hooks recording_hooks = {
@@ -293,9 +295,20 @@ static const struct fair_hooks recording_hooks = {
 	.reweight = ask_reweight,
 };
 
+static u8 number_of(const struct fair_policy *policy, const struct sched *s)
+{
+	u8 number = 0;
+
+	while (number < POLICY_guest && s->policy[number] != policy)
+		number++;
+	return number;
+}
+
 void queue_choose_hooks(struct fair_queue *q)
 {
-	q->hooks = traced_any(q->rq->s, FAIR_DECISION_EVENTS) ? &recording_hooks : asked(q);
+	q->number = number_of(q->policy, q->rq->s);
+	q->asked = q->policy->choose_hooks(q);
+	q->hooks = traced_any(q->rq->s, FAIR_DECISION_EVENTS) ? &recording_hooks : q->asked;
 }
 
 void fair_record(struct sched *s)

@@ -58,7 +58,8 @@ struct fair_queue {
 	bool idle;		  /* as a whole it is SCHED_IDLE to the queue above */
 	bool limited, throttled;  /* by bandwidth.c; throttled: it is not in the queue above */
 	const struct fair_policy *policy; /* whose terms its numbers are in */
-	const struct fair_hooks *hooks;	  /* of the policy, or those that it lends this queue */
+	const struct fair_hooks *asked;	  /* of the policy, or those that it lends this queue */
+	const struct fair_hooks *hooks;	  /* the same, or those that record what they answer */
 	struct load_weight load;	  /* sum over queued entities, the running one included */
 	u32 nr_running;			  /* queued entities, the running one included */
 	u32 nr_idle;			  /* of them, SCHED_IDLE */
@@ -67,6 +68,7 @@ struct fair_queue {
 	struct rb_tree due;	 /* those of them, instead, that have a time when they are due */
 	struct entity *curr;	 /* the running entity; not in the timeline */
 	u8 rule;		 /* of decision_rule: the last one that because() told of */
+	u8 number;		 /* of its policy, in records of decisions */
 	bool timed_turns;	 /* the root's: the policy is asked for a timer at each turn */
 	struct pelt avg;	 /* over queued and sleeping entities of this CPU */
 	struct propagation up;	 /* what came and went below and is not yet in owner's averages */

@@ -329,6 +329,7 @@ const struct fair_policy eevdf_policy = {
 	.pass = eevdf_pass,
 	.reset = eevdf_reset,
 	.numbers = eevdf_numbers,
+	.candidates = eevdf_candidates,
 	.queue_numbers = eevdf_queue_numbers,
 	.dump = eevdf_dump,
 	.dump_queue = eevdf_dump_queue,

@@ -135,10 +135,42 @@ void eevdf_reweight(struct fair_queue *q, struct entity *e, u64 weight);
 #define EEVDF_RULES                                                                                \
 	.hooks.pick_rule = RULE_earliest_deadline,                                                 \
 	.hooks.tick_expired_rule = RULE_request_used_up, .hooks.preempts_rule = RULE_pick_agrees
-void eevdf_numbers(struct fair_queue *q, struct entity *e, struct decision_numbers *n);
+void eevdf_candidates(struct run *run, struct fair_queue *q);
 void eevdf_queue_numbers(struct fair_queue *q, struct queue_numbers *n);
 void eevdf_check(struct fair_queue *q);
 void eevdf_dump(struct entity *e, struct text *out);
 void eevdf_dump_queue(struct fair_queue *q, struct text *out);
 void eevdf_dump_key(struct entity *e, struct text *out);
 #define EEVDF_KEY_COLUMNS "         vruntime  eligible         deadline            slice"
+
+/* The state of @e as flags of a record. */
+static inline u16 eevdf_flags_inline(const struct fair_queue *q, const struct entity *e)
+{
+	const struct eevdf_entity *ee = eevdf_entity(e);
+
+	return (u16)((ee->protected ? DECISION_REQUEST_LASTS : 0) |
+		     (ee->turn_over == RULE_request_used_up ? DECISION_REQUEST_USED : 0) |
+		     (ee->relative ? DECISION_RELATIVE : 0) |
+		     (e == eevdf_queue(q)->next ? DECISION_NEXT : 0));
+}
+
+__noinline u16 eevdf_flags(const struct fair_queue *q, const struct entity *e);
+
+static inline void eevdf_numbers(struct fair_queue *q, struct entity *e, unsigned where,
+				 struct decision_numbers *n)
+{
+	const struct eevdf_entity *ee = eevdf_entity(e);
+	bool waits = where & DECISION_QUEUED && !(where & DECISION_RUNS);
+
+	n->deadline = ee->deadline;
+	n->slice = ee->slice;
+	n->lag = ee->vlag;
+	if (where & AFTER_DECISION)
+		return;
+	if (where & DECISION_QUEUED && eevdf_eligible(q, e))
+		n->flags = DECISION_ELIGIBLE;
+	if (!waits)
+		n->flags |= eevdf_flags_inline(q, e);
+	else if (unlikely(e == eevdf_queue(q)->next))
+		n->flags |= eevdf_flags(q, e); /* out of the way of the many */
+}

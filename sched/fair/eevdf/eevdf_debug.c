@@ -4,6 +4,7 @@
  * /proc/PID/sched and debugfs `debug`, as Linux 6.12 has them. Lock: the runqueue's.
  */
 #include "sched/fair/eevdf/eevdf.h"
+#include "sched/fair/core/candidates.h"
 #include "lib/fmt.h"
 
 /* --- invariants ------------------------------------------------------------- */
@@ -67,25 +68,12 @@ void eevdf_check(struct fair_queue *q)
 
 /* --- records of decisions --------------------------------------------------- */
 
-void eevdf_numbers(struct fair_queue *q, struct entity *e, struct decision_numbers *n)
+u16 eevdf_flags(const struct fair_queue *q, const struct entity *e)
 {
-	const struct eevdf_entity *ee = eevdf_entity(e);
-
-	n->deadline = ee->deadline;
-	n->slice = ee->slice;
-	n->lag = ee->vlag;
-	n->flags = (u16)((ee->protected ? DECISION_REQUEST_LASTS : 0) |
-			 (ee->turn_over == RULE_request_used_up ? DECISION_REQUEST_USED : 0) |
-			 (ee->relative ? DECISION_RELATIVE : 0) |
-			 (e == eevdf_queue(q)->next ? DECISION_NEXT : 0));
-	if (e->queued && eevdf_eligible(q, e))
-		n->flags |= DECISION_ELIGIBLE;
+	return eevdf_flags_inline(q, e);
 }
 
-void eevdf_queue_numbers(struct fair_queue *q, struct queue_numbers *n)
-{
-	n->v = eevdf_now(q);
-}
+POLICY_CANDIDATES(eevdf)
 
 /* --- dumps ------------------------------------------------------------------ */
 

@@ -82,6 +82,11 @@ u64 eevdf_now(struct fair_queue *q)
 	return eq->v0;
 }
 
+void eevdf_queue_numbers(struct fair_queue *q, struct queue_numbers *n)
+{
+	n->v = eevdf_now(q);
+}
+
 /* --- lag -------------------------------------------------------------------- */
 
 s64 eevdf_lag_limit(const struct fair_queue *q, struct entity *e)

@@ -319,6 +319,7 @@ const struct fair_policy fdl_policy = {
 	.select_cpu = fdl_select_cpu,
 	.forget_group = fdl_forget_group,
 	.numbers = fdl_numbers,
+	.candidates = fdl_candidates,
 	.queue_numbers = fdl_queue_numbers,
 	.dump = fdl_dump,
 	.dump_queue = fdl_dump_queue,

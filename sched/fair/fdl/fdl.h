@@ -87,7 +87,9 @@ void fdl_params(const struct task_group *tg, struct task_group_params *out);
 void fdl_forget_group(struct sched *s, struct task_group *tg);
 
 /* The invariants of fair/fdl_debug.c, and the policy's lines in dumps. */
-void fdl_numbers(struct fair_queue *q, struct entity *e, struct decision_numbers *n);
+void fdl_numbers(struct fair_queue *q, struct entity *e, unsigned where,
+		 struct decision_numbers *n);
+void fdl_candidates(struct run *run, struct fair_queue *q);
 void fdl_queue_numbers(struct fair_queue *q, struct queue_numbers *n);
 void fdl_check(struct fair_queue *q);
 void fdl_dump(struct entity *e, struct text *out);

@@ -2,6 +2,7 @@
 /* FDL's invariants, computed the slow way, and its lines in dumps. */
 #include "sched/fair/cfs/cfs.h"
 #include "sched/fair/fdl/fdl.h"
+#include "sched/fair/core/candidates.h"
 #include "lib/fmt.h"
 
 static void check_entity(const struct fair_queue *q, struct entity *e)
@@ -31,11 +32,14 @@ void fdl_check(struct fair_queue *q)
 }
 
 /* The deadlines are on the clock of the queue, from now on. */
-void fdl_numbers(struct fair_queue *q, struct entity *e, struct decision_numbers *n)
+void fdl_numbers(struct fair_queue *q, struct entity *e, unsigned where, struct decision_numbers *n)
 {
-	cfs_numbers(q, e, n);
-	n->deadline = e->due ? e->due - fdl_now(q) : 0;
+	cfs_numbers(q, e, where, n);
+	if (where & (DECISION_DUE | AFTER_DECISION) && e->due)
+		n->deadline = e->due - fdl_now(q);
 }
+
+POLICY_CANDIDATES(fdl)
 
 void fdl_queue_numbers(struct fair_queue *q, struct queue_numbers *n)
 {
