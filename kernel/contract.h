@@ -18,6 +18,11 @@
 #define assert_irqs_on()     assert(arch_irq_enabled())
 /*
  * The function may switch: preemption is on, no spin lock is held, this is no interrupt. Not by
- * this_cpu(): the thread may move to another CPU between finding its words and reading them.
+ * this_cpu(): the thread may move to another CPU between finding its words and reading them. A good
+ * place for a switch that is due.
  */
-#define might_sleep() assert(arch_preemptible() && !arch_in_irq())
+#define might_sleep()                                                                              \
+	do {                                                                                       \
+		assert(arch_preemptible() && !arch_in_irq());                                      \
+		might_resched();                                                                   \
+	} while (0)

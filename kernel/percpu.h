@@ -8,6 +8,10 @@ struct thread;
 struct arch_cpu;
 struct user_regs;
 
+/* How urgently: LAZY may wait until the CPU is back in user space (kernel/task/preempt.c). */
+#define NEED_RESCHED_NOW  1u
+#define NEED_RESCHED_LAZY 2u
+
 struct cpu {
 	/* --- read by assembly: offsets are asserted in arch/x86 --- */
 	struct cpu *self;
@@ -15,7 +19,7 @@ struct cpu {
 	u64 kernel_sp;		/* stack for entries from user space */
 	u64 user_sp_scratch;	/* system call entry */
 	u32 preempt_count;	/* > 0: no preemption of kernel code on this CPU */
-	u32 need_resched;	/* the scheduler wants a switch (host_kick) */
+	u32 need_resched;	/* the scheduler wants a switch (host_kick): NEED_RESCHED_ */
 	u64 user_cycles;	/* arch_cycles() spent in user space; written by this CPU */
 	/* --- C only --- */
 	u32 irq_depth; /* nested interrupts */

@@ -153,8 +153,24 @@ void schedule(void);
  */
 void yield(void);
 
-/* Switch now if the scheduler asked for it and the context allows it. */
+/* Switch now if the scheduler asked for it, and context and model of preemption allow it. */
 void preempt_now(void);
+void cond_resched_slow(void);
+void might_resched_slow(void);
+
+/* A point of a long loop where other threads may run under the models that need such points. */
+static inline void cond_resched(void)
+{
+	if (unlikely(arch_need_resched()))
+		cond_resched_slow();
+}
+
+/* The same where the code may sleep anyway. */
+static inline void might_resched(void)
+{
+	if (unlikely(arch_need_resched()))
+		might_resched_slow();
+}
 
 static inline void preempt_disable(void)
 {

@@ -83,6 +83,9 @@ struct sched_class {
 	 */
 	bool nice;
 
+	/* A task that takes over from another of the class may wait for it (resched_patiently). */
+	bool patient;
+
 	/* fork() of its tasks is refused, unless reset_on_fork takes the class from the child. */
 	bool unforkable;
 

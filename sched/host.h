@@ -42,8 +42,12 @@ u64 host_clock(unsigned cpu);
  */
 void host_timer(unsigned cpu, u64 when);
 
-/* Have @cpu call sched_switch_begin() soon. Idempotent; calls may coalesce. */
-void host_kick(unsigned cpu);
+/*
+ * Have @cpu call sched_switch_begin() soon; if not @urgent, a host may let it wait until @cpu is
+ * back in user mode. A tick that finds such a call unanswered makes an urgent one. Idempotent;
+ * calls may coalesce.
+ */
+void host_kick(unsigned cpu, bool urgent);
 
 /* Non-recursive. The caller has interrupts off. */
 void host_lock(struct host_lock *lock);

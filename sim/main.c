@@ -69,6 +69,7 @@ static struct sim *new_sim(const struct options *o, const struct machine_desc *m
 		.fair_policy = policy,
 		.seed = o->seed,
 		.disturbance = o->disturbance,
+		.lazy = o->lazy,
 		.costs = o->costs,
 		.check = o->check,
 		.next = workload_next,

@@ -20,6 +20,7 @@ enum {
 	OPT_PLUGIN,
 	OPT_LIST_POLICIES,
 	OPT_HZ,
+	OPT_PREEMPT,
 	OPT_SEED,
 	OPT_TIME,
 	OPT_SET,
@@ -58,10 +59,11 @@ static const struct {
 #undef COST
 };
 
-static struct option long_options[25 + ARRAY_SIZE(cost_options)] = {
+static struct option long_options[26 + ARRAY_SIZE(cost_options)] = {
 	{ "cpus", required_argument, NULL, OPT_CPUS },
 	{ "topology", required_argument, NULL, OPT_TOPOLOGY },
 	{ "skew", required_argument, NULL, OPT_SKEW },
+	{ "preempt", required_argument, NULL, OPT_PREEMPT },
 	{ "clock", required_argument, NULL, OPT_CLOCK },
 	{ "late-ticks", required_argument, NULL, OPT_LATE_TICKS },
 	{ "jumps", required_argument, NULL, OPT_JUMPS },
@@ -84,7 +86,17 @@ static struct option long_options[25 + ARRAY_SIZE(cost_options)] = {
 	{ "bench", no_argument, NULL, OPT_BENCH },
 	{ "help", no_argument, NULL, OPT_HELP },
 };
-#define NR_PLAIN_OPTIONS 24
+#define NR_PLAIN_OPTIONS 25
+
+/* Simulated tasks never run in the kernel, where the other models of preemption differ. */
+static bool is_lazy(const char *text)
+{
+	bool lazy = !strcmp(text, "lazy");
+
+	if (!lazy && strcmp(text, "full"))
+		usage_error("--preempt %s: must be full or lazy", text);
+	return lazy;
+}
 
 static void print_names(void)
 {
@@ -114,6 +126,7 @@ static void print_help(void)
 	       "  --late-ticks T      now and then a CPU has no tick for less than T\n"
 	       "  --jumps T/EVERY     again and again all clocks jump ahead by T\n"
 	       "  --dumps EVERY       again and again somebody reads all of its state\n"
+	       "  --preempt MODEL     full or lazy: how soon another CPU notices a fair wakeup\n"
 	       "scheduler:\n"
 	       "  --sched NAME|all    fair policy: ",
 	       CPU_MAX);
@@ -280,6 +293,9 @@ static void take_option(struct options *o, int option, const char *text)
 		break;
 	case OPT_DUMPS:
 		o->disturbance.dump_every_ns = time_of("dumps", text, 1);
+		break;
+	case OPT_PREEMPT:
+		o->lazy = is_lazy(text);
 		break;
 	case OPT_SEED:
 		o->seed = number("seed", text, 0, UINT64_MAX);

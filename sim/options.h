@@ -15,6 +15,7 @@ struct options {
 	unsigned cpus, hz;
 	u64 seed, duration; /* ns; 0: the workload's own, or else DEFAULT_DURATION */
 	struct sim_disturbance disturbance;
+	bool lazy;	    /* preemption model: lazy, else full */
 	struct sim_costs costs;
 	/* "name=value" for tunables, and lines for the features file, in the order given. */
 	const char *set[MAX_SETTINGS], *features[MAX_SETTINGS];

@@ -263,6 +263,7 @@ void arch_pt_walk(u64 root, u64 va, u64 end,
 	for (u64 next; va < end; va = next) {
 		u64 *entry = entry_find(root, va, &next);
 
+		cond_resched();
 		if (entry && *entry & PTE_LARGE) { /* direct map: to look at only */
 			fn(arg, va, *entry & PTE_ADDR, pte_prot(*entry));
 		} else if (entry) {
@@ -283,6 +284,7 @@ int arch_pt_copy(u64 dst, u64 src, u64 va, u64 end, bool cow, void (*ref)(u64 pa
 	for (u64 next; va < end; va = next) {
 		u64 *from = entry_find(src, va, &next), *to;
 
+		cond_resched();
 		if (!from)
 			continue;
 		to = entry_alloc(dst, va, 0, program_table);

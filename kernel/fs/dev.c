@@ -68,6 +68,7 @@ static long read_random(struct file *f, void *user_buf, size_t n, u64 *pos)
 		done += len;
 		if (signal_pending())
 			break;
+		cond_resched();
 	}
 	return (long)done;
 }

@@ -372,6 +372,7 @@ static __noinline long put_pieces(struct pipe *p, const char *user, size_t n, u3
 		if (ret < 0)
 			return done ? (long)done : ret;
 		done += (size_t)ret;
+		cond_resched();
 	}
 	return (long)done;
 }

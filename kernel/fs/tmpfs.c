@@ -134,6 +134,7 @@ static bool free_subtree(struct inode *i, u64 node, unsigned height, u64 from)
 	for (u64 s = from >> shift; height > 0 && s < FANOUT; s++) {
 		u64 inner = s == from >> shift ? from & (BIT(shift) - 1) : 0;
 
+		cond_resched();
 		if (slots[s] && free_subtree(i, slots[s], height - 1, inner))
 			slots[s] = 0;
 	}
@@ -179,6 +180,7 @@ static long tmpfs_read(struct file *f, void *user_buf, size_t n, u64 *pos)
 		*pos += len - left;
 		if (left)
 			return done ? (long)done : -EFAULT;
+		cond_resched();
 	}
 	return (long)done;
 }
@@ -241,6 +243,7 @@ static long tmpfs_write(struct file *f, const void *user_buf, size_t n, u64 *pos
 		grow(i, *pos);
 		if (left)
 			err = -EFAULT;
+		cond_resched();
 	}
 	if (done)
 		inode_touch(i);
@@ -301,6 +304,7 @@ static long tmpfs_allocate(struct inode *i, u64 offset, u64 len, bool grow_file)
 		if (pa)
 			page_put(pa);
 		err = !pa ? -ENOSPC : signal_pending() ? -EINTR : 0;
+		cond_resched();
 	}
 	if (!err && grow_file)
 		grow(i, end);

@@ -137,9 +137,11 @@ void mm_populate(struct mm *mm, u64 start, u64 end)
 		unsigned access = v->prot & PT_WRITE ? PT_WRITE : v->prot & (PT_READ | PT_EXEC);
 		u64 stop = min(v->end, end);
 
-		for (addr = max(addr, v->start); access && addr < stop; addr += PAGE_SIZE)
+		for (addr = max(addr, v->start); access && addr < stop; addr += PAGE_SIZE) {
+			cond_resched();
 			if (mm_fault(mm, addr, access) != FAULT_OK)
 				return;
+		}
 	}
 }
 

@@ -207,6 +207,8 @@ size_t mm_access(struct mm *mm, u64 addr, void *buf, size_t n, bool write)
 	might_sleep();
 	mutex_lock(&mm->lock);
 	while (done < n && addr < USER_END) {
+		cond_resched();
+
 		u64 pa = mm_fault_page(mm, addr, write ? PT_WRITE : PT_READ);
 		size_t len = min(n - done, (size_t)(PAGE_SIZE - addr % PAGE_SIZE));
 

@@ -8,6 +8,7 @@
 
 #include "kernel/pseudo/engine.h"
 #include "kernel/kernel.h"
+#include "kernel/task/preempt.h"
 #include "kernel/time/time.h"
 #include "lib/errno.h"
 #include "lib/string.h"
@@ -146,13 +147,6 @@ static size_t show_waste(void *arg, char *buf, size_t size)
 		stat.counted, stat.ns, stat.llc_ns, stat.nr_wasted, stat.nr_idle, stat.nr_waiting);
 }
 
-/* The kernel is always preemptible. */
-static size_t show_preempt(void *arg, char *buf, size_t size)
-{
-	(void)arg;
-	return (size_t)snprintf(buf, size, "none voluntary (full) \n");
-}
-
 /* --- the fair policy: all names, the one in use in brackets ---------------------------- */
 
 static struct mutex swap_lock = MUTEX_INIT(swap_lock);
@@ -169,21 +163,49 @@ static size_t show_fair_class(void *arg, char *buf, size_t size)
 	return t.len;
 }
 
-static long store_fair_class(void *arg, const char *text, size_t len)
+#define NAME_SIZE 16
+
+/* Copies what was written, without the end of its line. Returns 0 or -EINVAL. */
+static int take_name(char name[NAME_SIZE], const char *text, size_t len)
 {
 	size_t word = len && text[len - 1] == '\n' ? len - 1 : len;
-	char name[16];
-	int err;
 
-	(void)arg;
-	if (word >= sizeof(name))
+	if (word >= NAME_SIZE)
 		return -EINVAL;
 	memcpy(name, text, word);
 	name[word] = '\0';
+	return 0;
+}
+
+static long store_fair_class(void *arg, const char *text, size_t len)
+{
+	char name[NAME_SIZE];
+	int err = take_name(name, text, len);
+
+	(void)arg;
+	if (err)
+		return err;
 	mutex_lock(&swap_lock);
 	with_irqs_off(err = sched_fair_swap(machine, name, arch_cpu_id()));
 	mutex_unlock(&swap_lock);
 	return err < 0 ? err : (long)len;
+}
+
+/* --- the model of preemption -------------------------------------------------------------- */
+
+static size_t show_preempt(void *arg, char *buf, size_t size)
+{
+	(void)arg;
+	return preempt_print(buf, size);
+}
+
+static long store_preempt(void *arg, const char *text, size_t len)
+{
+	char name[NAME_SIZE];
+	int err = take_name(name, text, len) ?: preempt_choose(name);
+
+	(void)arg;
+	return err ? err : (long)len;
 }
 
 /* --- domains: arg is the CPU, the level and the file ------------------------------------ */
@@ -283,7 +305,7 @@ static const struct pseudo_file state_files[] = {
 	{ .name = "sched/features", .mode = 0644, .show = show_features, .store = store_features },
 	{ .name = "sched/debug", .mode = 0444, .show = show_debug },
 	{ .name = "sched/waste", .mode = 0444, .show = show_waste },
-	{ .name = "sched/preempt", .mode = 0444, .show = show_preempt },
+	{ .name = "sched/preempt", .mode = 0644, .show = show_preempt, .store = store_preempt },
 	{ .name = "qos/qos_params",
 	  .mode = 0644,
 	  .show = show_qos_params,

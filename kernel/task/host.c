@@ -6,6 +6,7 @@
 #include "sched/host.h"
 
 #include "kernel/kernel.h"
+#include "kernel/task/preempt.h"
 #include "kernel/task/thread.h"
 #include "kernel/time/tick.h"
 
@@ -21,17 +22,19 @@ void host_timer(unsigned cpu, u64 when)
 	timer_set_sched(cpu, when);
 }
 
-void host_kick(unsigned cpu)
+void host_kick(unsigned cpu, bool urgent)
 {
 	struct cpu *c = cpus[cpu];
+	bool lazy = !urgent && READ_ONCE(preempt_model)->is_patient;
+	u32 how = lazy ? NEED_RESCHED_LAZY : NEED_RESCHED_NOW;
 
 	/*
-	 * A CPU that finds the word set leaves the rest to the CPU that set it; switch_threads()
-	 * clears it.
+	 * A CPU that finds the bit set leaves the rest to the CPU that set it; switch_threads()
+	 * clears the word.
 	 */
-	if (__atomic_exchange_n(&c->need_resched, 1, __ATOMIC_SEQ_CST))
+	if (__atomic_fetch_or(&c->need_resched, how, __ATOMIC_SEQ_CST) & how)
 		return;
-	if (c != this_cpu())
+	if (c != this_cpu() && !lazy)
 		arch_send_reschedule(cpu);
 }
 

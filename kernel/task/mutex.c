@@ -67,6 +67,7 @@ void mutex_lock(struct mutex *m)
 {
 	if (DEBUG)
 		lockdep_acquire_mutex(m, false);
+	might_resched();
 	if (likely(take_if_free(m)))
 		return;
 	assert(m->holder != current);

@@ -3,9 +3,9 @@
  * Switching threads: the kernel's half of the scheduler's protocol.
  *
  *	schedule()      the running thread gives the CPU up: it announced a sleep, yielded, or ended
- *	preempt_now()   the scheduler wants the CPU for somebody else (need_resched) and kernel code
- *	                has just become preemptible; also at the end of interrupts and before user
- *	                space
+ *	preempt_here()  the scheduler wants the CPU for somebody else (need_resched), and kernel
+ *	                code has come to where the model of preemption allows it (preempt.c);
+ *	                also at the end of interrupts and before user space
  *
  * Both end in switch_threads(): sched_switch_begin() picks with the runqueue locked, arch_switch()
  * changes stacks, and the thread that runs then calls finish_switch(), which unlocks. A thread that
@@ -15,6 +15,7 @@
  * each switch, so it need not move with the threads.
  */
 #include "kernel/kernel.h"
+#include "kernel/task/preempt.h"
 #include "kernel/task/proc.h"
 #include "kernel/task/signal.h"
 #include "kernel/task/task.h"
@@ -88,7 +89,7 @@ void yield(void)
 	arch_irq_enable();
 }
 
-void preempt_now(void)
+void preempt_here(u32 requests)
 {
 	/*
 	 * If preemption or interrupts are off, need_resched is looked at again when they are turned
@@ -97,7 +98,7 @@ void preempt_now(void)
 	if (!arch_preemptible() || !arch_irq_enabled())
 		return;
 	arch_irq_disable();
-	while (arch_need_resched() && !this_cpu()->irq_depth)
+	while (this_cpu()->need_resched & requests && !this_cpu()->irq_depth)
 		preempt();
 	arch_irq_enable();
 }
@@ -106,7 +107,7 @@ void kernel_preempt_irq(void)
 {
 	struct cpu *c = this_cpu();
 
-	if (c->need_resched && !c->preempt_count)
+	if (c->need_resched & NEED_RESCHED_NOW && !c->preempt_count && preempt_model->anywhere)
 		preempt();
 }
 

@@ -257,7 +257,7 @@ static void kick_idle_balancer(struct rq *rq, u64 now)
 		WRITE_ONCE(s->nohz_next_balance, now + 1);
 		if (!__atomic_exchange_n(&helper->nohz_kicked, true, __ATOMIC_ACQ_REL)) {
 			rq->nohz_kick_count++;
-			host_kick(cpu);
+			host_kick(cpu, true);
 		}
 		return;
 	}

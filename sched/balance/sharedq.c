@@ -117,12 +117,12 @@ static void call_idle(struct rq *rq)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for_each_cpu(cpu, &s->shared_idle) {
 		if (shares_llc(s, cpu, rq->cpu))
-			return host_kick(cpu);
+			return host_kick(cpu, true);
 		if (far && cpumask_test(node, cpu) && !READ_ONCE(cpu_rq(s, cpu)->shared.steal_at))
 			found = (int)cpu;
 	}
 	if (found >= 0)
-		host_kick((unsigned)found);
+		host_kick((unsigned)found, true);
 }
 
 /* --- linking -------------------------------------------------------------- */

@@ -46,25 +46,37 @@ void rq_update_timer(struct rq *rq);
 
 /* --- switches and moves (core.c) ------------------------------------------ */
 
-/* Ask @rq's CPU for a switch. */
+/* Ask @rq's CPU for a switch, unless that is being chosen or was asked for as urgently. */
+static inline void ask_for_switch(struct rq *rq, enum resched urgency)
+{
+	if (rq->need_resched >= urgency)
+		return;
+	rq->need_resched = (u8)urgency;
+	host_kick(rq->cpu, urgency == RESCHED_NOW);
+}
+
 static inline void resched(struct rq *rq)
 {
-	if (rq->need_resched)
-		return;
-	rq->need_resched = true;
-	host_kick(rq->cpu);
+	ask_for_switch(rq, RESCHED_NOW);
+}
+
+/* The same by a class that is patient: the host may wait for a convenient moment (host_kick). */
+static inline void resched_patiently(struct rq *rq)
+{
+	ask_for_switch(rq, RESCHED_PATIENT);
 }
 
 /* Ask for a switch if @t, just queued on @rq, takes over. @flags: select_reason. */
 static inline void check_preempt(struct rq *rq, struct task *t, unsigned flags)
 {
-	struct task *curr = rq->curr;
+	const struct sched_class *class = t->class, *running = rq->curr->class;
 
-	if (rq->need_resched)
-		return;
-	if (t->class == curr->class ? t->class->preempts(rq, t, flags)
-				    : t->class->rank < curr->class->rank)
-		resched(rq);
+	if (class != running) {
+		if (class->rank < running->rank)
+			resched(rq);
+	} else if (!rq->need_resched && class->preempts(rq, t, flags)) {
+		ask_for_switch(rq, class->patient ? RESCHED_PATIENT : RESCHED_NOW);
+	}
 }
 
 /* So many more tasks of @rq, locked, can be picked; fewer, if negative. */

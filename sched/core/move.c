@@ -112,8 +112,8 @@ void push_current(struct rq *rq, unsigned to)
 	rq_assert_locked(rq);
 	rq->curr->push_cpu = (s32)to;
 	/* Not resched(): a choice under way has passed the point where it would see that. */
-	rq->need_resched = true;
-	host_kick(rq->cpu);
+	rq->need_resched = RESCHED_NOW;
+	host_kick(rq->cpu, true);
 }
 
 void ensure_usable_cpu(struct rq *rq, struct task *t)

@@ -20,6 +20,9 @@ struct group;
 /* Alone a task yields to nobody; the usual rq->yield_below. */
 #define YIELD_BELOW 2
 
+/* Requests for a switch, in order of urgency. */
+enum resched { RESCHED_NONE, RESCHED_PATIENT, RESCHED_NOW };
+
 struct rq {
 	struct host_lock lock;
 
@@ -39,7 +42,7 @@ struct rq {
 	u32 nr_running;		/* queued and pickable, over all classes */
 	u32 nr_restricted;	/* queued, but not allowed on every CPU */
 	u32 yield_below;	/* with fewer runnable tasks than this sched_yield() is no matter */
-	bool need_resched;	/* a switch was asked for, or its choice is under way */
+	u8 need_resched;	/* enum resched: a switch was asked for, or is being chosen */
 	u32 nr_uninterruptible; /* asleep in a state that counts in the load average */
 	struct fair_queue fair; /* the root's */
 	struct prng prng;	/* for policies that draw lots */

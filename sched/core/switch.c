@@ -111,7 +111,7 @@ struct task *sched_switch_begin(struct sched *s, unsigned cpu, bool preempt)
 
 	rq_lock(rq);
 	prev = rq->curr;
-	rq->need_resched = true; /* so nobody asks: what follows is the answer */
+	rq->need_resched = RESCHED_NOW; /* so nobody asks: what follows is the answer */
 	rq->sched_count += schedstats(s);
 	if (unlikely(READ_ONCE(rq->notice)))
 		notice_others(rq);
@@ -127,7 +127,7 @@ struct task *sched_switch_begin(struct sched *s, unsigned cpu, bool preempt)
 			prev->class->yield(rq);
 	}
 	next = pick_next(rq, prev);
-	rq->need_resched = false;
+	rq->need_resched = RESCHED_NONE;
 	rq->prev = prev;
 	if (next != prev)
 		switch_current(rq, prev, next, preempt);

@@ -26,6 +26,8 @@ void sched_tick(struct sched *s, unsigned cpu)
 	struct rq *rq = cpu_rq(s, cpu);
 
 	rq_lock(rq);
+	if (unlikely(rq->need_resched == RESCHED_PATIENT))
+		resched(rq);
 	rq->curr->class->tick(rq, rq->curr);
 	if (unlikely(rq->timer_stale))
 		rq_update_timer(rq);

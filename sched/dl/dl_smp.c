@@ -82,7 +82,7 @@ void dl_ask_others_to_push(struct rq *rq)
 		return;
 	for_each_cpu(cpu, &rq->s->online)
 		if (cpu != rq->cpu && READ_ONCE(dl_seen(cpu_rq(rq->s, cpu))->overloaded))
-			host_kick(cpu);
+			host_kick(cpu, true);
 }
 
 unsigned dl_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned reason)

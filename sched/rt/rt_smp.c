@@ -70,7 +70,7 @@ void rt_ask_others_to_push(struct rq *rq)
 	unsigned cpu;
 
 	for_each_cpu(cpu, &rq->s->rt_overload)
-		host_kick(cpu);
+		host_kick(cpu, true);
 }
 
 unsigned rt_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned reason)

@@ -39,12 +39,13 @@ void host_timer(unsigned cpu, u64 when)
 		queue_cancel(&host->queue, timer);
 }
 
-void host_kick(unsigned cpu)
+void host_kick(unsigned cpu, bool urgent)
 {
 	struct sim_cpu *c = &host->cpus[cpu];
 
 	host->count.kicks++;
-	if (cpu == host->this_cpu)
+	/* Without an interrupt a CPU notices when it next has a reason to look. */
+	if (cpu == host->this_cpu || (!urgent && host->config.lazy))
 		c->kicked = true;
 	else if (!event_queued(&c->kick))
 		queue_set(&host->queue, &c->kick, host->now + host->config.costs.ipi_ns);

@@ -67,6 +67,7 @@ struct sim_config {
 	const char *fair_policy;	       /* NULL: the default policy */
 	u64 seed;
 	struct sim_disturbance disturbance;
+	bool lazy;   /* preemption model: kicks that are not urgent come without an interrupt */
 	struct sim_costs costs;
 	bool check;  /* call sched_check() after every event */
 	u32 hang_ms; /* CPU time in which something must happen; 0: 10 s */

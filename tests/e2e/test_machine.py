@@ -37,6 +37,18 @@ def test_topology_tree(guest):
     assert re.search(r"core 3  node 0  cpu 6 \(apic 6\)  cpu 7 \(apic 7\)", text)
 
 
+def test_models_of_preemption(guest):
+    """`preempt=` and its file, as Linux has them; a model that nobody knows changes nothing."""
+    file = "/sys/kernel/debug/sched/preempt"
+    text = guest(f"cat {file}; echo lazy > {file}; cat {file}; echo fully > {file} || cat {file}", cpus=1,
+                 append="preempt=voluntary")
+    assert re.findall(r"^none.*lazy\)? $", text, re.M) == [
+        "none (voluntary) full lazy ", "none voluntary full (lazy) ", "none voluntary full (lazy) "]
+    assert "Invalid argument" in text
+    text = guest(f"cat {file}", cpus=1, append="preempt=some")
+    assert "Dynamic Preempt: unsupported mode: some" in text and "none voluntary (full) lazy \n" in text
+
+
 def test_panic(boot):
     """A crash stops every CPU, says where, shows the runqueues, and fails the run."""
     outcome = boot("echo c > /proc/sysrq-trigger", cpus=3)

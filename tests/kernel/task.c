@@ -5,8 +5,10 @@
  */
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
+#include "kernel/task/preempt.h"
 #include "kernel/task/proc.h"
 #include "kernel/time/time.h"
+#include "lib/string.h"
 
 /* Runs @fn(@arg) in @nr threads and waits until all have returned. */
 struct team {
@@ -342,7 +344,11 @@ static void pass_gate(void *arg)
 	count_and_end(&gate->passed);
 }
 
-SELFTEST(preemption_waits_for_preempt_enable)
+/*
+ * A FIFO thread wakes up on this CPU. Fills in @ran: whether it has run before preemption is on
+ * again, then, after might_resched(), after cond_resched().
+ */
+static int wake_urgent_here(bool ran[4])
 {
 	struct gate gate = { .open = false };
 	struct sched_attr_req fifo = { .policy = SCHED_FIFO, .rt_priority = 1 };
@@ -363,11 +369,35 @@ SELFTEST(preemption_waits_for_preempt_enable)
 	WRITE_ONCE(gate.open, true);
 	waitq_wake(&gate.q, 0);
 	/* More urgent than this thread, on its CPU, and awake: only the count keeps it away. */
-	u64 early = __atomic_load_n(&gate.passed, __ATOMIC_SEQ_CST);
+	ran[0] = __atomic_load_n(&gate.passed, __ATOMIC_SEQ_CST);
 	preempt_enable();
-	SELFTEST_CHECK(!err);
-	SELFTEST_CHECK(!early);
+	ran[1] = __atomic_load_n(&gate.passed, __ATOMIC_SEQ_CST);
+	might_resched();
+	ran[2] = __atomic_load_n(&gate.passed, __ATOMIC_SEQ_CST);
+	cond_resched();
+	ran[3] = __atomic_load_n(&gate.passed, __ATOMIC_SEQ_CST);
 	while (!__atomic_load_n(&gate.passed, __ATOMIC_SEQ_CST))
 		settle();
+	return err;
+}
+
+SELFTEST(preemption_waits_for_a_place_that_the_model_allows)
+{
+	static const struct {
+		const char *model;
+		bool ran[4];
+	} rows[] = {
+		{ "none", { false, false, false, true } },
+		{ "voluntary", { false, false, true, true } },
+		{ "lazy", { false, true, true, true } },
+		{ "full", { false, true, true, true } }, /* the last one: it stays */
+	};
+	bool ran[4];
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		SELFTEST_CHECK(!preempt_choose(rows[i].model));
+		SELFTEST_CHECK(!wake_urgent_here(ran));
+		SELFTEST_CHECK(!memcmp(ran, rows[i].ran, sizeof(ran)));
+	}
 	return 0;
 }

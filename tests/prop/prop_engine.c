@@ -45,7 +45,7 @@ static void switch_again(struct sim_listener *l, struct sim *sim, struct sim_cpu
 {
 	(void)l, (void)sim, (void)preempt;
 	if (next)
-		host_kick(c->id);
+		host_kick(c->id, true);
 }
 
 static void kick_the_other(struct sim_listener *l, struct sim *sim, struct sim_cpu *c, bool preempt,
@@ -53,7 +53,7 @@ static void kick_the_other(struct sim_listener *l, struct sim *sim, struct sim_c
 {
 	(void)l, (void)sim, (void)preempt;
 	if (next)
-		host_kick(1 - c->id);
+		host_kick(1 - c->id, true);
 }
 
 static void do_not_return(struct sim_listener *l, struct sim *sim, struct sim_cpu *c, bool preempt,

@@ -30,8 +30,9 @@ void host_timer(unsigned cpu, u64 when)
 	host->timer[cpu] = when;
 }
 
-void host_kick(unsigned cpu)
+void host_kick(unsigned cpu, bool urgent)
 {
+	host->patient[cpu] = !urgent;
 	host->kicked[cpu] = true;
 	host->nr_kicks++;
 }

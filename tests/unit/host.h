@@ -31,6 +31,7 @@ struct machine {
 	u64 now; /* the time of every CPU; skew is added */
 	s64 skew[CPU_MAX];
 	bool kicked[CPU_MAX];
+	bool patient[CPU_MAX]; /* the last kick was not urgent */
 	unsigned nr_kicks;
 	u64 timer[CPU_MAX]; /* the armed one-shot; 0: none */
 	struct task idle[CPU_MAX];

@@ -113,6 +113,49 @@ static void a_wakeup_of_an_idle_cpu_kicks_it_once(void **state)
 	machine_free(m);
 }
 
+/* A request on behalf of a fair task may wait while another one runs, but only until a tick. */
+static void fair_wakeups_ask_patiently(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task *sleeper = spawn_nice(m, "sleeper", 0);
+
+	(void)state;
+	block(m, 0, TASK_INTERRUPTIBLE);
+	sched_wake(m->s, sleeper, TASK_INTERRUPTIBLE, 0, 0);
+	assert_false(m->patient[0]); /* the CPU idles */
+	settle(m);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	spawn_nice(m, "hog", 0);
+	advance(m, 50 * MS);
+	sched_wake(m->s, sleeper, TASK_INTERRUPTIBLE, 0, 0);
+	assert_true(m->kicked[0] && m->patient[0]);
+	sched_tick(m->s, 0);
+	assert_true(m->kicked[0] && !m->patient[0]);
+	settle(m);
+	assert_ptr_equal(running(m, 0), sleeper);
+	machine_free(m);
+}
+
+static void an_urgent_wakeup_does_not_hide_behind_a_patient_one(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task *fifo = spawn(m, "fifo", SCHED_FIFO, 1), *sleeper;
+
+	(void)state;
+	block(m, 0, TASK_INTERRUPTIBLE);
+	sleeper = spawn_nice(m, "sleeper", 0);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	spawn_nice(m, "hog", 0);
+	advance(m, 50 * MS);
+	sched_wake(m->s, sleeper, TASK_INTERRUPTIBLE, 0, 0);
+	assert_true(m->patient[0]);
+	sched_wake(m->s, fifo, TASK_INTERRUPTIBLE, 0, 0);
+	assert_false(m->patient[0]);
+	settle(m);
+	assert_ptr_equal(running(m, 0), fifo);
+	machine_free(m);
+}
+
 static void the_tick_of_an_idle_cpu_stops_unless_work_has_come(void **state)
 {
 	struct machine *m = machine_new(1, 1000);
@@ -528,6 +571,8 @@ int main(void)
 		cmocka_unit_test(a_wakeup_needs_a_matching_state),
 		cmocka_unit_test(kernel_threads_waiting_for_work_are_not_load),
 		cmocka_unit_test(a_wakeup_of_an_idle_cpu_kicks_it_once),
+		cmocka_unit_test(fair_wakeups_ask_patiently),
+		cmocka_unit_test(an_urgent_wakeup_does_not_hide_behind_a_patient_one),
 		cmocka_unit_test(the_tick_of_an_idle_cpu_stops_unless_work_has_come),
 		cmocka_unit_test(a_dead_task_is_returned_by_the_switch_and_forgotten),
 		cmocka_unit_test(the_switch_holds_the_lock_until_its_end),

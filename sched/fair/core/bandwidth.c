@@ -278,7 +278,7 @@ static void distribute(struct bandwidth *pool)
 			return;
 		list_del(&q->debtor_link);
 		WRITE_ONCE(q->rq->notice, true);
-		host_kick(q->rq->cpu);
+		host_kick(q->rq->cpu, true);
 	}
 }
 

@@ -136,6 +136,7 @@ const struct sched_class fair_class = {
 	.name = "fair",
 	.rank = CLASS_fair,
 	.nice = true,
+	.patient = true,
 	.init = fair_init,
 	.enqueue = fair_enqueue,
 	.dequeue = fair_dequeue,

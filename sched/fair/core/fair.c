@@ -288,7 +288,7 @@ void fair_tick(struct rq *rq, struct task *t)
 		update_averages(e);
 		group_update(e);
 		if (q->nr_running > 1 && q->hooks->tick_expired(q, e))
-			resched(rq);
+			resched_patiently(rq);
 	}
 }
 

@@ -55,7 +55,7 @@ static void end_turn(struct fair_queue *q, struct entity *e, enum decision_rule 
 	because(q, rule);
 	eevdf_entity(e)->turn_over = (u8)rule;
 	forget_buddy(q, e);
-	resched(q->rq);
+	resched_patiently(q->rq);
 }
 
 void eevdf_charge(struct fair_queue *q, struct entity *e, u64 delta)
