@@ -56,7 +56,8 @@ def test_one_wrong_decision_among_many_is_seen(sim, tmp_path, policy, kind, chan
     sim(f"--sched {policy} --cpus 1 --time 40ms --decisions {path} hogs:n=3 bursts:n=3,run=1300us,sleep=2100us")
     head, *decisions = path.read_text(encoding="utf-8").splitlines()
     # A lead that preempts is far from the granularity; another may be so near that rounding decides.
-    words = [f'"kind": "{kind}"', *(['"answer": 1'] if (policy, kind) == ("cfs", "preempt") else ['"nr_queued": 4'])]
+    among = {("cfs", "preempt"): '"answer": 1', ("eevdf", "preempt"): '"nr_queued": 6'}
+    words = [f'"kind": "{kind}"', among.get((policy, kind), '"nr_queued": 4')]
     at = max(i for i, line in enumerate(decisions) if all(word in line for word in words))
     decision = json.loads(decisions[at])
     decisions[at] = json.dumps(decision | change(decision))
