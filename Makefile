@@ -54,14 +54,15 @@ $(INC)/.made: Makefile $(wildcard sched/observe/*.def)
 	$(Q)ln -sfnr arch/x86/machine_inline.h $(INC)/arch/machine_inline.h
 	$(Q)touch $@
 
-# The list of policies, with a line for each file of POLICIES="examples/policies/mine.c ...", which are built in.
+# The list of policies, with a line for each file of POLICIES="examples/policies/mine.c ...", which are built in. Each
+# make writes a file of its own first: several may be at work, and none is to see half a list.
 names_of = $(basename $(notdir $(1)))
 POLICIES_DEF := $(B)/policies/sched/fair/policies.def
 $(POLICIES_DEF): FORCE
 	$(Q)mkdir -p $(@D)
-	$(Q)cp sched/fair/policies.def $@.new
-	$(Q)$(if $(POLICIES),printf 'POLICY(%s, 256, 0)\n' $(call names_of,$(POLICIES)) >>$@.new)
-	$(Q)cmp -s $@.new $@ || cp $@.new $@
+	$(Q)new=$@.$$$$; cp sched/fair/policies.def $$new && \
+	$(if $(POLICIES),printf 'POLICY(%s, 256, 0)\n' $(call names_of,$(POLICIES)) >>$$new &&) \
+	{ cmp -s $$new $@ || cp $$new $@; } && rm $$new
 sched_roots := -I$(B)/policies -I$(INC)/sched
 roots_of = $(if $(filter sched,$(1)),$(sched_roots),-I$(INC)/$(1))
 

@@ -25,7 +25,7 @@ void capacity_refresh(struct rq *rq)
 	SCHED_ASSERT(host_lock_held(&rq->lock));
 	if (rq->curr->class->rank < CLASS_fair)
 		rq->curr->class->charge(rq);
-	if (likely(!rq->urgent.util_sum))
+	if (likely(!rq->urgent.util_sum && rq->capacity == CPU_CAPACITY))
 		return;
 	age(rq, rq->clock, false);
 	WRITE_ONCE(rq->capacity, max(1ull, sub_floor0(CPU_CAPACITY, rq->urgent.util_avg)));

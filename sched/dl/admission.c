@@ -113,10 +113,11 @@ void dl_release(struct sched *s, struct task *t)
 {
 	struct dl_machine *m = dl_machine(s);
 	struct dl_task *d = dl_part(t);
-	u64 until = cbs_zero_lag(d);
+	u64 until = cbs_zero_lag(d), now = cpu_rq(s, t->cpu)->clock;
 
 	host_lock(&m->lock);
-	if (d->started && time_before(cpu_rq(s, t->cpu)->clock, until))
+	settle(m, now);
+	if (d->started && time_before(now, until))
 		linger(m, until, d->bw);
 	else
 		m->total_bw -= d->bw;

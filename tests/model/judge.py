@@ -378,7 +378,7 @@ def eevdf_best(q: Queue, policy: str, lasts: bool) -> tuple[list[Row], str]:
     if len(q.rows) == 1:
         return q.rows, "nobody else is queued"
     nominated = next((r for r in q.rows if r["flags"] & NEXT), None)
-    if nominated and nominated is not q.curr and q.eligible(nominated):
+    if nominated and q.eligible(nominated):
         return [nominated], "it is nominated and eligible"
     if q.curr and lasts and q.eligible(q.curr):
         if policy != "bore":

@@ -451,7 +451,9 @@ static int judge_admit(struct rq *rq, struct task *t, const struct sched_attr_re
 	fits = unlimited || total <= limit;
 	JUDGE_URGENT(err || unlimited || (wide)certain + bw <= limit,
 		     "dl: admitted beyond the limit");
-	JUDGE_URGENT(err != -EBUSY || !fits || ahead(court->crowded_until, rq->clock) > 0,
+	/* With other CPUs a task may be ending there that the books do not have any more. */
+	JUDGE_URGENT(err != -EBUSY || !fits || rq->s->nr_cpus > 1 ||
+			     ahead(court->crowded_until, rq->clock) > 0,
 		     "dl: refused, though it fits");
 	if (!err)
 		admit(court, t, bw);

@@ -97,8 +97,7 @@ static bool is_right(const struct view *v, const struct entity *e, bool protecte
 	*alone = true;
 	if (v->nr == 1)
 		return e == v->row[0].e;
-	if (next && next != v->curr && has(v, FEATURE_PICK_BUDDY) &&
-	    is_eligible(v, row_of(v, next)))
+	if (next && has(v, FEATURE_PICK_BUDDY) && is_eligible(v, row_of(v, next)))
 		return e == next;
 	if (curr && protected && runs_to_parity(v) && is_eligible(v, curr))
 		return e == curr->e;

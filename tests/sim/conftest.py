@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Fixtures of all tests of the simulator: `sim` runs build/schedsim and returns the result."""
 
+import fcntl
 import json
 import os
 import subprocess
@@ -51,7 +52,9 @@ def run(words, directory):
 def make_plugin(source):
     """The options of schedsim that load the policy in @source."""
     make = [os.environ.get("MAKE", "make"), "-s", "plugin", f"SRC={source}", f"B={os.path.relpath(BUILD, ROOT)}"]
-    subprocess.run(make, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    with open(os.path.join(BUILD, "plugins.lock"), "w", encoding="utf-8") as lock:  # workers build the same files
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        subprocess.run(make, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     return ["--plugin", f"{BUILD}/plugins/{os.path.basename(source)[:-2]}.so"]
 
 

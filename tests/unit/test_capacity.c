@@ -93,6 +93,24 @@ static void capacity_comes_back(void **state)
 	machine_free(m);
 }
 
+/* A moment of real-time work comes between, and finds the average at 0 before balancing does. */
+static void capacity_comes_back_though_nobody_looked(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task *fifo = spawn(m, "fifo", SCHED_FIFO, 10);
+
+	(void)state;
+	alternate(m, fifo, 1, 300);
+	assert_in_range(capacity_now(m), 1, 600);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	advance(m, 10 * NS_PER_SEC);
+	assert_true(wake(m, fifo, 0));
+	block(m, 0, TASK_INTERRUPTIBLE);
+	assert_int_equal(rq_of(m, 0)->urgent.util_sum, 0);
+	assert_int_equal(capacity_now(m), 1024);
+	machine_free(m);
+}
+
 static void no_cpu_is_without_capacity(void **state)
 {
 	struct machine *m = machine_new(1, 1000);
@@ -116,6 +134,7 @@ int main(void)
 		cmocka_unit_test(half_of_the_time_is_half_of_the_capacity),
 		cmocka_unit_test(a_deadline_task_takes_its_part_as_well),
 		cmocka_unit_test(capacity_comes_back),
+		cmocka_unit_test(capacity_comes_back_though_nobody_looked),
 		cmocka_unit_test(no_cpu_is_without_capacity),
 	};
 
