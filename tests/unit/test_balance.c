@@ -229,7 +229,14 @@ static void a_running_task_is_pushed_to_an_idle_core(void **state)
 /* Real-time tasks have taken so much of @cpu that @capacity is left. */
 static void leave_capacity(struct machine *m, unsigned cpu, u64 capacity)
 {
+	const u64 util = 1024 - capacity, divider = 47742 - 1024;
+
 	rq_of(m, cpu)->capacity = capacity;
+	rq_of(m, cpu)->urgent = (struct pelt){
+		.last_update = m->now,
+		.util_avg = util,
+		.util_sum = (u32)(util * divider),
+	};
 }
 
 /*
