@@ -42,6 +42,10 @@ OPERATIONS = "40000"
 
 
 COMMIT = re.compile(rb"schedsim(?:, commit)? ([\w-]+):")
+# In a trace: the option that says what run it is, and from there to the first page of events. The size of both depends
+# on the commit.
+ABOUT = re.compile(rb"\x09\x00.{4}schedsim [^\0]*\0", re.DOTALL)
+PAGES = re.compile(rb"flyrecord\0(.{8})", re.DOTALL)
 
 
 def run(build: str, words: list[str]) -> bytes:
@@ -52,11 +56,18 @@ def run(build: str, words: list[str]) -> bytes:
     return done.stdout
 
 
+def trace_without_commit(trace: bytes) -> bytes:
+    """What a trace says of formats and names, and its events."""
+    pages = PAGES.search(trace)
+    assert pages
+    return ABOUT.sub(b"", trace[:pages.start()]) + trace[int.from_bytes(pages[1], "little"):]
+
+
 def workload_digest(build: str, policy: str, text: str) -> str:
     with tempfile.TemporaryDirectory() as directory:
         names = [pathlib.Path(directory, name) for name in ("r.json", "t.dat")]
         out = run(build, ["--sched", policy, "--json", str(names[0]), "--trace", str(names[1]), *text.split()])
-        parts = [out] + [name.read_bytes() for name in names]
+        parts = [out, names[0].read_bytes(), trace_without_commit(names[1].read_bytes())]
     match = COMMIT.match(out)
     commit = match[1] if match else b""
     hasher = hashlib.sha256()
