@@ -22,8 +22,8 @@
  *		run_end(&run, &kind, nr);
  *	}
  *
- * What was there before is arbitrary, so each field except `common` must be filled in. From
- * run_begin() to run_end() nothing else is traced on this CPU.
+ * The room holds arbitrary bytes, so each field except `common` must be filled in. From run_begin()
+ * to run_end() nothing else is traced on this CPU.
  */
 #pragma once
 

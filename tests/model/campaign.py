@@ -28,7 +28,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 BUILD = os.environ.get("B", "build")
 POLICIES = ("cfs", "bore-cfs", "eevdf", "bore", "fdl")
 
-# What tasks do. {rr} is a deadline under fdl.
+# Workloads. {rr} is a deadline under fdl.
 SIM_MIXES = (  # for how long, and what
     ("400ms", "hogs:n=3 bursts:n=3,run=3ms,sleep=2ms hogs:nice=5 pipes yielders:n=2 forks:n=2"),
     ("4s", "hogs:n=2 hogs:policy=idle bursts:n=2,run=100us-5ms,sleep=1ms-9ms,nice=-5 group:name=a{rr},shares=512 "

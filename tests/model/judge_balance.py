@@ -320,7 +320,7 @@ class Judge:
             return f"caches of {sorted({rq.cache for rq in measured})} are compared; right are {sorted(caches)}"
         return RIGHT
 
-    # What is compared?
+    # Comparing parts
 
     def cpus(self, p: Pass, measured: list[Runqueue], before: Pass | None) -> Verdict:
         """Which CPUs take part."""
@@ -343,7 +343,7 @@ class Judge:
         return {row.part: part_of(row.part, [rq for rq in measured if rq.part == row.part], p,
                                   self.hindered.get((row.part, row.size), False), row.size) for row in p.parts}
 
-    # What moves?
+    # Moving tasks
 
     def moves(self, p: Pass, parts: list[Part]) -> Iterator[tuple[str, Verdict]]:
         local = next(part for part in parts if part.part == p.local)
@@ -407,7 +407,7 @@ class Judge:
             return "not_pushable"
         return "pushed" if t.has(TaskFlag.ALLOWED) else "pinned"
 
-    # What comes of it?
+    # The outcome
 
     def after(self, p: Pass, rows: tuple[Task, ...], moved: int) -> Iterator[tuple[str, Verdict]]:
         pinned = any(t.fate == "pinned" for t in rows) or self.before_pinned

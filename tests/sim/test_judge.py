@@ -32,7 +32,7 @@ def test_every_decision_is_right(sim, tmp_path, policy):
     assert status == 0 and not complaints
     assert set(table) == KINDS and all(wrong == 0 for _, _, wrong in table.values())
     assert table["pick"][0] > 400 and table["charge"][0] > 500 and table["place"][0] > 200 and table["tick"][0] > 20
-    # What is not judged depends on weights that the record lacks: a slice beside groups or SCHED_IDLE tasks.
+    # A slice beside groups or SCHED_IDLE tasks depends on weights that the record lacks, and is not judged.
     assert all(unjudged == 0 for kind, (_, unjudged, _) in table.items() if kind not in ("place", "charge"))
     assert table["charge"][1] < 50 and table["place"][1] < table["place"][0]
 

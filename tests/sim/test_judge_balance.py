@@ -21,7 +21,7 @@ GROUPS = ("group:name=q,quota=20ms,period=40ms hogs:n=5,group=q bursts:n=3,run=4
           "hogs:n=4,nice=10 hogs:n=3,cpus=1-2 groups:n=3,tasks=3")
 REAL_TIME = "hogs:n=5,policy=rr,cpus=0-1 hogs:n=9 hogs:n=6,cpus=3"
 PRESSURE = "periodic:n=3,period=8ms,run=5ms hogs:n=3 bursts:n=4,run=2ms,sleep=5ms"
-# What a scene is for: rules, outcomes and fates that must be among those judged.
+# Each scene names the rules, outcomes and fates that must be among the judged ones.
 SCENES = {
     "one cache": ("--cpus 4 --sched cfs", BURSTS, "loads_differ loads_alike moved again cache_hot too_big"),
     "two caches": ("--topology llcs=2,cores=2 --sched bore-cfs", BURSTS, "spreads waits_there worse_here running"),

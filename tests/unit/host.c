@@ -177,21 +177,41 @@ void machine_free(struct machine *m)
 
 /* --- driving it ----------------------------------------------------------- */
 
-struct task *spawn(struct machine *m, const char *comm, int policy, int nice_or_prio)
+static struct task *spawn_with(struct machine *m, const char *comm, struct sched_attr_req req)
 {
 	struct task *t = calloc(1, sizeof(*t));
-	bool rt = policy == SCHED_FIFO || policy == SCHED_RR;
-	struct sched_attr_req req = {
-		.policy = policy,
-		.nice = rt ? 0 : nice_or_prio,
-		.rt_priority = rt ? nice_or_prio : 0,
-	};
 
 	assert_non_null(t);
 	sched_task_init(m->s, t, m->next_pid++, comm);
 	assert_int_equal(sched_set_attr(m->s, t, &req), 0);
 	sched_task_start(m->s, t, 0);
 	settle(m);
+	return t;
+}
+
+struct task *spawn(struct machine *m, const char *comm, int policy, int nice_or_prio)
+{
+	bool rt = policy == SCHED_FIFO || policy == SCHED_RR;
+
+	return spawn_with(m, comm,
+			  (struct sched_attr_req){
+				  .policy = policy,
+				  .nice = rt ? 0 : nice_or_prio,
+				  .rt_priority = rt ? nice_or_prio : 0,
+			  });
+}
+
+struct task *spawn_dl(struct machine *m, const char *comm, u64 runtime, u64 deadline, u64 period)
+{
+	struct task *t = spawn_with(m, comm,
+				    (struct sched_attr_req){
+					    .policy = SCHED_DEADLINE,
+					    .runtime_ns = runtime,
+					    .deadline_ns = deadline,
+					    .period_ns = period,
+				    });
+
+	sched_check(m->s);
 	return t;
 }
 

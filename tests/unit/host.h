@@ -65,6 +65,8 @@ void machine_free(struct machine *m);
 /* A started task. The caller may free it with task_free() after it has exited. */
 struct task *spawn(struct machine *m, const char *comm, int policy, int nice_or_prio);
 struct task *spawn_nice(struct machine *m, const char *comm, int nice);
+/* The same under SCHED_DEADLINE; all in ns. @period: 0 is @deadline. */
+struct task *spawn_dl(struct machine *m, const char *comm, u64 runtime, u64 deadline, u64 period);
 
 /* Switches on @cpu as the kernel does. Returns the task that runs then. */
 struct task *switch_cpu(struct machine *m, unsigned cpu, bool preempt);

@@ -4,7 +4,6 @@
  * the series: time on for one period of 1.024 ms and off for the next averages 1/(1+y) at the end
  * of the one and y/(1+y) at the end of the other, y = 2^(-1/32).
  */
-#include <stdlib.h>
 #include "smp.h"
 
 /* The capacity of CPU 0 as balancing would find it now. */
@@ -61,18 +60,9 @@ static void half_of_the_time_is_half_of_the_capacity(void **state)
 static void a_deadline_task_takes_its_part_as_well(void **state)
 {
 	struct machine *m = machine_new(1, 1000);
-	struct task *t = calloc(1, sizeof(*t));
-	struct sched_attr_req req = { .policy = SCHED_DEADLINE,
-				      .runtime_ns = 3 * MS / 2,
-				      .deadline_ns = 4 * MS,
-				      .period_ns = 4 * MS };
 
 	(void)state;
-	sched_task_init(m->s, t, m->next_pid++, "dl");
-	assert_int_equal(sched_set_attr(m->s, t, &req), 0);
-	sched_task_start(m->s, t, 0);
-	settle(m);
-	alternate(m, t, 3, 300);
+	alternate(m, spawn_dl(m, "dl", 3 * MS / 2, 4 * MS, 0), 3, 300);
 	assert_in_range(capacity_now(m), 775, 779);
 	machine_free(m);
 }

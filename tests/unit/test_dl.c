@@ -29,21 +29,6 @@ static int become(struct machine *m, struct task *t, u64 runtime, u64 deadline, 
 	return err;
 }
 
-/* A task that runs or waits, admitted. */
-static struct task *spawn_dl(struct machine *m, const char *comm, u64 runtime, u64 deadline,
-			     u64 period)
-{
-	struct task *t = calloc(1, sizeof(*t));
-	struct sched_attr_req req = params(runtime, deadline, period);
-
-	sched_task_init(m->s, t, m->next_pid++, comm);
-	assert_int_equal(sched_set_attr(m->s, t, &req), 0);
-	sched_task_start(m->s, t, 0);
-	settle(m);
-	sched_check(m->s);
-	return t;
-}
-
 static s64 budget(struct machine *m, struct task *t)
 {
 	sched_task_runtime(m->s, t);

@@ -3,28 +3,11 @@
  * SCHED_DEADLINE on several CPUs: the earliest deadlines run, wherever they wait; a CPU leaves only
  * if the others have room. The oracle sorts deadlines and knows nothing of runqueues.
  */
-#include <stdlib.h>
 
 #include "host.h"
 #include "lib/errno.h"
 #include "sched/dl/dl.h"
 #include "smp.h"
-
-static struct task *spawn_dl(struct machine *m, u64 runtime, u64 period)
-{
-	struct task *t = calloc(1, sizeof(*t));
-	struct sched_attr_req req = { .policy = SCHED_DEADLINE,
-				      .runtime_ns = runtime,
-				      .deadline_ns = period,
-				      .period_ns = period };
-
-	sched_task_init(m->s, t, m->next_pid++, "dl");
-	assert_int_equal(sched_set_attr(m->s, t, &req), 0);
-	sched_task_start(m->s, t, 0);
-	settle(m);
-	sched_check(m->s);
-	return t;
-}
 
 static bool runs(struct machine *m, const struct task *t)
 {
@@ -60,7 +43,7 @@ static void the_m_earliest_deadlines_run(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 12; i++) {
 		/* No two deadlines are equal. */
-		t[i] = spawn_dl(m, 2 * MS, (10 + 3 * ((i * 7) % 12)) * MS + i * 1001);
+		t[i] = spawn_dl(m, "dl", 2 * MS, (10 + 3 * ((i * 7) % 12)) * MS + i * 1001, 0);
 		expect_the_earliest(m, t, i + 1);
 	}
 	for (unsigned n = 0; n < 3000; n++) {
@@ -83,8 +66,9 @@ static void the_m_earliest_deadlines_run(void **state)
 static void a_cpu_leaves_if_the_others_have_room(void **state)
 {
 	struct machine *m = machine_new(2, 1000);
-	struct task *a = spawn_dl(m, 9 * MS, 20 * MS), *b = spawn_dl(m, 9 * MS, 21 * MS);
-	struct task *c = spawn_dl(m, 3 * MS, 22 * MS);
+	struct task *a = spawn_dl(m, "dl", 9 * MS, 20 * MS, 0);
+	struct task *b = spawn_dl(m, "dl", 9 * MS, 21 * MS, 0);
+	struct task *c = spawn_dl(m, "dl", 3 * MS, 22 * MS, 0);
 
 	(void)state;
 	assert_true(runs(m, a) && runs(m, b) && !runs(m, c));
@@ -104,7 +88,7 @@ static void a_cpu_leaves_if_the_others_have_room(void **state)
 static void an_outranked_real_time_task_goes_where_it_can_run(void **state)
 {
 	struct machine *m = machine_new(2, 1000);
-	struct task *dl = spawn_dl(m, 2 * MS, 10 * MS), *rt;
+	struct task *dl = spawn_dl(m, "dl", 2 * MS, 10 * MS, 0), *rt;
 	unsigned cpu = dl->cpu;
 
 	(void)state;

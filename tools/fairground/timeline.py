@@ -98,7 +98,7 @@ class Timeline:
         states, spans = TaskStates(), trace.spans()
         self.begin = min((first for first, _ in spans.values()), default=0)
         self.end = max((last for _, last in spans.values()), default=0)
-        # Whoever a CPU's first switch replaces had run since the begin, unless older events of that CPU are lost.
+        # The task that a CPU's first switch replaces had run since the begin, unless older events of the CPU are lost.
         begins = {cpu: first if self.lost else self.begin for cpu, (first, _) in spans.items()}
         names: dict[int, bytes] = {}
         for time, cpu, values in self._events(trace, formats):
