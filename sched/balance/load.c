@@ -57,11 +57,19 @@ INLINED void measure_cpu(struct group_stats *gs, const struct rq *rq, const stru
 	gs->weight++;
 }
 
-/* Its one fair task would have more of another CPU. */
-INLINED void measure_misfit(struct group_stats *gs, const struct rq *rq, u32 imbalance_pct)
+/* The greatest load of a task that is alone on one of @cpus and would have more of another CPU. */
+static u64 measure_misfits(struct sched *s, const struct cpumask *cpus, u32 imbalance_pct)
 {
-	if (READ_ONCE(rq->fair.tasks.nr) == 1 && capacity_is_reduced(rq, imbalance_pct))
-		gs->misfit = max(gs->misfit, cpu_load(rq));
+	unsigned cpu;
+	u64 most = 0;
+
+	for_each_cpu(cpu, cpus) {
+		const struct rq *rq = cpu_rq(s, cpu);
+
+		if (READ_ONCE(rq->fair.tasks.nr) == 1 && capacity_is_reduced(rq, imbalance_pct))
+			most = max(most, cpu_load(rq));
+	}
+	return most;
 }
 
 /* All CPUs are measured: what does that make of the group? */
@@ -73,41 +81,42 @@ INLINED void conclude(struct group_stats *gs, const struct task *except, u32 pct
 		gs->avg_load = gs->load * CPU_CAPACITY / gs->capacity;
 }
 
-struct group_stats group_measure(struct sched *s, const struct group *group,
-				 const struct cpumask *cpus, const struct task *except,
-				 u32 imbalance_pct, bool misfits)
+/* group_measure(); for the pass @recorded, unless it is NULL, with records. */
+INLINED struct group_stats measure(struct sched *s, const struct group *group,
+				   const struct cpumask *cpus, const struct task *except,
+				   u32 imbalance_pct, bool misfits, const struct pass *recorded)
 {
 	struct group_stats gs = { .group = group };
 	struct cpumask mask = cpumask_and(&group->cpus, cpus);
 	unsigned cpu;
 
 	for_each_cpu(cpu, &mask) {
+		struct group_stats before = gs;
+
 		measure_cpu(&gs, cpu_rq(s, cpu), except);
-		if (misfits)
-			measure_misfit(&gs, cpu_rq(s, cpu), imbalance_pct);
+		if (recorded)
+			pass_record_measured(recorded, cpu, &before, &gs);
 	}
+	/* Most of the time no CPU has lost any capacity. */
+	if (misfits && gs.capacity < gs.weight * CPU_CAPACITY)
+		gs.misfit = measure_misfits(s, &mask, imbalance_pct);
 	conclude(&gs, except, imbalance_pct);
+	if (recorded)
+		pass_record_part(recorded, &gs);
 	return gs;
+}
+
+struct group_stats group_measure(struct sched *s, const struct group *group,
+				 const struct cpumask *cpus, const struct task *except,
+				 u32 imbalance_pct, bool misfits)
+{
+	return measure(s, group, cpus, except, imbalance_pct, misfits, NULL);
 }
 
 struct group_stats pass_measure_recorded(const struct pass *p, const struct group *part,
 					 bool misfits)
 {
-	struct group_stats gs = { .group = part };
-	struct cpumask mask = cpumask_and(&part->cpus, &p->cpus);
-	unsigned cpu;
-
-	for_each_cpu(cpu, &mask) {
-		struct group_stats before = gs;
-
-		measure_cpu(&gs, cpu_rq(p->s, cpu), NULL);
-		if (misfits)
-			measure_misfit(&gs, cpu_rq(p->s, cpu), p->sd->imbalance_pct);
-		pass_record_measured(p, cpu, &before, &gs);
-	}
-	conclude(&gs, NULL, p->sd->imbalance_pct);
-	pass_record_part(p, &gs);
-	return gs;
+	return measure(p->s, part, &p->cpus, NULL, p->sd->imbalance_pct, misfits, p);
 }
 
 u32 adjust_numa_imbalance(u32 imbalance, u32 running, u32 imb_numa_nr)
