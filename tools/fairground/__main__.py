@@ -100,9 +100,8 @@ def end(number: int, _: FrameType | None) -> None:
 
 
 def main(words: list[str] | None = None) -> int:
+    """Run one command; returns its status. Any thread may call it: signals are not touched."""
     arguments = parse(words)
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-        signal.signal(number, end)
     try:
         settings = from_environment({name: getattr(arguments, name, None) for name in PARSERS}, build=arguments.build)
         return COMMANDS[arguments.command](settings, arguments)
@@ -124,4 +123,6 @@ def main(words: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, end)
     sys.exit(main())
