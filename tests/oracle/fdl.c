@@ -122,11 +122,14 @@ static bool fdl_preempts_right(const struct view *v, const struct entity *curr,
 
 /*
  * A timer ends the turns of the root's queue. Below it ticks do: the turn is over if the other kind
- * of entity, or an earlier deadline, is first; among those without a deadline CFS decides.
+ * of entity, or an earlier deadline, is first; among those without a deadline CFS decides. The one
+ * that runs need not be queued: it may stand for a group that is throttled, which a running task
+ * was moved to. Then all others wait.
  */
 static bool fdl_tick_right(const struct view *v, const struct entity *e, bool yes)
 {
 	struct due due = look_for_due(v);
+	u32 nr_waiting = due.nr_others - (v->subject.queued && !v->subject.due);
 	bool container, nested = v->q->owner;
 
 	if (!due.nr)
@@ -136,8 +139,7 @@ static bool fdl_tick_right(const struct view *v, const struct entity *e, bool ye
 		return yes == (nested && (container || v->subject.due != due.earliest));
 	if (nested && !container)
 		return yes;
-	/* At the root a tick that ends the turn of the only one without a deadline does no harm. */
-	return due.nr_others > 1 ? cfs_tick_right(v, e, yes) : !yes || !nested;
+	return nr_waiting ? cfs_tick_right(v, e, yes) : !yes;
 }
 
 /* --- running ---------------------------------------------------------------------------------- */
