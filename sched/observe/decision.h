@@ -87,6 +87,18 @@ enum class_policy {
 #undef POLICY
 };
 
+enum quota_act {
+#define STEP(number, name, sentence) QUOTA_##name = (number),
+	QUOTA_ACTS(STEP)
+#undef STEP
+};
+
+enum quota_rule {
+#define GRANT(number, name, sentence) GRANT_##name = (number),
+	QUOTA_RULES(GRANT)
+#undef GRANT
+};
+
 /* More candidates of one decision are not recorded; its nr_queued tells. */
 #define DECISION_ROWS_MAX 64
 

@@ -56,13 +56,14 @@ enum sched_event_id {
 
 /*
  * The events that record decisions: the last ones of the list. Of them those of a fair policy's
- * hooks, and those of the classes above.
+ * hooks, those of the classes above, and those about quotas.
  */
 #define DECISION_EVENTS	     (BIT(NR_SCHED_EVENTS) - BIT(EVENT_sched_decision_candidate))
 #define FAIR_DECISION_EVENTS (BIT(EVENT_sched_decision_cpu) - BIT(EVENT_sched_decision_candidate))
 #define CLASS_DECISION_EVENTS                                                                      \
 	(BIT(EVENT_sched_decision_task) | BIT(EVENT_sched_decision_level) |                        \
 	 BIT(EVENT_sched_decision_class))
+#define QUOTA_DECISION_EVENTS (BIT(EVENT_sched_decision_quota) | BIT(EVENT_sched_decision_pool))
 
 #undef CHOICE
 #undef FIELD
@@ -72,3 +73,5 @@ enum sched_event_id {
 
 STATIC_ASSERT(sizeof(struct event_sched_switch) == 64, "as Linux lays it out");
 STATIC_ASSERT(sizeof(struct event_sched_stat_runtime) == 48, "as Linux lays it out");
+STATIC_ASSERT(sizeof(struct event_sched_decision_quota) == 108, "its fields leave no hole");
+STATIC_ASSERT(sizeof(struct event_sched_decision_pool) == 112, "its fields leave no hole");

@@ -164,6 +164,18 @@ static void put_class(struct decision_file *file, u64 time, const struct sched_e
 	file->nr++;
 }
 
+/* A decision about a quota has no rows. */
+static void put_quota(struct decision_file *file, u64 time, const struct sched_event *event)
+{
+	bool of_queue = event->type == EVENT_ID_sched_decision_quota;
+
+	fprintf(file->out, "{\"time\": %llu, \"kind\": \"%s\"", (unsigned long long)time,
+		of_queue ? "quota" : "pool");
+	(of_queue ? put_sched_decision_quota : put_sched_decision_pool)(file->out, event);
+	fprintf(file->out, "}\n");
+	file->nr++;
+}
+
 static void note_row(struct decision_file *file, const struct sched_event *event)
 {
 	switch (event->type) {
@@ -199,6 +211,10 @@ static void note_record(struct decision_file *file, u64 time, const struct sched
 		break;
 	case EVENT_ID_sched_decision_class:
 		put_class(file, time, event);
+		break;
+	case EVENT_ID_sched_decision_quota:
+	case EVENT_ID_sched_decision_pool:
+		put_quota(file, time, event);
 		break;
 	}
 }

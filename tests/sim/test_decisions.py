@@ -13,7 +13,8 @@ import pytest
 from conftest import ROOT, policies
 
 sys.path.insert(0, os.path.join(ROOT, "tools"))
-from fairground import balancing, class_decisions, decision_text, decisions, placements  # noqa: E402
+from fairground import (balancing, class_decisions, decision_text, decisions, placements,  # noqa: E402
+                        quota_decisions)
 from fairground.decisions import Decision, Flag, difference, open_decisions, read  # noqa: E402
 from fairground.image import PAGE_HEADER  # noqa: E402
 
@@ -106,7 +107,8 @@ def test_the_reader_knows_every_field_and_flag():
     known = [list(names) for names in (decisions.Candidate._fields, decisions.FIELDS, placements.Cpu._fields,
                                        placements.FIELDS, balancing.Runqueue._fields, balancing.Part._fields,
                                        balancing.Task._fields, balancing.FIELDS, class_decisions.Task._fields,
-                                       class_decisions.Level._fields, class_decisions.FIELDS)]
+                                       class_decisions.Level._fields, class_decisions.FIELDS,
+                                       *quota_decisions.FIELDS.values())]
     assert rows == sum(known, [])
     flags = re.findall(r"DECISION_(CPU_|RUNQUEUE_|PART_|MOVABLE_|BALANCE_)?(\w+) = (0x\w+)", text("decision.h"))
     for prefix, of_tool in (("", Flag), ("CPU_", placements.Flag), ("RUNQUEUE_", balancing.RunqueueFlag),
@@ -353,7 +355,7 @@ def test_files_that_cannot_be_opened(tmp_path):
 
 
 @pytest.mark.parametrize("words, message", [
-    ("--kind zzz", "--kind zzz: There are charge, enter, leave, pick, place, preempt, pull"),
+    ("--kind zzz", "--kind zzz: There are charge, enter, fetch, give_back, leave, limit"),
     ("--kind pik", "--kind pik: is pick meant?"),
     ("--rule least_vrun", "--rule least_vrun: is least_vruntime meant? There are arrives_absent"),
     ("--policy o1", "--policy o1: There are bore, bore_cfs, cfs, deadline, eevdf, fdl, fifo"),

@@ -6,15 +6,16 @@ import re
 from collections.abc import Collection, Sequence
 from decimal import Decimal
 
-from . import class_decisions
+from . import class_decisions, quota_decisions
 from .class_decisions import ClassDecision
 from .decisions import KINDS as FAIR_KINDS
 from .decisions import Decision, DecisionFile
 from .latency import parse_cpus
 from .names import nearest
+from .quota_decisions import QuotaDecision
 from .settings import UsageError
 
-KINDS = (*FAIR_KINDS, *(kind for kind in class_decisions.KINDS if kind not in FAIR_KINDS))
+KINDS = tuple(dict.fromkeys((*FAIR_KINDS, *class_decisions.KINDS, *quota_decisions.KINDS)))
 
 UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 
@@ -68,7 +69,7 @@ class Filter:
     def _is_named(self, comm: str, pid: int) -> bool:
         return self.tasks is not None and (comm in self.tasks or pid > 0 and str(pid) in self.tasks)
 
-    def accepts(self, d: Decision | ClassDecision, candidates: bool = True) -> bool:
+    def accepts(self, d: Decision | ClassDecision | QuotaDecision, candidates: bool = True) -> bool:
         """Is the decision wanted? A task is looked for in its subject, and in its @candidates if that is true."""
         for wanted, value in ((self.kinds, d.kind), (self.rules, d.rule), (self.policies, d.policy)):
             if wanted is not None and value not in wanted:
@@ -104,7 +105,7 @@ class Seen:
         self.kinds: set[str] = set()
         self.first = self.last = -1
 
-    def add(self, d: Decision | ClassDecision) -> None:
+    def add(self, d: Decision | ClassDecision | QuotaDecision) -> None:
         self.cpus.add(d.cpu)
         self.groups.add(d.group)
         self.kinds.add(d.kind)

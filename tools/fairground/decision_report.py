@@ -13,11 +13,12 @@ from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from typing import Any
 
-from . import class_decisions, decision_filter, decision_text
+from . import class_decisions, decision_filter, decision_text, quota_decisions
 from .class_decisions import ClassDecision
 from .decision_diff import NOTHING, Comparison, Run, missing
 from .decision_filter import Filter, Seen
 from .decisions import Decision, DecisionError, DecisionFile, open_decisions
+from .quota_decisions import QuotaDecision
 from .settings import UsageError
 
 IN_MEMORY = 1 << 24  # more text waits in a file
@@ -47,10 +48,11 @@ def _open(path: str) -> DecisionFile:
         raise DecisionError(f"{path}: {error}") from error
 
 
-def _all(path: str, file: DecisionFile) -> Iterable[Decision | ClassDecision]:
-    """The decisions of fair policies and of the other classes, by time."""
-    both: tuple[Iterator[Decision | ClassDecision], ...] = iter(file), class_decisions.read(path)
-    return heapq.merge(*both, key=attrgetter("time"))
+def _all(path: str, file: DecisionFile) -> Iterable[Decision | ClassDecision | QuotaDecision]:
+    """The decisions of fair policies, of the other classes and about quotas, by time."""
+    every: tuple[Iterator[Decision | ClassDecision | QuotaDecision], ...] = (
+        iter(file), class_decisions.read(path), quota_decisions.read(path))
+    return heapq.merge(*every, key=attrgetter("time"))
 
 
 def _show(path: str, arguments: argparse.Namespace) -> None:

@@ -7,9 +7,10 @@ The table is the one that `schedsim --explain` prints (sim/report/decision_text.
 from collections import Counter
 from collections.abc import Iterable
 
-from . import class_decisions
+from . import class_decisions, quota_decisions
 from .class_decisions import ClassDecision
 from .decisions import Candidate, Decision, Flag, difference, sentence
+from .quota_decisions import QuotaDecision
 
 MS = 1_000_000
 ANSWERS = {"pick": ("nobody", "picked"), "preempt": ("waits", "takes over"), "tick": ("goes on", "turn is over"),
@@ -23,16 +24,24 @@ def ms(ns: int) -> str:
     return f"{'-' if ns < 0 else ''}{abs(ns) // MS}.{abs(ns) % MS:06}"
 
 
-def answer(d: Decision | ClassDecision) -> str:
+def answer(d: Decision | ClassDecision | QuotaDecision) -> str:
     """The answer in words."""
     if isinstance(d, ClassDecision):
         return class_decisions.answer(d)
+    if isinstance(d, QuotaDecision):
+        return quota_decisions.answer(d)
     return f"ran {ms(d.delta)}" if d.kind == "charge" else ANSWERS[d.kind][bool(d.answer)]
 
 
-def line(d: Decision | ClassDecision) -> str:
+def _sentence(d: Decision | ClassDecision | QuotaDecision) -> str:
+    if isinstance(d, ClassDecision):
+        return class_decisions.sentence(d.rule)
+    return quota_decisions.sentence(d.rule) if isinstance(d, QuotaDecision) else sentence(d.rule)
+
+
+def line(d: Decision | ClassDecision | QuotaDecision) -> str:
     """The decision as one line: time in ms, CPU, kind, policy, queue, subject, answer, rule and its sentence."""
-    because = class_decisions.sentence(d.rule) if isinstance(d, ClassDecision) else sentence(d.rule)
+    because = _sentence(d)
     queue = f"g{d.group}" if d.group else ""
     return (f"{ms(d.time):>14} [{d.cpu:03}] {d.kind:7} {d.policy:8} {queue:4} {d.subject:18} {answer(d):14} {d.rule}"
             + (f": {because}" if because else ""))
@@ -107,10 +116,12 @@ def conclusion(d: Decision) -> str:
     return text
 
 
-def full(d: Decision | ClassDecision) -> list[str]:
+def full(d: Decision | ClassDecision | QuotaDecision) -> list[str]:
     """The decision with its candidates, as lines."""
     if isinstance(d, ClassDecision):
         return [line(d), "", *class_decisions.table(d), "", class_decisions.conclusion(d), ""]
+    if isinstance(d, QuotaDecision):
+        return [line(d), "", *quota_decisions.table(d), "", quota_decisions.conclusion(d), ""]
     return [line(d), "", *table(d), "", conclusion(d), ""]
 
 
@@ -135,7 +146,7 @@ class Statistics:
         self.yes: Counter[tuple[str, str, str]] = Counter()
         self.candidates: Counter[tuple[str, str, str]] = Counter()
 
-    def add(self, d: Decision | ClassDecision) -> None:
+    def add(self, d: Decision | ClassDecision | QuotaDecision) -> None:
         key = d.policy, d.kind, d.rule
         self.decisions[key] += 1
         self.yes[key] += bool(d.answer)

@@ -29,7 +29,9 @@ from .tracefile import MAGIC, TraceFile
 SCHEMA = "fairground-decisions/2"
 SYSTEM, PREFIX, CANDIDATE = "decision", "sched_decision_", "sched_decision_candidate"
 TASK, LEVEL, CLASS = (PREFIX + name for name in ("task", "level", "class"))  # class_decisions.py
-OTHERS = {TASK, LEVEL, CLASS} | {PREFIX + name for name in ("select", "cpu", "balance", "runqueue", "part", "movable")}
+QUOTA, POOL = PREFIX + "quota", PREFIX + "pool"  # quota_decisions.py
+OTHERS = {TASK, LEVEL, CLASS, QUOTA, POOL} | {
+    PREFIX + name for name in ("select", "cpu", "balance", "runqueue", "part", "movable")}
 KINDS = ("pick", "preempt", "tick", "place", "charge", "leave")
 LISTS = pathlib.Path(__file__).resolve().parents[2] / "sched" / "observe" / "rule.def"
 HALF, WHOLE = 1 << 63, 1 << 64
@@ -151,6 +153,11 @@ def sentence(rule: str) -> str:
     return tree_names("RULE").get(rule, "")
 
 
+def _other_rules() -> set[str]:
+    """The rules of the classes above, and of quotas."""
+    return set(tree_names("REASON")) | set(tree_names("GRANT"))
+
+
 @dataclass(frozen=True)
 class Provenance:
     """What run a file tells about."""
@@ -177,11 +184,11 @@ class DecisionFile:
 
     def rules(self) -> set[str]:
         """The rules that the file may name."""
-        return set(tree_names("RULE")) | set(tree_names("REASON"))
+        return set(tree_names("RULE")) | _other_rules()
 
     def policies(self) -> set[str]:
         """The policies that the file may name."""
-        return set(tree_names("POLICY"))
+        return set(tree_names("POLICY")) | {"quota"}
 
     def _decisions(self) -> Iterator[Decision | None]:
         raise NotImplementedError
@@ -309,11 +316,11 @@ class _TraceDecisions(DecisionFile):
 
     def rules(self) -> set[str]:
         return ({name for kind in self._kinds.values() for number, name in kind.rules.items() if number != 255}
-                | set(tree_names("REASON")))
+                | _other_rules())
 
     def policies(self) -> set[str]:
         return ({name for kind in self._kinds.values() for number, name in kind.policies.items() if number != 255}
-                | set(tree_names("POLICY")))
+                | set(tree_names("POLICY")) | {"quota"})
 
     def _decisions(self) -> Iterator[Decision | None]:
         assert self.trace

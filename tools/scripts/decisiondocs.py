@@ -137,7 +137,8 @@ and changes no byte of a trace then. A decision is one call of a fair policy's h
 In a tree of groups each level has its own queue, so one switch consists of several picks: first the root's queue, then
 the group's. Kinds of their own are `select`: on which CPU a fair task wakes up or starts ([below](#on-which-cpu)),
 `balance`: which tasks a CPU takes from others ([below](#balancing)), and `class`: what the real-time and deadline
-classes decide ([below](#real-time-and-deadline)).
+classes decide ([below](#real-time-and-deadline)). With `quota` and `pool` every movement of a group's runtime is told
+([below](#quotas)).
 
 ## Recording
 
@@ -362,6 +363,35 @@ pushes and pulls, which happen inside others.
 ### Why it went so
 
 {reasons}
+
+## Quotas
+
+A group with a quota has a pool of runtime for all CPUs. Each of its queues fetches from the pool, and is throttled if
+the pool has nothing; at each period the pool is refilled and pays what throttled queues owe
+([cgroups.md](cgroups.md)). Every movement of runtime is a record, so a pool can be added up from a file: with `charge`,
+which tells what the group's queue on a CPU used, nothing is missing.
+
+{steps}
+
+`fairground decisions` prints these among the others, with the policy `quota` and the act as the kind:
+
+    make decisions FILE=run.json SHOW="--policy quota --group 1"
+    make decisions FILE=run.dat SHOW="--policy quota --kind throttle,unthrottle,refill --full"
+
+In JSON such a line has `kind` "quota" or "pool" and the fields below; in a trace.dat the events are
+`sched_decision_quota` and `sched_decision_pool`. Python reads both forms with `fairground.quota_decisions.read(path)`.
+
+### A queue and its pool
+
+{quota}
+
+### A pool
+
+{pool}
+
+### Why runtime went so
+
+{grants}
 """
 
 
@@ -398,7 +428,9 @@ def page() -> str:
         acts=_sentences("CLASS_ACTS", "act", "question"), reasons=_sentences("CLASS_RULES", "rule"),
         of_class=_types(event_fields("sched_decision_class")), task=_types(event_fields("sched_decision_task")),
         task_flags=_bits("sched_decision_task"), level=_types(event_fields("sched_decision_level")),
-        level_flags=_bits("sched_decision_level"), **_balancing())
+        level_flags=_bits("sched_decision_level"), steps=_sentences("QUOTA_ACTS", "act", "decision"),
+        quota=_types(event_fields("sched_decision_quota")), pool=_types(event_fields("sched_decision_pool")),
+        grants=_sentences("QUOTA_RULES", "rule"), **_balancing())
 
 
 # --- the schema -------------------------------------------------------------------------------------------------
@@ -444,11 +476,14 @@ def schema() -> str:
     of_class = _object({"time": count, "kind": {"const": "class"}, **_described(event_fields("sched_decision_class")),
                         "tasks": {"type": "array", "items": {"$ref": "#/$defs/task"}},
                         "cpus": {"type": "array", "items": {"$ref": "#/$defs/level"}}})
+    of_quota = {kind: _object({"time": count, "kind": {"const": kind},
+                               **_described(event_fields(f"sched_decision_{kind}"))}) for kind in ("quota", "pool")}
     return json.dumps({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$comment": f"Made from {DECISIONS} and {RULES} by tools/scripts/decisiondocs.py",
         "title": "A line of a file of decisions: the first is a header, each other a decision",
-        "oneOf": [{"$ref": f"#/$defs/{name}"} for name in ("header", "decision", "placement", "balance", "of_class")],
+        "oneOf": [{"$ref": f"#/$defs/{name}"} for name in ("header", "decision", "placement", "balance", "of_class",
+                                                          *of_quota)],
         "$defs": {"header": header, "decision": decision, "candidate": candidate, "placement": placement, "cpu": cpu,
-                  "balance": balance, **looked_at, "of_class": of_class, "task": task, "level": level},
+                  "balance": balance, **looked_at, "of_class": of_class, "task": task, "level": level, **of_quota},
     }, indent=1) + "\n"

@@ -25,6 +25,7 @@
  * taken inside one. Source: Linux 6.1, fair.c; Documentation/scheduler/sched-bwc.rst.
  */
 #include "sched/balance/sharedq.h"
+#include "sched/fair/core/bandwidth_record.h"
 #include "sched/fair/core/class.h"
 #include "sched/fair/core/pelt.h"
 #include "lib/errno.h"
@@ -101,16 +102,22 @@ static u64 next_period(const struct bandwidth *pool, u64 now)
 
 /* --- using up runtime ------------------------------------------------------ */
 
+static enum quota_rule rule_of_payment(u64 asked, u64 got)
+{
+	return got == asked ? GRANT_covered : got ? GRANT_rest_of_pool : GRANT_pool_empty;
+}
+
 /* Fetch from the pool, locked, what @q lacks to @target. Returns whether it has runtime now. */
 static bool fetch_locked(struct bandwidth *pool, struct fair_queue *q, s64 target)
 {
-	u64 amount = min(pool->runtime_ns, (u64)(target - q->remaining));
+	u64 asked = (u64)(target - q->remaining), amount = min(pool->runtime_ns, asked);
 
 	if (!pool->period.rq)
 		start_timer(q->rq, &pool->period, next_period(pool, q->rq->clock));
 	pool->runtime_ns -= amount;
 	pool->idle &= !amount;
 	q->remaining += (s64)amount;
+	trace_quota(q, QUOTA_fetch, rule_of_payment(asked, amount), asked, amount);
 	return q->remaining > 0;
 }
 
@@ -138,16 +145,21 @@ void bandwidth_return(struct fair_queue *q)
 {
 	struct bandwidth *pool = pool_of(q);
 	s64 spare = q->remaining - (s64)KEEP_NS;
+	u64 before;
 
 	if (spare <= 0)
 		return;
 	q->remaining -= spare;
 	host_lock(&pool->lock);
-	pool->runtime_ns = min(pool->runtime_ns + (u64)spare, most_ns(pool));
+	before = pool->runtime_ns;
+	pool->runtime_ns = min(before + (u64)spare, most_ns(pool));
 	if (!list_empty(&pool->throttled) && pool->runtime_ns > slice_ns(q->rq) &&
 	    !pool->slack.rq &&
 	    time_before(q->rq->clock + SLACK_DELAY_NS + SLACK_MARGIN_NS, pool->period.at))
 		start_timer(q->rq, &pool->slack, q->rq->clock + SLACK_DELAY_NS);
+	trace_quota(q, QUOTA_give_back,
+		    pool->runtime_ns == before + (u64)spare ? GRANT_emptied : GRANT_pool_full,
+		    (u64)spare, pool->runtime_ns - before);
 	host_unlock(&pool->lock);
 }
 
@@ -176,6 +188,7 @@ static void throttle(struct fair_queue *q)
 	if (!fetched) {
 		q->debt = (u64)(1 - q->remaining);
 		list_add_tail(&pool->throttled, &q->debtor_link);
+		trace_quota(q, QUOTA_throttle, GRANT_pool_empty, 0, 0);
 	}
 	host_unlock(&pool->lock);
 	if (fetched)
@@ -211,17 +224,19 @@ void bandwidth_check_entered(struct fair_queue *q)
 			throttle(q);
 }
 
-static void unthrottle(struct fair_queue *q)
+static void unthrottle(struct fair_queue *q, enum quota_rule rule)
 {
 	struct bandwidth *pool = pool_of(q);
 	struct rq *rq = q->rq;
 	struct tally n = fair_seen_from_above(q, q->tasks);
+	u64 throttled_ns = sub_floor0(rq->clock, q->throttled_at);
 
 	list_del(&q->throttled_link);
 	q->throttled = false;
 	q->pelt_skipped = pelt_now(q->owner->queue) - q->pelt_stopped;
 	host_lock(&pool->lock);
-	pool->throttled_ns += sub_floor0(rq->clock, q->throttled_at);
+	pool->throttled_ns += throttled_ns;
+	trace_quota(q, QUOTA_unthrottle, rule, 0, throttled_ns);
 	host_unlock(&pool->lock);
 	if (!q->nr_running)
 		return;
@@ -251,7 +266,7 @@ void bandwidth_unthrottle(struct rq *rq)
 
 	list_for_each_safe(q, next, &rq->bandwidth.throttled, throttled_link)
 		if (take_grant(q))
-			unthrottle(q);
+			unthrottle(q, GRANT_paid);
 }
 
 /* pool.lock held. */
@@ -270,10 +285,11 @@ static void distribute(struct bandwidth *pool)
 {
 	while (!list_empty(&pool->throttled) && pool->runtime_ns) {
 		struct fair_queue *q = list_first(&pool->throttled, struct fair_queue, debtor_link);
-		u64 paid = min(pool->runtime_ns, q->debt);
+		u64 debt = q->debt, paid = min(pool->runtime_ns, debt);
 
 		pool->runtime_ns -= paid;
 		q->debt -= paid;
+		trace_quota(q, QUOTA_pay, rule_of_payment(debt, paid), debt, paid);
 		if (q->debt)
 			return;
 		list_del(&q->debtor_link);
@@ -310,13 +326,15 @@ static void refill(struct bandwidth *pool, u64 periods)
 }
 
 /* pool.lock and that of the timer's runqueue held. */
-static void period_ends(struct bandwidth *pool, u64 now)
+static void period_ends(struct bandwidth *pool, struct rq *rq)
 {
-	u64 periods = (now - pool->period.at) / pool->period_ns + 1;
+	u64 periods = (rq->clock - pool->period.at) / pool->period_ns + 1;
+	u64 before = pool->runtime_ns;
 	bool waiting = !list_empty(&pool->throttled);
 
 	if (pool->quota_ns == SCHED_QUOTA_NONE) {
 		stop_timer(&pool->period);
+		trace_pool(pool, rq, QUOTA_refill, GRANT_unlimited, before, 0);
 		return;
 	}
 	pool->nr_periods += periods;
@@ -324,19 +342,25 @@ static void period_ends(struct bandwidth *pool, u64 now)
 	refill(pool, periods);
 	if (pool->idle && !waiting && !pool->owed_ns) {
 		stop_timer(&pool->period);
+		trace_pool(pool, rq, QUOTA_refill, GRANT_nothing_used, before, periods);
 		return;
 	}
 	pool->idle = !waiting;
 	pool->period.at += periods * pool->period_ns;
+	trace_pool(pool, rq, QUOTA_refill, GRANT_period_over, before, periods);
 	distribute(pool);
 }
 
 static void slack_ends(struct bandwidth *pool, struct rq *rq)
 {
 	bool refill_is_near = !time_before(rq->clock + SLACK_MARGIN_NS, pool->period.at);
+	enum quota_rule rule = refill_is_near			  ? GRANT_refill_near
+			       : pool->runtime_ns <= slice_ns(rq) ? GRANT_too_little
+								  : GRANT_shared_out;
 
 	stop_timer(&pool->slack);
-	if (!refill_is_near && pool->runtime_ns > slice_ns(rq))
+	trace_pool(pool, rq, QUOTA_slack, rule, pool->runtime_ns, 0);
+	if (rule == GRANT_shared_out)
 		distribute(pool);
 }
 
@@ -353,7 +377,7 @@ void bandwidth_timer(struct rq *rq)
 			continue;
 		host_lock(&pool->lock);
 		if (timer == &pool->period)
-			period_ends(pool, rq->clock);
+			period_ends(pool, rq);
 		else
 			slack_ends(pool, rq);
 		host_unlock(&pool->lock);
@@ -417,9 +441,10 @@ static void restart(struct fair_queue *q)
 		pool->period.at = next_period(pool, rq->clock);
 		find_next_timer(rq);
 	}
+	trace_quota(q, QUOTA_restart, GRANT_limits_change, 0, 0);
 	host_unlock(&pool->lock);
 	if (q->throttled)
-		unthrottle(q);
+		unthrottle(q, GRANT_limits_change);
 	/* If only delayed sleepers are queued, a switch takes them off. */
 	if (q->nr_running)
 		resched(rq);
@@ -430,6 +455,7 @@ int task_group_set_bandwidth(struct sched *s, struct task_group *tg, u64 quota_n
 			     u64 burst_ns, bool nested)
 {
 	struct bandwidth *pool = tg ? &tg->bandwidth : NULL;
+	u64 before;
 
 	if (!tg || !valid(quota_ns, period_ns, burst_ns))
 		return -EINVAL;
@@ -439,6 +465,7 @@ int task_group_set_bandwidth(struct sched *s, struct task_group *tg, u64 quota_n
 	if (quota_ns == SCHED_QUOTA_NONE && pool->quota_ns != SCHED_QUOTA_NONE)
 		burst_ns = 0;
 	host_lock(&pool->lock);
+	before = pool->runtime_ns;
 	pool->quota_ns = quota_ns;
 	pool->period_ns = period_ns;
 	pool->burst_ns = burst_ns;
@@ -447,6 +474,8 @@ int task_group_set_bandwidth(struct sched *s, struct task_group *tg, u64 quota_n
 		pool->runtime_ns = 0;
 	else
 		refill(pool, 1);
+	trace_pool(pool, cpu_rq(s, 0), QUOTA_limit, GRANT_limits_change, before,
+		   quota_ns != SCHED_QUOTA_NONE);
 	host_unlock(&pool->lock);
 	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++)
 		restart(&tg->cpu[cpu].queue);
@@ -459,20 +488,22 @@ int task_group_set_bandwidth(struct sched *s, struct task_group *tg, u64 quota_n
 static void settle_with_pool(struct fair_queue *q)
 {
 	struct bandwidth *pool = pool_of(q);
+	u64 had, taken;
 
 	host_lock(&pool->lock);
 	if (q->throttled) { /* the debt is what is missing to 1 ns */
 		q->remaining = 1 - (s64)q->debt;
 		forget_debt(q);
 	}
-	if (q->remaining > 0)
-		pool->runtime_ns = min(pool->runtime_ns + (u64)q->remaining, most_ns(pool));
-	else
-		pool->owed_ns += (u64)-q->remaining;
+	had = q->remaining > 0 ? (u64)q->remaining : 0;
+	taken = min(had, most_ns(pool) - pool->runtime_ns);
+	pool->runtime_ns += taken;
+	pool->owed_ns += had ? 0 : (u64)-q->remaining;
 	pay_owed(pool);
-	host_unlock(&pool->lock);
 	q->remaining = 1;
 	q->limited = false;
+	trace_quota(q, QUOTA_settle, GRANT_cpu_leaves, had, taken);
+	host_unlock(&pool->lock);
 }
 
 void bandwidth_offline(struct rq *rq)
@@ -483,7 +514,7 @@ void bandwidth_offline(struct rq *rq)
 		if (q->limited)
 			settle_with_pool(q);
 	list_for_each_safe(q, next, &rq->bandwidth.throttled, throttled_link)
-		unthrottle(q);
+		unthrottle(q, GRANT_cpu_leaves);
 }
 
 void bandwidth_online(struct rq *rq)
@@ -495,8 +526,9 @@ void bandwidth_online(struct rq *rq)
 
 		host_lock(&pool->lock);
 		q->limited = pool->quota_ns != SCHED_QUOTA_NONE;
-		host_unlock(&pool->lock);
 		q->remaining = 0;
+		trace_quota(q, QUOTA_restart, GRANT_cpu_returns, 0, 0);
+		host_unlock(&pool->lock);
 	}
 }
 

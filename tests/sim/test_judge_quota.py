@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Decisions about quotas: both forms of a file tell them, and they are printed; recording changes nothing."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from conftest import BUILD, ROOT
+from test_decisions import conforms
+
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+from fairground import quota_decisions  # noqa: E402
+
+MIXED = ("--cpus 4 --time 600ms --set sched_cfs_bandwidth_slice_us=10000 group:name=a,quota=12ms,period=50ms,burst=6ms "
+         "group:name=b,quota=40ms,period=20ms hogs:n=1,group=a bursts:n=3,run=1ms,sleep=3ms,group=a "
+         "group:name=a/c,quota=3ms,period=30ms bursts:n=2,run=4ms,sleep=40ms,group=a/c "
+         "bursts:n=3,run=9ms,sleep=2ms,group=b hogs:n=1 group:name=d,quota=30ms,period=100ms hogs:n=2,group=d "
+         "bursts:n=6,run=500us-1ms,sleep=95ms,group=d")
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A file of decisions in both forms."""
+    paths = [tmp_path_factory.mktemp("quota") / name for name in ("d.json", "d.dat")]
+    for path in paths:
+        subprocess.run([os.path.join(BUILD, "schedsim"), *MIXED.split(), "--decisions", str(path)], check=True,
+                       stdout=subprocess.DEVNULL)
+    return paths
+
+
+def test_both_forms_hold_the_same_records(recorded):
+    one, two = (list(quota_decisions.read(str(path))) for path in recorded)
+    for cpu in range(4):
+        assert [d for d in one if d.cpu == cpu] == [d for d in two if d.cpu == cpu]
+    assert len(one) > 300 and {d.group for d in one} == {1, 2, 3, 4}
+    assert {d.kind for d in one} == set(quota_decisions.KINDS) - {"settle"}
+
+
+def test_records_obey_the_schema(recorded):
+    with open(os.path.join(ROOT, "docs/decisions.schema.json"), encoding="utf-8") as f:
+        schema = json.load(f)
+    rows = [row for row in map(json.loads, recorded[0].read_text(encoding="utf-8").splitlines())
+            if row.get("kind") in ("quota", "pool")]
+    assert all(conforms(row, schema, schema["$defs"]) for row in rows)
+    assert not conforms({**rows[0], "rule": "luck"}, schema, schema["$defs"])
+
+
+def test_recording_changes_nothing(sim, tmp_path):
+    """The trace of the run is the same, to the byte, with and without."""
+    traces = []
+    for words in ([], ["--decisions", str(tmp_path / "d.json")]):
+        path = tmp_path / "t.dat"
+        sim(f"{MIXED} --trace {path}", *words)
+        traces.append(path.read_bytes())
+    assert traces[0] == traces[1] and len(traces[0]) > 50_000
+
+
+def test_they_are_printed_among_the_others(recorded):
+    env = {**os.environ, "PYTHONPATH": os.path.join(ROOT, "tools")}
+    words = [sys.executable, "-m", "fairground", "decisions", str(recorded[0])]
+
+    def fairground(*more):
+        done = subprocess.run([*words, *more], capture_output=True, text=True, env=env, check=False)
+        assert done.returncode == 0 and not done.stderr
+        return done.stdout
+
+    out = fairground("--policy", "quota", "--kind", "throttle", "--group", "1", "--limit", "1", "--full")
+    assert "group 1 a: throttle, throttled, because the pool is empty." in out and "owes 0.000001" in out
+    out = fairground("--kind", "refill", "--group", "1", "--limit", "3", "--full")
+    assert out.count("a period is over.") == 3 and "quota 12.000000, period 50.000000, burst 6.000000" in out
+    table = {tuple(line.split()[:3]) for line in fairground("--stats").splitlines()}
+    assert {("quota", "fetch", "covered"), ("quota", "pay", "rest_of_pool"), ("cfs", "pick", "only_one")} <= table

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Records of decisions about quotas (sched/observe/decision.def): each movement of runtime between
+ * pool and queues, in its order, with the rule and the numbers afterwards; and only while the
+ * events are on.
+ */
+#include "group.h"
+
+#define queue_record event_sched_decision_quota
+#define pool_record  event_sched_decision_pool
+
+static int limit(struct machine *m, struct task_group *tg, u64 quota_ms, u64 period_ms,
+		 u64 burst_ms)
+{
+	return task_group_set_bandwidth(m->s, tg, quota_ms * MS, period_ms * MS, burst_ms * MS,
+					true);
+}
+
+/* A sleeping member of @tg that may run only on @cpu. */
+static struct task *sleeper_on(struct machine *m, struct task_group *tg, unsigned cpu)
+{
+	struct task *t = spawn_in(m, tg, 0);
+	struct cpumask mask = cpumask_of(cpu);
+
+	sched_set_affinity(m->s, t, &mask);
+	settle(m);
+	block(m, cpu, TASK_INTERRUPTIBLE);
+	return t;
+}
+
+/* At the beginning of a period, with the records of @tg on and none made yet. */
+static void begin(struct machine *m, struct task_group *tg, u64 period_ms)
+{
+	while (m->now % (period_ms * MS))
+		run_ticks(m, 1);
+	task_group_set_name(tg, "web");
+	sched_trace_set(m->s, QUOTA_DECISION_EVENTS);
+	m->nr_trace = 0;
+}
+
+static unsigned read_from; /* the record that next() returns */
+
+static const void *next(struct machine *m, unsigned type)
+{
+	assert_true(read_from < m->nr_trace);
+	assert_int_equal(m->trace[read_from].common.type, type);
+	return m->trace[read_from++].bytes;
+}
+
+/* The next record is about the queue of @cpu. Amounts in ms. */
+static const struct queue_record *expect(struct machine *m, enum quota_act act,
+					 enum quota_rule rule, unsigned cpu, u64 asked, u64 got,
+					 u64 pool)
+{
+	const struct queue_record *d = next(m, EVENT_ID_sched_decision_quota);
+
+	assert_int_equal(d->act, act);
+	assert_int_equal(d->rule, rule);
+	assert_int_equal(d->cpu, cpu);
+	assert_int_equal(d->asked / MS, asked);
+	assert_int_equal(d->got / MS, got);
+	assert_int_equal(d->pool / MS, pool);
+	assert_int_equal(d->group, 1);
+	assert_string_equal(d->comm, "web");
+	assert_int_equal(d->slice, 5 * MS);
+	assert_int_equal(d->owed, 0);
+	return d;
+}
+
+static const struct pool_record *expect_pool(struct machine *m, enum quota_act act,
+					     enum quota_rule rule, u64 before, u64 kept)
+{
+	const struct pool_record *d = next(m, EVENT_ID_sched_decision_pool);
+
+	assert_int_equal(d->act, act);
+	assert_int_equal(d->rule, rule);
+	assert_int_equal(d->before / MS, before);
+	assert_int_equal(d->kept / MS, kept);
+	return d;
+}
+
+static void expect_limit(struct machine *m, u64 before, u64 kept)
+{
+	const struct pool_record *d =
+		expect_pool(m, QUOTA_limit, GRANT_limits_change, before, kept);
+
+	assert_int_equal(d->periods, 1);
+	for (unsigned cpu = 0; cpu < m->nr_cpus; cpu++) {
+		const struct queue_record *r = next(m, EVENT_ID_sched_decision_quota);
+
+		assert_int_equal(r->act, QUOTA_restart);
+		assert_int_equal(r->cpu, cpu);
+		assert_int_equal(r->remaining, 0);
+	}
+}
+
+/* Quota 12 of 50, a hog on CPU 0, a task of 1 ms on CPU 1: the hog is throttled at 10 ms. */
+static void a_period_is_told_from_limit_to_refill(void **state)
+{
+	struct machine *m = machine_new(2, 1000);
+	struct task_group *tg = new_group(m, NULL);
+	struct task *hog = sleeper_on(m, tg, 0), *brief = sleeper_on(m, tg, 1);
+	const struct queue_record *d;
+	const struct pool_record *p;
+
+	(void)state;
+	read_from = 0;
+	begin(m, tg, 50);
+	assert_int_equal(limit(m, tg, 12, 50, 0), 0);
+	expect_limit(m, 0, 12);
+	wake(m, hog, 0);
+	wake(m, brief, 1);
+	expect(m, QUOTA_fetch, GRANT_covered, 0, 5, 5, 7);
+	expect(m, QUOTA_fetch, GRANT_covered, 1, 5, 5, 2);
+	run_ticks(m, 1);
+	block(m, 1, TASK_INTERRUPTIBLE);
+	d = expect(m, QUOTA_give_back, GRANT_emptied, 1, 3, 3, 5);
+	assert_int_equal(d->remaining, MS);
+	assert_int_equal(d->slack_at, 0);
+	run_ticks(m, 9);
+	expect(m, QUOTA_fetch, GRANT_covered, 0, 5, 5, 0);
+	expect(m, QUOTA_fetch, GRANT_pool_empty, 0, 5, 0, 0);
+	d = expect(m, QUOTA_fetch, GRANT_pool_empty, 0, 0, 0, 0);
+	assert_int_equal(d->asked, 1);
+	d = expect(m, QUOTA_throttle, GRANT_pool_empty, 0, 0, 0, 0);
+	assert_int_equal(d->debt, 1);
+	assert_int_equal(d->nr_waiting, 1);
+	run_ticks(m, 40);
+	p = expect_pool(m, QUOTA_refill, GRANT_period_over, 0, 12);
+	assert_int_equal(p->nr_waiting, 1);
+	assert_int_equal(p->nr_periods, 1);
+	assert_int_equal(p->nr_throttled, 1);
+	assert_int_equal(p->quota, 12 * MS);
+	assert_int_equal(p->period, 50 * MS);
+	d = expect(m, QUOTA_pay, GRANT_covered, 0, 0, 0, 11);
+	assert_int_equal(d->got, 1);
+	assert_int_equal(d->debt, 0);
+	d = expect(m, QUOTA_unthrottle, GRANT_paid, 0, 0, 40, 11);
+	assert_int_equal(d->remaining, 1);
+	assert_int_equal(read_from, m->nr_trace);
+	machine_free(m);
+}
+
+/* Quota 12, burst 3: what is kept, what is used of it, and what a full pool does not take. */
+static void bursts_and_full_pools_are_told(void **state)
+{
+	struct machine *m = machine_new(2, 1000);
+	struct task_group *tg = new_group(m, NULL);
+	struct task *brief = sleeper_on(m, tg, 1), *hog = sleeper_on(m, tg, 0);
+	const struct pool_record *p;
+
+	(void)state;
+	read_from = 0;
+	begin(m, tg, 50);
+	assert_int_equal(limit(m, tg, 12, 50, 3), 0);
+	expect_limit(m, 0, 12);
+	run_ticks(m, 49);
+	wake(m, brief, 1);
+	expect(m, QUOTA_fetch, GRANT_covered, 1, 5, 5, 7);
+	run_ticks(m, 1);
+	p = expect_pool(m, QUOTA_refill, GRANT_period_over, 7, 15);
+	assert_int_equal(p->nr_bursts, 0);
+	block(m, 1, TASK_INTERRUPTIBLE);
+	expect(m, QUOTA_give_back, GRANT_pool_full, 1, 3, 0, 15);
+	wake(m, hog, 0);
+	run_ticks(m, 14);
+	expect(m, QUOTA_fetch, GRANT_covered, 0, 5, 5, 10);
+	expect(m, QUOTA_fetch, GRANT_covered, 0, 5, 5, 5);
+	expect(m, QUOTA_fetch, GRANT_covered, 0, 5, 5, 0);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	run_ticks(m, 36);
+	p = expect_pool(m, QUOTA_refill, GRANT_period_over, 0, 12);
+	assert_int_equal(p->nr_bursts, 1);
+	assert_int_equal(p->burst_time, 3 * MS);
+	assert_int_equal(p->burst, 3 * MS);
+	run_ticks(m, 50);
+	p = expect_pool(m, QUOTA_refill, GRANT_nothing_used, 12, 15);
+	assert_int_equal(p->nr_periods, 3);
+	run_ticks(m, 100);
+	assert_int_equal(read_from, m->nr_trace);
+	machine_free(m);
+}
+
+/* The hog is throttled at 10 ms; then four others return nearly all of a slice. */
+static void slack_is_told(void **state)
+{
+	enum { OTHERS = 4 };
+	struct machine *m = machine_new(1 + OTHERS, 1000);
+	struct task_group *tg = new_group(m, NULL);
+	struct task *hog = sleeper_on(m, tg, 0), *others[OTHERS];
+	const struct queue_record *d;
+
+	(void)state;
+	for (unsigned i = 0; i < OTHERS; i++)
+		others[i] = sleeper_on(m, tg, 1 + i);
+	begin(m, tg, 100);
+	assert_int_equal(limit(m, tg, 30, 100, 0), 0);
+	wake(m, hog, 0);
+	run_ticks(m, 9);
+	for (unsigned i = 0; i < OTHERS; i++)
+		wake(m, others[i], 1 + i);
+	run_ticks(m, 1);
+	m->nr_trace = read_from = 0;
+	for (unsigned i = 0; i < OTHERS; i++)
+		block(m, 1 + i, TASK_INTERRUPTIBLE);
+	for (unsigned i = 0; i < OTHERS; i++) {
+		d = expect(m, QUOTA_give_back, GRANT_emptied, 1 + i, 3, 3, 3 * (i + 1));
+		assert_int_equal(d->slack_at, i < 1 ? 0 : m->now + 5 * MS);
+	}
+	run_ticks(m, 6);
+	expect_pool(m, QUOTA_slack, GRANT_shared_out, 12, 12);
+	expect(m, QUOTA_pay, GRANT_covered, 0, 0, 0, 11);
+	expect(m, QUOTA_unthrottle, GRANT_paid, 0, 0, 5, 11);
+	machine_free(m);
+}
+
+static void nothing_is_told_while_the_events_are_off(void **state)
+{
+	struct machine *m = machine_new(2, 1000);
+	struct task_group *tg = new_group(m, NULL);
+
+	(void)state;
+	spawn_in(m, tg, 0);
+	sched_trace_set(m->s, 0);
+	m->nr_trace = 0;
+	assert_int_equal(limit(m, tg, 5, 50, 5), 0);
+	run_ticks(m, 300);
+	assert_int_equal(m->nr_trace, 0);
+	machine_free(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_period_is_told_from_limit_to_refill),
+		cmocka_unit_test(bursts_and_full_pools_are_told),
+		cmocka_unit_test(slack_is_told),
+		cmocka_unit_test(nothing_is_told_while_the_events_are_off),
+	};
+
+	return cmocka_run_group_tests_name("quota decisions", tests, NULL, NULL);
+}
