@@ -11,7 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / part) for part in ("tools/scripts", "tools")]
 
 from mutation import layers, page, verdicts  # noqa: E402 (the path comes first)
-from mutation.__main__ import draw, meet  # noqa: E402
+from mutation.__main__ import begin, draw, meet  # noqa: E402
 from mutation.points import find_mutations  # noqa: E402
 from mutation.schema import Schema  # noqa: E402
 
@@ -112,7 +112,7 @@ def judged(small, tmp_path_factory):
                    cwd=tree, check=True)
     layer = layers.Layer("unit small", ("./test",), 0)
     layers.measure(layer, tree)
-    return {(mutation.operator, mutation.before, mutation.after): meet(number, mutation, [layer], tree)
+    return {(mutation.operator, mutation.before, mutation.after): meet(number, begin(mutation), [layer], tree)
             for number, mutation in schema.mutations.items()}
 
 
@@ -127,7 +127,7 @@ def test_what_a_test_can_notice_is_killed_and_the_rest_survives(judged, change, 
 def test_a_layer_that_does_not_come_by_is_not_run(small, tmp_path):
     mutation = generate(small)[0]
     missing = layers.Layer("unit missing", ("./no such program",), 0)
-    assert meet(1, mutation, [missing], tmp_path)["verdict"] == "unreached"
+    assert meet(1, begin(mutation), [missing], tmp_path)["verdict"] == "unreached"
 
 
 def test_an_endless_loop_is_noticed(tmp_path, monkeypatch):
@@ -158,8 +158,10 @@ def test_verdicts_are_of_mutations_that_there_are(monkeypatch):
 def test_the_score_counts_what_is_no_hole_apart():
     results = [{"key": str(number), "file": "sched/a.c", "operator": "constant", "before": "1", "after": "0", "line": 1,
                 "verdict": verdict, "cpu_s": 1.0}
-               for number, verdict in enumerate(("killed", "killed", "killed", "survived", "unreached", "same code"))]
-    known = {results[3]["key"]: verdicts.Verdict("equivalent", "it is the same")}
+               for number, verdict in enumerate(("killed", "killed", "killed", "survived", "unreached", "same code", "survived"))]
+    known = {results[3]["key"]: verdicts.Verdict("equivalent", "it is the same"),
+             results[6]["key"]: verdicts.Verdict("cost only", "it looks once more")}
     table = page.Table(results, known, 100, 1, "v", 0)
-    assert "3 of 5 killed (60.0 %)" in table.score() and "3 of 4 (75.0 %)" in table.score()
+    for part in ("3 of 7 that compile (42.9 %)", "3 of 5 (60.0 %)", "3 of 4 (75.0 %)"):
+        assert part in table.score()
     assert "**equivalent**: it is the same" in table.markdown() and "**hole**" in table.markdown()

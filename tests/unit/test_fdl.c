@@ -436,6 +436,7 @@ static void a_guarantee_stands_in_for_shares(void **state)
 	assert_int_equal(stat.overcommit, 512);
 	assert_int_equal(task_group_set_guaranteed(s, a->tg, 2048), 0);
 	assert_int_equal(*weight >> WEIGHT_SHIFT, 512);
+	assert_int_equal(fdl_root(s)->nr_guaranteed, 2);
 	swap(lab->m, "cfs");
 	lab_run(lab, 20 * MS);
 	assert_int_equal(*weight >> WEIGHT_SHIFT, 400);
@@ -444,6 +445,7 @@ static void a_guarantee_stands_in_for_shares(void **state)
 	assert_int_equal(*weight >> WEIGHT_SHIFT, 512);
 	assert_int_equal(task_group_set_guaranteed(s, a->tg, 0), 0);
 	assert_int_equal(*weight >> WEIGHT_SHIFT, 400);
+	assert_int_equal(fdl_root(s)->nr_guaranteed, 1);
 	end_group(lab->m, below);
 	task_group_fdl_stat(s, NULL, &stat);
 	assert_int_equal(stat.overcommit, 0);

@@ -2,7 +2,8 @@
 """Mutate sched/ and count how much of that the fast tests notice (docs/mutation.md).
 
 N mutations are drawn from all that there are, by a seed. They are built once, all into one tree, and each then meets
-the tests that come by its place, cheapest first, until one fails. Each result is a line of JSON in
+the tests that come by its place, cheapest first, until one fails; the tests that cost much meet what is left at the
+end. Each result is a line of JSON in
 BUILD/mutate/SEED.jsonl; a run that was ended goes on where it was. The seeded bugs of tests/mutants, which people wrote
 and each of which has a test that must notice it, are another thing: `make mutants`.
 
@@ -31,7 +32,9 @@ SCRATCH = pathlib.Path(os.environ.get("B", "build")) / "mutate"
 TREE = SCRATCH / "tree"
 TESTED = ("sched", "lib", "sim", "tests", "examples", "tools/scripts/mutation")
 SPARE = 1.1  # drawn for each that is wanted, because some do not compile
+ALIVE = ("unreached", "survived")
 Result = dict[str, Any]
+Numbered = dict[int, Result]
 
 
 def digest() -> str:
@@ -84,31 +87,36 @@ def prepare(schema: Schema, count: int) -> None:
     make("build/schedsim", "unit-programs", "prop-programs")
 
 
-def meet(number: int, mutation: Mutation, all_layers: list[layers.Layer], tree: pathlib.Path) -> Result:
-    """Run the layers that come by a mutation until one notices it."""
-    result: Result = {"key": mutation.key, "file": mutation.file, "line": mutation.line, "operator": mutation.operator,
-                      "before": mutation.before, "after": mutation.after, "verdict": "unreached", "cpu_s": 0.0}
-    waiting = [layer for layer in all_layers if number in layer.reached]
-    for layer in sorted(waiting, key=lambda each: (each.phase, each.promise(mutation.file))):
+def begin(mutation: Mutation) -> Result:
+    """The result of a mutation that has met no test yet."""
+    return {"key": mutation.key, "file": mutation.file, "line": mutation.line, "operator": mutation.operator,
+            "before": mutation.before, "after": mutation.after, "verdict": "unreached", "cpu_s": 0.0, "phase": -1}
+
+
+def meet(number: int, result: Result, some_layers: list[layers.Layer], tree: pathlib.Path) -> Result:
+    """The @result so far, and then: run those of the layers that come by the mutation until one notices it."""
+    result = dict(result)
+    waiting = [layer for layer in some_layers if number in layer.reached]
+    for layer in sorted(waiting, key=lambda each: each.promise(result["file"])):
         result["verdict"] = "survived"
         with layer.alone:
             outcome = layers.run(layer, tree, MUTATION=str(number))
         result["cpu_s"] = round(result["cpu_s"] + outcome.cpu_s, 2)
         if outcome.status:
-            layer.kills[mutation.file] = layer.kills.get(mutation.file, 0) + 1
+            layer.kills[result["file"]] = layer.kills.get(result["file"], 0) + 1
             return {**result, "verdict": "killed", "by": layer.name, "reason": layers.reason(layer, outcome)}
     return result
 
 
-def judge(number: int, schema: Schema, all_layers: list[layers.Layer]) -> Result:
-    result = meet(number, schema.mutations[number], all_layers, schema.tree)
-    if result["verdict"] != "killed" and schema.is_equal(number):
+def judge(number: int, schema: Schema, result: Result, phase: int, some_layers: list[layers.Layer]) -> Result:
+    result = meet(number, result, some_layers, schema.tree)
+    if result["phase"] < 0 and result["verdict"] != "killed" and schema.is_equal(number):
         result["verdict"] = "same code"
-    return result
+    return {**result, "phase": phase}
 
 
 class Log:
-    """The file of results. Its first line says of what; one of something else is begun anew."""
+    """The file of results; the last of a mutation counts. Its first line says of what; another one is begun anew."""
 
     def __init__(self, path: pathlib.Path, about: Result) -> None:
         self.path = path
@@ -125,34 +133,43 @@ class Log:
             out.write(json.dumps(result) + "\n")
 
 
-def measure_all(log: Log, wanted: str) -> list[layers.Layer]:
-    """The layers, each run once without a mutation, now or when these results were begun."""
-    all_layers = layers.list_layers(TREE, wanted)
+def measure_all(some_layers: list[layers.Layer], log: Log) -> None:
+    """Run each of the layers once without a mutation, now or when these results were begun."""
     path = log.path.with_suffix(".layers.json")
-    if log.results and path.exists():
-        known = json.loads(path.read_text(encoding="utf-8"))
-    else:
-        for layer in all_layers:
+    known = json.loads(path.read_text(encoding="utf-8")) if log.results and path.exists() else {}
+    for layer in some_layers:
+        if layer.name not in known:
             layers.measure(layer, TREE.resolve())
-        known = {layer.name: [layer.cpu_s, sorted(layer.reached)] for layer in all_layers}
-        path.write_text(json.dumps(known), encoding="utf-8")
-    for layer in all_layers:
+            known[layer.name] = [layer.cpu_s, sorted(layer.reached)]
         layer.cpu_s, layer.reached = known[layer.name][0], frozenset(known[layer.name][1])
-    return all_layers
+    path.write_text(json.dumps(known), encoding="utf-8")
 
 
-def run_all(schema: Schema, log: Log, options: argparse.Namespace) -> None:
-    todo = [number for number, mutation in sorted(schema.mutations.items()) if mutation.key not in log.results]
-    if not todo:
-        return
-    all_layers = measure_all(log, options.layers)
-    print(f"# {len(all_layers)} layers, {sum(layer.cpu_s for layer in all_layers):.0f} s of CPU without a mutation",
-          flush=True)
+def run_phase(phase: int, some_layers: list[layers.Layer], todo: Numbered, schema: Schema, log: Log,
+              options: argparse.Namespace) -> None:
+    """Let the mutations of which these results are so far meet the layers of a phase."""
+    measure_all(some_layers, log)
+    print(f"# phase {phase}: {len(todo)} mutations, {len(some_layers)} layers, "
+          f"{sum(layer.cpu_s for layer in some_layers):.0f} s of CPU without a mutation", flush=True)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for future in concurrent.futures.as_completed(pool.submit(judge, each, schema, all_layers) for each in todo):
+        for future in concurrent.futures.as_completed(
+                pool.submit(judge, number, schema, result, phase, some_layers) for number, result in todo.items()):
             result = future.result()
             log.add(result)
             print(page.line(result), flush=True)
+
+
+def run_all(schema: Schema, log: Log, options: argparse.Namespace) -> None:
+    """All mutations meet the layers of a phase before the first meets those of the next, which cost more."""
+    all_layers = layers.list_layers(TREE, options.layers)
+    for phase in sorted({layer.phase for layer in all_layers if layer.phase <= options.phases}):
+        todo = {}
+        for number, mutation in sorted(schema.mutations.items()):
+            result = log.results.get(mutation.key) or begin(mutation)
+            if result["verdict"] in ALIVE and result["phase"] < phase:
+                todo[number] = result
+        if todo:
+            run_phase(phase, [layer for layer in all_layers if layer.phase == phase], todo, schema, log, options)
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
@@ -162,6 +179,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="J", help="how many at a time")
     parser.add_argument("--only", metavar="TEXT", help="those whose key contains TEXT")
     parser.add_argument("--layers", default="", metavar="NAME", help="layers whose name begins so: unit, explore, sim")
+    parser.add_argument("--phases", type=int, default=9, metavar="P",
+                        help="none of the layers after this phase (0 unit, 1 short exploration, ... 4 long simulations)")
     parser.add_argument("--list", action="store_true", help="print the keys of those drawn and do nothing")
     parser.add_argument("--page", action="store_true", help="write the results into docs/mutation.md")
     options = parser.parse_args(arguments)

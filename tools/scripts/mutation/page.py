@@ -56,11 +56,12 @@ class Table:
 
     def score(self) -> str:
         kinds = [self.kind(result) for result in self.results]
-        killed, same = kinds.count("killed"), kinds.count("same code")
-        valid = len(kinds) - same
-        judged = valid - sum(kinds.count(kind) for kind in KINDS)
-        return (f"{killed} of {valid} killed ({percent(killed, valid)}); without those below "
-                f"that are no holes, {killed} of {judged} ({percent(killed, judged)}).")
+        killed, all_valid = kinds.count("killed"), len(kinds)
+        different = all_valid - kinds.count("same code") - kinds.count("equivalent")
+        deciding = different - kinds.count("cost only") - kinds.count("text only")
+        return (f"Killed: {killed} of {all_valid} that compile ({percent(killed, all_valid)}); {killed} of {different} "
+                f"({percent(killed, different)}) without those of the same code and those judged equivalent; {killed} "
+                f"of {deciding} ({percent(killed, deciding)}) without those judged cost only and text only, too.")
 
     def about(self) -> str:
         cpu_s = sum(result["cpu_s"] for result in self.results)
