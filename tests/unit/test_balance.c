@@ -294,6 +294,9 @@ static void a_task_leaves_a_cpu_that_is_mostly_taken(void **state)
 		{ 1024, 500, CPU_IDLE, true },	{ 1024, 1024, CPU_IDLE, false },
 		{ 500, 500, CPU_IDLE, false },	{ 1024, 500, CPU_BUSY, false },
 		{ 1024, 950, CPU_IDLE, false },
+		/* By more than 17 %, of the whole and of what is left here. */
+		{ 1024, 875, CPU_IDLE, true },	{ 1024, 876, CPU_IDLE, false },
+		{ 600, 512, CPU_IDLE, true },	{ 599, 512, CPU_IDLE, false },
 	};
 
 	(void)state;

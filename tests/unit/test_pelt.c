@@ -191,6 +191,7 @@ static void what_is_detached_leaves_the_queue_to_rounding(void **state)
 	struct task *t = spawn_nice(m, "mover", 0);
 	struct cpumask other;
 	unsigned from = t->cpu;
+	const struct pelt *to = &m->s->rq[1 - from].fair.avg;
 
 	(void)state;
 	for (unsigned n = 0; n < 100; n++)
@@ -201,7 +202,17 @@ static void what_is_detached_leaves_the_queue_to_rounding(void **state)
 	assert_int_equal(t->cpu, 1 - from);
 	assert_in_range(m->s->rq[from].fair.avg.load_avg, 0, 1);
 	assert_in_range(m->s->rq[from].fair.avg.util_avg, 0, 1);
-	assert_int_equal(m->s->rq[1 - from].fair.avg.load_avg, t->fair.avg.load_avg);
+	assert_int_equal(to->load_avg, t->fair.avg.load_avg);
+	assert_int_equal(to->util_avg, t->fair.avg.util_avg);
+	assert_int_equal(to->runnable_avg, t->fair.avg.runnable_avg);
+	/* Its sums come along, too: what the queue has soon is what the task has. */
+	advance(m, 2 * MS);
+	tick(m);
+	assert_true(t->fair.avg.util_avg > 100);
+	assert_in_range(to->load_avg, t->fair.avg.load_avg - 1, t->fair.avg.load_avg + 1);
+	assert_in_range(to->util_avg, t->fair.avg.util_avg - 1, t->fair.avg.util_avg + 1);
+	assert_in_range(to->runnable_avg, t->fair.avg.runnable_avg - 1,
+			t->fair.avg.runnable_avg + 1);
 	machine_free(m);
 }
 

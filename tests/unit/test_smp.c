@@ -63,6 +63,25 @@ static void a_cache_that_spans_nodes_is_cut_at_them(void **state)
 	machine_free(m);
 }
 
+/* Its threads are two cores if they are behind two caches or on two nodes. */
+static void a_core_that_spans_caches_or_nodes_is_cut_at_them(void **state)
+{
+	static const struct sched_cpu_desc wide[][4] = {
+		{ { 0, 0, 0, 0 }, { 0, 1, 0, 0 }, { 1, 0, 0, 0 }, { 1, 1, 0, 0 } },
+		{ { 0, 0, 0, 0 }, { 0, 0, 0, 1 }, { 1, 0, 0, 0 }, { 1, 0, 0, 1 } },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(wide); i++) {
+		struct machine *m = machine_new_on(4, 1000, wide[i], NULL);
+
+		for (unsigned cpu = 0; cpu < 4; cpu++)
+			assert_int_equal(rq_of(m, cpu)->core->weight, 1);
+		assert_int_equal(rq_of(m, 0)->llc_size, 2);
+		machine_free(m);
+	}
+}
+
 static void the_parts_of_a_domain_are_a_circle_with_its_cpu_first(void **state)
 {
 	struct machine *m = machine_of(1, 4, 2, 1, "cfs");
@@ -540,6 +559,7 @@ int main(void)
 		cmocka_unit_test(domains_follow_the_topology_bottom_up),
 		cmocka_unit_test(levels_with_nothing_to_balance_are_left_out),
 		cmocka_unit_test(a_cache_that_spans_nodes_is_cut_at_them),
+		cmocka_unit_test(a_core_that_spans_caches_or_nodes_is_cut_at_them),
 		cmocka_unit_test(the_parts_of_a_domain_are_a_circle_with_its_cpu_first),
 		cmocka_unit_test(numa_imbalance_allows_a_task_per_llc_or_an_eighth),
 		cmocka_unit_test(balance_intervals_are_golden),
