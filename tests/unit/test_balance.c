@@ -342,6 +342,8 @@ static void a_cpu_that_is_mostly_taken_calls_for_help(void **state)
 		m->now += MS;
 		sched_tick(m->s, 1);
 		assert_int_equal(rq_of(m, 1)->nohz_kick_count, taken);
+		/* Until it has come, nobody else need call. */
+		assert_int_equal(m->s->nohz_next_balance, taken ? jiffies(m->s, m->now) + 1 : 0);
 		machine_free(m);
 	}
 }
@@ -453,6 +455,56 @@ static void a_cpu_that_went_idle_is_balanced_for_as_often_as_others(void **state
 	machine_free(m);
 }
 
+/* Two light tasks on CPU 1 hardly compete, but one of them waits, and CPU 0 has nothing to do. */
+static void an_idle_cpu_takes_a_light_task_that_waits(void **state)
+{
+	(void)state;
+	for (unsigned busy = 0; busy < 2; busy++) {
+		struct machine *m = cold_machine(1, 1, 2, 1);
+
+		crowd(m, 1, 2, 3);
+		rq_of(m, 1)->fair.avg.util_avg = rq_of(m, 1)->fair.avg.runnable_avg = 100;
+		assert_int_equal(pass(m, 0, busy ? CPU_BUSY : CPU_IDLE), !busy);
+		machine_free(m);
+	}
+}
+
+static void of_equally_loaded_runqueues_the_first_is_robbed(void **state)
+{
+	struct machine *m = cold_machine(1, 2, 2, 1);
+
+	(void)state;
+	for (unsigned cpu = 0; cpu < 4; cpu++) {
+		crowd(m, cpu, cpu < 2 ? 1 : 7, 0xf);
+		rq_of(m, cpu)->fair.avg.load_avg = cpu < 2 ? 1024 : 1024 * 7;
+		rq_of(m, cpu)->fair.avg.util_avg = 1024;
+	}
+	assert_true(balance_domain(rq_of(m, 0), domain_of(m, 0, 1), CPU_BUSY) > 0);
+	settle(m);
+	assert_int_equal(rq_of(m, 3)->nr_running, 7);
+	machine_free(m);
+}
+
+/* It is the sum of what the levels cost lately, and limits what is expected of an idle time. */
+static void the_longest_searches_of_all_levels_add_up(void **state)
+{
+	struct machine *m = cold_machine(1, 2, 2, 1);
+
+	(void)state;
+	set_tunable(m, "migration_cost_ns", "500000");
+	crowd(m, 0, 1, BIT(0));
+	for (unsigned big = 0; big < 2; big++) {
+		domain_of(m, 0, 0)->max_newidle_lb_cost = big ? 400000 : 100000;
+		domain_of(m, 0, 1)->max_newidle_lb_cost = 300000;
+		domain_of(m, 0, 0)->last_decay = jiffies(m->s, m->now) + 10;
+		domain_of(m, 0, 1)->last_decay = jiffies(m->s, m->now) + 10;
+		rq_of(m, 0)->next_balance = 0;
+		tick(m);
+		assert_int_equal(rq_of(m, 0)->max_idle_balance_cost, big ? 700000 : 500000);
+	}
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -476,6 +528,9 @@ int main(void)
 		cmocka_unit_test(a_newly_idle_cpu_reads_no_queue_where_nobody_waits),
 		cmocka_unit_test(what_a_throttled_group_releases_is_found),
 		cmocka_unit_test(a_cpu_that_went_idle_is_balanced_for_as_often_as_others),
+		cmocka_unit_test(an_idle_cpu_takes_a_light_task_that_waits),
+		cmocka_unit_test(of_equally_loaded_runqueues_the_first_is_robbed),
+		cmocka_unit_test(the_longest_searches_of_all_levels_add_up),
 	};
 
 	return cmocka_run_group_tests_name("balance", tests, NULL, NULL);

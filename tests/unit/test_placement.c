@@ -276,6 +276,24 @@ static void sis_machine_finds_the_nearest_idle_cpu_of_all(void **state)
 	}
 }
 
+/* CPU 0 is behind the wakee's cache: though its number is the least, it is found, and is enough. */
+static void a_search_that_found_cpu_0_ends(void **state)
+{
+	static const char *const wider[] = { "SIS_NODE", "SIS_MACHINE" };
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(wider); i++) {
+		struct machine *m = machine_of(1, 2, 2, 1, NULL);
+		struct task *t = sleeper_on(m, 1);
+
+		occupy_all_but(m, BIT(0) | BIT(2) | BIT(3));
+		set_feature(m, wider[i]);
+		wake(m, t, 1);
+		assert_int_equal(t->cpu, 0);
+		machine_free(m);
+	}
+}
+
 /* --- fork ----------------------------------------------------------------- */
 
 /*
@@ -323,6 +341,7 @@ int main(void)
 		cmocka_unit_test(a_cpu_with_idle_policy_tasks_counts_as_idle),
 		cmocka_unit_test(the_search_respects_affinity),
 		cmocka_unit_test(sis_machine_finds_the_nearest_idle_cpu_of_all),
+		cmocka_unit_test(a_search_that_found_cpu_0_ends),
 		cmocka_unit_test(a_node_keeps_a_few_before_forks_spread),
 		cmocka_unit_test(
 			of_idle_cpus_a_fork_takes_the_one_that_idles_since_the_shortest_time),
