@@ -253,6 +253,87 @@ static void the_estimate_of_a_sleeper_survives_its_sleep(void **state)
 	machine_free(m);
 }
 
+/* --- by definition ------------------------------------------------------------- */
+
+/* Averages in real numbers: in 32 periods they go half of the way to what the task does. */
+struct ideal {
+	double util, runnable, load;
+};
+
+/* It did the same thing for @ns. */
+static void pass_time(struct ideal *ideal, const struct task *t, u64 ns)
+{
+	double kept = exp2(-(double)ns / (32 << 20)), gained = 1 - kept;
+	bool runs = t->fair.queue->rq->curr == t, queued = t->on_rq == TASK_QUEUED;
+
+	ideal->util = ideal->util * kept + 1024 * gained * runs;
+	ideal->runnable = ideal->runnable * kept + 1024 * gained * queued;
+	ideal->load = ideal->load * kept + (double)(t->fair.load.weight >> 10) * gained * queued;
+}
+
+/* An average is computed when a period ends, and each period moves it by 2.2 % of the whole way. */
+static void expect_near(u64 actual, double ideal, double whole)
+{
+	assert_true(fabs((double)actual - ideal) <= 2 + whole * 0.035);
+}
+
+/* Four tasks of different weights run, wait and sleep at random on one CPU. */
+static void averages_are_what_tasks_did(void **state)
+{
+	static const int nice[4] = { 0, 5, -3, 0 };
+	struct machine *m = machine_new(1, 1000);
+	const struct pelt *all = &m->s->rq[0].fair.avg;
+	struct ideal ideal[4];
+	struct task *t[4];
+	u64 seed = 1;
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		t[i] = spawn_nice(m, "t", nice[i]);
+		ideal[i] = (struct ideal){ (double)t[i]->fair.avg.util_avg,
+					   (double)t[i]->fair.avg.runnable_avg,
+					   (double)t[i]->fair.avg.load_avg };
+	}
+	for (unsigned n = 0; n < 4000; n++) {
+		unsigned what = (unsigned)((seed = seed * 6364136223846793005ull + 1) >> 33);
+		u64 ns = what % 3 ? (what >> 8) % (3 * MS) : 0;
+		struct ideal sum = { 0 };
+		struct task *x = t[what / 64 % 4];
+
+		for (unsigned i = 0; i < 4; i++)
+			pass_time(&ideal[i], t[i], ns);
+		advance(m, ns);
+		if (what % 3 == 1)
+			switch_cpu(m, 0, true);
+		else if (what % 3 == 2 && x->on_rq != TASK_QUEUED)
+			wake(m, x, 0);
+		else if (what % 7 == 0 && running(m, 0) != &m->idle[0])
+			block(m, 0, TASK_INTERRUPTIBLE);
+		else
+			sched_tick(m->s, 0);
+		settle(m);
+		for (unsigned i = 0; i < 4; i++) {
+			const struct pelt *avg = &t[i]->fair.avg;
+
+			sum.util += ideal[i].util;
+			sum.runnable += ideal[i].runnable;
+			sum.load += ideal[i].load;
+			if (m->now - avg->last_update >= 2048)
+				continue;
+			expect_near(avg->util_avg, ideal[i].util, 1024);
+			expect_near(avg->runnable_avg, ideal[i].runnable, 1024);
+			expect_near(avg->load_avg, ideal[i].load,
+				    (double)(t[i]->fair.load.weight >> 10));
+		}
+		if (m->now - all->last_update >= 2048)
+			continue;
+		expect_near(all->util_avg, sum.util, 2 * 1024);
+		expect_near(all->runnable_avg, sum.runnable, 4 * 1024);
+		expect_near(all->load_avg, sum.load, 4 * 1024);
+	}
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -267,6 +348,7 @@ int main(void)
 		cmocka_unit_test(what_is_detached_leaves_the_queue_to_rounding),
 		cmocka_unit_test(the_slow_estimate_falls_by_a_quarter_of_a_clear_difference),
 		cmocka_unit_test(the_estimate_of_a_sleeper_survives_its_sleep),
+		cmocka_unit_test(averages_are_what_tasks_did),
 	};
 
 	return cmocka_run_group_tests_name("pelt", tests, NULL, NULL);

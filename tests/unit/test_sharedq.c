@@ -370,6 +370,42 @@ static struct task *queue_on(struct machine *m, unsigned cpu)
 	return t;
 }
 
+/* Its number is the least there is, and one task is enough. */
+static void cpu_0_is_robbed_as_any_other(void **state)
+{
+	struct machine *m = two_nodes(0);
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(queue_on(m, 0)->cpu, 0);
+	advance(m, 10 * MS);
+	assert_true(takes_work(m, 2));
+	assert_int_equal(rq_of(m, 2)->shared_stolen, 1);
+	assert_int_equal(rq_of(m, 2)->shared_steal_tried, 1);
+	assert_int_equal(rq_of(m, 0)->nr_running, 3);
+	machine_free(m);
+}
+
+/* Of the shards of two CPUs, of which either's task began to wait first. */
+static void who_came_too_early_comes_for_the_first_that_may_be_taken(void **state)
+{
+	(void)state;
+	for (unsigned first = 2; first < 4; first++) {
+		struct machine *m = two_nodes(0);
+		u64 start = m->now;
+
+		set_tunable(m, "shared_runq_shard_size", "1");
+		assert_int_equal(queue_on(m, first)->cpu, first);
+		advance(m, MS / 8);
+		assert_int_equal(queue_on(m, 5 - first)->cpu, 5 - first);
+		advance(m, MS / 8);
+		assert_false(takes_work(m, 0));
+		assert_int_equal(rq_of(m, 0)->shared.steal_at - start, MS / 2);
+		assert_int_equal(m->timer[0] - start, MS / 2);
+		machine_free(m);
+	}
+}
+
 static void an_idle_cpu_is_called(void **state)
 {
 	struct machine *m = two_nodes(0);
@@ -458,6 +494,8 @@ int main(void)
 		cmocka_unit_test(another_cache_is_robbed_of_what_has_waited),
 		cmocka_unit_test(another_node_is_robbed_of_what_has_waited_long),
 		cmocka_unit_test(who_came_too_early_comes_again),
+		cmocka_unit_test(cpu_0_is_robbed_as_any_other),
+		cmocka_unit_test(who_came_too_early_comes_for_the_first_that_may_be_taken),
 		cmocka_unit_test(an_idle_cpu_is_called),
 		cmocka_unit_test(one_cpu_at_a_time_steals_from_a_shard),
 		cmocka_unit_test(sis_node_finds_the_idle_cpu_of_another_cache),
