@@ -170,6 +170,27 @@ static void a_changed_priority_goes_behind_its_equals_or_before_them(void **stat
 	machine_free(m);
 }
 
+/* A switch is asked for just if another task is to run. */
+static void a_waiting_task_preempts_once_it_is_more_urgent(void **state)
+{
+	static const int raised[] = { 40, 50, 51 };
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(raised); i++) {
+		struct machine *m = unlimited(1, 1000);
+		struct task *holder = spawn(m, "holder", SCHED_FIFO, 50);
+		struct task *waits = spawn(m, "waits", SCHED_FIFO, 10);
+		struct sched_attr_req req = { .policy = SCHED_FIFO, .rt_priority = raised[i] };
+
+		assert_int_equal(sched_set_attr(m->s, waits, &req), 0);
+		assert_int_equal(m->s->rq[0].need_resched,
+				 raised[i] > 50 ? RESCHED_NOW : RESCHED_NONE);
+		settle(m);
+		assert_ptr_equal(running(m, 0), raised[i] > 50 ? waits : holder);
+		machine_free(m);
+	}
+}
+
 /* A waiting task does not overtake its equals by setting the same priority or something else. */
 static void an_unchanged_priority_keeps_the_place(void **state)
 {
@@ -415,6 +436,7 @@ int main(void)
 		cmocka_unit_test(the_slice_is_a_tunable_and_not_reloaded_by_preemption),
 		cmocka_unit_test(a_fifo_hog_leaves_five_percent_to_the_rest),
 		cmocka_unit_test(a_changed_priority_goes_behind_its_equals_or_before_them),
+		cmocka_unit_test(a_waiting_task_preempts_once_it_is_more_urgent),
 		cmocka_unit_test(an_unchanged_priority_keeps_the_place),
 		cmocka_unit_test(a_nice_value_waits_until_real_time_is_over),
 		cmocka_unit_test(the_longest_slice_is_the_longest_number),

@@ -183,21 +183,22 @@ static void a_runner_that_cannot_leave_is_not_pushed_aside(void **state)
 
 static void of_two_equals_the_one_that_can_goes_elsewhere(void **state)
 {
-	enum { RUNNER_MAY_GO, RUNNER_IS_PINNED, NOWHERE_TO_GO };
+	enum { RUNNER_MAY_GO, RUNNER_IS_PINNED, NOWHERE_TO_GO, NR_CASES };
 
 	(void)state;
-	for (unsigned which = RUNNER_MAY_GO; which <= NOWHERE_TO_GO; which++) {
+	for (unsigned i = 0; i < 2 * NR_CASES; i++) {
+		unsigned which = i / 2, here = i % 2, there = 1 - here;
 		struct machine *m = machine_of(1, 1, 2, 1, NULL);
-		struct task *wakee = sleeping_fifo(m, 0, 50), *runner;
+		struct task *wakee = sleeping_fifo(m, here, 50), *runner;
 
-		allow(m, wakee, cpumask_of(0));
-		runner = which == RUNNER_IS_PINNED ? pinned_fifo(m, 0, 50) : fifo(m, 0, 50);
+		allow(m, wakee, cpumask_of(here));
+		runner = which == RUNNER_IS_PINNED ? pinned_fifo(m, here, 50) : fifo(m, here, 50);
 		if (which == NOWHERE_TO_GO)
-			pinned_fifo(m, 1, 50);
-		wake(m, wakee, 0);
-		assert_ptr_equal(running(m, 0), which == RUNNER_MAY_GO ? wakee : runner);
+			pinned_fifo(m, there, 50);
+		wake(m, wakee, here);
+		assert_ptr_equal(running(m, here), which == RUNNER_MAY_GO ? wakee : runner);
 		if (which == RUNNER_MAY_GO)
-			assert_ptr_equal(running(m, 1), runner);
+			assert_ptr_equal(running(m, there), runner);
 		sched_check(m->s);
 		machine_free(m);
 	}
