@@ -158,7 +158,7 @@ def test_verdicts_are_of_mutations_that_there_are(monkeypatch):
 def test_the_score_counts_what_is_no_hole_apart():
     results = [{"key": str(number), "file": "sched/a.c", "operator": "constant", "before": "1", "after": "0", "line": 1,
                 "verdict": verdict, "cpu_s": 1.0}
-               for number, verdict in enumerate(("killed", "killed", "killed", "survived", "unreached", "same code", "survived"))]
+               for number, verdict in enumerate(3 * ("killed",) + ("survived", "unreached", "same code", "survived"))]
     known = {results[3]["key"]: verdicts.Verdict("equivalent", "it is the same"),
              results[6]["key"]: verdicts.Verdict("cost only", "it looks once more")}
     table = page.Table(results, known, 100, 1, "v", 0)

@@ -505,6 +505,30 @@ static void the_longest_searches_of_all_levels_add_up(void **state)
 	machine_free(m);
 }
 
+/* Any average that is left is refreshed; a CPU without one is left alone. */
+static void a_busy_cpu_refreshes_what_an_idle_one_has_left(void **state)
+{
+	(void)state;
+	for (unsigned which = 0; which < 4; which++) {
+		struct machine *m = machine_of(1, 1, 2, 1, NULL);
+		struct rq *idle = rq_of(m, 1);
+		u64 before;
+
+		allow(m, spawn_nice(m, "busy", 0), cpumask_of(0));
+		tick(m);
+		assert_true(cpumask_test(&m->s->nohz_idle, 1));
+		idle->fair.avg.load_avg = which == 0 ? 100 : 0;
+		idle->fair.avg.util_avg = which == 1 ? 100 : 0;
+		idle->urgent.util_sum = which == 2 ? 47742 : 0;
+		idle->next_balance = m->s->nohz_next_balance = ~0ull >> 1;
+		before = idle->clock;
+		for (unsigned n = 0; n < 40; n++)
+			tick(m);
+		assert_int_equal(idle->clock > before, which < 3);
+		machine_free(m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -531,6 +555,7 @@ int main(void)
 		cmocka_unit_test(an_idle_cpu_takes_a_light_task_that_waits),
 		cmocka_unit_test(of_equally_loaded_runqueues_the_first_is_robbed),
 		cmocka_unit_test(the_longest_searches_of_all_levels_add_up),
+		cmocka_unit_test(a_busy_cpu_refreshes_what_an_idle_one_has_left),
 	};
 
 	return cmocka_run_group_tests_name("balance", tests, NULL, NULL);

@@ -173,48 +173,6 @@ static void the_tick_of_an_idle_cpu_stops_unless_work_has_come(void **state)
 	machine_free(m);
 }
 
-/* An interrupt that comes too early ends nothing, and the timer is set for the same time again. */
-static void a_timer_that_comes_too_early_is_set_again(void **state)
-{
-	struct machine *m = machine_new(1, 1000);
-	u64 when;
-
-	(void)state;
-	spawn_dl(m, "dl", 3 * MS, 10 * MS, 0);
-	when = m->timer[0];
-	assert_int_equal(when - m->now, 3 * MS);
-	m->now += MS;
-	m->timer[0] = 0;
-	sched_timer(m->s, 0);
-	assert_int_equal(m->timer[0], when);
-	machine_free(m);
-}
-
-/* Who goes to sleep leaves by itself. Who yields would have gone on. */
-static void only_sleep_is_a_voluntary_switch(void **state)
-{
-	struct machine *m = machine_new(1, 1000);
-	struct task *t = spawn_nice(m, "t", 0);
-
-	(void)state;
-	spawn_nice(m, "other", 0);
-	while (running(m, 0) != t)
-		tick(m);
-	t->nr_involuntary = 0;
-	advance(m, MS);
-	assert_true(sched_yield(m->s, 0));
-	assert_ptr_not_equal(switch_cpu(m, 0, false), t);
-	settle(m);
-	assert_int_equal(t->nr_voluntary, 0);
-	assert_int_equal(t->nr_involuntary, 1);
-	while (running(m, 0) != t)
-		tick(m);
-	block(m, 0, TASK_INTERRUPTIBLE);
-	assert_int_equal(t->nr_voluntary, 1);
-	assert_int_equal(t->nr_involuntary, 1);
-	machine_free(m);
-}
-
 static void a_dead_task_is_returned_by_the_switch_and_forgotten(void **state)
 {
 	struct machine *m = machine_new(1, 1000);
@@ -616,8 +574,6 @@ int main(void)
 		cmocka_unit_test(fair_wakeups_ask_patiently),
 		cmocka_unit_test(an_urgent_wakeup_does_not_hide_behind_a_patient_one),
 		cmocka_unit_test(the_tick_of_an_idle_cpu_stops_unless_work_has_come),
-		cmocka_unit_test(a_timer_that_comes_too_early_is_set_again),
-		cmocka_unit_test(only_sleep_is_a_voluntary_switch),
 		cmocka_unit_test(a_dead_task_is_returned_by_the_switch_and_forgotten),
 		cmocka_unit_test(the_switch_holds_the_lock_until_its_end),
 		cmocka_unit_test(children_inherit_but_not_privilege_that_must_reset),

@@ -63,25 +63,6 @@ static void a_cache_that_spans_nodes_is_cut_at_them(void **state)
 	machine_free(m);
 }
 
-/* Its threads are two cores if they are behind two caches or on two nodes. */
-static void a_core_that_spans_caches_or_nodes_is_cut_at_them(void **state)
-{
-	static const struct sched_cpu_desc wide[][4] = {
-		{ { 0, 0, 0, 0 }, { 0, 1, 0, 0 }, { 1, 0, 0, 0 }, { 1, 1, 0, 0 } },
-		{ { 0, 0, 0, 0 }, { 0, 0, 0, 1 }, { 1, 0, 0, 0 }, { 1, 0, 0, 1 } },
-	};
-
-	(void)state;
-	for (unsigned i = 0; i < ARRAY_SIZE(wide); i++) {
-		struct machine *m = machine_new_on(4, 1000, wide[i], NULL);
-
-		for (unsigned cpu = 0; cpu < 4; cpu++)
-			assert_int_equal(rq_of(m, cpu)->core->weight, 1);
-		assert_int_equal(rq_of(m, 0)->llc_size, 2);
-		machine_free(m);
-	}
-}
-
 static void the_parts_of_a_domain_are_a_circle_with_its_cpu_first(void **state)
 {
 	struct machine *m = machine_of(1, 4, 2, 1, "cfs");
@@ -514,30 +495,6 @@ static void the_averages_of_idle_cpus_decay(void **state)
 	machine_free(m);
 }
 
-/* Whatever is left of them; where nothing is left, nothing is done. */
-static void a_busy_cpu_refreshes_what_an_idle_one_has_left(void **state)
-{
-	(void)state;
-	for (unsigned which = 0; which < 4; which++) {
-		struct machine *m = machine_of(1, 1, 2, 1, NULL);
-		struct rq *idle = rq_of(m, 1);
-		u64 before;
-
-		allow(m, spawn_nice(m, "busy", 0), cpumask_of(0));
-		tick(m);
-		assert_true(cpumask_test(&m->s->nohz_idle, 1));
-		idle->fair.avg.load_avg = which == 0 ? 100 : 0;
-		idle->fair.avg.util_avg = which == 1 ? 100 : 0;
-		idle->urgent.util_sum = which == 2 ? 47742 : 0;
-		idle->next_balance = m->s->nohz_next_balance = ~0ull >> 1;
-		before = idle->clock;
-		for (unsigned n = 0; n < 40; n++)
-			tick(m);
-		assert_int_equal(idle->clock > before, which < 3);
-		machine_free(m);
-	}
-}
-
 static void a_task_that_sleeps_before_it_is_pushed_is_not_pushed_later(void **state)
 {
 	struct machine *m = machine_of(1, 1, 2, 1, "cfs");
@@ -583,7 +540,6 @@ int main(void)
 		cmocka_unit_test(domains_follow_the_topology_bottom_up),
 		cmocka_unit_test(levels_with_nothing_to_balance_are_left_out),
 		cmocka_unit_test(a_cache_that_spans_nodes_is_cut_at_them),
-		cmocka_unit_test(a_core_that_spans_caches_or_nodes_is_cut_at_them),
 		cmocka_unit_test(the_parts_of_a_domain_are_a_circle_with_its_cpu_first),
 		cmocka_unit_test(numa_imbalance_allows_a_task_per_llc_or_an_eighth),
 		cmocka_unit_test(balance_intervals_are_golden),
@@ -603,7 +559,6 @@ int main(void)
 		cmocka_unit_test(pinned_tasks_stay_and_do_not_stop_the_others),
 		cmocka_unit_test(a_sleeper_that_changes_cpu_keeps_its_place_in_virtual_time),
 		cmocka_unit_test(the_averages_of_idle_cpus_decay),
-		cmocka_unit_test(a_busy_cpu_refreshes_what_an_idle_one_has_left),
 		cmocka_unit_test(a_task_that_sleeps_before_it_is_pushed_is_not_pushed_later),
 		cmocka_unit_test(a_change_of_affinity_moves_a_running_task_at_once),
 	};

@@ -225,6 +225,25 @@ static void a_written_busy_factor_is_used(void **state)
 	machine_free(m);
 }
 
+/* Its threads are two cores if they are behind two caches or on two nodes. */
+static void a_core_that_spans_caches_or_nodes_is_cut_at_them(void **state)
+{
+	static const struct sched_cpu_desc wide[][4] = {
+		{ { 0, 0, 0, 0 }, { 0, 1, 0, 0 }, { 1, 0, 0, 0 }, { 1, 1, 0, 0 } },
+		{ { 0, 0, 0, 0 }, { 0, 0, 0, 1 }, { 1, 0, 0, 0 }, { 1, 0, 0, 1 } },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(wide); i++) {
+		struct machine *m = machine_new_on(4, 1000, wide[i], NULL);
+
+		for (unsigned cpu = 0; cpu < 4; cpu++)
+			assert_int_equal(m->s->rq[cpu].core->weight, 1);
+		assert_int_equal(m->s->rq[0].llc_size, 2);
+		machine_free(m);
+	}
+}
+
 /* --- CPUs that come and go -------------------------------------------------------- */
 
 static void dump_domains(struct machine *m, char *out, size_t size)
@@ -320,6 +339,7 @@ int main(void)
 		cmocka_unit_test(a_written_busy_factor_is_used),
 		cmocka_unit_test(domains_are_the_same_after_a_cpu_came_back),
 		cmocka_unit_test(tasks_leave_with_their_cpu),
+		cmocka_unit_test(a_core_that_spans_caches_or_nodes_is_cut_at_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

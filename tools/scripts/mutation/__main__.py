@@ -180,7 +180,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--only", metavar="TEXT", help="those whose key contains TEXT")
     parser.add_argument("--layers", default="", metavar="NAME", help="layers whose name begins so: unit, explore, sim")
     parser.add_argument("--phases", type=int, default=9, metavar="P",
-                        help="none of the layers after this phase (0 unit, 1 short exploration, ... 4 long simulations)")
+                        help="no layers after this phase (0 unit, 1 short exploration, ... 4 long simulation)")
     parser.add_argument("--list", action="store_true", help="print the keys of those drawn and do nothing")
     parser.add_argument("--page", action="store_true", help="write the results into docs/mutation.md")
     options = parser.parse_args(arguments)

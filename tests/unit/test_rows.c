@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A record of a decision says how many rows were recorded before it (sched/observe/decision.def).
+ * While random operations make all kinds of decisions, the rows are counted here; also when the
+ * events of rows, or those of the records, are off.
+ */
+#include "group.h"
+#include "lib/prng.h"
+#include "smp.h"
+
+struct counts {
+	unsigned candidates, cpus, tasks, levels, runqueues, parts, movables;
+	u64 seen; /* kinds of rows and records, by bit */
+};
+
+static void count_fair(struct counts *c, const struct event_sched_decision_pick *d)
+{
+	assert_int_equal(d->nr_rows, c->candidates);
+	c->candidates = 0;
+}
+
+static void count_select(struct counts *c, const struct event_sched_decision_select *d)
+{
+	assert_int_equal(d->nr_rows, c->cpus);
+	c->cpus = 0;
+}
+
+static void count_class(struct counts *c, const struct event_sched_decision_class *d)
+{
+	assert_int_equal(d->nr_rows, c->tasks);
+	assert_int_equal(d->nr_cpus, c->levels);
+	c->tasks = c->levels = 0;
+}
+
+static void count_balance(struct counts *c, const struct event_sched_decision_balance *d)
+{
+	assert_int_equal(d->nr_runqueues, c->runqueues);
+	assert_int_equal(d->nr_parts, c->parts);
+	assert_int_equal(d->nr_tasks, c->movables);
+	c->runqueues = c->parts = c->movables = 0;
+}
+
+static void count(struct counts *c, const struct recorded *r)
+{
+	const u16 type = r->common.type;
+
+	if (type >= EVENT_ID_sched_decision_candidate)
+		c->seen |= BIT(type - EVENT_ID_sched_decision_candidate);
+	c->candidates += type == EVENT_ID_sched_decision_candidate;
+	c->cpus += type == EVENT_ID_sched_decision_cpu;
+	c->tasks += type == EVENT_ID_sched_decision_task;
+	c->levels += type == EVENT_ID_sched_decision_level;
+	c->runqueues += type == EVENT_ID_sched_decision_runqueue;
+	c->parts += type == EVENT_ID_sched_decision_part;
+	c->movables += type == EVENT_ID_sched_decision_movable;
+	if (type == EVENT_ID_sched_decision_select)
+		count_select(c, (const void *)r->bytes);
+	else if (type == EVENT_ID_sched_decision_class)
+		count_class(c, (const void *)r->bytes);
+	else if (type == EVENT_ID_sched_decision_balance)
+		count_balance(c, (const void *)r->bytes);
+	else if (type > EVENT_ID_sched_decision_candidate && type < EVENT_ID_sched_decision_cpu)
+		count_fair(c, (const void *)r->bytes);
+}
+
+static void count_all(struct machine *m, struct counts *c)
+{
+	assert_in_range(m->nr_trace, 0, MAX_TRACE);
+	for (unsigned i = 0; i < m->nr_trace; i++)
+		count(c, &m->trace[i]);
+	m->nr_trace = 0;
+}
+
+/* Four CPUs behind two caches; six fair tasks, two real-time tasks and one with a deadline. */
+static struct machine *mixture(const char *policy, struct task **t)
+{
+	struct machine *m = machine_of(1, 2, 2, 1, policy);
+	struct task_group *tg = new_group(m, NULL);
+
+	for (unsigned i = 0; i < 6; i++)
+		t[i] = spawn_in(m, i % 2 ? tg : NULL, (int)i - 3);
+	t[6] = spawn(m, "fifo", SCHED_FIFO, 10);
+	t[7] = spawn(m, "rr", SCHED_RR, 20);
+	t[8] = spawn_dl(m, "dl", 2 * MS, 10 * MS, 20 * MS);
+	return m;
+}
+
+static void rows_are_counted(const char *policy, u64 events)
+{
+	struct task *t[9];
+	struct machine *m = mixture(policy, t);
+	struct counts c = { 0 };
+	struct prng prng;
+
+	prng_seed(&prng, 1);
+	sched_trace_set(m->s, events);
+	for (unsigned n = 0; n < 400; n++) {
+		u64 r = prng_u64(&prng);
+		unsigned cpu = r % 4;
+
+		m->nr_trace = 0;
+		advance(m, r / 64 % (2 * MS));
+		if (r / 4 % 4 == 0)
+			tick(m);
+		else if (r / 4 % 4 == 1 && running(m, cpu) != &m->idle[cpu])
+			block(m, cpu, TASK_INTERRUPTIBLE);
+		else if (r / 4 % 4 == 2)
+			sched_set_nice(m->s, t[r / 16 % 6], (int)(r / 256 % 20));
+		else
+			wake(m, t[r / 16 % ARRAY_SIZE(t)], cpu);
+		settle(m);
+		count_all(m, &c);
+	}
+	/* All of them came. */
+	assert_int_equal(__builtin_popcountll(c.seen), __builtin_popcountll(events));
+	sched_trace_set(m->s, 0);
+	machine_free(m);
+}
+
+static void records_count_their_rows(void **state)
+{
+	const u64 rows = BIT(EVENT_sched_decision_candidate) | BIT(EVENT_sched_decision_cpu) |
+			 BIT(EVENT_sched_decision_task) | BIT(EVENT_sched_decision_level) |
+			 BIT(EVENT_sched_decision_runqueue) | BIT(EVENT_sched_decision_part) |
+			 BIT(EVENT_sched_decision_movable);
+
+	(void)state;
+	for (unsigned i = 0; sched_fair_name(i); i++)
+		rows_are_counted(sched_fair_name(i), DECISION_EVENTS);
+	rows_are_counted("cfs", DECISION_EVENTS & ~rows);
+	for (u64 left = rows; left; left &= left - 1)
+		rows_are_counted("cfs", DECISION_EVENTS & ~(left & -left));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(records_count_their_rows),
+	};
+
+	return cmocka_run_group_tests_name("rows", tests, NULL, NULL);
+}

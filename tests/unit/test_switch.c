@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Switches, and the timer that asks for them: what is counted, and what is set again. */
+#include "host.h"
+
+/* An interrupt that comes too early ends nothing, and the timer is set for the same time again. */
+static void a_timer_that_comes_too_early_is_set_again(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	u64 when;
+
+	(void)state;
+	spawn_dl(m, "dl", 3 * MS, 10 * MS, 0);
+	when = m->timer[0];
+	assert_int_equal(when - m->now, 3 * MS);
+	m->now += MS;
+	m->timer[0] = 0;
+	sched_timer(m->s, 0);
+	assert_int_equal(m->timer[0], when);
+	machine_free(m);
+}
+
+/* A task that goes to sleep leaves by itself; a task that yields would have gone on. */
+static void only_sleep_is_a_voluntary_switch(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task *t = spawn_nice(m, "t", 0);
+
+	(void)state;
+	spawn_nice(m, "other", 0);
+	while (running(m, 0) != t)
+		tick(m);
+	t->nr_involuntary = 0;
+	advance(m, MS);
+	assert_true(sched_yield(m->s, 0));
+	assert_ptr_not_equal(switch_cpu(m, 0, false), t);
+	settle(m);
+	assert_int_equal(t->nr_voluntary, 0);
+	assert_int_equal(t->nr_involuntary, 1);
+	while (running(m, 0) != t)
+		tick(m);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	assert_int_equal(t->nr_voluntary, 1);
+	assert_int_equal(t->nr_involuntary, 1);
+	machine_free(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_timer_that_comes_too_early_is_set_again),
+		cmocka_unit_test(only_sleep_is_a_voluntary_switch),
+	};
+
+	return cmocka_run_group_tests_name("switch", tests, NULL, NULL);
+}
