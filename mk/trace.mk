@@ -19,4 +19,7 @@ balancing: ## print the balancing passes in FILE=run.json or trace.dat, what the
 graph: ## draw what is in FILE=trace.dat: KIND=dat2graph2, or another of docs/pictures.md; SHOW="--max 2 -o x.pdf"
 	$(Q)$(FAIRGROUND) graph $(KIND) $(FILE) $(SHOW)
 
-.PHONY: graph trace latency decisions placements balancing
+convert: ## write FILE=trace.dat for Perfetto, Chrome or pandas: SHOW="-o run.pftrace", or .json, .csv, .parquet
+	$(Q)$(FAIRGROUND) convert $(FILE) $(SHOW)
+
+.PHONY: convert graph trace latency decisions placements balancing

@@ -45,6 +45,8 @@ cmd fzf             fzf              # written in Go
 cmd cyclicdeadline  rt-tests         # SCHED_DEADLINE judged by a program of others
 file /usr/lib/python3*/*-packages/clang/cindex.py python3-clang # make mutate: the syntax tree of the source
 file /usr/include/jsmn.h libjsmn-dev # the simulator reads JSON
+file /usr/lib/python3*/*-packages/pip/__init__.py python3-pip # brings what Debian does not have: packages.txt
+cmd node            nodejs           # runs the trace processor of Perfetto, which judges our files
 '
 
 # SMP under -icount needs a QEMU that shares a turn among CPUs, 8.1 or newer (docs/adr/003-deterministic-smp.md).
@@ -53,6 +55,14 @@ if [ "$(id -u)" = 0 ]; then
 	new_qemu_dir=/opt/qemu10
 else
 	new_qemu_dir=${XDG_DATA_HOME:-${HOME:-/tmp}/.local/share}/fairground/qemu10
+fi
+
+# Python packages that Debian does not have (tools/fairground/packages.py finds them there).
+packages_list=$(dirname "$0")/packages.txt
+if [ "$(id -u)" = 0 ]; then
+	packages_dir=/opt/fairground/python
+else
+	packages_dir=${XDG_DATA_HOME:-${HOME:-/tmp}/.local/share}/fairground/python
 fi
 
 say() { echo "setup: $*" >&2; }
@@ -120,6 +130,21 @@ fetch_new_qemu() {
 	chmod 755 "$new_qemu_dir"
 }
 
+# --- Python packages ------------------------------------------------------------------
+
+have_packages() {
+	cmp -s "$packages_list" "$packages_dir/packages.txt"
+}
+
+fetch_packages() {
+	say "fetching $(sed 's/#.*//; /^ *$/d' "$packages_list" | tr '\n' ' ')into $packages_dir"
+	rm -rf "$packages_dir"
+	mkdir -p "$packages_dir" &&
+		/usr/bin/python3 -m pip install --quiet --no-deps --only-binary :all: --target "$packages_dir" \
+			-r "$packages_list" >/dev/null 2>&1 &&
+		cp "$packages_list" "$packages_dir/"
+}
+
 # --- the packages ---------------------------------------------------------------------
 
 install() { # packages
@@ -151,6 +176,10 @@ missing=$(list_missing)
 if ! have_new_qemu && ! { fetch_new_qemu && have_new_qemu; }; then
 	say "no QEMU >= $new_qemu here, which SMP under ICOUNT=1 needs (all else works): install a newer" \
 		"qemu-system-x86 and put it first in PATH, or name it in FAIRGROUND_QEMU."
+fi
+if ! have_packages && ! fetch_packages; then
+	say "some Python packages could not be fetched, which Parquet and the form of Perfetto need (all else works):" \
+		"python3 -m pip install --no-deps --target $packages_dir -r $packages_list"
 fi
 say "everything is there: QEMU $(qemu_version qemu-system-x86_64), $(gcc --version | sed 1q)." \
 	"Next: make run, make test."

@@ -8,7 +8,8 @@ columns of numbers: a million events fit into 100 MB.
 import os
 import struct
 from array import array
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from .expect import Missing
@@ -72,6 +73,17 @@ class Waits(NamedTuple):
     start: "array[int]"
     end: "array[int]"
     woken: "array[int]"  # 1: a wakeup began it
+
+
+def edges(starts: Iterable[int], ends: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """How many of the intervals from @starts to @ends there are: (time, number) of each time at which it changes."""
+    changes = Counter(starts)
+    changes.subtract(ends)
+    level = 0
+    for time, change in sorted(changes.items()):
+        if change:
+            level += change
+            yield time, level
 
 
 class Timeline:
