@@ -34,8 +34,8 @@ MAKEFLAGS += --no-builtin-rules
 # Each layer is compiled with one include root. It holds links to what the layer may include and to nothing else
 # (docs/adr/001-hosted-core.md), so an illegal include does not compile.
 INC := $(B)/inc
-SCHED_PUBLIC := sched/sched.h sched/task.h sched/group.h sched/host.h sched/observe/event.h sched/observe/decision.h \
-	sched/balance/shared_link.h $(wildcard sched/observe/*.def) sched/fair/trait.def
+SCHED_PUBLIC := sched/sched.h sched/task.h sched/group.h sched/freq.h sched/host.h sched/observe/event.h \
+	sched/observe/decision.h sched/balance/shared_link.h $(wildcard sched/observe/*.def) sched/fair/trait.def
 # The links are relative: a copy of the tree with its build directory is a tree of its own
 # (tools/scripts/mutants.py).
 inc_links = $(foreach l,$(2),mkdir -p $(1)/$(dir $(l)) && ln -sfnr $(l) $(1)/$(l) &&) true

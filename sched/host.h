@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The seam: all that the scheduler asks of its host. The kernel, the unit
- * tests and the simulator each implement these ten functions; nothing else
+ * tests and the simulator each implement these eleven functions; nothing else
  * is undefined in the scheduler's objects (`make test` checks that with nm).
  *
  * Every function may be called with runqueue locks held and interrupts off,
@@ -27,7 +27,7 @@ enum host_rank {
 	HOST_RANK_RQ = 1,    /* rq.lock */
 	HOST_RANK_GROUP = 2, /* bandwidth.lock, of a task group's quota */
 	HOST_RANK_SHARD = 3, /* shard.lock, of the shared wake queue */
-	HOST_RANK_LEAF = 4,  /* sched.waste_lock, sched.family_lock */
+	HOST_RANK_LEAF = 4,  /* sched.waste_lock, sched.family_lock, freq_domain.lock */
 };
 
 struct sched_event;
@@ -48,6 +48,12 @@ void host_timer(unsigned cpu, u64 when);
  * calls may coalesce.
  */
 void host_kick(unsigned cpu, bool urgent);
+
+/*
+ * From now on @cpu does @capacity / 1024 of the work of the fastest CPU. Called only for machines
+ * that the host gave frequencies (sched_freq_init), by any CPU.
+ */
+void host_set_speed(unsigned cpu, u32 capacity);
 
 /* Non-recursive. The caller has interrupts off. */
 void host_lock(struct host_lock *lock);

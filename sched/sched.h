@@ -17,6 +17,7 @@
 
 #include "lib/types.h"
 #include "lib/cpumask.h"
+#include "sched/freq.h"
 #include "sched/group.h"
 #include "sched/host.h"
 #include "sched/task.h" /* struct task, complete, so that hosts can embed it */

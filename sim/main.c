@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "sim/report/energy.h"
 #include "sim/report/explain.h"
 #include "sim/explore/explore.h"
 #include "sim/report/report.h"
@@ -16,15 +17,22 @@
 
 /* --- what to run ------------------------------------------------------------------------------ */
 
+static bool is_file(const char *workload)
+{
+	const char *dot = strrchr(workload, '.');
+
+	return dot && !strcmp(dot, ".json");
+}
+
 static struct workload load_workload(const struct options *o, unsigned nr_cpus)
 {
 	struct workload w = { .programs = NULL };
 	u64 starting = 0;
 
 	for (u32 i = 0; i < o->nr_workloads; i++) {
-		const char *spec = o->workloads[i], *dot = strrchr(spec, '.');
+		const char *spec = o->workloads[i];
 
-		if (dot && !strcmp(dot, ".json"))
+		if (is_file(spec))
 			rtapp_add(&w, spec, nr_cpus, o->costs.mem_ns_per_kib);
 		else
 			library_add(&w, spec, nr_cpus);
@@ -36,6 +44,22 @@ static struct workload load_workload(const struct options *o, unsigned nr_cpus)
 			    SIM_MAX_TASKS);
 	workload_finish(&w);
 	return w;
+}
+
+/* The table of operating points that one of the files asks for, or NULL. */
+static const char *workload_platform(const struct options *o)
+{
+	const char *platform = NULL;
+
+	for (u32 i = 0; i < o->nr_workloads; i++) {
+		char *other = is_file(o->workloads[i]) ? rtapp_platform(o->workloads[i]) : NULL;
+
+		if (platform && other && strcmp(platform, other))
+			usage_error("the files ask for two platforms, %s and %s: --opp says which",
+				    platform, other);
+		platform = other ?: platform;
+	}
+	return platform;
 }
 
 /* The names of the fair policies to run, with NULL after the last. */
@@ -66,6 +90,7 @@ static struct sim *new_sim(const struct options *o, const struct machine_desc *m
 		.nr_cpus = machine->nr_cpus,
 		.hz = o->hz,
 		.topology = machine->cpus,
+		.opp = machine->opp,
 		.fair_policy = policy,
 		.seed = o->seed,
 		.disturbance = o->disturbance,
@@ -80,9 +105,12 @@ static struct sim *new_sim(const struct options *o, const struct machine_desc *m
 	return sim;
 }
 
-/* Sets tunables and features as if they had been written to their files. */
-static void apply_settings(struct sim *sim, const struct options *o)
+/* Sets the governor, and tunables and features as if they had been written to their files. */
+static void apply_settings(struct sim *sim, const struct options *o,
+			   const struct machine_desc *machine)
 {
+	if (o->governor)
+		energy_govern(sim, machine, o->governor);
 	for (u32 i = 0; i < o->nr_features; i++)
 		if (sched_features_write(sim->s, o->features[i], strlen(o->features[i])))
 			usage_error("--features %s: no such feature", o->features[i]);
@@ -188,7 +216,7 @@ static struct result run_policy(const struct report *report, struct workload *w,
 	struct output output;
 
 	sched_tunable_write(sim->s, "sched_schedstats", "1", 1);
-	apply_settings(sim, o);
+	apply_settings(sim, o, machine);
 	result.measure = measure_new(sim, w);
 	output = open_output(report, sim, policy);
 	start(sim, w);
@@ -198,6 +226,7 @@ static struct result run_policy(const struct report *report, struct workload *w,
 	result.count = sim->count;
 	result.nr_tasks_max = sim->nr_tasks_max;
 	sched_waste(sim->s, 0, &waste);
+	result.freq = energy_collect(sim, machine);
 	result.waste_ns = waste.ns;
 	result.waste_llc_ns = waste.llc_ns;
 	for (unsigned cpu = 0; cpu < machine->nr_cpus; cpu++) {
@@ -226,7 +255,7 @@ static void explain_policy(const struct options *o, const struct machine_desc *m
 {
 	struct sim *sim = new_sim(o, machine, policy);
 
-	apply_settings(sim, o);
+	apply_settings(sim, o, machine);
 	start(sim, w);
 	explain(sim, SIM_START + o->explain_at, SIM_START + duration, o->explain_cpu);
 	check_failure(sim);
@@ -253,7 +282,7 @@ static void bench_policy(const struct options *o, const struct machine_desc *mac
 	struct sim *sim = new_sim(o, machine, policy);
 	u64 operations, before, spent;
 
-	apply_settings(sim, o);
+	apply_settings(sim, o, machine);
 	start(sim, w);
 	operations = sim->count.operations;
 	before = cpu_ns();
@@ -298,6 +327,7 @@ static void run_all(const struct options *o, struct report *report, struct resul
 		measure_free(results[i].measure);
 		free(results[i].groups);
 		free(results[i].fdl);
+		free(results[i].freq);
 	}
 }
 
@@ -319,7 +349,8 @@ static void check_output(const struct options *o, const struct report *report)
 static int simulate(int argc, char **argv)
 {
 	struct options o = parse_options(argc, argv);
-	struct machine_desc machine = machine_describe(o.cpus, o.topology);
+	struct machine_desc machine =
+		machine_describe(o.cpus, o.topology, o.opp ?: workload_platform(&o));
 	struct workload w = load_workload(&o, machine.nr_cpus);
 	const char **policies = chosen_policies(&o);
 	struct result *results;

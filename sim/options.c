@@ -11,6 +11,8 @@
 enum {
 	OPT_CPUS = 256,
 	OPT_TOPOLOGY,
+	OPT_OPP,
+	OPT_GOVERNOR,
 	OPT_SKEW,
 	OPT_CLOCK,
 	OPT_LATE_TICKS,
@@ -59,9 +61,11 @@ static const struct {
 #undef COST
 };
 
-static struct option long_options[26 + ARRAY_SIZE(cost_options)] = {
+static struct option long_options[28 + ARRAY_SIZE(cost_options)] = {
 	{ "cpus", required_argument, NULL, OPT_CPUS },
 	{ "topology", required_argument, NULL, OPT_TOPOLOGY },
+	{ "opp", required_argument, NULL, OPT_OPP },
+	{ "governor", required_argument, NULL, OPT_GOVERNOR },
 	{ "skew", required_argument, NULL, OPT_SKEW },
 	{ "preempt", required_argument, NULL, OPT_PREEMPT },
 	{ "clock", required_argument, NULL, OPT_CLOCK },
@@ -86,7 +90,7 @@ static struct option long_options[26 + ARRAY_SIZE(cost_options)] = {
 	{ "bench", no_argument, NULL, OPT_BENCH },
 	{ "help", no_argument, NULL, OPT_HELP },
 };
-#define NR_PLAIN_OPTIONS 25
+#define NR_PLAIN_OPTIONS 27
 
 /* Simulated tasks never run in the kernel, where the other models of preemption differ. */
 static bool is_lazy(const char *text)
@@ -106,6 +110,14 @@ static void print_names(void)
 		printf("%s%s", i ? ", " : "", name);
 }
 
+static void print_governors(void)
+{
+	printf("\n  --governor NAME     of frequencies (default performance): ");
+	for (unsigned i = 0; sched_governor_name(i); i++)
+		printf("%s%s", i ? ", " : "", sched_governor_name(i));
+	printf("; userspace:MHZ");
+}
+
 static void print_help(void)
 {
 	printf("usage: schedsim [options] WORKLOAD...\n\n"
@@ -120,6 +132,7 @@ static void print_help(void)
 	       "of 2 "
 	       "threads), or\n"
 	       "                      levels by name: nodes=2,llcs=2,cores=4+2,threads=2\n"
+	       "  --opp TABLE         CPUs of several speeds: juno, juno-a53, none or a file\n"
 	       "  --hz 100|250|1000   tick (default 250)\n"
 	       "  --skew T            each CPU's clock is ahead by less than T (default 0)\n"
 	       "  --clock N           clocks begin at N ns, and pass 2^64 to 0 (default 1 s)\n"
@@ -131,6 +144,7 @@ static void print_help(void)
 	       "  --sched NAME|all    fair policy: ",
 	       CPU_MAX);
 	print_names();
+	print_governors();
 	printf("\n"
 	       "  --plugin FILE.so    one more policy (make plugin SRC=...)\n"
 	       "  --list-policies     names and traits of the policies, and stop\n"
@@ -220,6 +234,12 @@ static void take_jumps(struct options *o, const char *text)
 static void take_run_option(struct options *o, int option, const char *text)
 {
 	switch (option) {
+	case OPT_OPP:
+		o->opp = text;
+		break;
+	case OPT_GOVERNOR:
+		o->governor = text;
+		break;
 	case OPT_TIME:
 		o->duration = time_of("time", text, 1);
 		break;

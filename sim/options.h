@@ -12,10 +12,12 @@ struct options {
 	const char *run_command; /* without the files that it writes: the same for the same run */
 	const char *sched;	 /* a name or "all"; NULL: the default */
 	const char *topology;
+	const char *opp;      /* NULL: what the workload says, or else none */
+	const char *governor; /* "NAME" or "userspace:MHZ"; NULL: performance */
 	unsigned cpus, hz;
 	u64 seed, duration; /* ns; 0: the workload's own, or else DEFAULT_DURATION */
 	struct sim_disturbance disturbance;
-	bool lazy;	    /* preemption model: lazy, else full */
+	bool lazy; /* preemption model: lazy, else full */
 	struct sim_costs costs;
 	/* "name=value" for tunables, and lines for the features file, in the order given. */
 	const char *set[MAX_SETTINGS], *features[MAX_SETTINGS];

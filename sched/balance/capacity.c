@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The capacity that real-time and deadline tasks leave of a CPU: that of a whole CPU less the
+ * The capacity that real-time and deadline tasks leave of a CPU: its own at full speed less the
  * average of the time they run, which decays as all load averages do. They are charged after they
  * ran, so the average first ages without them up to where the charged time began.
  */
 #include "sched/balance/capacity.h"
 #include "sched/fair/core/pelt.h"
+#include "sched/freq/freq.h"
 
 static void age(struct rq *rq, u64 now, bool running)
 {
@@ -16,8 +17,8 @@ static void age(struct rq *rq, u64 now, bool running)
 void capacity_used(struct rq *rq, u64 delta)
 {
 	SCHED_ASSERT(host_lock_held(&rq->lock));
-	age(rq, rq->clock - delta, false);
-	age(rq, rq->clock, true);
+	age(rq, rq_time_before(rq, delta), false);
+	age(rq, rq_time(rq), true);
 }
 
 void capacity_refresh(struct rq *rq)
@@ -25,8 +26,8 @@ void capacity_refresh(struct rq *rq)
 	SCHED_ASSERT(host_lock_held(&rq->lock));
 	if (rq->curr->class->rank < CLASS_fair)
 		rq->curr->class->charge(rq);
-	if (likely(!rq->urgent.util_sum && rq->capacity == CPU_CAPACITY))
+	if (likely(!rq->urgent.util_sum && rq->capacity == rq->capacity_orig))
 		return;
-	age(rq, rq->clock, false);
-	WRITE_ONCE(rq->capacity, max(1ull, sub_floor0(CPU_CAPACITY, rq->urgent.util_avg)));
+	age(rq, rq_time(rq), false);
+	WRITE_ONCE(rq->capacity, max(1ull, sub_floor0(rq->capacity_orig, rq->urgent.util_avg)));
 }

@@ -8,7 +8,7 @@
 
 #include "sched/core/rq.h"
 
-/* Of a whole CPU. */
+/* Of the fastest CPU at its fastest, and of every CPU where there is one speed. */
 #define CPU_CAPACITY 1024ull
 
 /* The part of @rq's CPU that fair tasks can have, at least 1, as of the CPU's last balancing. */
@@ -20,7 +20,7 @@ static inline u64 cpu_capacity(const struct rq *rq)
 /* True if @rq lost so much of its capacity that a margin of @imbalance_pct does not cover it. */
 static inline bool capacity_is_reduced(const struct rq *rq, u32 imbalance_pct)
 {
-	return cpu_capacity(rq) * imbalance_pct < CPU_CAPACITY * 100;
+	return cpu_capacity(rq) * imbalance_pct < rq->capacity_orig * 100;
 }
 
 /* Real-time or deadline tasks ran on @rq for the last @delta ns. Lock: that of @rq, held. */

@@ -20,6 +20,7 @@
  *
  * Locks: one runqueue's at a time. Source: Linux 6.1, core.c and fair.c (docs/sources.md).
  */
+#include "sched/freq/freq.h"
 #include "sched/balance/domain.h"
 #include "sched/balance/sharedq.h"
 #include "lib/errno.h"
@@ -148,6 +149,8 @@ void sched_cpu_online(struct sched *s, unsigned cpu, struct task *idle)
 	if (first) {
 		rq->idle = rq->curr = rq->prev = idle;
 		start_clock(rq);
+		if (rq->freq)
+			freq_cpu_starts(rq);
 	}
 	rq->online = true;
 	cpumask_set_atomic(&s->online, cpu);

@@ -9,6 +9,7 @@
  */
 #include "sched/balance/balance.h"
 #include "sched/core/task.h"
+#include "sched/freq/freq.h"
 #include "lib/fmt.h"
 
 static void idle_enqueue(struct rq *rq, struct task *t, unsigned flags)
@@ -38,6 +39,8 @@ static void idle_charge(struct rq *rq)
 static void idle_set_next(struct rq *rq, struct task *t)
 {
 	t->fair.exec_start = rq->clock;
+	if (unlikely(rq->freq))
+		freq_cpu_idles(rq);
 	placement_cpu_idles(rq);
 }
 
@@ -45,6 +48,8 @@ static void idle_put_prev(struct rq *rq, struct task *t)
 {
 	(void)t;
 	rq->idle_stamp = 0;
+	if (unlikely(rq->freq))
+		freq_cpu_works(rq);
 	if (rq->tick_stopped) {
 		rq->tick_stopped = false;
 		cpumask_clear_atomic(&rq->s->nohz_idle, rq->cpu);

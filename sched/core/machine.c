@@ -48,7 +48,7 @@ static void rq_init(struct sched *s, unsigned cpu)
 	sharedq_init(rq);
 	list_init(&rq->handover);
 	rq->yield_below = YIELD_BELOW;
-	rq->capacity = CPU_CAPACITY;
+	rq->capacity = rq->capacity_orig = CPU_CAPACITY;
 	rq->avg_idle = 2ull * s->tunable.migration_cost_ns;
 	rq->max_idle_balance_cost = s->tunable.migration_cost_ns;
 }

@@ -15,6 +15,8 @@
 #include "sched/sched.h"
 
 struct domain;
+struct freq;
+struct freq_cpu;
 struct group;
 
 /* Alone a task yields to nobody; the usual rq->yield_below. */
@@ -31,10 +33,12 @@ struct rq {
 	u32 cpu;
 	bool online; /* if not, nothing is queued here: see PROTOCOL: hotplug */
 	struct task *idle;
+	struct freq_cpu *freq; /* NULL: its speed is always 1; constant */
 
 	/* guarded by: lock; curr, nr_running, clock also read racily by placement and balancing */
 	u64 clock;		/* host_clock() of this lock section */
-	bool throttles;		/* a queue was throttled ever: pelt_now() may differ from clock */
+	bool throttles;		/* a queue was throttled ever */
+	bool own_time;		/* so, or its speed changes: pelt_now() may differ from clock */
 	struct task *curr;	/* runs, or is about to: see PROTOCOL: switch in switch.c */
 	struct task *prev;	/* ran before; between switch_begin and switch_end */
 	u32 active;		/* BIT(CLASS_x) of the classes that have a task to pick */
@@ -69,6 +73,7 @@ struct rq {
 	u64 avg_idle;		  /* ns an idle period lasts */
 	struct pelt urgent;	  /* util: the time that classes before fair take */
 	u64 capacity;		  /* what they leave; also read racily by balancing */
+	u64 capacity_orig;	  /* at full speed, of the fastest CPU's; constant */
 	u64 max_idle_balance_cost;
 	struct list handover; /* TASK_MIGRATING tasks that sched_switch_end() delivers */
 	bool pulling; /* in a switch, the lock dropped to look for work: see PROTOCOL: switch */
@@ -94,6 +99,7 @@ struct sched {
 	struct rq *rq;		   /* [nr_cpus] */
 	struct rq *rq_of[CPU_MAX]; /* the same, found without a multiplication */
 	struct topology *topology;
+	struct freq *freq; /* NULL: all CPUs have one speed */
 	struct cpumask possible;
 	const struct sched_class *class[NR_CLASSES]; /* by rank: the next */
 	struct sched_class class_copy[NR_CLASSES];   /* its operations are changed by recorders */

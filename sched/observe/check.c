@@ -7,6 +7,7 @@
 #include "sched/core/family.h"
 #include "sched/balance/domain.h"
 #include "sched/core/core.h"
+#include "sched/freq/freq.h"
 
 void check_queued_task(struct rq *rq, struct task *t)
 {
@@ -63,13 +64,15 @@ static void check_rq(struct rq *rq)
 
 	rq_assert_locked(rq);
 	check_classes(rq);
-	SCHED_CHECK(R13, rq->capacity - 1 < CPU_CAPACITY);
+	SCHED_CHECK(R13, rq->capacity - 1 < rq->capacity_orig);
 	SCHED_CHECK(R11, cpumask_test(&rq->s->crowded, rq->cpu) == (rq->nr_running > 1));
 	SCHED_CHECK(R3, !time_before(host_clock(rq->cpu), rq->clock));
 	SCHED_CHECK(R7, list_empty(&rq->handover));
 	for_each_queued(t, rq) check_queued_task(rq, t);
 	check_current(rq);
 	waste_check(rq);
+	if (rq->freq)
+		freq_check(rq);
 	check_domains(rq);
 	for_each_class(class, rq->s) class->check(rq);
 }

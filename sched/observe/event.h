@@ -29,6 +29,7 @@ struct sched_event {
  * every compiler makes the same bytes; and they lie at any multiple of 4, as they do in a ring.
  */
 #define LAYOUT_sched
+#define LAYOUT_power
 #define LAYOUT_decision __attribute__((packed, aligned(4)))
 
 #define EVENT(system, name, id, fields, ...)                                                       \

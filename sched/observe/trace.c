@@ -137,3 +137,14 @@ void emit_fair_swap(unsigned cpu, const char *from, const char *to, unsigned nr_
 	str_copy(e.to, to, sizeof(e.to));
 	host_trace(&e.common);
 }
+
+void emit_frequency(unsigned cpu, unsigned of, u32 mhz)
+{
+	struct event_cpu_frequency e = {
+		.common = COMMON(cpu_frequency, cpu),
+		.state = mhz * 1000,
+		.cpu_id = of,
+	};
+
+	host_trace(&e.common);
+}

@@ -24,6 +24,7 @@ void emit_wake(unsigned event, struct task *t, unsigned cpu, unsigned target);
 void emit_migrate(struct task *t, unsigned cpu, unsigned to);
 void emit_runtime(struct rq *rq, struct task *t, u64 delta);
 void emit_fair_swap(unsigned cpu, const char *from, const char *to, unsigned nr_queued);
+void emit_frequency(unsigned cpu, unsigned of, u32 mhz);
 void emit_delay(struct rq *rq, unsigned event, struct task *t, u64 delay);
 
 static inline void trace_switch(struct rq *rq, struct task *prev, struct task *next, bool preempt)
@@ -50,6 +51,13 @@ static inline void trace_runtime(struct rq *rq, struct task *t, u64 delta)
 {
 	if (traced(rq->s, EVENT_sched_stat_runtime))
 		emit_runtime(rq, t, delta);
+}
+
+/* On @cpu: the CPU numbered @of runs at @mhz. */
+static inline void trace_frequency(struct sched *s, unsigned cpu, unsigned of, u32 mhz)
+{
+	if (traced(s, EVENT_cpu_frequency))
+		emit_frequency(cpu, of, mhz);
 }
 
 static inline void trace_delay(struct rq *rq, unsigned event, struct task *t, u64 delay)

@@ -19,6 +19,11 @@ static inline void sim_pay(struct sim_cpu *c, u64 ns)
 	c->overhead_ns += ns;
 }
 
+#define FULL_SPEED 1024u
+
+/* The speed of @c changes, wherever its task stands. */
+void sim_set_speed(struct sim *sim, struct sim_cpu *c, u32 speed);
+
 /*
  * From now on the run is a bug if nothing happens on the selected machine for @ms of this process's
  * CPU time; 0 ends that.

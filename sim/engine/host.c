@@ -51,6 +51,11 @@ void host_kick(unsigned cpu, bool urgent)
 		queue_set(&host->queue, &c->kick, host->now + host->config.costs.ipi_ns);
 }
 
+void host_set_speed(unsigned cpu, u32 capacity)
+{
+	sim_set_speed(host, &host->cpus[cpu], capacity);
+}
+
 bool host_lock_held(const struct host_lock *lock)
 {
 	for (u32 i = 0; i < host->nr_held; i++)

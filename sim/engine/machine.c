@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/cputree.h"
+#include "lib/opp.h"
 #include "sim/engine/machine.h"
 #include "sim/engine/util.h"
 
@@ -22,12 +23,55 @@ static void describe_text(struct machine_desc *desc, const struct cpu_tree *tree
 	}
 }
 
-struct machine_desc machine_describe(unsigned cpus, const char *topology)
+/* --- operating points ----------------------------------------------------------------------- */
+
+/* The bytes of the file, which the caller frees. */
+static char *read_file(const char *path)
 {
-	struct machine_desc desc;
+	FILE *file = fopen(path, "r");
+	char *text;
+	size_t size;
+	FILE *copy;
+	int c;
+
+	if (!file)
+		usage_error("--opp %s: neither juno-a53, juno, none nor a file that can be read",
+			    path);
+	copy = open_memstream(&text, &size);
+	while ((c = getc(file)) != EOF)
+		putc(c, copy);
+	fclose(copy);
+	if (ferror(file))
+		usage_error("--opp %s: cannot be read", path);
+	fclose(file);
+	if (strlen(text) != size)
+		usage_error("--opp %s: not a text", path);
+	return text;
+}
+
+static void read_opp(struct machine_desc *desc, const char *opp, const struct cpu_place *places)
+{
+	const char *machine, *builtin = opp_builtin(opp, &machine);
+	char *text = builtin ? NULL : read_file(opp);
+
+	desc->opp = allocate(1, sizeof(*desc->opp));
+	desc->opp_name = opp;
+	if (!opp_read(desc->opp, builtin ?: text, places, desc->nr_cpus))
+		usage_error("--opp %s: %s", opp, desc->opp->error);
+	free(text);
+}
+
+/* --- machines ------------------------------------------------------------------------------- */
+
+struct machine_desc machine_describe(unsigned cpus, const char *topology, const char *opp)
+{
+	struct machine_desc desc = { .opp = NULL };
 	struct cpu_place *places;
 	struct cpu_tree tree;
+	bool has_opp = opp && strcmp(opp, "none");
 
+	if (has_opp && !cpus && !topology)
+		opp_builtin(opp, &topology);
 	if (!topology)
 		cpu_tree_flat(&tree, cpus ? cpus : 1);
 	else if (!cpu_tree_read(&tree, topology))
@@ -44,6 +88,8 @@ struct machine_desc machine_describe(unsigned cpus, const char *topology)
 							  .llc = places[cpu].llc,
 							  .package = places[cpu].package,
 							  .node = places[cpu].node };
+	if (has_opp)
+		read_opp(&desc, opp, places);
 	free(places);
 	describe_text(&desc, &tree);
 	return desc;
@@ -52,4 +98,5 @@ struct machine_desc machine_describe(unsigned cpus, const char *topology)
 void machine_desc_free(struct machine_desc *desc)
 {
 	free(desc->cpus);
+	free(desc->opp);
 }

@@ -55,6 +55,26 @@ static bool is_idle(const struct sim_cpu *c)
 	return c->curr == &c->idle;
 }
 
+/* The work that @c does in @ns of its time. */
+static u64 work_in(struct sim_cpu *c, u64 ns)
+{
+	u64 parts;
+
+	if (likely(c->speed == FULL_SPEED))
+		return ns;
+	parts = ns * c->speed + c->rest;
+	c->rest = (u32)(parts % FULL_SPEED);
+	return parts / FULL_SPEED;
+}
+
+/* The first time at which work_in() it will be @work. */
+static u64 time_for(const struct sim_cpu *c, u64 work)
+{
+	if (likely(c->speed == FULL_SPEED))
+		return work;
+	return (work * FULL_SPEED - min(work * FULL_SPEED, (u64)c->rest) + c->speed - 1) / c->speed;
+}
+
 /* Accounts the time up to now: @c first worked off its debt, then its task's work. */
 static void catch_up(struct sim *sim, struct sim_cpu *c)
 {
@@ -63,7 +83,7 @@ static void catch_up(struct sim *sim, struct sim_cpu *c)
 	c->since = sim->now;
 	c->debt_ns -= paid;
 	if (c->curr->left_ns != SIM_FOREVER)
-		c->curr->left_ns -= min(elapsed - paid, c->curr->left_ns);
+		c->curr->left_ns -= min(work_in(c, elapsed - paid), c->curr->left_ns);
 }
 
 static void start_tick(struct sim *sim, struct sim_cpu *c)
@@ -103,6 +123,7 @@ static void switch_cpu(struct sim *sim, struct sim_cpu *c, bool preempt)
 			start_tick(sim, c);
 		}
 		c->curr = next;
+		c->rest = 0;
 		if (is_idle(c))
 			c->idle_since = sim->now;
 		else
@@ -143,6 +164,29 @@ void sim_do(struct sim *sim, enum sim_next what)
 	switch_cpu(sim, c, false);
 }
 
+/* Sets the CPU's next event. */
+static void set_done(struct sim *sim, struct sim_cpu *c)
+{
+	if (c->kicked)
+		queue_set(&sim->queue, &c->done, sim->now + c->debt_ns);
+	else if (c->curr->left_ns != SIM_FOREVER)
+		queue_set(&sim->queue, &c->done,
+			  sim->now + c->debt_ns + time_for(c, c->curr->left_ns));
+	else
+		queue_cancel(&sim->queue, &c->done);
+}
+
+void sim_set_speed(struct sim *sim, struct sim_cpu *c, u32 speed)
+{
+	if (!c->curr) { /* being made */
+		c->speed = speed;
+		return;
+	}
+	catch_up(sim, c);
+	c->speed = speed;
+	set_done(sim, c);
+}
+
 /*
  * Switches while a switch is due, and asks tasks without work what they do next. Both wait until
  * the overhead is worked off, because the kernel is not preempted. Then sets the CPU's next event.
@@ -157,12 +201,7 @@ static void settle(struct sim *sim, struct sim_cpu *c)
 		else
 			break;
 	}
-	if (c->kicked)
-		queue_set(&sim->queue, &c->done, sim->now + c->debt_ns);
-	else if (c->curr->left_ns != SIM_FOREVER)
-		queue_set(&sim->queue, &c->done, sim->now + c->debt_ns + c->curr->left_ns);
-	else
-		queue_cancel(&sim->queue, &c->done);
+	set_done(sim, c);
 }
 
 void sim_enter(struct sim *sim, unsigned cpu)

@@ -151,7 +151,9 @@ static void init_cpu(struct sim *sim, unsigned cpu)
 {
 	struct sim_cpu *c = &sim->cpus[cpu];
 
-	*c = (struct sim_cpu){ .id = cpu, .since = sim->now, .idle_since = sim->now };
+	*c = (struct sim_cpu){
+		.id = cpu, .speed = c->speed, .since = sim->now, .idle_since = sim->now
+	};
 	c->done.kind = EVENT_DONE;
 	c->timer.kind = EVENT_TIMER;
 	c->kick.kind = EVENT_KICK;
@@ -162,6 +164,22 @@ static void init_cpu(struct sim *sim, unsigned cpu)
 	c->curr = &c->idle;
 	sched_task_init_idle(sim->s, &c->idle.task, cpu);
 	sched_cpu_online(sim->s, cpu, &c->idle.task);
+}
+
+/* Makes the CPUs those of config.opp, or of one speed. */
+static bool init_speeds(struct sim *sim)
+{
+	const struct sim_config *c = &sim->config;
+
+	for (unsigned cpu = 0; cpu < c->nr_cpus; cpu++)
+		sim->cpus[cpu].speed = FULL_SPEED;
+	if (!c->opp)
+		return true;
+	sim->freq = allocate_lines(sched_freq_size(c->nr_cpus));
+	if (!sim->freq)
+		return false;
+	sched_freq_init(sim->s, c->opp, sim->freq);
+	return true;
 }
 
 static bool init_sched(struct sim *sim)
@@ -203,7 +221,7 @@ struct sim *sim_new(const struct sim_config *config)
 	list_init(&sim->tasks);
 	list_init(&sim->free);
 	prng_seed(&sim->rng, config->seed);
-	if (!init_sched(sim)) {
+	if (!init_sched(sim) || !init_speeds(sim)) {
 		sim_free(sim);
 		return NULL;
 	}
@@ -214,6 +232,7 @@ struct sim *sim_new(const struct sim_config *config)
 	for (unsigned cpu = 0; cpu < config->nr_cpus; cpu++)
 		init_cpu(sim, cpu);
 	sim->config.topology = NULL;
+	sim->config.opp = NULL;
 	return sim;
 }
 
@@ -254,6 +273,7 @@ void sim_free(struct sim *sim)
 	free(sim->groups);
 	free(sim->ticking);
 	free(sim->cpus);
+	free(sim->freq);
 	free(sim->s);
 	free(sim);
 }

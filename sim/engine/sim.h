@@ -8,8 +8,9 @@
  * a function of its configuration and the calls made.
  *
  * The model says when things happen and what they cost (struct sim_costs). A cost is time in which
- * the CPU that pays neither works nor switches. Caches, frequencies and contention for locks are
- * not modelled. See docs/simulator.md.
+ * the CPU that pays neither works nor switches. A CPU has the speed that the scheduler chose for it
+ * (host_set_speed), 1 on a machine without frequencies: work left is in ns of the fastest CPU, time
+ * and costs are not. Caches and contention for locks are not modelled. See docs/simulator.md.
  */
 #pragma once
 
@@ -67,10 +68,11 @@ struct sim_config {
 	const char *fair_policy;	       /* NULL: the default policy */
 	u64 seed;
 	struct sim_disturbance disturbance;
-	bool lazy;   /* preemption model: kicks that are not urgent come without an interrupt */
+	bool lazy; /* preemption model: kicks that are not urgent come without an interrupt */
 	struct sim_costs costs;
-	bool check;  /* call sched_check() after every event */
-	u32 hang_ms; /* CPU time in which something must happen; 0: 10 s */
+	bool check;		     /* call sched_check() after every event */
+	u32 hang_ms;		     /* CPU time in which something must happen; 0: 10 s */
+	const struct opp_table *opp; /* used only during sim_new(); NULL: CPUs have one speed */
 	/* Called when a running task has done its work. NULL: tasks run for ever. */
 	enum sim_next (*next)(struct sim *, struct sim_task *);
 };
@@ -124,7 +126,7 @@ struct cursor {
 
 struct sim_task {
 	struct task task; /* the part that belongs to the scheduler */
-	/* work left until the task is asked what it does next; SIM_FOREVER: endless */
+	/* work left until the task is asked what it does next, in ns at speed 1; SIM_FOREVER */
 	u64 left_ns;
 	struct event wakeup; /* the end of its sleep */
 	u32 timer_cpu;	     /* the CPU on which the sleep ends */
@@ -153,6 +155,8 @@ struct sim_cpu {
 	u32 id;
 	bool kicked; /* a switch is due */
 	bool offline;
+	u32 speed; /* in 1024ths of the fastest CPU's */
+	u32 rest;  /* 1024ths of a ns of work that curr did beyond what left_ns says */
 	struct sim_task *curr;
 	u64 since;   /* curr's work and the debt are accounted up to this time */
 	u64 debt_ns; /* overhead that the CPU still has to work off */
@@ -195,6 +199,7 @@ struct sim_counts {
 struct sim {
 	struct sim_config config;
 	struct sched *s;
+	void *freq; /* memory of its frequencies, or NULL */
 	u64 now;
 	u64 tick_ns;
 	u32 this_cpu; /* the CPU on which the present event happens */

@@ -94,6 +94,8 @@ void script_print(const struct script *script, FILE *out)
 
 	fprintf(out, "machine.%u.%u.%u.%u.%u.%u", shape->hz, shape->nr_cpus, shape->smt, shape->llc,
 		shape->node, script->nr_tasks);
+	if (shape->opp)
+		fprintf(out, ".%u", shape->opp);
 	for (unsigned i = 0; i < script->nr_ops; i++) {
 		op_print(&script->ops[i], text);
 		fprintf(out, " %s", text);
@@ -103,12 +105,16 @@ void script_print(const struct script *script, FILE *out)
 static bool parse_machine(struct script *script, const char *word)
 {
 	struct shape *shape = &script->shape;
-	int end = 0;
+	int end = 0, more = 0;
 
-	return word &&
-	       sscanf(word, "machine.%hu.%hhu.%hhu.%hhu.%hhu.%u%n", &shape->hz, &shape->nr_cpus,
-		      &shape->smt, &shape->llc, &shape->node, &script->nr_tasks, &end) == 6 &&
-	       !word[end];
+	shape->opp = WORLD_ONE_SPEED;
+	if (!word ||
+	    sscanf(word, "machine.%hu.%hhu.%hhu.%hhu.%hhu.%u%n", &shape->hz, &shape->nr_cpus,
+		   &shape->smt, &shape->llc, &shape->node, &script->nr_tasks, &end) != 6)
+		return false;
+	if (word[end] && sscanf(word + end, ".%hhu%n", &shape->opp, &more) != 1)
+		return false;
+	return !word[end + more];
 }
 
 bool script_parse(struct script *script, const char *text)
@@ -150,7 +156,21 @@ static struct shape draw_shape(struct prng *rng)
 		node = llc * (1 + prng_below(rng, 3));
 		nr_cpus = node * (1 + prng_below(rng, 3));
 	} while (nr_cpus > most);
-	return (struct shape){ hz[prng_below(rng, 3)], (u8)nr_cpus, (u8)smt, (u8)llc, (u8)node };
+	return (struct shape){ hz[prng_below(rng, 3)], (u8)nr_cpus, (u8)smt, (u8)llc, (u8)node,
+			       WORLD_ONE_SPEED };
+}
+
+/* Every third machine has speeds. From numbers of their own: the others stay what they were. */
+static void draw_speeds(u64 seed, struct script *script, struct swarm *swarm)
+{
+	struct prng rng;
+
+	prng_seed(&rng, ~seed);
+	if (prng_below(&rng, 3))
+		return;
+	script->shape.opp = (u8)(WORLD_ONE_TYPE + prng_below(&rng, 2));
+	swarm->weight[OP_speed] = 1 + prng_below(&rng, 10);
+	swarm->total += swarm->weight[OP_speed];
 }
 
 static struct swarm draw_swarm(struct prng *rng)
@@ -160,7 +180,7 @@ static struct swarm draw_swarm(struct prng *rng)
 		.inside_in = prng_below(rng, 2) ? 2 + prng_below(rng, 4) : 0,
 	};
 
-	for (unsigned op = 0; op < NR_OPS; op++)
+	for (unsigned op = 0; op < OP_speed; op++)
 		swarm.weight[op] = prng_below(rng, 3) ? 1 + prng_below(rng, 20) : 0;
 	swarm.weight[OP_fork] += 2;
 	swarm.weight[OP_tick] += 2;
@@ -205,6 +225,7 @@ void script_draw(struct script *script, u64 seed, unsigned nr_ops)
 	script->shape = draw_shape(&rng);
 	script->nr_tasks = 1 + prng_below(&rng, WORLD_TASKS);
 	swarm = draw_swarm(&rng);
+	draw_speeds(seed, script, &swarm);
 	script->nr_ops = nr_ops;
 	for (unsigned i = 0; i < nr_ops; i++) {
 		script->ops[i] = draw_op(&rng, &swarm);

@@ -93,6 +93,29 @@ static void far_sleep(struct world *w, u32 arg)
 	world_tick(w);
 }
 
+/* A governor by its number; at other times, a frequency that may be none. */
+static void set_speed(struct world *w, u32 arg, unsigned cpu)
+{
+	static const u32 mhz[] = { 300, 500, 600, 800, 1000, 900 };
+	struct sched_freq_stat before, after;
+	unsigned nr = 0;
+	int err;
+
+	if (!w->shape.opp)
+		return;
+	while (sched_governor_name(nr))
+		nr++;
+	sched_freq_stat(w->sim->s, cpu, &before);
+	if (arg % 2)
+		err = sched_freq_govern(w->sim->s, cpu, sched_governor_name(arg / 2 % nr));
+	else
+		err = sched_freq_set(w->sim->s, cpu, mhz[arg / 2 % ARRAY_SIZE(mhz)]);
+	sched_freq_stat(w->sim->s, cpu, &after);
+	EXPECT(err == 0 || (err == -EINVAL && !(arg % 2) && before.mhz == after.mhz));
+	EXPECT(w->sim->cpus[cpu].speed == after.capacity);
+	EXPECT(after.energy >= before.energy);
+}
+
 /* --- performing ------------------------------------------------------------------------------- */
 
 /* Performs an operation on the machine. */
@@ -129,6 +152,9 @@ static void do_machine(struct world *w, const struct op *op, unsigned cpu)
 	case OP_control:
 		world_tick(w);
 		sched_fdl_control(w->sim->s);
+		break;
+	case OP_speed:
+		set_speed(w, op->arg, cpu);
 		break;
 	case OP_cpu_off:
 		world_cpu_off(w, op->arg % w->shape.nr_cpus);
@@ -180,6 +206,7 @@ static bool may_be_inside(const struct world *w, const struct op *op)
 	case OP_group_quota:
 	case OP_group_deadline:
 	case OP_group_guaranteed:
+	case OP_speed:
 		return w->outer->kind < OP_feature;
 	default:
 		return w->online & (w->online - 1);

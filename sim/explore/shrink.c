@@ -106,8 +106,12 @@ static bool simplify_machine(struct script *script, const char *what)
 {
 	struct shape saved = script->shape;
 
+	script->shape.opp = WORLD_ONE_SPEED;
+	if (saved.opp && still_fails(script, what))
+		return true;
+	script->shape = saved;
 	for (u8 nr = 1; nr < saved.nr_cpus; nr *= 2) {
-		script->shape = (struct shape){ saved.hz, nr, 1, nr, nr };
+		script->shape = (struct shape){ saved.hz, nr, 1, nr, nr, saved.opp };
 		if (still_fails(script, what))
 			return true;
 	}

@@ -42,10 +42,19 @@ struct op {
 	u32 arg;
 };
 
+/* Speeds of a machine's CPUs; each cache is a frequency domain. */
+enum world_opp {
+	WORLD_ONE_SPEED,
+	WORLD_ONE_TYPE,	 /* all have the same points */
+	WORLD_TWO_TYPES, /* caches by turns have fast and slow CPUs */
+	NR_WORLD_OPPS
+};
+
 /* CPUs in blocks: of @smt threads a core, of @llc CPUs a cache, of @node CPUs a node. */
 struct shape {
 	u16 hz;
 	u8 nr_cpus, smt, llc, node;
+	u8 opp; /* enum world_opp */
 };
 
 /* The driver's own record of a task. */

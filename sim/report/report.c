@@ -2,6 +2,7 @@
 /* The summary of runs, as tables and as JSON. */
 #include <string.h>
 
+#include "sim/report/energy.h"
 #include "sim/report/report.h"
 #include "sim/engine/util.h"
 
@@ -46,6 +47,8 @@ void report_header(const struct report *r)
 		(unsigned long long)c->timer_ns, (unsigned long long)c->wake_ns,
 		(unsigned long long)c->ipi_ns, (unsigned long long)c->migration_ns,
 		(unsigned long long)c->cold_ns, (unsigned long long)c->mem_ns_per_kib);
+	if (r->machine->opp)
+		fprintf(r->out, "operating points: %s\n", r->machine->opp_name);
 	fprintf(r->out, "command: %s\n", r->options->command);
 }
 
@@ -345,6 +348,8 @@ void report_text(const struct report *r)
 		print_groups(r, &r->results[i]);
 	for (u32 i = 0; i < r->nr_results && has_deadlines(r->workload); i++)
 		print_deadlines(r, &r->results[i]);
+	for (u32 i = 0; i < r->nr_results && r->machine->opp; i++)
+		energy_text(r, &r->results[i]);
 	print_machine(r);
 }
 
@@ -449,6 +454,8 @@ static void json_result(const struct report *r, const struct result *result)
 	json_number(r->out, "overhead_ns", result->overhead_ns, ", ");
 	json_number(r->out, "waste_ns", result->waste_ns, ", ");
 	json_number(r->out, "waste_llc_ns", result->waste_llc_ns, ", ");
+	if (r->machine->opp)
+		energy_json(r, result);
 	fprintf(r->out, "\"groups\": [");
 	for (u32 i = 1; i < r->workload->nr_groups; i++) {
 		fprintf(r->out, i > 1 ? ",\n" : "\n");

@@ -20,6 +20,7 @@ struct result {
 	struct measure *measure;
 	struct task_group_stat *groups; /* of the workload's groups; NULL if it has none */
 	struct task_group_fdl_stat *fdl;
+	struct sched_freq_stat *freq; /* of each CPU; NULL: they have one speed */
 };
 
 /* A report and what it says about how it was made. */

@@ -42,7 +42,8 @@ struct cpu_trace {
 
 struct trace {
 	struct sim_listener listener;
-	bool decisions; /* these too */
+	bool decisions;	  /* these too */
+	bool frequencies; /* the machine has some: their events too */
 	char *about;
 	u32 nr_cpus;
 	struct cpu_trace *cpus;
@@ -134,6 +135,7 @@ struct trace *trace_new(struct sim *sim, bool decisions, char *about)
 	trace->cpus = allocate(trace->nr_cpus, sizeof(*trace->cpus));
 	trace->listener.event = record;
 	trace->decisions = decisions;
+	trace->frequencies = sim->freq;
 	trace->about = about;
 	sim_listen(sim, &trace->listener);
 	sim_trace(sim, (BIT(NR_SCHED_EVENTS) - 1) & ~(decisions ? 0 : DECISION_EVENTS));
@@ -147,13 +149,13 @@ struct trace *trace_new(struct sim *sim, bool decisions, char *about)
 #undef EVENT
 
 static const struct {
-	const char *name;
+	const char *system, *name;
 	int id;
 	void (*format)(struct text *out);
 	const char *print_fmt;
 } events[] = {
 #define EVENT(system, name, id, fields, ...)                                                       \
-	{ #name, id, format_##name, EVENT_PRINT_TEXT(__VA_ARGS__) },
+	{ #system, #name, id, format_##name, EVENT_PRINT_TEXT(__VA_ARGS__) },
 #include "sched/observe/event.def"
 #undef EVENT
 };
@@ -193,26 +195,28 @@ static void put_format(FILE *out, u32 i)
 	free(buf);
 }
 
-static void put_system(FILE *out, const char *name, bool decisions)
+static void put_system(FILE *out, const char *name)
 {
 	u32 nr = 0;
 
 	for (u32 i = 0; i < ARRAY_SIZE(events); i++)
-		nr += is_decision(events[i].id) == decisions;
+		nr += !strcmp(events[i].system, name);
 	fwrite(name, strlen(name) + 1, 1, out);
 	put(out, nr, 4);
 	for (u32 i = 0; i < ARRAY_SIZE(events); i++)
-		if (is_decision(events[i].id) == decisions)
+		if (!strcmp(events[i].system, name))
 			put_format(out, i);
 }
 
-static void put_formats(FILE *out, bool decisions)
+static void put_formats(FILE *out, const struct trace *trace)
 {
 	put(out, 0, 4); /* none of the ftrace system */
-	put(out, decisions ? 2 : 1, 4);
-	put_system(out, "sched", false);
-	if (decisions)
-		put_system(out, "decision", true);
+	put(out, 1u + trace->frequencies + trace->decisions, 4);
+	put_system(out, "sched");
+	if (trace->frequencies)
+		put_system(out, "power");
+	if (trace->decisions)
+		put_system(out, "decision");
 }
 
 static void put_names(FILE *out, const struct trace *trace)
@@ -265,7 +269,7 @@ static void put_head(FILE *out, const struct trace *trace)
 	put_text(out, EVENT_HEADER_PAGE, 8);
 	fwrite("header_event", 13, 1, out);
 	put_text(out, "", 8);
-	put_formats(out, trace->decisions);
+	put_formats(out, trace);
 	put_text(out, "", 4); /* symbols */
 	put_text(out, "", 4); /* formats of printk */
 	put_names(out, trace);

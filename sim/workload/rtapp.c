@@ -385,6 +385,19 @@ static void take_groups(struct rtapp_file *f, json_value groups)
 	json_groups(&f->json, groups, f->w);
 }
 
+char *rtapp_platform(const char *path)
+{
+	struct json json = json_load(path);
+	json_value key = 0;
+	char *platform = NULL;
+
+	while ((key = json_next(&json, JSON_TOP, key)))
+		if (json_equals(&json, key, "platform"))
+			platform = json_string_of(&json, key);
+	json_free(&json);
+	return platform;
+}
+
 void rtapp_add(struct workload *w, const char *path, unsigned nr_cpus, u64 mem_ns_per_kib)
 {
 	struct rtapp_file f = { .json = json_load(path),
@@ -399,6 +412,8 @@ void rtapp_add(struct workload *w, const char *path, unsigned nr_cpus, u64 mem_n
 			global = json_object_of(&f.json, key);
 		else if (json_equals(&f.json, key, "taskgroups"))
 			groups = json_object_of(&f.json, key);
+		else if (json_equals(&f.json, key, "platform"))
+			free(json_string_of(&f.json, key));
 		else if (!json_equals(&f.json, key, "tasks") &&
 			 !json_equals(&f.json, key, "resources"))
 			json_error(&f.json, key, "unknown key \"%s\"", json_text(&f.json, key));

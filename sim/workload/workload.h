@@ -127,3 +127,5 @@ void library_help(void);
 
 /* Adds the tasks of the rt-app file @path. Exits with a message on an error. */
 void rtapp_add(struct workload *w, const char *path, unsigned nr_cpus, u64 mem_ns_per_kib);
+/* The file's "platform", which the caller frees, or NULL. */
+char *rtapp_platform(const char *path);

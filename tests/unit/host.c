@@ -37,6 +37,11 @@ void host_kick(unsigned cpu, bool urgent)
 	host->nr_kicks++;
 }
 
+void host_set_speed(unsigned cpu, u32 capacity)
+{
+	host->speed[cpu] = capacity;
+}
+
 bool host_lock_held(const struct host_lock *lock)
 {
 	for (unsigned i = 0; i < nr_held; i++)
@@ -129,8 +134,8 @@ void host_bug(const char *file, int line, const char *what)
 
 /* --- machines ------------------------------------------------------------- */
 
-struct machine *machine_new_on(unsigned nr_cpus, unsigned hz, const struct sched_cpu_desc *topology,
-			       const char *fair_policy)
+static struct machine *make(unsigned nr_cpus, unsigned hz, const struct sched_cpu_desc *topology,
+			    const char *fair_policy, const struct opp_table *opp)
 {
 	struct machine *m = calloc(1, sizeof(*m));
 	size_t bytes = sched_size(nr_cpus);
@@ -152,11 +157,41 @@ struct machine *machine_new_on(unsigned nr_cpus, unsigned hz, const struct sched
 	assert_non_null(m->s);
 	memset(m->s, 0, bytes);
 	assert_int_equal(sched_init(m->s, &config), 0);
+	if (opp) {
+		m->freq = aligned_alloc(64, ALIGN_UP(sched_freq_size(nr_cpus), 64ul));
+		memset(m->freq, 0, sched_freq_size(nr_cpus));
+		sched_freq_init(m->s, opp, m->freq);
+	}
 	for (unsigned cpu = 0; cpu < nr_cpus; cpu++) {
 		sched_task_init_idle(m->s, &m->idle[cpu], cpu);
 		sched_cpu_online(m->s, cpu, &m->idle[cpu]);
 	}
 	return m;
+}
+
+struct machine *machine_new_on(unsigned nr_cpus, unsigned hz, const struct sched_cpu_desc *topology,
+			       const char *fair_policy)
+{
+	return make(nr_cpus, hz, topology, fair_policy, NULL);
+}
+
+struct machine *machine_new_opp(const char *machine, const char *table, const char *policy)
+{
+	static struct sched_cpu_desc desc[CPU_MAX];
+	static struct cpu_place places[CPU_MAX];
+	static struct cpu_tree tree;
+	static struct opp_table opp;
+	u32 nr_cpus;
+
+	assert_true(cpu_tree_read(&tree, machine));
+	nr_cpus = tree.total[TREE_THREADS];
+	cpu_tree_places(&tree, places);
+	for (unsigned cpu = 0; cpu < nr_cpus; cpu++)
+		desc[cpu] = (struct sched_cpu_desc){ places[cpu].core, places[cpu].llc,
+						     places[cpu].package, places[cpu].node };
+	if (!opp_read(&opp, table, places, nr_cpus))
+		fail_msg("%s", opp.error);
+	return make(nr_cpus, 1000, desc, policy, &opp);
 }
 
 struct machine *machine_new(unsigned nr_cpus, unsigned hz)
@@ -170,6 +205,7 @@ struct machine *machine_new(unsigned nr_cpus, unsigned hz)
 
 void machine_free(struct machine *m)
 {
+	free(m->freq);
 	free(m->s);
 	free(m);
 	host = NULL;

@@ -27,12 +27,14 @@ struct recorded {
 
 struct machine {
 	struct sched *s;
+	void *freq; /* memory of its frequencies, or NULL */
 	unsigned nr_cpus;
 	u64 now; /* the time of every CPU; skew is added */
 	s64 skew[CPU_MAX];
 	bool kicked[CPU_MAX];
 	bool patient[CPU_MAX]; /* the last kick was not urgent */
 	unsigned nr_kicks;
+	u32 speed[CPU_MAX]; /* as the scheduler set it */
 	u64 timer[CPU_MAX]; /* the armed one-shot; 0: none */
 	struct task idle[CPU_MAX];
 	struct recorded trace[MAX_TRACE];
@@ -60,6 +62,8 @@ struct machine *machine_new(unsigned nr_cpus, unsigned hz);
 /* The same with a topology and a fair policy. */
 struct machine *machine_new_on(unsigned nr_cpus, unsigned hz, const struct sched_cpu_desc *topology,
 			       const char *fair_policy);
+/* A machine of this shape with operating points, both as text: lib/cputree.h, lib/opp.h. */
+struct machine *machine_new_opp(const char *machine, const char *table, const char *policy);
 void machine_free(struct machine *m);
 
 /* A started task. The caller may free it with task_free() after it has exited. */

@@ -194,7 +194,7 @@ static void throttle(struct fair_queue *q)
 	if (fetched)
 		return;
 	q->pelt_stopped = pelt_now(q);
-	q->throttled = rq->throttles = true;
+	q->throttled = rq->throttles = rq->own_time = true;
 	group_note_demand(e);
 	q->throttled_at = rq->clock;
 	list_add_tail(&rq->bandwidth.throttled, &q->throttled_link);

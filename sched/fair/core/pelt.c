@@ -14,6 +14,7 @@
  */
 #include "sched/fair/core/fair.h"
 #include "sched/fair/core/pelt.h"
+#include "sched/freq/freq.h"
 
 #define HALF_LIFE 32	/* periods */
 #define SUM_MAX	  47742 /* fixed point of s = 1024 + decay(s, 1) */
@@ -77,7 +78,7 @@ void pelt_cross_periods(struct pelt *p, u64 units, u64 weight, u64 load, u64 run
 /*
  * A throttled queue, and all below it, cannot show what it wants: its averages are kept. So each
  * queue's clock is that of the queue above less the time that it stood still, and a clock that
- * stands stops those below it.
+ * stands stops those below it. The root's is the CPU's scaled time (freq.h).
  */
 u64 pelt_clock(const struct fair_queue *q)
 {
@@ -88,7 +89,7 @@ u64 pelt_clock(const struct fair_queue *q)
 			return q->pelt_stopped - skipped;
 		skipped += q->pelt_skipped;
 	}
-	return q->rq->clock - skipped;
+	return rq_time(q->rq) - skipped;
 }
 
 /* --- entities come and go ------------------------------------------------- */
@@ -251,5 +252,5 @@ u64 cpu_util(const struct rq *rq)
 
 	if (feature(rq->s, FEATURE_UTIL_EST))
 		util = max(util, (u64)rq->fair.avg.util_est_enqueued);
-	return min(util, (u64)CAPACITY);
+	return min(util, rq->capacity_orig);
 }

@@ -5,6 +5,8 @@
 #include "sched/fair/core/fair.h"
 
 #define PELT_PERIOD 1024 /* units of 1024 ns */
+/* A util_sum from here on is that of a CPU without idle time, but for rounding. */
+#define PELT_SATURATED (((47742ull - PELT_PERIOD) << 10) - 47742)
 
 /* The rare rest of pelt_age(): a period ended. Decay, and compute the averages. See pelt.c. */
 void pelt_cross_periods(struct pelt *p, u64 units, u64 weight, u64 load, u64 runnable,
@@ -45,7 +47,7 @@ static inline void pelt_age(struct pelt *p, u64 now, const struct entity *e, u64
 		p->util_sum += (u32)units << 10;
 }
 
-/* pelt_now() where queues were throttled. */
+/* pelt_now() where queues were throttled, or the CPU's speed changes. */
 u64 pelt_clock(const struct fair_queue *q);
 
 /*
@@ -54,7 +56,7 @@ u64 pelt_clock(const struct fair_queue *q);
  */
 static inline u64 pelt_now(const struct fair_queue *q)
 {
-	return likely(!q->rq->throttles) ? q->rq->clock : pelt_clock(q);
+	return likely(!q->rq->own_time) ? q->rq->clock : pelt_clock(q);
 }
 
 /* An entity that runs or waits on @q, attached therefore. */

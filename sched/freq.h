@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Frequencies and energy: the part of the scheduler's face for machines whose CPUs have more than
+ * one speed. CPUs that change their frequency together are a frequency domain; a governor chooses
+ * its operating performance point (OPP). sched.h includes this.
+ */
+#pragma once
+
+#include "lib/opp.h"
+
+struct sched;
+
+/* Bytes that a table for @nr_cpus CPUs needs; 64-byte aligned, zeroed. */
+size_t sched_freq_size(unsigned nr_cpus);
+/*
+ * The CPUs of @s, of which none was in service yet, are those of @table, which is copied to @mem.
+ * Every domain begins at its fastest point under the governor `performance`. Without this call all
+ * CPUs have one speed, and what follows must not be called.
+ */
+void sched_freq_init(struct sched *s, const struct opp_table *table, void *mem);
+
+/* The name of the @index-th governor, or NULL past the end. */
+const char *sched_governor_name(unsigned index);
+/* The domain of @cpu is governed by @name from now on. -EINVAL: there is none. */
+int sched_freq_govern(struct sched *s, unsigned cpu, const char *name);
+/* Under the governor `userspace`: run at @mhz. -EINVAL: another governor, or no such point. */
+int sched_freq_set(struct sched *s, unsigned cpu, u32 mhz);
+
+/*
+ * A domain, or one of its CPUs. Energy is the integral of the table's power over time in ns. Times
+ * are as of now, by the clock of that CPU.
+ */
+struct sched_freq_stat {
+	const char *governor;
+	u32 domain, mhz, capacity; /* of the present point */
+	u64 nr_transitions;	   /* of the domain's point, ever */
+	u64 energy, domain_energy; /* of this CPU alone; of what its domain shares */
+	/* Of the CPU, in ns: busy at each point, and in each idle state. */
+	u64 busy_ns[OPP_MAX], idle_ns[OPP_IDLE_MAX];
+	/* Of the domain: one of its CPUs busy, at each point; all idle. */
+	u64 domain_busy_ns[OPP_MAX], domain_idle_ns[OPP_IDLE_MAX];
+};
+void sched_freq_stat(struct sched *s, unsigned cpu, struct sched_freq_stat *out);

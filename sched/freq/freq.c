@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Frequency domains: making them, which of their CPUs are busy, and who governs. The idea is in
+ * freq.h; clock.c has the two clocks, meter.c energy, point.c changes of the point.
+ *
+ * Lock: a domain's, a leaf, taken with a runqueue's held or alone. The clocks of a domain's CPUs
+ * may disagree a little; the domain's times are those of whoever changed it last.
+ */
+#include "sched/freq/meter.h"
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "sched/core/core.h"
+#include "sched/fair/core/pelt.h"
+
+/* --- making them -------------------------------------------------------------------------- */
+
+size_t sched_freq_size(unsigned nr_cpus)
+{
+	return ALIGN_UP(sizeof(struct freq), 64ul) +
+	       nr_cpus * (sizeof(struct freq_domain) + sizeof(struct freq_cpu));
+}
+
+static void domain_init(struct freq_domain *d, const struct opp_type *type)
+{
+	d->lock.rank = HOST_RANK_LEAF;
+	d->type = type;
+	d->opp = type->nr_opps - 1;
+	d->governor = &performance_governor;
+}
+
+static void cpu_init(struct sched *s, struct freq *freq, unsigned cpu, struct freq_domain *d)
+{
+	struct freq_cpu *f = &freq->cpu[cpu], **last = &d->cpus;
+	struct rq *rq = cpu_rq(s, cpu);
+
+	f->cpu = cpu;
+	f->domain = d;
+	while (*last)
+		last = &(*last)->next;
+	*last = f;
+	rq->freq = f;
+	rq->own_time = true;
+	rq->capacity = rq->capacity_orig = freq_opp(d)->capacity;
+	host_set_speed(cpu, freq_opp(d)->capacity);
+}
+
+void sched_freq_init(struct sched *s, const struct opp_table *table, void *mem)
+{
+	struct freq *freq = mem;
+
+	SCHED_ASSERT(cpumask_empty(&s->online));
+	memcpy(freq->type, table->type, sizeof(freq->type));
+	freq->nr_domains = table->nr_domains;
+	freq->domain = (struct freq_domain *)((u8 *)mem + ALIGN_UP(sizeof(*freq), 64ul));
+	freq->cpu = (struct freq_cpu *)(freq->domain + table->nr_domains);
+	for (u32 i = 0; i < table->nr_domains; i++)
+		domain_init(&freq->domain[i], &freq->type[table->type_of[i]]);
+	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++)
+		cpu_init(s, freq, cpu, &freq->domain[table->domain_of[cpu]]);
+	s->freq = freq;
+}
+
+void freq_cpu_starts(struct rq *rq)
+{
+	struct freq_cpu *f = rq->freq;
+	struct freq_domain *d = f->domain;
+
+	host_lock(&d->lock);
+	if (!d->started) {
+		d->since = rq->clock;
+		meter_start(&d->meter, rq->clock);
+	}
+	d->started = true;
+	meter_start(&f->meter, rq->clock);
+	f->at = rq->clock;
+	host_unlock(&d->lock);
+}
+
+/* --- idle and busy ------------------------------------------------------------------------ */
+
+/*
+ * A CPU that was never idle while its averages filled up has no idle time that a faster one would
+ * have had: what it is behind is lost.
+ */
+static bool is_saturated(struct rq *rq)
+{
+	pelt_update_queue(&rq->fair);
+	return (u64)rq->fair.avg.util_sum + rq->urgent.util_sum >= PELT_SATURATED;
+}
+
+void freq_cpu_idles(struct rq *rq)
+{
+	struct freq_cpu *f = rq->freq;
+
+	if (!f->busy)
+		return;
+	freq_time(rq);
+	if (is_saturated(rq))
+		f->lost = f->behind;
+	else
+		f->behind = f->lost;
+	f->busy = false;
+	host_lock(&f->domain->lock);
+	meter_turn(f->domain, &f->meter, rq->clock, false);
+	if (!--f->domain->nr_busy)
+		meter_turn(f->domain, &f->domain->meter, rq->clock, false);
+	host_unlock(&f->domain->lock);
+}
+
+void freq_cpu_works(struct rq *rq)
+{
+	struct freq_cpu *f = rq->freq;
+
+	if (f->busy)
+		return;
+	freq_time(rq);
+	f->busy = true;
+	host_lock(&f->domain->lock);
+	f->work = freq_work(f->domain, rq->clock);
+	meter_turn(f->domain, &f->meter, rq->clock, true);
+	if (!f->domain->nr_busy++)
+		meter_turn(f->domain, &f->domain->meter, rq->clock, true);
+	host_unlock(&f->domain->lock);
+}
+
+/* --- governors ---------------------------------------------------------------------------- */
+
+static const struct governor *const governors[] = {
+#define GOVERNOR(name) &name##_governor,
+#include "sched/freq/governor.def"
+#undef GOVERNOR
+};
+
+const char *sched_governor_name(unsigned index)
+{
+	return index < ARRAY_SIZE(governors) ? governors[index]->name : NULL;
+}
+
+const struct governor *governor_find(const char *name)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(governors); i++)
+		if (!strcmp(governors[i]->name, name))
+			return governors[i];
+	return NULL;
+}
+
+int sched_freq_govern(struct sched *s, unsigned cpu, const char *name)
+{
+	struct freq_domain *d = cpu_rq(s, cpu)->freq->domain;
+	const struct governor *governor = governor_find(name);
+
+	if (!governor)
+		return -EINVAL;
+	host_lock(&d->lock);
+	d->governor = governor;
+	governor->start(s, d, cpu, host_clock(cpu));
+	host_unlock(&d->lock);
+	return 0;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Frequency domains inside the scheduler: what a CPU and a domain keep, and where the rest of the
+ * scheduler reports to them. All of it is behind rq->freq, which is NULL where CPUs have one speed.
+ *
+ * Two clocks make utilisation invariant. A domain's *work clock* is the integral of its capacity
+ * over time; it is exact whoever changes the frequency, and nobody has to visit the other CPUs. A
+ * CPU's *scaled time*, the time of all its averages, advances with the work that the CPU does
+ * instead of with its clock while it is busy, and catches up when it idles: idle time costs nothing
+ * at any speed. So a task that needs a quarter of the fastest CPU has utilisation 256 everywhere.
+ * Source: Linux 6.1, pelt.h, rq_clock_pelt (docs/sources.md).
+ */
+#pragma once
+
+#include "lib/math64.h"
+#include "sched/core/rq.h"
+#include "sched/freq.h"
+
+/* The consumption of a CPU, or of what a domain shares. guarded by: lock of the domain */
+struct freq_meter {
+	u64 since;	/* the rest is as of this time */
+	u64 idle_since; /* unless it is busy */
+	bool busy;
+	u64 energy;
+	u64 busy_ns[OPP_MAX], idle_ns[OPP_IDLE_MAX];
+};
+
+struct freq_cpu {
+	struct freq_domain *domain;
+	struct freq_cpu *next; /* of the domain, in order of their numbers; NULL */
+	u32 cpu;
+
+	/* guarded by: rq lock; rq->clock is ahead of scaled time by behind */
+	bool busy;
+	u64 at;	    /* rq->clock as of which the following hold */
+	u64 work;   /* the domain's work clock */
+	u64 rest;   /* work that did not make a ns of scaled time yet */
+	u64 behind; /* ns */
+	u64 lost;   /* the part of it that idle time does not make good */
+
+	struct freq_meter meter;
+};
+
+struct freq_domain {
+	struct host_lock lock;
+	const struct opp_type *type;
+	struct freq_cpu *cpus;
+	bool started;
+
+	/* guarded by: lock; opp also read racily */
+	const struct governor *governor;
+	u32 opp;     /* the present point */
+	u64 since;   /* since when */
+	u64 work;    /* the work clock as of then, in 1024ths of a ns of the fastest */
+	u32 nr_busy; /* CPUs that do not idle */
+	u64 nr_transitions;
+	struct freq_meter meter; /* of what the domain shares */
+} __aligned(64);
+
+/* The table's copy, and after it the CPUs and domains. */
+struct freq {
+	u32 nr_domains;
+	struct opp_type type[OPP_TYPES_MAX];
+	struct freq_domain *domain; /* [nr_domains] */
+	struct freq_cpu *cpu;	    /* [nr_cpus] */
+};
+
+/* How a domain's point is chosen. */
+struct governor {
+	const char *name;
+	/*
+	 * It takes over @d, by the CPU numbered @cpu at time @now. Locked: @d.
+	 */
+	void (*start)(struct sched *s, struct freq_domain *d, unsigned cpu, u64 now);
+};
+
+#define GOVERNOR(name) extern const struct governor name##_governor;
+#include "sched/freq/governor.def"
+#undef GOVERNOR
+
+/* @name's governor, or NULL. */
+const struct governor *governor_find(const char *name);
+
+static inline const struct opp *freq_opp(const struct freq_domain *d)
+{
+	return &d->type->opp[READ_ONCE(d->opp)];
+}
+
+/* The work clock of @d, locked, at @now: a little back, too, where clocks disagree. */
+u64 freq_work(const struct freq_domain *d, u64 now);
+
+/* @d changes to its @opp-th point, by the CPU numbered @cpu at time @now. Locked: @d. */
+void freq_switch(struct sched *s, struct freq_domain *d, u32 opp, unsigned cpu, u64 now);
+
+/* --- reports of the rest of the scheduler, for @rq, locked, which has frequencies ------------- */
+
+/* The CPU comes into service for the first time. */
+void freq_cpu_starts(struct rq *rq);
+/* Its idle task begins to run, or ends. */
+void freq_cpu_idles(struct rq *rq);
+void freq_cpu_works(struct rq *rq);
+/* Scaled time now; and before the running task had its last @delta ns of the CPU. */
+u64 freq_time(struct rq *rq);
+u64 freq_time_before(struct rq *rq, u64 delta);
+/* E1 to E3 of invariant.def. */
+void freq_check(struct rq *rq);
+
+/* --- the time of a CPU's averages, at any machine; @rq is locked ------------------------------ */
+
+static inline u64 rq_time(struct rq *rq)
+{
+	return likely(!rq->freq) ? rq->clock : freq_time(rq);
+}
+
+static inline u64 rq_time_before(struct rq *rq, u64 delta)
+{
+	return likely(!rq->freq) ? rq->clock - delta : freq_time_before(rq, delta);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A domain changes its operating point. Its meters and its work clock are brought up to the moment
+ * of the change first, so neither needs to know later when it was.
+ */
+#include "sched/freq/meter.h"
+#include "sched/core/core.h"
+#include "sched/observe/trace.h"
+
+void freq_switch(struct sched *s, struct freq_domain *d, u32 opp, unsigned cpu, u64 now)
+{
+	SCHED_ASSERT(host_lock_held(&d->lock) && opp < d->type->nr_opps);
+	if (opp == d->opp)
+		return;
+	if (time_before(now, d->since))
+		now = d->since;
+	meter_all(d, now);
+	d->work = freq_work(d, now);
+	d->since = now;
+	WRITE_ONCE(d->opp, opp);
+	d->nr_transitions++;
+	for (struct freq_cpu *f = d->cpus; f; f = f->next) {
+		host_set_speed(f->cpu, d->type->opp[opp].capacity);
+		trace_frequency(s, cpu, f->cpu, d->type->opp[opp].mhz);
+	}
+}
