@@ -40,10 +40,16 @@ INLINED enum group_type classify(const struct group_stats *gs, u32 pct)
 	return has_spare_capacity(gs, pct) ? GROUP_HAS_SPARE : GROUP_FULLY_BUSY;
 }
 
+/* The averages of @t that are a part of those of @rq; NULL if none are, as of a new task. */
+INLINED const struct pelt *part_of(const struct rq *rq, const struct task *t)
+{
+	return t->cpu == rq->cpu && t->fair.avg.last_update ? &t->fair.avg : NULL;
+}
+
 INLINED void measure_cpu(struct group_stats *gs, const struct rq *rq, const struct task *except)
 {
 	const struct pelt *avg = &rq->fair.avg;
-	const struct pelt *own = except && except->cpu == rq->cpu ? &except->fair.avg : NULL;
+	const struct pelt *own = except ? part_of(rq, except) : NULL;
 	bool counted = own && except->on_rq == TASK_QUEUED;
 	u32 nr = READ_ONCE(rq->nr_running);
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The generator of mutations: what it changes, that a seed repeats it, and who is killed."""
 
+import json
 import pathlib
 import subprocess
 import sys
@@ -11,7 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / part) for part in ("tools/scripts", "tools")]
 
 from mutation import layers, page, verdicts  # noqa: E402 (the path comes first)
-from mutation.__main__ import begin, draw, meet  # noqa: E402
+from mutation.__main__ import begin, draw, draw_again, meet, read_log  # noqa: E402
 from mutation.points import find_mutations  # noqa: E402
 from mutation.schema import Schema  # noqa: E402
 
@@ -91,6 +92,20 @@ def test_a_seed_draws_the_same_again(small):
     assert first == again != other
 
 
+def test_what_survived_is_met_again(small, tmp_path):
+    mutations = generate(small)
+    log = tmp_path / "1.jsonl"
+    lines = [{"seed": 1}] + [{**begin(each), "verdict": verdict} for each, verdict in zip(
+        mutations[:4], ("killed", "survived", "unreached", "same code"), strict=True)]
+    lines.append({**lines[2], "verdict": "killed"})
+    log.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    before = read_log(log)
+    assert [each["verdict"] for each in before.values()] == ["killed", "killed", "unreached", "same code"]
+    assert list(draw_again(mutations, before).values()) == [mutations[2]]
+    with pytest.raises(ValueError, match="there are no results"):
+        read_log(tmp_path / "missing.jsonl")
+
+
 def test_keys_are_unique_and_do_not_move_with_lines(small, tmp_path):
     keys = [mutation.key for mutation in generate(small)]
     assert len(keys) == len(set(keys))
@@ -164,4 +179,6 @@ def test_the_score_counts_what_is_no_hole_apart():
     table = page.Table(results, known, 100, 1, "v", 0)
     for part in ("3 of 7 that compile (42.9 %)", "3 of 5 (60.0 %)", "3 of 4 (75.0 %)"):
         assert part in table.score()
+    again = page.Table(results, known, 100, 1, "v", 0, [{**results[0], "verdict": "survived"}, *results[1:]])
+    assert "Before" not in table.score() and "2 of 7 were killed (28.6 %" in again.score()
     assert "**equivalent**: it is the same" in table.markdown() and "**hole**" in table.markdown()

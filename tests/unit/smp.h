@@ -55,3 +55,42 @@ static inline struct domain *domain_of(struct machine *m, unsigned cpu, unsigned
 		sd = sd->parent;
 	return sd;
 }
+
+/* Adds @nr tasks to @cpu that may run on @mask. They stay until a CPU balances. */
+static inline void crowd(struct machine *m, unsigned cpu, unsigned nr, u64 mask)
+{
+	while (nr--) {
+		struct task *t = put(m, cpu);
+
+		allow(m, t, (struct cpumask){ { mask } });
+		assert_int_equal(t->cpu, cpu);
+	}
+}
+
+/* No task is cache-hot, and only the test balances. */
+static inline struct machine *cold_machine(unsigned nodes, unsigned llcs, unsigned cores,
+					   unsigned smt)
+{
+	struct machine *m = machine_of(nodes, llcs, cores, smt, NULL);
+	struct domain *sd;
+
+	for (unsigned cpu = 0; cpu < m->nr_cpus; cpu++)
+		for_each_domain(sd, rq_of(m, cpu))
+			sd->flags &= ~(u32)SD_BALANCE_NEWIDLE;
+	set_tunable(m, "migration_cost_ns", "0");
+	set_tunable(m, "sched_schedstats", "1");
+	return m;
+}
+
+/* Real-time tasks have taken so much of @cpu that @capacity is left. */
+static inline void leave_capacity(struct machine *m, unsigned cpu, u64 capacity)
+{
+	const u64 util = 1024 - capacity, divider = 47742 - 1024;
+
+	rq_of(m, cpu)->capacity = capacity;
+	rq_of(m, cpu)->urgent = (struct pelt){
+		.last_update = m->now,
+		.util_avg = util,
+		.util_sum = (u32)(util * divider),
+	};
+}

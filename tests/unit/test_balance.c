@@ -7,31 +7,6 @@
 #include "group.h"
 #include "smp.h"
 
-/* Adds @nr tasks to @cpu that may run on @mask. They stay until a CPU balances. */
-static void crowd(struct machine *m, unsigned cpu, unsigned nr, u64 mask)
-{
-	while (nr--) {
-		struct task *t = put(m, cpu);
-
-		allow(m, t, (struct cpumask){ { mask } });
-		assert_int_equal(t->cpu, cpu);
-	}
-}
-
-/* No task is cache-hot, and only the test balances. */
-static struct machine *cold_machine(unsigned nodes, unsigned llcs, unsigned cores, unsigned smt)
-{
-	struct machine *m = machine_of(nodes, llcs, cores, smt, NULL);
-	struct domain *sd;
-
-	for (unsigned cpu = 0; cpu < m->nr_cpus; cpu++)
-		for_each_domain(sd, rq_of(m, cpu))
-			sd->flags &= ~(u32)SD_BALANCE_NEWIDLE;
-	set_tunable(m, "migration_cost_ns", "0");
-	set_tunable(m, "sched_schedstats", "1");
-	return m;
-}
-
 /* Balances CPU 0 at its @level-th domain. */
 static int pass(struct machine *m, unsigned level, enum idle_type idle)
 {
@@ -226,19 +201,6 @@ static void a_running_task_is_pushed_to_an_idle_core(void **state)
 
 /* --- capacity ------------------------------------------------------------- */
 
-/* Real-time tasks have taken so much of @cpu that @capacity is left. */
-static void leave_capacity(struct machine *m, unsigned cpu, u64 capacity)
-{
-	const u64 util = 1024 - capacity, divider = 47742 - 1024;
-
-	rq_of(m, cpu)->capacity = capacity;
-	rq_of(m, cpu)->urgent = (struct pelt){
-		.last_update = m->now,
-		.util_avg = util,
-		.util_sum = (u32)(util * divider),
-	};
-}
-
 /*
  * Two tasks on each CPU. For each unit of CPU 1's half of a capacity there is 4096, here 2048, on
  * average 2730: CPU 0 lacks 682 of that, CPU 1 has (4096 - 2730) / 2 = 683 too many.
@@ -291,12 +253,16 @@ static void a_task_leaves_a_cpu_that_is_mostly_taken(void **state)
 		enum idle_type idle;
 		bool leaves;
 	} cases[] = {
-		{ 1024, 500, CPU_IDLE, true },	{ 1024, 1024, CPU_IDLE, false },
-		{ 500, 500, CPU_IDLE, false },	{ 1024, 500, CPU_BUSY, false },
+		{ 1024, 500, CPU_IDLE, true },
+		{ 1024, 1024, CPU_IDLE, false },
+		{ 500, 500, CPU_IDLE, false },
+		{ 1024, 500, CPU_BUSY, false },
 		{ 1024, 950, CPU_IDLE, false },
 		/* By more than 17 %, of the whole and of what is left here. */
-		{ 1024, 875, CPU_IDLE, true },	{ 1024, 876, CPU_IDLE, false },
-		{ 600, 512, CPU_IDLE, true },	{ 599, 512, CPU_IDLE, false },
+		{ 1024, 875, CPU_IDLE, true },
+		{ 1024, 876, CPU_IDLE, false },
+		{ 600, 512, CPU_IDLE, true },
+		{ 599, 512, CPU_IDLE, false },
 	};
 
 	(void)state;
@@ -328,39 +294,20 @@ static void a_task_that_waits_for_a_real_time_task_is_taken(void **state)
 	}
 }
 
-/* The tick of a CPU with one task calls an idle CPU if most of it is taken. */
-static void a_cpu_that_is_mostly_taken_calls_for_help(void **state)
-{
-	(void)state;
-	for (unsigned taken = 0; taken < 2; taken++) {
-		struct machine *m = cold_machine(1, 1, 2, 1);
-
-		crowd(m, 1, 1, 3);
-		sched_tick_can_stop(m->s, 0);
-		leave_capacity(m, 1, taken ? 400 : 1024);
-		m->s->nohz_next_balance = 0;
-		m->now += MS;
-		sched_tick(m->s, 1);
-		assert_int_equal(rq_of(m, 1)->nohz_kick_count, taken);
-		/* Until it has come, nobody else need call. */
-		assert_int_equal(m->s->nohz_next_balance, taken ? jiffies(m->s, m->now) + 1 : 0);
-		machine_free(m);
-	}
-}
-
 /* --- when ----------------------------------------------------------------- */
 
 static void who_idles_shortly_does_not_search(void **state)
 {
 	(void)state;
-	for (unsigned shortly = 0; shortly < 2; shortly++) {
+	for (unsigned i = 0; i < 3; i++) {
+		const bool shortly = i == 1;
 		struct machine *m = cold_machine(1, 1, 2, 1);
 
 		crowd(m, 0, 1, 1);
 		crowd(m, 1, 3, 3);
 		rq_of(m, 0)->domains->flags |= SD_BALANCE_NEWIDLE;
 		rq_of(m, 0)->domains->max_newidle_lb_cost = MS;
-		rq_of(m, 0)->avg_idle = shortly ? MS / 2 : 2 * MS;
+		rq_of(m, 0)->avg_idle = shortly ? MS - 1 : MS + i * MS;
 		advance(m, MS);
 		block(m, 0, TASK_INTERRUPTIBLE);
 		assert_int_equal(rq_of(m, 0)->nr_running, !shortly);
@@ -435,26 +382,6 @@ static void what_a_throttled_group_releases_is_found(void **state)
 	free(tg);
 }
 
-/* CPU 3 had been busy for long, so it balanced rarely. Now it idles, and CPU 1 balances for it. */
-static void a_cpu_that_went_idle_is_balanced_for_as_often_as_others(void **state)
-{
-	struct machine *m = cold_machine(1, 1, 4, 1);
-	unsigned ticks = 0;
-
-	(void)state;
-	crowd(m, 3, 1, BIT(3));
-	for (unsigned n = 0; n < 200 || rq_of(m, 3)->next_balance < jiffies(m->s, m->now) + 50; n++)
-		tick(m);
-	crowd(m, 0, 2, BIT(0) | BIT(3));
-	block(m, 3, TASK_INTERRUPTIBLE);
-	while (!rq_of(m, 3)->nr_running) {
-		tick(m);
-		ticks++;
-	}
-	assert_in_range(ticks, 1, 8);
-	machine_free(m);
-}
-
 /* Two light tasks on CPU 1 hardly compete, but one of them waits, and CPU 0 has nothing to do. */
 static void an_idle_cpu_takes_a_light_task_that_waits(void **state)
 {
@@ -485,46 +412,22 @@ static void of_equally_loaded_runqueues_the_first_is_robbed(void **state)
 	machine_free(m);
 }
 
-/* It is the sum of what the levels cost lately, and limits what is expected of an idle time. */
-static void the_longest_searches_of_all_levels_add_up(void **state)
-{
-	struct machine *m = cold_machine(1, 2, 2, 1);
-
-	(void)state;
-	set_tunable(m, "migration_cost_ns", "500000");
-	crowd(m, 0, 1, BIT(0));
-	for (unsigned big = 0; big < 2; big++) {
-		domain_of(m, 0, 0)->max_newidle_lb_cost = big ? 400000 : 100000;
-		domain_of(m, 0, 1)->max_newidle_lb_cost = 300000;
-		domain_of(m, 0, 0)->last_decay = jiffies(m->s, m->now) + 10;
-		domain_of(m, 0, 1)->last_decay = jiffies(m->s, m->now) + 10;
-		rq_of(m, 0)->next_balance = 0;
-		tick(m);
-		assert_int_equal(rq_of(m, 0)->max_idle_balance_cost, big ? 700000 : 500000);
-	}
-	machine_free(m);
-}
-
-/* Any average that is left is refreshed; a CPU without one is left alone. */
-static void a_busy_cpu_refreshes_what_an_idle_one_has_left(void **state)
+/* Nobody ran for less than the migration cost; with a cost of 0, nobody is hot. */
+static void a_task_cools_down_when_the_cost_of_a_move_is_over(void **state)
 {
 	(void)state;
-	for (unsigned which = 0; which < 4; which++) {
-		struct machine *m = machine_of(1, 1, 2, 1, NULL);
-		struct rq *idle = rq_of(m, 1);
-		u64 before;
+	for (unsigned hot = 0; hot < 2; hot++) {
+		struct machine *m = cold_machine(1, 1, 2, 1);
+		struct task *t;
 
-		allow(m, spawn_nice(m, "busy", 0), cpumask_of(0));
-		tick(m);
-		assert_true(cpumask_test(&m->s->nohz_idle, 1));
-		idle->fair.avg.load_avg = which == 0 ? 100 : 0;
-		idle->fair.avg.util_avg = which == 1 ? 100 : 0;
-		idle->urgent.util_sum = which == 2 ? 47742 : 0;
-		idle->next_balance = m->s->nohz_next_balance = ~0ull >> 1;
-		before = idle->clock;
-		for (unsigned n = 0; n < 40; n++)
-			tick(m);
-		assert_int_equal(idle->clock > before, which < 3);
+		crowd(m, 1, 3, 3);
+		set_tunable(m, "migration_cost_ns", hot ? "1001" : "1000");
+		advance(m, MS);
+		switch_cpu(m, 1, true);
+		list_for_each(t, &rq_of(m, 1)->fair_tasks, link)
+			t->fair.exec_start = m->now - 1000;
+		rq_of(m, 1)->clock = m->now;
+		assert_int_equal(pass(m, 0, CPU_NEWLY_IDLE), !hot);
 		machine_free(m);
 	}
 }
@@ -546,16 +449,13 @@ int main(void)
 		cmocka_unit_test(the_runqueue_with_the_most_load_per_capacity_is_robbed),
 		cmocka_unit_test(a_task_leaves_a_cpu_that_is_mostly_taken),
 		cmocka_unit_test(a_task_that_waits_for_a_real_time_task_is_taken),
-		cmocka_unit_test(a_cpu_that_is_mostly_taken_calls_for_help),
 		cmocka_unit_test(who_idles_shortly_does_not_search),
 		cmocka_unit_test(a_newly_idle_cpu_looks_behind_one_other_cache_each_time),
 		cmocka_unit_test(a_newly_idle_cpu_reads_no_queue_where_nobody_waits),
 		cmocka_unit_test(what_a_throttled_group_releases_is_found),
-		cmocka_unit_test(a_cpu_that_went_idle_is_balanced_for_as_often_as_others),
 		cmocka_unit_test(an_idle_cpu_takes_a_light_task_that_waits),
 		cmocka_unit_test(of_equally_loaded_runqueues_the_first_is_robbed),
-		cmocka_unit_test(the_longest_searches_of_all_levels_add_up),
-		cmocka_unit_test(a_busy_cpu_refreshes_what_an_idle_one_has_left),
+		cmocka_unit_test(a_task_cools_down_when_the_cost_of_a_move_is_over),
 	};
 
 	return cmocka_run_group_tests_name("balance", tests, NULL, NULL);

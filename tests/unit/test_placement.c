@@ -328,6 +328,114 @@ static void of_idle_cpus_a_fork_takes_the_one_that_idles_since_the_shortest_time
 	machine_free(m);
 }
 
+/*
+ * Every CPU runs one task without a pause. A new task leaves the half of the machine where it was
+ * made if that is more loaded by more than 17 %; if that is a node, by more than 17 % of a CPU too.
+ */
+static void a_fork_leaves_a_half_that_is_clearly_more_loaded(void **state)
+{
+	static const struct {
+		bool nodes;
+		u64 here, there;
+		bool leaves;
+	} cases[] = {
+		{ false, 599, 512, false },   { false, 600, 512, true },
+		{ false, 1198, 1024, false }, { false, 1199, 1024, true },
+		{ false, 2397, 2048, true },  { true, 686, 512, false },
+		{ true, 687, 512, true },     { true, 1198, 1024, false },
+		{ true, 1199, 1024, true },   { true, 2396, 2048, false },
+		{ true, 2397, 2048, true },   { true, 512, 1024, false },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		unsigned nodes = cases[i].nodes ? 2 : 1, llcs = cases[i].nodes ? 1 : 2;
+		struct machine *m = machine_of(nodes, llcs, 2, 1, NULL);
+
+		occupy_all_but(m, 0);
+		assert_int_equal(domain_of(m, 0, 1)->imbalance_pct, 117);
+		for (unsigned cpu = 0; cpu < 4; cpu++) {
+			rq_of(m, cpu)->fair.avg.util_avg = 1024;
+			rq_of(m, cpu)->fair.avg.load_avg = cpu < 2 ? cases[i].here : cases[i].there;
+		}
+		assert_int_equal(spawn_nice(m, "new", 0)->cpu / 2, cases[i].leaves);
+		machine_free(m);
+	}
+}
+
+/*
+ * The wakee's CPU 2 and the waker's CPU 0 are loaded alike, and 2 has the wakee's load besides. A
+ * waker about to sleep takes its own load along.
+ */
+static void a_waker_about_to_sleep_takes_its_load_along(void **state)
+{
+	(void)state;
+	for (unsigned sync = 0; sync < 2; sync++) {
+		struct machine *m = machine_of(1, 2, 2, 1, NULL);
+		struct task *t = sleeper_on(m, 2), *waker;
+
+		occupy_all_but(m, 0);
+		occupy(m, 0);
+		waker = running(m, 0);
+		t->fair.avg.load_avg = waker->fair.avg.load_avg = 600;
+		rq_of(m, 0)->fair.avg.load_avg = 2000;
+		rq_of(m, 2)->fair.avg.load_avg = 2500;
+		/* 2600 here, 1900 and 8 % there; without the waker's part, 2000 here. */
+		sched_wake(m->s, t, TASK_NORMAL, 0, sync ? SELECT_SYNC : 0);
+		assert_int_equal(t->cpu, sync ? 0 : 2);
+		machine_free(m);
+	}
+}
+
+/* Of three caches the middle one has one idle CPU, the last one two. */
+static void a_fork_goes_to_the_idlest_of_all_caches(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct machine *m = machine_of(1, 3, 2, 1, NULL);
+
+		occupy_all_but(m, i ? BIT(2) | BIT(3) | BIT(5) : BIT(3) | BIT(4) | BIT(5));
+		assert_int_equal(spawn_nice(m, "t", 0)->cpu / 2, i ? 1 : 2);
+		machine_free(m);
+	}
+}
+
+/* Each second half of the flips is forgotten. */
+static void flips_are_forgotten(void **state)
+{
+	(void)state;
+	for (unsigned late = 0; late < 2; late++) {
+		struct machine *m = machine_of(1, 1, 2, 1, NULL);
+		struct task *t = sleeper_on(m, 1), *waker = put(m, 0);
+
+		waker->last_wakee = t;
+		waker->wakee_flips = 9;
+		waker->wakee_flips_stamp = m->now - NS_PER_SEC - late;
+		wake(m, t, 0);
+		assert_int_equal(waker->wakee_flips, late ? 4 : 9);
+		block(m, 1, TASK_INTERRUPTIBLE);
+		waker->last_wakee = NULL;
+		wake(m, t, 0);
+		assert_int_equal(waker->wakee_flips, late ? 5 : 10);
+		machine_free(m);
+	}
+}
+
+/* The other thread of its core idles, but is not for this task; CPU 2 is. */
+static void a_thread_it_may_not_use_is_passed_over(void **state)
+{
+	struct machine *m = machine_of(1, 1, 2, 2, NULL);
+	struct task *t = sleeper_on(m, 0);
+
+	(void)state;
+	occupy_all_but(m, BIT(1) | BIT(2));
+	rq_of(m, 0)->llc->span->has_idle_cores = false;
+	allow(m, t, (struct cpumask){ { BIT(0) | BIT(2) | BIT(3) } });
+	wake(m, t, 0);
+	assert_int_equal(t->cpu, 2);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -345,6 +453,11 @@ int main(void)
 		cmocka_unit_test(a_node_keeps_a_few_before_forks_spread),
 		cmocka_unit_test(
 			of_idle_cpus_a_fork_takes_the_one_that_idles_since_the_shortest_time),
+		cmocka_unit_test(a_fork_leaves_a_half_that_is_clearly_more_loaded),
+		cmocka_unit_test(a_waker_about_to_sleep_takes_its_load_along),
+		cmocka_unit_test(a_fork_goes_to_the_idlest_of_all_caches),
+		cmocka_unit_test(flips_are_forgotten),
+		cmocka_unit_test(a_thread_it_may_not_use_is_passed_over),
 	};
 
 	return cmocka_run_group_tests_name("placement", tests, NULL, NULL);

@@ -7,7 +7,7 @@ end. Each result is a line of JSON in
 BUILD/mutate/SEED.jsonl; a run that was ended goes on where it was. The seeded bugs of tests/mutants, which people wrote
 and each of which has a test that must notice it, are another thing: `make mutants`.
 
-Usage: python3 -m mutation [--seed S] [--jobs J] [--only TEXT] [--layers NAME] [--list] [--page] [N]
+Usage: python3 -m mutation [--seed S] [--jobs J] [--only TEXT] [--layers NAME] [--again FILE] [--list] [--page] [N]
        environment: B (build directory), MAKE, CC
 """
 
@@ -76,6 +76,22 @@ def draw(mutations: list[Mutation], count: int, seed: int, only: str | None) -> 
     return dict(enumerate(chosen, 1))
 
 
+def read_log(path: pathlib.Path) -> dict[str, Result]:
+    """The results of a log by key: of each mutation the last one, in the order of the first."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    if not lines:
+        raise ValueError(f"{path}: there are no results")
+    return {each["key"]: each for each in map(json.loads, lines[1:])}
+
+
+def draw_again(mutations: list[Mutation], before: dict[str, Result]) -> dict[int, Mutation]:
+    """Those of an earlier run that its tests let pass, as far as the source has them still."""
+    chosen = [mutation for mutation in mutations if before.get(mutation.key, {}).get("verdict") in ALIVE]
+    if not chosen:
+        raise ValueError("nothing survived that the source has still")
+    return dict(enumerate(chosen, 1))
+
+
 def prepare(schema: Schema, count: int) -> None:
     """Write the mutations into the tree, @count of those that compile, and build all programs."""
     schema.install()
@@ -123,7 +139,7 @@ class Log:
         self.results: dict[str, Result] = {}
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         if lines and json.loads(lines[0]) == about:
-            self.results = {each["key"]: each for each in map(json.loads, lines[1:])}
+            self.results = read_log(path)
         else:
             path.write_text(json.dumps(about) + "\n", encoding="utf-8")
 
@@ -181,6 +197,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--layers", default="", metavar="NAME", help="layers whose name begins so: unit, explore, sim")
     parser.add_argument("--phases", type=int, default=9, metavar="P",
                         help="no layers after this phase (0 unit, 1 short exploration, ... 4 long simulation)")
+    parser.add_argument("--again", type=pathlib.Path, metavar="FILE",
+                        help="only what survived in the earlier run whose results FILE has; the score counts all of it")
     parser.add_argument("--list", action="store_true", help="print the keys of those drawn and do nothing")
     parser.add_argument("--page", action="store_true", help="write the results into docs/mutation.md")
     options = parser.parse_args(arguments)
@@ -189,25 +207,33 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     return options
 
 
+def log_of(options: argparse.Namespace, of: int) -> Log:
+    about = {"seed": options.seed, "of": of, "only": options.only, "layers": options.layers, "source": digest()}
+    if options.again:
+        return Log(options.again.with_suffix(".again.jsonl"), {**about, "again": str(options.again)})
+    return Log(SCRATCH / (f"{options.seed}.jsonl" if not options.only else "only.jsonl"), about)
+
+
 def mutate(options: argparse.Namespace) -> int:
     known = verdicts.read_verdicts()
     mutations = find_all()
     for key in verdicts.stale(known, mutations):
         print(f"# {verdicts.FILE}: no such mutation any more: {key}")
-    schema = Schema(pathlib.Path.cwd(), TREE.resolve(), draw(mutations, options.count, options.seed, options.only))
+    before = read_log(options.again) if options.again else {}
+    chosen = draw_again(mutations, before) if before else draw(mutations, options.count, options.seed, options.only)
+    schema = Schema(pathlib.Path.cwd(), TREE.resolve(), chosen)
     if options.list:
         print(*(mutation.key for mutation in schema.mutations.values()), sep="\n")
         return 0
     copy_tree()
-    prepare(schema, len(mutations) if options.only else options.count)
+    prepare(schema, options.count if not options.only and not before else len(mutations))
     commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True,
                             check=True).stdout.strip()
-    about = {"seed": options.seed, "of": len(mutations), "only": options.only, "layers": options.layers,
-             "source": digest()}
-    log = Log(SCRATCH / (f"{options.seed}.jsonl" if not options.only else "only.jsonl"), about)
+    log = log_of(options, len(mutations))
     run_all(schema, log, options)
-    results = [log.results[mutation.key] for _, mutation in sorted(schema.mutations.items())]
-    table = page.Table(results, known, len(mutations), options.seed, commit, len(schema.invalid))
+    results = before | {mutation.key: log.results[mutation.key] for _, mutation in sorted(schema.mutations.items())}
+    table = page.Table(list(results.values()), known, len(mutations), options.seed, commit, len(schema.invalid),
+                       list(before.values()))
     print(table.text())
     if options.page:
         table.write()

@@ -29,7 +29,7 @@ def line(result: Result) -> str:
 
 @dataclass(frozen=True)
 class Table:
-    """All @results, and what is @known of the survivors among them."""
+    """All @results, and what is @known of the survivors among them; @before: those without the tests added since."""
 
     results: Sequence[Result]
     known: Mapping[str, Verdict]
@@ -37,6 +37,7 @@ class Table:
     seed: int
     commit: str
     invalid: int
+    before: Sequence[Result] = ()
 
     def kind(self, result: Result) -> str:
         """killed, same code, a kind of verdict, or hole."""
@@ -61,7 +62,14 @@ class Table:
         deciding = different - kinds.count("cost only") - kinds.count("text only")
         return (f"Killed: {killed} of {all_valid} that compile ({percent(killed, all_valid)}); {killed} of {different} "
                 f"({percent(killed, different)}) without those of the same code and those judged equivalent; {killed} "
-                f"of {deciding} ({percent(killed, deciding)}) without those judged cost only and text only, too.")
+                f"of {deciding} ({percent(killed, deciding)}) without those judged cost only and text only, too."
+                f"{self.closed()}")
+
+    def closed(self) -> str:
+        """What tests that were written for survivors made of the score."""
+        killed = sum(result["verdict"] == "killed" for result in self.before)
+        return (f" Before tests were written for what survived, {killed} of {len(self.before)} were killed "
+                f"({percent(killed, len(self.before))} of all that compile).") if self.before else ""
 
     def about(self) -> str:
         cpu_s = sum(result["cpu_s"] for result in self.results)
