@@ -474,6 +474,21 @@ static void proc_pid_sched_shows_bursts(void **state)
 	machine_free(m);
 }
 
+/* Beside the scores it is CFS's: in the virtual time of the woken task, not of the running one. */
+static void the_granularity_is_in_the_wakees_virtual_time(void **state)
+{
+	struct machine *m = bore_machine(1000);
+	struct task *curr = spawn_nice(m, "curr", 0), *woken = spawn_nice(m, "woken", 5);
+	unsigned scores[2] = { 0, 0 };
+
+	(void)state;
+	assert_false(takes_over(m, curr, woken, scores, 3056716));
+	assert_true(takes_over(m, curr, woken, scores, 3056717));
+	assert_false(takes_over(m, woken, curr, scores, MS));
+	assert_true(takes_over(m, woken, curr, scores, MS + 1));
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -496,6 +511,7 @@ int main(void)
 		cmocka_unit_test(a_swap_forgets_bursts),
 		cmocka_unit_test(a_wrong_score_is_noticed),
 		cmocka_unit_test(proc_pid_sched_shows_bursts),
+		cmocka_unit_test(the_granularity_is_in_the_wakees_virtual_time),
 	};
 
 	return cmocka_run_group_tests_name("bore_cfs", tests, NULL, NULL);

@@ -519,6 +519,25 @@ static void a_task_that_is_picked_again_has_another_slice(void **state)
 	machine_free(m);
 }
 
+/* It ends one slice. Until another task was picked there is nothing to wait for. */
+static void an_end_of_slice_timer_comes_once(void **state)
+{
+	struct machine *m = flat_machine(100);
+
+	(void)state;
+	set_feature(m, "HRTICK");
+	spawn_nice(m, "A", 0);
+	spawn_nice(m, "B", 0);
+	tick(m);
+	m->now = m->timer[0];
+	m->timer[0] = 0;
+	sched_timer(m->s, 0);
+	assert_int_equal(m->s->rq[0].hrtick_at, 0);
+	assert_int_equal(m->timer[0], 0);
+	assert_int_equal(m->s->rq[0].need_resched, RESCHED_NOW);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -544,6 +563,7 @@ int main(void)
 		cmocka_unit_test(nice_changes_take_effect_while_running_and_waiting),
 		cmocka_unit_test(an_end_of_slice_timer_ends_a_slice_between_ticks),
 		cmocka_unit_test(a_task_that_is_picked_again_has_another_slice),
+		cmocka_unit_test(an_end_of_slice_timer_comes_once),
 	};
 
 	return cmocka_run_group_tests_name("cfs", tests, NULL, NULL);

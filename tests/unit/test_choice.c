@@ -211,6 +211,65 @@ static void a_yield_asks_for_a_switch_if_there_is_anybody(void **state)
 	machine_free(m);
 }
 
+/* With eight that are queued a queue is crowded: then the preempted one is to follow. */
+static void eight_are_a_crowd(void **state)
+{
+	(void)state;
+	for (unsigned nr = 7; nr <= 8; nr++) {
+		struct machine *m = flat_machine(1000);
+		struct task *first = spawn_nice(m, "first", 0), *woken;
+		struct fair_queue *q = queue(m);
+
+		for (unsigned n = 2; n < nr; n++)
+			spawn_nice(m, "crowd", 0);
+		woken = spawn_nice(m, "woken", 0);
+		assert_int_equal(q->nr_running, nr);
+		first->fair.vruntime = woken->fair.vruntime + 10 * MS;
+		assert_true(q->hooks->preempts(q, &first->fair, &woken->fair, 0));
+		assert_ptr_equal(cfs_queue(q)->last, nr < 8 ? NULL : &first->fair);
+		machine_free(m);
+	}
+}
+
+/* Clocks may stand anywhere: what counts is how long it slept. */
+static void a_short_sleep_at_a_late_hour_is_short(void **state)
+{
+	struct machine *m = flat_machine(1000);
+	struct task *t;
+	u64 before;
+
+	(void)state;
+	advance(m, 1ull << 60);
+	t = spawn_nice(m, "t", 0);
+	spawn_nice(m, "other", 0);
+	while (running(m, 0) != t)
+		tick(m);
+	advance(m, MS);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	before = t->fair.vruntime;
+	advance(m, MS);
+	wake(m, t, 0);
+	assert_int_equal(t->fair.vruntime, before);
+	machine_free(m);
+}
+
+/* It has no virtual time of its own: it wakes up as if it had just left the queue. */
+static void a_sleeper_that_becomes_fair_begins_at_the_minimum(void **state)
+{
+	struct machine *m = flat_machine(1000);
+	struct task *t = spawn(m, "t", SCHED_FIFO, 10);
+	struct sched_attr_req normal = { .policy = SCHED_NORMAL };
+
+	(void)state;
+	block(m, 0, TASK_INTERRUPTIBLE);
+	spawn_nice(m, "hog", 0);
+	for (unsigned n = 0; n < 100; n++)
+		tick(m);
+	assert_int_equal(sched_set_attr(m->s, t, &normal), 0);
+	assert_int_equal(t->fair.vruntime, cfs_queue(queue(m))->min_vruntime);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -225,6 +284,9 @@ int main(void)
 		cmocka_unit_test(a_yielder_far_behind_goes_on_running),
 		cmocka_unit_test(yielding_alone_changes_nothing),
 		cmocka_unit_test(a_yield_asks_for_a_switch_if_there_is_anybody),
+		cmocka_unit_test(eight_are_a_crowd),
+		cmocka_unit_test(a_short_sleep_at_a_late_hour_is_short),
+		cmocka_unit_test(a_sleeper_that_becomes_fair_begins_at_the_minimum),
 	};
 
 	return cmocka_run_group_tests_name("choice", tests, NULL, NULL);

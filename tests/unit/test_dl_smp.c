@@ -34,6 +34,15 @@ static void expect_the_earliest(struct machine *m, struct task **t, unsigned nr)
 	}
 }
 
+static void expect_overloaded_cpus_to_be_counted(struct machine *m)
+{
+	u32 nr = 0;
+
+	for (unsigned cpu = 0; cpu < m->nr_cpus; cpu++)
+		nr += dl_seen(rq_of(m, cpu))->overloaded;
+	assert_int_equal(dl_machine(m->s)->nr_overloaded, nr);
+}
+
 static void the_m_earliest_deadlines_run(void **state)
 {
 	struct machine *m = machine_new(4, 1000);
@@ -59,6 +68,7 @@ static void the_m_earliest_deadlines_run(void **state)
 			advance(m, 100000 + (seed >> 45) % 100000);
 		sched_check(m->s);
 		expect_the_earliest(m, t, 12);
+		expect_overloaded_cpus_to_be_counted(m);
 	}
 	machine_free(m);
 }
@@ -103,12 +113,113 @@ static void an_outranked_real_time_task_goes_where_it_can_run(void **state)
 	machine_free(m);
 }
 
+/* CPU 0 is about to switch to the earlier one. Who runs there until then cannot be pulled away. */
+static void who_still_runs_is_not_pulled(void **state)
+{
+	struct machine *m = machine_new(2, 1000);
+	struct task *early = spawn_dl(m, "early", 1 * MS, 10 * MS, 0), *late, *other;
+	unsigned here = early->cpu;
+
+	(void)state;
+	block(m, here, TASK_INTERRUPTIBLE);
+	late = spawn_dl(m, "late", 2 * MS, 30 * MS, 0);
+	other = spawn_dl(m, "other", 2 * MS, 40 * MS, 0);
+	assert_int_equal(late->cpu, here);
+	assert_int_equal(other->cpu, 1 - here);
+	sched_wake(m->s, early, TASK_NORMAL, here, 0);
+	assert_ptr_equal(running(m, here), late);
+	assert_int_equal(early->cpu, here);
+	sched_block(other, TASK_INTERRUPTIBLE);
+	assert_ptr_equal(switch_cpu(m, 1 - here, false), &m->idle[1 - here]);
+	assert_int_equal(late->cpu, here);
+	settle(m);
+	assert_ptr_equal(running(m, here), early);
+	assert_ptr_equal(running(m, 1 - here), late);
+	sched_check(m->s);
+	machine_free(m);
+}
+
+/* A wakee that would have to wait where it slept goes elsewhere at once. */
+static void a_later_deadline_does_not_wait_behind_an_earlier_one(void **state)
+{
+	(void)state;
+	for (unsigned later = 0; later < 2; later++) {
+		struct machine *m = machine_new(2, 1000);
+		struct task *t = spawn_dl(m, "t", 1 * MS, (later ? 40 : 10) * MS, 0);
+		unsigned here = t->cpu;
+
+		block(m, here, TASK_INTERRUPTIBLE);
+		assert_int_equal(spawn_dl(m, "runs", 2 * MS, 20 * MS, 0)->cpu, here);
+		sched_wake(m->s, t, TASK_NORMAL, here, 0);
+		assert_int_equal(t->cpu, later ? 1 - here : here);
+		settle(m);
+		assert_true(runs(m, t));
+		machine_free(m);
+	}
+}
+
+static void put_asleep_on(struct machine *m, struct task *t, unsigned cpu)
+{
+	block(m, t->cpu, TASK_INTERRUPTIBLE);
+	t->cpu = cpu;
+	t->fair.queue = group_queue(m->s, NULL, cpu);
+}
+
+/* Four deadlines run. A wakee of 40 ms that slept where that of 30 runs displaces the latest. */
+static void a_wakee_goes_to_the_latest_deadline(void **state)
+{
+	static const u64 ms[] = { 30, 50, 80, 60 };
+	struct machine *m = machine_new(4, 1000);
+	struct task *t = spawn_dl(m, "t", 1 * MS, 40 * MS, 0), *other[4];
+
+	(void)state;
+	block(m, t->cpu, TASK_INTERRUPTIBLE);
+	for (unsigned i = 0; i < 4; i++)
+		other[i] = spawn_dl(m, "other", 2 * MS, ms[i] * MS, 0);
+	t->cpu = other[0]->cpu;
+	t->fair.queue = group_queue(m->s, NULL, t->cpu);
+	sched_wake(m->s, t, TASK_NORMAL, t->cpu, 0);
+	assert_int_equal(t->cpu, other[2]->cpu);
+	settle(m);
+	assert_true(runs(m, t));
+	/* A CPU without work is the least urgent of all. */
+	put_asleep_on(m, t, other[0]->cpu);
+	block(m, other[1]->cpu, TASK_INTERRUPTIBLE);
+	sched_wake(m->s, t, TASK_NORMAL, t->cpu, 0);
+	assert_int_equal(t->cpu, other[1]->cpu);
+	settle(m);
+	sched_check(m->s);
+	machine_free(m);
+}
+
+/* It goes before every fair task, and where it slept its data may still be in the cache. */
+static void before_a_fair_task_it_stays(void **state)
+{
+	struct machine *m = machine_new(2, 1000);
+	struct task *t = spawn_dl(m, "t", 1 * MS, 10 * MS, 0), *fair;
+	unsigned here = t->cpu;
+
+	(void)state;
+	block(m, here, TASK_INTERRUPTIBLE);
+	fair = put(m, here);
+	assert_ptr_equal(running(m, here), fair);
+	sched_wake(m->s, t, TASK_NORMAL, here, 0);
+	assert_int_equal(t->cpu, here);
+	settle(m);
+	assert_ptr_equal(running(m, here), t);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_m_earliest_deadlines_run),
 		cmocka_unit_test(an_outranked_real_time_task_goes_where_it_can_run),
 		cmocka_unit_test(a_cpu_leaves_if_the_others_have_room),
+		cmocka_unit_test(who_still_runs_is_not_pulled),
+		cmocka_unit_test(a_later_deadline_does_not_wait_behind_an_earlier_one),
+		cmocka_unit_test(a_wakee_goes_to_the_latest_deadline),
+		cmocka_unit_test(before_a_fair_task_it_stays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

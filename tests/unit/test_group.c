@@ -297,6 +297,14 @@ static void usage_is_what_members_used(void **state)
 	task_group_stat(m->s, y, &sy);
 	assert_in_range(sx.usage_ns, 998 * MS, 1000 * MS);
 	assert_int_equal(sy.usage_ns, sched_task_runtime(m->s, ty));
+	/* Up to now, not to the last tick. */
+	advance(m, MS / 2);
+	task_group_stat(m->s, x, &sy);
+	assert_int_equal(sy.usage_ns - sx.usage_ns, MS / 2);
+	task_group_stat(m->s, NULL, &sx);
+	advance(m, MS / 4);
+	task_group_stat(m->s, NULL, &sy);
+	assert_int_equal(sy.usage_ns - sx.usage_ns, MS / 4);
 	machine_free(m);
 }
 
@@ -304,6 +312,27 @@ static void usage_is_what_members_used(void **state)
  * Two groups share a CPU. Each waits while the other runs; a sleeping or throttled group does not
  * wait.
  */
+static void a_group_that_left_has_waited_what_it_waited(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task_group *x = new_group(m, NULL);
+	struct task_group_stat before, after;
+	struct task *t = spawn_in(m, x, 0);
+
+	(void)state;
+	spawn_nice(m, "other", 0);
+	run_ticks(m, 1000);
+	while (running(m, 0) != t)
+		tick(m);
+	task_group_stat(m->s, x, &before);
+	assert_in_range(before.wait_sum_ns, 490 * MS, 520 * MS);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	advance(m, 100 * MS);
+	task_group_stat(m->s, x, &after);
+	assert_int_equal(after.wait_sum_ns, before.wait_sum_ns);
+	machine_free(m);
+}
+
 static void wait_sum_is_time_queued_and_not_running(void **state)
 {
 	struct machine *m = machine_new(1, 1000);
@@ -332,6 +361,73 @@ static void wait_sum_is_time_queued_and_not_running(void **state)
 	machine_free(m);
 }
 
+/* One level further down: when the task leaves both groups, the load of neither stays behind. */
+static void load_leaves_all_levels(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task_group *outer = new_group(m, NULL), *inner = new_group(m, outer);
+	struct fair_queue *root = &m->s->rq[0].fair, *q = group_queue(m->s, outer, 0);
+	struct task *t = spawn_in(m, inner, 0);
+
+	(void)state;
+	run_ticks(m, 400);
+	assert_in_range(root->avg.load_avg, 1010, 1026);
+	task_group_move(m->s, t, NULL);
+	assert_in_range(q->avg.load_avg, 0, 1);
+	assert_in_range(q->avg.util_avg, 0, 1);
+	assert_in_range(root->avg.load_avg, 1000, 1040);
+	assert_in_range(root->avg.util_avg, 1000, 1040);
+	assert_in_range(root->avg.runnable_avg, 1000, 1040);
+	/* And back: at once it is as busy as before. */
+	task_group_move(m->s, t, inner);
+	assert_in_range(q->avg.load_avg, 1000, 1040);
+	assert_in_range(q->avg.util_avg, 1000, 1040);
+	assert_in_range(root->avg.load_avg, 1000, 1040);
+	assert_in_range(root->avg.util_avg, 1000, 1040);
+	machine_free(m);
+}
+
+/* To the group's sum, which all CPUs write: only what changed by more than a 64th. */
+static void small_changes_of_load_are_not_passed_on(void **state)
+{
+	static const struct {
+		u64 before, now;
+		bool passed;
+	} cases[] = {
+		{ 6400, 6500, false }, { 6400, 6501, true }, { 6400, 6300, false },
+		{ 6400, 6299, true },  { 0, 0, false },	     { 0, 1, true },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct machine *m = machine_new(1, 1000);
+		struct task_group *x = new_group(m, NULL);
+		struct fair_queue *q = group_queue(m->s, x, 0);
+
+		spawn_in(m, x, 0);
+		q->load_contrib = cases[i].before;
+		q->avg.load_avg = cases[i].now;
+		x->load_avg = 10000;
+		group_update_entity(q->owner);
+		assert_int_equal(x->load_avg - 10000,
+				 cases[i].passed ? cases[i].now - cases[i].before : 0);
+		assert_int_equal(q->load_contrib, cases[i].passed ? cases[i].now : cases[i].before);
+		machine_free(m);
+	}
+}
+
+static void a_groups_weight_is_that_of_its_shares_at_once(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task_group *x = new_group(m, NULL);
+
+	(void)state;
+	spawn_in(m, x, 0);
+	assert_int_equal(task_group_set_shares(m->s, x, 4096), 0);
+	assert_int_equal(x->cpu[0].entity.load.weight >> WEIGHT_SHIFT, 4096);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -348,7 +444,11 @@ int main(void)
 		cmocka_unit_test(slices_divide_level_by_level),
 		cmocka_unit_test(load_of_a_member_as_its_cpu_feels_it),
 		cmocka_unit_test(usage_is_what_members_used),
+		cmocka_unit_test(a_group_that_left_has_waited_what_it_waited),
 		cmocka_unit_test(wait_sum_is_time_queued_and_not_running),
+		cmocka_unit_test(load_leaves_all_levels),
+		cmocka_unit_test(small_changes_of_load_are_not_passed_on),
+		cmocka_unit_test(a_groups_weight_is_that_of_its_shares_at_once),
 	};
 
 	return cmocka_run_group_tests_name("group", tests, NULL, NULL);

@@ -425,6 +425,36 @@ static void the_stopper_preempts_everything(void **state)
 	machine_free(m);
 }
 
+/* Each of the 99 goes before all that are less urgent, in whatever order they came. */
+static void every_priority_has_its_place(void **state)
+{
+	struct machine *m = unlimited(1, 1000);
+
+	(void)state;
+	for (int i = 0; i < 99; i++)
+		spawn(m, "t", SCHED_FIFO, 1 + i * 37 % 99);
+	for (int prio = 99; prio > 0; prio--) {
+		assert_int_equal(running(m, 0)->rt_priority, prio);
+		block(m, 0, TASK_INTERRUPTIBLE);
+		sched_check(m->s);
+	}
+	assert_ptr_equal(running(m, 0), &m->idle[0]);
+	machine_free(m);
+}
+
+static void without_a_limit_there_is_no_period(void **state)
+{
+	struct machine *m = unlimited(1, 1000);
+
+	(void)state;
+	spawn(m, "t", SCHED_FIFO, 1);
+	m->now += 3 * NS_PER_SEC;
+	sched_timer(m->s, 0);
+	assert_int_equal(m->timer[0], 0);
+	assert_int_equal(rt_of(&m->s->rq[0])->period_end, 0);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -449,6 +479,8 @@ int main(void)
 		cmocka_unit_test(a_pinned_task_is_not_pushed),
 		cmocka_unit_test(a_policy_change_takes_effect_at_once),
 		cmocka_unit_test(the_stopper_preempts_everything),
+		cmocka_unit_test(every_priority_has_its_place),
+		cmocka_unit_test(without_a_limit_there_is_no_period),
 	};
 
 	return cmocka_run_group_tests_name("rt", tests, NULL, NULL);

@@ -4,6 +4,7 @@
  * (docs/sources.md).
  */
 #include "smp.h"
+#include "sched/rt/rt.h"
 
 /* A FIFO task on @cpu that may run anywhere, and does not move before the next switch there. */
 static struct task *fifo(struct machine *m, unsigned cpu, int prio)
@@ -295,6 +296,35 @@ static void a_change_of_affinity_moves_a_running_one_at_once(void **state)
 	machine_free(m);
 }
 
+/* CPU 0 has used up its share. Its tasks wait for its next period there; nor does it fetch more. */
+static void a_throttled_cpu_gives_and_takes_nothing(void **state)
+{
+	struct machine *m = machine_of(1, 1, 2, 1, NULL);
+	struct task *waits, *other;
+
+	(void)state;
+	pinned_fifo(m, 0, 50);
+	pinned_fifo(m, 1, 60);
+	waits = fifo(m, 0, 10);
+	other = fifo(m, 1, 20);
+	assert_int_equal(waits->cpu, 0);
+	rt_of(rq_of(m, 0))->used_ns = 960 * MS;
+	m->now += MS;
+	sched_tick(m->s, 0);
+	assert_true(rt_of(rq_of(m, 0))->throttled);
+	settle(m);
+	assert_ptr_equal(running(m, 0), &m->idle[0]);
+	assert_int_equal(other->cpu, 1);
+	block(m, 1, TASK_INTERRUPTIBLE);
+	switch_cpu(m, 0, true);
+	settle(m);
+	assert_int_equal(waits->cpu, 0);
+	assert_ptr_equal(running(m, 0), &m->idle[0]);
+	assert_ptr_equal(running(m, 1), other);
+	sched_check(m->s);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -310,6 +340,7 @@ int main(void)
 		cmocka_unit_test(who_becomes_less_urgent_makes_room_for_those_that_wait_elsewhere),
 		cmocka_unit_test(who_waits_and_becomes_real_time_is_pushed),
 		cmocka_unit_test(a_change_of_affinity_moves_a_running_one_at_once),
+		cmocka_unit_test(a_throttled_cpu_gives_and_takes_nothing),
 	};
 
 	return cmocka_run_group_tests_name("rt_smp", tests, NULL, NULL);

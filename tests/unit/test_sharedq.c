@@ -477,6 +477,34 @@ static void sis_node_finds_the_idle_cpu_of_another_cache(void **state)
 	}
 }
 
+/* Shards are made anew when a CPU leaves; who waits is linked in the new ones. */
+static void a_cpu_that_leaves_loses_nobody(void **state)
+{
+	struct machine *m = scene("cfs", "SHARED_RUNQ", 3);
+
+	(void)state;
+	set_tunable(m, "shared_runq_shard_size", "1");
+	assert_true(is_linked(waiter));
+	block(m, 2, TASK_INTERRUPTIBLE);
+	/* It took the waiter. */
+	assert_ptr_equal(running(m, 2), waiter);
+	put(m, 0);
+	assert_int_equal(rq_of(m, 0)->nr_running, 2);
+	assert_int_equal(sched_cpu_offline(m->s, 2), 0);
+	settle(m);
+	sched_check(m->s);
+	for (unsigned cpu = 0; cpu < 2; cpu++) {
+		struct task *t;
+		u32 linked = 0;
+
+		list_for_each(t, &rq_of(m, cpu)->fair_tasks, link)
+			linked += is_linked(t);
+		assert_int_equal(linked, rq_of(m, cpu)->nr_running - 1);
+		assert_int_equal(rq_of(m, cpu)->shared.shard->nr, linked);
+	}
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -499,6 +527,7 @@ int main(void)
 		cmocka_unit_test(an_idle_cpu_is_called),
 		cmocka_unit_test(one_cpu_at_a_time_steals_from_a_shard),
 		cmocka_unit_test(sis_node_finds_the_idle_cpu_of_another_cache),
+		cmocka_unit_test(a_cpu_that_leaves_loses_nobody),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,11 +44,39 @@ static void only_sleep_is_a_voluntary_switch(void **state)
 	machine_free(m);
 }
 
+/* A CPU that was asked for a switch need not be asked again, unless it is more urgent now. */
+static void one_kick_is_enough(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task *sleeper[2], *urgent;
+
+	(void)state;
+	urgent = spawn(m, "urgent", SCHED_FIFO, 10);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	for (unsigned i = 0; i < 2; i++) {
+		sleeper[i] = spawn_nice(m, "sleeper", 0);
+		block(m, 0, TASK_INTERRUPTIBLE);
+	}
+	spawn_nice(m, "runs", 0);
+	advance(m, 100 * MS);
+	m->nr_kicks = 0;
+	sched_wake(m->s, sleeper[0], TASK_NORMAL, 0, 0);
+	assert_int_equal(m->s->rq[0].need_resched, RESCHED_PATIENT);
+	sched_wake(m->s, sleeper[1], TASK_NORMAL, 0, 0);
+	assert_int_equal(m->nr_kicks, 1);
+	sched_wake(m->s, urgent, TASK_NORMAL, 0, 0);
+	assert_int_equal(m->nr_kicks, 2);
+	settle(m);
+	assert_ptr_equal(running(m, 0), urgent);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_timer_that_comes_too_early_is_set_again),
 		cmocka_unit_test(only_sleep_is_a_voluntary_switch),
+		cmocka_unit_test(one_kick_is_enough),
 	};
 
 	return cmocka_run_group_tests_name("switch", tests, NULL, NULL);

@@ -328,6 +328,35 @@ static void tasks_leave_with_their_cpu(void **state)
 	machine_free(m);
 }
 
+/* The idle task and the stopper stay where they are. */
+static void fixtures_have_no_other_affinity(void **state)
+{
+	struct machine *m = machine_new(2, 1000);
+
+	(void)state;
+	assert_int_equal(sched_set_affinity(m->s, &m->idle[0], &m->s->possible), -EINVAL);
+	assert_int_equal(m->idle[0].nr_allowed, 1);
+	machine_free(m);
+}
+
+/* With fewer CPUs the tunables that grow with their number shrink. */
+static void tunables_follow_the_cpus_in_service(void **state)
+{
+	struct machine *m = machine_new(4, 1000);
+	u32 with_four = m->s->tunable.latency_ns, with_three;
+
+	(void)state;
+	set_tunable(m, "tunable_scaling", "1");
+	with_four = m->s->tunable.latency_ns;
+	assert_int_equal(with_four, 3 * 6000000);
+	assert_int_equal(sched_cpu_offline(m->s, 3), 0);
+	with_three = m->s->tunable.latency_ns;
+	assert_int_equal(with_three, 2 * 6000000);
+	sched_cpu_online(m->s, 3, &m->idle[3]);
+	assert_int_equal(m->s->tunable.latency_ns, with_four);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -340,6 +369,8 @@ int main(void)
 		cmocka_unit_test(domains_are_the_same_after_a_cpu_came_back),
 		cmocka_unit_test(tasks_leave_with_their_cpu),
 		cmocka_unit_test(a_core_that_spans_caches_or_nodes_is_cut_at_them),
+		cmocka_unit_test(fixtures_have_no_other_affinity),
+		cmocka_unit_test(tunables_follow_the_cpus_in_service),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
