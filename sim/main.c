@@ -173,13 +173,6 @@ struct output {
 	struct decision_file *decisions;
 };
 
-static bool wants_trace(const char *path)
-{
-	size_t len = strlen(path);
-
-	return len >= 4 && !strcmp(path + len - 4, ".dat");
-}
-
 static struct output open_output(const struct report *report, struct sim *sim, const char *policy)
 {
 	const struct options *o = report->options;
@@ -187,7 +180,7 @@ static struct output open_output(const struct report *report, struct sim *sim, c
 
 	if (o->trace)
 		output.trace = trace_new(sim, false, report_about(report, policy));
-	if (o->decisions && wants_trace(o->decisions))
+	if (o->decisions && has_ending(o->decisions, ".dat"))
 		output.decisions_trace = trace_new(sim, true, report_about(report, policy));
 	else if (o->decisions)
 		output.decisions = decisions_open(sim, report, policy, o->decisions);
@@ -250,15 +243,19 @@ static struct result run_policy(const struct report *report, struct workload *w,
 	return result;
 }
 
-static void explain_policy(const struct options *o, const struct machine_desc *machine,
-			   struct workload *w, u64 duration, const char *policy)
+/* Runs to the decision that is asked for, prints it, and stops; the files end there, too. */
+static void explain_policy(const struct report *report, struct workload *w, const char *policy)
 {
-	struct sim *sim = new_sim(o, machine, policy);
+	const struct options *o = report->options;
+	struct sim *sim = new_sim(o, report->machine, policy);
+	struct output output;
 
-	apply_settings(sim, o, machine);
+	apply_settings(sim, o, report->machine);
+	output = open_output(report, sim, policy);
 	start(sim, w);
-	explain(sim, SIM_START + o->explain_at, SIM_START + duration, o->explain_cpu);
+	explain(sim, SIM_START + o->explain_at, SIM_START + report->duration, o->explain_cpu);
 	check_failure(sim);
+	close_output(&output, o, sim);
 	sim_free(sim);
 }
 
@@ -370,7 +367,7 @@ static int simulate(int argc, char **argv)
 		for (u32 i = 0; i < report.nr_results; i++)
 			bench_policy(&o, &machine, &w, report.duration, policies[i]);
 	else if (o.explain)
-		explain_policy(&o, &machine, &w, report.duration, policies[0]);
+		explain_policy(&report, &w, policies[0]);
 	else
 		run_all(&o, &report, results, &w);
 	free(results);

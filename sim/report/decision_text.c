@@ -1,10 +1,43 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* A decision as text: its candidates as a table, the choice, and the rule as a sentence. */
+#include <string.h>
+
 #include "sim/engine/util.h"
 #include "sim/report/decisions.h"
 
 #define SENTENCE(number, name, sentence) [number] = (sentence),
-static const char *const sentences[] = { DECISION_RULES(SENTENCE) };
+static const char *const rules[] = { DECISION_RULES(SENTENCE) };
+static const char *const class_rules[] = { CLASS_RULES(SENTENCE) };
+
+const char *decision_rule_text(u8 rule)
+{
+	return rule < ARRAY_SIZE(rules) ? rules[rule] : "of an unknown rule";
+}
+
+const char *class_rule_text(u8 rule)
+{
+	return rule < ARRAY_SIZE(class_rules) ? class_rules[rule] : "of an unknown rule";
+}
+
+/* --- gathering -------------------------------------------------------------------------------- */
+
+const struct decision_record *decision_gather(struct candidates *c, const struct sched_event *event)
+{
+	if (event->type == EVENT_ID_sched_decision_candidate) {
+		if (c->complete)
+			c->nr = 0;
+		c->complete = false;
+		memcpy(&c->row[c->nr++], event, sizeof(c->row[0]));
+		return NULL;
+	}
+	if (event->type < EVENT_ID_sched_decision_pick ||
+	    event->type > EVENT_ID_sched_decision_leave)
+		return NULL;
+	if (c->complete)
+		c->nr = 0;
+	c->complete = true;
+	return (const struct decision_record *)event;
+}
 
 #define candidate event_sched_decision_candidate
 
@@ -126,6 +159,5 @@ void decision_print(FILE *out, const struct decision_record *d, const struct can
 		fprintf(out, "   and %u more\n", d->nr_queued - c->nr);
 	fprintf(out, "\npicked: ");
 	put_name(out, d->comm, d->pid, d->subject_group);
-	fprintf(out, ", because %s.\n",
-		d->rule < ARRAY_SIZE(sentences) ? sentences[d->rule] : "of an unknown rule");
+	fprintf(out, ", because %s.\n", decision_rule_text(d->rule));
 }

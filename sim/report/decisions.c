@@ -1,51 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * --decisions FILE: a line of JSON for each decision. The names of its members are those of
- * decision.def; docs/decisions.md describes the file.
+ * --decisions FILE: every decision of a machine, as lines of JSON, or as the records' own bytes.
+ * docs/decisions.md describes both. In JSON the names of members are those of decision.def.
  */
 #include <string.h>
 
 #include "sim/engine/util.h"
 #include "sim/report/decisions.h"
+#include "sim/report/trace.h"
 
-/* Events of one kind. */
+#define BINARY_MAGIC   "FGDECIDE"
+#define BINARY_VERSION 1u
+
+/* Rows of one list. */
 struct rows {
 	u8 *bytes;
 	u32 nr, size;
 };
 
+#define NR_LISTS_MAX 12
 struct decision_file {
 	struct sim_listener listener;
 	FILE *out;
 	const char *path;
-	u64 nr;
-	struct candidates candidates;
-	struct rows cpus;		       /* of the placement that comes next */
-	struct rows runqueues, parts, movable; /* of the balancing pass */
-	struct rows tasks, levels;	       /* of the decision of a class */
+	u64 nr, nr_events;	   /* decisions; these and their rows */
+	struct rows rows[NR_LISTS_MAX]; /* JSON: of the decisions that come next */
 };
 
-/* --- gathering -------------------------------------------------------------------------------- */
-
-const struct decision_record *decision_gather(struct candidates *c, const struct sched_event *event)
-{
-	if (event->type == EVENT_ID_sched_decision_candidate) {
-		if (c->complete)
-			c->nr = 0;
-		c->complete = false;
-		memcpy(&c->row[c->nr++], event, sizeof(c->row[0]));
-		return NULL;
-	}
-	if (event->type < EVENT_ID_sched_decision_pick ||
-	    event->type > EVENT_ID_sched_decision_leave)
-		return NULL;
-	if (c->complete)
-		c->nr = 0;
-	c->complete = true;
-	return (const struct decision_record *)event;
-}
-
-/* --- JSON ------------------------------------------------------------------------------------- */
+/* --- JSON: the members of a record ------------------------------------------------------------ */
 
 #define NAME(number, name, sentence) [number] = #name,
 static const char *name_of(const char *const *names, size_t nr, u8 number)
@@ -76,7 +58,7 @@ static void put_string(FILE *out, const char *name, const char *value)
 			   ARRAY_SIZE(((const char *const[]){ list(NAME) })), REC->name));
 
 #define EVENT(system, name, id, fields, ...)                                                       \
-	static __attribute__((unused)) void put_##name(FILE *out, const void *record)              \
+	static void put_##name(FILE *out, const void *record)                                      \
 	{                                                                                          \
 		const struct event_##name *REC = record;                                           \
                                                                                                    \
@@ -85,39 +67,40 @@ static void put_string(FILE *out, const char *name, const char *value)
 #include "sched/observe/decision.def"
 #undef EVENT
 
-#define EVENT(system, name, id, ...) [(id)-EVENT_ID_sched_decision_candidate] = #name,
-static const char *const kinds[] = {
+/* By number, from that of the first on. */
+#define EVENT(system, name, id, ...)                                                               \
+	[(id)-EVENT_ID_sched_decision_candidate] = { #name, put_##name },
+static const struct {
+	const char *name;
+	void (*put)(FILE *out, const void *record);
+} kinds[] = {
 #include "sched/observe/decision.def"
 };
 #undef EVENT
 
-/* A list @member with a row of @size bytes each. */
-static void put_list(FILE *out, const char *member, const void *rows, u32 nr, size_t size,
-		     void (*put)(FILE *out, const void *record))
+/* --- JSON: a decision ------------------------------------------------------------------------- */
+
+/* The rows that come before records of a kind, and the list that they are in a line. */
+#define LIST(row, record, name)                                                                    \
+	{ EVENT_ID_sched_decision_##row, EVENT_ID_sched_decision_##record, name }
+static const struct row_list {
+	u16 row, record;
+	const char *name;
+} lists[] = {
+	LIST(candidate, pick, "candidates"), LIST(cpu, select, "cpus"),
+	LIST(runqueue, balance, "runqueues"), LIST(part, balance, "parts"),
+	LIST(movable, balance, "tasks"), LIST(task, class, "tasks"), LIST(level, class, "cpus"),
+};
+STATIC_ASSERT(ARRAY_SIZE(lists) <= NR_LISTS_MAX, "each list has a place");
+
+/* The list of rows of @type; NULL: it is a record. */
+static const struct row_list *list_of(u16 type)
 {
-	fprintf(out, ", \"%s\": [", member);
-	for (u32 i = 0; i < nr; i++) {
-		fprintf(out, "%s{\"nr\": %u", i ? ", " : "", i);
-		put(out, (const u8 *)rows + i * size);
-		fputc('}', out);
-	}
-	fputc(']', out);
+	for (u32 i = 0; i < ARRAY_SIZE(lists); i++)
+		if (lists[i].row == type)
+			return &lists[i];
+	return NULL;
 }
-
-static void put_decision(struct decision_file *file, u64 time, const struct decision_record *d)
-{
-	const char *kind = kinds[d->common.type - EVENT_ID_sched_decision_candidate];
-
-	fprintf(file->out, "{\"time\": %llu, \"kind\": \"%s\"", (unsigned long long)time,
-		kind + strlen("sched_decision_"));
-	put_sched_decision_pick(file->out, d);
-	put_list(file->out, "candidates", file->candidates.row, file->candidates.nr,
-		 sizeof(file->candidates.row[0]), put_sched_decision_candidate);
-	fprintf(file->out, "}\n");
-	file->nr++;
-}
-
-/* --- records with rows of their own ----------------------------------------------------------- */
 
 static void keep_row(struct rows *rows, const struct sched_event *event)
 {
@@ -125,127 +108,152 @@ static void keep_row(struct rows *rows, const struct sched_event *event)
 	memcpy(rows->bytes + (size_t)rows->nr++ * event->size, event, event->size);
 }
 
-/* Puts the rows that were kept as a list @member, and forgets them. */
-#define PUT_ROWS(file, member, rows, kind)                                                         \
-	do {                                                                                       \
-		put_list((file)->out, member, (file)->rows.bytes, (file)->rows.nr,                 \
-			 sizeof(struct event_sched_decision_##kind), put_sched_decision_##kind);   \
-		(file)->rows.nr = 0;                                                               \
-	} while (0)
-
-/* A placement, with the CPUs that there were. */
-static void put_placement(struct decision_file *file, u64 time, const struct sched_event *event)
+static void put_fields(FILE *out, const struct sched_event *event)
 {
-	fprintf(file->out, "{\"time\": %llu, \"kind\": \"select\"", (unsigned long long)time);
-	put_sched_decision_select(file->out, event);
-	PUT_ROWS(file, "cpus", cpus, cpu);
-	fprintf(file->out, "}\n");
+	kinds[event->type - EVENT_ID_sched_decision_candidate].put(out, event);
 }
 
-/* A balancing pass, with what it looked at. */
-static void put_pass(struct decision_file *file, u64 time, const struct sched_event *event)
+/* Puts the rows that were kept, and forgets them. */
+static void put_list(FILE *out, const char *name, struct rows *rows)
 {
-	fprintf(file->out, "{\"time\": %llu, \"kind\": \"balance\"", (unsigned long long)time);
-	put_sched_decision_balance(file->out, event);
-	PUT_ROWS(file, "runqueues", runqueues, runqueue);
-	PUT_ROWS(file, "parts", parts, part);
-	PUT_ROWS(file, "tasks", movable, movable);
-	fprintf(file->out, "}\n");
+	const struct sched_event *row = (const struct sched_event *)rows->bytes;
+
+	fprintf(out, ", \"%s\": [", name);
+	for (u32 i = 0; i < rows->nr; i++) {
+		fprintf(out, "%s{\"nr\": %u", i ? ", " : "", i);
+		put_fields(out, row);
+		fputc('}', out);
+		row = (const struct sched_event *)((const u8 *)row + row->size);
+	}
+	fputc(']', out);
+	rows->nr = 0;
 }
 
-/* A decision of a class above the fair one. */
-static void put_class(struct decision_file *file, u64 time, const struct sched_event *event)
+/* The kinds of a fair policy's hooks have one layout, and the same lists. */
+static u16 record_of(u16 type)
 {
-	fprintf(file->out, "{\"time\": %llu, \"kind\": \"class\"", (unsigned long long)time);
-	put_sched_decision_class(file->out, event);
-	PUT_ROWS(file, "tasks", tasks, task);
-	PUT_ROWS(file, "cpus", levels, level);
-	fprintf(file->out, "}\n");
-	file->nr++;
+	return type <= EVENT_ID_sched_decision_leave ? EVENT_ID_sched_decision_pick : type;
 }
 
-/* A decision about a quota has no rows. */
-static void put_quota(struct decision_file *file, u64 time, const struct sched_event *event)
+static void put_line(struct decision_file *file, u64 time, const struct sched_event *event)
 {
-	bool of_queue = event->type == EVENT_ID_sched_decision_quota;
+	const char *kind = kinds[event->type - EVENT_ID_sched_decision_candidate].name;
 
 	fprintf(file->out, "{\"time\": %llu, \"kind\": \"%s\"", (unsigned long long)time,
-		of_queue ? "quota" : "pool");
-	(of_queue ? put_sched_decision_quota : put_sched_decision_pool)(file->out, event);
+		kind + strlen("sched_decision_"));
+	put_fields(file->out, event);
+	for (u32 i = 0; i < ARRAY_SIZE(lists); i++)
+		if (lists[i].record == record_of(event->type))
+			put_list(file->out, lists[i].name, &file->rows[i]);
 	fprintf(file->out, "}\n");
+}
+
+static void note_json(struct sim_listener *listener, struct sim *sim,
+		      const struct sched_event *event)
+{
+	struct decision_file *file = container_of(listener, struct decision_file, listener);
+	const struct row_list *list = list_of(event->type);
+
+	if (event->type < EVENT_ID_sched_decision_candidate)
+		return;
+	if (list) {
+		keep_row(&file->rows[list - lists], event);
+		return;
+	}
+	put_line(file, sim_record_time(sim), event);
 	file->nr++;
 }
 
-static void note_row(struct decision_file *file, const struct sched_event *event)
+/* --- the records' own bytes ------------------------------------------------------------------- */
+
+static void note_binary(struct sim_listener *listener, struct sim *sim,
+			const struct sched_event *event)
 {
-	switch (event->type) {
-	case EVENT_ID_sched_decision_cpu:
-		keep_row(&file->cpus, event);
-		break;
-	case EVENT_ID_sched_decision_runqueue:
-		keep_row(&file->runqueues, event);
-		break;
-	case EVENT_ID_sched_decision_part:
-		keep_row(&file->parts, event);
-		break;
-	case EVENT_ID_sched_decision_movable:
-		keep_row(&file->movable, event);
-		break;
-	case EVENT_ID_sched_decision_task:
-		keep_row(&file->tasks, event);
-		break;
-	case EVENT_ID_sched_decision_level:
-		keep_row(&file->levels, event);
-		break;
-	}
+	struct decision_file *file = container_of(listener, struct decision_file, listener);
+	u64 time = sim_record_time(sim);
+
+	if (event->type < EVENT_ID_sched_decision_candidate)
+		return;
+	fwrite(&time, sizeof(time), 1, file->out);
+	fwrite(event, event->size, 1, file->out);
+	file->nr += !list_of(event->type);
+	file->nr_events++;
 }
 
-static void note_record(struct decision_file *file, u64 time, const struct sched_event *event)
+/* Before the records: what run it is, and their formats, in a text whose length is told. */
+static void put_binary_head(FILE *out, const char *about)
 {
-	switch (event->type) {
-	case EVENT_ID_sched_decision_select:
-		put_placement(file, time, event);
-		break;
-	case EVENT_ID_sched_decision_balance:
-		put_pass(file, time, event);
-		break;
-	case EVENT_ID_sched_decision_class:
-		put_class(file, time, event);
-		break;
-	case EVENT_ID_sched_decision_quota:
-	case EVENT_ID_sched_decision_pool:
-		put_quota(file, time, event);
-		break;
+	char *text, *format;
+	size_t size;
+	FILE *memory = open_memstream(&text, &size);
+	u32 numbers[2] = { BINARY_VERSION };
+
+	fputs(about, memory);
+	for (u32 nr = EVENT_sched_decision_candidate; nr < NR_SCHED_EVENTS; nr++) {
+		format = event_format_text(nr);
+		fputs(format, memory);
+		free(format);
 	}
+	fflush(memory);
+	fprintf(memory, "%*s", (int)(ALIGN_UP(size, (size_t)8) - size), "");
+	fclose(memory);
+	numbers[1] = (u32)size;
+	fwrite(BINARY_MAGIC, strlen(BINARY_MAGIC), 1, out);
+	fwrite(numbers, sizeof(numbers), 1, out);
+	fwrite(text, size, 1, out);
+	free(text);
+}
+
+/* After the last: how many there are, and an event of no type. Without it the file is cut off. */
+static void put_binary_end(const struct decision_file *file)
+{
+	struct sched_event none = { .size = sizeof(none) };
+
+	fwrite(&file->nr_events, sizeof(file->nr_events), 1, file->out);
+	fwrite(&none, sizeof(none), 1, file->out);
 }
 
 /* --- the file --------------------------------------------------------------------------------- */
 
-static void note_event(struct sim_listener *listener, struct sim *sim,
-		       const struct sched_event *event)
+bool has_ending(const char *text, const char *ending)
 {
-	struct decision_file *file = container_of(listener, struct decision_file, listener);
-	const struct decision_record *d = decision_gather(&file->candidates, event);
+	size_t len = strlen(text), size = strlen(ending);
 
-	if (d)
-		put_decision(file, sim_record_time(sim), d);
-	note_row(file, event);
-	note_record(file, sim_record_time(sim), event);
+	return len >= size && !strcmp(text + len - size, ending);
+}
+
+/* The line of JSON that says what run it is. The caller frees it. */
+static char *about_run(const struct report *r, const char *sched)
+{
+	char *text;
+	size_t size;
+	FILE *memory = open_memstream(&text, &size);
+
+	fprintf(memory, "{\"schema\": \"fairground-decisions/2\", \"sched\": \"%s\", ", sched);
+	report_provenance_json(r, memory, " ");
+	fprintf(memory, "}\n");
+	fclose(memory);
+	return text;
 }
 
 struct decision_file *decisions_open(struct sim *sim, const struct report *r, const char *sched,
 				     const char *path)
 {
 	struct decision_file *file = allocate(1, sizeof(*file));
+	char *about = about_run(r, sched);
 
 	file->path = path;
 	file->out = fopen(path, "w");
 	if (!file->out)
 		usage_error("--decisions %s: cannot be written", path);
-	fprintf(file->out, "{\"schema\": \"fairground-decisions/2\", \"sched\": \"%s\", ", sched);
-	report_provenance_json(r, file->out, " ");
-	fprintf(file->out, "}\n");
-	file->listener.event = note_event;
+	if (has_ending(path, ".bin")) {
+		put_binary_head(file->out, about);
+		file->listener.event = note_binary;
+	} else {
+		fputs(about, file->out);
+		file->listener.event = note_json;
+	}
+	free(about);
 	sim_listen(sim, &file->listener);
 	sim_trace(sim, DECISION_EVENTS);
 	return file;
@@ -253,17 +261,16 @@ struct decision_file *decisions_open(struct sim *sim, const struct report *r, co
 
 void decisions_close(struct decision_file *file)
 {
-	bool good = !ferror(file->out);
+	bool good;
 
+	if (file->listener.event == note_binary)
+		put_binary_end(file);
+	good = !ferror(file->out);
 	if (fclose(file->out) || !good)
 		usage_error("--decisions %s: cannot be written completely", file->path);
 	printf("%s: %llu decisions; read it with: fairground decisions %s\n", file->path,
 	       (unsigned long long)file->nr, file->path);
-	free(file->cpus.bytes);
-	free(file->runqueues.bytes);
-	free(file->parts.bytes);
-	free(file->movable.bytes);
-	free(file->tasks.bytes);
-	free(file->levels.bytes);
+	for (u32 i = 0; i < ARRAY_SIZE(lists); i++)
+		free(file->rows[i].bytes);
 	free(file);
 }

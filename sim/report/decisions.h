@@ -20,6 +20,8 @@ struct candidates {
 /* The record of a decision, which all kinds share. */
 #define decision_record event_sched_decision_pick
 
+/* --- decision_text.c ---------------------------------------------------------------------- */
+
 /*
  * Takes an event of the machine. Returns the decision that it completes, with @c its candidates
  * until the next call; or NULL.
@@ -29,13 +31,20 @@ const struct decision_record *decision_gather(struct candidates *c,
 
 /* Prints the table of candidates, as rows of ms from the leftmost, and who was picked and why. */
 void decision_print(FILE *out, const struct decision_record *d, const struct candidates *c);
+/* The sentences of rules (rule.def), which continue "because". */
+const char *decision_rule_text(u8 rule);
+const char *class_rule_text(u8 rule);
+
+/* --- decisions.c -------------------------------------------------------------------------- */
 
 /*
- * --decisions: every decision of the machine @sim, which has not run yet, goes to @path as a line
- * of JSON, after a line that says what run it is: @r, under the policy @sched. decisions_close()
- * before the machine is freed.
+ * --decisions: every decision of the machine @sim, which has not run yet, goes to @path, after what
+ * says which run it is: @r, under the policy @sched. The file holds lines of JSON, or if its name
+ * ends in ".bin" the records' own bytes. decisions_close() before the machine is freed.
  */
 struct decision_file;
 struct decision_file *decisions_open(struct sim *sim, const struct report *r, const char *sched,
 				     const char *path);
 void decisions_close(struct decision_file *file);
+/* Does the name of a file end so? */
+bool has_ending(const char *text, const char *ending);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Explaining a decision: what the CPU did since its decision before, which tasks were queued when
- * it was asked, which one it picked, and why. Events, the dump of the queue and the record of the
- * decision are the scheduler's own; only of idle, deadline and real-time tasks is the last sentence
- * worked out here.
+ * it was asked, which one it picked, and why. Events, the dump of the queue and the records of the
+ * decision are the scheduler's own.
  */
 #include <string.h>
 
@@ -33,6 +32,7 @@ struct explanation {
 	size_t picks_size;
 	FILE *picks_out;
 	struct candidates candidates;
+	u8 class_rule; /* of the pick of a class above the fair one */
 	bool done;
 };
 
@@ -75,15 +75,26 @@ static void add_line(struct explanation *ex, struct sim *sim, unsigned cpu,
 	fputc('\n', story->out);
 }
 
+static void note_record(struct explanation *ex, const struct sched_event *event)
+{
+	const struct decision_record *d = decision_gather(&ex->candidates, event);
+	const struct event_sched_decision_class *of_class = (const void *)event;
+
+	if (!ex->asked)
+		return;
+	if (d && event->type == EVENT_ID_sched_decision_pick)
+		decision_print(ex->picks_out, d, &ex->candidates);
+	if (event->type == EVENT_ID_sched_decision_class && of_class->act == ACT_pick)
+		ex->class_rule = of_class->rule;
+}
+
 static void note_event(struct sim_listener *listener, struct sim *sim,
 		       const struct sched_event *event)
 {
 	struct explanation *ex = explanation_of(listener);
-	const struct decision_record *d = decision_gather(&ex->candidates, event);
 
 	if (event->type >= EVENT_ID_sched_decision_candidate) {
-		if (d && ex->asked && event->type == EVENT_ID_sched_decision_pick)
-			decision_print(ex->picks_out, d, &ex->candidates);
+		note_record(ex, event);
 		return;
 	}
 	for (unsigned cpu = 0; cpu < sim->config.nr_cpus && !ex->done; cpu++)
@@ -102,14 +113,9 @@ static void say_why(const struct explanation *ex, const struct sim_cpu *c,
 		fputs(ex->picks, stdout);
 		return;
 	}
-	printf("\npicked: %s-%d, because ", t->comm, t->pid);
-	if (next == &c->idle)
-		printf("nothing is runnable here.\n");
-	else if (t->policy == SCHED_DEADLINE)
-		printf("a deadline task goes before every other; its deadline is the earliest.\n");
-	else
-		printf("a real-time task goes before every fair one; it is first of priority %d.\n",
-		       t->rt_priority);
+	printf("\npicked: %s-%d, because %s.\n", t->comm, t->pid,
+	       next == &c->idle ? decision_rule_text(RULE_nobody) :
+				  class_rule_text(ex->class_rule));
 }
 
 /* --- the decision ----------------------------------------------------------------------------- */

@@ -11,7 +11,6 @@
 #include "sim/report/trace.h"
 #include "sim/engine/util.h"
 
-/* This comes after the events: it defines the macros of their fields anew. */
 #include "lib/event_format.h"
 
 #define PAGE	       4096u
@@ -142,24 +141,6 @@ struct trace *trace_new(struct sim *sim, bool decisions, char *about)
 	return trace;
 }
 
-/* --- the texts -------------------------------------------------------------------------------- */
-
-#define EVENT EVENT_FORMAT
-#include "sched/observe/event.def"
-#undef EVENT
-
-static const struct {
-	const char *system, *name;
-	int id;
-	void (*format)(struct text *out);
-	const char *print_fmt;
-} events[] = {
-#define EVENT(system, name, id, fields, ...)                                                       \
-	{ #system, #name, id, format_##name, EVENT_PRINT_TEXT(__VA_ARGS__) },
-#include "sched/observe/event.def"
-#undef EVENT
-};
-
 /* --- the file --------------------------------------------------------------------------------- */
 
 static void put(FILE *out, u64 value, size_t bytes)
@@ -174,38 +155,26 @@ static void put_text(FILE *out, const char *text, size_t bytes)
 	fputs(text, out);
 }
 
-/* Returns the length of the text, of which @buf of @size bytes holds what fits. */
-static size_t make_format(char *buf, size_t size, u32 i)
+static bool is_of_system(u32 nr, const char *name)
 {
-	struct text text = text_of(buf, size);
-
-	event_format_begin(&text, events[i].name, events[i].id);
-	events[i].format(&text);
-	event_format_end(&text, events[i].print_fmt);
-	return text.len;
-}
-
-static void put_format(FILE *out, u32 i)
-{
-	size_t size = make_format(NULL, 0, i) + 1;
-	char *buf = allocate(size, 1);
-
-	make_format(buf, size, i);
-	put_text(out, buf, 8);
-	free(buf);
+	return !strcmp(event_system(nr), name);
 }
 
 static void put_system(FILE *out, const char *name)
 {
-	u32 nr = 0;
+	u32 nr_events = 0;
 
-	for (u32 i = 0; i < ARRAY_SIZE(events); i++)
-		nr += !strcmp(events[i].system, name);
+	for (u32 nr = 0; nr < NR_SCHED_EVENTS; nr++)
+		nr_events += is_of_system(nr, name);
 	fwrite(name, strlen(name) + 1, 1, out);
-	put(out, nr, 4);
-	for (u32 i = 0; i < ARRAY_SIZE(events); i++)
-		if (!strcmp(events[i].system, name))
-			put_format(out, i);
+	put(out, nr_events, 4);
+	for (u32 nr = 0; nr < NR_SCHED_EVENTS; nr++) {
+		char *text = is_of_system(nr, name) ? event_format_text(nr) : NULL;
+
+		if (text)
+			put_text(out, text, 8);
+		free(text);
+	}
 }
 
 static void put_formats(FILE *out, const struct trace *trace)

@@ -12,3 +12,10 @@ struct trace;
 struct trace *trace_new(struct sim *sim, bool decisions, char *about);
 /* Writes the recorded events to @path and frees @trace. */
 void trace_write(struct trace *trace, const char *path);
+
+/* --- event_format.c ------------------------------------------------------------------------ */
+
+/* The system of event @nr (enum sched_event_nr). */
+const char *event_system(u32 nr);
+/* The text of the file `format` of event @nr. The caller frees it. */
+char *event_format_text(u32 nr);

@@ -550,8 +550,8 @@ def judge(d: Row, t: Tunables) -> Verdict:
 
 
 def decisions(path: str | int, hz: int) -> Iterator[Row]:
-    """What run @path, a file or a descriptor, is of ("cpus", "hz"); then its decisions. A trace does not say @hz."""
-    if isinstance(path, int) or not path.endswith(".dat"):
+    """What run @path, a file or a descriptor, is of ("cpus", "hz"); then its decisions. A trace may not say @hz."""
+    if isinstance(path, int) or not path.endswith((".dat", ".bin")):
         with open(path, encoding="utf-8") as lines:
             head = json.loads(next(lines, "{}"))
             yield head

@@ -90,4 +90,4 @@ def test_a_pass_without_a_field_is_refused(busy):
     del row["imbalance"]
     busy.write_text("\n".join([*lines[:at], json.dumps(row), *lines[at + 1:]]) + "\n", encoding="utf-8")
     done = balancing(busy)
-    assert done.returncode == 2 and f"line {at + 1} is not whole" in done.stderr
+    assert done.returncode == 2 and f"line {at + 1} has no field imbalance" in done.stderr

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Decision files of the simulator and `fairground decisions`: both forms, filters, tables, counts, differences."""
+"""Decision files of the simulator and `fairground decisions`: their forms, filters, tables, counts, differences."""
 
 import collections
 import json
 import os
 import re
+import struct
 import subprocess
 import sys
 
@@ -13,11 +14,14 @@ import pytest
 from conftest import ROOT, policies
 
 sys.path.insert(0, os.path.join(ROOT, "tools"))
-from fairground import (balancing, class_decisions, decision_text, decisions, placements,  # noqa: E402
-                        quota_decisions)
-from fairground.decisions import Decision, Flag, difference, open_decisions, read  # noqa: E402
+from fairground import (balancing, class_decisions, decision_kinds, decision_text, decisions,  # noqa: E402
+                        fair_text, placements, quota_decisions)
+from fairground.decision_file import open_file  # noqa: E402
+from fairground.decisions import Decision, Flag, difference, read  # noqa: E402
 from fairground.image import PAGE_HEADER  # noqa: E402
+from fairground.tracefile import TraceFile  # noqa: E402
 
+FORMS = ("a.json", "a.dat", "a.bin")
 MIXED = ["--cpus", "2", "--time", "200ms", "bursts:n=3", "hogs:n=3", "hogs:nice=5", "groups:n=2,tasks=2", "forks"]
 
 
@@ -83,9 +87,16 @@ def rewritten(path, name, change):
 
 
 @pytest.mark.parametrize("sched", policies())
-def test_both_forms_hold_the_same_decisions(record, sched):
-    one, two = (by_cpu(record(name, "--sched", sched, *MIXED)) for name in ("a.json", "a.dat"))
-    assert one == two and set(one) == {0, 1}
+def test_all_forms_hold_the_same_decisions(record, sched):
+    """Of every kind, with all rows."""
+    words = ["--sched", sched, *MIXED, "bursts:policy=rr,prio=3", "periodic:policy=deadline,period=10ms,run=1ms",
+             "group:name=q,quota=3ms,period=20ms", "hogs:n=2,group=q"]
+    paths = [record(name, *words) for name in FORMS]
+    found = [sorted(decision_kinds.read(path), key=lambda d: (d.time, d.cpu, d.kind, d.pid)) for path in paths]
+    assert found[0] == found[1] == found[2]
+    assert {type(d) for d in found[0]} == set(decision_kinds.FAMILIES)
+    one = by_cpu(paths[2])
+    assert one == by_cpu(paths[0]) == by_cpu(paths[1]) and set(one) == {0, 1}
     every = [d for cpu in one.values() for d in cpu]
     assert {d.kind for d in every} == set(decisions.KINDS) and {d.policy for d in every} == {sched.replace("-", "_")}
     assert all(d.complete and d.rule in decisions.tree_names("RULE") for d in every)
@@ -95,7 +106,32 @@ def test_both_forms_hold_the_same_decisions(record, sched):
 def test_rows_are_those_of_the_file(record):
     path = record("a.json")
     assert list(decisions.as_rows(path)) == rows_of(path)
+    head, *rows = decisions.as_rows(record("a.bin"))
+    assert rows == rows_of(path)[1:] and head == {**rows_of(path)[0], "command": head["command"]}
     assert sum(1 for _ in decisions.as_rows(record("a.dat"))) == len(rows_of(path))
+
+
+def test_the_compact_form_is_the_records_own_bytes(record):
+    """After the head: the time, and the event as the scheduler made it, with no byte that is not told of."""
+    path = record("a.bin")
+    with open(path, "rb") as f:
+        data = f.read()
+    size = int.from_bytes(data[12:16], "little")
+    assert data[:12] == b"FGDECIDE\1\0\0\0" and size % 8 == 0
+    assert {"schema", "sched", "commit", "topology", "cpus", "hz", "seed"} <= set(
+        json.loads(data[16:16 + size].split(b"\n")[0]))
+    at, kinds, covered = 16 + size, collections.Counter(), {}
+    file = open_file(path)
+    for event in (e for name, e in file._formats.items()):
+        covered[event.id] = {at for f in event.fields for at in range(f.offset, f.offset + f.size)}
+    while at < len(data) - 16:
+        _, kind, length, cpu = struct.unpack_from("<QHHI", data, at)
+        assert covered[kind] == set(range(length)) and length % 4 == 0 and cpu < 2
+        kinds[kind] += 1
+        at += 8 + length
+    assert struct.unpack_from("<QHHI", data, at) == (kinds.total(), 0, 8, 0) and len(kinds) > 10
+    assert kinds[400] == sum(len(d.candidates) for d in read(path))
+    assert len(data) < os.path.getsize(record("a.json"))
 
 
 def test_the_reader_knows_every_field_and_flag():
@@ -122,6 +158,33 @@ def test_virtual_times_wrap():
     assert difference(2**63, 0) == -2**63 and difference(7, 7) == 0
 
 
+@pytest.mark.parametrize("sched", ["cfs", "fdl"])
+def test_the_form_of_the_tree_follows_from_depths(record, sched):
+    """Each node is where search in a binary tree ends, and no path is more than twice as long as another."""
+    path = record("a.json", "--sched", sched, "--cpus", "1", "--time", "200ms", "hogs:n=30", "bursts:n=20")
+    largest = 0
+    for d in read(path):
+        tree = decisions.links(d)
+        nodes = [i for i, c in enumerate(d.candidates) if c.depth]
+        for i in nodes:
+            parent, left, right = tree[i]
+            assert (parent < 0) == (d.candidates[i].depth == 1)
+            assert left < 0 or left < i and tree[left].parent == i
+            assert right < 0 or right > i and tree[right].parent == i
+        leaves = [d.candidates[i].depth for i in nodes if -1 in tree[i][1:]]
+        assert not leaves or max(leaves) <= 2 * min(leaves)
+        largest = max(largest, len(nodes))
+    assert largest >= 29
+
+
+def test_the_path_of_a_group_follows_from_decisions(record, rtapp):
+    path = record("a.json", "--cpus", "1", "--time", "100ms", rtapp({"tasks": {
+        "deep": {"loop": -1, "run": 1000, "taskgroup": "/one/two/three"}, "flat": {"loop": -1, "run": 1000}}}))
+    out = "\n".join(lines(path, "--full", "--kind", "pick", "--from", "50ms", "--limit", "30"))
+    assert all(f"queue of the group {group}\n" in out for group in ("/one", "/one/two", "/one/two/three"))
+    assert decisions.Groups().path(0) == "/" and decisions.Groups().path(7) == "/group 7"
+
+
 def decision(**values):
     fields = dict.fromkeys(decisions.FIELDS, 0) | {"policy": "cfs", "rule": "slice", "comm": "a", "pid": 1} | values
     return Decision(time=0, kind=fields.pop("kind", "pick"), candidates=fields.pop("candidates", ()), **fields)
@@ -133,8 +196,8 @@ def candidate(comm, vruntime, weight=1024):
 
 def test_the_table_counts_from_the_leftmost_across_the_wrap():
     d = decision(candidates=(candidate("a", 2**64 - 10**6), candidate("b", 3 * 10**6, 3072)), nr_rows=2)
-    assert decision_text.leftmost(d) == 2**64 - 10**6
-    rows = [line.split()[-2:] for line in decision_text.table(d)[2:]]
+    assert fair_text.leftmost(d) == 2**64 - 10**6
+    rows = [line.split()[-2:] for line in fair_text.table(d)[2:]]
     assert rows == [["0.000000", "3.000000"], ["4.000000", "-1.000000"]]
 
 
@@ -153,13 +216,31 @@ def test_tables_are_those_of_explain(record, sim, sched):
     assert ours[2:2 + len(table)] == table and len(table) > 4
 
 
+def test_all_outputs_work_together(record, sim, tmp_path):
+    """--explain, --check, --trace and --decisions: the files are those of the run alone, as far as it goes."""
+    words = ["--time", "200ms", *MIXED[4:], "bursts:policy=rr,prio=3"]
+    trace, path = str(tmp_path / "t.dat"), str(tmp_path / "d.bin")
+    told = sim(f"--explain 100ms --explain-cpu 1 --check --cpus 2 --trace {trace} --decisions {path}", *words).out
+    assert told.index("picked: ") < told.index("read it with: trace-cmd report") < told.index("fairground decisions")
+    alone, both = record("a.bin", "--cpus", "2", *words), list(decision_kinds.read(path))
+    assert both == list(decision_kinds.read(alone))[:len(both)] and both[-1].time >= 100_000_000
+    assert both[-1].kind == "pick" and f"picked: {both[-1].subject}, because" in told
+    sim(f"--check --cpus 2 --trace {trace}.2 --decisions {path}", *words)
+    assert list(decision_kinds.read(path)) == list(decision_kinds.read(alone))
+    with_it, without = str(tmp_path / "with"), str(tmp_path / "without")
+    sim(f"--cpus 2 --trace {without}", *words)
+    sim(f"--cpus 2 --trace {with_it} --decisions {path}", *words)
+    events = [[(e.time, e.cpu, e.data) for e in TraceFile(name).events()] for name in (with_it, without, f"{trace}.2")]
+    assert events[0] == events[1] == events[2] and len(events[0]) > 100
+
+
 def test_a_line_for_each_decision(record):
     path = record("a.json")
-    every, printed = list(read(path)), lines(path)
-    assert len(printed) == len(every)
+    every, printed = list(decision_kinds.read(path)), lines(path)
+    assert len(printed) == len(every) and {"select", "balance"} < {d.kind for d in every}
     for d, line in zip(every, printed):
         assert line.split()[0] == f"{d.time // 10**6}.{d.time % 10**6:06}" and f"[{d.cpu:03}] {d.kind} " in line
-        assert d.subject in line and f" {d.rule}: {decisions.sentence(d.rule)}" in line
+        assert d.subject in line and f" {d.rule}: {decision_kinds.family(d).because(d)}" in line
 
 
 @pytest.mark.parametrize("words, wanted", [
@@ -172,21 +253,25 @@ def test_a_line_for_each_decision(record):
     ("--rule least_vruntime", lambda d: d.rule == "least_vruntime"),
     ("--policy cfs --group 1", lambda d: d.group == 1),
     ("--group 0 --limit 7", lambda d: d.group == 0),
+    ("--kind select", lambda d: d.kind == "select"),
+    ("--kind balance --cpu 1", lambda d: d.kind == "balance" and d.cpu == 1),
+    ("--rule idlest", lambda d: d.rule == "idlest"),
 ])
-@pytest.mark.parametrize("form", ["a.json", "a.dat"])
+@pytest.mark.parametrize("form", FORMS)
 def test_filters(record, words, wanted, form):
     path = record(form)
     limit = 7 if "--limit" in words else None
-    expected = [decision_text.line(d) for d in read(path) if wanted(d)][:limit]
+    every = list(decision_kinds.read(path))
+    expected = [decision_text.line(d) for d in every if wanted(d)][:limit]
     assert lines(path, *words.split()) == expected
-    assert 0 < len(expected) < sum(1 for _ in read(path))
+    assert 0 < len(expected) < len(every)
 
 
 def test_statistics_add_up(record):
     path = record("a.json")
-    every = list(read(path))
+    every = list(decision_kinds.read(path))
     *rows, total = (line.split() for line in lines(path, "--stats")[1:])
-    counted = collections.Counter((d.policy, d.kind, d.rule) for d in every)
+    counted = collections.Counter((d.policy or "-", d.kind, d.rule) for d in every)
     assert {tuple(row[:3]): int(row[3]) for row in rows} == counted
     assert int(total[1]) == len(every) == sum(int(row[3]) for row in rows)
     assert sum(int(row[4]) for row in rows) == sum(d.answer for d in every) == int(total[2])
@@ -198,12 +283,51 @@ def test_statistics_add_up(record):
 # --- differences ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kinds", [[], ["--kinds", ",".join(decisions.KINDS)]])
-def test_a_run_does_not_differ_from_itself(record, kinds):
-    """The two forms of one run, too."""
-    status, out, err = fairground("--diff", record("a.json"), record("a.dat"), *kinds)
-    wanted = [d for d in read(record("a.json")) if kinds or d.kind == "pick"]
+@pytest.mark.parametrize("kinds", [[], ["--kinds", "all"]])
+@pytest.mark.parametrize("form", FORMS[1:])
+def test_a_run_does_not_differ_from_itself(record, kinds, form):
+    """The forms of one run do not, either."""
+    status, out, err = fairground("--diff", record("a.json"), record(form), *kinds)
+    wanted = [d for d in decision_kinds.read(record("a.json")) if kinds or d.kind == "pick"]
     assert (status, err) == (0, "") and out.endswith(f"\nno difference: {len(wanted)} decisions agree\n")
+
+
+# A kind, of which line, and how one of them is changed.
+CHANGED = [
+    ("pick", "pick", {"rule": "nominated"}), ("preempt", "preempt", {"answer": 7}), ("tick", "tick", {"answer": 9}),
+    ("place", "place", {"comm": "other", "pid": 999}), ("charge", "charge", {"rule": "sleeps"}),
+    ("leave", "leave", {"subject_group": 77}), ("select", "select", {"chosen": 9}), ("select", "select", {"aim": "?"}),
+    ("balance", "balance", {"outcome": "pinned"}), ("balance", "balance", {"rule": "misfit"}),
+    ("enter", "class", {"rule": "arrives_moved"}), ("push", "class", {"to": 9}),
+    ("throttle", "quota", {"rule": "covered"}), ("refill", "pool", {"nr_waiting": 99}),
+]
+
+
+@pytest.mark.parametrize("kind, of, change", CHANGED)
+def test_every_kind_is_compared(record, kind, of, change):
+    """One decision in the middle of the second run is another one: exactly that is found, with both sides."""
+    path = record("a.json", *MIXED, "bursts:n=2,policy=rr,prio=3", "bursts:n=3,run=2ms,sleep=9ms,policy=fifo",
+                  "group:name=q,quota=3ms,period=20ms", "hogs:n=2,group=q")
+    rows = rows_of(path, others=True)
+    matching = [row for row in rows[1:] if row["kind"] == of and row.get("act", kind) == kind]
+    row = matching[len(matching) // 2]
+    cpu = row["waker"] if of == "select" else row["cpu"]
+    row.update(change if set(change) != {"answer"} else {"answer": 1 - row["answer"]})
+    with open(path + ".changed", "w", encoding="utf-8") as f:
+        f.writelines(json.dumps(row) + "\n" for row in rows)
+    status, out, err = fairground("--diff", path, path + ".changed", "--kinds", "all")
+    assert (status, err) == (1, "") and f"first difference: on CPU {cpu}, after" in out
+    time = f"{row['time'] // 10**6}.{row['time'] % 10**6:06} ms, {kind}"
+    assert f"A: {time}" in out and f"| B: {time}" in out
+    assert re.search(r"^A: .*\nB: ", out.splitlines(keepends=True)[-2] + out.splitlines()[-1])
+
+
+def test_kinds_that_one_run_has_only_are_told(record):
+    path = record("a.json")
+    few = rewritten(path, "b.json", lambda rows: rows.__setitem__(
+        slice(None), [r for r in rows if r.get("kind") not in ("tick", "charge")]))
+    status, out, _ = fairground("--diff", path, few, "--kinds", "all")
+    assert status == 0 and "because only one of the runs has them: tick, charge, select, balance" in out
 
 
 def test_two_policies_differ(record):
@@ -211,7 +335,7 @@ def test_two_policies_differ(record):
     runs = ["--time", "100ms", "hogs:n=1", "hogs:n=1,nice=5"]
     a, b = record("a.json", "--sched", "cfs", *runs), record("b.json", "--sched", "eevdf", *runs)
     status, out, _ = fairground("--diff", a, b)
-    assert status == 1 and "not the rule, because the policies differ" in out
+    assert status == 1 and "not the rules of fair policies, because the policies differ" in out
     agreed = int(re.search(r"first difference: on CPU 0, after (\d+) equal", out)[1])
     picks = [[d for d in read(path) if d.kind == "pick"] for path in (a, b)]
     assert [d.subject for d in picks[0][:agreed]] == [d.subject for d in picks[1][:agreed]]
@@ -281,6 +405,43 @@ def test_json_that_is_cut_off(record, size, message):
     whole = record("b.json")
     assert message in complaint(cut(path, size))
     assert message in complaint("--diff", whole, path) and path in complaint("--diff", whole, path)
+
+
+@pytest.mark.parametrize("size", [8, 15, 16, 500, 20_000, 60_000, -1, -8, -16, -5000])
+def test_the_compact_form_that_is_cut_off(record, size):
+    path = cut(record("a.bin"), size)
+    assert complaint(path) == f"{path}: the file is cut off"
+    assert complaint("--diff", record("b.bin"), path) == f"{path}: the file is cut off"
+
+
+@pytest.mark.parametrize("place, new, message", [
+    (8, b"\2", "the file has version 2 of this form, this tool reads 1: take both from one commit"),
+    (0, b"X", "this is not a file of decisions: lines of JSON, or a trace.dat, are expected"),
+    (16, b"X", "this is not a file of decisions: lines of JSON, or a trace.dat, are expected"),
+    (-16, b"\7", "the file is damaged"),
+])
+def test_the_compact_form_that_is_damaged(record, place, new, message):
+    path = record("a.bin")
+    with open(path, "r+b") as f:
+        f.seek(place, 2 if place < 0 else 0)
+        f.write(new)
+    assert complaint(path) == f"{path}: {message}"
+
+
+@pytest.mark.parametrize("old, new, message", [
+    (b"fairground-decisions/2", b"fairground-decisions/9", "the file has schema fairground-decisions/9, this tool"),
+    (b"field:u64 deadline;", b"field:u64 dead_lin;", "has no field deadline: the file is of another version"),
+    (b"ID: 401", b"ID: x01", "the file is damaged"),
+    (b"ID: 401", b"ID: 499", "the file is damaged"),
+])
+def test_the_compact_form_of_others(record, old, new, message):
+    path = record("a.bin")
+    with open(path, "rb") as f:
+        data = f.read()
+    assert old in data
+    with open(path, "wb") as f:
+        f.write(data.replace(old, new, 1) if b"dead" not in new else data.replace(old, new))
+    assert message in complaint(path)
 
 
 @pytest.mark.parametrize("size", [1, 9, 500, 20_000, -1, -5000])
@@ -355,9 +516,9 @@ def test_files_that_cannot_be_opened(tmp_path):
 
 
 @pytest.mark.parametrize("words, message", [
-    ("--kind zzz", "--kind zzz: There are charge, enter, fetch, give_back, leave, limit"),
+    ("--kind zzz", "--kind zzz: There are balance, charge, enter, fetch, give_back, leave, limit"),
     ("--kind pik", "--kind pik: is pick meant?"),
-    ("--rule least_vrun", "--rule least_vrun: is least_vruntime meant? There are arrives_absent"),
+    ("--rule least_vrun", "--rule least_vrun: is least_vruntime meant? There are aim_free"),
     ("--policy o1", "--policy o1: There are bore, bore_cfs, cfs, deadline, eevdf, fdl, fifo"),
     ("--from soon", "--from soon: a time such as 500ms or 1.5s is expected"),
     ("--to 7", "--to 7: a time such as"),
@@ -368,8 +529,11 @@ def test_files_that_cannot_be_opened(tmp_path):
     ("--cpu 7", "no decision matches; there are"),
     ("--task nobody", "about burst, child, g0"),
     ("--from 5s", "from 0.000 to"),
+    ("--kind push", "of kinds pick, preempt, tick, place, charge, leave, select, balance"),
+    ("--policy eevdf", "no decision matches; there are"),
+    ("--rule pinned", "--rule pinned: "),
 ])
-@pytest.mark.parametrize("form", ["a.json", "a.dat"])
+@pytest.mark.parametrize("form", FORMS)
 def test_filters_that_make_no_sense(record, words, message, form):
     assert message in complaint(record(form), *words.split())
 
@@ -379,6 +543,11 @@ def test_different_machines_are_not_compared(record):
     assert complaint("--diff", a, b) == f"the runs had different machines: {a} 2 CPUs, {b} 3 CPUs"
     two = record("c.json", "--topology", "2x1x1x1", "--time", "100ms", "hogs:n=4")
     assert "different machines" in complaint("--diff", a, two)
+    for form in FORMS:
+        one, two = record(form), record(f"b{form}", "--topology", "2x1x1x1", "--time", "100ms", "hogs:n=4")
+        assert f"different machines: {one} 2 CPUs, 1 node" in complaint("--diff", one, two)
+        slow = record(f"c{form}", "--hz", "100", *MIXED)
+        assert complaint("--diff", one, slow) == f"the runs had different machines: {one} HZ=250, {slow} HZ=100"
     assert "--stats has no meaning beside --diff" in complaint("--diff", a, a, "--stats")
     assert "no decision matches" in complaint("--diff", a, a, "--task", "nobody")
 
@@ -386,7 +555,7 @@ def test_different_machines_are_not_compared(record):
 def test_lost_events_end_a_comparison(record):
     """A page says that events before it were overwritten, as the kernel's rings do."""
     path, whole = record("a.dat"), record("b.dat")
-    file = open_decisions(path)
+    file = open_file(path)
     start, _ = file.trace._where[1]
     with open(path, "r+b") as f:
         f.seek(start)

@@ -87,8 +87,8 @@ def test_explain_names_the_earliest_deadline(sim):
 
 
 def test_explain_real_time_and_idle(sim):
-    assert "a real-time task goes before every fair one" in sim("--explain 100ms periodic hogs").out
-    assert "nothing is runnable here" in sim("--explain 101ms bursts:run=1ms,sleep=9ms").out
+    assert "because no task that is queued is more urgent" in sim("--explain 100ms periodic hogs").out
+    assert "because nobody is queued" in sim("--explain 101ms bursts:run=1ms,sleep=9ms").out
     assert "no decision from" in sim("--explain 5s hogs:n=1").out
 
 

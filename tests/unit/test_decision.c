@@ -109,6 +109,59 @@ static void a_pick_has_its_candidates_in_order(void **state)
 	machine_free(m);
 }
 
+/* The parent of row @at of @d in the tree, by order and depths alone; NULL: it is the root. */
+static const struct candidate *parent_by_depth(struct machine *m, const struct decision_record *d,
+					       unsigned at)
+{
+	const struct candidate *child = row(m, d, at), *before = NULL, *after = NULL;
+
+	for (unsigned i = at; i-- > 0 && !before;)
+		if (row(m, d, i)->depth && row(m, d, i)->depth < child->depth)
+			before = row(m, d, i);
+	for (unsigned i = at + 1; i < d->nr_rows && !after; i++)
+		if (row(m, d, i)->depth && row(m, d, i)->depth < child->depth)
+			after = row(m, d, i);
+	if (!before || (after && after->depth > before->depth))
+		return after;
+	return before;
+}
+
+static void the_form_of_the_tree_is_in_the_rows(void **state)
+{
+	struct task *t[40];
+	static const struct sched_cpu_desc cpu;
+	struct machine *m = machine_new_on(1, 250, &cpu, "cfs");
+	const struct decision_record *d;
+	unsigned nr = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(t); i++)
+		t[i] = spawn_nice(m, "t", (int)(i * 7 % 20));
+	record(m);
+	advance(m, MS);
+	sched_tick(m->s, 0); /* no switch follows, so nothing moves */
+	d = decision(m, EVENT_ID_sched_decision_tick, 0);
+	assert_int_equal(d->nr_rows, ARRAY_SIZE(t));
+	for (unsigned i = 0; i < ARRAY_SIZE(t); i++) {
+		const struct candidate *parent;
+		const struct rb_node *up;
+		unsigned at = 0;
+
+		while (row(m, d, at)->pid != t[i]->pid)
+			at++;
+		if (!row(m, d, at)->depth)
+			continue;
+		parent = parent_by_depth(m, d, at);
+		up = rb_parent(&t[i]->fair.node);
+		assert_int_equal(up != NULL, parent != NULL);
+		if (parent)
+			assert_int_equal(parent->pid, task_of(entity_of(up))->pid);
+		nr++;
+	}
+	assert_int_equal(nr, ARRAY_SIZE(t) - 1);
+	machine_free(m);
+}
+
 static void the_charge_before_it_says_what_changed(void **state)
 {
 	struct task *t[3];
@@ -282,6 +335,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(off_there_is_no_record),
 		cmocka_unit_test(a_pick_has_its_candidates_in_order),
+		cmocka_unit_test(the_form_of_the_tree_is_in_the_rows),
 		cmocka_unit_test(the_charge_before_it_says_what_changed),
 		cmocka_unit_test(eevdf_says_which_of_its_rules_decided),
 		cmocka_unit_test(a_wakeup_is_placed_and_compared),

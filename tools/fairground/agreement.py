@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 from . import simulator
 from .calibrate import calibrate
 from .decisions import Decision as Record
-from .decisions import open_decisions
+from .decisions import read
 from .image import TraceError, event_values
 from .latency import latencies
 from .machine import commit
@@ -137,7 +137,7 @@ def decisions(path: str, role_of: Callable[[Record], str], cpus: list[int], star
     Tasks without a role are left out; so is the return from one of them, and a pick of the task that runs already.
     """
     found: Decisions = {cpu: [] for cpu in cpus}
-    for pick in open_decisions(path):
+    for pick in read(path):
         if pick.kind == "pick" and pick.cpu in found and start <= pick.time < end:
             role = role_of(pick)
             of_cpu = found[pick.cpu]

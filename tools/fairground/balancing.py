@@ -9,12 +9,14 @@ import argparse
 import enum
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .decision_filter import known
-from .decision_rows import Shape, read_rows, shares, show, wanted
+from .decision_file import Row, Shape, open_file
 from .decision_rows import options as common_options
+from .decision_rows import shares, show, wanted
 from .decisions import tree_names
+from .option_values import known
 
 
 class RunqueueFlag(enum.IntFlag):
@@ -120,7 +122,8 @@ class Task(NamedTuple):
         return bool(self.flags & flag)
 
 
-class Pass(NamedTuple):
+@dataclass(slots=True)
+class Pass:
     """A balancing pass, or a round of it. decision.def explains the numbers."""
 
     time: int
@@ -158,6 +161,22 @@ class Pass(NamedTuple):
     nr_migrate: int
     hot_ns: int
 
+    kind, policy, comm = "balance", "", ""
+    group = subject_group = pid = 0
+
+    @property
+    def answer(self) -> int:
+        """Did tasks move?"""
+        return int(self.outcome == "moved")
+
+    @property
+    def candidates(self) -> tuple[Task, ...]:
+        return self.tasks
+
+    @property
+    def subject(self) -> str:
+        return f"{self.level}, {IDLENESS.get(self.idleness, self.idleness)}"
+
     @property
     def level(self) -> str:
         """The name of the domain's level, as in /sys/kernel/debug/sched/domains."""
@@ -174,28 +193,42 @@ class Pass(NamedTuple):
                                                                            self.nr_tasks)
 
 
-FIELDS = Pass._fields[4:]
-SHAPE = Shape("balance", FIELDS, {"runqueues": ("runqueue", Runqueue), "parts": ("part", Part),
-                                  "tasks": ("movable", Task)})
+FIELDS = tuple(Pass.__dataclass_fields__)[4:]
+SHAPES = (Shape("balance", FIELDS, ("idleness", "rule", "outcome", "amount"),
+                {"runqueues": Row("runqueue", Runqueue), "parts": Row("part", Part), "tasks": Row("movable", Task)},
+                lambda time, _, rows, values: Pass(time, rows[0], rows[1], rows[2], *values)),)
 IDLENESS = {"idle": "idle", "busy": "busy", "newly_idle": "newly idle"}
 
 
 def read(path: str) -> Iterator[Pass]:
     """Every Pass of the file @path. Raises DecisionError if it is no good file of decisions."""
-    for time, rows, values in read_rows(path, SHAPE):
-        yield Pass(time, rows["runqueues"], rows["parts"], rows["tasks"], *values)
+    yield from open_file(path).records(SHAPES)
 
 
 # --- text -------------------------------------------------------------------------------------------
 
 
-def line(p: Pass) -> str:
-    where = f"CPU {p.cpu} ({IDLENESS.get(p.idleness, p.idleness)}, {p.level})"
-    text = f"{p.time / 1e6:14.6f}  {where:<24} {tree_names('OUTCOME').get(p.outcome, p.outcome)}"
+def answer(p: Pass) -> str:
+    """The answer in words: the outcome, and what was to be moved."""
+    text = tree_names("OUTCOME").get(p.outcome, p.outcome)
     if p.imbalance:
         unit = "task" if p.amount == "tasks" and p.imbalance == 1 else p.amount
         text += f" ({p.imbalance} {unit} from CPU {p.source if p.source >= 0 else '-'})"
-    return f"{text} because {tree_names('BALANCE').get(p.rule, p.rule)}"
+    return text
+
+
+def because(p: Pass) -> str:
+    """Why tasks should move, or should not."""
+    return tree_names("BALANCE").get(p.rule, p.rule)
+
+
+def conclusion(p: Pass) -> str:
+    return f"for CPU {p.cpu}: {answer(p)}, because {because(p)}."
+
+
+def line(p: Pass) -> str:
+    where = f"CPU {p.cpu} ({IDLENESS.get(p.idleness, p.idleness)}, {p.level})"
+    return f"{p.time / 1e6:14.6f}  {where:<24} {answer(p)} because {because(p)}"
 
 
 def _rows(header: str, rows: Iterable[str]) -> Iterator[str]:

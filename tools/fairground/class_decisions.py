@@ -8,16 +8,13 @@ schedsim --decisions, or a trace.dat (docs/decisions.md).
         print(decision.time, decision.kind, decision.subject, decision.rule)
 """
 
-import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from .decisions import (CLASS, DAMAGE, LEVEL, PREFIX, SYSTEM, TASK, DecisionError, Flag, label, open_decisions,
-                        symbols, tree_names)
-from .image import TraceError
-from .records import decoder, text_of
-from .tracefile import TraceFile
+from .decision_file import Row, Shape, open_file
+from .decisions import Flag, label, tree_names
 
 MS = 1_000_000
 NO_REAL_TIME = 100  # the priority of a CPU without a real-time task that can run
@@ -104,62 +101,15 @@ class ClassDecision:
 
 
 FIELDS = ("act", *list(ClassDecision.__dataclass_fields__)[4:])
-NAMED = {"act": "ACT", "policy": "POLICY", "rule": "REASON"}
+SHAPES = (Shape("class", FIELDS, ("act", "policy", "rule", "comm"),
+                {"tasks": Row("task", Task), "cpus": Row("level", Level)},
+                lambda time, _, rows, values: ClassDecision(time, rows[0], rows[1], *values)),)
 KINDS = tuple(tree_names("ACT"))
 
 
-# --- reading ------------------------------------------------------------------------------------------------------
-
-
-def _from_json(path: str) -> Iterator[ClassDecision]:
-    with open(path, "rb") as f:
-        for number, line in enumerate(f, 1):
-            try:
-                row = json.loads(line)
-                if row.get("kind") == CLASS.removeprefix(PREFIX):
-                    yield of_row(row)
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                raise DecisionError(f"line {number} is not a decision") from error
-
-
-def of_row(row: dict[str, Any]) -> ClassDecision:
-    """The decision that a line of JSON has. Raises KeyError if a field is missing."""
-    tasks = tuple(Task._make(task[name] for name in Task._fields) for task in row["tasks"])
-    cpus = tuple(Level._make(cpu[name] for name in Level._fields) for cpu in row["cpus"])
-    return ClassDecision(row["time"], tasks, cpus, *(row[name] for name in FIELDS))
-
-
-def _from_trace(trace: TraceFile) -> Iterator[ClassDecision]:
-    formats = {f.name: f for f in trace.formats.values() if f.system == SYSTEM}
-    if not {CLASS, TASK, LEVEL} <= set(formats):
-        return
-    record, task = decoder(formats[CLASS], FIELDS), decoder(formats[TASK], Task._fields)
-    level = decoder(formats[LEVEL], Level._fields)
-    names = {FIELDS.index(name): symbols(formats[CLASS], name) for name in NAMED}
-    comm = FIELDS.index("comm")
-    tasks: dict[int, list[Task]] = {}
-    levels: dict[int, list[Level]] = {}
-    for event in trace.events({CLASS, TASK, LEVEL}):
-        if event.format.name == TASK:
-            name, *numbers = task(event.data)
-            tasks.setdefault(event.cpu, []).append(Task(text_of(name), *numbers))
-        elif event.format.name == LEVEL:
-            levels.setdefault(event.cpu, []).append(Level._make(level(event.data)))
-        else:
-            values = list(record(event.data))
-            values[comm] = text_of(values[comm])
-            for place, known in names.items():
-                values[place] = known.get(values[place], str(values[place]))
-            yield ClassDecision(event.time, tuple(tasks.pop(event.cpu, ())), tuple(levels.pop(event.cpu, ())), *values)
-
-
-def read(path: str) -> Iterator[ClassDecision]:
+def read(path: str | os.PathLike[str]) -> Iterator[ClassDecision]:
     """Every ClassDecision of the file @path. Raises DecisionError if it is no good file of decisions."""
-    trace = open_decisions(path).trace
-    try:
-        yield from _from_trace(trace) if trace else _from_json(path)
-    except (TraceError, *DAMAGE) as error:
-        raise DecisionError(f"the file is damaged: {error}") from error
+    yield from open_file(path).records(SHAPES)
 
 
 # --- text ---------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from .decisions import DecisionError, DecisionFile, open_decisions
+from .decision_file import DecisionError, DecisionFile, open_file
 from .forms import chrome, perfetto, table
 from .image import TraceError
 from .settings import UsageError
@@ -55,7 +55,7 @@ def open_sources(path: str) -> Sources:
         found.trace = TraceFile(path)
     except TraceError as no_trace:
         try:
-            found.decisions = open_decisions(path)
+            found.decisions = open_file(path)
             return found
         except DecisionError as error:
             raise TraceError(f"{path}: {no_trace}; nor does it hold decisions: {error}") from error
@@ -64,7 +64,7 @@ def open_sources(path: str) -> Sources:
     names = {f.name for f in found.trace.formats.values()}
     try:
         found.timeline = Timeline(path) if {"sched_switch", "sched_wakeup"} <= names else None
-        found.decisions = open_decisions(path) if "sched_decision_candidate" in names else None
+        found.decisions = open_file(path) if "sched_decision_candidate" in names else None
     except (TraceError, DecisionError) as error:
         raise TraceError(f"{path}: {error}") from error
     return found

@@ -2,44 +2,13 @@
 """Which decisions of a file are wanted: by time, CPU, task, kind, policy, rule and group."""
 
 import argparse
-import re
-from collections.abc import Collection, Sequence
-from decimal import Decimal
+from collections.abc import Sequence
 
-from . import class_decisions, quota_decisions
-from .class_decisions import ClassDecision
-from .decisions import KINDS as FAIR_KINDS
-from .decisions import Decision, DecisionFile
+from .decision_file import DecisionFile
+from .decision_kinds import KINDS, Record, family, policies, rules
 from .latency import parse_cpus
-from .names import nearest
-from .quota_decisions import QuotaDecision
+from .option_values import known, parse_time
 from .settings import UsageError
-
-KINDS = tuple(dict.fromkeys((*FAIR_KINDS, *class_decisions.KINDS, *quota_decisions.KINDS)))
-
-UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
-
-
-def parse_time(option: str, text: str | None) -> int | None:
-    """The ns of a text such as "500ms" or "1.5s"."""
-    if text is None:
-        return None
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)(ns|us|ms|s)", text)
-    if not match:
-        raise UsageError(f"{option} {text}: a time such as 500ms or 1.5s is expected")
-    return int(Decimal(match[1]) * UNITS[match[2]])
-
-
-def known(option: str, given: Sequence[str] | None, names: Collection[str]) -> set[str] | None:
-    """The names given, each of them one of @names."""
-    if not given:
-        return None
-    for name in given:
-        if name not in names:
-            meant = nearest(name, names)
-            raise UsageError(f"{option} {name}: " + (f"is {meant} meant? " if meant else "")
-                             + f"There are {', '.join(sorted(names))}")
-    return set(given)
 
 
 def _numbers(option: str, given: Sequence[str] | None) -> set[int] | None:
@@ -61,15 +30,15 @@ class Filter:
             raise UsageError(f"--to {arguments.end}: this is before --from {arguments.start}")
         self.tasks: set[str] | None = set(arguments.task) if arguments.task else None
         self.groups = _numbers("--group", arguments.group)
-        self.kinds = known("--kind", arguments.kind or kinds, KINDS)
-        self.rules = known("--rule", arguments.rule, set().union(*(f.rules() for f in files)))
-        policies = [name.replace("-", "_") for name in arguments.policy or ()]
-        self.policies = known("--policy", policies, set().union(*(f.policies() for f in files)))
+        self.kinds = None if arguments.kind == ["all"] else known("--kind", arguments.kind or kinds, KINDS)
+        self.rules = known("--rule", arguments.rule, set().union(*map(rules, files)))
+        given = [name.replace("-", "_") for name in arguments.policy or ()]
+        self.policies = known("--policy", given, set().union(*map(policies, files)))
 
     def _is_named(self, comm: str, pid: int) -> bool:
         return self.tasks is not None and (comm in self.tasks or pid > 0 and str(pid) in self.tasks)
 
-    def accepts(self, d: Decision | ClassDecision | QuotaDecision, candidates: bool = True) -> bool:
+    def accepts(self, d: Record, candidates: bool = True) -> bool:
         """Is the decision wanted? A task is looked for in its subject, and in its @candidates if that is true."""
         for wanted, value in ((self.kinds, d.kind), (self.rules, d.rule), (self.policies, d.policy)):
             if wanted is not None and value not in wanted:
@@ -88,7 +57,8 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--to", dest="end", metavar="TIME", help="not after, for example 1.5s")
     parser.add_argument("--task", action="append", metavar="NAME|PID", help="the subject or a candidate")
     parser.add_argument("--kind", "--kinds", action="extend", type=lambda text: text.split(","), metavar="KIND,...",
-                        help=f"{', '.join(KINDS)}; --diff compares picks unless told otherwise")
+                        help=f"{', '.join(KINDS)}; --diff compares picks unless told otherwise, with `all` all "
+                             "kinds that both runs have")
     parser.add_argument("--policy", action="append", metavar="NAME", help="decisions of this policy")
     parser.add_argument("--rule", action="append", metavar="NAME", help="decided by this rule")
     parser.add_argument("--group", action="append", metavar="NUMBER",
@@ -104,8 +74,11 @@ class Seen:
         self.names: set[str] = set()
         self.kinds: set[str] = set()
         self.first = self.last = -1
+        self.nr = self.incomplete = 0
 
-    def add(self, d: Decision | ClassDecision | QuotaDecision) -> None:
+    def add(self, d: Record) -> None:
+        self.nr += 1
+        self.incomplete += not family(d).whole(d)
         self.cpus.add(d.cpu)
         self.groups.add(d.group)
         self.kinds.add(d.kind)
@@ -121,6 +94,15 @@ class Seen:
         return (f"from {self.first / 1e6:.3f} to {self.last / 1e6:.3f} ms, on CPUs {_ranges(self.cpus)}, "
                 f"of kinds {', '.join(k for k in KINDS if k in self.kinds)}, in groups {_ranges(self.groups)}, "
                 f"about {', '.join(names[:12])}{more}")
+
+    def missing(self, file: DecisionFile) -> str:
+        """What is known to be missing in the file, "" if nothing."""
+        parts = []
+        if file.lost:
+            parts.append(f"{file.lost} events were lost before they could be saved")
+        if self.incomplete:
+            parts.append(f"{self.incomplete} of {self.nr} decisions lack candidates")
+        return " and ".join(parts)
 
 
 def _ranges(numbers: set[int]) -> str:

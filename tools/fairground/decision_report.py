@@ -5,20 +5,17 @@ Nothing is printed before the whole file is known to be good, so a bad file give
 """
 
 import argparse
-import heapq
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
-from operator import attrgetter
 from typing import Any
 
-from . import class_decisions, decision_filter, decision_text, quota_decisions
-from .class_decisions import ClassDecision
-from .decision_diff import NOTHING, Comparison, Run, missing
+from . import decision_filter, decision_text
+from .decision_diff import NOTHING, Comparison, Run
+from .decision_file import DecisionError, DecisionFile, open_file
 from .decision_filter import Filter, Seen
-from .decisions import Decision, DecisionError, DecisionFile, open_decisions
-from .quota_decisions import QuotaDecision
+from .decision_kinds import SHAPES
+from .decisions import Decision, Groups
 from .settings import UsageError
 
 IN_MEMORY = 1 << 24  # more text waits in a file
@@ -43,38 +40,34 @@ def _limit(text: str | None) -> int | None:
 
 def _open(path: str) -> DecisionFile:
     try:
-        return open_decisions(path)
+        return open_file(path)
     except DecisionError as error:
         raise DecisionError(f"{path}: {error}") from error
-
-
-def _all(path: str, file: DecisionFile) -> Iterable[Decision | ClassDecision | QuotaDecision]:
-    """The decisions of fair policies, of the other classes and about quotas, by time."""
-    every: tuple[Iterator[Decision | ClassDecision | QuotaDecision], ...] = (
-        iter(file), class_decisions.read(path), quota_decisions.read(path))
-    return heapq.merge(*every, key=attrgetter("time"))
 
 
 def _show(path: str, arguments: argparse.Namespace) -> None:
     """Print the decisions of the file @path, or their statistics."""
     file, limit = _open(path), _limit(arguments.limit)
-    wanted, seen, statistics, matches, nr = Filter(arguments, file), Seen(), decision_text.Statistics(), 0, 0
+    wanted, seen, statistics, matches = Filter(arguments, file), Seen(), decision_text.Statistics(), 0
+    groups = Groups()
     with tempfile.SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8") as out:
-        for d in _all(path, file):
-            nr += 1
+        for d in file.records(SHAPES):
             seen.add(d)
+            if isinstance(d, Decision):
+                groups.add(d)
             if not wanted.accepts(d):
                 continue
             statistics.add(d)
             if not arguments.stats:
-                out.write("\n".join(decision_text.full(d) if arguments.full else [decision_text.line(d)]) + "\n")
+                told = decision_text.full(d, groups.path(d.group)) if arguments.full else [decision_text.line(d)]
+                out.write("\n".join(told) + "\n")
             matches += 1
             if matches == limit:
                 break
-        if not nr:
+        if not seen.nr:
             raise DecisionError(NOTHING)
         if not matches:
-            raise DecisionError(f"no decision matches; there are {nr} {seen.text}")
+            raise DecisionError(f"no decision matches; there are {seen.nr} {seen.text}")
         if arguments.stats:
             out.write("\n".join(statistics.table()) + "\n")
         out.seek(0)
@@ -82,7 +75,7 @@ def _show(path: str, arguments: argparse.Namespace) -> None:
             sys.stdout.write(text)
     sys.stdout.flush()
     unknown = f"{file.unknown} decisions are of a kind that this tool does not know" if file.unknown else ""
-    for what in filter(None, (missing(file), unknown)):
+    for what in filter(None, (seen.missing(file), unknown)):
         print(f"fairground: {path}: {what}", file=sys.stderr)
 
 

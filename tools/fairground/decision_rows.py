@@ -1,97 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Records that come with rows, in either form of a file of decisions: placements.py and balancing.py read them.
-
-A record is a line of JSON that has lists of rows; in a trace.dat the rows are events of their own, before the record
-and on its CPU. A NamedTuple names the fields of a row, in the order of decision.def.
-"""
+"""What the commands `fairground placements` and `fairground balancing` share: options, filters, counts."""
 
 import argparse
-import json
 import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
-from .decision_filter import known, parse_time
-from .decisions import DAMAGE, PREFIX, SYSTEM, TEXTS, DecisionError, open_decisions, symbols
-from .image import Format, TraceError
-from .records import decoder, text_of
+from .decision_file import DecisionError
+from .option_values import known, parse_time
 from .settings import UsageError
-from .tracefile import TraceFile
-
-Rows = dict[str, tuple[Any, ...]]
-
-
-class Shape(NamedTuple):
-    """What a kind of record has."""
-
-    kind: str                                 # "select"
-    fields: Sequence[str]
-    lists: Mapping[str, tuple[str, Any]]      # {name of the list: (kind of its rows, their NamedTuple)}
-
-
-class _Reader:
-    """A function from the bytes of an event to the values of its fields, names for numbers that have some."""
-
-    def __init__(self, event: Format, fields: Sequence[str]) -> None:
-        self._decode = decoder(event, fields)
-        self._texts = [place for place, name in enumerate(fields) if name in TEXTS]
-        self._names = [(place, names) for place, name in enumerate(fields) if (names := symbols(event, name))]
-
-    def __call__(self, data: bytes) -> list[Any]:
-        values = list(self._decode(data))
-        for place in self._texts:
-            values[place] = text_of(values[place])
-        for place, names in self._names:
-            values[place] = names.get(values[place], str(values[place]))
-        return values
-
-
-def _from_json(path: str, shape: Shape) -> Iterator[tuple[int, Rows, Sequence[Any]]]:
-    with open(path, "rb") as f:
-        for number, line in enumerate(f, 1):
-            found = json.loads(line)
-            if found.get("kind") != shape.kind:
-                continue
-            try:
-                rows = {name: tuple(row._make(item[field] for field in row._fields) for item in found[name])
-                        for name, (_, row) in shape.lists.items()}
-                yield found["time"], rows, [found[name] for name in shape.fields]
-            except (KeyError, TypeError) as error:
-                raise DecisionError(f"line {number} is not whole") from error
-
-
-def _from_trace(trace: TraceFile, shape: Shape) -> Iterator[tuple[int, Rows, Sequence[Any]]]:
-    formats = {f.name: f for f in trace.formats.values() if f.system == SYSTEM}
-    lists = {PREFIX + kind: (name, row) for name, (kind, row) in shape.lists.items()}
-    if not {PREFIX + shape.kind, *lists} <= set(formats):
-        return
-    readers = {event: _Reader(formats[event], row._fields) for event, (_, row) in lists.items()}
-    record = _Reader(formats[PREFIX + shape.kind], shape.fields)
-    pending: dict[int, Rows] = {}  # by the CPU that recorded them
-    for event in trace.events({PREFIX + shape.kind, *lists}):
-        rows = pending.setdefault(event.cpu, dict.fromkeys(shape.lists, ()))
-        if event.format.name in lists:
-            name, row = lists[event.format.name]
-            rows[name] += (row._make(readers[event.format.name](event.data)),)
-            continue
-        yield event.time, pending.pop(event.cpu), record(event.data)
-
-
-def read_rows(path: str, shape: Shape) -> Iterator[tuple[int, Rows, Sequence[Any]]]:
-    """(time, {list: rows}, values of the fields) of every record of the file @path.
-
-    Raises DecisionError if it is no good file of decisions.
-    """
-    trace = open_decisions(path).trace
-    try:
-        yield from _from_trace(trace, shape) if trace else _from_json(path, shape)
-    except (TraceError, *DAMAGE) as error:
-        raise DecisionError(f"the file is damaged: {error}") from error
-
-
-# --- a command that prints them -------------------------------------------------------------------------------------
 
 
 class Record(Protocol):

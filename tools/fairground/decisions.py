@@ -1,44 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Read decisions of the scheduler (sched/observe/decision.def): what a policy was asked, what it answered, and why.
-
-Two forms hold the same records: lines of JSON from `schedsim --decisions FILE`, and events of the system `decision` in
-a trace.dat of the kernel or the simulator. docs/decisions.md describes both. A trace.dat describes itself: fields, and
-the names of rules and policies, come from its formats.
+"""Decisions of fair policies (sched/observe/decision.def): what a policy was asked, what it answered, and why.
 
     for decision in read("run.json"):
         print(decision.time, decision.kind, decision.subject, decision.rule)
+
+decision_file.py reads the files; docs/decisions.md describes them.
 """
 
 import enum
-import json
 import os
 import pathlib
 import re
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from operator import itemgetter
 from typing import Any, NamedTuple
 
-from .expect import Missing
-from .image import Format, TraceError
-from .records import decoder, text_of
-from .tracefile import MAGIC, TraceFile
+from .decision_file import SCHEMA, Row, Shape, open_file
 
-SCHEMA = "fairground-decisions/2"
-SYSTEM, PREFIX, CANDIDATE = "decision", "sched_decision_", "sched_decision_candidate"
-TASK, LEVEL, CLASS = (PREFIX + name for name in ("task", "level", "class"))  # class_decisions.py
-QUOTA, POOL = PREFIX + "quota", PREFIX + "pool"  # quota_decisions.py
-OTHERS = {TASK, LEVEL, CLASS, QUOTA, POOL} | {
-    PREFIX + name for name in ("select", "cpu", "balance", "runqueue", "part", "movable")}
 KINDS = ("pick", "preempt", "tick", "place", "charge", "leave")
 LISTS = pathlib.Path(__file__).resolve().parents[2] / "sched" / "observe" / "rule.def"
 HALF, WHOLE = 1 << 63, 1 << 64
-
-
-class DecisionError(Exception):
-    """The file holds no decisions that this tool can read. The text is one sentence for the user."""
 
 
 class Flag(enum.IntFlag):
@@ -137,8 +119,8 @@ class Decision:
 
 
 FIELDS = tuple(f.name for f in fields(Decision))[3:]
-DAMAGE = (Missing, struct.error, ValueError)  # what reading a trace raises if its bytes make no sense
-TEXTS, CHOICES = ("comm",), ("policy", "rule")
+SHAPES = tuple(Shape(kind, FIELDS, ("comm", "policy", "rule"), {"candidates": Row("candidate", Candidate)},
+                     lambda time, kind, rows, values: Decision(time, kind, rows[0], *values)) for kind in KINDS)
 
 
 @lru_cache
@@ -153,217 +135,75 @@ def sentence(rule: str) -> str:
     return tree_names("RULE").get(rule, "")
 
 
-def _other_rules() -> set[str]:
-    """The rules of the classes above, and of quotas."""
-    return set(tree_names("REASON")) | set(tree_names("GRANT"))
+# --- what follows from records ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Provenance:
-    """What run a file tells about."""
+class Links(NamedTuple):
+    """Neighbours of a candidate in the tree of those that wait, as places among the candidates; -1: there is none."""
 
-    cpus: int
-    sched: str                 # the policy, if the file says it once for all
-    header: dict[str, Any]     # the first line of JSON; {} for a trace.dat
-
-    @property
-    def text(self) -> str:
-        parts = [self.sched, f"{self.cpus} CPU{'s' * (self.cpus != 1)}", str(self.header.get("command", ""))]
-        return ", ".join(part for part in parts if part)
+    parent: int
+    left: int
+    right: int
 
 
-class DecisionFile:
-    """A file of decisions. Iterating yields each Decision, and counts what is not whole."""
-
-    provenance: Provenance
-    lost = 0          # events that are known to be missing
-    total = 0         # decisions that were read by the last iteration,
-    incomplete = 0    # of these without some of their candidates
-    trace: TraceFile | None = None  # what the file is, if it is not JSON
-    unknown = 0       # decisions of a kind that this tool does not know; they are not yielded
-
-    def rules(self) -> set[str]:
-        """The rules that the file may name."""
-        return set(tree_names("RULE")) | _other_rules()
-
-    def policies(self) -> set[str]:
-        """The policies that the file may name."""
-        return set(tree_names("POLICY")) | {"quota"}
-
-    def _decisions(self) -> Iterator[Decision | None]:
-        raise NotImplementedError
-
-    def __iter__(self) -> Iterator[Decision]:
-        self.total = self.incomplete = self.unknown = 0
-        for decision in self._decisions():
-            if decision is None:
-                self.unknown += 1
-                continue
-            self.total += 1
-            self.incomplete += not decision.complete
-            yield decision
+def _parent(depths: list[int], at: int) -> tuple[int, bool]:
+    """(the place of the parent or -1, is it the left child?) of the node @at of a tree that lies in its order."""
+    before = next((i for i in range(at - 1, -1, -1) if depths[i] < depths[at]), -1)
+    after = next((i for i in range(at + 1, len(depths)) if depths[i] < depths[at]), -1)
+    for place, is_left in ((before, False), (after, True)):
+        if place >= 0 and depths[place] == depths[at] - 1:
+            return place, is_left
+    return -1, False
 
 
-# --- lines of JSON ------------------------------------------------------------------------------------------------
+def links(d: Decision) -> list[Links]:
+    """The links of each candidate. The order of a tree and the depths of its nodes leave one form that it can have.
 
-_record = itemgetter(*FIELDS)
-_row = itemgetter(*Candidate._fields)
-_numbers = itemgetter(*(name for name in ("time", *FIELDS) if name not in TEXTS + CHOICES))
-_texts = itemgetter("kind", *TEXTS, *CHOICES)
-_row_numbers = itemgetter(*(name for name in Candidate._fields if name not in TEXTS))
-ONLY_NUMBERS, ONLY_TEXTS = {int}, {str}
-
-
-class _JsonFile(DecisionFile):
-    """The form of schedsim --decisions."""
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path = path
-        with open(path, "rb") as f:
-            header = self._header(f.readline())
-            f.seek(-1, os.SEEK_END)
-            if f.read() != b"\n":
-                raise DecisionError("the file is cut off in the middle of a line")
-        cpus, sched = header.get("cpus"), header.get("sched")
-        if not isinstance(cpus, int) or not isinstance(sched, str):
-            raise DecisionError("its first line does not say how many CPUs, or what policy, the run had")
-        self.provenance = Provenance(cpus, sched, header)
-
-    @staticmethod
-    def _header(line: bytes) -> dict[str, Any]:
-        try:
-            header = json.loads(line)
-        except ValueError:
-            header = None
-        schema = header.get("schema") if isinstance(header, dict) else None
-        if not isinstance(schema, str) or not schema.startswith(SCHEMA.partition("/")[0] + "/"):
-            raise DecisionError("this is not a file of decisions: lines of JSON, or a trace.dat, are expected")
-        if schema != SCHEMA:
-            raise DecisionError(f"the file has schema {schema}, this tool reads {SCHEMA}: take both from one commit")
-        return dict(header)
-
-    def _decisions(self) -> Iterator[Decision | None]:
-        with open(self._path, "rb") as f:
-            f.readline()
-            for number, line in enumerate(f, 2):
-                try:
-                    row = json.loads(line)
-                    if PREFIX + row["kind"] not in OTHERS:
-                        yield self._decision(row)
-                except KeyError as error:
-                    raise DecisionError(f"line {number} has no field {error.args[0]}") from error
-                except (ValueError, TypeError) as error:
-                    raise DecisionError(f"line {number} is not a decision") from error
-
-    @staticmethod
-    def _decision(d: dict[str, Any]) -> Decision | None:
-        kind = d["kind"]
-        if kind not in KINDS:
-            return None
-        rows = d["candidates"]
-        if {*map(type, _numbers(d))} != ONLY_NUMBERS or {*map(type, _texts(d))} != ONLY_TEXTS:
-            raise TypeError
-        for row in rows:
-            if {*map(type, _row_numbers(row))} != ONLY_NUMBERS or not isinstance(row["comm"], str):
-                raise TypeError
-        return Decision(d["time"], kind, tuple(Candidate._make(_row(row)) for row in rows), *_record(d))
+    FDL's entities with a deadline have a tree of their own. Of a tree with more nodes than a record holds the first
+    ones are there, and some of these lack their parent or a child.
+    """
+    found = [[-1, -1, -1] for _ in d.candidates]
+    for due in (False, True):
+        nodes = [i for i, c in enumerate(d.candidates) if c.depth and c.has(Flag.DUE) == due]
+        depths = [d.candidates[i].depth for i in nodes]
+        for at, node in enumerate(nodes):
+            place, is_left = _parent(depths, at)
+            if place >= 0:
+                found[node][0] = nodes[place]
+                found[nodes[place]][1 if is_left else 2] = node
+    return [Links(*row) for row in found]
 
 
-# --- trace.dat ----------------------------------------------------------------------------------------------------
+class Groups:
+    """The tree of groups, from the decisions about the queues in which they compete."""
 
+    def __init__(self) -> None:
+        self._of: dict[int, tuple[int, str]] = {}  # by number: that of the group above it, and its own name
 
-def symbols(event: Format, field: str) -> dict[int, str]:
-    """{number: name} of the field, from the print format of @event."""
-    found = re.search(rf"__print_symbolic\(REC->{field},(.*?)\)", event.source, re.DOTALL)
-    pairs = re.findall(r'\{ *(\d+|0x[0-9a-f]+), *"([^"]*)" *\}', found[1] if found else "")
-    return {int(number, 16 if number.startswith("0x") else 10): name for number, name in pairs}
+    def add(self, d: Decision) -> None:
+        for group, comm in ((d.subject_group, d.comm), *((c.group, c.comm) for c in d.candidates)):
+            if group:
+                self._of[group] = d.group, comm
 
-
-class _Kind:
-    """How the records of one kind of decision are read."""
-
-    comm, policy, rule = (FIELDS.index(name) for name in ("comm", "policy", "rule"))
-
-    def __init__(self, event: Format) -> None:
-        self.name = event.name.removeprefix(PREFIX)
-        self.rules, self.policies = symbols(event, "rule"), symbols(event, "policy")
-        self._decode = decoder(event, FIELDS)
-
-    def decision(self, time: int, data: bytes, candidates: tuple[Candidate, ...]) -> Decision:
-        values = list(self._decode(data))
-        values[self.comm] = text_of(values[self.comm])
-        values[self.policy] = self.policies.get(values[self.policy], str(values[self.policy]))
-        values[self.rule] = self.rules.get(values[self.rule], str(values[self.rule]))
-        return Decision(time, self.name, candidates, *values)
-
-
-class _TraceDecisions(DecisionFile):
-    """The form of make trace EVENTS='decision:*', and of schedsim --decisions FILE.dat."""
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        try:
-            self.trace = trace = TraceFile(path)
-            self.lost = trace.lost()
-        except DAMAGE as error:
-            raise DecisionError("the trace is damaged") from error
-        formats = {f.name: f for f in trace.formats.values() if f.system == SYSTEM}
-        self._names = set(formats) - OTHERS
-        self._kinds = {PREFIX + kind: _Kind(formats[PREFIX + kind]) for kind in KINDS if PREFIX + kind in formats}
-        if not self._kinds or CANDIDATE not in formats:
-            raise DecisionError("the trace has no decisions: record it with EVENTS='decision:*'")
-        self._candidate = decoder(formats[CANDIDATE], Candidate._fields)
-        self.provenance = Provenance(trace.cpus, "", {})
-
-    def rules(self) -> set[str]:
-        return ({name for kind in self._kinds.values() for number, name in kind.rules.items() if number != 255}
-                | _other_rules())
-
-    def policies(self) -> set[str]:
-        return ({name for kind in self._kinds.values() for number, name in kind.policies.items() if number != 255}
-                | set(tree_names("POLICY")) | {"quota"})
-
-    def _decisions(self) -> Iterator[Decision | None]:
-        assert self.trace
-        pending: dict[int, list[Candidate]] = {}  # by the CPU that recorded them
-        try:
-            for event in self.trace.events(self._names):
-                name = event.format.name
-                if name == CANDIDATE:
-                    comm, *numbers = self._candidate(event.data)
-                    pending.setdefault(event.cpu, []).append(Candidate(text_of(comm), *numbers))
-                    continue
-                kind, rows = self._kinds.get(name), pending.pop(event.cpu, [])
-                yield kind.decision(event.time, event.data, tuple(rows)) if kind else None
-        except DAMAGE as error:
-            raise DecisionError("the trace is damaged") from error
-
-
-# --- either -------------------------------------------------------------------------------------------------------
-
-
-def open_decisions(path: str | os.PathLike[str]) -> DecisionFile:
-    """The file @path, in either form. Raises DecisionError if it holds no decisions, or is cut off."""
-    try:
-        with open(path, "rb") as f:
-            start = f.read(len(MAGIC))
-        if not start:
-            raise DecisionError("the file is empty")
-        return _TraceDecisions(path) if start == MAGIC else _JsonFile(path)
-    except TraceError as error:
-        raise DecisionError(str(error)) from error
-    except OSError as error:
-        raise DecisionError(error.strerror or str(error)) from error
-
-
-def as_rows(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
-    """The file @path as JSON has it: first what run it is, then each decision with its candidates."""
-    file = open_decisions(path)
-    yield file.provenance.header or {"schema": SCHEMA, "sched": file.provenance.sched, "cpus": file.provenance.cpus}
-    for d in file:
-        row = {name: getattr(d, name) for name in ("time", "kind", *FIELDS)}
-        yield {**row, "candidates": [{"nr": nr, **c._asdict()} for nr, c in enumerate(d.candidates)]}
+    def path(self, group: int) -> str:
+        """From the root on: "/" for group 0. A group that has not yet competed in a queue goes by its number."""
+        names: list[str] = []
+        while group and len(names) <= len(self._of):
+            group, name = self._of.get(group, (0, f"group {group}"))
+            names.append(name)
+        return "/" + "/".join(reversed(names))
 
 
 def read(path: str | os.PathLike[str]) -> Iterator[Decision]:
-    """Every Decision of the file @path: in order of time, or as the simulator made them."""
-    yield from open_decisions(path)
+    """Every Decision of the file @path. Raises DecisionError if it is no good file of decisions."""
+    yield from open_file(path).records(SHAPES)
+
+
+def as_rows(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
+    """The file @path as JSON has it: first what run it is, then each Decision with its candidates."""
+    file = open_file(path)
+    of_run = file.provenance
+    yield {"schema": SCHEMA, "sched": of_run.sched, "cpus": of_run.cpus, **of_run.header}
+    for d in file.records(SHAPES):
+        row = {name: getattr(d, name) for name in ("time", "kind", *FIELDS)}
+        yield {**row, "candidates": [{"nr": nr, **c._asdict()} for nr, c in enumerate(d.candidates)]}

@@ -9,12 +9,14 @@ import argparse
 import enum
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from .decision_rows import Shape, read_rows, shares, show, wanted
+from .decision_file import Row, Shape, open_file
 from .decision_rows import options as common_options
-from .decisions import tree_names
+from .decision_rows import shares, show, wanted
+from .decisions import label, tree_names
 
 
 class Cpu(NamedTuple):
@@ -45,7 +47,8 @@ class Flag(enum.IntFlag):
     CHANGED = 0x100
 
 
-class Placement(NamedTuple):
+@dataclass(slots=True)
+class Placement:
     """The choice of a CPU. decision.def explains the numbers."""
 
     time: int
@@ -66,34 +69,61 @@ class Placement(NamedTuple):
     bias_pct: int
     load: int
 
+    kind, policy = "select", ""
+    group = subject_group = 0
+    answer = 1
+
+    @property
+    def candidates(self) -> tuple[()]:
+        return ()
+
+    @property
+    def cpu(self) -> int:
+        """Where it was decided."""
+        return self.waker
+
+    @property
+    def subject(self) -> str:
+        return label(self.comm, self.pid, 0)
+
     @property
     def complete(self) -> bool:
         """False if CPUs are missing: the machine has more than a record holds, or events were lost."""
         return len(self.cpus) == self.nr_cpus
 
 
-FIELDS = Placement._fields[2:]
+FIELDS = tuple(Placement.__dataclass_fields__)[2:]
+SHAPES = (Shape("select", FIELDS, ("comm", "aim", "rule"), {"cpus": Row("cpu", Cpu)},
+                lambda time, _, rows, values: Placement(time, rows[0], *values)),)
 EXECS, NEW, WAKES, SYNC = 2, 4, 8, 16
 REASONS = {EXECS: "execs", NEW: "starts", WAKES: "wakes", WAKES | SYNC: "wakes, sync"}
 
 
-SHAPE = Shape("select", FIELDS, {"cpus": ("cpu", Cpu)})
-
-
 def read(path: str) -> Iterator[Placement]:
     """Every Placement of the file @path. Raises DecisionError if it is no good file of decisions."""
-    for time, rows, values in read_rows(path, SHAPE):
-        yield Placement(time, rows["cpus"], *values)
+    yield from open_file(path).records(SHAPES)
 
 
 # --- text -------------------------------------------------------------------------------------------
 
 
+def answer(p: Placement) -> str:
+    """The answer in words."""
+    return f"CPU {p.last} -> {p.chosen}" if p.last != p.chosen else f"CPU {p.chosen}"
+
+
+def because(p: Placement) -> str:
+    """Why it was chosen, and why it was aimed where it was."""
+    return f"{tree_names('CPU').get(p.rule, p.rule)} (aimed at {p.aimed}: {tree_names('AIM').get(p.aim, p.aim)})"
+
+
+def conclusion(p: Placement) -> str:
+    return f"{p.subject} {REASONS.get(p.why, hex(p.why))}: {answer(p)}, because {because(p)}."
+
+
 def line(p: Placement) -> str:
-    moved = f"CPU {p.last} -> {p.chosen}" if p.last != p.chosen else f"CPU {p.chosen}"
-    return (f"{p.time / 1e6:14.6f}  {p.comm}-{p.pid:<6} {REASONS.get(p.why, hex(p.why)):<11} {moved:<14} "
-            f"because {tree_names('CPU').get(p.rule, p.rule)} (aimed at {p.aimed}: "
-            f"{tree_names('AIM').get(p.aim, p.aim)})")
+    return (f"{p.time / 1e6:14.6f}  {p.comm}-{p.pid:<6} {REASONS.get(p.why, hex(p.why)):<11} {answer(p):<14} "
+            f"because {because(p)}")
 
 
 def table(p: Placement) -> Iterator[str]:

@@ -8,16 +8,14 @@ schedsim --decisions, or a trace.dat (docs/decisions.md).
         print(decision.time, decision.kind, decision.subject, decision.rule)
 """
 
-import json
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from .class_decisions import Task
-from .decisions import DAMAGE, POOL, PREFIX, QUOTA, SYSTEM, DecisionError, label, open_decisions, symbols, tree_names
-from .image import TraceError
-from .records import decoder, text_of
-from .tracefile import TraceFile
+from .decision_file import Shape, open_file
+from .decisions import label, tree_names
 
 MS = 1_000_000
 NO_QUOTA = (1 << 64) - 1
@@ -40,6 +38,10 @@ class QuotaDecision:
     pid: ClassVar[int] = 0
     candidates: ClassVar[tuple[Task, ...]] = ()  # there are none
     complete: ClassVar[bool] = True
+
+    @property
+    def subject_group(self) -> int:
+        return self.group
 
     @property
     def subject(self) -> str:
@@ -93,63 +95,16 @@ class PoolDecision(QuotaDecision):
                    and self.quota != NO_QUOTA)
 
 
-CLASSES: dict[str, type[QueueDecision] | type[PoolDecision]] = {QUOTA: QueueDecision, POOL: PoolDecision}
-FIELDS = {name: ("act", *(f.name for f in fields(of)[2:])) for name, of in CLASSES.items()}
+CLASSES: dict[str, type[QueueDecision] | type[PoolDecision]] = {"quota": QueueDecision, "pool": PoolDecision}
+FIELDS = {kind: ("act", *(f.name for f in fields(of)[2:])) for kind, of in CLASSES.items()}
+SHAPES = tuple(Shape(kind, FIELDS[kind], ("act", "rule", "comm"), {},
+                     lambda time, kind, _, values: CLASSES[kind](time, *values)) for kind in CLASSES)
 KINDS = tuple(tree_names("STEP"))
 
 
-# --- reading ------------------------------------------------------------------------------------------------------
-
-
-def of_row(row: dict[str, Any]) -> QuotaDecision | None:
-    """The decision that a line of JSON has; None: it is about something else. Raises KeyError if a field is missing."""
-    name = PREFIX + row.get("kind", "")
-    return CLASSES[name](row["time"], *(row[field] for field in FIELDS[name])) if name in CLASSES else None
-
-
-def _from_json(path: str) -> Iterator[QuotaDecision]:
-    with open(path, "rb") as f:
-        for number, line in enumerate(f, 1):
-            try:
-                if decision := of_row(json.loads(line)):
-                    yield decision
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                raise DecisionError(f"line {number} is not a decision") from error
-
-
-def trace_decoder(trace: TraceFile) -> dict[str, Callable[[int, bytes], QuotaDecision]]:
-    """{name of an event: the function that makes a decision of its time and its bytes}."""
-    formats = {f.name: f for f in trace.formats.values() if f.system == SYSTEM}
-
-    def reader(name: str) -> Callable[[int, bytes], QuotaDecision]:
-        record, columns = decoder(formats[name], FIELDS[name]), FIELDS[name]
-        comm = columns.index("comm")
-        names = {columns.index(field): symbols(formats[name], field) for field in ("act", "rule")}
-
-        def decide(time: int, data: bytes) -> QuotaDecision:
-            values = list(record(data))
-            values[comm] = text_of(values[comm])
-            for place, known in names.items():
-                values[place] = known.get(values[place], str(values[place]))
-            return CLASSES[name](time, *values)
-        return decide
-
-    return {name: reader(name) for name in CLASSES if name in formats}
-
-
-def _from_trace(trace: TraceFile) -> Iterator[QuotaDecision]:
-    readers = trace_decoder(trace)
-    for event in trace.events(set(readers)) if readers else ():
-        yield readers[event.format.name](event.time, event.data)
-
-
-def read(path: str) -> Iterator[QuotaDecision]:
+def read(path: str | os.PathLike[str]) -> Iterator[QuotaDecision]:
     """Every decision about a quota of the file @path. Raises DecisionError if it is no good file of decisions."""
-    trace = open_decisions(path).trace
-    try:
-        yield from _from_trace(trace) if trace else _from_json(path)
-    except (TraceError, *DAMAGE) as error:
-        raise DecisionError(f"the file is damaged: {error}") from error
+    yield from open_file(path).records(SHAPES)
 
 
 # --- text ---------------------------------------------------------------------------------------------------------

@@ -143,6 +143,7 @@ classes decide ([below](#real-time-and-deadline)). With `quota` and `pool` every
 ## Recording
 
     build/schedsim --cpus 2 --decisions run.json hogs:n=3     # the simulator: lines of JSON
+    build/schedsim --cpus 2 --decisions run.bin hogs:n=3      # the records' own bytes, two thirds of that
     build/schedsim --cpus 2 --decisions run.dat hogs:n=3      # a trace.dat, with all other events too
     make trace EVENTS='decision:*' CMD="hog -t 1s" OUT=run.dat    # the kernel
 
@@ -157,13 +158,14 @@ decision has no candidates. Kernel and simulator make the same records, because 
     make decisions FILE=run.dat SHOW="--kind pick,tick --cpu 0 --from 500ms --to 1.5s"
     make decisions FILE=run.dat SHOW="--stats"                         # how often each rule decided
     make decisions SHOW="--diff kernel.dat simulator.json --task hog"  # the first difference
+    make decisions SHOW="--diff a.bin b.bin --kinds all"               # the same, of decisions of all kinds
 
 | option | only decisions |
 | --- | --- |
-| `--cpu 0,2-3` | about the queues of these CPUs |
+| `--cpu 0,2-3` | about the queues of these CPUs; `select`: made for a waker, or a parent, on them |
 | `--from TIME`, `--to TIME` | made then: `500ms`, `1.5s`; the time of the trace |
 | `--task NAME` or `PID` | with this subject or candidate; for `--diff`, with this subject |
-| `--kind pick,tick` | of these kinds |
+| `--kind pick,tick` | of these kinds; `select` and `balance` are [below](#on-which-cpu) |
 | `--policy NAME`, `--rule NAME` | of this policy, by this rule |
 | `--group NUMBER` | about a queue of this group; 0 is the root |
 | `--limit N` | the first N that match |
@@ -172,16 +174,25 @@ The table of candidates is the one that `schedsim --explain` prints: `>` marks t
 leftmost entity. A task that is not queued has no position; its lag is what it kept when it left. Lost events, and
 decisions without all their candidates, are counted on stderr.
 
-Python reads both forms with `fairground.decisions.read(path)`. `difference(a, b)` is the signed distance of two virtual
-times, which are u64 and wrap.
+Python reads decisions of all kinds with `fairground.decision_kinds.read(path)`, and those of a fair policy's hooks with
+`fairground.decisions.read(path)`. `difference(a, b)` is the signed distance of two virtual times, which are u64 and
+wrap. A new kind is an entry of `FAMILIES` in `tools/fairground/decision_kinds.py`, and of `lists` in
+`sim/report/decisions.c` if it has rows; filters, counts and comparisons then know it.
+
+The links of the timeline follow from its rows: they lie in its order, and their depths leave one form for the tree.
+`fairground.decisions.links(d)` gives the parent and the children of each candidate. The colour of a node cannot be
+told; it decides nothing. A group is a candidate in the queue of the group above it, so decisions tell where each group
+hangs: `fairground.decisions.Groups` makes its path, and `--full` prints that.
 
 ### The first difference of two runs
 
-`--diff A B` compares the decisions about each CPU in their order: kind, queue, subject and answer; the rule too, if
-both runs have the same policies. It compares picks, or what `--kinds` says. Hosts number tasks differently, so `hog#2`
-stands for the second pid that is called `hog`; a group goes by its name likewise. Times only tell which difference is
-the first, counted from the first compared decision. A decision after the end of the other run is no difference.
-The kernel's shell and daemons are not in the simulator: `--task` leaves them out.
+`--diff A B` compares the decisions about each CPU in their order: kind, queue, subject, answer and rule; the rules of
+fair policies only if both runs have the same. It compares picks, or what `--kinds` says: `all` stands for all kinds
+that both runs have. The answer of `select` is the CPU chosen and why it was aimed there; of `balance` the outcome, the
+runqueue that tasks come from and how many moved; of real-time and deadline tasks the answer and the CPU. Hosts number
+tasks differently, so `hog#2` stands for the second pid that is called `hog`; a group goes by its name likewise. Times
+only tell which difference is the first, counted from the first compared decision. A decision after the end of the other
+run is no difference. The kernel's shell and daemons are not in the simulator: `--task` leaves them out.
 
 | status | |
 | --- | --- |
@@ -195,6 +206,13 @@ The kernel's shell and daemons are not in the simulator: `--task` leaves them ou
 `topology`, `cpus`, `hz`, `seed`. Each further line is a decision: `time` in ns from the start, `kind`, the fields
 below, and `candidates`, a list of objects with `nr` and the fields of a candidate.
 [decisions.schema.json](decisions.schema.json) describes a line. A file that does not end with a line break is cut off.
+
+**FILE.bin**, the compact form: the records' own bytes, numbers little-endian. It begins with the 8 letters `FGDECIDE`,
+the version 1 and the length of a text, both u32. The text has the first line of the JSON form, and the formats of all
+events of the system `decision`, as in tracefs; blanks fill it up to a multiple of 8. Then comes each event: its time,
+u64, and its bytes, which begin with its id and length, both u16, and its CPU, u32. No byte of a record is left to the
+compiler: `make test` compares the files that gcc and clang make. The last event has id 0, and for its time how many
+there were; without it the file is cut off.
 
 **trace.dat.** Events of the system `decision`, ids {first} to {last}. All records of a decision have one CPU. First
 come its candidates, as `sched_decision_candidate`, then the record itself, whose `nr_rows` says how many they were.
@@ -233,8 +251,8 @@ Nothing is recorded for a task that may run on one CPU only.
     make placements FILE=run.dat SHOW="--stats"                   # how often each rule decided
 
 In JSON such a line has `kind` "select", the fields below, and `cpus`, a list of objects with `nr` and the fields of a
-CPU. In a trace.dat the rows are events `sched_decision_cpu`, followed by one `sched_decision_select`. Python reads both
-forms with `fairground.placements.read(path)`.
+CPU. In a trace.dat the rows are events `sched_decision_cpu`, followed by one `sched_decision_select`. Python reads
+them with `fairground.placements.read(path)`. `fairground decisions` has them among the others.
 
 ### A placement
 
@@ -273,7 +291,7 @@ on without it, and each such round has its own record.
 In JSON such a line has `kind` "balance", the fields below, and `runqueues`, `parts` and `tasks`, lists of objects with
 `nr` and their fields. In a trace.dat the rows are events `sched_decision_runqueue`, `sched_decision_part` and
 `sched_decision_movable`, followed by one `sched_decision_balance`; decisions about the tasks that move come in between.
-Python reads both forms with `fairground.balancing.read(path)`.
+Python reads them with `fairground.balancing.read(path)`. `fairground decisions` has the passes among the others.
 
 ### A pass
 
@@ -336,8 +354,8 @@ fair policy: `active` says which classes had a task when this one was asked.
 
 In JSON such a line has `kind` "class", the fields below, and two lists of objects with `nr`: `tasks`, the queue, and
 `cpus`, where one is chosen. In a trace.dat the rows are events `sched_decision_task` and `sched_decision_level`,
-followed by one `sched_decision_class`. Python reads both forms with `fairground.class_decisions.read(path)`. While they
-are recorded, operations that record stand before those of the class. The class itself tells of budgets, throttling,
+followed by one `sched_decision_class`. Python reads them with `fairground.class_decisions.read(path)`. While they are
+recorded, operations that record stand before those of the class. The class itself tells of budgets, throttling,
 pushes and pulls, which happen inside others.
 
 ### A decision of such a class
@@ -379,7 +397,7 @@ which tells what the group's queue on a CPU used, nothing is missing.
     make decisions FILE=run.dat SHOW="--policy quota --kind throttle,unthrottle,refill --full"
 
 In JSON such a line has `kind` "quota" or "pool" and the fields below; in a trace.dat the events are
-`sched_decision_quota` and `sched_decision_pool`. Python reads both forms with `fairground.quota_decisions.read(path)`.
+`sched_decision_quota` and `sched_decision_pool`. Python reads them with `fairground.quota_decisions.read(path)`.
 
 ### A queue and its pool
 

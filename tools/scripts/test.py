@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Run every layer of the tests, cheapest first, as many at a time as there are CPUs, and add up the results.
 
-    static   rules of the source, the scheduler's seam, types of the Python, a build by the other compiler
+    static   rules of the source, the scheduler's seam, types of the Python, a build by the other compiler, which must
+             record the same bytes
     unit     hosted tests of sched/ and lib/, with sanitizers (cmocka); golden numbers against their model
     prop     random operations on the scheduler, some from a new seed each time, and every short sequence of them;
              after each the invariants are checked
@@ -146,6 +147,8 @@ def static() -> Count:
     count = check("tidy", [MAKE, "tidy"])
     build = [MAKE, f"-j{WORKERS}", "kernel", "sim", f"CC={other}", f"B={BUILD}-{other}"]
     count.add(check(f"{other} builds kernel and simulator", build))
+    words = [sys.executable, "tools/scripts/same_records.py", f"{BUILD}/schedsim", f"{BUILD}-{other}/schedsim"]
+    count.add(check(f"decisions are the same bytes when {other} compiles", words))
     for level in "13":  # gcc warns, and so fails, elsewhere than at -O2
         objects = [f"{BUILD}-O{level}/kernel/kernel/{name}.c.o" for name in ("fs/pipe", "trace/record")]
         count.add(check(f"-O{level} compiles", [MAKE, *objects, f"OPTIMIZE={level}", f"B={BUILD}-O{level}", "DEBUG=0"]))
@@ -218,8 +221,8 @@ def mutants() -> Count:
 
 LAYERS = {"static": static, "unit": unit, "prop": prop, "sim": sim, "kernel": kernel, "e2e": e2e,
           "mutants": mutants}
-NEEDS = {"unit": "unit-programs", "prop": "prop-programs sim", "sim": "sim", "kernel": "image", "e2e": "image sim",
-         "mutants": "image sim unit-programs"}  # targets that make builds before any layer starts
+NEEDS = {"static": "sim", "unit": "unit-programs", "prop": "prop-programs sim", "sim": "sim", "kernel": "image",
+         "e2e": "image sim", "mutants": "image sim unit-programs"}  # targets that make builds before any layer starts
 
 
 def clean_environment() -> None:

@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from ..decisions import Candidate, Decision, DecisionFile, difference, sentence
+from ..decision_file import DecisionFile
+from ..decisions import SHAPES, Candidate, Decision, difference, sentence
 from ..image import Event, Format, event_values
 from ..packages import load
 from ..timeline import Timeline, edges
@@ -147,7 +148,8 @@ def candidate(row: Candidate, v: int) -> dict[str, Any]:
 def write_decisions(writer: Writer, file: DecisionFile) -> int:
     """Write the decisions of the fair policies; returns how many."""
     shown: dict[tuple[str, str], int] = {}
-    for decision in file:
+    nr = 0
+    for nr, decision in enumerate(file.records(SHAPES), 1):
         why = sentence(decision.rule)
         arguments = [argument("subject", decision.subject), argument("rule", decision.rule),
                      *([argument("because", why)] if why else []), argument("policy", decision.policy),
@@ -160,7 +162,7 @@ def write_decisions(writer: Writer, file: DecisionFile) -> int:
             if shown.get(key) != value:
                 shown[key] = value
                 writer.counter(decision.time, value, "virtual time", *key, unit=unit)
-    return file.total
+    return nr
 
 
 def write(out: BinaryIO, trace: TraceFile | None, timeline: Timeline | None, decisions: DecisionFile | None,

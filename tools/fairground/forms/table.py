@@ -8,7 +8,8 @@ import csv
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-from ..decisions import FIELDS, DecisionFile
+from ..decision_file import DecisionFile
+from ..decisions import FIELDS, SHAPES
 from ..image import event_values
 from ..packages import load
 from ..timeline import Timeline
@@ -57,12 +58,12 @@ def events(trace: TraceFile) -> Iterator[dict[str, Any]]:
 
 
 def decisions(file: DecisionFile) -> Iterator[dict[str, Any]]:
-    for nr, each in enumerate(file):
+    for nr, each in enumerate(file.records(SHAPES)):
         yield {"nr": nr, "time_ns": each.time, "kind": each.kind, **{name: getattr(each, name) for name in FIELDS}}
 
 
 def candidates(file: DecisionFile) -> Iterator[dict[str, Any]]:
-    for nr, each in enumerate(file):
+    for nr, each in enumerate(file.records(SHAPES)):
         for row in each.candidates:
             yield {"nr": nr, "time_ns": each.time, **row._asdict()}
 
