@@ -150,10 +150,13 @@ void dl_push(struct rq *rq)
 		resched(rq);
 }
 
-/* One task from @src that is more urgent than what @rq has. */
-static void pull_from(struct rq *rq, struct rq *src)
+/*
+ * One task from @src that is more urgent than what @rq has. True if somebody changed the task on
+ * its way, so that @rq has nothing as urgent now and must look again.
+ */
+static bool pull_from(struct rq *rq, struct rq *src)
 {
-	struct urgency own = cpu_urgency(rq);
+	struct urgency own = cpu_urgency(rq), pulled = own;
 	struct task *t;
 
 	rq->pulling = true;
@@ -161,9 +164,8 @@ static void pull_from(struct rq *rq, struct rq *src)
 	rq_lock(src);
 	t = first_movable(src, rq->cpu);
 	if (t) {
-		struct urgency u = { CLASS_dl, dl_part(t)->deadline };
-
-		if (less_urgent(&own, &u)) {
+		pulled = (struct urgency){ CLASS_dl, dl_part(t)->deadline };
+		if (less_urgent(&own, &pulled)) {
 			trace_class_move(src, t, ACT_pull, rq->cpu);
 			detach_task(src, t, rq->cpu);
 		} else {
@@ -173,8 +175,11 @@ static void pull_from(struct rq *rq, struct rq *src)
 	rq_unlock(src);
 	rq_lock(rq);
 	rq->pulling = false;
-	if (t)
-		attach_locked(rq, t);
+	if (!t)
+		return false;
+	attach_locked(rq, t);
+	own = cpu_urgency(rq);
+	return less_urgent(&own, &pulled);
 }
 
 void dl_pull(struct rq *rq, struct task *prev)
@@ -188,5 +193,6 @@ void dl_pull(struct rq *rq, struct task *prev)
 		return;
 	for_each_cpu(cpu, &rq->s->online)
 		if (cpu != rq->cpu && READ_ONCE(dl_seen(cpu_rq(rq->s, cpu))->overloaded))
-			pull_from(rq, cpu_rq(rq->s, cpu));
+			while (pull_from(rq, cpu_rq(rq->s, cpu)))
+				;
 }

@@ -140,10 +140,13 @@ void rt_push(struct rq *rq)
 		resched(rq);
 }
 
-/* One task from @src that is more urgent than what @rq has, but not about to run there. */
-static void pull_from(struct rq *rq, struct rq *src)
+/*
+ * One task from @src that is more urgent than what @rq has, but not about to run there. True if
+ * somebody changed the task on its way, so that @rq has nothing as urgent now and must look again.
+ */
+static bool pull_from(struct rq *rq, struct rq *src)
 {
-	unsigned own_prio = cpu_prio(rq);
+	unsigned own_prio = cpu_prio(rq), prio = 0;
 	struct task *t;
 
 	rq->pulling = true;
@@ -153,6 +156,7 @@ static void pull_from(struct rq *rq, struct rq *src)
 	if (t && ((unsigned)t->prio >= own_prio || t->prio < src->curr->prio))
 		t = NULL;
 	if (t) {
+		prio = (unsigned)t->prio;
 		trace_class_move(src, t, ACT_pull, rq->cpu);
 		detach_task(src, t, rq->cpu);
 	}
@@ -161,6 +165,7 @@ static void pull_from(struct rq *rq, struct rq *src)
 	rq->pulling = false;
 	if (t)
 		attach_locked(rq, t);
+	return t && !rt_of(rq)->throttled && cpu_prio(rq) > prio;
 }
 
 void rt_pull(struct rq *rq, struct task *prev)
@@ -175,5 +180,6 @@ void rt_pull(struct rq *rq, struct task *prev)
 	sources = rq->s->rt_overload;
 	cpumask_clear(&sources, rq->cpu);
 	for_each_cpu(cpu, &sources)
-		pull_from(rq, cpu_rq(rq->s, cpu));
+		while (pull_from(rq, cpu_rq(rq->s, cpu)))
+			;
 }

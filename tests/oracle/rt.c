@@ -157,6 +157,13 @@ static void judge_init_task(struct sched *s, struct task *t)
 	*slice_of(s, t) = full_slice(s);
 }
 
+/* A new task starts, some time after it was made, or one comes from another class: a full slice. */
+static void judge_join(struct rq *rq, struct task *t, bool runnable)
+{
+	*slice_of(rq->s, t) = full_slice(rq->s);
+	own_rt(rq)->join(rq, t, runnable);
+}
+
 static void judge_end_task(struct sched *s, struct task *t)
 {
 	struct court *court = court_of(s);
@@ -399,6 +406,7 @@ void judge_rt(struct sched_class *c)
 	c->charge = judge_charge;
 	c->timer = judge_timer;
 	c->init_task = judge_init_task;
+	c->join = judge_join;
 	c->end_task = judge_end_task;
 	c->tick = judge_tick;
 	c->enqueue = judge_enqueue;
