@@ -5,6 +5,8 @@
 # On Debian and Ubuntu, as root, this installs without asking. Elsewhere it prints one sentence with the names of the
 # packages and exits 1. When nothing is missing it says so in well under a second. It needs only a POSIX shell and,
 # to install, apt.
+#
+# With --compare it also fetches Debian's kernels 6.1 and 6.12 into ${B:-build}/linux: make fidelity FRESH=1 boots them.
 set -eu
 
 # One line for each need: how to find it, the Debian package, and its use here.
@@ -105,25 +107,40 @@ have_new_qemu() {
 	return 1
 }
 
-# Download four packages of Debian's backports with a private apt state (the system's own configuration
-# stays as it is) and unpack them beside the system's QEMU.
-fetch_new_qemu() {
-	command -v apt-get >/dev/null && . /etc/os-release && [ "${VERSION_CODENAME:-}" = bookworm ] || return 1
-	say "fetching QEMU >= $new_qemu from bookworm-backports into $new_qemu_dir"
-	work=$(mktemp -d)
+# Make $work, a private apt state for one suite of Debian: the system's own configuration stays as it is.
+use_suite() { # archive, suite
+	command -v apt-get >/dev/null && [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || return 1
+	work=${work:-$(mktemp -d)}
 	trap 'rm -rf "$work"' EXIT
 	mkdir -p "$work/lists/partial" "$work/cache/archives/partial" "$work/root"
 	key=/usr/share/keyrings/debian-archive-keyring.gpg
-	echo "deb [signed-by=$key] http://deb.debian.org/debian bookworm-backports main" >"$work/sources.list"
-	set -- -qq -o Dir::Etc::SourceList="$work/sources.list" -o Dir::Etc::SourceParts=/dev/null \
-		-o Dir::State::Lists="$work/lists" -o Dir::Cache="$work/cache" -o APT::Sandbox::User="$(id -un)"
-	apt-get "$@" update && (
+	echo "deb [signed-by=$key] http://deb.debian.org/$1 $2 main" >"$work/sources.list"
+	private_apt apt-get -qq update
+}
+
+private_apt() { # apt command and its words
+	program=$1
+	shift
+	"$program" -o Dir::Etc::SourceList="$work/sources.list" -o Dir::Etc::SourceParts=/dev/null \
+		-o Dir::State::Lists="$work/lists" -o Dir::Cache="$work/cache" -o APT::Sandbox::User="$(id -un)" "$@"
+}
+
+unpack() { # packages, into $work/root
+	(
 		cd "$work"
-		apt-get "$@" download qemu-system-x86 qemu-system-common qemu-system-data seabios
-		for deb in *.deb; do
-			dpkg-deb -x "$deb" root
+		rm -f ./*.deb
+		private_apt apt-get -qq download "$@" && for deb in *.deb; do
+			dpkg-deb -x "$deb" root || return
 		done
-	) || return 1
+	)
+}
+
+# Four packages of Debian's backports, beside the system's QEMU.
+fetch_new_qemu() {
+	. /etc/os-release && [ "${VERSION_CODENAME:-}" = bookworm ] || return 1
+	say "fetching QEMU >= $new_qemu from bookworm-backports into $new_qemu_dir"
+	use_suite debian bookworm-backports && unpack qemu-system-x86 qemu-system-common qemu-system-data seabios ||
+		return 1
 	mkdir -p "$(dirname "$new_qemu_dir")"
 	rm -rf "$new_qemu_dir"
 	mv "$work/root" "$new_qemu_dir"
@@ -143,6 +160,19 @@ fetch_packages() {
 		/usr/bin/python3 -m pip install --quiet --no-deps --only-binary :all: --target "$packages_dir" \
 			-r "$packages_list" >/dev/null 2>&1 &&
 		cp "$packages_list" "$packages_dir/"
+}
+
+# The newest kernels 6.1 and 6.12 that Debian 12 has for virtual machines. The packages of these names depend on them.
+fetch_kernels() {
+	into=${B:-build}/linux
+	say "fetching Debian's kernels 6.1 and 6.12 from bookworm-security into $into"
+	use_suite debian-security bookworm-security || return 1
+	kernels=$(private_apt apt-cache depends linux-image-cloud-amd64 linux-image-6.12-cloud-amd64 |
+		sed -n 's/^ *Depends: //p')
+	[ -n "$kernels" ] && unpack $kernels || return 1
+	mkdir -p "$into"
+	rm -rf "$into/boot"
+	mv "$work/root/boot" "$into/boot"
 }
 
 # --- the packages ---------------------------------------------------------------------
@@ -180,6 +210,9 @@ fi
 if ! have_packages && ! fetch_packages; then
 	say "some Python packages could not be fetched, which Parquet and the form of Perfetto need (all else works):" \
 		"python3 -m pip install --no-deps --target $packages_dir -r $packages_list"
+fi
+if [ "${1:-}" = --compare ]; then
+	fetch_kernels || fail "could not fetch Debian's kernels: that needs apt and deb.debian.org."
 fi
 say "everything is there: QEMU $(qemu_version qemu-system-x86_64), $(gcc --version | sed 1q)." \
 	"Next: make run, make test."

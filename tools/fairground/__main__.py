@@ -11,8 +11,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from . import (agreement, balancing, bench, bench_smp, convert, decision_report, experiment, gdb, graph, latency,
-               placements, repeat, scenarios, trace)
+from . import (agreement, balancing, bench, bench_smp, convert, decision_report, experiment, fidelity, gdb, graph,
+               latency, placements, repeat, scenarios, trace)
 from .cpio import ArchiveError
 from .expect import Missing
 from .machine import STATUS_NOT_STARTED, STATUS_PANIC, Machine, Outcome, stop_all
@@ -51,7 +51,7 @@ COMMANDS: dict[str, Command] = {
     "run": cmd_run, "bench": bench.main, "bench-smp": bench_smp.main, "trace": trace.main, "repeat": repeat.main,
     "gdb": gdb.main, "latency": latency.main, "experiment": experiment.main, "agreement": agreement.main,
     "scenarios": scenarios.main, "decisions": decision_report.main, "placements": placements.main,
-    "balancing": balancing.main, "graph": graph.main, "convert": convert.main,
+    "balancing": balancing.main, "graph": graph.main, "convert": convert.main, "fidelity": fidelity.main,
 }
 READERS = ("decisions", "placements", "balancing", "graph", "convert")  # of files: they run nothing and need no machine
 
@@ -88,6 +88,8 @@ def parse(words: list[str] | None) -> argparse.Namespace:
             graph.options(sub)
         if name == "convert":
             convert.options(sub)
+        if name == "fidelity":
+            fidelity.options(sub)
         if name == "experiment":
             experiment.options(sub)
         if name == "gdb":

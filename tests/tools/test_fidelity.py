@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The comparison with Linux: its bounds, its list of rows, what is kept of Linux, its errors."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from fairground import fidelity  # noqa: E402 (the path comes first)
+from fairground.expect import Missing  # noqa: E402
+from fairground.linux import KERNELS  # noqa: E402
+
+KNOWN = fidelity.Explained("a reason", 1.2, 1.5)
+LINES = {"amounts": 5.0, "counts": 5.0, "migrations": 25.0, "latencies": 10.0}  # per cent, as docs/fidelity.md has them
+
+
+@pytest.mark.parametrize("kind, percent", LINES.items())
+def test_a_row_passes_up_to_its_bound(kind, percent):
+    row = fidelity.Row("case.figure", kind)
+    for sign in (1, -1):
+        assert row.verdict(1000 + sign * 10 * percent, 1000) == "PASS"
+        assert row.verdict(1000 + sign * (10 * percent + 0.1), 1000) == "FAIL"
+
+
+@pytest.mark.parametrize("kind, linux, ours, verdict", [
+    ("counts", 3, 4, "PASS"), ("counts", 3, 5, "FAIL"), ("counts", 0, 1, "PASS"), ("counts", 0, 2, "FAIL"),
+    ("latencies", 5, 2, "PASS"), ("latencies", 5, 8.1, "FAIL"), ("amounts", 7, 7.4, "FAIL"),
+    ("migrations", 6, 9, "PASS"), ("migrations", 6, 10, "FAIL")])
+def test_small_figures_may_differ_by_a_step(kind, linux, ours, verdict):
+    assert fidelity.Row("case.figure", kind).verdict(ours, linux) == verdict
+
+
+@pytest.mark.parametrize("ours, verdict", [(104, "PASS"), (119, "FAIL"), (120, "EXPLAINED"), (150, "EXPLAINED"),
+                                           (151, "FAIL"), (90, "FAIL")])
+def test_an_explained_row_has_bounds_of_its_own(ours, verdict):
+    assert fidelity.Row("case.figure", "counts", KNOWN).verdict(ours, 100) == verdict
+
+
+@pytest.mark.parametrize("sched", KERNELS)
+def test_every_row_has_linuxs_figure_and_every_entry_its_reason(sched):
+    cases = fidelity.load_cases(sched)
+    linux = fidelity.kept(fidelity.ROOM / f"linux-{KERNELS[sched]}.toml", cases)
+    assert linux["version"].startswith(f"Linux version {KERNELS[sched]}.") and linux["model"] == fidelity.MODEL
+    headings = re.findall(r"^### (.*)$", fidelity.PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    for case in cases:
+        for row in case.rows:
+            assert row.name.removeprefix(case.name + ".") in linux[case.name], row.name
+            assert not row.explained or row.explained.reason in headings, row
+            assert not row.explained or row.explained.low < row.explained.high, row
+
+
+def test_there_are_enough_rows_and_a_fast_third():
+    for sched in KERNELS:
+        cases = fidelity.load_cases(sched)
+        rows = [row for case in cases for row in case.rows]
+        fast = [row for case in cases if case.fast for row in case.rows]
+        assert len(rows) >= 60 and len(rows) / 4 < len(fast) < len(rows) / 2
+        assert [case.fast for case in cases] == sorted((case.fast for case in cases), reverse=True)
+
+
+def test_a_changed_command_has_no_figure_of_linux(tmp_path):
+    case = fidelity.load_cases("cfs")[0]
+    kept = tmp_path / "linux.toml"
+    run = fidelity.Measured("Linux version 6.1", "voluntary", "QEMU", {case.name: dict.fromkeys(
+        (row.name.removeprefix(case.name + ".") for row in case.rows), 12.5)})
+    fidelity.keep(kept, [run], [case], {"version": "Linux version 6.1"})
+    assert fidelity.kept(kept, [case])[case.name]["hog.slices"] == 12.5
+    kept.write_text(kept.read_text().replace("hog:n=2", "hog:n=3"))
+    with pytest.raises(Missing, match="FRESH=1"):
+        fidelity.kept(kept, [case])
+
+
+def run_tool(*words):
+    return subprocess.run([sys.executable, "-m", "fairground", "--build", "/nonexistent", "fidelity", *words],
+                          capture_output=True, text=True, check=False, env={"PYTHONPATH": str(ROOT / "tools")})
+
+
+@pytest.mark.parametrize("words, status, says", [
+    (("--fresh",), 1, "sh tools/setup.sh --compare fetches it"),
+    (("--fresh", "--fast"), 2, "without ROWS= and FAST=1"),
+    (("--scheds", "bore"), 2, "Linux has no other"),
+    (("nothing",), 2, "there is no such case")])
+def test_what_cannot_be_done_is_said_in_one_sentence(words, status, says):
+    done = run_tool(*words)
+    assert done.returncode == status and says in done.stderr and done.stderr.count("\n") == 1, done.stderr

@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The same programs here and on Debian's kernels, figure by figure: make fidelity (docs/fidelity.md).
+
+tests/fidelity/rows.toml has the cases. Each is a command, and its rows are figures that the command prints. Linux's are
+kept in tests/fidelity/linux-*.toml; with FRESH=1 its kernel boots too, from the same initramfs in the same machine.
+"""
+
+import argparse
+import dataclasses
+import hashlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from .expect import Missing
+from .linux import KERNELS, LinuxSettings, find_kernel, tick_rate
+from .machine import Machine, commit
+from .settings import Settings, UsageError
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOM = ROOT / "tests/fidelity"
+PAGE = ROOT / "docs/fidelity.md"
+MODEL = "voluntary"  # of preemption: Debian's kernels boot with it
+MEMORY_MIB = 512     # enough for Linux
+TIMEOUT_S = 3600     # only ends machines that hang
+# Of the kinds of rows: how far ours may be from Linux's, as a part of it or by so much.
+KINDS = {"amounts": (0.05, 0.0), "counts": (0.05, 1.0), "migrations": (0.25, 3.0), "latencies": (0.10, 3.0)}
+PROGRAM = "mix"
+FIGURE = re.compile(r"^mix (\S+) (\S+) ([\d.]+)$", re.MULTILINE)
+MARK = "@ "
+ABOUT = "about"
+END = MARK + "end"
+# What every run does before its first case: Linux's own boot is over after a few seconds.
+PRELUDE = f"""\
+sleep 4
+echo {MARK}{ABOUT}
+cat /proc/version /sys/kernel/debug/sched/preempt
+mkdir -p /tmp/cgroup && mount -t cgroup2 none /tmp/cgroup && echo +cpu >/tmp/cgroup/cgroup.subtree_control
+"""
+
+
+@dataclass(frozen=True)
+class Explained:
+    """Why a row differs, and between which quotients ours / Linux's it may lie."""
+
+    reason: str
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """A figure of a case and how close to Linux's it must be."""
+
+    name: str  # CASE.FIGURE
+    kind: str  # one of KINDS
+    explained: Explained | None = None
+
+    def allowed(self, linux: float) -> float:
+        """How far from Linux's figure ours may be."""
+        part, least = KINDS[self.kind]
+        return max(part * linux, least)
+
+    def verdict(self, ours: float, linux: float) -> str:
+        """PASS within the bound; EXPLAINED within the entry's own; otherwise FAIL."""
+        if abs(ours - linux) <= self.allowed(linux):
+            return "PASS"
+        e = self.explained
+        return "EXPLAINED" if e and e.low * linux <= ours <= e.high * linux else "FAIL"
+
+    def bound(self, linux: float) -> str:
+        """The bound in words."""
+        part, least = KINDS[self.kind]
+        usual = f"{part:.0%}" if part * linux >= least else f"{least:g}{' us' * (self.kind == 'latencies')}"
+        return usual + (f", {self.explained.low:g}..{self.explained.high:g} x" if self.explained else "")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A command and the figures of it that are compared."""
+
+    name: str
+    cmd: str
+    cpus: int
+    fast: bool
+    scheds: Sequence[str]
+    find: Mapping[str, str]
+    rows: Sequence[Row] = field(repr=False)
+
+    def figures(self, text: str) -> dict[str, float]:
+        """The figures in what the command printed, of all programs by PART.FIGURE or by the case's own expressions."""
+        found = {f"{part}.{figure}": float(value) for part, figure, value in FIGURE.findall(text)}
+        for name, expression in self.find.items():
+            match = re.search(expression, text, re.MULTILINE)
+            if match:
+                found[name] = float(match[1])
+        return found
+
+
+def rows_of(name: str, case: Mapping[str, Any], explained: Mapping[str, Explained]) -> Iterator[Row]:
+    for kind in KINDS:
+        for figure in case.get(kind, ()):
+            row = f"{name}.{figure}"
+            yield Row(row, kind, explained.get(row))
+
+
+def load_cases(sched: str, path: pathlib.Path = ROOM / "rows.toml") -> list[Case]:
+    """The cases for @sched, those of the fast third first: so these run in the same order with and without the rest."""
+    data = tomllib.loads(path.read_text(encoding="utf-8"))
+    explained = {e["row"]: Explained(e["reason"], *e["times"]) for e in data.get("explained", ())
+                 if e["sched"] == sched}
+    cases = [Case(name, case["cmd"].strip(), case.get("cpus", 1), case.get("fast", False),
+                  case.get("scheds", tuple(KERNELS)), case.get("find", {}),
+                  tuple(rows_of(name, case, explained))) for name, case in data["case"].items()]
+    stray = set(explained) - {row.name for case in cases for row in case.rows}
+    if stray:
+        raise Missing(f"{path}: no row is called {sorted(stray)[0]}")
+    return sorted((case for case in cases if sched in case.scheds), key=lambda case: not case.fast)
+
+
+# --- running --------------------------------------------------------------------------------------------------------
+
+
+def script(cases: Iterable[Case]) -> str:
+    """The commands of a run. Each case announces itself."""
+    lines = [PRELUDE]
+    for case in cases:
+        lines.append(f"sleep 0.2\necho '{MARK}{case.name}'\n{case.cmd}\n")
+    return "".join(lines) + f"echo {END}\n"
+
+
+def sections(console: str) -> dict[str, str]:
+    """What stands below each mark."""
+    found: dict[str, str] = {}
+    for part in re.split(rf"^{MARK}", console, flags=re.MULTILINE)[1:]:
+        name, _, text = part.partition("\n")
+        found[name.strip()] = text
+    return found
+
+
+@dataclass
+class Measured:
+    """A run of some cases on one kernel."""
+
+    version: str
+    model: str
+    qemu: str
+    figures: dict[str, dict[str, float]]  # case -> figure -> value
+
+
+def measure(settings: Settings, cases: Sequence[Case]) -> Measured:
+    """Boot @settings' kernel, run @cases and return their figures. Raises Missing if one of them has none."""
+    with Machine(dataclasses.replace(settings, cmd=script(cases))) as machine:
+        outcome, qemu = machine.run(), machine.qemu.name
+    found = sections(outcome.console)
+    if END.removeprefix(MARK) not in found:
+        raise Missing(f"{os.path.basename(settings.kernel)} did not come to the end of the cases: {outcome.problem}\n"
+                      + outcome.console[-2000:])
+    about = found[ABOUT].splitlines()
+    model = re.search(r"\((\w+)\)", about[1])
+    figures = {}
+    for case in cases:
+        figures[case.name] = case.figures(found[case.name])
+        for row in case.rows:
+            if row.name.removeprefix(case.name + ".") not in figures[case.name]:
+                raise Missing(f"{os.path.basename(settings.kernel)}: no figure {row.name} in\n{found[case.name]}")
+    return Measured(about[0], model[1] if model else "unknown", qemu, figures)
+
+
+def machines(sched: str, build: str, linux: str) -> dict[str, Settings]:
+    """Settings of ours and, with the path of a kernel, of Linux, for one CPU; name -> settings."""
+    same: dict[str, Any] = {"build": build, "icount": True, "mem": MEMORY_MIB, "kvm": "0", "timeout": TIMEOUT_S}
+    ours = Settings(**same, sched=sched, append=f"preempt={MODEL}")
+    return {"ours": ours} | ({"linux": LinuxSettings(**same, linux=linux)} if linux else {})
+
+
+def measure_all(sched: str, build: str, cases: Sequence[Case], linux: str) -> dict[str, list[Measured]]:
+    """Figures of all cases, ours and maybe Linux's: a boot for each number of CPUs, two machines at a time."""
+    jobs = []
+    with ThreadPoolExecutor(2) as pool:
+        for cpus in sorted({case.cpus for case in cases}, reverse=True):
+            some = [case for case in cases if case.cpus == cpus]
+            for name, settings in machines(sched, build, linux).items():
+                settings = dataclasses.replace(settings, smp=str(cpus), cpus=cpus)
+                jobs.append((name, pool.submit(measure, settings, some)))
+        return {name: [job.result() for n, job in jobs if n == name] for name in {name for name, _ in jobs}}
+
+
+# --- what is kept of Linux ------------------------------------------------------------------------------------------
+
+
+def digest(build: str) -> str:
+    """Of the program that most cases run, as it is in the initramfs: figures of another one are of another time."""
+    with tempfile.TemporaryDirectory() as directory:
+        stripped = pathlib.Path(directory, PROGRAM)
+        subprocess.run([os.environ.get("CROSS_COMPILE", "") + "strip", "-o", stripped,
+                        pathlib.Path(build, "user", PROGRAM)], check=True)
+        return hashlib.sha256(stripped.read_bytes()).hexdigest()[:16]
+
+
+def keep(path: pathlib.Path, runs: Sequence[Measured], cases: Sequence[Case], about: Mapping[str, str | int]) -> None:
+    """Write Linux's figures of @cases to @path, in place of all that was there."""
+    lines = ["# SPDX-License-Identifier: GPL-2.0-only",
+             "# Figures of Debian's kernel, written by make fidelity FRESH=1 (docs/fidelity.md)."]
+    lines += [f"{name} = {json.dumps(value)}" for name, value in about.items()]
+    for case in cases:
+        figures = next(run.figures[case.name] for run in runs if case.name in run.figures)
+        lines += ["", f"[{json.dumps(case.name)}]", f"cmd = {json.dumps(case.cmd)}"]
+        for row in case.rows:
+            figure = row.name.removeprefix(case.name + ".")
+            lines.append(f"{json.dumps(figure)} = {figures[figure]:g}" if figures[figure] < 1e5 else
+                         f"{json.dumps(figure)} = {figures[figure]:.1f}")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def kept(path: pathlib.Path, cases: Sequence[Case]) -> dict[str, Any]:
+    """What @path has for @cases. Raises Missing if there is nothing, or only of another command."""
+    again = "make fidelity FRESH=1 measures Linux anew"
+    if not path.exists():
+        raise Missing(f"{os.path.relpath(path, ROOT)} is missing: {again}")
+    data = tomllib.loads(path.read_text(encoding="utf-8"))
+    for case in cases:
+        if data.get(case.name, {}).get("cmd") != case.cmd:
+            raise Missing(f"{os.path.relpath(path, ROOT)} has no figures of {case.name} as it is now: {again}")
+    return data
+
+
+# --- the table ------------------------------------------------------------------------------------------------------
+
+
+def difference(ours: float, linux: float) -> str:
+    return "0" if ours == linux else f"{ours - linux:+.0f}" if not linux else f"{(ours - linux) / linux:+.1%}"
+
+
+def judge(cases: Sequence[Case], ours: Mapping[str, Mapping[str, float]],
+          linux: Mapping[str, Mapping[str, float]]) -> list[dict[str, Any]]:
+    """One dictionary for each row."""
+    table = []
+    for case in cases:
+        for row in case.rows:
+            figure = row.name.removeprefix(case.name + ".")
+            a, b = ours[case.name][figure], linux[case.name][figure]
+            table.append({"row": row.name, "ours": a, "linux": b, "difference": difference(a, b),
+                          "bound": row.bound(b), "verdict": row.verdict(a, b),
+                          "reason": row.explained.reason if row.explained else ""})
+    return table
+
+
+def number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:g}" if value == int(value) else f"{value:.1f}"
+
+
+def print_table(table: Sequence[Mapping[str, Any]]) -> None:
+    width = max(len(line["row"]) for line in table)
+    print(f"{'row':<{width}} {'ours':>10} {'Linux':>10} {'difference':>11}  {'bound':<20} verdict")
+    for line in table:
+        reason = f": {line['reason']}" if line["verdict"] == "EXPLAINED" else ""
+        print(f"{line['row']:<{width}} {number(line['ours']):>10} {number(line['linux']):>10} "
+              f"{line['difference']:>11}  {line['bound']:<20} {line['verdict']}{reason}")
+
+
+def summary(table: Sequence[Mapping[str, Any]]) -> str:
+    """The last line, and before it the entries that are no longer needed."""
+    count = {verdict: sum(line["verdict"] == verdict for line in table) for verdict in ("PASS", "EXPLAINED", "FAIL")}
+    mended = [line["row"] for line in table if line["verdict"] == "PASS" and line["reason"]]
+    return "".join(f"{row}: within the bound; its entry in rows.toml can go\n" for row in mended) + \
+        f"{len(table)} rows: {count['PASS']} pass, {count['EXPLAINED']} explained, {count['FAIL']} fail"
+
+
+def names(runs: Sequence[Measured]) -> str:
+    """The versions of QEMU: with several CPUs a newer one than with one."""
+    return ", ".join(sorted({run.qemu for run in runs}))
+
+
+def compare(sched: str, build: str, cases: Sequence[Case], fresh: bool) -> list[dict[str, Any]]:
+    """Measure, print the table for one policy, and return it."""
+    release = KERNELS[sched]
+    path = ROOM / f"linux-{release}.toml"
+    linux_kernel = find_kernel(build, release) if fresh else ""
+    runs = measure_all(sched, build, cases, linux_kernel)
+    if linux_kernel:
+        first = runs["linux"][0]
+        keep(path, runs["linux"], cases, {
+            "version": first.version, "model": first.model, "hz": tick_rate(linux_kernel), "qemu": names(runs["linux"]),
+            "parameters": LinuxSettings().command_line(), PROGRAM: digest(build)})
+    linux = kept(path, cases)
+    print(f"ours   {commit()}: sched={sched} HZ={Settings.hz} preempt={runs['ours'][0].model}, {names(runs['ours'])}, "
+          f"icount, {MEMORY_MIB} MiB\n"
+          f"Linux  {linux['version'].removeprefix('Linux version ')}\n"
+          f"       HZ={linux['hz']} preempt={linux['model']}, {linux['qemu']}; parameters: {linux['parameters']}")
+    if linux[PROGRAM] != digest(build):
+        print(f"       measured with another build of {PROGRAM} than today's")
+    table = judge(cases, {name: f for run in runs["ours"] for name, f in run.figures.items()}, linux)
+    print_table(table)
+    print(summary(table), flush=True)
+    return table
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("cases", nargs="*", help="names of cases; all of them if there is none")
+    parser.add_argument("--fast", action="store_true", help="only the third that CI checks")
+    parser.add_argument("--fresh", action="store_true", help="boot Linux too and keep its figures")
+    parser.add_argument("--scheds", default=",".join(KERNELS), help="cfs, eevdf or both")
+
+
+def chosen(sched: str, arguments: argparse.Namespace) -> list[Case]:
+    """The cases that were asked for."""
+    cases = load_cases(sched)
+    unknown = set(arguments.cases) - {case.name for case in cases} - \
+        {case.name for other in KERNELS for case in load_cases(other)}
+    if unknown:
+        raise UsageError(f"ROWS={sorted(unknown)[0]}: there is no such case in tests/fidelity/rows.toml")
+    return [case for case in cases if (case.fast or not arguments.fast)
+            and (not arguments.cases or case.name in arguments.cases)]
+
+
+def main(settings: Settings, arguments: argparse.Namespace) -> int:
+    """run the same programs here and on Debian's kernels, and compare the figures"""
+    scheds = arguments.scheds.split(",")
+    for sched in scheds:
+        if sched not in KERNELS:
+            raise UsageError(f"SCHEDS={sched}: {' or '.join(KERNELS)} is expected: Linux has no other")
+    if arguments.fresh and (arguments.fast or arguments.cases):
+        raise UsageError("FRESH=1 measures all of Linux's figures: without ROWS= and FAST=1")
+    table = []
+    for sched in scheds:
+        cases = chosen(sched, arguments)
+        if cases:
+            table += [{"sched": sched} | line for line in compare(sched, settings.build, cases, arguments.fresh)]
+            print()
+    with open(os.path.join(settings.build, "fidelity.json"), "w", encoding="utf-8") as f:
+        json.dump({"commit": commit(), "rows": table}, f, indent=1)
+    return int(any(line["verdict"] == "FAIL" for line in table))

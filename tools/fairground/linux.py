@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Debian's kernels in our machine: where they are, and with which parameters they boot."""
+
+import glob
+import os
+import pathlib
+from dataclasses import dataclass
+
+from .expect import Missing, expect
+from .settings import Settings
+
+KERNELS = {"cfs": "6.1", "eevdf": "6.12"}  # policy -> the release whose fair class it is
+# The console; no search for a better clock; what makes paths longer or tasks grouped only there is off.
+PARAMETERS = "console=ttyS0 quiet tsc=reliable mitigations=off noautogroup"
+
+
+@dataclass
+class LinuxSettings(Settings):
+    """A run of Linux: the same machine and the same initramfs, another kernel."""
+
+    linux: str = ""
+
+    @property
+    def kernel(self) -> str:
+        return self.linux
+
+    def command_line(self) -> str:
+        return f"{PARAMETERS} {self.append}".strip()
+
+
+def find_kernel(build: str, release: str) -> str:
+    """The path of Debian's kernel of this release, the newest if there are several."""
+    found = glob.glob(os.path.join(build, "linux/boot", f"vmlinuz-{release}.*"))
+    if not found:
+        raise Missing(f"Debian's kernel {release} is not in {build}/linux: sh tools/setup.sh --compare fetches it")
+    return max(found, key=os.path.getmtime)
+
+
+def tick_rate(kernel: str) -> int:
+    """HZ of the kernel at this path, from the configuration that Debian puts beside it."""
+    config = pathlib.Path(kernel.replace("vmlinuz-", "config-")).read_text(encoding="utf-8")
+    return int(expect(r"^CONFIG_HZ=(\d+)$", config)[1])
