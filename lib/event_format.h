@@ -42,6 +42,7 @@ static inline void event_format_end(struct text *out, const char *print_fmt)
 	event_field(out, declaration, offsetof(__typeof__(*REC), name), size, is_signed);
 #define IS_SIGNED(type)	   ((type)-1 < (type)1)
 #define FIELD(type, name)  EVENT_FIELD(#type " " #name, name, sizeof(type), IS_SIGNED(type))
+#define LONG(name)	   EVENT_FIELD("long " #name, name, 8, true)
 #define PID(name)	   EVENT_FIELD("pid_t " #name, name, 4, true)
 #define COMM(name)	   EVENT_FIELD("char " #name "[16]", name, 16, true)
 #define STRING(name)	   EVENT_FIELD("__data_loc char[] " #name, name, 4, true)

@@ -120,9 +120,11 @@ static const char *parse_length(const char *f, struct spec *sp)
 	case 'l':
 		sp->length = 8;
 		return f + (f[1] == 'l' ? 2 : 1);
-	case 'L':
 	case 'z':
 	case 't':
+		sp->length = sizeof(size_t);
+		return f + 1;
+	case 'L':
 		sp->length = 8;
 		return f + 1;
 	default:

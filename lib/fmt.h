@@ -2,7 +2,8 @@
 /*
  * Bounded formatting, the same for the kernel, the scheduler's dumps and the
  * simulator. Conversions: %d %i %u %x %X %o %c %s %p %%, lengths hh h l ll L z t,
- * flags 0 - + space #, width and precision as numbers or *. No floating point.
+ * flags 0 - + space #, width and precision as numbers or *. No floating point. The length l stands
+ * for 64 bits, as u64 is written, also where a long has 32.
  */
 #pragma once
 

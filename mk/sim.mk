@@ -6,7 +6,7 @@ SIM := $(B)/sim
 SIM_CPUS := 4096
 SIM_CFLAGS := $(CSTD) $(WARN) -fno-pie -fno-plt -DCPU_MAX=$(SIM_CPUS)u -DCOMMIT=\"$(COMMIT)\"
 # The judge of explorations knows the inside of sched/, as tests do.
-SIM_C := $(wildcard sim/*.c sim/*/*.c tests/oracle/*.c)
+SIM_C := $(filter-out %_wasi.c,$(wildcard sim/*.c sim/*/*.c tests/oracle/*.c))
 SIM_OBJ := $(patsubst %,$(SIM)/%.o,$(SCHED_C) $(filter-out lib/string.c,$(LIB_C)) $(SIM_C))
 
 $(INC)/sim/.made: Makefile mk/sim.mk $(INC)/.made

@@ -31,6 +31,9 @@ cmd cpio            cpio             # packs the initial RAM file system
 file /usr/include/cmocka.h libcmocka-dev # unit tests
 cmd clang           clang            # the second compiler every file must please
 file /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.asan-x86_64.a libclang-rt-dev # its sanitizers
+cmd wasm-ld         lld              # make wasm: the linker,
+file /usr/lib/wasm32-wasi/libc.a wasi-libc # the C library,
+file /usr/lib/llvm-*/lib/clang/*/lib/wasi/libclang_rt.builtins-wasm32.a libclang-rt-dev-wasm32 # what clang calls
 cmd clang-format    clang-format     # make format
 cmd grub-mkrescue   grub-common      # the boot ISO: the tool,
 file /usr/lib/grub/i386-pc/multiboot2.mod grub-pc-bin # what it puts in,
@@ -48,7 +51,7 @@ cmd cyclicdeadline  rt-tests         # SCHED_DEADLINE judged by a program of oth
 file /usr/lib/python3*/*-packages/clang/cindex.py python3-clang # make mutate: the syntax tree of the source
 file /usr/include/jsmn.h libjsmn-dev # the simulator reads JSON
 file /usr/lib/python3*/*-packages/pip/__init__.py python3-pip # brings what Debian does not have: packages.txt
-cmd node            nodejs           # runs the trace processor of Perfetto, which judges our files
+cmd node            nodejs           # runs WebAssembly: our simulator, and Perfetto, which judges our files
 '
 
 # SMP under -icount needs a QEMU that shares a turn among CPUs, 8.1 or newer (docs/adr/003-deterministic-smp.md).

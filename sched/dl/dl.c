@@ -429,7 +429,7 @@ static void dl_dump(struct rq *rq, struct text *out)
 	dump_number(out, "dl_nr_running", dl_nr_queued(rq));
 	dump_number(out, "dl_nr_migratory", dl_of(rq)->nr_movable);
 	dump_number(out, "dl_nr_throttled", dl_of(rq)->nr_throttled);
-	text_add(out, "  .%-30s: %ld\n", "dl_bw->bw", (long)dl_cpu_bw(&rq->s->tunable));
+	text_add(out, "  .%-30s: %ld\n", "dl_bw->bw", (s64)dl_cpu_bw(&rq->s->tunable));
 	dump_number(out, "dl_bw->total_bw", dl_total_bw(rq->s, rq->clock));
 }
 

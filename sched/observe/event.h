@@ -19,6 +19,7 @@ struct sched_event {
 #define EVENT_SIZE_MAX 112
 
 #define FIELD(type, name)  type name;
+#define LONG(name)	   s64 name;
 #define PID(name)	   s32 name;
 #define COMM(name)	   char name[16];
 #define STRING(name)	   u32 name;
@@ -68,6 +69,7 @@ enum sched_event_id {
 
 #undef CHOICE
 #undef FIELD
+#undef LONG
 #undef PID
 #undef COMM
 #undef STRING

@@ -31,7 +31,7 @@ void dump_number(struct text *out, const char *name, u64 value)
 
 void dump_task_number(struct text *out, const char *name, u64 value)
 {
-	text_add(out, "%-45s:%21ld\n", name, (long)value);
+	text_add(out, "%-45s:%21ld\n", name, (s64)value);
 }
 
 void dump_task_ms(struct text *out, const char *name, s64 ns)

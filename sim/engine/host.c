@@ -4,14 +4,13 @@
  * nothing; their order is checked all the same. A kick of another CPU and a timer are events.
  */
 #include <assert.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/time.h>
 
 #include "sched/observe/event.h"
 #include "sim/engine/engine.h"
+#include "sim/engine/process.h"
 #include "sim/engine/util.h"
 
 /* The machine that the seam's functions act on. */
@@ -153,8 +152,8 @@ void host_bug(const char *file, int line, const char *what)
 
 	host->nr_held = 0;
 	snprintf(host->bug, sizeof(host->bug), "%s:%d: %s", file, line, what);
-	if (host->bug_target)
-		longjmp(*host->bug_target, 1);
+	if (host->leave)
+		host->leave();
 	fflush(stdout);
 	fprintf(stderr, "schedsim: bug at %llu ns on CPU %u: %s\n",
 		(unsigned long long)(host->now - SIM_START), host->this_cpu, host->bug);
@@ -175,9 +174,8 @@ static u64 turns(void)
 }
 
 /* Finds a call of the scheduler that does not return, by the CPU time that passes. */
-static void on_alarm(int signal)
+static void look_for_progress(void)
 {
-	(void)signal;
 	if (turns_seen == turns())
 		host_bug(__FILE__, __LINE__, "no progress: the scheduler does not return");
 	turns_seen = turns();
@@ -185,10 +183,6 @@ static void on_alarm(int signal)
 
 void host_watch(u32 ms)
 {
-	struct timeval period = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
-	struct sigaction action = { .sa_handler = on_alarm, .sa_flags = SA_NODEFER | SA_RESTART };
-
 	turns_seen = UINT64_MAX;
-	sigaction(SIGVTALRM, &action, NULL);
-	setitimer(ITIMER_VIRTUAL, &(struct itimerval){ period, period }, NULL);
+	process_watch(ms, look_for_progress);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* See plugin.h. */
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "sim/engine/plugin.h"
+#include "sim/engine/process.h"
 #include "sim/engine/util.h"
 
 static const struct fair_policy *loaded;
@@ -15,20 +15,17 @@ void plugin_load(const char *path)
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	int length = (int)strcspn(name, ".");
 	char file[4096], symbol[256];
-	void *handle;
+	const char *error;
 
 	if (loaded)
 		usage_error("--plugin %s: there is a plugin already", path);
 	/* Without a slash dlopen() would search the system's libraries. */
 	snprintf(file, sizeof(file), "%s%s", slash ? "" : "./", path);
 	snprintf(symbol, sizeof(symbol), "%.*s_policy", length, name);
-	handle = dlopen(file, RTLD_NOW);
-	if (!handle)
-		usage_error("--plugin %s: %s", path, dlerror());
-	loaded = dlsym(handle, symbol);
+	loaded = process_load(file, symbol, &error);
 	loaded_from = path;
 	if (!loaded)
-		usage_error("--plugin %s: it does not export %s", path, symbol);
+		usage_error("--plugin %s: %s: %s", path, symbol, error);
 	if (!sched_policy_complete(loaded))
 		usage_error("--plugin %s: %s lacks a name, a key or a hook; does its table begin "
 			    "with FAIR_DEFAULTS?",

@@ -14,7 +14,6 @@
  */
 #pragma once
 
-#include <setjmp.h>
 
 #include "lib/prng.h"
 #include "lib/rbtree.h"
@@ -232,8 +231,8 @@ struct sim {
 	void *context;		   /* belongs to config.next */
 	u32 cause;		   /* kind of the present event */
 	bool stopped;		   /* sim_run() is to return after the present event */
-	/* If set, an internal error of the scheduler jumps there, with its text in bug. */
-	jmp_buf *bug_target;
+	/* NULL, or an internal error calls it, with its text in bug; it does not return. */
+	void (*leave)(void);
 	char bug[200];
 };
 

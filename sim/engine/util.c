@@ -3,9 +3,9 @@
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "lib/cpumask.h"
+#include "sim/engine/process.h"
 #include "sim/engine/util.h"
 
 void usage_error(const char *format, ...)
@@ -56,7 +56,7 @@ void *allocate_lines(size_t bytes)
 	if (!memory)
 		return NULL;
 	if (align == huge)
-		madvise(memory, bytes, MADV_HUGEPAGE); /* only advice: the host may not follow it */
+		process_use_huge_pages(memory, bytes);
 	return memset(memory, 0, bytes);
 }
 

@@ -43,8 +43,14 @@ struct search {
 	unsigned nr_path, length;
 	u64 *seen; /* hashes; the low 3 bits count the operations left; 0: free */
 	u64 seen_size, nr_seen, nr_ops, nr_known;
-	jmp_buf failed;
 };
+
+static jmp_buf failed;
+
+static void leave(void)
+{
+	longjmp(failed, 1);
+}
 
 /* --- states ----------------------------------------------------------------------------------- */
 
@@ -257,7 +263,7 @@ static void set_up(struct search *x, const char *policy, unsigned nr_awake)
 		sim_task_free(x->world.sim, tasks[i]);
 	queue_reserve(&x->world.sim->queue, MAX_EVENTS);
 	list_regions(x, tasks);
-	x->world.sim->bug_target = &x->failed;
+	x->world.sim->leave = leave;
 	x->nr_path = 0;
 	for (unsigned i = 0; i < nr_awake; i++) {
 		x->path[x->nr_path++] = (struct op){ .kind = OP_fork, .task = (u8)i };
@@ -290,7 +296,7 @@ static void print_failure(struct search *x, const char *policy)
 
 static bool search_from(struct search *x, const char *policy, unsigned nr_awake)
 {
-	if (setjmp(x->failed)) {
+	if (setjmp(failed)) {
 		print_failure(x, policy);
 		return false;
 	}

@@ -25,6 +25,11 @@ static void on_signal(int signal)
 	siglongjmp(failed, 1);
 }
 
+static void leave(void)
+{
+	longjmp(failed, 1);
+}
+
 static void catch_signals(void)
 {
 	static const int signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGVTALRM };
@@ -73,7 +78,7 @@ struct verdict script_run(const struct script *script)
 		return verdict;
 	}
 	catch_signals();
-	world.sim->bug_target = &failed;
+	world.sim->leave = leave;
 	if (!setjmp(failed)) {
 		perform(script, &verdict);
 		world_free(&world);

@@ -51,8 +51,7 @@ bool script_parse(struct script *script, const char *text);
 
 #define EXHAUSTIVE_MAX 8u
 
-/* The command line of both; the status to exit with. */
-bool explore_wanted(int argc, char **argv);
+/* The command line of both; the status to exit with. See explore_wanted() of main.c. */
 int explore_main(int argc, char **argv);
 
 /* Each returns the number of policies under which something failed, after printing it to stdout. */

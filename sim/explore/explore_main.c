@@ -81,15 +81,6 @@ static int run_choice(const struct choice *choice)
 	return explore_random(&choice->options);
 }
 
-bool explore_wanted(int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++)
-		if (!strncmp(argv[i], "--ops", 5) || !strncmp(argv[i], "--exh", 5) ||
-		    !strncmp(argv[i], "--rep", 5))
-			return true;
-	return false;
-}
-
 int explore_main(int argc, char **argv)
 {
 	static const struct option long_options[] = {

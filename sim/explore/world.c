@@ -262,10 +262,10 @@ static void copy_settings(struct sched *to, struct sched *from)
 static void restore_settings(struct world *w)
 {
 	struct world fresh;
-	jmp_buf *bug_target = w->sim->bug_target;
+	void (*leave)(void) = w->sim->leave;
 
 	EXPECT(world_init(&fresh, &w->shape, 0, sched_fair_current(w->sim->s)));
-	fresh.sim->bug_target = bug_target;
+	fresh.sim->leave = leave;
 	copy_settings(w->sim->s, fresh.sim->s);
 	world_free(&fresh);
 	sim_select(w->sim);

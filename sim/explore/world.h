@@ -5,7 +5,7 @@
  * where, how long each task has run. After each operation world_check() compares, besides
  * sched_check().
  *
- * A violation ends in host_bug(), which jumps to world->sim->bug_target.
+ * A violation ends in host_bug(), which calls world->sim->leave().
  */
 #pragma once
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "lib/event_text.h"
+#include "lib/fmt.h"
 #include "sim/report/explain.h"
 
 #define EVENT(system, name, id, fields, ...)                                                       \
@@ -10,7 +11,12 @@
 	{                                                                                          \
 		const struct event_##name *REC = record;                                           \
                                                                                                    \
-		fprintf(out, #name ": " __VA_ARGS__);                                              \
+		char line[512];                                                                    \
+		struct text text = text_of(line, sizeof(line));                                    \
+                                                                                                   \
+		/* not with printf(): the formats are Linux's, and %Lu is not in every libc */     \
+		text_add(&text, #name ": " __VA_ARGS__);                                           \
+		fputs(line, out);                                                                  \
 	}
 #include "sched/observe/event.def"
 #undef EVENT

@@ -221,7 +221,8 @@ def mutants() -> Count:
 
 LAYERS = {"static": static, "unit": unit, "prop": prop, "sim": sim, "kernel": kernel, "e2e": e2e,
           "mutants": mutants}
-NEEDS = {"static": "sim", "unit": "unit-programs", "prop": "prop-programs sim", "sim": "sim", "kernel": "image",
+NEEDS = {"static": "sim", "unit": "unit-programs", "prop": "prop-programs sim", "sim": "sim wasm",
+         "kernel": "image",
          "e2e": "image sim", "mutants": "image sim unit-programs"}  # targets that make builds before any layer starts
 
 

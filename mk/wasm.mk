@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# The simulator as WebAssembly: the same source for a machine of 32 bits, by another compiler and another libc.
+# docs/simulator.md says what it is good for.
+
+WASM := $(B)/wasm
+WASM_CC := clang
+WASM_CFLAGS := --target=wasm32-wasi -std=gnu11 -O2 -fno-strict-aliasing -fno-common $(WARN) \
+	'-ffile-prefix-map=$(CURDIR)/=' -DCPU_MAX=$(SIM_CPUS)u -DCOMMIT=\"$(COMMIT)\"
+# Formats say %lu for a u64, which is a long long here. lib/fmt.c takes both for 64 bits.
+WASM_QUIET := -Wno-format
+WASM_SIM_C := $(wildcard sim/*.c sim/engine/*.c sim/report/*.c sim/workload/*.c sim/explore/*_wasi.c)
+WASM_C := $(SCHED_C) $(filter-out lib/string.c,$(LIB_C)) $(filter-out %_posix.c,$(WASM_SIM_C))
+WASM_OBJ := $(patsubst %,$(WASM)/%.o,$(WASM_C))
+
+$(WASM)/.flags: FORCE
+	$(call stamp,$(WASM_CC) $(WASM_CFLAGS))
+
+$(WASM)/%.c.o: %.c $(INC)/sim/.made $(WASM)/.flags | $(POLICIES_DEF)
+	@mkdir -p $(@D)
+	@echo "  CC      $< (WebAssembly)"
+	$(Q)$(WASM_CC) $(WASM_CFLAGS) $(DEPS) $(if $(filter sched/% examples/% lib/% %/event_text.c,$<),$(WASM_QUIET)) \
+		$(if $(filter sched/% examples/%,$<),$(sched_roots),-I$(INC)/sim) -c $< -o $@
+
+$(patsubst %,$(WASM)/%.o,$(shell grep -lw COMMIT $(WASM_SIM_C))): $(B)/.commit
+
+$(B)/schedsim.wasm: $(WASM_OBJ)
+	@echo "  LD      $@"
+	$(Q)$(WASM_CC) --target=wasm32-wasi -Wl,--strip-all -o $@ $^
+
+wasm: $(B)/schedsim.wasm ## build the simulator as WebAssembly: build/schedsim.wasm, for WASI
+
+.PHONY: wasm

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The simulator asks this of its process. process_posix.c answers, or process_wasi.c. */
+#pragma once
+
+#include <stddef.h>
+
+#include "lib/types.h"
+
+/*
+ * From now on @stuck is called each time that @ms of this process's CPU time have passed, from the
+ * middle of anything; 0 ends that. Nothing happens where there is no such clock.
+ */
+void process_watch(u32 ms, void (*stuck)(void));
+
+/* The object @symbol of the shared object @file; NULL with a reason in @error if there is none. */
+const void *process_load(const char *file, const char *symbol, const char **error);
+
+/* An advice: @memory is large and used at once. */
+void process_use_huge_pages(void *memory, size_t bytes);

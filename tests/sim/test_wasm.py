@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The simulator as WebAssembly prints and writes what the native one does, byte for byte.
+
+It is the same source, for a machine with 32-bit addresses, by clang and another libc: whatever depends on the size of a
+long, on bytes between fields, or on the order of equals in a sort, differs here first.
+"""
+
+import itertools
+import json
+import os
+import random
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import BUILD, ROOT
+
+WASM = f"{BUILD}/schedsim.wasm"
+POLICIES = ("cfs", "bore-cfs", "eevdf", "bore", "fdl")
+MACHINES = ("--cpus 1", "--cpus 3", "--topology 2x2x2", "--topology nodes=2,llcs=2,cores=4+2,threads=2 --hz 1000",
+            "--cpus 2 --hz 100 --skew 300us --clock 18446744072709551615", "--cpus 4 --preempt lazy --cost-switch 2000 "
+            "--cost-wake 700 --cost-ipi 900 --cost-migration 5000")
+WORKLOADS = ("hogs:n=3 hogs:n=2,nice=5", "bursts:n=5,run=100us-2ms,sleep=1ms-4ms hogs:n=2",
+             "forks:n=2 hogs:n=2,nice=3", "requests:workers=3 yielders:n=2", "pipes:groups=2,pairs=2",
+             "pingpong:n=2 hogs:n=2,policy=batch",
+             "groups:n=2,depth=2,tasks=2 bursts:n=2,run=1ms,sleep=2ms",
+             "group:name=q,quota=5ms,period=20ms,burst=2ms hogs:n=3,group=q bursts:n=2",
+             "periodic:n=2,period=7ms,run=1ms hogs:n=3",
+             "periodic:n=1,policy=deadline,runtime=3ms,deadline=9ms hogs:n=3",
+             "messages:n=1,workers=4,run=2ms", "jobs:n=3,run=3ms hotplug:after=20ms,off=20ms")
+FILES = ("forkjoin", "groups", "periodic", "phases", "producer")
+ERRORS = ("--sched none hogs", "--cpus 5000 hogs", "nothing", "--topology 2x hogs", "--hz 300 hogs", "missing.json",
+          "--seed x hogs", "hogs:n=x", "--time 1y hogs", "--set nothing=1 hogs", "--features NOTHING hogs", "")
+SEED = 20261
+
+
+def command_lines():
+    """At least 200, some of each kind. {} in a word stands for a file that is written."""
+    draw = random.Random(SEED)
+    lines = [f"--sched {policy} {machine} --time 60ms {draw.choice(WORKLOADS)} --trace {{}}.dat"
+             for policy, machine in itertools.product(POLICIES, MACHINES)]
+    lines += [f"--sched {policy} {draw.choice(MACHINES)} --time 50ms {work} --decisions {{}}.json"
+              for policy, work in itertools.product(POLICIES, WORKLOADS)]
+    lines += [f"--sched {policy} {draw.choice(MACHINES)} --time 80ms {work} --json {{}}.json --check"
+              for policy, work in itertools.product(POLICIES, WORKLOADS[::2])]
+    lines += [f"--sched {policy} {draw.choice(MACHINES)} --explain 20ms {work}"
+              for policy, work in itertools.product(POLICIES, WORKLOADS[1::3])]
+    lines += [f"--sched {policy} --cpus 2 --time 100ms {ROOT}/examples/{name}.json --schedstat {{}}"
+              for policy, name in itertools.product(POLICIES, FILES)]
+    lines += [f"--sched {policy} {draw.choice(MACHINES)} --time 40ms {work} --decisions {{}}.dat"
+              for policy, work in itertools.product(POLICIES, WORKLOADS[::3])]
+    lines += [f"--topology 8x8x4 --sched {policy} --time 10ms hogs:n=300 pipes:groups=4" for policy in POLICIES]
+    return [*lines, "--list-policies", "--help", *ERRORS]
+
+
+def results(lines, directory, run):
+    """For each of @lines status, stdout, stderr, and the bytes of the file that it wrote. @run(words) runs all."""
+    words = [line.format(f"{directory}/file{nr}").split() for nr, line in enumerate(lines)]
+    statuses = run(words)
+    found = []
+    for nr, status in enumerate(statuses):
+        texts = [(directory / f"{nr}.{end}").read_bytes().replace(bytes(directory), b"DIR") for end in ("out", "err")]
+        written = sorted(directory.glob(f"file{nr}.*")) + sorted(directory.glob(f"file{nr}"))
+        found.append((status, *texts, [each.read_bytes().replace(bytes(directory), b"DIR") for each in written]))
+    return found
+
+
+def run_native(directory):
+    def run(words):
+        statuses = []
+        for nr, each in enumerate(words):
+            with open(directory / f"{nr}.out", "wb") as out, open(directory / f"{nr}.err", "wb") as err:
+                statuses.append(subprocess.run(["schedsim", *each], executable=f"{BUILD}/schedsim", stdout=out,
+                                               stderr=err, check=False).returncode)
+        return statuses
+    return run
+
+
+def run_wasm(directory):
+    def run(words):
+        done = subprocess.run(["node", f"{ROOT}/tests/tools/run_wasm.mjs", WASM, directory], input=json.dumps(words),
+                              text=True, capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+    return run
+
+
+def test_every_byte_is_the_same(tmp_path):
+    if not shutil.which("node"):
+        pytest.skip("node is not installed")
+    if not os.path.exists(WASM):
+        pytest.skip("make wasm was not run")
+    lines = command_lines()
+    assert len(lines) >= 200
+    places = [tmp_path / "a", tmp_path / "b"]  # names of one length: traces hold them
+    for place in places:
+        place.mkdir()
+    native, wasm = (results(lines, place, run(place)) for place, run in zip(places, (run_native, run_wasm)))
+    different = [line for line, ours, theirs in zip(lines, native, wasm) if ours != theirs]
+    assert not different, f"{len(different)} of {len(lines)} differ: {different[:5]}"
+    assert sum(status == 0 for status, *_ in native) > 180 and sum(bool(files) for *_, files in native) > 140
