@@ -18,6 +18,7 @@
 #include "sched/observe/decision.h"
 
 struct cpumask;
+struct fair_server;
 struct rq;
 struct sched;
 struct sched_attr_req;
@@ -95,6 +96,9 @@ struct sched_class {
 	/* Its decisions are records of decision.def: by what rule each usually goes. */
 	bool recorded;
 	u8 rule[NR_CLASS_ACTS];
+
+	/* A reservation that it makes for the fair class (fair_server.h), or NULL. */
+	const struct fair_server *server;
 
 	/* --- membership --- */
 

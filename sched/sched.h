@@ -284,9 +284,9 @@ bool sched_fair_has(const struct sched *s, enum sched_trait trait);
 const char *sched_fair_current(const struct sched *s);
 /*
  * Schedule fair tasks by the policy called @name from now on; @cpu is the caller's. -EINVAL if
- * there is none. Every task starts anew under it, owed nothing and with its CPU time, averages and
- * parameters kept; the features that the policy cares for take its defaults. Calls must not
- * overlap; O(queued tasks).
+ * there is none; -EBUSY if it brings fair servers, and deadline tasks leave them no room. Every
+ * task starts anew under it, owed nothing and with its CPU time, averages and parameters kept; the
+ * features that the policy cares for take its defaults. Calls must not overlap; O(queued tasks).
  */
 int sched_fair_swap(struct sched *s, const char *name, unsigned cpu);
 
@@ -312,6 +312,19 @@ int sched_tunable_read(struct sched *s, const char *name, char *buf, size_t size
 int sched_tunable_write(struct sched *s, const char *name, const char *text, size_t len);
 int sched_features_read(struct sched *s, char *buf, size_t size);
 int sched_features_write(struct sched *s, const char *text, size_t len);
+
+/* --- the fair server as files ----------------------------------------------- */
+
+/* The @index-th file of /sys/kernel/debug/sched/fair_server/cpuN, or NULL past the end. */
+const char *sched_fair_server_file(unsigned index);
+/* Text of a file of @cpu, in ns, newline included; returns the length. */
+int sched_fair_server_read(struct sched *s, unsigned cpu, unsigned file, char *buf, size_t size);
+/*
+ * @text as written to the file. 0; -EINVAL: no number, more runtime than period, or a period that
+ * is not 100 us to 4.19 s; -EBUSY: deadline tasks leave no room. Errors change nothing.
+ */
+int sched_fair_server_write(struct sched *s, unsigned cpu, unsigned file, const char *text,
+			    size_t len);
 
 /* --- domains as files ------------------------------------------------------ */
 

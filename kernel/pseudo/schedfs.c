@@ -297,6 +297,48 @@ void schedfs_show_domains(void)
 	}
 }
 
+/* --- the fair server of each CPU: arg is CPU * 2 + file ------------------------------- */
+
+#define SERVER_ARG(cpu, file) ((void *)(uintptr_t)((cpu)*2 + (file)))
+#define SERVER_CPU(arg)	      ((unsigned)(uintptr_t)(arg) / 2)
+#define SERVER_FILE(arg)      ((unsigned)(uintptr_t)(arg) % 2)
+
+static size_t show_server(void *arg, char *buf, size_t size)
+{
+	return (size_t)sched_fair_server_read(machine, SERVER_CPU(arg), SERVER_FILE(arg), buf,
+					      size);
+}
+
+static long store_server(void *arg, const char *text, size_t len)
+{
+	int err;
+
+	with_irqs_off(err = sched_fair_server_write(machine, SERVER_CPU(arg), SERVER_FILE(arg),
+						    text, len));
+	return err < 0 ? err : (long)len;
+}
+
+static int add_servers(void)
+{
+	struct cpumask possible = possible_cpus();
+	char name[64];
+	unsigned cpu;
+	int err = 0;
+
+	for_each_cpu(cpu, &possible) {
+		for (unsigned i = 0; !err && sched_fair_server_file(i); i++) {
+			snprintf(name, sizeof(name), "sched/fair_server/cpu%u/%s", cpu,
+				 sched_fair_server_file(i));
+			err = debugfs_add(&(struct pseudo_file){ .name = name,
+								 .mode = 0644,
+								 .show = show_server,
+								 .store = store_server,
+								 .arg = SERVER_ARG(cpu, i) });
+		}
+	}
+	return err;
+}
+
 static const struct pseudo_file state_files[] = {
 	{ .name = "sched/fair_class",
 	  .mode = 0644,
@@ -322,6 +364,6 @@ static int schedfs_init(void)
 			err = add_tunable(info);
 	for (unsigned i = 0; !err && i < ARRAY_SIZE(state_files); i++)
 		err = debugfs_add(&state_files[i]);
-	return err ?: add_domains();
+	return err ?: add_servers() ?: add_domains();
 }
 INITCALL(schedfs_init);

@@ -9,8 +9,8 @@
  *			seconds, because neighbours starve together.
  *
  * Only fair tasks can starve. Real-time ones may rightly be kept waiting for ever by more urgent
- * ones, and fair ones too while real-time throttling is off (sched_rt_runtime_us = -1): that is the
- * user's decision.
+ * ones, and fair ones too while real-time throttling is off (sched_rt_runtime_us = -1) or, under a
+ * policy with fair servers, one of them is (runtime = 0): that is the user's decision.
  */
 #include "kernel/contract.h"
 #include "kernel/kernel.h"
@@ -24,10 +24,18 @@ static struct waitq wake = WAITQ_INIT(wake);
 
 /* --- finding them ----------------------------------------------------------------- */
 
+/* Have real-time tasks leave to starve others? */
 static bool throttling_is_off(void)
 {
 	char text[32] = "";
 
+	if (sched_fair_has(machine, TRAIT_FAIR_SERVER)) {
+		for (unsigned cpu = 0; cpu < arch_nr_cpus; cpu++)
+			if (sched_fair_server_read(machine, cpu, 0, text, sizeof(text)) > 0 &&
+			    text[0] == '0')
+				return true;
+		return false;
+	}
 	return sched_tunable_read(machine, "sched_rt_runtime_us", text, sizeof(text)) > 0 &&
 	       text[0] == '-';
 }

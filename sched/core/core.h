@@ -41,6 +41,12 @@ static inline void rq_assert_locked(const struct rq *rq)
 
 /* rq_lock() of the runqueue that @t belongs to, which stays so until the unlock. */
 struct rq *task_rq_lock(struct sched *s, struct task *t);
+/* The earlier of two times, 0 being never. */
+static inline u64 earlier(u64 a, u64 b)
+{
+	return a && b ? time_min(a, b) : a | b;
+}
+
 /* Arm the host's timer for the earliest of the runqueue's deadlines. Lock held, on its own CPU. */
 void rq_update_timer(struct rq *rq);
 

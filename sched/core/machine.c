@@ -59,6 +59,7 @@ static void init_classes(struct sched *s)
 		s->class_own[rank] = classes[rank];
 		s->class_copy[rank] = *classes[rank];
 		s->class[rank] = &s->class_copy[rank];
+		s->server = classes[rank]->server ?: s->server;
 		SCHED_ASSERT(classes[rank]->rank == rank);
 	}
 }

@@ -21,12 +21,6 @@ struct rq *task_rq_lock(struct sched *s, struct task *t)
 	}
 }
 
-/* The earlier of two times, 0 being never. */
-static u64 earlier(u64 a, u64 b)
-{
-	return a && b ? time_min(a, b) : a | b;
-}
-
 void rq_update_timer(struct rq *rq)
 {
 	const struct sched_class *class;

@@ -104,6 +104,7 @@ struct sched {
 	const struct sched_class *class[NR_CLASSES]; /* by rank: the next */
 	struct sched_class class_copy[NR_CLASSES];   /* its operations are changed by recorders */
 	const struct sched_class *class_own[NR_CLASSES]; /* of which that is a copy */
+	const struct fair_server *server;		 /* of the class that has one */
 	/* built in, then the host's if it brings one, then NULL */
 	const struct fair_policy *policy[NR_POLICIES + 2];
 

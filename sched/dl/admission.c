@@ -12,6 +12,7 @@
  * 6.1, sched-deadline document (docs/sources.md).
  */
 #include "sched/dl/dl.h"
+#include "sched/fair/core/policy.h"
 #include "lib/errno.h"
 
 /* Shorter runtimes could not be accounted. */
@@ -81,6 +82,15 @@ static void linger(struct dl_machine *m, u64 until, u64 bw)
 	last->bw += bw;
 }
 
+/* The part of fair servers, if the policy has them. Lock held. */
+static u64 servers_bw(struct sched *s)
+{
+	bool served = policy_has(READ_ONCE(s->fair_policy), TRAIT_FAIR_SERVER);
+
+	SCHED_ASSERT(host_lock_held(&dl_machine(s)->lock));
+	return served ? dl_machine(s)->server_bw : 0;
+}
+
 u64 dl_total_bw(struct sched *s, u64 now)
 {
 	struct dl_machine *m = dl_machine(s);
@@ -88,7 +98,7 @@ u64 dl_total_bw(struct sched *s, u64 now)
 
 	host_lock(&m->lock);
 	settle(m, now);
-	total = m->total_bw;
+	total = m->total_bw + servers_bw(s);
 	host_unlock(&m->lock);
 	return total;
 }
@@ -125,6 +135,50 @@ void dl_release(struct sched *s, struct task *t)
 	host_unlock(&m->lock);
 }
 
+/* --- fair servers ---------------------------------------------------------------- */
+
+void dl_count_server(struct rq *rq, bool online)
+{
+	struct dl_machine *m = dl_machine(rq->s);
+	u64 bw = dl_of(rq)->server.d.bw;
+
+	host_lock(&m->lock);
+	m->server_bw += online ? bw : 0 - bw;
+	host_unlock(&m->lock);
+}
+
+int dl_admit_server(struct rq *rq, u64 bw)
+{
+	struct dl_machine *m = dl_machine(rq->s);
+	u64 old = dl_of(rq)->server.d.bw, total;
+	int err = 0;
+
+	if (!rq->online)
+		return 0;
+	host_lock(&m->lock);
+	settle(m, rq->clock);
+	total = m->server_bw - old + bw;
+	if (bw > old && !fits(&rq->s->tunable, cpumask_weight(&rq->s->online), m->total_bw + total))
+		err = -EBUSY;
+	else
+		m->server_bw = total;
+	host_unlock(&m->lock);
+	return err;
+}
+
+int dl_admit_servers(struct sched *s)
+{
+	struct dl_machine *m = dl_machine(s);
+	u32 cpus = cpumask_weight(&s->online);
+	bool room;
+
+	host_lock(&m->lock);
+	settle(m, host_clock(cpumask_first(&s->online)));
+	room = !m->total_bw || fits(&s->tunable, cpus, m->total_bw + m->server_bw);
+	host_unlock(&m->lock);
+	return room ? 0 : -EBUSY;
+}
+
 /* --- questions -------------------------------------------------------------------- */
 
 /* @t may run on every CPU that is in service, or some CPU would be promised to it in vain. */
@@ -151,7 +205,7 @@ int dl_admit(struct rq *rq, struct task *t, const struct sched_attr_req *req)
 	host_lock(&m->lock);
 	settle(m, rq->clock);
 	total = m->total_bw - old + bw;
-	if (bw != old && !fits(tn, cpumask_weight(&rq->s->online), total))
+	if (bw != old && !fits(tn, cpumask_weight(&rq->s->online), total + servers_bw(rq->s)))
 		err = -EBUSY;
 	else
 		m->total_bw = total;
@@ -169,8 +223,14 @@ int dl_admit_offline(struct rq *rq)
 {
 	struct sched *s = rq->s;
 	u32 left = cpumask_weight(&s->online) - 1;
+	u64 total = dl_total_bw(s, host_clock(rq->cpu));
 
-	return fits(&s->tunable, left, dl_total_bw(s, host_clock(rq->cpu))) ? 0 : -EBUSY;
+	/* Servers alone are a concern of each CPU. */
+	if (!dl_machine(s)->total_bw)
+		return 0;
+	if (policy_has(s->fair_policy, TRAIT_FAIR_SERVER))
+		total -= dl_of(rq)->server.d.bw;
+	return fits(&s->tunable, left, total) ? 0 : -EBUSY;
 }
 
 int dl_admit_tunables(struct sched *s, const struct tunables *next)

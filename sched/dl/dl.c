@@ -11,10 +11,13 @@
  * timer is exact, and another the wait of a throttled one. What was overdrawn
  * all the same is subtracted from the next budget.
  *
+ * The fair server (server.c) is in no tree: there is one on each CPU. While it is ready and its
+ * deadline the earliest, the class picks what the fair class picks.
+ *
  * SMP: as in rt.c. A waiting task is pushed, after each switch, to a CPU whose
  * work is less urgent, and a CPU that gets less urgent pulls.
  *
- * Invariants: D1 to D5. Lock: the runqueue's. Source: Abeni and Buttazzo 1998,
+ * Invariants: D1 to D7. Lock: the runqueue's. Source: Abeni and Buttazzo 1998,
  * Linux 6.1's sched-deadline document (docs/sources.md).
  */
 #include "sched/balance/sharedq.h"
@@ -26,29 +29,13 @@
 static void dl_init(struct rq *rq)
 {
 	dl_of(rq)->machine.lock.rank = HOST_RANK_LEAF;
+	dl_server_init(rq);
 }
 
 /* --- the trees --------------------------------------------------------------- */
 
 /* Where a key lies, seen from the node. */
 #define KEY(field) (offsetof(struct dl_task, field) - offsetof(struct dl_task, node))
-
-/* Does a ready task wait that could run elsewhere? One that is not the first waits. */
-static void update_overload(struct rq *rq)
-{
-	struct dl_rq *dl = dl_of(rq);
-	bool overloaded = dl->nr_ready > 1 && dl->nr_movable;
-
-	class_set_active(rq, CLASS_dl, dl->nr_ready);
-	class_set_push(rq, CLASS_dl, overloaded);
-	if (dl->nr_ready)
-		WRITE_ONCE(dl->earliest, dl_part(dl_first(&dl->ready))->deadline);
-	if (overloaded == dl->overloaded)
-		return;
-	WRITE_ONCE(dl->overloaded, overloaded);
-	__atomic_fetch_add(&dl_machine(rq->s)->nr_overloaded, overloaded ? 1 : -1u,
-			   __ATOMIC_SEQ_CST);
-}
 
 static bool not_later(const struct rb_node *a, const struct rb_node *b)
 {
@@ -72,11 +59,8 @@ static void tree_in(struct rq *rq, struct dl_task *d, bool running)
 			rb_insert_key(&dl->ready, &d->node, KEY(deadline));
 		dl->nr_ready++;
 		count_running(rq, 1);
-		/* Real-time tasks wait now, even one that is alone. */
-		if (class_is_active(rq, CLASS_rt))
-			class_set_push(rq, CLASS_rt, true);
 	}
-	update_overload(rq);
+	dl_update(rq);
 }
 
 static void tree_out(struct rq *rq, struct dl_task *d)
@@ -92,7 +76,7 @@ static void tree_out(struct rq *rq, struct dl_task *d)
 		dl->nr_ready--;
 		count_running(rq, -1);
 	}
-	update_overload(rq);
+	dl_update(rq);
 }
 
 static void dl_charge(struct rq *rq);
@@ -165,7 +149,7 @@ static void exhaust(struct rq *rq, struct task *t)
 	cbs_exhaust(d, rq->clock);
 	tree_in(rq, d, false);
 	rq->timer_stale = true;
-	if (dl_first(&dl_of(rq)->ready) != t)
+	if (dl_first(&dl_of(rq)->ready) != t || dl_server_is_first(rq))
 		resched(rq);
 }
 
@@ -213,9 +197,9 @@ static u64 budget_ends(struct rq *rq)
 static u64 dl_next_timer(struct rq *rq)
 {
 	struct task *first = dl_first(&dl_of(rq)->throttled);
-	u64 ends = budget_ends(rq), begins = first ? dl_part(first)->replenish_at : 0;
+	u64 when = first ? dl_part(first)->replenish_at : 0;
 
-	return ends && begins ? time_min(ends, begins) : ends | begins;
+	return earlier(earlier(when, budget_ends(rq)), dl_server_next_timer(rq));
 }
 
 static void dl_timer(struct rq *rq)
@@ -225,6 +209,7 @@ static void dl_timer(struct rq *rq)
 
 	if (rq->curr->class->rank == CLASS_dl)
 		dl_charge(rq);
+	dl_server_timer(rq);
 	while ((t = dl_first(&dl->throttled))) {
 		struct dl_task *d = dl_part(t);
 		struct class_note note;
@@ -246,6 +231,14 @@ static void dl_timer(struct rq *rq)
 
 static struct task *dl_pick(struct rq *rq)
 {
+	while (dl_server_is_first(rq)) {
+		struct task *t = rq->s->class[CLASS_fair]->pick(rq);
+
+		/* Its budget, from now on; if nobody was found the server is off. */
+		rq->timer_stale = true;
+		if (t)
+			return t;
+	}
 	return dl_first(&dl_of(rq)->ready);
 }
 
@@ -285,6 +278,20 @@ static bool dl_preempts(struct rq *rq, struct task *woken, unsigned flags)
 		return true;
 	class_because(rq, REASON_pushed_next);
 	return dl_find_later_cpu(rq, woken, d->deadline, rq->cpu) >= 0;
+}
+
+/* --- CPUs that come and go --------------------------------------------------------- */
+
+static void dl_online(struct rq *rq)
+{
+	dl_count_server(rq, true);
+	dl_ask_others_to_push(rq);
+}
+
+static void dl_offline(struct rq *rq)
+{
+	dl_fair_server.stop(rq);
+	dl_count_server(rq, false);
 }
 
 /* --- parameters ------------------------------------------------------------------- */
@@ -354,7 +361,9 @@ static void dl_numbers(struct rq *rq, struct task *t, struct class_numbers *n)
 	const struct dl_task *d;
 
 	if (!t) {
-		n->deadline = READ_ONCE(dl_of(rq)->nr_ready) ? READ_ONCE(dl_of(rq)->earliest) : 0;
+		n->deadline = READ_ONCE(dl_of(rq)->nr_ready) || READ_ONCE(dl_of(rq)->server.ready)
+				      ? READ_ONCE(dl_of(rq)->earliest)
+				      : 0;
 		return;
 	}
 	d = dl_part(t);
@@ -368,6 +377,12 @@ static void dl_numbers(struct rq *rq, struct task *t, struct class_numbers *n)
 	n->throttled = d->throttled;
 }
 
+/* Is the timer armed for @when or before, or about to be? */
+static bool timer_comes(const struct rq *rq, u64 when)
+{
+	return rq->timer_stale || (rq->timer_armed && !time_before(when, rq->timer_armed));
+}
+
 static void check_task(struct rq *rq, struct task *t)
 {
 	const struct dl_task *d = dl_part(t);
@@ -375,9 +390,7 @@ static void check_task(struct rq *rq, struct task *t)
 	SCHED_CHECK(D1, t->class->rank == CLASS_dl && t->on_rq == TASK_QUEUED && d->queued);
 	SCHED_CHECK(D5, d->budget_ns <= (s64)d->runtime_ns);
 	SCHED_CHECK(D3, !d->throttled || d->budget_ns <= 0);
-	SCHED_CHECK(D3,
-		    !d->throttled || rq->timer_stale ||
-			    (rq->timer_armed && !time_before(d->replenish_at, rq->timer_armed)));
+	SCHED_CHECK(D3, !d->throttled || timer_comes(rq, d->replenish_at));
 	check_queued_task(rq, t);
 }
 
@@ -398,6 +411,22 @@ static void check_tree(struct rq *rq, struct rb_tree *tree, bool throttled, u32 
 	SCHED_CHECK(D1, nr == nr_expected);
 }
 
+static void check_server(struct rq *rq)
+{
+	const struct dl_server *server = &dl_of(rq)->server;
+	const struct dl_task *d = &server->d;
+
+	SCHED_CHECK(D6, server->active == (rq->fair.limited && rq->fair.nr_running &&
+					   d->runtime_ns && rq->online));
+	SCHED_CHECK(D6, server->ready <= (server->active && !d->throttled));
+	SCHED_CHECK(D6, !server->ready || rq->curr->class->rank <= CLASS_dl ||
+				rq->curr->class->rank == CLASS_fair || rq->need_resched);
+	SCHED_CHECK(D7, !server->active || server->ready ||
+				timer_comes(rq, d->throttled ? d->replenish_at
+							     : dl_server_zero_laxity(server)));
+	SCHED_CHECK(D7, d->budget_ns <= (s64)d->runtime_ns && d->relative_ns == d->period_ns);
+}
+
 static void dl_check(struct rq *rq)
 {
 	struct dl_rq *dl = dl_of(rq);
@@ -412,9 +441,10 @@ static void dl_check(struct rq *rq)
 	}
 	SCHED_CHECK(D1, movable == dl->nr_movable);
 	SCHED_CHECK(D4, bw == dl->queued_bw && bw <= dl_machine(rq->s)->total_bw);
-	SCHED_CHECK(R12, class_is_active(rq, CLASS_dl) == (dl->nr_ready > 0));
-	SCHED_CHECK(D2, rq->curr->class->rank != CLASS_dl || dl_first(&dl->ready) == rq->curr ||
-				rq->need_resched);
+	SCHED_CHECK(R12, class_is_active(rq, CLASS_dl) == (dl->nr_ready || dl->server.ready));
+	SCHED_CHECK(D2, rq->curr->class->rank != CLASS_dl || rq->need_resched ||
+				(dl_first(&dl->ready) == rq->curr && !dl_server_is_first(rq)));
+	check_server(rq);
 }
 
 static void dl_check_offline(struct rq *rq)
@@ -446,6 +476,7 @@ const struct sched_class dl_class = {
 	.unforkable = true,
 	.pulls = true,
 	.recorded = true,
+	.server = &dl_fair_server,
 	.rule = { [ACT_pick] = REASON_earliest_deadline,
 		  [ACT_preempt] = REASON_urgency,
 		  [ACT_select] = REASON_stays },
@@ -473,8 +504,8 @@ const struct sched_class dl_class = {
 	.migrate = class_ignore_task,
 	.pull = dl_pull,
 	.push = dl_push,
-	.online = dl_ask_others_to_push,
-	.offline = class_ignore,
+	.online = dl_online,
+	.offline = dl_offline,
 	.move_timers = class_ignore_move,
 	.cancel_timers = class_ignore,
 	.owns = dl_owns,

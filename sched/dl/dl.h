@@ -6,6 +6,7 @@
 #pragma once
 
 #include "sched/core/core.h"
+#include "sched/fair_server.h"
 
 /* Bandwidth that a task has left, but that counts as used up to its zero-lag time. */
 struct dl_linger {
@@ -18,22 +19,11 @@ struct dl_linger {
 struct dl_machine {
 	struct host_lock lock;
 	/* guarded by: lock */
-	u64 total_bw; /* of the tasks of the class, asleep or not, and of what lingers */
+	u64 total_bw;  /* of the tasks of the class, asleep or not, and of what lingers */
+	u64 server_bw; /* of the fair servers of all CPUs in service, in use or not */
 	u32 nr_lingering;
 	struct dl_linger lingering[DL_LINGER_MAX];
 	u32 nr_overloaded; /* CPUs with dl_rq.overloaded; atomic */
-};
-
-/* The class's state of a runqueue. guarded by: rq lock */
-struct dl_rq {
-	struct rb_tree ready;	  /* queued tasks that may run, by deadline; the running one too */
-	struct rb_tree throttled; /* queued tasks without budget, by replenish_at */
-	u32 nr_ready, nr_throttled;
-	u32 nr_movable;	 /* of both, allowed on another CPU */
-	bool overloaded; /* a task waits that could run elsewhere; also read racily */
-	u64 earliest;	 /* the first deadline in ready, if there is one; also read racily */
-	u64 queued_bw;	 /* sum over both */
-	struct dl_machine machine; /* CPU 0's only */
 };
 
 /* The class's state of a task. guarded by: rq lock */
@@ -50,6 +40,28 @@ struct dl_task {
 	bool throttled;	  /* no budget until replenish_at */
 	bool queued;	  /* in one of the trees */
 	struct rb_node node;
+};
+
+/* The fair server of a CPU (server.c). guarded by: rq lock */
+struct dl_server {
+	struct dl_task d; /* its parameters and instance, in no tree */
+	bool active;	  /* fair tasks are queued: it is deferred, ready or throttled */
+	bool ready;	  /* it competes with the tasks in dl_rq.ready */
+	bool starving;	  /* fair tasks needed it last: it is not deferred */
+	u64 idle_ns;	  /* rq->idle_ns when it was active last */
+};
+
+/* The class's state of a runqueue. guarded by: rq lock */
+struct dl_rq {
+	struct rb_tree ready;	  /* queued tasks that may run, by deadline; the running one too */
+	struct rb_tree throttled; /* queued tasks without budget, by replenish_at */
+	u32 nr_ready, nr_throttled;
+	u32 nr_movable;	 /* of both, allowed on another CPU */
+	bool overloaded; /* a task waits that could run elsewhere; also read racily */
+	u64 earliest;	 /* of what is ready, if anything is; also read racily */
+	u64 queued_bw;	 /* sum over both */
+	struct dl_server server;
+	struct dl_machine machine; /* CPU 0's only */
 };
 
 _Static_assert(sizeof(struct dl_rq) <= sizeof(((struct rq *)0)->class_state.dl),
@@ -93,6 +105,16 @@ static inline struct task *dl_first(const struct rb_tree *tree)
 	return rb_is_empty(tree) ? NULL : dl_task_of(rb_first(tree));
 }
 
+/* Is the fair server of @rq, locked, more urgent than every deadline task there? */
+static inline bool dl_server_is_first(struct rq *rq)
+{
+	const struct dl_rq *dl = dl_of(rq);
+
+	return dl->server.ready &&
+	       (!dl->nr_ready ||
+		time_before(dl->server.d.deadline, dl_part(dl_first(&dl->ready))->deadline));
+}
+
 /* --- the bandwidth server (cbs.c) ------------------------------------------- */
 
 /* A new instance that begins at @now. */
@@ -123,11 +145,30 @@ int dl_admit_offline(struct rq *rq);
 int dl_admit_tunables(struct sched *s, const struct tunables *next);
 /* @t, whose runqueue is locked, gives its bandwidth back at its zero-lag time. Once is enough. */
 void dl_release(struct sched *s, struct task *t);
+/*
+ * Operations for fair servers: a CPU comes into service, or leaves; its server is to have @bw. 0 or
+ * -EBUSY. Lock of its runqueue held.
+ */
+void dl_count_server(struct rq *rq, bool online);
+int dl_admit_server(struct rq *rq, u64 bw);
+/* May every CPU have a server from now on? 0, or -EBUSY: tasks have been promised more. */
+int dl_admit_servers(struct sched *s);
 /* So much of a CPU. */
 u64 dl_bw(u64 runtime, u64 period);
 /* The bandwidth admitted at @now, and the limit of one CPU: ~0 if there is none. */
 u64 dl_total_bw(struct sched *s, u64 now);
 u64 dl_cpu_bw(const struct tunables *tn);
+
+/* --- the fair server (server.c) ------------------------------------------------ */
+
+extern const struct fair_server dl_fair_server;
+
+void dl_server_init(struct rq *rq);
+/* As long as it is deferred: when its budget no longer fits before its deadline if it waits on. */
+u64 dl_server_zero_laxity(const struct dl_server *server);
+/* Its part of the class's operations. */
+u64 dl_server_next_timer(const struct rq *rq);
+void dl_server_timer(struct rq *rq);
 
 /* --- other CPUs (dl_smp.c) ---------------------------------------------------- */
 
@@ -136,6 +177,8 @@ u64 dl_cpu_bw(const struct tunables *tn);
  * with @deadline; else -1. Of several it is @rq's, else the nearest to it, @cpu if none is nearer.
  */
 int dl_find_later_cpu(struct rq *rq, const struct task *t, u64 deadline, unsigned cpu);
+/* Something came to what is ready on @rq, locked, or left: renew what others go by. */
+void dl_update(struct rq *rq);
 /* @rq turned to something less urgent by other means than a switch, which would have pulled. */
 void dl_ask_others_to_push(struct rq *rq);
 /* Operations of the class. */

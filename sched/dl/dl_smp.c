@@ -10,6 +10,28 @@
 #include "sched/dl/dl.h"
 #include "sched/observe/class_record.h"
 
+/* Does a ready task wait that could run elsewhere? One that is not the first waits. */
+void dl_update(struct rq *rq)
+{
+	struct dl_rq *dl = dl_of(rq);
+	bool overloaded = dl->nr_ready + dl->server.ready > 1 && dl->nr_movable;
+
+	class_set_active(rq, CLASS_dl, dl->nr_ready || dl->server.ready);
+	class_set_push(rq, CLASS_dl, overloaded);
+	/* Real-time tasks wait now, even one that is alone. */
+	if (class_is_active(rq, CLASS_dl) && class_is_active(rq, CLASS_rt))
+		class_set_push(rq, CLASS_rt, true);
+	if (dl_server_is_first(rq))
+		WRITE_ONCE(dl->earliest, dl->server.d.deadline);
+	else if (dl->nr_ready)
+		WRITE_ONCE(dl->earliest, dl_part(dl_first(&dl->ready))->deadline);
+	if (overloaded == dl->overloaded)
+		return;
+	WRITE_ONCE(dl->overloaded, overloaded);
+	__atomic_fetch_add(&dl_machine(rq->s)->nr_overloaded, overloaded ? 1 : -1u,
+			   __ATOMIC_SEQ_CST);
+}
+
 /* How urgent a CPU's work is: the rank of the class, NR_CLASSES if it idles, and the deadline. */
 struct urgency {
 	unsigned rank;
@@ -115,13 +137,15 @@ unsigned dl_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned rea
 
 /*
  * The first task that waits on @rq and may run on @cpu (CPU_MAX: any other), or NULL. The very
- * first in the tree runs there, or is about to.
+ * first in the tree runs there, or is about to, unless it is the fair server's turn.
  */
 static struct task *first_movable(struct rq *rq, unsigned cpu)
 {
 	struct rb_node *node = rb_first(&dl_of(rq)->ready);
 
-	while (node && (node = rb_next(node))) {
+	if (node && !dl_server_is_first(rq))
+		node = rb_next(node);
+	for (; node; node = rb_next(node)) {
 		struct task *t = dl_task_of(node);
 
 		if (!task_running(rq, t) && t->nr_allowed > 1 &&

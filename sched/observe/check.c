@@ -7,6 +7,7 @@
 #include "sched/core/family.h"
 #include "sched/balance/domain.h"
 #include "sched/core/core.h"
+#include "sched/fair_server.h"
 #include "sched/freq/freq.h"
 
 void check_queued_task(struct rq *rq, struct task *t)
@@ -18,6 +19,16 @@ void check_queued_task(struct rq *rq, struct task *t)
 	check_family(rq->s, t);
 }
 
+/* Has the most urgent class with something to pick a server that picks of the running class? */
+static bool runs_for_server(struct rq *rq)
+{
+	const struct sched_class *class = rq->s->class[__builtin_ctz(rq->active)];
+	struct class_numbers n;
+
+	return class->server && class->server->numbers(rq, &n) && !n.throttled &&
+	       task_is_fair(rq->curr);
+}
+
 static void check_current(struct rq *rq)
 {
 	struct task *curr = rq->curr;
@@ -26,7 +37,8 @@ static void check_current(struct rq *rq)
 	if (curr != rq->idle && curr->on_rq == TASK_QUEUED)
 		check_queued_task(rq, curr);
 	SCHED_CHECK(R4, curr != rq->idle || rq->need_resched || (!rq->nr_running && !rq->active));
-	SCHED_CHECK(R5, !(rq->active & (BIT(curr->class->rank) - 1)) || rq->need_resched);
+	SCHED_CHECK(R5, !(rq->active & (BIT(curr->class->rank) - 1)) || rq->need_resched ||
+				runs_for_server(rq));
 }
 
 /* Its domains span CPUs in service only, or such as have not come yet. */

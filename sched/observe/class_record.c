@@ -9,8 +9,10 @@
  * Lock: the runqueue's.
  */
 #include "sched/observe/class_record.h"
+#include "sched/fair_server.h"
 
-#define NOWHERE ((u32)-1)
+#define NOWHERE	    ((u32)-1)
+#define SERVER_NAME "fair_server"
 
 /* The class's own operations. */
 static const struct sched_class *own(const struct rq *rq, const struct sched_class *class)
@@ -57,9 +59,36 @@ static u16 put_task(struct rq *rq, struct task *t, u32 position, unsigned flags)
 	return 1;
 }
 
+/* The server of @class, whether it is active or not. */
+static u16 put_server(struct rq *rq, const struct sched_class *class)
+{
+	struct event_sched_decision_task row;
+	struct class_numbers n;
+
+	if (!traced(rq->s, EVENT_sched_decision_task))
+		return 0;
+	class->server->numbers(rq, &n);
+	row = (struct event_sched_decision_task){
+		.common = { EVENT_ID_sched_decision_task, sizeof(row), rq->cpu },
+		.comm = SERVER_NAME,
+		.prio = -1,
+		.flags = (u16)(DECISION_SERVER | (n.throttled ? DECISION_THROTTLED : 0)),
+		.bw = n.bw,
+		.deadline = n.deadline,
+		.budget = n.budget,
+		.replenish_at = n.replenish_at,
+		.runtime = n.runtime,
+		.relative = n.relative,
+		.period = n.period,
+	};
+	host_trace(&row.common);
+	return 1;
+}
+
 /* The class's queue in its order, and @subject, which may be NULL, wherever it is. */
 static u16 put_tasks(struct rq *rq, const struct sched_class *class, struct task *subject)
 {
+	struct class_numbers server;
 	u32 position = 0;
 	u16 nr = 0;
 
@@ -70,7 +99,9 @@ static u16 put_tasks(struct rq *rq, const struct sched_class *class, struct task
 			subject = NULL;
 		position++;
 	}
-	return subject ? nr + put_task(rq, subject, NOWHERE, DECISION_SUBJECT) : nr;
+	nr += subject ? put_task(rq, subject, NOWHERE, DECISION_SUBJECT) : 0;
+	return class->server && class->server->numbers(rq, &server) ? nr + put_server(rq, class)
+								    : nr;
 }
 
 static u32 position_of(struct rq *rq, const struct task *t)
@@ -193,6 +224,44 @@ static void end(struct event_sched_decision_class *d, struct rq *rq,
 	host_trace(&d->common);
 }
 
+/* The same for a decision of the server of @class, in which it picked @t, or none (NULL). */
+static void end_server(struct event_sched_decision_class *d, struct rq *rq,
+		       const struct sched_class *class, const struct task *t, enum class_act act,
+		       enum class_rule rule)
+{
+	struct class_numbers n;
+
+	class->server->numbers(rq, &n);
+	__builtin_memcpy(d->comm, t ? t->comm : SERVER_NAME,
+			 t ? TASK_COMM_LEN : sizeof(SERVER_NAME));
+	d->pid = t ? t->pid : 0;
+	d->prio = t ? t->prio : -1;
+	d->act = (u8)act;
+	d->policy = CLASS_POLICY_fair_server;
+	d->rule = (u8)rule;
+	d->flags = (u16)(DECISION_SERVER | (n.throttled ? DECISION_THROTTLED : 0));
+	d->deadline = n.deadline;
+	d->budget = n.budget;
+	d->replenish_at = n.replenish_at;
+	host_trace(&d->common);
+}
+
+void server_note_begin(struct server_note *note, struct rq *rq)
+{
+	note->on = traced(rq->s, EVENT_sched_decision_class);
+	if (!note->on)
+		return;
+	begin(&note->d, rq, rq->s->class[CLASS_dl], 0);
+	note->d.nr_rows = put_server(rq, rq->s->class[CLASS_dl]);
+}
+
+void server_note_end(struct server_note *note, struct rq *rq, enum class_act act,
+		     enum class_rule rule)
+{
+	if (note->on)
+		end_server(&note->d, rq, rq->s->class[CLASS_dl], NULL, act, rule);
+}
+
 /* The rule that the class named, or else its usual one. */
 static enum class_rule rule_of(const struct rq *rq, const struct sched_class *class,
 			       enum class_act act)
@@ -275,19 +344,30 @@ static bool record_dequeue(struct rq *rq, struct task *t, unsigned flags)
 	return left;
 }
 
-/* The core asks the most urgent class that is active. */
+/*
+ * The core asks the most urgent class that is active. A pick changes nothing of the class's queue:
+ * so it is recorded afterwards, for a server asks another class, which has records of its own.
+ */
 static struct task *record_pick(struct rq *rq)
 {
 	const struct sched_class *class = rq->s->class[__builtin_ctz(rq->active)];
 	struct event_sched_decision_class d;
+	u32 active = rq->active;
+	enum class_rule rule;
 	struct task *t;
 
 	if (!traced(rq->s, EVENT_sched_decision_class))
 		return own(rq, class)->pick(rq);
-	begin_among_all(&d, rq, class, NULL, 0);
+	rq->class_rule = REASON_class_order;
 	t = own(rq, class)->pick(rq);
+	rule = t ? rule_of(rq, class, ACT_pick) : REASON_nobody;
+	begin_among_all(&d, rq, class, NULL, 0);
+	d.active = active;
 	d.answer = t != NULL;
-	end(&d, rq, class, t, ACT_pick, t ? rule_of(rq, class, ACT_pick) : REASON_nobody);
+	if (t && t->class->rank != class->rank)
+		end_server(&d, rq, class, t, ACT_pick, REASON_fair_server);
+	else
+		end(&d, rq, class, t, ACT_pick, rule);
 	return t;
 }
 

@@ -31,6 +31,16 @@ static inline void trace_class_turn(struct rq *rq, enum class_rank rank, enum cl
 		emit_class_turn(rq, rq->s->class[rank], act, rule);
 }
 
+/* A decision about the fair server, likewise. */
+struct server_note {
+	struct event_sched_decision_class d;
+	bool on;
+};
+
+void server_note_begin(struct server_note *note, struct rq *rq);
+void server_note_end(struct server_note *note, struct rq *rq, enum class_act act,
+		     enum class_rule rule);
+
 /* A decision about one task in two steps; the class changes the task's numbers in between. */
 struct class_note {
 	struct event_sched_decision_class d;

@@ -118,6 +118,7 @@ enum decision_flags {
 	DECISION_QUEUED = 0x800,
 	DECISION_RELATIVE = 0x1000,
 	DECISION_THROTTLED = 0x2000,
+	DECISION_SERVER = 0x4000,
 };
 
 /* In no record: numbers() is asked for those after the decision, and for no flags. */

@@ -9,7 +9,8 @@
  *
  * Throttling: on each CPU real-time tasks may use rt_runtime of every rt_period;
  * then the whole class is out of the count of runnable tasks until the period's
- * timer replenishes it, so that a runaway FIFO task leaves 5 % for a shell.
+ * timer replenishes it, so that a runaway FIFO task leaves 5 % for a shell. Policies of the fair
+ * class that have a server instead (TRAIT_FAIR_SERVER) are not protected in this way too.
  *
  * SMP: a waiting task is pushed to a CPU that runs something less urgent (after
  * each switch), and a CPU about to run something less urgent than before pulls,
@@ -19,6 +20,7 @@
  */
 #include "sched/balance/domain.h"
 #include "sched/balance/sharedq.h"
+#include "sched/fair/core/policy.h"
 #include "sched/observe/class_record.h"
 #include "sched/rt/rt.h"
 #include "lib/fmt.h"
@@ -148,9 +150,12 @@ static struct task *rt_next_queued(struct rq *rq, struct task *t)
 
 /* --- throttling ----------------------------------------------------------- */
 
-static bool rt_limited(const struct sched *s)
+/* Where the fair class has a server, that does what throttling is for. */
+static bool rt_limited(const struct rq *rq)
 {
-	return s->tunable.rt_runtime_us >= 0 &&
+	const struct sched *s = rq->s;
+
+	return !policy_has(rq->fair.policy, TRAIT_FAIR_SERVER) && s->tunable.rt_runtime_us >= 0 &&
 	       (u32)s->tunable.rt_runtime_us < s->tunable.rt_period_us;
 }
 
@@ -198,8 +203,8 @@ static void rt_timer(struct rq *rq)
 		rt_charge(rq);
 	periods = (rq->clock - rt->period_end) / period + 1;
 	rt->period_end += periods * period;
-	rt->used_ns = rt_limited(s) ? sub_floor0(rt->used_ns, periods * rt_runtime_ns(s)) : 0;
-	if (rt->throttled && (!rt_limited(s) || rt->used_ns < rt_runtime_ns(s)))
+	rt->used_ns = rt_limited(rq) ? sub_floor0(rt->used_ns, periods * rt_runtime_ns(s)) : 0;
+	if (rt->throttled && (!rt_limited(rq) || rt->used_ns < rt_runtime_ns(s)))
 		unthrottle(rq, REASON_period_begins);
 	if (!rt->used_ns && !rt->nr_running)
 		rt->period_end = 0;
@@ -214,7 +219,7 @@ void rt_account(struct rq *rq, u64 delta_ns)
 	if (!rt->period_end)
 		return;
 	rt->used_ns += delta_ns;
-	if (!rt->throttled && rt_limited(rq->s) && rt->used_ns > rt_runtime_ns(rq->s))
+	if (!rt->throttled && rt_limited(rq) && rt->used_ns > rt_runtime_ns(rq->s))
 		throttle(rq);
 }
 
@@ -239,7 +244,7 @@ static void rt_cancel_timers(struct rq *rq)
 /* No period begins on a CPU that left: its last task goes at once, and nobody waits for a part. */
 static void start_period(struct rq *rq)
 {
-	if (rt_of(rq)->period_end || !rt_limited(rq->s) || !rq->online)
+	if (rt_of(rq)->period_end || !rt_limited(rq) || !rq->online)
 		return;
 	rt_of(rq)->period_end = rq->clock + rq->s->tunable.rt_period_us * NS_PER_US;
 	rq->timer_stale = true;

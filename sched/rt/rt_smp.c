@@ -153,7 +153,8 @@ static bool pull_from(struct rq *rq, struct rq *src)
 	rq_unlock(rq);
 	rq_lock(src);
 	t = rt_of(src)->throttled ? NULL : first_movable(src, rq->cpu);
-	if (t && ((unsigned)t->prio >= own_prio || t->prio < src->curr->prio))
+	if (t &&
+	    ((unsigned)t->prio >= own_prio || (t->prio < src->curr->prio && !rt_outranked(src))))
 		t = NULL;
 	if (t) {
 		prio = (unsigned)t->prio;

@@ -58,19 +58,41 @@ static void set_tunable(struct world *w, u32 arg)
 	EXPECT(sched_tunable_read(w->sim->s, name, after, sizeof(after)) > 0);
 	w->debts = true;
 	/* Less for real time than is admitted. */
-	if (status == -EBUSY && w->deadlines && !strncmp(name, "sched_rt_", 9))
+	if (status == -EBUSY && (w->deadlines || sched_fair_has(w->sim->s, TRAIT_FAIR_SERVER)) &&
+	    !strncmp(name, "sched_rt_", 9))
 		status = -EINVAL;
 	EXPECT(status == 0 || (status == -EINVAL && !strcmp(before, after)));
+}
+
+/* The same for the fair server of a CPU. */
+static void set_server(struct world *w, u32 arg)
+{
+	static const char *const values[] = { "0",	   "1000",	 "100000",     "20000000",
+					      "50000000",  "300000000",	 "1000000000", "3000000000",
+					      "200000000", "5000000000", "-1",	       "5x" };
+	const char *value = values[arg / 256 % ARRAY_SIZE(values)];
+	unsigned cpu = arg % w->shape.nr_cpus, file = arg / 64 % 2;
+	char before[64], after[64];
+	int err;
+
+	EXPECT(sched_fair_server_read(w->sim->s, cpu, file, before, sizeof(before)) > 0);
+	err = sched_fair_server_write(w->sim->s, cpu, file, value, strlen(value));
+	EXPECT(sched_fair_server_read(w->sim->s, cpu, file, after, sizeof(after)) > 0);
+	EXPECT(!err || ((err == -EINVAL || err == -EBUSY) && !strcmp(before, after)));
 }
 
 static void swap(struct world *w, u32 arg, unsigned cpu)
 {
 	unsigned nr = 0;
+	int err;
 
 	while (policy_name(nr))
 		nr++;
 	sim_enter(w->sim, cpu);
-	EXPECT(sched_fair_swap(w->sim->s, policy_name(arg % nr), cpu) == 0);
+	err = sched_fair_swap(w->sim->s, policy_name(arg % nr), cpu);
+	if (err == -EBUSY && w->deadlines && !sched_fair_has(w->sim->s, TRAIT_FAIR_SERVER))
+		return; /* its servers find no room beside what is admitted */
+	EXPECT(!err);
 	EXPECT(!strcmp(sched_fair_current(w->sim->s), policy_name(arg % nr)));
 }
 
@@ -144,7 +166,10 @@ static void do_machine(struct world *w, const struct op *op, unsigned cpu)
 		set_feature(w, op->arg);
 		break;
 	case OP_tunable:
-		set_tunable(w, op->arg);
+		if ((op->arg >> 16) % 8 == 7)
+			set_server(w, op->arg);
+		else
+			set_tunable(w, op->arg);
 		break;
 	case OP_swap:
 		swap(w, op->arg, cpu);

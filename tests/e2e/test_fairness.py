@@ -79,6 +79,25 @@ def test_fifo_is_throttled_to_its_share(guest):
     assert cpu[0] / sum(cpu) == pytest.approx(0.05, abs=0.02)
 
 
+def test_the_fair_server_takes_the_place_of_throttling_under_eevdf(guest):
+    """As in Linux 6.12: a real-time task alone has the whole CPU; fair tasks beside it have 50 ms of each second, and
+    wait for 950 ms at most. Without a server they have nothing."""
+    text = guest("""cd /sys/kernel/debug/sched/fair_server/cpu0; cat runtime period
+        for bad in 1000000001 -1 x 951000000; do echo $bad > runtime || echo refused $bad; done; cat runtime
+        hog -t 2s -a 0 -p fifo:5; hog -t 2s -a 0 -p fifo:5 & hog -t 2s -a 0; wait
+        echo 0 > runtime; hog -t 1s -a 0 -p fifo:5 & hog -t 1100ms -a 0; wait""", cpus=1, icount=True,
+                 sched="eevdf").replace("\r", "")
+    assert "\n50000000\n1000000000\n" in text and "refused 951000000\n50000000\n" in text
+    assert all(f"refused {bad}\n" in text for bad in ("1000000001", "-1", "x"))
+    assert len(re.findall("Invalid argument|Device or resource busy", text)) >= 4
+    alone, *both = hogs(text)
+    assert alone[1] == pytest.approx(2000, abs=5)
+    beside, off = both[:2], both[2:]
+    fair, fifo = sorted(beside, key=lambda row: row[1])
+    assert fair[1] / (fair[1] + fifo[1]) == pytest.approx(0.05, abs=0.004) and 940 < fair[4] <= 960
+    assert sorted(off, key=lambda row: row[1])[0][4] >= 995
+
+
 @pytest.mark.parametrize("hz, tick_ms", [(250, 4), (1000, 1)])
 def test_shares_under_eevdf(guest, hz, tick_ms):
     """Shares within half a percent; no task waits longer than lags explain: one late request and those of all

@@ -11,6 +11,9 @@ Deadlines are held against the constant bandwidth server in exact fractions: a w
 left of its budget fits the bandwidth until then (Abeni and Buttazzo 1998); if the deadline is shorter than the period,
 it may not start anew before that ends (Abeni et al. 2015).
 
+The fair server is such a server too, deferred as in Linux 6.12: it competes from its zero-laxity time on, with a new
+period; where fair tasks had the budget before without it, a new period begins. Where it competes, EDF has to pick it.
+
 Usage: judge_class.py FILE... [--hz N]    exits 1 if a decision is wrong
 """
 
@@ -24,7 +27,7 @@ from fractions import Fraction
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools"))
 from fairground.class_decisions import ClassDecision, Level, Task, read  # noqa: E402  how a file is read is all
 
-RUNS, SUBJECT, QUEUED, THROTTLED = 0x1, 0x400, 0x800, 0x2000
+RUNS, SUBJECT, QUEUED, THROTTLED, SERVER = 0x1, 0x400, 0x800, 0x2000, 0x4000
 ALLOWED, LAST = 0x4, 0x10
 # queue_flags of the calls
 WAKEUP, SAVE, MOVE = 0x1, 0x2, 0x4
@@ -33,6 +36,7 @@ FAIR, IDLE = 100, 101           # priorities of what is less urgent than all rea
 RIGHT, NOT_JUDGED = "", None
 Verdict = str | None
 MS = 1_000_000
+SERVER_STEP_NS = 1024           # the zero-laxity time of the fair server is met to this
 
 
 def level(cpu: Level) -> int:
@@ -279,6 +283,8 @@ class Deadline:
             return "a task is throttled with no end, or has one without"
         if d.kind == "pick":
             return self.pick(d)
+        if d.policy == "fair_server":
+            return self.reserve(d)
         if not row:
             return "there is no subject"
         if d.kind == "preempt":
@@ -291,10 +297,54 @@ class Deadline:
         if d.active & -d.active != 1 << DL:
             return "a class that is more urgent has a task"
         ready = {task.pid: task.deadline for task in queue(d) if not task.flags & THROTTLED}
+        servers = [task.deadline for task in d.candidates if task.flags & SERVER and not task.flags & THROTTLED]
+        if d.policy == "fair_server":
+            if not servers:
+                return "the fair server does not compete"
+            earlier = [deadline for deadline in ready.values() if deadline <= servers[0]]
+            return "a task has a deadline as early as the fair server's" if earlier else RIGHT
+        if not d.pid:
+            return RIGHT if not ready and not servers else "somebody is ready"
         if d.pid not in ready:
             return "it is throttled, or not queued"
         earliest = min(ready.values())
+        if servers and servers[0] < earliest:
+            return f"the deadline of the fair server is {earliest - servers[0]} ns earlier"
         return RIGHT if ready[d.pid] == earliest else f"the earliest deadline is {ready[d.pid] - earliest} ns earlier"
+
+    def reserve(self, d: ClassDecision) -> Verdict:
+        """What becomes of the fair server. Idle time, of which a record knows nothing, may use up its budget."""
+        row = next((task for task in d.candidates if task.flags & SERVER), None)
+        if not row:
+            return NOT_JUDGED
+        competed, competes = not row.flags & THROTTLED, not d.flags & THROTTLED
+        server = Server(row)
+        if d.kind == "enter":
+            if row.budget != d.budget and row.deadline == d.deadline:
+                return RIGHT if 0 <= d.budget < row.budget else "its budget grew"
+            server.wake(d.clock)
+        elif d.kind == "leave":
+            if competes:
+                return "it competes for nobody"
+        elif row.budget > 0 and d.kind == "throttle":
+            return f"it has {row.budget} ns left"
+        elif d.rule == "fair_ran":
+            server.start(d.clock)
+            if competed or competes:
+                return "it competed, or it competes"
+        elif d.kind == "throttle":
+            server.exhaust(d.clock)
+            if not competed:
+                return "it did not compete"
+        elif d.kind == "replenish":
+            due = row.replenish_at or row.deadline - max(row.budget, 0) - SERVER_STEP_NS
+            if competed or not competes or d.clock < due:
+                return f"it may compete {due - d.clock} ns later"
+            if row.budget > 0:
+                server.wake(d.clock)
+            else:
+                server.replenish(d.clock)
+        return self.compared(d, server)
 
     def later(self, d: ClassDecision, deadline: int) -> list[int]:
         """The CPUs whose work is the least urgent, if that is less urgent than @deadline."""
@@ -347,6 +397,9 @@ class Deadline:
             if row.replenish_at > d.clock:
                 return f"it is {row.replenish_at - d.clock} ns too early"
             server.replenish(d.clock)
+        return self.compared(d, server)
+
+    def compared(self, d: ClassDecision, server: Server) -> Verdict:
         if server.numbers() == (d.deadline, d.budget, d.replenish_at):
             return RIGHT
         return f"deadline, budget and end of throttling should be {server.numbers()}"
@@ -366,7 +419,10 @@ class Court:
 
     def judge(self, d: ClassDecision) -> Verdict:
         """Why the decision is wrong; "" if it is right; None if no rule covers it."""
-        verdict = self.deadline.judge(d) if d.policy == "deadline" else self.real_time[d.cpu].judge(d, self.left)
+        urgent = d.policy in ("deadline", "fair_server")
+        verdict = self.deadline.judge(d) if urgent else self.real_time[d.cpu].judge(d, self.left)
+        if not d.pid or d.policy == "fair_server":
+            return verdict
         if d.kind == "leave":
             self.left[d.pid] = d
         elif d.kind == "enter":

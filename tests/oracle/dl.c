@@ -4,88 +4,20 @@
  * with the earliest deadline runs, found by looking at all. Deadlines and budgets are those of the
  * constant bandwidth server (Abeni and Buttazzo 1998; Abeni et al. 2015 where the deadline is
  * shorter than the period), with exact products, period by period. Admission adds up all tasks.
+ * The fair server is one more (server.c).
  */
 #include "lib/errno.h"
 #include "sched/dl/dl.h"
+#include "sched/fair/core/policy.h"
+#include "tests/oracle/cbs.h"
 #include "tests/oracle/urgent.h"
-
-typedef unsigned __int128 wide;
 
 static struct model *model_of(const struct rq *rq)
 {
 	return &court_of(rq->s)->dl[rq->cpu];
 }
 
-static s64 ahead(u64 a, u64 b)
-{
-	return (s64)(a - b);
-}
-
-/* --- the server ------------------------------------------------------------------------------- */
-
-static void start(struct dl_task *d, u64 now)
-{
-	d->deadline = now + d->relative_ns;
-	d->budget_ns = (s64)d->runtime_ns;
-	d->started = true;
-	d->throttled = false;
-}
-
-static u64 next_period(const struct dl_task *d)
-{
-	return d->deadline + (d->period_ns - d->relative_ns);
-}
-
-/* A period after the other until there is budget; a debt of a million periods is forgiven. */
-static void replenish(struct dl_task *d, u64 now)
-{
-	u32 nr = 0;
-
-	d->throttled = false;
-	do {
-		d->budget_ns += (s64)d->runtime_ns;
-		d->deadline += d->period_ns;
-	} while (d->budget_ns <= 0 && ++nr < 1 << 20);
-	if (d->budget_ns <= 0 || ahead(d->deadline, now) < 0)
-		start(d, now);
-}
-
-static void exhaust(struct dl_task *d, u64 now)
-{
-	if (d->budget_ns > 0)
-		d->budget_ns = 0;
-	d->replenish_at = next_period(d);
-	d->throttled = true;
-	if (ahead(now, d->replenish_at) >= 0)
-		replenish(d, now);
-}
-
-static void wake(struct dl_task *d, u64 now)
-{
-	s64 rest;
-
-	if (!d->started) {
-		start(d, now);
-		return;
-	}
-	if (d->throttled && ahead(now, d->replenish_at) < 0)
-		return;
-	if (d->throttled)
-		replenish(d, d->replenish_at);
-	rest = ahead(d->deadline, now);
-	/* The rest of the budget fits: budget / rest <= runtime / relative. */
-	if (rest >= 0 && (wide)d->budget_ns * d->relative_ns <= (wide)(u64)rest * d->runtime_ns)
-		return;
-	if (d->relative_ns == d->period_ns || ahead(now, next_period(d)) >= 0) {
-		start(d, now);
-		return;
-	}
-	d->budget_ns = rest < 0 ? 0 : (s64)((wide)(u64)rest * d->runtime_ns / d->relative_ns);
-	if (!d->budget_ns) {
-		d->replenish_at = next_period(d);
-		d->throttled = true;
-	}
-}
+/* --- one task ------------------------------------------------------------------------------- */
 
 static void run(struct dl_task *d, u64 ns, u64 now)
 {
@@ -130,7 +62,7 @@ static void compare(struct rq *rq)
 		     "dl: a task that should be queued is not");
 }
 
-/* The earliest deadline of the tasks with budget left, or NULL. */
+/* The earliest deadline of the tasks with budget left and the server, if it competes; or NULL. */
 static const struct dl_task *earliest(const struct rq *rq)
 {
 	const struct model *m = model_of(rq);
@@ -142,6 +74,8 @@ static const struct dl_task *earliest(const struct rq *rq)
 		if (!d->throttled && (!first || ahead(d->deadline, first->deadline) < 0))
 			first = d;
 	}
+	if (is_ready(rq) && (!first || ahead(server_of(rq)->d.deadline, first->deadline) < 0))
+		return &server_of(rq)->d;
 	return first;
 }
 
@@ -153,6 +87,16 @@ static struct task *judge_pick(struct rq *rq)
 	compare(rq);
 	court_of(rq->s)->nr_calls++;
 	t = own_dl(rq)->pick(rq);
+	if (first == &server_of(rq)->d) {
+		JUDGE_URGENT(!is_ready(rq) || (t && t->class->rank == CLASS_fair),
+			     "dl: not the server's fair task");
+		if (is_ready(rq))
+			return t;
+		/* Only sleepers were queued there. */
+		first = earliest(rq);
+		if (!first && !t)
+			return t;
+	}
 	JUDGE_URGENT(t && first && model_index(model_of(rq), t) < model_of(rq)->nr, "dl: pick");
 	d = dl_part_seen(t);
 	JUDGE_URGENT(!d->throttled && d->deadline == first->deadline, "dl: pick");
@@ -208,6 +152,9 @@ static void judge_timer(struct rq *rq)
 {
 	const struct model *m = model_of(rq);
 	struct dl_task right[JUDGE_TASKS];
+	struct dl_server server = charged_server(rq);
+
+	server_time(&server, rq->clock);
 
 	for (u32 i = 0; i < m->nr; i++) {
 		right[i] = *dl_part_seen(m->place[i].t);
@@ -218,6 +165,7 @@ static void judge_timer(struct rq *rq)
 	}
 	court_of(rq->s)->nr_calls++;
 	own_dl(rq)->timer(rq);
+	compare_server(rq, &server);
 	for (u32 i = 0; i < m->nr; i++)
 		compare_task(m->place[i].t, &right[i]);
 	compare(rq);
@@ -428,6 +376,20 @@ static void admit(struct court *court, struct task *t, u64 bw)
 		court->nr_admitted++;
 }
 
+/* To those of the CPUs in service, if the policy has them. */
+static u64 promised_to_servers(const struct sched *s)
+{
+	u64 total = 0;
+
+	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++) {
+		const struct dl_task *d = &server_of(s->rq_of[cpu])->d;
+
+		if (s->rq_of[cpu]->online && s->fair_policy->traits & BIT(TRAIT_FAIR_SERVER))
+			total += share_of(d->runtime_ns, d->period_ns);
+	}
+	return total;
+}
+
 static int judge_admit(struct rq *rq, struct task *t, const struct sched_attr_req *req)
 {
 	const struct tunables *tn = &rq->s->tunable;
@@ -435,7 +397,8 @@ static int judge_admit(struct rq *rq, struct task *t, const struct sched_attr_re
 	u64 period = req->period_ns ? req->period_ns : req->deadline_ns;
 	u64 bw = share_of(req->runtime_ns, period), limit = 0, old = 0;
 	u64 certain;
-	wide total = (wide)total_but(court, t, rq->clock, &certain) + bw;
+	u64 servers = promised_to_servers(rq->s);
+	wide total = (wide)total_but(court, t, rq->clock, &certain) + bw + servers;
 	bool fits, unlimited, known = false;
 	int err = own_dl(rq)->admit(rq, t, req);
 
@@ -449,7 +412,7 @@ static int judge_admit(struct rq *rq, struct task *t, const struct sched_attr_re
 		}
 	unlimited = tn->rt_runtime_us < 0 || (known && bw == old);
 	fits = unlimited || total <= limit;
-	JUDGE_URGENT(err || unlimited || (wide)certain + bw <= limit,
+	JUDGE_URGENT(err || unlimited || (wide)certain + bw + servers <= limit,
 		     "dl: admitted beyond the limit");
 	/* With other CPUs a task may be ending there that the books do not have any more. */
 	JUDGE_URGENT(err != -EBUSY || !fits || rq->s->nr_cpus > 1 ||

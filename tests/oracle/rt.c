@@ -6,6 +6,7 @@
  * it keeps its place; so does a task that is preempted. A yield and the end of a slice send it
  * behind. The class keeps lists and a bitmap.
  */
+#include "sched/fair/core/policy.h"
 #include "sched/rt/rt.h"
 #include "tests/oracle/urgent.h"
 
@@ -67,7 +68,8 @@ static struct share share_of(const struct rq *rq)
 	const struct rt_queue *rt = rt_seen(rq);
 
 	return (struct share){
-		.limited = tn->rt_runtime_us >= 0 && (u32)tn->rt_runtime_us < tn->rt_period_us,
+		.limited = !(rq->fair.policy->traits & BIT(TRAIT_FAIR_SERVER)) &&
+			   tn->rt_runtime_us >= 0 && (u32)tn->rt_runtime_us < tn->rt_period_us,
 		.runtime = (u64)tn->rt_runtime_us * 1000,
 		.period = tn->rt_period_us * 1000ull,
 		.throttled = rt->throttled,

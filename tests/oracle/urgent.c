@@ -17,14 +17,6 @@ struct court *court_of(const struct sched *s)
 	return NULL;
 }
 
-/* A fair task that changes its class was less urgent than it will be. */
-static bool note_dequeue(struct rq *rq, struct task *t, unsigned flags)
-{
-	if (flags & QUEUE_SAVE)
-		court_of(rq->s)->parted = (struct parted){ t, t->prio, false };
-	return rq->s->class_own[CLASS_fair]->dequeue(rq, t, flags);
-}
-
 void judge_urgent(struct sched *s)
 {
 	const struct sched_class *rt = s->class_own[CLASS_rt];
@@ -37,7 +29,7 @@ void judge_urgent(struct sched *s)
 			courts[i].s = NULL;
 	courts[next] = (struct court){ .s = s };
 	next = (next + 1) % ARRAY_SIZE(courts);
-	s->class_copy[CLASS_fair].dequeue = note_dequeue;
+	judge_fair(&s->class_copy[CLASS_fair]);
 	judge_rt(&s->class_copy[CLASS_rt]);
 	judge_dl(&s->class_copy[CLASS_dl]);
 }

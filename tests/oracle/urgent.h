@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "sched/core/core.h"
+#include "sched/dl/dl.h"
 
 #define JUDGE_CPUS  64
 #define JUDGE_TASKS 64
@@ -70,9 +70,26 @@ static inline const struct sched_class *own_dl(const struct rq *rq)
 	return rq->s->class_own[CLASS_dl];
 }
 
+/* The right numbers of a fair server: the running fair task is charged; and time has come. */
+struct dl_server charged_server(const struct rq *rq);
+void server_time(struct dl_server *v, u64 now);
+void compare_server(const struct rq *rq, const struct dl_server *right);
+
+static inline const struct dl_server *server_of(const struct rq *rq)
+{
+	return &dl_seen(rq)->server;
+}
+
+static inline bool is_ready(const struct rq *rq)
+{
+	return server_of(rq)->ready;
+}
+
 /* Have the judges stand before the operations of @c. */
 void judge_rt(struct sched_class *c);
 void judge_dl(struct sched_class *c);
+/* The same for what the fair class has to do with its server. */
+void judge_fair(struct sched_class *c);
 /* If @s is a machine that no judge has seen, begins with it. */
 void judge_urgent(struct sched *s);
 

@@ -53,6 +53,28 @@ def test_every_decision_is_right(recorded):
     assert sum(row[1] for row in table.values()) < sum(right.values()) / 100
 
 
+SERVED = ("hogs:n=2,policy=fifo,prio=5 hogs:n=3 bursts:n=2,run=2ms,sleep=9ms,policy=rr,prio=9 "
+          "bursts:n=3,run=1ms,sleep=2ms,policy=deadline,runtime=2ms,period=20ms,deadline=7ms "
+          "bursts:n=2,run=1ms,sleep=300ms")
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """The same of a run with fair servers."""
+    path = tmp_path_factory.mktemp("class") / "served.json"
+    subprocess.run([os.path.join(BUILD, "schedsim"), "--sched", "eevdf", "--cpus", "2", "--time", "4s", "--decisions",
+                    str(path), "--set", "sched_rr_timeslice_ms=20", *SERVED.split()], check=True,
+                   stdout=subprocess.DEVNULL)
+    return path, path.read_text(encoding="utf-8").splitlines()
+
+
+def test_every_decision_about_the_fair_server_is_right(served):
+    status, table, complaints = judged(served[0])
+    assert status == 0 and not complaints
+    right = {act: row[0] for (policy, act), row in table.items() if policy == "fair_server"}
+    assert right["pick"] > 50 and all(right[act] > 1 for act in ("enter", "throttle", "replenish"))
+
+
 def subject_of(d):
     return next((row for row in d["tasks"] if row["flags"] & 0x400), {"slice": 0, "budget": 0, "flags": 0})
 
@@ -94,6 +116,25 @@ def test_one_wrong_decision_among_many_is_seen(recorded, tmp_path, policy, act, 
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     status, table, complaints = judged(path)
     assert status == 1 and table[policy, act][2] >= 1 and f"{policy} {act}" in complaints[0]
+
+
+@pytest.mark.parametrize("act, change", [
+    ("pick", lambda d: d["tasks"][-1].update(flags=0x6000)),
+    ("enter", lambda d: d.update(deadline=d["deadline"] + 1)),
+    ("throttle", lambda d: d.update(replenish_at=d["replenish_at"] - 1)),
+    ("replenish", lambda d: d.update(clock=d["clock"] - 1025)),
+    ("replenish", lambda d: d.update(budget=d["budget"] - 1)),
+])
+def test_one_wrong_decision_about_the_fair_server_is_seen(served, tmp_path, act, change):
+    lines = list(served[1])
+    number, d = next((number, d) for number, d in enumerate(map(json.loads, lines[1:]), 1)
+                     if d["kind"] == "class" and (d["policy"], d["act"]) == ("fair_server", act))
+    change(d)
+    lines[number] = json.dumps(d)
+    path = tmp_path / "d.json"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    status, table, complaints = judged(path)
+    assert status == 1 and table["fair_server", act][2] == 1 and f"fair_server {act}" in complaints[0]
 
 
 def test_a_task_that_moves_in_its_list_is_seen(recorded, tmp_path):

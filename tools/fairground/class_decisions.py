@@ -92,7 +92,9 @@ class ClassDecision:
 
     @property
     def subject(self) -> str:
-        return label(self.comm, self.pid, 0) if self.pid else "the class"
+        if self.pid:
+            return label(self.comm, self.pid, 0)
+        return "the fair server" if self.policy == "fair_server" else "the class"
 
     @property
     def complete(self) -> bool:
@@ -134,18 +136,19 @@ def sentence(rule: str) -> str:
 
 
 def _task(d: ClassDecision, task: Task) -> str:
-    text = f" {'>' if task.pid == d.pid else ' '} {task.name:>18}  {task.prio:4}  {task.position:3}"
-    if d.policy == "deadline":
+    name = task.comm if task.has(Flag.SERVER) else task.name
+    text = f" {'>' if task.pid == d.pid else ' '} {name:>18}  {task.prio:4}  {task.position:3}"
+    if d.policy in ("deadline", "fair_server"):
         text += f" {_ms(task.deadline - d.clock):>13} {_ms(task.budget):>11} {task.bw / (1 << 20):>9.1%}"
     else:
         text += f"  {task.slice or '-':>5}"
     marks = [what for flag, what in ((Flag.RUNS, "runs"), (Flag.THROTTLED, "throttled")) if task.has(flag)]
-    return text + f"  {', '.join(marks if task.has(Flag.QUEUED) else [*marks, 'not queued'])}"
+    return text + f"  {', '.join(marks if task.has(Flag.QUEUED) or task.has(Flag.SERVER) else [*marks, 'not queued'])}"
 
 
 def table(d: ClassDecision) -> list[str]:
     """The rows of the decision, as lines."""
-    deadline = d.policy == "deadline"
+    deadline = d.policy in ("deadline", "fair_server")
     lines = [f"   {'task':>18}  prio  nr." + ("   deadline in      budget bandwidth" if deadline else "  slice")]
     lines += [_task(d, task).rstrip() for task in d.candidates]
     for cpu in d.cpus:
@@ -164,7 +167,7 @@ def table(d: ClassDecision) -> list[str]:
 def conclusion(d: ClassDecision) -> str:
     """The answer and the rule as a sentence, and what became of the subject's numbers."""
     text = f"{d.subject}: {answer(d)}, because {sentence(d.rule) or 'of the rule ' + d.rule}."
-    if d.policy == "deadline" and d.kind in ("enter", "throttle", "replenish", "yield"):
+    if d.policy in ("deadline", "fair_server") and d.kind in ("enter", "throttle", "replenish", "yield"):
         text += f" Afterwards: deadline in {_ms(d.deadline - d.clock)}, budget {_ms(d.budget)}"
         text += f", throttled for {_ms(d.replenish_at - d.clock)}." if d.replenish_at else "."
     elif d.policy == "real_time":

@@ -40,6 +40,7 @@ class Flag(enum.IntFlag):
     QUEUED = 0x800
     RELATIVE = 0x1000
     THROTTLED = 0x2000
+    SERVER = 0x4000
 
 
 def difference(a: int, b: int) -> int:

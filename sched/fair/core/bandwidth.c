@@ -26,6 +26,7 @@
  */
 #include "sched/balance/sharedq.h"
 #include "sched/fair/core/bandwidth_record.h"
+#include "sched/fair_server.h"
 #include "sched/fair/core/class.h"
 #include "sched/fair/core/pelt.h"
 #include "lib/errno.h"
@@ -134,6 +135,10 @@ static bool fetch(struct fair_queue *q, s64 target)
 
 void bandwidth_charge(struct fair_queue *q, u64 delta)
 {
+	if (!q->owner) {
+		q->rq->s->server->charge(q->rq, delta);
+		return;
+	}
 	q->remaining -= (s64)delta;
 	if (likely(q->remaining > 0) || q->throttled)
 		return;

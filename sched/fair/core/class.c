@@ -51,9 +51,7 @@ static struct task *fair_next_queued(struct rq *rq, struct task *t)
 
 static u64 fair_next_timer(struct rq *rq)
 {
-	if (!rq->hrtick_at || !rq->bandwidth.at)
-		return rq->hrtick_at | rq->bandwidth.at;
-	return time_min(rq->hrtick_at, rq->bandwidth.at);
+	return earlier(rq->hrtick_at, rq->bandwidth.at);
 }
 
 static void fair_timer(struct rq *rq)

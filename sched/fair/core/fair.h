@@ -21,6 +21,7 @@
 #include "sched/fair/core/policy.h"
 #include "sched/fair/core/weight.h"
 #include "sched/core/core.h"
+#include "sched/fair_server.h"
 
 /* --- the class's operations (fair.c unless said) --------------------------- */
 
@@ -84,7 +85,7 @@ void bandwidth_stat(struct bandwidth *pool, struct task_group_stat *out);
 void bandwidth_check(struct fair_queue *q);
 /*
  * The running entity of the limited @q used @delta ns: fetch more, or ask for the switch that
- * throttles it.
+ * throttles it. The root's: the fair server counts them.
  */
 void bandwidth_charge(struct fair_queue *q, u64 delta);
 /* @q emptied: what it does not need goes back. */
@@ -120,6 +121,14 @@ static inline void group_update(struct entity *e)
 {
 	if (unlikely(e->own_queue))
 		group_update_entity(e);
+}
+
+/* The root's queue @q got its first entity, or lost its last. */
+static inline void fair_set_active(struct fair_queue *q, bool active)
+{
+	class_set_active(q->rq, CLASS_fair, active);
+	if (unlikely(q->limited))
+		(active ? q->rq->s->server->start : q->rq->s->server->stop)(q->rq);
 }
 
 /* --- one queue (queue.c) --------------------------------------------------- */

@@ -15,6 +15,8 @@
 void fair_queue_adopt(struct fair_queue *q, const struct fair_policy *policy)
 {
 	q->policy = policy;
+	if (q == &q->rq->fair)
+		q->limited = policy_has(policy, TRAIT_FAIR_SERVER);
 	queue_choose_hooks(q);
 	q->timeline.augment = policy->augment;
 }
@@ -73,7 +75,7 @@ void queue_enter(struct fair_queue *q, struct entity *e, unsigned flags)
 		pelt_attach(q, e);
 	load_add(&q->load, e->load.weight);
 	if (!q->nr_running++ && !q->owner)
-		class_set_active(q->rq, CLASS_fair, true);
+		fair_set_active(q, true);
 	q->nr_idle += entity_is_idle(e);
 	if (e != q->curr)
 		queue_insert(q, e);
@@ -97,7 +99,7 @@ bool queue_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 		group_cpu_of(e)->queued_ns += q->rq->clock - group_cpu_of(e)->queued_at;
 	load_sub(&q->load, e->load.weight);
 	if (!--q->nr_running && !q->owner)
-		class_set_active(q->rq, CLASS_fair, false);
+		fair_set_active(q, false);
 	q->nr_idle -= entity_is_idle(e);
 	if (flags & QUEUE_MIGRATING)
 		pelt_detach(q, e);

@@ -56,7 +56,8 @@ struct fair_queue {
 	struct list link;	  /* in rq->queues, below its parent's */
 	u32 depth;		  /* the root's is 0 */
 	bool idle;		  /* as a whole it is SCHED_IDLE to the queue above */
-	bool limited, throttled;  /* by bandwidth.c; throttled: it is not in the queue above */
+	bool limited;		  /* its time counts: by bandwidth.c; the root's: fair server */
+	bool throttled;		  /* by bandwidth.c: it is not in the queue above */
 	const struct fair_policy *policy; /* whose terms its numbers are in */
 	const struct fair_hooks *asked;	  /* of the policy, or those that it lends this queue */
 	const struct fair_hooks *hooks;	  /* the same, or those that record what they answer */

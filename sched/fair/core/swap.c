@@ -4,6 +4,7 @@
  *
  * Locks: one runqueue's after the other.
  */
+#include "sched/fair_server.h"
 #include "sched/fair/core/queue.h"
 #include "lib/errno.h"
 #include "lib/string.h"
@@ -119,6 +120,9 @@ int sched_fair_swap(struct sched *s, const char *name, unsigned cpu)
 		return -EINVAL;
 	if (policy == old)
 		return 0;
+	if (policy_has(policy, TRAIT_FAIR_SERVER) && !policy_has(old, TRAIT_FAIR_SERVER) &&
+	    s->server->admit(s))
+		return -EBUSY;
 	/* Others may be switched at the same time. */
 	__atomic_fetch_or(&s->features, policy->features_on, __ATOMIC_RELAXED);
 	__atomic_fetch_and(&s->features, policy->features_on | ~policy->features_mask,

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A part of each CPU that another class reserves for the fair class: it may pick what the fair
+ * class picks (dl/server.c). The fair class calls it, by s->server, while its policy has
+ * TRAIT_FAIR_SERVER.
+ */
+#pragma once
+
+#include "lib/types.h"
+
+struct class_numbers;
+struct rq;
+struct sched;
+
+struct fair_server {
+	/* Something fair is queued on @rq from now on, or nothing any more. Locked: @rq. */
+	void (*start)(struct rq *rq);
+	void (*stop)(struct rq *rq);
+
+	/* A fair task of @rq ran for @ns, on behalf of the server or not. Locked: @rq. */
+	void (*charge)(struct rq *rq, u64 ns);
+
+	/* May every CPU have a server? 0, or what sched_fair_swap() returns. No lock is held. */
+	int (*admit)(struct sched *s);
+
+	/* For records: its numbers on @rq, locked. Returns whether it is active. */
+	bool (*numbers)(struct rq *rq, struct class_numbers *n);
+};
