@@ -6,4 +6,7 @@ fidelity: image ## compare switches, shares and latencies with Linux's: ROWS= FA
 	$(Q)$(FAIRGROUND) fidelity $(ROWS) $(if $(filter 1,$(FAST)),--fast) $(if $(filter 1,$(FRESH)),--fresh) \
 		$(if $(filter command,$(firstword $(origin SCHEDS))),--scheds '$(SCHEDS)')
 
-.PHONY: fidelity
+first-difference: image ## show the first switch that two kernels decide differently: SIDES="cfs linux-6.1" CMD="..."
+	$(Q)$(FAIRGROUND) first-difference $(SIDES)
+
+.PHONY: fidelity first-difference

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The fast third of the rows of make fidelity: each within its bound of Linux's figure, or explained."""
+"""The fast third of the rows of make fidelity: each within its bound of Linux's figure, or explained. And make
+first-difference between two policies of ours.
+"""
 
 import os
 import subprocess
@@ -10,9 +12,22 @@ import pytest
 BUILD = os.environ.get("B", "build")
 
 
+def fairground(*words):
+    done = subprocess.run([sys.executable, "-m", "fairground", "--build", BUILD, *words], text=True, check=False,
+                          capture_output=True, env={**os.environ, "PYTHONPATH": "tools"})
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
 @pytest.mark.parametrize("sched", ["cfs", "eevdf"])
 def test_switches_shares_and_latencies_are_linuxs(sched):
-    words = [sys.executable, "-m", "fairground", "--build", BUILD, "fidelity", "--fast", "--scheds", sched]
-    done = subprocess.run(words, text=True, capture_output=True, check=False,
-                          env={**os.environ, "PYTHONPATH": "tools"})
-    assert done.returncode == 0 and ", 0 fail" in done.stdout, done.stdout + done.stderr
+    assert ", 0 fail" in fairground("fidelity", "--fast", "--scheds", sched)
+
+
+@pytest.mark.parametrize("other, says", [("cfs", "no difference: "), ("eevdf", "then one differs")])
+def test_the_first_difference_of_two_policies(other, says):
+    text = fairground("first-difference", "cfs", other, "--smp", "1", "--cmd",
+                      "mix -t 100ms hog:n=3 burst:run=311us,sleep=2713us")
+    assert says in text
+    if other != "cfs":
+        assert "\ncfs, CPU 0" in text and f"\n{other}, CPU 0" in text and text.count(" * mix#") == 2, text

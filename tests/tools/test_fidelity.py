@@ -76,15 +76,19 @@ def test_a_changed_command_has_no_figure_of_linux(tmp_path):
 
 
 def run_tool(*words):
-    return subprocess.run([sys.executable, "-m", "fairground", "--build", "/nonexistent", "fidelity", *words],
+    return subprocess.run([sys.executable, "-m", "fairground", "--build", "/nonexistent", *words],
                           capture_output=True, text=True, check=False, env={"PYTHONPATH": str(ROOT / "tools")})
 
 
 @pytest.mark.parametrize("words, status, says", [
-    (("--fresh",), 1, "sh tools/setup.sh --compare fetches it"),
-    (("--fresh", "--fast"), 2, "without ROWS= and FAST=1"),
-    (("--scheds", "bore"), 2, "Linux has no other"),
-    (("nothing",), 2, "there is no such case")])
+    (("fidelity", "--fresh"), 1, "sh tools/setup.sh --compare fetches it"),
+    (("fidelity", "--fresh", "--fast"), 2, "without ROWS= and FAST=1"),
+    (("fidelity", "--scheds", "bore"), 2, "Linux has no other"),
+    (("fidelity", "nothing"), 2, "there is no such case"),
+    (("first-difference", "cfs"), 2, "SIDES="),
+    (("first-difference", "cfs", "eevdf"), 2, 'CMD="..." is missing'),
+    (("first-difference", "cfs", "linux-5.4", "--cmd", "x"), 2, "linux-6.1 or linux-6.12 is expected"),
+    (("first-difference", "cfs", "linux-6.1", "--cmd", "x"), 1, "sh tools/setup.sh --compare fetches it")])
 def test_what_cannot_be_done_is_said_in_one_sentence(words, status, says):
     done = run_tool(*words)
     assert done.returncode == status and says in done.stderr and done.stderr.count("\n") == 1, done.stderr

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from . import (agreement, balancing, bench, bench_smp, convert, decision_report, experiment, fidelity, gdb, graph,
-               latency, placements, repeat, scenarios, trace)
+from . import (agreement, balancing, bench, bench_smp, convert, decision_report, experiment, fidelity,
+               first_difference, gdb, graph, latency, placements, repeat, scenarios, trace)
 from .cpio import ArchiveError
 from .expect import Missing
 from .machine import STATUS_NOT_STARTED, STATUS_PANIC, Machine, Outcome, stop_all
@@ -52,6 +52,7 @@ COMMANDS: dict[str, Command] = {
     "gdb": gdb.main, "latency": latency.main, "experiment": experiment.main, "agreement": agreement.main,
     "scenarios": scenarios.main, "decisions": decision_report.main, "placements": placements.main,
     "balancing": balancing.main, "graph": graph.main, "convert": convert.main, "fidelity": fidelity.main,
+    "first-difference": first_difference.main,
 }
 READERS = ("decisions", "placements", "balancing", "graph", "convert")  # of files: they run nothing and need no machine
 
@@ -90,6 +91,8 @@ def parse(words: list[str] | None) -> argparse.Namespace:
             convert.options(sub)
         if name == "fidelity":
             fidelity.options(sub)
+        if name == "first-difference":
+            first_difference.options(sub)
         if name == "experiment":
             experiment.options(sub)
         if name == "gdb":

@@ -50,6 +50,7 @@ SETTINGS = (
         ("ROWS", "cases", "all", "fidelity: which cases of tests/fidelity/rows.toml"),
         ("FAST", "0 1", "0", "fidelity: 1: only the third that CI checks"),
         ("FRESH", "0 1", "0", "fidelity: 1: boot Linux too and keep its figures"),
+        ("SIDES", "cfs linux-6.1", "", "first-difference: two of the policies, linux-6.1, linux-6.12"),
         ("SRC", "FILE.c", "", "plugin: the policy's source"),
         ("LAYERS", "unit prop ...", "all", "test: which layers"),
         ("MUTANTS", "names, options", "all", "mutants: which seeded bugs"),
