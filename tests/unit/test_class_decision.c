@@ -208,6 +208,32 @@ static void a_budget_has_its_numbers_before_and_after(void **state)
 	machine_free(m);
 }
 
+/* How much of its period's share a CPU's real-time tasks have used, and when it ends. */
+static void a_class_says_how_far_its_period_is(void **state)
+{
+	struct machine *m = recorded(1);
+	u64 start = m->now;
+	const struct record *d;
+
+	(void)state;
+	spawn(m, "A", SCHED_FIFO, 5);
+	advance(m, 3 * MS);
+	switch_cpu(m, 0, true);
+	d = last(m, ACT_pick);
+	assert_int_equal(d->used, 3 * MS);
+	assert_int_equal(d->period_end, start + NS_PER_SEC);
+	assert_int_equal(d->slice, 0);
+	assert_int_equal(d->position, 0);
+	assert_int_equal(d->deadline, 0);
+	assert_int_equal(d->flags, DECISION_RUNS | DECISION_QUEUED);
+	assert_int_equal(row(m, ACT_pick, 0)->slice, 0);
+	spawn(m, "R", SCHED_RR, 6);
+	d = last(m, ACT_pick);
+	assert_int_equal(d->slice, rt_part(running(m, 0))->time_slice);
+	assert_true(d->slice > 0);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -217,6 +243,7 @@ int main(void)
 		cmocka_unit_test(throttling_does_not_tear_a_decision),
 		cmocka_unit_test(a_choice_of_cpu_says_what_each_cpu_does),
 		cmocka_unit_test(a_budget_has_its_numbers_before_and_after),
+		cmocka_unit_test(a_class_says_how_far_its_period_is),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

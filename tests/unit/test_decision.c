@@ -7,6 +7,7 @@
 
 #include "group.h"
 #include "lib/prng.h"
+#include "sched/fair/eevdf/eevdf.h"
 
 #define decision_record event_sched_decision_pick
 #define candidate	event_sched_decision_candidate
@@ -330,6 +331,99 @@ static void recording_changes_nothing(void **state)
 		}
 }
 
+/* A candidate under the idle policy, and one that was nominated, are marked. */
+static void candidates_say_what_they_are(void **state)
+{
+	static const char *const policies[] = { "cfs", "eevdf" };
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(policies); i++) {
+		struct task *t[3], *next;
+		struct machine *m = three(policies[i], t);
+		struct sched_attr_req idle = { .policy = SCHED_IDLE };
+		const struct decision_record *d;
+
+		assert_int_equal(sched_set_attr(m->s, t[1], &idle), 0);
+		settle(m);
+		next = t[running(m, 0) == t[2] ? 0 : 2];
+		if (i)
+			eevdf_queue(&m->s->rq[0].fair)->next = &next->fair;
+		else
+			cfs_queue(&m->s->rq[0].fair)->next = &next->fair;
+		record(m);
+		switch_cpu(m, 0, true);
+		d = decision(m, EVENT_ID_sched_decision_pick, 0);
+		assert_int_equal(d->nr_rows, 3);
+		for (unsigned k = 0; k < 3; k++) {
+			const struct candidate *c = row(m, d, k);
+
+			assert_int_equal(!!(c->flags & DECISION_IDLE), c->pid == t[1]->pid);
+			assert_int_equal(!!(c->flags & DECISION_NEXT), c->pid == next->pid);
+			assert_int_equal(c->flags & DECISION_ASLEEP, 0);
+			assert_int_equal(c->lag, 0);
+		}
+		machine_free(m);
+	}
+}
+
+/* A sleeper that stays in its queue keeps what it owes. */
+static void who_stays_queued_asleep_has_its_lag(void **state)
+{
+	struct task *t[3], *sleeper;
+	struct machine *m = three("eevdf", t);
+	const struct decision_record *d;
+	unsigned asleep = 0;
+
+	(void)state;
+	advance(m, 8 * MS);
+	sleeper = running(m, 0);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	assert_int_equal(sleeper->on_rq, TASK_DELAYED);
+	record(m);
+	switch_cpu(m, 0, true);
+	d = decision(m, EVENT_ID_sched_decision_pick, 0);
+	for (unsigned k = 0; k < d->nr_rows; k++) {
+		const struct candidate *c = row(m, d, k);
+
+		asleep += !!(c->flags & DECISION_ASLEEP);
+		assert_int_equal(!!(c->flags & DECISION_ASLEEP), c->pid == sleeper->pid);
+		assert_int_equal(c->lag, c->pid == sleeper->pid ?
+						 eevdf_entity(&sleeper->fair)->vlag :
+						 0);
+	}
+	assert_int_equal(asleep, 1);
+	assert_true(eevdf_entity(&sleeper->fair)->vlag < 0);
+	machine_free(m);
+}
+
+/* Under eevdf: whether the request that runs is protected, or used up. */
+static void who_runs_says_what_became_of_its_request(void **state)
+{
+	struct task *t[3];
+	struct machine *m = three("eevdf", t);
+	const struct decision_record *d;
+
+	(void)state;
+	while (running(m, 0) != t[1])
+		tick(m);
+	record(m);
+	advance(m, 1000);
+	switch_cpu(m, 0, true);
+	d = decision(m, EVENT_ID_sched_decision_pick, 0);
+	assert_int_equal(d->policy, POLICY_eevdf);
+	assert_int_equal(row(m, d, d->nr_rows - 1)->flags &
+				 (DECISION_RUNS | DECISION_REQUEST_LASTS | DECISION_REQUEST_USED),
+			 DECISION_RUNS | DECISION_REQUEST_LASTS);
+	m->nr_trace = 0;
+	advance(m, 10 * MS);
+	switch_cpu(m, 0, true);
+	d = decision(m, EVENT_ID_sched_decision_pick, 0);
+	assert_int_equal(row(m, d, d->nr_rows - 1)->flags &
+				 (DECISION_RUNS | DECISION_REQUEST_LASTS | DECISION_REQUEST_USED),
+			 DECISION_RUNS | DECISION_REQUEST_USED);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -342,6 +436,9 @@ int main(void)
 		cmocka_unit_test(a_lone_task_and_a_long_queue),
 		cmocka_unit_test(groups_have_numbers_and_names),
 		cmocka_unit_test(recording_changes_nothing),
+		cmocka_unit_test(candidates_say_what_they_are),
+		cmocka_unit_test(who_stays_queued_asleep_has_its_lag),
+		cmocka_unit_test(who_runs_says_what_became_of_its_request),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

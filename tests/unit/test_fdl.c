@@ -271,6 +271,19 @@ static void each_level_is_charged_for_its_share(void **state)
 
 /* --- placement -------------------------------------------------------------------------------- */
 
+/* The idle CPU 0, which is the first of all; each fourth wakeup is FDL's business, if so asked. */
+static void expect_cpu_0_now_and_then(struct machine *m, struct task *t)
+{
+	cpumask_set(&t->allowed, 0);
+	for (unsigned cpu = 1; cpu < 4; cpu++)
+		fdl_queue(&m->s->rq[cpu].fair)->nr = 1;
+	set_tunable(m, "wake_prefer_preempt_prev", "0");
+	assert_int_equal(fdl_select_cpu(m->s, t, 1, 1), 0);
+	set_tunable(m, "wake_dl_interval_shift", "2");
+	for (t->nr_wakeups = 0; t->nr_wakeups < 9; t->nr_wakeups++)
+		assert_int_equal(fdl_select_cpu(m->s, t, 1, 1), t->nr_wakeups % 4 ? -1 : 0);
+}
+
 /* With a deadline of 100 us a slack of 146 us is needed. */
 static void placement_goes_where_there_is_time(void **state)
 {
@@ -316,6 +329,9 @@ static void placement_goes_where_there_is_time(void **state)
 	fdl_queue(&m->s->rq[1].fair)->next_hint = now + 10 * US;
 	assert_int_equal(fdl_select_cpu(m->s, t, 1, 1), 2);
 	fdl_queue(&m->s->rq[1].fair)->nr = 0;
+	wake(m, hog[2], 2);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	expect_cpu_0_now_and_then(m, t);
 	/* A task without a deadline is not FDL's business. */
 	assert_int_equal(task_group_set_deadline(m->s, tg, 0, 0), 0);
 	assert_int_equal(fdl_select_cpu(m->s, t, 1, 1), -1);

@@ -191,6 +191,35 @@ static void features_read_and_write_as_linux_does(void **state)
 	machine_free(m);
 }
 
+static void a_name_is_listed_once(void **state)
+{
+	unsigned nr = 0, pairs = 0;
+
+	(void)state;
+	while (sched_tunable(nr))
+		nr++;
+	assert_true(nr > 40);
+	for (unsigned i = 0; i < nr; i++)
+		for (unsigned k = 0; k < i; k++)
+			pairs += !strcmp(sched_tunable(i)->name, sched_tunable(k)->name);
+	assert_int_equal(pairs, 0);
+}
+
+/* 0 is a number like others, where it is one. */
+static void the_least_scaling_is_none(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+
+	(void)state;
+	set_tunable(m, "tunable_scaling", "2");
+	set_tunable(m, "tunable_scaling", "0");
+	assert_reads(m, "tunable_scaling", "0\n");
+	assert_int_equal(sched_tunable_write(m->s, "tunable_scaling", "3", 1), -EINVAL);
+	assert_int_equal(sched_tunable_write(m->s, "tunable_scaling", "-1", 2), -EINVAL);
+	assert_reads(m, "tunable_scaling", "0\n");
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -201,6 +230,8 @@ int main(void)
 		cmocka_unit_test(scaling_shows_at_the_next_change_of_cpus),
 		cmocka_unit_test(every_tunable_can_be_listed_read_and_written_back),
 		cmocka_unit_test(features_read_and_write_as_linux_does),
+		cmocka_unit_test(a_name_is_listed_once),
+		cmocka_unit_test(the_least_scaling_is_none),
 	};
 
 	return cmocka_run_group_tests_name("tunable", tests, NULL, NULL);

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The record of a balancing pass (sched/observe/decision.def) has the numbers that the pass saw:
+ * of runqueues, of the parts of the domain, of the tasks looked at, and of the domain itself. The
+ * numbers here are put there by the tests.
+ */
+#include <string.h>
+
+#include "smp.h"
+
+/* The @index-th record of @type, from the first. */
+static const void *record_of(struct machine *m, u16 type, unsigned index)
+{
+	for (unsigned i = 0; i < m->nr_trace; i++)
+		if (m->trace[i].common.type == type && !index--)
+			return m->trace[i].bytes;
+	fail_msg("there is no record %u of type %u", index, type);
+	return NULL;
+}
+
+#define RUNQUEUE(m, i)                                                                             \
+	((const struct event_sched_decision_runqueue *)record_of(                                  \
+		m, EVENT_ID_sched_decision_runqueue, i))
+#define PART(m, i)                                                                                 \
+	((const struct event_sched_decision_part *)record_of(m, EVENT_ID_sched_decision_part, i))
+#define MOVABLE(m, i)                                                                              \
+	((const struct event_sched_decision_movable *)record_of(                                   \
+		m, EVENT_ID_sched_decision_movable, i))
+#define BALANCE(m)                                                                                 \
+	((const struct event_sched_decision_balance *)record_of(                                   \
+		m, EVENT_ID_sched_decision_balance, 0))
+
+/* Two CPUs, 2 tasks on CPU 0 and 4 on CPU 1; CPU 0, busy, balances while all is recorded. */
+static struct machine *recorded_pass(void)
+{
+	struct machine *m = cold_machine(1, 1, 2, 1);
+	struct domain *sd;
+
+	for (unsigned cpu = 0; cpu < 2; cpu++) {
+		crowd(m, cpu, cpu ? 4 : 2, 3);
+		rq_of(m, cpu)->fair.avg.load_avg = cpu ? 4000 : 2000;
+		rq_of(m, cpu)->fair.avg.util_avg = cpu ? 1010 : 1000;
+		rq_of(m, cpu)->fair.avg.runnable_avg = cpu ? 4100 : 2100;
+		rq_of(m, cpu)->fair.avg.last_update = m->now;
+	}
+	sd = domain_of(m, 0, 0);
+	sd->nr_balance_failed = 1;
+	sd->imb_numa_nr = 7;
+	sched_trace_set(m->s, DECISION_EVENTS & ~FAIR_DECISION_EVENTS);
+	m->nr_trace = 0;
+	return m;
+}
+
+static void runqueues_and_parts_have_the_numbers_that_were_compared(void **state)
+{
+	struct machine *m = recorded_pass();
+
+	(void)state;
+	assert_int_equal(balance_domain(rq_of(m, 0), domain_of(m, 0, 0), CPU_BUSY), 1);
+	/* First it is asked which CPU balances. */
+	assert_int_equal(RUNQUEUE(m, 0)->look, LOOK_asked);
+	assert_int_equal(RUNQUEUE(m, 0)->flags, 0);
+	for (unsigned cpu = 0; cpu < 2; cpu++) {
+		const struct event_sched_decision_runqueue *rq = RUNQUEUE(m, 1 + cpu);
+		const struct event_sched_decision_part *part = PART(m, cpu);
+
+		assert_int_equal(rq->look, LOOK_measured);
+		assert_int_equal(rq->of_cpu, cpu);
+		assert_int_equal(rq->part, cpu);
+		assert_int_equal(rq->cache, 0);
+		assert_int_equal(rq->flags, 0);
+		assert_int_equal(rq->nr_running, cpu ? 4 : 2);
+		assert_int_equal(rq->nr_fair, cpu ? 4 : 2);
+		assert_int_equal(rq->load, cpu ? 4000 : 2000);
+		assert_int_equal(rq->util, cpu ? 1010 : 1000);
+		assert_int_equal(rq->runnable, cpu ? 4100 : 2100);
+		assert_int_equal(rq->capacity, 1024);
+		assert_int_equal(part->part, cpu);
+		assert_int_equal(part->state, GROUP_OVERLOADED);
+		assert_int_equal(part->flags, cpu ? 0 : DECISION_PART_LOCAL);
+		assert_int_equal(part->size, 1);
+		assert_int_equal(part->weight, 1);
+		assert_int_equal(part->nr_running, cpu ? 4 : 2);
+		assert_int_equal(part->nr_fair, cpu ? 4 : 2);
+		assert_int_equal(part->idle_cpus, 0);
+		assert_int_equal(part->load, cpu ? 4000 : 2000);
+		assert_int_equal(part->avg_load, cpu ? 4000 : 2000);
+		assert_int_equal(part->misfit, 0);
+	}
+	/* Then the busiest runqueue is searched. */
+	assert_int_equal(RUNQUEUE(m, 3)->look, LOOK_searched);
+	assert_int_equal(RUNQUEUE(m, 3)->of_cpu, 1);
+	assert_int_equal(RUNQUEUE(m, 3)->nr_fair, 4);
+	assert_int_equal(RUNQUEUE(m, 3)->load, 4000);
+	assert_int_equal(RUNQUEUE(m, 3)->util, 0);
+	assert_int_equal(RUNQUEUE(m, 3)->capacity, 1024);
+	machine_free(m);
+}
+
+/* 4000 and 2000 are 3000 on average: 1000 should move. */
+static void a_pass_has_the_domains_numbers_and_its_result(void **state)
+{
+	struct machine *m = recorded_pass();
+	const struct domain *sd = domain_of(m, 0, 0);
+	const struct event_sched_decision_balance *d;
+
+	(void)state;
+	assert_int_equal(balance_domain(rq_of(m, 0), domain_of(m, 0, 0), CPU_BUSY), 1);
+	d = BALANCE(m);
+	assert_int_equal(d->cpu, 0);
+	assert_int_equal(d->idleness, CPU_BUSY);
+	assert_int_equal(d->rule, BALANCE_loads_differ);
+	assert_int_equal(d->outcome, OUTCOME_moved);
+	assert_int_equal(d->round, 0);
+	assert_int_equal(d->flags & DECISION_BALANCE_LB_MIN, 0);
+	assert_int_equal(d->domain, sd->flags);
+	assert_int_equal(d->local, 0);
+	assert_int_equal(d->busiest, 1);
+	assert_int_equal(d->source, 1);
+	assert_int_equal(d->source_running, 4);
+	assert_int_equal(d->imbalance, 1000);
+	assert_int_equal(d->nr_moved, 1);
+	assert_int_equal(d->failed, 1);
+	assert_int_equal(d->failed_now, 0);
+	assert_int_equal(d->imbalance_pct, 117);
+	assert_int_equal(d->imb_numa_nr, 7);
+	assert_int_equal(d->cache_nice_tries, sd->cache_nice_tries);
+	assert_int_equal(d->nr_migrate, m->s->tunable.nr_migrate);
+	assert_int_equal(d->hot_ns, 0);
+	machine_free(m);
+}
+
+/* The last one to come is looked at first; the one that runs stays. */
+static void tasks_looked_at_have_their_state_and_their_fate(void **state)
+{
+	struct machine *m = recorded_pass();
+	struct rq *src = rq_of(m, 1);
+	struct task *last = list_last(&src->fair_tasks, struct task, link);
+	const struct event_sched_decision_movable *t;
+
+	(void)state;
+	set_feature(m, "LB_MIN");
+	last->fair.exec_start = src->clock - 5000;
+	assert_int_equal(balance_domain(rq_of(m, 0), domain_of(m, 0, 0), CPU_BUSY), 1);
+	t = MOVABLE(m, 0);
+	assert_int_equal(t->pid, last->pid);
+	assert_int_equal(t->to, 0);
+	assert_int_equal(t->fate, running(m, 1) == last ? FATE_running : FATE_moved);
+	assert_int_equal(t->flags & ~DECISION_MOVABLE_PUSHABLE,
+			 DECISION_MOVABLE_ALLOWED | DECISION_MOVABLE_COMPANY |
+				 (running(m, 1) == last ? DECISION_MOVABLE_RUNS : 0));
+	assert_int_equal(t->nr_running, 4);
+	assert_int_equal(t->group, 0);
+	assert_int_equal(t->load, 1024);
+	assert_int_equal(t->since_ran, 5000);
+	assert_int_equal(t->left, 1000);
+	assert_int_equal(BALANCE(m)->flags & DECISION_BALANCE_LB_MIN, DECISION_BALANCE_LB_MIN);
+	machine_free(m);
+}
+
+/* Nobody waits anywhere: the pass looks at nothing, and says why. */
+static void a_newly_idle_pass_without_anybody_who_waits_says_so(void **state)
+{
+	struct machine *m = cold_machine(1, 1, 2, 1);
+
+	(void)state;
+	crowd(m, 1, 1, 3);
+	sched_trace_set(m->s, DECISION_EVENTS);
+	m->nr_trace = 0;
+	assert_int_equal(balance_domain(rq_of(m, 0), domain_of(m, 0, 0), CPU_NEWLY_IDLE), 0);
+	assert_int_equal(BALANCE(m)->rule, BALANCE_nobody_waits);
+	assert_int_equal(BALANCE(m)->outcome, OUTCOME_skipped);
+	assert_int_equal(BALANCE(m)->busiest, -1);
+	assert_int_equal(BALANCE(m)->nr_parts, 0);
+	machine_free(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(runqueues_and_parts_have_the_numbers_that_were_compared),
+		cmocka_unit_test(a_pass_has_the_domains_numbers_and_its_result),
+		cmocka_unit_test(tasks_looked_at_have_their_state_and_their_fate),
+		cmocka_unit_test(a_newly_idle_pass_without_anybody_who_waits_says_so),
+	};
+
+	return cmocka_run_group_tests_name("pass_record", tests, NULL, NULL);
+}
