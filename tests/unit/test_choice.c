@@ -270,6 +270,28 @@ static void a_sleeper_that_becomes_fair_begins_at_the_minimum(void **state)
 	machine_free(m);
 }
 
+/* A running task that becomes lighter gives others a chance; one that becomes heavier goes on. */
+static void a_lighter_task_asks_for_a_switch(void **state)
+{
+	static const int nice[] = { 10, -10 };
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		struct machine *m = flat_machine(1000);
+		struct task *t = spawn_nice(m, "t", 0);
+		bool alone = i / 2;
+
+		if (!alone)
+			spawn_nice(m, "other", 0);
+		while (running(m, 0) != t)
+			tick(m);
+		sched_set_nice(m->s, t, nice[i % 2]);
+		assert_int_equal(m->s->rq[0].need_resched,
+				 i == 0 ? RESCHED_NOW : RESCHED_NONE);
+		machine_free(m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -287,6 +309,7 @@ int main(void)
 		cmocka_unit_test(eight_are_a_crowd),
 		cmocka_unit_test(a_short_sleep_at_a_late_hour_is_short),
 		cmocka_unit_test(a_sleeper_that_becomes_fair_begins_at_the_minimum),
+		cmocka_unit_test(a_lighter_task_asks_for_a_switch),
 	};
 
 	return cmocka_run_group_tests_name("choice", tests, NULL, NULL);

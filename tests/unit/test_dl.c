@@ -498,6 +498,26 @@ static void it_has_children_only_with_reset_on_fork(void **state)
 	machine_free(m);
 }
 
+/* A debt of 2^20 - 1 budgets is paid back; with a greater one the server begins anew. */
+static void the_greatest_debt_is_paid_back(void **state)
+{
+	(void)state;
+	for (unsigned more = 0; more < 2; more++) {
+		struct dl_task d = { .runtime_ns = 1000,
+				     .relative_ns = 2000,
+				     .period_ns = 2000,
+				     .deadline = 1ull << 40,
+				     .throttled = true,
+				     .started = true,
+				     .budget_ns = -1000 * (s64)((1 << 20) - 1 + more) };
+
+		cbs_replenish(&d, 1000);
+		assert_false(d.throttled);
+		assert_int_equal(d.deadline, more ? 3000 : (1ull << 40) + (2000ull << 20));
+		assert_int_equal(d.budget_ns, 1000);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -522,6 +542,7 @@ int main(void)
 		cmocka_unit_test(many_that_leave_at_once_all_give_back),
 		cmocka_unit_test(a_task_must_be_allowed_on_every_cpu),
 		cmocka_unit_test(it_has_children_only_with_reset_on_fork),
+		cmocka_unit_test(the_greatest_debt_is_paid_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -428,6 +428,24 @@ static void a_groups_weight_is_that_of_its_shares_at_once(void **state)
 	machine_free(m);
 }
 
+/* What ran before the change was worth what it was then. */
+static void new_shares_count_from_now_on(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task_group *x = new_group(m, NULL);
+	struct entity *e = &x->cpu[0].entity;
+	u64 before;
+
+	(void)state;
+	spawn_in(m, x, 0);
+	tick(m);
+	before = e->vruntime;
+	advance(m, 5 * MS);
+	assert_int_equal(task_group_set_shares(m->s, x, 10240), 0);
+	assert_int_equal(e->vruntime - before, 5 * MS);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -449,6 +467,7 @@ int main(void)
 		cmocka_unit_test(load_leaves_all_levels),
 		cmocka_unit_test(small_changes_of_load_are_not_passed_on),
 		cmocka_unit_test(a_groups_weight_is_that_of_its_shares_at_once),
+		cmocka_unit_test(new_shares_count_from_now_on),
 	};
 
 	return cmocka_run_group_tests_name("group", tests, NULL, NULL);

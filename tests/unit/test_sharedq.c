@@ -165,6 +165,32 @@ static void the_circles_meet_every_cpu_once(void **state)
 	machine_free(m);
 }
 
+/* From whichever CPU the search begins, it comes by the shard of each. */
+static void every_shard_of_the_cache_is_looked_at(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 16; i++) {
+		unsigned from = i / 4, to = i % 4;
+		struct machine *m = machine_of(1, 1, 4, 1, NULL);
+
+		if (from == to) {
+			machine_free(m);
+			continue;
+		}
+		set_tunable(m, "shared_runq_shard_size", "1");
+		set_feature(m, "SHARED_RUNQ");
+		for (unsigned cpu = 0; cpu < 4; cpu++)
+			put(m, cpu);
+		put(m, to);
+		advance(m, MS);
+		rq_of(m, from)->avg_idle = 0;
+		block(m, from, TASK_INTERRUPTIBLE);
+		assert_ptr_not_equal(running(m, from), &m->idle[from]);
+		assert_int_equal(rq_of(m, from)->shared_pulled, 1);
+		machine_free(m);
+	}
+}
+
 static void the_shard_next_door_is_looked_at_too(void **state)
 {
 	struct machine *m = machine_of(1, 1, 4, 1, NULL);
@@ -514,6 +540,7 @@ int main(void)
 		cmocka_unit_test(a_task_that_changes_class_leaves_the_shard),
 		cmocka_unit_test(an_llc_has_a_shard_for_each_six_cpus),
 		cmocka_unit_test(the_circles_meet_every_cpu_once),
+		cmocka_unit_test(every_shard_of_the_cache_is_looked_at),
 		cmocka_unit_test(the_shard_next_door_is_looked_at_too),
 		cmocka_unit_test(a_cpu_about_to_idle_takes_who_waits),
 		cmocka_unit_test(the_first_to_come_is_the_first_to_go),
