@@ -432,6 +432,25 @@ static void a_task_cools_down_when_the_cost_of_a_move_is_over(void **state)
 	}
 }
 
+/* CPUs 1 and 2 have lost more than half of their capacity; the heavier task is helped first. */
+static void the_greater_of_two_misfits_is_helped(void **state)
+{
+	(void)state;
+	for (unsigned heavy = 1; heavy < 3; heavy++) {
+		struct machine *m = cold_machine(1, 3, 1, 1);
+
+		for (unsigned cpu = 1; cpu < 3; cpu++) {
+			crowd(m, cpu, 1, 7);
+			leave_capacity(m, cpu, 400);
+			rq_of(m, cpu)->fair.avg.load_avg = cpu == heavy ? 900 : 500;
+		}
+		pass(m, 0, CPU_IDLE);
+		assert_int_equal(rq_of(m, 0)->nr_running, 1);
+		assert_int_equal(rq_of(m, heavy)->nr_running, 0);
+		machine_free(m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -456,6 +475,7 @@ int main(void)
 		cmocka_unit_test(an_idle_cpu_takes_a_light_task_that_waits),
 		cmocka_unit_test(of_equally_loaded_runqueues_the_first_is_robbed),
 		cmocka_unit_test(a_task_cools_down_when_the_cost_of_a_move_is_over),
+		cmocka_unit_test(the_greater_of_two_misfits_is_helped),
 	};
 
 	return cmocka_run_group_tests_name("balance", tests, NULL, NULL);

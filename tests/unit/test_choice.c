@@ -286,8 +286,7 @@ static void a_lighter_task_asks_for_a_switch(void **state)
 		while (running(m, 0) != t)
 			tick(m);
 		sched_set_nice(m->s, t, nice[i % 2]);
-		assert_int_equal(m->s->rq[0].need_resched,
-				 i == 0 ? RESCHED_NOW : RESCHED_NONE);
+		assert_int_equal(m->s->rq[0].need_resched, i == 0 ? RESCHED_NOW : RESCHED_NONE);
 		machine_free(m);
 	}
 }

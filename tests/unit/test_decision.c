@@ -387,9 +387,8 @@ static void who_stays_queued_asleep_has_its_lag(void **state)
 
 		asleep += !!(c->flags & DECISION_ASLEEP);
 		assert_int_equal(!!(c->flags & DECISION_ASLEEP), c->pid == sleeper->pid);
-		assert_int_equal(c->lag, c->pid == sleeper->pid ?
-						 eevdf_entity(&sleeper->fair)->vlag :
-						 0);
+		assert_int_equal(c->lag,
+				 c->pid == sleeper->pid ? eevdf_entity(&sleeper->fair)->vlag : 0);
 	}
 	assert_int_equal(asleep, 1);
 	assert_true(eevdf_entity(&sleeper->fair)->vlag < 0);

@@ -428,7 +428,7 @@ static void a_groups_weight_is_that_of_its_shares_at_once(void **state)
 	machine_free(m);
 }
 
-/* What ran before the change was worth what it was then. */
+/* Time before the change counts by the old shares. */
 static void new_shares_count_from_now_on(void **state)
 {
 	struct machine *m = machine_new(1, 1000);

@@ -130,30 +130,34 @@ static void a_pass_has_the_domains_numbers_and_its_result(void **state)
 	machine_free(m);
 }
 
-/* The last one to come is looked at first; the one that runs stays. */
+/* From the last one that came to the first; the one that runs stays. */
 static void tasks_looked_at_have_their_state_and_their_fate(void **state)
 {
 	struct machine *m = recorded_pass();
 	struct rq *src = rq_of(m, 1);
-	struct task *last = list_last(&src->fair_tasks, struct task, link);
+	struct task *waits = list_last(&src->fair_tasks, struct task, link);
+	unsigned at = waits == running(m, 1);
 	const struct event_sched_decision_movable *t;
 
 	(void)state;
+	if (at)
+		waits = list_entry(waits->link.prev, struct task, link);
 	set_feature(m, "LB_MIN");
-	last->fair.exec_start = src->clock - 5000;
-	assert_int_equal(balance_domain(rq_of(m, 0), domain_of(m, 0, 0), CPU_BUSY), 1);
-	t = MOVABLE(m, 0);
-	assert_int_equal(t->pid, last->pid);
+	waits->fair.exec_start = src->clock - 5000;
+	waits->fair.avg.load_avg = 0; /* it counts as 1 */
+	assert_int_equal(balance_domain(rq_of(m, 0), domain_of(m, 0, 0), CPU_BUSY), 2);
+	t = MOVABLE(m, at);
+	assert_int_equal(t->pid, waits->pid);
 	assert_int_equal(t->to, 0);
-	assert_int_equal(t->fate, running(m, 1) == last ? FATE_running : FATE_moved);
+	assert_int_equal(t->fate, FATE_moved);
 	assert_int_equal(t->flags & ~DECISION_MOVABLE_PUSHABLE,
-			 DECISION_MOVABLE_ALLOWED | DECISION_MOVABLE_COMPANY |
-				 (running(m, 1) == last ? DECISION_MOVABLE_RUNS : 0));
+			 DECISION_MOVABLE_ALLOWED | DECISION_MOVABLE_COMPANY);
 	assert_int_equal(t->nr_running, 4);
 	assert_int_equal(t->group, 0);
-	assert_int_equal(t->load, 1024);
+	assert_int_equal(t->load, 0);
 	assert_int_equal(t->since_ran, 5000);
 	assert_int_equal(t->left, 1000);
+	assert_int_equal(MOVABLE(m, at + 1)->left, 999);
 	assert_int_equal(BALANCE(m)->flags & DECISION_BALANCE_LB_MIN, DECISION_BALANCE_LB_MIN);
 	machine_free(m);
 }
@@ -175,6 +179,38 @@ static void a_newly_idle_pass_without_anybody_who_waits_says_so(void **state)
 	machine_free(m);
 }
 
+/* Not of a pass, but of a placement: what each CPU does, and since when those idle that do. */
+static void a_placement_has_a_row_for_each_cpu(void **state)
+{
+	struct machine *m = machine_of(1, 1, 3, 1, NULL);
+	struct task *t = put(m, 0);
+
+	(void)state;
+	block(m, 0, TASK_INTERRUPTIBLE);
+	crowd(m, 0, 2, BIT(0));
+	crowd(m, 1, 1, BIT(1));
+	rq_of(m, 0)->idle_stamp = rq_of(m, 1)->idle_stamp = 0;
+	rq_of(m, 2)->idle_stamp = 12345;
+	rq_of(m, 1)->fair.avg.load_avg = 777;
+	sched_trace_set(m->s, DECISION_EVENTS);
+	m->nr_trace = 0;
+	sched_wake(m->s, t, TASK_NORMAL, 1, 0);
+	for (unsigned i = 0; i < 3; i++) {
+		const struct event_sched_decision_cpu *row =
+			record_of(m, EVENT_ID_sched_decision_cpu, i);
+
+		assert_int_equal(row->nr_running, row->of_cpu == 2 ? 0 : 2 - row->of_cpu);
+		assert_int_equal(row->idle_since, row->of_cpu == 2 ? 12345 : 0);
+		assert_int_equal(row->capacity, 1024);
+		assert_int_equal(!!(row->flags & DECISION_CPU_IDLE), row->of_cpu == 2);
+		assert_int_equal(!!(row->flags & DECISION_CPU_WAKER), row->of_cpu == 1);
+		assert_int_equal(!!(row->flags & DECISION_CPU_LAST), row->of_cpu == 0);
+		if (row->of_cpu == 1)
+			assert_int_equal(row->load, 777);
+	}
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -182,6 +218,7 @@ int main(void)
 		cmocka_unit_test(a_pass_has_the_domains_numbers_and_its_result),
 		cmocka_unit_test(tasks_looked_at_have_their_state_and_their_fate),
 		cmocka_unit_test(a_newly_idle_pass_without_anybody_who_waits_says_so),
+		cmocka_unit_test(a_placement_has_a_row_for_each_cpu),
 	};
 
 	return cmocka_run_group_tests_name("pass_record", tests, NULL, NULL);

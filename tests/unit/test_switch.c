@@ -71,12 +71,42 @@ static void one_kick_is_enough(void **state)
 	machine_free(m);
 }
 
+/* Also of a task that stayed in its queue: the event is the waker's. */
+static void a_wakeup_is_an_event_of_the_waker(void **state)
+{
+	static const struct sched_cpu_desc cpus[2] = { { .core = 0 }, { .core = 1 } };
+	struct machine *m = machine_new_on(2, 1000, cpus, "eevdf");
+	const struct event_sched_wakeup *wakeup = NULL;
+	struct task *t, *sleeper = NULL;
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		t = spawn_nice(m, "t", 0);
+		assert_int_equal(sched_set_affinity(m->s, t, &(struct cpumask){ { 1 } }), 0);
+		settle(m);
+	}
+	advance(m, 2 * MS);
+	sleeper = running(m, 0);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	assert_int_equal(sleeper->on_rq, TASK_DELAYED);
+	sched_trace_set(m->s, BIT(EVENT_sched_wakeup));
+	m->nr_trace = 0;
+	sched_wake(m->s, sleeper, TASK_NORMAL, 1, 0);
+	assert_int_equal(m->nr_trace, 1);
+	wakeup = (const void *)m->trace[0].bytes;
+	assert_int_equal(wakeup->common.cpu, 1);
+	assert_int_equal(wakeup->target_cpu, 0);
+	assert_int_equal(wakeup->pid, sleeper->pid);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_timer_that_comes_too_early_is_set_again),
 		cmocka_unit_test(only_sleep_is_a_voluntary_switch),
 		cmocka_unit_test(one_kick_is_enough),
+		cmocka_unit_test(a_wakeup_is_an_event_of_the_waker),
 	};
 
 	return cmocka_run_group_tests_name("switch", tests, NULL, NULL);

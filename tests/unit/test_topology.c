@@ -8,6 +8,7 @@
 #include "lib/cputree.h"
 #include "lib/errno.h"
 #include "lib/fmt.h"
+#include "sched/balance/balance.h"
 #include "sched/balance/domain.h"
 
 /* --- reading shapes --------------------------------------------------------------- */
@@ -357,6 +358,29 @@ static void tunables_follow_the_cpus_in_service(void **state)
 	machine_free(m);
 }
 
+static void schedstat_counts_domains_from_below(void **state)
+{
+	static char out[4096];
+	struct machine *m = big_machine();
+	struct text text = text_of(out, sizeof(out));
+	unsigned nr = 0;
+	struct domain *sd;
+	const char *at = out;
+
+	(void)state;
+	dump_schedstat_domains(&text, &m->s->rq[0]);
+	for_each_domain(sd, &m->s->rq[0]) {
+		char name[16];
+
+		fmt_snprintf(name, sizeof(name), "domain%u ", nr++);
+		at = strstr(at, name);
+		assert_non_null(at);
+		assert_true(at == out || at[-1] == '\n');
+	}
+	assert_true(nr >= 3);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -371,6 +395,7 @@ int main(void)
 		cmocka_unit_test(a_core_that_spans_caches_or_nodes_is_cut_at_them),
 		cmocka_unit_test(fixtures_have_no_other_affinity),
 		cmocka_unit_test(tunables_follow_the_cpus_in_service),
+		cmocka_unit_test(schedstat_counts_domains_from_below),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
