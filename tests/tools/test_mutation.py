@@ -181,4 +181,5 @@ def test_the_score_counts_what_is_no_hole_apart():
         assert part in table.score()
     again = page.Table(results, known, 100, 1, "v", 0, [{**results[0], "verdict": "survived"}, *results[1:]])
     assert "Before" not in table.score() and "2 of 7 were killed (28.6 %" in again.score()
+    assert "1 of 5 phases: unit tests." in page.Table([{**results[3], "phase": 0}], {}, 1, 1, "v", 0).about()
     assert "**equivalent**: it is the same" in table.markdown() and "**hole**" in table.markdown()

@@ -451,6 +451,21 @@ static void the_greater_of_two_misfits_is_helped(void **state)
 	}
 }
 
+/* An idle CPU leaves the last one where it is, a busy one need not. */
+static void an_idle_cpu_leaves_one(void **state)
+{
+	struct machine *m = cold_machine(1, 1, 2, 1);
+
+	(void)state;
+	crowd(m, 1, 2, 3);
+	rq_of(m, 1)->fair.avg.util_avg = rq_of(m, 1)->fair.avg.load_avg = 4096;
+	rq_of(m, 1)->fair.avg.runnable_avg = 4096;
+	pass(m, 0, CPU_IDLE);
+	assert_int_equal(rq_of(m, 0)->nr_running, 1);
+	assert_int_equal(rq_of(m, 1)->nr_running, 1);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -476,6 +491,7 @@ int main(void)
 		cmocka_unit_test(of_equally_loaded_runqueues_the_first_is_robbed),
 		cmocka_unit_test(a_task_cools_down_when_the_cost_of_a_move_is_over),
 		cmocka_unit_test(the_greater_of_two_misfits_is_helped),
+		cmocka_unit_test(an_idle_cpu_leaves_one),
 	};
 
 	return cmocka_run_group_tests_name("balance", tests, NULL, NULL);

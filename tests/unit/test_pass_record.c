@@ -211,6 +211,61 @@ static void a_placement_has_a_row_for_each_cpu(void **state)
 	machine_free(m);
 }
 
+/* The busiest part has a tenth more: that is within the margin, and no runqueue is searched. */
+static void a_pass_that_finds_nothing_names_nobody(void **state)
+{
+	struct machine *m = recorded_pass();
+
+	(void)state;
+	rq_of(m, 1)->fair.avg.load_avg = 2200;
+	assert_int_equal(balance_domain(rq_of(m, 0), domain_of(m, 0, 0), CPU_BUSY), 0);
+	assert_int_equal(BALANCE(m)->rule, BALANCE_loads_alike);
+	assert_int_equal(BALANCE(m)->outcome, OUTCOME_balanced);
+	assert_int_equal(BALANCE(m)->busiest, -1);
+	assert_int_equal(BALANCE(m)->source, -1);
+	assert_int_equal(BALANCE(m)->imbalance, 0);
+	machine_free(m);
+}
+
+/* A pair of tasks may stay on its node, however much the other node idles. */
+static void a_pair_that_may_stay_is_nothing_to_move(void **state)
+{
+	struct machine *m = cold_machine(2, 1, 2, 1);
+
+	(void)state;
+	domain_of(m, 0, 1)->imb_numa_nr = 4;
+	crowd(m, 2, 1, 0xf);
+	crowd(m, 3, 1, 0xf);
+	sched_trace_set(m->s, DECISION_EVENTS);
+	m->nr_trace = 0;
+	assert_int_equal(balance_domain(rq_of(m, 0), domain_of(m, 0, 1), CPU_IDLE), 0);
+	assert_int_equal(BALANCE(m)->rule, BALANCE_nothing_to_move);
+	assert_int_equal(BALANCE(m)->busiest, -1);
+	machine_free(m);
+}
+
+/* When tasks are counted, the searched runqueue has neither load nor utilisation to tell. */
+static void a_pass_that_counts_tasks_says_how_many(void **state)
+{
+	struct machine *m = cold_machine(1, 1, 2, 1);
+
+	(void)state;
+	crowd(m, 1, 2, 3);
+	rq_of(m, 1)->fair.avg.util_avg = rq_of(m, 1)->fair.avg.runnable_avg = 100;
+	sched_trace_set(m->s, DECISION_EVENTS);
+	m->nr_trace = 0;
+	assert_int_equal(balance_domain(rq_of(m, 0), domain_of(m, 0, 0), CPU_IDLE), 1);
+	for (unsigned i = 0;; i++) {
+		if (RUNQUEUE(m, i)->look != LOOK_searched)
+			continue;
+		assert_int_equal(RUNQUEUE(m, i)->nr_fair, 2);
+		assert_int_equal(RUNQUEUE(m, i)->load, 0);
+		assert_int_equal(RUNQUEUE(m, i)->util, 0);
+		break;
+	}
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -219,6 +274,9 @@ int main(void)
 		cmocka_unit_test(tasks_looked_at_have_their_state_and_their_fate),
 		cmocka_unit_test(a_newly_idle_pass_without_anybody_who_waits_says_so),
 		cmocka_unit_test(a_placement_has_a_row_for_each_cpu),
+		cmocka_unit_test(a_pass_that_finds_nothing_names_nobody),
+		cmocka_unit_test(a_pair_that_may_stay_is_nothing_to_move),
+		cmocka_unit_test(a_pass_that_counts_tasks_says_how_many),
 	};
 
 	return cmocka_run_group_tests_name("pass_record", tests, NULL, NULL);

@@ -325,6 +325,25 @@ static void a_throttled_cpu_gives_and_takes_nothing(void **state)
 	machine_free(m);
 }
 
+/* What it used of its share is forgotten, and so is that it was throttled. */
+static void a_cpu_that_left_begins_anew(void **state)
+{
+	struct machine *m = machine_of(1, 1, 2, 1, NULL);
+	struct task *t = fifo(m, 1, 50);
+
+	(void)state;
+	advance(m, 5 * MS);
+	switch_cpu(m, 1, true);
+	assert_int_equal(rt_of(rq_of(m, 1))->used_ns, 5 * MS);
+	block(m, 1, TASK_INTERRUPTIBLE);
+	assert_int_equal(sched_cpu_offline(m->s, 1), 0);
+	assert_int_equal(rt_of(rq_of(m, 1))->used_ns, 0);
+	assert_int_equal(rt_of(rq_of(m, 1))->period_end, 0);
+	wake(m, t, 0);
+	assert_ptr_equal(running(m, 0), t);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -341,6 +360,7 @@ int main(void)
 		cmocka_unit_test(who_waits_and_becomes_real_time_is_pushed),
 		cmocka_unit_test(a_change_of_affinity_moves_a_running_one_at_once),
 		cmocka_unit_test(a_throttled_cpu_gives_and_takes_nothing),
+		cmocka_unit_test(a_cpu_that_left_begins_anew),
 	};
 
 	return cmocka_run_group_tests_name("rt_smp", tests, NULL, NULL);

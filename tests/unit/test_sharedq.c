@@ -383,6 +383,7 @@ static void who_came_too_early_comes_again(void **state)
 	advance(m, 1);
 	assert_int_equal(running(m, 0)->cpu, 0);
 	assert_int_equal(rq_of(m, 0)->shared_stolen, 1);
+	assert_int_equal(rq_of(m, 0)->shared.steal_at, 0);
 	machine_free(m);
 }
 
@@ -409,6 +410,22 @@ static void cpu_0_is_robbed_as_any_other(void **state)
 	assert_int_equal(rq_of(m, 2)->shared_stolen, 1);
 	assert_int_equal(rq_of(m, 2)->shared_steal_tried, 1);
 	assert_int_equal(rq_of(m, 0)->nr_running, 3);
+	machine_free(m);
+}
+
+/* Only the second shard behind that cache has tasks. */
+static void empty_shards_are_not_robbed(void **state)
+{
+	struct machine *m = two_nodes(0);
+
+	(void)state;
+	set_tunable(m, "shared_runq_shard_size", "1");
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(queue_on(m, 3)->cpu, 3);
+	advance(m, 10 * MS);
+	assert_true(takes_work(m, 0));
+	assert_int_equal(rq_of(m, 0)->shared_stolen, 1);
+	assert_int_equal(rq_of(m, 0)->shared_steal_tried, 1);
 	machine_free(m);
 }
 
@@ -550,6 +567,7 @@ int main(void)
 		cmocka_unit_test(another_node_is_robbed_of_what_has_waited_long),
 		cmocka_unit_test(who_came_too_early_comes_again),
 		cmocka_unit_test(cpu_0_is_robbed_as_any_other),
+		cmocka_unit_test(empty_shards_are_not_robbed),
 		cmocka_unit_test(who_came_too_early_comes_for_the_first_that_may_be_taken),
 		cmocka_unit_test(an_idle_cpu_is_called),
 		cmocka_unit_test(one_cpu_at_a_time_steals_from_a_shard),

@@ -12,6 +12,8 @@ from .verdicts import KINDS, Verdict
 PAGE = pathlib.Path("docs/mutation.md")
 GENERATED = re.compile(r"(<!-- generated: make mutate -->\n).*?(<!-- end -->)", re.DOTALL)
 SHOWN = 100  # characters of a text
+PHASES = ("unit tests", "short exploration", "property tests and long exploration", "tests of the simulator",
+          "its long ones")
 Result = Mapping[str, Any]
 
 
@@ -71,10 +73,18 @@ class Table:
         return (f" Before tests were written for what survived, {killed} of {len(self.before)} were killed "
                 f"({percent(killed, len(self.before))} of all that compile).") if self.before else ""
 
+    def met(self) -> str:
+        """The tests that all survivors met."""
+        phases = [result.get("phase", len(PHASES) - 1) for result in self.results
+                  if result["verdict"] in ("survived", "unreached")]
+        met = PHASES[:min(phases, default=len(PHASES)) + 1]
+        return f" The survivors met {len(met)} of {len(PHASES)} phases: {', '.join(met)}." if phases else ""
+
     def about(self) -> str:
         cpu_s = sum(result["cpu_s"] for result in self.results)
         return (f"Seed {self.seed} at commit {self.commit}: {len(self.results)} of {self.of} mutations; {self.invalid} "
-                f"more did not compile. {cpu_s / max(1, len(self.results)):.1f} s of CPU time each.")
+                f"more did not compile. {cpu_s / max(1, len(self.results)):.1f} s of CPU time each."
+                f"{self.met()}")
 
     def text(self) -> str:
         survivors = [result for result in self.results if self.kind(result) not in ("killed", "same code")]
