@@ -488,6 +488,40 @@ static void a_process_takes_after_the_hub_of_its_family(void **state)
 	machine_free(m);
 }
 
+static void the_average_of_threads_is_reused_for_its_lifetime(void **state)
+{
+	struct machine *m = machine_under("bore-cfs");
+	struct task *first = spawn_nice(m, "first", 0);
+	struct task *thread = with_burst(m, first, FORK_THREAD, 30);
+
+	(void)state;
+	burst_entity(&first->fair)->worst = 10;
+	assert_int_equal(of_threads(m, first), 20);
+	burst_entity(&thread->fair)->worst = 50;
+	survey_time += 75000000;
+	assert_int_equal(of_threads(m, first), 20);
+	survey_time++;
+	assert_int_equal(of_threads(m, first), 30);
+	machine_free(m);
+}
+
+/* A survey that is to stop after none has looked at one, at least. */
+static void one_child_counts_in_any_case(void **state)
+{
+	struct machine *m = machine_under("bore-cfs");
+	struct task *parent = spawn_nice(m, "parent", 0);
+	struct burst_survey survey = survey_of(m);
+
+	(void)state;
+	burst_entity(&parent->fair)->worst = 3;
+	with_burst(m, parent, 0, 10);
+	with_burst(m, parent, 0, 40);
+	survey.stop_count = 0;
+	assert_int_equal(burst_of_children(&survey, parent), 10);
+	assert_int_equal(burst_family(parent)->children.count, 1);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -507,6 +541,8 @@ int main(void)
 		cmocka_unit_test(a_thread_begins_with_the_average_of_its_process),
 		cmocka_unit_test(a_process_takes_after_the_hub_of_its_family),
 		cmocka_unit_test(children_of_real_time_tasks_begin_with_nothing),
+		cmocka_unit_test(the_average_of_threads_is_reused_for_its_lifetime),
+		cmocka_unit_test(one_child_counts_in_any_case),
 	};
 
 	return cmocka_run_group_tests_name("family", tests, NULL, NULL);

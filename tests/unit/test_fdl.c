@@ -269,73 +269,31 @@ static void each_level_is_charged_for_its_share(void **state)
 	lab_free(lab);
 }
 
-/* --- placement -------------------------------------------------------------------------------- */
+/* --- what other CPUs see --------------------------------------------------------------------- */
 
-/* The idle CPU 0, which is the first of all; each fourth wakeup is FDL's business, if so asked. */
-static void expect_cpu_0_now_and_then(struct machine *m, struct task *t)
+/* The earliest that waits is taken away: from now on the next one is due first. */
+static void the_hint_follows_who_leaves(void **state)
 {
-	cpumask_set(&t->allowed, 0);
-	for (unsigned cpu = 1; cpu < 4; cpu++)
-		fdl_queue(&m->s->rq[cpu].fair)->nr = 1;
-	set_tunable(m, "wake_prefer_preempt_prev", "0");
-	assert_int_equal(fdl_select_cpu(m->s, t, 1, 1), 0);
-	set_tunable(m, "wake_dl_interval_shift", "2");
-	for (t->nr_wakeups = 0; t->nr_wakeups < 9; t->nr_wakeups++)
-		assert_int_equal(fdl_select_cpu(m->s, t, 1, 1), t->nr_wakeups % 4 ? -1 : 0);
-}
-
-/* With a deadline of 100 us a slack of 146 us is needed. */
-static void placement_goes_where_there_is_time(void **state)
-{
-	struct machine *m = machine_under(4, "fdl");
-	struct task_group *tg = new_group(m, NULL);
-	struct task *t, *hog[4];
-	u64 now = m->now;
+	struct lab *lab = lab_new("fdl");
+	struct fair_queue *q = &lab->m->s->rq[0].fair;
 
 	(void)state;
-	assert_int_equal(task_group_set_deadline(m->s, tg, 200 * US, 100 * US), 0);
-	t = spawn_in(m, tg, 0);
-	block(m, t->cpu, TASK_INTERRUPTIBLE);
-	for (unsigned cpu = 0; cpu < 4; cpu++) {
-		hog[cpu] = spawn_nice(m, "hog", 0);
-		pin(m, hog[cpu], cpu);
+	for (unsigned i = 0; i < 3; i++)
+		lab_group(lab, 1024, (5 + i) * MS, 2 * MS);
+	lab_run(lab, 20 * MS);
+	for (unsigned i = 0; i < 3; i++) {
+		struct entity *first = queue_earliest(q);
+
+		if (!first)
+			break;
+		for (unsigned k = 0; k < 3; k++)
+			if (of_group(&lab->actor[k]) == first)
+				task_group_move(lab->m->s, lab->actor[k].t, NULL);
+		first = queue_earliest(q);
+		assert_int_equal(fdl_queue(q)->next_hint,
+				 first ? first->due + fdl_queue(q)->lag : 0);
 	}
-	t->cpu = 0;
-	t->fair.queue = group_queue(m->s, tg, 0);
-	for (unsigned cpu = 0; cpu < 3; cpu++)
-		fdl_queue(&m->s->rq[cpu].fair)->nr = 1;
-	fdl_queue(&m->s->rq[0].fair)->curr_hint = 200 * US;
-	fdl_queue(&m->s->rq[0].fair)->next_hint = now + 400 * US;
-	fdl_queue(&m->s->rq[1].fair)->next_hint = now + 300 * US;
-	fdl_queue(&m->s->rq[2].fair)->curr_hint = 5 * MS;
-	/* No task on CPU 3 has a deadline. */
-	assert_int_equal(fdl_select_cpu(m->s, t, 0, 0), 3);
-	/* If one has, the most slack is on CPU 2, whose next turn is then taken to be short. */
-	fdl_queue(&m->s->rq[3].fair)->nr = 1;
-	fdl_queue(&m->s->rq[3].fair)->next_hint = now + 10 * US;
-	assert_int_equal(fdl_select_cpu(m->s, t, 0, 0), 2);
-	assert_int_equal(fdl_queue(&m->s->rq[2].fair)->curr_hint, 25 * US);
-	assert_int_equal(fdl_select_cpu(m->s, t, 0, 0), 1);
-	/* Its own CPU is chosen if that has time, unless the task may not run there. */
-	fdl_queue(&m->s->rq[0].fair)->curr_hint = 400 * US;
-	assert_int_equal(fdl_select_cpu(m->s, t, 0, 1), 0);
-	cpumask_clear(&t->allowed, 0);
-	assert_int_equal(fdl_select_cpu(m->s, t, 0, 1), 1);
-	/* An idle CPU is better than every other except its own. */
-	for (unsigned cpu = 0; cpu < 4; cpu++)
-		fdl_queue(&m->s->rq[cpu].fair)->nr = 0;
-	block(m, 2, TASK_INTERRUPTIBLE);
-	fdl_queue(&m->s->rq[1].fair)->nr = 1;
-	fdl_queue(&m->s->rq[1].fair)->next_hint = now + 10 * US;
-	assert_int_equal(fdl_select_cpu(m->s, t, 1, 1), 2);
-	fdl_queue(&m->s->rq[1].fair)->nr = 0;
-	wake(m, hog[2], 2);
-	block(m, 0, TASK_INTERRUPTIBLE);
-	expect_cpu_0_now_and_then(m, t);
-	/* A task without a deadline is not FDL's business. */
-	assert_int_equal(task_group_set_deadline(m->s, tg, 0, 0), 0);
-	assert_int_equal(fdl_select_cpu(m->s, t, 1, 1), -1);
-	machine_free(m);
+	lab_free(lab);
 }
 
 /* --- the controller's arithmetic -------------------------------------------------------------- */
@@ -569,7 +527,7 @@ int main(void)
 		cmocka_unit_test(a_group_is_unthrottled_without_debts),
 		cmocka_unit_test(preemption_is_by_deadline),
 		cmocka_unit_test(each_level_is_charged_for_its_share),
-		cmocka_unit_test(placement_goes_where_there_is_time),
+		cmocka_unit_test(the_hint_follows_who_leaves),
 		cmocka_unit_test(shares_follow_from_usage_and_wait),
 		cmocka_unit_test(bad_parameters_change_nothing),
 		cmocka_unit_test(a_guarantee_stands_in_for_shares),

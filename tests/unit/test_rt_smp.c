@@ -325,7 +325,7 @@ static void a_throttled_cpu_gives_and_takes_nothing(void **state)
 	machine_free(m);
 }
 
-/* What it used of its share is forgotten, and so is that it was throttled. */
+/* The share that a CPU used is forgotten when the CPU leaves. */
 static void a_cpu_that_left_begins_anew(void **state)
 {
 	struct machine *m = machine_of(1, 1, 2, 1, NULL);

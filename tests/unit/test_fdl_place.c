@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Where a task of a group with a deadline wakes up, and how groups with deadlines are counted. */
+#include "fdl.h"
+#include "swap.h"
+#include "sched/fair/fdl/fdl.h"
+
+/* --- placement -------------------------------------------------------------------------------- */
+
+/* The idle CPU 0, which is the first of all; each fourth wakeup is FDL's business, if so asked. */
+static void expect_cpu_0_now_and_then(struct machine *m, struct task *t)
+{
+	cpumask_set(&t->allowed, 0);
+	for (unsigned cpu = 1; cpu < 4; cpu++)
+		fdl_queue(&m->s->rq[cpu].fair)->nr = 1;
+	set_tunable(m, "wake_prefer_preempt_prev", "0");
+	assert_int_equal(fdl_select_cpu(m->s, t, 1, 1), 0);
+	set_tunable(m, "wake_dl_interval_shift", "2");
+	for (t->nr_wakeups = 0; t->nr_wakeups < 9; t->nr_wakeups++)
+		assert_int_equal(fdl_select_cpu(m->s, t, 1, 1), t->nr_wakeups % 4 ? -1 : 0);
+}
+
+/* With a deadline of 100 us a slack of 146 us is needed. */
+static void placement_goes_where_there_is_time(void **state)
+{
+	struct machine *m = machine_under(4, "fdl");
+	struct task_group *tg = new_group(m, NULL);
+	struct task *t, *hog[4];
+	u64 now = m->now;
+
+	(void)state;
+	assert_int_equal(task_group_set_deadline(m->s, tg, 200 * US, 100 * US), 0);
+	t = spawn_in(m, tg, 0);
+	block(m, t->cpu, TASK_INTERRUPTIBLE);
+	for (unsigned cpu = 0; cpu < 4; cpu++) {
+		hog[cpu] = spawn_nice(m, "hog", 0);
+		pin(m, hog[cpu], cpu);
+	}
+	t->cpu = 0;
+	t->fair.queue = group_queue(m->s, tg, 0);
+	for (unsigned cpu = 0; cpu < 3; cpu++)
+		fdl_queue(&m->s->rq[cpu].fair)->nr = 1;
+	fdl_queue(&m->s->rq[0].fair)->curr_hint = 200 * US;
+	fdl_queue(&m->s->rq[0].fair)->next_hint = now + 400 * US;
+	fdl_queue(&m->s->rq[1].fair)->next_hint = now + 300 * US;
+	fdl_queue(&m->s->rq[2].fair)->curr_hint = 5 * MS;
+	/* No task on CPU 3 has a deadline. */
+	assert_int_equal(fdl_select_cpu(m->s, t, 0, 0), 3);
+	/* If one has, the most slack is on CPU 2, whose next turn is then taken to be short. */
+	fdl_queue(&m->s->rq[3].fair)->nr = 1;
+	fdl_queue(&m->s->rq[3].fair)->next_hint = now + 10 * US;
+	assert_int_equal(fdl_select_cpu(m->s, t, 0, 0), 2);
+	assert_int_equal(fdl_queue(&m->s->rq[2].fair)->curr_hint, 25 * US);
+	assert_int_equal(fdl_select_cpu(m->s, t, 0, 0), 1);
+	/* Its own CPU is chosen if that has time, unless the task may not run there. */
+	fdl_queue(&m->s->rq[0].fair)->curr_hint = 400 * US;
+	assert_int_equal(fdl_select_cpu(m->s, t, 0, 1), 0);
+	cpumask_clear(&t->allowed, 0);
+	assert_int_equal(fdl_select_cpu(m->s, t, 0, 1), 1);
+	/* An idle CPU is better than every other except its own. */
+	for (unsigned cpu = 0; cpu < 4; cpu++)
+		fdl_queue(&m->s->rq[cpu].fair)->nr = 0;
+	block(m, 2, TASK_INTERRUPTIBLE);
+	fdl_queue(&m->s->rq[1].fair)->nr = 1;
+	fdl_queue(&m->s->rq[1].fair)->next_hint = now + 10 * US;
+	assert_int_equal(fdl_select_cpu(m->s, t, 1, 1), 2);
+	fdl_queue(&m->s->rq[1].fair)->nr = 0;
+	wake(m, hog[2], 2);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	expect_cpu_0_now_and_then(m, t);
+	/* A task without a deadline is not FDL's business. */
+	assert_int_equal(task_group_set_deadline(m->s, tg, 0, 0), 0);
+	assert_int_equal(fdl_select_cpu(m->s, t, 1, 1), -1);
+	machine_free(m);
+}
+
+static void groups_with_deadlines_are_counted(void **state)
+{
+	struct machine *m = machine_under(2, "fdl");
+	struct task_group *tg[2] = { new_group(m, NULL), new_group(m, NULL) };
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(task_group_set_deadline(m->s, tg[i], 200 * US, 100 * US), 0);
+	for (unsigned left = 2; left; left--) {
+		for (unsigned cpu = 0; cpu < 2; cpu++)
+			assert_int_equal(fdl_queue(&m->s->rq[cpu].fair)->nr_groups, left);
+		end_group(m, tg[left - 1]);
+	}
+	assert_int_equal(fdl_queue(&m->s->rq[1].fair)->nr_groups, 0);
+	machine_free(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(placement_goes_where_there_is_time),
+		cmocka_unit_test(groups_with_deadlines_are_counted),
+	};
+
+	return cmocka_run_group_tests_name("fdl_place", tests, NULL, NULL);
+}
