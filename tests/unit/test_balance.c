@@ -466,6 +466,23 @@ static void an_idle_cpu_leaves_one(void **state)
 	machine_free(m);
 }
 
+/* Balancing is for fair tasks: a real-time task that runs is not pushed aside by it. */
+static void a_real_time_task_that_runs_is_not_pushed(void **state)
+{
+	struct machine *m = cold_machine(1, 1, 2, 1);
+	struct task *fifo = spawn(m, "fifo", SCHED_FIFO, 10);
+
+	(void)state;
+	allow(m, fifo, cpumask_of(1));
+	allow(m, fifo, cpumask_first_n(2));
+	crowd(m, 1, 2, 2);
+	domain_of(m, 0, 0)->nr_balance_failed = 10;
+	pass(m, 0, CPU_IDLE);
+	assert_ptr_equal(running(m, 1), fifo);
+	assert_int_equal(fifo->push_cpu, PUSH_NONE);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -492,6 +509,7 @@ int main(void)
 		cmocka_unit_test(a_task_cools_down_when_the_cost_of_a_move_is_over),
 		cmocka_unit_test(the_greater_of_two_misfits_is_helped),
 		cmocka_unit_test(an_idle_cpu_leaves_one),
+		cmocka_unit_test(a_real_time_task_that_runs_is_not_pushed),
 	};
 
 	return cmocka_run_group_tests_name("balance", tests, NULL, NULL);

@@ -436,6 +436,18 @@ static void a_thread_it_may_not_use_is_passed_over(void **state)
 	machine_free(m);
 }
 
+/* CPU 2 lost capacity, which concerns who runs there; CPU 3 beside it idles and is whole. */
+static void a_fork_does_not_mind_who_lacks_capacity(void **state)
+{
+	struct machine *m = machine_of(1, 3, 2, 1, NULL);
+
+	(void)state;
+	occupy_all_but(m, BIT(3));
+	leave_capacity(m, 2, 400);
+	assert_int_equal(spawn_nice(m, "t", 0)->cpu, 3);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -458,6 +470,7 @@ int main(void)
 		cmocka_unit_test(a_fork_goes_to_the_idlest_of_all_caches),
 		cmocka_unit_test(flips_are_forgotten),
 		cmocka_unit_test(a_thread_it_may_not_use_is_passed_over),
+		cmocka_unit_test(a_fork_does_not_mind_who_lacks_capacity),
 	};
 
 	return cmocka_run_group_tests_name("placement", tests, NULL, NULL);

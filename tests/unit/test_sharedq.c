@@ -305,24 +305,30 @@ static void a_newly_idle_cpu_searches_beyond_its_cache_only(void **state)
 
 /* --- other caches --------------------------------------------------------- */
 
-/* Two nodes of two LLCs of two CPUs, with one task each and @nr more on CPU 2. */
-static struct machine *two_nodes(unsigned nr)
+/* LLCs of two CPUs, with one task each and @nr more on CPU 2. */
+static struct machine *caches(unsigned nodes, unsigned llcs, unsigned nr)
 {
-	struct machine *m = machine_of(2, 2, 2, 1, NULL);
+	struct machine *m = machine_of(nodes, llcs, 2, 1, NULL);
 
 	set_feature(m, "SHARED_RUNQ");
 	set_feature(m, "SHARED_RUNQ_STEAL");
-	for (unsigned cpu = 0; cpu < 8; cpu++)
+	for (unsigned cpu = 0; cpu < m->nr_cpus; cpu++)
 		put(m, cpu);
 	while (nr--)
 		put(m, 2);
 	/* There is no other way to get work. */
-	for (unsigned cpu = 0; cpu < 8; cpu++)
+	for (unsigned cpu = 0; cpu < m->nr_cpus; cpu++)
 		rq_of(m, cpu)->avg_idle = 0;
-	for (unsigned cpu = 0; cpu < 8; cpu++)
+	for (unsigned cpu = 0; cpu < m->nr_cpus; cpu++)
 		for (struct domain *sd = rq_of(m, cpu)->domains; sd; sd = sd->parent)
 			sd->max_newidle_lb_cost = MS;
 	return m;
+}
+
+/* Two nodes of two of them. */
+static struct machine *two_nodes(unsigned nr)
+{
+	return caches(2, 2, nr);
 }
 
 static bool takes_work(struct machine *m, unsigned cpu)
@@ -397,20 +403,23 @@ static struct task *queue_on(struct machine *m, unsigned cpu)
 	return t;
 }
 
-/* Its number is the least there is, and one task is enough. */
+/* Its number is the least there is, and one task is enough: no cache is searched after it. */
 static void cpu_0_is_robbed_as_any_other(void **state)
 {
-	struct machine *m = two_nodes(0);
-
 	(void)state;
-	for (unsigned i = 0; i < 3; i++)
-		assert_int_equal(queue_on(m, 0)->cpu, 0);
-	advance(m, 10 * MS);
-	assert_true(takes_work(m, 2));
-	assert_int_equal(rq_of(m, 2)->shared_stolen, 1);
-	assert_int_equal(rq_of(m, 2)->shared_steal_tried, 1);
-	assert_int_equal(rq_of(m, 0)->nr_running, 3);
-	machine_free(m);
+	for (unsigned i = 0; i < 2; i++) {
+		struct machine *m = i ? caches(1, 3, 0) : two_nodes(0);
+		unsigned thief = i ? 4 : 2;
+
+		for (unsigned n = 0; n < 3; n++)
+			assert_int_equal(queue_on(m, 0)->cpu, 0);
+		advance(m, 10 * MS);
+		assert_true(takes_work(m, thief));
+		assert_int_equal(rq_of(m, thief)->shared_stolen, 1);
+		assert_int_equal(rq_of(m, thief)->shared_steal_tried, 1);
+		assert_int_equal(rq_of(m, 0)->nr_running, 3);
+		machine_free(m);
+	}
 }
 
 /* Only the second shard behind that cache has tasks. */
