@@ -60,6 +60,7 @@ enum queue_flags {
 	QUEUE_MIGRATING = 0x100, /* it changes CPU while runnable */
 	DEQUEUE_DELAYED = 0x200, /* with SLEEP: the second part of a delayed dequeue */
 	ENQUEUE_DELAYED = 0x200, /* with WAKEUP: it slept but was still queued */
+	DEQUEUE_AWAKE = 0x400,	 /* with SLEEP, of a group: its tasks are awake, and hidden */
 	ENQUEUE_UNTHROTTLE = 0x400, /* with WAKEUP, of a group: it may run again */
 };
 

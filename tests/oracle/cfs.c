@@ -362,7 +362,7 @@ static bool bore_cfs_places(const struct view *v, const struct entity *e, unsign
 static bool bore_cfs_leaves(const struct view *v, const struct entity *e, unsigned flags,
 			    bool stays)
 {
-	bool ended = (flags & (DEQUEUE_SLEEP | QUEUE_SAVE)) == DEQUEUE_SLEEP;
+	bool ended = (flags & (DEQUEUE_SLEEP | QUEUE_SAVE | DEQUEUE_AWAKE)) == DEQUEUE_SLEEP;
 
 	return cfs_leaves(v, e, flags, stays) &&
 	       (ended ? bursts_2(v, &v->first, e, 0, true) : bursts_stay(&v->first, e));

@@ -10,6 +10,7 @@
 
 #define BORE "bore-cfs"
 #include "bore.h"
+#include "group.h"
 
 /* The score of a task that has run for @ns without a break. */
 static unsigned score_after(struct machine *m, struct task *t, u64 ns)
@@ -421,6 +422,35 @@ static void time_as_a_real_time_task_is_no_burst(void **state)
 	machine_free(m);
 }
 
+/*
+ * A group of hogs with 20 of 50 ms, and the group around it: throttled or idle they do not sleep.
+ * The outer one sleeps when its last task does.
+ */
+static void a_throttled_group_goes_on_with_its_burst(void **state)
+{
+	struct machine *m = bore_machine(1000);
+	struct task_group *outer = new_group(m, NULL), *inner = new_group(m, outer);
+	const struct burst *above = burst_entity(&outer->cpu[0].entity);
+	const struct burst *below = burst_entity(&inner->cpu[0].entity);
+
+	(void)state;
+	spawn_in(m, inner, 0);
+	assert_int_equal(task_group_set_bandwidth(m->s, inner, 20 * MS, 50 * MS, 0, true), 0);
+	settle(m);
+	run_ticks(m, 200);
+	assert_in_range(below->time, 80 * MS, 100 * MS);
+	assert_int_equal(above->time, below->time);
+	assert_int_equal(task_group_set_idle(m->s, inner, true), 0);
+	settle(m);
+	assert_in_range(above->time, 80 * MS, 100 * MS);
+	while (!running(m, 0)->fair.queue->owner)
+		run_ticks(m, 1);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	assert_int_equal(above->time, 0);
+	assert_int_equal(below->time, 0);
+	machine_free(m);
+}
+
 static void a_swap_forgets_bursts(void **state)
 {
 	struct machine *m = bore_machine(1000);
@@ -508,6 +538,7 @@ int main(void)
 		cmocka_unit_test(sysctls_have_the_ranges_of_the_patch),
 		cmocka_unit_test(a_change_of_the_scale_shows_at_once),
 		cmocka_unit_test(time_as_a_real_time_task_is_no_burst),
+		cmocka_unit_test(a_throttled_group_goes_on_with_its_burst),
 		cmocka_unit_test(a_swap_forgets_bursts),
 		cmocka_unit_test(a_wrong_score_is_noticed),
 		cmocka_unit_test(proc_pid_sched_shows_bursts),

@@ -182,7 +182,7 @@ static void bore_cfs_yield(struct fair_queue *q, struct entity *e)
 
 static bool bore_cfs_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 {
-	if ((flags & (DEQUEUE_SLEEP | QUEUE_SAVE)) == DEQUEUE_SLEEP)
+	if ((flags & (DEQUEUE_SLEEP | QUEUE_SAVE | DEQUEUE_AWAKE)) == DEQUEUE_SLEEP)
 		end_burst(q->rq, e);
 	return cfs_leave(q, e, flags);
 }

@@ -205,8 +205,8 @@ static void throttle(struct fair_queue *q)
 	list_add_tail(&rq->bandwidth.throttled, &q->throttled_link);
 	if (!e->queued)
 		return;
-	queue_leave(e->queue, e, DEQUEUE_SLEEP | DEQUEUE_SPECIAL);
-	if (fair_climb_out(e, n))
+	queue_leave(e->queue, e, DEQUEUE_SLEEP | DEQUEUE_SPECIAL | DEQUEUE_AWAKE);
+	if (fair_climb_out(e, n, DEQUEUE_AWAKE))
 		count_running(rq, -(int)n.nr);
 }
 

@@ -73,7 +73,7 @@ bool fair_climb_in(struct entity *e, struct tally n, unsigned flags)
 	return true;
 }
 
-bool fair_climb_out(struct entity *e, struct tally n)
+bool fair_climb_out(struct entity *e, struct tally n, unsigned flags)
 {
 	bool emptied = true;
 
@@ -89,7 +89,7 @@ bool fair_climb_out(struct entity *e, struct tally n)
 		emptied = emptied && !q->nr_running;
 		if (emptied) {
 			group_note_demand(e);
-			queue_leave(e->queue, e, DEQUEUE_SLEEP | DEQUEUE_SPECIAL);
+			queue_leave(e->queue, e, DEQUEUE_SLEEP | DEQUEUE_SPECIAL | flags);
 			if (q->limited)
 				bandwidth_return(q);
 		} else {
@@ -125,12 +125,12 @@ __attribute__((flatten)) bool fair_dequeue(struct rq *rq, struct task *t, unsign
 	sharedq_dequeued(rq, t);
 	if (unlikely(flags & DEQUEUE_DELAYED)) {
 		/* It has not been counted since it fell asleep. */
-		fair_climb_out(&t->fair, (struct tally){ 0, 0 });
+		fair_climb_out(&t->fair, (struct tally){ 0, 0 }, 0);
 		return true;
 	}
 	if (unlikely(!left))
 		list_add_tail(&rq->delayed, &t->link);
-	count_running(rq, -fair_climb_out(&t->fair, tally_of(t)));
+	count_running(rq, -fair_climb_out(&t->fair, tally_of(t), 0));
 	rq->fair.avg.util_est_enqueued -= task_util_est(&t->fair);
 	if (flags & DEQUEUE_SLEEP)
 		util_est_remember(rq->s, &t->fair.avg);

@@ -37,8 +37,8 @@ void fair_reweight(struct entity *e, struct load_weight load);
  * at each level. Returns whether they reach the root: a throttled queue on the way hides them.
  */
 bool fair_climb_in(struct entity *e, struct tally n, unsigned flags);
-/* The reverse, for an @e that has left its queue. */
-bool fair_climb_out(struct entity *e, struct tally n);
+/* The reverse, for an @e that has left its queue. @flags: DEQUEUE_AWAKE, or 0. */
+bool fair_climb_out(struct entity *e, struct tally n, unsigned flags);
 /* @n tasks of @q as the queue above counts them: all idle if @q is. */
 struct tally fair_seen_from_above(const struct fair_queue *q, struct tally n);
 /* ns that the slice of @e, which runs, lasts still. */

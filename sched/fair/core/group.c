@@ -221,8 +221,8 @@ static void set_queue_idle(struct fair_queue *q, bool idle)
 	bool queued = e->queued;
 
 	if (queued) {
-		queue_leave(e->queue, e, DEQUEUE_SLEEP | DEQUEUE_SPECIAL);
-		fair_climb_out(e, fair_seen_from_above(q, q->tasks));
+		queue_leave(e->queue, e, DEQUEUE_SLEEP | DEQUEUE_SPECIAL | DEQUEUE_AWAKE);
+		fair_climb_out(e, fair_seen_from_above(q, q->tasks), DEQUEUE_AWAKE);
 	}
 	q->idle = idle;
 	if (queued)
