@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 from conftest import ROOT, settings
+from fairground import class_decisions
 from fairground.decision_file import open_file
 from fairground.decision_kinds import SHAPES
 from fairground.decisions import KINDS, Decision, tree_names
@@ -81,6 +82,29 @@ def test_the_kernel_says_how_it_balances(tmp_path):
     done = subprocess.run([sys.executable, judge, path], capture_output=True, text=True, check=False)
     right, wrong, _ = (int(words.split()[0].replace(",", "")) for words in done.stdout.splitlines()[-1].split(", "))
     assert right > 500 and not wrong, done.stdout
+
+
+def test_the_kernel_says_what_real_time_and_deadline_tasks_do(tmp_path):
+    """The judge of tests/model holds every record against a model queue and a bandwidth server in fractions. Only where
+    other CPUs are looked at, without their locks, may one have changed before its row was made.
+    """
+    load = """chrt -f 50 burst -r 2ms -s 7ms -n 15 & chrt -r 10 burst -r 3ms -s 5ms -n 15 &
+              chrt -r 10 burst -r 9ms -s 6ms -n 8 & chrt -f 20 burst -r 1ms -s 3ms -n 30 &
+              chrt -d -T 3000000 -P 10000000 0 sh -c 'while :; do :; done' & t=$!
+              chrt -r 5 hog -q -n 3 -t 300ms; kill $t; wait"""
+    path = record(tmp_path, load, ",".join(f"decision:sched_decision_{kind}" for kind in ("class", "task", "level")),
+                  cpus=2)
+    judge = os.path.join(ROOT, "tests/model/judge_class.py")
+    done = subprocess.run([sys.executable, judge, path], capture_output=True, text=True, check=False)
+    rows = [line.split()[1:] for line in done.stdout.splitlines() if line.split()[-1].isdecimal()]
+    right, unjudged, wrong = ({(row[0], row[1]): int(row[place]) for row in rows} for place in (2, 3, 4))
+    assert min(right[of, "pick"] for of in ("fifo", "rr", "deadline")) > 20, done.stdout
+    assert {act for _, act in right} >= set(class_decisions.KINDS) - {"yield"} and sum(unjudged.values()) == 0
+    elsewhere = {key for key in right if key[1] in ("select", "push", "pull")}
+    assert sum(wrong[key] for key in wrong if key not in elsewhere) == 0, done.stdout
+    assert sum(wrong[key] for key in elsewhere) <= sum(right[key] for key in elsewhere) / 20, done.stdout
+    status, out, err = fairground(path, "--policy", "deadline", "--kind", "throttle", "--full", "--limit", "1")
+    assert (status, err) == (0, "") and "because it ran for its budget" in out
 
 
 def test_decisions_that_were_overwritten(tmp_path):
