@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Does the simulator decide as the kernel does? The same workload on both, decision by decision.
 
-A decision is a pick of the fair policy (docs/decisions.md): on this CPU, this task is next, by this rule. The kernel
+Decisions of all kinds are compared (docs/decisions.md), each kind by itself: on this CPU, about this task, with this
+answer, by this rule. Of a pick the task counts; by which rule it was picked may depend on who else is about. The kernel
 runs under ICOUNT=1. The simulator is told only what it cannot know: when each task began, relative to the tick, and
-what operations cost (calibrate.py). From then on it decides alone. The two
-sequences of each CPU are then aligned with the fewest edits (optimal string alignment: insert, delete, replace, or
-exchange two neighbours).
+what operations cost (calibrate.py). From then on it decides alone. The two sequences of each CPU are then aligned with
+the fewest edits (optimal string alignment: insert, delete, replace, or exchange two neighbours).
 
 Two neighbours change places when a tie was decided the other way, because an instruction cost more or less than the
 simulator assumes. Such an exchange is counted apart and is no disagreement. Every other edit is one:
 
     agreement = 1 - edits / decisions of the longer sequence
 
-Beside each row stand the rules by which the kernel decided where the two differ, most frequent first.
+Beside each row stand the rules by which the two decided where they differ, the kernel's first, most frequent first.
+With --show, and where the agreement is too low, the first disagreement follows, with both queues side by side.
 
-The FLOORS are some five points below the least of ten runs, of one or two seconds each, that began at different parts
-of a tick. A change that lowers the agreement fails.
+The FLOORS of picks are some five points below the least of ten runs, of one or two seconds each, that began at
+different parts of a tick; OTHER_FLOORS are some ten points below the least of all workloads. A change that lowers the
+agreement fails.
 """
 
 import argparse
@@ -29,8 +31,9 @@ from typing import Any, NamedTuple
 
 from . import simulator
 from .calibrate import calibrate
-from .decisions import Decision as Record
-from .decisions import read
+from .decision_diff import side
+from .decision_kinds import KINDS, Record, family, read
+from .decision_text import side_by_side
 from .image import TraceError, event_values
 from .latency import latencies
 from .machine import commit
@@ -39,10 +42,11 @@ from .settings import SCHEDULERS, Settings, UsageError, make_settings
 from .timeline import EVENTS
 from .tracefile import TraceFile
 
-TRACED = "sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new,decision:sched_decision_pick"
+TRACED = "sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new,decision:*"
 SECONDS = 2  # how long a run lasts; the tests use less
 FEWEST_TURNS = 10  # a task with fewer turns is part of the machinery around the workload
-TABLE = "{:<10} {:<9} {:>7} {:>10} {:>6} {:>6} {:>10} {:>8}  {:<4}  {}"
+FEWEST_DECISIONS = 40  # of a kind; with fewer the agreement means nothing
+TABLE = "{:<10} {:<9} {:<8} {:>7} {:>10} {:>6} {:>6} {:>10} {:>8}  {:<4}  {}"
 
 
 class Case(NamedTuple):
@@ -78,12 +82,29 @@ FLOORS = {
 }
 
 
+# Of kinds other than picks, over all workloads.
+OTHER_FLOORS = {
+    "cfs": {"preempt": 0.90, "tick": 0.78, "place": 0.95, "charge": 0.75, "leave": 0.95, "balance": 0.80},
+    "fdl": {"preempt": 0.90, "tick": 0.76, "place": 0.95, "charge": 0.75, "leave": 0.95, "balance": 0.80},
+    "eevdf": {"preempt": 0.60, "tick": 0.50, "place": 0.95, "charge": 0.48, "leave": 0.92, "balance": 0.80},
+    "bore": {"preempt": 0.75, "tick": 0.48, "place": 0.95, "charge": 0.50, "leave": 0.95, "balance": 0.80},
+    "bore-cfs": {"preempt": 0.90, "tick": 0.48, "place": 0.95, "charge": 0.68, "leave": 0.95, "balance": 0.80},
+}
+
+
 class Decision(NamedTuple):
-    """At this time, in ns, the task with this role is next, by this rule."""
+    """At this time, in ns, it is decided about the task with this role, by this rule."""
 
     time: int
     role: str
     rule: str = ""
+    answer: tuple[Any, ...] = ()
+    record: Record | None = None
+
+    @property
+    def token(self) -> str:
+        """What must be the same on both hosts."""
+        return f"{self.role} {self.answer} {self.rule}" if self.answer else self.role
 
 
 Decisions = dict[int, list[Decision]]  # of each CPU
@@ -131,18 +152,20 @@ def starts_of(trace: TraceFile, roles: dict[int, str], periods_us: Mapping[str, 
     return starts
 
 
-def decisions(path: str, role_of: Callable[[Record], str], cpus: list[int], start: int, end: int) -> Decisions:
-    """{cpu: [Decision]} from @start to @end of the picks in the file @path.
+def decisions(path: str, role_of: Callable[[Record], str], cpus: list[int], start: int,
+              end: int) -> dict[str, Decisions]:
+    """{kind: {cpu: [Decision]}} from @start to @end of the file @path.
 
     Tasks without a role are left out; so is the return from one of them, and a pick of the task that runs already.
     """
-    found: Decisions = {cpu: [] for cpu in cpus}
-    for pick in read(path):
-        if pick.kind == "pick" and pick.cpu in found and start <= pick.time < end:
-            role = role_of(pick)
-            of_cpu = found[pick.cpu]
-            if role and not (of_cpu and of_cpu[-1].role == role):
-                of_cpu.append(Decision(pick.time, role, pick.rule))
+    found: dict[str, Decisions] = {kind: {cpu: [] for cpu in cpus} for kind in KINDS}
+    for d in read(path):
+        if d.cpu not in cpus or not start <= d.time < end:
+            continue
+        role, of_cpu = role_of(d) if d.pid else "nobody" if d.kind == "balance" else "", found[d.kind][d.cpu]
+        is_pick = d.kind == "pick" and not d.group
+        if role and not (is_pick and of_cpu and of_cpu[-1].role == role):
+            of_cpu.append(Decision(d.time, role, d.rule, () if is_pick else family(d).verdict(d), d))
     return found
 
 
@@ -150,6 +173,7 @@ def decisions(path: str, role_of: Callable[[Record], str], cpus: list[int], star
 
 
 EDIT, EXCHANGE = 1000, 1  # what they cost: the alignment with exchanges is preferred
+FAR = 1 << 60             # outside the band
 
 
 def is_exchange(a: Sequence[str], b: Sequence[str], i: int, j: int) -> bool:
@@ -157,54 +181,87 @@ def is_exchange(a: Sequence[str], b: Sequence[str], i: int, j: int) -> bool:
     return i > 1 and j > 1 and a[i - 1] == b[j - 2] and a[i - 2] == b[j - 1] and a[i - 1] != b[j - 1]
 
 
-def alignment(a: Sequence[str], b: Sequence[str]) -> list[list[int]]:
-    """The costs of optimal string alignments: [i][j] is that of @a up to @i and @b up to @j."""
-    rows = [[EDIT * j for j in range(len(b) + 1)]]
+def alignment(a: Sequence[str], b: Sequence[str], band: int) -> list[dict[int, int]]:
+    """The costs of optimal string alignments: [i][j] is that of @a up to @i and @b up to @j.
+
+    Only those with |i - j| <= @band: an alignment with at most so many edits needs no others.
+    """
+    rows = [{j: EDIT * j for j in range(min(len(b), band) + 1)}]
     for i, x in enumerate(a, 1):
-        row, above = [EDIT * i], rows[-1]
-        for j, y in enumerate(b, 1):
-            best = min(above[j - 1] + EDIT * (x != y), above[j] + EDIT, row[j - 1] + EDIT)
+        above, row = rows[-1], dict[int, int]()
+        for j in range(max(i - band, 0), min(i + band, len(b)) + 1):
+            best = above.get(j, FAR) + EDIT
+            if j:
+                best = min(best, above.get(j - 1, FAR) + EDIT * (x != b[j - 1]), row.get(j - 1, FAR) + EDIT)
             if is_exchange(a, b, i, j):
-                best = min(best, rows[-2][j - 2] + EXCHANGE)
-            row.append(best)
+                best = min(best, rows[-2].get(j - 2, FAR) + EXCHANGE)
+            row[j] = best
         rows.append(row)
     return rows
 
 
+def best_alignment(a: Sequence[str], b: Sequence[str]) -> list[dict[int, int]]:
+    """An alignment in a band that is wide enough."""
+    band = abs(len(a) - len(b)) + 16
+    while True:
+        rows = alignment(a, b, band)
+        if rows[-1][len(b)] < EDIT * (band + 1) or band > max(len(a), len(b)):
+            return rows
+        band *= 4
+
+
 def align(a: Sequence[str], b: Sequence[str]) -> tuple[int, int]:
     """(edits, exchanges) of an optimal string alignment of the sequences @a and @b."""
-    return divmod(alignment(a, b)[-1][-1], EDIT)
+    return divmod(best_alignment(a, b)[-1][len(b)], EDIT)
 
 
-def edited(a: Sequence[str], b: Sequence[str]) -> tuple[int, int, list[int]]:
-    """(edits, exchanges, for each edit the place in @a where it is) of an optimal alignment."""
-    rows, i, j = alignment(a, b), len(a), len(b)
+def edited(a: Sequence[str], b: Sequence[str]) -> tuple[int, int, list[tuple[int, int]]]:
+    """(edits, exchanges, for each edit the places in @a and @b where it is, the last first) of an optimal alignment."""
+    rows, i, j = best_alignment(a, b), len(a), len(b)
     places = []
     while i or j:
-        if i and j and rows[i][j] == rows[i - 1][j - 1] + EDIT * (a[i - 1] != b[j - 1]):
+        cost = rows[i][j]
+        if i and j and cost == rows[i - 1].get(j - 1, FAR) + EDIT * (a[i - 1] != b[j - 1]):
             i, j, changed = i - 1, j - 1, a[i - 1] != b[j - 1]
-        elif is_exchange(a, b, i, j) and rows[i][j] == rows[i - 2][j - 2] + EXCHANGE:
+        elif is_exchange(a, b, i, j) and cost == rows[i - 2].get(j - 2, FAR) + EXCHANGE:
             i, j, changed = i - 2, j - 2, False
         else:
-            left = bool(i) and rows[i][j] == rows[i - 1][j] + EDIT
+            left = bool(i) and cost == rows[i - 1].get(j, FAR) + EDIT
             i, j, changed = i - left, j - (not left), True
         if changed:
-            places.append(i)
-    return *divmod(rows[-1][-1], EDIT), places
+            places.append((i, j))
+    return *divmod(rows[-1][len(b)], EDIT), places
+
+
+def at(of_cpu: list[Decision], place: int) -> Decision | None:
+    return of_cpu[place] if place < len(of_cpu) else None
 
 
 def compare(kernel: Decisions, simulated: Decisions) -> Counts:
-    """Numbers of decisions, edits and exchanges, and the kernel's rules at the edits, added up over all CPUs."""
+    """Numbers of decisions, edits and exchanges, and the rules of both at the edits, added up over all CPUs; the first
+    disagreement, which is (kernel's decision, simulator's), either of them None at the end of its sequence."""
     edits = exchanges = longer = 0
     rules: Counter[str] = Counter()
+    first: list[tuple[int, Decision | None, Decision | None]] = []
     for cpu, of_cpu in kernel.items():
-        a, b = [d.role for d in of_cpu], [d.role for d in simulated[cpu]]
+        a, b = [d.token for d in of_cpu], [d.token for d in simulated[cpu]]
         more_edits, more_exchanges, places = edited(a, b)
         edits, exchanges, longer = edits + more_edits, exchanges + more_exchanges, longer + max(len(a), len(b))
-        rules.update(of_cpu[min(at, len(of_cpu) - 1)].rule for at in places if of_cpu)
+        pairs = [(at(of_cpu, i), at(simulated[cpu], j)) for i, j in places]
+        rules.update("/".join(dict.fromkeys(d.rule for d in pair if d)) for pair in pairs)
+        if pairs:
+            first.append((next((d.time for d in pairs[-1] if d), 0), *pairs[-1]))
     return {"kernel": sum(map(len, kernel.values())), "simulator": sum(map(len, simulated.values())),
             "edits": edits, "exchanges": exchanges, "agreement": 1 - edits / longer if longer else 0.0,
-            "rules": rules}
+            "rules": rules, "first": min(first, key=lambda found: found[0])[1:] if first else None}
+
+
+def disagreement(counts: Counts) -> list[str]:
+    """The first disagreement as lines: both decisions with their rules, and both queues side by side."""
+    if not counts["first"]:
+        return []
+    ours, theirs = (d.record if d else None for d in counts["first"])
+    return ["", "the first disagreement:", *side_by_side(side("kernel", ours), side("simulator", theirs)), ""]
 
 
 # --- both runs -----------------------------------------------------------------------------------------------------
@@ -237,13 +294,15 @@ def cpus_used(trace: TraceFile, roles: dict[int, str]) -> dict[str, list[int]]:
     return {role: sorted(set(cpus[len(cpus) // 4:])) for role, cpus in used.items()}
 
 
-def simulated_role(pick: Record) -> str:
-    base, dash, number = pick.comm.rpartition("-")
+def simulated_role(d: Record) -> str:
+    base, dash, number = d.comm.rpartition("-")
     return base if dash and number.isdigit() and base else ""
 
 
-def agree(settings: Settings, name: str, costs: Mapping[str, int], directory: str, seconds: int = SECONDS) -> Counts:
-    """Run case @name on both hosts for @seconds, and return the counts of compare()."""
+def agree(settings: Settings, name: str, costs: Mapping[str, int], directory: str,
+          seconds: int = SECONDS) -> dict[str, Counts]:
+    """Run case @name on both hosts for @seconds, and return {kind: the counts of compare()}: of each kind with enough
+    decisions."""
     case = CASES[name]
     stem = os.path.join(directory, f"{settings.sched}-{name.replace(' ', '-')}")
     run_recorded(settings, case.command.format(seconds=seconds), f"{stem}-kernel.dat", TRACED)
@@ -259,10 +318,11 @@ def agree(settings: Settings, name: str, costs: Mapping[str, int], directory: st
     begin, length = max(starts.values()) - base, int(seconds * 0.9e9)
     origin = next(iter(twin.events())).time
     cpus = sorted({cpu for used in cpus_used(kernel, roles).values() for cpu in used})
-    ours = decisions(f"{stem}-kernel.dat", lambda pick: roles.get(pick.pid, ""), cpus, base + begin,
-                     base + begin + length)
+    ours = decisions(f"{stem}-kernel.dat", lambda d: roles.get(d.pid, ""), cpus, base + begin, base + begin + length)
     theirs = decisions(f"{stem}-simulator.dat", simulated_role, cpus, origin + begin, origin + begin + length)
-    return compare(ours, theirs)
+    counts = {kind: compare(ours[kind], theirs[kind]) for kind in KINDS}
+    return {kind: count for kind, count in counts.items()
+            if kind == "pick" or max(count["kernel"], count["simulator"]) >= FEWEST_DECISIONS}
 
 
 def settings_for(sched: str, build: str, seed: str = "1") -> Settings:
@@ -270,10 +330,14 @@ def settings_for(sched: str, build: str, seed: str = "1") -> Settings:
                    build=build)
 
 
-def row(name: str, sched: str, counts: Counts) -> tuple[str, bool]:
-    floor = FLOORS.get((name, sched), 0.0)
+def floor_of(name: str, sched: str, kind: str) -> float:
+    return FLOORS.get((name, sched), 0.0) if kind == "pick" else OTHER_FLOORS.get(sched, {}).get(kind, 0.0)
+
+
+def row(name: str, sched: str, kind: str, counts: Counts) -> tuple[str, bool]:
+    floor = floor_of(name, sched, kind)
     good = counts["agreement"] >= floor
-    return TABLE.format(name, sched, counts["kernel"], counts["simulator"], counts["edits"], counts["exchanges"],
+    return TABLE.format(name, sched, kind, counts["kernel"], counts["simulator"], counts["edits"], counts["exchanges"],
                         f"{100 * counts['agreement']:.1f} %", f"{100 * floor:.1f} %", "PASS" if good else "FAIL",
                         ", ".join(f"{rule} {nr}" for rule, nr in counts["rules"].most_common(3))), good
 
@@ -281,6 +345,7 @@ def row(name: str, sched: str, counts: Counts) -> tuple[str, bool]:
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scheds", default=",".join(SCHEDULERS), help="default: all")
     parser.add_argument("--cases", default=",".join(CASES), help="default: all")
+    parser.add_argument("--show", action="store_true", help="the first disagreement of each row, with both queues")
 
 
 def main(settings: Settings, arguments: argparse.Namespace) -> int:
@@ -302,12 +367,13 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
             costs = calibrate(how, TRACED)
             print(f"{sched}: costs of the kernel, ns: " + ", ".join(f"{name} {ns}" for name, ns in costs.items()))
             for name in cases:
-                text, good = row(name, sched, agree(how, name, costs, directory))
                 if sched == scheds[0] and name == cases[0]:
-                    print(TABLE.format("workload", "scheduler", "kernel", "simulator", "edits", "ties", "agreement",
-                                       "at least", "", "edits by rule"))
-                print(text, flush=True)
-                all_good = all_good and good
+                    print(TABLE.format("workload", "scheduler", "kind", "kernel", "simulator", "edits", "ties",
+                                       "agreement", "at least", "", "edits by rule"))
+                for kind, counts in agree(how, name, costs, directory).items():
+                    text, good = row(name, sched, kind, counts)
+                    print("\n".join([text, *(disagreement(counts) if arguments.show or not good else ())]), flush=True)
+                    all_good = all_good and good
     except (RecordError, TraceError) as error:
         print(f"fairground: agreement: {error}", file=sys.stderr)
         return 1

@@ -207,7 +207,7 @@ class Comparison:
         lines += ["", f"first difference: on CPU {first.cpu}, after {first.agreed} equal decisions there and {before} "
                   "on all CPUs", ""]
         one, two = (run.decision(first.cpu, first.agreed) for run in (self.a, self.b))
-        return lines + side_by_side(_side("A", one), _side("B", two)) + [""] + [
+        return lines + side_by_side(side("A", one), side("B", two)) + [""] + [
             f"{letter}: {line(d).strip()}" for letter, d in (("A", one), ("B", two)) if d]
 
     def _before(self, cpu: int, time: int) -> int:
@@ -220,7 +220,8 @@ class Comparison:
         return nr
 
 
-def _side(letter: str, d: Record | None) -> list[str]:
+def side(letter: str, d: Record | None) -> list[str]:
+    """What stands on one side: who decided, when, the rows and the conclusion."""
     if d is None:
         return [f"{letter}: makes no further decision about this CPU"]
     of = f" of {d.policy}" if d.policy else ""
