@@ -121,6 +121,13 @@ static u64 smoothed(const struct tunables *tn, u64 past, u64 present)
 	return past - (past - present) / (1ull << tn->bore_smoothness_short);
 }
 
+u64 past_after_5(const struct rq *rq, const struct task *t)
+{
+	const struct burst *b = burst_entity(&t->fair);
+
+	return smoothed(&rq->s->tunable, b->past, penalty_5(&rq->fair, b->time));
+}
+
 static s64 weight_by_score(const struct task *t, unsigned score)
 {
 	unsigned row = (unsigned)(t->static_prio - MAX_RT_PRIO) + score;

@@ -135,6 +135,9 @@ const struct burst_params *bore_params_of(const struct fair_queue *q);
 unsigned score_2(const struct fair_queue *q, u64 burst);
 unsigned penalty_5(const struct fair_queue *q, u64 burst);
 
+/* The past of @t, which belongs to @rq, if its burst ended now (5.9.6). */
+u64 past_after_5(const struct rq *rq, const struct task *t);
+
 /* Are the bursts of @e right, @delta ns after they were @was, in which perhaps one @ended? */
 bool bursts_2(const struct view *v, const struct row *was, const struct entity *e, u64 delta,
 	      bool ended);

@@ -90,6 +90,8 @@ void judge_rt(struct sched_class *c);
 void judge_dl(struct sched_class *c);
 /* The same for what the fair class has to do with its server. */
 void judge_fair(struct sched_class *c);
+/* Has the fair class fork, and judges what @child takes over: family.c. family_lock held. */
+void judge_fork(struct sched *s, struct task *parent, struct task *child, unsigned flags);
 /* If @s is a machine that no judge has seen, begins with it. */
 void judge_urgent(struct sched *s);
 
