@@ -35,6 +35,7 @@ static void rt_init(struct rq *rq)
 
 /* --- the queue ------------------------------------------------------------ */
 
+/* Lab 2, list_in: @t is the last of its priority, or with @head the first. */
 static void list_in(struct rt_queue *rt, struct task *t, bool head)
 {
 	struct list *list = &rt->list[t->prio];
@@ -252,6 +253,7 @@ static void start_period(struct rq *rq)
 
 /* --- choosing ------------------------------------------------------------- */
 
+/* Lab 2, pick: the first of the most urgent, or NULL. */
 static struct task *rt_pick(struct rq *rq)
 {
 	struct rt_queue *rt = rt_of(rq);
@@ -288,6 +290,7 @@ u32 rr_slice_ticks(const struct sched *s)
 	return (u32)max(1ull, (u64)s->tunable.rr_timeslice_ms * s->hz / 1000);
 }
 
+/* Lab 2, tick: a tick of @t, which runs. A slice of RR ends, and whoever shares it is last. */
 static void rt_tick(struct rq *rq, struct task *t)
 {
 	rt_charge(rq);

@@ -9,6 +9,15 @@
 
 struct machine *host;
 
+/* UNIT_TEST=name runs that test alone: a test that never ends then takes no other along. */
+__attribute__((constructor)) static void choose_test(void)
+{
+	const char *name = getenv("UNIT_TEST");
+
+	if (name)
+		cmocka_set_test_filter(name);
+}
+
 /* --- the seam ------------------------------------------------------------- */
 
 static struct host_lock *held[8];

@@ -15,6 +15,7 @@ from . import (agreement, balancing, bench, bench_smp, convert, decision_report,
                first_difference, gdb, graph, latency, placements, repeat, scenarios, trace)
 from .cpio import ArchiveError
 from .expect import Missing
+from .lab import command as lab
 from .machine import STATUS_NOT_STARTED, STATUS_PANIC, Machine, Outcome, stop_all
 from .qemu import QemuError
 from .settings import PARSERS, Settings, UsageError, from_environment, trace_file
@@ -52,9 +53,9 @@ COMMANDS: dict[str, Command] = {
     "gdb": gdb.main, "latency": latency.main, "experiment": experiment.main, "agreement": agreement.main,
     "scenarios": scenarios.main, "decisions": decision_report.main, "placements": placements.main,
     "balancing": balancing.main, "graph": graph.main, "convert": convert.main, "fidelity": fidelity.main,
-    "first-difference": first_difference.main,
+    "first-difference": first_difference.main, "lab": lab.main,
 }
-READERS = ("decisions", "placements", "balancing", "graph", "convert")  # of files: they run nothing and need no machine
+READERS = ("decisions", "placements", "balancing", "graph", "convert", "lab")  # they need no machine of the user's
 
 
 def parse(words: list[str] | None) -> argparse.Namespace:
@@ -95,6 +96,8 @@ def parse(words: list[str] | None) -> argparse.Namespace:
             first_difference.options(sub)
         if name == "experiment":
             experiment.options(sub)
+        if name == "lab":
+            lab.options(sub)
         if name == "gdb":
             sub.add_argument("--script", help="run this gdb script instead of a session")
     return parser.parse_args(words)

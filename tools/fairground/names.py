@@ -60,6 +60,9 @@ SETTINGS = (
         ("PROP", "options", "", "prop: of the property tests"),
         ("SEEDS", "1..", "4", "explore: how many"),
         ("OPS", "1..", "100000", "explore: random operations from each seed"),
+        ("NN", "1..", "the hand-out's", "lab: the number of a lab (labs/README.md)"),
+        ("TIERS", "unit,simulator", "all", "lab: parts of the grade"),
+        ("GRADE_SEED", "a number", "1", "lab: other runs of the same kind"),
         ("GOLDEN", "--write", "", "golden: write the numbers instead of comparing them"),
         ("CHECK", "1", "", "compdb: try clangd in every room"),
     )),
@@ -78,7 +81,7 @@ SETTINGS = (
     )),
 )
 # What make and the scripts pass to each other; not for people.
-PASSED_ON = {"FAIRGROUND_COMMIT", "MAKE", "MAKEFLAGS", "CFLAGS", "Q", "CSTD", "SIM_CPUS", "OPT", "KCC"}
+PASSED_ON = {"FAIRGROUND_COMMIT", "MAKE", "MAKEFLAGS", "CFLAGS", "Q", "CSTD", "WARN", "SIM_CPUS", "OPT", "KCC"}
 
 
 def settings() -> set[str]:

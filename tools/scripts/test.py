@@ -11,6 +11,7 @@
     kernel   selftests inside the kernel at 1, 2, 4 and 8 CPUs; at 4 under each other scheduler
     e2e      the machine from outside (pytest)
     mutants  a sample of seeded bugs, each of which the layers above must notice
+    labs     coursework: hand-outs, references and wrong solutions get the grades that they should
 
 A layer reports in TAP (pytest in JUnit's XML), and its output is kept in BUILD/test/. A layer that runs no test has
 failed. Every ten seconds a line says what each layer at work did last, or which of its tests failed. The last line of
@@ -219,11 +220,16 @@ def mutants() -> Count:
     return tap_layer("mutants", [sys.executable, "tools/scripts/mutants.py", "--sample", str(MUTANTS)])
 
 
+def labs() -> Count:
+    return tap_layer("labs", [sys.executable, "-m", "fairground", "--build", BUILD, "lab", "check"])
+
+
 LAYERS = {"static": static, "unit": unit, "prop": prop, "sim": sim, "kernel": kernel, "e2e": e2e,
-          "mutants": mutants}
+          "mutants": mutants, "labs": labs}
 NEEDS = {"static": "sim", "unit": "unit-programs", "prop": "prop-programs sim", "sim": "sim wasm",
          "kernel": "image",
-         "e2e": "image sim", "mutants": "image sim unit-programs"}  # targets that make builds before any layer starts
+         "e2e": "image sim", "mutants": "image sim unit-programs",
+         "labs": "image sim unit-programs"}  # targets that make builds before any layer starts
 
 
 def clean_environment() -> None:

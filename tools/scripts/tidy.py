@@ -14,7 +14,7 @@
     docs        pages made from the .def files are up to date (tools/scripts/gendocs.py)
     prose       plain words, in pages and comments (tools/scripts/prose.py)
     paths       files that a page names exist
-    mutants     each seeded bug of tests/mutants still applies (tools/scripts/mutants.py)
+    mutants     each seeded bug of tests/mutants, and each wrong solution of labs/, still applies
 
 Usage: tidy.py [FILE...]    default: every file of the repository. Exits 1 if there is a finding.
 """
@@ -171,11 +171,11 @@ def files_that_are_gone(files: list[File]) -> Iterator[str]:
 
 
 def stale_mutants() -> Iterator[str]:
-    """A finding for each seeded bug whose patch does not apply, or may slide to another place.
+    """A finding for each seeded bug or wrong solution of a lab whose patch does not apply, or may slide elsewhere.
 
     The tests themselves try only a few in each run.
     """
-    for path in sorted(mutants.PATCHES.glob("*.patch")):
+    for path in sorted([*mutants.PATCHES.glob("*.patch"), *pathlib.Path("labs").glob("*/wrong/*.patch")]):
         complaint = mutants.apply(path, ".", "--dry-run")
         if complaint:
             yield f"{path}:1: does not apply any more: {complaint}"

@@ -57,7 +57,7 @@ u64 cfs_slice(struct fair_queue *q, struct entity *e)
 
 /* --- where an entity enters ----------------------------------------------- */
 
-/* A sleeper may claim up to half a latency of what it did not use, never more than it missed. */
+/* Lab 4, place_woken: a sleeper claims half a latency that it did not use, or what it missed. */
 static void place_woken(struct fair_queue *q, struct entity *e, s64 longest_sleep_ns)
 {
 	const struct tunables *tn = tunables_of(q);
@@ -74,7 +74,7 @@ static void place_woken(struct fair_queue *q, struct entity *e, s64 longest_slee
 		e->vruntime = time_max(e->vruntime, v);
 }
 
-/* A new task waits one virtual slice, or a program could get CPU by forking. */
+/* Lab 4, place_new: a new task waits one virtual slice, or a program could get CPU by forking. */
 __noinline void cfs_place_new(struct fair_queue *q, struct entity *e, u64 debit)
 {
 	struct sched *s = q->rq->s;
@@ -119,7 +119,7 @@ __attribute__((flatten)) void cfs_place(struct fair_queue *q, struct entity *e, 
 
 /* --- running -------------------------------------------------------------- */
 
-/* Advance min_vruntime to the smallest vruntime present; it never goes back. */
+/* Lab 4, min_vruntime: advance it to the smallest vruntime present; it never goes back. */
 static inline void update_min_vruntime(struct fair_queue *q, const struct entity *leaving)
 {
 	struct entity *first = queue_first(q), *curr = q->curr;
@@ -168,6 +168,7 @@ static void forget_buddy(struct fair_queue *q, const struct entity *e)
 		cfs_queue(q)->skip = NULL;
 }
 
+/* Lab 4, tick: the turn ends with the slice, or a slice ahead of the first that waits. */
 bool cfs_tick_expired(struct fair_queue *q, struct entity *e)
 {
 	u64 slice = q->policy->slice(q, e);
@@ -190,10 +191,7 @@ bool cfs_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 	forget_buddy(q, e);
 	if (!(flags & DEQUEUE_SLEEP))
 		e->vruntime -= cfs_queue(q)->min_vruntime;
-	/*
-	 * An entity that comes straight back must not find that the queue's time moved on
-	 * meanwhile.
-	 */
+	/* An entity that comes straight back must find the queue's time where it was. */
 	if (e->queued && !(flags & QUEUE_SAVE))
 		update_min_vruntime(q, e);
 	return false;
@@ -209,8 +207,8 @@ u64 cfs_granularity(struct fair_queue *q, struct entity *curr, struct entity *wo
 }
 
 /*
- * Is @woken entitled to take over from @curr? -1: it is not even to the left; 0: it is, but by no
- * more than the granularity; 1: yes.
+ * Lab 4, compare: is @woken entitled to take over from @curr? -1: it is not even to the left; 0: it
+ * is, but by no more than the granularity; 1: yes.
  */
 static int compare(struct fair_queue *q, struct entity *curr, struct entity *woken,
 		   cfs_granularity_fn *granularity)

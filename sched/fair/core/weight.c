@@ -55,6 +55,7 @@ struct load_weight weight_of_task(const struct task *t)
 				       : weight_of_nice(PRIO_TO_NICE(t->static_prio));
 }
 
+/* Lab 3, inverse: make @load->inverse 2^32 / weight, rounded down, unless it is known (not 0). */
 static void update_inverse(struct load_weight *load)
 {
 	u64 w = weight_down(load->weight);
@@ -73,6 +74,7 @@ static inline unsigned excess_bits(u64 v)
 	return bit_length(v >> 32);
 }
 
+/* Lab 3, calc_delta: @delta * @weight / @total by the inverse, without a division or overflow. */
 u64 calc_delta(u64 delta, u64 weight, struct load_weight *total)
 {
 	u64 factor = weight_down(weight);

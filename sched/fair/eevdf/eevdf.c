@@ -164,7 +164,10 @@ static u64 least_vruntime(const struct rb_node *node)
 	return eevdf_entity(entity_of(node))->min_vruntime;
 }
 
-/* The earliest deadline among the eligible of the timeline, NULL if only the running one is. */
+/*
+ * Lab 5, search: the earliest deadline among the eligible of the timeline, in the time of one way
+ * down the tree; NULL if only the running one is eligible.
+ */
 static struct entity *search(const struct fair_queue *q)
 {
 	struct rb_node *node = rb_first(&q->timeline);
@@ -184,6 +187,7 @@ static struct entity *search(const struct fair_queue *q)
 	return NULL;
 }
 
+/* Lab 5, best: who is next? Nominated, or within its request, or due first; one is eligible. */
 struct entity *eevdf_best(struct fair_queue *q)
 {
 	struct entity *curr = q->curr, *first = queue_first(q), *best;

@@ -68,7 +68,7 @@ static inline const struct eevdf_rules *eevdf_rules(const struct fair_queue *q)
  */
 u64 eevdf_now(struct fair_queue *q);
 
-/* Is @vruntime at most V? Exact, and without a division. */
+/* Lab 5, is_past: Is @vruntime at most V? Exact, and without a division. */
 static inline bool eevdf_is_past(const struct fair_queue *q, u64 vruntime)
 {
 	const struct eevdf_queue *eq = eevdf_queue(q);

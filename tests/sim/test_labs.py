@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Labs without building anything: regions, hand-outs, submissions that are not as they should be, and forms of a grade.
+
+What needs a compiler - hand-out, reference and every wrong solution of every lab - is `fairground lab check`.
+"""
+
+import base64
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from fairground.lab import box, check, explain, grade, handout, regions, spec, submission  # noqa: E402
+from fairground.lab.tiers import Result  # noqa: E402
+
+LABS = spec.all_labs()
+
+
+@pytest.fixture(name="lab", scope="module")
+def lab_5():
+    return spec.find("5")
+
+
+@pytest.fixture(name="tree")
+def handed_out(lab, tmp_path):
+    """The files with regions as the hand-out has them, in a tree."""
+    for name, text in regions.cut(handout.texts(lab), lab).items():
+        path = tmp_path / "tree" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return tmp_path / "tree"
+
+
+def refused(lab, path):
+    with pytest.raises(submission.Refused) as caught:
+        submission.read(lab, path)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def edit(tree, name, old, new):
+    path = tree / name
+    text = path.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+# --- labs -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.directory.name)
+def test_a_lab_is_complete(lab):
+    assert [lab.points(tier) for tier in spec.TIERS] == [40, 40, 20]
+    assert len(spec.wrong_solutions(lab)) >= 5
+    for name in ("README.md", "instructor.md"):
+        assert (lab.directory / name).stat().st_size > 1000
+    for wrong in spec.wrong_solutions(lab):
+        assert check.wrong_code(lab, wrong) != regions.read(handout.texts(lab), lab)
+    for tests in lab.unit:
+        text = (ROOT / f"tests/unit/test_{tests.program}.c").read_text(encoding="utf-8")
+        for test in tests.tests:
+            assert f"cmocka_unit_test({test})" in text, test
+
+
+@pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.directory.name)
+def test_cutting_and_putting_back_is_the_trunk(lab):
+    texts = handout.texts(lab)
+    cut = regions.cut(texts, lab)
+    assert regions.read(cut, lab) == regions.stubs(lab)
+    code = regions.read(texts, lab)
+    assert regions.put(texts, lab, code) == texts
+    assert regions.read(regions.put(cut, lab, code), lab) == code
+    assert regions.outside(cut, lab) == regions.outside(texts, lab)
+
+
+def test_a_handout_does_not_give_the_lab_away(lab, tmp_path):
+    to = tmp_path / "student"
+    nr = handout.write(lab, to)
+    files = {str(path.relative_to(to)) for path in to.rglob("*") if path.is_file()}
+    assert nr + 2 == len(files)  # with labs/handout.json and README.md
+    assert not any("wrong/" in name or "instructor" in name or "tests/mutants" in name for name in files)
+    code = regions.read(handout.texts(lab), lab)["search"]
+    line = next(line for line in code.splitlines() if "least_vruntime(node->left)" in line)
+    assert not any(line.strip() in (to / name).read_text(encoding="utf-8", errors="replace") for name in files)
+    with pytest.raises(spec.LabError, match="not an empty directory"):
+        handout.write(lab, to)
+    got = submission.read(lab, to)
+    assert got.code == regions.stubs(lab) and not got.changed
+
+
+# --- submissions ------------------------------------------------------------------------------------------------
+
+
+def test_a_tree_single_files_and_archives_are_read_alike(lab, tree, tmp_path):
+    expected = submission.read(lab, tree).code
+    flat = tmp_path / "flat"
+    flat.mkdir()
+    for name in lab.files:
+        shutil.copy(tree / name, flat)
+    shutil.make_archive(str(tmp_path / "a"), "zip", tmp_path, "tree")
+    shutil.make_archive(str(tmp_path / "b"), "gztar", tmp_path, "tree")
+    for path in (flat, tmp_path / "a.zip", tmp_path / "b.tar.gz"):
+        assert submission.read(lab, path).code == expected
+
+
+def test_functions_of_ones_own_are_part_of_a_region(lab, tree):
+    end = regions.end_line(lab, lab.holes[1])
+    edit(tree, "sched/fair/eevdf/eevdf.c", end, "static int mine(void)\n{\n\treturn 1;\n}\n" + end)
+    assert "mine" in submission.read(lab, tree).code["search"]
+
+
+def test_line_ends_of_another_system_are_no_change(lab, tree):
+    for name in lab.files:
+        path = tree / name
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    got = submission.read(lab, tree)
+    assert got.code == regions.stubs(lab) and not got.changed
+    assert len(got.notes) == 2 and "CRLF" in got.notes[0]
+
+
+def test_what_else_was_changed_is_said_and_not_used(lab, tree):
+    edit(tree, "sched/fair/eevdf/eevdf.c", "eevdf_queue(q)->v0 = FIRST_VRUNTIME;", "eevdf_queue(q)->v0 = 0;")
+    (tree / "tests/unit").mkdir(parents=True)
+    (tree / "tests/unit/host.c").write_text("int main(void) { return 0; }\n", encoding="utf-8")
+    got = submission.read(lab, tree)
+    assert [text.partition(":")[0] for text in got.changed] == ["sched/fair/eevdf/eevdf.c", "tests/unit/host.c"]
+    assert got.code == regions.stubs(lab)
+
+
+def test_an_empty_directory_and_an_empty_archive(lab, tmp_path):
+    (tmp_path / "empty").mkdir()
+    zipfile.ZipFile(tmp_path / "empty.zip", "w").close()
+    for name in ("empty", "empty.zip"):
+        assert "empty" in refused(lab, tmp_path / name)
+
+
+def test_an_archive_that_is_none_or_breaks_off(lab, tree, tmp_path):
+    (tmp_path / "text.zip").write_text("this is no archive", encoding="utf-8")
+    assert "no archive" in refused(lab, tmp_path / "text.zip")
+    shutil.make_archive(str(tmp_path / "b"), "gztar", tree)
+    (tmp_path / "cut.tar.gz").write_bytes((tmp_path / "b.tar.gz").read_bytes()[:2000])
+    assert "archive" in refused(lab, tmp_path / "cut.tar.gz")
+    assert "neither" in refused(lab, ROOT / "VERSION")
+    assert "no such" in refused(lab, tmp_path / "absent.zip")
+
+
+def test_a_gigabyte_of_zeros_is_not_unpacked(lab, tmp_path):
+    with zipfile.ZipFile(tmp_path / "big.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        with archive.open("eevdf.c", "w", force_zip64=True) as f:
+            for _ in range(70):
+                f.write(bytes(1 << 20))
+    assert "too big" in refused(lab, tmp_path / "big.zip")
+    with tarfile.open(tmp_path / "link.tar", "w") as archive:
+        link = tarfile.TarInfo("eevdf.c")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+    assert "neither file nor directory" in refused(lab, tmp_path / "link.tar")
+
+
+def test_a_file_or_a_region_is_missing(lab, tree):
+    (tree / "sched/fair/eevdf/eevdf.h").unlink()
+    assert "eevdf.h is not in it" in refused(lab, tree)
+    (tree / "sched/fair/eevdf/eevdf.h").write_bytes(b"\xff\xfe\x00")
+    assert "UTF-8" in refused(lab, tree)
+
+
+def test_a_mark_that_is_gone_is_named(lab, tree):
+    edit(tree, "sched/fair/eevdf/eevdf.c", "/* End of lab 5, search. */\n", "")
+    assert submission.read(lab, tree).code == regions.stubs(lab)  # the function has an end without it
+    edit(tree, "sched/fair/eevdf/eevdf.c", " * Lab 5, search:", " *")
+    sentence = refused(lab, tree)
+    assert "search" in sentence and "eevdf.c" in sentence
+
+
+@pytest.mark.parametrize("code", ["#include <stdlib.h>", "# include <stdio.h>", 'asm("syscall");',
+                                  "__attribute__((constructor)) void early(void) {}"])
+def test_code_that_reaches_out_is_refused(lab, tree, code):
+    end = regions.end_line(lab, lab.holes[1])
+    edit(tree, "sched/fair/eevdf/eevdf.c", end, code + "\n" + end)
+    assert "search" in refused(lab, tree)
+
+
+# --- the box ----------------------------------------------------------------------------------------------------
+
+
+def test_what_does_not_end_writes_files_or_eats_memory_is_ended(tmp_path):
+    limits = box.Limits(cpu_s=1, wall_s=20, memory_mb=200)
+    assert box.run(["sh", "-c", "while :; do :; done"], tmp_path, limits).timed_out
+    assert box.run(["sh", "-c", "echo forged > results.json"], tmp_path, limits).status != 0
+    assert (tmp_path / "results.json").read_text(encoding="utf-8") == ""
+    eats = box.run([sys.executable, "-c", "x = bytearray(1 << 30)"], tmp_path, limits)
+    assert eats.status != 0 and "MemoryError" in eats.text
+    sleeps = box.run(["sleep", "100"], tmp_path, box.Limits(cpu_s=1, wall_s=1))
+    assert sleeps.timed_out and sleeps.how == "it did not end"
+
+
+def test_a_flood_of_output_is_cut_and_the_record_is_kept(tmp_path):
+    record = tmp_path / "record"
+    done = box.run(["sh", "-c", 'yes | head -c 3000000; echo kept > "$0"', "RECORD"], tmp_path, box.Limits(20, 60),
+                   record=record)
+    assert done.status == 0 and len(done.text) < 300_000
+    assert record.read_text(encoding="utf-8") == "kept\n"
+
+
+@pytest.mark.skipif(not box.isolation(), reason="the host allows no user namespaces")
+def test_there_is_no_network(tmp_path):
+    code = "import socket; print([name for _, name in socket.if_nameindex()])"
+    assert box.run([sys.executable, "-c", code], tmp_path, box.Limits(5, 20)).text.strip() == "['lo']"
+
+
+# --- judging ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(name="run")
+def a_run(tmp_path):
+    """run(change) records decisions of EEVDF and lets @change edit a pick; returns what the judge finds."""
+    def make(change):
+        path = tmp_path / "run.json"
+        schedsim = pathlib.Path(os.environ.get("B", "build")).resolve() / "schedsim"
+        subprocess.run([schedsim, "--sched", "eevdf", "--time", "100ms", "--decisions", path, "hogs:n=2",
+                        "hogs:nice=5"], check=True, capture_output=True)
+        head, *rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        picks = [row for row in rows if row["kind"] == "pick" and row["nr_queued"] == 4
+                 and any(not c["flags"] & 0x8 for c in row["candidates"])]
+        change(picks[-1])
+        path.write_text("\n".join(json.dumps(row) for row in [head, *rows]) + "\n", encoding="utf-8")
+        return explain.judge_fair(path)
+    return make
+
+
+def test_right_decisions_are_found_right(run):
+    found = run(lambda pick: None)
+    assert found.wrong == 0 and not found.first and found.right > 50
+
+
+def test_a_pick_that_is_not_eligible_is_explained(run):
+    def choose_another(pick):
+        late = next(row for row in pick["candidates"] if not row["flags"] & 0x8)
+        pick.update(pid=late["pid"], comm=late["comm"])
+    found = run(choose_another)
+    assert found.wrong == 1
+    assert re.search(r"decision \d+ at \d+\.000 ms: you picked hog-\d: its lag is -\d+\.\d{6} ms, so it is not "
+                     r"eligible; V = \d\.\d{6} from the leftmost; expected hog-\d", found.first)
+    assert any("eligible" in line for line in found.table)
+
+
+def test_a_record_that_breaks_off_is_no_success(tmp_path):
+    path = tmp_path / "run.json"
+    path.write_text('{"schema": "fairground-decisions/2", "cpus": 1, "hz": 250}\n{"kind": "pi', encoding="utf-8")
+    assert explain.judge_fair(path).broken
+    path.write_text("", encoding="utf-8")
+    assert explain.judge_fair(path).broken and explain.judge_real_time(path).broken
+
+
+# --- forms ------------------------------------------------------------------------------------------------------
+
+
+def graded(lab):
+    results = [Result("unit", "one test", 30, 40, "0x1 != 0x0"), Result("simulator", "a run", 40, 40)]
+    return grade.Grade(lab, 1, ["unit", "simulator"], results,
+                       [grade.Penalty("warnings", 5, "the compiler warns: eevdf.c:1: unused variable")])
+
+
+def test_forms_of_a_grade_agree(lab, tmp_path):
+    got = graded(lab)
+    grade.write_json(got, tmp_path / "results.json")
+    data = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    assert data["score"] == 65 == sum(test["score"] for test in data["tests"])
+    assert [test["status"] for test in data["tests"]] == ["failed", "passed", "failed"]
+    whole = json.loads(base64.b64decode(grade.classroom(got)))
+    assert whole["max_score"] == 80 and whole["status"] == "fail"
+    assert sum(test["score"] for test in whole["tests"]) == 65
+    text = grade.text(got)
+    assert text.endswith("score 65 of 80") and "0x1 != 0x0" in text
+
+
+def test_the_command_names_what_is_wrong_with_it(tmp_path):
+    def said(*words):
+        done = subprocess.run([sys.executable, "-m", "fairground", "lab", *words], cwd=ROOT, capture_output=True,
+                              text=True, env={"PYTHONPATH": "tools", "PATH": "/usr/bin:/bin"}, check=False)
+        assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+        return done.stderr
+    assert "no lab has the number 77" in said("handout", "77", str(tmp_path / "x"))
+    assert "--lab NN" in said("grade", str(tmp_path))
+    assert "no part of a grade" in said("grade", "--lab", "5", "--tiers", "units", str(tmp_path))

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Are the labs themselves right? For each: the hand-out builds without warnings and gets its floor, the reference gets
+everything, and each wrong solution gets points in its band and is told what its header says. Printed as TAP.
+
+Every lab is tried in unit tests and simulator; kernel runs and a hand-out that is built from nothing take longer, so a
+sample of them is tried, which another seed draws differently. --full tries all.
+"""
+
+import concurrent.futures
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+
+from . import grade, handout, regions
+from .spec import TIERS, Bands, Lab, LabError, Wrong, wrong_solutions
+from .workshop import Pool
+
+HANDOUT, REFERENCE = "hand-out", "reference"
+BUILD_S = 900
+
+
+@dataclass(frozen=True)
+class Case:
+    """A submission that must get points in @bands and be told @says."""
+
+    lab: Lab
+    name: str
+    code: dict[str, str]
+    bands: Bands
+    says: str
+    tiers: tuple[str, ...]
+
+
+class Tap:
+    """Numbered results on standard output."""
+
+    def __init__(self, planned: int) -> None:
+        self.count = self.failures = 0
+        print(f"1..{planned}", flush=True)
+
+    def result(self, name: str, problems: list[str]) -> None:
+        self.count += 1
+        self.failures += bool(problems)
+        print(f"{'not ok' if problems else 'ok'} {self.count} - {name}", flush=True)
+        for problem in problems:
+            print("# " + problem.replace("\n", "\n# "), flush=True)
+
+
+def wrong_code(lab: Lab, wrong: Wrong) -> dict[str, str]:
+    """The code of a wrong solution: the reference with its patch."""
+    texts = handout.texts(lab)
+    with tempfile.TemporaryDirectory(prefix="fairground-") as directory:
+        for name, text in texts.items():
+            path = pathlib.Path(directory) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        done = subprocess.run(["patch", "-p1", "-s", "-N", "-F0", "-i", str(wrong.patch.resolve())], cwd=directory,
+                              capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise LabError(f"{wrong.patch}: it does not apply: {(done.stdout + done.stderr).splitlines()[0]}")
+        changed = {name: (pathlib.Path(directory) / name).read_text(encoding="utf-8") for name in texts}
+    if regions.outside(changed, lab) != regions.outside(texts, lab):
+        raise LabError(f"{wrong.patch}: it changes more than the regions of the lab")
+    return regions.read(changed, lab)
+
+
+def _cases(lab: Lab, chosen: tuple[str, ...]) -> list[Case]:
+    everything = {tier: (int(lab.points(tier)), int(lab.points(tier))) for tier in TIERS}
+    cases = [Case(lab, HANDOUT, regions.stubs(lab), lab.floor, lab.floor_says, chosen),
+             Case(lab, REFERENCE, regions.read(handout.texts(lab), lab), everything, "", chosen)]
+    return cases + [Case(lab, wrong.name, wrong_code(lab, wrong), wrong.bands, wrong.says, chosen)
+                    for wrong in wrong_solutions(lab)]
+
+
+def _problems(case: Case, got: grade.Grade) -> list[str]:
+    """How @got differs from what the lab says of this submission."""
+    problems = []
+    if got.most and sum(case.lab.points(tier) for tier in TIERS) != 100:
+        problems.append("the points of the lab do not add up to 100")
+    for tier in case.tiers:
+        low, high = case.bands[tier]
+        if not low <= got.points(tier) <= high:
+            problems.append(f"{tier}: {got.points(tier):g} points, where {low} to {high} are stated")
+    if case.says and not any(case.says in sentence for sentence in got.sentences()):
+        problems.append(f"nothing says \"{case.says}\"")
+    if case.name in (HANDOUT, REFERENCE) and (got.penalties or got.refused):
+        problems.append("; ".join(got.sentences()[:2]))
+    if problems:
+        problems.append(grade.text(got, details=False))
+    return problems
+
+
+def _try(case: Case, pool: Pool, seed: int) -> tuple[str, list[str]]:
+    """(a line about @case, what is wrong)"""
+    with pool.borrow() as workshop:
+        got = grade.of_code(case.lab, case.code, workshop, seed, list(case.tiers))
+    said = got.sentences()
+    line = (f"lab {case.lab.number} {case.name}: {got.score:g} of {got.most:g} in {'+'.join(case.tiers)}, "
+            f"{got.seconds:.0f} s" + (f": {said[0]}" if said else ""))
+    return line.replace("#", ""), _problems(case, got)
+
+
+def _whole_handout(lab: Lab, full: bool) -> tuple[str, list[str]]:
+    """Write the hand-out of @lab and build it as a student does: from nothing, with warnings as errors. Boot it if
+    @full.
+    """
+    start = time.monotonic()
+    problems = []
+    with tempfile.TemporaryDirectory(prefix="fairground-") as directory:
+        to = pathlib.Path(directory) / "tree"
+        nr = handout.write(lab, to)
+        kept = {name: value for name, value in os.environ.items()
+                if name not in ("B", "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "PYTHONPATH")}
+        jobs = f"-j{len(os.sched_getaffinity(0))}" if full else "-j1"
+        done = subprocess.run([os.environ.get("MAKE", "make"), jobs, *(["image", "sim"] if full else ["sim"])], cwd=to,
+                              env=kept, capture_output=True, text=True, timeout=BUILD_S, check=False)
+        if done.returncode:
+            problems.append(f"it does not build: {(done.stderr or done.stdout)[-500:]}")
+        elif full:
+            done = subprocess.run(["make", "-s", "run", "ICOUNT=1", "SMP=1", "TIMEOUT=120", "CMD=echo it runs"], cwd=to,
+                                  env=kept, capture_output=True, text=True, timeout=BUILD_S, check=False)
+            if done.returncode or "it runs" not in done.stdout:
+                problems.append(f"it does not boot: {(done.stderr or done.stdout)[-500:]}")
+        for name in handout.source_files():
+            if not (to / name).exists():
+                problems.append(f"{name} is missing")
+        shutil.rmtree(to)
+    what = "is built and booted" if full else "is built"
+    return f"lab {lab.number} hand-out of {nr} files {what} from nothing, {time.monotonic() - start:.0f} s", problems
+
+
+def _sample(labs: list[Lab], cases: list[Case], seed: int) -> list[Case]:
+    """Two of @cases for kernel runs: a lab's reference and one of its other submissions."""
+    lab = labs[seed % len(labs)]
+    others = [case for case in cases if case.lab is lab and case.name != REFERENCE]
+    reference = next(case for case in cases if case.lab is lab and case.name == REFERENCE)
+    return [Case(case.lab, case.name, case.code, case.bands, "", ("kernel",))
+            for case in (reference, random.Random(seed).choice(others))]
+
+
+def run(labs: list[Lab], build: pathlib.Path, seed: int, full: bool, jobs: int) -> int:
+    """Try all @labs; returns a status."""
+    cases = [case for lab in labs for case in _cases(lab, TIERS if full else TIERS[:2])]
+    sampled = [] if full else _sample(labs, cases, seed)
+    from_nothing = labs if full else [labs[(seed // len(labs)) % len(labs)]]
+    print(f"# seed {seed}: {len(cases)} submissions to {len(labs)} labs; "
+          f"repeat with: python3 -m fairground lab check --seed {seed}{' --full' * full}", flush=True)
+    tap = Tap(len(cases) + len(sampled) + len(from_nothing))
+    pool = Pool(build, jobs, 1)
+    with concurrent.futures.ThreadPoolExecutor(jobs) as threads:
+        tasks = [threads.submit(_whole_handout, lab, full) for lab in from_nothing]
+        tasks += [threads.submit(_try, case, pool, seed) for case in [*cases, *sampled]]
+        for task in concurrent.futures.as_completed(tasks):
+            line, problems = task.result()
+            tap.result(line, problems)
+    return 1 if tap.failures else 0

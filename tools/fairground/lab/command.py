@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""fairground lab handout NN DIR | grade DIR | check: coursework (labs/README.md)."""
+
+import argparse
+import os
+import pathlib
+import random
+
+from ..settings import Settings, UsageError
+from . import handout
+from .spec import ROOT, TIERS, LabError, all_labs, find
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(dest="lab_command", required=True, metavar="list|handout|grade|check")
+    commands.add_parser("list", help="the labs there are")
+    one = commands.add_parser("handout", help="write the student's tree of a lab")
+    one.add_argument("number", metavar="NN")
+    one.add_argument("directory", metavar="DIR", help="an empty directory, or one that is not there yet")
+    one = commands.add_parser("grade", help="grade a submission: a tree, some files or an archive")
+    one.add_argument("directory", metavar="DIR|ARCHIVE")
+    one.add_argument("--lab", metavar="NN", help="default: what the hand-out says")
+    one.add_argument("--seed", dest="drawn", type=int, default=1, metavar="S",
+                     help="another seed: other runs of the same kind (default 1)")
+    one.add_argument("--tiers", default=",".join(TIERS), help=f"default: {','.join(TIERS)}")
+    one.add_argument("--json", metavar="FILE", help="also write Gradescope's results.json")
+    one.add_argument("--github", action="store_true", help="also write a result for GitHub Classroom to $GITHUB_OUTPUT")
+    one = commands.add_parser("check", help="are the labs themselves right? (TAP)")
+    one.add_argument("--lab", metavar="NN", action="append", help="only this one; may be repeated")
+    one.add_argument("--seed", dest="drawn", type=int, metavar="S", help="default: a new one, which is printed")
+    one.add_argument("--full", action="store_true", help="every kernel run and every hand-out too")
+    one.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="submissions at a time")
+
+
+def _tiers(text: str) -> list[str]:
+    given = text.split(",")
+    unknown = set(given) - set(TIERS)
+    if unknown:
+        raise UsageError(f"--tiers {text}: no part of a grade is called {unknown.pop()}; there are {', '.join(TIERS)}")
+    return [tier for tier in TIERS if tier in given]
+
+
+def _number_of(directory: pathlib.Path, given: str | None) -> str:
+    if given:
+        return given
+    made_of = handout.manifest(directory) if directory.is_dir() else None
+    made_of = made_of or handout.manifest(ROOT)
+    if not made_of:
+        raise UsageError(f"{directory} does not say which lab it is: --lab NN")
+    return str(made_of["lab"])
+
+
+def _grade(settings: Settings, arguments: argparse.Namespace) -> int:
+    from . import grade  # with the judges of tests/model, which no other command needs
+    from .workshop import Workshop
+    directory = pathlib.Path(arguments.directory)
+    lab = find(_number_of(directory, arguments.lab))
+    chosen, out = _tiers(arguments.tiers), pathlib.Path(arguments.json) if arguments.json else None
+
+    def partial(so_far: grade.Grade) -> None:
+        if out:
+            grade.write_json(so_far, out)
+
+    workshop = Workshop(pathlib.Path(settings.build), len(os.sched_getaffinity(0)))
+    got = grade.of_submission(lab, directory, workshop, arguments.drawn, chosen, partial)
+    partial(got)
+    print(grade.text(got))
+    if arguments.github:
+        with open(os.environ.get("GITHUB_OUTPUT", os.devnull), "a", encoding="utf-8") as f:
+            f.write(f"result={grade.classroom(got)}\n")
+    return 0 if got.score == got.most else 1
+
+
+def main(settings: Settings, arguments: argparse.Namespace) -> int:
+    """coursework: hand out a lab, grade a submission, check the labs themselves"""
+    try:
+        if arguments.lab_command == "list":
+            for lab in all_labs():
+                print(f"{lab.number:2}  {lab.title}: {', '.join(hole.name + '()' for hole in lab.holes)} in "
+                      f"{', '.join(lab.files)}")
+            return 0
+        if arguments.lab_command == "handout":
+            lab = find(arguments.number)
+            nr = handout.write(lab, pathlib.Path(arguments.directory))
+            print(f"{arguments.directory}: lab {lab.number}, {nr} files; begin with "
+                  f"labs/{lab.directory.name}/README.md")
+            return 0
+        if arguments.lab_command == "grade":
+            return _grade(settings, arguments)
+        from . import check
+        if handout.manifest(ROOT):
+            raise UsageError("labs are checked in the trunk; in a hand-out there is `make lab`")
+        labs = [find(number) for number in arguments.lab] if arguments.lab else all_labs()
+        seed = arguments.drawn if arguments.drawn is not None else random.randrange(1, 1_000_000)
+        return check.run(labs, pathlib.Path(settings.build), seed, arguments.full, max(1, arguments.jobs))
+    except LabError as error:
+        raise UsageError(str(error)) from error

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Judge the decisions of a run, and say of the first wrong one what a student can act on.
+
+The judges are those of tests/model: whole numbers, other methods than the scheduler's, nothing shared with it. Here
+their verdicts become sentences with the numbers of the decision in ms.
+"""
+
+import json
+import pathlib
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from ..class_decisions import ClassDecision, read as read_class
+from ..decision_file import DecisionError
+from ..decision_text import full
+from ..decisions import Decision, read as read_fair
+from ..fair_text import ms
+from .spec import ROOT
+
+sys.path.insert(0, str(ROOT / "tests" / "model"))
+import judge
+import judge_class
+
+MS = 1_000_000
+WRONG_SHOWN = 1
+
+
+@dataclass
+class Findings:
+    """What the judge found in a run."""
+
+    right: int = 0
+    unjudged: int = 0
+    wrong: int = 0
+    first: str = ""                 # the first wrong decision, as a sentence
+    first_ns: int = 0
+    table: list[str] = field(default_factory=list)
+    last_ns: int = 0
+    broken: str = ""                # why the record could not be read to its end
+
+    @property
+    def total(self) -> int:
+        return self.right + self.unjudged + self.wrong
+
+
+# --- EEVDF and CFS ----------------------------------------------------------------------------------------
+
+
+def _in_ms(ns: Fraction | int) -> str:
+    return ms(round(ns))
+
+
+def _lag(q: judge.Queue, row: judge.Row) -> Fraction:
+    return Fraction(q.sum_ahead(row["vruntime"]), q.weight())
+
+
+def _left(q: judge.Queue) -> int:
+    base = q.rows[0]["vruntime"]
+    return min((row["vruntime"] for row in q.rows), key=lambda v: judge.ahead(v, base))
+
+
+def _eevdf_pick(d: judge.Row, q: judge.Queue, verdict: str) -> str:
+    picked, left = q.find(d["pid"], d["subject_group"]), _left(q)
+    if not picked:
+        return f"you picked {_who(d)}, which is not queued"
+    best, why = judge.eevdf_best(q, d["policy"], bool(q.curr and q.curr["flags"] & judge.LASTS))
+    if any(picked is row for row in best):
+        return _eligibility(q, verdict)
+    v = judge.ahead(picked["vruntime"], left) + _lag(q, picked)
+    expected = judge.name(best[0])
+    if not q.eligible(picked):
+        return (f"you picked {judge.name(picked)}: its lag is {_in_ms(_lag(q, picked))} ms, so it is not eligible; "
+                f"V = {_in_ms(v)} from the leftmost; expected {expected}: {why}")
+    if best[0] is q.curr and q.curr["flags"] & judge.LASTS:
+        return (f"you picked {judge.name(picked)}: {expected} ran, is eligible and has not used up its request, so it "
+                "goes on")
+    due, first = (judge.ahead(row["deadline"], left) for row in (picked, best[0]))
+    return (f"you picked {judge.name(picked)}: it is eligible, but its deadline {_in_ms(due)} is not the earliest; "
+            f"expected {expected}, which is due at {_in_ms(first)}: {why}")
+
+
+def _eligibility(q: judge.Queue, verdict: str) -> str:
+    """The pick is right, but a number that the policy reports with it is not."""
+    for row in q.rows:
+        if q.eligible(row) != bool(row["flags"] & judge.ELIGIBLE):
+            not_, says = ("", "not ") if q.eligible(row) else ("not ", "")
+            return (f"your code says that {judge.name(row)} is {says}eligible: its lag is {_in_ms(_lag(q, row))} ms, "
+                    f"so it is {not_}eligible")
+    return verdict
+
+
+def _cfs_pick(d: judge.Row, q: judge.Queue, t: judge.Tunables) -> str:
+    picked, left = q.find(d["pid"], d["subject_group"]), _left(q)
+    if not picked:
+        return f"you picked {_who(d)}, which is not queued"
+    first = next(row for row in q.rows if row["vruntime"] == left)
+    right = judge.picks_from(q.rows, first, judge.cfs_granularity(t))[0]
+    lead = judge.ahead(picked["vruntime"], left)
+    why = ("it has the least" if right is first else
+           f"it is nominated, and only {_in_ms(judge.ahead(right['vruntime'], left))} ms greater than the least")
+    if first["flags"] & judge.SKIP and right is not first:
+        why = f"{judge.name(first)} yielded"
+    return (f"you picked {judge.name(picked)}: its virtual runtime is {_in_ms(lead)} ms greater than the least; "
+            f"expected {judge.name(right)}: {why}")
+
+
+def _who(d: judge.Row) -> str:
+    return f"group {d['subject_group']}" if d["subject_group"] else f"{d['comm']}-{d['pid']}"
+
+
+CALLS = {"pick": "pick", "preempt": "preemption", "tick": "tick", "place": "placement", "charge": "charge",
+         "leave": "departure"}
+
+
+def _signed(verdict: str) -> str:
+    """Virtual times before 0, which are u64, as people read them."""
+    return re.sub(r"\d{19,}", lambda match: str(judge.ahead(int(match[0]), 0)), verdict)
+
+
+def _sentence(d: judge.Row, verdict: str, t: judge.Tunables) -> str:
+    """The wrong decision @d as a sentence."""
+    q = judge.Queue(d)
+    if d["kind"] == "pick" and q.rows and q.complete():
+        if not d["answer"]:
+            return f"you picked nobody, though {len(q.rows)} are queued"
+        if d["policy"] in ("eevdf", "bore"):
+            return _eevdf_pick(d, q, verdict)
+        if d["policy"] == "cfs":
+            return _cfs_pick(d, q, t)
+    what = f"{CALLS.get(d['kind'], d['kind'])} of {_who(d)}"
+    if d["kind"] == "preempt":
+        what = f"you let {_who(d)} {'preempt' if d['answer'] else 'wait'}"
+    elif d["kind"] == "tick":
+        what = f"you {'ended the turn of' if d['answer'] else 'let'} {_who(d)}{'' if d['answer'] else ' go on'}"
+    return f"{what}: {_signed(verdict)}"
+
+
+def _table(path: pathlib.Path, time: int, kind: str) -> list[str]:
+    """The candidates of the first decision of @kind at @time, as `fairground decisions --full` prints them."""
+    try:
+        for d in read_fair(path):
+            if isinstance(d, Decision) and d.time == time and d.kind == kind:
+                return full(d)[2:-1]
+    except DecisionError:
+        pass
+    return []
+
+
+def _rows(path: pathlib.Path, hz: int, findings: Findings) -> Iterator[judge.Row]:
+    """What run it is; then its decisions, as far as they are whole."""
+    try:
+        yield from judge.decisions(str(path), hz)
+    except (ValueError, KeyError, TypeError) as error:
+        findings.broken = str(error)
+
+
+def judge_fair(path: pathlib.Path, hz: int = 250) -> Findings:
+    """Judge every decision of fair policies in the file @path."""
+    findings = Findings()
+    rows = _rows(path, hz, findings)
+    head: judge.Row = next(rows, {})
+    if not isinstance(head.get("cpus"), int):
+        findings.broken = findings.broken or "it does not begin as a record of decisions does"
+        return findings
+    tunables = judge.Tunables(head["cpus"], head.get("hz", hz))
+    for number, d in enumerate(rows, 1):
+        verdict = judge.judge(d, tunables)
+        findings.last_ns = d["time"]
+        if verdict is None:
+            findings.unjudged += 1
+        elif not verdict:
+            findings.right += 1
+        else:
+            findings.wrong += 1
+            if not findings.first:
+                findings.first_ns = d["time"]
+                findings.first = f"decision {number} at {d['time'] / MS:.3f} ms: {_sentence(d, verdict, tunables)}"
+                findings.table = _table(path, d["time"], d["kind"])
+    return findings
+
+
+# --- the real-time classes ------------------------------------------------------------------------------------
+
+
+def _of_class(d: ClassDecision, verdict: str) -> str:
+    """The wrong decision @d of FIFO or RR as a sentence."""
+    if d.kind == "pick":
+        return f"you picked {d.subject} ({d.policy}): " + re.sub(r"^(\d+) is", r"task \1 is", verdict)
+    if d.kind == "tick":
+        return f"at a tick of {d.subject} ({d.policy}): {verdict}"
+    return f"{d.kind} of {d.subject} ({d.policy}): {verdict}"
+
+
+def judge_real_time(path: pathlib.Path, hz: int = 250) -> Findings:
+    """Judge every decision of the real-time classes in the file @path, by POSIX's rules."""
+    findings = Findings()
+    court = judge_class.Court(hz, 950_000, 1_000_000, 100)
+    try:
+        for number, d in enumerate(read_class(str(path)), 1):
+            verdict = court.judge(d)
+            findings.last_ns = d.time
+            if verdict is None:
+                findings.unjudged += 1
+            elif not verdict:
+                findings.right += 1
+            else:
+                findings.wrong += 1
+                if not findings.first:
+                    findings.first_ns = d.time
+                    findings.first = f"decision {number} at {d.time / MS:.3f} ms: {_of_class(d, verdict)}"
+                    findings.table = full(d)[2:-1]
+    except (DecisionError, ValueError, json.JSONDecodeError) as error:
+        findings.broken = str(error)
+    return findings
+
+
+JUDGES = {"fair": judge_fair, "class": judge_real_time}

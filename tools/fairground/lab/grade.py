@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A grade: what each test gave, what was taken off and why; as text, for Gradescope and for GitHub Classroom.
+
+The grade is made here, in the parent: of what a student's process prints, only that a named test passed or failed is
+believed, and that only of a scheduler that calls nothing but its host.
+"""
+
+import base64
+import json
+import os
+import pathlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import submission, tiers
+from .spec import TIERS, Lab
+from .tiers import Result
+from .workshop import Workshop
+
+WARNING_COST = CHANGE_COST = 5
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """Points taken off once, and why."""
+
+    name: str
+    points: float
+    message: str
+
+
+@dataclass
+class Grade:
+    """What a submission got in some or all tiers."""
+
+    lab: Lab
+    seed: int
+    chosen: list[str]
+    results: list[Result] = field(default_factory=list)
+    penalties: list[Penalty] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    refused: str = ""
+    seconds: float = 0
+
+    @property
+    def most(self) -> float:
+        return sum(self.lab.points(tier) for tier in self.chosen)
+
+    @property
+    def score(self) -> float:
+        return max(0.0, round(sum(r.points for r in self.results) - sum(p.points for p in self.penalties), 2))
+
+    def points(self, tier: str) -> float:
+        return round(sum(r.points for r in self.results if r.tier == tier), 2)
+
+    def sentences(self) -> list[str]:
+        """All that was said to the student."""
+        said = [self.refused] if self.refused else []
+        return said + [p.message for p in self.penalties] + [r.message for r in self.results if not r.passed]
+
+
+Progress = Callable[[Grade], None]
+
+
+def _build_and_run(grade: Grade, workshop: Workshop, code: dict[str, str], progress: Progress) -> None:
+    workshop.put(grade.lab, code)
+    stages = [[tier for tier in grade.chosen if tier != "kernel"], [tier for tier in grade.chosen if tier == "kernel"]]
+    for stage in filter(None, stages):
+        wanted = stage if "simulator" in stage else ["simulator", *stage]  # its objects show what the code calls
+        warnings, failed = tiers.build(grade.lab, workshop, wanted)
+        if failed:
+            grade.refused = f"it does not compile: {failed}"
+            return
+        calls = workshop.unexpected_calls()
+        if calls:
+            grade.refused = (f"your code calls {', '.join(name + '()' for name in calls[:3])}, and the scheduler may "
+                             "only call itself and what sched/host.h declares; nothing was run")
+            return
+        if warnings and not any(p.name == "warnings" for p in grade.penalties):
+            more = f" (and {len(warnings) - 1} more)" if len(warnings) > 1 else ""
+            grade.penalties.append(Penalty("warnings", WARNING_COST, f"the compiler warns: {warnings[0]}{more}"))
+        for tier in stage:
+            for result in tiers.RUN[tier](grade.lab, workshop, grade.seed):
+                grade.results.append(result)
+                progress(grade)
+
+
+def of_code(lab: Lab, code: dict[str, str], workshop: Workshop, seed: int, chosen: list[str],
+            progress: Progress = lambda _: None) -> Grade:
+    """The grade of @code, which is all that a submission counts by."""
+    grade = Grade(lab, seed, chosen)
+    start = time.monotonic()
+    try:
+        submission.check_code(code)
+        _build_and_run(grade, workshop, code, progress)
+    except submission.Refused as error:
+        grade.refused = str(error)
+    if grade.refused:
+        grade.results = []
+    grade.seconds = time.monotonic() - start
+    return grade
+
+
+def of_submission(lab: Lab, path: pathlib.Path, workshop: Workshop, seed: int, chosen: list[str],
+                  progress: Progress = lambda _: None) -> Grade:
+    """The grade of what is handed in at @path."""
+    try:
+        handed_in = submission.read(lab, path)
+    except submission.Refused as error:
+        return Grade(lab, seed, chosen, refused=str(error))
+    penalties = []
+    if handed_in.changed:
+        more = f" (and {len(handed_in.changed) - 1} more)" if len(handed_in.changed) > 1 else ""
+        penalties = [Penalty("other files", CHANGE_COST, f"you changed what is not yours to change; it was not used: "
+                             f"{handed_in.changed[0]}{more}")]
+
+    def with_both(grade: Grade) -> None:
+        grade.notes = list(handed_in.notes)
+        grade.penalties = penalties + [p for p in grade.penalties if p not in penalties]
+
+    def told(grade: Grade) -> None:
+        with_both(grade)
+        progress(grade)
+
+    grade = of_code(lab, handed_in.code, workshop, seed, chosen, told)
+    with_both(grade)
+    return grade
+
+
+# --- forms -----------------------------------------------------------------------------------------------------
+
+
+def _number(points: float) -> str:
+    return f"{points:g}"
+
+
+def text(grade: Grade, details: bool = True) -> str:
+    """The grade for a terminal."""
+    lines = [f"lab {grade.lab.number}, {grade.lab.title}; seed {grade.seed}", ""]
+    if grade.refused:
+        lines += [f"  not graded: {grade.refused}", ""]
+    for tier in TIERS if not grade.refused else ():
+        if tier not in grade.chosen:
+            continue
+        lines.append(f"  {tier:11} {_number(grade.points(tier)):>4} of {_number(grade.lab.points(tier))}")
+        for result in grade.results:
+            if result.tier == tier:
+                lines += _result_lines(result, details)
+    for penalty in grade.penalties:
+        lines.append(f"  {penalty.name:11} {_number(-penalty.points):>4}  {penalty.message}")
+    lines += [f"  note: {note}" for note in grade.notes]
+    return "\n".join([*lines, "", f"score {_number(grade.score)} of {_number(grade.most)}"])
+
+
+def _result_lines(result: Result, details: bool) -> list[str]:
+    mark = "ok  " if result.passed else "FAIL"
+    lines = [f"    {mark} {_number(result.points):>3}/{_number(result.most):<3} {result.name}"]
+    if not result.passed:
+        lines.append(f"         {result.message}")
+        if details:
+            lines += [f"           {line}" for line in result.detail.splitlines()]
+    return lines
+
+
+def gradescope(grade: Grade) -> dict[str, Any]:
+    """The content of Gradescope's results.json."""
+    tests: list[dict[str, Any]] = [
+        {"number": str(number), "name": f"{r.tier}: {r.name}", "score": r.points, "max_score": r.most,
+         "status": "passed" if r.passed else "failed", "output": r.message + (f"\n\n{r.detail}" if r.detail else ""),
+         "output_format": "text", "visibility": "visible"}
+        for number, r in enumerate(grade.results, 1)]
+    tests += [{"name": p.name, "score": -p.points, "status": "failed", "output": p.message, "visibility": "visible"}
+              for p in grade.penalties]
+    return {"score": grade.score, "execution_time": round(grade.seconds, 1), "output": text(grade, details=False),
+            "output_format": "text", "stdout_visibility": "hidden", "tests": tests,
+            "extra_data": {"lab": grade.lab.number, "seed": grade.seed, "refused": grade.refused}}
+
+
+def classroom(grade: Grade) -> str:
+    """The result of a step of GitHub Classroom's autograding: JSON, in base 64."""
+    tests = [{"name": f"{r.tier}: {r.name}", "status": "pass" if r.passed else "fail", "score": r.points,
+              "message": r.message, "line_no": 0, "filename": "", "test_code": "", "duration": 0}
+             for r in grade.results]
+    taken = sum(p.points for p in grade.penalties)
+    if taken or grade.refused:
+        tests.append({"name": "all", "status": "fail", "score": -taken, "line_no": 0, "filename": "", "test_code": "",
+                      "message": grade.refused or grade.penalties[0].message, "duration": 0})
+    whole = {"version": 1, "status": "pass" if grade.score == grade.most else "fail", "max_score": grade.most,
+             "tests": tests}
+    return base64.b64encode(json.dumps(whole).encode()).decode()
+
+
+def write_json(grade: Grade, path: pathlib.Path) -> None:
+    """Write results.json, so that a reader sees the old one or the new one and never half of one."""
+    new = path.with_name(path.name + ".new")
+    new.write_text(json.dumps(gradescope(grade), indent=1) + "\n", encoding="utf-8")
+    os.replace(new, path)

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A lab as its lab.toml describes it, and its wrong solutions as their patches do."""
+
+import pathlib
+import re
+import tomllib
+from dataclasses import dataclass
+from typing import Any
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+TIERS = ("unit", "simulator", "kernel")
+BAND = re.compile(r"(\w+) (\d+)(?:\.\.(\d+))?$")
+HEADER = re.compile(r"^(Mistake|Score|Says): (.+)$", re.MULTILINE)
+
+Bands = dict[str, tuple[int, int]]  # tier -> least and most points
+
+
+class LabError(Exception):
+    """A lab, a hand-out or a command is not as it should be. One sentence for the user."""
+
+
+@dataclass(frozen=True)
+class Hole:
+    """A function of the trunk that students write: the one below the comment `Lab NUMBER, NAME: ...`."""
+
+    name: str
+    file: str
+    stub: str  # what the hand-out has in its place
+
+
+@dataclass(frozen=True)
+class UnitTests:
+    """Tests of one cmocka program, each with its points."""
+
+    program: str
+    tests: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of the simulator or the kernel whose every decision is judged."""
+
+    title: str
+    points: float
+    words: str          # of schedsim; {seed} is the seed of the grading
+    settings: dict[str, str]  # of the kernel
+    judge: str          # "fair" or "class"
+    enough: int         # decisions that a run of this kind has at least
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A lab: what is cut out, and how it is graded."""
+
+    directory: pathlib.Path
+    number: int
+    title: str
+    holes: tuple[Hole, ...]
+    unit: tuple[UnitTests, ...]
+    simulator: tuple[Run, ...]
+    kernel: tuple[Run, ...]
+    floor: Bands
+    floor_says: str
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files of the source that have holes, each once."""
+        return tuple(dict.fromkeys(hole.file for hole in self.holes))
+
+    def points(self, tier: str) -> float:
+        if tier == "unit":
+            return sum(sum(tests.tests.values()) for tests in self.unit)
+        return sum(run.points for run in (self.simulator if tier == "simulator" else self.kernel))
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A wrong solution: a patch of the reference, the points it must get, and what must be said of it."""
+
+    name: str
+    patch: pathlib.Path
+    mistake: str
+    bands: Bands
+    says: str
+
+
+def _bands(text: str, where: str) -> Bands:
+    """The bands of `unit 10..20, simulator 0, kernel 0..20`."""
+    bands = {}
+    for part in text.split(","):
+        match = BAND.match(part.strip())
+        if not match or match[1] not in TIERS:
+            raise LabError(f"{where}: \"{part.strip()}\" is no score such as \"unit 10..20\"")
+        bands[match[1]] = int(match[2]), int(match[3] or match[2])
+    if set(bands) != set(TIERS):
+        raise LabError(f"{where}: a score has a part for each of {', '.join(TIERS)}")
+    return bands
+
+
+def _run(row: dict[str, Any]) -> Run:
+    return Run(row["title"], row["points"], row.get("run", ""),
+               {name: str(value) for name, value in row.get("settings", {}).items()},
+               row.get("judge", "fair"), row.get("enough", 20))
+
+
+def load(directory: pathlib.Path) -> Lab:
+    """The lab in @directory."""
+    path = directory / "lab.toml"
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        return Lab(
+            directory=directory,
+            number=int(directory.name[:2]),
+            title=data["title"],
+            holes=tuple(Hole(row["name"], row["file"], row["stub"]) for row in data["hole"]),
+            unit=tuple(UnitTests(row["program"], row["tests"]) for row in data["unit"]),
+            simulator=tuple(map(_run, data["simulator"])),
+            kernel=tuple(map(_run, data["kernel"])),
+            floor=_bands(data["handout"]["score"], str(path)),
+            floor_says=data["handout"]["says"],
+        )
+    except KeyError as error:
+        raise LabError(f"{path}: there is no {error.args[0]}") from error
+    except (OSError, ValueError) as error:
+        raise LabError(f"{path}: {error}") from error
+
+
+def wrong_solutions(lab: Lab) -> list[Wrong]:
+    """The wrong solutions of @lab, by name. A hand-out has none."""
+    found = []
+    for patch in sorted((lab.directory / "wrong").glob("*.patch")):
+        fields = dict(HEADER.findall(patch.read_text(encoding="utf-8")))
+        if set(fields) != {"Mistake", "Score", "Says"}:
+            raise LabError(f"{patch}: the header needs the lines Mistake:, Score: and Says:")
+        found.append(Wrong(patch.stem, patch, fields["Mistake"], _bands(fields["Score"], str(patch)), fields["Says"]))
+    return found
+
+
+def all_labs(root: pathlib.Path = ROOT) -> list[Lab]:
+    return [load(path.parent) for path in sorted(root.glob("labs/[0-9][0-9]-*/lab.toml"))]
+
+
+def find(number: str, root: pathlib.Path = ROOT) -> Lab:
+    """The lab with this number, as the user wrote it."""
+    labs = all_labs(root)
+    for lab in labs:
+        if number.isdecimal() and lab.number == int(number):
+            return lab
+    known = ", ".join(str(lab.number) for lab in labs) or "none"
+    raise LabError(f"no lab has the number {number or '(none given)'}; there are {known}")

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a student hands in: a tree, some files of it, or an archive of either.
+
+Only the regions are taken from it; everything else is the grader's own. What else was changed is found by comparing
+with the hand-out, said, and costs points once.
+"""
+
+import pathlib
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from . import handout, regions
+from .spec import ROOT, Lab
+
+FILE_LIMIT = 1 << 20          # of a file with regions
+ARCHIVE_LIMIT = 64 << 20      # of all that an archive unpacks to
+MEMBERS_LIMIT = 20_000
+ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2")
+FORBIDDEN = {"#include": "includes a file", "asm": "has assembly", "__asm__": "has assembly", "__asm": "has assembly",
+             "__attribute__": "has an attribute", "#pragma": "has a #pragma", "#line": "has a #line"}
+
+
+class Refused(Exception):
+    """Nothing of the submission can be graded. One sentence for the student."""
+
+
+@dataclass(frozen=True)
+class Submission:
+    """The code of a student, and what else they changed."""
+
+    code: dict[str, str]
+    changed: tuple[str, ...] = ()    # files outside of the regions, with what is wrong with each
+    notes: tuple[str, ...] = field(default=())
+
+
+class _Files:
+    """Files of a submission by their path, wherever the path begins."""
+
+    def names(self) -> Iterator[tuple[str, int]]:
+        """(path, size)"""
+        raise NotImplementedError
+
+    def read(self, name: str) -> bytes:
+        raise NotImplementedError
+
+
+class _Tree(_Files):
+    def __init__(self, root: pathlib.Path) -> None:
+        self._root = root
+
+    def names(self) -> Iterator[tuple[str, int]]:
+        skip = {"build", ".git"}
+        for path in sorted(self._root.rglob("*")):
+            relative = path.relative_to(self._root)
+            if not skip & set(relative.parts) and path.is_file() and not path.is_symlink():
+                yield str(relative), path.stat().st_size
+
+    def read(self, name: str) -> bytes:
+        return (self._root / name).read_bytes()
+
+
+class _Zip(_Files):
+    def __init__(self, path: pathlib.Path) -> None:
+        self._zip = zipfile.ZipFile(path)
+
+    def names(self) -> Iterator[tuple[str, int]]:
+        for info in self._zip.infolist():
+            if not info.is_dir():
+                yield info.filename, info.file_size
+
+    def read(self, name: str) -> bytes:
+        with self._zip.open(name) as f:
+            return f.read(FILE_LIMIT + 1)
+
+
+class _Tar(_Files):
+    def __init__(self, path: pathlib.Path) -> None:
+        self._tar = tarfile.open(path)
+
+    def names(self) -> Iterator[tuple[str, int]]:
+        for info in self._tar:
+            if info.isfile():
+                yield info.name.removeprefix("./"), info.size
+            elif not info.isdir():
+                raise Refused(f"the archive has something that is neither file nor directory: {info.name[:80]}")
+
+    def read(self, name: str) -> bytes:
+        try:
+            f = self._tar.extractfile(name)
+        except KeyError:
+            f = self._tar.extractfile(f"./{name}")
+        return f.read(FILE_LIMIT + 1) if f else b""
+
+
+def _open(path: pathlib.Path) -> _Files:
+    if path.is_dir():
+        return _Tree(path)
+    if not path.exists():
+        raise Refused(f"{path}: there is no such file or directory")
+    try:
+        if path.name.endswith(".zip"):
+            return _Zip(path)
+        if path.name.endswith(ARCHIVES):
+            return _Tar(path)
+    except (zipfile.BadZipFile, tarfile.TarError, EOFError, OSError) as error:
+        raise Refused(f"{path.name} is no archive that can be read ({error})") from error
+    raise Refused(f"{path.name} is neither a directory nor an archive ({', '.join(ARCHIVES)})")
+
+
+def _listed(files: _Files) -> dict[str, int]:
+    """{path: size} of a submission that is small enough."""
+    sizes: dict[str, int] = {}
+    total = 0
+    for name, size in files.names():
+        total += size
+        if total > ARCHIVE_LIMIT or len(sizes) >= MEMBERS_LIMIT:
+            raise Refused(f"it is too big: more than {ARCHIVE_LIMIT >> 20} MiB or {MEMBERS_LIMIT} files")
+        sizes[name] = size
+    if not sizes:
+        raise Refused("it is empty: no file is in it")
+    return sizes
+
+
+def _found(name: str, sizes: dict[str, int]) -> str | None:
+    """The path in the submission of file @name: the same, below another directory, or the file alone."""
+    ends = [path for path in sizes if path == name or path.endswith("/" + name)]
+    if not ends:
+        ends = [path for path in sizes if path.rpartition("/")[2] == name.rpartition("/")[2] and path.count("/") <= 1]
+    return min(ends, key=len) if ends else None
+
+
+def _text(files: _Files, path: str, size: int) -> str:
+    if size > FILE_LIMIT:
+        raise Refused(f"{path} has {size >> 20} MiB; it should have a few hundred lines")
+    try:
+        return files.read(path).decode("utf-8").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise Refused(f"{path} is not UTF-8 text (byte {error.start})") from error
+
+
+def _regions_of(lab: Lab, files: _Files, sizes: dict[str, int]) -> tuple[dict[str, str], dict[str, str]]:
+    """The files with regions: {their names in the trunk: text}, {name: path in the submission}"""
+    found, paths = {}, {}
+    for name in lab.files:
+        path = _found(name, sizes)
+        if path is None:
+            raise Refused(f"{name} is not in it; of this lab {' and '.join(lab.files)} are to be handed in")
+        found[name], paths[name] = _text(files, path, sizes[path]), path
+    return found, paths
+
+
+def _first_difference(text: str, right: str) -> int:
+    lines, wanted = text.splitlines(), right.splitlines()
+    pairs = zip(lines, wanted)
+    return next((number for number, (a, b) in enumerate(pairs, 1) if a != b), min(len(lines), len(wanted)) + 1)
+
+
+def _changes(lab: Lab, files: _Files, sizes: dict[str, int], found: dict[str, str], paths: dict[str, str],
+             known: dict[str, str]) -> Iterator[str]:
+    """What was changed besides the regions."""
+    right = regions.cut(handout.texts(lab), lab)
+    outside = regions.outside(right, lab)
+    for name, text in regions.outside(found, lab).items():
+        if text != outside[name]:
+            line = _first_difference(text, outside[name])
+            yield f"{name}: its line {line}, counted without the regions, is not that of the hand-out"
+    base = next((paths[name][:-len(name)] for name in lab.files if paths[name].endswith(name)), None)
+    if base is None:
+        return
+    for name, was in known.items():
+        if name in lab.files or name.startswith("labs/") or base + name not in sizes:
+            continue
+        if sizes[base + name] > FILE_LIMIT or handout.digest(files.read(base + name)) != was:
+            yield f"{name}: it is not that of the hand-out"
+
+
+def _known(lab: Lab) -> dict[str, str]:
+    """{file: digest} of what this tree hands out."""
+    made_of = handout.manifest(ROOT)
+    if made_of:
+        return dict(made_of["files"])
+    return {name: handout.digest((ROOT / name).read_bytes()) for name in handout.source_files()}
+
+
+def check_code(code: dict[str, str]) -> None:
+    """Refuse code that reaches for more than the scheduler may use. What it calls is checked when it is built."""
+    for name, text in code.items():
+        words = set("".join(c if c.isalnum() or c in "_#" else " " for c in text.replace("# ", "#")).split())
+        for word, what in FORBIDDEN.items():
+            if word in words:
+                raise Refused(f"{name} {what} ({word}); the scheduler is plain C that calls nothing but itself and "
+                              "sched/host.h")
+
+
+def read(lab: Lab, path: pathlib.Path) -> Submission:
+    """The submission at @path. Raises Refused."""
+    files = _open(path)
+    try:
+        sizes = _listed(files)
+        found, paths = _regions_of(lab, files, sizes)
+        try:
+            code = regions.read(found, lab)
+        except regions.RegionError as error:
+            raise Refused(str(error)) from error
+        check_code(code)
+        changed = tuple(_changes(lab, files, sizes, found, paths, _known(lab)))
+        crlf = tuple(f"{name} has CRLF at the ends of lines; it is read as if it had LF"
+                     for name in lab.files if sizes[paths[name]] <= FILE_LIMIT and b"\r\n" in files.read(paths[name]))
+    except (zipfile.BadZipFile, tarfile.TarError, EOFError, RuntimeError, NotImplementedError) as error:
+        raise Refused(f"{path.name} is an archive that breaks off or is locked ({error})") from error
+    return Submission(code, changed, crlf)

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A copy of the tree in which submissions are built one after another: what does not change is built once."""
+
+import contextlib
+import fcntl
+import filecmp
+import itertools
+import os
+import pathlib
+import queue
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import TextIO
+
+from . import box, handout, regions
+from .spec import ROOT, Lab, LabError, all_labs
+
+MESSAGE = re.compile(r"^(\S+?):(\d+):\d+: (error|warning|fatal error): (.*?)(?: \[-W\S+\])?$", re.MULTILINE)
+DECLARED = re.compile(r"^[\w ]+?\**\b(\w+)\(", re.MULTILINE)
+LINK = re.compile(r"undefined reference to `(\w+)'")
+BUILD_LIMITS = box.Limits(cpu_s=120, wall_s=600, writes_files=True)
+TARGETS = {"simulator": "sim", "kernel": "image"}
+KEPT = ("inc", "policies", "sim", "schedsim", ".commit", ".flags", "kernel", "user", "fairground.elf",
+        "initramfs.cpio", "vdso.so", "vdso.so.d", "vdso.so.debug")
+KEPT_UNIT = ("sched", "lib", "kernel")
+
+
+class BuildFailed(Exception):
+    """The submission does not compile. One sentence for the student."""
+
+
+def _lines(text: str) -> list[str]:
+    return [f"{file}:{line}: {what}" for file, line, _, what in MESSAGE.findall(text)]
+
+
+def _free_place(below: pathlib.Path) -> tuple[pathlib.Path, TextIO]:
+    """A directory that no other process works in, and the lock that says so while it is open."""
+    below.mkdir(parents=True, exist_ok=True)
+    for number in itertools.count():
+        lock = open(below / f"lock-{number}", "w", encoding="utf-8")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return below / f"tree-{number}", lock
+        except BlockingIOError:
+            lock.close()
+    raise AssertionError
+
+
+class Workshop:
+    """A tree below the build directory. One submission is in it at a time."""
+
+    def __init__(self, build: pathlib.Path, jobs: int) -> None:
+        self._build = build.resolve()
+        self.tree, self._lock = _free_place(self._build / "labs")
+        self.jobs = jobs
+        self._ready = False
+
+    # --- the tree ---------------------------------------------------------------------------------------
+
+    def _seed_objects(self) -> None:
+        """Take over what the build directory has, with its times."""
+        ours = self.tree / "build"
+        for name in KEPT:
+            source = self._build / name
+            if source.is_dir():
+                shutil.copytree(source, ours / name, symlinks=True, dirs_exist_ok=True)
+            elif source.exists():
+                ours.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(source, ours / name)
+        for name in KEPT_UNIT:
+            source = self._build / "unit" / name
+            if source.is_dir():
+                shutil.copytree(source, ours / "unit" / name, dirs_exist_ok=True)
+        for path in (self._build / "unit" / "tests" / "unit").glob("*.[od]"):
+            (ours / "unit/tests/unit").mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, ours / "unit/tests/unit" / path.name)
+
+    def prepare(self) -> None:
+        """Make the tree equal to the trunk. Files that do not differ keep their times."""
+        if self._ready:
+            return
+        fresh = not self.tree.exists()
+        wanted = handout.source_files()
+        for name in wanted:
+            copy = self.tree / name
+            if not copy.exists() or not filecmp.cmp(ROOT / name, copy, shallow=False):
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / name, copy) if fresh else shutil.copy(ROOT / name, copy)
+        if fresh:
+            self._seed_objects()
+        for top in ("sched", "lib", "sim", "kernel", "tests"):
+            for path in (self.tree / top).rglob("*"):
+                if path.is_file() and str(path.relative_to(self.tree)) not in set(wanted):
+                    path.unlink()
+        self._ready = True
+
+    def put(self, lab: Lab, code: dict[str, str]) -> None:
+        """Make the tree the trunk with @code in the regions of @lab, and nothing else."""
+        self.prepare()
+        texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in self._touched() | set(lab.files)}
+        texts.update(regions.put({name: texts[name] for name in lab.files}, lab, code))
+        for name, text in texts.items():
+            path = self.tree / name
+            if path.read_text(encoding="utf-8") != text:
+                path.write_text(text, encoding="utf-8")
+
+    def _touched(self) -> set[str]:
+        """The files in which any submission may have left something."""
+        return {name for lab in all_labs() for name in lab.files}
+
+    # --- building ---------------------------------------------------------------------------------------
+
+    def environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items()
+                if name not in ("B", "MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+        return {**kept, "FAIRGROUND_COMMIT": "lab", "PYTHONPATH": str(self.tree / "tools")}
+
+    def _make(self, targets: list[str], *words: str) -> box.Ended:
+        make = os.environ.get("MAKE", "make")
+        return box.run([make, "--no-print-directory", "-k", f"-j{self.jobs}", "B=build", *words, *targets], self.tree,
+                       BUILD_LIMITS, self.environment())
+
+    def _lenient(self) -> str:
+        """The makefile's warnings, none of which is an error."""
+        text = (self.tree / "Makefile").read_text(encoding="utf-8").replace("\\\n", " ")
+        found = re.search(r"^WARN := (.*)$", text, re.MULTILINE)
+        if not found:
+            raise LabError("the Makefile has no line WARN := ...")
+        return " ".join(word for word in found[1].split() if word != "-Werror")
+
+    def build(self, targets: list[str]) -> list[str]:
+        """Build @targets. Returns warnings as file:line: text. Raises BuildFailed."""
+        done = self._make(targets)
+        if not done.status:
+            return []
+        warnings = _lines(done.text)
+        again = self._make(targets, f"WARN={self._lenient()}")
+        if not again.status:
+            return list(dict.fromkeys(warnings)) or ["a warning that has no place"]
+        raise BuildFailed(_reason(again))
+
+    def unexpected_calls(self) -> list[str]:
+        """What the scheduler calls beside itself and its host: exit(), printf() and the like."""
+        allowed = set(COMPILER_CALLS)
+        for header in ("sched/host.h", "lib/string.h"):  # in the simulator, libc has what is in lib/string.c
+            allowed |= set(DECLARED.findall((ROOT / header).read_text(encoding="utf-8")))
+        objects = [*(self.tree / "build/sim/sched").rglob("*.o"), *(self.tree / "build/sim/lib").rglob("*.o")]
+        return sorted(_undefined(objects) - allowed)
+
+    def fairground(self, *words: str) -> list[str]:
+        """The words of a command of this tree's machine, run by the trunk's tools."""
+        return [sys.executable, "-m", "fairground", "--build", str(self.tree / "build"), *words]
+
+
+# memory functions and 128-bit division, which the compiler calls on its own
+COMPILER_CALLS = {"memcpy", "memset", "memmove", "memcmp", "_GLOBAL_OFFSET_TABLE_", "__divti3", "__udivti3", "__modti3",
+                  "__umodti3"}
+
+
+def _reason(ended: box.Ended) -> str:
+    """The first error of a compiler or linker."""
+    for file, line, severity, what in MESSAGE.findall(ended.text):
+        if severity != "warning":
+            return f"{file}:{line}: {what}"
+    missing = LINK.findall(ended.text)
+    if missing:
+        return f"there is no function {missing[0]}()"
+    if ended.timed_out:
+        return "the compiler did not end"
+    lines = [line for line in ended.text.splitlines() if "rror" in line] or ended.text.splitlines() or ["make failed"]
+    return lines[0][:300]
+
+
+def _undefined(objects: list[pathlib.Path]) -> set[str]:
+    """Names that @objects use and do not define."""
+    out = subprocess.run(["nm", *map(str, objects)], capture_output=True, text=True, check=True).stdout
+    used, defined = set(), set()
+    for words in map(str.split, out.splitlines()):
+        if len(words) == 2 and words[0] == "U":
+            used.add(words[1])
+        elif len(words) == 3:
+            defined.add(words[2])
+    return used - defined
+
+
+class Pool:
+    """Some workshops, lent to one thread each."""
+
+    def __init__(self, build: pathlib.Path, number: int, jobs: int) -> None:
+        self._free: queue.Queue[Workshop] = queue.Queue()
+        for _ in range(number):
+            self._free.put(Workshop(build, jobs))
+
+    @contextlib.contextmanager
+    def borrow(self) -> Iterator[Workshop]:
+        workshop = self._free.get()
+        try:
+            yield workshop
+        finally:
+            self._free.put(workshop)
