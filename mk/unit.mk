@@ -26,6 +26,7 @@ $(UNIT)/%.c.o: %.c $(INC)/.made | $(POLICIES_DEF)
 
 # Parts of the kernel that need only lib are tested here too.
 UNIT_ALSO_ring := kernel/trace/ring.c
+UNIT_ALSO_bandwidth := $(wildcard tests/oracle/*.c)
 UNIT_ALSO_fdl := tests/unit/fdl_lab.c
 UNIT_ALSO_fdl_shares := tests/unit/fdl_lab.c
 

@@ -40,8 +40,12 @@ void change_end(struct rq *rq, struct task *t, struct change c, unsigned flags)
 	/* A task that a throttled group hid was not counted before. */
 	if (rq->nr_running == 2)
 		sharedq_crowded(rq);
-	if (c.running)
-		t->class->set_next(rq, t);
+	if (!c.running)
+		return;
+	t->class->set_next(rq, t);
+	/* Meanwhile its group may have been throttled. */
+	if (!t->class->pickable(rq, t))
+		resched(rq);
 }
 
 void set_allowed(struct rq *rq, struct task *t, const struct cpumask *allowed)

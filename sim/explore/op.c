@@ -6,6 +6,7 @@
 
 #include "lib/errno.h"
 #include "sim/engine/plugin.h"
+#include "sim/explore/judge.h"
 #include "sim/explore/op.h"
 
 const char *const op_name[NR_OPS] = {
@@ -279,6 +280,7 @@ static void be_inside(struct sim_listener *listener, struct sim *sim)
 		w->nr_inner--;
 		listener->unlocked = NULL;
 		op.task = prefer_in_between(w, op.task);
+		judge_queues(sim->s);
 		perform(w, &op, cpu == outer_cpu ? world_online_cpu(w, cpu + 1) : cpu);
 		sim->this_cpu = outer_cpu;
 		await_inner(w, 1);
@@ -293,8 +295,10 @@ void world_do(struct world *w, const struct op *op, unsigned nr_inner)
 	await_inner(w, 0);
 	perform(w, op, world_online_cpu(w, op->cpu));
 	w->listener.unlocked = NULL;
-	for (; w->nr_inner; w->nr_inner--, w->inner++)
+	for (; w->nr_inner; w->nr_inner--, w->inner++) {
+		judge_queues(w->sim->s);
 		perform(w, w->inner, world_online_cpu(w, w->inner->cpu));
+	}
 	if (!op->late)
 		world_settle(w);
 	world_check(w);

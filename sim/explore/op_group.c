@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/errno.h"
+#include "sim/explore/judge.h"
 #include "sim/explore/op.h"
 
 /* --- operations on groups ------------------------------------------------- */
@@ -106,6 +107,7 @@ static void set_quota(struct world *w, struct group_subject *g, u32 arg)
 	g->params.quota_ns = quota_ns;
 	g->params.period_ns = period_ns;
 	g->params.burst_ns = burst_ns;
+	judge_limits(w->sim->s, g->tg, quota_ns, period_ns, burst_ns);
 }
 
 static void set_deadline(struct world *w, struct group_subject *g, u32 arg)

@@ -410,8 +410,7 @@ static void check_event(struct sim_listener *listener, struct sim *sim,
 {
 	struct world *w = container_of(listener, struct world, listener);
 
-	(void)sim;
-
+	judge_event(sim->s, event);
 	if (event->type == EVENT_ID_sched_switch) {
 		const struct event_sched_switch *ev = (const void *)event;
 
@@ -486,7 +485,8 @@ bool world_init(struct world *w, const struct shape *shape, unsigned nr_tasks, c
 	judge_attach(w->sim->s);
 	w->listener.event = check_event;
 	sim_listen(w->sim, &w->listener);
-	sched_trace_set(w->sim->s, BIT(EVENT_sched_switch) | BIT(EVENT_sched_migrate_task));
+	sched_trace_set(w->sim->s, BIT(EVENT_sched_switch) | BIT(EVENT_sched_migrate_task) |
+					   QUOTA_DECISION_EVENTS);
 	sched_tunable_write(w->sim->s, "sched_schedstats", "1", 1);
 	return true;
 }

@@ -8,6 +8,7 @@
  */
 #include "sim/explore/judge.h"
 #include "tests/oracle/oracle.h"
+#include "tests/oracle/quota.h"
 #include "tests/oracle/urgent.h"
 
 static const struct oracle *const oracles[] = { &cfs_oracle, &bore_cfs_oracle, &eevdf_oracle,
@@ -205,6 +206,7 @@ static void judge_charge(struct fair_queue *q, struct entity *e, u64 delta)
 	oracle->of->charge(q, e, delta);
 	end(&v);
 	JUDGE(!oracle->charge || oracle->charge(&v, e, delta), "charge");
+	quota_charge(q, delta);
 }
 
 static bool judge_leave(struct fair_queue *q, struct entity *e, unsigned flags)
@@ -296,18 +298,42 @@ void judge_dismiss(void)
 	dismissed = true;
 }
 
-void judge_attach(struct sched *s)
+void judge_event(struct sched *s, const struct sched_event *event)
+{
+	if (!dismissed)
+		quota_event(s, event);
+}
+
+void judge_limits(struct sched *s, const struct task_group *tg, u64 quota_ns, u64 period_ns,
+		  u64 burst_ns)
+{
+	if (!dismissed)
+		quota_limits(s, tg, quota_ns, period_ns, burst_ns);
+}
+
+void judge_queues(struct sched *s)
 {
 	struct fair_queue *q;
 
 	if (dismissed)
 		return;
+	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++)
+		for_each_fair_queue(q, cpu_rq(s, cpu))
+			attach_queue(q);
+}
+
+void judge_attach(struct sched *s)
+{
+	if (dismissed)
+		return;
+	/* No judge has seen this machine yet. */
+	if (s->class_copy[CLASS_rt].pick == s->class_own[CLASS_rt]->pick)
+		quota_open(s);
 	judge_urgent(s);
+	quota_compare(s);
 	if (!judges[0].oracle)
 		open_court();
 	innermost = NULL; /* a hook that failed did not return */
 	JUDGE(bore_is_tuned(s), "a runqueue has old tunables");
-	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++)
-		for_each_fair_queue(q, cpu_rq(s, cpu))
-			attach_queue(q);
+	judge_queues(s);
 }

@@ -100,6 +100,8 @@ void host_trace(const struct sched_event *event)
 	r->common = *event;
 	memcpy(r->bytes, event, event->size);
 	host->nr_trace++;
+	if (host->on_trace)
+		host->on_trace(host, event);
 }
 
 struct trace_run host_trace_reserve(u32 bytes)

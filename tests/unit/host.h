@@ -44,6 +44,8 @@ struct machine {
 	const char *bug;
 	/* called before the test fails, to print how to replay it */
 	void (*on_bug)(const char *what);
+	/* Called for each event. */
+	void (*on_trace)(struct machine *m, const struct sched_event *event);
 	/* Called once, when a CPU that looks for work to pull reads its clock without a lock. */
 	void (*on_search)(struct machine *m);
 	/*

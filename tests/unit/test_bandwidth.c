@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Bandwidth of task groups: quota, period, burst, throttling and slack. */
+/*
+ * Bandwidth of task groups: quota, period, burst, throttling and slack. The accountant of
+ * tests/oracle/ keeps books of every machine here.
+ */
 #include "sched/fair/core/pelt.h"
-#include "group.h"
 #include "lib/errno.h"
+#include "judged.h"
 #include "lib/prng.h"
 
 static struct task_group_stat stat_of(struct machine *m, struct task_group *tg)
@@ -16,22 +19,26 @@ static struct task_group_stat stat_of(struct machine *m, struct task_group *tg)
 static int limit(struct machine *m, struct task_group *tg, u64 quota_ms, u64 period_ms,
 		 u64 burst_ms)
 {
-	return task_group_set_bandwidth(m->s, tg, quota_ms * MS, period_ms * MS, burst_ms * MS,
-					true);
+	int status = task_group_set_bandwidth(m->s, tg, quota_ms * MS, period_ms * MS,
+					      burst_ms * MS, true);
+
+	if (!status)
+		judge_limits(m->s, tg, quota_ms * MS, period_ms * MS, burst_ms * MS);
+	return status;
 }
 
 /* One hog with 20 of 50 ms runs for 10 s: it is throttled in each of 200 periods, for 30 ms. */
 static void a_hog_gets_its_quota_of_each_period(void **state)
 {
-	struct machine *m = machine_new(1, 1000);
-	struct task_group *tg = new_group(m, NULL);
+	struct machine *m = judged_machine(1, 1000);
+	struct task_group *tg = judged_group(m, NULL);
 	struct task_group_stat stat;
 
 	(void)state;
 	spawn_in(m, tg, 0);
 	assert_int_equal(limit(m, tg, 20, 50, 0), 0);
 	settle(m);
-	run_ticks(m, 10000);
+	judged_ticks(m, 10000);
 	stat = stat_of(m, tg);
 	assert_in_range(stat.nr_periods, 199, 200);
 	assert_in_range(stat.nr_throttled, 198, 200);
@@ -46,8 +53,8 @@ static void a_hog_gets_its_quota_of_each_period(void **state)
  */
 static void the_quota_is_for_all_cpus_together(void **state)
 {
-	struct machine *m = machine_new(4, 1000);
-	struct task_group *tg = new_group(m, NULL);
+	struct machine *m = judged_machine(4, 1000);
+	struct task_group *tg = judged_group(m, NULL);
 	struct task_group_stat stat;
 
 	(void)state;
@@ -59,7 +66,7 @@ static void the_quota_is_for_all_cpus_together(void **state)
 	settle(m);
 	assert_int_equal(limit(m, tg, 20, 50, 0), 0);
 	settle(m);
-	run_ticks(m, 10000);
+	judged_ticks(m, 10000);
 	stat = stat_of(m, tg);
 	assert_in_range(stat.usage_ns, 3950 * MS, 4100 * MS);
 	assert_in_range(stat.throttled_ns, 35500 * MS, 36500 * MS);
@@ -70,20 +77,20 @@ static void the_quota_is_for_all_cpus_together(void **state)
 static void consume(struct machine *m, struct task *t, unsigned ms)
 {
 	if (!ms) {
-		run_ticks(m, 1000);
+		judged_ticks(m, 1000);
 		return;
 	}
 	wake(m, t, 0);
-	run_ticks(m, ms);
+	judged_ticks(m, ms);
 	block(m, 0, TASK_INTERRUPTIBLE);
-	run_ticks(m, 1000 - ms);
+	judged_ticks(m, 1000 - ms);
 }
 
 /* Quota 100, burst 100: saved time may be used later, and is counted when it is used. */
 static void what_is_saved_up_to_the_burst_may_be_used_later(void **state)
 {
-	struct machine *m = machine_new(1, 1000);
-	struct task_group *tg = new_group(m, NULL);
+	struct machine *m = judged_machine(1, 1000);
+	struct task_group *tg = judged_group(m, NULL);
 	struct task *t = spawn_in(m, tg, 0);
 	struct task_group_stat stat;
 
@@ -125,7 +132,7 @@ static struct task *sleeper_on(struct machine *m, struct task_group *tg, unsigne
 static void begin_period(struct machine *m, u64 period_ms)
 {
 	while (m->now % (period_ms * MS))
-		run_ticks(m, 1);
+		judged_ticks(m, 1);
 }
 
 static s64 local_ms(struct task_group *tg, unsigned cpu)
@@ -143,8 +150,8 @@ static u64 pool_ms(struct task_group *tg)
  */
 static void slices_come_from_the_pool_and_go_back(void **state)
 {
-	struct machine *m = machine_new(2, 1000);
-	struct task_group *tg = new_group(m, NULL);
+	struct machine *m = judged_machine(2, 1000);
+	struct task_group *tg = judged_group(m, NULL);
 	struct task *hog = sleeper_on(m, tg, 0), *brief = sleeper_on(m, tg, 1);
 
 	(void)state;
@@ -155,22 +162,22 @@ static void slices_come_from_the_pool_and_go_back(void **state)
 	assert_int_equal(pool_ms(tg), 2);
 	assert_int_equal(local_ms(tg, 0), 5);
 	assert_int_equal(local_ms(tg, 1), 5);
-	run_ticks(m, 1);
+	judged_ticks(m, 1);
 	block(m, 1, TASK_INTERRUPTIBLE);
 	assert_int_equal(pool_ms(tg), 5);
 	assert_int_equal(local_ms(tg, 0), 4);
 	assert_int_equal(local_ms(tg, 1), 1);
-	run_ticks(m, 4);
+	judged_ticks(m, 4);
 	assert_int_equal(pool_ms(tg), 0);
 	assert_int_equal(local_ms(tg, 0), 5);
-	run_ticks(m, 5);
+	judged_ticks(m, 5);
 	assert_ptr_not_equal(running(m, 0), hog);
 	assert_in_range(local_ms(tg, 0) + 1, 0, 1);
-	run_ticks(m, 39);
+	judged_ticks(m, 39);
 	assert_ptr_not_equal(running(m, 0), hog);
-	run_ticks(m, 1);
+	judged_ticks(m, 1);
 	assert_ptr_equal(running(m, 0), hog);
-	run_ticks(m, 1);
+	judged_ticks(m, 1);
 	assert_in_range(pool_ms(tg), 5, 7);
 	/*
 	 * The time that CPU 1 kept is still valid: it does not ask the pool for its next
@@ -185,24 +192,24 @@ static void slices_come_from_the_pool_and_go_back(void **state)
  */
 static void a_full_pool_takes_nothing_back(void **state)
 {
-	struct machine *m = machine_new(2, 1000);
-	struct task_group *tg = new_group(m, NULL);
+	struct machine *m = judged_machine(2, 1000);
+	struct task_group *tg = judged_group(m, NULL);
 	struct task *brief = sleeper_on(m, tg, 1);
 
 	(void)state;
 	begin_period(m, 50);
 	assert_int_equal(limit(m, tg, 12, 50, 3), 0);
-	run_ticks(m, 49);
+	judged_ticks(m, 49);
 	wake(m, brief, 1);
 	assert_int_equal(pool_ms(tg), 7);
-	run_ticks(m, 1);
+	judged_ticks(m, 1);
 	assert_int_equal(pool_ms(tg), 15);
 	block(m, 1, TASK_INTERRUPTIBLE);
 	assert_int_equal(pool_ms(tg), 15);
 	assert_int_equal(local_ms(tg, 1), 1);
 	/* If the pool has room, it takes the time back. */
 	wake(m, brief, 1);
-	run_ticks(m, 2);
+	judged_ticks(m, 2);
 	assert_int_equal(pool_ms(tg), 10);
 	block(m, 1, TASK_INTERRUPTIBLE);
 	assert_int_equal(pool_ms(tg), 13);
@@ -215,18 +222,18 @@ static void a_full_pool_takes_nothing_back(void **state)
 static void what_a_late_tick_overran_is_repaid(void **state)
 {
 	enum { PERIODS = 40 };
-	struct machine *m = machine_new(1, 250);
-	struct task_group *tg = new_group(m, NULL);
+	struct machine *m = judged_machine(1, 250);
+	struct task_group *tg = judged_group(m, NULL);
 	struct task *hog = sleeper_on(m, tg, 0);
 
 	(void)state;
 	begin_period(m, 100);
 	assert_int_equal(limit(m, tg, 5, 100, 0), 0);
 	wake(m, hog, 0);
-	run_ticks(m, 25);
+	judged_ticks(m, 25);
 	assert_int_equal(stat_of(m, tg).usage_ns, 8 * MS);
 	for (unsigned period = 2; period <= PERIODS; period++) {
-		run_ticks(m, 25);
+		judged_ticks(m, 25);
 		assert_true(stat_of(m, tg).usage_ns < (5 * period + 4) * MS);
 	}
 	assert_true(stat_of(m, tg).usage_ns >= 5 * PERIODS * MS);
@@ -240,8 +247,8 @@ static void what_a_late_tick_overran_is_repaid(void **state)
 static unsigned throttled_for(u64 period_ms)
 {
 	enum { OTHERS = 4 };
-	struct machine *m = machine_new(1 + OTHERS, 1000);
-	struct task_group *tg = new_group(m, NULL);
+	struct machine *m = judged_machine(1 + OTHERS, 1000);
+	struct task_group *tg = judged_group(m, NULL);
 	struct task *hog = sleeper_on(m, tg, 0), *others[OTHERS];
 	unsigned ms = 0;
 
@@ -250,15 +257,15 @@ static unsigned throttled_for(u64 period_ms)
 	begin_period(m, period_ms);
 	assert_int_equal(limit(m, tg, 30, period_ms, 0), 0);
 	wake(m, hog, 0);
-	run_ticks(m, 9);
+	judged_ticks(m, 9);
 	for (unsigned i = 0; i < OTHERS; i++)
 		wake(m, others[i], 1 + i);
-	run_ticks(m, 1);
+	judged_ticks(m, 1);
 	assert_ptr_not_equal(running(m, 0), hog);
 	for (unsigned i = 0; i < OTHERS; i++)
 		block(m, 1 + i, TASK_INTERRUPTIBLE);
 	while (running(m, 0) != hog) {
-		run_ticks(m, 1);
+		judged_ticks(m, 1);
 		ms++;
 	}
 	machine_free(m);
@@ -276,8 +283,8 @@ static void returned_slack_is_given_out_unless_a_refill_is_near(void **state)
 /* After throttling a hidden task has the weight it had before, even below two limits. */
 static void averages_stand_still_while_throttled(void **state)
 {
-	struct machine *m = machine_new(1, 1000);
-	struct task_group *outer = new_group(m, NULL), *inner = new_group(m, outer);
+	struct machine *m = judged_machine(1, 1000);
+	struct task_group *outer = judged_group(m, NULL), *inner = judged_group(m, outer);
 	struct fair_queue *q = group_queue(m->s, inner, 0);
 	struct task *t = sleeper_on(m, inner, 0);
 	struct task_group_stat stat;
@@ -285,21 +292,21 @@ static void averages_stand_still_while_throttled(void **state)
 
 	(void)state;
 	wake(m, t, 0);
-	run_ticks(m, 345);
+	judged_ticks(m, 345);
 	begin_period(m, 1000);
 	assert_int_equal(limit(m, outer, 100, 1000, 0), 0);
 	assert_int_equal(limit(m, inner, 50, 1000, 0), 0);
 	settle(m);
 	/* From 50 ms on only the inner limit holds; after that only the outer one. */
 	for (unsigned round = 0; round < 2; round++) {
-		run_ticks(m, 110);
+		judged_ticks(m, 110);
 		assert_ptr_not_equal(running(m, 0), t);
 		pelt_update_queue(q);
 		before = q->avg;
 		of_task = t->fair.avg;
 		assert_in_range(before.util_avg, 1015, 1024);
 		assert_in_range(before.load_avg, 1015, 1024);
-		run_ticks(m, 880);
+		judged_ticks(m, 880);
 		task_group_stat(m->s, inner, &stat); /* for the runqueue's clock */
 		assert_int_equal(m->s->rq[0].clock, m->now);
 		pelt_update_queue(q);
@@ -313,7 +320,7 @@ static void averages_stand_still_while_throttled(void **state)
 			0);
 		settle(m);
 	}
-	run_ticks(m, 50);
+	judged_ticks(m, 50);
 	assert_ptr_equal(running(m, 0), t);
 	assert_in_range(q->avg.util_avg, 1015, 1024);
 	machine_free(m);
@@ -321,8 +328,8 @@ static void averages_stand_still_while_throttled(void **state)
 
 static void every_bad_limit_is_refused(void **state)
 {
-	struct machine *m = machine_new(1, 1000);
-	struct task_group *parent = new_group(m, NULL), *child = new_group(m, parent);
+	struct machine *m = judged_machine(1, 1000);
+	struct task_group *parent = judged_group(m, NULL), *child = judged_group(m, parent);
 	struct task_group_params p;
 	const u64 none = SCHED_QUOTA_NONE;
 
@@ -358,9 +365,9 @@ static void every_bad_limit_is_refused(void **state)
 /* The parent's limit holds for everything below, and a throttled parent hides its children. */
 static void a_limit_holds_for_all_below(void **state)
 {
-	struct machine *m = machine_new(1, 1000);
-	struct task_group *parent = new_group(m, NULL);
-	struct task_group *a = new_group(m, parent), *b = new_group(m, parent);
+	struct machine *m = judged_machine(1, 1000);
+	struct task_group *parent = judged_group(m, NULL);
+	struct task_group *a = judged_group(m, parent), *b = judged_group(m, parent);
 	struct task *outside;
 
 	(void)state;
@@ -370,7 +377,7 @@ static void a_limit_holds_for_all_below(void **state)
 	assert_int_equal(limit(m, parent, 20, 100, 0), 0);
 	assert_int_equal(limit(m, a, 5, 100, 0), 0);
 	settle(m);
-	run_ticks(m, 10000);
+	judged_ticks(m, 10000);
 	assert_in_range(stat_of(m, parent).usage_ns, 1980 * MS, 2040 * MS);
 	assert_in_range(stat_of(m, a).usage_ns, 490 * MS, 530 * MS);
 	assert_in_range(sched_task_runtime(m->s, outside), 7940 * MS, 8030 * MS);
@@ -379,21 +386,21 @@ static void a_limit_holds_for_all_below(void **state)
 
 static void a_removed_limit_frees_at_once(void **state)
 {
-	struct machine *m = machine_new(1, 1000);
-	struct task_group *tg = new_group(m, NULL);
+	struct machine *m = judged_machine(1, 1000);
+	struct task_group *tg = judged_group(m, NULL);
 	struct task *t = spawn_in(m, tg, 0);
 	u64 before;
 
 	(void)state;
 	assert_int_equal(limit(m, tg, 5, 1000, 0), 0);
 	settle(m);
-	run_ticks(m, 100);
+	judged_ticks(m, 100);
 	assert_ptr_not_equal(running(m, 0), t);
 	before = sched_task_runtime(m->s, t);
 	assert_int_equal(task_group_set_bandwidth(m->s, tg, SCHED_QUOTA_NONE, 1000 * MS, 0, true),
 			 0);
 	settle(m);
-	run_ticks(m, 100);
+	judged_ticks(m, 100);
 	assert_int_equal(sched_task_runtime(m->s, t), before + 100 * MS);
 	machine_free(m);
 }
@@ -401,8 +408,8 @@ static void a_removed_limit_frees_at_once(void **state)
 /* Tasks may leave a throttled group, change, end and join: nothing counts hidden tasks. */
 static void tasks_come_and_go_while_it_is_throttled(void **state)
 {
-	struct machine *m = machine_new(2, 1000);
-	struct task_group *tg = new_group(m, NULL), *below = new_group(m, tg);
+	struct machine *m = judged_machine(2, 1000);
+	struct task_group *tg = judged_group(m, NULL), *below = judged_group(m, tg);
 	struct task *t[4];
 	struct sched_attr_req nice = { .nice = 5 };
 	struct cpumask one = cpumask_of(1);
@@ -412,7 +419,7 @@ static void tasks_come_and_go_while_it_is_throttled(void **state)
 		t[i] = spawn_in(m, i % 2 ? tg : below, 0);
 	assert_int_equal(limit(m, tg, 5, 1000, 0), 0);
 	settle(m);
-	run_ticks(m, 50);
+	judged_ticks(m, 50);
 	assert_int_equal(m->s->rq[0].nr_running + m->s->rq[1].nr_running, 0);
 	assert_int_equal(sched_set_attr(m->s, t[0], &nice), 0);
 	sched_check(m->s);
@@ -424,9 +431,9 @@ static void tasks_come_and_go_while_it_is_throttled(void **state)
 	assert_int_equal(m->s->rq[0].nr_running + m->s->rq[1].nr_running, 1);
 	task_group_move(m->s, t[2], below);
 	settle(m);
-	run_ticks(m, 20);
+	judged_ticks(m, 20);
 	assert_int_equal(m->s->rq[0].nr_running + m->s->rq[1].nr_running, 0);
-	run_ticks(m, 1000);
+	judged_ticks(m, 1000);
 	machine_free(m);
 }
 
@@ -435,25 +442,25 @@ static void tasks_come_and_go_while_it_is_throttled(void **state)
  */
 static void an_idle_pool_needs_no_timer(void **state)
 {
-	struct machine *m = machine_new(1, 1000);
-	struct task_group *tg = new_group(m, NULL);
+	struct machine *m = judged_machine(1, 1000);
+	struct task_group *tg = judged_group(m, NULL);
 	struct task *t = spawn_in(m, tg, 0);
 
 	(void)state;
 	assert_int_equal(limit(m, tg, 20, 50, 0), 0);
 	settle(m);
-	run_ticks(m, 10);
+	judged_ticks(m, 10);
 	assert_non_null(tg->bandwidth.period.rq);
 	block(m, 0, TASK_INTERRUPTIBLE);
 	begin_period(m, 50);
 	assert_non_null(tg->bandwidth.period.rq);
-	run_ticks(m, 49);
+	judged_ticks(m, 49);
 	assert_non_null(tg->bandwidth.period.rq);
-	run_ticks(m, 1);
+	judged_ticks(m, 1);
 	assert_null(tg->bandwidth.period.rq);
 	assert_int_equal(m->timer[0], 0);
 	wake(m, t, 0);
-	run_ticks(m, 10);
+	judged_ticks(m, 10);
 	assert_non_null(tg->bandwidth.period.rq);
 	block(m, 0, TASK_INTERRUPTIBLE);
 	task_group_move(m->s, t, NULL);
@@ -469,8 +476,8 @@ static void an_idle_pool_needs_no_timer(void **state)
 static void no_window_exceeds_quota_and_burst(void **state)
 {
 	enum { CPUS = 4, TASKS = 6, PERIODS = 80 };
-	struct machine *m = machine_new(CPUS, 1000);
-	struct task_group *tg = new_group(m, NULL);
+	struct machine *m = judged_machine(CPUS, 1000);
+	struct task_group *tg = judged_group(m, NULL);
 	struct task *t[TASKS];
 	struct prng rng;
 	u64 usage[PERIODS];
@@ -492,13 +499,35 @@ static void no_window_exceeds_quota_and_burst(void **state)
 			wake(m, t[prng_below(&rng, TASKS)], cpu);
 		if (i % 50 == 0)
 			usage[i / 50] = stat_of(m, tg).usage_ns;
-		run_ticks(m, 1);
+		judged_ticks(m, 1);
 		assert_true(tg->bandwidth.runtime_ns <= 50 * MS);
 	}
 	for (unsigned from = 0; from < PERIODS; from++)
 		for (unsigned to = from + 1; to < PERIODS; to++)
 			assert_true(usage[to] - usage[from] <=
 				    (to - from) * 30 * MS + 20 * MS + CPUS * 2 * MS);
+	machine_free(m);
+}
+
+/* A quota that is set again while a member runs loses nothing. */
+static void a_new_quota_is_there_at_once_and_whole(void **state)
+{
+	struct machine *m = judged_machine(1, 1000);
+	struct task_group *tg = judged_group(m, NULL);
+	u64 before;
+
+	(void)state;
+	spawn_in(m, tg, 0);
+	settle(m);
+	judged_ticks(m, 3);
+	before = stat_of(m, tg).usage_ns;
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(limit(m, tg, 5, 1000, 0), 0);
+		m->now += MS / 2;
+	}
+	settle(m);
+	judged_ticks(m, 100);
+	assert_in_range(stat_of(m, tg).usage_ns - before, 5 * MS, 7 * MS);
 	machine_free(m);
 }
 
@@ -510,8 +539,8 @@ static void the_quota_holds_while_a_cpu_comes_and_goes(void **state)
 {
 	enum { PERIODS = 60, QUOTA_MS = 30 };
 	bool pinned = *state != NULL;
-	struct machine *m = machine_new(2, 250);
-	struct task_group *tg = new_group(m, NULL);
+	struct machine *m = judged_machine(2, 250);
+	struct task_group *tg = judged_group(m, NULL);
 	struct task *t[2] = { spawn_in(m, tg, 0), spawn_in(m, tg, 0) };
 	struct cpumask second = cpumask_of(1);
 	struct prng rng;
@@ -521,7 +550,7 @@ static void the_quota_holds_while_a_cpu_comes_and_goes(void **state)
 	assert_int_equal(limit(m, tg, QUOTA_MS, 100, 0), 0);
 	settle(m);
 	begin_period(m, 100);
-	run_ticks(m, 25);
+	judged_ticks(m, 25);
 	before = stat_of(m, tg).usage_ns;
 	for (unsigned i = 0; i < PERIODS * 3; i++) {
 		unsigned away = 1 + prng_below(&rng, 7);
@@ -529,13 +558,13 @@ static void the_quota_holds_while_a_cpu_comes_and_goes(void **state)
 		if (pinned)
 			assert_int_equal(sched_set_affinity(m->s, t[1], &second), 0);
 		settle(m);
-		run_ticks(m, 8 - away);
+		judged_ticks(m, 8 - away);
 		assert_int_equal(sched_cpu_offline(m->s, 1), 0);
 		settle(m);
-		run_ticks(m, away);
+		judged_ticks(m, away);
 		sched_cpu_online(m->s, 1, &m->idle[1]);
 		settle(m);
-		run_ticks(m, i % 3 == 2);
+		judged_ticks(m, i % 3 == 2);
 	}
 	assert_in_range(stat_of(m, tg).usage_ns - before, (PERIODS * QUOTA_MS - 10) * MS,
 			(PERIODS * QUOTA_MS + 10) * MS);
@@ -558,6 +587,7 @@ int main(void)
 		cmocka_unit_test(a_removed_limit_frees_at_once),
 		cmocka_unit_test(tasks_come_and_go_while_it_is_throttled),
 		cmocka_unit_test(an_idle_pool_needs_no_timer),
+		cmocka_unit_test(a_new_quota_is_there_at_once_and_whole),
 		cmocka_unit_test(no_window_exceeds_quota_and_burst),
 		cmocka_unit_test(the_quota_holds_while_a_cpu_comes_and_goes),
 		{ "the_quota_holds_while_a_pinned_task's_cpu_comes_and_goes",

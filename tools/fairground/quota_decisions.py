@@ -120,9 +120,9 @@ def answer(d: QuotaDecision) -> str:
         limit = "no limit" if d.quota == NO_QUOTA else f"{_ms(d.quota)} of {_ms(d.period)}"
         return {"refill": f"{_ms(d.before)} to {_ms(d.kept)}", "limit": limit}.get(d.kind, f"has {_ms(d.before)}")
     assert isinstance(d, QueueDecision)
-    if d.kind in ("fetch", "pay", "give_back", "settle"):
+    if d.kind in ("fetch", "pay", "give_back", "settle", "restart"):
         return f"{_ms(d.got)} of {_ms(d.asked)}"
-    return f"after {_ms(d.got)}" if d.kind == "unthrottle" else d.kind + ("d" if d.kind == "throttle" else "s")
+    return f"after {_ms(d.got)}" if d.kind == "unthrottle" else "throttled"
 
 
 def sentence(rule: str) -> str:

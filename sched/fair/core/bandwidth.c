@@ -8,7 +8,8 @@
  *	remaining  of each of its queues: runtime fetched from the pool a slice (5 ms)
  *	           at a time and used up by running; may go below 0 by up to a tick
  *	throttle   a queue that finds the pool empty leaves the queues above, with all
- *	           below it, until a refill covers its debt and 1 ns more
+ *	           below it, until a refill covers its debt and 1 ns more. The debt is
+ *	           apart: `remaining` is what the queue will have when that is paid
  *	slack      a queue that empties returns all but 1 ms, as far as the pool is not
  *	           full; when that suffices for a throttled one, a timer distributes it
  *	           5 ms later
@@ -103,11 +104,6 @@ static u64 next_period(const struct bandwidth *pool, u64 now)
 
 /* --- using up runtime ------------------------------------------------------ */
 
-static enum quota_rule rule_of_payment(u64 asked, u64 got)
-{
-	return got == asked ? GRANT_covered : got ? GRANT_rest_of_pool : GRANT_pool_empty;
-}
-
 /* Fetch from the pool, locked, what @q lacks to @target. Returns whether it has runtime now. */
 static bool fetch_locked(struct bandwidth *pool, struct fair_queue *q, s64 target)
 {
@@ -146,25 +142,32 @@ void bandwidth_charge(struct fair_queue *q, u64 delta)
 		resched(q->rq);
 }
 
+/* The pool, locked, takes back @amount as far as it is not full. Returns how much that is. */
+static u64 take_back(struct bandwidth *pool, u64 amount)
+{
+	u64 taken = min(amount, most_ns(pool) - pool->runtime_ns);
+
+	pool->runtime_ns += taken;
+	return taken;
+}
+
 void bandwidth_return(struct fair_queue *q)
 {
 	struct bandwidth *pool = pool_of(q);
 	s64 spare = q->remaining - (s64)KEEP_NS;
-	u64 before;
+	u64 taken;
 
 	if (spare <= 0)
 		return;
 	q->remaining -= spare;
 	host_lock(&pool->lock);
-	before = pool->runtime_ns;
-	pool->runtime_ns = min(before + (u64)spare, most_ns(pool));
+	taken = take_back(pool, (u64)spare);
 	if (!list_empty(&pool->throttled) && pool->runtime_ns > slice_ns(q->rq) &&
 	    !pool->slack.rq &&
 	    time_before(q->rq->clock + SLACK_DELAY_NS + SLACK_MARGIN_NS, pool->period.at))
 		start_timer(q->rq, &pool->slack, q->rq->clock + SLACK_DELAY_NS);
-	trace_quota(q, QUOTA_give_back,
-		    pool->runtime_ns == before + (u64)spare ? GRANT_emptied : GRANT_pool_full,
-		    (u64)spare, pool->runtime_ns - before);
+	trace_quota(q, QUOTA_give_back, taken == (u64)spare ? GRANT_emptied : GRANT_pool_full,
+		    (u64)spare, taken);
 	host_unlock(&pool->lock);
 }
 
@@ -192,6 +195,7 @@ static void throttle(struct fair_queue *q)
 	fetched = fetch_locked(pool, q, 1);
 	if (!fetched) {
 		q->debt = (u64)(1 - q->remaining);
+		q->remaining = 1;
 		list_add_tail(&pool->throttled, &q->debtor_link);
 		trace_quota(q, QUOTA_throttle, GRANT_pool_empty, 0, 0);
 	}
@@ -221,10 +225,11 @@ void bandwidth_check_running(struct rq *rq)
 	}
 }
 
-void bandwidth_check_entered(struct fair_queue *q)
+void bandwidth_check_waiting(struct fair_queue *q)
 {
+	/* Above a throttled queue there may be empty ones. */
 	for (; q->owner; q = q->owner->queue)
-		if (q->limited && !q->throttled && !q->curr && q->remaining <= 0 &&
+		if (q->limited && !q->throttled && !q->curr && q->nr_running && q->remaining <= 0 &&
 		    !fetch(q, (s64)slice_ns(q->rq)))
 			throttle(q);
 }
@@ -248,21 +253,19 @@ static void unthrottle(struct fair_queue *q, enum quota_rule rule)
 	fair_charge(rq);
 	if (fair_climb_in(q->owner, n, ENQUEUE_WAKEUP | ENQUEUE_UNTHROTTLE))
 		count_running(rq, (int)n.nr);
+	bandwidth_check_waiting(q->owner->queue);
 	sharedq_crowded(rq);
 }
 
-/* Take what was granted to @q; true: that is all it needs. */
-static bool take_grant(struct fair_queue *q)
+static bool is_paid_for(struct fair_queue *q)
 {
 	struct bandwidth *pool = pool_of(q);
-	bool released;
+	bool paid;
 
 	host_lock(&pool->lock);
-	released = !q->debt;
+	paid = !q->debt;
 	host_unlock(&pool->lock);
-	if (released)
-		q->remaining = 1;
-	return released;
+	return paid;
 }
 
 void bandwidth_unthrottle(struct rq *rq)
@@ -270,15 +273,16 @@ void bandwidth_unthrottle(struct rq *rq)
 	struct fair_queue *q, *next;
 
 	list_for_each_safe(q, next, &rq->bandwidth.throttled, throttled_link)
-		if (take_grant(q))
+		if (is_paid_for(q))
 			unthrottle(q, GRANT_paid);
 }
 
-/* pool.lock held. */
-static void forget_debt(struct fair_queue *q)
+/* The debt of @q is no longer apart from its runtime. pool.lock held. */
+static void merge_debt(struct fair_queue *q)
 {
 	if (q->debt)
 		list_del(&q->debtor_link);
+	q->remaining -= (s64)q->debt;
 	q->debt = 0;
 }
 
@@ -294,10 +298,11 @@ static void distribute(struct bandwidth *pool)
 
 		pool->runtime_ns -= paid;
 		q->debt -= paid;
+		if (!q->debt)
+			list_del(&q->debtor_link);
 		trace_quota(q, QUOTA_pay, rule_of_payment(debt, paid), debt, paid);
 		if (q->debt)
 			return;
-		list_del(&q->debtor_link);
 		WRITE_ONCE(q->rq->notice, true);
 		host_kick(q->rq->cpu, true);
 	}
@@ -430,23 +435,29 @@ static bool valid(u64 quota_ns, u64 period_ns, u64 burst_ns)
 	       burst_ns + quota_ns <= QUOTA_MAX_NS;
 }
 
-/* The new limits hold for @q from now on, with nothing owed. */
+/*
+ * The new limits hold for @q from now on, with nothing owed. What it has goes back, because some of
+ * it may be fetched from the new quota already.
+ */
 static void restart(struct fair_queue *q)
 {
 	struct bandwidth *pool = pool_of(q);
 	struct rq *rq = q->rq;
+	u64 had, taken;
 
 	rq_lock(rq);
 	fair_charge(rq);
 	host_lock(&pool->lock);
+	merge_debt(q);
+	had = q->limited ? (u64)max(q->remaining, 0ll) : 0;
 	q->limited = pool->quota_ns != SCHED_QUOTA_NONE && rq->online;
+	taken = q->limited ? take_back(pool, had) : 0;
 	q->remaining = 0;
-	forget_debt(q);
 	if (pool->period.rq == rq) {
 		pool->period.at = next_period(pool, rq->clock);
 		find_next_timer(rq);
 	}
-	trace_quota(q, QUOTA_restart, GRANT_limits_change, 0, 0);
+	trace_quota(q, QUOTA_restart, GRANT_limits_change, had, taken);
 	host_unlock(&pool->lock);
 	if (q->throttled)
 		unthrottle(q, GRANT_limits_change);
@@ -496,13 +507,9 @@ static void settle_with_pool(struct fair_queue *q)
 	u64 had, taken;
 
 	host_lock(&pool->lock);
-	if (q->throttled) { /* the debt is what is missing to 1 ns */
-		q->remaining = 1 - (s64)q->debt;
-		forget_debt(q);
-	}
-	had = q->remaining > 0 ? (u64)q->remaining : 0;
-	taken = min(had, most_ns(pool) - pool->runtime_ns);
-	pool->runtime_ns += taken;
+	merge_debt(q);
+	had = (u64)max(q->remaining, 0ll);
+	taken = take_back(pool, had);
 	pool->owed_ns += had ? 0 : (u64)-q->remaining;
 	pay_owed(pool);
 	q->remaining = 1;
@@ -562,7 +569,7 @@ void bandwidth_exit(struct fair_queue *q)
 	struct bandwidth *pool = pool_of(q);
 
 	host_lock(&pool->lock);
-	forget_debt(q);
+	merge_debt(q);
 	if (pool->period.rq == q->rq)
 		stop_timer(&pool->period);
 	if (pool->slack.rq == q->rq)

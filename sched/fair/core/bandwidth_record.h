@@ -12,6 +12,12 @@ void emit_quota(struct fair_queue *q, enum quota_act act, enum quota_rule rule, 
 void emit_pool(const struct bandwidth *pool, const struct rq *rq, enum quota_act act,
 	       enum quota_rule rule, u64 before, u64 periods);
 
+/* Why @got ns were paid of those that were @asked for. */
+static inline enum quota_rule rule_of_payment(u64 asked, u64 got)
+{
+	return got == asked ? GRANT_covered : got ? GRANT_rest_of_pool : GRANT_pool_empty;
+}
+
 /* @q asked for @asked ns, or returns them, and @got ns went over. Lock: the pool's. */
 static inline void trace_quota(struct fair_queue *q, enum quota_act act, enum quota_rule rule,
 			       u64 asked, u64 got)

@@ -111,7 +111,7 @@ __attribute__((flatten)) void fair_enqueue(struct rq *rq, struct task *t, unsign
 	list_add_head(&rq->fair_tasks, &t->link);
 	rq->fair.avg.util_est_enqueued += task_util_est(&t->fair);
 	if (unlikely(q->owner))
-		bandwidth_check_entered(q);
+		bandwidth_check_waiting(q);
 	sharedq_enqueued(rq, t, flags);
 }
 
@@ -217,12 +217,30 @@ static inline void task_starts(struct rq *rq, struct task *t)
 		fair_start_turn(rq, t);
 }
 
+static inline void stop_level(struct entity *e)
+{
+	pelt_update_queue(e->queue);
+	queue_stop(e->queue, e);
+}
+
+/* The groups that stand above @q stop running. A queue without runtime must not come back so. */
+static __noinline void stop_groups(struct fair_queue *q)
+{
+	bool limited = false;
+
+	for (struct fair_queue *above = q; above->owner; above = above->owner->queue) {
+		limited |= above->limited;
+		stop_level(above->owner);
+	}
+	if (unlikely(limited))
+		bandwidth_check_waiting(q);
+}
+
 void fair_put_prev(struct rq *rq, struct task *t)
 {
-	for (struct entity *e = &t->fair; e; e = parent_of(e)) {
-		pelt_update_queue(e->queue);
-		queue_stop(e->queue, e);
-	}
+	stop_level(&t->fair);
+	if (unlikely(t->fair.queue->owner))
+		stop_groups(t->fair.queue);
 	if (rq->hrtick_at)
 		set_hrtick(rq, 0);
 }

@@ -90,9 +90,12 @@ void bandwidth_check(struct fair_queue *q);
 void bandwidth_charge(struct fair_queue *q, u64 delta);
 /* @q emptied: what it does not need goes back. */
 void bandwidth_return(struct fair_queue *q);
-/* Throttle what has nothing left of the queues that run; of those from @q up, just entered. */
+/*
+ * Throttle what has nothing left and gets nothing: of the queues that run; of those from @q up that
+ * wait, because they were entered or stopped running.
+ */
 void bandwidth_check_running(struct rq *rq);
-void bandwidth_check_entered(struct fair_queue *q);
+void bandwidth_check_waiting(struct fair_queue *q);
 /* Queues of @rq were paid for: they go on. */
 void bandwidth_unthrottle(struct rq *rq);
 /* Serve what is due of rq->bandwidth.timers. */
