@@ -139,6 +139,19 @@ def test_the_walk_of_the_readme_stops_in_the_users_program(tmp_path):
     assert re.match(r"hog/8: it (runs|is runnable) on cpu 0", printed["why"])
 
 
+@pytest.mark.parametrize("sched", ["cfs", "eevdf"])
+def test_why_says_the_recorded_rule(tmp_path, sched):
+    """While decisions are recorded, the last pick is told in the words of its record: who, by which rule, of whom."""
+    script = README_SCRIPT.format(where="fair_tick if rq->nr_running > 3")
+    printed = run_script(tmp_path, script, "hog -n 4 -t 1s", ICOUNT="1", SCHED=sched,
+                         APPEND="trace_event=decision:*")
+    why = printed["why"]
+    assert re.match(r"hog/8: it (runs,|is runnable) on cpu 0", why)
+    assert re.search(r"recorded at [\d.]+ ms: picked: hog-\d+, because [a-z ,]+\.", why), why
+    assert len(re.findall(r"^ +[> ] +hog-\d+ +1024 ", why, re.M)) >= 3, why
+    assert ("eligible" in why) == (sched == "eevdf")
+
+
 def test_rq_is_the_kernels_dump(session):
     expected = dumped_tasks(session["dump"])
     shown = {int(pid): (mark, vruntime) for mark, pid, vruntime in

@@ -205,8 +205,8 @@ class _List(NamedTuple):
     make: Callable[[Iterable[Any]], Any]
 
 
-class _EventFile(DecisionFile):
-    """Events with formats: each record after its rows, on one CPU."""
+class EventFile(DecisionFile):
+    """Events with formats: each record after its rows, on one CPU. gdb reads a live machine's so."""
 
     _formats: dict[str, Format]  # of the system decision, by name
 
@@ -273,7 +273,7 @@ def _header_of_trace(about: str) -> dict[str, Any]:
     return header
 
 
-class _TraceDecisions(_EventFile):
+class _TraceDecisions(EventFile):
     """The form of make trace EVENTS='decision:*', and of schedsim --decisions FILE.dat."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -292,7 +292,7 @@ class _TraceDecisions(_EventFile):
         return self._trace.events(names)
 
 
-class _BinaryFile(_EventFile):
+class _BinaryFile(EventFile):
     """The form of schedsim --decisions FILE.bin: the records' own bytes."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:

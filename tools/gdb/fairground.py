@@ -17,7 +17,8 @@ import sys
 import gdb
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from fairground import image  # noqa: E402
+from fairground import decision_kinds, image  # noqa: E402
+from fairground.decision_file import SYSTEM, EventFile  # noqa: E402
 
 NICE_0_WEIGHT = 1024
 WEIGHT_SHIFT = 10
@@ -297,6 +298,34 @@ def find_task(what):
     return found[0]
 
 
+# --- what was recorded -------------------------------------------------------------------------------------
+
+
+def tracer():
+    """What the tracer has in memory."""
+    direct_map = int(symbol("'kernel/trace/trace.c'::image")) - image.IMAGE_PA
+    memory = gdb.selected_inferior()
+    return image.Image(lambda pa, n: memory.read_memory(direct_map + pa, n).tobytes())
+
+
+class Recorded(EventFile):
+    """The decisions among the last events of a machine."""
+
+    def __init__(self, recorded, newest):
+        self._recorded, self._newest = recorded, newest
+        self._formats = {event.name: event for event in recorded.formats.values() if event.system == SYSTEM}
+
+    def _events(self, names):
+        return (event for event in self._recorded.events(newest=self._newest) if event.format.name in names)
+
+
+def last_pick(cpu):
+    """The newest recorded decision about who runs on @cpu, or None."""
+    picks = [d for d in Recorded(tracer(), 4096).records(decision_kinds.SHAPES) if d.kind == "pick" and d.cpu == cpu
+             and decision_kinds.family(d).whole(d)]
+    return picks[-1] if picks else None
+
+
 # --- why ---------------------------------------------------------------------------------------------------
 
 
@@ -378,6 +407,12 @@ def why_not_chosen(queue, running, entity):
            f"{'' if request['protected'] else 'not '}protected.")
 
 
+def why_picked(d):
+    """The words of the record @d of a pick: the rule that decided, and the queue that it saw."""
+    yield f"recorded at {d.time / NS_PER_MS:.6f} ms: {decision_kinds.family(d).conclusion(d)}"
+    yield from decision_kinds.family(d).table(d)
+
+
 def why_waiting(task):
     """Sentences about a task that is queued but does not run."""
     rq = runqueue(int(task["cpu"]))
@@ -390,6 +425,8 @@ def why_waiting(task):
         yield f"{name(current)} has real-time priority {int(current['rt_priority'])}: it goes first."
     elif is_fair(task) and is_fair(current):
         yield from why_fair_waits(current, task)
+    if pick := last_pick(int(task["cpu"])):
+        yield from why_picked(pick)
     if rq["need_resched"]:
         yield "a switch has been asked for: it happens at the next preemption point."
 
@@ -405,6 +442,8 @@ SLEEPS = {0x1: "it sleeps until something wakes it or a signal comes (interrupti
 def why(task):
     if is_current(task):
         yield f"it runs, on cpu {int(task['cpu'])}."
+        if pick := last_pick(int(task["cpu"])):
+            yield from why_picked(pick)
     elif int(task["on_rq"]) == MIGRATING:
         yield "it is between two runqueues: migrating."
     elif int(task["on_rq"]) and not is_delayed(task):
@@ -490,9 +529,7 @@ def why_command(what=None, *_):
 def trace_command(count="20", *_):
     """trace [N]: the last N events of all CPUs."""
     wanted = number(count, "events")
-    direct_map = int(symbol("'kernel/trace/trace.c'::image")) - image.IMAGE_PA
-    memory = gdb.selected_inferior()
-    recorded = image.Image(lambda pa, n: memory.read_memory(direct_map + pa, n).tobytes())
+    recorded = tracer()
     names = recorded.comms()
     events = list(recorded.events(newest=wanted))
     for event in events[-wanted:] if wanted else []:
