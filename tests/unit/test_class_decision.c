@@ -189,6 +189,7 @@ static void a_budget_has_its_numbers_before_and_after(void **state)
 	assert_int_equal(d->rule, REASON_arrives_changed);
 	assert_int_equal(d->deadline, start + 10 * MS);
 	assert_int_equal(d->budget, 2 * MS);
+	assert_int_equal(d->slice, 0);
 	assert_int_equal(row(m, ACT_enter, 0)->budget, 0);
 	assert_int_equal(row(m, ACT_enter, 0)->bw, (1 << 20) / 10);
 	assert_int_equal(row(m, ACT_enter, 0)->period, 20 * MS);

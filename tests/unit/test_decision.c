@@ -225,6 +225,7 @@ static void a_wakeup_is_placed_and_compared(void **state)
 	wake(m, sleeper, 0);
 	d = decision(m, EVENT_ID_sched_decision_place, 0);
 	assert_int_equal(d->rule, RULE_arrives_woken);
+	assert_int_equal(d->answer, 0);
 	assert_int_equal(d->pid, sleeper->pid);
 	assert_int_equal(row(m, d, 0)->pid, sleeper->pid);
 	assert_int_equal(row(m, d, 0)->flags & DECISION_QUEUED, 0);
@@ -387,6 +388,7 @@ static void who_stays_queued_asleep_has_its_lag(void **state)
 
 		asleep += !!(c->flags & DECISION_ASLEEP);
 		assert_int_equal(!!(c->flags & DECISION_ASLEEP), c->pid == sleeper->pid);
+		assert_false(c->pid == sleeper->pid && c->flags & DECISION_RUNS);
 		assert_int_equal(c->lag,
 				 c->pid == sleeper->pid ? eevdf_entity(&sleeper->fair)->vlag : 0);
 	}

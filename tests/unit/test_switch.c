@@ -48,10 +48,12 @@ static void only_sleep_is_a_voluntary_switch(void **state)
 static void one_kick_is_enough(void **state)
 {
 	struct machine *m = machine_new(1, 1000);
-	struct task *sleeper[2], *urgent;
+	struct task *sleeper[2], *urgent, *more_urgent;
 
 	(void)state;
 	urgent = spawn(m, "urgent", SCHED_FIFO, 10);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	more_urgent = spawn(m, "more urgent", SCHED_FIFO, 20);
 	block(m, 0, TASK_INTERRUPTIBLE);
 	for (unsigned i = 0; i < 2; i++) {
 		sleeper[i] = spawn_nice(m, "sleeper", 0);
@@ -66,8 +68,10 @@ static void one_kick_is_enough(void **state)
 	assert_int_equal(m->nr_kicks, 1);
 	sched_wake(m->s, urgent, TASK_NORMAL, 0, 0);
 	assert_int_equal(m->nr_kicks, 2);
+	sched_wake(m->s, more_urgent, TASK_NORMAL, 0, 0);
+	assert_int_equal(m->nr_kicks, 2);
 	settle(m);
-	assert_ptr_equal(running(m, 0), urgent);
+	assert_ptr_equal(running(m, 0), more_urgent);
 	machine_free(m);
 }
 

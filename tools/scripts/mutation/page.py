@@ -81,10 +81,11 @@ class Table:
         return f" The survivors met {len(met)} of {len(PHASES)} phases: {', '.join(met)}." if phases else ""
 
     def about(self) -> str:
-        cpu_s = sum(result["cpu_s"] for result in self.results)
-        return (f"Seed {self.seed} at commit {self.commit}: {len(self.results)} of {self.of} mutations; {self.invalid} "
-                f"more did not compile. {cpu_s / max(1, len(self.results)):.1f} s of CPU time each."
-                f"{self.met()}")
+        invalid = "" if self.before else f"; {self.invalid} more did not compile"
+        first = self.before or self.results
+        cpu_s = sum(result["cpu_s"] for result in first) / max(1, len(first))
+        return (f"Seed {self.seed} at commit {self.commit}: {len(self.results)} of {self.of} mutations{invalid}. "
+                f"{cpu_s:.1f} s of CPU time each.{self.met()}")
 
     def text(self) -> str:
         survivors = [result for result in self.results if self.kind(result) not in ("killed", "same code")]
