@@ -3,6 +3,7 @@
 
 import pathlib
 import re
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ from .verdicts import KINDS, Verdict
 
 PAGE = pathlib.Path("docs/mutation.md")
 GENERATED = re.compile(r"(<!-- generated: make mutate -->\n).*?(<!-- end -->)", re.DOTALL)
+WIDTH = 120  # of a line of prose
 SHOWN = 100  # characters of a text
 PHASES = ("unit tests", "short exploration", "property tests and long exploration", "tests of the simulator",
           "its long ones")
@@ -110,11 +112,16 @@ class Table:
                 continue
             why = self.known[result["key"]].reason if result["key"] in self.known else "no test notices it yet"
             out.append(f"* {result['file']}, {result['operator']}: `{change(result)}`: **{kind}**: {why}")
-        return "\n".join(out) + "\n"
+        return "\n".join(each if each.startswith("|") else wrap(each) for each in out) + "\n"
 
     def write(self) -> None:
         text = PAGE.read_text(encoding="utf-8")
         PAGE.write_text(GENERATED.sub(lambda match: match[1] + self.markdown() + match[2], text), encoding="utf-8")
+
+
+def wrap(text: str) -> str:
+    return textwrap.fill(text, WIDTH, subsequent_indent="  " if text.startswith("* ") else "",
+                         break_long_words=False, break_on_hyphens=False)
 
 
 def percent(part: int, whole: int) -> str:
