@@ -117,3 +117,17 @@ def test_decisions_that_were_overwritten(tmp_path):
     assert status == 0 and out and f"{file.lost} events were lost" in err
     status, out, err = fairground("--diff", path, path)
     assert (status, out) == (2, "") and f"{file.lost} events were lost" in err and "two runs can be compared" in err
+
+
+def test_the_kernel_says_what_becomes_of_quotas(tmp_path):
+    """The ledger of tests/model, from what the group's queues used, knows each movement of runtime to the ns."""
+    load = ("cd /sys/fs/cgroup/cpu; mkdir g; echo 6000 > g/cpu.cfs_quota_us; echo 20000 > g/cpu.cfs_period_us; "
+            "echo 3000 > g/cpu.cfs_burst_us; (echo 0 > g/tasks; burst -r 1ms -s 3ms -n 20 > /dev/null & "
+            "exec hog -q -n 2 -t 150ms); wait")
+    path = record(tmp_path, load, ",".join(f"decision:sched_decision_{kind}" for kind in (
+        "charge", "candidate", "quota", "pool")), cpus=2)
+    judge = os.path.join(ROOT, "tests/model/judge_quota.py")
+    done = subprocess.run([sys.executable, judge, path], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    table = {row[1]: tuple(map(int, row[2:])) for row in map(str.split, done.stdout.splitlines()[1:])}
+    assert all(table[kind][0] >= 5 for kind in ("charge", "fetch", "throttle", "pay", "unthrottle", "refill"))

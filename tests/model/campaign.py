@@ -41,6 +41,9 @@ SIM_MIXES = (  # for how long, and what
     ("3s", "messages:n=2,workers=8,run=3ms jobs:n=6,run=4ms,io=2ms bursts:n=2,run=6ms,sleep=1ms,policy=batch"),
     ("300ms", "groups:n=3,depth=2,tasks=2,run=2ms,sleep=1ms group:name=q,quota=3ms,period=20ms hogs:n=2,group=q "
               "pingpong:n=2 hogs:n=12,nice=3"),
+    ("600ms", "group:name=d,quota=60ms,period=100ms,burst=30ms hogs:n=1,group=d group:name=d/e,quota=7ms,period=10ms "
+              "bursts:n=6,run=500us-6ms,sleep=2ms-9ms,group=d hogs:n=1,group=d/e "
+              "bursts:n=2,run=1ms,sleep=9ms,policy=fifo"),
 )
 SIM_MACHINES = (
     "--cpus 1", "--cpus 2", "--cpus 4 --hz 1000", "--topology 2x2 --skew 2ms", "--cpus 1 --hz 100",

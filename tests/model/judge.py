@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import bore
+import judge_quota
 
 Row = dict[str, Any]
 
@@ -531,6 +532,7 @@ JUDGES: dict[str, dict[str, Judge]] = {"cfs": CFS, "bore_cfs": CFS, "eevdf": EEV
 
 
 KINDS = frozenset(EEVDF)
+QUOTA = frozenset(("quota", "pool"))  # judge_quota.py
 
 
 def name(row: Row) -> str:
@@ -557,7 +559,7 @@ def decisions(path: str | int, hz: int) -> Iterator[Row]:
             yield head
             for line in lines:
                 row = json.loads(line)
-                if row["kind"] in KINDS:  # judge_cpu.py and judge_class.py judge the others
+                if row["kind"] in KINDS or row["kind"] in QUOTA:  # judge_cpu.py and judge_class.py judge the others
                     yield row
         return
     sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools"))
@@ -593,8 +595,14 @@ def judge_file(path: str | int, hz: int, changed: dict[str, int]) -> Findings:
     if "cpus" not in head:
         raise ValueError("it does not begin with a line that says of what run it is")
     tunables = Tunables(head["cpus"], head["hz"], **changed)
+    ledgers = judge_quota.Court(head["hz"])
     for d in rows:
+        if d["kind"] in QUOTA:
+            findings.add({**d, "policy": "quota", "kind": d["act"], "pid": d["group"]}, ledgers.judge_row(d))
+            continue
         findings.add(d, judge(d, tunables))
+        if d["kind"] == "charge" and (verdict := ledgers.judge_row(d)) is not NOT_JUDGED:
+            findings.add({**d, "policy": "quota"}, verdict)
     return findings
 
 

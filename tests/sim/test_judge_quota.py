@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Decisions about quotas: both forms of a file tell them, and they are printed; recording changes nothing."""
+"""Decisions about quotas: each movement of runtime is right, a wrong one is seen, recording changes nothing."""
 
 import json
 import os
@@ -72,3 +72,59 @@ def test_they_are_printed_among_the_others(recorded):
     assert out.count("a period is over.") == 3 and "quota 12.000000, period 50.000000, burst 6.000000" in out
     table = {tuple(line.split()[:3]) for line in fairground("--stats").splitlines()}
     assert {("quota", "fetch", "covered"), ("quota", "pay", "rest_of_pool"), ("cfs", "pick", "only_one")} <= table
+
+
+# --- the judge ------------------------------------------------------------------------------------------------------
+
+
+def judged(path):
+    """(exit status, {kind: (right, not judged, wrong)}, the complaints)."""
+    judge = os.path.join(ROOT, "tests/model/judge_quota.py")
+    done = subprocess.run([sys.executable, judge, str(path)], capture_output=True, text=True, check=False)
+    lines = [line.split(": ", 1)[1] for line in done.stdout.splitlines()]
+    head = lines.index(next(line for line in lines if line.startswith("decision ")))
+    return done.returncode, {row[0]: tuple(map(int, row[1:])) for row in map(str.split, lines[head + 1:])}, lines[:head]
+
+
+def test_every_movement_is_right(recorded):
+    status, table, complaints = judged(recorded[0])
+    assert status == 0 and not complaints
+    assert set(table) == {*quota_decisions.KINDS, "charge"} - {"settle"}
+    assert sum(right for right, _, _ in table.values()) > 1000 and all(row[1:] == (0, 0) for row in table.values())
+
+
+@pytest.mark.parametrize("act, rule, change", [
+    ("fetch", "covered", lambda d: d.update(got=d["got"] + 1)),
+    ("fetch", "pool_empty", lambda d: d.update(asked=d["asked"] - 1)),
+    ("throttle", "pool_empty", lambda d: d.update(debt=d["debt"] + 1)),
+    ("pay", "covered", lambda d: d.update(cpu=(d["cpu"] + 1) % 4)),
+    ("unthrottle", "paid", lambda d: d.update(got=d["got"] + 1)),
+    ("give_back", "emptied", lambda d: d.update(remaining=0)),
+    ("refill", "period_over", lambda d: d.update(kept=d["kept"] + 1)),
+    ("refill", "period_over", lambda d: d.update(periods=2)),
+    ("refill", "period_over", lambda d: d.update(nr_bursts=9)),
+    ("refill", "period_over", lambda d: d.update(rule="nothing_used")),
+    ("slack", "too_little", lambda d: d.update(rule="shared_out")),
+])
+def test_one_wrong_movement_among_many_is_seen(recorded, tmp_path, act, rule, change):
+    """A single number of a single record is changed in a file of right ones."""
+    lines = recorded[0].read_text(encoding="utf-8").splitlines()
+    number = next(n for n, line in enumerate(lines) if f'"act": "{act}", "rule": "{rule}"' in line)
+    d = json.loads(lines[number])
+    change(d)
+    lines[number] = json.dumps(d)
+    path = tmp_path / "d.json"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    status, table, complaints = judged(path)
+    assert status == 1 and table[act][2] >= 1 and f" {act} " in complaints[0]
+
+
+@pytest.mark.parametrize("act", ["charge", "fetch", "pay"])
+def test_a_movement_that_is_not_told_is_seen(recorded, tmp_path, act):
+    lines = recorded[0].read_text(encoding="utf-8").splitlines()
+    own = [n for n, line in enumerate(lines) if f'"act": "{act}", "rule": "covered"' in line or
+           f'"kind": "{act}", "group": 1,' in line]
+    del lines[own[len(own) // 2]]
+    path = tmp_path / "d.json"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert judged(path)[0] == 1
