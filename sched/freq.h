@@ -9,6 +9,7 @@
 #include "lib/opp.h"
 
 struct sched;
+struct task;
 
 /* Bytes that a table for @nr_cpus CPUs needs; 64-byte aligned, zeroed. */
 size_t sched_freq_size(unsigned nr_cpus);
@@ -25,6 +26,23 @@ const char *sched_governor_name(unsigned index);
 int sched_freq_govern(struct sched *s, unsigned cpu, const char *name);
 /* Under the governor `userspace`: run at @mhz. -EINVAL: another governor, or no such point. */
 int sched_freq_set(struct sched *s, unsigned cpu, u32 mhz);
+
+/*
+ * Boost groups (SchedTune). Each task is a member of one, a child of its parent's; 0 is that of all
+ * others, whose boost is the tunable sched_cfs_boost. The host serialises these calls.
+ */
+#define SCHED_TUNE_GROUPS 16
+/* The number of a new group of boost 0, or -ENOSPC. */
+int sched_tune_new(struct sched *s);
+/* The group, not 0, ends. It has no members. */
+void sched_tune_free(struct sched *s, unsigned group);
+/* The group, not 0, has a boost of so many %. -EINVAL: over 100, or no such group. */
+int sched_tune_boost(struct sched *s, unsigned group, u64 boost);
+/* @t becomes a member. -EINVAL: no such group. */
+int sched_tune_move(struct sched *s, struct task *t, unsigned group);
+unsigned sched_tune_of(const struct task *t);
+/* The boost of @cpu now, in %. */
+unsigned sched_tune_cpu(struct sched *s, unsigned cpu);
 
 /*
  * A domain, or one of its CPUs. Energy is the integral of the table's power over time in ns. Times

@@ -49,10 +49,7 @@ void host_timer(unsigned cpu, u64 when);
  */
 void host_kick(unsigned cpu, bool urgent);
 
-/*
- * From now on @cpu does @capacity / 1024 of the work of the fastest CPU. Called only for machines
- * that the host gave frequencies (sched_freq_init), by any CPU.
- */
+/* @cpu does @capacity / 1024 of the fastest CPU's work from now on. See sched_freq_init(). */
 void host_set_speed(unsigned cpu, u32 capacity);
 
 /* Non-recursive. The caller has interrupts off. */

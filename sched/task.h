@@ -147,8 +147,9 @@ struct task {
 	u32 nr_allowed;
 	u32 waste_cpu;		/* the idle CPU it could run on; see waste.c, also the next */
 	struct list waste_link; /* in rq->waste.restricted; guarded by: sched.waste_lock */
-	u32 lost_cpu; /* 1 + the CPU after which none was left that it was allowed; 0: atomic */
-	bool kthread; /* of the kernel's own; constant */
+	u32 lost_cpu;  /* 1 + the CPU after which none was left that it was allowed; 0: atomic */
+	bool kthread;  /* of the kernel's own; constant */
+	u8 tune_group; /* its boost group (freq.h); guarded by: rq lock, and the host */
 
 	struct family family;
 

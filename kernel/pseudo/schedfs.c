@@ -71,6 +71,12 @@ static bool is_in_qos_params(const struct sched_tunable_info *info)
 	return !strcmp(info->where, "qos");
 }
 
+/* The kernel's CPUs have one speed. */
+static bool is_of_frequencies(const struct sched_tunable_info *info)
+{
+	return !strcmp(info->where, "freq");
+}
+
 static size_t show_qos_params(void *arg, char *buf, size_t size)
 {
 	const struct sched_tunable_info *info;
@@ -360,7 +366,7 @@ static int schedfs_init(void)
 	int err = 0;
 
 	for (unsigned i = 0; !err && (info = sched_tunable(i)); i++)
-		if (!is_in_qos_params(info))
+		if (!is_in_qos_params(info) && !is_of_frequencies(info))
 			err = add_tunable(info);
 	for (unsigned i = 0; !err && i < ARRAY_SIZE(state_files); i++)
 		err = debugfs_add(&state_files[i]);

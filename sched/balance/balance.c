@@ -15,6 +15,7 @@
 #include "sched/balance/domain.h"
 #include "sched/balance/pass.h"
 #include "sched/fair/core/fair.h"
+#include "sched/freq/freq.h"
 #include "sched/fair/core/pelt.h"
 #include "sched/observe/trace.h"
 
@@ -204,6 +205,7 @@ static void attach_moved(struct pass *p)
 		list_del(&t->link);
 		attach_locked(p->dst, t);
 	}
+	freq_report(p->dst, FREQ_BALANCE);
 	rq_unlock(p->dst);
 }
 
@@ -305,6 +307,7 @@ static void move_from(struct pass *p, struct rq *src)
 	for (;;) {
 		rq_lock(src);
 		detach_tasks(p, src);
+		freq_report(src, FREQ_BALANCE);
 		rq_unlock(src);
 		if (!p->other || p->imbalance <= 0)
 			return;

@@ -7,6 +7,7 @@
 
 #include "sched/balance/sharedq.h"
 #include "sched/core/core.h"
+#include "sched/freq/freq.h"
 
 /* Make @t runnable on @rq, locked. @flags: queue_flags. */
 static inline void activate(struct rq *rq, struct task *t, unsigned flags)
@@ -18,6 +19,8 @@ static inline void activate(struct rq *rq, struct task *t, unsigned flags)
 		t->wait_start = rq->clock;
 	if (rq->nr_running == 2)
 		sharedq_crowded(rq);
+	if (unlikely(rq->freq))
+		freq_task_enters(rq, t, flags);
 }
 
 /* Make @t not runnable there: asleep with DEQUEUE_SLEEP, else on its way. */
@@ -30,4 +33,6 @@ static inline void deactivate(struct rq *rq, struct task *t, unsigned flags)
 		t->on_rq = TASK_MIGRATING;
 	else
 		t->on_rq = likely(left) ? TASK_OFF_RQ : TASK_DELAYED;
+	if (unlikely(rq->freq))
+		freq_task_leaves(rq, t, flags);
 }

@@ -79,6 +79,7 @@ void sched_task_fork(struct sched *s, struct task *parent, struct task *child, i
 {
 	init_common(s, child, pid, parent->comm);
 	child->group = parent->group;
+	child->tune_group = parent->tune_group;
 	task_set_cpu(s, child, parent->cpu);
 	child->allowed = parent->allowed;
 	child->nr_allowed = parent->nr_allowed;

@@ -5,6 +5,7 @@
 #include "sched/balance/balance.h"
 #include "sched/balance/sharedq.h"
 #include "sched/fair/core/fair.h"
+#include "sched/freq/freq.h"
 
 bool sched_yield(struct sched *s, unsigned cpu)
 {
@@ -29,6 +30,7 @@ void sched_tick(struct sched *s, unsigned cpu)
 	if (unlikely(rq->need_resched == RESCHED_PATIENT))
 		resched(rq);
 	rq->curr->class->tick(rq, rq->curr);
+	freq_report(rq, FREQ_TICK);
 	if (unlikely(rq->timer_stale))
 		rq_update_timer(rq);
 	rq_unlock(rq);

@@ -21,9 +21,14 @@ static void userspace_start(struct sched *s, struct freq_domain *d, unsigned cpu
 	(void)s, (void)d, (void)cpu, (void)now;
 }
 
-const struct governor performance_governor = { "performance", performance_start };
-const struct governor powersave_governor = { "powersave", powersave_start };
-const struct governor userspace_governor = { "userspace", userspace_start };
+static void ignore(struct rq *rq, struct freq_domain *d, enum freq_reason reason)
+{
+	(void)rq, (void)d, (void)reason;
+}
+
+const struct governor performance_governor = { "performance", performance_start, ignore };
+const struct governor powersave_governor = { "powersave", powersave_start, ignore };
+const struct governor userspace_governor = { "userspace", userspace_start, ignore };
 
 int sched_freq_set(struct sched *s, unsigned cpu, u32 mhz)
 {

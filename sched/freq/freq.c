@@ -6,6 +6,7 @@
  * Lock: a domain's, a leaf, taken with a runqueue's held or alone. The clocks of a domain's CPUs
  * may disagree a little; the domain's times are those of whoever changed it last.
  */
+#include "sched/freq/governor.h"
 #include "sched/freq/meter.h"
 #include "lib/errno.h"
 #include "lib/string.h"
@@ -78,6 +79,9 @@ void freq_cpu_starts(struct rq *rq)
 
 /* --- idle and busy ------------------------------------------------------------------------ */
 
+/* A util_sum from here on is that of a CPU without idle time, but for rounding. */
+#define SUM_SATURATED (((47742ull - PELT_PERIOD) << 10) - 47742)
+
 /*
  * A CPU that was never idle while its averages filled up has no idle time that a faster one would
  * have had: what it is behind is lost.
@@ -85,7 +89,7 @@ void freq_cpu_starts(struct rq *rq)
 static bool is_saturated(struct rq *rq)
 {
 	pelt_update_queue(&rq->fair);
-	return (u64)rq->fair.avg.util_sum + rq->urgent.util_sum >= PELT_SATURATED;
+	return (u64)rq->fair.avg.util_sum + rq->urgent.util_sum >= SUM_SATURATED;
 }
 
 void freq_cpu_idles(struct rq *rq)
@@ -100,7 +104,9 @@ void freq_cpu_idles(struct rq *rq)
 	else
 		f->behind = f->lost;
 	f->busy = false;
+	f->nr_idles++;
 	host_lock(&f->domain->lock);
+	f->request = 0;
 	meter_turn(f->domain, &f->meter, rq->clock, false);
 	if (!--f->domain->nr_busy)
 		meter_turn(f->domain, &f->domain->meter, rq->clock, false);
@@ -121,6 +127,34 @@ void freq_cpu_works(struct rq *rq)
 	if (!f->domain->nr_busy++)
 		meter_turn(f->domain, &f->domain->meter, rq->clock, true);
 	host_unlock(&f->domain->lock);
+}
+
+/* --- news ------------------------------------------------------------------------------------- */
+
+void freq_update(struct rq *rq, enum freq_reason reason)
+{
+	struct freq_domain *d = rq->freq->domain;
+
+	host_lock(&d->lock);
+	d->governor->update(rq, d, reason);
+	host_unlock(&d->lock);
+}
+
+void freq_task_enters(struct rq *rq, struct task *t, unsigned flags)
+{
+	tune_enter(rq, t);
+	if (flags & (ENQUEUE_WAKEUP | ENQUEUE_INITIAL))
+		freq_update(rq, FREQ_WAKEUP);
+}
+
+void freq_task_leaves(struct rq *rq, struct task *t, unsigned flags)
+{
+	/* A sleeper that was still queued left when it fell asleep. */
+	if (flags & DEQUEUE_DELAYED)
+		return;
+	tune_leave(rq, t);
+	if (flags & DEQUEUE_SLEEP)
+		freq_update(rq, FREQ_SLEEP);
 }
 
 /* --- governors ---------------------------------------------------------------------------- */

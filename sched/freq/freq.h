@@ -38,6 +38,15 @@ struct freq_cpu {
 	u64 behind; /* ns */
 	u64 lost;   /* the part of it that idle time does not make good */
 
+	/* SchedTune; guarded by: rq lock */
+	u32 nr_tuned[SCHED_TUNE_GROUPS]; /* runnable tasks of each boost group */
+	u8 boost;			 /* the greatest boost of those that have some */
+
+	/* guarded by: lock of the domain */
+	u32 request;	     /* `sched`: capacity that it asks for */
+	u64 sampled_busy_ns; /* `ondemand`: its busy time when the sample began */
+	u64 nr_idles;	     /* times it fell idle */
+	u64 seen_idles;	     /* `schedutil`: when it last looked */
 	struct freq_meter meter;
 };
 
@@ -54,6 +63,9 @@ struct freq_domain {
 	u64 work;    /* the work clock as of then, in 1024ths of a ns of the fastest */
 	u32 nr_busy; /* CPUs that do not idle */
 	u64 nr_transitions;
+	u64 throttled_until;	 /* `sched`, `schedutil`: no change before */
+	bool unserved;		 /* `sched`: a request came before that */
+	u64 sampled_at;		 /* `ondemand`: when the sample began */
 	struct freq_meter meter; /* of what the domain shares */
 } __aligned(64);
 
@@ -63,6 +75,16 @@ struct freq {
 	struct opp_type type[OPP_TYPES_MAX];
 	struct freq_domain *domain; /* [nr_domains] */
 	struct freq_cpu *cpu;	    /* [nr_cpus] */
+	u64 tune_used;		    /* guarded by: the host, as boost; that is read by all */
+	u8 boost[SCHED_TUNE_GROUPS];
+};
+
+/* Why the utilisation of a CPU may have changed. */
+enum freq_reason {
+	FREQ_WAKEUP,  /* a task woke up, or is new */
+	FREQ_SLEEP,   /* one fell asleep */
+	FREQ_BALANCE, /* balancing moved some here or away */
+	FREQ_TICK,
 };
 
 /* How a domain's point is chosen. */
@@ -72,6 +94,8 @@ struct governor {
 	 * It takes over @d, by the CPU numbered @cpu at time @now. Locked: @d.
 	 */
 	void (*start)(struct sched *s, struct freq_domain *d, unsigned cpu, u64 now);
+	/* News of a CPU of @d, that of @rq. Locked: @rq, @d. */
+	void (*update)(struct rq *rq, struct freq_domain *d, enum freq_reason reason);
 };
 
 #define GOVERNOR(name) extern const struct governor name##_governor;
@@ -99,11 +123,23 @@ void freq_cpu_starts(struct rq *rq);
 /* Its idle task begins to run, or ends. */
 void freq_cpu_idles(struct rq *rq);
 void freq_cpu_works(struct rq *rq);
+/* @t becomes runnable there, or not; @flags: queue_flags. */
+void freq_task_enters(struct rq *rq, struct task *t, unsigned flags);
+void freq_task_leaves(struct rq *rq, struct task *t, unsigned flags);
+/* Its governor is told. */
+void freq_update(struct rq *rq, enum freq_reason reason);
 /* Scaled time now; and before the running task had its last @delta ns of the CPU. */
 u64 freq_time(struct rq *rq);
 u64 freq_time_before(struct rq *rq, u64 delta);
-/* E1 to E3 of invariant.def. */
+/* E1 to E3 and E6 of invariant.def. */
 void freq_check(struct rq *rq);
+
+/* Its governor is told, at any machine. */
+static inline void freq_report(struct rq *rq, enum freq_reason reason)
+{
+	if (unlikely(rq->freq))
+		freq_update(rq, reason);
+}
 
 /* --- the time of a CPU's averages, at any machine; @rq is locked ------------------------------ */
 

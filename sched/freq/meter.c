@@ -6,6 +6,7 @@
  * says. So nothing needs to happen when a CPU falls into a deeper state, and the integral is exact.
  * Source: the energy model of the RFC that EAS came from (docs/sources.md).
  */
+#include "sched/freq/governor.h"
 #include "sched/freq/meter.h"
 #include "sched/core/core.h"
 
@@ -131,5 +132,8 @@ void freq_check(struct rq *rq)
 		nr_busy += other->meter.busy;
 	SCHED_CHECK(E2, d->nr_busy == nr_busy && d->meter.busy == !!nr_busy);
 	SCHED_CHECK(E2, f->busy == f->meter.busy && f->busy == (rq->curr != rq->idle));
+	if (d->governor == &sched_governor)
+		SCHED_CHECK(E6,
+			    d->unserved || d->opp >= opp_for_capacity(d->type, domain_request(d)));
 	host_unlock(&d->lock);
 }

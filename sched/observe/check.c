@@ -8,7 +8,7 @@
 #include "sched/balance/domain.h"
 #include "sched/core/core.h"
 #include "sched/fair_server.h"
-#include "sched/freq/freq.h"
+#include "sched/freq/governor.h"
 
 void check_queued_task(struct rq *rq, struct task *t)
 {
@@ -83,8 +83,10 @@ static void check_rq(struct rq *rq)
 	for_each_queued(t, rq) check_queued_task(rq, t);
 	check_current(rq);
 	waste_check(rq);
-	if (rq->freq)
+	if (rq->freq) {
 		freq_check(rq);
+		tune_check(rq);
+	}
 	check_domains(rq);
 	for_each_class(class, rq->s) class->check(rq);
 }

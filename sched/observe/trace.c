@@ -148,3 +148,14 @@ void emit_frequency(unsigned cpu, unsigned of, u32 mhz)
 
 	host_trace(&e.common);
 }
+
+void emit_boost(struct rq *rq, u32 boost)
+{
+	struct event_sched_tune_boost e = {
+		.common = COMMON(sched_tune_boost, rq->cpu),
+		.boost = boost,
+		.cpu_id = rq->cpu,
+	};
+
+	host_trace(&e.common);
+}

@@ -480,6 +480,8 @@ void sim_set_group(struct sim *sim, struct sim_task *t, u32 group)
 	t->group = group;
 	if (!sim->server)
 		task_group_move(sim->s, &t->task, sim->groups[group].tg);
+	if (!sim->server && sim->freq)
+		sched_tune_move(sim->s, &t->task, sim->groups[group].tune);
 	change(sim, t, false);
 }
 

@@ -132,7 +132,9 @@ u32 sim_group_new(struct sim *sim, u32 parent, const struct task_group_params *p
 		return 0;
 	sim->groups = groups;
 	group = &groups[sim->nr_groups];
-	*group = (struct sim_group){ .parent = parent, .params = *params };
+	*group = (struct sim_group){ .parent = parent,
+				     .tune = groups[parent].tune,
+				     .params = *params };
 	if (!sim->server) {
 		group->tg = allocate_lines(task_group_size(sim->s));
 		if (!group->tg)
@@ -143,6 +145,19 @@ u32 sim_group_new(struct sim *sim, u32 parent, const struct task_group_params *p
 	if (group->tg && !event_queued(&sim->control))
 		queue_set(&sim->queue, &sim->control, sim->now + sched_fdl_interval_ns(sim->s));
 	return group->tg && !set_params(sim->s, group->tg, params) ? 0 : sim->nr_groups - 1;
+}
+
+bool sim_group_boost(struct sim *sim, u32 group, u64 boost)
+{
+	int tune;
+
+	if (!sim->freq)
+		return true;
+	tune = sched_tune_new(sim->s);
+	if (tune < 0 || sched_tune_boost(sim->s, (unsigned)tune, boost))
+		return false;
+	sim->groups[group].tune = (unsigned)tune;
+	return true;
 }
 
 /* --- machines --------------------------------------------------------------------------------- */

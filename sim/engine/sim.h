@@ -172,6 +172,7 @@ struct sim_cpu {
 struct sim_group {
 	struct task_group *tg; /* NULL: the root */
 	u32 parent;
+	unsigned tune; /* its boost group */
 	struct task_group_params params;
 };
 
@@ -276,6 +277,12 @@ void sim_task_free(struct sim *sim, struct sim_task *t);
 
 /* The number of a new group; 0 if memory is short or the scheduler refuses @params. */
 u32 sim_group_new(struct sim *sim, u32 parent, const struct task_group_params *params);
+
+/*
+ * Members of @group and of those made below it from now on are boosted by @boost %; without effect
+ * on a machine of one speed. False: there are no more boost groups.
+ */
+bool sim_group_boost(struct sim *sim, u32 group, u64 boost);
 
 /*
  * For actions on a CPU that no program takes: call sim_enter(), then any functions of the

@@ -139,6 +139,20 @@ static void set_speed(struct world *w, u32 arg, unsigned cpu)
 	EXPECT(after.energy >= before.energy);
 }
 
+/* A boost, perhaps over 100; at other times, a task's group. */
+static void set_boost(struct world *w, struct subject *x, u32 arg)
+{
+	unsigned group = w->tune[arg / 2 % ARRAY_SIZE(w->tune)];
+	u64 boost = arg / 8 % 120;
+
+	if (!w->shape.opp)
+		return;
+	if (arg % 2)
+		EXPECT(sched_tune_boost(w->sim->s, group, boost) == (boost > 100 ? -EINVAL : 0));
+	else if (x)
+		EXPECT(!sched_tune_move(w->sim->s, &x->t->task, arg / 4 % 2 ? group : 0));
+}
+
 /* --- performing ------------------------------------------------------------------------------- */
 
 /* Performs an operation on the machine. */
@@ -180,7 +194,10 @@ static void do_machine(struct world *w, const struct op *op, unsigned cpu)
 		sched_fdl_control(w->sim->s);
 		break;
 	case OP_speed:
-		set_speed(w, op->arg, cpu);
+		if (op->arg >> 31)
+			set_speed(w, op->arg, cpu);
+		else
+			set_boost(w, find_subject(w, op->task, is_alive), op->arg);
 		break;
 	case OP_cpu_off:
 		world_cpu_off(w, op->arg % w->shape.nr_cpus);

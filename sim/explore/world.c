@@ -482,6 +482,8 @@ bool world_init(struct world *w, const struct shape *shape, unsigned nr_tasks, c
 	});
 	if (!w->sim)
 		return false;
+	for (unsigned i = 0; shape->opp && i < ARRAY_SIZE(w->tune); i++)
+		w->tune[i] = (unsigned)sched_tune_new(w->sim->s);
 	judge_attach(w->sim->s);
 	w->listener.event = check_event;
 	sim_listen(w->sim, &w->listener);

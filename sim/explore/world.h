@@ -84,6 +84,7 @@ struct world {
 	struct group_subject group[WORLD_GROUPS];
 	int current_pid[WORLD_CPUS]; /* by the switch events */
 	u64 online;		     /* bit per CPU */
+	unsigned tune[2];	     /* boost groups */
 	bool deadlines;		     /* a task had some, ever */
 	struct subject *undecided;   /* its change of policy goes on, and may fail */
 	bool debts;		     /* vruntimes may be minutes or years apart */

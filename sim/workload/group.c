@@ -17,22 +17,23 @@ enum unit { PLAIN, FLAG, TIME };
 
 static const struct setting {
 	const char *key;
-	size_t offset; /* in struct task_group_params */
+	size_t offset; /* in struct group */
 	enum unit unit;
 	u64 least, most; /* TIME: us */
 } settings[] = {
 #define SETTING(key, field, unit, least, most)                                                     \
 	{                                                                                          \
-		key, offsetof(struct task_group_params, field), unit, least, most                  \
+		key, offsetof(struct group, field), unit, least, most                              \
 	}
-	SETTING("shares", shares, PLAIN, SCHED_SHARES_MIN, SCHED_SHARES_MAX),
-	SETTING("idle", idle, FLAG, 0, 1),
-	SETTING("quota", quota_ns, TIME, 1000, QUOTA_MAX),
-	SETTING("period", period_ns, TIME, 1000, US_PER_SEC),
-	SETTING("burst", burst_ns, TIME, 0, QUOTA_MAX),
-	SETTING("deadline_rr", deadline_rr_ns, TIME, 0, US_PER_SEC),
-	SETTING("deadline_wakeup", deadline_wakeup_ns, TIME, 0, US_PER_SEC),
-	SETTING("guaranteed_shares", guaranteed_shares, PLAIN, 0, UINT32_MAX),
+	SETTING("shares", params.shares, PLAIN, SCHED_SHARES_MIN, SCHED_SHARES_MAX),
+	SETTING("idle", params.idle, FLAG, 0, 1),
+	SETTING("quota", params.quota_ns, TIME, 1000, QUOTA_MAX),
+	SETTING("period", params.period_ns, TIME, 1000, US_PER_SEC),
+	SETTING("burst", params.burst_ns, TIME, 0, QUOTA_MAX),
+	SETTING("deadline_rr", params.deadline_rr_ns, TIME, 0, US_PER_SEC),
+	SETTING("deadline_wakeup", params.deadline_wakeup_ns, TIME, 0, US_PER_SEC),
+	SETTING("guaranteed_shares", params.guaranteed_shares, PLAIN, 0, UINT32_MAX),
+	SETTING("boost", boost, PLAIN, 0, 100),
 #undef SETTING
 };
 
@@ -86,7 +87,7 @@ bool workload_group(struct workload *w, const char *path, u32 *number)
 
 static void set(struct group *group, const struct setting *s, u64 value)
 {
-	char *field = (char *)&group->params + s->offset;
+	char *field = (char *)group + s->offset;
 
 	if (s->unit == FLAG)
 		*(bool *)field = value;

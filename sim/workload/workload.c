@@ -162,6 +162,8 @@ static void make_groups(struct sim *sim, const struct workload *w)
 	for (u32 i = 1; i < w->nr_groups; i++) {
 		if (!sim_group_new(sim, w->groups[i].parent, &w->groups[i].params))
 			sim_fail(sim, NULL, "the scheduler refuses the settings of a group");
+		else if (w->groups[i].boost && !sim_group_boost(sim, i, w->groups[i].boost))
+			sim_fail(sim, NULL, "more than 15 groups have a boost");
 		else if (sim->groups[i].tg)
 			task_group_set_name(sim->groups[i].tg, strrchr(w->groups[i].path, '/') + 1);
 	}

@@ -61,6 +61,7 @@ struct group {
 	char *path; /* "/a/b" */
 	u32 parent;
 	struct task_group_params params;
+	u64 boost;    /* of SchedTune, %; 0: that of the group above */
 	u64 ideal_ns; /* what its fair tasks get from a fluid server */
 };
 

@@ -155,7 +155,7 @@ static void every_tunable_can_be_listed_read_and_written_back(void **state)
 		assert_true(len > 1 && text[len - 1] == '\n');
 		assert_int_equal(sched_tunable_write(m->s, info->name, text, (size_t)len), 0);
 		assert_true(!strcmp(info->where, "debug") || !strcmp(info->where, "sysctl") ||
-			    !strcmp(info->where, "qos"));
+			    !strcmp(info->where, "qos") || !strcmp(info->where, "freq"));
 		assert_true(strlen(info->doc) > 10);
 	}
 	assert_true(n >= 10);

@@ -59,7 +59,7 @@ def page(title: str, source: str, intro: str, header: Sequence[str], lines: Iter
 def tunables() -> str:
     source = "sched/observe/tunable.def"
     where = {"debug": "/sys/kernel/debug/sched/", "sysctl": "/proc/sys/kernel/",
-             "qos": "/sys/kernel/debug/qos/qos_params: "}
+             "qos": "/sys/kernel/debug/qos/qos_params: ", "freq": "schedsim --set "}
     lines = [(f"`{where[w]}{file}`", policy.replace("NULL", ""), default, "yes" if scaled == "true" else "no", doc)
              for _, _, file, w, default, scaled, _, policy, doc in rows(source, "TUNABLE")]
     return page("Tunables", source,

@@ -5,8 +5,6 @@
 #include "sched/fair/core/fair.h"
 
 #define PELT_PERIOD 1024 /* units of 1024 ns */
-/* A util_sum from here on is that of a CPU without idle time, but for rounding. */
-#define PELT_SATURATED (((47742ull - PELT_PERIOD) << 10) - 47742)
 
 /* The rare rest of pelt_age(): a period ended. Decay, and compute the averages. See pelt.c. */
 void pelt_cross_periods(struct pelt *p, u64 units, u64 weight, u64 load, u64 runnable,
