@@ -267,6 +267,8 @@ static int set_parameters(struct rq *rq, u64 runtime, u64 period)
 				      .bw = dl_bw(runtime, period) };
 	if (queued)
 		server_start(rq);
+	/* A task that the server let run may have to wait now; and the timer is another. */
+	resched(rq);
 	return 0;
 }
 
@@ -283,6 +285,5 @@ int sched_fair_server_write(struct sched *s, unsigned cpu, unsigned file, const 
 	rq_lock(rq);
 	err = set_parameters(rq, file ? d->runtime_ns : value, file ? value : d->period_ns);
 	rq_unlock(rq);
-	/* The CPU sets its timer at its next switch. */
 	return err;
 }

@@ -300,7 +300,11 @@ static void new_parameters_hold_at_once(void **state)
 	assert_int_equal(write_server(m, 0, PERIOD, "100000000"), 0);
 	ticks(m, 1000);
 	assert_int_equal(sched_task_runtime(m->s, fair), 200 * MS);
+	while (running(m, 0) != fair)
+		tick(m);
 	assert_int_equal(write_server(m, 0, RUNTIME, "0"), 0);
+	assert_ptr_equal(running(m, 0), fifo);
+	sched_check(m->s);
 	ticks(m, 1000);
 	assert_int_equal(sched_task_runtime(m->s, fair), 200 * MS);
 	assert_ptr_equal(running(m, 0), fifo);
