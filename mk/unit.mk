@@ -12,7 +12,7 @@ UNIT_OBJ := $(patsubst %,$(UNIT)/%.o,$(SCHED_C) $(UNIT_LIB_C) tests/unit/host.c)
 UNIT_BIN := $(patsubst tests/unit/%.c,$(UNIT)/%,$(wildcard tests/unit/test_*.c))
 # The property tests explore the simulator's machines, not the unit host's.
 PROP_OBJ := $(patsubst %,$(UNIT)/%.o,$(SCHED_C) $(UNIT_LIB_C) \
-	$(filter-out sim/main.c,$(wildcard sim/*.c sim/*/*.c tests/oracle/*.c)))
+	$(filter-out sim/main.c %_wasi.c,$(wildcard sim/*.c sim/*/*.c tests/oracle/*.c)))
 PROP_BIN := $(patsubst tests/prop/%.c,$(UNIT)/%,$(wildcard tests/prop/prop_*.c))
 # ASan reserves terabytes of address space; leaks of a test process do not matter.
 UNIT_ENV := ASAN_OPTIONS=detect_leaks=0

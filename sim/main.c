@@ -379,16 +379,6 @@ static int simulate(int argc, char **argv)
 	return EXIT_OK;
 }
 
-/* Whether the command line asks for an exploration. */
-static bool explore_wanted(int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++)
-		if (!strncmp(argv[i], "--ops", 5) || !strncmp(argv[i], "--exh", 5) ||
-		    !strncmp(argv[i], "--rep", 5))
-			return true;
-	return false;
-}
-
 int main(int argc, char **argv)
 {
 	return explore_wanted(argc, argv) ? explore_main(argc, argv) : simulate(argc, argv);

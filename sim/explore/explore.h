@@ -11,6 +11,7 @@
 #pragma once
 
 #include <stdio.h>
+#include <string.h>
 
 #include "sim/explore/world.h"
 
@@ -51,7 +52,17 @@ bool script_parse(struct script *script, const char *text);
 
 #define EXHAUSTIVE_MAX 8u
 
-/* The command line of both; the status to exit with. See explore_wanted() of main.c. */
+/* Whether the command line asks for an exploration. */
+static inline bool explore_wanted(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (!strncmp(argv[i], "--ops", 5) || !strncmp(argv[i], "--exh", 5) ||
+		    !strncmp(argv[i], "--rep", 5))
+			return true;
+	return false;
+}
+
+/* The command line of both; the status to exit with. */
 int explore_main(int argc, char **argv);
 
 /* Each returns the number of policies under which something failed, after printing it to stdout. */
