@@ -65,7 +65,7 @@ class Ledger:
     used: int = 0
     granted: int = 0
     waiting: list[int] = field(default_factory=list)
-    marks: list[tuple[int, int]] = field(default_factory=list)
+    marks: list[tuple[int, int, int]] = field(default_factory=list)
     shares: dict[int, Share] = field(default_factory=lambda: collections.defaultdict(Share))
 
     def room(self) -> int:
@@ -91,8 +91,8 @@ class Ledger:
 
     def windows(self) -> Verdict:
         overdrawn = self.owed + sum(max(0, s.debt - s.local) for s in self.shares.values())
-        for used, granted in self.marks:
-            most = self.granted - granted + self.burst + len(self.shares) * self.slice + overdrawn
+        for used, granted, held in self.marks:
+            most = self.granted - granted + self.burst + held + overdrawn
             if self.used - used > most:
                 return f"{self.used - used} ns were used where {most} ns may be"
         return RIGHT
@@ -102,8 +102,8 @@ class Ledger:
     def fetch(self, d: QueueDecision, share: Share) -> Verdict:
         if not share.limited or share.throttled or share.local > 0:
             return "it needs nothing"
-        targets = [d.slice] if share.hungry else [d.slice, 1]
-        if d.asked + share.local not in targets:
+        # What it owes is enough for a queue that somebody is released to, or that is empty; records do not say which.
+        if d.asked + share.local not in (d.slice, 1):
             return f"it asks for {d.asked} ns"
         got = min(self.pool, d.asked)
         if self.at is None:
@@ -187,8 +187,7 @@ class Ledger:
         share = self.shares[d.cpu]
         if not self.known:
             return NOT_JUDGED
-        if self.slice != d.slice:
-            self.slice, self.marks = d.slice, []
+        self.slice = d.slice
         verdict = getattr(self, d.kind)(d, share)
         told = d.pool, d.owed, d.remaining, d.debt
         if not verdict and (told != self.amounts(share) or d.nr_waiting != len(self.waiting)):
@@ -242,7 +241,8 @@ class Ledger:
         self.periods += periods
         self.throttled += periods if self.waiting else 0
         self.grant(periods)
-        self.marks = [*self.marks, (self.used, self.granted)][-WINDOW:]
+        held = sum(max(0, share.local) for share in self.shares.values())
+        self.marks = [*self.marks, (self.used, self.granted, held)][-WINDOW:]
         stops = not (self.touched or self.waiting or self.owed)
         self.touched = bool(self.waiting)
         self.at = None if stops else self.at + periods * self.period

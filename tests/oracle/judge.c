@@ -284,11 +284,30 @@ static void open_court(void)
 		};
 }
 
+/* A policy without an oracle, such as one of --plugin: only the accountant hears of its charges. */
+static struct fair_hooks guest;
+static const struct fair_hooks *guest_own;
+
+static void judge_guest_charge(struct fair_queue *q, struct entity *e, u64 delta)
+{
+	guest_own->charge(q, e, delta);
+	quota_charge(q, delta);
+}
+
 static void attach_queue(struct fair_queue *q)
 {
-	for (unsigned i = 0; i < ARRAY_SIZE(oracles); i++)
+	for (unsigned i = 0; i < ARRAY_SIZE(oracles); i++) {
 		if (q->hooks == oracles[i]->of)
 			q->hooks = &judges[i].hooks;
+		if (q->hooks == &judges[i].hooks)
+			return;
+	}
+	if (q->hooks == &guest)
+		return;
+	guest_own = q->hooks;
+	guest = *guest_own;
+	guest.charge = judge_guest_charge;
+	q->hooks = &guest;
 }
 
 static bool dismissed;

@@ -107,7 +107,7 @@ static void forget_waiting(struct book *b, unsigned cpu)
 
 /*
  * From a refill to the end of a later period: what was granted since, and a burst, were in the pool
- * or came; each CPU may have had a slice, and may be overdrawn now (derived in docs/oracles.md).
+ * or came; CPUs had fetched some before, and may be overdrawn now (derived in docs/oracles.md).
  */
 static void judge_windows(struct book *b, unsigned nr_cpus)
 {
@@ -118,15 +118,20 @@ static void judge_windows(struct book *b, unsigned nr_cpus)
 			overdrawn += b->share[cpu].debt - (u64)b->share[cpu].local;
 	for (u32 i = 0; i < b->nr_marks; i++)
 		JUDGE(b->used - b->mark[i].used <= b->granted - b->mark[i].granted + b->burst +
-							   nr_cpus * b->slice + overdrawn,
+							   b->mark[i].held + overdrawn,
 		      "more was used than n periods allow");
 }
 
-static void put_mark(struct book *b)
+static void put_mark(struct book *b, unsigned nr_cpus)
 {
+	struct mark mark = { .used = b->used, .granted = b->granted };
+
+	for (unsigned cpu = 0; cpu < nr_cpus; cpu++)
+		if (b->share[cpu].local > 0)
+			mark.held += (u64)b->share[cpu].local;
 	if (b->nr_marks == BOOK_MARKS)
 		__builtin_memmove(b->mark, b->mark + 1, --b->nr_marks * sizeof(b->mark[0]));
-	b->mark[b->nr_marks++] = (struct mark){ b->used, b->granted };
+	b->mark[b->nr_marks++] = mark;
 }
 
 void quota_charge(struct fair_queue *q, u64 ns)
@@ -153,13 +158,15 @@ void quota_charge(struct fair_queue *q, u64 ns)
 
 /* --- movements between a queue and the pool --------------------------------------------------- */
 
-static void fetch(struct book *b, struct share *q, const told *d)
+/* A slice; but only what it owes if nobody is left that could use more. */
+static void fetch(struct book *b, struct share *q, const told *d, const struct fair_queue *of)
 {
-	u64 to_slice = b->slice - (u64)q->local, to_one = 1 - (u64)q->local;
+	u64 to_one = 1 - (u64)q->local, to_slice = b->slice - (u64)q->local;
 	u64 got = least(b->pool, d->asked);
 
 	JUDGE(q->limited && !q->throttled && q->local <= 0, "fetch: it needs nothing");
-	JUDGE(d->asked == to_slice || (d->asked == to_one && !q->hungry), "fetch: asked");
+	JUDGE(d->asked == (of->nr_running ? to_slice : to_one) || (d->asked == to_one && !q->hungry),
+	      "fetch: asked");
 	JUDGE(d->got == got, "fetch: got");
 	if (!b->timed)
 		b->at = (d->clock / b->period + 1) * b->period;
@@ -289,14 +296,12 @@ static void move(struct sched *s, const told *d)
 	const struct fair_queue *of = queue_of(s, d->group, d->cpu);
 
 	JUDGE(of && d->cpu < BOOK_CPUS, "no such queue");
-	if (b->slice != d->slice)
-		b->nr_marks = 0;
 	b->slice = d->slice;
 	if (d->act != QUOTA_pay)
 		finish_paying(b);
 	switch (d->act) {
 	case QUOTA_fetch:
-		fetch(b, q, d);
+		fetch(b, q, d, of);
 		break;
 	case QUOTA_throttle:
 		throttle(b, q, d);
@@ -361,7 +366,7 @@ static void refill(struct sched *s, struct book *b, const struct event_sched_dec
 	b->nr_periods += periods;
 	b->nr_throttled += b->nr_waiting ? periods : 0;
 	grant(b, periods);
-	put_mark(b);
+	put_mark(b, s->nr_cpus);
 	if (!b->touched && !b->nr_waiting && !b->owed) {
 		JUDGE(d->rule == GRANT_nothing_used, "refill: nothing was used");
 		b->timed = false;

@@ -22,9 +22,9 @@ struct share {
 	bool refused; /* it asked, and has none still */
 };
 
-/* The end of a period: what the group had used until then, and been granted. */
+/* The end of a period: what the group had used until then, been granted, and what CPUs held. */
 struct mark {
-	u64 used, granted;
+	u64 used, granted, held;
 };
 
 struct book {

@@ -138,7 +138,8 @@ void bandwidth_charge(struct fair_queue *q, u64 delta)
 	q->remaining -= (s64)delta;
 	if (likely(q->remaining > 0) || q->throttled)
 		return;
-	if (!fetch(q, (s64)slice_ns(q->rq)))
+	/* An empty queue is charged for a task that is about to leave the CPU: it needs no more. */
+	if (!fetch(q, q->nr_running ? (s64)slice_ns(q->rq) : 1))
 		resched(q->rq);
 }
 

@@ -91,12 +91,16 @@ void fdl_forget_group(struct sched *s, struct task_group *tg)
 	guarantee(s, tg, 0);
 	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++) {
 		struct entity *e = &tg->cpu[cpu].entity;
+		struct rq *rq = cpu_rq(s, cpu);
 
 		if (!fdl_of(e)->rr_ns)
 			continue;
-		rq_lock(cpu_rq(s, cpu));
+		rq_lock(rq);
+		/* The hooks change: what ran until now is charged by the old ones. */
+		if (rq->online)
+			rq->curr->class->charge(rq);
 		count_group(e->queue, false);
-		rq_unlock(cpu_rq(s, cpu));
+		rq_unlock(rq);
 	}
 }
 
