@@ -519,7 +519,7 @@ def test_files_that_cannot_be_opened(tmp_path):
     ("--kind zzz", "--kind zzz: There are balance, charge, enter, fetch, give_back, leave, limit"),
     ("--kind pik", "--kind pik: is pick meant?"),
     ("--rule least_vrun", "--rule least_vrun: is least_vruntime meant? There are aim_free"),
-    ("--policy o1", "--policy o1: There are bore, bore_cfs, cfs, deadline, eevdf, fdl, fifo"),
+    ("--policy o1", "--policy o1: There are bore, bore_cfs, cfs, deadline, eevdf"),
     ("--from soon", "--from soon: a time such as 500ms or 1.5s is expected"),
     ("--to 7", "--to 7: a time such as"),
     ("--from 2s --to 1s", "--to 1s: this is before --from 2s"),
