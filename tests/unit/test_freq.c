@@ -206,6 +206,28 @@ static void a_change_by_another_cpu_counts_from_its_moment(void **state)
 	machine_free(m);
 }
 
+/* A CPU that has room again catches up when it idles, but for what was lost while it was full. */
+static void what_is_lost_stays_lost(void **state)
+{
+	struct machine *m = juno("juno-a53", NULL);
+	struct task *t = pinned(m, 0);
+	u64 lost;
+
+	(void)state;
+	run_at(m, 0, 450);
+	advance(m, 5 * NS_PER_SEC);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	lost = rq_of(m, 0)->clock - scaled_now(m, 0);
+	assert_int_equal(lost, 5 * NS_PER_SEC - 5 * NS_PER_SEC * 542 / 1024);
+	advance(m, 100 * MS);
+	assert_true(wake(m, t, 0));
+	advance(m, 10 * MS);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	sched_check(m->s);
+	assert_int_equal(rq_of(m, 0)->clock - scaled_now(m, 0), lost);
+	machine_free(m);
+}
+
 /* --- capacity ------------------------------------------------------------------------- */
 
 /* A FIFO task that works 2 of 8 ms takes a quarter of the fastest CPU: 447 less 256. */
@@ -383,6 +405,7 @@ int main(void)
 		cmocka_unit_test(averages_rise_with_the_work),
 		cmocka_unit_test(idle_time_does_not_make_good_what_is_lost),
 		cmocka_unit_test(a_change_by_another_cpu_counts_from_its_moment),
+		cmocka_unit_test(what_is_lost_stays_lost),
 		cmocka_unit_test(urgent_tasks_take_what_they_work),
 		cmocka_unit_test(energy_is_power_times_time),
 		cmocka_unit_test(each_idle_period_begins_shallow),
