@@ -63,7 +63,7 @@ else
 fi
 
 # Python packages that Debian does not have (tools/fairground/packages.py finds them there).
-packages_list=$(dirname "$0")/packages.txt
+packages_list=${0%/*}/packages.txt
 if [ "$(id -u)" = 0 ]; then
 	packages_dir=/opt/fairground/python
 else

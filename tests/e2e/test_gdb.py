@@ -50,10 +50,11 @@ kill
 """
 
 
-# A shell that works beside a hog falls asleep owing time and stays in the timeline; gdb stops there.
+# A shell that works beside a hog falls asleep owing time and stays in the timeline; gdb stops there. Not at every
+# switch: with ICOUNT=1 the clock jumps to the next timer at each stop, so nobody would get anything done.
 DELAYED_WORKLOAD = "hog -t 1s & i=0; while [ $i -lt 40 ]; do i=$((i + 1)); sleep 0.01; done; wait"
 DELAYED_SCRIPT = """
-hbreak sched_switch_end if machine->rq->delayed.next != &machine->rq->delayed
+hbreak fair_dequeue if machine->rq->delayed.next != &machine->rq->delayed
 continue
 python
 task = container_of(machine()["rq"][0]["delayed"]["next"], "struct task", "link")

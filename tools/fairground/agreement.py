@@ -84,8 +84,8 @@ FLOORS = {
 
 # Of kinds other than picks, over all workloads.
 OTHER_FLOORS = {
-    "cfs": {"preempt": 0.90, "tick": 0.78, "place": 0.95, "charge": 0.75, "leave": 0.95, "balance": 0.80},
-    "fdl": {"preempt": 0.90, "tick": 0.76, "place": 0.95, "charge": 0.75, "leave": 0.95, "balance": 0.80},
+    "cfs": {"preempt": 0.90, "tick": 0.50, "place": 0.95, "charge": 0.75, "leave": 0.95, "balance": 0.80},
+    "fdl": {"preempt": 0.90, "tick": 0.50, "place": 0.95, "charge": 0.75, "leave": 0.95, "balance": 0.80},
     "eevdf": {"preempt": 0.60, "tick": 0.50, "place": 0.95, "charge": 0.48, "leave": 0.92, "balance": 0.80},
     "bore": {"preempt": 0.75, "tick": 0.48, "place": 0.95, "charge": 0.50, "leave": 0.95, "balance": 0.80},
     "bore-cfs": {"preempt": 0.90, "tick": 0.48, "place": 0.95, "charge": 0.68, "leave": 0.95, "balance": 0.80},
