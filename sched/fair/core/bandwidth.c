@@ -163,8 +163,7 @@ void bandwidth_return(struct fair_queue *q)
 	q->remaining -= spare;
 	host_lock(&pool->lock);
 	taken = take_back(pool, (u64)spare);
-	if (!list_empty(&pool->throttled) && pool->runtime_ns > slice_ns(q->rq) &&
-	    !pool->slack.rq &&
+	if (!pool->slack.rq && !list_empty(&pool->throttled) && pool->runtime_ns > slice_ns(q->rq) &&
 	    time_before(q->rq->clock + SLACK_DELAY_NS + SLACK_MARGIN_NS, pool->period.at))
 		start_timer(q->rq, &pool->slack, q->rq->clock + SLACK_DELAY_NS);
 	trace_quota(q, QUOTA_give_back, taken == (u64)spare ? GRANT_emptied : GRANT_pool_full,
