@@ -165,7 +165,8 @@ static void fetch(struct book *b, struct share *q, const told *d, const struct f
 	u64 got = least(b->pool, d->asked);
 
 	JUDGE(q->limited && !q->throttled && q->local <= 0, "fetch: it needs nothing");
-	JUDGE(d->asked == (of->nr_running ? to_slice : to_one) || (d->asked == to_one && !q->hungry),
+	JUDGE(d->asked == (of->nr_running ? to_slice : to_one) ||
+		      (d->asked == to_one && !q->hungry),
 	      "fetch: asked");
 	JUDGE(d->got == got, "fetch: got");
 	if (!b->timed)

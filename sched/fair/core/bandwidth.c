@@ -10,9 +10,8 @@
  *	throttle   a queue that finds the pool empty leaves the queues above, with all
  *	           below it, until a refill covers its debt and 1 ns more. The debt is
  *	           apart: `remaining` is what the queue will have when that is paid
- *	slack      a queue that empties returns all but 1 ms, as far as the pool is not
- *	           full; when that suffices for a throttled one, a timer distributes it
- *	           5 ms later
+ *	slack      a queue that empties returns all but 1 ms, as far as the pool is not full;
+ *	           if that suffices for a throttled one, a timer shares it out 5 ms later
  *
  * The period's timer belongs to the CPU that started it, so does the slack's. It
  * stops after a period in which nothing was used.
@@ -163,7 +162,8 @@ void bandwidth_return(struct fair_queue *q)
 	q->remaining -= spare;
 	host_lock(&pool->lock);
 	taken = take_back(pool, (u64)spare);
-	if (!pool->slack.rq && !list_empty(&pool->throttled) && pool->runtime_ns > slice_ns(q->rq) &&
+	if (!list_empty(&pool->throttled) && pool->runtime_ns > slice_ns(q->rq) &&
+	    !pool->slack.rq &&
 	    time_before(q->rq->clock + SLACK_DELAY_NS + SLACK_MARGIN_NS, pool->period.at))
 		start_timer(q->rq, &pool->slack, q->rq->clock + SLACK_DELAY_NS);
 	trace_quota(q, QUOTA_give_back, taken == (u64)spare ? GRANT_emptied : GRANT_pool_full,
