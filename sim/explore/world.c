@@ -216,6 +216,17 @@ static void check_subject(const struct world *w, struct subject *x, bool running
 	EXPECT(running ? t->fair.sum_exec <= x->ran_ns : t->fair.sum_exec == x->ran_ns);
 }
 
+/* Each CPU is as fast as the scheduler says. */
+static void check_speed(struct world *w, unsigned cpu)
+{
+	struct sched_freq_stat stat;
+
+	if (!w->shape.opp)
+		return;
+	sched_freq_stat(w->sim->s, cpu, &stat);
+	EXPECT(w->sim->cpus[cpu].speed == stat.capacity);
+}
+
 void world_check(struct world *w)
 {
 	u64 running = 0;
@@ -225,6 +236,7 @@ void world_check(struct world *w)
 	for (unsigned cpu = 0; cpu < w->shape.nr_cpus; cpu++) {
 		struct subject *x = world_running(w, cpu);
 
+		check_speed(w, cpu);
 		if (!x) {
 			EXPECT(sched_current(w->sim->s, cpu) == &w->sim->cpus[cpu].idle.task);
 			continue;
