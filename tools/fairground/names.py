@@ -64,6 +64,7 @@ SETTINGS = (
         ("TIERS", "unit,simulator", "all", "lab: parts of the grade"),
         ("GRADE_SEED", "a number", "1", "lab: other runs of the same kind"),
         ("GOLDEN", "--write", "", "golden: write the numbers instead of comparing them"),
+        ("JUDGE", "options", "", "judge: --sim N, --kernel N, --policies P"),
         ("CHECK", "1", "", "compdb: try clangd in every room"),
     )),
     ("the build", (
