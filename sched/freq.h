@@ -53,9 +53,9 @@ struct sched_freq_stat {
 	u32 domain, mhz, capacity; /* of the present point */
 	u64 nr_transitions;	   /* of the domain's point, ever */
 	u64 energy, domain_energy; /* of this CPU alone; of what its domain shares */
-	/* Of the CPU, in ns: busy at each point, and in each idle state. */
+	/* How long the CPU was busy at each point and was in each idle state, in ns. */
 	u64 busy_ns[OPP_MAX], idle_ns[OPP_IDLE_MAX];
-	/* Of the domain: one of its CPUs busy, at each point; all idle. */
+	/* How long a CPU of the domain was busy at each point, and how long all were idle. */
 	u64 domain_busy_ns[OPP_MAX], domain_idle_ns[OPP_IDLE_MAX];
 };
 void sched_freq_stat(struct sched *s, unsigned cpu, struct sched_freq_stat *out);

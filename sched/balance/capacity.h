@@ -8,7 +8,7 @@
 
 #include "sched/core/rq.h"
 
-/* Of the fastest CPU at its fastest, and of every CPU where there is one speed. */
+/* The capacity of the fastest CPU at its fastest, and of every CPU where there is one speed. */
 #define CPU_CAPACITY 1024ull
 
 /* The part of @rq's CPU that fair tasks can have, at least 1, as of the CPU's last balancing. */

@@ -29,6 +29,12 @@ static u16 flags_of(const struct rq *rq, const struct task *t, const struct clas
 		     (n->throttled ? DECISION_THROTTLED : 0));
 }
 
+/* The fields that a task and a server both have, for the initialiser of a row. */
+#define NUMBERS(n)                                                                                 \
+	.bw = (n).bw, .deadline = (n).deadline, .budget = (n).budget,                              \
+	.replenish_at = (n).replenish_at, .runtime = (n).runtime, .relative = (n).relative,        \
+	.period = (n).period
+
 /* Returns how many rows were recorded: 1, or 0 while their event is off. */
 static u16 put_task(struct rq *rq, struct task *t, u32 position, unsigned flags)
 {
@@ -46,13 +52,7 @@ static u16 put_task(struct rq *rq, struct task *t, u32 position, unsigned flags)
 		.slice = n.slice,
 		.flags = (u16)(flags | flags_of(rq, t, &n, position != NOWHERE)),
 		.nr_allowed = (u16)t->nr_allowed,
-		.bw = n.bw,
-		.deadline = n.deadline,
-		.budget = n.budget,
-		.replenish_at = n.replenish_at,
-		.runtime = n.runtime,
-		.relative = n.relative,
-		.period = n.period,
+		NUMBERS(n),
 	};
 	__builtin_memcpy(row.comm, t->comm, TASK_COMM_LEN);
 	host_trace(&row.common);
@@ -73,13 +73,7 @@ static u16 put_server(struct rq *rq, const struct sched_class *class)
 		.comm = SERVER_NAME,
 		.prio = -1,
 		.flags = (u16)(DECISION_SERVER | (n.throttled ? DECISION_THROTTLED : 0)),
-		.bw = n.bw,
-		.deadline = n.deadline,
-		.budget = n.budget,
-		.replenish_at = n.replenish_at,
-		.runtime = n.runtime,
-		.relative = n.relative,
-		.period = n.period,
+		NUMBERS(n),
 	};
 	host_trace(&row.common);
 	return 1;

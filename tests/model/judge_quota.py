@@ -102,7 +102,8 @@ class Ledger:
     def fetch(self, d: QueueDecision, share: Share) -> Verdict:
         if not share.limited or share.throttled or share.local > 0:
             return "it needs nothing"
-        # What it owes is enough for a queue that somebody is released to, or that is empty; records do not say which.
+        # A queue asks for a slice, or only for its debt if it is empty or a task is about to enter. Records do not say
+        # which of the two it is.
         if d.asked + share.local not in (d.slice, 1):
             return f"it asks for {d.asked} ns"
         got = min(self.pool, d.asked)

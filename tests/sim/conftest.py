@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import subprocess
+import sys
 from dataclasses import dataclass
 
 import pytest
@@ -66,6 +67,27 @@ def sim(tmp_path):
         assert done.status == 0, done.err
         return done
     return simulate
+
+
+def fairground_decisions(path, *more):
+    """What `fairground decisions` prints about the file @path."""
+    done = subprocess.run([sys.executable, "-m", "fairground", "decisions", str(path), *more], capture_output=True,
+                          text=True, env={**os.environ, "PYTHONPATH": os.path.join(ROOT, "tools")}, check=False)
+    assert done.returncode == 0 and not done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def traced_alike(sim, tmp_path):
+    """traced_alike("hogs:n=3") asserts that recording decisions changes no byte of that run's trace."""
+    def compare(text):
+        traces = []
+        for words in ([], ["--decisions", str(tmp_path / "d.json")]):
+            path = tmp_path / "t.dat"
+            sim(f"{text} --trace {path}", *words)
+            traces.append(path.read_bytes())
+        assert traces[0] == traces[1] and len(traces[0]) > 50_000
+    return compare
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import BUILD, ROOT
+from conftest import BUILD, fairground_decisions
 
 MODEL = pathlib.Path(__file__).parents[1] / "model"
 SHARE_US = 90_000  # of each 100 ms
@@ -155,29 +155,15 @@ def test_a_task_that_moves_in_its_list_is_seen(recorded, tmp_path):
     assert status == 1 and "the queue has" in complaints[0]
 
 
-def test_recording_changes_nothing(sim, tmp_path):
-    """The trace of the run is the same, to the byte, with and without."""
-    traces = []
-    for words in ([], ["--decisions", str(tmp_path / "d.json")]):
-        path = tmp_path / "t.dat"
-        sim(f"--cpus 2 --time 400ms --trace {path} {MIXED}", *words)
-        traces.append(path.read_bytes())
-    assert traces[0] == traces[1] and len(traces[0]) > 50_000
+def test_recording_changes_nothing(traced_alike):
+    traced_alike(f"--cpus 2 --time 400ms {MIXED}")
 
 
 def test_they_are_printed_among_the_others(recorded):
-    env = {**os.environ, "PYTHONPATH": os.path.join(ROOT, "tools")}
-    words = [sys.executable, "-m", "fairground", "decisions", str(recorded[0])]
-
-    def fairground(*more):
-        done = subprocess.run([*words, *more], capture_output=True, text=True, env=env, check=False)
-        assert done.returncode == 0 and not done.stderr
-        return done.stdout
-
-    out = fairground("--policy", "deadline", "--kind", "throttle", "--limit", "1", "--full")
+    out = fairground_decisions(recorded[0], "--policy", "deadline", "--kind", "throttle", "--limit", "1", "--full")
     assert "throttled, because it ran for its budget. Afterwards: deadline in" in out and "bandwidth" in out
-    out = fairground("--rule", "slice_over", "--limit", "3")
+    out = fairground_decisions(recorded[0], "--rule", "slice_over", "--limit", "3")
     assert out.count("turn is over") == 3 and out.count("its slice is used up") == 3
-    table = {tuple(line.split()[:3]) for line in fairground("--stats").splitlines()}
+    table = {tuple(line.split()[:3]) for line in fairground_decisions(recorded[0], "--stats").splitlines()}
     assert {("rr", "pick", "most_urgent"), ("cfs", "pick", "only_one"),
             ("deadline", "pick", "earliest_deadline")} <= table

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import BUILD, ROOT
+from conftest import BUILD, ROOT, fairground_decisions
 from test_decisions import conforms
 
 sys.path.insert(0, os.path.join(ROOT, "tools"))
@@ -47,30 +47,16 @@ def test_records_obey_the_schema(recorded):
     assert not conforms({**rows[0], "rule": "luck"}, schema, schema["$defs"])
 
 
-def test_recording_changes_nothing(sim, tmp_path):
-    """The trace of the run is the same, to the byte, with and without."""
-    traces = []
-    for words in ([], ["--decisions", str(tmp_path / "d.json")]):
-        path = tmp_path / "t.dat"
-        sim(f"{MIXED} --trace {path}", *words)
-        traces.append(path.read_bytes())
-    assert traces[0] == traces[1] and len(traces[0]) > 50_000
+def test_recording_changes_nothing(traced_alike):
+    traced_alike(MIXED)
 
 
 def test_they_are_printed_among_the_others(recorded):
-    env = {**os.environ, "PYTHONPATH": os.path.join(ROOT, "tools")}
-    words = [sys.executable, "-m", "fairground", "decisions", str(recorded[0])]
-
-    def fairground(*more):
-        done = subprocess.run([*words, *more], capture_output=True, text=True, env=env, check=False)
-        assert done.returncode == 0 and not done.stderr
-        return done.stdout
-
-    out = fairground("--policy", "quota", "--kind", "throttle", "--group", "1", "--limit", "1", "--full")
+    out = fairground_decisions(recorded[0], *"--policy quota --kind throttle --group 1 --limit 1 --full".split())
     assert "group 1 a: throttle, throttled, because the pool is empty." in out and "owes 0.000001" in out
-    out = fairground("--kind", "refill", "--group", "1", "--limit", "3", "--full")
+    out = fairground_decisions(recorded[0], "--kind", "refill", "--group", "1", "--limit", "3", "--full")
     assert out.count("a period is over.") == 3 and "quota 12.000000, period 50.000000, burst 6.000000" in out
-    table = {tuple(line.split()[:3]) for line in fairground("--stats").splitlines()}
+    table = {tuple(line.split()[:3]) for line in fairground_decisions(recorded[0], "--stats").splitlines()}
     assert {("quota", "fetch", "covered"), ("quota", "pay", "rest_of_pool"), ("cfs", "pick", "only_one")} <= table
 
 

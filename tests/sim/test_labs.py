@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Labs without building anything: regions, hand-outs, submissions that are not as they should be, and forms of a grade.
 
-What needs a compiler - hand-out, reference and every wrong solution of every lab - is `fairground lab check`.
+`fairground lab check` tests the rest, which needs a compiler: hand-out, reference and wrong solutions of every lab.
 """
 
 import base64

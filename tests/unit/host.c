@@ -379,6 +379,17 @@ struct task *spawn_in(struct machine *m, struct task_group *tg, int nice)
 	return t;
 }
 
+struct task *member_asleep_on(struct machine *m, struct task_group *tg, unsigned cpu)
+{
+	struct task *t = spawn_in(m, tg, 0);
+	struct cpumask mask = cpumask_of(cpu);
+
+	sched_set_affinity(m->s, t, &mask);
+	settle(m);
+	block(m, cpu, TASK_INTERRUPTIBLE);
+	return t;
+}
+
 void run_ticks(struct machine *m, unsigned ticks)
 {
 	while (ticks--) {

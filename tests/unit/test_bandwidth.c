@@ -116,18 +116,6 @@ static void what_is_saved_up_to_the_burst_may_be_used_later(void **state)
 
 /* --- timelines, to the millisecond -------------------------------------------------------- */
 
-/* A sleeping member of @tg that may run only on @cpu. */
-static struct task *sleeper_on(struct machine *m, struct task_group *tg, unsigned cpu)
-{
-	struct task *t = spawn_in(m, tg, 0);
-	struct cpumask mask = cpumask_of(cpu);
-
-	sched_set_affinity(m->s, t, &mask);
-	settle(m);
-	block(m, cpu, TASK_INTERRUPTIBLE);
-	return t;
-}
-
 /* Advances to the beginning of a period. */
 static void begin_period(struct machine *m, u64 period_ms)
 {
@@ -152,7 +140,7 @@ static void slices_come_from_the_pool_and_go_back(void **state)
 {
 	struct machine *m = judged_machine(2, 1000);
 	struct task_group *tg = judged_group(m, NULL);
-	struct task *hog = sleeper_on(m, tg, 0), *brief = sleeper_on(m, tg, 1);
+	struct task *hog = member_asleep_on(m, tg, 0), *brief = member_asleep_on(m, tg, 1);
 
 	(void)state;
 	begin_period(m, 50);
@@ -194,7 +182,7 @@ static void a_full_pool_takes_nothing_back(void **state)
 {
 	struct machine *m = judged_machine(2, 1000);
 	struct task_group *tg = judged_group(m, NULL);
-	struct task *brief = sleeper_on(m, tg, 1);
+	struct task *brief = member_asleep_on(m, tg, 1);
 
 	(void)state;
 	begin_period(m, 50);
@@ -224,7 +212,7 @@ static void what_a_late_tick_overran_is_repaid(void **state)
 	enum { PERIODS = 40 };
 	struct machine *m = judged_machine(1, 250);
 	struct task_group *tg = judged_group(m, NULL);
-	struct task *hog = sleeper_on(m, tg, 0);
+	struct task *hog = member_asleep_on(m, tg, 0);
 
 	(void)state;
 	begin_period(m, 100);
@@ -249,11 +237,11 @@ static unsigned throttled_for(u64 period_ms)
 	enum { OTHERS = 4 };
 	struct machine *m = judged_machine(1 + OTHERS, 1000);
 	struct task_group *tg = judged_group(m, NULL);
-	struct task *hog = sleeper_on(m, tg, 0), *others[OTHERS];
+	struct task *hog = member_asleep_on(m, tg, 0), *others[OTHERS];
 	unsigned ms = 0;
 
 	for (unsigned i = 0; i < OTHERS; i++)
-		others[i] = sleeper_on(m, tg, 1 + i);
+		others[i] = member_asleep_on(m, tg, 1 + i);
 	begin_period(m, period_ms);
 	assert_int_equal(limit(m, tg, 30, period_ms, 0), 0);
 	wake(m, hog, 0);
@@ -286,7 +274,7 @@ static void averages_stand_still_while_throttled(void **state)
 	struct machine *m = judged_machine(1, 1000);
 	struct task_group *outer = judged_group(m, NULL), *inner = judged_group(m, outer);
 	struct fair_queue *q = group_queue(m->s, inner, 0);
-	struct task *t = sleeper_on(m, inner, 0);
+	struct task *t = member_asleep_on(m, inner, 0);
 	struct task_group_stat stat;
 	struct pelt before, of_task;
 

@@ -16,18 +16,6 @@ static int limit(struct machine *m, struct task_group *tg, u64 quota_ms, u64 per
 					true);
 }
 
-/* A sleeping member of @tg that may run only on @cpu. */
-static struct task *sleeper_on(struct machine *m, struct task_group *tg, unsigned cpu)
-{
-	struct task *t = spawn_in(m, tg, 0);
-	struct cpumask mask = cpumask_of(cpu);
-
-	sched_set_affinity(m->s, t, &mask);
-	settle(m);
-	block(m, cpu, TASK_INTERRUPTIBLE);
-	return t;
-}
-
 /* At the beginning of a period, with the records of @tg on and none made yet. */
 static void begin(struct machine *m, struct task_group *tg, u64 period_ms)
 {
@@ -99,7 +87,7 @@ static void a_period_is_told_from_limit_to_refill(void **state)
 {
 	struct machine *m = machine_new(2, 1000);
 	struct task_group *tg = new_group(m, NULL);
-	struct task *hog = sleeper_on(m, tg, 0), *brief = sleeper_on(m, tg, 1);
+	struct task *hog = member_asleep_on(m, tg, 0), *brief = member_asleep_on(m, tg, 1);
 	const struct queue_record *d;
 	const struct pool_record *p;
 
@@ -146,7 +134,7 @@ static void bursts_and_full_pools_are_told(void **state)
 {
 	struct machine *m = machine_new(2, 1000);
 	struct task_group *tg = new_group(m, NULL);
-	struct task *brief = sleeper_on(m, tg, 1), *hog = sleeper_on(m, tg, 0);
+	struct task *brief = member_asleep_on(m, tg, 1), *hog = member_asleep_on(m, tg, 0);
 	const struct pool_record *p;
 
 	(void)state;
@@ -187,12 +175,12 @@ static void slack_is_told(void **state)
 	enum { OTHERS = 4 };
 	struct machine *m = machine_new(1 + OTHERS, 1000);
 	struct task_group *tg = new_group(m, NULL);
-	struct task *hog = sleeper_on(m, tg, 0), *others[OTHERS];
+	struct task *hog = member_asleep_on(m, tg, 0), *others[OTHERS];
 	const struct queue_record *d;
 
 	(void)state;
 	for (unsigned i = 0; i < OTHERS; i++)
-		others[i] = sleeper_on(m, tg, 1 + i);
+		others[i] = member_asleep_on(m, tg, 1 + i);
 	begin(m, tg, 100);
 	assert_int_equal(limit(m, tg, 30, 100, 0), 0);
 	wake(m, hog, 0);

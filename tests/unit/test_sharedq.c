@@ -438,7 +438,7 @@ static void empty_shards_are_not_robbed(void **state)
 	machine_free(m);
 }
 
-/* Of the shards of two CPUs, of which either's task began to wait first. */
+/* Two CPUs have a shard each, and the task of either shard may be the one that waits longest. */
 static void who_came_too_early_comes_for_the_first_that_may_be_taken(void **state)
 {
 	(void)state;

@@ -46,6 +46,20 @@ def cmd_run(settings: Settings, _: Any) -> int:
         return finish(machine.interact() if interactive else machine.run(write))
 
 
+def options_of_trace(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", default=trace_file(), help="default: $OUT or trace.dat")
+    parser.add_argument("--events", default=os.environ.get("EVENTS"),
+                        help=f"events to record, as set_event takes them; default: $EVENTS or {trace.EVENTS}")
+
+
+def options_of_repeat(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--runs", type=int, default=3)
+
+
+def options_of_gdb(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--script", help="run this gdb script instead of a session")
+
+
 Command = Callable[[Settings, argparse.Namespace], int]
 
 COMMANDS: dict[str, Command] = {
@@ -54,6 +68,14 @@ COMMANDS: dict[str, Command] = {
     "scenarios": scenarios.main, "decisions": decision_report.main, "placements": placements.main,
     "balancing": balancing.main, "graph": graph.main, "convert": convert.main, "fidelity": fidelity.main,
     "first-difference": first_difference.main, "lab": lab.main,
+}
+OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
+    "bench-smp": bench_smp.options, "trace": options_of_trace, "latency": latency.options,
+    "repeat": options_of_repeat, "gdb": options_of_gdb,
+    "experiment": experiment.options, "agreement": agreement.options, "scenarios": scenarios.options,
+    "decisions": decision_report.options, "placements": placements.options, "balancing": balancing.options,
+    "graph": graph.options, "convert": convert.options, "fidelity": fidelity.options,
+    "first-difference": first_difference.options, "lab": lab.options,
 }
 READERS = ("decisions", "placements", "balancing", "graph", "convert", "lab")  # they need no machine of the user's
 
@@ -66,40 +88,7 @@ def parse(words: list[str] | None) -> argparse.Namespace:
         sub = commands.add_parser(name, help=(function.__doc__ or "").splitlines()[0])
         for setting in PARSERS if name not in READERS else ():
             sub.add_argument(f"--{setting}", metavar=setting.upper(), help=f"default: ${setting.upper()}")
-        if name == "trace":
-            sub.add_argument("--out", default=trace_file(), help="default: $OUT or trace.dat")
-            sub.add_argument("--events", default=os.environ.get("EVENTS"),
-                             help=f"events to record, as set_event takes them; default: $EVENTS or {trace.EVENTS}")
-        if name == "repeat":
-            sub.add_argument("--runs", type=int, default=3)
-        if name == "latency":
-            latency.options(sub)
-        if name == "bench-smp":
-            bench_smp.options(sub)
-        if name == "agreement":
-            agreement.options(sub)
-        if name == "scenarios":
-            scenarios.options(sub)
-        if name == "decisions":
-            decision_report.options(sub)
-        if name == "placements":
-            placements.options(sub)
-        if name == "balancing":
-            balancing.options(sub)
-        if name == "graph":
-            graph.options(sub)
-        if name == "convert":
-            convert.options(sub)
-        if name == "fidelity":
-            fidelity.options(sub)
-        if name == "first-difference":
-            first_difference.options(sub)
-        if name == "experiment":
-            experiment.options(sub)
-        if name == "lab":
-            lab.options(sub)
-        if name == "gdb":
-            sub.add_argument("--script", help="run this gdb script instead of a session")
+        OPTIONS.get(name, lambda _: None)(sub)
     return parser.parse_args(words)
 
 

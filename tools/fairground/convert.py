@@ -63,7 +63,7 @@ def open_sources(path: str) -> Sources:
         raise TraceError(f"{path}: {error.strerror or error}") from error
     names = {f.name for f in found.trace.formats.values()}
     try:
-        found.timeline = Timeline(path) if {"sched_switch", "sched_wakeup"} <= names else None
+        found.timeline = Timeline(found.trace) if {"sched_switch", "sched_wakeup"} <= names else None
         found.decisions = open_file(path) if "sched_decision_candidate" in names else None
     except (TraceError, DecisionError) as error:
         raise TraceError(f"{path}: {error}") from error
@@ -115,8 +115,8 @@ def main(_: Any, arguments: argparse.Namespace) -> int:
     finally:
         if os.path.exists(partial):
             os.remove(partial)
-    if found.lost:
-        print(f"fairground: {arguments.file}: {found.lost} events were lost before they could be saved; this is about "
+    if lost := found.lost:
+        print(f"fairground: {arguments.file}: {lost} events were lost before they could be saved; this is about "
               "the rest", file=sys.stderr)
     print(f"{out}: {said}")
     return 0

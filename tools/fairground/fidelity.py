@@ -31,14 +31,14 @@ PAGE = ROOT / "docs/fidelity.md"
 MODEL = "voluntary"  # of preemption: Debian's kernels boot with it
 MEMORY_MIB = 512     # enough for Linux
 TIMEOUT_S = 3600     # only ends machines that hang
-# Of the kinds of rows: how far ours may be from Linux's, as a part of it or by so much.
+# How far our figure may be from Linux's in each kind of row: by a part of Linux's, or by an amount.
 KINDS = {"amounts": (0.05, 0.0), "counts": (0.05, 1.0), "migrations": (0.25, 3.0), "latencies": (0.10, 3.0)}
 PROGRAM = "mix"
 FIGURE = re.compile(r"^mix (\S+) (\S+) ([\d.]+)$", re.MULTILINE)
 MARK = "@ "
 ABOUT = "about"
 END = MARK + "end"
-# What every run does before its first case: Linux's own boot is over after a few seconds.
+# Every run begins with this. The sleep is there because Linux goes on booting for a few seconds.
 PRELUDE = f"""\
 sleep 4
 echo {MARK}{ABOUT}

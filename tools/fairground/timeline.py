@@ -87,9 +87,9 @@ def edges(starts: Iterable[int], ends: Iterable[int]) -> Iterator[tuple[int, int
 
 
 class Timeline:
-    """All runs and waits of the file @path, a trace.dat of Fairground or of Linux."""
+    """All runs and waits of @source, a trace.dat of Fairground or of Linux, or its path."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, source: str | os.PathLike[str] | TraceFile) -> None:
         self.runs = Runs(array("q"), array("q"), array("q"), array("q"))
         self.waits = Waits(array("q"), array("q"), array("q"), array("b"))
         self.comms: dict[int, str] = {}
@@ -97,7 +97,7 @@ class Timeline:
         self.begin = self.end = 0
         self.unfinished = 0                   # waits that do not end in the trace
         try:
-            trace = TraceFile(path)
+            trace = source if isinstance(source, TraceFile) else TraceFile(source)
             self.cpus, self.about, self.lost = trace.cpus, trace.about, trace.lost()
             self._read(trace)
         except DAMAGE as error:

@@ -9,7 +9,7 @@ import json
 import pathlib
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -44,6 +44,20 @@ class Findings:
     @property
     def total(self) -> int:
         return self.right + self.unjudged + self.wrong
+
+    def count(self, number: int, time_ns: int, verdict: str | None,
+              tell: Callable[[str], tuple[str, list[str]]]) -> None:
+        """Count the @verdict about decision @number. Of the first wrong one @tell gives the sentence and the table."""
+        self.last_ns = time_ns
+        if verdict is None:
+            self.unjudged += 1
+        elif not verdict:
+            self.right += 1
+        else:
+            self.wrong += 1
+            if not self.first:
+                sentence, self.table = tell(verdict)
+                self.first_ns, self.first = time_ns, f"decision {number} at {time_ns / MS:.3f} ms: {sentence}"
 
 
 # --- EEVDF and CFS ----------------------------------------------------------------------------------------
@@ -167,18 +181,8 @@ def judge_fair(path: pathlib.Path, hz: int = 250) -> Findings:
         return findings
     tunables = judge.Tunables(head["cpus"], head.get("hz", hz))
     for number, d in enumerate(rows, 1):
-        verdict = judge.judge(d, tunables)
-        findings.last_ns = d["time"]
-        if verdict is None:
-            findings.unjudged += 1
-        elif not verdict:
-            findings.right += 1
-        else:
-            findings.wrong += 1
-            if not findings.first:
-                findings.first_ns = d["time"]
-                findings.first = f"decision {number} at {d['time'] / MS:.3f} ms: {_sentence(d, verdict, tunables)}"
-                findings.table = _table(path, d["time"], d["kind"])
+        findings.count(number, d["time"], judge.judge(d, tunables), lambda verdict: (
+            _sentence(d, verdict, tunables), _table(path, d["time"], d["kind"])))
     return findings
 
 
@@ -200,18 +204,8 @@ def judge_real_time(path: pathlib.Path, hz: int = 250) -> Findings:
     court = judge_class.Court(hz, 950_000, 1_000_000, 100)
     try:
         for number, d in enumerate(read_class(str(path)), 1):
-            verdict = court.judge(d)
-            findings.last_ns = d.time
-            if verdict is None:
-                findings.unjudged += 1
-            elif not verdict:
-                findings.right += 1
-            else:
-                findings.wrong += 1
-                if not findings.first:
-                    findings.first_ns = d.time
-                    findings.first = f"decision {number} at {d.time / MS:.3f} ms: {_of_class(d, verdict)}"
-                    findings.table = full(d)[2:-1]
+            findings.count(number, d.time, court.judge(d),
+                           lambda verdict: (_of_class(d, verdict), full(d)[2:-1]))
     except (DecisionError, ValueError, json.JSONDecodeError) as error:
         findings.broken = str(error)
     return findings
