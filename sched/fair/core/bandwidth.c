@@ -32,10 +32,6 @@
 #include "lib/errno.h"
 
 #define DEFAULT_PERIOD_NS (100 * NS_PER_MS)
-#define PERIOD_MIN_NS	  NS_PER_MS
-#define PERIOD_MAX_NS	  NS_PER_SEC
-#define QUOTA_MIN_NS	  NS_PER_MS
-#define QUOTA_MAX_NS	  (((1ull << 44) - 1) * NS_PER_US)
 #define KEEP_NS		  NS_PER_MS	  /* what an empty queue does not return */
 #define SLACK_DELAY_NS	  (5 * NS_PER_MS) /* others may return some more in the meantime */
 #define SLACK_MARGIN_NS	  (2 * NS_PER_MS) /* a refill this soon makes slack not worth it */
@@ -103,7 +99,10 @@ static u64 next_period(const struct bandwidth *pool, u64 now)
 
 /* --- using up runtime ------------------------------------------------------ */
 
-/* Fetch from the pool, locked, what @q lacks to @target. Returns whether it has runtime now. */
+/*
+ * Lab 7, fetch: fetch from the pool, locked, what @q lacks to @target, or what there is. Returns
+ * whether it has runtime now. The period's timer runs from now on.
+ */
 static bool fetch_locked(struct bandwidth *pool, struct fair_queue *q, s64 target)
 {
 	u64 asked = (u64)(target - q->remaining), amount = min(pool->runtime_ns, asked);
@@ -151,6 +150,10 @@ static u64 take_back(struct bandwidth *pool, u64 amount)
 	return taken;
 }
 
+/*
+ * Lab 7, give_back: the pool takes back what an empty @q has beyond KEEP_NS. If that suffices for
+ * others that were throttled, and no refill is near, the slack's timer shares it out.
+ */
 void bandwidth_return(struct fair_queue *q)
 {
 	struct bandwidth *pool = pool_of(q);
@@ -181,16 +184,16 @@ bool queue_search_throttled(const struct fair_queue *q)
 	return false;
 }
 
-/* @q has nothing left, unless something came into the pool in the meantime. */
-static void throttle(struct fair_queue *q)
+/*
+ * Lab 7, owe: @q has used up its runtime. Fetch what gives it 1 ns, if the pool has that now. If
+ * not, return true: that 1 ns and what it overdrew become its debt, and it waits behind the other
+ * debtors. In one section of the pool's lock: what is returned in between would find nobody to pay.
+ */
+static bool must_wait(struct fair_queue *q)
 {
 	struct bandwidth *pool = pool_of(q);
-	struct rq *rq = q->rq;
-	struct entity *e = q->owner;
-	struct tally n = fair_seen_from_above(q, q->tasks);
 	bool fetched;
 
-	/* In one: what others return in between would find nobody to pay. */
 	host_lock(&pool->lock);
 	fetched = fetch_locked(pool, q, 1);
 	if (!fetched) {
@@ -200,7 +203,17 @@ static void throttle(struct fair_queue *q)
 		trace_quota(q, QUOTA_throttle, GRANT_pool_empty, 0, 0);
 	}
 	host_unlock(&pool->lock);
-	if (fetched)
+	return !fetched;
+}
+
+/* @q has nothing left, unless something came into the pool in the meantime. */
+static void throttle(struct fair_queue *q)
+{
+	struct rq *rq = q->rq;
+	struct entity *e = q->owner;
+	struct tally n = fair_seen_from_above(q, q->tasks);
+
+	if (!must_wait(q))
 		return;
 	q->pelt_stopped = pelt_now(q);
 	q->throttled = rq->throttles = rq->own_time = true;
@@ -287,8 +300,8 @@ static void merge_debt(struct fair_queue *q)
 }
 
 /*
- * Pay the debts of throttled queues in turn while the pool lasts, and have their CPUs take them
- * back: their locks cannot be taken here. pool.lock held.
+ * Lab 7, pay: pay the debts of throttled queues in turn while the pool lasts, and have their CPUs
+ * take them back: their locks cannot be taken here. pool.lock held.
  */
 static void distribute(struct bandwidth *pool)
 {
@@ -319,7 +332,11 @@ static void pay_owed(struct bandwidth *pool)
 	pool->runtime_ns -= paid;
 }
 
-/* Time used in a period beyond the quota was saved before: count it as a burst. */
+/*
+ * Lab 7, refill: a quota for each of @periods, while the pool holds no more than quota and burst.
+ * What CPUs that left owe is paid first. Time used in a period beyond the quota was saved before:
+ * count it as a burst.
+ */
 static void refill(struct bandwidth *pool, u64 periods)
 {
 	for (u64 n = min(periods, 2 + (pool->burst_ns + pool->owed_ns) / pool->quota_ns); n; n--) {
@@ -397,44 +414,6 @@ void bandwidth_timer(struct rq *rq)
 
 /* --- configuration --------------------------------------------------------- */
 
-/* Share of a CPU, as a fraction of 2^20; none is more than any. */
-static u64 ratio(u64 quota_ns, u64 period_ns)
-{
-	return quota_ns == SCHED_QUOTA_NONE
-		       ? SCHED_QUOTA_NONE
-		       : (quota_ns / NS_PER_US << 20) / (period_ns / NS_PER_US);
-}
-
-static u64 group_ratio(const struct task_group *tg)
-{
-	return ratio(tg->bandwidth.quota_ns, tg->bandwidth.period_ns);
-}
-
-/* Would @share of @tg be more than that of a limited ancestor, or less than a descendant's? */
-static bool fits(const struct task_group *tg, u64 share)
-{
-	const struct task_group *other;
-
-	for (other = tg->parent; other; other = other->parent)
-		if (group_ratio(other) != SCHED_QUOTA_NONE && share != SCHED_QUOTA_NONE &&
-		    share > group_ratio(other))
-			return false;
-	for (other = group_next_below(tg, tg); other; other = group_next_below(tg, other))
-		if (group_ratio(other) != SCHED_QUOTA_NONE && group_ratio(other) > share)
-			return false;
-	return true;
-}
-
-static bool valid(u64 quota_ns, u64 period_ns, u64 burst_ns)
-{
-	if (period_ns < PERIOD_MIN_NS || period_ns > PERIOD_MAX_NS)
-		return false;
-	if (quota_ns == SCHED_QUOTA_NONE)
-		return true;
-	return quota_ns >= QUOTA_MIN_NS && quota_ns <= QUOTA_MAX_NS && burst_ns <= quota_ns &&
-	       burst_ns + quota_ns <= QUOTA_MAX_NS;
-}
-
 /*
  * The new limits hold for @q from now on, with nothing owed. What it has goes back, because some of
  * it may be fetched from the new quota already.
@@ -473,9 +452,7 @@ int task_group_set_bandwidth(struct sched *s, struct task_group *tg, u64 quota_n
 	struct bandwidth *pool = tg ? &tg->bandwidth : NULL;
 	u64 before;
 
-	if (!tg || !valid(quota_ns, period_ns, burst_ns))
-		return -EINVAL;
-	if (nested && !fits(tg, ratio(quota_ns, period_ns)))
+	if (!tg || !bandwidth_may_be(tg, quota_ns, period_ns, burst_ns, nested))
 		return -EINVAL;
 	/* A burst that outlives its quota would make a later, smaller quota invalid. */
 	if (quota_ns == SCHED_QUOTA_NONE && pool->quota_ns != SCHED_QUOTA_NONE)

@@ -8,6 +8,7 @@
 #include "sched/host.h"
 
 struct rq;
+struct task_group;
 
 struct bandwidth_timer {
 	struct bandwidth *pool;
@@ -38,3 +39,10 @@ struct bandwidth_rq {
 	u64 at;		       /* when the first of them is due; 0: there is none */
 	struct list throttled; /* queues */
 };
+
+/*
+ * True if @tg may have these limits; @nested: those of the groups above and below it count, too.
+ * Nothing is changed.
+ */
+bool bandwidth_may_be(const struct task_group *tg, u64 quota_ns, u64 period_ns, u64 burst_ns,
+		      bool nested);

@@ -284,3 +284,55 @@ void task_group_stat(struct sched *s, struct task_group *tg, struct task_group_s
 		rq_unlock(rq);
 	}
 }
+
+/* --- what limits a group may have (bandwidth.c) -------------------------------------------- */
+
+#define PERIOD_MIN_NS	  NS_PER_MS
+#define PERIOD_MAX_NS	  NS_PER_SEC
+#define QUOTA_MIN_NS	  NS_PER_MS
+#define QUOTA_MAX_NS	  (((1ull << 44) - 1) * NS_PER_US)
+
+/* Share of a CPU, as a fraction of 2^20; none is more than any. */
+static u64 ratio(u64 quota_ns, u64 period_ns)
+{
+	return quota_ns == SCHED_QUOTA_NONE
+		       ? SCHED_QUOTA_NONE
+		       : (quota_ns / NS_PER_US << 20) / (period_ns / NS_PER_US);
+}
+
+static u64 group_ratio(const struct task_group *tg)
+{
+	return ratio(tg->bandwidth.quota_ns, tg->bandwidth.period_ns);
+}
+
+/* Would @share of @tg be more than that of a limited ancestor, or less than a descendant's? */
+static bool fits(const struct task_group *tg, u64 share)
+{
+	const struct task_group *other;
+
+	for (other = tg->parent; other; other = other->parent)
+		if (group_ratio(other) != SCHED_QUOTA_NONE && share != SCHED_QUOTA_NONE &&
+		    share > group_ratio(other))
+			return false;
+	for (other = group_next_below(tg, tg); other; other = group_next_below(tg, other))
+		if (group_ratio(other) != SCHED_QUOTA_NONE && group_ratio(other) > share)
+			return false;
+	return true;
+}
+
+static bool valid(u64 quota_ns, u64 period_ns, u64 burst_ns)
+{
+	if (period_ns < PERIOD_MIN_NS || period_ns > PERIOD_MAX_NS)
+		return false;
+	if (quota_ns == SCHED_QUOTA_NONE)
+		return true;
+	return quota_ns >= QUOTA_MIN_NS && quota_ns <= QUOTA_MAX_NS && burst_ns <= quota_ns &&
+	       burst_ns + quota_ns <= QUOTA_MAX_NS;
+}
+
+bool bandwidth_may_be(const struct task_group *tg, u64 quota_ns, u64 period_ns, u64 burst_ns,
+		      bool nested)
+{
+	return valid(quota_ns, period_ns, burst_ns) &&
+	       (!nested || fits(tg, ratio(quota_ns, period_ns)));
+}

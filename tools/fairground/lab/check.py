@@ -2,8 +2,8 @@
 """Are the labs themselves right? For each: the hand-out builds without warnings and gets its floor, the reference gets
 everything, and each wrong solution gets points in its band and is told what its header says. Printed as TAP.
 
-Every lab is tried in unit tests and simulator; kernel runs and a hand-out that is built from nothing take longer, so a
-sample of them is tried, which another seed draws differently. --full tries all.
+Every lab's hand-out and reference are tried in unit tests and simulator. Of its wrong solutions, of kernel runs and of
+hand-outs that are built from nothing a sample is tried, which another seed draws differently. --full tries all.
 """
 
 import concurrent.futures
@@ -22,6 +22,7 @@ from .workshop import Pool
 
 HANDOUT, REFERENCE = "hand-out", "reference"
 BUILD_S = 900
+WRONG_ONES = 3  # of each lab, unless all are tried
 
 
 @dataclass(frozen=True)
@@ -143,12 +144,25 @@ def _sample(labs: list[Lab], cases: list[Case], seed: int) -> list[Case]:
             for case in (reference, random.Random(seed).choice(others))]
 
 
+def _some(labs: list[Lab], cases: list[Case], seed: int) -> list[Case]:
+    """Of @cases each lab's hand-out and reference, and some wrong solutions."""
+    drawn = random.Random(seed)
+    kept = [case for case in cases if case.name in (HANDOUT, REFERENCE)]
+    for lab in labs:
+        wrong = [case for case in cases if case.lab is lab and case not in kept]
+        kept += drawn.sample(wrong, min(WRONG_ONES, len(wrong)))
+    return sorted(kept, key=cases.index)
+
+
 def run(labs: list[Lab], build: pathlib.Path, seed: int, full: bool, jobs: int) -> int:
     """Try all @labs; returns a status."""
     cases = [case for lab in labs for case in _cases(lab, TIERS if full else TIERS[:2])]
+    known = len(cases)
     sampled = [] if full else _sample(labs, cases, seed)
+    if not full and len(labs) > 1:
+        cases = _some(labs, cases, seed)
     from_nothing = labs if full else [labs[(seed // len(labs)) % len(labs)]]
-    print(f"# seed {seed}: {len(cases)} submissions to {len(labs)} labs; "
+    print(f"# seed {seed}: {len(cases)} of {known} submissions to {len(labs)} labs; "
           f"repeat with: python3 -m fairground lab check --seed {seed}{' --full' * full}", flush=True)
     tap = Tap(len(cases) + len(sampled) + len(from_nothing))
     pool = Pool(build, jobs, 1)

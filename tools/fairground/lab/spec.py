@@ -44,7 +44,7 @@ class Run:
     points: float
     words: str          # of schedsim; {seed} is the seed of the grading
     settings: dict[str, str]  # of the kernel
-    judge: str          # "fair" or "class"
+    judge: str          # "fair", "class", "quota", "balance" or "placement"
     enough: int         # decisions that a run of this kind has at least
 
 

@@ -9,11 +9,12 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from . import box
-from .explain import JUDGES, Findings
+from . import box, explain, verdicts
+from .explain import Findings
 from .spec import Lab, LabError, Run, UnitTests
 from .workshop import BuildFailed, Workshop
 
+JUDGES = {**explain.JUDGES, **verdicts.JUDGES}
 UNIT_LIMITS = box.Limits(cpu_s=4, wall_s=60)
 SIMULATOR_LIMITS = box.Limits(cpu_s=5, wall_s=60, memory_mb=4096)
 KERNEL_LIMITS = box.Limits(cpu_s=60, wall_s=300, writes_files=True)
@@ -22,6 +23,7 @@ PATIENCE = 3  # tests of one kind that do not end; the others are then not tried
 
 MESSAGE_OF_TEST = re.compile(r"^(?:#|ERROR:) (.+)$", re.MULTILINE)
 PLACE = re.compile(r"(tests/unit/[\w.]+:\d+): error: Failure!|^(tests/unit/[\w.]+:\d+)", re.MULTILINE)
+ORACLE = re.compile(r"(tests/oracle/\w+\.c:\d+): (.+)", re.DOTALL)
 SANITIZER = re.compile(r"(?:ERROR: AddressSanitizer: |runtime error: )([^\n(]+)")
 FRAME = re.compile(r"#\d+ 0x[0-9a-f]+ in (\w+) ((?:sched|lib|tests)/\S+?:\d+)")
 UNEQUAL = re.compile(r"\b(0x[0-9a-f]+|0) != (0x[0-9a-f]+|0)\b")
@@ -69,6 +71,9 @@ def _why_failed(text: str, ended: box.Ended) -> str:
     lines = [line for line in lines if not line.startswith(("ok - ", "not ok - ")) and "error: Failure!" not in line]
     told = UNEQUAL.sub(_in_decimal, "; ".join(lines))
     place = PLACE.search(text)
+    judged = ORACLE.match(told)
+    if judged:  # what stopped the machine says more than where the test's host ended it
+        return f"{judged[2][:400]} ({judged[1]})"
     where = f" ({place[1] or place[2]})" if place else ""
     return (told or ended.how)[:400] + where
 
