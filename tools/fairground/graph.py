@@ -16,7 +16,13 @@ KINDS = {
     "dat2graph2": "which task ran on each CPU, and when",
     "running_waiting": "how many tasks ran and waited; red below the dotted line: a CPU idled meanwhile",
     "latency": "how long tasks waited for a CPU: histogram and distribution",
+    "lag": "how much service each task is owed, from decisions; below zero it is not eligible",
+    "deadline": "how far virtual deadlines are, from decisions of EEVDF and BORE",
+    "score": "BORE's scores of bursts, from decisions",
+    "levels": "the buckets of FDL's groups, from decisions",
+    "quota": "the pool of a group with a quota, and where it is throttled, from decisions",
 }
+MODULES = dict.fromkeys(("lag", "deadline", "score", "levels"), "curves")  # of pictures; otherwise named as the kind
 NOT_SHOWN = {"command", "kind", "files", "build", "output", "format", "range"}
 FORMATS = ("svg", "pdf", "png")
 RANGE = re.compile(r"([\d.]+)-([\d.]+)")
@@ -25,7 +31,7 @@ RANGE = re.compile(r"([\d.]+)-([\d.]+)")
 def module_of(kind: str) -> Any:
     """The module that draws @kind. Only numpy is needed to load it; a UsageError says how to get it."""
     try:
-        return importlib.import_module(f".pictures.{kind}", __package__)
+        return importlib.import_module(f".pictures.{MODULES.get(kind, kind)}", __package__)
     except ImportError as error:
         raise missing(error) from error
 
@@ -64,7 +70,18 @@ def _latency(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="also waits that a preemption began")
 
 
-OPTIONS = {"dat2graph2": _dat2graph2, "latency": _latency}
+def _curves(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--tasks", metavar="REGEX", default="", help="only entities whose name contains this")
+    parser.add_argument("--cpu", type=int, metavar="N", help="only decisions about this CPU's queues")
+    parser.add_argument("--group", type=int, metavar="N", help="only those about queues of this group; 0: the root's")
+
+
+def _quota(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--group", type=int, metavar="N", help="this group; default: that with the most decisions")
+
+
+OPTIONS = {"dat2graph2": _dat2graph2, "latency": _latency, "quota": _quota,
+           **{kind: _curves for kind, module in MODULES.items() if module == "curves"}}
 
 
 def take_range(arguments: argparse.Namespace) -> None:

@@ -88,6 +88,16 @@ def draw(panels: dict[str, list[Row]], out: str) -> None:
     pathlib.Path(out).write_text(re.sub(r" +$", "", text.getvalue(), flags=re.MULTILINE), encoding="utf-8")
 
 
+def draw_lag(build: str, directory: str) -> None:
+    """lag.svg: the lags of WORKLOAD under EEVDF."""
+    with tempfile.TemporaryDirectory() as work, contextlib.redirect_stdout(io.StringIO()):
+        record = f"{work}/eevdf.json"
+        subprocess.run([f"{build}/schedsim", "--sched", "eevdf", "--time", "120ms", "--decisions", record,
+                        *WORKLOAD], check=True, stdout=subprocess.DEVNULL)
+        if status := fairground(["graph", "lag", record, "--no-header", "-o", f"{directory}/lag.svg"]):
+            sys.exit(status)
+
+
 def draw_graphs(build: str, directory: str) -> None:
     """A picture of each of GRAPHS, named as its kind, in @directory."""
     with tempfile.TemporaryDirectory() as work:
@@ -106,8 +116,9 @@ def main() -> None:
     build, directory = sys.argv[1:]
     draw({title: simulate(build, policy) for policy, title in POLICIES.items()}, f"{directory}/policies.svg")
     print(f"{directory}/policies.svg: {', '.join(POLICIES)}; schedsim --cpus 1 {' '.join(WORKLOAD)}")
+    draw_lag(build, directory)
     draw_graphs(build, directory)
-    print(f"{directory}/: {', '.join(GRAPHS)}; schedsim {' '.join(RUN)}")
+    print(f"{directory}/: lag, {', '.join(GRAPHS)}; schedsim {' '.join(RUN)}")
 
 
 if __name__ == "__main__":

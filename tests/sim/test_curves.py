@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`fairground graph lag, deadline, score, levels, quota`: what is drawn is what the policy itself says in its records,
+read here without the readers of tools/, and what the simulator counts."""
+
+import contextlib
+import io
+import json
+import re
+import subprocess
+import sys
+from collections import defaultdict
+
+import pytest
+
+from conftest import BUILD, ROOT
+
+pytest.importorskip("numpy")
+pytest.importorskip("matplotlib")
+sys.path.insert(0, f"{ROOT}/tools")
+from fairground import __main__  # noqa: E402 (found above)
+
+THREE = ("hogs:n=1", "hogs:n=1,nice=5", "bursts:n=1,run=2ms,sleep=10ms")
+GROUPS = ("group:name=a,deadline_rr=5ms,deadline_wakeup=2ms", "bursts:n=1,run=1ms,sleep=6ms,group=a", "hogs:n=2",
+          "group:name=b,deadline_rr=20ms", "hogs:n=1,group=b")
+QUOTA = ("group:name=g,quota=30ms,period=100ms,burst=20ms", "bursts:n=3,run=5ms,sleep=7ms,group=g")
+
+
+def decide(path, *words):
+    """A file of decisions, and the results of its run."""
+    subprocess.run([f"{BUILD}/schedsim", "--decisions", path, "--json", f"{path}.results", *words], check=True,
+                   stdout=subprocess.DEVNULL)
+    with open(f"{path}.results", encoding="utf-8") as f:
+        return json.load(f)["results"][0]
+
+
+def records(path):
+    lines = path.read_text().splitlines()[1:]
+    return [json.loads(line) for line in lines]
+
+
+def graph(*words):
+    """(status, stdout, stderr)"""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            status = __main__.main(["graph", *map(str, words)])
+        except SystemExit as left:
+            status = left.code
+    return status, out.getvalue(), err.getvalue()
+
+
+def table(text):
+    """{entity: [numbers]} of a report."""
+    rows = re.findall(r"^  (\S.*?\S)  +((?: *-?[\d.]+)+)$", text, re.MULTILINE)
+    return {name: [float(number) for number in numbers.split()] for name, numbers in rows}
+
+
+def ends(values):
+    return [min(values), max(values)]
+
+
+def wrapped(number):
+    return (number + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+def compared(path):
+    """(record, candidate, name) of all picks, ticks and preemptions."""
+    for record in records(path):
+        for c in record["candidates"] if record["kind"] in ("pick", "tick", "preempt") else ():
+            yield record, c, f"group {c['group']} {c['comm']}" if c["group"] else f"{c['comm']}-{c['pid']}"
+
+
+@pytest.mark.parametrize("sched", ["eevdf", "bore"])
+def test_lag_is_that_of_the_policys_own_virtual_time(tmp_path, sched):
+    """The picture takes the mean of the vruntimes; the policy keeps V as a sum. And it picks only the eligible."""
+    path = tmp_path / "x.json"
+    decide(path, "--cpus", "1", "--sched", sched, "--time", "300ms", *THREE)
+    lags, eligible = defaultdict(list), 0
+    for record, c, name in compared(path):
+        lag = wrapped(record["v"] - c["vruntime"]) * c["weight"] / 1024 / 1e6
+        lags[name].append(lag)
+        assert abs(lag) < 1e-5 or bool(c["flags"] & 8) == (lag > 0)
+        eligible += 1
+    status, out, _ = graph("lag", path, "-o", tmp_path / "x.svg")
+    found = table(out)
+    assert status == 0 and eligible > 100 and set(found) == set(lags) == {"hog-1", "hog-2", "burst-3"}
+    for name, values in lags.items():
+        least, _, greatest, picks, late = found[name]
+        assert [least, greatest] == pytest.approx(ends(values), abs=3e-6) and picks > 5 and late == 0
+    assert 'id="curve hog-1"' in (tmp_path / "x.svg").read_text()
+
+
+def test_deadlines_count_from_the_virtual_time(tmp_path):
+    path = tmp_path / "x.json"
+    decide(path, "--cpus", "2", "--sched", "eevdf", "--time", "300ms", *THREE, *THREE)
+    away = defaultdict(list)
+    for record, c, name in compared(path):
+        if record["cpu"] == 1:
+            away[name].append(wrapped(c["deadline"] - record["v"]) / 1e6)
+    status, out, _ = graph("deadline", path, "--cpu", "1", "-o", tmp_path / "x.pdf")
+    found = table(out)
+    assert status == 0 and {name: row[:3:2] for name, row in found.items()} == {
+        name: pytest.approx(ends(values), abs=1e-6) for name, values in away.items()}
+
+
+def test_scores_rise_with_bursts(tmp_path):
+    path = tmp_path / "x.json"
+    decide(path, "--cpus", "1", "--sched", "bore", "--time", "400ms", *THREE)
+    scores = defaultdict(list)
+    for _, c, name in compared(path):
+        scores[name].append(c["score"])
+    status, out, _ = graph("score", path, "-o", tmp_path / "x.svg")
+    found = table(out)
+    assert status == 0 and {name: row[:3:2] for name, row in found.items()} == {
+        name: ends(values) for name, values in scores.items()}
+    assert found["burst-3"][2] == 0 < found["hog-1"][2]
+
+
+def test_a_bucket_is_full_after_its_deadline_and_fills_while_time_passes(tmp_path):
+    path = tmp_path / "x.json"
+    decide(path, "--cpus", "1", "--sched", "fdl", "--time", "200ms", *GROUPS)
+    status, out, _ = graph("levels", path, "-o", tmp_path / "x.svg")
+    found = table(out)
+    assert status == 0 and found["group 2 b"][2] == 20 and found["group 1 a"][2] <= 5
+    assert found["all without deadline"][2] == 5  # the default of the container
+
+
+def test_throttled_time_is_what_the_group_counts(tmp_path):
+    path = tmp_path / "x.json"
+    group = decide(path, "--cpus", "4", "--time", "600ms", *QUOTA)["groups"][0]
+    status, out, _ = graph("quota", path, "-o", tmp_path / "x.svg")
+    throttled = sum(float(ms) for ms in re.findall(r"throttled for +([\d.]+) ms", out))
+    unfinished = float(re.search(r"of these ([\d.]+) ms", out)[1])
+    assert status == 0 and round((throttled - unfinished) * 1e6) == group["throttled_ns"] > 1e9
+    assert f"periods {group['nr_periods']}, throttled {group['nr_throttled']}, bursts {group['nr_bursts']}" in out
+
+
+@pytest.mark.parametrize("kind, words, message", [
+    ("score", ["--sched", "cfs"], "BORE does, schedsim --sched bore --decisions FILE"),
+    ("deadline", ["--sched", "cfs"], "EEVDF and BORE have, schedsim --sched eevdf"),
+    ("levels", ["--sched", "fdl"], "schedsim --sched fdl --decisions FILE group:name=a,deadline_rr=5ms"),
+    ("quota", ["--sched", "cfs"], "no group has a quota in it"),
+])
+def test_a_file_without_such_records_is_one_sentence(tmp_path, kind, words, message):
+    path, out = tmp_path / "x.json", tmp_path / "x.svg"
+    decide(path, "--cpus", "1", "--time", "100ms", *words, "hogs:n=2")
+    status, _, err = graph(kind, path, "-o", out)
+    assert status == 1 and message in err and err.count("\n") == 1 and not out.exists()
+
+
+@pytest.mark.parametrize("kind", ["lag", "quota"])
+def test_bad_files_are_one_sentence(tmp_path, kind):
+    path, out = tmp_path / "x.json", tmp_path / "x.svg"
+    decide(path, "--cpus", "1", "--time", "100ms", *THREE)
+    whole = path.read_bytes()
+    subprocess.run([f"{BUILD}/schedsim", "--trace", tmp_path / "x.dat", "--time", "50ms", "hogs:n=2"], check=True,
+                   stdout=subprocess.DEVNULL)
+    for data, message in ((b"", "the file is empty"), (b"hello\n", "not a file of decisions"),
+                          (whole[:-10], "cut off in the middle of a line"),
+                          ((tmp_path / "x.dat").read_bytes(), "schedsim --decisions FILE, or make trace EVENTS=")):
+        path.write_bytes(data)
+        status, _, err = graph(kind, path, "-o", out)
+        assert status == 1 and message in err and err.count("\n") == 1 and not out.exists(), err
+
+
+def test_kernel_like_files_and_many_points(tmp_path, monkeypatch):
+    """A trace.dat gives the numbers that the lines of JSON give; a long run is thinned, but keeps its extremes."""
+    from fairground.pictures import curves
+    for end in ("json", "dat", "bin"):
+        decide(tmp_path / f"x.{end}", "--cpus", "1", "--sched", "bore", "--time", "300ms", *THREE)
+    texts = [graph("lag", tmp_path / f"x.{end}", "-o", tmp_path / f"{end}.svg")[1].split("\n", 1)[1].rsplit("\n", 2)[0]
+             for end in ("json", "dat", "bin")]
+    assert texts[0] == texts[1] == texts[2] and "hog-1" in texts[0]
+    monkeypatch.setattr(curves, "ENOUGH", 10)
+    monkeypatch.setattr(curves, "COLUMNS", 40)
+    source = curves.Decided("x", None, 0, 0, 300)
+    curve = curves.Curve()
+    for time in range(300):
+        curve.add(time, (time * 7919) % 301, False)
+    times, values, _ = curves.thinned(curve, source.end)
+    assert len(times) <= 22 and (values.min(), values.max()) == (0, max((t * 7919) % 301 for t in range(300)))

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Numbers of fair policies over time, from decisions: lag, deadlines, BORE's scores, levels of FDL's buckets.
+
+A point is what a decision's record says of one of its candidates; a curve joins the points of an entity, and ends where
+it leaves its queue. A dot is a pick of the entity.
+"""
+
+import argparse
+import re
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import cycle
+from math import nan
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..decisions import SHAPES, Decision, Flag, difference
+from ..image import TraceError
+from ..settings import UsageError
+from .decided import HOW, Decided, open_decided
+from .source import Array
+from .style import COLOURS, COLUMNS, ENOUGH, add_legend, finish_axis, new_figure, time_unit
+
+LINES = ("-", "--", "-.", ":")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+CURVES = 8
+NICE_0 = 1024
+AFTER_CHARGE = ("pick", "tick", "preempt")  # the running entity was charged before such a decision
+
+Points = Iterator[tuple[str, float]]
+
+
+@dataclass
+class Curve:
+    """Columns: ns since the begin, the value then, and whether the entity was picked."""
+
+    times: "array[int]" = field(default_factory=lambda: array("q"))
+    values: "array[float]" = field(default_factory=lambda: array("d"))
+    picked: "array[int]" = field(default_factory=lambda: array("b"))
+
+    def add(self, time: int, value: float, picked: bool) -> None:
+        self.times.append(time)
+        self.values.append(value)
+        self.picked.append(picked)
+
+    def columns(self) -> tuple[Array, Array, Array]:
+        return np.frombuffer(self.times, np.int64), np.frombuffer(self.values, float), np.frombuffer(
+            self.picked, np.int8) == 1
+
+
+class Kind(NamedTuple):
+    """A kind of picture."""
+
+    points: Callable[[Decision], Points]
+    axis: str                 # label of the vertical axis
+    stairs: bool              # the value stays until the next point
+    without: str              # a sentence if there are no points
+
+
+def lags(d: Decision) -> Points:
+    """The service that each queued entity is owed, in ms of CPU time: weight x (V - vruntime), V the weighted mean."""
+    queued = [c for c in d.candidates if c.has(Flag.QUEUED)]
+    weights = sum(c.weight for c in queued)
+    if not weights or not d.complete:
+        return
+    away = [difference(c.vruntime, d.v) for c in queued]
+    mean = sum(c.weight * a for c, a in zip(queued, away)) / weights
+    for c, a in zip(queued, away):
+        yield c.name, (mean - a) * c.weight / NICE_0 / 1e6
+
+
+def deadlines(d: Decision) -> Points:
+    """How far each queued entity's virtual deadline is from the queue's virtual time, in virtual ms."""
+    for c in d.candidates if d.policy != "fdl" else ():
+        if c.deadline and c.has(Flag.QUEUED):
+            deadline = c.deadline + (c.vruntime if c.has(Flag.RELATIVE) else 0)
+            yield c.name, difference(deadline, d.v) / 1e6
+
+
+def scores(d: Decision) -> Points:
+    for c in d.candidates if d.policy in ("bore", "bore_cfs") else ():
+        if not c.group:
+            yield c.name, c.score
+
+
+def levels(d: Decision) -> Points:
+    """How long each bucket needs to be full, in ms. FDL's deadlines count from the queue's present."""
+    if d.policy != "fdl":
+        return
+    for c in d.candidates:
+        if c.has(Flag.DUE) and c.has(Flag.QUEUED):
+            yield c.name, difference(c.deadline, 0) / 1e6
+    if d.container:
+        yield "all without deadline", difference(d.container, 0) / 1e6
+
+
+KINDS = {
+    "lag": Kind(lags, "lag, ms of CPU time", False, f"it has no picks, ticks and preemptions with candidates: {HOW}"),
+    "deadline": Kind(deadlines, "deadline - V, virtual ms", False, "its policy has no virtual deadlines: EEVDF and "
+                     "BORE have, schedsim --sched eevdf --decisions FILE"),
+    "score": Kind(scores, "score", True, "its policy keeps no scores: BORE does, schedsim --sched bore --decisions "
+                  "FILE"),
+    "levels": Kind(levels, "ms until full", False, "no bucket of FDL is in it: schedsim --sched fdl --decisions FILE "
+                   "group:name=a,deadline_rr=5ms, with tasks in that group"),
+}
+
+
+def suffix(arguments: argparse.Namespace) -> str:
+    return f"_{arguments.kind}"
+
+
+def read_curves(source: Decided, arguments: argparse.Namespace) -> dict[str, Curve]:
+    """name of the entity -> its curve."""
+    found: dict[str, Curve] = {}
+    points, last = KINDS[arguments.kind].points, source.start
+    for time, d in source.records(SHAPES):  # of all kinds: in a trace.dat they share their rows
+        last = time
+        if (d.kind not in (*AFTER_CHARGE, "leave") or arguments.cpu not in (None, d.cpu)
+                or arguments.group not in (None, d.group)):
+            continue
+        if d.kind == "leave":
+            if d.subject in found and not d.answer:
+                found[d.subject].add(time, nan, False)
+            continue
+        for name, value in points(d):
+            if name not in found:
+                found[name] = Curve()
+            found[name].add(time, value, d.kind == "pick" and bool(d.answer) and name == d.subject)
+    source.end = min(source.end, last)
+    return {name: curve for name, curve in found.items() if re.search(arguments.tasks, name)}
+
+
+def open_source(path: str, arguments: argparse.Namespace) -> Decided:
+    """The file @path, its data the curves of the kind."""
+    try:
+        re.compile(arguments.tasks)
+    except re.error as error:
+        raise UsageError(f"--tasks {arguments.tasks}: {error}") from error
+    source = open_decided(path, arguments)
+    source.data = read_curves(source, arguments)
+    if not source.data:
+        raise TraceError(f"{path}: {KINDS[arguments.kind].without}")
+    return source
+
+
+def chosen(sources: Sequence[Decided]) -> list[str]:
+    """The names of what is drawn: of all files, those with the most points."""
+    points: dict[str, int] = {}
+    for source in sources:
+        for name, curve in source.data.items():
+            points[name] = points.get(name, 0) + len(curve.times)
+    return sorted(sorted(points, key=lambda name: (-points[name], name))[:CURVES])
+
+
+def thinned(curve: Curve, span: int) -> tuple[Array, Array, Array]:
+    """The columns of @curve; of many points only the least and the greatest in each column of pixels, so that no
+    extreme is lost."""
+    times, values, picked = curve.columns()
+    if len(times) <= ENOUGH:
+        return times, values, picked
+    column = ((times - times[0]) * (COLUMNS // 4) / max(span, 1)).astype(int)
+    order = np.lexsort((values, column))  # NaN is last in its column
+    finite = order[~np.isnan(values[order])]
+    edge = np.flatnonzero(np.diff(column[finite], prepend=-1, append=-1))
+    keep = np.unique(np.concatenate([finite[edge[:-1]], finite[edge[1:] - 1]]))
+    return times[keep], values[keep], np.zeros(len(keep), bool)
+
+
+def draw_source(axis: Any, source: Decided, arguments: argparse.Namespace, looks: dict[str, Any], unit: float) -> None:
+    kind = KINDS[arguments.kind]
+    for name, (colour, line, marker) in looks.items():
+        if name not in source.data:
+            continue
+        times, values, picked = thinned(source.data[name], source.end - source.start)
+        x = (times - source.start) / unit
+        axis.plot(x, values, color=colour, linestyle=line, linewidth=1.1, gid=f"curve {name}",
+                  drawstyle="steps-post" if kind.stairs else "default")
+        axis.plot(x[picked], values[picked], color=colour, marker=marker, markersize=3.2, linestyle="none",
+                  markeredgecolor="black", markeredgewidth=0.3, gid=f"picks {name}")
+    low, high = axis.get_ylim()
+    if arguments.kind in ("lag", "deadline"):
+        axis.axhline(0, color="black", linewidth=0.9)
+    if arguments.kind == "lag":
+        axis.set_ylim(min(low, -0.05), max(high, 0.05))
+        axis.axhspan(axis.get_ylim()[0], 0, facecolor="none", edgecolor="#b8b8b8", hatch="////", linewidth=0, zorder=-2)
+    elif arguments.kind == "score":
+        axis.set_ylim(-0.5, max(high, 4))
+        axis.yaxis.get_major_locator().set_params(integer=True)
+    elif arguments.kind == "levels":
+        axis.set_ylim(max(high, 0.1), min(low, 0))  # upwards: fuller
+        axis.axhline(0, color="black", linewidth=0.9)
+    axis.set_ylabel(kind.axis)
+    finish_axis(axis, source.name + (f": {source.policy}" if source.policy else ""))
+
+
+NOTES = {"lag": "   (above 0: owed; hatched: not eligible; dots: picks)",
+         "deadline": "   (below 0: late; dots: picks)", "score": "   (dots: picks)",
+         "levels": "   (0: full, and due; below: overdue; dots: picks)"}
+
+
+def draw(sources: Sequence[Decided], arguments: argparse.Namespace, header: Sequence[str]) -> Any:
+    """The picture: a panel for each of @sources, on one axis of time."""
+    from matplotlib.lines import Line2D
+
+    names = chosen(sources)
+    looks = {name: look for name, look in zip(names, zip(cycle(COLOURS), cycle(LINES), cycle(MARKERS)))}
+    figure, axes = new_figure(len(sources), 2.2 if len(sources) > 1 else 3.0, header, len(names), sharex=True)
+    length = max(source.end - source.start for source in sources)
+    unit, name = time_unit(length)
+    for axis, source in zip(axes, sources):
+        draw_source(axis, source, arguments, looks, unit)
+    axes[-1].set_xlim(0, length / unit)
+    axes[-1].set_xlabel(f"time, {name}{NOTES[arguments.kind]}")
+    every = len({of for source in sources for of in source.data})
+    handles = [(Line2D([], [], color=colour, linestyle=line, marker=marker, markersize=3.5, markeredgecolor="black",
+                       markeredgewidth=0.3), of) for of, (colour, line, marker) in looks.items()]
+    add_legend(axes[0], handles, "" if every <= CURVES else f"{CURVES} of {every},\nmost often compared")
+    return figure
+
+
+def report(source: Decided, arguments: argparse.Namespace) -> str:
+    """The least and the greatest value of each curve, and how often the entity was picked; of lags, how often with a
+    lag below 0."""
+    lag = arguments.kind == "lag"
+    lines = [f"{source.name}: {KINDS[arguments.kind].axis}",
+             f"  {'entity':<22} {'least':>12} {'mean':>12} {'greatest':>12} {'picks':>8}" + " not eligible" * lag]
+    for name in sorted(source.data):
+        _, values, picked = source.data[name].columns()
+        known = values[~np.isnan(values)]
+        lines.append(f"  {name:<22} {known.min():12.6f} {known.mean():12.6f} {known.max():12.6f} {int(picked.sum()):8}"
+                     + f" {int((values[picked] < -1e-6).sum()):12}" * lag)
+    return "\n".join(lines)
