@@ -133,6 +133,7 @@ int main(int argc, char **argv)
 {
 	struct CMUnitTest tests[64];
 	unsigned nr = 0;
+	int status;
 
 	if (explore_wanted(argc, argv))
 		return explore_main(argc, argv);
@@ -149,5 +150,8 @@ int main(int argc, char **argv)
 		add_test(&tests[nr++], "random_operations_keep_every_invariant",
 			 random_operations_keep_every_invariant, policy);
 	}
-	return _cmocka_run_group_tests("prop_sched", tests, nr, NULL, NULL);
+	status = _cmocka_run_group_tests("prop_sched", tests, nr, NULL, NULL);
+	for (unsigned i = 0; i < nr; i++)
+		free((void *)(uintptr_t)tests[i].name);
+	return status;
 }
