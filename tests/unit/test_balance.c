@@ -483,6 +483,67 @@ static void a_real_time_task_that_runs_is_not_pushed(void **state)
 	machine_free(m);
 }
 
+/* A task that has run lately stays where its data is, unless it is nobody's or the core is one. */
+static void where_a_cache_is_hot_does_not_always_matter(void **state)
+{
+	static const struct {
+		bool idle_policy, same_core;
+		int moved;
+	} cases[] = {
+		{ false, false, 0 }, { true, false, 1 }, { false, true, 1 }, { true, true, 1 }
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct machine *m = cold_machine(1, 1, 2, cases[i].same_core ? 2 : 1);
+		struct task *t;
+
+		set_tunable(m, "migration_cost_ns", "1000000000");
+		for (unsigned n = 0; n < 3; n++) {
+			t = spawn(m, "t", cases[i].idle_policy ? SCHED_IDLE : SCHED_NORMAL, 0);
+			allow(m, t, cpumask_of(1));
+			allow(m, t, cpumask_first_n(2));
+		}
+		assert_int_equal(rq_of(m, 1)->nr_running, 3);
+		list_for_each(t, &rq_of(m, 1)->fair_tasks, link)
+			t->fair.exec_start = m->now - 1000;
+		rq_of(m, 1)->clock = m->now;
+		assert_int_equal(pass(m, 0, CPU_NEWLY_IDLE), cases[i].moved);
+		machine_free(m);
+	}
+}
+
+/* The other thread of its own core is crowded: it looks there too, and reads what waits. */
+static void a_newly_idle_cpu_looks_within_its_own_cache_whoever_waits(void **state)
+{
+	struct machine *m = cold_machine(1, 1, 2, 2);
+	const u64 *count = &domain_of(m, 0, 1)->stat[CPU_NEWLY_IDLE].count;
+
+	(void)state;
+	crowd(m, 1, 2, BIT(1));
+	assert_int_equal(pass(m, 1, CPU_NEWLY_IDLE), 0);
+	assert_int_equal(*count, 1);
+	assert_int_equal(domain_of(m, 0, 1)->newidle_from, 0);
+	machine_free(m);
+}
+
+/* Two of three pinned tasks fell asleep meanwhile: affinity has hindered nothing. */
+static void a_runqueue_emptied_meanwhile_hinders_nobody(void **state)
+{
+	struct machine *m = cold_machine(1, 2, 2, 1);
+
+	(void)state;
+	crowd(m, 0, 1, 1);
+	crowd(m, 1, 3, BIT(1));
+	rq_of(m, 1)->fair.avg.load_avg = 4096;
+	rq_of(m, 1)->fair.avg.util_avg = rq_of(m, 1)->fair.avg.runnable_avg = 4096;
+	m->on_locking = leave_one;
+	assert_int_equal(pass(m, 0, CPU_BUSY), 0);
+	assert_null(m->on_locking);
+	assert_false(domain_of(m, 0, 1)->parts->imbalance);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -510,6 +571,9 @@ int main(void)
 		cmocka_unit_test(the_greater_of_two_misfits_is_helped),
 		cmocka_unit_test(an_idle_cpu_leaves_one),
 		cmocka_unit_test(a_real_time_task_that_runs_is_not_pushed),
+		cmocka_unit_test(where_a_cache_is_hot_does_not_always_matter),
+		cmocka_unit_test(a_newly_idle_cpu_looks_within_its_own_cache_whoever_waits),
+		cmocka_unit_test(a_runqueue_emptied_meanwhile_hinders_nobody),
 	};
 
 	return cmocka_run_group_tests_name("balance", tests, NULL, NULL);

@@ -518,6 +518,40 @@ static void the_greatest_debt_is_paid_back(void **state)
 	}
 }
 
+/* Bandwidth that lingered is forgotten once it has ended, and only once. */
+static void what_has_ended_is_given_back_once(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct sched_attr_req normal = { .policy = SCHED_NORMAL };
+	struct task *t[3];
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		t[i] = spawn_dl(m, "t", 2 * MS, (10 + 10 * i) * MS, 0);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(sched_set_attr(m->s, t[i], &normal), 0);
+	settle(m);
+	for (unsigned n = 0; n < 5; n++) {
+		advance(m, 100 * MS);
+		assert_int_equal(dl_total_bw(m->s, m->now), (2 << 20) / 30);
+	}
+	machine_free(m);
+}
+
+/* Runtime and period make the limit together: a change of either must leave room for all. */
+static void a_new_limit_has_room_for_those_admitted(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+
+	(void)state;
+	spawn_dl(m, "t", 50 * MS, 100 * MS, 0);
+	assert_int_equal(write_tunable(m, "sched_rt_period_us", "2000000"), -EBUSY);
+	assert_int_equal(write_tunable(m, "sched_rt_period_us", "1500000"), 0);
+	assert_int_equal(write_tunable(m, "sched_rt_runtime_us", "700000"), -EBUSY);
+	assert_int_equal(write_tunable(m, "sched_rt_runtime_us", "760000"), 0);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -543,6 +577,8 @@ int main(void)
 		cmocka_unit_test(a_task_must_be_allowed_on_every_cpu),
 		cmocka_unit_test(it_has_children_only_with_reset_on_fork),
 		cmocka_unit_test(the_greatest_debt_is_paid_back),
+		cmocka_unit_test(what_has_ended_is_given_back_once),
+		cmocka_unit_test(a_new_limit_has_room_for_those_admitted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

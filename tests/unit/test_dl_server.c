@@ -333,6 +333,34 @@ static void servers_count_in_admission(void **state)
 	machine_free(m);
 }
 
+/* Where no deadline task is, servers need no room: throttling would not have asked for any. */
+static void servers_alone_are_admitted(void **state)
+{
+	(void)state;
+	for (unsigned other = 0; other < 2; other++) {
+		struct machine *m = machine_under(1, "cfs");
+
+		set_tunable(m, "sched_rt_runtime_us", "40000");
+		if (other)
+			spawn_dl(m, "t", MS / 10, 100 * MS, 0);
+		assert_int_equal(sched_fair_swap(m->s, SERVED, 0), other ? -EBUSY : 0);
+		machine_free(m);
+	}
+}
+
+/* The whole of its period is a runtime like others: it is admission that refuses it. */
+static void a_server_may_ask_for_all_of_its_period(void **state)
+{
+	struct machine *m = served(1);
+
+	(void)state;
+	assert_int_equal(write_server(m, 0, RUNTIME, "1000000000"), -EBUSY);
+	assert_int_equal(write_server(m, 0, RUNTIME, "1000000001"), -EINVAL);
+	set_tunable(m, "sched_rt_runtime_us", "-1");
+	assert_int_equal(write_server(m, 0, RUNTIME, "1000000000"), 0);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -349,6 +377,8 @@ int main(void)
 		cmocka_unit_test(its_files_take_what_linux_takes),
 		cmocka_unit_test(new_parameters_hold_at_once),
 		cmocka_unit_test(servers_count_in_admission),
+		cmocka_unit_test(servers_alone_are_admitted),
+		cmocka_unit_test(a_server_may_ask_for_all_of_its_period),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -210,6 +210,77 @@ static void before_a_fair_task_it_stays(void **state)
 	machine_free(m);
 }
 
+/* Its last CPU is 1. There are two caches of four; CPUs not in @free run an earlier deadline. */
+static void of_equally_late_cpus_the_nearest_is_taken(void **state)
+{
+	static const struct {
+		u64 free;
+		unsigned waker, expected;
+	} cases[] = {
+		{ BIT(0) | BIT(3), 3, 3 }, { BIT(0) | BIT(3), 5, 0 }, { BIT(2) | BIT(5), 5, 2 },
+		{ BIT(5) | BIT(6), 6, 6 }, { BIT(5) | BIT(6), 0, 5 }, { BIT(1) | BIT(2), 2, 1 },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct machine *m = machine_of(1, 2, 4, 1, NULL);
+		struct task *t = spawn_dl(m, "t", 1 * MS, 100 * MS, 0);
+
+		put_asleep_on(m, t, 1);
+		/* They spread over all CPUs, and then some go. */
+		for (unsigned cpu = 0; cpu < 8; cpu++)
+			spawn_dl(m, "early", 2 * MS, 20 * MS, 0);
+		for (unsigned cpu = 0; cpu < 8; cpu++)
+			if (cases[i].free & BIT(cpu))
+				block(m, cpu, TASK_INTERRUPTIBLE);
+		assert_int_equal(rq_of(m, cases[i].free & BIT(1) ? 3 : 1)->nr_running, 1);
+		sched_wake(m->s, t, TASK_NORMAL, cases[i].waker, 0);
+		assert_int_equal(t->cpu, cases[i].expected);
+		machine_free(m);
+	}
+}
+
+/* A fair task waits behind a deadline task and gets a later deadline: another CPU runs it. */
+static void who_waits_and_gets_a_deadline_is_pushed(void **state)
+{
+	struct sched_attr_req dl = { .policy = SCHED_DEADLINE,
+				     .runtime_ns = MS,
+				     .deadline_ns = 50 * MS };
+	struct machine *m = machine_new(2, 1000);
+	struct task *first = spawn_dl(m, "first", 2 * MS, 10 * MS, 0), *t;
+
+	(void)state;
+	t = spawn_nice(m, "t", 0);
+	allow(m, t, cpumask_of(first->cpu));
+	allow(m, t, cpumask_first_n(2));
+	assert_int_equal(t->cpu, first->cpu);
+	assert_int_equal(sched_set_attr(m->s, t, &dl), 0);
+	settle(m);
+	assert_true(runs(m, t) && runs(m, first));
+	machine_free(m);
+}
+
+/* A running task that has used its budget up makes way for any that is ready. */
+static void a_throttled_one_is_preempted(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task *late = spawn_dl(m, "late", 1 * MS, 40 * MS, 0), *early;
+	const struct sched_class *class = m->s->class[CLASS_dl];
+
+	(void)state;
+	early = spawn_dl(m, "early", 2 * MS, 10 * MS, 0);
+	assert_ptr_equal(running(m, 0), early);
+	rq_lock(rq_of(m, 0));
+	assert_false(class->preempts(rq_of(m, 0), late, 0));
+	dl_part(early)->throttled = true;
+	assert_true(class->preempts(rq_of(m, 0), late, 0));
+	dl_part(late)->throttled = true;
+	assert_false(class->preempts(rq_of(m, 0), late, 0));
+	dl_part(early)->throttled = dl_part(late)->throttled = false;
+	rq_unlock(rq_of(m, 0));
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -220,6 +291,9 @@ int main(void)
 		cmocka_unit_test(a_later_deadline_does_not_wait_behind_an_earlier_one),
 		cmocka_unit_test(a_wakee_goes_to_the_latest_deadline),
 		cmocka_unit_test(before_a_fair_task_it_stays),
+		cmocka_unit_test(of_equally_late_cpus_the_nearest_is_taken),
+		cmocka_unit_test(who_waits_and_gets_a_deadline_is_pushed),
+		cmocka_unit_test(a_throttled_one_is_preempted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

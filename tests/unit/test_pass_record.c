@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "smp.h"
+#include "sched/balance/pass.h"
 
 /* The @index-th record of @type, from the first. */
 static const void *record_of(struct machine *m, u16 type, unsigned index)
@@ -266,6 +267,182 @@ static void a_pass_that_counts_tasks_says_how_many(void **state)
 	machine_free(m);
 }
 
+static struct machine *traced_from_now(struct machine *m)
+{
+	sched_trace_set(m->s, DECISION_EVENTS);
+	m->nr_trace = 0;
+	return m;
+}
+
+/* Waiting tasks could not be moved for long; then the running one is asked, or may not come. */
+static void a_push_of_the_running_task_is_an_outcome(void **state)
+{
+	(void)state;
+	for (unsigned pinned = 0; pinned < 2; pinned++) {
+		struct machine *m = cold_machine(1, 1, 2, 2);
+		const struct event_sched_decision_movable *t;
+
+		crowd(m, 2, 1, pinned ? BIT(2) | BIT(1) : 0xf);
+		crowd(m, 3, 1, pinned ? BIT(3) | BIT(1) : 0xf);
+		domain_of(m, 0, 1)->nr_balance_failed = 10;
+		traced_from_now(m);
+		assert_int_equal(balance_domain(rq_of(m, 0), domain_of(m, 0, 1), CPU_IDLE), 0);
+		assert_int_equal(BALANCE(m)->outcome == OUTCOME_pushed, !pinned);
+		assert_int_equal(BALANCE(m)->failed_now, domain_of(m, 0, 1)->nr_balance_failed);
+		t = MOVABLE(m, BALANCE(m)->nr_tasks - 1u);
+		if (!pinned) {
+			assert_int_equal(t->fate, FATE_pushed);
+			assert_true(t->flags & DECISION_MOVABLE_PUSHABLE);
+			assert_true(t->flags & DECISION_MOVABLE_RUNS);
+		}
+		machine_free(m);
+	}
+}
+
+/* All but one of the tasks fell asleep before the runqueue was locked. */
+static void sleep_all_but_one(struct machine *m)
+{
+	while (rq_of(m, 1)->nr_running > 1)
+		block(m, 1, TASK_INTERRUPTIBLE);
+}
+
+static void a_failure_says_so_and_what_is_left_to_move(void **state)
+{
+	struct machine *m = cold_machine(1, 1, 2, 1);
+
+	(void)state;
+	crowd(m, 1, 5, 3);
+	traced_from_now(m);
+	m->on_locking = sleep_all_but_one;
+	assert_int_equal(balance_domain(rq_of(m, 0), domain_of(m, 0, 0), CPU_IDLE), 0);
+	assert_int_equal(BALANCE(m)->outcome, OUTCOME_failed);
+	assert_true(BALANCE(m)->imbalance > 0);
+	assert_int_equal(BALANCE(m)->left, BALANCE(m)->imbalance);
+	assert_int_equal(BALANCE(m)->nr_tasks, 0);
+	machine_free(m);
+}
+
+/* The imbalance that is left lacks the tasks that moved; where nobody is busier, nothing is left either. */
+static void what_is_left_is_what_did_not_move(void **state)
+{
+	struct machine *m = recorded_pass();
+
+	(void)state;
+	assert_int_equal(balance_domain(rq_of(m, 0), domain_of(m, 0, 0), CPU_BUSY), 1);
+	assert_int_equal(BALANCE(m)->left,
+			 MOVABLE(m, BALANCE(m)->nr_tasks - 1u)->left -
+				 (s64)MOVABLE(m, BALANCE(m)->nr_tasks - 1u)->load);
+	machine_free(m);
+	m = recorded_pass();
+	rq_of(m, 1)->fair.avg.load_avg = 2000;
+	assert_int_equal(balance_domain(rq_of(m, 0), domain_of(m, 0, 0), CPU_BUSY), 0);
+	assert_int_equal(BALANCE(m)->left, 0);
+	machine_free(m);
+}
+
+/* The level above is told whether affinity hindered this one; the highest has nobody to tell. */
+static void a_pass_says_what_it_told_the_level_above(void **state)
+{
+	(void)state;
+	for (unsigned pinned = 0; pinned < 2; pinned++)
+		for (unsigned caches = 1; caches < 3; caches++) {
+			struct machine *m = cold_machine(1, caches, 2, 1);
+
+			crowd(m, 1, pinned ? 3 : 1, BIT(1));
+			traced_from_now(m);
+			balance_domain(rq_of(m, 0), domain_of(m, 0, 0), CPU_IDLE);
+			assert_int_equal(!!(BALANCE(m)->flags & DECISION_BALANCE_HINDERED),
+					 pinned && caches > 1);
+			assert_int_equal(!!(BALANCE(m)->flags & DECISION_BALANCE_FREE),
+					 !pinned && caches > 1);
+			machine_free(m);
+		}
+}
+
+/* Two real-time tasks take the CPUs of the other cache, and one fair task waits behind each. */
+static void where_each_runqueue_has_one_task_none_is_robbed(void **state)
+{
+	struct machine *m = cold_machine(1, 2, 2, 1);
+
+	(void)state;
+	for (unsigned cpu = 2; cpu < 4; cpu++) {
+		allow(m, spawn(m, "fifo", SCHED_FIFO, 5), cpumask_of(cpu));
+		crowd(m, cpu, 1, BIT(cpu));
+		rq_of(m, cpu)->fair.avg.util_avg = rq_of(m, cpu)->fair.avg.runnable_avg = 1024;
+	}
+	traced_from_now(m);
+	assert_int_equal(balance_domain(rq_of(m, 0), domain_of(m, 0, 1), CPU_IDLE), 0);
+	assert_int_equal(BALANCE(m)->busiest, 2);
+	assert_int_equal(BALANCE(m)->source, -1);
+	assert_int_equal(BALANCE(m)->rule, BALANCE_no_runqueue);
+	machine_free(m);
+}
+
+/* A task can be asked to go while it runs, is fair and queued, and nobody has asked before. */
+static void who_can_be_pushed(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task *t = spawn_nice(m, "t", 0), copy = *t;
+
+	(void)state;
+	assert_true(task_is_pushable(t));
+	copy.on_rq = TASK_OFF_RQ;
+	assert_false(task_is_pushable(&copy));
+	copy = *t;
+	copy.push_cpu = 0;
+	assert_false(task_is_pushable(&copy));
+	assert_false(task_is_pushable(spawn(m, "fifo", SCHED_FIFO, 1)));
+	machine_free(m);
+}
+
+static void a_placement_shows_each_cpu_once(void **state)
+{
+	(void)state;
+	for (unsigned util = 0; util < 2; util++) {
+		struct machine *m = machine_of(1, 1, 4, 1, NULL);
+		const struct event_sched_decision_select *d;
+		struct task *t = put(m, 2);
+		u64 seen = 0;
+
+		set_feature(m, util ? "SIS_UTIL" : "NO_SIS_UTIL");
+		block(m, 2, TASK_INTERRUPTIBLE);
+		rq_of(m, 2)->llc->span->nr_idle_scan = 3;
+		traced_from_now(m);
+		sched_wake(m->s, t, TASK_NORMAL, 1, 0);
+		d = record_of(m, EVENT_ID_sched_decision_select, 0);
+		assert_int_equal(d->nr_rows, 4);
+		assert_int_equal(d->scan, util ? 3 : CPU_MAX);
+		for (unsigned i = 0; i < 4; i++) {
+			const struct event_sched_decision_cpu *row =
+				record_of(m, EVENT_ID_sched_decision_cpu, i);
+
+			assert_int_equal(row->of_cpu, (d->aimed + i) % 4);
+			seen |= BIT(row->of_cpu);
+		}
+		assert_int_equal(seen, 0xf);
+		machine_free(m);
+	}
+}
+
+/* With one CPU, or one that is allowed, nothing is chosen, and nothing recorded. */
+static void without_a_choice_there_is_no_placement(void **state)
+{
+	(void)state;
+	for (unsigned cpus = 1; cpus < 3; cpus++) {
+		struct machine *m = machine_of(1, 1, cpus, 1, NULL);
+		struct task *t = spawn_nice(m, "t", 0);
+
+		allow(m, t, cpumask_of(0));
+		block(m, 0, TASK_INTERRUPTIBLE);
+		traced_from_now(m);
+		wake(m, t, 0);
+		for (unsigned i = 0; i < m->nr_trace; i++)
+			assert_int_not_equal(m->trace[i].common.type,
+					     EVENT_ID_sched_decision_select);
+		machine_free(m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -277,6 +454,14 @@ int main(void)
 		cmocka_unit_test(a_pass_that_finds_nothing_names_nobody),
 		cmocka_unit_test(a_pair_that_may_stay_is_nothing_to_move),
 		cmocka_unit_test(a_pass_that_counts_tasks_says_how_many),
+		cmocka_unit_test(a_push_of_the_running_task_is_an_outcome),
+		cmocka_unit_test(a_failure_says_so_and_what_is_left_to_move),
+		cmocka_unit_test(what_is_left_is_what_did_not_move),
+		cmocka_unit_test(a_pass_says_what_it_told_the_level_above),
+		cmocka_unit_test(where_each_runqueue_has_one_task_none_is_robbed),
+		cmocka_unit_test(who_can_be_pushed),
+		cmocka_unit_test(a_placement_shows_each_cpu_once),
+		cmocka_unit_test(without_a_choice_there_is_no_placement),
 	};
 
 	return cmocka_run_group_tests_name("pass_record", tests, NULL, NULL);

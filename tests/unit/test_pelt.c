@@ -334,6 +334,47 @@ static void averages_are_what_tasks_did(void **state)
 	machine_free(m);
 }
 
+/* By definition, for all pairs: up at once, within 1 % the same, else a quarter of the way. */
+static void the_slow_estimate_is_as_defined(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+
+	(void)state;
+	for (s64 fast = 0; fast < 2; fast++) {
+		set_feature(m, fast ? "UTIL_EST_FASTUP" : "NO_UTIL_EST_FASTUP");
+		for (s64 slow = 0; slow <= 1024; slow += 7)
+			for (s64 now = 0; now <= 1024; now++) {
+				struct pelt p = { .util_est_ewma = (u32)slow,
+						  .util_avg = (u64)now };
+				s64 diff = now - slow, expected = slow;
+
+				if (fast && now > slow)
+					expected = now;
+				else if (diff >= 10 || diff <= -10)
+					expected = (s64)floor((double)slow + (double)diff / 4);
+				util_est_remember(m->s, &p);
+				assert_int_equal(p.util_est_ewma, expected);
+			}
+	}
+	machine_free(m);
+}
+
+/* A CPU whose clock is behind begins where it is, and counts from there. */
+static void a_clock_that_is_behind_counts_from_where_it_is(void **state)
+{
+	struct pelt p = { .last_update = 5 * MS, .period_contrib = 10 };
+
+	(void)state;
+	pelt_age(&p, 3 * MS, NULL, 1, 1, true);
+	assert_int_equal(p.last_update, 3 * MS);
+	assert_int_equal(p.util_sum, 0);
+	pelt_age(&p, 3 * MS + 100 * 1024, NULL, 1, 1, true);
+	assert_int_equal(p.last_update, 3 * MS + 100 * 1024);
+	assert_int_equal(p.util_sum, 100 << 10);
+	assert_int_equal(p.runnable_sum, 100 << 10);
+	assert_int_equal(p.load_sum, 100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -349,6 +390,8 @@ int main(void)
 		cmocka_unit_test(the_slow_estimate_falls_by_a_quarter_of_a_clear_difference),
 		cmocka_unit_test(the_estimate_of_a_sleeper_survives_its_sleep),
 		cmocka_unit_test(averages_are_what_tasks_did),
+		cmocka_unit_test(the_slow_estimate_is_as_defined),
+		cmocka_unit_test(a_clock_that_is_behind_counts_from_where_it_is),
 	};
 
 	return cmocka_run_group_tests_name("pelt", tests, NULL, NULL);

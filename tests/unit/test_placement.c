@@ -3,6 +3,7 @@
  * Where a task wakes up or starts, rule by rule (docs/sources.md); see also test_smp.c.
  */
 #include "smp.h"
+#include "sched/fair/core/class.h"
 
 /* A sleeping task whose last CPU is @cpu. */
 static struct task *sleeper_on(struct machine *m, unsigned cpu)
@@ -448,6 +449,105 @@ static void a_fork_does_not_mind_who_lacks_capacity(void **state)
 	machine_free(m);
 }
 
+/* The waker is about to sleep, so its CPU is the aim; but the wakee's own is free, and is taken. */
+static void its_own_free_cpu_goes_before_a_search_from_the_wakers(void **state)
+{
+	struct machine *m = machine_of(1, 1, 8, 1, NULL);
+	struct task *t = sleeper_on(m, 5);
+	unsigned recent = t->recent_used_cpu;
+
+	(void)state;
+	occupy(m, 0);
+	/* Not wholly idle, or it would be the aim: a task of SCHED_IDLE is there. */
+	allow(m, spawn(m, "idle", SCHED_IDLE, 0), cpumask_of(5));
+	sched_wake(m->s, t, TASK_NORMAL, 0, SELECT_SYNC);
+	assert_int_equal(t->cpu, 5);
+	assert_int_equal(t->recent_used_cpu, recent);
+	machine_free(m);
+}
+
+/* Four caches of two CPUs; the aim is the waker's, in the first, the wakee ran in the third. */
+static void the_search_of_a_node_starts_behind_the_aim(void **state)
+{
+	struct machine *m = machine_of(1, 4, 2, 1, NULL);
+	struct task *t = sleeper_on(m, 4);
+
+	(void)state;
+	occupy_all_but(m, BIT(2) | BIT(6));
+	set_feature(m, "SIS_NODE");
+	sched_wake(m->s, t, TASK_NORMAL, 0, SELECT_SYNC);
+	assert_int_equal(t->cpu, 2);
+	machine_free(m);
+}
+
+/* A waker flips each time that it wakes another one than the last time. */
+static void a_flip_is_another_wakee_than_the_last(void **state)
+{
+	static const unsigned order[] = { 0, 0, 1, 1, 1, 0, 1, 0, 0 };
+	struct machine *m = machine_of(1, 1, 4, 1, NULL);
+	struct task *waker = occupy(m, 0), *t[2] = { sleeper_on(m, 1), sleeper_on(m, 2) };
+	u32 flips;
+
+	(void)state;
+	/* One of them was the last. */
+	wake(m, t[0], 0);
+	block(m, t[0]->cpu, TASK_INTERRUPTIBLE);
+	waker->wakee_flips_stamp = rq_of(m, 0)->clock;
+	flips = waker->wakee_flips;
+	for (unsigned i = 0; i < ARRAY_SIZE(order); i++) {
+		flips += order[i] != order[i ? i - 1 : 0];
+		wake(m, t[order[i]], 0);
+		assert_ptr_equal(running(m, 0), waker);
+		assert_int_equal(waker->wakee_flips, flips);
+		block(m, t[order[i]]->cpu, TASK_INTERRUPTIBLE);
+	}
+	machine_free(m);
+}
+
+/* CPU 0 is the waker's, CPU 2 behind the other cache the wakee's; both are busy. */
+static void the_wakers_cpu_is_taken_if_it_would_be_less_loaded(void **state)
+{
+	struct machine *m = machine_of(1, 2, 2, 1, NULL);
+	struct task *t = sleeper_on(m, 2), *waker;
+	u64 dice = 1;
+
+	(void)state;
+	occupy_all_but(m, 0);
+	waker = running(m, 0);
+	occupy(m, 0);
+	for (unsigned n = 0; n < 4000; n++) {
+		const struct domain *sd = domain_of(m, 0, 1);
+		u64 load[3], own, left, here, there;
+		bool sync = n & 1, bias = n & 2, taken;
+		unsigned reason;
+
+		for (unsigned i = 0; i < 3; i++) {
+			dice = dice * 6364136223846793005ull + 1442695040888963407ull;
+			load[i] = (dice >> 33) % (n & 4 ? 12 : 300);
+		}
+		own = t->fair.avg.load_avg = load[2] / 2;
+		rq_of(m, 0)->fair.avg.load_avg = load[0];
+		rq_of(m, 2)->fair.avg.load_avg = load[1];
+		left = waker->fair.avg.load_avg = load[2] / 3;
+		set_feature(m, bias ? "WA_BIAS" : "NO_WA_BIAS");
+		here = load[0] + own;
+		there = load[1] > own ? load[1] - own : 0;
+		if (sync && left > load[0])
+			taken = true;
+		else
+			/* About to sleep, the waker wins where both are equal. */
+			taken = (here - (sync ? left : 0)) * 100 <
+				there * (100 + (bias ? (sd->imbalance_pct - 100) / 2 : 0)) + sync;
+		waker->last_wakee = t;
+		waker->wakee_flips = t->wakee_flips = 0;
+		t->recent_used_cpu = 2;
+		/* Every CPU is taken, so the aim is the choice, as far as the search is concerned. */
+		reason = SELECT_WAKE | (sync ? SELECT_SYNC : 0);
+		assert_int_equal(fair_select_cpu(rq_of(m, 2), t, 0, reason) < 2, taken);
+	}
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -471,6 +571,10 @@ int main(void)
 		cmocka_unit_test(flips_are_forgotten),
 		cmocka_unit_test(a_thread_it_may_not_use_is_passed_over),
 		cmocka_unit_test(a_fork_does_not_mind_who_lacks_capacity),
+		cmocka_unit_test(its_own_free_cpu_goes_before_a_search_from_the_wakers),
+		cmocka_unit_test(the_search_of_a_node_starts_behind_the_aim),
+		cmocka_unit_test(a_flip_is_another_wakee_than_the_last),
+		cmocka_unit_test(the_wakers_cpu_is_taken_if_it_would_be_less_loaded),
 	};
 
 	return cmocka_run_group_tests_name("placement", tests, NULL, NULL);

@@ -86,8 +86,9 @@ static void a_table_is_complete_with_each_of_its_hooks_only(void **state)
 		HOOK(slice),	    HOOK(pass),		  HOOK(shares),
 		HOOK(turn),	    HOOK(select_cpu),	  HOOK(reset),
 		HOOK(fork),	    HOOK(tuned),	  HOOK(forget_group),
-		HOOK(numbers),	    HOOK(queue_numbers),  HOOK(dump),
-		HOOK(dump_queue),   HOOK(dump_key),	  HOOK(check),
+		HOOK(numbers),	    HOOK(candidates),	  HOOK(queue_numbers),
+		HOOK(dump),	    HOOK(dump_queue),	  HOOK(dump_key),
+		HOOK(check),
 	};
 #undef HOOK
 	struct fair_policy lacks;
@@ -243,6 +244,101 @@ static void a_slice_twice_as_long_halves_the_turns(void **state)
 	machine_free(m);
 }
 
+/* No two CPUs draw the same random numbers, though all begin with one seed. */
+static void each_cpu_has_numbers_of_its_own(void **state)
+{
+	struct machine *m = machine_new(4, 1000);
+
+	(void)state;
+	for (unsigned a = 0; a < 4; a++)
+		for (unsigned b = 0; b < a; b++)
+			assert_memory_not_equal(&cpu_rq(m->s, a)->prng, &cpu_rq(m->s, b)->prng,
+						sizeof(cpu_rq(m->s, a)->prng));
+	machine_free(m);
+}
+
+/* The lock of a runqueue says whose it is: hosts order them by that. */
+static void each_lock_names_its_cpu(void **state)
+{
+	struct machine *m = machine_new(4, 1000);
+
+	(void)state;
+	for (unsigned cpu = 0; cpu < 4; cpu++) {
+		assert_int_equal(cpu_rq(m->s, cpu)->lock.cpu, cpu);
+		assert_int_equal(cpu_rq(m->s, cpu)->lock.rank, HOST_RANK_RQ);
+	}
+	machine_free(m);
+}
+
+/* Time is charged once; where the clock is behind, none is, and what was charged stays. */
+static void time_is_charged_forwards_only(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct rq *rq = cpu_rq(m->s, 0);
+	struct entity e = { .exec_start = 500, .sum_exec = 7 };
+	static const struct {
+		u64 clock, charged, sum, start;
+	} steps[] = {
+		{ 500, 0, 7, 500 },
+		{ 400, 0, 7, 500 },
+		{ 501, 1, 8, 501 },
+		{ 601, 100, 108, 601 },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(steps); i++) {
+		rq->clock = steps[i].clock;
+		assert_int_equal(charge_time(rq, &e), steps[i].charged);
+		assert_int_equal(e.sum_exec, steps[i].sum);
+		assert_int_equal(e.exec_start, steps[i].start);
+	}
+	machine_free(m);
+}
+
+/* An eighth of the difference each time, and at most twice the longest search. */
+static void the_average_of_idle_times_is_as_defined(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct rq *rq = cpu_rq(m->s, 0);
+	struct task *t = spawn_nice(m, "t", 0);
+	s64 expected = (s64)rq->avg_idle;
+	u64 dice = 1;
+
+	(void)state;
+	for (unsigned n = 0; n < 500; n++) {
+		u64 ns;
+
+		dice = dice * 6364136223846793005ull + 1442695040888963407ull;
+		ns = (dice >> 33) % (2 * MS);
+		rq->idle_stamp = 0;
+		block(m, 0, TASK_INTERRUPTIBLE);
+		rq->idle_stamp = m->now;
+		advance(m, ns);
+		wake(m, t, 0);
+		expected += ((s64)ns - expected) / 8;
+		expected = min(expected, (s64)(2 * rq->max_idle_balance_cost));
+		assert_int_equal(rq->avg_idle, expected);
+		assert_int_equal(rq->idle_stamp, 0);
+		advance(m, MS / 3);
+	}
+	machine_free(m);
+}
+
+/* A wait for a disk is over with the wakeup: what comes then is another sleep. */
+static void a_wait_for_a_device_ends_with_the_wakeup(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task *t = spawn_nice(m, "t", 0);
+
+	(void)state;
+	block(m, 0, TASK_UNINTERRUPTIBLE);
+	assert_true(t->contributes_to_load);
+	sched_wake(m->s, t, TASK_UNINTERRUPTIBLE, 0, 0);
+	settle(m);
+	assert_false(t->contributes_to_load);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -253,6 +349,11 @@ int main(void)
 		cmocka_unit_test(picking_nobody_is_found),
 		cmocka_unit_test(picking_an_entity_that_is_not_queued_is_found),
 		cmocka_unit_test(a_slice_twice_as_long_halves_the_turns),
+		cmocka_unit_test(each_cpu_has_numbers_of_its_own),
+		cmocka_unit_test(each_lock_names_its_cpu),
+		cmocka_unit_test(time_is_charged_forwards_only),
+		cmocka_unit_test(the_average_of_idle_times_is_as_defined),
+		cmocka_unit_test(a_wait_for_a_device_ends_with_the_wakeup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

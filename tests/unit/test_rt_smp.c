@@ -344,6 +344,28 @@ static void a_cpu_that_left_begins_anew(void **state)
 	machine_free(m);
 }
 
+/* Though its number is 0: the least urgent CPU is a CPU like others. */
+static void cpu_0_may_be_the_least_urgent(void **state)
+{
+	struct machine *m = machine_of(1, 1, 2, 1, NULL);
+	struct task *t = sleeping_fifo(m, 1, 20);
+
+	(void)state;
+	pinned_fifo(m, 1, 40);
+	sched_trace_set(m->s, CLASS_DECISION_EVENTS);
+	m->nr_trace = 0;
+	sched_wake(m->s, t, TASK_NORMAL, 1, 0);
+	assert_int_equal(t->cpu, 0);
+	for (unsigned i = 0; i < m->nr_trace; i++) {
+		const struct event_sched_decision_class *d = (const void *)m->trace[i].bytes;
+
+		if (m->trace[i].common.type == EVENT_ID_sched_decision_class &&
+		    d->act == ACT_select)
+			assert_int_equal(d->rule, REASON_least_urgent_there);
+	}
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -361,6 +383,7 @@ int main(void)
 		cmocka_unit_test(a_change_of_affinity_moves_a_running_one_at_once),
 		cmocka_unit_test(a_throttled_cpu_gives_and_takes_nothing),
 		cmocka_unit_test(a_cpu_that_left_begins_anew),
+		cmocka_unit_test(cpu_0_may_be_the_least_urgent),
 	};
 
 	return cmocka_run_group_tests_name("rt_smp", tests, NULL, NULL);

@@ -220,6 +220,30 @@ static void the_least_scaling_is_none(void **state)
 	machine_free(m);
 }
 
+/* So many tasks fit the latency, counted when its scaling is written: the least number of granularities that are not less. */
+static void the_number_of_tasks_in_a_latency_is_rounded_up(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+
+	(void)state;
+	set_tunable(m, "min_granularity_ns", "1000000");
+	for (u64 latency = 1000000; latency < 6000000; latency += 500000)
+		for (s64 more = -1; more < 2; more++) {
+			char text[24];
+			u64 ns = latency + (u64)more, nr = 0;
+
+			if (ns < 1000000)
+				continue;
+			while (nr * 1000000 < ns)
+				nr++;
+			snprintf(text, sizeof(text), "%lu", (unsigned long)ns);
+			set_tunable(m, "latency_ns", text);
+			set_tunable(m, "tunable_scaling", "0");
+			assert_int_equal(m->s->nr_latency, nr);
+		}
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -232,6 +256,7 @@ int main(void)
 		cmocka_unit_test(features_read_and_write_as_linux_does),
 		cmocka_unit_test(a_name_is_listed_once),
 		cmocka_unit_test(the_least_scaling_is_none),
+		cmocka_unit_test(the_number_of_tasks_in_a_latency_is_rounded_up),
 	};
 
 	return cmocka_run_group_tests_name("tunable", tests, NULL, NULL);

@@ -148,6 +148,29 @@ static void nothing_is_counted_without_schedstats(void **state)
 	machine_free(m);
 }
 
+/* Nobody idles, and nobody waits, as far as is counted. */
+static void without_schedstats_nobody_is_in_the_books(void **state)
+{
+	struct machine *m = machine_new(3, 1000);
+
+	(void)state;
+	set_tunable(m, "sched_schedstats", "0");
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(waste_of(m).nr_idle, 0);
+		assert_int_equal(waste_of(m).nr_waiting, 0);
+		allow(m, spawn_nice(m, "t", 0), 1);
+		settle(m);
+	}
+	block(m, 0, TASK_INTERRUPTIBLE);
+	set_tunable(m, "sched_schedstats", "1");
+	assert_int_equal(waste_of(m).nr_idle, 2);
+	assert_int_equal(waste_of(m).nr_waiting, 1);
+	set_tunable(m, "sched_schedstats", "0");
+	assert_int_equal(waste_of(m).nr_idle, 0);
+	assert_int_equal(waste_of(m).nr_waiting, 0);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -156,6 +179,7 @@ int main(void)
 		cmocka_unit_test(a_task_makes_way_for_one_with_less_choice),
 		cmocka_unit_test(within_a_cache_only_its_own_cpus_count),
 		cmocka_unit_test(nothing_is_counted_without_schedstats),
+		cmocka_unit_test(without_schedstats_nobody_is_in_the_books),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
