@@ -2,7 +2,7 @@
 /*
  * Which part of a domain is the busiest, whether tasks should move, how much, and from which
  * runqueue: balancing (Linux 6.1, docs/sources.md) beside a reference that is worked out here from
- * the definitions, on machines whose numbers are drawn. They are small, so that all borders are met.
+ * the definitions, on machines whose numbers are drawn. They are small: all borders are met.
  */
 #include <string.h>
 
@@ -18,7 +18,7 @@ static unsigned dice(unsigned n)
 	return (unsigned)((dice_state >> 33) % n);
 }
 
-/* --- the reference ------------------------------------------------------------------------------ */
+/* --- the reference ------------------------------------------------------------------------- */
 
 enum state { SPARE, FULL, MISFIT, HINDERED, OVERLOADED };
 
@@ -207,7 +207,7 @@ static int source_of(struct machine *m, const struct pass *p, const struct group
 	return found;
 }
 
-/* --- machines ------------------------------------------------------------------------------------ */
+/* --- machines ------------------------------------------------------------------------------- */
 
 static void draw_cpu(struct machine *m, unsigned cpu, struct task *someone)
 {

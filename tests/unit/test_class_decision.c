@@ -235,6 +235,126 @@ static void a_class_says_how_far_its_period_is(void **state)
 	machine_free(m);
 }
 
+/* How a task came and went, in a life that has each way once; the call says which flags it had. */
+static void each_arrival_and_departure_has_its_reason(void **state)
+{
+	struct machine *m = recorded(2);
+	struct task *t = spawn(m, "T", SCHED_FIFO, 5);
+	struct cpumask other = cpumask_of(1);
+	struct sched_attr_req req = { .policy = SCHED_FIFO, .rt_priority = 7 };
+
+	(void)state;
+	assert_int_equal(last(m, ACT_enter)->rule, REASON_arrives_new);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	assert_int_equal(last(m, ACT_leave)->rule, REASON_sleeps);
+	wake(m, t, 0);
+	assert_int_equal(last(m, ACT_enter)->rule, REASON_arrives_woken);
+	assert_int_equal(sched_set_attr(m->s, t, &req), 0);
+	settle(m);
+	assert_int_equal(last(m, ACT_leave)->rule, REASON_changes);
+	assert_int_equal(last(m, ACT_enter)->rule, REASON_arrives_changed);
+	assert_int_equal(sched_set_affinity(m->s, t, &other), 0);
+	settle(m);
+	assert_int_equal(t->cpu, 1);
+	assert_int_equal(last(m, ACT_leave)->rule, REASON_departs);
+	assert_int_equal(last(m, ACT_enter)->rule, REASON_arrives_moved);
+	machine_free(m);
+}
+
+/* Where a class is not called with flags or a reason, none are told. */
+static void a_call_has_the_flags_that_it_had(void **state)
+{
+	struct machine *m = recorded(1);
+
+	(void)state;
+	spawn(m, "A", SCHED_RR, 5);
+	assert_int_equal(last(m, ACT_enter)->call, ENQUEUE_INITIAL);
+	spawn(m, "B", SCHED_RR, 5);
+	assert_int_equal(last(m, ACT_pick)->call, 0);
+	tick(m);
+	assert_int_equal(last(m, ACT_tick)->call, 0);
+	sched_yield(m->s, 0);
+	switch_cpu(m, 0, false);
+	assert_int_equal(last(m, ACT_yield)->call, 0);
+	assert_int_equal(last(m, ACT_yield)->rule, REASON_yields);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	assert_true(last(m, ACT_leave)->call & DEQUEUE_SLEEP);
+	machine_free(m);
+}
+
+/* A task that is not queued is the last row, with no place, and nothing else is said of it. */
+static void who_is_not_queued_is_a_row_by_itself(void **state)
+{
+	struct machine *m = recorded(1);
+	const struct task_row *t;
+
+	(void)state;
+	spawn(m, "A", SCHED_FIFO, 5);
+	spawn(m, "B", SCHED_FIFO, 5);
+	spawn(m, "C", SCHED_FIFO, 4);
+	assert_int_equal(last(m, ACT_enter)->nr_rows, 3);
+	for (unsigned i = 0; i < 3; i++) {
+		t = row(m, ACT_enter, i);
+		assert_int_equal(t->position, i == 2 ? 0 : i);
+		assert_int_equal(t->flags, i == 2   ? DECISION_SUBJECT
+					   : i == 0 ? DECISION_QUEUED | DECISION_RUNS
+						    : DECISION_QUEUED);
+		assert_int_equal(t->comm[0], "ABC"[i]);
+	}
+	machine_free(m);
+}
+
+/* The fair server competes: it is a row, it is picked, and the fair task has its name in it. */
+static void the_pick_of_the_server_is_its_own(void **state)
+{
+	static const struct sched_cpu_desc one;
+	struct machine *m = machine_new_on(1, 1000, &one, "eevdf");
+	struct task *fair = spawn_nice(m, "fair", 0);
+	const struct record *d = NULL;
+
+	(void)state;
+	spawn(m, "fifo", SCHED_FIFO, 5);
+	sched_trace_set(m->s, CLASS_DECISION_EVENTS);
+	for (unsigned n = 0; n < 1000 && running(m, 0) != fair; n++) {
+		m->nr_trace = 0;
+		tick(m);
+	}
+	assert_ptr_equal(running(m, 0), fair);
+	for (unsigned i = 0; i < m->nr_trace; i++) {
+		const struct record *r = (const void *)m->trace[i].bytes;
+		const struct task_row *t = (const void *)m->trace[i].bytes;
+
+		if (m->trace[i].common.type == EVENT_ID_sched_decision_class &&
+		    r->act == ACT_pick && r->policy == CLASS_POLICY_fair_server)
+			d = r;
+		if (m->trace[i].common.type == EVENT_ID_sched_decision_task &&
+		    !strcmp(t->comm, "fair_server"))
+			assert_true(t->flags & DECISION_SERVER);
+	}
+	assert_non_null(d);
+	assert_int_equal(d->rule, REASON_fair_server);
+	assert_int_equal(d->pid, fair->pid);
+	assert_true(d->flags & DECISION_SERVER);
+	machine_free(m);
+}
+
+/* A deadline has no slice, in the row and in the record. */
+static void a_deadline_has_no_slice(void **state)
+{
+	struct machine *m = recorded(1);
+
+	(void)state;
+	spawn(m, "R", SCHED_RR, 5);
+	spawn_dl(m, "D", 2 * MS, 10 * MS, 0);
+	assert_int_equal(last(m, ACT_pick)->policy, CLASS_POLICY_deadline);
+	assert_int_equal(last(m, ACT_pick)->slice, 0);
+	assert_int_equal(row(m, ACT_pick, 0)->slice, 0);
+	advance(m, MS);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	assert_int_equal(last(m, ACT_leave)->slice, 0);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -245,6 +365,11 @@ int main(void)
 		cmocka_unit_test(a_choice_of_cpu_says_what_each_cpu_does),
 		cmocka_unit_test(a_budget_has_its_numbers_before_and_after),
 		cmocka_unit_test(a_class_says_how_far_its_period_is),
+		cmocka_unit_test(each_arrival_and_departure_has_its_reason),
+		cmocka_unit_test(a_call_has_the_flags_that_it_had),
+		cmocka_unit_test(who_is_not_queued_is_a_row_by_itself),
+		cmocka_unit_test(the_pick_of_the_server_is_its_own),
+		cmocka_unit_test(a_deadline_has_no_slice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -427,6 +427,7 @@ static void wakeups_and_migrations_are_traced_where_they_happen(void **state)
 	waking = last_event(m, EVENT_ID_sched_waking);
 	assert_int_equal(waking->common.cpu, 0);
 	assert_int_equal(waking->target_cpu, 1);
+	assert_string_equal(waking->comm, "t");
 	assert_non_null(last_event(m, EVENT_ID_sched_wakeup));
 	assert_null(last_event(m, EVENT_ID_sched_wakeup_new));
 	spawn_nice(m, "new", 0);

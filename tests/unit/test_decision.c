@@ -425,6 +425,153 @@ static void who_runs_says_what_became_of_its_request(void **state)
 	machine_free(m);
 }
 
+/* The answer has the weight of who is picked; one that is queued has no lag, whatever it had. */
+static void the_answer_has_the_numbers_of_its_subject(void **state)
+{
+	struct task *t[3], *next;
+	struct machine *m = three("eevdf", t);
+	const struct decision_record *d;
+	bool light = false;
+
+	(void)state;
+	record(m);
+	for (unsigned n = 0; n < 20; n++) {
+		for (unsigned i = 0; i < 3; i++)
+			eevdf_entity(&t[i]->fair)->vlag = 12345;
+		advance(m, 4 * MS);
+		m->nr_trace = 0;
+		next = switch_cpu(m, 0, true);
+		d = decision(m, EVENT_ID_sched_decision_pick, 0);
+		assert_int_equal(d->pid, next->pid);
+		assert_int_equal(d->weight, next == t[2] ? 335 : 1024);
+		assert_int_equal(d->lag, 0);
+		light |= next == t[2];
+	}
+	assert_true(light);
+	machine_free(m);
+}
+
+/* By definition: eligible is who is not ahead of the average of all, each by its weight. */
+static void eligible_is_who_is_not_ahead_of_the_average(void **state)
+{
+	struct task *t[3];
+	struct machine *m = three("eevdf", t);
+	unsigned nr[2] = { 0 };
+
+	(void)state;
+	record(m);
+	for (unsigned n = 0; n < 60; n++) {
+		const struct decision_record *d;
+		s64 sum = 0;
+
+		advance(m, (1 + n % 5) * MS);
+		m->nr_trace = 0;
+		switch_cpu(m, 0, true);
+		d = decision(m, EVENT_ID_sched_decision_pick, 0);
+		for (unsigned k = 0; k < 3; k++) {
+			const struct candidate *c = row(m, d, k);
+
+			sum = 0;
+			for (unsigned i = 0; i < 3; i++)
+				sum += (s64)(row(m, d, i)->vruntime - c->vruntime) *
+				       (s64)row(m, d, i)->weight;
+			assert_int_equal(!!(c->flags & DECISION_ELIGIBLE), sum >= 0);
+			nr[sum >= 0]++;
+		}
+	}
+	assert_true(nr[0] > 20 && nr[1] > 20);
+	machine_free(m);
+}
+
+/* A task that is out of the tree when it is placed is not called eligible. */
+static void who_is_not_queued_is_not_eligible(void **state)
+{
+	struct task *t[3], *sleeper;
+	struct machine *m = three("eevdf", t);
+	const struct decision_record *d;
+
+	(void)state;
+	set_feature(m, "NO_DELAY_DEQUEUE");
+	advance(m, 2 * MS);
+	sleeper = running(m, 0);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	advance(m, MS);
+	record(m);
+	wake(m, sleeper, 0);
+	d = decision(m, EVENT_ID_sched_decision_place, 0);
+	for (unsigned k = 0; k < d->nr_rows; k++)
+		if (row(m, d, k)->pid == sleeper->pid) {
+			assert_int_equal(row(m, d, k)->flags & DECISION_QUEUED, 0);
+			assert_int_equal(row(m, d, k)->flags & DECISION_ELIGIBLE, 0);
+		}
+	machine_free(m);
+}
+
+/* Each of CFS's buddies is marked, and nobody else. */
+static void buddies_are_marked(void **state)
+{
+	struct task *t[3];
+	struct machine *m = three("cfs", t);
+	struct cfs_queue *q = cfs_queue(&m->s->rq[0].fair);
+	struct entity **buddy[] = { &q->next, &q->last, &q->skip };
+	static const u16 flag[] = { DECISION_NEXT, DECISION_LAST, DECISION_SKIP };
+	const u16 all = DECISION_NEXT | DECISION_LAST | DECISION_SKIP;
+
+	(void)state;
+	for (unsigned of = 0; of < 3; of++)
+		for (unsigned i = 0; i < 4; i++) {
+			q->next = q->last = q->skip = NULL;
+			*buddy[of] = i < 3 ? &t[i]->fair : NULL;
+			for (unsigned k = 0; k < 3; k++)
+				assert_int_equal(cfs_buddy_flags(&m->s->rq[0].fair, &t[k]->fair) &
+							 all,
+						 k == i ? flag[of] : 0);
+		}
+	q->next = q->last = q->skip = NULL;
+	machine_free(m);
+}
+
+/* The last buddy is the one that was preempted in a crowd, unless the feature is off. */
+static void a_preempted_task_is_remembered_if_asked(void **state)
+{
+	(void)state;
+	for (unsigned on = 0; on < 2; on++)
+		for (unsigned crowd = 0; crowd < 2; crowd++) {
+			struct task *t[3], *ran;
+			struct machine *m = three("cfs", t);
+			struct fair_queue *q = &m->s->rq[0].fair;
+			struct entity *woken;
+
+			set_feature(m, on ? "LAST_BUDDY" : "NO_LAST_BUDDY");
+			m->s->nr_latency = crowd ? 3 : 4;
+			ran = running(m, 0);
+			woken = &t[ran == t[0]]->fair;
+			woken->vruntime = ran->fair.vruntime - 50 * MS;
+			cfs_queue(q)->last = NULL;
+			assert_true(q->policy->hooks.preempts(q, &ran->fair, woken, 0));
+			assert_ptr_equal(cfs_queue(q)->last, on && crowd ? &ran->fair : NULL);
+			machine_free(m);
+		}
+}
+
+/* A task that yields is not to be picked next, though it was nominated. */
+static void a_yield_ends_a_nomination(void **state)
+{
+	struct task *t[3];
+	struct machine *m = three("eevdf", t);
+	struct fair_queue *q = &m->s->rq[0].fair;
+	struct task *ran = running(m, 0), *other = t[ran == t[0]];
+
+	(void)state;
+	eevdf_queue(q)->next = &other->fair;
+	q->policy->hooks.yield(q, &ran->fair);
+	assert_ptr_equal(eevdf_queue(q)->next, &other->fair);
+	eevdf_queue(q)->next = &ran->fair;
+	q->policy->hooks.yield(q, &ran->fair);
+	assert_null(eevdf_queue(q)->next);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -440,6 +587,12 @@ int main(void)
 		cmocka_unit_test(candidates_say_what_they_are),
 		cmocka_unit_test(who_stays_queued_asleep_has_its_lag),
 		cmocka_unit_test(who_runs_says_what_became_of_its_request),
+		cmocka_unit_test(the_answer_has_the_numbers_of_its_subject),
+		cmocka_unit_test(eligible_is_who_is_not_ahead_of_the_average),
+		cmocka_unit_test(who_is_not_queued_is_not_eligible),
+		cmocka_unit_test(buddies_are_marked),
+		cmocka_unit_test(a_preempted_task_is_remembered_if_asked),
+		cmocka_unit_test(a_yield_ends_a_nomination),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

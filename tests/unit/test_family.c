@@ -62,6 +62,7 @@ static void children_threads_and_siblings_have_their_places(void **state)
 	assert_ptr_equal(shell->family.leader, shell);
 	assert_ptr_equal(thread->family.leader, shell);
 	assert_int_equal(shell->family.nr_threads, 2);
+	assert_int_equal(thread->family.nr_threads, 0); /* its leader counts */
 	/* A process's children belong to the process, not to its threads. */
 	assert_ptr_equal(by_thread->family.parent, shell);
 	assert_ptr_equal(sibling->family.parent, init);
@@ -522,6 +523,26 @@ static void one_child_counts_in_any_case(void **state)
 	machine_free(m);
 }
 
+/* A chain of only children is followed as far as looks are left, not further. */
+static void a_chain_costs_a_look_for_each_child(void **state)
+{
+	struct machine *m = machine_under("bore-cfs");
+	struct task *init = spawn_nice(m, "init", 0), *t = init;
+
+	(void)state;
+	for (unsigned n = 0; n < 6; n++)
+		t = with_burst(m, t, 0, 10 * (n + 1));
+	for (unsigned looks = 1; looks < 9; looks++) {
+		struct burst_survey survey = survey_of(m);
+
+		survey.nr_looks = looks;
+		burst_of_descendants(&survey, init, 2);
+		assert_int_equal(survey.nr_looks, looks > 6 ? looks - 6 : 0);
+		expire();
+	}
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -543,6 +564,7 @@ int main(void)
 		cmocka_unit_test(children_of_real_time_tasks_begin_with_nothing),
 		cmocka_unit_test(the_average_of_threads_is_reused_for_its_lifetime),
 		cmocka_unit_test(one_child_counts_in_any_case),
+		cmocka_unit_test(a_chain_costs_a_look_for_each_child),
 	};
 
 	return cmocka_run_group_tests_name("family", tests, NULL, NULL);

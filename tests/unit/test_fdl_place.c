@@ -90,11 +90,136 @@ static void groups_with_deadlines_are_counted(void **state)
 	machine_free(m);
 }
 
+/* The hints that wakeups elsewhere read: the turn of who runs, and who waits for what. */
+static void a_turn_tells_others_how_long_it_lasts(void **state)
+{
+	struct machine *m = machine_under(1, "fdl");
+	struct task_group *tg[2] = { new_group(m, NULL), new_group(m, NULL) };
+	struct fair_queue *q = &m->s->rq[0].fair;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(task_group_set_deadline(m->s, tg[i], (2 + i) * MS, MS), 0);
+		spawn_in(m, tg[i], 0);
+	}
+	for (unsigned n = 0; n < 40; n++) {
+		bool second;
+
+		fdl_queue(q)->curr_hint = fdl_queue(q)->next_hint = 1;
+		advance(m, MS);
+		switch_cpu(m, 0, true);
+		if (fdl_queue(q)->curr_hint == 1)
+			continue; /* the turn goes on */
+		second = q->curr == &tg[1]->cpu[0].entity;
+		assert_int_equal(fdl_queue(q)->curr_hint, (2 + second) * MS);
+		assert_int_equal(fdl_queue(q)->next_hint,
+				 tg[!second]->cpu[0].entity.due + fdl_queue(q)->lag);
+	}
+	machine_free(m);
+}
+
+/* The longest wait of a group counts the present one: not while it runs, sleeps, or has no due. */
+static void the_present_wait_counts_while_it_lasts(void **state)
+{
+	struct machine *m = machine_under(1, "fdl");
+	struct task_group *tg[2] = { new_group(m, NULL), new_group(m, NULL) };
+	struct task_group_fdl_stat stat;
+	u64 before[2];
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(task_group_set_deadline(m->s, tg[i], 20 * MS, 10 * MS), 0);
+		spawn_in(m, tg[i], 0);
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		task_group_fdl_stat(m->s, tg[i], &stat);
+		before[i] = stat.max_gap_ns;
+	}
+	m->now += NS_PER_SEC;
+	for (unsigned i = 0; i < 2; i++) {
+		bool waits = m->s->rq[0].fair.curr != &tg[i]->cpu[0].entity;
+
+		task_group_fdl_stat(m->s, tg[i], &stat);
+		assert_int_equal(stat.max_gap_ns >= NS_PER_SEC, waits);
+		if (!waits)
+			assert_int_equal(stat.max_gap_ns, before[i]);
+	}
+	for (unsigned n = 0; n < 2; n++)
+		block(m, 0, TASK_INTERRUPTIBLE);
+	for (unsigned i = 0; i < 2; i++) {
+		task_group_fdl_stat(m->s, tg[i], &stat);
+		before[i] = stat.max_gap_ns;
+	}
+	advance(m, 50 * NS_PER_SEC);
+	for (unsigned i = 0; i < 2; i++) {
+		task_group_fdl_stat(m->s, tg[i], &stat);
+		assert_int_equal(stat.max_gap_ns, before[i]);
+	}
+	machine_free(m);
+}
+
+/* The controller begins anew when a guarantee comes after a time without any. */
+static void a_controller_that_begins_anew_knows_nothing(void **state)
+{
+	struct machine *m = machine_under(1, "fdl");
+	struct task_group *tg = new_group(m, NULL);
+	struct task_group_fdl_stat stat;
+
+	(void)state;
+	spawn_in(m, tg, 0);
+	spawn_nice(m, "other", 0);
+	assert_int_equal(task_group_set_guaranteed(m->s, tg, 512), 0);
+	for (unsigned n = 0; n < 200; n++) {
+		run_ticks(m, 10);
+		assert_true(sched_fdl_control(m->s));
+	}
+	task_group_fdl_stat(m->s, tg, &stat);
+	assert_true(stat.avg_usage > 100 && stat.avg_wait > 100);
+	assert_int_equal(task_group_set_guaranteed(m->s, tg, 0), 0);
+	assert_false(sched_fdl_control(m->s));
+	assert_int_equal(task_group_set_guaranteed(m->s, tg, 512), 0);
+	assert_true(sched_fdl_control(m->s));
+	task_group_fdl_stat(m->s, tg, &stat);
+	assert_int_equal(stat.avg_usage, 0);
+	assert_int_equal(stat.avg_wait, 0);
+	machine_free(m);
+}
+
+/* In records deadlines are what is left until them, by the clock of the queue. */
+static void a_recorded_deadline_is_what_is_left(void **state)
+{
+	struct machine *m = machine_under(1, "fdl");
+	struct task_group *tg[2] = { new_group(m, NULL), new_group(m, NULL) };
+	struct fair_queue *q = &m->s->rq[0].fair;
+	unsigned where[] = { DECISION_DUE, AFTER_DECISION, DECISION_QUEUED };
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(task_group_set_deadline(m->s, tg[i], (5 + i) * MS, MS), 0);
+		spawn_in(m, tg[i], 0);
+	}
+	advance(m, MS);
+	for (unsigned i = 0; i < 2; i++)
+		for (unsigned k = 0; k < 3; k++) {
+			struct entity *e = &tg[i]->cpu[0].entity;
+			struct decision_numbers n = { .deadline = 77 };
+
+			assert_true(e->due);
+			fdl_numbers(q, e, where[k], &n);
+			assert_int_equal(n.deadline, k < 2 ? e->due - fdl_now(q) : 77);
+		}
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(placement_goes_where_there_is_time),
 		cmocka_unit_test(groups_with_deadlines_are_counted),
+		cmocka_unit_test(a_turn_tells_others_how_long_it_lasts),
+		cmocka_unit_test(the_present_wait_counts_while_it_lasts),
+		cmocka_unit_test(a_controller_that_begins_anew_knows_nothing),
+		cmocka_unit_test(a_recorded_deadline_is_what_is_left),
 	};
 
 	return cmocka_run_group_tests_name("fdl_place", tests, NULL, NULL);

@@ -493,6 +493,33 @@ static void bad_boosts_change_nothing(void **state)
 	machine_free(m);
 }
 
+/* A boost is told when it changes, and only then. */
+static void a_boost_that_stays_is_not_told_again(void **state)
+{
+	struct machine *m = juno("juno-a53", "sched");
+	unsigned group = group_of(m, 40);
+	struct task *t = pinned(m, 0);
+	unsigned nr = 0;
+
+	(void)state;
+	join(m, t, group);
+	pinned(m, 0);
+	sched_trace_set(m->s, ~DECISION_EVENTS);
+	m->nr_trace = 0;
+	for (unsigned n = 0; n < 5; n++) {
+		join(m, pinned(m, 0), group);
+		advance(m, MS);
+	}
+	for (unsigned i = 0; i < m->nr_trace; i++)
+		nr += m->trace[i].common.type == EVENT_ID_sched_tune_boost;
+	assert_int_equal(nr, 0);
+	assert_int_equal(sched_tune_boost(m->s, group, 50), 0);
+	for (unsigned i = 0; i < m->nr_trace; i++)
+		nr += m->trace[i].common.type == EVENT_ID_sched_tune_boost;
+	assert_int_equal(nr, 1);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -515,6 +542,7 @@ int main(void)
 		cmocka_unit_test(children_are_boosted_as_their_parents),
 		cmocka_unit_test(no_usage_no_boost),
 		cmocka_unit_test(bad_boosts_change_nothing),
+		cmocka_unit_test(a_boost_that_stays_is_not_told_again),
 	};
 
 	return cmocka_run_group_tests_name("governor", tests, NULL, NULL);

@@ -322,7 +322,7 @@ static void a_failure_says_so_and_what_is_left_to_move(void **state)
 	machine_free(m);
 }
 
-/* The imbalance that is left lacks the tasks that moved; where nobody is busier, nothing is left either. */
+/* The tasks that moved are no longer to be moved; where nobody is busier, nothing is left. */
 static void what_is_left_is_what_did_not_move(void **state)
 {
 	struct machine *m = recorded_pass();

@@ -74,7 +74,7 @@ static unsigned balancer_of(struct machine *m, const struct domain *sd)
 	return sd->parts->first;
 }
 
-/* --- the periodic passes ---------------------------------------------------------------------- */
+/* --- the periodic passes ----------------------------------------------------------------- */
 
 /* A level as it was before a tick. */
 struct before {
@@ -146,7 +146,7 @@ static void compare_levels(struct machine *m, unsigned cpu, const struct before 
 	assert_int_equal(rq->max_idle_balance_cost, max(cost, m->s->tunable.migration_cost_ns));
 }
 
-/* --- help for idle CPUs ------------------------------------------------------------------------ */
+/* --- help for idle CPUs ------------------------------------------------------------------ */
 
 /* Would @cpu, which is busy, like idle CPUs to balance? */
 static bool wants_help(struct machine *m, unsigned cpu)
@@ -199,7 +199,7 @@ static void compare_help(struct machine *m, unsigned helper)
 	assert_int_equal(m->s->nohz_next_balance, next);
 }
 
-/* --- a tick ------------------------------------------------------------------------------------ */
+/* --- a tick ------------------------------------------------------------------------------- */
 
 static void judged_tick(struct machine *m, unsigned cpu)
 {

@@ -519,6 +519,7 @@ static void the_wakers_cpu_is_taken_if_it_would_be_less_loaded(void **state)
 		const struct domain *sd = domain_of(m, 0, 1);
 		u64 load[3], own, left, here, there;
 		bool sync = n & 1, bias = n & 2, taken;
+		u64 bias_pct = bias ? (sd->imbalance_pct - 100) / 2 : 0;
 		unsigned reason;
 
 		for (unsigned i = 0; i < 3; i++) {
@@ -536,12 +537,11 @@ static void the_wakers_cpu_is_taken_if_it_would_be_less_loaded(void **state)
 			taken = true;
 		else
 			/* About to sleep, the waker wins where both are equal. */
-			taken = (here - (sync ? left : 0)) * 100 <
-				there * (100 + (bias ? (sd->imbalance_pct - 100) / 2 : 0)) + sync;
+			taken = (here - (sync ? left : 0)) * 100 < there * (100 + bias_pct) + sync;
 		waker->last_wakee = t;
 		waker->wakee_flips = t->wakee_flips = 0;
 		t->recent_used_cpu = 2;
-		/* Every CPU is taken, so the aim is the choice, as far as the search is concerned. */
+		/* Every CPU is taken, so the search chooses what is aimed at. */
 		reason = SELECT_WAKE | (sync ? SELECT_SYNC : 0);
 		assert_int_equal(fair_select_cpu(rq_of(m, 2), t, 0, reason) < 2, taken);
 	}

@@ -339,6 +339,28 @@ static void a_wait_for_a_device_ends_with_the_wakeup(void **state)
 	machine_free(m);
 }
 
+/* A stopper that sleeps has left its queue, and wakes up again as often as it is asked. */
+static void a_stopper_comes_and_goes(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task stopper, *t = spawn_nice(m, "t", 0);
+
+	(void)state;
+	sched_task_init_stop(m->s, &stopper, 0, 1000, "migration/0");
+	sched_task_start(m->s, &stopper, 0);
+	settle(m);
+	for (unsigned n = 0; n < 3; n++) {
+		assert_ptr_equal(running(m, 0), &stopper);
+		assert_int_equal(m->s->rq[0].nr_running, 2);
+		block(m, 0, TASK_INTERRUPTIBLE);
+		assert_int_equal(stopper.on_rq, TASK_OFF_RQ);
+		assert_ptr_equal(running(m, 0), t);
+		assert_int_equal(m->s->rq[0].nr_running, 1);
+		assert_true(wake(m, &stopper, 0));
+	}
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -354,6 +376,7 @@ int main(void)
 		cmocka_unit_test(time_is_charged_forwards_only),
 		cmocka_unit_test(the_average_of_idle_times_is_as_defined),
 		cmocka_unit_test(a_wait_for_a_device_ends_with_the_wakeup),
+		cmocka_unit_test(a_stopper_comes_and_goes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

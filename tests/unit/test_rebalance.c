@@ -112,6 +112,63 @@ static void a_cpu_that_is_mostly_taken_calls_for_help(void **state)
 	}
 }
 
+static struct task *of_three[3];
+
+/* The task that has left one CPU and not come to the other yet may not run on CPU 0 any more. */
+static void forbid_cpu_0(struct machine *m)
+{
+	struct cpumask others = cpumask_first_n(m->nr_cpus);
+
+	cpumask_clear(&others, 0);
+	for (unsigned i = 0; i < 3; i++)
+		if (of_three[i]->on_rq == TASK_MIGRATING)
+			assert_int_equal(sched_set_affinity(m->s, of_three[i], &others), 0);
+}
+
+static void who_may_not_stay_where_it_comes_goes_on(void **state)
+{
+	struct machine *m = cold_machine(1, 1, 2, 1);
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		of_three[i] = put(m, 1);
+	m->on_unlocked = forbid_cpu_0;
+	assert_int_equal(balance_domain(rq_of(m, 0), domain_of(m, 0, 0), CPU_IDLE), 1);
+	assert_null(m->on_unlocked);
+	settle(m);
+	assert_int_equal(rq_of(m, 0)->nr_running, 0);
+	assert_int_equal(rq_of(m, 1)->nr_running, 3);
+	sched_check(m->s);
+	machine_free(m);
+}
+
+/*
+ * On each node or package as many tasks as it has caches of the size of this CPU's may stay; an
+ * eighth of its CPUs if that is one; at least one.
+ */
+static void what_may_stay_follows_from_the_caches(void **state)
+{
+	static const struct {
+		unsigned here, there, expected;
+	} caches[] = { { 4, 4, 2 }, { 2, 6, 4 }, { 6, 2, 1 }, { 12, 4, 2 }, { 20, 4, 3 } };
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(caches); i++) {
+		struct sched_cpu_desc desc[CPU_MAX] = { 0 };
+		unsigned nr = caches[i].here + caches[i].there;
+		struct machine *m;
+
+		for (unsigned cpu = 0; cpu < nr; cpu++) {
+			desc[cpu].core = cpu;
+			desc[cpu].llc = cpu >= caches[i].here;
+		}
+		m = machine_new_on(nr, 1000, desc, NULL);
+		assert_int_equal(domain_of(m, 0, 0)->span->weight, caches[i].here);
+		assert_int_equal(domain_of(m, 0, 1)->imb_numa_nr, caches[i].expected);
+		machine_free(m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -120,6 +177,8 @@ int main(void)
 		cmocka_unit_test(all_levels_that_are_due_are_balanced),
 		cmocka_unit_test(a_cpu_that_went_idle_is_balanced_for_as_often_as_others),
 		cmocka_unit_test(a_cpu_that_is_mostly_taken_calls_for_help),
+		cmocka_unit_test(who_may_not_stay_where_it_comes_goes_on),
+		cmocka_unit_test(what_may_stay_follows_from_the_caches),
 	};
 
 	return cmocka_run_group_tests_name("rebalance", tests, NULL, NULL);

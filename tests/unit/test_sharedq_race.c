@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sharedq.h"
+#include "sched/balance/sharedq.h"
 
 /* --- races: between the claim and the lock of the task's runqueue ---------------------------- */
 
@@ -277,6 +278,23 @@ static void switching_finds_and_leaves_what_waits(void **state)
 	machine_free(m);
 }
 
+/* Between two states of the machine no CPU has a shard: no task is linked then. */
+static void a_closed_shard_is_nobody_s(void **state)
+{
+	struct machine *m = scene("cfs", "SHARED_RUNQ", 3);
+
+	(void)state;
+	assert_true(is_linked(waiter));
+	sharedq_close(m->s);
+	assert_false(is_linked(waiter));
+	for (unsigned cpu = 0; cpu < m->nr_cpus; cpu++)
+		assert_null(rq_of(m, cpu)->shared.shard);
+	sharedq_update(m->s);
+	for (unsigned cpu = 0; cpu < m->nr_cpus; cpu++)
+		assert_non_null(rq_of(m, cpu)->shared.shard);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -290,6 +308,7 @@ int main(void)
 		cmocka_unit_test(a_throttled_task_is_not_taken),
 		cmocka_unit_test(a_task_that_is_throttled_while_linked_is_not_taken),
 		cmocka_unit_test(switching_finds_and_leaves_what_waits),
+		cmocka_unit_test(a_closed_shard_is_nobody_s),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -458,6 +458,31 @@ static void a_policy_brings_its_features(void **state)
 	machine_free(m);
 }
 
+/* An entity that is far ahead is two ticks ahead after a swap; a smaller lead stays as it is. */
+static void a_lead_of_two_ticks_survives(void **state)
+{
+	static const unsigned quarters[] = { 1, 3, 5, 7, 8, 9, 40 };
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(quarters); i++) {
+		struct machine *m = machine_under(1, "cfs");
+		struct fair_queue *q = &m->s->rq[0].fair;
+		u64 quarter = m->s->tick_ns / 4;
+		struct entity *first, *second;
+
+		for (unsigned n = 0; n < 3; n++)
+			spawn_nice(m, "t", 0);
+		first = queue_first(q);
+		second = queue_after(first);
+		first->vruntime = q->curr->vruntime;
+		second->vruntime = first->vruntime + quarters[i] * quarter;
+		swap(m, "bore-cfs");
+		assert_int_equal(second->vruntime - first->vruntime,
+				 min(quarters[i], 8u) * quarter);
+		machine_free(m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -477,6 +502,7 @@ int main(void)
 		cmocka_unit_test(a_bad_name_changes_nothing),
 		cmocka_unit_test(its_own_name_changes_nothing),
 		cmocka_unit_test(a_policy_brings_its_features),
+		cmocka_unit_test(a_lead_of_two_ticks_survives),
 	};
 
 	return cmocka_run_group_tests_name("swap", tests, NULL, NULL);

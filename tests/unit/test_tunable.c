@@ -220,7 +220,10 @@ static void the_least_scaling_is_none(void **state)
 	machine_free(m);
 }
 
-/* So many tasks fit the latency, counted when its scaling is written: the least number of granularities that are not less. */
+/*
+ * So many tasks fit the latency, counted when its scaling is written: the least number of
+ * granularities that are not less.
+ */
 static void the_number_of_tasks_in_a_latency_is_rounded_up(void **state)
 {
 	struct machine *m = machine_new(1, 1000);
@@ -244,6 +247,24 @@ static void the_number_of_tasks_in_a_latency_is_rounded_up(void **state)
 	machine_free(m);
 }
 
+/* Only "NO_" turns a feature off: whatever else stands before a name makes it another name. */
+static void a_feature_has_one_prefix(void **state)
+{
+	static const char *const bad[] = {
+		"NOxSTART_DEBIT", "NO START_DEBIT",    "NO_",		"NO", "",
+		"no_START_DEBIT", "NO_NO_START_DEBIT", "xO_START_DEBIT"
+	};
+	struct machine *m = machine_new(1, 1000);
+	u64 before = m->s->features;
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++) {
+		assert_int_equal(sched_features_write(m->s, bad[i], strlen(bad[i])), -EINVAL);
+		assert_int_equal(m->s->features, before);
+	}
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -257,6 +278,7 @@ int main(void)
 		cmocka_unit_test(a_name_is_listed_once),
 		cmocka_unit_test(the_least_scaling_is_none),
 		cmocka_unit_test(the_number_of_tasks_in_a_latency_is_rounded_up),
+		cmocka_unit_test(a_feature_has_one_prefix),
 	};
 
 	return cmocka_run_group_tests_name("tunable", tests, NULL, NULL);
