@@ -16,13 +16,20 @@ KINDS = {
     "dat2graph2": "which task ran on each CPU, and when",
     "running_waiting": "how many tasks ran and waited; red below the dotted line: a CPU idled meanwhile",
     "latency": "how long tasks waited for a CPU: histogram and distribution",
+    "cdf": "how long tasks waited for a CPU: distribution, and its tail on logarithmic axes",
+    "share": "what part of a CPU each task got over time, beside what an ideal machine would give it",
+    "side": "a row for each task, several runs on one axis of time: bar, it runs; line, it waits",
+    "arrows": "the same, with arrows: who woke whom, who took the CPU from whom",
+    "opp": "the frequency of each CPU, and how busy it was",
+    "sweep": "a heat map of a table: two parameters and a result, from CSV or JSON",
     "lag": "how much service each task is owed, from decisions; below zero it is not eligible",
     "deadline": "how far virtual deadlines are, from decisions of EEVDF and BORE",
     "score": "BORE's scores of bursts, from decisions",
     "levels": "the buckets of FDL's groups, from decisions",
     "quota": "the pool of a group with a quota, and where it is throttled, from decisions",
 }
-MODULES = dict.fromkeys(("lag", "deadline", "score", "levels"), "curves")  # of pictures; otherwise named as the kind
+MODULES = {**dict.fromkeys(("lag", "deadline", "score", "levels"), "curves"), "side": "gantt",
+           "arrows": "gantt"}  # of pictures; the others are named as the kind
 NOT_SHOWN = {"command", "kind", "files", "build", "output", "format", "range"}
 FORMATS = ("svg", "pdf", "png")
 RANGE = re.compile(r"([\d.]+)-([\d.]+)")
@@ -80,7 +87,21 @@ def _quota(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--group", type=int, metavar="N", help="this group; default: that with the most decisions")
 
 
-OPTIONS = {"dat2graph2": _dat2graph2, "latency": _latency, "quota": _quota,
+def _share(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--window", type=float, metavar="MS", help="length of the windows; default: 60 windows")
+
+
+def _gantt(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--tasks", metavar="REGEX", default="", help="only tasks whose NAME-PID contains this")
+
+
+def _sweep(parser: argparse.ArgumentParser) -> None:
+    for option, place in (("x", "first"), ("y", "second"), ("value", "last")):
+        parser.add_argument(f"--{option}", metavar="COLUMN", help=f"default: the {place}")
+
+
+OPTIONS = {"dat2graph2": _dat2graph2, "latency": _latency, "cdf": _latency, "quota": _quota, "share": _share,
+           "side": _gantt, "arrows": _gantt, "sweep": _sweep,
            **{kind: _curves for kind, module in MODULES.items() if module == "curves"}}
 
 

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A row for each task: a bar where it runs, a line where it waits. `side` compares runs; `arrows` shows who woke whom,
+and who took the CPU from whom."""
+
+import argparse
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..image import TraceError
+from ..records import decoder
+from ..settings import UsageError
+from ..timeline import DAMAGE, SWITCH
+from ..tracefile import TraceFile
+from .source import Array, Source, open_source as open_trace
+from .style import Style, add_legend, finish_axis, new_figure, style, time_unit
+
+ROWS, SHAPES, ARROWS = 24, 20_000, 400
+BLACK, RED = "black", "#d55e00"
+POLICY = re.compile(r"(?:Fairground|schedsim) \S+: (\S+);")
+
+
+@dataclass
+class Tasks(Source):
+    """A trace; of `arrows` also who woke and who preempted whom: (time, from pid, to pid)."""
+
+    wakeups: list[tuple[int, int, int]]
+    preemptions: list[tuple[int, int, int]]
+
+    @property
+    def title(self) -> str:
+        said = POLICY.match(self.timeline.about)
+        return f"{said[1]}: {self.name}" if said else self.name
+
+
+def suffix(arguments: argparse.Namespace) -> str:
+    return f"_{arguments.kind}"
+
+
+def open_source(path: str, arguments: argparse.Namespace) -> Tasks:
+    try:
+        re.compile(arguments.tasks)
+    except re.error as error:
+        raise UsageError(f"--tasks {arguments.tasks}: {error}") from error
+    source = open_trace(path, arguments)
+    found = Tasks(source.path, source.timeline, source.window, [], [])
+    if arguments.kind == "arrows":
+        try:
+            read_arrows(found)
+        except DAMAGE as error:
+            raise TraceError(f"{path}: the trace is damaged") from error
+    return found
+
+
+def read_arrows(source: Tasks) -> None:
+    """Who woke whom: the task that runs where sched_waking is recorded, otherwise sched_wakeup. Who preempted whom: who
+    follows a task that could go on."""
+    trace = TraceFile(source.path)
+    formats = {f.name: f for f in trace.formats.values()}
+    waking = "sched_waking" if "sched_waking" in formats else "sched_wakeup"
+    woken = decoder(formats[waking], ("pid",))
+    switch = decoder(formats[SWITCH], ("prev_pid", "prev_state", "next_pid"))
+    for event in trace.events({waking, SWITCH}):
+        time = event.time - source.window.start
+        if not 0 <= time < source.window.length:
+            continue
+        if event.format.name == waking:
+            pid, = woken(event.data)
+            if event.pid and event.pid != pid:
+                source.wakeups.append((time, event.pid, pid))
+        else:
+            prev, state, following = switch(event.data)
+            if prev and following and not state & 0xff:
+                source.preemptions.append((time, following, prev))
+
+
+def rows_of(source: Tasks, arguments: argparse.Namespace) -> list[int]:
+    """The pids that get a row, in order; the longest running, if there are too many."""
+    _, pids, start, end = source.runs()
+    known, place = np.unique(pids, return_inverse=True)
+    ran = np.bincount(place, weights=(end - start).astype(float))
+    wanted = [(time, int(pid)) for pid, time in zip(known, ran)
+              if re.search(arguments.tasks, source.timeline.label(int(pid)))]
+    if not wanted:
+        raise TraceError(f"{source.path}: no task with such a name runs there")
+    return sorted(pid for _, pid in sorted(wanted, key=lambda row: (-row[0], row[1]))[:ROWS])
+
+
+def bars(axis: Any, start: Array, end: Array, row: int, height: float, look: Style, **more: Any) -> None:
+    from matplotlib.collections import PolyCollection
+
+    low, high = row - height / 2, row + height / 2
+    corners = np.stack([np.stack([x, np.full(len(start), y)], axis=1)
+                        for x, y in ((start, low), (end, low), (end, high), (start, high))], axis=1)
+    axis.add_collection(PolyCollection(corners, facecolor=look.colour, hatch=look.hatch, edgecolor="black", linewidth=0,
+                                       **more), autolim=False)
+
+
+def draw_source(axis: Any, source: Tasks, pids: list[int], looks: dict[str, Style], unit: float) -> None:
+    _, run_pids, start, end = source.runs()
+    wait_pids, wait_start, wait_end = source.waits()
+    if len(start) + len(wait_start) > SHAPES:
+        raise UsageError(f"{source.path}: {len(start)} runs and {len(wait_start)} waits cannot be told apart: choose "
+                         "with --range, or draw dat2graph2")
+    for row, pid in enumerate(pids):
+        mine, waits = run_pids == pid, wait_pids == pid
+        look = looks[key_of(source, pids, pid)]
+        bars(axis, wait_start[waits] / unit, wait_end[waits] / unit, row, 0.12, Style(look.colour, ""), alpha=0.6)
+        bars(axis, start[mine] / unit, end[mine] / unit, row, 0.66, look, gid=f"runs {pid}")
+    axis.set_yticks(range(len(pids)), [source.timeline.label(pid) for pid in pids], fontsize=7)
+    axis.tick_params(axis="y", length=0)
+    axis.set_ylim(len(pids) - 0.45, -0.55)
+    finish_axis(axis, source.title)
+
+
+def key_of(source: Tasks, pids: list[int], pid: int) -> str:
+    """The same of the tasks of several runs that correspond: the third with its name, for example."""
+    name = source.timeline.comms.get(pid, "?")
+    return f"{name}#{[of for of in pids if source.timeline.comms.get(of, '?') == name].index(pid)}"
+
+
+def draw_arrows(axis: Any, source: Tasks, pids: list[int], unit: float) -> None:
+    row = {pid: nr for nr, pid in enumerate(pids)}
+    aside = source.window.length / unit / 400  # so that both can be seen, where a wakeup preempts
+    for found, colour, line, shift in ((source.wakeups, BLACK, "-", 0.0), (source.preemptions, RED, "--", aside)):
+        shown = [(time, a, b) for time, a, b in found if a in row and b in row and a != b]
+        if len(shown) > ARROWS:
+            raise UsageError(f"{source.path}: {len(shown)} arrows cannot be told apart: choose with --range or --tasks")
+        for time, a, b in shown:
+            x = time / unit + shift
+            axis.annotate("", (x, row[b]), (x, row[a]), arrowprops={
+                "arrowstyle": "-|>", "color": colour, "linestyle": line, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0,
+                "mutation_scale": 7})
+
+
+def draw(sources: Sequence[Tasks], arguments: argparse.Namespace, header: Sequence[str]) -> Any:
+    """The picture: a panel for each of @sources, on one axis of time. Tasks that correspond have one colour."""
+    from matplotlib.lines import Line2D
+
+    rows = [rows_of(source, arguments) for source in sources]
+    keys = dict.fromkeys(key_of(source, pids, pid) for source, pids in zip(sources, rows) for pid in pids)
+    looks = {key: style(nr) for nr, key in enumerate(keys)}
+    height = max(1.1, 0.45 + 0.24 * max(map(len, rows)))
+    figure, axes = new_figure(len(sources), height, header, sharex=True)
+    length = max(source.window.length for source in sources)
+    unit, name = time_unit(length)
+    for axis, source, pids in zip(axes, sources, rows):
+        draw_source(axis, source, pids, looks, unit)
+        if arguments.kind == "arrows":
+            draw_arrows(axis, source, pids, unit)
+    axes[-1].set_xlim(0, length / unit)
+    axes[-1].set_xlabel(f"time, {name}   (bar: runs, thin line: waits)")
+    if arguments.kind == "arrows":
+        add_legend(axes[0], [(Line2D([], [], color=BLACK, marker=">", markersize=3.5), "wakes"),
+                             (Line2D([], [], color=RED, linestyle="--", marker=">", markersize=3.5),
+                              "takes the\nCPU from")])
+    return figure
+
+
+def report(source: Tasks, arguments: argparse.Namespace) -> str:
+    """How long each task ran and waited."""
+    _, pids, start, end = source.runs()
+    wait_pids, wait_start, wait_end = source.waits()
+    lines = [f"{source.title}", f"  {'task':<22} {'runs':>7} {'ran ms':>13} {'waits':>7} {'waited ms':>13}"
+             f" {'longest ms':>13}"]
+    for pid in rows_of(source, arguments):
+        ran, waited = (end - start)[pids == pid], (wait_end - wait_start)[wait_pids == pid]
+        lines.append(f"  {source.timeline.label(pid):<22} {len(ran):7} {ran.sum() / 1e6:13.6f} {len(waited):7} "
+                     f"{waited.sum() / 1e6:13.6f} {max(waited, default=0) / 1e6:13.6f}")
+    if arguments.kind == "arrows":
+        lines.append(f"  wakeups by tasks: {len(source.wakeups)}; preemptions: {len(source.preemptions)}")
+    return "\n".join(lines)

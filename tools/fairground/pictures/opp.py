@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The frequency of each CPU over time, from the events power:cpu_frequency of the simulator, Fairground or Linux."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..image import TraceError
+from ..records import decoder
+from ..timeline import DAMAGE
+from ..tracefile import TraceFile
+from .source import Array, Source, open_source as open_trace
+from .style import COLOURS, add_legend, finish_axis, new_figure, time_unit
+
+EVENT = "cpu_frequency"
+CURVES = 12
+
+
+@dataclass
+class Speeds(Source):
+    """A trace, and by CPU what its frequency was: (since, MHz), ns since the window began."""
+
+    speeds: dict[int, list[tuple[int, float]]]
+
+
+def suffix(_: argparse.Namespace) -> str:
+    return "_opp"
+
+
+def open_source(path: str, arguments: argparse.Namespace) -> Speeds:
+    """The file @path, and the frequencies in it."""
+    source = open_trace(path, arguments)
+    found: dict[int, list[tuple[int, float]]] = {}
+    try:
+        trace = TraceFile(path)
+        formats = {f.name: f for f in trace.formats.values()}
+        if EVENT in formats:
+            read = decoder(formats[EVENT], ("state", "cpu_id"))
+            for event in trace.events({EVENT}):
+                khz, cpu = read(event.data)
+                rows, time = found.setdefault(cpu, []), max(0, event.time - source.window.start)
+                if rows and rows[-1][0] == time:
+                    rows.pop()
+                if time < source.window.length:
+                    rows.append((time, khz / 1e3))
+    except DAMAGE as error:
+        raise TraceError(f"{path}: the trace is damaged") from error
+    found = {cpu: rows for cpu, rows in found.items() if rows}
+    if not found:
+        raise TraceError(f"{path}: no frequency is in it: record power:cpu_frequency, or schedsim --opp juno "
+                         "--governor schedutil --trace FILE")
+    return Speeds(source.path, source.timeline, source.window, dict(sorted(found.items())))
+
+
+def busy(source: Source, cpu: int, borders: Array) -> Array:
+    """What part of the time between each two of @borders @cpu was busy."""
+    cpus, _, start, end = source.runs()
+    mine = cpus == cpu
+    order = np.argsort(start[mine], kind="stable")
+    edges = np.stack([start[mine][order], end[mine][order]], axis=1).ravel()
+    total = np.stack([np.zeros(mine.sum()), (end - start)[mine][order]], axis=1).ravel().cumsum()
+    return np.diff(np.interp(borders, edges, total, left=0)) / np.diff(borders) if len(edges) else 0 * borders[1:]
+
+
+def alike(source: Speeds) -> list[list[int]]:
+    """CPUs that always have the same frequency, which are drawn once."""
+    groups: dict[tuple[tuple[int, float], ...], list[int]] = {}
+    for cpu, rows in source.speeds.items():
+        groups.setdefault(tuple(rows), []).append(cpu)
+    return list(groups.values())
+
+
+def draw(sources: Sequence[Speeds], _: argparse.Namespace, header: Sequence[str]) -> Any:
+    """The picture: a panel for each set of CPUs of each of @sources, on one axis of time."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    panels = [(source, cpus) for source in sources for cpus in alike(source)][:CURVES]
+    figure, axes = new_figure(len(panels), 1.5, header, sharex=True)
+    length = max(source.window.length for source in sources)
+    unit, name = time_unit(length)
+    for axis, (source, cpus) in zip(axes, panels):
+        times, mhz = np.array(source.speeds[cpus[0]]).T
+        x, mhz = np.append(times, source.window.length) / unit, np.append(mhz, mhz[-1])
+        borders = np.linspace(0, source.window.length, 121)
+        use = np.mean([busy(source, cpu, borders) for cpu in cpus], axis=0) * mhz.max()
+        axis.stairs(use, borders / unit, fill=True, facecolor="#d0d0d0", edgecolor="#9a9a9a", hatch="....",
+                    linewidth=0)
+        axis.step(x, mhz, where="post", color=COLOURS[0], linewidth=1.3, gid=f"MHz {cpus[0]}")
+        axis.set(ylim=(0, mhz.max() * 1.12), ylabel="MHz")
+        many = ", ".join(map(str, cpus))
+        finish_axis(axis, f"{source.name}: CPU{'s' * (len(cpus) > 1)} {many}")
+    axes[-1].set_xlim(0, length / unit)
+    axes[-1].set_xlabel(f"time, {name}   (dotted area: how busy, of the full height; means of "
+                        f"{length / 120 / unit:.3g} {name})")
+    add_legend(axes[0], [(Line2D([], [], color=COLOURS[0]), "frequency"),
+                         (Patch(facecolor="#d0d0d0", edgecolor="#9a9a9a", hatch="....", linewidth=0), "busy")])
+    return figure
+
+
+def report(source: Speeds, _: argparse.Namespace) -> str:
+    """How long each CPU had each frequency."""
+    lines = [f"{source.name}: ms at each frequency"]
+    for cpu, rows in source.speeds.items():
+        spent: dict[float, int] = {}
+        for (since, mhz), until in zip(rows, [*(time for time, _ in rows[1:]), source.window.length]):
+            spent[mhz] = spent.get(mhz, 0) + until - since
+        lines.append(f"  CPU {cpu:<4} {len(rows) - 1:5} changes: " + ", ".join(
+            f"{mhz:g} MHz {ns / 1e6:.6f}" for mhz, ns in sorted(spent.items()))
+            + (f"; not known before the first, {rows[0][0] / 1e6:.6f}" if rows[0][0] else ""))
+    return "\n".join(lines)
