@@ -100,7 +100,7 @@ static void note_other_destination(struct pass *p, const struct task *t)
 		p->other = cpu_rq(p->s, cpumask_first(&mask));
 }
 
-/* FATE_moved if @t may move to dst, or why it may not. */
+/* Lab 8, may_move: FATE_moved if @t may move to dst, or why it may not. */
 static enum task_fate may_move(struct pass *p, struct rq *src, struct task *t)
 {
 	if (queue_is_hidden(t->fair.queue) ||
@@ -123,7 +123,7 @@ static enum task_fate may_move(struct pass *p, struct rq *src, struct task *t)
 	return FATE_moved;
 }
 
-/* FATE_moved if moving @t helps. Sets by how much it reduces the imbalance. */
+/* Lab 8, helps: FATE_moved if moving @t helps. Sets by how much it reduces the imbalance. */
 static enum task_fate helps(const struct pass *p, const struct task *t, s64 *moves)
 {
 	u64 load = max(1ull, task_load(t));

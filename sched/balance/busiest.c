@@ -18,6 +18,11 @@ struct comparison {
 
 /* --- the busiest group ---------------------------------------------------- */
 
+/*
+ * Lab 8, busier: true if @a is busier than @b, the busiest part so far, or the first with fair
+ * tasks. The type decides; of equal types the average load, the misfit, or the fewer idle CPUs and
+ * then the more tasks.
+ */
 static bool busier(const struct group_stats *a, const struct group_stats *b)
 {
 	if (!a->nr_fair)
@@ -99,7 +104,10 @@ static bool prefers_sibling(const struct pass *p)
 	return p->sd->child && (p->sd->child->flags & SD_PREFER_SIBLING);
 }
 
-/* The local group has room: move utilisation between caches, or even out tasks within one. */
+/*
+ * Lab 8, fill_spare: how much to move where the local group has room: utilisation between caches,
+ * or tasks to even them out within one.
+ */
 static void fill_spare(struct pass *p, const struct comparison *c)
 {
 	const struct group_stats *local = &c->local, *busiest = &c->busiest;
@@ -125,6 +133,7 @@ static void fill_spare(struct pass *p, const struct comparison *c)
 	want(p, MIGRATE_TASKS, tasks / 2);
 }
 
+/* Lab 8, imbalance: how much of what to move from the busiest part to the local one. */
 static void set_imbalance(struct pass *p, struct comparison *c)
 {
 	struct group_stats *local = &c->local, *busiest = &c->busiest;
@@ -224,6 +233,10 @@ static bool is_only_task(const struct pass *p, const struct rq *rq, u32 nr, u64 
 	       (amount > (u64)p->imbalance && !capacity_is_reduced(rq, p->sd->imbalance_pct));
 }
 
+/*
+ * Lab 8, queue: the runqueue of @group with the most of what is to be moved, load being counted for
+ * the capacity of its CPU; of equals the first. NULL: none is worth it.
+ */
 struct rq *find_busiest_queue(const struct pass *p, const struct group *group)
 {
 	struct cpumask mask = cpumask_and(&group->cpus, &p->cpus);

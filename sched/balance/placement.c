@@ -65,6 +65,7 @@ static bool wakes_widely(const struct rq *waker_rq, const struct task *wakee)
 
 /* --- the waker's CPU or the wakee's? -------------------------------------- */
 
+/* Lab 9, affine_idle: @cpu or @prev, whichever idles or will in a moment; -1: neither does. */
 EXPLAINED int affine_by_idleness(struct sched *s, unsigned cpu, unsigned prev, bool sync,
 				 struct placement_why *why)
 {
@@ -91,9 +92,8 @@ static u32 affine_bias(const struct sched *s, const struct domain *sd)
 }
 
 /*
- * True if @cpu, with the wakee @t, would be less loaded than @prev without it, each for what other
- * classes leave of it. With @sync the waker
- * is about to sleep, so its load on @cpu does not count.
+ * Lab 9, affine_weight: true if @cpu, with the wakee @t, would be less loaded than @prev without
+ * it, each for its capacity. With @sync the waker is about to sleep: its load does not count.
  */
 static bool affine_by_weight(struct sched *s, const struct domain *sd, const struct task *t,
 			     unsigned cpu, unsigned prev, bool sync)
@@ -185,8 +185,8 @@ static int scan_cores(struct sched *s, const struct task *t, struct group *llc, 
 }
 
 /*
- * A free CPU of @llc, or -1. The busier the LLC, the shorter the search: a long one would most
- * likely fail, and would delay the wakeup.
+ * Lab 9, scan: a free CPU of @llc after @target, or -1. The busier the LLC, the shorter the search:
+ * a long one would most likely fail, and would delay the wakeup.
  */
 static int scan_cpus(struct sched *s, const struct task *t, const struct group *llc,
 		     unsigned target)
@@ -290,6 +290,7 @@ static int scan_machine(struct sched *s, const struct task *t, unsigned target)
 	return -1;
 }
 
+/* Lab 9, idle_sibling: a free one of @target, @prev, the CPU before, and those around @target. */
 EXPLAINED unsigned select_idle_sibling(struct sched *s, struct task *t, unsigned prev,
 				       unsigned target, struct placement_why *why)
 {

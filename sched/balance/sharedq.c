@@ -216,9 +216,9 @@ void sharedq_add_all(struct rq *rq)
 /* --- claiming ------------------------------------------------------------- */
 
 /*
- * Claim the head of @shard. Returns the CPU whose runqueue has the claimed task, or -1. A head that
- * may not run here is left to other CPUs, and so is every task behind it: a search would hold the
- * lock for too long.
+ * Lab 9, claim: claim the head of @shard. Returns the CPU whose runqueue has the claimed task, or
+ * -1. A head that may not run here is left to other CPUs, and so is every task behind it: a search
+ * would hold the lock for too long.
  */
 static int claim_head(struct rq *rq, struct shard *shard)
 {
