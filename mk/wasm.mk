@@ -27,6 +27,13 @@ $(B)/schedsim.wasm: $(WASM_OBJ)
 	@echo "  LD      $@"
 	$(Q)$(WASM_CC) --target=wasm32-wasi -Wl,--strip-all -o $@ $^
 
-wasm: $(B)/schedsim.wasm ## build the simulator as WebAssembly: build/schedsim.wasm, for WASI
+# The same as a library: one run in steps, for a page (sim/session.h).
+SESSION_CALLS := room open run now length set policy nice rules close
+$(B)/session.wasm: $(filter-out %/sim/main.c.o,$(WASM_OBJ))
+	@echo "  LD      $@"
+	$(Q)$(WASM_CC) --target=wasm32-wasi -mexec-model=reactor -Wl,--strip-all \
+		$(SESSION_CALLS:%=-Wl,--export=session_%) -o $@ $^
+
+wasm: $(B)/schedsim.wasm $(B)/session.wasm ## the simulator as WebAssembly: build/schedsim.wasm, session.wasm
 
 .PHONY: wasm

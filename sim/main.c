@@ -3,7 +3,6 @@
  * schedsim: Fairground's scheduler on simulated CPUs. This file makes the runs that the command
  * line asks for and hands their results to the report. The manual is docs/simulator.md.
  */
-#include <string.h>
 #include <time.h>
 
 #include "sim/report/energy.h"
@@ -14,143 +13,20 @@
 #include "sim/report/trace.h"
 #include "sim/engine/util.h"
 #include "sim/engine/plugin.h"
-
-/* --- what to run ------------------------------------------------------------------------------ */
-
-static bool is_file(const char *workload)
-{
-	const char *dot = strrchr(workload, '.');
-
-	return dot && !strcmp(dot, ".json");
-}
-
-static struct workload load_workload(const struct options *o, unsigned nr_cpus)
-{
-	struct workload w = { .programs = NULL };
-	u64 starting = 0;
-
-	for (u32 i = 0; i < o->nr_workloads; i++) {
-		const char *spec = o->workloads[i];
-
-		if (is_file(spec))
-			rtapp_add(&w, spec, nr_cpus, o->costs.mem_ns_per_kib);
-		else
-			library_add(&w, spec, nr_cpus);
-	}
-	for (u32 i = 0; i < w.nr_programs; i++)
-		starting += w.programs[i].instances;
-	if (starting > SIM_MAX_TASKS)
-		usage_error("%llu tasks; at most %u fit", (unsigned long long)starting,
-			    SIM_MAX_TASKS);
-	workload_finish(&w);
-	return w;
-}
-
-/* The table of operating points that one of the files asks for, or NULL. */
-static const char *workload_platform(const struct options *o)
-{
-	const char *platform = NULL;
-
-	for (u32 i = 0; i < o->nr_workloads; i++) {
-		char *other = is_file(o->workloads[i]) ? rtapp_platform(o->workloads[i]) : NULL;
-
-		if (platform && other && strcmp(platform, other))
-			usage_error("the files ask for two platforms, %s and %s: --opp says which",
-				    platform, other);
-		platform = other ?: platform;
-	}
-	return platform;
-}
-
-/* The names of the fair policies to run, with NULL after the last. */
-static const char **chosen_policies(const struct options *o)
-{
-	bool all = o->sched && !strcmp(o->sched, "all");
-	const char **names, *name;
-	unsigned nr = 0;
-
-	while (policy_name(nr))
-		nr++;
-	names = allocate(nr + 1, sizeof(*names));
-	nr = 0;
-	for (unsigned i = 0; (name = policy_name(i)); i++)
-		if (all || (o->sched ? !strcmp(o->sched, name) : !i))
-			names[nr++] = name;
-	if (!nr)
-		usage_error("--sched %s: no such policy; schedsim --help lists them", o->sched);
-	return names;
-}
+#include "sim/setup.h"
 
 /* --- one run ---------------------------------------------------------------------------------- */
-
-static struct sim *new_sim(const struct options *o, const struct machine_desc *machine,
-			   const char *policy)
-{
-	struct sim *sim = sim_new(&(struct sim_config){
-		.nr_cpus = machine->nr_cpus,
-		.hz = o->hz,
-		.topology = machine->cpus,
-		.opp = machine->opp,
-		.fair_policy = policy,
-		.seed = o->seed,
-		.disturbance = o->disturbance,
-		.lazy = o->lazy,
-		.costs = o->costs,
-		.check = o->check,
-		.next = workload_next,
-	});
-
-	if (!sim)
-		out_of_memory();
-	return sim;
-}
-
-/* Sets the governor, and tunables and features as if they had been written to their files. */
-static void apply_settings(struct sim *sim, const struct options *o,
-			   const struct machine_desc *machine)
-{
-	if (o->governor)
-		energy_govern(sim, machine, o->governor);
-	for (u32 i = 0; i < o->nr_features; i++)
-		if (sched_features_write(sim->s, o->features[i], strlen(o->features[i])))
-			usage_error("--features %s: no such feature", o->features[i]);
-	for (u32 i = 0; i < o->nr_set; i++) {
-		const char *equals = strchr(o->set[i], '=');
-		char name[64];
-
-		if (!equals || (size_t)(equals - o->set[i]) >= sizeof(name))
-			usage_error("--set %s: must be NAME=VALUE", o->set[i]);
-		snprintf(name, sizeof(name), "%.*s", (int)(equals - o->set[i]), o->set[i]);
-		if (sched_tunable_write(sim->s, name, equals + 1, strlen(equals + 1)) < 0)
-			usage_error("--set %s: no such tunable, or not a value for it", o->set[i]);
-	}
-}
-
-static void start(struct sim *sim, struct workload *w)
-{
-	if (!workload_start(sim, w))
-		usage_error("no room for all tasks: at most %u, and the host's memory",
-			    SIM_MAX_TASKS);
-}
-
-static void check_failure(const struct sim *sim)
-{
-	if (sim->failure)
-		usage_error("at %llu ns: %s%s%s", (unsigned long long)(sim->now - SIM_START),
-			    sim->failed ? sim->failed->task.comm : "", sim->failed ? ": " : "",
-			    sim->failure);
-}
 
 /* Computes what every task would get from a fluid server: the workload's row_ideal_ns. */
 static void run_fluid(const struct options *o, const struct machine_desc *machine,
 		      struct workload *w, u64 duration)
 {
-	struct sim *sim = new_sim(o, machine, NULL);
+	struct sim *sim = setup_sim(o, machine, NULL);
 	struct fluid *fluid = fluid_serve(sim, w);
 
-	start(sim, w);
+	setup_start(sim, w);
 	fluid_run(fluid, SIM_START + duration);
-	check_failure(sim);
+	setup_check(sim);
 	fluid_free(fluid);
 	sim_free(sim);
 }
@@ -203,18 +79,18 @@ static struct result run_policy(const struct report *report, struct workload *w,
 {
 	const struct options *o = report->options;
 	const struct machine_desc *machine = report->machine;
-	struct sim *sim = new_sim(o, machine, policy);
+	struct sim *sim = setup_sim(o, machine, policy);
 	struct result result = { .sched = policy };
 	struct sched_waste_stat waste;
 	struct output output;
 
 	sched_tunable_write(sim->s, "sched_schedstats", "1", 1);
-	apply_settings(sim, o, machine);
+	setup_apply(sim, o, machine);
 	result.measure = measure_new(sim, w);
 	output = open_output(report, sim, policy);
-	start(sim, w);
+	setup_start(sim, w);
 	sim_run(sim, SIM_START + report->duration);
-	check_failure(sim);
+	setup_check(sim);
 	measure_finish(result.measure, sim);
 	result.count = sim->count;
 	result.nr_tasks_max = sim->nr_tasks_max;
@@ -247,14 +123,14 @@ static struct result run_policy(const struct report *report, struct workload *w,
 static void explain_policy(const struct report *report, struct workload *w, const char *policy)
 {
 	const struct options *o = report->options;
-	struct sim *sim = new_sim(o, report->machine, policy);
+	struct sim *sim = setup_sim(o, report->machine, policy);
 	struct output output;
 
-	apply_settings(sim, o, report->machine);
+	setup_apply(sim, o, report->machine);
 	output = open_output(report, sim, policy);
-	start(sim, w);
+	setup_start(sim, w);
 	explain(sim, SIM_START + o->explain_at, SIM_START + report->duration, o->explain_cpu);
-	check_failure(sim);
+	setup_check(sim);
 	close_output(&output, o, sim);
 	sim_free(sim);
 }
@@ -276,16 +152,16 @@ static u64 cpu_ns(void)
 static void bench_policy(const struct options *o, const struct machine_desc *machine,
 			 struct workload *w, u64 duration, const char *policy)
 {
-	struct sim *sim = new_sim(o, machine, policy);
+	struct sim *sim = setup_sim(o, machine, policy);
 	u64 operations, before, spent;
 
-	apply_settings(sim, o, machine);
-	start(sim, w);
+	setup_apply(sim, o, machine);
+	setup_start(sim, w);
 	operations = sim->count.operations;
 	before = cpu_ns();
 	sim_run(sim, SIM_START + duration);
 	spent = max(cpu_ns() - before, 1ull);
-	check_failure(sim);
+	setup_check(sim);
 	operations = sim->count.operations - operations;
 	printf("bench: sched=%s cpus=%u tasks=%u operations=%llu events=%llu switches=%llu "
 	       "cpu_ns=%llu "
@@ -347,9 +223,9 @@ static int simulate(int argc, char **argv)
 {
 	struct options o = parse_options(argc, argv);
 	struct machine_desc machine =
-		machine_describe(o.cpus, o.topology, o.opp ?: workload_platform(&o));
-	struct workload w = load_workload(&o, machine.nr_cpus);
-	const char **policies = chosen_policies(&o);
+		machine_describe(o.cpus, o.topology, o.opp ?: setup_platform(&o));
+	struct workload w = setup_workload(&o, machine.nr_cpus);
+	const char **policies = setup_policies(&o);
 	struct result *results;
 	struct report report = {
 		.out = stdout, .options = &o, .machine = &machine, .workload = &w

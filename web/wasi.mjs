@@ -9,7 +9,7 @@ const EVERY_RIGHT = 0x1fffffffn;
 const ROOTS = ['/', '.'];                                         // directories open from the start, as 3 and 4
 const FIRST_ROOT = 3;
 
-class Exit {
+export class Exit {
   constructor(status) {
     this.status = status;
   }
@@ -44,15 +44,24 @@ function plain(name) {
 }
 
 /**
- * Run the program @compiled (a WebAssembly.Module) with the arguments @words, its own name first.
- * @files: {name: Uint8Array} of what it may open. Returns {status, stdout, stderr, files}: the bytes that it printed,
- * and {name: Uint8Array} of all files that it opened for writing. A trap is an exception.
+ * A system with the arguments @words for one program, its own name first, and @files: {name: Uint8Array} of what it may
+ * open. `imports` is for WebAssembly.Instance, whose memory `attach` takes. `files` has the bytes of all files that were
+ * opened for writing; `clone` makes a second system of the same state.
  */
-export function run(compiled, words, files = {}) {
-  const disk = new Map(Object.entries(files).map(([name, bytes]) => [plain(name), new File(bytes)]));
-  const stdout = new File(undefined, true), stderr = new File(undefined, true);
-  const open = new Map([[0, {file: new File(), at: 0}], [1, {file: stdout, at: 0}], [2, {file: stderr, at: 0}]]);
-  const written = new Map();
+export function makeSystem(words, files = {}, from = null) {
+  const copies = new Map();
+  const copy = (file) => {
+    if (!copies.has(file))
+      copies.set(file, new File(file.content(), file.isStream));
+    return copies.get(file);
+  };
+  const disk = from ? new Map([...from.disk].map(([name, file]) => [name, copy(file)]))
+    : new Map(Object.entries(files).map(([name, bytes]) => [plain(name), new File(bytes)]));
+  const stdout = from ? copy(from.stdout) : new File(undefined, true);
+  const stderr = from ? copy(from.stderr) : new File(undefined, true);
+  const open = from ? new Map([...from.open].map(([fd, entry]) => [fd, {file: copy(entry.file), at: entry.at}]))
+    : new Map([[0, {file: new File(), at: 0}], [1, {file: stdout, at: 0}], [2, {file: stderr, at: 0}]]);
+  const written = from ? new Map([...from.written].map(([name, file]) => [name, copy(file)])) : new Map();
   const text = new TextEncoder(), decoder = new TextDecoder();
   const argv = words.map((word) => text.encode(`${word}\0`));
   let memory;
@@ -170,9 +179,25 @@ export function run(compiled, words, files = {}) {
     },
   };
 
-  const instance = new WebAssembly.Instance(compiled, {wasi_snapshot_preview1: system});
-  memory = instance.exports.memory;
+  return {
+    disk, stdout, stderr, open, written, imports: {wasi_snapshot_preview1: system},
+    attach: (of) => { memory = of; },
+    files: () => Object.fromEntries([...written].map(([name, file]) => [name, file.content()])),
+    clone() { return makeSystem(words, {}, this); },
+  };
+}
+
+/**
+ * Run the program @compiled (a WebAssembly.Module) with the arguments @words, its own name first.
+ * @files: {name: Uint8Array} of what it may open. Returns {status, stdout, stderr, files}: the bytes that it printed,
+ * and {name: Uint8Array} of all files that it opened for writing. A trap is an exception.
+ */
+export function run(compiled, words, files = {}) {
+  const system = makeSystem(words, files);
+  const instance = new WebAssembly.Instance(compiled, system.imports);
   let status = 0;
+
+  system.attach(instance.exports.memory);
   try {
     instance.exports._start();
   } catch (error) {
@@ -180,6 +205,5 @@ export function run(compiled, words, files = {}) {
       throw error;
     status = error.status;
   }
-  const saved = [...written].map(([name, file]) => [name, file.content()]);
-  return {status, stdout: stdout.content(), stderr: stderr.content(), files: Object.fromEntries(saved)};
+  return {status, stdout: system.stdout.content(), stderr: system.stderr.content(), files: system.files()};
 }

@@ -46,5 +46,7 @@ struct decision_file;
 struct decision_file *decisions_open(struct sim *sim, const struct report *r, const char *sched,
 				     const char *path);
 void decisions_close(struct decision_file *file);
+/* Writes what is still in memory. Returns the number of decisions so far. */
+u64 decisions_flush(struct decision_file *file);
 /* Does the name of a file end so? */
 bool has_ending(const char *text, const char *ending);

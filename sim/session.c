@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* One run in steps; session.h says what for. */
+#include <errno.h>
+#include <string.h>
+
+#include "sim/engine/util.h"
+#include "sim/report/decisions.h"
+#include "sim/session.h"
+#include "sim/setup.h"
+
+#define MAX_WORDS 200
+
+static struct session {
+	struct options options;
+	struct machine_desc machine;
+	struct workload workload;
+	struct report report;
+	struct sim *sim;
+	struct decision_file *decisions;
+	struct sim_listener listener;
+	FILE *events;
+	u64 nr, stop_at; /* decisions made; 0: no end */
+} session;
+
+static char *room;
+
+char *session_room(u32 size)
+{
+	free(room);
+	room = allocate(size + 1, 1);
+	return room;
+}
+
+/* --- what happens ----------------------------------------------------------------------------- */
+
+/* Rows come before their decision, so only what is no row counts. */
+static bool is_decision(u16 type)
+{
+	switch (type) {
+	case EVENT_ID_sched_decision_candidate:
+	case EVENT_ID_sched_decision_cpu:
+	case EVENT_ID_sched_decision_runqueue:
+	case EVENT_ID_sched_decision_part:
+	case EVENT_ID_sched_decision_movable:
+	case EVENT_ID_sched_decision_task:
+	case EVENT_ID_sched_decision_level:
+		return false;
+	default:
+		return type >= EVENT_ID_sched_decision_candidate;
+	}
+}
+
+static void note_event(struct sim_listener *listener, struct sim *sim,
+		       const struct sched_event *event)
+{
+	(void)listener;
+	if (!is_decision(event->type))
+		return;
+	session.nr++;
+	if (session.stop_at && session.nr >= session.stop_at)
+		sim->stopped = true;
+}
+
+static void note_switch(struct sim_listener *listener, struct sim *sim, struct sim_task *prev,
+			struct sim_task *next)
+{
+	(void)listener;
+	if (session.events)
+		fprintf(session.events, "S %llu %u %d %u %d\n",
+			(unsigned long long)(sim->now - SIM_START), sim->this_cpu, prev->task.pid,
+			(unsigned)prev->task.state, next->task.pid);
+}
+
+static void note_runnable(struct sim_listener *listener, struct sim *sim, struct sim_task *t,
+			  bool is_new)
+{
+	(void)listener;
+	if (session.events)
+		fprintf(session.events, "R %llu %u %d %u %s\n",
+			(unsigned long long)(sim->now - SIM_START), sim->this_cpu, t->task.pid,
+			is_new, t->task.comm);
+}
+
+/* --- from the first to the last call ---------------------------------------------------------- */
+
+static u32 split(char **words, u32 nr)
+{
+	char *at = room;
+
+	if (nr > MAX_WORDS)
+		usage_error("more than %u words", MAX_WORDS);
+	for (u32 i = 0; i < nr; i++, at += strlen(at) + 1)
+		words[i] = strdup(at);
+	words[nr] = NULL;
+	return nr;
+}
+
+static void check_options(const struct options *o)
+{
+	if (o->bench || o->explain || o->json || o->trace || o->schedstat)
+		usage_error("a run in steps writes decisions and nothing else");
+}
+
+void session_open(int nr)
+{
+	static char *words[MAX_WORDS + 2];
+	struct session *s = &session;
+	const char **policies, *events;
+	u64 duration;
+
+	split(words, (u32)nr + 1);
+	events = words[nr];
+	words[nr] = NULL;
+	s->options = parse_options(nr, words);
+	check_options(&s->options);
+	s->machine = machine_describe(s->options.cpus, s->options.topology,
+				      s->options.opp ?: setup_platform(&s->options));
+	s->workload = setup_workload(&s->options, s->machine.nr_cpus);
+	policies = setup_policies(&s->options);
+	if (policies[1])
+		usage_error("a run in steps is of one policy: name it with --sched");
+	duration = s->options.duration ?: s->workload.duration ?: DEFAULT_DURATION;
+	s->report = (struct report){ .out = stdout,
+				     .options = &s->options,
+				     .machine = &s->machine,
+				     .workload = &s->workload,
+				     .duration = duration };
+	s->sim = setup_sim(&s->options, &s->machine, policies[0]);
+	sched_tunable_write(s->sim->s, "sched_schedstats", "1", 1);
+	setup_apply(s->sim, &s->options, &s->machine);
+	if (*events && !(s->events = fopen(events, "w")))
+		usage_error("%s: cannot be written", events);
+	if (s->options.decisions)
+		s->decisions =
+			decisions_open(s->sim, &s->report, policies[0], s->options.decisions);
+	s->listener = (struct sim_listener){ .event = note_event,
+					     .switched = note_switch,
+					     .runnable = note_runnable };
+	sim_listen(s->sim, &s->listener);
+	setup_start(s->sim, &s->workload);
+	free(policies);
+}
+
+static void flush(void)
+{
+	if (session.decisions)
+		decisions_flush(session.decisions);
+	if (session.events)
+		fflush(session.events);
+	fflush(stdout);
+}
+
+int session_run(u64 time, u64 decisions)
+{
+	struct session *s = &session;
+	u64 until = SIM_START + min(time, s->report.duration);
+	bool good = true;
+
+	s->sim->stopped = false;
+	s->stop_at = decisions ? s->nr + decisions : 0;
+	if (until > s->sim->now)
+		good = sim_run(s->sim, until);
+	flush();
+	if (!good) {
+		fprintf(stderr, "schedsim: at %llu ns: %s\n", (unsigned long long)session_now(),
+			s->sim->failure);
+		return SESSION_FAILED;
+	}
+	if (s->sim->stopped)
+		return SESSION_DECISION;
+	return session_now() >= s->report.duration ? SESSION_END : SESSION_TIME;
+}
+
+u64 session_now(void)
+{
+	return session.sim->now - SIM_START;
+}
+
+u64 session_length(void)
+{
+	return session.report.duration;
+}
+
+/* Reading what groups got brings running tasks up to date, which is a decision ("charge"). */
+static void read_groups(void)
+{
+	struct task_group_stat stat;
+
+	for (u32 i = 0; i < session.workload.nr_groups; i++)
+		task_group_stat(session.sim->s, session.sim->groups[i].tg, &stat);
+}
+
+void session_close(void)
+{
+	read_groups();
+	if (session.decisions)
+		decisions_close(session.decisions);
+	if (session.events)
+		fclose(session.events);
+	session.decisions = NULL;
+	session.events = NULL;
+	fflush(stdout);
+}
+
+/* --- changes in the middle -------------------------------------------------------------------- */
+
+static void enter(void)
+{
+	sim_select(session.sim);
+	sim_enter(session.sim, 0);
+}
+
+static int leave(int error)
+{
+	sim_leave(session.sim);
+	flush();
+	return error;
+}
+
+int session_set(void)
+{
+	char *equals = strchr(room, '=');
+	int error;
+
+	if (!equals)
+		return -EINVAL;
+	*equals++ = '\0';
+	enter();
+	error = sched_tunable_write(session.sim->s, room, equals, strlen(equals));
+	return leave(min(error, 0));
+}
+
+int session_policy(void)
+{
+	enter();
+	return leave(sched_fair_swap(session.sim->s, room, 0));
+}
+
+int session_nice(int pid, int nice)
+{
+	struct sched_attr_req req;
+	struct sim_task *t;
+
+	if (nice < -20 || nice > 19)
+		return -EINVAL;
+	list_for_each(t, &session.sim->tasks, link) {
+		if (t->task.pid != pid)
+			continue;
+		sched_get_attr(&t->task, &req);
+		req.nice = nice;
+		enter();
+		return leave(sim_set_attr(session.sim, t, &req));
+	}
+	return -ESRCH;
+}
+
+/* --- the sentences of rules ------------------------------------------------------------------- */
+
+void session_rules(void)
+{
+#define SENTENCE(number, name, sentence) { #name, sentence },
+	static const struct {
+		const char *name, *sentence;
+	} rules[] = { DECISION_RULES(SENTENCE) AIM_RULES(SENTENCE) CPU_RULES(SENTENCE)
+			      BALANCE_RULES(SENTENCE) CLASS_RULES(SENTENCE) QUOTA_RULES(SENTENCE) };
+#undef SENTENCE
+
+	for (u32 i = 0; i < ARRAY_SIZE(rules); i++) {
+		fputs(i ? ", " : "{", stdout);
+		json_string(stdout, rules[i].name);
+		fputs(": ", stdout);
+		json_string(stdout, rules[i].sentence);
+	}
+	fputs("}\n", stdout);
+	fflush(stdout);
+}

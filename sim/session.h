@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * One run in steps, for a host such as a page in a browser: make a machine from a command line, run
+ * it a bit, read what it decided, change something, go on. docs/browser.md is about the page.
+ *
+ * There is one session at a time. All that it is lies in the program's memory, and between two
+ * calls nothing is buffered: so a copy of a WebAssembly module's memory, and of its files, is a
+ * second future of the same moment. Errors in the command line end the program with a message.
+ */
+#pragma once
+
+#include "lib/types.h"
+
+enum session_state {
+	SESSION_TIME,	  /* the time asked for has come */
+	SESSION_DECISION, /* so many decisions were made */
+	SESSION_END,	  /* the run has ended */
+	SESSION_FAILED,	  /* a task made a mistake: see stderr */
+};
+
+/* Room for @size bytes, in which the host puts the words of the command line, each with a 0. */
+char *session_room(u32 size);
+/*
+ * Begins the run that the @nr words say, "schedsim" first, of one policy. Its --decisions is
+ * written as the run goes on. EVENTS, if it is not "", is a file for what a picture needs, a line
+ * for each: "S TIME CPU PREV STATE NEXT" a switch between pids, 0 for idle, STATE 0 if PREV can go
+ * on; "R TIME CPU PID NEW NAME" a task is runnable, for the first time if NEW is 1.
+ */
+void session_open(int nr);
+/*
+ * Runs until @time, ns from the start, is reached or @decisions more were made, 0: any number. It
+ * stops after the event in which the last one was made. Returns an enum session_state.
+ */
+int session_run(u64 time, u64 decisions);
+/* ns from the start. */
+u64 session_now(void);
+/* The length of the run, ns. */
+u64 session_length(void);
+/*
+ * Changes in the middle, made by CPU 0: a tunable by its file's name, the fair policy, the nice
+ * value of a task. The text is in session_room(), for a tunable "NAME=VALUE". 0 or -errno.
+ */
+int session_set(void);
+int session_policy(void);
+int session_nice(int pid, int nice);
+/* Prints the sentences of all rules as one object of JSON: {"RULE": "it is ...", ...}. */
+void session_rules(void);
+/* Ends the run: its file of decisions is complete. */
+void session_close(void);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* From the command line to machines. Bad input ends the program with a message (usage_error()). */
+#pragma once
+
+#include "sim/options.h"
+
+/* The tasks of all workloads that @o names. The caller frees them: workload_free(). */
+struct workload setup_workload(const struct options *o, unsigned nr_cpus);
+/* The table of operating points that one of the workloads' files asks for, or NULL. */
+const char *setup_platform(const struct options *o);
+/* The names of the fair policies to run, with NULL after the last. The caller frees the list. */
+const char **setup_policies(const struct options *o);
+/* A machine under the fair policy @policy, or the default if NULL. Never NULL. */
+struct sim *setup_sim(const struct options *o, const struct machine_desc *machine,
+		      const char *policy);
+/* Sets the governor, and tunables and features as if they had been written to their files. */
+void setup_apply(struct sim *sim, const struct options *o, const struct machine_desc *machine);
+/* Starts the tasks. */
+void setup_start(struct sim *sim, struct workload *w);
+/* Ends the program if the run of @sim failed. */
+void setup_check(const struct sim *sim);

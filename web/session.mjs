@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// One run in steps: build/session.wasm (sim/session.h) with its files. For browsers and Node.
+
+import {Exit, makeSystem} from './wasi.mjs';
+
+const STATES = ['time', 'decision', 'end', 'failed'];
+const DECISIONS = 'decisions.json', EVENTS = 'events';
+
+export class Session {
+  /**
+   * Begin the run that @words ("--cpus", "2", "hogs:n=3") say, with @files that they may name. A mistake in them is an
+   * Error with the program's own sentence.
+   */
+  constructor(compiled, words, files = {}, decisions = DECISIONS) {
+    this.compiled = compiled;
+    this.words = words;
+    this.decisionsFile = decisions;
+    this.readTo = {[decisions]: 0, [EVENTS]: 0};
+    this.connect(makeSystem(['schedsim'], files));
+    this.instance.exports._initialize();
+    const all = ['schedsim', ...words, ...(decisions ? ['--decisions', decisions] : [])];
+    this.put([...all, EVENTS].join('\0'));
+    this.call('open', all.length);
+  }
+
+  connect(system) {
+    this.system = system;
+    this.instance = new WebAssembly.Instance(this.compiled, system.imports);
+    system.attach(this.instance.exports.memory);
+  }
+
+  put(text) {
+    const bytes = new TextEncoder().encode(text);
+    const at = this.instance.exports.session_room(bytes.length + 1);
+    new Uint8Array(this.instance.exports.memory.buffer, at, bytes.length).set(bytes);
+  }
+
+  call(name, ...args) {
+    try {
+      return this.instance.exports[`session_${name}`](...args);
+    } catch (error) {
+      if (error instanceof Exit)
+        throw new Error(this.errors().trim() || `the run ended with status ${error.status}`);
+      throw error;
+    }
+  }
+
+  errors() {
+    return new TextDecoder().decode(this.system.stderr.content());
+  }
+
+  /** Run until @time, ns, or until @decisions more were made, 0: any number. Returns one of STATES. */
+  run(time, decisions = 0) {
+    return STATES[this.call('run', BigInt(Math.round(time)), BigInt(decisions))];
+  }
+
+  now() {
+    return Number(this.call('now'));
+  }
+
+  length() {
+    return Number(this.call('length'));
+  }
+
+  check(error, what) {
+    if (error)
+      throw new Error(`${what}: refused (errno ${-error})`);
+  }
+
+  /** Change a tunable, the fair policy, or the nice value of a task, now. */
+  set(name, value) {
+    this.put(`${name}=${value}`);
+    this.check(this.call('set'), `${name}=${value}`);
+  }
+
+  policy(name) {
+    this.put(name);
+    this.check(this.call('policy'), name);
+  }
+
+  nice(pid, nice) {
+    this.check(this.call('nice', pid, nice), `nice ${nice} of task ${pid}`);
+  }
+
+  /** A second future of this moment. */
+  fork() {
+    const child = Object.create(Session.prototype);
+    Object.assign(child, this, {readTo: {...this.readTo}});
+    child.connect(this.system.clone());
+    const from = this.instance.exports.memory.buffer, to = child.instance.exports.memory;
+    if (to.buffer.byteLength < from.byteLength)
+      to.grow((from.byteLength - to.buffer.byteLength) / 65536);
+    new Uint8Array(to.buffer).set(new Uint8Array(from));
+    return child;
+  }
+
+  /** The bytes that @name got since they were last asked for. */
+  news(name) {
+    const file = this.system.disk.get(name);
+    if (!file)
+      return new Uint8Array(0);
+    const bytes = file.bytes.slice(this.readTo[name], file.size);
+    this.readTo[name] = file.size;
+    return bytes;
+  }
+
+  newDecisions() {
+    return this.news(this.decisionsFile);
+  }
+
+  newEvents() {
+    return this.news(EVENTS);
+  }
+
+  /** {rule: sentence} of all rules. */
+  rules() {
+    const before = this.system.stdout.size;
+    this.call('rules');
+    return JSON.parse(new TextDecoder().decode(this.system.stdout.content().subarray(before)));
+  }
+
+  /** End the run. Returns the whole file of decisions. */
+  close() {
+    this.call('close');
+    return this.system.disk.get(this.decisionsFile).content();
+  }
+}
