@@ -19,7 +19,10 @@ balancing: ## print the balancing passes in FILE=run.json or trace.dat, what the
 graph: ## draw what is in FILE=trace.dat: KIND=dat2graph2, or another of docs/pictures.md; SHOW="--max 2 -o x.pdf"
 	$(Q)$(FAIRGROUND) graph $(KIND) $(FILE) $(SHOW)
 
+report: ## write one page about the runs in FILE="a.dat b.json": OUT=report.html SHOW="--range 0.5-1"
+	$(Q)$(FAIRGROUND) report $(or $(filter %.html,$(OUT)),report.html) $(FILE) $(SHOW)
+
 convert: ## write FILE=trace.dat for Perfetto, Chrome or pandas: SHOW="-o run.pftrace", or .json, .csv, .parquet
 	$(Q)$(FAIRGROUND) convert $(FILE) $(SHOW)
 
-.PHONY: convert graph trace latency decisions placements balancing
+.PHONY: convert graph report trace latency decisions placements balancing

@@ -51,6 +51,7 @@ cmd cyclicdeadline  rt-tests         # SCHED_DEADLINE judged by a program of oth
 file /usr/lib/python3*/*-packages/clang/cindex.py python3-clang # make mutate: the syntax tree of the source
 file /usr/include/jsmn.h libjsmn-dev # the simulator reads JSON
 file /usr/lib/python3*/*-packages/pip/__init__.py python3-pip # brings what Debian does not have: packages.txt
+cmd chromium        chromium         # shows the pages that we write, without a window
 cmd node            nodejs           # runs WebAssembly: our simulator, and Perfetto, which judges our files
 '
 

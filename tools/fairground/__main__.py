@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Any
 
 from . import (agreement, balancing, bench, bench_smp, convert, decision_report, experiment, fidelity,
-               first_difference, gdb, graph, latency, placements, repeat, scenarios, trace)
+               first_difference, gdb, graph, latency, placements, repeat, report, scenarios, trace)
 from .cpio import ArchiveError
 from .expect import Missing
 from .lab import command as lab
@@ -67,7 +67,7 @@ COMMANDS: dict[str, Command] = {
     "gdb": gdb.main, "latency": latency.main, "experiment": experiment.main, "agreement": agreement.main,
     "scenarios": scenarios.main, "decisions": decision_report.main, "placements": placements.main,
     "balancing": balancing.main, "graph": graph.main, "convert": convert.main, "fidelity": fidelity.main,
-    "first-difference": first_difference.main, "lab": lab.main,
+    "first-difference": first_difference.main, "report": report.main, "lab": lab.main,
 }
 OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "bench-smp": bench_smp.options, "trace": options_of_trace, "latency": latency.options,
@@ -75,9 +75,11 @@ OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "experiment": experiment.options, "agreement": agreement.options, "scenarios": scenarios.options,
     "decisions": decision_report.options, "placements": placements.options, "balancing": balancing.options,
     "graph": graph.options, "convert": convert.options, "fidelity": fidelity.options,
-    "first-difference": first_difference.options, "lab": lab.options,
+    "first-difference": first_difference.options, "report": report.options,
+    "lab": lab.options,
 }
-READERS = ("decisions", "placements", "balancing", "graph", "convert", "lab")  # they need no machine of the user's
+READERS = ("decisions", "placements", "balancing", "graph", "convert", "report",
+           "lab")  # they need no machine of the user's
 
 
 def parse(words: list[str] | None) -> argparse.Namespace:

@@ -75,17 +75,20 @@ def add_legend(axis: Any, entries: Iterable[tuple[Any, str]], title: str = "") -
                     bbox_to_anchor=(1.0, 1.02), fontsize=7, title_fontsize=7, frameon=False, handlelength=1.6)
 
 
-def save(figure: Any, path: str) -> None:
-    """Write @figure to @path: SVG, PDF or PNG by its end. The same figure gives the same bytes."""
-    kind = pathlib.Path(path).suffix[1:]
+def encode(figure: Any, kind: str) -> bytes:
+    """@figure as SVG, PDF or PNG. The same figure gives the same bytes."""
     if kind == "svg":
         text = io.StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None})
-        data = re.sub(r" +$", "", text.getvalue(), flags=re.MULTILINE).encode()
-    else:
-        binary = io.BytesIO()
-        figure.savefig(binary, format=kind, metadata={"CreationDate": None} if kind == "pdf" else None)
-        data = binary.getvalue()
+        return re.sub(r" +$", "", text.getvalue(), flags=re.MULTILINE).encode()
+    binary = io.BytesIO()
+    figure.savefig(binary, format=kind, metadata={"CreationDate": None} if kind == "pdf" else None)
+    return binary.getvalue()
+
+
+def save(figure: Any, path: str) -> None:
+    """Write @figure to @path: SVG, PDF or PNG by its end."""
+    data = encode(figure, pathlib.Path(path).suffix[1:])
     unfinished = f"{path}.part"
     pathlib.Path(unfinished).write_bytes(data)
     os.replace(unfinished, path)

@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""fairground report OUT.html RUN...: everything about some runs in one file, to send and to keep (docs/pictures.md).
+
+A RUN is a trace.dat, of Fairground, the simulator or Linux, or a file of decisions. The page holds what runs they are,
+verdicts, tables, pictures and how often each rule decided. It needs no network and no script.
+"""
+
+import argparse
+import base64
+import contextlib
+import html
+import io
+import os
+import pathlib
+import re
+import shlex
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import decision_kinds, graph
+from .decision_file import DecisionError, DecisionFile, open_file
+from .image import TraceError
+from .settings import UsageError
+from .tracefile import MAGIC
+
+OF_TRACES = ("dat2graph2", "running_waiting", "share", "latency")
+OF_ALL_TRACES = ("side", "cdf")      # several runs in one picture
+OF_DECISIONS = ("lag", "deadline", "score", "levels", "quota")
+MOST_SVG = 600_000                   # bytes; of a larger picture the PNG is taken
+MOST_FILE = 5_000_000
+GOOD, BAD, NOTE = "ok", "no", "note"
+STYLE = """
+:root { color-scheme: light dark; --text: #1b1b1b; --back: #fff; --line: #d4d4d4; --soft: #f4f4f2; --dim: #595959;
+  --ok: #00694c; --no: #a83f00; --note: #00568a; }
+@media (prefers-color-scheme: dark) {
+  :root { --text: #e6e6e3; --back: #161618; --line: #3d3d42; --soft: #222226; --dim: #a9a9a4;
+    --ok: #4fd1a5; --no: #ff9a5c; --note: #7cc4ff; }
+  img { filter: brightness(0.88); } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; max-width: 1180px; padding: 16px; background: var(--back); color: var(--text);
+  font: 16px/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
+h1 { font-size: 1.6rem; line-height: 1.2; } h2 { margin-top: 2.5rem; border-bottom: 1px solid var(--line); }
+h3 { margin-bottom: 0.4rem; } nav a { margin-right: 1rem; } a { color: var(--note); }
+figure { margin: 1rem 0; } figcaption { color: var(--dim); font-size: 0.9rem; }
+.wide { overflow-x: auto; border: 1px solid var(--line); border-radius: 4px; }
+img { display: block; background: #fff; width: 100%; min-width: 860px; height: auto; }
+table { border-collapse: collapse; font-size: 0.9rem; } .wide table { min-width: 100%; }
+td:first-child { overflow-wrap: normal; }
+th, td { padding: 0.25rem 0.7rem; text-align: left; vertical-align: top;
+  border-bottom: 1px solid var(--line); }
+td.n { text-align: right; font-variant-numeric: tabular-nums; } th { color: var(--dim); font-weight: 600; }
+pre { margin: 0; padding: 0.7rem; background: var(--soft); font: 13px/1.45 ui-monospace, monospace; }
+summary { cursor: pointer; color: var(--note); }
+.verdict { font-weight: 700; white-space: nowrap; } .ok { color: var(--ok); } .no { color: var(--no); }
+.note { color: var(--note); }
+"""
+
+
+@dataclass
+class Run:
+    """One of the files, and what was found out about it."""
+
+    path: str
+    is_trace: bool
+    decisions: DecisionFile | None
+    facts: list[tuple[str, str]] = field(default_factory=list)
+    verdicts: list[tuple[str, str]] = field(default_factory=list)  # (GOOD, BAD or NOTE, sentence)
+
+    @property
+    def name(self) -> str:
+        return os.path.basename(self.path)
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("output", metavar="OUT.html", help="the page")
+    parser.add_argument("files", nargs="+", metavar="RUN", help="trace.dat, or a file of decisions")
+    parser.add_argument("--title", help="of the page")
+    parser.add_argument("--range", metavar="A-B", help="pictures of this part only, in seconds after the begin")
+
+
+def open_run(path: str) -> Run:
+    """The file @path. TraceError if it is neither a trace nor decisions."""
+    try:
+        with open(path, "rb") as f:
+            is_trace = f.read(len(MAGIC)) == MAGIC
+    except OSError as error:
+        raise TraceError(f"{path}: {error.strerror}") from error
+    try:
+        decisions = open_file(path)
+    except DecisionError as error:
+        if not is_trace or "has no decisions" not in str(error):
+            raise TraceError(f"{path}: {error}") from error
+        decisions = None
+    return Run(path, is_trace, decisions)
+
+
+@dataclass
+class Picture:
+    """A picture as a data address, and the text that `fairground graph` prints beside it."""
+
+    kind: str
+    address: str
+    text: str
+    sources: list[Any]
+
+
+def draw(kind: str, paths: Sequence[str], arguments: argparse.Namespace) -> Picture:
+    """The picture of @kind. TraceError or UsageError if there is nothing to draw."""
+    parser = argparse.ArgumentParser()
+    graph.options(parser)
+    wanted = parser.parse_args([kind, "--no-header", *(["--range", arguments.range] if arguments.range else []), "--",
+                                *paths])
+    graph.take_range(wanted)
+    module = graph.module_of(kind)
+    try:
+        from .pictures import style
+        with contextlib.redirect_stderr(io.StringIO()):  # lost events are among the verdicts
+            sources = [module.open_source(path, wanted) for path in paths]
+        figure = module.draw(sources, wanted, [])
+        data, form = style.encode(figure, "svg"), "svg+xml"
+        if len(data) > MOST_SVG:
+            data, form = style.encode(figure, "png"), "png"
+    except ImportError as error:
+        raise graph.missing(error) from error
+    text = "\n".join(module.report(source, wanted) for source in sources)
+    return Picture(kind, f"data:image/{form};base64,{base64.b64encode(data).decode()}", text, sources)
+
+
+def judge_trace(run: Run, drawn: dict[str, Picture]) -> None:
+    """The verdicts about a trace, from the sources of its pictures."""
+    from .pictures import running_waiting, share
+
+    source = drawn["running_waiting"].sources[0]
+    lost, cpus = source.timeline.lost, source.timeline.cpus
+    run.verdicts.append((BAD, f"{lost} events are lost: all numbers are about the rest") if lost else
+                        (GOOD, "No event is lost."))
+    found = running_waiting.counts(source)
+    wasted = found.integral(found.wasted(cpus))
+    waiting = found.integral(found.waiting)
+    run.verdicts.append((GOOD, "Work is conserved: nobody waits while a CPU idles.") if not wasted else
+                        (NOTE, f"Tasks wait for {wasted / 1e6:.3f} task ms while a CPU idles, of {waiting / 1e6:.3f} "
+                         "in all. If no affinity forbids the idle CPUs, work is not conserved then."))
+    if "share" in drawn:
+        shares = share.shares(source, argparse.Namespace(window=None))
+        errors = {pid: 100 * float(got.mean() - shares.ideal[pid].mean()) for pid, got in shares.got.items()}
+        pid = max(errors, key=lambda of: abs(errors[of]))
+        run.verdicts.append((NOTE, f"The share that differs most from the ideal machine's is that of "
+                             f"{source.timeline.label(pid)}: {errors[pid]:+.2f} % of a CPU."))
+
+
+def judge_decisions(run: Run, counts: Counter[tuple[str, str]], late: int | None) -> None:
+    if run.decisions and run.decisions.lost:
+        run.verdicts.append((BAD, f"{run.decisions.lost} events are lost: decisions are about the rest."))
+    if late is not None:
+        run.verdicts.append((GOOD, "Every entity that was picked was eligible.") if not late else
+                            (BAD, f"{late} picks were of entities that were not eligible."))
+    run.verdicts.append((NOTE, f"{counts.total()} decisions are recorded."))
+
+
+def facts_of(run: Run, source: Any) -> list[tuple[str, str]]:
+    """What run it is, as far as the file says so."""
+    said = dict(run.decisions.provenance.header) if run.decisions else {}
+    rows = [(name, str(said[key])) for key, name in (
+        ("sched", "scheduler"), ("commit", "commit"), ("topology", "machine"), ("hz", "HZ"), ("seed", "seed"),
+        ("command", "command")) if said.get(key)]
+    if source is not None:
+        lines = source.timeline.about.split("\n")
+        rows.append(("the trace says", lines[0]))
+        if seed := re.search(r"\bseed[ =](\d+)", lines[0], re.IGNORECASE):
+            rows.append(("seed", seed[1]))
+        rows += [tuple(line.split(": ", 1)) for line in lines[1:]  # type: ignore[misc]
+                 if ": " in line and not said.get("command")]
+        rows.append(("length", f"{(source.timeline.end - source.timeline.begin) / 1e6:.3f} ms"))
+    if run.decisions:
+        rows.append(("CPUs", str(run.decisions.provenance.cpus)))
+    return [("file", f"{run.name}, {os.path.getsize(run.path)} bytes"), *rows]
+
+
+def rule_counts(run: Run) -> Counter[tuple[str, str]]:
+    """(kind, rule) -> how often it decided."""
+    counts: Counter[tuple[str, str]] = Counter()
+    if run.decisions:
+        try:
+            counts.update((d.kind, d.rule) for d in run.decisions.records(decision_kinds.SHAPES))
+        except DecisionError as error:
+            raise TraceError(f"{run.path}: {error}") from error
+    return counts
+
+
+# --- HTML ---------------------------------------------------------------------------------------------------------
+
+
+def cells(row: Sequence[Any], tag: str = "td") -> str:
+    return "<tr>" + "".join(f"<{tag}{' class=n' if isinstance(of, int | float) else ''}>{html.escape(str(of))}</{tag}>"
+                            for of in row) + "</tr>"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    lines = "\n".join(cells(row) for row in rows)
+    heading = f"<thead>{cells(head, 'th')}</thead>" if head else ""
+    return (f'<div class="wide"><table>{heading}'
+            f"<tbody>\n{lines}\n</tbody></table></div>")
+
+
+def figure_of(picture: Picture, of: str) -> str:
+    what = html.escape(graph.KINDS[picture.kind])
+    return (f'<figure id="{html.escape(picture.kind)}-{html.escape(of)}"><h3>{html.escape(picture.kind)}</h3>'
+            f'<div class="wide"><img alt="{what}, of {html.escape(of)}" src="{picture.address}"></div>'
+            f"<figcaption>{what}.</figcaption><details><summary>numbers</summary>"
+            f'<div class="wide"><pre>{html.escape(picture.text)}</pre></div></details></figure>')
+
+
+def pictures(kinds: Sequence[str], paths: Sequence[str], arguments: argparse.Namespace,
+             left_out: list[str]) -> dict[str, Picture]:
+    """Those of @kinds that there is something for. The others are told in @left_out."""
+    found = {}
+    for kind in kinds:
+        try:
+            found[kind] = draw(kind, paths, arguments)
+        except TraceError as error:
+            left_out.append(f"{kind}: {str(error).removeprefix(paths[0] + ': ')}")
+        except UsageError as error:
+            if arguments.range or "matplotlib" in str(error) or "numpy" in str(error):
+                raise
+            left_out.append(f"{kind}: {str(error).removeprefix(paths[0] + ': ')}")
+    return found
+
+
+def section(run: Run, arguments: argparse.Namespace) -> Iterator[str]:
+    """Everything about one run."""
+    left_out: list[str] = []
+    drawn = pictures(OF_TRACES, [run.path], arguments, left_out) if run.is_trace else {}
+    if run.is_trace and "running_waiting" not in drawn and not run.decisions:
+        raise TraceError(f"{run.path}: {left_out[0].split(': ', 1)[1]}")
+    if "running_waiting" in drawn:
+        judge_trace(run, drawn)
+    counts = rule_counts(run)
+    if run.decisions:
+        drawn |= pictures(OF_DECISIONS, [run.path], arguments, left_out)
+        late = None
+        if "lag" in drawn and "eevdf" in str(run.decisions.provenance.header.get("sched")):
+            rows = [line.split() for line in drawn["lag"].text.splitlines()[2:]]
+            late = sum(int(row[-1]) for row in rows)
+        judge_decisions(run, counts, late)
+    source = drawn["running_waiting"].sources[0] if "running_waiting" in drawn else None
+    yield f'<h2 id="{html.escape(run.name)}">{html.escape(run.name)}</h2>'
+    yield table((), facts_of(run, source))
+    yield "<h3>Verdicts</h3><ul>"
+    for verdict, sentence in run.verdicts:
+        yield f'<li><span class="verdict {verdict}">{verdict}</span> {html.escape(sentence)}</li>'
+    yield "</ul>"
+    yield from (figure_of(picture, run.name) for picture in drawn.values())
+    if counts:
+        told = [(kind, rule, number, f"{100 * number / counts.total():.1f} %")
+                for (kind, rule), number in sorted(counts.items(), key=lambda row: (row[0][0], -row[1]))]
+        yield "<h3>How often each rule decided</h3>" + table(("kind", "rule", "decisions", "share"), told)
+    if left_out:
+        yield "<details><summary>not drawn</summary><ul>" + "".join(
+            f"<li>{html.escape(sentence)}</li>" for sentence in left_out) + "</ul></details>"
+
+
+def page(runs: Sequence[Run], arguments: argparse.Namespace) -> str:
+    title = html.escape(arguments.title or "Runs: " + ", ".join(run.name for run in runs))
+    body = [part for run in runs for part in section(run, arguments)]
+    traces = [run.path for run in runs if run.is_trace]
+    together = pictures(OF_ALL_TRACES, traces, arguments, []) if len(traces) > 1 else {}
+    if together:
+        body = ['<h2 id="together">Side by side</h2>', *(figure_of(of, "all runs") for of in together.values()), *body]
+    links = "".join(f'<a href="#{html.escape(run.name)}">{html.escape(run.name)}</a>' for run in runs)
+    command = shlex.join(["fairground", "report", os.path.basename(arguments.output), *(run.name for run in runs),
+                          *(["--range", arguments.range] if arguments.range else [])])
+    return "\n".join(['<!DOCTYPE html>', '<html lang="en"><head><meta charset="utf-8">',
+                      '<meta name="viewport" content="width=device-width, initial-scale=1">',
+                      f"<title>{title}</title><style>{STYLE}</style></head><body>", f"<h1>{title}</h1>",
+                      f"<p>Made by <code>{html.escape(command)}</code>. Times are those of the scheduler's clock.</p>",
+                      f"<nav>{links}</nav>", *body, "</body></html>", ""])
+
+
+def main(_: Any, arguments: argparse.Namespace) -> int:
+    """write one self-contained page about runs: provenance, verdicts, tables, pictures"""
+    out = arguments.output
+    if pathlib.Path(out).suffix != ".html":
+        raise UsageError(f"{out}: a name that ends in .html is expected before the runs")
+    if len({os.path.basename(path) for path in arguments.files}) < len(arguments.files):
+        raise UsageError("two of the files have one name: the page could not tell them apart")
+    try:
+        data = page([open_run(path) for path in arguments.files], arguments).encode()
+    except TraceError as error:
+        print(f"fairground: {error}", file=sys.stderr)
+        return 1
+    try:
+        pathlib.Path(f"{out}.part").write_bytes(data)
+        os.replace(f"{out}.part", out)
+    except OSError as error:
+        raise UsageError(f"{out}: {error.strerror or error}") from error
+    print(f"{out}: {len(arguments.files)} runs, {len(data)} bytes"
+          + (", which is much to send: choose with --range" if len(data) > MOST_FILE else ""))
+    return 0
