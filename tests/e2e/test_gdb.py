@@ -11,6 +11,7 @@ import sys
 import pytest
 
 from conftest import BUILD, ROOT, TIMEOUT_S
+from fairground import class_decisions
 
 pytestmark = pytest.mark.skipif(not shutil.which("gdb"), reason="gdb is not installed")
 
@@ -138,6 +139,15 @@ def test_the_walk_of_the_readme_stops_in_the_users_program(tmp_path):
     printed = run_script(tmp_path, README_SCRIPT.format(where=walk[2]), walk[1], ICOUNT="1")
     assert len(re.findall(r"^ *hog/\d+ ", printed["tree"], re.M)) == 3
     assert re.match(r"hog/8: it (runs|is runnable) on cpu 0", printed["why"])
+    assert "which rule picked it is not recorded: boot with APPEND=trace_event=decision:*" in printed["why"]
+
+
+def test_why_has_the_sentences_of_the_rules(tmp_path):
+    """A fair task waits for a real-time one: without a record the class's rule is told in rule.def's words."""
+    script = README_SCRIPT.format(where="rt_tick if rq->nr_running > 1").replace("why 8", "why 9")
+    why = run_script(tmp_path, script, "hog -t 1s & hog -t 1s & sleep 0.1; chrt -f 5 hog -t 100ms", ICOUNT="1")["why"]
+    sentence = class_decisions.sentence("most_urgent")
+    assert sentence and re.search(rf"hog/\d+ has real-time priority 5, and runs because {sentence}\.$", why, re.M), why
 
 
 @pytest.mark.parametrize("sched", ["cfs", "eevdf"])

@@ -17,7 +17,7 @@ import sys
 import gdb
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from fairground import decision_kinds, image  # noqa: E402
+from fairground import class_decisions, decision_kinds, image  # noqa: E402
 from fairground.decision_file import SYSTEM, EventFile  # noqa: E402
 
 NICE_0_WEIGHT = 1024
@@ -407,8 +407,15 @@ def why_not_chosen(queue, running, entity):
            f"{'' if request['protected'] else 'not '}protected.")
 
 
-def why_picked(d):
-    """The words of the record @d of a pick: the rule that decided, and the queue that it saw."""
+UNRECORDED = "which rule picked it is not recorded: boot with APPEND=trace_event=decision:*"
+
+
+def why_picked(cpu):
+    """The words of the last record of a pick on @cpu: the rule that decided, and the queue that it saw."""
+    d = last_pick(cpu)
+    if not d:
+        yield UNRECORDED
+        return
     yield f"recorded at {d.time / NS_PER_MS:.6f} ms: {decision_kinds.family(d).conclusion(d)}"
     yield from decision_kinds.family(d).table(d)
 
@@ -420,13 +427,14 @@ def why_waiting(task):
     waited = int(rq["clock"]) - int(task["wait_start"]) if int(task["wait_start"]) else 0
     yield f"it is runnable on cpu {int(task['cpu'])}, where {name(current)} runs; it has waited {ms(waited)} ms."
     if int(task["prio"]) < 100 and real_time(rq)["throttled"]:
-        yield "the real-time class has used up its share of this period (sched_rt_runtime_us): it is throttled."
+        yield (f"the real-time class is throttled, because {class_decisions.sentence('share_used')} "
+               "(sched_rt_runtime_us).")
     elif int(current["prio"]) < 100:
-        yield f"{name(current)} has real-time priority {int(current['rt_priority'])}: it goes first."
+        yield (f"{name(current)} has real-time priority {int(current['rt_priority'])}, and runs because "
+               f"{class_decisions.sentence('most_urgent')}.")
     elif is_fair(task) and is_fair(current):
         yield from why_fair_waits(current, task)
-    if pick := last_pick(int(task["cpu"])):
-        yield from why_picked(pick)
+    yield from why_picked(int(task["cpu"]))
     if rq["need_resched"]:
         yield "a switch has been asked for: it happens at the next preemption point."
 
@@ -442,8 +450,7 @@ SLEEPS = {0x1: "it sleeps until something wakes it or a signal comes (interrupti
 def why(task):
     if is_current(task):
         yield f"it runs, on cpu {int(task['cpu'])}."
-        if pick := last_pick(int(task["cpu"])):
-            yield from why_picked(pick)
+        yield from why_picked(int(task["cpu"]))
     elif int(task["on_rq"]) == MIGRATING:
         yield "it is between two runqueues: migrating."
     elif int(task["on_rq"]) and not is_delayed(task):
