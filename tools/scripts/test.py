@@ -226,7 +226,7 @@ def labs() -> Count:
 
 LAYERS = {"static": static, "unit": unit, "prop": prop, "sim": sim, "kernel": kernel, "e2e": e2e,
           "mutants": mutants, "labs": labs}
-NEEDS = {"static": "sim", "unit": "unit-programs", "prop": "prop-programs sim", "sim": "sim wasm",
+NEEDS = {"static": "sim", "unit": "unit-programs", "prop": "prop-programs sim", "sim": "sim wasm page",
          "kernel": "image", "e2e": "image sim", "mutants": "image sim unit-programs",
          "labs": "image sim unit-programs"}  # targets that make builds before any layer starts
 
