@@ -17,20 +17,17 @@
 static jmp_buf failed;
 static struct world world;
 
-/* How a run failed: a check refused it, or a signal came. */
-enum { BROKEN = 1, CRASHED };
-
 /* A crash, or a run that does not end, is a failure as good as a broken invariant. */
 static void on_signal(int signal)
 {
 	snprintf(world.sim->bug, sizeof(world.sim->bug), "%s",
 		 signal == SIGVTALRM ? "it does not end" : "it crashes");
-	siglongjmp(failed, CRASHED);
+	siglongjmp(failed, 1);
 }
 
 static void leave(void)
 {
-	longjmp(failed, BROKEN);
+	longjmp(failed, 1);
 }
 
 static void catch_signals(void)
@@ -74,7 +71,6 @@ static void perform(const struct script *script, struct verdict *verdict)
 struct verdict script_run(const struct script *script)
 {
 	static struct verdict verdict;
-	volatile int how;
 
 	verdict = (struct verdict){ .nr_ops = 0 };
 	if (!world_init(&world, &script->shape, script->nr_tasks, script->policy)) {
@@ -83,14 +79,13 @@ struct verdict script_run(const struct script *script)
 	}
 	catch_signals();
 	world.sim->leave = leave;
-	how = setjmp(failed);
-	if (!how)
+	if (!setjmp(failed)) {
 		perform(script, &verdict);
-	else
-		snprintf(verdict.what, sizeof(verdict.what), "%s", world.sim->bug);
-	/* After a crash the heap may be damaged, so the machine is left as it is. */
-	if (how != CRASHED)
 		world_free(&world);
+	} else {
+		/* Nothing in it can be relied on any more, so it is not taken apart. */
+		snprintf(verdict.what, sizeof(verdict.what), "%s", world.sim->bug);
+	}
 	setitimer(ITIMER_VIRTUAL, &(struct itimerval){ .it_value.tv_sec = 0 }, NULL);
 	return verdict;
 }

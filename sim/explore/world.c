@@ -278,9 +278,7 @@ static void restore_settings(struct world *w)
 
 	EXPECT(world_init(&fresh, &w->shape, 0, sched_fair_current(w->sim->s)));
 	fresh.sim->leave = leave;
-	w->fresh = fresh.sim;
 	copy_settings(w->sim->s, fresh.sim->s);
-	w->fresh = NULL;
 	world_free(&fresh);
 	sim_select(w->sim);
 }
@@ -511,7 +509,5 @@ void world_free(struct world *w)
 {
 	for (unsigned i = 0; i < WORLD_GROUPS; i++)
 		free(w->group[i].tg);
-	if (w->fresh)
-		sim_free(w->fresh);
 	sim_free(w->sim);
 }

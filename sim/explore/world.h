@@ -77,7 +77,6 @@ struct group_subject {
 
 struct world {
 	struct sim *sim;
-	struct sim *fresh; /* a machine that lends its settings; else NULL */
 	struct sim_listener listener;
 	struct shape shape;
 	unsigned nr_tasks; /* places */

@@ -119,18 +119,6 @@ def test_decisions_that_were_overwritten(tmp_path):
     assert (status, out) == (2, "") and f"{file.lost} events were lost" in err and "two runs can be compared" in err
 
 
-def test_decisions_that_found_no_room(tmp_path):
-    """Rings that do not overwrite keep the oldest. The file says how many found no room, and is not compared."""
-    path = record(tmp_path, "echo 0 > /sys/kernel/tracing/options/overwrite; hack -g 1 -l 50", "decision:*", cpus=1,
-                  append="trace_buf_size=64")
-    file = open_file(path)
-    assert len(list(file.records(SHAPES))) > 100
-    overwritten = sum(map(file.trace._lost, file.trace._pages(0)))
-    assert file.lost - overwritten > 1000
-    status, out, err = fairground("--diff", path, path)
-    assert (status, out) == (2, "") and f"{file.lost} events were lost" in err and "two runs can be compared" in err
-
-
 def test_the_kernel_says_what_becomes_of_quotas(tmp_path):
     """The ledger of tests/model, from what the group's queues used, knows each movement of runtime to the ns."""
     load = ("cd /sys/fs/cgroup/cpu; mkdir g; echo 6000 > g/cpu.cfs_quota_us; echo 20000 > g/cpu.cfs_period_us; "

@@ -278,7 +278,9 @@ static bool is_scaled(s64 now, s64 was, s64 old, s64 new)
 /* It sleeps, and is queued until its debt is paid. */
 static bool is_delayed(const struct entity *e)
 {
-	return !e->own_queue && task_of((struct entity *)e)->on_rq == TASK_DELAYED;
+	if (e->own_queue)
+		return e->queued && !e->own_queue->nr_running;
+	return task_of((struct entity *)e)->on_rq == TASK_DELAYED;
 }
 
 /*

@@ -133,7 +133,6 @@ int main(int argc, char **argv)
 {
 	struct CMUnitTest tests[64];
 	unsigned nr = 0;
-	int status;
 
 	if (explore_wanted(argc, argv))
 		return explore_main(argc, argv);
@@ -150,8 +149,5 @@ int main(int argc, char **argv)
 		add_test(&tests[nr++], "random_operations_keep_every_invariant",
 			 random_operations_keep_every_invariant, policy);
 	}
-	status = _cmocka_run_group_tests("prop_sched", tests, nr, NULL, NULL);
-	for (unsigned i = 0; i < nr; i++)
-		free((void *)(uintptr_t)tests[i].name);
-	return status;
+	return _cmocka_run_group_tests("prop_sched", tests, nr, NULL, NULL);
 }

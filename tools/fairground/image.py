@@ -192,11 +192,11 @@ class Image:
         page, first = SLOT.unpack(self._read(at, SLOT.size))
         return page - self._direct_map, first
 
-    def statistics(self, cpu: int) -> tuple[int, int, int]:
-        """(events that pages() holds, events that were overwritten before them, events that found no room)"""
+    def statistics(self, cpu: int) -> tuple[int, int]:
+        """(events that pages() holds, events that were overwritten before them)"""
         ring = self._ring(cpu)
         oldest = max(self._slot(ring, ring.tail)[1], ring.read)
-        return ring.written - oldest, ring.lost + oldest - ring.read, ring.dropped
+        return ring.written - oldest, ring.lost + oldest - ring.read
 
     def pages(self, cpu: int, newest: int | None = None) -> Iterator[bytes]:
         """Yield the ring's pages, oldest first, without events that were read or cleared during the run.

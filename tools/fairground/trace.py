@@ -45,9 +45,8 @@ def _options(image: Image, about_run: str) -> bytes:
     if about_run:
         options.append((OPTION_VERSION, about_run))
     for cpu in range(image.cpus):
-        entries, overrun, dropped = image.statistics(cpu)
-        options.append((OPTION_CPUSTAT, f"CPU: {cpu}\nentries: 0\noverrun: {overrun}\ndropped events: {dropped}\n"
-                        f"read events: {entries}\n"))
+        entries, overrun = image.statistics(cpu)
+        options.append((OPTION_CPUSTAT, f"CPU: {cpu}\nentries: 0\noverrun: {overrun}\nread events: {entries}\n"))
     packed = [(number, text.encode() + b"\0") for number, text in options]
     packed.append((OPTION_CPUCOUNT, struct.pack("<I", image.cpus)))
     return b"".join(struct.pack("<HI", number, len(data)) + data for number, data in packed) + struct.pack("<H", 0)
@@ -109,13 +108,13 @@ def with_tracing(settings: Settings, ram: str, events: str) -> Settings:
 
 
 def convert(ram: str, out: str, about_run: str = "") -> tuple[int, int]:
-    """Write the trace found in the memory file @ram to @out. Returns (events written, events lost)."""
+    """Write the trace found in the memory file @ram to @out. Returns (events written, events lost before them)."""
     image = Image(memory_file(ram))
     data = trace_dat(image, about_run)
     with open(out, "wb") as f:
         f.write(data)
-    written, overrun, dropped = map(sum, zip(*(image.statistics(cpu) for cpu in range(image.cpus))))
-    return written, overrun + dropped
+    written, lost = zip(*(image.statistics(cpu) for cpu in range(image.cpus)))
+    return sum(written), sum(lost)
 
 
 def _check_place(path: str) -> None:
@@ -147,6 +146,6 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
         except (OSError, TraceError) as error:
             print(f"fairground: {arguments.out}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
             return outcome.status or STATUS_NOT_STARTED
-    print(f"{arguments.out}: {written} events" + (f", {lost} others were overwritten or found no room" if lost else "")
+    print(f"{arguments.out}: {written} events" + (f", {lost} older ones were overwritten" if lost else "")
           + f"; read it with: trace-cmd report {arguments.out}")
     return outcome.status

@@ -220,10 +220,11 @@ static void throttle(struct fair_queue *q)
 	group_note_demand(e);
 	q->throttled_at = rq->clock;
 	list_add_tail(&rq->bandwidth.throttled, &q->throttled_link);
+	finish_delayed_group(e);
 	if (!e->queued)
 		return;
 	queue_leave(e->queue, e, DEQUEUE_SLEEP | DEQUEUE_SPECIAL | DEQUEUE_AWAKE);
-	if (fair_climb_out(e, n, DEQUEUE_AWAKE))
+	if (fair_climb_out(e, n, DEQUEUE_SPECIAL | DEQUEUE_AWAKE))
 		count_running(rq, -(int)n.nr);
 }
 

@@ -177,7 +177,9 @@ void fair_check(struct rq *rq)
 	list_for_each(t, &rq->delayed, link)
 		SCHED_CHECK(Q16, t->on_rq == TASK_DELAYED && t->fair.queued);
 	list_for_each(q, &rq->queues, link) {
-		SCHED_CHECK(G3, q->owner->queued == (q->nr_running && !q->throttled));
+		SCHED_CHECK(G3, q->owner->queued == (q->nr_running && !q->throttled) ||
+					(group_is_delayed(q->owner) && !q->throttled &&
+					 policy_has(q->policy, TRAIT_REQUESTS)));
 		bandwidth_check(q);
 	}
 	check_current(rq);

@@ -6,7 +6,8 @@
  *
  * A group has on each CPU a queue of its members there and an entity that stands
  * for that queue in its parent's. The entity is queued while the queue is not
- * empty. Without groups there is one level, and every walk is one step.
+ * empty; a policy may keep it longer, as it keeps a task that went to sleep.
+ * Without groups there is one level, and every walk is one step.
  *
  * Lock: the runqueue's. Source: Linux 6.1, fair.c (docs/sources.md).
  */
@@ -58,9 +59,14 @@ static struct tally count(struct fair_queue *q, struct tally n, bool in)
 
 bool fair_climb_in(struct entity *e, struct tally n, unsigned flags)
 {
+	bool first = false; /* @e stands for a queue that was empty */
+
 	for (; e; e = parent_of(e)) {
 		struct fair_queue *q = e->queue;
 
+		if (unlikely(first && e->queued))
+			queue_requeue(q, e, ENQUEUE_WAKEUP | ENQUEUE_DELAYED);
+		first = !q->nr_running;
 		if (likely(!e->queued))
 			queue_enter(q, e, flags);
 		else
@@ -89,13 +95,21 @@ bool fair_climb_out(struct entity *e, struct tally n, unsigned flags)
 		emptied = emptied && !q->nr_running;
 		if (emptied) {
 			group_note_demand(e);
-			queue_leave(e->queue, e, DEQUEUE_SLEEP | DEQUEUE_SPECIAL | flags);
+			emptied = queue_leave(e->queue, e, DEQUEUE_SLEEP | flags);
 			if (q->limited)
 				bandwidth_return(q);
 		} else {
 			queue_pass(e);
 		}
 	}
+}
+
+void finish_delayed_group(struct entity *e)
+{
+	if (!group_is_delayed(e))
+		return;
+	queue_leave(e->queue, e, DEQUEUE_SLEEP | DEQUEUE_DELAYED);
+	fair_climb_out(e, (struct tally){ 0, 0 }, 0);
 }
 
 __attribute__((flatten)) void fair_enqueue(struct rq *rq, struct task *t, unsigned flags)
@@ -139,9 +153,14 @@ __attribute__((flatten)) bool fair_dequeue(struct rq *rq, struct task *t, unsign
 
 void finish_all_delayed(struct rq *rq)
 {
+	struct fair_queue *q;
+
 	fair_charge(rq);
 	while (!list_empty(&rq->delayed))
 		finish_delayed(rq, list_first(&rq->delayed, struct task, link));
+	/* Children before parents: one that leaves may be the last of a group that is kept. */
+	list_for_each(q, &rq->queues, link)
+		finish_delayed_group(q->owner);
 }
 
 /* A sleeper changes CPU: take its vruntime and its load off the old queue while that is locked. */
@@ -160,6 +179,16 @@ void fair_migrate(struct rq *rq, struct task *t)
 
 /* --- choosing ------------------------------------------------------------- */
 
+/* @e, delayed, has waited long enough for the others to catch up. Returns where to begin anew. */
+static __noinline struct fair_queue *finish_sleeper(struct rq *rq, struct entity *e)
+{
+	if (entity_is_task(e))
+		finish_delayed(rq, task_of(e));
+	else
+		finish_delayed_group(e);
+	return &rq->fair;
+}
+
 /* A policy that contradicts its queue is stopped here: the core would ask it again and again. */
 struct task *fair_pick(struct rq *rq)
 {
@@ -172,13 +201,11 @@ struct task *fair_pick(struct rq *rq)
 		if (unlikely(!e->queued))
 			host_bug(__FILE__, __LINE__, "the policy picked a sleeping entity");
 		q = e->own_queue;
-		if (unlikely(q))
-			continue;
-		if (likely(task_of(e)->on_rq != TASK_DELAYED))
+		if (likely(!q && task_of(e)->on_rq != TASK_DELAYED))
 			return task_of(e);
-		/* It sleeps, and has waited long enough for the others to catch up with it. */
-		finish_delayed(rq, task_of(e));
-		q = &rq->fair;
+		if (likely(q && q->nr_running))
+			continue;
+		q = finish_sleeper(rq, e);
 	}
 	if (rq->fair.nr_running)
 		host_bug(__FILE__, __LINE__, "the policy picked nobody, though some are queued");

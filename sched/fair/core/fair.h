@@ -37,7 +37,7 @@ void fair_reweight(struct entity *e, struct load_weight load);
  * at each level. Returns whether they reach the root: a throttled queue on the way hides them.
  */
 bool fair_climb_in(struct entity *e, struct tally n, unsigned flags);
-/* The reverse, for an @e that has left its queue. @flags: DEQUEUE_AWAKE, or 0. */
+/* The reverse, for an @e that has left its queue. @flags: DEQUEUE_SPECIAL | DEQUEUE_AWAKE, or 0. */
 bool fair_climb_out(struct entity *e, struct tally n, unsigned flags);
 /* @n tasks of @q as the queue above counts them: all idle if @q is. */
 struct tally fair_seen_from_above(const struct fair_queue *q, struct tally n);
@@ -68,6 +68,28 @@ struct task_group *group_next_below(const struct task_group *top, const struct t
 static inline struct group_cpu *group_cpu_of(struct entity *e)
 {
 	return container_of(e, struct group_cpu, entity);
+}
+
+/* Is @e, a group's, still queued though its queue is empty? It owes time. */
+static inline bool group_is_delayed(const struct entity *e)
+{
+	return e->queued && !e->own_queue->nr_running;
+}
+
+/* Is @e asleep, or a group without a runnable member, but still queued to work off a debt? */
+static inline bool entity_is_delayed(struct entity *e)
+{
+	return entity_is_task(e) ? task_of(e)->on_rq == TASK_DELAYED : group_is_delayed(e);
+}
+
+/* Something of the group of @e wants to run on its CPU, or nothing does any more: for wait_sum. */
+void group_begins_to_wait(struct entity *e);
+void group_waits_no_more(struct entity *e);
+
+static inline void begin_to_wait(struct entity *e)
+{
+	if (unlikely(e->own_queue))
+		group_begins_to_wait(e);
 }
 
 /* Tell the policy that the number of runnable members of the group of @e changes or matters. */
@@ -106,8 +128,13 @@ void bandwidth_online(struct rq *rq);
 /* Let @to serve the timers that @from did. The machine is stopped, no lock held. */
 void bandwidth_move_timers(struct rq *from, struct rq *to);
 /*
- * All sleepers that are still queued on @rq leave: what they owe is owed under the policy, and the
- * tunables, that were, or on a CPU that leaves. Lock held.
+ * @e, a group's: if nothing is left to run and the policy kept it (group_is_delayed), it leaves.
+ * Charged; lock held.
+ */
+void finish_delayed_group(struct entity *e);
+/*
+ * All sleepers and groups that are still queued on @rq leave: what they owe is owed under the
+ * policy, and the tunables, that were, or on a CPU that leaves. Lock held.
  */
 void finish_all_delayed(struct rq *rq);
 /* Drop what @q is known to contribute to its group's load. Lock held. */
@@ -148,7 +175,7 @@ void queue_pass(struct entity *e);
 /* @e becomes one of @q's, or ceases to be; false: the policy keeps it. @flags: queue_flags. */
 void queue_enter(struct fair_queue *q, struct entity *e, unsigned flags);
 bool queue_leave(struct fair_queue *q, struct entity *e, unsigned flags);
-/* The sleeper @e, which the policy kept, wakes up. */
+/* The sleeper @e, which the policy kept, wakes up; or its group has something to run again. */
 void queue_requeue(struct fair_queue *q, struct entity *e, unsigned flags);
 /* @e, not queued, is given to @q's policy, which knows nothing of it. */
 void queue_begin_anew(struct fair_queue *q, struct entity *e);
@@ -246,4 +273,17 @@ static inline void queue_insert(struct fair_queue *q, struct entity *e)
 static inline void queue_erase(struct fair_queue *q, struct entity *e)
 {
 	rb_erase(unlikely(e->due) ? &q->due : &q->timeline, &e->node);
+}
+
+/* The same unless @e runs, for then it is in no timeline. */
+static inline void timeline_insert(struct fair_queue *q, struct entity *e)
+{
+	if (e != q->curr)
+		queue_insert(q, e);
+}
+
+static inline void timeline_erase(struct fair_queue *q, struct entity *e)
+{
+	if (e != q->curr)
+		queue_erase(q, e);
 }

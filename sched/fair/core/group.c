@@ -148,7 +148,10 @@ void task_group_exit(struct sched *s, struct task_group *tg)
 		struct entity *e = q->owner;
 
 		rq_lock(q->rq);
-		SCHED_ASSERT(!q->nr_running && !q->curr && !e->queued);
+		SCHED_ASSERT(!q->nr_running && !q->curr);
+		fair_charge(q->rq);
+		finish_delayed_group(e);
+		SCHED_ASSERT(!e->queued);
 		if (e->avg.last_update) {
 			update_averages(e);
 			pelt_detach(e->queue, e);
@@ -218,11 +221,14 @@ int task_group_set_shares(struct sched *s, struct task_group *tg, u64 shares)
 static void set_queue_idle(struct fair_queue *q, bool idle)
 {
 	struct entity *e = q->owner;
-	bool queued = e->queued;
+	bool queued;
 
+	finish_delayed_group(e);
+	queued = e->queued;
 	if (queued) {
 		queue_leave(e->queue, e, DEQUEUE_SLEEP | DEQUEUE_SPECIAL | DEQUEUE_AWAKE);
-		fair_climb_out(e, fair_seen_from_above(q, q->tasks), DEQUEUE_AWAKE);
+		fair_climb_out(e, fair_seen_from_above(q, q->tasks),
+			       DEQUEUE_SPECIAL | DEQUEUE_AWAKE);
 	}
 	q->idle = idle;
 	if (queued)
@@ -257,13 +263,23 @@ int task_group_set_idle(struct sched *s, struct task_group *tg, bool idle)
 
 /* --- statistics ----------------------------------------------------------- */
 
+void group_begins_to_wait(struct entity *e)
+{
+	group_cpu_of(e)->queued_at = e->queue->rq->clock;
+}
+
+void group_waits_no_more(struct entity *e)
+{
+	group_cpu_of(e)->queued_ns += e->queue->rq->clock - group_cpu_of(e)->queued_at;
+}
+
 /* Returns the time for which @part was queued without running. */
 static u64 waited_on(const struct group_cpu *part)
 {
 	const struct entity *e = &part->entity;
 	u64 queued = part->queued_ns;
 
-	if (e->queued)
+	if (e->queued && !group_is_delayed(e))
 		queued += e->queue->rq->clock - part->queued_at;
 	return sub_floor0(queued, e->sum_exec);
 }

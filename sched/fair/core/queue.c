@@ -77,26 +77,22 @@ void queue_enter(struct fair_queue *q, struct entity *e, unsigned flags)
 	if (!q->nr_running++ && !q->owner)
 		fair_set_active(q, true);
 	q->nr_idle += entity_is_idle(e);
-	if (e != q->curr)
-		queue_insert(q, e);
+	timeline_insert(q, e);
 	e->queued = true;
-	if (!entity_is_task(e))
-		group_cpu_of(e)->queued_at = q->rq->clock;
+	begin_to_wait(e);
 }
 
 bool queue_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 {
 	update_averages(e);
-	if (e != q->curr)
-		queue_erase(q, e);
+	if (!entity_is_task(e) && !(flags & DEQUEUE_DELAYED))
+		group_waits_no_more(e);
+	timeline_erase(q, e);
 	if (q->hooks->leave(q, e, flags)) {
-		if (e != q->curr)
-			queue_insert(q, e);
+		timeline_insert(q, e);
 		return false;
 	}
 	e->queued = false;
-	if (!entity_is_task(e))
-		group_cpu_of(e)->queued_ns += q->rq->clock - group_cpu_of(e)->queued_at;
 	load_sub(&q->load, e->load.weight);
 	if (!--q->nr_running && !q->owner)
 		fair_set_active(q, false);
@@ -109,9 +105,8 @@ bool queue_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 void queue_requeue(struct fair_queue *q, struct entity *e, unsigned flags)
 {
 	update_averages(e);
-	if (e != q->curr)
-		queue_erase(q, e);
+	begin_to_wait(e);
+	timeline_erase(q, e);
 	q->hooks->place(q, e, flags);
-	if (e != q->curr)
-		queue_insert(q, e);
+	timeline_insert(q, e);
 }

@@ -18,8 +18,7 @@ static void check_sums(struct fair_queue *q)
 		s64 key = (s64)(e->vruntime - sums.v0);
 
 		SCHED_CHECK(Q10, key < (1ll << 62) && key > -(1ll << 62));
-		SCHED_CHECK(Q17, !entity_is_task(e) || task_of(e)->on_rq != TASK_DELAYED ||
-					 eevdf_entity(e)->vlag < 0);
+		SCHED_CHECK(Q17, !entity_is_delayed(e) || eevdf_entity(e)->vlag < 0);
 		sums.sum_weight += weight;
 		sums.sum_key += (s128)key * (s64)weight;
 	}
@@ -59,7 +58,7 @@ void eevdf_check(struct fair_queue *q)
 	struct entity *best = search_all(q), *next = eevdf_queue(q)->next;
 
 	SCHED_CHECK(Q8, !next || next->queued);
-	SCHED_CHECK(Q16, !next || !entity_is_task(next) || task_of(next)->on_rq != TASK_DELAYED);
+	SCHED_CHECK(Q16, !next || !entity_is_delayed(next));
 	check_sums(q);
 	check_augmentation(q);
 	SCHED_CHECK(Q14, best || !eevdf_queue(q)->sum_weight);
