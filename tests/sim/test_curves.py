@@ -87,7 +87,18 @@ def test_lag_is_that_of_the_policys_own_virtual_time(tmp_path, sched):
     for name, values in lags.items():
         least, _, greatest, picks, late = found[name]
         assert [least, greatest] == pytest.approx(ends(values), abs=3e-6) and picks > 5 and late == 0
-    assert 'id="curve hog-1"' in (tmp_path / "x.svg").read_text()
+    drawn = (tmp_path / "x.svg").read_text()
+    assert 'id="curve hog-1"' in drawn and f"x.json: {sched}" in drawn
+
+
+def test_the_title_names_the_policies_that_decided_not_that_of_the_boot(tmp_path):
+    """As after a swap: the file's head says cfs, its records eevdf."""
+    path = tmp_path / "x.json"
+    decide(path, "--cpus", "1", "--sched", "eevdf", "--time", "100ms", *THREE)
+    head, _, rest = path.read_text().partition("\n")
+    path.write_text(head.replace('"sched": "eevdf"', '"sched": "cfs"') + "\n" + rest)
+    assert graph("lag", path, "-o", tmp_path / "x.svg")[0] == 0
+    assert "x.json: eevdf" in (tmp_path / "x.svg").read_text()
 
 
 def test_deadlines_count_from_the_virtual_time(tmp_path):

@@ -241,7 +241,7 @@ def section(run: Run, arguments: argparse.Namespace) -> Iterator[str]:
     if run.decisions:
         drawn |= pictures(OF_DECISIONS, [run.path], arguments, left_out)
         late = None
-        if "lag" in drawn and "eevdf" in str(run.decisions.provenance.header.get("sched")):
+        if "lag" in drawn and drawn["lag"].sources[0].policies == ("eevdf",):
             rows = [line.split() for line in drawn["lag"].text.splitlines()[2:]]
             late = sum(int(row[-1]) for row in rows)
         judge_decisions(run, counts, late)

@@ -115,6 +115,7 @@ def read_curves(source: Decided, arguments: argparse.Namespace) -> dict[str, Cur
     """name of the entity -> its curve."""
     found: dict[str, Curve] = {}
     points, last = KINDS[arguments.kind].points, source.start
+    policies: dict[str, None] = {}
     for time, d in source.records(SHAPES):  # of all kinds: in a trace.dat they share their rows
         last = time
         if (d.kind not in (*AFTER_CHARGE, "leave") or arguments.cpu not in (None, d.cpu)
@@ -124,11 +125,12 @@ def read_curves(source: Decided, arguments: argparse.Namespace) -> dict[str, Cur
             if d.subject in found and not d.answer:
                 found[d.subject].add(time, nan, False)
             continue
+        policies[d.policy] = None
         for name, value in points(d):
             if name not in found:
                 found[name] = Curve()
             found[name].add(time, value, d.kind == "pick" and bool(d.answer) and name == d.subject)
-    source.end = min(source.end, last)
+    source.end, source.policies = min(source.end, last), tuple(policies)
     return {name: curve for name, curve in found.items() if re.search(arguments.tasks, name)}
 
 

@@ -26,6 +26,7 @@ class Decided:
     start: int        # of what is shown
     end: int          # of the last record that is shown
     data: Any = None  # what the kind of picture made of the records
+    policies: tuple[str, ...] = ()  # that the records name, in their order; otherwise the file's policy counts
 
     @property
     def name(self) -> str:
@@ -33,7 +34,8 @@ class Decided:
 
     @property
     def policy(self) -> str:
-        return str(self.file.provenance.header.get("sched", ""))
+        """The policies of the run: it may have been swapped."""
+        return ", ".join(self.policies) or str(self.file.provenance.header.get("sched", ""))
 
     def header(self) -> list[str]:
         """What the file says of its run."""
