@@ -29,6 +29,7 @@ static const u32 decay_table[HALF_LIFE] = {
 	0x8b95c1e3, 0x88980e80, 0x85aac367, 0x82cd8698,
 };
 
+/* Lab 6, decay: @v after so many periods; half of it after 32. */
 static u64 decay(u64 v, u64 periods)
 {
 	if (unlikely(periods > HALF_LIFE * 63))
@@ -56,9 +57,8 @@ static void compute_averages(struct pelt *p, u64 weight)
 }
 
 /*
- * At least one period ended: decay what was there, add the rest of the old period, whole periods,
- * and the beginning of the current one:
- *
+ * Lab 6, cross: at least one period ended. Decay what was there, add the rest of the old period,
+ * whole periods, and the beginning of the current one:
  *	|<- period_contrib ->|<- d1 ->|<- PERIOD ->| ... |<- PERIOD ->|<- rest ->|
  */
 void pelt_cross_periods(struct pelt *p, u64 units, u64 weight, u64 load, u64 runnable, bool running)
@@ -121,6 +121,7 @@ static void propagate(struct fair_queue *q, s64 runnable)
 	q->up.runnable += runnable;
 }
 
+/* Lab 6, attach: @e joins the sum of @q, which is up to date, in step with its periods. */
 void pelt_attach(struct fair_queue *q, struct entity *e)
 {
 	u64 divider = divider_of(&q->avg), weight = weight_down(e->load.weight);
@@ -147,6 +148,7 @@ static void subtract(u64 *avg, u64 avg_part, u64 *sum, u64 sum_part)
 	*sum = max(sub_floor0(*sum, sum_part), *avg * (SUM_MAX - PELT_PERIOD));
 }
 
+/* Lab 6, detach: @e, which is up to date, leaves the sum of @q. */
 void pelt_detach(struct fair_queue *q, struct entity *e)
 {
 	struct pelt *p = &e->avg, *sum = &q->avg;

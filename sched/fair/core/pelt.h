@@ -105,9 +105,7 @@ void pelt_init_util(struct fair_queue *q, struct entity *e);
 /* Add to, or take from, what @q averages over. */
 void pelt_attach(struct fair_queue *q, struct entity *e);
 void pelt_detach(struct fair_queue *q, struct entity *e);
-/*
- * The averages of a group's @e, which is up to date, take over what came and went on its queue.
- */
+/* The averages of a group's @e, up to date, take over what came and went on its queue. */
 void pelt_follow(struct entity *e);
 /* The weight of @e changes to @weight: its load average with it. @e is up to date. */
 void pelt_reweight(struct fair_queue *q, struct entity *e, u64 weight);

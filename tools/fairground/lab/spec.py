@@ -44,7 +44,7 @@ class Run:
     points: float
     words: str          # of schedsim; {seed} is the seed of the grading
     settings: dict[str, str]  # of the kernel
-    judge: str          # "fair", "class", "quota", "balance" or "placement"
+    judge: str          # "fair", "class", "quota", "balance", "placement", "averages" or "wakees"
     enough: int         # decisions that a run of this kind has at least
 
 

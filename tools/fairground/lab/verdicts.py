@@ -19,6 +19,7 @@ from .explain import Findings
 from .spec import ROOT
 
 sys.path.insert(0, str(ROOT / "tests" / "model"))
+import judge_averages
 import judge_balance
 import judge_cpu
 import judge_quota
@@ -135,6 +136,23 @@ def judge_placements(path: pathlib.Path, _: int = 250) -> Findings:
     return _judge(lambda: placements.read(str(path)), verdict_of, _placement)
 
 
+# --- load averages ------------------------------------------------------------------------------------------------
+
+
+def _load(d: Any, verdict: str) -> tuple[str, list[str]]:
+    return f"when {d.comm}-{d.pid} woke up on CPU {d.chosen}: {verdict}", list(placements.table(d))
+
+
+def judge_loads(path: pathlib.Path, hz: int = 250) -> Findings:
+    """Judge the loads that the wakeups in the file @path tell."""
+    return _judge(lambda: decision_kinds.read(path), judge_averages.Court(hz).judge, _load)
+
+
+def judge_wakees(path: pathlib.Path, hz: int = 250) -> Findings:
+    """The same of the loads of those who wake up alone: in a machine tasks end, and others were there before."""
+    return _judge(lambda: decision_kinds.read(path), judge_averages.Court(hz, all_told=False).judge, _load)
+
+
 # --- all ------------------------------------------------------------------------------------------------------------
 
 
@@ -150,4 +168,5 @@ def _judge(rows: Callable[[], Iterator[Any]], verdict_of: Callable[[Any], Verdic
     return findings
 
 
-JUDGES = {"quota": judge_quotas, "balance": judge_passes, "placement": judge_placements}
+JUDGES = {"averages": judge_loads, "wakees": judge_wakees, "quota": judge_quotas, "balance": judge_passes,
+          "placement": judge_placements}
