@@ -51,10 +51,9 @@ cmd cyclicdeadline  rt-tests         # SCHED_DEADLINE judged by a program of oth
 file /usr/lib/python3*/*-packages/clang/cindex.py python3-clang # make mutate: the syntax tree of the source
 file /usr/include/jsmn.h libjsmn-dev # the simulator reads JSON
 file /usr/lib/python3*/*-packages/pip/__init__.py python3-pip # brings what Debian does not have: packages.txt
-cmd chromium        chromium         # shows the pages that we write, without a window
 cmd node            nodejs           # runs WebAssembly: our simulator, and Perfetto, which judges our files
 cmd npm             npm              # brings what builds the page for browsers: web/package-lock.json
-cmd chromium        chromium         # opens that page in the tests
+cmd chromium        chromium         # opens that page, and reports, in the tests
 '
 
 # SMP under -icount needs a QEMU that shares a turn among CPUs, 8.1 or newer (docs/adr/003-deterministic-smp.md).
