@@ -211,8 +211,8 @@ static int source_of(struct machine *m, const struct pass *p, const struct group
 
 static void draw_cpu(struct machine *m, unsigned cpu, struct task *someone)
 {
-	static const u64 capacities[] = { 1024, 1024, 1024, 512, 875, 876 };
-	static const u64 part[] = { 0, 1, 437, 512, 875, 1024, 1198, 2048 };
+	static const u64 capacities[] = { 1024, 1024, 1024, 512, 875, 876, 500 };
+	static const u64 part[] = { 0, 1, 437, 512, 585, 875, 1024, 550, 1198, 2048 };
 	struct rq *rq = rq_of(m, cpu);
 	unsigned fair = dice(4), urgent = !dice(6);
 
@@ -221,8 +221,8 @@ static void draw_cpu(struct machine *m, unsigned cpu, struct task *someone)
 	rq->curr = rq->nr_running ? someone : rq->idle;
 	rq->capacity = capacities[dice(ARRAY_SIZE(capacities))];
 	rq->fair.avg.load_avg = dice(3) ? dice(6) * 512 : dice(4000);
-	rq->fair.avg.util_avg = dice(3) ? part[dice(6)] : dice(1025);
-	rq->fair.avg.runnable_avg = dice(3) ? part[dice(8)] : dice(3000);
+	rq->fair.avg.util_avg = dice(3) ? part[dice(7)] : dice(1025);
+	rq->fair.avg.runnable_avg = dice(3) ? part[dice(10)] : dice(3000);
 	rq->fair.avg.util_est_enqueued = 0;
 }
 

@@ -281,6 +281,40 @@ static void a_throttled_one_is_preempted(void **state)
 	machine_free(m);
 }
 
+/* The record of a choice says whether a less urgent CPU was found. */
+static void a_choice_says_whether_there_was_one(void **state)
+{
+	(void)state;
+	for (unsigned room = 0; room < 2; room++) {
+		struct machine *m = machine_new(2, 1000);
+		struct task *t = spawn_dl(m, "t", 1 * MS, 100 * MS, 0);
+		bool seen = false;
+
+		put_asleep_on(m, t, 0);
+		for (unsigned cpu = 0; cpu < 2; cpu++)
+			spawn_dl(m, "early", 2 * MS, 20 * MS, 0);
+		if (room)
+			block(m, 1, TASK_INTERRUPTIBLE);
+		sched_trace_set(m->s, CLASS_DECISION_EVENTS);
+		m->nr_trace = 0;
+		sched_wake(m->s, t, TASK_NORMAL, 0, 0);
+		for (unsigned i = 0; i < m->nr_trace; i++) {
+			const struct event_sched_decision_class *d =
+				(const void *)m->trace[i].bytes;
+
+			if (m->trace[i].common.type != EVENT_ID_sched_decision_class ||
+			    d->act != ACT_select)
+				continue;
+			seen = true;
+			assert_int_equal(d->to, room);
+			assert_int_equal(d->rule, room ? REASON_least_urgent_there
+						       : REASON_none_less_urgent);
+		}
+		assert_true(seen);
+		machine_free(m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -294,6 +328,7 @@ int main(void)
 		cmocka_unit_test(of_equally_late_cpus_the_nearest_is_taken),
 		cmocka_unit_test(who_waits_and_gets_a_deadline_is_pushed),
 		cmocka_unit_test(a_throttled_one_is_preempted),
+		cmocka_unit_test(a_choice_says_whether_there_was_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -396,6 +396,24 @@ static void changes_are_told(void **state)
 	machine_free(m);
 }
 
+/* The clock of a domain starts with its first CPU, and goes on when another one starts. */
+static void a_domain_starts_once(void **state)
+{
+	struct machine *m = juno("juno-a53", NULL);
+	struct freq_domain *d = rq_of(m, 0)->freq->domain;
+	u64 since = d->since;
+
+	(void)state;
+	assert_true(d->started);
+	advance(m, 5 * MS);
+	host_lock(&rq_of(m, 1)->lock);
+	rq_of(m, 1)->clock = m->now;
+	freq_cpu_starts(rq_of(m, 1));
+	host_unlock(&rq_of(m, 1)->lock);
+	assert_int_equal(d->since, since);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -412,6 +430,7 @@ int main(void)
 		cmocka_unit_test(what_is_shared_is_busy_while_one_cpu_is),
 		cmocka_unit_test(governors_by_name),
 		cmocka_unit_test(changes_are_told),
+		cmocka_unit_test(a_domain_starts_once),
 	};
 
 	return cmocka_run_group_tests_name("freq", tests, NULL, NULL);

@@ -194,6 +194,9 @@ static void compare_help(struct machine *m, unsigned helper)
 			continue;
 		if (due[cpu] && !rq_of(m, cpu)->nr_running)
 			assert_int_equal(domain_of(m, cpu, 0)->last_balance, jiffy(m));
+		/* The averages of a CPU that is balanced for are up to date. */
+		if (due[cpu] && !rq_of(m, cpu)->nr_running)
+			assert_true(m->now - rq_of(m, cpu)->fair.avg.last_update < 1024);
 		next = min(next, rq_of(m, cpu)->next_balance);
 	}
 	assert_int_equal(m->s->nohz_next_balance, next);

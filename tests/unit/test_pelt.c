@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "sched/fair/core/pelt.h"
-#include "host.h"
+#include "group.h"
 
 #define PERIOD_NS (1024 * 1024)
 
@@ -375,6 +375,35 @@ static void a_clock_that_is_behind_counts_from_where_it_is(void **state)
 	assert_int_equal(p.load_sum, 100);
 }
 
+/* A group is on its queue what its members are on theirs: the root knows three that can run. */
+static void averages_of_groups_reach_the_root(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task_group *tg = new_group(m, NULL), *below = new_group(m, tg);
+	const struct pelt *root = &m->s->rq[0].fair.avg;
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		spawn_in(m, i ? below : tg, 0);
+	for (unsigned n = 0; n < 600; n++) {
+		const struct pelt *top = &tg->cpu[0].queue.avg;
+
+		tick(m);
+		if (n < 300)
+			continue;
+		expect_near(top->runnable_avg, 3 * 1024, 3 * 1024);
+		expect_near(root->runnable_avg, 3 * 1024, 3 * 1024);
+		expect_near(root->util_avg, 1024, 1024);
+	}
+	for (unsigned i = 0; i < 3; i++)
+		block(m, 0, TASK_INTERRUPTIBLE);
+	advance(m, 2 * NS_PER_SEC);
+	spawn_nice(m, "t", 0);
+	tick(m);
+	assert_true(root->runnable_avg < 1200);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -392,6 +421,7 @@ int main(void)
 		cmocka_unit_test(averages_are_what_tasks_did),
 		cmocka_unit_test(the_slow_estimate_is_as_defined),
 		cmocka_unit_test(a_clock_that_is_behind_counts_from_where_it_is),
+		cmocka_unit_test(averages_of_groups_reach_the_root),
 	};
 
 	return cmocka_run_group_tests_name("pelt", tests, NULL, NULL);

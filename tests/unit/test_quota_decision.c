@@ -217,6 +217,26 @@ static void nothing_is_told_while_the_events_are_off(void **state)
 	machine_free(m);
 }
 
+/* The time before a limit comes is not charged to it: 1 ms of the new 5 is used. */
+static void a_new_limit_is_for_what_comes(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task_group *tg = new_group(m, NULL);
+	struct fair_queue *q = group_queue(m->s, tg, 0);
+
+	(void)state;
+	spawn_in(m, tg, 0);
+	for (unsigned n = 0; n < 3; n++) {
+		m->now += 3 * MS;
+		assert_int_equal(limit(m, tg, 5, 1000, 0), 0);
+		settle(m);
+		m->now += MS;
+		switch_cpu(m, 0, true);
+		assert_int_equal((s64)tg->bandwidth.runtime_ns + q->remaining, 4 * MS);
+	}
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -224,6 +244,7 @@ int main(void)
 		cmocka_unit_test(bursts_and_full_pools_are_told),
 		cmocka_unit_test(slack_is_told),
 		cmocka_unit_test(nothing_is_told_while_the_events_are_off),
+		cmocka_unit_test(a_new_limit_is_for_what_comes),
 	};
 
 	return cmocka_run_group_tests_name("quota decisions", tests, NULL, NULL);
