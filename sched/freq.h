@@ -28,6 +28,12 @@ int sched_freq_govern(struct sched *s, unsigned cpu, const char *name);
 int sched_freq_set(struct sched *s, unsigned cpu, u32 mhz);
 
 /*
+ * The domain of @cpu stays from now on at points from @least_mhz to @most_mhz, whoever governs.
+ * -EINVAL: there is none.
+ */
+int sched_freq_limit(struct sched *s, unsigned cpu, u32 least_mhz, u32 most_mhz);
+
+/*
  * Boost groups (SchedTune). Each task is a member of one, a child of its parent's; 0 is that of all
  * others, whose boost is the tunable sched_cfs_boost. The host serialises these calls.
  */
@@ -51,11 +57,15 @@ unsigned sched_tune_cpu(struct sched *s, unsigned cpu);
 struct sched_freq_stat {
 	const char *governor;
 	u32 domain, mhz, capacity; /* of the present point */
-	u64 nr_transitions;	   /* of the domain's point, ever */
+	u32 slowest_mhz, fastest_mhz;
+	u64 nr_transitions; /* of the domain's point, ever */
+	u64 at_ns[OPP_MAX]; /* how long it was at each */
 	u64 energy, domain_energy; /* of this CPU alone; of what its domain shares */
 	/* How long the CPU was busy at each point and was in each idle state, in ns. */
 	u64 busy_ns[OPP_MAX], idle_ns[OPP_IDLE_MAX];
 	/* How long a CPU of the domain was busy at each point, and how long all were idle. */
 	u64 domain_busy_ns[OPP_MAX], domain_idle_ns[OPP_IDLE_MAX];
 };
+/* How often the domain of @cpu changed from its point number @from to @to. */
+u32 sched_freq_changes(struct sched *s, unsigned cpu, u32 from, u32 to);
 void sched_freq_stat(struct sched *s, unsigned cpu, struct sched_freq_stat *out);

@@ -49,7 +49,7 @@ void host_timer(unsigned cpu, u64 when);
  */
 void host_kick(unsigned cpu, bool urgent);
 
-/* @cpu does @capacity / 1024 of the fastest CPU's work from now on. See sched_freq_init(). */
+/* @cpu does @capacity / 1024 of the fastest one's work from now on; 0: it idles. See freq.h */
 void host_set_speed(unsigned cpu, u32 capacity);
 
 /* Non-recursive. The caller has interrupts off. */

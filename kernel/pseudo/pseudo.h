@@ -40,4 +40,5 @@ void *inode_arg(const struct inode *i);
 
 /* After CPU @cpu left or came: renew its files in /sys, and the domains of all CPUs in debugfs. */
 void sysfs_show_cpu(unsigned cpu, bool online);
+void cpufreq_show_cpu(unsigned cpu, bool online);
 void schedfs_show_domains(void);

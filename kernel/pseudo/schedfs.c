@@ -9,6 +9,7 @@
 #include "kernel/pseudo/engine.h"
 #include "kernel/kernel.h"
 #include "kernel/task/preempt.h"
+#include "kernel/time/speed.h"
 #include "kernel/time/time.h"
 #include "lib/errno.h"
 #include "lib/string.h"
@@ -48,6 +49,28 @@ static long store_features(void *arg, const char *text, size_t len)
 	return err < 0 ? err : (long)len;
 }
 
+/* Boosts are a sysctl; what governors have is theirs, as on Linux, below their names. */
+static int add_freq_tunable(const struct sched_tunable_info *info)
+{
+	const char *governor = strcmp(info->name, "rate_limit_us") ? "sched" : "schedutil";
+	bool sysctl = !strcmp(info->name, "sched_cfs_boost");
+	char name[64];
+	struct pseudo_file file = {
+		.name = name,
+		.mode = 0644,
+		.show = show_tunable,
+		.store = store_tunable,
+		.arg = (void *)info->name,
+	};
+
+	if (sysctl)
+		snprintf(name, sizeof(name), "kernel/%s", info->name);
+	else
+		snprintf(name, sizeof(name), "devices/system/cpu/cpufreq/%s/%s", governor,
+			 info->name);
+	return sysctl ? proc_sys_add(&file) : sysfs_add(&file);
+}
+
 static int add_tunable(const struct sched_tunable_info *info)
 {
 	bool sysctl = !strcmp(info->where, "sysctl");
@@ -71,7 +94,6 @@ static bool is_in_qos_params(const struct sched_tunable_info *info)
 	return !strcmp(info->where, "qos");
 }
 
-/* The kernel's CPUs have one speed. */
 static bool is_of_frequencies(const struct sched_tunable_info *info)
 {
 	return !strcmp(info->where, "freq");
@@ -366,7 +388,9 @@ static int schedfs_init(void)
 	int err = 0;
 
 	for (unsigned i = 0; !err && (info = sched_tunable(i)); i++)
-		if (!is_in_qos_params(info) && !is_of_frequencies(info))
+		if (is_of_frequencies(info))
+			err = speed_table() ? add_freq_tunable(info) : 0;
+		else if (!is_in_qos_params(info))
 			err = add_tunable(info);
 	for (unsigned i = 0; !err && i < ARRAY_SIZE(state_files); i++)
 		err = debugfs_add(&state_files[i]);

@@ -13,6 +13,7 @@
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "kernel/task/task.h"
+#include "kernel/time/speed.h"
 #include "kernel/time/tick.h"
 #include "kernel/time/time.h"
 #include "kernel/time/watchdog.h"
@@ -40,6 +41,13 @@ static unsigned nr_cpus_wanted(void)
 	u64 wanted = min(cmdline_get_u64("smp", MAX_CPUS), present);
 
 	return wanted ? (unsigned)wanted : 1;
+}
+
+/* CPUs of several speeds, if opp= says so. */
+static void init_speeds(unsigned nr_cpus)
+{
+	if (speed_read(nr_cpus, boot_alloc(nr_cpus * sizeof(struct cpu_place))))
+		sched_freq_init(machine, speed_table(), boot_alloc(sched_freq_size(nr_cpus)));
 }
 
 static void init_machine(unsigned nr_cpus)
@@ -97,6 +105,7 @@ void task_init(void)
 	thread_init();
 	proc_init();
 	init_machine(nr_cpus);
+	init_speeds(nr_cpus);
 	for (unsigned i = 0; i < nr_cpus; i++) {
 		if (i && !arch_cpus[i].enabled)
 			continue;

@@ -38,12 +38,6 @@ void host_kick(unsigned cpu, bool urgent)
 		arch_send_reschedule(cpu);
 }
 
-/* The kernel's CPUs have one speed: it gives the scheduler no frequencies. */
-void host_set_speed(unsigned cpu, u32 capacity)
-{
-	panic("CPU %u cannot run at %u/1024 of its speed", cpu, capacity);
-}
-
 __noreturn void host_bug(const char *file, int line, const char *what)
 {
 	panic("%s:%d: %s", file, line, what);

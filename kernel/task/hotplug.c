@@ -244,6 +244,7 @@ int cpu_set_online(unsigned cpu, bool online)
 	err = change(cpu, online);
 	if (!err) {
 		sysfs_show_cpu(cpu, online);
+		cpufreq_show_cpu(cpu, online);
 		schedfs_show_domains();
 	}
 	mutex_unlock(&hotplug_lock);

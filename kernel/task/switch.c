@@ -19,6 +19,7 @@
 #include "kernel/task/proc.h"
 #include "kernel/task/signal.h"
 #include "kernel/task/task.h"
+#include "kernel/time/speed.h"
 #include "kernel/time/tick.h"
 #include "kernel/trace/trace.h"
 
@@ -142,6 +143,7 @@ void kernel_ipi_reschedule(void)
 	/* If the sender set need_resched, the way out of the interrupt acts on it. */
 	trace_vector(reschedule_entry, RESCHEDULE_VECTOR);
 	timer_recheck();
+	speed_recheck();
 	trace_vector(reschedule_exit, RESCHEDULE_VECTOR);
 }
 

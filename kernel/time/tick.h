@@ -14,6 +14,8 @@ void tick_start(void);
  * off.
  */
 void timer_recheck(void);
+/* Programs the hardware for what is due next on this CPU. Interrupts off. */
+void timer_program_next(void);
 /* host_timer() of the scheduler's seam. Interrupts off. */
 void timer_set_sched(unsigned cpu, u64 when_ns);
 /*

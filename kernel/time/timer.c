@@ -147,6 +147,13 @@ void timer_restart_watchdog(void)
 	program_if_earlier(c, c->watchdog_ns);
 }
 
+void timer_program_next(void)
+{
+	struct timer_cpu *c = my_timers();
+
+	program(c, next_event(c));
+}
+
 void timer_set_sched(unsigned cpu, u64 when_ns)
 {
 	struct timer_cpu *c = &timers[cpu];

@@ -30,7 +30,7 @@ static u64 throttle_ns(const struct sched *s, const struct freq_domain *d)
 /* The domain follows its CPUs' requests, if it may. */
 static void follow(struct rq *rq, struct freq_domain *d)
 {
-	u32 opp = opp_for_capacity(d->type, domain_request(d));
+	u32 opp = freq_within(d, opp_for_capacity(d->type, domain_request(d)));
 
 	d->unserved = opp != d->opp;
 	if (!d->unserved || time_before(rq->clock, d->throttled_until))

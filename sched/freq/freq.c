@@ -12,6 +12,7 @@
 #include "lib/string.h"
 #include "sched/core/core.h"
 #include "sched/fair/core/pelt.h"
+#include "sched/observe/trace.h"
 
 /* --- making them -------------------------------------------------------------------------- */
 
@@ -25,7 +26,7 @@ static void domain_init(struct freq_domain *d, const struct opp_type *type)
 {
 	d->lock.rank = HOST_RANK_LEAF;
 	d->type = type;
-	d->opp = type->nr_opps - 1;
+	d->opp = d->fastest = type->nr_opps - 1;
 	d->governor = &performance_governor;
 }
 
@@ -42,7 +43,6 @@ static void cpu_init(struct sched *s, struct freq *freq, unsigned cpu, struct fr
 	rq->freq = f;
 	rq->own_time = true;
 	rq->capacity = rq->capacity_orig = freq_opp(d)->capacity;
-	host_set_speed(cpu, freq_opp(d)->capacity);
 }
 
 void sched_freq_init(struct sched *s, const struct opp_table *table, void *mem)
@@ -105,8 +105,10 @@ void freq_cpu_idles(struct rq *rq)
 		f->behind = f->lost;
 	f->busy = false;
 	f->nr_idles++;
+	trace_idle(rq, true);
 	host_lock(&f->domain->lock);
 	f->request = 0;
+	host_set_speed(f->cpu, 0);
 	meter_turn(f->domain, &f->meter, rq->clock, false);
 	if (!--f->domain->nr_busy)
 		meter_turn(f->domain, &f->domain->meter, rq->clock, false);
@@ -121,8 +123,10 @@ void freq_cpu_works(struct rq *rq)
 		return;
 	freq_time(rq);
 	f->busy = true;
+	trace_idle(rq, false);
 	host_lock(&f->domain->lock);
 	f->work = freq_work(f->domain, rq->clock);
+	host_set_speed(f->cpu, freq_opp(f->domain)->capacity);
 	meter_turn(f->domain, &f->meter, rq->clock, true);
 	if (!f->domain->nr_busy++)
 		meter_turn(f->domain, &f->domain->meter, rq->clock, true);
@@ -189,5 +193,34 @@ int sched_freq_govern(struct sched *s, unsigned cpu, const char *name)
 	d->governor = governor;
 	governor->start(s, d, cpu, host_clock(cpu));
 	host_unlock(&d->lock);
+	return 0;
+}
+
+/* The governor begins anew: it may want another point than the one nearest to the present. */
+static void set_limits(struct sched *s, struct freq_domain *d, u32 slowest, u32 fastest,
+		       unsigned cpu)
+{
+	u64 now = host_clock(cpu);
+
+	host_lock(&d->lock);
+	d->slowest = slowest;
+	d->fastest = fastest;
+	d->governor->start(s, d, cpu, now);
+	freq_switch(s, d, d->opp, cpu, now);
+	host_unlock(&d->lock);
+}
+
+int sched_freq_limit(struct sched *s, unsigned cpu, u32 least_mhz, u32 most_mhz)
+{
+	struct freq_domain *d = cpu_rq(s, cpu)->freq->domain;
+	u32 slowest = 0, fastest = d->type->nr_opps - 1;
+
+	while (slowest < fastest && d->type->opp[slowest].mhz < least_mhz)
+		slowest++;
+	while (fastest > slowest && d->type->opp[fastest].mhz > most_mhz)
+		fastest--;
+	if (d->type->opp[slowest].mhz < least_mhz || d->type->opp[fastest].mhz > most_mhz)
+		return -EINVAL;
+	set_limits(s, d, slowest, fastest, cpu);
 	return 0;
 }

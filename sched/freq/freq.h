@@ -58,15 +58,18 @@ struct freq_domain {
 
 	/* guarded by: lock; opp also read racily */
 	const struct governor *governor;
-	u32 opp;     /* the present point */
-	u64 since;   /* since when */
-	u64 work;    /* the work clock as of then, in 1024ths of a ns of the fastest */
-	u32 nr_busy; /* CPUs that do not idle */
+	u32 opp;	      /* the present point, */
+	u32 slowest, fastest; /* and the limits that it stays in */
+	u64 since;	      /* since when */
+	u64 work;	      /* the work clock as of then, in 1024ths of a ns of the fastest */
+	u32 nr_busy;	      /* CPUs that do not idle */
 	u64 nr_transitions;
-	u64 throttled_until;	 /* `sched`, `schedutil`: no change before */
-	bool unserved;		 /* `sched`: a request came before that */
-	u64 sampled_at;		 /* `ondemand`: when the sample began */
-	struct freq_meter meter; /* of what the domain shares */
+	u32 nr_changes[OPP_MAX][OPP_MAX]; /* from, to */
+	u64 at_ns[OPP_MAX];		  /* how long it was at each point, as of since */
+	u64 throttled_until;		  /* `sched`, `schedutil`: no change before */
+	bool unserved;			  /* `sched`: a request came before that */
+	u64 sampled_at;			  /* `ondemand`: when the sample began */
+	struct freq_meter meter;	  /* of what the domain shares */
 } __aligned(64);
 
 /* The table's copy, and after it the CPUs and domains. */
@@ -110,10 +113,19 @@ static inline const struct opp *freq_opp(const struct freq_domain *d)
 	return &d->type->opp[READ_ONCE(d->opp)];
 }
 
+/* The point within the limits of @d, locked, that is nearest to @opp. */
+static inline u32 freq_within(const struct freq_domain *d, u32 opp)
+{
+	return max(min(opp, d->fastest), d->slowest);
+}
+
 /* The work clock of @d, locked, at @now: a little back, too, where clocks disagree. */
 u64 freq_work(const struct freq_domain *d, u64 now);
 
-/* @d changes to its @opp-th point, by the CPU numbered @cpu at time @now. Locked: @d. */
+/*
+ * @d changes to its @opp-th point, or the nearest within its limits, by the CPU numbered @cpu at
+ * time @now. Locked: @d.
+ */
 void freq_switch(struct sched *s, struct freq_domain *d, u32 opp, unsigned cpu, u64 now);
 
 /* --- reports of the rest of the scheduler, for @rq, locked, which has frequencies ------------- */

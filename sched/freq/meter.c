@@ -83,22 +83,40 @@ static void copy_times(const struct freq_meter *m, u64 *busy_ns, u64 *idle_ns)
 		idle_ns[i] = m->idle_ns[i];
 }
 
+/* How long @d was at each point, up to @now; nothing before its first CPU came. */
+static void copy_points(const struct freq_domain *d, u64 now, u64 *at_ns)
+{
+	for (u32 i = 0; i < OPP_MAX; i++)
+		at_ns[i] = d->at_ns[i];
+	if (d->started)
+		at_ns[d->opp] += sub_floor0(now, d->since);
+}
+
+u32 sched_freq_changes(struct sched *s, unsigned cpu, u32 from, u32 to)
+{
+	return READ_ONCE(cpu_rq(s, cpu)->freq->domain->nr_changes[from][to]);
+}
+
 void sched_freq_stat(struct sched *s, unsigned cpu, struct sched_freq_stat *out)
 {
 	struct freq_cpu *f = cpu_rq(s, cpu)->freq;
 	struct freq_domain *d = f->domain;
+	u64 now = host_clock(cpu);
 
 	host_lock(&d->lock);
-	meter_all(d, host_clock(cpu));
+	meter_all(d, now);
 	*out = (struct sched_freq_stat){
 		.governor = d->governor->name,
 		.domain = (u32)(d - s->freq->domain),
 		.mhz = freq_opp(d)->mhz,
 		.capacity = freq_opp(d)->capacity,
 		.nr_transitions = d->nr_transitions,
+		.slowest_mhz = d->type->opp[d->slowest].mhz,
+		.fastest_mhz = d->type->opp[d->fastest].mhz,
 		.energy = f->meter.energy,
 		.domain_energy = d->meter.energy,
 	};
+	copy_points(d, now, out->at_ns);
 	copy_times(&f->meter, out->busy_ns, out->idle_ns);
 	copy_times(&d->meter, out->domain_busy_ns, out->domain_idle_ns);
 	host_unlock(&d->lock);
@@ -134,6 +152,8 @@ void freq_check(struct rq *rq)
 	SCHED_CHECK(E2, f->busy == f->meter.busy && f->busy == (rq->curr != rq->idle));
 	if (d->governor == &sched_governor)
 		SCHED_CHECK(E6,
-			    d->unserved || d->opp >= opp_for_capacity(d->type, domain_request(d)));
+			    d->unserved ||
+				    d->opp >= freq_within(d, opp_for_capacity(d->type,
+									      domain_request(d))));
 	host_unlock(&d->lock);
 }

@@ -10,17 +10,21 @@
 void freq_switch(struct sched *s, struct freq_domain *d, u32 opp, unsigned cpu, u64 now)
 {
 	SCHED_ASSERT(host_lock_held(&d->lock) && opp < d->type->nr_opps);
+	opp = freq_within(d, opp);
 	if (opp == d->opp)
 		return;
 	if (time_before(now, d->since))
 		now = d->since;
 	meter_all(d, now);
 	d->work = freq_work(d, now);
+	d->at_ns[d->opp] += now - d->since;
 	d->since = now;
+	d->nr_changes[d->opp][opp]++;
 	WRITE_ONCE(d->opp, opp);
 	d->nr_transitions++;
 	for (struct freq_cpu *f = d->cpus; f; f = f->next) {
-		host_set_speed(f->cpu, d->type->opp[opp].capacity);
+		if (f->meter.busy)
+			host_set_speed(f->cpu, d->type->opp[opp].capacity);
 		trace_frequency(s, cpu, f->cpu, d->type->opp[opp].mhz);
 	}
 }

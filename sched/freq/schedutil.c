@@ -58,7 +58,7 @@ static void schedutil_update(struct rq *rq, struct freq_domain *d, enum freq_rea
 	(void)reason;
 	if (time_before(rq->clock, d->throttled_until))
 		return;
-	opp = choose(d, most_util(rq->s, d));
+	opp = freq_within(d, choose(d, most_util(rq->s, d)));
 	if (stayed_busy(rq->freq) && opp < d->opp)
 		return;
 	if (opp == d->opp)

@@ -149,6 +149,17 @@ void emit_frequency(unsigned cpu, unsigned of, u32 mhz)
 	host_trace(&e.common);
 }
 
+void emit_idle(struct rq *rq, bool idle)
+{
+	struct event_cpu_idle e = {
+		.common = COMMON(cpu_idle, rq->cpu),
+		.state = idle ? 0 : UINT32_MAX,
+		.cpu_id = rq->cpu,
+	};
+
+	host_trace(&e.common);
+}
+
 void emit_boost(struct rq *rq, u32 boost)
 {
 	struct event_sched_tune_boost e = {

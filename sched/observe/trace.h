@@ -25,6 +25,7 @@ void emit_migrate(struct task *t, unsigned cpu, unsigned to);
 void emit_runtime(struct rq *rq, struct task *t, u64 delta);
 void emit_fair_swap(unsigned cpu, const char *from, const char *to, unsigned nr_queued);
 void emit_frequency(unsigned cpu, unsigned of, u32 mhz);
+void emit_idle(struct rq *rq, bool idle);
 void emit_boost(struct rq *rq, u32 boost);
 void emit_delay(struct rq *rq, unsigned event, struct task *t, u64 delay);
 
@@ -59,6 +60,13 @@ static inline void trace_frequency(struct sched *s, unsigned cpu, unsigned of, u
 {
 	if (traced(s, EVENT_cpu_frequency))
 		emit_frequency(cpu, of, mhz);
+}
+
+/* The CPU begins or ends to idle; only where CPUs have frequencies. */
+static inline void trace_idle(struct rq *rq, bool idle)
+{
+	if (traced(rq->s, EVENT_cpu_idle))
+		emit_idle(rq, idle);
 }
 
 static inline void trace_boost(struct rq *rq, u32 boost)

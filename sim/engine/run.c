@@ -178,10 +178,9 @@ static void set_done(struct sim *sim, struct sim_cpu *c)
 
 void sim_set_speed(struct sim *sim, struct sim_cpu *c, u32 speed)
 {
-	if (!c->curr) { /* being made */
-		c->speed = speed;
+	/* A CPU that idles does no work anyway. */
+	if (!speed)
 		return;
-	}
 	catch_up(sim, c);
 	c->speed = speed;
 	set_done(sim, c);

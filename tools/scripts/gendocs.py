@@ -59,8 +59,10 @@ def page(title: str, source: str, intro: str, header: Sequence[str], lines: Iter
 def tunables() -> str:
     source = "sched/observe/tunable.def"
     where = {"debug": "/sys/kernel/debug/sched/", "sysctl": "/proc/sys/kernel/",
-             "qos": "/sys/kernel/debug/qos/qos_params: ", "freq": "schedsim --set "}
-    lines = [(f"`{where[w]}{file}`", policy.replace("NULL", ""), default, "yes" if scaled == "true" else "no", doc)
+             "qos": "/sys/kernel/debug/qos/qos_params: ", "freq": "/sys/devices/system/cpu/cpufreq/sched/"}
+    elsewhere = {"sched_cfs_boost": where["sysctl"], "rate_limit_us": "/sys/devices/system/cpu/cpufreq/schedutil/"}
+    lines = [(f"`{elsewhere.get(file, where[w])}{file}`", policy.replace("NULL", ""), default,
+              "yes" if scaled == "true" else "no", doc)
              for _, _, file, w, default, scaled, _, policy, doc in rows(source, "TUNABLE")]
     return page("Tunables", source,
                 "Files that change how the scheduler decides; names, defaults and errors are Linux's.\n"
