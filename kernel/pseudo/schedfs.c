@@ -49,11 +49,9 @@ static long store_features(void *arg, const char *text, size_t len)
 	return err < 0 ? err : (long)len;
 }
 
-/* Boosts are a sysctl; what governors have is theirs, as on Linux, below their names. */
-static int add_freq_tunable(const struct sched_tunable_info *info)
+static int add_as(const struct sched_tunable_info *info, int (*add)(const struct pseudo_file *file),
+		  const char *folder)
 {
-	const char *governor = strcmp(info->name, "rate_limit_us") ? "sched" : "schedutil";
-	bool sysctl = !strcmp(info->name, "sched_cfs_boost");
 	char name[64];
 	struct pseudo_file file = {
 		.name = name,
@@ -63,28 +61,24 @@ static int add_freq_tunable(const struct sched_tunable_info *info)
 		.arg = (void *)info->name,
 	};
 
-	if (sysctl)
-		snprintf(name, sizeof(name), "kernel/%s", info->name);
-	else
-		snprintf(name, sizeof(name), "devices/system/cpu/cpufreq/%s/%s", governor,
-			 info->name);
-	return sysctl ? proc_sys_add(&file) : sysfs_add(&file);
+	snprintf(name, sizeof(name), "%s/%s", folder, info->name);
+	return add(&file);
 }
 
 static int add_tunable(const struct sched_tunable_info *info)
 {
-	bool sysctl = !strcmp(info->where, "sysctl");
-	char name[64];
-	struct pseudo_file file = {
-		.name = name,
-		.mode = 0644,
-		.show = show_tunable,
-		.store = store_tunable,
-		.arg = (void *)info->name,
-	};
+	return strcmp(info->where, "sysctl") ? add_as(info, debugfs_add, "sched")
+					     : add_as(info, proc_sys_add, "kernel");
+}
 
-	snprintf(name, sizeof(name), "%s/%s", sysctl ? "kernel" : "sched", info->name);
-	return sysctl ? proc_sys_add(&file) : debugfs_add(&file);
+/* Boosts are a sysctl; what governors have is theirs, as on Linux, below their names. */
+static int add_freq_tunable(const struct sched_tunable_info *info)
+{
+	if (!strcmp(info->name, "sched_cfs_boost"))
+		return add_as(info, proc_sys_add, "kernel");
+	return add_as(info, sysfs_add,
+		      strcmp(info->name, "rate_limit_us") ? "devices/system/cpu/cpufreq/sched"
+							  : "devices/system/cpu/cpufreq/schedutil");
 }
 
 /* --- FDL's tunables: all in one file, "NAME VALUE" lines to read and to write --------- */
