@@ -320,10 +320,18 @@ class Recorded(EventFile):
 
 
 def last_pick(cpu):
-    """The newest recorded decision about who runs on @cpu, or None."""
-    picks = [d for d in Recorded(tracer(), 4096).records(decision_kinds.SHAPES) if d.kind == "pick" and d.cpu == cpu
-             and decision_kinds.family(d).whole(d)]
-    return picks[-1] if picks else None
+    """The newest recorded decision about who runs on @cpu, or None.
+
+    A task that reads its CPU time leaves thousands of records in a tick, so the search goes back in longer and longer
+    steps.
+    """
+    recorded = tracer()
+    for newest in (1 << 12, 1 << 15, 1 << 18):
+        picks = [d for d in Recorded(recorded, newest).records(decision_kinds.SHAPES)
+                 if d.kind == "pick" and d.cpu == cpu and decision_kinds.family(d).whole(d)]
+        if picks:
+            return picks[-1]
+    return None
 
 
 # --- why ---------------------------------------------------------------------------------------------------
