@@ -82,14 +82,17 @@ static inline bool entity_is_delayed(struct entity *e)
 	return entity_is_task(e) ? task_of(e)->on_rq == TASK_DELAYED : group_is_delayed(e);
 }
 
-/* Something of the group of @e wants to run on its CPU, or nothing does any more: for wait_sum. */
-void group_begins_to_wait(struct entity *e);
-void group_waits_no_more(struct entity *e);
-
+/* If @e is a group's: something of it wants to run here, or nothing does any more (wait_sum). */
 static inline void begin_to_wait(struct entity *e)
 {
 	if (unlikely(e->own_queue))
-		group_begins_to_wait(e);
+		group_cpu_of(e)->queued_at = e->queue->rq->clock;
+}
+
+static inline void wait_no_more(struct entity *e)
+{
+	if (unlikely(e->own_queue))
+		group_cpu_of(e)->queued_ns += e->queue->rq->clock - group_cpu_of(e)->queued_at;
 }
 
 /* Tell the policy that the number of runnable members of the group of @e changes or matters. */

@@ -263,16 +263,6 @@ int task_group_set_idle(struct sched *s, struct task_group *tg, bool idle)
 
 /* --- statistics ----------------------------------------------------------- */
 
-void group_begins_to_wait(struct entity *e)
-{
-	group_cpu_of(e)->queued_at = e->queue->rq->clock;
-}
-
-void group_waits_no_more(struct entity *e)
-{
-	group_cpu_of(e)->queued_ns += e->queue->rq->clock - group_cpu_of(e)->queued_at;
-}
-
 /* Returns the time for which @part was queued without running. */
 static u64 waited_on(const struct group_cpu *part)
 {

@@ -85,8 +85,8 @@ void queue_enter(struct fair_queue *q, struct entity *e, unsigned flags)
 bool queue_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 {
 	update_averages(e);
-	if (!entity_is_task(e) && !(flags & DEQUEUE_DELAYED))
-		group_waits_no_more(e);
+	if (!(flags & DEQUEUE_DELAYED))
+		wait_no_more(e);
 	timeline_erase(q, e);
 	if (q->hooks->leave(q, e, flags)) {
 		timeline_insert(q, e);
