@@ -235,7 +235,7 @@ class Ledger:
         if self.at % self.period:  # the period was changed meanwhile: periods begin at multiples of it
             self.at = d.clock // self.period * self.period - (d.periods - 1) * self.period
         periods = (d.clock - self.at) // self.period + 1
-        if periods < 1 or periods != d.periods:
+        if periods < 1 or min(periods, 2**32 - 1) != d.periods:  # more have no room in the record
             return f"{periods} periods ended"
         self.granted += periods * self.quota
         verdict = self.windows()

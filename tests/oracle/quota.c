@@ -361,7 +361,8 @@ static void refill(struct sched *s, struct book *b, const struct event_sched_dec
 		return;
 	}
 	periods = (d->clock - b->at) / b->period + 1;
-	JUDGE(d->periods == periods, "refill: number of periods");
+	/* More have no room in the record: 50 days of the shortest. */
+	JUDGE(d->periods == least(periods, UINT32_MAX), "refill: number of periods");
 	b->granted += periods * b->quota;
 	judge_windows(b, s->nr_cpus);
 	b->nr_periods += periods;

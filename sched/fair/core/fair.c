@@ -144,7 +144,7 @@ __attribute__((flatten)) bool fair_dequeue(struct rq *rq, struct task *t, unsign
 	}
 	if (unlikely(!left))
 		list_add_tail(&rq->delayed, &t->link);
-	count_running(rq, -fair_climb_out(&t->fair, tally_of(t), 0));
+	count_running(rq, -fair_climb_out(&t->fair, tally_of(t), rq->online ? 0 : DEQUEUE_SPECIAL));
 	rq->fair.avg.util_est_enqueued -= task_util_est(&t->fair);
 	if (flags & DEQUEUE_SLEEP)
 		util_est_remember(rq->s, &t->fair.avg);

@@ -37,7 +37,7 @@ void fair_reweight(struct entity *e, struct load_weight load);
  * at each level. Returns whether they reach the root: a throttled queue on the way hides them.
  */
 bool fair_climb_in(struct entity *e, struct tally n, unsigned flags);
-/* The reverse, for an @e that has left its queue. @flags: DEQUEUE_SPECIAL | DEQUEUE_AWAKE, or 0. */
+/* The reverse, for an @e that left its queue. @flags of those emptied: DEQUEUE_SPECIAL, _AWAKE. */
 bool fair_climb_out(struct entity *e, struct tally n, unsigned flags);
 /* @n tasks of @q as the queue above counts them: all idle if @q is. */
 struct tally fair_seen_from_above(const struct fair_queue *q, struct tally n);
