@@ -75,7 +75,7 @@ static size_t show_ways(void *arg, char *buf, size_t size)
 
 static long provoke(void *arg, const char *text, size_t len)
 {
-	size_t n = len && text[len - 1] == '\n' ? len - 1 : len;
+	size_t n = pseudo_trim(text, len);
 
 	(void)arg;
 	for (unsigned i = 0; i < ARRAY_SIZE(ways); i++)

@@ -20,10 +20,7 @@
 #include "lib/string.h"
 
 #define BASE "devices/system/cpu"
-
-#define KHZ		  1000u
-#define NS_PER_CLOCK_TICK 10000000ul /* of times that user space sees */
-#define NAME_SIZE	  16
+#define KHZ  1000u
 
 static struct sched_freq_stat stat_of(unsigned cpu)
 {
@@ -161,7 +158,7 @@ static void say_times(struct text *t, unsigned cpu)
 
 	for (u32 i = 0; i < type_of(cpu)->nr_opps; i++)
 		text_add(t, "%u %lu\n", type_of(cpu)->opp[i].mhz * KHZ,
-			 stat.at_ns[i] / NS_PER_CLOCK_TICK);
+			 stat.at_ns[i] / USER_TICK_NS);
 }
 
 static void say_transitions(struct text *t, unsigned cpu)
@@ -317,14 +314,11 @@ static size_t show(void *arg, char *buf, size_t size)
 static long store(void *arg, const char *text, size_t len)
 {
 	const struct freq_file *file = arg;
-	size_t word = len && text[len - 1] == '\n' ? len - 1 : len;
-	char name[NAME_SIZE];
-	int err;
+	char name[PSEUDO_WORD_SIZE];
+	int err = pseudo_word(name, text, len);
 
-	if (word >= NAME_SIZE)
-		return -EINVAL;
-	memcpy(name, text, word);
-	name[word] = '\0';
+	if (err)
+		return err;
 	mutex_lock(&freq_lock);
 	err = file->row->take(file->cpu, name);
 	mutex_unlock(&freq_lock);

@@ -13,6 +13,7 @@
 
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
+#include "lib/errno.h"
 #include "lib/string.h"
 
 #define FIRST_GUESS 1024 /* bytes of text that fit without a second try */
@@ -333,6 +334,16 @@ void pseudo_show(struct dentry *d, bool visible)
 	else if (!visible && d->linked)
 		dentry_unlink(d);
 	spin_unlock(&tree_lock);
+}
+
+int pseudo_word(char word[PSEUDO_WORD_SIZE], const char *text, size_t len)
+{
+	len = pseudo_trim(text, len);
+	if (len >= PSEUDO_WORD_SIZE)
+		return -EINVAL;
+	memcpy(word, text, len);
+	word[len] = '\0';
+	return 0;
 }
 
 int debugfs_add(const struct pseudo_file *pf)

@@ -35,6 +35,18 @@ int tracefs_add(const struct pseudo_file *pf);
 int proc_sys_add(const struct pseudo_file *pf); /* below /proc/sys */
 int procfs_add(const struct pseudo_file *pf);	/* below /proc */
 int sysfs_add(const struct pseudo_file *pf);	/* below /sys */
+/* For a store: the length of the written @text without one trailing newline. */
+static inline size_t pseudo_trim(const char *text, size_t len)
+{
+	return len && text[len - 1] == '\n' ? len - 1 : len;
+}
+
+#define PSEUDO_WORD_SIZE 16
+/*
+ * For a store: makes a string of the written @text, without one trailing newline. 0; -EINVAL: it is
+ * too long.
+ */
+int pseudo_word(char word[PSEUDO_WORD_SIZE], const char *text, size_t len);
 /* The pseudo_file's arg of an inode made by one of these. */
 void *inode_arg(const struct inode *i);
 

@@ -185,24 +185,10 @@ static size_t show_fair_class(void *arg, char *buf, size_t size)
 	return t.len;
 }
 
-#define NAME_SIZE 16
-
-/* Copies what was written, without the end of its line. Returns 0 or -EINVAL. */
-static int take_name(char name[NAME_SIZE], const char *text, size_t len)
-{
-	size_t word = len && text[len - 1] == '\n' ? len - 1 : len;
-
-	if (word >= NAME_SIZE)
-		return -EINVAL;
-	memcpy(name, text, word);
-	name[word] = '\0';
-	return 0;
-}
-
 static long store_fair_class(void *arg, const char *text, size_t len)
 {
-	char name[NAME_SIZE];
-	int err = take_name(name, text, len);
+	char name[PSEUDO_WORD_SIZE];
+	int err = pseudo_word(name, text, len);
 
 	(void)arg;
 	if (err)
@@ -223,8 +209,8 @@ static size_t show_preempt(void *arg, char *buf, size_t size)
 
 static long store_preempt(void *arg, const char *text, size_t len)
 {
-	char name[NAME_SIZE];
-	int err = take_name(name, text, len) ?: preempt_choose(name);
+	char name[PSEUDO_WORD_SIZE];
+	int err = pseudo_word(name, text, len) ?: preempt_choose(name);
 
 	(void)arg;
 	return err ? err : (long)len;

@@ -7,9 +7,9 @@
  * interrupts meanwhile, but switches only afterwards. To scheduler and program the stall is time
  * in which the running task had the CPU: it is charged, and ticks count it.
  *
- * What a CPU owes is exact. Each ns of running at capacity c owes (1024 - c) / c ns of stall, which
- * is paid when it makes a slice's stall. The rest, and what a late interrupt paid too much, stays
- * when the CPU idles, or when its speed changes. A CPU that idles owes nothing more.
+ * The stall that a CPU owes is counted exactly: (1024 - c) / c ns for each ns at capacity c. It is
+ * paid when it makes a slice's stall. The rest, and what a late interrupt paid too much, stays when
+ * the CPU idles, or when its speed changes. A CPU that idles owes nothing more.
  *
  * The boot parameters are opp= (the table, lib/opp.h) and governor=. Without a table nothing here
  * is ever called.

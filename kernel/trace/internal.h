@@ -116,10 +116,4 @@ size_t tracefs_show_constant(void *arg, char *buf, size_t size);
 /* Is the written text @word, with or without a newline? */
 bool tracefs_is(const char *text, size_t len, const char *word);
 
-/* The length without one trailing newline. */
-static inline size_t tracefs_trim(const char *text, size_t len)
-{
-	return len && text[len - 1] == '\n' ? len - 1 : len;
-}
-
 #define ARG(x) ((void *)(uintptr_t)(x)) /* a number, or a constant text, as a pseudo_file's arg */

@@ -115,7 +115,7 @@ static long store_cpumask(void *arg, const char *text, size_t len)
 	unsigned bit = 0;
 
 	(void)arg;
-	for (size_t i = tracefs_trim(text, len); i-- > 0;) {
+	for (size_t i = pseudo_trim(text, len); i-- > 0;) {
 		int digit = hex_digit(text[i]);
 
 		if (text[i] == ',')

@@ -14,7 +14,7 @@
 
 bool tracefs_is(const char *text, size_t len, const char *word)
 {
-	len = tracefs_trim(text, len);
+	len = pseudo_trim(text, len);
 	return strlen(word) == len && !memcmp(text, word, len);
 }
 

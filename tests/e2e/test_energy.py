@@ -69,7 +69,8 @@ def test_the_files_are_linuxs(guest):
     assert files["link"] == "../cpufreq/policy0 ../cpufreq/policy2"
 
 
-# What is written to which file of a domain under `userspace` at 700000; what the file says then, or an error.
+# (file, text, answer): under `userspace` at 700000 the text is written to the file of a domain, which then says the
+# answer. None: the write is an error, and nothing changes.
 WRITES = [
     ("scaling_governor", "turbo", None), ("scaling_governor", "", None), ("scaling_governor", "x" * 40, None),
     ("scaling_governor", "powersav", None), ("scaling_setspeed", "700001", None), ("scaling_setspeed", "-1", None),
