@@ -233,7 +233,7 @@ static int simulate(int argc, char **argv)
 
 	while (policies[report.nr_results])
 		report.nr_results++;
-	report.duration = o.duration ? o.duration : w.duration ? w.duration : DEFAULT_DURATION;
+	report.duration = setup_duration(&o, &w);
 	report.results = results = allocate(report.nr_results, sizeof(*results));
 	for (u32 i = 0; i < report.nr_results; i++)
 		results[i].sched = policies[i];

@@ -33,28 +33,11 @@ char *session_room(u32 size)
 
 /* --- what happens ----------------------------------------------------------------------------- */
 
-/* Rows come before their decision, so only what is no row counts. */
-static bool is_decision(u16 type)
-{
-	switch (type) {
-	case EVENT_ID_sched_decision_candidate:
-	case EVENT_ID_sched_decision_cpu:
-	case EVENT_ID_sched_decision_runqueue:
-	case EVENT_ID_sched_decision_part:
-	case EVENT_ID_sched_decision_movable:
-	case EVENT_ID_sched_decision_task:
-	case EVENT_ID_sched_decision_level:
-		return false;
-	default:
-		return type >= EVENT_ID_sched_decision_candidate;
-	}
-}
-
 static void note_event(struct sim_listener *listener, struct sim *sim,
 		       const struct sched_event *event)
 {
 	(void)listener;
-	if (!is_decision(event->type))
+	if (!decisions_is_record(event->type))
 		return;
 	session.nr++;
 	if (session.stop_at && session.nr >= session.stop_at)
@@ -83,7 +66,7 @@ static void note_runnable(struct sim_listener *listener, struct sim *sim, struct
 
 /* --- from the first to the last call ---------------------------------------------------------- */
 
-static u32 split(char **words, u32 nr)
+static void split(char **words, u32 nr)
 {
 	char *at = room;
 
@@ -92,7 +75,6 @@ static u32 split(char **words, u32 nr)
 	for (u32 i = 0; i < nr; i++, at += strlen(at) + 1)
 		words[i] = strdup(at);
 	words[nr] = NULL;
-	return nr;
 }
 
 static void check_options(const struct options *o)
@@ -106,7 +88,6 @@ void session_open(int nr)
 	static char *words[MAX_WORDS + 2];
 	struct session *s = &session;
 	const char **policies, *events;
-	u64 duration;
 
 	split(words, (u32)nr + 1);
 	events = words[nr];
@@ -119,12 +100,11 @@ void session_open(int nr)
 	policies = setup_policies(&s->options);
 	if (policies[1])
 		usage_error("a run in steps is of one policy: name it with --sched");
-	duration = s->options.duration ?: s->workload.duration ?: DEFAULT_DURATION;
 	s->report = (struct report){ .out = stdout,
 				     .options = &s->options,
 				     .machine = &s->machine,
 				     .workload = &s->workload,
-				     .duration = duration };
+				     .duration = setup_duration(&s->options, &s->workload) };
 	s->sim = setup_sim(&s->options, &s->machine, policies[0]);
 	sched_tunable_write(s->sim->s, "sched_schedstats", "1", 1);
 	setup_apply(s->sim, &s->options, &s->machine);

@@ -54,6 +54,11 @@ const char *setup_platform(const struct options *o)
 	return platform;
 }
 
+u64 setup_duration(const struct options *o, const struct workload *w)
+{
+	return o->duration ?: w->duration ?: DEFAULT_DURATION;
+}
+
 const char **setup_policies(const struct options *o)
 {
 	bool all = o->sched && !strcmp(o->sched, "all");

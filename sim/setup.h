@@ -8,6 +8,8 @@
 struct workload setup_workload(const struct options *o, unsigned nr_cpus);
 /* The table of operating points that one of the workloads' files asks for, or NULL. */
 const char *setup_platform(const struct options *o);
+/* How long the run of @w is to be, in ns. */
+u64 setup_duration(const struct options *o, const struct workload *w);
 /* The names of the fair policies to run, with NULL after the last. The caller frees the list. */
 const char **setup_policies(const struct options *o);
 /* A machine under the fair policy @policy, or the default if NULL. Never NULL. */

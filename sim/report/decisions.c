@@ -23,7 +23,7 @@ struct decision_file {
 	struct sim_listener listener;
 	FILE *out;
 	const char *path;
-	u64 nr, nr_events;		/* decisions; these and their rows */
+	u64 nr, nr_events;	   /* decisions; these and their rows */
 	struct rows rows[NR_LISTS_MAX]; /* JSON: of the decisions that come next */
 };
 
@@ -82,17 +82,14 @@ static const struct {
 
 /* The rows that come before records of a kind, and the list that they are in a line. */
 #define LIST(row, record, name)                                                                    \
-	{                                                                                          \
-		EVENT_ID_sched_decision_##row, EVENT_ID_sched_decision_##record, name              \
-	}
+	{ EVENT_ID_sched_decision_##row, EVENT_ID_sched_decision_##record, name }
 static const struct row_list {
 	u16 row, record;
 	const char *name;
 } lists[] = {
-	LIST(candidate, pick, "candidates"),  LIST(cpu, select, "cpus"),
+	LIST(candidate, pick, "candidates"), LIST(cpu, select, "cpus"),
 	LIST(runqueue, balance, "runqueues"), LIST(part, balance, "parts"),
-	LIST(movable, balance, "tasks"),      LIST(task, class, "tasks"),
-	LIST(level, class, "cpus"),
+	LIST(movable, balance, "tasks"), LIST(task, class, "tasks"), LIST(level, class, "cpus"),
 };
 STATIC_ASSERT(ARRAY_SIZE(lists) <= NR_LISTS_MAX, "each list has a place");
 
@@ -103,6 +100,11 @@ static const struct row_list *list_of(u16 type)
 		if (lists[i].row == type)
 			return &lists[i];
 	return NULL;
+}
+
+bool decisions_is_record(u16 type)
+{
+	return type >= EVENT_ID_sched_decision_candidate && !list_of(type);
 }
 
 static void keep_row(struct rows *rows, const struct sched_event *event)
@@ -262,11 +264,10 @@ struct decision_file *decisions_open(struct sim *sim, const struct report *r, co
 	return file;
 }
 
-u64 decisions_flush(struct decision_file *file)
+void decisions_flush(struct decision_file *file)
 {
 	if (fflush(file->out))
 		usage_error("--decisions %s: cannot be written completely", file->path);
-	return file->nr;
 }
 
 void decisions_close(struct decision_file *file)

@@ -46,7 +46,9 @@ struct decision_file;
 struct decision_file *decisions_open(struct sim *sim, const struct report *r, const char *sched,
 				     const char *path);
 void decisions_close(struct decision_file *file);
-/* Writes what is still in memory. Returns the number of decisions so far. */
-u64 decisions_flush(struct decision_file *file);
+/* Writes what is still in memory. */
+void decisions_flush(struct decision_file *file);
+/* Is an event of @type a decision, and not one of the rows that come before it? */
+bool decisions_is_record(u16 type);
 /* Does the name of a file end so? */
 bool has_ending(const char *text, const char *ending);
