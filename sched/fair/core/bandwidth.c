@@ -335,8 +335,8 @@ static void pay_owed(struct bandwidth *pool)
 
 /*
  * Lab 7, refill: a quota for each of @periods, while the pool holds no more than quota and burst.
- * What CPUs that left owe is paid first. Time used in a period beyond the quota was saved before:
- * count it as a burst.
+ * The debts of CPUs that left are paid first. Time used in a period beyond the quota was saved
+ * before: count it as a burst.
  */
 static void refill(struct bandwidth *pool, u64 periods)
 {
