@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Fixtures of all tests of the simulator: `sim` runs build/schedsim and returns the result."""
 
+import contextlib
 import fcntl
+import io
 import json
 import os
 import subprocess
 import sys
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import pytest
 
 BUILD = os.path.abspath(os.environ.get("B", "build"))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tools"))
 MS, SEC = 1_000_000, 1_000_000_000
 
 
@@ -67,6 +71,35 @@ def sim(tmp_path):
         assert done.status == 0, done.err
         return done
     return simulate
+
+
+class Done(NamedTuple):
+    """How a command ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def fairground(*words):
+    """The command, run in this process."""
+    from fairground import __main__
+
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            status = __main__.main(list(map(str, words)))
+        except SystemExit as left:
+            status = left.code
+    return Done(status, out.getvalue(), err.getvalue())
+
+
+def simulated(option, path, *words):
+    """The results of a run that writes the file @path because of @option."""
+    subprocess.run([f"{BUILD}/schedsim", option, path, "--json", f"{path}.results", *words], check=True,
+                   stdout=subprocess.DEVNULL)
+    with open(f"{path}.results", encoding="utf-8") as f:
+        return json.load(f)["results"][0]
 
 
 def fairground_decisions(path, *more):

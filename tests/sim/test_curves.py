@@ -2,22 +2,18 @@
 """`fairground graph lag, deadline, score, levels, quota`: what is drawn is what the policy itself says in its records,
 read here without the readers of tools/, and what the simulator counts."""
 
-import contextlib
-import io
+import functools
 import json
 import re
 import subprocess
-import sys
 from collections import defaultdict
 
 import pytest
 
-from conftest import BUILD, ROOT
+from conftest import BUILD, fairground, simulated
 
 pytest.importorskip("numpy")
 pytest.importorskip("matplotlib")
-sys.path.insert(0, f"{ROOT}/tools")
-from fairground import __main__  # noqa: E402 (found above)
 
 THREE = ("hogs:n=1", "hogs:n=1,nice=5", "bursts:n=1,run=2ms,sleep=10ms")
 GROUPS = ("group:name=a,deadline_rr=5ms,deadline_wakeup=2ms", "bursts:n=1,run=1ms,sleep=6ms,group=a", "hogs:n=2",
@@ -25,28 +21,13 @@ GROUPS = ("group:name=a,deadline_rr=5ms,deadline_wakeup=2ms", "bursts:n=1,run=1m
 QUOTA = ("group:name=g,quota=30ms,period=100ms,burst=20ms", "bursts:n=3,run=5ms,sleep=7ms,group=g")
 
 
-def decide(path, *words):
-    """A file of decisions, and the results of its run."""
-    subprocess.run([f"{BUILD}/schedsim", "--decisions", path, "--json", f"{path}.results", *words], check=True,
-                   stdout=subprocess.DEVNULL)
-    with open(f"{path}.results", encoding="utf-8") as f:
-        return json.load(f)["results"][0]
+decide = functools.partial(simulated, "--decisions")
+graph = functools.partial(fairground, "graph")
 
 
 def records(path):
     lines = path.read_text().splitlines()[1:]
     return [json.loads(line) for line in lines]
-
-
-def graph(*words):
-    """(status, stdout, stderr)"""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            status = __main__.main(["graph", *map(str, words)])
-        except SystemExit as left:
-            status = left.code
-    return status, out.getvalue(), err.getvalue()
 
 
 def table(text):

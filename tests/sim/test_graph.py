@@ -6,8 +6,6 @@ on four CPUs, recorded with -e sched_switch, sched_wakeup, sched_wakeup_new, sch
 sched_stat_wait.
 """
 
-import contextlib
-import io
 import os
 import re
 import shutil
@@ -15,20 +13,17 @@ import struct
 import subprocess
 import sys
 from collections import defaultdict
-from dataclasses import dataclass
 from xml.etree import ElementTree
 
 import pytest
 
-from conftest import BUILD, ROOT
+from conftest import ROOT, fairground, simulated
 
 np = pytest.importorskip("numpy")
 pytest.importorskip("matplotlib")
 if not shutil.which("trace-cmd"):
     pytest.skip("trace-cmd is not installed", allow_module_level=True)
-sys.path.insert(0, f"{ROOT}/tools")
-from fairground import __main__  # noqa: E402 (found above)
-from fairground.pictures import dat2graph2, style  # noqa: E402 (found above)
+from fairground.pictures import dat2graph2, style  # noqa: E402 (numpy comes first)
 from fairground.timeline import Timeline  # noqa: E402
 
 LINUX = f"{ROOT}/tests/sim/linux-6.1.dat"
@@ -39,32 +34,13 @@ POINT = re.compile(r"[ML] (-?[\d.]+) (-?[\d.]+)")
 
 
 def simulate(path, *words):
-    subprocess.run([f"{BUILD}/schedsim", "--trace", path, "--json", f"{path}.json", *words], check=True,
-                   stdout=subprocess.DEVNULL)
+    simulated("--trace", path, *words)
     return str(path)
 
 
 @pytest.fixture(scope="module")
 def crowd(tmp_path_factory):
     return simulate(tmp_path_factory.mktemp("graph") / "crowd.dat", "--cpus", "4", "--time", "300ms", *CROWD)
-
-
-@dataclass
-class Done:
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-def fairground(*words):
-    """The command, run in this process."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            status = __main__.main(list(map(str, words)))
-        except SystemExit as left:
-            status = left.code
-    return Done(status, out.getvalue(), err.getvalue())
 
 
 def process(*words, **environment):

@@ -2,6 +2,7 @@
 """`fairground graph share, cdf, side, arrows, opp, sweep`: their numbers by another computation: the simulator's own
 results, trace-cmd's text, or a search instead of a formula."""
 
+import functools
 import json
 import re
 import shutil
@@ -11,21 +12,17 @@ from collections import defaultdict
 
 import pytest
 
-from conftest import BUILD, ROOT
-from test_curves import graph
+from conftest import ROOT, fairground, simulated
 
 np = pytest.importorskip("numpy")
-from fairground.pictures import share  # noqa: E402 (test_curves finds it)
+from fairground.pictures import share  # noqa: E402 (numpy comes first)
 
 LINUX = f"{ROOT}/tests/sim/linux-6.1.dat"
 needs_trace_cmd = pytest.mark.skipif(not shutil.which("trace-cmd"), reason="trace-cmd is not installed")
 
 
-def simulate(path, *words):
-    subprocess.run([f"{BUILD}/schedsim", "--trace", path, "--json", f"{path}.json", *words], check=True,
-                   stdout=subprocess.DEVNULL)
-    with open(f"{path}.json", encoding="utf-8") as f:
-        return json.load(f)["results"][0]
+simulate = functools.partial(simulated, "--trace")
+graph = functools.partial(fairground, "graph")
 
 
 def text(path):

@@ -23,6 +23,7 @@ from typing import Any
 from . import decision_kinds, graph
 from .decision_file import DecisionError, DecisionFile, open_file
 from .image import TraceError
+from .pictures import style
 from .settings import UsageError
 from .tracefile import MAGIC
 
@@ -116,7 +117,6 @@ def draw(kind: str, paths: Sequence[str], arguments: argparse.Namespace) -> Pict
     graph.take_range(wanted)
     module = graph.module_of(kind)
     try:
-        from .pictures import style
         with contextlib.redirect_stderr(io.StringIO()):  # lost events are among the verdicts
             sources = [module.open_source(path, wanted) for path in paths]
         figure = module.draw(sources, wanted, [])
@@ -292,8 +292,7 @@ def main(_: Any, arguments: argparse.Namespace) -> int:
         print(f"fairground: {error}", file=sys.stderr)
         return 1
     try:
-        pathlib.Path(f"{out}.part").write_bytes(data)
-        os.replace(f"{out}.part", out)
+        style.write_whole(data, out)
     except OSError as error:
         raise UsageError(f"{out}: {error.strerror or error}") from error
     print(f"{out}: {len(arguments.files)} runs, {len(data)} bytes"

@@ -18,13 +18,11 @@ import numpy as np
 
 from ..decisions import SHAPES, Decision, Flag, difference
 from ..image import TraceError
-from ..settings import UsageError
 from .decided import HOW, Decided, open_decided
-from .source import Array
-from .style import COLOURS, COLUMNS, ENOUGH, add_legend, finish_axis, new_figure, time_unit
+from .source import Array, check_tasks
+from .style import COLOURS, COLUMNS, ENOUGH, MARKERS, add_legend, finish_axis, new_figure, time_unit
 
 LINES = ("-", "--", "-.", ":")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 CURVES = 8
 NICE_0 = 1024
 AFTER_CHARGE = ("pick", "tick", "preempt")  # the running entity was charged before such a decision
@@ -136,10 +134,7 @@ def read_curves(source: Decided, arguments: argparse.Namespace) -> dict[str, Cur
 
 def open_source(path: str, arguments: argparse.Namespace) -> Decided:
     """The file @path, its data the curves of the kind."""
-    try:
-        re.compile(arguments.tasks)
-    except re.error as error:
-        raise UsageError(f"--tasks {arguments.tasks}: {error}") from error
+    check_tasks(arguments)
     source = open_decided(path, arguments)
     source.data = read_curves(source, arguments)
     if not source.data:

@@ -15,7 +15,7 @@ from ..records import decoder
 from ..settings import UsageError
 from ..timeline import DAMAGE, SWITCH
 from ..tracefile import TraceFile
-from .source import Array, Source, open_source as open_trace
+from .source import Array, Source, check_tasks, open_source as open_trace
 from .style import Style, add_legend, finish_axis, new_figure, style, time_unit
 
 ROWS, SHAPES, ARROWS = 24, 20_000, 400
@@ -41,10 +41,7 @@ def suffix(arguments: argparse.Namespace) -> str:
 
 
 def open_source(path: str, arguments: argparse.Namespace) -> Tasks:
-    try:
-        re.compile(arguments.tasks)
-    except re.error as error:
-        raise UsageError(f"--tasks {arguments.tasks}: {error}") from error
+    check_tasks(arguments)
     source = open_trace(path, arguments)
     found = Tasks(source.path, source.timeline, source.window, [], [])
     if arguments.kind == "arrows":
@@ -79,14 +76,11 @@ def read_arrows(source: Tasks) -> None:
 
 def rows_of(source: Tasks, arguments: argparse.Namespace) -> list[int]:
     """The pids that get a row, in order; the longest running, if there are too many."""
-    _, pids, start, end = source.runs()
-    known, place = np.unique(pids, return_inverse=True)
-    ran = np.bincount(place, weights=(end - start).astype(float))
-    wanted = [(time, int(pid)) for pid, time in zip(known, ran)
-              if re.search(arguments.tasks, source.timeline.label(int(pid)))]
+    ran = source.ran()
+    wanted = [pid for pid in ran if re.search(arguments.tasks, source.timeline.label(pid))]
     if not wanted:
         raise TraceError(f"{source.path}: no task with such a name runs there")
-    return sorted(pid for _, pid in sorted(wanted, key=lambda row: (-row[0], row[1]))[:ROWS])
+    return sorted(sorted(wanted, key=lambda pid: -ran[pid])[:ROWS])
 
 
 def bars(axis: Any, start: Array, end: Array, row: int, height: float, look: Style, **more: Any) -> None:

@@ -12,7 +12,7 @@ from ..image import TraceError
 from ..records import decoder
 from ..timeline import DAMAGE
 from ..tracefile import TraceFile
-from .source import Array, Source, open_source as open_trace
+from .source import Array, Source, occupied, open_source as open_trace
 from .style import COLOURS, add_legend, finish_axis, new_figure, time_unit
 
 EVENT = "cpu_frequency"
@@ -58,11 +58,7 @@ def open_source(path: str, arguments: argparse.Namespace) -> Speeds:
 def busy(source: Source, cpu: int, borders: Array) -> Array:
     """What part of the time between each two of @borders @cpu was busy."""
     cpus, _, start, end = source.runs()
-    mine = cpus == cpu
-    order = np.argsort(start[mine], kind="stable")
-    edges = np.stack([start[mine][order], end[mine][order]], axis=1).ravel()
-    total = np.stack([np.zeros(mine.sum()), (end - start)[mine][order]], axis=1).ravel().cumsum()
-    return np.diff(np.interp(borders, edges, total, left=0)) / np.diff(borders) if len(edges) else 0 * borders[1:]
+    return occupied(start[cpus == cpu], end[cpus == cpu], borders)
 
 
 def alike(source: Speeds) -> list[list[int]]:

@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 
 from ..settings import UsageError
-from .source import Array, Source, open_source as open_source
-from .style import COLOURS, add_legend, finish_axis, new_figure, time_unit
+from .source import Array, Source, occupied, open_source as open_source
+from .style import COLOURS, MARKERS, add_legend, finish_axis, new_figure, time_unit
 
 TASKS, WINDOWS, MOST_WINDOWS = 8, 60, 2000
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 NICE_0, STEP, REAL_TIME = 120, 1.25, 100  # a step of nice is a quarter more weight
 
 
@@ -101,16 +100,9 @@ def shares(source: Source, arguments: argparse.Namespace) -> Shares:
         raise UsageError(f"--window: that would be {number} windows; at most {MOST_WINDOWS} can be told apart")
     borders = np.linspace(0, length, number + 1)
     _, pids, start, end = source.runs()
-    known, place = np.unique(pids, return_inverse=True)
-    ran = np.bincount(place, weights=(end - start).astype(float))
-    shown = [int(known[i]) for i in np.argsort(-ran, kind="stable")[:TASKS]]
-    got = {}
-    for pid in shown:
-        mine = pids == pid
-        order = np.argsort(start[mine], kind="stable")
-        edges = np.stack([start[mine][order], end[mine][order]], axis=1).ravel()
-        total = np.stack([np.zeros(mine.sum()), (end - start)[mine][order]], axis=1).ravel().cumsum()
-        got[pid] = np.diff(np.interp(borders, edges, total, left=0.0)) / np.diff(borders)
+    ran = source.ran()
+    shown = sorted(ran, key=lambda pid: -ran[pid])[:TASKS]
+    got = {pid: occupied(start[pids == pid], end[pids == pid], borders) for pid in shown}
     ideal = ideal_service(source, shown, borders)
     return Shares(borders, got, {pid: np.diff(ideal[pid]) / np.diff(borders) for pid in shown})
 

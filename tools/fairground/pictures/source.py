@@ -3,6 +3,7 @@
 
 import argparse
 import os
+import re
 import sys
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -56,6 +57,12 @@ class Source:
         here, start, end = self.window.cut(np.frombuffer(waits.start, np.int64), np.frombuffer(waits.end, np.int64))
         return np.frombuffer(waits.pid, np.int64)[here], start, end
 
+    def ran(self) -> dict[int, float]:
+        """pid -> ns that it ran in the window, in the order of pids."""
+        _, pids, start, end = self.runs()
+        known, place = np.unique(pids, return_inverse=True)
+        return dict(zip(known.tolist(), np.bincount(place, weights=(end - start).astype(float)).tolist()))
+
     def header(self) -> list[str]:
         """What the trace says of its run, and when the window begins."""
         begin = self.timeline.begin
@@ -64,6 +71,22 @@ class Source:
             lines.append(lost)
         return [*lines, f"time 0 is {self.window.start / 1e9:.6f} s of the trace's clock"
                 + (f", {(self.window.start - begin) / 1e9:.6f} s after its begin" if self.window.start > begin else "")]
+
+
+def occupied(start: Array, end: Array, borders: Array) -> Array:
+    """What part of the time between each two of @borders the intervals take, of which no two overlap."""
+    order = np.argsort(start, kind="stable")
+    edges = np.stack([start[order], end[order]], axis=1).ravel()
+    total = np.stack([np.zeros(len(start)), (end - start)[order]], axis=1).ravel().cumsum()
+    return np.diff(np.interp(borders, edges, total, left=0)) / np.diff(borders) if len(edges) else 0 * borders[1:]
+
+
+def check_tasks(arguments: argparse.Namespace) -> None:
+    """UsageError if --tasks is no pattern."""
+    try:
+        re.compile(arguments.tasks)
+    except re.error as error:
+        raise UsageError(f"--tasks {arguments.tasks}: {error}") from error
 
 
 def lost_text(lost: int) -> str:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 # Okabe and Ito's: everybody tells them apart. In this order, neighbours differ in grey too.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#004949", "#f0e442")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 HATCHES = ("", "////", "\\\\\\\\", "xxxx", "----")  # a round of colours each
 OTHERS = "#000000"
 UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns"))
@@ -88,7 +89,11 @@ def encode(figure: Any, kind: str) -> bytes:
 
 def save(figure: Any, path: str) -> None:
     """Write @figure to @path: SVG, PDF or PNG by its end."""
-    data = encode(figure, pathlib.Path(path).suffix[1:])
+    write_whole(encode(figure, pathlib.Path(path).suffix[1:]), path)
+
+
+def write_whole(data: bytes, path: str) -> None:
+    """Write @data to @path, where a reader finds the old file or all of the new one."""
     unfinished = f"{path}.part"
     pathlib.Path(unfinished).write_bytes(data)
     os.replace(unfinished, path)
