@@ -13,12 +13,14 @@ Judged are wakeups in runs without groups. A CPU that idles is not: nobody bring
 Usage: judge_averages.py FILE... [--hz N]    exits 1 if a load is wrong
 """
 
-import argparse
 import bisect
 import pathlib
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+
+import judging
+from judging import Key, Verdict
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 
@@ -30,7 +32,6 @@ PERIOD_NS = 1 << 20
 HALF_LIFE_NS = 32 * PERIOD_NS
 MARGIN, ROUNDING = 1 / 45, 2.0
 RIGHT, NOT_JUDGED = "", None
-Verdict = str | None
 
 
 @dataclass
@@ -116,29 +117,16 @@ class Court:
         return f"{what} {told}; by definition it is from {low:.0f} to {high:.0f}"
 
 
-def judge_file(path: str, hz: int) -> tuple[int, int, int]:
-    """How many placements have loads that are (right, not judged, wrong). Prints the first wrong ones."""
-    court, counts = Court(hz), [0, 0, 0]
+def judged(path: str, court: Court) -> Iterator[tuple[Key, str, Verdict]]:
+    """(what is judged, when, verdict) of each placement."""
     for d in read(path):
-        verdict: Any = court.judge(d)
+        verdict = court.judge(d)
         if isinstance(d, Placement):
-            counts[2 if verdict else 1 if verdict is None else 0] += 1
-            if verdict and counts[2] <= 5:
-                print(f"{path}: {d.time / 1e6:.6f} ms: {verdict}")
-    return counts[0], counts[1], counts[2]
+            yield ("load",), f"{d.time / 1e6:.6f} ms", verdict
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("files", nargs="+", metavar="FILE")
-    parser.add_argument("--hz", type=int, default=250, help="of the run (default 250)")
-    a = parser.parse_args()
-    status = 0
-    for path in a.files:
-        right, unjudged, wrong = judge_file(path, a.hz)
-        print(f"{path}: {right} right, {unjudged} not judged, {wrong} wrong")
-        status |= wrong > 0
-    return int(status)
+    return judging.main(__doc__, {"of": 10}, lambda path, a: judging.count(path, judged(path, Court(a.hz))))
 
 
 if __name__ == "__main__":

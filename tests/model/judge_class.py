@@ -24,6 +24,9 @@ import sys
 from collections.abc import Iterator
 from fractions import Fraction
 
+import judging
+from judging import Counts, Key, Verdict
+
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools"))
 from fairground.class_decisions import ClassDecision, Level, Task, read  # noqa: E402  how a file is read is all
 
@@ -34,7 +37,6 @@ WAKEUP, SAVE, MOVE = 0x1, 0x2, 0x4
 STOP, DL, RT = 0, 1, 2          # ranks of classes
 FAIR, IDLE = 100, 101           # priorities of what is less urgent than all real-time tasks
 RIGHT, NOT_JUDGED = "", None
-Verdict = str | None
 MS = 1_000_000
 SERVER_STEP_NS = 1024           # the zero-laxity time of the fair server is met to this
 
@@ -430,38 +432,19 @@ class Court:
         return verdict
 
 
-def judge_file(path: str, court: Court) -> dict[tuple[str, str], list[int]]:
-    """{(policy, act): [right, not judged, wrong]}. Prints the first wrong ones of each."""
-    counts: dict[tuple[str, str], list[int]] = collections.defaultdict(lambda: [0, 0, 0])
-    for d in records(path):
-        verdict = court.judge(d)
-        count = counts[d.policy, d.kind]
-        count[2 if verdict else 1 if verdict is None else 0] += 1
-        if verdict and count[2] <= 5:
-            print(f"{path}: {d.time / MS:.6f} ms, CPU {d.cpu}: {d.policy} {d.kind} {d.subject} {d.rule}: {verdict}")
-    return counts
-
-
-def records(path: str) -> Iterator[ClassDecision]:
-    yield from read(path)
+def judged(path: str, court: Court) -> Iterator[tuple[Key, str, Verdict]]:
+    """((policy, kind), decision in words, verdict) of each."""
+    for d in read(path):
+        words = f"{d.time / MS:.6f} ms, CPU {d.cpu}: {d.policy} {d.kind} {d.subject} {d.rule}"
+        yield (d.policy, d.kind), words, court.judge(d)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("files", nargs="+", metavar="FILE")
-    parser.add_argument("--hz", type=int, default=250, help="of the run (default 250)")
-    parser.add_argument("--rt-runtime-us", type=int, default=950_000)
-    parser.add_argument("--rt-period-us", type=int, default=1_000_000)
-    parser.add_argument("--rr-timeslice-ms", type=int, default=100)
-    a = parser.parse_args()
-    status = 0
-    for path in a.files:
-        counts = judge_file(path, Court(a.hz, a.rt_runtime_us, a.rt_period_us, a.rr_timeslice_ms))
-        print(f"{path}: {'policy':9} {'decision':9} {'right':>10} {'not judged':>11} {'wrong':>7}")
-        for (policy, kind), (right, unjudged, wrong) in sorted(counts.items()):
-            print(f"{path}: {policy:9} {kind:9} {right:10} {unjudged:11} {wrong:7}")
-            status |= wrong > 0
-    return int(status)
+    def judge(path: str, a: argparse.Namespace) -> Counts:
+        return judging.count(path, judged(path, Court(a.hz, a.rt_runtime_us, a.rt_period_us, a.rr_timeslice_ms)))
+
+    return judging.main(__doc__, {"policy": 9, "decision": 9}, judge,
+                        {"--rt-runtime-us": 950_000, "--rt-period-us": 1_000_000, "--rr-timeslice-ms": 100})
 
 
 if __name__ == "__main__":

@@ -9,12 +9,15 @@ is judged from its first limit on that the file tells.
 Usage: judge_quota.py FILE... [--hz N]    exits 1 if a decision is wrong
 """
 
-import argparse
 import collections
 import pathlib
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
+
+import judging
+from judging import Key, Verdict
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools"))
 from fairground.decision_kinds import read  # noqa: E402  how a file is read is all that is shared
@@ -26,7 +29,6 @@ NO_QUOTA = (1 << 64) - 1
 KEPT, LATER, NEAR = MS, 5 * MS, 2 * MS
 WINDOW = 16  # refills
 RIGHT, NOT_JUDGED = "", None
-Verdict = str | None
 
 
 @dataclass
@@ -291,33 +293,16 @@ class Court:
         return self.ledgers[d.group].change(d) if isinstance(d, PoolDecision) else NOT_JUDGED
 
 
-def judge_file(path: str, court: Court) -> dict[str, list[int]]:
-    """{kind: [right, not judged, wrong]}. Prints the first wrong ones of each."""
-    counts: dict[str, list[int]] = collections.defaultdict(lambda: [0, 0, 0])
+def judged(path: str, court: Court) -> Iterator[tuple[Key, str, Verdict]]:
+    """(kind, decision in words, verdict) of each."""
     for d in read(path):
-        if not isinstance(d, QueueDecision | PoolDecision) and (d.kind != "charge" or d.group not in court.ledgers):
-            continue
-        verdict = court.judge(d)
-        count = counts[d.kind]
-        count[2 if verdict else 1 if verdict is None else 0] += 1
-        if verdict and count[2] <= 5:
-            print(f"{path}: {d.time / MS:.6f} ms, CPU {d.cpu}: group {d.group} {d.kind} {d.rule}: {verdict}")
-    return counts
+        if isinstance(d, QueueDecision | PoolDecision) or (d.kind == "charge" and d.group in court.ledgers):
+            verdict = court.judge(d)
+            yield (d.kind,), f"{d.time / MS:.6f} ms, CPU {d.cpu}: group {d.group} {d.kind} {d.rule}", verdict
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("files", nargs="+", metavar="FILE")
-    parser.add_argument("--hz", type=int, default=250, help="of the run (default 250)")
-    a = parser.parse_args()
-    status = 0
-    for path in a.files:
-        counts = judge_file(path, Court(a.hz))
-        print(f"{path}: {'decision':10} {'right':>10} {'not judged':>11} {'wrong':>7}")
-        for kind, (right, unjudged, wrong) in sorted(counts.items()):
-            print(f"{path}: {kind:10} {right:10} {unjudged:11} {wrong:7}")
-            status |= wrong > 0
-    return int(status)
+    return judging.main(__doc__, {"decision": 10}, lambda path, a: judging.count(path, judged(path, Court(a.hz))))
 
 
 if __name__ == "__main__":
