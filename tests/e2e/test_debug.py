@@ -51,7 +51,7 @@ def test_selftests(debug_build):
 def test_orders_by_sysrq_keep_the_rules_of_locks(debug_build):
     """The scheduler's locks are for code without interrupts: a tick inside would wait for its own CPU."""
     orders = "for key in t l t; do echo $key > /proc/sysrq-trigger; done"
-    outcome = boot_build(debug_build, f"hog -n 4 -t 1s & {orders}; wait")
+    outcome = boot_build(debug_build, f"hog -n 4 -t 1s > /dev/null & {orders}; wait")
     assert outcome.status == 0, outcome.console
     assert outcome.console.count("\ncpu#0") == 2 and "NMI backtrace for cpu 3" in outcome.console
 

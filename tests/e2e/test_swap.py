@@ -46,7 +46,7 @@ def test_nobody_is_lost(storm):
 def test_a_late_task_is_not_lost(boot):
     """Beside hogs, tasks wait for longer than an exit status could tell. The storm is not alone, so its run times are
     not those of the CPUs."""
-    console = boot("hog -n 8 -t 2s > /dev/null & swapstorm -n 1500 -b 5000", cpus=1, icount=True).console
+    console = boot("hog -n 10 -t 2s > /dev/null & swapstorm -n 1500 -b 5000", cpus=1, icount=True).console
     assert "  ok   every task came to its end" in console, console
     assert float(re.search(r"new tasks (\d+\.\d+)", console)[1]) > 12.8
 
