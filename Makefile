@@ -98,6 +98,7 @@ KERNEL_OBJ := $(call KOBJ,$(ARCH_S) $(ARCH_C) $(KERNEL_C) $(SCHED_C) $(LIB_C))
 LAYER_lib := lib
 LAYER_sched := sched
 LAYER_examples := sched
+LAYER_labs := sched
 LAYER_kernel := kernel
 LAYER_tests := kernel
 LAYER_arch := arch
@@ -165,8 +166,8 @@ clean: ## remove the build directory
 	rm -rf $(B)
 
 help: ## print this list, and the settings
-	@grep -hE '^[a-z-]+:.*## ' Makefile mk/*.mk | sed -E 's/:.*## /\t/' | expand -t 16
-	@$(PYTHON_TOOL) -m fairground.names
+	@grep -hE '^($(or $(STUDENT_TARGETS),[a-z-]+)):.*## ' Makefile mk/*.mk | sed -E 's/:.*## /\t/' | expand -t 16
+	@$(PYTHON_TOOL) -m fairground.names $(if $(STUDENT_TARGETS),--student)
 
 .PHONY: kernel image clean help FORCE
 -include $(wildcard mk/*.mk)

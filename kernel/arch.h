@@ -292,7 +292,7 @@ void kernel_thread_begin(void);
  */
 typedef long (*syscall_fn)(const u64 *args);
 #define NR_SYSCALLS 512
-extern const syscall_fn kernel_syscalls[NR_SYSCALLS];
+extern syscall_fn kernel_syscalls[NR_SYSCALLS];
 /* A system call answered ERESTARTSYS..ERESTART_RESTARTBLOCK; @regs hold the answer too. */
 void kernel_syscall_restarts(const struct user_regs *regs);
 /* When user space is interrupted, kernel_enter_from_user() of kernel/task/thread.h comes first. */

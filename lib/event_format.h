@@ -47,6 +47,7 @@ static inline void event_format_end(struct text *out, const char *print_fmt)
 #define COMM(name)	   EVENT_FIELD("char " #name "[16]", name, 16, true)
 #define STRING(name)	   EVENT_FIELD("__data_loc char[] " #name, name, 4, true)
 #define CHOICE(name, list) EVENT_FIELD("u8 " #name, name, 1, false)
+#define WORDS(name, n)	   EVENT_FIELD("unsigned long " #name "[" #n "]", name, 8 * (n), false)
 #define TEXT(name)	   EVENT_FIELD("char " #name "[]", name, 0, true)
 
 #define EVENT_FORMAT(system, name, id, fields, ...)                                                \

@@ -12,11 +12,32 @@ $(B)/web/.fetched: web/package.json web/package-lock.json
 	$(Q)cd $(B)/web && npm ci --silent --ignore-scripts --no-audit --no-fund
 	$(Q)touch $@
 
-$(B)/fairground.html: $(wildcard web/*.mjs web/page/*) $(B)/session.wasm $(B)/web/.fetched
+$(B)/web/presets.json: tools/scripts/page_presets.py $(wildcard labs/*/lab.toml tests/scenarios/*.toml \
+		experiments/*.toml) | $(B)/web/.fetched
+	$(Q)$(PYTHON_TOOL) $< > $@
+
+# Of tests/mutants; their texts and workloads are in web/page/bugs.ts and strings.ts.
+PAGE_BUGS := sleepers_pay_for_their_sleep everybody_is_eligible yielder_not_passed_over score_without_weight \
+	cache_not_searched_for_an_idle_cpu start_debit_lost everybody_delayed no_burst_ends slack_is_kept \
+	wake_affine_to_the_busier group_without_urgency container_never_first
+$(B)/bugs/.made: tools/scripts/page_bugs.py mk/page.mk $(PAGE_BUGS:%=tests/mutants/%.patch) $(B)/session.wasm
+	@echo "  BUGS    $(@D)"
+	$(Q)mkdir -p $(@D)
+	$(Q)$(PYTHON_TOOL) $< $(@D) $(PAGE_BUGS) -- $(WASM_CC) $(WASM_CFLAGS) $(WASM_QUIET) $(sched_roots) \
+		-- $(SESSION_LD) -- $(SESSION_OBJ)
+	$(Q)touch $@
+
+$(B)/fairground.html: $(wildcard web/*.mjs web/page/*) $(B)/session.wasm $(B)/web/presets.json $(B)/web/.fetched \
+		$(B)/bugs/.made $(wildcard examples/policies/*.policy)
 	@echo "  PAGE    $@"
 	$(Q)$(PAGE_TSC)
-	$(Q)node web/page/build.mjs $(PAGE_MODULES) $(B)/session.wasm $@
+	$(Q)node web/page/build.mjs $(PAGE_MODULES) $(B)/session.wasm $(B)/web/presets.json $@ $(B)/bugs $(PAGE_BUGS)
 
-page: $(B)/fairground.html ## the simulator as one page for a browser: build/fairground.html
+# The part of it that looks at recorded runs: `make report` puts it into reports.
+$(B)/viewer.html: $(wildcard web/*.mjs web/page/*) $(B)/session.wasm $(B)/web/.fetched
+	@echo "  PAGE    $@"
+	$(Q)node web/page/viewer.mjs $(PAGE_MODULES) $(B)/session.wasm $@
+
+page: $(B)/fairground.html $(B)/viewer.html ## the simulator as one page for a browser: build/fairground.html
 
 .PHONY: page

@@ -21,10 +21,13 @@ bench: image ## count the instructions of each operation, beside Linux's
 bench-smp: image ## do the same work on more and more CPUs, beside Linux: SIZES="1 2 4 8 16"
 	$(Q)$(FAIRGROUND) bench-smp -- $(SIZES)
 
+top: image ## show who runs and who waits while CMD="..." runs: SHOW="--delay 5"
+	$(Q)$(FAIRGROUND) top $(SHOW)
+
 repeat: image ## run CMD="..." RUNS=3 times under ICOUNT=1 and compare the traces
 	$(Q)ICOUNT=1 $(FAIRGROUND) repeat $(if $(RUNS),--runs $(RUNS))
 
 gdb: image ## boot stopped, with gdb connected and our commands loaded (rq, tasks, tree, why)
 	$(Q)$(FAIRGROUND) gdb $(if $(SCRIPT),--script $(SCRIPT))
 
-.PHONY: run bench bench-smp repeat gdb
+.PHONY: run bench bench-smp top repeat gdb

@@ -7,6 +7,8 @@ SIM_CPUS := 4096
 SIM_CFLAGS := $(CSTD) $(WARN) -fno-pie -fno-plt -DCPU_MAX=$(SIM_CPUS)u -DCOMMIT=\"$(COMMIT)\"
 # The judge of explorations knows the inside of sched/, as tests do.
 SIM_C := $(filter-out %_wasi.c,$(wildcard sim/*.c sim/*/*.c tests/oracle/*.c))
+# A policy in expressions is a policy, and does, too.
+SIM_INSIDE := sim/policy/hooks.c
 SIM_OBJ := $(patsubst %,$(SIM)/%.o,$(SCHED_C) $(filter-out lib/string.c,$(LIB_C)) $(SIM_C))
 
 $(INC)/sim/.made: Makefile mk/sim.mk $(INC)/.made
@@ -19,8 +21,9 @@ $(SIM)/.flags: FORCE
 $(SIM)/%.c.o: %.c $(INC)/sim/.made $(SIM)/.flags | $(POLICIES_DEF)
 	@mkdir -p $(@D)
 	@echo "  CC      $< (simulator)"
-	$(Q)$(CC) $(SIM_CFLAGS) $(DEPS) $(if $(filter sched/% examples/% tests/%,$<),$(sched_roots),-I$(INC)/sim) \
-		$(if $(filter tests/%,$<),-I.) -c $< -o $@
+	$(Q)$(CC) $(SIM_CFLAGS) $(DEPS) \
+		$(if $(filter sched/% examples/% labs/% tests/% $(SIM_INSIDE),$<),$(sched_roots),-I$(INC)/sim) \
+		$(if $(filter tests/% $(SIM_INSIDE),$<),-I.) -c $< -o $@
 
 $(patsubst %,$(SIM)/%.o,$(shell grep -lw COMMIT $(SIM_C))): $(B)/.commit
 
@@ -33,10 +36,11 @@ PLUGIN := $(basename $(notdir $(SRC)))
 plugin: $(B)/schedsim $(POLICIES_DEF) ## a policy for schedsim --plugin: SRC=mine.c makes build/plugins/mine.so
 	$(Q)test -n "$(SRC)" || { echo 'make plugin SRC=FILE.c'; exit 2; }
 	$(Q)mkdir -p $(B)/plugins/$(PLUGIN)/sched/fair
-	$(Q)sed 's/GUEST(guest,/GUEST($(PLUGIN),/' $(POLICIES_DEF) >$(B)/plugins/$(PLUGIN)/sched/fair/policies.def
+	$(Q)def=$(B)/plugins/$(PLUGIN)/sched/fair/policies.def; \
+	sed 's/GUEST(guest,/GUEST($(PLUGIN),/' $(POLICIES_DEF) >$$def.$$$$ && mv $$def.$$$$ $$def
 	@echo "  PLUGIN  $(B)/plugins/$(PLUGIN).so"
-	$(Q)$(CC) $(SIM_CFLAGS) -fPIC -shared -I$(B)/plugins/$(PLUGIN) -I$(INC)/sched \
-		-o $(B)/plugins/$(PLUGIN).so $(SRC)
+	$(Q)so=$(B)/plugins/$(PLUGIN).so; $(CC) $(SIM_CFLAGS) -fPIC -shared -I$(B)/plugins/$(PLUGIN) \
+		-I$(INC)/sched -o $$so.$$$$ $(SRC) && mv $$so.$$$$ $$so
 
 traits: $(B)/schedsim ## does a policy keep the promises of its table? SRC=mine.c
 	$(Q)test -n "$(SRC)" || { echo 'make traits SRC=FILE.c'; exit 2; }
@@ -44,7 +48,7 @@ traits: $(B)/schedsim ## does a policy keep the promises of its table? SRC=mine.
 
 sim: $(B)/schedsim ## build the simulator: build/schedsim (docs/simulator.md)
 
-$(B)/libfairsim.a: $(filter $(SIM)/sim/engine/% $(SIM)/sched/% $(SIM)/lib/%,$(SIM_OBJ))
+$(B)/libfairsim.a: $(filter $(SIM)/sim/engine/% $(SIM)/sim/policy/% $(SIM)/sched/% $(SIM)/lib/%,$(SIM_OBJ))
 	@echo "  AR      $@"
 	$(Q)rm -f $@
 	$(Q)ar rcs $@ $^

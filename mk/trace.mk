@@ -19,10 +19,13 @@ balancing: ## print the balancing passes in FILE=run.json or trace.dat, what the
 graph: ## draw what is in FILE=trace.dat: KIND=dat2graph2, or another of docs/pictures.md; SHOW="--max 2 -o x.pdf"
 	$(Q)$(FAIRGROUND) graph $(KIND) $(FILE) $(SHOW)
 
+# Reports hold the viewer where it can be built; without it they say so.
+CAN_BUILD_VIEWER = $(and $(shell command -v npm),$(shell command -v wasm-ld))
 report: ## write one page about the runs in FILE="a.dat b.json": OUT=report.html SHOW="--range 0.5-1"
+	$(if $(CAN_BUILD_VIEWER),-$(Q)$(MAKE) --no-print-directory $(B)/viewer.html)
 	$(Q)$(FAIRGROUND) report $(or $(filter %.html,$(OUT)),report.html) $(FILE) $(SHOW)
 
-convert: ## write FILE=trace.dat for Perfetto, Chrome or pandas: SHOW="-o run.pftrace", or .json, .csv, .parquet
+convert: ## write FILE=trace.dat for another tool: SHOW="-o run.pftrace", or .json, .csv, .parquet, .txt
 	$(Q)$(FAIRGROUND) convert $(FILE) $(SHOW)
 
 .PHONY: convert graph report trace latency decisions placements balancing

@@ -21,7 +21,7 @@ $(UNIT)/%.c.o: %.c $(INC)/.made | $(POLICIES_DEF)
 	@mkdir -p $(@D)
 	@echo "  CC      $< (hosted)"
 	$(Q)$(CC) $(UNIT_CFLAGS) $(DEPS) -I$(B)/policies \
-		$(if $(filter sched/% lib/% examples/%,$<),-I$(INC)/sched,-I. -Itests/unit) \
+		$(if $(filter sched/% lib/% examples/% labs/%,$<),-I$(INC)/sched,-I. -Itests/unit) \
 		$(if $(filter sim/%,$<),-DCOMMIT=\"$(COMMIT)\") -c $< -o $@
 
 # Parts of the kernel that need only lib are tested here too.
@@ -29,6 +29,7 @@ UNIT_ALSO_ring := kernel/trace/ring.c
 UNIT_ALSO_bandwidth := $(wildcard tests/oracle/*.c)
 UNIT_ALSO_fdl := tests/unit/fdl_lab.c
 UNIT_ALSO_fdl_shares := tests/unit/fdl_lab.c
+UNIT_ALSO_fdl_turn := tests/unit/fdl_lab.c
 
 .SECONDEXPANSION:
 $(UNIT)/test_%: $(UNIT)/tests/unit/test_%.c.o $(UNIT_OBJ) $$(addprefix $(UNIT)/,$$(addsuffix .o,$$(UNIT_ALSO_$$*)))
@@ -44,8 +45,10 @@ $(UNIT)/prop_%: $(UNIT)/tests/prop/prop_%.c.o $(PROP_OBJ)
 # Run every binary even if one fails, so that one run shows all failures.
 run_each = status=0; for t in $(1); do $(UNIT_ENV) $$t || status=1; done; exit $$status
 
-unit: $(UNIT_BIN) ## run the unit tests of the scheduler and lib (cmocka, sanitizers)
-	$(Q)$(call run_each,$^)
+UNIT_CHOSEN := $(if $(TESTS),$(patsubst %,$(UNIT)/test_%,$(TESTS)),$(UNIT_BIN))
+unit: $(UNIT_CHOSEN) ## run the unit tests of the scheduler and lib (cmocka, sanitizers): TESTS="cfs pelt" TEST=name
+	$(Q)$(if $(TEST),grep -q 'cmocka_unit_test($(TEST))' $(patsubst $(UNIT)/%,tests/unit/%.c,$^) || \
+		{ echo 'unit: no test is called $(TEST)' >&2; exit 1; }; export UNIT_TEST=$(TEST);) $(call run_each,$^)
 
 # PROP='--sched NAME --replay "..."', PROP="--seed N --ops N": see tests/prop/prop_sched.c.
 prop: $(PROP_BIN) ## run the property tests: random operations, with all invariants checked after each

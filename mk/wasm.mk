@@ -8,7 +8,8 @@ WASM_CFLAGS := --target=wasm32-wasi -std=gnu11 -O2 -fno-strict-aliasing -fno-com
 	'-ffile-prefix-map=$(CURDIR)/=' -DCPU_MAX=$(SIM_CPUS)u -DCOMMIT=\"$(COMMIT)\"
 # Formats say %lu for a u64, which is a long long here. lib/fmt.c takes both for 64 bits.
 WASM_QUIET := -Wno-format
-WASM_SIM_C := $(wildcard sim/*.c sim/engine/*.c sim/report/*.c sim/workload/*.c sim/explore/*_wasi.c)
+WASM_SIM_C := $(wildcard sim/*.c sim/engine/*.c sim/report/*.c sim/workload/*.c sim/policy/*.c) \
+	sim/explore/explore_wasi.c
 WASM_C := $(SCHED_C) $(filter-out lib/string.c,$(LIB_C)) $(filter-out %_posix.c,$(WASM_SIM_C))
 WASM_OBJ := $(patsubst %,$(WASM)/%.o,$(WASM_C))
 
@@ -18,21 +19,27 @@ $(WASM)/.flags: FORCE
 $(WASM)/%.c.o: %.c $(INC)/sim/.made $(WASM)/.flags | $(POLICIES_DEF)
 	@mkdir -p $(@D)
 	@echo "  CC      $< (WebAssembly)"
-	$(Q)$(WASM_CC) $(WASM_CFLAGS) $(DEPS) $(if $(filter sched/% examples/% lib/% %/event_text.c,$<),$(WASM_QUIET)) \
-		$(if $(filter sched/% examples/%,$<),$(sched_roots),-I$(INC)/sim) -c $< -o $@
+	$(Q)$(WASM_CC) $(WASM_CFLAGS) $(DEPS) \
+		$(if $(filter sched/% examples/% labs/% lib/% tests/% %/event_text.c $(SIM_INSIDE),$<),$(WASM_QUIET)) \
+		$(if $(filter sched/% examples/% labs/% tests/% $(SIM_INSIDE),$<),$(sched_roots),-I$(INC)/sim) \
+		$(if $(filter tests/% $(SIM_INSIDE),$<),-I.) -c $< -o $@
 
-$(patsubst %,$(WASM)/%.o,$(shell grep -lw COMMIT $(WASM_SIM_C))): $(B)/.commit
+$(patsubst %,$(WASM)/%.o,$(shell grep -lw COMMIT $(WASM_SIM_C) sim/explore/explore.c)): $(B)/.commit
 
 $(B)/schedsim.wasm: $(WASM_OBJ)
 	@echo "  LD      $@"
 	$(Q)$(WASM_CC) --target=wasm32-wasi -Wl,--strip-all -o $@ $^
 
-# The same as a library: one run in steps, for a page (sim/session.h).
-SESSION_CALLS := room open run now length set policy nice rules close
-$(B)/session.wasm: $(filter-out %/sim/main.c.o,$(WASM_OBJ))
+# The same as a library: one run in steps, for a page (sim/session.h), and exploration with its judge.
+SESSION_CALLS := room open run now length set policy nice rules ideal export close explore attempt operations
+SESSION_C := $(filter-out sim/main.c sim/explore/explore_wasi.c,$(WASM_C)) $(wildcard tests/oracle/*.c) \
+	$(filter-out %/explore_wasi.c %/explore_main.c %/exhaustive.c,$(wildcard sim/explore/*.c))
+SESSION_OBJ := $(patsubst %,$(WASM)/%.o,$(SESSION_C))
+SESSION_LD := $(WASM_CC) --target=wasm32-wasi -mexec-model=reactor -Wl,--strip-all \
+	$(SESSION_CALLS:%=-Wl,--export=session_%) -Wl,--export=__stack_pointer,--no-check-features
+$(B)/session.wasm: $(SESSION_OBJ)
 	@echo "  LD      $@"
-	$(Q)$(WASM_CC) --target=wasm32-wasi -mexec-model=reactor -Wl,--strip-all \
-		$(SESSION_CALLS:%=-Wl,--export=session_%) -o $@ $^
+	$(Q)$(SESSION_LD) -o $@ $^
 
 wasm: $(B)/schedsim.wasm $(B)/session.wasm ## the simulator as WebAssembly: build/schedsim.wasm, session.wasm
 

@@ -43,6 +43,11 @@ size_t sched_size(unsigned nr_cpus);
 /* Build a machine in @mem. -EINVAL for a bad configuration. All CPUs start offline. */
 int sched_init(struct sched *s, const struct sched_config *config);
 /*
+ * From now on the host lets kicks that are not urgent wait (host_kick), or no longer. Not at first.
+ * No lock.
+ */
+void sched_set_lazy(struct sched *s, bool lazy);
+/*
  * Bring @cpu into service with @idle (initialised by sched_task_init_idle) as its current task. A
  * CPU that was in service before has the same one; that or its stopper runs, and PROTOCOL: hotplug.
  */
@@ -80,6 +85,9 @@ struct sched_attr_req {
 	bool reset_on_fork;
 	/* SCHED_DEADLINE: so much CPU time, so soon after each period begins; period 0: deadline */
 	u64 runtime_ns, deadline_ns, period_ns;
+	/* util[x], 0..1024 or SCHED_CLAMP_RESET, is asked for if BIT(x) is in clamps: freq.h */
+	u32 clamps;
+	u32 util[NR_SCHED_CLAMPS];
 };
 
 void sched_task_init_idle(struct sched *s, struct task *t, unsigned cpu);
@@ -135,9 +143,9 @@ void sched_task_reparent(struct sched *s, struct task *child, struct task *paren
 void sched_task_lead(struct sched *s, struct task *t);
 
 /*
- * Policy, nice value, real-time priority, slice. -EINVAL: no such combination, or an idle task or
- * stopper. A slice is moved into 0.1 to 100 ms; fair policies without requests (CFS) ignore it, and
- * it outlasts a time as a real-time task.
+ * Policy, nice value, real-time priority, slice, clamps. -EINVAL: no such combination, or an idle
+ * task or stopper. -EOPNOTSUPP: clamps on a machine of one speed. A slice is moved into 0.1 to 100
+ * ms; fair policies without requests (CFS) ignore it, and it outlasts a time as a real-time task.
  */
 int sched_set_attr(struct sched *s, struct task *t, const struct sched_attr_req *req);
 /* @nice, -20..19, alone. A real-time task keeps it for when it is no longer one. */

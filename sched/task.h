@@ -115,6 +115,13 @@ struct family {
 	u64 policy_state[FAMILY_STATE_WORDS]; /* of the policies that keep something of a family */
 };
 
+/* Clamps of a task: its utilisation is taken for so much at least (0), at most (1). See clamp.c. */
+struct task_clamp {
+	u16 request[2]; /* 0..1024; only valid if it is the task's own */
+	u16 value[2];	/* with which its runqueue counts it */
+	bool own[2], counted;
+};
+
 struct task {
 	/* --- identity; written by the host --- */
 	int pid;
@@ -150,6 +157,7 @@ struct task {
 	u32 lost_cpu;  /* 1 + the CPU after which none was left that it was allowed; 0: atomic */
 	bool kthread;  /* of the kernel's own; constant */
 	u8 tune_group; /* its boost group (freq.h); guarded by: rq lock, and the host */
+	struct task_clamp clamp; /* guarded by: lock of rq[cpu] */
 
 	struct family family;
 

@@ -17,20 +17,6 @@
 
 /* --- one run ---------------------------------------------------------------------------------- */
 
-/* Computes what every task would get from a fluid server: the workload's row_ideal_ns. */
-static void run_fluid(const struct options *o, const struct machine_desc *machine,
-		      struct workload *w, u64 duration)
-{
-	struct sim *sim = setup_sim(o, machine, NULL);
-	struct fluid *fluid = fluid_serve(sim, w);
-
-	setup_start(sim, w);
-	fluid_run(fluid, SIM_START + duration);
-	setup_check(sim);
-	fluid_free(fluid);
-	sim_free(sim);
-}
-
 static void write_schedstat(struct sim *sim, const char *path)
 {
 	size_t size = sched_dump_schedstat(sim->s, NULL, 0) + 1;
@@ -190,7 +176,7 @@ static void write_json(struct report *report, const char *path)
 static void run_all(const struct options *o, struct report *report, struct result *results,
 		    struct workload *w)
 {
-	run_fluid(o, report->machine, w, report->duration);
+	setup_ideal(o, report->machine, w, report->duration);
 	for (u32 i = 0; i < report->nr_results; i++)
 		results[i] = run_policy(report, w, results[i].sched);
 	report_text(report);

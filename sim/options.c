@@ -7,6 +7,7 @@
 #include "sim/options.h"
 #include "sim/engine/util.h"
 #include "sim/engine/plugin.h"
+#include "sim/policy/policy.h"
 
 enum {
 	OPT_CPUS = 256,
@@ -20,10 +21,12 @@ enum {
 	OPT_DUMPS,
 	OPT_SCHED,
 	OPT_PLUGIN,
+	OPT_EXPORT,
 	OPT_LIST_POLICIES,
 	OPT_HZ,
 	OPT_PREEMPT,
 	OPT_SEED,
+	OPT_VARY,
 	OPT_TIME,
 	OPT_SET,
 	OPT_FEATURES,
@@ -61,7 +64,7 @@ static const struct {
 #undef COST
 };
 
-static struct option long_options[28 + ARRAY_SIZE(cost_options)] = {
+static struct option long_options[30 + ARRAY_SIZE(cost_options)] = {
 	{ "cpus", required_argument, NULL, OPT_CPUS },
 	{ "topology", required_argument, NULL, OPT_TOPOLOGY },
 	{ "opp", required_argument, NULL, OPT_OPP },
@@ -73,10 +76,12 @@ static struct option long_options[28 + ARRAY_SIZE(cost_options)] = {
 	{ "jumps", required_argument, NULL, OPT_JUMPS },
 	{ "dumps", required_argument, NULL, OPT_DUMPS },
 	{ "plugin", required_argument, NULL, OPT_PLUGIN },
+	{ "export", required_argument, NULL, OPT_EXPORT },
 	{ "list-policies", no_argument, NULL, OPT_LIST_POLICIES },
 	{ "sched", required_argument, NULL, OPT_SCHED },
 	{ "hz", required_argument, NULL, OPT_HZ },
 	{ "seed", required_argument, NULL, OPT_SEED },
+	{ "vary", required_argument, NULL, OPT_VARY },
 	{ "time", required_argument, NULL, OPT_TIME },
 	{ "set", required_argument, NULL, OPT_SET },
 	{ "features", required_argument, NULL, OPT_FEATURES },
@@ -90,7 +95,7 @@ static struct option long_options[28 + ARRAY_SIZE(cost_options)] = {
 	{ "bench", no_argument, NULL, OPT_BENCH },
 	{ "help", no_argument, NULL, OPT_HELP },
 };
-#define NR_PLAIN_OPTIONS 27
+#define NR_PLAIN_OPTIONS 29
 
 /* Simulated tasks never run in the kernel, where the other models of preemption differ. */
 static bool is_lazy(const char *text)
@@ -146,14 +151,15 @@ static void print_help(void)
 	print_names();
 	print_governors();
 	printf("\n"
-	       "  --plugin FILE.so    one more policy (make plugin SRC=...)\n"
+	       "  --plugin FILE       one more policy: NAME.so (make plugin) or NAME.policy\n"
+	       "  --export FILE       the C of a NAME.policy (docs/policies.md), and stop\n"
 	       "  --list-policies     names and traits of the policies, and stop\n"
 	       "  --set NAME=VALUE    a tunable, as its file in /sys/kernel/debug/sched takes it\n"
 	       "  --features TEXT     NAME or NO_NAME, as the file features takes it\n"
 	       "run:\n"
-	       "  --time T            simulated time (default: what an rt-app file says, else "
-	       "10s)\n"
+	       "  --time T            simulated time (default: an rt-app file's, or 10s)\n"
 	       "  --seed N            of everything random (default 1)\n"
+	       "  --vary N            seed of what varies from run to run in nature\n"
 	       "  --check             check all invariants after every event\n"
 	       "output:\n"
 	       "  --json FILE         the results as JSON\n"
@@ -168,14 +174,13 @@ static void print_help(void)
 	       "instead of workloads (docs/exploration.md):\n"
 	       "  --ops N             N random operations under each policy, from --seed on\n"
 	       "  --exhaustive N      every sequence of N operations on a small machine, N <= %u\n"
-	       "  --replay TEXT       what one printed; --verbose, --no-shrink, --no-oracle\n"
+	       "  --replay TEXT       what one printed; --no-oracle, --without OPERATION,...\n"
 	       "costs, ns, 0 unless given:\n",
 	       EXHAUSTIVE_MAX);
 	for (u32 i = 0; i < ARRAY_SIZE(cost_options); i++)
 		printf("  --%-17s %s\n", cost_options[i].name, cost_options[i].help);
-	printf("\nStatus 0: done. 1: the scheduler broke an invariant or hangs. 2: bad input; "
-	       "nothing was "
-	       "simulated.\n");
+	puts("\nStatus 0: done. 1: the scheduler broke an invariant or hangs. 2: bad input; "
+	     "nothing was simulated.");
 	exit(EXIT_OK);
 }
 
@@ -268,6 +273,12 @@ static void take_run_option(struct options *o, int option, const char *text)
 	case OPT_BENCH:
 		o->bench = true;
 		break;
+	case OPT_EXPORT:
+		recipe_export(recipe_load("--export", text), stdout);
+		exit(EXIT_OK);
+	case OPT_LIST_POLICIES:
+		policies_print();
+		exit(EXIT_OK);
 	case OPT_HELP:
 		print_help();
 		break;
@@ -288,9 +299,6 @@ static void take_option(struct options *o, int option, const char *text)
 	case OPT_PLUGIN:
 		plugin_load(text);
 		break;
-	case OPT_LIST_POLICIES:
-		policies_print();
-		exit(EXIT_OK);
 	case OPT_SCHED:
 		o->sched = text;
 		break;
@@ -319,6 +327,9 @@ static void take_option(struct options *o, int option, const char *text)
 		break;
 	case OPT_SEED:
 		o->seed = number("seed", text, 0, UINT64_MAX);
+		break;
+	case OPT_VARY:
+		o->disturbance.vary = number("vary", text, 1, UINT64_MAX);
 		break;
 	case OPT_SET:
 		append(o->set, &o->nr_set, text);

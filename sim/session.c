@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/engine/util.h"
+#include "sim/policy/policy.h"
 #include "sim/report/decisions.h"
 #include "sim/session.h"
 #include "sim/setup.h"
@@ -26,6 +27,8 @@ static char *room;
 
 char *session_room(u32 size)
 {
+	if (!size)
+		return room;
 	free(room);
 	room = allocate(size + 1, 1);
 	return room;
@@ -33,12 +36,30 @@ char *session_room(u32 size)
 
 /* --- what happens ----------------------------------------------------------------------------- */
 
+static u64 moment(const struct sim *sim)
+{
+	return sim->now - SIM_START;
+}
+
+/* Tells the averages of @t as they were when they were last brought up to date: about now. */
+static void put_averages(const struct sim *sim, const struct task *t)
+{
+	const struct pelt *avg = &t->fair.avg;
+
+	if (session.events && t->pid)
+		fprintf(session.events, "P %llu %d %llu %llu %llu\n",
+			(unsigned long long)moment(sim), t->pid, (unsigned long long)avg->util_avg,
+			(unsigned long long)avg->load_avg, (unsigned long long)avg->runnable_avg);
+}
+
 static void note_event(struct sim_listener *listener, struct sim *sim,
 		       const struct sched_event *event)
 {
 	(void)listener;
 	if (!decisions_is_record(event->type))
 		return;
+	if (event->type == EVENT_ID_sched_decision_charge)
+		put_averages(sim, sched_current(sim->s, sim->this_cpu));
 	session.nr++;
 	if (session.stop_at && session.nr >= session.stop_at)
 		sim->stopped = true;
@@ -48,10 +69,11 @@ static void note_switch(struct sim_listener *listener, struct sim *sim, struct s
 			struct sim_task *next)
 {
 	(void)listener;
+	put_averages(sim, &prev->task);
+	put_averages(sim, &next->task);
 	if (session.events)
-		fprintf(session.events, "S %llu %u %d %u %d\n",
-			(unsigned long long)(sim->now - SIM_START), sim->this_cpu, prev->task.pid,
-			(unsigned)prev->task.state, next->task.pid);
+		fprintf(session.events, "S %llu %u %d %u %d\n", (unsigned long long)moment(sim),
+			sim->this_cpu, prev->task.pid, (unsigned)prev->task.state, next->task.pid);
 }
 
 static void note_runnable(struct sim_listener *listener, struct sim *sim, struct sim_task *t,
@@ -59,9 +81,8 @@ static void note_runnable(struct sim_listener *listener, struct sim *sim, struct
 {
 	(void)listener;
 	if (session.events)
-		fprintf(session.events, "R %llu %u %d %u %s\n",
-			(unsigned long long)(sim->now - SIM_START), sim->this_cpu, t->task.pid,
-			is_new, t->task.comm);
+		fprintf(session.events, "R %llu %u %d %u %u %s\n", (unsigned long long)moment(sim),
+			sim->this_cpu, t->task.pid, is_new, t->row, t->task.comm);
 }
 
 /* --- from the first to the last call ---------------------------------------------------------- */
@@ -153,7 +174,7 @@ int session_run(u64 time, u64 decisions)
 
 u64 session_now(void)
 {
-	return session.sim->now - SIM_START;
+	return moment(session.sim);
 }
 
 u64 session_length(void)
@@ -168,6 +189,27 @@ static void read_groups(void)
 
 	for (u32 i = 0; i < session.workload.nr_groups; i++)
 		task_group_stat(session.sim->s, session.sim->groups[i].tg, &stat);
+}
+
+void session_ideal(void)
+{
+	const struct workload *w = &session.workload;
+
+	setup_ideal(&session.options, &session.machine, &session.workload, session.report.duration);
+	for (u32 i = 0; i < w->nr_rows; i++) {
+		fprintf(stdout, "%s{\"name\": ", i ? ", " : "[");
+		json_string(stdout, workload_row(w, i)->name);
+		fprintf(stdout, ", \"ideal_ns\": %llu}",
+			(unsigned long long)w->row_ideal_ns[i]);
+	}
+	fputs("]\n", stdout);
+	fflush(stdout);
+}
+
+void session_export(void)
+{
+	recipe_export(recipe_load("--plugin", room), stdout);
+	fflush(stdout);
 }
 
 void session_close(void)
@@ -236,21 +278,32 @@ int session_nice(int pid, int nice)
 
 /* --- the sentences of rules ------------------------------------------------------------------- */
 
+#define SENTENCE(number, name, sentence) { #name, sentence },
+#define FAMILY(name, list)                                                                         \
+	{ name, (const struct sentence[]){ list(SENTENCE) { NULL, NULL } } }
+
 void session_rules(void)
 {
-#define SENTENCE(number, name, sentence) { #name, sentence },
-	static const struct {
-		const char *name, *sentence;
-	} rules[] = { DECISION_RULES(SENTENCE) AIM_RULES(SENTENCE) CPU_RULES(SENTENCE)
-			      BALANCE_RULES(SENTENCE) CLASS_RULES(SENTENCE) QUOTA_RULES(SENTENCE) };
-#undef SENTENCE
+	struct sentence {
+		const char *rule, *text;
+	};
+	const struct {
+		const char *name;
+		const struct sentence *rules;
+	} families[] = {
+		FAMILY("fair", DECISION_RULES),	    FAMILY("aim", AIM_RULES),
+		FAMILY("select", CPU_RULES),	    FAMILY("balance", BALANCE_RULES),
+		FAMILY("class", CLASS_RULES),	    FAMILY("quota", QUOTA_RULES),
+	};
 
-	for (u32 i = 0; i < ARRAY_SIZE(rules); i++) {
-		fputs(i ? ", " : "{", stdout);
-		json_string(stdout, rules[i].name);
-		fputs(": ", stdout);
-		json_string(stdout, rules[i].sentence);
+	for (u32 i = 0; i < ARRAY_SIZE(families); i++) {
+		printf("%s\"%s\": {", i ? ", " : "{", families[i].name);
+		for (const struct sentence *s = families[i].rules; s->rule; s++) {
+			printf("%s\"%s\": ", s == families[i].rules ? "" : ", ", s->rule);
+			json_string(stdout, s->text);
+		}
+		putchar('}');
 	}
-	fputs("}\n", stdout);
+	puts("}");
 	fflush(stdout);
 }

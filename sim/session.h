@@ -18,13 +18,17 @@ enum session_state {
 	SESSION_FAILED,	  /* a task made a mistake: see stderr */
 };
 
-/* Room for @size bytes, in which the host puts the words of the command line, each with a 0. */
+/*
+ * Room for @size bytes, in which the host puts the words of the command line, each with a 0. Of 0
+ * bytes: the room that there is.
+ */
 char *session_room(u32 size);
 /*
  * Begins the run that the @nr words say, "schedsim" first, of one policy. Its --decisions is
  * written as the run goes on. EVENTS, if it is not "", is a file for what a picture needs, a line
  * for each: "S TIME CPU PREV STATE NEXT" a switch between pids, 0 for idle, STATE 0 if PREV can go
- * on; "R TIME CPU PID NEW NAME" a task is runnable, for the first time if NEW is 1.
+ * on; "R TIME CPU PID NEW ROW NAME" a task is runnable, for the first time if NEW is 1, ROW as in
+ * session_ideal(); "P TIME PID UTIL LOAD RUNNABLE" a task's averages, at each charge and switch.
  */
 void session_open(int nr);
 /*
@@ -43,7 +47,29 @@ u64 session_length(void);
 int session_set(void);
 int session_policy(void);
 int session_nice(int pid, int nice);
-/* Prints the sentences of all rules as one object of JSON: {"RULE": "it is ...", ...}. */
+/*
+ * Prints the sentences of all rules as one object of JSON, {"fair": {"RULE": "it is ..."}, ...}:
+ * those of a fair policy's hooks, and of "aim", "select", "balance", "class" and "quota".
+ */
 void session_rules(void);
+/*
+ * Prints what a fluid server would give the tasks of each program in the whole run, as one list of
+ * JSON: [{"name": NAME, "ideal_ns": NS}, ...]. The run must have ended; changes made in the middle
+ * do not count.
+ */
+void session_ideal(void);
+/*
+ * Prints the C of the policy in expressions (docs/policies.md) whose file is named in
+ * session_room(). Needs no session.
+ */
+void session_export(void);
+/*
+ * Explores the policy in expressions whose file is named in session_room(), as schedsim --plugin
+ * FILE --seed --ops does, and prints the same. Returns 1 if something failed, else 0. Needs no
+ * session, and of the host the functions of sim/engine/process_wasi.c.
+ */
+int session_explore(u64 seed, u64 ops);
+/* Prints what each operation of an exploration does: {"NAME": "the current task ends", ...}. */
+void session_operations(void);
 /* Ends the run: its file of decisions is complete. */
 void session_close(void);

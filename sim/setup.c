@@ -5,6 +5,7 @@
 #include "sim/engine/plugin.h"
 #include "sim/engine/util.h"
 #include "sim/report/energy.h"
+#include "sim/report/fluid.h"
 #include "sim/setup.h"
 #include "sim/workload/rtapp.h"
 
@@ -133,4 +134,17 @@ void setup_check(const struct sim *sim)
 		usage_error("at %llu ns: %s%s%s", (unsigned long long)(sim->now - SIM_START),
 			    sim->failed ? sim->failed->task.comm : "", sim->failed ? ": " : "",
 			    sim->failure);
+}
+
+void setup_ideal(const struct options *o, const struct machine_desc *machine, struct workload *w,
+		 u64 duration)
+{
+	struct sim *sim = setup_sim(o, machine, NULL);
+	struct fluid *fluid = fluid_serve(sim, w);
+
+	setup_start(sim, w);
+	fluid_run(fluid, SIM_START + duration);
+	setup_check(sim);
+	fluid_free(fluid);
+	sim_free(sim);
 }

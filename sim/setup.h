@@ -19,5 +19,8 @@ struct sim *setup_sim(const struct options *o, const struct machine_desc *machin
 void setup_apply(struct sim *sim, const struct options *o, const struct machine_desc *machine);
 /* Starts the tasks. */
 void setup_start(struct sim *sim, struct workload *w);
+/* Computes what every task of @w gets from a fluid server in @duration ns: row_ideal_ns. */
+void setup_ideal(const struct options *o, const struct machine_desc *machine, struct workload *w,
+		 u64 duration);
 /* Ends the program if the run of @sim failed. */
 void setup_check(const struct sim *sim);

@@ -23,6 +23,8 @@ cmd python3         python3          # runner, symbol table, tidy (standard libr
 file /usr/lib/python3*/*-packages/pytest/__init__.py python3-pytest # end-to-end tests
 file /usr/lib/python3*/*-packages/xdist/__init__.py python3-pytest-xdist # several of them at a time
 file /usr/lib/python3*/*-packages/matplotlib/__init__.py python3-matplotlib # pictures of experiments
+file /usr/lib/python3*/*-packages/scipy/__init__.py python3-scipy # their intervals and tests
+file /usr/lib/python3*/*-packages/distributed/__init__.py python3-distributed # Dask: sweeps on many workers
 cmd qemu-system-x86_64 qemu-system-x86 # the machine
 file /usr/share/qemu/qboot.rom qemu-system-data # the small firmware: starts in 0.3 virtual ms
 cmd musl-gcc        musl-tools       # user programs are static musl binaries
@@ -41,6 +43,7 @@ cmd xorriso         xorriso          # and two programs it calls
 cmd mformat         mtools
 cmd trace-cmd       trace-cmd        # reads our traces; the tests compare with it
 file /usr/lib/*/libkshark.so.2 libkshark2 # the reader of KernelShark
+cmd perf            linux-perf       # runs in the guest in the tests: perf sched record
 cmd gdb             gdb              # make gdb
 cmd valgrind        valgrind         # make bench-sim counts instructions
 cmd sqlite3         sqlite3          # programs of Debian that the guest runs in the tests:
@@ -51,9 +54,11 @@ cmd cyclicdeadline  rt-tests         # SCHED_DEADLINE judged by a program of oth
 file /usr/lib/python3*/*-packages/clang/cindex.py python3-clang # make mutate: the syntax tree of the source
 file /usr/include/jsmn.h libjsmn-dev # the simulator reads JSON
 file /usr/lib/python3*/*-packages/pip/__init__.py python3-pip # brings what Debian does not have: packages.txt
+file /usr/lib/python3*/*-packages/argcomplete/__init__.py python3-argcomplete # Tab completes words of fairground
+file /usr/lib/python3*/*-packages/wheel/__init__.py python3-wheel # pip install . without network
 cmd node            nodejs           # runs WebAssembly: our simulator, and Perfetto, which judges our files
 cmd npm             npm              # brings what builds the page for browsers: web/package-lock.json
-cmd chromium        chromium         # opens that page, and reports, in the tests
+cmd chromium        chromium         # opens that page, and reports, in the tests; prints the book
 '
 
 # SMP under -icount needs a QEMU that shares a turn among CPUs, 8.1 or newer (docs/adr/003-deterministic-smp.md).
@@ -213,8 +218,8 @@ if ! have_new_qemu && ! { fetch_new_qemu && have_new_qemu; }; then
 		"qemu-system-x86 and put it first in PATH, or name it in FAIRGROUND_QEMU."
 fi
 if ! have_packages && ! fetch_packages; then
-	say "some Python packages could not be fetched, which Parquet and the form of Perfetto need (all else works):" \
-		"python3 -m pip install --no-deps --target $packages_dir -r $packages_list"
+	say "some Python packages could not be fetched, which Parquet, the form of Perfetto and the book need (all" \
+		"else works): python3 -m pip install --no-deps --target $packages_dir -r $packages_list"
 fi
 if [ "${1:-}" = --compare ]; then
 	fetch_kernels || fail "could not fetch Debian's kernels: that needs apt and deb.debian.org."

@@ -6,6 +6,8 @@ import {Exit, makeSystem} from './wasi.mjs';
 const STATES = ['time', 'decision', 'end', 'failed'];
 const DECISIONS = 'decisions.json', EVENTS = 'events';
 
+class Left extends Error {}
+
 export class Session {
   /**
    * Begin the run that @words ("--cpus", "2", "hogs:n=3") say, with @files that they may name. A mistake in them is an
@@ -16,16 +18,74 @@ export class Session {
     this.words = words;
     this.decisionsFile = decisions;
     this.readTo = {[decisions]: 0, [EVENTS]: 0};
-    this.connect(makeSystem(['schedsim'], files));
-    this.instance.exports._initialize();
+    this.begin(files);
     const all = ['schedsim', ...words, ...(decisions ? ['--decisions', decisions] : [])];
     this.put([...all, EVENTS].join('\0'));
     this.call('open', all.length);
   }
 
+  /** The C of the policy in expressions @text (docs/policies.md). A mistake in it is an Error. */
+  static exported(compiled, name, text) {
+    const session = Session.#ofPolicy(compiled, name, text);
+    session.call('export');
+    return new TextDecoder().decode(session.system.stdout.content());
+  }
+
+  /**
+   * Explore the policy in expressions @text as schedsim --ops @ops --seed @seed does. @progress is called with the number
+   * of runs that were made. Returns {failed, out, bytes}: what it prints, and the memory that it took.
+   */
+  static explored(compiled, name, text, seed, ops, progress) {
+    const session = Object.assign(Session.#ofPolicy(compiled, name, text), {progress, attempts: 0});
+    const failed = session.call('explore', BigInt(seed), BigInt(ops)) !== 0;
+    return {failed, out: new TextDecoder().decode(session.system.stdout.content()), bytes: session.instance.exports.memory.buffer.byteLength};
+  }
+
+  /** {name: sentence} of the operations of an exploration. */
+  static operations(compiled) {
+    return Session.#bare(compiled, {}).printed('operations');
+  }
+
+  // A module without a run, with @files.
+  static #bare(compiled, files) {
+    const session = Object.assign(Object.create(Session.prototype), {compiled});
+    session.begin(files);
+    return session;
+  }
+
+  // The same for the policy in expressions @text, in the file @name.
+  static #ofPolicy(compiled, name, text) {
+    const session = Session.#bare(compiled, {[name]: new TextEncoder().encode(text)});
+    session.put(name);
+    return session;
+  }
+
+  // What WebAssembly cannot: call session_attempt(), which may leave or crash (sim/engine/process_wasi.c).
+  attempt() {
+    const {session_attempt: attempted, __stack_pointer: stack} = this.instance.exports, at = stack.value;
+    this.progress?.(++this.attempts);
+    try {
+      attempted();
+      return 0;
+    } catch (error) {
+      stack.value = at;
+      if (error instanceof Left)
+        return 1;
+      if (error instanceof WebAssembly.RuntimeError || error instanceof RangeError)
+        return 2;
+      throw error;
+    }
+  }
+
+  begin(files) {
+    this.connect(makeSystem(['schedsim'], files));
+    this.instance.exports._initialize();
+  }
+
   connect(system) {
     this.system = system;
-    this.instance = new WebAssembly.Instance(this.compiled, system.imports);
+    this.instance = new WebAssembly.Instance(this.compiled, {...system.imports,
+      explore: {attempt: () => this.attempt(), leave() { throw new Left(); }}});
     system.attach(this.instance.exports.memory);
   }
 
@@ -112,11 +172,20 @@ export class Session {
     return this.news(EVENTS);
   }
 
-  /** {rule: sentence} of all rules. */
-  rules() {
+  printed(name) {
     const before = this.system.stdout.size;
-    this.call('rules');
+    this.call(name);
     return JSON.parse(new TextDecoder().decode(this.system.stdout.content().subarray(before)));
+  }
+
+  /** {family: {rule: sentence}} of all rules. */
+  rules() {
+    return this.printed('rules');
+  }
+
+  /** [{name, ideal_ns}]: what a fluid server would give each program. The run must have ended. */
+  ideal() {
+    return this.printed('ideal');
   }
 
   /** End the run. Returns the whole file of decisions. */

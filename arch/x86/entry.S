@@ -237,7 +237,11 @@ x86_vectors:
 	.set vector, vector + 1
 	.endr
 
-/* void x86_switch_stacks(u64 *save, u64 load): returns on the other stack. */
+/*
+ * Lab 11, stacks: void x86_switch_stacks(u64 *save, u64 load) leaves the registers that a function
+ * must keep on the stack, in the order of struct switch_frame (thread.c), stores the stack pointer
+ * in *save, takes `load` for it, and returns on that stack as the thread that left it.
+ */
 FUNCTION(x86_switch_stacks)
 	pushq %rbp
 	pushq %rbx

@@ -53,6 +53,11 @@ void x86_cpu_set_stack(struct cpu *c, u64 top)
 	c->arch->tss.sp[0] = top;
 }
 
+/*
+ * Lab 11, switch: goes from @prev to @next: page tables, unless they are the same; floating point
+ * registers and thread pointer of programs; who runs here; the stack for entries from user space;
+ * last the stacks. What is @prev's must be saved before, for it may run elsewhere soon.
+ */
 void arch_switch(struct thread *prev, struct thread *next)
 {
 	struct cpu *c = this_cpu();
@@ -81,6 +86,11 @@ u64 arch_thread_resumes(const struct thread *t, u64 *bp)
 	return (u64)f->resume;
 }
 
+/*
+ * Lab 11, first: makes the frame with which @t, that has never run, is switched to and goes on at
+ * @resume, where the stack pointer must be at its struct user_regs. Returns it, with zeros in the
+ * registers.
+ */
 static struct switch_frame *first_frame(struct thread *t, void (*resume)(void))
 {
 	struct switch_frame *f = (struct switch_frame *)arch_user_regs(t) - 1;

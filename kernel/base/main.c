@@ -51,8 +51,8 @@ static void initcalls_run(void)
 typedef void (*boot_fn)(void);
 
 static const boot_fn early[] = {
-	announce,     cmdline_check, page_init,	 slab_init,	  mm_init, arch_print_topology,
-	preempt_init, task_init,     trace_init, task_cpu_online,
+	announce,  cmdline_check, page_init,  slab_init,       mm_init, arch_print_topology,
+	task_init, preempt_init,  trace_init, task_cpu_online,
 };
 
 static const boot_fn late[] = {

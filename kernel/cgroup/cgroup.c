@@ -3,8 +3,8 @@
  * The trees of control groups and their members; see internal.h for the idea and the locking.
  *
  * A thread has one place in each hierarchy, a group and a link in its list of members. Only one
- * hierarchy has the controller, so at most one of a thread's places decides its group of the
- * scheduler; settle() applies that decision after every change.
+ * hierarchy has the controller `cpu`, so at most one of a thread's places decides its group of the
+ * scheduler, and one its boost group; settle() applies these decisions after every change.
  *
  * A thread leaves its groups when it is taken out of its process, before its last switch; what it
  * still runs counts in the root. So a group without members is empty for the scheduler too and can
@@ -20,6 +20,7 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
+#include "kernel/time/speed.h"
 #include "lib/errno.h"
 
 struct mutex cgroup_mutex = MUTEX_INIT(cgroup_mutex);
@@ -36,7 +37,13 @@ struct mutex cgroup_mutex = MUTEX_INIT(cgroup_mutex);
 		.max_descendants = CGROUP_NO_LIMIT,                                                \
 	}
 /* There from the start: the first kernel threads join them before anything is set up. */
-struct cgroup cgroup_roots[NR_HIERARCHIES] = { ROOT(HIERARCHY_V1), ROOT(HIERARCHY_V2) };
+struct cgroup cgroup_roots[NR_HIERARCHIES] = { ROOT(HIERARCHY_V1), ROOT(HIERARCHY_V2),
+					       ROOT(HIERARCHY_TUNE) };
+
+unsigned cgroup_nr_hierarchies(void)
+{
+	return speeds_on ? NR_HIERARCHIES : HIERARCHY_TUNE;
+}
 
 /* --- the scheduler's side ------------------------------------------------------------- */
 
@@ -48,15 +55,19 @@ static struct task_group *effective_tg(const struct cgroup *cg)
 	return cg ? cg->tg : NULL;
 }
 
-/* Move @t into the scheduler's group that its places in the trees ask for. proc_tree_lock held. */
+/* Move @t into the scheduler's groups that its places in the trees ask for. proc_tree_lock held. */
 static void settle(struct thread *t)
 {
 	struct task_group *tg = effective_tg(t->member[HIERARCHY_V1].group)
 					?: effective_tg(t->member[HIERARCHY_V2].group);
+	const struct cgroup *boosted = t->member[HIERARCHY_TUNE].group;
+	unsigned tune = boosted ? boosted->tune : 0;
 
 	assert(spin_is_held(&proc_tree_lock));
 	if (task_group_of(&t->task) != tg)
 		with_irqs_off(task_group_move(machine, &t->task, tg));
+	if (sched_tune_of(&t->task) != tune)
+		with_irqs_off(sched_tune_move(machine, &t->task, tune));
 }
 
 /* settle() all members of @top and its descendants, after some tg has changed. */
@@ -83,6 +94,7 @@ int cgroup_attach_cpu(struct cgroup *cg)
 	assert(!cg->tg && (u64)tg % 64 == 0);
 	with_irqs_off(task_group_init(machine, tg, effective_tg(cg->parent)));
 	cg->tg = tg;
+	cgroup_reset_clamps(cg);
 	if (cg->dentry)
 		task_group_set_name(tg, cg->dentry->name);
 	settle_all(cg);
@@ -132,11 +144,27 @@ static void count_descendants(struct cgroup *parent, int n)
 		parent->nr_descendants += (u32)n;
 }
 
-struct cgroup *cgroup_create(struct cgroup *parent)
+static int attach(struct cgroup *cg)
+{
+	if (cg->hierarchy == HIERARCHY_TUNE)
+		return cgroup_attach_tune(cg);
+	if (cg->hierarchy == HIERARCHY_V1 || cg->parent->cpu_for_children)
+		return cgroup_attach_cpu(cg);
+	return 0;
+}
+
+static void detach(struct cgroup *cg)
+{
+	cgroup_detach_cpu(cg);
+	cgroup_detach_tune(cg);
+}
+
+struct cgroup *cgroup_create(struct cgroup *parent, int *err)
 {
 	struct cgroup *cg = kzalloc(sizeof(*cg));
 
 	assert(mutex_is_held(&cgroup_mutex));
+	*err = -ENOMEM;
 	if (!cg)
 		return NULL;
 	cg->hierarchy = parent->hierarchy;
@@ -146,7 +174,8 @@ struct cgroup *cgroup_create(struct cgroup *parent)
 	cg->max_depth = cg->max_descendants = CGROUP_NO_LIMIT;
 	list_init(&cg->children);
 	list_init(&cg->members);
-	if ((cg->hierarchy == HIERARCHY_V1 || parent->cpu_for_children) && cgroup_attach_cpu(cg)) {
+	*err = attach(cg);
+	if (*err) {
 		kfree(cg);
 		return NULL;
 	}
@@ -173,7 +202,7 @@ int cgroup_remove(struct cgroup *cg)
 	spin_unlock(&proc_tree_lock);
 	if (busy)
 		return -EBUSY;
-	cgroup_detach_cpu(cg);
+	detach(cg);
 	parent->nr_threaded_children -= cgroup_is_threaded(cg);
 	list_del(&cg->sibling);
 	count_descendants(parent, -1);
@@ -243,14 +272,14 @@ void cgroup_join(struct thread *t)
 	bool kernel = t->flags & THREAD_KERNEL;
 
 	assert(spin_is_held(&proc_tree_lock));
-	for (enum hierarchy_id h = 0; h < NR_HIERARCHIES; h++)
+	for (unsigned h = 0; h < cgroup_nr_hierarchies(); h++)
 		enter(t, kernel ? &cgroup_roots[h] : current->member[h].group);
 }
 
 void cgroup_leave(struct thread *t)
 {
 	assert(spin_is_held(&proc_tree_lock));
-	for (enum hierarchy_id h = 0; h < NR_HIERARCHIES; h++)
+	for (unsigned h = 0; h < cgroup_nr_hierarchies(); h++)
 		quit(t, h);
 	settle(t);
 }

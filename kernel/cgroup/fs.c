@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Control groups as file systems: `cgroup` (v1, with the controller cpu) and `cgroup2`.
+ * Control groups as file systems: `cgroup` (v1: the controller cpu, or schedtune) and `cgroup2`.
  *
  * A group is a directory of the name tree. Its files are not kept: a walk or an open makes an inode
  * for one and drops it at the end, as in /proc/PID. The tables of struct cgroup_file say which
@@ -15,6 +15,7 @@
 #include "kernel/pseudo/engine.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
+#include "kernel/time/speed.h"
 #include "lib/fmt.h"
 #include "lib/string.h"
 
@@ -37,6 +38,8 @@ static const struct {
 	{ cgroup_cpu_files, &nr_cgroup_cpu_files },
 	{ cgroup_bandwidth_files, &nr_cgroup_bandwidth_files },
 	{ cgroup_fdl_files, &nr_cgroup_fdl_files },
+	{ cgroup_clamp_files, &nr_cgroup_clamp_files },
+	{ cgroup_tune_files, &nr_cgroup_tune_files },
 };
 
 /* The @index-th row of all tables, NULL past the end. */
@@ -50,11 +53,13 @@ static const struct cgroup_file *file_row(unsigned index)
 
 static bool is_shown(const struct cgroup_file *row, const struct cgroup *cg)
 {
-	unsigned want = (cg->hierarchy == HIERARCHY_V1 ? CGF_V1 : CGF_V2) |
+	unsigned want = (cg->hierarchy == HIERARCHY_V2 ? CGF_V2 : CGF_V1) |
 			(cgroup_is_root(cg) ? CGF_ROOT : CGF_CHILD);
 
-	if ((row->flags & want) != want)
+	if ((row->flags & want) != want || (row->flags & CGF_SPEEDS && !speeds_on))
 		return false;
+	if (row->flags & CGF_TUNE)
+		return cg->hierarchy == HIERARCHY_TUNE;
 	return !(row->flags & CGF_CPU) || cg->hierarchy == HIERARCHY_V1 || cg->tg;
 }
 
@@ -304,9 +309,11 @@ static int make_group(struct dentry *dir, const char *name, size_t len, u32 mode
 	if (err)
 		return err;
 	/* The OOM killer cannot free a group, so the last memory is not spent on new groups. */
-	cg = page_is_short() ? NULL : cgroup_create(parent);
-	if (!cg)
+	if (page_is_short())
 		return -ENOMEM;
+	cg = cgroup_create(parent, &err);
+	if (!cg)
+		return err;
 	cg->dentry = make_dir(dir, name, len, mode, cg);
 	if (!cg->dentry) {
 		cgroup_remove(cg);
@@ -392,22 +399,27 @@ static int cgroup_rmdir(struct dentry *dir, const char *name, size_t len, bool a
 
 /* --- mounting ------------------------------------------------------------------------- */
 
-bool cgroup_v1_in_use(void)
+static bool is_in_use(enum hierarchy_id h)
 {
 	assert(mutex_is_held(&cgroup_mutex));
 	/* One reference belongs to this file, the others are mounts. */
-	return READ_ONCE(superblocks[HIERARCHY_V1]->refs) > 1 ||
-	       !list_empty(&cgroup_roots[HIERARCHY_V1].children);
+	return READ_ONCE(superblocks[h]->refs) > 1 || !list_empty(&cgroup_roots[h].children);
 }
 
-/* True if each word of the comma-separated @text is "cpu", or "all" for every controller. */
-static bool are_v1_options(const char *text)
+bool cgroup_v1_in_use(void)
+{
+	return is_in_use(HIERARCHY_V1);
+}
+
+/* True if each word of the comma-separated @text is @word or "all". */
+static bool are_all(const char *text, const char *word)
 {
 	while (*text) {
 		const char *comma = strchr(text, ',');
 		size_t len = comma ? (size_t)(comma - text) : strlen(text);
 
-		if (len && !(len == 3 && (!memcmp(text, "cpu", 3) || !memcmp(text, "all", 3))))
+		if (len && !(len == strlen(word) && !memcmp(text, word, len)) &&
+		    !(len == 3 && !memcmp(text, "all", 3)))
 			return false;
 		text += len + (comma != NULL);
 	}
@@ -431,7 +443,10 @@ static struct superblock *get_v1(const struct fs_type *type, const char *options
 
 	(void)type;
 	*err = -EINVAL;
-	if (!are_v1_options(options))
+	if (superblocks[HIERARCHY_TUNE] && !are_all(options, "cpu") &&
+	    are_all(options, "schedtune"))
+		return superblock_get(superblocks[HIERARCHY_TUNE]);
+	if (!are_all(options, "cpu"))
 		return NULL;
 	mutex_lock(&cgroup_mutex);
 	*err = claim_for_v1();
@@ -460,6 +475,15 @@ const struct fs_type cgroup_type = {
 	.mkdir = cgroup_mkdir,
 	.remove = cgroup_rmdir,
 };
+/* The file system that a mount of cgroup_type with the option schedtune shows. */
+static const struct fs_type tune_type = {
+	.name = "cgroup",
+	.magic = 0x27e0eb,
+	.create_errno = -EACCES,
+	.options = ",schedtune",
+	.mkdir = cgroup_mkdir,
+	.remove = cgroup_rmdir,
+};
 const struct fs_type cgroup2_type = {
 	.name = "cgroup2",
 	.magic = 0x63677270,
@@ -476,7 +500,6 @@ static void init_hierarchy(enum hierarchy_id h, const struct fs_type *type)
 		panic("no memory for the control groups");
 	cgroup_roots[h].dentry = superblocks[h]->root;
 	set_dir(superblocks[h]->root->inode, &cgroup_roots[h]);
-	fs_register(type);
 }
 
 void cgroup_init(void)
@@ -484,6 +507,10 @@ void cgroup_init(void)
 	assert(!file_row(MAX_FILES));
 	init_hierarchy(HIERARCHY_V1, &cgroup_type);
 	init_hierarchy(HIERARCHY_V2, &cgroup2_type);
+	if (cgroup_nr_hierarchies() > HIERARCHY_TUNE)
+		init_hierarchy(HIERARCHY_TUNE, &tune_type);
+	fs_register(&cgroup_type);
+	fs_register(&cgroup2_type);
 	pseudo_mkdir(&sysfs_type, "fs/cgroup");
 }
 
@@ -498,6 +525,9 @@ size_t cgroup_print_controllers(char *buf, size_t size)
 	h = cgroup_v1_in_use() ? HIERARCHY_V1 : HIERARCHY_V2;
 	text_add(&t, "#subsys_name\thierarchy\tnum_cgroups\tenabled\n");
 	text_add(&t, "cpu\t%d\t%u\t1\n", h == HIERARCHY_V1, cgroup_roots[h].nr_descendants + 1);
+	if (superblocks[HIERARCHY_TUNE])
+		text_add(&t, "schedtune\t%d\t%u\t1\n", is_in_use(HIERARCHY_TUNE) ? 2 : 0,
+			 cgroup_roots[HIERARCHY_TUNE].nr_descendants + 1);
 	mutex_unlock(&cgroup_mutex);
 	return t.len;
 }
@@ -533,6 +563,11 @@ size_t cgroup_print_thread(const struct thread *thread, char *buf, size_t size)
 
 	mutex_lock(&cgroup_mutex);
 	spin_lock(&proc_tree_lock);
+	if (superblocks[HIERARCHY_TUNE] && is_in_use(HIERARCHY_TUNE)) {
+		text_add(&t, "2:schedtune:");
+		add_path(&t, thread->member[HIERARCHY_TUNE].group);
+		text_add(&t, "\n");
+	}
 	if (cgroup_v1_in_use()) {
 		text_add(&t, "1:cpu:");
 		add_path(&t, thread->member[HIERARCHY_V1].group);

@@ -10,11 +10,17 @@
  *	cpu.c        the controller `cpu`: shares, and the CPU time used
  *	bandwidth.c  the controller `cpu`: quota, period, burst
  *	fdl.c        the controller `cpu`: deadlines and guarantees
+ *	clamp.c      the controller `cpu`: clamps of utilisation
+ *	tune.c       the controller `schedtune`: boosts
  *
  * IDEA. There are two hierarchies, v1 and v2, as on Linux, and one controller, `cpu`, which belongs
  * to one of them at a time (docs/adr/009-cgroup-hierarchies.md). A group that the controller knows
  * has a group of the scheduler (sched/group.h). The members of any other group count in its nearest
  * ancestor that has one.
+ *
+ * A machine whose CPUs have several speeds has a third hierarchy, of v1, for the controller
+ * `schedtune` alone. It is one level deep: each group but the root is a boost group of the
+ * scheduler (sched/freq.h).
  *
  * LOCKING. cgroup_mutex guards the trees and every parameter, and serialises moves. proc_tree_lock
  * guards membership, because fork and exit change it and cannot sleep. A child gets its parent's
@@ -42,6 +48,8 @@ struct cgroup {
 	bool dead;	       /* removed; only open files and working directories are left */
 	u32 nr_descendants;
 	struct task_group *tg; /* NULL: without the controller */
+	u32 clamp_percent[2];  /* cpu.uclamp.min and .max, in hundredths, as written */
+	unsigned tune;	       /* number of the boost group; 0: the root's */
 	/* v2 */
 	bool cpu_for_children; /* "cpu" is in cgroup.subtree_control */
 	struct cgroup *domain; /* itself; if threaded, its threaded domain */
@@ -64,8 +72,11 @@ static inline bool cgroup_is_root(const struct cgroup *cg)
 }
 
 /* --- cgroup.c; cgroup_mutex held unless a comment says otherwise -------------------------- */
-/* A new group below @parent, in its tree but without a directory. NULL: -ENOMEM. */
-struct cgroup *cgroup_create(struct cgroup *parent);
+/*
+ * A new group below @parent, in its tree but without a directory. NULL and -errno in *err: -ENOMEM,
+ * or what attaching the controller answers.
+ */
+struct cgroup *cgroup_create(struct cgroup *parent, int *err);
 /* Remove @cg. 0, or -EBUSY if it has members or children. */
 int cgroup_remove(struct cgroup *cg);
 /* Needs no lock. */
@@ -77,6 +88,9 @@ struct cgroup *cgroup_next(struct cgroup *cg, struct cgroup *top);
 /* Give @cg, which has none, a group of the scheduler (0 or -ENOMEM), or take it away. */
 int cgroup_attach_cpu(struct cgroup *cg);
 void cgroup_detach_cpu(struct cgroup *cg);
+
+/* Number of hierarchies that this machine has, the first of enum hierarchy_id. */
+unsigned cgroup_nr_hierarchies(void);
 
 /* Make @t, or every thread of its process, members of @cg. Threads that have ended are skipped. */
 void cgroup_move(struct thread *t, bool process, struct cgroup *cg);
@@ -110,7 +124,7 @@ int cgroup_check_limits(const struct cgroup *cg);
 int cgroup_check_move(const struct thread *t, bool process, const struct cgroup *cg);
 
 /* --- fs.c ------------------------------------------------------------------------- */
-/* Does the controller belong to v1? It does while v1 is mounted or has groups. */
+/* Does the controller `cpu` belong to v1? It does while v1 is mounted or has groups. */
 bool cgroup_v1_in_use(void);
 /* Cut white space off both ends of @text, in place, as Linux does for some files. */
 char *cgroup_strip(char *text, size_t *len);
@@ -122,7 +136,9 @@ enum cgroup_file_flags {
 	CGF_CHILD = 8,
 	CGF_CPU = 16, /* and only with the controller */
 	CGF_ALL = CGF_V1 | CGF_V2 | CGF_ROOT | CGF_CHILD,
-	CGF_SIGNED = 32, /* numbers are s64 */
+	CGF_SIGNED = 32,  /* numbers are s64 */
+	CGF_TUNE = 64,	  /* only with the controller schedtune */
+	CGF_SPEEDS = 128, /* only if CPUs have several speeds */
 };
 
 /*
@@ -141,10 +157,22 @@ struct cgroup_file {
 	int (*may_read)(struct cgroup *cg); /* NULL: yes */
 };
 extern const struct cgroup_file cgroup_core_files[], cgroup_cpu_files[], cgroup_bandwidth_files[],
-	cgroup_fdl_files[];
+	cgroup_fdl_files[], cgroup_clamp_files[], cgroup_tune_files[];
 extern const unsigned nr_cgroup_core_files, nr_cgroup_cpu_files, nr_cgroup_bandwidth_files,
-	nr_cgroup_fdl_files;
+	nr_cgroup_fdl_files, nr_cgroup_clamp_files, nr_cgroup_tune_files;
 
 /* --- bandwidth.c ------------------------------------------------------------------ */
 /* Append v2's lines of cpu.stat. */
 void cgroup_add_bandwidth_stat(const struct cgroup *cg, struct text *t);
+
+/* --- clamp.c ---------------------------------------------------------------------- */
+/* @cg's clamps are those of a new group of the scheduler. */
+void cgroup_reset_clamps(struct cgroup *cg);
+
+/* --- tune.c ----------------------------------------------------------------------- */
+/*
+ * Give @cg, which is new, a boost group of the scheduler: 0; -ENOMEM: not below the root; -ENOSPC:
+ * all are in use. Or take it away; @cg has no members.
+ */
+int cgroup_attach_tune(struct cgroup *cg);
+void cgroup_detach_tune(struct cgroup *cg);

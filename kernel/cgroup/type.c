@@ -94,7 +94,7 @@ int cgroup_check_move(const struct thread *t, bool process, const struct cgroup 
 	const struct cgroup *from = cgroup_of(t, cg->hierarchy);
 
 	assert(mutex_is_held(&cgroup_mutex));
-	if (cg->hierarchy == HIERARCHY_V1)
+	if (cg->hierarchy != HIERARCHY_V2)
 		return 0;
 	if (!is_valid_domain(cg->domain))
 		return -EOPNOTSUPP;

@@ -280,8 +280,7 @@ struct superblock *superblock_get(struct superblock *sb)
 	return sb;
 }
 
-/* Unlink everything below @dir, leaves first; no one else can reach it any more. */
-static void tree_clear(struct dentry *dir)
+void tree_clear(struct dentry *dir)
 {
 	struct dentry *d = dir;
 

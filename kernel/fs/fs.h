@@ -50,6 +50,8 @@ struct file_ops { /* every pointer may be NULL; the default is in the comment */
 	 * held across a user copy.
 	 */
 	u64 (*map_page)(struct file *f, u64 offset); /* -ENODEV from mmap */
+	/* Before a mapping of this range of the file: 0 or -errno. No lock held. */
+	int (*mmap)(struct file *f, u64 offset, u64 len, bool shared); /* 0 */
 	/*
 	 * Emit the entries from f->pos on. 0 at the end, 1 when there was no room for more, or
 	 * -errno.

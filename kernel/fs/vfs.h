@@ -186,6 +186,11 @@ void dentry_unlink(struct dentry *d);
 struct dentry *dentry_find(struct dentry *dir, const char *name, size_t len);
 /* Move @d to @dir under a new name. 0 or -ENOMEM. tree_lock held. */
 int dentry_move(struct dentry *d, struct dentry *dir, const char *name, size_t len);
+/*
+ * Unlink everything below @dir, leaves first. The caller sees to it that no one adds to it or
+ * removes from it.
+ */
+void tree_clear(struct dentry *dir);
 bool dentry_is_below(const struct dentry *d, const struct dentry *ancestor);
 /* Emit "." and ".." (positions 0 and 1); nonzero when there was no room. */
 int dentry_emit_dots(struct file *f, emit_fn emit, void *arg);

@@ -238,6 +238,9 @@ long mm_map(struct mm *mm, u64 addr, u64 len, unsigned prot, unsigned flags, str
 	bool shared = (flags & MAP_TYPE) != MAP_PRIVATE;
 	int err = check_map(len, prot, flags, file, offset);
 
+	if (!err && file && file->ops->mmap)
+		err = file->ops->mmap(file, offset, len, shared);
+
 	if (err)
 		return err;
 	struct file *memory = shared && !file ? file_anonymous(ALIGN_UP(len, PAGE_SIZE)) : NULL;

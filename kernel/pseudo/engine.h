@@ -30,6 +30,8 @@ int pseudo_symlink(const struct fs_type *type, const char *name, const char *tar
 int pseudo_mkdir(const struct fs_type *type, const char *name);
 /* The entry called @name below the root of @type, NULL: none. It stays. */
 struct dentry *pseudo_find(const struct fs_type *type, const char *name);
+/* The entry called @name is gone, with all below it; open files stay open. */
+void pseudo_remove(const struct fs_type *type, const char *name);
 /* Take @d with all below it out of its directory, or put it back; open files stay open. */
 void pseudo_show(struct dentry *d, bool visible);
 

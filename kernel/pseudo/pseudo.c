@@ -13,6 +13,7 @@
 
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
+#include "kernel/trace/trace.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 
@@ -172,14 +173,17 @@ static struct superblock *pseudo_get(const struct fs_type *type, const char *opt
 	return root ? superblock_get(root->inode->sb) : NULL;
 }
 
-#define PSEUDO_TYPE(ident, text, number, error)                                                    \
-	const struct fs_type ident##_type = {                                                      \
-		.name = (text), .magic = (number), .create_errno = (error), .get = pseudo_get      \
-	}
+#define PSEUDO_TYPE(ident, text, number, error, ...)                                               \
+	const struct fs_type ident##_type = { .name = (text),                                      \
+					      .magic = (number),                                   \
+					      .create_errno = (error),                             \
+					      .get = pseudo_get,                                   \
+					      __VA_ARGS__ }
 PSEUDO_TYPE(procfs, "proc", 0x9fa0, -ENOENT);
 PSEUDO_TYPE(sysfs, "sysfs", 0x62656572, -EACCES);
 PSEUDO_TYPE(debugfs, "debugfs", 0x64626720, -EACCES);
-PSEUDO_TYPE(tracefs, "tracefs", 0x74726163, -EACCES);
+PSEUDO_TYPE(tracefs, "tracefs", 0x74726163, -EACCES, .mkdir = tracefs_mkdir,
+	    .remove = tracefs_rmdir);
 
 struct dentry *pseudo_root(const struct fs_type *type)
 {
@@ -334,6 +338,19 @@ void pseudo_show(struct dentry *d, bool visible)
 	else if (!visible && d->linked)
 		dentry_unlink(d);
 	spin_unlock(&tree_lock);
+}
+
+void pseudo_remove(const struct fs_type *type, const char *name)
+{
+	struct dentry *d = pseudo_find(type, name);
+
+	if (!d)
+		return;
+	tree_clear(d);
+	spin_lock(&tree_lock);
+	dentry_unlink(d);
+	spin_unlock(&tree_lock);
+	dentry_put(d);
 }
 
 int pseudo_word(char word[PSEUDO_WORD_SIZE], const char *text, size_t len)

@@ -71,10 +71,10 @@ static int add_tunable(const struct sched_tunable_info *info)
 					     : add_as(info, proc_sys_add, "kernel");
 }
 
-/* Boosts are a sysctl; what governors have is theirs, as on Linux, below their names. */
+/* Boosts and clamps are sysctls; what governors have is theirs, as on Linux, below their names. */
 static int add_freq_tunable(const struct sched_tunable_info *info)
 {
-	if (!strcmp(info->name, "sched_cfs_boost"))
+	if (!strncmp(info->name, "sched_", 6))
 		return add_as(info, proc_sys_add, "kernel");
 	return add_as(info, sysfs_add,
 		      strcmp(info->name, "rate_limit_us") ? "devices/system/cpu/cpufreq/sched"

@@ -102,6 +102,8 @@ static const struct pseudo_file machine_files[] = {
 	MACHINE("devices/system/cpu/isolated", show_text, ""),
 	MACHINE("devices/system/cpu/kernel_max", show_text, "255"),
 	MACHINE("devices/system/cpu/smt/active", show_smt_active, NULL),
+	MACHINE("bus/event_source/devices/software/type", show_text, "1"),
+	MACHINE("bus/event_source/devices/tracepoint/type", show_text, "2"),
 	MACHINE("class/tty/console/active", show_text, "ttyS0"),
 	MACHINE("devices/system/clocksource/clocksource0/available_clocksource", show_text, "tsc"),
 	MACHINE("devices/system/clocksource/clocksource0/current_clocksource", show_text, "tsc"),

@@ -28,7 +28,9 @@ enum sched_attr_flags {
 	ATTR_DL_OVERRUN = 0x04,
 	ATTR_KEEP_POLICY = 0x08,
 	ATTR_KEEP_PARAMS = 0x10,
-	ATTR_UTIL_CLAMP = 0x60, /* 0x20 minimum, 0x40 maximum */
+	ATTR_UTIL_MIN = 0x20,
+	ATTR_UTIL_MAX = 0x40,
+	ATTR_UTIL_CLAMP = ATTR_UTIL_MIN | ATTR_UTIL_MAX,
 	ATTR_ALL = 0x7f,
 };
 
@@ -242,7 +244,8 @@ static long copy_attr(struct user_sched_attr *attr, struct user_sched_attr *uatt
 	*attr = (struct user_sched_attr){ 0 };
 	if (arch_copy_from_user(attr, uattr, min(size, (u32)sizeof(*attr))))
 		return -EFAULT;
-	return 0;
+	/* Version 0 has no room for clamps. */
+	return size < sizeof(*attr) && attr->flags & ATTR_UTIL_CLAMP ? -EINVAL : 0;
 }
 
 static void fill_request(struct sched_attr_req *req, const struct user_sched_attr *attr)
@@ -250,6 +253,9 @@ static void fill_request(struct sched_attr_req *req, const struct user_sched_att
 	if (!(attr->flags & ATTR_KEEP_POLICY))
 		req->policy = (int)attr->policy;
 	req->reset_on_fork = attr->flags & ATTR_RESET_ON_FORK;
+	req->clamps = (attr->flags & ATTR_UTIL_CLAMP) / ATTR_UTIL_MIN;
+	req->util[SCHED_CLAMP_MIN] = attr->util_min;
+	req->util[SCHED_CLAMP_MAX] = attr->util_max;
 	if (attr->flags & ATTR_KEEP_PARAMS)
 		return;
 	req->rt_priority = (int)attr->priority;
@@ -275,8 +281,6 @@ SYSCALL3(sched_setattr, int, pid, struct user_sched_attr *, uattr, unsigned, fla
 		return err;
 	if ((attr.flags & ~(u64)ATTR_ALL) || (int)attr.policy < 0)
 		return -EINVAL;
-	if (attr.flags & ATTR_UTIL_CLAMP)
-		return -EOPNOTSUPP;
 	if (attr.policy == SCHED_DEADLINE && attr.flags & (ATTR_RECLAIM | ATTR_DL_OVERRUN))
 		return -EOPNOTSUPP;
 	struct thread *t = get_thread(pid, &err);
@@ -316,6 +320,8 @@ SYSCALL4(sched_getattr, int, pid, void *, uattr, unsigned, size, unsigned, flags
 		.runtime_ns = slice_ns ?: req.runtime_ns,
 		.deadline_ns = req.deadline_ns,
 		.period_ns = req.period_ns,
+		.util_min = req.util[SCHED_CLAMP_MIN],
+		.util_max = req.util[SCHED_CLAMP_MAX],
 	};
 	return arch_copy_to_user(uattr, &attr, attr.size) ? -EFAULT : 0;
 }

@@ -42,6 +42,8 @@ struct file;
  * left behind.
  */
 long install_pair(struct file *a, struct file *b, bool cloexec, int *user);
+/* From now on calls are told to the tracer, or not; it makes the table, so once at the start. */
+void syscall_trace(bool on);
 /* The text of /proc/fairground/unimplemented. */
 size_t syscall_print_missing(char *buf, size_t size);
 /*

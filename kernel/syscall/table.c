@@ -9,6 +9,7 @@
 
 #include "kernel/kernel.h"
 #include "kernel/task/task.h"
+#include "kernel/trace/trace.h"
 #include "lib/errno.h"
 #include "lib/fmt.h"
 #include "lib/string.h"
@@ -58,13 +59,32 @@ size_t syscall_print_missing(char *buf, size_t size)
 /* Every number has a handler, so that dispatch need not ask. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverride-init"
-const syscall_fn kernel_syscalls[NR_SYSCALLS] = {
+static const syscall_fn handlers[NR_SYSCALLS] = {
 	[0 ... NR_SYSCALLS - 1] = sys_unknown,
 #define SYSCALL(nr, name) [nr] = sys_##name,
 #include "kernel/syscall/syscall.def"
 #undef SYSCALL
 };
 #pragma GCC diagnostic pop
+
+/* The entry calls these: the handlers, or sys_traced() for all. guarded by: trace_lock */
+syscall_fn kernel_syscalls[NR_SYSCALLS];
+
+static long sys_traced(const u64 *args)
+{
+	long nr = arch_syscall_nr(arch_user_regs(current)), ret;
+
+	trace_sys_enter(nr, args);
+	ret = handlers[nr](args);
+	trace_sys_exit(nr, ret);
+	return ret;
+}
+
+void syscall_trace(bool on)
+{
+	for (unsigned nr = 0; nr < NR_SYSCALLS; nr++)
+		WRITE_ONCE(kernel_syscalls[nr], on ? sys_traced : handlers[nr]);
+}
 
 /*
  * An interrupted call: the way out decides whether it runs again. It does not if the registers

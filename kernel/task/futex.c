@@ -116,7 +116,10 @@ static inline long get_key(u64 addr, bool private, struct futex_key *key)
 
 /* --- waking ------------------------------------------------------------------ */
 
-/* Its bucket is locked. */
+/*
+ * Lab 12, wake: wakes the thread of @w and takes @w out of its bucket, which the caller has locked.
+ * The waiter may look at any moment why it is awake, and may be gone as soon as it sees `released`.
+ */
 static void wake_waiter(struct futex_waiter *w)
 {
 	WRITE_ONCE(w->woken, true); /* before it is woken to look */
@@ -198,6 +201,10 @@ static void wait_timeout(struct ktimer *timer)
 	thread_wake(w->thread, TASK_INTERRUPTIBLE);
 }
 
+/*
+ * Lab 12, sleep: sleeps until @w is woken, its timeout is over or a signal is pending, in whatever
+ * order these and the sleep come. On return the thread counts as running.
+ */
 static void wait_for_wake(struct futex_waiter *w)
 {
 	for (;;) {
@@ -210,6 +217,24 @@ static void wait_for_wake(struct futex_waiter *w)
 }
 
 /*
+ * Lab 12, begin: puts @w into its bucket and says whether it is to sleep: the word at @addr holds
+ * @val, and whoever changes it from now on finds @w. Otherwise @w is in no bucket, and *@result is
+ * what the wait returns: an error of the load, 0 if a waker was faster, else -EAGAIN.
+ */
+static bool begin_wait(struct futex_waiter *w, const u32 *addr, u32 val, long *result)
+{
+	u32 now;
+
+	enqueue_waiter(w);
+	long error = arch_user_load_u32(addr, &now);
+	if (!error && now == val)
+		return true;
+	bool woken = dequeue_waiter(w);
+	*result = error ? error : woken ? 0 : -EAGAIN;
+	return false;
+}
+
+/*
  * Sleep while the word at @addr holds @val, until @deadline_ns of the monotonic clock (0: for
  * ever).
  */
@@ -217,7 +242,6 @@ static long futex_wait(u64 addr, bool private, u32 val, u64 deadline_ns, u32 bit
 {
 	struct futex_waiter w __uninitialized;
 	struct ktimer timer __uninitialized;
-	u32 now;
 	long ret;
 
 	if (!bitset)
@@ -228,12 +252,8 @@ static long futex_wait(u64 addr, bool private, u32 val, u64 deadline_ns, u32 bit
 	ret = get_key(addr, private, &w.key);
 	if (ret)
 		return ret;
-	enqueue_waiter(&w);
-	ret = arch_user_load_u32((const u32 *)addr, &now);
-	if (ret || now != val) {
-		bool woken = dequeue_waiter(&w);
-		return ret ? ret : woken ? 0 : -EAGAIN;
-	}
+	if (!begin_wait(&w, (const u32 *)addr, val, &ret))
+		return ret;
 	if (deadline_ns) {
 		ktimer_init(&timer, wait_timeout, &w);
 		ktimer_start(&timer, deadline_ns);

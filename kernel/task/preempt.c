@@ -36,6 +36,7 @@ int preempt_choose(const char *name)
 		if (strcmp(models[i].name, name))
 			continue;
 		WRITE_ONCE(preempt_model, &models[i]);
+		sched_set_lazy(machine, models[i].is_patient);
 		kprintf("Dynamic Preempt: %s\n", name);
 		return 0;
 	}

@@ -31,6 +31,11 @@ static __noinline void bury_dead(struct cpu *c)
 	thread_put(t);
 }
 
+/*
+ * Lab 11, finish: does what is left to do on the new stack: the scheduler's half, which gives the
+ * lock of the runqueue back, and the burial of a thread that ended here and stood on its stack
+ * until now.
+ */
 static inline void finish_switch(void)
 {
 	struct cpu *c = this_cpu();
@@ -50,7 +55,14 @@ __noreturn void switch_away(void)
 }
 
 /* Inline in schedule(), where every instruction is paid for on each switch. */
-static inline __attribute__((always_inline)) void switch_threads(bool preempt)
+static inline __attribute__((always_inline)) void switch_threads(bool preempt);
+
+/*
+ * Lab 11, hand-over: lets the scheduler pick, goes to who was picked if that is another thread, and
+ * finishes the switch, with the lock of the runqueue held from the pick to the end. The idle thread
+ * had no tick, so who follows it needs tick_start().
+ */
+static inline void switch_threads(bool preempt)
 {
 	struct cpu *c = this_cpu();
 	struct thread *prev = current;

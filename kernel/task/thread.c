@@ -129,6 +129,7 @@ void thread_set_name(struct thread *t, const char *name)
 	char comm[COMM_LEN] = { 0 };
 
 	str_copy(comm, name, sizeof(comm));
+	trace_rename(t, t->task.comm, comm);
 	memcpy(t->task.comm, comm, sizeof(comm));
 	trace_task_name(t->tid, comm);
 }

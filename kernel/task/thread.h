@@ -31,8 +31,8 @@ struct restart_block { /* for restart_syscall(2): a timed sleep cut short by SIG
 	u64 arg[4];
 };
 
-/* The two trees of control groups; see kernel/cgroup/cgroup.h. */
-enum hierarchy_id { HIERARCHY_V1, HIERARCHY_V2, NR_HIERARCHIES };
+/* The trees of control groups; see kernel/cgroup/internal.h. */
+enum hierarchy_id { HIERARCHY_V1, HIERARCHY_V2, HIERARCHY_TUNE, NR_HIERARCHIES };
 
 struct cgroup_member {	      /* a thread's place in one tree; guarded by: proc_tree_lock */
 	struct cgroup *group; /* NULL once the thread has left its process */

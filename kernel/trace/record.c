@@ -9,6 +9,7 @@
  */
 #include "kernel/kernel.h"
 #include "kernel/trace/internal.h"
+#include "kernel/trace/perf.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 
@@ -71,6 +72,16 @@ static inline void copy_fields(record_word *dst, const record_word *src, u32 siz
 }
 #pragma GCC diagnostic pop
 
+/* The other way, when there is a gate on the first. */
+static __attribute__((noinline)) void route(const struct sched_event *event, u64 header, u64 now)
+{
+	record_word *copy = trace_route_room();
+
+	memcpy(copy, event, event->size);
+	*copy = header;
+	trace_route((const struct record_header *)copy, event->size, now);
+}
+
 /* Put @event into this CPU's ring under the right header. Interrupts off. */
 static inline __attribute__((always_inline)) void record(const struct sched_event *event,
 							 bool irqs_off)
@@ -79,8 +90,11 @@ static inline __attribute__((always_inline)) void record(const struct sched_even
 	struct ring *r = &trace_rings[arch_cpu_id()];
 	record_word *dst = ring_reserve(r, now, event->size);
 
-	if (unlikely(!dst))
+	if (unlikely(!dst)) {
+		if (trace_routed)
+			route(event, make_header(event->type, irqs_off), now);
 		return;
+	}
 	*dst = make_header(event->type, irqs_off);
 	copy_fields(dst, (const record_word *)event, event->size);
 	ring_commit(r);
@@ -95,18 +109,39 @@ STATIC_ASSERT(TRACE_RUN_SIZE == 31 && EVENT_SIZE_MAX <= RING_SHORT_MAX &&
 		      TRACE_RUN_BYTES <= RING_PAYLOAD_MAX - 8,
 	      "a run is as the ring has it");
 
+/* The run of @nr records that was made in this CPU's room. */
+static __attribute__((noinline)) void route_run(u32 nr)
+{
+	const u32 *header = (const u32 *)trace_route_room() + 1;
+	u64 now = arch_clock_ns();
+
+	while (nr--) {
+		u32 words = *header & TRACE_RUN_SIZE;
+
+		trace_route((const struct record_header *)(header + 1), words * 4, now);
+		header += 1 + words;
+	}
+}
+
 struct trace_run host_trace_reserve(u32 bytes)
 {
 	u64 now = arch_clock_ns();
 	u8 *at = ring_reserve_run(&trace_rings[arch_cpu_id()], now, bytes);
 
+	if (unlikely(!at) && trace_routed) {
+		at = (u8 *)trace_route_room() + sizeof(u64);
+		((u32 *)at)[-1] = 0;
+	}
 	return (struct trace_run){ .at = at, .head = make_header(0, true) };
 }
 
 void host_trace_commit(const u8 *end, u32 nr, unsigned cpu)
 {
 	(void)cpu; /* where it was recorded is what the ring tells */
-	ring_commit_run(&trace_rings[arch_cpu_id()], end - 4, nr);
+	if (unlikely(trace_routed))
+		route_run(nr);
+	else
+		ring_commit_run(&trace_rings[arch_cpu_id()], end - 4, nr);
 }
 
 /* For events of the kernel, which may be preempted between the test of the mask and here. */
@@ -134,6 +169,8 @@ void trace_emit_process_fork(const struct thread *parent, const struct thread *c
 
 	memcpy(ev.parent_comm, parent->task.comm, COMM_LEN);
 	memcpy(ev.child_comm, child->task.comm, COMM_LEN);
+	trace_follow(parent->tid, child->tid);
+	perf_fork(parent, child);
 	emit(EVENT_sched_process_fork, &ev.common);
 }
 
@@ -151,6 +188,7 @@ void trace_emit_process_exec(const char *path, int old_tid)
 	ev.fixed.pid = current->tid;
 	ev.fixed.old_pid = old_tid;
 	memcpy(ev.path, path, len - 1);
+	perf_exec();
 	emit(EVENT_sched_process_exec, &ev.fixed.common);
 }
 
@@ -164,6 +202,37 @@ void trace_emit_process_exit(const struct thread *t)
 
 	memcpy(ev.comm, t->task.comm, COMM_LEN);
 	emit(EVENT_sched_process_exit, &ev.common);
+	perf_exit(t);
+	trace_follow(t->tid, 0);
+}
+
+void trace_emit_rename(const struct thread *t, const char *old, const char *name)
+{
+	struct event_task_rename ev = {
+		EVENT_HEADER(task_rename),
+		.pid = t->tid,
+		.oom_score_adj = (s16)t->proc->oom_score_adj,
+	};
+
+	memcpy(ev.oldcomm, old, COMM_LEN);
+	memcpy(ev.newcomm, name, COMM_LEN);
+	perf_rename(t, name);
+	emit(EVENT_task_rename, &ev.common);
+}
+
+void trace_sys_enter(long nr, const u64 *args)
+{
+	struct event_sys_enter ev = { EVENT_HEADER(sys_enter), .id = nr };
+
+	memcpy(ev.args, args, sizeof(ev.args));
+	emit(EVENT_sys_enter, &ev.common);
+}
+
+void trace_sys_exit(long nr, long ret)
+{
+	struct event_sys_exit ev = { EVENT_HEADER(sys_exit), .id = nr, .ret = ret };
+
+	emit(EVENT_sys_exit, &ev.common);
 }
 
 void trace_emit_vector(unsigned nr, unsigned id, int vector)
@@ -181,21 +250,15 @@ STATIC_ASSERT(sizeof(struct event_print) + TRACE_MARKER_MAX + 8 <= RING_PAYLOAD_
 STATIC_ASSERT(offsetof(struct event_print, ip) == 8 && offsetof(struct event_print, buf) == 16,
 	      "two words before the text");
 
-long tracing_mark_write(const char *text, size_t len)
+/* The record `print` of @size bytes of @text in @r; false: there is no room. Interrupts off. */
+static bool record_print(struct ring *r, const char *text, u32 size)
 {
-	u32 size = min((u32)len, TRACE_MARKER_MAX);
 	bool newline = !size || text[size - 1] != '\n';
 	u32 payload = ALIGN_UP((u32)sizeof(struct event_print) + size + newline + 1, 4u);
-	record_word *ev = NULL;
-	struct ring *r;
-	unsigned long flags;
+	record_word *ev;
 
-	if (!trace_option(TRACE_MARKERS))
-		return -EINVAL;
-	flags = arch_irq_save();
-	r = &trace_rings[arch_cpu_id()];
-	if (trace_enabled(print))
-		ev = ring_reserve(r, arch_clock_ns(), payload);
+	ring_open(r);
+	ev = ring_reserve(r, arch_clock_ns(), payload);
 	if (ev) {
 		char *buf = (char *)(ev + 2);
 
@@ -207,8 +270,23 @@ long tracing_mark_write(const char *text, size_t len)
 			buf[size] = '\n';
 		ring_commit(r);
 	}
+	ring_shut(r);
+	return ev;
+}
+
+long tracing_mark_write(struct trace_instance *t, const char *text, size_t len)
+{
+	u32 size = min((u32)len, TRACE_MARKER_MAX);
+	unsigned long flags;
+	bool done;
+
+	if (!trace_option(t, TRACE_MARKERS))
+		return -EINVAL;
+	flags = arch_irq_save();
+	done = trace_enabled(print) && READ_ONCE(t->wanted) & BIT(EVENT_print) &&
+	       record_print(&t->rings[arch_cpu_id()], text, size);
 	arch_irq_restore(flags);
-	return ev ? (long)size : -EBADF;
+	return done ? (long)size : -EBADF;
 }
 
 /* --- names of threads ------------------------------------------------------------------------ */

@@ -17,8 +17,21 @@ void ring_init(struct ring *r, struct ring_slot *slots, u64 nr_pages)
 void ring_set_closed(struct ring *r, bool closed)
 {
 	if (closed)
-		r->used = RING_DATA_SIZE;
+		r->used = r->held = RING_DATA_SIZE;
 	r->closed = closed;
+}
+
+void ring_set_gate(struct ring *r, bool gate)
+{
+	if (gate == (r->gate != RING_NO_GATE))
+		return;
+	r->gate = RING_GATE_OPEN;
+	if (gate) {
+		ring_shut(r);
+	} else {
+		ring_open(r);
+		r->gate = RING_NO_GATE;
+	}
 }
 
 /* --- writing --------------------------------------------------------------------------------- */
@@ -62,7 +75,7 @@ void *ring_reserve_slow(struct ring *r, u64 now, u32 size)
 	u32 need = 4 + (is_long ? 4 : 0) + size + (delta >> RING_DELTA_BITS ? 8 : 0);
 	u8 *payload;
 
-	if (r->closed)
+	if (r->closed || r->gate == RING_GATE_SHUT)
 		return NULL;
 	if (r->used + need > RING_DATA_SIZE && !turn_page(r)) {
 		r->dropped++;

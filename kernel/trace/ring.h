@@ -63,12 +63,14 @@ struct ring {
 	/* settings; all but overwrite change only while there is no writer */
 	struct ring_slot *slots;
 	u64 nr_pages;
-	u32 overwrite, closed;
+	u32 overwrite;
+	u16 closed, gate;
 	/* guarded by: the reader's lock */
 	u64 read; /* events below this number were consumed or cleared */
 	u64 lost; /* overwritten unread before the last consuming read, since the clear */
 	u64 nr_consumed;
-	u64 reserved;
+	/* written by: the ring's CPU; with a gate that is shut: the true `used` */
+	u64 held;
 } __aligned(128);
 STATIC_ASSERT(sizeof(struct ring) == 128, "layout known to image.py");
 
@@ -77,6 +79,30 @@ void ring_init(struct ring *r, struct ring_slot *slots, u64 nr_pages);
 
 /* A closed ring records nothing. No writer may be active. */
 void ring_set_closed(struct ring *r, bool closed);
+
+/*
+ * With a gate the plain ways to write find the ring full; what may be written comes between
+ * ring_open() and ring_shut(), which do nothing without one. No writer may be active.
+ */
+enum ring_gate { RING_NO_GATE, RING_GATE_SHUT, RING_GATE_OPEN };
+void ring_set_gate(struct ring *r, bool gate);
+
+static inline void ring_open(struct ring *r)
+{
+	if (r->gate) {
+		r->gate = RING_GATE_OPEN;
+		r->used = r->held;
+	}
+}
+
+static inline void ring_shut(struct ring *r)
+{
+	if (r->gate) {
+		r->gate = RING_GATE_SHUT;
+		r->held = r->used;
+		r->used = RING_DATA_SIZE;
+	}
+}
 
 void *ring_reserve_slow(struct ring *r, u64 now, u32 size);
 void *ring_reserve_run_slow(struct ring *r, u64 now, u32 bytes);

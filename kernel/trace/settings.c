@@ -13,26 +13,33 @@
 /* --- buffers --------------------------------------------------------------------------------- */
 
 /* The KiB that each ring of the CPUs @first..@end-1 has or will have; X if they differ. */
-static size_t show_sizes(unsigned first, unsigned end, char *buf, size_t size)
+static size_t show_sizes(const struct trace_instance *t, unsigned first, unsigned end, char *buf,
+			 size_t size)
 {
-	u64 kb = trace_buffer_kb(first);
+	u64 kb = trace_buffer_kb(t, first);
 
 	for (unsigned cpu = first; cpu < end; cpu++) {
-		if (trace_buffer_kb(cpu) != kb)
+		if (trace_buffer_kb(t, cpu) != kb)
 			return (size_t)snprintf(buf, size, "X\n");
 	}
-	if (trace_buffer_expands_to())
-		return (size_t)snprintf(buf, size, "%lu (expanded: %lu)\n", kb,
-					trace_buffer_expands_to());
+	if (t->expands_to_kb)
+		return (size_t)snprintf(buf, size, "%lu (expanded: %lu)\n", kb, t->expands_to_kb);
 	return (size_t)snprintf(buf, size, "%lu\n", kb);
 }
 
-/* arg: cpu + 1; 0 is all. */
+/* The number: cpu + 1; 0 is all. */
 static size_t show_buffer_size(void *arg, char *buf, size_t size)
 {
-	unsigned cpu = (unsigned)(uintptr_t)arg;
+	const struct trace_instance *t = instance_of(arg);
+	unsigned cpu = number_of(arg);
+	size_t len;
 
-	return cpu ? show_sizes(cpu - 1, cpu, buf, size) : show_sizes(0, arch_nr_cpus, buf, size);
+	if (tracefs_lock(arg))
+		return 0;
+	len = cpu ? show_sizes(t, cpu - 1, cpu, buf, size)
+		  : show_sizes(t, 0, arch_nr_cpus, buf, size);
+	tracefs_unlock(0, 0);
+	return len;
 }
 
 static long store_buffer_size(void *arg, const char *text, size_t len)
@@ -42,24 +49,28 @@ static long store_buffer_size(void *arg, const char *text, size_t len)
 
 	if (parse_u64(text, len, &kb) || !kb || kb > page_nr_total() * (PAGE_SIZE / 1024))
 		return -EINVAL;
-	mutex_lock(&trace_lock);
-	err = trace_set_buffer_kb((int)(uintptr_t)arg - 1, kb);
-	mutex_unlock(&trace_lock);
-	return err ? err : (long)len;
+	err = tracefs_lock(arg);
+	if (err)
+		return err;
+	err = trace_set_buffer_kb(instance_of(arg), (int)number_of(arg) - 1, kb);
+	return tracefs_unlock(err, len);
 }
 
 static size_t show_total_size(void *arg, char *buf, size_t size)
 {
+	const struct trace_instance *t = instance_of(arg);
 	struct text out = text_of(buf, size);
 	u64 kb = 0;
 
-	(void)arg;
+	if (tracefs_lock(arg))
+		return 0;
 	for (unsigned cpu = 0; cpu < arch_nr_cpus; cpu++)
-		kb += trace_buffer_kb(cpu);
+		kb += trace_buffer_kb(t, cpu);
 	text_add(&out, "%lu", kb);
-	if (trace_buffer_expands_to())
-		text_add(&out, " (expanded: %lu)", trace_buffer_expands_to() * arch_nr_cpus);
+	if (t->expands_to_kb)
+		text_add(&out, " (expanded: %lu)", t->expands_to_kb * arch_nr_cpus);
 	text_add(&out, "\n");
+	tracefs_unlock(0, 0);
 	return out.len;
 }
 
@@ -70,18 +81,20 @@ static void add_seconds(struct text *out, const char *what, u64 ns)
 
 static size_t show_stats(void *arg, char *buf, size_t size)
 {
-	const struct ring *r = &trace_rings[(uintptr_t)arg - 1];
+	const struct ring *r;
 	struct text out = text_of(buf, size);
 	struct ring_stats st;
 
-	mutex_lock(&trace_lock);
+	if (tracefs_lock(arg))
+		return 0;
+	r = &instance_of(arg)->rings[number_of(arg) - 1];
 	ring_stats(r, &st);
-	mutex_unlock(&trace_lock);
 	text_add(&out, "entries: %lu\noverrun: %lu\ncommit overrun: 0\nbytes: %lu\n", st.entries,
 		 st.overrun, st.bytes);
 	add_seconds(&out, "oldest event ts: ", st.oldest_ns);
 	add_seconds(&out, "now ts: ", arch_clock_ns());
 	text_add(&out, "dropped events: %lu\nread events: %lu\n", r->dropped, st.read_events);
+	tracefs_unlock(0, 0);
 	return out.len;
 }
 
@@ -90,11 +103,14 @@ static size_t show_stats(void *arg, char *buf, size_t size)
 /* Hexadecimal, a comma between groups of 32 CPUs. */
 static size_t show_cpumask(void *arg, char *buf, size_t size)
 {
-	struct cpumask mask = trace_cpumask();
+	struct cpumask mask;
 	struct text out = text_of(buf, size);
 	unsigned groups = (arch_nr_cpus + 31) / 32, digits = (arch_nr_cpus - 1) % 32 / 4 + 1;
 
-	(void)arg;
+	if (tracefs_lock(arg))
+		return 0;
+	mask = trace_cpumask(instance_of(arg));
+	tracefs_unlock(0, 0);
 	for (unsigned g = groups; g-- > 0; digits = 8)
 		text_add(&out, "%0*x%s", digits, (u32)(mask.bits[g / 2] >> (g % 2 * 32)),
 			 g ? "," : "\n");
@@ -113,8 +129,8 @@ static long store_cpumask(void *arg, const char *text, size_t len)
 {
 	struct cpumask mask = cpumask_none();
 	unsigned bit = 0;
+	int err;
 
-	(void)arg;
 	for (size_t i = pseudo_trim(text, len); i-- > 0;) {
 		int digit = hex_digit(text[i]);
 
@@ -132,17 +148,28 @@ static long store_cpumask(void *arg, const char *text, size_t len)
 	}
 	if (!bit)
 		return -EINVAL;
-	mutex_lock(&trace_lock);
-	trace_set_cpumask(&mask);
-	mutex_unlock(&trace_lock);
-	return (long)len;
+	err = tracefs_lock(arg);
+	if (err)
+		return err;
+	trace_set_cpumask(instance_of(arg), &mask);
+	return tracefs_unlock(0, len);
 }
 
 /* --- options --------------------------------------------------------------------------------- */
 
 static size_t show_option(void *arg, char *buf, size_t size)
 {
-	return (size_t)snprintf(buf, size, "%d\n", trace_option((enum trace_option)(uintptr_t)arg));
+	return (size_t)snprintf(buf, size, "%d\n", trace_option(instance_of(arg), number_of(arg)));
+}
+
+static long set_option(void *arg, enum trace_option option, bool on, size_t len)
+{
+	int err = tracefs_lock(arg);
+
+	if (err)
+		return err;
+	trace_set_option(instance_of(arg), option, on);
+	return tracefs_unlock(0, len);
 }
 
 static long store_option(void *arg, const char *text, size_t len)
@@ -151,19 +178,16 @@ static long store_option(void *arg, const char *text, size_t len)
 
 	if (parse_u64(text, len, &value) || value > 1)
 		return -EINVAL;
-	mutex_lock(&trace_lock);
-	trace_set_option((enum trace_option)(uintptr_t)arg, value);
-	mutex_unlock(&trace_lock);
-	return (long)len;
+	return set_option(arg, number_of(arg), value, len);
 }
 
 static size_t show_options(void *arg, char *buf, size_t size)
 {
 	struct text out = text_of(buf, size);
 
-	(void)arg;
 	for (unsigned i = 0; i < NR_TRACE_OPTIONS; i++)
-		text_add(&out, "%s%s\n", trace_option(i) ? "" : "no", trace_option_names[i]);
+		text_add(&out, "%s%s\n", trace_option(instance_of(arg), i) ? "" : "no",
+			 trace_option_names[i]);
 	return out.len;
 }
 
@@ -171,14 +195,9 @@ static long store_options(void *arg, const char *text, size_t len)
 {
 	bool off = len > 2 && !memcmp(text, "no", 2);
 
-	(void)arg;
 	for (unsigned i = 0; i < NR_TRACE_OPTIONS; i++) {
-		if (!tracefs_is(off ? text + 2 : text, off ? len - 2 : len, trace_option_names[i]))
-			continue;
-		mutex_lock(&trace_lock);
-		trace_set_option(i, !off);
-		mutex_unlock(&trace_lock);
-		return (long)len;
+		if (tracefs_is(off ? text + 2 : text, off ? len - 2 : len, trace_option_names[i]))
+			return set_option(arg, i, !off, len);
 	}
 	return -EINVAL;
 }
@@ -186,33 +205,40 @@ static long store_options(void *arg, const char *text, size_t len)
 /* --- the clock ------------------------------------------------------------------------------- */
 
 /* All these names mean one clock here: ns since boot, the same on every CPU. */
-static const char *const clock_names[] = { "local", "global", "mono", "boot" };
-static unsigned clock; /* the name in brackets; guarded by: trace_lock */
+static const char *const clock_names[] = { "local", "global", "perf", "mono", "mono_raw", "boot" };
 
 static size_t show_clock(void *arg, char *buf, size_t size)
 {
 	struct text out = text_of(buf, size);
 
-	(void)arg;
 	for (unsigned i = 0; i < ARRAY_SIZE(clock_names); i++)
-		text_add(&out, i == clock ? "%s[%s]" : "%s%s", i ? " " : "", clock_names[i]);
+		text_add(&out, i == instance_of(arg)->clock ? "%s[%s]" : "%s%s", i ? " " : "",
+			 clock_names[i]);
 	text_add(&out, "\n");
 	return out.len;
 }
 
 static long store_clock(void *arg, const char *text, size_t len)
 {
-	(void)arg;
+	int err;
+
 	for (unsigned i = 0; i < ARRAY_SIZE(clock_names); i++) {
 		if (!tracefs_is(text, len, clock_names[i]))
 			continue;
-		mutex_lock(&trace_lock);
-		clock = i;
-		trace_clear(-1);
-		mutex_unlock(&trace_lock);
-		return (long)len;
+		err = tracefs_lock(arg);
+		if (err)
+			return err;
+		instance_of(arg)->clock = i;
+		trace_clear(instance_of(arg), -1);
+		return tracefs_unlock(0, len);
 	}
 	return -EINVAL;
+}
+
+static size_t show_timestamp_mode(void *arg, char *buf, size_t size)
+{
+	(void)arg;
+	return (size_t)snprintf(buf, size, "[delta] absolute\n");
 }
 
 /* --- the tables ------------------------------------------------------------------------------ */
@@ -220,10 +246,7 @@ static long store_clock(void *arg, const char *text, size_t len)
 static const struct pseudo_file files[] = {
 	{ .name = "trace_clock", .mode = 0640, .show = show_clock, .store = store_clock },
 	{ .name = "trace_options", .mode = 0640, .show = show_options, .store = store_options },
-	{ .name = "timestamp_mode",
-	  .mode = 0440,
-	  .show = tracefs_show_constant,
-	  .arg = ARG("[delta] absolute\n") },
+	{ .name = "timestamp_mode", .mode = 0440, .show = show_timestamp_mode },
 	{ .name = "tracing_cpumask", .mode = 0640, .show = show_cpumask, .store = store_cpumask },
 	{ .name = "buffer_size_kb",
 	  .mode = 0640,
@@ -243,35 +266,23 @@ static const struct pseudo_file cpu_files[] = {
 	  .store = store_buffer_size },
 };
 
-static int add_options(void)
+int tracefs_add_settings(unsigned i)
 {
-	int err = 0;
+	int err = tracefs_add_dir(i, "", files, ARRAY_SIZE(files), 0);
 
-	for (unsigned i = 0; i < NR_TRACE_OPTIONS && !err; i++) {
-		char name[40];
-
-		snprintf(name, sizeof(name), "options/%s", trace_option_names[i]);
-		err = tracefs_add(&(struct pseudo_file){ .name = name,
-							 .mode = 0640,
-							 .show = show_option,
-							 .store = store_option,
-							 .arg = ARG(i) });
-	}
-	return err;
-}
-
-static int settings_init(void)
-{
-	int err = 0;
-
-	for (unsigned i = 0; i < ARRAY_SIZE(files) && !err; i++)
-		err = tracefs_add(&files[i]);
 	for (unsigned cpu = 0; cpu < arch_nr_cpus && !err; cpu++) {
 		char dir[32];
 
-		snprintf(dir, sizeof(dir), "per_cpu/cpu%u", cpu);
-		err = tracefs_add_dir(cpu_files, ARRAY_SIZE(cpu_files), dir, cpu + 1);
+		snprintf(dir, sizeof(dir), "per_cpu/cpu%u/", cpu);
+		err = tracefs_add_dir(i, dir, cpu_files, ARRAY_SIZE(cpu_files), cpu + 1);
 	}
-	return err ? err : add_options();
+	for (unsigned option = 0; option < NR_TRACE_OPTIONS && !err; option++) {
+		struct pseudo_file file = { .name = trace_option_names[option],
+					    .mode = 0640,
+					    .show = show_option,
+					    .store = store_option };
+
+		err = tracefs_add_file(i, "options/", &file, option);
+	}
+	return err;
 }
-INITCALL(settings_init);

@@ -30,6 +30,7 @@ struct source {
 
 /* An open text file. guarded by: trace_lock */
 struct trace_text {
+	struct trace_instance *t;
 	u64 generation; /* of the rings that the sources read */
 	u64 pos;	/* file position of line[used] */
 	size_t used, len;
@@ -54,10 +55,10 @@ static void look_again(struct ktimer *t)
 
 static struct ktimer timer = { .fn = look_again };
 
-static bool has_events(unsigned first, unsigned nr)
+static bool has_events(const struct trace_instance *t, unsigned first, unsigned nr)
 {
 	for (unsigned cpu = first; cpu < first + nr; cpu++) {
-		const struct ring *r = &trace_rings[cpu];
+		const struct ring *r = &t->rings[cpu];
 
 		if (READ_ONCE(r->written) > READ_ONCE(r->read))
 			return true;
@@ -66,9 +67,9 @@ static bool has_events(unsigned first, unsigned nr)
 }
 
 /* Like has_events(); if it finds none, a timer soon wakes the readers' queue. */
-static bool has_events_or_timer(unsigned first, unsigned nr)
+static bool has_events_or_timer(const struct trace_instance *t, unsigned first, unsigned nr)
 {
-	if (has_events(first, nr))
+	if (has_events(t, first, nr))
 		return true;
 	if (!__atomic_exchange_n(&timer_armed, true, __ATOMIC_SEQ_CST))
 		ktimer_start(&timer, clock_ns() + LOOK_AGAIN_NS);
@@ -79,13 +80,14 @@ static bool has_events_or_timer(unsigned first, unsigned nr)
  * Wait for events. 0 when there is something to read, -EAGAIN for a non-blocking file, or
  * -ERESTARTSYS.
  */
-static long wait_for_events(const struct file *f, unsigned first, unsigned nr)
+static long wait_for_events(const struct file *f, const struct trace_instance *t, unsigned first,
+			    unsigned nr)
 {
-	if (has_events(first, nr))
+	if (has_events(t, first, nr))
 		return 0;
 	if (f->flags & O_NONBLOCK)
 		return -EAGAIN;
-	return wait_event_interruptible(&readers, has_events_or_timer(first, nr));
+	return wait_event_interruptible(&readers, has_events_or_timer(t, first, nr));
 }
 
 /* --- one line -------------------------------------------------------------------------------- */
@@ -109,27 +111,29 @@ static size_t header_text(char *buf, size_t size, const struct trace_text *t)
 	for (unsigned i = 0; i < t->nr_sources; i++) {
 		struct ring_stats st;
 
-		ring_stats(&trace_rings[t->source[i].cpu], &st);
+		ring_stats(&t->t->rings[t->source[i].cpu], &st);
 		entries += st.entries;
 		written += st.entries + st.overrun;
 	}
 	text_add(&out,
 		 "# tracer: nop\n#\n# entries-in-buffer/entries-written: %lu/%lu   #P:%u\n#\n",
 		 entries, written, arch_nr_cpus);
-	if (trace_option(TRACE_CONTEXT_INFO))
-		text_add(&out, "%s", trace_option(TRACE_IRQ_INFO) ? header_art : header_art_short);
+	if (trace_option(t->t, TRACE_CONTEXT_INFO))
+		text_add(&out, "%s",
+			 trace_option(t->t, TRACE_IRQ_INFO) ? header_art : header_art_short);
 	return out.len;
 }
 
 /* "            bash-185     [002] d..2.   217.423290: " */
-static void context_text(struct text *out, unsigned cpu, const struct ring_event *ev)
+static void context_text(struct text *out, const struct trace_instance *t, unsigned cpu,
+			 const struct ring_event *ev)
 {
 	const struct record_header *h = ev->data;
 	unsigned depth = h->preempt_count & 15;
 	u64 us = (ev->time + NS_PER_US / 2) / NS_PER_US;
 
 	text_add(out, "%16.16s-%-7d [%03u] ", trace_comm(h->pid), h->pid, cpu);
-	if (trace_option(TRACE_IRQ_INFO))
+	if (trace_option(t, TRACE_IRQ_INFO))
 		text_add(out, "%c%c%c%c. ", h->flags & RECORD_IRQS_OFF ? 'd' : '.',
 			 h->flags & RECORD_NEED_RESCHED ? 'N' : '.',
 			 h->flags & RECORD_HARDIRQ ? 'h' : '.',
@@ -137,7 +141,8 @@ static void context_text(struct text *out, unsigned cpu, const struct ring_event
 	text_add(out, "%5lu.%06lu: ", us / 1000000, us % 1000000);
 }
 
-static size_t event_text(char *buf, size_t size, unsigned cpu, const struct ring_event *ev)
+static size_t event_text(char *buf, size_t size, const struct trace_instance *t, unsigned cpu,
+			 const struct ring_event *ev)
 {
 	const struct record_header *h = ev->data;
 	const struct trace_event *kind = trace_event_by_id(h->type);
@@ -145,8 +150,8 @@ static size_t event_text(char *buf, size_t size, unsigned cpu, const struct ring
 
 	if (ev->lost)
 		text_add(&out, "CPU:%u [LOST %lu EVENTS]\n", cpu, ev->lost);
-	if (trace_option(TRACE_CONTEXT_INFO))
-		context_text(&out, cpu, ev);
+	if (trace_option(t, TRACE_CONTEXT_INFO))
+		context_text(&out, t, cpu, ev);
 	if (h->type == EVENT_ID_print) { /* has its newline, and only one writer */
 		text_add(&out, "tracing_mark_write: %s",
 			 (const char *)ev->data + offsetof(struct event_print, buf));
@@ -167,9 +172,9 @@ static void look_ahead(struct source *s)
 
 static void start_sources(struct trace_text *t)
 {
-	t->generation = trace_generation;
+	t->generation = t->t->generation;
 	for (unsigned i = 0; i < t->nr_sources; i++) {
-		ring_reader_init(&t->source[i].reader, &trace_rings[t->source[i].cpu]);
+		ring_reader_init(&t->source[i].reader, &t->t->rings[t->source[i].cpu]);
 		look_ahead(&t->source[i]);
 	}
 }
@@ -195,10 +200,11 @@ static bool next_line(struct trace_text *t)
 
 	if (!s)
 		return false;
-	t->len = min(event_text(t->line, sizeof(t->line), s->cpu, &s->next), sizeof(t->line) - 1);
+	t->len = min(event_text(t->line, sizeof(t->line), t->t, s->cpu, &s->next),
+		     sizeof(t->line) - 1);
 	t->used = 0;
 	if (t->consuming)
-		ring_consume(&trace_rings[s->cpu], &s->next);
+		ring_consume(&t->t->rings[s->cpu], &s->next);
 	look_ahead(s);
 	return true;
 }
@@ -244,7 +250,7 @@ static long text_read(struct file *f, void *user_buf, size_t n, u64 *pos)
 	long done;
 
 	mutex_lock(&trace_lock);
-	if (*pos != t->pos || !*pos || t->generation != trace_generation)
+	if (*pos != t->pos || !*pos || t->generation != t->t->generation)
 		rewind_text(t, *pos);
 	done = copy_lines(t, user_buf, n);
 	*pos = t->pos;
@@ -265,9 +271,9 @@ static long read_pipe(struct file *f, void *user_buf, size_t n, u64 *pos)
 		mutex_unlock(&trace_lock);
 		if (done || !n)
 			break;
-		if (t->delivered && !trace_is_on())
+		if (t->delivered && !READ_ONCE(t->t->recording))
 			return 0; /* all was read and nothing is to come */
-		done = wait_for_events(f, t->source[0].cpu, t->nr_sources);
+		done = wait_for_events(f, t->t, t->source[0].cpu, t->nr_sources);
 		if (done)
 			return done;
 	}
@@ -277,16 +283,19 @@ static long read_pipe(struct file *f, void *user_buf, size_t n, u64 *pos)
 
 static int open_trace(struct inode *i, struct file *f, bool consuming)
 {
-	uintptr_t which = (uintptr_t)inode_arg(i);
-	unsigned nr = which ? 1 : arch_nr_cpus;
+	unsigned which = number_of(inode_arg(i)), nr = which ? 1 : arch_nr_cpus;
 	struct trace_text *t = vmap_alloc(sizeof(*t) + nr * sizeof(t->source[0]));
+	int err = t ? tracefs_open(inode_arg(i)) : -ENOMEM;
 
-	if (!t)
-		return -ENOMEM;
+	if (err) {
+		vmap_free(t);
+		return err;
+	}
+	t->t = instance_of(inode_arg(i));
 	t->consuming = consuming;
 	t->nr_sources = nr;
 	for (unsigned s = 0; s < nr; s++)
-		t->source[s].cpu = which ? (unsigned)which - 1 : s;
+		t->source[s].cpu = which ? which - 1 : s;
 	f->private = t;
 	return 0;
 }
@@ -303,6 +312,7 @@ static int open_pipe(struct inode *i, struct file *f)
 
 static void release(struct file *f)
 {
+	tracefs_release(instance_of(inode_arg(f->inode)));
 	vmap_free(f->private);
 }
 
@@ -315,26 +325,30 @@ static long text_write(struct file *f, const void *user_buf, size_t n, u64 *pos)
 	return (long)n;
 }
 
-static unsigned poll_sources(unsigned first, unsigned nr, struct poll_table *pt)
+static unsigned poll_sources(const struct trace_instance *t, unsigned first, unsigned nr,
+			     struct poll_table *pt)
 {
 	poll_wait(&readers, pt);
-	return has_events_or_timer(first, nr) ? POLLIN | POLLRDNORM : 0;
+	return has_events_or_timer(t, first, nr) ? POLLIN | POLLRDNORM : 0;
 }
 
 static unsigned poll_pipe(struct file *f, struct poll_table *pt)
 {
 	const struct trace_text *t = f->private;
 
-	return poll_sources(t->source[0].cpu, t->nr_sources, pt);
+	return poll_sources(t->t, t->source[0].cpu, t->nr_sources, pt);
 }
 
 static long text_truncate(struct inode *i, u64 size)
 {
+	void *arg = inode_arg(i);
+	int err = tracefs_lock(arg);
+
 	(void)size;
-	mutex_lock(&trace_lock);
-	trace_clear((int)(uintptr_t)inode_arg(i) - 1);
-	mutex_unlock(&trace_lock);
-	return 0;
+	if (err)
+		return err;
+	trace_clear(instance_of(arg), (int)number_of(arg) - 1);
+	return tracefs_unlock(0, 0);
 }
 
 const struct file_ops trace_text_ops = {
@@ -356,6 +370,7 @@ const struct file_ops trace_pipe_ops = {
 
 /* An open raw file: one page, handed out from @used on. guarded by: trace_lock */
 struct trace_raw {
+	struct trace_instance *t;
 	unsigned cpu;
 	u32 used; /* RING_PAGE_SIZE: all of it */
 	struct ring_reader reader;
@@ -365,7 +380,7 @@ struct trace_raw {
 static bool have_page(struct trace_raw *raw)
 {
 	assert(mutex_is_held(&trace_lock));
-	if (raw->used == RING_PAGE_SIZE && ring_read_page(&trace_rings[raw->cpu], &raw->reader))
+	if (raw->used == RING_PAGE_SIZE && ring_read_page(&raw->t->rings[raw->cpu], &raw->reader))
 		raw->used = 0;
 	return raw->used < RING_PAGE_SIZE;
 }
@@ -400,7 +415,7 @@ static long raw_read(struct file *f, void *user_buf, size_t n, u64 *pos)
 		mutex_unlock(&trace_lock);
 		if (done || !n)
 			return done;
-		done = wait_for_events(f, raw->cpu, 1);
+		done = wait_for_events(f, raw->t, raw->cpu, 1);
 		if (done)
 			return done;
 	}
@@ -435,7 +450,7 @@ static long raw_splice(struct file *f, struct pipe *to, size_t n, u32 flags)
 		ret = splice_pages(raw, to, n);
 		if (ret && ret != -EAGAIN)
 			return ret;
-		ret = ret ? pipe_wait_writable(to, flags) : wait_for_events(f, raw->cpu, 1);
+		ret = ret ? pipe_wait_writable(to, flags) : wait_for_events(f, raw->t, raw->cpu, 1);
 		if (ret)
 			return ret;
 	}
@@ -444,10 +459,14 @@ static long raw_splice(struct file *f, struct pipe *to, size_t n, u32 flags)
 static int raw_open(struct inode *i, struct file *f)
 {
 	struct trace_raw *raw = vmap_alloc(sizeof(*raw));
+	int err = raw ? tracefs_open(inode_arg(i)) : -ENOMEM;
 
-	if (!raw)
-		return -ENOMEM;
-	raw->cpu = (unsigned)(uintptr_t)inode_arg(i) - 1;
+	if (err) {
+		vmap_free(raw);
+		return err;
+	}
+	raw->t = instance_of(inode_arg(i));
+	raw->cpu = number_of(inode_arg(i)) - 1;
 	raw->used = RING_PAGE_SIZE;
 	f->private = raw;
 	return 0;
@@ -457,7 +476,7 @@ static unsigned raw_poll(struct file *f, struct poll_table *pt)
 {
 	const struct trace_raw *raw = f->private;
 
-	return poll_sources(raw->cpu, 1, pt) |
+	return poll_sources(raw->t, raw->cpu, 1, pt) |
 	       (raw->used < RING_PAGE_SIZE ? POLLIN | POLLRDNORM : 0);
 }
 

@@ -4,13 +4,19 @@
  * a host tool finds everything in the machine's memory, even after a panic.
  *
  * LOCKING. trace_lock guards all of it. Recording (record.c) takes no lock: it runs with interrupts
- * off from the test of the event's mask bit to the commit. So trace_apply() takes bits out of the
- * masks and then makes every other CPU take an interrupt: after that no writer of those events is
- * still at work. Rings are replaced only then, with all masks empty.
+ * off from the test of the event's mask bit to the commit. So whoever takes something away from it
+ * makes every other CPU take an interrupt: after that no writer that could have seen it is still at
+ * work. Rings are replaced only while all masks are empty.
+ *
+ * ROUTING. A record goes into the ring of the top instance, and nothing is asked on the way. Once
+ * there is something to ask, a filter or another instance, that ring gets a gate (ring.h), so that
+ * the usual way fails and record.c takes the other one, trace_route().
  */
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
+#include "kernel/syscall/syscall.h"
 #include "kernel/trace/internal.h"
+#include "kernel/trace/perf.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 
@@ -18,36 +24,23 @@ u64 trace_mask;
 struct ring trace_rings[MAX_CPUS];
 struct mutex trace_lock = MUTEX_INIT(trace_lock);
 
-/* guarded by: trace_lock */
-u64 trace_generation;
-static bool recording; /* tracing_on */
-static u64 events_on;  /* chosen events, whether or not recording */
-static u32 options = BIT(NR_TRACE_OPTIONS) - 1;
-/* Size that the rings get when the first event is switched on; 0: they have it. */
-static u64 expands_to_kb;
+#define DEFAULT_OPTIONS (BIT(TRACE_EVENT_FORK) - 1)
+struct trace_instance trace_instances[NR_TRACE_INSTANCES] = {
+	{ .rings = trace_rings, .live = true, .options = DEFAULT_OPTIONS },
+};
+bool trace_routed; /* guarded by: trace_lock; changes while nobody records */
 
 const char *const trace_option_names[NR_TRACE_OPTIONS] = {
-	[TRACE_CONTEXT_INFO] = "context-info",
-	[TRACE_IRQ_INFO] = "irq-info",
-	[TRACE_MARKERS] = "markers",
-	[TRACE_OVERWRITE] = "overwrite",
+	[TRACE_CONTEXT_INFO] = "context-info", [TRACE_IRQ_INFO] = "irq-info",
+	[TRACE_MARKERS] = "markers",	       [TRACE_OVERWRITE] = "overwrite",
+	[TRACE_EVENT_FORK] = "event-fork",
 };
 
 /* --- control --------------------------------------------------------------------------------- */
 
-bool trace_is_on(void)
+bool trace_option(const struct trace_instance *t, enum trace_option option)
 {
-	return READ_ONCE(recording);
-}
-
-u64 trace_events_on(void)
-{
-	return READ_ONCE(events_on);
-}
-
-bool trace_option(enum trace_option option)
-{
-	return READ_ONCE(options) & BIT(option);
+	return READ_ONCE(t->options) & BIT(option);
 }
 
 static void do_nothing(void *arg)
@@ -55,81 +48,158 @@ static void do_nothing(void *arg)
 	(void)arg;
 }
 
-/*
- * Set the mask that recording tests. On return no event that @mask leaves out is still being
- * written.
- */
-static void trace_apply(u64 mask)
+void trace_wait_for_writers(void)
 {
-	bool fewer = trace_mask & ~mask;
+	arch_call_others(do_nothing, NULL);
+}
 
+static void set_mask(u64 mask)
+{
 	WRITE_ONCE(trace_mask, mask);
 	with_irqs_off(sched_trace_set(machine, mask & (BIT(NR_SCHED_EVENTS) - 1)));
-	if (fewer)
-		arch_call_others(do_nothing, NULL);
 }
 
-static u64 mask_now(void)
+/* Nobody records until trace_apply(). */
+static void silence(void)
 {
-	return recording ? events_on | BIT(EVENT_print) : 0;
+	if (trace_mask) {
+		set_mask(0);
+		trace_wait_for_writers();
+	}
 }
 
-void trace_set_on(bool on)
+/* From now on each record goes through trace_route(), or none does. */
+static void set_routed(bool on)
+{
+	if (on == trace_routed)
+		return;
+	silence();
+	for (unsigned cpu = 0; cpu < arch_nr_cpus; cpu++)
+		ring_set_gate(&trace_rings[cpu], on);
+	trace_routed = on;
+}
+
+static bool needs_routing(const struct trace_instance *t, u64 wanted)
+{
+	return t->hist_events ||
+	       (t == trace_top ? t->pids || t->nr_filters : wanted & ~BIT(EVENT_print));
+}
+
+/* Threads that an instance follows are born and end without being recorded, too. */
+static u64 followed_events(const struct trace_instance *t)
+{
+	return t->pids && trace_option(t, TRACE_EVENT_FORK)
+		       ? BIT(EVENT_sched_process_fork) | BIT(EVENT_sched_process_exit)
+		       : 0;
+}
+
+#define SYSCALL_EVENTS (BIT(EVENT_sys_enter) | BIT(EVENT_sys_exit))
+
+void trace_apply(void)
+{
+	bool fewer = false, routed = false;
+	u64 mask = 0;
+
+	assert(mutex_is_held(&trace_lock));
+	for (unsigned i = 0; i < NR_TRACE_INSTANCES; i++) {
+		struct trace_instance *t = &trace_instances[i];
+		u64 wanted = t->live && t->recording ? t->events_on | BIT(EVENT_print) : 0;
+
+		fewer |= t->wanted & ~wanted;
+		WRITE_ONCE(t->wanted, wanted);
+		routed |= needs_routing(t, wanted);
+		mask |= wanted | followed_events(t) | t->hist_events;
+	}
+	set_routed(routed || perf_wanted());
+	mask |= perf_wanted();
+	set_mask(mask);
+	syscall_trace(mask & SYSCALL_EVENTS);
+	if (fewer)
+		trace_wait_for_writers();
+}
+
+void trace_set_on(struct trace_instance *t, bool on)
 {
 	assert(mutex_is_held(&trace_lock));
-	WRITE_ONCE(recording, on);
-	trace_apply(mask_now());
+	WRITE_ONCE(t->recording, on);
+	trace_apply();
 }
 
-int trace_set_events(u64 mask)
+int trace_set_events(struct trace_instance *t, u64 mask)
 {
-	int err = mask && expands_to_kb ? trace_set_buffer_kb(-1, expands_to_kb) : 0;
+	int err = mask && t->expands_to_kb ? trace_set_buffer_kb(t, -1, t->expands_to_kb) : 0;
 
 	assert(mutex_is_held(&trace_lock));
 	if (err)
 		return err;
-	WRITE_ONCE(events_on, mask);
-	trace_apply(mask_now());
+	WRITE_ONCE(t->events_on, mask);
+	trace_apply();
 	return 0;
 }
 
-void trace_set_option(enum trace_option option, bool on)
+void trace_set_option(struct trace_instance *t, enum trace_option option, bool on)
 {
+	u32 bit = (u32)BIT(option);
+
 	assert(mutex_is_held(&trace_lock));
-	WRITE_ONCE(options, on ? options | (u32)BIT(option) : options & ~(u32)BIT(option));
+	WRITE_ONCE(t->options, on ? t->options | bit : t->options & ~bit);
 	for (unsigned cpu = 0; cpu < arch_nr_cpus; cpu++)
-		WRITE_ONCE(trace_rings[cpu].overwrite, trace_option(TRACE_OVERWRITE));
+		WRITE_ONCE(t->rings[cpu].overwrite, trace_option(t, TRACE_OVERWRITE));
+	trace_apply();
 }
 
-void trace_clear(int cpu)
+void trace_clear(struct trace_instance *t, int cpu)
 {
 	assert(mutex_is_held(&trace_lock));
 	for (unsigned c = 0; c < arch_nr_cpus; c++) {
 		if (cpu < 0 || (unsigned)cpu == c)
-			ring_clear(&trace_rings[c]);
+			ring_clear(&t->rings[c]);
 	}
 }
 
-void trace_set_cpumask(const struct cpumask *mask)
+void trace_set_cpumask(struct trace_instance *t, const struct cpumask *mask)
 {
-	bool was_recording = recording;
-
 	assert(mutex_is_held(&trace_lock));
-	trace_set_on(false);
+	silence();
 	for (unsigned cpu = 0; cpu < arch_nr_cpus; cpu++)
-		ring_set_closed(&trace_rings[cpu], !cpumask_test(mask, cpu));
-	trace_set_on(was_recording);
+		ring_set_closed(&t->rings[cpu], !cpumask_test(mask, cpu));
+	trace_apply();
 }
 
-struct cpumask trace_cpumask(void)
+struct cpumask trace_cpumask(const struct trace_instance *t)
 {
 	struct cpumask mask = cpumask_none();
 
 	for (unsigned cpu = 0; cpu < arch_nr_cpus; cpu++) {
-		if (!trace_rings[cpu].closed)
+		if (!t->rings[cpu].closed)
 			cpumask_set(&mask, cpu);
 	}
 	return mask;
+}
+
+void trace_set_filter(struct trace_instance *t, unsigned event, struct trace_filter *filter)
+{
+	struct trace_filter *old = t->filter[event];
+
+	assert(mutex_is_held(&trace_lock));
+	t->nr_filters += (filter != NULL) - (old != NULL);
+	WRITE_ONCE(t->filter[event], filter);
+	trace_apply();
+	if (old)
+		trace_wait_for_writers();
+	trace_filter_free(old);
+}
+
+void trace_set_pids(struct trace_instance *t, u64 *pids)
+{
+	u64 *old = t->pids;
+
+	assert(mutex_is_held(&trace_lock));
+	WRITE_ONCE(t->pids, pids);
+	trace_apply();
+	if (old)
+		trace_wait_for_writers();
+	kfree(old);
 }
 
 /* --- ring memory ----------------------------------------------------------------------------- */
@@ -174,13 +244,34 @@ static struct ring_slot *alloc_slots(u64 nr)
 	return slots;
 }
 
-/* Fresh rings for @cpu, or for all CPUs if it is < 0. Nothing changes when memory is short. */
-static int replace_rings(int cpu, u64 nr_pages)
+/* The rings of @first..@end-1 get new pages; the old ones are freed. */
+static void install_rings(struct trace_instance *t, unsigned first, unsigned end,
+			  struct ring_slot **fresh, u64 nr_pages)
 {
+	silence();
+	for (unsigned c = first; c < end; c++) {
+		struct ring *r = &t->rings[c];
+		struct ring old = *r;
+
+		ring_init(r, fresh[c], nr_pages);
+		r->overwrite = trace_option(t, TRACE_OVERWRITE);
+		ring_set_closed(r, old.closed);
+		ring_set_gate(r, t == trace_top && trace_routed);
+		free_slots(old.slots, old.nr_pages);
+	}
+	t->expands_to_kb = 0;
+	t->generation++;
+	trace_apply();
+}
+
+int trace_set_buffer_kb(struct trace_instance *t, int cpu, u64 kb)
+{
+	u64 nr_pages = max((kb * 1024 + RING_DATA_SIZE - 1) / RING_DATA_SIZE, 2ull);
 	unsigned first = cpu < 0 ? 0 : (unsigned)cpu;
 	unsigned end = cpu < 0 ? arch_nr_cpus : first + 1;
 	struct ring_slot *fresh[MAX_CPUS];
 
+	assert(mutex_is_held(&trace_lock));
 	for (unsigned c = first; c < end; c++) {
 		fresh[c] = alloc_slots(nr_pages);
 		if (!fresh[c]) {
@@ -189,43 +280,64 @@ static int replace_rings(int cpu, u64 nr_pages)
 			return -ENOMEM;
 		}
 	}
-	for (unsigned c = first; c < end; c++) {
-		struct ring *r = &trace_rings[c];
-		struct ring old = *r;
-
-		ring_init(r, fresh[c], nr_pages);
-		r->overwrite = trace_option(TRACE_OVERWRITE);
-		ring_set_closed(r, old.closed);
-		free_slots(old.slots, old.nr_pages);
-	}
+	install_rings(t, first, end, fresh, nr_pages);
 	return 0;
 }
 
-int trace_set_buffer_kb(int cpu, u64 kb)
+u64 trace_buffer_kb(const struct trace_instance *t, unsigned cpu)
 {
-	u64 nr_pages = max((kb * 1024 + RING_DATA_SIZE - 1) / RING_DATA_SIZE, 2ull);
-	bool was_recording = recording;
+	return t->rings[cpu].nr_pages * RING_DATA_SIZE / 1024;
+}
+
+/* --- instances ------------------------------------------------------------------------------- */
+
+/*
+ * The default size of a CPU's ring: Linux's 1408 KiB, or less where all rings together would take
+ * more than an eighth of the memory.
+ */
+static u64 default_kb(void)
+{
+	u64 share = page_nr_total() * PAGE_SIZE / 8 / arch_nr_cpus / 1024;
+
+	return max(min(1408ull, share), 64ull);
+}
+
+int trace_instance_start(struct trace_instance *t)
+{
 	int err;
 
 	assert(mutex_is_held(&trace_lock));
-	trace_set_on(false);
-	err = replace_rings(cpu, nr_pages);
-	if (!err) {
-		expands_to_kb = 0;
-		trace_generation++;
+	*t = (struct trace_instance){
+		.options = DEFAULT_OPTIONS,
+		.generation = t->generation + 1,
+		.rings = vmap_alloc(arch_nr_cpus * sizeof(struct ring)),
+	};
+	err = t->rings ? trace_set_buffer_kb(t, -1, 0) : -ENOMEM;
+	if (err) {
+		vmap_free(t->rings);
+		t->rings = NULL;
+		return err;
 	}
-	trace_set_on(was_recording);
-	return err;
+	t->expands_to_kb = default_kb();
+	t->live = true;
+	trace_set_on(t, true);
+	return 0;
 }
 
-u64 trace_buffer_kb(unsigned cpu)
+void trace_instance_stop(struct trace_instance *t)
 {
-	return trace_rings[cpu].nr_pages * RING_DATA_SIZE / 1024;
-}
-
-u64 trace_buffer_expands_to(void)
-{
-	return expands_to_kb;
+	assert(mutex_is_held(&trace_lock));
+	t->live = false;
+	trace_apply();
+	for (unsigned nr = 0; nr < NR_TRACE_EVENTS; nr++) {
+		trace_set_filter(t, nr, NULL);
+		trace_remove_hists(t, nr);
+	}
+	trace_set_pids(t, NULL);
+	for (unsigned cpu = 0; cpu < arch_nr_cpus; cpu++)
+		free_slots(t->rings[cpu].slots, t->rings[cpu].nr_pages);
+	vmap_free(t->rings);
+	t->rings = NULL;
 }
 
 /* --- the way out: what a host tool needs, at a fixed place in memory ------------------------- */
@@ -316,17 +428,6 @@ static void publish_image(void)
 
 /* --- start ----------------------------------------------------------------------------------- */
 
-/*
- * The default size of a CPU's ring: Linux's 1408 KiB, or less where all rings together would take
- * more than an eighth of the memory.
- */
-static u64 default_kb(void)
-{
-	u64 share = page_nr_total() * PAGE_SIZE / 8 / arch_nr_cpus / 1024;
-
-	return max(min(1408ull, share), 64ull);
-}
-
 /* trace_event=sched:*,irq_vectors:local_timer_entry; a word after ! is left out. */
 static u64 events_on_command_line(void)
 {
@@ -353,11 +454,11 @@ void trace_init(void)
 
 	publish_image();
 	mutex_lock(&trace_lock);
-	if (trace_set_buffer_kb(-1, kb))
+	if (!trace_route_init() || trace_set_buffer_kb(trace_top, -1, kb))
 		panic("no memory for the trace rings");
-	expands_to_kb = kb ? 0 : default_kb();
-	if (trace_set_events(events_on_command_line()))
-		kprintf("trace: no memory for rings of %lu KiB\n", expands_to_kb);
-	trace_set_on(true);
+	trace_top->expands_to_kb = kb ? 0 : default_kb();
+	if (trace_set_events(trace_top, events_on_command_line()))
+		kprintf("trace: no memory for rings of %lu KiB\n", trace_top->expands_to_kb);
+	trace_set_on(trace_top, true);
 	mutex_unlock(&trace_lock);
 }

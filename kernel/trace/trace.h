@@ -17,6 +17,8 @@
 #define COMM(name)	  char name[COMM_LEN];
 #define STRING(name)	  u32 name;
 #define TEXT(name)	  char name[];
+#define LONG(name)	  s64 name;
+#define WORDS(name, n)	  u64 name[n];
 #define EVENT(system, name, id, fields, ...)                                                       \
 	struct event_##name {                                                                      \
 		struct sched_event common;                                                         \
@@ -29,6 +31,8 @@
 #undef COMM
 #undef STRING
 #undef TEXT
+#undef LONG
+#undef WORDS
 
 enum trace_event_nr { /* continues enum sched_event_nr */
 		      LAST_SCHED_EVENT = NR_SCHED_EVENTS - 1,
@@ -53,12 +57,18 @@ extern u64 trace_mask;
 /* Make the rings, apply trace_event= and trace_buf_size=. Between sched_init() and any switch. */
 void trace_init(void);
 
+/* mkdir and rmdir of tracefs, for fs_type. 0 or -errno. */
+struct dentry;
+int tracefs_mkdir(struct dentry *dir, const char *name, size_t len, u32 mode);
+int tracefs_rmdir(struct dentry *dir, const char *name, size_t len, bool as_dir);
+
 /* For readers of the trace: thread @tid is called @comm from now on. */
 void trace_task_name(int tid, const char *comm);
 
 void trace_emit_process_fork(const struct thread *parent, const struct thread *child);
 void trace_emit_process_exec(const char *path, int old_tid);
 void trace_emit_process_exit(const struct thread *t);
+void trace_emit_rename(const struct thread *t, const char *old, const char *name);
 void trace_emit_vector(unsigned nr, unsigned id, int vector);
 
 /* A new process or thread exists; in the parent's context, before the child can run. */
@@ -84,6 +94,17 @@ static inline void trace_process_exit(const struct thread *t)
 	if (trace_enabled(sched_process_exit))
 		trace_emit_process_exit(t);
 }
+
+/* Thread @t was called @old and will be called @name; both have COMM_LEN bytes. */
+static inline void trace_rename(const struct thread *t, const char *old, const char *name)
+{
+	if (trace_enabled(task_rename))
+		trace_emit_rename(t, old, name);
+}
+
+/* The running thread's system call @nr begins, or ends and returns @ret. */
+void trace_sys_enter(long nr, const u64 *args);
+void trace_sys_exit(long nr, long ret);
 
 /* Around interrupt handlers: trace_vector(local_timer_entry, LOCAL_TIMER_VECTOR). */
 #define LOCAL_TIMER_VECTOR 236 /* Linux's numbers on x86 */

@@ -13,6 +13,7 @@
  * CPU does not grow with the machine: see narrow(). Source: Linux 6.1, fair.c (docs/sources.md).
  */
 #include "sched/balance/domain.h"
+#include "sched/balance/fit.h"
 #include "sched/balance/pass.h"
 #include "sched/fair/core/fair.h"
 #include "sched/freq/freq.h"
@@ -124,11 +125,14 @@ static enum task_fate may_move(struct pass *p, struct rq *src, struct task *t)
 }
 
 /* Lab 8, helps: FATE_moved if moving @t helps. Sets by how much it reduces the imbalance. */
-static enum task_fate helps(const struct pass *p, const struct task *t, s64 *moves)
+static enum task_fate helps(const struct pass *p, const struct rq *src, const struct task *t,
+			    s64 *moves)
 {
 	u64 load = max(1ull, task_load(t));
 
 	*moves = 1;
+	if (unlikely(p->type == MIGRATE_MISFIT))
+		return task_fits(src, t) ? FATE_fits : FATE_moved;
 	if (p->type == MIGRATE_TASKS)
 		return FATE_moved;
 	if (p->type == MIGRATE_UTIL) {
@@ -167,7 +171,7 @@ static void detach_tasks(struct pass *p, struct rq *src)
 			break;
 		fate = may_move(p, src, t);
 		if (fate == FATE_moved)
-			fate = helps(p, t, &moves);
+			fate = helps(p, src, t, &moves);
 		if (unlikely(p->record))
 			pass_record_task(p, src, t, fate);
 		if (fate != FATE_moved) {
@@ -233,7 +237,7 @@ static bool push_running(struct pass *p, struct rq *src)
 	enum task_fate fate = FATE_not_pushable;
 	struct task *t;
 
-	if (!keeps_failing(p) && !fits_better_here(p, src))
+	if (!keeps_failing(p) && !fits_better_here(p, src) && p->type != MIGRATE_MISFIT)
 		return false;
 	p->sd->alb_count += schedstats(p->s);
 	rq_lock(src);

@@ -3,6 +3,7 @@
  * The record of a balancing pass (pass.h): each row with the numbers that the pass went by, at the
  * moment when it did. A row is emitted only while its own event is on.
  */
+#include "sched/balance/fit.h"
 #include "sched/balance/pass.h"
 #include "sched/fair/core/fair.h"
 #include "sched/observe/trace.h"
@@ -16,6 +17,7 @@ STATIC_ASSERT((int)GROUP_OVERLOADED == PART_overloaded, "as rule.def says");
 STATIC_ASSERT((int)MIGRATE_LOAD == AMOUNT_load, "as rule.def says");
 STATIC_ASSERT((int)MIGRATE_UTIL == AMOUNT_util, "as rule.def says");
 STATIC_ASSERT((int)MIGRATE_TASKS == AMOUNT_tasks, "as rule.def says");
+STATIC_ASSERT((int)MIGRATE_MISFIT == AMOUNT_misfit, "as rule.def says");
 STATIC_ASSERT((int)CPU_IDLE == IDLENESS_idle, "as rule.def says");
 STATIC_ASSERT((int)CPU_BUSY == IDLENESS_busy, "as rule.def says");
 STATIC_ASSERT((int)CPU_NEWLY_IDLE == IDLENESS_newly_idle, "as rule.def says");
@@ -164,6 +166,8 @@ void pass_record_measured(const struct pass *p, unsigned cpu, const struct group
 	row.util = after->util - before->util;
 	row.runnable = after->runnable - before->runnable;
 	row.capacity = after->capacity - before->capacity;
+	row.full = cpu_rq(p->s, cpu)->capacity_orig;
+	row.misfit = READ_ONCE(cpu_rq(p->s, cpu)->misfit_load);
 	put_runqueue(p, &row);
 }
 
@@ -175,7 +179,9 @@ void pass_record_searched(const struct pass *p, unsigned cpu, const struct group
 	row.nr_fair = nr;
 	row.load = p->type == MIGRATE_LOAD ? amount : 0;
 	row.util = p->type == MIGRATE_UTIL ? amount : 0;
+	row.misfit = p->type == MIGRATE_MISFIT ? amount : 0;
 	row.capacity = cpu_capacity(cpu_rq(p->s, cpu));
+	row.full = cpu_rq(p->s, cpu)->capacity_orig;
 	put_runqueue(p, &row);
 }
 
@@ -227,7 +233,8 @@ static u8 task_flags(const struct pass *p, const struct rq *src, const struct ta
 								      : 0) |
 		    (hidden ? DECISION_MOVABLE_THROTTLED : 0) |
 		    (p->dst->nr_running ? DECISION_MOVABLE_COMPANY : 0) |
-		    (task_is_pushable(t) ? DECISION_MOVABLE_PUSHABLE : 0));
+		    (task_is_pushable(t) ? DECISION_MOVABLE_PUSHABLE : 0) |
+		    (src->uneven && fair && task_fits(src, t) ? DECISION_MOVABLE_FITS : 0));
 }
 
 void pass_record_task(const struct pass *p, const struct rq *src, const struct task *t,

@@ -5,6 +5,7 @@
  * Source: Linux 6.1, fair.c (docs/sources.md).
  */
 #include "sched/balance/domain.h"
+#include "sched/balance/fit.h"
 #include "sched/balance/pass.h"
 #include "sched/fair/core/fair.h"
 #include "sched/fair/core/pelt.h"
@@ -57,14 +58,40 @@ static void update_idle_scan(struct pass *p, u64 util)
 		   (u32)(dst->llc_size * (CPU_CAPACITY - full) / CPU_CAPACITY));
 }
 
+/*
+ * The tasks that make the part @g one to help. A busy CPU has no more to offer, unless it is a
+ * faster one.
+ */
+static inline enum misfits misfits_of(const struct pass *p, const struct group *g)
+{
+	if (g == p->sd->parts)
+		return MISFITS_NONE;
+	if (pass_is_uneven(p))
+		return MISFITS_UNEVEN;
+	return p->idle != CPU_BUSY ? MISFITS_REDUCED : MISFITS_NONE;
+}
+
 static inline struct group_stats measure(const struct pass *p, const struct group *g)
 {
-	/* A busy CPU has no more to offer. */
-	bool misfits = g != p->sd->parts && p->idle != CPU_BUSY;
+	enum misfits misfits = misfits_of(p, g);
 
 	if (unlikely(p->record))
 		return pass_measure_recorded(p, g, misfits);
 	return group_measure(p->s, g, &p->cpus, NULL, p->sd->imbalance_pct, misfits);
+}
+
+/*
+ * True if the part @gs may lose tasks to dst: its misfits only if dst is clearly faster than its
+ * CPUs and has room, and where nobody waits nothing goes to a clearly slower CPU.
+ */
+static bool may_lose(const struct pass *p, const struct group_stats *local,
+		     const struct group_stats *gs)
+{
+	u64 here = cpu_capacity(p->dst);
+
+	if (gs->type == GROUP_MISFIT)
+		return local->type == GROUP_HAS_SPARE && capacity_exceeds(here, gs->most_capacity);
+	return gs->type != GROUP_HAS_SPARE || !capacity_exceeds(gs->least_capacity, here);
 }
 
 static void compare_groups(struct pass *p, struct comparison *c)
@@ -80,6 +107,8 @@ static void compare_groups(struct pass *p, struct comparison *c)
 		c->util += gs.util;
 		if (g == p->sd->parts)
 			c->local = gs;
+		else if (pass_is_uneven(p) && !may_lose(p, &c->local, &gs))
+			continue;
 		else if (busier(&gs, &c->busiest))
 			c->busiest = gs;
 	} while ((g = g->next) != p->sd->parts);
@@ -140,7 +169,10 @@ static void set_imbalance(struct pass *p, struct comparison *c)
 	u64 average = c->capacity ? c->load * CPU_CAPACITY / c->capacity : 0;
 
 	if (busiest->type == GROUP_MISFIT) {
-		want(p, MIGRATE_LOAD, busiest->misfit);
+		if (pass_is_uneven(p))
+			want(p, MIGRATE_MISFIT, 1);
+		else
+			want(p, MIGRATE_LOAD, busiest->misfit);
 		return;
 	}
 	if (busiest->type == GROUP_IMBALANCED) {
@@ -221,13 +253,20 @@ static u64 amount_on(const struct pass *p, const struct rq *rq, u32 nr)
 {
 	if (p->type == MIGRATE_TASKS)
 		return nr;
+	if (unlikely(p->type == MIGRATE_MISFIT))
+		return READ_ONCE(rq->misfit_load);
 	return p->type == MIGRATE_UTIL ? cpu_util(rq) : cpu_load(rq);
 }
 
 /* True if moving the only task would only move the imbalance. */
 static bool is_only_task(const struct pass *p, const struct rq *rq, u32 nr, u64 amount)
 {
-	if (nr != 1 || p->type == MIGRATE_TASKS)
+	if (nr != 1)
+		return false;
+	/* Nor should it be pushed to a CPU that is no faster. */
+	if (pass_is_uneven(p) && !capacity_exceeds(cpu_capacity(p->dst), cpu_capacity(rq)))
+		return true;
+	if (p->type == MIGRATE_TASKS || p->type == MIGRATE_MISFIT)
 		return false;
 	return p->type == MIGRATE_UTIL ||
 	       (amount > (u64)p->imbalance && !capacity_is_reduced(rq, p->sd->imbalance_pct));

@@ -17,6 +17,7 @@ enum domain_flags {
 	SD_BALANCE_EXEC = 0x2,	     /* = SELECT_EXEC: spread at exec */
 	SD_BALANCE_FORK = 0x4,	     /* = SELECT_FORK: spread at fork */
 	SD_WAKE_AFFINE = 0x20,	     /* a waker may draw its wakee within this span */
+	SD_ASYM_CPUCAPACITY = 0x40,  /* its CPUs have several capacities */
 	SD_SHARE_CPUCAPACITY = 0x80, /* threads of a core */
 	SD_SHARE_LLC = 0x200,	     /* share the last-level cache */
 	SD_SERIALIZE = 0x400,	     /* one CPU of the machine balances it at a time */
@@ -86,7 +87,7 @@ void topology_rebuild(struct sched *s);
 enum group_type {
 	GROUP_HAS_SPARE,  /* some CPU could take more */
 	GROUP_FULLY_BUSY, /* every CPU is used, and tasks hardly compete */
-	GROUP_MISFIT,	  /* a task is alone on a CPU that lost much of its capacity */
+	GROUP_MISFIT,	  /* a task needs more than its CPU has, or has left of its capacity */
 	GROUP_IMBALANCED, /* affinity hindered balancing within it */
 	GROUP_OVERLOADED, /* tasks wait */
 };
@@ -94,22 +95,31 @@ enum group_type {
 struct group_stats {
 	const struct group *group;
 	u64 load, util, runnable, capacity;
-	u64 avg_load;	/* load per capacity, scaled by 1024; set if overloaded, or on demand */
-	u64 misfit;	/* the greatest load of a task alone on a CPU of reduced capacity, or 0 */
+	u64 avg_load; /* load per capacity, scaled by 1024; set if overloaded, or on demand */
+	u64 misfit;   /* the greatest load of a task that its CPU has too little for, or 0 */
+	/* of a CPU; only with MISFITS_UNEVEN */
+	u64 least_capacity, most_capacity;
 	u32 nr_running; /* tasks of all classes */
 	u32 nr_fair;
 	u32 idle_cpus, weight;
 	enum group_type type;
 };
 
+/* Tasks that make a group one to help. */
+enum misfits {
+	MISFITS_NONE,
+	MISFITS_REDUCED, /* alone on a CPU that lost much of its capacity */
+	MISFITS_UNEVEN,	 /* that need more than their CPU has */
+};
+
 /*
  * The measurements of those CPUs of @group that are in @cpus, read without locks. The task @except,
- * unless it is NULL, is not counted. @imbalance_pct: the margin of the domain that compares. With
- * @misfits, tasks that are alone on CPUs of reduced capacity make the group one to help.
+ * unless it is NULL, is not counted; with MISFITS_UNEVEN it is the misfit if no CPU has enough for
+ * it. @imbalance_pct: the margin of the domain that compares.
  */
 struct group_stats group_measure(struct sched *s, const struct group *group,
 				 const struct cpumask *cpus, const struct task *except,
-				 u32 imbalance_pct, bool misfits);
+				 u32 imbalance_pct, enum misfits misfits);
 
 /* True if @rq runs its idle task and nothing is queued on it. */
 static inline bool cpu_is_idle(const struct rq *rq)

@@ -6,6 +6,7 @@
  * (docs/sources.md).
  */
 #include "sched/balance/domain.h"
+#include "sched/balance/fit.h"
 #include "sched/balance/pass.h"
 #include "sched/fair/core/fair.h"
 #include "sched/fair/core/pelt.h"
@@ -78,6 +79,36 @@ static u64 measure_misfits(struct sched *s, const struct cpumask *cpus, u32 imba
 	return most;
 }
 
+/* True if @t may run on a CPU of @cpus that has enough for it. */
+static bool fits_one(struct sched *s, const struct cpumask *cpus, const struct task *t)
+{
+	unsigned cpu;
+
+	for_each_cpu(cpu, cpus)
+		if (task_allowed(t, cpu) && task_fits(cpu_rq(s, cpu), t))
+			return true;
+	return false;
+}
+
+/* The rest of the measurements, where CPUs have several capacities. */
+static __noinline void measure_uneven(struct sched *s, struct group_stats *gs,
+				      const struct cpumask *cpus, const struct task *except)
+{
+	unsigned cpu;
+
+	gs->least_capacity = CPU_CAPACITY;
+	for_each_cpu(cpu, cpus) {
+		const struct rq *rq = cpu_rq(s, cpu);
+
+		gs->least_capacity = min(gs->least_capacity, cpu_capacity(rq));
+		gs->most_capacity = max(gs->most_capacity, cpu_capacity(rq));
+		if (!except)
+			gs->misfit = max(gs->misfit, READ_ONCE(rq->misfit_load));
+	}
+	if (except)
+		gs->misfit = !fits_one(s, cpus, except);
+}
+
 /* All CPUs are measured: what does that make of the group? */
 INLINED void conclude(struct group_stats *gs, const struct task *except, u32 pct)
 {
@@ -90,7 +121,8 @@ INLINED void conclude(struct group_stats *gs, const struct task *except, u32 pct
 /* group_measure(); for the pass @recorded, unless it is NULL, with records. */
 INLINED struct group_stats measure(struct sched *s, const struct group *group,
 				   const struct cpumask *cpus, const struct task *except,
-				   u32 imbalance_pct, bool misfits, const struct pass *recorded)
+				   u32 imbalance_pct, enum misfits misfits,
+				   const struct pass *recorded)
 {
 	struct group_stats gs = { .group = group };
 	struct cpumask mask = cpumask_and(&group->cpus, cpus);
@@ -104,8 +136,10 @@ INLINED struct group_stats measure(struct sched *s, const struct group *group,
 			pass_record_measured(recorded, cpu, &before, &gs);
 	}
 	/* Most of the time no CPU has lost any capacity. */
-	if (misfits && gs.capacity < gs.weight * CPU_CAPACITY)
+	if (misfits == MISFITS_REDUCED && gs.capacity < gs.weight * CPU_CAPACITY)
 		gs.misfit = measure_misfits(s, &mask, imbalance_pct);
+	else if (unlikely(misfits == MISFITS_UNEVEN))
+		measure_uneven(s, &gs, &mask, except);
 	conclude(&gs, except, imbalance_pct);
 	if (recorded)
 		pass_record_part(recorded, &gs);
@@ -114,13 +148,13 @@ INLINED struct group_stats measure(struct sched *s, const struct group *group,
 
 struct group_stats group_measure(struct sched *s, const struct group *group,
 				 const struct cpumask *cpus, const struct task *except,
-				 u32 imbalance_pct, bool misfits)
+				 u32 imbalance_pct, enum misfits misfits)
 {
 	return measure(s, group, cpus, except, imbalance_pct, misfits, NULL);
 }
 
 struct group_stats pass_measure_recorded(const struct pass *p, const struct group *part,
-					 bool misfits)
+					 enum misfits misfits)
 {
 	return measure(p->s, part, &p->cpus, NULL, p->sd->imbalance_pct, misfits, p);
 }

@@ -13,7 +13,7 @@
 #include "sched/observe/event.h"
 
 /* Numbers as in AMOUNT_NAMES of observe/rule.def. */
-enum migration_type { MIGRATE_LOAD, MIGRATE_UTIL, MIGRATE_TASKS };
+enum migration_type { MIGRATE_LOAD, MIGRATE_UTIL, MIGRATE_TASKS, MIGRATE_MISFIT };
 
 struct pass {
 	struct sched *s;
@@ -45,6 +45,12 @@ const struct group *find_busiest_group(struct pass *p);
 /* The runqueue of @group with the most of what is to be moved, or NULL. */
 struct rq *find_busiest_queue(const struct pass *p, const struct group *group);
 
+/* True if the CPUs of the pass's domain have several capacities. */
+static inline bool pass_is_uneven(const struct pass *p)
+{
+	return unlikely(p->sd->flags & SD_ASYM_CPUCAPACITY);
+}
+
 /* True if @t, which runs, can be asked to go elsewhere. */
 static inline bool task_is_pushable(const struct task *t)
 {
@@ -61,7 +67,7 @@ void pass_record_asked(const struct pass *p, unsigned cpu, bool idle);
 void pass_record_crowded(const struct pass *p, const struct cpumask *cpus);
 /* group_measure() for a pass: each CPU of @part is recorded, and then the part. (load.c) */
 struct group_stats pass_measure_recorded(const struct pass *p, const struct group *part,
-					 bool misfits);
+					 enum misfits misfits);
 /* @cpu was measured: a part that was @before is @after with it. */
 void pass_record_measured(const struct pass *p, unsigned cpu, const struct group_stats *before,
 			  const struct group_stats *after);

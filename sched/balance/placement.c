@@ -328,7 +328,9 @@ static bool idler(const struct group_stats *a, const struct group_stats *b)
 	if (a->type == GROUP_HAS_SPARE)
 		return a->idle_cpus != b->idle_cpus ? a->idle_cpus > b->idle_cpus
 						    : a->util < b->util;
-	if (a->type == GROUP_IMBALANCED || a->type == GROUP_MISFIT)
+	if (a->type == GROUP_MISFIT)
+		return a->most_capacity > b->most_capacity;
+	if (a->type == GROUP_IMBALANCED)
 		return false;
 	return a->avg_load < b->avg_load;
 }
@@ -353,6 +355,8 @@ static bool worth_leaving(const struct domain *sd, const struct group_stats *loc
 		    !adjust_numa_imbalance(diff, local->nr_running + 1, sd->imb_numa_nr))
 			return false;
 		return local->idle_cpus < idlest->idle_cpus;
+	case GROUP_MISFIT:
+		return local->most_capacity < idlest->most_capacity;
 	default:
 		return false;
 	}
@@ -364,13 +368,14 @@ static struct group *find_idlest_group(struct sched *s, struct domain *sd, const
 	struct cpumask usable = cpumask_and(&t->allowed, &s->online);
 	struct group_stats local = { .group = NULL }, idlest = { .group = NULL };
 	struct group *g = sd->parts, *best = NULL;
+	enum misfits misfits = sd->flags & SD_ASYM_CPUCAPACITY ? MISFITS_UNEVEN : MISFITS_NONE;
 
 	do {
 		struct group_stats gs;
 
 		if (!cpumask_intersects(&g->cpus, &usable))
 			continue;
-		gs = group_measure(s, g, &s->online, t, sd->imbalance_pct, false);
+		gs = group_measure(s, g, &s->online, t, sd->imbalance_pct, misfits);
 		if (g == sd->parts) {
 			local = gs;
 		} else if (!best || idler(&gs, &idlest)) {

@@ -235,6 +235,9 @@ static bool wants_idle_help(const struct rq *rq)
 		return true;
 	if (READ_ONCE(rq->fair.tasks.nr) && capacity_is_reduced(rq, rq->domains->imbalance_pct))
 		return true;
+	/* Where CPUs differ, tasks that have enough count, and not caches that are even. */
+	if (unlikely(rq->uneven))
+		return rq->misfit_load && rq->capacity_orig < CPU_CAPACITY;
 	if (!rq->llc)
 		return false;
 	idle_here = cpumask_and(&rq->llc->span->cpus, &rq->s->nohz_idle);

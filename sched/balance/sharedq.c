@@ -451,6 +451,7 @@ void sharedq_close(struct sched *s)
 		rq_lock(rq);
 		unlink_all(rq);
 		rq->shared.shard = NULL;
+		WRITE_ONCE(rq->shared.nr_shards, 0);
 		rq_unlock(rq);
 	}
 }

@@ -128,6 +128,26 @@ static void link_parts(struct sched *s, int level)
 
 /* --- domains -------------------------------------------------------------- */
 
+static bool has_several_capacities(struct sched *s, const struct group *span)
+{
+	unsigned cpu;
+
+	for_each_cpu(cpu, &span->cpus)
+		if (cpu_rq(s, cpu)->capacity_orig != cpu_rq(s, span->first)->capacity_orig)
+			return true;
+	return false;
+}
+
+/* Spreading evenly over CPUs that are not equal would be wrong. */
+static void mark_capacities(struct sched *s, struct domain *sd)
+{
+	if (!has_several_capacities(s, sd->span))
+		return;
+	sd->flags |= SD_ASYM_CPUCAPACITY;
+	if (sd->child)
+		sd->child->flags &= ~SD_PREFER_SIBLING;
+}
+
 static struct domain *add_domain(struct sched *s, struct domain *sd, unsigned cpu, int level)
 {
 	struct group *span = group_around(s, cpu, level);
@@ -195,6 +215,8 @@ static void build_domains(struct sched *s, struct rq *rq)
 			below->parent = sd;
 		else
 			rq->domains = sd;
+		if (unlikely(rq->uneven))
+			mark_capacities(s, sd);
 		if (sd->flags & SD_SHARE_LLC) {
 			rq->llc = sd;
 			rq->llc_id = sd->span->first;

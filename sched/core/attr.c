@@ -54,6 +54,8 @@ static void change_attr(struct rq *rq, struct task *t, const struct sched_attr_r
 		class->join(rq, t, runnable);
 	/* POSIX: raised it goes behind its new equals, lowered before them. */
 	change_end(rq, t, c, move | (old_prio < prio ? ENQUEUE_HEAD : 0));
+	clamp_request(rq, t, req);
+	freq_task_changes(rq, t);
 	if (!c.queued || !move)
 		return;
 	if (old_class == class)
@@ -72,7 +74,7 @@ int sched_set_attr(struct sched *s, struct task *t, const struct sched_attr_req 
 	if (!valid_attr(s, req) || t->class->fixture)
 		return -EINVAL;
 	rq = task_rq_lock(s, t);
-	err = class_of_policy(s, req->policy)->admit(rq, t, req);
+	err = clamp_admit(rq, t, req) ?: class_of_policy(s, req->policy)->admit(rq, t, req);
 	if (!err) {
 		t->reset_on_fork = req->reset_on_fork;
 		change_attr(rq, t, req);
@@ -104,6 +106,7 @@ void sched_get_attr(const struct task *t, struct sched_attr_req *req)
 		.slice_ns = t->slice_ns,
 		.reset_on_fork = t->reset_on_fork,
 	};
+	clamp_get(t, req);
 	t->class->get_attr(t, req);
 }
 
@@ -139,6 +142,7 @@ void task_group_move(struct sched *s, struct task *t, struct task_group *tg)
 
 	t->class->regroup(rq, t, tg, task_is_runnable(t));
 	change_end(rq, t, c, 0);
+	freq_task_changes(rq, t);
 	if (c.running)
 		resched(rq);
 	else if (c.queued)

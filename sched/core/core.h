@@ -15,15 +15,18 @@
 
 /* --- locks and clock (rq.c) ------------------------------------------------ */
 
+/* Read the clock of @rq, locked. It never goes back, and may stand still during a switch. */
+static inline void rq_read_clock(struct rq *rq)
+{
+	if (likely(rq->keep_clock < KEEP_CLOCK_NOW))
+		rq->clock = time_max(rq->clock, host_clock(rq->cpu));
+}
+
 /* Take the runqueue lock and read the clock, once per lock section. */
 static inline void rq_lock(struct rq *rq)
 {
-	u64 now;
-
 	host_lock(&rq->lock);
-	now = host_clock(rq->cpu);
-	if (time_before(rq->clock, now))
-		rq->clock = now;
+	rq_read_clock(rq);
 }
 
 static inline void rq_unlock(struct rq *rq)
@@ -72,7 +75,10 @@ static inline void resched_patiently(struct rq *rq)
 	ask_for_switch(rq, RESCHED_PATIENT);
 }
 
-/* Ask for a switch if @t, just queued on @rq, takes over. @flags: select_reason. */
+/*
+ * Ask for a switch if @t, just queued on @rq, takes over: the time until then belongs to the task
+ * that comes. @flags: select_reason.
+ */
 static inline void check_preempt(struct rq *rq, struct task *t, unsigned flags)
 {
 	const struct sched_class *class = t->class, *running = rq->curr->class;
@@ -83,6 +89,8 @@ static inline void check_preempt(struct rq *rq, struct task *t, unsigned flags)
 	} else if (!rq->need_resched && class->preempts(rq, t, flags)) {
 		ask_for_switch(rq, class->patient ? RESCHED_PATIENT : RESCHED_NOW);
 	}
+	if (rq->need_resched > (rq->s->lazy ? RESCHED_PATIENT : RESCHED_NONE))
+		rq->keep_clock |= KEEP_CLOCK_NEXT;
 }
 
 /* So many more tasks of @rq, locked, can be picked; fewer, if negative. */

@@ -15,6 +15,11 @@ void sched_prefetch(struct sched *s, unsigned cpu)
 	prefetch(&rq->nr_switches, &rq->idle_ns);
 }
 
+void sched_set_lazy(struct sched *s, bool lazy)
+{
+	WRITE_ONCE(s->lazy, lazy);
+}
+
 struct task *sched_current(struct sched *s, unsigned cpu)
 {
 	return cpu_rq(s, cpu)->curr;

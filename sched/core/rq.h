@@ -25,6 +25,9 @@ struct group;
 /* Requests for a switch, in order of urgency. */
 enum resched { RESCHED_NONE, RESCHED_PATIENT, RESCHED_NOW };
 
+/* The coming switch goes by the clock of the lock section before it; this one does. */
+enum keep_clock { KEEP_CLOCK_NEXT = 1, KEEP_CLOCK_NOW = KEEP_CLOCK_NEXT << 1 };
+
 struct rq {
 	struct host_lock lock;
 
@@ -39,6 +42,7 @@ struct rq {
 	u64 clock;		/* host_clock() of this lock section */
 	bool throttles;		/* a queue was throttled ever */
 	bool own_time;		/* so, or its speed changes: pelt_now() may differ from clock */
+	bool uneven;		/* the machine has CPUs of several capacities; constant */
 	struct task *curr;	/* runs, or is about to: see PROTOCOL: switch in switch.c */
 	struct task *prev;	/* ran before; between switch_begin and switch_end */
 	u32 active;		/* BIT(CLASS_x) of the classes that have a task to pick */
@@ -47,6 +51,7 @@ struct rq {
 	u32 nr_restricted;	/* queued, but not allowed on every CPU */
 	u32 yield_below;	/* with fewer runnable tasks than this sched_yield() is no matter */
 	u8 need_resched;	/* enum resched: a switch was asked for, or is being chosen */
+	u8 keep_clock;		/* enum keep_clock, ored */
 	u32 nr_uninterruptible; /* asleep in a state that counts in the load average */
 	struct fair_queue fair; /* the root's */
 	struct prng prng;	/* for policies that draw lots */
@@ -74,6 +79,7 @@ struct rq {
 	struct pelt urgent;	  /* util: the time that classes before fair take */
 	u64 capacity;		  /* what they leave; also read racily by balancing */
 	u64 capacity_orig;	  /* at full speed, of the fastest CPU's; constant */
+	u64 misfit_load;	  /* of the task that runs, if it needs more; 0; also read racily */
 	u64 max_idle_balance_cost;
 	struct list handover; /* TASK_MIGRATING tasks that sched_switch_end() delivers */
 	bool pulling; /* in a switch, the lock dropped to look for work: see PROTOCOL: switch */
@@ -115,6 +121,7 @@ struct sched {
 	u32 nr_latency; /* tasks that fit a period: latency / min_granularity, rounded up */
 	u64 features;	/* BIT(FEATURE_x) */
 	u64 trace_mask; /* BIT(EVENT_x) */
+	bool lazy;	/* see sched_set_lazy() */
 
 	/* guarded by: the host (group.h) */
 	struct list groups;		 /* children of the root */

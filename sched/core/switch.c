@@ -109,7 +109,9 @@ struct task *sched_switch_begin(struct sched *s, unsigned cpu, bool preempt)
 	struct rq *rq = cpu_rq(s, cpu);
 	struct task *prev, *next;
 
-	rq_lock(rq);
+	host_lock(&rq->lock);
+	rq->keep_clock <<= 1;
+	rq_read_clock(rq);
 	prev = rq->curr;
 	rq->need_resched = RESCHED_NOW; /* so nobody asks: what follows is the answer */
 	rq->sched_count += schedstats(s);
@@ -128,6 +130,7 @@ struct task *sched_switch_begin(struct sched *s, unsigned cpu, bool preempt)
 	}
 	next = pick_next(rq, prev);
 	rq->need_resched = RESCHED_NONE;
+	rq->keep_clock = 0;
 	rq->prev = prev;
 	if (next != prev)
 		switch_current(rq, prev, next, preempt);

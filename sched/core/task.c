@@ -6,6 +6,7 @@
 #include "sched/core/family.h"
 #include "sched/core/task.h"
 #include "sched/fair/core/fair.h"
+#include "sched/freq/freq.h"
 #include "sched/observe/trace.h"
 #include "lib/string.h"
 
@@ -80,6 +81,7 @@ void sched_task_fork(struct sched *s, struct task *parent, struct task *child, i
 	init_common(s, child, pid, parent->comm);
 	child->group = parent->group;
 	child->tune_group = parent->tune_group;
+	clamp_fork(parent, child);
 	task_set_cpu(s, child, parent->cpu);
 	child->allowed = parent->allowed;
 	child->nr_allowed = parent->nr_allowed;

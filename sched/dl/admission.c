@@ -137,13 +137,20 @@ void dl_release(struct sched *s, struct task *t)
 
 /* --- fair servers ---------------------------------------------------------------- */
 
+/* Lock held. */
+static void set_servers_bw(struct dl_machine *m, u64 bw)
+{
+	SCHED_ASSERT(host_lock_held(&m->lock));
+	m->server_bw = bw;
+}
+
 void dl_count_server(struct rq *rq, bool online)
 {
 	struct dl_machine *m = dl_machine(rq->s);
 	u64 bw = dl_of(rq)->server.d.bw;
 
 	host_lock(&m->lock);
-	m->server_bw += online ? bw : 0 - bw;
+	set_servers_bw(m, m->server_bw + (online ? bw : 0 - bw));
 	host_unlock(&m->lock);
 }
 
@@ -161,7 +168,7 @@ int dl_admit_server(struct rq *rq, u64 bw)
 	if (bw > old && !fits(&rq->s->tunable, cpumask_weight(&rq->s->online), m->total_bw + total))
 		err = -EBUSY;
 	else
-		m->server_bw = total;
+		set_servers_bw(m, total);
 	host_unlock(&m->lock);
 	return err;
 }

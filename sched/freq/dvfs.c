@@ -7,7 +7,7 @@
  * domain slows down at the next request of another.
  *
  * A tick that finds a CPU with less than a quarter to spare asks for all of it at once, because its
- * utilisation cannot show more than what it has.
+ * utilisation cannot show more than what it has; or for as much as its maximum clamp allows.
  *
  * After a change the next one must wait: for the table's latency, or else 50 ms (throttle_ns). A
  * request that comes meanwhile is dropped, as in the RFC, or served by the first tick after that
@@ -48,10 +48,11 @@ static void ask(struct rq *rq, struct freq_domain *d, u64 capacity)
 
 static void look_for_room(struct rq *rq, struct freq_domain *d)
 {
-	u64 now = freq_opp(d)->capacity;
+	u64 now = freq_opp(d)->capacity, clamp = clamp_util(rq, rq->capacity_orig),
+	    most = min(with_margin(clamp), rq->capacity_orig);
 
-	if (rq->nr_running && now < rq->capacity_orig && now * 1024 < freq_usage(rq) * 1280)
-		ask(rq, d, rq->capacity_orig);
+	if (rq->nr_running && now < most && now * 1024 < min(freq_usage(rq), clamp) * 1280)
+		ask(rq, d, most);
 	else if (d->unserved && rq->s->tunable.throttle_defer)
 		follow(rq, d);
 }
@@ -61,7 +62,7 @@ static void dvfs_update(struct rq *rq, struct freq_domain *d, enum freq_reason r
 	if (reason == FREQ_TICK)
 		look_for_room(rq, d);
 	else if (rq->nr_running)
-		ask(rq, d, with_margin(freq_boosted_usage(rq)));
+		ask(rq, d, with_margin(clamp_util(rq, freq_boosted_usage(rq))));
 }
 
 static void dvfs_start(struct sched *s, struct freq_domain *d, unsigned cpu, u64 now)

@@ -10,6 +10,8 @@
 #include "sched/freq/meter.h"
 #include "lib/errno.h"
 #include "lib/string.h"
+#include "sched/balance/domain.h"
+#include "sched/balance/fit.h"
 #include "sched/core/core.h"
 #include "sched/fair/core/pelt.h"
 #include "sched/observe/trace.h"
@@ -37,12 +39,27 @@ static void cpu_init(struct sched *s, struct freq *freq, unsigned cpu, struct fr
 
 	f->cpu = cpu;
 	f->domain = d;
+	f->clamp[SCHED_CLAMP_MAX].value = OPP_CAPACITY;
+	f->clamp_idle = true;
 	while (*last)
 		last = &(*last)->next;
 	*last = f;
 	rq->freq = f;
 	rq->own_time = true;
 	rq->capacity = rq->capacity_orig = freq_opp(d)->capacity;
+}
+
+/* Domains know whether their CPUs have several capacities. */
+static void note_unevenness(struct sched *s)
+{
+	bool uneven = false;
+
+	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++)
+		uneven |= cpu_rq(s, cpu)->capacity_orig != cpu_rq(s, 0)->capacity_orig;
+	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++)
+		cpu_rq(s, cpu)->uneven = uneven;
+	if (uneven)
+		topology_rebuild(s);
 }
 
 void sched_freq_init(struct sched *s, const struct opp_table *table, void *mem)
@@ -59,6 +76,7 @@ void sched_freq_init(struct sched *s, const struct opp_table *table, void *mem)
 	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++)
 		cpu_init(s, freq, cpu, &freq->domain[table->domain_of[cpu]]);
 	s->freq = freq;
+	note_unevenness(s);
 }
 
 void freq_cpu_starts(struct rq *rq)
@@ -113,6 +131,7 @@ void freq_cpu_idles(struct rq *rq)
 	if (!--f->domain->nr_busy)
 		meter_turn(f->domain, &f->domain->meter, rq->clock, false);
 	host_unlock(&f->domain->lock);
+	WRITE_ONCE(rq->misfit_load, 0);
 }
 
 void freq_cpu_works(struct rq *rq)
@@ -139,6 +158,8 @@ void freq_update(struct rq *rq, enum freq_reason reason)
 {
 	struct freq_domain *d = rq->freq->domain;
 
+	if (reason == FREQ_TICK && rq->uneven)
+		fit_note(rq);
 	host_lock(&d->lock);
 	d->governor->update(rq, d, reason);
 	host_unlock(&d->lock);
@@ -147,6 +168,7 @@ void freq_update(struct rq *rq, enum freq_reason reason)
 void freq_task_enters(struct rq *rq, struct task *t, unsigned flags)
 {
 	tune_enter(rq, t);
+	clamp_enter(rq, t);
 	if (flags & (ENQUEUE_WAKEUP | ENQUEUE_INITIAL))
 		freq_update(rq, FREQ_WAKEUP);
 }
@@ -157,6 +179,7 @@ void freq_task_leaves(struct rq *rq, struct task *t, unsigned flags)
 	if (flags & DEQUEUE_DELAYED)
 		return;
 	tune_leave(rq, t);
+	clamp_leave(rq, t);
 	if (flags & DEQUEUE_SLEEP)
 		freq_update(rq, FREQ_SLEEP);
 }

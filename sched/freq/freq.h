@@ -25,6 +25,17 @@ struct freq_meter {
 	u64 busy_ns[OPP_MAX], idle_ns[OPP_IDLE_MAX];
 };
 
+/*
+ * Runnable tasks by the value of one of their clamps, in buckets. Of a bucket only the greatest
+ * value is kept that it had since it was last empty.
+ */
+#define CLAMP_BUCKETS 20
+struct clamp_count {
+	u16 value; /* of the last bucket that is not empty; also read racily */
+	u16 most[CLAMP_BUCKETS];
+	u32 nr[CLAMP_BUCKETS];
+};
+
 struct freq_cpu {
 	struct freq_domain *domain;
 	struct freq_cpu *next; /* of the domain, in order of their numbers; NULL */
@@ -41,6 +52,9 @@ struct freq_cpu {
 	/* SchedTune; guarded by: rq lock */
 	u32 nr_tuned[SCHED_TUNE_GROUPS]; /* runnable tasks of each boost group */
 	u8 boost;			 /* the greatest boost of those that have some */
+
+	struct clamp_count clamp[NR_SCHED_CLAMPS]; /* guarded by: rq lock */
+	bool clamp_idle; /* none is counted: the maximum is that of the last */
 
 	/* guarded by: lock of the domain */
 	u32 request;	     /* `sched`: capacity that it asks for */
@@ -80,7 +94,10 @@ struct freq {
 	struct freq_cpu *cpu;	    /* [nr_cpus] */
 	u64 tune_used;		    /* guarded by: the host, as boost; that is read by all */
 	u8 boost[SCHED_TUNE_GROUPS];
+	bool clamped; /* somebody has asked for a clamp; read racily */
 };
+
+struct sched_attr_req;
 
 /* Why the utilisation of a CPU may have changed. */
 enum freq_reason {
@@ -88,6 +105,7 @@ enum freq_reason {
 	FREQ_SLEEP,   /* one fell asleep */
 	FREQ_BALANCE, /* balancing moved some here or away */
 	FREQ_TICK,
+	FREQ_CLAMP, /* the clamps of a runnable task changed */
 };
 
 /* How a domain's point is chosen. */
@@ -146,11 +164,39 @@ u64 freq_time_before(struct rq *rq, u64 delta);
 /* E1 to E3 and E6 of invariant.def. */
 void freq_check(struct rq *rq);
 
+/* --- clamps of tasks (clamp.c), of groups and the machine (clamp_group.c) --------------------- */
+
+/* May @t have the clamps of @req? 0, -EINVAL, or -EOPNOTSUPP without frequencies. Locked: @rq. */
+int clamp_admit(const struct rq *rq, const struct task *t, const struct sched_attr_req *req);
+/* @t, locked by @rq, asks for those of @req from now on. freq_task_changes() is to follow. */
+void clamp_request(struct rq *rq, struct task *t, const struct sched_attr_req *req);
+/* @req->util becomes what @t has asked for, or has without having asked; 0 at one speed. */
+void clamp_get(const struct task *t, struct sched_attr_req *req);
+/* A clamp of @t: what it asked for, or has without having asked. */
+u32 clamp_requested(const struct sched *s, const struct task *t, enum sched_clamp which);
+/* A clamp that @t would get: within those of its group, and of the machine. */
+u32 clamp_effective(const struct sched *s, const struct task *t, enum sched_clamp which);
+/* If the clamps that @t gets have changed @rq, locked, counts it anew. Have they? */
+bool clamp_renew(struct rq *rq, struct task *t);
+/* The child @child of @parent is made. */
+void clamp_fork(const struct task *parent, struct task *child);
+/* @tg is new. */
+void clamp_group_init(struct sched *s, struct task_group *tg);
+/* A tunable of clamps was written. */
+void clamp_tuned(struct sched *s);
+
 /* Its governor is told, at any machine. */
 static inline void freq_report(struct rq *rq, enum freq_reason reason)
 {
 	if (unlikely(rq->freq))
 		freq_update(rq, reason);
+}
+
+/* The clamps that @t gets may have changed; at any machine. */
+static inline void freq_task_changes(struct rq *rq, struct task *t)
+{
+	if (unlikely(rq->freq) && clamp_renew(rq, t))
+		freq_update(rq, FREQ_CLAMP);
 }
 
 /* --- the time of a CPU's averages, at any machine; @rq is locked ------------------------------ */

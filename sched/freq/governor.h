@@ -49,6 +49,18 @@ u64 freq_boosted_usage(const struct rq *rq);
 /* E4, E5 of invariant.def. */
 void tune_check(struct rq *rq);
 
+/* --- clamps (clamp.c) ------------------------------------------------------------------------- */
+
+/* Runnable task @t comes to @rq, locked; it goes. */
+void clamp_enter(struct rq *rq, struct task *t);
+void clamp_leave(struct rq *rq, struct task *t);
+/* @util of the CPU of @rq, which need not be locked, within its clamps. */
+u64 clamp_util(const struct rq *rq, u64 util);
+/* Is @util of that CPU at least its maximum, which is less than everything? */
+bool clamp_caps(const struct rq *rq, u64 util);
+/* E7, E8 of invariant.def. */
+void clamp_check(struct rq *rq);
+
 /* Capacity that the tasks of @rq, locked, use: those that run, wait, and sleep there. */
 static inline u64 freq_usage(const struct rq *rq)
 {

@@ -122,6 +122,19 @@ void sched_freq_stat(struct sched *s, unsigned cpu, struct sched_freq_stat *out)
 	host_unlock(&d->lock);
 }
 
+u64 sched_freq_energy(struct sched *s, unsigned cpu)
+{
+	struct freq_cpu *f = cpu_rq(s, cpu)->freq;
+	struct freq_domain *d = f->domain;
+	u64 energy;
+
+	host_lock(&d->lock);
+	meter_up(d, &f->meter, host_clock(cpu));
+	energy = f->meter.energy;
+	host_unlock(&d->lock);
+	return energy;
+}
+
 /* --- invariants --------------------------------------------------------------------------- */
 
 /* Energy by the other way: power times the time that it was taken. */
@@ -150,6 +163,7 @@ void freq_check(struct rq *rq)
 		nr_busy += other->meter.busy;
 	SCHED_CHECK(E2, d->nr_busy == nr_busy && d->meter.busy == !!nr_busy);
 	SCHED_CHECK(E2, f->busy == f->meter.busy && f->busy == (rq->curr != rq->idle));
+	SCHED_CHECK(E9, !rq->misfit_load || (rq->uneven && rq->curr != rq->idle));
 	if (d->governor == &sched_governor)
 		SCHED_CHECK(E6,
 			    d->unserved ||

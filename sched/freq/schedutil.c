@@ -5,7 +5,8 @@
  * utilisation / capacity, for the CPU of the domain with the most; but not within rate_limit_us of
  * the last change. A real-time task that can run counts as all of the capacity. A domain of one CPU
  * is not slowed down while that CPU has not idled since it was last asked: its utilisation may be
- * low only because it has just moved tasks.
+ * low only because it has just moved tasks; unless a clamp is what limits it. Once anybody asked
+ * for a clamp, real-time tasks count with theirs.
  *
  * Not there: the boost for tasks that wait for input and output. Real-time and deadline tasks
  * count with what they used, deadline tasks on Linux with what they were promised.
@@ -16,13 +17,16 @@
 #include "sched/fair/core/pelt.h"
 
 /* Of a CPU, perhaps another one's: read without its lock. */
+static u64 unclamped_util(const struct rq *rq)
+{
+	return cpu_util(rq) + READ_ONCE(rq->urgent.util_avg);
+}
+
 static u64 util_of(const struct rq *rq)
 {
-	u64 util = cpu_util(rq) + READ_ONCE(rq->urgent.util_avg);
-
-	if (READ_ONCE(rq->active) & BIT(CLASS_rt))
+	if (!rq->s->freq->clamped && READ_ONCE(rq->active) & BIT(CLASS_rt))
 		return rq->capacity_orig;
-	return min(util, rq->capacity_orig);
+	return min(clamp_util(rq, unclamped_util(rq)), rq->capacity_orig);
 }
 
 static u64 most_util(struct sched *s, const struct freq_domain *d)
@@ -59,7 +63,7 @@ static void schedutil_update(struct rq *rq, struct freq_domain *d, enum freq_rea
 	if (time_before(rq->clock, d->throttled_until))
 		return;
 	opp = freq_within(d, choose(d, most_util(rq->s, d)));
-	if (stayed_busy(rq->freq) && opp < d->opp)
+	if (stayed_busy(rq->freq) && opp < d->opp && !clamp_caps(rq, unclamped_util(rq)))
 		return;
 	if (opp == d->opp)
 		return;

@@ -87,13 +87,21 @@ void sched_tune_free(struct sched *s, unsigned group)
 	s->freq->tune_used &= ~BIT(group);
 }
 
+static bool exists(const struct sched *s, unsigned group)
+{
+	return !group || (group < SCHED_TUNE_GROUPS && s->freq->tune_used & BIT(group));
+}
+
 int sched_tune_boost(struct sched *s, unsigned group, u64 boost)
 {
 	unsigned cpu;
 
-	if (boost > BOOST_MAX || !group || group >= SCHED_TUNE_GROUPS ||
-	    !(s->freq->tune_used & BIT(group)))
+	if (boost > BOOST_MAX || !exists(s, group))
 		return -EINVAL;
+	if (!group) {
+		WRITE_ONCE(s->tunable.cfs_boost, (u32)boost);
+		return 0;
+	}
 	WRITE_ONCE(s->freq->boost[group], (u8)boost);
 	for_each_cpu(cpu, &s->possible) {
 		struct rq *rq = cpu_rq(s, cpu);
@@ -103,6 +111,12 @@ int sched_tune_boost(struct sched *s, unsigned group, u64 boost)
 		rq_unlock(rq);
 	}
 	return 0;
+}
+
+unsigned sched_tune_boost_of(const struct sched *s, unsigned group)
+{
+	SCHED_ASSERT(exists(s, group));
+	return group ? s->freq->boost[group] : s->tunable.cfs_boost;
 }
 
 /* Is @t counted on its runqueue? */
@@ -115,7 +129,7 @@ int sched_tune_move(struct sched *s, struct task *t, unsigned group)
 {
 	struct rq *rq;
 
-	if (group >= SCHED_TUNE_GROUPS || (group && !(s->freq->tune_used & BIT(group))))
+	if (!exists(s, group))
 		return -EINVAL;
 	rq = task_rq_lock(s, t);
 	if (is_counted(t))

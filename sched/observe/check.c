@@ -86,6 +86,7 @@ static void check_rq(struct rq *rq)
 	if (rq->freq) {
 		freq_check(rq);
 		tune_check(rq);
+		clamp_check(rq);
 	}
 	check_domains(rq);
 	for_each_class(class, rq->s) class->check(rq);

@@ -155,6 +155,7 @@ enum decision_movable_flags {
 	DECISION_MOVABLE_THROTTLED = 0x10,
 	DECISION_MOVABLE_COMPANY = 0x20,
 	DECISION_MOVABLE_PUSHABLE = 0x40,
+	DECISION_MOVABLE_FITS = 0x80,
 };
 
 /* Of a balancing pass. */

@@ -7,6 +7,7 @@
  */
 #include "sched/balance/balance.h"
 #include "sched/fair/core/fair.h"
+#include "sched/freq/freq.h"
 #include "lib/fmt.h"
 
 /* ns as ms with six decimals, as Linux prints times here. */
@@ -50,6 +51,14 @@ size_t sched_dump_task(struct sched *s, struct task *t, char *buf, size_t size)
 	dump_task_number(&out, "se.avg.last_update_time", avg->last_update);
 	dump_task_number(&out, "se.avg.util_est.ewma", avg->util_est_ewma);
 	dump_task_number(&out, "se.avg.util_est.enqueued", avg->util_est_enqueued);
+	if (rq->freq) {
+		dump_task_number(&out, "uclamp.min", clamp_requested(s, t, SCHED_CLAMP_MIN));
+		dump_task_number(&out, "uclamp.max", clamp_requested(s, t, SCHED_CLAMP_MAX));
+		dump_task_number(&out, "effective uclamp.min",
+				 clamp_effective(s, t, SCHED_CLAMP_MIN));
+		dump_task_number(&out, "effective uclamp.max",
+				 clamp_effective(s, t, SCHED_CLAMP_MAX));
+	}
 	dump_task_number(&out, "policy", (u64)t->policy);
 	dump_task_number(&out, "prio", (u64)t->prio);
 	t->class->dump_task(rq, t, &out);

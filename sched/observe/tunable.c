@@ -13,11 +13,24 @@
  */
 #include "sched/balance/sharedq.h"
 #include "sched/fair/core/fair.h"
+#include "sched/freq/freq.h"
 #include "lib/errno.h"
 #include "lib/fmt.h"
 #include "lib/string.h"
 
-enum kind { U32, INT, UINT, RANGE, READ_ONLY, SCALING, RT_PERIOD, RT_RUNTIME, RR_SLICE };
+enum kind {
+	U32,
+	INT,
+	UINT,
+	RANGE,
+	READ_ONLY,
+	SCALING,
+	RT_PERIOD,
+	RT_RUNTIME,
+	RR_SLICE,
+	CLAMP_LEAST,
+	CLAMP_MOST
+};
 /* Kinds of the list that take numbers: 0..n, and n..2^31-1. */
 #define UP_TO(n) RANGE, .most = (n)
 #define FROM(n)	 RANGE, .least = (n), .most = INT32_MAX
@@ -190,6 +203,10 @@ static int validate(const struct sched *s, const struct tunable *tn, s64 *value)
 											 : -EINVAL;
 	case RT_RUNTIME:
 		return *value >= -1 && *value <= (s64)now->rt_period_us ? 0 : -EINVAL;
+	case CLAMP_LEAST:
+		return *value >= 0 && *value <= now->clamp_max ? 0 : -EINVAL;
+	case CLAMP_MOST:
+		return *value >= now->clamp_min && *value <= OPP_CAPACITY ? 0 : -EINVAL;
 	case RR_SLICE:
 		if (*value < INT32_MIN || *value > INT32_MAX)
 			return -EINVAL;
@@ -249,6 +266,8 @@ int sched_tunable_write(struct sched *s, const char *name, const char *text, siz
 		sharedq_update(s);
 	if (tn->offset == offsetof(struct tunables, schedstats))
 		waste_tuned(s);
+	if (tn->offset >= offsetof(struct tunables, clamp_min))
+		clamp_tuned(s);
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Disturbances of a machine (struct sim_disturbance): clocks that begin anywhere, disagree or
- * jump, ticks that come late, and readers of the scheduler's state.
+ * jump, ticks that come late, readers of the scheduler's state, and what varies in nature.
  */
 #include <stdlib.h>
 
@@ -23,6 +23,28 @@ void disturb_stop(struct sim *sim)
 {
 	queue_cancel(&sim->queue, &sim->jump);
 	queue_cancel(&sim->queue, &sim->dump);
+}
+
+#define COST_PARTS  1000u
+#define COST_VARIES 50u /* parts up and down, as the layout of memory does to caches */
+
+void vary_machine(struct sim *sim)
+{
+	u64 *cost = (u64 *)&sim->config.costs;
+
+	if (!sim->config.disturbance.vary)
+		return;
+	prng_seed(&sim->varied, sim->config.disturbance.vary);
+	sim->tick_phase = draw_varied(sim, sim->tick_ns);
+	for (u32 i = 0; i < sizeof(sim->config.costs) / sizeof(*cost); i++)
+		cost[i] = cost[i] *
+			  (COST_PARTS - COST_VARIES + draw_varied(sim, 2 * COST_VARIES + 1)) /
+			  COST_PARTS;
+}
+
+u64 draw_varied(struct sim *sim, u64 bound)
+{
+	return sim->config.disturbance.vary ? prng_u64(&sim->varied) % bound : 0;
 }
 
 u64 draw_clock(struct sim *sim)

@@ -33,6 +33,10 @@ void host_watch(u32 ms);
 /* Schedule the first event of each kind that config.disturbance asks for; cancel them. */
 void disturb_start(struct sim *sim);
 void disturb_stop(struct sim *sim);
+/* Draws what varies for a whole run: the phase of the tick, and the costs, by up to 5 % each. */
+void vary_machine(struct sim *sim);
+/* A number below @bound if runs vary, otherwise 0. */
+u64 draw_varied(struct sim *sim, u64 bound);
 /* How far a CPU's clock is ahead of sim->now. */
 u64 draw_clock(struct sim *sim);
 /* True if @c has no tick this time. */

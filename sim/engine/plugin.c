@@ -1,35 +1,51 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* See plugin.h. */
+/* See plugin.h; sim/policy/ has policies in expressions. */
 #include <stdio.h>
 #include <string.h>
 
 #include "sim/engine/plugin.h"
 #include "sim/engine/process.h"
 #include "sim/engine/util.h"
+#include "sim/policy/policy.h"
 
 static const struct fair_policy *loaded;
 static const char *loaded_from;
 
-void plugin_load(const char *path)
+static const char *base_name(const char *path)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-	int length = (int)strcspn(name, ".");
-	char file[4096], symbol[256];
-	const char *error;
+	const char *slash = strrchr(path, '/');
 
-	if (loaded)
-		usage_error("--plugin %s: there is a plugin already", path);
+	return slash ? slash + 1 : path;
+}
+
+static const struct fair_policy *load_object(const char *path)
+{
+	const char *name = base_name(path), *error;
+	int length = (int)strcspn(name, ".");
+	const struct fair_policy *policy;
+	char file[4096], symbol[256];
+
 	/* Without a slash dlopen() would search the system's libraries. */
-	snprintf(file, sizeof(file), "%s%s", slash ? "" : "./", path);
+	snprintf(file, sizeof(file), "%s%s", name == path ? "./" : "", path);
 	snprintf(symbol, sizeof(symbol), "%.*s_policy", length, name);
-	loaded = process_load(file, symbol, &error);
-	loaded_from = path;
-	if (!loaded)
+	policy = process_load(file, symbol, &error);
+	if (!policy)
 		usage_error("--plugin %s: %s: %s", path, symbol, error);
-	if (!sched_policy_complete(loaded))
+	if (!sched_policy_complete(policy))
 		usage_error("--plugin %s: %s lacks a name, a key or a hook; does its table begin "
 			    "with FAIR_DEFAULTS?",
 			    path, symbol);
+	return policy;
+}
+
+void plugin_load(const char *path)
+{
+	if (loaded)
+		usage_error("--plugin %s: there is a plugin already", path);
+	loaded = recipe_is_text(path)
+			 ? recipe_policy(recipe_load("--plugin", path), base_name(path))
+			 : load_object(path);
+	loaded_from = path;
 	for (unsigned i = 0; sched_fair_name(i); i++)
 		if (!strcmp(sched_fair_name(i), sched_policy_name(loaded)))
 			usage_error("--plugin %s: a policy %s is built in", path,

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The fair policies of this program: those built in, and one from a shared object (--plugin). */
+/* The fair policies of this program: those built in, and one more (--plugin). */
 #pragma once
 
 #include "sched/sched.h"
 
 /*
- * Load the policy of @path, /dir/NAME.so: it exports `const struct fair_policy NAME_policy`. Called
- * once at most, before any machine is made. Exits with a message if there is no such policy.
+ * Load the policy of @path: of /dir/NAME.so, which exports `const struct fair_policy NAME_policy`,
+ * or of a text with the ending .policy (docs/policies.md). Called once at most, before any machine
+ * is made. Exits with a message if there is no such policy.
  */
 void plugin_load(const char *path);
 /* The policy from --plugin; NULL: there is none. Every machine has it as its guest. */

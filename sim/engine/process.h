@@ -12,6 +12,14 @@
  */
 void process_watch(u32 ms, void (*stuck)(void));
 
+enum process_end { PROCESS_DONE, PROCESS_LEFT, PROCESS_CRASHED, PROCESS_HANGS };
+/*
+ * Calls @what, which may end early: by process_leave(), by a crash, or because @limit_s seconds of
+ * CPU time have passed. Then nothing that it used can be relied on. One attempt at a time.
+ */
+enum process_end process_attempt(void (*what)(void), u32 limit_s);
+__noreturn void process_leave(void);
+
 /* The object @symbol of the shared object @file; NULL with a reason in @error if there is none. */
 const void *process_load(const char *file, const char *symbol, const char **error);
 

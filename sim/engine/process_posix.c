@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The process is one of Linux. */
 #include <dlfcn.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/time.h>
@@ -23,6 +24,35 @@ void process_watch(u32 ms, void (*stuck)(void))
 	on_stuck = stuck;
 	sigaction(SIGVTALRM, &action, NULL);
 	setitimer(ITIMER_VIRTUAL, &(struct itimerval){ period, period }, NULL);
+}
+
+static jmp_buf attempt;
+
+static void on_failure(int signal)
+{
+	siglongjmp(attempt, signal == SIGVTALRM ? PROCESS_HANGS : PROCESS_CRASHED);
+}
+
+void process_leave(void)
+{
+	longjmp(attempt, PROCESS_LEFT);
+}
+
+enum process_end process_attempt(void (*what)(void), u32 limit_s)
+{
+	static const int signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGVTALRM };
+	struct sigaction action = { .sa_handler = on_failure, .sa_flags = SA_NODEFER };
+	struct itimerval limit = { .it_value.tv_sec = limit_s };
+	int end;
+
+	for (u32 i = 0; i < ARRAY_SIZE(signals); i++)
+		sigaction(signals[i], &action, NULL);
+	setitimer(ITIMER_VIRTUAL, &limit, NULL);
+	end = setjmp(attempt);
+	if (!end)
+		what();
+	setitimer(ITIMER_VIRTUAL, &(struct itimerval){ .it_value.tv_sec = 0 }, NULL);
+	return (enum process_end)end;
 }
 
 const void *process_load(const char *file, const char *symbol, const char **error)

@@ -2,6 +2,34 @@
 /* A WebAssembly module has no signals, no other objects and no pages. */
 #include "sim/engine/process.h"
 
+/*
+ * The host's, which can catch what a function throws (web/session.mjs): it calls session_attempt(),
+ * and tells how that ended; or throws.
+ */
+__attribute__((import_module("explore"), import_name("attempt"))) enum process_end
+host_attempt(void);
+__attribute__((import_module("explore"), import_name("leave"))) __noreturn void host_leave(void);
+
+static void (*attempted)(void);
+
+void session_attempt(void);
+void session_attempt(void)
+{
+	attempted();
+}
+
+enum process_end process_attempt(void (*what)(void), u32 limit_s)
+{
+	(void)limit_s; /* whoever waits for the host may end it */
+	attempted = what;
+	return host_attempt();
+}
+
+void process_leave(void)
+{
+	host_leave();
+}
+
 void process_watch(u32 ms, void (*stuck)(void))
 {
 	(void)ms;

@@ -91,7 +91,7 @@ static void start_tick(struct sim *sim, struct sim_cpu *c)
 	sim->ticking[c->id / 64] |= BIT(c->id % 64);
 	if (!event_queued(&sim->tick))
 		queue_set(&sim->queue, &sim->tick,
-			  sim->now - sim->now % sim->tick_ns + sim->tick_ns);
+			  sim->now - (sim->now - sim->tick_phase) % sim->tick_ns + sim->tick_ns);
 }
 
 static u64 migration_cost(struct sim *sim, struct sim_cpu *c, struct sim_task *t)
@@ -281,14 +281,31 @@ static void tick_cpu(struct sim *sim, struct sim_cpu *c)
 		settle(sim, c);
 }
 
+/* Tick the CPUs from @first to below @end that have a tick, in order of their numbers. */
+static void tick_some(struct sim *sim, u32 first, u32 end)
+{
+	for (u32 w = first / 64; w * 64 < end; w++) {
+		u64 left = sim->ticking[w];
+
+		if (w == first / 64)
+			left &= ~0ull << first % 64;
+		for (; left; left &= left - 1) {
+			u32 cpu = w * 64 + (u32)__builtin_ctzll(left);
+
+			if (cpu < end)
+				tick_cpu(sim, &sim->cpus[cpu]);
+		}
+	}
+}
+
+/* If runs vary, any CPU may be the first. */
 static void tick_all(struct sim *sim)
 {
-	u32 words = (sim->config.nr_cpus + 63) / 64;
+	u32 nr = sim->config.nr_cpus, words = (nr + 63) / 64, first = (u32)draw_varied(sim, nr);
 	u64 any = 0;
 
-	for (u32 w = 0; w < words; w++)
-		for (u64 left = sim->ticking[w]; left; left &= left - 1)
-			tick_cpu(sim, &sim->cpus[w * 64 + (u32)__builtin_ctzll(left)]);
+	tick_some(sim, first, nr);
+	tick_some(sim, 0, first);
 	for (u32 w = 0; w < words; w++)
 		any |= sim->ticking[w];
 	if (any)
@@ -309,6 +326,15 @@ static void sleep_ended(struct sim *sim, struct sim_task *t)
 	sim_enter(sim, t->timer_cpu);
 	sim_pay(sim_this_cpu(sim), sim->config.costs.timer_ns);
 	sim_wake(sim, t, 0);
+	sim_leave(sim);
+}
+
+static void start_due(struct sim *sim, struct sim_task *t)
+{
+	t->wakeup.kind = EVENT_WAKEUP;
+	t->cursor.origin = sim->now;
+	sim_enter(sim, t->timer_cpu);
+	sim_start(sim, t);
 	sim_leave(sim);
 }
 
@@ -349,6 +375,9 @@ static void happen(struct sim *sim, struct event *ev)
 		break;
 	case EVENT_DUMP:
 		read_dumps(sim);
+		break;
+	case EVENT_START:
+		start_due(sim, container_of(ev, struct sim_task, wakeup));
 		break;
 	case EVENT_KICK:
 		kick_arrived(sim, container_of(ev, struct sim_cpu, kick));
@@ -484,10 +513,24 @@ void sim_set_group(struct sim *sim, struct sim_task *t, u32 group)
 	change(sim, t, false);
 }
 
+/* If runs vary, a sleep ends up to this much later: chance orders those that would end together. */
+#define TIMER_VARIES_NS 100
+
 void sim_set_wakeup(struct sim *sim, struct sim_task *t, u64 when)
 {
 	t->timer_cpu = sim->this_cpu;
-	queue_set(&sim->queue, &t->wakeup, when);
+	queue_set(&sim->queue, &t->wakeup, when + draw_varied(sim, TIMER_VARIES_NS));
+}
+
+void sim_start_varied(struct sim *sim, struct sim_task *t)
+{
+	if (!sim->config.disturbance.vary) {
+		sim_start(sim, t);
+		return;
+	}
+	t->timer_cpu = (u32)draw_varied(sim, sim->config.nr_cpus);
+	t->wakeup.kind = EVENT_START;
+	queue_set(&sim->queue, &t->wakeup, sim->now + draw_varied(sim, sim->tick_ns));
 }
 
 /* --- CPUs that come and go -------------------------------------------------------------------- */

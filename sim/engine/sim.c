@@ -160,6 +160,17 @@ bool sim_group_boost(struct sim *sim, u32 group, u64 boost)
 	return true;
 }
 
+bool sim_group_clamp(struct sim *sim, u32 group, const u64 util[static NR_SCHED_CLAMPS])
+{
+	struct task_group *tg = sim->groups[group].tg;
+
+	/* Groups without clamps of their own leave governors as if there were none. */
+	if (!sim->freq || !tg || (!util[SCHED_CLAMP_MIN] && util[SCHED_CLAMP_MAX] == OPP_CAPACITY))
+		return true;
+	return !task_group_set_clamp(sim->s, tg, SCHED_CLAMP_MIN, util[SCHED_CLAMP_MIN]) &&
+	       !task_group_set_clamp(sim->s, tg, SCHED_CLAMP_MAX, util[SCHED_CLAMP_MAX]);
+}
+
 /* --- machines --------------------------------------------------------------------------------- */
 
 static void init_cpu(struct sim *sim, unsigned cpu)
@@ -208,14 +219,17 @@ static bool init_sched(struct sim *sim)
 	if (!sim->s || !sim->cpus || !sim->ticking || !sim->groups)
 		return false;
 	sim->nr_groups = 1;
-	return !sched_init(sim->s, &(struct sched_config){
-					   .nr_cpus = c->nr_cpus,
-					   .hz = c->hz,
-					   .topology = c->topology,
-					   .fair_policy = c->fair_policy,
-					   .guest = plugin_policy(),
-					   .seed = c->seed,
-				   });
+	if (sched_init(sim->s, &(struct sched_config){
+				       .nr_cpus = c->nr_cpus,
+				       .hz = c->hz,
+				       .topology = c->topology,
+				       .fair_policy = c->fair_policy,
+				       .guest = plugin_policy(),
+				       .seed = c->seed,
+			       }))
+		return false;
+	sched_set_lazy(sim->s, c->lazy);
+	return true;
 }
 
 struct sim *sim_new(const struct sim_config *config)
@@ -244,6 +258,7 @@ struct sim *sim_new(const struct sim_config *config)
 	sim->tick.kind = EVENT_TICK;
 	sim->control.kind = EVENT_CONTROL;
 	disturb_start(sim);
+	vary_machine(sim);
 	for (unsigned cpu = 0; cpu < config->nr_cpus; cpu++)
 		init_cpu(sim, cpu);
 	sim->config.topology = NULL;
@@ -272,6 +287,7 @@ void sim_serve(struct sim *sim, struct sim_server *server)
 	assert(!sim->nr_tasks && sim->nr_groups == 1);
 	sim->server = server;
 	disturb_stop(sim);
+	sim->config.disturbance.vary = 0;
 }
 
 void sim_free(struct sim *sim)

@@ -14,7 +14,6 @@
  */
 #pragma once
 
-
 #include "lib/prng.h"
 #include "lib/rbtree.h"
 #include "sim/engine/queue.h"
@@ -59,6 +58,7 @@ struct sim_disturbance {
 	u64 jump_every_ns; /* ... each time after this; 0: never */
 	u64 late_ns;	   /* now and then a CPU has no tick for less than this */
 	u64 dump_every_ns; /* the scheduler's state is read, at no cost; 0: never */
+	u64 vary;	   /* seed of what differs from run to run in nature; 0: nothing does */
 };
 
 struct sim_config {
@@ -130,6 +130,7 @@ struct sim_task {
 	struct event wakeup; /* the end of its sleep */
 	u32 timer_cpu;	     /* the CPU on which the sleep ends */
 	u32 last_cpu;	     /* the CPU it ran on last, or SIM_NOWHERE */
+	u64 energy_before;   /* of its CPU, as far as it is accounted */
 	u64 runnable_since;  /* the start of its wait for a CPU; 0: it does not wait */
 	struct cursor cursor;
 	bool asleep : 1;
@@ -186,6 +187,7 @@ enum {
 	EVENT_CONTROL,
 	EVENT_JUMP,
 	EVENT_DUMP,
+	EVENT_START,
 };
 
 struct sim_counts {
@@ -217,7 +219,8 @@ struct sim {
 	struct sim_group *groups; /* [0]: the root */
 	u32 nr_groups;
 	int next_pid;
-	struct prng rng;
+	struct prng rng, varied; /* varied: draws what config.disturbance.vary asks for */
+	u64 tick_phase;		 /* ticks come at this time after multiples of tick_ns */
 	struct sim_counts count;
 	u64 stuck_at, stuck_steps; /* program steps taken without time passing */
 	/* events and switches without time passing or a program's step */
@@ -284,6 +287,9 @@ u32 sim_group_new(struct sim *sim, u32 parent, const struct task_group_params *p
  */
 bool sim_group_boost(struct sim *sim, u32 group, u64 boost);
 
+/* The clamps of @group become @util; without effect at one speed. False: the scheduler refuses. */
+bool sim_group_clamp(struct sim *sim, u32 group, const u64 util[static NR_SCHED_CLAMPS]);
+
 /*
  * For actions on a CPU that no program takes: call sim_enter(), then any functions of the
  * scheduler's API and those below, then sim_leave(). sim_leave() switches if a switch is due and
@@ -294,6 +300,8 @@ void sim_leave(struct sim *sim);
 
 /* These two act on the CPU entered. */
 void sim_start(struct sim *sim, struct sim_task *t);
+/* The same, but if runs vary on any CPU and up to a tick later, from when its timers count. */
+void sim_start_varied(struct sim *sim, struct sim_task *t);
 bool sim_wake(struct sim *sim, struct sim_task *t, unsigned flags);
 /* As sched_set_attr() and sched_set_affinity(), for any task. */
 int sim_set_attr(struct sim *sim, struct sim_task *t, const struct sched_attr_req *req);

@@ -1,45 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Random exploration; see explore.h. */
-#include <setjmp.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/time.h>
 
 #include "sim/explore/explore.h"
 #include "sim/engine/plugin.h"
+#include "sim/engine/process.h"
+#include "sim/report/decisions.h"
 
 #define RUN_OPS	    2000u /* operations on one machine, then there is a new one */
 #define RUN_LIMIT_S 20	  /* CPU time after which a run is taken to hang */
 
 /* --- one run ---------------------------------------------------------------------------------- */
 
-static jmp_buf failed;
 static struct world world;
-
-/* A crash, or a run that does not end, is a failure as good as a broken invariant. */
-static void on_signal(int signal)
-{
-	snprintf(world.sim->bug, sizeof(world.sim->bug), "%s",
-		 signal == SIGVTALRM ? "it does not end" : "it crashes");
-	siglongjmp(failed, 1);
-}
-
-static void leave(void)
-{
-	longjmp(failed, 1);
-}
-
-static void catch_signals(void)
-{
-	static const int signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGVTALRM };
-	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_NODEFER };
-	struct itimerval limit = { .it_value.tv_sec = RUN_LIMIT_S };
-
-	for (unsigned i = 0; i < ARRAY_SIZE(signals); i++)
-		sigaction(signals[i], &action, NULL);
-	setitimer(ITIMER_VIRTUAL, &limit, NULL);
-}
+static const struct script *running;
+static struct verdict verdict;
 
 static void print_op(unsigned i, const struct op *op)
 {
@@ -50,43 +26,67 @@ static void print_op(unsigned i, const struct op *op)
 	fflush(stdout);
 }
 
-static void perform(const struct script *script, struct verdict *verdict)
+static void perform(void)
 {
+	const struct script *script = running;
+
 	for (unsigned i = 0, nr_inner; i < script->nr_ops; i += 1 + nr_inner) {
 		const struct op *op = &script->ops[i];
 
 		for (nr_inner = 0; i + nr_inner + 1 < script->nr_ops; nr_inner++)
 			if (!op[nr_inner + 1].inside)
 				break;
-		verdict->nr_ops = i + nr_inner + 1;
+		verdict.nr_ops = i + nr_inner + 1;
 		for (unsigned n = 0; script->verbose && n <= nr_inner; n++)
 			print_op(i + n, &op[n]);
 		world_do(&world, op, nr_inner);
 		if (script->holds && !script->holds(&world))
 			host_bug(__FILE__, __LINE__, "the caller's condition");
 	}
-	world_calm(&world);
+	if (!script->decisions)
+		world_calm(&world);
 }
 
+/* The file for the decisions of the run, after a line that says which run it is. */
+static struct decision_file *open_decisions(const struct script *script)
+{
+	const struct shape *shape = &script->shape;
+	char about[400];
+
+	snprintf(about, sizeof(about),
+		 "{\"schema\": \"" DECISIONS_SCHEMA "\", \"sched\": \"%s\", \"commit\": "
+		 "\"" COMMIT "\", \"topology\": \"%u threads, cores to %u, caches to %u\", "
+		 "\"cpus\": %u, \"hz\": %u, \"speeds\": %u}\n",
+		 script->policy, shape->smt, shape->llc, shape->node, shape->nr_cpus, shape->hz,
+		 shape->opp);
+	return decisions_open_as(world.sim, about, script->decisions);
+}
+
+/* A crash, or a run that does not end, is a failure as good as a broken invariant. */
 struct verdict script_run(const struct script *script)
 {
-	static struct verdict verdict;
+	static const char *const ends[] = {
+		[PROCESS_CRASHED] = "it crashes", [PROCESS_HANGS] = "it does not end"
+	};
+	struct decision_file *decisions;
+	enum process_end end;
 
 	verdict = (struct verdict){ .nr_ops = 0 };
 	if (!world_init(&world, &script->shape, script->nr_tasks, script->policy)) {
 		snprintf(verdict.what, sizeof(verdict.what), "no such machine");
 		return verdict;
 	}
-	catch_signals();
-	world.sim->leave = leave;
-	if (!setjmp(failed)) {
-		perform(script, &verdict);
+	decisions = script->decisions ? open_decisions(script) : NULL;
+	world.sim->leave = process_leave;
+	running = script;
+	end = process_attempt(perform, RUN_LIMIT_S);
+	if (end == PROCESS_DONE && decisions)
+		decisions_close(decisions);
+	if (end == PROCESS_DONE)
 		world_free(&world);
-	} else {
-		/* Nothing in it can be relied on any more, so it is not taken apart. */
-		snprintf(verdict.what, sizeof(verdict.what), "%s", world.sim->bug);
-	}
-	setitimer(ITIMER_VIRTUAL, &(struct itimerval){ .it_value.tv_sec = 0 }, NULL);
+	else /* Nothing in it can be relied on any more, so it is not taken apart. */
+		snprintf(verdict.what, sizeof(verdict.what), "%s",
+			 end == PROCESS_LEFT ? world.sim->bug : ends[end]);
 	return verdict;
 }
 
@@ -199,6 +199,12 @@ static struct swarm draw_swarm(struct prng *rng)
 	return swarm;
 }
 
+static void forgo(struct swarm *swarm, unsigned op)
+{
+	swarm->total -= swarm->weight[op];
+	swarm->weight[op] = 0;
+}
+
 static struct op draw_op(struct prng *rng, const struct swarm *swarm)
 {
 	u32 n = prng_below(rng, swarm->total);
@@ -231,6 +237,9 @@ void script_draw(struct script *script, u64 seed, unsigned nr_ops)
 	script->nr_tasks = 1 + prng_below(&rng, WORLD_TASKS);
 	swarm = draw_swarm(&rng);
 	draw_speeds(seed, script, &swarm);
+	for (unsigned op = 0; op < NR_OPS; op++)
+		if (script->without & BIT(op))
+			forgo(&swarm, op);
 	script->nr_ops = nr_ops;
 	for (unsigned i = 0; i < nr_ops; i++) {
 		script->ops[i] = draw_op(&rng, &swarm);
@@ -241,13 +250,13 @@ void script_draw(struct script *script, u64 seed, unsigned nr_ops)
 
 /* --- many runs -------------------------------------------------------------------------------- */
 
-static void report(struct script *script, struct verdict verdict, u64 seed, u64 done, bool shrink)
+static void report(struct script *script, struct verdict found, u64 seed, u64 done, bool shrink)
 {
 	printf("%s, seed %llu, operation %llu: %s\n", script->policy, (unsigned long long)seed,
-	       (unsigned long long)done + verdict.nr_ops, verdict.what);
-	script->nr_ops = verdict.nr_ops;
+	       (unsigned long long)done + found.nr_ops, found.what);
+	script->nr_ops = found.nr_ops;
 	if (shrink)
-		script_shrink(script, verdict.what);
+		script_shrink(script, found.what);
 	printf("%u operations are left; replay them with\n  build/schedsim %s%s%s--sched %s "
 	       "--replay "
 	       "\"",
@@ -263,15 +272,18 @@ static bool explore_policy(const struct explore_options *options, const char *po
 	u64 seed = options->seed;
 
 	for (u64 done = 0; done < options->ops; done += RUN_OPS, seed++) {
-		struct script script = { .policy = policy, .verbose = options->verbose };
-		struct verdict verdict;
+		struct script script = { .policy = policy,
+					 .verbose = options->verbose,
+					 .without = options->without,
+					 .decisions = options->decisions };
+		struct verdict found;
 
 		script_draw(&script, seed, (unsigned)min(options->ops - done, (u64)RUN_OPS));
-		verdict = script_run(&script);
-		if (verdict.what[0])
-			report(&script, verdict, seed, done, !options->no_shrink);
+		found = script_run(&script);
+		if (found.what[0])
+			report(&script, found, seed, done, !options->no_shrink);
 		free(script.ops);
-		if (verdict.what[0])
+		if (found.what[0])
 			return false;
 	}
 	printf("%s: %llu operations on %llu machines, every invariant held (seeds %llu..%llu)\n",
@@ -294,15 +306,15 @@ int explore_random(const struct explore_options *options)
 int explore_replay(const char *policy, const char *text, bool verbose)
 {
 	struct script script = { .policy = policy, .verbose = verbose };
-	struct verdict verdict;
+	struct verdict found;
 
 	if (!script_parse(&script, text))
 		return 2;
-	verdict = script_run(&script);
+	found = script_run(&script);
 	free(script.ops);
-	if (!verdict.what[0])
-		printf("%u operations, every invariant held\n", verdict.nr_ops);
+	if (!found.what[0])
+		printf("%u operations, every invariant held\n", found.nr_ops);
 	else
-		printf("operation %u: %s\n", verdict.nr_ops - 1, verdict.what);
-	return verdict.what[0] != 0;
+		printf("operation %u: %s\n", found.nr_ops - 1, found.what);
+	return found.what[0] != 0;
 }

@@ -21,6 +21,8 @@ struct explore_options {
 	u64 ops;	    /* so many under each policy */
 	bool verbose;	    /* print each operation */
 	bool no_shrink;
+	u64 without;	       /* as in a script */
+	const char *decisions; /* likewise; there is one machine then */
 };
 
 /* All that is needed to repeat a run. */
@@ -31,6 +33,8 @@ struct script {
 	struct op *ops;
 	unsigned nr_ops;
 	bool verbose;
+	u64 without;	       /* bits: operations that are not drawn */
+	const char *decisions; /* NULL, or the file for all decisions: no test of the end state */
 	/* NULL, or a condition of the caller's that must hold after each operation too. */
 	bool (*holds)(const struct world *);
 };
@@ -41,7 +45,10 @@ struct verdict {
 	unsigned nr_ops; /* so many operations were performed, the one that failed included */
 };
 
-/* The machine and @nr_ops operations that @seed gives; script->ops is allocated. */
+/*
+ * The machine and @nr_ops operations that @seed gives. script->without is the caller's; script->ops
+ * is allocated.
+ */
 void script_draw(struct script *script, u64 seed, unsigned nr_ops);
 struct verdict script_run(const struct script *script);
 /* Leave out of @script, which fails with @what, everything without which it still does. */

@@ -11,7 +11,8 @@
 
 static const char usage[] =
 	"usage: schedsim [--sched NAME|all] --ops N [--seed N] [--verbose] [--no-shrink]\n"
-	"                [--no-oracle]\n"
+	"                [--no-oracle] [--without OPERATION,...]\n"
+	"       schedsim --sched NAME --ops N --decisions FILE [--seed N] [--without ...]\n"
 	"       schedsim [--sched NAME|all] --exhaustive LENGTH\n"
 	"       schedsim --sched NAME --replay \"machine... OPERATION...\" [--verbose]\n";
 
@@ -38,6 +39,20 @@ struct choice {
 	const char *replay;
 };
 
+/* The bits of the operations that a list names; it is cut up. */
+static bool parse_operations(char *text, u64 *bits)
+{
+	char *name;
+	struct op op;
+
+	while ((name = strsep(&text, ","))) {
+		if (!op_parse(&op, name))
+			return false;
+		*bits |= BIT(op.kind);
+	}
+	return true;
+}
+
 static bool parse_option(struct choice *choice, int option)
 {
 	struct explore_options *o = &choice->options;
@@ -63,6 +78,13 @@ static bool parse_option(struct choice *choice, int option)
 		return o->verbose = true;
 	case 'n':
 		return o->no_shrink = true;
+	case 'd': /* the oracles do not see through what records */
+		o->decisions = optarg;
+		o->no_shrink = true;
+		judge_dismiss();
+		return true;
+	case 'w':
+		return parse_operations(optarg, &o->without);
 	case 'j':
 		judge_dismiss();
 		return true;
@@ -93,6 +115,8 @@ int explore_main(int argc, char **argv)
 		{ "verbose", no_argument, NULL, 'v' },
 		{ "no-shrink", no_argument, NULL, 'n' },
 		{ "no-oracle", no_argument, NULL, 'j' },
+		{ "decisions", required_argument, NULL, 'd' },
+		{ "without", required_argument, NULL, 'w' },
 		{ 0 },
 	};
 	struct choice choice = { .options.seed = 1 };

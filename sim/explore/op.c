@@ -50,7 +50,8 @@ static void set_tunable(struct world *w, u32 arg)
 	unsigned nr = 0;
 	int status;
 
-	while (sched_tunable(nr))
+	/* The last are those of clamps: set_clamp(). */
+	while (strncmp(sched_tunable(nr)->name, "sched_util_clamp", 16))
 		nr++;
 	const char *name = sched_tunable(arg % 256 % nr)->name;
 
@@ -152,6 +153,61 @@ static void set_boost(struct world *w, struct subject *x, u32 arg)
 		EXPECT(!sched_tune_move(w->sim->s, &x->t->task, arg / 4 % 2 ? group : 0));
 }
 
+/* A task asks for clamps, perhaps for such as are refused; not one whose bandwidth is admitted. */
+static void clamp_task(struct world *w, struct subject *x, u32 least, u32 most, u32 which)
+{
+	bool alone = !w->nr_inner; /* else an operation in between may ask for others */
+	struct sched_attr_req req, after;
+	int err;
+
+	if (!x || x->attr.policy == SCHED_DEADLINE)
+		return;
+	sched_get_attr(&x->t->task, &req);
+	const u32 asked[] = { which & 1 ? least : req.util[0], which & 2 ? most : req.util[1] };
+
+	req.clamps = which;
+	memcpy(req.util, (u32[]){ least, most }, sizeof(req.util));
+	err = sched_set_attr(w->sim->s, &x->t->task, &req);
+	sched_get_attr(&x->t->task, &after);
+	EXPECT(err == 0 || err == -EINVAL);
+	for (u32 i = 0; i < 2; i++)
+		EXPECT(err || !alone || asked[i] == SCHED_CLAMP_RESET ||
+		       after.util[i] == asked[i]);
+	if (alone && asked[0] <= asked[1] && asked[1] <= 1024)
+		EXPECT(!err);
+}
+
+/* The clamps of a task, a group or all. */
+static void set_clamp(struct world *w, const struct op *op)
+{
+	static const u32 values[] = { 0,   1,	50,  51,   101,	 102,  300,
+				      512, 800, 999, 1023, 1024, 1025, SCHED_CLAMP_RESET };
+	static const char *const names[] = { "sched_util_clamp_min", "sched_util_clamp_max",
+					     "sched_util_clamp_min_rt_default" };
+	u32 arg = op->arg / 4, value = values[arg / 4 % ARRAY_SIZE(values)];
+	struct task_group *tg = w->group[arg / 1024 % ARRAY_SIZE(w->group)].tg;
+	char text[16];
+	int err;
+
+	switch (op->arg % 4) {
+	case 0:
+		if (!tg)
+			break;
+		err = task_group_set_clamp(w->sim->s, tg, (enum sched_clamp)(arg % 2), value);
+		EXPECT(err == (value > 1024 ? -EINVAL : 0));
+		break;
+	case 1:
+		snprintf(text, sizeof(text), "%d", (int)value);
+		err = sched_tunable_write(w->sim->s, names[arg % 3], text, strlen(text));
+		EXPECT(err == 0 || err == -EINVAL);
+		EXPECT(err || value <= 1024);
+		break;
+	default:
+		clamp_task(w, find_subject(w, op->task, is_alive), value,
+			   values[arg / 64 % ARRAY_SIZE(values)], arg % 4);
+	}
+}
+
 /* --- performing ------------------------------------------------------------------------------- */
 
 /* Performs an operation on the machine. */
@@ -195,6 +251,8 @@ static void do_machine(struct world *w, const struct op *op, unsigned cpu)
 	case OP_speed:
 		if (op->arg >> 31)
 			set_speed(w, op->arg, cpu);
+		else if (op->arg >> 30 && w->shape.opp)
+			set_clamp(w, op);
 		else
 			set_boost(w, find_subject(w, op->task, is_alive), op->arg);
 		break;

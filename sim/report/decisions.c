@@ -234,18 +234,16 @@ static char *about_run(const struct report *r, const char *sched)
 	size_t size;
 	FILE *memory = open_memstream(&text, &size);
 
-	fprintf(memory, "{\"schema\": \"fairground-decisions/2\", \"sched\": \"%s\", ", sched);
+	fprintf(memory, "{\"schema\": \"" DECISIONS_SCHEMA "\", \"sched\": \"%s\", ", sched);
 	report_provenance_json(r, memory, " ");
 	fprintf(memory, "}\n");
 	fclose(memory);
 	return text;
 }
 
-struct decision_file *decisions_open(struct sim *sim, const struct report *r, const char *sched,
-				     const char *path)
+struct decision_file *decisions_open_as(struct sim *sim, const char *about, const char *path)
 {
 	struct decision_file *file = allocate(1, sizeof(*file));
-	char *about = about_run(r, sched);
 
 	file->path = path;
 	file->out = fopen(path, "w");
@@ -258,9 +256,18 @@ struct decision_file *decisions_open(struct sim *sim, const struct report *r, co
 		fputs(about, file->out);
 		file->listener.event = note_json;
 	}
-	free(about);
 	sim_listen(sim, &file->listener);
 	sim_trace(sim, DECISION_EVENTS);
+	return file;
+}
+
+struct decision_file *decisions_open(struct sim *sim, const struct report *r, const char *sched,
+				     const char *path)
+{
+	char *about = about_run(r, sched);
+	struct decision_file *file = decisions_open_as(sim, about, path);
+
+	free(about);
 	return file;
 }
 

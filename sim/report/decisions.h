@@ -42,9 +42,13 @@ const char *class_rule_text(u8 rule);
  * says which run it is: @r, under the policy @sched. The file holds lines of JSON, or if its name
  * ends in ".bin" the records' own bytes. decisions_close() before the machine is freed.
  */
+#define DECISIONS_SCHEMA "fairground-decisions/2"
+
 struct decision_file;
 struct decision_file *decisions_open(struct sim *sim, const struct report *r, const char *sched,
 				     const char *path);
+/* The same; @about is the line of JSON that says which run it is. */
+struct decision_file *decisions_open_as(struct sim *sim, const char *about, const char *path);
 void decisions_close(struct decision_file *file);
 /* Writes what is still in memory. */
 void decisions_flush(struct decision_file *file);

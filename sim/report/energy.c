@@ -116,6 +116,50 @@ static void print_domain(const struct report *r, const struct sched_freq_stat *s
 	fputc('\n', r->out);
 }
 
+u64 energy_of_group(const struct report *r, const struct result *result, u32 nr)
+{
+	u64 energy = result->measure->group_energy[nr];
+
+	for (u32 i = nr + 1; i < r->workload->nr_groups; i++)
+		if (r->workload->groups[i].parent == nr)
+			energy += energy_of_group(r, result, i);
+	return energy;
+}
+
+/* One line: whose energy, that, its part of all, and by CPU time if that is not 0. */
+static void print_share(const struct report *r, const char *name, u64 energy, u64 total, u64 ns)
+{
+	fprintf(r->out, "%-*s %12.3f %8.2f", KIND_WIDTH, name, units(energy),
+		percent(energy, total));
+	if (ns)
+		fprintf(r->out, " %12.3f", (double)energy / (double)ns);
+	fputc('\n', r->out);
+}
+
+/* Prints whose the energy is: of whom a CPU served, or of nobody. */
+static void print_shares(const struct report *r, const struct result *result)
+{
+	const struct measure *m = result->measure;
+	u64 total = energy_total(r, result->freq), rest = total;
+	char name[160];
+
+	fprintf(r->out, "\n%-*s %12s %8s %12s\n", KIND_WIDTH, "energy of", "energy", "% of all",
+		"by CPU s");
+	for (u32 i = 0; i < m->nr_rows; i++) {
+		report_kind(name, sizeof(name), r->workload, workload_row(r->workload, i));
+		print_share(r, name, m->rows[i].energy, total, m->rows[i].got_ns);
+		rest -= m->rows[i].energy;
+	}
+	for (u32 i = 1; i < r->workload->nr_groups; i++) {
+		snprintf(name, sizeof(name), "group %s", r->workload->groups[i].path);
+		print_share(r, name, energy_of_group(r, result, i), total,
+			    result->groups[i].usage_ns);
+	}
+	for (u32 d = 0; d < r->machine->opp->nr_domains; d++)
+		rest -= sum_domain(r, result->freq, d).domain_energy;
+	print_share(r, "idle CPUs", rest, total, 0);
+}
+
 void energy_text(const struct report *r, const struct result *result)
 {
 	const struct opp_table *opp = r->machine->opp;
@@ -127,6 +171,7 @@ void energy_text(const struct report *r, const struct result *result)
 		print_domain(r, result->freq, d);
 	fprintf(r->out, "%-*s %12s %9s %8s %12.3f\n", KIND_WIDTH, "energy, all", "", "", "",
 		units(energy_total(r, result->freq)));
+	print_shares(r, result);
 }
 
 /* --- JSON ------------------------------------------------------------------------------------- */

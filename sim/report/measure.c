@@ -73,10 +73,23 @@ static void note_runnable(struct sim_listener *listener, struct sim *sim, struct
 	fluid_join(m->fluid, t);
 }
 
-/* Accounts what @t got since it got the CPU. */
-static void account_run(struct measure *m, struct sim *sim, struct sim_task *t)
+/* Accounts what @cpu consumed since @t got it, or since this was called last. */
+static void account_energy(struct measure *m, struct sim *sim, struct sim_task *t, unsigned cpu)
+{
+	u64 energy = sim->freq ? sched_freq_energy(sim->s, cpu) : 0;
+
+	m->rows[t->row].energy += energy - t->energy_before;
+	if (m->group_energy)
+		m->group_energy[t->group] += energy - t->energy_before;
+	t->energy_before = energy;
+}
+
+/* Accounts what @t got since it got @cpu. */
+static void account_run(struct measure *m, struct sim *sim, struct sim_task *t, unsigned cpu)
 {
 	u64 ran = sim->now - t->running_since;
+
+	account_energy(m, sim, t, cpu);
 
 	t->running_since = sim->now;
 	t->got_ns += ran;
@@ -86,7 +99,7 @@ static void account_run(struct measure *m, struct sim *sim, struct sim_task *t)
 
 static void leaves_cpu(struct measure *m, struct sim *sim, struct sim_task *t)
 {
-	account_run(m, sim, t);
+	account_run(m, sim, t, sim->this_cpu);
 	note_lag(m, t);
 	if (t->asleep) {
 		fluid_leave(m->fluid, t);
@@ -109,6 +122,7 @@ static void gets_cpu(struct measure *m, struct sim *sim, struct sim_task *t)
 	row->runs++;
 	t->runnable_since = 0;
 	t->running_since = sim->now;
+	t->energy_before = sim->freq ? sched_freq_energy(sim->s, sim->this_cpu) : 0;
 }
 
 static void note_switch(struct sim_listener *listener, struct sim *sim, struct sim_task *prev,
@@ -127,9 +141,10 @@ static void note_change(struct sim_listener *listener, struct sim *sim, struct s
 {
 	struct measure *m = measure_of(listener);
 
-	(void)sim;
 	if (t->asleep)
 		return;
+	if (begin && sim->cpus[t->task.cpu].curr == t)
+		account_energy(m, sim, t, t->task.cpu);
 	if (begin) {
 		t->lag += (s64)fluid_service(m->fluid, t);
 		fluid_leave(m->fluid, t);
@@ -163,7 +178,7 @@ void measure_finish(struct measure *m, struct sim *sim)
 				row->wakeup.max =
 					max(row->wakeup.max, sim->now - t->runnable_since);
 		} else {
-			account_run(m, sim, t);
+			account_run(m, sim, t, t->task.cpu);
 		}
 		note_lag(m, t);
 	}
@@ -177,6 +192,7 @@ struct measure *measure_new(struct sim *sim, const struct workload *w)
 
 	m->nr_rows = w->nr_rows;
 	m->rows = allocate(m->nr_rows, sizeof(*m->rows));
+	m->group_energy = w->nr_groups ? allocate(w->nr_groups, sizeof(*m->group_energy)) : NULL;
 	m->fluid = fluid_new(sim, w);
 	m->listener = (struct sim_listener){ .runnable = note_runnable,
 					     .switched = note_switch,
@@ -190,5 +206,6 @@ void measure_free(struct measure *m)
 {
 	fluid_free(m->fluid);
 	free(m->rows);
+	free(m->group_energy);
 	free(m);
 }

@@ -27,6 +27,7 @@ struct row {
 	u64 nr_tasks, nr_ended;
 	u64 got_ns, runs, preempted, migrations, wakeups;
 	s64 lag_min, lag_max;
+	u64 energy;		 /* of CPUs while they ran there; power times ns */
 	struct histogram wait;	 /* every wait for a CPU */
 	struct histogram wakeup; /* the waits that began with a wakeup */
 };
@@ -36,6 +37,7 @@ struct measure {
 	struct fluid *fluid;
 	u32 nr_rows;
 	struct row *rows;
+	u64 *group_energy; /* [number of groups], of members while they were; NULL: no groups */
 };
 
 /* Measure the tasks of @w on @sim from now on. */

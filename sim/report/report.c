@@ -101,13 +101,14 @@ enum column {
 	COL_MIGRATIONS,
 	COL_LAG_MIN,
 	COL_LAG_MAX,
-	NR_COLUMNS
+	NR_COLUMNS,
+	COL_ENERGY = NR_COLUMNS /* with several policies, if CPUs have several speeds */
 };
 
 static const struct {
 	const char *head, *name;
 	int width;
-} columns[NR_COLUMNS] = {
+} columns[NR_COLUMNS + 1] = {
 	[COL_TASKS] = { "tasks", "tasks", 7 },
 	[COL_SHARE] = { "share %", "share of the CPUs, %", 8 },
 	[COL_IDEAL] = { "ideal %", "ideal share, %", 8 },
@@ -122,6 +123,7 @@ static const struct {
 	[COL_MIGRATIONS] = { "migr", "migrations", 7 },
 	[COL_LAG_MIN] = { "lag ms", "lag, least ms", 9 },
 	[COL_LAG_MAX] = { "to", "lag, most ms", 9 },
+	[COL_ENERGY] = { NULL, "energy of its CPUs", 0 },
 };
 
 static const char *cell(const struct report *r, const struct result *result, u32 row_nr,
@@ -156,21 +158,14 @@ static const char *cell(const struct report *r, const struct result *result, u32
 		return count_text(buf, size, row->migrations);
 	case COL_LAG_MIN:
 		return ms_text(buf, size, row->lag_min);
-	default:
+	case COL_LAG_MAX:
 		return ms_text(buf, size, row->lag_max);
+	default:
+		return ms_text(buf, size, (s64)(row->energy / 1000));
 	}
 }
 
 /* --- tables ----------------------------------------------------------------------------------- */
-
-static const struct program *program_of(const struct workload *w, u32 row)
-{
-	u32 i = 0;
-
-	while (w->programs[i].row != row)
-		i++;
-	return &w->programs[i];
-}
 
 static const char *policy_name(int policy)
 {
@@ -181,11 +176,7 @@ static const char *policy_name(int policy)
 	return names[policy];
 }
 
-/*
- * "hog nice 5" or "periodic fifo 10", then the slice if it asks for one, "3000us", and its group,
- * "/a/b".
- */
-static void kind_text(char *buf, size_t size, const struct workload *w, const struct program *p)
+void report_kind(char *buf, size_t size, const struct workload *w, const struct program *p)
 {
 	const struct attributes *a = &p->attr;
 
@@ -213,7 +204,7 @@ static void print_rows(const struct report *r)
 		fprintf(r->out, " %*s", columns[c].width, columns[c].head);
 	fputc('\n', r->out);
 	for (u32 row = 0; row < r->workload->nr_rows; row++) {
-		kind_text(kind, sizeof(kind), r->workload, program_of(r->workload, row));
+		report_kind(kind, sizeof(kind), r->workload, workload_row(r->workload, row));
 		fprintf(r->out, "%-*s", KIND_WIDTH, kind);
 		for (enum column c = 0; c < NR_COLUMNS; c++)
 			fprintf(r->out, " %*s", columns[c].width,
@@ -231,13 +222,14 @@ static void print_side_by_side(const struct report *r)
 		fprintf(r->out, " %12s", r->results[i].sched);
 	fputc('\n', r->out);
 	for (u32 row = 0; row < r->workload->nr_rows; row++) {
-		kind_text(kind, sizeof(kind), r->workload, program_of(r->workload, row));
-		for (enum column c = 0; c < NR_COLUMNS; c++) {
+		report_kind(kind, sizeof(kind), r->workload, workload_row(r->workload, row));
+		for (unsigned c = 0; c < NR_COLUMNS + !!r->machine->opp; c++) {
 			fprintf(r->out, "%-*s%-*s", KIND_WIDTH, c ? "" : kind, KIND_WIDTH,
 				columns[c].name);
 			for (u32 i = 0; i < r->nr_results; i++)
 				fprintf(r->out, " %12s",
-					cell(r, &r->results[i], row, c, buf, sizeof(buf)));
+					cell(r, &r->results[i], row, (enum column)c, buf,
+					     sizeof(buf)));
 			fputc('\n', r->out);
 		}
 	}
@@ -389,7 +381,7 @@ static void json_histogram(FILE *out, const char *key, const struct histogram *h
 static void json_row(const struct report *r, const struct result *result, u32 row_nr)
 {
 	const struct row *row = &result->measure->rows[row_nr];
-	const struct program *p = program_of(r->workload, row_nr);
+	const struct program *p = workload_row(r->workload, row_nr);
 
 	fprintf(r->out, "      {\"name\": ");
 	json_string(r->out, p->name);
@@ -406,6 +398,8 @@ static void json_row(const struct report *r, const struct result *result, u32 ro
 	json_number(r->out, "preempted", row->preempted, ", ");
 	json_number(r->out, "wakeups", row->wakeups, ", ");
 	json_number(r->out, "migrations", row->migrations, ", ");
+	if (r->machine->opp)
+		json_number(r->out, "energy", row->energy, ", ");
 	json_histogram(r->out, "wait_ns", &row->wait);
 	json_histogram(r->out, "wakeup_ns", &row->wakeup);
 	fprintf(r->out, "\"lag_ns\": [%lld, %lld]}", (long long)row->lag_min,
@@ -423,6 +417,8 @@ static void json_group(const struct report *r, const struct result *result, u32 
 	fprintf(r->out, ", ");
 	json_number(r->out, "shares", group->params.shares, ", ");
 	json_number(r->out, "cpu_ns", stat->usage_ns, ", ");
+	if (r->machine->opp)
+		json_number(r->out, "energy", energy_of_group(r, result, i), ", ");
 	json_number(r->out, "ideal_ns", group->ideal_ns, ", ");
 	json_number(r->out, "nr_periods", stat->nr_periods, ", ");
 	json_number(r->out, "nr_throttled", stat->nr_throttled, ", ");

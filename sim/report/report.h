@@ -45,5 +45,10 @@ void report_json(const struct report *r);
  * stands between the texts.
  */
 void report_provenance_json(const struct report *r, FILE *out, const char *space);
+/*
+ * Names tasks of @p's kind: "hog nice 5" or "periodic fifo 10", then the slice if it asks for one,
+ * "3000us", and its group, "/a/b".
+ */
+void report_kind(char *buf, size_t size, const struct workload *w, const struct program *p);
 /* @text as a JSON string, quotes included. */
 void json_string(FILE *out, const char *text);

@@ -34,6 +34,8 @@ static const struct setting {
 	SETTING("deadline_wakeup", params.deadline_wakeup_ns, TIME, 0, US_PER_SEC),
 	SETTING("guaranteed_shares", params.guaranteed_shares, PLAIN, 0, UINT32_MAX),
 	SETTING("boost", boost, PLAIN, 0, 100),
+	SETTING("util_min", clamp[SCHED_CLAMP_MIN], PLAIN, 0, OPP_CAPACITY),
+	SETTING("util_max", clamp[SCHED_CLAMP_MAX], PLAIN, 0, OPP_CAPACITY),
 #undef SETTING
 };
 
@@ -47,6 +49,7 @@ static u32 new_group(struct workload *w, const char *path, size_t len, u32 paren
 	group = &w->groups[w->nr_groups];
 	*group = (struct group){ .path = strndup(path, len),
 				 .parent = parent,
+				 .clamp = { 0, OPP_CAPACITY },
 				 .params = { .shares = SCHED_SHARES_DEFAULT,
 					     .quota_ns = SCHED_QUOTA_NONE,
 					     .period_ns = 100 * NS_PER_MS } };

@@ -152,6 +152,14 @@ static void take_attributes(struct workload *w, struct params *p, struct program
 		take_deadline(p, attr);
 	else if (!task_is_fair_policy(attr->policy))
 		attr->rt_priority = (int)param_number(p, "prio", 1, 99, 10);
+	for (unsigned i = 0; i < NR_SCHED_CLAMPS; i++) {
+		const char *key = i == SCHED_CLAMP_MIN ? "util_min" : "util_max";
+
+		if (!param(p, key))
+			continue;
+		attr->clamps |= BIT(i);
+		attr->util[i] = param_number(p, key, 0, OPP_CAPACITY, 0);
+	}
 	attr->set_affinity = cpus;
 	if (cpus && !parse_cpus(cpus, p->nr_cpus, &attr->allowed))
 		usage_error("workload %s: cpus=%s is not a list of CPUs below %u, as 0-2+5",

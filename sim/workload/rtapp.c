@@ -281,8 +281,9 @@ static void add_phases(struct rtapp_file *f, json_value task, json_value phases_
 
 		check_unique(f, phase);
 		change.set_policy = change.set_affinity = change.set_group = false;
+		change.clamps = 0;
 		rtapp_take_properties(f, phase, &change);
-		if (change.set_policy || change.set_affinity || change.set_group)
+		if (change.set_policy || change.set_affinity || change.set_group || change.clamps)
 			add(f,
 			    (struct step){ .kind = STEP_ATTR, .a = workload_attr(f->w, &change) });
 		f->attr = change;

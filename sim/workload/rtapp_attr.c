@@ -67,9 +67,7 @@ static void set_policy(struct rtapp_file *f, json_value policy, json_value prior
 		attr->nice = (int)json_int_of(&f->json, priority, -20, 19);
 }
 
-/*
- * Checks keys that have no effect here: there is no memory, and every CPU runs at the same speed.
- */
+/* Checks a key that has no effect here: there is no memory. */
 static bool take_ignored(struct rtapp_file *f, json_value key)
 {
 	if (json_equals(&f->json, key, "nodes_membind")) {
@@ -81,18 +79,14 @@ static bool take_ignored(struct rtapp_file *f, json_value key)
 			json_int_at(&f->json, item, "nodes_membind", 0, 1023);
 		return true;
 	}
-	if (!json_equals(&f->json, key, "util_min") && !json_equals(&f->json, key, "util_max"))
-		return false;
-	json_int_of(&f->json, key, 0, 1024);
-	return true;
+	return false;
 }
 
 bool rtapp_is_property(struct rtapp_file *f, json_value key, bool of_task)
 {
-	static const char *const taken[] = {
-		"policy",     "priority",  "cpus",	"loop",
-		"dl-runtime", "taskgroup", "dl-period", "dl-deadline"
-	};
+	static const char *const taken[] = { "policy",	   "priority",	"cpus",	     "loop",
+					     "dl-runtime", "taskgroup", "dl-period", "dl-deadline",
+					     "util_min",   "util_max" };
 	static const char *const of_tasks[] = { "instance", "delay", "phases" };
 	static const char *const unsupported[] = { "deadline", "period" };
 	const struct json *json = &f->json;
@@ -150,6 +144,20 @@ static void set_deadline(struct rtapp_file *f, json_value object, struct attribu
 	attr->deadline_ns = attr->deadline_ns ?: attr->period_ns;
 }
 
+static void set_clamps(struct rtapp_file *f, json_value object, struct attributes *attr)
+{
+	static const char *const names[NR_SCHED_CLAMPS] = { "util_min", "util_max" };
+
+	for (u32 i = 0; i < NR_SCHED_CLAMPS; i++) {
+		json_value key = rtapp_key_of(f, object, names[i]);
+
+		if (!key)
+			continue;
+		attr->clamps |= BIT(i);
+		attr->util[i] = (u32)json_int_of(&f->json, key, 0, OPP_CAPACITY);
+	}
+}
+
 void rtapp_take_properties(struct rtapp_file *f, json_value object, struct attributes *attr)
 {
 	json_value cpus = rtapp_key_of(f, object, "cpus"),
@@ -157,6 +165,7 @@ void rtapp_take_properties(struct rtapp_file *f, json_value object, struct attri
 	json_value group = rtapp_key_of(f, object, "taskgroup");
 
 	set_policy(f, rtapp_key_of(f, object, "policy"), rtapp_key_of(f, object, "priority"), attr);
+	set_clamps(f, object, attr);
 	if (cpus)
 		set_cpus(f, cpus, attr);
 	if (group)

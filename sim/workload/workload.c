@@ -77,6 +77,7 @@ static bool same_kind(const struct program *a, const struct program *b)
 	       x->policy == y->policy && x->nice == y->nice && x->rt_priority == y->rt_priority &&
 	       x->slice_ns == y->slice_ns && x->runtime_ns == y->runtime_ns &&
 	       x->deadline_ns == y->deadline_ns && x->period_ns == y->period_ns &&
+	       x->clamps == y->clamps && !memcmp(x->util, y->util, sizeof(x->util)) &&
 	       x->group == y->group && x->set_affinity == y->set_affinity &&
 	       cpumask_equal(&x->allowed, &y->allowed);
 }
@@ -93,6 +94,15 @@ void workload_finish(struct workload *w)
 		p->row = first < i ? w->programs[first].row : w->nr_rows++;
 	}
 	w->row_ideal_ns = allocate(w->nr_rows, sizeof(u64));
+}
+
+const struct program *workload_row(const struct workload *w, u32 row)
+{
+	u32 i = 0;
+
+	while (w->programs[i].row != row)
+		i++;
+	return &w->programs[i];
 }
 
 void workload_free(struct workload *w)
@@ -115,8 +125,11 @@ static void set_attributes(struct sim *sim, struct sim_task *t, const struct att
 {
 	struct sched_attr_req req;
 
+	sched_get_attr(&t->task, &req);
+	if (sim->freq)
+		req.clamps = attr->clamps;
+	memcpy(req.util, attr->util, sizeof(req.util));
 	if (attr->set_policy) {
-		sched_get_attr(&t->task, &req);
 		req.policy = attr->policy;
 		req.nice = attr->nice;
 		req.rt_priority = attr->rt_priority;
@@ -124,9 +137,9 @@ static void set_attributes(struct sim *sim, struct sim_task *t, const struct att
 		req.runtime_ns = attr->runtime_ns;
 		req.deadline_ns = attr->deadline_ns;
 		req.period_ns = attr->period_ns;
-		if (sim_set_attr(sim, t, &req))
-			sim_fail(sim, t, "the scheduler refuses its policy, priority or bandwidth");
 	}
+	if ((attr->set_policy || req.clamps) && sim_set_attr(sim, t, &req))
+		sim_fail(sim, t, "the scheduler refuses its policy, priority, bandwidth or clamps");
 	if (attr->set_affinity && sim_set_affinity(sim, t, &attr->allowed))
 		sim_fail(sim, t, "the scheduler refuses its affinity");
 	if (attr->set_group)
@@ -152,7 +165,10 @@ static bool start_task(struct sim *sim, struct workload *w, struct sim_task *par
 	t->cursor.origin = sim->now;
 	prng_seed(&t->cursor.rng, sim->config.seed + (u64)t->task.pid);
 	set_attributes(sim, t, &p->attr);
-	sim_start(sim, t);
+	if (parent)
+		sim_start(sim, t);
+	else
+		sim_start_varied(sim, t);
 	return true;
 }
 
@@ -162,6 +178,8 @@ static void make_groups(struct sim *sim, const struct workload *w)
 	for (u32 i = 1; i < w->nr_groups; i++) {
 		if (!sim_group_new(sim, w->groups[i].parent, &w->groups[i].params))
 			sim_fail(sim, NULL, "the scheduler refuses the settings of a group");
+		else if (!sim_group_clamp(sim, i, w->groups[i].clamp))
+			sim_fail(sim, NULL, "the scheduler refuses the clamps of a group");
 		else if (w->groups[i].boost && !sim_group_boost(sim, i, w->groups[i].boost))
 			sim_fail(sim, NULL, "more than 15 groups have a boost");
 		else if (sim->groups[i].tg)

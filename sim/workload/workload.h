@@ -52,6 +52,7 @@ struct attributes {
 	int policy, nice, rt_priority;
 	u64 slice_ns;				/* 0: the policy's usual one */
 	u64 runtime_ns, deadline_ns, period_ns; /* SCHED_DEADLINE */
+	u32 clamps, util[NR_SCHED_CLAMPS];	/* as in struct sched_attr_req */
 	u32 group;				/* number */
 	struct cpumask allowed;
 };
@@ -61,7 +62,8 @@ struct group {
 	char *path; /* "/a/b" */
 	u32 parent;
 	struct task_group_params params;
-	u64 boost;    /* of SchedTune, %; 0: that of the group above */
+	u64 boost; /* of SchedTune, %; 0: that of the group above */
+	u64 clamp[NR_SCHED_CLAMPS];
 	u64 ideal_ns; /* what its fair tasks get from a fluid server */
 };
 
@@ -110,6 +112,8 @@ void workload_step(struct workload *w, u32 program, struct step step);
 /* To be called when everything is added. */
 void workload_finish(struct workload *w);
 void workload_free(struct workload *w);
+/* A program of @row, of which all have one name and one set of attributes. */
+const struct program *workload_row(const struct workload *w, u32 row);
 
 /* --- running (workload.c) ------------------------------------------------------------- */
 

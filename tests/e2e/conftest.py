@@ -45,16 +45,16 @@ def on_linux(words, **how):
                           timeout=TIMEOUT_S, check=False, preexec_fn=as_in_the_guest, **how)
 
 
-def dynamic_program(path):
-    """The program @path of this machine and the files it loads: (a command that puts them in their places, files). The
-    program is then /root/NAME.
+def dynamic_program(path, most=8):
+    """The program @path of this machine and the files it loads, @most of them: (a command that puts them in their
+    places, files). The program is then /root/NAME.
     """
     loaded = subprocess.run(["ldd", path], capture_output=True, text=True, check=False).stdout
     libraries = re.findall(r"(/\S+) \(0x", loaded)
-    if not libraries or len(libraries) > 8:
+    if not libraries or len(libraries) > most:
         pytest.skip(f"{path} is no small dynamic program")
     contents = {f"/root/{os.path.basename(path)}": path, **{f"/root/{os.path.basename(at)}": at for at in libraries}}
-    put = "".join(f"mkdir -p {os.path.dirname(at)}; cp /root/{os.path.basename(at)} {at}; " for at in libraries)
+    put = "".join(f"mkdir -p {os.path.dirname(at)}; mv /root/{os.path.basename(at)} {at}; " for at in libraries)
     return put, {name: pathlib.Path(at).read_bytes() for name, at in contents.items()}
 
 

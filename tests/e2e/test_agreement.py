@@ -110,4 +110,4 @@ def test_the_rule_that_disagrees_is_named(tmp_path, monkeypatch):
     shown = "\n".join(disagreement(found["tick"]))
     assert re.search(r"^kernel: [\d.]+ ms, tick of cfs +\| simulator: [\d.]+ ms, tick of cfs$", shown, re.MULTILINE)
     assert re.search(r"^ > +hog-\d+ .*\| .*hog\+\d+-\d", shown, re.MULTILINE), shown
-    assert re.search(r"turn is over, because its run is compared .*\| .*goes on, because", shown), shown
+    assert re.search(r"turn is over, because what counts .*\| .*goes on, because", shown), shown

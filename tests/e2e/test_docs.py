@@ -15,8 +15,8 @@ import pytest
 from conftest import BUILD, ROOT
 
 sys.path.insert(0, os.path.join(ROOT, "tools", "scripts"))
-from docblocks import (PROGRAMS, align, blocks, exact_build, is_elision, is_exact, pages, run,  # noqa: E402
-                       session, shape)
+from docblocks import (PROGRAMS, RUNNABLE, align, blocks, drawn, exact_build, is_elision, is_exact,  # noqa: E402
+                       kept_picture, pages, run, session, shape)
 
 # Tested by name elsewhere, or too long for every day.
 ELSEWHERE = ("--ops", "--exhaustive", "SMP=255", "make mutants", "make prop")
@@ -28,9 +28,9 @@ def cases():
             name = f"{os.path.relpath(path, ROOT)}:{first}"
             steps = session(lines)
             if lines and lines[0].startswith("cd /sys"):
-                yield pytest.param([("\n".join(lines), [])], id=name)
+                yield pytest.param(path, [("\n".join(lines), [])], id=name)
             elif steps and steps[0][0].startswith(PROGRAMS):
-                yield pytest.param(steps, id=name)
+                yield pytest.param(path, steps, id=name)
 
 
 def shorter(command):
@@ -47,15 +47,21 @@ def exact():
         return exact_build(ROOT, BUILD)
 
 
-@pytest.mark.parametrize("steps", list(cases()))
-def test_page(steps, guest, exact, tmp_path):
+def without_version(path):
+    """The picture @path without the version of matplotlib."""
+    with open(path, encoding="utf-8") as picture:
+        return re.sub(r"Matplotlib v[\d.]+", "Matplotlib", picture.read())
+
+
+@pytest.mark.parametrize("path, steps", list(cases()))
+def test_page(path, steps, guest, exact, tmp_path):
     if steps[0][0].startswith("cd /sys"):
         # timeout ends with what it stopped.
         text = re.sub("^timeout", "! timeout", shorter(steps[0][0]), flags=re.MULTILINE)
         guest("set -e\n" + text, cpus=2, icount=True)
         return
     for at, (command, shown) in enumerate(steps):
-        if not command.startswith(PROGRAMS) or any(word in command for word in ELSEWHERE):
+        if not command.startswith(RUNNABLE) or any(word in command for word in ELSEWHERE):
             continue
         to_the_digit = is_exact(steps, at) and any(later for _, later in steps[at:])
         # Whose output is not shown need not run the demonstration.
@@ -69,3 +75,5 @@ def test_page(steps, guest, exact, tmp_path):
             shapes = {shape(line) for line in printed}
             wrong = [line for _, line in shown if not is_elision(line) and shape(line) not in shapes]
         assert not wrong, f"{command}: `make docs` renews figures\n" + "\n".join(wrong)
+    for name in drawn(path, steps):
+        assert without_version(tmp_path / name) == without_version(kept_picture(path, name)), f"{name}: `make docs`"

@@ -14,7 +14,8 @@ import pytest
 from conftest import BUILD, ROOT, TIMEOUT_S
 from fairground import experiment
 from fairground.calibrate import handler_times
-from fairground.experiment import near, rule
+from fairground.claims import near, rule, table
+from fairground.experiment_file import FOLDER, Experiment
 from fairground.settings import UsageError, make_settings
 from test_latency import event
 
@@ -36,11 +37,11 @@ def test_without_a_name_they_are_listed():
     done = command()
     assert done.returncode == 0
     for name in experiment.names():
-        assert f"  {name} " in done.stdout and experiment.load(name).TITLE in done.stdout
+        assert f"  {name} " in done.stdout and experiment.load(name).title in done.stdout
 
 
 @pytest.mark.parametrize("words, texts, message", [
-    (["x99"], {}, "NAME=x99: there is no such experiment, only x1-fdl, x1-fdl-verbatim, x11-"),
+    (["x99"], {}, "NAME=x99: there is no such experiment, only race-or-pace, rt-pressure, x1-fdl"),
     (["x11-perf-sched-latency", "--scheds", "fifo"], {}, "the experiment compares cfs, bore-cfs, eevdf"),
     (["x11-perf-sched-latency", "--scheds", "cfs"], {"HZ": "1000"}, "HZ=1000: the experiment requires HZ=250"),
     (["x11-perf-sched-latency", "--scheds", "cfs", "--seconds", "0"], {}, "at least 1"),
@@ -67,6 +68,16 @@ def test_turns_of_two_hogs(tmp_path):
         assert of_host["cfs"]["hogs"]["average_ms"] == pytest.approx(15.907, rel=0.05)
     picture = (tmp_path / f"{name}.png").read_bytes()
     assert picture.startswith(b"\x89PNG") and len(picture) > 10000
+
+
+def test_boosts_step_by_step(tmp_path):
+    """X9, simulator: the points of the rule, PerfIndex as long as an activation takes at them, the published layout."""
+    done = command("x9-boost-sweep", "--hosts", "simulator", "--out", str(tmp_path))
+    assert done.returncode == 0 and "14 of 14 claims hold" in done.stdout, done.stdout + done.stderr
+    rows = {row["claim"]: row for row in results(tmp_path)["claims"]}
+    row = rows["25 %, boost 30: PerfIndex, %"]  # at 450 and 575 MHz 1.056 and 1.261 ms of 1.5 are left
+    assert row["published"] == "+13.01" and row["values"]["simulator"] == pytest.approx(19.4, abs=0.2)
+    assert rows["38 %: MHz by boost"]["shown"]["simulator"] == "450 450 575 700 850"
 
 
 def test_turns_of_hogs_with_a_past(tmp_path):
@@ -117,6 +128,11 @@ def test_a_signal_ends_the_machines_at_once_and_keeps_results(tmp_path, number, 
     assert kept.read_text() == "finished" and os.listdir(kept.parent) == ["results.json"]
 
 
+def picture_of(name, figures, header):
+    of = experiment.load(name)
+    return experiment.draw_picture(of, lambda figure: of.draw(figure, figures), header)
+
+
 def overlaps(labels):
     """Pairs of neighbouring tick labels that touch."""
     boxes = [(label.get_text(), label.get_window_extent()) for label in labels if label.get_text()]
@@ -127,7 +143,7 @@ def overlaps(labels):
 def test_pictures_have_bars_from_zero_and_labels_that_can_be_read(tmp_path, name):
     pytest.importorskip("matplotlib")
     command(name, "--hosts", "simulator", "--seconds", "1", "--out", str(tmp_path))  # too short for some claims
-    figure = experiment.draw_picture(experiment.load(name), results(tmp_path)["figures"], "seed and commit " * 30)
+    figure = picture_of(name, results(tmp_path)["figures"], "seed and commit " * 30)
     figure.draw_without_rendering()
     for axes in figure.axes:
         low, high = axes.get_ylim()
@@ -151,7 +167,7 @@ def test_a_claim_that_does_not_hold_fails_where_it_does_not():
     claim = near("turns", 100, 0.05, ["cfs"], lambda of_host: of_host["cfs"])
     row = claim.judge({"kernel": {"cfs": 104.9}, "simulator": {"cfs": 105.1}})
     assert row["failed"] == ["simulator"] and not row["pass"]
-    assert "FAIL in the simulator" in experiment.table([row])
+    assert "FAIL in the simulator" in table([row])
     assert claim.judge({"kernel": {"cfs": 95.0}})["pass"]
     lead = rule("lead", "> 0.15", ["cfs"], lambda v: v > 0.15, lambda of_host: of_host["cfs"])
     assert not lead.judge({"kernel": {"cfs": 0.15}})["pass"]
@@ -159,11 +175,13 @@ def test_a_claim_that_does_not_hold_fails_where_it_does_not():
 
 def test_a_failed_claim_is_the_exit_status(monkeypatch, capsys, tmp_path):
     """The same, up to the exit status, with a published figure that is wrong by 10 %."""
-    module = experiment.load("x11-perf-sched-latency")
-    monkeypatch.setitem(module.PUBLISHED, "cfs", (1255 * 1.1, 15.907, 16.008))
+    text = (FOLDER / "x11-perf-sched-latency.toml").read_text(encoding="utf-8")
+    wrong = tmp_path / "x11-perf-sched-latency.toml"
+    wrong.write_text(text.replace("cfs = [1255,", "cfs = [1380,"), encoding="utf-8")
+    monkeypatch.setattr(experiment, "load", lambda _: Experiment(wrong))
     settings = make_settings({}, build=BUILD)
     arguments = type("Arguments", (), {"name": "x11-perf-sched-latency", "scheds": "cfs", "seconds": None,
-                                       "hosts": "simulator", "out": str(tmp_path)})
+                                       "hosts": "simulator", "seeds": None, "out": str(tmp_path)})
     assert experiment.main(settings, arguments)
     assert "FAIL in the simulator" in capsys.readouterr().out
     arguments.seconds = 2

@@ -5,8 +5,8 @@ import os
 import re
 
 from conftest import ROOT
-from fairground import experiment
-from fairground.experiment import Run
+from fairground import experiment, runs
+from fairground.runs import Run
 
 ABOUT = """\
 Latency percentiles (usec) runtime 3 (s) ({nr} total samples)
@@ -107,7 +107,7 @@ def of_groups(figures):
 def judged(name, figures):
     """The failed claims of the experiment @name if each case printed these percentiles, and the second run others."""
     module = experiment.load(name)
-    cases = {case: module.measure(Run("kernel", "fdl", case, 3, "", of_groups(figures))) for case in module.CASES}
+    cases = {case: module.measure(Run("kernel", "fdl", case, 3, "", of_groups(figures))) for case in module.cases}
     return [row["claim"] for row in (claim.judge({"kernel": {"fdl": cases}}) for claim in module.claims())
             if not row["pass"]]
 
@@ -133,10 +133,10 @@ def test_what_is_made_twice_must_be_the_same(monkeypatch, tmp_path):
     text = of_groups({"cfs": (5, 125), "fdl loose": (5, 128), "fdl": (5, 118)})
     for second, same in ((text, 1), (text + " ", 0)):
         texts = iter((text, second))
-        monkeypatch.setattr(experiment, "run_unrecorded", lambda *_, texts=texts: next(texts))
-        lab = experiment.Lab(module, experiment.settings_of(module, {}), tmp_path)
+        monkeypatch.setattr(runs, "run_unrecorded", lambda *_, texts=texts: next(texts))
+        lab = runs.Lab(module, experiment.settings_of(module, {}), tmp_path)
         found = {"kernel": lab.results(("kernel",), ("fdl",))["kernel"]}
-        claim = experiment.claims_of(module)[-1].judge(found)
+        claim = runs.claims_of(module)[-1].judge(found)
         assert claim["claim"] == "as-it-stands, run twice: the same bytes" and claim["values"] == {"kernel": same}
         assert claim["pass"] == bool(same)
     assert {path.name for path in tmp_path.iterdir()} == {f"fdl-as-it-stands-kernel{n}.log" for n in ("", "-again")}

@@ -18,6 +18,15 @@ def test_registers_under_icount(guest):
     assert "every register kept" in guest("regs -d 100ms", icount=True, cpus=2)
 
 
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_no_wakeup_is_lost(guest, cpus):
+    """Lab 12's program: store, timeout and signal come at every place of a wait."""
+    text = guest("wakecheck -p -n 500", icount=True, cpus=cpus, hz=1000)
+    assert "5 tests, all right" in text
+    rounds = [int(found) for found in re.findall(r"^# (\d+) of 500 rounds had", text, re.M)]
+    assert len(rounds) == 4 and all(0 < rounds[race] < 500 for race in (0, 1, 3)), "each race has both outcomes"
+
+
 def test_grub(guest):
     """The multiboot2 path: command line, memory map, ACPI and initramfs come from GRUB."""
     text = guest("nproc; dmesg | grep 'by multiboot2'", cpus=2, boot="iso")

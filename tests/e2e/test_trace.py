@@ -38,9 +38,9 @@ def report(path, *options):
 
 
 def traced_events(tmp_path, cmd, **how):
-    """Run @cmd with everything recorded. Returns the console and the events as Image reads them."""
+    """Run @cmd with everything but system calls recorded. Returns the console and the events as Image reads them."""
     ram = str(tmp_path / "ram")
-    with Machine(trace.with_tracing(settings(cmd, **how), ram, "*:*")) as machine:
+    with Machine(trace.with_tracing(settings(cmd, **how), ram, "*:*,!raw_syscalls:*")) as machine:
         outcome = machine.run()
     assert outcome.status == 0, outcome.console
     return outcome.console, list(Image(memory_file(ram)).events())
@@ -205,10 +205,10 @@ events/sched/sched_switch/enable <- 0: 0
 X
 X
 events/sched/sched_switch/filter <- 0: none
-events/sched/sched_switch/filter <- prev_pid==1: error
+events/sched/sched_switch/filter <- prev_pid==1: prev_pid==1
 current_tracer <- nop: nop
 current_tracer <- function: error
-trace_clock <- global: local [global] mono boot
+trace_clock <- global: local [global] perf mono mono_raw boot
 trace_clock <- x86-tsc: error
 buffer_size_kb <- 100: 103
 buffer_size_kb <- 0: error
@@ -220,7 +220,7 @@ tracing_cpumask <- zz: error
 tracing_cpumask <- ff: error
 options/markers <- 0: 0
 options/markers <- 2: error
-trace_options <- nooverwrite: context-info irq-info nomarkers nooverwrite
+trace_options <- nooverwrite: context-info irq-info nomarkers nooverwrite noevent-fork
 trace_options <- bogus: error
 319
 nop

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The tracer inside the kernel: events that are on are recorded, events that are off are not, and
- * rings can be replaced while every CPU writes.
+ * The tracer inside the kernel: events that are on are recorded, events that are off are not, rings
+ * can be replaced while every CPU writes, and histograms count what rings have.
  */
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "kernel/time/time.h"
-#include "kernel/trace/internal.h"
+#include "kernel/trace/hist.h"
 #include "lib/string.h"
 
 /* The number of unread events of type @id on all CPUs; SIZE_MAX if one of them is malformed. */
@@ -36,15 +36,15 @@ static size_t count_events(u16 id)
 static void set_events(u64 mask)
 {
 	mutex_lock(&trace_lock);
-	trace_set_events(mask);
-	trace_clear(-1);
+	trace_set_events(trace_top, mask);
+	trace_clear(trace_top, -1);
 	mutex_unlock(&trace_lock);
 }
 
 static void set_on(bool on)
 {
 	mutex_lock(&trace_lock);
-	trace_set_on(on);
+	trace_set_on(trace_top, on);
 	mutex_unlock(&trace_lock);
 }
 
@@ -53,10 +53,10 @@ SELFTEST(trace_marker)
 	static const char text[] = "selftest";
 
 	set_events(0);
-	SELFTEST_CHECK(tracing_mark_write(text, strlen(text)) == (long)strlen(text));
+	SELFTEST_CHECK(tracing_mark_write(trace_top, text, strlen(text)) == (long)strlen(text));
 	SELFTEST_CHECK(count_events(EVENT_ID_print) == 1);
 	set_on(false);
-	SELFTEST_CHECK(tracing_mark_write(text, strlen(text)) < 0);
+	SELFTEST_CHECK(tracing_mark_write(trace_top, text, strlen(text)) < 0);
 	SELFTEST_CHECK(count_events(EVENT_ID_print) == 1);
 	set_on(true);
 	return 0;
@@ -65,7 +65,7 @@ SELFTEST(trace_marker)
 /* A sleep is two switches at least: away from this thread and back. */
 SELFTEST(trace_switches_are_recorded)
 {
-	u64 before = trace_events_on();
+	u64 before = trace_top->events_on;
 	unsigned tries = 0;
 	size_t nr;
 
@@ -101,6 +101,63 @@ SELFTEST(trace_event_names)
 	return 0;
 }
 
+/* --- histograms ------------------------------------------------------------------------------ */
+
+#define SLEEPS 20u
+static u32 nr_sleeping;
+
+static void sleep_often(void *arg)
+{
+	(void)arg;
+	for (unsigned i = 0; i < SLEEPS; i++)
+		sleep_until(clock_ns() + 50 * NS_PER_US, 0);
+	__atomic_sub_fetch(&nr_sleeping, 1, __ATOMIC_SEQ_CST);
+}
+
+static bool write_trigger(const char *text)
+{
+	long len = (long)strlen(text);
+
+	return trace_store_trigger(TRACE_ARG(0, 0), EVENT_sched_switch, text, (size_t)len) == len;
+}
+
+/* On all CPUs at once: as many hits as records, and an entry for each thread. */
+SELFTEST(trace_histogram_counts_what_is_recorded)
+{
+	static const char filter[] = "next_comm == \"histogram\"";
+	u64 before = trace_top->events_on, most = 0;
+	unsigned nr = 2 * arch_nr_cpus;
+	struct hist_sum sum;
+	bool all_there;
+	size_t recorded;
+
+	set_events(BIT(EVENT_sched_switch));
+	SELFTEST_CHECK(trace_store_filter(TRACE_ARG(0, 0), BIT(EVENT_sched_switch), filter,
+					  strlen(filter)) > 0);
+	SELFTEST_CHECK(
+		write_trigger("hist:keys=next_pid:vals=next_prio if next_comm == \"histogram\""));
+	SELFTEST_CHECK(!write_trigger("hist:keys=next_comm:keys=nothing"));
+	__atomic_store_n(&nr_sleeping, nr, __ATOMIC_SEQ_CST);
+	for (unsigned i = 0; i < nr; i++)
+		SELFTEST_CHECK(kthread_create("histogram", sleep_often, NULL));
+	while (READ_ONCE(nr_sleeping))
+		sleep_until(clock_ns() + NS_PER_MS, 0);
+	sleep_until(clock_ns() + NS_PER_MS, 0); /* they end */
+
+	recorded = count_events(EVENT_ID_sched_switch);
+	SELFTEST_CHECK(hist_add_up(trace_top->hists[EVENT_sched_switch], &sum));
+	for (u32 i = 0; i < sum.nr; i++)
+		most = max(most, sum.entries[i][2]);
+	all_there = sum.nr == nr && sum.hits == recorded && !sum.dropped && most > SLEEPS / 2;
+	hist_sum_end(&sum);
+	SELFTEST_CHECK(all_there);
+	trace_truncate_trigger(TRACE_ARG(0, 0), EVENT_sched_switch);
+	SELFTEST_CHECK(!trace_top->hist_events && !trace_top->hists[EVENT_sched_switch]);
+	SELFTEST_CHECK(trace_store_filter(TRACE_ARG(0, 0), BIT(EVENT_sched_switch), "0", 1) == 1);
+	set_events(before);
+	return 0;
+}
+
 /* --- replacing rings under load -------------------------------------------------------------- */
 
 static struct {
@@ -112,13 +169,13 @@ static void write_markers(void *arg)
 {
 	(void)arg;
 	while (!READ_ONCE(writers.stop))
-		tracing_mark_write("load", 4);
+		tracing_mark_write(trace_top, "load", 4);
 	__atomic_sub_fetch(&writers.nr_running, 1, __ATOMIC_SEQ_CST);
 }
 
 SELFTEST(trace_resize_under_load)
 {
-	u64 size = trace_buffer_kb(0);
+	u64 size = trace_buffer_kb(trace_top, 0);
 	int err = 0;
 
 	writers.stop = false;
@@ -129,7 +186,7 @@ SELFTEST(trace_resize_under_load)
 	for (u64 kb = 8; kb < 28 && !err; kb++) {
 		sleep_until(clock_ns() + 200 * NS_PER_US, 0);
 		mutex_lock(&trace_lock);
-		err = trace_set_buffer_kb(kb % 2 ? -1 : 0, kb);
+		err = trace_set_buffer_kb(trace_top, kb % 2 ? -1 : 0, kb);
 		mutex_unlock(&trace_lock);
 		SELFTEST_CHECK(count_events(EVENT_ID_print) < SIZE_MAX / 2);
 	}
@@ -138,7 +195,7 @@ SELFTEST(trace_resize_under_load)
 		sleep_until(clock_ns() + NS_PER_MS, 0);
 	SELFTEST_CHECK(!err);
 	mutex_lock(&trace_lock);
-	err = trace_set_buffer_kb(-1, size);
+	err = trace_set_buffer_kb(trace_top, -1, size);
 	mutex_unlock(&trace_lock);
 	SELFTEST_CHECK(!err);
 	return 0;

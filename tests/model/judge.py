@@ -232,7 +232,10 @@ def judge_fdl_preempt(d: Row, curr: Row | None, woken: Row | None) -> Verdict:
     else:
         deadlines = [ahead(row["deadline"] if row["flags"] & DUE else d["container"], 0) for row in (curr, woken)]
         right = deadlines[1] < deadlines[0]
-    return RIGHT if right == bool(d["answer"]) else "the earlier deadline goes first"
+    if right != bool(d["answer"]):
+        return "the earlier deadline goes first"
+    reason = "deadlines_compared" if curr["flags"] & woken["flags"] & DUE else "container_order"
+    return RIGHT if d["rule"] == reason else f"the reason is {d['rule']}, and should be {reason}"
 
 
 def judge_cfs_tick(d: Row, q: Queue, t: Tunables) -> Verdict:
@@ -256,8 +259,17 @@ def judge_cfs_tick(d: Row, q: Queue, t: Tunables) -> Verdict:
     lead = max(ahead(row["vruntime"], other["vruntime"]) for other in others)
     right = d["delta"] > d["slice"] or (d["delta"] >= t.min_granularity_ns and lead > d["slice"])
     if right == bool(d["answer"]):
-        return judge_cfs_slice(d, q, t, row)
+        return judge_cfs_rule(d, t, bool(due)) or judge_cfs_slice(d, q, t, row)
     return f"it ran {d['delta']} ns of {d['slice']}, and is {lead} ns ahead"
+
+
+def judge_cfs_rule(d: Row, t: Tunables, beside_deadlines: bool) -> Verdict:
+    """The reason that is given for the end of a turn, or for going on, is the first that applies."""
+    if beside_deadlines or d["policy"] not in ("cfs", "bore_cfs"):
+        return RIGHT
+    right = ("slice" if d["delta"] > d["slice"] else
+             "ran_too_little" if d["delta"] < t.min_granularity_ns else "slice_ahead")
+    return RIGHT if d["rule"] == right else f"the reason given is {d['rule']}, where {right} is right"
 
 
 def has_all_weights(d: Row, q: Queue) -> bool:
@@ -355,7 +367,8 @@ def judge_cfs_new(d: Row, q: Queue, t: Tunables, row: Row) -> Verdict:
                   for score in range(row["score"], bore.MOST + 1)]
     if any(max(least, parent) <= ahead(d["vruntime"], 0) <= max(most, parent) for least, most in bounds):
         return RIGHT
-    return f"it should wait {low} to {high} ns of virtual time, and for its parent, {parent} ns"
+    return (f"it was placed {ahead(d['vruntime'], 0)} ns from min_vruntime; its debit, a slice in its virtual time, is "
+            f"{low} to {high}, and its parent is at {parent}: the later of both is right")
 
 
 def judge_cfs_leave(d: Row, q: Queue, t: Tunables) -> Verdict:

@@ -39,14 +39,24 @@ def same(what: str, found: object, right: object) -> Verdict:
 # --- parts ----------------------------------------------------------------------------------------------------------
 
 
-def is_reduced(capacity: int, pct: int) -> bool:
+def is_reduced(rq: Runqueue, pct: int) -> bool:
     """Real-time and deadline tasks take more of a CPU than the margin covers."""
-    return Fraction(CAPACITY, capacity) > Fraction(pct, 100)
+    return Fraction(rq.full, rq.capacity) > Fraction(pct, 100)
 
 
-def misfit_of(cpus: list[Runqueue], pct: int) -> int:
-    """The greatest load of a task that is alone on such a CPU; 0: there is none."""
-    return max((c.load for c in cpus if c.nr_fair == 1 and is_reduced(c.capacity, pct)), default=0)
+def is_faster(capacity: int, other: int) -> bool:
+    """Clearly: by 54 of 1024."""
+    return Fraction(capacity, other) > Fraction(1078, 1024)
+
+
+def misfit_of(cpus: list[Runqueue], p: Pass) -> int:
+    """The greatest load of a task whose CPU is too slow; where all are equal, and the CPU that balances has more to
+    offer than what the task has: of one alone on a reduced CPU. 0: there is none."""
+    if p.domain & Domain.ASYM_CPUCAPACITY:
+        return max((c.misfit for c in cpus), default=0)
+    if p.idleness == "busy":
+        return 0
+    return max((c.load for c in cpus if c.nr_fair == 1 and is_reduced(c, p.imbalance_pct)), default=0)
 
 
 def state_of(cpus: list[Runqueue], pct: int, hindered: bool, misfit: int) -> str:
@@ -74,14 +84,20 @@ def mean_load(load: int, capacity: int) -> int:
 def part_of(number: int, cpus: list[Runqueue], p: Pass, hindered: bool, size: int) -> Part:
     """The part that these CPUs make."""
     load, capacity = sum(c.load for c in cpus), sum(c.capacity for c in cpus)
-    # A busy CPU has no more to offer than what the task has.
-    misfit = misfit_of(cpus, p.imbalance_pct) if number != p.local and p.idleness != "busy" else 0
+    misfit = misfit_of(cpus, p) if number != p.local else 0
     state = state_of(cpus, p.imbalance_pct, hindered, misfit)
     return Part(part=number, state=state, size=size, weight=len(cpus), nr_running=sum(c.nr_running for c in cpus),
                 flags=(number == p.local) * PartFlag.LOCAL | hindered * PartFlag.HINDERED,
                 nr_fair=sum(c.nr_fair for c in cpus), idle_cpus=sum(c.idle for c in cpus), load=load,
                 util=sum(c.util for c in cpus), runnable=sum(c.runnable for c in cpus), capacity=capacity,
                 avg_load=mean_load(load, capacity) if state == "overloaded" else 0, misfit=misfit)
+
+
+def can_lose(part: Part, local: Part, cpus: list[Runqueue], here: int) -> bool:
+    """To a CPU of capacity @here where CPUs differ, from a part with these @cpus."""
+    if part.state == "misfit":
+        return local.state == "has_spare" and all(is_faster(here, c.capacity) for c in cpus)
+    return part.state != "has_spare" or any(not is_faster(c.capacity, here) for c in cpus)
 
 
 def busiest_of(parts: list[Part]) -> Part | None:
@@ -101,9 +117,9 @@ def busiest_of(parts: list[Part]) -> Part | None:
 # --- should tasks move, and how much? ---------------------------------------------------------------------------------
 
 
-def spreads(local: Part) -> bool:
+def spreads(p: Pass, local: Part) -> bool:
     """Its CPUs are a domain of their own, and that prefers siblings: all levels below a memory node do."""
-    return local.size > 1
+    return local.size > 1 and not p.domain & Domain.ASYM_CPUCAPACITY
 
 
 def by_idle_counts(p: Pass, local: Part, busiest: Part) -> str:
@@ -129,7 +145,7 @@ def rule_of(p: Pass, parts: list[Part], local: Part, busiest: Part | None) -> st
         differ = (local.avg_load < busiest.avg_load and local.avg_load < everywhere
                   and 100 * busiest.avg_load > p.imbalance_pct * local.avg_load)
         return "loads_differ" if differ else "loads_alike"
-    if spreads(local) and local.state == "has_spare" and busiest.nr_running > local.nr_running + 1:
+    if spreads(p, local) and local.state == "has_spare" and busiest.nr_running > local.nr_running + 1:
         return "spreads"
     return "waits_there" if busiest.state == "overloaded" else by_idle_counts(p, local, busiest)
 
@@ -143,7 +159,7 @@ def spare_amount(p: Pass, local: Part, busiest: Part) -> tuple[str, int]:
     if busiest.state == "overloaded" and not p.domain & Domain.SHARE_LLC:
         room = max(local.capacity - local.util, 0)
         return ("util", room) if room or p.idleness == "busy" else ("tasks", 1)
-    if busiest.weight == 1 or spreads(local):
+    if busiest.weight == 1 or spreads(p, local):
         tasks = max(busiest.nr_running - local.nr_running, 0)
     else:
         tasks = max(local.idle_cpus - busiest.idle_cpus, 0)
@@ -154,7 +170,7 @@ def spare_amount(p: Pass, local: Part, busiest: Part) -> tuple[str, int]:
 
 def amount_of(p: Pass, parts: list[Part], local: Part, busiest: Part) -> tuple[str, int]:
     if busiest.state == "misfit":
-        return "load", busiest.misfit
+        return ("misfit", 1) if p.domain & Domain.ASYM_CPUCAPACITY else ("load", busiest.misfit)
     if busiest.state == "imbalanced":
         return "tasks", 1
     if local.state == "has_spare":
@@ -167,15 +183,19 @@ def amount_of(p: Pass, parts: list[Part], local: Part, busiest: Part) -> tuple[s
     return "load", min(above * busiest.capacity, below * local.capacity) // CAPACITY
 
 
-def source_of(p: Pass, rows: list[Runqueue], amount: str, imbalance: int) -> int:
+def source_of(p: Pass, rows: list[Runqueue], amount: str, imbalance: int, here: int) -> int:
     """The CPU with the most of it. Of equals the first; -1: none has anything."""
     def has(rq: Runqueue) -> Fraction:
+        if p.domain & Domain.ASYM_CPUCAPACITY and rq.nr_fair == 1 and not is_faster(here, rq.capacity):
+            return Fraction(0)  # it would be pushed to a CPU that is no faster
+        if amount == "misfit":
+            return Fraction(rq.misfit if rq.nr_fair else 0)
         if amount == "tasks":
             return Fraction(rq.nr_fair)
         if amount == "util":
             return Fraction(rq.util if rq.nr_fair > 1 else 0)
         # Moving the only task would move the imbalance, unless it would have more of a CPU elsewhere.
-        too_much = rq.nr_fair == 1 and rq.load > imbalance and not is_reduced(rq.capacity, p.imbalance_pct)
+        too_much = rq.nr_fair == 1 and rq.load > imbalance and not is_reduced(rq, p.imbalance_pct)
         return Fraction(0 if not rq.nr_fair or too_much else rq.load, rq.capacity)
 
     best = max(rows, key=has, default=None)
@@ -194,7 +214,7 @@ def is_hot(p: Pass, t: Task) -> bool:
 
 
 def size_of(amount: str, t: Task) -> int:
-    return {"tasks": 1, "util": t.util, "load": max(t.load, 1)}[amount]
+    return {"tasks": 1, "misfit": 1, "util": t.util, "load": max(t.load, 1)}[amount]
 
 
 def fate_of(p: Pass, t: Task, left: int) -> str:
@@ -208,6 +228,8 @@ def fate_of(p: Pass, t: Task, left: int) -> str:
     if p.idleness != "idle" and is_hot(p, t) and p.failed <= p.cache_nice_tries:
         return "cache_hot"
     size = size_of(p.amount, t)
+    if p.amount == "misfit":
+        return "fits" if t.has(TaskFlag.FITS) else "moved"
     if p.amount == "load" and p.flags & BalanceFlag.LB_MIN and size < 16 and not p.failed:
         return "too_small"
     if p.amount == "load":
@@ -330,7 +352,7 @@ class Judge:
         if before:
             left_out = {before.source} | {t.to for t in before.tasks} - {before.tasks[-1].to}
             earlier = {rq.of_cpu for rq in before.runqueues if rq.look == "measured"}
-            return same("CPUs", found, sorted(earlier - left_out))
+            return same("round", p.round, before.round + 1) or same("CPUs", found, sorted(earlier - left_out))
         if p.round:
             return NOT_JUDGED
         if p.idleness != "newly_idle":
@@ -347,7 +369,11 @@ class Judge:
 
     def moves(self, p: Pass, parts: list[Part]) -> Iterator[tuple[str, Verdict]]:
         local = next(part for part in parts if part.part == p.local)
-        busiest = busiest_of([part for part in parts if part is not local])
+        measured = [rq for rq in p.runqueues if rq.look == "measured"]
+        here = next(rq.capacity for rq in measured if rq.of_cpu == p.cpu)
+        losers = [part for part in parts if part is not local and (not p.domain & Domain.ASYM_CPUCAPACITY or can_lose(
+            part, local, [rq for rq in measured if rq.part == part.part], here))]
+        busiest = busiest_of(losers)
         rule = rule_of(p, parts, local, busiest)
         amount, imbalance = amount_of(p, parts, local, busiest) if busiest and rule in MOVES else ("load", 0)
         if rule in MOVES and not imbalance:
@@ -359,7 +385,7 @@ class Judge:
             expected = sorted(rq.of_cpu for rq in p.runqueues if rq.look == "measured" and busiest
                               and rq.part == busiest.part)
             yield "runqueue", (same("runqueues searched", [rq.of_cpu for rq in searched], expected)
-                               or same("source", p.source, source_of(p, searched, amount, imbalance)))
+                               or same("source", p.source, source_of(p, searched, amount, imbalance, here)))
             if p.source < 0:
                 rule = "no_runqueue"
         else:
@@ -392,13 +418,13 @@ class Judge:
     @staticmethod
     def may_push(p: Pass) -> bool:
         failed = p.failed + (p.idleness != "newly_idle")
-        if p.amount == "tasks" and failed > p.cache_nice_tries + 2:
+        if p.amount == "misfit" or p.amount == "tasks" and failed > p.cache_nice_tries + 2:
             return True
         there = next((rq for rq in p.runqueues if rq.look == "searched" and rq.of_cpu == p.source), None)
         to = p.tasks[-1].to if p.tasks else p.cpu
         here = next((rq for rq in p.runqueues if rq.look == "measured" and rq.of_cpu == to), None)
         return (there is not None and here is not None and p.idleness != "busy" and there.nr_fair == 1
-                and is_reduced(there.capacity, p.imbalance_pct)
+                and is_reduced(there, p.imbalance_pct)
                 and there.capacity * p.imbalance_pct < here.capacity * 100)
 
     @staticmethod

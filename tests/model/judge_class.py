@@ -28,7 +28,9 @@ import judging
 from judging import Counts, Key, Verdict
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools"))
-from fairground.class_decisions import ClassDecision, Level, Task, read  # noqa: E402  how a file is read is all
+from fairground import class_decisions, decisions  # noqa: E402  how a file is read is all
+from fairground.class_decisions import ClassDecision, Level, Task  # noqa: E402
+from fairground.decision_file import open_file  # noqa: E402
 
 RUNS, SUBJECT, QUEUED, THROTTLED, SERVER = 0x1, 0x400, 0x800, 0x2000, 0x4000
 ALLOWED, LAST = 0x4, 0x10
@@ -75,7 +77,9 @@ def names(pids: list[int]) -> str:
 class RealTime:
     """Judges the real-time class of one CPU: the model queue, its places and its throttling."""
 
-    def __init__(self, hz: int, runtime_us: int, period_us: int, slice_ms: int) -> None:
+    def __init__(self, hz: int, runtime_us: int, period_us: int, slice_ms: int, nr_cpus: int) -> None:
+        """@nr_cpus: of the machine, those that left included; 0: none ever leaves."""
+        self.nr_cpus = nr_cpus
         self.model: list[tuple[int, int]] | None = None  # (priority, pid), the first first
         self.throttled = False
         self.limit_ns = runtime_us * 1000 if 0 <= runtime_us < period_us else None
@@ -188,12 +192,13 @@ class RealTime:
             return RIGHT
         return f"it used {d.used} of {self.limit_ns} ns"
 
-    def movable(self, d: ClassDecision, everywhere: int) -> Verdict:
-        """No task before the subject could have gone instead."""
+    def movable(self, d: ClassDecision, enough: int) -> Verdict:
+        """No task before the subject could have gone instead, as it may use @enough CPUs in service."""
+        enough += max(self.nr_cpus - len(d.cpus), 0)  # who may use these may have nowhere else to go
         for task in queue(d):
             if task.pid == d.pid:
                 return RIGHT if not task.flags & RUNS else "it runs"
-            if not task.flags & RUNS and task.nr_allowed >= everywhere:
+            if not task.flags & RUNS and task.nr_allowed >= enough:
                 return f"{task.name} is before it, and waits too"
         return "it is not queued"
 
@@ -413,9 +418,9 @@ class Deadline:
 class Court:
     """The judges of a whole run."""
 
-    def __init__(self, hz: int, runtime_us: int, period_us: int, slice_ms: int) -> None:
+    def __init__(self, hz: int, runtime_us: int, period_us: int, slice_ms: int, nr_cpus: int = 0) -> None:
         self.real_time: dict[int, RealTime] = collections.defaultdict(
-            lambda: RealTime(hz, runtime_us, period_us, slice_ms))
+            lambda: RealTime(hz, runtime_us, period_us, slice_ms, nr_cpus))
         self.deadline = Deadline()
         self.left: dict[int, ClassDecision] = {}
 
@@ -434,7 +439,11 @@ class Court:
 
 def judged(path: str, court: Court) -> Iterator[tuple[Key, str, Verdict]]:
     """((policy, kind), decision in words, verdict) of each."""
-    for d in read(path):
+    leaves = [shape for shape in decisions.SHAPES if shape.kind == "leave"]
+    for d in open_file(path).records([*class_decisions.SHAPES, *leaves]):
+        if not isinstance(d, ClassDecision):
+            court.left.pop(d.pid, None)  # it was a fair task meanwhile
+            continue
         words = f"{d.time / MS:.6f} ms, CPU {d.cpu}: {d.policy} {d.kind} {d.subject} {d.rule}"
         yield (d.policy, d.kind), words, court.judge(d)
 

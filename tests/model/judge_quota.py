@@ -202,9 +202,12 @@ class Ledger:
 
     def grant(self, periods: int) -> None:
         full = self.quota + self.burst
-        for _ in range(periods):
-            if self.pool == self.after_refill == full and not self.owed:
-                return
+        while periods and not (self.pool == self.after_refill == full and not self.owed):
+            if self.pool == self.after_refill == 0:  # whole quotas pay debts: there may be billions of them
+                paying = min(self.owed // self.quota, periods - 1)
+                self.owed -= paying * self.quota
+                periods -= paying
+            periods -= 1
             self.pool += self.quota
             if self.pool < self.after_refill:
                 self.bursts += 1

@@ -127,7 +127,7 @@ bool cfs_preempts_right(const struct view *v, const struct entity *curr, const s
 
 	(void)curr;
 	(void)flags;
-	if (yes && cfs_queue(v->q)->next != woken)
+	if (yes && !row->idle && cfs_queue(v->q)->next != woken)
 		return false;
 	return right == EITHER || (right == YES) == yes;
 }

@@ -293,11 +293,15 @@ static bool leaves_behind(const struct rq *rq, const struct rq *there)
 static void judge_pull(struct rq *rq, struct task *prev)
 {
 	const u32 *calls = &court_of(rq->s)->nr_calls, nr = model_of(rq)->nr, before = *calls;
+	bool served = is_ready(rq);
 
 	own_dl(rq)->pull(rq, prev);
 	compare(rq);
-	/* Something else happened while the lock was dropped: somebody may have come since. */
-	if (*calls - before != 2 * (model_of(rq)->nr - nr))
+	/*
+	 * Something else happened while the lock was dropped: somebody may have come since, or the
+	 * server's policy was replaced, and this CPU was more urgent when it looked.
+	 */
+	if (*calls - before != 2 * (model_of(rq)->nr - nr) || (served && !is_ready(rq)))
 		return;
 	for (unsigned cpu = 0; rq->online && cpu < rq->s->nr_cpus; cpu++)
 		if (cpu != rq->cpu)

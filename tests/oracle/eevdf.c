@@ -129,7 +129,7 @@ static bool eevdf_picks(const struct view *v, const struct entity *picked)
 	protected = v->curr && of(row_of(v, v->curr))->protected;
 	return is_right(v, picked, protected, &alone) &&
 	       now->protected == (picked != v->curr || protected) && !now->turn_over &&
-	       eevdf_queue(v->q)->next != picked;
+	       (picked == v->curr || eevdf_queue(v->q)->next != picked);
 }
 
 /* A shorter request that is due earlier, of an entity that has had no more than its share. */
@@ -140,6 +140,18 @@ static bool is_urgent(const struct view *v, const struct row *curr, const struct
 	       (ahead(of(woken)->deadline, of(curr)->deadline) < 0 || !is_eligible(v, curr));
 }
 
+/* A nomination goes up from a task and ends at an idle group. May one have ended below @woken? */
+static bool may_end_below(const struct entity *woken)
+{
+	const struct fair_queue *q;
+
+	list_for_each(q, &woken->queue->rq->queues, link)
+		for (const struct entity *up = q->owner; q->idle && up; up = up->queue->owner)
+			if (up == woken)
+				return true;
+	return false;
+}
+
 static bool eevdf_preempts_right(const struct view *v, const struct entity *curr,
 				 const struct entity *woken, unsigned flags, bool yes)
 {
@@ -147,8 +159,9 @@ static bool eevdf_preempts_right(const struct view *v, const struct entity *curr
 	bool protected = of(running)->protected, alone, right;
 
 	(void)curr;
-	if (has(v, FEATURE_NEXT_BUDDY) && !(flags & SELECT_FORK))
-		return eevdf_queue(v->q)->next == woken; /* and is picked if eligible */
+	if (has(v, FEATURE_NEXT_BUDDY) && !(flags & SELECT_FORK) && !row_of(v, woken)->idle &&
+	    before(v)->next != woken && !may_end_below(woken))
+		return false;
 	if (of(running)->turn_over)
 		return yes;
 	if (!row)

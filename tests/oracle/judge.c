@@ -354,5 +354,7 @@ void judge_attach(struct sched *s)
 		open_court();
 	innermost = NULL; /* a hook that failed did not return */
 	JUDGE(bore_is_tuned(s), "a runqueue has old tunables");
+	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++)
+		JUDGE(!cpu_rq(s, cpu)->pulling, "a CPU pulls, though no operation goes on");
 	judge_queues(s);
 }

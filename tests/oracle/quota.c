@@ -330,6 +330,15 @@ static void move(struct sched *s, const told *d)
 
 /* --- periods ---------------------------------------------------------------------------------- */
 
+/* Pays debts of CPUs that left with whole quotas. Returns how many of @periods end so. */
+static u64 pay_whole_quotas(struct book *b, u64 periods)
+{
+	u64 n = b->pool || b->after_refill ? 0 : least(periods, b->owed / b->quota);
+
+	b->owed -= n * b->quota;
+	return n;
+}
+
 /* Grants a quota, period by period, until one more would change nothing. */
 static void grant(struct book *b, u64 periods)
 {
@@ -338,6 +347,7 @@ static void grant(struct book *b, u64 periods)
 	for (u64 n = 0; n < periods; n++) {
 		if (b->pool == full && !b->owed && b->after_refill == full)
 			break;
+		n += pay_whole_quotas(b, periods - n - 1);
 		b->pool += b->quota;
 		if (b->pool < b->after_refill) {
 			b->nr_bursts++;
@@ -380,9 +390,11 @@ static void refill(struct sched *s, struct book *b, const struct event_sched_dec
 	b->paying = true;
 }
 
-static void share_out(struct book *b, const struct event_sched_decision_pool *d)
+static void share_out(const struct sched *s, struct book *b,
+		      const struct event_sched_decision_pool *d)
 {
-	bool near = (s64)(b->at - d->clock) <= (s64)TOO_NEAR, little = b->pool <= b->slice;
+	u64 slice = (u64)s->tunable.cfs_bandwidth_slice_us * NS_PER_US; /* it may be new */
+	bool near = (s64)(b->at - d->clock) <= (s64)TOO_NEAR, little = b->pool <= slice;
 
 	JUDGE(b->slack_timed && (s64)(d->clock - b->slack_at) >= 0, "slack: not now");
 	JUDGE(d->rule == (near	   ? GRANT_refill_near
@@ -415,7 +427,7 @@ static void change_pool(struct sched *s, const struct event_sched_decision_pool 
 	if (d->act == QUOTA_limit)
 		limit(b, d);
 	else if (d->act == QUOTA_slack)
-		share_out(b, d);
+		share_out(s, b, d);
 	else
 		refill(s, b, d);
 	JUDGE(d->quota == b->quota && d->burst == b->burst && d->period == b->period, "limits");

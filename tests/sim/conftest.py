@@ -6,6 +6,7 @@ import fcntl
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import pytest
 BUILD = os.path.abspath(os.environ.get("B", "build"))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tools"))
+PAGE = os.path.join(BUILD, "fairground.html")
 MS, SEC = 1_000_000, 1_000_000_000
 
 
@@ -55,7 +57,9 @@ def run(words, directory):
 
 
 def make_plugin(source):
-    """The options of schedsim that load the policy in @source."""
+    """The options of schedsim that load the policy in @source: C, which is built, or a text in expressions."""
+    if source.endswith(".policy"):
+        return ["--plugin", os.path.join(ROOT, source)]
     make = [os.environ.get("MAKE", "make"), "-s", "plugin", f"SRC={source}", f"B={os.path.relpath(BUILD, ROOT)}"]
     with open(os.path.join(BUILD, "plugins.lock"), "w", encoding="utf-8") as lock:  # workers build the same files
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -71,6 +75,22 @@ def sim(tmp_path):
         assert done.status == 0, done.err
         return done
     return simulate
+
+
+def page_or_skip():
+    """The page for browsers; without it, or without a browser, the test is skipped."""
+    missing = [name for name in ("node", "npm", "chromium") if not shutil.which(name)]
+    if missing or not os.path.exists(PAGE):
+        pytest.skip(f"not installed: {missing}, or make page was not run")
+    return PAGE
+
+
+def browse(script, page, directory, timeout_s=300):
+    """What tests/tools/SCRIPT.mjs sees of the file @page in Chromium. Screenshots are in @directory."""
+    done = subprocess.run(["node", f"{ROOT}/tests/tools/{script}.mjs", f"{BUILD}/web/node_modules", page, directory],
+                          capture_output=True, text=True, check=False, timeout=timeout_s)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 class Done(NamedTuple):

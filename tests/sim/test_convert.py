@@ -143,6 +143,97 @@ def test_perfetto_has_counters_and_decisions(crowd, processor, tmp_path):
     assert min(lags) < (0,) < max(lags)
 
 
+def counter_values(query, *path):
+    """[(ns, value)] of our counter with this path of names."""
+    *above, name = path
+    inside = "".join(f" and parent_id in (select id from track where name = '{each}'" for each in reversed(above))
+    return query(f"select ts, value from counter join track on track_id = track.id where name = '{name}'{inside}"
+                 + ")" * len(above) + " order by ts, counter.id")
+
+
+def changes(pairs):
+    """Those of @pairs (time, value) whose value is not the one before; the last of one time."""
+    found = []
+    for time, value in pairs:
+        if not found or found[-1][1] != value:
+            found.append((time, value))
+    return found
+
+
+def settled(pairs):
+    """The last value of each time, and only where it changes."""
+    return changes(sorted(dict(pairs).items()))
+
+
+def simulated(path, *words):
+    """The records of a run as JSON has them."""
+    subprocess.run([f"{BUILD}/schedsim", "--decisions", path, *words], check=True, stdout=subprocess.DEVNULL)
+    return [json.loads(line) for line in path.read_text().splitlines()[1:]]
+
+
+def test_perfetto_has_the_scores_of_bore(tmp_path, processor):
+    """What the records say, read here without the readers of tools/."""
+    rows = simulated(tmp_path / "run.json", "--sched", "bore", *CROWD)
+    expected = {}
+    for row in rows:
+        for c in row["candidates"] if row["kind"] in ("pick", "tick", "preempt") else ():
+            expected.setdefault(f"{c['comm']}-{c['pid']}", []).append((row["time"], c["score"]))
+    query = processor(tmp_path / "run.json", ".pftrace")
+    assert query(STATS) == [] and len(expected) == 7
+    for name, pairs in expected.items():
+        assert settled(counter_values(query, "BORE: score", name)) == settled(pairs), name
+    assert max(value for pairs in expected.values() for _, value in pairs) > 3
+
+
+def test_perfetto_has_the_buckets_of_fdl(tmp_path, processor):
+    rows = simulated(tmp_path / "run.json", "--sched", "fdl", "--cpus", "1", "--time", "200ms",
+                     "group:name=a,deadline_rr=5ms,deadline_wakeup=2ms", "bursts:n=1,run=1ms,sleep=6ms,group=a",
+                     "hogs:n=2")
+    query = processor(tmp_path / "run.json", ".pftrace")
+    due, without = 0x200 | 0x800, "all without deadline"
+    expected = {"group 1 a": [], without: []}
+    for row in rows:
+        if row["kind"] not in ("pick", "tick", "preempt"):
+            continue
+        for c in row["candidates"]:
+            if c["flags"] & due == due:
+                expected["group 1 a"].append((row["time"], (c["deadline"] + (1 << 63)) % (1 << 64) - (1 << 63)))
+        if row["container"]:
+            expected[without].append((row["time"], (row["container"] + (1 << 63)) % (1 << 64) - (1 << 63)))
+    for name, pairs in expected.items():
+        found = settled(counter_values(query, "FDL: time until the bucket is full", name))
+        assert found == settled(pairs) and len(found) > 10, name
+
+
+def test_perfetto_has_the_pools_of_quotas(tmp_path, processor):
+    """It falls to nothing, is filled by the quota and what is left of a burst, and CPUs are throttled meanwhile."""
+    rows = simulated(tmp_path / "run.json", "--cpus", "4", "--time", "600ms",
+                     "group:name=g,quota=30ms,period=100ms,burst=20ms", "bursts:n=3,run=5ms,sleep=7ms,group=g")
+    acts = [row.get("act") for row in rows]
+    query = processor(tmp_path / "run.json", ".pftrace")
+    pool = counter_values(query, "quota: runtime in the pool", "group 1 g")
+    assert min(value for _, value in pool) == 0 and 30e6 <= max(value for _, value in pool) <= 50e6
+    cpus = [value for _, value in counter_values(query, "quota: throttled CPUs", "group 1 g")]
+    steps = [after - before for before, after in zip([0, *cpus], cpus)]
+    assert steps.count(1) == acts.count("throttle") > 3 and steps.count(-1) == acts.count("unthrottle") > 3
+
+
+def test_perfetto_has_frequencies(tmp_path, processor):
+    """From power:cpu_frequency, as trace-cmd reads it."""
+    subprocess.run([f"{BUILD}/schedsim", "--opp", "juno", "--governor", "schedutil", "--time", "300ms", "--trace",
+                    tmp_path / "run.dat", "bursts:n=3,run=1ms-3ms,sleep=1ms-9ms", "hogs:n=1"], check=True,
+                   stdout=subprocess.DEVNULL)
+    rows = re.findall(r" ([\d.]+): cpu_frequency: .*state=(\w+) .*cpu_id=(\w+)", report(tmp_path / "run.dat"))
+    expected = {}
+    for time, state, cpu in rows:
+        expected.setdefault(int(cpu, 0), []).append((int(time.replace(".", "")), int(state, 0)))
+    found = {}
+    for cpu, *pair in processor(tmp_path / "run.dat", ".pftrace")(
+            "select cpu, ts, value from counter join cpu_counter_track t on track_id = t.id where name = 'cpufreq'"):
+        found.setdefault(cpu, []).append(tuple(pair))
+    assert len(rows) > 20 and found == expected
+
+
 def test_chromes_json_has_the_same_runs(path, processor, tmp_path):
     converted(path, tmp_path / "run.json")
     data = json.loads((tmp_path / "run.json").read_text())
@@ -193,7 +284,7 @@ def test_lines_of_json_are_read_too(tmp_path):
 @pytest.mark.parametrize("content, out, said", [
     (b"", "x.csv", "the file is empty"), (b"\x7fELF", "x.pftrace", "this is not a trace.dat file"),
     (b"\x17\x08\x44tracing6\0", "x.json", "ends too early"), (None, "x.csv", "No such file or directory"),
-    (b"", "x.txt", "a name that ends in .pftrace, .json, .csv, .parquet is expected"),
+    (b"", "x.md", "a name that ends in .pftrace, .json, .csv, .parquet, .txt is expected"),
     (b"", "none/x.csv", "No such file or directory"),
 ])
 def test_bad_input_is_a_sentence(content, out, said, tmp_path):
@@ -211,3 +302,21 @@ def test_a_missing_package_is_a_sentence(tmp_path):
                           env={**os.environ, "PYTHONPATH": f"{ROOT}/tools", "XDG_DATA_HOME": str(tmp_path),
                                "FAIRGROUND_PYTHON": str(tmp_path)})
     assert done.returncode == 2 and "sh tools/setup.sh" in done.stderr
+
+
+def test_text_has_every_event_with_its_ns_and_fields(path, tmp_path):
+    """As trace-cmd reads them, raw."""
+    assert converted(path, tmp_path / "t.txt").endswith(" events\n")
+    head, *lines = (tmp_path / "t.txt").read_text(encoding="utf-8").splitlines()
+    assert head.startswith("#")
+    switches = [line for line in lines if " sched_switch: " in line]
+    expected = [line for line in report(path).splitlines() if " sched_switch: " in line]
+    assert len(switches) == len(expected) > 10
+    for ours, theirs in zip(switches, expected):
+        time, values = re.search(r"([0-9.]+): sched_switch: +(.*)", theirs).groups()
+        assert ours.startswith(time + " ")
+        for name in ("prev_pid", "next_pid"):
+            assert re.search(rf"{name}=(\d+)", ours)[1] == re.search(rf"{name}=(\d+)", values)[1]
+        state = int(re.search(r"prev_state=(\w+)", values)[1], 0)
+        letters = re.search(r"prev_state=(\S+) ==>", ours)[1]
+        assert letters.endswith("+") == bool(state & 0x100) and letters.startswith("R") == (not state & 0xff)

@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 from collections import defaultdict
+from fractions import Fraction
 
 import pytest
 
@@ -171,3 +172,44 @@ def test_kernel_like_files_and_many_points(tmp_path, monkeypatch):
         curve.add(time, (time * 7919) % 301, False)
     times, values, _ = curves.thinned(curve, source.end)
     assert len(times) <= 22 and (values.min(), values.max()) == (0, max((t * 7919) % 301 for t in range(300)))
+
+
+@pytest.mark.parametrize("sched", ["eevdf", "cfs"])
+def test_one_pick_is_drawn_with_its_numbers(tmp_path, sched):
+    """`line` and `tree` of one pick, beside the record: V is the exact mean of the vruntimes; a subtree is the longest
+    run of deeper nodes around its root."""
+    path = tmp_path / "x.json"
+    decide(path, "--cpus", "1", "--sched", sched, "--hz", "1000", "--time", "60ms", "hogs:n=4", "hogs:n=2,nice=5",
+           "bursts:n=2,run=2ms,sleep=5ms")
+    record = next(r for r in records(path) if r["kind"] == "pick" and r["time"] >= 40_000_000
+                  and sum(bool(c["flags"] & 0x800) for c in r["candidates"]) > 1)
+    queued = [c for c in record["candidates"] if c["flags"] & 0x800]
+    weights = sum(c["weight"] for c in queued)
+    v = Fraction(sum(c["weight"] * wrapped(c["vruntime"] - record["v"]) for c in queued), weights)
+    tree = [c for c in record["candidates"] if c["depth"]]
+    for kind in ("line", "tree"):
+        done = graph(kind, path, "--min", "0.04", "-o", tmp_path / f"{kind}.svg")
+        rows = [line.split() for line in done.stdout.splitlines()[2:-1]]
+        assert len(rows) == len(queued)
+        for c, row in zip(queued, rows):
+            away = wrapped(c["vruntime"] - record["v"]) - v
+            assert row[0] == f"{c['comm']}-{c['pid']}" and int(row[1]) == c["weight"]
+            assert float(row[2]) == pytest.approx(away / 10**6, abs=1e-6)
+            assert (row[5] == "yes") == (away <= 0) and (row[-1] == "picked") == (c["pid"] == record["pid"])
+            if sched == "eevdf":
+                assert float(row[3]) == pytest.approx((wrapped(c["deadline"] - record["v"]) - v) / 10**6, abs=1e-6)
+            if c["depth"]:
+                at = tree.index(c)
+                left = next((i for i in range(at - 1, -1, -1) if tree[i]["depth"] <= c["depth"]), -1)
+                right = next((i for i in range(at + 1, len(tree)) if tree[i]["depth"] <= c["depth"]), len(tree))
+                least = min(wrapped(below["vruntime"] - record["v"]) for below in tree[left + 1:right]) - v
+                assert float(row[4]) == pytest.approx(least / 10**6, abs=1e-6)
+        svg = (tmp_path / f"{kind}.svg").read_text()
+        assert len(re.findall(r'id="(?:vruntime|node) ', svg)) == len(queued)
+
+
+def test_a_window_without_a_pick_is_a_sentence(tmp_path):
+    path = tmp_path / "x.json"
+    decide(path, "--cpus", "1", "--sched", "eevdf", "--time", "60ms", "hogs:n=1")
+    done = graph("tree", path)
+    assert done.returncode == 1 and "there is no pick among two" in done.stderr

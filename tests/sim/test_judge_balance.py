@@ -23,6 +23,8 @@ GROUPS = ("group:name=q,quota=20ms,period=40ms hogs:n=5,group=q bursts:n=3,run=4
           "hogs:n=4,nice=10 hogs:n=3,cpus=1-2 groups:n=3,tasks=3")
 REAL_TIME = "hogs:n=5,policy=rr,cpus=0-1 hogs:n=9 hogs:n=6,cpus=3"
 PRESSURE = "periodic:n=3,period=8ms,run=5ms hogs:n=3 bursts:n=4,run=2ms,sleep=5ms"
+UNEVEN = ("bursts:n=5,run=2ms-30ms,sleep=10ms-40ms bursts:n=6,run=1ms,sleep=3ms,cpus=0-5 "
+          "bursts:n=3,run=20ms,sleep=30ms,util_max=400")
 # Each scene names the rules, outcomes and fates that must be among the judged ones, and not by a single chance.
 SCENES = {
     "one cache": ("--cpus 4 --sched cfs --set migration_cost_ns=2000000", WAVES,
@@ -34,6 +36,8 @@ SCENES = {
     "large caches": ("--topology nodes=2,llcs=1,cores=8 --sched fdl", SERVERS, "nobody_waits another_balances skipped"),
     "all levels": ("--topology nodes=2,llcs=2,cores=2,threads=2 --sched eevdf", REAL_TIME, "pushed pinned again"),
     "pressure": ("--topology llcs=2,cores=4", PRESSURE, "misfit moved only_task"),
+    # CPUs of two capacities: some tasks grow out of the slow ones, and the fast ones have room now and then.
+    "uneven": ("--opp juno --governor schedutil --sched cfs", UNEVEN, "misfit pushed moved worse_here"),
     "tuned": ("--topology llcs=2,cores=4 --features LB_MIN --set nr_migrate=3 --set migration_cost_ns=0",
               BURSTS + " hogs:n=8,nice=19,cpus=0-4 bursts:n=8,nice=19", "moved too_small only_task"),
 }

@@ -20,8 +20,8 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from fairground.lab import box, check, explain, grade, handout, regions, spec, submission  # noqa: E402
-from fairground.lab.tiers import Result  # noqa: E402
+from fairground.lab import box, check, citations, explain, grade, handout, regions, spec, submission  # noqa: E402
+from fairground.lab.results import Result  # noqa: E402
 
 LABS = spec.all_labs()
 
@@ -60,7 +60,9 @@ def edit(tree, name, old, new):
 
 @pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.directory.name)
 def test_a_lab_is_complete(lab):
-    assert [lab.points(tier) for tier in spec.TIERS] == [40, 40, 20]
+    assert sum(lab.points(tier) for tier in spec.TIERS) == 100
+    if lab.unit:
+        assert [lab.points(tier) for tier in spec.TIERS] == [40, 40, 20]
     assert len(spec.wrong_solutions(lab)) >= 5
     for name in ("README.md", "instructor.md"):
         assert (lab.directory / name).stat().st_size > 1000
@@ -87,7 +89,7 @@ def test_a_handout_does_not_give_the_lab_away(lab, tmp_path):
     to = tmp_path / "student"
     nr = handout.write(lab, to)
     files = {str(path.relative_to(to)) for path in to.rglob("*") if path.is_file()}
-    assert nr + 2 == len(files)  # with labs/handout.json and README.md
+    assert nr + 3 == len(files)  # with labs/handout.json, README.md and labs/README.md
     assert not any("wrong/" in name or "instructor" in name or "tests/mutants" in name for name in files)
     code = regions.read(handout.texts(lab), lab)["search"]
     line = next(line for line in code.splitlines() if "least_vruntime(node->left)" in line)
@@ -96,6 +98,43 @@ def test_a_handout_does_not_give_the_lab_away(lab, tmp_path):
         handout.write(lab, to)
     got = submission.read(lab, to)
     assert got.code == regions.stubs(lab) and not got.changed
+
+
+@pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.directory.name)
+def test_what_a_handout_cites_is_in_it(lab, tmp_path):
+    handout.write(lab, tmp_path / "student")
+    assert not citations.missing(tmp_path / "student")
+
+
+def test_help_in_a_handout_is_short_and_cites_what_is_there(lab, tmp_path):
+    handout.write(lab, tmp_path / "student")
+    kept = {name: value for name, value in os.environ.items() if name not in ("B", "MAKEFLAGS", "MAKELEVEL")}
+    done = subprocess.run(["make", "-s", "help"], cwd=tmp_path / "student", env=kept, capture_output=True, text=True,
+                          check=True)
+    targets = re.findall(r"^([a-z]+) {2,}", done.stdout, re.MULTILINE)
+    assert {"lab", "sim", "unit", "run", "trace"} <= set(targets) and not {"labs", "test", "mutants"} & set(targets)
+    assert done.stdout.count("\n") < 45 and not citations.of_text(done.stdout, tmp_path / "student")
+
+
+QUESTIONS = [(lab.number, " ".join(command.split())) for lab in LABS for command in re.findall(
+    r"`(build/schedsim [^`$]+)`", (lab.directory / "README.md").read_text(encoding="utf-8"))
+             if not re.search("--help|--plugin", command)]
+
+
+@pytest.mark.parametrize("number, command", QUESTIONS)
+def test_the_commands_of_the_questions_run(number, command, tmp_path):
+    schedsim = pathlib.Path(os.environ.get("B", "build")).resolve() / "schedsim"
+    words = command.replace("=N ", "=1000000 ").split()[1:]
+    done = subprocess.run([schedsim, *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert not done.returncode and done.stdout, done.stderr
+
+
+def test_a_citation_of_what_is_not_there_is_found(tmp_path):
+    (tmp_path / "labs").mkdir()
+    (tmp_path / "labs/README.md").write_text("See docs/none.md and make unit TESTS=cfs TEST=no_such_test.\n",
+                                             encoding="utf-8")
+    assert [text.split(", ")[0] for text in citations.missing(tmp_path)] == [
+        "labs/README.md cites docs/none.md", "labs/README.md cites no_such_test of tests/unit/test_cfs.c"]
 
 
 # --- submissions ------------------------------------------------------------------------------------------------
@@ -183,11 +222,32 @@ def test_a_mark_that_is_gone_is_named(lab, tree):
 
 
 @pytest.mark.parametrize("code", ["#include <stdlib.h>", "# include <stdio.h>", 'asm("syscall");',
+                                  "#  /* */ include <a.h>", "as\\\nm(\"syscall\");", "%:include <a.h>",
+                                  '#define OF(a, b) a##b\nOF(as, m)("syscall");', '"/*"; asm("syscall"); "*/";',
                                   "__attribute__((constructor)) void early(void) {}"])
 def test_code_that_reaches_out_is_refused(lab, tree, code):
     end = regions.end_line(lab, lab.holes[1])
     edit(tree, "sched/fair/eevdf/eevdf.c", end, code + "\n" + end)
     assert "search" in refused(lab, tree)
+
+
+@pytest.mark.parametrize("line", ["\tcli", "\tcall panic", "\tmovq panic, %rax", "\tjmp *%rax", "\tpushq $panic",
+                                  "\tret; cli", ".byte 0xfa", "\tmovq %rax, %cr3",
+                                  "# define ret cli", '\t"/*"\n\tcli /* */'])
+def test_assembly_is_moves_only(line):
+    lab = spec.find("11")
+    code = regions.read(handout.texts(lab), lab)
+    submission.check_code(lab, code)
+    code["stacks"] = code["stacks"].replace("\tret\n", line + "\n\tret\n")
+    with pytest.raises(submission.Refused, match="is not for this lab"):
+        submission.check_code(lab, code)
+
+
+def test_ports_are_not_for_the_switch():
+    lab = spec.find("11")
+    code = regions.read(handout.texts(lab), lab)
+    with pytest.raises(submission.Refused, match="outb"):
+        submission.check_code(lab, {**code, "switch": code["switch"].replace("{\n", "{\n\toutb(0x3f8, 35);\n", 1)})
 
 
 # --- the box ----------------------------------------------------------------------------------------------------
@@ -282,6 +342,13 @@ def test_forms_of_a_grade_agree(lab, tmp_path):
     assert sum(test["score"] for test in whole["tests"]) == 65
     text = grade.text(got)
     assert text.endswith("score 65 of 80") and "0x1 != 0x0" in text
+
+
+def test_a_digest_is_of_all_but_the_time(lab):
+    got = grade.Grade(lab, 1, ["unit"], results=[Result("unit", "a", 5, 5)], seconds=1.5)
+    same = grade.Grade(lab, 1, ["unit"], results=[Result("unit", "a", 5, 5)], seconds=9)
+    told = grade.Grade(lab, 1, ["unit"], results=[Result("unit", "a", 5, 5, "otherwise")], seconds=1.5)
+    assert grade.digest(got) == grade.digest(same) != grade.digest(told)
 
 
 def test_the_command_names_what_is_wrong_with_it(tmp_path):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Policies written from sched/README.md alone, each in one file: as plugins they decide, keep the books, and hold to
-the traits they claim; and no list of policies has to know them."""
+"""Policies written from sched/README.md or docs/policies.md alone, each in one file: as plugins they decide, keep the
+books, and hold to the traits they claim; and no list of policies has to know them."""
 
 import glob
 import os
@@ -10,14 +10,15 @@ import pytest
 
 from conftest import BUILD, ROOT, make_plugin
 
-POLICIES = sorted(os.path.basename(path)[:-2] for path in glob.glob(f"{ROOT}/examples/policies/*.c"))
+POLICIES = sorted(os.path.basename(path) for path in glob.glob(f"{ROOT}/examples/policies/*.*"))
 OPERATIONS = "20000"
 
 
 @pytest.fixture(scope="module", params=POLICIES)
 def plugin(request):
     """(name of the policy, options of schedsim that load it)"""
-    return request.param.replace("_", "-"), make_plugin(f"examples/policies/{request.param}.c")
+    name = request.param.partition(".")[0].replace("_", "-")
+    return name, make_plugin(f"examples/policies/{request.param}")
 
 
 def schedsim(*words):
@@ -50,11 +51,13 @@ def test_it_explains_a_decision_in_its_own_numbers(plugin):
     assert done.returncode == 0 and "picked" in done.stdout, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("name, within", [("stride", 0.5), ("lottery", 4.0)])
+@pytest.mark.parametrize("name, within", [("stride.c", 0.5), ("lottery.c", 4.0), ("strides.policy", 0.5),
+                                          ("deadlines.policy", 0.5)])
 def test_shares_are_proportional(name, within):
     """Nice 0 and nice 5 for 20 s: 75.3 % and 24.7 %; a lottery of 5,000 draws is off by 0.6 points as a rule."""
-    load = make_plugin(f"examples/policies/{name}.c")
-    done = schedsim(*load, "--sched", name, "--cpus", "1", "--time", "20s", "hogs:n=1", "hogs:n=1,nice=5")
+    load = make_plugin(f"examples/policies/{name}")
+    done = schedsim(*load, "--sched", name.partition(".")[0], "--cpus", "1", "--time", "20s", "hogs:n=1",
+                    "hogs:n=1,nice=5")
     share = next(float(line.split()[4]) for line in done.stdout.splitlines() if line.startswith("hog nice 0"))
     assert abs(share - 100 * 1024 / (1024 + 335)) < within, done.stdout
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """`fairground report`: the page holds all of itself, says what runs it is about, and is readable, judged by a parser of
-HTML and, where it is installed, by Chromium without a window."""
+HTML and, where it is installed, by Chromium without a window, which also uses its viewer."""
 
 import base64
 import html.parser
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -13,11 +14,13 @@ from collections import Counter
 
 import pytest
 
-from conftest import BUILD, ROOT
+from conftest import BUILD, ROOT, browse
 from test_curves import QUOTA, THREE, decide
 
 sys.path.insert(0, f"{ROOT}/tools")
 from fairground import __main__  # noqa: E402 (found above)
+from fairground.timeline import Timeline  # noqa: E402
+from fairground.tracefile import TraceFile  # noqa: E402
 
 BROWSER = shutil.which("chromium")
 VOID = {"meta", "img", "br", "hr", "link", "input"}
@@ -112,6 +115,99 @@ def test_bad_requests_are_one_line_and_leave_no_page(made, tmp_path, capsys):
         assert __main__.main(["report", *map(str, words)]) == status
         err = capsys.readouterr().err
         assert message in err and err.count("\n") == 1 and not out.exists(), err
+
+
+def spans(path):
+    """[(name-and-number, start, end)] of each CPU, in ns since the first event of the scheduler."""
+    trace = TraceFile(path)
+    line = Timeline(trace)
+    names = {f.name for f in trace.formats.values() if f.name.startswith("sched_")}
+    begin = min(event.time for event in trace.events(names))
+    found = {}
+    runs = line.runs
+    for cpu, start, end, pid in zip(runs.cpu.tolist(), runs.start.tolist(), runs.end.tolist(), runs.pid.tolist()):
+        found.setdefault(cpu, []).append((line.label(pid).replace("-", " "), start - begin, end - begin))
+    return {cpu: sorted(rows, key=lambda row: row[1]) for cpu, rows in found.items()}
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory):
+    """What Chromium sees in the viewer of a page about two traces."""
+    directory = tmp_path_factory.mktemp("viewer")
+    if not BROWSER or not shutil.which("node") or not os.path.exists(f"{BUILD}/viewer.html"):
+        pytest.skip("chromium, node or the viewer is not here: sh tools/setup.sh, make page")
+    for sched in ("cfs", "eevdf"):
+        decide(directory / f"{sched}.dat", "--cpus", "2", "--sched", sched, "--time", "120ms", *THREE, *THREE)
+    runs = [str(directory / f"{sched}.dat") for sched in ("cfs", "eevdf")]
+    assert __main__.main(["--build", BUILD, "report", str(directory / "out.html"), *runs]) == 0
+    return browse("report", directory / "out.html", directory, timeout_s=120) | {"runs": runs}
+
+
+def test_the_viewer_asks_nobody_and_says_nothing_on_the_console(seen):
+    assert seen["console"] == [] and seen["errors"] == ""
+    assert all(url.startswith(("file://", "data:image/", "about:srcdoc")) for url in seen["requests"])
+    assert seen["lanes"] == ["cfs.dat: cfs", "eevdf.dat: eevdf"] and os.path.getsize(f"{BUILD}/viewer.html") < 200_000
+
+
+def test_keys_step_through_decisions(seen):
+    where, rule, rows = seen["stepped"]
+    assert seen["first"].startswith("1 / ") and where.startswith("31 / ") and "because" in rule and rows >= 1
+
+
+def test_hover_tells_who_runs(seen):
+    """As the trace says: the middle of the first CPU."""
+    runs = spans(seen["runs"][0])[0]
+    at, name, length, start, end = re.fullmatch(
+        r"cfs\.dat: cfs, CPU 0, ([\d.]+) ms: (.+), ([\d.]+) ms \(([\d.]+) – ([\d.]+)\)", seen["hovered"]).groups()
+    moment = float(at) * 1e6
+    expected = next(row for row in runs if row[1] <= moment < row[2])
+    assert (name, start, end) == (expected[0], f"{expected[1] / 1e6:.3f}", f"{expected[2] / 1e6:.3f}")
+    assert float(length) == pytest.approx(float(end) - float(start), abs=2e-3)
+    clicked = float(seen["clicked"].split()[-2])
+    assert clicked == pytest.approx(float(at), abs=5) and clicked >= float(at)  # the next decision
+
+
+def test_mouse_and_keys_zoom(seen):
+    whole, dragged, closer, aside = (seen[name]["axis"] for name in ("whole", "dragged", "closer", "aside"))
+    length = 120  # ms, less the last tick
+    assert whole[0] == 0 and whole[-1] > length * 0.8 and seen["wholeAgain"] == seen["whole"]
+    assert 0.2 * length < dragged[0] < dragged[-1] < 0.52 * length
+    assert seen["afterDrag"] == seen["clicked"]  # a movement is no click
+    assert closer[-1] - closer[0] < length / 4 + 1 and aside[0] != closer[0]
+    assert len({seen[name]["pixels"] for name in ("whole", "dragged", "closer", "aside", "pale")}) == 5
+
+
+def test_a_search_finds_the_next_decision_about_a_task(seen):
+    assert "burst 3" in seen["sought"]
+
+
+def test_two_runs_are_compared(seen):
+    """The first of all switches in which another task begins, CPU by CPU."""
+    a, b = map(spans, seen["runs"])
+    first = []
+    for cpu in a:
+        at = next((i for i, (x, y) in enumerate(zip(a[cpu], b[cpu])) if x[0] != y[0]), None)
+        first += [(a[cpu][at][1], cpu, a[cpu][at], b[cpu][at])] if at is not None else []
+    _, cpu, one, two = min(first)
+    told, _, shown = seen["differs"]
+    assert told == (f"The first switch that differs is on CPU {cpu}. cfs.dat: cfs: {one[0]}, {one[1] / 1e6:.3f} ms; "
+                    f"eevdf.dat: eevdf: {two[0]}, {two[1] / 1e6:.3f} ms.")
+    assert shown == "eevdf.dat: eevdf" and seen["same"].startswith("On no CPU")
+
+
+def test_the_viewer_fits_its_frame_at_both_widths(seen):
+    for name, (page, inside, frame, scrolls) in seen["widths"].items():
+        width = int(name.split()[0])
+        assert page <= width and inside <= frame <= width and not scrolls, name
+
+
+def test_a_page_without_viewer_says_why(tmp_path, capsys):
+    path, out = tmp_path / "a.json", tmp_path / "x.html"
+    decide(path, "--cpus", "1", "--time", "50ms", *THREE)
+    assert __main__.main(["--build", str(tmp_path), "report", str(out), str(path)]) == 0
+    assert "the viewer was not built" in out.read_text() and "<iframe" not in out.read_text()
+    assert __main__.main(["report", str(out), str(path), "--no-viewer"]) == 0
+    assert 'id="viewer"' not in out.read_text() and "<iframe" not in out.read_text()
 
 
 @pytest.mark.skipif(not BROWSER, reason="chromium is not installed")

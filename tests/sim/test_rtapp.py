@@ -13,7 +13,7 @@ EXAMPLES = sorted(glob.glob(os.path.join(ROOT, "examples", "*.json")))
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=os.path.basename)
 def test_examples_run_under_every_policy(sim, path):
-    run = sim("--sched all --cpus 2 --check --time 500ms", path)
+    run = sim("--sched all --cpus 4 --check --time 500ms", path)
     for result in run.data["results"]:
         assert all(t["tasks"] for t in result["tasks"])
     assert [r["sched"] for r in run.data["results"]] == policies()

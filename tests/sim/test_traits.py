@@ -15,7 +15,7 @@ from conftest import BUILD, MS, ROOT, SEC, make_plugin, run
 
 WEIGHT = {-5: 3121, 0: 1024, 5: 335, 10: 110}
 TICK_NS = 4 * MS
-SOURCES = [os.environ["SRC"]] if os.environ.get("SRC") else sorted(glob.glob("examples/policies/*.c", root_dir=ROOT))
+SOURCES = [os.environ["SRC"]] if os.environ.get("SRC") else sorted(glob.glob("examples/policies/*.*", root_dir=ROOT))
 
 
 def load(source):

@@ -1,33 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Use the page in Chromium, without a window, and print as JSON what was seen.
 //
-// Usage: node page.mjs NODE_MODULES PAGE.html DECISIONS.json DIRECTORY
-// where DIRECTORY gets screenshots.
-import {createRequire} from 'module';
+// Usage: node page.mjs NODE_MODULES PAGE.html DIRECTORY
+// where DIRECTORY has one run's decisions as a.json, a.bin and a.dat, and gets screenshots.
 import path from 'path';
+import {launch} from './browser.mjs';
 
-const [modules, page, decisions, directory] = process.argv.slice(2);
-const puppeteer = createRequire(path.resolve(modules, 'x'))('puppeteer-core');
-const browser = await puppeteer.launch({executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-  args: ['--no-sandbox', '--disable-gpu'], headless: true});
-const seen = {console: [], requests: []};
-const url = `file://${path.resolve(page)}`;
-
-async function open(fragment = '', width = 1280, scheme = 'light') {
-  const tab = await browser.newPage();
-  tab.on('console', (message) => seen.console.push(message.text()));
-  tab.on('pageerror', (error) => seen.console.push(error.message));
-  tab.on('request', (request) => seen.requests.push(request.url()));
-  await tab.setViewport({width, height: 900});
-  await tab.emulateMediaFeatures([{name: 'prefers-color-scheme', value: scheme}]);
-  await tab.goto(url + fragment);
-  return tab;
-}
-
-const text = (tab, id) => tab.$eval(id, (element) => element.textContent);
-const idle = (tab) => tab.waitForFunction(() => document.getElementById('run').textContent === 'Run');
-const lanes = (tab) => tab.$$eval('#lanes button', (all) => all.map((each) => each.textContent));
-const picture = (tab, name) => tab.screenshot({path: path.join(directory, `${name}.png`), fullPage: true});
+const [modules, page, directory] = process.argv.slice(2);
+const seen = {};
+const {open, text, idle, lanes, picture, close} = await launch(modules, page, directory, seen);
 
 const tab = await open();
 await tab.waitForSelector('canvas');
@@ -57,6 +38,39 @@ await tab.click('#fork');
 await idle(tab);
 seen.badNice = await text(tab, '#error');
 
+await tab.$eval('#work', (input) => { input.value = 'hogs:n=2 bursts:run=1ms,sleep=9ms'; });
+await tab.click('#run');
+await idle(tab);
+
+// Several futures of the first moment: as if the run had begun like that.
+await tab.evaluate(() => {
+  document.getElementById('slider').value = 0;
+  document.getElementById('slider').dispatchEvent(new Event('input'));
+});
+const futures = async () => {
+  await tab.click('#fork');
+  await idle(tab);
+  return {told: await text(tab, '#differs'), lanes: await lanes(tab), error: await text(tab, '#error'), marks: (await tab.$$('.forked')).length,
+    rows: await tab.$$eval('#futures tbody tr', (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent)))};
+};
+await tab.select('#what', 'tunable');
+await tab.click('#lanes > :nth-child(1) button');
+await tab.$eval('#value', (input) => { input.value = 'wakeup_granularity_ns=1000000,9000000'; });
+seen.futures = await futures();
+seen.futureWaits = [];
+for (let row = 1; row <= seen.futures.rows.length; row++) {
+  await tab.click(`#futures tbody tr:nth-child(${row}) button`);
+  seen.futureWaits.push(await tab.$$eval('#shares table', ([table]) => [...table.tBodies[0].rows].map((row) => [3, 4].map((i) => Number(row.cells[i].textContent)))));
+}
+seen.future = [await tab.$eval('#lanes button.main', (button) => button.textContent), await text(tab, '#where')];
+await picture(tab, 'futures');
+await tab.click('#lanes > :nth-child(2) button');
+await tab.$eval('#value', (input) => { input.value = 'base_slice_ns=1,2,3,4,5,6,7,8'; });
+seen.tooMany = (await futures()).error;
+await tab.select('#what', 'policy');
+await tab.select('#to', '*');
+seen.others = (await futures()).lanes;
+
 await tab.$eval('#work', (input) => { input.value = 'bursts:n=3,run=1ms,sleep=2ms'; });
 await tab.$eval('#cpus', (input) => { input.value = '4'; });
 await tab.click('#run');
@@ -77,28 +91,152 @@ await picture(shared, 'phone');
 
 seen.hostile = [];
 for (const fragment of ['#%7B%22work', '#%E0%A4', '#' + encodeURIComponent(JSON.stringify({work: '<img src=x onerror=alert(1)>',
-  cpus: 1, ms: 10, policies: ['cfs'], shown: 0, at: 0})), '#' + encodeURIComponent('{"work":1,"__proto__":{"x":1}}')]) {
+  cpus: 1, ms: 10, policies: ['cfs'], shown: 0, at: 0})), '#' + encodeURIComponent('{"work":1,"__proto__":{"x":1}}'),
+  ...[{tour: 13}, {bug: '1'}, {machine: 5}, {machine: '{"<img src=x onerror=alert(1)>": 1}'}].map((more) =>
+    '#' + encodeURIComponent(JSON.stringify({work: 'hogs', cpus: 1, ms: 10, policies: ['cfs'], shown: 0, at: 0, ...more})))]) {
   const other = await open(fragment);
   await other.waitForFunction(() => document.getElementById('error').textContent);
   seen.hostile.push([await text(other, '#error'), await other.$$eval('img, iframe', (all) => all.length)]);
   await other.close();
 }
 
+// --- what lies behind a decision ---
+
+const link_to = (given) => '#' + encodeURIComponent(JSON.stringify({work: '', file: '', cpus: 1, ms: 100, policies: ['eevdf'],
+  shown: 0, at: 0, ...given}));
+async function view(given, width, scheme) {
+  const other = await open(link_to(given), width, scheme);
+  await other.waitForSelector('canvas');
+  return other;
+}
+const step = (tab, until) => tab.evaluate((until) => {
+  for (let i = 0; i < 500 && !document.getElementById('decision').innerText.includes(until); i++)
+    document.getElementById('next').click();
+  return document.getElementById('decision').innerText;
+}, until);
+const rowsOf = (tab, id) => tab.$$eval(`${id} tbody tr`, (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
+
+const sums = await view({work: 'hogs:n=2 hogs:nice=5 bursts:run=2ms,sleep=10ms'});
+seen.sums = [];
+for (let i = 0; i < 100; i++) {
+  await sums.click('#next');
+  if (await sums.$('#sum') && (await text(sums, '#rule')).startsWith('pick'))
+    seen.sums.push([await text(sums, '#sum'), (await rowsOf(sums, '#table')).map((row) => row[1])]);
+}
+seen.ideal = (await rowsOf(sums, '#shares')).filter((row) => row.length === 3);
+seen.averages = await sums.$$eval('#averages polyline', (all) => all.map((each) => each.getAttribute('points').split(' ').length));
+await picture(sums, 'sum');
+const bore = await view({work: 'hogs:n=2 bursts:run=2ms,sleep=10ms', policies: ['bore'], at: 60});
+seen.scores = await step(bore, 'Burst scores');
+await picture(bore, 'bore');
+const fdl = await view({work: 'group:name=d,deadline_rr=5ms,deadline_wakeup=5ms hogs:n=2,group=d hogs:n=2', policies: ['fdl']});
+seen.buckets = await step(fdl, 'FDL: deadlines ahead');
+await picture(fdl, 'fdl');
+const placed = await view({work: '--topology 2x4x1 messages:n=2,workers=6,run=2ms,work=50us hogs:n=2', cpus: 8}, 390, 'dark');
+seen.placed = await step(placed, 'The machine as the placement saw it');
+seen.wasted = await placed.$eval('.waste', (line) => line.title);
+seen.placedWidth = await placed.evaluate(() => document.documentElement.scrollWidth);
+await picture(placed, 'placed');
+const json = await open(link_to({work: '', file: '{"tasks": {"x": {"run": 1000,\n "sleep": 2000, "lop": 3}}}'}));
+await json.waitForFunction(() => document.getElementById('error').textContent);
+seen.jsonMistake = await text(json, '#error');
+await json.$eval('#json', (area) => { area.value = area.value.replace(', "lop": 3', ''); });
+await json.click('#run');
+await json.waitForSelector('canvas');
+seen.json = [await text(json, '#shares'), await text(json, '#error')];
+await json.evaluate(() => {
+  const list = document.getElementById('example');
+  list.value = [...list.options].find((option) => option.textContent.startsWith('F-20')).value;
+  list.dispatchEvent(new Event('change'));
+});
+await json.waitForFunction(() => document.querySelector('#shares').textContent.includes('hog 3'));
+seen.preset = await json.$eval('#work', (input) => input.value);
+// Machines as JSON: one that runs, then mistakes.
+await json.evaluate(() => { document.getElementById('machine').closest('details').open = true; });
+const tryMachine = async (work, machine) => {
+  await json.$eval('#work', (input, work) => { input.value = work; }, work);
+  await json.$eval('#machine', (area, machine) => { area.value = machine; }, machine);
+  await json.click('#run');
+  await idle(json);
+  return {error: await text(json, '#error'), canvas: await json.$eval('canvas', (canvas) => canvas.getAttribute('aria-label')), shares: await rowsOf(json, '#shares')};
+};
+const example = await json.$eval('#machine', (area) => area.placeholder);
+await json.$eval('#ms', (input) => { input.value = 200; });
+seen.machine = await tryMachine('bursts:n=9,run=3ms,sleep=3ms hogs:n=2', example);
+await picture(json, 'machine');
+const machineLink = await json.evaluate(() => location.hash);
+seen.machineMistakes = [];
+for (const machine of ['{"llcs": 2,\n "core": 4}', '{"llcs": 2,\n "cores": [4]}', '{"llcs": 2\n', '{"cores": 4,\n\n "costs": {"swich": 1}}', '{"types": {"a": {"opp": [[1, 2]]}},\n "domains": []}',
+  '{"cores": 4, "types": {"a": {"opp": [[1, 2, 3, 4]]}},\n "domains": [{"type": "a\\ntype b"}]}', '[]', '{"cores": "4 --trace x"}', '{"cores": 4, "types": {"a": {"opp": [[1, 200, 3, 4]], "idle": [[1, 1, 0]]}}, "domains": [{"type": "a"}]}'])
+  seen.machineMistakes.push((await tryMachine('hogs:n=2', machine)).error);
+await json.$eval('#machine', (area) => { area.value = ''; });
+await json.$eval('#json', (area) => { area.value = '{"platform": "juno", "tasks": {"x": {"run": 1000, "sleep": 2000}}}'; });
+seen.platform = (await tryMachine('', '')).canvas;
+const again = await open(machineLink, 390);
+seen.machineWidth = await again.evaluate(() => document.documentElement.scrollWidth);
+await again.waitForSelector('canvas');
+seen.machineLinked = [await again.$eval('canvas', (canvas) => canvas.getAttribute('aria-label')), await again.$eval('#machine', (area) => area.value) === example];
+await picture(again, 'machine-phone');
+for (const each of [sums, bore, fdl, placed, json, again])
+  await each.close();
+
+// --- files ---
+
+await tab.bringToFront();
+
 async function drop(name, content) {
   await tab.evaluate((name, content) => {
     const data = new DataTransfer();
-    data.items.add(new File([content], name));
+    data.items.add(new File([Uint8Array.from(atob(content), (c) => c.charCodeAt(0))], name));
+    document.getElementById('error').textContent = '';
+    document.getElementById('rule').textContent = '';
     document.dispatchEvent(new DragEvent('drop', {dataTransfer: data, bubbles: true, cancelable: true}));
-  }, name, content);
-  await new Promise((done) => setTimeout(done, 500));
+  }, name, Buffer.from(content).toString('base64'));
+  await tab.waitForFunction(() => document.getElementById('error').textContent || document.getElementById('rule').textContent);
 }
 
+// What the page says of each decision, and its tables.
+const told = () => tab.evaluate(async () => {
+  const all = [];
+  document.getElementById('slider').value = 0;
+  document.getElementById('slider').dispatchEvent(new Event('input'));
+  for (let i = 0; i <= document.getElementById('slider').max; i++, document.getElementById('next').click())
+    all.push(document.getElementById('decision').innerText + document.getElementById('where').textContent);
+  return all;
+});
+
 const fs = await import('fs');
-const content = fs.readFileSync(decisions, 'utf8');
-await drop('a.json', content);
-seen.dropped = [await lanes(tab), await text(tab, '#where')];
+const contents = Object.fromEntries(['a.json', 'a.bin', 'a.dat'].map((name) => [name, fs.readFileSync(path.join(directory, name))]));
+seen.files = {};
+for (const [name, content] of Object.entries(contents)) {
+  await drop(name, content);
+  seen.files[name] = {lanes: await lanes(tab), where: await text(tab, '#where'), told: await told(),
+    shares: await tab.$$eval('#shares tbody tr', (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent))),
+    error: await text(tab, '#error')};
+}
+await picture(tab, 'trace');
+await tab.focus('#open');
+const waiting = tab.waitForFileChooser();
+await tab.evaluate(() => 0);   // the browser now knows that the test answers
+await tab.keyboard.press('Enter');
+const chooser = await waiting;
+await chooser.accept([path.join(directory, 'a.json')]);
+await tab.waitForFunction(() => document.getElementById('where').textContent.startsWith('1 / '));
+seen.chosen = await told();
+
+const cut = (content, size) => content.subarray(0, size), changed = (content, at, value) => {
+  const other = Buffer.from(content);
+  other[at] = value;
+  return other;
+};
+const line = '{"schema":"fairground-decisions/2","sched":"<img src=x onerror=alert(1)>","cpus":1}\n';
 seen.badFiles = [];
-for (const bad of [content.slice(0, -20), '{"schema": "other"}\n', '\u0000\u0001', ''])
+for (const bad of [cut(contents['a.json'], -20), '{"schema": "other"}\n', '\0\x01', '', cut(contents['a.bin'], 3000), cut(contents['a.bin'], 9),
+  changed(contents['a.bin'], 8, 7), cut(contents['a.dat'], 50000), cut(contents['a.dat'], 12), changed(contents['a.dat'], 10, 0x37),
+  line + '{"time":1,"kind":"pick","candidates":[1]}\n', line + 'null\n', line + '[]\n', line.replace(':1}', ':1e9}'),
+  line + '{"time":"x","kind":"pick"}\n'])
   await drop('b.json', bad).then(async () => seen.badFiles.push(await text(tab, '#error')));
-await browser.close();
+await drop('<img src=x onerror=alert(1)>', line + '{"time":5,"kind":"<b>x</b>","comm":"<script>alert(1)</script>","cpu":0}\n');
+seen.hostileFile = [await text(tab, '#error'), await tab.$$eval('img, iframe, b', (all) => all.length), await text(tab, '#rule')];
+await close();
 console.log(JSON.stringify(seen));

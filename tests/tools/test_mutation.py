@@ -12,7 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / part) for part in ("tools/scripts", "tools")]
 
 from mutation import layers, page, verdicts  # noqa: E402 (the path comes first)
-from mutation.__main__ import begin, draw, draw_again, meet, read_log  # noqa: E402
+from mutation.__main__ import begin, draw, draw_again, follow_moved, meet, read_log  # noqa: E402
 from mutation.points import find_mutations  # noqa: E402
 from mutation.schema import Schema  # noqa: E402
 
@@ -104,6 +104,19 @@ def test_what_survived_is_met_again(small, tmp_path):
     assert list(draw_again(mutations, before).values()) == [mutations[2]]
     with pytest.raises(ValueError, match="there are no results"):
         read_log(tmp_path / "missing.jsonl")
+
+
+def test_a_survivor_is_followed_to_another_function(small):
+    """Where its change is in one other function now; what was killed stays where it was."""
+    mutations = generate(small)
+    texts = [(each.operator, each.before, each.after, each.nr) for each in mutations]
+    once = next(each for each, text in zip(mutations, texts, strict=True) if texts.count(text) == 1)
+    twice = next(each for each, text in zip(mutations, texts, strict=True) if texts.count(text) > 1)
+    for mutation, verdict, follows in ((once, "survived", True), (once, "killed", False), (twice, "survived", False)):
+        old = mutation.key.replace(f":: {mutation.function} ::", ":: of_old ::")
+        followed = follow_moved(mutations, {old: {**begin(mutation), "key": old, "verdict": verdict}})
+        assert list(followed) == [mutation.key if follows else old]
+        assert [each["key"] for each in followed.values()] == list(followed)
 
 
 def test_keys_are_unique_and_do_not_move_with_lines(small, tmp_path):

@@ -8,6 +8,7 @@
 #include "group.h"
 
 struct machine *host;
+u64 host_starts_at = NS_PER_SEC;
 
 /* UNIT_TEST=name runs that test alone: a test that never ends then takes no other along. */
 __attribute__((constructor)) static void choose_test(void)
@@ -162,7 +163,7 @@ static struct machine *make(unsigned nr_cpus, unsigned hz, const struct sched_cp
 	host = m;
 	nr_held = 0;
 	m->nr_cpus = nr_cpus;
-	m->now = NS_PER_SEC;
+	m->now = host_starts_at;
 	m->next_pid = 1;
 	m->s = aligned_alloc(64, ALIGN_UP(bytes, 64ul));
 	assert_non_null(m->s);

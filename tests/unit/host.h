@@ -59,6 +59,8 @@ struct machine {
 
 /* The machine that the host functions act on. */
 extern struct machine *host;
+/* The time at which the next machine begins: NS_PER_SEC, unless a test says another one. */
+extern u64 host_starts_at;
 
 struct machine *machine_new(unsigned nr_cpus, unsigned hz);
 /* The same with a topology and a fair policy. */
@@ -94,6 +96,15 @@ void set_feature(struct machine *m, const char *name);
 void set_tunable(struct machine *m, const char *name, const char *value);
 /* The vruntime of @t relative to the start of all queues. */
 s64 v_of(const struct task *t);
+
+/* Fails with the names of both unless @got is the task @right. */
+#define assert_task(got, right)                                                                    \
+	do {                                                                                       \
+		const struct task *got_ = (got), *right_ = (right);                                \
+		if (got_ != right_)                                                                \
+			fail_msg("%s-%d runs, where %s-%d should", got_->comm, got_->pid,          \
+				 right_->comm, right_->pid);                                       \
+	} while (0)
 
 #define QUEUE_START (-(1ll << 20)) /* the first min_vruntime */
 

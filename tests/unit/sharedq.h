@@ -38,6 +38,36 @@ static inline struct machine *scene(const char *policy, const char *feature, uns
 	return m;
 }
 
+/* --- the scene of several caches ---------------------------------------------------------- */
+
+/* Per node @llcs LLCs of two CPUs, with one task each and @nr more on CPU 2. */
+static inline struct machine *caches(unsigned nodes, unsigned llcs, unsigned nr)
+{
+	struct machine *m = machine_of(nodes, llcs, 2, 1, NULL);
+
+	set_feature(m, "SHARED_RUNQ");
+	set_feature(m, "SHARED_RUNQ_STEAL");
+	for (unsigned cpu = 0; cpu < m->nr_cpus; cpu++)
+		put(m, cpu);
+	while (nr--)
+		put(m, 2);
+	/* There is no other way to get work. */
+	for (unsigned cpu = 0; cpu < m->nr_cpus; cpu++)
+		rq_of(m, cpu)->avg_idle = 0;
+	for (unsigned cpu = 0; cpu < m->nr_cpus; cpu++)
+		for (struct domain *sd = rq_of(m, cpu)->domains; sd; sd = sd->parent)
+			sd->max_newidle_lb_cost = MS;
+	return m;
+}
+
+/* The task of @cpu sleeps. True if another one was found for it. */
+static inline bool takes_work(struct machine *m, unsigned cpu)
+{
+	block(m, cpu, TASK_INTERRUPTIBLE);
+	sched_check(m->s);
+	return running(m, cpu) != &m->idle[cpu];
+}
+
 /* Runs the check under each policy by itself. */
 #define EACH_POLICY(name, check)                                                                   \
 	static void name(void **state)                                                             \

@@ -478,7 +478,7 @@ static void a_real_time_task_that_runs_is_not_pushed(void **state)
 	crowd(m, 1, 2, 2);
 	domain_of(m, 0, 0)->nr_balance_failed = 10;
 	pass(m, 0, CPU_IDLE);
-	assert_ptr_equal(running(m, 1), fifo);
+	assert_task(running(m, 1), fifo);
 	assert_int_equal(fifo->push_cpu, PUSH_NONE);
 	machine_free(m);
 }

@@ -96,6 +96,7 @@ static void scores_add_to_nice_values_up_to_19(void **state)
 	assert_int_equal(sched_set_attr(m->s, t, &req), 0);
 	run_for(m, t, 10 * NS_PER_SEC);
 	assert_int_equal(burst_entity(&t->fair)->score, 12);
+	assert_int_equal(burst_entity(&t->fair)->applied, 0);
 	assert_int_equal(weight_of(t), 3);
 	sched_check(m->s);
 	machine_free(m);
@@ -313,6 +314,22 @@ static void slices_are_whole_ticks(void **state)
 				 -EINVAL);
 		machine_free(m);
 	}
+}
+
+/* From the moment it leaves until the switch a task is in no burst. */
+static void who_has_left_is_in_no_burst(void **state)
+{
+	struct machine *m = bore_machine(1000);
+	struct task *t = spawn_nice(m, "t", 0);
+
+	(void)state;
+	t->fair.queued = false;
+	policy(m)->hooks.charge(queue(m), &t->fair, MS);
+	assert_int_equal(burst_entity(&t->fair)->time, 0);
+	t->fair.queued = true;
+	policy(m)->hooks.charge(queue(m), &t->fair, MS);
+	assert_int_equal(burst_entity(&t->fair)->time, MS);
+	machine_free(m);
 }
 
 static void half_of_the_lag_is_kept(void **state)
@@ -540,6 +557,7 @@ int main(void)
 		cmocka_unit_test(one_that_stayed_queued_asks_for_a_whole_slice),
 		cmocka_unit_test(slices_are_whole_ticks),
 		cmocka_unit_test(half_of_the_lag_is_kept),
+		cmocka_unit_test(who_has_left_is_in_no_burst),
 		cmocka_unit_test(protection_ends_in_a_crowd),
 		cmocka_unit_test(sched_bore_reweights_all),
 		cmocka_unit_test(time_as_a_real_time_task_is_no_burst),

@@ -6,7 +6,7 @@
  * events, and checks that each record comes with all its rows.
  * With DIR in RECORD_BYTES it writes DIR/POLICY.bytes: of each event its time and its bytes, as
  * FILE.bin of `schedsim --decisions` has them (docs/decisions.md).
- * tests/sim/test_bytes.py compares the two.
+ * The tests of the simulator compare the two (test_bytes.py).
  */
 #include <stdio.h>
 #include <stdlib.h>

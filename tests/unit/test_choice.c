@@ -28,22 +28,31 @@ static bool wakes_up_running(int nice, int policy, s64 v, u64 slept_ns)
 	return preempted;
 }
 
+static void check_wakeup(int nice, int policy, s64 v, u64 slept_ns, bool right)
+{
+	if (wakes_up_running(nice, policy, v, slept_ns) != right)
+		fail_msg("a sleeper of nice %d that wakes up at %ld %s one of nice 0 that runs at "
+			 "%d (ns from min_vruntime), and should %s",
+			 nice, v, right ? "does not preempt" : "preempts", MS / 2,
+			 right ? "preempt" : "wait");
+}
+
 static void a_sleeper_preempts_if_a_granularity_to_the_left(void **state)
 {
 	(void)state;
-	assert_true(wakes_up_running(0, SCHED_NORMAL, -10000000, 0));
+	check_wakeup(0, SCHED_NORMAL, -10000000, 0, true);
 	/* A light wakee needs more lead: 1 ms is 9.3 ms in its virtual time. */
-	assert_false(wakes_up_running(10, SCHED_NORMAL, -10000000, 0));
+	check_wakeup(10, SCHED_NORMAL, -10000000, 0, false);
 	/* A lead of 0.7 ms is less than the granularity. */
-	assert_false(wakes_up_running(0, SCHED_NORMAL, -200000, 0));
-	assert_true(wakes_up_running(-5, SCHED_NORMAL, -200000, 0));
+	check_wakeup(0, SCHED_NORMAL, -200000, 0, false);
+	check_wakeup(-5, SCHED_NORMAL, -200000, 0, true);
 }
 
 static void batch_and_idle_tasks_never_preempt(void **state)
 {
 	(void)state;
-	assert_false(wakes_up_running(0, SCHED_BATCH, -10000000, 0));
-	assert_false(wakes_up_running(0, SCHED_IDLE, -10000000, 0));
+	check_wakeup(0, SCHED_BATCH, -10000000, 0, false);
+	check_wakeup(0, SCHED_IDLE, -10000000, 0, false);
 }
 
 static void any_normal_task_preempts_an_idle_policy_one(void **state)
@@ -56,7 +65,7 @@ static void any_normal_task_preempts_an_idle_policy_one(void **state)
 	block(m, 0, TASK_INTERRUPTIBLE);
 	spawn(m, "idle", SCHED_IDLE, 0);
 	wake(m, a, 0);
-	assert_ptr_equal(running(m, 0), a);
+	assert_task(running(m, 0), a);
 	machine_free(m);
 }
 
@@ -70,7 +79,7 @@ static void idle_policy_tasks_do_not_preempt_each_other(void **state)
 	block(m, 0, TASK_INTERRUPTIBLE);
 	b = spawn(m, "B", SCHED_IDLE, 0);
 	wake(m, a, 0);
-	assert_ptr_equal(running(m, 0), b);
+	assert_task(running(m, 0), b);
 	machine_free(m);
 }
 
@@ -92,9 +101,15 @@ static void the_wakeup_granularity_is_in_the_wakees_virtual_time(void **state)
 		struct fair_queue *q = queue(m);
 
 		curr->fair.vruntime = t->fair.vruntime + golden[i].ns;
-		assert_false(q->hooks->preempts(q, &curr->fair, &t->fair, 0));
+		if (q->hooks->preempts(q, &curr->fair, &t->fair, 0))
+			fail_msg(
+				"nice %d preempts with a lead of %lu ns, which is its granularity",
+				golden[i].nice, golden[i].ns);
 		curr->fair.vruntime++;
-		assert_true(q->hooks->preempts(q, &curr->fair, &t->fair, 0));
+		if (!q->hooks->preempts(q, &curr->fair, &t->fair, 0))
+			fail_msg("nice %d waits with a lead of %lu ns, a ns more than its "
+				 "granularity",
+				 golden[i].nice, golden[i].ns + 1);
 		machine_free(m);
 	}
 }
@@ -115,11 +130,11 @@ static void a_preempted_task_of_a_crowd_is_returned_to(void **state)
 	advance(m, MS);
 	sleeper->fair.vruntime = cfs_queue(queue(m))->min_vruntime - 3 * MS;
 	wake(m, sleeper, 0);
-	assert_ptr_equal(running(m, 0), sleeper);
+	assert_task(running(m, 0), sleeper);
 	assert_ptr_equal(cfs_queue(queue(m))->last, &preempted->fair);
 	block(m, 0, TASK_INTERRUPTIBLE);
 	/* Other tasks are further left, but by less than a granularity. */
-	assert_ptr_equal(running(m, 0), preempted);
+	assert_task(running(m, 0), preempted);
 	machine_free(m);
 }
 
@@ -142,7 +157,7 @@ static void without_a_crowd_nobody_is_nominated(void **state)
 	for (unsigned n = 0; n < 20; n++)
 		tick(m);
 	wake(m, sleeper, 0);
-	assert_ptr_equal(running(m, 0), sleeper);
+	assert_task(running(m, 0), sleeper);
 	assert_null(cfs_queue(queue(m))->last);
 	machine_free(m);
 }
@@ -153,15 +168,15 @@ static void a_yielder_is_passed_over_for_one_hardly_worse(void **state)
 	struct task *a = spawn_nice(m, "A", 0), *b = spawn_nice(m, "B", 0);
 
 	(void)state;
-	assert_ptr_equal(running(m, 0), a);
+	assert_task(running(m, 0), a);
 	sched_yield(m->s, 0);
-	assert_ptr_equal(switch_cpu(m, 0, false), b);
+	assert_task(switch_cpu(m, 0, false), b);
 	sched_yield(m->s, 0);
-	assert_ptr_equal(switch_cpu(m, 0, false), a);
+	assert_task(switch_cpu(m, 0, false), a);
 	/* It is further to the right, but by less than a granularity. */
 	b->fair.vruntime += MS / 2;
 	sched_yield(m->s, 0);
-	assert_ptr_equal(switch_cpu(m, 0, false), b);
+	assert_task(switch_cpu(m, 0, false), b);
 	machine_free(m);
 }
 
@@ -174,7 +189,7 @@ static void a_yielder_far_behind_goes_on_running(void **state)
 	b = spawn_nice(m, "B", 0);
 	b->fair.vruntime += 5 * MS;
 	sched_yield(m->s, 0);
-	assert_ptr_equal(switch_cpu(m, 0, false), a);
+	assert_task(switch_cpu(m, 0, false), a);
 	machine_free(m);
 }
 
@@ -185,7 +200,7 @@ static void yielding_alone_changes_nothing(void **state)
 
 	(void)state;
 	assert_false(sched_yield(m->s, 0));
-	assert_ptr_equal(switch_cpu(m, 0, false), a);
+	assert_task(switch_cpu(m, 0, false), a);
 	assert_null(cfs_queue(queue(m))->skip);
 	assert_int_equal(m->s->rq[0].nr_switches, 1);
 	machine_free(m);
@@ -197,16 +212,16 @@ static void a_yield_asks_for_a_switch_if_there_is_anybody(void **state)
 	struct task *a = spawn_nice(m, "A", 0), *b = spawn_nice(m, "B", 0);
 
 	(void)state;
-	assert_ptr_equal(running(m, 0), a);
+	assert_task(running(m, 0), a);
 	assert_true(sched_yield(m->s, 0));
-	assert_ptr_equal(switch_cpu(m, 0, false), b);
+	assert_task(switch_cpu(m, 0, false), b);
 	block(m, 0, TASK_INTERRUPTIBLE);
-	assert_ptr_equal(running(m, 0), a);
+	assert_task(running(m, 0), a);
 	assert_false(sched_yield(m->s, 0));
 	/* Another task wants the CPU, whether it is counted or not. */
 	m->s->rq[0].need_resched = true;
 	assert_true(sched_yield(m->s, 0));
-	assert_ptr_equal(switch_cpu(m, 0, false), a);
+	assert_task(switch_cpu(m, 0, false), a);
 	assert_false(m->s->rq[0].yield);
 	machine_free(m);
 }

@@ -2,7 +2,8 @@
 /*
  * Records of what the real-time and deadline classes decide (sched/observe/decision.def): whole
  * decisions, by the rule that decided, with the numbers before and after; and only while their
- * events are on. That recording changes nothing is shown in tests/sim/test_judge_class.py.
+ * events are on. That recording changes nothing is shown by the tests of
+ * the simulator (test_judge_class.py).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -139,8 +140,13 @@ static void throttling_does_not_tear_a_decision(void **state)
 	assert_int_equal(last(m, ACT_throttle)->policy, CLASS_POLICY_real_time);
 	assert_int_equal(last(m, ACT_throttle)->rule, REASON_share_used);
 	assert_true(last(m, ACT_throttle)->used > 950 * MS);
+	assert_int_equal(last(m, ACT_throttle)->flags, DECISION_THROTTLED);
+	assert_int_equal(last(m, ACT_throttle)->pid, 0);
 	assert_int_equal(row(m, ACT_tick, 0)->flags,
 			 DECISION_SUBJECT | DECISION_QUEUED | DECISION_RUNS | DECISION_THROTTLED);
+	advance(m, 40 * MS);
+	sched_timer(m->s, 0);
+	assert_int_equal(last(m, ACT_replenish)->flags, 0);
 	machine_free(m);
 }
 
@@ -245,8 +251,10 @@ static void each_arrival_and_departure_has_its_reason(void **state)
 
 	(void)state;
 	assert_int_equal(last(m, ACT_enter)->rule, REASON_arrives_new);
+	assert_int_equal(last(m, ACT_enter)->pid, t->pid);
 	block(m, 0, TASK_INTERRUPTIBLE);
 	assert_int_equal(last(m, ACT_leave)->rule, REASON_sleeps);
+	assert_int_equal(last(m, ACT_leave)->pid, t->pid);
 	wake(m, t, 0);
 	assert_int_equal(last(m, ACT_enter)->rule, REASON_arrives_woken);
 	assert_int_equal(sched_set_attr(m->s, t, &req), 0);
@@ -279,6 +287,65 @@ static void a_call_has_the_flags_that_it_had(void **state)
 	assert_int_equal(last(m, ACT_yield)->rule, REASON_yields);
 	block(m, 0, TASK_INTERRUPTIBLE);
 	assert_true(last(m, ACT_leave)->call & DEQUEUE_SLEEP);
+	/* It is in no queue any more, so it has no place in one. */
+	assert_int_equal(last(m, ACT_leave)->position, 0);
+	machine_free(m);
+}
+
+/* Which of @acts were recorded. None has flags, and a task without a place has none told. */
+static unsigned seen_without_call(struct machine *m, const enum class_act *acts, unsigned nr)
+{
+	unsigned seen = 0;
+
+	for (unsigned i = 0; i < m->nr_trace; i++) {
+		const struct record *d = (const void *)m->trace[i].bytes;
+
+		if (m->trace[i].common.type != EVENT_ID_sched_decision_class)
+			continue;
+		for (unsigned k = 0; k < nr; k++)
+			if (d->act == acts[k]) {
+				assert_int_equal(d->call, 0);
+				seen |= BIT(k);
+			}
+		if (!(d->flags & DECISION_QUEUED))
+			assert_int_equal(d->position, 0);
+	}
+	m->nr_trace = 0;
+	return seen;
+}
+
+static struct task *pinned(struct machine *m, const char *name, int prio, unsigned cpu)
+{
+	struct task *t = spawn(m, name, SCHED_FIFO, prio);
+	struct cpumask only = cpumask_of(cpu);
+
+	assert_int_equal(sched_set_affinity(m->s, t, &only), 0);
+	settle(m);
+	return t;
+}
+
+/* The same for what a class decides by itself: to throttle, to replenish, to push and to pull. */
+static void what_a_class_does_by_itself_has_no_call(void **state)
+{
+	static const enum class_act own[] = { ACT_throttle, ACT_replenish, ACT_push, ACT_pull };
+	struct machine *m = recorded(2);
+	struct task *on[2] = { pinned(m, "A", 5, 0), pinned(m, "B", 5, 1) };
+	unsigned seen = 0;
+
+	(void)state;
+	block(m, 1, TASK_INTERRUPTIBLE);
+	spawn(m, "moves", SCHED_FIFO, 4);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	wake(m, on[1], 1); /* CPU 1 pushes to CPU 0 */
+	wake(m, on[0], 0);
+	block(m, 1, TASK_INTERRUPTIBLE); /* CPU 1 pulls from CPU 0 */
+	seen |= seen_without_call(m, own, ARRAY_SIZE(own));
+	spawn_dl(m, "D", 2 * MS, 10 * MS, 0);
+	for (unsigned n = 0; n < 10; n++) {
+		tick(m);
+		seen |= seen_without_call(m, own, ARRAY_SIZE(own));
+	}
+	assert_int_equal(seen, BIT(ARRAY_SIZE(own)) - 1);
 	machine_free(m);
 }
 
@@ -334,7 +401,8 @@ static void the_pick_of_the_server_is_its_own(void **state)
 	assert_non_null(d);
 	assert_int_equal(d->rule, REASON_fair_server);
 	assert_int_equal(d->pid, fair->pid);
-	assert_true(d->flags & DECISION_SERVER);
+	assert_int_equal(d->call, 0);
+	assert_int_equal(d->flags, DECISION_SERVER);
 	machine_free(m);
 }
 
@@ -367,6 +435,7 @@ int main(void)
 		cmocka_unit_test(a_class_says_how_far_its_period_is),
 		cmocka_unit_test(each_arrival_and_departure_has_its_reason),
 		cmocka_unit_test(a_call_has_the_flags_that_it_had),
+		cmocka_unit_test(what_a_class_does_by_itself_has_no_call),
 		cmocka_unit_test(who_is_not_queued_is_a_row_by_itself),
 		cmocka_unit_test(the_pick_of_the_server_is_its_own),
 		cmocka_unit_test(a_deadline_has_no_slice),

@@ -315,6 +315,27 @@ static void a_choice_says_whether_there_was_one(void **state)
 	}
 }
 
+/* A task that gets a deadline behind an earlier one asks for a switch, at which it is pushed. */
+static void who_joins_behind_another_asks_for_a_switch(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task *waits = spawn_nice(m, "waits", 0);
+	struct task *runs = spawn_dl(m, "runs", 2 * MS, 10 * MS, 0);
+	struct sched_attr_req req = { .policy = SCHED_DEADLINE,
+				      .runtime_ns = MS,
+				      .deadline_ns = 50 * MS,
+				      .period_ns = 50 * MS };
+
+	(void)state;
+	assert_ptr_equal(running(m, 0), runs);
+	assert_false(m->s->rq[0].need_resched);
+	assert_int_equal(sched_set_attr(m->s, waits, &req), 0);
+	assert_true(m->s->rq[0].need_resched);
+	settle(m);
+	assert_ptr_equal(running(m, 0), runs);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -329,6 +350,7 @@ int main(void)
 		cmocka_unit_test(who_waits_and_gets_a_deadline_is_pushed),
 		cmocka_unit_test(a_throttled_one_is_preempted),
 		cmocka_unit_test(a_choice_says_whether_there_was_one),
+		cmocka_unit_test(who_joins_behind_another_asks_for_a_switch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

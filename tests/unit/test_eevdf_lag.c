@@ -439,6 +439,26 @@ static void light_yielders_leave_somebody_eligible(void **state)
 	machine_free(m);
 }
 
+/* A task that has left, and still runs until the switch, does not count. */
+static void who_has_left_does_not_set_the_clamp(void **state)
+{
+	static const struct hog hogs[] = { { "long", 0, 20 * MS }, { "short", 0, 2 * MS } };
+	struct task *t[2];
+	struct machine *m = eevdf_machine(1000);
+	struct entity *curr;
+
+	(void)state;
+	start_hogs(m, t, hogs, 2);
+	while (running(m, 0) != t[0])
+		tick(m);
+	curr = queue(m)->curr;
+	assert_int_equal(eevdf_lag_limit(queue(m), &t[1]->fair), 40 * MS);
+	curr->queued = false;
+	assert_int_equal(eevdf_lag_limit(queue(m), &t[1]->fair), 4 * MS);
+	curr->queued = true;
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -447,6 +467,7 @@ int main(void)
 		cmocka_unit_test(without_place_lag_everybody_starts_at_v),
 		cmocka_unit_test(the_clamp_is_golden),
 		cmocka_unit_test(the_longest_slice_of_the_queue_sets_the_clamp),
+		cmocka_unit_test(who_has_left_does_not_set_the_clamp),
 		cmocka_unit_test(lag_that_is_kept_is_clamped),
 		cmocka_unit_test(a_renice_leaves_v_where_it_is_as_golden),
 		cmocka_unit_test(a_sleepers_lag_is_rescaled),

@@ -195,7 +195,7 @@ static void any_charge_ends_a_used_up_request(void **state)
 	sched_task_runtime(m->s, t[0]);
 	assert_true(m->kicked[0]);
 	settle(m);
-	assert_ptr_equal(running(m, 0), t[1]);
+	assert_task(running(m, 0), t[1]);
 	machine_free(m);
 }
 
@@ -222,10 +222,10 @@ static struct machine *picked_twice(struct task **t)
 
 	start_hogs(m, t, hogs, 3);
 	run_ticks(m, 5);
-	assert_ptr_equal(running(m, 0), t[2]);
+	assert_task(running(m, 0), t[2]);
 	assert_true(eevdf_entity(&t[2]->fair)->protected);
 	run_ticks(m, 1);
-	assert_ptr_equal(running(m, 0), t[2]);
+	assert_task(running(m, 0), t[2]);
 	return m;
 }
 
@@ -244,7 +244,7 @@ static void the_second_request_in_a_row_is_not_protected(void **state)
 	assert_false(eevdf_eligible(queue(m), &t[2]->fair));
 	assert_true(m->kicked[0]);
 	settle(m);
-	assert_ptr_equal(running(m, 0), t[0]);
+	assert_task(running(m, 0), t[0]);
 	machine_free(m);
 }
 
@@ -393,7 +393,7 @@ static void a_yielder_forgoes_the_rest_of_its_request(void **state)
 	yield_now(m);
 	assert_int_equal(v_of(t[0]), 3 * MS / 2);
 	assert_int_equal(d_of(t[0]), 3 * MS / 2 + 3 * MS);
-	assert_ptr_equal(running(m, 0), t[1]);
+	assert_task(running(m, 0), t[1]);
 	machine_free(m);
 }
 
@@ -409,7 +409,7 @@ static void one_that_is_not_eligible_forgoes_nothing(void **state)
 	yield_now(m);
 	assert_int_equal(v_of(t[0]), MS);
 	assert_int_equal(d_of(t[0]), 3 * MS / 2);
-	assert_ptr_equal(running(m, 0), t[1]);
+	assert_task(running(m, 0), t[1]);
 	machine_free(m);
 }
 

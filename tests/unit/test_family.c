@@ -307,6 +307,9 @@ static void descendants_count_as_deep_as_asked(void **state)
 		sudo = with_burst(m, make, 0, 90);
 		with_burst(m, sudo, 0, 30);
 		assert_int_equal(of_descendants(m, shell, depth), max(golden[depth], 5ull));
+		/* An average is used as long as it is fresh, whatever happens below. */
+		burst_family(shell)->children.value = 77;
+		assert_int_equal(of_descendants(m, shell, depth), 77);
 		/* The task that branches on the way now has its own average, which is used. */
 		if (depth) {
 			assert_int_equal(burst_family(make)->children.value, 20);

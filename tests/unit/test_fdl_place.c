@@ -96,6 +96,7 @@ static void a_turn_tells_others_how_long_it_lasts(void **state)
 	struct machine *m = machine_under(1, "fdl");
 	struct task_group *tg[2] = { new_group(m, NULL), new_group(m, NULL) };
 	struct fair_queue *q = &m->s->rq[0].fair;
+	unsigned nr_turns = 0;
 
 	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
@@ -108,13 +109,34 @@ static void a_turn_tells_others_how_long_it_lasts(void **state)
 		fdl_queue(q)->curr_hint = fdl_queue(q)->next_hint = 1;
 		advance(m, MS);
 		switch_cpu(m, 0, true);
-		if (fdl_queue(q)->curr_hint == 1)
+		if (fdl_queue(q)->next_hint == 1)
 			continue; /* the turn goes on */
+		nr_turns++;
 		second = q->curr == &tg[1]->cpu[0].entity;
 		assert_int_equal(fdl_queue(q)->curr_hint, (2 + second) * MS);
 		assert_int_equal(fdl_queue(q)->next_hint,
 				 tg[!second]->cpu[0].entity.due + fdl_queue(q)->lag);
 	}
+	assert_true(nr_turns > 5);
+	machine_free(m);
+}
+
+/* CPU 0 is a choice like every other, though it is number 0: it has time, and another CPU idles. */
+static void cpu_0_is_chosen_like_every_other(void **state)
+{
+	struct machine *m = machine_under(4, "fdl");
+	struct task_group *tg = new_group(m, NULL);
+	struct task *t = member_asleep_on(m, tg, 0);
+
+	(void)state;
+	assert_int_equal(task_group_set_deadline(m->s, tg, 20 * MS, 10 * MS), 0);
+	for (unsigned cpu = 0; cpu < 4; cpu++)
+		if (cpu != 2)
+			pin(m, spawn_nice(m, "hog", 0), cpu);
+	t->allowed = cpumask_first_n(4);
+	t->nr_allowed = 4;
+	wake(m, t, 1);
+	assert_int_equal(t->cpu, 0);
 	machine_free(m);
 }
 
@@ -182,6 +204,64 @@ static void a_controller_that_begins_anew_knows_nothing(void **state)
 	task_group_fdl_stat(m->s, tg, &stat);
 	assert_int_equal(stat.avg_usage, 0);
 	assert_int_equal(stat.avg_wait, 0);
+	assert_int_equal(fdl_group(tg)->avg_usage, 0);
+	assert_int_equal(fdl_group(tg)->avg_wait, 0);
+	/* The sums are in the averages now, and are not added again. */
+	for (unsigned n = 0; n < 3; n++) {
+		assert_int_equal(fdl_group(tg)->usage_ns, 0);
+		assert_int_equal(fdl_group(tg)->demand_ns, 0);
+		run_ticks(m, 10);
+		assert_true(sched_fdl_control(m->s));
+	}
+	machine_free(m);
+}
+
+/* A group of no weight worth speaking of is worth 1/1024 of the CPU: 1 us takes it 1.024 ms on. */
+static void the_smallest_share_is_one_of_1024(void **state)
+{
+	struct machine *m = machine_under(1, "fdl");
+	struct task_group *tg = new_group(m, NULL);
+	struct entity *e = &tg->cpu[0].entity;
+	u64 due;
+
+	(void)state;
+	assert_int_equal(task_group_set_shares(m->s, tg, 2), 0);
+	assert_int_equal(task_group_set_deadline(m->s, tg, 50 * MS, 10 * MS), 0);
+	for (unsigned n = 0; n < 2; n++)
+		spawn_nice(m, "hog", -20);
+	spawn_in(m, tg, 0);
+	for (unsigned n = 0; n < 200 && m->s->rq[0].fair.curr != e; n++)
+		tick(m);
+	assert_ptr_equal(m->s->rq[0].fair.curr, e);
+	due = e->due = fdl_now(&m->s->rq[0].fair) + MS;
+	advance(m, US);
+	rq_lock(&m->s->rq[0]);
+	fair_class.charge(&m->s->rq[0]);
+	rq_unlock(&m->s->rq[0]);
+	assert_int_equal(e->due - due, 1024 * US);
+	machine_free(m);
+}
+
+/* When no deadline is left to compare with, the container needs none after its next period. */
+static void the_container_ends_with_the_last_deadline(void **state)
+{
+	struct machine *m = machine_under(1, "fdl");
+	struct task_group *tg = new_group(m, NULL);
+	struct fdl_queue *fdl = fdl_queue(&m->s->rq[0].fair);
+	struct task *t;
+
+	(void)state;
+	assert_int_equal(task_group_set_deadline(m->s, tg, 5 * MS, MS), 0);
+	t = spawn_in(m, tg, 0);
+	spawn_nice(m, "hog", 0);
+	run_ticks(m, 40);
+	assert_true(fdl->container);
+	while (running(m, 0) != t)
+		run_ticks(m, 1);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	assert_int_equal(fdl->nr, 0);
+	run_ticks(m, 500);
+	assert_int_equal(fdl->container, 0);
 	machine_free(m);
 }
 
@@ -219,6 +299,9 @@ int main(void)
 		cmocka_unit_test(a_turn_tells_others_how_long_it_lasts),
 		cmocka_unit_test(the_present_wait_counts_while_it_lasts),
 		cmocka_unit_test(a_controller_that_begins_anew_knows_nothing),
+		cmocka_unit_test(cpu_0_is_chosen_like_every_other),
+		cmocka_unit_test(the_smallest_share_is_one_of_1024),
+		cmocka_unit_test(the_container_ends_with_the_last_deadline),
 		cmocka_unit_test(a_recorded_deadline_is_what_is_left),
 	};
 

@@ -228,6 +228,29 @@ static void what_is_lost_stays_lost(void **state)
 	machine_free(m);
 }
 
+/* Whether a CPU was full is asked of its present averages: those of its last fair task are old. */
+static void a_cpu_is_not_full_because_it_once_was(void **state)
+{
+	struct machine *m = juno("juno-a53", NULL);
+	struct task *t = pinned(m, 0), *fifo;
+	u64 lost;
+
+	(void)state;
+	run_at(m, 0, 450);
+	advance(m, 5 * NS_PER_SEC);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	lost = rq_of(m, 0)->clock - scaled_now(m, 0);
+	advance(m, 300 * MS);
+	fifo = spawn(m, "fifo", SCHED_FIFO, 1);
+	allow(m, fifo, cpumask_of(0));
+	assert_ptr_equal(running(m, 0), fifo);
+	advance(m, 10 * MS);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	assert_int_equal(rq_of(m, 0)->clock - scaled_now(m, 0), lost);
+	assert_false(task_running(rq_of(m, 0), t));
+	machine_free(m);
+}
+
 /* --- capacity ------------------------------------------------------------------------- */
 
 /* A FIFO task that works 2 of 8 ms takes a quarter of the fastest CPU: 447 less 256. */
@@ -425,6 +448,7 @@ int main(void)
 		cmocka_unit_test(idle_time_does_not_make_good_what_is_lost),
 		cmocka_unit_test(a_change_by_another_cpu_counts_from_its_moment),
 		cmocka_unit_test(what_is_lost_stays_lost),
+		cmocka_unit_test(a_cpu_is_not_full_because_it_once_was),
 		cmocka_unit_test(urgent_tasks_take_what_they_work),
 		cmocka_unit_test(energy_is_power_times_time),
 		cmocka_unit_test(each_idle_period_begins_shallow),

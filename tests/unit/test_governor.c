@@ -431,6 +431,40 @@ static void a_boost_ends_with_its_task(void **state)
 	machine_free(m);
 }
 
+/* As at the end of a thread in a control group, which is then removed and its number used again. */
+static void a_boost_ends_with_its_group(void **state)
+{
+	struct machine *m = juno("juno-a53", "sched");
+	unsigned fg = group_of(m, 60);
+	struct task *t = pinned(m, 0);
+
+	(void)state;
+	join(m, t, fg);
+	join(m, t, 0);
+	sched_tune_free(m->s, fg);
+	assert_int_equal(sched_tune_cpu(m->s, 0), 0);
+	assert_int_equal(sched_tune_boost(m->s, fg, 5), -EINVAL);
+	assert_int_equal(sched_tune_new(m->s), fg);
+	join(m, t, fg);
+	assert_int_equal(sched_tune_boost_of(m->s, fg), 0);
+	assert_int_equal(sched_tune_cpu(m->s, 0), 0);
+	machine_free(m);
+}
+
+/* Group 0 is the tunable sched_cfs_boost by another name. */
+static void the_root_mirrors_the_sysctl(void **state)
+{
+	struct machine *m = juno("juno-a53", "sched");
+
+	(void)state;
+	set_tunable(m, "sched_cfs_boost", "30");
+	assert_int_equal(sched_tune_boost_of(m->s, 0), 30);
+	assert_int_equal(sched_tune_boost(m->s, 0, 45), 0);
+	assert_int_equal(m->s->tunable.cfs_boost, 45);
+	assert_int_equal(sched_tune_cpu(m->s, 3), 45);
+	machine_free(m);
+}
+
 static void children_are_boosted_as_their_parents(void **state)
 {
 	struct machine *m = juno("juno-a53", "sched");
@@ -474,7 +508,7 @@ static void bad_boosts_change_nothing(void **state)
 	join(m, t, fg);
 	assert_int_equal(sched_tune_boost(m->s, fg, 101), -EINVAL);
 	assert_int_equal(sched_tune_boost(m->s, fg, ~0ull), -EINVAL);
-	assert_int_equal(sched_tune_boost(m->s, 0, 5), -EINVAL);
+	assert_int_equal(sched_tune_boost(m->s, 0, 101), -EINVAL);
 	assert_int_equal(sched_tune_boost(m->s, fg + 1, 5), -EINVAL);
 	assert_int_equal(sched_tune_boost(m->s, 64 + fg, 5), -EINVAL);
 	assert_int_equal(sched_tune_move(m->s, t, fg + 1), -EINVAL);
@@ -539,6 +573,8 @@ int main(void)
 		cmocka_unit_test(boosts_close_a_part_of_the_distance),
 		cmocka_unit_test(a_cpu_has_the_greatest_boost_of_its_runnable_tasks),
 		cmocka_unit_test(a_boost_ends_with_its_task),
+		cmocka_unit_test(a_boost_ends_with_its_group),
+		cmocka_unit_test(the_root_mirrors_the_sysctl),
 		cmocka_unit_test(children_are_boosted_as_their_parents),
 		cmocka_unit_test(no_usage_no_boost),
 		cmocka_unit_test(bad_boosts_change_nothing),

@@ -163,6 +163,124 @@ static void tasks_looked_at_have_their_state_and_their_fate(void **state)
 	machine_free(m);
 }
 
+/* A part has several CPUs; each has a row with its own numbers, and the part has the sums. */
+static void each_cpu_of_a_part_has_its_own_numbers(void **state)
+{
+	struct machine *m = cold_machine(1, 2, 2, 1);
+
+	(void)state;
+	for (unsigned cpu = 0; cpu < 4; cpu++) {
+		struct pelt *avg = &rq_of(m, cpu)->fair.avg;
+
+		crowd(m, cpu, 2 + cpu, 0xf);
+		avg->load_avg = 1000 * (cpu + 1);
+		avg->util_avg = 1000 + cpu;
+		avg->runnable_avg = 2000 + 10 * cpu;
+		avg->last_update = m->now;
+	}
+	leave_capacity(m, 3, 600);
+	sched_trace_set(m->s, DECISION_EVENTS & ~FAIR_DECISION_EVENTS);
+	m->nr_trace = 0;
+	balance_domain(rq_of(m, 0), domain_of(m, 0, 1), CPU_BUSY);
+	for (unsigned i = 0, cpu = 0; cpu < 4; i++) {
+		const struct event_sched_decision_runqueue *rq = RUNQUEUE(m, i);
+
+		if (rq->look != LOOK_measured)
+			continue;
+		assert_int_equal(rq->of_cpu, cpu);
+		assert_int_equal(rq->part, cpu & ~1u);
+		assert_int_equal(rq->nr_running, 2 + cpu);
+		assert_int_equal(rq->nr_fair, 2 + cpu);
+		assert_int_equal(rq->load, 1000 * (cpu + 1));
+		assert_int_equal(rq->util, 1000 + cpu);
+		assert_int_equal(rq->runnable, 2000 + 10 * cpu);
+		assert_int_equal(rq->capacity, cpu == 3 ? 600 : 1024);
+		cpu++;
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(PART(m, i)->nr_running, i ? 9 : 5);
+		assert_int_equal(PART(m, i)->load, i ? 7000 : 3000);
+		assert_int_equal(PART(m, i)->runnable, i ? 4050 : 4010);
+		assert_int_equal(PART(m, i)->capacity, i ? 1624 : 2048);
+	}
+	machine_free(m);
+}
+
+/* A newly idle pass asks first where tasks wait: there is a row for each such CPU. */
+static void cpus_where_tasks_wait_have_a_row(void **state)
+{
+	struct machine *m = cold_machine(1, 2, 2, 1);
+	unsigned nr = 0, nr_crowded = 0;
+
+	(void)state;
+	crowd(m, 1, 2, 0xf);
+	crowd(m, 2, 1, 0xf);
+	crowd(m, 3, 2, 0xf);
+	sched_trace_set(m->s, DECISION_EVENTS);
+	m->nr_trace = 0;
+	balance_domain(rq_of(m, 0), domain_of(m, 0, 1), CPU_NEWLY_IDLE);
+	for (unsigned i = 0; i < m->nr_trace; i++) {
+		const struct event_sched_decision_runqueue *rq = (const void *)m->trace[i].bytes;
+
+		if (m->trace[i].common.type != EVENT_ID_sched_decision_runqueue)
+			continue;
+		nr++;
+		if (rq->look != LOOK_crowded)
+			continue;
+		assert_int_equal(rq->of_cpu, nr_crowded ? 3 : 1);
+		assert_int_equal(rq->part, nr_crowded ? 2 : 0);
+		nr_crowded++;
+	}
+	assert_int_equal(nr_crowded, 2);
+	assert_int_equal(BALANCE(m)->nr_runqueues, nr);
+	machine_free(m);
+}
+
+/* Every mark of a task that was looked at, and no other. */
+static void a_task_that_was_looked_at_has_its_marks(void **state)
+{
+	enum { WAITS, PINNED, IDLE_POLICY, CASES };
+	static const u8 marks[CASES] = {
+		[WAITS] = DECISION_MOVABLE_ALLOWED | DECISION_MOVABLE_PUSHABLE,
+		[PINNED] = DECISION_MOVABLE_PUSHABLE,
+		[IDLE_POLICY] = DECISION_MOVABLE_ALLOWED | DECISION_MOVABLE_IDLE |
+				DECISION_MOVABLE_PUSHABLE,
+	};
+
+	(void)state;
+	for (unsigned what = 0; what < CASES; what++)
+		for (unsigned company = 0; company < 2; company++) {
+			struct machine *m = cold_machine(1, 1, 2, 1);
+			unsigned nr = 0;
+
+			for (unsigned n = 0; n < 4; n++) {
+				struct task *t = spawn(
+					m, "t", what == IDLE_POLICY ? SCHED_IDLE : SCHED_NORMAL, 0);
+
+				allow(m, t, cpumask_of(1));
+				if (what != PINNED)
+					allow(m, t, cpumask_first_n(2));
+			}
+			crowd(m, 0, company, 1);
+			rq_of(m, 1)->fair.avg.util_avg = rq_of(m, 1)->fair.avg.runnable_avg = 1024;
+			rq_of(m, 1)->fair.avg.load_avg = 4096;
+			sched_trace_set(m->s, DECISION_EVENTS);
+			m->nr_trace = 0;
+			balance_domain(rq_of(m, 0), domain_of(m, 0, 0), CPU_IDLE);
+			for (; nr < BALANCE(m)->nr_tasks; nr++) {
+				const struct event_sched_decision_movable *t = MOVABLE(m, nr);
+				bool runs = t->pid == running(m, 1)->pid;
+
+				assert_int_equal(t->flags,
+						 marks[what] |
+							 (runs ? DECISION_MOVABLE_RUNS : 0) |
+							 (company ? DECISION_MOVABLE_COMPANY : 0));
+			}
+			assert_true(nr > 0);
+			machine_free(m);
+		}
+}
+
 /* Nobody waits anywhere: the pass looks at nothing, and says why. */
 static void a_newly_idle_pass_without_anybody_who_waits_says_so(void **state)
 {
@@ -190,6 +308,7 @@ static void a_placement_has_a_row_for_each_cpu(void **state)
 	block(m, 0, TASK_INTERRUPTIBLE);
 	crowd(m, 0, 2, BIT(0));
 	crowd(m, 1, 1, BIT(1));
+	allow(m, t, (struct cpumask){ { BIT(0) | BIT(2) } });
 	rq_of(m, 0)->idle_stamp = rq_of(m, 1)->idle_stamp = 0;
 	rq_of(m, 2)->idle_stamp = 12345;
 	rq_of(m, 1)->fair.avg.load_avg = 777;
@@ -204,6 +323,7 @@ static void a_placement_has_a_row_for_each_cpu(void **state)
 		assert_int_equal(row->idle_since, row->of_cpu == 2 ? 12345 : 0);
 		assert_int_equal(row->capacity, 1024);
 		assert_int_equal(!!(row->flags & DECISION_CPU_IDLE), row->of_cpu == 2);
+		assert_int_equal(!!(row->flags & DECISION_CPU_ALLOWED), row->of_cpu != 1);
 		assert_int_equal(!!(row->flags & DECISION_CPU_WAKER), row->of_cpu == 1);
 		assert_int_equal(!!(row->flags & DECISION_CPU_LAST), row->of_cpu == 0);
 		if (row->of_cpu == 1)
@@ -449,6 +569,9 @@ int main(void)
 		cmocka_unit_test(runqueues_and_parts_have_the_numbers_that_were_compared),
 		cmocka_unit_test(a_pass_has_the_domains_numbers_and_its_result),
 		cmocka_unit_test(tasks_looked_at_have_their_state_and_their_fate),
+		cmocka_unit_test(each_cpu_of_a_part_has_its_own_numbers),
+		cmocka_unit_test(cpus_where_tasks_wait_have_a_row),
+		cmocka_unit_test(a_task_that_was_looked_at_has_its_marks),
 		cmocka_unit_test(a_newly_idle_pass_without_anybody_who_waits_says_so),
 		cmocka_unit_test(a_placement_has_a_row_for_each_cpu),
 		cmocka_unit_test(a_pass_that_finds_nothing_names_nobody),

@@ -11,7 +11,7 @@ static struct task *sleeper_on(struct machine *m, unsigned cpu)
 	struct task *t = spawn_nice(m, "sleeper", 0);
 
 	allow(m, t, cpumask_of(cpu));
-	assert_ptr_equal(running(m, cpu), t);
+	assert_task(running(m, cpu), t);
 	block(m, cpu, TASK_INTERRUPTIBLE);
 	allow(m, t, cpumask_first_n(m->nr_cpus));
 	return t;
@@ -234,7 +234,7 @@ static void a_cpu_with_idle_policy_tasks_counts_as_idle(void **state)
 	occupy_all_but(m, BIT(2));
 	wake(m, t, 0);
 	assert_int_equal(t->cpu, 2);
-	assert_ptr_equal(running(m, 2), t);
+	assert_task(running(m, 2), t);
 	machine_free(m);
 }
 
@@ -497,7 +497,7 @@ static void a_flip_is_another_wakee_than_the_last(void **state)
 	for (unsigned i = 0; i < ARRAY_SIZE(order); i++) {
 		flips += order[i] != order[i ? i - 1 : 0];
 		wake(m, t[order[i]], 0);
-		assert_ptr_equal(running(m, 0), waker);
+		assert_task(running(m, 0), waker);
 		assert_int_equal(waker->wakee_flips, flips);
 		block(m, t[order[i]]->cpu, TASK_INTERRUPTIBLE);
 	}

@@ -202,6 +202,91 @@ static void slack_is_told(void **state)
 	machine_free(m);
 }
 
+/* One slice in the pool is too little to be shared out, and of an empty pool nobody is paid. */
+static void slack_of_one_slice_is_not_shared_out(void **state)
+{
+	enum { OTHERS = 4 };
+	struct machine *m = machine_new(1 + OTHERS, 1000);
+	struct task_group *tg = new_group(m, NULL);
+	struct task *hog = member_asleep_on(m, tg, 0), *others[OTHERS];
+
+	(void)state;
+	for (unsigned i = 0; i < OTHERS; i++)
+		others[i] = member_asleep_on(m, tg, 1 + i);
+	begin(m, tg, 100);
+	assert_int_equal(limit(m, tg, 30, 100, 0), 0);
+	wake(m, hog, 0);
+	run_ticks(m, 9);
+	for (unsigned i = 0; i < OTHERS; i++)
+		wake(m, others[i], 1 + i);
+	run_ticks(m, 1);
+	for (unsigned i = 0; i < OTHERS; i++)
+		block(m, 1 + i, TASK_INTERRUPTIBLE);
+	tg->bandwidth.runtime_ns = 5 * MS;
+	m->nr_trace = read_from = 0;
+	run_ticks(m, 6);
+	expect_pool(m, QUOTA_slack, GRANT_too_little, 5, 5);
+	assert_int_equal(m->nr_trace, 1);
+	machine_free(m);
+}
+
+/* A refill that goes to debts of CPUs that left leaves none for queues: no payment is told. */
+static void an_empty_pool_pays_nobody(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task_group *tg = new_group(m, NULL);
+
+	(void)state;
+	spawn_in(m, tg, 0);
+	begin(m, tg, 50);
+	assert_int_equal(limit(m, tg, 5, 50, 0), 0);
+	settle(m);
+	run_ticks(m, 10);
+	assert_true(group_queue(m->s, tg, 0)->throttled);
+	tg->bandwidth.owed_ns = 5 * MS;
+	m->nr_trace = 0;
+	run_ticks(m, 41);
+	assert_int_equal(tg->bandwidth.owed_ns, 0);
+	assert_int_equal(tg->bandwidth.runtime_ns, 0);
+	for (unsigned i = 0; i < m->nr_trace; i++)
+		if (m->trace[i].common.type == EVENT_ID_sched_decision_quota)
+			assert_int_not_equal(((const struct queue_record *)m->trace[i].bytes)->act,
+					     QUOTA_pay);
+	machine_free(m);
+}
+
+/*
+ * A CPU left with a debt of a billion quotas, all but 3 ms, and the timer comes a billion periods
+ * late: the debt is paid, and 3 ms are left; one period before, all goes to the debt. A loop over
+ * the periods would not end within the test's time.
+ */
+static void a_debt_of_years_is_paid_in_one_step(void **state)
+{
+	const u64 billion = 1000000000;
+
+	(void)state;
+	for (u64 late = billion - 1; late <= billion + 2; late++) {
+		struct machine *m = machine_new(1, 1000);
+		struct task_group *tg = new_group(m, NULL);
+		u64 left = late < billion ? 0 : min(3 + 5 * (late - billion), 7ull);
+
+		spawn_in(m, tg, 0);
+		begin(m, tg, 50);
+		assert_int_equal(limit(m, tg, 5, 50, 2), 0);
+		settle(m);
+		block(m, 0, TASK_INTERRUPTIBLE);
+		tg->bandwidth.owed_ns = billion * 5 * MS - 3 * MS;
+		tg->bandwidth.runtime_ns = tg->bandwidth.snapshot_ns = 0;
+		tg->bandwidth.idle = false;
+		m->now = tg->bandwidth.period.at + (late - 1) * 50 * MS;
+		tick(m);
+		assert_int_equal(tg->bandwidth.runtime_ns, left * MS);
+		assert_int_equal(tg->bandwidth.owed_ns, late < billion ? 2 * MS : 0);
+		assert_int_equal(tg->bandwidth.nr_bursts, 0);
+		machine_free(m);
+	}
+}
+
 static void nothing_is_told_while_the_events_are_off(void **state)
 {
 	struct machine *m = machine_new(2, 1000);
@@ -243,6 +328,9 @@ int main(void)
 		cmocka_unit_test(a_period_is_told_from_limit_to_refill),
 		cmocka_unit_test(bursts_and_full_pools_are_told),
 		cmocka_unit_test(slack_is_told),
+		cmocka_unit_test(slack_of_one_slice_is_not_shared_out),
+		cmocka_unit_test(an_empty_pool_pays_nobody),
+		cmocka_unit_test(a_debt_of_years_is_paid_in_one_step),
 		cmocka_unit_test(nothing_is_told_while_the_events_are_off),
 		cmocka_unit_test(a_new_limit_is_for_what_comes),
 	};

@@ -134,10 +134,40 @@ static void records_count_their_rows(void **state)
 		rows_are_counted("cfs", all & ~(left & -left));
 }
 
+/* With one CPU in service, or in the task's affinity, there is no choice, and none is told. */
+static void without_a_choice_none_is_told(void **state)
+{
+	struct machine *m = machine_of(1, 1, 2, 1, "cfs");
+	struct task *t = put(m, 0), *pinned = put(m, 0);
+
+	(void)state;
+	allow(m, pinned, cpumask_of(0));
+	for (unsigned nr_online = 2; nr_online; nr_online--) {
+		unsigned nr_told = 0;
+
+		block(m, 0, TASK_INTERRUPTIBLE);
+		block(m, 0, TASK_INTERRUPTIBLE);
+		sched_trace_set(m->s, BIT(EVENT_sched_decision_select));
+		m->nr_trace = 0;
+		wake(m, pinned, 0);
+		wake(m, t, 0);
+		for (unsigned i = 0; i < m->nr_trace; i++)
+			nr_told += m->trace[i].common.type == EVENT_ID_sched_decision_select;
+		assert_int_equal(nr_told, nr_online - 1);
+		sched_trace_set(m->s, 0);
+		allow(m, t, cpumask_of(0));
+		allow(m, t, cpumask_first_n(2));
+		if (nr_online == 2)
+			assert_int_equal(sched_cpu_offline(m->s, 1), 0);
+	}
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(records_count_their_rows),
+		cmocka_unit_test(without_a_choice_none_is_told),
 	};
 
 	return cmocka_run_group_tests_name("rows", tests, NULL, NULL);

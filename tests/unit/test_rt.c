@@ -20,15 +20,15 @@ static void the_more_urgent_task_preempts(void **state)
 
 	(void)state;
 	assert_int_equal(low->prio, 89);
-	assert_ptr_equal(running(m, 0), low);
+	assert_task(running(m, 0), low);
 	spawn(m, "lower", SCHED_FIFO, 9);
-	assert_ptr_equal(running(m, 0), low);
+	assert_task(running(m, 0), low);
 	high = spawn(m, "high", SCHED_FIFO, 11);
-	assert_ptr_equal(running(m, 0), high);
+	assert_task(running(m, 0), high);
 	/* The preempted task kept its place in front of its equals. */
 	spawn(m, "equal", SCHED_FIFO, 10);
 	block(m, 0, TASK_INTERRUPTIBLE);
-	assert_ptr_equal(running(m, 0), low);
+	assert_task(running(m, 0), low);
 	m->nr_kicks = 0;
 	spawn(m, "equal too", SCHED_FIFO, 10);
 	assert_int_equal(m->nr_kicks, 0);
@@ -44,11 +44,11 @@ static void equal_fifo_tasks_run_until_they_block_or_yield(void **state)
 	(void)state;
 	for (unsigned n = 0; n < 500; n++)
 		tick(m);
-	assert_ptr_equal(running(m, 0), a);
+	assert_task(running(m, 0), a);
 	sched_yield(m->s, 0);
-	assert_ptr_equal(switch_cpu(m, 0, false), b);
+	assert_task(switch_cpu(m, 0, false), b);
 	block(m, 0, TASK_INTERRUPTIBLE);
-	assert_ptr_equal(running(m, 0), a);
+	assert_task(running(m, 0), a);
 	machine_free(m);
 }
 
@@ -63,7 +63,7 @@ static void equal_rr_tasks_alternate_every_100_ms(void **state)
 
 		assert_int_equal(rr_slice_ticks(m->s), ticks[i]);
 		for (unsigned n = 0; n < 10 * ticks[i]; n++) {
-			assert_ptr_equal(running(m, 0), n / ticks[i] % 2 ? b : a);
+			assert_task(running(m, 0), n / ticks[i] % 2 ? b : a);
 			tick(m);
 		}
 		machine_free(m);
@@ -91,10 +91,10 @@ static void an_rr_task_goes_behind_a_fifo_one_that_then_stays(void **state)
 	(void)state;
 	for (unsigned n = 0; n < 99; n++)
 		tick(m);
-	assert_ptr_equal(running(m, 0), rr);
+	assert_task(running(m, 0), rr);
 	for (unsigned n = 0; n < 1000; n++)
 		tick(m);
-	assert_ptr_equal(running(m, 0), fifo);
+	assert_task(running(m, 0), fifo);
 	machine_free(m);
 }
 
@@ -112,10 +112,10 @@ static void the_slice_is_a_tunable_and_not_reloaded_by_preemption(void **state)
 	spawn(m, "high", SCHED_FIFO, 50);
 	tick(m);
 	block(m, 0, TASK_INTERRUPTIBLE);
-	assert_ptr_equal(running(m, 0), a);
+	assert_task(running(m, 0), a);
 	for (unsigned n = 0; n < 4; n++)
 		tick(m);
-	assert_ptr_equal(running(m, 0), b);
+	assert_task(running(m, 0), b);
 	assert_int_equal(sched_rr_interval(m->s, a), 10 * MS);
 	machine_free(m);
 }
@@ -165,7 +165,7 @@ static void a_changed_priority_goes_behind_its_equals_or_before_them(void **stat
 	set_fifo(m, order[3], 10);
 	for (unsigned i = 0; i < 4; i++) {
 		block(m, 0, TASK_INTERRUPTIBLE);
-		assert_ptr_equal(running(m, 0), order[i]);
+		assert_task(running(m, 0), order[i]);
 	}
 	machine_free(m);
 }
@@ -186,7 +186,7 @@ static void a_waiting_task_preempts_once_it_is_more_urgent(void **state)
 		assert_int_equal(m->s->rq[0].need_resched,
 				 raised[i] > 50 ? RESCHED_NOW : RESCHED_NONE);
 		settle(m);
-		assert_ptr_equal(running(m, 0), raised[i] > 50 ? waits : holder);
+		assert_task(running(m, 0), raised[i] > 50 ? waits : holder);
 		machine_free(m);
 	}
 }
@@ -211,7 +211,7 @@ static void an_unchanged_priority_keeps_the_place(void **state)
 	sched_set_affinity(m->s, order[2], &zero);
 	sched_check(m->s);
 	for (unsigned i = 0; i < 3; i++) {
-		assert_ptr_equal(running(m, 0), order[i]);
+		assert_task(running(m, 0), order[i]);
 		block(m, 0, TASK_INTERRUPTIBLE);
 	}
 	/* A task whose slice ended has given its turn away, whatever is set before the switch. */
@@ -220,13 +220,13 @@ static void an_unchanged_priority_keeps_the_place(void **state)
 	sched_set_affinity(m->s, rr, &zero);
 	sched_set_affinity(m->s, other, &zero);
 	settle(m);
-	assert_ptr_equal(running(m, 0), rr);
+	assert_task(running(m, 0), rr);
 	rt_part(rr)->time_slice = 1;
 	m->now += MS;
 	sched_tick(m->s, 0);
 	sched_set_affinity(m->s, rr, &zero);
 	settle(m);
-	assert_ptr_equal(running(m, 0), other);
+	assert_task(running(m, 0), other);
 	machine_free(m);
 }
 
@@ -269,7 +269,7 @@ static void a_changed_affinity_does_not_cost_the_turn(void **state)
 	(void)state;
 	spawn(m, "B", SCHED_FIFO, 10);
 	assert_int_equal(sched_set_affinity(m->s, a, &zero), 0);
-	assert_ptr_equal(switch_cpu(m, 0, true), a);
+	assert_task(switch_cpu(m, 0, true), a);
 	machine_free(m);
 }
 
@@ -296,11 +296,11 @@ static void a_throttled_cpu_idles_and_is_woken_by_its_timer(void **state)
 	(void)state;
 	for (unsigned n = 0; n < 960; n++)
 		tick(m);
-	assert_ptr_equal(running(m, 0), &m->idle[0]);
+	assert_task(running(m, 0), &m->idle[0]);
 	assert_true(sched_tick_can_stop(m->s, 0));
 	assert_int_equal(m->timer[0], NS_PER_SEC + NS_PER_SEC);
 	advance(m, m->timer[0] - m->now);
-	assert_ptr_equal(running(m, 0), hog);
+	assert_task(running(m, 0), hog);
 	sched_check(m->s);
 	machine_free(m);
 }
@@ -317,7 +317,7 @@ static void lifting_the_limit_ends_throttling_with_the_period(void **state)
 	for (unsigned n = 0; n < 50; n++)
 		tick(m);
 	for (unsigned n = 0; n < 3000; n++) {
-		assert_ptr_equal(running(m, 0), hog);
+		assert_task(running(m, 0), hog);
 		tick(m);
 	}
 	machine_free(m);
@@ -361,7 +361,7 @@ static void a_cpu_that_becomes_less_urgent_pulls(void **state)
 	assert_int_equal(waiting->fair.nr_migrations, moves);
 	cpu = 1 - waiting->cpu;
 	block(m, cpu, TASK_INTERRUPTIBLE);
-	assert_ptr_equal(running(m, cpu), waiting);
+	assert_task(running(m, cpu), waiting);
 	sched_check(m->s);
 	machine_free(m);
 }
@@ -378,9 +378,9 @@ static void a_pinned_task_is_not_pushed(void **state)
 	b = spawn(m, "B", SCHED_FIFO, 20);
 	sched_set_affinity(m->s, b, &zero);
 	settle(m);
-	assert_ptr_equal(running(m, 0), b);
+	assert_task(running(m, 0), b);
 	assert_int_equal(a->cpu, 0);
-	assert_ptr_equal(running(m, 1), &m->idle[1]);
+	assert_task(running(m, 1), &m->idle[1]);
 	machine_free(m);
 }
 
@@ -392,10 +392,10 @@ static void a_policy_change_takes_effect_at_once(void **state)
 	struct task *a = spawn_nice(m, "A", 0), *b = spawn_nice(m, "B", 0);
 
 	(void)state;
-	assert_ptr_equal(running(m, 0), a);
+	assert_task(running(m, 0), a);
 	assert_int_equal(sched_set_attr(m->s, b, &fifo), 0);
 	settle(m);
-	assert_ptr_equal(running(m, 0), b);
+	assert_task(running(m, 0), b);
 	sched_check(m->s);
 	assert_int_equal(sched_set_attr(m->s, b, &normal), 0);
 	settle(m);
@@ -416,11 +416,11 @@ static void the_stopper_preempts_everything(void **state)
 	sched_task_init_stop(m->s, &stopper, 0, 1000, "migration/0");
 	sched_task_start(m->s, &stopper, 0);
 	settle(m);
-	assert_ptr_equal(running(m, 0), &stopper);
+	assert_task(running(m, 0), &stopper);
 	block(m, 0, TASK_INTERRUPTIBLE);
 	assert_ptr_not_equal(running(m, 0), &stopper);
 	wake(m, &stopper, 0);
-	assert_ptr_equal(running(m, 0), &stopper);
+	assert_task(running(m, 0), &stopper);
 	sched_check(m->s);
 	machine_free(m);
 }
@@ -438,7 +438,7 @@ static void every_priority_has_its_place(void **state)
 		block(m, 0, TASK_INTERRUPTIBLE);
 		sched_check(m->s);
 	}
-	assert_ptr_equal(running(m, 0), &m->idle[0]);
+	assert_task(running(m, 0), &m->idle[0]);
 	machine_free(m);
 }
 
@@ -466,7 +466,7 @@ static void a_limit_of_nothing_is_a_limit(void **state)
 	fifo = spawn(m, "fifo", SCHED_FIFO, 5);
 	for (unsigned n = 0; n < 20; n++)
 		tick(m);
-	assert_ptr_equal(running(m, 0), fair);
+	assert_task(running(m, 0), fair);
 	assert_true(fifo->fair.sum_exec <= 2 * MS);
 	machine_free(m);
 }

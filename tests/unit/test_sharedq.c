@@ -65,7 +65,7 @@ static void swqueue_links_what_wakes_where_it_slept(void **state)
 	/* The runner sleeps, and wakes while CPU 1 is busy as well. */
 	advance(m, MS);
 	block(m, 0, TASK_INTERRUPTIBLE);
-	assert_ptr_equal(running(m, 0), waiter);
+	assert_task(running(m, 0), waiter);
 	set_feature(m, "NO_WAKEUP_PREEMPTION");
 	wake(m, runner, 0);
 	assert_int_equal(runner->cpu, 0);
@@ -206,7 +206,7 @@ static void the_shard_next_door_is_looked_at_too(void **state)
 	assert_ptr_not_equal(rq_of(m, 2)->shared.shard, rq_of(m, 3)->shared.shard);
 	advance(m, MS);
 	block(m, 3, TASK_INTERRUPTIBLE);
-	assert_ptr_equal(running(m, 3), t);
+	assert_task(running(m, 3), t);
 	machine_free(m);
 }
 
@@ -232,7 +232,7 @@ static void check_pull(const char *policy)
 		/* Balancing would never do this for so short a time. */
 		rq_of(m, 1)->avg_idle = 0;
 		block(m, 1, TASK_INTERRUPTIBLE);
-		assert_ptr_equal(running(m, 1), waiter);
+		assert_task(running(m, 1), waiter);
 		assert_int_equal(rq_of(m, 1)->shared_pulled, 1);
 		assert_int_equal(rq_of(m, 0)->nr_running, 1);
 		sched_check(m->s);
@@ -250,9 +250,9 @@ static void the_first_to_come_is_the_first_to_go(void **state)
 	(void)state;
 	assert_true(is_linked(second) && is_linked(waiter));
 	block(m, 1, TASK_INTERRUPTIBLE);
-	assert_ptr_equal(running(m, 1), waiter);
+	assert_task(running(m, 1), waiter);
 	block(m, 1, TASK_INTERRUPTIBLE);
-	assert_ptr_equal(running(m, 1), second);
+	assert_task(running(m, 1), second);
 	machine_free(m);
 }
 
@@ -269,11 +269,11 @@ static void a_head_that_may_not_come_blocks_the_shard(void **state)
 	second = put(m, 0);
 	assert_true(is_linked(waiter) && is_linked(second));
 	block(m, 1, TASK_INTERRUPTIBLE);
-	assert_ptr_equal(running(m, 1), &m->idle[1]);
+	assert_task(running(m, 1), &m->idle[1]);
 	assert_int_equal(rq_of(m, 1)->shared_refused, 1);
 	assert_true(is_linked(waiter) && is_linked(second));
 	block(m, 2, TASK_INTERRUPTIBLE);
-	assert_ptr_equal(running(m, 2), waiter);
+	assert_task(running(m, 2), waiter);
 	sched_check(m->s);
 	machine_free(m);
 }
@@ -305,37 +305,10 @@ static void a_newly_idle_cpu_searches_beyond_its_cache_only(void **state)
 
 /* --- other caches --------------------------------------------------------- */
 
-/* LLCs of two CPUs, with one task each and @nr more on CPU 2. */
-static struct machine *caches(unsigned nodes, unsigned llcs, unsigned nr)
-{
-	struct machine *m = machine_of(nodes, llcs, 2, 1, NULL);
-
-	set_feature(m, "SHARED_RUNQ");
-	set_feature(m, "SHARED_RUNQ_STEAL");
-	for (unsigned cpu = 0; cpu < m->nr_cpus; cpu++)
-		put(m, cpu);
-	while (nr--)
-		put(m, 2);
-	/* There is no other way to get work. */
-	for (unsigned cpu = 0; cpu < m->nr_cpus; cpu++)
-		rq_of(m, cpu)->avg_idle = 0;
-	for (unsigned cpu = 0; cpu < m->nr_cpus; cpu++)
-		for (struct domain *sd = rq_of(m, cpu)->domains; sd; sd = sd->parent)
-			sd->max_newidle_lb_cost = MS;
-	return m;
-}
-
 /* Two nodes of two of them. */
 static struct machine *two_nodes(unsigned nr)
 {
 	return caches(2, 2, nr);
-}
-
-static bool takes_work(struct machine *m, unsigned cpu)
-{
-	block(m, cpu, TASK_INTERRUPTIBLE);
-	sched_check(m->s);
-	return running(m, cpu) != &m->idle[cpu];
 }
 
 static void another_cache_is_robbed_of_what_has_waited(void **state)
@@ -385,7 +358,7 @@ static void who_came_too_early_comes_again(void **state)
 	advance(m, MS / 4);
 	assert_false(takes_work(m, 0));
 	advance(m, MS / 4 - 1);
-	assert_ptr_equal(running(m, 0), &m->idle[0]);
+	assert_task(running(m, 0), &m->idle[0]);
 	advance(m, 1);
 	assert_int_equal(running(m, 0)->cpu, 0);
 	assert_int_equal(rq_of(m, 0)->shared_stolen, 1);
@@ -473,7 +446,7 @@ static void an_idle_cpu_is_called(void **state)
 	/* For two tasks, once they have waited. */
 	assert_int_equal(queue_on(m, 2)->cpu, 2);
 	advance(m, MS / 2);
-	assert_ptr_equal(running(m, 0), t);
+	assert_task(running(m, 0), t);
 	set_feature(m, "NO_SHARED_RUNQ_STEAL");
 	assert_true(takes_work(m, 3));
 	assert_false(takes_work(m, 3));
@@ -539,7 +512,7 @@ static void a_cpu_that_leaves_loses_nobody(void **state)
 	assert_true(is_linked(waiter));
 	block(m, 2, TASK_INTERRUPTIBLE);
 	/* It took the waiter. */
-	assert_ptr_equal(running(m, 2), waiter);
+	assert_task(running(m, 2), waiter);
 	put(m, 0);
 	assert_int_equal(rq_of(m, 0)->nr_running, 2);
 	assert_int_equal(sched_cpu_offline(m->s, 2), 0);

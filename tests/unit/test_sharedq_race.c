@@ -50,7 +50,7 @@ static void runs_at_home(struct machine *m)
 	sched_block(runner, TASK_INTERRUPTIBLE);
 	sched_switch_begin(m->s, 0, false);
 	sched_switch_end(m->s, 0);
-	assert_ptr_equal(running(m, 0), waiter);
+	assert_task(running(m, 0), waiter);
 	assert_true(is_free(waiter));
 }
 
@@ -58,7 +58,7 @@ static void check_picked(const char *policy)
 {
 	struct machine *m = race(policy, runs_at_home);
 
-	assert_ptr_equal(running(m, 0), waiter);
+	assert_task(running(m, 0), waiter);
 	assert_int_equal(rq_of(m, 1)->shared_raced, 1);
 	assert_int_equal(rq_of(m, 1)->shared_pulled, 0);
 	machine_free(m);
@@ -185,7 +185,7 @@ static void work_may_come_meanwhile(void **state)
 	struct machine *m = race("cfs", work_comes);
 
 	(void)state;
-	assert_ptr_equal(running(m, 1), newcomer);
+	assert_task(running(m, 1), newcomer);
 	assert_int_equal(waiter->cpu, 1);
 	assert_true(is_linked(waiter));
 	machine_free(m);
@@ -205,9 +205,9 @@ static void check_throttled(const char *policy)
 	/* It runs until it is throttled. Whether linked or not, a hidden task stays where it is. */
 	while (!waiter->fair.queue->throttled)
 		tick(m);
-	assert_ptr_equal(running(m, 0), runner);
+	assert_task(running(m, 0), runner);
 	block(m, 1, TASK_INTERRUPTIBLE);
-	assert_ptr_equal(running(m, 1), &m->idle[1]);
+	assert_task(running(m, 1), &m->idle[1]);
 	assert_true(is_free(waiter) && waiter->cpu == 0);
 	sched_check(m->s);
 	/*
@@ -247,7 +247,7 @@ static void check_hidden(const char *policy)
 	}
 	assert_true(is_linked(waiter) || is_linked(runner));
 	block(m, 1, TASK_INTERRUPTIBLE);
-	assert_ptr_equal(running(m, 1), &m->idle[1]);
+	assert_task(running(m, 1), &m->idle[1]);
 	assert_true(waiter->cpu == 0 && runner->cpu == 0);
 	assert_true(is_free(waiter) && is_free(runner));
 	sched_check(m->s);

@@ -399,7 +399,7 @@ static void an_idle_cpu_pulls_before_it_idles(void **state)
 	advance(m, 2 * MS);
 	block(m, 1, TASK_INTERRUPTIBLE);
 	assert_ptr_not_equal(running(m, 1), &m->idle[1]);
-	assert_ptr_equal(running(m, 0), on_0);
+	assert_task(running(m, 0), on_0);
 	assert_true(m->s->rq[1].idle_stamp == 0);
 	machine_free(m);
 }
@@ -415,7 +415,7 @@ static void cache_hot_tasks_stay(void **state)
 	waiting = spawn_nice(m, "short", 0);
 	advance(m, 2 * MS);
 	block(m, waiting->cpu, TASK_INTERRUPTIBLE);
-	assert_ptr_equal(running(m, 1), &m->idle[1]);
+	assert_task(running(m, 1), &m->idle[1]);
 	machine_free(m);
 }
 
@@ -504,13 +504,13 @@ static void a_task_that_sleeps_before_it_is_pushed_is_not_pushed_later(void **st
 	(void)state;
 	sched_set_affinity(m->s, t, &zero);
 	settle(m);
-	assert_ptr_equal(running(m, 0), t);
+	assert_task(running(m, 0), t);
 	sched_set_affinity(m->s, t, &one); /* at its next switch */
 	assert_int_equal(t->push_cpu, 1);
 	block(m, 0, TASK_INTERRUPTIBLE);
 	assert_int_equal(t->push_cpu, PUSH_NONE);
 	wake(m, t, 0);
-	assert_ptr_equal(running(m, 1), t);
+	assert_task(running(m, 1), t);
 	machine_free(m);
 }
 
@@ -525,7 +525,7 @@ static void a_change_of_affinity_moves_a_running_task_at_once(void **state)
 		mask = cpumask_of(cpu);
 		assert_int_equal(sched_set_affinity(m->s, t, &mask), 0);
 		settle(m);
-		assert_ptr_equal(running(m, cpu), t);
+		assert_task(running(m, cpu), t);
 		sched_check(m->s);
 	}
 	assert_int_equal(sched_set_affinity(m->s, t, &none), -22);

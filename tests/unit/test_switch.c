@@ -104,6 +104,73 @@ static void a_wakeup_is_an_event_of_the_waker(void **state)
 	machine_free(m);
 }
 
+/* The woken task is charged for the time between the wakeup, which asks for it, and the switch. */
+static void a_switch_goes_by_the_clock_of_the_wakeup(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task *sleeper = spawn_nice(m, "sleeper", 0), *runs;
+	u64 had;
+
+	(void)state;
+	block(m, 0, TASK_INTERRUPTIBLE);
+	runs = spawn_nice(m, "runs", 0);
+	advance(m, 100 * MS);
+	sched_wake(m->s, sleeper, TASK_NORMAL, 0, 0);
+	had = runs->fair.sum_exec;
+	m->now += MS / 4;
+	settle(m);
+	assert_ptr_equal(running(m, 0), sleeper);
+	assert_int_equal(runs->fair.sum_exec, had);
+	m->now += MS / 4;
+	block(m, 0, TASK_INTERRUPTIBLE);
+	assert_int_equal(sleeper->fair.sum_exec, MS / 2);
+	machine_free(m);
+}
+
+/* But a later look at the clock counts, as that of a tick. */
+static void a_switch_goes_by_the_latest_clock(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task *sleeper = spawn_nice(m, "sleeper", 0), *runs;
+	u64 had;
+
+	(void)state;
+	block(m, 0, TASK_INTERRUPTIBLE);
+	runs = spawn_nice(m, "runs", 0);
+	advance(m, 100 * MS);
+	sched_wake(m->s, sleeper, TASK_NORMAL, 0, 0);
+	had = runs->fair.sum_exec;
+	m->now += MS / 4;
+	sched_tick(m->s, 0);
+	m->now += MS / 4;
+	settle(m);
+	assert_ptr_equal(running(m, 0), sleeper);
+	assert_int_equal(runs->fair.sum_exec, had + MS / 4);
+	machine_free(m);
+}
+
+/* A host that lets requests wait does so for long: that time is the running task's. */
+static void a_request_that_may_wait_stops_no_clock(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task *sleeper, *runs;
+	u64 had;
+
+	(void)state;
+	sched_set_lazy(m->s, true);
+	sleeper = spawn_nice(m, "sleeper", 0);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	runs = spawn_nice(m, "runs", 0);
+	advance(m, 100 * MS);
+	sched_wake(m->s, sleeper, TASK_NORMAL, 0, 0);
+	had = runs->fair.sum_exec;
+	m->now += MS / 4;
+	settle(m);
+	assert_ptr_equal(running(m, 0), sleeper);
+	assert_int_equal(runs->fair.sum_exec, had + MS / 4);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -111,6 +178,9 @@ int main(void)
 		cmocka_unit_test(only_sleep_is_a_voluntary_switch),
 		cmocka_unit_test(one_kick_is_enough),
 		cmocka_unit_test(a_wakeup_is_an_event_of_the_waker),
+		cmocka_unit_test(a_switch_goes_by_the_clock_of_the_wakeup),
+		cmocka_unit_test(a_switch_goes_by_the_latest_clock),
+		cmocka_unit_test(a_request_that_may_wait_stops_no_clock),
 	};
 
 	return cmocka_run_group_tests_name("switch", tests, NULL, NULL);

@@ -292,6 +292,32 @@ static void domains_are_the_same_after_a_cpu_came_back(void **state)
 	machine_free(m);
 }
 
+/* Until more is known of it, a cache may have idle cores, and all its CPUs are searched. */
+static void a_new_cache_is_searched_in_full(void **state)
+{
+	struct machine *m = big_machine();
+
+	(void)state;
+	for (unsigned again = 0; again < 2; again++) {
+		for (unsigned cpu = 0; cpu < m->nr_cpus; cpu++) {
+			const struct rq *rq = &m->s->rq[cpu];
+
+			if (!rq->llc)
+				continue;
+			assert_true(rq->llc->span->has_idle_cores);
+			assert_int_equal(rq->llc->span->nr_idle_scan, rq->llc->span->weight);
+		}
+		for (unsigned cpu = 0; cpu < m->nr_cpus; cpu++)
+			if (m->s->rq[cpu].llc) {
+				m->s->rq[cpu].llc->span->has_idle_cores = false;
+				m->s->rq[cpu].llc->span->nr_idle_scan = 0;
+			}
+		assert_int_equal(sched_cpu_offline(m->s, 5), 0);
+		sched_cpu_online(m->s, 5, &m->idle[5]);
+	}
+	machine_free(m);
+}
+
 /* Tasks that wait, run and sleep; one is pinned there, one is real-time. All find another CPU. */
 static void tasks_leave_with_their_cpu(void **state)
 {
@@ -391,6 +417,7 @@ int main(void)
 		cmocka_unit_test(a_domain_takes_what_is_written_and_refuses_garbage),
 		cmocka_unit_test(a_written_busy_factor_is_used),
 		cmocka_unit_test(domains_are_the_same_after_a_cpu_came_back),
+		cmocka_unit_test(a_new_cache_is_searched_in_full),
 		cmocka_unit_test(tasks_leave_with_their_cpu),
 		cmocka_unit_test(a_core_that_spans_caches_or_nodes_is_cut_at_them),
 		cmocka_unit_test(fixtures_have_no_other_affinity),

@@ -3,7 +3,7 @@
  * Work conservation (sched/balance/waste.c) in situations made by hand. tests/prop/prop_waste.c
  * compares it with its definition in many others.
  */
-#include "host.h"
+#include "group.h"
 
 static struct cpumask mask_of(u64 bits)
 {
@@ -171,6 +171,29 @@ static void without_schedstats_nobody_is_in_the_books(void **state)
 	machine_free(m);
 }
 
+/* A task of a throttled group is queued, and does not wait. */
+static void who_may_not_be_picked_does_not_wait(void **state)
+{
+	struct task *t[2];
+	struct machine *m = crowded(2, t, 1);
+	struct task_group *tg = new_group(m, NULL);
+	struct task *hidden = member_asleep_on(m, tg, 0);
+
+	(void)state;
+	assert_int_equal(task_group_set_bandwidth(m->s, tg, MS, 100 * MS, 0, true), 0);
+	wake(m, hidden, 0);
+	for (unsigned n = 0; n < 20 && !group_queue(m->s, tg, 0)->throttled; n++)
+		tick(m);
+	assert_true(group_queue(m->s, tg, 0)->throttled);
+	allow(m, hidden, 3);
+	t[1] = spawn_nice(m, "other", 0);
+	allow(m, t[1], 1);
+	settle(m);
+	assert_int_equal(waste_of(m).nr_idle, 1);
+	assert_int_equal(waste_of(m).nr_wasted, 0);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -179,6 +202,7 @@ int main(void)
 		cmocka_unit_test(a_task_makes_way_for_one_with_less_choice),
 		cmocka_unit_test(within_a_cache_only_its_own_cpus_count),
 		cmocka_unit_test(nothing_is_counted_without_schedstats),
+		cmocka_unit_test(who_may_not_be_picked_does_not_wait),
 		cmocka_unit_test(without_schedstats_nobody_is_in_the_books),
 	};
 

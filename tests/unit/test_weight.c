@@ -135,6 +135,35 @@ static void weights_outside_the_table_convert_as_golden(void **state)
 	}
 }
 
+/*
+ * calc_delta() by definition: the weight, then its product with the inverse, keep their 32 highest
+ * bits, and no bit less.
+ */
+static void a_conversion_keeps_32_bits(void **state)
+{
+	u64 dice = 1;
+
+	(void)state;
+	for (unsigned n = 0; n < 20000; n++) {
+		u64 weight, total, delta, factor;
+		struct load_weight w = { 0 };
+		unsigned dropped = 0;
+
+		dice = dice * 6364136223846793005ull + 1442695040888963407ull;
+		weight = 2 + ((dice >> 20 & 0xffffff) >> (dice >> 50) % 20);
+		total = 2 + ((dice >> 30 & 0xffffff) >> (dice >> 55) % 20);
+		delta = dice >> 34 >> (dice >> 5) % 20;
+		w.weight = total << 10;
+		calc_delta(1, 1024, &w);
+		for (factor = weight; factor >> 32; factor >>= 1)
+			dropped++;
+		for (factor *= w.inverse; factor >> 32; factor >>= 1)
+			dropped++;
+		assert_int_equal(calc_delta(delta, weight << 10, &w),
+				 (u64)((unsigned __int128)delta * factor >> (32 - dropped)));
+	}
+}
+
 static void huge_weights_and_deltas_do_not_overflow(void **state)
 {
 	struct load_weight huge = { UINT64_MAX / 2, 0 }, one = { 1024, 0 };
@@ -159,6 +188,7 @@ int main(void)
 		cmocka_unit_test(pieces_of_a_delta_may_lose_a_nanosecond_against_the_whole),
 		cmocka_unit_test(an_inverse_computed_at_run_time_is_rounded_down),
 		cmocka_unit_test(weights_outside_the_table_convert_as_golden),
+		cmocka_unit_test(a_conversion_keeps_32_bits),
 		cmocka_unit_test(huge_weights_and_deltas_do_not_overflow),
 	};
 

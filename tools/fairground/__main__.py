@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The command line: python3 -m fairground COMMAND [--setting VALUE]..."""
+"""Boot, measure, trace, draw and compare: the one command of Fairground (docs/command.md)."""
 
 import argparse
 import dataclasses
@@ -11,12 +11,14 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from . import (agreement, balancing, bench, bench_smp, convert, decision_report, experiment, fidelity,
-               first_difference, gdb, graph, latency, placements, repeat, report, scenarios, trace)
+from . import (agreement, all_experiments, balancing, bench, bench_smp, compare, completion, convert, decision_report,
+               demo_picture, experiment, fidelity, first_difference, gdb, graph, latency, placements, repeat, report,
+               scenarios, sweep, top, trace, tree)
+from .command_examples import add_examples
 from .cpio import ArchiveError
 from .expect import Missing
 from .lab import command as lab
-from .machine import STATUS_NOT_STARTED, STATUS_PANIC, Machine, Outcome, stop_all
+from .machine import STATUS_NOT_STARTED, STATUS_PANIC, STATUS_TIMEOUT, Machine, Outcome, stop_all
 from .qemu import QemuError
 from .settings import PARSERS, Settings, UsageError, from_environment, trace_file
 
@@ -43,7 +45,11 @@ def cmd_run(settings: Settings, _: Any) -> int:
         settings = dataclasses.replace(settings, append=f"rows={rows} cols={columns} {settings.append}".strip())
     with Machine(dataclasses.replace(settings, interactive=interactive)) as machine:
         write(machine.header() + "\n")
-        return finish(machine.interact() if interactive else machine.run(write))
+        outcome = machine.interact() if interactive else machine.run(write)
+        picture = "" if settings.cmd else demo_picture.save(outcome.console, settings.build)
+        if picture:
+            write(f"The demonstration's picture is {picture}" + ("\n" if interactive else f"\n{demo_picture.TO_TRY}\n"))
+        return finish(outcome)
 
 
 def options_of_trace(parser: argparse.ArgumentParser) -> None:
@@ -63,35 +69,61 @@ def options_of_gdb(parser: argparse.ArgumentParser) -> None:
 Command = Callable[[Settings, argparse.Namespace], int]
 
 COMMANDS: dict[str, Command] = {
-    "run": cmd_run, "bench": bench.main, "bench-smp": bench_smp.main, "trace": trace.main, "repeat": repeat.main,
-    "gdb": gdb.main, "latency": latency.main, "experiment": experiment.main, "agreement": agreement.main,
+    "run": cmd_run, "bench": bench.main, "bench-smp": bench_smp.main, "trace": trace.main, "top": top.main,
+    "repeat": repeat.main, "gdb": gdb.main, "latency": latency.main, "experiment": experiment.main,
+    "experiments": all_experiments.main, "compare": compare.main, "sweep": sweep.main, "agreement": agreement.main,
     "scenarios": scenarios.main, "decisions": decision_report.main, "placements": placements.main,
     "balancing": balancing.main, "graph": graph.main, "convert": convert.main, "fidelity": fidelity.main,
     "first-difference": first_difference.main, "report": report.main, "lab": lab.main,
+    "completion": completion.main,
 }
 OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
-    "bench-smp": bench_smp.options, "trace": options_of_trace, "latency": latency.options,
+    "bench-smp": bench_smp.options, "trace": options_of_trace, "top": top.options, "latency": latency.options,
     "repeat": options_of_repeat, "gdb": options_of_gdb,
-    "experiment": experiment.options, "agreement": agreement.options, "scenarios": scenarios.options,
+    "experiment": experiment.options, "experiments": all_experiments.options, "compare": compare.options,
+    "sweep": sweep.options,
+    "agreement": agreement.options, "scenarios": scenarios.options,
     "decisions": decision_report.options, "placements": placements.options, "balancing": balancing.options,
     "graph": graph.options, "convert": convert.options, "fidelity": fidelity.options,
     "first-difference": first_difference.options, "report": report.options,
     "lab": lab.options,
 }
 READERS = ("decisions", "placements", "balancing", "graph", "convert", "report",
-           "lab")  # they need no machine of the user's
+           "lab", "completion")  # they need no machine of the user's
+# The part of the tree that a command reads, and that an installed package does not have (tree.py).
+NEED_TREE = {"gdb": "tools/gdb", "fidelity": "tests/fidelity", "scenarios": "tests/scenarios", "lab": "labs"}
 
 
-def parse(words: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="fairground", description=__doc__)
-    parser.add_argument("--build", default=os.environ.get("B", "build"), help="build directory")
+STATUSES = {0: "done, and what was claimed holds", 1: "a claim, a comparison or a cell failed, or the machine panicked",
+            2: "bad input: one sentence says which", STATUS_TIMEOUT: "the machine took longer than TIMEOUT",
+            STATUS_NOT_STARTED: "a program, a file of the build or a scheduler is missing",
+            128 + signal.SIGINT: "Ctrl-C; finished parts are kept"}
+MORE_STATUSES = "run: otherwise the status of CMD in the machine."
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of all commands, with examples."""
+    statuses = "\n".join(f"  {number:<4} {meaning}" for number, meaning in STATUSES.items())
+    parser = argparse.ArgumentParser(prog="fairground", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter,
+                                     epilog=f"exit status:\n{statuses}\n  {MORE_STATUSES}")
+    parser.add_argument("--build", default=tree.build(), help="build directory; default: $B or build")
+    parser.add_argument("--version", action="version", version=f"fairground {tree.version()}")
     commands = parser.add_subparsers(dest="command", required=True)
     for name, function in COMMANDS.items():
-        sub = commands.add_parser(name, help=(function.__doc__ or "").splitlines()[0])
+        what = (function.__doc__ or "").splitlines()[0]
+        sub = commands.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")
         for setting in PARSERS if name not in READERS else ():
             sub.add_argument(f"--{setting}", metavar=setting.upper(), help=f"default: ${setting.upper()}")
         OPTIONS.get(name, lambda _: None)(sub)
-    return parser.parse_args(words)
+    add_examples(parser)
+    return parser
+
+
+def check_place(command: str) -> None:
+    """Refuse what an installed package cannot do outside of a tree."""
+    if not (tree.ROOT / NEED_TREE.get(command, "")).exists():
+        raise UsageError(f"{command} needs the project's tree: change to it, or name it in $FAIRGROUND_TREE")
 
 
 def end(number: int, _: FrameType | None) -> None:
@@ -102,8 +134,11 @@ def end(number: int, _: FrameType | None) -> None:
 
 def main(words: list[str] | None = None) -> int:
     """Run one command; returns its status. Any thread may call it: signals are not touched."""
-    arguments = parse(words)
+    parser = make_parser()
+    completion.complete(parser)
+    arguments = parser.parse_args(words)
     try:
+        check_place(arguments.command)
         settings = from_environment({name: getattr(arguments, name, None) for name in PARSERS}, build=arguments.build)
         return COMMANDS[arguments.command](settings, arguments)
     except (UsageError, ArchiveError) as error:
@@ -123,7 +158,12 @@ def main(words: list[str] | None = None) -> int:
         return 128 + signal.SIGPIPE
 
 
-if __name__ == "__main__":
+def program() -> int:
+    """The program `fairground`: main(), and signals end it in order."""
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, end)
-    sys.exit(main())
+    return main()
+
+
+if __name__ == "__main__":
+    sys.exit(program())

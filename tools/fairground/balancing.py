@@ -42,6 +42,7 @@ class TaskFlag(enum.IntFlag):
     THROTTLED = 0x10
     COMPANY = 0x20
     PUSHABLE = 0x40
+    FITS = 0x80
 
 
 class BalanceFlag(enum.IntFlag):
@@ -56,6 +57,7 @@ class BalanceFlag(enum.IntFlag):
 class Domain(enum.IntFlag):
     """Flags of a domain: enum domain_flags of sched/balance/domain.h. Those that the rules of a pass ask for."""
 
+    ASYM_CPUCAPACITY = 0x40
     SHARE_CPUCAPACITY = 0x80
     SHARE_LLC = 0x200
     NUMA = 0x4000
@@ -75,6 +77,8 @@ class Runqueue(NamedTuple):
     util: int
     runnable: int
     capacity: int
+    full: int
+    misfit: int
 
     @property
     def idle(self) -> bool:

@@ -18,6 +18,10 @@ from .settings import Settings
 
 GOAL = 1 / 3
 MEMORY_MIB = 1024  # at least: room for 10,000 threads
+# Rows on a CPU of several speeds, by the governor. It decides at each wakeup, but may only choose the fastest point.
+GOVERNED = {"wake_performance": "performance", "wake_sched": "sched", "wake_schedutil": "schedutil",
+            "wake_ondemand": "ondemand"}
+ONLY_FASTEST = "echo 850000 > /sys/devices/system/cpu/cpufreq/policy0/scaling_min_freq; "
 LINE = re.compile(r"^(\w+) (\d+|-) ns$", re.MULTILINE)
 COLUMNS = "{:<26} {:>9} {:>11} {:>11} {:>7}  {}"
 
@@ -37,6 +41,15 @@ def measure(settings: Settings, cpus: int) -> dict[str, int]:
         sys.stderr.write(outcome.console[-2000:])
         raise SystemExit(f"fairground: bench ended with status {outcome.status} {outcome.problem}")
     return {name: int(value) for name, value in LINE.findall(outcome.console) if value != "-"}
+
+
+def measure_governed(settings: Settings) -> dict[str, int]:
+    """The same for GOVERNED: a round of two wakeups and two sleeps each."""
+    def one(governor: str) -> int:
+        machine = dataclasses.replace(settings, append=f"opp=juno-a53 governor={governor}",
+                                      cmd=ONLY_FASTEST + "bench futex_round_trip")
+        return measure(machine, 1)["futex_round_trip"]
+    return {name: one(governor) for name, governor in GOVERNED.items()}
 
 
 def compare(figures: dict[str, int], baselines: dict[str, Any]) -> list[dict[str, Any]]:
@@ -76,6 +89,7 @@ def main(settings: Settings, _: Any) -> int:
     if not settings.cmd:
         names = [name for name in baselines["operations"] if name.endswith("_2cpu")]
         figures.update(measure(dataclasses.replace(settings, cmd="bench " + " ".join(names)), 2))
+        figures.update(measure_governed(settings))
     else:
         baselines["operations"] = {n: v for n, v in baselines["operations"].items() if n in figures}
     rows, alone = compare(figures, baselines), ours_alone(figures, baselines)

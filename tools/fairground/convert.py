@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from .decision_file import DecisionError, DecisionFile, open_file
-from .forms import chrome, perfetto, table
+from .forms import chrome, perfetto, table, text
 from .image import TraceError
 from .settings import UsageError
 from .timeline import Timeline
 from .tracefile import TraceFile
 
-FORMS = {".pftrace": "Perfetto's protobuf", ".json": "Chrome's JSON", ".csv": "a table", ".parquet": "a table"}
+FORMS = {".pftrace": "Perfetto's protobuf", ".json": "Chrome's JSON", ".csv": "a table", ".parquet": "a table",
+         ".txt": "events as text"}
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -84,21 +85,26 @@ def write(found: Sources, out: str, name: str) -> str:
     if suffix == ".json":
         need(found.timeline, found.path, "are no switches")
         assert found.trace and found.timeline
-        with open(out, "w", encoding="utf-8") as text:
-            return chrome.write(text, found.trace, found.timeline, found.about)
+        with open(out, "w", encoding="utf-8") as f:
+            return chrome.write(f, found.trace, found.timeline, found.about)
+    if suffix == ".txt":
+        need(found.trace, found.path, "is no trace")
+        assert found.trace
+        with open(out, "w", encoding="utf-8") as f:
+            return text.write(f, found.trace)
     wanted = {"runs": found.timeline, "waits": found.timeline, "events": found.trace}.get(name, found.decisions)
     need(wanted, found.path, "is no trace" if name in ("runs", "waits", "events") else "are no decisions")
     columns = table.make(name, found.trace, found.timeline, found.decisions)
     if suffix == ".csv":
-        with open(out, "w", encoding="utf-8", newline="") as text:
-            number = table.write_csv(text, columns)
+        with open(out, "w", encoding="utf-8", newline="") as f:
+            number = table.write_csv(f, columns)
     else:
         number = table.write_parquet(out, columns, found.about)
     return f"{number} {name}"
 
 
 def main(_: Any, arguments: argparse.Namespace) -> int:
-    """write a trace for Perfetto, Chrome, pandas"""
+    """write a trace for Perfetto, Chrome, pandas, grep"""
     out = str(arguments.output)
     if pathlib.Path(out).suffix not in FORMS:
         raise UsageError(f"--output {out}: a name that ends in {', '.join(FORMS)} is expected")

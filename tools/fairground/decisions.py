@@ -9,7 +9,6 @@ decision_file.py reads the files; docs/decisions.md describes them.
 
 import enum
 import os
-import pathlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
@@ -17,9 +16,10 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from .decision_file import SCHEMA, Row, Shape, open_file
+from .tree import ROOT
 
 KINDS = ("pick", "preempt", "tick", "place", "charge", "leave")
-LISTS = pathlib.Path(__file__).resolve().parents[2] / "sched" / "observe" / "rule.def"
+LISTS = ROOT / "sched" / "observe" / "rule.def"
 HALF, WHOLE = 1 << 63, 1 << 64
 
 

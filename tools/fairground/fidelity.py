@@ -24,8 +24,8 @@ from .expect import Missing
 from .linux import KERNELS, LinuxSettings, find_kernel, tick_rate
 from .machine import Machine, commit
 from .settings import Settings, UsageError
+from .tree import ROOT
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 ROOM = ROOT / "tests/fidelity"
 PAGE = ROOT / "docs/fidelity.md"
 MODEL = "voluntary"  # of preemption: Debian's kernels boot with it

@@ -26,10 +26,12 @@ KINDS = {
     "deadline": "how far virtual deadlines are, from decisions of EEVDF and BORE",
     "score": "BORE's scores of bursts, from decisions",
     "levels": "the buckets of FDL's groups, from decisions",
+    "line": "one pick on the number line of virtual time: vruntimes, deadlines, who is eligible",
+    "tree": "one pick in the tree of those that wait, with the least vruntime below each node",
     "quota": "the pool of a group with a quota, and where it is throttled, from decisions",
 }
 MODULES = {**dict.fromkeys(("lag", "deadline", "score", "levels"), "curves"), "side": "gantt",
-           "arrows": "gantt"}  # of pictures; the others are named as the kind
+           "arrows": "gantt", "line": "pick", "tree": "pick"}  # of pictures; the others are named as the kind
 NOT_SHOWN = {"command", "kind", "files", "build", "output", "format", "range"}
 FORMATS = ("svg", "pdf", "png")
 RANGE = re.compile(r"([\d.]+)-([\d.]+)")
@@ -87,6 +89,11 @@ def _quota(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--group", type=int, metavar="N", help="this group; default: that with the most decisions")
 
 
+def _pick(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--cpu", type=int, metavar="N", help="only picks of this CPU")
+    parser.add_argument("--group", type=int, metavar="N", help="only those on queues of this group; 0: the root's")
+
+
 def _share(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--window", type=float, metavar="MS", help="length of the windows; default: 60 windows")
 
@@ -101,7 +108,7 @@ def _sweep(parser: argparse.ArgumentParser) -> None:
 
 
 OPTIONS = {"dat2graph2": _dat2graph2, "latency": _latency, "cdf": _latency, "quota": _quota, "share": _share,
-           "side": _gantt, "arrows": _gantt, "sweep": _sweep,
+           "side": _gantt, "arrows": _gantt, "sweep": _sweep, "line": _pick, "tree": _pick,
            **{kind: _curves for kind, module in MODULES.items() if module == "curves"}}
 
 

@@ -217,6 +217,32 @@ class Image:
                 yield cut_page(self._read(pa, PAGE), max(wanted - first, 0), max(first - wanted, 0))
                 wanted = after
 
+    def started(self) -> bool:
+        """Was anything recorded? Before that the rings may have no pages yet."""
+        return any(self._ring(cpu).written for cpu in range(self.cpus))
+
+    def news(self, cpu: int, seen: int) -> tuple[list[Event], int, int]:
+        """Of a machine that runs: the events of @cpu from number @seen on, the number of the next one, and how many
+        between were overwritten before they could be read."""
+        ring, lost = self._ring(cpu), 0
+        seen = seen if seen <= ring.written else 0  # the guest has replaced or cleared the ring
+        start = ring.head
+        while start > ring.tail and self._slot(ring, start)[1] > seen:
+            start -= 1
+        found: list[Event] = []
+        for page_nr in range(start, ring.head + 1):
+            pa, first = self._slot(ring, page_nr)
+            page = self._read(pa, PAGE)
+            if self._ring(cpu).tail > page_nr:  # the writer came round, and has or had begun to write there
+                continue
+            lost += max(first - seen, 0)
+            payloads = [(time, payload) for time, payload, _ in split_page(page)]
+            for time, payload in payloads[max(seen - first, 0):]:
+                kind, flags, preempt_count, pid = struct.unpack_from("<HBBi", payload)
+                found.append(Event(time, cpu, self.formats[kind], flags, preempt_count, pid, payload))
+            seen = max(seen, first + len(payloads))
+        return found, seen, lost
+
     def events(self, newest: int | None = None) -> Iterator[Event]:
         """Yield every Event in order of time, at equal times the lower CPU first.
 

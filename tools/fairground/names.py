@@ -2,16 +2,18 @@
 """Every name that a user may set: the settings of make, and the boot parameters. The one table of each; make help
 prints the first.
 
-As a program it prints the table; `python3 -m fairground.names --check SMPP OUT` says which names are no settings.
+As a program it prints the table, with --student what a lab needs of it;
+`python3 -m fairground.names --check SMPP OUT` says which names are no settings.
 """
 
 import difflib
-import pathlib
 import re
 import sys
 from collections.abc import Collection
 
-PARAMETERS = pathlib.Path(__file__).resolve().parents[2] / "kernel" / "base" / "param.def"
+from .tree import ROOT
+
+PARAMETERS = ROOT / "kernel" / "base" / "param.def"
 
 # name, values, default, meaning
 SETTINGS = (
@@ -35,7 +37,7 @@ SETTINGS = (
     ("one target each", (
         ("OUT", "FILE", "trace.dat", "trace, latency: the trace file"),
         ("EVENTS", "SYSTEM:EVENT ...", "no charges, decisions", "trace: what is recorded"),
-        ("FILE", "FILE", "", "decisions: JSON lines or a trace.dat; graph: one or several"),
+        ("FILE", "FILE", "", "decisions: JSON lines or a trace.dat; graph: one or several; sweep: the grid"),
         ("SHOW", "options", "", "decisions: filters, --full, --stats, --diff A B; graph: of the kind"),
         ("KIND", "a kind", "", "graph: which picture (docs/pictures.md)"),
         ("RUNS", "2..1000", "3", "repeat: how many runs must agree"),
@@ -43,9 +45,10 @@ SETTINGS = (
         ("SIZES", "CPUs ...", "1 2 4 8 16", "bench-smp: sizes of machines"),
         ("CPUS", "CPUs ...", "64 ... 4096", "bench-balance: sizes of machines"),
         ("NAME", "an experiment", "", "experiment: which one; none lists them"),
+        ("NAMES", "experiments", "all", "experiments: which ones"),
         ("SCHEDS", "policies", "all", "experiment, agreement, scenarios, explore, fidelity: which ones"),
-        ("HOSTS", "kernel,simulator", "both", "experiment, scenarios: where they run; scenarios: one, simulator"),
-        ("SECS", "seconds", "", "experiment: how long its workload runs"),
+        ("HOSTS", "kernel,simulator", "both", "experiment(s), scenarios: where they run; scenarios: one, simulator"),
+        ("SECS", "seconds", "", "experiment(s): how long the workload runs"),
         ("IDS", "F-01 ...", "all", "scenarios: which cards"),
         ("ROWS", "cases", "all", "fidelity: which cases of tests/fidelity/rows.toml"),
         ("FAST", "0 1", "0", "fidelity: 1: only the third that CI checks"),
@@ -58,7 +61,9 @@ SETTINGS = (
         ("JOBS", "1...", "CPUs", "mutate: how many programs at a time"),
         ("MUTATE", "options", "", "mutate: --only TEXT, --layers NAME, --list, --page"),
         ("PROP", "options", "", "prop: of the property tests"),
-        ("SEEDS", "1..", "4", "explore: how many"),
+        ("TESTS", "cfs pelt ...", "all", "unit: which programs of tests/unit"),
+        ("TEST", "a test", "all", "unit: which one of TESTS"),
+        ("SEEDS", "1..20", "", "experiment(s), compare, sweep: a run of each (docs/measuring.md); explore: how many"),
         ("OPS", "1..", "100000", "explore: random operations from each seed"),
         ("NN", "1..", "the hand-out's", "lab: the number of a lab (labs/README.md)"),
         ("TIERS", "unit,simulator", "all", "lab: parts of the grade"),
@@ -81,6 +86,9 @@ SETTINGS = (
         ("V", "0 1", "0", "1: print commands"),
     )),
 )
+# The settings that `make help` lists in a student's hand-out.
+STUDENT = {"SMP", "SCHED", "HZ", "ICOUNT", "SEED", "CMD", "APPEND", "TIMEOUT", "OUT", "EVENTS", "FILE", "SHOW", "SRC",
+           "TESTS", "TEST", "TIERS", "GRADE_SEED", "DEBUG", "V"}
 # What make and the scripts pass to each other; not for people.
 PASSED_ON = {"FAIRGROUND_COMMIT", "MAKE", "MAKEFLAGS", "CFLAGS", "Q", "CSTD", "WARN", "SIM_CPUS", "OPT", "KCC"}
 
@@ -112,14 +120,18 @@ def unknown(given: Collection[str]) -> list[str]:
     return sentences
 
 
-def table() -> str:
-    """The settings, as make help prints them."""
+def table(names: Collection[str]) -> str:
+    """The settings of @names, as make help prints them."""
     lines = []
     for title, rows in SETTINGS:
         lines.append(f"\nSettings, NAME=value: {title}")
-        lines += [f"  {name:14}{values:18}{default:17}{meaning}" for name, values, default, meaning in rows]
+        lines += [f"  {name:14}{values:18}{default:16} {meaning}" for name, values, default, meaning in rows
+                  if name in names]
     return "\n".join(lines)
 
 
 if __name__ == "__main__":
-    print("; ".join(unknown(sys.argv[2:])) if sys.argv[1:2] == ["--check"] else table())
+    if sys.argv[1:2] == ["--check"]:
+        print("; ".join(unknown(sys.argv[2:])))
+    else:
+        print(table(STUDENT if sys.argv[1:] == ["--student"] else settings()))

@@ -28,7 +28,7 @@ def fingerprint(settings: Settings) -> tuple[Outcome, str]:
     """Run once. Returns the outcome, and a digest of the console and of every CPU's trace."""
     with tempfile.TemporaryDirectory(prefix="fairground-", dir=memory_directory(settings.mem)) as directory:
         ram, out = os.path.join(directory, "ram"), os.path.join(directory, "trace.dat")
-        with Machine(with_tracing(settings, ram, "*:*,!decision:*")) as machine:
+        with Machine(with_tracing(settings, ram, "*:*,!decision:*,!raw_syscalls:*,!task:*")) as machine:
             outcome = machine.run()
         convert(ram, out)
         with open(out, "rb") as f:

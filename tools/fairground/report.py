@@ -2,7 +2,8 @@
 """fairground report OUT.html RUN...: everything about some runs in one file, to send and to keep (docs/pictures.md).
 
 A RUN is a trace.dat, of Fairground, the simulator or Linux, or a file of decisions. The page holds what runs they are,
-verdicts, tables, pictures and how often each rule decided. It needs no network and no script.
+verdicts, tables, pictures, how often each rule decided, and a viewer to step through all of it (viewer.py). It needs
+no network, and only the viewer has a script.
 """
 
 import argparse
@@ -20,12 +21,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import decision_kinds, graph
+from . import decision_kinds, graph, viewer
 from .decision_file import DecisionError, DecisionFile, open_file
 from .image import TraceError
 from .pictures import style
-from .settings import UsageError
+from .settings import Settings, UsageError
 from .tracefile import MAGIC
+from .webpage import document, table
 
 OF_TRACES = ("dat2graph2", "running_waiting", "share", "latency")
 OF_ALL_TRACES = ("side", "cdf")      # several runs in one picture
@@ -33,31 +35,6 @@ OF_DECISIONS = ("lag", "deadline", "score", "levels", "quota")
 MOST_SVG = 600_000                   # bytes; of a larger picture the PNG is taken
 MOST_FILE = 5_000_000
 GOOD, BAD, NOTE = "ok", "no", "note"
-STYLE = """
-:root { color-scheme: light dark; --text: #1b1b1b; --back: #fff; --line: #d4d4d4; --soft: #f4f4f2; --dim: #595959;
-  --ok: #00694c; --no: #a83f00; --note: #00568a; }
-@media (prefers-color-scheme: dark) {
-  :root { --text: #e6e6e3; --back: #161618; --line: #3d3d42; --soft: #222226; --dim: #a9a9a4;
-    --ok: #4fd1a5; --no: #ff9a5c; --note: #7cc4ff; }
-  img { filter: brightness(0.88); } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 1180px; padding: 16px; background: var(--back); color: var(--text);
-  font: 16px/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
-h1 { font-size: 1.6rem; line-height: 1.2; } h2 { margin-top: 2.5rem; border-bottom: 1px solid var(--line); }
-h3 { margin-bottom: 0.4rem; } nav a { margin-right: 1rem; } a { color: var(--note); }
-figure { margin: 1rem 0; } figcaption { color: var(--dim); font-size: 0.9rem; }
-.wide { overflow-x: auto; border: 1px solid var(--line); border-radius: 4px; }
-img { display: block; background: #fff; width: 100%; min-width: 860px; height: auto; }
-table { border-collapse: collapse; font-size: 0.9rem; } .wide table { min-width: 100%; }
-td:first-child { overflow-wrap: normal; }
-th, td { padding: 0.25rem 0.7rem; text-align: left; vertical-align: top;
-  border-bottom: 1px solid var(--line); }
-td.n { text-align: right; font-variant-numeric: tabular-nums; } th { color: var(--dim); font-weight: 600; }
-pre { margin: 0; padding: 0.7rem; background: var(--soft); font: 13px/1.45 ui-monospace, monospace; }
-summary { cursor: pointer; color: var(--note); }
-.verdict { font-weight: 700; white-space: nowrap; } .ok { color: var(--ok); } .no { color: var(--no); }
-.note { color: var(--note); }
-"""
 
 
 @dataclass
@@ -80,6 +57,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", metavar="RUN", help="trace.dat, or a file of decisions")
     parser.add_argument("--title", help="of the page")
     parser.add_argument("--range", metavar="A-B", help="pictures of this part only, in seconds after the begin")
+    parser.add_argument("--no-viewer", action="store_true", help="without the viewer, and the files that it shows")
 
 
 def open_run(path: str) -> Run:
@@ -193,18 +171,6 @@ def rule_counts(run: Run) -> Counter[tuple[str, str]]:
 # --- HTML ---------------------------------------------------------------------------------------------------------
 
 
-def cells(row: Sequence[Any], tag: str = "td") -> str:
-    return "<tr>" + "".join(f"<{tag}{' class=n' if isinstance(of, int | float) else ''}>{html.escape(str(of))}</{tag}>"
-                            for of in row) + "</tr>"
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    lines = "\n".join(cells(row) for row in rows)
-    heading = f"<thead>{cells(head, 'th')}</thead>" if head else ""
-    return (f'<div class="wide"><table>{heading}'
-            f"<tbody>\n{lines}\n</tbody></table></div>")
-
-
 def figure_of(picture: Picture, of: str) -> str:
     what = html.escape(graph.KINDS[picture.kind])
     return (f'<figure id="{html.escape(picture.kind)}-{html.escape(of)}"><h3>{html.escape(picture.kind)}</h3>'
@@ -262,32 +228,56 @@ def section(run: Run, arguments: argparse.Namespace) -> Iterator[str]:
             f"<li>{html.escape(sentence)}</li>" for sentence in left_out) + "</ul></details>"
 
 
-def page(runs: Sequence[Run], arguments: argparse.Namespace) -> str:
-    title = html.escape(arguments.title or "Runs: " + ", ".join(run.name for run in runs))
+def steps(runs: Sequence[Run], build: str, arguments: argparse.Namespace) -> list[str]:
+    """The part of the page with the viewer."""
+    if arguments.no_viewer:
+        return []
+    empty, shown = viewer.template(build), list[viewer.Data]()
+    left_out: list[str] = []
+    for run in runs if empty else ():
+        try:
+            data = viewer.load(run.path, run.is_trace)
+        except OSError as error:
+            raise TraceError(f"{run.path}: {error.strerror or error}") from error
+        if len(data.packed) <= viewer.MOST:
+            shown.append(data)
+        else:
+            left_out.append(f"{run.name} has {len(data.packed)} bytes even when compressed; {viewer.MOST} are shown")
+    if not empty:
+        left_out.append("the viewer was not built (make page)")
+    limits = argparse.Namespace(range=arguments.range, min=None, max=None)
+    graph.take_range(limits)
+    span = (limits.min, limits.max) if arguments.range else None
+    return ['<h2 id="viewer">Step through it</h2>', *([viewer.frame(empty, shown, span)] if shown else []),
+            *(f"<p>Not here: {html.escape(sentence)}.</p>" for sentence in left_out)]
+
+
+def page(runs: Sequence[Run], build: str, arguments: argparse.Namespace) -> str:
+    title = arguments.title or "Runs: " + ", ".join(run.name for run in runs)
     body = [part for run in runs for part in section(run, arguments)]
     traces = [run.path for run in runs if run.is_trace]
     together = pictures(OF_ALL_TRACES, traces, arguments, []) if len(traces) > 1 else {}
     if together:
         body = ['<h2 id="together">Side by side</h2>', *(figure_of(of, "all runs") for of in together.values()), *body]
-    links = "".join(f'<a href="#{html.escape(run.name)}">{html.escape(run.name)}</a>' for run in runs)
+    look = steps(runs, build, arguments)
+    links = '<a href="#viewer">viewer</a>' * bool(look) + "".join(
+        f'<a href="#{html.escape(run.name)}">{html.escape(run.name)}</a>' for run in runs)
     command = shlex.join(["fairground", "report", os.path.basename(arguments.output), *(run.name for run in runs),
-                          *(["--range", arguments.range] if arguments.range else [])])
-    return "\n".join(['<!DOCTYPE html>', '<html lang="en"><head><meta charset="utf-8">',
-                      '<meta name="viewport" content="width=device-width, initial-scale=1">',
-                      f"<title>{title}</title><style>{STYLE}</style></head><body>", f"<h1>{title}</h1>",
-                      f"<p>Made by <code>{html.escape(command)}</code>. Times are those of the scheduler's clock.</p>",
-                      f"<nav>{links}</nav>", *body, "</body></html>", ""])
+                          *(["--range", arguments.range] if arguments.range else []),
+                          *(["--no-viewer"] if arguments.no_viewer else [])])
+    made_by = f"<p>Made by <code>{html.escape(command)}</code>. Times are those of the scheduler's clock.</p>"
+    return document(title, [made_by, f"<nav>{links}</nav>", *look, *body])
 
 
-def main(_: Any, arguments: argparse.Namespace) -> int:
-    """write one self-contained page about runs: provenance, verdicts, tables, pictures"""
+def main(settings: Settings, arguments: argparse.Namespace) -> int:
+    """write one self-contained page about runs: provenance, verdicts, tables, pictures, and a viewer"""
     out = arguments.output
     if pathlib.Path(out).suffix != ".html":
         raise UsageError(f"{out}: a name that ends in .html is expected before the runs")
     if len({os.path.basename(path) for path in arguments.files}) < len(arguments.files):
         raise UsageError("two of the files have one name: the page could not tell them apart")
     try:
-        data = page([open_run(path) for path in arguments.files], arguments).encode()
+        data = page([open_run(path) for path in arguments.files], settings.build, arguments).encode()
     except TraceError as error:
         print(f"fairground: {error}", file=sys.stderr)
         return 1

@@ -14,8 +14,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-
 from . import names
+from .tree import ROOT
 
 
 class UsageError(Exception):
@@ -24,9 +24,8 @@ class UsageError(Exception):
 
 def _schedulers() -> tuple[str, ...]:
     """The names of the fair policies that are built in: those of sched/fair/policies.def, and of make's POLICIES=."""
-    root = pathlib.Path(__file__).resolve().parents[2]
-    built = root / os.environ.get("B", "build") / "policies/sched/fair/policies.def"
-    text = (built if built.exists() else root / "sched/fair/policies.def").read_text()
+    built = ROOT / os.environ.get("B", "build") / "policies/sched/fair/policies.def"
+    text = (built if built.exists() else ROOT / "sched/fair/policies.def").read_text()
     return tuple(name.replace("_", "-") for name in re.findall(r"^POLICY\((\w+),", text, re.MULTILINE))
 
 

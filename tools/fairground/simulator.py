@@ -10,17 +10,18 @@ from .qemu import QemuError
 from .settings import Settings
 
 
-def command(settings: Settings, workload: str, out: str | None, costs: Mapping[str, int],
+def command(settings: Settings, workload: str | Sequence[str], out: str | None, costs: Mapping[str, int],
             more: Sequence[str] = ()) -> list[str]:
     """The command that runs @workload with @settings, @costs and @more options. It saves the trace in @out if given."""
     program = os.path.join(settings.build, "schedsim")
     if not os.path.exists(program):
         raise QemuError(f"{program} is missing: run make sim")
+    workloads = [workload] if isinstance(workload, str) else workload
     words = [program, "--sched", settings.sched, "--hz", str(settings.hz), "--seed", str(settings.seed)]
     if "--topology" not in more:
         words += ["--cpus", str(settings.cpus)]
     words += [word for name, ns in costs.items() for word in (f"--cost-{name}", f"{ns}ns")]
-    return words + [*more, *(("--trace", out) if out else ()), workload]
+    return words + [*more, *(("--trace", out) if out else ()), *workloads]
 
 
 def cpus(settings: Settings, more: Sequence[str]) -> int:
@@ -30,7 +31,8 @@ def cpus(settings: Settings, more: Sequence[str]) -> int:
     return math.prod(map(int, more[more.index("--topology") + 1].split("x")))
 
 
-def run(settings: Settings, workload: str, out: str | None, costs: Mapping[str, int], more: Sequence[str] = ()) -> str:
+def run(settings: Settings, workload: str | Sequence[str], out: str | None, costs: Mapping[str, int],
+        more: Sequence[str] = ()) -> str:
     """Run the simulator and return what it printed. The user reads its errors."""
     words = command(settings, workload, out, costs, more)
     done = subprocess.run(words, capture_output=True, text=True, check=False)

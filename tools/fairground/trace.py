@@ -21,7 +21,7 @@ from .machine import STATUS_NOT_STARTED, Machine, commit
 from .settings import Settings, UsageError
 
 # By default everything but the records of charges and decisions, which would fill the rings.
-EVENTS = "*:*,!sched:sched_stat_runtime,!decision:*"
+EVENTS = "*:*,!sched:sched_stat_runtime,!decision:*,!raw_syscalls:*,!task:*"
 NO_EVENT = re.compile(r"trace: no event matches (\S+)")  # what the kernel says of trace_event=
 OPTION_CPUSTAT, OPTION_TRACECLOCK, OPTION_UNAME, OPTION_CPUCOUNT, OPTION_VERSION = 2, 4, 5, 8, 9
 

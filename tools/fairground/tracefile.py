@@ -98,6 +98,10 @@ class TraceFile:
         self._options = list(self._read_options(reader))
         self._where = [struct.unpack("<QQ", reader.take(16)) for _ in range(self.cpus)]
 
+    def as_version_6(self) -> bytes:
+        """The bytes of the file, as version 6 has them."""
+        return self._data[:]
+
     @staticmethod
     def _version(reader: _Reader) -> str:
         if not MAGIC.startswith(reader.data[:len(MAGIC)]):

@@ -4,8 +4,9 @@
 
 An operation is a call of the scheduler: a switch, a wakeup, a tick, a block, a yield. The first table counts operations
 per second of CPU time on one core, without invariant checks and measurement, for workloads that do hardly anything
-else. The seconds are those of the host and as noisy as it is busy. The second table counts instructions with valgrind,
-and these are exact.
+else. The seconds are those of the host and as noisy as it is busy. The other tables count instructions with valgrind,
+and these are exact: of an operation on 4096 CPUs of one speed, and in 512 frequency domains under each governor; and
+of a tick and its switch as the queue grows.
 
 Usage: bench_sim.py [BUILD]
 """
@@ -24,6 +25,8 @@ from fairground.machine import commit
 # (CPUs, topology, simulated time of the sleepers)
 MACHINES = [(1, "1x1", "10s"), (64, "2x32x1", "500ms"), (1024, "4x8x32x1", "40ms"), (4096, "8x16x32x1", "10ms")]
 RUNS = 3
+GOVERNORS = ("performance", "sched", "schedutil", "ondemand")
+SPEED_TIMES = ("1ms", "3ms")
 QUEUES = (1, 10, 100, 1000, 10_000, 100_000)
 
 
@@ -79,13 +82,32 @@ def pick_table(build: str, sched: str) -> None:
         before = each
 
 
+def speeds_table(build: str, sched: str) -> None:
+    """Print what an operation costs where CPUs have several speeds, and the speed by that at one speed."""
+    print(f"\n{'4096 CPUs in 512 frequency domains':<36} {'instructions an operation':>25} {'speed':>7}")
+    if not shutil.which("valgrind"):
+        print("          needs valgrind")
+        return
+    one_speed = 0.0
+    for governor in ("", *GOVERNORS):
+        words = ["--sched", sched, "--topology", "nodes=8,llcs=64,cores=8"]
+        words += [f"bursts:n=2,run=50us,sleep=50us,cpus={cpu}" for cpu in range(4096)]
+        words += ["--opp", "juno-a53", "--governor", governor] if governor else []
+        first, second = ([*words, "--time", time] for time in SPEED_TIMES)
+        spent = instructions(build, "sim_run", second) - instructions(build, "sim_run", first)
+        done = bench(build, second)["operations"] - bench(build, first)["operations"]
+        one_speed = one_speed or spent / done
+        print(f"{governor or 'one speed':<36} {spent / done:>25.0f} {one_speed / (spent / done):>7.0%}", flush=True)
+
+
 def main() -> None:
     build = sys.argv[1] if len(sys.argv) > 1 else "build"
     shown = subprocess.run([f"{build}/schedsim", "--help"], capture_output=True, text=True, check=True).stdout
     names = expect(r"fair policy: (.*)", shown)[1].split(", ")
-    print(f"simulator of {commit()}; HZ 250 (second table: 1000), seed 1, all costs 0; "
+    print(f"simulator of {commit()}; HZ 250 (table of ticks: 1000), seed 1, all costs 0; "
           f"best of {RUNS}; command: make bench-sim\n")
     speed_table(build, names[0])
+    speeds_table(build, names[0])
     for sched in names:
         print(f"\n{sched}:", end="")
         pick_table(build, sched)

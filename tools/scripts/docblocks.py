@@ -6,10 +6,11 @@ A fenced block is a session: its lines with "$ " are commands, and the others ar
 something); without such lines all are commands. A block that begins with "cd /sys" is typed into the machine.
 
 A session is exact if its time is counted instructions or simulated: a command with ICOUNT=1, `make bench`, `make
-repeat`, schedsim, and any command that reads the trace that one of them wrote. `make docs` renews what such a session
-shows, and tests/e2e/test_docs.py compares it to the digit. Both use an image of their own in BUILD/exact, whose commit
-is called "exact", because printing a longer name takes more instructions. Digits also depend on the compiler: they are
-those of Debian 12's. All other sessions are compared by the shape of their lines.
+repeat`, schedsim, python3 -c, and any command that reads the file that one of them wrote. `make docs` renews what such
+a session shows, and tests/e2e/test_docs.py compares it to the digit. A picture that a session of the book draws
+("-o NAME.svg") is docs/book/img/NAME.svg: it is renewed, and compared, with the session. Both use an image of their own
+in BUILD/exact, whose commit is called "exact", because printing a longer name takes more instructions. Digits also
+depend on the compiler: they are those of Debian 12's. All other sessions are compared by the shape of their lines.
 
 Usage: docblocks.py BUILD [PAGE...]    renews the pages; a line that nothing like it is printed for is an error
 """
@@ -18,6 +19,7 @@ import glob
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,10 +27,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 PAGES = ["README.md", "user/README.md", "sched/README.md", "sim/README.md", "docs/*.md", "docs/book/*.md"]
-PROGRAMS = ("make bench", "make run", "make trace", "make latency", "make repeat", "make sim", "trace-cmd",
-            "build/schedsim")
-EXACT = ("ICOUNT=1", "make bench", "make repeat", "build/schedsim")
-READS_A_TRACE = ("trace-cmd", "make latency")
+PROGRAMS = ("make bench", "make run", "make trace", "make latency", "make repeat", "make sim", "make plugin",
+            "trace-cmd", "build/schedsim", "python3 -c")
+EXACT = ("ICOUNT=1", "make bench", "make repeat", "make plugin", "build/schedsim", "python3 -c")
+READS_A_FILE = ("trace-cmd", "make latency", "make graph", "make decisions", "make placements", "make balancing")
+RUNNABLE = PROGRAMS + READS_A_FILE
+MADE = re.compile(r"(?<![\w./-])(?=[\w-]+\.(?:json|bin|dat|csv|svg)\b)")  # before the name of a session's own file
+DRAWN = re.compile(r"-o ([\w-]+\.svg)\b")
 COMMIT = "exact"
 
 Block = tuple[int, list[str]]
@@ -76,7 +81,7 @@ def session(lines: list[str]) -> list[Step]:
 def is_exact(steps: list[Step], at: int) -> bool:
     """True if what step @at prints is a function of the source alone."""
     command = steps[at][0]
-    if command.startswith(READS_A_TRACE):
+    if command.startswith(READS_A_FILE):
         return any(is_exact(steps, before) for before in range(at))
     return any(word in command for word in EXACT)
 
@@ -86,9 +91,9 @@ def pages(root: str) -> list[str]:
 
 
 def run(command: str, root: str, build: str, directory: object) -> subprocess.CompletedProcess[str]:
-    """Run a line of a page with the programs of @build. Its traces go to @directory."""
-    command = re.sub(r"(\bOUT=|trace-cmd report |--trace )(?=\w)", rf"\1{shlex.quote(str(directory))}/", command)
-    command = command.replace("build/schedsim", shlex.quote(f"{build}/schedsim")).replace("| less", "")
+    """Run a line of a page with the programs of @build. The files that it makes go to @directory."""
+    command = MADE.sub(f"{directory}/", command)
+    command = re.sub(r"(?<![\w./-])build/", f"{build}/", command).replace("| less", "")
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=root, stdin=subprocess.DEVNULL,
                           capture_output=True, check=False, text=True, errors="replace",
                           env=environment(B=os.path.relpath(build, root)))
@@ -113,6 +118,16 @@ def shape(line: str) -> str:
 
 def is_elision(line: str) -> bool:
     return not line.strip() or line.strip() == "..."
+
+
+def drawn(path: str, steps: list[Step]) -> list[str]:
+    """The names of the pictures that a session of the page @path draws, if it is one of the book's."""
+    return DRAWN.findall(" ".join(command for command, _ in steps)) if "/book/" in path else []
+
+
+def kept_picture(path: str, name: str) -> str:
+    """The picture @name of the page @path, in the tree."""
+    return os.path.join(os.path.dirname(path), "img", name)
 
 
 def align(shown: list[tuple[int, str]], printed: list[str]) -> list[tuple[int, str, str | None]]:
@@ -144,22 +159,22 @@ def exact_build(root: str, build: str) -> str:
 
 def run_once(command: str, root: str, build: str, directory: object, *,
              done: dict[str, subprocess.CompletedProcess[str]] = {}) -> subprocess.CompletedProcess[str]:
-    """As run(), but a machine that two pages show boots once, unless it leaves a trace."""
-    if "OUT=" in command or command.startswith(READS_A_TRACE):
+    """As run(), but a machine that two pages show boots once, unless it leaves or reads a file."""
+    if MADE.search(command) or command.startswith(READS_A_FILE):
         return run(command, root, build, directory)
     if command not in done:
         done[command] = run(command, root, build, directory)
     return done[command]
 
 
-def renew_block(root: str, build: str, name: str, first: int, lines: list[str]) -> tuple[list[str], list[str]]:
+def renew_block(root: str, build: str, path: str, first: int, lines: list[str]) -> tuple[list[str], list[str]]:
     """(lines as they ought to be, complaints)"""
-    steps = session(lines)
+    steps, name = session(lines), os.path.relpath(path, root)
     complaints: list[str] = []
     with tempfile.TemporaryDirectory() as directory:
         for at, (command, shown) in enumerate(steps):
             last = max((i for i in range(len(steps)) if steps[i][1]), default=-1)
-            if at > last or not command.startswith(PROGRAMS) or not is_exact(steps, at):
+            if at > last or not command.startswith(RUNNABLE) or not is_exact(steps, at):
                 continue
             done = run_once(command, root, build, directory)
             if done.returncode not in (0, 141):  # 141: head had enough
@@ -170,6 +185,10 @@ def renew_block(root: str, build: str, name: str, first: int, lines: list[str]) 
                     complaints.append(f"{name}:{first + place}: nothing like this is printed: {line}")
                 else:
                     lines[place] = printed
+        for picture in drawn(path, steps):
+            if os.path.exists(os.path.join(directory, picture)):
+                os.makedirs(os.path.dirname(kept_picture(path, picture)), exist_ok=True)
+                shutil.copyfile(os.path.join(directory, picture), kept_picture(path, picture))
     return lines, complaints
 
 
@@ -184,7 +203,7 @@ def renew(root: str, build: str, paths: list[str]) -> list[str]:
         before, began = list(lines), time.monotonic()
         if not any(is_exact(steps, at) and steps[at][1] for steps in [session(before)] for at in range(len(steps))):
             return []
-        lines, complaints = renew_block(root, build, name, first, lines)
+        lines, complaints = renew_block(root, build, path, first, lines)
         if lines != before:
             results.append((path, "\n".join(before), "\n".join(lines)))
         what = "renewed" if lines != before else "the same"

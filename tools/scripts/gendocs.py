@@ -60,8 +60,11 @@ def tunables() -> str:
     source = "sched/observe/tunable.def"
     where = {"debug": "/sys/kernel/debug/sched/", "sysctl": "/proc/sys/kernel/",
              "qos": "/sys/kernel/debug/qos/qos_params: ", "freq": "/sys/devices/system/cpu/cpufreq/sched/"}
-    elsewhere = {"sched_cfs_boost": where["sysctl"], "rate_limit_us": "/sys/devices/system/cpu/cpufreq/schedutil/"}
-    lines = [(f"`{elsewhere.get(file, where[w])}{file}`", policy.replace("NULL", ""), default,
+    def folder(file: str, w: str) -> str:
+        if w == "freq" and file.startswith("sched_"):
+            return where["sysctl"]
+        return "/sys/devices/system/cpu/cpufreq/schedutil/" if file == "rate_limit_us" else where[w]
+    lines = [(f"`{folder(file, w)}{file}`", policy.replace("NULL", ""), default,
               "yes" if scaled == "true" else "no", doc)
              for _, _, file, w, default, scaled, _, policy, doc in rows(source, "TUNABLE")]
     return page("Tunables", source,

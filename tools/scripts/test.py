@@ -5,7 +5,7 @@
     static   rules of the source, the scheduler's seam, types of the Python, a build by the other compiler, which must
              record the same bytes
     unit     hosted tests of sched/ and lib/, with sanitizers (cmocka); golden numbers against their model
-    prop     random operations on the scheduler, some from a new seed each time, and every short sequence of them;
+    prop     random operations on the scheduler, some from a seed of the commit's own, and every short sequence of them;
              after each the invariants are checked
     sim      the simulator: its reports, the files it reads and writes, its errors (pytest)
     kernel   selftests inside the kernel at 1, 2, 4 and 8 CPUs; at 4 under each other scheduler
@@ -33,7 +33,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TextIO
 
-from fairground.machine import run_batch
+from fairground.machine import commit, run_batch
 from fairground.qemu import QemuError
 from fairground.settings import PARSERS, SCHEDULERS, make_settings
 
@@ -166,11 +166,17 @@ def unit() -> Count:
     return count
 
 
+def commit_seed() -> int:
+    """The commit as a number; the time if the tree was changed or is no clone."""
+    name = commit().rpartition("-g")[2]
+    return int(name[:7], 16) if re.fullmatch(r"[0-9a-f]{7,12}", name) else int(time.time())
+
+
 def prop() -> Count:
     count = tap_layer("prop", [MAKE, "prop"], CMOCKA_MESSAGE_OUTPUT="TAP")
     schedsim = f"{BUILD}/schedsim"
-    # Operations that nobody has tried before. The seed is in the name: it replays what is found.
-    words = ["--sched", "all", "--seed", str(int(time.time())), "--ops", FRESH_OPS]
+    # Operations that nobody has tried before: each commit has its own, and a second run of it repeats them.
+    words = ["--sched", "all", "--seed", str(commit_seed()), "--ops", FRESH_OPS]
     print(f"prop     fresh operations: build/schedsim {' '.join(words)}", flush=True)
     count.add(check(f"fresh operations from seed {words[3]}", [schedsim, *words]))
     count.add(check("every sequence of operations", [schedsim, "--sched", "all", "--exhaustive", "5"]))
@@ -221,7 +227,8 @@ def mutants() -> Count:
 
 
 def labs() -> Count:
-    return tap_layer("labs", [sys.executable, "-m", "fairground", "--build", BUILD, "lab", "check"])
+    return tap_layer("labs", [sys.executable, "-m", "fairground", "--build", BUILD, "lab", "check", "--seed",
+                              str(commit_seed())])
 
 
 LAYERS = {"static": static, "unit": unit, "prop": prop, "sim": sim, "kernel": kernel, "e2e": e2e,

@@ -45,6 +45,7 @@ struct benchmark {
 };
 
 static int cpu_a, cpu_b = -1; /* -1: there is only one */
+static struct cpu_set allowed;
 
 static const struct arg args[] = { { 0 } };
 static const struct program program = {
@@ -437,6 +438,7 @@ static double run_deadline(const struct benchmark *b)
 
 #define TRACEFS	    "/sys/kernel/tracing/"
 #define RECORD_PICK "decision:sched_decision_pick decision:sched_decision_candidate"
+#define RECORD_SELECT "decision:sched_decision_select decision:sched_decision_cpu"
 
 /* The time that tracing sched_switch adds to a pipe round trip, which has two switches. */
 static double run_trace_event(const struct benchmark *b)
@@ -466,6 +468,37 @@ static double run_record_pick(const struct benchmark *b)
 	on_ns = run_pick(b);
 	write_text(TRACEFS "set_event", "\n");
 	return on_ns < 0 || off_ns < 0 ? -1 : on_ns - off_ns;
+}
+
+/*
+ * Makes a thread and waits for its end, on any CPU: the thread is placed, and its maker when it
+ * wakes up.
+ */
+static double place_two_ns(const struct benchmark *b)
+{
+	double ns;
+
+	set_cpus(0, &allowed);
+	ns = run_calls(b);
+	pin_to_cpu(cpu_a);
+	return ns;
+}
+
+/* The time that recording adds to a placement. */
+static double run_record_select(const struct benchmark *b)
+{
+	double off_ns, on_ns;
+
+	errno = ENODEV;
+	if (cpu_b < 0 || !write_text(TRACEFS "tracing_on", "1") ||
+	    !write_text(TRACEFS "set_event", "\n"))
+		return -1;
+	off_ns = place_two_ns(b);
+	if (!write_text(TRACEFS "set_event", RECORD_SELECT))
+		return -1;
+	on_ns = place_two_ns(b);
+	write_text(TRACEFS "set_event", "\n");
+	return (on_ns - off_ns) / 2;
 }
 
 /* --- the list ------------------------------------------------------ */
@@ -506,6 +539,7 @@ static const struct benchmark benchmarks[] = {
 	{ "deadline_late", run_deadline },
 	{ "trace_event", run_trace_event, .round_trip = pipe_round_trip_ns },
 	{ "record_pick_10", run_record_pick, .nr = 10 },
+	{ "record_select", run_record_select, create_and_join, 1000 },
 };
 
 #define NR_BENCHMARKS ((int)(sizeof(benchmarks) / sizeof(benchmarks[0])))
@@ -537,7 +571,6 @@ static const struct benchmark *find_benchmark(const char *name)
 
 int main(int argc, char **argv)
 {
-	struct cpu_set allowed;
 	int first, i;
 
 	if (argc == 2 && !strcmp(argv[1], "--exit"))

@@ -3,7 +3,8 @@
  * burst: sleep, run, sleep, run. Prints how late it woke, and how long each burst took from its
  * planned start to its end, which counts every wait for the CPU. With a period, bursts start at its
  * multiples on the clock, so that several such programs start together, and in step with other
- * periods of the machine.
+ * periods of the machine. A burst may be a number of turns of a loop, which take longer on a slower
+ * CPU.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -14,12 +15,14 @@
 #include "lib/table.h"
 
 static uint64_t run_ns = NS_PER_MS, rest_ns = 9 * NS_PER_MS, period_ns, phase_ns;
-static int times = 100, nice_value;
+static int times = 100, nice_value, work;
 static struct cpu_set cpus;
 static struct policy policy;
 
 static const struct arg args[] = {
 	{ 'r', "run", ARG_TIME, &run_ns, "CPU time of each burst (default 1ms)" },
+	{ 'w', "work", ARG_INT, &work, "turns of a loop, of about 1us at full speed, instead of -r",
+	  1, 1000000000 },
 	{ 's', "sleep", ARG_TIME, &rest_ns, "sleep before each burst (default 9ms)" },
 	{ 'P', "period", ARG_TIME, &period_ns, "start at multiples of this instead of after -s" },
 	{ 'o', "offset", ARG_TIME, &phase_ns, "... and this much later (default 0)" },
@@ -58,6 +61,15 @@ static uint64_t plan(uint64_t now)
 	return next > now ? next : next + period_ns;
 }
 
+/* One burst: so much CPU time, however little is done in it; or so much work, however long. */
+static void run_burst(void)
+{
+	if (!work)
+		burn_ns(run_ns);
+	for (int i = 0; i < work; i++)
+		spin();
+}
+
 int main(int argc, char **argv)
 {
 	static struct hist late, response;
@@ -76,12 +88,12 @@ int main(int argc, char **argv)
 		planned_ns = plan(now_ns());
 		sleep_until_ns(planned_ns);
 		hist_add(&late, now_ns() - planned_ns);
-		burn_ns(run_ns);
+		run_burst();
 		hist_add(&response, now_ns() - planned_ns);
 	}
 	cpu_ns = thread_cpu_ns() - cpu_ns;
 	printf("%d bursts of %.3f ms %s %.3f ms, %s, nice %d: %.1f ms of CPU time\n", times,
-	       run_ns / 1e6, period_ns ? "every" : "after sleeps of",
+	       work ? cpu_ns / 1e6 / times : run_ns / 1e6, period_ns ? "every" : "after sleeps of",
 	       (period_ns ? period_ns : rest_ns) / 1e6, policy_name(policy.policy), nice_value,
 	       cpu_ns / 1e6);
 	table_begin(&t, "us|min|mean|p50|p99|max");

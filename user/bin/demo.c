@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * demo: what a scheduler does, in three tables: shares of one CPU by nice value, shares of all
- * CPUs, and the wakeup latency of sleepers with and without competition. Ends with 0 if the shares
- * were as they should be.
+ * CPUs, and the wakeup latency of sleepers with and without competition; then, as a picture, who
+ * has a CPU from one millisecond to the next. Ends with 0 if the shares were as they should be.
  */
 #define _GNU_SOURCE
 #include <math.h>
 #include <sched.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -28,7 +29,7 @@ static bool failed;
 static const struct arg args[] = { { 0 } };
 static const struct program program = {
 	"demo",
-	"Show in three tables what the scheduler does.",
+	"Show in three tables and a picture what the scheduler does.",
 	NULL,
 	args,
 };
@@ -260,6 +261,124 @@ static void show_sleepers(void)
 	table_end(&t);
 }
 
+/* --- 4: who runs when ---------------------------------------------- */
+
+enum { NR_LANES = 3, COLUMNS = 60, EVERY = 10 }; /* ms are the columns; each tenth has a number */
+#define COLUMN_NS NS_PER_MS
+#define GAP_NS	  (100 * NS_PER_US) /* between two looks at the clock: somebody else ran */
+#define BURST_NS  (2 * NS_PER_MS)   /* of the sleeper, every */
+#define PERIOD_NS (12 * NS_PER_MS)
+
+/*
+ * The time that a process ran and slept in each column. tools/fairground/demo_picture.py reads the
+ * rows that are made of it.
+ */
+struct lane {
+	uint32_t ran_ns[COLUMNS], slept_ns[COLUMNS];
+};
+
+static const struct {
+	const char *name;
+	int nice;
+	bool sleeps;
+} lane_kinds[NR_LANES] = { { "nice 0", 0, false },
+			   { "nice 5", 5, false },
+			   { "2 ms of 12", 0, true } };
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Adds the time from @from to @to, counted from the start, to the columns in which it lies. */
+static void add_time(uint32_t *columns, uint64_t from, uint64_t to)
+{
+	while (from < to && from < COLUMNS * COLUMN_NS) {
+		uint64_t end = least((from / COLUMN_NS + 1) * COLUMN_NS, to);
+
+		columns[from / COLUMN_NS] += end - from;
+		from = end;
+	}
+}
+
+/* Runs for @ns of CPU time, or to the end of the picture; returns when that was. */
+static uint64_t run_lane(struct lane *lane, uint64_t start_ns, uint64_t ns)
+{
+	uint64_t last = now_ns() - start_ns, ran = 0;
+
+	while (ran < ns && last < COLUMNS * COLUMN_NS) {
+		uint64_t now;
+
+		spin();
+		now = now_ns() - start_ns;
+		if (now - last < GAP_NS) {
+			add_time(lane->ran_ns, last, now);
+			ran += now - last;
+		}
+		last = now;
+	}
+	return last;
+}
+
+static void setup_lane(int i, const void *arg)
+{
+	(void)arg;
+	if (set_nice(0, lane_kinds[i].nice))
+		die("nice");
+	pin_to_cpu(cpu_nth(&machine, 0));
+}
+
+static void act_lane(int i, uint64_t start_ns, const void *arg, void *result)
+{
+	struct lane *lane = result;
+	uint64_t at = 0;
+
+	(void)arg;
+	if (!lane_kinds[i].sleeps) {
+		run_lane(lane, start_ns, UINT64_MAX);
+		return;
+	}
+	for (uint64_t wakes = 0; wakes < COLUMNS * COLUMN_NS; wakes += PERIOD_NS) {
+		add_time(lane->slept_ns, at, wakes);
+		sleep_until_ns(start_ns + wakes);
+		at = run_lane(lane, start_ns, BURST_NS);
+	}
+	add_time(lane->slept_ns, at, COLUMNS * COLUMN_NS);
+}
+
+/* The letter of column @i: '#' if the process ran for most of it, '.' waited, ' ' slept. */
+static char column_of(const struct lane *lane, int i)
+{
+	uint32_t ran = lane->ran_ns[i], slept = lane->slept_ns[i];
+	uint32_t waited = COLUMN_NS - least(ran + slept, COLUMN_NS);
+
+	return ran >= slept && ran >= waited ? '#' : slept > waited ? ' ' : '.';
+}
+
+static void print_lane(const char *name, const struct lane *lane)
+{
+	printf("  %-12s|", name);
+	for (int i = 0; i < COLUMNS; i++)
+		putchar(column_of(lane, i));
+	printf("|\n");
+}
+
+static void show_lanes(void)
+{
+	const struct team_job job = { setup_lane, act_lane, NULL, sizeof(struct lane) };
+	struct lane lanes[NR_LANES] = { 0 };
+
+	printf("\n4. Three processes on CPU %d, ms by ms: # runs, . waits, blank: it sleeps\n\n",
+	       cpu_nth(&machine, 0));
+	check(!run_team(NR_LANES, &job, lanes), "a process could not run");
+	for (int i = 0; i < NR_LANES; i++)
+		print_lane(lane_kinds[i].name, &lanes[i]);
+	printf("  %-12s ", "");
+	for (int i = 0; i < COLUMNS; i += EVERY)
+		printf("%-*d", EVERY, i);
+	printf("ms\n");
+}
+
 int main(int argc, char **argv)
 {
 	parse_args(&program, argc, argv);
@@ -268,6 +387,7 @@ int main(int argc, char **argv)
 	show_one_cpu();
 	show_all_cpus();
 	show_sleepers();
+	show_lanes();
 	printf("\n");
 	return failed;
 }

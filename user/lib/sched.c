@@ -64,6 +64,14 @@ struct attr {
 	int32_t nice;
 	uint32_t priority;
 	uint64_t runtime, deadline, period;
+	uint32_t util_min, util_max;
+};
+
+enum attr_flags {
+	RESET_ON_FORK = 0x1,
+	KEEP_ALL = 0x18, /* policy and parameters */
+	UTIL_MIN = 0x20,
+	UTIL_MAX = 0x40,
 };
 
 int set_slice(pid_t tid, uint64_t ns)
@@ -106,6 +114,28 @@ int get_deadline(pid_t tid, struct deadline *deadline)
 	*deadline = (struct deadline){ 0 };
 	if (attr.policy == SCHED_DEADLINE)
 		*deadline = (struct deadline){ attr.runtime, attr.deadline, attr.period };
+	return 0;
+}
+
+int set_clamp(pid_t tid, const struct clamps *clamps, bool reset_on_fork)
+{
+	struct attr attr = { .size = sizeof(attr),
+			     .flags = KEEP_ALL | (reset_on_fork ? RESET_ON_FORK : 0) |
+				      (clamps->set_least ? UTIL_MIN : 0) |
+				      (clamps->set_most ? UTIL_MAX : 0),
+			     .util_min = (uint32_t)clamps->least,
+			     .util_max = (uint32_t)clamps->most };
+
+	return syscall(SYS_sched_setattr, tid, &attr, 0);
+}
+
+int get_clamp(pid_t tid, struct clamps *clamps)
+{
+	struct attr attr;
+
+	if (syscall(SYS_sched_getattr, tid, &attr, sizeof(attr), 0) < 0)
+		return -1;
+	*clamps = (struct clamps){ .least = (int)attr.util_min, .most = (int)attr.util_max };
 	return 0;
 }
 

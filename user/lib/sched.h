@@ -47,6 +47,13 @@ struct deadline {
 /* get_deadline() gives zeros if the thread has another policy. */
 int set_deadline(pid_t tid, const struct deadline *deadline);
 int get_deadline(pid_t tid, struct deadline *deadline);
+/* Utilisation clamps, 0..1024; to set them, -1 is a reset. 0 where CPUs have one speed. */
+struct clamps {
+	bool set_least, set_most;
+	int least, most;
+};
+int set_clamp(pid_t tid, const struct clamps *clamps, bool reset_on_fork);
+int get_clamp(pid_t tid, struct clamps *clamps);
 /*
  * The policy and nice value that this process was started with: its children get them by default.
  */

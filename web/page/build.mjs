@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Puts the page into one file. Usage: node build.mjs NODE_MODULES SESSION.wasm OUT.html
+// Puts the page into one file. Usage: node build.mjs NODE_MODULES SESSION.wasm PRESETS.json OUT.html BUGS NAME...
+// where BUGS/NAME.wasm is the module with the seeded bug NAME.
 import fs from 'fs';
-import {createRequire} from 'module';
 import path from 'path';
 import zlib from 'zlib';
+import {difference, patched} from '../delta.mjs';
+import {Session} from '../session.mjs';
+import {bundle, rulesOf, writePage} from './bundle.mjs';
 
-const [modules, wasm, out] = process.argv.slice(2);
-const {build} = createRequire(path.resolve(modules, 'x'))('esbuild');
-const here = path.dirname(new URL(import.meta.url).pathname);
-
-async function bundle(name, define = {}) {
-  const done = await build({entryPoints: [path.join(here, name)], bundle: true, minify: true, write: false, format: 'iife',
-    target: 'es2022', define});
-  return done.outputFiles[0].text;
-}
-
-const zipped = zlib.gzipSync(fs.readFileSync(wasm), {level: 9});
-const script = await bundle('page.ts', {WORKER: JSON.stringify(await bundle('worker.ts')),
-  WASM_GZIP: JSON.stringify(zipped.toString('base64'))});
-const page = fs.readFileSync(path.join(here, 'index.html'), 'utf8');
-fs.writeFileSync(out, page.replace('/*SCRIPT*/', () => script.replaceAll('</script', '<\\/script')));
+const [modules, wasm, presets, out, bugs, ...names] = process.argv.slice(2);
+const module = fs.readFileSync(wasm);
+const deltas = Object.fromEntries(names.map((name) => {
+  const buggy = fs.readFileSync(path.join(bugs, `${name}.wasm`)), parts = difference(module, buggy);
+  if (buggy.equals(module) || !buggy.equals(patched(module, parts)))
+    throw new Error(`${name}: its module is no other, or is not made by its parts`);
+  return [name, parts];
+}));
+const policies = new URL('../../examples/policies', import.meta.url).pathname;
+const examples = Object.fromEntries(fs.readdirSync(policies).filter((name) => name.endsWith('.policy')).sort().reverse()
+  .map((name) => [path.parse(name).name, fs.readFileSync(path.join(policies, name), 'utf8')]));
+const zipped = zlib.gzipSync(module, {level: 9});
+writePage(out, 'index.html', await bundle(modules, 'page.ts', {WORKER: JSON.stringify(await bundle(modules, 'worker.ts')),
+  WASM_GZIP: JSON.stringify(zipped.toString('base64')), RULES: JSON.stringify(await rulesOf(module)),
+  DELTAS: JSON.stringify(deltas), WRITTEN: JSON.stringify(examples),
+  OPERATIONS: JSON.stringify(Session.operations(await WebAssembly.compile(module))), PRESETS: fs.readFileSync(presets, 'utf8')}));

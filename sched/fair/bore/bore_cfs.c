@@ -232,6 +232,7 @@ const struct fair_policy bore_cfs_policy = {
 	CFS_RULES,
 	.nominate = cfs_nominate,
 	.nominated = cfs_nominated,
+	.nominates_woken = cfs_is_crowded,
 	.slice = cfs_slice,
 	.reset = bore_cfs_reset,
 	.fork = bore_cfs_fork,

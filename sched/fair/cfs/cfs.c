@@ -158,16 +158,6 @@ void cfs_charge(struct fair_queue *q, struct entity *e, u64 delta)
 		charge_weighted(q, e, delta);
 }
 
-static void forget_buddy(struct fair_queue *q, const struct entity *e)
-{
-	if (cfs_queue(q)->next == e)
-		cfs_queue(q)->next = NULL;
-	if (cfs_queue(q)->last == e)
-		cfs_queue(q)->last = NULL;
-	if (cfs_queue(q)->skip == e)
-		cfs_queue(q)->skip = NULL;
-}
-
 /* Lab 4, tick: the turn ends with the slice, or a slice ahead of the first that waits. */
 bool cfs_tick_expired(struct fair_queue *q, struct entity *e)
 {
@@ -206,18 +196,13 @@ u64 cfs_granularity(struct fair_queue *q, struct entity *curr, struct entity *wo
 	return calc_delta_fair(tunables_of(q)->wakeup_granularity_ns, woken);
 }
 
-/*
- * Lab 4, compare: is @woken entitled to take over from @curr? -1: it is not even to the left; 0: it
- * is, but by no more than the granularity; 1: yes.
- */
-static int compare(struct fair_queue *q, struct entity *curr, struct entity *woken,
-		   cfs_granularity_fn *granularity)
+/* Lab 4, leads: is @woken further left than @curr by more than the granularity? */
+static bool leads(struct fair_queue *q, struct entity *curr, struct entity *woken,
+		  cfs_granularity_fn *granularity)
 {
 	s64 lead = (s64)(curr->vruntime - woken->vruntime);
 
-	if (lead <= 0)
-		return -1;
-	return lead > (s64)granularity(q, curr, woken);
+	return lead > 0 && lead > (s64)granularity(q, curr, woken);
 }
 
 static struct entity *second_choice(struct fair_queue *q, struct entity *curr,
@@ -242,14 +227,15 @@ static __noinline struct entity *prefer_buddies(struct fair_queue *q, struct ent
 	if (first == cfs_queue(q)->skip) {
 		struct entity *second = second_choice(q, curr, first);
 
-		if (second && compare(q, second, first, granularity) < 1)
+		if (second && !leads(q, second, first, granularity))
 			e = picked_by(q, second, RULE_passed_over);
 	}
-	if (cfs_queue(q)->next && compare(q, cfs_queue(q)->next, first, granularity) < 1)
+	if (cfs_queue(q)->next && !leads(q, cfs_queue(q)->next, first, granularity))
 		e = picked_by(q, cfs_queue(q)->next, RULE_next_buddy);
-	else if (cfs_queue(q)->last && compare(q, cfs_queue(q)->last, first, granularity) < 1)
+	else if (cfs_queue(q)->last && !leads(q, cfs_queue(q)->last, first, granularity))
 		e = picked_by(q, cfs_queue(q)->last, RULE_last_buddy);
-	forget_buddy(q, e);
+	if (e != curr)
+		forget_buddy(q, e);
 	return e;
 }
 
@@ -276,16 +262,12 @@ struct entity *cfs_pick(struct fair_queue *q)
 bool cfs_preempts_by(struct fair_queue *q, struct entity *curr, struct entity *woken,
 		     unsigned flags, cfs_granularity_fn *granularity)
 {
-	struct sched *s = q->rq->s;
-	bool crowded = q->nr_running >= s->nr_latency;
-
-	if (feature(s, FEATURE_NEXT_BUDDY) && crowded && !(flags & SELECT_FORK))
-		cfs_queue(q)->next = woken;
-	if (compare(q, curr, woken, granularity) < 1)
+	(void)flags;
+	if (!leads(q, curr, woken, granularity))
 		return false;
-	cfs_queue(q)->next = woken;
-	if (feature(s, FEATURE_LAST_BUDDY) && crowded && curr->queued && !entity_is_idle(curr))
-		cfs_queue(q)->last = curr;
+	fair_nominate(woken);
+	if (feature(q->rq->s, FEATURE_LAST_BUDDY) && cfs_is_crowded(q) && entity_is_task(curr))
+		cfs_remember_last(curr);
 	return true;
 }
 
@@ -293,26 +275,6 @@ __attribute__((flatten)) bool cfs_preempts(struct fair_queue *q, struct entity *
 					   struct entity *woken, unsigned flags)
 {
 	return cfs_preempts_by(q, curr, woken, flags, cfs_granularity);
-}
-
-void cfs_nominate(struct fair_queue *q, struct entity *e)
-{
-	cfs_queue(q)->next = e;
-}
-
-bool cfs_nominated(const struct fair_queue *q, const struct entity *e)
-{
-	return cfs_queue(q)->next == e || cfs_queue(q)->last == e;
-}
-
-void cfs_yield(struct fair_queue *q, struct entity *e)
-{
-	if (q->rq->nr_running == 1)
-		return;
-	forget_buddy(q, e);
-	/* A throttled group is not queued, though its task goes on until it is switched. */
-	for (; e && e->queued; e = parent_of(e))
-		cfs_queue(e->queue)->skip = e;
 }
 
 void cfs_init_queue(struct fair_queue *q)
@@ -339,6 +301,7 @@ const struct fair_policy cfs_policy = {
 	.init_queue = cfs_init_queue,
 	.nominate = cfs_nominate,
 	.nominated = cfs_nominated,
+	.nominates_woken = cfs_is_crowded,
 	.slice = cfs_slice,
 	.numbers = cfs_numbers,
 	.candidates = cfs_candidates,

@@ -47,6 +47,12 @@ bool cfs_preempts(struct fair_queue *q, struct entity *curr, struct entity *woke
 void cfs_nominate(struct fair_queue *q, struct entity *e);
 bool cfs_nominated(const struct fair_queue *q, const struct entity *e);
 void cfs_yield(struct fair_queue *q, struct entity *e);
+/* @e is no buddy any more, nor are the groups that are buddies with it; some is. */
+void cfs_forget_buddy(struct entity *e);
+/* @e, which a wakeup preempted, is to be picked again after the woken task, with its groups. */
+void cfs_remember_last(struct entity *e);
+/* Wait so many entities on @q that a period is longer than the latency? */
+bool cfs_is_crowded(const struct fair_queue *q);
 bool cfs_leave(struct fair_queue *q, struct entity *e, unsigned flags);
 void cfs_init_queue(struct fair_queue *q);
 void cfs_dump_queue(struct fair_queue *q, struct text *out);
@@ -57,6 +63,15 @@ void cfs_dump_queue(struct fair_queue *q, struct text *out);
 void cfs_candidates(struct run *run, struct fair_queue *q);
 void cfs_queue_numbers(struct fair_queue *q, struct queue_numbers *n);
 void cfs_check(struct fair_queue *q);
+
+/* @e, of @q, is no buddy any more. */
+static inline void forget_buddy(const struct fair_queue *q, struct entity *e)
+{
+	const struct cfs_queue *cfs = cfs_queue(q);
+
+	if (unlikely(e == cfs->next || e == cfs->last || e == cfs->skip))
+		cfs_forget_buddy(e);
+}
 
 /* The buddies that @e is. */
 __noinline u16 cfs_buddy_flags(const struct fair_queue *q, const struct entity *e);
@@ -70,5 +85,5 @@ static inline void cfs_numbers(struct fair_queue *q, struct entity *e, unsigned 
 	if (where & AFTER_DECISION)
 		n->slice = e == q->curr ? q->policy->slice(q, e) : 0;
 	else if (unlikely(e == cfs->next || e == cfs->last || e == cfs->skip))
-		n->flags = cfs_buddy_flags(q, e);
+		n->flags |= cfs_buddy_flags(q, e);
 }

@@ -334,14 +334,14 @@ static void pay_owed(struct bandwidth *pool)
 }
 
 /*
- * Lab 7, refill: a quota for each of @periods, while the pool holds no more than quota and burst.
- * The debts of CPUs that left are paid first. Time used in a period beyond the quota was saved
- * before: count it as a burst.
+ * Lab 7, refill: a quota for each of @periods, until the pool holds quota and burst. The debts of
+ * CPUs that left are paid first; the periods that pay nothing else are one step, for there may be
+ * billions. Time used in a period beyond the quota was saved before: count it as a burst.
  */
 static void refill(struct bandwidth *pool, u64 periods)
 {
-	for (u64 n = min(periods, 2 + (pool->burst_ns + pool->owed_ns) / pool->quota_ns); n; n--) {
-		u64 over;
+	do {
+		u64 over, skipped = 0;
 
 		pool->runtime_ns += pool->quota_ns;
 		over = sub_floor0(pool->snapshot_ns, pool->runtime_ns);
@@ -350,7 +350,11 @@ static void refill(struct bandwidth *pool, u64 periods)
 		pool->runtime_ns = min(pool->runtime_ns, most_ns(pool));
 		pay_owed(pool);
 		pool->snapshot_ns = pool->runtime_ns;
-	}
+		if (!pool->runtime_ns)
+			skipped = min(periods - 1, pool->owed_ns / pool->quota_ns);
+		pool->owed_ns -= skipped * pool->quota_ns;
+		periods -= 1 + skipped;
+	} while (periods && pool->runtime_ns < most_ns(pool));
 }
 
 /* pool.lock and that of the timer's runqueue held. */
@@ -557,14 +561,21 @@ void bandwidth_exit(struct fair_queue *q)
 		list_del(&q->throttled_link);
 }
 
-void bandwidth_stat(struct bandwidth *pool, struct task_group_stat *out)
+/* pool.lock held. */
+static void copy_stat(const struct bandwidth *pool, struct task_group_stat *out)
 {
-	host_lock(&pool->lock);
+	SCHED_ASSERT(host_lock_held(&pool->lock));
 	out->nr_periods = pool->nr_periods;
 	out->nr_throttled = pool->nr_throttled;
 	out->throttled_ns = pool->throttled_ns;
 	out->nr_bursts = pool->nr_bursts;
 	out->burst_ns = pool->burst_used_ns;
+}
+
+void bandwidth_stat(struct bandwidth *pool, struct task_group_stat *out)
+{
+	host_lock(&pool->lock);
+	copy_stat(pool, out);
 	host_unlock(&pool->lock);
 }
 

@@ -52,7 +52,7 @@ static __inlined void put_candidate(struct candidate_row *row, struct fair_queue
 				    struct entity *e, unsigned where, u8 depth,
 				    numbers_hook numbers)
 {
-	struct decision_numbers n = { .vruntime = e->vruntime };
+	struct decision_numbers n = { .vruntime = e->vruntime, .flags = (u16)where };
 
 	numbers(q, e, where, &n);
 	row->vruntime = n.vruntime;
@@ -60,9 +60,16 @@ static __inlined void put_candidate(struct candidate_row *row, struct fair_queue
 	row->slice = n.slice;
 	row->lag = where & DECISION_QUEUED && !(where & DECISION_ASLEEP) ? 0 : n.lag;
 	row->score = n.score;
-	row->flags = (u16)(n.flags | where |
-			   (unlikely(e->own_queue) ? put_group(row, e) : put_task(row, q, e)));
+	row->flags = n.flags | (unlikely(e->own_queue) ? put_group(row, e) : put_task(row, q, e));
 	row->depth = depth;
+}
+
+/* The leftmost node at or below @node, whose depth is *@depth. Moves *@depth there. */
+static __inlined struct rb_node *leftmost_below(struct rb_node *node, u8 *depth)
+{
+	for (; node->left; ++*depth)
+		node = node->left;
+	return node;
 }
 
 /* All of @tree, in its order. @where: the flags of all of them. */
@@ -70,17 +77,15 @@ static __inlined void put_tree(struct run *run, struct fair_queue *q, const stru
 			       unsigned where, numbers_hook numbers)
 {
 	const struct run_kind *kind = &candidates_kind;
-	struct rb_node *node = tree->root, *below;
+	struct rb_node *node, *below;
 	u64 head = run->head | kind->type;
 	u8 *at = run->next;
-	bool descends = true;
 	u8 depth = 1;
 
-	if (!node)
+	if (!tree->root)
 		return;
+	node = leftmost_below(tree->root, &depth);
 	for (;;) {
-		for (; descends && node->left; depth++)
-			node = node->left;
 		if (unlikely(at == run->end)) {
 			run->next = at;
 			at = run_more(run, kind);
@@ -92,10 +97,9 @@ static __inlined void put_tree(struct run *run, struct fair_queue *q, const stru
 		put_candidate((struct candidate_row *)at, q, entity_of(node), where, depth,
 			      numbers);
 		at += run_step(kind->size);
-		descends = node->right != NULL;
-		if (descends) {
-			node = node->right;
+		if (node->right) {
 			depth++;
+			node = leftmost_below(node->right, &depth);
 			continue;
 		}
 		do {

@@ -104,12 +104,28 @@ bool fair_climb_out(struct entity *e, struct tally n, unsigned flags)
 	}
 }
 
+void fair_nominate(struct entity *e)
+{
+	for (; e && e->queued && !entity_is_idle(e); e = parent_of(e))
+		e->queue->policy->nominate(e->queue, e);
+}
+
+/* A member of @q fell asleep and is gone: let the group go on, for its others share their data. */
+static __noinline void nominate_group_of(struct fair_queue *q)
+{
+	while (q->owner && !q->nr_running && !q->owner->queued)
+		q = q->owner->queue;
+	if (q->owner && q->nr_running && !queue_is_hidden(q))
+		fair_nominate(q->owner);
+}
+
 void finish_delayed_group(struct entity *e)
 {
 	if (!group_is_delayed(e))
 		return;
 	queue_leave(e->queue, e, DEQUEUE_SLEEP | DEQUEUE_DELAYED);
 	fair_climb_out(e, (struct tally){ 0, 0 }, 0);
+	nominate_group_of(e->queue);
 }
 
 __attribute__((flatten)) void fair_enqueue(struct rq *rq, struct task *t, unsigned flags)
@@ -140,6 +156,7 @@ __attribute__((flatten)) bool fair_dequeue(struct rq *rq, struct task *t, unsign
 	if (unlikely(flags & DEQUEUE_DELAYED)) {
 		/* It has not been counted since it fell asleep. */
 		fair_climb_out(&t->fair, (struct tally){ 0, 0 }, 0);
+		nominate_group_of(t->fair.queue);
 		return true;
 	}
 	if (unlikely(!left))
@@ -148,6 +165,8 @@ __attribute__((flatten)) bool fair_dequeue(struct rq *rq, struct task *t, unsign
 	rq->fair.avg.util_est_enqueued -= task_util_est(&t->fair);
 	if (flags & DEQUEUE_SLEEP)
 		util_est_remember(rq->s, &t->fair.avg);
+	if (unlikely(t->fair.queue->owner) && left && (flags & DEQUEUE_SLEEP))
+		nominate_group_of(t->fair.queue);
 	return left;
 }
 
@@ -357,6 +376,9 @@ bool fair_preempts(struct rq *rq, struct task *woken, unsigned flags)
 
 	if (queue_is_hidden(e->queue))
 		return false;
+	if (unlikely(feature(rq->s, FEATURE_NEXT_BUDDY)) && !(flags & SELECT_FORK) &&
+	    curr->queue->policy->nominates_woken(curr->queue))
+		fair_nominate(e);
 	if (rq->curr->policy == SCHED_IDLE && woken->policy != SCHED_IDLE)
 		return true;
 	if (woken->policy != SCHED_NORMAL || !feature(rq->s, FEATURE_WAKEUP_PREEMPTION))
@@ -366,12 +388,7 @@ bool fair_preempts(struct rq *rq, struct task *woken, unsigned flags)
 		if (entity_is_idle(curr) != entity_is_idle(e))
 			return entity_is_idle(curr);
 	}
-	if (!e->queue->hooks->preempts(e->queue, curr, e, flags))
-		return false;
-	/* A nomination above is passed on to each level below, down to the task. */
-	for (struct entity *below = &woken->fair; below != e; below = parent_of(below))
-		below->queue->policy->nominate(below->queue, below);
-	return true;
+	return e->queue->hooks->preempts(e->queue, curr, e, flags);
 }
 
 void fair_yield(struct rq *rq)

@@ -39,6 +39,8 @@ void fair_reweight(struct entity *e, struct load_weight load);
 bool fair_climb_in(struct entity *e, struct tally n, unsigned flags);
 /* The reverse, for an @e that left its queue. @flags of those emptied: DEQUEUE_SPECIAL, _AWAKE. */
 bool fair_climb_out(struct entity *e, struct tally n, unsigned flags);
+/* @e had better run next: it is nominated with the groups above, up to the first idle entity. */
+void fair_nominate(struct entity *e);
 /* @n tasks of @q as the queue above counts them: all idle if @q is. */
 struct tally fair_seen_from_above(const struct fair_queue *q, struct tally n);
 /* ns that the slice of @e, which runs, lasts still. */

@@ -20,6 +20,7 @@
  */
 #include "sched/fair/core/class.h"
 #include "sched/fair/core/pelt.h"
+#include "sched/freq/freq.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 
@@ -130,6 +131,7 @@ void task_group_init(struct sched *s, struct task_group *tg, struct task_group *
 	list_add_tail(parent ? &parent->children : &s->groups, &tg->sibling);
 	bandwidth_init(&tg->bandwidth);
 	tg->shares = SHARES_TO_WEIGHT(SCHED_SHARES_DEFAULT);
+	clamp_group_init(s, tg);
 	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++)
 		init_on_cpu(s, tg, cpu);
 }
@@ -293,10 +295,10 @@ void task_group_stat(struct sched *s, struct task_group *tg, struct task_group_s
 
 /* --- what limits a group may have (bandwidth.c) -------------------------------------------- */
 
-#define PERIOD_MIN_NS	  NS_PER_MS
-#define PERIOD_MAX_NS	  NS_PER_SEC
-#define QUOTA_MIN_NS	  NS_PER_MS
-#define QUOTA_MAX_NS	  (((1ull << 44) - 1) * NS_PER_US)
+#define PERIOD_MIN_NS NS_PER_MS
+#define PERIOD_MAX_NS NS_PER_SEC
+#define QUOTA_MIN_NS  NS_PER_MS
+#define QUOTA_MAX_NS  (((1ull << 44) - 1) * NS_PER_US)
 
 /* Share of a CPU, as a fraction of 2^20; none is more than any. */
 static u64 ratio(u64 quota_ns, u64 period_ns)

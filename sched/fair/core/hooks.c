@@ -70,6 +70,12 @@ bool fair_none_nominated(const struct fair_queue *q, const struct entity *e)
 	return false;
 }
 
+bool fair_nominates_woken(const struct fair_queue *q)
+{
+	(void)q;
+	return true;
+}
+
 u64 fair_progress_of_vruntime(const struct fair_queue *q, const struct entity *e)
 {
 	(void)q;

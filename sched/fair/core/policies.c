@@ -45,10 +45,10 @@ bool sched_policy_complete(const struct fair_policy *p)
 	return p->name && p->key && p->key_columns && h->place && h->charge && h->pick &&
 	       h->tick_expired && h->preempts && h->leave && h->yield && h->reweight &&
 	       p->choose_hooks && p->init_queue && p->demand && p->params && p->nominate &&
-	       p->nominated && p->progress && p->weight && p->slice && p->pass && p->shares &&
-	       p->turn && p->select_cpu && p->reset && p->fork && p->tuned && p->forget_group &&
-	       p->numbers && p->candidates && p->queue_numbers && p->dump && p->dump_queue &&
-	       p->dump_key && p->check;
+	       p->nominates_woken && p->nominated && p->progress && p->weight && p->slice &&
+	       p->pass && p->shares && p->turn && p->select_cpu && p->reset && p->fork &&
+	       p->tuned && p->forget_group && p->numbers && p->candidates && p->queue_numbers &&
+	       p->dump && p->dump_queue && p->dump_key && p->check;
 }
 
 bool sched_policy_has(const struct fair_policy *policy, enum sched_trait trait)

@@ -178,11 +178,16 @@ struct fair_policy {
 	void (*init_queue)(struct fair_queue *q);
 
 	/*
-	 * A wakeup was granted the CPU, and @e, on the way to the woken task, waits on @q: the
-	 * policy may remember to pick it first. preempts() does so itself for the queue that it
-	 * decided on.
+	 * @e, queued on @q, had better run next (fair_nominate()): the policy may remember to pick
+	 * it first.
 	 */
 	void (*nominate)(struct fair_queue *q, struct entity *e);
+
+	/*
+	 * With NEXT_BUDDY, is a task that wakes up nominated, whether or not it preempts? @q: the
+	 * queue of the running task.
+	 */
+	bool (*nominates_woken)(const struct fair_queue *q);
 
 	/* Is @e, waiting on @q, to be picked soon, so that it had better not change CPU? */
 	bool (*nominated)(const struct fair_queue *q, const struct entity *e);
@@ -301,9 +306,10 @@ void fair_no_reweight(struct fair_queue *q, struct entity *e, u64 weight);
 void fair_no_pass(struct fair_queue *q, struct entity *e);
 /* With HRTICK the turn ends with the slice; else at a tick. */
 u64 fair_turn_of_slice(struct rq *rq, struct entity *e);
-/* Nobody is nominated. */
+/* Nobody is nominated, though NEXT_BUDDY would nominate any task that wakes up. */
 void fair_no_nominate(struct fair_queue *q, struct entity *e);
 bool fair_none_nominated(const struct fair_queue *q, const struct entity *e);
+bool fair_nominates_woken(const struct fair_queue *q);
 /* Progress is vruntime; nobody is ahead. */
 u64 fair_progress_of_vruntime(const struct fair_queue *q, const struct entity *e);
 u64 fair_no_progress(const struct fair_queue *q, const struct entity *e);
@@ -354,15 +360,16 @@ bool fair_slice_expired(struct fair_queue *q, struct entity *e);
 	.hooks.reweight = fair_no_reweight, .choose_hooks = fair_own_hooks,                        \
 	.init_queue = fair_no_init_queue, .demand = fair_no_demand, .params = fair_no_params,      \
 	.nominate = fair_no_nominate, .nominated = fair_none_nominated,                            \
-	.progress = fair_progress_of_vruntime, .weight = weight_of_task, .pass = fair_no_pass,     \
-	.shares = fair_shares, .turn = fair_turn_of_slice, .select_cpu = fair_no_select_cpu,       \
-	.reset = fair_no_reset, .fork = fair_no_fork, .tuned = fair_no_tuned,                      \
-	.forget_group = fair_no_forget_group, .numbers = fair_numbers_of_key,                      \
-	.candidates = fair_candidates, .queue_numbers = fair_no_queue_numbers,                     \
-	.hooks.pick_rule = RULE_policy_order, .hooks.tick_expired_rule = RULE_slice,               \
-	.hooks.preempts_rule = RULE_policy_preempts, .dump = fair_dump_nothing,                    \
-	.dump_queue = fair_dump_no_queue, .key_columns = FAIR_KEY_COLUMNS,                         \
-	.dump_key = fair_dump_vruntime, .check = fair_check_nothing
+	.nominates_woken = fair_nominates_woken, .progress = fair_progress_of_vruntime,            \
+	.weight = weight_of_task, .pass = fair_no_pass, .shares = fair_shares,                     \
+	.turn = fair_turn_of_slice, .select_cpu = fair_no_select_cpu, .reset = fair_no_reset,      \
+	.fork = fair_no_fork, .tuned = fair_no_tuned, .forget_group = fair_no_forget_group,        \
+	.numbers = fair_numbers_of_key, .candidates = fair_candidates,                             \
+	.queue_numbers = fair_no_queue_numbers, .hooks.pick_rule = RULE_policy_order,              \
+	.hooks.tick_expired_rule = RULE_slice, .hooks.preempts_rule = RULE_policy_preempts,        \
+	.dump = fair_dump_nothing, .dump_queue = fair_dump_no_queue,                               \
+	.key_columns = FAIR_KEY_COLUMNS, .dump_key = fair_dump_vruntime,                           \
+	.check = fair_check_nothing
 
 #define POLICY(name, queue_bytes, group_bytes) extern const struct fair_policy name##_policy;
 #define GUEST(name, queue_bytes)

@@ -38,9 +38,10 @@ static bool has(const struct fair_queue *q, enum feature f)
 
 /* --- charging -------------------------------------------------------------- */
 
+/* @e of @q is not nominated any more, nor are the groups that are so because of it. */
 static void forget_buddy(struct fair_queue *q, const struct entity *e)
 {
-	if (eevdf_queue(q)->next == e)
+	for (; e && eevdf_queue(q)->next == e; e = q->owner, q = e ? e->queue : q)
 		eevdf_queue(q)->next = NULL;
 }
 
@@ -215,10 +216,11 @@ struct entity *eevdf_pick(struct fair_queue *q)
 	if (!e)
 		return NULL;
 	/* Picked again, it has the protection of its first request, or none. */
-	if (e != q->curr)
+	if (e != q->curr) {
 		eevdf_entity(e)->protected = true;
+		forget_buddy(q, e);
+	}
 	eevdf_entity(e)->turn_over = 0;
-	forget_buddy(q, e);
 	return e;
 }
 
@@ -243,8 +245,7 @@ static bool is_urgent(struct fair_queue *q, struct entity *curr, struct entity *
 
 bool eevdf_preempts(struct fair_queue *q, struct entity *curr, struct entity *woken, unsigned flags)
 {
-	if (has(q, FEATURE_NEXT_BUDDY) && !(flags & SELECT_FORK))
-		eevdf_queue(q)->next = woken;
+	(void)flags;
 	if (eevdf_tick_expired(q, curr))
 		return true;
 	if (is_urgent(q, curr, woken))

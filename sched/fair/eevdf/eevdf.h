@@ -168,7 +168,7 @@ static inline void eevdf_numbers(struct fair_queue *q, struct entity *e, unsigne
 	if (where & AFTER_DECISION)
 		return;
 	if (where & DECISION_QUEUED && eevdf_eligible(q, e))
-		n->flags = DECISION_ELIGIBLE;
+		n->flags |= DECISION_ELIGIBLE;
 	if (!waits)
 		n->flags |= eevdf_flags_inline(q, e);
 	else if (unlikely(e == eevdf_queue(q)->next))

@@ -313,6 +313,7 @@ const struct fair_policy fdl_policy = {
 	.params = fdl_params,
 	.nominate = cfs_nominate,
 	.nominated = cfs_nominated,
+	.nominates_woken = cfs_is_crowded,
 	.slice = cfs_slice,
 	.shares = fdl_shares,
 	.turn = fdl_turn,

@@ -52,6 +52,7 @@ int find_files(void)
 
 	mkdir(FUZZ_GROUP, 0755);
 	mkdir(FUZZ_GROUP "/inner", 0755);
+	mkdir("/sys/kernel/tracing/instances/fuzz", 0755);
 	for (i = 0; i < sizeof(trees) / sizeof(trees[0]); i++)
 		nftw(trees[i], see_file, 16, FTW_PHYS);
 	for (i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
@@ -103,6 +104,10 @@ static const char *const words[] = {
 	"domain",
 	"0x7fffffff",
 	"017",
+	"prev_pid == 1 && next_comm ~ \"*\"",
+	"!(common_pid > 0x10 || CPU & 3)",
+	"((((prev_pid==1",
+	"comm == 'x",
 };
 
 /* Fill @buf with some input; its length. */

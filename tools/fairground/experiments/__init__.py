@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Each file is one experiment. experiment.py says what such a file holds."""
+"""What the files of experiments cannot say: experiment_file.py tells what such a module has."""

@@ -3,7 +3,7 @@
 
 Events that Linux has too become Perfetto's own records of ftrace, from which it makes CPU tracks, states of threads and
 wakeup arrows by itself. Perfetto knows nothing of decisions: these become instants on a track for each CPU, with the
-candidates as arguments, and counters for each task.
+candidates as arguments, and counters for each task, for buckets, and for the pools of quotas.
 """
 
 import re
@@ -14,6 +14,9 @@ from ..decision_file import DecisionFile
 from ..decisions import SHAPES, Candidate, Decision, difference, sentence
 from ..image import Event, Format, event_values
 from ..packages import load
+from ..policy_numbers import AFTER_CHARGE, levels, scores
+from ..quota_decisions import SHAPES as QUOTA_SHAPES
+from ..quota_decisions import PoolDecision
 from ..timeline import Timeline, edges
 from ..tracefile import TraceFile
 
@@ -90,6 +93,19 @@ class Writer:
                                                  "debug_annotations": arguments})
 
 
+class Counters:
+    """Counters that are written when they change."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer, self._shown = writer, dict[tuple[str, ...], int]()
+
+    def show(self, time: int, value: int, *path: str, unit: str) -> None:
+        """The counter @path has @value at @time."""
+        if self._shown.get(path) != value:
+            self._shown[path] = value
+            self._writer.counter(time, value, *path, unit=unit)
+
+
 def argument(name: str, value: int | str) -> dict[str, Any]:
     return {"name": name, "int_value" if isinstance(value, int) else "string_value": value}
 
@@ -134,6 +150,14 @@ def numbers(decision: Decision) -> Iterator[tuple[str, int, str]]:
     yield "weight", decision.weight, ""
 
 
+def policy_numbers(d: Decision) -> Iterator[tuple[tuple[str, str], int, str]]:
+    """(path of the counter, value, unit) of what a policy alone knows of each candidate."""
+    for name, value in scores(d) if d.kind in AFTER_CHARGE else ():
+        yield ("BORE: score", name), int(value), ""
+    for name, value in levels(d) if d.kind in AFTER_CHARGE else ():
+        yield ("FDL: time until the bucket is full", name), int(value), "ns"
+
+
 def candidate(row: Candidate, v: int) -> dict[str, Any]:
     """The argument of an instant that has the numbers of one candidate."""
     entries = [argument("vruntime - V", difference(row.vruntime, v)), argument("weight", row.weight)]
@@ -147,8 +171,7 @@ def candidate(row: Candidate, v: int) -> dict[str, Any]:
 
 def write_decisions(writer: Writer, file: DecisionFile) -> int:
     """Write the decisions of the fair policies; returns how many."""
-    shown: dict[tuple[str, str], int] = {}
-    nr = 0
+    counters, nr = Counters(writer), 0
     for nr, decision in enumerate(file.records(SHAPES), 1):
         why = sentence(decision.rule)
         arguments = [argument("subject", decision.subject), argument("rule", decision.rule),
@@ -158,10 +181,26 @@ def write_decisions(writer: Writer, file: DecisionFile) -> int:
         writer.instant(decision.time, f"{decision.kind} {decision.subject}", arguments,
                        "decisions", f"CPU {decision.cpu}")
         for name, value, unit in numbers(decision) if decision.pid else ():
-            key = decision.subject, name
-            if shown.get(key) != value:
-                shown[key] = value
-                writer.counter(decision.time, value, "virtual time", *key, unit=unit)
+            counters.show(decision.time, value, "virtual time", decision.subject, name, unit=unit)
+        for path, value, unit in policy_numbers(decision):
+            counters.show(decision.time, value, *path, unit=unit)
+    return nr
+
+
+def write_quotas(writer: Writer, file: DecisionFile) -> int:
+    """Write what is in the pool of each group with a quota, and how many of its queues are throttled; returns how many
+    decisions tell it."""
+    counters, nr = Counters(writer), 0
+    throttled: dict[int, set[int]] = {}  # group -> CPUs
+    for nr, d in enumerate(file.records(QUOTA_SHAPES), 1):
+        cpus = throttled.setdefault(d.group, set())
+        if d.kind == "throttle":
+            cpus.add(d.cpu)
+        elif d.kind == "unthrottle":
+            cpus.discard(d.cpu)
+        pool = d.kept if isinstance(d, PoolDecision) else d.pool
+        counters.show(d.time, pool, "quota: runtime in the pool", d.subject, unit="ns")
+        counters.show(d.time, len(cpus), "quota: throttled CPUs", d.subject, unit="CPUs")
     return nr
 
 
@@ -176,4 +215,6 @@ def write(out: BinaryIO, trace: TraceFile | None, timeline: Timeline | None, dec
         write_counts(writer, timeline)
     if decisions:
         said.append(f"{write_decisions(writer, decisions)} decisions")
+        if quotas := write_quotas(writer, decisions):
+            said.append(f"{quotas} of quotas")
     return ", ".join(said)

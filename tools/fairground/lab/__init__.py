@@ -7,9 +7,13 @@
     submission  what a student hands in: a tree, some files or an archive
     workshop    a copy of the tree in which a submission is built
     box         a program run with limits, without network
+    results     what one test or run gave
     tiers       the three parts of a grade: unit, simulator, kernel
+    contest     a policy of the student's own: is it sound, how good is it?
+    reading     a filter of the student's own, which reads traces
     explain     a wrong decision as a sentence
     grade       a grade, and its forms: text, Gradescope, GitHub Classroom
+    roster      a whole class: table, leaderboard, export for tools that look for copies
     check       are the labs themselves right? What continuous integration runs
     command     the command line
 """

@@ -86,8 +86,10 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def run(words: list[str], cwd: pathlib.Path, limits: Limits, environment: dict[str, str] | None = None,
-        record: pathlib.Path | None = None, record_limit: int = 64 << 20) -> Ended:
-    """Run @words in @cwd. The word RECORD is a pipe, of which @record gets what is written there."""
+        record: pathlib.Path | None = None, record_limit: int = 64 << 20, reads: pathlib.Path | None = None) -> Ended:
+    """Run @words in @cwd, with the file @reads as its input. The word RECORD is a pipe, of which @record gets what is
+    written there.
+    """
     out, into = os.pipe()
     reader = _Reader(out, OUTPUT_LIMIT)
     pipes, recorder = [], None
@@ -96,9 +98,10 @@ def run(words: list[str], cwd: pathlib.Path, limits: Limits, environment: dict[s
         recorder = _Reader(source, record_limit)
         pipes.append(sink)
         words = [word if word != "RECORD" else f"/dev/fd/{sink}" for word in words]
-    process = subprocess.Popen(
-        [*isolation(), *_limit(limits), *words], cwd=cwd, stdin=subprocess.DEVNULL, stdout=into, stderr=into,
-        env=environment, pass_fds=pipes, start_new_session=True)
+    with open(reads or os.devnull, "rb") as source_of_input:
+        process = subprocess.Popen(
+            [*isolation(), *_limit(limits), *words], cwd=cwd, stdin=source_of_input, stdout=into, stderr=into,
+            env=environment, pass_fds=pipes, start_new_session=True)
     for end in (into, *pipes):
         os.close(end)
     reader.start()

@@ -7,12 +7,13 @@ import pathlib
 import random
 
 from ..settings import Settings, UsageError
+from ..tree import ROOT
 from . import handout
-from .spec import ROOT, TIERS, LabError, all_labs, find
+from .spec import TIERS, LabError, all_labs, find
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    commands = parser.add_subparsers(dest="lab_command", required=True, metavar="list|handout|grade|check")
+    commands = parser.add_subparsers(dest="lab_command", required=True, metavar="list|handout|grade|class|export|check")
     commands.add_parser("list", help="the labs there are")
     one = commands.add_parser("handout", help="write the student's tree of a lab")
     one.add_argument("number", metavar="NN")
@@ -24,7 +25,22 @@ def options(parser: argparse.ArgumentParser) -> None:
                      help="another seed: other runs of the same kind (default 1)")
     one.add_argument("--tiers", default=",".join(TIERS), help=f"default: {','.join(TIERS)}")
     one.add_argument("--json", metavar="FILE", help="also write Gradescope's results.json")
+    one.add_argument("--repeat", type=int, default=1, metavar="N",
+                     help="grade N times, and fail unless all grades are the same but for the time they took")
     one.add_argument("--github", action="store_true", help="also write a result for GitHub Classroom to $GITHUB_OUTPUT")
+    one = commands.add_parser("class", help="grade every submission of a directory")
+    one.add_argument("directory", metavar="DIR", help="a directory or an archive in it for each student")
+    one.add_argument("--lab", metavar="NN", required=True)
+    one.add_argument("--seed", dest="drawn", type=int, default=1, metavar="S", help="the same for all (default 1)")
+    one.add_argument("--tiers", default=",".join(TIERS), help=f"default: {','.join(TIERS)}")
+    one.add_argument("--csv", metavar="FILE", required=True, help="the table; rewritten after each submission")
+    one.add_argument("--page", metavar="FILE.html", help="a leaderboard")
+    one.add_argument("--results", metavar="DIR", help="Gradescope's results of each student, as STUDENT.json")
+    one.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="submissions at a time")
+    one = commands.add_parser("export", help="what students wrote, for tools that look for copies")
+    one.add_argument("directory", metavar="DIR", help="a directory or an archive in it for each student")
+    one.add_argument("to", metavar="TO", help="an empty directory, or one that is not there yet")
+    one.add_argument("--lab", metavar="NN", required=True)
     one = commands.add_parser("check", help="are the labs themselves right? (TAP)")
     one.add_argument("--lab", metavar="NN", action="append", help="only this one; may be repeated")
     one.add_argument("--seed", dest="drawn", type=int, metavar="S", help="default: a new one, which is printed")
@@ -62,13 +78,49 @@ def _grade(settings: Settings, arguments: argparse.Namespace) -> int:
             grade.write_json(so_far, out)
 
     workshop = Workshop(pathlib.Path(settings.build), len(os.sched_getaffinity(0)))
-    got = grade.of_submission(lab, directory, workshop, arguments.drawn, chosen, partial)
+    digests: dict[str, int] = {}
+    for _ in range(max(1, arguments.repeat)):
+        got = grade.of_submission(lab, directory, workshop, arguments.drawn, chosen, partial)
+        digests[grade.digest(got)] = digests.get(grade.digest(got), 0) + 1
     partial(got)
     print(grade.text(got))
     if arguments.github:
         with open(os.environ.get("GITHUB_OUTPUT", os.devnull), "a", encoding="utf-8") as f:
             f.write(f"result={grade.classroom(got)}\n")
-    return 0 if got.score == got.most else 1
+    if arguments.repeat > 1:
+        print(f"{arguments.repeat} gradings, {len(digests)} digest{'s' * (len(digests) > 1)}: "
+              + ", ".join(f"{name} ({times})" for name, times in digests.items()))
+    return 0 if got.score == got.most and len(digests) == 1 else 1
+
+
+def _class(settings: Settings, arguments: argparse.Namespace) -> int:
+    from . import grade, roster
+    lab, out = find(arguments.lab), pathlib.Path(arguments.csv)
+    found = roster.submissions(pathlib.Path(arguments.directory))
+    results = pathlib.Path(arguments.results) if arguments.results else None
+    if results:
+        results.mkdir(parents=True, exist_ok=True)
+    done: list[roster.Row] = []
+    for row in roster.rows(lab, found, pathlib.Path(settings.build), arguments.drawn, _tiers(arguments.tiers),
+                           max(1, arguments.jobs)):
+        done.append(row)
+        roster.write_csv(done, out)
+        if results:
+            grade.write_json(row.grade, results / f"{row.student}.json")
+        print(f"{len(done)} of {len(found)}: {row.student} {row.grade.score:g}: {row.sentence}", flush=True)
+    if arguments.page:
+        roster.write_page(lab, arguments.drawn, done, pathlib.Path(arguments.page))
+    return 0
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    from . import roster
+    lab, to = find(arguments.lab), pathlib.Path(arguments.to)
+    written, left_out = roster.export(lab, roster.submissions(pathlib.Path(arguments.directory)), to)
+    print("\n".join([f"left out: {sentence}" for sentence in left_out] + [
+        f"{to}: {written} submissions; jplag -l {'python3' if lab.files[0].endswith('.py') else 'c'} "
+        f"-bc {to}/base {to}/submissions"]))
+    return 0
 
 
 def main(settings: Settings, arguments: argparse.Namespace) -> int:
@@ -76,8 +128,8 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
     try:
         if arguments.lab_command == "list":
             for lab in all_labs():
-                print(f"{lab.number:2}  {lab.title}: {', '.join(hole.name + '()' for hole in lab.holes)} in "
-                      f"{', '.join(lab.files)}")
+                functions = ", ".join(hole.name + "()" for hole in lab.holes if not hole.whole)
+                print(f"{lab.number:2}  {lab.title}: {functions + ' in ' if functions else ''}{', '.join(lab.files)}")
             return 0
         if arguments.lab_command == "handout":
             lab = find(arguments.number)
@@ -87,6 +139,10 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
             return 0
         if arguments.lab_command == "grade":
             return _grade(settings, arguments)
+        if arguments.lab_command == "class":
+            return _class(settings, arguments)
+        if arguments.lab_command == "export":
+            return _export(arguments)
         from . import check
         if handout.manifest(ROOT):
             raise UsageError("labs are checked in the trunk; in a hand-out there is `make lab`")

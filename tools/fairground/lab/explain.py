@@ -18,7 +18,7 @@ from ..decision_file import DecisionError
 from ..decision_text import full
 from ..decisions import Decision, read as read_fair
 from ..fair_text import ms
-from .spec import ROOT
+from ..tree import ROOT
 
 sys.path.insert(0, str(ROOT / "tests" / "model"))
 import judge

@@ -6,6 +6,7 @@ believed, and that only of a scheduler that calls nothing but its host.
 """
 
 import base64
+import hashlib
 import json
 import os
 import pathlib
@@ -15,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import submission, tiers
+from .results import Result
 from .spec import TIERS, Lab
-from .tiers import Result
 from .workshop import Workshop
 
 WARNING_COST = CHANGE_COST = 5
@@ -64,7 +65,20 @@ class Grade:
 Progress = Callable[[Grade], None]
 
 
+def _too_much(lab: Lab, workshop: Workshop, built: list[str]) -> str:
+    """Why code that was built may not run: it calls what is not its to call. "" if it may."""
+    calls = workshop.unexpected_calls(tiers.own_objects(lab))
+    may = "the scheduler may only call itself and what sched/host.h declares"
+    if not calls and "kernel" in built:
+        calls = workshop.new_kernel_calls(lab)
+        may = "it may call only what its file calls without it, and " + ", ".join(name + "()" for name in lab.calls)
+    if not calls:
+        return ""
+    return f"your code calls {', '.join(name + '()' for name in calls[:3])}, and {may}; nothing was run"
+
+
 def _build_and_run(grade: Grade, workshop: Workshop, code: dict[str, str], progress: Progress) -> None:
+    workshop.learn_calls(grade.lab)
     workshop.put(grade.lab, code)
     stages = [[tier for tier in grade.chosen if tier != "kernel"], [tier for tier in grade.chosen if tier == "kernel"]]
     for stage in filter(None, stages):
@@ -73,10 +87,8 @@ def _build_and_run(grade: Grade, workshop: Workshop, code: dict[str, str], progr
         if failed:
             grade.refused = f"it does not compile: {failed}"
             return
-        calls = workshop.unexpected_calls()
-        if calls:
-            grade.refused = (f"your code calls {', '.join(name + '()' for name in calls[:3])}, and the scheduler may "
-                             "only call itself and what sched/host.h declares; nothing was run")
+        grade.refused = _too_much(grade.lab, workshop, stage)
+        if grade.refused:
             return
         if warnings and not any(p.name == "warnings" for p in grade.penalties):
             more = f" (and {len(warnings) - 1} more)" if len(warnings) > 1 else ""
@@ -93,7 +105,7 @@ def of_code(lab: Lab, code: dict[str, str], workshop: Workshop, seed: int, chose
     grade = Grade(lab, seed, chosen)
     start = time.monotonic()
     try:
-        submission.check_code(code)
+        submission.check_code(lab, code)
         _build_and_run(grade, workshop, code, progress)
     except submission.Refused as error:
         grade.refused = str(error)
@@ -174,8 +186,21 @@ def gradescope(grade: Grade) -> dict[str, Any]:
     tests += [{"name": p.name, "score": -p.points, "status": "failed", "output": p.message, "visibility": "visible"}
               for p in grade.penalties]
     return {"score": grade.score, "execution_time": round(grade.seconds, 1), "output": text(grade, details=False),
-            "output_format": "text", "stdout_visibility": "hidden", "tests": tests,
+            "output_format": "text", "stdout_visibility": "hidden", "tests": tests, **leaderboard(grade),
             "extra_data": {"lab": grade.lab.number, "seed": grade.seed, "refused": grade.refused}}
+
+
+def digest(grade: Grade) -> str:
+    """A short digest of all that a grade says, but for the time that it took."""
+    data = {name: value for name, value in gradescope(grade).items() if name != "execution_time"}
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def leaderboard(grade: Grade) -> dict[str, Any]:
+    """Gradescope's rows of a leaderboard: the score and each measure; nothing if nothing was measured."""
+    rows = [{"name": f"{r.measure.name} {r.measure.unit}".strip(), "value": r.measure.value, "order": "asc"}
+            for r in grade.results if r.measure]
+    return {"leaderboard": [{"name": "score", "value": grade.score}, *rows]} if rows else {}
 
 
 def classroom(grade: Grade) -> str:

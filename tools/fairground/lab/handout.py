@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The student's tree: the trunk without what gives the lab away, with stubs where the student writes.
 
-It has no history, no documentation of the project's own tests, no seeded bugs and no wrong solutions. A file
+It has no history, no book, no seeded bugs, no wrong solutions, and no models of whole policies, which would be the
+solution in another language; the judges that grade are in it, and may be read. What its texts cite is there
+(citations.py). A file
 `labs/handout.json` says which lab it is and what each file was, so that the grader can say what else was changed.
 """
 
@@ -13,17 +15,29 @@ import subprocess
 from collections.abc import Iterator
 from typing import Any
 
+from ..tree import ROOT
 from . import regions
-from .spec import ROOT, Lab, LabError
+from .spec import Lab, LabError
 
 TOP = ("Makefile", "VERSION", "LICENSE", ".gitignore", ".clang-format", ".editorconfig", "linker.ld", "mk", "arch",
        "kernel", "lib", "sched", "sim", "user", "tools", "examples", "tests/unit", "tests/oracle", "tests/prop",
-       "tests/model", "tests/kernel", "tests/guest")
+       "tests/model", "tests/kernel", "tests/guest", ":(glob)docs/*.md", "docs/adr", "docs/img",
+       "docs/decisions.schema.json")
+NOT = ("tests/model/cfs.py", "tests/model/eevdf.py", "tests/model/pelt.py", "tests/model/golden.py",
+       "tests/model/campaign.py")
 MANIFEST = pathlib.Path("labs/handout.json")
 START = """# Lab {lab.number}, {lab.title}
 
-Begin with [labs/{lab.directory.name}/README.md](labs/{lab.directory.name}/README.md). `sh tools/setup.sh` installs what
-is missing, `make lab` grades what you wrote, `make run` boots the machine, `make help` lists the rest.
+Begin with [labs/{lab.directory.name}/README.md](labs/{lab.directory.name}/README.md). The words of the field are in
+[docs/glossary.md](docs/glossary.md), the simulator's columns in [docs/simulator.md](docs/simulator.md).
+
+    sh tools/setup.sh                     # install what is missing (Debian, Ubuntu), or say what to install
+    make lab                              # grade what you wrote; it builds what it needs in a tree of its own
+    make lab TIERS=unit,simulator         # the fast part
+    make sim                              # build the simulator, build/schedsim
+    make unit TESTS=NAME TEST=NAME        # one unit test, as the grade names it
+    make run CMD="..."                    # boot the machine and run something
+    make help                             # the rest
 """
 
 
@@ -48,8 +62,8 @@ def source_files(root: pathlib.Path = ROOT) -> list[str]:
     made_of = manifest(root)
     if made_of:
         return sorted(name for name in made_of["files"] if not name.startswith("labs/"))
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "--", *TOP], cwd=root,
-                            capture_output=True, text=True, check=True)
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "--", *TOP,
+                             *(f":!{name}" for name in NOT)], cwd=root, capture_output=True, text=True, check=True)
     return sorted(name for name in listed.stdout.splitlines() if (root / name).is_file())
 
 
@@ -65,6 +79,15 @@ def own_files(lab: Lab) -> Iterator[tuple[str, pathlib.Path]]:
         if path.is_file() and relative.parts[0] != "wrong" and relative.name != "instructor.md":
             yield f"labs/{lab.directory.name}/{relative}", path
     yield ".github/workflows/classroom.yml", lab.directory.parent / "classroom.yml"
+
+
+def _for_students(root: pathlib.Path) -> str:
+    """What the project's page about labs says to a student."""
+    parts = (root / "labs/README.md").read_text(encoding="utf-8").split("\n## ")
+    found = [part for part in parts if part.startswith("For a student\n")]
+    if not found:
+        raise LabError("labs/README.md has no section \"For a student\"")
+    return "# Labs\n\n## " + found[0].rstrip() + "\n"
 
 
 def write(lab: Lab, to: pathlib.Path, root: pathlib.Path = ROOT) -> int:
@@ -85,6 +108,7 @@ def write(lab: Lab, to: pathlib.Path, root: pathlib.Path = ROOT) -> int:
             shutil.copy2(path, target)
         files[name] = digest(target.read_bytes())
     (to / "README.md").write_text(START.format(lab=lab), encoding="utf-8")
+    (to / "labs/README.md").write_text(_for_students(root), encoding="utf-8")
     outside = regions.outside(cut, lab)
     files.update({name: digest(text.encode()) for name, text in outside.items()})
     (to / MANIFEST).write_text(json.dumps({"lab": lab.number, "files": files}, indent=0) + "\n", encoding="utf-8")

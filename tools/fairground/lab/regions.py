@@ -3,7 +3,8 @@
 
 In the trunk a region is the function below a comment that begins `Lab 5, search: ` and says what the function must do.
 A hand-out has a stub in its place and a line that ends the region, so that a student may add functions of their own
-before it. What lies outside of the regions is the trunk's, whatever a submission has there.
+before it. What lies outside of the regions is the trunk's, whatever a submission has there. Of a `whole` hole all of
+the file is the region.
 """
 
 import re
@@ -11,7 +12,7 @@ from collections.abc import Iterable
 
 from .spec import Hole, Lab, LabError
 
-BODY_ENDS = re.compile(r"^\}\n", re.MULTILINE)
+BODY_ENDS = re.compile(r"^(?:\}|END\(\w+\))\n", re.MULTILINE)  # of a function in C, or in assembly
 
 
 class RegionError(Exception):
@@ -35,6 +36,8 @@ def _begin(text: str, lab: Lab, hole: Hole) -> int:
 
 def _span(text: str, lab: Lab, hole: Hole) -> tuple[int, int]:
     """Where the region of @hole is in @text, which may be the trunk's or a student's."""
+    if hole.whole:
+        return 0, len(text)
     start = _begin(text, lab, hole)
     mark = end_line(lab, hole)
     if text.count(mark) > 1:
@@ -64,7 +67,7 @@ def _replace(texts: dict[str, str], lab: Lab, code: dict[str, str], mark: bool) 
     for hole in lab.holes:
         text = changed[hole.file]
         start, end = _span(text, lab, hole)
-        ends = end_line(lab, hole) if mark and not text.startswith(end_line(lab, hole), end) else ""
+        ends = end_line(lab, hole) if mark and not hole.whole and not text.startswith(end_line(lab, hole), end) else ""
         changed[hole.file] = text[:start] + code[hole.name] + ends + text[end:]
     return changed
 

@@ -4,10 +4,11 @@
 import pathlib
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
+from ..tree import ROOT
+
 TIERS = ("unit", "simulator", "kernel")
 BAND = re.compile(r"(\w+) (\d+)(?:\.\.(\d+))?$")
 HEADER = re.compile(r"^(Mistake|Score|Says): (.+)$", re.MULTILINE)
@@ -25,7 +26,8 @@ class Hole:
 
     name: str
     file: str
-    stub: str  # what the hand-out has in its place
+    stub: str            # what the hand-out has in its place
+    whole: bool = False  # all of the file is the student's; the trunk has the reference there
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,11 @@ class Run:
 
     title: str
     points: float
-    words: str          # of schedsim; {seed} is the seed of the grading
+    words: str          # of schedsim; {seed} is the seed of the grading, {2-5} a number drawn by it
     settings: dict[str, str]  # of the kernel
-    judge: str          # "fair", "class", "quota", "balance", "placement", "averages" or "wakees"
+    judge: str          # of decisions, a key of tiers.JUDGES; or the kind of run, a key of tiers.SIMULATED or BOOTED
     enough: int         # decisions that a run of this kind has at least
+    options: dict[str, Any] = field(default_factory=dict)  # what else a kind of run asks for
 
 
 @dataclass(frozen=True)
@@ -61,11 +64,29 @@ class Lab:
     kernel: tuple[Run, ...]
     floor: Bands
     floor_says: str
+    boots: str = "it runs"        # what a machine of the hand-out says when it is told to `echo it runs`
+    refused: tuple[str, ...] = ()  # names that a region may not use, though a header of its file has them
+    calls: tuple[str, ...] = ()   # what a region of the kernel may call beside what its file calls anyway
+
+    @property
+    def kernel_files(self) -> tuple[str, ...]:
+        """Those of the kernel, which the simulator does not have."""
+        return tuple(name for name in self.files if name.startswith(("kernel/", "arch/")))
 
     @property
     def files(self) -> tuple[str, ...]:
         """The files of the source that have holes, each once."""
         return tuple(dict.fromkeys(hole.file for hole in self.holes))
+
+    @property
+    def policy(self) -> str:
+        """The file that is a policy of the student's own, or ""."""
+        return next((hole.file for hole in self.holes if hole.whole and hole.file.endswith(".c")), "")
+
+    @property
+    def tiers(self) -> tuple[str, ...]:
+        """The parts of a grade that give points."""
+        return tuple(tier for tier in TIERS if self.points(tier))
 
     def points(self, tier: str) -> float:
         if tier == "unit":
@@ -98,9 +119,11 @@ def _bands(text: str, where: str) -> Bands:
 
 
 def _run(row: dict[str, Any]) -> Run:
+    known = {"title", "points", "run", "settings", "judge", "enough"}
     return Run(row["title"], row["points"], row.get("run", ""),
                {name: str(value) for name, value in row.get("settings", {}).items()},
-               row.get("judge", "fair"), row.get("enough", 20))
+               row.get("judge", "fair"), row.get("enough", 20),
+               {name: value for name, value in row.items() if name not in known})
 
 
 def load(directory: pathlib.Path) -> Lab:
@@ -112,12 +135,15 @@ def load(directory: pathlib.Path) -> Lab:
             directory=directory,
             number=int(directory.name[:2]),
             title=data["title"],
-            holes=tuple(Hole(row["name"], row["file"], row["stub"]) for row in data["hole"]),
-            unit=tuple(UnitTests(row["program"], row["tests"]) for row in data["unit"]),
-            simulator=tuple(map(_run, data["simulator"])),
-            kernel=tuple(map(_run, data["kernel"])),
+            holes=tuple(Hole(row["name"], row["file"], row["stub"], row.get("whole", False)) for row in data["hole"]),
+            unit=tuple(UnitTests(row["program"], row["tests"]) for row in data.get("unit", [])),
+            simulator=tuple(map(_run, data.get("simulator", []))),
+            kernel=tuple(map(_run, data.get("kernel", []))),
             floor=_bands(data["handout"]["score"], str(path)),
             floor_says=data["handout"]["says"],
+            boots=data["handout"].get("boots", "it runs"),
+            calls=tuple(data.get("calls", ())),
+            refused=tuple(data.get("refused", ())),
         )
     except KeyError as error:
         raise LabError(f"{path}: there is no {error.args[0]}") from error

@@ -5,19 +5,30 @@ Only the regions are taken from it; everything else is the grader's own. What el
 with the hand-out, said, and costs points once.
 """
 
+import ast
 import pathlib
+import re
 import tarfile
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from ..tree import ROOT
 from . import handout, regions
-from .spec import ROOT, Lab
+from .spec import Lab
 
 FILE_LIMIT = 1 << 20          # of a file with regions
 ARCHIVE_LIMIT = 64 << 20      # of all that an archive unpacks to
 MEMBERS_LIMIT = 20_000
 ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2")
+PYTHON_MODULES = ("sys", "re", "collections", "itertools", "functools", "dataclasses", "typing", "math", "enum")
+PYTHON_FORBIDDEN = {"open", "exec", "eval", "compile", "globals", "breakpoint", "getattr", "vars"}
+POLICY_LINES = 350
+OWN_INCLUDE = re.compile(r'^#include "(?:sched|lib)/[\w/]+\.h"$', re.MULTILINE)
+OPERAND = r"(?:%r\w+|-?\d*\(%r\w+\)|\$-?\w+)"
+INSTRUCTION = re.compile(rf"(?:FUNCTION|END)\(x86_switch_stacks\)|\s+(?:(?:pushq|popq)\s+%r\w+|ret|"
+                         rf"(?:movq|leaq|addq|subq|xchgq)\s+{OPERAND},\s*{OPERAND})\s*")
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 FORBIDDEN = {"#include": "includes a file", "asm": "has assembly", "__asm__": "has assembly", "__asm": "has assembly",
              "__attribute__": "has an attribute", "#pragma": "has a #pragma", "#line": "has a #line"}
 
@@ -184,14 +195,67 @@ def _known(lab: Lab) -> dict[str, str]:
     return {name: handout.digest((ROOT / name).read_bytes()) for name in handout.source_files()}
 
 
-def check_code(code: dict[str, str]) -> None:
-    """Refuse code that reaches for more than the scheduler may use. What it calls is checked when it is built."""
-    for name, text in code.items():
-        words = set("".join(c if c.isalnum() or c in "_#" else " " for c in text.replace("# ", "#")).split())
-        for word, what in FORBIDDEN.items():
-            if word in words:
-                raise Refused(f"{name} {what} ({word}); the scheduler is plain C that calls nothing but itself and "
-                              "sched/host.h")
+def _words(text: str) -> set[str]:
+    """The names and numbers in C, and directives such as #include."""
+    return set(re.findall(r"#?\w+", re.sub(r"#\s+", "#", text)))
+
+
+def _check_c(name: str, text: str, refused: tuple[str, ...]) -> None:
+    text = text.replace("\\\n", "").replace("%:", "#")  # as the compiler reads it
+    if "##" in text:
+        raise Refused(f"{name} makes names of pieces (##), so nobody sees what it uses")
+    words = _words(text) | _words(COMMENT.sub(" ", text))  # what looks like a comment may be between two strings
+    for word in refused:
+        if word in words:
+            raise Refused(f"{name} uses {word}, which is not for this lab")
+    for word, what in FORBIDDEN.items():
+        if word in words:
+            raise Refused(f"{name} {what} ({word}); what is handed in is plain C, which calls no more than this lab "
+                          "allows")
+
+
+def _check_assembly(name: str, text: str) -> None:
+    for number, line in enumerate(COMMENT.sub(lambda m: "\n" * m[0].count("\n"), text).splitlines(), 1):
+        if line.strip() and not INSTRUCTION.fullmatch(line):
+            raise Refused(f"{name}, line {number} of the region: \"{line.strip()[:60]}\" is not for this lab: "
+                          "pushq, popq, movq, leaq, addq, subq, xchgq and ret, with registers, numbers and addresses "
+                          "such as 8(%rdi), one to a line")
+
+
+def _check_python(name: str, text: str) -> None:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        where, what = getattr(error, "lineno", 0), getattr(error, "msg", error)
+        raise Refused(f"{name}:{where}: it is no Python: {what}") from error
+    for node in ast.walk(tree):
+        modules = ([alias.name for alias in node.names] if isinstance(node, ast.Import) else
+                   [node.module or "."] if isinstance(node, ast.ImportFrom) else [])
+        for module in modules:
+            if module not in PYTHON_MODULES:
+                raise Refused(f"{name}:{node.lineno}: it imports {module}; a filter needs no more than "
+                              f"{', '.join(PYTHON_MODULES)}")
+        used = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+        if used.startswith("__") or used in (PYTHON_FORBIDDEN if isinstance(node, ast.Name) else {"modules"}):
+            raise Refused(f"{name}:{node.lineno}: it uses {used}; a filter reads sys.stdin and prints")
+
+
+def check_code(lab: Lab, code: dict[str, str]) -> None:
+    """Refuse code that reaches for more than it may use. What it calls is checked when it is built."""
+    for hole in lab.holes:
+        text = code[hole.name]
+        if hole.file.endswith(".py"):
+            _check_python(hole.file, text)
+        if hole.file.endswith(".S"):
+            _check_assembly(hole.name, text)
+        if not hole.file.endswith((".c", ".h")):
+            continue
+        if hole.whole:
+            lines = text.count("\n")
+            if lines > POLICY_LINES:
+                raise Refused(f"{hole.file} has {lines} lines; a policy has at most {POLICY_LINES}")
+            text = OWN_INCLUDE.sub("", text)
+        _check_c(hole.name, text, lab.refused)
 
 
 def read(lab: Lab, path: pathlib.Path) -> Submission:
@@ -204,7 +268,7 @@ def read(lab: Lab, path: pathlib.Path) -> Submission:
             code = regions.read(found, lab)
         except regions.RegionError as error:
             raise Refused(str(error)) from error
-        check_code(code)
+        check_code(lab, code)
         changed = tuple(_changes(lab, files, sizes, found, paths, _known(lab)))
         crlf = tuple(f"{name} has CRLF at the ends of lines; it is read as if it had LF"
                      for name in lab.files if sizes[paths[name]] <= FILE_LIMIT and b"\r\n" in files.read(paths[name]))

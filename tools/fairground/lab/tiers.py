@@ -5,12 +5,14 @@ import os
 import pathlib
 import re
 import shlex
+import signal
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 
-from . import box, explain, verdicts
+from . import box, contest, explain, reading, verdicts
 from .explain import Findings
+from .results import Result, drawn
 from .spec import Lab, LabError, Run, UnitTests
 from .workshop import BuildFailed, Workshop
 
@@ -19,6 +21,7 @@ UNIT_LIMITS = box.Limits(cpu_s=4, wall_s=60)
 SIMULATOR_LIMITS = box.Limits(cpu_s=5, wall_s=60, memory_mb=4096)
 KERNEL_LIMITS = box.Limits(cpu_s=60, wall_s=300, writes_files=True)
 KERNEL_SECONDS = "60"
+KERNEL_PATIENCE = 2
 PATIENCE = 3  # tests of one kind that do not end; the others are then not tried
 
 MESSAGE_OF_TEST = re.compile(r"^(?:#|ERROR:) (.+)$", re.MULTILINE)
@@ -27,23 +30,11 @@ ORACLE = re.compile(r"(tests/oracle/\w+\.c:\d+): (.+)", re.DOTALL)
 SANITIZER = re.compile(r"(?:ERROR: AddressSanitizer: |runtime error: )([^\n(]+)")
 FRAME = re.compile(r"#\d+ 0x[0-9a-f]+ in (\w+) ((?:sched|lib|tests)/\S+?:\d+)")
 UNEQUAL = re.compile(r"\b(0x[0-9a-f]+|0) != (0x[0-9a-f]+|0)\b")
+COMPLAINT = re.compile(r"^(?:\[ *[\d.]+\] )?(?:not ok \d+ -? *|  FAIL *)(\S.*)$|^(\S.*\S) +FAILED$", re.MULTILINE)
+CHECK = re.compile(r"# (\S+:\d+): check failed: (.*)")
+OUT_OF_TIME = f"QEMU failed: exit code {-signal.SIGXCPU}"
+PANIC = re.compile(r"\b(panic: .*)$", re.MULTILINE)
 BUG = re.compile(r"^schedsim: (bug at .*)$", re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class Result:
-    """A test or a run: its points, and what a student is told."""
-
-    tier: str
-    name: str
-    points: float
-    most: float
-    message: str = ""
-    detail: str = ""
-
-    @property
-    def passed(self) -> bool:
-        return self.points == self.most
 
 
 # --- unit -----------------------------------------------------------------------------------------------------
@@ -59,7 +50,7 @@ def _in_decimal(match: re.Match[str]) -> str:
     pair = [number - (1 << 64) if number >> 63 else number for number in pair]
     if any(abs(number) >> 44 for number in pair):
         return "another task than the right one"
-    return f"{pair[0]}, where {pair[1]} is right"
+    return f"{pair[0]} came out, where {pair[1]} is right"
 
 
 def _why_failed(text: str, ended: box.Ended) -> str:
@@ -102,7 +93,7 @@ def _unit_program(workshop: Workshop, tests: UnitTests) -> Iterator[Result]:
             continue
         passed, why, hung = _run_test(workshop, tests.program, test)
         endless += hung
-        detail = "" if passed else f"Again: UNIT_TEST={test} build/unit/test_{tests.program}"
+        detail = "" if passed else f"Again: make unit TESTS={tests.program} TEST={test}"
         yield Result("unit", title, points if passed else 0, points, why, detail)
 
 
@@ -136,11 +127,11 @@ def _verdict(tier: str, run: Run, findings: Findings, failed: str, again: str) -
     return Result(tier, run.title, run.points, run.points, f"{findings.right} decisions, all right")
 
 
-def _simulate(workshop: Workshop, run: Run, seed: int) -> Result:
-    words = shlex.split(run.words.format(seed=seed))
+def _simulate(_: Lab, workshop: Workshop, run: Run, seed: int) -> Result:
+    words = shlex.split(drawn(run.words, seed))
     hz = int(words[words.index("--hz") + 1]) if "--hz" in words else 250
     command = ["build/schedsim", "--seed", str(seed), "--decisions", "RECORD", *words]
-    again = shlex.join(["build/schedsim", "--seed", str(seed), "--decisions", "run.json", *words])
+    again = "make sim && " + shlex.join(["build/schedsim", "--seed", str(seed), "--decisions", "run.json", *words])
     with tempfile.TemporaryDirectory(prefix="fairground-") as directory:
         record = pathlib.Path(directory) / "run.json"
         ended = box.run(command, workshop.tree, SIMULATOR_LIMITS, dict(os.environ), record)
@@ -154,45 +145,123 @@ def _simulate(workshop: Workshop, run: Run, seed: int) -> Result:
     return _verdict("simulator", run, findings, failed, again)
 
 
+Kind = Callable[[Lab, Workshop, Run, int], Result]
+SIMULATED: dict[str, Kind] = {"explore": contest.explore, "compete": contest.compete, "read": reading.simulated}
+
+
 def simulator(lab: Lab, workshop: Workshop, seed: int) -> Iterator[Result]:
-    endless = 0
+    endless, sound = 0, True
     for run in lab.simulator:
         if endless >= PATIENCE:
             yield Result("simulator", run.title, 0, run.points, "not tried, for too many runs before it did not end")
             continue
-        result = _simulate(workshop, run, seed)
+        if run.judge == "compete" and not sound:
+            yield Result("simulator", run.title, 0, run.points, "not tried: a policy must first break no invariant")
+            continue
+        result = SIMULATED.get(run.judge, _simulate)(lab, workshop, run, seed)
         endless += "did not end" in result.message
+        sound = sound and (run.judge != "explore" or result.passed)
         yield result
 
 
-def _boot(workshop: Workshop, run: Run, seed: int) -> Result:
-    settings = {"icount": "1", "seed": str(seed), "timeout": KERNEL_SECONDS, "kvm": "0", **run.settings}
-    hz = int(settings.get("hz", "250"))
-    again = "make trace " + " ".join(f"{name.upper()}={shlex.quote(value)}" for name, value in settings.items()
-                                     if name != "kvm") + " EVENTS='decision:*' OUT=run.dat"
+def _settings(lab: Lab, run: Run, seed: int) -> dict[str, str]:
+    """The settings of a machine whose time is counted instructions."""
+    given = {name: drawn(value, seed) for name, value in run.settings.items()}
+    return {"icount": "1", "seed": str(seed), "timeout": KERNEL_SECONDS, "kvm": "0", **given}
+
+
+def _again(target: str, lab: Lab, settings: dict[str, str]) -> str:
+    own = f" POLICIES={lab.policy}" if lab.policy else ""
+    return f"Again: make {target}{own} " + " ".join(f"{name.upper()}={shlex.quote(value)}"
+                                                    for name, value in settings.items() if name != "kvm")
+
+
+def _options(settings: dict[str, str]) -> list[str]:
+    return [word for name, value in settings.items() for word in (f"--{name}", value)]
+
+
+def _boot(lab: Lab, workshop: Workshop, run: Run, seed: int) -> Result:
+    """A run of the machine whose every decision is judged."""
+    settings = _settings(lab, run, seed)
+    again = _again("trace", lab, settings) + " EVENTS='decision:*' OUT=run.dat"
     with tempfile.TemporaryDirectory(prefix="fairground-") as directory:
         record = pathlib.Path(directory) / "run.dat"
-        words = workshop.fairground("trace", "--events", "decision:*", "--out", str(record))
-        for name, value in settings.items():
-            words += [f"--{name}", value]
+        words = workshop.fairground("trace", "--events", "decision:*", "--out", str(record), *_options(settings))
         ended = box.run(words, workshop.tree, KERNEL_LIMITS, workshop.environment())
         if not record.exists():
-            return Result("kernel", run.title, 0, run.points, f"the machine did not run: {_said(ended)}",
-                          f"Again: {again}")
-        findings = JUDGES[run.judge](record, hz)
+            return Result("kernel", run.title, 0, run.points, f"the machine did not run: {_said(ended)}", again)
+        findings = JUDGES[run.judge](record, int(settings.get("hz", "250")))
     failed = f"the machine was stopped: {_said(ended)}" if ended.status or ended.timed_out else ""
-    return _verdict("kernel", run, findings, failed, again)
+    return _verdict("kernel", run, findings, failed, again.removeprefix("Again: "))
+
+
+def _complaint(ended: box.Ended, says: str, hint: str) -> str:
+    """Why a run of a program that checks something did not pass; "" if it did."""
+    found = COMPLAINT.search(ended.text)
+    if found and found[1] and re.fullmatch(r"\w+", found[1]):
+        check = CHECK.search(ended.text)
+        return f"the machine's own test {found[1]} fails" + (f": not so: {check[2]} ({check[1]})" if check else "")
+    if found:
+        return (found[1] or f"{found[2]} failed")[:300]
+    if ended.status or ended.timed_out:
+        died = ended.status - 128
+        if died in set(signal.Signals):
+            return f"a program in the machine was ended by {signal.Signals(died).name}"
+        meaning = f"; {hint}" if hint and PANIC.search(ended.text) else ""
+        return f"the machine was stopped: {_said(ended)}{meaning}"
+    return "" if says in ended.text else f"the machine did not say \"{says}\""
+
+
+def _pass(lab: Lab, workshop: Workshop, run: Run, seed: int) -> Result:
+    """Runs of the machine, each with a seed of its own, whose program must find nothing wrong; up to the first."""
+    runs = int(run.options.get("runs", 1))
+    limits = replace(KERNEL_LIMITS, cpu_s=int(run.options.get("cpu_s", KERNEL_LIMITS.cpu_s)))
+    for number in range(runs):
+        settings = _settings(lab, run, seed + number)
+        ended = box.run(workshop.fairground("run", *_options(settings)), workshop.tree, limits, workshop.environment())
+        why = _complaint(ended, str(run.options["says"]), str(run.options.get("hint", "")))
+        if why:
+            which = f" (run {number + 1} of {runs}, SEED={seed + number})" if runs > 1 else ""
+            return Result("kernel", run.title, 0, run.points, why + which, _again("run", lab, settings))
+    return Result("kernel", run.title, run.points, run.points, f"{runs} runs, all right")
+
+
+def _read(lab: Lab, workshop: Workshop, run: Run, seed: int) -> Result:
+    """A run of the machine whose trace the student's filter reads."""
+    settings = _settings(lab, run, seed)
+    again = _again("trace", lab, settings) + " OUT=run.dat"
+    with tempfile.TemporaryDirectory(prefix="fairground-") as directory:
+        record = pathlib.Path(directory) / "run.dat"
+        words = workshop.fairground("trace", "--events", "sched:*", "--out", str(record), *_options(settings))
+        ended = box.run(words, workshop.tree, KERNEL_LIMITS, workshop.environment())
+        if ended.status or ended.timed_out:
+            raise LabError(f"lab {lab.number}, {run.title}: the machine did not run: {_said(ended)}")
+        return reading.judge(lab, workshop, run, record, "kernel", again)
 
 
 def _said(ended: box.Ended) -> str:
-    """What the runner says of a machine that failed."""
+    """What the kernel says of its end, or else what the runner says."""
+    panic = PANIC.search(ended.text)
+    if panic:
+        return panic[1][:300]
+    if OUT_OF_TIME in ended.text:
+        return "it did not end in its CPU time: a loop that never leaves, or a lock that is never given back?"
     lines = [line for line in ended.text.splitlines() if line.startswith("fairground: ")]
     return (lines[-1].removeprefix("fairground: ") if lines else ended.how)[:300]
 
 
+BOOTED: dict[str, Kind] = {"passes": _pass, "read": _read}
+
+
 def kernel(lab: Lab, workshop: Workshop, seed: int) -> Iterator[Result]:
+    endless = 0
     for run in lab.kernel:
-        yield _boot(workshop, run, seed)
+        if endless >= KERNEL_PATIENCE:
+            yield Result("kernel", run.title, 0, run.points, "not tried, for runs before it did not end")
+            continue
+        result = BOOTED.get(run.judge, _boot)(lab, workshop, run, seed)
+        endless += "did not end" in result.message or "no end within" in result.message
+        yield result
 
 
 # --- all ---------------------------------------------------------------------------------------------------------
@@ -202,18 +271,27 @@ RUN: dict[str, Tier] = {"unit": unit, "simulator": simulator, "kernel": kernel}
 
 
 def targets(lab: Lab, tier: str) -> list[str]:
-    """What make builds for @tier."""
+    """What make builds for @tier, and with which variables."""
+    own = [f"POLICIES={lab.policy}"] if lab.policy else []
+    plugin = ["plugin", f"SRC={lab.policy}"] if lab.policy else []
     try:
-        return {"unit": unit_targets(lab), "simulator": ["build/schedsim"], "kernel": ["image"]}[tier]
+        return {"unit": unit_targets(lab), "simulator": ["build/schedsim", *plugin], "kernel": ["image", *own]}[tier]
     except KeyError as error:
         raise LabError(f"no part of a grade is called {tier}") from error
 
 
+def own_objects(lab: Lab) -> list[str]:
+    """Where the code of a policy of the student's own is, in a workshop's tree."""
+    return [contest.plugin(lab)] if lab.policy else []
+
+
 def build(lab: Lab, workshop: Workshop, chosen: list[str]) -> tuple[list[str], str]:
     """Build what the tiers @chosen need. Returns (warnings, why it failed)."""
-    wanted = [target for tier in chosen for target in targets(lab, tier)]
+    wanted = [targets(lab, tier) for tier in chosen]
+    if not lab.policy:  # which is a plug-in for one tier and built in for another
+        wanted = [[target for several in wanted for target in several]]
     try:
-        warnings = workshop.build(wanted)
+        warnings = [warning for several in wanted for warning in workshop.build(several)]
     except BuildFailed as error:
         return [], str(error)
-    return warnings, ""
+    return list(dict.fromkeys(warnings)), ""

@@ -15,8 +15,8 @@ from typing import Any
 from .. import balancing, decision_kinds, placements, quota_decisions
 from ..decision_file import DecisionError
 from ..decisions import Decision
+from ..tree import ROOT
 from .explain import Findings
-from .spec import ROOT
 
 sys.path.insert(0, str(ROOT / "tests" / "model"))
 import judge_averages

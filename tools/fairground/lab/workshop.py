@@ -15,8 +15,9 @@ import sys
 from collections.abc import Iterator
 from typing import TextIO
 
+from ..tree import ROOT
 from . import box, handout, regions
-from .spec import ROOT, Lab, LabError, all_labs
+from .spec import Lab, LabError, all_labs
 
 MESSAGE = re.compile(r"^(\S+?):(\d+):\d+: (error|warning|fatal error): (.*?)(?: \[-W\S+\])?$", re.MULTILINE)
 DECLARED = re.compile(r"^[\w ]+?\**\b(\w+)\(", re.MULTILINE)
@@ -57,6 +58,7 @@ class Workshop:
         self.tree, self._lock = _free_place(self._build / "labs")
         self.jobs = jobs
         self._ready = False
+        self._known_calls: dict[int, set[str]] = {}  # of each lab's files in the kernel, without a student's code
 
     # --- the tree ---------------------------------------------------------------------------------------
 
@@ -104,7 +106,8 @@ class Workshop:
         texts.update(regions.put({name: texts[name] for name in lab.files}, lab, code))
         for name, text in texts.items():
             path = self.tree / name
-            if path.read_text(encoding="utf-8") != text:
+            if not path.exists() or path.read_text(encoding="utf-8") != text:
+                path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text, encoding="utf-8")
 
     def _touched(self) -> set[str]:
@@ -142,13 +145,36 @@ class Workshop:
             return list(dict.fromkeys(warnings)) or ["a warning that has no place"]
         raise BuildFailed(_reason(again))
 
-    def unexpected_calls(self) -> list[str]:
-        """What the scheduler calls beside itself and its host: exit(), printf() and the like."""
+    def unexpected_calls(self, more: list[str]) -> list[str]:
+        """What the scheduler, with the objects @more, calls beside itself and its host: exit(), printf() and the like.
+        """
         allowed = set(COMPILER_CALLS)
         for header in ("sched/host.h", "lib/string.h"):  # in the simulator, libc has what is in lib/string.c
             allowed |= set(DECLARED.findall((ROOT / header).read_text(encoding="utf-8")))
-        objects = [*(self.tree / "build/sim/sched").rglob("*.o"), *(self.tree / "build/sim/lib").rglob("*.o")]
+        objects = [*(self.tree / "build/sim/sched").rglob("*.o"), *(self.tree / "build/sim/lib").rglob("*.o"),
+                   *(self.tree / name for name in more)]
         return sorted(_undefined(objects) - allowed)
+
+    def _kernel_objects(self, lab: Lab) -> list[str]:
+        return [f"build/kernel/{name}.o" for name in lab.kernel_files]
+
+    def learn_calls(self, lab: Lab) -> None:
+        """Note what the kernel's files with regions call when a stub is in each region, and every name they mention
+        elsewhere, for a stub may make a call needless. Changes the tree.
+        """
+        if lab.kernel_files and lab.number not in self._known_calls:
+            self.put(lab, regions.stubs(lab))
+            self.build(self._kernel_objects(lab))
+            outside = regions.outside(handout.texts(lab), lab)
+            self._known_calls[lab.number] = _undefined([self.tree / name for name in self._kernel_objects(lab)]).union(
+                *(re.findall(r"\w+", outside[name]) for name in lab.kernel_files))
+
+    def new_kernel_calls(self, lab: Lab) -> list[str]:
+        """What the built files of the kernel call beside that and what the lab allows."""
+        if not lab.kernel_files:
+            return []
+        used = _undefined([self.tree / name for name in self._kernel_objects(lab)])
+        return sorted(used - self._known_calls[lab.number] - set(lab.calls) - COMPILER_CALLS)
 
     def fairground(self, *words: str) -> list[str]:
         """The words of a command of this tree's machine, run by the trunk's tools."""
@@ -180,7 +206,7 @@ def _undefined(objects: list[pathlib.Path]) -> set[str]:
     used, defined = set(), set()
     for words in map(str.split, out.splitlines()):
         if len(words) == 2 and words[0] == "U":
-            used.add(words[1])
+            used.add(words[1].partition("@")[0])  # a shared object's has the version of the library
         elif len(words) == 3:
             defined.add(words[2])
     return used - defined

@@ -8,7 +8,7 @@ it leaves its queue. A dot is a pick of the entity.
 import argparse
 import re
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle
 from math import nan
@@ -16,18 +16,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..decisions import SHAPES, Decision, Flag, difference
+from ..decisions import SHAPES, Decision
 from ..image import TraceError
+from ..policy_numbers import AFTER_CHARGE, Points, deadlines, lags, levels, scores
 from .decided import HOW, Decided, open_decided
 from .source import Array, check_tasks
 from .style import COLOURS, COLUMNS, ENOUGH, MARKERS, add_legend, finish_axis, new_figure, time_unit
 
 LINES = ("-", "--", "-.", ":")
 CURVES = 8
-NICE_0 = 1024
-AFTER_CHARGE = ("pick", "tick", "preempt")  # the running entity was charged before such a decision
-
-Points = Iterator[tuple[str, float]]
+MS = 1e6
 
 
 @dataclass
@@ -52,56 +50,21 @@ class Kind(NamedTuple):
     """A kind of picture."""
 
     points: Callable[[Decision], Points]
+    unit: float               # of the picture, in that of the points
     axis: str                 # label of the vertical axis
     stairs: bool              # the value stays until the next point
     without: str              # a sentence if there are no points
 
 
-def lags(d: Decision) -> Points:
-    """The service that each queued entity is owed, in ms of CPU time: weight x (V - vruntime), V the weighted mean."""
-    queued = [c for c in d.candidates if c.has(Flag.QUEUED)]
-    weights = sum(c.weight for c in queued)
-    if not weights or not d.complete:
-        return
-    away = [difference(c.vruntime, d.v) for c in queued]
-    mean = sum(c.weight * a for c, a in zip(queued, away)) / weights
-    for c, a in zip(queued, away):
-        yield c.name, (mean - a) * c.weight / NICE_0 / 1e6
-
-
-def deadlines(d: Decision) -> Points:
-    """How far each queued entity's virtual deadline is from the queue's virtual time, in virtual ms."""
-    for c in d.candidates if d.policy != "fdl" else ():
-        if c.deadline and c.has(Flag.QUEUED):
-            deadline = c.deadline + (c.vruntime if c.has(Flag.RELATIVE) else 0)
-            yield c.name, difference(deadline, d.v) / 1e6
-
-
-def scores(d: Decision) -> Points:
-    for c in d.candidates if d.policy in ("bore", "bore_cfs") else ():
-        if not c.group:
-            yield c.name, c.score
-
-
-def levels(d: Decision) -> Points:
-    """How long each bucket needs to be full, in ms. FDL's deadlines count from the queue's present."""
-    if d.policy != "fdl":
-        return
-    for c in d.candidates:
-        if c.has(Flag.DUE) and c.has(Flag.QUEUED):
-            yield c.name, difference(c.deadline, 0) / 1e6
-    if d.container:
-        yield "all without deadline", difference(d.container, 0) / 1e6
-
-
 KINDS = {
-    "lag": Kind(lags, "lag, ms of CPU time", False, f"it has no picks, ticks and preemptions with candidates: {HOW}"),
-    "deadline": Kind(deadlines, "deadline - V, virtual ms", False, "its policy has no virtual deadlines: EEVDF and "
+    "lag": Kind(lags, MS, "lag, ms of CPU time", False,
+                f"it has no picks, ticks and preemptions with candidates: {HOW}"),
+    "deadline": Kind(deadlines, MS, "deadline - V, virtual ms", False, "its policy has no virtual deadlines: EEVDF and "
                      "BORE have, schedsim --sched eevdf --decisions FILE"),
-    "score": Kind(scores, "score", True, "its policy keeps no scores: BORE does, schedsim --sched bore --decisions "
+    "score": Kind(scores, 1, "score", True, "its policy keeps no scores: BORE does, schedsim --sched bore --decisions "
                   "FILE"),
-    "levels": Kind(levels, "ms until full", False, "no bucket of FDL is in it: schedsim --sched fdl --decisions FILE "
-                   "group:name=a,deadline_rr=5ms, with tasks in that group"),
+    "levels": Kind(levels, MS, "ms until full", False, "no bucket of FDL is in it: schedsim --sched fdl --decisions "
+                   "FILE group:name=a,deadline_rr=5ms, with tasks in that group"),
 }
 
 
@@ -112,7 +75,7 @@ def suffix(arguments: argparse.Namespace) -> str:
 def read_curves(source: Decided, arguments: argparse.Namespace) -> dict[str, Curve]:
     """name of the entity -> its curve."""
     found: dict[str, Curve] = {}
-    points, last = KINDS[arguments.kind].points, source.start
+    kind, last = KINDS[arguments.kind], source.start
     policies: dict[str, None] = {}
     for time, d in source.records(SHAPES):  # of all kinds: in a trace.dat they share their rows
         last = time
@@ -124,10 +87,10 @@ def read_curves(source: Decided, arguments: argparse.Namespace) -> dict[str, Cur
                 found[d.subject].add(time, nan, False)
             continue
         policies[d.policy] = None
-        for name, value in points(d):
+        for name, value in kind.points(d):
             if name not in found:
                 found[name] = Curve()
-            found[name].add(time, value, d.kind == "pick" and bool(d.answer) and name == d.subject)
+            found[name].add(time, value / kind.unit, d.kind == "pick" and bool(d.answer) and name == d.subject)
     source.end, source.policies = min(source.end, last), tuple(policies)
     return {name: curve for name, curve in found.items() if re.search(arguments.tasks, name)}
 

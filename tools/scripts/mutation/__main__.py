@@ -84,6 +84,27 @@ def read_log(path: pathlib.Path) -> dict[str, Result]:
     return {each["key"]: each for each in map(json.loads, lines[1:])}
 
 
+def without_function(key: str) -> tuple[str, ...]:
+    """What of a mutation's key stays the same when its code moves to another function of the file."""
+    file, _, *change = key.split(" :: ")
+    return file, *change
+
+
+def follow_moved(mutations: list[Mutation], before: dict[str, Result]) -> dict[str, Result]:
+    """The results; a survivor by today's key, if its change is in one other function of the file now."""
+    known = {mutation.key for mutation in mutations}
+    places: dict[tuple[str, ...], list[str]] = {}
+    for key in known - set(before):
+        places.setdefault(without_function(key), []).append(key)
+    followed = {}
+    for key, result in before.items():
+        moved = key not in known and result["verdict"] in ALIVE
+        found = places.get(without_function(key), []) if moved else []
+        now = found[0] if len(found) == 1 else key
+        followed[now] = {**result, "key": now}
+    return followed
+
+
 def draw_again(mutations: list[Mutation], before: dict[str, Result]) -> dict[int, Mutation]:
     """Those of an earlier run that its tests let pass, as far as the source has them still."""
     chosen = [mutation for mutation in mutations if before.get(mutation.key, {}).get("verdict") in ALIVE]
@@ -219,7 +240,7 @@ def mutate(options: argparse.Namespace) -> int:
     mutations = find_all()
     for key in verdicts.stale(known, mutations):
         print(f"# {verdicts.FILE}: no such mutation any more: {key}")
-    before = read_log(options.again) if options.again else {}
+    before = follow_moved(mutations, read_log(options.again)) if options.again else {}
     chosen = draw_again(mutations, before) if before else draw(mutations, options.count, options.seed, options.only)
     schema = Schema(pathlib.Path.cwd(), TREE.resolve(), chosen)
     if options.list:

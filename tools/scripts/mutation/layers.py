@@ -20,6 +20,7 @@ POLICIES = ("cfs", "bore-cfs", "eevdf", "bore", "fdl")
 PROPERTIES = ("engine", "oracle", "queue", "waste")
 # Minutes each: they meet only what has survived the others.
 LONG_SIM = ("test_scenarios", "test_decisions", "test_placements", "test_balance_cost", "test_judge", "test_machine")
+SHORT_SIM = ("test_explored",)  # judges of random decisions: seconds, and they notice much
 SHORTER = {"test_scenarios": ("-k", "not F-05")}  # this card alone takes longer than all unit tests
 SHORT_OPS, LONG_OPS, LONG_SEED = 20000, 200000, 1001
 CC = f"{os.environ.get('CC', 'gcc')} -w"  # a mutation may leave a variable unused
@@ -70,7 +71,8 @@ def list_layers(tree: pathlib.Path, wanted: str) -> list[Layer]:
     for path in sorted((tree / "tests/sim").glob("test_*.py")):
         words = (sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", f"tests/sim/{path.name}",
                  *SHORTER.get(path.stem, ()))
-        layer = Layer(f"sim {path.stem[5:]}", words, 4 if path.stem in LONG_SIM else 3)
+        layer = Layer(f"sim {path.stem[5:]}", words,
+                      1 if path.stem in SHORT_SIM else 4 if path.stem in LONG_SIM else 3)
         if "plugin" in path.read_text(encoding="utf-8"):
             layer.alone = threading.Lock()
         layers.append(layer)

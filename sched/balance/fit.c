@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Does a task fit its CPU? See fit.h.
+ *
+ * A maximum clamp makes a task fit wherever the CPU can give as much: it will not get more
+ * elsewhere. Only at the fastest CPU a maximum of 1024, which is none, says nothing. A minimum
+ * clamp above what the task uses asks for a CPU that can be so fast.
+ */
+#include "sched/balance/fit.h"
+#include "sched/core/core.h"
+#include "sched/fair/core/pelt.h"
+#include "sched/freq/freq.h"
+#include "sched/balance/domain.h"
+
+bool util_fits(const struct rq *rq, u64 util, u64 least, u64 most)
+{
+	u64 full = rq->capacity_orig;
+	bool fits = util * 1280 < cpu_capacity(rq) * 1024;
+
+	if (!READ_ONCE(rq->s->freq->clamped))
+		return fits;
+	if (most <= full && (full != CPU_CAPACITY || most != CPU_CAPACITY))
+		fits = true;
+	least = min(least, most);
+	if (util < least && full != CPU_CAPACITY)
+		fits = fits && least <= full;
+	return fits;
+}
+
+/* The utilisation that @t is expected to have, at most 1024. Read racily. */
+static u64 task_util(const struct task *t)
+{
+	return max(t->fair.avg.util_avg, (u64)task_util_est(&t->fair));
+}
+
+bool task_fits(const struct rq *rq, const struct task *t)
+{
+	const struct sched *s = rq->s;
+
+	return util_fits(rq, task_util(t), clamp_effective(s, t, SCHED_CLAMP_MIN),
+			 clamp_effective(s, t, SCHED_CLAMP_MAX));
+}
+
+void fit_note(struct rq *rq)
+{
+	const struct task *t = rq->curr;
+	bool misfit = t->class->rank == CLASS_fair && t->nr_allowed > 1 && !task_fits(rq, t);
+
+	SCHED_ASSERT(host_lock_held(&rq->lock));
+	WRITE_ONCE(rq->misfit_load, misfit ? max(1ull, task_load(t)) : 0);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * CPUs of several capacities: has a task enough of the CPU where it runs? One that has not is a
+ * *misfit*; balancing brings it to a faster CPU that has room. All of it is behind rq->uneven: on
+ * a machine of equal CPUs there are no misfits. Source: Linux 6.1, fair.c (docs/sources.md).
+ */
+#pragma once
+
+#include "sched/balance/capacity.h"
+
+/* True if the capacity @a is greater than @b by more than 5 %: less is no reason to move. */
+static inline bool capacity_exceeds(u64 a, u64 b)
+{
+	return a * 1024 > b * 1078;
+}
+
+/*
+ * True if a utilisation @util, clamped to [@least, @most], leaves a fifth of what fair tasks can
+ * have of @rq's CPU. Read racily.
+ */
+bool util_fits(const struct rq *rq, u64 util, u64 least, u64 most);
+/* True if @t, with its clamps, does. */
+bool task_fits(const struct rq *rq, const struct task *t);
+/*
+ * Notes the load of the task that runs on @rq if it is a misfit. A tick does so, and an end of
+ * work; Linux does at each switch, too. Locked: @rq, which is uneven.
+ */
+void fit_note(struct rq *rq);

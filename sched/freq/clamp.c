@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Utilisation clamps: what a governor takes the utilisation of a CPU for at least and at most. Each
+ * task has two, 0 and 1024 unless it asked for others; the minimum of a real-time task is
+ * sched_util_clamp_min_rt_default. They replaced SchedTune's boosts in Linux 5.3.
+ *
+ * A CPU has the greatest minimum and the greatest maximum of its runnable tasks. To find them
+ * without a search it counts the tasks in 20 buckets by their value, and a bucket remembers the
+ * greatest value that it had since it was last empty. So the clamp of a CPU may be too large by
+ * less than a bucket's width, until the last task of the bucket leaves. A CPU without runnable
+ * tasks keeps the maximum of the last: what it used decays, and must not look like a request now
+ * that nothing limits it.
+ *
+ * A greater minimum than maximum is possible, of different tasks; then the minimum holds.
+ * Source: Linux 6.1, core.c and sched.h, which has 5 buckets unless it is built with up to 20.
+ */
+#include "sched/freq/governor.h"
+#include "lib/errno.h"
+#include "sched/core/core.h"
+
+#define BUCKET_WIDTH	      51 /* 1024 / 20, rounded */
+#define for_each_clamp(which) for (unsigned which = 0; (which) < NR_SCHED_CLAMPS; (which)++)
+
+/* The clamps of a task that never asked for any. */
+static const u16 nothing_asked[NR_SCHED_CLAMPS] = { 0, OPP_CAPACITY };
+
+/* --- of a task ----------------------------------------------------------------------------- */
+
+u32 clamp_requested(const struct sched *s, const struct task *t, enum sched_clamp which)
+{
+	if (t->clamp.own[which])
+		return t->clamp.request[which];
+	if (which == SCHED_CLAMP_MIN && t->prio < MAX_RT_PRIO)
+		return READ_ONCE(s->tunable.clamp_min_rt);
+	return nothing_asked[which];
+}
+
+u32 clamp_effective(const struct sched *s, const struct task *t, enum sched_clamp which)
+{
+	const struct task_group *tg = t->group;
+	u32 value = clamp_requested(s, t, which);
+
+	if (tg)
+		value = max(min(value, (u32)READ_ONCE(tg->clamp[SCHED_CLAMP_MAX])),
+			    (u32)READ_ONCE(tg->clamp[SCHED_CLAMP_MIN]));
+	return min(value, which == SCHED_CLAMP_MIN ? READ_ONCE(s->tunable.clamp_min)
+						   : READ_ONCE(s->tunable.clamp_max));
+}
+
+static bool is_valid(u32 util)
+{
+	return util <= OPP_CAPACITY || util == SCHED_CLAMP_RESET;
+}
+
+/* A reset is compared with nothing. */
+int clamp_admit(const struct rq *rq, const struct task *t, const struct sched_attr_req *req)
+{
+	u32 util[NR_SCHED_CLAMPS];
+
+	if (!req->clamps)
+		return 0;
+	if (!rq->freq)
+		return -EOPNOTSUPP;
+	for_each_clamp(i)
+	{
+		bool asked = req->clamps & BIT(i);
+
+		util[i] = asked ? req->util[i] : clamp_requested(rq->s, t, i);
+		if (!is_valid(util[i]))
+			return -EINVAL;
+	}
+	if (util[SCHED_CLAMP_MIN] == SCHED_CLAMP_RESET)
+		return 0;
+	return util[SCHED_CLAMP_MIN] > util[SCHED_CLAMP_MAX] ? -EINVAL : 0;
+}
+
+void clamp_request(struct rq *rq, struct task *t, const struct sched_attr_req *req)
+{
+	rq_assert_locked(rq);
+	for_each_clamp(i)
+	{
+		if (!(req->clamps & BIT(i)))
+			continue;
+		t->clamp.own[i] = req->util[i] != SCHED_CLAMP_RESET;
+		t->clamp.request[i] = (u16)req->util[i];
+		WRITE_ONCE(rq->s->freq->clamped, true);
+	}
+}
+
+void clamp_fork(const struct task *parent, struct task *child)
+{
+	if (parent->reset_on_fork)
+		return;
+	child->clamp = parent->clamp;
+	child->clamp.counted = false;
+}
+
+void clamp_get(const struct task *t, struct sched_attr_req *req)
+{
+	const struct rq *rq = t->fair.queue->rq;
+
+	for_each_clamp(i) req->util[i] = rq->freq ? clamp_requested(rq->s, t, i) : 0;
+}
+
+/* --- of a CPU ------------------------------------------------------------------------------ */
+
+static u32 bucket_of(u32 value)
+{
+	return min(value / BUCKET_WIDTH, CLAMP_BUCKETS - 1u);
+}
+
+/* @first: none was counted, so what is left of the last one's maximum ends. */
+static void count_in(struct clamp_count *c, u16 value, bool first)
+{
+	u32 bucket = bucket_of(value);
+
+	if (!c->nr[bucket]++ || value > c->most[bucket])
+		c->most[bucket] = value;
+	if (first || value > c->value)
+		WRITE_ONCE(c->value, value);
+}
+
+/* The value of the last bucket with a task, or @otherwise. */
+static u16 greatest(const struct clamp_count *c, u16 otherwise)
+{
+	for (u32 i = CLAMP_BUCKETS; i--;)
+		if (c->nr[i])
+			return c->most[i];
+	return otherwise;
+}
+
+/* @left: what remains if it was the last. */
+static void count_out(struct clamp_count *c, u16 value, u16 left)
+{
+	u32 bucket = bucket_of(value);
+
+	SCHED_ASSERT(c->nr[bucket]);
+	if (!--c->nr[bucket] && c->most[bucket] >= c->value)
+		WRITE_ONCE(c->value, greatest(c, left));
+}
+
+/* Deadline tasks and fixtures have no clamps. */
+static bool has_clamps(const struct task *t)
+{
+	return t->class->rank == CLASS_rt || t->class->rank == CLASS_fair;
+}
+
+void clamp_enter(struct rq *rq, struct task *t)
+{
+	struct freq_cpu *f = rq->freq;
+
+	if (!has_clamps(t))
+		return;
+	for_each_clamp(i)
+	{
+		t->clamp.value[i] = (u16)clamp_effective(rq->s, t, i);
+		count_in(&f->clamp[i], t->clamp.value[i], f->clamp_idle);
+	}
+	t->clamp.counted = true;
+	f->clamp_idle = false;
+}
+
+static bool nobody_is_counted(const struct freq_cpu *f)
+{
+	for (u32 i = 0; i < CLAMP_BUCKETS; i++)
+		if (f->clamp[SCHED_CLAMP_MAX].nr[i])
+			return false;
+	return true;
+}
+
+void clamp_leave(struct rq *rq, struct task *t)
+{
+	struct freq_cpu *f = rq->freq;
+	const u16 *value = t->clamp.value;
+
+	if (!t->clamp.counted)
+		return;
+	t->clamp.counted = false;
+	count_out(&f->clamp[SCHED_CLAMP_MIN], value[SCHED_CLAMP_MIN], 0);
+	count_out(&f->clamp[SCHED_CLAMP_MAX], value[SCHED_CLAMP_MAX], value[SCHED_CLAMP_MAX]);
+	f->clamp_idle = nobody_is_counted(f);
+}
+
+static bool is_as_counted(const struct rq *rq, const struct task *t)
+{
+	if (t->clamp.counted != has_clamps(t))
+		return false;
+	for_each_clamp(i) if (t->clamp.counted &&
+			      t->clamp.value[i] != clamp_effective(rq->s, t, i)) return false;
+	return true;
+}
+
+bool clamp_renew(struct rq *rq, struct task *t)
+{
+	rq_assert_locked(rq);
+	if (t->on_rq != TASK_QUEUED || is_as_counted(rq, t))
+		return false;
+	clamp_leave(rq, t);
+	clamp_enter(rq, t);
+	return true;
+}
+
+u64 clamp_util(const struct rq *rq, u64 util)
+{
+	const struct clamp_count *c = rq->freq->clamp;
+	u32 least = READ_ONCE(c[SCHED_CLAMP_MIN].value), most = READ_ONCE(c[SCHED_CLAMP_MAX].value);
+
+	if (!rq->s->freq->clamped)
+		return util;
+	return max(min(util, (u64)most), (u64)least);
+}
+
+bool clamp_caps(const struct rq *rq, u64 util)
+{
+	u32 most = READ_ONCE(rq->freq->clamp[SCHED_CLAMP_MAX].value);
+
+	return most < OPP_CAPACITY && util >= most;
+}
+
+unsigned sched_clamp_cpu(struct sched *s, unsigned cpu, enum sched_clamp which)
+{
+	return READ_ONCE(cpu_rq(s, cpu)->freq->clamp[which].value);
+}
+
+/* --- invariants ---------------------------------------------------------------------------- */
+
+struct census {
+	u32 nr[CLAMP_BUCKETS];
+	u16 least[CLAMP_BUCKETS]; /* that the bucket's value may be: the greatest of its tasks */
+};
+
+static void check_count(struct rq *rq, enum sched_clamp which, const struct census *census)
+{
+	const struct clamp_count *c = &rq->freq->clamp[which];
+
+	for (u32 i = 0; i < CLAMP_BUCKETS; i++) {
+		SCHED_CHECK(E7, c->nr[i] == census->nr[i]);
+		SCHED_CHECK(E8, !c->nr[i] || (c->most[i] >= census->least[i] &&
+					      bucket_of(c->most[i]) == i));
+	}
+	SCHED_CHECK(E8, c->value == greatest(c, which == SCHED_CLAMP_MIN ? 0 : c->value));
+}
+
+void clamp_check(struct rq *rq)
+{
+	struct census census[NR_SCHED_CLAMPS] = { 0 };
+	bool none = true;
+	struct task *t;
+
+	for_each_queued(t, rq)
+	{
+		SCHED_CHECK(E7, t->on_rq == TASK_QUEUED ? is_as_counted(rq, t) : !t->clamp.counted);
+		for_each_clamp(i)
+		{
+			u32 bucket = bucket_of(t->clamp.value[i]);
+
+			if (!t->clamp.counted)
+				continue;
+			none = false;
+			census[i].nr[bucket]++;
+			census[i].least[bucket] = max(census[i].least[bucket], t->clamp.value[i]);
+		}
+	}
+	for_each_clamp(i) check_count(rq, i, &census[i]);
+	SCHED_CHECK(E8, rq->freq->clamp_idle == none);
+}

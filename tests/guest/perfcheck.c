@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * perfcheck: perf_event_open(2) with arguments that mean nothing, with a ring that its program
+ * writes over, and with one that is too small.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "lib/check.h"
+
+/* Linux's struct perf_event_attr, in its version of 128 bytes. */
+struct attr {
+	uint32_t type, size;
+	uint64_t config, period, sample_type, read_format, flags;
+	uint32_t wakeup, bp_type;
+	uint8_t rest[72];
+};
+
+enum { SOFTWARE = 1, TRACEPOINT = 2 };
+enum { DUMMY = 9, SWITCHES = 3, SCHED_SWITCH = 319 };
+enum { TID = 2, CALLCHAIN = 0x20, RAW = 0x400, LOST = 2, SAMPLE = 9 };
+#define ENABLE	   0x2400
+#define DISABLE	   0x2401
+#define SET_OUTPUT 0x2405
+#define ID	   0x80082407
+#define PAGE	   4096
+#define HEAD	   128 /* words from the start of the first page */
+#define TAIL	   129
+
+static struct attr attr_of(uint32_t type, uint64_t config)
+{
+	return (struct attr){
+		.type = type, .size = sizeof(struct attr), .config = config, .period = 1
+	};
+}
+
+static int open_event(const void *attr, int pid, int cpu, int group, unsigned long flags)
+{
+	return (int)syscall(SYS_perf_event_open, attr, pid, cpu, group, flags);
+}
+
+static void test_bad_arguments(void)
+{
+	struct attr a = attr_of(SOFTWARE, DUMMY), good = a;
+
+	EXPECT_ERROR(EFAULT, open_event(NULL, 0, -1, -1, 0));
+	EXPECT_ERROR(EFAULT, open_event((void *)(1ul << 63), 0, -1, -1, 0));
+	EXPECT_ERROR(EINVAL, open_event(&good, -1, -1, -1, 0));
+	EXPECT_ERROR(EINVAL, open_event(&good, -2, 0, -1, 0));
+	EXPECT_ERROR(EINVAL, open_event(&good, 0, 10000, -1, 0));
+	EXPECT_ERROR(ESRCH, open_event(&good, 31999, -1, -1, 0));
+	EXPECT_ERROR(EINVAL, open_event(&good, 0, -1, -1, 1ul << 40));
+	EXPECT_ERROR(EBADF, open_event(&good, 0, -1, 99, 0));
+	EXPECT_ERROR(EBADF, open_event(&good, 0, -1, 1, 0));
+	a.size = 8;
+	EXPECT_ERROR(E2BIG, open_event(&a, 0, -1, -1, 0));
+	EXPECT(a.size == sizeof(a));
+	a = good;
+	a.type = 0;
+	EXPECT_ERROR(ENOENT, open_event(&a, 0, -1, -1, 0));
+	a = attr_of(TRACEPOINT, 65000);
+	EXPECT_ERROR(EINVAL, open_event(&a, 0, -1, -1, 0));
+	a.config = UINT64_MAX;
+	EXPECT_ERROR(EINVAL, open_event(&a, 0, -1, -1, 0));
+	a = good;
+	a.sample_type = CALLCHAIN;
+	EXPECT_ERROR(EOPNOTSUPP, open_event(&a, 0, -1, -1, 0));
+	a = good;
+	a.read_format = 1 << 20;
+	EXPECT_ERROR(EINVAL, open_event(&a, 0, -1, -1, 0));
+}
+
+static void test_longer_attributes(void)
+{
+	struct {
+		struct attr known;
+		uint8_t more[64];
+	} a = { .known = attr_of(SOFTWARE, DUMMY) };
+
+	a.known.size = sizeof(a);
+	EXPECT(open_event(&a, 0, -1, -1, 0) >= 0);
+	a.more[63] = 1;
+	EXPECT_ERROR(E2BIG, open_event(&a, 0, -1, -1, 0));
+}
+
+static void test_other_users(void)
+{
+	struct attr a = attr_of(SOFTWARE, SWITCHES);
+
+	EXPECT(setuid(1000) == 0);
+	EXPECT(open_event(&a, 0, -1, -1, 0) >= 0);
+	EXPECT_ERROR(EACCES, open_event(&a, -1, 0, -1, 0));
+	a = attr_of(TRACEPOINT, SCHED_SWITCH);
+	EXPECT_ERROR(EACCES, open_event(&a, 0, -1, -1, 0));
+}
+
+static void sleep_ms(unsigned ms)
+{
+	usleep(ms * 1000);
+}
+
+static void test_counts_its_own_switches(void)
+{
+	struct attr a = attr_of(SOFTWARE, SWITCHES);
+	uint64_t count = 99, before;
+	int fd;
+
+	a.flags = 1; /* disabled */
+	fd = open_event(&a, 0, -1, -1, 0);
+	EXPECT(fd >= 0);
+	sleep_ms(5);
+	EXPECT(read(fd, &count, 8) == 8 && count == 0);
+	EXPECT_ERROR(ENOSPC, read(fd, &count, 7));
+	EXPECT_ERROR(EFAULT, read(fd, (void *)8, 8));
+	EXPECT(ioctl(fd, ENABLE, 0) == 0);
+	for (int i = 0; i < 10; i++)
+		sleep_ms(1);
+	EXPECT(ioctl(fd, DISABLE, 0) == 0);
+	EXPECT(read(fd, &before, 8) == 8 && before >= 10);
+	sleep_ms(5);
+	EXPECT(read(fd, &count, 8) == 8 && count == before);
+	EXPECT_ERROR(ENOTTY, ioctl(fd, 0x1234, 0));
+	EXPECT_ERROR(EFAULT, ioctl(fd, (int)ID, 8));
+}
+
+static uint64_t *map(int fd, size_t pages)
+{
+	return mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+}
+
+/* On CPU @cpu, where this program runs from now on. */
+static int open_switches(int cpu)
+{
+	struct attr a = attr_of(TRACEPOINT, SCHED_SWITCH);
+	cpu_set_t only;
+
+	CPU_ZERO(&only);
+	CPU_SET(cpu, &only);
+	EXPECT(sched_setaffinity(0, sizeof(only), &only) == 0);
+	a.sample_type = TID | RAW;
+	return open_event(&a, -1, cpu, -1, 0);
+}
+
+static void test_bad_rings(void)
+{
+	struct attr a = attr_of(SOFTWARE, SWITCHES);
+	int thread = open_event(&a, 0, -1, -1, 0), fd = open_switches(0), other = open_switches(0);
+	uint64_t *ring;
+
+	EXPECT(thread >= 0 && fd >= 0 && other >= 0);
+	EXPECT_ERROR(EINVAL, map(thread, 3) == MAP_FAILED ? -1 : 0);
+	EXPECT_ERROR(EINVAL, map(fd, 1) == MAP_FAILED ? -1 : 0);
+	EXPECT_ERROR(EINVAL, map(fd, 4) == MAP_FAILED ? -1 : 0);
+	EXPECT_ERROR(EINVAL, map(fd, 1 << 20) == MAP_FAILED ? -1 : 0);
+	EXPECT_ERROR(EINVAL, ioctl(other, SET_OUTPUT, fd));
+	ring = map(fd, 3);
+	EXPECT(ring != MAP_FAILED);
+	EXPECT_ERROR(EINVAL, map(fd, 5) == MAP_FAILED ? -1 : 0);
+	EXPECT_ERROR(EINVAL, ioctl(fd, SET_OUTPUT, fd));
+	EXPECT_ERROR(EINVAL, ioctl(thread, SET_OUTPUT, fd));
+	EXPECT_ERROR(EINVAL, ioctl(fd, SET_OUTPUT, 1));
+	EXPECT_ERROR(EBADF, ioctl(fd, SET_OUTPUT, 99));
+	EXPECT(ioctl(other, SET_OUTPUT, fd) == 0);
+	/* The mapping outlives the file. */
+	close(fd);
+	close(other);
+	sleep_ms(2);
+	ring[2 * PAGE / 8] = 1;
+}
+
+struct header {
+	uint32_t type;
+	uint16_t misc, size;
+};
+
+/* Walks the records from @from to @to; the number of @type. */
+static unsigned count_records(const uint64_t *ring, uint64_t from, uint64_t to, uint32_t type)
+{
+	const uint8_t *data = (const uint8_t *)ring + PAGE;
+	unsigned nr = 0;
+
+	while (from < to) {
+		const struct header *h = (const struct header *)(data + from % PAGE);
+
+		EXPECT(h->size >= 8 && h->size % 8 == 0 && (h->type == LOST || h->type == SAMPLE));
+		nr += h->type == type;
+		from += h->size;
+	}
+	return nr;
+}
+
+static void test_a_full_ring_says_what_it_lost(void)
+{
+	int fd = open_switches(0);
+	uint64_t *ring = map(fd, 2), full;
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+
+	EXPECT(ring != MAP_FAILED);
+	EXPECT(poll(&ready, 1, 10000) == 1 && ready.revents == POLLIN);
+	for (int i = 0; i < 300; i++)
+		sleep_ms(1);
+	full = ring[HEAD];
+	EXPECT(full > PAGE / 2 && full <= PAGE);
+	EXPECT(count_records(ring, 0, full, LOST) == 0);
+	EXPECT(count_records(ring, 0, full, SAMPLE) > 20);
+	ring[TAIL] = full;
+	for (int i = 0; i < 20; i++)
+		sleep_ms(1);
+	EXPECT(ring[HEAD] > full);
+	EXPECT(count_records(ring, full, full + 8, LOST) == 1);
+}
+
+static void test_a_program_may_spoil_its_ring(void)
+{
+	int fd = open_switches(0);
+	uint64_t *ring = map(fd, 2);
+
+	EXPECT(ring != MAP_FAILED);
+	for (unsigned i = 0; i < 200; i++) {
+		memset(ring, (int)(i * 37), 2 * PAGE);
+		ring[TAIL] = i % 3 ? UINT64_MAX - i : i * 4096ull;
+		sleep_ms(1);
+	}
+}
+
+static const struct check tests[] = {
+	{ "bad_arguments", test_bad_arguments },
+	{ "longer_attributes", test_longer_attributes },
+	{ "other_users", test_other_users },
+	{ "counts_its_own_switches", test_counts_its_own_switches },
+	{ "bad_rings", test_bad_rings },
+	{ "a_full_ring_says_what_it_lost", test_a_full_ring_says_what_it_lost },
+	{ "a_program_may_spoil_its_ring", test_a_program_may_spoil_its_ring },
+	{ NULL, NULL },
+};
+
+static const struct arg args[] = { { 0 } };
+
+static const struct program program = {
+	"perfcheck",
+	"Check perf_event_open(2) with bad arguments and bad rings. Without NAME: all.",
+	"[NAME]...",
+	args,
+};
+
+int main(int argc, char **argv)
+{
+	static const struct check *const groups[] = { tests };
+
+	return run_checks(&program, groups, sizeof(groups) / sizeof(groups[0]), argc, argv);
+}

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Labs, a class at a time: every submission ends in a score and a sentence; policies of one's own, and leaderboards."""
+
+import csv
+import json
+import pathlib
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+from conftest import BUILD
+
+ROOT = pathlib.Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from fairground.lab import contest, grade, handout, reading, regions, roster, spec, submission  # noqa: E402
+from fairground.lab.results import Measure, Result, drawn  # noqa: E402
+
+
+@pytest.fixture(name="lab", scope="module")
+def lab_5():
+    return spec.find("5")
+
+
+def row(student, points, **measures):
+    results = [Result("simulator", name, 10, 10, measure=Measure(name, value, "ms")) for name, value in
+               measures.items()]
+    rest = Result("simulator", "a run", points, 80, "it went wrong")
+    return roster.Row(student, grade.Grade(spec.find("10"), 1, ["simulator"], [*results, rest]))
+
+
+# --- a class ----------------------------------------------------------------------------------------------------
+
+
+def test_whatever_is_handed_in_has_a_line(lab, tmp_path):
+    handed_in = tmp_path / "in"
+    (handed_in / "nothing").mkdir(parents=True)
+    zipfile.ZipFile(handed_in / "empty.zip", "w").close()
+    (handed_in / "text.zip").write_text("no archive", encoding="utf-8")
+    (handed_in / "cut.tar.gz").write_bytes(b"\x1f\x8b\x08\x00")
+    with zipfile.ZipFile(handed_in / "big.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        with archive.open("eevdf.c", "w", force_zip64=True) as f:
+            for _ in range(1024):
+                f.write(bytes(1 << 20))
+    (handed_in / "essay.pdf").write_text("it is late", encoding="utf-8")
+    (handed_in / ".hidden").write_text("", encoding="utf-8")
+    found = roster.submissions(handed_in)
+    done = list(roster.rows(lab, found, tmp_path / "build", 1, list(spec.TIERS), 2))
+    roster.write_csv(done, tmp_path / "grades.csv")
+    with open(tmp_path / "grades.csv", encoding="utf-8", newline="") as f:
+        lines = {line["student"]: line for line in csv.DictReader(f)}
+    assert list(lines) == ["big", "cut", "empty", "essay.pdf", "nothing", "text"]
+    assert all(line["score"] == "0" and line["of"] == "100" and len(line["first message"]) > 10
+               for line in lines.values())
+    assert "too big" in lines["big"]["first message"] and "empty" in lines["nothing"]["first message"]
+
+
+def test_two_submissions_of_one_student_are_an_error(tmp_path):
+    (tmp_path / "ann").mkdir()
+    zipfile.ZipFile(tmp_path / "ann.zip", "w").close()
+    with pytest.raises(spec.LabError, match="both of ann"):
+        roster.submissions(tmp_path)
+    with pytest.raises(spec.LabError, match="no submission"):
+        roster.submissions(tmp_path / "ann")
+    with pytest.raises(spec.LabError, match="no directory"):
+        roster.submissions(tmp_path / "ben")
+
+
+def test_the_board_orders_by_score_then_by_places(tmp_path):
+    done = [row("slow", 80, latency=9.0, energy=1.0), row("<quick>", 80, latency=1.0, energy=1.0),
+            row("wrong", 10, latency=0.5, energy=2.0), row("none", 0)]
+    heads, lines = roster.board(done)
+    assert heads == ["", "policy", "score", "latency ms", "energy ms", "first message"]
+    assert [line[1] for line in lines] == ["<quick>", "slow", "wrong", "none"]
+    assert lines[0][3:5] == ["1 (2)", "1 (1)"] and lines[3][3:] == ["-", "-", "it went wrong"]
+    roster.write_page(spec.find("10"), 1, done, tmp_path / "board.html")
+    page = (tmp_path / "board.html").read_text(encoding="utf-8")
+    assert "&lt;quick&gt;" in page and "<quick>" not in page
+
+
+def test_what_students_wrote_is_exported_and_nothing_else(lab, tmp_path):
+    handed_in, to = tmp_path / "in", tmp_path / "out"
+    for name, text in regions.cut(handout.texts(lab), lab).items():
+        for student in ("ann", "ben"):
+            path = handed_in / student / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text.replace("everybody is eligible", student), encoding="utf-8")
+    (handed_in / "cyd").mkdir()
+    written, left_out = roster.export(lab, roster.submissions(handed_in), to)
+    assert written == 2 and len(left_out) == 1 and left_out[0].startswith("cyd: ")
+    files = {str(path.relative_to(to)) for path in to.rglob("*") if path.is_file()}
+    assert files == {f"{place}/{name}" for place in ("base", "submissions/ann", "submissions/ben")
+                     for name in ("is_past.h", "search.c", "best.c")}
+    assert "ann: that is wrong" in (to / "submissions/ann/is_past.h").read_text(encoding="utf-8")
+
+
+# --- policies of one's own --------------------------------------------------------------------------------------
+
+
+def test_a_whole_file_is_handed_out_without_the_solution(tmp_path):
+    lab = spec.find("10")
+    handout.write(lab, tmp_path / "student")
+    text = (tmp_path / "student/labs/10-tournament/mine.c").read_text(encoding="utf-8")
+    assert text == lab.holes[0].stub and "starves" in text
+    got = submission.read(lab, tmp_path / "student")
+    assert got.code == {"policy": lab.holes[0].stub} and not got.changed
+
+
+def test_a_policy_includes_the_scheduler_only_and_stays_small():
+    lab = spec.find("10")
+    code = lab.holes[0].stub
+    submission.check_code(lab, {"policy": code})
+    for bad, why in ((code + "#include <stdio.h>\n", "includes"), (code + '#include "/etc/passwd"\n', "includes"),
+                     (code + '#include "sched/../secret.h"\n', "includes"), (code + "\n" * 350, "at most 350")):
+        with pytest.raises(submission.Refused, match=why):
+            submission.check_code(lab, {"policy": bad})
+
+
+def test_a_number_is_drawn_by_the_seed():
+    words = [drawn("hogs:n={2-9} seed={seed}", seed) for seed in range(50)]
+    assert words == [drawn("hogs:n={2-9} seed={seed}", seed) for seed in range(50)]
+    assert {word.split()[0] for word in words} == {f"hogs:n={n}" for n in range(2, 10)}
+    assert words[7].endswith("seed=7")
+
+
+def test_a_leaderboard_of_gradescope_has_the_measures():
+    assert grade.leaderboard(row("ann", 80, latency=2.5).grade) == {"leaderboard": [
+        {"name": "score", "value": 90}, {"name": "latency ms", "value": 2.5, "order": "asc"}]}
+    assert not grade.leaderboard(row("ann", 80).grade)
+
+
+def test_disciplines_read_a_report_of_the_simulator(sim):
+    done = sim("--cpus", "2", "--time", "500ms", "--cost-switch", "10us", "--opp", "juno-a53", "hogs:n=5",
+               "bursts:n=2,run=1ms,sleep=5ms")
+    report = done.result()
+    waits = next(row for row in report["tasks"] if row["name"] == "burst")["wakeup_ns"]
+    assert contest.DISCIPLINES["latency"].of(report) == waits["mean"] / 1e6 > 0
+    assert contest.DISCIPLINES["throughput"].of(report) >= report["switches"] * 0.01 * 0.9
+    assert 0 < contest.DISCIPLINES["fairness"].of(report) < 100
+    assert contest.DISCIPLINES["energy"].of(report) > 0
+
+
+# --- filters of one's own ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(name="trace", scope="module")
+def a_trace(tmp_path_factory):
+    path = tmp_path_factory.mktemp("trace") / "run.dat"
+    words = ["--cpus", "2", "--time", "200ms", "--trace", path, "--json", path.with_suffix(".json"), "hogs:n=3",
+             "yielders:n=1", "bursts:n=1,run=1ms,sleep=3ms"]
+    subprocess.run([f"{BUILD}/schedsim", "--sched", "eevdf", *words], check=True, stdout=subprocess.DEVNULL)
+    return path
+
+
+def test_what_is_right_of_a_trace_is_what_the_simulator_counts(trace):
+    right, names = reading.truth(trace)
+    rows = json.loads(trace.with_suffix(".json").read_text(encoding="utf-8"))["results"][0]["tasks"]
+    for row in rows:
+        own = [right[pid] for pid in right if names[pid] == row["name"]]
+        assert len(own) == row["tasks"]
+        assert sum(numbers["waits"] for numbers in own) == row["runs"]
+        assert sum(numbers["run_ns"] for numbers in own) == pytest.approx(row["cpu_ns"], abs=len(own) * 4_000_000)
+    of = {name: [right[pid]["preempted"] for pid in right if names[pid] == name] for name in names.values()}
+    assert of["yield"] == [0] and of["burst"] == [0] and min(of["hog"]) > 5
+
+
+def test_each_column_is_judged_by_itself(trace):
+    right, names = reading.truth(trace)
+    assert reading.compare(right, right, names) == (5, [])
+    wrong = {pid: dict(numbers) for pid, numbers in right.items()}
+    wrong[1]["waits"] += 1
+    good, sentences = reading.compare(wrong, right, names)
+    assert good == 4 and sentences[0].startswith(f"waits of hog-1: you say {right[1]['waits'] + 1}, ")
+    assert "no line for hog-1" in reading.compare({}, right, names)[1][0]
+    assert "pid 0" in reading.compare({**right, 0: right[1]}, right, names)[1][0]
+
+
+def test_a_table_that_cannot_be_read_is_explained():
+    head = "pid run_ns waits wait_ns preempted share\n"
+    assert reading.parse(head + "1 2 3 4 5 6\n") == ({1: {"run_ns": 2, "waits": 3, "wait_ns": 4, "preempted": 5,
+                                                          "share": 6}}, "")
+    for printed, why in (("", "first line"), ("score 100\n", "first line"), (head + "1 2 3\n", "line 2"),
+                         (head + "1 2 3 4 5 6.5\n", "whole numbers"), (head + "1 2 3 4 5 6\n" * 2, "two lines")):
+        assert why in reading.parse(printed)[1]
+
+
+def test_a_filter_that_reaches_for_more_is_refused():
+    lab = spec.find("1")
+    submission.check_code(lab, {"filter": "import re\nimport sys\nprint(re.compile('x'), sys.stdin)\n"})
+    for bad, why in (("import os\n", "it imports os"), ("from os import fork\n", "it imports os"),
+                     ("print(open('x'))\n", "it uses open"), ("().__class__\n", "__class__"),
+                     ("import sys\nsys.modules['os'].fork()\n", "modules"), ("print(\n", "no Python"),
+                     ("__import__('os')\n", "__import__")):
+        with pytest.raises(submission.Refused, match=why):
+            submission.check_code(lab, {"filter": bad})

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`fairground sweep`: the grid, the addresses of results, workers that are killed, interruptions, failures."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conftest import BUILD, ROOT
+from fairground.compare import figures
+from fairground.grid import Grid, Store, commit_of, digest_of
+from fairground.packages import load
+from fairground.settings import UsageError
+
+PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
+TIMEOUT_S = 120
+TEXT = '''\
+title = "Turns"
+policies = ["cfs", "eevdf"]
+workloads = ["hogs:n=3 bursts:n=2", "a.json"]
+topologies = ["1x1x2x1"]
+time = "50ms"
+seeds = "1..3"
+
+[tunables]
+latency_ns = { policies = ["cfs"], values = [3_000_000, 6_000_000] }
+
+[costs]
+switch = "2us"
+'''
+FILE = '{ "global": { "duration": 1 }, "tasks": { "t": { "run": 1000, "sleep": 2000 } } }'
+
+
+@pytest.fixture
+def grid(tmp_path):
+    (tmp_path / "a.json").write_text(FILE)
+    path = tmp_path / "grid.toml"
+    path.write_text(TEXT)
+    return path
+
+
+@contextlib.contextmanager
+def sweeping(path, *words):
+    """A sweep under way, with two workers unless @words say otherwise."""
+    workers = [] if "--scheduler" in words else ["--workers", "2"]
+    env = {**os.environ, "PYTHONPATH": os.path.join(ROOT, "tools")}
+    build, words = (words[1], words[2:]) if words[:1] == ("--build",) else (BUILD, words)
+    command = [PYTHON, "-m", "fairground", "--build", build, "sweep", str(path), "--store", str(path.parent / "store"),
+               "--out", str(path.parent / "grid.parquet"), *workers, *words]
+    with subprocess.Popen(command, env=env, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True) as runner:
+        try:
+            yield runner
+        finally:
+            runner.kill()
+
+
+def sweep(path, *words):
+    pytest.importorskip("distributed")
+    with sweeping(path, *words) as runner:
+        out, err = runner.communicate(timeout=TIMEOUT_S)
+    return runner.returncode, out, err
+
+
+def rows(path):
+    return load("pyarrow.parquet", "the test").read_table(path.parent / "grid.parquet").to_pylist()
+
+
+def test_the_cells_of_a_grid(grid):
+    cells = list(Grid(grid).cells())
+    assert len(cells) == (2 + 1) * 2 * 3 and len({cell.key("") for cell in cells}) == len(cells)
+    assert {cell.tunables.get("latency_ns") for cell in cells if cell.policy == "eevdf"} == {None}
+    words = cells[0].words()
+    assert words[:2] == ["--sched", "cfs"] and words[-2:] == ["hogs:n=3", "bursts:n=2"]
+    assert " --seed 1 --vary 1 --cost-switch 2us --set latency_ns=3000000 " in " ".join(words)
+
+
+def test_an_address_has_all_that_a_result_depends_on(grid):
+    cell = next(cell for cell in Grid(grid).cells() if cell.files)
+    others = [replace(cell, policy="bore"), replace(cell, workload="hogs"), replace(cell, topology="1x1x4x1"),
+              replace(cell, hz=1000), replace(cell, time="51ms"), replace(cell, seed=9), replace(cell, costs={}),
+              replace(cell, tunables={"latency_ns": 1}), replace(cell, features=("HRTICK",)),
+              replace(cell, files={"a.json": FILE + " "})]
+    assert len({one.key("p") for one in others} | {cell.key("p"), cell.key("q")}) == len(others) + 2
+    one, other = (digest_of(f"code {name} code".encode(), name) for name in ("abc123", "def-dirty"))
+    assert one == other != digest_of(b"other code", "abc123")
+    assert re.fullmatch(r"[0-9a-f]{7,}(-dirty)?|unknown", commit_of(f"{BUILD}/schedsim"))
+
+
+@pytest.mark.parametrize("old, new, message", [
+    ("policies =", "policy =", "2: unknown key policy in the file; is policies meant?"),
+    ('"eevdf"]', '"evdf"]', "2: evdf: one of cfs, "), ('["1x1x2x1"]', "[]", "4: topologies is empty"),
+    ("values =", "value =", "9: unknown key value in tunables.latency_ns; is values meant?"),
+    ('"a.json"', '"b.json"', "b.json: No such file"), ('time = "50ms"\n', "", "1: the file lacks the key time"),
+])
+def test_a_mistake_is_told_with_its_line(grid, old, new, message):
+    grid.write_text(TEXT.replace(old, new, 1))
+    with pytest.raises(UsageError) as error:
+        list(Grid(grid).cells())
+    assert message in str(error.value)
+
+
+def test_a_result_is_there_as_a_whole_or_not_at_all(tmp_path):
+    store = Store(tmp_path / "store")
+    store.put("abc", {"a": 1})
+    assert store.get("abc") == {"a": 1} and store.get("abd") is None
+    store.path("abc").write_text('{"a"')
+    assert store.get("abc") is None
+    (tmp_path / "store" / "ab").rename(tmp_path / "store" / "xx")
+    (tmp_path / "store" / "ab").write_text("a file where the directory should be")
+    with pytest.raises(UsageError, match="what was finished before is kept"):
+        store.put("abc", {"a": 1})
+
+
+def test_a_sweep_and_again(grid):
+    status, out, err = sweep(grid)
+    assert status == 0 and out.startswith("18 cells: 0 were there, 18 run, 0 failed; 18 rows"), out + err
+    found = rows(grid)
+    one = next(row for row in found if row["workload"] == "hogs:n=3 bursts:n=2" and row["policy"] == "eevdf")
+    cell = next(cell for cell in Grid(grid).cells() if cell.policy == "eevdf")
+    subprocess.run([f"{BUILD}/schedsim", "--json", grid.parent / "one.json", *cell.words()], check=True,
+                   stdout=subprocess.DEVNULL)
+    data = json.loads((grid.parent / "one.json").read_text())
+    expected = figures(data["results"][0], data["duration_ns"] * data["cpus"])
+    assert {name: one[name] for name in expected} == expected and one["seed"] == 1
+    # Nothing is run again, so no worker is started; more seeds are only those more.
+    status, out, err = sweep(grid)
+    assert status == 0 and out.startswith("18 cells: 18 were there, 0 run, 0 failed") and "workers" not in err
+    status, out, _ = sweep(grid, "--seeds", "1..4", "--json")
+    told = json.loads(out)
+    assert (status, told["found"], told["run"], told["failed"]) == (0, 18, 6, []) and len(rows(grid)) == 24
+
+
+def test_failures_are_listed_and_the_rest_is_done(grid):
+    grid.write_text(TEXT.replace('"a.json"', '"hogz"'))
+    status, out, _ = sweep(grid)
+    assert status == 1 and "18 cells: 0 were there, 9 run, 9 failed; 9 rows" in out
+    assert len(re.findall(r"^failed twice: schedsim .* hogz: status 2: .*hogz", out, re.M)) == 9
+    status, out, _ = sweep(grid)
+    assert status == 1 and "18 cells: 9 were there, 0 run, 9 failed" in out
+
+
+LONG = TEXT.replace("50ms", "400ms").replace("hogs:n=3 bursts:n=2", "pipes:groups=1").replace("1..3", "1..20")
+
+
+def kept(path):
+    return len(list(path.parent.glob("store/*/*.json")))
+
+
+def under_way(runner, path):
+    """Wait until some cells are finished; returns the workers' processes."""
+    told = None
+    while not told:  # Python or Dask may warn before that
+        line = runner.stderr.readline()
+        assert line, "the sweep ended before it had workers"
+        told = re.search(r"2 workers: (\d+) (\d+)", line)
+    pids = [int(pid) for pid in told.groups()]
+    end = time.monotonic() + TIMEOUT_S
+    while kept(path) < 5:
+        assert runner.poll() is None and time.monotonic() < end
+        time.sleep(0.02)
+    return pids
+
+
+def test_a_worker_killed_in_the_middle_loses_nothing(grid):
+    pytest.importorskip("distributed")
+    grid.write_text(LONG.replace("400ms", "200ms"))
+    with sweeping(grid) as runner:
+        os.kill(under_way(runner, grid)[0], signal.SIGKILL)
+        before = kept(grid)
+        out, _ = runner.communicate(timeout=TIMEOUT_S)
+    assert before < 110 and runner.returncode == 0
+    assert out.startswith("120 cells: 0 were there, 120 run, 0 failed; 120 rows")
+    assert len({row["address"] for row in rows(grid)}) == 120
+
+
+def test_an_interrupted_sweep_leaves_its_part_and_goes_on(grid):
+    pytest.importorskip("distributed")
+    grid.write_text(LONG)
+    with sweeping(grid, "--seeds", "1..8") as runner:
+        pids = under_way(runner, grid)
+        runner.send_signal(signal.SIGINT)
+        out, _ = runner.communicate(timeout=TIMEOUT_S)
+    assert runner.returncode == 130 and not any(Path(f"/proc/{pid}/exe").exists() for pid in pids)
+    done, left = (int(re.search(rf"(\d+) {word}", out)[1]) for word in ("run", "left"))
+    assert done >= 5 and left > 0 and done + left == 48 and len(rows(grid)) == done == kept(grid)
+    status, out, _ = sweep(grid, "--seeds", "1..8")
+    assert status == 0 and out.startswith(f"48 cells: {done} were there, {left} run, 0 failed; 48 rows")
+
+
+CLUSTER = '''import distributed, sys
+if __name__ == "__main__":
+    cluster = distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None)
+    print(cluster.scheduler_address, flush=True)
+    sys.stdin.read()
+'''
+
+
+def test_workers_of_a_scheduler_need_nothing_of_this_project(grid):
+    """They are sent the simulator, the files and the function, and run in another directory."""
+    pytest.importorskip("distributed")
+    script = grid.parent / "cluster.py"
+    script.write_text(CLUSTER)
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    with subprocess.Popen([PYTHON, str(script)], env=env, cwd=grid.parent, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as cluster:
+        status, out, err = sweep(grid, "--scheduler", cluster.stdout.readline().strip())
+        cluster.stdin.close()
+    assert status == 0 and out.startswith("18 cells: 0 were there, 18 run, 0 failed"), out + err
+
+
+def test_a_scheduler_that_is_not_there_is_one_sentence(grid):
+    status, out, err = sweep(grid, "--scheduler", "nonsense://x")
+    assert status == 125 and "no Dask scheduler answers at nonsense://x" in err and len(err.splitlines()) == 1
+    assert "18 left" in out
+
+
+FLAKY = '''#!/bin/sh
+# Fails the first time that it is asked for a cell, and then does what the simulator does.
+case "$*" in *--json*)
+    tried={tried}/$(echo "$*" | sha256sum | cut -c1-20)
+    [ -e "$tried" ] || {{ : > "$tried"; echo "out of luck" >&2; exit 1; }} ;;
+esac
+exec {simulator} "$@"
+'''
+
+
+def test_a_cell_that_fails_once_is_tried_again(grid):
+    build, tried = grid.parent / "build", grid.parent / "tried"
+    build.mkdir()
+    tried.mkdir()
+    (build / "schedsim").write_text(FLAKY.format(tried=tried, simulator=f"{BUILD}/schedsim"))
+    (build / "schedsim").chmod(0o755)
+    grid.write_text(TEXT.replace(', "a.json"', ""))
+    status, out, _ = sweep(grid, "--build", str(build))
+    assert status == 0 and out.startswith("9 cells: 0 were there, 9 run, 0 failed") and len(os.listdir(tried)) == 9

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Chromium without a window, and a page in it (docs/browser.md), for page.mjs and tour.mjs.
+import {createRequire} from 'module';
+import path from 'path';
+
+/** A browser with puppeteer-core of @modules, for the file @page. What it says and asks for is put into @seen; pictures go to @directory. */
+export async function launch(modules, page, directory, seen) {
+  const puppeteer = createRequire(path.resolve(modules, 'x'))('puppeteer-core');
+  const browser = await puppeteer.launch({executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    args: ['--no-sandbox', '--disable-gpu'], headless: true});
+  const url = `file://${path.resolve(page)}`;
+  Object.assign(seen, {console: [], requests: []});
+
+  return {
+    async open(fragment = '', width = 1280, scheme = 'light') {
+      const tab = await browser.newPage();
+      tab.on('console', (message) => seen.console.push(message.text()));
+      tab.on('pageerror', (error) => seen.console.push(error.message));
+      tab.on('request', (request) => seen.requests.push(request.url().slice(0, 200)));
+      await tab.setViewport({width, height: 900});
+      await tab.emulateMediaFeatures([{name: 'prefers-color-scheme', value: scheme}]);
+      await tab.goto(url + fragment);
+      return tab;
+    },
+    text: (tab, id) => tab.$eval(id, (element) => element.textContent),
+    idle: (tab) => tab.waitForFunction(() => document.getElementById('run').textContent === 'Run'),
+    lanes: (tab) => tab.$$eval('#lanes button', (all) => all.map((each) => each.textContent)),
+    picture: (tab, name) => tab.screenshot({path: path.join(directory, `${name}.png`), fullPage: true}),
+    close: () => browser.close(),
+  };
+}

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The book: what its chapters name is there, their numbers are printed by their sessions, and the site is whole.
+
+What the sessions print, and the pictures that they draw, is compared by tests/e2e/test_docs.py.
+"""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tools" / "scripts")]
+import book  # noqa: E402 (found above)
+import docblocks  # noqa: E402
+import size  # noqa: E402
+from fairground.settings import UsageError  # noqa: E402
+
+BOOK = ROOT / "docs" / "book"
+PAGES = sorted(path for path in BOOK.glob("*.md") if path.name != "SUMMARY.md")
+ROW = re.compile(r"^\| \[([^]]+)\]\(\.\./\.\./([^)]+)\) \|([^|]*)\|", re.MULTILINE)
+VERSION = re.compile(r"\b(?:Linux|BORE|Debian|version|card|chapters?)\s+\d+(?:\.\d+)+(?: (?:and|to) \d+(?:\.\d+)+)?")
+DECIMAL = re.compile(r"(?<![\w.])\d[\d,]*\.\d+(?![\w.]*\d)")
+
+
+def prose(text):
+    """@text without its fenced blocks, code and links' targets."""
+    text = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    return VERSION.sub("", re.sub(r"`[^`]*`|\]\([^)]*\)", "", text))
+
+
+def printed(path):
+    """All that the sessions of the page @path are and show."""
+    return "\n".join(line for _, lines in docblocks.blocks(str(path)) for line in lines)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_sources_are_where_the_chapter_says(path):
+    """Each row of a table of sources names a file, and functions or structures that it defines."""
+    rows = ROW.findall(path.read_text())
+    assert rows or path.name in ("README.md", "answers.md"), "the chapter names no source"
+    for shown, target, names in rows:
+        assert (ROOT / target).exists() and target.endswith(shown), f"{shown}: {target}"
+        for name in re.findall(r"`([^`]+)`", names):
+            assert size.definition((ROOT / target).read_text(), name), f"{target} does not define {name}"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_numbers_in_the_text_are_printed_by_a_session(path):
+    """A number with a decimal point is one that a command of the same page shows, and that is compared."""
+    shown = printed(path)
+    wrong = [number for number in DECIMAL.findall(prose(path.read_text()))
+             if not re.search(rf"(?<![\d.]){re.escape(number)}0*(?!\d)", shown)]
+    assert not wrong, f"no session of {path.name} prints {wrong}"
+
+
+def test_pictures_are_drawn_by_the_page_that_shows_them():
+    shown, drawn = set(), set()
+    for path in PAGES:
+        here = set(re.findall(r"\]\(img/([\w.-]+)\)", path.read_text()))
+        sessions = [docblocks.session(lines) for _, lines in docblocks.blocks(str(path))]
+        made = {name for steps in sessions for name in docblocks.drawn(str(path), steps)}
+        assert here == made, f"{path.name} shows {sorted(here)} and draws {sorted(made)}"
+        shown |= here
+        drawn |= made
+    assert shown == {path.name for path in (BOOK / "img").glob("*")}
+
+
+def test_every_page_is_in_the_summary_in_order():
+    listed = re.findall(r"\]\(([\w-]+\.md)\)", (BOOK / "SUMMARY.md").read_text())
+    assert sorted(listed) == [path.name for path in PAGES]
+    assert [name for name in listed if name[0].isdigit()] == sorted(name for name in listed if name[0].isdigit())
+
+
+def tools():
+    """Skip without the program that makes a site."""
+    try:
+        book.find("mdbook")
+    except UsageError as missing:
+        pytest.skip(str(missing))
+
+
+def test_the_site_is_whole_and_no_link_leads_nowhere(tmp_path, monkeypatch):
+    tools()
+    monkeypatch.chdir(ROOT)
+    site = tmp_path / "site"
+    book.make_site(BOOK, site)
+    book.check_links(site)
+    whole = (site / "print.html").read_text()
+    for path in PAGES:
+        title = path.read_text().splitlines()[0].lstrip("# ")
+        assert title in whole and (site / f"{path.stem.replace('README', 'index')}.html").exists()
+
+
+def test_a_link_that_leads_nowhere_is_named(tmp_path, monkeypatch):
+    tools()
+    monkeypatch.chdir(ROOT)
+    shutil.copytree(BOOK, tmp_path / "book")
+    with open(tmp_path / "book" / "README.md", "a", encoding="utf-8") as page:
+        page.write("\n[a page](nowhere.md) and [a place](#not-here)\n")
+    book.make_site(tmp_path / "book", tmp_path / "site")
+    with pytest.raises(UsageError) as said:
+        book.check_links(tmp_path / "site")
+    assert "nowhere" in str(said.value) and "not-here" in str(said.value)
+
+
+def test_links_that_leave_the_book_become_names():
+    assert book.leave_by_name("see [features](../features.md#a) and [cfs.c](../../sched/fair/cfs/cfs.c)") == (
+        "see features (`docs/features.md`) and `sched/fair/cfs/cfs.c`")
+
+
+def test_the_book_can_be_printed(tmp_path, monkeypatch):
+    tools()
+    if not shutil.which("chromium"):
+        pytest.skip("chromium is not installed")
+    monkeypatch.chdir(ROOT)
+    done = subprocess.run([sys.executable, "tools/scripts/book.py", str(tmp_path)], capture_output=True, text=True,
+                          check=False, env={"PYTHONPATH": "tools", "PATH": "/usr/bin:/bin"})
+    assert done.returncode == 0, done.stderr
+    pdf = (tmp_path / "book.pdf").read_bytes()
+    assert pdf.startswith(b"%PDF") and pdf.count(b"/Type /Page\n") >= len(PAGES)

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The command `fairground` as pip installs it, outside of the tree; its helps; Tab in bash."""
+
+import fcntl
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import venv
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LINUX = ROOT / "tests/sim/linux-6.1.dat"
+sys.path[:0] = [str(ROOT / "tools")]
+
+from fairground.__main__ import COMMANDS, make_parser  # noqa: E402 (the path comes first)
+from fairground.command_examples import EXAMPLES, parsers  # noqa: E402
+
+HELPS = [path for path, _ in parsers(make_parser()) if path]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """The directory of the programs of an environment into which pip installed the tree, without network."""
+    place = tmp_path_factory.mktemp("installed")
+    venv.create(place, with_pip=False, system_site_packages=True)
+    words = ["install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation", str(ROOT)]
+    with open("/tmp/fairground-install.lock", "w", encoding="utf-8") as lock:  # setup.py builds in one place
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = subprocess.run([sys.executable, "-m", "pip", "--python", place / "bin/python", *words], cwd=place,
+                              capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return place / "bin"
+
+
+@pytest.fixture
+def command(installed, tmp_path):
+    """command("graph --help") runs the installed program, in an empty directory, without variables of the tree's."""
+    def run(text, **environment):
+        return subprocess.run([installed / "fairground", *shlex.split(text)], cwd=tmp_path, capture_output=True,
+                              text=True, check=False, env={"PATH": f"{installed}:/usr/bin:/bin", **environment})
+    return run
+
+
+def test_it_says_what_it_is(command):
+    version = (ROOT / "VERSION").read_text(encoding="utf-8").strip()
+    assert command("--version").stdout == f"fairground {version}\n"
+    text = command("--help").stdout
+    assert all(f"    {name} " in text for name in COMMANDS)
+
+
+def test_what_reads_files_needs_no_tree(command, tmp_path):
+    done = command(f"convert {LINUX} -o runs.csv")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "runs.csv").read_text(encoding="utf-8").count("\n") > 100
+    done = command(f"graph running_waiting {LINUX} -o p.svg")
+    assert done.returncode == 0 and (tmp_path / "p.svg").stat().st_size > 1000, done.stderr
+
+
+def test_lists_and_experiments_are_packed(command):
+    names = {path.stem for path in (ROOT / "experiments").glob("*.toml")}
+    assert names and all(name in command("experiment").stdout for name in names)
+    assert "cfs, eevdf" in command("run --sched none").stderr              # policies.def
+    assert "sched_pelt" not in command("run --append slice_n=1").stderr    # param.def: a near name is told
+    done = command("run --append shed=eevdf")
+    assert done.returncode == 2 and "is sched meant?" in done.stderr
+    assert "rule" in command("balancing --help").stdout                    # rule.def
+
+
+def test_a_built_viewer_is_packed(command, tmp_path):
+    if not (ROOT / "build/viewer.html").exists():
+        pytest.skip("make page")
+    done = command(f"report out.html {LINUX}")
+    assert done.returncode == 0 and "<iframe" in (tmp_path / "out.html").read_text(encoding="utf-8"), done.stderr
+
+
+def test_the_simulator_of_another_directory_is_used(command):
+    build = ROOT / "build"
+    if not (build / "schedsim").exists():
+        pytest.skip("make sim")
+    done = command(f"--build {build} compare cfs,eevdf shares --seeds 1..3 --time 50ms")
+    assert done.returncode == 0 and "eevdf" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("words", ["lab list", "fidelity", "scenarios", "gdb"])
+def test_what_needs_the_tree_says_so_and_finds_it(command, words):
+    done = command(words)
+    assert done.returncode == 2 and "needs the project's tree" in done.stderr and done.stderr.count("\n") == 1
+    if words == "lab list":
+        done = command(words, FAIRGROUND_TREE=str(ROOT))
+        assert done.returncode == 0 and "tournament" in done.stdout.lower(), done.stderr
+
+
+def test_a_missing_image_is_a_sentence(command):
+    done = command("run --cmd true")
+    assert done.returncode == 125 and "build/" in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("path", HELPS)
+def test_every_help_has_examples_that_parse(path, capsys):
+    with pytest.raises(SystemExit) as left:
+        make_parser().parse_args([*path.split(), "--help"])
+    text = capsys.readouterr().out
+    assert left.value.code == 0 and "examples:\n" in text
+    assert re.findall(rf"^  (fairground {path}\b.*)$", text, re.MULTILINE)
+    for words, _ in EXAMPLES[path]:
+        assert f"  fairground {path} {words}".rstrip() in text
+        make_parser().parse_args([*path.split(), *shlex.split(words)])
+
+
+def test_there_are_no_examples_of_other_commands():
+    assert set(EXAMPLES) == set(HELPS)
+
+
+def tab(installed, line):
+    """What bash completes @line to, after what `fairground completion` prints."""
+    script = f"""eval "$(fairground completion)"
+        COMP_LINE={shlex.quote(line)} COMP_POINT={len(line)} COMP_TYPE=9 COMP_WORDBREAKS=$' \\t\\n"=:'
+        _python_argcomplete fairground
+        printf '%s\\n' "${{COMPREPLY[@]}}" """
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False, cwd=ROOT,
+                          env={"PATH": f"{installed}:/usr/bin:/bin"})
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    return {word.strip() for word in done.stdout.splitlines()}
+
+
+@pytest.mark.parametrize("line, has, lacks", [
+    ("fairground fi", {"fidelity", "first-difference"}, "run"),
+    ("fairground graph run", {"running_waiting"}, "dat2graph2"),
+    ("fairground graph lag --ta", {"--tasks"}, "--cpu"),
+    ("fairground run --sched ", {"cfs", "eevdf"}, "run"),
+    ("fairground experiment x1", {"x1-fdl", "x14-real-time"}, "x3-burst"),
+    ("fairground lab ha", {"handout"}, "grade"),
+])
+def test_tab_completes(installed, line, has, lacks):
+    found = tab(installed, line)
+    assert has <= found and lacks not in found

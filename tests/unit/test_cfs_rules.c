@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The rules of CFS one at a time, each hook called alone: what a run seldom shows, because in most
+ * runs two rules agree. test_cfs.c has the golden numbers and whole traces.
+ */
+#include "cfs.h"
+#include "sched/observe/decision.h"
+
+/* A runs beside B, and both are level. C sleeps: a test may place it as if it were new. */
+struct pair {
+	struct machine *m;
+	struct fair_queue *q;
+	struct entity *a, *b, *c;
+	u64 slice;
+};
+
+static struct pair pair_new(int nice)
+{
+	struct machine *m = flat_machine(1000);
+	struct task *a, *b, *c = spawn_nice(m, "C", 0);
+	struct pair p = { .m = m, .q = queue(m), .c = &c->fair };
+
+	block(m, 0, TASK_INTERRUPTIBLE);
+	a = spawn_nice(m, "A", nice);
+	b = spawn_nice(m, "B", 0);
+	p.a = &a->fair;
+	p.b = &b->fair;
+	assert_task(running(m, 0), a);
+	p.slice = m->s->fair_policy->slice(p.q, p.a);
+	return p;
+}
+
+/* Does the turn of A end at a tick after @ran ns, with A @lead ns to the right of B? */
+static bool ends_after(struct pair *p, u64 ran, u64 lead)
+{
+	p->a->sum_exec = p->a->prev_sum_exec + ran;
+	p->a->vruntime = p->b->vruntime + lead;
+	p->q->rule = RULE_slice;
+	return p->q->hooks->tick_expired(p->q, p->a);
+}
+
+#define ASSERT_ENDS(p, ran, lead)                                                                  \
+	do {                                                                                       \
+		if (!ends_after(p, ran, lead))                                                     \
+			fail_msg("the turn goes on, where it should end: it ran %lu ns of %lu, " \
+				 "and is %lu ns ahead",                                           \
+				 (u64)(ran), (p)->slice, (u64)(lead));                             \
+	} while (0)
+#define ASSERT_GOES_ON(p, ran, lead)                                                               \
+	do {                                                                                       \
+		if (ends_after(p, ran, lead))                                                      \
+			fail_msg("the turn ended, where it should go on: it ran %lu ns of %lu, " \
+				 "and is %lu ns ahead",                                           \
+				 (u64)(ran), (p)->slice, (u64)(lead));                             \
+	} while (0)
+
+/* --- the end of a turn ---------------------------------------------------- */
+
+static void a_turn_ends_with_its_slice_or_far_ahead_after_a_granularity(void **state)
+{
+	struct pair p = pair_new(0);
+
+	(void)state;
+	ASSERT_GOES_ON(&p, p.slice, 0);
+	ASSERT_ENDS(&p, p.slice + 1, 0);
+	ASSERT_GOES_ON(&p, 749999, p.slice + 1);
+	ASSERT_ENDS(&p, 750000, p.slice + 1);
+	ASSERT_GOES_ON(&p, 750000, p.slice);
+	machine_free(p.m);
+}
+
+static const char *name_of(u8 rule)
+{
+	static const char *const names[] = {
+#define RULE(number, name, text) [number] = #name,
+		DECISION_RULES(RULE)
+#undef RULE
+	};
+
+	return rule < ARRAY_SIZE(names) ? names[rule] : "?";
+}
+
+static void assert_rule(struct pair *p, u64 ran, u64 lead, u8 right)
+{
+	bool ended = ends_after(p, ran, lead);
+
+	if (p->q->rule != right)
+		fail_msg("the turn %s after %lu ns of %lu, %lu ns ahead, and the reason given "
+			 "is RULE_%s, where RULE_%s is right",
+			 ended ? "ended" : "went on", ran, p->slice, lead, name_of(p->q->rule),
+			 name_of(right));
+}
+
+static void a_tick_says_by_which_rule_it_decided(void **state)
+{
+	struct pair p = pair_new(0);
+
+	(void)state;
+	assert_rule(&p, p.slice + 1, 0, RULE_slice);
+	assert_rule(&p, 749999, p.slice + 1, RULE_ran_too_little);
+	assert_rule(&p, 750000, p.slice + 1, RULE_slice_ahead);
+	assert_rule(&p, 750000, 0, RULE_slice_ahead);
+	machine_free(p.m);
+}
+
+static void who_used_up_its_slice_is_no_longer_nominated(void **state)
+{
+	struct pair p = pair_new(0);
+
+	(void)state;
+	cfs_queue(p.q)->next = p.a;
+	ASSERT_ENDS(&p, p.slice, p.slice + 1);
+	if (cfs_queue(p.q)->next != p.a)
+		fail_msg("the turn ended for a lead, not with its slice, and A is not "
+			 "nominated any more");
+	ASSERT_ENDS(&p, p.slice + 1, 0);
+	if (cfs_queue(p.q)->next)
+		fail_msg("the turn ended with its slice, and A is still nominated: "
+			 "forget_buddy()");
+	machine_free(p.m);
+}
+
+/* At nice 5 a slice of 1.479 ms is 4.521 ms of virtual time. */
+static void a_lead_is_compared_with_the_slice_in_real_time(void **state)
+{
+	struct pair p = pair_new(5);
+
+	(void)state;
+	assert_int_equal(p.slice, 1479028);
+	ASSERT_ENDS(&p, MS, p.slice + 1);
+	ASSERT_GOES_ON(&p, MS, p.slice);
+	machine_free(p.m);
+}
+
+static void a_slice_shorter_than_the_granularity_ends_a_turn(void **state)
+{
+	struct pair p = pair_new(0);
+
+	(void)state;
+	set_feature(p.m, "NO_BASE_SLICE");
+	set_tunable(p.m, "latency_ns", "1000000");
+	p.slice = p.m->s->fair_policy->slice(p.q, p.a);
+	assert_true(p.slice < 500000);
+	ASSERT_ENDS(&p, p.slice + 1, 0);
+	ASSERT_GOES_ON(&p, p.slice, p.slice + 1);
+	machine_free(p.m);
+}
+
+/* --- placement ------------------------------------------------------------ */
+
+/* Where the policy places a new task whose parent is at @parent; both ns from min_vruntime. */
+static s64 place_new(struct pair *p, u64 parent)
+{
+	p->c->vruntime = 0;
+	p->a->vruntime = cfs_queue(p->q)->min_vruntime + parent;
+	p->m->s->rq[0].need_resched = RESCHED_NONE;
+	p->q->hooks->place(p->q, p->c, PLACE_NEW);
+	return (s64)p->c->vruntime;
+}
+
+static void assert_child_at(struct pair *p, u64 parent, s64 right)
+{
+	s64 at = place_new(p, parent);
+
+	if (at != right)
+		fail_msg("the child of a parent at %lu was placed at %ld, where %ld is right "
+			 "(ns from min_vruntime)",
+			 parent, at, right);
+}
+
+static void a_child_waits_for_its_debit_or_its_parent(void **state)
+{
+	struct pair p = pair_new(0);
+
+	(void)state;
+	assert_child_at(&p, 0, 0);
+	assert_child_at(&p, 5 * MS, 5 * MS);
+	set_feature(p.m, "START_DEBIT");
+	assert_child_at(&p, 0, 1999999);
+	assert_child_at(&p, MS, 1999999);
+	assert_child_at(&p, 5 * MS, 5 * MS); /* not in addition to the debit */
+	machine_free(p.m);
+}
+
+static void a_child_that_runs_first_asks_for_a_switch(void **state)
+{
+	struct pair p = pair_new(0);
+
+	(void)state;
+	set_tunable(p.m, "sched_child_runs_first", "1");
+	set_feature(p.m, "START_DEBIT");
+	assert_child_at(&p, MS, MS);
+	if (v_of(container_of(p.a, struct task, fair)) - QUEUE_START < 0)
+		fail_msg("the parent was not moved");
+	if (!p.m->s->rq[0].need_resched)
+		fail_msg("the child has the parent's place, and nobody asked for a switch: "
+			 "resched()");
+	assert_child_at(&p, 5 * MS, 5 * MS);
+	if (p.m->s->rq[0].need_resched)
+		fail_msg("the parent is not left of the child, and a switch was asked for");
+	machine_free(p.m);
+}
+
+static void who_never_ran_here_is_no_long_sleeper(void **state)
+{
+	struct pair p = pair_new(0);
+	u64 right = cfs_queue(p.q)->min_vruntime + 20 * MS;
+
+	(void)state;
+	p.q->rq->clock += 365ull * 86400 * NS_PER_SEC;
+	p.c->exec_start = 0;
+	p.c->vruntime = right;
+	p.q->hooks->place(p.q, p.c, ENQUEUE_WAKEUP);
+	if (p.c->vruntime != right)
+		fail_msg("exec_start is 0, and still it was placed as after a sleep of a year");
+	machine_free(p.m);
+}
+
+/* --- the queue's time ------------------------------------------------------ */
+
+static void who_runs_but_is_not_queued_holds_no_time_back(void **state)
+{
+	struct pair p = pair_new(0);
+
+	(void)state;
+	p.b->vruntime += 5 * MS;
+	p.a->queued = false; /* it falls asleep, and has not left the CPU */
+	p.q->hooks->charge(p.q, p.a, MS);
+	if (cfs_queue(p.q)->min_vruntime != p.b->vruntime)
+		fail_msg("A is not queued, and still min_vruntime is %ld ns left of B, the first",
+			 (s64)(p.b->vruntime - cfs_queue(p.q)->min_vruntime));
+	p.a->queued = true;
+	machine_free(p.m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_turn_ends_with_its_slice_or_far_ahead_after_a_granularity),
+		cmocka_unit_test(a_tick_says_by_which_rule_it_decided),
+		cmocka_unit_test(who_used_up_its_slice_is_no_longer_nominated),
+		cmocka_unit_test(a_lead_is_compared_with_the_slice_in_real_time),
+		cmocka_unit_test(a_slice_shorter_than_the_granularity_ends_a_turn),
+		cmocka_unit_test(a_child_waits_for_its_debit_or_its_parent),
+		cmocka_unit_test(a_child_that_runs_first_asks_for_a_switch),
+		cmocka_unit_test(who_never_ran_here_is_no_long_sleeper),
+		cmocka_unit_test(who_runs_but_is_not_queued_holds_no_time_back),
+	};
+
+	return cmocka_run_group_tests_name("cfs_rules", tests, NULL, NULL);
+}

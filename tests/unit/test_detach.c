@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A balancing pass: what it takes, what it leaves, and what it notes afterwards, as tables of the
+ * rules (docs/sources.md, Linux 6.1). See also test_busiest.c: from where, and how much.
+ */
+#include "smp.h"
+#include "sched/balance/pass.h"
+
+static const enum idle_type all_types[] = { CPU_IDLE, CPU_BUSY, CPU_NEWLY_IDLE };
+
+/* The averages of @cpu, as of now. */
+static void set_averages(struct machine *m, unsigned cpu, u64 load, u64 util)
+{
+	struct pelt *avg = &rq_of(m, cpu)->fair.avg;
+
+	avg->load_avg = load;
+	avg->util_avg = avg->runnable_avg = util;
+	avg->last_update = m->now;
+}
+
+static struct machine *recorded(struct machine *m)
+{
+	sched_trace_set(m->s, DECISION_EVENTS & ~FAIR_DECISION_EVENTS);
+	m->nr_trace = 0;
+	return m;
+}
+
+static int pass(struct machine *m, unsigned level, enum idle_type idle)
+{
+	return balance_domain(rq_of(m, 0), domain_of(m, 0, level), idle);
+}
+
+/* The last record of a pass. */
+static const struct event_sched_decision_balance *result(struct machine *m)
+{
+	for (unsigned i = m->nr_trace; i-- > 0;)
+		if (m->trace[i].common.type == EVENT_ID_sched_decision_balance)
+			return (const void *)m->trace[i].bytes;
+	fail_msg("no pass was recorded");
+	return NULL;
+}
+
+/* --- which tasks move -------------------------------------------------------------------- */
+
+/*
+ * A task that ran a moment ago stays, because of its cache; not if the CPU idles for long already,
+ * and not after more failures than the level has patience for.
+ */
+static void who_is_hot_moves_by_table(void **state)
+{
+	(void)state;
+	for (unsigned type = 0; type < ARRAY_SIZE(all_types); type++)
+		for (unsigned failed = 0; failed < 3; failed++)
+			for (unsigned hot = 0; hot < 2; hot++) {
+				enum idle_type idle = all_types[type];
+				struct machine *m = cold_machine(1, 1, 2, 1);
+				struct domain *sd = domain_of(m, 0, 0);
+				bool stays = hot && idle != CPU_IDLE && failed < 2;
+				struct task *t;
+
+				crowd(m, 1, 5, 3);
+				crowd(m, 0, idle == CPU_BUSY, 1);
+				set_averages(m, 1, 5120, 1024);
+				set_tunable(m, "migration_cost_ns", "1000000");
+				list_for_each(t, &rq_of(m, 1)->fair_tasks, link)
+					t->fair.exec_start = m->now - (hot ? 1000 : MS);
+				rq_of(m, 1)->clock = m->now;
+				assert_int_equal(sd->cache_nice_tries, 1);
+				sd->nr_balance_failed = failed;
+				assert_int_equal(pass(m, 0, idle) == 0, stays);
+				assert_int_equal(!!sd->stat[idle].hot_gained,
+						 hot && !stays && idle != CPU_IDLE);
+				/* A newly idle pass is a part of a switch. */
+				if (idle == CPU_NEWLY_IDLE)
+					switch_cpu(m, 0, true);
+				settle(m);
+				sched_check(m->s);
+				machine_free(m);
+			}
+}
+
+/*
+ * Room for utilisation is what one cache offers another: a task moves if its own fits into what is
+ * left of it, whatever its load. What was recorded is compared with that, task by task.
+ */
+static void utilisation_moves_as_far_as_it_fits(void **state)
+{
+	static const u64 utils[] = { 90, 40, 149, 100, 8, 60, 3 };
+	struct machine *m = cold_machine(1, 2, 2, 1);
+	unsigned nr_moved = 0, nr_left = 0, n = 0;
+	s64 left = 148;
+	struct task *t;
+
+	(void)state;
+	crowd(m, 2, 8, 0xf);
+	crowd(m, 3, 1, BIT(3));
+	list_for_each(t, &rq_of(m, 2)->fair_tasks, link) {
+		t->fair.avg.load_avg = n % 2 ? 1 : 1024;
+		if (t != running(m, 2))
+			t->fair.avg.util_avg = utils[n++];
+	}
+	set_averages(m, 0, 0, 900);
+	set_averages(m, 1, 0, 1000);
+	set_averages(m, 2, 8192, 1024);
+	set_averages(m, 3, 1024, 1024);
+	recorded(m);
+	pass(m, 1, CPU_IDLE);
+	assert_int_equal(result(m)->amount, MIGRATE_UTIL);
+	assert_int_equal(result(m)->imbalance, left);
+	for (unsigned i = 0; i < m->nr_trace; i++) {
+		const struct event_sched_decision_movable *row = (const void *)m->trace[i].bytes;
+
+		if (m->trace[i].common.type != EVENT_ID_sched_decision_movable ||
+		    (row->flags & DECISION_MOVABLE_RUNS))
+			continue;
+		assert_int_equal(row->left, left);
+		assert_int_equal(row->fate, (s64)row->util > left ? FATE_too_big : FATE_moved);
+		left -= row->fate == FATE_moved ? (s64)row->util : 0;
+		nr_moved += row->fate == FATE_moved;
+		nr_left += row->fate == FATE_too_big;
+	}
+	assert_true(nr_moved > 1 && nr_left > 1);
+	settle(m);
+	machine_free(m);
+}
+
+/* A busy CPU takes what is too much until there is nothing: it looks at the last one as well. */
+static void a_busy_cpu_looks_at_the_last_one_too(void **state)
+{
+	struct machine *m = cold_machine(1, 1, 2, 1);
+	struct task *first;
+
+	(void)state;
+	crowd(m, 0, 2, 1);
+	crowd(m, 1, 3, 3);
+	first = running(m, 1);
+	list_del(&first->link);
+	list_add_head(&rq_of(m, 1)->fair_tasks, &first->link);
+	set_averages(m, 0, 2000, 1024);
+	set_averages(m, 1, 9000, 1024);
+	recorded(m);
+	assert_int_equal(pass(m, 0, CPU_BUSY), 2);
+	assert_true(result(m)->left > 0);
+	assert_int_equal(result(m)->nr_tasks, 3);
+	settle(m);
+	machine_free(m);
+}
+
+/* --- pushing the running task ------------------------------------------------------------ */
+
+/*
+ * The only task of CPU 1, which has lost most of its capacity, is asked to come. Every attempt is
+ * counted, and that it failed: because of its affinity, or because it was asked already.
+ */
+static void attempts_to_push_and_failures_are_counted(void **state)
+{
+	enum { COMES, PINNED, ASKED, CASES };
+
+	(void)state;
+	for (unsigned what = 0; what < CASES; what++)
+		for (unsigned counted = 0; counted < 2; counted++) {
+			struct machine *m = cold_machine(1, 2, 1, 1);
+			struct domain *sd = domain_of(m, 0, 0);
+
+			crowd(m, 1, 1, what == PINNED ? BIT(1) : 3);
+			leave_capacity(m, 1, 400);
+			set_averages(m, 1, 900, 400);
+			if (what == ASKED)
+				running(m, 1)->push_cpu = 1;
+			set_tunable(m, "sched_schedstats", counted ? "1" : "0");
+			recorded(m);
+			assert_int_equal(pass(m, 0, CPU_IDLE), 0);
+			assert_int_equal(result(m)->outcome,
+					 what == COMES ? OUTCOME_pushed : OUTCOME_failed);
+			assert_int_equal(sd->alb_count, counted);
+			assert_int_equal(sd->alb_failed, counted && what != COMES);
+			machine_free(m);
+		}
+}
+
+/* --- what is noted afterwards ------------------------------------------------------------ */
+
+/* Nothing to do, or nothing that affinity lets go: the pass ends failures, and is counted. */
+static void a_balanced_pass_ends_the_failures(void **state)
+{
+	(void)state;
+	for (unsigned pinned = 0; pinned < 2; pinned++)
+		for (unsigned counted = 0; counted < 2; counted++) {
+			struct machine *m = cold_machine(1, 1, 2, 1);
+			struct domain *sd = domain_of(m, 0, 0);
+			struct balance_stat before;
+
+			crowd(m, 1, pinned ? 3 : 1, BIT(1));
+			set_tunable(m, "sched_schedstats", counted ? "1" : "0");
+			before = sd->stat[CPU_IDLE];
+			sd->nr_balance_failed = 5;
+			assert_int_equal(pass(m, 0, CPU_IDLE), 0);
+			assert_int_equal(sd->nr_balance_failed, 0);
+			assert_int_equal(sd->stat[CPU_IDLE].balanced - before.balanced, counted);
+			assert_int_equal(sd->stat[CPU_IDLE].failed, before.failed);
+			machine_free(m);
+		}
+}
+
+/*
+ * The level above has heard that affinity hindered this one. Only a pass that finds nothing to do
+ * takes that back; one that moves tasks, or fails to, leaves it.
+ */
+static void only_a_pass_that_finds_nothing_takes_a_hint_back(void **state)
+{
+	enum { NOTHING, MOVES, FAILS, CASES };
+
+	(void)state;
+	for (unsigned what = 0; what < CASES; what++) {
+		struct machine *m = cold_machine(1, 2, 2, 1);
+		bool *hint = &domain_of(m, 0, 1)->parts->imbalance;
+		struct task *t;
+
+		crowd(m, 0, 1, 1);
+		crowd(m, 1, what == NOTHING ? 1 : 4, 3);
+		set_averages(m, 1, 4096, 1024);
+		set_tunable(m, "migration_cost_ns", what == FAILS ? "1000000000" : "0");
+		list_for_each(t, &rq_of(m, 1)->fair_tasks, link)
+			t->fair.exec_start = m->now;
+		*hint = true;
+		assert_int_equal(pass(m, 0, CPU_BUSY) > 0, what == MOVES);
+		assert_int_equal(domain_of(m, 0, 0)->stat[CPU_BUSY].failed > 0, what == FAILS);
+		assert_int_equal(*hint, what != NOTHING);
+		settle(m);
+		machine_free(m);
+	}
+}
+
+/* Nobody else has a task: that is the reason, whatever the CPU itself does. */
+static void where_no_other_has_a_task_that_is_the_reason(void **state)
+{
+	(void)state;
+	for (unsigned own = 0; own < 4; own++) {
+		struct machine *m = cold_machine(1, 1, 2, 1);
+
+		crowd(m, 0, own, 1);
+		set_averages(m, 0, own * 1024, own ? 1024 : 0);
+		recorded(m);
+		assert_int_equal(pass(m, 0, own ? CPU_BUSY : CPU_IDLE), 0);
+		assert_int_equal(result(m)->rule, BALANCE_no_other_tasks);
+		assert_int_equal(result(m)->outcome, OUTCOME_balanced);
+		machine_free(m);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_is_hot_moves_by_table),
+		cmocka_unit_test(utilisation_moves_as_far_as_it_fits),
+		cmocka_unit_test(a_busy_cpu_looks_at_the_last_one_too),
+		cmocka_unit_test(attempts_to_push_and_failures_are_counted),
+		cmocka_unit_test(a_balanced_pass_ends_the_failures),
+		cmocka_unit_test(only_a_pass_that_finds_nothing_takes_a_hint_back),
+		cmocka_unit_test(where_no_other_has_a_task_that_is_the_reason),
+	};
+
+	return cmocka_run_group_tests_name("detach", tests, NULL, NULL);
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * CPUs of several capacities: what fits a CPU, and how a task that does not gets to a faster one.
+ * The machine is a Juno: CPUs 0 and 1 have a capacity of 1024, 2 to 5 of 447.
+ */
+#include <stdlib.h>
+
+#include "group.h"
+#include "lib/opp.h"
+#include "sched/balance/fit.h"
+#include "sched/fair/core/class.h"
+#include "sched/freq/freq.h"
+#include "smp.h"
+
+#define ALL 0x3f
+
+static struct machine *juno(void)
+{
+	const char *shape, *table = opp_builtin("juno", &shape);
+
+	return machine_new_opp(shape, table, NULL);
+}
+
+static void note(struct machine *m, unsigned cpu)
+{
+	host_lock(&rq_of(m, cpu)->lock);
+	fit_note(rq_of(m, cpu));
+	host_unlock(&rq_of(m, cpu)->lock);
+}
+
+/* A task alone on @cpu that uses @util, and may run on @mask. */
+static struct task *user(struct machine *m, unsigned cpu, u64 util, u64 mask)
+{
+	struct task *t;
+
+	crowd(m, cpu, 1, mask);
+	switch_cpu(m, cpu, true);
+	t = running(m, cpu);
+	t->fair.avg.util_avg = rq_of(m, cpu)->fair.avg.util_avg = util;
+	note(m, cpu);
+	return t;
+}
+
+enum came { STAYED, CAME };
+
+static enum came pass(struct machine *m, unsigned cpu, unsigned level, enum idle_type idle)
+{
+	balance_domain(rq_of(m, cpu), domain_of(m, cpu, level), idle);
+	settle(m);
+	sched_check(m->s);
+	return rq_of(m, cpu)->nr_running ? CAME : STAYED;
+}
+
+/* --- what fits ----------------------------------------------------------------------------- */
+
+static void a_fifth_of_a_cpu_is_to_be_left(void **state)
+{
+	struct machine *m = juno();
+
+	(void)state;
+	assert_true(util_fits(rq_of(m, 2), 357, 0, 1024));
+	assert_false(util_fits(rq_of(m, 2), 358, 0, 1024));
+	assert_true(util_fits(rq_of(m, 0), 819, 0, 1024));
+	assert_false(util_fits(rq_of(m, 0), 820, 0, 1024));
+	/* Real-time tasks may leave little of it. */
+	rq_of(m, 0)->capacity = 447;
+	assert_false(util_fits(rq_of(m, 0), 358, 0, 1024));
+	machine_free(m);
+}
+
+static void clamps_decide_what_fits(void **state)
+{
+	static const struct {
+		unsigned cpu;
+		u64 util, least, most;
+		bool fits;
+	} cases[] = {
+		{ 2, 1000, 0, 447, true },    { 2, 1000, 0, 448, false },
+		{ 0, 1000, 0, 1024, false },  { 0, 1000, 0, 1023, true },
+		{ 2, 100, 447, 1024, true },  { 2, 100, 448, 1024, false },
+		{ 2, 100, 800, 400, true },   { 2, 358, 300, 1024, false },
+		{ 0, 100, 1024, 1024, true }, { 2, 300, 200, 1024, true },
+	};
+	struct machine *m = juno();
+
+	(void)state;
+	m->s->freq->clamped = true;
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_int_equal(util_fits(rq_of(m, cases[i].cpu), cases[i].util, cases[i].least,
+					   cases[i].most),
+				 cases[i].fits);
+	machine_free(m);
+}
+
+/* A task counts for what it used before it slept, though its average has decayed since. */
+static void the_estimate_counts(void **state)
+{
+	struct machine *m = juno();
+	struct task *t = user(m, 2, 100, ALL);
+
+	(void)state;
+	assert_true(task_fits(rq_of(m, 2), t));
+	t->fair.avg.util_est_ewma = 600;
+	assert_false(task_fits(rq_of(m, 2), t));
+	t->fair.avg.util_est_ewma = 0;
+	machine_free(m);
+}
+
+/* --- the note ------------------------------------------------------------------------------ */
+
+static void a_misfit_is_noted_while_it_runs(void **state)
+{
+	struct machine *m = juno();
+	struct task *t = user(m, 2, 900, ALL);
+
+	(void)state;
+	assert_true(rq_of(m, 2)->misfit_load > 0);
+	t->fair.avg.util_avg = 300;
+	note(m, 2);
+	assert_int_equal(rq_of(m, 2)->misfit_load, 0);
+	t->fair.avg.util_avg = 900;
+	note(m, 2);
+	block(m, 2, TASK_INTERRUPTIBLE);
+	assert_int_equal(rq_of(m, 2)->misfit_load, 0);
+	sched_check(m->s);
+	machine_free(m);
+}
+
+static void a_tick_notes_it(void **state)
+{
+	struct machine *m = juno();
+
+	(void)state;
+	user(m, 2, 900, ALL);
+	rq_of(m, 2)->misfit_load = 0;
+	sched_tick(m->s, 2);
+	assert_true(rq_of(m, 2)->misfit_load > 0);
+	machine_free(m);
+}
+
+/* A task that may run there only cannot be helped. */
+static void a_pinned_task_is_no_misfit(void **state)
+{
+	struct machine *m = juno();
+
+	(void)state;
+	user(m, 2, 900, 4);
+	assert_int_equal(rq_of(m, 2)->misfit_load, 0);
+	machine_free(m);
+}
+
+static void domains_know_where_cpus_differ(void **state)
+{
+	struct machine *m = juno();
+
+	(void)state;
+	for (unsigned cpu = 0; cpu < 6; cpu++) {
+		assert_int_equal(domain_of(m, cpu, 0)->flags & SD_ASYM_CPUCAPACITY, 0);
+		assert_int_equal(domain_of(m, cpu, 0)->flags & SD_PREFER_SIBLING, 0);
+		assert_true(domain_of(m, cpu, 1)->flags & SD_ASYM_CPUCAPACITY);
+	}
+	machine_free(m);
+	m = cold_machine(1, 2, 2, 1);
+	assert_int_equal(domain_of(m, 0, 1)->flags & SD_ASYM_CPUCAPACITY, 0);
+	assert_true(domain_of(m, 0, 0)->flags & SD_PREFER_SIBLING);
+	assert_false(rq_of(m, 0)->uneven);
+	machine_free(m);
+}
+
+/* --- balancing ----------------------------------------------------------------------------- */
+
+static void a_misfit_comes_to_a_faster_cpu(void **state)
+{
+	struct machine *m = juno();
+	struct task *t = user(m, 4, 900, ALL);
+
+	(void)state;
+	assert_int_equal(pass(m, 0, 1, CPU_IDLE), CAME);
+	assert_int_equal(t->cpu, 0);
+	machine_free(m);
+}
+
+/* 5 % more are no reason; real-time tasks may have made a fast CPU slow. */
+static void it_does_not_come_to_one_that_is_hardly_faster(void **state)
+{
+	(void)state;
+	for (u64 capacity = 470; capacity <= 471; capacity++) {
+		struct machine *m = juno();
+
+		user(m, 4, 900, ALL);
+		crowd(m, 4, 1, ALL);
+		rq_of(m, 4)->curr->fair.exec_start = 0;
+		rq_of(m, 4)->misfit_load = 1024;
+		rq_of(m, 0)->capacity = capacity;
+		assert_int_equal(pass(m, 0, 1, CPU_IDLE), capacity == 471 ? CAME : STAYED);
+		machine_free(m);
+	}
+}
+
+static void it_stays_where_the_fast_cpus_have_no_room(void **state)
+{
+	struct machine *m = juno();
+	struct task *t = user(m, 4, 900, ALL);
+
+	(void)state;
+	user(m, 0, 1000, ALL);
+	user(m, 1, 1000, ALL);
+	assert_int_equal(pass(m, 0, 1, CPU_BUSY), CAME);
+	assert_int_equal(t->cpu, 4);
+	assert_int_equal(rq_of(m, 0)->nr_running, 1);
+	machine_free(m);
+}
+
+/* A task that waits there comes only if it needs more. */
+static void what_fits_stays(void **state)
+{
+	struct machine *m = juno();
+	struct task *waits = user(m, 4, 900, ALL);
+
+	(void)state;
+	crowd(m, 4, 1, ALL);
+	if (running(m, 4) == waits)
+		waits = list_first(&rq_of(m, 4)->fair_tasks, struct task, link);
+	waits->fair.avg.util_avg = 100;
+	rq_of(m, 4)->misfit_load = 1024;
+	assert_true(waits != running(m, 4));
+	pass(m, 0, 1, CPU_IDLE);
+	assert_int_equal(waits->cpu, 4);
+	assert_int_equal(rq_of(m, 0)->nr_running, 1); /* the other was asked to come */
+	machine_free(m);
+}
+
+/* Idle slow CPUs take no task that is alone on a fast one, not even after failures. */
+static void a_slow_cpu_does_not_rob_fast_ones(void **state)
+{
+	(void)state;
+	for (unsigned noted = 0; noted < 2; noted++) {
+		struct machine *m = juno();
+
+		for (unsigned cpu = 0; cpu < 2; cpu++) {
+			user(m, cpu, 1000, ALL);
+			rq_of(m, cpu)->misfit_load = noted;
+		}
+		for (unsigned i = 0; i < 10; i++)
+			assert_int_equal(pass(m, 2, 1, CPU_IDLE), STAYED);
+		machine_free(m);
+	}
+}
+
+/* Fast CPUs that have enough for all their tasks keep them, though some wait for a turn. */
+static void fast_cpus_with_room_keep_their_tasks(void **state)
+{
+	struct machine *m = juno();
+
+	(void)state;
+	user(m, 0, 200, ALL);
+	user(m, 1, 200, ALL);
+	crowd(m, 0, 2, ALL);
+	rq_of(m, 0)->fair.avg.util_avg = rq_of(m, 0)->fair.avg.runnable_avg = 600;
+	assert_int_equal(pass(m, 2, 1, CPU_IDLE), STAYED);
+	machine_free(m);
+}
+
+static void its_tick_calls_for_help(void **state)
+{
+	(void)state;
+	for (unsigned cpu = 0; cpu <= 2; cpu += 2) {
+		struct machine *m = juno();
+		u64 kicks;
+
+		user(m, cpu, 900, ALL);
+		for (unsigned other = 0; other < 6; other++)
+			if (other != cpu)
+				sched_tick_can_stop(m->s, other);
+		m->s->nohz_next_balance = 0;
+		kicks = rq_of(m, cpu)->nohz_kick_count;
+		sched_tick(m->s, cpu);
+		/* There is no faster CPU than 0. */
+		assert_int_equal(rq_of(m, cpu)->nohz_kick_count - kicks, cpu == 2);
+		machine_free(m);
+	}
+}
+
+/* Of a program that begins anew it is known what it uses. */
+static void exec_takes_a_misfit_to_the_fast_cpus(void **state)
+{
+	(void)state;
+	for (unsigned big = 0; big < 2; big++) {
+		struct machine *m = juno();
+		struct task *t = user(m, 2, big ? 900 : 200, ALL);
+		unsigned to = fair_select_cpu(rq_of(m, 2), t, 2, SELECT_EXEC);
+
+		assert_int_equal(to < 2, big);
+		machine_free(m);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_fifth_of_a_cpu_is_to_be_left),
+		cmocka_unit_test(clamps_decide_what_fits),
+		cmocka_unit_test(the_estimate_counts),
+		cmocka_unit_test(a_misfit_is_noted_while_it_runs),
+		cmocka_unit_test(a_tick_notes_it),
+		cmocka_unit_test(a_pinned_task_is_no_misfit),
+		cmocka_unit_test(domains_know_where_cpus_differ),
+		cmocka_unit_test(a_misfit_comes_to_a_faster_cpu),
+		cmocka_unit_test(it_does_not_come_to_one_that_is_hardly_faster),
+		cmocka_unit_test(it_stays_where_the_fast_cpus_have_no_room),
+		cmocka_unit_test(what_fits_stays),
+		cmocka_unit_test(a_slow_cpu_does_not_rob_fast_ones),
+		cmocka_unit_test(fast_cpus_with_room_keep_their_tasks),
+		cmocka_unit_test(its_tick_calls_for_help),
+		cmocka_unit_test(exec_takes_a_misfit_to_the_fast_cpus),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Examples of every command, which `fairground COMMAND --help` ends with. tests/tools/test_install.py parses each."""
+
+import argparse
+from collections.abc import Iterator
+
+# command -> (its words after the command, what that does)
+EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
+    "run": (("", "the demonstration, and a shell if there is a terminal"),
+            ("--smp 1 --icount 1 --cmd 'hog -N 0,5 -t 1s'", "one command; its status is the status")),
+    "bench": (("", "all operations, beside Linux's"), ("--cmd 'bench switch'", "one of them")),
+    "bench-smp": (("1 2 4", "machines of one, two and four CPUs"),),
+    "trace": (("--icount 1 --cmd 'hack -g 2' --out hack.dat", "for trace-cmd report, KernelShark, fairground graph"),
+              ("--cmd 'hog -n 2' --events 'sched:sched_switch decision:*'", "switches, and why")),
+    "top": (("--cmd 'hack -g 4 -l 100000'", "a table every second"),
+            ("--smp 8 --cmd 'hog -n 12 -t 20s' --delay 5 --out run.dat", "every five seconds; the trace is kept")),
+    "repeat": (("--smp 4 --cmd 'hack -g 2' --runs 5", "five runs: are all traces the same?"),),
+    "gdb": (("--smp 1 --cmd 'hog -n 4'", "then: break fair_tick, continue, rq, why 8"),),
+    "latency": (("hack.dat --sort max", "the longest waits first"),),
+    "experiment": (("", "the list"), ("x3-burst --hosts simulator --seeds 1..5", "one, five runs of it")),
+    "experiments": (("--hosts simulator --out results", "all that the simulator can run"),),
+    "compare": (("cfs,eevdf pipes --seeds 1..20", "twenty runs of each, and tests of the differences"),),
+    "sweep": (("examples/sweep.toml --workers 2 --out turns.parquet", "180 cells"),),
+    "agreement": (("--scheds cfs,eevdf --show", "with the first disagreement of each row"),),
+    "scenarios": (("F-01 F-13 --scheds cfs", "two of the cards"),),
+    "decisions": (("run.json --kind pick --limit 20", "the first picks"), ("run.json --stats", "how often each rule")),
+    "placements": (("run.json --stats", "which rule chose CPUs, and how often"),),
+    "balancing": (("run.json --full", "every pass, with all that it compared"),),
+    "graph": (("dat2graph2 hack.dat", "hack.svg: who ran on each CPU"), ("lag run.json --max 0.12", "from decisions")),
+    "graph dat2graph2": (("hack.dat --color-by-command --format png", "a colour for each name"),),
+    "graph running_waiting": (("cfs.dat eevdf.dat -o both.pdf", "two runs above each other"),),
+    "graph latency": (("cfs.dat eevdf.dat --tasks burst", "two schedulers, one axis"),),
+    "graph cdf": (("hack.dat --all", "also waits that a preemption began"),),
+    "graph share": (("hogs.dat --window 50", "in windows of 50 ms"),),
+    "graph side": (("cfs.dat eevdf.dat bore.dat --range 0.05-0.15", "100 ms of three runs"),),
+    "graph arrows": (("hack.dat --max 0.02", "who woke whom in the first 20 ms"),),
+    "graph opp": (("juno.dat", "frequencies"),),
+    "graph sweep": (("sweep.csv --x cpus --y slice --value p99", "a heat map"),),
+    "graph lag": (("run.json --tasks 'hog|burst'", "of these tasks"),),
+    "graph deadline": (("run.json --cpu 0", "of one CPU's queue"),),
+    "graph score": (("bore.json", "BORE's scores"),),
+    "graph levels": (("fdl.json", "FDL's buckets"),),
+    "graph line": (("run.json --min 0.037", "the first pick after 37 ms"),),
+    "graph tree": (("run.json --min 0.037 --cpu 0", "the same pick in the tree"),),
+    "graph quota": (("run.json --group 1", "the pool of one group"),),
+    "convert": (("hack.dat -o hack.pftrace", "for ui.perfetto.dev"),
+                ("hack.dat -o waits.parquet --table waits", "for pandas.read_parquet()")),
+    "fidelity": (("--fast", "the third of the cases that CI checks"),),
+    "first-difference": (("cfs linux-6.1 --cmd 'hog -n 3 -t 1s'", "the first switch that differs"),),
+    "report": (("runs.html cfs.dat eevdf.dat quota.json", "one page about three runs"),),
+    "lab": (("list", "the labs there are"), ("handout 5 lab5", "a student's tree")),
+    "lab list": (("", "the labs there are"),),
+    "lab handout": (("5 lab5", "the tree of lab 5 in the new directory lab5"),),
+    "lab grade": (("--lab 5 --json results.json submission.tar.gz", "with the file that Gradescope reads"),),
+    "lab class": (("--lab 5 --seed 4711 --csv grades.csv submissions", "a line for each student"),),
+    "lab export": (("--lab 5 submissions sources", "for tools that look for copies"),),
+    "lab check": (("--lab 5", "the reference and every wrong solution of one lab"),),
+    "completion": (("", "in ~/.bashrc: eval \"$(fairground completion)\""),),
+}
+
+
+def parsers(parser: argparse.ArgumentParser, path: str = "") -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """@parser and those of its commands, and theirs: each with the words that lead to it, as "graph lag"."""
+    yield path, parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, sub in action.choices.items():
+                yield from parsers(sub, f"{path} {name}".strip())
+
+
+def add_examples(parser: argparse.ArgumentParser) -> None:
+    """Let the help of each command of @parser end with its examples."""
+    for path, sub in parsers(parser):
+        if not path:
+            continue
+        lines = [f"  fairground {path} {words}".rstrip() + f"\n      {what}" for words, what in EXAMPLES[path]]
+        sub.formatter_class = argparse.RawDescriptionHelpFormatter
+        sub.epilog = "\n".join(["examples:", *lines])

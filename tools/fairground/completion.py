@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Tab completes commands, options and values in bash: eval "$(fairground completion)". argcomplete does the work."""
+
+import argparse
+import os
+from collections.abc import Collection
+from typing import Any
+
+from . import packages
+from .command_examples import parsers
+from .experiment_file import names as experiments
+from .settings import PARSERS, SCHEDULERS, TICK_RATES
+
+PURPOSE = "completion"
+VALUES: dict[str, Collection[str]] = {
+    "sched": SCHEDULERS, "hz": [str(hz) for hz in TICK_RATES], "icount": ("0", "1"), "boot": ("pvh", "iso"),
+    "kvm": ("auto", "0", "1"),
+}
+
+
+def complete(parser: argparse.ArgumentParser) -> None:
+    """Answer the shell and exit, if it is the shell that asks. Otherwise nothing happens."""
+    if "_ARGCOMPLETE" not in os.environ:
+        return
+    for path, sub in parsers(parser):
+        for action in sub._actions:
+            known = VALUES.get(action.dest) if action.dest in PARSERS else None
+            if path in ("experiment", "experiments") and action.dest in ("name", "names"):
+                known = experiments()
+            if known:
+                setattr(action, "completer", lambda known=known, **_: known)
+    packages.load("argcomplete", PURPOSE).autocomplete(parser)
+
+
+def main(_: Any, _arguments: argparse.Namespace) -> int:
+    """print what makes Tab complete words of fairground in bash"""
+    print(packages.load("argcomplete", PURPOSE).shellcode(["fairground"], shell="bash"))
+    return 0

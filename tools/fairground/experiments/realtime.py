@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""x14-real-time: the turns of real-time tasks on one CPU, their order, and the picture."""
+
+from typing import Any
+
+from ..claims import Figures, Results
+from ..experiment_file import Experiment
+from ..image import event_values
+from ..runs import Run
+
+SHORT_MS = 1  # a task that starts before one of a higher priority has the CPU for a moment
+
+
+def turns(run: Run) -> list[tuple[str, float, float]]:
+    """(task, start, end in ms) of each turn, without those that are too short to be one."""
+    found, since, last = [], 0, ""
+    for event in run.events(["sched_switch"]):
+        values = event_values(event)
+        if last and event.time - since > SHORT_MS * 1e6:
+            found.append((last, since / 1e6, event.time / 1e6))
+        last = values["next_comm"].rpartition("-")[0] if values["next_pid"] else ""
+        since = event.time
+    return found
+
+
+def out_of_turn(names: list[str]) -> int:
+    """How many turns come before a yielding task that waited longer: after a yield the other one must be next of the
+    two."""
+    yielding = [name for name in names if name.startswith("yield")]
+    return sum(a == b for a, b in zip(yielding, yielding[1:]))
+
+
+def measure(x: Experiment, run: Run) -> Figures:
+    found = turns(run)
+    names = [name for name, _, _ in found]
+    together = found
+    if x.cases[run.case].values["blocks"]:  # until the first of them is done
+        end = min(max(stop for name, _, stop in found if name == one) for one in set(names))
+        together = [turn for turn in found if turn[2] <= end]
+    return {"order": " ".join(names), "done_ms": found[-1][2] - found[0][1], "turns": len(found),
+            "longest_ms": max(stop - start for _, start, stop in together),
+            "out_of_turn": out_of_turn([name for name, _, _ in together]), "gantt": found}
+
+
+def draw(x: Experiment, figure: Any, results: dict[str, Results]) -> None:
+    """The turns: a line for each task, a panel for each case."""
+    of_host = next(iter(results.values()))["cfs"]
+    for axes, case in zip(figure.subplots(len(of_host), 1, sharex=True, squeeze=False)[:, 0], of_host):
+        names = sorted({name for name, _, _ in of_host[case]["gantt"]})
+        for y, task in enumerate(names):
+            axes.broken_barh([(start, end - start) for name, start, end in of_host[case]["gantt"] if name == task],
+                             (y - 0.4, 0.8), color=f"C{y}")
+        axes.set_yticks(range(len(names)), names, fontsize=7)
+        axes.invert_yaxis()
+        axes.set_title(case, fontsize=9)
+    axes.set_xlabel("ms")

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A whole class: grade every submission of a directory, several at a time; a table, a leaderboard, and what tools that
+compare submissions with each other read.
+
+Each worker is a process with a workshop of its own, so the judges, which are Python, run side by side too.
+"""
+
+import concurrent.futures
+import csv
+import os
+import pathlib
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ..webpage import document, table
+from . import grade, regions, submission
+from .spec import TIERS, Lab, LabError
+from .workshop import Workshop
+
+FINE = "everything is right"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A student's line: a score and a sentence, whatever was handed in."""
+
+    student: str
+    grade: grade.Grade
+
+    @property
+    def sentence(self) -> str:
+        return next(iter(self.grade.sentences()), FINE)
+
+
+def submissions(directory: pathlib.Path) -> dict[str, pathlib.Path]:
+    """{student: what they handed in}: each directory and archive of @directory, without what begins with a dot."""
+    if not directory.is_dir():
+        raise LabError(f"{directory}: it is no directory of submissions")
+    found: dict[str, pathlib.Path] = {}
+    for path in sorted(directory.iterdir()):
+        if path.name.startswith("."):
+            continue
+        ending = next((end for end in submission.ARCHIVES if path.name.endswith(end)), "")
+        name = path.name.removesuffix(ending)
+        if name in found:
+            raise LabError(f"{directory}: {path.name} and {found[name].name} are both of {name}; keep one of them")
+        found[name] = path
+    if not found:
+        raise LabError(f"{directory}: there is no submission in it")
+    return found
+
+
+# --- grading --------------------------------------------------------------------------------------------------
+
+_workshop: Workshop  # of this worker
+
+
+def _begin(build: pathlib.Path) -> None:
+    global _workshop
+    _workshop = Workshop(build, 1)
+
+
+def _grade(lab: Lab, student: str, path: pathlib.Path, seed: int, chosen: list[str]) -> Row:
+    return Row(student, grade.of_submission(lab, path, _workshop, seed, chosen))
+
+
+def rows(lab: Lab, found: dict[str, pathlib.Path], build: pathlib.Path, seed: int, chosen: list[str],
+         jobs: int) -> Iterator[Row]:
+    """A row for each submission, as they are done."""
+    with concurrent.futures.ProcessPoolExecutor(jobs, initializer=_begin, initargs=(build,)) as pool:
+        tasks = [pool.submit(_grade, lab, student, path, seed, chosen) for student, path in found.items()]
+        for task in concurrent.futures.as_completed(tasks):
+            yield task.result()
+
+
+# --- forms ----------------------------------------------------------------------------------------------------
+
+
+def _replace(path: pathlib.Path, text: str) -> None:
+    new = path.with_name(path.name + ".new")
+    new.write_text(text, encoding="utf-8")
+    os.replace(new, path)
+
+
+def write_csv(done: Iterable[Row], path: pathlib.Path) -> None:
+    """The table of a class, by student. A reader sees the old one or the new one."""
+    new = path.with_name(path.name + ".new")
+    with open(new, "w", encoding="utf-8", newline="") as f:
+        writer = csv.writer(f, lineterminator="\n")
+        writer.writerow(["student", "score", "of", *TIERS, "taken off", "first message"])
+        for row in sorted(done, key=lambda row: row.student):
+            got = row.grade
+            taken = sum(penalty.points for penalty in got.penalties)
+            writer.writerow([row.student, f"{got.score:g}", f"{got.most:g}",
+                             *(f"{got.points(tier):g}" for tier in TIERS), f"{taken:g}", row.sentence])
+    os.replace(new, path)
+
+
+def _measures(done: list[Row]) -> dict[str, dict[str, float]]:
+    """{measure: {student: value}}"""
+    found: dict[str, dict[str, float]] = {}
+    for row in done:
+        for result in row.grade.results:
+            if result.measure:
+                name = f"{result.measure.name} {result.measure.unit}".strip()
+                found.setdefault(name, {})[row.student] = result.measure.value
+    return found
+
+
+def _places(values: dict[str, float]) -> dict[str, int]:
+    """The place of each student by @values; equal values share one."""
+    ordered = sorted(values.values())
+    return {student: ordered.index(value) + 1 for student, value in values.items()}
+
+
+def board(done: Iterable[Row]) -> tuple[list[str], list[list[Any]]]:
+    """(heads, rows) of the leaderboard: by score, then by the sum of the places in each measure."""
+    ranked = list(done)
+    measures = _measures(ranked)
+    places = {name: _places(values) for name, values in measures.items()}
+
+    def order(row: Row) -> tuple[float, int, str]:
+        return (-row.grade.score, sum(of.get(row.student, len(ranked)) for of in places.values()), row.student)
+
+    lines = []
+    for place, row in enumerate(sorted(ranked, key=order), 1):
+        cells = [f"{measures[name][row.student]:g} ({places[name][row.student]})" if row.student in measures[name]
+                 else "-" for name in measures]
+        lines.append([place, row.student, row.grade.score, *cells, row.sentence])
+    return ["", "policy", "score", *measures, "first message"], lines
+
+
+def write_page(lab: Lab, seed: int, done: Iterable[Row], path: pathlib.Path) -> None:
+    """The leaderboard as a page of one file."""
+    heads, lines = board(done)
+    note = ("<p>By score; equal scores by the sum of the places, which stand in parentheses. Of each number less is "
+            "better. All ran the same workloads, drawn by the seed.</p>")
+    _replace(path, document(f"Lab {lab.number}, {lab.title}; seed {seed}", [note, table(heads, lines)]))
+
+
+# --- comparing students ----------------------------------------------------------------------------------------
+
+
+def export(lab: Lab, found: dict[str, pathlib.Path], to: pathlib.Path) -> tuple[int, list[str]]:
+    """Write what students wrote, and nothing else, as JPlag, MOSS and Dolos read it: submissions/STUDENT/REGION, and
+    base/ with what all were given. Returns how many were written, and of the others a sentence each.
+    """
+    if to.exists() and (not to.is_dir() or any(to.iterdir())):
+        raise LabError(f"{to}: it exists and is not an empty directory")
+
+    def write(below: pathlib.Path, code: dict[str, str]) -> None:
+        below.mkdir(parents=True)
+        for hole in lab.holes:
+            (below / f"{hole.name}{pathlib.PurePath(hole.file).suffix}").write_text(code[hole.name], encoding="utf-8")
+
+    write(to / "base", regions.stubs(lab))
+    left_out = []
+    for student, path in found.items():
+        try:
+            write(to / "submissions" / student, submission.read(lab, path).code)
+        except submission.Refused as error:
+            shutil.rmtree(to / "submissions" / student, ignore_errors=True)
+            left_out.append(f"{student}: {error}")
+    return len(found) - len(left_out), left_out

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`fairground sweep`: a grid of runs in the simulator on many workers, by Dask; docs/sweeps.md.
+
+A finished cell is never run again: its result is kept under the digest of all that it depends on. So a sweep that was
+interrupted, or lost a worker, goes on where it was.
+"""
+
+import argparse
+import contextlib
+import json
+import logging
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from . import sweep_worker
+from .compare import METRICS, figures
+from .forms import table
+from .grid import Cell, Grid, Store, commit_of, digest_of
+from .machine import commit
+from .packages import load
+from .qemu import QemuError
+from .settings import Settings, UsageError
+
+RETRIES = 1          # of a cell that failed
+WINDOW = 8           # cells under way for each worker: enough to keep it busy, few enough to stop soon
+CONNECT_S = 10
+PROGRESS_S = 2
+
+
+@dataclass
+class Sweep:
+    """A sweep under way: its cells by address, those that are finished, and those that failed, with the reason."""
+
+    cells: dict[str, Cell]
+    program: bytes
+    store: Store
+    found: set[str] = field(default_factory=set)   # finished before
+    done: set[str] = field(default_factory=set)    # finished now
+    failed: dict[str, str] = field(default_factory=dict)
+
+    def look_up(self) -> None:
+        self.found = {key for key in self.cells if self.store.get(key)}
+
+    @property
+    def missing(self) -> list[str]:
+        return [key for key in self.cells if key not in self.found | self.done]
+
+    def summary(self) -> str:
+        left = len(self.missing) - len(self.failed)
+        return (f"{len(self.cells)} cells: {len(self.found)} were there, {len(self.done)} run, "
+                f"{len(self.failed)} failed" + (f", {left} left" if left else ""))
+
+
+@contextlib.contextmanager
+def client_of(scheduler: str | None, workers: int) -> Iterator[Any]:
+    """A client of the Dask scheduler at the address, or of one with @workers processes here."""
+    distributed = load("distributed", "a sweep")
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    with contextlib.ExitStack() as stack:
+        if scheduler:
+            try:
+                client = distributed.Client(scheduler, timeout=CONNECT_S)
+            except (OSError, ValueError) as error:
+                raise QemuError(f"no Dask scheduler answers at {scheduler}: {error}") from None
+        else:
+            cluster = stack.enter_context(distributed.LocalCluster(
+                n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None,
+                silence_logs=logging.CRITICAL))
+            client = distributed.Client(cluster)
+        yield stack.enter_context(client)
+
+
+def tell_workers(client: Any) -> int:
+    """Tell how many workers there are, and which processes here; returns the number."""
+    pids = sorted(client.run(os.getpid).values())
+    print(f"{len(pids)} workers: {' '.join(map(str, pids))}", file=sys.stderr, flush=True)
+    return max(1, len(pids))
+
+
+class Progress:
+    """How far a sweep is, every two seconds, on a terminal only."""
+
+    def __init__(self, all_cells: int) -> None:
+        self.all_cells, self.start, self.told = all_cells, time.monotonic(), time.monotonic()
+
+    def tell(self, done: int) -> None:
+        now = time.monotonic()
+        if not sys.stderr.isatty() or now - self.told < PROGRESS_S or not done:
+            return
+        self.told = now
+        left = (now - self.start) / done * (self.all_cells - done)
+        print(f"\r{done} of {self.all_cells} cells, {left:.0f} s left  ", end="", file=sys.stderr, flush=True)
+
+
+def run_missing(sweep: Sweep, client: Any) -> None:
+    """Run the cells that are missing and keep their results as they come."""
+    distributed, cloudpickle = load("distributed", "a sweep"), load("cloudpickle", "a sweep")
+    cloudpickle.register_pickle_by_value(sweep_worker)  # so workers need not have this package
+    waiting = iter(sweep.missing)
+    progress = Progress(len(sweep.missing))
+    program = client.scatter(sweep.program, broadcast=True)
+    under_way: dict[Any, str] = {}
+
+    def submit() -> Any:
+        key = next(waiting, None)
+        if key is None:
+            return None
+        cell = sweep.cells[key]
+        future = client.submit(sweep_worker.run_cell, program, cell.words(), cell.files, key=f"cell-{key}",
+                               retries=RETRIES, pure=False)
+        under_way[future] = key
+        return future
+
+    window = WINDOW * tell_workers(client)
+    completed = distributed.as_completed([future for _ in range(window) if (future := submit())])
+    for future in completed:
+        key = under_way.pop(future)
+        error = future.exception()
+        if error is None:
+            sweep.store.put(key, {"cell": sweep.cells[key].words(), "data": future.result()})
+            sweep.done.add(key)
+        else:
+            sweep.failed[key] = str(error).splitlines()[0] if str(error) else type(error).__name__
+        future.release()
+        progress.tell(len(sweep.done) + len(sweep.failed))
+        if more := submit():
+            completed.add(more)
+
+
+# --- what comes of it -------------------------------------------------------------------------------------------------
+
+
+def columns(sweep: Sweep) -> dict[str, list[Any]]:
+    """A row for each finished cell, in the order of the grid: what it is, its metrics, its address."""
+    names = sorted({name for cell in sweep.cells.values() for name in cell.tunables})
+    heads = ["policy", "workload", "topology", "hz", "time", "seed", *names, *METRICS, "address"]
+    found: dict[str, list[Any]] = {head: [] for head in heads}
+    for key, cell in sweep.cells.items():
+        kept = sweep.store.get(key)
+        if kept is None:
+            continue
+        data = kept["data"]
+        row = {"policy": cell.policy, "workload": cell.workload, "topology": cell.topology, "hz": cell.hz,
+               "time": cell.time, "seed": cell.seed, **dict.fromkeys(names), **cell.tunables, "address": key,
+               **{name: float(value) for name, value in
+                  figures(data["results"][0], data["duration_ns"] * data["cpus"]).items()}}
+        for head in heads:
+            found[head].append(row[head])
+    return found
+
+
+def failures(sweep: Sweep) -> list[str]:
+    return [f"failed twice: schedsim {' '.join(sweep.cells[key].words())}: {why}" for key, why in sweep.failed.items()]
+
+
+def report(sweep: Sweep, grid: Grid, out: str, as_json: bool) -> None:
+    """Write the table and tell what was done. It also comes after an interruption."""
+    found = columns(sweep)
+    rows = len(found["address"])
+    if rows:
+        table.write_parquet(out, {name: values for name, values in found.items() if any(v is not None for v in values)},
+                            json.dumps({"title": grid.title, "fairground": commit()}))
+    if as_json:
+        print(json.dumps({"cells": len(sweep.cells), "found": len(sweep.found), "run": len(sweep.done),
+                          "failed": failures(sweep), "out": out if rows else None}))
+        return
+    for line in failures(sweep):
+        print(line)
+    print(sweep.summary() + (f"; {rows} rows: {out}" if rows else ""))
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", help="the grid, a TOML file: docs/sweeps.md")
+    parser.add_argument("--seeds", help="as 1..20; default: the file's")
+    parser.add_argument("--workers", type=int, help="processes on this machine; default: its processors")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="of a running Dask scheduler, instead of workers here")
+    parser.add_argument("--store", help="directory of the results; default: BUILD/sweeps")
+    parser.add_argument("--out", help="the table, Parquet; default: BUILD/sweeps/FILE.parquet")
+    parser.add_argument("--json", action="store_true", help="tell what was done as JSON")
+
+
+def prepare(settings: Settings, grid: Grid, directory: str) -> Sweep:
+    path = os.path.join(settings.build, "schedsim")
+    if not os.path.exists(path):
+        raise QemuError(f"{path} is missing: run make sim")
+    with open(path, "rb") as f:
+        program = f.read()
+    digest = digest_of(program, commit_of(path))
+    sweep = Sweep({cell.key(digest): cell for cell in grid.cells()}, program, Store(Path(directory)))
+    sweep.look_up()
+    return sweep
+
+
+def main(settings: Settings, arguments: argparse.Namespace) -> int:
+    """run a grid of policies, tunables, workloads, machines and seeds in the simulator, on many workers, by Dask"""
+    if arguments.workers is not None and arguments.workers < 1:
+        raise UsageError(f"--workers {arguments.workers}: at least 1 is expected")
+    if not os.path.exists(arguments.file):
+        raise UsageError(f"{arguments.file}: there is no such file")
+    grid = Grid(Path(arguments.file), arguments.seeds)
+    directory = arguments.store or os.path.join(settings.build, "sweeps")
+    out = arguments.out or os.path.join(settings.build, "sweeps", f"{Path(arguments.file).stem}.parquet")
+    sweep = prepare(settings, grid, directory)
+    try:
+        if sweep.missing:
+            with client_of(arguments.scheduler, arguments.workers or os.cpu_count() or 1) as client:
+                run_missing(sweep, client)
+    finally:
+        report(sweep, grid, out, arguments.json)
+    return int(bool(sweep.failed))
+

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""The book (docs/book) as a site, by mdBook, and as a PDF, by chromium. Every link of the site is followed.
+
+Links of the pages that leave the book become the name of the file in the tree, which a reader has or finds.
+
+Usage: book.py BUILD [--no-pdf]    writes BUILD/book/index.html and BUILD/book.pdf
+"""
+
+import html.parser
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import urllib.parse
+
+from fairground.packages import directories
+from fairground.settings import UsageError
+
+BOOK = pathlib.Path("docs/book")
+UNLINKED = ("404.html",)  # mdBook makes it for a site at the root of a server
+LINK = re.compile(r"\[([^]]+)\]\((\.\./[^)\s#]+)(#[^)\s]*)?\)")
+
+
+def find(program: str) -> str:
+    """The path of @program. UsageError with a sentence if it is missing."""
+    places = [os.environ.get("PATH", ""), *(str(directory / "bin") for directory in directories())]
+    found = shutil.which(program, path=os.pathsep.join(places))
+    if not found:
+        raise UsageError(f"the book needs {program}: sh tools/setup.sh installs it")
+    return found
+
+
+def leave_by_name(text: str) -> str:
+    """@text with the name of the file in the tree in place of each link that leaves the book."""
+    def name(match: re.Match[str]) -> str:
+        path = os.path.relpath(BOOK / match[2])
+        shown = match[1].strip("`")
+        return f"`{path}`" if path.endswith(shown) else f"{match[1]} (`{path}`)"
+    return LINK.sub(name, text)
+
+
+def stage(source: pathlib.Path, directory: pathlib.Path) -> None:
+    """Copy the book to @directory, as mdBook is to read it."""
+    shutil.copytree(source, directory, dirs_exist_ok=True)
+    for page in directory.glob("*.md"):
+        page.write_text(leave_by_name(page.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def make_site(source: pathlib.Path, site: pathlib.Path) -> None:
+    """Write the site of the book in @source to the directory @site."""
+    with tempfile.TemporaryDirectory() as staged:
+        stage(source, pathlib.Path(staged))
+        shutil.rmtree(site, ignore_errors=True)
+        subprocess.run([find("mdbook"), "build", staged, "--dest-dir", site.resolve()], check=True,
+                       stderr=subprocess.PIPE, text=True)
+
+
+class Page(html.parser.HTMLParser):
+    """What a page of the site points at, and the places in it that can be pointed at."""
+
+    def __init__(self, path: pathlib.Path) -> None:
+        super().__init__()
+        self.targets: list[str] = []
+        self.places: set[str] = set()
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        self.targets += [given[name] for name in ("href", "src") if name in given]
+        self.places |= {given[name] for name in ("id", "name") if name in given}
+
+
+def broken_links(site: pathlib.Path) -> list[str]:
+    """A line for each link of the @site that leads to no file of it, or to no place in a page."""
+    pages = {path.resolve(): Page(path) for path in site.glob("*.html") if path.name not in UNLINKED}
+    found = []
+    for path, page in pages.items():
+        for target in page.targets:
+            link = urllib.parse.urlsplit(target)
+            aim = (path.parent / urllib.parse.unquote(link.path)).resolve() if link.path else path
+            if link.scheme or link.netloc:
+                found.append(f"{path.name}: {target} leaves the site")
+            elif not aim.exists():
+                found.append(f"{path.name}: {target}: there is no such file")
+            elif link.fragment and aim in pages and urllib.parse.unquote(link.fragment) not in pages[aim].places:
+                found.append(f"{path.name}: {target}: there is no such place")
+    return found
+
+
+def check_links(site: pathlib.Path) -> None:
+    """Raise UsageError if a link of the @site leads nowhere."""
+    if found := broken_links(site):
+        raise UsageError(f"{site}: links that lead nowhere\n" + "\n".join(found))
+
+
+def make_pdf(site: pathlib.Path, pdf: pathlib.Path) -> None:
+    """Print the page of the @site that holds the whole book to the file @pdf."""
+    with tempfile.TemporaryDirectory() as profile:
+        done = subprocess.run([find("chromium"), "--headless=new", "--no-sandbox", "--disable-gpu",
+                               f"--user-data-dir={profile}", "--no-pdf-header-footer", f"--print-to-pdf={pdf}",
+                               (site / "print.html").resolve().as_uri()], capture_output=True, text=True, check=False)
+    if done.returncode or not pdf.exists():
+        raise UsageError(f"{pdf}: chromium could not print it: {done.stderr[-300:]}")
+
+
+def main() -> None:
+    words = [word for word in sys.argv[1:] if word != "--no-pdf"]
+    if len(words) != 1:
+        sys.exit(__doc__)
+    build = pathlib.Path(words[0])
+    try:
+        make_site(BOOK, build / "book")
+        check_links(build / "book")
+        print(f"{build}/book/index.html: the book as a site; every link in it leads somewhere")
+        if "--no-pdf" not in sys.argv:
+            make_pdf(build / "book", build / "book.pdf")
+            print(f"{build}/book.pdf: the book to print")
+    except UsageError as error:
+        sys.exit(f"book: {error}")
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"book: {error.cmd[0]} failed: {error.stderr}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Puts a page and what it needs into one file, for build.mjs and viewer.mjs.
+import fs from 'fs';
+import {createRequire} from 'module';
+import path from 'path';
+import {Session} from '../session.mjs';
+
+const here = path.dirname(new URL(import.meta.url).pathname);
+
+/** The script @name and all that it imports, by esbuild of @modules, with @define for names that it declares. */
+export async function bundle(modules, name, define = {}) {
+  const {build} = createRequire(path.resolve(modules, 'x'))('esbuild');
+  const done = await build({entryPoints: [path.join(here, name)], bundle: true, minify: true, write: false, format: 'iife',
+    target: 'es2022', define});
+  return done.outputFiles[0].text;
+}
+
+/** The sentences of all rules, from the bytes @wasm of the simulator. */
+export const rulesOf = async (wasm) =>
+  new Session(await WebAssembly.compile(wasm), ['--sched', 'cfs', '--time', '1ms', 'hogs']).rules();
+
+/** Write the file @out: the page @name with its style and @script. */
+export function writePage(out, name, script) {
+  const read = (file) => fs.readFileSync(path.join(here, file), 'utf8');
+  fs.writeFileSync(out, read(name).replace('/*STYLE*/', () => read('page.css'))
+    .replace('/*SCRIPT*/', () => script.replaceAll('</script', '<\\/script')));
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What is looked at: some runs, a decision of one of them, a part of time; and what moves that: clicks, keys, the mouse,
+// a search. The page with the simulator and the viewer in reports share it.
+
+import {drawDecision} from './decision';
+import {View, drawLanes, label, longest, markTime, spansOfCpus, within} from './lanes';
+import {Run} from './model';
+import {TEXT} from './strings';
+import {$, el, ms, named, table} from './ui';
+
+/** The number of the run that is stepped through, and of its decision. */
+export type State = {shown: number, at: number};
+
+const STEPS: Record<string, number> = {ArrowLeft: -1, ArrowRight: 1, PageUp: -20, PageDown: 20};
+const CLOSER: Record<string, number> = {'+': 0.5, '=': 0.5, '-': 2};
+const PAN = 0.25;   // of what is drawn, a step to the side
+
+function drawShares(run: Run) {
+  const got = new Map<number, number>();
+  for (const span of run.spans)
+    got.set(span.pid, (got.get(span.pid) ?? 0) + span.to - span.from);
+  const rows = [...run.names].slice(0, 100).map(([pid, name]) => {
+    const waits = run.waits.get(pid) ?? [], sum = waits.reduce((a, b) => a + b, 0), ran = got.get(pid) ?? 0;
+    return [named(pid, `${name} ${pid}`), (100 * ran / (run.end - run.begin) / run.cpus).toFixed(2), ms(ran, 1), String(waits.length),
+      ms(sum / (waits.length || 1)), ms(waits.reduce((a, b) => Math.max(a, b), 0))];
+  });
+  const programs = run.ideal.map((row, nr) => {
+    const sum = [...run.rowOf].reduce((all, [pid, of]) => of === nr ? all + (got.get(pid) ?? 0) : all, 0);
+    const part = (ns: number) => (100 * ns / (run.end - run.begin) / run.cpus).toFixed(2);
+    return [row.name, part(sum), part(row.ideal_ns)];
+  });
+  $('shares').querySelector('div')!.replaceChildren(table(TEXT.shares, [TEXT.task, TEXT.share, TEXT.got, TEXT.waits, TEXT.mean, TEXT.longest], rows),
+    ...(programs.length ? [table(TEXT.ideals, [TEXT.programs, TEXT.share, TEXT.ideal], programs)] : []));
+}
+
+// The decision of @run that is the first at @time or later, or the last one.
+function decisionAt(run: Run, time: number) {
+  const at = run.decisions.findIndex((d) => d.time >= time);
+  return at < 0 ? run.decisions.length - 1 : at;
+}
+
+/** The first switch at which two runs differ: on which CPU, when, and who runs in each; null: there is none. Times may
+ * differ, and the end of a run is no difference. */
+export function firstSwitch(a: Run, b: Run): {cpu: number, a: {time: number, pid: number}, b: {time: number, pid: number}} | null {
+  let found: ReturnType<typeof firstSwitch> = null;
+  for (let cpu = 0; cpu < Math.min(a.cpus, b.cpus); cpu++) {
+    const [one, two] = [spansOfCpus(a)[cpu], spansOfCpus(b)[cpu]];
+    const at = one.findIndex((span, i) => two[i] && label(a, span.pid) !== label(b, two[i].pid));
+    if (at >= 0 && (!found || one[at].from < found.a.time))
+      found = {cpu, a: {time: one[at].from, pid: one[at].pid}, b: {time: two[at].from, pid: two[at].pid}};
+  }
+  return found;
+}
+
+/** Makes the controls. @state is what is shown, and @changed is called when it is another. */
+export function makeLook(state: State, changed: () => void) {
+  const view: View = {from: 0, to: 1, sought: ''};
+  let runs: Run[] = [], drawn: Run[] = [], length = 0, marked: number | undefined;
+
+  const told = {
+    pick: (index: number, time?: number) => goTo(index, time ?? marked ?? 0),
+    zoom: (from: number, to: number) => zoomTo(from, to),
+    under: (text: string) => { $('under').textContent = text || '\u00a0'; },
+  };
+  const mark = (time: number | undefined) => {
+    marked = time;
+    markTime(runs, time, view);
+  };
+  function drawAll() {
+    drawLanes(runs, state.shown, view, told);
+    mark(marked);
+  }
+  function zoomTo(from: number, to: number) {
+    Object.assign(view, within(runs, from, to));
+    requestAnimationFrame(drawAll);
+  }
+  // Around the moment shown, if it is drawn.
+  function zoomBy(by: number) {
+    const since = (marked ?? 0) - (runs[state.shown]?.begin ?? 0), middle = since >= view.from && since <= view.to ? since : (view.from + view.to) / 2;
+    zoomTo(middle - (middle - view.from) * by, middle + (view.to - middle) * by);
+  }
+  function show(index: number, at: number) {
+    const run = runs[index];
+    if (!run)
+      return;
+    const other = index !== state.shown || drawn !== runs;
+    state.shown = index;
+    state.at = Math.max(0, Math.min(at, run.decisions.length - 1));
+    marked = run.decisions[state.at]?.time;
+    if (other) {
+      if (length !== longest(runs))   // futures of one run keep the part that is drawn
+        Object.assign(view, {from: 0, to: length = longest(runs)});
+      drawAll();
+      drawShares(run);
+    }
+    drawn = runs;
+    mark(marked);
+    drawDecision(run, state.at);
+    changed();
+  }
+  function goTo(index: number, time: number) {
+    show(index, decisionAt(runs[index], time));
+    if (!runs[index].decisions.length)
+      mark(time);
+  }
+  // The next decision about a task that is sought, from the one shown on.
+  function next() {
+    const {decisions} = runs[state.shown] ?? {decisions: []}, sought = view.sought.toLowerCase();
+    const isMeant = (at: number) => `${decisions[at].comm ?? ''} ${decisions[at].pid ?? ''}`.toLowerCase().includes(sought);
+    for (let step = 1; sought && step <= decisions.length; step++)
+      if (isMeant((state.at + step) % decisions.length))
+        return show(state.shown, (state.at + step) % decisions.length);
+    return undefined;
+  }
+
+  function makeBar() {
+    const button = (id: string, text: string, title: string, onclick: () => void) => el('button', {type: 'button', id, title, ariaLabel: title, onclick}, text);
+    const search = el('input', {type: 'search', id: 'search', placeholder: TEXT.search, ariaLabel: TEXT.searchHelp, title: TEXT.searchHelp});
+    search.oninput = () => {
+      view.sought = search.value.trim();
+      drawAll();
+    };
+    search.onkeydown = (event: KeyboardEvent) => {
+      if (event.key === 'Enter')
+        next();
+    };
+    $('zoom').append(button('closer', '+', TEXT.closer, () => zoomBy(0.5)), button('farther', '−', TEXT.farther, () => zoomBy(2)),
+      button('whole', '⟷', TEXT.whole, () => zoomTo(0, longest(runs))), search, el('output', {id: 'under', ariaHidden: 'true'}, '\u00a0'));
+  }
+
+  $('back').textContent = TEXT.previous;
+  $('next').textContent = TEXT.next;
+  $('slider').setAttribute('aria-label', TEXT.slider);
+  $('shares').querySelector('h2')!.textContent = TEXT.shares;
+  $('back').onclick = () => show(state.shown, state.at - 1);
+  $('next').onclick = () => show(state.shown, state.at + 1);
+  $('slider').oninput = () => show(state.shown, Number(($('slider') as HTMLInputElement).value));
+  makeBar();
+  document.onkeydown = (event) => {
+    if ((event.target as Element).matches('input, select, textarea') || event.ctrlKey || event.altKey || event.metaKey)
+      return;
+    const {key} = event, side = event.shiftKey ? STEPS[key] : 0;
+    if (side)
+      zoomTo(view.from + Math.sign(side) * PAN * (view.to - view.from), view.to + Math.sign(side) * PAN * (view.to - view.from));
+    else if (key in STEPS)
+      show(state.shown, state.at + STEPS[key]);
+    else if (key in CLOSER)
+      zoomBy(CLOSER[key]);
+    else if (key === '0')
+      zoomTo(0, longest(runs));
+    else
+      return;
+    event.preventDefault();
+  };
+  window.onresize = drawAll;
+  return {
+    show, goTo, zoomTo, drawAll,
+    runs: () => runs,
+    current: () => runs[state.shown],
+    put(all: Run[]) { runs = all; },
+  };
+}
