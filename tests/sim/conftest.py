@@ -85,10 +85,10 @@ def page_or_skip():
     return PAGE
 
 
-def browse(script, page, directory, timeout_s=300):
+def browse(script, page, directory):
     """What tests/tools/SCRIPT.mjs sees of the file @page in Chromium. Screenshots are in @directory."""
     done = subprocess.run(["node", f"{ROOT}/tests/tools/{script}.mjs", f"{BUILD}/web/node_modules", page, directory],
-                          capture_output=True, text=True, check=False, timeout=timeout_s)
+                          capture_output=True, text=True, check=False, timeout=1200)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

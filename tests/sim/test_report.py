@@ -140,7 +140,7 @@ def seen(tmp_path_factory):
         decide(directory / f"{sched}.dat", "--cpus", "2", "--sched", sched, "--time", "120ms", *THREE, *THREE)
     runs = [str(directory / f"{sched}.dat") for sched in ("cfs", "eevdf")]
     assert __main__.main(["--build", BUILD, "report", str(directory / "out.html"), *runs]) == 0
-    return browse("report", directory / "out.html", directory, timeout_s=120) | {"runs": runs}
+    return browse("report", directory / "out.html", directory) | {"runs": runs}
 
 
 def test_the_viewer_asks_nobody_and_says_nothing_on_the_console(seen):

@@ -3,17 +3,21 @@
 import {createRequire} from 'module';
 import path from 'path';
 
+/** How long an answer of the browser may take: a machine with other work is slow, and no test rests on its clock. */
+const PATIENCE_MS = 600_000;
+
 /** A browser with puppeteer-core of @modules, for the file @page. What it says and asks for is put into @seen; pictures go to @directory. */
 export async function launch(modules, page, directory, seen) {
   const puppeteer = createRequire(path.resolve(modules, 'x'))('puppeteer-core');
   const browser = await puppeteer.launch({executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-    args: ['--no-sandbox', '--disable-gpu'], headless: true});
+    args: ['--no-sandbox', '--disable-gpu'], headless: true, timeout: PATIENCE_MS, protocolTimeout: PATIENCE_MS});
   const url = `file://${path.resolve(page)}`;
   Object.assign(seen, {console: [], requests: []});
 
   return {
     async open(fragment = '', width = 1280, scheme = 'light') {
       const tab = await browser.newPage();
+      tab.setDefaultTimeout(PATIENCE_MS);
       tab.on('console', (message) => seen.console.push(message.text()));
       tab.on('pageerror', (error) => seen.console.push(error.message));
       tab.on('request', (request) => seen.requests.push(request.url().slice(0, 200)));

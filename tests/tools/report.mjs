@@ -76,7 +76,7 @@ await picture(tab, 'wide');
 seen.widths = {};
 for (const [width, scheme] of [[1280, 'dark'], [390, 'light'], [390, 'dark']]) {
   const other = await open('', width, scheme), inside = await viewer(other);
-  await inside.evaluate(() => new Promise((done) => setTimeout(done, 100)));
+  await inside.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   seen.widths[`${width} ${scheme}`] = [await other.evaluate(() => document.documentElement.scrollWidth), await inside.evaluate(() => document.documentElement.scrollWidth),
     await other.$eval('#viewer-frame', (each) => each.clientWidth), await inside.evaluate(() => document.documentElement.scrollHeight > innerHeight)];
   await picture(other, `${width}-${scheme}`);
