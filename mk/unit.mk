@@ -26,6 +26,9 @@ $(UNIT)/%.c.o: %.c $(INC)/.made | $(POLICIES_DEF)
 
 # Parts of the kernel that need only lib are tested here too.
 UNIT_ALSO_ring := kernel/trace/ring.c
+UNIT_ALSO_futex := tests/unit/step.c
+# It includes a file of the kernel, whose types are the architecture's.
+$(UNIT)/tests/unit/test_futex.c.o: UNIT_CFLAGS += -I. -Iarch/x86 -DDEBUG=0
 UNIT_ALSO_bandwidth := $(wildcard tests/oracle/*.c)
 UNIT_ALSO_fdl := tests/unit/fdl_lab.c
 UNIT_ALSO_fdl_shares := tests/unit/fdl_lab.c

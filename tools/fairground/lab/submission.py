@@ -6,10 +6,13 @@ with the hand-out, said, and costs points once.
 """
 
 import ast
+import lzma
 import pathlib
 import re
+import struct
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -23,6 +26,9 @@ MEMBERS_LIMIT = 20_000
 ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2")
 PYTHON_MODULES = ("sys", "re", "collections", "itertools", "functools", "dataclasses", "typing", "math", "enum")
 PYTHON_FORBIDDEN = {"open", "exec", "eval", "compile", "globals", "breakpoint", "getattr", "vars"}
+# what readers of archives raise when bytes are missing, changed or encrypted
+DAMAGED = (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError,
+           RuntimeError, NotImplementedError, OverflowError, UnicodeDecodeError)
 POLICY_LINES = 350
 OWN_INCLUDE = re.compile(r'^#include "(?:sched|lib)/[\w/]+\.h"$', re.MULTILINE)
 OPERAND = r"(?:%r\w+|-?\d*\(%r\w+\)|\$-?\w+)"
@@ -44,6 +50,11 @@ class Submission:
     code: dict[str, str]
     changed: tuple[str, ...] = ()    # files outside of the regions, with what is wrong with each
     notes: tuple[str, ...] = field(default=())
+
+
+def _cause(error: BaseException) -> str:
+    """What @error says, in a line."""
+    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(":")
 
 
 class _Files:
@@ -115,8 +126,8 @@ def _open(path: pathlib.Path) -> _Files:
             return _Zip(path)
         if path.name.endswith(ARCHIVES):
             return _Tar(path)
-    except (zipfile.BadZipFile, tarfile.TarError, EOFError, OSError) as error:
-        raise Refused(f"{path.name} is no archive that can be read ({error})") from error
+    except DAMAGED as error:
+        raise Refused(f"{path.name} is no archive that can be read ({_cause(error)})") from error
     raise Refused(f"{path.name} is neither a directory nor an archive ({', '.join(ARCHIVES)})")
 
 
@@ -272,6 +283,6 @@ def read(lab: Lab, path: pathlib.Path) -> Submission:
         changed = tuple(_changes(lab, files, sizes, found, paths, _known(lab)))
         crlf = tuple(f"{name} has CRLF at the ends of lines; it is read as if it had LF"
                      for name in lab.files if sizes[paths[name]] <= FILE_LIMIT and b"\r\n" in files.read(paths[name]))
-    except (zipfile.BadZipFile, tarfile.TarError, EOFError, RuntimeError, NotImplementedError) as error:
-        raise Refused(f"{path.name} is an archive that breaks off or is locked ({error})") from error
+    except DAMAGED as error:
+        raise Refused(f"{path.name}: the archive is damaged, breaks off or is locked ({_cause(error)})") from error
     return Submission(code, changed, crlf)

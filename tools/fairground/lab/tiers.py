@@ -40,8 +40,9 @@ BUG = re.compile(r"^schedsim: (bug at .*)$", re.MULTILINE)
 # --- unit -----------------------------------------------------------------------------------------------------
 
 
-def unit_targets(lab: Lab) -> list[str]:
-    return [f"build/unit/test_{tests.program}" for tests in lab.unit]
+def unit_targets(lab: Lab, workshop: Workshop) -> list[str]:
+    """The test programs of @lab, and the kernel's objects with its regions, which show what these call."""
+    return [f"build/unit/test_{tests.program}" for tests in lab.unit] + workshop.kernel_objects(lab)
 
 
 def _in_decimal(match: re.Match[str]) -> str:
@@ -270,12 +271,13 @@ Tier = Callable[[Lab, Workshop, int], Iterator[Result]]
 RUN: dict[str, Tier] = {"unit": unit, "simulator": simulator, "kernel": kernel}
 
 
-def targets(lab: Lab, tier: str) -> list[str]:
+def targets(lab: Lab, workshop: Workshop, tier: str) -> list[str]:
     """What make builds for @tier, and with which variables."""
     own = [f"POLICIES={lab.policy}"] if lab.policy else []
     plugin = ["plugin", f"SRC={lab.policy}"] if lab.policy else []
     try:
-        return {"unit": unit_targets(lab), "simulator": ["build/schedsim", *plugin], "kernel": ["image", *own]}[tier]
+        return {"unit": unit_targets(lab, workshop), "simulator": ["build/schedsim", *plugin],
+                "kernel": ["image", *own]}[tier]
     except KeyError as error:
         raise LabError(f"no part of a grade is called {tier}") from error
 
@@ -287,7 +289,7 @@ def own_objects(lab: Lab) -> list[str]:
 
 def build(lab: Lab, workshop: Workshop, chosen: list[str]) -> tuple[list[str], str]:
     """Build what the tiers @chosen need. Returns (warnings, why it failed)."""
-    wanted = [targets(lab, tier) for tier in chosen]
+    wanted = [targets(lab, workshop, tier) for tier in chosen]
     if not lab.policy:  # which is a plug-in for one tier and built in for another
         wanted = [[target for several in wanted for target in several]]
     try:

@@ -155,7 +155,8 @@ class Workshop:
                    *(self.tree / name for name in more)]
         return sorted(_undefined(objects) - allowed)
 
-    def _kernel_objects(self, lab: Lab) -> list[str]:
+    def kernel_objects(self, lab: Lab) -> list[str]:
+        """The kernel's objects that have regions of @lab; what make is to build for them."""
         return [f"build/kernel/{name}.o" for name in lab.kernel_files]
 
     def learn_calls(self, lab: Lab) -> None:
@@ -164,16 +165,16 @@ class Workshop:
         """
         if lab.kernel_files and lab.number not in self._known_calls:
             self.put(lab, regions.stubs(lab))
-            self.build(self._kernel_objects(lab))
+            self.build(self.kernel_objects(lab))
             outside = regions.outside(handout.texts(lab), lab)
-            self._known_calls[lab.number] = _undefined([self.tree / name for name in self._kernel_objects(lab)]).union(
+            self._known_calls[lab.number] = _undefined([self.tree / name for name in self.kernel_objects(lab)]).union(
                 *(re.findall(r"\w+", outside[name]) for name in lab.kernel_files))
 
     def new_kernel_calls(self, lab: Lab) -> list[str]:
         """What the built files of the kernel call beside that and what the lab allows."""
         if not lab.kernel_files:
             return []
-        used = _undefined([self.tree / name for name in self._kernel_objects(lab)])
+        used = _undefined([self.tree / name for name in self.kernel_objects(lab)])
         return sorted(used - self._known_calls[lab.number] - set(lab.calls) - COMPILER_CALLS)
 
     def fairground(self, *words: str) -> list[str]:
