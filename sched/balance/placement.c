@@ -517,11 +517,12 @@ static __attribute__((noinline)) unsigned select_recorded(struct rq *rq, struct 
 		.reason = reason,
 		.last = t->cpu,
 		.recent = t->recent_used_cpu,
-		.free = placement_free_cpus(rq->s),
 	};
+	struct run run __uninitialized;
 
+	placement_record_begin(&run, rq->s, t, cpu);
 	why.chosen = select_any(rq, t, cpu, reason, &why);
-	placement_record(rq->s, t, &why);
+	placement_record_end(&run, rq->s, t, &why);
 	return why.chosen;
 }
 

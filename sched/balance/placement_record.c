@@ -1,78 +1,85 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The record of a placement: the CPUs that there were, which one was chosen, and by which rules.
- * The rows are read after the choice; DECISION_CPU_CHANGED marks CPUs that became free meanwhile,
- * or are free no longer.
+ * The record of a placement: the CPUs that there are, which one was chosen, and by which rules. The
+ * rows are made before the choice. Afterwards DECISION_CPU_CHANGED marks CPUs that became free
+ * meanwhile, or are free no longer: what the choice saw of them is not certain.
  */
 #include "sched/balance/domain.h"
 #include "sched/balance/placement.h"
-#include "sched/observe/run.h"
 #include "sched/observe/trace.h"
-
-struct cpumask placement_free_cpus(struct sched *s)
-{
-	struct cpumask free = cpumask_none();
-	struct cpumask_walk walk = cpumask_walk(&s->online, 0);
-
-	for (unsigned left = cpumask_weight(&s->online); left; left--) {
-		unsigned cpu = cpumask_step(&walk);
-
-		if (cpu_is_free(s, cpu))
-			cpumask_set(&free, cpu);
-	}
-	return free;
-}
 
 static const struct run_kind cpus_kind = { EVENT_ID_sched_decision_cpu,
 					   sizeof(struct event_sched_decision_cpu),
 					   sizeof(struct event_sched_decision_select) };
 
-/* The flags of @cpu that only a few CPUs have. */
-static __inlined unsigned cpu_roles(const struct placement_why *why, unsigned cpu)
-{
-	return (cpu == why->cpu ? DECISION_CPU_WAKER : 0) |
-	       (cpu == why->last ? DECISION_CPU_LAST : 0) |
-	       (cpu == why->recent ? DECISION_CPU_RECENT : 0) |
-	       (cpu == why->aimed ? DECISION_CPU_AIMED : 0);
-}
+STATIC_ASSERT(CPU_MAX <= 65536, "the number of a CPU fits the u16 of a row");
 
+/* Fills in @row, all but `common`. */
 static __inlined void put_cpu(struct event_sched_decision_cpu *row, const struct rq *rq,
-			      unsigned cpu, const struct task *t, const struct placement_why *why,
-			      unsigned near, const struct cpumask *few)
+			      unsigned cpu, bool allowed)
 {
-	bool idle = cpu_is_idle(rq), free = idle || cpu_is_sched_idle(rq);
-	unsigned flags = (idle ? DECISION_CPU_IDLE : 0) | (free ? DECISION_CPU_FREE : 0) |
-			 (task_allowed(t, cpu) ? DECISION_CPU_ALLOWED : 0) |
-			 (free != cpumask_test(&why->free, cpu) ? DECISION_CPU_CHANGED : 0) |
-			 (rq->llc_id == near ? DECISION_CPU_SHARES : 0);
+	u16 flags = allowed ? DECISION_CPU_ALLOWED : 0;
+	u64 idle_since = 0;
 
-	if (cpumask_test(few, cpu))
-		flags |= cpu_roles(why, cpu);
+	if (cpu_is_idle(rq)) {
+		flags |= DECISION_CPU_IDLE | DECISION_CPU_FREE;
+		idle_since = rq->idle_stamp;
+	} else if (cpu_is_sched_idle(rq)) {
+		flags |= DECISION_CPU_FREE;
+	}
 	row->of_cpu = (u16)cpu;
-	row->flags = (u16)flags;
+	row->cache = (u16)rq->llc_id;
+	row->flags = flags;
+	row->capacity = (u16)cpu_capacity(rq);
 	row->nr_running = READ_ONCE(rq->nr_running);
 	row->load = cpu_load(rq);
-	row->idle_since = idle ? rq->idle_stamp : 0;
-	row->capacity = cpu_capacity(rq);
+	row->idle_since = idle_since;
 }
 
-/* A row for each CPU in service, from the one aimed at on; none while their event is off. */
-static void put_cpus(struct run *run, struct sched *s, const struct task *t,
-		     const struct placement_why *why, u32 nr)
+void placement_record_begin(struct run *run, struct sched *s, const struct task *t, unsigned waker)
 {
-	unsigned near = cpu_rq(s, why->aimed)->llc_id;
-	struct cpumask few = cpumask_of(why->cpu);
-	struct cpumask_walk walk = cpumask_walk(&s->online, why->aimed);
-	struct event_sched_decision_cpu *row;
+	const struct run_kind *kind = &cpus_kind;
+	u32 left = traced(s, EVENT_sched_decision_cpu) ? s->nr_cpus : 0;
+	unsigned cpu = t->cpu;
+	u64 head;
+	u8 *at;
 
-	cpumask_set(&few, why->last);
-	cpumask_set(&few, why->recent);
-	cpumask_set(&few, why->aimed);
-	run_begin(run, &cpus_kind, nr, why->cpu);
-	for (; nr && (row = run_row(run, &cpus_kind)); nr--) {
-		unsigned cpu = cpumask_step(&walk);
+	run_begin(run, kind, left, waker);
+	head = run->head | kind->type;
+	at = run->next;
+	for (; left; left--, cpu = cpu + 1 == s->nr_cpus ? 0 : cpu + 1) {
+		const struct rq *rq = cpu_rq(s, cpu);
 
-		put_cpu(row, cpu_rq(s, cpu), cpu, t, why, near, &few);
+		if (unlikely(!rq->online))
+			continue;
+		if (unlikely(at == run->end)) {
+			run->next = at;
+			at = run_more(run, kind);
+			if (!at)
+				return;
+			head = run->head | kind->type;
+		}
+		run_put_head(at, head, kind->size);
+		put_cpu((struct event_sched_decision_cpu *)at, rq, cpu, task_allowed(t, cpu));
+		at += run_step(kind->size);
+	}
+	run->next = at;
+}
+
+/* A look at the rows that this run still has: earlier runs have been handed over. */
+static __inlined void mark_changed(const struct run *run, struct sched *s)
+{
+	const u32 step = run_step(cpus_kind.size);
+
+	for (u8 *at = run->first; at != run->next; at += step) {
+		struct event_sched_decision_cpu *row = (struct event_sched_decision_cpu *)at;
+
+		if (cpu_is_free(s, row->of_cpu)) {
+			if (unlikely(!(row->flags & DECISION_CPU_FREE)))
+				row->flags |= DECISION_CPU_CHANGED;
+		} else if (unlikely(row->flags & DECISION_CPU_FREE)) {
+			row->flags |= DECISION_CPU_CHANGED;
+		}
 	}
 }
 
@@ -84,17 +91,17 @@ static u32 scan_limit(const struct sched *s, const struct rq *rq)
 	return feature(s, FEATURE_SIS_UTIL) ? READ_ONCE(rq->llc->span->nr_idle_scan) : CPU_MAX;
 }
 
-void placement_record(struct sched *s, const struct task *t, const struct placement_why *why)
+void placement_record_end(const struct run *run, struct sched *s, const struct task *t,
+			  const struct placement_why *why)
 {
-	struct event_sched_decision_select *d;
-	struct run run __uninitialized;
-	u32 nr_cpus = cpumask_weight(&s->online), nr;
+	struct event_sched_decision_select *d =
+		run_record(run, &cpus_kind, EVENT_ID_sched_decision_select);
+	u32 nr;
 
-	put_cpus(&run, s, t, why, traced(s, EVENT_sched_decision_cpu) ? nr_cpus : 0);
-	d = run_record(&run, &cpus_kind, EVENT_ID_sched_decision_select);
 	if (!d)
 		return;
-	nr = run_nr(&run, &cpus_kind);
+	mark_changed(run, s);
+	nr = run_nr(run, &cpus_kind);
 	__builtin_memcpy(d->comm, t->comm, TASK_COMM_LEN);
 	d->pid = t->pid;
 	d->why = why->reason;
@@ -103,12 +110,12 @@ void placement_record(struct sched *s, const struct task *t, const struct placem
 	d->recent = (u16)why->recent;
 	d->aimed = (u16)why->aimed;
 	d->chosen = (u16)why->chosen;
-	d->nr_cpus = (u16)nr_cpus;
-	d->nr_rows = (u16)(run.nr_rows + nr);
+	d->nr_cpus = (u16)cpumask_weight(&s->online);
+	d->nr_rows = (u16)(run->nr_rows + nr);
 	d->aim = (u8)why->aim;
 	d->rule = (u8)why->rule;
 	d->scan = scan_limit(s, cpu_rq(s, why->aimed));
 	d->bias_pct = why->bias_pct;
 	d->load = task_load(t);
-	run_end(&run, &cpus_kind, nr);
+	run_end(run, &cpus_kind, nr);
 }

@@ -33,7 +33,7 @@ def aim_of(p: Placement, waker: Cpu, last: Cpu) -> str | None:
     """The aim of a wakeup whose waker is elsewhere, or None where the record does not tell."""
     if not p.bias_pct:
         return None  # the waker wakes many, or shares no domain: aiming was not asked for
-    if waker.has(Flag.IDLE) and waker.has(Flag.SHARES) and last.has(Flag.SHARES):
+    if waker.has(Flag.IDLE) and waker.cache == last.cache:
         return "last_idles" if last.has(Flag.IDLE) else "waker_idles"
     if p.why & SYNC and waker.nr_running == 1:
         return "waker_sleeps"
@@ -63,9 +63,9 @@ def answer_of(p: Placement, cpus: dict[int, Cpu]) -> tuple[str, int]:
     if suits(p.aimed):
         return "aim_free", p.aimed
     for rule, number in (("last_free", p.last), ("recent_free", p.recent)):
-        if number in cpus and cpus[number].has(Flag.SHARES) and suits(number):
+        if number in cpus and cpus[number].cache == cpus[p.aimed].cache and suits(number):
             return rule, number
-    around = sorted((c for c in cpus if cpus[c].has(Flag.SHARES) and cpus[c].has(Flag.ALLOWED)),
+    around = sorted((c for c in cpus if cpus[c].cache == cpus[p.aimed].cache and cpus[c].has(Flag.ALLOWED)),
                     key=lambda c: (c - p.aimed - 1) % (max(cpus) + 1))
     return next((("free_in_cache", c) for c in around[:p.scan] if suits(c)), ("none_free", p.aimed))
 
@@ -111,7 +111,7 @@ def judge_file(path: str) -> collections.Counter[str]:
     """How many placements of the file are right, wrong and not judged. Prints the first wrong ones."""
     counts: collections.Counter[str] = collections.Counter()
     for p in read(path):
-        flat = all(cpu.has(Flag.SHARES) for cpu in p.cpus)
+        flat = len(p.sharing()) == len(p.cpus)
         verdict = judge(p, flat)
         counts["not judged" if verdict is None else "wrong" if verdict else "right"] += 1
         if verdict and counts["wrong"] <= 5:

@@ -429,7 +429,7 @@ def test_the_compact_form_that_is_damaged(record, place, new, message):
 
 
 @pytest.mark.parametrize("old, new, message", [
-    (b"fairground-decisions/2", b"fairground-decisions/9", "the file has schema fairground-decisions/9, this tool"),
+    (b"fairground-decisions/3", b"fairground-decisions/9", "the file has schema fairground-decisions/9, this tool"),
     (b"field:u64 deadline;", b"field:u64 dead_lin;", "has no field deadline: the file is of another version"),
     (b"ID: 401", b"ID: x01", "the file is damaged"),
     (b"ID: 401", b"ID: 499", "the file is damaged"),
@@ -456,10 +456,10 @@ def test_a_trace_that_is_cut_off(record, size):
     ("[1]\n", "this is not a file of decisions"),
     ('{"schema": "fairground-schedsim/1"}\n', "this is not a file of decisions"),
     ('{"schema": "fairground-decisions/9", "sched": "cfs", "cpus": 1}\n', "schema fairground-decisions/9, this tool"),
-    ('{"schema": "fairground-decisions/2"}\n', "does not say how many CPUs"),
-    ('{"schema": "fairground-decisions/2", "sched": "cfs", "cpus": 1}\n', "no decision was recorded"),
-    ('{"schema": "fairground-decisions/2", "sched": "cfs", "cpus": 1}\n[]\n', "line 2 is not a decision"),
-    ('{"schema": "fairground-decisions/2", "sched": "cfs", "cpus": 1}\n\0\n', "line 2 is not a decision"),
+    ('{"schema": "fairground-decisions/3"}\n', "does not say how many CPUs"),
+    ('{"schema": "fairground-decisions/3", "sched": "cfs", "cpus": 1}\n', "no decision was recorded"),
+    ('{"schema": "fairground-decisions/3", "sched": "cfs", "cpus": 1}\n[]\n', "line 2 is not a decision"),
+    ('{"schema": "fairground-decisions/3", "sched": "cfs", "cpus": 1}\n\0\n', "line 2 is not a decision"),
 ])
 def test_files_of_others(tmp_path, text, message):
     path = tmp_path / "x.json"

@@ -229,7 +229,7 @@ const cut = (content, size) => content.subarray(0, size), changed = (content, at
   other[at] = value;
   return other;
 };
-const line = '{"schema":"fairground-decisions/2","sched":"<img src=x onerror=alert(1)>","cpus":1}\n';
+const line = '{"schema":"fairground-decisions/3","sched":"<img src=x onerror=alert(1)>","cpus":1}\n';
 seen.badFiles = [];
 for (const bad of [cut(contents['a.json'], -20), '{"schema": "other"}\n', '\0\x01', '', cut(contents['a.bin'], 3000), cut(contents['a.bin'], 9),
   changed(contents['a.bin'], 8, 7), cut(contents['a.dat'], 50000), cut(contents['a.dat'], 12), changed(contents['a.dat'], 10, 0x37),

@@ -23,7 +23,7 @@ from .image import Event, Format, TraceError, parse_format
 from .records import decoder, text_of
 from .tracefile import MAGIC, TraceFile
 
-SCHEMA = "fairground-decisions/2"
+SCHEMA = "fairground-decisions/3"
 SYSTEM, PREFIX = "decision", "sched_decision_"
 BINARY_MAGIC, BINARY_VERSION = b"FGDECIDE", 1
 BINARY_HEAD, BINARY_EVENT = struct.Struct("<8sII"), struct.Struct("<QHHI")  # time, type, size, CPU

@@ -23,27 +23,25 @@ class Cpu(NamedTuple):
     """A CPU to which the task could go."""
 
     of_cpu: int
+    cache: int
     flags: int
+    capacity: int
     nr_running: int
     load: int
     idle_since: int
-    capacity: int
 
     def has(self, flag: "Flag") -> bool:
         return bool(self.flags & flag)
 
 
 class Flag(enum.IntFlag):
-    """Flags of a CPU: enum decision_cpu_flags of sched/observe/decision.h."""
+    """Flags of a CPU: enum decision_cpu_flags of sched/observe/decision.h. Only other classes set WAKER and LAST."""
 
     IDLE = 0x1
     FREE = 0x2
     ALLOWED = 0x4
     WAKER = 0x8
     LAST = 0x10
-    RECENT = 0x20
-    AIMED = 0x40
-    SHARES = 0x80
     CHANGED = 0x100
 
 
@@ -85,6 +83,11 @@ class Placement:
     @property
     def subject(self) -> str:
         return label(self.comm, self.pid, 0)
+
+    def sharing(self) -> set[int]:
+        """The CPUs that share their last-level cache with the one aimed at."""
+        caches = {cpu.of_cpu: cpu.cache for cpu in self.cpus}
+        return {number for number, cache in caches.items() if cache == caches.get(self.aimed)}
 
     @property
     def complete(self) -> bool:
@@ -128,12 +131,12 @@ def line(p: Placement) -> str:
 
 def table(p: Placement) -> Iterator[str]:
     yield "       CPU  free  allowed  shares cache  running      load  "
+    sharing = p.sharing()
     for cpu in p.cpus:
-        marks = [flag.name.lower() for flag in (Flag.WAKER, Flag.LAST, Flag.RECENT, Flag.AIMED)
-                 if cpu.has(flag) and flag.name]
+        marks = [name for name in ("waker", "last", "recent", "aimed") if getattr(p, name) == cpu.of_cpu]
         state = "idle" if cpu.has(Flag.IDLE) else "yes" if cpu.has(Flag.FREE) else "no"
         yield (f"  {'>' if cpu.of_cpu == p.chosen else ' '} {cpu.of_cpu:>6}  {state:<4}  "
-               f"{'yes' if cpu.has(Flag.ALLOWED) else 'no':<7}  {'yes' if cpu.has(Flag.SHARES) else 'no':<12}  "
+               f"{'yes' if cpu.has(Flag.ALLOWED) else 'no':<7}  {'yes' if cpu.of_cpu in sharing else 'no':<12}  "
                f"{cpu.nr_running:>7}  {cpu.load:>8}  {', '.join(marks)}").rstrip()
     if not p.complete:
         yield f"    and {p.nr_cpus - len(p.cpus)} more"

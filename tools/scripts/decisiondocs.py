@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 DECISIONS, RULES = "sched/observe/decision.def", "sched/observe/rule.def"
-SCHEMA = "fairground-decisions/2"
+SCHEMA = "fairground-decisions/3"
 NAME_MAX = 15  # TASK_COMM_LEN without its NUL
 NUMBERS = {f"{sign}{bits}": ((-(1 << bits - 1), (1 << bits - 1) - 1) if sign == "s" else (0, (1 << bits) - 1))
            for sign in "us" for bits in (8, 16, 32, 64)}

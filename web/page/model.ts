@@ -36,7 +36,7 @@ export function parseDecisions(text: string): {head: Decision, decisions: Decisi
     throw new Error(TEXT.notFile + (error as Error).message);
   }
   const head = parsed.shift();
-  if (head?.schema !== 'fairground-decisions/2' || parsed.some((each) => typeof each?.kind !== 'string'))
+  if (head?.schema !== 'fairground-decisions/3' || parsed.some((each) => typeof each?.kind !== 'string'))
     throw new Error(TEXT.notFile + TEXT.noSchema);
   return {head, decisions: parsed};
 }

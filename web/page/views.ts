@@ -6,7 +6,7 @@ import {Averages, Decision, Run, distance} from './model';
 import {colour, el, ms, named, svg, table} from './ui';
 
 const QUEUED = 0x800, OWN_DEADLINE = 0x200, MOST_SCORE = 39;
-const CPU = {idle: 0x1, free: 0x2, allowed: 0x4, waker: 0x8, last: 0x10, aimed: 0x40, cache: 0x80};
+const CPU = {idle: 0x1, free: 0x2, allowed: 0x4};
 
 const heading = (text: string, ...parts: Node[]) => parts.length ? [el('h3', {}, text), ...parts] : [];
 
@@ -93,7 +93,7 @@ export function viewOfPlacement(d: Decision, run: Run): Node[] {
       'stroke-dasharray': flags & CPU.allowed ? '' : '2 2'});
     add('text', {x: x(cpu) + cell / 2, y: y(cpu) + 23, 'text-anchor': 'middle'}, String(cpu));
     add('text', {x: x(cpu) + cell / 2, y: y(cpu) + 42, 'text-anchor': 'middle', style: 'font-size:9px'},
-      [flags & CPU.aimed ? 'A' : '', flags & CPU.waker ? 'W' : '', flags & CPU.last ? 'L' : ''].join(''));
+      [cpu === d.aimed ? 'A' : '', cpu === d.waker ? 'W' : '', cpu === d.last ? 'L' : ''].join(''));
   }
   levels(run).forEach(({size}, depth) => {
     for (let cpu = 0; cpu < nr; cpu += size)

@@ -131,7 +131,7 @@ def _placement(d: Any, verdict: str) -> tuple[str, list[str]]:
 def judge_placements(path: pathlib.Path, _: int = 250) -> Findings:
     """Judge every choice of a CPU in the file @path."""
     def verdict_of(p: Any) -> Verdict:
-        return judge_cpu.judge(p, all(cpu.has(placements.Flag.SHARES) for cpu in p.cpus))
+        return judge_cpu.judge(p, len(p.sharing()) == len(p.cpus))
 
     return _judge(lambda: placements.read(str(path)), verdict_of, _placement)
 
