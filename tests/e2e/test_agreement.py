@@ -4,14 +4,28 @@ the arithmetic behind it."""
 
 import random
 import re
+import sys
 
 import pytest
 
 from conftest import BUILD
-from fairground import agreement
+from fairground import agreement, agreement_numbers
 from fairground.agreement import Decision, align, compare, disagreement
 from fairground.calibrate import calibrate
 from fairground.settings import SCHEDULERS
+from fairground.tree import ROOT
+
+sys.path.append(str(ROOT / "tools" / "scripts"))
+import mutants  # noqa: E402
+
+
+# By workload: what there is enough of, and of which decisions numbers are compared.
+KINDS_OF = {"sleepers": {"pick", "tick", "charge", "preempt", "place", "leave"},
+            "anywhere": {"pick", "tick", "charge", "place", "leave", "select", "balance"},
+            "real time": {"pick", "preempt", "tick", "enter", "leave", "select"},
+            "pushed": {"pick", "preempt", "tick", "enter", "leave", "select", "push"}}
+NUMBERS_OF = {"sleepers": {"pick", "charge", "place", "leave"}, "anywhere": {"pick", "charge", "place", "select"},
+              "real time": KINDS_OF["real time"], "pushed": KINDS_OF["pushed"]}
 
 
 @pytest.mark.parametrize("a, b, edits, exchanges", [
@@ -65,16 +79,24 @@ def test_two_runs_that_have_nothing_in_common_do_not_agree():
     assert compare(*sides)["agreement"] == 0
 
 
+def test_numbers_are_those_of_one_time():
+    """Of equal decisions those pair that were made at one time, each once; later ones are looked at again."""
+    ours, theirs = ([agreement_numbers.Seen(0, None, token, time, 0) for token, time in of]
+                    for of in ([("A", 100), ("B", 110), ("A", 900)], [("A", 95), ("A", 105), ("B", 120), ("A", 890)]))
+    assert list(agreement_numbers.moments(ours, theirs, 10)) == [(0, 0), (1, 2), (2, 3)]
+    assert list(agreement_numbers.moments(ours, theirs, 9)) == [(0, 0)]
+
+
 @pytest.mark.parametrize("sched", SCHEDULERS)
 def test_kernel_and_simulator_agree(tmp_path, sched):
     """The agreement is as good as when FLOORS was written. Half of the time suffices, except with BORE's longer
     turns."""
     settings = agreement.settings_for(sched, BUILD)
     costs = calibrate(settings, agreement.TRACED)
-    for name in agreement.CASES:
+    for name in agreement.cases_of(sched):
         found = agreement.agree(settings, name, costs, str(tmp_path), seconds=2 if sched == "bore" else 1)
-        of_sleepers = {"preempt", "place", "leave"} if name == "sleepers" else set()
-        assert {"pick", "tick", "charge"} | of_sleepers <= set(found)
+        assert KINDS_OF.get(name, {"pick", "tick", "charge"}) <= set(found)
+        assert not NUMBERS_OF.get(name, {"pick", "charge"}) - {kind for kind in found if found[kind]["numbers"].pairs}
         for kind, counts in found.items():
             text, good = agreement.row(name, sched, kind, counts)
             assert good and agreement.floor_of(name, sched, kind) > 0, "\n".join([text, *disagreement(counts)])
@@ -111,3 +133,32 @@ def test_the_rule_that_disagrees_is_named(tmp_path, monkeypatch):
     assert re.search(r"^kernel: [\d.]+ ms, tick of cfs +\| simulator: [\d.]+ ms, tick of cfs$", shown, re.MULTILINE)
     assert re.search(r"^ > +hog-\d+ .*\| .*hog\+\d+-\d", shown, re.MULTILINE), shown
     assert re.search(r"turn is over, because what counts .*\| .*goes on, because", shown), shown
+
+
+@pytest.fixture(scope="module", name="with_bugs")
+def simulator_with_bugs(tmp_path_factory):
+    """The directory of a simulator in which everybody is eligible under EEVDF, and RR tasks get one slice."""
+    tree = tmp_path_factory.mktemp("bugs") / "tree"
+    mutants.refresh(tree)
+    for name in ("everybody_is_eligible", "rr_slice_not_reloaded"):
+        assert mutants.apply(mutants.PATCHES / f"{name}.patch", tree) is None
+    mutants.build(tree, ["build/schedsim"])
+    return str(tree / "build")
+
+
+@pytest.mark.parametrize("sched, case, wrong", [
+    ("eevdf", "nices", {"pick": "earliest_deadline: eligible", "tick": "request_used_up: eligible"}),
+    ("cfs", "pushed", {"pick": "most_urgent: slice", "push": "waits: slice"}),
+])
+def test_a_bug_in_one_host_is_named_by_rule_and_number(tmp_path, monkeypatch, with_bugs, sched, case, wrong):
+    """Most answers are the same, and more agree than must; the numbers behind them tell."""
+    settings, run = agreement.settings_for(sched, BUILD), agreement.simulator.run
+
+    def with_bug(how, *rest):
+        return run(agreement.replace(how, build=with_bugs), *rest)
+    monkeypatch.setattr(agreement.simulator, "run", with_bug)
+    found = agreement.agree(settings, case, calibrate(settings, agreement.TRACED), str(tmp_path), seconds=1)
+    for kind, number in wrong.items():
+        text, good = agreement.row(case, sched, kind, found[kind])
+        assert found[kind]["agreement"] >= agreement.floor_of(case, sched, kind), text
+        assert not good and "FAIL" in text and f"{number} " in text and set(found[kind]["numbers"].fields) == {number}

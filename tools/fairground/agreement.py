@@ -7,6 +7,10 @@ runs under ICOUNT=1. The simulator is told only what it cannot know: when each t
 what operations cost (calibrate.py). From then on it decides alone. The two sequences of each CPU are then aligned with
 the fewest edits (optimal string alignment: insert, delete, replace, or exchange two neighbours).
 
+Of the decisions that both made at one time, with the same tasks in the same states, the numbers are compared too
+(agreement_numbers.py): no such number may differ. A row says how many were compared, and of those that differ the rule
+and the number.
+
 Two neighbours change places when a tie was decided the other way, because an instruction cost more or less than the
 simulator assumes. Such an exchange is counted apart and is no disagreement. Every other edit is one:
 
@@ -30,6 +34,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from . import simulator
+from .agreement_numbers import Compared, Host, Seen, compare_numbers, time_bound
 from .calibrate import calibrate
 from .decision_diff import side
 from .decision_kinds import KINDS, Record, family, read
@@ -46,17 +51,20 @@ TRACED = "sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new,decision:
 SECONDS = 2  # how long a run lasts; the tests use less
 FEWEST_TURNS = 10  # a task with fewer turns is part of the machinery around the workload
 FEWEST_DECISIONS = 40  # of a kind; with fewer the agreement means nothing
-TABLE = "{:<10} {:<9} {:<8} {:>7} {:>10} {:>6} {:>6} {:>10} {:>8}  {:<4}  {}"
+TABLE = "{:<10} {:<9} {:<8} {:>7} {:>10} {:>6} {:>6} {:>10} {:>8} {:>7}  {:<4}  {}"
 
 
 class Case(NamedTuple):
-    """A workload: the command for the kernel's shell, and the periods of its sleepers.
+    """A workload: the command for the kernel's shell, the periods of its sleepers, and who is a real-time task.
 
-    Periods are by role: a program's name and its nice value.
+    Periods are by role: a program's name and its nice value, which below -20 stands for a real-time priority.
     """
 
     command: str
     periods_us: dict[str, int]
+    real_time: dict[str, str] = {}  # the policy of each such program
+    free: tuple[str, ...] = ()      # programs whose tasks may run on any CPU
+    scheds: tuple[str, ...] = ()    # with which it runs; (): with all
 
 
 HOG: dict[str, Any] = {"loop": -1, "run": 1_000_000}
@@ -72,6 +80,15 @@ CASES = {
     "two CPUs": Case("t={seconds}; hog -q -N 0,5 -a 0 -t ${{t}}s & hog -q -N -3,3,7 -a 1 -t ${{t}}s; wait", {}),
     "sleepers": Case("t={seconds}; hog -q -N 3,5 -a 1 -t ${{t}}s & jitter -i 3000 -l $((330 * t)) -S 1 -a 1 & "
                      "jitter -i 7300 -l $((135 * t)) -S 1 -a 1; wait", PERIODS_US),
+    "anywhere": Case("t={seconds}; hog -q -N 3,5 -a 1 -t ${{t}}s & jitter -i 3000 -l $((330 * t)) -S 1 & "
+                     "jitter -i 7300 -l $((135 * t)) -S 1; wait", PERIODS_US, free=("jitter",), scheds=("cfs",)),
+    "real time": Case("t={seconds}; chrt -r 30 hog -q -n 2 -a 1 -t ${{t}}s & "
+                      "jitter -p 80 -i 3000 -l $((330 * t)) -S 1 -a 1 & "
+                      "jitter -p 70 -i 7300 -l $((135 * t)) -S 1 -a 1; wait", {"jitter-101": 3000, "jitter-91": 7300},
+                      {"hog": "SCHED_RR", "jitter": "SCHED_FIFO"}, scheds=("cfs",)),
+    "pushed": Case("t={seconds}; chrt -r 30 hog -q -t ${{t}}s & jitter -p 80 -i 3000 -l $((330 * t)) -S 1 -a 1 & "
+                   "jitter -p 70 -i 7300 -l $((135 * t)) -S 1 -a 0; wait", {"jitter-101": 3000, "jitter-91": 7300},
+                   {"hog": "SCHED_RR", "jitter": "SCHED_FIFO"}, ("hog",), scheds=("cfs",)),
 }
 FLOORS = {
     ("nices", "cfs"): 0.91, ("two CPUs", "cfs"): 0.90, ("sleepers", "cfs"): 0.81,
@@ -79,17 +96,23 @@ FLOORS = {
     ("nices", "eevdf"): 0.89, ("two CPUs", "eevdf"): 0.89, ("sleepers", "eevdf"): 0.74,
     ("nices", "bore"): 0.70, ("two CPUs", "bore"): 0.65, ("sleepers", "bore"): 0.80,
     ("nices", "bore-cfs"): 0.88, ("two CPUs", "bore-cfs"): 0.89, ("sleepers", "bore-cfs"): 0.79,
+    ("anywhere", "cfs"): 0.90, ("real time", "cfs"): 0.90, ("pushed", "cfs"): 0.90,
 }
 
 
 # Of kinds other than picks, over all workloads.
 OTHER_FLOORS = {
-    "cfs": {"preempt": 0.90, "tick": 0.50, "place": 0.95, "charge": 0.75, "leave": 0.95, "balance": 0.80},
+    "cfs": {"preempt": 0.90, "tick": 0.50, "place": 0.95, "charge": 0.75, "leave": 0.95, "balance": 0.80,
+            "select": 0.90, "enter": 0.90, "push": 0.90},
     "fdl": {"preempt": 0.90, "tick": 0.50, "place": 0.95, "charge": 0.75, "leave": 0.95, "balance": 0.80},
     "eevdf": {"preempt": 0.60, "tick": 0.50, "place": 0.95, "charge": 0.48, "leave": 0.92, "balance": 0.80},
     "bore": {"preempt": 0.75, "tick": 0.48, "place": 0.95, "charge": 0.50, "leave": 0.95, "balance": 0.80},
     "bore-cfs": {"preempt": 0.90, "tick": 0.48, "place": 0.95, "charge": 0.68, "leave": 0.95, "balance": 0.80},
 }
+
+
+def cases_of(sched: str) -> list[str]:
+    return [name for name, case in CASES.items() if sched in (case.scheds or (sched,))]
 
 
 class Decision(NamedTuple):
@@ -100,6 +123,8 @@ class Decision(NamedTuple):
     rule: str = ""
     answer: tuple[Any, ...] = ()
     record: Record | None = None
+    nr: int = 0      # of the record, in its file
+    others: int = 0  # decisions about its CPU so far that are about tasks without a role
 
     @property
     def token(self) -> str:
@@ -159,13 +184,16 @@ def decisions(path: str, role_of: Callable[[Record], str], cpus: list[int], star
     Tasks without a role are left out; so is the return from one of them, and a pick of the task that runs already.
     """
     found: dict[str, Decisions] = {kind: {cpu: [] for cpu in cpus} for kind in KINDS}
-    for d in read(path):
+    others = dict.fromkeys(cpus, 0)
+    for nr, d in enumerate(read(path)):
         if d.cpu not in cpus or not start <= d.time < end:
             continue
         role, of_cpu = role_of(d) if d.pid else "nobody" if d.kind == "balance" else "", found[d.kind][d.cpu]
+        others[d.cpu] += not role
         is_pick = d.kind == "pick" and not d.group
         if role and not (is_pick and of_cpu and of_cpu[-1].role == role):
-            of_cpu.append(Decision(d.time, role, d.rule, () if is_pick else family(d).verdict(d), d))
+            of_cpu.append(Decision(d.time, role, d.rule, () if is_pick else family(d).verdict(d), d, nr,
+                                   others[d.cpu]))
     return found
 
 
@@ -276,8 +304,17 @@ def workload(case: Case, starts: dict[str, int], cpus_of: dict[str, list[int]], 
         period_us = case.periods_us.get(role)
         what = sleeper(period_us) if period_us else HOG
         delay_us = (starts[role] - base + 500) // 1000
-        tasks[role] = {"delay": delay_us, "cpus": cpus_of[role], "priority": nice_of(role), **what}
+        where: dict[str, Any] = {} if role.startswith(case.free) else {"cpus": cpus_of[role]}
+        tasks[role] = {"delay": delay_us, **where, **urgency(case, role), **what}
     return {"global": {"duration": seconds + 1}, "tasks": tasks}
+
+
+def urgency(case: Case, role: str) -> dict[str, Any]:
+    """The keys of rt-app that say how urgent @role is."""
+    nice = nice_of(role)
+    if nice >= -20:
+        return {"priority": nice}
+    return {"policy": case.real_time[role.partition("-")[0]], "priority": 99 - (nice + 120)}
 
 
 def nice_of(role: str) -> int:
@@ -299,10 +336,35 @@ def simulated_role(d: Record) -> str:
     return base if dash and number.isdigit() and base else ""
 
 
+def seen(of_cpu: list[Decision], origin: int) -> list[Seen]:
+    return [Seen(d.nr, d.record, d.token, d.time - origin, d.others) for d in of_cpu if d.record]
+
+
+class Run(NamedTuple):
+    """What one host decided, who its tasks are, and the time of the tick from which both count."""
+
+    decisions: dict[str, Decisions]
+    role_of: Callable[[Any], str]
+    origin: int
+
+    def host(self, cpu: int) -> Host:
+        charges, places = (seen(self.decisions[kind][cpu], self.origin) for kind in ("charge", "place"))
+        return Host(self.role_of, charges, places)
+
+
+def numbers(kind: str, ours: Run, theirs: Run, bound: int) -> Compared:
+    """The numbers of decisions of @kind that both made at one time, over all CPUs."""
+    total = Compared(0, 0, Counter())
+    for cpu in ours.decisions[kind]:
+        one, two = (seen(run.decisions[kind][cpu], run.origin) for run in (ours, theirs))
+        total = total.plus(compare_numbers(one, two, (ours.host(cpu), theirs.host(cpu)), bound))
+    return total
+
+
 def agree(settings: Settings, name: str, costs: Mapping[str, int], directory: str,
           seconds: int = SECONDS) -> dict[str, Counts]:
     """Run case @name on both hosts for @seconds, and return {kind: the counts of compare()}: of each kind with enough
-    decisions."""
+    decisions. `numbers` says what numbers() found."""
     case = CASES[name]
     stem = os.path.join(directory, f"{settings.sched}-{name.replace(' ', '-')}")
     run_recorded(settings, case.command.format(seconds=seconds), f"{stem}-kernel.dat", TRACED)
@@ -316,11 +378,17 @@ def agree(settings: Settings, name: str, costs: Mapping[str, int], directory: st
     twin = TraceFile(f"{stem}-simulator.dat")
     base = min(starts.values()) // tick_ns * tick_ns
     begin, length = max(starts.values()) - base, int(seconds * 0.9e9)
-    origin = next(iter(twin.events())).time
     cpus = sorted({cpu for used in cpus_used(kernel, roles).values() for cpu in used})
-    ours = decisions(f"{stem}-kernel.dat", lambda d: roles.get(d.pid, ""), cpus, base + begin, base + begin + length)
-    theirs = decisions(f"{stem}-simulator.dat", simulated_role, cpus, origin + begin, origin + begin + length)
-    counts = {kind: compare(ours[kind], theirs[kind]) for kind in KINDS}
+
+    def run(host: str, role_of: Callable[[Any], str], origin: int) -> Run:
+        start = origin + begin
+        return Run(decisions(f"{stem}-{host}.dat", role_of, cpus, start, start + length), role_of, origin)
+    ours = run("kernel", lambda d: roles.get(d.pid, ""), base)
+    theirs = run("simulator", simulated_role, next(iter(twin.events())).time)
+    counts: dict[str, Counts] = {}
+    for kind in KINDS:
+        counts[kind] = compare(ours.decisions[kind], theirs.decisions[kind])
+        counts[kind]["numbers"] = numbers(kind, ours, theirs, time_bound(costs))
     return {kind: count for kind, count in counts.items()
             if kind == "pick" or max(count["kernel"], count["simulator"]) >= FEWEST_DECISIONS}
 
@@ -336,10 +404,14 @@ def floor_of(name: str, sched: str, kind: str) -> float:
 
 def row(name: str, sched: str, kind: str, counts: Counts) -> tuple[str, bool]:
     floor = floor_of(name, sched, kind)
-    good = counts["agreement"] >= floor
+    compared, wrong, fields = counts["numbers"]
+    good = counts["agreement"] >= floor and not wrong
+    worst = ", ".join(f"{field} {nr}" for field, nr in fields.most_common(3))
+    why = [f"numbers differ in {wrong}: {worst}"] if wrong else []
+    why += [f"{rule} {nr}" for rule, nr in counts["rules"].most_common(3)]
     return TABLE.format(name, sched, kind, counts["kernel"], counts["simulator"], counts["edits"], counts["exchanges"],
-                        f"{100 * counts['agreement']:.1f} %", f"{100 * floor:.1f} %", "PASS" if good else "FAIL",
-                        ", ".join(f"{rule} {nr}" for rule, nr in counts["rules"].most_common(3))), good
+                        f"{100 * counts['agreement']:.1f} %", f"{100 * floor:.1f} %", compared,
+                        "PASS" if good else "FAIL", ", ".join(why)), good
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -366,10 +438,10 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
             how = settings_for(sched, settings.build, str(settings.seed))
             costs = calibrate(how, TRACED)
             print(f"{sched}: costs of the kernel, ns: " + ", ".join(f"{name} {ns}" for name, ns in costs.items()))
-            for name in cases:
+            for name in [name for name in cases_of(sched) if name in cases]:
                 if sched == scheds[0] and name == cases[0]:
                     print(TABLE.format("workload", "scheduler", "kind", "kernel", "simulator", "edits", "ties",
-                                       "agreement", "at least", "", "edits by rule"))
+                                       "agreement", "at least", "numbers", "", "edits by rule"))
                 for kind, counts in agree(how, name, costs, directory).items():
                     text, good = row(name, sched, kind, counts)
                     print("\n".join([text, *(disagreement(counts) if arguments.show or not good else ())]), flush=True)
