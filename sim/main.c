@@ -12,6 +12,7 @@
 #include "sim/report/decisions.h"
 #include "sim/report/trace.h"
 #include "sim/engine/util.h"
+#include "sim/engine/output.h"
 #include "sim/engine/plugin.h"
 #include "sim/setup.h"
 
@@ -21,11 +22,11 @@ static void write_schedstat(struct sim *sim, const char *path)
 {
 	size_t size = sched_dump_schedstat(sim->s, NULL, 0) + 1;
 	char *text = allocate(size, 1);
-	FILE *file = fopen(path, "w");
+	FILE *file = output_create("schedstat", path);
 
 	sched_dump_schedstat(sim->s, text, size);
-	if (!file || fputs(text, file) == EOF || fclose(file))
-		usage_error("--schedstat %s: cannot be written", path);
+	fputs(text, file);
+	output_finish(file, "schedstat", path);
 	free(text);
 }
 
@@ -52,9 +53,9 @@ static struct output open_output(const struct report *report, struct sim *sim, c
 static void close_output(const struct output *output, const struct options *o, struct sim *sim)
 {
 	if (output->trace)
-		trace_write(output->trace, o->trace);
+		trace_write(output->trace, "trace", o->trace);
 	if (output->decisions_trace)
-		trace_write(output->decisions_trace, o->decisions);
+		trace_write(output->decisions_trace, "decisions", o->decisions);
 	if (output->decisions)
 		decisions_close(output->decisions);
 	if (o->schedstat)
@@ -165,12 +166,9 @@ static void bench_policy(const struct options *o, const struct machine_desc *mac
 
 static void write_json(struct report *report, const char *path)
 {
-	report->out = fopen(path, "w");
-	if (!report->out)
-		usage_error("--json %s: cannot be written", path);
+	report->out = output_create("json", path);
 	report_json(report);
-	if (fclose(report->out))
-		usage_error("--json %s: cannot be written completely", path);
+	output_finish(report->out, "json", path);
 }
 
 static void run_all(const struct options *o, struct report *report, struct result *results,

@@ -5,7 +5,7 @@
 
 #include "sim/explore/explore.h"
 #include "sim/options.h"
-#include "sim/engine/util.h"
+#include "sim/engine/output.h"
 #include "sim/engine/plugin.h"
 #include "sim/policy/policy.h"
 
@@ -236,6 +236,26 @@ static void take_jumps(struct options *o, const char *text)
 	free(by);
 }
 
+/* A file to be written: one for each option. */
+static void take_output(const char **field, const char *option, const char *text)
+{
+	if (*field)
+		usage_error("--%s %s: there is --%s %s already; one file is written", option, text,
+			    option, *field);
+	*field = text;
+}
+
+static void check_outputs(const struct options *o)
+{
+	const char *const outputs[] = { o->json, o->trace, o->schedstat, o->decisions };
+
+	for (u32 i = 0; i < ARRAY_SIZE(outputs); i++)
+		for (u32 j = 0; j < i; j++)
+			if (outputs[i] && outputs[j] && output_is_same(outputs[i], outputs[j]))
+				usage_error("%s and %s are one file; each output needs its own",
+					    outputs[j], outputs[i]);
+}
+
 static void take_run_option(struct options *o, int option, const char *text)
 {
 	switch (option) {
@@ -249,16 +269,16 @@ static void take_run_option(struct options *o, int option, const char *text)
 		o->duration = time_of("time", text, 1);
 		break;
 	case OPT_JSON:
-		o->json = text;
+		take_output(&o->json, "json", text);
 		break;
 	case OPT_TRACE:
-		o->trace = text;
+		take_output(&o->trace, "trace", text);
 		break;
 	case OPT_SCHEDSTAT:
-		o->schedstat = text;
+		take_output(&o->schedstat, "schedstat", text);
 		break;
 	case OPT_DECISIONS:
-		o->decisions = text;
+		take_output(&o->decisions, "decisions", text);
 		break;
 	case OPT_EXPLAIN:
 		o->explain = true;
@@ -400,5 +420,6 @@ struct options parse_options(int argc, char **argv)
 	o.nr_workloads = (u32)(argc - optind);
 	if (!o.nr_workloads)
 		usage_error("no workload given; schedsim --help lists them");
+	check_outputs(&o);
 	return o;
 }

@@ -3,9 +3,10 @@
  * --decisions FILE: every decision of a machine, as lines of JSON, or as the records' own bytes.
  * docs/decisions.md describes both. In JSON the names of members are those of decision.def.
  */
+#include <errno.h>
 #include <string.h>
 
-#include "sim/engine/util.h"
+#include "sim/engine/output.h"
 #include "sim/report/decisions.h"
 #include "sim/report/trace.h"
 
@@ -246,9 +247,7 @@ struct decision_file *decisions_open_as(struct sim *sim, const char *about, cons
 	struct decision_file *file = allocate(1, sizeof(*file));
 
 	file->path = path;
-	file->out = fopen(path, "w");
-	if (!file->out)
-		usage_error("--decisions %s: cannot be written", path);
+	file->out = output_create("decisions", path);
 	if (has_ending(path, ".bin")) {
 		put_binary_head(file->out, about);
 		file->listener.event = note_binary;
@@ -274,18 +273,15 @@ struct decision_file *decisions_open(struct sim *sim, const struct report *r, co
 void decisions_flush(struct decision_file *file)
 {
 	if (fflush(file->out))
-		usage_error("--decisions %s: cannot be written completely", file->path);
+		usage_error("--decisions %s: cannot be written completely: %s", file->path,
+			    strerror(errno));
 }
 
 void decisions_close(struct decision_file *file)
 {
-	bool good;
-
 	if (file->listener.event == note_binary)
 		put_binary_end(file);
-	good = !ferror(file->out);
-	if (fclose(file->out) || !good)
-		usage_error("--decisions %s: cannot be written completely", file->path);
+	output_finish(file->out, "decisions", file->path);
 	printf("%s: %llu decisions; read it with: fairground decisions %s\n", file->path,
 	       (unsigned long long)file->nr, file->path);
 	for (u32 i = 0; i < ARRAY_SIZE(lists); i++)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "sim/report/trace.h"
-#include "sim/engine/util.h"
+#include "sim/engine/output.h"
 
 #include "lib/event_format.h"
 
@@ -280,18 +280,13 @@ static void trace_free(struct trace *trace)
 	free(trace);
 }
 
-void trace_write(struct trace *trace, const char *path)
+void trace_write(struct trace *trace, const char *option, const char *path)
 {
-	FILE *out = fopen(path, "w");
-	bool good;
+	FILE *out = output_create(option, path);
 
-	if (!out)
-		usage_error("--trace %s: cannot be written", path);
 	put_head(out, trace);
 	put_pages(out, trace);
-	good = !ferror(out);
-	if (fclose(out) || !good)
-		usage_error("--trace %s: cannot be written completely", path);
+	output_finish(out, option, path);
 	printf("%s: %llu events", path, (unsigned long long)trace->events);
 	if (trace->lost)
 		printf(", %llu later ones did not fit", (unsigned long long)trace->lost);

@@ -10,8 +10,8 @@ struct trace;
  * says what run it is; the trace frees it.
  */
 struct trace *trace_new(struct sim *sim, bool decisions, char *about);
-/* Writes the recorded events to @path and frees @trace. */
-void trace_write(struct trace *trace, const char *path);
+/* Writes the recorded events to @path, which --@option names, and frees @trace. */
+void trace_write(struct trace *trace, const char *option, const char *path);
 
 /* --- event_format.c ------------------------------------------------------------------------ */
 

@@ -2,12 +2,14 @@
 """Boot, measure, trace, draw and compare: the one command of Fairground (docs/command.md)."""
 
 import argparse
+import contextlib
 import dataclasses
+import io
 import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
@@ -95,7 +97,8 @@ NEED_TREE = {"gdb": "tools/gdb", "fidelity": "tests/fidelity", "scenarios": "tes
 
 
 STATUSES = {0: "done, and what was claimed holds", 1: "a claim, a comparison or a cell failed, or the machine panicked",
-            2: "bad input: one sentence says which", STATUS_TIMEOUT: "the machine took longer than TIMEOUT",
+            2: "bad input, or output that cannot be written: one sentence says which",
+            STATUS_TIMEOUT: "the machine took longer than TIMEOUT",
             STATUS_NOT_STARTED: "a program, a file of the build or a scheduler is missing",
             128 + signal.SIGINT: "Ctrl-C; finished parts are kept"}
 MORE_STATUSES = "run: otherwise the status of CMD in the machine."
@@ -132,6 +135,46 @@ def end(number: int, _: FrameType | None) -> None:
     sys.exit(128 + number)
 
 
+class OutputError(Exception):
+    """What is printed cannot be written. The text is one sentence for the user."""
+
+
+class Output(io.FileIO):
+    """The standard output, so that an error of it is told from those of other files."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise OutputError(f"the output cannot be written: {error.strerror}") from error
+
+
+@contextlib.contextmanager
+def checked_output() -> Iterator[None]:
+    """Within, sys.stdout is an Output. All that was printed is written when it ends, even by an exception."""
+    usual = sys.stdout
+    if not isinstance(usual, io.TextIOWrapper):  # it was closed before Python began
+        yield
+        return
+    file = io.BufferedWriter(Output(usual.fileno(), "w", closefd=False))
+    errors = "backslashreplace" if usual.errors == "strict" else usual.errors
+    sys.stdout = io.TextIOWrapper(file, usual.encoding, errors, line_buffering=usual.line_buffering,
+                                  write_through=usual.write_through)
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except (BrokenPipeError, OutputError):
+        # Without this, Python 3.13 complains again when it drops what was not written.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), usual.fileno())
+        raise
+    finally:
+        sys.stdout = usual
+
+
 def main(words: list[str] | None = None) -> int:
     """Run one command; returns its status. Any thread may call it: signals are not touched."""
     parser = make_parser()
@@ -152,17 +195,20 @@ def main(words: list[str] | None = None) -> int:
         return STATUS_NOT_STARTED
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        # The reader has seen enough (`make run | head`). Without this, Python complains again when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + signal.SIGPIPE
 
 
 def program() -> int:
     """The program `fairground`: main(), and signals end it in order."""
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, end)
-    return main()
+    try:
+        with checked_output():
+            return main()
+    except BrokenPipeError:
+        return 128 + signal.SIGPIPE  # the reader has seen enough: `make run | head`
+    except OutputError as error:
+        print(f"fairground: {error}", file=sys.stderr)
+        return 2
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .decision_file import Row, Shape, open_file
+from .decision_rows import Kind, shares, show
 from .decision_rows import options as common_options
-from .decision_rows import shares, show, wanted
 from .decisions import tree_names
 from .option_values import known
 
@@ -283,6 +283,12 @@ def statistics(found: Sequence[Pass]) -> Iterator[str]:
 # --- the command ------------------------------------------------------------------------------------
 
 
+KIND: Kind[Pass] = Kind(
+    "balancing pass", SHAPES, tree_names("BALANCE"), cpu=lambda p: p.cpu,
+    tasks=lambda p: [(t.comm, t.pid) for t in p.tasks], whole=lambda p: p.complete, line=line, table=table,
+    statistics=statistics)
+
+
 def options(parser: argparse.ArgumentParser) -> None:
     common_options(parser, tree_names("BALANCE"), cpu="only passes for this CPU",
                    task="only passes that looked at this task", full="parts, runqueues and tasks, too")
@@ -292,10 +298,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 def main(_: Any, arguments: argparse.Namespace) -> int:
     """print and count balancing passes: what they compared, moved and passed over, and why"""
     known("--outcome", arguments.outcome and [arguments.outcome], set(tree_names("OUTCOME")))
-
     def matches(p: Pass) -> bool:
-        return (arguments.task is None or any(arguments.task in (t.comm, str(t.pid)) for t in p.tasks)) and (
-            arguments.on in (None, str(p.cpu))) and arguments.outcome in (None, p.outcome)
+        return arguments.outcome in (None, p.outcome)
 
-    return show(arguments, lambda: wanted(arguments, tree_names("BALANCE"), read, matches), "balancing pass", line,
-                table, statistics)
+    return show(arguments, KIND, matches)

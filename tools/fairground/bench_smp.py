@@ -103,7 +103,7 @@ def table(machines: Mapping[int, dict[str, Any]], baselines: dict[str, Any]) -> 
 
 
 def read_sizes(words: list[str]) -> list[int]:
-    if not all(re.fullmatch(r"\d+", word) and 1 <= int(word) <= MAX_CPUS for word in words):
+    if not all(re.fullmatch("[0-9]{1,9}", word) and 1 <= int(word) <= MAX_CPUS for word in words):
         raise UsageError(f"SIZES={' '.join(words)}: numbers of CPUs from 1 to {MAX_CPUS} are expected; {USAGE}")
     return [int(word) for word in words] or list(SIZES)
 

@@ -9,13 +9,13 @@ no difference.
 """
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from .decision_file import DecisionError, DecisionFile
 from .decision_filter import Filter, Seen
-from .decision_kinds import KINDS, SHAPES, Record, family
+from .decision_kinds import SHAPES, Record, family, order
 from .decision_text import line, side_by_side
 from .decisions import Candidate, Decision
 from .fair_text import ms
@@ -73,11 +73,17 @@ class Run:
         self._entities: set[Entity] = set()
         self._wanted: Callable[[Record], bool] = lambda d: True
 
+    def _records(self) -> Iterator[Record]:
+        try:
+            yield from self.file.records(SHAPES)
+        except DecisionError as error:
+            raise DecisionError(f"{self.path}: {error}") from error
+
     def load(self, wanted: Filter) -> None:
         """Read the file. Raises DecisionError if it does not allow a verdict."""
         seen = Seen()
         self._wanted = lambda d: wanted.accepts(d, candidates=False)
-        for d in self.file.records(SHAPES):
+        for d in self._records():
             seen.add(d)
             self.end = max(self.end, d.time)
             self._entities.add((d.comm, d.pid, d.subject_group))
@@ -135,7 +141,7 @@ class Run:
 
     def decision(self, cpu: int, index: int) -> Record | None:
         """The @index-th compared decision about @cpu, read again; None if there is none."""
-        for d in self.file.records(SHAPES):
+        for d in self._records():
             if d.cpu == cpu and d.kind in self.kinds and self._wanted(d):
                 if not index:
                     return d
@@ -174,7 +180,7 @@ class Comparison:
             run.load(wanted)
         if wanted.kinds is None:
             both = self.a.kinds & self.b.kinds
-            self.left_out = sorted((self.a.kinds | self.b.kinds) - both, key=KINDS.index)
+            self.left_out = sorted((self.a.kinds | self.b.kinds) - both, key=order)
             for run in (self.a, self.b):
                 run.keep(both)
         self.with_rule = self.a.policies == self.b.policies
@@ -192,7 +198,7 @@ class Comparison:
         """The comparison as lines."""
         lines = [f"{letter}: {run.path}: {', '.join(sorted(run.policies))}; {run.file.provenance.text}; {run.nr} of "
                  f"{run.total} decisions are compared" for letter, run in (("A", self.a), ("B", self.b))]
-        kinds = sorted(self.a.kinds | self.b.kinds, key=KINDS.index)
+        kinds = sorted(self.a.kinds | self.b.kinds, key=order)
         lines.append(f"compared of {', '.join(kinds)}: queue, subject and answer" + (
             ", and the rule" if self.with_rule else "; not the rules of fair policies, because the policies differ"))
         if self.left_out:

@@ -12,12 +12,16 @@ import itertools
 import json
 import os
 import re
+import shutil
+import stat
 import struct
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from .decision_types import Numbers, is_comm, is_name
 from .expect import Missing
 from .image import Event, Format, TraceError, parse_format
 from .records import decoder, text_of
@@ -27,9 +31,12 @@ SCHEMA = "fairground-decisions/3"
 SYSTEM, PREFIX = "decision", "sched_decision_"
 BINARY_MAGIC, BINARY_VERSION = b"FGDECIDE", 1
 BINARY_HEAD, BINARY_EVENT = struct.Struct("<8sII"), struct.Struct("<QHHI")  # time, type, size, CPU
-DAMAGE = (Missing, struct.error, ValueError)  # what reading a trace raises if its bytes make no sense
+DAMAGE = (Missing, struct.error, ValueError, LookupError, OverflowError)  # of reading a trace whose bytes make no sense
 TEXTS = ("comm",)
 ONLY_NUMBERS, ONLY_TEXTS = {int}, {str}
+TIME_MAX = (1 << 64) - 1
+CPUS_MAX = 1 << 16
+HEAD_MAX = 1 << 20  # bytes of the first line
 
 Rows = tuple[tuple[Any, ...], ...]
 
@@ -45,19 +52,40 @@ def _getter(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
     return lambda row: tuple(row[name] for name in names)
 
 
+class _Fields:
+    """The fields of a record or a row, and what they can hold."""
+
+    def __init__(self, kind: str, numbers: Sequence[str], texts: Sequence[str]) -> None:
+        choices = [name for name in texts if name not in TEXTS]
+        self._numbers, self._in_range = _getter(numbers), Numbers(kind, numbers).check
+        self._texts, self._choices = _getter([*texts]), _getter(choices)
+        self._comms = _getter([name for name in texts if name in TEXTS])
+
+    def check(self, row: Mapping[str, Any]) -> None:
+        """Raises KeyError if a field is missing, TypeError if one is of another type, ValueError with a sentence if
+        the field cannot hold its value."""
+        numbers = self._numbers(row)
+        if not {*map(type, numbers)} <= ONLY_NUMBERS or not {*map(type, self._texts(row))} <= ONLY_TEXTS:
+            raise TypeError
+        self._in_range(numbers)
+        if not all(map(is_name, self._choices(row))):
+            raise ValueError("a name of a rule, a policy or an act is expected where there is none")
+        if not all(map(is_comm, self._comms(row))):
+            raise ValueError("a comm is longer than the name of a task can be")
+
+
 class Row:
     """How the rows of one list are read: @row is a NamedTuple, its fields in the order of decision.def."""
 
     def __init__(self, kind: str, row: Any) -> None:
         self.kind, self.make, self.fields = kind, row._make, row._fields
         self._values = _getter(row._fields)
-        self._numbers = _getter([name for name, of in row.__annotations__.items() if of is not str])
-        self._texts = _getter([name for name, of in row.__annotations__.items() if of is str])
+        self._check = _Fields(kind, [name for name, of in row.__annotations__.items() if of is not str],
+                              [name for name, of in row.__annotations__.items() if of is str]).check
 
     def of_json(self, row: Mapping[str, Any]) -> Any:
-        """Raises KeyError if a field is missing, TypeError if one is of another type."""
-        if not {*map(type, self._numbers(row))} <= ONLY_NUMBERS or not {*map(type, self._texts(row))} <= ONLY_TEXTS:
-            raise TypeError
+        """The row that an object of JSON has. Raises what _Fields.check() does."""
+        self._check(row)
         return self.make(self._values(row))
 
 
@@ -70,13 +98,12 @@ class Shape:
         self.kind, self.fields, self.lists, self.make = kind, fields, lists, make
         self._rows = tuple(lists.items())
         self._values = _getter(fields)
-        self._numbers = _getter(["time", *(name for name in fields if name not in texts)])
-        self._texts = _getter([name for name in fields if name in texts])
+        self._check = _Fields(kind, ["time", *(name for name in fields if name not in texts)],
+                              [name for name in fields if name in texts]).check
 
     def of_json(self, d: Mapping[str, Any]) -> Any:
-        """The record that a line of JSON has. Raises KeyError or TypeError, as Row.of_json()."""
-        if {*map(type, self._numbers(d))} != ONLY_NUMBERS or not {*map(type, self._texts(d))} <= ONLY_TEXTS:
-            raise TypeError
+        """The record that a line of JSON has. Raises what _Fields.check() does."""
+        self._check(d)
         rows = tuple(tuple(map(row.of_json, d[name])) for name, row in self._rows)
         return self.make(d["time"], self.kind, rows, self._values(d))
 
@@ -102,6 +129,7 @@ class DecisionFile:
     lost = 0          # events that are known to be missing
     unknown = 0       # records of kinds that the last iteration was not asked for
     trace: TraceFile | None = None  # what the file is, if it is one
+    copy: Any = None  # of a pipe: the file that was made of it
 
     def records(self, shapes: Sequence[Shape]) -> Iterator[Any]:
         """Every record of one of @shapes: in order of time, or as the simulator made them."""
@@ -113,6 +141,14 @@ class DecisionFile:
         return set()
 
 
+def missing(file: DecisionFile, incomplete: int, nr: int, what: str = "decisions lack candidates") -> str:
+    """What is known to be missing in @file, "" if nothing: @incomplete of @nr records lack rows, as @what says."""
+    parts = [f"{file.lost} events were lost before they could be saved"] if file.lost else []
+    if incomplete:
+        parts.append(f"{incomplete} of {nr} {what}")
+    return " and ".join(parts)
+
+
 # --- lines of JSON ------------------------------------------------------------------------------------------------
 
 
@@ -120,7 +156,7 @@ def _header(line: bytes) -> dict[str, Any]:
     """What run a file is of, from its first line."""
     try:
         header = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         header = None
     schema = header.get("schema") if isinstance(header, dict) else None
     if not isinstance(schema, str) or not schema.startswith(SCHEMA.partition("/")[0] + "/"):
@@ -132,9 +168,19 @@ def _header(line: bytes) -> dict[str, Any]:
 
 def _provenance(header: dict[str, Any]) -> Provenance:
     cpus, sched = header.get("cpus"), header.get("sched")
-    if not isinstance(cpus, int) or not isinstance(sched, str):
+    if type(cpus) is not int or not 0 < cpus <= CPUS_MAX or not isinstance(sched, str):
         raise DecisionError("its first line does not say how many CPUs, or what policy, the run had")
     return Provenance(cpus, sched, header)
+
+
+def _json(number: int, line: bytes) -> Any:
+    """What the @line of this @number has."""
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        raise DecisionError(f"line {number} is not a decision") from error
+    except RecursionError as error:
+        raise DecisionError(f"line {number} is not a decision: its brackets are nested too deeply") from error
 
 
 class _JsonFile(DecisionFile):
@@ -143,7 +189,7 @@ class _JsonFile(DecisionFile):
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = path
         with open(path, "rb") as f:
-            header = _header(f.readline())
+            header = _header(f.readline(HEAD_MAX))
             f.seek(-1, os.SEEK_END)
             if f.read() != b"\n":
                 raise DecisionError("the file is cut off in the middle of a line")
@@ -155,14 +201,16 @@ class _JsonFile(DecisionFile):
         with open(self._path, "rb") as f:
             f.readline()
             for number, line in enumerate(f, 2):
+                row = _json(number, line)
                 try:
-                    row = json.loads(line)
                     shape = by_kind.get(row["kind"])
                     record = shape.of_json(row) if shape else None
                 except KeyError as error:
                     raise DecisionError(f"line {number} has no field {error.args[0]}") from error
-                except (ValueError, TypeError) as error:
+                except TypeError as error:
                     raise DecisionError(f"line {number} is not a decision") from error
+                except ValueError as error:
+                    raise DecisionError(f"line {number} is not a decision: {error}") from error
                 if shape:
                     yield record
                 else:
@@ -245,6 +293,8 @@ class EventFile(DecisionFile):
                     if key not in pending:
                         pending[key] = tuple([] for _ in readable[of.record].lists)
                     pending[key][of.place].append(of.make(of.read(event.data)))
+                elif event.time > TIME_MAX:
+                    raise ValueError
                 elif shape := readable.get(name):
                     rows = pending.pop((event.cpu, owner[name]), ((),) * len(shape.lists))
                     yield shape.make(event.time, shape.kind, tuple(map(tuple, rows)), readers[name](event.data))
@@ -338,9 +388,28 @@ class _BinaryFile(EventFile):
 # --- any ----------------------------------------------------------------------------------------------------------
 
 
+def _copy_of_pipe(path: str | os.PathLike[str]) -> Any:
+    """What the pipe @path says, as a file that lasts as long as the object that is returned; None: it is no pipe. A
+    file of decisions is read more than once."""
+    mode = os.stat(path).st_mode
+    if stat.S_ISCHR(mode):
+        raise DecisionError("this is a terminal or another device: a file or a pipe is expected")
+    if not stat.S_ISFIFO(mode):
+        return None
+    copy = tempfile.NamedTemporaryFile(prefix="fairground-")
+    with open(path, "rb") as f:
+        shutil.copyfileobj(f, copy)
+    copy.flush()
+    return copy
+
+
 def open_file(path: str | os.PathLike[str]) -> DecisionFile:
-    """The file @path, in any form. Raises DecisionError if it holds no decisions, or is cut off."""
+    """The file or pipe @path, in any form. Raises DecisionError if it holds no decisions, or is cut off."""
     try:
+        if copy := _copy_of_pipe(path):
+            file = open_file(copy.name)
+            file.copy = copy
+            return file
         with open(path, "rb") as f:
             start = f.read(max(len(MAGIC), len(BINARY_MAGIC)))
         if not start:

@@ -4,18 +4,14 @@
 import argparse
 from collections.abc import Sequence
 
-from .decision_file import DecisionFile
-from .decision_kinds import KINDS, Record, family, policies, rules
-from .latency import parse_cpus
-from .option_values import known, parse_time
+from .decision_file import DecisionFile, missing
+from .decision_kinds import KINDS, Record, family, order, policies, rules
+from .option_values import U32, known, listed, parse_cpus, parse_number, parse_time, ranges
 from .settings import UsageError
 
 
 def _numbers(option: str, given: Sequence[str] | None) -> set[int] | None:
-    for text in given or ():
-        if not text.isdecimal():
-            raise UsageError(f"{option} {text}: a number is expected")
-    return {int(text) for text in given} if given else None
+    return {parse_number(option, text, 0, U32) for text in given} if given else None
 
 
 class Filter:
@@ -30,7 +26,8 @@ class Filter:
             raise UsageError(f"--to {arguments.end}: this is before --from {arguments.start}")
         self.tasks: set[str] | None = set(arguments.task) if arguments.task else None
         self.groups = _numbers("--group", arguments.group)
-        self.kinds = None if arguments.kind == ["all"] else known("--kind", arguments.kind or kinds, KINDS)
+        named = [kind for text in arguments.kind or () for kind in listed("--kind", text)]
+        self.kinds = None if named == ["all"] else known("--kind", named or kinds, KINDS)
         self.rules = known("--rule", arguments.rule, set().union(*map(rules, files)))
         given = [name.replace("-", "_") for name in arguments.policy or ()]
         self.policies = known("--policy", given, set().union(*map(policies, files)))
@@ -56,7 +53,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--from", dest="start", metavar="TIME", help="not before, for example 500ms")
     parser.add_argument("--to", dest="end", metavar="TIME", help="not after, for example 1.5s")
     parser.add_argument("--task", action="append", metavar="NAME|PID", help="the subject or a candidate")
-    parser.add_argument("--kind", "--kinds", action="extend", type=lambda text: text.split(","), metavar="KIND,...",
+    parser.add_argument("--kind", "--kinds", action="append", metavar="KIND,...",
                         help=f"{', '.join(KINDS)}; --diff compares picks unless told otherwise, with `all` all "
                              "kinds that both runs have")
     parser.add_argument("--policy", action="append", metavar="NAME", help="decisions of this policy")
@@ -91,26 +88,11 @@ class Seen:
     def text(self) -> str:
         names = sorted(self.names)
         more = " ..." if len(names) > 12 else ""
-        return (f"from {self.first / 1e6:.3f} to {self.last / 1e6:.3f} ms, on CPUs {_ranges(self.cpus)}, "
-                f"of kinds {', '.join(k for k in KINDS if k in self.kinds)}, in groups {_ranges(self.groups)}, "
+        return (f"from {self.first / 1e6:.3f} to {self.last / 1e6:.3f} ms, on CPUs {ranges(self.cpus)}, "
+                f"of kinds {', '.join(sorted(self.kinds, key=order))}, in groups {ranges(self.groups)}, "
                 f"about {', '.join(names[:12])}{more}")
 
     def missing(self, file: DecisionFile) -> str:
         """What is known to be missing in the file, "" if nothing."""
-        parts = []
-        if file.lost:
-            parts.append(f"{file.lost} events were lost before they could be saved")
-        if self.incomplete:
-            parts.append(f"{self.incomplete} of {self.nr} decisions lack candidates")
-        return " and ".join(parts)
+        return missing(file, self.incomplete, self.nr)
 
-
-def _ranges(numbers: set[int]) -> str:
-    """0,2-4 for 0, 2, 3 and 4."""
-    out: list[list[int]] = []
-    for number in sorted(numbers):
-        if out and number == out[-1][1] + 1:
-            out[-1][1] = number
-        else:
-            out.append([number, number])
-    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in out)

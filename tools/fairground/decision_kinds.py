@@ -110,6 +110,11 @@ SHAPES = tuple(dict.fromkeys(shape for family in FAMILIES.values() for shape in 
 KINDS = tuple(dict.fromkeys(kind for family in FAMILIES.values() for kind in family.kinds))
 
 
+def order(kind: str) -> tuple[int, str]:
+    """Where @kind stands among all, to sort; kinds that this tool does not know come last."""
+    return KINDS.index(kind) if kind in KINDS else len(KINDS), kind
+
+
 def family(d: Record) -> Family:
     return FAMILIES[type(d)]
 

@@ -16,6 +16,7 @@ from .decision_file import DecisionError, DecisionFile, open_file
 from .decision_filter import Filter, Seen
 from .decision_kinds import SHAPES
 from .decisions import Decision, Groups
+from .option_values import U64, parse_number
 from .settings import UsageError
 
 IN_MEMORY = 1 << 24  # more text waits in a file
@@ -33,9 +34,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def _limit(text: str | None) -> int | None:
-    if text is not None and (not text.isdecimal() or not int(text)):
-        raise UsageError(f"--limit {text}: a number from 1 is expected")
-    return int(text) if text else None
+    return None if text is None else parse_number("--limit", text, 1, U64)
 
 
 def _open(path: str) -> DecisionFile:

@@ -5,12 +5,14 @@ import argparse
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from .decision_file import DecisionError
-from .option_values import known, parse_time
+from .decision_file import DecisionError, Shape, missing, open_file
+from .option_values import U16, U64, known, parse_number, parse_time, ranges
 from .settings import UsageError
+
+NAMES_SHOWN = 12
 
 
 class Record(Protocol):
@@ -24,6 +26,20 @@ class Record(Protocol):
 
 
 T = TypeVar("T", bound=Record)
+
+
+class Kind(NamedTuple, Generic[T]):
+    """The records that such a command is about."""
+
+    what: str                                     # one of them is called
+    shapes: tuple[Shape, ...]
+    rules: Collection[str]                        # that may decide
+    cpu: Callable[[T], int]                       # for --cpu
+    tasks: Callable[[T], Iterable[tuple[str, int]]]  # for --task: names and pids
+    whole: Callable[[T], bool]                    # are all rows there that were recorded?
+    line: Callable[[T], str]
+    table: Callable[[T], Iterable[str]]
+    statistics: Callable[[Sequence[T]], Iterable[str]]
 
 
 def options(parser: argparse.ArgumentParser, rules: Iterable[str], cpu: str, task: str, full: str) -> None:
@@ -40,23 +56,53 @@ def options(parser: argparse.ArgumentParser, rules: Iterable[str], cpu: str, tas
     parser.add_argument("--stats", action="store_true", help="how often each rule decided")
 
 
-def wanted(arguments: argparse.Namespace, rules: Iterable[str], read: Callable[[str], Iterator[T]],
-           matches: Callable[[T], bool]) -> Iterator[T]:
-    """The records that the options ask for, and that match. Raises UsageError for bad ones, before the first."""
-    start, end = parse_time("--from", arguments.start), parse_time("--to", arguments.end)
-    for option, text in (("--cpu", arguments.on), ("--limit", arguments.limit)):
-        if text is not None and not text.isdecimal():
-            raise UsageError(f"{option} {text}: a number is expected")
-    known("--rule", arguments.rule and [arguments.rule], set(rules))
-    left = int(arguments.limit) if arguments.limit else -1
-    for record in read(arguments.file):
-        if (not matches(record) or arguments.rule not in (None, record.rule)
-                or start is not None and record.time < start or end is not None and record.time > end):
-            continue
-        if not left:
-            return
-        left -= 1
-        yield record
+class Filter(Generic[T]):
+    """What the options say. Raises UsageError for bad ones."""
+
+    def __init__(self, arguments: argparse.Namespace, kind: Kind[T], matches: Callable[[T], bool]) -> None:
+        """@matches: what else must be true of a record."""
+        self._kind, self._matches = kind, matches
+        self.start, self.end = parse_time("--from", arguments.start), parse_time("--to", arguments.end)
+        if self.start is not None and self.end is not None and self.end < self.start:
+            raise UsageError(f"--to {arguments.end}: this is before --from {arguments.start}")
+        self.cpu = None if arguments.on is None else parse_number("--cpu", arguments.on, 0, U16)
+        self.limit = None if arguments.limit is None else parse_number("--limit", arguments.limit, 1, U64)
+        known("--rule", arguments.rule and [arguments.rule], kind.rules)
+        self.rule, self.task = arguments.rule, arguments.task
+
+    def accepts(self, record: T) -> bool:
+        return (self.rule in (None, record.rule) and self.cpu in (None, self._kind.cpu(record))
+                and (self.start is None or record.time >= self.start) and (self.end is None or record.time <= self.end)
+                and (self.task is None or any(self.task in (comm, str(pid)) for comm, pid in self._kind.tasks(record)))
+                and self._matches(record))
+
+
+class _Seen(Generic[T]):
+    """What a file has, for the sentence that a filter matched nothing."""
+
+    def __init__(self, kind: Kind[T]) -> None:
+        self._kind = kind
+        self.cpus: set[int] = set()
+        self.names: set[str] = set()
+        self.rules: set[str] = set()
+        self.times: list[int] = []
+        self.nr = self.incomplete = 0
+
+    def add(self, record: T) -> None:
+        self.nr += 1
+        self.incomplete += not self._kind.whole(record)
+        self.cpus.add(self._kind.cpu(record))
+        self.names.update(comm for comm, _ in self._kind.tasks(record))
+        self.rules.add(record.rule)
+        self.times = [min([*self.times, record.time]), max([*self.times, record.time])]
+
+    @property
+    def text(self) -> str:
+        names = sorted(self.names)
+        about = f", about {', '.join(names[:NAMES_SHOWN])}{' ...' * (len(names) > NAMES_SHOWN)}" if names else ""
+        return (f"no {self._kind.what} matches; there are {self.nr} from {self.times[0] / 1e6:.3f} to "
+                f"{self.times[-1] / 1e6:.3f} ms, on CPUs {ranges(self.cpus)}, by the rules "
+                f"{', '.join(sorted(self.rules))}{about}")
 
 
 def shares(what: str, counts: Counter[str], sentences: Mapping[str, str], of: str = "rule") -> Iterator[str]:
@@ -66,24 +112,39 @@ def shares(what: str, counts: Counter[str], sentences: Mapping[str, str], of: st
         yield f"{number:>10}  {100 * number / counts.total():5.1f}%  {sentences.get(rule, rule)}"
 
 
-def show(arguments: argparse.Namespace, found: Callable[[], Iterator[T]], what: str,
-         line: Callable[[T], str], table: Callable[[T], Iterable[str]],
-         statistics: Callable[[Sequence[T]], Iterable[str]]) -> int:
-    """Prints the records @found, or their statistics. @what one of them is called. Returns the status."""
+def _find(arguments: argparse.Namespace, kind: Kind[T], wanted: Filter[T]) -> tuple[list[T], str]:
+    """(the records that are wanted, what is known to be missing). Raises DecisionError if there are none."""
+    file, seen, found = open_file(arguments.file), _Seen(kind), []
+    for record in file.records(kind.shapes):
+        seen.add(record)
+        if wanted.accepts(record):
+            found.append(record)
+        if len(found) == wanted.limit:
+            break
+    if not seen.nr:
+        raise DecisionError(f"it has no {kind.what}")
+    if not found:
+        raise DecisionError(seen.text)
+    return found, missing(file, seen.incomplete, seen.nr, f"{kind.what}s lack rows")
+
+
+def show(arguments: argparse.Namespace, kind: Kind[T], matches: Callable[[T], bool] = lambda record: True) -> int:
+    """Prints the records of @kind that the options ask for and that match, or their statistics. Returns the status."""
     if not arguments.file:
         raise UsageError(f"a file of decisions is expected: fairground {arguments.command} FILE (docs/decisions.md)")
+    wanted = Filter(arguments, kind, matches)
     try:
-        records = list(found())
+        records, lacking = _find(arguments, kind, wanted)
     except DecisionError as error:
         print(f"fairground: {arguments.file}: {error}", file=sys.stderr)
         return 2
-    if not records:
-        print(f"fairground: {arguments.file}: no {what} matches", file=sys.stderr)
-        return 2
-    for text in statistics(records) if arguments.stats else ():
+    for text in kind.statistics(records) if arguments.stats else ():
         print(text)
     for record in () if arguments.stats else records:
-        print(line(record))
-        for text in table(record) if arguments.full else ():
+        print(kind.line(record))
+        for text in kind.table(record) if arguments.full else ():
             print(text)
+    sys.stdout.flush()
+    if lacking:
+        print(f"fairground: {arguments.file}: {lacking}", file=sys.stderr)
     return 0

@@ -10,6 +10,7 @@ import sys
 from typing import Any
 
 from .image import TraceError
+from .option_values import U16, U32, whole
 from .settings import UsageError
 
 KINDS = {
@@ -34,7 +35,8 @@ MODULES = {**dict.fromkeys(("lag", "deadline", "score", "levels"), "curves"), "s
            "arrows": "gantt", "line": "pick", "tree": "pick"}  # of pictures; the others are named as the kind
 NOT_SHOWN = {"command", "kind", "files", "build", "output", "format", "range"}
 FORMATS = ("svg", "pdf", "png")
-RANGE = re.compile(r"([\d.]+)-([\d.]+)")
+RANGE = re.compile(r"([0-9]*\.?[0-9]+)-([0-9]*\.?[0-9]+)")
+LATEST = 1e9  # s
 
 
 def module_of(kind: str) -> Any:
@@ -81,17 +83,20 @@ def _latency(parser: argparse.ArgumentParser) -> None:
 
 def _curves(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tasks", metavar="REGEX", default="", help="only entities whose name contains this")
-    parser.add_argument("--cpu", type=int, metavar="N", help="only decisions about this CPU's queues")
-    parser.add_argument("--group", type=int, metavar="N", help="only those about queues of this group; 0: the root's")
+    parser.add_argument("--cpu", type=whole(0, U16), metavar="N", help="only decisions about this CPU's queues")
+    parser.add_argument("--group", type=whole(0, U32), metavar="N",
+                        help="only those about queues of this group; 0: the root's")
 
 
 def _quota(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--group", type=int, metavar="N", help="this group; default: that with the most decisions")
+    parser.add_argument("--group", type=whole(0, U32), metavar="N",
+                        help="this group; default: that with the most decisions")
 
 
 def _pick(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--cpu", type=int, metavar="N", help="only picks of this CPU")
-    parser.add_argument("--group", type=int, metavar="N", help="only those on queues of this group; 0: the root's")
+    parser.add_argument("--cpu", type=whole(0, U16), metavar="N", help="only picks of this CPU")
+    parser.add_argument("--group", type=whole(0, U32), metavar="N",
+                        help="only those on queues of this group; 0: the root's")
 
 
 def _share(parser: argparse.ArgumentParser) -> None:
@@ -119,7 +124,8 @@ def take_range(arguments: argparse.Namespace) -> None:
         if not found:
             raise UsageError(f"--range {arguments.range}: two numbers of seconds are expected, for example 0.5-1.25")
         arguments.min, arguments.max = float(found[1]), float(found[2])
-    if (arguments.min or 0) < 0 or arguments.max is not None and arguments.max <= (arguments.min or 0):
+    begin, end = arguments.min or 0.0, LATEST if arguments.max is None else arguments.max
+    if not 0 <= begin < end <= LATEST:
         raise UsageError("--min and --max: seconds are expected, the second later than the first")
 
 

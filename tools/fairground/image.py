@@ -75,6 +75,14 @@ Ring = namedtuple("Ring", "page time used written head tail index dropped slots 
                   "nr_consumed reserved")
 
 
+class Statistics(NamedTuple):
+    """Numbers of events in the ring of a CPU, since it was cleared."""
+
+    held: int         # that pages() holds
+    overwritten: int  # before them
+    dropped: int      # that found the ring full, with overwrite=0
+
+
 class TraceError(Exception):
     """There is no trace, or not one that this tool can read. The text is one sentence for the user."""
 
@@ -192,11 +200,11 @@ class Image:
         page, first = SLOT.unpack(self._read(at, SLOT.size))
         return page - self._direct_map, first
 
-    def statistics(self, cpu: int) -> tuple[int, int]:
-        """(events that pages() holds, events that were overwritten before them)"""
+    def statistics(self, cpu: int) -> Statistics:
+        """How many events of @cpu there are, and were lost."""
         ring = self._ring(cpu)
         oldest = max(self._slot(ring, ring.tail)[1], ring.read)
-        return ring.written - oldest, ring.lost + oldest - ring.read
+        return Statistics(ring.written - oldest, ring.lost + oldest - ring.read, ring.dropped)
 
     def pages(self, cpu: int, newest: int | None = None) -> Iterator[bytes]:
         """Yield the ring's pages, oldest first, without events that were read or cleared during the run.

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .image import Event, TraceError, event_values
-from .settings import Settings, UsageError, trace_file
+from .option_values import parse_cpus
+from .settings import trace_file
 from .timeline import EVENTS, SWITCH, WAKEUPS, TaskStates
 from .tracefile import TraceFile
 
@@ -149,19 +150,6 @@ def table(tasks: Iterable[TaskLatency], sort: str = "avg") -> str:
                      f"| max end:{t.longest_end / 1e9:13.6f} s")
     total_ns, switches = sum(t.run_ns for t in rows), sum(t.switches for t in rows)
     return "\n".join(lines + [RULE, f"  {'TOTAL:':<21} |{total_ns / MS:11.3f} ms |{switches:9} |", RULE])
-
-
-def parse_cpus(text: str | None) -> set[int] | None:
-    """The CPU numbers in a text such as "2,4-7". None stays None."""
-    if text is None:
-        return None
-    cpus: set[int] = set()
-    for part in text.split(","):
-        first, dash, last = part.partition("-")
-        if not first.isdigit() or dash and not last.isdigit() or int(last or first) < int(first):
-            raise UsageError(f"CPUs {text!r}: a list such as 0,2-5 is expected")
-        cpus.update(range(int(first), int(last or first) + 1))
-    return cpus
 
 
 def options(parser: argparse.ArgumentParser) -> None:

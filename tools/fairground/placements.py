@@ -14,8 +14,8 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from .decision_file import Row, Shape, open_file
+from .decision_rows import Kind, shares, show
 from .decision_rows import options as common_options
-from .decision_rows import shares, show, wanted
 from .decisions import label, tree_names
 
 
@@ -149,6 +149,11 @@ def statistics(found: Sequence[Placement]) -> Iterator[str]:
 # --- the command ------------------------------------------------------------------------------------
 
 
+KIND: Kind[Placement] = Kind(
+    "placement", SHAPES, tree_names("CPU"), cpu=lambda p: p.chosen, tasks=lambda p: [(p.comm, p.pid)],
+    whole=lambda p: len(p.cpus) == p.nr_rows, line=line, table=table, statistics=statistics)
+
+
 def options(parser: argparse.ArgumentParser) -> None:
     common_options(parser, tree_names("CPU"), cpu="only what went to this CPU", task="of this task only",
                    full="all CPUs that there were, too")
@@ -156,8 +161,4 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def main(_: Any, arguments: argparse.Namespace) -> int:
     """print and count on which CPUs tasks were placed, and why"""
-    def matches(p: Placement) -> bool:
-        return arguments.task in (None, p.comm, str(p.pid)) and arguments.on in (None, str(p.chosen))
-
-    return show(arguments, lambda: wanted(arguments, tree_names("CPU"), read, matches), "placement", line, table,
-                statistics)
+    return show(arguments, KIND)

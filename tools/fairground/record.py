@@ -34,7 +34,7 @@ def run_recorded(settings: Settings, command: str, out: str, events: str) -> str
         ram = os.path.join(directory, "ram")
         with Machine(with_tracing(replace(settings, cmd=command), ram, events)) as machine:
             console = ended_well(machine.run(), command)
-        _, lost = convert(ram, out, about(replace(settings, cmd=command)))
-    if lost:
+        found = convert(ram, out, about(replace(settings, cmd=command)))
+    if lost := found.overwritten + found.dropped:
         raise RecordError(f"{lost} events of {out} were lost; MEM=... gives the tracer more room")
     return console

@@ -37,8 +37,8 @@ TOPOLOGY_LEVELS = ("sockets", "dies", "modules", "clusters", "cores", "threads")
 
 
 def _integer(name: str, text: str, low: int, high: int) -> int:
-    if not re.fullmatch(r"\d+", text) or not low <= int(text) <= high:
-        raise UsageError(f"{name}={text}: an integer from {low} to {high} is expected")
+    if not re.fullmatch("[0-9]{1,15}", text) or not low <= int(text) <= high:
+        raise UsageError(f"{name}={text[:60]}: an integer from {low} to {high} is expected")
     return int(text)
 
 
@@ -67,9 +67,9 @@ def parse_smp(text: str) -> tuple[int, str]:
 
 def parse_memory(text: str) -> int:
     """MiB from "256", "256M" or "1G"."""
-    match = re.fullmatch(r"(\d+)([MG]?)", text)
+    match = re.fullmatch("([0-9]{1,15})([MG]?)", text)
     if not match:
-        raise UsageError(f"MEM={text}: a size in MiB is expected, such as 256 or 1G")
+        raise UsageError(f"MEM={text[:60]}: a size in MiB is expected, such as 256 or 1G")
     return _integer("MEM", str(int(match[1]) * (1024 if match[2] == "G" else 1)), 32, 1 << 20)
 
 
@@ -81,7 +81,7 @@ def _one_line(name: str, text: str) -> str:
 
 def _cpus_of_shape(text: str) -> int:
     """The number of CPUs of topology=@text in its short form, 2x4x2; 0 for levels by name."""
-    return math.prod(map(int, text.split("x"))) if re.fullmatch(r"\d+(x\d+)*", text) else 0
+    return math.prod(map(int, text.split("x"))) if re.fullmatch("[0-9]{1,9}(x[0-9]{1,9}){0,9}", text) else 0
 
 
 def check_parameters(settings: "Settings") -> None:

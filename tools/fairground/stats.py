@@ -6,10 +6,10 @@ Cliff's delta (N. Cliff, 1993), the test that of Mann and Whitney (1947), by sci
 S. Holm does (1979). All of it is a function of the samples.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from .option_values import as_number, shortened
 from .packages import load
 from .settings import UsageError
 
@@ -17,6 +17,7 @@ LEVEL = 0.05
 RESAMPLES = 2000
 # Of two groups without overlap the two-sided test says 0.029 for 4 and 4 samples, 0.1 for 3 and 3.
 FEWEST = 4
+LAST_SEED, MOST_SEEDS = (1 << 31) - 1, 100_000
 SIZES = ((0.147, "negligible"), (0.33, "small"), (0.474, "medium"), (1.0, "large"))  # of |delta|; J. Romano, 2006
 
 
@@ -53,12 +54,17 @@ def parse_seeds(text: str) -> list[int]:
     """The seeds of `1..20`, of `1,5,9` or of both."""
     found: list[int] = []
     for part in text.split(","):
-        match = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", part.strip())
-        if not match:
-            raise UsageError(f"SEEDS={text}: numbers and ranges are expected, as 1..20 or 1,5,9")
-        found += range(int(match[1]), int(match[2] or match[1]) + 1)
-    if not found or len(set(found)) != len(found) or min(found) < 1 or max(found) >= 1 << 31:
-        raise UsageError(f"SEEDS={text}: different numbers from 1 to {(1 << 31) - 1} are expected")
+        first, dots, last = part.strip().partition("..")
+        low = as_number(first, 1, LAST_SEED)
+        high = as_number(last, 1, LAST_SEED) if dots else low
+        if low is None or high is None:
+            raise UsageError(f"SEEDS={shortened(text)}: numbers and ranges are expected, as 1..20 or 1,5,9, of numbers "
+                             f"from 1 to {LAST_SEED}")
+        if len(found) + high - low >= MOST_SEEDS:
+            raise UsageError(f"SEEDS={shortened(text)}: at most {MOST_SEEDS} seeds are expected")
+        found += range(low, high + 1)
+    if not found or len(set(found)) != len(found):
+        raise UsageError(f"SEEDS={shortened(text)}: different numbers are expected, at least one")
     return found
 
 

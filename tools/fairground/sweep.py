@@ -22,6 +22,7 @@ from .compare import METRICS, figures
 from .forms import table
 from .grid import Cell, Grid, Store, commit_of, digest_of
 from .machine import commit
+from .option_values import whole
 from .packages import load
 from .qemu import QemuError
 from .settings import Settings, UsageError
@@ -177,7 +178,7 @@ def report(sweep: Sweep, grid: Grid, out: str, as_json: bool) -> None:
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help="the grid, a TOML file: docs/sweeps.md")
     parser.add_argument("--seeds", help="as 1..20; default: the file's")
-    parser.add_argument("--workers", type=int, help="processes on this machine; default: its processors")
+    parser.add_argument("--workers", type=whole(1, 4096), help="processes on this machine; default: its processors")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="of a running Dask scheduler, instead of workers here")
     parser.add_argument("--store", help="directory of the results; default: BUILD/sweeps")
     parser.add_argument("--out", help="the table, Parquet; default: BUILD/sweeps/FILE.parquet")
@@ -198,8 +199,6 @@ def prepare(settings: Settings, grid: Grid, directory: str) -> Sweep:
 
 def main(settings: Settings, arguments: argparse.Namespace) -> int:
     """run a grid of policies, tunables, workloads, machines and seeds in the simulator, on many workers, by Dask"""
-    if arguments.workers is not None and arguments.workers < 1:
-        raise UsageError(f"--workers {arguments.workers}: at least 1 is expected")
     if not os.path.exists(arguments.file):
         raise UsageError(f"{arguments.file}: there is no such file")
     grid = Grid(Path(arguments.file), arguments.seeds)

@@ -16,7 +16,7 @@ import sys
 import tempfile
 from dataclasses import replace
 
-from .image import PAGE, Image, TraceError, memory_file
+from .image import PAGE, Image, Statistics, TraceError, memory_file
 from .machine import STATUS_NOT_STARTED, Machine, commit
 from .settings import Settings, UsageError
 
@@ -45,8 +45,9 @@ def _options(image: Image, about_run: str) -> bytes:
     if about_run:
         options.append((OPTION_VERSION, about_run))
     for cpu in range(image.cpus):
-        entries, overrun = image.statistics(cpu)
-        options.append((OPTION_CPUSTAT, f"CPU: {cpu}\nentries: 0\noverrun: {overrun}\nread events: {entries}\n"))
+        found = image.statistics(cpu)
+        options.append((OPTION_CPUSTAT, f"CPU: {cpu}\nentries: 0\noverrun: {found.overwritten}\n"
+                        f"dropped events: {found.dropped}\nread events: {found.held}\n"))
     packed = [(number, text.encode() + b"\0") for number, text in options]
     packed.append((OPTION_CPUCOUNT, struct.pack("<I", image.cpus)))
     return b"".join(struct.pack("<HI", number, len(data)) + data for number, data in packed) + struct.pack("<H", 0)
@@ -107,14 +108,13 @@ def with_tracing(settings: Settings, ram: str, events: str) -> Settings:
     return replace(settings, ram_file=ram, append=" ".join(filter(None, words)))
 
 
-def convert(ram: str, out: str, about_run: str = "") -> tuple[int, int]:
-    """Write the trace found in the memory file @ram to @out. Returns (events written, events lost before them)."""
+def convert(ram: str, out: str, about_run: str = "") -> Statistics:
+    """Write the trace found in the memory file @ram to @out. Returns the statistics of all CPUs together."""
     image = Image(memory_file(ram))
     data = trace_dat(image, about_run)
     with open(out, "wb") as f:
         f.write(data)
-    written, lost = zip(*(image.statistics(cpu) for cpu in range(image.cpus)))
-    return sum(written), sum(lost)
+    return Statistics(*map(sum, zip(*(image.statistics(cpu) for cpu in range(image.cpus)))))
 
 
 def _check_place(path: str) -> None:
@@ -142,10 +142,12 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
         if outcome.problem:
             print(f"fairground: {outcome.problem}", file=sys.stderr)
         try:
-            written, lost = convert(ram, arguments.out, about(settings))
+            events = convert(ram, arguments.out, about(settings))
         except (OSError, TraceError) as error:
             print(f"fairground: {arguments.out}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
             return outcome.status or STATUS_NOT_STARTED
-    print(f"{arguments.out}: {written} events" + (f", {lost} older ones were overwritten" if lost else "")
+    print(f"{arguments.out}: {events.held} events"
+          + (f", {events.overwritten} older ones were overwritten" if events.overwritten else "")
+          + (f", {events.dropped} later ones found no room" if events.dropped else "")
           + f"; read it with: trace-cmd report {arguments.out}")
     return outcome.status

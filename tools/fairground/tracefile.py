@@ -21,7 +21,7 @@ from .image import (COMMIT_MASK, LOST_EVENTS, LOST_STORED, PAGE_HEADER, Event, F
 MAGIC = b"\x17\x08\x44tracing"
 OPTIONS, RECORDS = b"options  \0", b"flyrecord\0"
 OPTION_END, OPTION_CPUSTAT, OPTION_UNAME, OPTION_VERSION = 0, 2, 5, 9
-DROPPED = re.compile(r"^dropped events: (\d+)", re.MULTILINE)
+LOST = re.compile(r"^(CPU|overrun|dropped events): ([0-9]{1,20})$", re.MULTILINE)
 OURS = re.compile(r"(?:Fairground|schedsim) ")
 
 
@@ -165,8 +165,11 @@ class TraceFile:
     def lost(self) -> int:
         """How many events are known to be missing: overwritten before they could be saved, or dropped for want of
         room."""
-        dropped = sum(int(found[1]) for text in self.option(OPTION_CPUSTAT) if (found := DROPPED.search(text)))
-        return dropped + sum(self._lost(page) for cpu in range(self.cpus) for page in self._pages(cpu))
+        known = [{name: int(number) for name, number in LOST.findall(text)} for text in self.option(OPTION_CPUSTAT)]
+        overrun = {of["CPU"]: of.get("overrun", 0) for of in known if "CPU" in of}
+        # Pages tell of what was overwritten before them; statistics also of what was before pages that were read.
+        return sum(of.get("dropped events", 0) for of in known) + sum(
+            max(sum(map(self._lost, self._pages(cpu))), overrun.get(cpu, 0)) for cpu in range(self.cpus))
 
     @staticmethod
     def _lost(page: bytes) -> int:

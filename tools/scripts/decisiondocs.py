@@ -172,7 +172,7 @@ decision has no candidates. Kernel and simulator make the same records, because 
 
 The table of candidates is the one that `schedsim --explain` prints: `>` marks the subject, and times count from the
 leftmost entity. A task that is not queued has no position; its lag is what it kept when it left. Lost events, and
-decisions without all their candidates, are counted on stderr.
+decisions without all their candidates, are counted on stderr. FILE may be a pipe: `<(zcat run.json.gz)`, `/dev/stdin`.
 
 Python reads decisions of all kinds with `fairground.decision_kinds.read(path)`, and those of a fair policy's hooks with
 `fairground.decisions.read(path)`. `difference(a, b)` is the signed distance of two virtual times, which are u64 and

@@ -6,6 +6,7 @@ import os
 import pathlib
 import random
 
+from ..option_values import U32, whole
 from ..settings import Settings, UsageError
 from ..tree import ROOT
 from . import handout
@@ -21,31 +22,35 @@ def options(parser: argparse.ArgumentParser) -> None:
     one = commands.add_parser("grade", help="grade a submission: a tree, some files or an archive")
     one.add_argument("directory", metavar="DIR|ARCHIVE")
     one.add_argument("--lab", metavar="NN", help="default: what the hand-out says")
-    one.add_argument("--seed", dest="drawn", type=int, default=1, metavar="S",
+    one.add_argument("--seed", dest="drawn", type=whole(0, U32), default=1, metavar="S",
                      help="another seed: other runs of the same kind (default 1)")
     one.add_argument("--tiers", default=",".join(TIERS), help=f"default: {','.join(TIERS)}")
     one.add_argument("--json", metavar="FILE", help="also write Gradescope's results.json")
-    one.add_argument("--repeat", type=int, default=1, metavar="N",
+    one.add_argument("--repeat", type=whole(1, 1000), default=1, metavar="N",
                      help="grade N times, and fail unless all grades are the same but for the time they took")
     one.add_argument("--github", action="store_true", help="also write a result for GitHub Classroom to $GITHUB_OUTPUT")
     one = commands.add_parser("class", help="grade every submission of a directory")
     one.add_argument("directory", metavar="DIR", help="a directory or an archive in it for each student")
     one.add_argument("--lab", metavar="NN", required=True)
-    one.add_argument("--seed", dest="drawn", type=int, default=1, metavar="S", help="the same for all (default 1)")
+    one.add_argument("--seed", dest="drawn", type=whole(0, U32), default=1, metavar="S",
+                     help="the same for all (default 1)")
     one.add_argument("--tiers", default=",".join(TIERS), help=f"default: {','.join(TIERS)}")
     one.add_argument("--csv", metavar="FILE", required=True, help="the table; rewritten after each submission")
     one.add_argument("--page", metavar="FILE.html", help="a leaderboard")
     one.add_argument("--results", metavar="DIR", help="Gradescope's results of each student, as STUDENT.json")
-    one.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="submissions at a time")
+    one.add_argument("--jobs", type=whole(1, 1024), default=len(os.sched_getaffinity(0)),
+                     help="submissions at a time")
     one = commands.add_parser("export", help="what students wrote, for tools that look for copies")
     one.add_argument("directory", metavar="DIR", help="a directory or an archive in it for each student")
     one.add_argument("to", metavar="TO", help="an empty directory, or one that is not there yet")
     one.add_argument("--lab", metavar="NN", required=True)
     one = commands.add_parser("check", help="are the labs themselves right? (TAP)")
     one.add_argument("--lab", metavar="NN", action="append", help="only this one; may be repeated")
-    one.add_argument("--seed", dest="drawn", type=int, metavar="S", help="default: a new one, which is printed")
+    one.add_argument("--seed", dest="drawn", type=whole(0, U32), metavar="S",
+                     help="default: a new one, which is printed")
     one.add_argument("--full", action="store_true", help="every kernel run and every hand-out too")
-    one.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="submissions at a time")
+    one.add_argument("--jobs", type=whole(1, 1024), default=len(os.sched_getaffinity(0)),
+                     help="submissions at a time")
 
 
 def _tiers(text: str) -> list[str]:
@@ -79,7 +84,7 @@ def _grade(settings: Settings, arguments: argparse.Namespace) -> int:
 
     workshop = Workshop(pathlib.Path(settings.build), len(os.sched_getaffinity(0)))
     digests: dict[str, int] = {}
-    for _ in range(max(1, arguments.repeat)):
+    for _ in range(arguments.repeat):
         got = grade.of_submission(lab, directory, workshop, arguments.drawn, chosen, partial)
         digests[grade.digest(got)] = digests.get(grade.digest(got), 0) + 1
     partial(got)
@@ -96,13 +101,15 @@ def _grade(settings: Settings, arguments: argparse.Namespace) -> int:
 def _class(settings: Settings, arguments: argparse.Namespace) -> int:
     from . import grade, roster
     lab, out = find(arguments.lab), pathlib.Path(arguments.csv)
+    if arguments.page and pathlib.Path(arguments.page).resolve() == out.resolve():
+        raise UsageError(f"--page {arguments.page}: --csv goes to the same file; each needs its own")
     found = roster.submissions(pathlib.Path(arguments.directory))
     results = pathlib.Path(arguments.results) if arguments.results else None
     if results:
         results.mkdir(parents=True, exist_ok=True)
     done: list[roster.Row] = []
     for row in roster.rows(lab, found, pathlib.Path(settings.build), arguments.drawn, _tiers(arguments.tiers),
-                           max(1, arguments.jobs)):
+                           arguments.jobs):
         done.append(row)
         roster.write_csv(done, out)
         if results:
@@ -148,6 +155,6 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
             raise UsageError("labs are checked in the trunk; in a hand-out there is `make lab`")
         labs = [find(number) for number in arguments.lab] if arguments.lab else all_labs()
         seed = arguments.drawn if arguments.drawn is not None else random.randrange(1, 1_000_000)
-        return check.run(labs, pathlib.Path(settings.build), seed, arguments.full, max(1, arguments.jobs))
+        return check.run(labs, pathlib.Path(settings.build), seed, arguments.full, arguments.jobs)
     except LabError as error:
         raise UsageError(str(error)) from error

@@ -7,6 +7,7 @@ trace, but task by task, from the trace's binary form.
 
 import os
 import pathlib
+import re
 import shlex
 import sys
 import tempfile
@@ -103,7 +104,7 @@ def parse(printed: str) -> tuple[dict[int, Numbers], str]:
         return {}, f"the first line that your filter printed is not \"pid {' '.join(COLUMNS)}\""
     said: dict[int, Numbers] = {}
     for nr, words in enumerate(lines[1:], 2):
-        if len(words) != len(COLUMNS) + 1 or not all(word.removeprefix("-").isdecimal() for word in words):
+        if len(words) != len(COLUMNS) + 1 or not all(re.fullmatch("-?[0-9]{1,30}", word) for word in words):
             return {}, f"line {nr} that your filter printed is not {len(COLUMNS) + 1} whole numbers"
         pid, *numbers = map(int, words)
         if pid in said:

@@ -7,6 +7,7 @@ import tomllib
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..option_values import as_number, shortened
 from ..tree import ROOT
 
 TIERS = ("unit", "simulator", "kernel")
@@ -170,7 +171,7 @@ def find(number: str, root: pathlib.Path = ROOT) -> Lab:
     """The lab with this number, as the user wrote it."""
     labs = all_labs(root)
     for lab in labs:
-        if number.isdecimal() and lab.number == int(number):
+        if as_number(number, 0, 99) == lab.number:
             return lab
     known = ", ".join(str(lab.number) for lab in labs) or "none"
-    raise LabError(f"no lab has the number {number or '(none given)'}; there are {known}")
+    raise LabError(f"no lab has the number {shortened(number) or '(none given)'}; there are {known}")

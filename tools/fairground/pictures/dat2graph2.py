@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..latency import parse_cpus
+from ..option_values import parse_cpus
 from ..settings import UsageError
 from .source import Array, Source, open_source as open_source
 from .style import COLUMNS, ENOUGH, OTHERS, WIDTH, Style, add_legend, finish_axis, new_figure, style, time_unit

@@ -92,7 +92,7 @@ def served(rows: list[tuple[int, float]], length: int, borders: Array) -> Array:
 
 def shares(source: Source, arguments: argparse.Namespace) -> Shares:
     """The shares of the TASKS that ran longest."""
-    if arguments.window is not None and arguments.window <= 0:
+    if arguments.window is not None and not 1e-6 <= arguments.window < 1e12:
         raise UsageError("--window: ms above 0 are expected")
     length = source.window.length
     number = WINDOWS if arguments.window is None else max(1, round(length / (arguments.window * 1e6)))

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Files that the user wants to have: made, finished, and told apart. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "sim/engine/output.h"
+
+FILE *output_create(const char *option, const char *path)
+{
+	FILE *file = fopen(path, "w");
+
+	if (!file)
+		usage_error("--%s %s: cannot be written: %s", option, path, strerror(errno));
+	return file;
+}
+
+void output_finish(FILE *file, const char *option, const char *path)
+{
+	bool failed = ferror(file);
+
+	errno = 0;
+	if (fclose(file) || failed)
+		usage_error("--%s %s: cannot be written completely: %s", option, path,
+			    errno ? strerror(errno) : "a part of it was refused");
+}
+
+static const char *last_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Looks at the directory of @path; false: it is not there. */
+static bool look_at_directory(const char *path, struct stat *found)
+{
+	char *name = strdup(path);
+	bool there;
+
+	name[last_name(path) - path] = '\0';
+	there = !stat(*name ? name : ".", found);
+	free(name);
+	return there;
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+bool output_is_same(const char *a, const char *b)
+{
+	struct stat one, two;
+
+	if (!stat(a, &one))
+		return S_ISREG(one.st_mode) && !stat(b, &two) && is_same(&one, &two);
+	return !strcmp(last_name(a), last_name(b)) && look_at_directory(a, &one) &&
+	       look_at_directory(b, &two) && is_same(&one, &two);
+}

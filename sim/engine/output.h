@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Files that the user wants to have. Whatever goes wrong ends with a sentence that says why. */
+#pragma once
+
+#include <stdio.h>
+
+#include "sim/engine/util.h"
+
+/*
+ * Creates the file @path, which the user named by --@option. A usage error if that cannot be done.
+ * output_finish() writes the rest and closes it; a usage error if not all could be written.
+ */
+FILE *output_create(const char *option, const char *path);
+void output_finish(FILE *file, const char *option, const char *path);
+
+/* Would what is written to @a and @b go to one file? Devices may have several writers. */
+bool output_is_same(const char *a, const char *b);
