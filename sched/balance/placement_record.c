@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The record of a placement: the CPUs that there are, which one was chosen, and by which rules. The
- * rows are made before the choice. Afterwards DECISION_CPU_CHANGED marks CPUs that became free
- * meanwhile, or are free no longer: what the choice saw of them is not certain.
+ * rows are made before the choice. Afterwards DECISION_CPU_CHANGED marks CPUs whose tasks or load
+ * changed meanwhile: what the choice saw of them is not certain.
  */
 #include "sched/balance/domain.h"
 #include "sched/balance/placement.h"
@@ -66,6 +66,18 @@ void placement_record_begin(struct run *run, struct sched *s, const struct task 
 	run->next = at;
 }
 
+/* Is @rq as @row says, in what a choice goes by? As cpu_is_free(), with one look at each. */
+static __inlined bool is_as_it_was(const struct rq *rq, const struct event_sched_decision_cpu *row)
+{
+	u32 nr = READ_ONCE(rq->nr_running);
+
+	if (nr != row->nr_running || cpu_load(rq) != row->load)
+		return false;
+	if (nr ? nr == READ_ONCE(rq->fair.tasks.nr_idle) : READ_ONCE(rq->curr) == rq->idle)
+		return row->flags & DECISION_CPU_FREE;
+	return !(row->flags & DECISION_CPU_FREE);
+}
+
 /* A look at the rows that this run still has: earlier runs have been handed over. */
 static __inlined void mark_changed(const struct run *run, struct sched *s)
 {
@@ -74,12 +86,8 @@ static __inlined void mark_changed(const struct run *run, struct sched *s)
 	for (u8 *at = run->first; at != run->next; at += step) {
 		struct event_sched_decision_cpu *row = (struct event_sched_decision_cpu *)at;
 
-		if (cpu_is_free(s, row->of_cpu)) {
-			if (unlikely(!(row->flags & DECISION_CPU_FREE)))
-				row->flags |= DECISION_CPU_CHANGED;
-		} else if (unlikely(row->flags & DECISION_CPU_FREE)) {
+		if (unlikely(!is_as_it_was(cpu_rq(s, row->of_cpu), row)))
 			row->flags |= DECISION_CPU_CHANGED;
-		}
 	}
 }
 
