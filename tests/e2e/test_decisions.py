@@ -15,6 +15,9 @@ from fairground.machine import Machine
 from fairground.trace import convert, with_tracing
 from fairground.tracefile import TraceFile
 
+sys.path.insert(0, os.path.join(ROOT, "tests", "model"))
+from asking import ask  # noqa: E402 (found above)
+
 REAL_TIME_MAX = 99  # priorities up to this one are not fair
 
 
@@ -66,10 +69,9 @@ def test_the_kernel_says_where_tasks_wake_up(tmp_path):
     """
     path = record(tmp_path, "hackbench -g 1 -l 20 > /dev/null; hog -q -n 5 -t 50ms",
                   "decision:sched_decision_select,decision:sched_decision_cpu", cpus=4)
-    judge = os.path.join(ROOT, "tests/model/judge_cpu.py")
-    done = subprocess.run([sys.executable, judge, path], capture_output=True, text=True, check=False)
-    right, wrong, _ = (int(words.split()[0].replace(",", "")) for words in done.stdout.splitlines()[-1].split(", "))
-    assert right > 500 and wrong < right / 200, done.stdout
+    answer = ask("judge_cpu", path)
+    right, _, wrong = answer.sums()
+    assert right > 500 and wrong < right / 200, answer
 
 
 def test_the_kernel_says_how_it_balances(tmp_path):
@@ -78,10 +80,9 @@ def test_the_kernel_says_how_it_balances(tmp_path):
     path = record(tmp_path, load,
                   ",".join(f"decision:sched_decision_{kind}" for kind in ("balance", "runqueue", "part", "movable")),
                   cpus=4, append="topology=1x2x2x1")
-    judge = os.path.join(ROOT, "tests/model/judge_balance.py")
-    done = subprocess.run([sys.executable, judge, path], capture_output=True, text=True, check=False)
-    right, wrong, _ = (int(words.split()[0].replace(",", "")) for words in done.stdout.splitlines()[-1].split(", "))
-    assert right > 500 and not wrong, done.stdout
+    answer = ask("judge_balance", path)
+    right, _, wrong = answer.sums()
+    assert right > 500 and not wrong, answer
 
 
 def test_the_kernel_says_what_real_time_and_deadline_tasks_do(tmp_path):
@@ -94,15 +95,13 @@ def test_the_kernel_says_what_real_time_and_deadline_tasks_do(tmp_path):
               chrt -r 5 hog -q -n 3 -t 300ms; kill $t; wait"""
     path = record(tmp_path, load, ",".join(f"decision:sched_decision_{kind}" for kind in ("class", "task", "level")),
                   cpus=2)
-    judge = os.path.join(ROOT, "tests/model/judge_class.py")
-    done = subprocess.run([sys.executable, judge, path], capture_output=True, text=True, check=False)
-    rows = [line.split()[1:] for line in done.stdout.splitlines() if line.split()[-1].isdecimal()]
-    right, unjudged, wrong = ({(row[0], row[1]): int(row[place]) for row in rows} for place in (2, 3, 4))
-    assert min(right[of, "pick"] for of in ("fifo", "rr", "deadline")) > 20, done.stdout
+    answer = ask("judge_class", path)
+    right, unjudged, wrong = ({key: row[place] for key, row in answer.table.items()} for place in range(3))
+    assert min(right[of, "pick"] for of in ("fifo", "rr", "deadline")) > 20, answer
     assert {act for _, act in right} >= set(class_decisions.KINDS) - {"yield"} and sum(unjudged.values()) == 0
     elsewhere = {key for key in right if key[1] in ("select", "push", "pull")}
-    assert sum(wrong[key] for key in wrong if key not in elsewhere) == 0, done.stdout
-    assert sum(wrong[key] for key in elsewhere) <= sum(right[key] for key in elsewhere) / 20, done.stdout
+    assert sum(wrong[key] for key in wrong if key not in elsewhere) == 0, answer
+    assert sum(wrong[key] for key in elsewhere) <= sum(right[key] for key in elsewhere) / 20, answer
     status, out, err = fairground(path, "--policy", "deadline", "--kind", "throttle", "--full", "--limit", "1")
     assert (status, err) == (0, "") and "because it ran for its budget" in out
 
@@ -117,6 +116,10 @@ def test_decisions_that_were_overwritten(tmp_path):
     assert status == 0 and out and f"{file.lost} events were lost" in err
     status, out, err = fairground("--diff", path, path)
     assert (status, out) == (2, "") and f"{file.lost} events were lost" in err and "two runs can be compared" in err
+    answer = ask("judge", path)  # each record tells all that it is about
+    assert answer.status == 2 and answer.sums()[0] > 100 and f"{file.lost} events were lost" in answer.err
+    answer = ask("judge_averages", path)  # each rests on what was before
+    assert answer.status == 2 and answer.sums()[0] == answer.sums()[2] == 0 and "events were lost" in answer.err
 
 
 def test_the_kernel_says_what_becomes_of_quotas(tmp_path):
@@ -126,8 +129,7 @@ def test_the_kernel_says_what_becomes_of_quotas(tmp_path):
             "exec hog -q -n 2 -t 150ms); wait")
     path = record(tmp_path, load, ",".join(f"decision:sched_decision_{kind}" for kind in (
         "charge", "candidate", "quota", "pool")), cpus=2)
-    judge = os.path.join(ROOT, "tests/model/judge_quota.py")
-    done = subprocess.run([sys.executable, judge, path], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
-    table = {row[1]: tuple(map(int, row[2:])) for row in map(str.split, done.stdout.splitlines()[1:])}
-    assert all(table[kind][0] >= 5 for kind in ("charge", "fetch", "throttle", "pay", "unthrottle", "refill"))
+    answer = ask("judge_quota", path)
+    assert answer.status == 0, answer
+    kinds = ("charge", "fetch", "throttle", "pay", "unthrottle", "refill")
+    assert all(answer.table["quota", kind][0] >= 5 for kind in kinds)

@@ -21,9 +21,12 @@ WEIGHTS = (88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916,
            110, 87, 70, 56, 45, 36, 29, 23, 18, 15)
 
 
-def table_inverse(weight: int) -> int:
-    """2^32 / weight, rounded: the inverses that stand in the table."""
-    return ((1 << 32) + weight // 2) // weight
+# 2^32 / weight, as Linux's table has it: rounded, but four of the least weights have it rounded down.
+INVERSES = (48388, 59856, 76040, 92818, 118348, 147320, 184698, 229616, 287308, 360437,
+            449829, 563644, 704093, 875809, 1099582, 1376151, 1717300, 2157191, 2708050, 3363326,
+            4194304, 5237765, 6557202, 8165337, 10153587, 12820798, 15790321, 19976592, 24970740, 31350126,
+            39045157, 49367440, 61356676, 76695844, 95443717, 119304647, 148102320, 186737708, 238609294, 286331153)
+IDLE_INVERSE = 1431655765
 
 
 def runtime_inverse(weight: int) -> int:
@@ -32,8 +35,6 @@ def runtime_inverse(weight: int) -> int:
         return 1
     return M32 // weight if weight else M32
 
-
-INVERSES = tuple(map(table_inverse, WEIGHTS))
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def of_nice(nice: int) -> Load:
 
 
 def of_idle() -> Load:
-    return Load(IDLE << SCALE_BITS, table_inverse(IDLE))
+    return Load(IDLE << SCALE_BITS, IDLE_INVERSE)
 
 
 def of_sum(stored: int) -> Load:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from arithmetic import INVERSES, M64, WEIGHTS
 
 MOST = 39
+PARITY = 2  # with more tasks a request that lasts keeps nobody out: 5.9.6's parity threshold
 UNIT_SHIFT = 22  # an inverse is 2^22 / weight in units of nice 0
 
 

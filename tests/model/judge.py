@@ -10,19 +10,20 @@ nothing of sched/ is used.
 A decision is right, wrong, or not judged: the record lacks candidates (a queue of more than 64), or no rule here covers
 the case. Where the policy rounds, what rounding can do is allowed, with the derivation beside it.
 
-Usage: judge.py FILE... [--set NAME=VALUE]...    exits 1 if a decision is wrong
+Usage: judge.py FILE... [--set NAME=VALUE]...    status 1: a decision is wrong; 2: not all could be judged
 """
 
-import argparse
-import json
-import pathlib
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import bore
-import judge_quota
+import reasons
+from arithmetic import IDLE as IDLE_WEIGHT
+from arithmetic import WEIGHTS, of_idle, of_nice, virtual
+from judging import NOT_JUDGED, RIGHT, DecisionError, Finding, Judge, Run, Verdict, main, words_of
+
+from fairground.decisions import FIELDS, Decision  # how a file is read is all that is shared
 
 Row = dict[str, Any]
 
@@ -34,9 +35,6 @@ SLEEP = WAKEUP = 0x1
 SPECIAL, MIGRATED, INITIAL, DELAYED = 0x10, 0x40, 0x80, 0x200
 NEW, LEAVES_CLASS, ABSENT, SWAPPED = 0x1000, 0x2000, 0x4000, 0x8000
 FORK = 0x4
-
-RIGHT, NOT_JUDGED = "", None
-Verdict = str | None  # why it is wrong
 
 MS = 1_000_000
 WORD = 1 << 64
@@ -77,8 +75,14 @@ def virtual_slack(ns: int, weight: int) -> int:
     return (exact >> 30) + (exact * weight >> 32) + 2 * weight
 
 
-def is_virtual(v: int, ns: int, weight: int) -> bool:
-    """Is @ns of CPU time at @weight worth @v of virtual time, but for rounding?"""
+# A task's weight is one of the table, and then rounding is known to the unit: golden numbers hold arithmetic.py to it.
+LOADS = {weight: of_nice(nice) for nice, weight in enumerate(WEIGHTS, -20)} | {IDLE_WEIGHT: of_idle()}
+
+
+def is_virtual(v: int, ns: int, weight: int, of_task: bool = False) -> bool:
+    """Is @ns of CPU time at @weight worth @v of virtual time, but for rounding where it is not @of_task?"""
+    if of_task and weight in LOADS:
+        return v == virtual(ns, LOADS[weight])
     return abs(v * weight - ns * 1024) <= virtual_slack(ns, weight)
 
 
@@ -100,7 +104,7 @@ class Queue:
         self.subject: Row | None = None
         self.rows: list[Row] = []
         for row in d["candidates"]:
-            if d["kind"] != "pick" and (row["pid"], row["group"]) == (d["pid"], d["subject_group"]):
+            if (row["pid"], row["group"]) == (d["pid"], d["subject_group"]):
                 self.subject = row
             if row["flags"] & QUEUED:
                 self.rows.append(row)
@@ -286,8 +290,8 @@ def cfs_slice(t: Tunables, weight: int, total: int, nr: int) -> tuple[int, int]:
 
 
 def judge_cfs_slice(d: Row, q: Queue, t: Tunables, row: Row) -> Verdict:
-    if not has_all_weights(d, q):
-        return RIGHT
+    if not has_all_weights(d, q) or not d["slice"] and d["kind"] != "tick":
+        return RIGHT  # nobody asked
     right, slack = cfs_slice(t, row["weight"], q.weight(), len(q.rows))
     return RIGHT if abs(right - d["slice"]) <= slack else f"its slice should be {right} ns, not {d['slice']}"
 
@@ -305,7 +309,7 @@ def judge_charge(d: Row, q: Queue, t: Tunables) -> Verdict:
     if timed and not row["flags"] & QUEUED:
         return RIGHT if d["vruntime"] == row["vruntime"] else "it is not queued, but its virtual time changed"
     gone = ahead(d["vruntime"], row["vruntime"])
-    if not is_virtual(gone, d["delta"], row["weight"]):
+    if not is_virtual(gone, d["delta"], row["weight"], not row["group"]):
         return f"{d['delta']} ns at weight {row['weight']} are not {gone} ns of virtual time"
     if not timed:
         return RIGHT
@@ -316,7 +320,7 @@ def judge_charge(d: Row, q: Queue, t: Tunables) -> Verdict:
         return "it used up its request, but nobody asked for a switch"
     if not used_up:
         return RIGHT if d["deadline"] == row["deadline"] else "its deadline changed before it was reached"
-    if not is_virtual(ahead(d["deadline"], d["vruntime"]), d["slice"], row["weight"]):
+    if not is_virtual(ahead(d["deadline"], d["vruntime"]), d["slice"], row["weight"], not row["group"]):
         return "the new request does not last a slice"
     return RIGHT
 
@@ -326,6 +330,8 @@ def judge_stretched_charge(d: Row, row: Row) -> Verdict:
     gone = ahead(d["vruntime"], row["vruntime"])
     plain = d["delta"] * 1024 // row["weight"]
     slack = virtual_slack(d["delta"], row["weight"]) // row["weight"] + 1
+    if not row["group"] and row["weight"] in LOADS:
+        plain, slack = virtual(d["delta"], LOADS[row["weight"]]), 0
     for score in range(row["score"], bore.MOST + 1):
         if bore.stretched_2(max(0, plain - slack), score) <= gone <= bore.stretched_2(plain + slack, score):
             return RIGHT
@@ -408,9 +414,6 @@ def eevdf_best(q: Queue, policy: str, lasts: bool) -> tuple[list[Row], str]:
 
 
 def judge_eevdf_pick(d: Row, q: Queue, t: Tunables) -> Verdict:
-    wrong = judge_eevdf_numbers(d, q)
-    if wrong:
-        return wrong
     picked = q.find(d["pid"], d["subject_group"])
     if not picked:
         return "the entity that was picked is not queued"
@@ -477,10 +480,10 @@ def judge_eevdf_place(d: Row, q: Queue, t: Tunables) -> Verdict:
     rest = ahead(d["deadline"], d["vruntime"])
     if row["flags"] & RELATIVE:
         return RIGHT if rest == ahead(row["deadline"], 0) else "the rest of its request is not what it brought"
-    for half in (False, True):
-        if any(is_virtual((2 if half else 1) * rest + off, d["slice"], weight) for off in (0, 1, -1)):
-            if not half or (not flags & DELAYED and (flags & INITIAL or d["policy"] == "bore")):
-                return RIGHT
+    halves = not flags & DELAYED and (flags & INITIAL or d["policy"] == "bore")
+    whole = {rest} | ({2 * rest, 2 * rest + 1} if halves else set())
+    if any(is_virtual(v, d["slice"], weight, not row["group"]) for v in whole):
+        return RIGHT
     return f"its request of {d['slice']} ns is {rest} ns of virtual time"
 
 
@@ -489,6 +492,8 @@ def lag_to_keep(d: Row, q: Queue, t: Tunables, row: Row) -> tuple[int, int]:
     lag, weight = q.now_from(row["vruntime"]), row["weight"]
     ns = max(2 * max(r["slice"] for r in q.rows), t.tick_ns)
     low, high = ((ns * 1024 + sign * virtual_slack(ns, weight)) // weight for sign in (-1, 1))
+    if not row["group"] and weight in LOADS:
+        low = high = virtual(ns, LOADS[weight])
     if d["policy"] == "bore":
         low, high = low // 2, high // 2
     if lag < 0:
@@ -524,9 +529,8 @@ def judge_eevdf_leave(d: Row, q: Queue, t: Tunables) -> Verdict:
     if lag < 0 and flags & (SLEEP | SPECIAL) == SLEEP:
         return "it has a debt, and must stay"
     longest = max(2 * max(r["slice"] for r in q.rows), t.tick_ns)
-    if d["policy"] == "bore":
-        longest //= 2
-    limited = any(is_virtual(abs(kept) + off, longest, d["weight"]) for off in (0, 1))
+    halved = {2 * abs(kept), 2 * abs(kept) + 1} if d["policy"] == "bore" else {abs(kept), abs(kept) + 1}
+    limited = any(is_virtual(limit, longest, d["weight"], not row["group"]) for limit in halved)
     if kept != lag and not (kept * lag >= 0 and abs(kept) < abs(lag) and limited):
         return f"its lag is {lag} ns, not {kept}"
     return RIGHT
@@ -534,18 +538,14 @@ def judge_eevdf_leave(d: Row, q: Queue, t: Tunables) -> Verdict:
 
 # --- all --------------------------------------------------------------------------------------------------
 
-Judge = Callable[[Row, Queue, Tunables], Verdict]
+Rule = Callable[[Row, Queue, Tunables], Verdict]
 
-CFS: dict[str, Judge] = {"pick": judge_cfs_pick, "preempt": judge_cfs_preempt, "tick": judge_cfs_tick,
-                         "charge": judge_charge, "place": judge_cfs_place, "leave": judge_cfs_leave}
-EEVDF: dict[str, Judge] = {"pick": judge_eevdf_pick, "preempt": judge_eevdf_preempt, "tick": judge_eevdf_tick,
-                           "charge": judge_charge, "place": judge_eevdf_place, "leave": judge_eevdf_leave}
-JUDGES: dict[str, dict[str, Judge]] = {"cfs": CFS, "bore_cfs": CFS, "eevdf": EEVDF, "bore": EEVDF,
-                                       "fdl": {**CFS, "pick": judge_fdl_pick}}
-
-
-KINDS = frozenset(EEVDF)
-QUOTA = frozenset(("quota", "pool"))  # judge_quota.py
+CFS: dict[str, Rule] = {"pick": judge_cfs_pick, "preempt": judge_cfs_preempt, "tick": judge_cfs_tick,
+                        "charge": judge_charge, "place": judge_cfs_place, "leave": judge_cfs_leave}
+EEVDF: dict[str, Rule] = {"pick": judge_eevdf_pick, "preempt": judge_eevdf_preempt, "tick": judge_eevdf_tick,
+                          "charge": judge_charge, "place": judge_eevdf_place, "leave": judge_eevdf_leave}
+JUDGES: dict[str, dict[str, Rule]] = {"cfs": CFS, "bore_cfs": CFS, "eevdf": EEVDF, "bore": EEVDF,
+                                      "fdl": {**CFS, "pick": judge_fdl_pick}}
 
 
 def name(row: Row) -> str:
@@ -557,86 +557,49 @@ def judge(d: Row, t: Tunables) -> Verdict:
     rule = JUDGES.get(d["policy"], {}).get(d["kind"])
     q = Queue(d)
     # The first candidates of a decision may have been overwritten in the kernel's ring, with all that is older.
-    if not rule or len(d["candidates"]) != d["nr_rows"] or (d["kind"] != "charge" and not q.complete()):
+    if not rule or len(d["candidates"]) != d["nr_rows"]:
         return NOT_JUDGED
+    if d["kind"] != "charge" and not q.complete():
+        if 0 < d["nr_rows"] < reasons.ROWS_MAX:
+            return f"{len(q.rows)} of its candidates are queued, and it says {d['nr_queued']}"
+        return NOT_JUDGED
+    if not q.subject and (d["answer"] or d["kind"] != "pick"):
+        return "its subject is not among the candidates"
     if d["kind"] == "pick" and not d["answer"]:
-        return RIGHT if not q.rows else "nobody was picked, though some are queued"
-    return rule(d, q, t)
+        verdict: Verdict = RIGHT if not q.rows else "nobody was picked, though some are queued"
+    else:
+        verdict = rule(d, q, t)
+    if d["policy"] in reasons.REQUESTS and d["kind"] != "charge":
+        verdict = verdict or judge_eevdf_numbers(d, q) or verdict
+    elif d["kind"] in ("pick", "preempt", "leave") and q.subject and q.subject["flags"] & QUEUED:
+        verdict = verdict or judge_cfs_slice(d, q, t, q.subject) or verdict
+    eligible = [row for row in q.rows if q.eligible(row)] if d["policy"] in reasons.REQUESTS else []
+    return verdict or reasons.judge_reason(d, q.rows, eligible) or reasons.judge_rest(d) or verdict
 
 
-def decisions(path: str | int, hz: int) -> Iterator[Row]:
-    """What run @path, a file or a descriptor, is of ("cpus", "hz"); then its decisions. A trace may not say @hz."""
-    if isinstance(path, int) or not path.endswith((".dat", ".bin")):
-        with open(path, encoding="utf-8") as lines:
-            head = json.loads(next(lines, "{}"))
-            yield head
-            for line in lines:
-                row = json.loads(line)
-                if row["kind"] in KINDS or row["kind"] in QUOTA:  # judge_cpu.py and judge_class.py judge the others
-                    yield row
-        return
-    sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools"))
-    from fairground.decisions import as_rows  # how a trace is read is all that is shared
-    rows = as_rows(path)
-    yield {"hz": hz, **next(rows)}
-    yield from rows
+def row_of(d: Decision) -> Row:
+    """@d as a line of JSON has it."""
+    row = {name: getattr(d, name) for name in ("time", "kind", *FIELDS)}
+    return {**row, "candidates": [c._asdict() for c in d.candidates]}
 
 
-@dataclass
-class Findings:
-    """How many decisions of each (policy, kind) were right, not judged and wrong, and the first wrong ones."""
+class FairJudge(Judge):
+    """Judges what fair policies decided."""
 
-    counts: dict[tuple[str, str], list[int]] = field(default_factory=dict)
-    wrong: list[str] = field(default_factory=list)
+    kinds = (Decision,)
+    remembers = False
+    changes = True
 
-    def add(self, d: Row, verdict: Verdict) -> None:
-        count = self.counts.setdefault((d["policy"], d["kind"]), [0, 0, 0])
-        count[2 if verdict else 1 if verdict is None else 0] += 1
-        if verdict and count[2] <= 5:
-            self.wrong.append(f"{d['time'] / MS:.6f} ms, CPU {d['cpu']}: {d['policy']} {d['kind']} "
-                              f"{d['comm']}-{d['pid']} {d['rule']}: {verdict}")
+    def __init__(self, run: Run) -> None:
+        super().__init__(run)
+        try:
+            self.tunables = Tunables(run.cpus, run.hz, **dict(run.options.get("set", ())))
+        except ValueError as problem:
+            raise DecisionError(str(problem)) from problem
 
-    def nr(self) -> int:
-        return sum(sum(count) for count in self.counts.values())
-
-
-def judge_file(path: str | int, hz: int, changed: dict[str, int]) -> Findings:
-    """@path is read once, line by line, so it may be a pipe."""
-    findings = Findings()
-    rows = decisions(path, hz)
-    head = next(rows)
-    if "cpus" not in head:
-        raise ValueError("it does not begin with a line that says of what run it is")
-    tunables = Tunables(head["cpus"], head["hz"], **changed)
-    ledgers = judge_quota.Court(head["hz"])
-    for d in rows:
-        if d["kind"] in QUOTA:
-            findings.add({**d, "policy": "quota", "kind": d["act"], "pid": d["group"]}, ledgers.judge_row(d))
-            continue
-        findings.add(d, judge(d, tunables))
-        if d["kind"] == "charge" and (verdict := ledgers.judge_row(d)) is not NOT_JUDGED:
-            findings.add({**d, "policy": "quota"}, verdict)
-    return findings
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("files", nargs="+", metavar="FILE")
-    parser.add_argument("--hz", type=int, default=250, help="of a trace.dat, which does not say it (default 250)")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a tunable that was changed")
-    arguments = parser.parse_args()
-    changed = {key: int(value) for key, _, value in (text.partition("=") for text in arguments.set)}
-    status = 0
-    for path in arguments.files:
-        findings = judge_file(path, arguments.hz, changed)
-        for text in findings.wrong:
-            status = 1
-            print(f"{path}: {text}")
-        print(f"{path}: {'policy':9} {'decision':9} {'right':>10} {'not judged':>11} {'wrong':>7}")
-        for (policy, kind), (right, unjudged, wrong) in sorted(findings.counts.items()):
-            print(f"{path}: {policy:9} {kind:9} {right:10} {unjudged:11} {wrong:7}")
-    return status
+    def judge(self, d: Decision) -> Iterator[Finding]:
+        yield (d.policy, d.kind), words_of(d), judge(row_of(d), self.tunables)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, FairJudge))

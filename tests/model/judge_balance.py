@@ -11,22 +11,20 @@ A step is right, wrong, or not judged. Not judged: rows are missing, or what a r
 to CPUs other than the destination, tasks that came at the last moment, features of a run that changed meanwhile.
 One rule is not Linux's: a CPU that idles takes cache-hot tasks at once (docs/balancing.md).
 
-Usage: judge_balance.py FILE...    exits 1 if a step is wrong
+Usage: judge_balance.py FILE...    status 1: a step is wrong; 2: not all could be judged
 """
 
-import collections
-import pathlib
 import sys
 from collections.abc import Iterator
 from fractions import Fraction
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import judging
+from judging import NOT_JUDGED, RIGHT, Finding, Run, Verdict
 
-from fairground.balancing import (BalanceFlag, Domain, Part, PartFlag, Pass, Runqueue, Task, TaskFlag,  # noqa: E402
-                                  read)
+from fairground.balancing import (BalanceFlag, Domain, Part, PartFlag, Pass, Runqueue, Task,  # how a file is read
+                                  TaskFlag)
+from fairground.decisions import Decision
 
-RIGHT, NOT_JUDGED = "", None
-Verdict = str | None
 CAPACITY = 1024                # of a whole CPU
 PINNED_INTERVAL_MS = 512       # up to this the interval doubles while everything is pinned
 STATES = ("has_spare", "fully_busy", "misfit", "imbalanced", "overloaded")
@@ -267,6 +265,18 @@ class Scan:
         return RIGHT if self.is_over() else f"the scan ends too early, {self.left} left and {self.looks} looks"
 
 
+# What a runqueue is read for, beside its number: sched_decision_runqueue. Of the searched, what is to be moved.
+READ = {"asked": {"nr_running"}, "crowded": {"nr_running"}, "searched": {"nr_fair", "capacity", "full"},
+        "measured": {"nr_running", "nr_fair", "load", "util", "runnable", "capacity", "full", "misfit"}}
+
+
+def beside_the_point(rq: Runqueue, amount: str) -> Verdict:
+    """A number that the pass had no reason to read."""
+    read = READ[rq.look] | ({amount} if rq.look == "searched" else set())
+    return next((f"the {name} of CPU {rq.of_cpu} is {getattr(rq, name)}, which is only {rq.look}"
+                 for name in READ["measured"] - read if getattr(rq, name)), RIGHT)
+
+
 def scans_of(tasks: tuple[Task, ...]) -> Iterator[list[Task]]:
     """The rows of each scan: a task that is asked to come ends the last one."""
     rows: list[Task] = []
@@ -300,6 +310,7 @@ class Judge:
         before, self.before_pinned = self.rounds.pop((p.local, p.domain), (None, False)) if p.round else (None, False)
         measured = [rq for rq in p.runqueues if rq.look == "measured"]
         yield "who", self.who(p)
+        yield "rows", next(filter(None, (beside_the_point(rq, p.amount) for rq in p.runqueues)), RIGHT)
         if not measured:
             yield "outcome", same("outcome", p.outcome, "skipped")
             yield "after", same("failures and interval", (p.failed_now, p.interval_now_ms), (p.failed, p.interval_ms))
@@ -479,35 +490,56 @@ class Judge:
         return same("hint", told, right)
 
 
-def judge_file(path: str) -> collections.Counter[tuple[str, str]]:
-    """How often each step of the file's passes is right, wrong and not judged. Prints the first wrong ones."""
-    counts: collections.Counter[tuple[str, str]] = collections.Counter()
-    passes = list(read(path))
-    told = {(p.local, p.domain) for p in passes if p.flags & (BalanceFlag.HINDERED | BalanceFlag.FREE)}
-    judge = Judge(told)
-    shown = 0
-    for p in passes:
-        for step, verdict in judge.judge(p):
-            counts[step, "not judged" if verdict is None else "wrong" if verdict else "right"] += 1
-            if verdict and (shown := shown + 1) <= 5:
-                print(f"{path}: {p.time} ns, CPU {p.cpu} at {p.level}, {step}: {verdict}\n  {p}")
-    return counts
+class Whereabouts:
+    """On which runqueue each fair task is, by the decisions about places and departures."""
+
+    def __init__(self) -> None:
+        self.on: dict[int, int] = {}
+
+    def note(self, d: Decision) -> None:
+        if d.pid and d.kind in ("place", "leave") and d.rule != "arrives_absent":
+            self.on[d.pid] = d.cpu
+
+    def judge(self, p: Pass) -> Verdict:
+        """The tasks that the pass looked at were on its source, and those that moved are where they went."""
+        if p.source < 0:
+            return NOT_JUDGED
+        for t in {t.pid: t for t in p.tasks}.values():  # the last row of each: pinned here, it may have moved there
+            right = t.to if t.fate == "moved" else p.source
+            if self.on.get(t.pid, right) != right:
+                return f"task {t.pid} is {t.fate}, and it is on CPU {self.on[t.pid]}, not on CPU {right}"
+        return RIGHT if any(t.pid in self.on for t in p.tasks) else NOT_JUDGED
 
 
-def main() -> int:
-    if not sys.argv[1:] or sys.argv[1].startswith("-"):
-        sys.exit("usage: judge_balance.py FILE...")
-    total: collections.Counter[tuple[str, str]] = collections.Counter()
-    for path in sys.argv[1:]:
-        total += judge_file(path)
-    verdicts = ("right", "wrong", "not judged")
-    print(f"{'step':<10}" + "".join(f"{verdict:>12}" for verdict in verdicts))
-    for step in dict.fromkeys(step for step, _ in total):
-        print(f"{step:<10}" + "".join(f"{total[step, verdict]:>12,}" for verdict in verdicts))
-    sums = {verdict: sum(n for (_, which), n in total.items() if which == verdict) for verdict in verdicts}
-    print(", ".join(f"{sums[verdict]:,} {verdict}" for verdict in verdicts))
-    return 1 if sums["wrong"] else 0
+class BalanceJudge(judging.Judge):
+    """Judges each step of the passes of a file."""
+
+    kinds = (Pass, Decision)
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(run)
+        self.passes: list[Pass] = []
+        self.places = Whereabouts()
+
+    def judge(self, d: Pass | Decision) -> Iterator[Finding]:
+        if isinstance(d, Decision):
+            self.places.note(d)
+            return
+        self.passes.append(d)
+        if d.tasks:
+            yield ("balance", "where"), words_of(d), self.places.judge(d)
+
+    def end(self) -> Iterator[Finding]:
+        hints = BalanceFlag.HINDERED | BalanceFlag.FREE
+        judge = Judge({(p.local, p.domain) for p in self.passes if p.flags & hints})
+        for p in self.passes:
+            for step, verdict in judge.judge(p):
+                yield ("balance", step), f"{words_of(p)}, {step}", verdict
+
+
+def words_of(p: Pass) -> str:
+    return f"{p.time} ns, CPU {p.cpu} at {p.level}"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(judging.main(__doc__, BalanceJudge))

@@ -14,23 +14,19 @@ it may not start anew before that ends (Abeni et al. 2015).
 The fair server is such a server too, deferred as in Linux 6.12: it competes from its zero-laxity time on, with a new
 period; where fair tasks had the budget before without it, a new period begins. Where it competes, EDF has to pick it.
 
-Usage: judge_class.py FILE... [--hz N]    exits 1 if a decision is wrong
+Usage: judge_class.py FILE... [--hz N]    status 1: a decision is wrong; 2: not all could be judged
 """
 
-import argparse
 import collections
-import pathlib
 import sys
 from collections.abc import Iterator
 from fractions import Fraction
 
-import judging
-from judging import Counts, Key, Verdict
+import class_reasons
+from judging import NOT_JUDGED, RIGHT, Finding, Judge, Run, Verdict, main, words_of
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools"))
-from fairground import class_decisions, decisions  # noqa: E402  how a file is read is all
-from fairground.class_decisions import ClassDecision, Level, Task  # noqa: E402
-from fairground.decision_file import open_file  # noqa: E402
+from fairground.class_decisions import ClassDecision, Level, Task
+from fairground.decisions import Decision
 
 RUNS, SUBJECT, QUEUED, THROTTLED, SERVER = 0x1, 0x400, 0x800, 0x2000, 0x4000
 ALLOWED, LAST = 0x4, 0x10
@@ -38,8 +34,6 @@ ALLOWED, LAST = 0x4, 0x10
 WAKEUP, SAVE, MOVE = 0x1, 0x2, 0x4
 STOP, DL, RT = 0, 1, 2          # ranks of classes
 FAIR, IDLE = 100, 101           # priorities of what is less urgent than all real-time tasks
-RIGHT, NOT_JUDGED = "", None
-MS = 1_000_000
 SERVER_STEP_NS = 1024           # the zero-laxity time of the fair server is met to this
 
 
@@ -77,9 +71,10 @@ def names(pids: list[int]) -> str:
 class RealTime:
     """Judges the real-time class of one CPU: the model queue, its places and its throttling."""
 
-    def __init__(self, hz: int, runtime_us: int, period_us: int, slice_ms: int, nr_cpus: int) -> None:
-        """@nr_cpus: of the machine, those that left included; 0: none ever leaves."""
-        self.nr_cpus = nr_cpus
+    def __init__(self, hz: int, runtime_us: int, period_us: int, slice_ms: int, nr_cpus: int,
+                 flat: bool) -> None:
+        """@nr_cpus: of the machine, those that left included; 0: none ever leaves. @flat: each is as near as any."""
+        self.nr_cpus, self.flat = nr_cpus, flat
         self.model: list[tuple[int, int]] | None = None  # (priority, pid), the first first
         self.throttled = False
         self.limit_ns = runtime_us * 1000 if 0 <= runtime_us < period_us else None
@@ -203,9 +198,9 @@ class RealTime:
         return "it is not queued"
 
     def push(self, d: ClassDecision, _: object) -> Verdict:
-        may = best_cpus(d.prio, d.cpus)
+        may = class_reasons.nearest(d, best_cpus(d.prio, d.cpus), self.flat)
         if d.to not in may:
-            return f"CPUs with the least urgent work are {names(may)}"
+            return f"of the CPUs with the least urgent work {names(may)} is right"
         return self.movable(d, 2)
 
     def pull(self, d: ClassDecision, _: object) -> Verdict:
@@ -222,10 +217,11 @@ class RealTime:
             return "it may not run there"
         may = best_cpus(d.prio, d.cpus)
         if d.rule == "least_urgent_there":
-            return RIGHT if d.to in may else f"CPUs with the least urgent work are {names(may)}"
-        if d.rule == "none_less_urgent":
-            return RIGHT if not may else f"the work of CPUs {names(may)} is less urgent"
-        return RIGHT if chosen.flags & LAST or d.rule == "only_allowed" else NOT_JUDGED
+            near = class_reasons.nearest(d, may, self.flat)
+            return RIGHT if d.to in near else f"of the CPUs with the least urgent work {names(near)} is right"
+        if d.rule == "none_less_urgent" and may:
+            return f"the work of CPUs {names(may)} is less urgent"
+        return class_reasons.judge_stay(d)
 
 
 # --- deadline -----------------------------------------------------------------------------------------------------
@@ -280,7 +276,11 @@ class Server:
 
 
 class Deadline:
-    """Judges the deadline class of one CPU."""
+    """Judges the deadline class."""
+
+    def __init__(self, flat: bool) -> None:
+        """@flat: each CPU is as near as any other."""
+        self.flat = flat
 
     def judge(self, d: ClassDecision) -> Verdict:
         row = subject(d)
@@ -380,11 +380,14 @@ class Deadline:
             may = self.later(d, server.deadline)
             if d.rule == "none_less_urgent":
                 return RIGHT if not may else f"the work of CPUs {names(may)} is less urgent"
-            return RIGHT if d.rule != "least_urgent_there" or d.to in may else f"right are CPUs {names(may)}"
+            near = class_reasons.nearest(d, may, self.flat)
+            if d.rule == "least_urgent_there":
+                return RIGHT if d.to in near else f"of the CPUs with the least urgent work {names(near)} is right"
+            return class_reasons.judge_stay(d)
         if row.flags & (THROTTLED | RUNS):
             return "it does not wait for a CPU"
         if d.kind == "push":
-            may = self.later(d, row.deadline)
+            may = class_reasons.nearest(d, self.later(d, row.deadline), self.flat)
             return RIGHT if d.to in may else f"right are CPUs {names(may)}"
         there = next((cpu for cpu in d.cpus if cpu.of_cpu == d.to), None)
         if there and there.active & 1 << DL and there.deadline <= row.deadline:
@@ -418,16 +421,19 @@ class Deadline:
 class Court:
     """The judges of a whole run."""
 
-    def __init__(self, hz: int, runtime_us: int, period_us: int, slice_ms: int, nr_cpus: int = 0) -> None:
+    def __init__(self, hz: int, runtime_us: int, period_us: int, slice_ms: int, nr_cpus: int = 0,
+                 flat: bool = False) -> None:
         self.real_time: dict[int, RealTime] = collections.defaultdict(
-            lambda: RealTime(hz, runtime_us, period_us, slice_ms, nr_cpus))
-        self.deadline = Deadline()
+            lambda: RealTime(hz, runtime_us, period_us, slice_ms, nr_cpus, flat))
+        self.deadline = Deadline(flat)
         self.left: dict[int, ClassDecision] = {}
 
     def judge(self, d: ClassDecision) -> Verdict:
         """Why the decision is wrong; "" if it is right; None if no rule covers it."""
         urgent = d.policy in ("deadline", "fair_server")
-        verdict = self.deadline.judge(d) if urgent else self.real_time[d.cpu].judge(d, self.left)
+        real_time = self.real_time[d.cpu]
+        verdict = self.deadline.judge(d) if urgent else real_time.judge(d, self.left)
+        verdict = verdict or class_reasons.judge_rest(d, real_time.limit_ns) or verdict
         if not d.pid or d.policy == "fair_server":
             return verdict
         if d.kind == "leave":
@@ -437,24 +443,23 @@ class Court:
         return verdict
 
 
-def judged(path: str, court: Court) -> Iterator[tuple[Key, str, Verdict]]:
-    """((policy, kind), decision in words, verdict) of each."""
-    leaves = [shape for shape in decisions.SHAPES if shape.kind == "leave"]
-    for d in open_file(path).records([*class_decisions.SHAPES, *leaves]):
-        if not isinstance(d, ClassDecision):
-            court.left.pop(d.pid, None)  # it was a fair task meanwhile
-            continue
-        words = f"{d.time / MS:.6f} ms, CPU {d.cpu}: {d.policy} {d.kind} {d.subject} {d.rule}"
-        yield (d.policy, d.kind), words, court.judge(d)
+class ClassJudge(Judge):
+    """Judges what SCHED_FIFO, SCHED_RR and SCHED_DEADLINE decided."""
 
+    kinds = (ClassDecision, Decision)
+    numbers = {"rt_runtime_us": 950_000, "rt_period_us": 1_000_000, "rr_timeslice_ms": 100}
 
-def main() -> int:
-    def judge(path: str, a: argparse.Namespace) -> Counts:
-        return judging.count(path, judged(path, Court(a.hz, a.rt_runtime_us, a.rt_period_us, a.rr_timeslice_ms)))
+    def __init__(self, run: Run) -> None:
+        super().__init__(run)
+        limits = [run.options.get(name, default) for name, default in self.numbers.items()]
+        self.court = Court(run.hz, *limits, run.cpus, class_reasons.is_flat(run.header, run.cpus))
 
-    return judging.main(__doc__, {"policy": 9, "decision": 9}, judge,
-                        {"--rt-runtime-us": 950_000, "--rt-period-us": 1_000_000, "--rr-timeslice-ms": 100})
+    def judge(self, d: ClassDecision | Decision) -> Iterator[Finding]:
+        if isinstance(d, ClassDecision):
+            yield (d.policy, d.kind), words_of(d), self.court.judge(d)
+        elif d.kind == "leave":
+            self.court.left.pop(d.pid, None)  # it was a fair task meanwhile
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, ClassJudge))

@@ -13,20 +13,17 @@ A placement is right, wrong, or not judged: CPUs are missing or changed meanwhil
 not have, or features and policies had their say. Machines with threads are searched in another order, and are for
 another judge. Nothing of sched/ is used.
 
-Usage: judge_cpu.py FILE...    exits 1 if a placement is wrong
+Usage: judge_cpu.py FILE...    status 1: a placement is wrong; 2: not all could be judged
 """
 
-import collections
-import pathlib
 import sys
+from collections.abc import Iterator
 from fractions import Fraction
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+from judging import NOT_JUDGED, RIGHT, Finding, Judge, Run, Verdict, main, words_of
 
-from fairground.placements import SYNC, WAKES, Cpu, Flag, Placement, read  # noqa: E402
-
-RIGHT, NOT_JUDGED = "", None
-Verdict = str | None
+from fairground.decisions import Decision  # how a file is read is all that is shared
+from fairground.placements import EXECS, SYNC, WAKES, Cpu, Flag, Placement
 
 
 def aim_of(p: Placement, waker: Cpu, last: Cpu) -> str | None:
@@ -87,47 +84,78 @@ def judge_new(p: Placement, cpus: dict[int, Cpu]) -> Verdict:
         return NOT_JUDGED
     if cpus[p.aimed].has(Flag.IDLE):
         return RIGHT if p.chosen == p.aimed else f"CPU {p.chosen}, though the parent's idles"
+    if p.why & EXECS and cpus[p.aimed].nr_running == 1:  # it is alone there: without it that CPU idles
+        return RIGHT if p.chosen == p.aimed else f"CPU {p.chosen}, though it is alone where it runs"
     idle = [c for c in cpus if cpus[c].has(Flag.IDLE) and cpus[c].has(Flag.ALLOWED)]
     if not idle:
         return NOT_JUDGED  # averages decide that are not in the record
     return RIGHT if cpus[p.chosen].has(Flag.FREE) else f"CPU {p.chosen}, though {idle} idle"
 
 
+# Rules by which a task that does not wake up gets its CPU, and what each claims.
+BEGINS = {
+    "aim_free": lambda p, cpus: p.chosen == p.aimed and cpus[p.aimed].has(Flag.FREE),
+    "idlest": lambda p, cpus: True,  # of which averages tell
+    "none_idler": lambda p, cpus: p.chosen == p.aimed,
+    "only_allowed": lambda p, cpus: p.aimed not in cpus or not cpus[p.aimed].has(Flag.ALLOWED),
+    "policy_chose": lambda p, cpus: True,  # it has its own reasons
+}
+
+
+def judge_reason(p: Placement, cpus: dict[int, Cpu]) -> Verdict:
+    """Does the rule hold that a task got its CPU by, which is new or execs? Wakeups give theirs with the answer."""
+    holds = BEGINS.get(p.rule)
+    if not holds:
+        return f"no task that begins is placed by {p.rule}"
+    return RIGHT if holds(p, cpus) else f"the reason given is {p.rule}, and that does not hold"
+
+
+def judge_order(p: Placement) -> Verdict:
+    """The rows begin with the CPU where the task ran last, and go around."""
+    order = [cpu.of_cpu for cpu in p.cpus]
+    right = sorted(order, key=lambda cpu: (cpu < p.last, cpu))
+    return RIGHT if order == right else f"it ran last on CPU {p.last}, and the rows are those of CPUs {order}"
+
+
 def judge(p: Placement, flat: bool) -> Verdict:
     """@flat: the machine has one cache and no threads."""
     cpus = {cpu.of_cpu: cpu for cpu in p.cpus}
-    if not p.complete or any(cpu.has(Flag.CHANGED) for cpu in p.cpus):
+    if not p.complete:
         return NOT_JUDGED
+    order = judge_order(p)
+    if order or any(cpu.has(Flag.CHANGED) for cpu in p.cpus):
+        return order or NOT_JUDGED
     if p.chosen not in cpus:
         return f"CPU {p.chosen} is not in service"
     if not cpus[p.chosen].has(Flag.ALLOWED) and any(cpu.has(Flag.ALLOWED) for cpu in p.cpus):
         return f"CPU {p.chosen} is not allowed"
     if p.why & WAKES:
         return judge_wakeup(p, cpus)
-    return judge_new(p, cpus) if flat else NOT_JUDGED
+    return judge_reason(p, cpus) or (judge_new(p, cpus) if flat else NOT_JUDGED)
 
 
-def judge_file(path: str) -> collections.Counter[str]:
-    """How many placements of the file are right, wrong and not judged. Prints the first wrong ones."""
-    counts: collections.Counter[str] = collections.Counter()
-    for p in read(path):
-        flat = len(p.sharing()) == len(p.cpus)
-        verdict = judge(p, flat)
-        counts["not judged" if verdict is None else "wrong" if verdict else "right"] += 1
-        if verdict and counts["wrong"] <= 5:
-            print(f"{path}: {p.time} ns, {p.comm}-{p.pid}: {verdict}\n  {p}")
-    return counts
+class PlacementJudge(Judge):
+    """Judges on which CPU each task woke up or started."""
 
+    kinds = (Placement, Decision)
 
-def main() -> int:
-    if not sys.argv[1:] or sys.argv[1].startswith("-"):
-        sys.exit("usage: judge_cpu.py FILE...")
-    total: collections.Counter[str] = collections.Counter()
-    for path in sys.argv[1:]:
-        total += judge_file(path)
-    print(", ".join(f"{total[what]:,} {what}" for what in ("right", "wrong", "not judged")))
-    return 1 if total["wrong"] else 0
+    def __init__(self, run: Run) -> None:
+        super().__init__(run)
+        self.slept: dict[int, int] = {}  # by pid: the CPU on which the task fell asleep
+
+    def judge(self, p: Placement | Decision) -> Iterator[Finding]:
+        if isinstance(p, Decision):
+            if p.pid and p.kind == "leave" and p.rule == "sleeps" and not p.answer:
+                self.slept[p.pid] = p.cpu
+            elif p.pid and p.kind in ("place", "leave"):
+                self.slept.pop(p.pid, None)
+            return
+        verdict = judge(p, len(p.sharing()) == len(p.cpus))
+        slept = self.slept.get(p.pid, p.last)
+        if p.why & WAKES and slept != p.last:
+            verdict = f"it fell asleep on CPU {slept}, and not on CPU {p.last}"
+        yield ("placement", "wakeup" if p.why & WAKES else "start"), words_of(p), verdict
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, PlacementJudge))

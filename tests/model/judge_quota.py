@@ -6,29 +6,23 @@ A ledger for each group: what its queues used comes from the records `charge`, w
 the clock. So each movement of runtime is known before its record is read (docs/oracles.md), in whole numbers. A group
 is judged from its first limit on that the file tells.
 
-Usage: judge_quota.py FILE... [--hz N]    exits 1 if a decision is wrong
+Usage: judge_quota.py FILE... [--hz N]    status 1: a decision is wrong; 2: not all could be judged
 """
 
 import collections
-import pathlib
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
-import judging
-from judging import Key, Verdict
+from judging import NOT_JUDGED, RIGHT, Finding, Judge, Run, Verdict, main, words_of
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools"))
-from fairground.decision_kinds import read  # noqa: E402  how a file is read is all that is shared
-from fairground.decisions import Decision  # noqa: E402
-from fairground.quota_decisions import CLASSES, FIELDS, PoolDecision, QueueDecision  # noqa: E402
+from fairground.decisions import Decision  # how a file is read is all that is shared
+from fairground.quota_decisions import PoolDecision, QueueDecision
 
 MS = 1_000_000
 NO_QUOTA = (1 << 64) - 1
 KEPT, LATER, NEAR = MS, 5 * MS, 2 * MS
 WINDOW = 16  # refills
-RIGHT, NOT_JUDGED = "", None
 
 
 @dataclass
@@ -280,12 +274,6 @@ class Court:
     def __init__(self, hz: int) -> None:
         self.ledgers: dict[int, Ledger] = collections.defaultdict(lambda: Ledger(1_000_000_000 // hz))
 
-    def judge_row(self, row: dict[str, Any]) -> Verdict:
-        """The same of a line of JSON, of kind "quota", "pool" or "charge"."""
-        if row["kind"] == "charge":
-            return self.ledgers[row["group"]].charge(row["cpu"], row["delta"]) if row["group"] else NOT_JUDGED
-        return self.judge(CLASSES[row["kind"]](row["time"], *(row[name] for name in FIELDS[row["kind"]])))
-
     def judge(self, d: object) -> Verdict:
         """Why the decision is wrong; "" if it is right; None if no rule covers it."""
         if isinstance(d, Decision):
@@ -296,17 +284,19 @@ class Court:
         return self.ledgers[d.group].change(d) if isinstance(d, PoolDecision) else NOT_JUDGED
 
 
-def judged(path: str, court: Court) -> Iterator[tuple[Key, str, Verdict]]:
-    """(kind, decision in words, verdict) of each."""
-    for d in read(path):
-        if isinstance(d, QueueDecision | PoolDecision) or (d.kind == "charge" and d.group in court.ledgers):
-            verdict = court.judge(d)
-            yield (d.kind,), f"{d.time / MS:.6f} ms, CPU {d.cpu}: group {d.group} {d.kind} {d.rule}", verdict
+class QuotaJudge(Judge):
+    """Judges each movement of runtime."""
 
+    kinds = (QueueDecision, PoolDecision, Decision)
 
-def main() -> int:
-    return judging.main(__doc__, {"decision": 10}, lambda path, a: judging.count(path, judged(path, Court(a.hz))))
+    def __init__(self, run: Run) -> None:
+        super().__init__(run)
+        self.court = Court(run.hz)
+
+    def judge(self, d: QueueDecision | PoolDecision | Decision) -> Iterator[Finding]:
+        if not isinstance(d, Decision) or (d.kind == "charge" and d.group in self.court.ledgers):
+            yield ("quota", d.kind), words_of(d), self.court.judge(d)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, QuotaJudge))

@@ -4,8 +4,6 @@
 import collections
 import json
 import os
-import pathlib
-import subprocess
 import sys
 
 import pytest
@@ -15,7 +13,9 @@ from conftest import ROOT
 sys.path.insert(0, os.path.join(ROOT, "tools"))
 from fairground.balancing import read  # noqa: E402 (found above)
 
-JUDGE = pathlib.Path(__file__).parents[1] / "model" / "judge_balance.py"
+sys.path.insert(0, os.path.join(ROOT, "tests", "model"))
+from asking import ask  # noqa: E402
+
 BURSTS = "hogs:n=3 bursts:n=9,run=1ms-3ms,sleep=1ms-9ms hogs:n=4,cpus=0-1"
 WAVES = "bursts:n=10,run=1ms-3ms,sleep=1ms-9ms hogs:n=4,cpus=0-1"  # there is now too much to do, now too little
 SERVERS = "forks:n=3 messages:n=2,workers=6 hogs:n=2,policy=idle bursts:n=4,run=5ms,sleep=10ms"
@@ -45,11 +45,10 @@ SCENES = {
 
 def judged(path):
     """(exit status, right, wrong, complaints)"""
-    done = subprocess.run([sys.executable, str(JUDGE), str(path)], capture_output=True, text=True, check=False)
-    assert not done.stderr, done.stderr
-    lines = done.stdout.splitlines()
-    counts = lines[-1].replace(",", "").split()
-    return done.returncode, int(counts[0]), int(counts[2]), [line for line in lines if " ns, CPU" in line]
+    answer = ask("judge_balance", path)
+    assert not answer.err, answer.err
+    right, _, wrong = answer.sums()
+    return answer.status, right, wrong, answer.complaints
 
 
 @pytest.mark.parametrize("scene", SCENES)
@@ -96,6 +95,8 @@ def has(name, wanted):
     ("after", lambda p: p["outcome"] == "balanced", lambda p: {"interval_now_ms": 3 * p["interval_ms"]}),
     ("after", lambda p: p["outcome"] == "failed", lambda p: {"failed_now": p["failed"] + 2}),
     ("hint", lambda p: p["flags"] & 4, lambda p: {"flags": p["flags"] & ~4}),
+    ("rows", lambda p: p["runqueues"][0]["look"] == "asked",
+     first_row("runqueues", lambda _: True, lambda row: {"load": row["load"] + 1})),
 ])
 def test_one_wrong_step_is_seen(sim, tmp_path, step, which, change):
     """A single number of a single pass is changed in a file of right ones."""
@@ -108,3 +109,17 @@ def test_one_wrong_step_is_seen(sim, tmp_path, step, which, change):
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     status, right, wrong, complaints = judged(path)
     assert status == 1 and wrong and right > 300 and any(f", {step}: " in line for line in complaints)
+
+
+def test_a_task_that_moves_without_having_been_there_is_seen(sim, tmp_path):
+    """The pass names another task than the one that moved: where that one is, the decisions of its policy tell."""
+    path = tmp_path / "d.json"
+    sim(f"--cpus 4 --time 300ms --decisions {path} {BURSTS}")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    at, moved = next((i, p) for i, p in enumerate(map(json.loads, lines)) if p.get("outcome") == "moved")
+    row = next(row for row in moved["tasks"] if row["fate"] == "moved")
+    row["pid"] = 1 + row["pid"] % 3  # another hog
+    lines[at] = json.dumps(moved)
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    answer = ask("judge_balance", path)
+    assert answer.status == 1 and answer.table["balance", "where"][2] == 1 and "not on CPU" in answer.complaints[0]

@@ -3,14 +3,15 @@
 
 import json
 import os
-import pathlib
 import subprocess
 import sys
 
 import pytest
-from conftest import BUILD, fairground_decisions
+from conftest import BUILD, ROOT, fairground_decisions
 
-MODEL = pathlib.Path(__file__).parents[1] / "model"
+sys.path.insert(0, os.path.join(ROOT, "tests", "model"))
+from asking import ask  # noqa: E402 (found above)
+
 SHARE_US = 90_000  # of each 100 ms
 LIMITS = ["--rt-runtime-us", str(SHARE_US), "--rt-period-us", "100000", "--rr-timeslice-ms", "20"]
 MIXED = ("hogs:n=2 hogs:n=2,policy=rr,prio=3 bursts:n=2,run=2ms,sleep=9ms,policy=fifo "
@@ -21,12 +22,9 @@ MIXED = ("hogs:n=2 hogs:n=2,policy=rr,prio=3 bursts:n=2,run=2ms,sleep=9ms,policy
 
 def judged(path):
     """(exit status, {(policy, act): (right, not judged, wrong)}, the complaints)."""
-    done = subprocess.run([sys.executable, str(MODEL / "judge_class.py"), str(path), *LIMITS], capture_output=True,
-                          text=True, check=False)
-    lines = [line.split(": ", 1)[1] for line in done.stdout.splitlines()]
-    head = lines.index(next(line for line in lines if line.startswith("policy ")))
-    rows = [line.split() for line in lines[head + 1:]]
-    return done.returncode, {(row[0], row[1]): tuple(map(int, row[2:])) for row in rows}, lines[:head]
+    answer = ask("judge_class", path, *LIMITS)
+    assert not answer.err
+    return answer[:3]
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +95,22 @@ CHANGES = [
     ("deadline", "throttle", lambda d: True, lambda d: d.update(replenish_at=d["replenish_at"] - 1)),
     ("deadline", "replenish", lambda d: True, lambda d: d.update(budget=d["budget"] + 1)),
     ("deadline", "preempt", lambda d: True, lambda d: d.update(answer=1 - d["answer"])),
+    # Who stays is not sent away; a pick, or a choice of a CPU, changes no number; and each rule claims something.
+    ("rr", "select", lambda d: d["rule"] in ("stays", "displaces"), lambda d: d.update(to=1 - d["to"])),
+    ("fifo", "select", lambda d: True, lambda d: d.update(rule="cpu_leaves")),
+    ("fifo", "select", lambda d: True, lambda d: d.update(prio=d["prio"] + 1)),
+    ("deadline", "select", lambda d: d["rule"] == "stays", lambda d: d.update(to=1 - d["to"])),
+    ("deadline", "select", lambda d: True, lambda d: d.update(budget=d["budget"] + 1)),
+    ("deadline", "pick", lambda d: True, lambda d: d.update(deadline=d["deadline"] + 1)),
+    ("deadline", "pick", lambda d: True, lambda d: d.update(budget=d["budget"] + 1)),
+    ("deadline", "throttle", lambda d: True, lambda d: d.update(rule="cpu_leaves")),
+    ("real_time", "throttle", lambda d: True, lambda d: d.update(rule="cpu_leaves")),
+    ("real_time", "replenish", lambda d: True, lambda d: d.update(rule="cpu_leaves")),
+    ("rr", "pick", lambda d: True, lambda d: d.update(rule="nobody")),
+    ("rr", "pick", lambda d: True, lambda d: d.update(to=1 - d["to"])),
+    ("rr", "enter", lambda d: d["call"] == 1, lambda d: d.update(rule="arrives_new")),
+    ("rr", "leave", lambda d: True, lambda d: d.update(rule="yields")),
+    ("rr", "tick", lambda d: d["rule"] == "slice_lasts", lambda d: d.update(rule="slice_alone")),
 ]
 
 
@@ -135,6 +149,22 @@ def test_one_wrong_decision_about_the_fair_server_is_seen(served, tmp_path, act,
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     status, table, complaints = judged(path)
     assert status == 1 and table["fair_server", act][2] == 1 and f"fair_server {act}" in complaints[0]
+
+
+def test_of_equal_cpus_the_waker_s_or_the_first_is_taken(tmp_path):
+    """Two CPUs behind one cache idle: a push to the second is seen."""
+    path = tmp_path / "d.json"
+    subprocess.run([os.path.join(BUILD, "schedsim"), "--cpus", "4", "--time", "100ms", "--decisions", str(path),
+                    "bursts:n=3,run=2ms,sleep=9ms,policy=fifo,prio=9", "bursts:n=2,run=1ms,sleep=4ms,policy=rr"],
+                   check=True, stdout=subprocess.DEVNULL)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    number, d = next((n, d) for n, d in enumerate(map(json.loads, lines[1:]), 1) if d["kind"] == "class" and (
+        d["act"] == "push" or d["rule"] == "least_urgent_there") and sum(c["nr_running"] == 0 for c in d["cpus"]) > 1)
+    lines[number] = json.dumps({**d, "to": max(c["of_cpu"] for c in d["cpus"] if not c["nr_running"])})
+    assert judged(path)[0] == 0
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    status, _, complaints = judged(path)
+    assert status == 1 and "with the least urgent work" in complaints[0]
 
 
 def test_a_task_that_moves_in_its_list_is_seen(recorded, tmp_path):

@@ -13,6 +13,9 @@ from test_decisions import conforms
 sys.path.insert(0, os.path.join(ROOT, "tools"))
 from fairground import quota_decisions  # noqa: E402
 
+sys.path.insert(0, os.path.join(ROOT, "tests", "model"))
+from asking import ask  # noqa: E402
+
 MIXED = ("--cpus 4 --time 600ms --set sched_cfs_bandwidth_slice_us=10000 group:name=a,quota=12ms,period=50ms,burst=6ms "
          "group:name=b,quota=40ms,period=20ms hogs:n=1,group=a bursts:n=3,run=1ms,sleep=3ms,group=a "
          "group:name=a/c,quota=3ms,period=30ms bursts:n=2,run=4ms,sleep=40ms,group=a/c "
@@ -65,11 +68,9 @@ def test_they_are_printed_among_the_others(recorded):
 
 def judged(path):
     """(exit status, {kind: (right, not judged, wrong)}, the complaints)."""
-    judge = os.path.join(ROOT, "tests/model/judge_quota.py")
-    done = subprocess.run([sys.executable, judge, str(path)], capture_output=True, text=True, check=False)
-    lines = [line.split(": ", 1)[1] for line in done.stdout.splitlines()]
-    head = lines.index(next(line for line in lines if line.startswith("decision ")))
-    return done.returncode, {row[0]: tuple(map(int, row[1:])) for row in map(str.split, lines[head + 1:])}, lines[:head]
+    answer = ask("judge_quota", path)
+    assert not answer.err
+    return answer.status, {kind: counts for (_, kind), counts in answer.table.items()}, answer.complaints
 
 
 def test_every_movement_is_right(recorded):

@@ -3,7 +3,6 @@
 
 import json
 import os
-import pathlib
 import subprocess
 import sys
 
@@ -11,7 +10,9 @@ import pytest
 
 from conftest import ROOT
 
-MODEL = pathlib.Path(__file__).parents[1] / "model"
+sys.path.insert(0, os.path.join(ROOT, "tests", "model"))
+from asking import ask  # noqa: E402 (found above)
+
 BUSY = ["hogs:n=3", "bursts:n=7,run=1ms-3ms,sleep=1ms-4ms", "bursts:n=2,run=1ms,sleep=2ms,cpus=0-2",
         "messages:n=2,workers=4,run=2ms", "forks:n=2", "hogs:policy=idle"]
 LIGHT = ["bursts:n=5,run=1ms-3ms,sleep=1ms-4ms", "bursts:n=1,run=1ms,sleep=2ms,cpus=0-2", "pingpong", "forks"]
@@ -20,10 +21,10 @@ MACHINES = {"one-cache": "--cpus 4", "two-caches": "--topology llcs=2,cores=4"}
 
 def judged(path):
     """(exit status, right, wrong, not judged)"""
-    done = subprocess.run([sys.executable, str(MODEL / "judge_cpu.py"), str(path)], capture_output=True, text=True,
-                          check=False)
-    counts = done.stdout.splitlines()[-1].replace(",", "").split()
-    return done.returncode, *map(int, counts[0:5:2])
+    answer = ask("judge_cpu", path)
+    assert not answer.err
+    right, unjudged, wrong = answer.sums()
+    return answer.status, right, wrong, unjudged
 
 
 def placements(path, *words):
@@ -48,6 +49,9 @@ def test_every_placement_is_right(sim, tmp_path, policy, load, machine):
     ("aim_free", lambda p: {"chosen": (p["chosen"] + 1) % 4}),
     ("free_in_cache", lambda p: {"chosen": p["aimed"], "rule": "none_free"}),
     ("idlest", lambda p: {"chosen": next(c["of_cpu"] for c in p["cpus"] if not c["flags"] & 2)}),
+    ("idlest", lambda p: {"rule": "none_free"}),
+    ("idlest", lambda p: {"rule": "only_allowed"}),
+    ("none_free", lambda p: {"last": (p["last"] + 1) % 4}),
 ])
 def test_one_wrong_placement_among_many_is_seen(sim, tmp_path, rule, change):
     path = tmp_path / "d.json"

@@ -18,7 +18,8 @@ static const u32 nice_weight[40] = {
 };
 
 /*
- * round(2^32 / weight): half a unit more precise than what update_inverse() computes at run time.
+ * 2^32 / weight, rounded: half a unit more precise than what update_inverse() computes at run time.
+ * Of weights 56, 45, 29 and 23 it is rounded down, as in Linux.
  */
 static const u32 nice_inverse[40] = {
 	48388,	  59856,    76040,    92818,	 118348,    147320,    184698,	  229616,

@@ -16,7 +16,7 @@ from fractions import Fraction
 from ..class_decisions import ClassDecision, read as read_class
 from ..decision_file import DecisionError
 from ..decision_text import full
-from ..decisions import Decision, read as read_fair
+from ..decisions import KINDS, Decision, as_rows, read as read_fair
 from ..fair_text import ms
 from ..tree import ROOT
 
@@ -163,11 +163,26 @@ def _table(path: pathlib.Path, time: int, kind: str) -> list[str]:
     return []
 
 
+def _lines(path: pathlib.Path) -> Iterator[judge.Row]:
+    """What run the file of JSON is of; then its decisions, one by one: the code of a student may break off the run."""
+    with path.open(encoding="utf-8") as lines:
+        yield json.loads(next(lines, "{}"))
+        for line in lines:
+            row = json.loads(line)
+            if row["kind"] in KINDS:
+                yield row
+
+
 def _rows(path: pathlib.Path, hz: int, findings: Findings) -> Iterator[judge.Row]:
     """What run it is; then its decisions, as far as they are whole."""
     try:
-        yield from judge.decisions(str(path), hz)
-    except (ValueError, KeyError, TypeError) as error:
+        if path.suffix in (".dat", ".bin"):
+            rows = as_rows(path)
+            yield {"hz": hz, **next(rows)}
+            yield from rows
+        else:
+            yield from _lines(path)
+    except (DecisionError, ValueError, KeyError, TypeError) as error:
         findings.broken = str(error)
 
 

@@ -143,14 +143,21 @@ def _load(d: Any, verdict: str) -> tuple[str, list[str]]:
     return f"when {d.comm}-{d.pid} woke up on CPU {d.chosen}: {verdict}", list(placements.table(d))
 
 
-def judge_loads(path: pathlib.Path, hz: int = 250) -> Findings:
+def judge_loads(path: pathlib.Path, hz: int = 250, all_told: bool = True) -> Findings:
     """Judge the loads that the wakeups in the file @path tell."""
-    return _judge(lambda: decision_kinds.read(path), judge_averages.Court(hz).judge, _load)
+    court = judge_averages.Court(hz, all_told)
+
+    def rows() -> Iterator[Any]:
+        for d in decision_kinds.read(path):
+            court.hear(d)
+        yield from court.placements
+
+    return _judge(rows, court.verdict, _load)
 
 
 def judge_wakees(path: pathlib.Path, hz: int = 250) -> Findings:
-    """The same of the loads of those who wake up alone: in a machine tasks end, and others were there before."""
-    return _judge(lambda: decision_kinds.read(path), judge_averages.Court(hz, all_told=False).judge, _load)
+    """The same of the loads of those who wake up alone: in a machine tasks were there before."""
+    return judge_loads(path, hz, all_told=False)
 
 
 # --- all ------------------------------------------------------------------------------------------------------------
