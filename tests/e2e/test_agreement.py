@@ -148,7 +148,7 @@ def simulator_with_bugs(tmp_path_factory):
 
 @pytest.mark.parametrize("sched, case, wrong", [
     ("eevdf", "nices", {"pick": "earliest_deadline: eligible", "tick": "request_used_up: eligible"}),
-    ("cfs", "pushed", {"pick": "most_urgent: slice", "push": "waits: slice"}),
+    ("cfs", "pushed", {"tick": "slice_lasts: slice"}),
 ])
 def test_a_bug_in_one_host_is_named_by_rule_and_number(tmp_path, monkeypatch, with_bugs, sched, case, wrong):
     """Most answers are the same, and more agree than must; the numbers behind them tell."""

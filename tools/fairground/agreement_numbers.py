@@ -16,7 +16,7 @@ number that depends on time is not compared by itself, but with what its own hos
     request     the virtual deadline less the vruntime, of a request that begins: exact
     lag         what a leaving task keeps, less its distance from v: 0, unless it is limited. The limits are the same
     delta       the ns of a charge, less the time since the charge before on that CPU: within time_bound()
-    prio, position, bandwidth    of the tasks of a real-time or deadline class: exact
+    prio, position, bandwidth    of the tasks of a real-time or deadline class: exact (class Class)
     cpus        which CPUs there were for a placement, and which of them were free: exact
 
 A decision that a task of the machinery around the workload takes part in is not compared: the simulator has none.
@@ -183,6 +183,9 @@ class Fair:
             yield "v"
         yield from self._subject(d, e, rows, others, stretch)
 
+    def rest(self) -> Iterator[str]:
+        yield from ()
+
     def _moved(self, role: str, ours: Mark, theirs: Mark) -> Iterator[str]:
         before = self._marks.get(role)
         self._marks[role] = ours, theirs
@@ -212,26 +215,35 @@ class Fair:
 
 
 class Class:
-    """The same of the classes above the fair one."""
+    """The same of the classes above the fair one. A timer and a tick at one time may change places, and an RR slice is
+    then a tick longer. So slices are compared by the longest of all ticks, and places in a list where all slices are
+    the same.
+    """
 
     def __init__(self, ours: Host, theirs: Host, _: int) -> None:
         self._hosts = ours, theirs
+        self._longest: tuple[dict[str, int], ...] = ({}, {})
 
     def fields(self, a: Seen, b: Seen, _: int | None) -> Iterator[str]:
         rows, others = (host.rows(seen.record) for host, seen in zip(self._hosts, (a, b)))
+        for of, longest in zip((rows, others), self._longest):
+            for role, row in of.items() if a.record.kind == "tick" else ():
+                longest[role] = max(longest.get(role, 0), row.slice)
+        one_state = all(row.slice == others[role].slice for role, row in rows.items())
         for role, row in rows.items():
             other = others[role]
             for name, ours, theirs in (
-                    ("prio", row.prio, other.prio), ("position", row.position, other.position),
-                    ("slice", row.slice, other.slice),
-                    ("cpus", row.nr_allowed, other.nr_allowed),
+                    ("prio", row.prio, other.prio), ("cpus", row.nr_allowed, other.nr_allowed),
+                    ("position", row.position * one_state, other.position * one_state),
                     ("bandwidth", (row.bw, row.runtime, row.relative, row.period),
                      (other.bw, other.runtime, other.relative, other.period))):
                 if ours != theirs:
                     yield name
-        d, e = a.record, b.record
-        if (d.position, d.slice) != (e.position, e.slice):
-            yield "position" if d.position != e.position else "slice"
+
+    def rest(self) -> Iterator[str]:
+        """The fields that disagree over all pairs."""
+        if self._longest[0] != self._longest[1]:
+            yield "slice"
 
 
 class Choice:
@@ -245,6 +257,9 @@ class Choice:
                  for seen in (a, b)]
         if looks[0] != looks[1]:
             yield "cpus"
+
+    def rest(self) -> Iterator[str]:
+        yield from ()
 
 
 READERS: dict[type, Callable[..., Any]] = {Decision: Fair, ClassDecision: Class, Placement: Choice}
@@ -286,7 +301,7 @@ def compare_numbers(ours: Sequence[Seen], theirs: Sequence[Seen], hosts: tuple[H
     readers: dict[type, Any] = {}
     nr = wrong = 0
     fields: Counter[str] = Counter()
-    last = -2, -2
+    last, rule = (-2, -2), ""
     for i, j in moments(ours, theirs, bound):
         a, b = ours[i], theirs[j]
         here, there = (state(host, seen.record) for host, seen in zip(hosts, (a, b)))
@@ -296,6 +311,7 @@ def compare_numbers(ours: Sequence[Seen], theirs: Sequence[Seen], hosts: tuple[H
         undisturbed = last == (i - 1, j - 1) and (c.others, d.others) == (a.others, b.others)
         reader = readers.setdefault(type(a.record), READERS[type(a.record)](*hosts, bound))
         found = set(reader.fields(a, b, (a.time - c.time) - (b.time - d.time) if undisturbed else None))
-        last, nr, wrong = (i, j), nr + 1, wrong + bool(found)
+        last, rule, nr, wrong = (i, j), a.record.rule, nr + 1, wrong + bool(found)
         fields.update(f"{a.record.rule}: {name}" for name in sorted(found))
-    return Compared(nr, wrong, fields)
+    rest = [f"{rule}: {name}" for reader in readers.values() for name in reader.rest()]
+    return Compared(nr, wrong + len(rest), fields + Counter(rest))
