@@ -5,6 +5,7 @@
  * Source: Linux 6.1, fair.c (docs/sources.md).
  */
 #include "sched/balance/domain.h"
+#include "sched/balance/energy.h"
 #include "sched/balance/fit.h"
 #include "sched/balance/pass.h"
 #include "sched/fair/core/fair.h"
@@ -240,6 +241,10 @@ const struct group *find_busiest_group(struct pass *p)
 	struct comparison c;
 
 	compare_groups(p, &c);
+	if (unlikely(p->dst->uneven) && !overutilized_survey(p->s, p->dst->cpu, &p->cpus)) {
+		p->rule = BALANCE_placed_by_energy;
+		return NULL;
+	}
 	if (!is_unbalanced(p, &c))
 		return NULL;
 	set_imbalance(p, &c);

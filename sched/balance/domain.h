@@ -19,6 +19,7 @@ enum domain_flags {
 	SD_WAKE_AFFINE = 0x20,	     /* a waker may draw its wakee within this span */
 	SD_ASYM_CPUCAPACITY = 0x40,  /* its CPUs have several capacities */
 	SD_SHARE_CPUCAPACITY = 0x80, /* threads of a core */
+	SD_ASYM_CPUCAPACITY_FULL = 0x100, /* all capacities of the machine are there */
 	SD_SHARE_LLC = 0x200,	     /* share the last-level cache */
 	SD_SERIALIZE = 0x400,	     /* one CPU of the machine balances it at a time */
 	SD_PREFER_SIBLING = 0x1000,  /* spread over the parts of the level above first */

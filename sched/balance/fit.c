@@ -27,8 +27,7 @@ bool util_fits(const struct rq *rq, u64 util, u64 least, u64 most)
 	return fits;
 }
 
-/* The utilisation that @t is expected to have, at most 1024. Read racily. */
-static u64 task_util(const struct task *t)
+u64 task_util(const struct task *t)
 {
 	return max(t->fair.avg.util_avg, (u64)task_util_est(&t->fair));
 }

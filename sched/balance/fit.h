@@ -19,6 +19,8 @@ static inline bool capacity_exceeds(u64 a, u64 b)
  * have of @rq's CPU. Read racily.
  */
 bool util_fits(const struct rq *rq, u64 util, u64 least, u64 most);
+/* The utilisation that @t is expected to have. Read racily. */
+u64 task_util(const struct task *t);
 /* True if @t, with its clamps, does. */
 bool task_fits(const struct rq *rq, const struct task *t);
 /*

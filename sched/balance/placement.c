@@ -12,6 +12,7 @@
  */
 #include "sched/balance/balance.h"
 #include "sched/balance/domain.h"
+#include "sched/balance/energy.h"
 #include "sched/balance/placement.h"
 #include "sched/fair/core/class.h"
 #include "sched/observe/trace.h"
@@ -500,7 +501,9 @@ EXPLAINED unsigned select_any(struct rq *rq, struct task *t, unsigned cpu, unsig
 
 	if (reason & SELECT_WAKE)
 		record_wakee(cpu_rq(s, cpu), t);
-	if (reason & SELECT_WAKE)
+	if (unlikely(rq->uneven) && (reason & SELECT_WAKE) && energy_places(s, cpu, t))
+		to = energy_select(rq, t, cpu, why);
+	else if (reason & SELECT_WAKE)
 		to = select_waking(s, t, cpu, reason & SELECT_SYNC, why);
 	else
 		to = select_spreading(s, t, cpu, reason & (SELECT_FORK | SELECT_EXEC), why);
@@ -520,8 +523,14 @@ static __attribute__((noinline)) unsigned select_recorded(struct rq *rq, struct 
 	};
 	struct run run __uninitialized;
 
+	/* Its rows come first: between those of the CPUs nothing else is traced. */
+	why.by_energy =
+		unlikely(rq->uneven) && (reason & SELECT_WAKE) && energy_places(rq->s, cpu, t);
+	if (why.by_energy)
+		why.chosen = select_any(rq, t, cpu, reason, &why);
 	placement_record_begin(&run, rq->s, t, cpu);
-	why.chosen = select_any(rq, t, cpu, reason, &why);
+	if (!why.by_energy)
+		why.chosen = select_any(rq, t, cpu, reason, &why);
 	placement_record_end(&run, rq->s, t, &why);
 	return why.chosen;
 }

@@ -18,6 +18,7 @@
  */
 #include "sched/balance/balance.h"
 #include "sched/balance/domain.h"
+#include "sched/balance/energy.h"
 #include "lib/fmt.h"
 #include "lib/string.h"
 
@@ -138,12 +139,34 @@ static bool has_several_capacities(struct sched *s, const struct group *span)
 	return false;
 }
 
+static bool has_capacity_of(struct sched *s, const struct group *span, unsigned like)
+{
+	unsigned cpu;
+
+	for_each_cpu(cpu, &span->cpus)
+		if (cpu_rq(s, cpu)->capacity_orig == cpu_rq(s, like)->capacity_orig)
+			return true;
+	return false;
+}
+
+static bool has_all_capacities(struct sched *s, const struct group *span)
+{
+	unsigned cpu;
+
+	for_each_cpu(cpu, &s->topology->built)
+		if (!has_capacity_of(s, span, cpu))
+			return false;
+	return true;
+}
+
 /* Spreading evenly over CPUs that are not equal would be wrong. */
 static void mark_capacities(struct sched *s, struct domain *sd)
 {
 	if (!has_several_capacities(s, sd->span))
 		return;
 	sd->flags |= SD_ASYM_CPUCAPACITY;
+	if (has_all_capacities(s, sd->span))
+		sd->flags |= SD_ASYM_CPUCAPACITY_FULL;
 	if (sd->child)
 		sd->child->flags &= ~SD_PREFER_SIBLING;
 }
@@ -275,6 +298,8 @@ void topology_rebuild(struct sched *s)
 		if (cpu_rq(s, cpu)->idle && !cpu_rq(s, cpu)->online)
 			cpumask_clear(&cpus, cpu);
 	build(s, cpus);
+	if (s->freq)
+		energy_rebuilt(s);
 }
 
 /* --- /proc/schedstat ------------------------------------------------------ */

@@ -11,6 +11,7 @@
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "sched/balance/domain.h"
+#include "sched/balance/energy.h"
 #include "sched/balance/fit.h"
 #include "sched/core/core.h"
 #include "sched/fair/core/pelt.h"
@@ -69,6 +70,7 @@ void sched_freq_init(struct sched *s, const struct opp_table *table, void *mem)
 	SCHED_ASSERT(cpumask_empty(&s->online));
 	memcpy(freq->type, table->type, sizeof(freq->type));
 	freq->nr_domains = table->nr_domains;
+	freq->energy_lock.rank = HOST_RANK_LEAF;
 	freq->domain = (struct freq_domain *)((u8 *)mem + ALIGN_UP(sizeof(*freq), 64ul));
 	freq->cpu = (struct freq_cpu *)(freq->domain + table->nr_domains);
 	for (u32 i = 0; i < table->nr_domains; i++)
@@ -158,8 +160,10 @@ void freq_update(struct rq *rq, enum freq_reason reason)
 {
 	struct freq_domain *d = rq->freq->domain;
 
-	if (reason == FREQ_TICK && rq->uneven)
+	if (reason == FREQ_TICK && rq->uneven) {
 		fit_note(rq);
+		overutilized_note(rq, rq->curr);
+	}
 	host_lock(&d->lock);
 	d->governor->update(rq, d, reason);
 	host_unlock(&d->lock);
@@ -169,6 +173,8 @@ void freq_task_enters(struct rq *rq, struct task *t, unsigned flags)
 {
 	tune_enter(rq, t);
 	clamp_enter(rq, t);
+	if (rq->uneven && (flags & ENQUEUE_WAKEUP))
+		overutilized_note(rq, t);
 	if (flags & (ENQUEUE_WAKEUP | ENQUEUE_INITIAL))
 		freq_update(rq, FREQ_WAKEUP);
 }
@@ -216,6 +222,7 @@ int sched_freq_govern(struct sched *s, unsigned cpu, const char *name)
 	d->governor = governor;
 	governor->start(s, d, cpu, host_clock(cpu));
 	host_unlock(&d->lock);
+	energy_refresh(s);
 	return 0;
 }
 

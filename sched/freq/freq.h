@@ -95,6 +95,11 @@ struct freq {
 	u64 tune_used;		    /* guarded by: the host, as boost; that is read by all */
 	u8 boost[SCHED_TUNE_GROUPS];
 	bool clamped; /* somebody has asked for a clamp; read racily */
+
+	/* EAS (balance/energy.h); written with the lock or by overutilized_*(), read racily */
+	struct host_lock energy_lock; /* a leaf */
+	bool energy_aware;
+	bool overutilized;
 };
 
 struct sched_attr_req;
@@ -161,7 +166,7 @@ void freq_update(struct rq *rq, enum freq_reason reason);
 /* Scaled time now; and before the running task had its last @delta ns of the CPU. */
 u64 freq_time(struct rq *rq);
 u64 freq_time_before(struct rq *rq, u64 delta);
-/* E1 to E3 and E6 of invariant.def. */
+/* E1 to E3, E6, E9 and E10 of invariant.def. */
 void freq_check(struct rq *rq);
 
 /* --- clamps of tasks (clamp.c), of groups and the machine (clamp_group.c) --------------------- */

@@ -27,6 +27,14 @@ static inline u32 opp_for_capacity(const struct opp_type *type, u64 capacity)
 	return opp_for_khz(type, capacity * fastest->mhz * 1000 / fastest->capacity);
 }
 
+/* The point at which `schedutil` runs a CPU of @type that uses @util. */
+static inline u32 schedutil_opp(const struct opp_type *type, u64 util)
+{
+	u64 fastest = opp_fastest(type)->mhz * 1000ull;
+
+	return opp_for_khz(type, (fastest + (fastest >> 2)) * util / opp_fastest(type)->capacity);
+}
+
 /* The most that a CPU of @d, locked, asks for. */
 static inline u32 domain_request(const struct freq_domain *d)
 {

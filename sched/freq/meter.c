@@ -6,6 +6,7 @@
  * says. So nothing needs to happen when a CPU falls into a deeper state, and the integral is exact.
  * Source: the energy model of the RFC that EAS came from (docs/sources.md).
  */
+#include "sched/balance/energy.h"
 #include "sched/freq/governor.h"
 #include "sched/freq/meter.h"
 #include "sched/core/core.h"
@@ -164,6 +165,7 @@ void freq_check(struct rq *rq)
 	SCHED_CHECK(E2, d->nr_busy == nr_busy && d->meter.busy == !!nr_busy);
 	SCHED_CHECK(E2, f->busy == f->meter.busy && f->busy == (rq->curr != rq->idle));
 	SCHED_CHECK(E9, !rq->misfit_load || (rq->uneven && rq->curr != rq->idle));
+	energy_check(rq);
 	if (d->governor == &sched_governor)
 		SCHED_CHECK(E6,
 			    d->unserved ||

@@ -38,14 +38,6 @@ static u64 most_util(struct sched *s, const struct freq_domain *d)
 	return most;
 }
 
-static u32 choose(const struct freq_domain *d, u64 util)
-{
-	u64 fastest = opp_fastest(d->type)->mhz * 1000ull;
-
-	return opp_for_khz(d->type,
-			   (fastest + (fastest >> 2)) * util / opp_fastest(d->type)->capacity);
-}
-
 /* Has the only CPU of its domain been busy since the last question? */
 static bool stayed_busy(struct freq_cpu *f)
 {
@@ -62,7 +54,7 @@ static void schedutil_update(struct rq *rq, struct freq_domain *d, enum freq_rea
 	(void)reason;
 	if (time_before(rq->clock, d->throttled_until))
 		return;
-	opp = freq_within(d, choose(d, most_util(rq->s, d)));
+	opp = freq_within(d, schedutil_opp(d->type, most_util(rq->s, d)));
 	if (stayed_busy(rq->freq) && opp < d->opp && !clamp_caps(rq, unclamped_util(rq)))
 		return;
 	if (opp == d->opp)

@@ -134,6 +134,22 @@ enum decision_cpu_flags {
 	DECISION_CPU_CHANGED = 0x100,
 };
 
+/* Of a CPU as a placement by energy saw it. */
+enum decision_use_flags {
+	DECISION_USE_ALLOWED = 0x1,
+	DECISION_USE_LAST = 0x2,
+	DECISION_USE_NEAR = 0x4,
+	DECISION_USE_REAL_TIME = 0x8,
+	DECISION_USE_CLAMP_IDLE = 0x10,
+	DECISION_USE_COUNTED = 0x20,
+};
+
+/* Of such a placement. */
+enum decision_energy_flags {
+	DECISION_ENERGY_UTIL_EST = 0x1,
+	DECISION_ENERGY_CLAMPED = 0x2,
+};
+
 /* Of a runqueue that a balancing pass read. */
 enum decision_runqueue_flags { DECISION_RUNQUEUE_IDLE = 0x1 };
 

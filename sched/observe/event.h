@@ -65,7 +65,8 @@ enum sched_event_id {
 #define CLASS_DECISION_EVENTS                                                                      \
 	(BIT(EVENT_sched_decision_task) | BIT(EVENT_sched_decision_level) |                        \
 	 BIT(EVENT_sched_decision_class))
-#define QUOTA_DECISION_EVENTS (BIT(EVENT_sched_decision_quota) | BIT(EVENT_sched_decision_pool))
+#define ENERGY_DECISION_EVENTS (BIT(EVENT_sched_decision_use) | BIT(EVENT_sched_decision_energy))
+#define QUOTA_DECISION_EVENTS  (BIT(EVENT_sched_decision_quota) | BIT(EVENT_sched_decision_pool))
 
 #undef CHOICE
 #undef FIELD

@@ -170,3 +170,13 @@ void emit_boost(struct rq *rq, u32 boost)
 
 	host_trace(&e.common);
 }
+
+void emit_overutilized(unsigned cpu, bool yes)
+{
+	struct event_sched_overutilized e = {
+		.common = COMMON(sched_overutilized, cpu),
+		.overutilized = yes,
+	};
+
+	host_trace(&e.common);
+}

@@ -27,6 +27,7 @@ void emit_fair_swap(unsigned cpu, const char *from, const char *to, unsigned nr_
 void emit_frequency(unsigned cpu, unsigned of, u32 mhz);
 void emit_idle(struct rq *rq, bool idle);
 void emit_boost(struct rq *rq, u32 boost);
+void emit_overutilized(unsigned cpu, bool yes);
 void emit_delay(struct rq *rq, unsigned event, struct task *t, u64 delay);
 
 static inline void trace_switch(struct rq *rq, struct task *prev, struct task *next, bool preempt)
@@ -73,6 +74,13 @@ static inline void trace_boost(struct rq *rq, u32 boost)
 {
 	if (traced(rq->s, EVENT_sched_tune_boost))
 		emit_boost(rq, boost);
+}
+
+/* By @cpu: is the machine over-utilised from now on? */
+static inline void trace_overutilized(struct sched *s, unsigned cpu, bool yes)
+{
+	if (traced(s, EVENT_sched_overutilized))
+		emit_overutilized(cpu, yes);
 }
 
 static inline void trace_delay(struct rq *rq, unsigned event, struct task *t, u64 delay)

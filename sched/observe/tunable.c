@@ -11,6 +11,7 @@
  * tunable is one word. What a fair policy derives from tunables it renews when
  * told (fair_tuned). Source: Linux 6.1, debug.c and sysctl.
  */
+#include "sched/balance/energy.h"
 #include "sched/balance/sharedq.h"
 #include "sched/fair/core/fair.h"
 #include "sched/freq/freq.h"
@@ -268,6 +269,8 @@ int sched_tunable_write(struct sched *s, const char *name, const char *text, siz
 		waste_tuned(s);
 	if (tn->offset >= offsetof(struct tunables, clamp_min))
 		clamp_tuned(s);
+	if (tn->offset == offsetof(struct tunables, energy_aware) && s->freq)
+		energy_refresh(s);
 	return 0;
 }
 

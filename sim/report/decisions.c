@@ -88,7 +88,8 @@ static const struct row_list {
 	u16 row, record;
 	const char *name;
 } lists[] = {
-	LIST(candidate, pick, "candidates"), LIST(cpu, select, "cpus"),
+	LIST(candidate, pick, "candidates"), LIST(use, select, "uses"),
+	LIST(energy, select, "energies"), LIST(cpu, select, "cpus"),
 	LIST(runqueue, balance, "runqueues"), LIST(part, balance, "parts"),
 	LIST(movable, balance, "tasks"), LIST(task, class, "tasks"), LIST(level, class, "cpus"),
 };

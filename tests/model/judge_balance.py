@@ -148,6 +148,11 @@ def rule_of(p: Pass, parts: list[Part], local: Part, busiest: Part | None) -> st
     return "waits_there" if busiest.state == "overloaded" else by_idle_counts(p, local, busiest)
 
 
+def has_room(measured: list[Runqueue]) -> Verdict:
+    """While balancing rests for EAS each CPU has a fifth to spare, or a clamp by which that is enough."""
+    return RIGHT if all(5 * rq.util < 4 * rq.capacity for rq in measured) else NOT_JUDGED
+
+
 # The rules by which tasks should move.
 MOVES = {"misfit", "hindered_within", "loads_differ", "spreads", "waits_there", "idler_here"}
 
@@ -385,6 +390,11 @@ class Judge:
         losers = [part for part in parts if part is not local and (not p.domain & Domain.ASYM_CPUCAPACITY or can_lose(
             part, local, [rq for rq in measured if rq.part == part.part], here))]
         busiest = busiest_of(losers)
+        if p.rule == "placed_by_energy":
+            yield "rule", has_room(measured)
+            yield "busiest", same("busiest and imbalance", (p.busiest, p.source, p.imbalance), (-1, -1, 0))
+            yield from self.tasks(p)
+            return
         rule = rule_of(p, parts, local, busiest)
         amount, imbalance = amount_of(p, parts, local, busiest) if busiest and rule in MOVES else ("load", 0)
         if rule in MOVES and not imbalance:

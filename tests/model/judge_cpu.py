@@ -67,7 +67,12 @@ def answer_of(p: Placement, cpus: dict[int, Cpu]) -> tuple[str, int]:
     return next((("free_in_cache", c) for c in around[:p.scan] if suits(c)), ("none_free", p.aimed))
 
 
+BY_ENERGY = ("least_energy", "no_saving", "uses_nothing", "no_estimate")  # judge_energy.py has them
+
+
 def judge_wakeup(p: Placement, cpus: dict[int, Cpu]) -> Verdict:
+    if p.rule in BY_ENERGY:
+        return NOT_JUDGED if (p.aim, p.aimed) == ("ran_there", p.last) else f"aimed at {p.aimed}"
     if p.last not in cpus or p.waker not in cpus:
         return NOT_JUDGED  # that CPU left
     aim = judge_aim(p, cpus)

@@ -31,6 +31,7 @@ void judge_urgent(struct sched *s)
 	next = (next + 1) % ARRAY_SIZE(courts);
 	judge_fair(&s->class_copy[CLASS_fair]);
 	s->class_copy[CLASS_fair].fork = judge_fork;
+	s->class_copy[CLASS_fair].select_cpu = judge_energy;
 	judge_rt(&s->class_copy[CLASS_rt]);
 	judge_dl(&s->class_copy[CLASS_dl]);
 }

@@ -92,6 +92,8 @@ void judge_dl(struct sched_class *c);
 void judge_fair(struct sched_class *c);
 /* Has the fair class fork, and judges what @child takes over: family.c. family_lock held. */
 void judge_fork(struct sched *s, struct task *parent, struct task *child, unsigned flags);
+/* Has the fair class choose a CPU, and judges the choice where energy decides: energy.c. */
+unsigned judge_energy(struct rq *rq, struct task *t, unsigned cpu, unsigned reason);
 /* If @s is a machine that no judge has seen, begins with it. */
 void judge_urgent(struct sched *s);
 

@@ -119,8 +119,8 @@ static void rows_are_counted(const char *policy, u64 events)
 
 static void records_count_their_rows(void **state)
 {
-	/* No group has a quota. */
-	const u64 all = DECISION_EVENTS & ~QUOTA_DECISION_EVENTS;
+	/* No group has a quota, and the CPUs are equal. */
+	const u64 all = DECISION_EVENTS & ~QUOTA_DECISION_EVENTS & ~ENERGY_DECISION_EVENTS;
 	const u64 rows = BIT(EVENT_sched_decision_candidate) | BIT(EVENT_sched_decision_cpu) |
 			 BIT(EVENT_sched_decision_task) | BIT(EVENT_sched_decision_level) |
 			 BIT(EVENT_sched_decision_runqueue) | BIT(EVENT_sched_decision_part) |

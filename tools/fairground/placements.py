@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The command `fairground placements`: on which CPU each task woke up or started, why, and which others there were.
 
-The records are sched_decision_select and sched_decision_cpu of sched/observe/decision.def. They are in the files that
-`fairground decisions` reads: lines of JSON from schedsim --decisions, or a trace.dat (docs/decisions.md).
+The records are sched_decision_select of sched/observe/decision.def with its rows: the CPUs, and where energy decided
+what each CPU used and what each frequency domain would take. They are in the files that `fairground decisions` reads:
+lines of JSON from schedsim --decisions, or a trace.dat (docs/decisions.md).
 """
 
 import argparse
@@ -45,11 +46,75 @@ class Flag(enum.IntFlag):
     CHANGED = 0x100
 
 
+class Use(NamedTuple):
+    """A CPU as a placement by energy saw it."""
+
+    of_cpu: int
+    domain: int
+    flags: int
+    least: int
+    most: int
+    capacity: int
+    full: int
+    spare: int
+    util: int
+    estimate: int
+    urgent: int
+    with_task: int
+
+    def has(self, flag: "UseFlag") -> bool:
+        return bool(self.flags & flag)
+
+
+class UseFlag(enum.IntFlag):
+    """Flags of a CPU's use: enum decision_use_flags of sched/observe/decision.h."""
+
+    ALLOWED = 0x1
+    LAST = 0x2
+    NEAR = 0x4
+    REAL_TIME = 0x8
+    CLAMP_IDLE = 0x10
+    COUNTED = 0x20
+
+
+class Energy(NamedTuple):
+    """The energy of a frequency domain, without the task and with it."""
+
+    domain: int
+    last: int
+    best: int
+    flags: int
+    least: int
+    most: int
+    util: int
+    estimate: int
+    without: int
+    with_last: int
+    with_best: int
+
+    def has(self, flag: "EnergyFlag") -> bool:
+        return bool(self.flags & flag)
+
+    def costs(self) -> dict[int, int]:
+        """Of each candidate: how much more energy the domain takes with the task there."""
+        of = {self.last: self.with_last, self.best: self.with_best}
+        return {cpu: energy - self.without for cpu, energy in of.items() if cpu >= 0}
+
+
+class EnergyFlag(enum.IntFlag):
+    """Flags of that: enum decision_energy_flags of sched/observe/decision.h."""
+
+    UTIL_EST = 0x1
+    CLAMPED = 0x2
+
+
 @dataclass(slots=True)
 class Placement:
     """The choice of a CPU. decision.def explains the numbers."""
 
     time: int
+    uses: tuple[Use, ...]
+    energies: tuple[Energy, ...]
     cpus: tuple[Cpu, ...]
     comm: str
     pid: int
@@ -95,9 +160,10 @@ class Placement:
         return len(self.cpus) == self.nr_cpus
 
 
-FIELDS = tuple(Placement.__dataclass_fields__)[2:]
-SHAPES = (Shape("select", FIELDS, ("comm", "aim", "rule"), {"cpus": Row("cpu", Cpu)},
-                lambda time, _, rows, values: Placement(time, rows[0], *values)),)
+FIELDS = tuple(Placement.__dataclass_fields__)[4:]
+SHAPES = (Shape("select", FIELDS, ("comm", "aim", "rule"),
+                {"uses": Row("use", Use), "energies": Row("energy", Energy), "cpus": Row("cpu", Cpu)},
+                lambda time, _, rows, values: Placement(time, *rows, *values)),)
 EXECS, NEW, WAKES, SYNC = 2, 4, 8, 16
 REASONS = {EXECS: "execs", NEW: "starts", WAKES: "wakes", WAKES | SYNC: "wakes, sync"}
 
@@ -140,6 +206,18 @@ def table(p: Placement) -> Iterator[str]:
                f"{cpu.nr_running:>7}  {cpu.load:>8}  {', '.join(marks)}").rstrip()
     if not p.complete:
         yield f"    and {p.nr_cpus - len(p.cpus)} more"
+    yield from energy_table(p)
+
+
+def energy_table(p: Placement) -> Iterator[str]:
+    """What the task would cost on each candidate, where energy decided."""
+    costs = {cpu: cost for energy in p.energies for cpu, cost in energy.costs().items()}
+    if p.energies:
+        yield "       CPU  domain  capacity  used with it  to spare     energy more"
+    for use in p.uses:
+        cost = f"{costs[use.of_cpu] / 1000:.3f}" if use.of_cpu in costs else "-"
+        yield (f"  {'>' if use.of_cpu == p.chosen else ' '} {use.of_cpu:>6}  {use.domain:>6}  {use.capacity:>8}  "
+               f"{use.with_task:>12}  {use.spare or '-':>8}  {cost:>14}")
 
 
 def statistics(found: Sequence[Placement]) -> Iterator[str]:

@@ -254,6 +254,10 @@ In JSON such a line has `kind` "select", the fields below, and `cpus`, a list of
 CPU. In a trace.dat the rows are events `sched_decision_cpu`, followed by one `sched_decision_select`. Python reads
 them with `fairground.placements.read(path)`. `fairground decisions` has them among the others.
 
+Where energy decides ([energy.md](energy.md#placement-by-energy)) the lists `uses` and `energies` say what each CPU was
+found to use, and what each frequency domain would take with the task on its candidates; they are empty elsewhere. In
+a trace.dat these are events `sched_decision_use` and `sched_decision_energy`, before the rows of the CPUs.
+
 ### A placement
 
 {placement}
@@ -265,6 +269,22 @@ them with `fairground.placements.read(path)`. `fairground decisions` has them am
 | flag | meaning |
 | --- | --- |
 {cpu_flags}
+
+### The use of a CPU
+
+{use}
+
+| flag | meaning |
+| --- | --- |
+{use_flags}
+
+### The energy of a domain
+
+{energy}
+
+| flag | meaning |
+| --- | --- |
+{energy_flags}
 
 ### Why it was aimed there
 
@@ -441,6 +461,8 @@ def page() -> str:
         decision=_types(decision_fields()), candidate=_types(event_fields("sched_decision_candidate")),
         flags=_bits("sched_decision_candidate"), cpu_flags=_bits("sched_decision_cpu"),
         placement=_types(event_fields("sched_decision_select")), cpu=_types(event_fields("sched_decision_cpu")),
+        use=_types(event_fields("sched_decision_use")), use_flags=_bits("sched_decision_use"),
+        energy=_types(event_fields("sched_decision_energy")), energy_flags=_bits("sched_decision_energy"),
         aims=_sentences("AIM_RULES", "aim"), cpu_rules=_sentences("CPU_RULES", "rule"),
         rules=_sentences("DECISION_RULES", "rule"), policies=_sentences("DECISION_POLICIES", "policy", "what it is"),
         acts=_sentences("CLASS_ACTS", "act", "question"), reasons=_sentences("CLASS_RULES", "rule"),
@@ -482,7 +504,11 @@ def schema() -> str:
     cpu = _object({"nr": count, **_described(event_fields("sched_decision_cpu"))})
     placement = _object({"time": count, "kind": {"const": "select"},
                          **_described(event_fields("sched_decision_select")),
+                         "uses": {"type": "array", "items": {"$ref": "#/$defs/use"}},
+                         "energies": {"type": "array", "items": {"$ref": "#/$defs/energy"}},
                          "cpus": {"type": "array", "items": {"$ref": "#/$defs/cpu"}}})
+    estimates = {kind: _object({"nr": count, **_described(event_fields(f"sched_decision_{kind}"))})
+                 for kind in ("use", "energy")}
     looked_at = {kind: _object({"nr": count, **_described(event_fields(f"sched_decision_{kind}"))})
                  for kind in ("runqueue", "part", "movable")}
     balance = _object({"time": count, "kind": {"const": "balance"},
@@ -503,5 +529,6 @@ def schema() -> str:
         "oneOf": [{"$ref": f"#/$defs/{name}"} for name in ("header", "decision", "placement", "balance", "of_class",
                                                           *of_quota)],
         "$defs": {"header": header, "decision": decision, "candidate": candidate, "placement": placement, "cpu": cpu,
-                  "balance": balance, **looked_at, "of_class": of_class, "task": task, "level": level, **of_quota},
+                  **estimates, "balance": balance, **looked_at, "of_class": of_class, "task": task, "level": level,
+                  **of_quota},
     }, indent=1) + "\n"
