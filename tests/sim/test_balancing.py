@@ -74,7 +74,7 @@ def test_the_tables_have_every_row(busy):
 @pytest.mark.parametrize(("words", "message"), [
     (["--rule", "cpu_buzy"], "is cpu_busy meant?"),
     (["--outcome", "move"], "is moved meant?"),
-    (["--cpu", "two"], "--cpu two: a number is expected"),
+    (["--cpu", "two"], "--cpu two: a number from 0 to 65535 is expected"),
     (["--to", "5"], "a time such as 500ms"),
     (["--task", "nobody"], "no balancing pass matches"),
 ])

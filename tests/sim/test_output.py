@@ -166,10 +166,10 @@ def test_bad_options_of_exploration_are_named(words):
     ("--decisions /no/such/directory/x.dat --time 1ms hogs", "--decisions /no/such/directory/x.dat: cannot be written"),
     ("--decisions /no/such/directory/x.json --time 1ms hogs", "cannot be written: No such file or directory"),
     ("--decisions /dev/full --time 9ms hogs:n=3", "cannot be written completely: No space left on device"),
-    ("--json /dev/full --time 1ms hogs", "--json /dev/full: cannot be written completely: No space left on device"),
+    ("--schedstat /dev/full --time 1ms hogs", "--schedstat /dev/full: cannot be written completely: No space left"),
     ("--schedstat / --time 1ms hogs", "--schedstat /: cannot be written: Is a directory"),
     ("--trace /tmp/x --decisions /tmp/../tmp/x --time 1ms hogs", "/tmp/x and /tmp/../tmp/x are one file"),
-    ("--json x --schedstat ./x --time 1ms hogs", "x and ./x are one file; each output needs its own"),
+    ("--trace x --schedstat ./x --time 1ms hogs", "x and ./x are one file; each output needs its own"),
     ("--decisions a --decisions b --time 1ms hogs", "--decisions b: there is --decisions a already"),
 ])
 def test_bad_options(fails, words, message):

@@ -89,7 +89,7 @@ def test_they_are_filtered_and_counted(sim, tmp_path):
 
 @pytest.mark.parametrize(("words", "message"), [
     (["--rule", "aim_fre"], "is aim_free meant?"),
-    (["--cpu", "two"], "--cpu two: a number is expected"),
+    (["--cpu", "two"], "--cpu two: a number from 0 to 65535 is expected"),
     (["--from", "5"], "a time such as 500ms"),
     (["--task", "nobody"], "no placement matches"),
 ])

@@ -57,7 +57,7 @@ def parse_seeds(text: str) -> list[int]:
         first, dots, last = part.strip().partition("..")
         low = as_number(first, 1, LAST_SEED)
         high = as_number(last, 1, LAST_SEED) if dots else low
-        if low is None or high is None:
+        if low is None or high is None or high < low:
             raise UsageError(f"SEEDS={shortened(text)}: numbers and ranges are expected, as 1..20 or 1,5,9, of numbers "
                              f"from 1 to {LAST_SEED}")
         if len(found) + high - low >= MOST_SEEDS:
