@@ -246,6 +246,11 @@ static void draw_machine(struct machine *m, struct task *someone)
 	}
 }
 
+static const char *kind_of(enum migration_type type)
+{
+	return type == MIGRATE_LOAD ? "load" : type == MIGRATE_UTIL ? "utilisation" : "tasks";
+}
+
 static void compare(struct machine *m, struct domain *sd, enum idle_type idle)
 {
 	struct pass p = { .s = m->s, .sd = sd, .dst = rq_of(m, 0), .idle = idle };
@@ -266,17 +271,29 @@ static void compare(struct machine *m, struct domain *sd, enum idle_type idle)
 	} while ((g = g->next) != sd->parts);
 	found = find_busiest_group(&p);
 	if (!should_move(&p, &here, &far, &all)) {
-		assert_null(found);
+		if (found)
+			fail_msg("tasks are to come from the part of CPU %u, where none should "
+				 "move (level %s)",
+				 cpumask_first(&found->cpus), sd->name);
 		return;
 	}
 	w = wish_of(&p, &here, &far, &all);
-	assert_int_equal(p.type, w.type);
-	assert_int_equal(p.imbalance, w.amount);
-	assert_ptr_equal(found, w.amount ? far.of : NULL);
+	if (p.type != w.type || p.imbalance != (s64)w.amount)
+		fail_msg("%lld (%s) are to move, where %llu (%s) are right (level %s)",
+			 (long long)p.imbalance, kind_of(p.type), (unsigned long long)w.amount,
+			 kind_of(w.type), sd->name);
+	if (found != (w.amount ? far.of : NULL))
+		fail_msg("the busiest part is that of CPU %d, where that of CPU %d is right (level "
+			 "%s)",
+			 found ? (int)cpumask_first(&found->cpus) : -1,
+			 w.amount ? (int)cpumask_first(&far.of->cpus) : -1, sd->name);
 	if (found) {
 		const struct rq *rq = find_busiest_queue(&p, found);
+		int got = rq ? (int)rq->cpu : -1, right = source_of(m, &p, found, &w);
 
-		assert_int_equal(rq ? (int)rq->cpu : -1, source_of(m, &p, found, &w));
+		if (got != right)
+			fail_msg("tasks are to come from CPU %d, where CPU %d is right (level %s)",
+				 got, right, sd->name);
 	}
 }
 
