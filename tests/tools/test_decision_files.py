@@ -15,7 +15,8 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from fairground import __main__, decision_file, decision_types, image, trace, tracefile  # noqa: E402
+from fairground import (__main__, balancing, class_decisions, decision_file, decision_types, decisions,  # noqa: E402
+                        image, placements, trace, tracefile)
 
 HEAD = {"schema": decision_file.SCHEMA, "sched": "cfs", "commit": "0", "command": "schedsim hogs", "topology": "2 CPUs",
         "cpus": 2, "hz": 250, "seed": 1}
@@ -26,24 +27,28 @@ def candidate(pid):
     return {"nr": 0, "comm": "hog", **NUMBERS["candidate"], "pid": pid, "weight": 1024}
 
 
+def record(of, ms, **changes):
+    """A record as the shape @of says, with no rows: its numbers are 0."""
+    fields = {name: NUMBERS[of.kind].get(name, "name") for name in of.fields}
+    return {"time": ms * 10**6, "kind": of.kind, **fields, **{name: [] for name in of.lists}, **changes}
+
+
 def pick(ms, **changes):
-    return {"time": ms * 10**6, "kind": "pick", "comm": "hog", "policy": "cfs", "rule": "least_vruntime",
-            **NUMBERS["pick"], "pid": 7, "answer": 1, "nr_rows": 1, "candidates": [candidate(7)], **changes}
+    return record(decisions.SHAPES[0], ms, **{
+        "comm": "hog", "policy": "cfs", "rule": "least_vruntime", "pid": 7, "answer": 1, "nr_rows": 1,
+        "candidates": [candidate(7)], **changes})
 
 
 def act(ms, **changes):
-    return {"time": ms * 10**6, "kind": "class", "comm": "rt", "act": "pick", "policy": "fifo", "rule": "highest",
-            **NUMBERS["class"], "tasks": [], "cpus": [], **changes}
+    return record(class_decisions.SHAPES[0], ms, **{"act": "pick", "policy": "fifo", "rule": "highest", **changes})
 
 
 def placement(ms, **changes):
-    return {"time": ms * 10**6, "kind": "select", "comm": "hog", "aim": "aim_last", "rule": "aimed",
-            **NUMBERS["select"], "pid": 7, "why": 8, "nr_cpus": 0, "cpus": [], **changes}
+    return record(placements.SHAPES[0], ms, **{"comm": "hog", "rule": "aimed", "pid": 7, "why": 8, **changes})
 
 
 def balance(ms, **changes):
-    return {"time": ms * 10**6, "kind": "balance", "idleness": "idle", "rule": "pull_to_idle", "outcome": "none",
-            "amount": "tasks", **NUMBERS["balance"], "runqueues": [], "parts": [], "tasks": [], **changes}
+    return record(balancing.SHAPES[0], ms, **{"rule": "pull_to_idle", "idleness": "idle", **changes})
 
 
 def text_of(rows, head=HEAD):
