@@ -117,6 +117,14 @@ static void far_sleep(struct world *w, u32 arg)
 	world_tick(w);
 }
 
+/* Energy decides where CPUs differ and all are under `schedutil`: by chance that would be rare. */
+static void place_by_energy(struct world *w, bool yes)
+{
+	for (unsigned cpu = 0; cpu < w->shape.nr_cpus; cpu++)
+		EXPECT(!sched_freq_govern(w->sim->s, cpu, "schedutil"));
+	EXPECT(!sched_tunable_write(w->sim->s, "sched_energy_aware", yes ? "1" : "0", 1));
+}
+
 /* A governor by its number; at other times, a frequency that may be none. */
 static void set_speed(struct world *w, u32 arg, unsigned cpu)
 {
@@ -127,6 +135,10 @@ static void set_speed(struct world *w, u32 arg, unsigned cpu)
 
 	if (!w->shape.opp)
 		return;
+	if (w->shape.opp == WORLD_TWO_TYPES && arg >> 28 == 0xf) {
+		place_by_energy(w, arg % 4);
+		return;
+	}
 	while (sched_governor_name(nr))
 		nr++;
 	sched_freq_stat(w->sim->s, cpu, &before);

@@ -41,7 +41,7 @@ def test_without_a_name_they_are_listed():
 
 
 @pytest.mark.parametrize("words, texts, message", [
-    (["x99"], {}, "NAME=x99: there is no such experiment, only race-or-pace, rt-pressure, x1-fdl"),
+    (["x99"], {}, "NAME=x99: there is no such experiment, only big-little, race-or-pace, rt-pressure"),
     (["x11-perf-sched-latency", "--scheds", "fifo"], {}, "the experiment compares cfs, bore-cfs, eevdf"),
     (["x11-perf-sched-latency", "--scheds", "cfs"], {"HZ": "1000"}, "HZ=1000: the experiment requires HZ=250"),
     (["x11-perf-sched-latency", "--scheds", "cfs", "--seconds", "0"], {}, "at least 1"),
