@@ -30,6 +30,7 @@ UNIT_ALSO_futex := tests/unit/step.c
 # It includes a file of the kernel, whose types are the architecture's.
 $(UNIT)/tests/unit/test_futex.c.o: UNIT_CFLAGS += -I. -Iarch/x86 -DDEBUG=0
 UNIT_ALSO_bandwidth := $(wildcard tests/oracle/*.c)
+UNIT_ALSO_quota_borders := $(wildcard tests/oracle/*.c)
 UNIT_ALSO_fdl := tests/unit/fdl_lab.c
 UNIT_ALSO_fdl_shares := tests/unit/fdl_lab.c
 UNIT_ALSO_fdl_turn := tests/unit/fdl_lab.c
