@@ -28,7 +28,7 @@ OTHER_ARITHMETIC = {"+": "-", "-": "+", "*": "/", "/": "*", "%": "/", "<<": ">>"
 OTHER_ASSIGNMENTS = {"+=": "-=", "-=": "+=", "*=": "/=", "/=": "*=", "%=": "/=", "<<=": ">>=", ">>=": "<<=",
                      "&=": "|=", "|=": "&=", "^=": "|="}
 NOT_SYMMETRIC = {"-", "/", "%"}
-SYMMETRIC_CALLS = re.compile(r"(?:max|min|time_max|time_min|cpumask_and|cpumask_intersects|swap)\s*\(")
+SYMMETRIC_CALLS = re.compile(r"(?:max|min|time_max|time_min|cpumask_and|cpumask_intersects|shares_llc|swap)\s*\(")
 NUMBER = re.compile(r"(0[xX][0-9a-fA-F]+|\d+)([uUlL]*)$")
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
