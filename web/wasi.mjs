@@ -63,6 +63,7 @@ export function makeSystem(words, files = {}, from = null) {
     : new Map([[0, {file: new File(), at: 0}], [1, {file: stdout, at: 0}], [2, {file: stderr, at: 0}]]);
   const written = from ? new Map([...from.written].map(([name, file]) => [name, copy(file)])) : new Map();
   const text = new TextEncoder(), decoder = new TextDecoder();
+  const inodes = new Map(from?.inodes);
   const argv = words.map((word) => text.encode(`${word}\0`));
   let memory;
 
@@ -140,6 +141,20 @@ export function makeSystem(words, files = {}, from = null) {
       view().setUint32(result, fd, true);
       return OK;
     },
+    // A directory need not be made: each name that ends with a slash is one.
+    path_filestat_get(directory, lookup, path, length, result) {
+      const given = decoder.decode(bytes(path, length)), name = plain(given), file = disk.get(name);
+      if (!file && name && !given.endsWith('/'))
+        return ENOENT;
+      if (!inodes.has(name))
+        inodes.set(name, inodes.size + 1);
+      bytes(result, 64).fill(0);
+      view().setBigUint64(result + 8, BigInt(inodes.get(name)), true);
+      view().setUint8(result + 16, file ? REGULAR : DIRECTORY);
+      view().setBigUint64(result + 24, 1n, true);
+      view().setBigUint64(result + 32, BigInt(file?.size ?? 0), true);
+      return OK;
+    },
     fd_read(fd, vector, count, result) {
       const entry = open.get(fd);
       if (!entry)
@@ -180,7 +195,7 @@ export function makeSystem(words, files = {}, from = null) {
   };
 
   return {
-    disk, stdout, stderr, open, written, imports: {wasi_snapshot_preview1: system},
+    disk, stdout, stderr, open, written, inodes, imports: {wasi_snapshot_preview1: system},
     attach: (of) => { memory = of; },
     files: () => Object.fromEntries([...written].map(([name, file]) => [name, file.content()])),
     clone() { return makeSystem(words, {}, this); },
