@@ -7,7 +7,6 @@ says nothing: its verdicts count as not judged, and the end is a message and sta
 """
 
 import argparse
-import collections
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -64,12 +63,12 @@ class Judge:
 class Findings:
     """{key: [right, not judged, wrong]} of a file, the first wrong decisions of each, and the number of lost events."""
 
-    counts: dict[Key, list[int]] = field(default_factory=lambda: collections.defaultdict(lambda: [0, 0, 0]))
+    counts: dict[Key, list[int]] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
     lost: int = 0
 
     def add(self, key: Key, words: str, verdict: Verdict) -> None:
-        count = self.counts[key]
+        count = self.counts.setdefault(key, [0, 0, 0])
         count[2 if verdict else 1 if verdict is None else 0] += 1
         if verdict and count[2] <= PRINTED:
             self.wrong.append(f"{words}: {verdict}")

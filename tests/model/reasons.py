@@ -64,14 +64,15 @@ def firsts(rows: list[Row], by: str) -> list[Row]:
     return [row for row, at in zip(rows, ahead, strict=True) if at == min(ahead)]
 
 
-def of_preempt(d: Row, curr: Row | None) -> set[str]:
+def of_preempt(d: Row, curr: Row | None, eligible: list[Row]) -> set[str]:
     if d["policy"] not in REQUESTS:
         return {"vruntime_lead", "deadlines_compared", "container_order"}  # which of them, the judge of FDL knows
     if not curr:
-        return {"request_used_up", "request_lasts", "pick_agrees"}
+        return {"request_used_up", "request_lasts", "pick_agrees", "nominated"}
     if curr["flags"] & USED:
         return {"request_used_up"}
-    return {"pick_agrees", "request_lasts"} if curr["flags"] & LASTS and protects(d) else {"pick_agrees"}
+    may = {"pick_agrees"} | ({"request_lasts"} if curr["flags"] & LASTS and protects(d) else set())
+    return may | ({"nominated"} if any(row["flags"] & NEXT for row in eligible) else set())
 
 
 def of_place(flags: int) -> str:
@@ -90,7 +91,7 @@ def of(d: Row, rows: list[Row], eligible: list[Row]) -> set[str] | None:
     if kind == "pick":
         return of_pick(d, rows, eligible)
     if kind == "preempt":
-        return of_preempt(d, next((row for row in rows if row["flags"] & RUNS), None))
+        return of_preempt(d, next((row for row in rows if row["flags"] & RUNS), None), eligible)
     if kind == "place":
         return {of_place(d["flags"])}
     if kind == "leave":

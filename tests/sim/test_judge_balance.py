@@ -95,7 +95,7 @@ def has(name, wanted):
     ("after", lambda p: p["outcome"] == "balanced", lambda p: {"interval_now_ms": 3 * p["interval_ms"]}),
     ("after", lambda p: p["outcome"] == "failed", lambda p: {"failed_now": p["failed"] + 2}),
     ("hint", lambda p: p["flags"] & 4, lambda p: {"flags": p["flags"] & ~4}),
-    ("rows", lambda p: p["runqueues"][0]["look"] == "asked",
+    ("rows", lambda p: p["runqueues"] and p["runqueues"][0]["look"] == "asked",
      first_row("runqueues", lambda _: True, lambda row: {"load": row["load"] + 1})),
 ])
 def test_one_wrong_step_is_seen(sim, tmp_path, step, which, change):
