@@ -50,7 +50,7 @@ def test_perf_sched_latency_is_make_latency(tmp_path):
         assert abs(max(waits) / 1e6 - float(row["max"])) < 0.0011, (pid, row.group())
         # perf adds up charges, the host tool times between switches. A task that came by a wakeup is charged from that.
         run_ns, turns = ours.tasks[pid].run_ns, int(row["switches"])
-        assert abs(run_ns / 1e6 - float(row["run"])) < 0.2 + 0.05 * turns + run_ns / 1e8, (pid, row.group())
+        assert abs(run_ns / 1e6 - float(row["run"])) < 0.4 + 0.05 * turns + run_ns / 1e8, (pid, row.group())
     stat = outcome.console[outcome.console.index("Performance counter stats"):]
     assert re.search(r"[1-9]\d* +context-switches", stat) and re.search(r"[\d.]+ msec cpu-clock", stat), stat
 

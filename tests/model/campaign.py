@@ -30,7 +30,9 @@ from judge_balance import BalanceJudge
 from judge_class import ClassJudge
 from judge_cpu import PlacementJudge
 from judge_quota import QuotaJudge
-from judging import DecisionError, Findings, examine
+from judging import Findings, examine
+
+from fairground.decision_file import DecisionError
 
 ROOT = pathlib.Path(__file__).parents[2]
 BUILD = os.environ.get("B", "build")

@@ -21,8 +21,9 @@ import bore
 import reasons
 from arithmetic import IDLE as IDLE_WEIGHT
 from arithmetic import WEIGHTS, of_idle, of_nice, virtual
-from judging import NOT_JUDGED, RIGHT, DecisionError, Finding, Judge, Run, Verdict, main, words_of
+from judging import NOT_JUDGED, RIGHT, Finding, Judge, Run, Verdict, main, words_of
 
+from fairground.decision_file import DecisionError
 from fairground.decisions import FIELDS, Decision  # how a file is read is all that is shared
 
 Row = dict[str, Any]

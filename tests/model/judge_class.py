@@ -451,8 +451,9 @@ class ClassJudge(Judge):
 
     def __init__(self, run: Run) -> None:
         super().__init__(run)
-        limits = [run.options.get(name, default) for name, default in self.numbers.items()]
-        self.court = Court(run.hz, *limits, run.cpus, class_reasons.is_flat(run.header, run.cpus))
+        runtime_us, period_us, slice_ms = (run.options.get(name, default) for name, default in self.numbers.items())
+        flat = class_reasons.is_flat(run.header, run.cpus)
+        self.court = Court(run.hz, runtime_us, period_us, slice_ms, run.cpus, flat)
 
     def judge(self, d: ClassDecision | Decision) -> Iterator[Finding]:
         if isinstance(d, ClassDecision):

@@ -159,10 +159,10 @@ def judge_path(path: str, kind: type[Judge], hz: int | None, options: dict[str, 
         print(f"{path}: {text}")
     if found.counts:
         print("\n".join(table(path, found)))
-    problem = shortcoming(found)
-    if problem:
-        print(f"{path}: {problem}", file=sys.stderr)
-    return WRONG if found.sums()[2] else REFUSED if problem else 0
+    lacks = shortcoming(found)
+    if lacks:
+        print(f"{path}: {lacks}", file=sys.stderr)
+    return WRONG if found.sums()[2] else REFUSED if lacks else 0
 
 
 def change(text: str) -> tuple[str, int]:

@@ -16,17 +16,13 @@
 struct question {
 	struct sched *s;
 	const struct task *t;
-	u64 reach; /* CPUs, by bit */
+	/* CPUs, by bit; a task without a CPU in service is allowed others by the choice */
+	u64 reach, allowed;
 };
 
 static const struct rq *rq_at(const struct sched *s, unsigned cpu)
 {
 	return s->rq_of[cpu];
-}
-
-static bool has_bit(const struct cpumask *mask, unsigned cpu)
-{
-	return mask->bits[cpu / 64] >> (cpu % 64) & 1;
 }
 
 static u64 greater(u64 a, u64 b)
@@ -215,7 +211,7 @@ static u64 energy(const struct question *q, const struct freq_domain *d, unsigne
 
 static bool is_candidate(const struct question *q, unsigned cpu)
 {
-	return (q->reach & BIT(cpu)) && rq_at(q->s, cpu)->online && has_bit(&q->t->allowed, cpu) &&
+	return (q->reach & q->allowed & BIT(cpu)) && rq_at(q->s, cpu)->online &&
 	       has_enough(q, cpu) && to_spare(q, cpu) > 0;
 }
 
@@ -270,7 +266,7 @@ static unsigned answer(const struct question *q)
 
 unsigned judge_energy(struct rq *rq, struct task *t, unsigned cpu, unsigned reason)
 {
-	struct question q = { .s = rq->s, .t = t };
+	struct question q = { .s = rq->s, .t = t, .allowed = t->allowed.bits[0] };
 	bool overutilized = rq->s->freq && rq->s->freq->overutilized;
 	unsigned to = rq->s->class_own[CLASS_fair]->select_cpu(rq, t, cpu, reason), right;
 
@@ -281,7 +277,7 @@ unsigned judge_energy(struct rq *rq, struct task *t, unsigned cpu, unsigned reas
 	if (!q.reach)
 		return to;
 	right = answer(&q);
-	if (may_use(t, rq_at(rq->s, right)))
+	if (q.allowed & BIT(right) && rq_at(rq->s, right)->online)
 		JUDGE_URGENT(to == right, "energy: not the CPU where the task takes the least");
 	return to;
 }

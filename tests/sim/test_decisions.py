@@ -141,13 +141,16 @@ def test_the_reader_knows_every_field_and_flag():
             return f.read()
     rows = re.findall(r"(?:FIELD\(\w+, |CHOICE\(|COMM\(|PID\()(\w+)", text("decision.def").split("EVENT(", 1)[1])
     known = [list(names) for names in (decisions.Candidate._fields, decisions.FIELDS, placements.Cpu._fields,
-                                       placements.FIELDS, balancing.Runqueue._fields, balancing.Part._fields,
+                                       placements.FIELDS, placements.Use._fields, placements.Energy._fields,
+                                       balancing.Runqueue._fields, balancing.Part._fields,
                                        balancing.Task._fields, balancing.FIELDS, class_decisions.Task._fields,
                                        class_decisions.Level._fields, class_decisions.FIELDS,
                                        *quota_decisions.FIELDS.values())]
     assert rows == sum(known, [])
-    flags = re.findall(r"DECISION_(CPU_|RUNQUEUE_|PART_|MOVABLE_|BALANCE_)?(\w+) = (0x\w+)", text("decision.h"))
-    for prefix, of_tool in (("", Flag), ("CPU_", placements.Flag), ("RUNQUEUE_", balancing.RunqueueFlag),
+    flags = re.findall(r"DECISION_(CPU_|USE_|ENERGY_|RUNQUEUE_|PART_|MOVABLE_|BALANCE_)?(\w+) = (0x\w+)",
+                       text("decision.h"))
+    for prefix, of_tool in (("", Flag), ("CPU_", placements.Flag), ("USE_", placements.UseFlag),
+                            ("ENERGY_", placements.EnergyFlag), ("RUNQUEUE_", balancing.RunqueueFlag),
                             ("PART_", balancing.PartFlag), ("MOVABLE_", balancing.TaskFlag),
                             ("BALANCE_", balancing.BalanceFlag)):
         assert {name: int(value, 16) for of, name, value in flags if of == prefix} == {f.name: f.value for f in of_tool}

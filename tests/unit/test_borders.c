@@ -28,6 +28,7 @@ static const struct border borders[] = {
 	{ "sched_deadline_period_min_us", "cfs", 0, 4194304 },
 	{ "sched_cfs_bandwidth_slice_us", "cfs", 1, INT32_MAX },
 	{ "sched_schedstats", "cfs", 0, 1 },
+	{ "sched_energy_aware", "cfs", 0, 1 },
 	{ "sched_cfs_boost", "cfs", 0, 100 },
 	{ "throttle_ns", "cfs", 0, 1000000000 },
 	{ "throttle_defer", "cfs", 0, 1 },

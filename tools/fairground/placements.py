@@ -163,7 +163,7 @@ class Placement:
 FIELDS = tuple(Placement.__dataclass_fields__)[4:]
 SHAPES = (Shape("select", FIELDS, ("comm", "aim", "rule"),
                 {"uses": Row("use", Use), "energies": Row("energy", Energy), "cpus": Row("cpu", Cpu)},
-                lambda time, _, rows, values: Placement(time, *rows, *values)),)
+                lambda time, _, rows, values: Placement(time, rows[0], rows[1], rows[2], *values)),)
 EXECS, NEW, WAKES, SYNC = 2, 4, 8, 16
 REASONS = {EXECS: "execs", NEW: "starts", WAKES: "wakes", WAKES | SYNC: "wakes, sync"}
 

@@ -226,4 +226,4 @@ def judge_real_time(path: pathlib.Path, hz: int = 250) -> Findings:
     return findings
 
 
-JUDGES = {"fair": judge_fair, "class": judge_real_time}
+JUDGES: dict[str, Callable[[pathlib.Path, int], Findings]] = {"fair": judge_fair, "class": judge_real_time}

@@ -23,6 +23,7 @@ import judge_averages
 import judge_balance
 import judge_cpu
 import judge_quota
+import judging
 
 Verdict = str | None
 LEDGER = ("pool", "owed", "runtime", "debt")
@@ -114,7 +115,7 @@ def judge_passes(path: pathlib.Path, _: int = 250) -> Findings:
         wrong = [f"{step}: {verdict}" for step, verdict in steps if verdict]
         if wrong:
             return wrong[0]
-        return judge_balance.RIGHT if any(verdict == "" for _, verdict in steps) else judge_balance.NOT_JUDGED
+        return judging.RIGHT if any(verdict == "" for _, verdict in steps) else judging.NOT_JUDGED
 
     return _judge(lambda: iter(passes), verdict_of, _balance)
 
@@ -175,5 +176,6 @@ def _judge(rows: Callable[[], Iterator[Any]], verdict_of: Callable[[Any], Verdic
     return findings
 
 
-JUDGES = {"averages": judge_loads, "wakees": judge_wakees, "quota": judge_quotas, "balance": judge_passes,
-          "placement": judge_placements}
+JUDGES: dict[str, Callable[[pathlib.Path, int], Findings]] = {
+    "averages": judge_loads, "wakees": judge_wakees, "quota": judge_quotas, "balance": judge_passes,
+    "placement": judge_placements}
