@@ -33,7 +33,7 @@ static size_t show(const struct cgroup *cg, enum sched_clamp which, char *buf, s
 	return t.len;
 }
 
-/* Of the digits at *@at, which moves behind them; too many for 64 bits are a very large number. */
+/* Returns the number at *@at and moves *@at behind it. Beyond 64 bits it is just very large. */
 static u64 take_digits(const char **at)
 {
 	u64 value = 0;

@@ -22,20 +22,17 @@ import reasons
 from arithmetic import IDLE as IDLE_WEIGHT
 from arithmetic import WEIGHTS, of_idle, of_nice, virtual
 from judging import NOT_JUDGED, RIGHT, Finding, Judge, Run, Verdict, main, words_of
+from reasons import (ABSENT, DELAYED, DUE, INITIAL, LAST, LASTS, LEAVES_CLASS, NEW, NEXT, QUEUED, RUNS, SKIP, USED,
+                     WAKEUP)
 
 from fairground.decision_file import DecisionError
 from fairground.decisions import FIELDS, Decision  # how a file is read is all that is shared
 
 Row = dict[str, Any]
 
-RUNS, ASLEEP, IDLE, ELIGIBLE, LASTS, USED = 0x1, 0x2, 0x4, 0x8, 0x10, 0x20
-NEXT, LAST, SKIP, DUE, QUEUED, RELATIVE = 0x40, 0x80, 0x100, 0x200, 0x800, 0x1000
-
-# queue_flags and place_flags of the calls
-SLEEP = WAKEUP = 0x1
-SPECIAL, MIGRATED, INITIAL, DELAYED = 0x10, 0x40, 0x80, 0x200
-NEW, LEAVES_CLASS, ABSENT, SWAPPED = 0x1000, 0x2000, 0x4000, 0x8000
-FORK = 0x4
+# flags of entities and of the calls, beside those of reasons.py
+ASLEEP, IDLE, ELIGIBLE, RELATIVE = 0x2, 0x4, 0x8, 0x1000
+SLEEP, SPECIAL, MIGRATED, SWAPPED = 0x1, 0x10, 0x40, 0x8000
 
 MS = 1_000_000
 WORD = 1 << 64

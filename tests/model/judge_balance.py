@@ -270,7 +270,7 @@ class Scan:
         return RIGHT if self.is_over() else f"the scan ends too early, {self.left} left and {self.looks} looks"
 
 
-# What a runqueue is read for, beside its number: sched_decision_runqueue. Of the searched, what is to be moved.
+# The fields of sched_decision_runqueue that a pass goes by, for each reason to read a runqueue.
 READ = {"asked": {"nr_running"}, "crowded": {"nr_running"}, "searched": {"nr_fair", "capacity", "full"},
         "measured": {"nr_running", "nr_fair", "load", "util", "runnable", "capacity", "full", "misfit"}}
 

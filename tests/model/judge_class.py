@@ -23,15 +23,13 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 import class_reasons
+from class_reasons import ALLOWED, MOVE, RUNS, SAVE, SUBJECT, WAKEUP
 from judging import NOT_JUDGED, RIGHT, Finding, Judge, Run, Verdict, main, words_of
 
 from fairground.class_decisions import ClassDecision, Level, Task
 from fairground.decisions import Decision
 
-RUNS, SUBJECT, QUEUED, THROTTLED, SERVER = 0x1, 0x400, 0x800, 0x2000, 0x4000
-ALLOWED, LAST = 0x4, 0x10
-# queue_flags of the calls
-WAKEUP, SAVE, MOVE = 0x1, 0x2, 0x4
+QUEUED, THROTTLED, SERVER = 0x800, 0x2000, 0x4000  # flags of tasks, beside those of class_reasons.py
 STOP, DL, RT = 0, 1, 2          # ranks of classes
 FAIR, IDLE = 100, 101           # priorities of what is less urgent than all real-time tasks
 SERVER_STEP_NS = 1024           # the zero-laxity time of the fair server is met to this

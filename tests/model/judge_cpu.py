@@ -20,6 +20,7 @@ import sys
 from collections.abc import Iterator
 from fractions import Fraction
 
+from judge_energy import RULES as BY_ENERGY
 from judging import NOT_JUDGED, RIGHT, Finding, Judge, Run, Verdict, main, words_of
 
 from fairground.decisions import Decision  # how a file is read is all that is shared
@@ -67,7 +68,6 @@ def answer_of(p: Placement, cpus: dict[int, Cpu]) -> tuple[str, int]:
     return next((("free_in_cache", c) for c in around[:p.scan] if suits(c)), ("none_free", p.aimed))
 
 
-BY_ENERGY = ("least_energy", "no_saving", "uses_nothing", "no_estimate")  # judge_energy.py has them
 
 
 def judge_wakeup(p: Placement, cpus: dict[int, Cpu]) -> Verdict:

@@ -95,7 +95,7 @@ CHANGES = [
     ("deadline", "throttle", lambda d: True, lambda d: d.update(replenish_at=d["replenish_at"] - 1)),
     ("deadline", "replenish", lambda d: True, lambda d: d.update(budget=d["budget"] + 1)),
     ("deadline", "preempt", lambda d: True, lambda d: d.update(answer=1 - d["answer"])),
-    # Who stays is not sent away; a pick, or a choice of a CPU, changes no number; and each rule claims something.
+    # A task that stays is not sent away. A pick and a choice of a CPU change no number. Each rule claims something.
     ("rr", "select", lambda d: d["rule"] in ("stays", "displaces"), lambda d: d.update(to=1 - d["to"])),
     ("fifo", "select", lambda d: True, lambda d: d.update(rule="cpu_leaves")),
     ("fifo", "select", lambda d: True, lambda d: d.update(prio=d["prio"] + 1)),

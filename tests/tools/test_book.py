@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The book: what its chapters name is there, their numbers are printed by their sessions, and the site is whole.
 
-What the sessions print, and the pictures that they draw, is compared by tests/e2e/test_docs.py.
+tests/e2e/test_docs.py compares the output and the pictures of the sessions.
 """
 
 import pathlib

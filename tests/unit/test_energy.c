@@ -394,7 +394,7 @@ static void who_does_not_fit_stays(void **state)
 	}
 }
 
-/* Of the slow CPUs that with the most to spare is asked, and not the first that idles. */
+/* The candidate is the slow CPU with the most to spare, not the first one that idles. */
 static void most_to_spare_is_the_candidate(void **state)
 {
 	struct machine *m = juno();

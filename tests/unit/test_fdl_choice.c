@@ -103,7 +103,7 @@ static int idle_near(const struct scene *sc)
 	return found;
 }
 
-/* Of the target's cache, from the CPU behind it on: one that idles, or has most time. */
+/* A CPU of the target's cache, looked for behind it: an idle one, or the one with most time. */
 static int most_time(const struct scene *sc, u64 enough)
 {
 	bool any = sc->m->s->tunable.wake_prefer_preempt_others;

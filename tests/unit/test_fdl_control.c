@@ -132,7 +132,7 @@ static u64 next_shares(const struct tree *tree, const struct member *a)
 	return next < a->guaranteed ? a->guaranteed : next;
 }
 
-/* Of the part that the group above is guaranteed. Those above come first. */
+/* Does one step of the controller for @a, after @elapsed ns. The step of the parent comes first. */
 static void define(const struct tree *tree, struct member *a, u64 elapsed)
 {
 	const struct tunables *tn = &tree->m->s->tunable;

@@ -7,9 +7,9 @@ runs under ICOUNT=1. The simulator is told only what it cannot know: when each t
 what operations cost (calibrate.py). From then on it decides alone. The two sequences of each CPU are then aligned with
 the fewest edits (optimal string alignment: insert, delete, replace, or exchange two neighbours).
 
-Of the decisions that both made at one time, with the same tasks in the same states, the numbers are compared too
-(agreement_numbers.py): no such number may differ. A row says how many were compared, and of those that differ the rule
-and the number.
+Where both hosts decided at one time, with the same tasks in the same states, the numbers are compared too
+(agreement_numbers.py): no such number may differ. A row says how many decisions were compared, and names the rule and
+the number of each difference.
 
 Two neighbours change places when a tie was decided the other way, because an instruction cost more or less than the
 simulator assumes. Such an exchange is counted apart and is no disagreement. Every other edit is one:
@@ -355,12 +355,12 @@ class Run(NamedTuple):
         return Host(self.role_of, charges, places)
 
 
-def numbers(kind: str, ours: Run, theirs: Run, bound: int) -> Compared:
-    """The numbers of decisions of @kind that both made at one time, over all CPUs."""
+def numbers(kind: str, ours: Run, theirs: Run, hosts: dict[int, tuple[Host, Host]], bound: int) -> Compared:
+    """The numbers of decisions of @kind that both made at one time, over all CPUs. @hosts: of each CPU, both."""
     total = Compared(0, 0, Counter())
     for cpu in ours.decisions[kind]:
         one, two = (seen(run.decisions[kind][cpu], run.origin) for run in (ours, theirs))
-        total = total.plus(compare_numbers(one, two, (ours.host(cpu), theirs.host(cpu)), bound))
+        total = total.plus(compare_numbers(one, two, hosts[cpu], bound))
     return total
 
 
@@ -374,28 +374,30 @@ def agree(settings: Settings, name: str, costs: Mapping[str, int], directory: st
     run_recorded(settings, prepare + case.command.format(seconds=seconds), f"{stem}-kernel.dat", TRACED)
     kernel = TraceFile(f"{stem}-kernel.dat")
     roles = roles_of(kernel, ("hog", "jitter"))
+    used = cpus_used(kernel, roles)
     starts = starts_of(kernel, roles, case.periods_us)
     tick_ns = 1_000_000_000 // settings.hz
     with open(f"{stem}.json", "w", encoding="utf-8") as f:
-        json.dump(workload(case, starts, cpus_used(kernel, roles), tick_ns, seconds), f, indent=1)
+        json.dump(workload(case, starts, used, tick_ns, seconds), f, indent=1)
     words = [word for key, value in case.tunables.items() for word in ("--set", f"{key}={value}")]
     simulator.run(settings, f"{stem}.json", None, costs, ("--decisions", f"{stem}-simulator.dat", *words))
     twin = TraceFile(f"{stem}-simulator.dat")
     base = min(starts.values()) // tick_ns * tick_ns
     begin, length = max(starts.values()) - base, int(seconds * 0.9e9)
-    cpus = sorted({cpu for used in cpus_used(kernel, roles).values() for cpu in used})
+    cpus = sorted({cpu for cpus in used.values() for cpu in cpus})
 
     def run(host: str, role_of: Callable[[Any], str], origin: int) -> Run:
         start = origin + begin
         return Run(decisions(f"{stem}-{host}.dat", role_of, cpus, start, start + length), role_of, origin)
     ours = run("kernel", lambda d: roles.get(d.pid, ""), base)
     theirs = run("simulator", simulated_role, next(iter(twin.events())).time)
+    hosts = {cpu: (ours.host(cpu), theirs.host(cpu)) for cpu in cpus}
     counts: dict[str, Counts] = {}
     for kind in KINDS:
-        counts[kind] = compare(ours.decisions[kind], theirs.decisions[kind])
-        counts[kind]["numbers"] = numbers(kind, ours, theirs, time_bound(costs))
-    return {kind: count for kind, count in counts.items()
-            if kind == "pick" or max(count["kernel"], count["simulator"]) >= FEWEST_DECISIONS}
+        count = compare(ours.decisions[kind], theirs.decisions[kind])
+        if kind == "pick" or max(count["kernel"], count["simulator"]) >= FEWEST_DECISIONS:
+            counts[kind] = {**count, "numbers": numbers(kind, ours, theirs, hosts, time_bound(costs))}
+    return counts
 
 
 def settings_for(sched: str, build: str, seed: str = "1") -> Settings:

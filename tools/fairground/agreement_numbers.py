@@ -309,7 +309,10 @@ def compare_numbers(ours: Sequence[Seen], theirs: Sequence[Seen], hosts: tuple[H
             continue
         c, d = ours[i - 1], theirs[j - 1]
         undisturbed = last == (i - 1, j - 1) and (c.others, d.others) == (a.others, b.others)
-        reader = readers.setdefault(type(a.record), READERS[type(a.record)](*hosts, bound))
+        kind = type(a.record)
+        if kind not in readers:
+            readers[kind] = READERS[kind](*hosts, bound)
+        reader = readers[kind]
         found = set(reader.fields(a, b, (a.time - c.time) - (b.time - d.time) if undisturbed else None))
         last, rule, nr, wrong = (i, j), a.record.rule, nr + 1, wrong + bool(found)
         fields.update(f"{a.record.rule}: {name}" for name in sorted(found))

@@ -3,7 +3,6 @@
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -11,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from . import samples, stats
+from . import samples, simulator, stats
 from .machine import commit
 from .qemu import QemuError
 from .runs import at_once
@@ -48,9 +47,7 @@ def figures(result: dict[str, Any], capacity_ns: int) -> dict[str, float]:
 
 def simulate(build: str, words: Sequence[str]) -> dict[str, Any]:
     """schedsim's JSON of a run."""
-    program = os.path.join(build, "schedsim")
-    if not os.path.exists(program):
-        raise QemuError(f"{program} is missing: run make sim")
+    program = simulator.program(build)
     with tempfile.TemporaryDirectory(prefix="fairground-") as directory:
         path = Path(directory, "run.json")
         done = subprocess.run([program, "--json", str(path), *words], capture_output=True, text=True, check=False)

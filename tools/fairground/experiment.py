@@ -17,7 +17,7 @@ from typing import Any
 
 from . import samples
 from .calibrate import calibrate
-from .claims import HOSTS, KERNEL, SIMULATOR, TRACED, Results, Row, judge_seeds, table
+from .claims import HOSTS, SIMULATOR, TRACED, Results, Row, judge_seeds, table
 from .experiment_file import Experiment, load, names
 from .image import TraceError
 from .machine import commit

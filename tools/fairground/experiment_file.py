@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Experiments as files: reads experiments/NAME.toml and says what is wrong in it. docs/experiments.md has the keys.
 
-What a file cannot say is Python, in experiments/NAME.py beside this file (the file's `code`): measure(x, run) takes
-figures from a trace, draw(x, figure, results) makes the picture, and other functions are for the file's expressions.
-There x is the Experiment, and x.v has the file's values.
+The file's `code` names a module, experiments/NAME.py beside this file, for all that TOML cannot say: measure(x, run)
+takes figures from a trace, draw(x, figure, results) makes the picture, and other functions are for the file's
+expressions. There x is the Experiment, and x.v has the file's values.
 """
 
 import importlib

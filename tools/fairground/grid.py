@@ -46,12 +46,8 @@ class Cell:
         words += [word for name, value in self.costs.items() for word in (f"--cost-{name}", value)]
         words += [word for name, value in self.tunables.items() for word in ("--set", f"{name}={value}")]
         words += [word for name in self.features for word in ("--features", name)]
-        return words + [os.path.basename(word) if word in self.sources else word for word in self.workload.split()]
-
-    @property
-    def sources(self) -> set[str]:
-        """The words of the workload that are files."""
-        return {word for word in self.workload.split() if os.path.basename(word) in self.files}
+        return words + [name if name in self.files else word
+                        for word in self.workload.split() for name in [os.path.basename(word)]]
 
     def key(self, program: str) -> str:
         """The address of its result: all that it depends on. @program is the digest of the simulator."""

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator
 
-from .decisions import Decision, Flag, difference
+from .decisions import Candidate, Decision, Flag, difference
 
 NICE_0 = 1024
 AFTER_CHARGE = ("pick", "tick", "preempt")  # the running entity was charged before such a decision
@@ -11,24 +11,32 @@ AFTER_CHARGE = ("pick", "tick", "preempt")  # the running entity was charged bef
 Points = Iterator[tuple[str, float]]
 
 
+def mean(d: Decision) -> float:
+    """V less @d.v: the weighted mean of the virtual times of what is queued. Something must be."""
+    queued = [c for c in d.candidates if c.has(Flag.QUEUED)]
+    return sum(c.weight * difference(c.vruntime, d.v) for c in queued) / sum(c.weight for c in queued)
+
+
+def due(c: Candidate) -> int:
+    """The virtual deadline of @c; it may be kept relative to its virtual time."""
+    return c.deadline + (c.vruntime if c.has(Flag.RELATIVE) else 0)
+
+
 def lags(d: Decision) -> Points:
     """The service that each queued entity is owed, in ns of CPU time: weight x (V - vruntime), V the weighted mean."""
     queued = [c for c in d.candidates if c.has(Flag.QUEUED)]
-    weights = sum(c.weight for c in queued)
-    if not weights or not d.complete:
+    if not any(c.weight for c in queued) or not d.complete:
         return
-    away = [difference(c.vruntime, d.v) for c in queued]
-    mean = sum(c.weight * a for c, a in zip(queued, away)) / weights
-    for c, a in zip(queued, away):
-        yield c.name, (mean - a) * c.weight / NICE_0
+    middle = mean(d)
+    for c in queued:
+        yield c.name, (middle - difference(c.vruntime, d.v)) * c.weight / NICE_0
 
 
 def deadlines(d: Decision) -> Points:
     """How far each queued entity's virtual deadline is from the queue's virtual time, in virtual ns."""
     for c in d.candidates if d.policy != "fdl" else ():
         if c.deadline and c.has(Flag.QUEUED):
-            deadline = c.deadline + (c.vruntime if c.has(Flag.RELATIVE) else 0)
-            yield c.name, difference(deadline, d.v)
+            yield c.name, difference(due(c), d.v)
 
 
 def scores(d: Decision) -> Points:

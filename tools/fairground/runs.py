@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from . import latency, simulator
-from .claims import KERNEL, SIMULATOR, Claim, Figures, Results, rule
+from .claims import KERNEL, SIMULATOR, Claim, Results, rule
 from .experiment_file import Experiment
 from .image import Event
 from .record import run_recorded, run_unrecorded

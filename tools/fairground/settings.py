@@ -7,7 +7,6 @@ make passes it. Kernel, initramfs and these settings together determine a run un
 
 import math
 import os
-import pathlib
 import re
 import shlex
 from collections.abc import Callable, Collection, Mapping

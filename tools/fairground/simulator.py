@@ -10,14 +10,19 @@ from .qemu import QemuError
 from .settings import Settings
 
 
+def program(build: str) -> str:
+    """The path of schedsim in the directory @build."""
+    path = os.path.join(build, "schedsim")
+    if not os.path.exists(path):
+        raise QemuError(f"{path} is missing: run make sim")
+    return path
+
+
 def command(settings: Settings, workload: str | Sequence[str], out: str | None, costs: Mapping[str, int],
             more: Sequence[str] = ()) -> list[str]:
     """The command that runs @workload with @settings, @costs and @more options. It saves the trace in @out if given."""
-    program = os.path.join(settings.build, "schedsim")
-    if not os.path.exists(program):
-        raise QemuError(f"{program} is missing: run make sim")
     workloads = [workload] if isinstance(workload, str) else workload
-    words = [program, "--sched", settings.sched, "--hz", str(settings.hz), "--seed", str(settings.seed)]
+    words = [program(settings.build), "--sched", settings.sched, "--hz", str(settings.hz), "--seed", str(settings.seed)]
     if "--topology" not in more:
         words += ["--cpus", str(settings.cpus)]
     words += [word for name, ns in costs.items() for word in (f"--cost-{name}", f"{ns}ns")]

@@ -12,12 +12,12 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from . import sweep_worker
+from . import simulator, sweep_worker
 from .compare import METRICS, figures
 from .forms import table
 from .grid import Cell, Grid, Store, commit_of, digest_of
@@ -49,7 +49,8 @@ class Sweep:
 
     @property
     def missing(self) -> list[str]:
-        return [key for key in self.cells if key not in self.found | self.done]
+        there = self.found | self.done
+        return [key for key in self.cells if key not in there]
 
     def summary(self) -> str:
         left = len(self.missing) - len(self.failed)
@@ -102,8 +103,8 @@ def run_missing(sweep: Sweep, client: Any) -> None:
     """Run the cells that are missing and keep their results as they come."""
     distributed, cloudpickle = load("distributed", "a sweep"), load("cloudpickle", "a sweep")
     cloudpickle.register_pickle_by_value(sweep_worker)  # so workers need not have this package
-    waiting = iter(sweep.missing)
-    progress = Progress(len(sweep.missing))
+    missing = sweep.missing
+    waiting, progress = iter(missing), Progress(len(missing))
     program = client.scatter(sweep.program, broadcast=True)
     under_way: dict[Any, str] = {}
 
@@ -186,9 +187,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(settings: Settings, grid: Grid, directory: str) -> Sweep:
-    path = os.path.join(settings.build, "schedsim")
-    if not os.path.exists(path):
-        raise QemuError(f"{path} is missing: run make sim")
+    path = simulator.program(settings.build)
     with open(path, "rb") as f:
         program = f.read()
     digest = digest_of(program, commit_of(path))

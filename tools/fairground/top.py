@@ -66,7 +66,6 @@ class Live:
         self._seen = [0] * image.cpus
         self._unused: list[Event] = []  # later than the last part
         self._states = TaskStates()
-        self._now = 0
         self.names: dict[int, str] = {}
         self.last_cpu: dict[int, int] = {}
         self.whole = Part(0, 0)
@@ -82,8 +81,9 @@ class Live:
         """What happened since the last look. The rings are read twice: what is the newest event in the first reading
         is older than the second, so up to there nothing is missing. An event whose CPU was just recording it may come
         late all the same: a run that it ends was counted as going on, and the rest is taken off."""
-        part = Part(self._now, self._now, lost=self._read())
-        part.end = self._unused[-1].time if self._unused else self._now
+        now = self.whole.end
+        part = Part(now, now, lost=self._read())
+        part.end = self._unused[-1].time if self._unused else now
         part.lost += self._read()
         known = bisect.bisect_right(self._unused, part.end, key=lambda of: of.time)
         events, self._unused = self._unused[:known], self._unused[known:]
@@ -91,7 +91,6 @@ class Live:
             part.start = self.whole.start = events[0].time
         for event in events:
             self._take(part, event)
-        self._now = part.end
         for cpu, (pid, since) in self._states.running.items():
             self._ran(part, cpu, pid, since, part.end)
         for pid, (since, _) in self._states.waiting().items():

@@ -5,7 +5,6 @@ In place, the tools are a part of it. A package that pip installed asks $FAIRGRO
 directory upwards. Where there is none, it has its own copies of what tools read that need no tree (pyproject.toml).
 """
 
-import importlib.metadata
 import os
 import pathlib
 
@@ -33,4 +32,7 @@ def build() -> str:
 def version() -> str:
     """The project's version."""
     file = ROOT / "VERSION"
-    return file.read_text(encoding="utf-8").strip() if file.exists() else importlib.metadata.version("fairground")
+    if file.exists():
+        return file.read_text(encoding="utf-8").strip()
+    import importlib.metadata  # here, because make asks this package about each setting while it parses
+    return importlib.metadata.version("fairground")

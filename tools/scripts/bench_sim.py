@@ -11,7 +11,6 @@ of a tick and its switch as the queue grows.
 Usage: bench_sim.py [BUILD]
 """
 
-import os
 import re
 import shutil
 import subprocess

@@ -28,7 +28,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from fairground.machine import run_batch

@@ -7,6 +7,7 @@ from ..claims import Figures, Results
 from ..experiment_file import Experiment
 from ..image import event_values
 from ..runs import Run
+from ..timeline import SLEEPS
 
 US, MS = 1e3, 1e6
 
@@ -39,7 +40,7 @@ def measure(x: Experiment, run: Run) -> Figures:
         name, v = event.format.name, event_values(event)
         if name == "sched_wakeup" and is_short(v["comm"]):
             runnable.append((event.time, True))
-        elif name == "sched_switch" and is_short(v["prev_comm"]) and v["prev_state"] & 0xff:
+        elif name == "sched_switch" and is_short(v["prev_comm"]) and v["prev_state"] & SLEEPS:
             runnable.append((event.time, False))
         elif name == "sched_tune_boost" and run.case == "boost" and v["cpu_id"] == x.v.cpu:
             boosted.append((event.time, v["boost"] == x.v.fg))

@@ -23,9 +23,9 @@ from ..tree import ROOT
 sys.path.insert(0, str(ROOT / "tests" / "model"))
 import judge
 import judge_class
+import reasons
 
 MS = 1_000_000
-WRONG_SHOWN = 1
 
 
 @dataclass
@@ -80,7 +80,7 @@ def _eevdf_pick(d: judge.Row, q: judge.Queue, verdict: str) -> str:
     picked, left = q.find(d["pid"], d["subject_group"]), _left(q)
     if not picked:
         return f"you picked {_who(d)}, which is not queued"
-    best, why = judge.eevdf_best(q, d["policy"], bool(q.curr and q.curr["flags"] & judge.LASTS))
+    best, why = judge.eevdf_best(q, d["policy"], bool(q.curr and q.curr["flags"] & reasons.LASTS))
     if any(picked is row for row in best):
         return _eligibility(q, verdict)
     v = judge.ahead(picked["vruntime"], left) + _lag(q, picked)
@@ -88,7 +88,7 @@ def _eevdf_pick(d: judge.Row, q: judge.Queue, verdict: str) -> str:
     if not q.eligible(picked):
         return (f"you picked {judge.name(picked)}: its lag is {_in_ms(_lag(q, picked))} ms, so it is not eligible; "
                 f"V = {_in_ms(v)} from the leftmost; expected {expected}: {why}")
-    if best[0] is q.curr and q.curr["flags"] & judge.LASTS:
+    if best[0] is q.curr and q.curr["flags"] & reasons.LASTS:
         return (f"you picked {judge.name(picked)}: {expected} ran, is eligible and has not used up its request, so it "
                 "goes on")
     due, first = (judge.ahead(row["deadline"], left) for row in (picked, best[0]))
@@ -115,7 +115,7 @@ def _cfs_pick(d: judge.Row, q: judge.Queue, t: judge.Tunables) -> str:
     lead = judge.ahead(picked["vruntime"], left)
     why = ("it has the least" if right is first else
            f"it is nominated, and only {_in_ms(judge.ahead(right['vruntime'], left))} ms greater than the least")
-    if first["flags"] & judge.SKIP and right is not first:
+    if first["flags"] & reasons.SKIP and right is not first:
         why = f"{judge.name(first)} yielded"
     return (f"you picked {judge.name(picked)}: its virtual runtime is {_in_ms(lead)} ms greater than the least; "
             f"expected {judge.name(right)}: {why}")

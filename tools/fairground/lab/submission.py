@@ -6,6 +6,7 @@ with the hand-out, said, and costs points once.
 """
 
 import ast
+import functools
 import lzma
 import pathlib
 import re
@@ -198,7 +199,8 @@ def _changes(lab: Lab, files: _Files, sizes: dict[str, int], found: dict[str, st
             yield f"{name}: it is not that of the hand-out"
 
 
-def _known(lab: Lab) -> dict[str, str]:
+@functools.cache
+def _known() -> dict[str, str]:
     """{file: digest} of what this tree hands out."""
     made_of = handout.manifest(ROOT)
     if made_of:
@@ -280,7 +282,7 @@ def read(lab: Lab, path: pathlib.Path) -> Submission:
         except regions.RegionError as error:
             raise Refused(str(error)) from error
         check_code(lab, code)
-        changed = tuple(_changes(lab, files, sizes, found, paths, _known(lab)))
+        changed = tuple(_changes(lab, files, sizes, found, paths, _known()))
         crlf = tuple(f"{name} has CRLF at the ends of lines; it is read as if it had LF"
                      for name in lab.files if sizes[paths[name]] <= FILE_LIMIT and b"\r\n" in files.read(paths[name]))
     except DAMAGED as error:

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..decisions import SHAPES, Candidate, Decision, Flag, difference, links
 from ..image import TraceError
+from ..policy_numbers import due, mean
 from .decided import HOW, Decided, open_decided
 from .style import COLOURS, finish_axis, new_figure
 
@@ -37,15 +38,10 @@ class Pick:
         """The virtual deadline of @c, as away() has it; None if its policy has none."""
         if not c.deadline or self.decision.policy == "fdl":
             return None
-        return self.away(c.deadline + (c.vruntime if c.has(Flag.RELATIVE) else 0))
+        return self.away(due(c))
 
     def colour(self, c: Candidate) -> str:
         return PICKED if self.decision.is_about(c) else RUNS if c.has(Flag.RUNS) else WAITS
-
-
-def mean_of(d: Decision) -> float:
-    queued = [c for c in d.candidates if c.has(Flag.QUEUED)]
-    return sum(c.weight * difference(c.vruntime, d.v) for c in queued) / sum(c.weight for c in queued)
 
 
 def suffix(arguments: argparse.Namespace) -> str:
@@ -58,7 +54,7 @@ def open_source(path: str, arguments: argparse.Namespace) -> Decided:
     for time, d in source.records(SHAPES):
         if (d.kind == "pick" and d.complete and arguments.cpu in (None, d.cpu) and arguments.group in (None, d.group)
                 and 2 <= sum(c.has(Flag.QUEUED) for c in d.candidates) and len(d.candidates) <= MOST):
-            source.data = Pick(time, d, mean_of(d))
+            source.data = Pick(time, d, mean(d))
             source.policies = (d.policy,)
             return source
     raise TraceError(f"{path}: there is no pick among two to {MOST} candidates in it: {HOW}")
