@@ -39,6 +39,21 @@ static void set_feature(struct world *w, u32 arg)
 	}
 }
 
+/* The name of tunable @i, modulo the number of those that do not clamp; set_clamp() has the others. */
+static const char *tunable_name(u32 i)
+{
+	static const char *names[64]; /* looked up once: sched_tunable() is not quick */
+	static unsigned nr;
+
+	if (!nr)
+		while (strncmp(sched_tunable(nr)->name, "sched_util_clamp", 16)) {
+			EXPECT(nr < ARRAY_SIZE(names));
+			names[nr] = sched_tunable(nr)->name;
+			nr++;
+		}
+	return names[i % nr];
+}
+
 /* A refused value changes nothing. */
 static void set_tunable(struct world *w, u32 arg)
 {
@@ -46,14 +61,9 @@ static void set_tunable(struct world *w, u32 arg)
 					      "100",	 "10000",    "750000",	   "",	 "3000000",
 					      "8000000", "24000000", "4000000000", "-1", "5x" };
 	const char *value = values[arg / 256 % ARRAY_SIZE(values)];
+	const char *name = tunable_name(arg % 256);
 	char before[64], after[64];
-	unsigned nr = 0;
 	int status;
-
-	/* The last are those of clamps: set_clamp(). */
-	while (strncmp(sched_tunable(nr)->name, "sched_util_clamp", 16))
-		nr++;
-	const char *name = sched_tunable(arg % 256 % nr)->name;
 
 	EXPECT(sched_tunable_read(w->sim->s, name, before, sizeof(before)) > 0);
 	status = sched_tunable_write(w->sim->s, name, value, strlen(value));

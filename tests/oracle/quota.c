@@ -502,9 +502,12 @@ void quota_compare(struct sched *s)
 	struct fair_queue *q;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(ledgers); i++)
-		for (unsigned n = 0; n < BOOKS && ledgers[i].s == s; n++)
-			if (!queue_of(s, ledgers[i].book[n].group, 0))
-				__builtin_memset(&ledgers[i].book[n], 0, sizeof(struct book));
+		for (unsigned n = 0; n < BOOKS && ledgers[i].s == s; n++) {
+			struct book *b = &ledgers[i].book[n];
+
+			if (b->group && !queue_of(s, b->group, 0))
+				__builtin_memset(b, 0, sizeof(*b));
+		}
 	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++)
 		list_for_each(q, &s->rq_of[cpu]->queues, link) {
 			struct book *b = q->group ? find(s, q->group->id) : NULL;
