@@ -87,6 +87,16 @@ static inline bool is_usable(const struct scene *sc, unsigned cpu)
 	return is_allowed(sc, cpu) && cpumask_test(&sc->m->s->online, cpu);
 }
 
+/* The last CPU of the task, or the first of those that it may use. */
+static inline unsigned any_usable(const struct scene *sc)
+{
+	unsigned cpu = sc->last;
+
+	for (unsigned n = 0; !is_usable(sc, cpu); n++)
+		cpu = n;
+	return cpu;
+}
+
 static inline bool has(const struct scene *sc, unsigned which)
 {
 	return sc->m->s->features >> which & 1;
@@ -115,6 +125,8 @@ static inline void draw_cpu(struct scene *sc, unsigned cpu)
 	}
 }
 
+/* --- asking ----------------------------------------------------------------------------------- */
+
 /* A machine of that shape, under @policy; @question is asked of @nr scenes in it. */
 static inline void ask_under(const char *policy, const struct shape *shape, u64 seed, unsigned nr,
 			     void (*question)(struct scene *))
@@ -142,8 +154,23 @@ static inline void ask_under(const char *policy, const struct shape *shape, u64 
 	machine_free(sc.m);
 }
 
-static inline void ask(const struct shape *shape, u64 seed, unsigned nr,
-		       void (*question)(struct scene *))
+/* The same on a machine of every shape. */
+static inline void ask_everywhere(const char *policy, unsigned nr, void (*question)(struct scene *))
 {
-	ask_under(NULL, shape, seed, nr, question);
+	for (unsigned i = 0; i < ARRAY_SIZE(shapes); i++)
+		ask_under(policy, &shapes[i], 1 + i, nr, question);
+}
+
+/* The answer of the scheduler, asked with the runqueue of the last CPU locked. */
+static inline unsigned choice_of(const struct scene *sc,
+				 unsigned (*select)(struct rq *, struct task *, unsigned, unsigned),
+				 unsigned reason)
+{
+	struct rq *rq = rq_of(sc->m, sc->last);
+	unsigned chosen;
+
+	rq_lock(rq);
+	chosen = select(rq, sc->t, sc->waker, reason);
+	rq_unlock(rq);
+	return chosen;
 }

@@ -141,15 +141,6 @@ static int least_urgent(const struct scene *sc, const u64 *level, u64 own)
 	return best;
 }
 
-static unsigned any_usable(const struct scene *sc)
-{
-	unsigned cpu = sc->last;
-
-	for (unsigned n = 0; !is_usable(sc, cpu); n++)
-		cpu = n;
-	return cpu;
-}
-
 struct answer {
 	unsigned cpu, rule;
 };
@@ -177,14 +168,8 @@ static struct answer answer_of(const struct scene *sc, unsigned reason, int foun
 static void compare(const struct scene *sc, struct answer right, unsigned reason,
 		    unsigned (*select)(struct rq *, struct task *, unsigned, unsigned))
 {
-	struct rq *rq = rq_of(sc->m, sc->last);
-	unsigned chosen;
-
-	rq_lock(rq);
-	chosen = select(rq, sc->t, sc->waker, reason);
-	rq_unlock(rq);
-	assert_int_equal(chosen, right.cpu);
-	assert_int_equal(rq->class_rule, right.rule);
+	assert_int_equal(choice_of(sc, select, reason), right.cpu);
+	assert_int_equal(rq_of(sc->m, sc->last)->class_rule, right.rule);
 }
 
 static void choose_for_real_time(struct scene *sc)
@@ -233,15 +218,13 @@ static void choose_for_deadline(struct scene *sc)
 static void a_real_time_task_goes_where_the_definition_says(void **state)
 {
 	(void)state;
-	for (unsigned i = 0; i < ARRAY_SIZE(shapes); i++)
-		ask(&shapes[i], 1 + i, 2000, choose_for_real_time);
+	ask_everywhere(NULL, 2000, choose_for_real_time);
 }
 
 static void a_deadline_task_goes_where_the_definition_says(void **state)
 {
 	(void)state;
-	for (unsigned i = 0; i < ARRAY_SIZE(shapes); i++)
-		ask(&shapes[i], 1 + i, 2000, choose_for_deadline);
+	ask_everywhere(NULL, 2000, choose_for_deadline);
 }
 
 int main(void)

@@ -312,15 +312,6 @@ static enum cpu_rule rule_by_order(struct scene *sc, struct answer *a)
 	return found < 0 ? CPU_none_free : CPU_free_in_machine;
 }
 
-static unsigned any_usable(const struct scene *sc)
-{
-	unsigned cpu = sc->last;
-
-	for (unsigned n = 0; !is_usable(sc, cpu); n++)
-		cpu = n;
-	return cpu;
-}
-
 static void read_hints(const struct scene *sc, bool *hint)
 {
 	for (unsigned cpu = 0; cpu < sc->m->nr_cpus; cpu++)
@@ -411,13 +402,7 @@ static void judge_record(const struct scene *sc, const struct answer *a)
 
 static unsigned choose(const struct scene *sc)
 {
-	struct rq *rq = rq_of(sc->m, sc->last);
-	unsigned chosen;
-
-	rq_lock(rq);
-	chosen = fair_select_cpu(rq, sc->t, sc->waker, SELECT_WAKE | (sc->sync ? SELECT_SYNC : 0));
-	rq_unlock(rq);
-	return chosen;
+	return choice_of(sc, fair_select_cpu, SELECT_WAKE | (sc->sync ? SELECT_SYNC : 0));
 }
 
 static void judge(struct scene *sc)
@@ -498,8 +483,7 @@ static void wake_up(struct scene *sc)
 static void a_wakeup_goes_where_the_definition_says(void **state)
 {
 	(void)state;
-	for (unsigned i = 0; i < ARRAY_SIZE(shapes); i++)
-		ask(&shapes[i], 1 + i, 3000, wake_up);
+	ask_everywhere(NULL, 3000, wake_up);
 }
 
 int main(void)
