@@ -354,6 +354,40 @@ s64 v_of(const struct task *t)
 	return (s64)t->fair.vruntime - QUEUE_START;
 }
 
+/* --- what was recorded ------------------------------------------------------ */
+
+/* The trace keeps the last MAX_TRACE records. */
+static unsigned first_kept(const struct machine *m)
+{
+	return m->nr_trace > MAX_TRACE ? m->nr_trace - MAX_TRACE : 0;
+}
+
+const void *record_of(struct machine *m, u16 type, unsigned index)
+{
+	unsigned before = index;
+
+	for (unsigned i = first_kept(m); i < m->nr_trace; i++) {
+		const struct recorded *r = &m->trace[i % MAX_TRACE];
+
+		if (r->common.type == type && !before--)
+			return r->bytes;
+	}
+	fail_msg("there is no record %u of type %u", index, type);
+	return NULL;
+}
+
+const void *last_record(struct machine *m, u16 type)
+{
+	for (unsigned i = m->nr_trace; i-- > first_kept(m);) {
+		const struct recorded *r = &m->trace[i % MAX_TRACE];
+
+		if (r->common.type == type)
+			return r->bytes;
+	}
+	fail_msg("there is no record of type %u", type);
+	return NULL;
+}
+
 /* --- task groups ----------------------------------------------------------- */
 
 struct task_group *new_group(struct machine *m, struct task_group *parent)

@@ -94,6 +94,9 @@ bool wake(struct machine *m, struct task *t, unsigned cpu);
 struct task *running(struct machine *m, unsigned cpu);
 void set_feature(struct machine *m, const char *name);
 void set_tunable(struct machine *m, const char *name, const char *value);
+/* The @index-th record of @type, from the first that the trace has. */
+const void *record_of(struct machine *m, u16 type, unsigned index);
+const void *last_record(struct machine *m, u16 type);
 /* The vruntime of @t relative to the start of all queues. */
 s64 v_of(const struct task *t);
 

@@ -27,11 +27,7 @@ static const struct event_sched_decision_select *woken(struct machine *m, struct
 	sched_trace_set(m->s, DECISION_EVENTS);
 	m->nr_trace = 0;
 	sched_wake(m->s, t, TASK_NORMAL, WAKER, 0);
-	for (unsigned i = 0; i < m->nr_trace; i++)
-		if (m->trace[i].common.type == EVENT_ID_sched_decision_select)
-			return (const void *)m->trace[i].bytes;
-	fail_msg("no placement was recorded");
-	return NULL;
+	return record_of(m, EVENT_ID_sched_decision_select, 0);
 }
 
 /*

@@ -12,19 +12,8 @@
 #define decision_record event_sched_decision_pick
 #define candidate	event_sched_decision_candidate
 
-/* The @index-th record from the end that is no candidate, of @type or of any (0). */
-static const struct decision_record *decision(struct machine *m, u16 type, unsigned index)
-{
-	for (unsigned i = m->nr_trace; i-- > 0;) {
-		const struct recorded *r = &m->trace[i % MAX_TRACE];
-
-		if (r->common.type != EVENT_ID_sched_decision_candidate &&
-		    (!type || r->common.type == type) && !index--)
-			return (const void *)r->bytes;
-	}
-	fail_msg("there is no such decision");
-	return NULL;
-}
+#define LAST(m, name)                                                                              \
+	((const struct decision_record *)last_record(m, EVENT_ID_sched_decision_##name))
 
 /* The @index-th candidate of @d. */
 static const struct candidate *row(struct machine *m, const struct decision_record *d,
@@ -68,7 +57,7 @@ static void off_there_is_no_record(void **state)
 	assert_ptr_not_equal(m->s->rq[0].fair.hooks, &cfs_policy.hooks);
 	advance(m, 5 * MS);
 	switch_cpu(m, 0, true);
-	assert_int_equal(decision(m, EVENT_ID_sched_decision_pick, 0)->nr_rows, 0);
+	assert_int_equal(LAST(m, pick)->nr_rows, 0);
 	sched_trace_set(m->s, 0);
 	assert_ptr_equal(m->s->rq[0].fair.hooks, &cfs_policy.hooks);
 	m->nr_trace = 0;
@@ -89,7 +78,7 @@ static void a_pick_has_its_candidates_in_order(void **state)
 	record(m);
 	advance(m, 20 * MS);
 	next = switch_cpu(m, 0, true);
-	d = decision(m, EVENT_ID_sched_decision_pick, 0);
+	d = LAST(m, pick);
 	assert_int_equal(d->answer, 1);
 	assert_int_equal(d->pid, next->pid);
 	assert_string_equal(d->comm, next->comm);
@@ -141,7 +130,7 @@ static void the_form_of_the_tree_is_in_the_rows(void **state)
 	record(m);
 	advance(m, MS);
 	sched_tick(m->s, 0); /* no switch follows, so nothing moves */
-	d = decision(m, EVENT_ID_sched_decision_tick, 0);
+	d = LAST(m, tick);
 	assert_int_equal(d->nr_rows, ARRAY_SIZE(t));
 	for (unsigned i = 0; i < ARRAY_SIZE(t); i++) {
 		const struct candidate *parent;
@@ -175,7 +164,7 @@ static void the_charge_before_it_says_what_changed(void **state)
 	record(m);
 	advance(m, 1 * MS);
 	switch_cpu(m, 0, true);
-	d = decision(m, EVENT_ID_sched_decision_charge, 0);
+	d = LAST(m, charge);
 	assert_int_equal(d->pid, ran->pid);
 	assert_int_equal(d->delta, MS);
 	assert_int_equal(row(m, d, 0)->vruntime, before);
@@ -195,19 +184,18 @@ static void eevdf_says_which_of_its_rules_decided(void **state)
 	record(m);
 	advance(m, 10 * MS);
 	tick(m);
-	d = decision(m, EVENT_ID_sched_decision_tick, 0);
+	d = LAST(m, tick);
 	assert_int_equal(d->rule, RULE_request_used_up);
 	assert_int_equal(d->answer, 1);
 	/* The charge at the tick found out. */
-	d = decision(m, EVENT_ID_sched_decision_charge, 0);
+	d = LAST(m, charge);
 	assert_int_equal(d->rule, RULE_request_used_up);
 	assert_int_equal(d->answer, 1);
-	assert_int_equal(decision(m, EVENT_ID_sched_decision_pick, 0)->rule,
-			 RULE_earliest_deadline);
+	assert_int_equal(LAST(m, pick)->rule, RULE_earliest_deadline);
 	/* Picked and not done with its request, it goes on. */
 	advance(m, 1000);
 	switch_cpu(m, 0, true);
-	assert_int_equal(decision(m, EVENT_ID_sched_decision_pick, 0)->rule, RULE_request_lasts);
+	assert_int_equal(LAST(m, pick)->rule, RULE_request_lasts);
 	machine_free(m);
 }
 
@@ -223,17 +211,17 @@ static void a_wakeup_is_placed_and_compared(void **state)
 	advance(m, 50 * MS);
 	record(m);
 	wake(m, sleeper, 0);
-	d = decision(m, EVENT_ID_sched_decision_place, 0);
+	d = LAST(m, place);
 	assert_int_equal(d->rule, RULE_arrives_woken);
 	assert_int_equal(d->answer, 0);
 	assert_int_equal(d->pid, sleeper->pid);
 	assert_int_equal(row(m, d, 0)->pid, sleeper->pid);
 	assert_int_equal(row(m, d, 0)->flags & DECISION_QUEUED, 0);
-	d = decision(m, EVENT_ID_sched_decision_preempt, 0);
+	d = LAST(m, preempt);
 	assert_int_equal(d->rule, RULE_vruntime_lead);
 	assert_int_equal(d->answer, 1);
 	settle(m);
-	d = decision(m, EVENT_ID_sched_decision_pick, 0);
+	d = LAST(m, pick);
 	assert_int_equal(d->pid, sleeper->pid);
 	machine_free(m);
 }
@@ -248,13 +236,13 @@ static void a_lone_task_and_a_long_queue(void **state)
 	record(m);
 	advance(m, MS);
 	switch_cpu(m, 0, true);
-	assert_int_equal(decision(m, EVENT_ID_sched_decision_pick, 0)->rule, RULE_only_one);
+	assert_int_equal(LAST(m, pick)->rule, RULE_only_one);
 	sched_trace_set(m->s, 0);
 	for (unsigned i = 0; i < 100; i++)
 		spawn_nice(m, "many", 0);
 	record(m);
 	switch_cpu(m, 0, true);
-	d = decision(m, EVENT_ID_sched_decision_pick, 0);
+	d = LAST(m, pick);
 	assert_int_equal(d->nr_queued, 101);
 	assert_int_equal(d->nr_rows, DECISION_ROWS_MAX);
 	assert_int_equal(row(m, d, DECISION_ROWS_MAX - 1)->flags & DECISION_RUNS, DECISION_RUNS);
@@ -273,9 +261,10 @@ static void groups_have_numbers_and_names(void **state)
 	spawn_in(m, first, 0);
 	spawn_in(m, second, 0);
 	advance(m, 20 * MS);
+	m->nr_trace = 0;
 	switch_cpu(m, 0, true);
-	member = decision(m, EVENT_ID_sched_decision_pick, 0);
-	group = decision(m, EVENT_ID_sched_decision_pick, 1);
+	group = record_of(m, EVENT_ID_sched_decision_pick, 0);
+	member = last_record(m, EVENT_ID_sched_decision_pick);
 	assert_int_equal(group->level, 0);
 	assert_int_equal(group->pid, 0);
 	assert_int_equal(member->level, 1);
@@ -353,7 +342,7 @@ static void candidates_say_what_they_are(void **state)
 			cfs_queue(&m->s->rq[0].fair)->next = &next->fair;
 		record(m);
 		switch_cpu(m, 0, true);
-		d = decision(m, EVENT_ID_sched_decision_pick, 0);
+		d = LAST(m, pick);
 		assert_int_equal(d->nr_rows, 3);
 		for (unsigned k = 0; k < 3; k++) {
 			const struct candidate *c = row(m, d, k);
@@ -382,7 +371,7 @@ static void who_stays_queued_asleep_has_its_lag(void **state)
 	assert_int_equal(sleeper->on_rq, TASK_DELAYED);
 	record(m);
 	switch_cpu(m, 0, true);
-	d = decision(m, EVENT_ID_sched_decision_pick, 0);
+	d = LAST(m, pick);
 	for (unsigned k = 0; k < d->nr_rows; k++) {
 		const struct candidate *c = row(m, d, k);
 
@@ -410,7 +399,7 @@ static void who_runs_says_what_became_of_its_request(void **state)
 	record(m);
 	advance(m, 1000);
 	switch_cpu(m, 0, true);
-	d = decision(m, EVENT_ID_sched_decision_pick, 0);
+	d = LAST(m, pick);
 	assert_int_equal(d->policy, POLICY_eevdf);
 	assert_int_equal(row(m, d, d->nr_rows - 1)->flags &
 				 (DECISION_RUNS | DECISION_REQUEST_LASTS | DECISION_REQUEST_USED),
@@ -418,7 +407,7 @@ static void who_runs_says_what_became_of_its_request(void **state)
 	m->nr_trace = 0;
 	advance(m, 10 * MS);
 	switch_cpu(m, 0, true);
-	d = decision(m, EVENT_ID_sched_decision_pick, 0);
+	d = LAST(m, pick);
 	assert_int_equal(row(m, d, d->nr_rows - 1)->flags &
 				 (DECISION_RUNS | DECISION_REQUEST_LASTS | DECISION_REQUEST_USED),
 			 DECISION_RUNS | DECISION_REQUEST_USED);
@@ -441,7 +430,7 @@ static void the_answer_has_the_numbers_of_its_subject(void **state)
 		advance(m, 4 * MS);
 		m->nr_trace = 0;
 		next = switch_cpu(m, 0, true);
-		d = decision(m, EVENT_ID_sched_decision_pick, 0);
+		d = LAST(m, pick);
 		assert_int_equal(d->pid, next->pid);
 		assert_int_equal(d->weight, next == t[2] ? 335 : 1024);
 		assert_int_equal(d->lag, 0);
@@ -467,7 +456,7 @@ static void eligible_is_who_is_not_ahead_of_the_average(void **state)
 		advance(m, (1 + n % 5) * MS);
 		m->nr_trace = 0;
 		switch_cpu(m, 0, true);
-		d = decision(m, EVENT_ID_sched_decision_pick, 0);
+		d = LAST(m, pick);
 		for (unsigned k = 0; k < 3; k++) {
 			const struct candidate *c = row(m, d, k);
 
@@ -498,7 +487,7 @@ static void who_is_not_queued_is_not_eligible(void **state)
 	advance(m, MS);
 	record(m);
 	wake(m, sleeper, 0);
-	d = decision(m, EVENT_ID_sched_decision_place, 0);
+	d = LAST(m, place);
 	for (unsigned k = 0; k < d->nr_rows; k++)
 		if (row(m, d, k)->pid == sleeper->pid) {
 			assert_int_equal(row(m, d, k)->flags & DECISION_QUEUED, 0);

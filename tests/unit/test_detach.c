@@ -33,11 +33,7 @@ static int pass(struct machine *m, unsigned level, enum idle_type idle)
 /* The last record of a pass. */
 static const struct event_sched_decision_balance *result(struct machine *m)
 {
-	for (unsigned i = m->nr_trace; i-- > 0;)
-		if (m->trace[i].common.type == EVENT_ID_sched_decision_balance)
-			return (const void *)m->trace[i].bytes;
-	fail_msg("no pass was recorded");
-	return NULL;
+	return last_record(m, EVENT_ID_sched_decision_balance);
 }
 
 /* --- which tasks move -------------------------------------------------------------------- */

@@ -13,24 +13,15 @@
 #define decision_record event_sched_decision_pick
 #define candidate	event_sched_decision_candidate
 
-/* The last record of @type. */
-static const struct decision_record *last(struct machine *m, u16 type)
-{
-	for (unsigned i = m->nr_trace; i-- > 0;)
-		if (m->trace[i].common.type == type)
-			return (const void *)m->trace[i].bytes;
-	fail_msg("there is no such decision");
-	return NULL;
-}
-
 #define US 1000
 
-#define LAST(m, name) last(m, EVENT_ID_sched_decision_##name)
+#define LAST(m, name)                                                                              \
+	((const struct decision_record *)last_record(m, EVENT_ID_sched_decision_##name))
 
 /* The row of @t in the last record of @type. */
 static const struct candidate *row_of(struct machine *m, u16 type, const struct task *t)
 {
-	const struct decision_record *d = last(m, type);
+	const struct decision_record *d = last_record(m, type);
 	unsigned at = 0;
 
 	while ((const void *)m->trace[at].bytes != d)

@@ -9,16 +9,6 @@
 #include "smp.h"
 #include "sched/balance/pass.h"
 
-/* The @index-th record of @type, from the first. */
-static const void *record_of(struct machine *m, u16 type, unsigned index)
-{
-	for (unsigned i = 0; i < m->nr_trace; i++)
-		if (m->trace[i].common.type == type && !index--)
-			return m->trace[i].bytes;
-	fail_msg("there is no record %u of type %u", index, type);
-	return NULL;
-}
-
 #define RUNQUEUE(m, i)                                                                             \
 	((const struct event_sched_decision_runqueue *)record_of(                                  \
 		m, EVENT_ID_sched_decision_runqueue, i))
