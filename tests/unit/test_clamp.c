@@ -8,29 +8,10 @@
 
 #include "group.h"
 #include "lib/errno.h"
-#include "lib/opp.h"
 #include "sched/freq/governor.h"
-#include "smp.h"
+#include "speeds.h"
 
 #define RESET SCHED_CLAMP_RESET
-
-static struct machine *juno(const char *governor)
-{
-	const char *shape, *table = opp_builtin("juno-a53", &shape);
-	struct machine *m = machine_new_opp(shape, table, NULL);
-
-	assert_int_equal(sched_freq_govern(m->s, 0, "powersave"), 0);
-	assert_int_equal(sched_freq_govern(m->s, 0, governor), 0);
-	return m;
-}
-
-static struct task *pinned(struct machine *m, unsigned cpu)
-{
-	struct task *t = spawn_nice(m, "t", 0);
-
-	allow(m, t, cpumask_of(cpu));
-	return t;
-}
 
 /* Asks for both clamps; RESET - 1: not for this one. */
 #define NOT (RESET - 1)
@@ -86,7 +67,7 @@ static void what_is_refused_changes_nothing(void **state)
 	} rows[] = { { 1025, NOT, -EINVAL },  { NOT, 1025, -EINVAL }, { 1u << 31, NOT, -EINVAL },
 		     { 601, 600, -EINVAL },   { 601, NOT, -EINVAL },  { NOT, 299, -EINVAL },
 		     { RESET, 1025, -EINVAL } };
-	struct machine *m = juno("schedutil");
+	struct machine *m = governed("juno-a53", "schedutil");
 	struct task *t = pinned(m, 0);
 
 	(void)state;
@@ -101,7 +82,7 @@ static void what_is_refused_changes_nothing(void **state)
 
 static void what_is_not_asked_for_stays(void **state)
 {
-	struct machine *m = juno("schedutil");
+	struct machine *m = governed("juno-a53", "schedutil");
 	struct task *t = pinned(m, 0);
 
 	(void)state;
@@ -128,7 +109,7 @@ static void what_is_not_asked_for_stays(void **state)
 
 static void real_time_tasks_have_a_minimum_of_their_own(void **state)
 {
-	struct machine *m = juno("schedutil");
+	struct machine *m = governed("juno-a53", "schedutil");
 	struct task *t = pinned(m, 0);
 
 	(void)state;
@@ -158,7 +139,7 @@ static struct task *child_of(struct machine *m, struct task *parent)
 
 static void children_ask_for_the_same_unless_it_is_reset(void **state)
 {
-	struct machine *m = juno("schedutil");
+	struct machine *m = governed("juno-a53", "schedutil");
 	struct task *parent = pinned(m, 0), *child;
 	struct sched_attr_req req;
 
@@ -194,7 +175,7 @@ static void at_one_speed_there_are_no_clamps(void **state)
 
 static void a_cpu_has_the_greatest_of_its_runnable_tasks(void **state)
 {
-	struct machine *m = juno("schedutil");
+	struct machine *m = governed("juno-a53", "schedutil");
 	struct task *a = pinned(m, 0), *b = pinned(m, 0);
 
 	(void)state;
@@ -222,7 +203,7 @@ static void a_cpu_has_the_greatest_of_its_runnable_tasks(void **state)
 /* 510 and 555 are in one bucket, 509 in the one before, 561 in the one after. */
 static void a_bucket_keeps_its_greatest_until_it_is_empty(void **state)
 {
-	struct machine *m = juno("schedutil");
+	struct machine *m = governed("juno-a53", "schedutil");
 	struct task *a = pinned(m, 0), *b = pinned(m, 0), *c = pinned(m, 0);
 
 	(void)state;
@@ -251,7 +232,7 @@ static void a_bucket_keeps_its_greatest_until_it_is_empty(void **state)
 
 static void sleep_and_exit_end_it(void **state)
 {
-	struct machine *m = juno("schedutil");
+	struct machine *m = governed("juno-a53", "schedutil");
 	struct task *t = pinned(m, 0);
 
 	(void)state;
@@ -272,7 +253,7 @@ static void sleep_and_exit_end_it(void **state)
 
 static void deadline_tasks_have_none(void **state)
 {
-	struct machine *m = juno("schedutil");
+	struct machine *m = governed("juno-a53", "schedutil");
 	struct task *t = spawn_nice(m, "t", 0);
 	struct sched_attr_req req;
 	unsigned cpu = t->cpu;
@@ -300,7 +281,7 @@ static void clamp_group(struct machine *m, struct task_group *tg, u32 least, u32
 
 static void a_group_limits_its_members(void **state)
 {
-	struct machine *m = juno("schedutil");
+	struct machine *m = governed("juno-a53", "schedutil");
 	struct task_group *tg = new_group(m, NULL);
 	struct task *t = pinned(m, 0);
 
@@ -331,7 +312,7 @@ static void a_group_limits_its_members(void **state)
 
 static void parents_limit_their_children(void **state)
 {
-	struct machine *m = juno("schedutil");
+	struct machine *m = governed("juno-a53", "schedutil");
 	struct task_group *a = new_group(m, NULL), *b = new_group(m, a), *c = new_group(m, b),
 			  *late;
 	struct task *t = pinned(m, 0);
@@ -367,7 +348,7 @@ static void the_machine_limits_all(void **state)
 		     { "sched_util_clamp_max", "1025", -EINVAL },
 		     { "sched_util_clamp_min", "-1", -EINVAL },
 		     { "sched_util_clamp_min_rt_default", "1025", -EINVAL } };
-	struct machine *m = juno("schedutil");
+	struct machine *m = governed("juno-a53", "schedutil");
 	struct task *t = pinned(m, 0);
 
 	(void)state;
@@ -391,39 +372,29 @@ static void the_machine_limits_all(void **state)
 
 /* --- governors --------------------------------------------------------------------------- */
 
-/* @cpu's tasks use @util, as news of @reason tells its governor. */
-static u32 tell(struct machine *m, unsigned cpu, u64 util, enum freq_reason reason)
+/* The same as tell(), longer after the news before than any throttle. */
+static u32 tell_later(struct machine *m, unsigned cpu, u64 util, enum freq_reason reason)
 {
-	struct rq *rq = rq_of(m, cpu);
-	struct sched_freq_stat stat;
-
-	m->now += NS_PER_SEC; /* longer than any throttle */
-	host_lock(&rq->lock);
-	rq->clock = host_clock(cpu);
-	rq->fair.avg.util_avg = util;
-	rq->fair.avg.util_est_enqueued = 0;
-	freq_update(rq, reason);
-	host_unlock(&rq->lock);
-	sched_freq_stat(m->s, cpu, &stat);
-	return stat.mhz;
+	m->now += NS_PER_SEC;
+	return tell(m, cpu, util, reason);
 }
 
 /* f = clamped * 1.25 * 850 / 1024: 433 is the last for 450 MHz, 555 needs 700, 748 needs 850. */
 static void check_clamped(const char *governor)
 {
-	struct machine *m = juno(governor);
+	struct machine *m = governed("juno-a53", governor);
 	struct task *t = pinned(m, 0);
 
-	assert_int_equal(tell(m, 0, 300, FREQ_WAKEUP), 450);
+	assert_int_equal(tell_later(m, 0, 300, FREQ_WAKEUP), 450);
 	assert_int_equal(ask(m, t, 433, NOT), 0);
-	assert_int_equal(tell(m, 0, 300, FREQ_WAKEUP), 450);
+	assert_int_equal(tell_later(m, 0, 300, FREQ_WAKEUP), 450);
 	assert_int_equal(ask(m, t, 555, NOT), 0);
-	assert_int_equal(tell(m, 0, 0, FREQ_WAKEUP), 700);
-	assert_int_equal(tell(m, 0, 1000, FREQ_WAKEUP), 850);
+	assert_int_equal(tell_later(m, 0, 0, FREQ_WAKEUP), 700);
+	assert_int_equal(tell_later(m, 0, 1000, FREQ_WAKEUP), 850);
 	assert_int_equal(ask(m, t, 0, 433), 0);
-	assert_int_equal(tell(m, 0, 1000, FREQ_WAKEUP), 450);
+	assert_int_equal(tell_later(m, 0, 1000, FREQ_WAKEUP), 450);
 	assert_int_equal(ask(m, t, 0, 748), 0);
-	assert_int_equal(tell(m, 0, 1000, FREQ_WAKEUP), 850);
+	assert_int_equal(tell_later(m, 0, 1000, FREQ_WAKEUP), 850);
 	machine_free(m);
 }
 
@@ -437,41 +408,41 @@ static void both_governors_clamp_what_is_used(void **state)
 /* The tick asks for all of a CPU, but not for more than its clamps allow. */
 static void the_tick_stays_within_the_clamp(void **state)
 {
-	struct machine *m = juno("sched");
+	struct machine *m = governed("juno-a53", "sched");
 	struct task *t = pinned(m, 0);
 
 	(void)state;
-	assert_int_equal(tell(m, 0, 300, FREQ_WAKEUP), 450);
+	assert_int_equal(tell_later(m, 0, 300, FREQ_WAKEUP), 450);
 	assert_int_equal(ask(m, t, 0, 433), 0);
-	assert_int_equal(tell(m, 0, 1000, FREQ_TICK), 450);
+	assert_int_equal(tell_later(m, 0, 1000, FREQ_TICK), 450);
 	assert_int_equal(ask(m, t, 0, 500), 0);
-	assert_int_equal(tell(m, 0, 1000, FREQ_TICK), 575);
+	assert_int_equal(tell_later(m, 0, 1000, FREQ_TICK), 575);
 	assert_int_equal(ask(m, t, 0, 600), 0);
-	assert_int_equal(tell(m, 0, 1000, FREQ_TICK), 700);
+	assert_int_equal(tell_later(m, 0, 1000, FREQ_TICK), 700);
 	assert_int_equal(ask(m, t, 0, 1024), 0);
-	assert_int_equal(tell(m, 0, 1000, FREQ_TICK), 850);
+	assert_int_equal(tell_later(m, 0, 1000, FREQ_TICK), 850);
 	machine_free(m);
 }
 
 /* Under `schedutil` a real-time task is all of the CPU, until somebody asks for a clamp. */
 static void real_time_runs_as_fast_as_its_clamp(void **state)
 {
-	struct machine *m = juno("schedutil");
+	struct machine *m = governed("juno-a53", "schedutil");
 	struct task *t = pinned(m, 0);
 
 	(void)state;
 	become(m, t, SCHED_FIFO);
-	assert_int_equal(tell(m, 0, 0, FREQ_WAKEUP), 850);
+	assert_int_equal(tell_later(m, 0, 0, FREQ_WAKEUP), 850);
 	set_tunable(m, "sched_util_clamp_min_rt_default", "555");
-	assert_int_equal(tell(m, 0, 0, FREQ_WAKEUP), 700);
+	assert_int_equal(tell_later(m, 0, 0, FREQ_WAKEUP), 700);
 	/* It has used all of the CPU meanwhile. */
 	assert_int_equal(ask(m, t, 0, NOT), 0);
-	assert_int_equal(tell(m, 0, 0, FREQ_WAKEUP), 850);
+	assert_int_equal(tell_later(m, 0, 0, FREQ_WAKEUP), 850);
 	assert_int_equal(ask(m, t, 0, 433), 0);
-	assert_int_equal(tell(m, 0, 0, FREQ_WAKEUP), 450);
+	assert_int_equal(tell_later(m, 0, 0, FREQ_WAKEUP), 450);
 	/* The minimum that it has anyway is above its maximum: it holds. */
 	assert_int_equal(ask(m, t, RESET, NOT), 0);
-	assert_int_equal(tell(m, 0, 0, FREQ_WAKEUP), 700);
+	assert_int_equal(tell_later(m, 0, 0, FREQ_WAKEUP), 700);
 	machine_free(m);
 }
 
@@ -485,13 +456,13 @@ static void a_capped_cpu_is_slowed_down(void **state)
 
 	(void)state;
 	assert_int_equal(sched_freq_govern(m->s, 0, "schedutil"), 0);
-	assert_int_equal(tell(m, 0, 1000, FREQ_WAKEUP), 850);
-	assert_int_equal(tell(m, 0, 100, FREQ_TICK), 850);
+	assert_int_equal(tell_later(m, 0, 1000, FREQ_WAKEUP), 850);
+	assert_int_equal(tell_later(m, 0, 100, FREQ_TICK), 850);
 	assert_int_equal(ask(m, t, 0, 90), 0);
-	assert_int_equal(tell(m, 0, 100, FREQ_TICK), 450);
+	assert_int_equal(tell_later(m, 0, 100, FREQ_TICK), 450);
 	assert_int_equal(ask(m, t, 0, 1000), 0);
-	assert_int_equal(tell(m, 0, 1000, FREQ_TICK), 850);
-	assert_int_equal(tell(m, 0, 999, FREQ_TICK), 850);
+	assert_int_equal(tell_later(m, 0, 1000, FREQ_TICK), 850);
+	assert_int_equal(tell_later(m, 0, 999, FREQ_TICK), 850);
 	machine_free(m);
 }
 

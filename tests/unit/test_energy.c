@@ -10,10 +10,9 @@
 
 #include "group.h"
 #include "lib/errno.h"
-#include "lib/opp.h"
 #include "sched/balance/energy.h"
 #include "sched/fair/core/class.h"
-#include "smp.h"
+#include "speeds.h"
 
 #define BIG    0
 #define LITTLE 2
@@ -23,16 +22,16 @@ static struct machine *machine_by(const char *table, const char *shape, const ch
 {
 	struct machine *m = machine_new_opp(shape, table, NULL);
 
-	for (unsigned cpu = 0; cpu < m->nr_cpus; cpu++)
-		assert_int_equal(sched_freq_govern(m->s, cpu, governor), 0);
+	govern(m, governor);
 	return m;
 }
 
 static struct machine *juno(void)
 {
-	const char *shape, *table = opp_builtin("juno", &shape);
+	struct machine *m = builtin_machine("juno", NULL);
 
-	return machine_by(table, shape, "schedutil");
+	govern(m, "schedutil");
+	return m;
 }
 
 static bool is_on(const struct machine *m)
@@ -77,10 +76,10 @@ static void the_tunable_switches_it(void **state)
 
 static void cpus_must_differ(void **state)
 {
-	const char *shape, *table = opp_builtin("juno-a53", &shape);
-	struct machine *m = machine_by(table, shape, "schedutil");
+	struct machine *m = builtin_machine("juno-a53", NULL);
 
 	(void)state;
+	govern(m, "schedutil");
 	assert_false(is_on(m));
 	machine_free(m);
 }

@@ -6,19 +6,15 @@
 #include <stdlib.h>
 
 #include "group.h"
-#include "lib/opp.h"
 #include "sched/balance/fit.h"
 #include "sched/fair/core/class.h"
-#include "sched/freq/freq.h"
-#include "smp.h"
+#include "speeds.h"
 
 #define ALL 0x3f
 
 static struct machine *juno(void)
 {
-	const char *shape, *table = opp_builtin("juno", &shape);
-
-	return machine_new_opp(shape, table, NULL);
+	return builtin_machine("juno", NULL);
 }
 
 static void note(struct machine *m, unsigned cpu)

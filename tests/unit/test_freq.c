@@ -6,19 +6,8 @@
 #include <string.h>
 
 #include "lib/errno.h"
-#include "lib/opp.h"
 #include "sched/balance/capacity.h"
-#include "sched/freq/freq.h"
-#include "smp.h"
-
-static const char *shape;
-
-static struct machine *juno(const char *name, const char *policy)
-{
-	const char *table = opp_builtin(name, &shape);
-
-	return machine_new_opp(shape, table, policy);
-}
+#include "speeds.h"
 
 static void run_at(struct machine *m, unsigned cpu, u32 mhz)
 {
@@ -27,11 +16,10 @@ static void run_at(struct machine *m, unsigned cpu, u32 mhz)
 }
 
 /* A task that may run on @cpu only, and runs there. */
-static struct task *pinned(struct machine *m, unsigned cpu)
+static struct task *alone_on(struct machine *m, unsigned cpu)
 {
-	struct task *t = spawn_nice(m, "t", 0);
+	struct task *t = pinned(m, cpu);
 
-	allow(m, t, cpumask_of(cpu));
 	assert_ptr_equal(running(m, cpu), t);
 	return t;
 }
@@ -83,8 +71,8 @@ static void a_quarter_is_256_at_every_point(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(points); i++) {
-		struct machine *m = juno(points[i].table, NULL);
-		struct task *t = pinned(m, points[i].cpu);
+		struct machine *m = builtin_machine(points[i].table, NULL);
+		struct task *t = alone_on(m, points[i].cpu);
 		u64 util;
 
 		run_at(m, points[i].cpu, points[i].mhz);
@@ -102,8 +90,8 @@ static void whatever_the_policy(void **state)
 
 	(void)state;
 	for (unsigned i = 0; (policy = sched_fair_name(i)); i++) {
-		struct machine *m = juno("juno-a53", policy);
-		struct task *t = pinned(m, 0);
+		struct machine *m = builtin_machine("juno-a53", policy);
+		struct task *t = alone_on(m, 0);
 
 		run_at(m, 0, 575);
 		assert_in_range(util_of(m, t, 692, 2 * MS, 8 * MS, 100), 256 - 7, 256 + 7);
@@ -115,8 +103,8 @@ static void whatever_the_policy(void **state)
 /* 235/1024 of the fastest: a quarter of that is more than it has, so it never idles. */
 static void without_idle_time_a_cpu_is_full(void **state)
 {
-	struct machine *m = juno("juno", NULL);
-	struct task *t = pinned(m, 5);
+	struct machine *m = builtin_machine("juno", NULL);
+	struct task *t = alone_on(m, 5);
 
 	(void)state;
 	run_at(m, 5, 450);
@@ -131,8 +119,8 @@ static void without_idle_time_a_cpu_is_full(void **state)
 /* While it works at half speed 32 periods of the clock are 17 of its averages. */
 static void averages_rise_with_the_work(void **state)
 {
-	struct machine *m = juno("juno-a53", NULL);
-	struct task *t = pinned(m, 0);
+	struct machine *m = builtin_machine("juno-a53", NULL);
+	struct task *t = alone_on(m, 0);
 	u64 half;
 
 	(void)state;
@@ -153,8 +141,8 @@ static void averages_rise_with_the_work(void **state)
 /* A full CPU idles: the clock stays ahead of its scaled time, and averages do not fall at once. */
 static void idle_time_does_not_make_good_what_is_lost(void **state)
 {
-	struct machine *m = juno("juno-a53", NULL);
-	struct task *t = pinned(m, 0);
+	struct machine *m = builtin_machine("juno-a53", NULL);
+	struct task *t = alone_on(m, 0);
 
 	(void)state;
 	run_at(m, 0, 450);
@@ -187,11 +175,11 @@ static u64 scaled_now(struct machine *m, unsigned cpu)
 /* The work of a period is that of its parts, though another CPU changes the speed in between. */
 static void a_change_by_another_cpu_counts_from_its_moment(void **state)
 {
-	struct machine *m = juno("juno-a53", NULL);
+	struct machine *m = builtin_machine("juno-a53", NULL);
 	u64 before;
 
 	(void)state;
-	pinned(m, 0);
+	alone_on(m, 0);
 	run_at(m, 1, 850);
 	before = scaled_now(m, 0);
 	advance(m, 3 * MS);
@@ -209,8 +197,8 @@ static void a_change_by_another_cpu_counts_from_its_moment(void **state)
 /* A CPU that has room again catches up when it idles, but for what was lost while it was full. */
 static void what_is_lost_stays_lost(void **state)
 {
-	struct machine *m = juno("juno-a53", NULL);
-	struct task *t = pinned(m, 0);
+	struct machine *m = builtin_machine("juno-a53", NULL);
+	struct task *t = alone_on(m, 0);
 	u64 lost;
 
 	(void)state;
@@ -231,8 +219,8 @@ static void what_is_lost_stays_lost(void **state)
 /* Whether a CPU was full is asked of its present averages: those of its last fair task are old. */
 static void a_cpu_is_not_full_because_it_once_was(void **state)
 {
-	struct machine *m = juno("juno-a53", NULL);
-	struct task *t = pinned(m, 0), *fifo;
+	struct machine *m = builtin_machine("juno-a53", NULL);
+	struct task *t = alone_on(m, 0), *fifo;
 	u64 lost;
 
 	(void)state;
@@ -260,7 +248,7 @@ static void urgent_tasks_take_what_they_work(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(points); i++) {
-		struct machine *m = juno("juno", NULL);
+		struct machine *m = builtin_machine("juno", NULL);
 		struct task *t = spawn(m, "fifo", SCHED_FIFO, 10);
 		u64 run = run_ns(2 * MS, points[i][1]), sum = 0;
 
@@ -288,11 +276,10 @@ static void urgent_tasks_take_what_they_work(void **state)
 
 /* --- energy --------------------------------------------------------------------------- */
 
-static struct sched_freq_stat stat_of(struct machine *m, unsigned cpu)
+static struct sched_freq_stat checked_stat(struct machine *m, unsigned cpu)
 {
-	struct sched_freq_stat stat;
+	struct sched_freq_stat stat = stat_of(m, cpu);
 
-	sched_freq_stat(m->s, cpu, &stat);
 	sched_check(m->s);
 	return stat;
 }
@@ -303,18 +290,18 @@ static struct sched_freq_stat stat_of(struct machine *m, unsigned cpu)
  */
 static void energy_is_power_times_time(void **state)
 {
-	struct machine *m = juno("juno-a53", NULL);
+	struct machine *m = builtin_machine("juno-a53", NULL);
 	struct sched_freq_stat stat;
 
 	(void)state;
-	pinned(m, 0);
+	alone_on(m, 0);
 	run_at(m, 0, 450);
 	advance(m, 10 * MS);
 	run_at(m, 0, 850);
 	advance(m, 10 * MS);
 	block(m, 0, TASK_INTERRUPTIBLE);
 	advance(m, 10 * MS);
-	stat = stat_of(m, 0);
+	stat = checked_stat(m, 0);
 	assert_int_equal(stat.busy_ns[0], 10 * MS);
 	assert_int_equal(stat.busy_ns[4], 10 * MS);
 	assert_int_equal(stat.idle_ns[0], 2500000);
@@ -324,7 +311,7 @@ static void energy_is_power_times_time(void **state)
 	assert_int_equal(stat.domain_energy,
 			 10 * MS * 26 + 10 * MS * 57 + 2500000ull * 56 + 7500000ull * 17);
 	assert_int_equal(stat.nr_transitions, 2);
-	stat = stat_of(m, 3);
+	stat = checked_stat(m, 3);
 	assert_int_equal(stat.energy, 2500000 * 6);
 	assert_int_equal(stat.idle_ns[1], 30 * MS - 2500000);
 	machine_free(m);
@@ -333,8 +320,8 @@ static void energy_is_power_times_time(void **state)
 /* Between idle periods of 1 ms the second state is never reached, and they add up. */
 static void each_idle_period_begins_shallow(void **state)
 {
-	struct machine *m = juno("juno-a53", NULL);
-	struct task *t = pinned(m, 2);
+	struct machine *m = builtin_machine("juno-a53", NULL);
+	struct task *t = alone_on(m, 2);
 
 	(void)state;
 	for (unsigned n = 0; n < 10; n++) {
@@ -343,29 +330,29 @@ static void each_idle_period_begins_shallow(void **state)
 		advance(m, MS);
 		assert_true(wake(m, t, 2));
 	}
-	assert_int_equal(stat_of(m, 2).idle_ns[0], 10 * MS);
-	assert_int_equal(stat_of(m, 2).idle_ns[1], 0);
-	assert_int_equal(stat_of(m, 2).busy_ns[4], 10 * MS);
-	assert_int_equal(stat_of(m, 2).energy, 10 * MS * (93 + 6));
+	assert_int_equal(checked_stat(m, 2).idle_ns[0], 10 * MS);
+	assert_int_equal(checked_stat(m, 2).idle_ns[1], 0);
+	assert_int_equal(checked_stat(m, 2).busy_ns[4], 10 * MS);
+	assert_int_equal(checked_stat(m, 2).energy, 10 * MS * (93 + 6));
 	machine_free(m);
 }
 
 /* The domain is busy while one CPU is. */
 static void what_is_shared_is_busy_while_one_cpu_is(void **state)
 {
-	struct machine *m = juno("juno-a53", NULL);
+	struct machine *m = builtin_machine("juno-a53", NULL);
 
 	(void)state;
-	pinned(m, 0);
+	alone_on(m, 0);
 	advance(m, 2 * MS);
-	pinned(m, 1);
+	alone_on(m, 1);
 	advance(m, 2 * MS);
 	block(m, 0, TASK_INTERRUPTIBLE);
 	advance(m, 2 * MS);
 	block(m, 1, TASK_INTERRUPTIBLE);
 	advance(m, 2 * MS);
-	assert_int_equal(stat_of(m, 0).domain_busy_ns[4], 6 * MS);
-	assert_int_equal(stat_of(m, 0).domain_idle_ns[0], 2 * MS);
+	assert_int_equal(checked_stat(m, 0).domain_busy_ns[4], 6 * MS);
+	assert_int_equal(checked_stat(m, 0).domain_idle_ns[0], 2 * MS);
 	machine_free(m);
 }
 
@@ -373,37 +360,37 @@ static void what_is_shared_is_busy_while_one_cpu_is(void **state)
 
 static void governors_by_name(void **state)
 {
-	struct machine *m = juno("juno", NULL);
+	struct machine *m = builtin_machine("juno", NULL);
 
 	(void)state;
-	assert_string_equal(stat_of(m, 3).governor, "performance");
-	assert_int_equal(stat_of(m, 3).mhz, 850);
-	assert_int_equal(stat_of(m, 0).capacity, 1024);
-	assert_int_equal(stat_of(m, 5).capacity, 447);
+	assert_string_equal(checked_stat(m, 3).governor, "performance");
+	assert_int_equal(checked_stat(m, 3).mhz, 850);
+	assert_int_equal(checked_stat(m, 0).capacity, 1024);
+	assert_int_equal(checked_stat(m, 5).capacity, 447);
 	assert_int_equal(m->speed[5], 0);
 	assert_int_equal(sched_freq_govern(m->s, 3, "powersave"), 0);
-	assert_int_equal(stat_of(m, 5).mhz, 450);
-	assert_int_equal(stat_of(m, 5).capacity, 235);
-	assert_int_equal(stat_of(m, 1).capacity, 1024);
+	assert_int_equal(checked_stat(m, 5).mhz, 450);
+	assert_int_equal(checked_stat(m, 5).capacity, 235);
+	assert_int_equal(checked_stat(m, 1).capacity, 1024);
 	assert_int_equal(sched_freq_govern(m->s, 3, "turbo"), -EINVAL);
 	assert_int_equal(sched_freq_govern(m->s, 3, ""), -EINVAL);
-	assert_string_equal(stat_of(m, 3).governor, "powersave");
+	assert_string_equal(checked_stat(m, 3).governor, "powersave");
 	/* Only userspace is told, and only what there is. */
 	assert_int_equal(sched_freq_set(m->s, 3, 575), -EINVAL);
 	assert_int_equal(sched_freq_govern(m->s, 3, "userspace"), 0);
-	assert_int_equal(stat_of(m, 3).mhz, 450);
+	assert_int_equal(checked_stat(m, 3).mhz, 450);
 	assert_int_equal(sched_freq_set(m->s, 3, 1100), -EINVAL);
 	assert_int_equal(sched_freq_set(m->s, 3, 575), 0);
-	assert_int_equal(stat_of(m, 2).mhz, 575);
+	assert_int_equal(checked_stat(m, 2).mhz, 575);
 	assert_int_equal(sched_freq_govern(m->s, 3, "performance"), 0);
-	assert_int_equal(stat_of(m, 2).mhz, 850);
+	assert_int_equal(checked_stat(m, 2).mhz, 850);
 	machine_free(m);
 }
 
 /* Every CPU of the domain has its event, in kHz, and only when something changes. */
 static void changes_are_told(void **state)
 {
-	struct machine *m = juno("juno", NULL);
+	struct machine *m = builtin_machine("juno", NULL);
 
 	(void)state;
 	sched_trace_set(m->s, BIT(EVENT_cpu_frequency));
@@ -423,7 +410,7 @@ static void changes_are_told(void **state)
 /* The clock of a domain starts with its first CPU, and goes on when another one starts. */
 static void a_domain_starts_once(void **state)
 {
-	struct machine *m = juno("juno-a53", NULL);
+	struct machine *m = builtin_machine("juno-a53", NULL);
 	struct freq_domain *d = rq_of(m, 0)->freq->domain;
 	u64 since = d->since;
 

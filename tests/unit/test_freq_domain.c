@@ -4,33 +4,7 @@
  * falls idle between two updates of averages. See also test_freq.c, test_governor.c.
  */
 #include "lib/errno.h"
-#include "lib/opp.h"
-#include "sched/freq/freq.h"
-#include "smp.h"
-
-static struct machine *juno(const char *name)
-{
-	const char *shape, *table = opp_builtin(name, &shape);
-
-	return machine_new_opp(shape, table, NULL);
-}
-
-static struct sched_freq_stat stat_of(struct machine *m, unsigned cpu)
-{
-	struct sched_freq_stat stat;
-
-	sched_freq_stat(m->s, cpu, &stat);
-	return stat;
-}
-
-/* A task that may run on @cpu only, and runs there. */
-static struct task *pinned(struct machine *m, unsigned cpu)
-{
-	struct task *t = spawn_nice(m, "t", 0);
-
-	allow(m, t, cpumask_of(cpu));
-	return t;
-}
+#include "speeds.h"
 
 /* --- limits --------------------------------------------------------------------------------- */
 
@@ -50,7 +24,7 @@ static void limits_are_the_points_within_them(void **state)
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++)
 		for (unsigned slow = 0; slow < 2; slow++) {
-			struct machine *m = juno("juno");
+			struct machine *m = builtin_machine("juno", NULL);
 			bool taken = cases[i].slowest;
 			u32 slowest = taken ? cases[i].slowest : 450;
 			u32 fastest = taken ? cases[i].fastest : 1100;
@@ -77,7 +51,7 @@ static void time_is_told_by_point(void **state)
 {
 	static const u32 mhz[] = { 450, 1100, 800, 450, 625 };
 	static const u64 golden[] = { 1 + 4, 5, 3, 0, 2 }; /* ms */
-	struct machine *m = juno("juno");
+	struct machine *m = builtin_machine("juno", NULL);
 
 	(void)state;
 	assert_int_equal(sched_freq_govern(m->s, 0, "userspace"), 0);
@@ -119,7 +93,7 @@ static void four_idle_states_have_their_times(void **state)
 /* A CPU that works already, or idles already, is told so again: nothing changes. */
 static void to_work_or_idle_twice_is_once(void **state)
 {
-	struct machine *m = juno("juno-a53");
+	struct machine *m = builtin_machine("juno-a53", NULL);
 	struct rq *rq = rq_of(m, 1);
 	struct freq_domain *d = rq->freq->domain;
 	u64 nr_idles;
@@ -148,7 +122,7 @@ static void to_work_or_idle_twice_is_once(void **state)
 /* The host is told with which speed a CPU works, and that it does not: at once, and of changes. */
 static void the_host_is_told_the_speed(void **state)
 {
-	struct machine *m = juno("juno-a53");
+	struct machine *m = builtin_machine("juno-a53", NULL);
 	struct task *t;
 
 	(void)state;
@@ -175,7 +149,7 @@ static void what_is_lost_counts_to_the_last_moment(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(last_ns); i++) {
-		struct machine *m = juno("juno-a53");
+		struct machine *m = builtin_machine("juno-a53", NULL);
 		struct rq *rq = rq_of(m, 0);
 		u64 behind;
 
@@ -203,7 +177,7 @@ static void what_was_lost_just_now_counts_too(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(last_ns); i++) {
-		struct machine *m = juno("juno-a53");
+		struct machine *m = builtin_machine("juno-a53", NULL);
 		struct rq *rq = rq_of(m, 0);
 		u64 lost = last_ns[i] - last_ns[i] * 542 / 1024;
 
@@ -245,7 +219,7 @@ static void expect_news(unsigned wakeup, unsigned sleep)
 static void governors_hear_of_sleep_and_wakeups(void **state)
 {
 	static const struct governor counts = { "counts", take_over, count_news };
-	struct machine *m = juno("juno-a53");
+	struct machine *m = builtin_machine("juno-a53", NULL);
 	struct task *t;
 
 	(void)state;

@@ -7,52 +7,12 @@
 #include <string.h>
 
 #include "lib/errno.h"
-#include "lib/opp.h"
 #include "sched/freq/governor.h"
-#include "smp.h"
-
-static struct machine *juno(const char *name, const char *governor)
-{
-	const char *shape, *table = opp_builtin(name, &shape);
-	struct machine *m = machine_new_opp(shape, table, NULL);
-
-	for (unsigned cpu = 0; cpu < m->nr_cpus; cpu++) {
-		assert_int_equal(sched_freq_govern(m->s, cpu, "powersave"), 0);
-		assert_int_equal(sched_freq_govern(m->s, cpu, governor), 0);
-	}
-	return m;
-}
-
-static struct task *pinned(struct machine *m, unsigned cpu)
-{
-	struct task *t = spawn_nice(m, "t", 0);
-
-	allow(m, t, cpumask_of(cpu));
-	return t;
-}
-
-/* @cpu's tasks use @util, as news of @reason tells its governor. */
-static u32 tell(struct machine *m, unsigned cpu, u64 util, enum freq_reason reason)
-{
-	struct rq *rq = rq_of(m, cpu);
-	struct sched_freq_stat stat;
-
-	host_lock(&rq->lock);
-	rq->clock = host_clock(cpu);
-	rq->fair.avg.util_avg = util;
-	rq->fair.avg.util_est_enqueued = 0;
-	freq_update(rq, reason);
-	host_unlock(&rq->lock);
-	sched_freq_stat(m->s, cpu, &stat);
-	return stat.mhz;
-}
+#include "speeds.h"
 
 static u32 mhz_of(struct machine *m, unsigned cpu)
 {
-	struct sched_freq_stat stat;
-
-	sched_freq_stat(m->s, cpu, &stat);
-	return stat.mhz;
+	return stat_of(m, cpu).mhz;
 }
 
 /* Long after it slowed down: a change of @cpu's domain is a change, and free. */
@@ -77,7 +37,7 @@ static const struct boundary {
 static void check_boundaries(const char *table, const char *governor, unsigned cpu,
 			     const struct boundary *list, unsigned nr)
 {
-	struct machine *m = juno(table, governor);
+	struct machine *m = governed(table, governor);
 
 	pinned(m, cpu);
 	for (unsigned pass = 0; pass < 2; pass++)
@@ -100,7 +60,7 @@ static void sched_gives_a_quarter_more_than_is_used(void **state)
 
 static void every_reason_but_ticks_is_a_request(void **state)
 {
-	struct machine *m = juno("juno-a53", "sched");
+	struct machine *m = governed("juno-a53", "sched");
 
 	(void)state;
 	pinned(m, 0);
@@ -117,7 +77,7 @@ static void every_reason_but_ticks_is_a_request(void **state)
 /* At 450 MHz (542) there must be 20 % to spare: up to 433. Then all of it at once. */
 static void a_tick_jumps_to_the_fastest(void **state)
 {
-	struct machine *m = juno("juno-a53", "sched");
+	struct machine *m = governed("juno-a53", "sched");
 
 	(void)state;
 	pinned(m, 0);
@@ -131,7 +91,7 @@ static void a_tick_jumps_to_the_fastest(void **state)
 
 static void the_tick_does_not_look_at_boosts(void **state)
 {
-	struct machine *m = juno("juno-a53", "sched");
+	struct machine *m = governed("juno-a53", "sched");
 
 	(void)state;
 	pinned(m, 0);
@@ -146,7 +106,7 @@ static void the_tick_does_not_look_at_boosts(void **state)
 
 static void the_domain_follows_the_most_demanding(void **state)
 {
-	struct machine *m = juno("juno-a53", "sched");
+	struct machine *m = governed("juno-a53", "sched");
 	struct task *t;
 
 	(void)state;
@@ -172,7 +132,7 @@ static void the_domain_follows_the_most_demanding(void **state)
 /* Its last task moves away, without a word to the governor: the request must not stay. */
 static void an_idle_cpu_asks_for_nothing(void **state)
 {
-	struct machine *m = juno("juno-a53", "sched");
+	struct machine *m = governed("juno-a53", "sched");
 	struct task *t = pinned(m, 0);
 
 	(void)state;
@@ -188,7 +148,7 @@ static void an_idle_cpu_asks_for_nothing(void **state)
 /* 575 at 0, 850 asked for at 3 ms and never again; a tick comes at 49.9 ms and one at 50. */
 static void throttled(const char *defer, u32 at_the_end)
 {
-	struct machine *m = juno("juno-a53", "sched");
+	struct machine *m = governed("juno-a53", "sched");
 
 	set_tunable(m, "throttle_defer", defer);
 	pinned(m, 0);
@@ -216,19 +176,19 @@ static void a_request_within_the_throttle_is_dropped_or_deferred(void **state)
 
 static void at_most_one_change_in_a_window(void **state)
 {
-	struct machine *m = juno("juno-a53", "sched");
+	struct machine *m = governed("juno-a53", "sched");
 	struct sched_freq_stat before, after;
 
 	(void)state;
 	pinned(m, 0);
 	set_tunable(m, "throttle_ns", "20000000");
 	m->now += NS_PER_SEC;
-	sched_freq_stat(m->s, 0, &before);
+	before = stat_of(m, 0);
 	for (unsigned n = 0; n < 1000; n++) {
 		tell(m, 0, n % 2 ? 100 : 1000, n % 3 ? FREQ_WAKEUP : FREQ_TICK);
 		m->now += MS;
 	}
-	sched_freq_stat(m->s, 0, &after);
+	after = stat_of(m, 0);
 	assert_in_range(after.nr_transitions - before.nr_transitions, 40, 50);
 	machine_free(m);
 }
@@ -266,7 +226,7 @@ static void schedutil_gives_a_quarter_more_of_the_frequency(void **state)
 
 static void schedutil_has_a_rate_limit_and_no_pity_with_real_time(void **state)
 {
-	struct machine *m = juno("juno-a53", "schedutil");
+	struct machine *m = governed("juno-a53", "schedutil");
 	struct task *fifo;
 
 	(void)state;
@@ -308,8 +268,7 @@ static void schedutil_holds_a_busy_cpu(void **state)
 /* Busy for 5 of 10 ms at 850: 447 would do for 95 %. Then for 9.6 of 10 ms. */
 static void ondemand_samples_the_busiest(void **state)
 {
-	const char *shape, *table = opp_builtin("juno-a53", &shape);
-	struct machine *m = machine_new_opp(shape, table, NULL);
+	struct machine *m = builtin_machine("juno-a53", NULL);
 	struct task *t = pinned(m, 2);
 
 	(void)state;
@@ -380,7 +339,7 @@ static void join(struct machine *m, struct task *t, unsigned group)
 /* bg 10 has two runnable tasks, fg 60 one, all on CPU 0; the others have none. */
 static void a_cpu_has_the_greatest_boost_of_its_runnable_tasks(void **state)
 {
-	struct machine *m = juno("juno-a53", "sched");
+	struct machine *m = governed("juno-a53", "sched");
 	unsigned bg = group_of(m, 10), fg = group_of(m, 60);
 	struct task *fast = pinned(m, 0), *a, *b;
 
@@ -417,7 +376,7 @@ static void a_cpu_has_the_greatest_boost_of_its_runnable_tasks(void **state)
 
 static void a_boost_ends_with_its_task(void **state)
 {
-	struct machine *m = juno("juno-a53", "sched");
+	struct machine *m = governed("juno-a53", "sched");
 	unsigned fg = group_of(m, 60);
 	struct task *t = pinned(m, 0);
 
@@ -434,7 +393,7 @@ static void a_boost_ends_with_its_task(void **state)
 /* As at the end of a thread in a control group, which is then removed and its number used again. */
 static void a_boost_ends_with_its_group(void **state)
 {
-	struct machine *m = juno("juno-a53", "sched");
+	struct machine *m = governed("juno-a53", "sched");
 	unsigned fg = group_of(m, 60);
 	struct task *t = pinned(m, 0);
 
@@ -454,7 +413,7 @@ static void a_boost_ends_with_its_group(void **state)
 /* Group 0 is the tunable sched_cfs_boost by another name. */
 static void the_root_mirrors_the_sysctl(void **state)
 {
-	struct machine *m = juno("juno-a53", "sched");
+	struct machine *m = governed("juno-a53", "sched");
 
 	(void)state;
 	set_tunable(m, "sched_cfs_boost", "30");
@@ -467,7 +426,7 @@ static void the_root_mirrors_the_sysctl(void **state)
 
 static void children_are_boosted_as_their_parents(void **state)
 {
-	struct machine *m = juno("juno-a53", "sched");
+	struct machine *m = governed("juno-a53", "sched");
 	unsigned fg = group_of(m, 60);
 	struct task *t = pinned(m, 0), *child = calloc(1, sizeof(*child));
 
@@ -486,7 +445,7 @@ static void children_are_boosted_as_their_parents(void **state)
 /* A CPU whose tasks use nothing is not boosted. */
 static void no_usage_no_boost(void **state)
 {
-	struct machine *m = juno("juno-a53", "sched");
+	struct machine *m = governed("juno-a53", "sched");
 
 	(void)state;
 	set_tunable(m, "sched_cfs_boost", "100");
@@ -500,7 +459,7 @@ static void no_usage_no_boost(void **state)
 
 static void bad_boosts_change_nothing(void **state)
 {
-	struct machine *m = juno("juno-a53", "sched");
+	struct machine *m = governed("juno-a53", "sched");
 	unsigned fg = group_of(m, 60);
 	struct task *t = pinned(m, 0);
 
@@ -530,7 +489,7 @@ static void bad_boosts_change_nothing(void **state)
 /* A boost is told when it changes, and only then. */
 static void a_boost_that_stays_is_not_told_again(void **state)
 {
-	struct machine *m = juno("juno-a53", "sched");
+	struct machine *m = governed("juno-a53", "sched");
 	unsigned group = group_of(m, 40);
 	struct task *t = pinned(m, 0);
 	unsigned nr = 0;
