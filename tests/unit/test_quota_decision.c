@@ -169,16 +169,13 @@ static void bursts_and_full_pools_are_told(void **state)
 	machine_free(m);
 }
 
-/* The hog is throttled at 10 ms; then four others return nearly all of a slice. */
-static void slack_is_told(void **state)
-{
-	enum { OTHERS = 4 };
-	struct machine *m = machine_new(1 + OTHERS, 1000);
-	struct task_group *tg = new_group(m, NULL);
-	struct task *hog = member_asleep_on(m, tg, 0), *others[OTHERS];
-	const struct queue_record *d;
+#define OTHERS 4 /* members of the group that have a CPU each beside the hog's */
 
-	(void)state;
+/* The hog of @tg is throttled at 10 ms; the others have begun to run on a slice each. */
+static void throttle_hog(struct machine *m, struct task_group *tg)
+{
+	struct task *hog = member_asleep_on(m, tg, 0), *others[OTHERS];
+
 	for (unsigned i = 0; i < OTHERS; i++)
 		others[i] = member_asleep_on(m, tg, 1 + i);
 	begin(m, tg, 100);
@@ -188,6 +185,17 @@ static void slack_is_told(void **state)
 	for (unsigned i = 0; i < OTHERS; i++)
 		wake(m, others[i], 1 + i);
 	run_ticks(m, 1);
+}
+
+/* The hog is throttled at 10 ms; then four others return nearly all of a slice. */
+static void slack_is_told(void **state)
+{
+	struct machine *m = machine_new(1 + OTHERS, 1000);
+	struct task_group *tg = new_group(m, NULL);
+	const struct queue_record *d;
+
+	(void)state;
+	throttle_hog(m, tg);
 	m->nr_trace = read_from = 0;
 	for (unsigned i = 0; i < OTHERS; i++)
 		block(m, 1 + i, TASK_INTERRUPTIBLE);
@@ -205,21 +213,11 @@ static void slack_is_told(void **state)
 /* One slice in the pool is too little to be shared out, and of an empty pool nobody is paid. */
 static void slack_of_one_slice_is_not_shared_out(void **state)
 {
-	enum { OTHERS = 4 };
 	struct machine *m = machine_new(1 + OTHERS, 1000);
 	struct task_group *tg = new_group(m, NULL);
-	struct task *hog = member_asleep_on(m, tg, 0), *others[OTHERS];
 
 	(void)state;
-	for (unsigned i = 0; i < OTHERS; i++)
-		others[i] = member_asleep_on(m, tg, 1 + i);
-	begin(m, tg, 100);
-	assert_int_equal(limit(m, tg, 30, 100, 0), 0);
-	wake(m, hog, 0);
-	run_ticks(m, 9);
-	for (unsigned i = 0; i < OTHERS; i++)
-		wake(m, others[i], 1 + i);
-	run_ticks(m, 1);
+	throttle_hog(m, tg);
 	for (unsigned i = 0; i < OTHERS; i++)
 		block(m, 1 + i, TASK_INTERRUPTIBLE);
 	tg->bandwidth.runtime_ns = 5 * MS;

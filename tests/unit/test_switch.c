@@ -104,71 +104,70 @@ static void a_wakeup_is_an_event_of_the_waker(void **state)
 	machine_free(m);
 }
 
+/* A task was woken beside another that runs; no CPU has switched since. */
+struct woken {
+	struct machine *m;
+	struct task *sleeper, *runs;
+	u64 had; /* how long @runs had run at the wakeup */
+};
+
+/* @lazy: the host lets requests for a switch wait. */
+static struct woken wake_beside(bool lazy)
+{
+	struct woken w = { .m = machine_new(1, 1000) };
+
+	sched_set_lazy(w.m->s, lazy);
+	w.sleeper = spawn_nice(w.m, "sleeper", 0);
+	block(w.m, 0, TASK_INTERRUPTIBLE);
+	w.runs = spawn_nice(w.m, "runs", 0);
+	advance(w.m, 100 * MS);
+	sched_wake(w.m->s, w.sleeper, TASK_NORMAL, 0, 0);
+	w.had = w.runs->fair.sum_exec;
+	return w;
+}
+
 /* The woken task is charged for the time between the wakeup, which asks for it, and the switch. */
 static void a_switch_goes_by_the_clock_of_the_wakeup(void **state)
 {
-	struct machine *m = machine_new(1, 1000);
-	struct task *sleeper = spawn_nice(m, "sleeper", 0), *runs;
-	u64 had;
+	struct woken w = wake_beside(false);
 
 	(void)state;
-	block(m, 0, TASK_INTERRUPTIBLE);
-	runs = spawn_nice(m, "runs", 0);
-	advance(m, 100 * MS);
-	sched_wake(m->s, sleeper, TASK_NORMAL, 0, 0);
-	had = runs->fair.sum_exec;
-	m->now += MS / 4;
-	settle(m);
-	assert_ptr_equal(running(m, 0), sleeper);
-	assert_int_equal(runs->fair.sum_exec, had);
-	m->now += MS / 4;
-	block(m, 0, TASK_INTERRUPTIBLE);
-	assert_int_equal(sleeper->fair.sum_exec, MS / 2);
-	machine_free(m);
+	w.m->now += MS / 4;
+	settle(w.m);
+	assert_ptr_equal(running(w.m, 0), w.sleeper);
+	assert_int_equal(w.runs->fair.sum_exec, w.had);
+	w.m->now += MS / 4;
+	block(w.m, 0, TASK_INTERRUPTIBLE);
+	assert_int_equal(w.sleeper->fair.sum_exec, MS / 2);
+	machine_free(w.m);
 }
 
 /* But a later look at the clock counts, as that of a tick. */
 static void a_switch_goes_by_the_latest_clock(void **state)
 {
-	struct machine *m = machine_new(1, 1000);
-	struct task *sleeper = spawn_nice(m, "sleeper", 0), *runs;
-	u64 had;
+	struct woken w = wake_beside(false);
 
 	(void)state;
-	block(m, 0, TASK_INTERRUPTIBLE);
-	runs = spawn_nice(m, "runs", 0);
-	advance(m, 100 * MS);
-	sched_wake(m->s, sleeper, TASK_NORMAL, 0, 0);
-	had = runs->fair.sum_exec;
-	m->now += MS / 4;
-	sched_tick(m->s, 0);
-	m->now += MS / 4;
-	settle(m);
-	assert_ptr_equal(running(m, 0), sleeper);
-	assert_int_equal(runs->fair.sum_exec, had + MS / 4);
-	machine_free(m);
+	w.m->now += MS / 4;
+	sched_tick(w.m->s, 0);
+	w.m->now += MS / 4;
+	settle(w.m);
+	assert_ptr_equal(running(w.m, 0), w.sleeper);
+	assert_int_equal(w.runs->fair.sum_exec, w.had + MS / 4);
+	machine_free(w.m);
 }
 
 /* A host that lets requests wait does so for long: that time is the running task's. */
 static void a_request_that_may_wait_stops_no_clock(void **state)
 {
-	struct machine *m = machine_new(1, 1000);
-	struct task *sleeper, *runs;
-	u64 had;
+	struct woken w = wake_beside(true);
 
 	(void)state;
-	sched_set_lazy(m->s, true);
-	sleeper = spawn_nice(m, "sleeper", 0);
-	block(m, 0, TASK_INTERRUPTIBLE);
-	runs = spawn_nice(m, "runs", 0);
-	advance(m, 100 * MS);
-	sched_wake(m->s, sleeper, TASK_NORMAL, 0, 0);
-	had = runs->fair.sum_exec;
-	m->now += MS / 4;
-	settle(m);
-	assert_ptr_equal(running(m, 0), sleeper);
-	assert_int_equal(runs->fair.sum_exec, had + MS / 4);
-	machine_free(m);
+	w.m->now += MS / 4;
+	settle(w.m);
+	assert_ptr_equal(running(w.m, 0), w.sleeper);
+	assert_int_equal(w.runs->fair.sum_exec, w.had + MS / 4);
+	machine_free(w.m);
 }
 
 int main(void)
