@@ -41,6 +41,18 @@ static inline struct task *put(struct machine *m, unsigned cpu)
 	return t;
 }
 
+/* A sleeping task whose last CPU is @cpu. */
+static inline struct task *sleeper_on(struct machine *m, unsigned cpu)
+{
+	struct task *t = spawn_nice(m, "sleeper", 0);
+
+	allow(m, t, cpumask_of(cpu));
+	assert_task(running(m, cpu), t);
+	block(m, cpu, TASK_INTERRUPTIBLE);
+	allow(m, t, cpumask_first_n(m->nr_cpus));
+	return t;
+}
+
 static inline struct rq *rq_of(struct machine *m, unsigned cpu)
 {
 	return cpu_rq(m->s, cpu);

@@ -8,16 +8,12 @@
 
 #define WAKER 0
 
-/* A sleeping task whose last CPU is @cpu, with a load of its own. */
-static struct task *sleeper_on(struct machine *m, unsigned cpu, u64 load)
+/* A sleeping task whose last CPU is @cpu, with a load of 10. */
+static struct task *loaded_on(struct machine *m, unsigned cpu)
 {
-	struct task *t = spawn_nice(m, "sleeper", 0);
+	struct task *t = sleeper_on(m, cpu);
 
-	allow(m, t, cpumask_of(cpu));
-	assert_ptr_equal(running(m, cpu), t);
-	block(m, cpu, TASK_INTERRUPTIBLE);
-	allow(m, t, cpumask_first_n(m->nr_cpus));
-	t->fair.avg.load_avg = load;
+	t->fair.avg.load_avg = 10;
 	return t;
 }
 
@@ -41,7 +37,7 @@ static void loads_are_compared_where_idleness_decides_nothing(void **state)
 		for (unsigned by_load = 0; by_load < 2; by_load++)
 			for (unsigned idles = 0; idles < 2; idles++) {
 				struct machine *m = machine_of(1, 2, 2, 1, NULL);
-				struct task *t = sleeper_on(m, 2, 10);
+				struct task *t = loaded_on(m, 2);
 				bool stays = by_idleness && idles;
 				const struct event_sched_decision_select *d;
 
@@ -73,7 +69,7 @@ static void an_idle_waker_draws_what_shares_its_cache(void **state)
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct machine *m = machine_of(1, 2, 2, 1, NULL);
-		struct task *t = sleeper_on(m, cases[i].last, 10);
+		struct task *t = loaded_on(m, cases[i].last);
 		const struct event_sched_decision_select *d;
 
 		set_feature(m, "NO_WA_WEIGHT");
@@ -93,7 +89,7 @@ static void who_may_not_come_is_not_drawn(void **state)
 	(void)state;
 	for (unsigned allowed = 0; allowed < 2; allowed++) {
 		struct machine *m = machine_of(1, 2, 2, 1, NULL);
-		struct task *t = sleeper_on(m, 2, 10);
+		struct task *t = loaded_on(m, 2);
 
 		set_feature(m, "NO_WA_IDLE");
 		crowd(m, WAKER, 1, BIT(WAKER));
@@ -158,7 +154,7 @@ static void the_lowest_level_of_both_decides(void **state)
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct machine *m = cold_machine(1, 2, 2, 1);
-		struct task *t = sleeper_on(m, cases[i].last, 10);
+		struct task *t = loaded_on(m, cases[i].last);
 
 		set_feature(m, "NO_WA_IDLE");
 		crowd(m, WAKER, 1, BIT(WAKER));

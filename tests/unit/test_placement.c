@@ -5,18 +5,6 @@
 #include "smp.h"
 #include "sched/fair/core/class.h"
 
-/* A sleeping task whose last CPU is @cpu. */
-static struct task *sleeper_on(struct machine *m, unsigned cpu)
-{
-	struct task *t = spawn_nice(m, "sleeper", 0);
-
-	allow(m, t, cpumask_of(cpu));
-	assert_task(running(m, cpu), t);
-	block(m, cpu, TASK_INTERRUPTIBLE);
-	allow(m, t, cpumask_first_n(m->nr_cpus));
-	return t;
-}
-
 /* Makes @cpu run a task that stays there. */
 static struct task *occupy(struct machine *m, unsigned cpu)
 {
