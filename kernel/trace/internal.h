@@ -3,6 +3,8 @@
 #pragma once
 
 #include "kernel/pseudo/pseudo.h"
+#include "kernel/sync.h"
+#include "kernel/time/time.h"
 #include "kernel/trace/filter.h"
 #include "kernel/trace/ring.h"
 #include "kernel/trace/trace.h"
@@ -146,6 +148,20 @@ long tracing_mark_write(struct trace_instance *t, const char *text, size_t len);
 extern const struct file_ops trace_text_ops; /* trace */
 extern const struct file_ops trace_pipe_ops; /* trace_pipe */
 extern const struct file_ops trace_raw_ops;  /* trace_pipe_raw; one CPU only */
+
+/* Readers that wait, and the timer that wakes the readers to look again. */
+struct trace_readers {
+	struct waitq wait;
+	struct ktimer timer;
+	bool armed; /* atomic */
+};
+#define TRACE_READERS_INIT(n)                                                                      \
+	{                                                                                          \
+		.wait = WAITQ_INIT((n).wait), .timer.fn = trace_look_again                         \
+	}
+/* Wakes the readers in 10 ms; all calls until then are one. */
+void trace_look_again_soon(struct trace_readers *r);
+void trace_look_again(struct ktimer *t); /* the timer's function */
 
 /* --- choice.c: files that say which records are kept ------------------------------------------ */
 

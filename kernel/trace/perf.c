@@ -8,7 +8,8 @@
  * is freed after trace_wait_for_writers(). An event with a ring belongs to one CPU, the ring's only
  * writer.
  *
- * WAITING. As in text.c a timer looks for readers, here for rings that have become half full.
+ * WAITING. As in text.c a timer wakes the readers to look again, here for rings that have become
+ * half full.
  */
 #include "kernel/trace/perf.h"
 
@@ -16,12 +17,10 @@
 
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
-#include "kernel/time/time.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 
 #define EVERY_CPU     MAX_CPUS /* the list of events that have no CPU of their own */
-#define LOOK_AGAIN_NS (10 * NS_PER_MS)
 #define NO_TRACEPOINT NR_TRACE_EVENTS
 #define PAGES_MAX     4096u /* of one ring */
 
@@ -382,17 +381,7 @@ static long share_ring(struct perf_event *e, int fd)
 
 /* --- waiting for half a ring ----------------------------------------------------------------- */
 
-static struct waitq readers = WAITQ_INIT(readers);
-static bool timer_armed;
-
-static void look_again(struct ktimer *t)
-{
-	(void)t;
-	WRITE_ONCE(timer_armed, false);
-	waitq_wake(&readers, 0);
-}
-
-static struct ktimer timer = { .fn = look_again };
+static struct trace_readers readers = TRACE_READERS_INIT(readers);
 
 static unsigned perf_poll(struct file *f, struct poll_table *pt)
 {
@@ -400,11 +389,10 @@ static unsigned perf_poll(struct file *f, struct poll_table *pt)
 
 	if (!e->ring)
 		return POLLHUP;
-	poll_wait(&readers, pt);
+	poll_wait(&readers.wait, pt);
 	if (perf_ring_is_ready(e->ring))
 		return POLLIN | POLLRDNORM;
-	if (!__atomic_exchange_n(&timer_armed, true, __ATOMIC_SEQ_CST))
-		ktimer_start(&timer, clock_ns() + LOOK_AGAIN_NS);
+	trace_look_again_soon(&readers);
 	return 0;
 }
 

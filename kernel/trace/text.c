@@ -8,7 +8,8 @@
  * slow reader of a fast ring sees gaps; it says so with a LOST line.
  *
  * WAITING. An event may be recorded under a runqueue lock, where nobody can be woken. So a reader
- * that finds the rings empty has a timer look again, 100 times a second.
+ * that finds the rings empty has a timer wake the readers to look again, 100 times a second. The
+ * readers of perf.c, a second struct trace_readers, wait in the same way.
  */
 #include "kernel/fs/pipe.h"
 #include "kernel/kernel.h"
@@ -42,18 +43,21 @@ struct trace_text {
 
 /* --- waiting --------------------------------------------------------------------------------- */
 
-static struct waitq readers = WAITQ_INIT(readers);
-
-static bool timer_armed;
-
-static void look_again(struct ktimer *t)
+void trace_look_again(struct ktimer *t)
 {
-	(void)t;
-	WRITE_ONCE(timer_armed, false);
-	waitq_wake(&readers, 0);
+	struct trace_readers *r = container_of(t, struct trace_readers, timer);
+
+	WRITE_ONCE(r->armed, false);
+	waitq_wake(&r->wait, 0);
 }
 
-static struct ktimer timer = { .fn = look_again };
+void trace_look_again_soon(struct trace_readers *r)
+{
+	if (!__atomic_exchange_n(&r->armed, true, __ATOMIC_SEQ_CST))
+		ktimer_start(&r->timer, clock_ns() + LOOK_AGAIN_NS);
+}
+
+static struct trace_readers readers = TRACE_READERS_INIT(readers);
 
 static bool has_events(const struct trace_instance *t, unsigned first, unsigned nr)
 {
@@ -71,8 +75,7 @@ static bool has_events_or_timer(const struct trace_instance *t, unsigned first, 
 {
 	if (has_events(t, first, nr))
 		return true;
-	if (!__atomic_exchange_n(&timer_armed, true, __ATOMIC_SEQ_CST))
-		ktimer_start(&timer, clock_ns() + LOOK_AGAIN_NS);
+	trace_look_again_soon(&readers);
 	return false;
 }
 
@@ -87,7 +90,7 @@ static long wait_for_events(const struct file *f, const struct trace_instance *t
 		return 0;
 	if (f->flags & O_NONBLOCK)
 		return -EAGAIN;
-	return wait_event_interruptible(&readers, has_events_or_timer(t, first, nr));
+	return wait_event_interruptible(&readers.wait, has_events_or_timer(t, first, nr));
 }
 
 /* --- one line -------------------------------------------------------------------------------- */
@@ -328,7 +331,7 @@ static long text_write(struct file *f, const void *user_buf, size_t n, u64 *pos)
 static unsigned poll_sources(const struct trace_instance *t, unsigned first, unsigned nr,
 			     struct poll_table *pt)
 {
-	poll_wait(&readers, pt);
+	poll_wait(&readers.wait, pt);
 	return has_events_or_timer(t, first, nr) ? POLLIN | POLLRDNORM : 0;
 }
 
