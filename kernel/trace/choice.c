@@ -165,7 +165,7 @@ static int add_pids(u64 *pids, const char *text, size_t len)
 	while ((word = tracefs_word(text, len, &pos, &word_len))) {
 		if (parse_u64(word, word_len, &pid) || pid >= PID_MAX)
 			return -EINVAL;
-		pids[pid / 64] |= BIT(pid % 64);
+		pids_add(pids, (int)pid);
 	}
 	return 0;
 }

@@ -25,6 +25,30 @@ enum record_flags {
 	RECORD_HARDIRQ = 0x08,
 };
 
+/* --- sets of threads: bits of PID_MAX, which recording reads and changes ---------------------- */
+
+/* Is the thread @pid in the set? 0 is no thread, although set_event_pid takes and shows a 0. */
+static inline bool pids_have(const u64 *pids, int pid)
+{
+	return pid > 0 && pid < PID_MAX && READ_ONCE(pids[pid / 64]) & BIT(pid % 64);
+}
+
+static inline void pids_add(u64 *pids, int pid)
+{
+	__atomic_fetch_or(&pids[pid / 64], BIT(pid % 64), __ATOMIC_RELAXED);
+}
+
+/* @parent, if it is in the set, has a child, which joins; @child <= 0: @parent ends and leaves. */
+static inline void pids_follow(u64 *pids, int parent, int child)
+{
+	if (!pids_have(pids, parent))
+		return;
+	if (child > 0)
+		pids_add(pids, child);
+	else
+		__atomic_fetch_and(&pids[parent / 64], ~BIT(parent % 64), __ATOMIC_RELAXED);
+}
+
 /* --- events.c: the table made from the two event.def ----------------------------------------- */
 
 struct trace_event {

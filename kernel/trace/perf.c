@@ -164,8 +164,7 @@ static void put_sample(struct perf_event *e, const struct record_header *raw, u3
 
 static bool is_about(const struct perf_event *e, int tid)
 {
-	return READ_ONCE(e->enabled) &&
-	       (!e->pids || (tid > 0 && READ_ONCE(e->pids[tid / 64]) & BIT(tid % 64)));
+	return READ_ONCE(e->enabled) && (!e->pids || pids_have(e->pids, tid));
 }
 
 static void count(struct perf_event *e, const struct record_header *record, u32 size, u64 now)
@@ -235,22 +234,12 @@ void perf_rename(const struct thread *t, const char *comm)
 	tell(&r, PERF_COMM);
 }
 
-static void follow(struct perf_event *e, int parent, int child)
-{
-	if (!e->pids || !(e->attr.flags & PERF_INHERIT) ||
-	    !(e->pids[parent / 64] & BIT(parent % 64)))
-		return;
-	if (child > 0)
-		__atomic_fetch_or(&e->pids[child / 64], BIT(child % 64), __ATOMIC_RELAXED);
-	else
-		__atomic_fetch_and(&e->pids[parent / 64], ~BIT(parent % 64), __ATOMIC_RELAXED);
-}
-
 void perf_follow(int parent, int child)
 {
 	for (unsigned i = 0; i <= EVERY_CPU; i++)
 		for (struct perf_event *e = events[i]; e; e = e->next)
-			follow(e, parent, child);
+			if (e->pids && e->attr.flags & PERF_INHERIT)
+				pids_follow(e->pids, parent, child);
 }
 
 /* --- counting -------------------------------------------------------------------------------- */
@@ -287,7 +276,7 @@ void perf_exec(void)
 
 	for (unsigned i = 0; i <= EVERY_CPU; i++) {
 		for (struct perf_event *e = events[i]; e; e = e->next) {
-			bool ours = e->pids && e->pids[current->tid / 64] & BIT(current->tid % 64);
+			bool ours = e->pids && pids_have(e->pids, current->tid);
 
 			if (ours && e->attr.flags & PERF_ENABLE_ON_EXEC)
 				set_enabled(e, true);
@@ -522,7 +511,7 @@ static struct perf_event *make_event(const struct perf_attr *attr, unsigned nr, 
 			kfree(e);
 			return NULL;
 		}
-		e->pids[tid / 64] |= BIT(tid % 64);
+		pids_add(e->pids, tid);
 	}
 	set_enabled(e, !(attr->flags & PERF_DISABLED));
 	return e;

@@ -35,29 +35,15 @@ bool trace_route_init(void)
 	return true;
 }
 
-static unsigned number_by_id(u16 id)
-{
-	unsigned nr = 0;
-
-	while (trace_events[nr].id != id)
-		nr++;
-	return nr;
-}
-
-static bool has_pid(const u64 *pids, s32 pid)
-{
-	return pid > 0 && pid < PID_MAX && READ_ONCE(pids[pid / 64]) & BIT(pid % 64);
-}
-
 /* The thread that records, or the one that is switched to or woken. */
 static bool concerns(const u64 *pids, unsigned nr, const struct record_header *record)
 {
-	if (has_pid(pids, record->pid))
+	if (pids_have(pids, record->pid))
 		return true;
 	if (nr == EVENT_sched_switch)
-		return has_pid(pids, ((const struct event_sched_switch *)record)->next_pid);
+		return pids_have(pids, ((const struct event_sched_switch *)record)->next_pid);
 	if (nr == EVENT_sched_waking || nr == EVENT_sched_wakeup || nr == EVENT_sched_wakeup_new)
-		return has_pid(pids, ((const struct event_sched_waking *)record)->pid);
+		return pids_have(pids, ((const struct event_sched_waking *)record)->pid);
 	return false;
 }
 
@@ -89,7 +75,8 @@ static void put(struct ring *r, const struct record_header *record, u32 size, u6
 
 void trace_route(const struct record_header *record, u32 size, u64 now)
 {
-	unsigned nr = number_by_id(record->type), cpu = arch_cpu_id();
+	unsigned nr = (unsigned)(trace_event_by_id(record->type) - trace_events);
+	unsigned cpu = arch_cpu_id();
 
 	for (unsigned i = 0; i < NR_TRACE_INSTANCES; i++) {
 		struct trace_instance *t = &trace_instances[i];
@@ -107,12 +94,8 @@ static void follow(const struct trace_instance *t, int parent, int child)
 {
 	u64 *pids = READ_ONCE(t->pids);
 
-	if (!pids || !trace_option(t, TRACE_EVENT_FORK) || !has_pid(pids, parent))
-		return;
-	if (child > 0)
-		__atomic_fetch_or(&pids[child / 64], BIT(child % 64), __ATOMIC_RELAXED);
-	else
-		__atomic_fetch_and(&pids[parent / 64], ~BIT(parent % 64), __ATOMIC_RELAXED);
+	if (pids && trace_option(t, TRACE_EVENT_FORK))
+		pids_follow(pids, parent, child);
 }
 
 void trace_follow(int parent, int child)
