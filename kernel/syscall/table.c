@@ -82,6 +82,8 @@ static long sys_traced(const u64 *args)
 
 void syscall_trace(bool on)
 {
+	if (kernel_syscalls[0] == (on ? sys_traced : handlers[0]))
+		return;
 	for (unsigned nr = 0; nr < NR_SYSCALLS; nr++)
 		WRITE_ONCE(kernel_syscalls[nr], on ? sys_traced : handlers[nr]);
 }

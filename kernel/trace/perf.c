@@ -309,17 +309,17 @@ static long perf_read(struct file *f, void *user_buf, size_t n, u64 *pos)
 
 /* --- the ring of an event -------------------------------------------------------------------- */
 
-static int set_ring(struct perf_event *e, struct perf_ring *ring)
+static void set_ring(struct perf_event *e, struct perf_ring *ring)
 {
 	struct perf_ring *old;
 
 	mutex_lock(&trace_lock);
 	old = e->ring;
 	WRITE_ONCE(e->ring, ring);
-	trace_wait_for_writers();
+	if (old)
+		trace_wait_for_writers();
 	mutex_unlock(&trace_lock);
 	perf_ring_put(old);
-	return 0;
 }
 
 /* One page that describes it, and a power of 2 of data; again the same for what is there. */
@@ -336,7 +336,10 @@ static int perf_mmap(struct file *f, u64 offset, u64 len, bool shared)
 		return perf_ring_pages(e->ring) == pages - 1 ? 0 : -EINVAL;
 	watermark = e->attr.flags & PERF_WATERMARK ? e->attr.wakeup : e->attr.wakeup != 0;
 	ring = perf_ring_create(pages - 1, watermark);
-	return ring ? set_ring(e, ring) : -ENOMEM;
+	if (!ring)
+		return -ENOMEM;
+	set_ring(e, ring);
+	return 0;
 }
 
 static u64 perf_map_page(struct file *f, u64 offset)

@@ -97,8 +97,8 @@ static u64 followed_events(const struct trace_instance *t)
 
 void trace_apply(void)
 {
-	bool fewer = false, routed = false;
-	u64 mask = 0;
+	u64 mask = perf_wanted();
+	bool fewer = false, routed = mask;
 
 	assert(mutex_is_held(&trace_lock));
 	for (unsigned i = 0; i < NR_TRACE_INSTANCES; i++) {
@@ -110,8 +110,7 @@ void trace_apply(void)
 		routed |= needs_routing(t, wanted);
 		mask |= wanted | followed_events(t) | t->hist_events;
 	}
-	set_routed(routed || perf_wanted());
-	mask |= perf_wanted();
+	set_routed(routed);
 	set_mask(mask);
 	syscall_trace(mask & SYSCALL_EVENTS);
 	if (fewer)
@@ -182,6 +181,8 @@ void trace_set_filter(struct trace_instance *t, unsigned event, struct trace_fil
 	struct trace_filter *old = t->filter[event];
 
 	assert(mutex_is_held(&trace_lock));
+	if (!filter && !old)
+		return;
 	t->nr_filters += (filter != NULL) - (old != NULL);
 	WRITE_ONCE(t->filter[event], filter);
 	trace_apply();
@@ -195,6 +196,8 @@ void trace_set_pids(struct trace_instance *t, u64 *pids)
 	u64 *old = t->pids;
 
 	assert(mutex_is_held(&trace_lock));
+	if (!pids && !old)
+		return;
 	WRITE_ONCE(t->pids, pids);
 	trace_apply();
 	if (old)
