@@ -22,7 +22,7 @@ static int copy_attr(struct perf_attr *attr, u8 *user)
 {
 	u8 *named = user + offsetof(struct perf_attr, size);
 	u32 size;
-	u8 byte;
+	int err;
 
 	if (arch_copy_from_user(&size, named, sizeof(size)))
 		return -EFAULT;
@@ -36,12 +36,9 @@ static int copy_attr(struct perf_attr *attr, u8 *user)
 	 * Between what is copied and what is unknown: breakpoints, stacks, hardware, and a choice
 	 * of clocks, which are all the same here.
 	 */
-	for (u32 at = ATTR_SIZE_KNOWN; at < size; at++) {
-		if (arch_copy_from_user(&byte, user + at, 1))
-			return -EFAULT;
-		if (byte)
-			return -E2BIG;
-	}
+	err = check_unknown(user, ATTR_SIZE_KNOWN, size);
+	if (err)
+		return err;
 	return arch_copy_from_user(attr, user, sizeof(*attr)) ? -EFAULT : 0;
 }
 

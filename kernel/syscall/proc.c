@@ -30,6 +30,19 @@ SYSCALL5(clone, u64, flags, u64, stack, u32 *, parent_tid, u32 *, child_tid, u64
 	return clone_thread(&args);
 }
 
+int check_unknown(const void *user, size_t from, size_t to)
+{
+	u8 byte;
+
+	for (size_t at = from; at < to; at++) {
+		if (arch_copy_from_user(&byte, (const u8 *)user + at, 1))
+			return -EFAULT;
+		if (byte)
+			return -E2BIG;
+	}
+	return 0;
+}
+
 struct user_clone_args { /* Linux's, of its first version and later */
 	u64 flags;
 	u64 pidfd, child_tid, parent_tid;
@@ -43,8 +56,6 @@ struct user_clone_args { /* Linux's, of its first version and later */
 /* Copy what @user has; what this kernel does not know must be 0. -EINVAL, -E2BIG, -EFAULT. */
 static long get_clone_args(struct user_clone_args *u, const char *user, size_t size)
 {
-	char byte;
-
 	*u = (struct user_clone_args){ 0 };
 	if (size > PAGE_SIZE)
 		return -E2BIG;
@@ -52,13 +63,7 @@ static long get_clone_args(struct user_clone_args *u, const char *user, size_t s
 		return -EINVAL;
 	if (arch_copy_from_user(u, user, min(size, sizeof(*u))))
 		return -EFAULT;
-	for (size_t i = sizeof(*u); i < size; i++) {
-		if (arch_copy_from_user(&byte, user + i, 1))
-			return -EFAULT;
-		if (byte)
-			return -E2BIG;
-	}
-	return 0;
+	return check_unknown(user, sizeof(*u), size);
 }
 
 /* Numbers of one's choice, descriptors of processes and of control groups are refused. */

@@ -227,6 +227,7 @@ static long attr_size_error(struct user_sched_attr *uattr)
 static long copy_attr(struct user_sched_attr *attr, struct user_sched_attr *uattr)
 {
 	u32 size;
+	int err;
 
 	if (arch_copy_from_user(&size, uattr, sizeof(size)))
 		return -EFAULT;
@@ -234,13 +235,9 @@ static long copy_attr(struct user_sched_attr *attr, struct user_sched_attr *uatt
 		size = SCHED_ATTR_SIZE_VER0;
 	if (size < SCHED_ATTR_SIZE_VER0 || size > 4096)
 		return attr_size_error(uattr);
-	for (u32 at = sizeof(*attr); at < size; at++) {
-		u8 byte;
-		if (arch_copy_from_user(&byte, (const u8 *)uattr + at, 1))
-			return -EFAULT;
-		if (byte)
-			return attr_size_error(uattr);
-	}
+	err = check_unknown(uattr, sizeof(*attr), size);
+	if (err)
+		return err == -E2BIG ? attr_size_error(uattr) : err;
 	*attr = (struct user_sched_attr){ 0 };
 	if (arch_copy_from_user(attr, uattr, min(size, (u32)sizeof(*attr))))
 		return -EFAULT;

@@ -36,6 +36,12 @@
 	SYSCALL_HANDLER(name, (T0 p0, T1 p1, T2 p2, T3 p3, T4 p4, T5 p5),                          \
 			((T0)a[0], (T1)a[1], (T2)a[2], (T3)a[3], (T4)a[4], (T5)a[5]))
 
+/*
+ * 0 if the bytes @from..@to-1 of the structure at @user, the part that this kernel does not know,
+ * are 0. Otherwise -E2BIG, or -EFAULT.
+ */
+int check_unknown(const void *user, size_t from, size_t to);
+
 struct file;
 /*
  * Give both files descriptors, which go to @user; consumes both references. On failure nothing is
