@@ -116,12 +116,10 @@ static int store_max(struct cgroup *cg, char *text, size_t len)
 	return store(cg, SCHED_CLAMP_MAX, text, len);
 }
 
-#define CHILD (CGF_CHILD | CGF_CPU | CGF_SPEEDS)
+#define CHILD (CGF_V1 | CGF_V2 | CGF_CHILD | CGF_CPU | CGF_SPEEDS)
 
 const struct cgroup_file cgroup_clamp_files[] = {
-	{ "cpu.uclamp.min", CGF_V1 | CHILD, .show = show_min, .store = store_min },
-	{ "cpu.uclamp.max", CGF_V1 | CHILD, .show = show_max, .store = store_max },
-	{ "cpu.uclamp.min", CGF_V2 | CHILD, .show = show_min, .store = store_min },
-	{ "cpu.uclamp.max", CGF_V2 | CHILD, .show = show_max, .store = store_max },
+	{ "cpu.uclamp.min", CHILD, .show = show_min, .store = store_min },
+	{ "cpu.uclamp.max", CHILD, .show = show_max, .store = store_max },
 };
 const unsigned nr_cgroup_clamp_files = ARRAY_SIZE(cgroup_clamp_files);
