@@ -32,15 +32,15 @@ static bool in_service(const struct rq *rq)
 	return rq->online || !rq->idle;
 }
 
-/* True if @cpu of an uneven machine is in a domain with CPUs of all capacities. */
-static bool sees_all_capacities(struct sched *s, unsigned cpu)
+/* The lowest domain of @cpu with all capacities that has @last; NULL: there is none. */
+static const struct domain *reach_of(struct sched *s, unsigned cpu, unsigned last)
 {
 	struct domain *sd;
 
 	for_each_domain(sd, cpu_rq(s, cpu))
-		if (sd->flags & SD_ASYM_CPUCAPACITY_FULL)
-			return true;
-	return false;
+		if ((sd->flags & SD_ASYM_CPUCAPACITY_FULL) && cpumask_test(&sd->span->cpus, last))
+			return sd;
+	return NULL;
 }
 
 static bool is_possible(struct sched *s)
@@ -59,7 +59,7 @@ static bool is_possible(struct sched *s)
 
 			if (!in_service(rq))
 				continue;
-			if (rq->core->weight > 1 || !sees_all_capacities(s, f->cpu))
+			if (rq->core->weight > 1 || !reach_of(s, f->cpu, f->cpu))
 				return false;
 			nr_cpus++;
 		}
@@ -357,23 +357,12 @@ static struct estimate estimate_of(const struct subject *of, const struct freq_d
 	return e;
 }
 
-/* The lowest domain of @cpu with all capacities that has @last; NULL: there is none. */
-static const struct domain *reach_of(struct sched *s, unsigned cpu, unsigned last)
-{
-	struct domain *sd;
-
-	for_each_domain(sd, cpu_rq(s, cpu))
-		if ((sd->flags & SD_ASYM_CPUCAPACITY_FULL) && cpumask_test(&sd->span->cpus, last))
-			return sd;
-	return NULL;
-}
-
 bool energy_places(struct sched *s, unsigned cpu, const struct task *t)
 {
 	return energy_is_aware(s) && !READ_ONCE(s->freq->overutilized) && reach_of(s, cpu, t->cpu);
 }
 
-/* Of the candidates so far the one with the least energy more, and that of the last CPU. */
+/* The candidate that adds the least energy so far, how much, and how much the last CPU adds. */
 struct choice {
 	unsigned cpu;
 	u64 least, last;

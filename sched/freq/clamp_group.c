@@ -10,6 +10,7 @@
  */
 #include "sched/core/core.h"
 #include "lib/errno.h"
+#include "sched/fair/core/fair.h"
 #include "sched/freq/freq.h"
 
 /* The clamp that limits the children of @tg; NULL is the root. */
@@ -37,26 +38,13 @@ void clamp_group_init(struct sched *s, struct task_group *tg)
 	derive(s, tg);
 }
 
-/* Parents before children: the group after @tg, which may be NULL, or NULL at the end. */
-static struct task_group *next_group(struct sched *s, struct task_group *tg)
-{
-	struct list *below = tg ? &tg->children : &s->groups;
-
-	if (!list_empty(below))
-		return list_first(below, struct task_group, sibling);
-	for (; tg; tg = tg->parent)
-		if (tg->sibling.next != (tg->parent ? &tg->parent->children : &s->groups))
-			return list_entry(tg->sibling.next, struct task_group, sibling);
-	return NULL;
-}
-
 static void renew_all(struct sched *s)
 {
-	struct task_group *tg = NULL;
+	struct task_group *tg;
 	unsigned cpu;
 
 	WRITE_ONCE(s->freq->clamped, true);
-	while ((tg = next_group(s, tg)))
+	for_each_group(tg, s)
 		derive(s, tg);
 	for_each_cpu(cpu, &s->possible) {
 		struct rq *rq = cpu_rq(s, cpu);

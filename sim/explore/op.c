@@ -39,19 +39,15 @@ static void set_feature(struct world *w, u32 arg)
 	}
 }
 
-/* The name of tunable @i, modulo the number of those that do not clamp; set_clamp() has the others. */
+/* The name of tunable @i, modulo their number. The last are those of clamps: set_clamp(). */
 static const char *tunable_name(u32 i)
 {
-	static const char *names[64]; /* looked up once: sched_tunable() is not quick */
+	static const char *names[256], *name; /* looked up once: sched_tunable() is not quick */
 	static unsigned nr;
 
-	if (!nr)
-		while (strncmp(sched_tunable(nr)->name, "sched_util_clamp", 16)) {
-			EXPECT(nr < ARRAY_SIZE(names));
-			names[nr] = sched_tunable(nr)->name;
-			nr++;
-		}
-	return names[i % nr];
+	for (; !name || strncmp(name, "sched_util_clamp", 16); nr++)
+		names[nr] = name = sched_tunable(nr)->name;
+	return names[i % (nr - 1)];
 }
 
 /* A refused value changes nothing. */

@@ -457,7 +457,7 @@ int task_group_set_bandwidth(struct sched *s, struct task_group *tg, u64 quota_n
 	struct bandwidth *pool = tg ? &tg->bandwidth : NULL;
 	u64 before;
 
-	if (!tg || !bandwidth_may_be(tg, quota_ns, period_ns, burst_ns, nested))
+	if (!tg || !bandwidth_may_be(s, tg, quota_ns, period_ns, burst_ns, nested))
 		return -EINVAL;
 	/* A burst that outlives its quota would make a later, smaller quota invalid. */
 	if (quota_ns == SCHED_QUOTA_NONE && pool->quota_ns != SCHED_QUOTA_NONE)

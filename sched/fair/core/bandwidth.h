@@ -44,5 +44,5 @@ struct bandwidth_rq {
  * True if @tg may have these limits; @nested: those of the groups above and below it count, too.
  * Nothing is changed.
  */
-bool bandwidth_may_be(const struct task_group *tg, u64 quota_ns, u64 period_ns, u64 burst_ns,
-		      bool nested);
+bool bandwidth_may_be(struct sched *s, struct task_group *tg, u64 quota_ns, u64 period_ns,
+		      u64 burst_ns, bool nested);

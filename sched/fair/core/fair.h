@@ -64,8 +64,27 @@ u64 group_weight_of_shares(u64 shares);
 /* The shares of @tg changed: it is weighed anew on every CPU. */
 void group_reweigh(struct sched *s, struct task_group *tg);
 
-/* The group after @pos in a walk of all below @top, which starts with @pos = @top. */
-struct task_group *group_next_below(const struct task_group *top, const struct task_group *pos);
+static inline struct list *group_children(struct sched *s, struct task_group *tg)
+{
+	return tg ? &tg->children : &s->groups;
+}
+
+/* After @pos, parents before children, of the groups below @top (NULL: of all); NULL at the end. */
+static inline struct task_group *group_next(struct sched *s, struct task_group *top,
+					    struct task_group *pos)
+{
+	if (!list_empty(group_children(s, pos)))
+		return list_first(group_children(s, pos), struct task_group, sibling);
+	for (; pos != top; pos = pos->parent)
+		if (pos->sibling.next != group_children(s, pos->parent))
+			return list_entry(pos->sibling.next, struct task_group, sibling);
+	return NULL;
+}
+
+/* A walk of all below @top, and of all. */
+#define for_each_group_below(tg, s, top)                                                           \
+	for (tg = group_next(s, top, top); tg; tg = group_next(s, top, tg))
+#define for_each_group(tg, s) for_each_group_below(tg, s, NULL)
 
 static inline struct group_cpu *group_cpu_of(struct entity *e)
 {

@@ -128,7 +128,7 @@ void task_group_init(struct sched *s, struct task_group *tg, struct task_group *
 	tg->id = ++s->nr_groups_made;
 	list_init(&tg->children);
 	list_init(&tg->sibling);
-	list_add_tail(parent ? &parent->children : &s->groups, &tg->sibling);
+	list_add_tail(group_children(s, parent), &tg->sibling);
 	bandwidth_init(&tg->bandwidth);
 	tg->shares = SHARES_TO_WEIGHT(SCHED_SHARES_DEFAULT);
 	clamp_group_init(s, tg);
@@ -165,16 +165,6 @@ void task_group_exit(struct sched *s, struct task_group *tg)
 	}
 	list_del(&tg->sibling);
 	for_each_policy(policy, s) policy->forget_group(s, tg);
-}
-
-struct task_group *group_next_below(const struct task_group *top, const struct task_group *pos)
-{
-	if (!list_empty(&pos->children))
-		return list_first(&pos->children, struct task_group, sibling);
-	for (; pos != top; pos = pos->parent)
-		if (pos->sibling.next != &pos->parent->children)
-			return list_first(&pos->sibling, struct task_group, sibling);
-	return NULL;
 }
 
 struct task_group *task_group_of(const struct task *t)
@@ -314,15 +304,15 @@ static u64 group_ratio(const struct task_group *tg)
 }
 
 /* Would @share of @tg be more than that of a limited ancestor, or less than a descendant's? */
-static bool fits(const struct task_group *tg, u64 share)
+static bool fits(struct sched *s, struct task_group *tg, u64 share)
 {
-	const struct task_group *other;
+	struct task_group *other;
 
 	for (other = tg->parent; other; other = other->parent)
 		if (group_ratio(other) != SCHED_QUOTA_NONE && share != SCHED_QUOTA_NONE &&
 		    share > group_ratio(other))
 			return false;
-	for (other = group_next_below(tg, tg); other; other = group_next_below(tg, other))
+	for_each_group_below(other, s, tg)
 		if (group_ratio(other) != SCHED_QUOTA_NONE && group_ratio(other) > share)
 			return false;
 	return true;
@@ -338,9 +328,9 @@ static bool valid(u64 quota_ns, u64 period_ns, u64 burst_ns)
 	       burst_ns + quota_ns <= QUOTA_MAX_NS;
 }
 
-bool bandwidth_may_be(const struct task_group *tg, u64 quota_ns, u64 period_ns, u64 burst_ns,
-		      bool nested)
+bool bandwidth_may_be(struct sched *s, struct task_group *tg, u64 quota_ns, u64 period_ns,
+		      u64 burst_ns, bool nested)
 {
 	return valid(quota_ns, period_ns, burst_ns) &&
-	       (!nested || fits(tg, ratio(quota_ns, period_ns)));
+	       (!nested || fits(s, tg, ratio(quota_ns, period_ns)));
 }

@@ -24,23 +24,6 @@ u64 sched_fdl_interval_ns(const struct sched *s)
 	return READ_ONCE(s->tunable.control_loop_interval);
 }
 
-/* The group after @pos, parents before children; the first if that is NULL. */
-static struct task_group *next_group(struct sched *s, struct task_group *pos)
-{
-	struct task_group *top = pos, *below;
-	struct list *link;
-
-	while (top && top->parent)
-		top = top->parent;
-	below = pos ? group_next_below(top, pos) : NULL;
-	if (below)
-		return below;
-	link = top ? top->sibling.next : s->groups.next;
-	return link == &s->groups ? NULL : list_entry(link, struct task_group, sibling);
-}
-
-#define for_each_group(tg, s) for (tg = next_group(s, NULL); tg; tg = next_group(s, tg))
-
 /* --- what groups used and wanted ---------------------------------------------- */
 
 /* Of the groups' parts on @rq, since the last time. */
@@ -174,8 +157,7 @@ bool sched_fdl_control(struct sched *s)
 	elapsed = time_since_last(s);
 	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++)
 		add_cpu(cpu_rq(s, cpu));
-	for_each_group(tg, s)
-	{
+	for_each_group(tg, s) {
 		if (elapsed) {
 			update_averages_of(&s->tunable, fdl_group(tg), elapsed);
 			control(s, tg);
