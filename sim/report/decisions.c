@@ -211,11 +211,18 @@ static void put_binary_head(FILE *out, const char *about)
 	free(text);
 }
 
-/* After the last: how many there are, and an event of no type. Without it the file is cut off. */
-static void put_binary_end(const struct decision_file *file)
+/* --- the end ---------------------------------------------------------------------------------- */
+
+/* How many there are: a line of JSON, or an event of no type. Without it the file is cut off. */
+static void put_end(const struct decision_file *file)
 {
 	struct sched_event none = { .size = sizeof(none) };
 
+	if (file->listener.event == note_json) {
+		fprintf(file->out, "{\"kind\": \"end\", \"decisions\": %llu}\n",
+			(unsigned long long)file->nr);
+		return;
+	}
 	fwrite(&file->nr_events, sizeof(file->nr_events), 1, file->out);
 	fwrite(&none, sizeof(none), 1, file->out);
 }
@@ -280,8 +287,7 @@ void decisions_flush(struct decision_file *file)
 
 void decisions_close(struct decision_file *file)
 {
-	if (file->listener.event == note_binary)
-		put_binary_end(file);
+	put_end(file);
 	output_finish(file->out, "decisions", file->path);
 	printf("%s: %llu decisions; read it with: fairground decisions %s\n", file->path,
 	       (unsigned long long)file->nr, file->path);

@@ -42,7 +42,7 @@ const char *class_rule_text(u8 rule);
  * says which run it is: @r, under the policy @sched. The file holds lines of JSON, or if its name
  * ends in ".bin" the records' own bytes. decisions_close() before the machine is freed.
  */
-#define DECISIONS_SCHEMA "fairground-decisions/3"
+#define DECISIONS_SCHEMA "fairground-decisions/4"
 
 struct decision_file;
 struct decision_file *decisions_open(struct sim *sim, const struct report *r, const char *sched,

@@ -168,7 +168,7 @@ def settled(pairs):
 def simulated(path, *words):
     """The records of a run as JSON has them."""
     subprocess.run([f"{BUILD}/schedsim", "--decisions", path, *words], check=True, stdout=subprocess.DEVNULL)
-    return [json.loads(line) for line in path.read_text().splitlines()[1:]]
+    return [json.loads(line) for line in path.read_text().splitlines()[1:-1]]
 
 
 def test_perfetto_has_the_scores_of_bore(tmp_path, processor):

@@ -14,8 +14,8 @@ import pytest
 from conftest import ROOT, policies
 
 sys.path.insert(0, os.path.join(ROOT, "tools"))
-from fairground import (balancing, class_decisions, decision_kinds, decision_text, decisions,  # noqa: E402
-                        fair_text, placements, quota_decisions)
+from fairground import (balancing, class_decisions, decision_file, decision_kinds, decision_text,  # noqa: E402
+                        decisions, fair_text, placements, quota_decisions)
 from fairground.decision_file import open_file  # noqa: E402
 from fairground.decisions import Decision, Flag, difference, read  # noqa: E402
 from fairground.image import PAGE_HEADER  # noqa: E402
@@ -70,7 +70,7 @@ def rows_of(path, others=False):
     """The lines of the file; those of test_placements.py and test_balancing.py only if they are asked for."""
     with open(path, encoding="utf-8") as f:
         rows = [json.loads(line) for line in f]
-    return [row for row in rows if others or row.get("kind") not in ("select", "balance")]
+    return [row for row in rows if others or row.get("kind") not in ("select", "balance", "end")]
 
 
 def rewritten(path, name, change):
@@ -79,7 +79,7 @@ def rewritten(path, name, change):
     change(rows)
     copy = os.path.join(os.path.dirname(path), name)
     with open(copy, "w", encoding="utf-8") as f:
-        f.writelines(json.dumps(row) + "\n" for row in rows)
+        f.writelines(json.dumps(row) + "\n" for row in [*rows, {"kind": "end", "decisions": len(rows) - 1}])
     return copy
 
 
@@ -401,20 +401,75 @@ def cut(path, size):
 
 
 @pytest.mark.parametrize("size, message", [
-    (0, "the file is empty"), (-1, "cut off in the middle of a line"), (-300, "cut off in the middle of a line"),
-    (60, "this is not a file of decisions")])
-def test_json_that_is_cut_off(record, size, message):
+    (0, "the file is empty"), (60, "this is not a file of decisions")])
+def test_json_without_a_first_line(record, size, message):
     path = record("a.json")
     whole = record("b.json")
     assert message in complaint(cut(path, size))
     assert message in complaint("--diff", whole, path) and path in complaint("--diff", whole, path)
 
 
-@pytest.mark.parametrize("size", [8, 15, 16, 500, 20_000, 60_000, -1, -8, -16, -5000])
-def test_the_compact_form_that_is_cut_off(record, size):
+CUT_OFF = "the file is cut off: its run was killed, or a part of it is lost"
+
+
+def told_and_cut(path, *words):
+    """The lines that are printed of a file that is cut off, and how many decisions come before that."""
+    status, out, err = fairground(path, *words)
+    found = re.fullmatch(rf"fairground: {re.escape(path)}: {CUT_OFF}; (\d+) decisions come before that\n", err)
+    assert status == 2 and found, err
+    return out.splitlines(), int(found[1])
+
+
+def last_lines(path):
+    """How many bytes the last line of the file has, and the last two."""
+    with open(path, "rb") as f:
+        *_, last_but_one, last = f.read().splitlines(keepends=True)
+    return len(last), len(last_but_one) + len(last)
+
+
+@pytest.mark.parametrize("missing", [-1, "end", "line", -300, -5000])
+def test_json_that_is_cut_off(record, missing):
+    """In a line, or exactly between two: what a run that is killed leaves."""
+    path, whole = record("a.json"), record("b.json")
+    everything = lines(whole)
+    cut(path, {"end": -last_lines(path)[0], "line": -last_lines(path)[1]}.get(missing, missing))
+    told, nr = told_and_cut(path)
+    assert told == everything[:nr]
+    assert len(everything) - nr == {-1: 0, "end": 0, "line": 1}.get(missing, len(everything) - nr)
+    assert told_and_cut(path, "--stats")[0][-1].split()[:2] == ["all", str(nr)]
+    for pair in ((whole, path), (path, whole)):
+        assert complaint("--diff", *pair) == f"{path}: {CUT_OFF}"
+    with pytest.raises(decision_file.CutOff):
+        list(decision_kinds.read(path))
+
+
+@pytest.mark.parametrize("size", [8, 15, 16, 500, 20_000])
+def test_the_head_of_the_compact_form_that_is_cut_off(record, size):
     path = cut(record("a.bin"), size)
-    assert complaint(path) == f"{path}: the file is cut off"
-    assert complaint("--diff", record("b.bin"), path) == f"{path}: the file is cut off"
+    assert complaint(path) == complaint("--diff", record("b.bin"), path) == f"{path}: {CUT_OFF}"
+
+
+@pytest.mark.parametrize("size", [60_000, -1, -8, -16, -5000])
+def test_the_compact_form_that_is_cut_off(record, size):
+    path, whole = cut(record("a.bin"), size), record("b.bin")
+    told, nr = told_and_cut(path)
+    assert 0 < len(told) == nr and told == lines(whole)[:nr]
+    assert complaint("--diff", whole, path) == f"{path}: {CUT_OFF}"
+
+
+@pytest.mark.parametrize("change, message", [
+    (lambda rows: rows.pop(5), r"(\d+) decisions were recorded, (\d+) are in the file"),
+    (lambda rows: rows.append(rows[5]), r"line \d+ comes after the end of the decisions"),
+    (lambda rows: rows[-1].pop("decisions"), r"line \d+ has no field decisions"),
+])
+def test_an_end_that_is_wrong(record, change, message):
+    path = record("a.json")
+    rows = rows_of(path, others=True)
+    change(rows)
+    with open(path, "w", encoding="utf-8") as f:
+        f.writelines(json.dumps(row) + "\n" for row in rows)
+    found = re.fullmatch(rf"{re.escape(path)}: {message}", complaint(path))
+    assert found and (not found.groups() or int(found[1]) == int(found[2]) + 1)
 
 
 @pytest.mark.parametrize("place, new, message", [
@@ -432,7 +487,7 @@ def test_the_compact_form_that_is_damaged(record, place, new, message):
 
 
 @pytest.mark.parametrize("old, new, message", [
-    (b"fairground-decisions/3", b"fairground-decisions/9", "the file has schema fairground-decisions/9, this tool"),
+    (b"fairground-decisions/4", b"fairground-decisions/9", "the file has schema fairground-decisions/9, this tool"),
     (b"field:u64 deadline;", b"field:u64 dead_lin;", "has no field deadline: the file is of another version"),
     (b"ID: 401", b"ID: x01", "the file is damaged"),
     (b"ID: 401", b"ID: 499", "the file is damaged"),
@@ -459,10 +514,13 @@ def test_a_trace_that_is_cut_off(record, size):
     ("[1]\n", "this is not a file of decisions"),
     ('{"schema": "fairground-schedsim/1"}\n', "this is not a file of decisions"),
     ('{"schema": "fairground-decisions/9", "sched": "cfs", "cpus": 1}\n', "schema fairground-decisions/9, this tool"),
-    ('{"schema": "fairground-decisions/3"}\n', "does not say how many CPUs"),
-    ('{"schema": "fairground-decisions/3", "sched": "cfs", "cpus": 1}\n', "no decision was recorded"),
-    ('{"schema": "fairground-decisions/3", "sched": "cfs", "cpus": 1}\n[]\n', "line 2 is not a decision"),
-    ('{"schema": "fairground-decisions/3", "sched": "cfs", "cpus": 1}\n\0\n', "line 2 is not a decision"),
+    ('{"schema": "fairground-decisions/4"}\n', "does not say how many CPUs"),
+    ('{"schema": "fairground-decisions/2", "sched": "cfs", "cpus": 1}\n', "schema fairground-decisions/2, this tool"),
+    ('{"schema": "fairground-decisions/4", "sched": "cfs", "cpus": 1}\n', "cut off"),
+    ('{"schema": "fairground-decisions/4", "sched": "cfs", "cpus": 1}\n{"kind": "end", "decisions": 0}\n',
+     "no decision was recorded"),
+    ('{"schema": "fairground-decisions/4", "sched": "cfs", "cpus": 1}\n[]\n', "line 2 is not a decision"),
+    ('{"schema": "fairground-decisions/4", "sched": "cfs", "cpus": 1}\n\0\n', "line 2 is not a decision"),
 ])
 def test_files_of_others(tmp_path, text, message):
     path = tmp_path / "x.json"

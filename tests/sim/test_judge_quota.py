@@ -112,6 +112,7 @@ def test_a_movement_that_is_not_told_is_seen(recorded, tmp_path, act):
     own = [n for n, line in enumerate(lines) if f'"act": "{act}", "rule": "covered"' in line or
            f'"kind": "{act}", "group": 1,' in line]
     del lines[own[len(own) // 2]]
+    lines[-1] = json.dumps({"kind": "end", "decisions": len(lines) - 2})
     path = tmp_path / "d.json"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     assert judged(path)[0] == 1

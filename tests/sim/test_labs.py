@@ -359,7 +359,7 @@ def test_a_pick_that_is_not_eligible_is_explained(run):
 
 def test_a_record_that_breaks_off_is_no_success(tmp_path):
     path = tmp_path / "run.json"
-    path.write_text('{"schema": "fairground-decisions/3", "cpus": 1, "hz": 250}\n{"kind": "pi', encoding="utf-8")
+    path.write_text('{"schema": "fairground-decisions/4", "cpus": 1, "hz": 250}\n{"kind": "pi', encoding="utf-8")
     assert explain.judge_fair(path).broken
     path.write_text("", encoding="utf-8")
     assert explain.judge_fair(path).broken and explain.judge_real_time(path).broken

@@ -19,7 +19,7 @@ def seen(tmp_path_factory):
         subprocess.run([f"{BUILD}/schedsim", "--sched", "eevdf", "--time", "20ms", "--topology", "2x2", "--decisions",
                         place / f"a.{form}", "hogs:n=3", "bursts:n=2,run=1ms,sleep=3ms"], check=True,
                        capture_output=True)
-    return browse("page", page, place) | {"decisions": (place / "a.json").read_text().count("\n") - 1}
+    return browse("page", page, place) | {"decisions": (place / "a.json").read_text().count("\n") - 2}
 
 
 def test_page_is_one_small_file_and_asks_nobody(seen):
@@ -196,10 +196,11 @@ def test_a_trace_tells_shares_and_waits(seen, tmp_path):
 def test_bad_files_get_a_sentence(seen):
     assert all(text.startswith("This is not a file of decisions or a trace.dat: ") for text in seen["badFiles"])
     endings = [text.partition(": ")[2] for text in seen["badFiles"]]
-    assert endings[0] == "its last line is cut off." and endings[3] == "it is empty."
+    assert endings[0] == "it is cut off." and endings[3] == "it is empty."
     assert endings[4] == endings[5] == endings[7] == endings[8] == "it ends too early."
     assert "another version of the compact form" in endings[6] and "trace-cmd convert" in endings[9]
     assert endings[10] == "its record 1 is not a decision that this page knows."
+    assert endings[-2:] == ["it is cut off.", "it is damaged."]
 
 
 def test_hostile_files_do_nothing(seen):

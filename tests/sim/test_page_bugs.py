@@ -59,7 +59,7 @@ def test_what_should_be_is_what_schedsim_decides(bugs, tmp_path):
         subprocess.run([f"{BUILD}/schedsim", "--sched", bug["lanes"][0], "--time", f"{bug['words']['ms']}ms", *machine,
                         "--decisions", tmp_path / "d.json", *bug["words"]["work"].split()], check=True,
                        capture_output=True)
-        decisions = [json.loads(line) for line in (tmp_path / "d.json").read_text().splitlines()[1:]]
+        decisions = [json.loads(line) for line in (tmp_path / "d.json").read_text().splitlines()[1:-1]]
         at = int(bug["shown"][0].partition(" ")[0]) - 1
         right = decisions[at]
         time, kind, rest, *_ = DIFFERS.search(bug["differing"]).groups()

@@ -36,7 +36,7 @@ def test_examples_decide_what_schedsim_decides_and_are_exported(seen, name, tmp_
     subprocess.run([f"{BUILD}/schedsim", "--plugin", source, "--sched", name, "--cpus", "1", "--time", "100ms",
                     "--decisions", tmp_path / "d.json", "hogs:n=2", "bursts:run=2ms,sleep=10ms"], check=True,
                    capture_output=True)
-    decisions = [json.loads(line) for line in (tmp_path / "d.json").read_text().splitlines()[1:]]
+    decisions = [json.loads(line) for line in (tmp_path / "d.json").read_text().splitlines()[1:-1]]
     place, rule, head = run["shown"]
     shown = decisions[int(place.partition(" ")[0]) - 1]
     assert place == f"41 / {len(decisions)}   {shown['time'] / 1e6:.3f} ms"

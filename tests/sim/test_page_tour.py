@@ -25,7 +25,7 @@ class Native:
                         *words["work"].split()], check=True, capture_output=True)
         result = json.loads((place / "r.json").read_text())["results"][0]
         self.rows, self.switches = result["tasks"], result["switches"]
-        lines = (place / "d.json").read_text().splitlines()[1:]
+        lines = (place / "d.json").read_text().splitlines()[1:-1]
         self.decisions = [json.loads(line) for line in lines]
         self.ns = int(words["ms"]) * 1_000_000
 

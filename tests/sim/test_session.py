@@ -53,7 +53,7 @@ def test_steps_and_forks_change_nothing(tmp_path):
 
 def split(content):
     """The decisions before the fork, and those after it."""
-    lines = [json.loads(line) for line in content.splitlines()[1:]]
+    lines = [json.loads(line) for line in content.splitlines()[1:-1]]
     return ([line for line in lines if line["time"] < AT_NS], [line for line in lines if line["time"] >= AT_NS])
 
 

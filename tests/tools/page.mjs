@@ -229,14 +229,14 @@ const cut = (content, size) => content.subarray(0, size), changed = (content, at
   other[at] = value;
   return other;
 };
-const line = '{"schema":"fairground-decisions/3","sched":"<img src=x onerror=alert(1)>","cpus":1}\n';
+const line = '{"schema":"fairground-decisions/4","sched":"<img src=x onerror=alert(1)>","cpus":1}\n', end = '{"kind":"end","decisions":1}\n';
 seen.badFiles = [];
 for (const bad of [cut(contents['a.json'], -20), '{"schema": "other"}\n', '\0\x01', '', cut(contents['a.bin'], 3000), cut(contents['a.bin'], 9),
   changed(contents['a.bin'], 8, 7), cut(contents['a.dat'], 50000), cut(contents['a.dat'], 12), changed(contents['a.dat'], 10, 0x37),
-  line + '{"time":1,"kind":"pick","candidates":[1]}\n', line + 'null\n', line + '[]\n', line.replace(':1}', ':1e9}'),
-  line + '{"time":"x","kind":"pick"}\n'])
+  line + '{"time":1,"kind":"pick","candidates":[1]}\n' + end, line + 'null\n', line + '[]\n', line.replace(':1}', ':1e9}') + end,
+  line + '{"time":"x","kind":"pick"}\n' + end, line + '{"time":1,"kind":"pick"}\n', line + end])
   await drop('b.json', bad).then(async () => seen.badFiles.push(await text(tab, '#error')));
-await drop('<img src=x onerror=alert(1)>', line + '{"time":5,"kind":"<b>x</b>","comm":"<script>alert(1)</script>","cpu":0}\n');
+await drop('<img src=x onerror=alert(1)>', line + '{"time":5,"kind":"<b>x</b>","comm":"<script>alert(1)</script>","cpu":0}\n' + end);
 seen.hostileFile = [await text(tab, '#error'), await tab.$$eval('img, iframe, b', (all) => all.length), await text(tab, '#rule')];
 await close();
 console.log(JSON.stringify(seen));

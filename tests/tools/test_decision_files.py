@@ -52,7 +52,7 @@ def balance(ms, **changes):
 
 
 def text_of(rows, head=HEAD):
-    return "".join(json.dumps(row) + "\n" for row in (head, *rows))
+    return "".join(json.dumps(row) + "\n" for row in (head, *rows, {"kind": "end", "decisions": len(rows)}))
 
 
 @pytest.fixture
@@ -199,12 +199,28 @@ def test_numbers_of_cpus_that_make_no_sense(made, cpus):
 
 def test_json_that_is_nested_too_deeply(tmp_path, made):
     path = tmp_path / "deep.json"
-    path.write_text(text_of([pick(1)]) + "[" * 200_000 + "\n", encoding="utf-8")
+    path.write_text(text_of([pick(1)]).replace('{"kind": "end"', "[" * 200_000), encoding="utf-8")
     sentence = f"{path}: line 3 is not a decision: its brackets are nested too deeply"
     assert complaint("decisions", path) == complaint("decisions", "--diff", made("a.json", pick(1)), path) == sentence
     assert complaint("placements", path) == sentence
     path.write_text("[" * 200_000 + "\n", encoding="utf-8")
     assert "this is not a file of decisions" in complaint("decisions", path)
+
+
+# --- the end ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command, row", [("decisions", pick(1)), ("placements", placement(1)),
+                                          ("balancing", balance(1))])
+def test_a_run_that_was_killed_between_two_lines(tmp_path, command, row):
+    """What was written before that is printed; the status says that it is not all."""
+    path = tmp_path / "a.json"
+    path.write_text(text_of([row]).rpartition('{"kind": "end"')[0], encoding="utf-8")
+    status, out, err = fairground(command, path)
+    assert status == 2 and out.count("\n") == 1 and err.startswith(f"fairground: {path}: the file is cut off: "), err
+    assert fairground(command, path, "--limit", "1")[0] == 0
+    path.write_text(text_of([row]), encoding="utf-8")
+    assert fairground(command, path) == (0, out, "")
 
 
 # --- options ------------------------------------------------------------------------------------------------------

@@ -27,12 +27,13 @@ from .image import Event, Format, TraceError, parse_format
 from .records import decoder, text_of
 from .tracefile import MAGIC, TraceFile
 
-SCHEMA = "fairground-decisions/3"
+SCHEMA = "fairground-decisions/4"
 SYSTEM, PREFIX = "decision", "sched_decision_"
 BINARY_MAGIC, BINARY_VERSION = b"FGDECIDE", 1
 BINARY_HEAD, BINARY_EVENT = struct.Struct("<8sII"), struct.Struct("<QHHI")  # time, type, size, CPU
 DAMAGE = (Missing, struct.error, ValueError, LookupError, OverflowError)  # of reading a trace whose bytes make no sense
 TEXTS = ("comm",)
+END = "end"  # the kind of the last line of JSON
 ONLY_NUMBERS, ONLY_TEXTS = {int}, {str}
 TIME_MAX = (1 << 64) - 1
 CPUS_MAX = 1 << 16
@@ -43,6 +44,13 @@ Rows = tuple[tuple[Any, ...], ...]
 
 class DecisionError(Exception):
     """The file holds no decisions that this tool can read. The text is one sentence for the user."""
+
+
+class CutOff(DecisionError):
+    """The end of the file is not there. All decisions before that were read."""
+
+    def __init__(self) -> None:
+        super().__init__("the file is cut off: its run was killed, or a part of it is lost")
 
 
 def _getter(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
@@ -132,7 +140,8 @@ class DecisionFile:
     copy: Any = None  # of a pipe: the file that was made of it
 
     def records(self, shapes: Sequence[Shape]) -> Iterator[Any]:
-        """Every record of one of @shapes: in order of time, or as the simulator made them."""
+        """Every record of one of @shapes: in order of time, or as the simulator made them. Raises CutOff after the
+        last one if the file should go on."""
         raise NotImplementedError
 
     def names(self, field: str) -> set[str]:
@@ -190,19 +199,25 @@ class _JsonFile(DecisionFile):
         self._path = path
         with open(path, "rb") as f:
             header = _header(f.readline(HEAD_MAX))
-            f.seek(-1, os.SEEK_END)
-            if f.read() != b"\n":
-                raise DecisionError("the file is cut off in the middle of a line")
         self.provenance = _provenance(header)
 
     def records(self, shapes: Sequence[Shape]) -> Iterator[Any]:
         by_kind = {shape.kind: shape for shape in shapes}
         self.unknown = 0
+        number, ended = 1, False
         with open(self._path, "rb") as f:
             f.readline()
             for number, line in enumerate(f, 2):
+                if ended:
+                    raise DecisionError(f"line {number} comes after the end of the decisions")
+                if not line.endswith(b"\n"):
+                    break
                 row = _json(number, line)
+                if ended := row == {"kind": END, "decisions": number - 2}:
+                    continue
                 try:
+                    if row["kind"] == END:
+                        raise DecisionError(f"{row['decisions']} decisions were recorded, {number - 2} are in the file")
                     shape = by_kind.get(row["kind"])
                     record = shape.of_json(row) if shape else None
                 except KeyError as error:
@@ -215,6 +230,8 @@ class _JsonFile(DecisionFile):
                     yield record
                 else:
                     self.unknown += 1
+        if not ended:
+            raise CutOff
 
 
 # --- events -------------------------------------------------------------------------------------------------------
@@ -354,15 +371,13 @@ class _BinaryFile(EventFile):
                 raise DecisionError(f"the file has version {version} of this form, this tool reads {BINARY_VERSION}: "
                                     "take both from one commit")
             self._start = BINARY_HEAD.size + size
-            self._end = len(self._data) - BINARY_EVENT.size
-            self._nr, *none = BINARY_EVENT.unpack_from(self._data, max(self._end, 0))
-            if self._end < self._start or none != [0, 8, 0]:
-                raise DecisionError("the file is cut off")
+            if self._start > len(self._data):
+                raise CutOff
             line, _, texts = self._data[BINARY_HEAD.size:self._start].decode().partition("\n")
             self.provenance = _provenance(_header(line.encode()))
             events = [parse_format(SYSTEM, text) for text in re.split(r"^(?=name: )", texts, flags=re.MULTILINE)[1:]]
         except struct.error as error:
-            raise DecisionError("the file is cut off") from error
+            raise CutOff from error
         except DAMAGE as error:
             raise DecisionError("the file is damaged") from error
         self._by_id = {event.id: event for event in events}
@@ -371,17 +386,19 @@ class _BinaryFile(EventFile):
     def _events(self, names: set[str]) -> Iterator[Event]:
         data, at, nr = self._data, self._start, 0
         for nr in itertools.count():
-            if at >= self._end:
-                break
+            if at + BINARY_EVENT.size > len(data):
+                raise CutOff
             time, number, size, cpu = BINARY_EVENT.unpack_from(data, at)
             at += 8  # an event's offsets count from its type on
             event = self._by_id.get(number)
-            if not event or size < 8:
-                raise DecisionError("the file is damaged")
+            if not number or not event or size < 8:
+                break
+            if at + size > len(data):
+                raise CutOff
             if event.name in names:
                 yield Event(time, cpu, event, 0, 0, 0, data[at:at + size])
             at += size
-        if at != self._end or nr != self._nr:
+        if (time, number, size, cpu) != (nr, 0, 8, 0) or at + size != len(data):
             raise DecisionError("the file is damaged")
 
 

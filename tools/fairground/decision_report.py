@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The command `fairground decisions`: print, count and compare decisions (docs/decisions.md).
 
-Nothing is printed before the whole file is known to be good, so a bad file gives one sentence and status 2.
+Nothing is printed before the whole file is known to be good, so a bad file gives one sentence and status 2. Of a file
+that is cut off the decisions before that are printed too.
 """
 
 import argparse
@@ -12,7 +13,7 @@ from typing import Any
 
 from . import decision_filter, decision_text
 from .decision_diff import NOTHING, Comparison, Run
-from .decision_file import DecisionError, DecisionFile, open_file
+from .decision_file import CutOff, DecisionError, DecisionFile, open_file
 from .decision_filter import Filter, Seen
 from .decision_kinds import SHAPES
 from .decisions import Decision, Groups
@@ -48,25 +49,28 @@ def _show(path: str, arguments: argparse.Namespace) -> None:
     """Print the decisions of the file @path, or their statistics."""
     file, limit = _open(path), _limit(arguments.limit)
     wanted, seen, statistics, matches = Filter(arguments, file), Seen(), decision_text.Statistics(), 0
-    groups = Groups()
+    groups, cut = Groups(), ""
     with tempfile.SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8") as out:
-        for d in file.records(SHAPES):
-            seen.add(d)
-            if isinstance(d, Decision):
-                groups.add(d)
-            if not wanted.accepts(d):
-                continue
-            statistics.add(d)
-            if not arguments.stats:
-                told = decision_text.full(d, groups.path(d.group)) if arguments.full else [decision_text.line(d)]
-                out.write("\n".join(told) + "\n")
-            matches += 1
-            if matches == limit:
-                break
+        try:
+            for d in file.records(SHAPES):
+                seen.add(d)
+                if isinstance(d, Decision):
+                    groups.add(d)
+                if not wanted.accepts(d):
+                    continue
+                statistics.add(d)
+                if not arguments.stats:
+                    told = decision_text.full(d, groups.path(d.group)) if arguments.full else [decision_text.line(d)]
+                    out.write("\n".join(told) + "\n")
+                matches += 1
+                if matches == limit:
+                    break
+        except CutOff as error:
+            cut = f"{error}; {seen.nr} decisions come before that"
         if not seen.nr:
-            raise DecisionError(NOTHING)
+            raise DecisionError(cut or NOTHING)
         if not matches:
-            raise DecisionError(f"no decision matches; there are {seen.nr} {seen.text}")
+            raise DecisionError("; ".join(filter(None, (cut, f"no decision matches; there are {seen.nr} {seen.text}"))))
         if arguments.stats:
             out.write("\n".join(statistics.table()) + "\n")
         out.seek(0)
@@ -76,6 +80,8 @@ def _show(path: str, arguments: argparse.Namespace) -> None:
     unknown = f"{file.unknown} decisions are of a kind that this tool does not know" if file.unknown else ""
     for what in filter(None, (seen.missing(file), unknown)):
         print(f"fairground: {path}: {what}", file=sys.stderr)
+    if cut:
+        raise DecisionError(cut)
 
 
 def _diff(paths: list[str], arguments: argparse.Namespace) -> int:

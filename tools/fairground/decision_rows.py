@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from .decision_file import DecisionError, Shape, missing, open_file
+from .decision_file import CutOff, DecisionError, Shape, missing, open_file
 from .option_values import U16, U64, known, parse_number, parse_time, ranges
 from .settings import UsageError
 
@@ -112,20 +112,23 @@ def shares(what: str, counts: Counter[str], sentences: Mapping[str, str], of: st
         yield f"{number:>10}  {100 * number / counts.total():5.1f}%  {sentences.get(rule, rule)}"
 
 
-def _find(arguments: argparse.Namespace, kind: Kind[T], wanted: Filter[T]) -> tuple[list[T], str]:
-    """(the records that are wanted, what is known to be missing). Raises DecisionError if there are none."""
-    file, seen, found = open_file(arguments.file), _Seen(kind), []
-    for record in file.records(kind.shapes):
-        seen.add(record)
-        if wanted.accepts(record):
-            found.append(record)
-        if len(found) == wanted.limit:
-            break
-    if not seen.nr:
-        raise DecisionError(f"it has no {kind.what}")
+def _find(arguments: argparse.Namespace, kind: Kind[T], wanted: Filter[T]) -> tuple[list[T], str, str]:
+    """(the records that are wanted, what is known to be missing, a sentence if the file is cut off). Raises
+    DecisionError if there are none."""
+    file, seen, found, cut = open_file(arguments.file), _Seen(kind), [], ""
+    try:
+        for record in file.records(kind.shapes):
+            seen.add(record)
+            if wanted.accepts(record):
+                found.append(record)
+            if len(found) == wanted.limit:
+                break
+    except CutOff as error:
+        cut = str(error)
     if not found:
-        raise DecisionError(seen.text)
-    return found, missing(file, seen.incomplete, seen.nr, f"{kind.what}s lack rows")
+        none = seen.text if seen.nr else f"it has no {kind.what}"
+        raise DecisionError("; ".join(filter(None, (cut, none))))
+    return found, missing(file, seen.incomplete, seen.nr, f"{kind.what}s lack rows"), cut
 
 
 def show(arguments: argparse.Namespace, kind: Kind[T], matches: Callable[[T], bool] = lambda record: True) -> int:
@@ -134,7 +137,7 @@ def show(arguments: argparse.Namespace, kind: Kind[T], matches: Callable[[T], bo
         raise UsageError(f"a file of decisions is expected: fairground {arguments.command} FILE (docs/decisions.md)")
     wanted = Filter(arguments, kind, matches)
     try:
-        records, lacking = _find(arguments, kind, wanted)
+        records, lacking, cut = _find(arguments, kind, wanted)
     except DecisionError as error:
         print(f"fairground: {arguments.file}: {error}", file=sys.stderr)
         return 2
@@ -145,6 +148,6 @@ def show(arguments: argparse.Namespace, kind: Kind[T], matches: Callable[[T], bo
         for text in kind.table(record) if arguments.full else ():
             print(text)
     sys.stdout.flush()
-    if lacking:
-        print(f"fairground: {arguments.file}: {lacking}", file=sys.stderr)
-    return 0
+    for text in filter(None, (lacking, cut)):
+        print(f"fairground: {arguments.file}: {text}", file=sys.stderr)
+    return 2 if cut else 0

@@ -201,7 +201,7 @@ def read(path: str | os.PathLike[str]) -> Iterator[Decision]:
 
 
 def as_rows(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
-    """The file @path as JSON has it: first what run it is, then each Decision with its candidates."""
+    """The file @path as JSON has it, but for its end: first what run it is, then each Decision with its candidates."""
     file = open_file(path)
     of_run = file.provenance
     yield {"schema": SCHEMA, "sched": of_run.sched, "cpus": of_run.cpus, **of_run.header}

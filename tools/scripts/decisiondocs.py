@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 DECISIONS, RULES = "sched/observe/decision.def", "sched/observe/rule.def"
-SCHEMA = "fairground-decisions/3"
+SCHEMA = "fairground-decisions/4"
 NAME_MAX = 15  # TASK_COMM_LEN without its NUL
 NUMBERS = {f"{sign}{bits}": ((-(1 << bits - 1), (1 << bits - 1) - 1) if sign == "s" else (0, (1 << bits) - 1))
            for sign in "us" for bits in (8, 16, 32, 64)}
@@ -172,7 +172,8 @@ decision has no candidates. Kernel and simulator make the same records, because 
 
 The table of candidates is the one that `schedsim --explain` prints: `>` marks the subject, and times count from the
 leftmost entity. A task that is not queued has no position; its lag is what it kept when it left. Lost events, and
-decisions without all their candidates, are counted on stderr. FILE may be a pipe: `<(zcat run.json.gz)`, `/dev/stdin`.
+decisions without all their candidates, are counted on stderr. Of a file that is cut off the decisions before that are
+printed, and the status is 2. FILE may be a pipe: `<(zcat run.json.gz)`, `/dev/stdin`.
 
 Python reads decisions of all kinds with `fairground.decision_kinds.read(path)`, and those of a fair policy's hooks with
 `fairground.decisions.read(path)`. `difference(a, b)` is the signed distance of two virtual times, which are u64 and
@@ -204,8 +205,9 @@ run is no difference. The kernel's shell and daemons are not in the simulator: `
 
 **JSON lines.** The first line says what run it is: `schema` (`{schema}`), `sched`, `commit`, `command`,
 `topology`, `cpus`, `hz`, `seed`. Each further line is a decision: `time` in ns from the start, `kind`, the fields
-below, and `candidates`, a list of objects with `nr` and the fields of a candidate.
-[decisions.schema.json](decisions.schema.json) describes a line. A file that does not end with a line break is cut off.
+below, and `candidates`, a list of objects with `nr` and the fields of a candidate. The last line is the end: it has
+`kind` "end" and `decisions`, how many lines are between it and the first. Without it the file is cut off: its run was
+killed, or a part of it is lost. [decisions.schema.json](decisions.schema.json) describes a line.
 
 **FILE.bin**, the compact form: the records' own bytes, numbers little-endian. It begins with the 8 letters `FGDECIDE`,
 the version 1 and the length of a text, both u32. The text has the first line of the JSON form, and the formats of all
@@ -522,13 +524,14 @@ def schema() -> str:
                         "cpus": {"type": "array", "items": {"$ref": "#/$defs/level"}}})
     of_quota = {kind: _object({"time": count, "kind": {"const": kind},
                                **_described(event_fields(f"sched_decision_{kind}"))}) for kind in ("quota", "pool")}
+    end = _object({"kind": {"const": "end"}, "decisions": count})
     return json.dumps({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$comment": f"Made from {DECISIONS} and {RULES} by tools/scripts/decisiondocs.py",
-        "title": "A line of a file of decisions: the first is a header, each other a decision",
+        "title": "A line of a file of decisions: first a header, last an end, each other one a decision",
         "oneOf": [{"$ref": f"#/$defs/{name}"} for name in ("header", "decision", "placement", "balance", "of_class",
-                                                          *of_quota)],
+                                                          *of_quota, "end")],
         "$defs": {"header": header, "decision": decision, "candidate": candidate, "placement": placement, "cpu": cpu,
                   **estimates, "balance": balance, **looked_at, "of_class": of_class, "task": task, "level": level,
-                  **of_quota},
+                  **of_quota, "end": end},
     }, indent=1) + "\n"

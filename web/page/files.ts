@@ -107,7 +107,7 @@ function readBinary(reader: Reader): {head: Decision, decisions: Decision[]} {
   reader.at = BINARY.length;
   if (reader.u32() !== 1)
     bad(TEXT.otherVersion);
-  const [line, ...rest] = reader.text(reader.u32()).split('\n'), {head} = parseDecisions(`${line}\n`);
+  const [line, ...rest] = reader.text(reader.u32()).split('\n'), {head} = parseDecisions(`${line}\n`, true);
   const formats = new Map(rest.join('\n').split(/^(?=name: )/m).filter((text) => text.startsWith('name: '))
     .map((text) => parseFormat('decision', text)).map((format) => [format.id, format]));
   const events: Event[] = [];

@@ -25,7 +25,8 @@ export function distance(a: string | number, b: string | number): number {
   return Number(BigInt.asIntN(64, BigInt(a) - BigInt(b)));
 }
 
-export function parseDecisions(text: string): {head: Decision, decisions: Decision[]} {
+/** What the lines of JSON of a run say. Those of a run that goes on have no end. */
+export function parseDecisions(text: string, goesOn = false): {head: Decision, decisions: Decision[]} {
   const lines = text.replace(LONG, '"$1": "$2"').split('\n');
   if (lines.pop() !== '')
     throw new Error(TEXT.notFile + TEXT.cutOff);
@@ -35,9 +36,15 @@ export function parseDecisions(text: string): {head: Decision, decisions: Decisi
   } catch (error) {
     throw new Error(TEXT.notFile + (error as Error).message);
   }
-  const head = parsed.shift();
-  if (head?.schema !== 'fairground-decisions/3' || parsed.some((each) => typeof each?.kind !== 'string'))
+  const head = parsed.shift(), end = parsed[parsed.length - 1];
+  if (end?.kind === 'end')
+    parsed.pop();
+  if (head?.schema !== 'fairground-decisions/4' || parsed.some((each) => typeof each?.kind !== 'string'))
     throw new Error(TEXT.notFile + TEXT.noSchema);
+  if (!goesOn && end?.kind !== 'end')
+    throw new Error(TEXT.notFile + TEXT.cutOff);
+  if (!goesOn && end.decisions !== parsed.length)
+    throw new Error(TEXT.notFile + TEXT.damaged);
   return {head, decisions: parsed};
 }
 

@@ -76,7 +76,7 @@ function simulate(asked: any[], done: (found: Run[]) => void) {
     if (results.some((each: any) => !each.complete))
       say(TEXT.tooMany);
     done(results.map((each: any) => {
-      const parsed = parseDecisions(each.decisions);
+      const parsed = parseDecisions(each.decisions, true);
       return {...parsed, ...readEvents(each.events, each.end, parsed.head.cpus), name: each.name, cpus: parsed.head.cpus, begin: 0,
         made: {words: each.words, changes: each.changes, files: each.files, bug: each.bug}, ideal: each.ideal,
         end: each.end, complete: each.complete};
