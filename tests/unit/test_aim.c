@@ -83,6 +83,23 @@ static void an_idle_waker_draws_what_shares_its_cache(void **state)
 	}
 }
 
+/* Where both idle the task goes to the CPU that is aimed at, which here is less loaded, at once. */
+static void the_cpu_aimed_at_goes_before_its_own(void **state)
+{
+	struct machine *m = machine_of(1, 2, 2, 1, NULL);
+	struct task *t = loaded_on(m, 1);
+	const struct event_sched_decision_select *d;
+
+	(void)state;
+	set_feature(m, "NO_WA_IDLE");
+	rq_of(m, WAKER)->fair.avg.load_avg = 20;
+	rq_of(m, 1)->fair.avg.load_avg = 5000;
+	d = woken(m, t);
+	assert_int_equal(d->aimed, WAKER);
+	assert_int_equal(t->cpu, WAKER);
+	machine_free(m);
+}
+
 /* A task that may not run on the waker's CPU is not drawn there, however light that is. */
 static void who_may_not_come_is_not_drawn(void **state)
 {
@@ -183,6 +200,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(loads_are_compared_where_idleness_decides_nothing),
 		cmocka_unit_test(an_idle_waker_draws_what_shares_its_cache),
+		cmocka_unit_test(the_cpu_aimed_at_goes_before_its_own),
 		cmocka_unit_test(who_may_not_come_is_not_drawn),
 		cmocka_unit_test(a_measurement_leaves_the_task_out),
 		cmocka_unit_test(the_lowest_level_of_both_decides),
