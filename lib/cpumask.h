@@ -184,32 +184,5 @@ static inline unsigned cpumask_next_wrap(const struct cpumask *m, unsigned cpu)
 	return next < CPU_MAX ? next : cpumask_first(m);
 }
 
-/* A way round the CPUs of a mask that is not empty; the caller counts its steps. */
-struct cpumask_walk {
-	const struct cpumask *mask;
-	unsigned word;
-	u64 left; /* CPUs of the word that are still to come */
-};
-
-/* Begins with @from, or the next one of @m. */
-static inline struct cpumask_walk cpumask_walk(const struct cpumask *m, unsigned from)
-{
-	return (struct cpumask_walk){ m, from / 64, m->bits[from / 64] & ~0ull << from % 64 };
-}
-
-/* The next CPU on the way; after the last one of the mask comes the first. */
-static inline unsigned cpumask_step(struct cpumask_walk *w)
-{
-	unsigned cpu;
-
-	while (!w->left) {
-		w->word = (w->word + 1) % CPUMASK_WORDS;
-		w->left = w->mask->bits[w->word];
-	}
-	cpu = w->word * 64 + (unsigned)__builtin_ctzll(w->left);
-	w->left &= w->left - 1;
-	return cpu;
-}
-
 #define for_each_cpu(cpu, mask)                                                                    \
 	for (cpu = cpumask_first(mask); cpu < CPU_MAX; cpu = cpumask_next(mask, cpu + 1))

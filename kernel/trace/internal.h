@@ -267,8 +267,6 @@ long tracefs_unlock(int err, size_t len);
 int tracefs_open(void *arg);
 void tracefs_release(struct trace_instance *t);
 
-/* As a pseudo_file's show: the text that is its arg. */
-size_t tracefs_show_constant(void *arg, char *buf, size_t size);
 /* Is the written text @word, with or without a newline? */
 bool tracefs_is(const char *text, size_t len, const char *word);
 /* The next word of @text from *pos on: its start, its length in *len; NULL at the end. */

@@ -37,9 +37,8 @@ enum record_type {
 	RECORD_FORK = 7,
 	RECORD_SAMPLE = 9
 };
-#define MISC_KERNEL    1u
-#define MISC_USER      2u
-#define MISC_COMM_EXEC 0x2000u
+#define MISC_KERNEL 1u
+#define MISC_USER   2u
 
 /* A record in the making: a header, then words. */
 struct record {

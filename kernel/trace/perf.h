@@ -50,7 +50,6 @@ enum perf_flag { /* of perf_attr.flags */
 	PERF_TASK = 1 << 13,
 	PERF_WATERMARK = 1 << 14,
 	PERF_SAMPLE_ID_ALL = 1 << 18,
-	PERF_COMM_EXEC = 1 << 24,
 };
 
 /* The part of struct perf_event_attr that means something here. */

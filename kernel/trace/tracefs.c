@@ -18,7 +18,7 @@ bool tracefs_is(const char *text, size_t len, const char *word)
 	return strlen(word) == len && !memcmp(text, word, len);
 }
 
-size_t tracefs_show_constant(void *arg, char *buf, size_t size)
+static size_t tracefs_show_constant(void *arg, char *buf, size_t size)
 {
 	return (size_t)snprintf(buf, size, "%s", (const char *)arg);
 }

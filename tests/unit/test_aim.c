@@ -163,9 +163,9 @@ static void the_lowest_level_of_both_decides(void **state)
 		bool near_on, far_on;
 		int decides; /* the level; -1: none */
 	} cases[] = {
-		{ 1, true, true, 0 },	{ 1, false, true, 1 },	{ 1, true, false, 0 },
-		{ 1, false, false, -1 }, { 2, true, true, 1 },	{ 2, false, true, 1 },
-		{ 2, true, false, -1 }, { 2, false, false, -1 },
+		{ 1, true, true, 0 },	 { 1, false, true, 1 },	  { 1, true, false, 0 },
+		{ 1, false, false, -1 }, { 2, true, true, 1 },	  { 2, false, true, 1 },
+		{ 2, true, false, -1 },	 { 2, false, false, -1 },
 	};
 
 	(void)state;

@@ -171,7 +171,8 @@ static struct entity *bore_cfs_pick(struct fair_queue *q)
 static bool bore_cfs_preempts(struct fair_queue *q, struct entity *curr, struct entity *woken,
 			      unsigned flags)
 {
-	return cfs_preempts_by(q, curr, woken, flags, bore_cfs_granularity);
+	(void)flags;
+	return cfs_preempts_by(q, curr, woken, bore_cfs_granularity);
 }
 
 static void bore_cfs_yield(struct fair_queue *q, struct entity *e)

@@ -260,9 +260,8 @@ struct entity *cfs_pick(struct fair_queue *q)
 
 /* Buddies: the woken task goes next, and in a crowd the preempted one is to follow it. */
 bool cfs_preempts_by(struct fair_queue *q, struct entity *curr, struct entity *woken,
-		     unsigned flags, cfs_granularity_fn *granularity)
+		     cfs_granularity_fn *granularity)
 {
-	(void)flags;
 	if (!leads(q, curr, woken, granularity))
 		return false;
 	fair_nominate(woken);
@@ -274,7 +273,8 @@ bool cfs_preempts_by(struct fair_queue *q, struct entity *curr, struct entity *w
 __attribute__((flatten)) bool cfs_preempts(struct fair_queue *q, struct entity *curr,
 					   struct entity *woken, unsigned flags)
 {
-	return cfs_preempts_by(q, curr, woken, flags, cfs_granularity);
+	(void)flags;
+	return cfs_preempts_by(q, curr, woken, cfs_granularity);
 }
 
 void cfs_init_queue(struct fair_queue *q)

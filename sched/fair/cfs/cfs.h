@@ -39,7 +39,7 @@ struct entity *cfs_pick_by(struct fair_queue *q, struct entity *curr,
 			   cfs_granularity_fn *granularity);
 bool cfs_tick_expired(struct fair_queue *q, struct entity *e);
 bool cfs_preempts_by(struct fair_queue *q, struct entity *curr, struct entity *woken,
-		     unsigned flags, cfs_granularity_fn *granularity);
+		     cfs_granularity_fn *granularity);
 void cfs_place(struct fair_queue *q, struct entity *e, unsigned flags);
 void cfs_charge(struct fair_queue *q, struct entity *e, u64 delta);
 struct entity *cfs_pick(struct fair_queue *q);
