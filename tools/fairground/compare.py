@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from . import samples, simulator, stats
-from .machine import commit
+from .machine import at_once, commit
 from .qemu import QemuError
-from .runs import at_once
 from .settings import SCHEDULERS, Settings, UsageError
 from .tree import ROOT
 

@@ -16,13 +16,12 @@ import subprocess
 import tempfile
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 from .expect import Missing
 from .linux import KERNELS, LinuxSettings, find_kernel, tick_rate
-from .machine import Machine, commit
+from .machine import Machine, at_once, commit
 from .settings import Settings, UsageError
 from .tree import ROOT
 
@@ -185,7 +184,7 @@ def machines(sched: str, build: str, linux: str) -> dict[str, Settings]:
 def measure_all(sched: str, build: str, cases: Sequence[Case], linux: str) -> dict[str, list[Measured]]:
     """Figures of all cases, ours and maybe Linux's: a boot for each number of CPUs, two machines at a time."""
     jobs = []
-    with ThreadPoolExecutor(2) as pool:
+    with at_once(2) as pool:
         for cpus in sorted({case.cpus for case in cases}, reverse=True):
             some = [case for case in cases if case.cpus == cpus]
             for name, settings in machines(sched, build, linux).items():

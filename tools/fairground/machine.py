@@ -12,6 +12,7 @@ To the host a reset looks like a power-off. So a run has finished only if both s
 and the exit port.
 """
 
+import concurrent.futures
 import contextlib
 import fcntl
 import os
@@ -101,6 +102,16 @@ def stop_all() -> None:
                 for pid in f.read().split():
                     os.kill(int(pid), signal.SIGKILL)
         time.sleep(0.1)
+
+
+@contextlib.contextmanager
+def at_once(threads: int | None = None) -> Iterator[concurrent.futures.Executor]:
+    """A pool of @threads, or of one for each processor. If it is left early, nothing more is begun."""
+    pool = concurrent.futures.ThreadPoolExecutor(threads or os.cpu_count())
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 class Machine:

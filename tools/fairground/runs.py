@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Runs of an experiment's cases: what was run, where, and what it left."""
 
-import concurrent.futures
-import contextlib
 import hashlib
 import json
 import os
@@ -15,6 +13,7 @@ from . import latency, simulator
 from .claims import KERNEL, SIMULATOR, Claim, Results, rule
 from .experiment_file import Experiment
 from .image import Event
+from .machine import at_once
 from .record import run_recorded, run_unrecorded
 from .settings import Settings
 from .timeline import EVENTS
@@ -62,16 +61,6 @@ def claims_of(experiment: Experiment) -> list[Claim]:
         rule(f"{case}, run twice: the same bytes", "1", experiment.policies, lambda v: v == 1,
              same_twice(experiment, case), "{:.0f}", hosts=(KERNEL,))
         for case in experiment.twice]
-
-
-@contextlib.contextmanager
-def at_once() -> Iterator[concurrent.futures.Executor]:
-    """A pool with a thread for each processor. If it is left early, nothing more is begun."""
-    pool = concurrent.futures.ThreadPoolExecutor(os.cpu_count())
-    try:
-        yield pool
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def other_start(seed: int) -> str:

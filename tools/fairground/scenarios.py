@@ -31,7 +31,6 @@ much). And it has one of groups, written /PATH.throttled: throttled
 """
 
 import argparse
-import concurrent.futures
 import json
 import os
 import re
@@ -43,7 +42,7 @@ from pathlib import Path
 from typing import Any
 
 from .expect import expect
-from .machine import commit, run_batch
+from .machine import at_once, commit, run_batch
 from .qemu import QemuError
 from .settings import Settings, UsageError, make_settings
 
@@ -279,7 +278,7 @@ def scenarios(build: str, ids: Sequence[str], host: str, scheds: Sequence[str], 
     wanted = [(card, sched) for card in cards for sched in policies_of(card, host, known)
               if not scheds or sched in scheds]
     told, nr, nr_failed = None, 0, 0
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+    with at_once() as pool:
         for (card, sched), rows in zip(wanted, pool.map(lambda pair: rows_of(run, build, *pair), wanted)):
             if card is not told:
                 told = card

@@ -16,6 +16,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 
+from ..machine import at_once
 from . import citations, grade, handout, regions
 from .spec import TIERS, Bands, Lab, LabError, Wrong, all_labs, wrong_solutions
 from .workshop import Pool
@@ -182,7 +183,7 @@ def run(labs: list[Lab], build: pathlib.Path, seed: int, full: bool, jobs: int) 
           flush=True)
     tap = Tap(len(cases) + len(sampled) + len(from_nothing))
     pool = Pool(build, jobs, 1)
-    with concurrent.futures.ThreadPoolExecutor(jobs) as threads:
+    with at_once(jobs) as threads:
         tasks = [threads.submit(_whole_handout, lab, full) for lab in from_nothing]
         tasks += [threads.submit(_try, case, pool, seed) for case in [*cases, *sampled]]
         for task in concurrent.futures.as_completed(tasks):
