@@ -418,7 +418,7 @@ static struct subject subject_of(struct sched *s, const struct task *t, unsigned
 			    clamp_effective(s, t, SCHED_CLAMP_MAX) },
 		.clamped = READ_ONCE(s->freq->clamped),
 		.estimates = feature(s, FEATURE_UTIL_EST),
-		.why = why && why->by_energy ? why : NULL,
+		.why = why,
 	};
 }
 

@@ -493,15 +493,16 @@ EXPLAINED unsigned select_spreading(struct sched *s, struct task *t, unsigned cp
 	return chosen_by(why, to == cpu ? CPU_none_idler : CPU_idlest, to);
 }
 
+/* @by_energy: energy decides, if it did when the question was asked. */
 EXPLAINED unsigned select_any(struct rq *rq, struct task *t, unsigned cpu, unsigned reason,
-			      struct placement_why *why)
+			      bool by_energy, struct placement_why *why)
 {
 	struct sched *s = rq->s;
 	unsigned to;
 
 	if (reason & SELECT_WAKE)
 		record_wakee(cpu_rq(s, cpu), t);
-	if (unlikely(rq->uneven) && (reason & SELECT_WAKE) && energy_places(s, cpu, t))
+	if (unlikely(by_energy))
 		to = energy_select(rq, t, cpu, why);
 	else if (reason & SELECT_WAKE)
 		to = select_waking(s, t, cpu, reason & SELECT_SYNC, why);
@@ -513,7 +514,8 @@ EXPLAINED unsigned select_any(struct rq *rq, struct task *t, unsigned cpu, unsig
 }
 
 static __attribute__((noinline)) unsigned select_recorded(struct rq *rq, struct task *t,
-							  unsigned cpu, unsigned reason)
+							  unsigned cpu, unsigned reason,
+							  bool by_energy)
 {
 	struct placement_why why = {
 		.cpu = cpu,
@@ -524,23 +526,24 @@ static __attribute__((noinline)) unsigned select_recorded(struct rq *rq, struct 
 	struct run run __uninitialized;
 
 	/* Its rows come first: between those of the CPUs nothing else is traced. */
-	why.by_energy =
-		unlikely(rq->uneven) && (reason & SELECT_WAKE) && energy_places(rq->s, cpu, t);
-	if (why.by_energy)
-		why.chosen = select_any(rq, t, cpu, reason, &why);
+	if (by_energy)
+		why.chosen = select_any(rq, t, cpu, reason, true, &why);
 	placement_record_begin(&run, rq->s, t, cpu);
-	if (!why.by_energy)
-		why.chosen = select_any(rq, t, cpu, reason, &why);
+	if (!by_energy)
+		why.chosen = select_any(rq, t, cpu, reason, false, &why);
 	placement_record_end(&run, rq->s, t, &why);
 	return why.chosen;
 }
 
 unsigned fair_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned reason)
 {
+	bool by_energy;
+
 	/* With one CPU in the machine or in the task's affinity there is nothing to choose. */
 	if ((t->nr_allowed == 1 || !rq->domains) && likely(task_may_be_on(t, rq)))
 		return t->cpu;
+	by_energy = unlikely(rq->uneven) && (reason & SELECT_WAKE) && energy_places(rq->s, cpu, t);
 	if (unlikely(traced(rq->s, EVENT_sched_decision_select)))
-		return select_recorded(rq, t, cpu, reason);
-	return select_any(rq, t, cpu, reason, NULL);
+		return select_recorded(rq, t, cpu, reason, by_energy);
+	return select_any(rq, t, cpu, reason, by_energy, NULL);
 }

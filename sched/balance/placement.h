@@ -10,7 +10,6 @@ struct placement_why {
 	unsigned last, recent;	/* before it, CPUs of the task */
 	unsigned aimed, chosen; /* CPUs */
 	u32 bias_pct;
-	bool by_energy; /* rows of use and energy may be traced */
 	enum aim_rule aim;
 	enum cpu_rule rule;
 };
