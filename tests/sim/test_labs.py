@@ -22,7 +22,8 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from fairground.lab import box, check, citations, explain, grade, handout, regions, spec, submission  # noqa: E402
+from fairground.lab import (box, check, citations, explain, grade, handout, regions, spec, submission,  # noqa: E402
+                            workshop)
 from fairground.lab.results import Result  # noqa: E402
 
 LABS = spec.all_labs()
@@ -242,14 +243,46 @@ def test_a_mark_that_is_gone_is_named(lab, tree):
     assert "search" in sentence and "eevdf.c" in sentence
 
 
+def test_what_was_built_may_be_in_an_archive(lab, tree, tmp_path):
+    """As a student's own tree has it, with links and more than an archive may have."""
+    (tree / "build").mkdir()
+    (tree / "build/link").symlink_to("nowhere")
+    with open(tree / "build/image", "wb") as f:
+        f.truncate(submission.ARCHIVE_LIMIT + 1)
+    with tarfile.open(tmp_path / "mine.tar.gz", "w:gz") as tar:
+        tar.add(tree, ".")
+    assert submission.read(lab, tmp_path / "mine.tar.gz").code == regions.stubs(lab)
+
+
 @pytest.mark.parametrize("code", ["#include <stdlib.h>", "# include <stdio.h>", 'asm("syscall");',
                                   "#  /* */ include <a.h>", "as\\\nm(\"syscall\");", "%:include <a.h>",
                                   '#define OF(a, b) a##b\nOF(as, m)("syscall");', '"/*"; asm("syscall"); "*/";',
-                                  "__attribute__((constructor)) void early(void) {}"])
+                                  "__attribute__((constructor)) void early(void) {}",
+                                  "__attribute((constructor)) void early(void) {}",
+                                  "[[gnu::constructor]] void early(void) {}",
+                                  "<:<:gnu::constructor:>:> void f(void) {}", 'a\\ \nsm volatile("syscall");',
+                                  'a\\\t\nsm("syscall");', '#import "/etc/passwd"', "%: include_next </etc/passwd>",
+                                  '/* */ # /* */ import "/etc/passwd"', '#inclu\\ \nde "/etc/passwd"', '_Pragma("x")',
+                                  'R"(")"; asm("syscall"); (")"', "__builtin_exit(0);", "__builtin_return_address(0);",
+                                  "'\\\"'; asm(\"x\"); '\"';"])
 def test_code_that_reaches_out_is_refused(lab, tree, code):
     end = regions.end_line(lab, lab.holes[1])
     edit(tree, "sched/fair/eevdf/eevdf.c", end, code + "\n" + end)
     assert "search" in refused(lab, tree)
+
+
+@pytest.mark.parametrize("code, says", [
+    ("__attribute__((constructor)) void early(void) {}", "runs before everything else (.init_array)"),
+    ('void f(void) { asm volatile("syscall"); }', "the instruction syscall"),
+    ('void f(void) { asm("int $0x80"); }', "the instruction int"),
+    ("int f(int a) { return a + 1; }", "")])
+def test_machine_code_that_reaches_around_is_seen(tmp_path, code, says):
+    """Whatever the text was."""
+    source = tmp_path / "code.c"
+    source.write_text(code + "\n", encoding="utf-8")
+    subprocess.run(["gcc", "-c", "-o", tmp_path / "code.o", source], check=True)
+    found = workshop.around([tmp_path / "code.o"])
+    assert says in found and bool(found) == bool(says)
 
 
 @pytest.mark.parametrize("line", ["\tcli", "\tcall panic", "\tmovq panic, %rax", "\tjmp *%rax", "\tpushq $panic",

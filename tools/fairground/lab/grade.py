@@ -67,6 +67,9 @@ Progress = Callable[[Grade], None]
 
 def _too_much(lab: Lab, workshop: Workshop, built: list[str]) -> str:
     """Why code that was built may not run: it calls what is not its to call. "" if it may."""
+    around = workshop.system_calls(tiers.own_objects(lab))
+    if around:
+        return f"your code {around}; nothing was run"
     calls = workshop.unexpected_calls(tiers.own_objects(lab))
     may = "the scheduler may only call itself and what sched/host.h declares"
     if not calls and set(built) - {"simulator"}:

@@ -26,6 +26,8 @@ COLUMNS = ("run_ns", "waits", "wait_ns", "preempted", "share")
 FILTER_LIMITS = box.Limits(cpu_s=10, wall_s=60, memory_mb=1024)
 SIMULATOR_LIMITS = box.Limits(cpu_s=20, wall_s=120, writes_files=True)
 
+GUARD = pathlib.Path(__file__).with_name("guard.py")
+
 Numbers = dict[str, int]  # by column
 
 
@@ -137,7 +139,7 @@ def judge(lab: Lab, workshop: Workshop, run: Run, record: pathlib.Path, tier: st
     readable = record.with_suffix(".txt")
     with open(readable, "w", encoding="utf-8") as f:
         text.write(f, TraceFile(record))
-    ended = box.run([sys.executable, "-I", "-S", name], workshop.tree, FILTER_LIMITS, reads=readable)
+    ended = box.run([sys.executable, "-I", "-S", str(GUARD), name], workshop.tree, FILTER_LIMITS, reads=readable)
     again += (f"\nthen: PYTHONPATH=tools python3 -m fairground convert run.dat -o run.txt\n"
               f"and:  python3 {name} <run.txt")
     if ended.timed_out:

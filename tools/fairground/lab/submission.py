@@ -8,6 +8,7 @@ with the hand-out, said, and costs points once.
 import ast
 import functools
 import lzma
+import os
 import pathlib
 import re
 import struct
@@ -36,8 +37,20 @@ OPERAND = r"(?:%r\w+|-?\d*\(%r\w+\)|\$-?\w+)"
 INSTRUCTION = re.compile(rf"(?:FUNCTION|END)\(x86_switch_stacks\)|\s+(?:(?:pushq|popq)\s+%r\w+|ret|"
                          rf"(?:movq|leaq|addq|subq|xchgq)\s+{OPERAND},\s*{OPERAND})\s*")
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
-FORBIDDEN = {"#include": "includes a file", "asm": "has assembly", "__asm__": "has assembly", "__asm": "has assembly",
-             "__attribute__": "has an attribute", "#pragma": "has a #pragma", "#line": "has a #line"}
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+SKIPPED = {"build", ".git"}  # directories of a student's tree
+# C as the compiler reads it: comments, strings and characters; a line that ends with \ goes on in the next
+SPLICE = re.compile(r"\\[ \t]*\n")
+NO_CODE = re.compile(COMMENT.pattern + r"""|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
+RAW_STRING = re.compile(r'\b(?:u8|[uUL])?R"')
+DIGRAPHS = {"%:": "#", "<:": "[", ":>": "]"}
+DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w+)", re.MULTILINE)
+DIRECTIVES = {"define", "undef", "if", "ifdef", "ifndef", "elif", "else", "endif"}
+FORBIDDEN = {"asm": "has assembly", "__asm__": "has assembly", "__asm": "has assembly",
+             "__attribute__": "has an attribute", "__attribute": "has an attribute", "_Pragma": "has a #pragma"}
+BUILTIN = re.compile(r"__builtin_(?!(?:ctz|clz|ffs|popcount|expect|unreachable|add_overflow|sub_overflow|mul_overflow|"
+                     r"memcpy|memset|constant_p)l*\b)\w+")
+PLAIN_C = "what is handed in is plain C, which calls no more than this lab allows"
 
 
 class Refused(Exception):
@@ -74,10 +87,11 @@ class _Tree(_Files):
         self._root = root
 
     def names(self) -> Iterator[tuple[str, int]]:
-        skip = {"build", ".git"}
+        if not os.access(self._root, os.R_OK | os.X_OK):
+            raise Refused(f"the directory {self._root.name} cannot be read: its permissions do not allow it")
         for path in sorted(self._root.rglob("*")):
             relative = path.relative_to(self._root)
-            if not skip & set(relative.parts) and path.is_file() and not path.is_symlink():
+            if not SKIPPED & set(relative.parts) and path.is_file() and not path.is_symlink():
                 yield str(relative), path.stat().st_size
 
     def read(self, name: str) -> bytes:
@@ -90,7 +104,7 @@ class _Zip(_Files):
 
     def names(self) -> Iterator[tuple[str, int]]:
         for info in self._zip.infolist():
-            if not info.is_dir():
+            if not info.is_dir() and not SKIPPED & set(info.filename.split("/")):
                 yield info.filename, info.file_size
 
     def read(self, name: str) -> bytes:
@@ -99,22 +113,26 @@ class _Zip(_Files):
 
 
 class _Tar(_Files):
+    """What is compressed as a whole is read once, from its beginning to its end."""
+
     def __init__(self, path: pathlib.Path) -> None:
         self._tar = tarfile.open(path)
+        self._files: dict[str, bytes] = {}
 
     def names(self) -> Iterator[tuple[str, int]]:
         for info in self._tar:
+            if SKIPPED & set(info.name.split("/")):
+                continue
             if info.isfile():
-                yield info.name.removeprefix("./"), info.size
+                name = info.name.removeprefix("./")
+                yield name, info.size
+                f = self._tar.extractfile(info) if info.size <= FILE_LIMIT else None
+                self._files[name] = f.read() if f else b""
             elif not info.isdir():
                 raise Refused(f"the archive has something that is neither file nor directory: {info.name[:80]}")
 
     def read(self, name: str) -> bytes:
-        try:
-            f = self._tar.extractfile(name)
-        except KeyError:
-            f = self._tar.extractfile(f"./{name}")
-        return f.read(FILE_LIMIT + 1) if f else b""
+        return self._files[name]
 
 
 def _open(path: pathlib.Path) -> _Files:
@@ -158,9 +176,14 @@ def _text(files: _Files, path: str, size: int) -> str:
     if size > FILE_LIMIT:
         raise Refused(f"{path} has {size >> 20} MiB; it should have a few hundred lines")
     try:
-        return files.read(path).decode("utf-8").replace("\r\n", "\n")
+        text = files.read(path).decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise Refused(f"{path} is not UTF-8 text (byte {error.start})") from error
+    odd = CONTROL.search(text)
+    if odd:
+        line = text.count("\n", 0, odd.start()) + 1
+        raise Refused(f"{path}:{line} has a control character (0x{ord(odd[0]):02x}), which no source has")
+    return text
 
 
 def _regions_of(lab: Lab, files: _Files, sizes: dict[str, int]) -> tuple[dict[str, str], dict[str, str]]:
@@ -208,23 +231,37 @@ def _known() -> dict[str, str]:
     return {name: handout.digest((ROOT / name).read_bytes()) for name in handout.source_files()}
 
 
-def _words(text: str) -> set[str]:
-    """The names and numbers in C, and directives such as #include."""
-    return set(re.findall(r"#?\w+", re.sub(r"#\s+", "#", text)))
+def _code(name: str, text: str) -> str:
+    """The C in @text as the compiler reads it: lines joined, no comments, empty strings."""
+    text = SPLICE.sub("", text)
+    if RAW_STRING.search(text):
+        raise Refused(f"{name} has a raw string (R\"...\"), which this course does not use")
+    text = NO_CODE.sub(lambda m: " " if m[0].startswith("/") else m[0][0] * 2, text)
+    for written, meant in DIGRAPHS.items():
+        text = text.replace(written, meant)
+    return text
 
 
 def _check_c(name: str, text: str, refused: tuple[str, ...]) -> None:
-    text = text.replace("\\\n", "").replace("%:", "#")  # as the compiler reads it
-    if "##" in text:
+    code = _code(name, text)
+    if "##" in code:
         raise Refused(f"{name} makes names of pieces (##), so nobody sees what it uses")
-    words = _words(text) | _words(COMMENT.sub(" ", text))  # what looks like a comment may be between two strings
+    words = re.findall(r"\w+", code)
     for word in refused:
         if word in words:
             raise Refused(f"{name} uses {word}, which is not for this lab")
-    for word, what in FORBIDDEN.items():
-        if word in words:
-            raise Refused(f"{name} {what} ({word}); what is handed in is plain C, which calls no more than this lab "
-                          "allows")
+    for directive in DIRECTIVE.findall(code):
+        if directive not in DIRECTIVES:
+            what = "includes a file" if directive == "include" else "has a directive that is not for a lab"
+            raise Refused(f"{name} {what} (#{directive}); {PLAIN_C}")
+    for word in words:
+        if word in FORBIDDEN:
+            raise Refused(f"{name} {FORBIDDEN[word]} ({word}); {PLAIN_C}")
+    if re.search(r"\[\s*\[", code):
+        raise Refused(f"{name} has an attribute ([[...]]); {PLAIN_C}")
+    builtin = BUILTIN.search(code)
+    if builtin:
+        raise Refused(f"{name} uses {builtin[0]}; {PLAIN_C}")
 
 
 def _check_assembly(name: str, text: str) -> None:
@@ -249,7 +286,8 @@ def _check_python(name: str, text: str) -> None:
                 raise Refused(f"{name}:{node.lineno}: it imports {module}; a filter needs no more than "
                               f"{', '.join(PYTHON_MODULES)}")
         used = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-        if used.startswith("__") or used in (PYTHON_FORBIDDEN if isinstance(node, ast.Name) else {"modules"}):
+        forbidden = PYTHON_FORBIDDEN if isinstance(node, ast.Name) else {"modules", "builtins"}
+        if used.startswith("__") or used in forbidden:
             raise Refused(f"{name}:{node.lineno}: it uses {used}; a filter reads sys.stdin and prints")
 
 
@@ -286,5 +324,7 @@ def read(lab: Lab, path: pathlib.Path) -> Submission:
         crlf = tuple(f"{name} has CRLF at the ends of lines; it is read as if it had LF"
                      for name in lab.files if sizes[paths[name]] <= FILE_LIMIT and b"\r\n" in files.read(paths[name]))
     except DAMAGED as error:
+        if path.is_dir():
+            raise Refused(f"{path.name}: a file in it cannot be read ({_cause(error)})") from error
         raise Refused(f"{path.name}: the archive is damaged, breaks off or is locked ({_cause(error)})") from error
     return Submission(code, changed, crlf)

@@ -29,6 +29,10 @@ KEPT = ("inc", "policies", "sim", "schedsim", ".commit", ".flags", "kernel", "us
 KEPT_UNIT = ("sched", "lib", "kernel")
 
 
+BEFORE_MAIN = re.compile(r"\s(\.(?:preinit_array|init_array|fini_array|ctors|dtors|init|fini)\b)")
+ENTERS_KERNEL = re.compile(r"^\s*[0-9a-f]+:\s+(syscall|sysenter|int)\b", re.MULTILINE)
+
+
 class BuildFailed(Exception):
     """The submission does not compile. One sentence for the student."""
 
@@ -145,15 +149,22 @@ class Workshop:
             return list(dict.fromkeys(warnings)) or ["a warning that has no place"]
         raise BuildFailed(_reason(again))
 
+    def _scheduler(self, more: list[str]) -> list[pathlib.Path]:
+        """The simulator's objects of the scheduler, and the objects @more."""
+        return [*(self.tree / "build/sim/sched").rglob("*.o"), *(self.tree / "build/sim/lib").rglob("*.o"),
+                *(self.tree / name for name in more)]
+
+    def system_calls(self, more: list[str]) -> str:
+        """What in the scheduler's machine code reaches around what it calls; "" if nothing does."""
+        return around(self._scheduler(more))
+
     def unexpected_calls(self, more: list[str]) -> list[str]:
         """What the scheduler, with the objects @more, calls beside itself and its host: exit(), printf() and the like.
         """
         allowed = set(COMPILER_CALLS)
         for header in ("sched/host.h", "lib/string.h"):  # in the simulator, libc has what is in lib/string.c
             allowed |= set(DECLARED.findall((ROOT / header).read_text(encoding="utf-8")))
-        objects = [*(self.tree / "build/sim/sched").rglob("*.o"), *(self.tree / "build/sim/lib").rglob("*.o"),
-                   *(self.tree / name for name in more)]
-        return sorted(_undefined(objects) - allowed)
+        return sorted(_undefined(self._scheduler(more)) - allowed)
 
     def kernel_objects(self, lab: Lab) -> list[str]:
         """The kernel's objects that have regions of @lab; what make is to build for them."""
@@ -199,6 +210,19 @@ def _reason(ended: box.Ended) -> str:
         return "the compiler did not end"
     lines = [line for line in ended.text.splitlines() if "rror" in line] or ended.text.splitlines() or ["make failed"]
     return lines[0][:300]
+
+
+def _objdump(*words: str | pathlib.Path) -> str:
+    return subprocess.run(["objdump", *map(str, words)], capture_output=True, text=True, check=True).stdout
+
+
+def around(objects: list[pathlib.Path]) -> str:
+    """Code of @objects that runs before main(), or enters the kernel on its own."""
+    section = BEFORE_MAIN.search(_objdump("-h", *objects))
+    if section:
+        return f"has code that runs before everything else ({section[1]})"
+    instruction = ENTERS_KERNEL.search(_objdump("-d", "--no-show-raw-insn", *objects))
+    return f"has the instruction {instruction[1]}" if instruction else ""
 
 
 def _undefined(objects: list[pathlib.Path]) -> set[str]:
