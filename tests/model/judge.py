@@ -501,8 +501,10 @@ def lag_to_keep(d: Row, q: Queue, t: Tunables, row: Row) -> tuple[int, int]:
 
 def lag_after_delay(d: Row, q: Queue, t: Tunables, row: Row) -> tuple[int, int]:
     """A sleeper stayed queued: its debt did not grow since, nor did it become a claim."""
-    low, high = (min(0, max(lag, row["lag"])) for lag in lag_to_keep(d, q, t, row))
-    return low, high
+    least, most = lag_to_keep(d, q, t, row)
+    if row["group"] and not row["flags"] & ASLEEP:
+        return min(0, least), 0  # a group that runs still: its row lacks the lag with which it fell asleep
+    return min(0, max(least, row["lag"])), min(0, max(most, row["lag"]))
 
 
 def judge_eevdf_leave(d: Row, q: Queue, t: Tunables) -> Verdict:
