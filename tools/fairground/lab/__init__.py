@@ -13,6 +13,7 @@
     reading     a filter of the student's own, which reads traces
     explain     a wrong decision as a sentence
     grade       a grade, and its forms: text, Gradescope, GitHub Classroom
+    outputs     files that a command writes: checked before the work, and whole
     roster      a whole class: table, leaderboard, export for tools that look for copies
     check       are the labs themselves right? What continuous integration runs
     command     the command line

@@ -5,11 +5,12 @@ import argparse
 import os
 import pathlib
 import random
+import shlex
 
 from ..option_values import U32, whole
 from ..settings import Settings, UsageError
 from ..tree import ROOT
-from . import handout
+from . import handout, outputs
 from .spec import TIERS, LabError, all_labs, find
 
 
@@ -55,9 +56,10 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def _tiers(text: str) -> list[str]:
     given = text.split(",")
-    unknown = set(given) - set(TIERS)
+    unknown = sorted(set(given) - set(TIERS))
     if unknown:
-        raise UsageError(f"--tiers {text}: no part of a grade is called {unknown.pop()}; there are {', '.join(TIERS)}")
+        said = f"no part of a grade is called {unknown[0]}" if unknown[0].strip() else "a part has no name"
+        raise UsageError(f"--tiers {shlex.quote(text)}: {said}; there are {', '.join(TIERS)}")
     return [tier for tier in TIERS if tier in given]
 
 
@@ -71,15 +73,24 @@ def _number_of(directory: pathlib.Path, given: str | None) -> str:
     return str(made_of["lab"])
 
 
+def _checked(name: str | None, replaced: bool = True) -> pathlib.Path | None:
+    """The file @name, which can be written; None if there is no name."""
+    if not name:
+        return None
+    outputs.check(pathlib.Path(name), replaced)
+    return pathlib.Path(name)
+
+
 def _grade(settings: Settings, arguments: argparse.Namespace) -> int:
     from . import grade  # with the judges of tests/model, which no other command needs
     from .workshop import Workshop
     directory = pathlib.Path(arguments.directory)
     lab = find(_number_of(directory, arguments.lab))
-    chosen, out = _tiers(arguments.tiers), pathlib.Path(arguments.json) if arguments.json else None
+    chosen, out = _tiers(arguments.tiers), _checked(arguments.json)
+    classroom = _checked(os.environ.get("GITHUB_OUTPUT"), replaced=False) if arguments.github else None
 
     def partial(so_far: grade.Grade) -> None:
-        if out:
+        if out and not outputs.is_stream(out):
             grade.write_json(so_far, out)
 
     workshop = Workshop(pathlib.Path(settings.build), len(os.sched_getaffinity(0)))
@@ -87,11 +98,11 @@ def _grade(settings: Settings, arguments: argparse.Namespace) -> int:
     for _ in range(arguments.repeat):
         got = grade.of_submission(lab, directory, workshop, arguments.drawn, chosen, partial)
         digests[grade.digest(got)] = digests.get(grade.digest(got), 0) + 1
-    partial(got)
+    if out:
+        grade.write_json(got, out)
     print(grade.text(got))
-    if arguments.github:
-        with open(os.environ.get("GITHUB_OUTPUT", os.devnull), "a", encoding="utf-8") as f:
-            f.write(f"result={grade.classroom(got)}\n")
+    if classroom:
+        outputs.append(classroom, f"result={grade.classroom(got)}\n")
     if arguments.repeat > 1:
         print(f"{arguments.repeat} gradings, {len(digests)} digest{'s' * (len(digests) > 1)}: "
               + ", ".join(f"{name} ({times})" for name, times in digests.items()))
@@ -100,23 +111,24 @@ def _grade(settings: Settings, arguments: argparse.Namespace) -> int:
 
 def _class(settings: Settings, arguments: argparse.Namespace) -> int:
     from . import grade, roster
-    lab, out = find(arguments.lab), pathlib.Path(arguments.csv)
+    lab, chosen, out = find(arguments.lab), _tiers(arguments.tiers), pathlib.Path(arguments.csv)
     if arguments.page and pathlib.Path(arguments.page).resolve() == out.resolve():
         raise UsageError(f"--page {arguments.page}: --csv goes to the same file; each needs its own")
     found = roster.submissions(pathlib.Path(arguments.directory))
-    results = pathlib.Path(arguments.results) if arguments.results else None
+    outputs.check(out)
+    page, results = _checked(arguments.page), pathlib.Path(arguments.results) if arguments.results else None
     if results:
-        results.mkdir(parents=True, exist_ok=True)
+        outputs.check_directory(results)
     done: list[roster.Row] = []
-    for row in roster.rows(lab, found, pathlib.Path(settings.build), arguments.drawn, _tiers(arguments.tiers),
-                           arguments.jobs):
+    for row in roster.rows(lab, found, pathlib.Path(settings.build), arguments.drawn, chosen, arguments.jobs):
         done.append(row)
-        roster.write_csv(done, out)
+        if len(done) == len(found) or not outputs.is_stream(out):
+            roster.write_csv(done, out)
         if results:
             grade.write_json(row.grade, results / f"{row.student}.json")
         print(f"{len(done)} of {len(found)}: {row.student} {row.grade.score:g}: {row.sentence}", flush=True)
-    if arguments.page:
-        roster.write_page(lab, arguments.drawn, done, pathlib.Path(arguments.page))
+    if page:
+        roster.write_page(lab, arguments.drawn, done, page)
     return 0
 
 

@@ -8,14 +8,13 @@ believed, and that only of a scheduler that calls nothing but its host.
 import base64
 import hashlib
 import json
-import os
 import pathlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import submission, tiers
+from . import outputs, submission, tiers
 from .results import Result
 from .spec import TIERS, Lab
 from .workshop import Workshop
@@ -221,7 +220,5 @@ def classroom(grade: Grade) -> str:
 
 
 def write_json(grade: Grade, path: pathlib.Path) -> None:
-    """Write results.json, so that a reader sees the old one or the new one and never half of one."""
-    new = path.with_name(path.name + ".new")
-    new.write_text(json.dumps(gradescope(grade), indent=1) + "\n", encoding="utf-8")
-    os.replace(new, path)
+    """Write results.json."""
+    outputs.write(path, json.dumps(gradescope(grade), indent=1) + "\n")

@@ -7,7 +7,7 @@ Each worker is a process with a workshop of its own, so the judges, which are Py
 
 import concurrent.futures
 import csv
-import os
+import io
 import pathlib
 import shutil
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..webpage import document, table
-from . import grade, regions, submission
+from . import grade, outputs, regions, submission
 from .spec import TIERS, Lab, LabError
 from .workshop import Workshop
 
@@ -78,24 +78,17 @@ def rows(lab: Lab, found: dict[str, pathlib.Path], build: pathlib.Path, seed: in
 # --- forms ----------------------------------------------------------------------------------------------------
 
 
-def _replace(path: pathlib.Path, text: str) -> None:
-    new = path.with_name(path.name + ".new")
-    new.write_text(text, encoding="utf-8")
-    os.replace(new, path)
-
-
 def write_csv(done: Iterable[Row], path: pathlib.Path) -> None:
-    """The table of a class, by student. A reader sees the old one or the new one."""
-    new = path.with_name(path.name + ".new")
-    with open(new, "w", encoding="utf-8", newline="") as f:
-        writer = csv.writer(f, lineterminator="\n")
-        writer.writerow(["student", "score", "of", *TIERS, "taken off", "first message"])
-        for row in sorted(done, key=lambda row: row.student):
-            got = row.grade
-            taken = sum(penalty.points for penalty in got.penalties)
-            writer.writerow([row.student, f"{got.score:g}", f"{got.most:g}",
-                             *(f"{got.points(tier):g}" for tier in TIERS), f"{taken:g}", row.sentence])
-    os.replace(new, path)
+    """The table of a class, by student."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["student", "score", "of", *TIERS, "taken off", "first message"])
+    for row in sorted(done, key=lambda row: row.student):
+        got = row.grade
+        taken = sum(penalty.points for penalty in got.penalties)
+        writer.writerow([row.student, f"{got.score:g}", f"{got.most:g}",
+                         *(f"{got.points(tier):g}" for tier in TIERS), f"{taken:g}", row.sentence])
+    outputs.write(path, text.getvalue())
 
 
 def _measures(done: list[Row]) -> dict[str, dict[str, float]]:
@@ -137,7 +130,7 @@ def write_page(lab: Lab, seed: int, done: Iterable[Row], path: pathlib.Path) -> 
     heads, lines = board(done)
     note = ("<p>By score; equal scores by the sum of the places, which stand in parentheses. Of each number less is "
             "better. All ran the same workloads, drawn by the seed.</p>")
-    _replace(path, document(f"Lab {lab.number}, {lab.title}; seed {seed}", [note, table(heads, lines)]))
+    outputs.write(path, document(f"Lab {lab.number}, {lab.title}; seed {seed}", [note, table(heads, lines)]))
 
 
 # --- comparing students ----------------------------------------------------------------------------------------

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The command `fairground lab`: what it cannot do it says in a sentence, and it leaves nothing behind."""
+
+import os
+import pathlib
+import sys
+import threading
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from fairground.__main__ import main  # noqa: E402
+from fairground.lab import outputs  # noqa: E402
+from fairground.settings import UsageError  # noqa: E402
+
+
+@pytest.fixture(name="lab")
+def the_command(tmp_path, capsys):
+    """lab(word, ...) runs the command with a build directory of its own; it returns (status, output, errors)."""
+    def run(*words):
+        status = main(["--build", str(tmp_path / "build"), "lab", *map(str, words)])
+        return status, *capsys.readouterr()
+    return run
+
+
+@pytest.fixture(name="refused")
+def a_sentence(lab):
+    """refused(word, ...): the sentence with which the command ends, having printed nothing."""
+    def run(*words):
+        status, out, err = lab(*words)
+        assert (status, out, err.count("\n")) == (2, "", 1), (status, out, err)
+        return err.removeprefix("fairground: ").rstrip("\n")
+    return run
+
+
+@pytest.fixture(name="handed_in")
+def an_empty_submission(tmp_path):
+    (tmp_path / "class/ann").mkdir(parents=True)
+    return tmp_path / "class/ann"
+
+
+# --- files that are written -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bad, why", [("/nonexistent/r", "No such file or directory"), (".", "Is a directory"),
+                                      ("README.md/x", "Not a directory"), ("/proc/x", "No such file or directory")])
+def test_what_cannot_be_written_is_said_before_any_work(refused, handed_in, tmp_path, monkeypatch, bad, why):
+    grade = ("grade", "--lab", "5", handed_in)
+    a_class, csv = ("class", "--lab", "5", handed_in.parent), ("--csv", tmp_path / "grades.csv")
+    expected = f"{bad}: cannot be written: {why}"
+    assert refused(*grade, "--json", bad) == expected
+    assert refused(*a_class, "--csv", bad) == expected
+    assert refused(*a_class, *csv, "--page", bad) == expected
+    if bad in ("README.md/x", "/proc/x"):
+        assert refused(*a_class, *csv, "--results", bad) == expected
+    monkeypatch.setenv("GITHUB_OUTPUT", bad)
+    assert refused(*grade, "--github") == expected
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["class"]
+
+
+def test_a_pipe_is_written_through_and_once(tmp_path):
+    pipe, got = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    outputs.check(pipe)
+    reader = threading.Thread(target=lambda: got.append(pipe.read_text(encoding="utf-8")), daemon=True)
+    reader.start()
+    outputs.write(pipe, "whole")
+    reader.join(60)
+    assert got == ["whole"] and pipe.is_fifo()
+
+
+def test_the_grade_goes_into_a_pipe(lab, handed_in, tmp_path):
+    pipe, got = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: got.append(pipe.read_text(encoding="utf-8")), daemon=True)
+    reader.start()
+    status, out, _ = lab("grade", "--lab", "5", "--json", pipe, handed_in)
+    reader.join(60)
+    assert status == 1 and "not graded" in out
+    assert pipe.is_fifo() and '"score": 0' in got[0]
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("old", encoding="utf-8")
+    outputs.check(path)
+    outputs.write(path, "new")
+    assert path.read_text(encoding="utf-8") == "new"
+    outputs.append(path, "er")
+    assert path.read_text(encoding="utf-8") == "newer"
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    outputs.write(link, "through")
+    assert link.is_symlink() and path.read_text(encoding="utf-8") == "through"
+    with pytest.raises(UsageError, match="cannot be written: No such file"):
+        outputs.write(tmp_path / "absent/file", "text")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "link"]
+
+
+# --- words ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("given", ["", "unit,,kernel", " "])
+def test_a_part_without_a_name(refused, handed_in, given):
+    sentence = refused("grade", "--lab", "5", "--tiers", given, handed_in)
+    assert sentence.startswith("--tiers ") and "a part has no name" in sentence
+    assert sentence.endswith("there are unit, simulator, kernel")
