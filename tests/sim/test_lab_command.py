@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import subprocess
 import sys
 import threading
 
@@ -12,7 +13,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 from fairground.__main__ import main  # noqa: E402
-from fairground.lab import outputs  # noqa: E402
+from fairground.lab import handout, outputs  # noqa: E402
 from fairground.settings import UsageError  # noqa: E402
 
 
@@ -97,6 +98,47 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):
     with pytest.raises(UsageError, match="cannot be written: No such file"):
         outputs.write(tmp_path / "absent/file", "text")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "link"]
+
+
+@pytest.mark.parametrize("bad, why", [("/proc/x", "No such file or directory"), ("README.md/x", "Not a directory")])
+def test_a_tree_that_cannot_be_written(refused, handed_in, bad, why):
+    assert refused("handout", "5", bad) == f"{bad}: cannot be written: {why}"
+    assert refused("export", "--lab", "5", handed_in.parent, bad) == f"{bad}: cannot be written: {why}"
+
+
+def test_a_build_directory_that_cannot_be_written(refused, handed_in, tmp_path):
+    lock = tmp_path / "build/labs/lock-0"
+    lock.mkdir(parents=True)
+    said = f"{lock}: cannot be written: Is a directory; B=DIR names another build directory"
+    assert refused("grade", "--lab", "5", handed_in) == said
+
+
+# --- files that are read --------------------------------------------------------------------------------------------
+
+
+def test_a_tree_that_git_does_not_know_is_listed(tmp_path):
+    names = ["Makefile", "docs/a.md", "kernel/mm/a.c", "tests/model/judge.py"]
+    for name in [*names, "docs/more/a.md", "README.md", "kernel/a.orig", "tools/__pycache__/a.pyc", "tools/a.dat",
+                 "user/build/a.c", "tests/model/cfs.py"]:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("text", encoding="utf-8")
+    assert handout.source_files(tmp_path) == names
+
+
+def test_without_git_the_files_are_the_same(monkeypatch):
+    known = handout.source_files()
+    monkeypatch.setenv("PATH", "")
+    assert handout.source_files() == known
+
+
+def test_who_reads_the_list_of_settings_may_go():
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    done = subprocess.run([sys.executable, "-m", "fairground.names"], stdout=write_end, stderr=subprocess.PIPE,
+                          check=False, env={"PYTHONPATH": str(ROOT / "tools")})
+    os.close(write_end)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 # --- words ----------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ As a program it prints the table, with --student what a lab needs of it;
 """
 
 import difflib
+import os
 import re
 import sys
 from collections.abc import Collection
@@ -130,8 +131,16 @@ def table(names: Collection[str]) -> str:
     return "\n".join(lines)
 
 
+def main() -> None:
+    try:
+        if sys.argv[1:2] == ["--check"]:
+            print("; ".join(unknown(sys.argv[2:])))
+        else:
+            print(table(STUDENT if sys.argv[1:] == ["--student"] else settings()))
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader has seen enough: `make help | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python writes the rest when it ends
+
+
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--check"]:
-        print("; ".join(unknown(sys.argv[2:])))
-    else:
-        print(table(STUDENT if sys.argv[1:] == ["--student"] else settings()))
+    main()

@@ -135,7 +135,9 @@ def _class(settings: Settings, arguments: argparse.Namespace) -> int:
 def _export(arguments: argparse.Namespace) -> int:
     from . import roster
     lab, to = find(arguments.lab), pathlib.Path(arguments.to)
-    written, left_out = roster.export(lab, roster.submissions(pathlib.Path(arguments.directory)), to)
+    found = roster.submissions(pathlib.Path(arguments.directory))
+    with outputs.sentence(to):
+        written, left_out = roster.export(lab, found, to)
     print("\n".join([f"left out: {sentence}" for sentence in left_out] + [
         f"{to}: {written} submissions; jplag -l {'python3' if lab.files[0].endswith('.py') else 'c'} "
         f"-bc {to}/base {to}/submissions"]))
@@ -151,8 +153,9 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
                 print(f"{lab.number:2}  {lab.title}: {functions + ' in ' if functions else ''}{', '.join(lab.files)}")
             return 0
         if arguments.lab_command == "handout":
-            lab = find(arguments.number)
-            nr = handout.write(lab, pathlib.Path(arguments.directory))
+            lab, to = find(arguments.number), pathlib.Path(arguments.directory)
+            with outputs.sentence(to):
+                nr = handout.write(lab, to)
             print(f"{arguments.directory}: lab {lab.number}, {nr} files; begin with "
                   f"labs/{lab.directory.name}/README.md")
             return 0

@@ -10,6 +10,7 @@ solution in another language; the judges that grade are in it, and may be read. 
 import hashlib
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ TOP = ("Makefile", "VERSION", "LICENSE", ".gitignore", ".clang-format", ".editor
        "docs/decisions.schema.json")
 NOT = ("tests/model/cfs.py", "tests/model/eevdf.py", "tests/model/pelt.py", "tests/model/golden.py",
        "tests/model/campaign.py")
+NO_SOURCE = re.compile(r"(?:^|/)(?:build(?:-[^/]*)?|__pycache__|\.[^/]*cache)/|\.(?:pyc|orig|rej)$|^(?!tests/).*\.dat$")
 MANIFEST = pathlib.Path("labs/handout.json")
 START = """# Lab {lab.number}, {lab.title}
 
@@ -57,14 +59,28 @@ def manifest(root: pathlib.Path) -> dict[str, Any] | None:
     return dict(data)
 
 
+def _without_git(root: pathlib.Path) -> Iterator[str]:
+    """The files of a tree that git does not know, or not as ours: an archive, or another user's."""
+    for top in TOP:
+        place = root / top
+        for path in root.glob(top.removeprefix(":(glob)")) if "*" in top else [place, *place.rglob("*")]:
+            name = str(path.relative_to(root))
+            if path.is_file() and name not in NOT and not NO_SOURCE.search(name):
+                yield name
+
+
 def source_files(root: pathlib.Path = ROOT) -> list[str]:
     """The files of the tree @root that a hand-out has, by path; without those of the labs."""
     made_of = manifest(root)
     if made_of:
         return sorted(name for name in made_of["files"] if not name.startswith("labs/"))
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "--", *TOP,
-                             *(f":!{name}" for name in NOT)], cwd=root, capture_output=True, text=True, check=True)
-    return sorted(name for name in listed.stdout.splitlines() if (root / name).is_file())
+    try:
+        listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "--", *TOP,
+                                 *(f":!{name}" for name in NOT)], cwd=root, capture_output=True, text=True, check=True)
+        found = [name for name in listed.stdout.splitlines() if (root / name).is_file()]
+    except (OSError, subprocess.CalledProcessError):
+        found = []
+    return sorted(found if "Makefile" in found else _without_git(root))
 
 
 def texts(lab: Lab, root: pathlib.Path = ROOT) -> dict[str, str]:

@@ -43,9 +43,13 @@ def _lines(text: str) -> list[str]:
 
 def _free_place(below: pathlib.Path) -> tuple[pathlib.Path, TextIO]:
     """A directory that no other process works in, and the lock that says so while it is open."""
-    below.mkdir(parents=True, exist_ok=True)
     for number in itertools.count():
-        lock = open(below / f"lock-{number}", "w", encoding="utf-8")
+        try:
+            below.mkdir(parents=True, exist_ok=True)
+            lock = open(below / f"lock-{number}", "w", encoding="utf-8")
+        except OSError as error:
+            raise LabError(f"{error.filename}: cannot be written: {error.strerror}; "
+                           "B=DIR names another build directory") from error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return below / f"tree-{number}", lock
