@@ -2,6 +2,8 @@
 """What machines and simulators that run side by side share."""
 
 import os
+import pathlib
+import subprocess
 import sys
 import time
 
@@ -32,3 +34,52 @@ def test_a_pool_that_is_left_early_begins_nothing_more():
         sys.exit(1)
     first.result()
     assert begun == [0]
+
+
+STARTS_MORE = """
+import subprocess, sys
+sys.path.insert(0, sys.argv[1])
+from fairground.__main__ import end
+import signal
+signal.signal(signal.SIGTERM, end)
+subprocess.run(["sh", "-c", "sh -c 'setsid sleep 1000 & sleep 1000 & sleep 1000 & echo $$; wait' & wait"],
+               start_new_session=sys.argv[2] == "leads", check=False)
+"""
+
+
+def marked_processes(marked):
+    """The processes that have @marked in their environment; zombies have none."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if marked.encode() in path.read_bytes():
+                found.append(int(path.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize("kind", ["leads", "is in our group"])
+def test_a_signal_ends_what_children_have_started(kind, tmp_path):
+    """A compiler is the child of a compiler's driver, of make, and of us."""
+    marked = f"MARK={tmp_path}"
+    process = subprocess.Popen([sys.executable, "-c", STARTS_MORE, os.path.join(ROOT, "tools"), kind],
+                               stdout=subprocess.PIPE, env={**os.environ, "MARK": str(tmp_path)})
+    try:
+        process.stdout.readline()
+        for _ in range(3000):
+            if len(marked_processes(marked)) >= 6:  # with the first
+                break
+            time.sleep(0.01)
+        process.terminate()
+        assert process.wait() == 128 + 15
+        for _ in range(1000):  # the signal was sent; on a busy machine it takes a while
+            if not marked_processes(marked):
+                break
+            time.sleep(0.01)
+        assert not marked_processes(marked)
+    finally:
+        for pid in marked_processes(marked):
+            os.kill(pid, 9)
+        process.wait()
+        process.stdout.close()

@@ -93,14 +93,35 @@ def take_turns(cpu: int) -> None:
 stopping = threading.Event()
 
 
+def _children(process: str) -> list[int]:
+    """The processes that threads of @process, a number or "self", have started."""
+    found: list[int] = []
+    with contextlib.suppress(OSError):
+        for task in os.listdir(f"/proc/{process}/task"):
+            with contextlib.suppress(OSError), open(f"/proc/{process}/task/{task}/children", encoding="ascii") as f:
+                found += map(int, f.read().split())
+    return found
+
+
+def _end(pid: int) -> None:
+    """End process @pid, which we have started, all that it has started, and its group if it leads one."""
+    with contextlib.suppress(OSError):
+        os.kill(pid, signal.SIGSTOP)  # so that it starts nothing more meanwhile
+        for child in _children(str(pid)):
+            _end(child)
+        if os.getpgid(pid) == pid:
+            os.killpg(pid, signal.SIGKILL)
+        os.kill(pid, signal.SIGKILL)
+
+
 def stop_all() -> None:
-    """End the machines and simulators that threads of ours wait for, and let none begin. For signals."""
+    """End the machines and simulators that threads of ours wait for, what these have started, and let none begin. For
+    signals.
+    """
     stopping.set()
     for _ in range(2):  # a thread may have been about to start one
-        for task in os.listdir("/proc/self/task"):
-            with contextlib.suppress(OSError), open(f"/proc/self/task/{task}/children", encoding="ascii") as f:
-                for pid in f.read().split():
-                    os.kill(int(pid), signal.SIGKILL)
+        for pid in _children("self"):
+            _end(pid)
         time.sleep(0.1)
 
 

@@ -114,7 +114,8 @@ def run(words: list[str], cwd: pathlib.Path, limits: Limits, environment: dict[s
         timed_out = True
         _kill(process)
         status = process.wait()
-    _kill(process)  # what it left behind
+    finally:
+        _kill(process)  # and what it left behind
     reader.join(DRAIN_S)
     if record and recorder:
         recorder.join(DRAIN_S)
