@@ -2,6 +2,7 @@
 """Labs, a class at a time: every submission ends in a score and a sentence; policies of one's own, and leaderboards."""
 
 import csv
+import dataclasses
 import json
 import pathlib
 import subprocess
@@ -15,7 +16,8 @@ from conftest import BUILD
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from fairground.lab import box, contest, grade, handout, reading, regions, roster, spec, submission  # noqa: E402
+from fairground.lab import (box, contest, grade, handout, reading, regions, roster, spec, submission,  # noqa: E402
+                            workshop)
 from fairground.lab.results import Measure, Result, drawn  # noqa: E402
 
 
@@ -94,6 +96,34 @@ def test_what_students_wrote_is_exported_and_nothing_else(lab, tmp_path):
     assert files == {f"{place}/{name}" for place in ("base", "submissions/ann", "submissions/ben")
                      for name in ("is_past.h", "search.c", "best.c")}
     assert "ann: that is wrong" in (to / "submissions/ann/is_past.h").read_text(encoding="utf-8")
+
+
+# --- compilers that come to no end ------------------------------------------------------------------------------
+
+
+BOMB = "int x;\n#define A0 x + x\n" + "".join(f"#define A{n} A{n - 1} + A{n - 1}\n" for n in range(1, 40))
+TOO_LONG = "int x;\nint f(void) { return A39; }\n"
+
+
+@pytest.mark.parametrize("code, limits, said", [
+    (BOMB + TOO_LONG, {"cpu_s": 1}, "the compiler did not end: sched/a.c took more than 1 s"),
+    (BOMB + TOO_LONG, {"memory_mb": 200}, "the compiler needs too much memory for sched/a.c"),
+    ("int f(void) { return " + "(" * 100_000 + "1" + ")" * 100_000 + "; }\n", {},
+     "the compiler breaks down at sched/a.c (internal compiler error): is something in it nested very deeply?"),
+    ("int f(void) { return 1 }\n", {}, "sched/a.c:1: expected ';' before '}' token"),
+], ids=["time", "memory", "depth", "error"])
+def test_a_compiler_that_is_stopped_is_not_tried_again(tmp_path, monkeypatch, code, limits, said):
+    monkeypatch.setattr(workshop, "BUILD_LIMITS", dataclasses.replace(workshop.BUILD_LIMITS, **limits))
+    place = workshop.Workshop(tmp_path, 1)
+    (place.tree / "build/sim/sched").mkdir(parents=True)
+    (place.tree / "sched").mkdir()
+    (place.tree / "sched/a.c").write_text(code, encoding="utf-8")
+    (place.tree / "Makefile").write_text("WARN := -Wall\nbuild/sim/%.o: %.c\n\t@echo >>runs\n"
+                                         "\t@LC_ALL=C gcc -c $< -o $@\n", encoding="utf-8")
+    with pytest.raises(workshop.BuildFailed) as caught:
+        place.build(["build/sim/sched/a.o"])
+    assert str(caught.value) == said
+    assert (place.tree / "runs").read_text(encoding="utf-8") == "\n" * (1 if said.startswith("the compiler") else 2)
 
 
 # --- policies of one's own --------------------------------------------------------------------------------------

@@ -22,7 +22,12 @@ from .spec import Lab, LabError, all_labs
 MESSAGE = re.compile(r"^(\S+?):(\d+):\d+: (error|warning|fatal error): (.*?)(?: \[-W\S+\])?$", re.MULTILINE)
 DECLARED = re.compile(r"^[\w ]+?\**\b(\w+)\(", re.MULTILINE)
 LINK = re.compile(r"undefined reference to `(\w+)'")
-BUILD_LIMITS = box.Limits(cpu_s=120, wall_s=600, writes_files=True)
+OUT_OF_TIME = re.compile(r"^\S+: .*CPU time limit exceeded", re.MULTILINE)
+OUT_OF_MEMORY = re.compile(r"^(?:virtual memory exhausted|\S+: out of memory allocating|"
+                           r"\S+: fatal error: Killed signal)", re.MULTILINE)
+BROKEN_DOWN = re.compile(r"^\S+: internal compiler error", re.MULTILINE)
+NOT_MADE = re.compile(r"\*\*\* \[(?:\S+: )?build/(\S+)\.\w+\]")
+BUILD_LIMITS = box.Limits(cpu_s=40, wall_s=600, memory_mb=4096, writes_files=True)  # time and memory of each process
 TARGETS = {"simulator": "sim", "kernel": "image"}
 KEPT = ("inc", "policies", "sim", "schedsim", ".commit", ".flags", "kernel", "user", "fairground.elf",
         "initramfs.cpio", "vdso.so", "vdso.so.d", "vdso.so.debug")
@@ -147,11 +152,33 @@ class Workshop:
         done = self._make(targets)
         if not done.status:
             return []
+        if stopped := self._stopped(done):
+            raise BuildFailed(stopped)
         warnings = _lines(done.text)
         again = self._make(targets, f"WARN={self._lenient()}")
         if not again.status:
             return list(dict.fromkeys(warnings)) or ["a warning that has no place"]
-        raise BuildFailed(_reason(again))
+        raise BuildFailed(self._stopped(again) or _reason(again))
+
+    def _stopped(self, ended: box.Ended) -> str:
+        """Why a compiler came to no end of its own, of which another try would be as long; "" if all did."""
+        if ended.timed_out:
+            return f"the compiler did not end: it took more than {BUILD_LIMITS.wall_s} s"
+        for pattern, sentence in (
+                (OUT_OF_TIME, f"the compiler did not end: {{}} took more than {BUILD_LIMITS.cpu_s} s"),
+                (OUT_OF_MEMORY, "the compiler needs too much memory for {}"),
+                (BROKEN_DOWN, "the compiler breaks down at {} (internal compiler error): is something in it nested "
+                              "very deeply?")):
+            if found := pattern.search(ended.text):
+                return sentence.format(self._source(NOT_MADE.search(ended.text, found.end())))
+        return ""
+
+    def _source(self, not_made: re.Match[str] | None) -> str:
+        """The file of which make did not make an object, as far as that is known."""
+        if not not_made:
+            return "a file"
+        path = not_made[1].partition("/")[2]  # below build/sim, build/unit and build/kernel as in the tree
+        return next((path + end for end in (".c", ".S") if (self.tree / (path + end)).exists()), not_made[1])
 
     def _scheduler(self, more: list[str]) -> list[pathlib.Path]:
         """The simulator's objects of the scheduler, and the objects @more."""
@@ -210,8 +237,6 @@ def _reason(ended: box.Ended) -> str:
     missing = LINK.findall(ended.text)
     if missing:
         return f"there is no function {missing[0]}()"
-    if ended.timed_out:
-        return "the compiler did not end"
     lines = [line for line in ended.text.splitlines() if "rror" in line] or ended.text.splitlines() or ["make failed"]
     return lines[0][:300]
 
