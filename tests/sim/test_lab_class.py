@@ -48,26 +48,43 @@ def test_whatever_is_handed_in_has_a_line(lab, tmp_path):
                 f.write(bytes(1 << 20))
     (handed_in / "essay.pdf").write_text("it is late", encoding="utf-8")
     (handed_in / ".hidden").write_text("", encoding="utf-8")
-    found = roster.submissions(handed_in)
+    found, passed_over = roster.submissions(handed_in)
+    assert passed_over == ["essay.pdf"]
     done = list(roster.rows(lab, found, tmp_path / "build", 1, list(spec.TIERS), 2))
     roster.write_csv(done, tmp_path / "grades.csv")
     with open(tmp_path / "grades.csv", encoding="utf-8", newline="") as f:
         lines = {line["student"]: line for line in csv.DictReader(f)}
-    assert list(lines) == ["big", "cut", "empty", "essay.pdf", "nothing", "text"]
+    assert list(lines) == ["big", "cut", "empty", "nothing", "text"]
     assert all(line["score"] == "0" and line["of"] == "100" and len(line["first message"]) > 10
                for line in lines.values())
     assert "too big" in lines["big"]["first message"] and "empty" in lines["nothing"]["first message"]
 
 
-def test_two_submissions_of_one_student_are_an_error(tmp_path):
-    (tmp_path / "ann").mkdir()
-    zipfile.ZipFile(tmp_path / "ann.zip", "w").close()
-    with pytest.raises(spec.LabError, match="both of ann"):
-        roster.submissions(tmp_path)
+def test_two_submissions_of_one_name_are_both_graded(tmp_path):
+    for name in ("ann", "ben", "cyd.zip"):
+        (tmp_path / "in" / name).mkdir(parents=True)
+    for name in ("ann.zip", "ben.zip.zip", "cyd.tar", "dan.zip", "eve.zip", "eve.tgz"):
+        (tmp_path / "in" / name).write_bytes(b"")
+    (tmp_path / "in/grades.csv").write_text("", encoding="utf-8")
+    found, passed_over = roster.submissions(tmp_path / "in")
+    assert {name: path.name for name, path in found.items()} == {
+        "ann": "ann", "ann.zip": "ann.zip", "ben": "ben", "ben.zip": "ben.zip.zip", "cyd": "cyd.tar",
+        "cyd.zip": "cyd.zip", "dan": "dan.zip", "eve.tgz": "eve.tgz", "eve.zip": "eve.zip"}
+    assert passed_over == ["grades.csv"]
     with pytest.raises(spec.LabError, match="no submission"):
-        roster.submissions(tmp_path / "ann")
+        roster.submissions(tmp_path / "in/ann")
     with pytest.raises(spec.LabError, match="no directory"):
-        roster.submissions(tmp_path / "ben")
+        roster.submissions(tmp_path / "absent")
+
+
+def test_a_name_is_a_line_and_no_formula(tmp_path):
+    done = [row(name, 80) for name in ("=1+1", "-x", "+x", "@x", "\t=1", "a\nb\x1b[2J", "\udcff", "Zoë")]
+    roster.write_csv(done, tmp_path / "grades.csv")
+    with open(tmp_path / "grades.csv", encoding="utf-8", newline="") as f:
+        names = {line["student"] for line in csv.DictReader(f)}
+    assert names == {"'=1+1", "'-x", "'+x", "'@x", "'\\t=1", "a\\nb\\x1b[2J", "\\udcff", "Zoë"}
+    roster.write_page(spec.find("10"), 1, done, tmp_path / "board.html")
+    assert "Zoë" in (tmp_path / "board.html").read_text(encoding="utf-8")
 
 
 def test_the_board_orders_by_score_then_by_places(tmp_path):
@@ -90,7 +107,7 @@ def test_what_students_wrote_is_exported_and_nothing_else(lab, tmp_path):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text.replace("everybody is eligible", student), encoding="utf-8")
     (handed_in / "cyd").mkdir()
-    written, left_out = roster.export(lab, roster.submissions(handed_in), to)
+    written, left_out = roster.export(lab, roster.submissions(handed_in)[0], to)
     assert written == 2 and len(left_out) == 1 and left_out[0].startswith("cyd: ")
     files = {str(path.relative_to(to)) for path in to.rglob("*") if path.is_file()}
     assert files == {f"{place}/{name}" for place in ("base", "submissions/ann", "submissions/ben")

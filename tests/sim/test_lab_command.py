@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import threading
@@ -139,6 +140,52 @@ def test_who_reads_the_list_of_settings_may_go():
                           check=False, env={"PYTHONPATH": str(ROOT / "tools")})
     os.close(write_end)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+# --- a class --------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_no_submission_is_said_once(lab, handed_in, tmp_path):
+    (handed_in.parent / "a\nb").mkdir()
+    (handed_in.parent / "grades.csv").write_text("", encoding="utf-8")
+    status, out, err = lab("class", "--lab", "5", "--csv", tmp_path / "grades.csv", "--jobs", "1", handed_in.parent)
+    assert status == 0
+    assert err == f"fairground: {handed_in.parent}: passed over, for neither directory nor archive: grades.csv\n"
+    assert sorted(line.split(": ")[1] for line in out.splitlines()) == ["a\\nb 0", "ann 0"]
+
+
+def test_a_worker_that_cannot_work_is_a_sentence(refused, handed_in, tmp_path):
+    (tmp_path / "build/labs/lock-0").mkdir(parents=True)
+    sentence = refused("class", "--lab", "5", "--csv", tmp_path / "grades.csv", "--jobs", "1", handed_in.parent)
+    assert sentence.endswith("B=DIR names another build directory")
+
+
+A_CLASS = """
+import os, pathlib, sys, tempfile
+sys.path.insert(0, sys.argv[1])
+import signal
+from fairground.__main__ import end
+from fairground.lab import grade, roster
+def of_submission(lab, path, *_):
+    with tempfile.TemporaryDirectory():
+        os.write(1, b"begun\\n")
+        signal.pause()
+signal.signal(signal.SIGTERM, end)
+grade.of_submission = of_submission
+found = dict.fromkeys("abcd", pathlib.Path("."))
+list(roster.rows(None, found, pathlib.Path(sys.argv[2]), 1, [], 2))
+"""
+
+
+def test_a_signal_leaves_no_temporary_directories(tmp_path):
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    with subprocess.Popen([sys.executable, "-c", A_CLASS, str(ROOT / "tools"), str(tmp_path / "build")],
+                          stdout=subprocess.PIPE, env={**os.environ, "TMPDIR": str(temporary)}) as process:
+        begun = [process.stdout.readline() for _ in range(2)]
+        process.terminate()
+        assert process.wait(60) == 128 + signal.SIGTERM and begun == [b"begun\n"] * 2
+    assert not list(temporary.iterdir())
 
 
 # --- words ----------------------------------------------------------------------------------------------------------

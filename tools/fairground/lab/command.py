@@ -6,6 +6,7 @@ import os
 import pathlib
 import random
 import shlex
+import sys
 
 from ..option_values import U32, whole
 from ..settings import Settings, UsageError
@@ -109,16 +110,26 @@ def _grade(settings: Settings, arguments: argparse.Namespace) -> int:
     return 0 if got.score == got.most and len(digests) == 1 else 1
 
 
+def _submissions(directory: str) -> dict[str, pathlib.Path]:
+    """{student: what they handed in}; what was not is said once."""
+    from . import roster
+    found, passed_over = roster.submissions(pathlib.Path(directory))
+    if passed_over:
+        print(f"fairground: {directory}: passed over, for neither directory nor archive: "
+              + ", ".join(map(roster.printable, passed_over)), file=sys.stderr)
+    return found
+
+
 def _class(settings: Settings, arguments: argparse.Namespace) -> int:
     from . import grade, roster
     lab, chosen, out = find(arguments.lab), _tiers(arguments.tiers), pathlib.Path(arguments.csv)
     if arguments.page and pathlib.Path(arguments.page).resolve() == out.resolve():
         raise UsageError(f"--page {arguments.page}: --csv goes to the same file; each needs its own")
-    found = roster.submissions(pathlib.Path(arguments.directory))
     outputs.check(out)
     page, results = _checked(arguments.page), pathlib.Path(arguments.results) if arguments.results else None
     if results:
         outputs.check_directory(results)
+    found = _submissions(arguments.directory)
     done: list[roster.Row] = []
     for row in roster.rows(lab, found, pathlib.Path(settings.build), arguments.drawn, chosen, arguments.jobs):
         done.append(row)
@@ -126,7 +137,8 @@ def _class(settings: Settings, arguments: argparse.Namespace) -> int:
             roster.write_csv(done, out)
         if results:
             grade.write_json(row.grade, results / f"{row.student}.json")
-        print(f"{len(done)} of {len(found)}: {row.student} {row.grade.score:g}: {row.sentence}", flush=True)
+        print(roster.printable(f"{len(done)} of {len(found)}: {row.student} {row.grade.score:g}: {row.sentence}"),
+              flush=True)
     if page:
         roster.write_page(lab, arguments.drawn, done, page)
     return 0
@@ -135,10 +147,10 @@ def _class(settings: Settings, arguments: argparse.Namespace) -> int:
 def _export(arguments: argparse.Namespace) -> int:
     from . import roster
     lab, to = find(arguments.lab), pathlib.Path(arguments.to)
-    found = roster.submissions(pathlib.Path(arguments.directory))
+    found = _submissions(arguments.directory)
     with outputs.sentence(to):
         written, left_out = roster.export(lab, found, to)
-    print("\n".join([f"left out: {sentence}" for sentence in left_out] + [
+    print("\n".join([roster.printable(f"left out: {sentence}") for sentence in left_out] + [
         f"{to}: {written} submissions; jplag -l {'python3' if lab.files[0].endswith('.py') else 'c'} "
         f"-bc {to}/base {to}/submissions"]))
     return 0

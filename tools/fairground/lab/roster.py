@@ -5,11 +5,14 @@ compare submissions with each other read.
 Each worker is a process with a workshop of its own, so the judges, which are Python, run side by side too.
 """
 
-import concurrent.futures
+import collections
+import concurrent.futures.process
 import csv
 import io
+import os
 import pathlib
 import shutil
+import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -34,48 +37,71 @@ class Row:
         return next(iter(self.grade.sentences()), FINE)
 
 
-def submissions(directory: pathlib.Path) -> dict[str, pathlib.Path]:
-    """{student: what they handed in}: each directory and archive of @directory, without what begins with a dot."""
+def submissions(directory: pathlib.Path) -> tuple[dict[str, pathlib.Path], list[str]]:
+    """({student: what they handed in}: each directory and archive of @directory, names of what is neither), without
+    what begins with a dot. Two that would be of one student have their whole names.
+    """
     if not directory.is_dir():
         raise LabError(f"{directory}: it is no directory of submissions")
-    found: dict[str, pathlib.Path] = {}
-    for path in sorted(directory.iterdir()):
-        if path.name.startswith("."):
-            continue
+    short: dict[pathlib.Path, str] = {}
+    passed_over = []
+    for path in sorted(path for path in directory.iterdir() if not path.name.startswith(".")):
         ending = next((end for end in submission.ARCHIVES if path.name.endswith(end)), "")
-        name = path.name.removesuffix(ending)
-        if name in found:
-            raise LabError(f"{directory}: {path.name} and {found[name].name} are both of {name}; keep one of them")
-        found[name] = path
-    if not found:
+        if path.is_dir():
+            short[path] = path.name
+        elif ending and path.is_file():
+            short[path] = path.name.removesuffix(ending)
+        else:
+            passed_over.append(path.name)
+    if not short:
         raise LabError(f"{directory}: there is no submission in it")
-    return found
+    given = collections.Counter(short.values()) + collections.Counter(p.name for p in short if short[p] != p.name)
+    return {name if given[name] == 1 else path.name: path for path, name in short.items()}, passed_over
+
+
+def printable(text: str) -> str:
+    """@text in a line: what moves the cursor, and what is no text, as Python writes it."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 # --- grading --------------------------------------------------------------------------------------------------
 
-_workshop: Workshop  # of this worker
+_workshop: Workshop | None = None  # of this worker
 
 
-def _begin(build: pathlib.Path) -> None:
+def _begin(temporary: str) -> None:
+    """In a worker, which a signal ends at once: what it and its programs leave behind is in @temporary."""
+    tempfile.tempdir = os.environ["TMPDIR"] = temporary
+
+
+def _grade(lab: Lab, student: str, path: pathlib.Path, build: pathlib.Path, seed: int, chosen: list[str]) -> Row:
     global _workshop
-    _workshop = Workshop(build, 1)
-
-
-def _grade(lab: Lab, student: str, path: pathlib.Path, seed: int, chosen: list[str]) -> Row:
+    _workshop = _workshop or Workshop(build, 1)
     return Row(student, grade.of_submission(lab, path, _workshop, seed, chosen))
 
 
 def rows(lab: Lab, found: dict[str, pathlib.Path], build: pathlib.Path, seed: int, chosen: list[str],
          jobs: int) -> Iterator[Row]:
     """A row for each submission, as they are done."""
-    with concurrent.futures.ProcessPoolExecutor(jobs, initializer=_begin, initargs=(build,)) as pool:
-        tasks = [pool.submit(_grade, lab, student, path, seed, chosen) for student, path in found.items()]
-        for task in concurrent.futures.as_completed(tasks):
-            yield task.result()
+    with tempfile.TemporaryDirectory(prefix="fairground-") as temporary:
+        pool = concurrent.futures.ProcessPoolExecutor(jobs, initializer=_begin, initargs=(temporary,))
+        try:
+            tasks = [pool.submit(_grade, lab, student, path, build, seed, chosen) for student, path in found.items()]
+            for task in concurrent.futures.as_completed(tasks):
+                yield task.result()
+        except concurrent.futures.process.BrokenProcessPool as error:
+            raise LabError("a process that grades was ended from outside; is there enough memory for --jobs "
+                           f"{jobs}?") from error
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 # --- forms ----------------------------------------------------------------------------------------------------
+
+
+def _cell(text: str) -> str:
+    """@text so that no spreadsheet takes it for a formula."""
+    return "'" * text.startswith(("=", "+", "-", "@", "\t", "\r")) + printable(text)
 
 
 def write_csv(done: Iterable[Row], path: pathlib.Path) -> None:
@@ -86,8 +112,8 @@ def write_csv(done: Iterable[Row], path: pathlib.Path) -> None:
     for row in sorted(done, key=lambda row: row.student):
         got = row.grade
         taken = sum(penalty.points for penalty in got.penalties)
-        writer.writerow([row.student, f"{got.score:g}", f"{got.most:g}",
-                         *(f"{got.points(tier):g}" for tier in TIERS), f"{taken:g}", row.sentence])
+        writer.writerow([_cell(row.student), f"{got.score:g}", f"{got.most:g}",
+                         *(f"{got.points(tier):g}" for tier in TIERS), f"{taken:g}", _cell(row.sentence)])
     outputs.write(path, text.getvalue())
 
 
