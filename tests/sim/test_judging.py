@@ -30,6 +30,11 @@ def cut(lines):
     return "\n".join(lines)[:-20]
 
 
+def ended(lines):
+    """The file of a run that made no more than the decisions in @lines, which begin with its header."""
+    return "\n".join([*lines, json.dumps({"kind": "end", "decisions": len(lines) - 1})]) + "\n"
+
+
 def changed(lines, number, **values):
     row = json.loads(lines[number]) | values
     return "\n".join([*lines[:number], json.dumps(row), *lines[number + 1:]]) + "\n"
@@ -78,7 +83,7 @@ def test_a_file_that_is_not_there_is_refused(tmp_path, judge):
 @pytest.mark.parametrize("judge", JUDGES)
 def test_a_file_without_decisions_is_no_success(lines, tmp_path, judge):
     path = tmp_path / "d.json"
-    path.write_text(lines[0] + "\n", encoding="utf-8")
+    path.write_text(ended(lines[:1]), encoding="utf-8")
     answer = ask(judge, path)
     assert answer.status == REFUSED and answer.err == f"{path}: it has no decision for this judge\n"
 
@@ -169,6 +174,6 @@ def test_a_load_is_missing_only_where_a_task_may_have_ended(sim, tmp_path):
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     answer = ask("judge_averages", path)
     assert answer.status == 1 and answer.table["load", "wakeup"][2] == 1 and "load of CPU 0" in answer.complaints[0]
-    path.write_text("\n".join(lines[:at + 1]) + "\n", encoding="utf-8")
+    path.write_text(ended(lines[:at + 1]), encoding="utf-8")
     answer = ask("judge_averages", path)
     assert answer.status == 0 and answer.table["load", "wakeup"][2] == 0
