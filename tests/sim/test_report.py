@@ -85,7 +85,7 @@ def test_it_says_what_runs_these_are(made):
 
 
 def test_rules_are_counted_as_the_lines_of_the_file_say(made):
-    lines = (made[2] / "quota.json").read_text().splitlines()[1:]
+    lines = (made[2] / "quota.json").read_text().splitlines()[1:-1]
     rules = Counter(json.loads(line)["rule"] for line in lines)
     part = made[1][made[1].index('<h2 id="quota.json">'):]
     rows = Counter()

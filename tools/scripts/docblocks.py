@@ -34,7 +34,7 @@ READS_A_FILE = ("trace-cmd", "make latency", "make graph", "make decisions", "ma
 RUNNABLE = PROGRAMS + READS_A_FILE
 MADE = re.compile(r"(?<![\w./-])(?=[\w-]+\.(?:json|bin|dat|csv|svg)\b)")  # before the name of a session's own file
 DRAWN = re.compile(r"-o ([\w-]+\.svg)\b")
-COMMIT = "exact"
+COMMIT = "exact"  # and the directory below the build directory where it is
 
 Block = tuple[int, list[str]]
 Step = tuple[str, list[tuple[int, str]]]
@@ -96,16 +96,16 @@ def run(command: str, root: str, build: str, directory: object) -> subprocess.Co
     command = re.sub(r"(?<![\w./-])build/", f"{build}/", command).replace("| less", "")
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=root, stdin=subprocess.DEVNULL,
                           capture_output=True, check=False, text=True, errors="replace",
-                          env=environment(B=os.path.relpath(build, root)))
+                          env=environment(os.path.basename(build) == COMMIT, B=os.path.relpath(build, root)))
     done.stdout = done.stdout.replace(f"{directory}/", "")
     done.stderr = done.stderr.replace(f"{directory}/", "")
     return done
 
 
-def environment(**more: str) -> dict[str, str]:
-    """Of programs that are run: nothing of the make that runs us."""
+def environment(is_exact_build: bool, **more: str) -> dict[str, str]:
+    """Of programs that are run: nothing of the make that runs us. Other builds keep their commit: tests use these."""
     kept = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "V")}
-    return {**kept, "KVM": "0", "FAIRGROUND_COMMIT": COMMIT, **more}
+    return {**kept, "KVM": "0", **({"FAIRGROUND_COMMIT": COMMIT} if is_exact_build else {}), **more}
 
 
 def shape(line: str) -> str:
@@ -150,10 +150,10 @@ def align(shown: list[tuple[int, str]], printed: list[str]) -> list[tuple[int, s
 
 def exact_build(root: str, build: str) -> str:
     """Build what exact sessions run. Returns its directory."""
-    exact = os.path.join(build, "exact")
+    exact = os.path.join(build, COMMIT)
     subprocess.run([os.environ.get("MAKE", "make"), "-j2", "-s", f"B={os.path.relpath(exact, root)}", "image", "sim"],
                    cwd=root, check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
-                   env=environment())
+                   env=environment(True))
     return exact
 
 
