@@ -34,7 +34,8 @@ KEPT = ("inc", "policies", "sim", "schedsim", ".commit", ".flags", "kernel", "us
 KEPT_UNIT = ("sched", "lib", "kernel")
 
 
-BEFORE_MAIN = re.compile(r"\s(\.(?:preinit_array|init_array|fini_array|ctors|dtors|init|fini)\b)")
+BEFORE_MAIN = re.compile(r"\s(\.(?:preinit_array|init_array|fini_array|ctors|dtors|init|fini))[\w.]*\s+([0-9a-f]+)")
+LINKERS_OWN = {".init_array": 8, ".fini_array": 8, ".init": 0x20, ".fini": 0x10}  # bytes in any shared object
 ENTERS_KERNEL = re.compile(r"^\s*[0-9a-f]+:\s+(syscall|sysenter|int)\b", re.MULTILINE)
 
 
@@ -242,14 +243,20 @@ def _reason(ended: box.Ended) -> str:
 
 
 def _objdump(*words: str | pathlib.Path) -> str:
+    if not any(isinstance(word, pathlib.Path) for word in words):
+        return ""
     return subprocess.run(["objdump", *map(str, words)], capture_output=True, text=True, check=True).stdout
 
 
 def around(objects: list[pathlib.Path]) -> str:
-    """Code of @objects that runs before main(), or enters the kernel on its own."""
-    section = BEFORE_MAIN.search(_objdump("-h", *objects))
-    if section:
-        return f"has code that runs before everything else ({section[1]})"
+    """Code of @objects that runs before main(), or enters the kernel on its own. The linker gives each shared object
+    one such function of its own.
+    """
+    for name, size in BEFORE_MAIN.findall(_objdump("-h", *(path for path in objects if path.suffix == ".o"))):
+        return f"has code that runs before everything else ({name}, {int(size, 16)} bytes)"
+    for name, size in BEFORE_MAIN.findall(_objdump("-h", *(path for path in objects if path.suffix != ".o"))):
+        if int(size, 16) > LINKERS_OWN.get(name, 0):
+            return f"has code that runs before everything else ({name}, {int(size, 16)} bytes)"
     instruction = ENTERS_KERNEL.search(_objdump("-d", "--no-show-raw-insn", *objects))
     return f"has the instruction {instruction[1]}" if instruction else ""
 
