@@ -16,7 +16,7 @@ from conftest import BUILD
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from fairground.lab import (box, contest, grade, handout, reading, regions, roster, spec, submission,  # noqa: E402
+from fairground.lab import (contest, grade, handout, reading, regions, roster, spec, submission,  # noqa: E402
                             workshop)
 from fairground.lab.results import Measure, Result, drawn  # noqa: E402
 
@@ -251,9 +251,8 @@ def test_a_filter_that_reaches_for_more_is_refused():
     "(lambda: 0).__code__.replace(co_consts=(1,))\n"])
 def test_a_filter_that_runs_reaches_no_further(tmp_path, code):
     """Whatever the names are that it goes by."""
-    path = tmp_path / "filter.py"
-    path.write_text("import sys\n" + code + "print('reached')\n", encoding="utf-8")
-    ended = box.run([sys.executable, "-I", "-S", str(reading.GUARD), str(path)], tmp_path, reading.FILTER_LIMITS)
+    (tmp_path / "filter.py").write_text("import sys\n" + code + "print('reached')\n", encoding="utf-8")
+    ended = reading.run_filter("filter.py", tmp_path)
     assert ended.status and "reached" not in ended.text and "PermissionError: a filter reads" in ended.text
 
 
@@ -268,13 +267,11 @@ def test_a_filter_may_use_what_it_needs(tmp_path):
                     "        print(re.sub('a', 'b', line), Pair(1, 2), Row(3), Task(4), Kind.RUN, input())\n",
                     encoding="utf-8")
     text.write_text("a line\nanother\n", encoding="utf-8")
-    ended = box.run([sys.executable, "-I", "-S", str(reading.GUARD), str(path)], tmp_path, reading.FILTER_LIMITS,
-                    reads=text)
+    ended = reading.run_filter("filter.py", tmp_path, text)
     assert not ended.status and ended.text.startswith("b line"), ended.text
 
 
 def test_a_filter_that_fails_says_why(tmp_path):
-    path = tmp_path / "filter.py"
-    path.write_text("x = 1\nx.missing\n", encoding="utf-8")
-    ended = box.run([sys.executable, "-I", "-S", str(reading.GUARD), str(path)], tmp_path, reading.FILTER_LIMITS)
+    (tmp_path / "filter.py").write_text("x = 1\nx.missing\n", encoding="utf-8")
+    ended = reading.run_filter("filter.py", tmp_path)
     assert ended.status and ended.text.strip().endswith("AttributeError: 'int' object has no attribute 'missing'")

@@ -62,12 +62,18 @@ def test_what_cannot_be_written_is_said_before_any_work(refused, handed_in, tmp_
     assert sorted(path.name for path in tmp_path.iterdir()) == ["class"]
 
 
+def reading(pipe, got):
+    """A thread that reads @pipe and appends what was written to @got."""
+    reader = threading.Thread(target=lambda: got.append(pipe.read_text(encoding="utf-8")), daemon=True)
+    reader.start()
+    return reader
+
+
 def test_a_pipe_is_written_through_and_once(tmp_path):
     pipe, got = tmp_path / "pipe", []
     os.mkfifo(pipe)
     outputs.check(pipe)
-    reader = threading.Thread(target=lambda: got.append(pipe.read_text(encoding="utf-8")), daemon=True)
-    reader.start()
+    reader = reading(pipe, got)
     outputs.write(pipe, "whole")
     reader.join(60)
     assert got == ["whole"] and pipe.is_fifo()
@@ -76,8 +82,7 @@ def test_a_pipe_is_written_through_and_once(tmp_path):
 def test_the_grade_goes_into_a_pipe(lab, handed_in, tmp_path):
     pipe, got = tmp_path / "pipe", []
     os.mkfifo(pipe)
-    reader = threading.Thread(target=lambda: got.append(pipe.read_text(encoding="utf-8")), daemon=True)
-    reader.start()
+    reader = reading(pipe, got)
     status, out, _ = lab("grade", "--lab", "5", "--json", pipe, handed_in)
     reader.join(60)
     assert status == 1 and "not graded" in out

@@ -92,20 +92,22 @@ def pages(root: str) -> list[str]:
 
 def run(command: str, root: str, build: str, directory: object) -> subprocess.CompletedProcess[str]:
     """Run a line of a page with the programs of @build. The files that it makes go to @directory."""
+    # Another build keeps its own commit: tests use it at the same time.
+    commit = {"FAIRGROUND_COMMIT": COMMIT} if os.path.basename(build) == COMMIT else {}
     command = MADE.sub(f"{directory}/", command)
     command = re.sub(r"(?<![\w./-])build/", f"{build}/", command).replace("| less", "")
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=root, stdin=subprocess.DEVNULL,
                           capture_output=True, check=False, text=True, errors="replace",
-                          env=environment(os.path.basename(build) == COMMIT, B=os.path.relpath(build, root)))
+                          env=environment(B=os.path.relpath(build, root), **commit))
     done.stdout = done.stdout.replace(f"{directory}/", "")
     done.stderr = done.stderr.replace(f"{directory}/", "")
     return done
 
 
-def environment(is_exact_build: bool, **more: str) -> dict[str, str]:
-    """Of programs that are run: nothing of the make that runs us. Other builds keep their commit: tests use these."""
+def environment(**more: str) -> dict[str, str]:
+    """Of programs that are run: nothing of the make that runs us."""
     kept = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "V")}
-    return {**kept, "KVM": "0", **({"FAIRGROUND_COMMIT": COMMIT} if is_exact_build else {}), **more}
+    return {**kept, "KVM": "0", **more}
 
 
 def shape(line: str) -> str:
@@ -153,7 +155,7 @@ def exact_build(root: str, build: str) -> str:
     exact = os.path.join(build, COMMIT)
     subprocess.run([os.environ.get("MAKE", "make"), "-j2", "-s", f"B={os.path.relpath(exact, root)}", "image", "sim"],
                    cwd=root, check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
-                   env=environment(True))
+                   env=environment(FAIRGROUND_COMMIT=COMMIT))
     return exact
 
 

@@ -1,21 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Runs a student's filter, FILE, as a program: guard.py FILE. It reads sys.stdin, prints, and reaches nothing else.
+"""Runs a student's filter, FILE, as a program: guard.py FILE MODULE... It reads sys.stdin, prints, may use the modules,
+and reaches nothing else.
 
 Python says of itself whatever it is about to do that another program could notice (PEP 578). All but what the modules
 of a filter need is refused here, however the filter came by it. No Python code can take the hook away again.
 """
 
-import collections
-import dataclasses
-import enum
-import functools
-import itertools
-import math
-import re
+import importlib
 import sys
-import typing
 
-MODULES = (collections, dataclasses, enum, functools, itertools, math, re, sys, typing)
 # Classes and named tuples are made by compile() and exec(); frames tell which module does so.
 HARMLESS = {"compile", "exec", "sys._getframe", "sys._getframemodulename", "sys.excepthook", "sys.unraisablehook",
             "builtins.input", "builtins.input/result", "builtins.id", "object.__getattr__", "object.__setattr__",
@@ -28,10 +21,12 @@ def refuse(event: str, _: object) -> None:
 
 
 def main() -> None:
-    path = sys.argv[1]
+    path, *modules = sys.argv[1:]
+    for name in modules:
+        importlib.import_module(name)
     with open(path, encoding="utf-8") as f:
         code = compile(f.read(), path, "exec")
-    del sys.argv[0]
+    sys.argv = [path]
     sys.addaudithook(refuse)
     exec(code, {"__name__": "__main__"})  # pylint: disable=exec-used
 

@@ -20,12 +20,12 @@ from ..tracefile import TraceFile
 from . import box
 from .results import Result, drawn
 from .spec import Lab, LabError, Run
+from .submission import PYTHON_MODULES
 from .workshop import Workshop
 
 COLUMNS = ("run_ns", "waits", "wait_ns", "preempted", "share")
 FILTER_LIMITS = box.Limits(cpu_s=10, wall_s=60, memory_mb=1024)
 SIMULATOR_LIMITS = box.Limits(cpu_s=20, wall_s=120, writes_files=True)
-
 GUARD = pathlib.Path(__file__).with_name("guard.py")
 
 Numbers = dict[str, int]  # by column
@@ -133,13 +133,19 @@ def compare(said: dict[int, Numbers], right: dict[int, Numbers], names: dict[int
     return len(COLUMNS) - len(sentences), sentences
 
 
+def run_filter(name: str, directory: pathlib.Path, reads: pathlib.Path | None = None) -> box.Ended:
+    """Run the filter @name of @directory, which reads the text @reads."""
+    words = [sys.executable, "-I", "-S", str(GUARD), name, *PYTHON_MODULES]
+    return box.run(words, directory, FILTER_LIMITS, reads=reads)
+
+
 def judge(lab: Lab, workshop: Workshop, run: Run, record: pathlib.Path, tier: str, again: str) -> Result:
     """Have the student's filter read the trace @record."""
     name = lab.files[0]
     readable = record.with_suffix(".txt")
     with open(readable, "w", encoding="utf-8") as f:
         text.write(f, TraceFile(record))
-    ended = box.run([sys.executable, "-I", "-S", str(GUARD), name], workshop.tree, FILTER_LIMITS, reads=readable)
+    ended = run_filter(name, workshop.tree, readable)
     again += (f"\nthen: PYTHONPATH=tools python3 -m fairground convert run.dat -o run.txt\n"
               f"and:  python3 {name} <run.txt")
     if ended.timed_out:

@@ -71,6 +71,10 @@ def _cause(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0].rstrip(":")
 
 
+def _is_skipped(name: str) -> bool:
+    return not SKIPPED.isdisjoint(name.split("/"))
+
+
 class _Files:
     """Files of a submission by their path, wherever the path begins."""
 
@@ -90,9 +94,9 @@ class _Tree(_Files):
         if not os.access(self._root, os.R_OK | os.X_OK):
             raise Refused(f"the directory {self._root.name} cannot be read: its permissions do not allow it")
         for path in sorted(self._root.rglob("*")):
-            relative = path.relative_to(self._root)
-            if not SKIPPED & set(relative.parts) and path.is_file() and not path.is_symlink():
-                yield str(relative), path.stat().st_size
+            name = str(path.relative_to(self._root))
+            if not _is_skipped(name) and path.is_file() and not path.is_symlink():
+                yield name, path.stat().st_size
 
     def read(self, name: str) -> bytes:
         return (self._root / name).read_bytes()
@@ -104,7 +108,7 @@ class _Zip(_Files):
 
     def names(self) -> Iterator[tuple[str, int]]:
         for info in self._zip.infolist():
-            if not info.is_dir() and not SKIPPED & set(info.filename.split("/")):
+            if not info.is_dir() and not _is_skipped(info.filename):
                 yield info.filename, info.file_size
 
     def read(self, name: str) -> bytes:
@@ -121,7 +125,7 @@ class _Tar(_Files):
 
     def names(self) -> Iterator[tuple[str, int]]:
         for info in self._tar:
-            if SKIPPED & set(info.name.split("/")):
+            if _is_skipped(info.name):
                 continue
             if info.isfile():
                 name = info.name.removeprefix("./")

@@ -27,16 +27,14 @@ OUT_OF_MEMORY = re.compile(r"^(?:virtual memory exhausted|\S+: out of memory all
                            r"\S+: fatal error: Killed signal)", re.MULTILINE)
 BROKEN_DOWN = re.compile(r"^\S+: internal compiler error", re.MULTILINE)
 NOT_MADE = re.compile(r"\*\*\* \[(?:\S+: )?build/(\S+)\.\w+\]")
+BEFORE_MAIN = re.compile(r"\s(\.(?:preinit_array|init_array|fini_array|ctors|dtors|init|fini))[\w.]*\s+([0-9a-f]+)")
+LINKERS_OWN = {".init_array": 8, ".fini_array": 8, ".init": 0x20, ".fini": 0x10}  # bytes in any shared object
+ENTERS_KERNEL = re.compile(r"^\s*[0-9a-f]+:\s+(syscall|sysenter|int)\b", re.MULTILINE)
 BUILD_LIMITS = box.Limits(cpu_s=40, wall_s=600, memory_mb=4096, writes_files=True)  # time and memory of each process
 TARGETS = {"simulator": "sim", "kernel": "image"}
 KEPT = ("inc", "policies", "sim", "schedsim", ".commit", ".flags", "kernel", "user", "fairground.elf",
         "initramfs.cpio", "vdso.so", "vdso.so.d", "vdso.so.debug")
 KEPT_UNIT = ("sched", "lib", "kernel")
-
-
-BEFORE_MAIN = re.compile(r"\s(\.(?:preinit_array|init_array|fini_array|ctors|dtors|init|fini))[\w.]*\s+([0-9a-f]+)")
-LINKERS_OWN = {".init_array": 8, ".fini_array": 8, ".init": 0x20, ".fini": 0x10}  # bytes in any shared object
-ENTERS_KERNEL = re.compile(r"^\s*[0-9a-f]+:\s+(syscall|sysenter|int)\b", re.MULTILINE)
 
 
 class BuildFailed(Exception):
@@ -242,22 +240,22 @@ def _reason(ended: box.Ended) -> str:
     return lines[0][:300]
 
 
-def _objdump(*words: str | pathlib.Path) -> str:
-    if not any(isinstance(word, pathlib.Path) for word in words):
+def _objdump(words: list[str], objects: list[pathlib.Path]) -> str:
+    if not objects:
         return ""
-    return subprocess.run(["objdump", *map(str, words)], capture_output=True, text=True, check=True).stdout
+    return subprocess.run(["objdump", *words, *map(str, objects)], capture_output=True, text=True, check=True).stdout
 
 
 def around(objects: list[pathlib.Path]) -> str:
     """Code of @objects that runs before main(), or enters the kernel on its own. The linker gives each shared object
     one such function of its own.
     """
-    for name, size in BEFORE_MAIN.findall(_objdump("-h", *(path for path in objects if path.suffix == ".o"))):
-        return f"has code that runs before everything else ({name}, {int(size, 16)} bytes)"
-    for name, size in BEFORE_MAIN.findall(_objdump("-h", *(path for path in objects if path.suffix != ".o"))):
-        if int(size, 16) > LINKERS_OWN.get(name, 0):
-            return f"has code that runs before everything else ({name}, {int(size, 16)} bytes)"
-    instruction = ENTERS_KERNEL.search(_objdump("-d", "--no-show-raw-insn", *objects))
+    for shared in (False, True):
+        some = [path for path in objects if (path.suffix != ".o") == shared]
+        for name, size in BEFORE_MAIN.findall(_objdump(["-h"], some)):
+            if not shared or int(size, 16) > LINKERS_OWN.get(name, 0):
+                return f"has code that runs before everything else ({name}, {int(size, 16)} bytes)"
+    instruction = ENTERS_KERNEL.search(_objdump(["-d", "--no-show-raw-insn"], objects))
     return f"has the instruction {instruction[1]}" if instruction else ""
 
 
