@@ -8,7 +8,7 @@ its part of what was asked for. Afterwards a table says for each host, policy an
 wrong and not judged; for the first wrong ones, why, and the command that makes them again.
 
 In the kernel other CPUs, whose locks are not held where a CPU is chosen, may change while a record is made. So of the
-kernel's choices of CPUs one in twenty may look wrong: it is shown, and does not count as a failure.
+kernel's choices of CPUs under a policy one in a thousand may look wrong: it is shown, and does not count as a failure.
 
 Usage: campaign.py [--sim N] [--kernel N] [--jobs N] [--policies NAME,...]    exits 1 if a decision is wrong
 """
@@ -29,6 +29,7 @@ from judge_averages import AveragesJudge
 from judge_balance import BalanceJudge
 from judge_class import ClassJudge
 from judge_cpu import PlacementJudge
+from judge_energy import EnergyJudge
 from judge_quota import QuotaJudge
 from judging import Findings, examine
 
@@ -36,8 +37,9 @@ from fairground.decision_file import DecisionError
 
 ROOT = pathlib.Path(__file__).parents[2]
 BUILD = os.environ.get("B", "build")
-JUDGES = (FairJudge, ClassJudge, QuotaJudge, PlacementJudge, BalanceJudge, AveragesJudge)
-RACES = 20  # see above
+JUDGES = (FairJudge, ClassJudge, QuotaJudge, PlacementJudge, EnergyJudge, BalanceJudge,
+          AveragesJudge)
+RACES = 1000  # see above
 POLICIES = ("cfs", "bore-cfs", "eevdf", "bore", "fdl")
 
 # Workloads. {rr} is a deadline under fdl.
@@ -56,10 +58,13 @@ SIM_MIXES = (  # for how long, and what
     ("600ms", "group:name=d,quota=60ms,period=100ms,burst=30ms hogs:n=1,group=d group:name=d/e,quota=7ms,period=10ms "
               "bursts:n=6,run=500us-6ms,sleep=2ms-9ms,group=d hogs:n=1,group=d/e "
               "bursts:n=2,run=1ms,sleep=9ms,policy=fifo"),
+    ("2s", "periodic:n=3,run=1ms,period=10ms,policy=normal bursts:n=5,run=1ms-6ms,sleep=20ms-60ms "
+           "bursts:n=2,run=3ms,sleep=9ms,util_max=300 bursts:n=1,run=1ms,sleep=9ms,cpus=0-2"),
 )
 SIM_MACHINES = (
     "--cpus 1", "--cpus 2", "--cpus 4 --hz 1000", "--topology 2x2 --skew 2ms", "--cpus 1 --hz 100",
     "--topology 1x2x2x2", "--cpus 8 --hz 1000", "--cpus 1 --hz 1000 --cost-switch 2us --cost-wake 1us --cost-tick 2us",
+    "--opp juno --governor schedutil",
 )
 
 KERNEL_MIXES = (  # a hog reads its clock, and is charged, all the time: short runs of it
@@ -125,7 +130,7 @@ class Campaign:
         self.nr: dict[tuple[str, str], int] = defaultdict(int)
         self.started: dict[tuple[str, str], int] = defaultdict(int)
         self.wanted = sum(wanted.values())
-        self.wrong = self.lost = 0
+        self.lost = 0
 
     def next_run(self) -> Run | None:
         """A run of the part that is least complete; None: all are complete."""
@@ -142,8 +147,6 @@ class Campaign:
             total = self.counts[run.host, policy, kind]
             for i, nr in enumerate(found):
                 total[i] += nr
-            racy = run.host == "kernel" and (policy == "placement" or kind in ("select", "push", "pull"))
-            self.wrong += found[2] if not racy or found[2] > found[0] / RACES else 0
         self.nr[run.host, run.policy] += findings.nr()
         for text in findings.wrong:
             print(text)
@@ -153,6 +156,14 @@ class Campaign:
         done = sum(self.nr.values())
         print(f"{done:12,} of {self.wanted:,}: {run.host} {run.policy} {run.number}, {findings.nr():,} decisions",
               file=sys.stderr)
+
+    def wrong(self) -> int:
+        """How many decisions are wrong, without those that the races of the kernel's CPUs explain."""
+        wrong = 0
+        for (host, policy, kind), (right, _, found) in self.counts.items():
+            racy = host == "kernel" and (policy in ("placement", "energy") or kind in ("select", "push", "pull"))
+            wrong += found if not racy or found > right / RACES else 0
+        return wrong
 
     def table(self) -> str:
         lines = [f"{'host':10} {'policy':11} {'decision':9} {'right':>11} {'wrong':>6} {'not judged':>11}"]
@@ -195,7 +206,7 @@ def main() -> int:
     print(campaign.table())
     if campaign.lost:
         print(f"{campaign.lost} events were lost; what rests on them is not judged", file=sys.stderr)
-    return 1 if campaign.wrong else 0
+    return 1 if campaign.wrong() else 0
 
 
 if __name__ == "__main__":

@@ -7,8 +7,9 @@ EVENTS='decision:*'`). Each has the numbers of all that was compared, so nothing
 the tunables that differ from the defaults. The rules are those of docs/oracles.md, in whole numbers of any size;
 nothing of sched/ is used.
 
-A decision is right, wrong, or not judged: the record lacks candidates (a queue of more than 64), or no rule here covers
-the case. Where the policy rounds, what rounding can do is allowed, with the derivation beside it.
+What follows from other records of the file, history.py knows. A decision is right, wrong, or not judged: the record
+lacks candidates (a queue of more than 64), or no rule here covers the case. Where the policy rounds, what rounding can
+do is allowed, with the derivation beside it.
 
 Usage: judge.py FILE... [--set NAME=VALUE]...    status 1: a decision is wrong; 2: not all could be judged
 """
@@ -18,6 +19,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import bore
+import history
 import reasons
 from arithmetic import IDLE as IDLE_WEIGHT
 from arithmetic import WEIGHTS, of_idle, of_nice, virtual
@@ -267,7 +269,7 @@ def judge_cfs_tick(d: Row, q: Queue, t: Tunables) -> Verdict:
 
 def judge_cfs_rule(d: Row, t: Tunables, beside_deadlines: bool) -> Verdict:
     """The reason that is given for the end of a turn, or for going on, is the first that applies."""
-    if beside_deadlines or d["policy"] not in ("cfs", "bore_cfs"):
+    if beside_deadlines:
         return RIGHT
     right = ("slice" if d["delta"] > d["slice"] else
              "ran_too_little" if d["delta"] < t.min_granularity_ns else "slice_ahead")
@@ -316,6 +318,8 @@ def judge_charge(d: Row, q: Queue, t: Tunables) -> Verdict:
         return "its turn ended within a request that is not to be broken into"
     if used_up and d["nr_queued"] > 1 and not d["answer"]:
         return "it used up its request, but nobody asked for a switch"
+    if d["answer"] and d["rule"] != ("request_used_up" if used_up else "eligibility"):
+        return f"the reason given is {d['rule']}, and its request is {'' if used_up else 'not '}used up"
     if not used_up:
         return RIGHT if d["deadline"] == row["deadline"] else "its deadline changed before it was reached"
     if not is_virtual(ahead(d["deadline"], d["vruntime"]), d["slice"], row["weight"], not row["group"]):
@@ -445,13 +449,20 @@ def judge_eevdf_preempt(d: Row, q: Queue, t: Tunables) -> Verdict:
 
 
 def judge_eevdf_tick(d: Row, q: Queue, t: Tunables) -> Verdict:
-    """The charge just before ended the turn, or did not; what weights of groups changed since then does not count."""
+    """The charge just before ended the turn, or did not; what weights of groups changed since then does not count.
+
+    If it did, the rule is that charge's, which the row tells; if not, the policy's usual one.
+    """
     row = q.subject
     if not row:
         return NOT_JUDGED
-    if d["answer"]:
-        return RIGHT if row["flags"] & USED or not row["flags"] & LASTS else "its request lasts"
-    return RIGHT if not row["flags"] & USED else "its request is used up"
+    used_up = bool(row["flags"] & USED)
+    if d["answer"] and not used_up and row["flags"] & LASTS:
+        return "its request lasts"
+    if not d["answer"] and used_up:
+        return "its request is used up"
+    right = "request_used_up" if used_up or not d["answer"] else "eligibility"
+    return RIGHT if d["rule"] == right else f"the reason given is {d['rule']}, where {right} is right"
 
 
 def judge_eevdf_place(d: Row, q: Queue, t: Tunables) -> Verdict:
@@ -596,9 +607,29 @@ class FairJudge(Judge):
             self.tunables = Tunables(run.cpus, run.hz, **dict(run.options.get("set", ())))
         except ValueError as problem:
             raise DecisionError(str(problem)) from problem
+        self.past = history.Past()
+        self.weights = history.Weights()
 
     def judge(self, d: Decision) -> Iterator[Finding]:
-        yield (d.policy, d.kind), words_of(d), judge(row_of(d), self.tunables)
+        row = row_of(d)
+        verdict = judge(row, self.tunables)
+        if self.run.lost or d.policy not in JUDGES:
+            yield (d.policy, d.kind), words_of(d), verdict
+            return
+        for (key, words, before), after in self.weights.agree(row):
+            yield key, words, before or after or before
+        if not verdict:
+            verdict = self.past.judge(row) or verdict
+        if verdict:
+            self.past.forget(row)
+        finding = (d.policy, d.kind), words_of(d), verdict
+        if history.tells_weight(row) and not verdict:
+            self.weights.wait(row, finding)
+        else:
+            yield finding
+
+    def end(self) -> Iterator[Finding]:
+        yield from self.weights.rest()
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ part of its load: the file is heard to its end first.
 Judged are wakeups in runs without groups. A CPU that idles is not: nobody brings its load up to date. Nor are CPUs of a
 run that began before the file: tasks that the file does not name may have a load there. A weight that changes while a
 task sleeps is in no record, so explorations, which do that, are not for this judge. Where clocks of CPUs differ
-(`--skew`), the age of a load that moves is not known, and nothing is judged.
+(`--skew`), the age of a load that moves is not known; where CPUs have operating points (`--opp`), loads grow with
+their speed. Of such runs nothing is judged.
 
 Usage: judge_averages.py FILE... [--hz N]    status 1: a load is wrong; 2: not all could be judged
 """
@@ -263,7 +264,7 @@ class AveragesJudge(Judge):
     def __init__(self, run: Run) -> None:
         super().__init__(run)
         self.court = Court(run.hz)
-        self.skewed = "--skew" in str(run.header.get("command", "")).split()
+        self.unknown = not {"--skew", "--opp"}.isdisjoint(str(run.header.get("command", "")).split())
 
     def judge(self, d: Decision | Placement | ClassDecision) -> Iterator[Finding]:
         self.court.hear(d)
@@ -272,7 +273,7 @@ class AveragesJudge(Judge):
     def end(self) -> Iterator[Finding]:
         for d in self.court.placements:
             verdict = self.court.verdict(d)
-            yield ("load", "wakeup" if d.why & WAKES else "start"), words_of(d), NOT_JUDGED if self.skewed else verdict
+            yield ("load", "wakeup" if d.why & WAKES else "start"), words_of(d), NOT_JUDGED if self.unknown else verdict
 
 
 if __name__ == "__main__":

@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Judge the placements of a run: is each chosen CPU the one that the rules of Linux 6.1 give, by brute force?
 
-The rules in the order of their force, from the facts of a record alone (sched_decision_select and its rows):
+The rules in the order of their force, from the facts of a record (sched_decision_select and its rows):
 
     aim      a wakeup near the waker's CPU or the last one: whichever idles, if they share a cache; the waker's if it
              is alone there and about to sleep; the last one if it idles; the less loaded for its capacity
     answer   the CPU aimed at, the last, the recent one, the first of the cache from the one aimed at on, if it is free
              and allowed; otherwise the one aimed at. A new task: an idle CPU, if its parent's does not idle
+
+Other records of the task tell more: it must be queued where the answer says, it fell asleep on its last CPU, and its
+recent CPU is the last one of its last placement that found neither that nor the CPU aimed at free.
 
 A placement is right, wrong, or not judged: CPUs are missing or changed meanwhile, averages decide that the record does
 not have, or features and policies had their say. Machines with threads are searched in another order, and are for
@@ -24,7 +27,7 @@ from judge_energy import RULES as BY_ENERGY
 from judging import NOT_JUDGED, RIGHT, Finding, Judge, Run, Verdict, main, words_of
 
 from fairground.decisions import Decision  # how a file is read is all that is shared
-from fairground.placements import EXECS, SYNC, WAKES, Cpu, Flag, Placement
+from fairground.placements import EXECS, NEW, SYNC, WAKES, Cpu, Flag, Placement
 
 
 def aim_of(p: Placement, waker: Cpu, last: Cpu) -> str | None:
@@ -68,6 +71,16 @@ def answer_of(p: Placement, cpus: dict[int, Cpu]) -> tuple[str, int]:
     return next((("free_in_cache", c) for c in around[:p.scan] if suits(c)), ("none_free", p.aimed))
 
 
+def judge_waker(p: Placement, cpus: dict[int, Cpu]) -> Verdict:
+    """Can the waker be on that CPU? Who begins is placed by its parent or itself, and there the search begins."""
+    if not p.why & WAKES:
+        if p.waker != p.aimed or p.why & NEW and p.last != p.waker:
+            return f"the parent is on CPU {p.waker}, the search begins on CPU {p.aimed}, and it was on CPU {p.last}"
+        return RIGHT
+    waker = cpus.get(p.waker)
+    if p.bias_pct and (p.waker == p.last or waker and not waker.has(Flag.ALLOWED)):
+        return f"the loads of two CPUs were to be compared, but CPU {p.waker} of the waker is the last or not allowed"
+    return RIGHT
 
 
 def judge_wakeup(p: Placement, cpus: dict[int, Cpu]) -> Verdict:
@@ -134,9 +147,41 @@ def judge(p: Placement, flat: bool) -> Verdict:
         return f"CPU {p.chosen} is not in service"
     if not cpus[p.chosen].has(Flag.ALLOWED) and any(cpu.has(Flag.ALLOWED) for cpu in p.cpus):
         return f"CPU {p.chosen} is not allowed"
+    waker = judge_waker(p, cpus)
+    if waker:
+        return waker
     if p.why & WAKES:
         return judge_wakeup(p, cpus)
     return judge_reason(p, cpus) or (judge_new(p, cpus) if flat else NOT_JUDGED)
+
+
+KEEPS_RECENT = {"aim_free", "last_free", *BY_ENERGY}  # with these the search ended before it
+
+
+class Recent:
+    """Which CPU is the recent one of each task, by its placements so far."""
+
+    def __init__(self) -> None:
+        self.before: dict[int, tuple[Placement, set[int]]] = {}  # by pid: the last one, and what may be recent since
+
+    def judge(self, p: Placement) -> Verdict:
+        last, may = self.before.get(p.pid, (None, set[int]()))
+        if not last or p.why & NEW or p.recent in may:
+            return RIGHT
+        if last.time == p.time and last.waker != p.waker:
+            return RIGHT  # which of the two came first is not known
+        return f"its recent CPU is {p.recent}, and by its placements so far {' or '.join(map(str, sorted(may)))}"
+
+    def note(self, p: Placement, verdict: Verdict) -> None:
+        """A wrong recent CPU is not believed; of what else is wrong, what it did to that CPU is not known."""
+        wrong = self.judge(p)
+        if verdict and not wrong:
+            self.before.pop(p.pid, None)
+            return
+        may = self.before[p.pid][1] if wrong else {p.recent}
+        if p.why & WAKES and p.rule not in KEEPS_RECENT:
+            may = may | {p.last} if p.rule == "only_allowed" else {p.last}
+        self.before[p.pid] = p, may
 
 
 class PlacementJudge(Judge):
@@ -147,19 +192,45 @@ class PlacementJudge(Judge):
     def __init__(self, run: Run) -> None:
         super().__init__(run)
         self.slept: dict[int, int] = {}  # by pid: the CPU on which the task fell asleep
+        self.recent = Recent()
+        self.waiting: dict[int, tuple[int, Finding]] = {}  # by pid: the CPU chosen, where the task must be queued next
 
     def judge(self, p: Placement | Decision) -> Iterator[Finding]:
         if isinstance(p, Decision):
+            if p.rule in ("arrives_absent", "arrives_new") and p.pid not in self.waiting:
+                self.recent.before.pop(p.pid, None)  # a new task whose placement is not told, perhaps with an old pid
+            yield from self.arrives(p)
             if p.pid and p.kind == "leave" and p.rule == "sleeps" and not p.answer:
                 self.slept[p.pid] = p.cpu
             elif p.pid and p.kind in ("place", "leave"):
                 self.slept.pop(p.pid, None)
             return
         verdict = judge(p, len(p.sharing()) == len(p.cpus))
+        verdict = verdict or self.recent.judge(p) or verdict
         slept = self.slept.get(p.pid, p.last)
         if p.why & WAKES and slept != p.last:
             verdict = f"it fell asleep on CPU {slept}, and not on CPU {p.last}"
-        yield ("placement", "wakeup" if p.why & WAKES else "start"), words_of(p), verdict
+        self.recent.note(p, verdict)
+        if p.pid in self.waiting:
+            yield self.waiting.pop(p.pid)[1]
+        finding = ("placement", "wakeup" if p.why & WAKES else "start"), words_of(p), verdict
+        if p.why & EXECS:
+            yield finding  # it goes there later, unless it may not any more
+        else:
+            self.waiting[p.pid] = p.chosen, finding
+
+    def arrives(self, d: Decision) -> Iterator[Finding]:
+        """Is @d about a task that was given a CPU? Then it must be queued there, before anything else happens to it."""
+        if d.pid not in self.waiting or d.rule in ("departs", "arrives_absent"):
+            return  # it takes its virtual time along
+        chosen, (key, words, verdict) = self.waiting.pop(d.pid)
+        if d.rule in ("arrives_woken", "arrives_new") and d.cpu != chosen:
+            verdict = verdict or f"CPU {chosen}, but it was queued on CPU {d.cpu}"
+        yield key, words, verdict
+
+    def end(self) -> Iterator[Finding]:
+        for _, finding in self.waiting.values():
+            yield finding
 
 
 if __name__ == "__main__":

@@ -37,6 +37,7 @@ class Run:
     hz: int
     header: dict[str, Any] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
+    lost: int = 0  # events that the file lacks
 
 
 class Judge:
@@ -112,7 +113,7 @@ def examine(path: str, kinds: Sequence[type[Judge]], hz: int | None = None,
     """What the judges @kinds find in the file @path. Raises DecisionError if it cannot be judged."""
     file = open_file(path)
     about = file.provenance
-    run = Run(about.cpus, hz_of(about.header, hz), about.header, options or {})
+    run = Run(about.cpus, hz_of(about.header, hz), about.header, options or {}, file.lost)
     judges = [kind(run) for kind in kinds]
     found = Findings(lost=file.lost)
 

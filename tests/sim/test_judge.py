@@ -79,6 +79,22 @@ def test_every_decision_is_right(sim, tmp_path, policy):
     ("bore", "preempt", lambda d: {"deadline": d["deadline"] + 1}),
     ("bore", "preempt", lambda d: {"slice": d["slice"] + 1}),
     ("bore", "preempt", lambda d: {"answer": 2}),
+    # What other records of the queue or the task tell: its clock, its turn, its weight.
+    ("cfs", "pick", lambda d: {"v": d["v"] + 1}),
+    ("cfs", "pick", lambda d: {"v": d["v"] - 1}),
+    ("cfs", "charge", lambda d: {"v": d["v"] + 1}),
+    ("bore-cfs", "pick", lambda d: {"v": d["v"] - 1}),
+    ("fdl", "preempt", lambda d: {"v": d["v"] + 1}),
+    ("cfs", "tick", lambda d: {"delta": d["delta"] + 1}),
+    ("fdl", "tick", lambda d: {"rule": "ran"}),
+    ("eevdf", "tick", lambda d: {"delta": d["delta"] - 1}),
+    ("eevdf", "tick", lambda d: {"rule": "eligibility" if d["rule"] != "eligibility" else "request_used_up"}),
+    ("eevdf", "tick", lambda d: {"rule": "slice"}),
+    ("bore", "tick", lambda d: {"rule": "request_lasts"}),
+    ("bore", "charge", lambda d: {"weight": d["weight"] + 1}),
+    ("bore", "charge", lambda d: {"weight": {1024: 820}.get(d["weight"], 1024)}),
+    ("bore", "place", lambda d: {"weight": d["weight"] + 1}),
+    ("bore", "place", lambda d: {"weight": {1024: 820}.get(d["weight"], 1024)}),
 ])
 def test_one_wrong_decision_among_many_is_seen(sim, tmp_path, policy, kind, change):
     """A single number of a single decision is changed in a file of right ones."""

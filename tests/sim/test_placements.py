@@ -52,6 +52,13 @@ def test_every_placement_is_right(sim, tmp_path, policy, load, machine):
     ("idlest", lambda p: {"rule": "none_free"}),
     ("idlest", lambda p: {"rule": "only_allowed"}),
     ("none_free", lambda p: {"last": (p["last"] + 1) % 4}),
+    # What other records of the task tell: where it was before, and where it is queued afterwards.
+    ("none_free", lambda p: {"recent": (p["recent"] + 1) % 4}),
+    ("aim_free", lambda p: {"recent": (p["recent"] + 1) % 4}),
+    ("idlest", lambda p: {"waker": (p["waker"] + 1) % 4}),
+    ("none_idler", lambda p: {"waker": (p["waker"] + 1) % 4}),
+    ("idlest", lambda p: {"chosen": next((c["of_cpu"] for c in p["cpus"] if c["flags"] & 2 and
+                                          c["of_cpu"] != p["chosen"]), p["aimed"])}),
 ])
 def test_one_wrong_placement_among_many_is_seen(sim, tmp_path, rule, change):
     path = tmp_path / "d.json"
