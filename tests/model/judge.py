@@ -55,6 +55,7 @@ class Tunables:
         self.idle_min_granularity_ns = 3 * MS // 4
         self.wakeup_granularity_ns = MS * scale
         self.base_slice_ns = 7 * MS // 10 * scale
+        self.boot_slices_ns = {7 * MS // 10 * fewer for fewer in range(1, scale)}  # while CPUs come into service
         self.tick_ns = 1_000_000_000 // hz
         for name, value in changed.items():
             if not hasattr(self, name):
@@ -303,9 +304,12 @@ def judge_charge(d: Row, q: Queue, t: Tunables) -> Verdict:
         return "there is no subject"
     if d["policy"] == "bore_cfs":
         return judge_stretched_charge(d, row)
+    timed = d["policy"] in ("eevdf", "bore")
+    used_up = timed and ahead(d["vruntime"], row["deadline"]) >= 0
+    if timed and d["slice"] != row["slice"] and not (used_up and d["slice"] in {t.base_slice_ns, *t.boot_slices_ns}):
+        return f"its slice was {row['slice']} and is {d['slice']}"
     if d["weight"] != row["weight"]:
         return NOT_JUDGED  # a new score of BORE gave it another weight
-    timed = d["policy"] in ("eevdf", "bore")
     if timed and not row["flags"] & QUEUED:
         return RIGHT if d["vruntime"] == row["vruntime"] else "it is not queued, but its virtual time changed"
     gone = ahead(d["vruntime"], row["vruntime"])
@@ -313,7 +317,6 @@ def judge_charge(d: Row, q: Queue, t: Tunables) -> Verdict:
         return f"{d['delta']} ns at weight {row['weight']} are not {gone} ns of virtual time"
     if not timed:
         return RIGHT
-    used_up = ahead(d["vruntime"], row["deadline"]) >= 0
     if d["answer"] and not used_up and row["flags"] & LASTS:
         return "its turn ended within a request that is not to be broken into"
     if used_up and d["nr_queued"] > 1 and not d["answer"]:

@@ -7,7 +7,10 @@ numbers: weight times the part of the time in which it was runnable, a moment co
 periods of 2^20 ns later. A sleeper that EEVDF leaves queued is runnable until it leaves. A placement tells the load of
 the wakee, and of each CPU: the sum over all tasks whose load is there. An average is computed when a period ends, so
 what is told held at some time since; a busy CPU's since its last tick. The margin is a period's change, 2.2 %, for sums
-in whole periods, and 2 for each task for rounding.
+in whole periods, and 2 for each task for rounding. A task that changes its CPU takes along the average of the last end
+of a period, and begins another one there. So each move may lose the time since, a period at most, or since the move
+before; what was lost so far is added to the margin, and fades as a load does. The load of a task that may have lost a
+quarter is not judged.
 
 No record tells that a task ended, and with it its load goes. So a sleeper of which the file tells no more may have any
 part of its load: the file is heard to its end first.
@@ -40,6 +43,11 @@ FEW = 16  # changes that are looked at one by one
 NOWHERE = -1  # the load of a task of another class is on no CPU
 
 
+def kept_after(ns: int) -> float:
+    """What is left after @ns."""
+    return 2.0 ** (-max(ns, 0) / HALF_LIFE_NS)
+
+
 class Change(NamedTuple):
     """From @time on."""
 
@@ -48,12 +56,13 @@ class Change(NamedTuple):
     runnable: bool
     weight: int
     cpu: int
+    lost: float  # by how much the average that moved may differ from @part
 
     def load(self, now: int) -> float:
         return self.weight * self.part_at(now)
 
     def part_at(self, now: int) -> float:
-        kept = 2.0 ** (-max(now - self.time, 0) / HALF_LIFE_NS)
+        kept = kept_after(now - self.time)
         return self.part * kept + (1 - kept) * self.runnable
 
 
@@ -78,12 +87,15 @@ class Task:
 
     def becomes(self, now: int, runnable: bool, weight: int, cpu: int) -> None:
         last = self.changes[-1] if self.changes else None
-        if last and last[2:] == (runnable, weight, cpu):
+        if last and last[2:5] == (runnable, weight, cpu):
             return
         part = last.part_at(now) if last else 1.0  # a new task counts as if it had always been runnable
-        self.changes.append(Change(now, part, runnable, weight, cpu))
+        lost = last.lost * kept_after(now - last.time) if last else 0.0
         if not last or last.cpu != cpu:
+            if last:
+                lost += 1 - kept_after(min(now - self.moves[-1][0], PERIOD_NS))
             self.moves.append((now, cpu))
+        self.changes.append(Change(now, part, runnable, weight, cpu, lost))
 
     def ended_by(self, time: int) -> bool:
         """May it have ended by then, for all that the file tells?"""
@@ -96,14 +108,14 @@ class Task:
         if not then:
             return NONE
         most = max(change.weight for change in then)
-        margin = ROUNDING + most * MARGIN
+        margin = ROUNDING + most * (MARGIN + max(change.lost for change in then))
         if not self.known:
             return Load(0, most, margin)
         if len(then) <= FEW:  # between changes a load only rises or only falls
             loads = [change.load(time) for change, end in zip(then, [*(c.time for c in then[1:]), now], strict=True)
                      for time in (max(change.time, since), end)]
             return Load(min(loads), max(loads), margin)
-        part, kept = then[-1].part_at(now), 2.0 ** (-(now - since) / HALF_LIFE_NS)  # what it was decayed, and no more
+        part, kept = then[-1].part_at(now), kept_after(now - since)  # what it was decayed, and no more
         least = min(change.weight for change in then)                               # than the time since was added
         return Load(least * max(0.0, part - (1 - kept)), most * min(1.0, part / kept), margin)
 
@@ -127,7 +139,7 @@ class Ended:
     time: int = 0
 
     def fall(self, now: int) -> None:
-        kept = 2.0 ** (-max(now - self.time, 0) / HALF_LIFE_NS)
+        kept = kept_after(now - self.time)
         self.load, self.rounding, self.time = self.load * kept, self.rounding * kept, max(now, self.time)
 
 
@@ -235,6 +247,8 @@ class Court:
     def judge_wakee(self, d: Placement, task: Task | None, nr: int) -> Verdict:
         last = task.changes[nr - 1] if task and nr else None
         if not task or not task.known or not last or last.runnable or last.cpu == NOWHERE:
+            return NOT_JUDGED
+        if last.lost > 1 / 4:
             return NOT_JUDGED
         # Its load is brought up to date when it enters a queue, which is after this.
         load = Task(True, task.changes[max(nr - FEW, 0):nr]).load(last.time - PERIOD_NS, last.time)

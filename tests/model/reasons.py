@@ -132,7 +132,7 @@ def kept(d: Row, row: Row) -> list[str]:
     """The numbers of the subject that the decision does not change."""
     timed, kind = d["policy"] in REQUESTS, d["kind"]
     rescored = d["policy"] == "bore" and d["weight"] != row["weight"]  # with a new weight it has a new place
-    same = ["slice"] if timed and kind != "place" else []
+    same = ["slice"] if timed and kind not in ("place", "charge") else []
     if kind in ("pick", "preempt", "tick"):
         return [*same, "vruntime", "deadline", "weight"]
     if timed and kind == "place" and d["flags"] & (NEW | LEAVES_CLASS | ABSENT):
