@@ -164,10 +164,90 @@ static void the_accountant_agrees_at_every_border(void **state)
 	}
 }
 
+/* --- slack ------------------------------------------------------------------------------------ */
+
+static void judge_now(struct world *w)
+{
+	settle(w->m);
+	sched_check(w->m->s);
+	judge_attach(w->m->s);
+}
+
+/* CPU 0 waits for runtime, CPU 1 has more of it than the slice is from now on, CPU 2 sleeps. */
+static bool slack_is_to_come(struct world *w)
+{
+	struct machine *m = w->m;
+	u64 quota = (11 + choose(w, 6)) * MS, period = (19 + choose(w, 21)) * MS;
+
+	set_tunable(m, "sched_cfs_bandwidth_slice_us", "9000");
+	assert_int_equal(task_group_set_bandwidth(m->s, w->outer, quota, period, 0, true), 0);
+	judge_limits(m->s, w->outer, quota, period, 0);
+	wake(m, w->member[1], 0);
+	settle(m);
+	wake(m, w->member[0], 0);
+	settle(m);
+	for (unsigned i = 0; i < 10 && list_empty(&w->outer->bandwidth.throttled); i++) {
+		m->now += w->whole ? MS : MS - 1 + prng_below(&w->rng, 3);
+		sched_tick(m->s, 0);
+		judge_now(w);
+	}
+	set_tunable(m, "sched_cfs_bandwidth_slice_us", prng_below(&w->rng, 2) ? "1000" : "2000");
+	block(m, 1, TASK_INTERRUPTIBLE);
+	judge_now(w);
+	return w->outer->bandwidth.slack.rq;
+}
+
+/* Others fetch what is left but for a slice, or more. The timer is in time or late. */
+static void slack_ends_near(struct world *w)
+{
+	const struct bandwidth *pool = &w->outer->bandwidth;
+	u64 nearest = prng_below(&w->rng, 2) ? pool->period.at - NEAR : pool->slack.at;
+
+	for (u64 nr = prng_below(&w->rng, 6); nr--;) {
+		wake(w->m, w->member[2], 0);
+		settle(w->m);
+		w->m->now += MS;
+		sched_tick(w->m->s, 2);
+		judge_now(w);
+		set_tunable(w->m, "sched_cfs_bandwidth_slice_us", nr % 2 ? "1000" : "3000");
+	}
+	w->m->now = max(w->m->now, nearest + prng_below(&w->rng, 3) - 1);
+	advance(w->m, 0);
+	judge_now(w);
+}
+
+static void the_accountant_agrees_when_slack_is_shared_out(void **state)
+{
+	unsigned times = 0;
+
+	(void)state;
+	for (u64 seed = 1; seed <= 400; seed++) {
+		struct world w = { .m = judged_machine(CPUS, 1000), .whole = seed % 2 };
+
+		prng_seed(&w.rng, seed);
+		w.outer = judged_group(w.m, NULL);
+		for (unsigned cpu = 0; cpu < CPUS; cpu++)
+			w.member[cpu] = member_asleep_on(w.m, w.outer, cpu);
+		if (slack_is_to_come(&w)) {
+			slack_ends_near(&w);
+			times++;
+		}
+		for (unsigned cpu = 0; cpu < CPUS; cpu++)
+			task_group_move(w.m->s, w.member[cpu], NULL);
+		settle(w.m);
+		end_group(w.m, w.outer);
+		for (unsigned cpu = 0; cpu < CPUS; cpu++)
+			free(w.member[cpu]);
+		machine_free(w.m);
+	}
+	assert_true(times > 100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_accountant_agrees_at_every_border),
+		cmocka_unit_test(the_accountant_agrees_when_slack_is_shared_out),
 	};
 
 	return cmocka_run_group_tests_name("quota borders", tests, NULL, NULL);
