@@ -1,18 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """perf_event_open(2) as the distribution's perf uses it, and as no program should."""
 
+import base64
 import collections
+import gzip
+import os
 import re
 import shutil
+import struct
+import subprocess
+import sys
 
 import pytest
 
-from conftest import dynamic_program, settings
-from fairground import trace
+from conftest import ROOT, dynamic_program, settings
+from fairground import perfdata, trace
 from fairground.image import Image, event_values, memory_file
 from fairground.latency import latencies
-from fairground.machine import Machine
+from fairground.machine import Machine, run_batch
 from fairground.timeline import EVENTS
+from fairground.tracefile import TraceFile
 
 ROW = re.compile(r"^\s*hack:(?P<pid>\d+) +\| +(?P<run>[\d.]+) ms \| +(?P<switches>\d+) \| avg: *(?P<avg>[\d.]+) ms "
                  r"\| max: *(?P<max>[\d.]+) ms", re.MULTILINE)
@@ -60,6 +67,125 @@ def test_perf_sched_latency_is_make_latency(tmp_path):
         assert abs(run_ns / 1e6 - float(row["run"])) < 0.2 + 0.05 * turns + left_ms + run_ns / 1e8, (pid, row.group())
     stat = outcome.console[outcome.console.index("Performance counter stats"):]
     assert re.search(r"[1-9]\d* +context-switches", stat) and re.search(r"[\d.]+ msec cpu-clock", stat), stat
+
+
+# --- a perf.data on the host ---
+
+TABLE = re.compile(r"^ +(\S.*?:\d+) +\| +([\d.]+) ms \| +(\d+) \| avg: *([\d.]+) ms \| max: *([\d.]+) ms "
+                   r"\| max start: *([\d.]+) s \| max end: *([\d.]+) s", re.MULTILINE)
+RECORDING = """export HOME=/root; cd /tmp; set -e; echo NO_WAKEUP_PREEMPTION > /sys/kernel/debug/sched/features
+/root/perf sched record -e sched:sched_wakeup -o p.data hack -g 1 -l 5; echo BEGIN; gzip -c p.data | base64; echo END"""
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory):
+    """A perf.data that perf recorded in the machine, where nobody is preempted."""
+    put, files = dynamic_program(shutil.which("perf"), most=40)
+    outcome = run_batch(settings(put + RECORDING.replace("\n", "; "), cpus=2, icount=True, mem=1024, files=files))
+    assert outcome.status == 0 and "LOST" not in outcome.console, outcome.console
+    path = tmp_path_factory.mktemp("perf") / "p.data"
+    text = outcome.console.split("BEGIN\n", 1)[1].split("END", 1)[0]
+    path.write_bytes(gzip.decompress(base64.b64decode("".join(text.split()))))
+    return path
+
+
+def tool(*words, **environment):
+    return subprocess.run([sys.executable, "-m", "fairground", *map(str, words)], capture_output=True, text=True,
+                          check=False, env={**os.environ, "PYTHONPATH": f"{ROOT}/tools", **environment})
+
+
+def table_of(text):
+    """name:pid -> (run time, switches, mean and longest wait in ms, begin and end of the longest in s)"""
+    rows = {name: tuple(map(float, values)) for name, *values in TABLE.findall(text)}
+    assert rows, text
+    return rows
+
+
+@needs_perf
+def test_latency_of_a_perf_data_is_perf_sched_latency(recording):
+    """The same table of the same file, thread by thread. perf cuts times of the clock off after the microsecond."""
+    ours = table_of(tool("latency", "--pids", recording).stdout)
+    perfs = table_of(subprocess.run(["perf", "sched", "latency", "--force", "-p", "-i", recording], check=True,
+                                    stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout)
+    charged_ns = collections.Counter()
+    for event in TraceFile(recording).events({"sched_stat_runtime"}):
+        charged_ns[event_values(event)["pid"]] += event_values(event)["runtime"]
+    hacks = {name for name in perfs if name.startswith("hack:")}
+    assert len(hacks) == 41 and hacks <= set(ours) and sum(perfs[name][1] for name in hacks) > 200
+    for name in hacks:
+        run_ms, switches, *times = perfs[name]
+        assert ours[name][1] == switches, name
+        assert all(abs(one - other) < 0.0011 for one, other in zip(ours[name][2:4], times)), (name, ours[name], times)
+        assert all(0 <= one - other < 1.1e-6 for one, other in zip(ours[name][4:], times[2:])), (name, ours[name])
+        # perf adds up charges, the tool the time between switches: as in the test above.
+        assert abs(charged_ns[int(name.split(":")[1])] / 1e6 - run_ms) < 0.0006
+        assert abs(ours[name][0] - run_ms) < 0.2 + 0.05 * switches
+
+
+@needs_perf
+def test_every_command_reads_a_perf_data(recording, tmp_path):
+    done = tool("convert", recording, "-o", tmp_path / "x.txt")
+    samples = subprocess.run(["perf", "script", "--force", "--ns", "-i", recording], check=True, capture_output=True,
+                             stdin=subprocess.DEVNULL, text=True).stdout
+    times = re.findall(r"\[\d+\] +(\d+\.\d{9}): +sched:", samples)
+    assert done.returncode == 0 and done.stdout.endswith(f": {len(times)} events\n"), done.stderr
+    assert re.findall(r"^(\d+\.\d{9}) \[", (tmp_path / "x.txt").read_text(), re.M) == times
+    for words in (("graph", "running_waiting", recording, "-o", tmp_path / "x.svg"),
+                  ("convert", recording, "-o", tmp_path / "x.json"),
+                  ("report", tmp_path / "x.html", recording, "--no-viewer")):
+        done = tool(*words)
+        assert done.returncode == 0 and not done.stderr, done.stderr
+    assert "sched record -e sched:sched_wakeup -o p.data hack -g 1 -l 5" in (tmp_path / "x.html").read_text()
+    done = tool("decisions", recording)
+    assert done.returncode and "the trace has no decisions" in done.stderr
+
+
+def damaged(data, how):
+    """The perf.data @data with a mistake, or with a record that says how many samples were lost."""
+    data = bytearray(data)
+    if how in ("start", "data", "tail"):
+        return data[:{"start": 60, "data": len(data) // 2, "tail": len(data) - 100}[how]]
+    if how == "unended":
+        data[48:56] = bytes(8)
+        return data
+    at, nr = struct.unpack_from("<Q", data, 40)[0], 0
+    while nr < 9:  # the ninth sample
+        kind, size = struct.unpack_from("<I2xH", data, at)
+        nr += kind == 9
+        at += size if nr < 9 else 0
+    if how == "size":
+        struct.pack_into("<H", data, at + 6, 0)
+        return data
+    number, pid, time, cpu = struct.unpack_from("<Q8xQQQ", data, at + 8)
+    body = struct.pack("<QQ", number, 17) if how == "lost" else struct.pack("<Q", 23)
+    data[at:at + size] = (struct.pack("<IHH", 2 if how == "lost" else 13, 0, size)
+                          + body).ljust(size - 32, b"\0") + struct.pack("<QQQQ", pid, time, cpu, number)
+    return data
+
+
+@needs_perf
+@pytest.mark.parametrize("how, message", [
+    ("start", "the file ends too early"), ("data", "the file ends too early"), ("tail", "the file ends too early"),
+    ("unended", "the recording has no end: perf record was killed"), ("size", "the file is damaged"),
+    ("lost", "17 events were lost before they could be saved"),
+    ("lost at the end", "23 events were lost before they could be saved")])
+def test_a_damaged_perf_data_is_one_sentence(recording, tmp_path, how, message):
+    path, out = tmp_path / "x.data", tmp_path / "x.csv"
+    path.write_bytes(damaged(recording.read_bytes(), how))
+    for words in (("latency", path), ("convert", path, "-o", out)):
+        done = tool(*words)
+        assert done.stderr.count("\n") == 1 and message in done.stderr and str(path) in done.stderr, done.stderr
+        assert done.returncode == (0 if how.startswith("lost") else 1) and out.exists() == (
+            how.startswith("lost") and words[0] == "convert")
+
+
+@needs_perf
+def test_without_perf_a_sentence_says_what_to_install(recording, tmp_path):
+    done = tool("latency", recording, PATH=str(tmp_path))
+    assert done.returncode == 1 and done.stderr.count("\n") == 1 and "apt-get install linux-perf" in done.stderr
+    (tmp_path / "x.data").write_bytes(perfdata.MAGIC + bytes(200))
+    done = tool("latency", tmp_path / "x.data")
+    assert done.returncode == 1 and done.stderr.count("\n") == 1 and "second format" in done.stderr
 
 
 @pytest.mark.parametrize("cpus", [1, 4])

@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 from fairground import (__main__, balancing, class_decisions, decision_file, decision_types, decisions,  # noqa: E402
-                        image, placements, trace, tracefile)
+                        image, placements, trace_dat, tracefile)
 
 HEAD = {"schema": decision_file.SCHEMA, "sched": "cfs", "commit": "0", "command": "schedsim hogs", "topology": "2 CPUs",
         "cpus": 2, "hz": 250, "seed": 1}
@@ -125,7 +125,7 @@ def memory(dropped, lost):
 def test_what_the_rings_of_the_kernel_lost_is_in_the_trace(tmp_path, dropped, lost):
     """Dropped: with options/overwrite=0 no page tells of such events. Lost: before a page that trace_pipe read."""
     path = tmp_path / "x.dat"
-    path.write_bytes(trace.trace_dat(image.Image(memory(dropped, lost))))
+    path.write_bytes(trace_dat.trace_dat(image.Image(memory(dropped, lost))))
     assert tracefile.TraceFile(path).lost() == dropped + lost
 
 

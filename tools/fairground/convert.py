@@ -12,7 +12,7 @@ from .decision_file import DecisionError, DecisionFile, open_file
 from .forms import chrome, perfetto, table, text
 from .image import TraceError
 from .settings import UsageError
-from .timeline import Timeline
+from .timeline import SWITCH, WAKEUPS, WAKING, Timeline
 from .tracefile import TraceFile
 
 FORMS = {".pftrace": "Perfetto's protobuf", ".json": "Chrome's JSON", ".csv": "a table", ".parquet": "a table",
@@ -20,7 +20,7 @@ FORMS = {".pftrace": "Perfetto's protobuf", ".json": "Chrome's JSON", ".csv": "a
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="a trace.dat of Fairground or of Linux, or decisions")
+    parser.add_argument("file", metavar="FILE", help="a trace.dat of Fairground or of Linux, a perf.data, or decisions")
     parser.add_argument("-o", "--output", metavar="NAME", required=True,
                         help="; ".join(f"NAME{suffix}: {what}" for suffix, what in FORMS.items()))
     parser.add_argument("--table", choices=table.TABLES, default="runs",
@@ -64,7 +64,7 @@ def open_sources(path: str) -> Sources:
         raise TraceError(f"{path}: {error.strerror or error}") from error
     names = {f.name for f in found.trace.formats.values()}
     try:
-        found.timeline = Timeline(found.trace) if {"sched_switch", "sched_wakeup"} <= names else None
+        found.timeline = Timeline(found.trace) if SWITCH in names and {WAKING, WAKEUPS[0]} & names else None
         found.decisions = open_file(path) if "sched_decision_candidate" in names else None
     except (TraceError, DecisionError) as error:
         raise TraceError(f"{path}: {error}") from error

@@ -25,7 +25,7 @@ from .decision_types import Numbers, is_comm, is_name
 from .expect import Missing
 from .image import Event, Format, TraceError, parse_format
 from .records import decoder, text_of
-from .tracefile import MAGIC, TraceFile
+from .tracefile import MAGICS, TraceFile
 
 SCHEMA = "fairground-decisions/4"
 SYSTEM, PREFIX = "decision", "sched_decision_"
@@ -428,12 +428,12 @@ def open_file(path: str | os.PathLike[str]) -> DecisionFile:
             file.copy = copy
             return file
         with open(path, "rb") as f:
-            start = f.read(max(len(MAGIC), len(BINARY_MAGIC)))
+            start = f.read(max(map(len, (*MAGICS, BINARY_MAGIC))))
         if not start:
             raise DecisionError("the file is empty")
         if start.startswith(BINARY_MAGIC):
             return _BinaryFile(path)
-        return _TraceDecisions(path) if start.startswith(MAGIC) else _JsonFile(path)
+        return _TraceDecisions(path) if start.startswith(MAGICS) else _JsonFile(path)
     except TraceError as error:
         raise DecisionError(str(error)) from error
     except OSError as error:

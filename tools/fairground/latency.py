@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from .image import Event, TraceError, event_values
 from .option_values import parse_cpus
 from .settings import trace_file
-from .timeline import EVENTS, SWITCH, WAKEUPS, TaskStates
+from .timeline import SWITCH, TaskStates, events_of
 from .tracefile import TraceFile
 
 MS = 1e6
@@ -153,20 +153,18 @@ def table(tasks: Iterable[TaskLatency], sort: str = "avg") -> str:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", nargs="?", default=trace_file(), help="default: $OUT or trace.dat")
+    parser.add_argument("file", nargs="?", default=trace_file(),
+                        help="a trace.dat or a perf.data; default: $OUT or trace.dat")
     parser.add_argument("-p", "--pids", action="store_true", help="one line for each thread instead of each name")
     parser.add_argument("-C", "--cpus", help="only these CPUs, for example 2,3")
     parser.add_argument("-s", "--sort", choices=SORTS, default="avg", help="sort by this, largest first; default: avg")
 
 
 def main(_: Any, arguments: argparse.Namespace) -> int:
-    """print run time, switches and delays of the tasks in a trace.dat, as perf sched latency does"""
+    """print run time, switches and delays of the tasks in a trace, as perf sched latency does"""
     try:
         trace = TraceFile(arguments.file)
-        missing = {SWITCH, WAKEUPS[0]} - {f.name for f in trace.formats.values()}
-        if missing:
-            raise TraceError(f"the trace knows no event {' or '.join(sorted(missing))}")
-        found = latencies(trace.events(EVENTS), parse_cpus(arguments.cpus))
+        found = latencies(trace.events(events_of(trace)), parse_cpus(arguments.cpus))
         lost = trace.lost()
     except (OSError, TraceError) as error:
         print(f"fairground: {arguments.file}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)

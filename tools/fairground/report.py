@@ -26,7 +26,7 @@ from .decision_file import DecisionError, DecisionFile, open_file
 from .image import TraceError
 from .pictures import style
 from .settings import Settings, UsageError
-from .tracefile import MAGIC
+from .tracefile import MAGICS
 from .webpage import document, table
 
 OF_TRACES = ("dat2graph2", "running_waiting", "share", "latency")
@@ -54,7 +54,7 @@ class Run:
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("output", metavar="OUT.html", help="the page")
-    parser.add_argument("files", nargs="+", metavar="RUN", help="trace.dat, or a file of decisions")
+    parser.add_argument("files", nargs="+", metavar="RUN", help="trace.dat, perf.data, or a file of decisions")
     parser.add_argument("--title", help="of the page")
     parser.add_argument("--range", metavar="A-B", help="pictures of this part only, in seconds after the begin")
     parser.add_argument("--no-viewer", action="store_true", help="without the viewer, and the files that it shows")
@@ -64,7 +64,7 @@ def open_run(path: str) -> Run:
     """The file @path. TraceError if it is neither a trace nor decisions."""
     try:
         with open(path, "rb") as f:
-            is_trace = f.read(len(MAGIC)) == MAGIC
+            is_trace = f.read(max(map(len, MAGICS))).startswith(MAGICS)
     except OSError as error:
         raise TraceError(f"{path}: {error.strerror}") from error
     try:

@@ -17,7 +17,7 @@ from .image import Format, TraceError
 from .records import decoder, text_of
 from .tracefile import TraceFile
 
-SWITCH, WAKEUPS = "sched_switch", ("sched_wakeup", "sched_wakeup_new")
+SWITCH, WAKING, WAKEUPS = "sched_switch", "sched_waking", ("sched_wakeup", "sched_wakeup_new")
 EVENTS = (SWITCH, *WAKEUPS)
 SLEEPS = 0xff  # bits of prev_state; with any of them set the task does not want a CPU
 DAMAGE = (Missing, struct.error, ValueError, OverflowError)  # what a trace raises if its bytes make no sense
@@ -75,6 +75,18 @@ class Waits(NamedTuple):
     woken: "array[int]"  # 1: a wakeup began it
 
 
+def events_of(trace: TraceFile) -> tuple[str, ...]:
+    """The events of @trace that say who runs and who waits. `perf sched record` has sched_waking, the decision to wake
+    a task, and no sched_wakeup; then a wait begins with that. TraceError if one is missing."""
+    names = {f.name for f in trace.formats.values()}
+    wakeup, new = WAKEUPS
+    if wakeup not in names and WAKING in names:
+        wakeup = WAKING
+    if missing := {SWITCH, wakeup} - names:
+        raise TraceError(f"the trace knows no event {' or '.join(sorted(missing))}")
+    return SWITCH, wakeup, new
+
+
 def edges(starts: Iterable[int], ends: Iterable[int]) -> Iterator[tuple[int, int]]:
     """How many of the intervals from @starts to @ends there are: (time, number) of each time at which it changes."""
     changes = Counter(starts)
@@ -87,7 +99,7 @@ def edges(starts: Iterable[int], ends: Iterable[int]) -> Iterator[tuple[int, int
 
 
 class Timeline:
-    """All runs and waits of @source, a trace.dat of Fairground or of Linux, or its path."""
+    """All runs and waits of @source, a trace of Fairground or of Linux, or its path."""
 
     def __init__(self, source: str | os.PathLike[str] | TraceFile) -> None:
         self.runs = Runs(array("q"), array("q"), array("q"), array("q"))
@@ -104,9 +116,8 @@ class Timeline:
             raise TraceError("the trace is damaged") from error
 
     def _read(self, trace: TraceFile) -> None:
-        formats = {f.name: f for f in trace.formats.values()}
-        if missing := {SWITCH, WAKEUPS[0]} - set(formats):
-            raise TraceError(f"the trace knows no event {' or '.join(sorted(missing))}")
+        names_of_events = events_of(trace)
+        formats = {f.name: f for f in trace.formats.values() if f.name in names_of_events}
         states, spans = TaskStates(), trace.spans()
         self.begin = min((first for first, _ in spans.values()), default=0)
         self.end = max((last for _, last in spans.values()), default=0)
@@ -135,8 +146,8 @@ class Timeline:
         """(time, CPU, fields) of all switches and wakeups."""
         fields = ("prev_pid", "prev_comm", "prev_prio", "prev_state", "next_pid", "next_comm", "next_prio")
         decode = {formats[SWITCH].id: decoder(formats[SWITCH], fields, ("prev_comm", "next_comm"))}
-        decode |= {formats[name].id: decoder(formats[name], ("pid",)) for name in WAKEUPS if name in formats}
-        for event in trace.events({SWITCH, *WAKEUPS}):
+        decode |= {formats[name].id: decoder(of, ("pid",)) for name, of in formats.items() if name != SWITCH}
+        for event in trace.events(formats):
             yield event.time, event.cpu, decode[event.format.id](event.data)
 
     def _ran(self, *row: int) -> None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Read a trace.dat: `make trace` and the simulator write such files, and trace-cmd records them on Linux.
 
-This is the counterpart of trace.py. It gives the same Events as image.Image, from a file instead of the memory. Version
-6 is read here. Version 7, which trace-cmd writes unless told otherwise, and compresses, is first turned into it by
-trace-cmd itself.
+This is the counterpart of trace_dat.py. It gives the same Events as image.Image, from a file instead of the memory.
+Version 6 is read here. Version 7, which trace-cmd writes unless told otherwise, and compresses, is first turned into it
+by trace-cmd itself, and a perf.data by perfdata.py.
 """
 
 import heapq
@@ -15,10 +15,12 @@ import subprocess
 import tempfile
 from collections.abc import Collection, Iterator
 
+from . import perfdata
 from .image import (COMMIT_MASK, LOST_EVENTS, LOST_STORED, PAGE_HEADER, Event, Format, TraceError, parse_format,
                     split_page)
 
 MAGIC = b"\x17\x08\x44tracing"
+MAGICS = (MAGIC, perfdata.MAGIC)
 OPTIONS, RECORDS = b"options  \0", b"flyrecord\0"
 OPTION_END, OPTION_CPUSTAT, OPTION_UNAME, OPTION_VERSION = 0, 2, 5, 9
 LOST = re.compile(r"^(CPU|overrun|dropped events): ([0-9]{1,20})$", re.MULTILINE)
@@ -78,16 +80,29 @@ def _as_version_6(path: str | os.PathLike[str], version: str) -> mmap.mmap:
                              "newer trace-cmd than the one here") from error
 
 
+def _version(reader: _Reader) -> str:
+    if not MAGIC.startswith(reader.data[:len(MAGIC)]):
+        raise TraceError("this is not a trace.dat file, nor a perf.data")
+    reader.take(len(MAGIC))
+    return reader.string().decode(errors="replace")
+
+
+def _read(path: str | os.PathLike[str]) -> bytes | mmap.mmap:
+    """The bytes of the trace in the file @path, as version 6 has them."""
+    data = _map(path)
+    if data[:len(perfdata.MAGIC)] == perfdata.MAGIC:
+        return perfdata.as_trace_dat(path, data)
+    version = _version(_Reader(data))
+    return data if version == "6" else _as_version_6(path, version)
+
+
 class TraceFile:
-    """The trace in the file @path."""
+    """The trace in the file @path: a trace.dat, or a perf.data."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._data = _map(path)
-        version = self._version(_Reader(self._data))
-        if version != "6":
-            self._data = _as_version_6(path, version)
+        self._data = _read(path)
         reader = _Reader(self._data)
-        self._version(reader)
+        _version(reader)
         self.formats: dict[int, Format] = {}
         self.page_size = self._header(reader)
         self._formats(reader)
@@ -101,13 +116,6 @@ class TraceFile:
     def as_version_6(self) -> bytes:
         """The bytes of the file, as version 6 has them."""
         return self._data[:]
-
-    @staticmethod
-    def _version(reader: _Reader) -> str:
-        if not MAGIC.startswith(reader.data[:len(MAGIC)]):
-            raise TraceError("this is not a trace.dat file")
-        reader.take(len(MAGIC))
-        return reader.string().decode(errors="replace")
 
     @staticmethod
     def _header(reader: _Reader) -> int:
