@@ -30,6 +30,8 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "graph dat2graph2": (("hack.dat --color-by-command --format png", "a colour for each name"),),
     "graph running_waiting": (("cfs.dat eevdf.dat -o both.pdf", "two runs above each other"),),
     "graph latency": (("cfs.dat eevdf.dat --tasks burst", "two schedulers, one axis"),),
+    "graph histogram": (("cyclictest.txt jitter.json --upto 200", "two programs' outputs, up to 200 µs"),
+                        ("hack.dat --by thread", "the waits of each thread in a trace")),
     "graph cdf": (("hack.dat --all", "also waits that a preemption began"),),
     "graph share": (("hogs.dat --window 50", "in windows of 50 ms"),),
     "graph side": (("cfs.dat eevdf.dat bore.dat --range 0.05-0.15", "100 ms of three runs"),),

@@ -17,6 +17,7 @@ KINDS = {
     "dat2graph2": "which task ran on each CPU, and when",
     "running_waiting": "how many tasks ran and waited; red below the dotted line: a CPU idled meanwhile",
     "latency": "how long tasks waited for a CPU: histogram and distribution",
+    "histogram": "latencies of each CPU or thread: of a trace, or as cyclictest, jitterdebugger and jitter count",
     "cdf": "how long tasks waited for a CPU: distribution, and its tail on logarithmic axes",
     "share": "what part of a CPU each task got over time, beside what an ideal machine would give it",
     "side": "a row for each task, several runs on one axis of time: bar, it runs; line, it waits",
@@ -37,6 +38,14 @@ NOT_SHOWN = {"command", "kind", "files", "build", "output", "format", "range"}
 FORMATS = ("svg", "pdf", "png")
 RANGE = re.compile(r"([0-9]*\.?[0-9]+)-([0-9]*\.?[0-9]+)")
 LATEST = 1e9  # s
+
+
+def positive(text: str) -> float:
+    """A number of microseconds, as an option has it."""
+    value = float(text)
+    if not 1e-3 <= value <= LATEST:
+        raise argparse.ArgumentTypeError(f"{text}: a number from 0.001 to {LATEST:g} is expected")
+    return value
 
 
 def module_of(kind: str) -> Any:
@@ -81,6 +90,14 @@ def _latency(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="also waits that a preemption began")
 
 
+def _histogram(parser: argparse.ArgumentParser) -> None:
+    _latency(parser)
+    parser.add_argument("--by", choices=("cpu", "thread", "command"), default="cpu",
+                        help="of a trace: a line for each of these; default: the CPU where the wait ended")
+    parser.add_argument("--bin", type=positive, metavar="US", help="width of a bin, µs; default: not too many bins")
+    parser.add_argument("--upto", type=positive, metavar="US", help="where the axis ends; default: after the longest")
+
+
 def _curves(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tasks", metavar="REGEX", default="", help="only entities whose name contains this")
     parser.add_argument("--cpu", type=whole(0, U16), metavar="N", help="only decisions about this CPU's queues")
@@ -112,8 +129,8 @@ def _sweep(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(f"--{option}", metavar="COLUMN", help=f"default: the {place}")
 
 
-OPTIONS = {"dat2graph2": _dat2graph2, "latency": _latency, "cdf": _latency, "quota": _quota, "share": _share,
-           "side": _gantt, "arrows": _gantt, "sweep": _sweep, "line": _pick, "tree": _pick,
+OPTIONS = {"dat2graph2": _dat2graph2, "latency": _latency, "cdf": _latency, "histogram": _histogram, "quota": _quota,
+           "share": _share, "side": _gantt, "arrows": _gantt, "sweep": _sweep, "line": _pick, "tree": _pick,
            **{kind: _curves for kind, module in MODULES.items() if module == "curves"}}
 
 

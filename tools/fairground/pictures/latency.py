@@ -25,14 +25,20 @@ def suffix(arguments: argparse.Namespace) -> str:
     return "_latency_all" if arguments.all else "_latency"
 
 
-def waits(source: Source, arguments: argparse.Namespace) -> dict[str, Array]:
-    """The wanted waits that end in the window: name of the task -> their lengths in ns, ascending."""
+def finished(source: Source, arguments: argparse.Namespace) -> tuple[Array, Array, Array]:
+    """(pid, start, end) of the wanted waits that end in the window, in ns of the trace's clock."""
     columns, window = source.timeline.waits, source.window
     start, end = np.frombuffer(columns.start, np.int64), np.frombuffer(columns.end, np.int64)
     woken = np.frombuffer(columns.woken, np.int8) == 1
     wanted = (end >= window.start) & (end <= window.end) & (woken | arguments.all)
     wanted[len(end) - source.timeline.unfinished:] = False
-    pids, lengths, found = np.frombuffer(columns.pid, np.int64)[wanted], (end - start)[wanted], {}
+    return np.frombuffer(columns.pid, np.int64)[wanted], start[wanted], end[wanted]
+
+
+def waits(source: Source, arguments: argparse.Namespace) -> dict[str, Array]:
+    """The wanted waits that end in the window: name of the task -> their lengths in ns, ascending."""
+    pids, start, end = finished(source, arguments)
+    lengths, found = end - start, {}
     names = {pid: source.timeline.comms.get(pid, "?") for pid in np.unique(pids).tolist()}
     for name in sorted(set(names.values())):
         if re.search(arguments.tasks, name):
