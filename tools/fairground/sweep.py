@@ -2,7 +2,7 @@
 """`fairground sweep`: a grid of runs in the simulator on many workers, by Dask; docs/sweeps.md.
 
 A finished cell is never run again: its result is kept under the digest of all that it depends on. So a sweep that was
-interrupted, or lost a worker, goes on where it was.
+interrupted, or lost a worker, goes on where it was. With --refine cells are added where a metric bends (refine.py).
 """
 
 import argparse
@@ -12,10 +12,10 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import simulator, sweep_worker
 from .compare import METRICS, figures
@@ -25,6 +25,7 @@ from .machine import commit
 from .option_values import whole
 from .packages import load
 from .qemu import QemuError
+from .refine import Axis, axis_of, cells_at, choose
 from .settings import Settings, UsageError
 
 RETRIES = 1          # of a cell that failed
@@ -43,19 +44,38 @@ class Sweep:
     found: set[str] = field(default_factory=set)   # finished before
     done: set[str] = field(default_factory=set)    # finished now
     failed: dict[str, str] = field(default_factory=dict)
+    added: dict[str, int] = field(default_factory=dict)  # the round that added a cell
+    digest: str = ""                               # of the simulator
 
     def look_up(self) -> None:
-        self.found = {key for key in self.cells if self.store.get(key)}
+        self.found |= {key for key in self.cells if key not in self.done and self.store.get(key)}
+
+    def add(self, cells: Iterator[Cell], round_nr: int) -> None:
+        """The refinement's round @round_nr adds @cells."""
+        for cell in cells:
+            key = cell.key(self.digest)
+            self.cells[key], self.added[key] = cell, round_nr
+        self.look_up()
 
     @property
     def missing(self) -> list[str]:
         there = self.found | self.done
         return [key for key in self.cells if key not in there]
 
+    def metrics(self, key: str) -> dict[str, float] | None:
+        """The metrics of the cell at the address @key; None if it is not finished."""
+        kept = self.store.get(key)
+        if kept is None:
+            return None
+        data = kept["data"]
+        found = figures(data["results"][0], data["duration_ns"] * data["cpus"])
+        return {name: float(value) for name, value in found.items()}
+
     def summary(self) -> str:
         left = len(self.missing) - len(self.failed)
         return (f"{len(self.cells)} cells: {len(self.found)} were there, {len(self.done)} run, "
-                f"{len(self.failed)} failed" + (f", {left} left" if left else ""))
+                f"{len(self.failed)} failed" + (f", {left} left" if left else "")
+                + (f"; {len(self.added)} were added to the grid" if self.added else ""))
 
 
 @contextlib.contextmanager
@@ -75,6 +95,34 @@ def client_of(scheduler: str | None, workers: int) -> Iterator[Any]:
                 silence_logs=logging.CRITICAL))
             client = distributed.Client(cluster)
         yield stack.enter_context(client)
+
+
+class Workers(NamedTuple):
+    """A client of Dask, the number of its workers, and the simulator that they have. That is sent to them once: what
+    is sent again while its first copy is being dropped may be lost, and cells are cancelled."""
+
+    client: Any
+    number: int
+    program: Any
+
+
+Start = Callable[[], Workers]
+
+
+@contextlib.contextmanager
+def workers_of(arguments: argparse.Namespace, program: bytes) -> Iterator[Start]:
+    """A function that returns the Workers, which start when it is first called, and get @program."""
+    with contextlib.ExitStack() as stack:
+        started: list[Workers] = []
+
+        def start() -> Workers:
+            if not started:
+                client = stack.enter_context(client_of(arguments.scheduler, arguments.workers or os.cpu_count() or 1))
+                number = tell_workers(client)
+                started.append(Workers(client, number, client.scatter(program, broadcast=True)))
+            return started[0]
+
+        yield start
 
 
 def tell_workers(client: Any) -> int:
@@ -99,13 +147,16 @@ class Progress:
         print(f"\r{done} of {self.all_cells} cells, {left:.0f} s left  ", end="", file=sys.stderr, flush=True)
 
 
-def run_missing(sweep: Sweep, client: Any) -> None:
-    """Run the cells that are missing and keep their results as they come."""
+def run_missing(sweep: Sweep, start: Start) -> None:
+    """Run the cells that are missing, and have not failed before, and keep their results as they come. No worker is
+    started if nothing is missing."""
+    missing = [key for key in sweep.missing if key not in sweep.failed]
+    if not missing:
+        return
+    workers = start()
     distributed, cloudpickle = load("distributed", "a sweep"), load("cloudpickle", "a sweep")
     cloudpickle.register_pickle_by_value(sweep_worker)  # so workers need not have this package
-    missing = sweep.missing
     waiting, progress = iter(missing), Progress(len(missing))
-    program = client.scatter(sweep.program, broadcast=True)
     under_way: dict[Any, str] = {}
 
     def submit() -> Any:
@@ -113,13 +164,12 @@ def run_missing(sweep: Sweep, client: Any) -> None:
         if key is None:
             return None
         cell = sweep.cells[key]
-        future = client.submit(sweep_worker.run_cell, program, cell.words(), cell.files, key=f"cell-{key}",
-                               retries=RETRIES, pure=False)
+        future = workers.client.submit(sweep_worker.run_cell, workers.program, cell.words(), cell.files,
+                                       key=f"cell-{key}", retries=RETRIES, pure=False)
         under_way[future] = key
         return future
 
-    window = WINDOW * tell_workers(client)
-    completed = distributed.as_completed([future for _ in range(window) if (future := submit())])
+    completed = distributed.as_completed([future for _ in range(WINDOW * workers.number) if (future := submit())])
     for future in completed:
         key = under_way.pop(future)
         error = future.exception()
@@ -134,23 +184,45 @@ def run_missing(sweep: Sweep, client: Any) -> None:
             completed.add(more)
 
 
+def refine(sweep: Sweep, grid: Grid, axis: Axis, arguments: argparse.Namespace, start: Start) -> None:
+    """Add --points points where the metric --refine bends along @axis, in rounds."""
+    known: dict[str, float] = {}
+
+    def metric(cell: Cell) -> float | None:
+        key = cell.key(sweep.digest)
+        if key not in known:
+            found = sweep.metrics(key)
+            if found is None:
+                return None
+            known[key] = found[arguments.refine]
+        return known[key]
+
+    left, round_nr = int(arguments.points), 0
+    while points := choose(list(sweep.cells.values()), axis, metric, left):
+        left, round_nr = left - len(points), round_nr + 1
+        sweep.add(cells_at(points, axis, grid.seeds), round_nr)
+        run_missing(sweep, start)
+    if left:
+        print(f"{axis.name}: {left} of {arguments.points} points were not needed: {arguments.refine} bends nowhere "
+              "between two values any more", file=sys.stderr)
+
+
 # --- what comes of it -------------------------------------------------------------------------------------------------
 
 
 def columns(sweep: Sweep) -> dict[str, list[Any]]:
-    """A row for each finished cell, in the order of the grid: what it is, its metrics, its address."""
+    """A row for each finished cell, in the order of the grid: what it is, its metrics, the round that
+    added it, its address."""
     names = sorted({name for cell in sweep.cells.values() for name in cell.tunables})
-    heads = ["policy", "workload", "topology", "hz", "time", "seed", *names, *METRICS, "address"]
+    heads = ["policy", "workload", "topology", "hz", "time", "seed", *names, *METRICS, "added", "address"]
     found: dict[str, list[Any]] = {head: [] for head in heads}
     for key, cell in sweep.cells.items():
-        kept = sweep.store.get(key)
-        if kept is None:
+        metrics = sweep.metrics(key)
+        if metrics is None:
             continue
-        data = kept["data"]
         row = {"policy": cell.policy, "workload": cell.workload, "topology": cell.topology, "hz": cell.hz,
                "time": cell.time, "seed": cell.seed, **dict.fromkeys(names), **cell.tunables, "address": key,
-               **{name: float(value) for name, value in
-                  figures(data["results"][0], data["duration_ns"] * data["cpus"]).items()}}
+               "added": sweep.added.get(key, 0) if sweep.added else None, **metrics}
         for head in heads:
             found[head].append(row[head])
     return found
@@ -169,7 +241,7 @@ def report(sweep: Sweep, grid: Grid, out: str, as_json: bool) -> None:
                             json.dumps({"title": grid.title, "fairground": commit()}))
     if as_json:
         print(json.dumps({"cells": len(sweep.cells), "found": len(sweep.found), "run": len(sweep.done),
-                          "failed": failures(sweep), "out": out if rows else None}))
+                          "added": len(sweep.added), "failed": failures(sweep), "out": out if rows else None}))
         return
     for line in failures(sweep):
         print(line)
@@ -183,6 +255,11 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scheduler", metavar="ADDRESS", help="of a running Dask scheduler, instead of workers here")
     parser.add_argument("--store", help="directory of the results; default: BUILD/sweeps")
     parser.add_argument("--out", help="the table, Parquet; default: BUILD/sweeps/FILE.parquet")
+    parser.add_argument("--refine", metavar="METRIC", choices=list(METRICS),
+                        help=f"then add points where this bends along an axis: {', '.join(METRICS)}")
+    parser.add_argument("--points", type=whole(1, 100_000), metavar="N",
+                        help="how many; each is run with all seeds")
+    parser.add_argument("--axis", metavar="NAME", help="the tunable, or hz; default: the only one with three numbers")
     parser.add_argument("--json", action="store_true", help="tell what was done as JSON")
 
 
@@ -191,7 +268,7 @@ def prepare(settings: Settings, grid: Grid, directory: str) -> Sweep:
     with open(path, "rb") as f:
         program = f.read()
     digest = digest_of(program, commit_of(path))
-    sweep = Sweep({cell.key(digest): cell for cell in grid.cells()}, program, Store(Path(directory)))
+    sweep = Sweep({cell.key(digest): cell for cell in grid.cells()}, program, Store(Path(directory)), digest=digest)
     sweep.look_up()
     return sweep
 
@@ -201,14 +278,17 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
     if not os.path.exists(arguments.file):
         raise UsageError(f"{arguments.file}: there is no such file")
     grid = Grid(Path(arguments.file), arguments.seeds)
+    if bool(arguments.refine) != bool(arguments.points) or arguments.axis and not arguments.refine:
+        raise UsageError("--refine METRIC and --points N belong together, and --axis to them")
+    axis = axis_of(list(grid.cells()), arguments.axis) if arguments.refine else None
     directory = arguments.store or os.path.join(settings.build, "sweeps")
     out = arguments.out or os.path.join(settings.build, "sweeps", f"{Path(arguments.file).stem}.parquet")
     sweep = prepare(settings, grid, directory)
     try:
-        if sweep.missing:
-            with client_of(arguments.scheduler, arguments.workers or os.cpu_count() or 1) as client:
-                run_missing(sweep, client)
+        with workers_of(arguments, sweep.program) as start:
+            run_missing(sweep, start)
+            if axis:
+                refine(sweep, grid, axis, arguments, start)
     finally:
         report(sweep, grid, out, arguments.json)
     return int(bool(sweep.failed))
-
