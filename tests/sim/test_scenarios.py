@@ -14,9 +14,10 @@ CARDS = {path.stem: tomllib.loads(path.read_text(encoding="utf-8"))
 BUILD = os.environ.get("B", "build")
 
 
-def scenarios(*words):
-    return subprocess.run([sys.executable, "-m", "fairground", "--build", BUILD, "scenarios", *words], text=True,
-                          capture_output=True, check=False, env={**os.environ, "PYTHONPATH": "tools"})
+def scenarios(*words, cwd=None):
+    return subprocess.run([sys.executable, "-m", "fairground", "--build", os.path.abspath(BUILD), "scenarios", *words],
+                          text=True, capture_output=True, check=False, cwd=cwd,
+                          env={**os.environ, "PYTHONPATH": os.path.abspath("tools")})
 
 
 @pytest.mark.parametrize("name", [name for name, card in CARDS.items() if "topology" in card])
@@ -40,3 +41,45 @@ def test_every_flip_is_a_seeded_bug_that_runs_the_card():
 def test_nonsense_is_refused(words, complaint):
     done = scenarios(*words)
     assert done.returncode == 2 and complaint in done.stderr and not done.stdout
+
+
+GOVERNED = """id = "F-99"
+title = "A card"
+source = []
+topology = "1x1x4x1"
+governor = "sched"
+time = "100ms"
+rtapp = '''{ "platform": "juno-a53", "tasks": { "hog": { "loop": -1, "run": 1000 } } }'''
+[[metric]]
+name = "hog.energy"
+op = ">="
+value = 90
+"""
+KERNEL = '[kernel]\nsmp = 1\nseconds = 1\ncmd = "true"\nappend = "hz=250"\n'
+
+
+def of_card(tmp_path, text):
+    """One card in a directory of its own is run."""
+    (tmp_path / "tests/scenarios").mkdir(parents=True)
+    (tmp_path / "tests/scenarios/F-99.toml").write_text(text, encoding="utf-8")
+    return scenarios("F-99", cwd=tmp_path)
+
+
+@pytest.mark.parametrize("governor, good", [("performance", True), ("powersave", False)])
+def test_a_card_names_a_governor(tmp_path, governor, good):
+    """A hog takes 93 at the fastest point, 33 at the slowest."""
+    done = of_card(tmp_path, GOVERNED.replace('"sched"', f'"{governor}"'))
+    assert f", governor {governor}, HZ 250" in done.stdout and done.returncode == (not good), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("old, new, complaint", [
+    ('"sched"', '"shedutil"', "no governor is called shedutil; is schedutil meant?"),
+    ('"sched"', '"xx"', "no governor is called xx; there are performance powersave userspace sched schedutil ondemand"),
+    ('"sched"', "3", "no governor is called 3; there are "),
+    ('"sched"', '["sched"]', "no governor is called ['sched']"),
+    ('"platform": "juno-a53", ', "", 'governor sched needs several speeds: "platform" in rtapp, opp= in kernel.append'),
+    ("[[metric]]", KERNEL + "[[metric]]", "governor sched needs several speeds"),
+])
+def test_a_governor_that_makes_no_sense_is_refused(tmp_path, old, new, complaint):
+    done = of_card(tmp_path, GOVERNED.replace(old, new))
+    assert done.returncode == 2 and complaint in done.stderr and done.stderr.count("\n") == 1 and not done.stdout

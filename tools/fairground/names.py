@@ -15,6 +15,7 @@ from collections.abc import Collection
 from .tree import ROOT
 
 PARAMETERS = ROOT / "kernel" / "base" / "param.def"
+GOVERNORS = ROOT / "sched" / "freq" / "governor.def"
 
 # name, values, default, meaning
 SETTINGS = (
@@ -101,6 +102,11 @@ def settings() -> set[str]:
 def parameters() -> set[str]:
     """The boot parameters: the names of param.def."""
     return set(re.findall(r"^PARAM\((\w+),", PARAMETERS.read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def governors() -> list[str]:
+    """The governors of frequencies: the names of governor.def."""
+    return re.findall(r"^GOVERNOR\((\w+)\)", GOVERNORS.read_text(encoding="utf-8"), re.MULTILINE)
 
 
 def nearest(name: str, names: Collection[str], cutoff: float = 0.6) -> str:

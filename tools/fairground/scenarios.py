@@ -9,6 +9,8 @@ TOML file with these keys:
     id, title, source       the subject; source is a list
     classes                 the fair policies that it is for; default: all
     topology, hz, skew, time, set, features, costs, late_ticks, jumps, dumps   schedsim's options
+    governor                of frequencies, in both hosts: schedsim's option, the kernel's boot parameter. The table is
+                            `"platform"` of rtapp, and opp= of the kernel's append
     seeds, clocks           lists of --seed and --clock; a metric is the worst of all runs
     workload                a list of schedsim's built-in workloads; or rtapp, the text of an rt-app file; or both
     check                   true: check every invariant after every event
@@ -26,8 +28,9 @@ kicks_per_wakeup, balance_failed, pushes and newidle (passes of newly
 idle CPUs; per second). It has metrics of the tasks of a name or of `name@group`,
 written NAME.share: share (of the ideal), cpus (how many they used), ended (how many have), wait_max, wait_p99,
 wakeup_max, wakeup_p99 (ms), lag (the most ms owed), lead (had too
-much). And it has one of groups, written /PATH.throttled: throttled
-(share of its periods).
+much), energy (of CPUs while they had them, by second of the run). And
+it has one of groups, written /PATH.throttled: throttled (share of its
+periods).
 """
 
 import argparse
@@ -41,6 +44,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from . import names
 from .expect import expect
 from .machine import at_once, commit, run_batch
 from .qemu import QemuError
@@ -51,8 +55,8 @@ Run = tuple[int, int | None]  # seed, the clock at the start
 
 CARDS = Path("tests/scenarios")
 KEYS = {"id", "title", "source", "classes", "topology", "hz", "skew", "time", "seeds", "clocks", "late_ticks", "jumps",
-        "dumps", "set", "features", "costs", "workload", "rtapp", "check", "metric", "kernel", "flip"}
-OPTIONS = {"late_ticks": "--late-ticks", "jumps": "--jumps", "dumps": "--dumps"}
+        "dumps", "governor", "set", "features", "costs", "workload", "rtapp", "check", "metric", "kernel", "flip"}
+OPTIONS = {"late_ticks": "--late-ticks", "jumps": "--jumps", "dumps": "--dumps", "governor": "--governor"}
 SIMULATED = {"topology", "time", "metric"}
 NS_PER_MS = 1e6
 # For each kind of idleness, schedstat has: count, balanced, failed, imbalance, gained, hot, no queue, no group.
@@ -79,7 +83,21 @@ def read_card(path: Path) -> Card:
             raise BadCard(f"{path}: metric {metric.get('name')}: op is <= or >=, value a number")
     if "topology" in card and not card.get("workload") and "rtapp" not in card:
         raise BadCard(f"{path}: no workload")
+    if "governor" in card:
+        check_governor(path, card)
     return card
+
+
+def check_governor(path: Path, card: Card) -> None:
+    """BadCard if nobody has that name, or if a host's CPUs have one speed: the kernel would then go on without it."""
+    governor, known = card["governor"], names.governors()
+    if governor not in known:
+        meant = names.nearest(str(governor), known)
+        raise BadCard(f"{path}: no governor is called {governor}; "
+                      + (f"is {meant} meant?" if meant else f"there are {' '.join(known)}"))
+    if ("topology" in card and '"platform"' not in card.get("rtapp", "")) or (
+            "kernel" in card and "opp=" not in card["kernel"].get("append", "")):
+        raise BadCard(f'{path}: governor {governor} needs several speeds: "platform" in rtapp, opp= in kernel.append')
 
 
 # --- the simulator --------------------------------------------------------------------------------
@@ -152,6 +170,8 @@ def of_tasks(who: str, what: str, data: Card) -> float:
         return sum(row["cpu_ns"] for row in rows) / data["duration_ns"]
     if what == "ended":
         return sum(row["ended"] for row in rows)
+    if what == "energy":
+        return sum(row["energy"] for row in rows) / data["duration_ns"]
     if what == "lag":
         return max(row["lag_ns"][1] for row in rows) / NS_PER_MS
     if what == "lead":
@@ -205,7 +225,8 @@ def in_kernel(build: str, card: Card, sched: str) -> Iterator[tuple[Card, float]
     what = card["kernel"]
     cmd = (f"echo 1 > /proc/sys/kernel/sched_schedstats; {what['cmd']}; "
            "cat /sys/kernel/debug/sched/waste")
-    given = {"smp": str(what["smp"]), "append": what.get("append", ""), "sched": sched, "icount": "1", "kvm": "0",
+    append = " ".join([what.get("append", ""), *([f"governor={card['governor']}"] if "governor" in card else [])])
+    given = {"smp": str(what["smp"]), "append": append, "sched": sched, "icount": "1", "kvm": "0",
              "timeout": "300", "cmd": cmd, "hz": str(what.get("hz", 250))}
     outcome = run_batch(make_settings(given, build=build))
     if outcome.status:
@@ -251,7 +272,8 @@ def heading(card: Card, host: str) -> str:
     else:
         what = card
         where = f"{card['topology']}, seeds {card.get('seeds', [1])}"
-    return f"# {card['id']} {card['title']}, {where}, HZ {what.get('hz', 250)}"
+    governor = f", governor {card['governor']}" if "governor" in card else ""
+    return f"# {card['id']} {card['title']}, {where}{governor}, HZ {what.get('hz', 250)}"
 
 
 def rows_of(run: Callable[[str, Card, str], Iterable[tuple[Card, float]]], build: str, card: Card,

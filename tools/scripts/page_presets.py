@@ -42,6 +42,7 @@ def of_labs() -> list[Preset]:
 def of_card(card: dict[str, Any]) -> Preset:
     words = ["--topology", card["topology"]]
     words += ["--hz", str(card["hz"])] if "hz" in card else []
+    words += ["--governor", card["governor"]] if "governor" in card else []
     words += ["--skew", card["skew"]] if "skew" in card else []
     words += [word for name in card.get("features", []) for word in ("--features", name)]
     words += [word for text in card.get("set", []) for word in ("--set", text)]
