@@ -161,6 +161,14 @@ def test_functions_of_ones_own_are_part_of_a_region(lab, tree):
     assert "mine" in submission.read(lab, tree).code["search"]
 
 
+def test_a_region_without_its_end_line_ends_with_its_first_function(lab, tree):
+    end = regions.end_line(lab, lab.holes[1])
+    edit(tree, "sched/fair/eevdf/eevdf.c", end, "static int mine(void)\n{\n\treturn 1;\n}\n")
+    got = submission.read(lab, tree)
+    assert "mine" not in got.code["search"]
+    assert len(got.changed) == 1 and f'the line "{end.strip()}" is gone' in got.changed[0]
+
+
 def test_line_ends_of_another_system_are_no_change(lab, tree):
     for name in lab.files:
         path = tree / name

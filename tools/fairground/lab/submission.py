@@ -207,6 +207,13 @@ def _first_difference(text: str, right: str) -> int:
     return next((number for number, (a, b) in enumerate(pairs, 1) if a != b), min(len(lines), len(wanted)) + 1)
 
 
+def _without_end(lab: Lab, name: str, text: str) -> str:
+    """What follows from an end line that the @text of the file @name lacks."""
+    ends = (regions.end_line(lab, hole) for hole in lab.holes if hole.file == name and not hole.whole)
+    return next((f"; the line \"{end.strip()}\" is gone, so your code there ends with its first function"
+                 for end in ends if end not in text), "")
+
+
 def _changes(lab: Lab, files: _Files, sizes: dict[str, int], found: dict[str, str], paths: dict[str, str],
              known: dict[str, str]) -> Iterator[str]:
     """What was changed besides the regions."""
@@ -215,7 +222,8 @@ def _changes(lab: Lab, files: _Files, sizes: dict[str, int], found: dict[str, st
     for name, text in regions.outside(found, lab).items():
         if text != outside[name]:
             line = _first_difference(text, outside[name])
-            yield f"{name}: its line {line}, counted without the regions, is not that of the hand-out"
+            yield (f"{name}: its line {line}, counted without the regions, is not that of the hand-out"
+                   + _without_end(lab, name, found[name]))
     base = next((paths[name][:-len(name)] for name in lab.files if paths[name].endswith(name)), None)
     if base is None:
         return
