@@ -3,6 +3,7 @@
  * A balancing pass: what it takes, what it leaves, and what it notes afterwards, as tables of the
  * rules (docs/sources.md, Linux 6.1). See also test_busiest.c: from where, and how much.
  */
+#include "group.h"
 #include "smp.h"
 #include "sched/balance/pass.h"
 
@@ -142,6 +143,50 @@ static void a_busy_cpu_looks_at_the_last_one_too(void **state)
 	machine_free(m);
 }
 
+/*
+ * A throttled group hides its tasks, and those of groups within it: on the CPU where they wait, or
+ * on the one to which they would come. They stay, and the record has the reason.
+ */
+static void hidden_tasks_stay_wherever_they_are_hidden(void **state)
+{
+	(void)state;
+	for (unsigned where = 0; where < 4; where++)
+		for (unsigned above = 0; above < 2; above++) {
+			struct machine *m = cold_machine(1, 1, 2, 1);
+			struct task_group *parent = new_group(m, NULL), *tg = new_group(m, parent);
+			unsigned nr = 0;
+
+			for (unsigned n = 0; n < 4; n++) {
+				struct task *t = spawn_in(m, tg, 0);
+
+				allow(m, t, cpumask_of(1));
+				allow(m, t, cpumask_first_n(2));
+			}
+			set_averages(m, 1, 4096, 1024);
+			for (unsigned cpu = 0; cpu < 2; cpu++) {
+				rq_of(m, cpu)->throttles = where & BIT(cpu);
+				group_queue(m->s, above ? parent : tg, cpu)->throttled =
+					where & BIT(cpu);
+			}
+			recorded(m);
+			assert_int_equal(pass(m, 0, CPU_IDLE), where ? 0 : 2);
+			for (; nr < result(m)->nr_tasks; nr++) {
+				const struct event_sched_decision_movable *row =
+					record_of(m, EVENT_ID_sched_decision_movable, nr);
+
+				assert_int_equal(row->fate == FATE_throttled, where != 0);
+				assert_int_equal(!!(row->flags & DECISION_MOVABLE_THROTTLED),
+						 where != 0);
+			}
+			assert_true(nr > 1);
+			for (unsigned cpu = 0; cpu < 2; cpu++)
+				group_queue(m->s, above ? parent : tg, cpu)->throttled = false;
+			settle(m);
+			sched_check(m->s);
+			machine_free(m);
+		}
+}
+
 /* --- pushing the running task ------------------------------------------------------------ */
 
 /*
@@ -244,16 +289,58 @@ static void where_no_other_has_a_task_that_is_the_reason(void **state)
 	}
 }
 
+/*
+ * Two caches of four CPUs, where @here tasks run behind the one and @there behind the other, each
+ * on a CPU of its own: why does an idle CPU take one, or none?
+ */
+static enum balance_rule reason(bool spreads, unsigned here, unsigned there)
+{
+	if (!there)
+		return BALANCE_no_other_tasks;
+	if (spreads && there > here + 1)
+		return BALANCE_spreads;
+	return there > here + 1 ? BALANCE_idler_here : BALANCE_hardly_idler;
+}
+
+static void each_comparison_of_idle_cpus_has_its_reason(void **state)
+{
+	(void)state;
+	for (unsigned spreads = 0; spreads < 2; spreads++)
+		for (unsigned n = 0; n < 4 * 5; n++) {
+			struct machine *m = cold_machine(1, 2, 4, 1);
+			unsigned here = n / 5, there = n % 5;
+			enum balance_rule right = reason(spreads, here, there);
+			bool moves = right == BALANCE_spreads || right == BALANCE_idler_here;
+
+			if (!spreads)
+				domain_of(m, 0, 0)->flags &= ~(u32)SD_PREFER_SIBLING;
+			for (unsigned i = 0; i < here; i++)
+				crowd(m, 1 + i, 1, 0xff);
+			for (unsigned i = 0; i < there; i++)
+				crowd(m, 4 + i, 1, 0xff);
+			for (unsigned cpu = 0; cpu < 8; cpu++)
+				set_averages(m, cpu, 100, 100);
+			recorded(m);
+			assert_int_equal(pass(m, 1, CPU_IDLE), 0); /* all of them run */
+			assert_int_equal(result(m)->rule, right);
+			assert_int_equal(result(m)->busiest, moves ? 4 : -1);
+			assert_int_equal(result(m)->imbalance, moves ? (there - here) / 2 : 0);
+			machine_free(m);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_is_hot_moves_by_table),
 		cmocka_unit_test(utilisation_moves_as_far_as_it_fits),
 		cmocka_unit_test(a_busy_cpu_looks_at_the_last_one_too),
+		cmocka_unit_test(hidden_tasks_stay_wherever_they_are_hidden),
 		cmocka_unit_test(attempts_to_push_and_failures_are_counted),
 		cmocka_unit_test(a_balanced_pass_ends_the_failures),
 		cmocka_unit_test(only_a_pass_that_finds_nothing_takes_a_hint_back),
 		cmocka_unit_test(where_no_other_has_a_task_that_is_the_reason),
+		cmocka_unit_test(each_comparison_of_idle_cpus_has_its_reason),
 	};
 
 	return cmocka_run_group_tests_name("detach", tests, NULL, NULL);

@@ -262,8 +262,7 @@ static void a_task_that_was_looked_at_has_its_marks(void **state)
 				bool runs = t->pid == running(m, 1)->pid;
 
 				assert_int_equal(t->flags,
-						 marks[what] |
-							 (runs ? DECISION_MOVABLE_RUNS : 0) |
+						 marks[what] | (runs ? DECISION_MOVABLE_RUNS : 0) |
 							 (company ? DECISION_MOVABLE_COMPANY : 0));
 			}
 			assert_true(nr > 0);
@@ -284,6 +283,7 @@ static void a_newly_idle_pass_without_anybody_who_waits_says_so(void **state)
 	assert_int_equal(BALANCE(m)->rule, BALANCE_nobody_waits);
 	assert_int_equal(BALANCE(m)->outcome, OUTCOME_skipped);
 	assert_int_equal(BALANCE(m)->busiest, -1);
+	assert_int_equal(BALANCE(m)->source, -1);
 	assert_int_equal(BALANCE(m)->nr_parts, 0);
 	machine_free(m);
 }

@@ -7,6 +7,7 @@
 #include "group.h"
 #include "lib/prng.h"
 #include "smp.h"
+#include "sched/observe/run.h"
 
 struct counts {
 	unsigned candidates, cpus, tasks, levels, runqueues, parts, movables;
@@ -163,11 +164,57 @@ static void without_a_choice_none_is_told(void **state)
 	machine_free(m);
 }
 
+/*
+ * A placement has a row for each CPU in service, from the task's last one and around, on large
+ * machines the first DECISION_ROWS_MAX of them: however many fit one run of the trace.
+ */
+static void a_large_machine_has_its_rows(void **state)
+{
+	static const unsigned sizes[] = {
+		2, RUN_ROWS - 1, RUN_ROWS, RUN_ROWS + 1, 63, 64, 65, 100,
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(sizes); i++)
+		for (unsigned gone = 0; gone < 2 && gone + 1 < sizes[i]; gone++) {
+			unsigned nr = sizes[i], last = nr - 2, cpu = last, at = 0;
+			struct machine *m = machine_of(1, 1, nr, 1, NULL);
+			struct task *t = sleeper_on(m, last);
+			const struct event_sched_decision_select *d;
+
+			if (gone)
+				assert_int_equal(sched_cpu_offline(m->s, nr - 1), 0);
+			settle(m);
+			sched_trace_set(m->s, BIT(EVENT_sched_decision_select) |
+						      BIT(EVENT_sched_decision_cpu));
+			m->nr_trace = 0;
+			wake(m, t, last);
+			d = last_record(m, EVENT_ID_sched_decision_select);
+			assert_non_null(d);
+			assert_int_equal(d->nr_cpus, nr - gone);
+			assert_int_equal(d->nr_rows, min(nr - gone, DECISION_ROWS_MAX + 0u));
+			assert_int_equal(m->nr_trace, d->nr_rows + 1u);
+			for (; at < d->nr_rows; cpu = (cpu + 1) % nr) {
+				const struct event_sched_decision_cpu *row =
+					(const void *)m->trace[at].bytes;
+
+				if (gone && cpu == nr - 1)
+					continue;
+				assert_int_equal(row->common.type, EVENT_ID_sched_decision_cpu);
+				assert_int_equal(row->of_cpu, cpu);
+				at++;
+			}
+			sched_trace_set(m->s, 0);
+			machine_free(m);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(records_count_their_rows),
 		cmocka_unit_test(without_a_choice_none_is_told),
+		cmocka_unit_test(a_large_machine_has_its_rows),
 	};
 
 	return cmocka_run_group_tests_name("rows", tests, NULL, NULL);

@@ -5,6 +5,7 @@
  */
 #include "sharedq.h"
 #include "sched/balance/sharedq.h"
+#include "lib/prng.h"
 
 /* A task waits on the other CPU of the cache, be its number 0, and others wait long far away. */
 static void who_finds_work_near_steals_nothing(void **state)
@@ -69,12 +70,75 @@ static void each_core_keeps_its_shard(void **state)
 	}
 }
 
+/* One of many things that tasks and users do. */
+static void something_happens(struct machine *m, struct task **t, unsigned nr, struct prng *rng)
+{
+	static const char *const modes[] = { "SWQUEUE", "NO_SWQUEUE", "SHARED_RUNQ",
+					     "NO_SHARED_RUNQ", "SHARED_RUNQ_STEAL" };
+	unsigned cpu = prng_below(rng, m->nr_cpus);
+	struct task *any = t[prng_below(rng, nr)];
+
+	switch (prng_below(rng, 16)) {
+	case 0:
+		set_feature(m, modes[prng_below(rng, ARRAY_SIZE(modes))]);
+		break;
+	case 1:
+		allow(m, any, cpumask_first_n(1 + cpu));
+		break;
+	case 2:
+	case 3:
+	case 4:
+		tick(m);
+		break;
+	case 5:
+	case 6:
+	case 7:
+	case 8:
+		if (running(m, cpu) != &m->idle[cpu])
+			block(m, cpu, TASK_INTERRUPTIBLE);
+		break;
+	default:
+		wake(m, any, cpu);
+	}
+}
+
+/* Of its tasks a CPU has in the queue what it has linked and not taken out again. */
+static void what_was_linked_and_not_taken_out_is_there(void **state)
+{
+	struct machine *m = machine_of(1, 2, 2, 1, NULL);
+	struct task *t[12];
+	struct prng rng;
+	u64 linked = 0;
+
+	(void)state;
+	prng_seed(&rng, 5);
+	set_feature(m, "SHARED_RUNQ");
+	for (unsigned i = 0; i < ARRAY_SIZE(t); i++)
+		t[i] = spawn_nice(m, "t", 0);
+	for (unsigned n = 0; n < 2000; n++) {
+		something_happens(m, t, ARRAY_SIZE(t), &rng);
+		settle(m);
+		for (unsigned cpu = 0; cpu < m->nr_cpus; cpu++) {
+			struct rq *rq = rq_of(m, cpu);
+			u64 nr = 0;
+
+			for (unsigned i = 0; i < ARRAY_SIZE(t); i++)
+				nr += t[i]->cpu == cpu && !is_free(t[i]);
+			assert_int_equal(rq->shared_linked - rq->shared_unlinked, nr);
+			linked += nr;
+		}
+	}
+	assert_true(linked > 100);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_finds_work_near_steals_nothing),
 		cmocka_unit_test(an_early_timer_changes_nothing),
 		cmocka_unit_test(each_core_keeps_its_shard),
+		cmocka_unit_test(what_was_linked_and_not_taken_out_is_there),
 	};
 
 	return cmocka_run_group_tests_name("sharedq_near", tests, NULL, NULL);

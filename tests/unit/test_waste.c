@@ -194,6 +194,105 @@ static void who_may_not_be_picked_does_not_wait(void **state)
 	machine_free(m);
 }
 
+/*
+ * How many of the waiting tasks CPUs 1 and 2, which idle, could run at once: of each set of tasks
+ * those CPUs that any of it may use, and one for each task beside the set; the least of all sets.
+ */
+static unsigned matched(const u64 *waiting, unsigned nr)
+{
+	unsigned least = nr;
+
+	for (unsigned set = 0; set < BIT(nr); set++) {
+		u64 usable = 0;
+
+		for (unsigned i = 0; i < nr; i++)
+			usable |= set & BIT(i) ? waiting[i] & 6 : 0;
+		least = min(least, (unsigned)__builtin_popcountll(usable) + nr -
+					   (unsigned)__builtin_popcount(set));
+	}
+	return least;
+}
+
+/* Of the tasks on CPU 0 one runs, and the others wait. */
+static unsigned waste_beside_the_runner(struct machine *m, struct task **t, unsigned nr)
+{
+	u64 waiting[3];
+	unsigned nr_waiting = 0;
+
+	for (unsigned i = 0; i < nr; i++)
+		if (t[i] != running(m, 0))
+			waiting[nr_waiting++] = t[i]->allowed.bits[0];
+	assert_int_equal(m->s->rq[0].nr_running, nr);
+	return matched(waiting, nr_waiting);
+}
+
+/* Two or three tasks on CPU 0 take turns: who may go elsewhere counts while it waits, only then. */
+static void each_switch_is_news_of_who_waits(void **state)
+{
+	(void)state;
+	for (unsigned nr = 2; nr <= 3; nr++)
+		for (unsigned masks = 0; masks < BIT(2 * nr); masks++) {
+			struct task *t[3];
+			struct machine *m = crowded(3, t, nr);
+			unsigned turns = 0;
+
+			m->s->nohz_next_balance = UINT64_MAX; /* nobody is called for help */
+			for (unsigned i = 0; i < nr; i++)
+				allow(m, t[i], 1 | (masks >> 2 * i & 3) << 1);
+			for (unsigned n = 0; n < 40 && turns < 4; n++) {
+				struct task *before = running(m, 0);
+
+				tick(m);
+				turns += running(m, 0) != before;
+				assert_int_equal(waste_of(m).nr_wasted,
+						 waste_beside_the_runner(m, t, nr));
+			}
+			assert_int_equal(turns, 4);
+			machine_free(m);
+		}
+}
+
+/* A task that sleeps, last on CPU 0, and may run on @cpus. */
+static struct task *asleep(struct machine *m, u64 cpus)
+{
+	struct task *t = spawn_nice(m, "asleep", 0);
+
+	allow(m, t, 1);
+	settle(m);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	allow(m, t, cpus);
+	return t;
+}
+
+/*
+ * Two tasks have come to CPU 0, which has not switched to one yet: of two that differ the one that
+ * may not run everywhere is taken for the next, and the other one waits.
+ */
+static void before_the_switch_a_restricted_task_is_the_next(void **state)
+{
+	(void)state;
+	for (unsigned free = 0; free < 3; free++) { /* who may go elsewhere; 0: neither */
+		struct machine *m = machine_new(2, 1000);
+		struct task *t[2];
+
+		for (unsigned i = 0; i < 2; i++)
+			t[i] = asleep(m, free == i + 1 ? 3 : 1);
+		set_tunable(m, "sched_schedstats", "1");
+		/* The free one is woken first, and stays because CPU 0 idles. */
+		sched_wake(m->s, t[free == 2], TASK_NORMAL, 0, 0);
+		sched_wake(m->s, t[free != 2], TASK_NORMAL, 0, 0);
+		assert_int_equal(m->s->rq[0].nr_running, 2);
+		assert_ptr_equal(running(m, 0), &m->idle[0]);
+		assert_int_equal(waste_of(m).nr_idle, 1);
+		assert_int_equal(waste_of(m).nr_wasted, free != 0);
+		m->now += MS;
+		assert_int_equal(waste_of(m).ns, free ? MS : 0);
+		settle(m);
+		sched_check(m->s);
+		machine_free(m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -204,6 +303,8 @@ int main(void)
 		cmocka_unit_test(nothing_is_counted_without_schedstats),
 		cmocka_unit_test(who_may_not_be_picked_does_not_wait),
 		cmocka_unit_test(without_schedstats_nobody_is_in_the_books),
+		cmocka_unit_test(each_switch_is_news_of_who_waits),
+		cmocka_unit_test(before_the_switch_a_restricted_task_is_the_next),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
