@@ -2,7 +2,8 @@
 /*
  * Every field of the records of the real-time and deadline classes: at the moment of each record
  * its numbers are compared with those of the task, the queue or the CPU that it is about. Random
- * operations make the records. Whole decisions: test_class_decision.c.
+ * operations make the records. That recording changes nothing, and what of a long queue is told.
+ * Whole decisions: test_class_decision.c.
  */
 #include <string.h>
 
@@ -348,10 +349,143 @@ static void every_field_is_that_of_its_subject(void **state)
 		assert_true(counts[act] > 0);
 }
 
+/* --- what recording must not do --------------------------------------------------------------- */
+
+/* Budgets, slices, times and running tasks as one number. */
+static u64 digest_of(struct machine *m)
+{
+	u64 digest = 0;
+
+	for (unsigned i = 0; i < TASKS; i++) {
+		struct task *t = subject[i];
+
+		digest = digest * 31 + t->fair.sum_exec;
+		digest = digest * 31 + (is_deadline(t) ? (u64)dl_part(t)->budget_ns : 0);
+		digest = digest * 31 + (t->policy == SCHED_RR ? rt_part(t)->time_slice : 0);
+	}
+	for (unsigned cpu = 0; cpu < CPUS; cpu++) {
+		digest = digest * 31 + (u64)running(m, cpu)->pid;
+		digest = digest * 31 + rq_of(m, cpu)->run_ns + rq_of(m, cpu)->nr_running;
+		digest = digest * 31 + rt_seen(rq_of(m, cpu))->used_ns;
+	}
+	return digest;
+}
+
+/* Without the event of rows there are none to be counted; rows come with a record only. */
+static void judge_parts(struct machine *m, u64 events)
+{
+	bool whole = events & BIT(EVENT_sched_decision_class);
+
+	if (!whole)
+		assert_int_equal(m->nr_trace, 0);
+	for (unsigned i = 0; i < m->nr_trace; i++) {
+		const struct event_sched_decision_class *d = (const void *)m->trace[i].bytes;
+
+		if (d->common.type != EVENT_ID_sched_decision_class)
+			continue;
+		if (!(events & BIT(EVENT_sched_decision_task)))
+			assert_int_equal(d->nr_rows, 0);
+		if (!(events & BIT(EVENT_sched_decision_level)))
+			assert_int_equal(d->nr_cpus, 0);
+	}
+}
+
+/* Random operations under a policy with a fair server. Returns what became of them. */
+static u64 drive(u64 events)
+{
+	struct sched_cpu_desc desc[CPUS] = { { .core = 0 }, { .core = 1 }, { .core = 2 } };
+	struct machine *m = machine_new_on(CPUS, 1000, desc, "eevdf");
+	struct prng rng;
+	u64 digest = 0;
+
+	prng_seed(&rng, 7);
+	for (unsigned i = 0; i < TASKS; i++)
+		subject[i] = spawn_nice(m, "t", 0);
+	for (unsigned i = 0; i < TASKS; i++)
+		change(m, &rng, subject[i]);
+	settle(m);
+	sched_trace_set(m->s, events);
+	for (unsigned i = 0; i < 1500; i++) {
+		m->nr_trace = 0;
+		operate(m, &rng);
+		judge_parts(m, events);
+		digest = digest * 31 + digest_of(m);
+	}
+	sched_trace_set(m->s, 0);
+	machine_free(m);
+	return digest;
+}
+
+/* Whichever of the events are on: an operation is made, once, and is what it was without them. */
+static void recording_a_class_changes_nothing(void **state)
+{
+	u64 digest = drive(0);
+
+	(void)state;
+	for (u64 events = CLASS_DECISION_EVENTS; events;
+	     events = (events - 1) & CLASS_DECISION_EVENTS)
+		assert_int_equal(drive(events), digest);
+}
+
+/* --- long queues ------------------------------------------------------------------------------ */
+
+/* The record about @act that was made last has so many rows of tasks, of which one is @t's. */
+static void expect_rows(struct machine *m, enum class_act act, const struct task *t, unsigned nr)
+{
+	const struct event_sched_decision_class *d;
+	unsigned at = m->nr_trace, nr_subjects = 0;
+
+	do {
+		d = (const void *)m->trace[--at].bytes;
+	} while (d->common.type != EVENT_ID_sched_decision_class || d->act != act);
+	assert_int_equal(d->nr_rows, nr);
+	for (at -= d->nr_cpus; nr--;) {
+		const struct event_sched_decision_task *row = (const void *)m->trace[--at].bytes;
+
+		assert_int_equal(row->common.type, EVENT_ID_sched_decision_task);
+		if (!(row->flags & DECISION_SUBJECT))
+			continue;
+		assert_int_equal(row->pid, t->pid);
+		nr_subjects++;
+	}
+	assert_int_equal(nr_subjects, t != NULL);
+}
+
+/* Of a long queue one fewer is told than there may be rows: the last row is for the subject. */
+static void a_long_queue_leaves_room_for_the_subject(void **state)
+{
+	static const unsigned lengths[] = { 1, 2, 62, 63, 64, 65, 100 };
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(lengths); i++) {
+		struct machine *m = machine_new(1, 1000);
+		struct task *late = spawn(m, "late", SCHED_FIFO, 5);
+		unsigned nr = lengths[i], told = min(nr, DECISION_ROWS_MAX - 1u);
+
+		block(m, 0, TASK_INTERRUPTIBLE);
+		for (unsigned n = 0; n < nr; n++)
+			spawn(m, "t", SCHED_FIFO, 10);
+		sched_trace_set(m->s, CLASS_DECISION_EVENTS);
+		m->nr_trace = 0;
+		switch_cpu(m, 0, true);
+		expect_rows(m, ACT_pick, NULL, told);
+		wake(m, late, 0);
+		expect_rows(m, ACT_enter, late, told + 1);
+		/* Now it is the last of the queue. */
+		assert_int_equal(sched_set_attr(m->s, late,
+						&(struct sched_attr_req){ .policy = SCHED_NORMAL }),
+				 0);
+		expect_rows(m, ACT_leave, late, told + 1);
+		machine_free(m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_field_is_that_of_its_subject),
+		cmocka_unit_test(recording_a_class_changes_nothing),
+		cmocka_unit_test(a_long_queue_leaves_room_for_the_subject),
 	};
 
 	return cmocka_run_group_tests_name("class record", tests, NULL, NULL);

@@ -156,6 +156,58 @@ static void idle_time_uses_the_budget_up(void **state)
 	machine_free(m);
 }
 
+/* The FIFO task has the CPU already, and nothing else happens there: the 950 ms count from now. */
+static void who_comes_behind_a_real_time_task_is_served(void **state)
+{
+	struct machine *m = served(1);
+	struct task *fifo = spawn(m, "fifo", SCHED_FIFO, 1), *fair;
+
+	(void)state;
+	ticks(m, 5);
+	fair = spawn_nice(m, "fair", 0);
+	ticks(m, 949);
+	assert_ptr_equal(running(m, 0), fifo);
+	ticks(m, 1);
+	assert_ptr_equal(running(m, 0), fair);
+	sched_check(m->s);
+	machine_free(m);
+}
+
+/*
+ * Served for 10 of 50 ms, fair tasks go, and the FIFO task, too. If they come back before the other
+ * 40 ms were idle, they go on where they were; else they are deferred, as after any idle time.
+ */
+static void idle_time_ends_starvation(void **state)
+{
+	(void)state;
+	for (unsigned starved = 0; starved < 2; starved++)
+		for (u64 idle = 38; idle <= 42; idle += 1 + (idle == 39)) {
+			struct machine *m = served(1);
+			struct task *fifo, *fair = spawn_nice(m, "fair", 0);
+			bool ready = starved && idle < 40;
+
+			if (!starved) {
+				ticks(m, 10);
+				block(m, 0, TASK_INTERRUPTIBLE);
+			} else {
+				fifo = spawn(m, "fifo", SCHED_FIFO, 1);
+				ticks(m, 960);
+				assert_ptr_equal(running(m, 0), fair);
+				block(m, 0, TASK_INTERRUPTIBLE);
+				assert_ptr_equal(running(m, 0), fifo);
+				block(m, 0, TASK_INTERRUPTIBLE);
+			}
+			advance(m, idle * MS);
+			fifo = spawn(m, "fifo", SCHED_FIFO, 1);
+			wake(m, fair, 0);
+			assert_true(server(m, 0)->active);
+			assert_int_equal(server(m, 0)->starving, ready);
+			assert_int_equal(server(m, 0)->ready, ready);
+			sched_check(m->s);
+			machine_free(m);
+		}
+}
+
 /* --- beside deadline tasks ----------------------------------------------------------- */
 
 /*
@@ -361,6 +413,26 @@ static void a_server_may_ask_for_all_of_its_period(void **state)
 	machine_free(m);
 }
 
+/* It has work while there are fair tasks: new parameters are no reason to compete. */
+static void a_server_waits_for_fair_tasks_whatever_is_written(void **state)
+{
+	struct machine *m = served(2);
+	struct task *fair = spawn_nice(m, "fair", 0);
+
+	(void)state;
+	assert_int_equal(write_server(m, 0, RUNTIME, "40000000"), 0);
+	assert_int_equal(write_server(m, 1, RUNTIME, "40000000"), 0);
+	assert_true(server(m, 0)->active && !server(m, 1)->active);
+	assert_int_equal(dl_server_next_timer(cpu_rq(m->s, 1)), 0);
+	sched_check(m->s);
+	assert_ptr_equal(running(m, 0), fair);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	assert_int_equal(write_server(m, 0, PERIOD, "500000000"), 0);
+	assert_false(server(m, 0)->active);
+	sched_check(m->s);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -379,6 +451,9 @@ int main(void)
 		cmocka_unit_test(servers_count_in_admission),
 		cmocka_unit_test(servers_alone_are_admitted),
 		cmocka_unit_test(a_server_may_ask_for_all_of_its_period),
+		cmocka_unit_test(who_comes_behind_a_real_time_task_is_served),
+		cmocka_unit_test(idle_time_ends_starvation),
+		cmocka_unit_test(a_server_waits_for_fair_tasks_whatever_is_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -213,6 +213,120 @@ static void too_much_is_who_waits_and_could_go(void **state)
 		}
 }
 
+/* --- who moves, sleeps or waits ------------------------------------------------------------- */
+
+/*
+ * 2 ms in 10 of each 20. It has used them up when it falls asleep, and the next 2 come at 20 ms,
+ * though nobody looks then. Who comes late has what fits at its rate, or has to wait for 40.
+ */
+static void who_sleeps_has_its_next_budget_in_time(void **state)
+{
+	static const struct {
+		u64 wakes, deadline, budget_us,
+			replenish_at; /* ms, from its start; 0: it may run */
+	} golden[] = {
+		{ 15, 10, 0, 20 },   { 19, 10, 0, 20 },	  { 20, 30, 2000, 0 },
+		{ 25, 30, 1000, 0 }, { 29, 30, 200, 0 },  { 30, 30, 0, 40 },
+		{ 35, 30, 0, 40 },   { 40, 50, 2000, 0 }, { 70, 80, 2000, 0 },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(golden); i++) {
+		struct machine *m = machine_new(1, 1000);
+		struct task *t = spawn_dl(m, "t", 2 * MS, 10 * MS, 20 * MS);
+		const struct dl_task *d = dl_part(t);
+		u64 start = m->now;
+
+		m->now += 2 * MS; /* the timer is late */
+		block(m, 0, TASK_INTERRUPTIBLE);
+		assert_true(d->throttled);
+		advance(m, start + golden[i].wakes * MS - m->now);
+		wake(m, t, 0);
+		assert_int_equal((d->deadline - start) / MS, golden[i].deadline);
+		assert_int_equal(d->budget_ns, (s64)golden[i].budget_us * 1000);
+		assert_int_equal(d->throttled, golden[i].replenish_at != 0);
+		if (d->throttled)
+			assert_int_equal((d->replenish_at - start) / MS, golden[i].replenish_at);
+		assert_int_equal(running(m, 0) == t, !d->throttled);
+		sched_check(m->s);
+		machine_free(m);
+	}
+}
+
+static void change_something(struct machine *m, struct task *t, unsigned what)
+{
+	struct sched_attr_req same;
+
+	sched_get_attr(t, &same);
+	switch (what) {
+	case 0:
+		assert_int_equal(sched_set_attr(m->s, t, &same), 0);
+		break;
+	case 1:
+		task_group_move(m->s, t, new_group(m, NULL));
+		break;
+	default:
+		pin(m, t, what - 2); /* first where it is */
+	}
+	settle(m);
+}
+
+/*
+ * Only a wakeup asks whether the rest of a budget is too much for the rest of the time. Who leaves
+ * its queue for another, or for a moment, takes its budget and its deadline along.
+ */
+static void an_instance_goes_on_wherever_its_task_is(void **state)
+{
+	(void)state;
+	for (unsigned runs = 0; runs < 2; runs++)
+		for (unsigned what = 0; what < 4; what++) {
+			struct machine *m = machine_new(2, 1000);
+			struct task *before, *t;
+			u64 start = m->now;
+
+			set_tunable(m, "sched_rt_runtime_us", "-1"); /* or none may be pinned */
+			/* CPU 1 is more urgent. */
+			pin(m, spawn_dl(m, "there", 8 * MS, 8 * MS + 1, 100 * MS), 1);
+			before = spawn_dl(m, "before", 8 * MS, 9 * MS, 100 * MS);
+			t = spawn_dl(m, "t", 5 * MS, 10 * MS, 100 * MS);
+			pin(m, t, 0);
+			allow(m, t, cpumask_first_n(2));
+			assert_ptr_equal(running(m, 0), before);
+			advance(m, 7 * MS);
+			if (runs)
+				block(m, 0, TASK_INTERRUPTIBLE);
+			assert_int_equal(running(m, 0) == t, runs);
+			change_something(m, t, what);
+			assert_int_equal(t->cpu, what == 3);
+			assert_int_equal(dl_part(t)->deadline, start + 10 * MS);
+			assert_int_equal(dl_part(t)->budget_ns, 5 * MS);
+			machine_free(m);
+		}
+}
+
+/* At 10 ms its budget ends with its period. The next deadline is 20, and one of 20 was there. */
+static void a_new_deadline_goes_behind_its_equals(void **state)
+{
+	(void)state;
+	for (int later = -1; later <= 1; later++) {
+		struct machine *m = machine_new(1, 1000);
+		struct task *t, *other;
+		u64 start = m->now;
+
+		spawn_dl(m, "before", 5 * MS, 6 * MS, 100 * MS);
+		t = spawn_dl(m, "t", 5 * MS, 10 * MS, 10 * MS);
+		other = spawn_dl(m, "other", MS, 20 * MS + (u64)later, 100 * MS);
+		for (unsigned n = 0; n < 9; n++)
+			advance(m, MS);
+		assert_ptr_equal(running(m, 0), t);
+		advance(m, MS);
+		assert_int_equal(dl_part(t)->deadline, start + 20 * MS);
+		assert_task(running(m, 0), later > 0 ? t : other);
+		sched_check(m->s);
+		machine_free(m);
+	}
+}
+
 /* --- what the server's records say ---------------------------------------------------------- */
 
 /*
@@ -274,6 +388,9 @@ int main(void)
 		cmocka_unit_test(a_yield_matters_alone_only_to_a_deadline_task),
 		cmocka_unit_test(too_much_is_who_waits_and_could_go),
 		cmocka_unit_test(the_servers_periods_are_recorded),
+		cmocka_unit_test(who_sleeps_has_its_next_budget_in_time),
+		cmocka_unit_test(an_instance_goes_on_wherever_its_task_is),
+		cmocka_unit_test(a_new_deadline_goes_behind_its_equals),
 	};
 
 	return cmocka_run_group_tests_name("dl_state", tests, NULL, NULL);
