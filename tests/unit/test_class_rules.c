@@ -89,6 +89,29 @@ static void a_limit_that_is_lifted_ends_with_the_period(void **state)
 	}
 }
 
+/* Its periods are counted while somebody uses them, or the limit was: then no timer is left. */
+static void without_a_limit_periods_end(void **state)
+{
+	(void)state;
+	for (unsigned lifted = 0; lifted < 2; lifted++) {
+		struct machine *m = machine_new(1, 1000);
+		struct rq *rq = &m->s->rq[0];
+
+		spawn(m, "t", SCHED_FIFO, 10);
+		advance(m, 600 * MS);
+		assert_true(rt_of(rq)->period_end);
+		if (lifted)
+			m->s->tunable.rt_runtime_us = -1;
+		block(m, 0, TASK_INTERRUPTIBLE);
+		for (unsigned n = 0; n < 500; n++)
+			advance(m, MS);
+		assert_int_equal(rt_of(rq)->used_ns, 0);
+		assert_int_equal(rt_of(rq)->period_end, 0);
+		assert_int_equal(m->timer[0], 0);
+		machine_free(m);
+	}
+}
+
 /* A wakeup is compared once, and the record has the answer. */
 static void a_class_records_its_preemptions(void **state)
 {
@@ -173,6 +196,7 @@ int main(void)
 		cmocka_unit_test(a_class_records_its_preemptions),
 		cmocka_unit_test(a_swap_asks_for_room_if_servers_come),
 		cmocka_unit_test(a_yielder_is_remembered),
+		cmocka_unit_test(without_a_limit_periods_end),
 	};
 
 	return cmocka_run_group_tests_name("class_rules", tests, NULL, NULL);

@@ -336,6 +336,86 @@ static void who_joins_behind_another_asks_for_a_switch(void **state)
 	machine_free(m);
 }
 
+/* CPU 0 has too much. Whoever gets less urgent asks it to give some, and asks nobody else. */
+static void who_gets_less_urgent_asks_those_with_too_much(void **state)
+{
+	enum { LEAVES_THE_CLASS, COMES_ONLINE, CASES };
+	static const struct sched_attr_req normal = { .policy = SCHED_NORMAL };
+
+	(void)state;
+	for (unsigned what = 0; what < CASES; what++)
+		for (unsigned too_much = 0; too_much < 2; too_much++) {
+			struct machine *m = machine_new(4, 1000);
+			struct task *first[4], *late;
+
+			set_tunable(m, "sched_rt_runtime_us", "-1"); /* or none may be pinned */
+			assert_int_equal(sched_cpu_offline(m->s, 3), 0);
+			for (unsigned cpu = 0; cpu < 3; cpu++) {
+				first[cpu] = spawn_dl(m, "first", 2 * MS, 10 * MS + cpu, 0);
+				allow(m, first[cpu], cpumask_of(cpu));
+			}
+			late = spawn_dl(m, "late", 2 * MS, 50 * MS, 0);
+			allow(m, late, cpumask_of(0));
+			if (too_much)
+				allow(m, late, cpumask_first_n(4));
+			assert_int_equal(dl_seen(rq_of(m, 0))->overloaded, too_much);
+			if (what == COMES_ONLINE)
+				sched_cpu_online(m->s, 3, &m->idle[3]);
+			else
+				assert_int_equal(sched_set_attr(m->s, first[1], &normal), 0);
+			assert_int_equal(m->kicked[0], too_much);
+			assert_false(m->kicked[2]);
+			settle(m);
+			assert_int_equal(runs(m, late), too_much);
+			sched_check(m->s);
+			machine_free(m);
+		}
+}
+
+/* The only record of @act is about @t, which goes to @to. */
+static void expect_move(struct machine *m, enum class_act act, const struct task *t, unsigned to)
+{
+	unsigned nr = 0;
+
+	for (unsigned i = 0; i < m->nr_trace; i++) {
+		const struct event_sched_decision_class *d = (const void *)m->trace[i].bytes;
+
+		if (d->act != act)
+			continue;
+		assert_int_equal(d->pid, t->pid);
+		assert_int_equal(d->to, to);
+		nr++;
+	}
+	assert_int_equal(nr, 1);
+	m->nr_trace = 0;
+}
+
+/* Each push and each pull is told, once, with the task and the CPU that it goes to. */
+static void every_move_is_recorded(void **state)
+{
+	struct machine *m = machine_new(2, 1000);
+	struct task *first = spawn_dl(m, "first", 2 * MS, 10 * MS, 0);
+	struct task *t = spawn_dl(m, "t", 2 * MS, 12 * MS, 0);
+	struct task *last = spawn_dl(m, "last", 2 * MS, 14 * MS, 0), *sleeps;
+	unsigned here = last->cpu, there = 1 - here;
+
+	(void)state;
+	assert_true(runs(m, first) && runs(m, t) && !runs(m, last));
+	sched_trace_set(m->s, BIT(EVENT_sched_decision_class));
+	m->nr_trace = 0;
+	sleeps = running(m, there);
+	block(m, there, TASK_INTERRUPTIBLE);
+	assert_ptr_equal(running(m, there), last);
+	expect_move(m, ACT_pull, last, there);
+	/* Where it ran last it displaces the later one, which has an idle CPU to go to. */
+	block(m, here, TASK_INTERRUPTIBLE);
+	wake(m, sleeps, there);
+	assert_ptr_equal(running(m, there), sleeps);
+	assert_ptr_equal(running(m, here), last);
+	expect_move(m, ACT_push, last, here);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -351,6 +431,8 @@ int main(void)
 		cmocka_unit_test(a_throttled_one_is_preempted),
 		cmocka_unit_test(a_choice_says_whether_there_was_one),
 		cmocka_unit_test(who_joins_behind_another_asks_for_a_switch),
+		cmocka_unit_test(who_gets_less_urgent_asks_those_with_too_much),
+		cmocka_unit_test(every_move_is_recorded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

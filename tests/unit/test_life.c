@@ -273,6 +273,107 @@ static void who_is_pushed_to_a_cpu_that_leaves_goes_elsewhere(void **state)
 	}
 }
 
+/* Its CPU leaves while it is born: it begins on one that is there and that it may use. */
+static void leave_cpu_2(struct machine *m)
+{
+	assert_int_equal(sched_cpu_offline(m->s, 2), 0);
+}
+
+static void who_starts_on_a_cpu_that_leaves_begins_elsewhere(void **state)
+{
+	(void)state;
+	for (unsigned only = 0; only < 2; only++) {
+		struct machine *m = machine_of(1, 1, 4, 1, NULL);
+		struct task *parent = spawn_nice(m, "parent", 0), *child;
+
+		crowd(m, 1, 1, BIT(1));
+		crowd(m, 3, 2, BIT(3));
+		child = calloc(1, sizeof(*child));
+		sched_task_fork(m->s, parent, child, 100, 0);
+		child->allowed = (struct cpumask){ { BIT(2) | (only ? 0 : BIT(3)) } };
+		child->nr_allowed = 2 - only;
+		m->on_unlocked = leave_cpu_2;
+		sched_task_start(m->s, child, 0);
+		assert_null(m->on_unlocked);
+		settle(m);
+		sched_check(m->s);
+		assert_int_equal(child->on_rq, TASK_QUEUED);
+		assert_true(cpumask_test(&child->allowed, child->cpu));
+		assert_int_equal(sched_affinity_lost(child), only ? 2 : -1);
+		if (!only)
+			assert_int_equal(child->cpu, 3);
+		machine_free(m);
+	}
+}
+
+/* --- who must go at once -------------------------------------------------------------------- */
+
+/* Its CPU is asked for a switch, urgently, though it may have been asked to take its time. */
+static void who_must_leave_its_cpu_is_asked_to_at_once(void **state)
+{
+	enum { EXEC, AFFINITY, OFFLINE, CASES };
+
+	(void)state;
+	for (unsigned patient = 0; patient < 2; patient++)
+		for (unsigned why = 0; why < CASES; why++) {
+			struct machine *m = machine_of(1, 1, 2, 1, NULL);
+			struct task *t = put(m, 1);
+			struct cpumask only = cpumask_of(0);
+			struct rq *rq = rq_of(m, 1);
+
+			assert_ptr_equal(running(m, 1), t);
+			crowd(m, 1, why == EXEC, BIT(1));
+			while (running(m, 1) != t)
+				tick(m);
+			rq->need_resched = patient ? RESCHED_PATIENT : RESCHED_NONE;
+			m->kicked[1] = false;
+			if (why == EXEC)
+				assert_true(sched_task_exec(m->s, 1));
+			else if (why == AFFINITY)
+				assert_int_equal(sched_set_affinity(m->s, t, &only), 0);
+			else
+				assert_int_equal(sched_cpu_offline(m->s, 1), 0);
+			assert_int_equal(t->push_cpu, 0);
+			assert_int_equal(rq->need_resched, RESCHED_NOW);
+			assert_true(m->kicked[1] && !m->patient[1]);
+			assert_true(
+				sched_yield(m->s, 1)); /* it does not go on as if it were alone */
+			settle(m);
+			assert_ptr_equal(running(m, 0), t);
+			machine_free(m);
+		}
+}
+
+/* --- the stopper ---------------------------------------------------------------------------- */
+
+/* It is the most urgent FIFO task, as Linux shows it, and its time is that of its ticks. */
+static void a_stopper_has_a_priority_and_a_time(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task stopper, *t = spawn_nice(m, "t", 0);
+	u64 before;
+
+	(void)state;
+	sched_task_init_stop(m->s, &stopper, 0, 1000, "migration/0");
+	assert_int_equal(stopper.policy, SCHED_FIFO);
+	assert_int_equal(stopper.rt_priority, 99);
+	assert_int_equal(sched_task_prio(&stopper), 0);
+	advance(m, 7 * MS);
+	switch_cpu(m, 0, true);
+	assert_int_equal(sched_task_runtime(m->s, t), 7 * MS);
+	before = rq_of(m, 0)->run_ns;
+	sched_task_start(m->s, &stopper, 0);
+	settle(m);
+	for (unsigned n = 1; n <= 3; n++) {
+		tick(m);
+		assert_int_equal(sched_task_runtime(m->s, &stopper), n * MS);
+		assert_int_equal(rq_of(m, 0)->run_ns - before, n * MS);
+	}
+	assert_int_equal(sched_task_runtime(m->s, t), 7 * MS);
+	sched_check(m->s);
+	machine_free(m);
+}
+
 /* --- the hour ------------------------------------------------------------------------------- */
 
 /* A clock may begin anywhere: the CPU has its time at once, and jiffies count from before it. */
@@ -316,6 +417,9 @@ int main(void)
 		cmocka_unit_test(who_waits_on_a_cpu_that_leaves_is_spread),
 		cmocka_unit_test(who_is_pushed_to_a_cpu_that_leaves_goes_elsewhere),
 		cmocka_unit_test(a_machine_begins_at_any_hour),
+		cmocka_unit_test(who_starts_on_a_cpu_that_leaves_begins_elsewhere),
+		cmocka_unit_test(who_must_leave_its_cpu_is_asked_to_at_once),
+		cmocka_unit_test(a_stopper_has_a_priority_and_a_time),
 	};
 
 	return cmocka_run_group_tests_name("life", tests, NULL, NULL);
