@@ -129,6 +129,32 @@ static void a_preempted_member_is_the_last_buddy_of_every_level(void **state)
 	machine_free(c.m);
 }
 
+/* A task that yields is no buddy of any kind afterwards, and is passed over, at every level. */
+static void who_yields_is_no_buddy(void **state)
+{
+	(void)state;
+	for (unsigned last = 0; last < 2; last++) {
+		struct scene c = two_and_one("cfs");
+		struct task *t = running(c.m, 0);
+		struct fair_queue *q = t->fair.queue;
+
+		assert_true(is_member(&c, t));
+		if (last)
+			cfs_remember_last(&t->fair);
+		else
+			fair_nominate(&t->fair);
+		assert_true(cfs_nominated(q, &t->fair) && cfs_nominated(c.root, c.group));
+		rq_lock(&c.m->s->rq[0]);
+		t->class->yield(&c.m->s->rq[0]);
+		rq_unlock(&c.m->s->rq[0]);
+		assert_false(cfs_nominated(q, &t->fair) || cfs_nominated(c.root, c.group));
+		assert_ptr_equal(cfs_queue(q)->skip, &t->fair);
+		assert_ptr_equal(cfs_queue(c.root)->skip, c.group);
+		sched_check(c.m->s);
+		machine_free(c.m);
+	}
+}
+
 /* EEVDF: the group goes on while it is eligible, though another is due first. */
 static void under_eevdf_the_group_goes_on_while_it_is_eligible(void **state)
 {
@@ -175,6 +201,7 @@ int main(void)
 		cmocka_unit_test(a_preempted_member_is_the_last_buddy_of_every_level),
 		cmocka_unit_test(under_eevdf_the_group_goes_on_while_it_is_eligible),
 		cmocka_unit_test(a_delayed_sleeper_nominates_when_it_leaves),
+		cmocka_unit_test(who_yields_is_no_buddy),
 	};
 
 	return cmocka_run_group_tests_name("buddy", tests, NULL, NULL);

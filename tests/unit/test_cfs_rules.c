@@ -233,6 +233,35 @@ static void who_runs_but_is_not_queued_holds_no_time_back(void **state)
 	machine_free(p.m);
 }
 
+/* More than the granularity, in the virtual time of the woken one; and more than nothing. */
+static void who_leads_by_more_than_the_granularity_preempts(void **state)
+{
+	static const struct {
+		int nice; /* of the woken one; 88761 is the weight of -20, 15 that of 19 */
+		u32 granularity;
+		u64 enough; /* 1 + granularity * 1024 / weight */
+	} golden[] = {
+		{ 0, 0, 1 },	 { 0, 1, 2 },	{ 0, 2, 3 },	{ 0, 1000000, 1000001 },
+		{ -20, 0, 1 },	 { -20, 1, 1 }, { -20, 86, 1 }, { -20, 87, 2 },
+		{ -20, 174, 3 }, { 19, 0, 1 },	{ 19, 3, 205 },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(golden); i++)
+		for (s64 off = -1; off <= 1; off++) {
+			struct pair p = pair_new(golden[i].nice);
+			s64 lead = (s64)golden[i].enough + off;
+			bool preempts;
+
+			p.m->s->tunable.wakeup_granularity_ns = golden[i].granularity;
+			p.a->vruntime = p.b->vruntime - (u64)lead;
+			preempts = p.q->hooks->preempts(p.q, p.b, p.a, 0);
+			assert_int_equal(preempts, off >= 0);
+			assert_ptr_equal(cfs_queue(p.q)->next, preempts ? p.a : NULL);
+			machine_free(p.m);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -245,6 +274,7 @@ int main(void)
 		cmocka_unit_test(a_child_that_runs_first_asks_for_a_switch),
 		cmocka_unit_test(who_never_ran_here_is_no_long_sleeper),
 		cmocka_unit_test(who_runs_but_is_not_queued_holds_no_time_back),
+		cmocka_unit_test(who_leads_by_more_than_the_granularity_preempts),
 	};
 
 	return cmocka_run_group_tests_name("cfs_rules", tests, NULL, NULL);

@@ -112,6 +112,29 @@ static void without_a_limit_periods_end(void **state)
 	}
 }
 
+/* sched_rr_get_interval(2) of a fair task: whole ticks; 0 while its queue is empty. */
+static void a_slice_of_an_empty_queue_is_none(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; sched_fair_name(i); i++) {
+		struct machine *m = machine_under(1, sched_fair_name(i));
+		struct task *t = spawn_nice(m, "t", 0), *other;
+		u64 slice = m->s->rq[0].fair.policy->slice(&m->s->rq[0].fair, &t->fair);
+
+		assert_true(slice > 0);
+		assert_int_equal(sched_rr_interval(m->s, t), slice / MS * MS);
+		block(m, 0, TASK_UNINTERRUPTIBLE);
+		assert_int_equal(t->on_rq, TASK_OFF_RQ);
+		assert_int_equal(sched_rr_interval(m->s, t), 0);
+		m->s->tick_ns = 1;
+		assert_int_equal(sched_rr_interval(m->s, t), 0);
+		other = spawn_nice(m, "other", 0);
+		assert_true(sched_rr_interval(m->s, t) > 0);
+		assert_ptr_equal(running(m, 0), other);
+		machine_free(m);
+	}
+}
+
 /* A wakeup is compared once, and the record has the answer. */
 static void a_class_records_its_preemptions(void **state)
 {
@@ -197,6 +220,7 @@ int main(void)
 		cmocka_unit_test(a_swap_asks_for_room_if_servers_come),
 		cmocka_unit_test(a_yielder_is_remembered),
 		cmocka_unit_test(without_a_limit_periods_end),
+		cmocka_unit_test(a_slice_of_an_empty_queue_is_none),
 	};
 
 	return cmocka_run_group_tests_name("class_rules", tests, NULL, NULL);

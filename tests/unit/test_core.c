@@ -446,6 +446,7 @@ static void charged_time_is_traced(void **state)
 	tick(m);
 	e = last_event(m, EVENT_ID_sched_stat_runtime);
 	assert_int_equal(e->runtime, MS);
+	assert_string_equal(e->comm, "t");
 	assert_int_equal(e->common.size, 48);
 	machine_free(m);
 }

@@ -248,6 +248,9 @@ static void the_bores_add_bursts(void **state)
 		assert_true(b->worst && b->score);
 		assert_number(bores[i].worst, (s64)b->worst);
 		assert_number(bores[i].score, b->score);
+		/* It was charged to the end of this burst, its longest. */
+		if (i == 0)
+			assert_number("se.curr_burst_penalty", (s64)b->worst);
 		machine_free(m);
 	}
 }
@@ -390,6 +393,38 @@ static void each_task_of_a_cpu_has_a_row(void **state)
 	machine_free(m);
 }
 
+/* By its key: its virtual time, if it is eligible (E) or not (N), its deadline and its slice. */
+static void a_row_has_the_key_of_eevdf(void **state)
+{
+	const struct sched_cpu_desc one = { 0 };
+	struct machine *m = machine_new_on(1, 1000, &one, "eevdf");
+	struct task *t[3];
+	s64 sum = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		t[i] = spawn_nice(m, "t", 0);
+	for (unsigned n = 0; n < 10; n++)
+		tick(m);
+	sched_dump_cpu(m->s, 0, text, sizeof(text));
+	assert_non_null(strstr(text, "vruntime  eligible         deadline            slice"));
+	for (unsigned i = 0; i < 3; i++)
+		sum += (s64)t[i]->fair.vruntime;
+	for (unsigned i = 0; i < 3; i++) {
+		const struct eevdf_entity *e = eevdf_entity(&t[i]->fair);
+		char row[256], v[32], deadline[32];
+
+		strcpy(v, ms((s64)t[i]->fair.vruntime));
+		strcpy(deadline, ms((s64)e->deadline));
+		snprintf(row, sizeof(row), " %15s %5d  %15s  %8s  %15s  %15s  %9lu  ", "t",
+			 t[i]->pid, v, 3 * (s64)t[i]->fair.vruntime <= sum ? "E" : "N", deadline,
+			 ms((s64)e->slice), t[i]->nr_voluntary + t[i]->nr_involuntary);
+		if (!strstr(text, row))
+			fail_msg("no row \"%s\" in\n%s", row, text);
+	}
+	machine_free(m);
+}
+
 static void schedstat_has_nine_numbers_a_cpu(void **state)
 {
 	struct task *t;
@@ -459,6 +494,7 @@ int main(void)
 		cmocka_unit_test(each_class_has_a_part),
 		cmocka_unit_test(bandwidth_of_deadline_tasks_is_a_fraction_of_2_20),
 		cmocka_unit_test(each_task_of_a_cpu_has_a_row),
+		cmocka_unit_test(a_row_has_the_key_of_eevdf),
 		cmocka_unit_test(schedstat_has_nine_numbers_a_cpu),
 		cmocka_unit_test(schedstat_has_36_numbers_a_domain),
 	};

@@ -447,6 +447,49 @@ static void a_buddy_goes_before_deadlines(void **state)
 	machine_free(m);
 }
 
+/* The end of a request is the end of a turn if somebody else is there to have one. */
+static void alone_a_turn_does_not_end(void **state)
+{
+	(void)state;
+	for (unsigned nr = 1; nr <= 2; nr++) {
+		struct task *t[2];
+		struct machine *m = equal_hogs(t, nr);
+		const struct eevdf_entity *e = eevdf_entity(&t[0]->fair);
+		u64 deadline = e->deadline;
+
+		run_on(m, 1400 * NS_PER_US); /* a first request is of half a slice */
+		assert_int_equal(e->turn_over, 0);
+		assert_false(m->s->rq[0].need_resched);
+		m->now += 200 * NS_PER_US;
+		rq_lock(&m->s->rq[0]);
+		m->s->rq[0].curr->class->charge(&m->s->rq[0]);
+		rq_unlock(&m->s->rq[0]);
+		assert_true(time_before(deadline, e->deadline));
+		assert_int_equal(e->turn_over, nr > 1 ? RULE_request_used_up : 0);
+		assert_int_equal(m->s->rq[0].need_resched != RESCHED_NONE, nr > 1);
+		machine_free(m);
+	}
+}
+
+/* A task whose turn is over gives way to every task that comes, the best one or not. */
+static void who_had_its_turn_gives_way(void **state)
+{
+	(void)state;
+	for (unsigned over = 0; over < 2; over++) {
+		struct task *t[3];
+		struct machine *m = equal_hogs(t, 3);
+		struct fair_queue *q = queue(m);
+
+		eevdf_entity(&t[2]->fair)->deadline += MS; /* B is before C */
+		eevdf_entity(&t[0]->fair)->turn_over = over ? RULE_request_used_up : 0;
+		q->rule = RULE_policy_order;
+		assert_int_equal(q->hooks->preempts(q, &t[0]->fair, &t[2]->fair, 0), over);
+		if (over)
+			assert_int_equal(q->rule, RULE_request_used_up);
+		machine_free(m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -464,6 +507,8 @@ int main(void)
 		cmocka_unit_test(one_that_is_not_eligible_forgoes_nothing),
 		cmocka_unit_test(alone_a_yield_changes_nothing),
 		cmocka_unit_test(a_buddy_goes_before_deadlines),
+		cmocka_unit_test(alone_a_turn_does_not_end),
+		cmocka_unit_test(who_had_its_turn_gives_way),
 	};
 
 	return cmocka_run_group_tests_name("eevdf_pick", tests, NULL, NULL);

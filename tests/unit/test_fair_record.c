@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Records of fair decisions, field by field: marks of the subject and of buddies, flags of the
- * call, the rule that ended a turn, and a pick of nobody (sched/observe/decision.def). See also
- * test_decision.c.
+ * call, the rule that ended a turn, where an arrival comes from, the container's deadline, and a
+ * pick of nobody (sched/observe/decision.def). See also test_decision.c.
  */
 #include <string.h>
 
 #include "eevdf.h"
+#include "group.h"
 #include "lib/prng.h"
 #include "sched/fair/cfs/cfs.h"
+#include "sched/fair/fdl/fdl.h"
 
 #define decision_record event_sched_decision_pick
 #define candidate	event_sched_decision_candidate
@@ -249,6 +251,125 @@ static void each_event_by_itself_changes_nothing(void **state)
 	}
 }
 
+/* The rule of the record about where @t was placed last. */
+static u8 placed_by(struct machine *m, const struct task *t)
+{
+	for (unsigned i = m->nr_trace; i-- > 0;) {
+		const struct decision_record *d = (const void *)m->trace[i].bytes;
+
+		if (d->common.type == EVENT_ID_sched_decision_place && d->pid == t->pid)
+			return d->rule;
+	}
+	fail_msg("%s was not placed", t->comm);
+	return 0;
+}
+
+/* New, from its sleep, or runnable before: the record says which. */
+static void an_arrival_says_where_it_comes_from(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; sched_fair_name(i); i++) {
+		struct task *t[3], *waits, *sleeps;
+		struct machine *m = recorded(sched_fair_name(i), t, 3);
+
+		assert_int_equal(placed_by(m, spawn_nice(m, "new", 0)), RULE_arrives_new);
+		sleeps = running(m, 0);
+		block(m, 0, TASK_UNINTERRUPTIBLE);
+		while (sleeps->on_rq != TASK_OFF_RQ)
+			tick(m);
+		sched_wake(m->s, sleeps, TASK_UNINTERRUPTIBLE, 0, 0);
+		assert_int_equal(placed_by(m, sleeps), RULE_arrives_woken);
+		settle(m);
+		waits = running(m, 0) == t[0] ? t[1] : t[0];
+		m->nr_trace = 0;
+		task_group_move(m->s, waits, new_group(m, NULL));
+		assert_int_equal(placed_by(m, waits), RULE_arrives_moved);
+		machine_free(m);
+	}
+}
+
+/* The rest of a request goes along with who leaves its queue awake, and its row says so. */
+static void an_entity_on_its_way_has_its_marks(void **state)
+{
+	static const struct sched_cpu_desc cpus[2] = { { .core = 0 }, { .core = 1 } };
+
+	(void)state;
+	for (unsigned moved = 0; moved < 2; moved++) {
+		struct machine *m = machine_new_on(2, 1000, cpus, "eevdf");
+		const struct cpumask here = cpumask_of(0), there = cpumask_of(1);
+		struct task *t[3], *subject;
+
+		for (unsigned i = 0; i < 3; i++) {
+			t[i] = spawn_nice(m, "t", 0);
+			assert_int_equal(sched_set_affinity(m->s, t[i], &here), 0);
+			settle(m);
+		}
+		tick(m);
+		sched_trace_set(m->s, DECISION_EVENTS);
+		m->nr_trace = 0;
+		subject = running(m, 0) == t[0] ? t[1] : t[0];
+		if (moved) {
+			assert_int_equal(sched_set_affinity(m->s, subject, &there), 0);
+		} else {
+			while (running(m, 0) != subject)
+				tick(m);
+			block(m, 0, TASK_UNINTERRUPTIBLE);
+			while (subject->on_rq != TASK_OFF_RQ)
+				tick(m);
+			sched_wake(m->s, subject, TASK_UNINTERRUPTIBLE, 0, 0);
+		}
+		assert_int_equal(LAST(m, place)->pid, subject->pid);
+		assert_int_equal(row_of(m, EVENT_ID_sched_decision_place, subject)->flags &
+					 (DECISION_RELATIVE | DECISION_QUEUED),
+				 moved ? DECISION_RELATIVE : 0);
+		machine_free(m);
+	}
+}
+
+static unsigned nr_picks, nr_containers;
+
+/* A pick moves no deadline, so what it saw is still there: how far it is from v. */
+static void judge_container(struct machine *m, const struct sched_event *event)
+{
+	const struct decision_record *d = (const void *)event;
+	struct fair_queue *q = &m->s->rq[0].fair;
+
+	if (event->type != EVENT_ID_sched_decision_pick || d->group)
+		return;
+	if (d->container)
+		assert_int_equal(d->container, fdl_queue(q)->container - fdl_now(q));
+	nr_picks++;
+	nr_containers += d->container != 0;
+}
+
+/* Under FDL all that have no deadline share one while somebody has one: records have it. */
+static void a_record_has_the_deadline_of_the_container(void **state)
+{
+	(void)state;
+	for (unsigned with = 0; with < 2; with++) {
+		struct task *t[1];
+		struct machine *m = recorded("fdl", t, 1);
+		struct task_group *tg = new_group(m, NULL);
+
+		if (with)
+			assert_int_equal(task_group_set_deadline(m->s, tg, 2 * MS, 0), 0);
+		spawn_in(m, tg, 0);
+		nr_picks = nr_containers = 0;
+		m->on_trace = judge_container;
+		for (unsigned n = 0; n < 40; n++) {
+			tick(m);
+			switch_cpu(m, 0, true);
+		}
+		assert_true(nr_picks >= 40);
+		/* It may be the first pick that begins the container's turns. */
+		if (with)
+			assert_in_range(nr_containers, nr_picks - 1, nr_picks);
+		else
+			assert_int_equal(nr_containers, 0);
+		machine_free(m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -258,6 +379,9 @@ int main(void)
 		cmocka_unit_test(rows_have_the_marks_of_buddies),
 		cmocka_unit_test(a_pick_of_nobody_has_no_numbers),
 		cmocka_unit_test(each_event_by_itself_changes_nothing),
+		cmocka_unit_test(an_arrival_says_where_it_comes_from),
+		cmocka_unit_test(an_entity_on_its_way_has_its_marks),
+		cmocka_unit_test(a_record_has_the_deadline_of_the_container),
 	};
 
 	return cmocka_run_group_tests_name("fair_record", tests, NULL, NULL);

@@ -210,6 +210,29 @@ static void slack_is_told(void **state)
 	machine_free(m);
 }
 
+/* When slack is shared out is said by who gives it, and by nobody who takes some meanwhile. */
+static void only_a_giver_says_when_slack_is_shared_out(void **state)
+{
+	struct machine *m = machine_new(1 + OTHERS, 1000);
+	struct task_group *tg = new_group(m, NULL);
+	struct task *back;
+	const struct queue_record *d;
+
+	(void)state;
+	throttle_hog(m, tg);
+	back = running(m, 1);
+	for (unsigned i = 0; i < OTHERS; i++)
+		block(m, 1 + i, TASK_INTERRUPTIBLE);
+	assert_non_null(tg->bandwidth.slack.rq);
+	wake(m, back, 1);
+	m->nr_trace = read_from = 0;
+	run_ticks(m, 2);
+	assert_non_null(tg->bandwidth.slack.rq);
+	d = expect(m, QUOTA_fetch, GRANT_covered, 1, 5, 5, 7);
+	assert_int_equal(d->slack_at, 0);
+	machine_free(m);
+}
+
 /* One slice in the pool is too little to be shared out, and of an empty pool nobody is paid. */
 static void slack_of_one_slice_is_not_shared_out(void **state)
 {
@@ -320,6 +343,36 @@ static void a_new_limit_is_for_what_comes(void **state)
 	machine_free(m);
 }
 
+/* Its last member leaves a throttled group, which ends: its CPU has forgotten it, and can leave. */
+static void a_group_that_ends_throttled_leaves_nothing(void **state)
+{
+	struct machine *m = machine_new(2, 1000);
+	struct rq *rq = &m->s->rq[0];
+
+	(void)state;
+	for (unsigned n = 0; n < 3; n++) {
+		struct task_group *tg = new_group(m, NULL);
+		struct task *t = member_asleep_on(m, tg, 0);
+
+		assert_int_equal(limit(m, tg, 5, 50, 0), 0);
+		wake(m, t, 0);
+		while (!group_queue(m->s, tg, 0)->throttled)
+			run_ticks(m, 1);
+		assert_false(list_empty(&rq->bandwidth.throttled));
+		task_group_move(m->s, t, NULL);
+		settle(m);
+		assert_true(group_queue(m->s, tg, 0)->throttled);
+		end_group(m, tg);
+		assert_true(list_empty(&rq->bandwidth.throttled));
+		assert_true(list_empty(&rq->bandwidth.timers));
+		run_ticks(m, 60);
+	}
+	assert_int_equal(sched_cpu_offline(m->s, 0), 0);
+	settle(m);
+	sched_check(m->s);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -331,6 +384,8 @@ int main(void)
 		cmocka_unit_test(a_debt_of_years_is_paid_in_one_step),
 		cmocka_unit_test(nothing_is_told_while_the_events_are_off),
 		cmocka_unit_test(a_new_limit_is_for_what_comes),
+		cmocka_unit_test(only_a_giver_says_when_slack_is_shared_out),
+		cmocka_unit_test(a_group_that_ends_throttled_leaves_nothing),
 	};
 
 	return cmocka_run_group_tests_name("quota decisions", tests, NULL, NULL);
