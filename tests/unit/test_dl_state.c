@@ -327,6 +327,55 @@ static void a_new_deadline_goes_behind_its_equals(void **state)
 	}
 }
 
+static bool check_fails(struct machine *m)
+{
+	return CATCH_BUG(m, sched_check(m->s)) != NULL;
+}
+
+/*
+ * A throttled task and a deferred server wait for a timer. The check finds one that comes too late
+ * or never, unless it is about to be set.
+ */
+static void a_timer_that_is_late_is_found(void **state)
+{
+	static const struct {
+		s64 after; /* it is armed for so long after it is needed; NEVER: not at all */
+		bool stale, found;
+	} cases[] = {
+#define NEVER INT64_MIN
+		{ 0, false, false },	{ -1, false, false }, { -MS, false, false },
+		{ 1, false, true },	{ MS, false, true },  { NEVER, false, true },
+		{ NEVER, true, false }, { 1, true, false },
+	};
+
+	(void)state;
+	for (unsigned server = 0; server < 2; server++)
+		for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+			struct machine *m = machine_under(1, server ? "eevdf" : "cfs");
+			struct rq *rq = &m->s->rq[0];
+			const struct dl_task *d = &dl_seen(rq)->server.d;
+			u64 when;
+
+			if (server) {
+				spawn_nice(m, "fair", 0);
+				spawn(m, "fifo", SCHED_FIFO, 1);
+				tick(m);
+				when = dl_server_zero_laxity(&dl_seen(rq)->server);
+			} else {
+				d = dl_part(spawn_dl(m, "t", 2 * MS, 10 * MS, 20 * MS));
+				advance(m, 3 * MS);
+				assert_true(d->throttled);
+				when = d->replenish_at;
+			}
+			sched_check(m->s);
+			rq->timer_armed = cases[i].after == NEVER ? 0 : when + (u64)cases[i].after;
+			rq->timer_stale = cases[i].stale;
+			assert_int_equal(check_fails(m), cases[i].found);
+			machine_free(m);
+		}
+#undef NEVER
+}
+
 /* --- what the server's records say ---------------------------------------------------------- */
 
 /*
@@ -391,6 +440,7 @@ int main(void)
 		cmocka_unit_test(who_sleeps_has_its_next_budget_in_time),
 		cmocka_unit_test(an_instance_goes_on_wherever_its_task_is),
 		cmocka_unit_test(a_new_deadline_goes_behind_its_equals),
+		cmocka_unit_test(a_timer_that_is_late_is_found),
 	};
 
 	return cmocka_run_group_tests_name("dl_state", tests, NULL, NULL);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Where a task of a group with a deadline wakes up, and how groups with deadlines are counted. */
+/*
+ * Where a task of a group with a deadline wakes up, how groups with deadlines are counted, and what
+ * time does to a deadline.
+ */
 #include "fdl.h"
 #include "swap.h"
 #include "sched/fair/fdl/fdl.h"
@@ -291,6 +294,92 @@ static void a_recorded_deadline_is_what_is_left(void **state)
 	machine_free(m);
 }
 
+/* --- charging --------------------------------------------------------------------------------- */
+
+/*
+ * By definition: the part of the queue's weight that runs, in 1024ths rounded down, less the slack.
+ * So much time takes the deadline further by its 1024ths over that. At 60657 one unit of weight
+ * more would be another share. Whether it is still queued, or falls asleep now, is no matter.
+ */
+static void time_takes_a_deadline_on_by_its_share(void **state)
+{
+	static const u64 shares[] = { 2, 15, 1023, 1024, 1025, 3000, 60656, 60657, 60658 };
+	const u64 ran = 1000;
+
+	(void)state;
+	for (unsigned i = 0; i < 4 * ARRAY_SIZE(shares); i++) {
+		struct machine *m = machine_under(1, "fdl");
+		struct task_group *tg = new_group(m, NULL);
+		struct fair_queue *q = &m->s->rq[0].fair;
+		struct task *hog = spawn_nice(m, "hog", 0);
+		u64 group = shares[i / 4], weight = i & 1 ? 1024 : group, share;
+		struct entity *e;
+		u64 *deadline;
+
+		assert_int_equal(task_group_set_shares(m->s, tg, group), 0);
+		assert_int_equal(task_group_set_deadline(m->s, tg, 50 * MS, 0), 0);
+		spawn_in(m, tg, 0);
+		e = i & 1 ? &hog->fair : &tg->cpu[0].entity;
+		assert_int_equal(tg->cpu[0].entity.load.weight, group * 1024);
+		fdl_queue(q)->container = tg->cpu[0].entity.due = fdl_now(q) + MS;
+		if (i & 2) {
+			e->queued = false;
+			q->load.weight -= e->load.weight;
+			fdl_queue(q)->weight -= e->due ? e->load.weight : 0;
+		}
+		deadline = i & 1 ? &fdl_queue(q)->container : &e->due;
+		share = (1024 * weight / (1024 + group)) * m->s->tunable.dl_slack / 1024;
+		fdl_charge_deadline(q, e, ran);
+		assert_int_equal(*deadline - fdl_now(q),
+				 min(MS + ran * 1024 / max(share, 1ull), i & 1 ? 5 * MS : 50 * MS));
+		machine_free(m);
+	}
+}
+
+/* The state after a change of a deadline, as a number. @charged: charged for the time before it. */
+static u64 changed_deadline(u64 from, u64 to, bool charged)
+{
+	struct machine *m = machine_under(1, "fdl");
+	struct task_group *tg = new_group(m, NULL);
+	struct fair_queue *q = &m->s->rq[0].fair;
+	struct entity *e = &tg->cpu[0].entity;
+	struct task *t;
+	u64 digest;
+
+	assert_int_equal(task_group_set_deadline(m->s, tg, from, 0), 0);
+	t = spawn_in(m, tg, 0);
+	spawn_nice(m, "hog", 0);
+	while (running(m, 0) != t)
+		tick(m);
+	m->now += 700 * US;
+	if (charged) {
+		rq_lock(&m->s->rq[0]);
+		t->class->charge(&m->s->rq[0]);
+		rq_unlock(&m->s->rq[0]);
+	}
+	digest = t->fair.sum_exec;
+	assert_int_equal(task_group_set_deadline(m->s, tg, to, 0), 0);
+	assert_int_equal(t->fair.sum_exec - digest, charged ? 0 : 700 * US);
+	digest = t->fair.sum_exec;
+	digest = digest * 31 + e->due;
+	digest = digest * 31 + e->vruntime;
+	digest = digest * 31 + fdl_queue(q)->container;
+	digest = digest * 31 + fdl_queue(q)->lag;
+	machine_free(m);
+	return digest;
+}
+
+/* Time until now passed under the old deadline, and is charged so. */
+static void a_new_deadline_is_for_what_comes(void **state)
+{
+	static const u64 deadlines[] = { 0, 2 * MS, 20 * MS };
+
+	(void)state;
+	for (unsigned i = 0; i < 9; i++)
+		assert_int_equal(changed_deadline(deadlines[i / 3], deadlines[i % 3], false),
+				 changed_deadline(deadlines[i / 3], deadlines[i % 3], true));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -303,6 +392,8 @@ int main(void)
 		cmocka_unit_test(the_smallest_share_is_one_of_1024),
 		cmocka_unit_test(the_container_ends_with_the_last_deadline),
 		cmocka_unit_test(a_recorded_deadline_is_what_is_left),
+		cmocka_unit_test(time_takes_a_deadline_on_by_its_share),
+		cmocka_unit_test(a_new_deadline_is_for_what_comes),
 	};
 
 	return cmocka_run_group_tests_name("fdl_place", tests, NULL, NULL);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A frequency domain: limits, time at each point, the news that its governor gets, and a CPU that
- * falls idle between two updates of averages. See also test_freq.c, test_governor.c.
+ * A frequency domain: limits, time at each point, the news that its governor gets, a CPU that falls
+ * idle between two updates of averages, and borders of what is full, used and chosen. See also
+ * test_freq.c, test_governor.c.
  */
 #include "lib/errno.h"
+#include "sched/fair/core/pelt.h"
+#include "sched/freq/governor.h"
 #include "speeds.h"
 
 /* --- limits --------------------------------------------------------------------------------- */
@@ -241,6 +244,95 @@ static void governors_hear_of_sleep_and_wakeups(void **state)
 	machine_free(m);
 }
 
+/* --- borders -------------------------------------------------------------------------------- */
+
+/*
+ * A CPU is full, as in Linux, if the sums of its averages are those of a time without idling, but
+ * for what rounding takes: from (47742 - 1024) * 1024 - 47742 on. Then what it is behind is lost.
+ */
+static void a_full_cpu_loses_what_it_is_behind(void **state)
+{
+	const s64 full = (47742 - 1024) * 1024ll - 47742;
+
+	(void)state;
+	for (s64 off = -1; off <= 1; off++)
+		for (unsigned urgent = 0; urgent < 3; urgent++) {
+			struct machine *m = builtin_machine("juno-a53", "eevdf");
+			struct task *t = pinned(m, 0);
+			struct rq *rq = rq_of(m, 0);
+			struct freq_cpu *f = rq->freq;
+			u32 part = (u32)(full / 4 * urgent);
+			u64 behind;
+
+			assert_int_equal(sched_freq_govern(m->s, 0, "powersave"), 0);
+			advance(m, NS_PER_SEC);
+			rq_lock(rq);
+			t->class->charge(rq);
+			pelt_update_queue(&rq->fair);
+			rq->urgent.util_sum = part;
+			rq->fair.avg.util_sum = (u32)(full + off) - part;
+			behind = f->behind;
+			assert_true(behind > 0);
+			freq_cpu_idles(rq);
+			rq_unlock(rq);
+			assert_int_equal(f->behind, off < 0 ? 0 : behind);
+			assert_int_equal(f->lost, off < 0 ? 0 : behind);
+			machine_free(m);
+		}
+}
+
+/* The usage of a CPU is the sum of its fair and its urgent tasks, up to all that it has. */
+static void usage_is_of_all_classes(void **state)
+{
+	static const u64 utils[] = { 0, 1, 100, 300, 446, 447, 1024 };
+	struct machine *m = builtin_machine("juno", NULL);
+
+	(void)state;
+	for (unsigned cpu = 0; cpu < m->nr_cpus; cpu++)
+		for (unsigned i = 0; i < ARRAY_SIZE(utils); i++)
+			for (unsigned k = 0; k < ARRAY_SIZE(utils); k++) {
+				struct rq *rq = rq_of(m, cpu);
+				u64 sum = utils[i] + utils[k];
+
+				rq->fair.avg.util_avg = utils[i];
+				rq->urgent.util_avg = utils[k];
+				assert_int_equal(freq_usage(rq),
+						 sum < rq->capacity_orig ? sum : rq->capacity_orig);
+			}
+	machine_free(m);
+}
+
+/*
+ * By definition: the part of the sample in whole percent; over 95 the fastest point, else the
+ * slowest at which the same work would have been 95 % at most.
+ */
+static void ondemand_chooses_by_whole_percents(void **state)
+{
+	static const u32 mhz[] = { 450, 575, 700, 775, 850 };
+	struct machine *m = builtin_machine("juno-a53", NULL);
+	struct task *t = pinned(m, 2);
+
+	(void)state;
+	block(m, 2, TASK_INTERRUPTIBLE);
+	for (unsigned from = 0; from < ARRAY_SIZE(mhz); from++)
+		for (u64 busy = 1000; busy < 10 * MS; busy += 37 * NS_PER_US) {
+			u64 percent = busy * 100 / (10 * MS);
+			u32 right = 0;
+
+			while (percent <= 95 && mhz[right] * 95 < percent * mhz[from])
+				right++;
+			assert_int_equal(sched_freq_govern(m->s, 0, "userspace"), 0);
+			assert_int_equal(sched_freq_set(m->s, 0, mhz[from]), 0);
+			assert_int_equal(sched_freq_govern(m->s, 0, "ondemand"), 0);
+			wake(m, t, 2);
+			advance(m, busy);
+			block(m, 2, TASK_INTERRUPTIBLE);
+			advance(m, 10 * MS - busy);
+			assert_int_equal(tell(m, 0, 0, FREQ_TICK), percent > 95 ? 850 : mhz[right]);
+		}
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -252,6 +344,9 @@ int main(void)
 		cmocka_unit_test(what_is_lost_counts_to_the_last_moment),
 		cmocka_unit_test(what_was_lost_just_now_counts_too),
 		cmocka_unit_test(governors_hear_of_sleep_and_wakeups),
+		cmocka_unit_test(a_full_cpu_loses_what_it_is_behind),
+		cmocka_unit_test(usage_is_of_all_classes),
+		cmocka_unit_test(ondemand_chooses_by_whole_percents),
 	};
 
 	return cmocka_run_group_tests_name("freq_domain", tests, NULL, NULL);
