@@ -168,7 +168,7 @@ def test_bad_options_of_exploration_are_named(words):
     ("--decisions /dev/full --time 9ms hogs:n=3", "cannot be written completely: No space left on device"),
     ("--schedstat /dev/full --time 1ms hogs", "--schedstat /dev/full: cannot be written completely: No space left"),
     ("--schedstat / --time 1ms hogs", "--schedstat /: cannot be written: Is a directory"),
-    ("--trace /tmp/x --decisions /tmp/../tmp/x --time 1ms hogs", "/tmp/x and /tmp/../tmp/x are one file"),
+    ("--trace /tmp/is-1 --decisions /tmp/../tmp/is-1 --time 1ms hogs", "/tmp/is-1 and /tmp/../tmp/is-1 are one file"),
     ("--trace x --schedstat ./x --time 1ms hogs", "x and ./x are one file; each output needs its own"),
     ("--decisions a --decisions b --time 1ms hogs", "--decisions b: there is --decisions a already"),
 ])
