@@ -15,27 +15,15 @@ from typing import Any
 
 import bore
 from arithmetic import WEIGHTS
-from reasons import ABSENT, ASLEEP, DUE, LEAVES_CLASS, NEW, QUEUED, RIGHT, RUNS, Row, Verdict, subject_of
+from reasons import (ABSENT, ASLEEP, DUE, LEAVES_CLASS, NEW, QUEUED, RIGHT, RUNS, SWAPPED, WORD, Row, Verdict, ahead,
+                     subject_of)
 
-Who = tuple[int, int]     # a pid, or 0 and the number of a group
+Who = tuple[int, int]     # an entity: the pid of a task, or 0 and the number of a group
 Where = tuple[int, int]   # a CPU and the number of a group: a queue
 
-SAVE, SWAPPED = 0x2, 0x8000
-WORD = 1 << 64
+SAVE = 0x2
 OF_CFS = ("cfs", "bore_cfs", "fdl")
 TELLING = {"charge", "leave", "place"}  # a file without one of these kinds does not tell how v moves
-
-
-def later(a: int, b: int) -> int:
-    """The later of two virtual times, which may have wrapped but are near each other."""
-    return a if (a - b) % WORD < WORD // 2 else b
-
-
-def earliest(times: list[int]) -> int:
-    first = times[0]
-    for time in times[1:]:
-        first = first if later(time, first) == time else time
-    return first
 
 
 def who(row: Row) -> Who:
@@ -76,7 +64,8 @@ class Clock:
         if kind == "leave" and not d["answer"]:
             self.queued.pop(who(d), None)
         if (kind == "charge" or kind == "leave" and was_queued and not d["flags"] & SAVE) and self.queued:
-            self.v = None if self.v is None else later(self.v, earliest(list(self.queued.values())))
+            if self.v is not None:
+                self.v = (self.v + max(0, min(ahead(v, self.v) for v in self.queued.values()))) % WORD
 
 
 class Past:

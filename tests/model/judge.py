@@ -7,7 +7,7 @@ EVENTS='decision:*'`). Each has the numbers of all that was compared, so nothing
 the tunables that differ from the defaults. The rules are those of docs/oracles.md, in whole numbers of any size;
 nothing of sched/ is used.
 
-What follows from other records of the file, history.py knows. A decision is right, wrong, or not judged: the record
+history.py knows what follows from other records of the file. A decision is right, wrong, or not judged: the record
 lacks candidates (a queue of more than 64), or no rule here covers the case. Where the policy rounds, what rounding can
 do is allowed, with the derivation beside it.
 
@@ -24,8 +24,8 @@ import reasons
 from arithmetic import IDLE as IDLE_WEIGHT
 from arithmetic import WEIGHTS, of_idle, of_nice, virtual
 from judging import NOT_JUDGED, RIGHT, Finding, Judge, Run, Verdict, main, words_of
-from reasons import (ABSENT, DELAYED, DUE, INITIAL, LAST, LASTS, LEAVES_CLASS, NEW, NEXT, QUEUED, RUNS, SKIP, USED,
-                     WAKEUP)
+from reasons import (ABSENT, DELAYED, DUE, INITIAL, LAST, LASTS, LEAVES_CLASS, NEW, NEXT, QUEUED, RUNS, SKIP, SWAPPED,
+                     USED, WAKEUP, WORD, ahead)
 
 from fairground.decision_file import DecisionError
 from fairground.decisions import FIELDS, Decision  # how a file is read is all that is shared
@@ -34,15 +34,9 @@ Row = dict[str, Any]
 
 # flags of entities and of the calls, beside those of reasons.py
 ASLEEP, IDLE, ELIGIBLE, RELATIVE = 0x2, 0x4, 0x8, 0x1000
-SLEEP, SPECIAL, MIGRATED, SWAPPED = 0x1, 0x10, 0x40, 0x8000
+SLEEP, SPECIAL, MIGRATED = 0x1, 0x10, 0x40
 
 MS = 1_000_000
-WORD = 1 << 64
-
-
-def ahead(a: int, b: int) -> int:
-    """@a - @b, of virtual times that may have wrapped but are near each other."""
-    return (a - b + WORD // 2) % WORD - WORD // 2
 
 
 class Tunables:

@@ -15,8 +15,9 @@ RUNS, LASTS, USED, NEXT, LAST, SKIP, DUE, QUEUED = 0x1, 0x10, 0x20, 0x40, 0x80, 
 # queue_flags and place_flags of the calls
 ASLEEP = WAKEUP = 0x1
 INITIAL, DELAYED = 0x80, 0x200
-NEW, LEAVES_CLASS, ABSENT = 0x1000, 0x2000, 0x4000
+NEW, LEAVES_CLASS, ABSENT, SWAPPED = 0x1000, 0x2000, 0x4000, 0x8000
 RIGHT = ""
+WORD = 1 << 64
 ROWS_MAX = 62  # a record with fewer rows than that has all there were
 REQUESTS = ("eevdf", "bore")  # policies with requests
 
@@ -50,6 +51,11 @@ def of_pick(d: Row, rows: list[Row], eligible: list[Row]) -> set[str]:
     return may | ({"passed_over"} if any(r["flags"] & SKIP for r in first if r is not picked) else set())
 
 
+def ahead(a: int, b: int) -> int:
+    """@a - @b, of virtual times that may have wrapped but are near each other."""
+    return (a - b + WORD // 2) % WORD - WORD // 2
+
+
 def protects(d: Row) -> bool:
     """Does a request that lasts keep others out? BORE does not wait for its end where more than a few are queued."""
     return d["policy"] != "bore" or d["nr_queued"] <= bore.PARITY
@@ -59,9 +65,8 @@ def firsts(rows: list[Row], by: str) -> list[Row]:
     """The rows with the least @by, which may have wrapped."""
     if not rows:
         return []
-    base = rows[0][by]
-    ahead = [(row[by] - base + (1 << 63)) % (1 << 64) for row in rows]
-    return [row for row, at in zip(rows, ahead, strict=True) if at == min(ahead)]
+    leads = [ahead(row[by], rows[0][by]) for row in rows]
+    return [row for row, lead in zip(rows, leads, strict=True) if lead == min(leads)]
 
 
 def of_preempt(d: Row, curr: Row | None, eligible: list[Row]) -> set[str]:

@@ -79,7 +79,7 @@ def test_every_decision_is_right(sim, tmp_path, policy):
     ("bore", "preempt", lambda d: {"deadline": d["deadline"] + 1}),
     ("bore", "preempt", lambda d: {"slice": d["slice"] + 1}),
     ("bore", "preempt", lambda d: {"answer": 2}),
-    # What other records of the queue or the task tell: its clock, its turn, its weight.
+    # Other records of the queue or the task tell these numbers: the queue's clock, the task's turn, its weight.
     ("cfs", "pick", lambda d: {"v": d["v"] + 1}),
     ("cfs", "pick", lambda d: {"v": d["v"] - 1}),
     ("cfs", "charge", lambda d: {"v": d["v"] + 1}),

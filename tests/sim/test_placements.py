@@ -52,7 +52,7 @@ def test_every_placement_is_right(sim, tmp_path, policy, load, machine):
     ("idlest", lambda p: {"rule": "none_free"}),
     ("idlest", lambda p: {"rule": "only_allowed"}),
     ("none_free", lambda p: {"last": (p["last"] + 1) % 4}),
-    # What other records of the task tell: where it was before, and where it is queued afterwards.
+    # Other records of the task tell on which CPUs it was before, and on which one it is queued afterwards.
     ("none_free", lambda p: {"recent": (p["recent"] + 1) % 4}),
     ("aim_free", lambda p: {"recent": (p["recent"] + 1) % 4}),
     ("idlest", lambda p: {"waker": (p["waker"] + 1) % 4}),

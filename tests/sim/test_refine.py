@@ -121,7 +121,7 @@ def test_a_sweep_is_refined_and_again(grid):
     assert len(found) == 16 and len({value for value, _ in added}) == 3 and min(nr for _, nr in added) == 1
     assert {row["policy"] for row in found if row["added"]} == {"eevdf"}
     assert not {value for value, _ in added} & {1_000_000, 5_000_000, 9_000_000, 20_000_000}
-    # What was added is what the metric of the table asks for.
+    # The cells that were added are those that the metric, worked out from the table, asks for.
     means = {}
     for row in found:
         if row["policy"] == "eevdf" and not row["added"]:

@@ -213,7 +213,7 @@ static unsigned matched(const u64 *waiting, unsigned nr)
 	return least;
 }
 
-/* Of the tasks on CPU 0 one runs, and the others wait. */
+/* Returns the waste of @m, of whose @nr tasks on CPU 0 one runs, while the others wait. */
 static unsigned waste_beside_the_runner(struct machine *m, struct task **t, unsigned nr)
 {
 	u64 waiting[3];

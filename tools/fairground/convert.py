@@ -12,7 +12,7 @@ from .decision_file import DecisionError, DecisionFile, open_file
 from .forms import chrome, perfetto, table, text
 from .image import TraceError
 from .settings import UsageError
-from .timeline import SWITCH, WAKEUPS, WAKING, Timeline
+from .timeline import Timeline, missing_events
 from .tracefile import TraceFile
 
 FORMS = {".pftrace": "Perfetto's protobuf", ".json": "Chrome's JSON", ".csv": "a table", ".parquet": "a table",
@@ -64,7 +64,7 @@ def open_sources(path: str) -> Sources:
         raise TraceError(f"{path}: {error.strerror or error}") from error
     names = {f.name for f in found.trace.formats.values()}
     try:
-        found.timeline = Timeline(found.trace) if SWITCH in names and {WAKING, WAKEUPS[0]} & names else None
+        found.timeline = None if missing_events(found.trace) else Timeline(found.trace)
         found.decisions = open_file(path) if "sched_decision_candidate" in names else None
     except (TraceError, DecisionError) as error:
         raise TraceError(f"{path}: {error}") from error

@@ -25,7 +25,7 @@ from .decision_types import Numbers, is_comm, is_name
 from .expect import Missing
 from .image import Event, Format, TraceError, parse_format
 from .records import decoder, text_of
-from .tracefile import MAGICS, TraceFile
+from .tracefile import MAGIC_SIZE, MAGICS, TraceFile
 
 SCHEMA = "fairground-decisions/4"
 SYSTEM, PREFIX = "decision", "sched_decision_"
@@ -428,7 +428,7 @@ def open_file(path: str | os.PathLike[str]) -> DecisionFile:
             file.copy = copy
             return file
         with open(path, "rb") as f:
-            start = f.read(max(map(len, (*MAGICS, BINARY_MAGIC))))
+            start = f.read(max(MAGIC_SIZE, len(BINARY_MAGIC)))
         if not start:
             raise DecisionError("the file is empty")
         if start.startswith(BINARY_MAGIC):

@@ -26,7 +26,7 @@ from .decision_file import DecisionError, DecisionFile, open_file
 from .image import TraceError
 from .pictures import style
 from .settings import Settings, UsageError
-from .tracefile import MAGICS
+from .tracefile import MAGIC_SIZE, MAGICS
 from .webpage import document, table
 
 OF_TRACES = ("dat2graph2", "running_waiting", "share", "latency")
@@ -64,7 +64,7 @@ def open_run(path: str) -> Run:
     """The file @path. TraceError if it is neither a trace nor decisions."""
     try:
         with open(path, "rb") as f:
-            is_trace = f.read(max(map(len, MAGICS))).startswith(MAGICS)
+            is_trace = f.read(MAGIC_SIZE).startswith(MAGICS)
     except OSError as error:
         raise TraceError(f"{path}: {error.strerror}") from error
     try:

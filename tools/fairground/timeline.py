@@ -75,16 +75,24 @@ class Waits(NamedTuple):
     woken: "array[int]"  # 1: a wakeup began it
 
 
-def events_of(trace: TraceFile) -> tuple[str, ...]:
-    """The events of @trace that say who runs and who waits. `perf sched record` has sched_waking, the decision to wake
-    a task, and no sched_wakeup; then a wait begins with that. TraceError if one is missing."""
+def _needed(names: set[str]) -> tuple[str, str]:
+    """The events that tell runs and waits, in a trace that knows the events @names. `perf sched record` has
+    sched_waking, the decision to wake a task, and no sched_wakeup; then a wait begins with that."""
+    wakeup = WAKEUPS[0]
+    return SWITCH, WAKING if wakeup not in names and WAKING in names else wakeup
+
+
+def missing_events(trace: TraceFile) -> set[str]:
+    """The events that @trace lacks for a Timeline."""
     names = {f.name for f in trace.formats.values()}
-    wakeup, new = WAKEUPS
-    if wakeup not in names and WAKING in names:
-        wakeup = WAKING
-    if missing := {SWITCH, wakeup} - names:
+    return set(_needed(names)) - names
+
+
+def events_of(trace: TraceFile) -> tuple[str, ...]:
+    """The events of @trace that say who runs and who waits. TraceError if one is missing."""
+    if missing := missing_events(trace):
         raise TraceError(f"the trace knows no event {' or '.join(sorted(missing))}")
-    return SWITCH, wakeup, new
+    return *_needed({f.name for f in trace.formats.values()}), WAKEUPS[1]
 
 
 def edges(starts: Iterable[int], ends: Iterable[int]) -> Iterator[tuple[int, int]]:

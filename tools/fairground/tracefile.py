@@ -21,6 +21,7 @@ from .image import (COMMIT_MASK, LOST_EVENTS, LOST_STORED, PAGE_HEADER, Event, F
 
 MAGIC = b"\x17\x08\x44tracing"
 MAGICS = (MAGIC, perfdata.MAGIC)
+MAGIC_SIZE = max(map(len, MAGICS))  # so many bytes of a file tell whether it is a trace
 OPTIONS, RECORDS = b"options  \0", b"flyrecord\0"
 OPTION_END, OPTION_CPUSTAT, OPTION_UNAME, OPTION_VERSION = 0, 2, 5, 9
 LOST = re.compile(r"^(CPU|overrun|dropped events): ([0-9]{1,20})$", re.MULTILINE)

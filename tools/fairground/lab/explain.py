@@ -73,7 +73,7 @@ def _lag(q: judge.Queue, row: judge.Row) -> Fraction:
 
 def _left(q: judge.Queue) -> int:
     base = q.rows[0]["vruntime"]
-    return min((row["vruntime"] for row in q.rows), key=lambda v: judge.ahead(v, base))
+    return min((row["vruntime"] for row in q.rows), key=lambda v: reasons.ahead(v, base))
 
 
 def _eevdf_pick(d: judge.Row, q: judge.Queue, verdict: str) -> str:
@@ -83,7 +83,7 @@ def _eevdf_pick(d: judge.Row, q: judge.Queue, verdict: str) -> str:
     best, why = judge.eevdf_best(q, d["policy"], bool(q.curr and q.curr["flags"] & reasons.LASTS))
     if any(picked is row for row in best):
         return _eligibility(q, verdict)
-    v = judge.ahead(picked["vruntime"], left) + _lag(q, picked)
+    v = reasons.ahead(picked["vruntime"], left) + _lag(q, picked)
     expected = judge.name(best[0])
     if not q.eligible(picked):
         return (f"you picked {judge.name(picked)}: its lag is {_in_ms(_lag(q, picked))} ms, so it is not eligible; "
@@ -91,7 +91,7 @@ def _eevdf_pick(d: judge.Row, q: judge.Queue, verdict: str) -> str:
     if best[0] is q.curr and q.curr["flags"] & reasons.LASTS:
         return (f"you picked {judge.name(picked)}: {expected} ran, is eligible and has not used up its request, so it "
                 "goes on")
-    due, first = (judge.ahead(row["deadline"], left) for row in (picked, best[0]))
+    due, first = (reasons.ahead(row["deadline"], left) for row in (picked, best[0]))
     return (f"you picked {judge.name(picked)}: it is eligible, but its deadline {_in_ms(due)} is not the earliest; "
             f"expected {expected}, which is due at {_in_ms(first)}: {why}")
 
@@ -112,9 +112,9 @@ def _cfs_pick(d: judge.Row, q: judge.Queue, t: judge.Tunables) -> str:
         return f"you picked {_who(d)}, which is not queued"
     first = next(row for row in q.rows if row["vruntime"] == left)
     right = judge.picks_from(q.rows, first, judge.cfs_granularity(t))[0]
-    lead = judge.ahead(picked["vruntime"], left)
+    lead = reasons.ahead(picked["vruntime"], left)
     why = ("it has the least" if right is first else
-           f"it is nominated, and only {_in_ms(judge.ahead(right['vruntime'], left))} ms greater than the least")
+           f"it is nominated, and only {_in_ms(reasons.ahead(right['vruntime'], left))} ms greater than the least")
     if first["flags"] & reasons.SKIP and right is not first:
         why = f"{judge.name(first)} yielded"
     return (f"you picked {judge.name(picked)}: its virtual runtime is {_in_ms(lead)} ms greater than the least; "
@@ -131,7 +131,7 @@ CALLS = {"pick": "pick", "preempt": "preemption", "tick": "tick", "place": "plac
 
 def _signed(verdict: str) -> str:
     """Virtual times before 0, which are u64, as people read them."""
-    return re.sub(r"\d{19,}", lambda match: str(judge.ahead(int(match[0]), 0)), verdict)
+    return re.sub(r"\d{19,}", lambda match: str(reasons.ahead(int(match[0]), 0)), verdict)
 
 
 def _sentence(d: judge.Row, verdict: str, t: judge.Tunables) -> str:

@@ -4,7 +4,6 @@ each CPU or thread, and its longest marked."""
 
 import argparse
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle
@@ -14,7 +13,7 @@ import numpy as np
 
 from ..image import TraceError
 from ..settings import UsageError
-from ..tracefile import MAGICS
+from ..tracefile import MAGIC_SIZE, MAGICS
 from . import counted, latency
 from .counted import US, Counted, Series
 from .source import Source, open_source as open_trace
@@ -50,12 +49,6 @@ def _of_trace(source: Source, arguments: argparse.Namespace) -> Counted:
     """The waits of a trace: by the CPU where they ended, by thread or by command."""
     latency.check(arguments)
     pids, start, end = latency.finished(source, arguments)
-    comms = source.timeline.comms
-    wanted = np.isin(pids, [pid for pid in np.unique(pids).tolist() if re.search(
-        arguments.tasks, comms.get(pid, "?"))])
-    pids, start, end = pids[wanted], start[wanted], end[wanted]
-    if not len(pids):
-        raise TraceError(f"{source.path}: no task with such a name waited and then ran there")
     if arguments.by == "cpu":
         runs = source.timeline.runs
         began = {(pid, since): cpu for cpu, pid, since in zip(runs.cpu, runs.pid, runs.start)}
@@ -63,7 +56,8 @@ def _of_trace(source: Source, arguments: argparse.Namespace) -> Counted:
         named = {cpu: f"CPU {cpu}" if cpu >= 0 else "unknown CPU" for cpu in keys}
     else:
         keys = pids.tolist()
-        named = {pid: comms.get(pid, "?") if arguments.by == "command" else source.timeline.label(pid) for pid in keys}
+        of = source.timeline
+        named = {pid: of.comms.get(pid, "?") if arguments.by == "command" else of.label(pid) for pid in keys}
     names = np.array([named[key] for key in keys])
     order = dict.fromkeys(named[key] for key in sorted(named))
     return Counted({name: counted.of_lengths((end - start)[names == name]) for name in order}, "", 1)
@@ -73,7 +67,7 @@ def open_source(path: str, arguments: argparse.Namespace) -> Histogram:
     """The file @path: a trace, or the output of a program that counts."""
     try:
         with open(path, "rb") as f:
-            start = f.read(max(map(len, MAGICS)))
+            start = f.read(MAGIC_SIZE)
             data = b"" if start.startswith(MAGICS) else start + f.read()
     except OSError as error:
         raise TraceError(f"{path}: {error.strerror or error}") from error

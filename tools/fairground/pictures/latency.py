@@ -26,25 +26,28 @@ def suffix(arguments: argparse.Namespace) -> str:
 
 
 def finished(source: Source, arguments: argparse.Namespace) -> tuple[Array, Array, Array]:
-    """(pid, start, end) of the wanted waits that end in the window, in ns of the trace's clock."""
+    """(pid, start, end) of the wanted waits of the wanted tasks that end in the window, in ns of the trace's clock.
+    TraceError if there are none."""
     columns, window = source.timeline.waits, source.window
     start, end = np.frombuffer(columns.start, np.int64), np.frombuffer(columns.end, np.int64)
     woken = np.frombuffer(columns.woken, np.int8) == 1
     wanted = (end >= window.start) & (end <= window.end) & (woken | arguments.all)
     wanted[len(end) - source.timeline.unfinished:] = False
-    return np.frombuffer(columns.pid, np.int64)[wanted], start[wanted], end[wanted]
+    pids, comms = np.frombuffer(columns.pid, np.int64), source.timeline.comms
+    named = [pid for pid in np.unique(pids).tolist() if re.search(arguments.tasks, comms.get(pid, "?"))]
+    wanted &= np.isin(pids, named)
+    if not wanted.any():
+        raise TraceError(f"{source.path}: no task with such a name waited and then ran there")
+    return pids[wanted], start[wanted], end[wanted]
 
 
 def waits(source: Source, arguments: argparse.Namespace) -> dict[str, Array]:
-    """The wanted waits that end in the window: name of the task -> their lengths in ns, ascending."""
+    """The waits of finished(): name of the task -> their lengths in ns, ascending."""
     pids, start, end = finished(source, arguments)
     lengths, found = end - start, {}
     names = {pid: source.timeline.comms.get(pid, "?") for pid in np.unique(pids).tolist()}
     for name in sorted(set(names.values())):
-        if re.search(arguments.tasks, name):
-            found[name] = np.sort(lengths[np.isin(pids, [pid for pid, of in names.items() if of == name])])
-    if not found:
-        raise TraceError(f"{source.path}: no task with such a name waited and then ran there")
+        found[name] = np.sort(lengths[np.isin(pids, [pid for pid, of in names.items() if of == name])])
     return found
 
 
