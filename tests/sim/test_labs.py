@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tarfile
 import time
+import types
 import zipfile
 
 import pytest
@@ -23,7 +24,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 from fairground.lab import (box, check, citations, explain, grade, handout, regions, spec, submission,  # noqa: E402
-                            workshop)
+                            tiers, workshop)
 from fairground.lab.results import Result  # noqa: E402
 
 LABS = spec.all_labs()
@@ -359,6 +360,22 @@ def test_a_flood_of_output_is_cut_and_the_record_is_kept(tmp_path):
 
 
 @pytest.mark.skipif(not box.isolation(), reason="the host allows no user namespaces")
+def test_a_policy_that_does_not_end_is_waited_for_once(monkeypatch):
+    """An exploration and a boot have the longest limits: the others would each come to theirs, too."""
+    def explore(_, __, run, ___):
+        return Result("simulator", run.title, 0, run.points, "your policy did not end")
+
+    monkeypatch.setitem(tiers.SIMULATED, "explore", explore)
+    monkeypatch.setattr(tiers, "build", lambda *_: ([], ""))
+    monkeypatch.setattr(grade, "_too_much", lambda *_: "")
+    lab = spec.find("10")
+    bench = types.SimpleNamespace(learn_calls=lambda _: None, put=lambda *_: None)
+    graded = grade.of_code(lab, regions.read(handout.texts(lab), lab), bench, 1, list(spec.TIERS))
+    assert not graded.refused and not graded.score
+    assert [result.message.startswith("not tried") for result in graded.results] == [False] + [True] * (
+        len(lab.simulator) + len(lab.kernel) - 1)
+
+
 def test_there_is_no_network(tmp_path):
     code = "import socket; print([name for _, name in socket.if_nameindex()])"
     assert box.run([sys.executable, "-c", code], tmp_path, box.Limits(5, 20)).text.strip() == "['lo']"

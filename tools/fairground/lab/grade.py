@@ -84,6 +84,9 @@ def _build_and_run(grade: Grade, workshop: Workshop, code: dict[str, str], progr
     workshop.put(grade.lab, code)
     stages = [[tier for tier in grade.chosen if tier != "kernel"], [tier for tier in grade.chosen if tier == "kernel"]]
     for stage in filter(None, stages):
+        if grade.lab.policy and any(map(tiers.ends_not, grade.results)):
+            grade.results += tiers.not_booted(grade.lab)
+            return
         wanted = stage if "simulator" in stage else ["simulator", *stage]  # its objects show what the code calls
         warnings, failed = tiers.build(grade.lab, workshop, wanted)
         if failed:
