@@ -83,7 +83,8 @@ static inline struct group_stats measure(const struct pass *p, const struct grou
 
 /*
  * True if the part @gs may lose tasks to dst: its misfits only if dst is clearly faster than its
- * CPUs and has room, and where nobody waits nothing goes to a clearly slower CPU.
+ * CPUs and has room. From a part without more tasks than it can serve, full or not, nothing goes to
+ * a clearly slower CPU.
  */
 static bool may_lose(const struct pass *p, const struct group_stats *local,
 		     const struct group_stats *gs)
@@ -92,7 +93,7 @@ static bool may_lose(const struct pass *p, const struct group_stats *local,
 
 	if (gs->type == GROUP_MISFIT)
 		return local->type == GROUP_HAS_SPARE && capacity_exceeds(here, gs->most_capacity);
-	return gs->type != GROUP_HAS_SPARE || !capacity_exceeds(gs->least_capacity, here);
+	return gs->type > GROUP_FULLY_BUSY || !capacity_exceeds(gs->least_capacity, here);
 }
 
 static void compare_groups(struct pass *p, struct comparison *c)

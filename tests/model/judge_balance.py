@@ -92,10 +92,11 @@ def part_of(number: int, cpus: list[Runqueue], p: Pass, hindered: bool, size: in
 
 
 def can_lose(part: Part, local: Part, cpus: list[Runqueue], here: int) -> bool:
-    """To a CPU of capacity @here where CPUs differ, from a part with these @cpus."""
+    """To a CPU of capacity @here where CPUs differ, from a part with these @cpus: no task of a part that is full, or
+    has room, to one that is clearly slower than the slowest of them."""
     if part.state == "misfit":
         return local.state == "has_spare" and all(is_faster(here, c.capacity) for c in cpus)
-    return part.state != "has_spare" or any(not is_faster(c.capacity, here) for c in cpus)
+    return part.state not in ("has_spare", "fully_busy") or any(not is_faster(c.capacity, here) for c in cpus)
 
 
 def busiest_of(parts: list[Part]) -> Part | None:

@@ -38,6 +38,10 @@ SCENES = {
     "pressure": ("--topology llcs=2,cores=4", PRESSURE, "misfit moved only_task"),
     # CPUs of two capacities: some tasks grow out of the slow ones, and the fast ones have room now and then.
     "uneven": ("--opp juno --governor schedutil --sched cfs", UNEVEN, "misfit pushed moved worse_here"),
+    # The fast CPUs are full while one of them idles: idle slow ones take nothing.
+    "full": ("--opp juno --sched cfs --seed 3",
+             "bursts:n=3,run=20ms,sleep=7ms,cpus=0+2-3 bursts:n=4,run=11ms,sleep=17ms,cpus=2-5",
+             "no_other_tasks moved failed"),
     "tuned": ("--topology llcs=2,cores=4 --features LB_MIN --set nr_migrate=3 --set migration_cost_ns=0",
               BURSTS + " hogs:n=8,nice=19,cpus=0-4 bursts:n=8,nice=19", "moved too_small only_task"),
 }

@@ -226,18 +226,23 @@ static void what_fits_stays(void **state)
 	machine_free(m);
 }
 
-/* Idle slow CPUs take no task that is alone on a fast one, not even after failures. */
+/*
+ * Idle slow CPUs take no task that is alone on a fast one, not even after failures: whether it is
+ * a misfit there or not, and though affinity hindered balancing among the fast ones.
+ */
 static void a_slow_cpu_does_not_rob_fast_ones(void **state)
 {
 	(void)state;
-	for (unsigned noted = 0; noted < 2; noted++) {
+	for (unsigned i = 0; i < 4; i++) {
 		struct machine *m = juno();
+		unsigned noted = i % 2;
 
 		for (unsigned cpu = 0; cpu < 2; cpu++) {
 			user(m, cpu, 1000, ALL);
 			rq_of(m, cpu)->misfit_load = noted;
 		}
-		for (unsigned i = 0; i < 10; i++)
+		domain_of(m, 2, 1)->parts->next->imbalance = i / 2;
+		for (unsigned n = 0; n < 10; n++)
 			assert_int_equal(pass(m, 2, 1, CPU_IDLE), STAYED);
 		machine_free(m);
 	}

@@ -51,6 +51,36 @@ static void what_has_room_leaves_for_no_clearly_slower_cpu(void **state)
 		}
 }
 
+/*
+ * So it is where all that the part can do is wanted: two tasks share CPU 0, CPU 1 idles, and four
+ * slow CPUs do. The slowest of the fast ones is either.
+ */
+static void what_is_full_leaves_for_no_clearly_slower_cpu(void **state)
+{
+	static const u64 slowest[] = { 1024, 470, 447, 300, 100 };
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(slowest); i++)
+		for (unsigned which = 0; which < 2; which++) {
+			u64 border = slowest[i] * 1024 / 1078; /* so fast is too slow still */
+
+			for (u64 here = border; here <= border + 1; here++) {
+				struct machine *m = builtin_machine("juno", NULL);
+
+				set_tunable(m, "migration_cost_ns", "0");
+				crowd(m, 0, 2, ALL);
+				rq_of(m, 0)->fair.avg.util_avg = 0;
+				rq_of(m, 0)->fair.avg.runnable_avg = 4000;
+				rq_of(m, which)->capacity = slowest[i];
+				rq_of(m, 2)->capacity = here;
+				balance_domain(rq_of(m, 2), domain_of(m, 2, 1), CPU_IDLE);
+				settle(m);
+				assert_int_equal(rq_of(m, 2)->nr_running, here > border);
+				machine_free(m);
+			}
+		}
+}
+
 /* --- records -------------------------------------------------------------------------------- */
 
 static struct event_sched_decision_balance record;
@@ -158,6 +188,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_has_room_leaves_for_no_clearly_slower_cpu),
+		cmocka_unit_test(what_is_full_leaves_for_no_clearly_slower_cpu),
 		cmocka_unit_test(a_search_counts_what_is_to_be_moved),
 		cmocka_unit_test(only_of_fair_tasks_it_is_said_that_they_fit),
 	};
