@@ -17,7 +17,7 @@ experiments: image sim ## repeat all experiments, or NAMES="x3-burst ...": one t
 compare: sim ## compare policies by runs of many seeds: SCHEDS=cfs,eevdf SEEDS=1..20 SHOW="pipes --time 2s"
 	$(Q)$(FAIRGROUND) compare $(or $(SCHEDS),cfs,eevdf) $(SHOW) $(call experiment_option,SEEDS,seeds)
 
-sweep: sim ## run the grid in FILE=examples/sweep.toml on many workers (docs/sweeps.md): SEEDS= SHOW="--workers 2"
+sweep: image sim ## run the grid in FILE=examples/sweep.toml on many workers (docs/sweeps.md): SEEDS= SHOW="--workers 2"
 	$(Q)$(FAIRGROUND) sweep $(FILE) $(SHOW) $(call experiment_option,SEEDS,seeds)
 
 agreement: image sim ## compare the kernel's decisions with the simulator's, one by one: SCHEDS=cfs,eevdf

@@ -36,6 +36,11 @@ latency_ns = { policies = ["cfs"], values = [3_000_000, 6_000_000] }
 [costs]
 switch = "2us"
 '''
+KERNEL = """
+hosts = ["kernel"]
+[kernel]
+mem = 512
+"""
 FILE = '{ "global": { "duration": 1 }, "tasks": { "t": { "run": 1000, "sleep": 2000 } } }'
 
 
@@ -78,6 +83,7 @@ def test_the_cells_of_a_grid(grid):
     cells = list(Grid(grid).cells())
     assert len(cells) == (2 + 1) * 2 * 3 and len({cell.key("") for cell in cells}) == len(cells)
     assert {cell.tunables.get("latency_ns") for cell in cells if cell.policy == "eevdf"} == {None}
+    assert {cell.host for cell in cells} == {"simulator"}
     words = cells[0].words()
     assert words[:2] == ["--sched", "cfs"] and words[-2:] == ["hogs:n=3", "bursts:n=2"]
     assert " --seed 1 --vary 1 --cost-switch 2us --set latency_ns=3000000 " in " ".join(words)
@@ -88,7 +94,7 @@ def test_an_address_has_all_that_a_result_depends_on(grid):
     others = [replace(cell, policy="bore"), replace(cell, workload="hogs"), replace(cell, topology="1x1x4x1"),
               replace(cell, hz=1000), replace(cell, time="51ms"), replace(cell, seed=9), replace(cell, costs={}),
               replace(cell, tunables={"latency_ns": 1}), replace(cell, features=("HRTICK",)),
-              replace(cell, files={"a.json": FILE + " "})]
+              replace(cell, files={"a.json": FILE + " "}), replace(cell, host="kernel"), replace(cell, run="hogs")]
     assert len({one.key("p") for one in others} | {cell.key("p"), cell.key("q")}) == len(others) + 2
     one, other = (digest_of(f"code {name} code".encode(), name) for name in ("abc123", "def-dirty"))
     assert one == other != digest_of(b"other code", "abc123")
@@ -99,10 +105,20 @@ def test_an_address_has_all_that_a_result_depends_on(grid):
     ("policies =", "policy =", "2: unknown key policy in the file; is policies meant?"),
     ('"eevdf"]', '"evdf"]', "2: evdf: one of cfs, "), ('["1x1x2x1"]', "[]", "4: topologies is empty"),
     ("values =", "value =", "9: unknown key value in tunables.latency_ns; is values meant?"),
+    ('"1x1x2x1"]', '"1x1x2x1"]\nhosts = ["kernel"]', "3: workload 1: in the kernel a table is expected"),
+    ('"1x1x2x1"]', '"1x1x2x1"]\nhosts = ["kernal"]', "5: hosts: simulator, kernel or both are expected"),
+    ('["1x1x2x1"]', '["1x1x512x1"]' + KERNEL, "4: topology 1x1x512x1, hz 250: SMP=512: "),
+    ('["1x1x2x1"]', '["1x1x2x1"]\nhz = [300]' + KERNEL, "4: topology 1x1x2x1, hz 300: HZ=300: "),
+    ('["1x1x2x1"]', '["1x1x2x1"]' + KERNEL.replace("512", "7"), "4: topology 1x1x2x1, hz 250: MEM=7: "),
+    ('["1x1x2x1"]', '["1x1x2x1"]' + KERNEL.replace("mem", "memory"), "7: unknown key memory in kernel"),
     ('"a.json"', '"b.json"', "b.json: No such file"), ('time = "50ms"\n', "", "1: the file lacks the key time"),
 ])
 def test_a_mistake_is_told_with_its_line(grid, old, new, message):
-    grid.write_text(TEXT.replace(old, new, 1))
+    text = TEXT
+    if KERNEL[:8] in new:  # which has workloads of its own
+        text = text.replace('["hogs:n=3 bursts:n=2", "a.json"]', '[{ name = "hogs", kernel = "hog" }]')
+        text, new = text.partition("[tunables]")[0], new
+    grid.write_text(text.replace(old, new, 1))
     with pytest.raises(UsageError) as error:
         list(Grid(grid).cells())
     assert message in str(error.value)

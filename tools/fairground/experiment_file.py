@@ -8,7 +8,7 @@ expressions. There x is the Experiment, and x.v has the file's values.
 
 import importlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -44,6 +44,12 @@ CLAIM = {"for": dict, "when": str, "text": str, "value": str, "form": str, "publ
          "equals": NUMBER, "within": NUMBER, "range": list, "holds": str, "bound": str}
 BOUNDS = ("near", "min", "max", "above", "below", "equals", "within", "range", "holds")
 DEBUG, SYSCTL = "/sys/kernel/debug/sched", "/proc/sys/kernel"
+
+
+def set_up(tunables: Mapping[str, Any], features: Iterable[str]) -> list[str]:
+    """Commands for the kernel's shell that set @tunables and @features."""
+    return [f"echo {value} > {SYSCTL if name.startswith('sched_') else DEBUG}/{name}"
+            for name, value in tunables.items()] + [f"echo {name} > {DEBUG}/features" for name in features]
 
 
 @dataclass
@@ -154,11 +160,8 @@ class Experiment:
     def kernel(self, case: str, seconds: int) -> str:
         """The command line for the kernel's shell. Tunables and features come first."""
         chosen = self.cases[case]
-        set_up = [f"echo {value} > {SYSCTL if name.startswith('sched_') else DEBUG}/{name}"
-                  for name, value in chosen.tunables.items()]
-        set_up += [f"echo {name} > {DEBUG}/features" for name in chosen.features]
         command: str = self.filled(self.data["kernel"]["command"], self.scope(case, seconds), ("kernel", "command"))
-        return "; ".join([*set_up, command])
+        return "; ".join([*set_up(chosen.tunables, chosen.features), command])
 
     def workload(self, case: str, seconds: int, seed: int = 1) -> Any:
         """The same for the simulator: rt-app's JSON as a table, or the text of a built-in workload."""

@@ -4,7 +4,9 @@
 import hashlib
 import itertools
 import json
+import math
 import os
+import shlex
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -13,23 +15,29 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from .claims import KERNEL, SIMULATOR
 from .expect import expect
+from .experiment_file import set_up
 from .qemu import QemuError
-from .settings import SCHEDULERS, UsageError
+from .runs import other_start
+from .settings import SCHEDULERS, UsageError, make_settings
 from .stats import parse_seeds
 from .tomlfile import TomlFile
 
 KEYS = {"title": str, "policies": list, "workloads": list, "topologies": list, "hz": list, "time": str, "seeds": str,
-        "features": list, "tunables": dict, "costs": dict}
+        "features": list, "tunables": dict, "costs": dict, "hosts": list, "kernel": dict}
 TUNABLE = {"values": list, "policies": list}
+WORKLOAD = {"name": str, SIMULATOR: str, KERNEL: str}
+MACHINE = {"mem": int, "timeout": int}
+TRACING = "/sys/kernel/tracing"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One run of the grid."""
+    """One run of the grid. What is run are words for schedsim, or a command of the kernel's shell."""
 
     policy: str
-    workload: str
+    workload: str  # its name
     topology: str
     hz: int
     time: str
@@ -38,6 +46,8 @@ class Cell:
     features: tuple[str, ...]
     costs: dict[str, str] = field(hash=False)
     files: dict[str, str] = field(hash=False)  # name -> text of the rt-app files of the workload
+    host: str = SIMULATOR
+    run: str = ""
 
     def words(self) -> list[str]:
         """The words for schedsim."""
@@ -47,16 +57,39 @@ class Cell:
         words += [word for name, value in self.tunables.items() for word in ("--set", f"{name}={value}")]
         words += [word for name in self.features for word in ("--features", name)]
         return words + [name if name in self.files else word
-                        for word in self.workload.split() for name in [os.path.basename(word)]]
+                        for word in self.run.split() for name in [os.path.basename(word)]]
+
+    def machine(self) -> dict[str, str]:
+        """The settings of the kernel's machine, as texts; its topology is the simulator's."""
+        return {"sched": self.policy, "hz": str(self.hz), "smp": str(cpus_of(self.topology)), "seed": str(self.seed),
+                "icount": "1", "append": f"topology={self.topology}"}
+
+    def command(self) -> str:
+        """The command for the kernel's shell. Only what @run does is recorded, and the first failure ends all."""
+        return "; ".join(["set -e", f"echo 0 > {TRACING}/tracing_on", *set_up(self.tunables, self.features),
+                          other_start(self.seed), f"echo > {TRACING}/trace", f"echo 1 > {TRACING}/tracing_on",
+                          self.run.replace("{time}", self.time), f"echo 0 > {TRACING}/tracing_on"])
+
+    def said(self) -> str:
+        """The command that repeats the cell's run."""
+        if self.host == SIMULATOR:
+            return f"schedsim {' '.join(self.words())}"
+        words = {**self.machine(), "cmd": self.command()}
+        return " ".join(["make run", *(f"{name.upper()}={shlex.quote(text)}" for name, text in words.items())])
 
     def key(self, program: str) -> str:
-        """The address of its result: all that it depends on. @program is the digest of the simulator."""
+        """The address of its result: all that it depends on. @program is the digest of what its host runs."""
         text = json.dumps({**asdict(self), "program": program}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
 
+def cpus_of(topology: str) -> int:
+    """How many CPUs a machine of the shape @topology has, as 1x2x4x1. ValueError if it is none."""
+    return math.prod(map(int, topology.split("x")))
+
+
 def digest_of(program: bytes, commit: str) -> str:
-    """The digest of a simulator without the name of its @commit: a commit that changes no code changes no result."""
+    """The digest of a program without the name of its @commit: a commit that changes no code changes no result."""
     return hashlib.sha256(program.replace(commit.encode(), b"")).hexdigest()
 
 
@@ -78,10 +111,17 @@ class Grid:
         for key in ("policies", "workloads", "topologies", "hz"):
             if not data.get(key, [0]):
                 raise self.file.wrong((key,), f"{key} is empty: the grid has no cell")
+        self.hosts: list[str] = data.get("hosts", [SIMULATOR])
+        if not self.hosts or not set(self.hosts) <= {SIMULATOR, KERNEL}:
+            raise self.file.wrong(("hosts",), f"hosts: {SIMULATOR}, {KERNEL} or both are expected")
+        self.machine = data.get("kernel", {})
+        self.file.check_keys(("kernel",), self.machine, MACHINE, ())
         for policy in data["policies"]:
             if policy not in SCHEDULERS:
                 raise self.file.wrong(("policies",), f"{policy}: one of {', '.join(SCHEDULERS)} is expected")
         self.check_tunables()
+        self.check_workloads()
+        self.check_machines()
         self.title: str = data["title"]
         self.seeds = parse_seeds(seeds or str(data.get("seeds", "1")))
 
@@ -91,6 +131,30 @@ class Grid:
                 self.file.check_keys(("tunables", name), values, TUNABLE, ("values", "policies"))
             elif not isinstance(values, list):
                 raise self.file.wrong(("tunables", name), f"{name} in tunables is a list, or a table of lists")
+
+    def check_workloads(self) -> None:
+        for nr, workload in enumerate(self.data["workloads"]):
+            if isinstance(workload, dict):
+                self.file.check_keys(("workloads",), workload, WORKLOAD, ("name", *self.hosts))
+            elif KERNEL in self.hosts:
+                raise self.file.wrong(("workloads",), f"workload {nr + 1}: in the kernel a table is expected, as "
+                                      "{ name = ..., kernel = a command, simulator = words for schedsim }")
+
+    def check_machines(self) -> None:
+        """Refuse what the kernel's machine cannot be."""
+        if KERNEL not in self.hosts:
+            return
+        for topology, hz in itertools.product(self.data["topologies"], self.data.get("hz", [250])):
+            try:
+                make_settings({"smp": str(cpus_of(topology)), "append": f"topology={topology}", "hz": str(hz),
+                               **{name: str(value) for name, value in self.machine.items()}})
+            except (UsageError, ValueError) as error:
+                raise self.file.wrong(("topologies",), f"topology {topology}, hz {hz}: {error}") from None
+
+    def runs(self, host: str) -> Iterator[tuple[str, str]]:
+        """Each workload on @host: its name, and what is run."""
+        for workload in self.data["workloads"]:
+            yield (workload["name"], workload[host]) if isinstance(workload, dict) else (workload, workload)
 
     def tunables(self, policy: str) -> Iterator[dict[str, int]]:
         """Each combination of the tunables that @policy has."""
@@ -107,7 +171,7 @@ class Grid:
     def files(self) -> dict[str, str]:
         """The texts of all rt-app files by the words that name them."""
         found = {}
-        for word in {word for workload in self.data["workloads"] for word in workload.split()}:
+        for word in {word for _, run in self.runs(SIMULATOR) for word in run.split()}:
             path = self.file.path.parent / word
             if word.endswith(".json"):
                 try:
@@ -117,14 +181,19 @@ class Grid:
         return found
 
     def cells(self) -> Iterator[Cell]:
-        data = self.data
-        for policy, workload, topology, hz in itertools.product(
-                data["policies"], data["workloads"], data["topologies"], data.get("hz", [250])):
-            files = {os.path.basename(word): self.files[word] for word in workload.split() if word in self.files}
+        for host in self.hosts:
+            yield from self.cells_on(host)
+
+    def cells_on(self, host: str) -> Iterator[Cell]:
+        data, costs = self.data, self.data.get("costs", {}) if host == SIMULATOR else {}
+        for policy, (workload, run), topology, hz in itertools.product(
+                data["policies"], self.runs(host), data["topologies"], data.get("hz", [250])):
+            files = {os.path.basename(word): self.files[word] for word in run.split()
+                     if host == SIMULATOR and word in self.files}
             for tunables in self.tunables(policy):
                 for seed in self.seeds:
                     yield Cell(policy, workload, topology, hz, data["time"], seed, tunables,
-                               tuple(data.get("features", ())), data.get("costs", {}), files)
+                               tuple(data.get("features", ())), costs, files, host, run)
 
 
 class Store:

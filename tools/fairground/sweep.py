@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""`fairground sweep`: a grid of runs in the simulator on many workers, by Dask; docs/sweeps.md.
+"""`fairground sweep`: a grid of runs in simulator and kernel on many workers, by Dask; docs/sweeps.md.
 
 A finished cell is never run again: its result is kept under the digest of all that it depends on. So a sweep that was
 interrupted, or lost a worker, goes on where it was. With --refine cells are added where a metric bends (refine.py).
@@ -12,16 +12,18 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import simulator, sweep_worker
+from . import simulator, sweep_kernel, sweep_worker
+from .claims import KERNEL, SIMULATOR
 from .compare import METRICS, figures
+from .expect import expect
 from .forms import table
 from .grid import Cell, Grid, Store, commit_of, digest_of
-from .machine import commit
+from .machine import Machine, commit
 from .option_values import whole
 from .packages import load
 from .qemu import QemuError
@@ -35,17 +37,28 @@ PROGRESS_S = 2
 
 
 @dataclass
+class Host:
+    """Where cells run: the files that workers need for that, by name, and the digest of all that results depend on."""
+
+    files: dict[str, bytes]
+    digest: str
+
+
+@dataclass
 class Sweep:
     """A sweep under way: its cells by address, those that are finished, and those that failed, with the reason."""
 
-    cells: dict[str, Cell]
-    program: bytes
+    hosts: dict[str, Host]
     store: Store
+    machine: dict[str, str]                        # settings of the kernel's machine that are the same in all cells
+    cells: dict[str, Cell] = field(default_factory=dict)
     found: set[str] = field(default_factory=set)   # finished before
     done: set[str] = field(default_factory=set)    # finished now
     failed: dict[str, str] = field(default_factory=dict)
     added: dict[str, int] = field(default_factory=dict)  # the round that added a cell
-    digest: str = ""                               # of the simulator
+
+    def key(self, cell: Cell) -> str:
+        return cell.key(self.hosts[cell.host].digest)
 
     def look_up(self) -> None:
         self.found |= {key for key in self.cells if key not in self.done and self.store.get(key)}
@@ -53,7 +66,7 @@ class Sweep:
     def add(self, cells: Iterator[Cell], round_nr: int) -> None:
         """The refinement's round @round_nr adds @cells."""
         for cell in cells:
-            key = cell.key(self.digest)
+            key = self.key(cell)
             self.cells[key], self.added[key] = cell, round_nr
         self.look_up()
 
@@ -67,7 +80,9 @@ class Sweep:
         kept = self.store.get(key)
         if kept is None:
             return None
-        data = kept["data"]
+        data: dict[str, Any] = kept["data"]
+        if self.cells[key].host == KERNEL:
+            return data
         found = figures(data["results"][0], data["duration_ns"] * data["cpus"])
         return {name: float(value) for name, value in found.items()}
 
@@ -98,20 +113,27 @@ def client_of(scheduler: str | None, workers: int) -> Iterator[Any]:
 
 
 class Workers(NamedTuple):
-    """A client of Dask, the number of its workers, and the simulator that they have. That is sent to them once: what
-    is sent again while its first copy is being dropped may be lost, and cells are cancelled."""
+    """A client of Dask, the number of its workers, and the files that they have, by host. These are sent to them once:
+    what is sent again while its first copy is being dropped may be lost, and cells are cancelled."""
 
     client: Any
     number: int
-    program: Any
+    files: dict[str, Any]
+
+    def submit(self, cell: Cell, machine: Mapping[str, str], **how: Any) -> Any:
+        """Let a worker run @cell."""
+        if cell.host == KERNEL:
+            return self.client.submit(sweep_kernel.run_machine, self.files[KERNEL], {**cell.machine(), **machine},
+                                      cell.command(), **how)
+        return self.client.submit(sweep_worker.run_cell, self.files[SIMULATOR], cell.words(), cell.files, **how)
 
 
 Start = Callable[[], Workers]
 
 
 @contextlib.contextmanager
-def workers_of(arguments: argparse.Namespace, program: bytes) -> Iterator[Start]:
-    """A function that returns the Workers, which start when it is first called, and get @program."""
+def workers_of(arguments: argparse.Namespace, hosts: Mapping[str, Host]) -> Iterator[Start]:
+    """A function that returns the Workers, which start when it is first called, and get the files of @hosts."""
     with contextlib.ExitStack() as stack:
         started: list[Workers] = []
 
@@ -119,7 +141,8 @@ def workers_of(arguments: argparse.Namespace, program: bytes) -> Iterator[Start]
             if not started:
                 client = stack.enter_context(client_of(arguments.scheduler, arguments.workers or os.cpu_count() or 1))
                 number = tell_workers(client)
-                started.append(Workers(client, number, client.scatter(program, broadcast=True)))
+                started.append(Workers(client, number, {name: client.scatter([host.files], broadcast=True)[0]
+                                                        for name, host in hosts.items()}))
             return started[0]
 
         yield start
@@ -163,9 +186,7 @@ def run_missing(sweep: Sweep, start: Start) -> None:
         key = next(waiting, None)
         if key is None:
             return None
-        cell = sweep.cells[key]
-        future = workers.client.submit(sweep_worker.run_cell, workers.program, cell.words(), cell.files,
-                                       key=f"cell-{key}", retries=RETRIES, pure=False)
+        future = workers.submit(sweep.cells[key], sweep.machine, key=f"cell-{key}", retries=RETRIES, pure=False)
         under_way[future] = key
         return future
 
@@ -174,7 +195,7 @@ def run_missing(sweep: Sweep, start: Start) -> None:
         key = under_way.pop(future)
         error = future.exception()
         if error is None:
-            sweep.store.put(key, {"cell": sweep.cells[key].words(), "data": future.result()})
+            sweep.store.put(key, {"cell": sweep.cells[key].said(), "data": future.result()})
             sweep.done.add(key)
         else:
             sweep.failed[key] = str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -189,10 +210,10 @@ def refine(sweep: Sweep, grid: Grid, axis: Axis, arguments: argparse.Namespace, 
     known: dict[str, float] = {}
 
     def metric(cell: Cell) -> float | None:
-        key = cell.key(sweep.digest)
+        key = sweep.key(cell)
         if key not in known:
             found = sweep.metrics(key)
-            if found is None:
+            if found is None or arguments.refine not in found:
                 return None
             known[key] = found[arguments.refine]
         return known[key]
@@ -214,22 +235,22 @@ def columns(sweep: Sweep) -> dict[str, list[Any]]:
     """A row for each finished cell, in the order of the grid: what it is, its metrics, the round that
     added it, its address."""
     names = sorted({name for cell in sweep.cells.values() for name in cell.tunables})
-    heads = ["policy", "workload", "topology", "hz", "time", "seed", *names, *METRICS, "added", "address"]
+    heads = ["host", "policy", "workload", "topology", "hz", "time", "seed", *names, *METRICS, "added", "address"]
     found: dict[str, list[Any]] = {head: [] for head in heads}
     for key, cell in sweep.cells.items():
         metrics = sweep.metrics(key)
         if metrics is None:
             continue
-        row = {"policy": cell.policy, "workload": cell.workload, "topology": cell.topology, "hz": cell.hz,
-               "time": cell.time, "seed": cell.seed, **dict.fromkeys(names), **cell.tunables, "address": key,
-               "added": sweep.added.get(key, 0) if sweep.added else None, **metrics}
+        row = {"host": cell.host, "policy": cell.policy, "workload": cell.workload, "topology": cell.topology,
+               "hz": cell.hz, "time": cell.time, "seed": cell.seed, **dict.fromkeys([*names, *METRICS]),
+               **cell.tunables, "address": key, "added": sweep.added.get(key, 0) if sweep.added else None, **metrics}
         for head in heads:
             found[head].append(row[head])
     return found
 
 
 def failures(sweep: Sweep) -> list[str]:
-    return [f"failed twice: schedsim {' '.join(sweep.cells[key].words())}: {why}" for key, why in sweep.failed.items()]
+    return [f"failed twice: {sweep.cells[key].said()}: {why}" for key, why in sweep.failed.items()]
 
 
 def report(sweep: Sweep, grid: Grid, out: str, as_json: bool) -> None:
@@ -263,18 +284,35 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="tell what was done as JSON")
 
 
-def prepare(settings: Settings, grid: Grid, directory: str) -> Sweep:
+def simulator_of(settings: Settings) -> Host:
     path = simulator.program(settings.build)
-    with open(path, "rb") as f:
-        program = f.read()
-    digest = digest_of(program, commit_of(path))
-    sweep = Sweep({cell.key(digest): cell for cell in grid.cells()}, program, Store(Path(directory)), digest=digest)
+    program = Path(path).read_bytes()
+    return Host({"schedsim": program}, digest_of(program, commit_of(path)))
+
+
+def kernel_of(settings: Settings) -> Host:
+    """The image. Results also depend on QEMU's version, and on how they are taken from a trace."""
+    with Machine(replace(settings, icount=True)) as machine:  # it says what is missing
+        qemu = machine.qemu.name
+    files = {os.path.basename(path): Path(path).read_bytes() for path in (settings.kernel, settings.initramfs)}
+    how = [qemu.encode(), Path(sweep_kernel.__file__).read_bytes()]
+    built = expect(r"Fairground (\S+) x86_64", files["fairground.elf"].decode("latin-1"))[1]
+    return Host(files, digest_of(b"".join([*files.values(), *how]), built))
+
+
+HOSTS = {SIMULATOR: simulator_of, KERNEL: kernel_of}
+
+
+def prepare(settings: Settings, grid: Grid, directory: str) -> Sweep:
+    sweep = Sweep({name: HOSTS[name](settings) for name in grid.hosts}, Store(Path(directory)),
+                  {name: str(value) for name, value in grid.machine.items()})
+    sweep.cells = {sweep.key(cell): cell for cell in grid.cells()}
     sweep.look_up()
     return sweep
 
 
 def main(settings: Settings, arguments: argparse.Namespace) -> int:
-    """run a grid of policies, tunables, workloads, machines and seeds in the simulator, on many workers, by Dask"""
+    """run a grid of policies, tunables, workloads, machines and seeds on many workers, in simulator or kernel"""
     if not os.path.exists(arguments.file):
         raise UsageError(f"{arguments.file}: there is no such file")
     grid = Grid(Path(arguments.file), arguments.seeds)
@@ -285,7 +323,7 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
     out = arguments.out or os.path.join(settings.build, "sweeps", f"{Path(arguments.file).stem}.parquet")
     sweep = prepare(settings, grid, directory)
     try:
-        with workers_of(arguments, sweep.program) as start:
+        with workers_of(arguments, sweep.hosts) as start:
             run_missing(sweep, start)
             if axis:
                 refine(sweep, grid, axis, arguments, start)

@@ -15,23 +15,26 @@ class CellError(Exception):
     """A cell's run failed. The text is one line."""
 
 
-def place(program: bytes) -> str:
-    """The path of the simulator on this machine; its name is its digest, so that it is written once."""
-    path = os.path.join(tempfile.gettempdir(), f"fairground-{os.getuid()}",
-                        f"schedsim-{hashlib.sha256(program).hexdigest()[:24]}")
-    if not os.path.exists(path):
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        handle, new = tempfile.mkstemp(dir=os.path.dirname(path))
-        with os.fdopen(handle, "wb") as f:
-            f.write(program)
-        os.chmod(new, 0o700)
-        os.replace(new, path)
-    return path
+def place(files: Mapping[str, bytes]) -> str:
+    """The directory on this machine with @files, by name. Its name is their digest, so that they are written once."""
+    digest = hashlib.sha256(b"".join(hashlib.sha256(name.encode() + b"/" + data).digest()
+                                     for name, data in sorted(files.items()))).hexdigest()
+    directory = os.path.join(tempfile.gettempdir(), f"fairground-{os.getuid()}", digest[:24])
+    os.makedirs(directory, mode=0o700, exist_ok=True)
+    for name, data in files.items():
+        path = os.path.join(directory, name)
+        if not os.path.exists(path):
+            handle, new = tempfile.mkstemp(dir=directory)
+            with os.fdopen(handle, "wb") as f:
+                f.write(data)
+            os.chmod(new, 0o700)
+            os.replace(new, path)
+    return directory
 
 
-def run_cell(program: bytes, words: Sequence[str], files: Mapping[str, str]) -> dict[str, Any]:
-    """schedsim's JSON of the run with @words, beside which are @files by name."""
-    simulator = place(program)
+def run_cell(program: Mapping[str, bytes], words: Sequence[str], files: Mapping[str, str]) -> dict[str, Any]:
+    """schedsim's JSON of the run with @words, beside which are @files by name. @program: {"schedsim": its bytes}."""
+    simulator = os.path.join(place(program), "schedsim")
     with tempfile.TemporaryDirectory(prefix="fairground-") as directory:
         for name, text in files.items():
             with open(os.path.join(directory, name), "w", encoding="utf-8") as f:
