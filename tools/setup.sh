@@ -43,6 +43,8 @@ cmd xorriso         xorriso          # and two programs it calls
 cmd mformat         mtools
 cmd trace-cmd       trace-cmd        # reads our traces; the tests compare with it
 file /usr/lib/*/libkshark.so.2 libkshark2 # the reader of KernelShark
+cmd kernelshark     kernelshark      # draws our traces in a window,
+cmd Xvfb            xvfb             # on a display without a screen
 cmd perf            linux-perf       # runs in the guest in the tests: perf sched record
 cmd gdb             gdb              # make gdb
 cmd valgrind        valgrind         # make bench-sim counts instructions

@@ -36,11 +36,16 @@ latency_ns = { policies = ["cfs"], values = [3_000_000, 6_000_000] }
 [costs]
 switch = "2us"
 '''
-KERNEL = """
+KERNEL = '''\
+title = "Turns"
+policies = ["cfs"]
+workloads = [{ name = "hogs", kernel = "hog" }]
+topologies = ["1x1x2x1"]
+time = "50ms"
 hosts = ["kernel"]
 [kernel]
 mem = 512
-"""
+'''
 FILE = '{ "global": { "duration": 1 }, "tasks": { "t": { "run": 1000, "sleep": 2000 } } }'
 
 
@@ -105,20 +110,25 @@ def test_an_address_has_all_that_a_result_depends_on(grid):
     ("policies =", "policy =", "2: unknown key policy in the file; is policies meant?"),
     ('"eevdf"]', '"evdf"]', "2: evdf: one of cfs, "), ('["1x1x2x1"]', "[]", "4: topologies is empty"),
     ("values =", "value =", "9: unknown key value in tunables.latency_ns; is values meant?"),
-    ('"1x1x2x1"]', '"1x1x2x1"]\nhosts = ["kernel"]', "3: workload 1: in the kernel a table is expected"),
-    ('"1x1x2x1"]', '"1x1x2x1"]\nhosts = ["kernal"]', "5: hosts: simulator, kernel or both are expected"),
-    ('["1x1x2x1"]', '["1x1x512x1"]' + KERNEL, "4: topology 1x1x512x1, hz 250: SMP=512: "),
-    ('["1x1x2x1"]', '["1x1x2x1"]\nhz = [300]' + KERNEL, "4: topology 1x1x2x1, hz 300: HZ=300: "),
-    ('["1x1x2x1"]', '["1x1x2x1"]' + KERNEL.replace("512", "7"), "4: topology 1x1x2x1, hz 250: MEM=7: "),
-    ('["1x1x2x1"]', '["1x1x2x1"]' + KERNEL.replace("mem", "memory"), "7: unknown key memory in kernel"),
     ('"a.json"', '"b.json"', "b.json: No such file"), ('time = "50ms"\n', "", "1: the file lacks the key time"),
 ])
 def test_a_mistake_is_told_with_its_line(grid, old, new, message):
-    text = TEXT
-    if KERNEL[:8] in new:  # which has workloads of its own
-        text = text.replace('["hogs:n=3 bursts:n=2", "a.json"]', '[{ name = "hogs", kernel = "hog" }]')
-        text, new = text.partition("[tunables]")[0], new
-    grid.write_text(text.replace(old, new, 1))
+    grid.write_text(TEXT.replace(old, new, 1))
+    with pytest.raises(UsageError) as error:
+        list(Grid(grid).cells())
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("old, new, message", [
+    ('{ name = "hogs", kernel = "hog" }', '"hog"', "3: workload 1: in the kernel a table is expected"),
+    ("kernel = ", "colonel = ", "3: unknown key colonel in workloads: name, simulator, kernel"),
+    ('["kernel"]', '["kernal"]', "6: hosts: simulator, kernel or both are expected"),
+    ('["1x1x2x1"]', '["1x1x512x1"]', "4: topology 1x1x512x1, hz 250: SMP=512: "),
+    ('["1x1x2x1"]', '["2xx"]', "4: topology 2xx, hz 250: "),
+    ("hosts", "hz = [300]\nhosts", "4: topology 1x1x2x1, hz 300: HZ=300: "),
+    ("512", "7", "4: topology 1x1x2x1, hz 250: MEM=7: "), ("mem", "memory", "8: unknown key memory in kernel")])
+def test_a_mistake_about_the_kernel_is_told_with_its_line(grid, old, new, message):
+    grid.write_text(KERNEL.replace(old, new, 1))
     with pytest.raises(UsageError) as error:
         list(Grid(grid).cells())
     assert message in str(error.value)
