@@ -41,7 +41,7 @@ class Screen:
         return red, green, blue
 
     def base_lines(self):
-        """(y, first x, last x) of black lines longer than a third of the window, from the top: axis, CPU 0, CPU 1."""
+        """(y, first x, last x) of black lines of 300 pixels or more, from the top: of the axis, of CPU 0, of CPU 1."""
         found = []
         for y in range(self.height):
             row = self.data[self.start + y * self.stride:self.start + (y + 1) * self.stride]
@@ -73,7 +73,8 @@ def drawn(path, directory):
     (directory / "home").mkdir()
     (directory / "home/setting.ini").write_text("[General]\nnoRootWarn=true\n")  # a dialog, if root starts it
     read, write = os.pipe()
-    display = ["Xvfb", "-displayfd", str(write), "-screen", "0", f"{WIDTH}x{HEIGHT}x24", "-wr", "-fbdir", str(directory)]
+    display = ["Xvfb", "-displayfd", str(write), "-screen", "0", f"{WIDTH}x{HEIGHT}x24", "-wr",
+               "-fbdir", str(directory)]
     with open(directory / "xvfb.log", "wb") as log, subprocess.Popen(
             display, pass_fds=[write], stdout=log, stderr=log) as server:
         try:
