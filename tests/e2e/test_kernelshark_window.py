@@ -18,7 +18,7 @@ from fairground.timeline import Timeline
 from test_trace import record
 
 WIDTH, HEIGHT = 1600, 1400
-TIMEOUT_S = 120
+TIMEOUT_S = 600
 POLL_S = 1
 ABOVE = 4  # pixels above the base line: inside a task's bar
 BLACK, WHITE = (0, 0, 0), (255, 255, 255)
