@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/explore/explore.h"
+#include "sim/explore/op.h"
 #include "sim/engine/plugin.h"
 #include "sim/engine/process.h"
 #include "sim/report/decisions.h"
@@ -165,17 +166,49 @@ static struct shape draw_shape(struct prng *rng)
 			       WORLD_ONE_SPEED };
 }
 
-/* Every third machine has speeds. From numbers of their own: the others stay what they were. */
-static void draw_speeds(u64 seed, struct script *script, struct swarm *swarm)
+static void prefer(struct swarm *swarm, enum op_kind op, u32 more)
+{
+	swarm->weight[op] += more;
+	swarm->total += more;
+}
+
+/*
+ * Energy decides where tasks wake up while no CPU has much to do. So it is here: fast CPUs and slow
+ * ones, no second threads, and a few tasks that sleep most of the time.
+ */
+static void draw_frugal(struct prng *rng, struct script *script, struct swarm *swarm)
+{
+	u8 llc = (u8)(1 + prng_below(rng, 3)), nr_cpus = (u8)(llc * (2 + prng_below(rng, 3)));
+
+	script->shape = (struct shape){ script->shape.hz, nr_cpus, 1, llc, nr_cpus,
+					WORLD_TWO_TYPES };
+	script->nr_tasks = 1 + prng_below(rng, nr_cpus);
+	swarm->total = 0;
+	for (unsigned op = 0; op < NR_OPS; op++)
+		swarm->total += swarm->weight[op] = (swarm->weight[op] + 3) / 4;
+	prefer(swarm, OP_block, 100);
+	prefer(swarm, OP_wake, 60);
+	prefer(swarm, OP_time, 20);
+	prefer(swarm, OP_tick, 10);
+}
+
+/*
+ * Every third machine has speeds, and every second of those with two types of CPU is frugal, which
+ * is returned. From numbers of their own: the others stay what they were.
+ */
+static bool draw_speeds(u64 seed, struct script *script, struct swarm *swarm)
 {
 	struct prng rng;
 
 	prng_seed(&rng, ~seed);
 	if (prng_below(&rng, 3))
-		return;
+		return false;
 	script->shape.opp = (u8)(WORLD_ONE_TYPE + prng_below(&rng, 2));
-	swarm->weight[OP_speed] = 1 + prng_below(&rng, 10);
-	swarm->total += swarm->weight[OP_speed];
+	prefer(swarm, OP_speed, 1 + prng_below(&rng, 10));
+	if (script->shape.opp != WORLD_TWO_TYPES || prng_below(&rng, 2))
+		return false;
+	draw_frugal(&rng, script, swarm);
+	return true;
 }
 
 static struct swarm draw_swarm(struct prng *rng)
@@ -228,6 +261,7 @@ void script_draw(struct script *script, u64 seed, unsigned nr_ops)
 {
 	struct swarm swarm;
 	struct prng rng;
+	bool frugal;
 
 	prng_seed(&rng, seed);
 	script->ops = malloc(nr_ops * sizeof(*script->ops));
@@ -236,7 +270,7 @@ void script_draw(struct script *script, u64 seed, unsigned nr_ops)
 	script->shape = draw_shape(&rng);
 	script->nr_tasks = 1 + prng_below(&rng, WORLD_TASKS);
 	swarm = draw_swarm(&rng);
-	draw_speeds(seed, script, &swarm);
+	frugal = draw_speeds(seed, script, &swarm);
 	for (unsigned op = 0; op < NR_OPS; op++)
 		if (script->without & BIT(op))
 			forgo(&swarm, op);
@@ -246,6 +280,8 @@ void script_draw(struct script *script, u64 seed, unsigned nr_ops)
 		script->ops[i].cpu %= script->shape.nr_cpus;
 		script->ops[i].task %= script->nr_tasks;
 	}
+	if (frugal && swarm.weight[OP_speed])
+		script->ops[0] = (struct op){ .kind = OP_speed, .arg = SPEED_BY_ENERGY };
 }
 
 /* --- many runs -------------------------------------------------------------------------------- */

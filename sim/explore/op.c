@@ -141,7 +141,7 @@ static void set_speed(struct world *w, u32 arg, unsigned cpu)
 
 	if (!w->shape.opp)
 		return;
-	if (w->shape.opp == WORLD_TWO_TYPES && arg >> 28 == 0xf) {
+	if (w->shape.opp == WORLD_TWO_TYPES && arg >> 30 == SPEED_BY_ENERGY >> 30) {
 		place_by_energy(w, arg % 4);
 		return;
 	}

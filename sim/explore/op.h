@@ -4,6 +4,12 @@
 
 #include "sim/explore/world.h"
 
+/*
+ * An argument of OP_speed: energy decides from now on where tasks wake up, if CPUs differ. Others
+ * with the same two upper bits do so, too, or end it.
+ */
+#define SPEED_BY_ENERGY UINT32_MAX
+
 /* The first task from the @from-th place on that fits, round the end; NULL if none does. */
 struct subject *find_subject(struct world *w, unsigned from, bool (*fits)(const struct subject *));
 bool is_alive(const struct subject *x);

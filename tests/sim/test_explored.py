@@ -24,6 +24,9 @@ from judge_class import ClassJudge  # noqa: E402
 from judge_cpu import PlacementJudge  # noqa: E402
 from judging import examine  # noqa: E402
 
+sys.path.insert(0, str(MODEL.parents[1] / "tools"))
+from fairground.placements import read  # noqa: E402
+
 POLICIES = ("cfs", "bore-cfs", "eevdf", "bore", "fdl")
 MACHINES, OPERATIONS = 24, 400
 # Operations to leave out: they change rules that the judges take as given, or pass weeks, with a billion periods.
@@ -95,3 +98,12 @@ def test_wakeups(tmp_path, policy):
         if head["topology"].startswith("1 thread") and head["speeds"] < FULL_SPEEDS:
             judged(path, PlacementJudge, right, wrong)
     assert not wrong and right["wakeup"] > 15
+
+
+def test_energy_decides_often_enough(tmp_path):
+    """Its oracle sees only what is reached: idle machines under schedutil, with fast CPUs and slow ones."""
+    rules = Counter()
+    for seed in range(60):
+        explore(tmp_path / "d.json", "cfs", seed, RULES)
+        rules += Counter(p.rule for p in read(str(tmp_path / "d.json")))
+    assert rules["no_saving"] > 20 and rules["least_energy"] > 1
