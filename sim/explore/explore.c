@@ -173,8 +173,8 @@ static void prefer(struct swarm *swarm, enum op_kind op, u32 more)
 }
 
 /*
- * Energy decides where tasks wake up while no CPU has much to do. So it is here: fast CPUs and slow
- * ones, no second threads, and a few tasks that sleep most of the time.
+ * A machine on which energy decides where tasks wake up: fast CPUs and slow ones, no second
+ * threads, and few tasks that sleep most of the time, for no CPU may have much to do.
  */
 static void draw_frugal(struct prng *rng, struct script *script, struct swarm *swarm)
 {

@@ -39,7 +39,7 @@ SCENES = {
     # CPUs of two capacities: some tasks grow out of the slow ones, and the fast ones have room now and then.
     "uneven": ("--opp juno --governor schedutil --sched cfs", UNEVEN, "misfit pushed moved worse_here"),
     # The fast CPUs are full while one of them idles: idle slow ones take nothing.
-    "full": ("--opp juno --sched cfs --seed 3",
+    "full": ("--opp juno --sched cfs --seed 3 --time 3s",
              "bursts:n=3,run=20ms,sleep=7ms,cpus=0+2-3 bursts:n=4,run=11ms,sleep=17ms,cpus=2-5",
              "no_other_tasks moved failed"),
     "tuned": ("--topology llcs=2,cores=4 --features LB_MIN --set nr_migrate=3 --set migration_cost_ns=0",
@@ -59,7 +59,7 @@ def judged(path):
 def test_every_step_of_every_pass_is_right(sim, tmp_path, scene):
     options, load, wanted = SCENES[scene]
     path = tmp_path / "d.json"
-    sim(f"{options} --time 600ms --decisions {path} {load}")
+    sim(f"--time 600ms {options} --decisions {path} {load}")
     status, right, wrong, complaints = judged(path)
     assert (status, wrong, complaints) == (0, 0, []) and right > 200
     seen = collections.Counter(n for p in read(str(path)) for n in {p.rule, p.outcome, *(t.fate for t in p.tasks)})
