@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "sim/engine/util.h"
+#include "sim/engine/output.h"
 #include "sim/policy/policy.h"
 #include "sim/report/decisions.h"
 #include "sim/session.h"
@@ -41,15 +41,24 @@ static u64 moment(const struct sim *sim)
 	return sim->now - SIM_START;
 }
 
+static void put_event(struct session_event e)
+{
+	if (session.events)
+		fwrite(&e, sizeof(e), 1, session.events);
+}
+
 /* Tells the averages of @t as they were when they were last brought up to date: about now. */
 static void put_averages(const struct sim *sim, const struct task *t)
 {
 	const struct pelt *avg = &t->fair.avg;
 
-	if (session.events && t->pid)
-		fprintf(session.events, "P %llu %d %llu %llu %llu\n",
-			(unsigned long long)moment(sim), t->pid, (unsigned long long)avg->util_avg,
-			(unsigned long long)avg->load_avg, (unsigned long long)avg->runnable_avg);
+	if (t->pid)
+		put_event((struct session_event){
+			.time = moment(sim),
+			.kind = SESSION_AVERAGES,
+			.pid = t->pid,
+			.numbers = { (u32)avg->util_avg, (u32)avg->load_avg,
+				     (u32)avg->runnable_avg } });
 }
 
 static void note_event(struct sim_listener *listener, struct sim *sim,
@@ -71,18 +80,27 @@ static void note_switch(struct sim_listener *listener, struct sim *sim, struct s
 	(void)listener;
 	put_averages(sim, &prev->task);
 	put_averages(sim, &next->task);
-	if (session.events)
-		fprintf(session.events, "S %llu %u %d %u %d\n", (unsigned long long)moment(sim),
-			sim->this_cpu, prev->task.pid, (unsigned)prev->task.state, next->task.pid);
+	put_event((struct session_event){
+		.time = moment(sim),
+		.kind = SESSION_SWITCH,
+		.cpu = (u16)sim->this_cpu,
+		.pid = prev->task.pid,
+		.numbers = { (u32)prev->task.state, (u32)next->task.pid } });
 }
 
 static void note_runnable(struct sim_listener *listener, struct sim *sim, struct sim_task *t,
 			  bool is_new)
 {
+	struct session_event name = { .kind = SESSION_NAME, .pid = t->task.pid };
+
 	(void)listener;
-	if (session.events)
-		fprintf(session.events, "R %llu %u %d %u %u %s\n", (unsigned long long)moment(sim),
-			sim->this_cpu, t->task.pid, is_new, t->row, t->task.comm);
+	(void)is_new;
+	memcpy(name.name, t->task.comm, sizeof(name.name));
+	put_event(name);
+	put_event((struct session_event){ .time = moment(sim),
+					  .kind = SESSION_RUNNABLE,
+					  .pid = t->task.pid,
+					  .numbers = { t->row } });
 }
 
 /* --- from the first to the last call ---------------------------------------------------------- */
@@ -102,6 +120,15 @@ static void check_options(const struct options *o)
 {
 	if (o->bench || o->explain || o->json || o->trace || o->schedstat)
 		usage_error("a run in steps writes decisions and nothing else");
+}
+
+static void flush(void)
+{
+	if (session.decisions)
+		decisions_flush(session.decisions);
+	if (session.events)
+		fflush(session.events);
+	fflush(stdout);
 }
 
 void session_open(int nr)
@@ -129,8 +156,8 @@ void session_open(int nr)
 	s->sim = setup_sim(&s->options, &s->machine, policies[0]);
 	sched_tunable_write(s->sim->s, "sched_schedstats", "1", 1);
 	setup_apply(s->sim, &s->options, &s->machine);
-	if (*events && !(s->events = fopen(events, "w")))
-		usage_error("%s: cannot be written", events);
+	if (*events)
+		s->events = output_create("events", events);
 	if (s->options.decisions)
 		s->decisions =
 			decisions_open(s->sim, &s->report, policies[0], s->options.decisions);
@@ -140,15 +167,7 @@ void session_open(int nr)
 	sim_listen(s->sim, &s->listener);
 	setup_start(s->sim, &s->workload);
 	free(policies);
-}
-
-static void flush(void)
-{
-	if (session.decisions)
-		decisions_flush(session.decisions);
-	if (session.events)
-		fflush(session.events);
-	fflush(stdout);
+	flush();
 }
 
 int session_run(u64 time, u64 decisions)

@@ -18,6 +18,23 @@ enum session_state {
 	SESSION_FAILED,	  /* a task made a mistake: see stderr */
 };
 
+enum session_event_kind {
+	SESSION_SWITCH,	  /* from @pid to numbers[1], 0: idle; numbers[0] is 0 if @pid can go on */
+	SESSION_RUNNABLE, /* @pid is; numbers[0] is its row, as in session_ideal() */
+	SESSION_NAME,	  /* @pid is called @name; without a time */
+	SESSION_AVERAGES, /* of @pid, at each charge and switch: util, load, runnable */
+};
+
+struct session_event {
+	u64 time; /* ns from the start */
+	s32 pid;
+	u16 kind, cpu;
+	union {
+		u32 numbers[4];
+		char name[16]; /* without a 0 if it has 16 letters */
+	};
+};
+
 /*
  * Room for @size bytes, in which the host puts the words of the command line, each with a 0. Of 0
  * bytes: the room that there is.
@@ -25,10 +42,8 @@ enum session_state {
 char *session_room(u32 size);
 /*
  * Begins the run that the @nr words say, "schedsim" first, of one policy. Its --decisions is
- * written as the run goes on. EVENTS, if it is not "", is a file for what a picture needs, a line
- * for each: "S TIME CPU PREV STATE NEXT" a switch between pids, 0 for idle, STATE 0 if PREV can go
- * on; "R TIME CPU PID NEW ROW NAME" a task is runnable, for the first time if NEW is 1, ROW as in
- * session_ideal(); "P TIME PID UTIL LOAD RUNNABLE" a task's averages, at each charge and switch.
+ * written as the run goes on. EVENTS, if it is not "", is a file for what a picture needs: struct
+ * session_event after struct session_event.
  */
 void session_open(int nr);
 /*

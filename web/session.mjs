@@ -17,7 +17,6 @@ export class Session {
     this.compiled = compiled;
     this.words = words;
     this.decisionsFile = decisions;
-    this.readTo = {[decisions]: 0, [EVENTS]: 0};
     this.begin(files);
     const all = ['schedsim', ...words, ...(decisions ? ['--decisions', decisions] : [])];
     this.put([...all, EVENTS].join('\0'));
@@ -145,7 +144,7 @@ export class Session {
   /** A second future of this moment. */
   fork() {
     const child = Object.create(Session.prototype);
-    Object.assign(child, this, {readTo: {...this.readTo}});
+    Object.assign(child, this);
     child.connect(this.system.clone());
     const from = this.instance.exports.memory.buffer, to = child.instance.exports.memory;
     if (to.buffer.byteLength < from.byteLength)
@@ -154,22 +153,13 @@ export class Session {
     return child;
   }
 
-  /** The bytes that @name got since they were last asked for. */
-  news(name) {
-    const file = this.system.disk.get(name);
-    if (!file)
-      return new Uint8Array(0);
-    const bytes = file.bytes.slice(this.readTo[name], file.size);
-    this.readTo[name] = file.size;
-    return bytes;
-  }
-
+  /** What was decided since this was last asked for, and what happened (sim/session.h). They are kept no longer. */
   newDecisions() {
-    return this.news(this.decisionsFile);
+    return this.system.take(this.decisionsFile);
   }
 
   newEvents() {
-    return this.news(EVENTS);
+    return this.system.take(EVENTS);
   }
 
   printed(name) {
@@ -188,7 +178,7 @@ export class Session {
     return this.printed('ideal');
   }
 
-  /** End the run. Returns the whole file of decisions. */
+  /** End the run. Returns the file of decisions, without what was taken. */
   close() {
     this.call('close');
     return this.system.disk.get(this.decisionsFile).content();

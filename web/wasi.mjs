@@ -67,7 +67,8 @@ export function makeSystem(words, files = {}, from = null) {
   const argv = words.map((word) => text.encode(`${word}\0`));
   let memory;
 
-  const view = () => new DataView(memory.buffer);
+  let seen;
+  const view = () => seen?.buffer === memory.buffer ? seen : seen = new DataView(memory.buffer);
   const bytes = (at, size) => new Uint8Array(memory.buffer, at, size);
 
   // Call @use with each piece of the vector, until one is not used up; the total goes to @result.
@@ -82,6 +83,17 @@ export function makeSystem(words, files = {}, from = null) {
     }
     view().setUint32(result, total, true);
     return OK;
+  }
+
+  // The bytes that were written to the file @name since they were last taken. It begins anew after them.
+  function take(name) {
+    const file = disk.get(name), taken = file?.content() ?? new Uint8Array(0);
+    if (file)
+      file.size = 0;
+    for (const entry of open.values())
+      if (entry.file === file)
+        entry.at = 0;
+    return taken;
   }
 
   const system = {
@@ -195,7 +207,7 @@ export function makeSystem(words, files = {}, from = null) {
   };
 
   return {
-    disk, stdout, stderr, open, written, inodes, imports: {wasi_snapshot_preview1: system},
+    disk, stdout, stderr, open, written, inodes, take, imports: {wasi_snapshot_preview1: system},
     attach: (of) => { memory = of; },
     files: () => Object.fromEntries([...written].map(([name, file]) => [name, file.content()])),
     clone() { return makeSystem(words, {}, this); },

@@ -7,12 +7,15 @@
 
 #include "sim/engine/output.h"
 
+#define BUFFER_BYTES (64u << 10) /* files are long: few writes */
+
 FILE *output_create(const char *option, const char *path)
 {
 	FILE *file = fopen(path, "w");
 
 	if (!file)
 		usage_error("--%s %s: cannot be written: %s", option, path, strerror(errno));
+	setvbuf(file, NULL, _IOFBF, BUFFER_BYTES);
 	return file;
 }
 

@@ -1,10 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Chromium without a window, and a page in it (docs/browser.md), for page.mjs and tour.mjs.
+import fs from 'fs';
 import {createRequire} from 'module';
 import path from 'path';
 
 /** How long an answer of the browser may take: a machine with other work is slow, and no test rests on its clock. */
 const PATIENCE_MS = 600_000;
+
+function read(pid, name) {
+  try {
+    return fs.readFileSync(`/proc/${pid}/${name}`, 'utf8');
+  } catch {
+    return '';   // it has ended
+  }
+}
+
+// Is the process @pid one of pages, below @ancestor?
+function isRenderer(pid, ancestor) {
+  if (!read(pid, 'cmdline').includes('--type=renderer'))
+    return false;
+  while (pid > 1 && Number(pid) !== ancestor)
+    pid = Number(/PPid:\s*(\d+)/.exec(read(pid, 'status'))?.[1] ?? 0);
+  return Number(pid) === ancestor;
+}
 
 /** A browser with puppeteer-core of @modules, for the file @page. What it says and asks for is put into @seen; pictures go to @directory. */
 export async function launch(modules, page, directory, seen) {
@@ -30,6 +48,8 @@ export async function launch(modules, page, directory, seen) {
     idle: (tab) => tab.waitForFunction(() => document.getElementById('run').textContent === 'Run'),
     lanes: (tab) => tab.$$eval('#lanes button', (all) => all.map((each) => each.textContent)),
     picture: (tab, name) => tab.screenshot({path: path.join(directory, `${name}.png`), fullPage: true}),
+    /** The processes of pages, by their ids. */
+    renderers: () => fs.readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && isRenderer(pid, browser.process().pid)),
     close: () => browser.close(),
   };
 }

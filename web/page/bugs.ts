@@ -71,7 +71,7 @@ export function makeHunt(page: Page) {
     const title = el('h2', {tabIndex: -1, id: 'bugtitle'}, `${TEXT.bug} ${nr} / ${BUGS.length}`);
     const ask = el('button', {type: 'button', id: 'reveal', disabled: true, onclick: () => {
       const {run, at} = first();
-      said.textContent = at < 0 ? TEXT.same : `${TEXT.differs} ${TEXT.correct} ${inWords(page.runs()[run - 1].decisions[at])}; ${TEXT.buggy} ${inWords(page.runs()[run].decisions[at])}.`;
+      said.textContent = at < 0 ? TEXT.same : `${TEXT.differs} ${TEXT.correct} ${inWords(page.runs()[run - 1].decisions.get(at))}; ${TEXT.buggy} ${inWords(page.runs()[run].decisions.get(at))}.`;
       if (at >= 0)
         page.show(run, at);
     }}, TEXT.reveal);

@@ -74,7 +74,7 @@ function tree(d: Decision) {
 
 /** Show decision @at of @run. */
 export function drawDecision(run: Run, at: number) {
-  const d = run.decisions[at], slider = $('slider') as HTMLInputElement;
+  const d = run.decisions.get(at), slider = $('slider') as HTMLInputElement;
   slider.max = String(Math.max(run.decisions.length - 1, 0));
   slider.value = String(at);
   $('where').textContent = d ? `${at + 1} / ${run.decisions.length}   ${ms(d.time)} ms` : '0 / 0';

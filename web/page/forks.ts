@@ -39,7 +39,7 @@ export function forkHere(page: Page, asked: Asked[], then?: () => void) {
     return page.say(TEXT.onlySimulated);
   if (asked.length >= MOST_RUNS)
     return page.say(TEXT.tooManyForks);
-  const made = base.made, moment = page.at(), at = base.decisions[moment].time, from = base.decisions.findIndex((d) => d.time >= at);
+  const made = base.made, moment = page.at(), at = base.decisions.time(moment), from = base.decisions.at(at);
   return page.simulate(asked.map((each) => ({...made, name: `${base.name} → ${each.value}`,
     changes: [...made.changes.filter((change) => change.at <= at), {at, ...each}]})), (found) => {
     const others = page.runs().filter((run) => run !== base), kept = new Set([base, ...others.slice(Math.max(0, others.length - (MOST_RUNS - 1 - found.length)))]);
@@ -50,14 +50,14 @@ export function forkHere(page: Page, asked: Asked[], then?: () => void) {
     if (found.length === 1) {
       const [first] = firsts;
       $('differs').textContent = first < 0 ? TEXT.same
-        : `${TEXT.differs} ${TEXT.now} ${inWords(base.decisions[first])}; ${TEXT.then} ${inWords(found[0].decisions[first])}.`;
+        : `${TEXT.differs} ${TEXT.now} ${inWords(base.decisions.get(first))}; ${TEXT.then} ${inWords(found[0].decisions.get(first))}.`;
       page.show(runs.length - 1, first < 0 ? moment : first);
     } else {
       const go = (run: Run, to: number) => el('button', {type: 'button', onclick: () => page.show(page.runs().indexOf(run), to)}, run.name);
       $('differs').textContent = `${found.length} ${TEXT.futures}`;
       $('futures').replaceChildren(table(TEXT.whatif, [TEXT.future, TEXT.now, TEXT.then, TEXT.mean, TEXT.longest, TEXT.idled],
         [[go(base, moment), '', '', ...outcome(base)], ...found.map((run, i) => firsts[i] < 0 ? [go(run, moment), TEXT.noDifference, '', ...outcome(run)]
-          : [go(run, firsts[i]), inWords(base.decisions[firsts[i]]), inWords(run.decisions[firsts[i]]), ...outcome(run)])]));
+          : [go(run, firsts[i]), inWords(base.decisions.get(firsts[i])), inWords(run.decisions.get(firsts[i])), ...outcome(run)])]));
       page.show(runs.indexOf(base), moment);
     }
     then?.();
@@ -84,9 +84,9 @@ export function makeForks(page: Page) {
   const value = el('input', {type: 'text', ariaLabel: TEXT.value, placeholder: TEXT.value, title: TEXT.value, hidden: true, id: 'value'});
   const others = () => {
     let at = page.at();   // of the last decision of a fair policy
-    while (at > 0 && !page.current().decisions[at].candidates)
+    while (at > 0 && !page.current().decisions.get(at)!.candidates)
       at--;
-    return page.policies().filter((name) => name !== page.current()?.decisions[at]?.policy.replace('_', '-'));
+    return page.policies().filter((name) => name !== page.current()?.decisions.get(at)?.policy.replace('_', '-'));
   };
   const fork = el('button', {type: 'button', id: 'fork', onclick: () => forkHere(page, what.value !== 'policy' ? changesOf(what.value, value.value)
     : (policy.value === '*' ? others() : [policy.value]).map((name) => ({what: 'policy', value: name})))}, TEXT.fork);

@@ -4,7 +4,7 @@
 
 import {drawDecision} from './decision';
 import {View, drawLanes, label, longest, markTime, spansOfCpus, within} from './lanes';
-import {Run} from './model';
+import {Decision, Run} from './model';
 import {TEXT} from './strings';
 import {$, el, ms, named, table} from './ui';
 
@@ -35,8 +35,7 @@ function drawShares(run: Run) {
 
 // The decision of @run that is the first at @time or later, or the last one.
 function decisionAt(run: Run, time: number) {
-  const at = run.decisions.findIndex((d) => d.time >= time);
-  return at < 0 ? run.decisions.length - 1 : at;
+  return Math.min(run.decisions.at(time), run.decisions.length - 1);
 }
 
 /** The first switch at which two runs differ: on which CPU, when, and who runs in each; null: there is none. Times may
@@ -86,7 +85,7 @@ export function makeLook(state: State, changed: () => void) {
     const other = index !== state.shown || drawn !== runs;
     state.shown = index;
     state.at = Math.max(0, Math.min(at, run.decisions.length - 1));
-    marked = run.decisions[state.at]?.time;
+    marked = run.decisions.get(state.at)?.time;
     if (other) {
       if (length !== longest(runs))   // futures of one run keep the part that is drawn
         Object.assign(view, {from: 0, to: length = longest(runs)});
@@ -105,12 +104,13 @@ export function makeLook(state: State, changed: () => void) {
   }
   // The next decision about a task that is sought, from the one shown on.
   function next() {
-    const {decisions} = runs[state.shown] ?? {decisions: []}, sought = view.sought.toLowerCase();
-    const isMeant = (at: number) => `${decisions[at].comm ?? ''} ${decisions[at].pid ?? ''}`.toLowerCase().includes(sought);
-    for (let step = 1; sought && step <= decisions.length; step++)
-      if (isMeant((state.at + step) % decisions.length))
-        return show(state.shown, (state.at + step) % decisions.length);
-    return undefined;
+    const decisions = runs[state.shown]?.decisions, sought = view.sought.toLowerCase();
+    const isMeant = (d: Decision) => `${d.comm ?? ''} ${d.pid ?? ''}`.toLowerCase().includes(sought);
+    if (!decisions || !sought)
+      return;
+    const after = decisions.find(isMeant, state.at + 1), found = after < 0 ? decisions.find(isMeant) : after;
+    if (found >= 0)
+      show(state.shown, found);
   }
 
   function makeBar() {

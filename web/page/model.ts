@@ -5,6 +5,48 @@ import {TEXT} from './strings';
 
 export type Decision = Record<string, any>;
 export type Span = {cpu: number, from: number, to: number, pid: number};
+
+/** The decisions of a run, in order of their times. */
+export abstract class Decisions {
+  abstract length: number;
+  /** All about decision @index; undefined: there is none. */
+  abstract get(index: number): Decision | undefined;
+  /** The same without its lists. */
+  abstract brief(index: number): Decision;
+  abstract time(index: number): number;
+
+  /** The number of the first at @time or later; the length: there is none. */
+  at(time: number): number {
+    let from = 0, to = this.length;
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      if (this.time(middle) < time)
+        from = middle + 1;
+      else
+        to = middle;
+    }
+    return from;
+  }
+  /** The number of the first from @from on, without its lists, that @isMeant; -1: there is none. */
+  find(isMeant: (d: Decision) => boolean, from = 0): number {
+    for (let i = from; i < this.length; i++)
+      if (isMeant(this.brief(i)))
+        return i;
+    return -1;
+  }
+}
+
+/** Decisions as objects. */
+export class Listed extends Decisions {
+  constructor(private all: Decision[]) {
+    super();
+  }
+  get length() { return this.all.length; }
+  get(index: number): Decision | undefined { return this.all[index]; }
+  brief(index: number) { return this.all[index]; }
+  time(index: number) { return this.all[index].time; }
+}
+
 // How a run here differs from that of its words: at @at ns a policy, a tunable or a nice value changed.
 export type Change = {at: number, what: string, value: string};
 // Averages of a task (PELT), each as it was at a time.
@@ -12,7 +54,7 @@ export type Averages = {time: number[], util: number[], load: number[], runnable
 // From @from to @to so many CPUs idled while as many tasks waited.
 export type Waste = {from: number, to: number, nr: number};
 export type Ideal = {name: string, ideal_ns: number};
-export type Run = {name: string, head: Decision, decisions: Decision[], spans: Span[], names: Map<number, string>,
+export type Run = {name: string, head: Decision, decisions: Decisions, spans: Span[], names: Map<number, string>,
   waits: Map<number, number[]>, cpus: number, begin: number, end: number, complete: boolean,
   waste: Waste[], averages: Map<number, Averages>, rowOf: Map<number, number>, ideal: Ideal[],
   made?: {words: string[], changes: Change[], files: Record<string, string>, bug: string}};
@@ -140,28 +182,36 @@ export class Timeline {
   }
 }
 
-/** From the lines of the module's file of events (sim/session.h). */
-export function readEvents(text: string, end: number, cpus: number) {
+const EVENT_BYTES = 32, SWITCH = 0, RUNNABLE = 1, NAME = 2;   // of sim/session.h
+
+/** From the module's file of events, in @pieces (sim/session.h). */
+export function readEvents(pieces: Uint8Array[], end: number, cpus: number) {
   const line = new Timeline(cpus);
-  for (const each of text.split('\n')) {
-    const [kind, time, cpu, a, b, c] = each.split(' ');
-    if (kind === 'R') {
-      line.name(Number(a), each.split(' ').slice(6).join(' '));
-      line.rowOf.set(Number(a), Number(c));
-      line.runnable(Number(time), Number(a));
-    } else if (kind === 'P') {
-      line.averaged(Number(time), Number(cpu), Number(a), Number(b), Number(c));
-    } else if (kind === 'S') {
-      line.switched(Number(time), Number(cpu), Number(a), b === '0', Number(c));
+  for (const piece of pieces) {
+    const view = new DataView(piece.buffer, piece.byteOffset, piece.byteLength);
+    for (let at = 0; at < piece.length; at += EVENT_BYTES) {
+      const time = Number(view.getBigUint64(at, true)), pid = view.getInt32(at + 8, true), kind = view.getUint16(at + 12, true);
+      const number = (nr: number) => view.getUint32(at + 16 + 4 * nr, true);
+      if (kind === NAME) {
+        line.name(pid, new TextDecoder().decode(piece.subarray(at + 16, at + EVENT_BYTES)).split('\0')[0]);
+      } else if (kind === RUNNABLE) {
+        line.rowOf.set(pid, number(0));
+        line.runnable(time, pid);
+      } else if (kind === SWITCH) {
+        line.switched(time, view.getUint16(at + 14, true), pid, number(0) === 0, number(1));
+      } else {
+        line.averaged(time, pid, number(0), number(1), number(2));
+      }
     }
   }
   return line.close(end).parts();
 }
 
 /** Of a file without events: a task runs from its pick to the CPU's next. */
-export function spansOf(decisions: Decision[], end: number, cpus: number): Timeline {
+export function spansOf(decisions: Decisions, end: number, cpus: number): Timeline {
   const line = new Timeline(cpus);
-  for (const d of decisions) {
+  for (let i = 0; i < decisions.length; i++) {
+    const d = decisions.brief(i);
     if (d.pid)
       line.name(d.pid, String(d.comm));
     if (d.kind === 'pick' && !d.subject_group)
@@ -178,14 +228,14 @@ export function sumOfTimes(run: Run, pid: number): number {
 }
 
 /** What decides, without times: two futures differ where this does. */
-export function essence(d: Decision | undefined): string {
-  return d ? [d.kind, d.cpu ?? d.chosen, d.pid, d.answer, d.outcome, d.chosen].join(' ') : '';
+export function essence(d: Decision): string {
+  return [d.kind, d.cpu ?? d.chosen, d.pid, d.answer, d.outcome, d.chosen].join(' ');
 }
 
 /** The number of the first decision from @from on in which two runs differ; -1: none. */
-export function firstDifference(a: Decision[], b: Decision[], from: number): number {
+export function firstDifference(a: Decisions, b: Decisions, from: number): number {
   for (let i = from; i < Math.max(a.length, b.length); i++)
-    if (essence(a[i]) !== essence(b[i]) || a[i]?.time !== b[i]?.time)
+    if (i >= a.length || i >= b.length || a.time(i) !== b.time(i) || essence(a.brief(i)) !== essence(b.brief(i)))
       return i;
   return -1;
 }

@@ -2,8 +2,9 @@
 // The page: a form, a timeline for each policy, and the decision at one moment. docs/browser.md.
 
 import {EXAMPLES, TEXT} from './strings';
-import {Run, parseDecisions, readEvents} from './model';
+import {Run, readEvents} from './model';
 import {readFile} from './files';
+import {readBinary} from './recorded';
 import {Page as Forking, clearForks, forkHere, makeForks, offerPolicies} from './forks';
 import {Machine, readMachine} from './machine';
 import {makeLook} from './look';
@@ -18,7 +19,7 @@ declare const WASM_GZIP: string, WORKER: string, PRESETS: Preset[], DELTAS: Reco
 
 const POLICIES = ['cfs', 'bore-cfs', 'eevdf', 'bore', 'fdl'];
 const state = {work: 'hogs:n=2 bursts:run=2ms,sleep=10ms', file: '', machine: '', cpus: 1, ms: 100, policies: ['cfs', 'eevdf'], shown: 0, at: 0, tour: 0, bug: 0, own: ''};
-let worker: Worker | null = null, wasm: ArrayBuffer | null = null, limit = 0;
+let worker: Worker | null = null, wasm: Promise<{bytes: ArrayBuffer, compiled: WebAssembly.Module}> | null = null, limit = 0;
 let wrong = (line: number, sentence: string) => {};   // a mistake in the policy of one's own
 
 const say = (text: string) => { $('error').textContent = text; };
@@ -30,9 +31,11 @@ const {show, current} = look;
 
 // --- running -------------------------------------------------------------------------------------
 
-async function unpacked(): Promise<ArrayBuffer> {
-  const bytes = Uint8Array.from(atob(WASM_GZIP), (c) => c.charCodeAt(0));
-  return wasm ??= await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).arrayBuffer();
+// Compiled once: what the browser has made fast is fast in the next run, too.
+async function unpacked() {
+  const packed = Uint8Array.from(atob(WASM_GZIP), (c) => c.charCodeAt(0));
+  const bytes = await new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'))).arrayBuffer();
+  return {bytes, compiled: await WebAssembly.compile(bytes)};
 }
 
 function stop(text = '') {
@@ -68,7 +71,8 @@ async function work(message: object, most: number, done: (answer: any) => void, 
     stop(mistake ? '' : error);
     return mistake && wrong(mistake.line, mistake.sentence);
   };
-  worker.postMessage({...message, wasm: await unpacked()});
+  const module = await (wasm ??= unpacked());
+  worker?.postMessage({...message, ...module});
 }
 
 function simulate(asked: any[], done: (found: Run[]) => void) {
@@ -76,7 +80,7 @@ function simulate(asked: any[], done: (found: Run[]) => void) {
     if (results.some((each: any) => !each.complete))
       say(TEXT.tooMany);
     done(results.map((each: any) => {
-      const parsed = parseDecisions(each.decisions, true);
+      const parsed = readBinary(each.decisions, true);
       return {...parsed, ...readEvents(each.events, each.end, parsed.head.cpus), name: each.name, cpus: parsed.head.cpus, begin: 0,
         made: {words: each.words, changes: each.changes, files: each.files, bug: each.bug}, ideal: each.ideal,
         end: each.end, complete: each.complete};
@@ -198,7 +202,7 @@ function makeForm() {
 const averaged = {what: 'util' as 'util' | 'load' | 'runnable'};
 function drawAverages() {
   $('averages').hidden = !current().averages.size;
-  $('averages').querySelector('div')!.replaceChildren(...viewOfAverages(current(), current().decisions[state.at], averaged.what));
+  $('averages').querySelector('div')!.replaceChildren(...viewOfAverages(current(), current().decisions.get(state.at)!, averaged.what));
 }
 
 function makeAverages() {

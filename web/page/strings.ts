@@ -29,8 +29,8 @@ export const TEXT = {
   tooLarge: 'it has more than 512 MB.',
   noDecisions: 'The trace has no decisions, so only its timeline is shown. The kernel records them with EVENTS=\'decision:*\'.',
   cutOff: 'it is cut off.', noSchema: 'its first line has no schema ' +
-    'fairground-decisions/4.', badLink: 'The link is cut off or damaged; it was ignored.', tooMany: 'More than 200,000 ' +
-    'decisions: the run is shown up to there. Simulate less time to see all.', tree: 'The tree of those that wait',
+    'fairground-decisions/4.', badLink: 'The link is cut off or damaged; it was ignored.', tooMany: 'More than 1,000,000 ' +
+    'decisions, or 200 MB of them: the run is shown up to there. Simulate less time to see all.', tree: 'The tree of those that wait',
   sumBehindV: 'The sum behind V', sum: 'sum', fromLeft: 'from the leftmost, ms', product: 'weight × ms', lagNow: 'V − vruntime, ms',
   leftmost: 'leftmost', scores: 'Burst scores', scoresHelp: 'From 0 to 39: each point weighs as one nice value less. Short bursts have few.',
   buckets: 'FDL: deadlines ahead of v', bucketsHelp: 'A bucket empties as v comes nearer to its deadline, and running fills it. ' +

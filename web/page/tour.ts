@@ -135,18 +135,20 @@ export function makeTour(page: Page) {
       return;   // another step, or none, is shown by now
     const at = view.onward ? page.shown().at + 1 : 0, run = view.run ?? page.shown().run;
     const of = page.runs()[Math.min(run, page.runs().length - 1)];
-    const found = of.decisions.findIndex((d, i) => i >= at && (!view.at || view.at(d)));
-    if (found >= 0 && (view.at || view.run !== undefined))
+    let found = at;
+    while (found < of.decisions.length && view.at && !view.at(of.decisions.get(found)!))
+      found++;
+    if (found < of.decisions.length && (view.at || view.run !== undefined))
       page.show(run, view.at ? found : page.shown().at);
     look(view.look);
-    place.textContent = found < 0 ? TEXT.tourChanged : filled(text, view.figures(page.runs(), of.decisions[found], of.decisions[found - 1]));
+    place.textContent = found >= of.decisions.length ? TEXT.tourChanged : filled(text, view.figures(page.runs(), of.decisions.get(found)!, of.decisions.get(found - 1)!));
   }
 
   function prepare(view: View, then: () => void) {
     if (view.given)
       page.open(view.given, then);
     else if (view.fork)
-      page.fork(view.fork(page.runs()[page.shown().run].decisions[page.shown().at]), then);
+      page.fork(view.fork(page.runs()[page.shown().run].decisions.get(page.shown().at)!), then);
     else
       then();
   }

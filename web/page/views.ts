@@ -109,12 +109,26 @@ export function viewOfPlacement(d: Decision, run: Run): Node[] {
 
 const SHOWN = 8;
 
+const POINTS = 500;   // of a line, as many as are seen
+const drawn = new WeakMap<number[], {most: number, points: number[]}>();
+
+// The greatest of @values, and the numbers of those that are drawn. A run's values stay, so they are looked at once.
+function thinned(values: number[]) {
+  let found = drawn.get(values);
+  if (!found) {
+    const step = Math.max(1, Math.floor(values.length / POINTS));
+    found = {most: values.reduce((a, b) => Math.max(a, b), 0), points: Array.from({length: Math.ceil(values.length / step)}, (_, i) => i * step)};
+    drawn.set(values, found);
+  }
+  return found;
+}
+
 /** The averages of the subject of @d, or of the first tasks, over the run; @d's moment is marked. */
 export function viewOfAverages(run: Run, d: Decision | undefined, what: keyof Averages): Node[] {
   const all = [...run.averages], mine = all.filter(([pid]) => pid === d?.pid), shown = [...mine, ...all.filter(([pid]) => pid !== d?.pid)].slice(0, SHOWN);
   if (!shown.length)
     return [];
-  const most = Math.max(1024, ...shown.flatMap(([, of]) => of[what].reduce((a, b) => Math.max(a, b), 0)));
+  const most = Math.max(1024, ...shown.map(([, of]) => thinned(of[what]).most));
   const {node, add} = svg(560, 150, TEXT.averages), x = (time: number) => 30 + (time - run.begin) / (run.end - run.begin || 1) * 520;
   const y = (value: number) => 135 - value / most * 125;
   for (const value of [0, most / 2, most]) {
@@ -122,8 +136,8 @@ export function viewOfAverages(run: Run, d: Decision | undefined, what: keyof Av
     add('text', {x: 0, y: y(value) + 4, style: 'font-size:10px'}, String(Math.round(value)));
   }
   for (const [pid, of] of shown) {
-    const step = Math.max(1, Math.floor(of.time.length / 500)), points = of.time.map((time, i) => `${x(time).toFixed(1)},${y(of[what][i]).toFixed(1)}`);
-    add('polyline', {points: points.filter((_, i) => i % step === 0).join(' '), fill: 'none', stroke: colour(pid), 'stroke-width': pid === d?.pid ? 3 : 1.2});
+    const points = thinned(of[what]).points.map((i) => `${x(of.time[i]).toFixed(1)},${y(of[what][i]).toFixed(1)}`);
+    add('polyline', {points: points.join(' '), fill: 'none', stroke: colour(pid), 'stroke-width': pid === d?.pid ? 3 : 1.2});
   }
   if (d)
     add('line', {x1: x(d.time), x2: x(d.time), y1: 5, y2: 140, stroke: 'currentColor'});

@@ -3,24 +3,27 @@
 
 import {patched} from '../delta.mjs';
 import {Session} from '../session.mjs';
+import {readEvents} from './model';
+import {MOST} from './recorded';
 
-const MOST = 200000;   // decisions kept
+const MOST_BYTES = 200 << 20;   // of the decisions of all runs that are asked for at a time
 const BATCH = 5000;
 const encoder = new TextEncoder();
 
-function collect(session: any) {
-  const decoder = new TextDecoder();
-  let text = '', count = 0;
-  while (count < MOST) {
+// At most @room bytes of decisions.
+function collect(session: any, room: number) {
+  const decisions = [session.newDecisions()], events = [session.newEvents()];
+  for (let count = 0; count < MOST && room > 0; count += BATCH) {
     const state = session.run(session.length(), BATCH);
-    text += decoder.decode(session.newDecisions(), {stream: true});
-    count += BATCH;
+    decisions.push(session.newDecisions());
+    room -= decisions[decisions.length - 1].length;
+    events.push(session.newEvents());
     if (state === 'failed')
       throw new Error(session.errors().trim());
     if (state !== 'decision')
-      return {text, complete: true};
+      return {decisions, events, complete: true};
   }
-  return {text, complete: false};
+  return {decisions, events, complete: false};
 }
 
 function apply(session: any, change: any) {
@@ -44,12 +47,9 @@ function unfair(compiled: WebAssembly.Module, file: string, text: string, name: 
   if (session.run(session.length()) === 'failed')
     throw new Error(session.errors().trim());
   let since = 0;
-  for (const line of new TextDecoder().decode(session.newEvents()).split('\n')) {
-    const [what, time, , prev] = line.split(' ').map((word, i) => i ? Number(word) : word) as [string, number, number, number];
-    if (what !== 'S')
-      continue;
-    got.set(prev, (got.get(prev) ?? 0) + time - since);
-    since = time;
+  for (const {from, to, pid} of readEvents([session.newEvents()], session.now(), 1).spans) {
+    got.set(pid, (got.get(pid) ?? 0) + to - from);
+    since = to;
   }
   return HOGS.map(([nice, weight], i) => ({nice, is: 100 * (got.get(i + 1) ?? 0) / since, due: 100 * weight / sum}))
     .filter(({is, due}) => Math.abs(is - due) > PART);
@@ -62,24 +62,22 @@ function check(compiled: WebAssembly.Module, {file, text, name, ops, proportiona
 
 self.onmessage = async ({data}: MessageEvent) => {
   try {
-    const whole = await WebAssembly.compile(data.wasm), results = [];
+    const whole = data.compiled, results = [];
     if (data.checked)
       return (self as any).postMessage({checked: check(whole, data.checked)});
     if (data.exported)
       return (self as any).postMessage({c: Session.exported(whole, data.exported.name, data.exported.text)});
     for (const {parts, ...run} of data.runs) {
-      const compiled = parts ? await WebAssembly.compile(patched(new Uint8Array(data.wasm), parts)) : whole;
-      const session = new Session(compiled, run.words, Object.fromEntries(Object.entries(run.files).map(([name, text]) => [name, encoder.encode(text as string)])));
+      const compiled = parts ? await WebAssembly.compile(patched(new Uint8Array(data.bytes), parts)) : whole;
+      const session = new Session(compiled, run.words, Object.fromEntries(Object.entries(run.files).map(([name, text]) => [name, encoder.encode(text as string)])), 'decisions.bin');
       for (const change of run.changes) {
         session.run(change.at);
         apply(session, change);
       }
-      const before = new TextDecoder().decode(session.newDecisions());
-      const {text, complete} = collect(session);
-      results.push({...run, decisions: before + text, events: new TextDecoder().decode(session.newEvents()), complete,
-        end: session.now(), ideal: complete && !run.changes.length ? session.ideal() : []});
+      const found = collect(session, MOST_BYTES / data.runs.length);
+      results.push({...run, ...found, end: session.now(), ideal: found.complete && !run.changes.length ? session.ideal() : []});
     }
-    return (self as any).postMessage({results});
+    return (self as any).postMessage({results}, results.flatMap(({decisions, events}) => [...decisions, ...events].map(({buffer}) => buffer)));
   } catch (error) {
     return (self as any).postMessage({error: (error as Error).message});
   }
