@@ -31,6 +31,10 @@ UNIT_ALSO_futex := tests/unit/step.c
 $(UNIT)/tests/unit/test_futex.c.o: UNIT_CFLAGS += -I. -Iarch/x86 -DDEBUG=0
 UNIT_ALSO_bandwidth := $(wildcard tests/oracle/*.c)
 UNIT_ALSO_quota_borders := $(wildcard tests/oracle/*.c)
+# The language of policies, without the hooks that reach into the scheduler.
+UNIT_ALSO_recipe := $(addprefix sim/policy/,eval.c export.c expression.c parse.c token.c) \
+	sim/engine/util.c sim/engine/process_posix.c
+$(UNIT)/tests/unit/test_recipe.c.o: UNIT_CFLAGS += -I.
 UNIT_ALSO_fdl := tests/unit/fdl_lab.c
 UNIT_ALSO_fdl_shares := tests/unit/fdl_lab.c
 UNIT_ALSO_fdl_turn := tests/unit/fdl_lab.c
