@@ -28,7 +28,7 @@ sys.path.insert(0, str(MODEL.parents[1] / "tools"))
 from fairground.placements import read  # noqa: E402
 
 POLICIES = ("cfs", "bore-cfs", "eevdf", "bore", "fdl")
-MACHINES, OPERATIONS = 24, 400
+MACHINES, OPERATIONS = 36, 400
 # Operations to leave out: they change rules that the judges take as given, or pass weeks, with a billion periods.
 RULES = "feature,tunable,swap,far_sleep"
 FULL_SPEEDS = 2  # "speeds" of machines on which each CPU may reach the whole capacity are less

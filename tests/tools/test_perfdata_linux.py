@@ -82,7 +82,23 @@ class Recorded:
         of = {name: [s for s in self.samples if s.raw[:2] == struct.pack("<H", nr)] for name, nr in ids.items()}
         self.switches = [Switch(s.ns, s.cpu, *struct.unpack_from("<i4xq", s.raw, 24),
                                 *struct.unpack_from("<i", s.raw, 56)) for s in of["sched_switch"]]
+        self.wakeups = [(s.ns, struct.unpack_from("<i", s.raw, 24)[0]) for name in ("sched_wakeup", "sched_wakeup_new")
+                        for s in of.get(name, ())]
         self.charges = [struct.unpack_from("<i4xQ", s.raw, 24) for s in of["sched_stat_runtime"]]
+
+    def delays(self):
+        """For each switch how long before its turn the thread that leaves had been woken; 0 if it was not."""
+        events = sorted([(s.ns, 1, s) for s in self.switches] + [(ns, 0, pid) for ns, pid in self.wakeups])
+        ready, before, found = {}, {}, []
+        for ns, is_switch, what in events:
+            if not is_switch:
+                ready.setdefault(what, ns)
+                continue
+            found.append(before.pop(what.cpu, 0))
+            if what.state & 0xff:
+                ready.pop(what.left, None)
+            before[what.cpu] = ns - ready.pop(what.came, ns) if what.came else 0
+        return found
 
     def missed(self, pid):
         """How many waits of @pid begin with a preemption in the kernel and end in the file: perf switches its events
@@ -150,3 +166,61 @@ def test_pictures_have_the_files_busy_time(recorded, tmp_path):
     known = sum(row[1] * row[2] for row in table_of(
         perf("sched", "latency", "--force", "-p", "-i", recorded.path)).values())
     assert waited == pytest.approx(known, rel=0.01), text
+
+
+# A line of perf sched timehist: time, CPU, name, pid or nothing, wait, delay and run time
+TURN = re.compile(r"^ +([\d.]+) \[(\d+)\]  (?:.*\[(\d+)\]|<idle>) +([\d.]+) +([\d.]+) +([\d.]+) *$", re.MULTILINE)
+
+
+def test_timehist_is_perf_sched_timehist(recorded):
+    """Every turn with perf's times. perf takes a delay from sched_waking, and sometimes one of long ago; ours is from
+    the sched_wakeup."""
+    ours, perfs = (TURN.findall(text) for text in (
+        fairground("timehist", recorded.path), perf("sched", "timehist", "--force", "-i", recorded.path)))
+    assert len(ours) == len(recorded.switches)
+    assert [row[:4] + row[5:] for row in ours] == [row[:4] + row[5:] for row in perfs]
+    delays = recorded.delays()
+    assert [row[4] for row in ours] == [f"{ns // 10**6}.{ns // 1000 % 1000:03}" for ns in delays]
+    assert sum(map(bool, delays)) > 60
+    assert all(float(one[4]) <= float(other[4]) for one, other in zip(ours, perfs))
+
+
+def test_the_summary_is_that_of_perf(recorded):
+    """How often each thread had a CPU, how long, and how much that differed."""
+    form = re.compile(r"^ +\S.*\[(\d+)\] +(?:\d+ +)?(\d+)" + r" +(\d+\.\d+)" * 5 + r"(?: +\d+ *)?$", re.MULTILINE)
+    ours, perfs = ({pid: (int(count), *map(float, times)) for pid, count, *times in form.findall(text)} for text in (
+        fairground("timehist", "--summary", recorded.path),
+        perf("sched", "timehist", "--force", "-s", "-i", recorded.path)))
+    assert set(ours) == set(perfs) and len(ours) > 10
+    for pid, row in ours.items():
+        assert row[0] == perfs[pid][0] and row[1:] == pytest.approx(perfs[pid][1:], abs=0.0101), pid
+
+
+def test_the_map_is_that_of_perf(recorded):
+    """Line by line, but for perf's explanation of the idle task and its names of threads of the kernel."""
+    def lines(text):
+        found = [re.sub(r"  ?(?=\S+ => )", " ", line.rstrip()) for line in text.splitlines() if " secs" in line]
+        return [re.sub(r" => .*:(\d+)$", r" => \1", line).replace(" .  => 0", "").replace(" . => 0", "").rstrip()
+                for line in found]
+
+    ours, perfs = (lines(text) for text in (
+        fairground("map", recorded.path), perf("sched", "map", "--force", "-i", recorded.path)))
+    explained = {line.partition(" => ")[0].rpartition(" secs ")[0] for line in ours if " => " in line}
+    assert len(ours) == len(recorded.switches) and len(explained) > 8
+    assert [line.partition(" secs")[0] for line in ours] == [line.partition(" secs")[0] for line in perfs]
+    assert [line.partition(" secs ")[2] for line in ours] == [line.partition(" secs ")[2] for line in perfs]
+
+
+def test_turns_and_switches_are_chosen(recorded):
+    pids = {switch.came for switch in recorded.switches if switch.came}
+    some = sorted(pids)[-2:]
+    rows = TURN.findall(fairground("timehist", "--cpus", "1", "--pid", f"{some[0]},{some[1]}", recorded.path))
+    wanted = [(s.cpu, s.left) for s in recorded.switches if s.cpu == 1 and s.left in some]
+    assert [(int(row[1]), int(row[2])) for row in rows] == wanted and wanted
+    text = fairground("map", "--pid", some[0], recorded.path)
+    assert text.count(" => ") == 1 and len(text.splitlines()) == sum(some[0] in (s.left, s.came)
+                                                                     for s in recorded.switches)
+    for words in (["timehist", "--pid", "x"], ["map", "--pid", "7,"], ["map", "--cpus", "3-1"]):
+        done = subprocess.run([PYTHON, "-m", "fairground", *words, recorded.path], capture_output=True, text=True,
+                              env={**os.environ, "PYTHONPATH": str(TOOLS)}, check=False)
+        assert done.returncode == 2 and not done.stdout and done.stderr.count("\n") == 1, done

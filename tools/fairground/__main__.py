@@ -15,7 +15,7 @@ from typing import Any
 
 from . import (agreement, all_experiments, balancing, bench, bench_smp, compare, completion, convert, decision_report,
                demo_picture, experiment, fidelity, first_difference, gdb, graph, latency, placements, repeat, report,
-               scenarios, sweep, top, trace, tree)
+               scenarios, sweep, switch_map, timehist, top, trace, tree)
 from .command_examples import add_examples
 from .cpio import ArchiveError
 from .expect import Missing
@@ -72,7 +72,8 @@ Command = Callable[[Settings, argparse.Namespace], int]
 
 COMMANDS: dict[str, Command] = {
     "run": cmd_run, "bench": bench.main, "bench-smp": bench_smp.main, "trace": trace.main, "top": top.main,
-    "repeat": repeat.main, "gdb": gdb.main, "latency": latency.main, "experiment": experiment.main,
+    "repeat": repeat.main, "gdb": gdb.main, "latency": latency.main, "timehist": timehist.main,
+    "map": switch_map.main, "experiment": experiment.main,
     "experiments": all_experiments.main, "compare": compare.main, "sweep": sweep.main, "agreement": agreement.main,
     "scenarios": scenarios.main, "decisions": decision_report.main, "placements": placements.main,
     "balancing": balancing.main, "graph": graph.main, "convert": convert.main, "fidelity": fidelity.main,
@@ -81,7 +82,7 @@ COMMANDS: dict[str, Command] = {
 }
 OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "bench-smp": bench_smp.options, "trace": options_of_trace, "top": top.options, "latency": latency.options,
-    "repeat": options_of_repeat, "gdb": options_of_gdb,
+    "timehist": timehist.options, "map": switch_map.options, "repeat": options_of_repeat, "gdb": options_of_gdb,
     "experiment": experiment.options, "experiments": all_experiments.options, "compare": compare.options,
     "sweep": sweep.options,
     "agreement": agreement.options, "scenarios": scenarios.options,
@@ -90,7 +91,7 @@ OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "first-difference": first_difference.options, "report": report.options,
     "lab": lab.options,
 }
-READERS = ("decisions", "placements", "balancing", "graph", "convert", "report",
+READERS = ("timehist", "map", "decisions", "placements", "balancing", "graph", "convert", "report",
            "lab", "completion")  # they need no machine of the user's
 # The part of the tree that a command reads, and that an installed package does not have (tree.py).
 NEED_TREE = {"gdb": "tools/gdb", "fidelity": "tests/fidelity", "scenarios": "tests/scenarios", "lab": "labs"}

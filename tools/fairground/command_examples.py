@@ -17,6 +17,8 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "repeat": (("--smp 4 --cmd 'hack -g 2' --runs 5", "five runs: are all traces the same?"),),
     "gdb": (("--smp 1 --cmd 'hog -n 4'", "then: break fair_tick, continue, rq, why 8"),),
     "latency": (("hack.dat --sort max", "the longest waits first"),),
+    "timehist": (("hack.dat --cpus 0", "each turn on CPU 0"), ("hack.dat --summary", "a line for each task")),
+    "map": (("hack.dat --pid 7,9", "where two threads ran"),),
     "experiment": (("", "the list"), ("x3-burst --hosts simulator --seeds 1..5", "one, five runs of it")),
     "experiments": (("--hosts simulator --out results", "all that the simulator can run"),),
     "compare": (("cfs,eevdf pipes --seeds 1..20", "twenty runs of each, and tests of the differences"),),

@@ -8,15 +8,17 @@ perf adds up sched_stat_runtime instead: the same time in other pieces, and many
 
 import argparse
 import sys
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from .image import Event, TraceError, event_values
 from .option_values import parse_cpus
 from .settings import trace_file
 from .timeline import SWITCH, TaskStates, events_of
 from .tracefile import TraceFile
+
+T = TypeVar("T")
 
 MS = 1e6
 SORTS: dict[str, Callable[["TaskLatency"], float]] = {
@@ -160,18 +162,28 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-s", "--sort", choices=SORTS, default="avg", help="sort by this, largest first; default: avg")
 
 
-def main(_: Any, arguments: argparse.Namespace) -> int:
-    """print run time, switches and delays of the tasks in a trace, as perf sched latency does"""
+def follow(path: str, visit: Callable[[TraceFile, Iterator[Event]], T], what: str) -> T | None:
+    """What @visit makes of a trace and its events that say who runs and who waits; None, after one sentence, if they
+    cannot be read. @what is printed of them; lost events are told."""
     try:
-        trace = TraceFile(arguments.file)
-        found = latencies(trace.events(events_of(trace)), parse_cpus(arguments.cpus))
+        trace = TraceFile(path)
+        found = visit(trace, trace.events(events_of(trace)))
         lost = trace.lost()
     except (OSError, TraceError) as error:
-        print(f"fairground: {arguments.file}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
-        return 1
+        print(f"fairground: {path}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
+        return None
     if lost:
-        print(f"fairground: {arguments.file}: {lost} events were lost before they could be saved; the table is "
-              "about the rest", file=sys.stderr)
+        print(f"fairground: {path}: {lost} events were lost before they could be saved; {what} is about the rest",
+              file=sys.stderr)
+    return found
+
+
+def main(_: Any, arguments: argparse.Namespace) -> int:
+    """print run time, switches and delays of the tasks in a trace, as perf sched latency does"""
+    cpus = parse_cpus(arguments.cpus)
+    found = follow(arguments.file, lambda _, events: latencies(events, cpus), "the table")
+    if not found:
+        return 1
     tasks = list(found.tasks.values())
     print(table(tasks if arguments.pids else merged(tasks), arguments.sort))
     return 0

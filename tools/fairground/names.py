@@ -37,7 +37,7 @@ SETTINGS = (
         ("TIMEOUT", "seconds", "600", "of the host, after which the run has failed"),
     )),
     ("one target each", (
-        ("OUT", "FILE", "trace.dat", "trace, latency: the trace file"),
+        ("OUT", "FILE", "trace.dat", "trace, latency, timehist, map: the trace file"),
         ("EVENTS", "SYSTEM:EVENT ...", "no charges, decisions", "trace: what is recorded"),
         ("FILE", "FILE", "", "decisions: JSON lines or a trace.dat; graph: one or several; sweep: the grid"),
         ("SHOW", "options", "", "decisions: filters, --full, --stats, --diff A B; graph: of the kind"),

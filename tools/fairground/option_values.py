@@ -73,6 +73,11 @@ def listed(option: str, text: str) -> list[str]:
     return items
 
 
+def parse_pids(text: str | None) -> set[int] | None:
+    """The pids in a text such as "7,9". None stays None."""
+    return None if text is None else {parse_number("--pid", pid, 0, U32) for pid in listed("--pid", text)}
+
+
 def shortened(text: str) -> str:
     """@text as a message quotes it: without its middle if it is long."""
     return text if len(text) <= 60 else f"{text[:40]}...{text[-10:]}"

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Every time that a task had a CPU, a line for each: what `perf sched timehist` prints.
+
+The line stands at the end of the turn. `wait time` is from the end of the task's turn before to the begin of this one,
+`sch delay` from its wakeup to that, `run time` the turn itself; 0.000 is what the trace does not tell. The idle task
+has lines, too.
+"""
+
+import argparse
+import math
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from .image import Event, event_values
+from .latency import follow
+from .option_values import parse_cpus, parse_pids
+from .settings import trace_file
+from .timeline import SWITCH, TaskStates
+
+FORM = "{:>15} {:>6}  {:<30}  {:>9}  {:>9}  {:>9}"
+HEAD = (("time", "cpu", "task name", "wait time", "sch delay", "run time"),
+        ("", "", "[tid]", "(msec)", "(msec)", "(msec)"), ("-" * 15, "-" * 6, "-" * 30, "-" * 9, "-" * 9, "-" * 9))
+SUMMARY_FORM = "{:>30}  {:>9}  {:>11}  {:>10}  {:>10}  {:>10}  {:>6}"
+SUMMARY_HEAD = (("comm", "sched-in", "run-time", "min-run", "avg-run", "max-run", "stddev"),
+                ("", "(count)", "(msec)", "(msec)", "(msec)", "(msec)", "%"), ("-" * 30, *["-" * 9] * 5, "-" * 6))
+
+
+class Turn(NamedTuple):
+    """One time that a task had a CPU, until @time. @pid is 0 for an idle task; times are in ns."""
+
+    time: int
+    cpu: int
+    pid: int
+    comm: str
+    wait: int
+    delay: int
+    run: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.comm}[{self.pid}]" if self.pid else "<idle>"
+
+
+def turns(events: Iterable[Event]) -> Iterator[Turn]:
+    """The turns that end in a stream of Events. A CPU's idle task is a task of its own."""
+    states = TaskStates()
+    left: dict[int, int] = {}                # when a task's last turn ended; CPU 0's idle task is -1, and so on
+    came: dict[int, tuple[int, int]] = {}    # wait and delay before the turn that goes on
+    for event in events:
+        values = event_values(event)
+        if event.format.name != SWITCH:
+            states.wakeup(event.time, values["pid"])
+            continue
+        prev, following = values["prev_pid"], values["next_pid"]
+        since, wait = states.switch(event.time, event.cpu, prev, values["prev_state"], following)
+        idle = -1 - event.cpu
+        left[prev or idle] = event.time
+        yield Turn(event.time, event.cpu, prev, values["prev_comm"], *came.pop(prev or idle, (0, 0)),
+                   event.time - since if since is not None else 0)
+        came[following or idle] = (event.time - left.get(following or idle, event.time),
+                                   event.time - wait[0] if wait and wait[1] else 0)
+
+
+def ms(ns: int) -> str:
+    """As perf prints it: digits beyond the third are cut off."""
+    return f"{ns // 1000000}.{ns // 1000 % 1000:03}"
+
+
+def line(turn: Turn) -> str:
+    when = f"{turn.time // 10**9}.{turn.time // 1000 % 10**6:06}"
+    return FORM.format(when, f"[{turn.cpu:04}]", turn.name, ms(turn.wait), ms(turn.delay), ms(turn.run))
+
+
+def spread(runs: list[int]) -> float:
+    """The standard error of the mean of @runs, in % of it; 0 of one."""
+    mean = sum(runs) / len(runs)
+    if len(runs) < 2 or not mean:
+        return 0.0
+    return 100 * math.sqrt(sum((run - mean) ** 2 for run in runs) / (len(runs) - 1) / len(runs)) / mean
+
+
+def summary(all_turns: Iterable[Turn]) -> str:
+    """A line for each task, by pid: how often and how long it had a CPU; and how long each CPU idled."""
+    runs: dict[int, list[int]] = {}
+    names: dict[int, str] = {}
+    idle: dict[int, int] = {}
+    for turn in all_turns:
+        if not turn.pid:
+            idle[turn.cpu] = idle.get(turn.cpu, 0) + turn.run
+            continue
+        runs.setdefault(turn.pid, []).append(turn.run)
+        names[turn.pid] = turn.name
+    lines = [SUMMARY_FORM.format(*words) for words in SUMMARY_HEAD]
+    for pid, each in sorted(runs.items()):
+        numbers = (sum(each), min(each), sum(each) // len(each), max(each))
+        lines.append(SUMMARY_FORM.format(names[pid], len(each), *map(ms, numbers), f"{spread(each):.2f}"))
+    lines += ["", *(f"CPU {cpu:2} idle for {ms(ns):>11} msec" for cpu, ns in sorted(idle.items())), "",
+              f"tasks: {len(runs)}; turns: {sum(map(len, runs.values()))}; "
+              f"run time: {ms(sum(sum(each) for each in runs.values()))} msec"]
+    return "\n".join(lines)
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", nargs="?", default=trace_file(),
+                        help="a trace.dat or a perf.data; default: $OUT or trace.dat")
+    parser.add_argument("-C", "--cpus", help="only these CPUs, for example 2,3")
+    parser.add_argument("-p", "--pid", help="only these threads, for example 7,9; 0 is the idle task")
+    parser.add_argument("-s", "--summary", action="store_true", help="a line for each task instead of each turn")
+
+
+def show(events: Iterable[Event], cpus: Collection[int] | None, pids: Collection[int] | None,
+         summarized: bool) -> bool:
+    """Print the turns on @cpus of @pids, all if None, as they come or added up."""
+    chosen = (turn for turn in turns(events)
+              if (cpus is None or turn.cpu in cpus) and (pids is None or turn.pid in pids))
+    if summarized:
+        print(summary(chosen))
+        return True
+    print("\n".join(FORM.format(*words) for words in HEAD))
+    for turn in chosen:
+        print(line(turn))
+    return True
+
+
+def main(_: Any, arguments: argparse.Namespace) -> int:
+    """print each time that a task in a trace had a CPU, and how long it had waited, as perf sched timehist does"""
+    cpus, pids = parse_cpus(arguments.cpus), parse_pids(arguments.pid)
+    return 0 if follow(arguments.file, lambda _, events: show(events, cpus, pids, arguments.summary), "this") else 1
