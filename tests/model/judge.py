@@ -50,6 +50,7 @@ class Tunables:
         self.wakeup_granularity_ns = MS * scale
         self.base_slice_ns = 7 * MS // 10 * scale
         self.boot_slices_ns = {7 * MS // 10 * fewer for fewer in range(1, scale)}  # while CPUs come into service
+        self.default_fair_dl = 5 * MS
         self.tick_ns = 1_000_000_000 // hz
         for name, value in changed.items():
             if not hasattr(self, name):
@@ -201,12 +202,11 @@ def judge_fdl_pick(d: Row, q: Queue, t: Tunables) -> Verdict:
         return "the entity that was picked is not queued"
     earliest = min(ahead(row["deadline"], 0) for row in due)
     others = [row for row in q.rows if not row["flags"] & DUE]
-    if d["container"] and ahead(d["container"], 0) < earliest:
+    # Entities without a deadline get one together when the first of them waits.
+    if others and (ahead(d["container"], 0) if d["container"] else t.default_fair_dl) < earliest:
         if picked["flags"] & DUE:
             return "the deadline of the entities without one is earlier"
         return cfs_pick(others, picked, cfs_granularity(t))
-    if not d["container"] and others and not picked["flags"] & DUE:
-        return "the container had no deadline yet, so it begins later than any that waits"
     if ahead(picked["deadline"], 0) != earliest or not picked["flags"] & DUE:
         return f"the earliest deadline is {earliest} ns from now"
     return RIGHT
