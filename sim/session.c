@@ -94,9 +94,10 @@ static void note_runnable(struct sim_listener *listener, struct sim *sim, struct
 	struct session_event name = { .kind = SESSION_NAME, .pid = t->task.pid };
 
 	(void)listener;
-	(void)is_new;
-	memcpy(name.name, t->task.comm, sizeof(name.name));
-	put_event(name);
+	if (is_new) {
+		memcpy(name.name, t->task.comm, sizeof(name.name));
+		put_event(name);
+	}
 	put_event((struct session_event){ .time = moment(sim),
 					  .kind = SESSION_RUNNABLE,
 					  .pid = t->task.pid,

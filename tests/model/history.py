@@ -18,7 +18,7 @@ from arithmetic import WEIGHTS
 from reasons import (ABSENT, ASLEEP, DUE, LEAVES_CLASS, NEW, QUEUED, RIGHT, RUNS, SWAPPED, WORD, Row, Verdict, ahead,
                      subject_of)
 
-Who = tuple[int, int]     # an entity: the pid of a task, or 0 and the number of a group
+Entity = tuple[int, int]  # the pid of a task, or 0 and the number of a group
 Where = tuple[int, int]   # a CPU and the number of a group: a queue
 
 SAVE = 0x2
@@ -26,7 +26,7 @@ OF_CFS = ("cfs", "bore_cfs", "fdl")
 TELLING = {"charge", "leave", "place"}  # a file without one of these kinds does not tell how v moves
 
 
-def who(row: Row) -> Who:
+def who(row: Row) -> Entity:
     return row["pid"], row.get("subject_group", row["group"])
 
 
@@ -36,7 +36,7 @@ class Clock:
     def __init__(self, policy: str) -> None:
         self.policy = policy
         self.v: int | None = None
-        self.queued: dict[Who, int] | None = None
+        self.queued: dict[Entity, int] | None = None
 
     def judge(self, d: Row) -> Verdict:
         """Is @d's v the one that the records before it give?"""
@@ -74,7 +74,7 @@ class Past:
     def __init__(self) -> None:
         self.kinds: set[str] = set()
         self.clocks: dict[Where, Clock] = {}
-        self.turns: dict[Where, dict[Who, list[int]]] = {}  # the charges since it came onto the CPU
+        self.turns: dict[Where, dict[Entity, list[int]]] = {}  # the charges since it came onto the CPU
         self.bursts: dict[int, int] = {}  # by pid: ns since a task fell asleep; longer than any burst since then
 
     def forget(self, d: Row) -> None:

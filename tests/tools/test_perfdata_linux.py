@@ -50,9 +50,13 @@ def perf(*words):
                           stdin=subprocess.DEVNULL).stdout
 
 
-def fairground(*words):
-    done = subprocess.run([PYTHON, "-m", "fairground", *map(str, words)], capture_output=True, text=True,
+def ended(*words):
+    return subprocess.run([PYTHON, "-m", "fairground", *map(str, words)], capture_output=True, text=True,
                           env={**os.environ, "PYTHONPATH": str(TOOLS)}, check=False)
+
+
+def fairground(*words):
+    done = ended(*words)
     assert done.returncode == 0 and not done.stderr, done.stderr
     return done.stdout
 
@@ -221,6 +225,5 @@ def test_turns_and_switches_are_chosen(recorded):
     assert text.count(" => ") == 1 and len(text.splitlines()) == sum(some[0] in (s.left, s.came)
                                                                      for s in recorded.switches)
     for words in (["timehist", "--pid", "x"], ["map", "--pid", "7,"], ["map", "--cpus", "3-1"]):
-        done = subprocess.run([PYTHON, "-m", "fairground", *words, recorded.path], capture_output=True, text=True,
-                              env={**os.environ, "PYTHONPATH": str(TOOLS)}, check=False)
+        done = ended(*words, recorded.path)
         assert done.returncode == 2 and not done.stdout and done.stderr.count("\n") == 1, done

@@ -24,61 +24,58 @@ static struct machine *five_on_four(void)
 }
 
 /*
- * Where there is room, no task goes to a CPU that is more than 5 % slower than the slowest of its
- * part: b * 1.05 < a, which in 1024ths is b * 1078 < a * 1024. Real-time tasks may have made any
- * CPU slow; here they have made the one that would take the task slow, and one of the others.
+ * No task goes to a CPU that is more than 5 % slower than the slowest of its part, which has the
+ * capacity @slowest: b * 1.05 < a, which in 1024ths is b * 1078 < a * 1024. Real-time tasks may
+ * have made any CPU slow; here they have made the CPUs @which of the part, and @dst, slow.
  */
+static void expect_border(struct machine *(*make)(void), unsigned dst, unsigned which, u64 slowest)
+{
+	u64 border = slowest * 1024 / 1078; /* so fast is too slow still */
+
+	for (u64 here = border; here <= border + 1; here++) {
+		struct machine *m = make();
+
+		set_tunable(m, "migration_cost_ns", "0");
+		rq_of(m, which)->capacity = slowest;
+		rq_of(m, dst)->capacity = here;
+		balance_domain(rq_of(m, dst), domain_of(m, dst, 1), CPU_IDLE);
+		settle(m);
+		assert_int_equal(rq_of(m, dst)->nr_running, here > border);
+		machine_free(m);
+	}
+}
+
+/* From a part with room. */
 static void what_has_room_leaves_for_no_clearly_slower_cpu(void **state)
 {
 	static const u64 slowest[] = { 447, 400, 300, 100 };
 
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(slowest); i++)
-		for (unsigned which = 2; which < 6; which++) {
-			u64 border = slowest[i] * 1024 / 1078; /* so fast is too slow still */
-
-			for (u64 here = border; here <= border + 1; here++) {
-				struct machine *m = five_on_four();
-
-				set_tunable(m, "migration_cost_ns", "0");
-				rq_of(m, which)->capacity = slowest[i];
-				rq_of(m, 0)->capacity = here;
-				balance_domain(rq_of(m, 0), domain_of(m, 0, 1), CPU_IDLE);
-				settle(m);
-				assert_int_equal(rq_of(m, 0)->nr_running, here > border);
-				machine_free(m);
-			}
-		}
+		for (unsigned which = 2; which < 6; which++)
+			expect_border(five_on_four, 0, which, slowest[i]);
 }
 
-/*
- * So it is where all that the part can do is wanted: two tasks share CPU 0, CPU 1 idles, and four
- * slow CPUs do. The slowest of the fast ones is either.
- */
+/* Two tasks share CPU 0 and want all that fast CPUs can do, while CPU 1 and the slow ones idle. */
+static struct machine *two_on_one(void)
+{
+	struct machine *m = builtin_machine("juno", NULL);
+
+	crowd(m, 0, 2, ALL);
+	rq_of(m, 0)->fair.avg.util_avg = 0;
+	rq_of(m, 0)->fair.avg.runnable_avg = 4000;
+	return m;
+}
+
+/* From a part that is full. The slowest of the fast CPUs is either. */
 static void what_is_full_leaves_for_no_clearly_slower_cpu(void **state)
 {
 	static const u64 slowest[] = { 1024, 470, 447, 300, 100 };
 
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(slowest); i++)
-		for (unsigned which = 0; which < 2; which++) {
-			u64 border = slowest[i] * 1024 / 1078; /* so fast is too slow still */
-
-			for (u64 here = border; here <= border + 1; here++) {
-				struct machine *m = builtin_machine("juno", NULL);
-
-				set_tunable(m, "migration_cost_ns", "0");
-				crowd(m, 0, 2, ALL);
-				rq_of(m, 0)->fair.avg.util_avg = 0;
-				rq_of(m, 0)->fair.avg.runnable_avg = 4000;
-				rq_of(m, which)->capacity = slowest[i];
-				rq_of(m, 2)->capacity = here;
-				balance_domain(rq_of(m, 2), domain_of(m, 2, 1), CPU_IDLE);
-				settle(m);
-				assert_int_equal(rq_of(m, 2)->nr_running, here > border);
-				machine_free(m);
-			}
-		}
+		for (unsigned which = 0; which < 2; which++)
+			expect_border(two_on_one, 2, which, slowest[i]);
 }
 
 /* --- records -------------------------------------------------------------------------------- */

@@ -13,7 +13,7 @@ from .forms import chrome, perfetto, table, text
 from .image import TraceError
 from .settings import UsageError
 from .timeline import Timeline, missing_events
-from .tracefile import TraceFile
+from .tracefile import TraceFile, lost_text
 
 FORMS = {".pftrace": "Perfetto's protobuf", ".json": "Chrome's JSON", ".csv": "a table", ".parquet": "a table",
          ".txt": "events as text"}
@@ -122,7 +122,6 @@ def main(_: Any, arguments: argparse.Namespace) -> int:
         if os.path.exists(partial):
             os.remove(partial)
     if lost := found.lost:
-        print(f"fairground: {arguments.file}: {lost} events were lost before they could be saved; this is about "
-              "the rest", file=sys.stderr)
+        print(f"fairground: {arguments.file}: {lost_text(lost)}", file=sys.stderr)
     print(f"{out}: {said}")
     return 0

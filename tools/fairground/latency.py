@@ -16,7 +16,7 @@ from .image import Event, TraceError, event_values
 from .option_values import parse_cpus
 from .settings import trace_file
 from .timeline import SWITCH, TaskStates, events_of
-from .tracefile import TraceFile
+from .tracefile import TraceFile, lost_text
 
 T = TypeVar("T")
 
@@ -154,12 +154,22 @@ def table(tasks: Iterable[TaskLatency], sort: str = "avg") -> str:
     return "\n".join(lines + [RULE, f"  {'TOTAL:':<21} |{total_ns / MS:11.3f} ms |{switches:9} |", RULE])
 
 
-def options(parser: argparse.ArgumentParser) -> None:
+def options_of_source(parser: argparse.ArgumentParser) -> None:
+    """Which trace is read, and which of its CPUs."""
     parser.add_argument("file", nargs="?", default=trace_file(),
                         help="a trace.dat or a perf.data; default: $OUT or trace.dat")
-    parser.add_argument("-p", "--pids", action="store_true", help="one line for each thread instead of each name")
     parser.add_argument("-C", "--cpus", help="only these CPUs, for example 2,3")
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    options_of_source(parser)
+    parser.add_argument("-p", "--pids", action="store_true", help="one line for each thread instead of each name")
     parser.add_argument("-s", "--sort", choices=SORTS, default="avg", help="sort by this, largest first; default: avg")
+
+
+def seconds(ns: int) -> str:
+    """A moment as perf prints it: in s, to the microsecond that has begun."""
+    return f"{ns // 10**9}.{ns // 1000 % 10**6:06}"
 
 
 def follow(path: str, visit: Callable[[TraceFile, Iterator[Event]], T], what: str) -> T | None:
@@ -173,8 +183,7 @@ def follow(path: str, visit: Callable[[TraceFile, Iterator[Event]], T], what: st
         print(f"fairground: {path}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
         return None
     if lost:
-        print(f"fairground: {path}: {lost} events were lost before they could be saved; {what} is about the rest",
-              file=sys.stderr)
+        print(f"fairground: {path}: {lost_text(lost, what)}", file=sys.stderr)
     return found
 
 

@@ -12,9 +12,8 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from .image import Event, event_values
-from .latency import follow
+from .latency import follow, options_of_source, seconds
 from .option_values import parse_cpus, parse_pids
-from .settings import trace_file
 from .timeline import SWITCH
 
 IDLE, OTHER = ".", "-"
@@ -53,13 +52,11 @@ def rows(events: Iterable[Event], columns: Collection[int], pids: Collection[int
         if pids is not None and {before, now[event.cpu]} <= {"", IDLE, OTHER}:
             continue
         cells = "".join(f"{'*' if cpu == event.cpu else ' '}{name:<2} " for cpu, name in now.items())
-        yield f"  {cells}  {event.time // 10**9:5}.{event.time // 1000 % 10**6:06} secs {said}".rstrip()
+        yield f"  {cells}  {seconds(event.time):>12} secs {said}".rstrip()
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", nargs="?", default=trace_file(),
-                        help="a trace.dat or a perf.data; default: $OUT or trace.dat")
-    parser.add_argument("-C", "--cpus", help="only these CPUs, for example 2,3")
+    options_of_source(parser)
     parser.add_argument("-p", "--pid", help="only these threads have names, for example 7,9; others are -")
 
 

@@ -8,13 +8,13 @@ has lines, too.
 
 import argparse
 import math
+import statistics
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from .image import Event, event_values
-from .latency import follow
+from .latency import follow, options_of_source, seconds
 from .option_values import parse_cpus, parse_pids
-from .settings import trace_file
 from .timeline import SWITCH, TaskStates
 
 FORM = "{:>15} {:>6}  {:<30}  {:>9}  {:>9}  {:>9}"
@@ -67,8 +67,7 @@ def ms(ns: int) -> str:
 
 
 def line(turn: Turn) -> str:
-    when = f"{turn.time // 10**9}.{turn.time // 1000 % 10**6:06}"
-    return FORM.format(when, f"[{turn.cpu:04}]", turn.name, ms(turn.wait), ms(turn.delay), ms(turn.run))
+    return FORM.format(seconds(turn.time), f"[{turn.cpu:04}]", turn.name, ms(turn.wait), ms(turn.delay), ms(turn.run))
 
 
 def spread(runs: list[int]) -> float:
@@ -76,7 +75,7 @@ def spread(runs: list[int]) -> float:
     mean = sum(runs) / len(runs)
     if len(runs) < 2 or not mean:
         return 0.0
-    return 100 * math.sqrt(sum((run - mean) ** 2 for run in runs) / (len(runs) - 1) / len(runs)) / mean
+    return 100 * statistics.stdev(runs, mean) / math.sqrt(len(runs)) / mean
 
 
 def summary(all_turns: Iterable[Turn]) -> str:
@@ -101,9 +100,7 @@ def summary(all_turns: Iterable[Turn]) -> str:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", nargs="?", default=trace_file(),
-                        help="a trace.dat or a perf.data; default: $OUT or trace.dat")
-    parser.add_argument("-C", "--cpus", help="only these CPUs, for example 2,3")
+    options_of_source(parser)
     parser.add_argument("-p", "--pid", help="only these threads, for example 7,9; 0 is the idle task")
     parser.add_argument("-s", "--summary", action="store_true", help="a line for each task instead of each turn")
 

@@ -28,6 +28,11 @@ LOST = re.compile(r"^(CPU|overrun|dropped events): ([0-9]{1,20})$", re.MULTILINE
 OURS = re.compile(r"(?:Fairground|schedsim) ")
 
 
+def lost_text(lost: int, what: str = "this") -> str:
+    """What is told of @lost events, "" of none: @what is printed of the others."""
+    return f"{lost} events were lost before they could be saved; {what} is about the rest" if lost else ""
+
+
 class _Reader:
     """A position in the bytes of a file."""
 

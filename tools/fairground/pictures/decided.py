@@ -11,7 +11,7 @@ from typing import Any
 from ..decision_file import DecisionError, DecisionFile, Shape, open_file
 from ..image import TraceError
 from ..settings import UsageError
-from .source import lost_text
+from ..tracefile import lost_text
 
 HOW = "record them with schedsim --decisions FILE, or make trace EVENTS='decision:*' (docs/decisions.md)"
 

@@ -13,6 +13,7 @@ import numpy as np
 from ..image import TraceError
 from ..settings import UsageError
 from ..timeline import Timeline
+from ..tracefile import lost_text
 
 Array = Any  # numpy's arrays; mypy checks their use without numpy's types
 
@@ -87,10 +88,6 @@ def check_tasks(arguments: argparse.Namespace) -> None:
         re.compile(arguments.tasks)
     except re.error as error:
         raise UsageError(f"--tasks {arguments.tasks}: {error}") from error
-
-
-def lost_text(lost: int) -> str:
-    return f"{lost} events were lost before they could be saved; this is about the rest" if lost else ""
 
 
 def open_source(path: str, arguments: argparse.Namespace) -> Source:
