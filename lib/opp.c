@@ -5,6 +5,7 @@
  * fastest: their capacities are 1024 * MHz / 850, rounded down.
  */
 #include "lib/opp.h"
+#include "lib/cpulist.h"
 
 #include "lib/fmt.h"
 #include "lib/string.h"
@@ -222,39 +223,18 @@ static bool each_cache_is_one(struct reader *r, u8 type)
 	return true;
 }
 
-/* "0-3+5"; false without an error if it is no list. */
-static bool read_cpu(const char **at, u32 *cpu)
-{
-	const char *begin = *at;
-
-	for (*cpu = 0; **at >= '0' && **at <= '9' && *cpu <= CPU_MAX; (*at)++)
-		*cpu = *cpu * 10 + (u32)(**at - '0');
-	return *at != begin;
-}
-
 static bool read_cpus(struct reader *r, struct word w, u32 domain)
 {
-	const char *at = w.at;
+	struct cpumask cpus;
+	unsigned cpu;
 
-	for (;; at++) {
-		u32 first, last;
-
-		if (!read_cpu(&at, &first))
-			break;
-		last = first;
-		if (*at == '-' && (at++, !read_cpu(&at, &last)))
-			break;
-		if (last < first)
-			break;
-		for (u32 cpu = first; cpu <= last; cpu++)
-			if (!put_in_domain(r, cpu, domain))
-				return false;
-		if (at == w.at + w.len)
-			return true;
-		if (*at != '+')
-			break;
-	}
-	return fail(r, "'%.*s' is not a list of CPUs, as 0-3+5, or llc", min(w.len, SHOWN), w.at);
+	if (!cpulist_read(w.at, w.len, CPU_MAX, &cpus))
+		return fail(r, "'%.*s' is not a list of CPUs, as 0-3+5, or llc", min(w.len, SHOWN),
+			    w.at);
+	for_each_cpu(cpu, &cpus)
+		if (!put_in_domain(r, cpu, domain))
+			return false;
+	return true;
 }
 
 static bool read_domain(struct reader *r)

@@ -10,7 +10,7 @@ $(if $(UNKNOWN),$(error $(UNKNOWN)))
 # $(value) keeps the text as typed: CMD='echo $HOME' reaches the guest with its dollar sign.
 GIVEN := $(foreach s,$(SETTINGS),$(if $(filter command environment,$(firstword $(origin $(s)))),$(s)))
 $(foreach s,$(GIVEN),$(eval override $(s) := $$(value $(s))))
-export $(SETTINGS) B V
+export $(SETTINGS) MONITOR B V
 
 run: image ## boot and run CMD="...", or the demonstration and then a shell if there is a terminal
 	$(Q)$(FAIRGROUND) run
@@ -24,10 +24,13 @@ bench-smp: image ## do the same work on more and more CPUs, beside Linux: SIZES=
 top: image ## show who runs and who waits while CMD="..." runs: SHOW="--delay 5"
 	$(Q)$(FAIRGROUND) top $(SHOW)
 
+stat: image ## count what CMD="..." costs, as perf stat does: SEEDS=1..5 SHOW="--all --no-aggr"
+	$(Q)$(FAIRGROUND) stat $(FILE) $(if $(SEEDS),--seeds $(SEEDS)) $(SHOW)
+
 repeat: image ## run CMD="..." RUNS=3 times under ICOUNT=1 and compare the traces
 	$(Q)ICOUNT=1 $(FAIRGROUND) repeat $(if $(RUNS),--runs $(RUNS))
 
 gdb: image ## boot stopped, with gdb connected and our commands loaded (rq, tasks, tree, why)
 	$(Q)$(FAIRGROUND) gdb $(if $(SCRIPT),--script $(SCRIPT))
 
-.PHONY: run bench bench-smp top repeat gdb
+.PHONY: run bench bench-smp top stat repeat gdb

@@ -35,6 +35,7 @@ struct sched_config {
 	const struct sched_cpu_desc *topology; /* nr_cpus entries; copied */
 	const char *fair_policy;	       /* a name of sched_fair_name(); NULL: the first */
 	const struct fair_policy *guest;       /* a policy beside the built-in ones, or NULL */
+	const struct cpumask *isolated;	       /* see sched_isolated(); NULL: none */
 	u64 seed;			       /* of the machine's only source of randomness */
 };
 
@@ -42,6 +43,13 @@ struct sched_config {
 size_t sched_size(unsigned nr_cpus);
 /* Build a machine in @mem. -EINVAL for a bad configuration. All CPUs start offline. */
 int sched_init(struct sched *s, const struct sched_config *config);
+/*
+ * CPUs that are isolated (isolcpus= of Linux): in no domain, so nothing balances them, wakeups and
+ * forks do not look at them, and real-time and deadline tasks move between them and the others
+ * neither way. Tasks are not allowed them at first; an affinity that names one brings a task there.
+ * Constant.
+ */
+const struct cpumask *sched_isolated(const struct sched *s);
 /*
  * From now on the host lets kicks that are not urgent wait (host_kick), or no longer. Not at first.
  * No lock.

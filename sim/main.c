@@ -39,12 +39,15 @@ struct output {
 static struct output open_output(const struct report *report, struct sim *sim, const char *policy)
 {
 	const struct options *o = report->options;
+	const u64 usual = (BIT(NR_SCHED_EVENTS) - 1) & ~DECISION_EVENTS & ~AVERAGE_EVENTS;
 	struct output output = { .trace = NULL };
 
 	if (o->trace)
-		output.trace = trace_new(sim, false, report_about(report, policy));
+		output.trace = trace_new(sim, usual | (o->averages ? AVERAGE_EVENTS : 0),
+					 report_about(report, policy));
 	if (o->decisions && has_ending(o->decisions, ".dat"))
-		output.decisions_trace = trace_new(sim, true, report_about(report, policy));
+		output.decisions_trace =
+			trace_new(sim, usual | DECISION_EVENTS, report_about(report, policy));
 	else if (o->decisions)
 		output.decisions = decisions_open(sim, report, policy, o->decisions);
 	return output;
@@ -194,6 +197,8 @@ static void check_output(const struct options *o, const struct report *report)
 	if (report->nr_results > 1 && (o->explain || o->trace || o->schedstat || o->decisions))
 		usage_error("--explain, --trace, --decisions and --schedstat are of one policy: "
 			    "name it with --sched");
+	if (o->averages && !o->trace)
+		usage_error("--averages: they go into the trace, so --trace FILE is needed");
 	if (o->explain && o->explain_at >= report->duration)
 		usage_error("--explain: the run ends before that, after %llu ms; --time makes it "
 			    "longer",

@@ -13,6 +13,7 @@ enum {
 	OPT_CPUS = 256,
 	OPT_TOPOLOGY,
 	OPT_OPP,
+	OPT_ISOLCPUS,
 	OPT_GOVERNOR,
 	OPT_SKEW,
 	OPT_CLOCK,
@@ -32,6 +33,7 @@ enum {
 	OPT_FEATURES,
 	OPT_JSON,
 	OPT_TRACE,
+	OPT_AVERAGES,
 	OPT_SCHEDSTAT,
 	OPT_DECISIONS,
 	OPT_EXPLAIN,
@@ -64,11 +66,12 @@ static const struct {
 #undef COST
 };
 
-static struct option long_options[30 + ARRAY_SIZE(cost_options)] = {
+static const struct option plain_options[] = {
 	{ "cpus", required_argument, NULL, OPT_CPUS },
 	{ "topology", required_argument, NULL, OPT_TOPOLOGY },
 	{ "opp", required_argument, NULL, OPT_OPP },
 	{ "governor", required_argument, NULL, OPT_GOVERNOR },
+	{ "isolcpus", required_argument, NULL, OPT_ISOLCPUS },
 	{ "skew", required_argument, NULL, OPT_SKEW },
 	{ "preempt", required_argument, NULL, OPT_PREEMPT },
 	{ "clock", required_argument, NULL, OPT_CLOCK },
@@ -87,6 +90,7 @@ static struct option long_options[30 + ARRAY_SIZE(cost_options)] = {
 	{ "features", required_argument, NULL, OPT_FEATURES },
 	{ "json", required_argument, NULL, OPT_JSON },
 	{ "trace", required_argument, NULL, OPT_TRACE },
+	{ "averages", no_argument, NULL, OPT_AVERAGES },
 	{ "schedstat", required_argument, NULL, OPT_SCHEDSTAT },
 	{ "decisions", required_argument, NULL, OPT_DECISIONS },
 	{ "explain", required_argument, NULL, OPT_EXPLAIN },
@@ -95,7 +99,7 @@ static struct option long_options[30 + ARRAY_SIZE(cost_options)] = {
 	{ "bench", no_argument, NULL, OPT_BENCH },
 	{ "help", no_argument, NULL, OPT_HELP },
 };
-#define NR_PLAIN_OPTIONS 29
+static struct option long_options[ARRAY_SIZE(plain_options) + ARRAY_SIZE(cost_options) + 1];
 
 /* Simulated tasks never run in the kernel, where the other models of preemption differ. */
 static bool is_lazy(const char *text)
@@ -134,10 +138,10 @@ static void print_help(void)
 	       "machine:\n"
 	       "  --cpus N            1 to %u CPUs that share a cache (default 1)\n"
 	       "  --topology T        PACKAGESxLLCSxCORESxTHREADS (the last ones: 4x2 is 4 cores "
-	       "of 2 "
-	       "threads), or\n"
+	       "of 2 threads), or\n"
 	       "                      levels by name: nodes=2,llcs=2,cores=4+2,threads=2\n"
 	       "  --opp TABLE         CPUs of several speeds: juno, juno-a53, none or a file\n"
+	       "  --isolcpus LIST     CPUs without balancing, for tasks that are allowed no other\n"
 	       "  --hz 100|250|1000   tick (default 250)\n"
 	       "  --skew T            each CPU's clock is ahead by less than T (default 0)\n"
 	       "  --clock N           clocks begin at N ns, and pass 2^64 to 0 (default 1 s)\n"
@@ -164,10 +168,10 @@ static void print_help(void)
 	       "output:\n"
 	       "  --json FILE         the results as JSON\n"
 	       "  --trace FILE        the scheduler's events as trace.dat, for trace-cmd report\n"
+	       "  --averages          ... with load averages, each time they are computed\n"
 	       "  --schedstat FILE    /proc/schedstat at the end of the run\n"
-	       "  --decisions FILE    what the scheduler decided and why, as lines of JSON; in "
-	       "FILE.dat\n"
-	       "                      a trace with all events, in FILE.bin the records' bytes\n"
+	       "  --decisions FILE    what the scheduler decided and why, as lines of JSON;\n"
+	       "                      FILE.dat: a trace with all events, FILE.bin: their bytes\n"
 	       "  --explain T         print the first decision at time T or later, and stop\n"
 	       "  --explain-cpu N     ... on this CPU\n"
 	       "  --bench             only count operations, and what they cost the host\n"
@@ -274,6 +278,9 @@ static void take_run_option(struct options *o, int option, const char *text)
 	case OPT_TRACE:
 		take_output(&o->trace, "trace", text);
 		break;
+	case OPT_AVERAGES:
+		o->averages = true;
+		break;
 	case OPT_SCHEDSTAT:
 		take_output(&o->schedstat, "schedstat", text);
 		break;
@@ -326,6 +333,9 @@ static void take_option(struct options *o, int option, const char *text)
 		o->hz = (unsigned)number("hz", text, 1, 1000000);
 		if (o->hz != 100 && o->hz != 250 && o->hz != 1000)
 			usage_error("--hz %s: must be 100, 250 or 1000", text);
+		break;
+	case OPT_ISOLCPUS:
+		o->isolcpus = text;
 		break;
 	case OPT_SKEW:
 		o->disturbance.skew_ns = time_of("skew", text, 0);
@@ -407,8 +417,9 @@ struct options parse_options(int argc, char **argv)
 	struct options o = { .hz = 250, .seed = 1, .explain_cpu = -1 };
 	int option;
 
+	memcpy(long_options, plain_options, sizeof(plain_options));
 	for (u32 i = 0; i < ARRAY_SIZE(cost_options); i++)
-		long_options[NR_PLAIN_OPTIONS + i] =
+		long_options[ARRAY_SIZE(plain_options) + i] =
 			(struct option){ cost_options[i].name, required_argument, NULL,
 					 OPT_COST + (int)i };
 	o.command = command_line(argc, argv, true);

@@ -13,6 +13,7 @@ struct options {
 	const char *sched;	 /* a name or "all"; NULL: the default */
 	const char *topology;
 	const char *opp;      /* NULL: what the workload says, or else none */
+	const char *isolcpus; /* a list of CPUs; NULL: none */
 	const char *governor; /* "NAME" or "userspace:MHZ"; NULL: performance */
 	unsigned cpus, hz;
 	u64 seed, duration; /* ns; 0: the workload's own, or else DEFAULT_DURATION */
@@ -23,7 +24,7 @@ struct options {
 	const char *set[MAX_SETTINGS], *features[MAX_SETTINGS];
 	u32 nr_set, nr_features;
 	const char *json, *trace, *schedstat, *decisions;
-	bool check, bench;
+	bool check, bench, averages;
 	bool explain;
 	u64 explain_at;
 	s64 explain_cpu; /* -1: any */

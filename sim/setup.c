@@ -2,6 +2,7 @@
 /* From the command line to machines, for the program and for the session (session.c). */
 #include <string.h>
 
+#include "lib/cpulist.h"
 #include "sim/engine/plugin.h"
 #include "sim/engine/util.h"
 #include "sim/report/energy.h"
@@ -80,15 +81,31 @@ const char **setup_policies(const struct options *o)
 
 /* --- one run ---------------------------------------------------------------------------------- */
 
+static struct cpumask isolated_cpus(const struct options *o, unsigned nr_cpus)
+{
+	struct cpumask isolated = cpumask_none();
+
+	if (!o->isolcpus)
+		return isolated;
+	if (!cpulist_read(o->isolcpus, strlen(o->isolcpus), nr_cpus, &isolated))
+		usage_error("--isolcpus %s: must be a list of CPUs below %u, as 2-3,5", o->isolcpus,
+			    nr_cpus);
+	if (cpumask_weight(&isolated) == nr_cpus)
+		usage_error("--isolcpus %s: one CPU must be left", o->isolcpus);
+	return isolated;
+}
+
 struct sim *setup_sim(const struct options *o, const struct machine_desc *machine,
 		      const char *policy)
 {
+	struct cpumask isolated = isolated_cpus(o, machine->nr_cpus);
 	struct sim *sim = sim_new(&(struct sim_config){
 		.nr_cpus = machine->nr_cpus,
 		.hz = o->hz,
 		.topology = machine->cpus,
 		.opp = machine->opp,
 		.fair_policy = policy,
+		.isolated = &isolated,
 		.seed = o->seed,
 		.disturbance = o->disturbance,
 		.lazy = o->lazy,

@@ -6,7 +6,8 @@
 # packages and exits 1. When nothing is missing it says so in well under a second. It needs only a POSIX shell and,
 # to install, apt.
 #
-# With --compare it also fetches Debian's kernels 6.1 and 6.12 into ${B:-build}/linux: make fidelity FRESH=1 boots them.
+# With --compare it also fetches Debian's kernels 6.1 and 6.12 into ${B:-build}/linux: make fidelity FRESH=1 boots them;
+# and the trace-cmd of Debian 13 into ${B:-build}/trixie, with the libraries it needs: a second judge of our traces.
 set -eu
 
 # One line for each need: how to find it, the Debian package, and its use here.
@@ -58,6 +59,9 @@ file /usr/include/jsmn.h libjsmn-dev # the simulator reads JSON
 file /usr/lib/python3*/*-packages/pip/__init__.py python3-pip # brings what Debian does not have: packages.txt
 file /usr/lib/python3*/*-packages/argcomplete/__init__.py python3-argcomplete # Tab completes words of fairground
 file /usr/lib/python3*/*-packages/wheel/__init__.py python3-wheel # pip install . without network
+file /usr/lib/python3*/*-packages/pandas/__init__.py python3-pandas # examples/results.ipynb reads results,
+file /usr/lib/python3*/*-packages/nbclient/__init__.py python3-nbclient # and the tests run it
+file /usr/lib/python3*/*-packages/ipykernel/__init__.py python3-ipykernel # in this kernel of Jupyter
 cmd node            nodejs           # runs WebAssembly: our simulator, and Perfetto, which judges our files
 cmd npm             npm              # brings what builds the page for browsers: web/package-lock.json
 cmd chromium        chromium         # opens that page, and reports, in the tests; prints the book
@@ -187,6 +191,17 @@ fetch_kernels() {
 	mv "$work/root/boot" "$into/boot"
 }
 
+fetch_trace_cmd() {
+	into=${B:-build}/trixie
+	say "fetching trace-cmd and its libraries from trixie into $into"
+	use_suite debian trixie || return 1
+	rm -rf "$work/root" "$into"
+	unpack trace-cmd libtracefs1 libtraceevent1 libtraceevent1-plugin libzstd1 zlib1g libc6 || return 1
+	mkdir -p "$into"
+	mv "$work/root/usr/bin/trace-cmd" "$work"/root/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2 \
+		"$work"/root/usr/lib/x86_64-linux-gnu/lib*.so.* "$work/root/usr/lib/x86_64-linux-gnu/traceevent" "$into"
+}
+
 # --- the packages ---------------------------------------------------------------------
 
 install() { # packages
@@ -224,7 +239,8 @@ if ! have_packages && ! fetch_packages; then
 		"else works): python3 -m pip install --no-deps --target $packages_dir -r $packages_list"
 fi
 if [ "${1:-}" = --compare ]; then
-	fetch_kernels || fail "could not fetch Debian's kernels: that needs apt and deb.debian.org."
+	fetch_kernels && fetch_trace_cmd ||
+		fail "could not fetch Debian's kernels and trace-cmd: that needs apt and deb.debian.org."
 fi
 say "everything is there: QEMU $(qemu_version qemu-system-x86_64), $(gcc --version | sed 1q)." \
 	"Next: make run, make test."

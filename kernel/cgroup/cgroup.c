@@ -4,14 +4,15 @@
  *
  * A thread has one place in each hierarchy, a group and a link in its list of members. Only one
  * hierarchy has the controller `cpu`, so at most one of a thread's places decides its group of the
- * scheduler, and one its boost group; settle() applies these decisions after every change.
+ * scheduler, and one its boost group; cgroup_settle() applies these decisions after every change.
  *
  * A thread leaves its groups when it is taken out of its process, before its last switch; what it
  * still runs counts in the root. So a group without members is empty for the scheduler too and can
  * be removed at once.
  *
  * INVARIANTS. nr_inside is the sum of nr_members over the subtree. task_group_of() a member is the
- * tg of its group or of the nearest ancestor that has one. The CPU time that a group has used is
+ * tg of its group or of the nearest ancestor that has one; if none has, the root's or, with
+ * autogroup, its session's. The CPU time that a group has used is
  * the past time of the group and its descendants, plus the time of each member since it joined. A
  * removed group adds its past time to its parent's.
  */
@@ -55,11 +56,21 @@ static struct task_group *effective_tg(const struct cgroup *cg)
 	return cg ? cg->tg : NULL;
 }
 
-/* Move @t into the scheduler's groups that its places in the trees ask for. proc_tree_lock held. */
-static void settle(struct thread *t)
+/*
+ * The scheduler's group that @t's places ask for: that of its control group or, if that is the
+ * root, of its session. A thread that has left its places is the root's.
+ */
+static struct task_group *wanted_tg(const struct thread *t)
 {
-	struct task_group *tg = effective_tg(t->member[HIERARCHY_V1].group)
-					?: effective_tg(t->member[HIERARCHY_V2].group);
+	const struct cgroup *v1 = t->member[HIERARCHY_V1].group;
+	struct task_group *tg = effective_tg(v1) ?: effective_tg(t->member[HIERARCHY_V2].group);
+
+	return tg || !v1 ? tg : autogroup_tg(t->proc);
+}
+
+void cgroup_settle(struct thread *t)
+{
+	struct task_group *tg = wanted_tg(t);
 	const struct cgroup *boosted = t->member[HIERARCHY_TUNE].group;
 	unsigned tune = boosted ? boosted->tune : 0;
 
@@ -79,20 +90,36 @@ static void settle_all(struct cgroup *top)
 	for (struct cgroup *cg = top; cg; cg = cgroup_next(cg, top)) {
 		spin_lock(&proc_tree_lock);
 		list_for_each(t, &cg->members, member[cg->hierarchy].link)
-			settle(t);
+			cgroup_settle(t);
 		spin_unlock(&proc_tree_lock);
 	}
 }
 
-int cgroup_attach_cpu(struct cgroup *cg)
+struct task_group *cgroup_make_tg(struct task_group *parent)
 {
 	struct task_group *tg = kzalloc(max(task_group_size(machine), (size_t)128));
 
+	assert(mutex_is_held(&cgroup_mutex) && (u64)tg % 64 == 0);
+	if (tg)
+		with_irqs_off(task_group_init(machine, tg, parent));
+	return tg;
+}
+
+void cgroup_free_tg(struct task_group *tg)
+{
 	assert(mutex_is_held(&cgroup_mutex));
+	if (tg)
+		with_irqs_off(task_group_exit(machine, tg));
+	kfree(tg);
+}
+
+int cgroup_attach_cpu(struct cgroup *cg)
+{
+	struct task_group *tg = cgroup_make_tg(effective_tg(cg->parent));
+
+	assert(!cg->tg);
 	if (!tg)
 		return -ENOMEM;
-	assert(!cg->tg && (u64)tg % 64 == 0);
-	with_irqs_off(task_group_init(machine, tg, effective_tg(cg->parent)));
 	cg->tg = tg;
 	cgroup_reset_clamps(cg);
 	if (cg->dentry)
@@ -110,8 +137,7 @@ void cgroup_detach_cpu(struct cgroup *cg)
 		return;
 	cg->tg = NULL;
 	settle_all(cg);
-	with_irqs_off(task_group_exit(machine, tg));
-	kfree(tg);
+	cgroup_free_tg(tg);
 }
 
 /* --- the tree ------------------------------------------------------------------------- */
@@ -274,6 +300,8 @@ void cgroup_join(struct thread *t)
 	assert(spin_is_held(&proc_tree_lock));
 	for (unsigned h = 0; h < cgroup_nr_hierarchies(); h++)
 		enter(t, kernel ? &cgroup_roots[h] : current->member[h].group);
+	if (unlikely(autogroup_was_on))
+		cgroup_settle(t);
 }
 
 void cgroup_leave(struct thread *t)
@@ -281,7 +309,7 @@ void cgroup_leave(struct thread *t)
 	assert(spin_is_held(&proc_tree_lock));
 	for (unsigned h = 0; h < cgroup_nr_hierarchies(); h++)
 		quit(t, h);
-	settle(t);
+	cgroup_settle(t);
 }
 
 static void move_thread(struct thread *t, struct cgroup *cg)
@@ -299,7 +327,7 @@ static void move_thread(struct thread *t, struct cgroup *cg)
 		m->joined_system_ns = u.system_ns;
 	}
 	enter(t, cg);
-	settle(t);
+	cgroup_settle(t);
 }
 
 void cgroup_move(struct thread *t, bool process, struct cgroup *cg)

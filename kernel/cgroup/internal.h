@@ -12,6 +12,7 @@
  *	fdl.c        the controller `cpu`: deadlines and guarantees
  *	clamp.c      the controller `cpu`: clamps of utilisation
  *	tune.c       the controller `schedtune`: boosts
+ *	autogroup.c  no tree: a group of the scheduler for each session
  *
  * IDEA. There are two hierarchies, v1 and v2, as on Linux, and one controller, `cpu`, which belongs
  * to one of them at a time (docs/adr/009-cgroup-hierarchies.md). A group that the controller knows
@@ -88,6 +89,12 @@ struct cgroup *cgroup_next(struct cgroup *cg, struct cgroup *top);
 /* Give @cg, which has none, a group of the scheduler (0 or -ENOMEM), or take it away. */
 int cgroup_attach_cpu(struct cgroup *cg);
 void cgroup_detach_cpu(struct cgroup *cg);
+
+/* A group of the scheduler below @parent (NULL: no memory), and the end of one without members. */
+struct task_group *cgroup_make_tg(struct task_group *parent);
+void cgroup_free_tg(struct task_group *tg);
+/* Move @t into the scheduler's groups that it belongs to now. proc_tree_lock held. */
+void cgroup_settle(struct thread *t);
 
 /* Number of hierarchies that this machine has, the first of enum hierarchy_id. */
 unsigned cgroup_nr_hierarchies(void);
@@ -168,6 +175,12 @@ void cgroup_add_bandwidth_stat(const struct cgroup *cg, struct text *t);
 /* --- clamp.c ---------------------------------------------------------------------- */
 /* @cg's clamps are those of a new group of the scheduler. */
 void cgroup_reset_clamps(struct cgroup *cg);
+
+/* --- autogroup.c; proc_tree_lock held --------------------------------------------- */
+/* The group of @p's session; NULL: it has none, or autogroup is off. */
+struct task_group *autogroup_tg(const struct proc *p);
+/* It is on, or was: threads may be in groups of sessions. */
+extern bool autogroup_was_on;
 
 /* --- tune.c ----------------------------------------------------------------------- */
 /*

@@ -417,6 +417,12 @@ static const struct kind specials[] = {
 };
 #define NR_SPECIALS ARRAY_SIZE(specials)
 
+/* The first and the last entry are not in task/TID. */
+static unsigned nr_entries(const struct pid_ref *r)
+{
+	return NR_SPECIALS + nr_pid_texts - r->is_thread;
+}
+
 static const char *entry_name(unsigned index)
 {
 	return index < NR_SPECIALS ? specials[index].name : pid_texts[index - NR_SPECIALS].name;
@@ -439,7 +445,7 @@ static struct inode *lookup_entry(struct inode *dir, const char *name, size_t le
 {
 	const struct pid_ref *r = dir->private;
 
-	for (unsigned i = r->is_thread; i < NR_SPECIALS + nr_pid_texts; i++)
+	for (unsigned i = r->is_thread; i < nr_entries(r); i++)
 		if (strlen(entry_name(i)) == len && !memcmp(entry_name(i), name, len))
 			return is_alive(r) ? make_entry(dir, i) : NULL;
 	return NULL;
@@ -453,7 +459,7 @@ static int read_pid_dir(struct file *f, emit_fn emit, void *arg)
 
 	if (dentry_emit_dots(f, emit, arg))
 		return 1;
-	for (unsigned i = first; i < NR_SPECIALS + nr_pid_texts; i++) {
+	for (unsigned i = first; i < nr_entries(r); i++) {
 		u32 mode = i < NR_SPECIALS ? specials[i].mode : S_IFREG;
 
 		if (emit(arg, entry_name(i), f->inode->ino + i + 1, DT_OF_MODE(mode), i + 3))

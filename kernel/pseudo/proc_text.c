@@ -433,6 +433,20 @@ static size_t show_cgroup(void *arg, char *buf, size_t size)
 	return cgroup_print_thread(((struct pid_ref *)arg)->thread, buf, size);
 }
 
+static size_t show_autogroup(void *arg, char *buf, size_t size)
+{
+	return autogroup_print(((struct pid_ref *)arg)->proc, buf, size);
+}
+
+static long store_autogroup(void *arg, const char *text, size_t len)
+{
+	struct proc *p = ((struct pid_ref *)arg)->proc;
+	s64 nice;
+	int err = parse_s64(text, len, &nice) ?: autogroup_set_nice(p, nice);
+
+	return err ?: (long)len;
+}
+
 const struct pid_text pid_texts[] = {
 	{ "stat", show_stat, NULL },
 	{ "status", show_status, NULL },
@@ -452,5 +466,6 @@ const struct pid_text pid_texts[] = {
 	{ "oom_score", show_oom_score, NULL },
 	{ "oom_score_adj", show_oom_score_adj, store_oom_score_adj },
 	{ "timerslack_ns", show_slack, store_slack },
+	{ "autogroup", show_autogroup, store_autogroup }, /* last: not in task/TID */
 };
 const unsigned nr_pid_texts = ARRAY_SIZE(pid_texts);

@@ -55,7 +55,7 @@ static size_t print_mask(const struct cpumask *m, bool list, char *buf, size_t s
 
 /* --- cpu/: the machine as a whole ----------------------------------------------------- */
 
-enum cpu_set { SET_ONLINE, SET_POSSIBLE, SET_OFFLINE };
+enum cpu_set { SET_ONLINE, SET_POSSIBLE, SET_OFFLINE, SET_ISOLATED };
 
 static size_t show_cpus(void *arg, char *buf, size_t size)
 {
@@ -64,6 +64,8 @@ static size_t show_cpus(void *arg, char *buf, size_t size)
 
 	if ((enum cpu_set)(u64)arg == SET_ONLINE)
 		m = online;
+	else if ((enum cpu_set)(u64)arg == SET_ISOLATED)
+		m = *sched_isolated(machine);
 	else if ((enum cpu_set)(u64)arg == SET_OFFLINE)
 		for_each_cpu(cpu, &online)
 			cpumask_clear(&m, cpu);
@@ -99,7 +101,7 @@ static const struct pseudo_file machine_files[] = {
 	MACHINE("devices/system/cpu/possible", show_cpus, SET_POSSIBLE),
 	MACHINE("devices/system/cpu/present", show_cpus, SET_POSSIBLE),
 	MACHINE("devices/system/cpu/offline", show_cpus, SET_OFFLINE),
-	MACHINE("devices/system/cpu/isolated", show_text, ""),
+	MACHINE("devices/system/cpu/isolated", show_cpus, SET_ISOLATED),
 	MACHINE("devices/system/cpu/kernel_max", show_text, "255"),
 	MACHINE("devices/system/cpu/smt/active", show_smt_active, NULL),
 	MACHINE("bus/event_source/devices/software/type", show_text, "1"),

@@ -3,6 +3,7 @@
  * Processes and threads: creation, end, waiting, groups and sessions, attributes and limits. Users
  * and capabilities are in cred.c.
  */
+#include "kernel/cgroup/cgroup.h"
 #include "kernel/contract.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
@@ -355,6 +356,8 @@ SYSCALL0(setsid)
 		self->tty = NULL;
 	}
 	spin_unlock(&proc_tree_lock);
+	if (result > 0)
+		autogroup_begin_session(self);
 	return result;
 }
 

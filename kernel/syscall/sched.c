@@ -54,12 +54,6 @@ static bool is_rt_policy(int policy)
 
 /* --- who may change what, as sched(7) has it ------------------------------------------- */
 
-/* May @t's nice value become @nice? RLIMIT_NICE counts 20 - nice. */
-static bool may_nice(const struct thread *t, int nice)
-{
-	return (u64)(20 - nice) <= t->proc->rlimit[RLIMIT_NICE].cur || capable(CAP_SYS_NICE);
-}
-
 /* May a thread that is now @old become @new without being privileged? */
 static bool is_modest(const struct thread *t, const struct sched_attr_req *old,
 		      const struct sched_attr_req *new)
@@ -71,9 +65,9 @@ static bool is_modest(const struct thread *t, const struct sched_attr_req *old,
 	if (is_rt_policy(new->policy))
 		return (new->policy == old->policy || limit) &&
 		       (new->rt_priority <= old->rt_priority || (u64) new->rt_priority <= limit);
-	if (old->policy == SCHED_IDLE && new->policy != SCHED_IDLE && !may_nice(t, old->nice))
+	if (old->policy == SCHED_IDLE && new->policy != SCHED_IDLE && !cred_may_nice(t, old->nice))
 		return false;
-	return new->nice >= old->nice || may_nice(t, new->nice);
+	return new->nice >= old->nice || cred_may_nice(t, new->nice);
 }
 
 /*
@@ -425,7 +419,7 @@ static void set_nice(struct thread *t, void *arg)
 	sched_get_attr(&t->task, &old);
 	if (!cred_may_schedule(t))
 		change->err = -EPERM;
-	else if (change->nice < old.nice && !may_nice(t, change->nice))
+	else if (change->nice < old.nice && !cred_may_nice(t, change->nice))
 		change->err = -EACCES;
 	else
 		with_irqs_off(sched_set_nice(machine, &t->task, change->nice));

@@ -17,6 +17,7 @@
 #include "kernel/time/tick.h"
 #include "kernel/time/time.h"
 #include "kernel/time/watchdog.h"
+#include "lib/cpulist.h"
 #include "lib/fmt.h"
 #include "lib/string.h"
 
@@ -43,6 +44,27 @@ static unsigned nr_cpus_wanted(void)
 	return wanted ? (unsigned)wanted : 1;
 }
 
+/* The CPUs of isolcpus=. Of Linux's flags before the list, "domain" is what the list alone says. */
+static struct cpumask isolated_cpus(unsigned nr_cpus)
+{
+	const char *list = cmdline_get("isolcpus");
+	struct cpumask all = cpumask_first_n(nr_cpus), isolated;
+
+	if (!list)
+		return cpumask_none();
+	if (!strncmp(list, "domain,", 7))
+		list += 7;
+	if (!cpulist_read(list, strlen(list), CPU_MAX, &isolated)) {
+		kprintf("isolcpus=%s: not a list of CPUs, as 2-3,5; none is isolated\n", list);
+		return cpumask_none();
+	}
+	if (cpumask_subset(&all, &isolated)) {
+		kprintf("isolcpus=%s: CPU 0 is not isolated, because one must be left\n", list);
+		cpumask_clear(&isolated, 0);
+	}
+	return isolated;
+}
+
 /* CPUs of several speeds, if opp= says so. */
 static void init_speeds(unsigned nr_cpus)
 {
@@ -53,11 +75,13 @@ static void init_speeds(unsigned nr_cpus)
 static void init_machine(unsigned nr_cpus)
 {
 	struct sched_cpu_desc *topology = boot_alloc(nr_cpus * sizeof(*topology));
+	struct cpumask isolated = isolated_cpus(nr_cpus);
 	struct sched_config config = {
 		.nr_cpus = nr_cpus,
 		.hz = tick_hz,
 		.topology = topology,
 		.fair_policy = cmdline_get("sched"),
+		.isolated = &isolated,
 		.seed = cmdline_get_u64("seed", 1),
 	};
 

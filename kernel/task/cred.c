@@ -56,6 +56,11 @@ bool cred_may_schedule(const struct thread *target)
 	       capable(CAP_SYS_NICE);
 }
 
+bool cred_may_nice(const struct thread *t, int nice)
+{
+	return (u64)(20 - nice) <= t->proc->rlimit[RLIMIT_NICE].cur || capable(CAP_SYS_NICE);
+}
+
 /* The capabilities that the file system user 0 has and others lack. */
 #define CAPS_OF_FILES                                                                              \
 	(CAP_BIT(CAP_CHOWN) | CAP_BIT(CAP_DAC_OVERRIDE) | CAP_BIT(CAP_DAC_READ_SEARCH) |           \

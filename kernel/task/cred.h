@@ -61,6 +61,8 @@ bool cred_in_group(const struct cred *c, u32 gid);
 bool cred_may_signal(const struct thread *target, int sig);
 /* May the running thread change how @target is scheduled? */
 bool cred_may_schedule(const struct thread *target);
+/* May the running thread make @t's nice value @nice? RLIMIT_NICE counts 20 - nice. */
+bool cred_may_nice(const struct thread *t, int nice);
 /* Capabilities that follow from the change of @c's user from @old. */
 void cred_user_changed(struct cred *c, const struct ids *old);
 /*

@@ -188,6 +188,7 @@ static void release_process(struct proc *p)
 	itimers_free(p);
 	if (p->pid == p->sid)
 		tty_leave_session(p);
+	autogroup_leave(p);
 	proc_release_resources(p);
 }
 

@@ -10,6 +10,7 @@
  * Locking: proc_tree_lock guards the tree, groups, sessions and everybody's list of threads; not
  * from interrupts. A process's sig_lock nests inside.
  */
+#include "kernel/cgroup/cgroup.h"
 #include "kernel/contract.h"
 #include "kernel/fs/fs.h"
 #include "kernel/kernel.h"
@@ -179,6 +180,7 @@ void proc_publish(struct proc *p, struct proc *parent)
 	p->parent = parent;
 	p->ppid = parent->pid;
 	p->tty = parent->tty;
+	p->autogroup = autogroup_get(current->proc->autogroup);
 	/* Process 1 and what the kernel starts by itself begin sessions of their own. */
 	proc_set_group(p, parent->pgid ?: p->pid, parent->sid ?: p->pid);
 	list_add_tail(&parent->children, &p->sibling);

@@ -8,6 +8,7 @@
 #include "kernel/task/cpu.h"
 #include "kernel/task/thread.h"
 
+struct autogroup;
 struct files;
 struct fs_context;
 struct tty;
@@ -50,9 +51,10 @@ struct proc {
 	int ppid; /* parent->pid: getppid(2) reads it without the lock */
 	struct list children, sibling;
 	int pgid, sid;
-	struct list all_link;	 /* every process */
-	struct tty *tty;	 /* controlling terminal */
-	struct waitq child_wait; /* wait4 sleeps here, and exec until it is alone */
+	struct list all_link;	     /* every process */
+	struct tty *tty;	     /* controlling terminal */
+	struct autogroup *autogroup; /* of its session; NULL: none */
+	struct waitq child_wait;     /* wait4 sleeps here, and exec until it is alone */
 
 	/* Resources: changed with proc_tree_lock held. Other processes reach them through
 	 * proc_mm_get() and its siblings. */

@@ -128,22 +128,19 @@ static enum task_fate may_move(struct pass *p, struct rq *src, struct task *t)
 static enum task_fate helps(const struct pass *p, const struct rq *src, const struct task *t,
 			    s64 *moves)
 {
-	u64 load = max(1ull, task_load(t));
+	u64 size = p->type == MIGRATE_UTIL ? task_util(t) : max(1ull, task_load(t));
 
 	*moves = 1;
 	if (unlikely(p->type == MIGRATE_MISFIT))
 		return task_fits(src, t) ? FATE_fits : FATE_moved;
 	if (p->type == MIGRATE_TASKS)
 		return FATE_moved;
-	if (p->type == MIGRATE_UTIL) {
-		*moves = (s64)t->fair.avg.util_avg;
-		return *moves > p->imbalance ? FATE_too_big : FATE_moved;
-	}
-	*moves = (s64)load;
-	if (feature(p->s, FEATURE_LB_MIN) && load < 16 && !p->sd->nr_balance_failed)
+	*moves = (s64)size;
+	if (p->type == MIGRATE_LOAD && feature(p->s, FEATURE_LB_MIN) && size < 16 &&
+	    !p->sd->nr_balance_failed)
 		return FATE_too_small;
 	/* Each failure makes bigger tasks acceptable. */
-	return (s64)(load >> min(p->sd->nr_balance_failed, 63u)) > p->imbalance ? FATE_too_big
+	return (s64)(size >> min(p->sd->nr_balance_failed, 63u)) > p->imbalance ? FATE_too_big
 										: FATE_moved;
 }
 

@@ -249,7 +249,7 @@ void pass_record_task(const struct pass *p, const struct rq *src, const struct t
 		.nr_running = src->nr_running,
 		.group = t->group ? t->group->id : 0,
 		.load = task_is_fair(t) ? task_load(t) : 0,
-		.util = t->fair.avg.util_avg,
+		.util = task_util(t),
 		.since_ran = src->clock - t->fair.exec_start,
 		.left = p->imbalance,
 	};

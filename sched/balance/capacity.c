@@ -11,7 +11,7 @@
 static void age(struct rq *rq, u64 now, bool running)
 {
 	if (pelt_is_due(&rq->urgent, now))
-		pelt_age(&rq->urgent, now, NULL, 0, 0, running);
+		pelt_age(&rq->urgent, now, false, NULL, 0, 0, running);
 }
 
 void capacity_used(struct rq *rq, u64 delta)

@@ -82,6 +82,21 @@ void topology_rebuild(struct sched *s);
 
 #define for_each_domain(sd, rq) for ((sd) = (rq)->domains; (sd); (sd) = (sd)->parent)
 
+/*
+ * The lowest domain of @cpu that has the capacities of all CPUs in service, and the CPU @other;
+ * NULL: there is none, for they are equal, or no domain has both.
+ */
+static inline const struct domain *domain_of_all_capacities(struct sched *s, unsigned cpu,
+							    unsigned other)
+{
+	const struct domain *sd;
+
+	for_each_domain(sd, cpu_rq(s, cpu))
+		if ((sd->flags & SD_ASYM_CPUCAPACITY_FULL) && cpumask_test(&sd->span->cpus, other))
+			return sd;
+	return NULL;
+}
+
 /* --- how busy (load.c) ---------------------------------------------------- */
 
 /* The state of a group. The greater the value, the more the group deserves to lose tasks. */

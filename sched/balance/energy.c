@@ -32,17 +32,6 @@ static bool in_service(const struct rq *rq)
 	return rq->online || !rq->idle;
 }
 
-/* The lowest domain of @cpu with all capacities that has @last; NULL: there is none. */
-static const struct domain *reach_of(struct sched *s, unsigned cpu, unsigned last)
-{
-	struct domain *sd;
-
-	for_each_domain(sd, cpu_rq(s, cpu))
-		if ((sd->flags & SD_ASYM_CPUCAPACITY_FULL) && cpumask_test(&sd->span->cpus, last))
-			return sd;
-	return NULL;
-}
-
 static bool is_possible(struct sched *s)
 {
 	const struct freq *freq = s->freq;
@@ -57,9 +46,9 @@ static bool is_possible(struct sched *s)
 		for (const struct freq_cpu *f = d->cpus; f; f = f->next) {
 			const struct rq *rq = cpu_rq(s, f->cpu);
 
-			if (!in_service(rq))
+			if (!in_service(rq) || cpu_is_isolated(s, f->cpu))
 				continue;
-			if (rq->core->weight > 1 || !reach_of(s, f->cpu, f->cpu))
+			if (rq->core->weight > 1 || !domain_of_all_capacities(s, f->cpu, f->cpu))
 				return false;
 			nr_cpus++;
 		}
@@ -70,7 +59,7 @@ static bool is_possible(struct sched *s)
 		nr_domains++;
 		nr_others += nr_cpus + d->type->nr_opps;
 	}
-	return nr_domains * nr_others <= COMPLEXITY_MAX;
+	return nr_domains && nr_domains * nr_others <= COMPLEXITY_MAX;
 }
 
 void energy_refresh(struct sched *s)
@@ -94,7 +83,7 @@ void energy_check(const struct rq *rq)
 	const struct freq *freq = rq->s->freq;
 
 	SCHED_CHECK(E10,
-		    !freq->energy_aware || !rq->online ||
+		    !freq->energy_aware || !rq->online || cpu_is_isolated(rq->s, rq->cpu) ||
 			    (rq->s->tunable.energy_aware && rq->uneven && rq->core->weight == 1 &&
 			     rq->freq->domain->governor == &schedutil_governor));
 	SCHED_CHECK(E10, !freq->overutilized || rq->uneven);
@@ -145,7 +134,7 @@ static void read_use(struct use *use, const struct rq *rq, const struct subject 
 			    READ_ONCE(f->clamp[SCHED_CLAMP_MAX].value) },
 		.counted = of->t->cpu == rq->cpu && of->t->fair.avg.last_update,
 		.real_time = READ_ONCE(rq->active) & BIT(CLASS_rt),
-		.clamp_idle = READ_ONCE(f->clamp_idle),
+		.clamp_idle = !READ_ONCE(f->nr_clamped),
 	};
 }
 
@@ -359,7 +348,8 @@ static struct estimate estimate_of(const struct subject *of, const struct freq_d
 
 bool energy_places(struct sched *s, unsigned cpu, const struct task *t)
 {
-	return energy_is_aware(s) && !READ_ONCE(s->freq->overutilized) && reach_of(s, cpu, t->cpu);
+	return energy_is_aware(s) && !READ_ONCE(s->freq->overutilized) &&
+	       domain_of_all_capacities(s, cpu, t->cpu);
 }
 
 /* The candidate that adds the least energy so far, how much, and how much the last CPU adds. */
@@ -411,7 +401,7 @@ static struct subject subject_of(struct sched *s, const struct task *t, unsigned
 	return (struct subject){
 		.s = s,
 		.t = t,
-		.reach = reach_of(s, cpu, t->cpu),
+		.reach = domain_of_all_capacities(s, cpu, t->cpu),
 		.util = t->fair.avg.util_avg,
 		.estimate = task_util_est(&t->fair),
 		.clamps = { clamp_effective(s, t, SCHED_CLAMP_MIN),
@@ -429,8 +419,10 @@ unsigned energy_select(struct rq *rq, struct task *t, unsigned cpu, struct place
 	enum cpu_rule rule;
 
 	/* It has slept: its part of what its CPU has used is less now. */
+	rq->deciding = why;
 	update_averages(&t->fair);
 	pelt_update_queue(&rq->fair);
+	rq->deciding = false;
 	of = subject_of(rq->s, t, cpu, why);
 	rule = choose(&of, &c);
 	if (why) {

@@ -10,7 +10,6 @@
 #include "sched/core/core.h"
 #include "sched/fair/core/pelt.h"
 #include "sched/freq/freq.h"
-#include "sched/balance/domain.h"
 
 bool util_fits(const struct rq *rq, u64 util, u64 least, u64 most)
 {
@@ -38,6 +37,31 @@ bool task_fits(const struct rq *rq, const struct task *t)
 
 	return util_fits(rq, task_util(t), clamp_effective(s, t, SCHED_CLAMP_MIN),
 			 clamp_effective(s, t, SCHED_CLAMP_MAX));
+}
+
+int fit_idle_cpu(struct sched *s, const struct domain *sd, const struct task *t, unsigned target,
+		 bool *fits)
+{
+	unsigned cpu = (target ? target : s->nr_cpus) - 1;
+	u64 most = 0;
+	int best = -1;
+
+	for (unsigned n = sd->span->weight; n; n--) {
+		const struct rq *rq;
+
+		cpu = cpumask_next_wrap(&sd->span->cpus, cpu);
+		rq = cpu_rq(s, cpu);
+		if (!rq->online || !task_allowed(t, cpu) || !cpu_is_free(s, cpu))
+			continue;
+		*fits = task_fits(rq, t);
+		if (*fits)
+			return (int)cpu;
+		if (cpu_capacity(rq) > most) {
+			most = cpu_capacity(rq);
+			best = (int)cpu;
+		}
+	}
+	return best;
 }
 
 void fit_note(struct rq *rq)

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "sched/balance/capacity.h"
+#include "sched/balance/domain.h"
 
 /* True if the capacity @a is greater than @b by more than 5 %: less is no reason to move. */
 static inline bool capacity_exceeds(u64 a, u64 b)
@@ -23,6 +24,13 @@ bool util_fits(const struct rq *rq, u64 util, u64 least, u64 most);
 u64 task_util(const struct task *t);
 /* True if @t, with its clamps, does. */
 bool task_fits(const struct rq *rq, const struct task *t);
+/*
+ * A free CPU for @t in @sd, from @target on, or -1: the first that has enough for @t, and *@fits
+ * becomes true; else of all the one with the most capacity, and of equals the first. The search has
+ * no limit, and threads of a core do not count. Source: Linux 6.1, select_idle_capacity.
+ */
+int fit_idle_cpu(struct sched *s, const struct domain *sd, const struct task *t, unsigned target,
+		 bool *fits);
 /*
  * Notes the load of the task that runs on @rq if it is a misfit. A tick does so, and an end of
  * work; Linux does at each switch, too. Locked: @rq, which is uneven.

@@ -30,7 +30,7 @@ void overutilized_note(struct rq *rq, const struct task *t)
 {
 	SCHED_ASSERT(host_lock_held(&rq->lock) && rq->uneven);
 	if (t->class->rank == CLASS_fair && !READ_ONCE(rq->s->freq->overutilized) &&
-	    cpu_is_overutilized(rq))
+	    cpu_is_overutilized(rq) && !cpu_is_isolated(rq->s, rq->cpu))
 		overutilized_set(rq->s, rq->cpu, true);
 }
 
@@ -46,9 +46,11 @@ static bool one_is_overutilized(struct sched *s, const struct cpumask *cpus)
 
 bool overutilized_survey(struct sched *s, unsigned cpu, const struct cpumask *cpus)
 {
+	struct cpumask all = cpumask_and(&s->online, &s->home);
+
 	if (one_is_overutilized(s, cpus))
 		overutilized_set(s, cpu, true);
-	else if (cpumask_subset(&s->online, cpus))
+	else if (cpumask_subset(&all, cpus))
 		overutilized_set(s, cpu, false);
 	return !energy_is_aware(s) || READ_ONCE(s->freq->overutilized);
 }

@@ -3,7 +3,8 @@
  * Placement: the CPU on which a fair task wakes up, starts, or continues after exec.
  *
  *	wakeup:  near the waker or near the task's last CPU (wake_affine), then the first
- *	         idle CPU that shares that CPU's cache (select_idle_sibling) - fast
+ *	         idle CPU that shares that CPU's cache (select_idle_sibling) - fast; where CPUs
+ *	         have several capacities, the first that has enough (fit_idle_cpu)
  *	fork, exec: the least loaded CPU, searched from the widest domain down - thorough,
  *	         for a task with little in any cache
  *
@@ -13,8 +14,10 @@
 #include "sched/balance/balance.h"
 #include "sched/balance/domain.h"
 #include "sched/balance/energy.h"
+#include "sched/balance/fit.h"
 #include "sched/balance/placement.h"
 #include "sched/fair/core/class.h"
+#include "sched/fair/core/pelt.h"
 #include "sched/observe/trace.h"
 
 /*
@@ -166,6 +169,21 @@ static bool may_run(const struct sched *s, const struct task *t, unsigned cpu)
 	return task_allowed(t, cpu) && cpumask_test(&s->online, cpu);
 }
 
+/* The CPUs around @cpu that have all capacities of the machine; NULL: all in service are equal. */
+static const struct domain *uneven_around(struct sched *s, unsigned cpu)
+{
+	if (likely(!cpu_rq(s, cpu)->uneven))
+		return NULL;
+	return domain_of_all_capacities(s, cpu, cpu);
+}
+
+/* True if @cpu is free and, where CPUs have several capacities, has enough for @t. */
+static bool suits(struct sched *s, const struct task *t, unsigned cpu)
+{
+	return cpu_is_free(s, cpu) &&
+	       (likely(!uneven_around(s, cpu)) || task_fits(cpu_rq(s, cpu), t));
+}
+
 /* A CPU of a wholly idle core, else a free thread of any core, else -1. */
 static int scan_cores(struct sched *s, const struct task *t, struct group *llc, unsigned target)
 {
@@ -216,11 +234,21 @@ static int scan_core_of(struct sched *s, const struct task *t, unsigned prev)
 	return -1;
 }
 
-int fair_idle_cpu(struct sched *s, const struct task *t, unsigned prev, unsigned target)
+EXPLAINED int idle_cpu_near(struct sched *s, const struct task *t, unsigned prev, unsigned target,
+			    struct placement_why *why)
 {
 	const struct rq *rq = cpu_rq(s, target);
+	const struct domain *uneven = uneven_around(s, target);
 	struct group *llc;
 
+	if (unlikely(uneven)) {
+		bool fits = false;
+		int cpu = fit_idle_cpu(s, uneven, t, target, &fits);
+
+		chosen_by(why, fits ? CPU_free_and_fits : CPU_most_capacity, target);
+		return cpu;
+	}
+	chosen_by(why, CPU_free_in_cache, target);
 	if (!rq->llc)
 		return -1;
 	llc = rq->llc->span;
@@ -237,6 +265,11 @@ int fair_idle_cpu(struct sched *s, const struct task *t, unsigned prev, unsigned
 	return scan_cpus(s, t, llc, target);
 }
 
+int fair_idle_cpu(struct sched *s, const struct task *t, unsigned prev, unsigned target)
+{
+	return idle_cpu_near(s, t, prev, target, NULL);
+}
+
 /* An idle CPU near @target, or -1: neither @target, @prev nor the recently used CPU is free. */
 EXPLAINED int search(struct sched *s, const struct task *t, unsigned prev, unsigned target,
 		     struct placement_why *why)
@@ -249,8 +282,7 @@ EXPLAINED int search(struct sched *s, const struct task *t, unsigned prev, unsig
 		found = policy->select_cpu(s, t, prev, target);
 	if (found >= 0)
 		return found;
-	chosen_by(why, CPU_free_in_cache, target);
-	return fair_idle_cpu(s, t, prev, target);
+	return idle_cpu_near(s, t, prev, target, why);
 }
 
 /* SIS_NODE: search behind the other caches of the node too, starting after the target's cache. */
@@ -298,14 +330,14 @@ EXPLAINED unsigned select_idle_sibling(struct sched *s, struct task *t, unsigned
 	unsigned recent = t->recent_used_cpu;
 	int found;
 
-	if (task_allowed(t, target) && cpu_is_free(s, target))
+	if (task_allowed(t, target) && suits(s, t, target))
 		return chosen_by(why, CPU_aim_free, target);
 	if (prev != target && shares_llc(s, prev, target) && task_allowed(t, prev) &&
-	    cpu_is_free(s, prev))
+	    suits(s, t, prev))
 		return chosen_by(why, CPU_last_free, prev);
 	t->recent_used_cpu = prev;
 	if (recent != prev && recent != target && shares_llc(s, recent, target) &&
-	    may_run(s, t, recent) && cpu_is_free(s, recent))
+	    may_run(s, t, recent) && suits(s, t, recent))
 		return chosen_by(why, CPU_recent_free, recent);
 	found = search(s, t, prev, target, why);
 	if (found < 0 && feature(s, FEATURE_SIS_NODE)) {
@@ -472,6 +504,8 @@ EXPLAINED unsigned select_waking(struct sched *s, struct task *t, unsigned cpu, 
 	}
 	if (why)
 		why->aimed = target;
+	if (unlikely(waker_rq->uneven))
+		pelt_catch_up(&t->fair);
 	return select_idle_sibling(s, t, prev, target, why);
 }
 
@@ -522,6 +556,7 @@ static __attribute__((noinline)) unsigned select_recorded(struct rq *rq, struct 
 		.reason = reason,
 		.last = t->cpu,
 		.recent = t->recent_used_cpu,
+		.load = task_load(t),
 	};
 	struct run run __uninitialized;
 

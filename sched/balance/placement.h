@@ -10,6 +10,7 @@ struct placement_why {
 	unsigned last, recent;	/* before it, CPUs of the task */
 	unsigned aimed, chosen; /* CPUs */
 	u32 bias_pct;
+	u64 load; /* of the task, before it */
 	enum aim_rule aim;
 	enum cpu_rule rule;
 };

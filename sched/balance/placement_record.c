@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The record of a placement: the CPUs that there are, which one was chosen, and by which rules. The
- * rows are made before the choice. Afterwards DECISION_CPU_CHANGED marks CPUs whose tasks or load
- * changed meanwhile: what the choice saw of them is not certain.
+ * rows are made before the choice. Afterwards DECISION_CPU_CHANGED marks CPUs of which tasks, load
+ * or capacity changed meanwhile: what the choice saw of them is not certain.
  */
 #include "sched/balance/domain.h"
+#include "sched/balance/fit.h"
 #include "sched/balance/placement.h"
+#include "sched/freq/freq.h"
 #include "sched/observe/trace.h"
 
 static const struct run_kind cpus_kind = { EVENT_ID_sched_decision_cpu,
@@ -34,6 +36,7 @@ static __inlined void put_cpu(struct event_sched_decision_cpu *row, const struct
 	row->nr_running = READ_ONCE(rq->nr_running);
 	row->load = cpu_load(rq);
 	row->idle_since = idle_since;
+	row->full = rq->capacity_orig;
 }
 
 void placement_record_begin(struct run *run, struct sched *s, const struct task *t, unsigned waker)
@@ -71,7 +74,8 @@ static __inlined bool is_as_it_was(const struct rq *rq, const struct event_sched
 {
 	u32 nr = READ_ONCE(rq->nr_running);
 
-	if (nr != row->nr_running || cpu_load(rq) != row->load)
+	if (nr != row->nr_running || cpu_load(rq) != row->load ||
+	    cpu_capacity(rq) != row->capacity)
 		return false;
 	if (nr ? nr == READ_ONCE(rq->fair.tasks.nr_idle) : READ_ONCE(rq->curr) == rq->idle)
 		return row->flags & DECISION_CPU_FREE;
@@ -104,6 +108,7 @@ void placement_record_end(const struct run *run, struct sched *s, const struct t
 {
 	struct event_sched_decision_select *d =
 		run_record(run, &cpus_kind, EVENT_ID_sched_decision_select);
+	bool clamped = s->freq && READ_ONCE(s->freq->clamped);
 	u32 nr;
 
 	if (!d)
@@ -124,6 +129,9 @@ void placement_record_end(const struct run *run, struct sched *s, const struct t
 	d->rule = (u8)why->rule;
 	d->scan = scan_limit(s, cpu_rq(s, why->aimed));
 	d->bias_pct = why->bias_pct;
-	d->load = task_load(t);
+	d->load = why->load;
+	d->util = (u32)task_util(t);
+	d->least = clamped ? (u16)clamp_effective(s, t, SCHED_CLAMP_MIN) : 0;
+	d->most = clamped ? (u16)clamp_effective(s, t, SCHED_CLAMP_MAX) : CPU_CAPACITY;
 	run_end(run, &cpus_kind, nr);
 }

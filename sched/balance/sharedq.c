@@ -408,6 +408,8 @@ static unsigned wanted_shards(const struct rq *rq)
 {
 	u32 size = READ_ONCE(rq->s->tunable.shared_shard_size);
 
+	if (cpu_is_isolated(rq->s, rq->cpu))
+		return 0;
 	if (rq->shared.shares_all)
 		return (rq->llc_size - 1) / size + 1;
 	return feature(rq->s, FEATURE_SWQUEUE) ? 1 : 0;
@@ -428,7 +430,8 @@ static void update_rq(struct rq *rq)
 
 	rq_lock(rq);
 	unlink_all(rq);
-	WRITE_ONCE(rq->shared.shares_all, feature(rq->s, FEATURE_SHARED_RUNQ));
+	WRITE_ONCE(rq->shared.shares_all, feature(rq->s, FEATURE_SHARED_RUNQ) &&
+						  !cpu_is_isolated(rq->s, rq->cpu));
 	WRITE_ONCE(rq->shared.nr_shards, wanted_shards(rq));
 	if (rq->shared.nr_shards)
 		own = &shard_owner(rq, rq->shared.nr_shards)->shared.own_shard;

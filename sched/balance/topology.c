@@ -13,8 +13,8 @@
  * is left out of the chain.
  *
  * The tree is first built of all CPUs that may come into service. It is built anew when a CPU
- * leaves or comes back, with the machine stopped (hotplug.c). In between it is constant. Source:
- * Linux 6.1, topology.c (docs/sources.md).
+ * leaves or comes back, with the machine stopped (hotplug.c). In between it is constant. Isolated
+ * CPUs are never in it. Source: Linux 6.1, topology.c (docs/sources.md).
  */
 #include "sched/balance/balance.h"
 #include "sched/balance/domain.h"
@@ -284,13 +284,13 @@ void topology_init(struct sched *s, const struct sched_cpu_desc *desc)
 	topo->first = (u16 *)(topo->desc + s->nr_cpus);
 	memcpy(topo->desc, desc, s->nr_cpus * sizeof(*desc));
 	/* Every possible CPU is about to come into service. */
-	build(s, s->possible);
+	build(s, s->home);
 	waste_init(s);
 }
 
 void topology_rebuild(struct sched *s)
 {
-	struct cpumask cpus = s->possible;
+	struct cpumask cpus = s->home;
 	unsigned cpu;
 
 	/* A CPU without an idle task has never been in service: it stays in the tree. */

@@ -203,6 +203,27 @@ static inline bool task_allowed(const struct task *t, unsigned cpu)
 	return cpumask_test(&t->allowed, cpu);
 }
 
+static inline bool cpu_is_isolated(const struct sched *s, unsigned cpu)
+{
+	return unlikely(s->has_isolated) && cpumask_test(&s->isolated, cpu);
+}
+
+/* Is one of the two isolated, and the other not? Then no class moves tasks between them. */
+static inline bool cpus_apart(const struct sched *s, unsigned a, unsigned b)
+{
+	return cpu_is_isolated(s, a) != cpu_is_isolated(s, b);
+}
+
+/* The CPUs in service to which a class may move @t from @cpu. */
+static inline struct cpumask usable_cpus(const struct sched *s, const struct task *t, unsigned cpu)
+{
+	struct cpumask usable = cpumask_and(&t->allowed, &s->online);
+
+	if (likely(!s->has_isolated))
+		return usable;
+	return cpumask_and(&usable, cpu_is_isolated(s, cpu) ? &s->isolated : &s->home);
+}
+
 /* May @t be queued on @rq? Locked, or racily. */
 static inline bool task_may_be_on(const struct task *t, const struct rq *rq)
 {

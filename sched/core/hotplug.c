@@ -160,7 +160,8 @@ void sched_cpu_online(struct sched *s, unsigned cpu, struct task *idle)
 	if (rq->curr == rq->idle) {
 		/* It has no tick yet: others must balance for it until it gets work. */
 		rq->tick_stopped = true;
-		cpumask_set_atomic(&s->nohz_idle, cpu);
+		if (!cpu_is_isolated(s, cpu))
+			cpumask_set_atomic(&s->nohz_idle, cpu);
 	}
 	rq_unlock(rq);
 	if (!first)

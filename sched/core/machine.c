@@ -71,6 +71,7 @@ static void init_classes(struct sched *s)
 
 int sched_init(struct sched *s, const struct sched_config *config)
 {
+	struct cpumask possible;
 	size_t topology_at;
 
 	if (!config->nr_cpus || config->nr_cpus > CPU_MAX || !config->topology)
@@ -79,6 +80,9 @@ int sched_init(struct sched *s, const struct sched_config *config)
 		return -EINVAL;
 	if (config->guest && !sched_policy_complete(config->guest))
 		return -EINVAL;
+	possible = cpumask_first_n(config->nr_cpus);
+	if (config->isolated && cpumask_subset(&possible, config->isolated))
+		return -EINVAL;
 	fair_init_policies(s, config->guest);
 	s->fair_policy = fair_policy_find(s, config->fair_policy);
 	if (!s->fair_policy)
@@ -86,7 +90,12 @@ int sched_init(struct sched *s, const struct sched_config *config)
 	s->nr_cpus = config->nr_cpus;
 	s->hz = config->hz;
 	s->tick_ns = NS_PER_SEC / config->hz;
-	s->possible = cpumask_first_n(config->nr_cpus);
+	s->possible = possible;
+	if (config->isolated)
+		s->isolated = cpumask_and(&possible, config->isolated);
+	s->has_isolated = !cpumask_empty(&s->isolated);
+	s->home = cpumask_andnot(&possible, &s->isolated);
+	s->nr_home = cpumask_weight(&s->home);
 	init_classes(s);
 	prng_seed(&s->prng, config->seed);
 	s->family_lock.rank = s->waste_lock.rank = HOST_RANK_LEAF;
@@ -102,4 +111,9 @@ int sched_init(struct sched *s, const struct sched_config *config)
 	topology_init(s, config->topology);
 	sharedq_topology(s);
 	return 0;
+}
+
+const struct cpumask *sched_isolated(const struct sched *s)
+{
+	return &s->isolated;
 }

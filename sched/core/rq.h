@@ -42,6 +42,7 @@ struct rq {
 	u64 clock;		/* host_clock() of this lock section */
 	bool throttles;		/* a queue was throttled ever */
 	bool own_time;		/* so, or its speed changes: pelt_now() may differ from clock */
+	bool deciding;		/* a decision's records are being made: nothing else is traced */
 	bool uneven;		/* the machine has CPUs of several capacities; constant */
 	struct task *curr;	/* runs, or is about to: see PROTOCOL: switch in switch.c */
 	struct task *prev;	/* ran before; between switch_begin and switch_end */
@@ -83,7 +84,7 @@ struct rq {
 	u64 max_idle_balance_cost;
 	struct list handover; /* TASK_MIGRATING tasks that sched_switch_end() delivers */
 	bool pulling; /* in a switch, the lock dropped to look for work: see PROTOCOL: switch */
-	bool tick_stopped; /* in s->nohz_idle */
+	bool tick_stopped; /* in s->nohz_idle, unless it is isolated */
 	bool nohz_kicked;  /* asked to balance for the idle CPUs */
 	struct waste_rq waste;
 
@@ -107,6 +108,10 @@ struct sched {
 	struct topology *topology;
 	struct freq *freq; /* NULL: all CPUs have one speed */
 	struct cpumask possible;
+	struct cpumask isolated; /* see sched_isolated() */
+	struct cpumask home;	 /* the others: what a new task is allowed */
+	u32 nr_home;
+	bool has_isolated;
 	const struct sched_class *class[NR_CLASSES]; /* by rank: the next */
 	struct sched_class class_copy[NR_CLASSES];   /* its operations are changed by recorders */
 	const struct sched_class *class_own[NR_CLASSES]; /* of which that is a copy */

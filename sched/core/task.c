@@ -16,11 +16,11 @@ static void init_common(struct sched *s, struct task *t, int pid, const char *co
 		.pid = pid,
 		.state = TASK_NEW,
 		.push_cpu = PUSH_NONE,
-		.allowed = s->possible,
-		.nr_allowed = s->nr_cpus,
+		.allowed = s->home,
+		.nr_allowed = s->nr_home,
 	};
 	str_copy(t->comm, comm, sizeof(t->comm));
-	task_set_cpu(s, t, 0);
+	task_set_cpu(s, t, cpumask_first(&s->home));
 	list_init(&t->link);
 	family_init(t);
 }

@@ -59,7 +59,8 @@ bool sched_tick_can_stop(struct sched *s, unsigned cpu)
 	if (!rq->tick_stopped && rq->online) {
 		rq->tick_stopped = true;
 		rq->next_balance = 0; /* that of a busy CPU is far away */
-		cpumask_set_atomic(&s->nohz_idle, cpu);
+		if (!cpu_is_isolated(s, cpu))
+			cpumask_set_atomic(&s->nohz_idle, cpu);
 	}
 	return true;
 }

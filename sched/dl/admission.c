@@ -113,6 +113,19 @@ static bool limited(const struct tunables *tn)
 	return tn->rt_runtime_us >= 0;
 }
 
+/* The CPUs whose time is promised to deadline tasks. Those that are isolated are nobody's. */
+static struct cpumask promised_cpus(const struct sched *s)
+{
+	return cpumask_and(&s->online, &s->home);
+}
+
+static u32 nr_promised(const struct sched *s)
+{
+	struct cpumask cpus = promised_cpus(s);
+
+	return cpumask_weight(&cpus);
+}
+
 /* Have @cpus CPUs room for @total? */
 static bool fits(const struct tunables *tn, u32 cpus, u64 total)
 {
@@ -149,6 +162,8 @@ void dl_count_server(struct rq *rq, bool online)
 	struct dl_machine *m = dl_machine(rq->s);
 	u64 bw = dl_of(rq)->server.d.bw;
 
+	if (cpu_is_isolated(rq->s, rq->cpu))
+		return;
 	host_lock(&m->lock);
 	set_servers_bw(m, m->server_bw + (online ? bw : 0 - bw));
 	host_unlock(&m->lock);
@@ -160,12 +175,12 @@ int dl_admit_server(struct rq *rq, u64 bw)
 	u64 old = dl_of(rq)->server.d.bw, total;
 	int err = 0;
 
-	if (!rq->online)
+	if (!rq->online || cpu_is_isolated(rq->s, rq->cpu))
 		return 0;
 	host_lock(&m->lock);
 	settle(m, rq->clock);
 	total = m->server_bw - old + bw;
-	if (bw > old && !fits(&rq->s->tunable, cpumask_weight(&rq->s->online), m->total_bw + total))
+	if (bw > old && !fits(&rq->s->tunable, nr_promised(rq->s), m->total_bw + total))
 		err = -EBUSY;
 	else
 		set_servers_bw(m, total);
@@ -176,7 +191,7 @@ int dl_admit_server(struct rq *rq, u64 bw)
 int dl_admit_servers(struct sched *s)
 {
 	struct dl_machine *m = dl_machine(s);
-	u32 cpus = cpumask_weight(&s->online);
+	u32 cpus = nr_promised(s);
 	bool room;
 
 	host_lock(&m->lock);
@@ -188,10 +203,10 @@ int dl_admit_servers(struct sched *s)
 
 /* --- questions -------------------------------------------------------------------- */
 
-/* @t may run on every CPU that is in service, or some CPU would be promised to it in vain. */
+/* @t may run on every CPU whose time is promised, or some of it would be promised to it in vain. */
 static bool allowed_everywhere(struct sched *s, const struct cpumask *allowed)
 {
-	struct cpumask missing = cpumask_andnot(&s->online, allowed);
+	struct cpumask cpus = promised_cpus(s), missing = cpumask_andnot(&cpus, allowed);
 
 	return cpumask_empty(&missing);
 }
@@ -212,7 +227,7 @@ int dl_admit(struct rq *rq, struct task *t, const struct sched_attr_req *req)
 	host_lock(&m->lock);
 	settle(m, rq->clock);
 	total = m->total_bw - old + bw;
-	if (bw != old && !fits(tn, cpumask_weight(&rq->s->online), total + servers_bw(rq->s)))
+	if (bw != old && !fits(tn, nr_promised(rq->s), total + servers_bw(rq->s)))
 		err = -EBUSY;
 	else
 		m->total_bw = total;
@@ -229,11 +244,11 @@ int dl_admit_affinity(struct rq *rq, struct task *t, const struct cpumask *allow
 int dl_admit_offline(struct rq *rq)
 {
 	struct sched *s = rq->s;
-	u32 left = cpumask_weight(&s->online) - 1;
+	u32 left = nr_promised(s) - 1;
 	u64 total = dl_total_bw(s, host_clock(rq->cpu));
 
 	/* Servers alone are a concern of each CPU. */
-	if (!dl_machine(s)->total_bw)
+	if (!dl_machine(s)->total_bw || cpu_is_isolated(s, rq->cpu))
 		return 0;
 	if (policy_has(s->fair_policy, TRAIT_FAIR_SERVER))
 		total -= dl_of(rq)->server.d.bw;
@@ -249,5 +264,5 @@ int dl_admit_tunables(struct sched *s, const struct tunables *next)
 		return -EINVAL;
 	if (next->rt_runtime_us == now->rt_runtime_us && next->rt_period_us == now->rt_period_us)
 		return 0;
-	return fits(next, cpumask_weight(&s->online), dl_total_bw(s, host_clock(cpu))) ? 0 : -EBUSY;
+	return fits(next, nr_promised(s), dl_total_bw(s, host_clock(cpu))) ? 0 : -EBUSY;
 }

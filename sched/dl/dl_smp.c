@@ -56,10 +56,11 @@ static bool less_urgent(const struct urgency *a, const struct urgency *b)
 	return a->rank == CLASS_dl && time_before(b->deadline, a->deadline);
 }
 
-/* The CPUs with the least urgent work of those @t may use; none if nothing is less urgent. */
-static struct cpumask latest_cpus(struct sched *s, const struct task *t, u64 deadline)
+/* The CPUs with the least urgent work, for @t of CPU @from; none if nothing is less urgent. */
+static struct cpumask latest_cpus(struct sched *s, const struct task *t, unsigned from,
+				  u64 deadline)
 {
-	struct cpumask usable = cpumask_and(&t->allowed, &s->online), latest = cpumask_none();
+	struct cpumask usable = usable_cpus(s, t, from), latest = cpumask_none();
 	struct urgency least = { CLASS_dl, deadline };
 	unsigned cpu;
 
@@ -78,7 +79,7 @@ static struct cpumask latest_cpus(struct sched *s, const struct task *t, u64 dea
 
 int dl_find_later_cpu(struct rq *rq, const struct task *t, u64 deadline, unsigned cpu)
 {
-	struct cpumask latest = latest_cpus(rq->s, t, deadline);
+	struct cpumask latest = latest_cpus(rq->s, t, rq->cpu, deadline);
 	struct domain *sd;
 
 	if (cpumask_empty(&latest))
@@ -96,6 +97,13 @@ int dl_find_later_cpu(struct rq *rq, const struct task *t, u64 deadline, unsigne
 	return (int)(cpumask_test(&latest, cpu) ? cpu : cpumask_first(&latest));
 }
 
+/* Has @cpu a task that waits, and could run on @rq? */
+static bool waits_for(const struct rq *rq, unsigned cpu)
+{
+	return cpu != rq->cpu && READ_ONCE(dl_seen(cpu_rq(rq->s, cpu))->overloaded) &&
+	       !cpus_apart(rq->s, cpu, rq->cpu);
+}
+
 void dl_ask_others_to_push(struct rq *rq)
 {
 	unsigned cpu;
@@ -103,7 +111,7 @@ void dl_ask_others_to_push(struct rq *rq)
 	if (!READ_ONCE(dl_machine(rq->s)->nr_overloaded))
 		return;
 	for_each_cpu(cpu, &rq->s->online)
-		if (cpu != rq->cpu && READ_ONCE(dl_seen(cpu_rq(rq->s, cpu))->overloaded))
+		if (waits_for(rq, cpu))
 			host_kick(cpu, true);
 }
 
@@ -216,7 +224,7 @@ void dl_pull(struct rq *rq, struct task *prev)
 	if (likely(!READ_ONCE(dl_machine(rq->s)->nr_overloaded)) || !rq->online)
 		return;
 	for_each_cpu(cpu, &rq->s->online)
-		if (cpu != rq->cpu && READ_ONCE(dl_seen(cpu_rq(rq->s, cpu))->overloaded))
+		if (waits_for(rq, cpu))
 			while (pull_from(rq, cpu_rq(rq->s, cpu)))
 				;
 }

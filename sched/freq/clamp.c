@@ -120,23 +120,24 @@ static void count_in(struct clamp_count *c, u16 value, bool first)
 		WRITE_ONCE(c->value, value);
 }
 
-/* The value of the last bucket with a task, or @otherwise. */
-static u16 greatest(const struct clamp_count *c, u16 otherwise)
+/* The value of the last bucket with a task; there is one. */
+static u16 greatest(const struct clamp_count *c)
 {
-	for (u32 i = CLAMP_BUCKETS; i--;)
-		if (c->nr[i])
-			return c->most[i];
-	return otherwise;
+	u32 bucket = CLAMP_BUCKETS - 1;
+
+	while (!c->nr[bucket])
+		bucket--;
+	return c->most[bucket];
 }
 
-/* @left: what remains if it was the last. */
-static void count_out(struct clamp_count *c, u16 value, u16 left)
+/* @last: no task is counted any more, and @left remains. */
+static void count_out(struct clamp_count *c, u16 value, bool last, u16 left)
 {
 	u32 bucket = bucket_of(value);
 
 	SCHED_ASSERT(c->nr[bucket]);
 	if (!--c->nr[bucket] && c->most[bucket] >= c->value)
-		WRITE_ONCE(c->value, greatest(c, left));
+		WRITE_ONCE(c->value, last ? left : greatest(c));
 }
 
 /* Deadline tasks and fixtures have no clamps. */
@@ -154,31 +155,24 @@ void clamp_enter(struct rq *rq, struct task *t)
 	for_each_clamp(i)
 	{
 		t->clamp.value[i] = (u16)clamp_effective(rq->s, t, i);
-		count_in(&f->clamp[i], t->clamp.value[i], f->clamp_idle);
+		count_in(&f->clamp[i], t->clamp.value[i], !f->nr_clamped);
 	}
 	t->clamp.counted = true;
-	f->clamp_idle = false;
-}
-
-static bool nobody_is_counted(const struct freq_cpu *f)
-{
-	for (u32 i = 0; i < CLAMP_BUCKETS; i++)
-		if (f->clamp[SCHED_CLAMP_MAX].nr[i])
-			return false;
-	return true;
+	WRITE_ONCE(f->nr_clamped, f->nr_clamped + 1);
 }
 
 void clamp_leave(struct rq *rq, struct task *t)
 {
 	struct freq_cpu *f = rq->freq;
-	const u16 *value = t->clamp.value;
+	u16 least = t->clamp.value[SCHED_CLAMP_MIN], most = t->clamp.value[SCHED_CLAMP_MAX];
+	bool last = f->nr_clamped == 1;
 
 	if (!t->clamp.counted)
 		return;
 	t->clamp.counted = false;
-	count_out(&f->clamp[SCHED_CLAMP_MIN], value[SCHED_CLAMP_MIN], 0);
-	count_out(&f->clamp[SCHED_CLAMP_MAX], value[SCHED_CLAMP_MAX], value[SCHED_CLAMP_MAX]);
-	f->clamp_idle = nobody_is_counted(f);
+	WRITE_ONCE(f->nr_clamped, f->nr_clamped - 1);
+	count_out(&f->clamp[SCHED_CLAMP_MIN], least, last, 0);
+	count_out(&f->clamp[SCHED_CLAMP_MAX], most, last, most);
 }
 
 static bool is_as_counted(const struct rq *rq, const struct task *t)
@@ -232,19 +226,24 @@ struct census {
 static void check_count(struct rq *rq, enum sched_clamp which, const struct census *census)
 {
 	const struct clamp_count *c = &rq->freq->clamp[which];
+	u32 nr = 0;
 
 	for (u32 i = 0; i < CLAMP_BUCKETS; i++) {
+		nr += census->nr[i];
 		SCHED_CHECK(E7, c->nr[i] == census->nr[i]);
 		SCHED_CHECK(E8, !c->nr[i] || (c->most[i] >= census->least[i] &&
 					      bucket_of(c->most[i]) == i));
 	}
-	SCHED_CHECK(E8, c->value == greatest(c, which == SCHED_CLAMP_MIN ? 0 : c->value));
+	SCHED_CHECK(E7, rq->freq->nr_clamped == nr);
+	if (nr)
+		SCHED_CHECK(E8, c->value == greatest(c));
+	else
+		SCHED_CHECK(E8, which == SCHED_CLAMP_MAX || !c->value);
 }
 
 void clamp_check(struct rq *rq)
 {
 	struct census census[NR_SCHED_CLAMPS] = { 0 };
-	bool none = true;
 	struct task *t;
 
 	for_each_queued(t, rq)
@@ -256,11 +255,9 @@ void clamp_check(struct rq *rq)
 
 			if (!t->clamp.counted)
 				continue;
-			none = false;
 			census[i].nr[bucket]++;
 			census[i].least[bucket] = max(census[i].least[bucket], t->clamp.value[i]);
 		}
 	}
 	for_each_clamp(i) check_count(rq, i, &census[i]);
-	SCHED_CHECK(E8, rq->freq->clamp_idle == none);
 }

@@ -41,7 +41,6 @@ static void cpu_init(struct sched *s, struct freq *freq, unsigned cpu, struct fr
 	f->cpu = cpu;
 	f->domain = d;
 	f->clamp[SCHED_CLAMP_MAX].value = OPP_CAPACITY;
-	f->clamp_idle = true;
 	while (*last)
 		last = &(*last)->next;
 	*last = f;

@@ -53,8 +53,9 @@ struct freq_cpu {
 	u32 nr_tuned[SCHED_TUNE_GROUPS]; /* runnable tasks of each boost group */
 	u8 boost;			 /* the greatest boost of those that have some */
 
-	struct clamp_count clamp[NR_SCHED_CLAMPS]; /* guarded by: rq lock */
-	bool clamp_idle; /* none is counted: the maximum is that of the last */
+	/* Clamps of runnable tasks; guarded by: rq lock */
+	struct clamp_count clamp[NR_SCHED_CLAMPS];
+	u32 nr_clamped; /* counted; if none, the maximum is that of the last; also read racily */
 
 	/* guarded by: lock of the domain */
 	u32 request;	     /* `sched`: capacity that it asks for */

@@ -38,17 +38,24 @@ static void choose_boost(struct rq *rq)
 	trace_boost(rq, boost);
 }
 
+/* The first task of @group came, or the last one left. Group 0 is part of every CPU's boost. */
+static void group_turns(struct rq *rq, unsigned group)
+{
+	if (group)
+		choose_boost(rq);
+}
+
 void tune_enter(struct rq *rq, struct task *t)
 {
 	if (!rq->freq->nr_tuned[t->tune_group]++)
-		choose_boost(rq);
+		group_turns(rq, t->tune_group);
 }
 
 void tune_leave(struct rq *rq, struct task *t)
 {
 	SCHED_ASSERT(rq->freq->nr_tuned[t->tune_group]);
 	if (!--rq->freq->nr_tuned[t->tune_group])
-		choose_boost(rq);
+		group_turns(rq, t->tune_group);
 }
 
 /* Without a division: 1311 / 2^17 is 1 % but for 2 in 10,000. */

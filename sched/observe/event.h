@@ -26,12 +26,13 @@ struct sched_event {
 #define CHOICE(name, list) u8 name;
 
 /*
- * The layout of each system. Linux's events have its holes. Records of decisions have none, so
+ * The layout of each system. Linux's events have its holes. Records of our own have none, so
  * every compiler makes the same bytes; and they lie at any multiple of 4, as they do in a ring.
  */
 #define LAYOUT_sched
 #define LAYOUT_power
 #define LAYOUT_decision __attribute__((packed, aligned(4)))
+#define LAYOUT_pelt	LAYOUT_decision
 
 #define EVENT(system, name, id, fields, ...)                                                       \
 	struct event_##name {                                                                      \
@@ -55,6 +56,8 @@ enum sched_event_id {
 #include "sched/observe/event.def"
 #undef EVENT
 };
+
+#define AVERAGE_EVENTS (BIT(EVENT_sched_pelt_se) | BIT(EVENT_sched_pelt_cfs))
 
 /*
  * The events that record decisions: the last ones of the list. Of them those of a fair policy's

@@ -106,6 +106,12 @@ void emit_runtime(struct rq *rq, struct task *t, u64 delta)
 	host_trace(&e.common);
 }
 
+/* As records name the group whose queue @q is; 0: the root's. */
+static u32 group_number(const struct fair_queue *q)
+{
+	return q->group ? q->group->id : 0;
+}
+
 static const u16 delay_type[] = {
 	[EVENT_sched_stat_wait] = EVENT_ID_sched_stat_wait,
 	[EVENT_sched_stat_sleep] = EVENT_ID_sched_stat_sleep,
@@ -123,6 +129,48 @@ void emit_delay(struct rq *rq, unsigned event, struct task *t, u64 delay)
 	copy_comm(e.comm, t);
 	e.pid = t->pid;
 	e.delay = delay;
+	host_trace(&e.common);
+}
+
+static void emit_queue_averages(const struct fair_queue *q)
+{
+	const struct event_sched_pelt_cfs e = {
+		.common = COMMON(sched_pelt_cfs, q->rq->cpu),
+		.cpu = (int)q->rq->cpu,
+		.group = group_number(q),
+		.load = q->avg.load_avg,
+		.runnable = q->avg.runnable_avg,
+		.util = q->avg.util_avg,
+		.update_time = q->avg.last_update,
+		.enqueued = q->avg.util_est_enqueued,
+	};
+
+	host_trace(&e.common);
+}
+
+void emit_averages(const struct fair_queue *q, const struct entity *of)
+{
+	bool is_task = of && entity_is_task(of);
+	struct event_sched_pelt_se e;
+
+	if (!of) {
+		emit_queue_averages(q);
+		return;
+	}
+	e = (struct event_sched_pelt_se){
+		.common = COMMON(sched_pelt_se, q->rq->cpu),
+		.pid = is_task ? task_of((struct entity *)of)->pid : -1,
+		.cpu = (int)q->rq->cpu,
+		.group = group_number(is_task ? q : of->own_queue),
+		.load = of->avg.load_avg,
+		.runnable = of->avg.runnable_avg,
+		.util = of->avg.util_avg,
+		.update_time = of->avg.last_update,
+		.enqueued = of->avg.util_est_enqueued,
+		.ewma = of->avg.util_est_ewma,
+	};
+	if (is_task)
+		copy_comm(e.comm, task_of((struct entity *)of));
 	host_trace(&e.common);
 }
 

@@ -28,6 +28,7 @@ void emit_frequency(unsigned cpu, unsigned of, u32 mhz);
 void emit_idle(struct rq *rq, bool idle);
 void emit_boost(struct rq *rq, u32 boost);
 void emit_overutilized(unsigned cpu, bool yes);
+void emit_averages(const struct fair_queue *q, const struct entity *e);
 void emit_delay(struct rq *rq, unsigned event, struct task *t, u64 delay);
 
 static inline void trace_switch(struct rq *rq, struct task *prev, struct task *next, bool preempt)
@@ -81,6 +82,16 @@ static inline void trace_overutilized(struct sched *s, unsigned cpu, bool yes)
 {
 	if (traced(s, EVENT_sched_overutilized))
 		emit_overutilized(cpu, yes);
+}
+
+/*
+ * The averages of entity @e on @q or, without one, of @q were computed. Where a policy does that as
+ * part of a decision that is recorded, this goes untold.
+ */
+static inline void trace_averages(const struct fair_queue *q, const struct entity *e)
+{
+	if (traced(q->rq->s, e ? EVENT_sched_pelt_se : EVENT_sched_pelt_cfs) && !q->rq->deciding)
+		emit_averages(q, e);
 }
 
 static inline void trace_delay(struct rq *rq, unsigned event, struct task *t, u64 delay)

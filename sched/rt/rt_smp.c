@@ -26,10 +26,10 @@ static unsigned cpu_prio(const struct rq *rq)
 	return READ_ONCE(rq->nr_running) ? PRIO_FAIR : PRIO_NOTHING;
 }
 
-/* The CPUs with the least urgent work of those that @t may use; none if it is not more urgent. */
-static struct cpumask lowest_cpus(struct sched *s, const struct task *t)
+/* The CPUs with the least urgent work, for @t of CPU @from; none if it is not more urgent. */
+static struct cpumask lowest_cpus(struct sched *s, const struct task *t, unsigned from)
 {
-	struct cpumask usable = cpumask_and(&t->allowed, &s->online), lowest = cpumask_none();
+	struct cpumask usable = usable_cpus(s, t, from), lowest = cpumask_none();
 	unsigned level = (unsigned)t->prio + 1, cpu;
 
 	for_each_cpu(cpu, &usable) {
@@ -47,7 +47,7 @@ static struct cpumask lowest_cpus(struct sched *s, const struct task *t)
 
 int rt_find_lowest_cpu(struct rq *rq, const struct task *t, unsigned cpu)
 {
-	struct cpumask lowest = lowest_cpus(rq->s, t);
+	struct cpumask lowest = lowest_cpus(rq->s, t, rq->cpu);
 	struct domain *sd;
 
 	if (cpumask_empty(&lowest))
@@ -70,7 +70,8 @@ void rt_ask_others_to_push(struct rq *rq)
 	unsigned cpu;
 
 	for_each_cpu(cpu, &rq->s->rt_overload)
-		host_kick(cpu, true);
+		if (!cpus_apart(rq->s, cpu, rq->cpu))
+			host_kick(cpu, true);
 }
 
 unsigned rt_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned reason)
@@ -181,6 +182,6 @@ void rt_pull(struct rq *rq, struct task *prev)
 	sources = rq->s->rt_overload;
 	cpumask_clear(&sources, rq->cpu);
 	for_each_cpu(cpu, &sources)
-		while (pull_from(rq, cpu_rq(rq->s, cpu)))
+		while (!cpus_apart(rq->s, cpu, rq->cpu) && pull_from(rq, cpu_rq(rq->s, cpu)))
 			;
 }

@@ -225,6 +225,7 @@ static bool init_sched(struct sim *sim)
 				       .topology = c->topology,
 				       .fair_policy = c->fair_policy,
 				       .guest = plugin_policy(),
+				       .isolated = c->isolated,
 				       .seed = c->seed,
 			       }))
 		return false;

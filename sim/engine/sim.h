@@ -65,6 +65,7 @@ struct sim_config {
 	unsigned nr_cpus, hz;
 	const struct sched_cpu_desc *topology; /* [nr_cpus]; used only during sim_new() */
 	const char *fair_policy;	       /* NULL: the default policy */
+	const struct cpumask *isolated;	       /* used only during sim_new(); NULL: none */
 	u64 seed;
 	struct sim_disturbance disturbance;
 	bool lazy; /* preemption model: kicks that are not urgent come without an interrupt */

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "lib/cpumask.h"
 #include "sim/engine/process.h"
 #include "sim/engine/util.h"
 
@@ -111,33 +110,4 @@ bool parse_time(const char *text, u64 *ns)
 		*ns += (u64)(*end - '0') * scale;
 	}
 	return true;
-}
-
-static bool parse_range(char *text, unsigned nr_cpus, struct cpumask *mask)
-{
-	char *dash = strchr(text, '-');
-	u64 first, last;
-
-	if (dash)
-		*dash = '\0';
-	if (!nr_cpus || !parse_number(text, nr_cpus - 1, &first))
-		return false;
-	last = first;
-	if (dash && (!parse_number(dash + 1, nr_cpus - 1, &last) || last < first))
-		return false;
-	for (u64 cpu = first; cpu <= last; cpu++)
-		cpumask_set(mask, (unsigned)cpu);
-	return true;
-}
-
-bool parse_cpus(const char *text, unsigned nr_cpus, struct cpumask *mask)
-{
-	char *copy = strdup(text), *rest = copy, *range;
-	bool good = copy;
-
-	*mask = cpumask_none();
-	while (good && (range = strsep(&rest, ",+")))
-		good = parse_range(range, nr_cpus, mask);
-	free(copy);
-	return good;
 }

@@ -33,8 +33,3 @@ void *allocate_lines(size_t bytes);
 bool parse_time(const char *text, u64 *ns);
 /* Reads a decimal number of at most @max. */
 bool parse_number(const char *text, u64 max, u64 *value);
-/*
- * Reads a list such as "0-3,8". False unless it names at least one CPU and all are below @nr_cpus.
- */
-struct cpumask;
-bool parse_cpus(const char *text, unsigned nr_cpus, struct cpumask *mask);

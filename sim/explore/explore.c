@@ -57,9 +57,9 @@ static struct decision_file *open_decisions(const struct script *script)
 	snprintf(about, sizeof(about),
 		 "{\"schema\": \"" DECISIONS_SCHEMA "\", \"sched\": \"%s\", \"commit\": "
 		 "\"" COMMIT "\", \"topology\": \"%u threads, cores to %u, caches to %u\", "
-		 "\"cpus\": %u, \"hz\": %u, \"speeds\": %u}\n",
-		 script->policy, shape->smt, shape->llc, shape->node, shape->nr_cpus, shape->hz,
-		 shape->opp);
+		 "\"cpus\": %u, \"isolated\": %u, \"hz\": %u, \"speeds\": %u}\n",
+		 script->policy, shape->smt, shape->llc, shape->node, shape->nr_cpus,
+		 shape->isolated, shape->hz, shape->opp);
 	return decisions_open_as(world.sim, about, script->decisions);
 }
 
@@ -100,8 +100,10 @@ void script_print(const struct script *script, FILE *out)
 
 	fprintf(out, "machine.%u.%u.%u.%u.%u.%u", shape->hz, shape->nr_cpus, shape->smt, shape->llc,
 		shape->node, script->nr_tasks);
-	if (shape->opp)
+	if (shape->opp || shape->isolated)
 		fprintf(out, ".%u", shape->opp);
+	if (shape->isolated)
+		fprintf(out, ".%u", shape->isolated);
 	for (unsigned i = 0; i < script->nr_ops; i++) {
 		op_print(&script->ops[i], text);
 		fprintf(out, " %s", text);
@@ -114,11 +116,13 @@ static bool parse_machine(struct script *script, const char *word)
 	int end = 0, more = 0;
 
 	shape->opp = WORLD_ONE_SPEED;
+	shape->isolated = 0;
 	if (!word ||
 	    sscanf(word, "machine.%hu.%hhu.%hhu.%hhu.%hhu.%u%n", &shape->hz, &shape->nr_cpus,
 		   &shape->smt, &shape->llc, &shape->node, &script->nr_tasks, &end) != 6)
 		return false;
-	if (word[end] && sscanf(word + end, ".%hhu%n", &shape->opp, &more) != 1)
+	if (word[end] && sscanf(word + end, ".%hhu%n.%hhu%n", &shape->opp, &more, &shape->isolated,
+				&more) < 1)
 		return false;
 	return !word[end + more];
 }
@@ -163,7 +167,7 @@ static struct shape draw_shape(struct prng *rng)
 		nr_cpus = node * (1 + prng_below(rng, 3));
 	} while (nr_cpus > most);
 	return (struct shape){ hz[prng_below(rng, 3)], (u8)nr_cpus, (u8)smt, (u8)llc, (u8)node,
-			       WORLD_ONE_SPEED };
+			       WORLD_ONE_SPEED, 0 };
 }
 
 static void prefer(struct swarm *swarm, enum op_kind op, u32 more)
@@ -181,7 +185,7 @@ static void draw_frugal(struct prng *rng, struct script *script, struct swarm *s
 	u8 llc = (u8)(1 + prng_below(rng, 3)), nr_cpus = (u8)(llc * (2 + prng_below(rng, 3)));
 
 	script->shape = (struct shape){ script->shape.hz, nr_cpus, 1, llc, nr_cpus,
-					WORLD_TWO_TYPES };
+					WORLD_TWO_TYPES, 0 };
 	script->nr_tasks = 1 + prng_below(rng, nr_cpus);
 	swarm->total = 0;
 	for (unsigned op = 0; op < NR_OPS; op++)
@@ -209,6 +213,29 @@ static bool draw_speeds(u64 seed, struct script *script, struct swarm *swarm)
 		return false;
 	draw_frugal(&rng, script, swarm);
 	return true;
+}
+
+/* Are the first @nr CPUs a symmetric machine? */
+static bool is_symmetric(const struct shape *shape, unsigned nr)
+{
+	return nr == 1 || nr % shape->node == 0 || (nr < shape->node && nr % shape->llc == 0) ||
+	       (nr < shape->llc && nr % shape->smt == 0);
+}
+
+/* On every eighth machine of several CPUs some are isolated. From numbers of their own, too. */
+static void draw_isolated(u64 seed, struct script *script)
+{
+	struct shape *shape = &script->shape;
+	unsigned left;
+	struct prng rng;
+
+	prng_seed(&rng, ~seed + 1);
+	if (shape->nr_cpus == 1 || prng_below(&rng, 8))
+		return;
+	do
+		left = 1 + prng_below(&rng, shape->nr_cpus - 1u);
+	while (!is_symmetric(shape, left));
+	shape->isolated = (u8)(shape->nr_cpus - left);
 }
 
 static struct swarm draw_swarm(struct prng *rng)
@@ -271,6 +298,8 @@ void script_draw(struct script *script, u64 seed, unsigned nr_ops)
 	script->nr_tasks = 1 + prng_below(&rng, WORLD_TASKS);
 	swarm = draw_swarm(&rng);
 	frugal = draw_speeds(seed, script, &swarm);
+	if (!frugal)
+		draw_isolated(seed, script);
 	for (unsigned op = 0; op < NR_OPS; op++)
 		if (script->without & BIT(op))
 			forgo(&swarm, op);

@@ -83,7 +83,7 @@ static void do_fork(struct world *w, const struct op *op, unsigned cpu)
 		.t = sim_task_new(w->sim, "task"),
 		.attr = parent ? inherited(&parent->attr) : (struct sched_attr_req){ .nice = 0 },
 		.group = parent ? parent->group : ROOT,
-		.allowed = parent ? parent->allowed : world_cpus(w),
+		.allowed = parent ? parent->allowed : world_home(w),
 	};
 	EXPECT(x->t);
 	t = &x->t->task;
@@ -274,7 +274,8 @@ static void check_promises(struct world *w)
 				    ? bandwidth(&w->subject[i].attr)
 				    : 0;
 	EXPECT(runtime < 0 || promised <= ((u64)runtime << 20) / (u64)period *
-						  (u64)__builtin_popcountll(w->online));
+						  (u64)__builtin_popcountll(w->online &
+									    world_home(w)));
 }
 
 static void set_deadline(struct world *w, struct subject *x, u32 arg)
@@ -317,8 +318,8 @@ static void set_affinity(struct world *w, struct subject *x, u64 bits)
 
 	if (!x)
 		return;
-	if (bits & w->online && x->t->task.policy == SCHED_DEADLINE && w->online & ~bits &&
-	    tunable(w, "sched_rt_runtime_us") >= 0) {
+	if (bits & w->online && x->t->task.policy == SCHED_DEADLINE &&
+	    w->online & world_home(w) & ~bits && tunable(w, "sched_rt_runtime_us") >= 0) {
 		EXPECT(sched_set_affinity(w->sim->s, &x->t->task, &mask) == -EBUSY);
 		return;
 	}

@@ -110,8 +110,12 @@ static bool simplify_machine(struct script *script, const char *what)
 	if (saved.opp && still_fails(script, what))
 		return true;
 	script->shape = saved;
+	script->shape.isolated = 0;
+	if (saved.isolated && still_fails(script, what))
+		return true;
+	script->shape = saved;
 	for (u8 nr = 1; nr < saved.nr_cpus; nr *= 2) {
-		script->shape = (struct shape){ saved.hz, nr, 1, nr, nr, saved.opp };
+		script->shape = (struct shape){ saved.hz, nr, 1, nr, nr, saved.opp, 0 };
 		if (still_fails(script, what))
 			return true;
 	}

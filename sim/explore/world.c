@@ -28,6 +28,11 @@ u64 world_cpus(const struct world *w)
 	return w->shape.nr_cpus == 64 ? ~0ull : BIT(w->shape.nr_cpus) - 1;
 }
 
+u64 world_home(const struct world *w)
+{
+	return world_cpus(w) >> w->shape.isolated;
+}
+
 void world_learn_allowed(const struct world *w, struct subject *x)
 {
 	if (!(x->allowed & w->online) && x->t->task.allowed.bits[0] == world_cpus(w))
@@ -325,10 +330,10 @@ static void check_groups(struct world *w)
 	}
 }
 
-/* Equal tasks on all CPUs, allowed everywhere, default settings, no groups. */
+/* Equal tasks on all CPUs but isolated ones, default settings, no groups. */
 static void make_equal(struct world *w)
 {
-	struct cpumask all = world_mask(world_cpus(w));
+	struct cpumask all = world_mask(world_home(w));
 
 	restore_settings(w);
 	world_settle(w);
@@ -341,8 +346,8 @@ static void make_equal(struct world *w)
 			continue;
 		x->attr = (struct sched_attr_req){ .policy = SCHED_NORMAL };
 		EXPECT(!sched_set_attr(w->sim->s, &x->t->task, &x->attr));
+		x->allowed = world_home(w); /* before, for the events of its move */
 		EXPECT(!sched_set_affinity(w->sim->s, &x->t->task, &all));
-		x->allowed = world_cpus(w);
 		task_group_move(w->sim->s, &x->t->task, NULL);
 		x->group = ROOT;
 		world_settle(w);
@@ -357,6 +362,11 @@ static void pass_seconds(struct world *w, unsigned seconds)
 	}
 }
 
+static unsigned nr_home(const struct world *w)
+{
+	return (unsigned)w->shape.nr_cpus - w->shape.isolated;
+}
+
 /*
  * No CPU idles while another has a task to spare, unless it is a slow one: two tasks may be better
  * off on a fast CPU than one of them there.
@@ -365,7 +375,7 @@ static void check_work_conservation(struct world *w)
 {
 	bool idle = false, crowded = false;
 
-	for (unsigned cpu = 0; cpu < w->shape.nr_cpus; cpu++) {
+	for (unsigned cpu = 0; cpu < nr_home(w); cpu++) {
 		struct sched_cpu_stat stat;
 
 		sched_cpu_stat(w->sim->s, cpu, &stat);
@@ -424,7 +434,7 @@ static void check_fairness(struct world *w)
 	for (unsigned i = 0; i < w->nr_tasks; i++)
 		before[i] = w->subject[i].ran_ns;
 	pass_seconds(w, seconds);
-	share_ns = seconds * NS_PER_SEC * w->shape.nr_cpus / max(nr_awake, w->shape.nr_cpus + 0u);
+	share_ns = seconds * NS_PER_SEC * nr_home(w) / max(nr_awake, nr_home(w));
 	for (unsigned i = 0; i < w->nr_tasks; i++) {
 		u64 got_ns = w->subject[i].ran_ns - before[i];
 
@@ -467,6 +477,10 @@ static void check_event(struct sim_listener *listener, struct sim *sim,
 		u64 usable = w->subject[ev->pid - 1].allowed & w->online;
 
 		EXPECT((usable ?: w->online) & BIT(ev->dest_cpu));
+		/* Only an affinity brings a task to isolated CPUs, or from there. */
+		u64 home = world_home(w), orig = BIT(ev->orig_cpu);
+
+		EXPECT(!(home & orig) == !(home & BIT(ev->dest_cpu)) || !(usable & orig));
 	}
 }
 
@@ -505,15 +519,18 @@ bool world_init(struct world *w, const struct shape *shape, unsigned nr_tasks, c
 {
 	struct sched_cpu_desc desc[WORLD_CPUS];
 	static struct opp_table table;
+	struct cpumask isolated;
 
 	if (!shape->nr_cpus || shape->nr_cpus > WORLD_CPUS || !shape->smt || !shape->llc ||
-	    !shape->node || nr_tasks > WORLD_TASKS || shape->opp >= NR_WORLD_OPPS)
+	    !shape->node || nr_tasks > WORLD_TASKS || shape->opp >= NR_WORLD_OPPS ||
+	    shape->isolated >= shape->nr_cpus)
 		return false;
 	for (unsigned cpu = 0; cpu < shape->nr_cpus; cpu++)
 		desc[cpu] = (struct sched_cpu_desc){ cpu / shape->smt, cpu / shape->llc, 0,
 						     cpu / shape->node };
 	*w = (struct world){ .shape = *shape, .nr_tasks = nr_tasks };
 	w->online = world_cpus(w);
+	isolated = world_mask(world_cpus(w) & ~world_home(w));
 	if (shape->opp)
 		describe_speeds(shape, &table);
 	w->sim = sim_new(&(struct sim_config){
@@ -522,6 +539,7 @@ bool world_init(struct world *w, const struct shape *shape, unsigned nr_tasks, c
 		.topology = desc,
 		.opp = shape->opp ? &table : NULL,
 		.fair_policy = policy,
+		.isolated = &isolated,
 		.seed = 1,
 	});
 	if (!w->sim)

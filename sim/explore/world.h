@@ -55,6 +55,7 @@ struct shape {
 	u16 hz;
 	u8 nr_cpus, smt, llc, node;
 	u8 opp; /* enum world_opp */
+	u8 isolated; /* so many of the last CPUs are */
 };
 
 /* The driver's own record of a task. */
@@ -109,6 +110,8 @@ void world_learn_allowed(const struct world *w, struct subject *x);
 unsigned world_online_cpu(const struct world *w, unsigned n);
 /* A bit for each CPU; as a mask. */
 u64 world_cpus(const struct world *w);
+/* The same without those that are isolated. */
+u64 world_home(const struct world *w);
 struct cpumask world_mask(u64 bits);
 
 /* The running task of @cpu runs for @ns, in the driver's books. */

@@ -188,7 +188,7 @@ void explain(struct sim *sim, u64 at, u64 end, s64 cpu)
 	for (unsigned i = 0; i < sim->config.nr_cpus; i++)
 		ex->stories[i].since = begin;
 	sim_run(sim, begin);
-	sim_trace(sim, BIT(NR_SCHED_EVENTS) - 1);
+	sim_trace(sim, (BIT(NR_SCHED_EVENTS) - 1) & ~AVERAGE_EVENTS);
 	ex->listener = (struct sim_listener){ .event = note_event, .decision = note_decision };
 	sim_listen(sim, &ex->listener);
 	sim_run(sim, end);

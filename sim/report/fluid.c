@@ -506,7 +506,8 @@ static void take_choice(const struct workload *w, const struct attributes *attr,
 static void make_servers(struct sim *sim, struct fluid *fluid, const struct workload *w)
 {
 	u32 nr_cpus = sim->config.nr_cpus, *parent = allocate(nr_cpus, sizeof(u32));
-	struct cpumask all = cpumask_first_n(nr_cpus);
+	struct cpumask possible = cpumask_first_n(nr_cpus);
+	struct cpumask all = cpumask_andnot(&possible, sched_isolated(sim->s));
 	struct cpumask *of_group = allocate(w->nr_groups + 1, sizeof(*of_group));
 
 	for (u32 cpu = 0; cpu < nr_cpus; cpu++)

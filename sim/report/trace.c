@@ -41,7 +41,7 @@ struct cpu_trace {
 
 struct trace {
 	struct sim_listener listener;
-	bool decisions;	  /* these too */
+	u64 events_on;	  /* of all: BIT(EVENT_x) */
 	bool frequencies; /* the machine has some: their events too */
 	char *about;
 	u32 nr_cpus;
@@ -86,9 +86,13 @@ static void note_name(struct trace *trace, const struct event_sched_wakeup_new *
 	memcpy(trace->names[ev->pid], ev->comm, TASK_COMM_LEN);
 }
 
-static bool is_decision(int id)
+/* Other listeners may hear of more. */
+static bool wanted(const struct trace *trace, int id)
 {
-	return id >= EVENT_ID_sched_decision_candidate;
+	if (id >= EVENT_ID_sched_decision_candidate)
+		return trace->events_on & DECISION_EVENTS;
+	return (id != EVENT_ID_sched_pelt_se && id != EVENT_ID_sched_pelt_cfs) ||
+	       trace->events_on & AVERAGE_EVENTS;
 }
 
 static void record(struct sim_listener *listener, struct sim *sim, const struct sched_event *event)
@@ -100,7 +104,7 @@ static void record(struct sim_listener *listener, struct sim *sim, const struct 
 	struct page *page;
 	u32 context = FLAG_IRQS_OFF | (cpu->kicked ? FLAG_RESCHED : 0);
 
-	if (!trace->decisions && is_decision(event->type))
+	if (!wanted(trace, event->type))
 		return;
 	page = page_for(trace, c, LONGEST_EVENT, now);
 	if (!page) {
@@ -126,18 +130,18 @@ static void record(struct sim_listener *listener, struct sim *sim, const struct 
 		note_name(trace, (const struct event_sched_wakeup_new *)event);
 }
 
-struct trace *trace_new(struct sim *sim, bool decisions, char *about)
+struct trace *trace_new(struct sim *sim, u64 events, char *about)
 {
 	struct trace *trace = allocate(1, sizeof(*trace));
 
 	trace->nr_cpus = sim->config.nr_cpus;
 	trace->cpus = allocate(trace->nr_cpus, sizeof(*trace->cpus));
 	trace->listener.event = record;
-	trace->decisions = decisions;
+	trace->events_on = events;
 	trace->frequencies = sim->freq;
 	trace->about = about;
 	sim_listen(sim, &trace->listener);
-	sim_trace(sim, (BIT(NR_SCHED_EVENTS) - 1) & ~(decisions ? 0 : DECISION_EVENTS));
+	sim_trace(sim, events);
 	return trace;
 }
 
@@ -179,12 +183,17 @@ static void put_system(FILE *out, const char *name)
 
 static void put_formats(FILE *out, const struct trace *trace)
 {
+	bool decisions = trace->events_on & DECISION_EVENTS;
+	bool averages = trace->events_on & AVERAGE_EVENTS;
+
 	put(out, 0, 4); /* none of the ftrace system */
-	put(out, 1u + trace->frequencies + trace->decisions, 4);
+	put(out, 1u + trace->frequencies + averages + decisions, 4);
 	put_system(out, "sched");
 	if (trace->frequencies)
 		put_system(out, "power");
-	if (trace->decisions)
+	if (averages)
+		put_system(out, "pelt");
+	if (decisions)
 		put_system(out, "decision");
 }
 

@@ -6,10 +6,10 @@
 
 struct trace;
 /*
- * Record what happens on @sim from now on; with @decisions, what the scheduler decides too. @about
- * says what run it is; the trace frees it.
+ * Record from now on what happens on @sim, of @events (BIT(EVENT_x)). @about says what run it is;
+ * the trace frees it.
  */
-struct trace *trace_new(struct sim *sim, bool decisions, char *about);
+struct trace *trace_new(struct sim *sim, u64 events, char *about);
 /* Writes the recorded events to @path, which --@option names, and frees @trace. */
 void trace_write(struct trace *trace, const char *option, const char *path);
 

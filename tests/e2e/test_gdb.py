@@ -152,8 +152,9 @@ def test_why_has_the_sentences_of_the_rules(tmp_path):
 
 @pytest.mark.parametrize("sched", ["cfs", "eevdf"])
 def test_why_says_the_recorded_rule(tmp_path, sched):
-    """While decisions are recorded, the last pick is told in the words of its record: who, by which rule, of whom."""
-    script = README_SCRIPT.format(where="fair_tick if rq->nr_running > 3")
+    """While decisions are recorded, the last pick is told in the words of its record: who, by which rule, of whom.
+    The first ticks are passed over: a tick may come before any pick among the four."""
+    script = README_SCRIPT.format(where="fair_tick if rq->nr_running > 3\nignore $bpnum 20")
     printed = run_script(tmp_path, script, "hog -n 4 -t 1s", ICOUNT="1", SCHED=sched,
                          APPEND="trace_event=decision:*")
     why = printed["why"]

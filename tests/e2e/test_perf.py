@@ -74,19 +74,21 @@ def test_perf_sched_latency_is_make_latency(tmp_path):
 TABLE = re.compile(r"^ +(\S.*?:\d+) +\| +([\d.]+) ms \| +(\d+) \| avg: *([\d.]+) ms \| max: *([\d.]+) ms "
                    r"\| max start: *([\d.]+) s \| max end: *([\d.]+) s", re.MULTILINE)
 RECORDING = """export HOME=/root; cd /tmp; set -e; echo NO_WAKEUP_PREEMPTION > /sys/kernel/debug/sched/features
-/root/perf sched record -e sched:sched_wakeup -o p.data hack -g 1 -l 5; echo BEGIN; gzip -c p.data | base64; echo END"""
+/root/perf sched record -e sched:sched_wakeup -o p.data hack -g 1 -l 5; /root/perf sched map -i p.data > map.txt
+for f in p.data map.txt; do echo BEGIN; gzip -c $f | base64; echo END; done"""
 
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory):
-    """A perf.data that perf recorded in the machine, where nobody is preempted."""
+    """A perf.data that perf recorded in the machine, where nobody is preempted; beside it, in map.txt, what `perf sched
+    map` printed about it there."""
     put, files = dynamic_program(shutil.which("perf"), most=40)
     outcome = run_batch(settings(put + RECORDING.replace("\n", "; "), cpus=2, icount=True, mem=1024, files=files))
     assert outcome.status == 0 and "LOST" not in outcome.console, outcome.console
-    path = tmp_path_factory.mktemp("perf") / "p.data"
-    text = outcome.console.split("BEGIN\n", 1)[1].split("END", 1)[0]
-    path.write_bytes(gzip.decompress(base64.b64decode("".join(text.split()))))
-    return path
+    directory = tmp_path_factory.mktemp("perf")
+    for name, part in zip(("p.data", "map.txt"), outcome.console.split("BEGIN\n")[1:]):
+        (directory / name).write_bytes(gzip.decompress(base64.b64decode("".join(part.split("END")[0].split()))))
+    return directory / "p.data"
 
 
 def tool(*words, **environment):
@@ -120,6 +122,23 @@ def test_latency_of_a_perf_data_is_perf_sched_latency(recording):
         # perf adds up charges, the tool the time between switches: as in the test above.
         assert abs(charged_ns[int(name.split(":")[1])] / 1e6 - run_ms) < 0.0006
         assert abs(ours[name][0] - run_ms) < 0.2 + 0.05 * switches
+
+
+def map_lines(text):
+    """The lines of a map: what stands in the columns, the time, and which thread a new name is."""
+    for line in text.splitlines():
+        if found := re.match(r"( .*?) +(\d+\.\d{6}) secs *(.*)$", line):
+            said = re.search(r"(\w\d) => .*:(\d+)$", found[3])
+            yield found[1].split(), found[2], said.groups() if said else None
+
+
+@needs_perf
+def test_map_is_what_perf_sched_map_prints_in_the_machine(recording):
+    """Line by line: who has each CPU after each switch, when, and the threads that names stand for."""
+    ours = list(map_lines(tool("map", recording).stdout))
+    perfs = list(map_lines((recording.parent / "map.txt").read_text()))
+    assert len(perfs) > 400 and len({said for _, _, said in perfs if said}) > 40
+    assert ours == perfs
 
 
 @needs_perf

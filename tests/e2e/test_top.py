@@ -4,8 +4,10 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -96,3 +98,71 @@ def test_it_may_look_before_the_rings_are_there(tmp_path, delay):
 def test_bad_requests_are_a_sentence(tmp_path):
     done, _ = top(tmp_path, "--delay", "0", "--cmd", "true")
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and "seconds from 0.01" in done.stderr
+
+
+# --- a machine that another program started ---
+
+
+def fairground(*words):
+    return subprocess.Popen([sys.executable, "-m", "fairground", "--build", BUILD, *map(str, words)], cwd=ROOT,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            env={**os.environ, "PYTHONPATH": "tools"})
+
+
+def ended(process):
+    out, err = process.communicate(timeout=400)
+    return process.returncode, out, err
+
+
+def test_two_look_at_a_machine_of_another_program(tmp_path):
+    """Both see the whole run, as the hogs see themselves, and end with the machine, whose file is gone then."""
+    memory = tmp_path / "machine"
+    machine = fairground("run", "--smp", "2", "--icount", "1", "--kvm", "0", "--timeout", "300", "--monitor", memory,
+                         "--cmd", "hog -N 0,5,10 -t 1s; exit 7")
+    while not memory.exists():
+        assert machine.poll() is None
+        time.sleep(0.01)
+    watchers = [fairground("top", "--json", "--delay", "0.05", "--attach", memory) for _ in range(2)]
+    status, console, _ = ended(machine)
+    rows = re.findall(r"^ +(\d+) +\d+ +[\d.]+ +([\d.]+) +[\d.]+ +[\d.]+ ", console, re.MULTILINE)
+    assert status == 7 and len(rows) == 3 and not memory.exists()
+    found = []
+    for watcher in watchers:
+        status, out, err = ended(watcher)
+        assert status == 0 and not err, err
+        *parts, whole = map(json.loads, out.splitlines())
+        assert len(parts) > 2 and whole["status"] is None and whole["whole"]["lost"] == 0
+        found.append({task["pid"]: task["ran_ns"] for task in whole["whole"]["tasks"]})
+        assert all(found[-1][int(pid)] / 1e6 == pytest.approx(float(ms), rel=0.01, abs=1) for pid, ms in rows)
+    assert found[0] == found[1]
+
+
+def test_who_has_seen_enough_gets_the_whole(tmp_path):
+    memory = tmp_path / "machine"
+    machine = fairground("run", "--smp", "1", "--icount", "1", "--kvm", "0", "--timeout", "300", "--monitor", memory,
+                         "--cmd", "hog -n 2 -t 30s")
+    try:
+        while not memory.exists():
+            assert machine.poll() is None
+            time.sleep(0.01)
+        watcher = fairground("top", "--delay", "0.2", "--attach", memory)
+        for line in watcher.stdout:
+            if "hog-" in line:
+                break
+        watcher.send_signal(signal.SIGINT)
+        status, out, err = ended(watcher)
+        assert status == 130 and "The whole run:" in out and not err, err
+    finally:
+        machine.terminate()
+        ended(machine)
+    assert not memory.exists()
+
+
+@pytest.mark.parametrize("words, message", [
+    (("top", "--attach", "{none}"), "No such file"), (("top", "--attach", __file__), "not the memory of a machine"),
+    (("top", "--attach", "{none}", "--cmd", "true"), "--attach only looks"),
+    (("run", "--monitor", __file__, "--cmd", "true"), "this exists"),
+    (("run", "--monitor", "{none}/x", "--cmd", "true"), "No such file")])
+def test_what_cannot_be_looked_at_is_a_sentence(words, message, tmp_path):
+    status, out, err = ended(fairground(*(word.format(none=tmp_path / "none") for word in words)))
+    assert status in (1, 2) and message in err and err.count("\n") == 1 and not out

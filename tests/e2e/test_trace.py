@@ -259,3 +259,56 @@ def test_trace_cmd_records_inside_the_machine(guest, how):
                  cpus=2, mem=512, files=files)
     switches, wakeups, on = map(int, re.findall(r"^(\d+)$", text, re.MULTILINE)[-3:])
     assert switches > 40 and wakeups > 20 and on == 1, text
+
+
+PROFILE = """i=/sys/kernel/tracing/instances/mine; mkdir $i; echo 4000 > $i/buffer_size_kb; cd /tmp; set -e
+for e in sched_switch sched_wakeup; do echo 1 > $i/events/sched/$e/enable; done
+/root/trace-cmd profile hack -g 1 -l 5 > profile.txt; echo 0 > $i/tracing_on; cat profile.txt; echo THE TRACE
+cat $i/trace"""
+
+
+def intervals(lines):
+    """(pid, what) -> [how often, us] of what a task spent between two records: asleep, until its wakeup; then woken, or
+    preempted, until the switch to it."""
+    found, since = {}, {}
+
+    def end(key, now):
+        if begun := since.pop(key, 0):
+            entry = found.setdefault(key, [0, 0])
+            entry[0], entry[1] = entry[0] + 1, entry[1] + now - begun
+        return begun
+
+    for line in lines:
+        now = round(float(line["time"]) * 1e6)
+        if line["event"] == "sched_wakeup":
+            pid = re.search(r" pid=(\d+)", line["text"])[1]
+            if end((pid, "asleep"), now):
+                since[pid, "woken"] = now
+            continue
+        prev, state, following = re.search(r"prev_pid=(\d+) .* prev_state=(\S+) ==> .* next_pid=(\d+)",
+                                           line["text"]).groups()
+        since[prev, {"S": "asleep", "R+": "preempted"}.get(state, state)] = now
+        for what in ("asleep", "preempted", "woken"):
+            end((following, what), now)
+    return found
+
+
+@needs_trace_cmd
+def test_trace_cmd_profile_adds_up_what_tasks_wait_for(guest):
+    """The distribution's program in the machine. How often each thread of hack slept, was preempted and was woken, and
+    for how long until it ran, is what another instance of the tracer recorded meanwhile, to the us of its text."""
+    put, files = dynamic_program(shutil.which("trace-cmd"))
+    profile, _, trace_text = guest(put + PROFILE, cpus=2, icount=True, mem=512, files=files).partition("THE TRACE")
+    expected = intervals(m.groupdict() for m in map(LINE.match, trace_text.splitlines()) if m)
+    compared = dict.fromkeys(("asleep", "preempted", "woken"), 0)
+    for pid, rows in re.findall(r"^task: hack-(\d+)\n((?:  Event: .*\n)+)", profile, re.MULTILINE):
+        names = {"sched_switch:S": "asleep", "sched_switch:W": "preempted",
+                 f"sched_wakeup:{int(pid):#x}": "woken"}
+        told = {names[name]: (int(count), int(total)) for name, count, total in re.findall(
+            r"Event: (\S+) \((\d+)\) Total: (\d+)", rows) if name in names}
+        assert "sys_enter:0 " in rows or "sys_enter:1 " in rows, rows
+        for what, (count, total) in told.items():
+            assert count == expected[pid, what][0], (pid, what, count, expected[pid, what])
+            assert abs(total / 1e3 - expected[pid, what][1]) <= count + 1, (pid, what, total, expected[pid, what])
+            compared[what] += count
+    assert min(compared.values()) > 20, compared

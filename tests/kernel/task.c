@@ -299,17 +299,17 @@ SELFTEST(thread_storm_leaves_nothing_behind)
 /* --- preemption --------------------------------------------------------------------------- */
 
 static struct {
-	volatile bool stop;
-	volatile u32 spinning;
+	bool stop;
+	u32 spinning; /* threads on all CPUs change it: atomically */
 } spin;
 
 static void spin_until_stopped(void *unused)
 {
 	(void)unused;
-	spin.spinning++;
-	while (!spin.stop)
+	__atomic_fetch_add(&spin.spinning, 1, __ATOMIC_SEQ_CST);
+	while (!READ_ONCE(spin.stop))
 		arch_cpu_relax();
-	spin.spinning--;
+	__atomic_fetch_sub(&spin.spinning, 1, __ATOMIC_SEQ_CST);
 }
 
 /* On a CPU full of kernel threads that never give it up, others run all the same. */
@@ -317,13 +317,13 @@ SELFTEST(kernel_code_is_preempted)
 {
 	unsigned nr = 2 * nr_online();
 
-	spin.stop = false;
+	WRITE_ONCE(spin.stop, false);
 	for (unsigned i = 0; i < nr; i++)
 		SELFTEST_CHECK(kthread_create("spin", spin_until_stopped, NULL));
-	while (spin.spinning < nr)
+	while (READ_ONCE(spin.spinning) < nr)
 		sleep_until(clock_ns() + 10 * NS_PER_MS, 0);
-	spin.stop = true;
-	while (spin.spinning)
+	WRITE_ONCE(spin.stop, true);
+	while (READ_ONCE(spin.spinning))
 		settle();
 	return 0;
 }

@@ -203,6 +203,14 @@ def pelt_guesses() -> list[Value]:
     return found
 
 
+def pelt_guesses_by_weight() -> list[Value]:
+    """Linux 6.12 compares weight with load, 6.1 the weight as it is stored."""
+    rows = (("cfs", 0), ("cfs", 19), ("fdl", 0), ("bore-cfs", 0),
+            ("eevdf", 0), ("eevdf", 5), ("eevdf", 19), ("eevdf", -10), ("bore", 0))
+    return flat([(policy, nice, pelt.first_guess(100, 1023, of_nice(nice).stored >> later * SCALE_BITS))
+                 for policy, nice in rows for later in [policy in ("eevdf", "bore")]])
+
+
 def cfs_trace() -> list[Value]:
     steps = list(islice(cfs.hogs(1000, TRACE_NICES), max(CFS_TIMES)))
     return flat([(at, step.ran, *step.v.values(), step.min_v, step.following)
@@ -334,6 +342,7 @@ BLOCKS = (
     Block("test_pelt.c", "millisecond_ticks_keep_the_rest_of_a_period", pelt_ticks, asserts(r"t->fair\.avg\.\w+")),
     Block("test_pelt.c", "a_sleeper_decays_by_half_in_32_periods", pelt_sleep),
     Block("test_pelt.c", "first_tasks_are_guessed_to_use_half_of_what_is_left", pelt_guesses),
+    Block("test_pelt.c", "a_new_task_is_guessed_by_its_weight_as_its_kernel_does", pelt_guesses_by_weight),
     Block("test_cfs.c", "three_hogs_at_1000_hz_follow_the_golden_trace", cfs_trace),
     Block("test_cfs.c", "three_hogs_at_1000_hz_follow_the_golden_trace", cfs_trace_slices,
           asserts(r"slice_of\(m, t\[\d\]\)")),

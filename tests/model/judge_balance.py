@@ -236,8 +236,8 @@ def fate_of(p: Pass, t: Task, left: int) -> str:
         return "fits" if t.has(TaskFlag.FITS) else "moved"
     if p.amount == "load" and p.flags & BalanceFlag.LB_MIN and size < 16 and not p.failed:
         return "too_small"
-    if p.amount == "load":
-        return "too_big" if size >> p.failed > left else "moved"
+    if p.amount in ("load", "util"):
+        size >>= p.failed
     return "too_big" if size > left else "moved"
 
 

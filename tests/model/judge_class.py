@@ -20,6 +20,7 @@ Usage: judge_class.py FILE... [--hz N]    status 1: a decision is wrong; 2: not 
 import collections
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 
 import class_reasons
@@ -452,10 +453,19 @@ class ClassJudge(Judge):
         runtime_us, period_us, slice_ms = (run.options.get(name, default) for name, default in self.numbers.items())
         flat = class_reasons.is_flat(run.header, run.cpus)
         self.court = Court(run.hz, runtime_us, period_us, slice_ms, run.cpus, flat)
+        self.nr_home = run.cpus - int(run.header.get("isolated", 0))  # the CPUs from here on are isolated
+
+    def within_reach(self, d: ClassDecision) -> ClassDecision:
+        """@d without the CPUs to which the class moves nothing from that of @d: one is isolated, the other not."""
+        if d.rule in ("only_allowed", "cpu_leaves"):
+            return d
+        apart = [(cpu.of_cpu < self.nr_home) != (d.cpu < self.nr_home) for cpu in d.cpus]
+        return replace(d, cpus=tuple(cpu._replace(flags=cpu.flags & ~ALLOWED) if far else cpu
+                                     for cpu, far in zip(d.cpus, apart, strict=True)))
 
     def judge(self, d: ClassDecision | Decision) -> Iterator[Finding]:
         if isinstance(d, ClassDecision):
-            yield (d.policy, d.kind), words_of(d), self.court.judge(d)
+            yield (d.policy, d.kind), words_of(d), self.court.judge(self.within_reach(d) if d.cpus else d)
         elif d.kind == "leave":
             self.court.left.pop(d.pid, None)  # it was a fair task meanwhile
 

@@ -8,6 +8,8 @@ The rules in the order of their force, from the facts of a record (sched_decisio
              is alone there and about to sleep; the last one if it idles; the less loaded for its capacity
     answer   the CPU aimed at, the last, the recent one, the first of the cache from the one aimed at on, if it is free
              and allowed; otherwise the one aimed at. A new task: an idle CPU, if its parent's does not idle
+    speeds   where CPUs have several capacities, a free CPU must have enough for the task, too; the search is that of
+             the cache if it has all capacities, else of the machine; without a fit the free CPU with most is taken
 
 Other records of the task tell more: it must be queued where the answer says, it fell asleep on its last CPU, and its
 recent CPU is the last one of its last placement that found neither that nor the CPU aimed at free.
@@ -28,6 +30,9 @@ from judging import NOT_JUDGED, RIGHT, Finding, Judge, Run, Verdict, main, words
 
 from fairground.decisions import Decision  # how a file is read is all that is shared
 from fairground.placements import EXECS, NEW, SYNC, WAKES, Cpu, Flag, Placement
+
+
+FASTEST = 1024
 
 
 def aim_of(p: Placement, waker: Cpu, last: Cpu) -> str | None:
@@ -57,15 +62,58 @@ def judge_aim(p: Placement, cpus: dict[int, Cpu]) -> Verdict:
     return RIGHT if (p.aim, p.aimed) == (aim, aimed) else f"aimed at {p.aimed} by {p.aim}; right is {aimed} by {aim}"
 
 
-def answer_of(p: Placement, cpus: dict[int, Cpu]) -> tuple[str, int]:
+def fits(p: Placement, cpu: Cpu) -> bool:
+    """Has @cpu a fifth more than the task uses, or than its clamps allow? On the fastest 1024 is no clamp."""
+    if p.most <= cpu.full and (p.most, cpu.full) != (FASTEST, FASTEST):
+        enough = True
+    else:
+        enough = Fraction(p.util * 5, 4) < cpu.capacity
+    wanted = min(p.least, p.most)
+    return enough and (wanted <= p.util or cpu.full == FASTEST or wanted <= cpu.full)
+
+
+def searched(p: Placement, cpus: dict[int, Cpu]) -> list[Cpu] | None:
+    """The CPUs among which one with enough for the task is searched, in order; None: the record does not tell."""
+    speeds = {cpu.full for cpu in cpus.values()}
+    cache = [cpu for cpu in cpus.values() if cpu.cache == cpus[p.aimed].cache]
+    if {cpu.full for cpu in cache} == speeds:
+        among = cache
+    elif len({cpu.cache for cpu in cpus.values()}) == 2:
+        among = list(cpus.values())
+    else:
+        return None  # a node or the machine: records do not tell what belongs to a node
+    return sorted(among, key=lambda cpu: (cpu.of_cpu < p.aimed, cpu.of_cpu))
+
+
+def fastest_of(p: Placement, cpus: dict[int, Cpu]) -> tuple[str, int] | None:
+    """As answer_of(), on a machine of several capacities, after the three CPUs that are tried first."""
+    among = searched(p, cpus)
+    if among is None:
+        return None
+    free = [cpu for cpu in among if cpu.has(Flag.FREE) and cpu.has(Flag.ALLOWED)]
+    for cpu in free:
+        if fits(p, cpu):
+            return "free_and_fits", cpu.of_cpu
+    if not free:
+        return "none_free", p.aimed
+    return "most_capacity", max(free, key=lambda cpu: cpu.capacity).of_cpu  # of equals the first
+
+
+def answer_of(p: Placement, cpus: dict[int, Cpu]) -> tuple[str, int] | None:
+    """The rule and the CPU that are right, or None where the record does not tell."""
+    uneven = len({cpu.full for cpu in cpus.values()}) > 1
+
     def suits(number: int) -> bool:
-        return cpus[number].has(Flag.FREE) and cpus[number].has(Flag.ALLOWED)
+        cpu = cpus[number]
+        return cpu.has(Flag.FREE) and cpu.has(Flag.ALLOWED) and (not uneven or fits(p, cpu))
 
     if suits(p.aimed):
         return "aim_free", p.aimed
     for rule, number in (("last_free", p.last), ("recent_free", p.recent)):
         if number in cpus and cpus[number].cache == cpus[p.aimed].cache and suits(number):
             return rule, number
+    if uneven:
+        return fastest_of(p, cpus)
     around = sorted((c for c in cpus if cpus[c].cache == cpus[p.aimed].cache and cpus[c].has(Flag.ALLOWED)),
                     key=lambda c: (c - p.aimed - 1) % (max(cpus) + 1))
     return next((("free_in_cache", c) for c in around[:p.scan] if suits(c)), ("none_free", p.aimed))
@@ -92,6 +140,8 @@ def judge_wakeup(p: Placement, cpus: dict[int, Cpu]) -> Verdict:
     if aim or p.rule in ("policy_chose", "free_in_node", "free_in_machine", "only_allowed"):
         return aim or NOT_JUDGED
     answer = answer_of(p, cpus)
+    if answer is None:
+        return NOT_JUDGED
     if (p.rule, p.chosen) != answer:
         return f"CPU {p.chosen} by {p.rule}; right is {answer[1]} by {answer[0]}"
     return aim

@@ -69,9 +69,12 @@ def runner(step_ns: int, steps: int) -> Average:
     return average
 
 
-def first_guess(queue_util: int, queue_load: int, stored: int) -> int:
-    """The utilisation that a new task starts with: half of what is left, or less if others use little each."""
+def first_guess(queue_util: int, queue_load: int, weight: int) -> int:
+    """The utilisation that a new task starts with: half of what is left, or less if others use little each.
+
+    @weight is that of the task as it is stored, which Linux 6.1 takes, or in units of the load, as in 6.12.
+    """
     cap = quotient(1024 - queue_util, 2)
     if cap <= 0:
         return 0
-    return min(cap, queue_util * stored // (queue_load + 1)) if queue_util else cap
+    return min(cap, queue_util * weight // (queue_load + 1)) if queue_util else cap

@@ -214,9 +214,10 @@ static bool less_urgent(const struct rq *rq, unsigned rank, u64 deadline)
 	return ahead(earliest(rq)->deadline, deadline) > 0;
 }
 
-/* The CPUs, a bit for each, with the least urgent work that is less urgent than @deadline. */
-static u64 best_cpus(struct sched *s, const struct task *t, u64 deadline)
+/* The CPUs for @t of @from, a bit for each, with the least urgent work that @deadline precedes. */
+static u64 best_cpus(const struct rq *from, const struct task *t, u64 deadline)
 {
+	struct sched *s = from->s;
 	unsigned rank = CLASS_dl;
 	u64 best = 0;
 
@@ -225,7 +226,7 @@ static u64 best_cpus(struct sched *s, const struct task *t, u64 deadline)
 		unsigned own = rq->active ? (unsigned)__builtin_ctz(rq->active) : NR_CLASSES;
 		bool less = less_urgent(rq, rank, deadline);
 
-		if (!may_use(t, rq))
+		if (!may_move(t, from, rq))
 			continue;
 		if (!less && (!best || own != rank ||
 			      (own == CLASS_dl && earliest(rq)->deadline != deadline)))
@@ -242,7 +243,7 @@ static bool judge_preempts(struct rq *rq, struct task *woken, unsigned flags)
 {
 	const struct dl_task *d = dl_part_seen(woken), *curr = dl_part_seen(rq->curr);
 	bool right = !d->throttled && (curr->throttled || ahead(d->deadline, curr->deadline) < 0 ||
-				       best_cpus(rq->s, woken, d->deadline));
+				       best_cpus(rq, woken, d->deadline));
 	bool yes = own_dl(rq)->preempts(rq, woken, flags);
 
 	JUDGE_URGENT(yes == right, "dl: preempts");
@@ -257,7 +258,7 @@ static unsigned judge_select(struct rq *rq, struct task *t, unsigned cpu, unsign
 	u64 best;
 
 	wake(&d, rq->clock);
-	best = best_cpus(rq->s, t, d.deadline);
+	best = best_cpus(rq, t, d.deadline);
 	to = own_dl(rq)->select_cpu(rq, t, cpu, reason);
 	JUDGE_URGENT(may_use(t, rq->s->rq_of[to]), "dl: a CPU that it may not use");
 	if (!may_use(t, rq))
@@ -283,7 +284,7 @@ static bool leaves_behind(const struct rq *rq, const struct rq *there)
 		const struct dl_task *d = dl_part_seen(t);
 
 		if (d != first && !d->throttled && t != rq->curr && can_move(t) &&
-		    d->deadline != first->deadline && may_use(t, there) &&
+		    d->deadline != first->deadline && may_move(t, rq, there) &&
 		    less_urgent(there, CLASS_dl, d->deadline))
 			return true;
 	}
@@ -380,7 +381,7 @@ static void admit(struct court *court, struct task *t, u64 bw)
 		court->nr_admitted++;
 }
 
-/* To those of the CPUs in service, if the policy has them. */
+/* To those of the CPUs in service that are not isolated, if the policy has them. */
 static u64 promised_to_servers(const struct sched *s)
 {
 	u64 total = 0;
@@ -388,7 +389,8 @@ static u64 promised_to_servers(const struct sched *s)
 	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++) {
 		const struct dl_task *d = &server_of(s->rq_of[cpu])->d;
 
-		if (s->rq_of[cpu]->online && s->fair_policy->traits & BIT(TRAIT_FAIR_SERVER))
+		if (s->rq_of[cpu]->online && !is_isolated(s->rq_of[cpu]) &&
+		    s->fair_policy->traits & BIT(TRAIT_FAIR_SERVER))
 			total += share_of(d->runtime_ns, d->period_ns);
 	}
 	return total;
@@ -407,7 +409,7 @@ static int judge_admit(struct rq *rq, struct task *t, const struct sched_attr_re
 	int err = own_dl(rq)->admit(rq, t, req);
 
 	for (unsigned cpu = 0; tn->rt_runtime_us > 0 && cpu < rq->s->nr_cpus; cpu++)
-		if (rq->s->rq_of[cpu]->online)
+		if (rq->s->rq_of[cpu]->online && !is_isolated(rq->s->rq_of[cpu]))
 			limit += share_of((u64)tn->rt_runtime_us, tn->rt_period_us);
 	for (u32 i = 0; i < court->nr_admitted; i++)
 		if (court->admitted[i].t == t) {

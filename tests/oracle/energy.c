@@ -118,7 +118,7 @@ static u64 clamp_at(const struct question *q, unsigned cpu, unsigned on, unsigne
 
 	if (cpu != on)
 		return f->clamp[which].value;
-	return f->clamp_idle ? clamp_wanted(q, which)
+	return !f->nr_clamped ? clamp_wanted(q, which)
 			     : greater(f->clamp[which].value, clamp_wanted(q, which));
 }
 

@@ -275,16 +275,17 @@ static int level(const struct rq *rq)
 	return rq->nr_running ? MAX_RT_PRIO : MAX_RT_PRIO + 1;
 }
 
-/* The CPUs where @t would do most good, a bit for each: those with the least urgent work. */
-static u64 best_cpus(struct sched *s, const struct task *t)
+/* The CPUs where @t of @from would do most good, a bit for each: with the least urgent work. */
+static u64 best_cpus(const struct rq *from, const struct task *t)
 {
+	struct sched *s = from->s;
 	int most = t->prio;
 	u64 best = 0;
 
 	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++) {
 		const struct rq *rq = s->rq_of[cpu];
 
-		if (!may_use(t, rq) || level(rq) < most || (level(rq) == most && !best))
+		if (!may_move(t, from, rq) || level(rq) < most || (level(rq) == most && !best))
 			continue;
 		best = level(rq) > most ? BIT(cpu) : best | BIT(cpu);
 		most = level(rq);
@@ -295,8 +296,8 @@ static u64 best_cpus(struct sched *s, const struct task *t)
 static bool judge_preempts(struct rq *rq, struct task *woken, unsigned flags)
 {
 	const struct task *curr = rq->curr;
-	bool elsewhere = best_cpus(rq->s, woken);
-	bool room = !elsewhere && woken->prio == curr->prio && best_cpus(rq->s, curr);
+	bool elsewhere = best_cpus(rq, woken);
+	bool room = !elsewhere && woken->prio == curr->prio && best_cpus(rq, curr);
 	bool yes = own_rt(rq)->preempts(rq, woken, flags);
 
 	JUDGE_URGENT(yes == (woken->prio < curr->prio || elsewhere || room), "rt: preempts");
@@ -334,7 +335,7 @@ static bool is_best(const struct rq *rq, u64 best, unsigned to)
 static unsigned judge_select(struct rq *rq, struct task *t, unsigned cpu, unsigned reason)
 {
 	const struct task *curr = rq->curr;
-	u64 best = best_cpus(rq->s, t);
+	u64 best = best_cpus(rq, t);
 	unsigned from = t->cpu, to = own_rt(rq)->select_cpu(rq, t, cpu, reason);
 
 	JUDGE_URGENT(may_use(t, rq->s->rq_of[to]), "rt: a CPU that it may not use");
@@ -359,7 +360,7 @@ static struct task *first_that_waits(const struct rq *rq, const struct rq *there
 
 	for (u32 i = 0; i < m->nr; i++)
 		if (m->place[i].t != rq->curr && can_move(m->place[i].t) &&
-		    (!there || may_use(m->place[i].t, there)))
+		    (!there || may_move(m->place[i].t, rq, there)))
 			return m->place[i].t;
 	return NULL;
 }
@@ -367,7 +368,7 @@ static struct task *first_that_waits(const struct rq *rq, const struct rq *there
 static void judge_push(struct rq *rq)
 {
 	struct task *t = rt_seen(rq)->throttled ? NULL : first_that_waits(rq, NULL);
-	u64 best = t ? best_cpus(rq->s, t) : 0;
+	u64 best = t ? best_cpus(rq, t) : 0;
 	u32 nr = model_of(rq)->nr;
 
 	own_rt(rq)->push(rq);

@@ -140,3 +140,14 @@ static inline bool may_use(const struct task *t, const struct rq *rq)
 {
 	return rq->online && (t->allowed.bits[rq->cpu / 64] >> (rq->cpu % 64) & 1);
 }
+
+static inline bool is_isolated(const struct rq *rq)
+{
+	return rq->s->isolated.bits[rq->cpu / 64] >> (rq->cpu % 64) & 1;
+}
+
+/* May the class move @t from @rq to @there? */
+static inline bool may_move(const struct task *t, const struct rq *rq, const struct rq *there)
+{
+	return may_use(t, there) && is_isolated(rq) == is_isolated(there);
+}

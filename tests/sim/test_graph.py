@@ -105,6 +105,36 @@ def test_coloured_time_is_busy_time(tmp_path, crowd, which):
         assert f"{cpu:5} {time / 1e6:13.6f} " in done.stdout
 
 
+def test_frequencies_lie_over_the_bars(tmp_path):
+    """Each CPU's line and mean are those of the events as trace-cmd prints them, to a thousandth of a row."""
+    path, out = tmp_path / "juno.dat", tmp_path / "x.svg"
+    simulate(path, "--topology", "packages=1,cores=6,llcs=1", "--opp", "juno", "--governor", "schedutil", "--time",
+             "200ms", "bursts:n=4,run=2ms,sleep=5ms")
+    text, changes = report(path, "-N"), defaultdict(list)
+    times = [int(t.replace(".", "")) for t in re.findall(r"\[\d+\] +(\d+\.\d+):", text)]
+    for time, khz, cpu in re.findall(r"(\d+\.\d+): cpu_frequency: +state=(\d+) cpu_id=(\d+)", text):
+        changes[int(cpu)].append((int(time.replace(".", "")) - times[0], int(khz) / 1e3))
+    length, top = times[-1] - times[0], max(mhz for rows in changes.values() for _, mhz in rows)
+    done = graph("dat2graph2", path, "--frequency", "-C", "1-5", "-o", out)
+    assert set(changes) == set(range(6)) and max(map(len, changes.values())) > 3
+    found, (left, bottom, right, upper) = shapes(out)
+    assert "MHz 0" not in found and f"frequency; top: {top:g} MHz" in comments(out)
+    for cpu, rows in changes.items():
+        spans = [(mhz, until - since) for (since, mhz), (until, _) in zip(rows, [*rows[1:], (length, 0)])]
+        mean = sum(mhz * ns for mhz, ns in spans) / sum(ns for _, ns in spans)
+        assert float(re.search(rf"^ +{cpu} .* ([\d.]+)$", done.stdout, re.M)[1]) == pytest.approx(mean, abs=6e-4)
+        if not cpu:
+            continue
+        line = found[f"MHz {cpu}"][0]
+        drawn = [((x - left) / (right - left) * length, (bottom - y) / (bottom - upper) * 5.2 - 0.6) for x, y in line]
+        for since, mhz in rows:
+            assert any(abs(x - since) < length / 1e4 and abs(y - (cpu - 1 - 0.42 + 0.84 * mhz / top)) < 1e-3
+                       for x, y in drawn), (cpu, since, mhz)
+    done = fairground("graph", "dat2graph2", LINUX, "--frequency", "-o", tmp_path / "y.svg")
+    assert done.returncode == 1 and "record power:cpu_frequency" in done.stderr and done.stderr.count("\n") == 1
+    assert not (tmp_path / "y.svg").exists()
+
+
 def area(line, frame, length, highest):
     """The integral of a step line, in tasks x ns."""
     left, bottom, right, top = frame

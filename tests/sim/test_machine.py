@@ -35,9 +35,21 @@ def test_topologies_are_described(sim, words, text):
     ("--cpus 4097", "from 1 to 4096"),
     ("--cpus -1", "from 1 to 4096"),
     ("--cpus four", "from 1 to 4096"),
+    ("--cpus 4 --isolcpus 0-3", "one CPU must be left"),
+    ("--cpus 4 --isolcpus 4", "must be a list of CPUs below 4, as 2-3,5"),
+    ("--cpus 4 --isolcpus 1-", "must be a list of CPUs below 4, as 2-3,5"),
 ])
 def test_bad_machines(fails, words, message):
     assert message in fails(f"{words} hogs")
+
+
+@pytest.mark.parametrize("sched", policies())
+def test_isolated_cpus(sim, sched):
+    """Six hogs share two CPUs. Two that are allowed two isolated CPUs share the first, for nobody balances there."""
+    run = sim(f"--sched {sched} --cpus 4 --isolcpus 2-3 --time 2s hogs:n=6")
+    assert abs(run.share("hog") - 200) < 1 and abs(run.row("hog")["ideal_ns"] - 4 * SEC) < 100
+    crowded = sim(f"--sched {sched} --cpus 4 --isolcpus 2-3 --time 2s hogs:n=2,cpus=2+3")
+    assert abs(crowded.share("hog") - 100) < 1
 
 
 @pytest.mark.parametrize("sched", policies())

@@ -114,6 +114,10 @@ def test_each_policy_shows_what_it_decides_by(seen):
     assert seen["placedWidth"] <= 390
 
 
+def test_shares_and_waits_fit_a_phone(seen):
+    assert len(seen["widest"]) >= 9 and len(seen["tooWide"]) == 2 and max(seen["tooWide"]) <= 0
+
+
 def test_workloads_as_json_and_presets(seen):
     assert seen["jsonMistake"] == 'workload.json:2: unknown key "lop"'
     assert "x-0 1" in seen["json"][0] and seen["json"][1] == ""

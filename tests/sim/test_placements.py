@@ -16,7 +16,10 @@ from asking import ask  # noqa: E402 (found above)
 BUSY = ["hogs:n=3", "bursts:n=7,run=1ms-3ms,sleep=1ms-4ms", "bursts:n=2,run=1ms,sleep=2ms,cpus=0-2",
         "messages:n=2,workers=4,run=2ms", "forks:n=2", "hogs:policy=idle"]
 LIGHT = ["bursts:n=5,run=1ms-3ms,sleep=1ms-4ms", "bursts:n=1,run=1ms,sleep=2ms,cpus=0-2", "pingpong", "forks"]
-MACHINES = {"one-cache": "--cpus 4", "two-caches": "--topology llcs=2,cores=4"}
+UNEVEN = ["hogs:n=2", "bursts:n=5,run=1ms-6ms,sleep=1ms-9ms", "bursts:n=2,run=300us,sleep=5ms"]
+MACHINES = {"one-cache": "--cpus 4", "two-caches": "--topology llcs=2,cores=4",
+            "big-little": "--opp juno --governor performance",
+            "big-little-two-caches": "--opp juno --governor ondemand --topology llcs=2,cores=3"}
 
 
 def judged(path):
@@ -41,6 +44,27 @@ def test_every_placement_is_right(sim, tmp_path, policy, load, machine):
     sim(f"--sched {policy} {MACHINES[machine]} --time 150ms --decisions {path}", *load)
     status, right, wrong, _ = judged(path)
     assert status == 0 and wrong == 0 and right > 200
+
+
+@pytest.mark.parametrize(("rule", "change"), [
+    ("free_and_fits", lambda p: {"chosen": p["aimed"], "rule": "aim_free"}),
+    ("free_and_fits", lambda p: {"rule": "most_capacity"}),
+    ("free_and_fits", lambda p: {"util": 1000}),
+    ("aim_free", lambda p: {"util": 1000}),
+    ("aim_free", lambda p: {"least": 1000} if p["aimed"] > 1 else {"util": 1000}),
+    ("most_capacity", lambda p: {"chosen": p["aimed"], "rule": "none_free"}),
+    ("most_capacity", lambda p: {"most": 100}),
+])
+def test_a_cpu_with_too_little_is_seen(sim, tmp_path, rule, change):
+    path = tmp_path / "d.json"
+    sim(f"--opp juno --governor performance --time 500ms --decisions {path}", *UNEVEN)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    at = [i for i, line in enumerate(lines) if f'"rule": "{rule}", "scan"' in line][-1]
+    placement = json.loads(lines[at])
+    lines[at] = json.dumps({**placement, **change(placement)})
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    status, _, wrong, _ = judged(path)
+    assert (status, wrong) == (1, 1)
 
 
 @pytest.mark.parametrize(("rule", "change"), [

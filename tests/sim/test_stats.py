@@ -123,7 +123,7 @@ def test_few_seeds_give_no_verdict_and_json_has_every_sample(capsys):
     found = json.loads(compared(capsys, "cfs,eevdf", "--cpus 2 hogs:n=3", "--seeds", "1..3", "--time", "200ms",
                                 "--json"))
     assert list(found["samples"]) == ["1", "2", "3"]
-    assert {one["verdict"] for one in found["comparisons"]} == {"too few seeds"}
+    assert {one["verdict"] for one in found["rows"]} == {"too few seeds"}
 
 
 @pytest.mark.parametrize("words, message", [

@@ -36,22 +36,43 @@ SEED = 20261
 
 
 def command_lines():
-    """At least 200, some of each kind. {} in a word stands for a file that is written."""
+    """{kind: command lines}, at least 200, some of each kind. {} in a word stands for a file that is written."""
     draw = random.Random(SEED)
-    lines = [f"--sched {policy} {machine} --time 60ms {draw.choice(WORKLOADS)} --trace {{}}.dat"
-             for policy, machine in itertools.product(POLICIES, MACHINES)]
-    lines += [f"--sched {policy} {draw.choice(MACHINES)} --time 50ms {work} --decisions {{}}.json"
-              for policy, work in itertools.product(POLICIES, WORKLOADS)]
-    lines += [f"--sched {policy} {draw.choice(MACHINES)} --time 80ms {work} --json {{}}.json --check"
-              for policy, work in itertools.product(POLICIES, WORKLOADS[::2])]
-    lines += [f"--sched {policy} {draw.choice(MACHINES)} --explain 20ms {work}"
-              for policy, work in itertools.product(POLICIES, WORKLOADS[1::3])]
-    lines += [f"--sched {policy} --cpus 2 --time 100ms {ROOT}/examples/{name}.json --schedstat {{}}"
-              for policy, name in itertools.product(POLICIES, FILES)]
-    lines += [f"--sched {policy} {draw.choice(MACHINES)} --time 40ms {work} --decisions {{}}.dat"
-              for policy, work in itertools.product(POLICIES, WORKLOADS[::3])]
-    lines += [f"--topology 8x8x4 --sched {policy} --time 10ms hogs:n=300 pipes:groups=4" for policy in POLICIES]
-    return [*lines, "--list-policies", "--help", *ERRORS]
+    return {
+        "trace.dat, each machine": [f"--sched {policy} {machine} --time 60ms {draw.choice(WORKLOADS)} --trace {{}}.dat"
+                                    for policy, machine in itertools.product(POLICIES, MACHINES)],
+        "decisions as JSON": [f"--sched {policy} {draw.choice(MACHINES)} --time 50ms {work} --decisions {{}}.json"
+                              for policy, work in itertools.product(POLICIES, WORKLOADS)],
+        "results as JSON, checked": [f"--sched {policy} {draw.choice(MACHINES)} --time 80ms {work} --json {{}}.json "
+                                     "--check" for policy, work in itertools.product(POLICIES, WORKLOADS[::2])],
+        "one decision explained": [f"--sched {policy} {draw.choice(MACHINES)} --explain 20ms {work}"
+                                   for policy, work in itertools.product(POLICIES, WORKLOADS[1::3])],
+        "rt-app files, schedstat": [f"--sched {policy} --cpus 2 --time 100ms {ROOT}/examples/{name}.json "
+                                    "--schedstat {}" for policy, name in itertools.product(POLICIES, FILES)],
+        "decisions as trace.dat": [f"--sched {policy} {draw.choice(MACHINES)} --time 40ms {work} --decisions {{}}.dat"
+                                   for policy, work in itertools.product(POLICIES, WORKLOADS[::3])],
+        "256 CPUs": [f"--topology 8x8x4 --sched {policy} --time 10ms hogs:n=300 pipes:groups=4"
+                     for policy in POLICIES],
+        "lists and mistakes": ["--list-policies", "--help", *ERRORS]}
+
+
+def size_of(result):
+    """Bytes of what a command printed and wrote."""
+    _, out, err, files = result
+    return len(out) + len(err) + sum(map(len, files))
+
+
+def print_table(kinds, native, wasm):
+    """What was compared: command lines and bytes of each kind, and how many lines are equal."""
+    rows, at = [], 0
+    for kind, lines in kinds.items():
+        pairs = list(zip(native, wasm))[at:at + len(lines)]
+        rows.append((kind, len(lines), sum(size_of(ours) for ours, _ in pairs), sum(a == b for a, b in pairs)))
+        at += len(lines)
+    rows.append(("all", *(sum(row[i] for row in rows) for i in (1, 2, 3))))
+    print(f"\n{'command lines':<26} {'number':>6} {'bytes':>12} {'equal':>6}")
+    for kind, number, size, equal in rows:
+        print(f"{kind:<26} {number:>6} {size:>12,} {equal:>6}")
 
 
 def results(lines, directory, run):
@@ -91,12 +112,14 @@ def test_every_byte_is_the_same(tmp_path):
         pytest.skip("node is not installed")
     if not os.path.exists(WASM):
         pytest.skip("make wasm was not run")
-    lines = command_lines()
+    kinds = command_lines()
+    lines = [line for each in kinds.values() for line in each]
     assert len(lines) >= 200
     places = [tmp_path / "a", tmp_path / "b"]  # names of one length: traces hold them
     for place in places:
         place.mkdir()
     native, wasm = (results(lines, place, run(place)) for place, run in zip(places, (run_native, run_wasm)))
+    print_table(kinds, native, wasm)
     different = [line for line, ours, theirs in zip(lines, native, wasm) if ours != theirs]
     assert not different, f"{len(different)} of {len(lines)} differ: {different[:5]}"
     assert sum(status == 0 for status, *_ in native) > 180 and sum(bool(files) for *_, files in native) > 140

@@ -6,6 +6,7 @@ import path from 'path';
 
 /** How long an answer of the browser may take: a machine with other work is slow, and no test rests on its clock. */
 const PATIENCE_MS = 600_000;
+const LINKED_MS = 500;   // longer than a page waits
 
 function read(pid, name) {
   try {
@@ -44,9 +45,23 @@ export async function launch(modules, page, directory, seen) {
       await tab.goto(url + fragment);
       return tab;
     },
+    /** The part of its address that holds the state, which the page sets a little after a step. */
+    hash: (tab) => tab.evaluate((ms) => new Promise((done) => { setTimeout(() => done(location.hash), ms); }), LINKED_MS),
     text: (tab, id) => tab.$eval(id, (element) => element.textContent),
     idle: (tab) => tab.waitForFunction(() => document.getElementById('run').textContent === 'Run'),
     lanes: (tab) => tab.$$eval('#lanes button', (all) => all.map((each) => each.textContent)),
+    /** Drop @files, pairs of a name and content, on the page; and wait until it says something. */
+    async drop(tab, files) {
+      await tab.evaluate((given) => {
+        const data = new DataTransfer();
+        for (const [name, content] of given)
+          data.items.add(new File([Uint8Array.from(atob(content), (c) => c.charCodeAt(0))], name));
+        document.getElementById('error').textContent = '';
+        document.getElementById('rule').textContent = '';
+        document.dispatchEvent(new DragEvent('drop', {dataTransfer: data, bubbles: true, cancelable: true}));
+      }, files.map(([name, content]) => [name, Buffer.from(content).toString('base64')]));
+      await tab.waitForFunction(() => document.getElementById('error').textContent || document.getElementById('rule').textContent);
+    },
     picture: (tab, name) => tab.screenshot({path: path.join(directory, `${name}.png`), fullPage: true}),
     /** The processes of pages, by their ids. */
     renderers: () => fs.readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && isRenderer(pid, browser.process().pid)),

@@ -7,7 +7,7 @@ import {launch} from './browser.mjs';
 
 const [modules, page, directory] = process.argv.slice(2);
 const seen = {bugs: []};
-const {open, text, lanes, picture, close} = await launch(modules, page, directory, seen);
+const {open, hash, text, lanes, picture, close} = await launch(modules, page, directory, seen);
 
 const ready = (tab) => tab.waitForFunction(() => document.getElementById('reveal')?.disabled === false);
 const shares = (tab) => tab.$$eval('#shares table', ([table]) => [...table.tBodies[0].rows].map((row) => [...row.cells].map((cell) => cell.textContent)));
@@ -50,10 +50,10 @@ await tab.click('#run');
 await tab.waitForFunction(() => !document.querySelector('#shares').textContent.includes('hog 2'));
 await tab.click('#reveal');
 seen.sound = await text(tab, '#differing');
-const link = await tab.evaluate(() => location.hash);
+const link = await hash(tab);
 await tab.focus('#bugtitle');
 await tab.keyboard.press('Escape');
-seen.left = [await tab.$eval('#hunt', (part) => part.hidden), await focused(tab), (await tab.evaluate(() => location.hash)).includes('bug')];
+seen.left = [await tab.$eval('#hunt', (part) => part.hidden), await focused(tab), (await hash(tab)).includes('bug')];
 
 const other = await open(link, 390, 'dark');
 await ready(other);

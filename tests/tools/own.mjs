@@ -9,14 +9,14 @@ const [modules, page, directory] = process.argv.slice(2);
 const seen = {};
 // Who ran is preferred for ever.
 const UNFAIR = 'policy unfair\npromises even\nentity a\nkey a\nplace {\n    a = clock\n}\ncharge {\n    a -= delta\n}\n';
-const {open, text, lanes, idle, picture, close} = await launch(modules, page, directory, seen);
+const {open, hash, text, lanes, idle, picture, close} = await launch(modules, page, directory, seen);
 
 const focused = (tab) => tab.evaluate(() => document.activeElement.id);
 const rule = async (tab) => [await text(tab, '#where'), await text(tab, '#rule'),
   await tab.evaluate(() => /\((.*)\)/.exec(document.querySelector('#decision h2').textContent)[1] + '; ' + [...document.querySelectorAll('#table th, #table td')].map((cell) => cell.textContent).slice(1).join(' '))];
 const write = (tab, policy) => tab.$eval('#policy', (area, value) => { area.value = value; }, policy);
 const selected = (tab) => tab.$eval('#policy', (area) => area.value.slice(area.selectionStart, area.selectionEnd));
-const hash = async (tab) => JSON.parse(decodeURIComponent((await tab.evaluate(() => location.hash)).slice(1)));
+const state = async (tab) => JSON.parse(decodeURIComponent((await hash(tab)).slice(1)));
 
 // The way in, by keyboard: the first example runs.
 const tab = await open();
@@ -97,10 +97,10 @@ await tab.$eval('#slider', (slider) => {
 await tab.click('#fork');
 await idle(tab);
 seen.forked = [await lanes(tab), await text(tab, '#differs')];
-const link = await tab.evaluate(() => location.hash);
+const link = await hash(tab);
 await tab.focus('#policy');
 await tab.keyboard.press('Escape');
-seen.left = [await tab.$eval('#own', (part) => part.hidden), await focused(tab), 'own' in await hash(tab)];
+seen.left = [await tab.$eval('#own', (part) => part.hidden), await focused(tab), 'own' in await state(tab)];
 await tab.click('#run');
 await idle(tab);
 seen.without = await lanes(tab);

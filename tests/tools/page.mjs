@@ -8,7 +8,7 @@ import {launch} from './browser.mjs';
 
 const [modules, page, directory] = process.argv.slice(2);
 const seen = {};
-const {open, text, idle, lanes, picture, close} = await launch(modules, page, directory, seen);
+const {open, hash, text, drop, idle, lanes, picture, close} = await launch(modules, page, directory, seen);
 
 const tab = await open();
 await tab.waitForSelector('canvas');
@@ -77,7 +77,7 @@ await tab.click('#run');
 await idle(tab);
 await tab.waitForFunction(() => document.querySelector('#shares').textContent.includes('burst 2'));
 seen.edited = await text(tab, '#shares');
-const link = await tab.evaluate(() => location.hash);
+const link = await hash(tab);
 await tab.$eval('#work', (input) => { input.value = 'hogs:n=x'; });
 await tab.click('#run');
 await idle(tab);
@@ -137,6 +137,11 @@ seen.placed = await step(placed, 'The machine as the placement saw it');
 seen.wasted = await placed.$eval('.waste', (line) => line.title);
 seen.placedWidth = await placed.evaluate(() => document.documentElement.scrollWidth);
 await picture(placed, 'placed');
+// Long times and names, on a phone: how many pixels wider each table is than there is room.
+const wide = await view({work: 'messages:n=1,workers=9,run=2ms hogs:n=9,nice=19 requests:workers=3', cpus: 1, ms: 10000}, 390);
+seen.tooWide = await wide.$$eval('#shares table', (all) => all.map((table) => table.scrollWidth - table.parentElement.clientWidth));
+seen.widest = await wide.$$eval('#shares td', (all) => all.map((cell) => cell.textContent).reduce((a, b) => a.length < b.length ? b : a));
+await picture(wide, 'wide-shares');
 const json = await open(link_to({work: '', file: '{"tasks": {"x": {"run": 1000,\n "sleep": 2000, "lop": 3}}}'}));
 await json.waitForFunction(() => document.getElementById('error').textContent);
 seen.jsonMistake = await text(json, '#error');
@@ -164,7 +169,7 @@ const example = await json.$eval('#machine', (area) => area.placeholder);
 await json.$eval('#ms', (input) => { input.value = 200; });
 seen.machine = await tryMachine('bursts:n=9,run=3ms,sleep=3ms hogs:n=2', example);
 await picture(json, 'machine');
-const machineLink = await json.evaluate(() => location.hash);
+const machineLink = await hash(json);
 seen.machineMistakes = [];
 for (const machine of ['{"llcs": 2,\n "core": 4}', '{"llcs": 2,\n "cores": [4]}', '{"llcs": 2\n', '{"cores": 4,\n\n "costs": {"swich": 1}}', '{"types": {"a": {"opp": [[1, 2]]}},\n "domains": []}',
   '{"cores": 4, "types": {"a": {"opp": [[1, 2, 3, 4]]}},\n "domains": [{"type": "a\\ntype b"}]}', '[]', '{"cores": "4 --trace x"}', '{"cores": 4, "types": {"a": {"opp": [[1, 200, 3, 4]], "idle": [[1, 1, 0]]}}, "domains": [{"type": "a"}]}'])
@@ -177,23 +182,12 @@ seen.machineWidth = await again.evaluate(() => document.documentElement.scrollWi
 await again.waitForSelector('canvas');
 seen.machineLinked = [await again.$eval('canvas', (canvas) => canvas.getAttribute('aria-label')), await again.$eval('#machine', (area) => area.value) === example];
 await picture(again, 'machine-phone');
-for (const each of [sums, bore, fdl, placed, json, again])
+for (const each of [sums, bore, fdl, placed, wide, json, again])
   await each.close();
 
 // --- files ---
 
 await tab.bringToFront();
-
-async function drop(name, content) {
-  await tab.evaluate((name, content) => {
-    const data = new DataTransfer();
-    data.items.add(new File([Uint8Array.from(atob(content), (c) => c.charCodeAt(0))], name));
-    document.getElementById('error').textContent = '';
-    document.getElementById('rule').textContent = '';
-    document.dispatchEvent(new DragEvent('drop', {dataTransfer: data, bubbles: true, cancelable: true}));
-  }, name, Buffer.from(content).toString('base64'));
-  await tab.waitForFunction(() => document.getElementById('error').textContent || document.getElementById('rule').textContent);
-}
 
 // What the page says of each decision, and its tables.
 const told = () => tab.evaluate(async () => {
@@ -209,7 +203,7 @@ const fs = await import('fs');
 const contents = Object.fromEntries(['a.json', 'a.bin', 'a.dat'].map((name) => [name, fs.readFileSync(path.join(directory, name))]));
 seen.files = {};
 for (const [name, content] of Object.entries(contents)) {
-  await drop(name, content);
+  await drop(tab, [[name, content]]);
   seen.files[name] = {lanes: await lanes(tab), where: await text(tab, '#where'), told: await told(),
     shares: await tab.$$eval('#shares tbody tr', (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent))),
     error: await text(tab, '#error')};
@@ -235,8 +229,8 @@ for (const bad of [cut(contents['a.json'], -20), '{"schema": "other"}\n', '\0\x0
   changed(contents['a.bin'], 8, 7), cut(contents['a.dat'], 50000), cut(contents['a.dat'], 12), changed(contents['a.dat'], 10, 0x37),
   line + '{"time":1,"kind":"pick","candidates":[1]}\n' + end, line + 'null\n', line + '[]\n', line.replace(':1}', ':1e9}') + end,
   line + '{"time":"x","kind":"pick"}\n' + end, line + '{"time":1,"kind":"pick"}\n', line + end])
-  await drop('b.json', bad).then(async () => seen.badFiles.push(await text(tab, '#error')));
-await drop('<img src=x onerror=alert(1)>', line + '{"time":5,"kind":"<b>x</b>","comm":"<script>alert(1)</script>","cpu":0}\n' + end);
+  await drop(tab, [['b.json', bad]]).then(async () => seen.badFiles.push(await text(tab, '#error')));
+await drop(tab, [['<img src=x onerror=alert(1)>', line + '{"time":5,"kind":"<b>x</b>","comm":"<script>alert(1)</script>","cpu":0}\n' + end]]);
 seen.hostileFile = [await text(tab, '#error'), await tab.$$eval('img, iframe, b', (all) => all.length), await text(tab, '#rule')];
 await close();
 console.log(JSON.stringify(seen));

@@ -66,10 +66,10 @@ seen.sought = await text(frame, '#rule');
 await frame.$eval('#search', (input) => { input.value = ''; input.dispatchEvent(new Event('input')); });
 await frame.select('#two', '1');
 await frame.click('#first');
-seen.differs = [await text(frame, '#differs'), await text(frame, '#where'), await frame.$eval('#lanes button.main', (button) => button.textContent)];
+seen.differs = [await text(frame, '#compared'), await text(frame, '#where'), await frame.$eval('#lanes button.main', (button) => button.textContent)];
 await frame.select('#two', '0');
 await frame.click('#first');
-seen.same = await text(frame, '#differs');
+seen.same = await text(frame, '#compared');
 seen.pageErrors = seen.console.length;
 await picture(tab, 'wide');
 

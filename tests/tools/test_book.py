@@ -23,6 +23,7 @@ BOOK = ROOT / "docs" / "book"
 PAGES = sorted(path for path in BOOK.glob("*.md") if path.name != "SUMMARY.md")
 ROW = re.compile(r"^\| \[([^]]+)\]\(\.\./\.\./([^)]+)\) \|([^|]*)\|", re.MULTILINE)
 VERSION = re.compile(r"\b(?:Linux|BORE|Debian|version|card|chapters?)\s+\d+(?:\.\d+)+(?: (?:and|to) \d+(?:\.\d+)+)?")
+PICTURE = re.compile(r"await take\(\w+, '([\w-]+)'")
 DECIMAL = re.compile(r"(?<![\w.])\d[\d,]*\.\d+(?![\w.]*\d)")
 
 
@@ -58,15 +59,19 @@ def test_numbers_in_the_text_are_printed_by_a_session(path):
 
 
 def test_pictures_are_drawn_by_the_page_that_shows_them():
+    """By its sessions, or, of the page for browsers, by `make page-pictures`."""
+    of_the_page = {f"{name}.png" for name in PICTURE.findall((ROOT / "tests/tools/book_pictures.mjs").read_text())}
     shown, drawn = set(), set()
     for path in PAGES:
         here = set(re.findall(r"\]\(img/([\w.-]+)\)", path.read_text()))
         sessions = [docblocks.session(lines) for _, lines in docblocks.blocks(str(path))]
         made = {name for steps in sessions for name in docblocks.drawn(str(path), steps)}
+        made |= {name for name in here if name in of_the_page}
         assert here == made, f"{path.name} shows {sorted(here)} and draws {sorted(made)}"
         shown |= here
         drawn |= made
-    assert shown == {path.name for path in (BOOK / "img").glob("*")}
+    assert shown == {path.name for path in (BOOK / "img").glob("*")} and of_the_page <= shown
+    assert all((BOOK / "img" / name).stat().st_size < 120_000 for name in of_the_page)
 
 
 def test_every_page_is_in_the_summary_in_order():

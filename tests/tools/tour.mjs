@@ -7,7 +7,7 @@ import {launch} from './browser.mjs';
 
 const [modules, page, directory] = process.argv.slice(2);
 const seen = {steps: []};
-const {open, text, idle, lanes, picture, close} = await launch(modules, page, directory, seen);
+const {open, hash, text, idle, lanes, picture, close} = await launch(modules, page, directory, seen);
 
 const told = (tab, id) => tab.waitForFunction((id) => !/^$|^Running/.test(document.getElementById(id)?.textContent ?? ''), {}, id);
 const focused = (tab) => tab.evaluate(() => document.activeElement.id);
@@ -16,7 +16,7 @@ async function tabTo(tab, id) {
   for (let i = 0; i < 20 && await focused(tab) !== id; i++)
     await tab.keyboard.press('Tab');
 }
-const state = (tab) => tab.evaluate(() => JSON.parse(decodeURIComponent(location.hash.slice(1))));
+const state = async (tab) => JSON.parse(decodeURIComponent((await hash(tab)).slice(1)));
 const words = (tab) => tab.evaluate(() => ({work: document.getElementById('work').value, cpus: document.getElementById('cpus').value,
   ms: document.getElementById('ms').value, policies: [...document.querySelectorAll('fieldset input')].filter((box) => box.checked).map((box) => box.value)}));
 
@@ -57,7 +57,7 @@ seen.resumed = await text(other, '#step');
 await other.$eval('#work', (input) => { input.value = 'hogs:n=4'; });
 await other.click('#run');
 await other.waitForFunction(() => document.getElementById('shares').textContent.includes('hog 4') && document.getElementById('run').textContent === 'Run');
-const link = await other.evaluate(() => location.hash);
+const link = await hash(other);
 const third = await open(link, 390);
 await told(third, 'see');
 seen.changed = [await text(third, '#step'), await text(third, '#see'), (await words(third)).work];

@@ -9,6 +9,7 @@
 
 struct machine *host;
 u64 host_starts_at = NS_PER_SEC;
+struct cpumask host_isolates;
 
 /* UNIT_TEST=name runs that test alone: a test that never ends then takes no other along. */
 __attribute__((constructor)) static void choose_test(void)
@@ -156,6 +157,7 @@ static struct machine *make(unsigned nr_cpus, unsigned hz, const struct sched_cp
 		.hz = hz,
 		.topology = topology,
 		.fair_policy = fair_policy,
+		.isolated = &host_isolates,
 		.seed = 1,
 	};
 

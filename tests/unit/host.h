@@ -61,6 +61,8 @@ struct machine {
 extern struct machine *host;
 /* The time at which the next machine begins: NS_PER_SEC, unless a test says another one. */
 extern u64 host_starts_at;
+/* The CPUs that the next machine isolates: none, unless a test says some. */
+extern struct cpumask host_isolates;
 
 struct machine *machine_new(unsigned nr_cpus, unsigned hz);
 /* The same with a topology and a fair policy. */

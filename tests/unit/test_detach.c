@@ -6,6 +6,7 @@
 #include "group.h"
 #include "smp.h"
 #include "sched/balance/pass.h"
+#include "sched/fair/core/pelt.h"
 
 static const enum idle_type all_types[] = { CPU_IDLE, CPU_BUSY, CPU_NEWLY_IDLE };
 
@@ -76,6 +77,16 @@ static void who_is_hot_moves_by_table(void **state)
 			}
 }
 
+/* CPUs 0 and 1, behind a cache of their own, have room for 148 of what 2 and 3 do. */
+static void want_utilisation(struct machine *m)
+{
+	set_averages(m, 0, 0, 900);
+	set_averages(m, 1, 0, 1000);
+	set_averages(m, 2, 8192, 1024);
+	set_averages(m, 3, 1024, 1024);
+	recorded(m);
+}
+
 /*
  * Room for utilisation is what one cache offers another: a task moves if its own fits into what is
  * left of it, whatever its load. What was recorded is compared with that, task by task.
@@ -96,11 +107,7 @@ static void utilisation_moves_as_far_as_it_fits(void **state)
 		if (t != running(m, 2))
 			t->fair.avg.util_avg = utils[n++];
 	}
-	set_averages(m, 0, 0, 900);
-	set_averages(m, 1, 0, 1000);
-	set_averages(m, 2, 8192, 1024);
-	set_averages(m, 3, 1024, 1024);
-	recorded(m);
+	want_utilisation(m);
 	pass(m, 1, CPU_IDLE);
 	assert_int_equal(result(m)->amount, MIGRATE_UTIL);
 	assert_int_equal(result(m)->imbalance, left);
@@ -119,6 +126,34 @@ static void utilisation_moves_as_far_as_it_fits(void **state)
 	assert_true(nr_moved > 1 && nr_left > 1);
 	settle(m);
 	machine_free(m);
+}
+
+/*
+ * A task that slept is as big as its estimate. Each failure halves what counts of it, but all of it
+ * is what has moved.
+ */
+static void what_slept_counts_by_its_estimate_and_fits_after_failures(void **state)
+{
+	(void)state;
+	for (unsigned failed = 0; failed < 3; failed++) {
+		struct machine *m = cold_machine(1, 2, 2, 1);
+		struct task *t;
+
+		crowd(m, 2, 8, 0xf);
+		crowd(m, 3, 1, BIT(3));
+		list_for_each(t, &rq_of(m, 2)->fair_tasks, link) {
+			t->fair.avg.util_avg = 10;
+			rq_of(m, 2)->fair.avg.util_est_enqueued += 500 - task_util_est(&t->fair);
+			t->fair.avg.util_est_ewma = 500;
+		}
+		want_utilisation(m);
+		domain_of(m, 0, 1)->nr_balance_failed = failed;
+		/* 500, 250 and 125, where there is room for 148. */
+		assert_int_equal(pass(m, 1, CPU_IDLE), failed == 2);
+		assert_int_equal(result(m)->left, failed == 2 ? 148 - 500 : 148);
+		settle(m);
+		machine_free(m);
+	}
 }
 
 /* A busy CPU takes what is too much until there is nothing: it looks at the last one as well. */
@@ -334,6 +369,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_is_hot_moves_by_table),
 		cmocka_unit_test(utilisation_moves_as_far_as_it_fits),
+		cmocka_unit_test(what_slept_counts_by_its_estimate_and_fits_after_failures),
 		cmocka_unit_test(a_busy_cpu_looks_at_the_last_one_too),
 		cmocka_unit_test(hidden_tasks_stay_wherever_they_are_hidden),
 		cmocka_unit_test(attempts_to_push_and_failures_are_counted),

@@ -296,6 +296,146 @@ static void exec_takes_a_misfit_to_the_fast_cpus(void **state)
 	}
 }
 
+/* --- wakeups ------------------------------------------------------------------------------- */
+
+/* A task that sleeps on @cpu and is expected to use @util. */
+static struct task *sleeper(struct machine *m, unsigned cpu, u32 util)
+{
+	struct task *t = sleeper_on(m, cpu);
+
+	t->recent_used_cpu = cpu;
+	t->fair.avg.util_avg = t->fair.avg.util_est_enqueued = 0;
+	t->fair.avg.util_est_ewma = util;
+	return t;
+}
+
+/* The CPU where @t, woken from CPU 0, goes; *@rule: why. */
+static unsigned goes_to(struct machine *m, struct task *t, enum cpu_rule *rule)
+{
+	unsigned to;
+
+	m->nr_trace = 0;
+	sched_trace_set(m->s, BIT(EVENT_sched_decision_select));
+	to = fair_select_cpu(rq_of(m, t->cpu), t, t->cpu, SELECT_WAKE);
+	*rule = ((const struct event_sched_decision_select *)record_of(
+			 m, EVENT_ID_sched_decision_select, 0))
+			->rule;
+	return to;
+}
+
+static void a_wakee_finds_a_cpu_with_enough(void **state)
+{
+	static const struct {
+		u32 util;
+		unsigned last, to;
+		enum cpu_rule rule;
+	} cases[] = {
+		{ 357, 4, 4, CPU_aim_free },	  { 358, 4, 0, CPU_free_and_fits },
+		{ 819, 1, 1, CPU_aim_free },	  { 820, 1, 1, CPU_most_capacity },
+		{ 820, 2, 0, CPU_most_capacity }, { 600, 2, 0, CPU_free_and_fits },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct machine *m = juno();
+		struct task *t = sleeper(m, cases[i].last, cases[i].util);
+		enum cpu_rule rule;
+
+		assert_int_equal(goes_to(m, t, &rule), cases[i].to);
+		assert_int_equal(rule, cases[i].rule);
+		machine_free(m);
+	}
+}
+
+static void a_wakees_clamps_count(void **state)
+{
+	static const struct {
+		u32 util;
+		u16 least, most;
+		unsigned to;
+	} cases[] = {
+		{ 100, 448, 1024, 0 }, { 100, 447, 1024, 4 }, { 900, 0, 447, 4 },
+		{ 900, 0, 448, 0 },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct machine *m = juno();
+		struct task *t = sleeper(m, 4, cases[i].util);
+		const struct event_sched_decision_select *d;
+		enum cpu_rule rule;
+
+		m->s->freq->clamped = true;
+		t->clamp.own[SCHED_CLAMP_MIN] = t->clamp.own[SCHED_CLAMP_MAX] = true;
+		t->clamp.request[SCHED_CLAMP_MIN] = cases[i].least;
+		t->clamp.request[SCHED_CLAMP_MAX] = cases[i].most;
+		assert_int_equal(goes_to(m, t, &rule), cases[i].to);
+		d = record_of(m, EVENT_ID_sched_decision_select, 0);
+		assert_int_equal(d->util, cases[i].util);
+		assert_int_equal(d->least, cases[i].least);
+		assert_int_equal(d->most, cases[i].most);
+		machine_free(m);
+	}
+}
+
+/* The task gets the most capacity among free CPUs that have too little. */
+static void without_a_fit_the_most_capacity_is_taken(void **state)
+{
+	struct machine *m = juno();
+	struct task *t = sleeper(m, 3, 700);
+	enum cpu_rule rule;
+
+	(void)state;
+	user(m, 0, 100, ALL);
+	user(m, 1, 100, ALL);
+	assert_int_equal(goes_to(m, t, &rule), 3); /* of equals the first */
+	rq_of(m, 3)->capacity = rq_of(m, 4)->capacity = 400;
+	assert_int_equal(goes_to(m, t, &rule), 5);
+	assert_int_equal(rule, CPU_most_capacity);
+	allow(m, t, (struct cpumask){ { BIT(3) | BIT(4) } });
+	assert_int_equal(goes_to(m, t, &rule), 3);
+	for (unsigned cpu = 2; cpu < 6; cpu++)
+		user(m, cpu, 100, ALL);
+	assert_int_equal(goes_to(m, t, &rule), 3);
+	assert_int_equal(rule, CPU_none_free);
+	machine_free(m);
+}
+
+/* Without fast CPUs all are equal, and nobody is asked for capacity. */
+static void equal_cpus_in_service_are_enough(void **state)
+{
+	struct machine *m = juno();
+	struct task *t;
+	enum cpu_rule rule;
+
+	(void)state;
+	for (unsigned cpu = 0; cpu < 2; cpu++)
+		assert_int_equal(sched_cpu_offline(m->s, cpu), 0);
+	t = sleeper(m, 4, 900);
+	assert_int_equal(goes_to(m, t, &rule), 4);
+	assert_int_equal(rule, CPU_aim_free);
+	machine_free(m);
+}
+
+/* The past use of a task that sleeps is forgotten as fast as that of its queue. */
+static void a_sleepers_average_is_as_old_as_its_queues(void **state)
+{
+	(void)state;
+	for (unsigned caught = 0; caught < 2; caught++) {
+		struct machine *m = juno();
+		struct task *t = sleeper(m, 4, 0);
+		struct pelt *of = &rq_of(m, 4)->fair.avg;
+		enum cpu_rule rule;
+
+		t->fair.avg.util_avg = 600;
+		t->fair.avg.util_sum = 600 * 47742;
+		t->fair.avg.last_update = NS_PER_SEC;
+		of->last_update = NS_PER_SEC + (caught ? 100 * NS_PER_MS : 0);
+		assert_int_equal(goes_to(m, t, &rule), caught ? 4 : 0);
+		machine_free(m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -314,6 +454,11 @@ int main(void)
 		cmocka_unit_test(fast_cpus_with_room_keep_their_tasks),
 		cmocka_unit_test(its_tick_calls_for_help),
 		cmocka_unit_test(exec_takes_a_misfit_to_the_fast_cpus),
+		cmocka_unit_test(a_wakee_finds_a_cpu_with_enough),
+		cmocka_unit_test(a_wakees_clamps_count),
+		cmocka_unit_test(without_a_fit_the_most_capacity_is_taken),
+		cmocka_unit_test(equal_cpus_in_service_are_enough),
+		cmocka_unit_test(a_sleepers_average_is_as_old_as_its_queues),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

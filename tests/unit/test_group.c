@@ -416,6 +416,48 @@ static void small_changes_of_load_are_not_passed_on(void **state)
 	}
 }
 
+/* @load is that of @q at @ns; is it told to the group? Averages stand still meanwhile. */
+static bool is_told(struct fair_queue *q, u64 ns, u64 load)
+{
+	q->rq->clock = q->avg.last_update = q->owner->avg.last_update = ns;
+	q->avg.load_avg = load;
+	group_update_entity(q->owner);
+	return q->load_contrib == load;
+}
+
+/* As often as it changes by Linux 6.1's rule, once in a millisecond by 6.12's. */
+static void load_is_passed_on_as_often_as_its_kernel_does(void **state)
+{
+	static const struct {
+		const char *policy;
+		bool limited;
+	} cases[] = {
+		{ "cfs", false },  { "bore-cfs", false }, { "fdl", false },
+		{ "eevdf", true }, { "bore", true },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct sched_cpu_desc desc = { 0 };
+		struct machine *m = machine_new_on(1, 1000, &desc, cases[i].policy);
+		struct task_group *x = new_group(m, NULL);
+		struct fair_queue *q = group_queue(m->s, x, 0);
+		u64 start = m->now + 10 * MS;
+		bool at_once = !cases[i].limited;
+
+		spawn_in(m, x, 0);
+		assert_true(is_told(q, start, 3000));
+		assert_int_equal(is_told(q, start + 1, 6000), at_once);
+		assert_int_equal(is_told(q, start + MS - 1, 9000), at_once);
+		assert_true(is_told(q, start + MS, 12000));
+		/* A change that is too small does not begin the wait anew. */
+		assert_false(is_told(q, start + 2 * MS, 12001));
+		assert_true(is_told(q, start + 2 * MS + 1, 15000));
+		assert_int_equal(x->load_avg, 15000);
+		machine_free(m);
+	}
+}
+
 static void a_groups_weight_is_that_of_its_shares_at_once(void **state)
 {
 	struct machine *m = machine_new(1, 1000);
@@ -466,6 +508,7 @@ int main(void)
 		cmocka_unit_test(wait_sum_is_time_queued_and_not_running),
 		cmocka_unit_test(load_leaves_all_levels),
 		cmocka_unit_test(small_changes_of_load_are_not_passed_on),
+		cmocka_unit_test(load_is_passed_on_as_often_as_its_kernel_does),
 		cmocka_unit_test(a_groups_weight_is_that_of_its_shares_at_once),
 		cmocka_unit_test(new_shares_count_from_now_on),
 	};

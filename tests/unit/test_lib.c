@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "host.h"
+#include "lib/cpulist.h"
 #include "lib/errno.h"
 #include "lib/fmt.h"
 
@@ -70,6 +71,32 @@ static void masks_are_sets_of_cpus(void **state)
 		m = cpumask_first_n(n);
 		assert_int_equal(cpumask_weight(&m), n);
 	}
+}
+
+static void lists_of_cpus_are_read(void **state)
+{
+	static const struct {
+		const char *text;
+		u64 cpus; /* 0: it is no list of CPUs below 8 */
+	} lists[] = {
+		{ "0", 1 },	{ "7", 128 },	 { "0-3", 15 },	 { "1,3", 10 },	 { "0-1+4,6", 83 },
+		{ "3-3", 8 },	{ "2,2", 4 },	 { "007", 128 }, { "8", 0 },	 { "", 0 },
+		{ ",", 0 },	{ "1,", 0 },	 { "-1", 0 },	 { "1-", 0 },	 { "3-2", 0 },
+		{ "1-2-3", 0 }, { "1 ", 0 },	 { "a", 0 },	 { "1x", 0 },	 { "0-8", 0 },
+		{ "1,,2", 0 },	{ "4294967296", 0 },
+	};
+	struct cpumask mask;
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(lists); i++) {
+		const char *text = lists[i].text;
+
+		assert_int_equal(cpulist_read(text, strlen(text), 8, &mask), !!lists[i].cpus);
+		if (lists[i].cpus)
+			assert_int_equal(mask.bits[0], lists[i].cpus);
+	}
+	assert_true(cpulist_read("1,2", 1, 8, &mask));
+	assert_int_equal(mask.bits[0], 2);
 }
 
 /* --- formatting ----------------------------------------------------------- */
@@ -446,6 +473,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(masks_are_sets_of_cpus),
+		cmocka_unit_test(lists_of_cpus_are_read),
 		cmocka_unit_test(formatting_agrees_with_libc),
 		cmocka_unit_test(a_buffer_of_no_size_is_left_alone),
 		cmocka_unit_test(text_counts_on_when_it_is_full),

@@ -157,6 +157,38 @@ static void first_tasks_are_guessed_to_use_half_of_what_is_left(void **state)
 	machine_free(m);
 }
 
+/*
+ * By its weight, beside tasks of load 1023 that use 100: Linux 6.12 says 100 for the nice value 0,
+ * while 6.1 says half of what is left, here at every nice value.
+ */
+static void a_new_task_is_guessed_by_its_weight_as_its_kernel_does(void **state)
+{
+	static const struct {
+		const char *policy;
+		int nice;
+		u64 util;
+	} golden[] = {
+		{ "cfs", 0, 462 },	{ "cfs", 19, 462 },    { "fdl", 0, 462 },
+		{ "bore-cfs", 0, 462 }, { "eevdf", 0, 100 },   { "eevdf", 5, 32 },
+		{ "eevdf", 19, 1 },	{ "eevdf", -10, 462 }, { "bore", 0, 100 },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(golden); i++) {
+		struct sched_cpu_desc desc = { 0 };
+		struct machine *m = machine_new_on(1, 1000, &desc, golden[i].policy);
+		struct fair_queue *q = &m->s->rq[0].fair;
+		struct entity e = { .load = weight_of_nice(golden[i].nice), .queue = q };
+
+		q->avg.util_avg = 100;
+		q->avg.load_avg = 1023;
+		pelt_init_util(q, &e);
+		assert_int_equal(e.avg.util_avg, golden[i].util);
+		assert_int_equal(e.avg.runnable_avg, golden[i].util);
+		machine_free(m);
+	}
+}
+
 static void a_saturated_queue_has_the_load_of_its_tasks(void **state)
 {
 	struct machine *m = machine_new(1, 1000);
@@ -365,10 +397,10 @@ static void a_clock_that_is_behind_counts_from_where_it_is(void **state)
 	struct pelt p = { .last_update = 5 * MS, .period_contrib = 10 };
 
 	(void)state;
-	pelt_age(&p, 3 * MS, NULL, 1, 1, true);
+	pelt_age(&p, 3 * MS, false, NULL, 1, 1, true);
 	assert_int_equal(p.last_update, 3 * MS);
 	assert_int_equal(p.util_sum, 0);
-	pelt_age(&p, 3 * MS + 100 * 1024, NULL, 1, 1, true);
+	pelt_age(&p, 3 * MS + 100 * 1024, false, NULL, 1, 1, true);
 	assert_int_equal(p.last_update, 3 * MS + 100 * 1024);
 	assert_int_equal(p.util_sum, 100 << 10);
 	assert_int_equal(p.runnable_sum, 100 << 10);
@@ -413,6 +445,7 @@ int main(void)
 		cmocka_unit_test(a_sleeper_decays_by_half_in_32_periods),
 		cmocka_unit_test(the_decay_table_is_exact),
 		cmocka_unit_test(first_tasks_are_guessed_to_use_half_of_what_is_left),
+		cmocka_unit_test(a_new_task_is_guessed_by_its_weight_as_its_kernel_does),
 		cmocka_unit_test(a_saturated_queue_has_the_load_of_its_tasks),
 		cmocka_unit_test(a_saturated_nice_5_task_has_load_334_to_rounding),
 		cmocka_unit_test(what_is_detached_leaves_the_queue_to_rounding),

@@ -366,6 +366,7 @@ static void judge_rows(const struct scene *sc)
 		assert_int_equal(row->nr_running, rq->nr_running);
 		assert_int_equal(row->load, rq->fair.avg.load_avg);
 		assert_int_equal(row->capacity, rq->capacity);
+		assert_int_equal(row->full, rq->capacity_orig);
 		assert_int_equal(row->idle_since, sc->state[cpu] == IDLE ? rq->idle_stamp : 0);
 		n++;
 	}

@@ -15,8 +15,8 @@ from typing import Any
 
 from . import (agreement, all_experiments, balancing, bench, bench_smp, compare, completion, convert, decision_report,
                demo_picture, experiment, fidelity, first_difference, gdb, graph, latency, placements, repeat, report,
-               scenarios, sweep, switch_map, timehist, top, trace, tree)
-from .command_examples import add_examples
+               result, scenarios, stat, sweep, switch_map, timehist, top, trace, tree)
+from .command_examples import add_examples, leaves
 from .cpio import ArchiveError
 from .expect import Missing
 from .lab import command as lab
@@ -37,7 +37,7 @@ def finish(outcome: Outcome) -> int:
     return outcome.status
 
 
-def cmd_run(settings: Settings, _: Any) -> int:
+def cmd_run(settings: Settings, arguments: argparse.Namespace) -> int:
     """boot and run CMD, or the demonstration, or a shell if there is a terminal"""
     interactive = sys.stdin.isatty() and not settings.cmd
     if not settings.cmd and settings.kvm != "1" and "icount" not in settings.given:
@@ -45,13 +45,20 @@ def cmd_run(settings: Settings, _: Any) -> int:
     if interactive:
         columns, rows = shutil.get_terminal_size()
         settings = dataclasses.replace(settings, append=f"rows={rows} cols={columns} {settings.append}".strip())
-    with Machine(dataclasses.replace(settings, interactive=interactive)) as machine:
+    with top.monitored(dataclasses.replace(settings, interactive=interactive), arguments.monitor) as how, \
+            Machine(how) as machine:
         write(machine.header() + "\n")
         outcome = machine.interact() if interactive else machine.run(write)
         picture = "" if settings.cmd else demo_picture.save(outcome.console, settings.build)
         if picture:
             write(f"The demonstration's picture is {picture}" + ("\n" if interactive else f"\n{demo_picture.TO_TRY}\n"))
+        result.tell([], result.of_settings(settings), [{**outcome.as_row(), "picture": picture or None}])
         return finish(outcome)
+
+
+def options_of_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--monitor", metavar="FILE", default=os.environ.get("MONITOR"),
+                        help="keep the machine's memory in this new file, for top --attach FILE; default: $MONITOR")
 
 
 def options_of_trace(parser: argparse.ArgumentParser) -> None:
@@ -73,7 +80,7 @@ Command = Callable[[Settings, argparse.Namespace], int]
 COMMANDS: dict[str, Command] = {
     "run": cmd_run, "bench": bench.main, "bench-smp": bench_smp.main, "trace": trace.main, "top": top.main,
     "repeat": repeat.main, "gdb": gdb.main, "latency": latency.main, "timehist": timehist.main,
-    "map": switch_map.main, "experiment": experiment.main,
+    "map": switch_map.main, "stat": stat.main, "experiment": experiment.main,
     "experiments": all_experiments.main, "compare": compare.main, "sweep": sweep.main, "agreement": agreement.main,
     "scenarios": scenarios.main, "decisions": decision_report.main, "placements": placements.main,
     "balancing": balancing.main, "graph": graph.main, "convert": convert.main, "fidelity": fidelity.main,
@@ -81,8 +88,10 @@ COMMANDS: dict[str, Command] = {
     "completion": completion.main,
 }
 OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
-    "bench-smp": bench_smp.options, "trace": options_of_trace, "top": top.options, "latency": latency.options,
-    "timehist": timehist.options, "map": switch_map.options, "repeat": options_of_repeat, "gdb": options_of_gdb,
+    "run": options_of_run, "bench-smp": bench_smp.options, "trace": options_of_trace, "top": top.options,
+    "latency": latency.options,
+    "timehist": timehist.options, "map": switch_map.options, "stat": stat.options, "repeat": options_of_repeat,
+    "gdb": options_of_gdb,
     "experiment": experiment.options, "experiments": all_experiments.options, "compare": compare.options,
     "sweep": sweep.options,
     "agreement": agreement.options, "scenarios": scenarios.options,
@@ -93,6 +102,13 @@ OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
 }
 READERS = ("timehist", "map", "decisions", "placements", "balancing", "graph", "convert", "report",
            "lab", "completion")  # they need no machine of the user's
+# These print no object of rows with --json.
+NO_OBJECT = {
+    "gdb": "it is a session", "completion": "it prints what a shell runs",
+    "lab": "grade --json FILE has the form of Gradescope, class --csv FILE that of a table",
+    "top": "it prints a line of JSON for each look, and does not know the last one before the machine ends",
+    **dict.fromkeys(("decisions", "placements", "balancing"), "lines of JSON, for files of any length: decisions.md"),
+}
 # The part of the tree that a command reads, and that an installed package does not have (tree.py).
 NEED_TREE = {"gdb": "tools/gdb", "fidelity": "tests/fidelity", "scenarios": "tests/scenarios", "lab": "labs"}
 
@@ -120,6 +136,9 @@ def make_parser() -> argparse.ArgumentParser:
         for setting in PARSERS if name not in READERS else ():
             sub.add_argument(f"--{setting}", metavar=setting.upper(), help=f"default: ${setting.upper()}")
         OPTIONS.get(name, lambda _: None)(sub)
+        if name not in NO_OBJECT:
+            for leaf in leaves(sub):
+                result.option(leaf)
     add_examples(parser)
     return parser
 
@@ -184,7 +203,9 @@ def main(words: list[str] | None = None) -> int:
     try:
         check_place(arguments.command)
         settings = from_environment({name: getattr(arguments, name, None) for name in PARSERS}, build=arguments.build)
-        return COMMANDS[arguments.command](settings, arguments)
+        wanted = arguments.command not in NO_OBJECT and arguments.json
+        with result.only_object(wanted, sys.argv[1:] if words is None else words):
+            return COMMANDS[arguments.command](settings, arguments)
     except (UsageError, ArchiveError) as error:
         print(f"fairground: {error}", file=sys.stderr)
         return 2

@@ -33,7 +33,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from . import simulator
+from . import result, simulator
 from .agreement_numbers import Compared, Host, Seen, compare_numbers, time_bound
 from .calibrate import calibrate
 from .decision_diff import side
@@ -421,6 +421,15 @@ def row(name: str, sched: str, kind: str, counts: Counts) -> tuple[str, bool]:
                         "PASS" if good else "FAIL", ", ".join(why)), good
 
 
+def as_json(name: str, sched: str, kind: str, counts: Counts, good: bool) -> dict[str, Any]:
+    """The same row for programs."""
+    compared, wrong, fields = counts["numbers"]
+    return {"workload": name, "sched": sched, "kind": kind, "kernel": counts["kernel"],
+            "simulator": counts["simulator"], "edits": counts["edits"], "exchanges": counts["exchanges"],
+            "agreement": counts["agreement"], "floor": floor_of(name, sched, kind), "numbers": compared,
+            "numbers_that_differ": wrong, "fields": dict(fields), "rules": dict(counts["rules"]), "pass": good}
+
+
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scheds", default=",".join(SCHEDULERS), help="default: all")
     parser.add_argument("--cases", default=",".join(CASES), help="default: all")
@@ -439,7 +448,7 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
     chosen = f" SCHEDS={arguments.scheds}" if tuple(scheds) != tuple(SCHEDULERS) else ""
     print(f"Fairground {commit()}: HZ=250 SMP=2 SEED={settings.seed} ICOUNT=1; Again: "
           f"{settings.repeat('agreement')}{chosen}")
-    all_good = True
+    found: list[dict[str, Any]] = []
     try:
         for sched in scheds:
             how = settings_for(sched, settings.build, str(settings.seed))
@@ -452,8 +461,10 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
                 for kind, counts in agree(how, name, costs, directory).items():
                     text, good = row(name, sched, kind, counts)
                     print("\n".join([text, *(disagreement(counts) if arguments.show or not good else ())]), flush=True)
-                    all_good = all_good and good
+                    found.append(as_json(name, sched, kind, counts, good))
     except (RecordError, TraceError) as error:
         print(f"fairground: agreement: {error}", file=sys.stderr)
         return 1
-    return int(not all_good)
+    head = result.of_settings(settings, sched=",".join(scheds), hz=250, topology="2")
+    result.tell([], head, found)
+    return int(not all(row["pass"] for row in found))

@@ -3,17 +3,19 @@
 
 import argparse
 import base64
+import contextlib
 import html
 import os
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from . import claims, experiment, webpage
+from . import claims, experiment, result, samples, webpage
 from .claims import HOSTS, Row
 from .experiment_file import Experiment, load, names
 from .image import TraceError
 from .machine import commit
+from .progress import Progress
 from .qemu import QemuError
 from .record import RecordError
 from .settings import Settings, UsageError
@@ -25,6 +27,7 @@ class Done:
 
     experiment: Experiment
     rows: list[Row] = field(default_factory=list)
+    compared: list[samples.Compared] = field(default_factory=list)  # of many seeds: policies
     problem: str = ""
     directory: str = ""
     judged: bool = True  # False: a shorter run than the claims are about
@@ -54,14 +57,27 @@ def chosen(words: Sequence[str], hosts: Sequence[str]) -> list[Experiment]:
     return [found for found in map(load, words or names()) if set(hosts) & set(found.hosts)]
 
 
-def run_one(of: Experiment, settings: Settings, hosts: Sequence[str], arguments: argparse.Namespace,
-            directory: str) -> Done:
-    done = Done(of, directory=directory)
+def plan_of(of: Experiment, settings: Settings, hosts: Sequence[str], arguments: argparse.Namespace) -> experiment.Plan:
     mine = [host for host in hosts if host in of.hosts]
+    return experiment.plan(of, settings, None, mine, arguments.seconds, arguments.seeds)
+
+
+def nr_runs(wanted: Sequence[Experiment], *how: Any) -> int:
+    """Of all that can be planned."""
+    number = 0
+    for of in wanted:
+        with contextlib.suppress(UsageError):
+            number += plan_of(of, *how).nr_runs
+    return number
+
+
+def run_one(of: Experiment, settings: Settings, hosts: Sequence[str], arguments: argparse.Namespace,
+            directory: str, step: Callable[[], object]) -> Done:
+    done = Done(of, directory=directory)
     try:
-        plan = experiment.plan(of, settings, None, mine, arguments.seconds, arguments.seeds)
+        plan = plan_of(of, settings, hosts, arguments)
         done.judged = plan.judged
-        done.rows = experiment.perform(plan, directory, lambda _: None)
+        done.rows, done.compared = experiment.perform(plan, directory, lambda _: None, step)
     except (RecordError, TraceError, QemuError, UsageError) as error:
         done.problem = f"not run: {error}"
     return done
@@ -72,6 +88,7 @@ def text_table(found: Sequence[Done]) -> str:
     for done in found:
         lines += ["", f"{done.experiment.name}: {done.summary()}"]
         lines += claims.table(done.rows).split("\n") if done.rows else []
+        lines += ["", *samples.comparisons(done.compared).split("\n")] if done.compared else []
     return "\n".join(lines[1:])
 
 
@@ -87,6 +104,14 @@ def pictures(done: Done) -> str:
     return found
 
 
+def compared_table(compared: Sequence[samples.Compared]) -> str:
+    """Means with intervals, the size of each difference, and what the test says (docs/measuring.md)."""
+    return webpage.table(("metric", "host", "policies", "first", "second", "delta", "size", "p", "second is"), [
+        (samples.label(one.a), one.a.host, f"{one.a.policy}, {one.b.policy}", one.difference.a.text(),
+         one.difference.b.text(), f"{one.difference.delta:+.2f}", one.difference.size, f"{one.p:.3f}", one.verdict)
+        for one in compared])
+
+
 def page(found: Sequence[Done], header: str) -> str:
     """The report: a summary, and for each experiment its table and its picture. Nothing comes from elsewhere."""
     summary = webpage.table(("experiment", "what", "verdict"),
@@ -99,6 +124,8 @@ def page(found: Sequence[Done], header: str) -> str:
         parts += [f'<h2 id="{of.name}">{of.name}</h2><p>{html.escape(of.title)}. Published: '
                   f"{html.escape(of.source)}.</p><p>{html.escape(done.summary())}</p>"]
         parts += [webpage.table(("quantity", "published", *HOSTS, "bound", "verdict"), rows), pictures(done)]
+        if done.compared:
+            parts += ["<h3>Policies compared, by runs of many seeds</h3>", compared_table(done.compared)]
     return webpage.document("Experiments", parts)
 
 
@@ -115,9 +142,10 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
     header = f"Fairground {commit()}: {', '.join(hosts)}"
     found: list[Done] = []
     try:
-        for nr, of in enumerate(wanted, 1):
-            found.append(run_one(of, settings, hosts, arguments, os.path.join(root, of.name)))
-            print(f"[{nr}/{len(wanted)}] {of.name}: {found[-1].summary()}", file=sys.stderr, flush=True)
+        with Progress("runs", nr_runs(wanted, settings, hosts, arguments)) as progress:
+            for nr, of in enumerate(wanted, 1):
+                found.append(run_one(of, settings, hosts, arguments, os.path.join(root, of.name), progress.step))
+                Progress.note(f"[{nr}/{len(wanted)}] {of.name}: {found[-1].summary()}")
     except (KeyboardInterrupt, SystemExit):
         header += f"; interrupted after {len(found)} of {len(wanted)}"
         raise
@@ -125,5 +153,9 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
         path = os.path.join(root, "report.html")
         with open(path, "w", encoding="utf-8") as f:
             f.write(page(found, header))
-        print(f"{header}\n{text_table(found)}\n\nreport: {path}")
+        head = result.of_settings(settings, sched=None, seed=arguments.seeds or settings.seed, topology=None)
+        result.tell([header, text_table(found), "", f"report: {path}"], head, (
+            {"experiment": done.experiment.name, **row} for done in found for row in done.rows),
+            comparisons={done.experiment.name: [one.as_json() for one in done.compared] for done in found},
+            problems={done.experiment.name: done.problem for done in found if done.problem}, out=path)
     return int(any(done.failed for done in found))

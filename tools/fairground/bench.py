@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from . import result
 from .machine import commit, run_batch
 from .settings import Settings
 
@@ -93,10 +94,10 @@ def main(settings: Settings, _: Any) -> int:
     else:
         baselines["operations"] = {n: v for n, v in baselines["operations"].items() if n in figures}
     rows, alone = compare(figures, baselines), ours_alone(figures, baselines)
-    print("instructions per operation (nanosleep: ns late), -icount, one CPU (_2cpu: two)")
-    print(table(rows, baselines["kernels"], alone))
     out = os.path.join(settings.build, "bench.json")
     with open(out, "w", encoding="utf-8") as f:
         json.dump({"commit": commit(), "goal": GOAL, "rows": rows + alone}, f, indent=1)
-    print(f"The same for programs: {out}")
+    result.tell(["instructions per operation (nanosleep: ns late), -icount, one CPU (_2cpu: two)",
+                 table(rows, baselines["kernels"], alone), f"The same for programs: {out}"],
+                result.of_settings(settings, topology=None), rows + alone, goal=GOAL)
     return 0

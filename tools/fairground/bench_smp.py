@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from . import result
 from .bench import load_baselines
 from .expect import expect
 from .machine import commit, run_batch
@@ -120,11 +121,12 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
         raise UsageError(f"{refused[0]}: the benchmark sets it; {USAGE}")
     machines = {cpus: measure(settings, cpus) for cpus in sizes}
     again = "".join(f" {name.upper()}={text}" for name, text in settings.given.items())
-    print(f"{commit()}, -icount, sched={settings.sched} HZ={settings.hz}; again: make bench-smp "
-          f"SIZES=\"{' '.join(map(str, sizes))}\"{again}\ninstructions of all CPUs together; CPUs:")
-    print(table(machines, load_baselines()))
+    head = f"{commit()}, -icount, sched={settings.sched} HZ={settings.hz}; again: make bench-smp " \
+           f"SIZES=\"{' '.join(map(str, sizes))}\"{again}\ninstructions of all CPUs together; CPUs:"
     out = os.path.join(settings.build, "bench-smp.json")
     with open(out, "w", encoding="utf-8") as f:
         json.dump({"commit": commit(), "machines": machines}, f, indent=1)
-    print(f"The same for programs: {out}")
+    result.tell([head, table(machines, load_baselines()), f"The same for programs: {out}"],
+                result.of_settings(settings, topology=",".join(map(str, sizes))),
+                ({"cpus": cpus, **found} for cpus, found in machines.items()))
     return 0

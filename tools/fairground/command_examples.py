@@ -7,18 +7,23 @@ from collections.abc import Iterator
 # command -> (its words after the command, what that does)
 EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "run": (("", "the demonstration, and a shell if there is a terminal"),
-            ("--smp 1 --icount 1 --cmd 'hog -N 0,5 -t 1s'", "one command; its status is the status")),
+            ("--smp 1 --icount 1 --cmd 'hog -N 0,5 -t 1s'", "one command; its status is the status"),
+            ("--monitor /dev/shm/machine", "top --attach /dev/shm/machine looks at it meanwhile")),
     "bench": (("", "all operations, beside Linux's"), ("--cmd 'bench switch'", "one of them")),
     "bench-smp": (("1 2 4", "machines of one, two and four CPUs"),),
     "trace": (("--icount 1 --cmd 'hack -g 2' --out hack.dat", "for trace-cmd report, KernelShark, fairground graph"),
               ("--cmd 'hog -n 2' --events 'sched:sched_switch decision:*'", "switches, and why")),
     "top": (("--cmd 'hack -g 4 -l 100000'", "a table every second"),
-            ("--smp 8 --cmd 'hog -n 12 -t 20s' --delay 5 --out run.dat", "every five seconds; the trace is kept")),
+            ("--smp 8 --cmd 'hog -n 12 -t 20s' --delay 5 --out run.dat", "every five seconds; the trace is kept"),
+            ("--attach /dev/shm/machine", "the machine of run --monitor /dev/shm/machine")),
     "repeat": (("--smp 4 --cmd 'hack -g 2' --runs 5", "five runs: are all traces the same?"),),
     "gdb": (("--smp 1 --cmd 'hog -n 4'", "then: break fair_tick, continue, rq, why 8"),),
     "latency": (("hack.dat --sort max", "the longest waits first"),),
     "timehist": (("hack.dat --cpus 0", "each turn on CPU 0"), ("hack.dat --summary", "a line for each task")),
     "map": (("hack.dat --pid 7,9", "where two threads ran"),),
+    "stat": (("--cmd 'hack -g 2' --icount 1", "one command"), ("hack.dat --per-thread", "the tasks of a trace"),
+             ("--cmd 'hack -g 2' --icount 1 --seeds 1..5", "means of five runs, and their errors"),
+             ("--all --no-aggr --cmd 'hack -g 2'", "the whole machine, CPU by CPU")),
     "experiment": (("", "the list"), ("x3-burst --hosts simulator --seeds 1..5", "one, five runs of it")),
     "experiments": (("--hosts simulator --out results", "all that the simulator can run"),),
     "compare": (("cfs,eevdf pipes --seeds 1..20", "twenty runs of each, and tests of the differences"),),
@@ -40,6 +45,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "graph side": (("cfs.dat eevdf.dat bore.dat --range 0.05-0.15", "100 ms of three runs"),),
     "graph arrows": (("hack.dat --max 0.02", "who woke whom in the first 20 ms"),),
     "graph opp": (("juno.dat", "frequencies"),),
+    "graph pelt": (("run.dat --tasks burst", "utilisation, of schedsim --averages --trace run.dat"),),
     "graph sweep": (("sweep.csv --x cpus --y slice --value p99", "a heat map"),),
     "graph lag": (("run.json --tasks 'hog|burst'", "of these tasks"),),
     "graph deadline": (("run.json --cpu 0", "of one CPU's queue"),),
@@ -56,7 +62,8 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "lab": (("list", "the labs there are"), ("handout 5 lab5", "a student's tree")),
     "lab list": (("", "the labs there are"),),
     "lab handout": (("5 lab5", "the tree of lab 5 in the new directory lab5"),),
-    "lab grade": (("--lab 5 --json results.json submission.tar.gz", "with the file that Gradescope reads"),),
+    "lab grade": (("--lab 5 --json results.json submission.tar.gz", "with the file that Gradescope reads"),
+                  ("--lab 5 --records seen submission.tar.gz", "with files to drop on build/fairground.html")),
     "lab class": (("--lab 5 --seed 4711 --csv grades.csv submissions", "a line for each student"),),
     "lab export": (("--lab 5 submissions sources", "for tools that look for copies"),),
     "lab check": (("--lab 5", "the reference and every wrong solution of one lab"),),
@@ -71,6 +78,13 @@ def parsers(parser: argparse.ArgumentParser, path: str = "") -> Iterator[tuple[s
         if isinstance(action, argparse._SubParsersAction):
             for name, sub in action.choices.items():
                 yield from parsers(sub, f"{path} {name}".strip())
+
+
+def leaves(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """@parser, or if it has commands, those of them that have none."""
+    for _, sub in parsers(parser):
+        if not any(isinstance(action, argparse._SubParsersAction) for action in sub._actions):
+            yield sub
 
 
 def add_examples(parser: argparse.ArgumentParser) -> None:

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from . import samples, simulator, stats
+from . import result, samples, simulator, stats
 from .machine import at_once, commit
+from .progress import Progress
 from .qemu import QemuError
 from .settings import SCHEDULERS, Settings, UsageError
 from .tree import ROOT
@@ -77,7 +78,6 @@ def options(parser: argparse.ArgumentParser) -> None:
                         "one argument; default: all of them")
     parser.add_argument("--seeds", default="1..20", help="a run of each; default: 1..20")
     parser.add_argument("--time", default="1s", help="simulated time of a run; default: 1s")
-    parser.add_argument("--json", action="store_true", help="print the samples and the comparisons as JSON")
     parser.add_argument("--out", help="save the picture here")
 
 
@@ -86,10 +86,11 @@ def collect(build: str, chosen: dict[str, str], policies: Sequence[str], seeds: 
     """by_seed[seed]["simulator"][policy][workload]: metrics."""
     wanted = [(seed, policy, name) for seed in seeds for policy in policies for name in chosen]
     found: dict[int, dict[str, Any]] = {seed: {"simulator": {policy: {} for policy in policies}} for seed in seeds}
-    with at_once() as pool:
+    with Progress("runs", len(wanted)) as progress, at_once() as pool:
         done = pool.map(lambda w: run(build, chosen[w[2]], w[1], w[0], time), wanted)
         for (seed, policy, name), metrics in zip(wanted, done):
             found[seed]["simulator"][policy][name] = metrics
+            progress.step()
     return found
 
 
@@ -115,19 +116,18 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
     if len(set(policies)) < 2 or len(set(policies)) != len(policies):
         raise UsageError(f"{arguments.policies}: two or more different policies are expected, as cfs,eevdf")
     seeds = stats.parse_seeds(arguments.seeds)
-    by_seed = collect(settings.build, workloads(arguments.workloads), policies, seeds, arguments.time)
+    chosen = workloads(arguments.workloads)
+    by_seed = collect(settings.build, chosen, policies, seeds, arguments.time)
     found = list(samples.series(by_seed, METRICS))
     compared = samples.compare(found)
     header = f"Fairground {commit()}: {', '.join(policies)}; SEEDS={arguments.seeds}, {arguments.time}; " \
              f"{' '.join(COSTS)}"
-    if arguments.json:
-        json.dump({"header": header, "samples": by_seed, "comparisons": [one.as_json() for one in compared]},
-                  sys.stdout, indent=1)
-        print()
-    else:
-        print(f"{header}\n\n{samples.comparisons(compared)}")
-        if len(seeds) < stats.FEWEST:
-            print(f"too few seeds for a verdict: {stats.FEWEST} at least (docs/measuring.md)")
+    lines = [header, "", samples.comparisons(compared)]
+    if len(seeds) < stats.FEWEST:
+        lines.append(f"too few seeds for a verdict: {stats.FEWEST} at least (docs/measuring.md)")
+    head = result.of_settings(settings, sched=",".join(policies), seed=arguments.seeds, hz=None, topology=None)
+    result.tell(lines, head, (one.as_json() for one in compared), time=arguments.time, workloads=chosen,
+                samples=by_seed)
     if arguments.out:
         print(save_picture(found, arguments.out), file=sys.stderr)
     return 0

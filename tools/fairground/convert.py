@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
+from . import result
 from .decision_file import DecisionError, DecisionFile, open_file
 from .forms import chrome, perfetto, table, text
 from .image import TraceError
@@ -123,5 +124,6 @@ def main(_: Any, arguments: argparse.Namespace) -> int:
             os.remove(partial)
     if lost := found.lost:
         print(f"fairground: {arguments.file}: {lost_text(lost)}", file=sys.stderr)
-    print(f"{out}: {said}")
+    result.tell([f"{out}: {said}"], lambda: result.of_runs([arguments.file]),
+                [{"file": out, "has": said, "lost": found.lost}])
     return 0

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from . import samples
+from . import result, samples
 from .calibrate import calibrate
-from .claims import HOSTS, SIMULATOR, TRACED, Results, Row, judge_seeds, table
+from .claims import HOSTS, KERNEL, SIMULATOR, TRACED, Results, Row, judge_seeds, table
 from .experiment_file import Experiment, load, names
 from .image import TraceError
 from .machine import commit
@@ -147,6 +147,19 @@ class Plan:
         """Is it as long as the claims are about?"""
         return self.seconds is None or self.seconds >= self.experiment.seconds
 
+    @property
+    def nr_runs(self) -> int:
+        """How many runs it is."""
+        of = self.experiment
+        each = [1 + (host == KERNEL and case in of.twice) for host in self.hosts for sched in self.scheds
+                for case in of.cases if of.runs(host, sched, case)]
+        return sum(each) * max(len(self.seeds), 1)
+
+    def head(self) -> result.Head:
+        """What its object of JSON begins with."""
+        return result.of_settings(self.settings, sched=",".join(self.scheds), seed=self.seeds_text or (
+            ",".join(map(str, self.seeds)) or self.settings.seed))
+
     def again(self) -> str:
         """The command that repeats it. It has options only where they differ from the experiment's own."""
         parts = {"SCHEDS": (self.scheds, self.experiment.policies), "HOSTS": (self.hosts, self.experiment.hosts)}
@@ -168,11 +181,14 @@ def plan(experiment: Experiment, settings: Settings, scheds: str | None, hosts: 
                 parse_seeds(seeds) if seeds else experiment.seeds, seeds or "")
 
 
-def progress(say: Callable[[str], object], before: str, text: str) -> None:
+def ended(say: Callable[[str], object], step: Callable[[], object], before: str, text: str) -> None:
+    """One run has ended."""
     say(f"{before}{text}: done")
+    step()
 
 
-def run_seeds(of: Plan, work: str, say: Callable[[str], object]) -> dict[int, dict[str, Results]]:
+def run_seeds(of: Plan, work: str, say: Callable[[str], object],
+              step: Callable[[], object]) -> dict[int, dict[str, Results]]:
     """Results by seed: of one run each."""
     costs: dict[str, int] = calibrate(of.settings, TRACED) if SIMULATOR in of.hosts else {}
     found: dict[int, dict[str, Results]] = {}
@@ -184,7 +200,7 @@ def run_seeds(of: Plan, work: str, say: Callable[[str], object]) -> dict[int, di
             for line in lab.commands(of.hosts, of.scheds):
                 say(line)
         before = f"  seed {seed}: " if of.seeds else "  "
-        found[seed] = lab.results(of.hosts, of.scheds, partial(progress, say, before))
+        found[seed] = lab.results(of.hosts, of.scheds, partial(ended, say, step, before))
     return found
 
 
@@ -199,8 +215,10 @@ def keep(work: str, directory: str) -> None:
     os.rmdir(work)
 
 
-def perform(of: Plan, directory: str, say: Callable[[str], object] = print) -> list[Row]:
-    """Run the experiment and judge it. Returns the rows of its table."""
+def perform(of: Plan, directory: str, say: Callable[[str], object] = print,
+            step: Callable[[], object] = lambda: None) -> tuple[list[Row], list[samples.Compared]]:
+    """Run the experiment and judge it; @step is called after each run. Returns the rows of its table, and of many seeds
+    the policies compared."""
     experiment = of.experiment
     work = directory.rstrip("/") + ".running"  # what is there already stays until this run is finished
     shutil.rmtree(work, ignore_errors=True)
@@ -209,7 +227,7 @@ def perform(of: Plan, directory: str, say: Callable[[str], object] = print) -> l
     header = (f"Fairground {commit()}: SCHED={','.join(of.scheds)} HZ={of.settings.hz} {seeds}, "
               f"{lab.machines(of.hosts, of.scheds)}, {lab.seconds} s")
     say(f"{experiment.name}: {experiment.title}\nPublished: {experiment.source}\n{header}\nAgain: {of.again()}")
-    by_seed = run_seeds(of, work, say)
+    by_seed = run_seeds(of, work, say, step)
     results = next(iter(by_seed.values()))
     rows = [judge_seeds(claim, by_seed) if of.seeds else claim.judge(results) for claim in claims_of(experiment)
             if set(claim.needs) <= set(of.scheds) and set(claim.hosts) & set(of.hosts)]
@@ -217,6 +235,7 @@ def perform(of: Plan, directory: str, say: Callable[[str], object] = print) -> l
     kept = {"experiment": experiment.name, "header": header, "again": of.again(), "metrics": experiment.metrics(),
             "claims": rows, "figures": by_seed if of.seeds else results}
     pictures = [save_picture(experiment, results, header, os.path.join(work, f"{experiment.name}.png"))]
+    compared: list[samples.Compared] = []
     if of.seeds:
         found = list(samples.series(by_seed, experiment.metrics()))
         compared = samples.compare(found)
@@ -229,13 +248,14 @@ def perform(of: Plan, directory: str, say: Callable[[str], object] = print) -> l
     for picture in pictures:
         say(picture.replace(work, directory))
     say(f"figures, workloads and traces: {directory}/")
-    return rows
+    return rows, compared
 
 
 def main(settings: Settings, arguments: argparse.Namespace) -> int:
     """run a published experiment in the kernel and in the simulator and compare; without a name: list them"""
     if not arguments.name:
-        print(listing())
+        result.tell([listing()], dict.fromkeys(result.HEAD),
+                    ({"name": name, "title": load(name).title} for name in names()))
         return 0
     experiment = load(arguments.name)
     of = plan(experiment, settings, arguments.scheds or settings.given.get("sched"),
@@ -243,14 +263,15 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
     directory = arguments.out or os.path.join(settings.build, "experiments",
                                               arguments.name + ("" if of.whole else "-part"))
     try:
-        rows = perform(of, directory, lambda text: print(text, flush=True))
+        rows, _ = perform(of, directory, lambda text: print(text, flush=True))
     except (RecordError, TraceError) as error:
         print(f"fairground: {arguments.name}: {error}", file=sys.stderr)
         return 1
-    if not of.judged:
-        print(f"shown, not judged: the claims are about runs of {experiment.seconds} s, not of {arguments.seconds}")
-        return 0
     claimed = [row for row in rows if row["judged"]]
     failed = [row for row in claimed if not row["pass"]]
-    print(f"{len(claimed) - len(failed)} of {len(claimed)} claims hold" + ("" if of.seeds else ONE_RUN))
-    return int(bool(failed) or not claimed)
+    if of.judged:
+        said = f"{len(claimed) - len(failed)} of {len(claimed)} claims hold" + ("" if of.seeds else ONE_RUN)
+    else:
+        said = f"shown, not judged: the claims are about runs of {experiment.seconds} s, not of {arguments.seconds}"
+    result.tell([said], of.head(), rows, judged=of.judged, out=directory)
+    return int(of.judged and (bool(failed) or not claimed))

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from . import result
 from .expect import Missing
 from .linux import KERNELS, LinuxSettings, find_kernel, tick_rate
 from .machine import Machine, at_once, commit
@@ -337,4 +338,5 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
             print()
     with open(os.path.join(settings.build, "fidelity.json"), "w", encoding="utf-8") as f:
         json.dump({"commit": commit(), "rows": table}, f, indent=1)
+    result.tell([], result.of_settings(settings, sched=arguments.scheds, hz=Settings.hz, seed=Settings.seed), table)
     return int(any(line["verdict"] == "FAIL" for line in table))

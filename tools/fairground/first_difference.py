@@ -12,9 +12,11 @@ idle moment before that. It ends when one of them does.
 import argparse
 import dataclasses
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+from . import result
 from .expect import Missing
 from .fidelity import END, MARK, MEMORY_MIB, MODEL, sections
 from .linux import KERNELS, LinuxSettings, find_kernel
@@ -222,6 +224,18 @@ def report(names: Sequence[str], sides: Sequence[Side]) -> str:
     return "\n".join(lines)
 
 
+def rows(names: Sequence[str], sides: Sequence[Side]) -> Iterator[dict[str, Any]]:
+    """The switch that differs, as each side has it; none if there is no difference."""
+    found = first_difference(*sides)
+    for name, side in zip(names, sides) if found else ():
+        assert found
+        cpu, index = found
+        switch = side.switches[cpu][index]
+        yield {"side": name, "cpu": cpu, "index": index, "us": switch.us - side.begin, "left": switch.left,
+               "how": switch.how or None, "came": switch.came,
+               "waits_us": {task: switch.us - since for task, since in switch.queue.items()}, "had_us": switch.had}
+
+
 # --- running ----------------------------------------------------------------------------------------------------------
 
 
@@ -266,5 +280,7 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
           f"preempt={MODEL}: {' and '.join(arguments.sides)} run {settings.cmd}", flush=True)
     traces = [record(machine) for machine in machines]
     known = set.intersection(*(set(trace.comms.values()) for trace in traces))
-    print(report(arguments.sides, [Side(trace, known) for trace in traces]))
+    sides = [Side(trace, known) for trace in traces]
+    result.tell([report(arguments.sides, sides)], result.of_settings(settings, sched=",".join(arguments.sides)),
+                rows(arguments.sides, sides))
     return 0

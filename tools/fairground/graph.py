@@ -7,8 +7,10 @@ import os
 import pathlib
 import re
 import sys
+from functools import partial
 from typing import Any
 
+from . import result
 from .image import TraceError
 from .option_values import U16, U32, whole
 from .settings import UsageError
@@ -22,6 +24,7 @@ KINDS = {
     "share": "what part of a CPU each task got over time, beside what an ideal machine would give it",
     "side": "a row for each task, several runs on one axis of time: bar, it runs; line, it waits",
     "arrows": "the same, with arrows: who woke whom, who took the CPU from whom",
+    "pelt": "load averages of tasks and CPUs: utilisation with its estimate, load, or what is runnable",
     "opp": "the frequency of each CPU, and how busy it was",
     "sweep": "a heat map of a table: two parameters and a result, from CSV or JSON",
     "lag": "how much service each task is owed, from decisions; below zero it is not eligible",
@@ -83,6 +86,8 @@ def _dat2graph2(parser: argparse.ArgumentParser) -> None:
                         help="CPUs in order of their sockets; LIST says which they are, for example 0,2/1,3, unless "
                         "the trace says how many sockets there are")
     parser.add_argument("-C", "--cpus", help="only these CPUs, for example 2,3")
+    parser.add_argument("--frequency", action="store_true", help="a line over each CPU's bars: its frequency, from the "
+                        "events power:cpu_frequency; the row's height is the highest of the trace")
 
 
 def _latency(parser: argparse.ArgumentParser) -> None:
@@ -120,6 +125,14 @@ def _share(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--window", type=float, metavar="MS", help="length of the windows; default: 60 windows")
 
 
+def _pelt(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--signal", choices=("util", "load", "runnable"), default="util",
+                        help="which average; default: util")
+    parser.add_argument("--tasks", metavar="REGEX", default="", help="only tasks, groups and CPUs whose name contains "
+                        "this")
+    parser.add_argument("--cpu", type=whole(0, U16), metavar="N", help="only what was computed on this CPU")
+
+
 def _gantt(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tasks", metavar="REGEX", default="", help="only tasks whose NAME-PID contains this")
 
@@ -130,8 +143,8 @@ def _sweep(parser: argparse.ArgumentParser) -> None:
 
 
 OPTIONS = {"dat2graph2": _dat2graph2, "latency": _latency, "cdf": _latency, "histogram": _histogram, "quota": _quota,
-           "share": _share, "side": _gantt, "arrows": _gantt, "sweep": _sweep, "line": _pick, "tree": _pick,
-           **{kind: _curves for kind, module in MODULES.items() if module == "curves"}}
+           "share": _share, "pelt": _pelt, "side": _gantt, "arrows": _gantt, "sweep": _sweep, "line": _pick,
+           "tree": _pick, **{kind: _curves for kind, module in MODULES.items() if module == "curves"}}
 
 
 def take_range(arguments: argparse.Namespace) -> None:
@@ -192,7 +205,8 @@ def main(_: Any, arguments: argparse.Namespace) -> int:
         return 1
     except OSError as error:
         raise UsageError(f"--output {out}: {error.strerror or error}") from error
-    for source in sources:
-        print(kind.report(source, arguments))
-    print(f"{out}: {KINDS[arguments.kind]}")
+    said = [kind.report(source, arguments) for source in sources]
+    result.tell([*said, f"{out}: {KINDS[arguments.kind]}"], partial(result.of_runs, arguments.files),
+                ({"file": source.name, "says": text.split("\n")} for source, text in zip(sources, said)),
+                kind=arguments.kind, out=out)
     return 0

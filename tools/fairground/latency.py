@@ -8,17 +8,16 @@ perf adds up sched_stat_runtime instead: the same time in other pieces, and many
 
 import argparse
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
+from . import result
 from .image import Event, TraceError, event_values
 from .option_values import parse_cpus
 from .settings import trace_file
 from .timeline import SWITCH, TaskStates, events_of
 from .tracefile import TraceFile, lost_text
-
-T = TypeVar("T")
 
 MS = 1e6
 SORTS: dict[str, Callable[["TaskLatency"], float]] = {
@@ -142,15 +141,19 @@ def merged(tasks: Iterable[TaskLatency]) -> list[TaskLatency]:
     return list(by_name.values())
 
 
-def table(tasks: Iterable[TaskLatency], sort: str = "avg") -> str:
-    """perf's table as text, without tasks that were never switched in."""
-    rows = sorted((t for t in tasks if t.switches), key=SORTS[sort], reverse=True)
+def ordered(tasks: Iterable[TaskLatency], sort: str) -> list[TaskLatency]:
+    """@tasks without those that were never switched in, in the order of the table."""
+    return sorted((t for t in tasks if t.switches), key=SORTS[sort], reverse=True)
+
+
+def table(tasks: Sequence[TaskLatency]) -> str:
+    """perf's table as text."""
     lines = [RULE, HEAD, RULE]
-    for t in rows:
+    for t in tasks:
         lines.append(f"  {t.label:<21} |{t.run_ns / MS:11.3f} ms |{t.switches:9} | avg:{t.average / MS:8.3f} ms "
                      f"| max:{t.longest / MS:8.3f} ms | max start:{t.longest_start / 1e9:13.6f} s "
                      f"| max end:{t.longest_end / 1e9:13.6f} s")
-    total_ns, switches = sum(t.run_ns for t in rows), sum(t.switches for t in rows)
+    total_ns, switches = sum(t.run_ns for t in tasks), sum(t.switches for t in tasks)
     return "\n".join(lines + [RULE, f"  {'TOTAL:':<21} |{total_ns / MS:11.3f} ms |{switches:9} |", RULE])
 
 
@@ -172,27 +175,36 @@ def seconds(ns: int) -> str:
     return f"{ns // 10**9}.{ns // 1000 % 10**6:06}"
 
 
-def follow(path: str, visit: Callable[[TraceFile, Iterator[Event]], T], what: str) -> T | None:
-    """What @visit makes of a trace and its events that say who runs and who waits; None, after one sentence, if they
-    cannot be read. @what is printed of them; lost events are told."""
+def follow(path: str, show: Callable[[TraceFile, Iterator[Event]], object], what: str) -> int:
+    """Let @show print what it makes of a trace and its events that say who runs and who waits. Returns the status: 1,
+    after one sentence, if they cannot be read. @what is printed of them; lost events are told."""
     try:
         trace = TraceFile(path)
-        found = visit(trace, trace.events(events_of(trace)))
+        show(trace, trace.events(events_of(trace)))
         lost = trace.lost()
     except (OSError, TraceError) as error:
         print(f"fairground: {path}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
-        return None
+        return 1
     if lost:
         print(f"fairground: {path}: {lost_text(lost, what)}", file=sys.stderr)
-    return found
+    return 0
+
+
+def rows(tasks: Iterable[TaskLatency]) -> Iterator[dict[str, Any]]:
+    """The table for programs, times in ns."""
+    for t in tasks:
+        yield {"task": t.comm, "pid": t.pid if t.threads == 1 else None, "threads": t.threads, "run_ns": t.run_ns,
+               "switches": t.switches, "average_ns": t.average, "longest_ns": t.longest,
+               "longest_start_ns": t.longest_start, "longest_end_ns": t.longest_end}
 
 
 def main(_: Any, arguments: argparse.Namespace) -> int:
     """print run time, switches and delays of the tasks in a trace, as perf sched latency does"""
     cpus = parse_cpus(arguments.cpus)
-    found = follow(arguments.file, lambda _, events: latencies(events, cpus), "the table")
-    if not found:
-        return 1
-    tasks = list(found.tasks.values())
-    print(table(tasks if arguments.pids else merged(tasks), arguments.sort))
-    return 0
+
+    def show(trace: TraceFile, events: Iterator[Event]) -> None:
+        found = list(latencies(events, cpus).tasks.values())
+        tasks = ordered(found if arguments.pids else merged(found), arguments.sort)
+        result.tell([table(tasks)], result.of_trace(trace.about), rows(tasks))
+
+    return follow(arguments.file, show, "the table")

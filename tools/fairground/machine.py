@@ -50,6 +50,10 @@ class Outcome:
     console: str
     problem: str = ""
 
+    def as_row(self) -> dict[str, Any]:
+        """The end of the run, for programs."""
+        return {"status": self.status, "problem": self.problem or None, "console": self.console}
+
 
 def commit() -> str:
     """The commit of the working tree, with -dirty if it was changed."""

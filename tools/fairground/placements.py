@@ -30,6 +30,7 @@ class Cpu(NamedTuple):
     nr_running: int
     load: int
     idle_since: int
+    full: int
 
     def has(self, flag: "Flag") -> bool:
         return bool(self.flags & flag)
@@ -131,6 +132,9 @@ class Placement:
     scan: int
     bias_pct: int
     load: int
+    util: int
+    least: int
+    most: int
 
     kind, policy = "select", ""
     group = subject_group = 0

@@ -17,6 +17,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable
 
+from . import result
 from .machine import STATUS_PANIC, Machine, Outcome
 from .settings import Settings, UsageError
 from .trace import convert, memory_directory, with_tracing
@@ -62,6 +63,6 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
     outcome, seen = repeat(settings, arguments.runs, lambda digest: print(digest[:SHORT], flush=True))
     sys.stdout.write(outcome.console)
     total = sum(times for _, times in seen)
-    for digest, times in seen:
-        print(f"{times} of {total} runs: {digest[:SHORT]}")
+    result.tell([f"{times} of {total} runs: {digest[:SHORT]}" for digest, times in seen], result.of_settings(settings),
+                ({"digest": digest, "runs": times} for digest, times in seen))
     return outcome.status if seen[0][1] >= arguments.runs else STATUS_PANIC

@@ -19,12 +19,14 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from . import decision_kinds, graph, viewer
+from . import decision_kinds, graph, result, viewer
 from .decision_file import DecisionError, DecisionFile, open_file
 from .image import TraceError
 from .pictures import style
+from .progress import Progress
 from .settings import Settings, UsageError
 from .tracefile import MAGIC_SIZE, MAGICS
 from .webpage import document, table
@@ -183,15 +185,16 @@ def pictures(kinds: Sequence[str], paths: Sequence[str], arguments: argparse.Nam
              left_out: list[str]) -> dict[str, Picture]:
     """Those of @kinds that there is something for. The others are told in @left_out."""
     found = {}
-    for kind in kinds:
-        try:
-            found[kind] = draw(kind, paths, arguments)
-        except TraceError as error:
-            left_out.append(f"{kind}: {str(error).removeprefix(paths[0] + ': ')}")
-        except UsageError as error:
-            if arguments.range or "matplotlib" in str(error) or "numpy" in str(error):
-                raise
-            left_out.append(f"{kind}: {str(error).removeprefix(paths[0] + ': ')}")
+    with Progress("pictures", len(kinds)) as progress:
+        for kind in kinds:
+            try:
+                found[kind] = draw(kind, paths, arguments)
+            except (TraceError, UsageError) as error:
+                own = arguments.range or "matplotlib" in str(error) or "numpy" in str(error)
+                if own and isinstance(error, UsageError):
+                    raise
+                left_out.append(f"{kind}: {str(error).removeprefix(paths[0] + ': ')}")
+            progress.step()
     return found
 
 
@@ -213,7 +216,8 @@ def section(run: Run, arguments: argparse.Namespace) -> Iterator[str]:
         judge_decisions(run, counts, late)
     source = drawn["running_waiting"].sources[0] if "running_waiting" in drawn else None
     yield f'<h2 id="{html.escape(run.name)}">{html.escape(run.name)}</h2>'
-    yield table((), facts_of(run, source))
+    run.facts = facts_of(run, source)
+    yield table((), run.facts)
     yield "<h3>Verdicts</h3><ul>"
     for verdict, sentence in run.verdicts:
         yield f'<li><span class="verdict {verdict}">{verdict}</span> {html.escape(sentence)}</li>'
@@ -254,7 +258,11 @@ def steps(runs: Sequence[Run], build: str, arguments: argparse.Namespace) -> lis
 
 def page(runs: Sequence[Run], build: str, arguments: argparse.Namespace) -> str:
     title = arguments.title or "Runs: " + ", ".join(run.name for run in runs)
-    body = [part for run in runs for part in section(run, arguments)]
+    body: list[str] = []
+    with Progress("runs", len(runs)) as progress:
+        for run in runs:
+            body += section(run, arguments)
+            progress.step()
     traces = [run.path for run in runs if run.is_trace]
     together = pictures(OF_ALL_TRACES, traces, arguments, []) if len(traces) > 1 else {}
     if together:
@@ -277,7 +285,8 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
     if len({os.path.basename(path) for path in arguments.files}) < len(arguments.files):
         raise UsageError("two of the files have one name: the page could not tell them apart")
     try:
-        data = page([open_run(path) for path in arguments.files], settings.build, arguments).encode()
+        runs = [open_run(path) for path in arguments.files]
+        data = page(runs, settings.build, arguments).encode()
     except TraceError as error:
         print(f"fairground: {error}", file=sys.stderr)
         return 1
@@ -285,6 +294,10 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
         style.write_whole(data, out)
     except OSError as error:
         raise UsageError(f"{out}: {error.strerror or error}") from error
-    print(f"{out}: {len(arguments.files)} runs, {len(data)} bytes"
-          + (", which is much to send: choose with --range" if len(data) > MOST_FILE else ""))
+    said = f"{out}: {len(arguments.files)} runs, {len(data)} bytes" \
+        + (", which is much to send: choose with --range" if len(data) > MOST_FILE else "")
+    result.tell([said], partial(result.of_runs, arguments.files), (
+        {"file": run.path, "facts": dict(run.facts), "verdicts": [
+            {"verdict": verdict, "says": sentence} for verdict, sentence in run.verdicts]} for run in runs),
+        out=out, bytes=len(data))
     return 0

@@ -44,9 +44,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import names
+from . import names, result
 from .expect import expect
 from .machine import at_once, commit, run_batch
+from .progress import Progress
 from .qemu import QemuError
 from .settings import Settings, UsageError, make_settings
 
@@ -277,16 +278,25 @@ def heading(card: Card, host: str) -> str:
 
 
 def rows_of(run: Callable[[str, Card, str], Iterable[tuple[Card, float]]], build: str, card: Card,
-            sched: str) -> list[tuple[bool, str]]:
-    """(is it kept, text) of each bound of a card. A run that fails keeps no bound, and the other runs go on."""
+            sched: str) -> list[Card]:
+    """A row for each bound of a card. A run that fails keeps no bound, and the other runs go on."""
+    row = {"id": card["id"], "sched": sched}
     try:
-        return [(value <= metric["value"] if metric["op"] == "<=" else value >= metric["value"],
-                 f"{label_of(metric)} {value:.4g} {metric['op']} {metric['value']:g}")
+        return [{**row, "metric": label_of(metric), "value": value, "op": metric["op"], "bound": metric["value"],
+                 "pass": value <= metric["value"] if metric["op"] == "<=" else value >= metric["value"]}
                 for metric, value in run(build, card, sched)]
     except BadCard:
         raise
     except QemuError as error:
-        return [(False, f"ran to its end: {' '.join(str(error).split())}")]
+        return [{**row, "problem": " ".join(str(error).split()), "pass": False}]
+
+
+def line_of(nr: int, row: Card) -> str:
+    """A row's line of KTAP."""
+    text = f"ran to its end: {row['problem']}" if "problem" in row else \
+        f"{row['metric']} {row['value']:.4g} {row['op']} {row['bound']:g}"
+    return (f"{'ok' if row['pass'] else 'not ok'} {nr} - {row['id']} {row['sched']:8} {text} "
+            f"{'PASS' if row['pass'] else 'FAIL'}")
 
 
 def scenarios(build: str, ids: Sequence[str], host: str, scheds: Sequence[str], known: Sequence[str]) -> int:
@@ -299,20 +309,22 @@ def scenarios(build: str, ids: Sequence[str], host: str, scheds: Sequence[str], 
     print(f"# scenarios in the {host}, {commit()}; bounds and sources: docs/scenarios.md\nKTAP version 1")
     wanted = [(card, sched) for card in cards for sched in policies_of(card, host, known)
               if not scheds or sched in scheds]
-    told, nr, nr_failed = None, 0, 0
-    with at_once() as pool:
+    told, found = None, list[Card]()
+    with Progress("runs", len(wanted)) as progress, at_once() as pool:
         for (card, sched), rows in zip(wanted, pool.map(lambda pair: rows_of(run, build, *pair), wanted)):
             if card is not told:
                 told = card
                 print(heading(card, host))
-            for good, text in rows:
-                nr += 1
-                nr_failed += not good
-                print(f"{'ok' if good else 'not ok'} {nr} - {card['id']} {sched:8} {text} {'PASS' if good else 'FAIL'}",
-                      flush=True)
+            for row in rows:
+                found.append(row)
+                print(line_of(len(found), row), flush=True)
+            progress.step()
     chosen = f"{' IDS=' + repr(' '.join(ids)) if ids else ''}{' SCHEDS=' + ','.join(scheds) if scheds else ''}"
-    print(f"1..{nr}\n# {nr - nr_failed} passed, {nr_failed} failed; again: make scenarios HOSTS={host}{chosen}")
-    return 1 if nr_failed or not nr else 0
+    failed = sum(not row["pass"] for row in found)
+    head: Card = {**dict.fromkeys(result.HEAD), "commit": commit(), "sched": ",".join(scheds or known)}
+    result.tell([f"1..{len(found)}", f"# {len(found) - failed} passed, {failed} failed; again: "
+                 f"make scenarios HOSTS={host}{chosen}"], head, found, host=host)
+    return 1 if failed or not found else 0
 
 
 def known_policies(build: str) -> list[str]:

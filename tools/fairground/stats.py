@@ -6,6 +6,8 @@ Cliff's delta (N. Cliff, 1993), the test that of Mann and Whitney (1947), by sci
 S. Holm does (1979). All of it is a function of the samples.
 """
 
+import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -78,6 +80,11 @@ def mean(samples: Sequence[float]) -> Mean:
     found = load("scipy.stats", "an interval").bootstrap(
         (values,), numpy.mean, n_resamples=RESAMPLES, method="percentile", random_state=1).confidence_interval
     return Mean(centre, float(found.low), float(found.high), len(values))
+
+
+def standard_error(samples: Sequence[float]) -> float:
+    """The standard error of the mean of @samples, in their unit; 0 of one."""
+    return statistics.stdev(samples) / math.sqrt(len(samples)) if len(samples) > 1 else 0.0
 
 
 def cliffs_delta(a: Sequence[float], b: Sequence[float]) -> float:

@@ -11,13 +11,12 @@ import json
 import logging
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import simulator, sweep_kernel, sweep_worker
+from . import result, simulator, sweep_kernel, sweep_worker
 from .claims import KERNEL, SIMULATOR
 from .compare import METRICS, figures
 from .expect import expect
@@ -26,6 +25,7 @@ from .grid import Cell, Grid, Store, commit_of, digest_of
 from .machine import Machine, commit
 from .option_values import whole
 from .packages import load
+from .progress import Progress
 from .qemu import QemuError
 from .refine import Axis, axis_of, cells_at, choose
 from .settings import Settings, UsageError
@@ -33,7 +33,6 @@ from .settings import Settings, UsageError
 RETRIES = 1          # of a cell that failed
 WINDOW = 8           # cells under way for each worker: enough to keep it busy, few enough to stop soon
 CONNECT_S = 10
-PROGRESS_S = 2
 
 
 @dataclass
@@ -155,21 +154,6 @@ def tell_workers(client: Any) -> int:
     return max(1, len(pids))
 
 
-class Progress:
-    """How far a sweep is, every two seconds, on a terminal only."""
-
-    def __init__(self, all_cells: int) -> None:
-        self.all_cells, self.start, self.told = all_cells, time.monotonic(), time.monotonic()
-
-    def tell(self, done: int) -> None:
-        now = time.monotonic()
-        if not sys.stderr.isatty() or now - self.told < PROGRESS_S or not done:
-            return
-        self.told = now
-        left = (now - self.start) / done * (self.all_cells - done)
-        print(f"\r{done} of {self.all_cells} cells, {left:.0f} s left  ", end="", file=sys.stderr, flush=True)
-
-
 def run_missing(sweep: Sweep, start: Start) -> None:
     """Run the cells that are missing, and have not failed before, and keep their results as they come. No worker is
     started if nothing is missing."""
@@ -179,7 +163,7 @@ def run_missing(sweep: Sweep, start: Start) -> None:
     workers = start()
     distributed, cloudpickle = load("distributed", "a sweep"), load("cloudpickle", "a sweep")
     cloudpickle.register_pickle_by_value(sweep_worker)  # so workers need not have this package
-    waiting, progress = iter(missing), Progress(len(missing))
+    waiting = iter(missing)
     under_way: dict[Any, str] = {}
 
     def submit() -> Any:
@@ -191,18 +175,19 @@ def run_missing(sweep: Sweep, start: Start) -> None:
         return future
 
     completed = distributed.as_completed([future for _ in range(WINDOW * workers.number) if (future := submit())])
-    for future in completed:
-        key = under_way.pop(future)
-        error = future.exception()
-        if error is None:
-            sweep.store.put(key, {"cell": sweep.cells[key].said(), "data": future.result()})
-            sweep.done.add(key)
-        else:
-            sweep.failed[key] = str(error).splitlines()[0] if str(error) else type(error).__name__
-        future.release()
-        progress.tell(len(sweep.done) + len(sweep.failed))
-        if more := submit():
-            completed.add(more)
+    with Progress("cells", len(missing)) as progress:
+        for future in completed:
+            key = under_way.pop(future)
+            error = future.exception()
+            if error is None:
+                sweep.store.put(key, {"cell": sweep.cells[key].said(), "data": future.result()})
+                sweep.done.add(key)
+            else:
+                sweep.failed[key] = str(error).splitlines()[0] if str(error) else type(error).__name__
+            future.release()
+            progress.step()
+            if more := submit():
+                completed.add(more)
 
 
 def refine(sweep: Sweep, grid: Grid, axis: Axis, arguments: argparse.Namespace, start: Start) -> None:
@@ -253,20 +238,19 @@ def failures(sweep: Sweep) -> list[str]:
     return [f"failed twice: {sweep.cells[key].said()}: {why}" for key, why in sweep.failed.items()]
 
 
-def report(sweep: Sweep, grid: Grid, out: str, as_json: bool) -> None:
+def report(sweep: Sweep, grid: Grid, out: str) -> None:
     """Write the table and tell what was done. It also comes after an interruption."""
     found = columns(sweep)
     rows = len(found["address"])
     if rows:
         table.write_parquet(out, {name: values for name, values in found.items() if any(v is not None for v in values)},
                             json.dumps({"title": grid.title, "fairground": commit()}))
-    if as_json:
-        print(json.dumps({"cells": len(sweep.cells), "found": len(sweep.found), "run": len(sweep.done),
-                          "added": len(sweep.added), "failed": failures(sweep), "out": out if rows else None}))
-        return
-    for line in failures(sweep):
-        print(line)
-    print(sweep.summary() + (f"; {rows} rows: {out}" if rows else ""))
+    head = result.together([{"commit": commit(), "sched": cell.policy, "hz": cell.hz, "seed": cell.seed,
+                             "topology": cell.topology} for cell in sweep.cells.values()])
+    result.tell([*failures(sweep), sweep.summary() + (f"; {rows} rows: {out}" if rows else "")], head,
+                (dict(zip(found, row)) for row in zip(*found.values())), cells=len(sweep.cells),
+                found=len(sweep.found), run=len(sweep.done), added=len(sweep.added), failed=failures(sweep),
+                out=out if rows else None)
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -281,7 +265,6 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--points", type=whole(1, 100_000), metavar="N",
                         help="how many; each is run with all seeds")
     parser.add_argument("--axis", metavar="NAME", help="the tunable, or hz; default: the only one with three numbers")
-    parser.add_argument("--json", action="store_true", help="tell what was done as JSON")
 
 
 def simulator_of(settings: Settings) -> Host:
@@ -328,5 +311,5 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
             if axis:
                 refine(sweep, grid, axis, arguments, start)
     finally:
-        report(sweep, grid, out, arguments.json)
+        report(sweep, grid, out)
     return int(bool(sweep.failed))

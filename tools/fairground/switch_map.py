@@ -9,12 +9,14 @@ import argparse
 import itertools
 import string
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
+from . import result
 from .image import Event, event_values
 from .latency import follow, options_of_source, seconds
 from .option_values import parse_cpus, parse_pids
 from .timeline import SWITCH
+from .tracefile import TraceFile
 
 IDLE, OTHER = ".", "-"
 
@@ -37,8 +39,26 @@ class Names:
         return name, f"{name} => {comm}:{pid}" if comm != before else ""
 
 
-def rows(events: Iterable[Event], columns: Collection[int], pids: Collection[int] | None) -> Iterator[str]:
-    """A line for each switch on a CPU of @columns. With @pids only these have letters, and other switches no line."""
+class Row(NamedTuple):
+    """A switch to a task, and what each CPU has then."""
+
+    time: int
+    cpu: int
+    pid: int
+    comm: str
+    now: dict[int, str]
+    said: str
+
+    def as_row(self) -> dict[str, Any]:
+        return {"time_ns": self.time, "cpu": self.cpu, "pid": self.pid, "task": self.comm, "now": self.now}
+
+    def line(self) -> str:
+        cells = "".join(f"{'*' if cpu == self.cpu else ' '}{name:<2} " for cpu, name in self.now.items())
+        return f"  {cells}  {seconds(self.time):>12} secs {self.said}".rstrip()
+
+
+def rows(events: Iterable[Event], columns: Collection[int], pids: Collection[int] | None) -> Iterator[Row]:
+    """A Row for each switch on a CPU of @columns. With @pids only these have letters, and other switches no row."""
     names, now = Names(), dict.fromkeys(columns, "")
     for event in events:
         if event.format.name != SWITCH or event.cpu not in now:
@@ -51,8 +71,7 @@ def rows(events: Iterable[Event], columns: Collection[int], pids: Collection[int
             now[event.cpu] = OTHER if pid else IDLE
         if pids is not None and {before, now[event.cpu]} <= {"", IDLE, OTHER}:
             continue
-        cells = "".join(f"{'*' if cpu == event.cpu else ' '}{name:<2} " for cpu, name in now.items())
-        yield f"  {cells}  {seconds(event.time):>12} secs {said}".rstrip()
+        yield Row(event.time, event.cpu, pid, values["next_comm"], dict(now), said)
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -60,14 +79,12 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-p", "--pid", help="only these threads have names, for example 7,9; others are -")
 
 
-def show(events: Iterable[Event], columns: Collection[int], pids: Collection[int] | None) -> bool:
-    for row in rows(events, columns, pids):
-        print(row)
-    return True
-
-
 def main(_: Any, arguments: argparse.Namespace) -> int:
     """print who had which CPU after each switch of a trace, as perf sched map does"""
     cpus, pids = parse_cpus(arguments.cpus), parse_pids(arguments.pid)
-    return 0 if follow(arguments.file, lambda trace, events: show(
-        events, [cpu for cpu in range(trace.cpus) if cpus is None or cpu in cpus], pids), "the map") else 1
+
+    def show(trace: TraceFile, events: Iterable[Event]) -> None:
+        found = rows(events, [cpu for cpu in range(trace.cpus) if cpus is None or cpu in cpus], pids)
+        result.tell(map(Row.line, found), result.of_trace(trace.about), map(Row.as_row, found))
+
+    return follow(arguments.file, show, "the map")

@@ -7,15 +7,17 @@ has lines, too.
 """
 
 import argparse
-import math
-import statistics
+import itertools
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
+from . import result
 from .image import Event, event_values
 from .latency import follow, options_of_source, seconds
 from .option_values import parse_cpus, parse_pids
+from .stats import standard_error
 from .timeline import SWITCH, TaskStates
+from .tracefile import TraceFile
 
 FORM = "{:>15} {:>6}  {:<30}  {:>9}  {:>9}  {:>9}"
 HEAD = (("time", "cpu", "task name", "wait time", "sch delay", "run time"),
@@ -35,6 +37,10 @@ class Turn(NamedTuple):
     wait: int
     delay: int
     run: int
+
+    def as_row(self) -> dict[str, Any]:
+        return {"time_ns": self.time, "cpu": self.cpu, "pid": self.pid, "task": self.comm, "wait_ns": self.wait,
+                "delay_ns": self.delay, "run_ns": self.run}
 
     @property
     def name(self) -> str:
@@ -73,30 +79,37 @@ def line(turn: Turn) -> str:
 def spread(runs: list[int]) -> float:
     """The standard error of the mean of @runs, in % of it; 0 of one."""
     mean = sum(runs) / len(runs)
-    if len(runs) < 2 or not mean:
-        return 0.0
-    return 100 * statistics.stdev(runs, mean) / math.sqrt(len(runs)) / mean
+    return 100 * standard_error(runs) / mean if mean else 0.0
 
 
-def summary(all_turns: Iterable[Turn]) -> str:
-    """A line for each task, by pid: how often and how long it had a CPU; and how long each CPU idled."""
-    runs: dict[int, list[int]] = {}
-    names: dict[int, str] = {}
-    idle: dict[int, int] = {}
-    for turn in all_turns:
-        if not turn.pid:
-            idle[turn.cpu] = idle.get(turn.cpu, 0) + turn.run
-            continue
-        runs.setdefault(turn.pid, []).append(turn.run)
-        names[turn.pid] = turn.name
-    lines = [SUMMARY_FORM.format(*words) for words in SUMMARY_HEAD]
-    for pid, each in sorted(runs.items()):
-        numbers = (sum(each), min(each), sum(each) // len(each), max(each))
-        lines.append(SUMMARY_FORM.format(names[pid], len(each), *map(ms, numbers), f"{spread(each):.2f}"))
-    lines += ["", *(f"CPU {cpu:2} idle for {ms(ns):>11} msec" for cpu, ns in sorted(idle.items())), "",
-              f"tasks: {len(runs)}; turns: {sum(map(len, runs.values()))}; "
-              f"run time: {ms(sum(sum(each) for each in runs.values()))} msec"]
-    return "\n".join(lines)
+class Summary:
+    """The turns of each task, and how long each CPU idled."""
+
+    def __init__(self, all_turns: Iterable[Turn]) -> None:
+        self.runs: dict[int, list[int]] = {}
+        self.names: dict[int, str] = {}
+        self.idle: dict[int, int] = {}
+        for turn in all_turns:
+            if not turn.pid:
+                self.idle[turn.cpu] = self.idle.get(turn.cpu, 0) + turn.run
+                continue
+            self.runs.setdefault(turn.pid, []).append(turn.run)
+            self.names[turn.pid] = turn.name
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """A row for each task, by pid; times in ns."""
+        for pid, each in sorted(self.runs.items()):
+            yield {"task": self.names[pid], "turns": len(each), "run_ns": sum(each), "least_ns": min(each),
+                   "average_ns": sum(each) // len(each), "longest_ns": max(each), "deviation_pct": spread(each)}
+
+    def lines(self) -> list[str]:
+        """perf's table."""
+        lines = [SUMMARY_FORM.format(*words) for words in SUMMARY_HEAD]
+        for name, turns_of, *times, deviation in (row.values() for row in self.rows()):
+            lines.append(SUMMARY_FORM.format(name, turns_of, *map(ms, times), f"{deviation:.2f}"))
+        lines += ["", *(f"CPU {cpu:2} idle for {ms(ns):>11} msec" for cpu, ns in sorted(self.idle.items())), ""]
+        return [*lines, f"tasks: {len(self.runs)}; turns: {sum(map(len, self.runs.values()))}; "
+                f"run time: {ms(sum(sum(each) for each in self.runs.values()))} msec"]
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -105,21 +118,21 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-s", "--summary", action="store_true", help="a line for each task instead of each turn")
 
 
-def show(events: Iterable[Event], cpus: Collection[int] | None, pids: Collection[int] | None,
-         summarized: bool) -> bool:
+def show(trace: TraceFile, events: Iterable[Event], cpus: Collection[int] | None, pids: Collection[int] | None,
+         summarized: bool) -> None:
     """Print the turns on @cpus of @pids, all if None, as they come or added up."""
     chosen = (turn for turn in turns(events)
               if (cpus is None or turn.cpu in cpus) and (pids is None or turn.pid in pids))
+    head = result.of_trace(trace.about)
     if summarized:
-        print(summary(chosen))
-        return True
-    print("\n".join(FORM.format(*words) for words in HEAD))
-    for turn in chosen:
-        print(line(turn))
-    return True
+        summary = Summary(chosen)
+        result.tell(summary.lines(), head, summary.rows(), idle_ns=summary.idle)
+        return
+    result.tell(itertools.chain((FORM.format(*words) for words in HEAD), map(line, chosen)), head,
+                map(Turn.as_row, chosen))
 
 
 def main(_: Any, arguments: argparse.Namespace) -> int:
     """print each time that a task in a trace had a CPU, and how long it had waited, as perf sched timehist does"""
     cpus, pids = parse_cpus(arguments.cpus), parse_pids(arguments.pid)
-    return 0 if follow(arguments.file, lambda _, events: show(events, cpus, pids, arguments.summary), "this") else 1
+    return follow(arguments.file, lambda trace, events: show(trace, events, cpus, pids, arguments.summary), "this")

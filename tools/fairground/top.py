@@ -7,13 +7,17 @@ nothing in the guest knows of it. All times are the guest's.
 
 import argparse
 import bisect
+import contextlib
 import heapq
 import json
 import os
+import pathlib
+import shutil
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
@@ -22,8 +26,9 @@ from .machine import Machine
 from .records import decoder, text_of
 from .settings import Settings, UsageError
 from .timeline import DAMAGE, SWITCH, WAKEUPS, TaskStates
-from .trace import about, convert, memory_directory, with_tracing
+from .trace import SHARED_MEMORY, about, convert, memory_directory, with_tracing
 
+POLL_S = 0.02
 TICK = "local_timer_entry"  # tells how late it is where nobody is switched
 EVENTS = f"sched:{SWITCH},sched:sched_wakeup*,irq_vectors:{TICK}"
 ROWS = 20
@@ -215,6 +220,15 @@ class Top:
         else:
             print(screen(self.live, part), flush=True)
 
+    def show_whole(self, status: int | None) -> None:
+        """The end: all that was seen. @status: of the run, None if it is not known."""
+        if not self.live or not self.live.whole.tasks:
+            raise TraceError("the machine ended before anything was recorded")
+        if self._json:
+            print(json.dumps({"whole": as_json(self.live, self.live.whole), "status": status}), flush=True)
+        else:
+            print(f"\nThe whole run:\n{screen(self.live, self.live.whole)}", end="")
+
     def tick(self) -> None:
         """Called often: looks when it is time to."""
         if time.monotonic() >= self._next:
@@ -226,6 +240,29 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--delay", type=float, default=1.0, metavar="S", help="seconds between two looks; default: 1")
     parser.add_argument("--json", action="store_true", help="a line of JSON for each look, and one for the whole run")
     parser.add_argument("--out", metavar="FILE", help="also save the trace, as a trace.dat")
+    parser.add_argument("--attach", metavar="FILE", help="look at the machine that run --monitor FILE started")
+
+
+@contextlib.contextmanager
+def monitored(settings: Settings, path: str | None) -> Iterator[Settings]:
+    """@settings, with the memory in the new file @path, if it has a name, until all is done: top can look at it.
+    UsageError if that cannot be."""
+    if not path:
+        yield settings
+        return
+    if os.path.exists(path):
+        raise UsageError(f"--monitor {path}: this exists; the machine makes the file, and removes it in the end")
+    try:
+        room = shutil.disk_usage(os.path.dirname(path) or ".").free
+    except OSError as error:
+        raise UsageError(f"--monitor {path}: {error.strerror}") from error
+    if room < settings.mem << 20:
+        raise UsageError(f"--monitor {path}: there is no room for MEM={settings.mem} MiB; {SHARED_MEMORY} is the place "
+                         "that costs least")
+    try:
+        yield with_tracing(settings, path, EVENTS)
+    finally:
+        pathlib.Path(path).unlink(missing_ok=True)
 
 
 def run(settings: Settings, arguments: argparse.Namespace, directory: str, console: TextIO) -> int:
@@ -242,17 +279,30 @@ def run(settings: Settings, arguments: argparse.Namespace, directory: str, conso
 
         outcome = machine.run(tick)
         top.look()
-        if not top.live or not top.live.whole.tasks:
-            raise TraceError("the machine ended before anything was recorded")
-        if arguments.json:
-            print(json.dumps({"whole": as_json(top.live, top.live.whole), "status": outcome.status}), flush=True)
-        else:
-            print(f"\nThe whole run:\n{screen(top.live, top.live.whole)}", end="")
+        top.show_whole(outcome.status)
         if arguments.out:
             convert(ram, arguments.out, about(settings))
         if outcome.problem:
             print(f"fairground: {outcome.problem}", file=sys.stderr)
         return outcome.status
+
+
+def attach(settings: Settings, arguments: argparse.Namespace) -> int:
+    """Look at the memory of a machine that somebody else started, until the file is gone, or until Ctrl-C."""
+    if settings.cmd or arguments.out:
+        raise UsageError("--attach only looks: CMD and --out are for a machine that top starts")
+    size = os.stat(arguments.attach).st_size
+    if size < 32 << 20 or size & 0xfffff:
+        raise TraceError("this is not the memory of a machine: run --monitor FILE makes such a file")
+    top = Top(arguments.attach, arguments.delay, arguments.json)
+    try:
+        while os.path.exists(arguments.attach):
+            top.tick()
+            time.sleep(POLL_S)
+    finally:
+        top.look()
+        top.show_whole(None)
+    return 0
 
 
 def main(settings: Settings, arguments: argparse.Namespace) -> int:
@@ -261,9 +311,12 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
         raise UsageError(f"--delay {arguments.delay}: seconds from 0.01 to 3600 are expected")
     log = os.path.join(settings.build, "top-console.log")
     try:
+        if arguments.attach:
+            return attach(settings, arguments)
         with tempfile.TemporaryDirectory(prefix="fairground-", dir=memory_directory(settings.mem)) as directory, \
                 open(log, "w", encoding="utf-8") as console:
             return run(settings, arguments, directory, console)
     except (OSError, TraceError) as error:
-        print(f"fairground: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
+        where = f"{arguments.attach}: " if arguments.attach else ""
+        print(f"fairground: {where}{getattr(error, 'strerror', None) or error}", file=sys.stderr)
         return 1

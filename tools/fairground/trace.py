@@ -10,13 +10,14 @@ import sys
 import tempfile
 from dataclasses import replace
 
+from . import result
 from .image import Image, Statistics, TraceError, memory_file
 from .machine import STATUS_NOT_STARTED, Machine, commit
 from .settings import Settings, UsageError
 from .trace_dat import trace_dat
 
-# By default everything but the records of charges and decisions, which would fill the rings.
-EVENTS = "*:*,!sched:sched_stat_runtime,!decision:*,!raw_syscalls:*,!task:*"
+# By default everything but the records of charges, load averages and decisions, which would fill the rings.
+EVENTS = "*:*,!sched:sched_stat_runtime,!pelt:*,!decision:*,!raw_syscalls:*,!task:*"
 NO_EVENT = re.compile(r"trace: no event matches (\S+)")  # what the kernel says of trace_event=
 
 
@@ -88,8 +89,11 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
         except (OSError, TraceError) as error:
             print(f"fairground: {arguments.out}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
             return outcome.status or STATUS_NOT_STARTED
-    print(f"{arguments.out}: {events.held} events"
-          + (f", {events.overwritten} older ones were overwritten" if events.overwritten else "")
-          + (f", {events.dropped} later ones found no room" if events.dropped else "")
-          + f"; read it with: trace-cmd report {arguments.out}")
+    said = (f"{arguments.out}: {events.held} events"
+            + (f", {events.overwritten} older ones were overwritten" if events.overwritten else "")
+            + (f", {events.dropped} later ones found no room" if events.dropped else "")
+            + f"; read it with: trace-cmd report {arguments.out}")
+    result.tell([said], result.of_settings(settings), [
+        {"file": arguments.out, "events": events.held, "overwritten": events.overwritten, "dropped": events.dropped,
+         **outcome.as_row()}])
     return outcome.status

@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterator
 from . import perfdata
 from .image import (COMMIT_MASK, LOST_EVENTS, LOST_STORED, PAGE_HEADER, Event, Format, TraceError, parse_format,
                     split_page)
+from .progress import Progress
 
 MAGIC = b"\x17\x08\x44tracing"
 MAGICS = (MAGIC, perfdata.MAGIC)
@@ -214,11 +215,14 @@ class TraceFile:
     def events(self, names: Collection[str] | None = None) -> Iterator[Event]:
         """Yield every Event, or those with one of @names, in order of time; at equal times the lower CPU first."""
         wanted = {i for i, f in self.formats.items() if names is None or f.name in names}
-        by_cpu = (self._cpu_events(cpu, wanted) for cpu in range(self.cpus))
-        yield from heapq.merge(*by_cpu, key=lambda e: (e.time, e.cpu))
+        pages = sum(size // self.page_size for _, size in self._where)
+        with Progress("pages read", pages) as progress:
+            by_cpu = (self._cpu_events(cpu, wanted, progress) for cpu in range(self.cpus))
+            yield from heapq.merge(*by_cpu, key=lambda e: (e.time, e.cpu))
 
-    def _cpu_events(self, cpu: int, wanted: set[int]) -> Iterator[Event]:
+    def _cpu_events(self, cpu: int, wanted: set[int], progress: Progress) -> Iterator[Event]:
         for page in self._pages(cpu):
+            progress.step()
             for time, payload, _ in split_page(page):
                 kind, flags, preempt_count, pid = struct.unpack_from("<HBBi", payload)
                 if kind in wanted:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Draw the pictures of the README.
+"""Draw the pictures of the README and of docs/pictures.md.
 
 policies.svg shows who runs and who waits. The same workload on one simulated CPU under several policies, one panel
 each. A thick bar is a task that runs, a thin line a task that waits for the CPU; where there is neither, it sleeps. The
-others are those that `fairground graph` makes of one run (docs/pictures.md). All are drawn from the simulator's own
-traces, so they are a function of the source: the same again, byte for byte, with the same matplotlib.
+others are those that `fairground graph` makes of one run (docs/pictures.md), and of a trace of Linux that is kept in
+the tests. All are a function of the source: the same again, byte for byte, with the same matplotlib.
 
 Usage: picture.py BUILD DIRECTORY
 """
@@ -23,11 +23,13 @@ from dataclasses import dataclass, field
 from fairground.__main__ import main as fairground
 from fairground.timeline import Timeline
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 POLICIES = {"cfs": "CFS", "eevdf": "EEVDF", "bore": "BORE (on EEVDF)"}
 WORKLOAD = ("hogs:n=1", "hogs:n=1,nice=5", "bursts:n=1,run=2ms,sleep=10ms")
 LABELS = ("hog, nice 0", "hog, nice 5", "2 ms of work,\n10 ms of sleep")
 GRAPHS: dict[str, list[str]] = {"dat2graph2": ["--socket-order"], "running_waiting": []}  # kind -> options
 RUN = "--topology 2x1x4 --time 120ms hogs:n=5 bursts:n=6,run=1ms-4ms,sleep=1ms-6ms".split()
+LINUX = "tests/sim/linux-6.1.dat"
 FIRST_MS, LAST_MS, END_MS = 200, 320, 400  # what is shown, and simulated
 COLOURS = ("#0072b2", "#e69f00", "#009e73")  # Okabe and Ito: told apart by everybody, and in grey
 
@@ -98,16 +100,21 @@ def draw_lag(build: str, directory: str) -> None:
             sys.exit(status)
 
 
+def draw_graph(kind: str, trace: str, *words: str) -> None:
+    with contextlib.redirect_stdout(io.StringIO()):
+        status = fairground(["graph", kind, trace, "--no-header", *words])
+    if status:
+        sys.exit(status)
+
+
 def draw_graphs(build: str, directory: str) -> None:
-    """A picture of each of GRAPHS, named as its kind, in @directory."""
+    """A picture of each of GRAPHS, named as its kind, in @directory; and of LINUX."""
     with tempfile.TemporaryDirectory() as work:
         trace = f"{work}/run.dat"
         subprocess.run([f"{build}/schedsim", "--trace", trace, *RUN], check=True, stdout=subprocess.DEVNULL)
         for kind, options in GRAPHS.items():
-            with contextlib.redirect_stdout(io.StringIO()):
-                status = fairground(["graph", kind, trace, "--no-header", *options, "-o", f"{directory}/{kind}.svg"])
-            if status:
-                sys.exit(status)
+            draw_graph(kind, trace, *options, "-o", f"{directory}/{kind}.svg")
+            draw_graph(kind, str(ROOT / LINUX), "-o", f"{directory}/linux_{kind}.svg")
 
 
 def main() -> None:
@@ -119,6 +126,7 @@ def main() -> None:
     draw_lag(build, directory)
     draw_graphs(build, directory)
     print(f"{directory}/: lag, {', '.join(GRAPHS)}; schedsim {' '.join(RUN)}")
+    print(f"{directory}/: {', '.join(f'linux_{kind}' for kind in GRAPHS)}; {LINUX}")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 
 import {FLAGS, KINDS, TEXT} from './strings';
 import {Decision, Run, distance, treeLinks} from './model';
-import {behind, viewOfPlacement} from './views';
+import {behind, doubtAbout, viewOfPlacement} from './views';
 import {OWN_FILE, nameOf} from './own';
 import {$, colour, el, ms, named, svg, table} from './ui';
 
@@ -18,9 +18,13 @@ const hasKey = (d: Decision) => d.policy === 'guest';
 function candidateTable(d: Decision) {
   const rows: Decision[] = d.candidates, keyed = hasKey(d);
   const far = (value: any) => keyed ? String(BigInt.asIntN(64, BigInt(value))) : ms(distance(value, d.v));
+  const doubt = doubtAbout(d), noted = (row: Decision) => {
+    const doubted = doubt(row);
+    return doubted ? el('span', {}, `${notes(row.flags)} `, el('strong', {className: 'doubt'}, doubted)) : notes(row.flags);
+  };
   const scored = rows.some((row) => row.score), dated = rows.some((row) => String(row.deadline) !== '0');
   const cells = rows.map((row) => [named(row.pid, label(row)), far(row.vruntime), ...(dated ? [far(row.deadline)] : []),
-    ...(keyed ? [] : [ms(row.lag)]), String(row.weight), ...(scored ? [String(row.score)] : []), notes(row.flags)]);
+    ...(keyed ? [] : [ms(row.lag)]), String(row.weight), ...(scored ? [String(row.score)] : []), noted(row)]);
   const chosen = rows.findIndex((row) => row.pid === d.pid && (d.pid || row.group === d.subject_group));
   if (['charge', 'place', 'leave', 'tick'].includes(d.kind))
     cells.push([`${label({...d, group: d.subject_group})}, ${TEXT.after}`, far(d.vruntime), ...(dated ? [far(d.deadline)] : []), ...(keyed ? [] : [ms(d.lag)]),

@@ -113,8 +113,7 @@ function timelineOf(reader: Reader, events: Event[], end: number, cpus: number):
 
 function traceRun(reader: Reader): Run {
   const {events, formats, names, cpus, topology} = readTrace(reader), wanted = events.filter(({format}) => format.system === 'decision' || format.name.startsWith('sched_'));
-  const decisions = new Recorded(formats);
-  decisions.open(reader);
+  const decisions = new Recorded(formats, reader);
   wanted.forEach((event) => decisions.add(event));
   if (!wanted.length)
     bad(TEXT.noEvents);
@@ -145,7 +144,7 @@ export function readFile(name: string, bytes: Uint8Array): Run {
     bad(TEXT.tooLarge);
   if (!bytes.length)
     bad(TEXT.empty);
-  const run = start.startsWith(BINARY) ? decisionsRun(readBinary([bytes]))
+  const run = start.startsWith(BINARY) ? decisionsRun(readBinary(bytes))
     : start === TRACE ? traceRun(new Reader(bytes)) : linesRun(bytes);
   for (let i = 0; i < run.decisions.length; i++)
     checkDecision(run.decisions.get(i)!, i);

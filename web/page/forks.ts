@@ -26,8 +26,10 @@ function outcome(run: Run): string[] {
   return [ms(sum / (waits.length || 1)), ms(waits.reduce((a, b) => Math.max(a, b), 0)), ms(run.waste.reduce((a, {from, to, nr}) => a + (to - from) * nr, 0))];
 }
 
-/** Forget what was said of earlier forks. */
+/** Forget what was said of earlier forks and files. */
 export function clearForks() {
+  $('compare').replaceChildren();
+  $('compared').textContent = '';
   $('differs').textContent = '';
   $('futures').replaceChildren();
 }

@@ -3,7 +3,7 @@
 // a search. The page with the simulator and the viewer in reports share it.
 
 import {drawDecision} from './decision';
-import {View, drawLanes, label, longest, markTime, spansOfCpus, within} from './lanes';
+import {View, drawLanes, longest, markTime, within} from './lanes';
 import {Decision, Run} from './model';
 import {TEXT} from './strings';
 import {$, el, ms, named, table} from './ui';
@@ -13,6 +13,7 @@ export type State = {shown: number, at: number};
 
 const STEPS: Record<string, number> = {ArrowLeft: -1, ArrowRight: 1, PageUp: -20, PageDown: 20};
 const CLOSER: Record<string, number> = {'+': 0.5, '=': 0.5, '-': 2};
+const WAITS = 3;    // columns before those of waits, which decisions alone do not tell
 const PAN = 0.25;   // of what is drawn, a step to the side
 
 function drawShares(run: Run) {
@@ -22,7 +23,7 @@ function drawShares(run: Run) {
   const rows = [...run.names].slice(0, 100).map(([pid, name]) => {
     const waits = run.waits.get(pid) ?? [], sum = waits.reduce((a, b) => a + b, 0), ran = got.get(pid) ?? 0;
     return [named(pid, `${name} ${pid}`), (100 * ran / (run.end - run.begin) / run.cpus).toFixed(2), ms(ran, 1), String(waits.length),
-      ms(sum / (waits.length || 1)), ms(waits.reduce((a, b) => Math.max(a, b), 0))];
+      ms(sum / (waits.length || 1)), ms(waits.reduce((a, b) => Math.max(a, b), 0))].map((cell, i) => i < WAITS || run.waits.size ? cell : TEXT.unknown);
   });
   const programs = run.ideal.map((row, nr) => {
     const sum = [...run.rowOf].reduce((all, [pid, of]) => of === nr ? all + (got.get(pid) ?? 0) : all, 0);
@@ -36,19 +37,6 @@ function drawShares(run: Run) {
 // The decision of @run that is the first at @time or later, or the last one.
 function decisionAt(run: Run, time: number) {
   return Math.min(run.decisions.at(time), run.decisions.length - 1);
-}
-
-/** The first switch at which two runs differ: on which CPU, when, and who runs in each; null: there is none. Times may
- * differ, and the end of a run is no difference. */
-export function firstSwitch(a: Run, b: Run): {cpu: number, a: {time: number, pid: number}, b: {time: number, pid: number}} | null {
-  let found: ReturnType<typeof firstSwitch> = null;
-  for (let cpu = 0; cpu < Math.min(a.cpus, b.cpus); cpu++) {
-    const [one, two] = [spansOfCpus(a)[cpu], spansOfCpus(b)[cpu]];
-    const at = one.findIndex((span, i) => two[i] && label(a, span.pid) !== label(b, two[i].pid));
-    if (at >= 0 && (!found || one[at].from < found.a.time))
-      found = {cpu, a: {time: one[at].from, pid: one[at].pid}, b: {time: two[at].from, pid: two[at].pid}};
-  }
-  return found;
 }
 
 /** Makes the controls. @state is what is shown, and @changed is called when it is another. */

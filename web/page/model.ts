@@ -49,8 +49,9 @@ export class Listed extends Decisions {
 
 // How a run here differs from that of its words: at @at ns a policy, a tunable or a nice value changed.
 export type Change = {at: number, what: string, value: string};
-// Averages of a task (PELT), each as it was at a time.
-export type Averages = {time: number[], util: number[], load: number[], runnable: number[]};
+// Averages of a task (PELT), each as it was at a time: of those told, every first, second, fourth ...
+export type Averages = {every: number, told: number, time: number[], util: number[], load: number[], runnable: number[]};
+export type Averaged = 'util' | 'load' | 'runnable';
 // From @from to @to so many CPUs idled while as many tasks waited.
 export type Waste = {from: number, to: number, nr: number};
 export type Ideal = {name: string, ideal_ns: number};
@@ -101,6 +102,14 @@ export function checkDecision(d: Decision, index: number) {
       ['cpus', 'runqueues', 'parts', 'tasks', 'candidates'].some((name) => name in d && !(Array.isArray(d[name]) && d[name].every(isRow))) ||
       fair && !(OF_FAIR.every((name) => isNumber(d[name])) && fair.every((row: any) => ROW.every((name) => isNumber(row[name])))))
     throw new Error(TEXT.notFile + TEXT.notDecision.replace('N', String(index + 1)));
+}
+
+const MOST_POINTS = 2000;   // of a task's averages: more than are seen
+
+// Keep every other one.
+function thin(of: Averages) {
+  const kept = (values: number[]) => values.filter((_, i) => i % 2 === 0);
+  Object.assign(of, {every: 2 * of.every, time: kept(of.time), util: kept(of.util), load: kept(of.load), runnable: kept(of.runnable)});
 }
 
 /** Who ran and waited, from events in their order. */
@@ -159,11 +168,15 @@ export class Timeline {
   averaged(time: number, pid: number, util: number, load: number, runnable: number) {
     let of = this.averages.get(pid);
     if (!of)
-      this.averages.set(pid, of = {time: [], util: [], load: [], runnable: []});
+      this.averages.set(pid, of = {every: 1, told: 0, time: [], util: [], load: [], runnable: []});
+    if (of.told++ % of.every)
+      return;
     of.time.push(time);
     of.util.push(util);
     of.load.push(load);
     of.runnable.push(runnable);
+    if (of.time.length === MOST_POINTS)
+      thin(of);
   }
   isRunning(cpu: number, pid: number) {
     return this.running.get(cpu)?.pid === pid;
@@ -184,27 +197,23 @@ export class Timeline {
 
 const EVENT_BYTES = 32, SWITCH = 0, RUNNABLE = 1, NAME = 2;   // of sim/session.h
 
-/** From the module's file of events, in @pieces (sim/session.h). */
-export function readEvents(pieces: Uint8Array[], end: number, cpus: number) {
-  const line = new Timeline(cpus);
-  for (const piece of pieces) {
-    const view = new DataView(piece.buffer, piece.byteOffset, piece.byteLength);
-    for (let at = 0; at < piece.length; at += EVENT_BYTES) {
-      const time = Number(view.getBigUint64(at, true)), pid = view.getInt32(at + 8, true), kind = view.getUint16(at + 12, true);
-      const number = (nr: number) => view.getUint32(at + 16 + 4 * nr, true);
-      if (kind === NAME) {
-        line.name(pid, new TextDecoder().decode(piece.subarray(at + 16, at + EVENT_BYTES)).split('\0')[0]);
-      } else if (kind === RUNNABLE) {
-        line.rowOf.set(pid, number(0));
-        line.runnable(time, pid);
-      } else if (kind === SWITCH) {
-        line.switched(time, view.getUint16(at + 14, true), pid, number(0) === 0, number(1));
-      } else {
-        line.averaged(time, pid, number(0), number(1), number(2));
-      }
+/** Tell @line what a @piece of the module's file of events says (sim/session.h). */
+export function hear(line: Timeline, piece: Uint8Array) {
+  const view = new DataView(piece.buffer, piece.byteOffset, piece.byteLength);
+  for (let at = 0; at < piece.length; at += EVENT_BYTES) {
+    const time = Number(view.getBigUint64(at, true)), pid = view.getInt32(at + 8, true), kind = view.getUint16(at + 12, true);
+    const number = (nr: number) => view.getUint32(at + 16 + 4 * nr, true);
+    if (kind === NAME) {
+      line.name(pid, new TextDecoder().decode(piece.subarray(at + 16, at + EVENT_BYTES)).split('\0')[0]);
+    } else if (kind === RUNNABLE) {
+      line.rowOf.set(pid, number(0));
+      line.runnable(time, pid);
+    } else if (kind === SWITCH) {
+      line.switched(time, view.getUint16(at + 14, true), pid, number(0) === 0, number(1));
+    } else {
+      line.averaged(time, pid, number(0), number(1), number(2));
     }
   }
-  return line.close(end).parts();
 }
 
 /** Of a file without events: a task runs from its pick to the CPU's next. */

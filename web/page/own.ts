@@ -11,7 +11,7 @@ declare const WRITTEN: Record<string, string>, OPERATIONS: Record<string, string
 export const OWN_FILE = 'own.policy', OWN_LIMIT = 15000, CHECK_LIMIT = 120000, OPERATIONS_CHECKED = 20000;
 
 /** What the editor needs of the page. */
-export type Page = {run(): void, ask(message: object, most: number, done: (answer: any) => void, progress?: (runs: number) => void): void, left(): void};
+export type Page = {run(): void, ask(message: object, most: number, done: (answer: any) => void, progress?: (sofar: {runs: number}) => void): void, left(): void};
 
 /** As --sched takes the name of the policy @text; what the simulator says of a text without one does not depend on it. */
 export const nameOf = (text: string) => (/^[ \t]*policy[ \t]+(\w+)/m.exec(text)?.[1] ?? 'own').replaceAll('_', '-');
@@ -97,7 +97,7 @@ export function makeOwn(page: Page) {
       done.textContent = failed ? TEXT.checkFailed : shares.length ? `${TEXT.notProportional} ${shares.join('; ')}.` : TEXT.checkHeld;
       if (failed)
         checked.replaceChildren(...viewOfFailure(out, api));
-    }, (runs) => { done.textContent = `${TEXT.checking} ${runs}`; });
+    }, ({runs}) => { done.textContent = `${TEXT.checking} ${runs}`; });
   }
 
   const choice = el('select', {id: 'written', ariaLabel: TEXT.written}, el('option', {value: ''}, TEXT.written),

@@ -2,30 +2,32 @@
 // The page: a form, a timeline for each policy, and the decision at one moment. docs/browser.md.
 
 import {EXAMPLES, TEXT} from './strings';
-import {Run, readEvents} from './model';
+import {Averaged, Run, Timeline, hear} from './model';
 import {readFile} from './files';
-import {readBinary} from './recorded';
-import {Page as Forking, clearForks, forkHere, makeForks, offerPolicies} from './forks';
+import {Block, Packed} from './packed';
+import {makeCompare} from './compare';
+import {Page as Forking, MOST_RUNS, clearForks, forkHere, makeForks, offerPolicies} from './forks';
 import {Machine, readMachine} from './machine';
 import {makeLook} from './look';
 import {$, el} from './ui';
 import {BUGS, makeHunt} from './bugs';
 import {Given, STEPS, makeTour} from './tour';
 import {OWN_LIMIT, filesOf, makeOwn, mistakeIn, nameOf, wordsOf} from './own';
-import {viewOfAverages} from './views';
+import {drawAverages as drawChart} from './views';
 
 type Preset = {group: string, name: string, sched: string, words: string, file: string};
 declare const WASM_GZIP: string, WORKER: string, PRESETS: Preset[], DELTAS: Record<string, unknown[]>;
 
 const POLICIES = ['cfs', 'bore-cfs', 'eevdf', 'bore', 'fdl'];
 const state = {work: 'hogs:n=2 bursts:run=2ms,sleep=10ms', file: '', machine: '', cpus: 1, ms: 100, policies: ['cfs', 'eevdf'], shown: 0, at: 0, tour: 0, bug: 0, own: ''};
-let worker: Worker | null = null, wasm: Promise<{bytes: ArrayBuffer, compiled: WebAssembly.Module}> | null = null, limit = 0;
+const LINK_MS = 150;   // after a step
+let worker: Worker | null = null, wasm: Promise<{bytes: ArrayBuffer, compiled: WebAssembly.Module}> | null = null, limit = 0, linking = 0;
 let wrong = (line: number, sentence: string) => {};   // a mistake in the policy of one's own
 
 const say = (text: string) => { $('error').textContent = text; };
 const look = makeLook(state, () => {
   drawAverages();
-  toLink();
+  linkSoon();
 });
 const {show, current} = look;
 
@@ -51,8 +53,8 @@ const words = (policy: string, machine: Machine) => [...wordsOf(state.own), '--s
   ...(machine.hasCpus || /(^|\s)--topology\s/.test(state.work) || /"platform"\s*:/.test(state.file) ? [] : ['--cpus', String(state.cpus)]),
   ...state.work.split(/\s+/).filter(Boolean), ...(state.file.trim() ? ['workload.json'] : [])];
 
-// Let a worker do what @message says, for at most @most ms if that is not 0. It may say how many runs it has made.
-async function work(message: object, most: number, done: (answer: any) => void, progress = (runs: number) => {}) {
+// Let a worker do what @message says, for at most @most ms if that is not 0. It may tell what it has so far.
+async function work(message: object, most: number, done: (answer: any) => void, progress = (sofar: any) => {}) {
   stop();
   $('run').textContent = TEXT.stop;
   const url = URL.createObjectURL(new Blob([WORKER], {type: 'text/javascript'}));
@@ -60,8 +62,8 @@ async function work(message: object, most: number, done: (answer: any) => void, 
   if (most)
     limit = setTimeout(() => stop(TEXT.tooSlow.replace('N', String(most / 1000))), most) as unknown as number;
   worker.onmessage = ({data}) => {
-    if (data.runs)
-      return progress(data.runs);
+    if (data.sofar)
+      return progress(data.sofar);
     URL.revokeObjectURL(url);
     if (!data.error) {
       stop();
@@ -75,17 +77,26 @@ async function work(message: object, most: number, done: (answer: any) => void, 
   worker?.postMessage({...message, ...module});
 }
 
+// What a run is made of, while it is made.
+type Parts = {head: any, formats: any, blocks: Block[], line: Timeline};
+
 function simulate(asked: any[], done: (found: Run[]) => void) {
+  const parts: Parts[] = [];
+  const add = ({nr, head, formats, block, events}: any) => {
+    if (head)
+      parts[nr] = {head, formats, blocks: [], line: new Timeline(head.cpus)};
+    parts[nr].blocks.push(...(block ? [block] : []));
+    hear(parts[nr].line, events);
+  };
   work({runs: asked.map((run) => ({...run, parts: DELTAS[run.bug]}))}, state.own ? OWN_LIMIT : 0, ({results}) => {
     if (results.some((each: any) => !each.complete))
       say(TEXT.tooMany);
-    done(results.map((each: any) => {
-      const parsed = readBinary(each.decisions, true);
-      return {...parsed, ...readEvents(each.events, each.end, parsed.head.cpus), name: each.name, cpus: parsed.head.cpus, begin: 0,
-        made: {words: each.words, changes: each.changes, files: each.files, bug: each.bug}, ideal: each.ideal,
-        end: each.end, complete: each.complete};
+    done(results.map(({words, changes, files, bug, ...each}: any, nr: number) => {
+      const {head, formats, blocks, line} = parts[nr];
+      return {...each, head, decisions: new Packed(formats, blocks), ...line.close(each.end).parts(), cpus: head.cpus, begin: 0,
+        made: {words, changes, files, bug}};
     }));
-  });
+  }, add);
 }
 
 function start(then?: () => void) {
@@ -116,9 +127,16 @@ function start(then?: () => void) {
 // --- the state in the link -----------------------------------------------------------------------
 
 function toLink() {
+  clearTimeout(linking);
   const {work, file, machine, cpus, ms: time, policies, shown, at, tour, bug, own} = state;
   history.replaceState(null, '', '#' + encodeURIComponent(JSON.stringify({work, file, ...(machine && {machine}), cpus, ms: time, policies, shown, at,
     ...(tour && {tour}), ...(bug && {bug}), ...(own && {own})})));
+}
+
+// The browser takes longer for a link than the page for a step: of many steps the last one is kept.
+function linkSoon() {
+  clearTimeout(linking);
+  linking = setTimeout(toLink, LINK_MS) as unknown as number;
 }
 
 // The step of the tour, or the bug, that the link asks for, if it is nothing else.
@@ -199,10 +217,10 @@ function makeForm() {
   };
 }
 
-const averaged = {what: 'util' as 'util' | 'load' | 'runnable'};
+const averaged: {what: Averaged} = {what: 'util'};
 function drawAverages() {
   $('averages').hidden = !current().averages.size;
-  $('averages').querySelector('div')!.replaceChildren(...viewOfAverages(current(), current().decisions.get(state.at)!, averaged.what));
+  drawChart($('averages').querySelector('div')!, current(), current().decisions.get(state.at), averaged.what);
 }
 
 function makeAverages() {
@@ -219,13 +237,21 @@ const forking: Forking = {policies: allPolicies, current, at: () => state.at, ru
 
 // --- files ---------------------------------------------------------------------------------------
 
-async function openFile(file: File) {
+// Several files beside each other have their names, for their policies may be one.
+async function openFiles(files: File[]) {
   stop();
   try {
-    const run = readFile(file.name, new Uint8Array(await file.arrayBuffer()));
-    look.put([run]);
+    if (files.length > MOST_RUNS)
+      throw new Error(TEXT.tooManyFiles);
+    const found: Run[] = [];
+    for (const file of files) {
+      const run = readFile(file.name, new Uint8Array(await file.arrayBuffer()));
+      found.push({...run, name: files.length > 1 ? file.name.replace(/\.\w+$/, '') : run.name});
+    }
+    look.put(found);
     clearForks();
-    say(run.complete ? '' : TEXT.tooMany);
+    makeCompare(look, found);
+    say(found.every((run) => run.complete) ? '' : TEXT.tooMany);
     show(0, 0);
   } catch (error) {
     say((error as Error).message);
@@ -233,8 +259,8 @@ async function openFile(file: File) {
 }
 
 function makeFiles() {
-  const chooser = el('input', {type: 'file', id: 'file', hidden: true, ariaLabel: TEXT.openHelp,
-    onchange: () => chooser.files[0] && openFile(chooser.files[0])});
+  const chooser = el('input', {type: 'file', id: 'file', hidden: true, multiple: true, ariaLabel: TEXT.openHelp,
+    onchange: () => chooser.files.length && openFiles([...chooser.files])});
   $('files').append(chooser, el('button', {type: 'button', id: 'open', title: TEXT.openHelp, onclick: () => {
     chooser.value = '';
     chooser.click();
@@ -247,8 +273,8 @@ function makeFiles() {
   document.ondrop = (event) => {
     event.preventDefault();
     document.body.classList.remove('over');
-    if (event.dataTransfer?.files[0])
-      openFile(event.dataTransfer.files[0]);
+    if (event.dataTransfer?.files.length)
+      openFiles([...event.dataTransfer.files]);
   };
 }
 

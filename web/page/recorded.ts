@@ -37,7 +37,7 @@ export class Reader {
   }
   u16(at = this.take(2)) { return this.view.getUint16(this.need(at, 2), true); }
   u32(at = this.take(4)) { return this.view.getUint32(this.need(at, 4), true); }
-  u64(at = this.take(8)) { return Number(this.view.getBigUint64(this.need(at, 8), true)); }
+  u64(at = this.take(8)) { return this.u32(at) + this.u32(this.need(at, 8) + 4) * 2 ** 32; }
   text(size: number, at = this.take(size)) {
     return new TextDecoder().decode(this.bytes.subarray(this.need(at, size), at + size));
   }
@@ -54,7 +54,7 @@ export function parseFormat(system: string, source: string): Format {
     const symbols = new RegExp(`__print_symbolic\\(REC->${name},([^)]*)\\)`).exec(source)?.[1] ?? '';
     return {name, at: Number(at), size: Number(size), signed: signed === '1', text: /^(__data_loc )?char\b/.test(declared),
       names: new Map([...symbols.matchAll(/\{ *(\w+), *"([^"]*)" *\}/g)].map(([, nr, text]) => [Number(nr), text]))};
-  });
+  }).filter(({name}) => !name.startsWith('common_'));
   return {system, name: head[1], id: Number(head[2]), fields, isRow: !fields.some((field) => field.name === 'rule')};
 }
 
@@ -75,34 +75,30 @@ function valueOf(reader: Reader, base: number, field: Field): number | string {
 }
 
 export function record(reader: Reader, format: Format, at: number): Decision {
-  return Object.fromEntries(format.fields.filter((field) => !field.name.startsWith('common_'))
-    .map((field) => [field.name, valueOf(reader, at, field)]));
+  const found: Decision = {};
+  for (const field of format.fields)
+    found[field.name] = valueOf(reader, at, field);
+  return found;
 }
 
 const listsOf = (kind: string): Record<string, string> => LISTS[kind] ?? FAIR_LISTS;
 const rowsOf = (kind: string) => Object.values(listsOf(kind));
 
-/** Decisions whose records lie in one or more pieces of bytes. */
+/** Decisions whose records lie in bytes. */
 export class Recorded extends Decisions {
   private times: number[] = [];
-  private records: number[] = [];   // where each record is in its piece
-  private pieceOf: number[] = [];
+  private records: number[] = [];   // where each record is
   private rows: number[] = [];      // where the rows are, those of a decision beside each other
   private rowsTo: number[] = [0];   // before which of them those of a decision begin, and end
-  private pieces: Reader[] = [];
   private waiting = new Map<number, Map<string, number[]>>();   // rows of each CPU, by name, whose record is still to come
   private shown: {index: number, decision: Decision} = {index: -1, decision: {}};
 
-  constructor(private formats: Map<number, Format>) {
+  constructor(readonly formats: Map<number, Format>, readonly reader: Reader) {
     super();
   }
   get length() { return this.times.length; }
   time(index: number) { return this.times[index]; }
 
-  /** The events that are added next are in @piece. */
-  open(piece: Reader) {
-    this.pieces.push(piece);
-  }
   add({time, cpu, format, at}: Event) {
     if (!format.name.startsWith(PREFIX) || this.length >= MOST)
       return;
@@ -114,25 +110,24 @@ export class Recorded extends Decisions {
     }
     this.times.push(time);
     this.records.push(at);
-    this.pieceOf.push(this.pieces.length - 1);
     for (const row of rowsOf(name)) {
       this.rows.push(...waiting.get(row) ?? []);
       waiting.delete(row);
     }
     this.rowsTo.push(this.rows.length);
   }
-  private format(piece: Reader, at: number) {
-    return this.formats.get(piece.u16(at))!;
+  private format(at: number) {
+    return this.formats.get(this.reader.u16(at))!;
   }
   brief(index: number): Decision {
-    const piece = this.pieces[this.pieceOf[index]], at = this.records[index], format = this.format(piece, at);
-    return {time: this.times[index], kind: format.name.slice(PREFIX.length), ...record(piece, format, at)};
+    const at = this.records[index], format = this.format(at);
+    return {time: this.times[index], kind: format.name.slice(PREFIX.length), ...record(this.reader, format, at)};
   }
   private whole(index: number): Decision {
-    const piece = this.pieces[this.pieceOf[index]], decision = this.brief(index), rows = this.rows.slice(this.rowsTo[index], this.rowsTo[index + 1]);
+    const decision = this.brief(index), rows = this.rows.slice(this.rowsTo[index], this.rowsTo[index + 1]);
     for (const [name, row] of Object.entries(listsOf(decision.kind)))
-      decision[name] = rows.filter((at) => this.format(piece, at).name === PREFIX + row)
-        .map((at, nr) => ({nr, ...record(piece, this.format(piece, at), at)}));
+      decision[name] = rows.filter((at) => this.format(at).name === PREFIX + row)
+        .map((at, nr) => ({nr, ...record(this.reader, this.format(at), at)}));
     return decision;
   }
   get(index: number): Decision | undefined {
@@ -144,9 +139,10 @@ export class Recorded extends Decisions {
   }
 }
 
-// Adds the events of @reader from where it is on. Returns whether there was an end that tells their number.
-function addEvents(reader: Reader, formats: Map<number, Format>, decisions: Recorded): boolean {
-  decisions.open(reader);
+/** Adds the events that are in the bytes of @decisions, from where its reader is on. Returns whether there was an end that
+ * tells their number. */
+export function addEvents(decisions: Recorded): boolean {
+  const {reader, formats} = decisions;
   for (let nr = 0; reader.at < reader.bytes.length; nr++) {
     const time = reader.u64(), at = reader.at, id = reader.u16(), size = reader.u16(), cpu = reader.u32();
     if (id === 0)
@@ -161,18 +157,20 @@ function addEvents(reader: Reader, formats: Map<number, Format>, decisions: Reco
   return false;
 }
 
-/** The compact form, in @pieces between which no decision is. Only that of a run that @goesOn has no end. */
-export function readBinary(pieces: Uint8Array[], goesOn = false): {head: Decision, decisions: Recorded} {
-  const reader = new Reader(pieces[0]);
+/** What stands before the records of the compact form. @reader is behind it then. */
+export function readHead(reader: Reader): {head: Decision, formats: Map<number, Format>} {
   reader.at = BINARY.length;
   if (reader.u32() !== 1)
     bad(TEXT.otherVersion);
   const [line, ...rest] = reader.text(reader.u32()).split('\n'), {head} = parseDecisions(`${line}\n`, true);
-  const formats = new Map(rest.join('\n').split(/^(?=name: )/m).filter((text) => text.startsWith('name: '))
-    .map((text) => parseFormat('decision', text)).map((format) => [format.id, format]));
-  const decisions = new Recorded(formats), ended = [reader, ...pieces.slice(1).map((piece) => new Reader(piece))]
-    .map((each) => addEvents(each, formats, decisions));
-  if (!goesOn && !ended[0])
+  return {head, formats: new Map(rest.join('\n').split(/^(?=name: )/m).filter((text) => text.startsWith('name: '))
+    .map((text) => parseFormat('decision', text)).map((format) => [format.id, format]))};
+}
+
+/** A file of the compact form. */
+export function readBinary(bytes: Uint8Array): {head: Decision, decisions: Recorded} {
+  const reader = new Reader(bytes), {head, formats} = readHead(reader), decisions = new Recorded(formats, reader);
+  if (!addEvents(decisions))
     bad(TEXT.endsEarly);
   return {head, decisions};
 }

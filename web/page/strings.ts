@@ -8,17 +8,17 @@ export const TEXT = {
   help: 'Arrow keys step by decision, Page Up and Page Down by 20. A click on the timeline goes to that moment; one on a ' +
     'name chooses the policy to step through. Draw the mouse over a part to zoom to it, or use + and -, Ctrl and the wheel; Shift and an ' +
     'arrow go aside, 0 shows all. A file of decisions (lines of JSON or ' +
-    '.bin) or a trace.dat, of simulator or kernel, can be dropped anywhere.',
+    '.bin) or a trace.dat, of simulator or kernel, can be dropped anywhere; several are drawn beside each other.',
   search: 'Find a task', searchHelp: 'Name or number of a task: all others are pale. Enter goes to the next decision about it.', closer: 'Zoom in (+)', farther: 'Zoom out (-)',
   whole: 'The whole run (0)',
   viewerHelp: 'Arrow keys step by decision, Page Up and Page Down by 20. A click on a timeline goes to that moment; one on a name chooses the run to step ' +
     'through. Draw the mouse over a part to zoom to it, or use + and -, Ctrl and the wheel; Shift and an arrow go aside, 0 shows all.',
-  compared: 'A run to compare', firstDifference: 'First difference', firstSwitch: 'The first switch that differs is on CPU', sameSwitches: 'On no CPU do they differ: the same tasks run in the same order.',
-  open: 'Open a file', openHelp: 'Decisions as JSON lines or .bin, or a trace.dat',
+  compared: 'A run to compare', firstDifference: 'First difference', firstSwitch: 'The first switch that differs is on CPU', sameDecisions: 'All decisions are the same.', tooManyFiles: 'At most 8 files at a time.', sameSwitches: 'On no CPU do they differ: the same tasks run in the same order.',
+  open: 'Open files', openHelp: 'Decisions as JSON lines or .bin, or a trace.dat; several are compared',
   decision: 'The decision', shares: 'Shares and waits', whatif: 'What if?', change: 'From this moment on', fork: 'Fork here',
   policy: 'policy', tunable: 'tunable', nice: 'nice', value: 'PID=NICE or NAME=VALUE; several: NAME=1,2,3', allOthers: 'every other', tooManyForks: 'At most 7 forks at a time.',
   futures: 'futures of this moment, and the first decision in which each differs:', future: 'future', noDifference: 'never differs', idled: 'idled in vain, ms',
-  task: 'task', share: 'share %', got: 'ran ms', waits: 'waits', mean: 'mean ms', longest: 'longest ms',
+  unknown: '–', task: 'task', share: 'share %', got: 'ran ms', waits: 'waits', mean: 'mean ms', longest: 'longest ms',
   vruntime: 'vruntime', deadline: 'deadline', lag: 'lag at sleep', weight: 'weight', score: 'score', notes: '', after: 'after',
   same: 'Both futures are the same to the end.', differs: 'The first decision that differs:', now: 'as it was', then: 'instead',
   onlySimulated: 'Only a run that was simulated here can be forked: press Run first.', idle: 'idle', because: 'because', choosePolicy: 'Choose a policy.', limit: 'The page takes at most 4,096 CPUs and 10,000 ms.',
@@ -30,13 +30,13 @@ export const TEXT = {
   noDecisions: 'The trace has no decisions, so only its timeline is shown. The kernel records them with EVENTS=\'decision:*\'.',
   cutOff: 'it is cut off.', noSchema: 'its first line has no schema ' +
     'fairground-decisions/4.', badLink: 'The link is cut off or damaged; it was ignored.', tooMany: 'More than 1,000,000 ' +
-    'decisions, or 200 MB of them: the run is shown up to there. Simulate less time to see all.', tree: 'The tree of those that wait',
-  sumBehindV: 'The sum behind V', sum: 'sum', fromLeft: 'from the leftmost, ms', product: 'weight × ms', lagNow: 'V − vruntime, ms',
+    'decisions, or 128 MB of them: the run is shown up to there. Simulate less time to see all.', tree: 'The tree of those that wait',
+  notOwed: 'but it is right of V', isOwed: 'not eligible, but it is not right of V', dueBefore: 'but due before it is', sumBehindV: 'The sum behind V', sum: 'sum', fromLeft: 'from the leftmost, ms', product: 'weight × ms', lagNow: 'V − vruntime, ms',
   leftmost: 'leftmost', scores: 'Burst scores', scoresHelp: 'From 0 to 39: each point weighs as one nice value less. Short bursts have few.',
   buckets: 'FDL: deadlines ahead of v', bucketsHelp: 'A bucket empties as v comes nearer to its deadline, and running fills it. ' +
     'The earliest is picked; the container stands for all without a deadline of their own.', container: 'container',
   machine: 'The machine as the placement saw it', machineHelp: 'Thick: the CPU chosen. Filled: busy. Dashed: not allowed. A aimed at, W the waker\'s, ' +
-    'L where the task ran last.', averages: 'Averages (PELT)', averagesHelp: 'As they were at each charge and switch; lines join these points.',
+    'L where the task ran last.', averages: 'Averages (PELT)', averagesHelp: 'As they were at charges and switches, at up to 2,000 of them; lines join these points.',
   util: 'utilisation', load: 'load', runnable: 'runnable', wasted: 'CPUs idled while tasks waited:', ideal: 'ideal %', programs: 'program',
   presets: {labs: 'Labs', cards: 'Scenario cards', experiments: 'Experiments', examples: 'Examples'} as Record<string, string>,
   json: 'rt-app workload (JSON)', jsonHelp: 'Its tasks run beside those above. Mistakes are told by line and key.',

@@ -30,6 +30,7 @@ export function svg(width: number, height: number, name: string) {
       child.setAttribute(key, String(value));
     child.textContent = text;
     node.append(child);
+    return child;
   };
   node.setAttribute('viewBox', `0 0 ${width} ${height}`);
   node.setAttribute('role', 'img');

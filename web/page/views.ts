@@ -2,10 +2,10 @@
 // What lies behind a decision: the sum behind V, scores, FDL's deadlines, the CPUs that a placement looked at, averages.
 
 import {TEXT} from './strings';
-import {Averages, Decision, Run, distance} from './model';
+import {Averaged, Decision, Run, distance} from './model';
 import {colour, el, ms, named, svg, table} from './ui';
 
-const QUEUED = 0x800, OWN_DEADLINE = 0x200, MOST_SCORE = 39;
+const ELIGIBLE = 0x8, QUEUED = 0x800, OWN_DEADLINE = 0x200, MOST_SCORE = 39;
 const CPU = {idle: 0x1, free: 0x2, allowed: 0x4};
 
 const heading = (text: string, ...parts: Node[]) => parts.length ? [el('h3', {}, text), ...parts] : [];
@@ -24,8 +24,31 @@ export function sumBehindV(d: Decision): {base: string, total: bigint, weight: b
   return {base: String(base), total, weight, v: BigInt.asUintN(64, BigInt(base) + total / weight)};
 }
 
+// The sum, if V is what @d goes by.
+const sumOf = (d: Decision) => d.policy === 'eevdf' || d.policy === 'bore' ? sumBehindV(d) : null;
+
+/** Of the rows of @d: what of that which the scheduler says is not so? Is it eligible, and if it was picked for its
+ * deadline, is another due before it? '': nothing, or that cannot be told. */
+export function doubtAbout(d: Decision): (row: Decision) => string {
+  const sum = sumOf(d);
+  if (!sum)
+    return () => '';
+  const isOwed = (row: Decision) => BigInt(distance(row.vruntime, sum.base)) * sum.weight <= sum.total;
+  const due = d.candidates.filter((row: Decision) => row.flags & QUEUED && isOwed(row)).reduce(earlier, null);
+  return (row) => {
+    const says = !!(row.flags & ELIGIBLE), isPicked = d.kind === 'pick' && d.rule === 'earliest_deadline' && row.pid === d.pid && row.group === d.subject_group;
+    if (!(row.flags & QUEUED))
+      return '';
+    if (isOwed(row) !== says)
+      return says ? TEXT.notOwed : TEXT.isOwed;
+    return isPicked && earlier(row, due) !== row ? `${TEXT.dueBefore} ${due.comm} ${due.pid || ''}` : '';
+  };
+}
+
+const earlier = (a: Decision | null, b: Decision) => a && distance(a.deadline, b.deadline) <= 0 ? a : b;
+
 function viewOfV(d: Decision): Node[] {
-  const sum = d.policy === 'eevdf' || d.policy === 'bore' ? sumBehindV(d) : null;
+  const sum = sumOf(d);
   if (!sum)
     return [];
   const rows: Decision[] = d.candidates.filter((row: Decision) => row.flags & QUEUED).slice(0, 12);
@@ -107,40 +130,61 @@ export function viewOfPlacement(d: Decision, run: Run): Node[] {
 
 // --- averages ------------------------------------------------------------------------------------
 
-const SHOWN = 8;
+const SHOWN = 8, POINTS = 500;   // tasks that have a line; points of it, as many as are seen
+const WIDTH = 520, HEIGHT = 125;
 
-const POINTS = 500;   // of a line, as many as are seen
-const drawn = new WeakMap<number[], {most: number, points: number[]}>();
+type Chart = {run?: Run, what?: Averaged, lines: Map<number, Element>, now?: Element, own?: Element, legend?: Element};
+let chart: Chart = {lines: new Map()};
 
-// The greatest of @values, and the numbers of those that are drawn. A run's values stay, so they are looked at once.
-function thinned(values: number[]) {
-  let found = drawn.get(values);
-  if (!found) {
-    const step = Math.max(1, Math.floor(values.length / POINTS));
-    found = {most: values.reduce((a, b) => Math.max(a, b), 0), points: Array.from({length: Math.ceil(values.length / step)}, (_, i) => i * step)};
-    drawn.set(values, found);
-  }
-  return found;
+// Where the moment @time of @run is drawn.
+const across = (run: Run, time: number) => 30 + (time - run.begin) / (run.end - run.begin || 1) * WIDTH;
+
+// The line of @values, which are drawn to @most.
+function pointsOf(run: Run, times: number[], values: number[], most: number): string {
+  const step = Math.max(1, Math.floor(values.length / POINTS)), points = [];
+  for (let i = 0; i < values.length; i += step)
+    points.push(`${across(run, times[i]).toFixed(1)},${(135 - values[i] / most * HEIGHT).toFixed(1)}`);
+  return points.join(' ');
 }
 
-/** The averages of the subject of @d, or of the first tasks, over the run; @d's moment is marked. */
-export function viewOfAverages(run: Run, d: Decision | undefined, what: keyof Averages): Node[] {
-  const all = [...run.averages], mine = all.filter(([pid]) => pid === d?.pid), shown = [...mine, ...all.filter(([pid]) => pid !== d?.pid)].slice(0, SHOWN);
-  if (!shown.length)
-    return [];
-  const most = Math.max(1024, ...shown.map(([, of]) => thinned(of[what]).most));
-  const {node, add} = svg(560, 150, TEXT.averages), x = (time: number) => 30 + (time - run.begin) / (run.end - run.begin || 1) * 520;
-  const y = (value: number) => 135 - value / most * 125;
+// The lines of the first tasks, one for another task, and the mark of a moment.
+function makeChart(place: Element, run: Run, what: Averaged): (pid: number) => string {
+  const all = [...run.averages], most = all.reduce((high, [, of]) => of[what].reduce((a, b) => Math.max(a, b), high), 1024);
+  const {node, add} = svg(560, 150, TEXT.averages), known = new Map<number, string>();
+  const points = (pid: number) => {
+    const of = run.averages.get(pid)!;
+    known.has(pid) || known.set(pid, pointsOf(run, of.time, of[what], most));
+    return known.get(pid)!;
+  };
   for (const value of [0, most / 2, most]) {
-    add('line', {x1: 30, x2: 550, y1: y(value), y2: y(value), stroke: 'currentColor', 'stroke-opacity': 0.15});
-    add('text', {x: 0, y: y(value) + 4, style: 'font-size:10px'}, String(Math.round(value)));
+    const y = 135 - value / most * HEIGHT;
+    add('line', {x1: 30, x2: 30 + WIDTH, y1: y, y2: y, stroke: 'currentColor', 'stroke-opacity': 0.15});
+    add('text', {x: 0, y: y + 4, style: 'font-size:10px'}, String(Math.round(value)));
   }
-  for (const [pid, of] of shown) {
-    const points = thinned(of[what]).points.map((i) => `${x(of.time[i]).toFixed(1)},${y(of[what][i]).toFixed(1)}`);
-    add('polyline', {points: points.join(' '), fill: 'none', stroke: colour(pid), 'stroke-width': pid === d?.pid ? 3 : 1.2});
+  const line = (pid: number, of: string) => add('polyline', {points: of, fill: 'none', stroke: colour(pid)});
+  const lines = new Map(all.slice(0, SHOWN).map(([pid]) => [pid, line(pid, points(pid))]));
+  const own = all.length > SHOWN ? line(0, '') : undefined, now = add('line', {y1: 5, y2: 140, stroke: 'currentColor'}), legend = el('span');
+  const names = [...lines.keys()].flatMap((pid) => [named(pid, `${run.names.get(pid) ?? ''} ${pid}`), ' ']);
+  chart = {run, what, lines, own, now, legend};
+  place.replaceChildren(...(all.length ? [node, el('p', {className: 'soft'}, ...names, legend), el('p', {className: 'soft'}, TEXT.averagesHelp)] : []));
+  return points;
+}
+let points: ReturnType<typeof makeChart>;
+
+/** Draw in @place the averages of the first tasks of @run and of the subject of @d, whose moment is marked. Of the same
+ * run only what differs is drawn anew. */
+export function drawAverages(place: Element, run: Run, d: Decision | undefined, what: Averaged) {
+  const pid = run.averages.has(d?.pid) ? d!.pid : 0;
+  if (chart.run !== run || chart.what !== what)
+    points = makeChart(place, run, what);
+  const {lines, own, now, legend} = chart, other = pid && !lines.has(pid) ? pid : 0;
+  lines.forEach((line, of) => line.setAttribute('stroke-width', of === pid ? '3' : '1.2'));
+  if (own && own.getAttribute('data-pid') !== String(other)) {
+    for (const [name, value] of Object.entries({'data-pid': other, points: other ? points(other) : '', stroke: colour(other), 'stroke-width': 3}))
+      own.setAttribute(name, String(value));
+    legend!.replaceChildren(...(other ? [named(other, `${run.names.get(other) ?? ''} ${other}`)] : []));
   }
-  if (d)
-    add('line', {x1: x(d.time), x2: x(d.time), y1: 5, y2: 140, stroke: 'currentColor'});
-  return [node, el('p', {className: 'soft'}, ...shown.flatMap(([pid]) => [named(pid, `${run.names.get(pid) ?? ''} ${pid}`), ' '])),
-    el('p', {className: 'soft'}, TEXT.averagesHelp)];
+  const x = d ? across(run, d.time) : -1;
+  now!.setAttribute('x1', String(x));
+  now!.setAttribute('x2', String(x));
 }

@@ -3,27 +3,40 @@
 
 import {patched} from '../delta.mjs';
 import {Session} from '../session.mjs';
-import {readEvents} from './model';
-import {MOST} from './recorded';
+import {Timeline, hear} from './model';
+import {makePacker} from './packed';
+import {MOST, Reader, readHead} from './recorded';
 
-const MOST_BYTES = 200 << 20;   // of the decisions of all runs that are asked for at a time
-const BATCH = 5000;
+const MOST_BYTES = 128 << 20;   // of the packed decisions of all runs that are asked for at a time
+const BATCH = 400;              // decisions of a block
 const encoder = new TextEncoder();
 
-// At most @room bytes of decisions.
-function collect(session: any, room: number) {
-  const decisions = [session.newDecisions()], events = [session.newEvents()];
-  for (let count = 0; count < MOST && room > 0; count += BATCH) {
-    const state = session.run(session.length(), BATCH);
-    decisions.push(session.newDecisions());
-    room -= decisions[decisions.length - 1].length;
-    events.push(session.newEvents());
+// Tell the page what there is so far; @lists it owns then.
+const tell = (sofar: object, ...lists: (Uint8Array | Uint32Array)[]) => (self as any).postMessage({sofar}, lists.map(({buffer}) => buffer));
+
+// The run of @session to the time of each of @changes, and then to its end, with at most @room bytes of decisions. It is
+// told as run @nr. Returns whether that was all of it.
+function collect(session: any, nr: number, changes: any[], room: number): boolean {
+  const first = new Reader(session.newDecisions()), head = readHead(first), pack = makePacker(head.formats);
+  let length = 0;
+  const take = (records: Uint8Array, more = {}) => {
+    const block = pack(records), events = session.newEvents();
+    length += block.length;
+    room -= block.words.byteLength;
+    tell({nr, ...more, events, ...(block.length && {block})}, block.words, events);
+  };
+  const goTo = (time: number) => {
+    let state = 'decision';
+    while (state === 'decision' && length < MOST && room > 0) {
+      state = session.run(time, BATCH);
+      take(session.newDecisions());
+    }
     if (state === 'failed')
       throw new Error(session.errors().trim());
-    if (state !== 'decision')
-      return {decisions, events, complete: true};
-  }
-  return {decisions, events, complete: false};
+    return state !== 'decision';
+  };
+  take(first.bytes.slice(first.at), head);
+  return changes.every((change) => goTo(change.at) && (apply(session, change), true)) && goTo(session.length());
 }
 
 function apply(session: any, change: any) {
@@ -47,7 +60,9 @@ function unfair(compiled: WebAssembly.Module, file: string, text: string, name: 
   if (session.run(session.length()) === 'failed')
     throw new Error(session.errors().trim());
   let since = 0;
-  for (const {from, to, pid} of readEvents([session.newEvents()], session.now(), 1).spans) {
+  const line = new Timeline(1);
+  hear(line, session.newEvents());
+  for (const {from, to, pid} of line.close(session.now()).spans) {
     got.set(pid, (got.get(pid) ?? 0) + to - from);
     since = to;
   }
@@ -56,7 +71,7 @@ function unfair(compiled: WebAssembly.Module, file: string, text: string, name: 
 }
 
 function check(compiled: WebAssembly.Module, {file, text, name, ops, proportional}: any) {
-  const found = Session.explored(compiled, file, text, 1, ops, (runs: number) => (self as any).postMessage({runs}));
+  const found = Session.explored(compiled, file, text, 1, ops, (runs: number) => tell({runs}));
   return {...found, unfair: !found.failed && proportional ? unfair(compiled, file, text, name) : []};
 }
 
@@ -70,14 +85,10 @@ self.onmessage = async ({data}: MessageEvent) => {
     for (const {parts, ...run} of data.runs) {
       const compiled = parts ? await WebAssembly.compile(patched(new Uint8Array(data.bytes), parts)) : whole;
       const session = new Session(compiled, run.words, Object.fromEntries(Object.entries(run.files).map(([name, text]) => [name, encoder.encode(text as string)])), 'decisions.bin');
-      for (const change of run.changes) {
-        session.run(change.at);
-        apply(session, change);
-      }
-      const found = collect(session, MOST_BYTES / data.runs.length);
-      results.push({...run, ...found, end: session.now(), ideal: found.complete && !run.changes.length ? session.ideal() : []});
+      const complete = collect(session, results.length, run.changes, MOST_BYTES / data.runs.length);
+      results.push({...run, complete, end: session.now(), ideal: complete && !run.changes.length ? session.ideal() : []});
     }
-    return (self as any).postMessage({results}, results.flatMap(({decisions, events}) => [...decisions, ...events].map(({buffer}) => buffer)));
+    return (self as any).postMessage({results});
   } catch (error) {
     return (self as any).postMessage({error: (error as Error).message});
   }

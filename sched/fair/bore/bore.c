@@ -316,6 +316,7 @@ const struct fair_policy bore_policy = {
 	.features_mask = EEVDF_FEATURES,
 	.features_on = EEVDF_FEATURES_ON,
 	.moved_by_weight = true,
+	.averages_of_6_12 = true,
 	.key = TIMELINE_KEY_IN(struct eevdf_entity, deadline),
 	.rules = &bore_rules,
 	.augment = eevdf_augment,

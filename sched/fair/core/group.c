@@ -35,16 +35,21 @@ struct fair_queue *group_queue(struct sched *s, struct task_group *tg, unsigned 
 
 /* --- weight --------------------------------------------------------------- */
 
-/* Pass on what changed of @q's load, unless it is less than a 64th of it. */
+/*
+ * Pass on what changed of @q's load, unless it is less than a 64th of it: all CPUs write the sum.
+ * In Linux 6.12 a queue does so once in a millisecond at most.
+ */
 static void contribute(struct fair_queue *q)
 {
 	s64 delta = (s64)(q->avg.load_avg - q->load_contrib);
 	u64 change = delta < 0 ? 0 - (u64)delta : (u64)delta;
 
-	if (change <= q->load_contrib / 64 || unlikely(!q->rq->online))
+	if (change <= q->load_contrib / 64 || time_before(q->rq->clock, q->load_due) ||
+	    unlikely(!q->rq->online))
 		return;
 	__atomic_fetch_add(&q->group->load_avg, (u64)delta, __ATOMIC_RELAXED);
 	q->load_contrib = q->avg.load_avg;
+	q->load_due = q->rq->clock + (q->policy->averages_of_6_12 ? NS_PER_MS : 0);
 }
 
 void group_offline(struct fair_queue *q)

@@ -15,6 +15,7 @@
 #include "sched/fair/core/fair.h"
 #include "sched/fair/core/pelt.h"
 #include "sched/freq/freq.h"
+#include "sched/observe/trace.h"
 
 #define HALF_LIFE 32	/* periods */
 #define SUM_MAX	  47742 /* fixed point of s = 1024 + decay(s, 1) */
@@ -75,6 +76,13 @@ void pelt_cross_periods(struct pelt *p, u64 units, u64 weight, u64 load, u64 run
 	compute_averages(p, weight);
 }
 
+void pelt_end_period(struct pelt *p, u64 units, const struct entity *e, u64 load, u64 runnable,
+		     bool running)
+{
+	pelt_cross_periods(p, units, e ? weight_down(e->load.weight) : 1, load, runnable, running);
+	trace_averages(e ? e->queue : container_of(p, struct fair_queue, avg), e);
+}
+
 /*
  * A throttled queue, and all below it, cannot show what it wants: its averages are kept. So each
  * queue's clock is that of the queue above less the time that it stood still, and a clock that
@@ -105,9 +113,11 @@ void pelt_init(struct entity *e)
 void pelt_init_util(struct fair_queue *q, struct entity *e)
 {
 	s64 spare = (s64)(CAPACITY - q->avg.util_avg) / 2;
+	/* 6.1 takes the weight as it is stored, with ten bits more than the queue's load has. */
+	u64 weight = q->policy->averages_of_6_12 ? weight_down(e->load.weight) : e->load.weight;
 
 	if (spare > 0) {
-		u64 share = q->avg.util_avg * e->load.weight / (q->avg.load_avg + 1);
+		u64 share = q->avg.util_avg * weight / (q->avg.load_avg + 1);
 
 		e->avg.util_avg = q->avg.util_avg ? min(share, (u64)spare) : (u64)spare;
 	}

@@ -9,6 +9,9 @@
 /* The rare rest of pelt_age(): a period ended. Decay, and compute the averages. See pelt.c. */
 void pelt_cross_periods(struct pelt *p, u64 units, u64 weight, u64 load, u64 runnable,
 			bool running);
+/* The same, and trace them. */
+void pelt_end_period(struct pelt *p, u64 units, const struct entity *e, u64 load, u64 runnable,
+		     bool running);
 
 /* A whole step passed since the last update, or the clock was another one, ahead of @now. */
 static inline bool pelt_is_due(const struct pelt *p, u64 now)
@@ -18,11 +21,11 @@ static inline bool pelt_is_due(const struct pelt *p, u64 now)
 
 /*
  * Bring @p, which is due, of entity @e or (NULL) of a queue, up to @now: before what it averages
- * changes. The rest: what held since the last update. Time counts in steps of 1024 ns; within a
- * period they only add up.
+ * changes. @told: the averages are traced. The rest: what held since the last update. Time counts
+ * in steps of 1024 ns; within a period they only add up.
  */
-static inline void pelt_age(struct pelt *p, u64 now, const struct entity *e, u64 load, u64 runnable,
-			    bool running)
+static inline void pelt_age(struct pelt *p, u64 now, bool told, const struct entity *e, u64 load,
+			    u64 runnable, bool running)
 {
 	s64 delta = (s64)(now - p->last_update);
 	u64 units = (u64)delta >> 10;
@@ -34,8 +37,11 @@ static inline void pelt_age(struct pelt *p, u64 now, const struct entity *e, u64
 	}
 	p->last_update += units << 10;
 	if (unlikely(units + p->period_contrib >= PELT_PERIOD)) {
-		pelt_cross_periods(p, units, e ? weight_down(e->load.weight) : 1, load, runnable,
-				   running);
+		if (told)
+			pelt_end_period(p, units, e, load, runnable, running);
+		else
+			pelt_cross_periods(p, units, e ? weight_down(e->load.weight) : 1, load,
+					   runnable, running);
 		return;
 	}
 	p->period_contrib += (u32)units;
@@ -61,15 +67,24 @@ static inline u64 pelt_now(const struct fair_queue *q)
 static inline void pelt_update_queued(struct fair_queue *q, struct entity *e, bool running)
 {
 	if (pelt_is_due(&e->avg, q->rq->clock))
-		pelt_age(&e->avg, pelt_now(q), e, 1, entity_is_task(e) ? 1 : e->own_queue->tasks.nr,
-			 running);
+		pelt_age(&e->avg, pelt_now(q), true, e, 1,
+			 entity_is_task(e) ? 1 : e->own_queue->tasks.nr, running);
 }
 
 /* The same for an entity that is not; without effect if it is attached to no queue. */
 static inline void pelt_update_away(struct fair_queue *q, struct entity *e)
 {
 	if (e->avg.last_update && pelt_is_due(&e->avg, q->rq->clock))
-		pelt_age(&e->avg, pelt_now(q), e, 0, 0, false);
+		pelt_age(&e->avg, pelt_now(q), true, e, 0, 0, false);
+}
+
+/* The averages of a task that sleeps become as old as those of its queue, which contain them. */
+static inline void pelt_catch_up(struct entity *e)
+{
+	u64 upto = e->queue->avg.last_update;
+
+	if (e->avg.last_update && (s64)(upto - e->avg.last_update) >= 1024)
+		pelt_age(&e->avg, upto, false, e, 0, 0, false);
 }
 
 /* Any; a sleeper that is kept in its queue counts there with its weight only. */
@@ -78,7 +93,7 @@ static inline void pelt_update_entity(struct fair_queue *q, struct entity *e)
 	if (!e->queued)
 		pelt_update_away(q, e);
 	else if (pelt_is_due(&e->avg, q->rq->clock))
-		pelt_age(&e->avg, pelt_now(q), e, 1,
+		pelt_age(&e->avg, pelt_now(q), true, e, 1,
 			 entity_is_task(e) ? task_of(e)->on_rq != TASK_DELAYED
 					   : e->own_queue->tasks.nr,
 			 q->curr == e);
@@ -88,11 +103,11 @@ static inline void pelt_update_entity(struct fair_queue *q, struct entity *e)
 static inline void pelt_update_queue(struct fair_queue *q)
 {
 	if (pelt_is_due(&q->avg, q->rq->clock))
-		pelt_age(&q->avg, pelt_now(q), NULL, weight_down(q->load.weight), q->tasks.nr,
+		pelt_age(&q->avg, pelt_now(q), true, NULL, weight_down(q->load.weight), q->tasks.nr,
 			 q->tasks.nr && q->curr);
 }
 
-static inline void update_averages(struct entity *e)
+static __inlined void update_averages(struct entity *e)
 {
 	pelt_update_entity(e->queue, e);
 	pelt_update_queue(e->queue);
@@ -100,7 +115,7 @@ static inline void update_averages(struct entity *e)
 
 /* A new task: as if it had always been runnable, until there is evidence. */
 void pelt_init(struct entity *e);
-/* First enqueue: guess its utilisation from what the CPU has left. */
+/* First enqueue: guess its utilisation from what the tasks there use and what is left. */
 void pelt_init_util(struct fair_queue *q, struct entity *e);
 /* Add to, or take from, what @q averages over. */
 void pelt_attach(struct fair_queue *q, struct entity *e);

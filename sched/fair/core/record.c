@@ -92,6 +92,7 @@ static __inlined void begin(struct decision *d, struct fair_queue *q, struct ent
 	q->rule = RULE_policy_order;
 	if (!traced(q->rq->s, EVENT_sched_decision_candidate))
 		compared = expected = 0;
+	q->rq->deciding = true;
 	run_begin(&d->run, &candidates_kind, expected, q->rq->cpu);
 	if (compared & ITSELF)
 		put_subject(&d->run, q, e, compared & SLEEPING ? DECISION_ASLEEP : 0);
@@ -150,6 +151,7 @@ static __inlined void end(const struct decision *d, unsigned type, struct fair_q
 	struct decision_record *row = run_record(&d->run, &candidates_kind, type);
 	u32 nr = run_nr(&d->run, &candidates_kind);
 
+	q->rq->deciding = false;
 	if (!row)
 		return;
 	row->group = q->group ? q->group->id : 0;

@@ -73,8 +73,8 @@ struct fair_queue {
 	bool timed_turns;	 /* the root's: the policy is asked for a timer at each turn */
 	struct pelt avg;	 /* over queued and sleeping entities of this CPU */
 	struct propagation up;	 /* what came and went below and is not yet in owner's averages */
-	u64 load_contrib;	 /* its part of group->load_avg */
-	s64 remaining;		 /* ns of the group's runtime it has fetched; may be overdrawn */
+	u64 load_contrib, load_due; /* its part of group->load_avg; when that may change */
+	s64 remaining;		    /* ns of the group's runtime it has fetched; may be overdrawn */
 	u64 throttled_at;
 	u64 pelt_stopped;	    /* throttled: its pelt_now() since then */
 	u64 pelt_skipped;	    /* by how much it is behind that of the queue above */

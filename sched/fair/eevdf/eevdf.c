@@ -315,6 +315,7 @@ const struct fair_policy eevdf_policy = {
 	.features_mask = EEVDF_FEATURES,
 	.features_on = EEVDF_FEATURES_ON,
 	.moved_by_weight = true,
+	.averages_of_6_12 = true,
 	.key = TIMELINE_KEY_IN(struct eevdf_entity, deadline),
 	.rules = &plain,
 	.augment = eevdf_augment,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""x14-real-time: the turns of real-time tasks on one CPU, their order, and the picture."""
+"""x14-real-time, x15-priorities, x16-blocked: the turns of real-time tasks on one CPU, their order, and the picture."""
 
 from typing import Any
 
@@ -30,11 +30,11 @@ def out_of_turn(names: list[str]) -> int:
     return sum(a == b for a, b in zip(yielding, yielding[1:]))
 
 
-def measure(x: Experiment, run: Run) -> Figures:
+def measure(run: Run) -> Figures:
     found = turns(run)
     names = [name for name, _, _ in found]
     together = found
-    if x.cases[run.case].values["blocks"]:  # until the first of them is done
+    if any(name.startswith("yield") for name in names):  # of tasks that yield: until the first is done
         end = min(max(stop for name, _, stop in found if name == one) for one in set(names))
         together = [turn for turn in found if turn[2] <= end]
     return {"order": " ".join(names), "done_ms": found[-1][2] - found[0][1], "turns": len(found),

@@ -17,7 +17,7 @@ import time
 from dataclasses import dataclass
 
 from ..machine import at_once
-from . import citations, grade, handout, regions
+from . import citations, grade, handout, regions, submission
 from .spec import TIERS, Bands, Lab, LabError, Wrong, all_labs, wrong_solutions
 from .workshop import Pool
 
@@ -55,20 +55,10 @@ class Tap:
 
 def wrong_code(lab: Lab, wrong: Wrong) -> dict[str, str]:
     """The code of a wrong solution: the reference with its patch."""
-    texts = handout.texts(lab)
-    with tempfile.TemporaryDirectory(prefix="fairground-") as directory:
-        for name, text in texts.items():
-            path = pathlib.Path(directory) / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        done = subprocess.run(["patch", "-p1", "-s", "-N", "-F0", "-i", str(wrong.patch.resolve())], cwd=directory,
-                              capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise LabError(f"{wrong.patch}: it does not apply: {(done.stdout + done.stderr).splitlines()[0]}")
-        changed = {name: (pathlib.Path(directory) / name).read_text(encoding="utf-8") for name in texts}
-    if regions.outside(changed, lab) != regions.outside(texts, lab):
-        raise LabError(f"{wrong.patch}: it changes more than the regions of the lab")
-    return regions.read(changed, lab)
+    try:
+        return submission.patched(lab, wrong.patch)
+    except submission.Refused as error:
+        raise LabError(str(error)) from error
 
 
 def _fast(lab: Lab) -> tuple[str, ...]:

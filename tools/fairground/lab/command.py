@@ -7,12 +7,18 @@ import pathlib
 import random
 import shlex
 import sys
+from typing import TYPE_CHECKING
 
 from ..option_values import U32, whole
 from ..settings import Settings, UsageError
 from ..tree import ROOT
 from . import handout, outputs
-from .spec import TIERS, LabError, all_labs, find
+from .spec import TIERS, Lab, LabError, all_labs, find
+
+if TYPE_CHECKING:
+    from .workshop import Workshop
+
+SUBMISSION, REFERENCE = "submission", "reference"  # records of each
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -22,8 +28,10 @@ def options(parser: argparse.ArgumentParser) -> None:
     one.add_argument("number", metavar="NN")
     one.add_argument("directory", metavar="DIR", help="an empty directory, or one that is not there yet")
     one = commands.add_parser("grade", help="grade a submission: a tree, some files or an archive")
-    one.add_argument("directory", metavar="DIR|ARCHIVE")
+    one.add_argument("directory", metavar="DIR|ARCHIVE", help="or a .patch of labs/*/wrong")
     one.add_argument("--lab", metavar="NN", help="default: what the hand-out says")
+    one.add_argument("--records", metavar="DIR",
+                     help="keep what each simulated run decides, and the reference, for build/fairground.html")
     one.add_argument("--seed", dest="drawn", type=whole(0, U32), default=1, metavar="S",
                      help="another seed: other runs of the same kind (default 1)")
     one.add_argument("--tiers", default=",".join(TIERS), help=f"default: {','.join(TIERS)}")
@@ -82,12 +90,28 @@ def _checked(name: str | None, replaced: bool = True) -> pathlib.Path | None:
     return pathlib.Path(name)
 
 
+def _compared(lab: Lab, records: pathlib.Path, workshop: "Workshop", seed: int) -> str:
+    """Beside the records of a submission in @records, those of the reference. Returns which belong to each other."""
+    from . import grade, regions
+    workshop.records = str(records / f"{{}}.{REFERENCE}.json")
+    grade.of_code(lab, regions.read(handout.texts(lab), lab), workshop, seed, ["simulator"])
+    pairs = [(mine, mine.with_name(mine.name.replace(SUBMISSION, REFERENCE)))
+             for mine in sorted(records.glob(f"*.{SUBMISSION}.json"))]
+    return "\n".join([f"{mine}, {right.name}: drop both on build/fairground.html" for mine, right in pairs if
+                      right.exists()] or [f"{records}: no run of the simulator recorded a decision"])
+
+
 def _grade(settings: Settings, arguments: argparse.Namespace) -> int:
     from . import grade  # with the judges of tests/model, which no other command needs
     from .workshop import Workshop
     directory = pathlib.Path(arguments.directory)
     lab = find(_number_of(directory, arguments.lab))
     chosen, out = _tiers(arguments.tiers), _checked(arguments.json)
+    records = pathlib.Path(arguments.records) if arguments.records else None
+    if records and "simulator" not in chosen:
+        raise UsageError(f"--records {records}: the simulator makes them, and --tiers leaves it out")
+    if records:
+        outputs.check_directory(records)
     classroom = _checked(os.environ.get("GITHUB_OUTPUT"), replaced=False) if arguments.github else None
 
     def partial(so_far: grade.Grade) -> None:
@@ -95,6 +119,7 @@ def _grade(settings: Settings, arguments: argparse.Namespace) -> int:
             grade.write_json(so_far, out)
 
     workshop = Workshop(pathlib.Path(settings.build), len(os.sched_getaffinity(0)))
+    workshop.records = str(records / f"{{}}.{SUBMISSION}.json") if records else ""
     digests: dict[str, int] = {}
     for _ in range(arguments.repeat):
         got = grade.of_submission(lab, directory, workshop, arguments.drawn, chosen, partial)
@@ -102,6 +127,8 @@ def _grade(settings: Settings, arguments: argparse.Namespace) -> int:
     if out:
         grade.write_json(got, out)
     print(grade.text(got))
+    if records:
+        print(_compared(lab, records, workshop, arguments.drawn))
     if classroom:
         outputs.append(classroom, f"result={grade.classroom(got)}\n")
     if arguments.repeat > 1:

@@ -12,7 +12,9 @@ import os
 import pathlib
 import re
 import struct
+import subprocess
 import tarfile
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -321,8 +323,30 @@ def check_code(lab: Lab, code: dict[str, str]) -> None:
         _check_c(hole.name, text, lab.refused)
 
 
+def patched(lab: Lab, patch: pathlib.Path) -> dict[str, str]:
+    """The code of the reference with @patch, as the wrong solutions are kept. Raises Refused."""
+    texts = handout.texts(lab)
+    with tempfile.TemporaryDirectory(prefix="fairground-") as directory:
+        for name, text in texts.items():
+            path = pathlib.Path(directory) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        done = subprocess.run(["patch", "-p1", "-s", "-N", "-F0", "-i", str(patch.resolve())], cwd=directory,
+                              capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise Refused(f"{patch}: it does not apply: {(done.stdout + done.stderr).splitlines()[0]}")
+        changed = {name: (pathlib.Path(directory) / name).read_text(encoding="utf-8") for name in texts}
+    if regions.outside(changed, lab) != regions.outside(texts, lab):
+        raise Refused(f"{patch}: it changes more than the regions of the lab")
+    return regions.read(changed, lab)
+
+
 def read(lab: Lab, path: pathlib.Path) -> Submission:
     """The submission at @path. Raises Refused."""
+    if path.suffix == ".patch" and path.is_file():
+        code = patched(lab, path)
+        check_code(lab, code)
+        return Submission(code)
     files = _open(path)
     try:
         sizes = _listed(files)

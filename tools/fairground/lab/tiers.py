@@ -137,6 +137,7 @@ def _simulate(_: Lab, workshop: Workshop, run: Run, seed: int) -> Result:
         record = pathlib.Path(directory) / "run.json"
         ended = box.run(command, workshop.tree, SIMULATOR_LIMITS, dict(os.environ), record)
         findings = JUDGES[run.judge](record, hz)
+        workshop.keep(record, run.title)
     failed = ""
     if ended.timed_out:
         failed = (f"your code did not end: nothing was decided after {findings.last_ns / 1e6:.3f} ms, or little later; "

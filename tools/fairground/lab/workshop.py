@@ -5,6 +5,7 @@ import contextlib
 import fcntl
 import filecmp
 import itertools
+import json
 import os
 import pathlib
 import queue
@@ -16,7 +17,7 @@ from collections.abc import Iterator
 from typing import TextIO
 
 from ..tree import ROOT
-from . import box, handout, regions
+from . import box, handout, outputs, regions
 from .spec import Lab, LabError, all_labs
 
 MESSAGE = re.compile(r"^(\S+?):(\d+):\d+: (error|warning|fatal error): (.*?)(?: \[-W\S+\])?$", re.MULTILINE)
@@ -69,6 +70,7 @@ class Workshop:
         self._build = build.resolve()
         self.tree, self._lock = _free_place(self._build / "labs")
         self.jobs = jobs
+        self.records = ""  # files for what simulated runs decided, with {} for a run's title; "": it is not kept
         self._ready = False
         self._known_calls: dict[int, set[str]] = {}  # of each lab's files in the kernel, without a student's code
 
@@ -125,6 +127,15 @@ class Workshop:
     def _touched(self) -> set[str]:
         """The files in which any submission may have left something."""
         return {name for lab in all_labs() for name in lab.files}
+
+    def keep(self, record: pathlib.Path, title: str) -> None:
+        """Keep the @record of a run, if that was asked for. Of one that was stopped it gets the end that is missing."""
+        if self.records:
+            kept = pathlib.Path(self.records.format(title.replace(",", "").replace(" ", "-")))
+            lines = record.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]  # whole ones
+            if lines and not lines[-1].startswith('{"kind": "end"'):
+                lines.append(json.dumps({"kind": "end", "decisions": len(lines) - 1}))
+            outputs.write(kept, "\n".join([*lines, ""]))
 
     # --- building ---------------------------------------------------------------------------------------
 

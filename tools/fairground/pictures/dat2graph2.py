@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Which task ran on each CPU, and when. The kind and its options are named as the tool of schedgraph whose picture it
-is; nothing else is taken from there."""
+"""Which task ran on each CPU, and when; over the bars, if that is wanted, the CPU's frequency. The kind and its options
+are named as the tool of schedgraph whose picture it is; nothing else is taken from there."""
 
 import argparse
 import re
@@ -11,7 +11,9 @@ import numpy as np
 
 from ..option_values import parse_cpus
 from ..settings import UsageError
-from .source import Array, Source, open_source as open_source
+from . import opp
+from .opp import Speeds
+from .source import Array, Source, open_source as open_trace
 from .style import COLUMNS, ENOUGH, OTHERS, WIDTH, Style, add_legend, finish_axis, new_figure, style, time_unit
 
 BAR = 0.84         # of the height of a CPU's row
@@ -22,6 +24,11 @@ PACKAGES = re.compile(r"\b(\d+) packages?\b|\bsockets=(\d+)\b")
 
 def suffix(arguments: argparse.Namespace) -> str:
     return "_color" if arguments.color_by_command else ""
+
+
+def open_source(path: str, arguments: argparse.Namespace) -> Source:
+    """The file @path; with --frequency one that has frequencies."""
+    return (opp.open_source if arguments.frequency else open_trace)(path, arguments)
 
 
 def sockets(source: Source, text: str | None) -> list[list[int]]:
@@ -151,9 +158,30 @@ def draw_source(axis: Any, source: Source, tasks: Tasks, order: list[int], unit:
     axis.set_ylabel("CPU")
 
 
+def draw_frequencies(axis: Any, source: Speeds, order: list[int], unit: float, highest: float) -> None:
+    """A line over the bars of each CPU: at the lower edge 0, at the upper one the @highest frequency of all."""
+    for row, cpu in enumerate(order):
+        if cpu not in source.speeds:
+            continue
+        borders, mhz = source.steps(cpu)
+        heights = row - BAR / 2 + BAR * np.append(mhz, mhz[-1]) / highest
+        for colour, width, name in (("white", 2.4, "below"), ("black", 1.0, "MHz")):  # seen on bars and between them
+            axis.step(borders / unit, heights, where="post", color=colour, linewidth=width, gid=f"{name} {cpu}")
+
+
+def frequency_entry(highest: float) -> tuple[Any, str]:
+    """Of the legend."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], color="black", linewidth=1.0), f"frequency; top: {highest:g} MHz"
+
+
 def draw(sources: Sequence[Source], arguments: argparse.Namespace, header: Sequence[str]) -> Any:
     """The picture: a panel for each of @sources, on one axis of time."""
     tasks = Tasks(sources, arguments.color_by_command, arguments.target)
+    speeds = [source for source in sources if isinstance(source, Speeds)]
+    highest = max((source.highest() for source in speeds), default=0.0)
+    entries = [frequency_entry(highest)] * bool(speeds) + tasks.legend()
     wanted = parse_cpus(arguments.cpus)
     grouped = [[[cpu for cpu in socket if wanted is None or cpu in wanted] for socket in
                 sockets(source, arguments.socket_order)] for source in sources]
@@ -161,28 +189,41 @@ def draw(sources: Sequence[Source], arguments: argparse.Namespace, header: Seque
         raise UsageError(f"--cpus {arguments.cpus}: there are no such CPUs")
     most = max(sum(map(len, groups)) for groups in grouped)
     figure, axes = new_figure(len(sources), min(8.0, max(1.5, 0.45 + 0.24 * most)), header,
-                              len(tasks.legend()), sharex=True)
+                              len(entries), sharex=True)
     length = max(source.window.length for source in sources)
     unit, name = time_unit(length)
     for axis, source, groups in zip(axes, sources, grouped):
-        draw_source(axis, source, tasks, [cpu for socket in groups for cpu in socket], unit)
+        order = [cpu for socket in groups for cpu in socket]
+        draw_source(axis, source, tasks, order, unit)
+        if isinstance(source, Speeds):
+            draw_frequencies(axis, source, order, unit, highest)
         for border in np.cumsum([len(socket) for socket in groups])[:-1]:
             axis.axhline(border - 0.5, color="black", linewidth=0.6, linestyle=(0, (6, 3)))
         finish_axis(axis, source.name)
     axes[-1].set_xlim(0, length / unit)
     axes[-1].set_xlabel(f"time, {name}   (white: nobody runs)")
-    add_legend(axes[0], tasks.legend(), "command" if arguments.color_by_command else "thread")
+    add_legend(axes[0], entries, "command" if arguments.color_by_command else "thread")
     return figure
 
 
+def mean_mhz(source: Source, cpu: int) -> str:
+    """A column: the mean frequency of @cpu since the first one that is known; nothing without frequencies."""
+    if not isinstance(source, Speeds):
+        return ""
+    if cpu not in source.speeds:
+        return f" {'?':>9}"
+    borders, mhz = source.steps(cpu)
+    return f" {np.average(mhz, weights=np.diff(borders)):9.3f}"
+
+
 def report(source: Source, _: argparse.Namespace) -> str:
-    """How long each CPU was busy in the window."""
+    """How long each CPU was busy in the window; with --frequency how fast it was."""
     cpus, pids, start, end = source.runs()
     lines = [f"{source.name}: {source.window.length / 1e6:.3f} ms", f"{'CPU':>5} {'busy ms':>13} {'busy %':>7} "
-             f"{'runs':>9} {'tasks':>6}"]
+             f"{'runs':>9} {'tasks':>6}" + f" {'mean MHz':>9}" * isinstance(source, Speeds)]
     for cpu in range(source.timeline.cpus):
         here = cpus == cpu
         busy = int((end - start)[here].sum())
         lines.append(f"{cpu:5} {busy / 1e6:13.6f} {100 * busy / source.window.length:7.2f} {int(here.sum()):9} "
-                     f"{len(np.unique(pids[here])):6}")
+                     f"{len(np.unique(pids[here])):6}{mean_mhz(source, cpu)}")
     return "\n".join(lines)

@@ -25,6 +25,15 @@ class Speeds(Source):
 
     speeds: dict[int, list[tuple[int, float]]]
 
+    def highest(self) -> float:
+        """MHz, of all CPUs in the window."""
+        return max(mhz for rows in self.speeds.values() for _, mhz in rows)
+
+    def steps(self, cpu: int) -> tuple[Array, Array]:
+        """(borders, MHz between each two of them) from the first known frequency of @cpu to the end of the window."""
+        times, mhz = np.array(self.speeds[cpu]).T
+        return np.append(times, self.window.length), mhz
+
 
 def suffix(_: argparse.Namespace) -> str:
     return "_opp"
@@ -79,13 +88,13 @@ def draw(sources: Sequence[Speeds], _: argparse.Namespace, header: Sequence[str]
     length = max(source.window.length for source in sources)
     unit, name = time_unit(length)
     for axis, (source, cpus) in zip(axes, panels):
-        times, mhz = np.array(source.speeds[cpus[0]]).T
-        x, mhz = np.append(times, source.window.length) / unit, np.append(mhz, mhz[-1])
+        times, mhz = source.steps(cpus[0])
         borders = np.linspace(0, source.window.length, 121)
         use = np.mean([busy(source, cpu, borders) for cpu in cpus], axis=0) * mhz.max()
         axis.stairs(use, borders / unit, fill=True, facecolor="#d0d0d0", edgecolor="#9a9a9a", hatch="....",
                     linewidth=0)
-        axis.step(x, mhz, where="post", color=COLOURS[0], linewidth=1.3, gid=f"MHz {cpus[0]}")
+        axis.step(times / unit, np.append(mhz, mhz[-1]), where="post", color=COLOURS[0], linewidth=1.3,
+                  gid=f"MHz {cpus[0]}")
         axis.set(ylim=(0, mhz.max() * 1.12), ylabel="MHz")
         many = ", ".join(map(str, cpus))
         finish_axis(axis, f"{source.name}: CPU{'s' * (len(cpus) > 1)} {many}")

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""--json: every command that prints a result has it, or a reason; one object of one form, and nothing else on stdout.
+
+Commands that boot the machine are tested in tests/e2e/test_stat.py.
+"""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = os.environ.get("B", "build")
+LINUX = ROOT / "tests/sim/linux-6.1.dat"
+PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
+sys.path[:0] = [str(ROOT / "tools")]
+
+from fairground.__main__ import COMMANDS, NO_OBJECT, make_parser  # noqa: E402 (the path comes first)
+from fairground.command_examples import leaves, parsers  # noqa: E402
+from fairground.result import HEAD  # noqa: E402
+
+KERNEL = {"run", "trace", "bench", "bench-smp", "repeat", "agreement", "fidelity", "first-difference"}
+# command -> its words, and what its head says: of a trace of the simulator, of Linux, of several policies
+CASES = {
+    "latency": ("latency {dat}", "cfs"), "timehist": ("timehist {dat}", "cfs"), "map": (f"map {LINUX}", None),
+    "timehist --summary": ("timehist {dat} --summary", "cfs"), "stat": ("stat {dat} --per-thread", "cfs"),
+    "graph": ("graph share {dat} -o {to}/x.svg", "cfs"), "graph of two": ("graph lag {json} {other} -o {to}/x.svg",
+                                                                           "cfs,eevdf"),
+    "convert": ("convert {dat} -o {to}/x.csv", "cfs"), "report": ("report {to}/x.html {dat} --no-viewer", "cfs"),
+    "compare": ("compare cfs,bore 'hogs:n=3' --seeds 1..3 --time 20ms", "cfs,bore"),
+    "scenarios": ("scenarios F-03 --scheds cfs", "cfs"), "experiment": ("experiment", None),
+    "experiments": ("experiments x10-boost-groups --hosts simulator --seconds 1 --out {to}/all", None),
+    "sweep": ("sweep {grid} --workers 1 --store {to}/store --out {to}/x.parquet", "cfs"),
+}
+GRID = """title = "One cell"
+policies = ["cfs"]
+workloads = ["hogs:n=2"]
+topologies = ["1x1x2x1"]
+time = "10ms"
+"""
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
+    """What stands for {dat} and the like: runs of the simulator, and a directory."""
+    to = tmp_path_factory.mktemp("json")
+    found = {"dat": to / "run.dat", "json": to / "run.json", "other": to / "other.json", "grid": to / "grid.toml",
+             "to": to}
+    for sched, out, option in (("cfs", "dat", "--trace"), ("cfs", "json", "--decisions"),
+                               ("eevdf", "other", "--decisions")):
+        subprocess.run([f"{BUILD}/schedsim", "--sched", sched, "--cpus", "2", "--time", "40ms", option, found[out],
+                        "hogs:n=3"], check=True, capture_output=True)
+    found["grid"].write_text(GRID)
+    return found
+
+
+def command(words, places):
+    return subprocess.run([PYTHON, "-m", "fairground", "--build", BUILD, *shlex.split(words.format(**places))],
+                          capture_output=True, text=True, check=False, cwd=ROOT,
+                          env={**os.environ, "PYTHONPATH": str(ROOT / "tools")})
+
+
+def test_every_command_has_it_or_a_reason():
+    assert {*KERNEL, *(name.split()[0] for name in CASES), *NO_OBJECT} == set(COMMANDS)
+    assert all(len(reason) > 10 for reason in NO_OBJECT.values())
+    for path, sub in parsers(make_parser()):
+        for leaf in leaves(sub) if path in COMMANDS and path not in NO_OBJECT else ():
+            assert "--json" in leaf.format_usage(), path
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_one_object_of_one_form(name, places):
+    words, sched = CASES[name]
+    if name == "sweep":
+        pytest.importorskip("distributed")
+    done = command(words + " --json", places)
+    assert done.returncode in (0, 1), done.stderr
+    found = json.loads(done.stdout)
+    assert list(found)[:6] == [*HEAD, "command"] and list(found)[-1] == "rows"
+    assert found["sched"] == sched and found["rows"] and all(isinstance(row, dict) for row in found["rows"])
+    assert found["command"].endswith(" --json") and f"fairground --build {BUILD} {words.split()[0]}" in found["command"]
+    if sched == "cfs" and name != "scenarios":
+        assert (found["hz"], found["seed"]) == (250, 1) and found["commit"]
+
+
+def test_without_it_the_text_alone(places):
+    for words in ("latency {dat}", "map {dat}", "timehist {dat}", "stat {dat}"):
+        done = command(words, places)
+        assert done.returncode == 0 and not done.stderr and '"rows"' not in done.stdout
+
+
+def test_rows_are_the_tables_numbers(places):
+    text, found = command("latency {dat} --pids", places).stdout, json.loads(
+        command("latency {dat} --pids --json", places).stdout)
+    for row in found["rows"]:
+        assert f"{row['run_ns'] / 1e6:11.3f} ms |{row['switches']:9} |" in text
+    text, found = command("map {dat}", places).stdout, json.loads(command("map {dat} --json", places).stdout)
+    assert len(found["rows"]) == text.count(" secs") > 5
+    turns = json.loads(command("timehist {dat} --json", places).stdout)["rows"]
+    tasks = json.loads(command("timehist {dat} --summary --json", places).stdout)["rows"]
+    assert sum(row["run_ns"] for row in tasks) == sum(row["run_ns"] for row in turns if row["pid"]) > 30e6
+
+
+def test_an_error_is_one_sentence_and_no_object(places):
+    done = command("latency {to}/none.dat --json", places)
+    assert done.returncode == 1 and not done.stdout and done.stderr.count("\n") == 1
+    done = command("stat {dat} --seeds 1..3 --json", places)
+    assert done.returncode == 2 and not done.stdout and "--seeds for a command" in done.stderr
