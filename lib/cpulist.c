@@ -13,7 +13,8 @@ static bool read_number(const char **at, const char *end, unsigned limit, unsign
 	return *at != from && *number < limit;
 }
 
-bool cpulist_read(const char *text, size_t len, unsigned nr_cpus, struct cpumask *mask)
+bool cpulist_read(const char *text, size_t len, char separator, unsigned nr_cpus,
+		  struct cpumask *mask)
 {
 	const char *end = text + len;
 
@@ -31,7 +32,7 @@ bool cpulist_read(const char *text, size_t len, unsigned nr_cpus, struct cpumask
 			cpumask_set(mask, cpu);
 		if (text == end)
 			return true;
-		if (*text != ',' && *text != '+')
+		if (*text != separator)
 			return false;
 	}
 }

@@ -6,7 +6,8 @@
 
 /*
  * Read a list of CPUs below @nr_cpus from @len bytes of @text into @mask: numbers and ranges of
- * them with commas or plus signs between. False if it is no such list, as "" is none; @mask says
- * nothing then.
+ * them with @separator between. False if it is no such list, as "" is none; @mask says nothing
+ * then.
  */
-bool cpulist_read(const char *text, size_t len, unsigned nr_cpus, struct cpumask *mask);
+bool cpulist_read(const char *text, size_t len, char separator, unsigned nr_cpus,
+		  struct cpumask *mask);

@@ -228,7 +228,7 @@ static bool read_cpus(struct reader *r, struct word w, u32 domain)
 	struct cpumask cpus;
 	unsigned cpu;
 
-	if (!cpulist_read(w.at, w.len, CPU_MAX, &cpus))
+	if (!cpulist_read(w.at, w.len, '+', CPU_MAX, &cpus))
 		return fail(r, "'%.*s' is not a list of CPUs, as 0-3+5, or llc", min(w.len, SHOWN),
 			    w.at);
 	for_each_cpu(cpu, &cpus)

@@ -81,8 +81,19 @@ void rb_augment(struct rb_tree *tree, struct rb_node *node)
 {
 	if (!tree->augment)
 		return;
-	for (; node; node = rb_parent(node))
+	while (node && tree->augment(node))
+		node = rb_parent(node);
+}
+
+/* The same, up to @end in any case, whose value is of another place in the tree. */
+static void augment_to(struct rb_tree *tree, struct rb_node *node, struct rb_node *end)
+{
+	if (!tree->augment)
+		return;
+	for (; node != end; node = rb_parent(node))
 		tree->augment(node);
+	tree->augment(end);
+	rb_augment(tree, rb_parent(end));
 }
 
 /* @node and its @parent are both red. */
@@ -134,13 +145,16 @@ static inline __attribute__((always_inline)) void link(struct rb_tree *tree, str
 	if (!parent) {
 		set_black(node, NULL);
 		tree->root = node;
-		rb_augment(tree, node);
+		if (unlikely(tree->augment))
+			tree->augment(node);
 		return;
 	}
 	set_red(node, parent);
 	parent->child[right] = node;
-	if (unlikely(tree->augment))
-		rb_augment(tree, node);
+	if (unlikely(tree->augment)) {
+		tree->augment(node); /* for the first time here: whether it changes says nothing */
+		rb_augment(tree, parent);
+	}
 	if (is_red(parent))
 		repair_insert(tree, node, parent);
 }
@@ -243,7 +257,7 @@ static __noinline void erase_inner(struct rb_tree *tree, struct rb_node *node)
 	replace_child(tree, rb_parent(node), node, next);
 	if (child)
 		set_black(child, parent); /* a red leaf until now: it makes up for @next */
-	rb_augment(tree, parent);
+	augment_to(tree, parent, next);
 	if (lost_black && !child)
 		repair_erase(tree, parent, side);
 }

@@ -27,8 +27,9 @@ struct rb_node {
 
 struct rb_tree {
 	struct rb_node *root, *leftmost;
-	struct rb_node *finger;		       /* inserted last; NULL if it has left */
-	void (*augment)(struct rb_node *node); /* from the node and its children; or NULL */
+	struct rb_node *finger; /* inserted last; NULL if it has left */
+	/* Recompute a node's value from itself and its children. Did it change? NULL: no values. */
+	bool (*augment)(struct rb_node *node);
 };
 
 #define RB_RED ((uintptr_t)1)
@@ -41,8 +42,8 @@ void rb_erase_among_others(struct rb_tree *tree, struct rb_node *node);
 void rb_insert_key(struct rb_tree *tree, struct rb_node *node, size_t key);
 
 /*
- * The contribution of @node itself to the augmented value has changed: recompute the values up to
- * the root. NULL is fine.
+ * The contribution of @node itself to the augmented value, or a child, has changed: recompute the
+ * values from there up, as far as they change. NULL is fine.
  */
 void rb_augment(struct rb_tree *tree, struct rb_node *node);
 /* In-order neighbours, NULL at the ends. */

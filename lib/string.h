@@ -39,3 +39,5 @@ bool str_glob(const char *pattern, const char *name);
  */
 int parse_u64(const char *text, size_t len, u64 *out);
 int parse_s64(const char *text, size_t len, s64 *out);
+/* Reads a number as parse_u64() does that must be 0 or 1: 0 or -EINVAL. */
+int parse_bool(const char *text, size_t len, bool *out);

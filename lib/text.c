@@ -92,6 +92,16 @@ int parse_u64(const char *text, size_t len, u64 *out)
 	return parse_magnitude(text, len, out);
 }
 
+int parse_bool(const char *text, size_t len, bool *out)
+{
+	u64 value;
+
+	if (parse_u64(text, len, &value) || value > 1)
+		return -EINVAL;
+	*out = value;
+	return 0;
+}
+
 int parse_s64(const char *text, size_t len, s64 *out)
 {
 	bool negative = len && *text == '-';

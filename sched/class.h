@@ -52,7 +52,7 @@ enum queue_flags {
 	ENQUEUE_WAKEUP = 0x1, /* it was blocked */
 	QUEUE_SAVE = 0x2,     /* only to change its parameters: pairs with a RESTORE at once */
 	QUEUE_RESTORE = 0x2,
-	QUEUE_MOVE = 0x4,	 /* with these: its priority changes; else it keeps its place */
+	QUEUE_MOVE = 0x4,	 /* with these: another priority or group; else it stays */
 	ENQUEUE_HEAD = 0x10,	 /* rt: in front of its equals */
 	DEQUEUE_SPECIAL = 0x10,	 /* with SLEEP: it must be off the queue at once (stopped, dead) */
 	ENQUEUE_MIGRATED = 0x40, /* with WAKEUP: it slept on another CPU */

@@ -132,6 +132,12 @@ void sched_task_start(struct sched *s, struct task *t, unsigned cpu);
  */
 bool sched_task_exec(struct sched *s, unsigned cpu);
 /*
+ * The running task of @cpu, which a host switches away from at the next chance, is about to end; to
+ * be called before its parent is woken. It leaves its group and joins it again, as each dying task
+ * does on Linux with CONFIG_SCHED_AUTOGROUP: so CFS counts its queue's time from those that wait.
+ */
+void sched_task_ends(struct sched *s, unsigned cpu);
+/*
  * The running task of @cpu ends: the next sched_switch_begin() there never returns to it. Calls
  * sched_task_unlink() unless the host has.
  */

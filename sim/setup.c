@@ -87,7 +87,7 @@ static struct cpumask isolated_cpus(const struct options *o, unsigned nr_cpus)
 
 	if (!o->isolcpus)
 		return isolated;
-	if (!cpulist_read(o->isolcpus, strlen(o->isolcpus), nr_cpus, &isolated))
+	if (!cpulist_read(o->isolcpus, strlen(o->isolcpus), ',', nr_cpus, &isolated))
 		usage_error("--isolcpus %s: must be a list of CPUs below %u, as 2-3,5", o->isolcpus,
 			    nr_cpus);
 	if (cpumask_weight(&isolated) == nr_cpus)

@@ -232,12 +232,12 @@ static size_t show_switch(void *arg, char *buf, size_t size)
 
 static long store_switch(void *arg, const char *text, size_t len)
 {
-	u64 on;
-	int err = parse_u64(text, len, &on);
+	bool on;
+	int err = parse_bool(text, len, &on);
 
 	(void)arg;
-	if (err || on > 1)
-		return -EINVAL;
+	if (err)
+		return err;
 	mutex_lock(&cgroup_mutex);
 	err = turn(on);
 	mutex_unlock(&cgroup_mutex);

@@ -27,15 +27,17 @@ static bool starts_before(const struct rb_node *a, const struct rb_node *b)
 	return vma_of(a)->start < vma_of(b)->start;
 }
 
-static void augment(struct rb_node *node)
+static bool augment(struct rb_node *node)
 {
 	struct vma *v = vma_of(node);
+	u64 before = v->max_gap;
 
 	v->max_gap = v->gap;
 	if (node->left)
 		v->max_gap = max(v->max_gap, vma_of(node->left)->max_gap);
 	if (node->right)
 		v->max_gap = max(v->max_gap, vma_of(node->right)->max_gap);
+	return v->max_gap != before;
 }
 
 /* The gap below @v has changed: update the tree. NULL is fine. */

@@ -54,7 +54,7 @@ static struct cpumask isolated_cpus(unsigned nr_cpus)
 		return cpumask_none();
 	if (!strncmp(list, "domain,", 7))
 		list += 7;
-	if (!cpulist_read(list, strlen(list), CPU_MAX, &isolated)) {
+	if (!cpulist_read(list, strlen(list), ',', CPU_MAX, &isolated)) {
 		kprintf("isolcpus=%s: not a list of CPUs, as 2-3,5; none is isolated\n", list);
 		return cpumask_none();
 	}

@@ -248,6 +248,7 @@ __noreturn void thread_exit(int code)
 	bool last_alive = begin_exit(t, code);
 	if (last_alive && p != &kernel_proc)
 		release_process(p);
+	with_irqs_off(sched_task_ends(machine, arch_cpu_id()));
 	if (leave_process(t))
 		become_zombie(p);
 	else

@@ -174,11 +174,11 @@ static long set_option(void *arg, enum trace_option option, bool on, size_t len)
 
 static long store_option(void *arg, const char *text, size_t len)
 {
-	u64 value;
+	bool on;
 
-	if (parse_u64(text, len, &value) || value > 1)
+	if (parse_bool(text, len, &on))
 		return -EINVAL;
-	return set_option(arg, number_of(arg), value, len);
+	return set_option(arg, number_of(arg), on, len);
 }
 
 static size_t show_options(void *arg, char *buf, size_t size)

@@ -123,15 +123,15 @@ static size_t show_enable(void *arg, u64 mask, char *buf, size_t size)
 static long store_enable(void *arg, u64 mask, const char *text, size_t len)
 {
 	struct trace_instance *t = instance_of(arg);
-	u64 value;
+	bool on;
 	int err;
 
-	if (parse_u64(text, len, &value) || value > 1)
+	if (parse_bool(text, len, &on))
 		return -EINVAL;
 	err = tracefs_lock(arg);
 	if (err)
 		return err;
-	err = trace_set_events(t, value ? t->events_on | mask : t->events_on & ~mask);
+	err = trace_set_events(t, on ? t->events_on | mask : t->events_on & ~mask);
 	return tracefs_unlock(err, len);
 }
 

@@ -408,8 +408,6 @@ static unsigned wanted_shards(const struct rq *rq)
 {
 	u32 size = READ_ONCE(rq->s->tunable.shared_shard_size);
 
-	if (cpu_is_isolated(rq->s, rq->cpu))
-		return 0;
 	if (rq->shared.shares_all)
 		return (rq->llc_size - 1) / size + 1;
 	return feature(rq->s, FEATURE_SWQUEUE) ? 1 : 0;
@@ -426,13 +424,13 @@ static void unlink_all(struct rq *rq)
 
 static void update_rq(struct rq *rq)
 {
+	bool shares = !cpu_is_isolated(rq->s, rq->cpu);
 	struct shard *own = NULL;
 
 	rq_lock(rq);
 	unlink_all(rq);
-	WRITE_ONCE(rq->shared.shares_all, feature(rq->s, FEATURE_SHARED_RUNQ) &&
-						  !cpu_is_isolated(rq->s, rq->cpu));
-	WRITE_ONCE(rq->shared.nr_shards, wanted_shards(rq));
+	WRITE_ONCE(rq->shared.shares_all, shares && feature(rq->s, FEATURE_SHARED_RUNQ));
+	WRITE_ONCE(rq->shared.nr_shards, shares ? wanted_shards(rq) : 0);
 	if (rq->shared.nr_shards)
 		own = &shard_owner(rq, rq->shared.nr_shards)->shared.own_shard;
 	WRITE_ONCE(rq->shared.shard, own);

@@ -38,13 +38,14 @@ static bool valid_attr(const struct sched *s, const struct sched_attr_req *req)
 	return class && class->valid(req);
 }
 
-static void change_attr(struct rq *rq, struct task *t, const struct sched_attr_req *req)
+/* @move: QUEUE_MOVE, or 0 if it keeps its place in the queue even with another priority. */
+static void change_attr(struct rq *rq, struct task *t, const struct sched_attr_req *req,
+			unsigned move)
 {
 	const struct sched_class *old_class = t->class,
 				 *class = class_of_policy(rq->s, req->policy);
 	int old_prio = t->prio, prio = class->prio(req);
-	unsigned move = prio == old_prio ? 0 : QUEUE_MOVE;
-	struct change c = change_begin(rq, t, move);
+	struct change c = change_begin(rq, t, prio == old_prio ? 0 : move);
 	bool runnable = task_is_runnable(t);
 
 	if (old_class != class && t->state != TASK_NEW)
@@ -53,10 +54,10 @@ static void change_attr(struct rq *rq, struct task *t, const struct sched_attr_r
 	if (old_class != class && t->state != TASK_NEW)
 		class->join(rq, t, runnable);
 	/* POSIX: raised it goes behind its new equals, lowered before them. */
-	change_end(rq, t, c, move | (old_prio < prio ? ENQUEUE_HEAD : 0));
+	change_end(rq, t, c, (prio == old_prio ? 0 : move) | (old_prio < prio ? ENQUEUE_HEAD : 0));
 	clamp_request(rq, t, req);
 	freq_task_changes(rq, t);
-	if (!c.queued || !move)
+	if (!c.queued || prio == old_prio)
 		return;
 	if (old_class == class)
 		class->retune(rq, t, old_prio);
@@ -77,7 +78,7 @@ int sched_set_attr(struct sched *s, struct task *t, const struct sched_attr_req 
 	err = clamp_admit(rq, t, req) ?: class_of_policy(s, req->policy)->admit(rq, t, req);
 	if (!err) {
 		t->reset_on_fork = req->reset_on_fork;
-		change_attr(rq, t, req);
+		change_attr(rq, t, req, QUEUE_MOVE);
 	}
 	rq_unlock(rq);
 	return err;
@@ -91,7 +92,7 @@ void sched_set_nice(struct sched *s, struct task *t, int nice)
 	sched_get_attr(t, &req);
 	req.nice = nice;
 	if (t->class->nice)
-		change_attr(rq, t, &req);
+		change_attr(rq, t, &req, 0);
 	else
 		t->static_prio = NICE_TO_PRIO(nice);
 	rq_unlock(rq);
@@ -135,18 +136,34 @@ u64 sched_rr_interval(struct sched *s, struct task *t)
 
 /* --- group ----------------------------------------------------------------- */
 
-void task_group_move(struct sched *s, struct task *t, struct task_group *tg)
+/* @t of @rq, locked, leaves its group for @tg, which may be the same. */
+static void change_group(struct rq *rq, struct task *t, struct task_group *tg)
 {
-	struct rq *rq = task_rq_lock(s, t);
-	struct change c = change_begin(rq, t, 0);
+	struct change c = change_begin(rq, t, QUEUE_MOVE);
 
 	t->class->regroup(rq, t, tg, task_is_runnable(t));
-	change_end(rq, t, c, 0);
+	change_end(rq, t, c, QUEUE_MOVE);
 	freq_task_changes(rq, t);
 	if (c.running)
 		resched(rq);
 	else if (c.queued)
 		check_preempt(rq, t, 0);
+}
+
+void task_group_move(struct sched *s, struct task *t, struct task_group *tg)
+{
+	struct rq *rq = task_rq_lock(s, t);
+
+	change_group(rq, t, tg);
+	rq_unlock(rq);
+}
+
+void sched_task_ends(struct sched *s, unsigned cpu)
+{
+	struct task *t = cpu_rq(s, cpu)->curr;
+	struct rq *rq = task_rq_lock(s, t);
+
+	change_group(rq, t, t->group);
 	rq_unlock(rq);
 }
 

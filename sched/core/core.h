@@ -151,7 +151,7 @@ struct change {
 	bool queued, running;
 };
 
-/* Take @t off its queue, @rq's. @move: QUEUE_MOVE if its priority is about to change, else 0. */
+/* Take @t off its queue, @rq's. @move: QUEUE_MOVE if its place may change, else 0. */
 struct change change_begin(struct rq *rq, struct task *t, unsigned move);
 /* Put it back. @flags: QUEUE_MOVE, ENQUEUE_HEAD. */
 void change_end(struct rq *rq, struct task *t, struct change c, unsigned flags);
@@ -212,6 +212,14 @@ static inline bool cpu_is_isolated(const struct sched *s, unsigned cpu)
 static inline bool cpus_apart(const struct sched *s, unsigned a, unsigned b)
 {
 	return cpu_is_isolated(s, a) != cpu_is_isolated(s, b);
+}
+
+/* @rq idles without a tick. Others balance for it until it gets work, unless it is isolated. */
+static inline void rq_stop_tick(struct rq *rq)
+{
+	rq->tick_stopped = true;
+	if (!cpu_is_isolated(rq->s, rq->cpu))
+		cpumask_set_atomic(&rq->s->nohz_idle, rq->cpu);
 }
 
 /* The CPUs in service to which a class may move @t from @cpu. */

@@ -157,12 +157,8 @@ void sched_cpu_online(struct sched *s, unsigned cpu, struct task *idle)
 	for_each_class(class, s) class->online(rq);
 	/* Time starts again for it. */
 	rq->curr->class->set_next(rq, rq->curr);
-	if (rq->curr == rq->idle) {
-		/* It has no tick yet: others must balance for it until it gets work. */
-		rq->tick_stopped = true;
-		if (!cpu_is_isolated(s, cpu))
-			cpumask_set_atomic(&s->nohz_idle, cpu);
-	}
+	if (rq->curr == rq->idle)
+		rq_stop_tick(rq); /* it has none yet */
 	rq_unlock(rq);
 	if (!first)
 		rebuild(s);

@@ -57,10 +57,8 @@ bool sched_tick_can_stop(struct sched *s, unsigned cpu)
 	if (rq->curr != rq->idle || rq->nr_running)
 		return false;
 	if (!rq->tick_stopped && rq->online) {
-		rq->tick_stopped = true;
+		rq_stop_tick(rq);
 		rq->next_balance = 0; /* that of a busy CPU is far away */
-		if (!cpu_is_isolated(s, cpu))
-			cpumask_set_atomic(&s->nohz_idle, cpu);
 	}
 	return true;
 }

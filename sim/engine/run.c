@@ -158,6 +158,7 @@ void sim_do(struct sim *sim, enum sim_next what)
 		sim->count.yields++;
 	} else {
 		queue_cancel(&sim->queue, &c->curr->wakeup);
+		sched_task_ends(sim->s, c->id);
 		sched_task_exit(sim->s, c->id);
 	}
 	sim->count.operations++;

@@ -121,6 +121,7 @@ static void do_exit(struct world *w, unsigned cpu)
 	sched_unblock(&x->t->task);
 	t = x->t;
 	x->state = DYING;
+	sched_task_ends(w->sim->s, cpu);
 	sched_task_exit(w->sim->s, cpu);
 	world_switch(w, cpu, false);
 	EXPECT(sched_current(w->sim->s, cpu) != &t->task);

@@ -162,7 +162,7 @@ static void take_attributes(struct workload *w, struct params *p, struct program
 		attr->util[i] = param_number(p, key, 0, OPP_CAPACITY, 0);
 	}
 	attr->set_affinity = cpus;
-	if (cpus && !cpulist_read(cpus, strlen(cpus), p->nr_cpus, &attr->allowed))
+	if (cpus && !cpulist_read(cpus, strlen(cpus), '+', p->nr_cpus, &attr->allowed))
 		usage_error("workload %s: cpus=%s is not a list of CPUs below %u, as 0-2+5",
 			    p->name, cpus, p->nr_cpus);
 	attr->set_group = group;

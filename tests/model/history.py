@@ -3,7 +3,8 @@
 
 Some numbers of a record follow from other records of the same queue or task:
 
-    v of CFS            min_vruntime never goes back; each charge and each leave raises it to the least of those queued
+    v of CFS            min_vruntime never goes back; each charge raises it to the least of those queued, and so does
+                        each leave, unless the entity comes back to its place at once
     delta of a tick     the sum of what the entity was charged since it came onto the CPU
     weight of BORE      after a charge or a placement, the weight in the next record that has the task
 
@@ -21,7 +22,7 @@ from reasons import (ABSENT, ASLEEP, DUE, LEAVES_CLASS, NEW, QUEUED, RIGHT, RUNS
 Entity = tuple[int, int]  # the pid of a task, or 0 and the number of a group
 Where = tuple[int, int]   # a CPU and the number of a group: a queue
 
-SAVE = 0x2
+SAVE, MOVE = 0x2, 0x4
 OF_CFS = ("cfs", "bore_cfs", "fdl")
 TELLING = {"charge", "leave", "place"}  # a file without one of these kinds does not tell how v moves
 
@@ -63,7 +64,8 @@ class Clock:
             self.queued[who(d)] = d["vruntime"]
         if kind == "leave" and not d["answer"]:
             self.queued.pop(who(d), None)
-        if (kind == "charge" or kind == "leave" and was_queued and not d["flags"] & SAVE) and self.queued:
+        leaves = kind == "leave" and was_queued and d["flags"] & (SAVE | MOVE) != SAVE
+        if (kind == "charge" or leaves) and self.queued:
             if self.v is not None:
                 self.v = (self.v + max(0, min(ahead(v, self.v) for v in self.queued.values()))) % WORD
 

@@ -315,7 +315,7 @@ bool cfs_leaves(const struct view *v, const struct entity *e, unsigned flags, bo
 		own -= before(v)->min_vruntime;
 	if (e->vruntime != own)
 		return false;
-	if (!v->subject.queued || (flags & QUEUE_SAVE))
+	if (!v->subject.queued || (flags & (QUEUE_SAVE | QUEUE_MOVE)) == QUEUE_SAVE)
 		return now->min_vruntime == before(v)->min_vruntime;
 	return min_is_right(v, e);
 }

@@ -14,6 +14,7 @@
 
 int parse_u64(const char *text, size_t len, u64 *out);
 int parse_s64(const char *text, size_t len, s64 *out);
+int parse_bool(const char *text, size_t len, bool *out);
 bool str_glob(const char *pattern, const char *name);
 size_t str_copy(char *dst, const char *src, size_t size);
 
@@ -79,11 +80,11 @@ static void lists_of_cpus_are_read(void **state)
 		const char *text;
 		u64 cpus; /* 0: it is no list of CPUs below 8 */
 	} lists[] = {
-		{ "0", 1 },	{ "7", 128 },	 { "0-3", 15 },	 { "1,3", 10 },	 { "0-1+4,6", 83 },
+		{ "0", 1 },	{ "7", 128 },	 { "0-3", 15 },	 { "1,3", 10 },	 { "0-1,4,6", 83 },
 		{ "3-3", 8 },	{ "2,2", 4 },	 { "007", 128 }, { "8", 0 },	 { "", 0 },
 		{ ",", 0 },	{ "1,", 0 },	 { "-1", 0 },	 { "1-", 0 },	 { "3-2", 0 },
 		{ "1-2-3", 0 }, { "1 ", 0 },	 { "a", 0 },	 { "1x", 0 },	 { "0-8", 0 },
-		{ "1,,2", 0 },	{ "4294967296", 0 },
+		{ "1,,2", 0 },	{ "1+2", 0 },	 { "4294967296", 0 },
 	};
 	struct cpumask mask;
 
@@ -91,12 +92,14 @@ static void lists_of_cpus_are_read(void **state)
 	for (unsigned i = 0; i < ARRAY_SIZE(lists); i++) {
 		const char *text = lists[i].text;
 
-		assert_int_equal(cpulist_read(text, strlen(text), 8, &mask), !!lists[i].cpus);
+		assert_int_equal(cpulist_read(text, strlen(text), ',', 8, &mask), !!lists[i].cpus);
 		if (lists[i].cpus)
 			assert_int_equal(mask.bits[0], lists[i].cpus);
 	}
-	assert_true(cpulist_read("1,2", 1, 8, &mask));
+	assert_true(cpulist_read("1,2", 1, ',', 8, &mask));
 	assert_int_equal(mask.bits[0], 2);
+	assert_true(cpulist_read("1+2", 3, '+', 8, &mask));
+	assert_int_equal(mask.bits[0], 6);
 }
 
 /* --- formatting ----------------------------------------------------------- */
@@ -188,6 +191,7 @@ static void numbers_are_parsed_as_control_files_do(void **state)
 		{ "0xg", -EINVAL, 0 },
 	};
 	u64 u;
+	bool on;
 	s64 v;
 
 	(void)state;
@@ -202,6 +206,10 @@ static void numbers_are_parsed_as_control_files_do(void **state)
 	assert_int_equal(u, UINT64_MAX);
 	assert_int_equal(parse_u64("18446744073709551616", 20, &u), -ERANGE);
 	assert_int_equal(parse_u64("-1", 2, &u), -EINVAL);
+	assert_true(!parse_bool("1\n", 2, &on) && on);
+	assert_true(!parse_bool("0x0", 3, &on) && !on);
+	assert_int_equal(parse_bool("2", 1, &on), -EINVAL);
+	assert_int_equal(parse_bool("", 0, &on), -EINVAL);
 }
 
 static void patterns_match_as_in_a_shell(void **state)
@@ -342,15 +350,17 @@ static bool item_before(const struct rb_node *a, const struct rb_node *b)
 	return item_of(a)->key < item_of(b)->key;
 }
 
-static void item_augment(struct rb_node *node)
+static bool item_augment(struct rb_node *node)
 {
 	struct item *item = item_of(node);
+	unsigned before = item->least;
 
 	item->least = item->order;
 	if (node->left)
 		item->least = min(item->least, item_of(node->left)->least);
 	if (node->right)
 		item->least = min(item->least, item_of(node->right)->least);
+	return item->least != before;
 }
 
 /* The height in black nodes. Checks colours, links and augmentation on the way. */

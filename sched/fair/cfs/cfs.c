@@ -181,8 +181,8 @@ bool cfs_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 	forget_buddy(q, e);
 	if (!(flags & DEQUEUE_SLEEP))
 		e->vruntime -= cfs_queue(q)->min_vruntime;
-	/* An entity that comes straight back must find the queue's time where it was. */
-	if (e->queued && !(flags & QUEUE_SAVE))
+	/* An entity that comes back to its place must find the queue's time where it was. */
+	if (e->queued && (flags & (QUEUE_SAVE | QUEUE_MOVE)) != QUEUE_SAVE)
 		update_min_vruntime(q, e);
 	return false;
 }

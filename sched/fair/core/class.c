@@ -119,7 +119,7 @@ static void fair_regroup(struct rq *rq, struct task *t, struct task_group *tg, b
 		fair_quit(rq, t, runnable);
 	class_regroup(rq, t, tg, runnable);
 	if (member)
-		fair_join(rq, t, runnable);
+		fair_arrive(t, runnable);
 }
 
 static u64 fair_request(struct rq *rq, struct task *t)

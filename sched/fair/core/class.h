@@ -20,6 +20,8 @@ void fair_tick(struct rq *rq, struct task *t);
 bool fair_preempts(struct rq *rq, struct task *woken, unsigned flags);
 void fair_migrate(struct rq *rq, struct task *t);
 void fair_join(struct rq *rq, struct task *t, bool runnable);
+/* @t, which fair_quit() took off another queue, counts on its new one, with its lag and scores. */
+void fair_arrive(struct task *t, bool runnable);
 void fair_quit(struct rq *rq, struct task *t, bool runnable);
 void fair_retune(struct rq *rq, struct task *t, int old_prio);
 u64 fair_slice(struct rq *rq, struct task *t);

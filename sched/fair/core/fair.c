@@ -400,11 +400,27 @@ void fair_yield(struct rq *rq)
 
 /* --- parameters ----------------------------------------------------------- */
 
-void fair_join(struct rq *rq, struct task *t, bool runnable)
+void fair_arrive(struct task *t, bool runnable)
 {
 	struct entity *e = &t->fair;
 	struct fair_queue *q = e->queue;
 	struct load_weight load;
+
+	adopt(q, e, false);
+	load = q->policy->weight(t);
+	if (load.weight != e->load.weight)
+		fair_reweight(e, load);
+	pelt_update_queue(q);
+	pelt_attach(q, e);
+	group_update_above(q);
+	if (!runnable)
+		q->hooks->place(q, e, PLACE_ASLEEP);
+}
+
+void fair_join(struct rq *rq, struct task *t, bool runnable)
+{
+	struct entity *e = &t->fair;
+	struct fair_queue *q = e->queue;
 
 	if (t->state == TASK_NEW) {
 		fair_charge(rq);
@@ -415,14 +431,7 @@ void fair_join(struct rq *rq, struct task *t, bool runnable)
 	}
 	adopt(q, e, false);
 	queue_begin_anew(q, e);
-	load = q->policy->weight(t);
-	if (load.weight != e->load.weight)
-		fair_reweight(e, load);
-	pelt_update_queue(q);
-	pelt_attach(q, e);
-	group_update_above(q);
-	if (!runnable)
-		q->hooks->place(q, e, PLACE_ASLEEP);
+	fair_arrive(t, runnable);
 }
 
 void fair_quit(struct rq *rq, struct task *t, bool runnable)

@@ -165,7 +165,7 @@ struct fair_policy {
 	const void *rules;
 
 	/* Renew what a node of the timeline knows of its subtree (lib/rbtree.h). NULL: nothing. */
-	void (*augment)(struct rb_node *node);
+	bool (*augment)(struct rb_node *node);
 
 	struct fair_hooks hooks;
 

@@ -82,20 +82,19 @@ void eevdf_charge(struct fair_queue *q, struct entity *e, u64 delta)
 
 /* --- entering and leaving --------------------------------------------------- */
 
-/* The lag of a sleeper that stayed queued: no debt grows by that, and none becomes a claim. */
-static s64 lag_after_delay(struct fair_queue *q, struct entity *e)
+/* The @lag that a sleeper which stayed queued keeps: no debt grows by that, or becomes a claim. */
+static s64 lag_after_delay(const struct fair_queue *q, const struct entity *e, s64 lag)
 {
-	s64 lag = max(eevdf_lag(q, e), eevdf_entity(e)->vlag);
-
+	lag = max(lag, eevdf_entity(e)->vlag);
 	return has(q, FEATURE_DELAY_ZERO) ? min(lag, 0ll) : lag;
 }
 
 /* It wakes up where it is, unless its lag has to change. */
 static bool stays(struct fair_queue *q, struct entity *e)
 {
-	s64 lag = lag_after_delay(q, e);
+	s64 now = eevdf_lag(q, e), lag = lag_after_delay(q, e, now);
 
-	if (lag == eevdf_lag(q, e))
+	if (lag == now)
 		return true;
 	eevdf_sums_sub(q, e);
 	eevdf_entity(e)->vlag = lag;
@@ -132,11 +131,13 @@ void eevdf_place(struct fair_queue *q, struct entity *e, unsigned flags)
 bool eevdf_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 {
 	struct eevdf_entity *ee = eevdf_entity(e);
+	s64 lag;
 
 	forget_buddy(q, e);
 	if (!e->queued)
 		return false;
-	ee->vlag = flags & DEQUEUE_DELAYED ? lag_after_delay(q, e) : eevdf_lag(q, e);
+	lag = eevdf_lag(q, e);
+	ee->vlag = flags & DEQUEUE_DELAYED ? lag_after_delay(q, e, lag) : lag;
 	if (ee->vlag < 0 && (flags & SLEEP_FLAGS) == DEQUEUE_SLEEP && has(q, FEATURE_DELAY_DEQUEUE))
 		return true;
 	eevdf_sums_sub(q, e);

@@ -111,7 +111,7 @@ bool eevdf_runs_to_parity(const struct fair_queue *q);
 	 BIT(FEATURE_DELAY_ZERO))
 #define EEVDF_FEATURES (EEVDF_FEATURES_ON | BIT(FEATURE_NEXT_BUDDY))
 
-void eevdf_augment(struct rb_node *node);
+bool eevdf_augment(struct rb_node *node);
 void eevdf_place(struct fair_queue *q, struct entity *e, unsigned flags);
 void eevdf_charge(struct fair_queue *q, struct entity *e, u64 delta);
 struct entity *eevdf_pick(struct fair_queue *q);

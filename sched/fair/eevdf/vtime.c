@@ -16,27 +16,28 @@
 
 /* --- what nodes of the timeline know ---------------------------------------- */
 
-static void take_in_child(struct eevdf_entity *sum, const struct rb_node *child)
+bool eevdf_augment(struct rb_node *node)
 {
-	const struct eevdf_entity *below;
+	struct eevdf_entity *ee = eevdf_entity(entity_of(node));
+	u64 least = entity_of(node)->vruntime, shortest = ee->slice, longest = ee->slice;
+	bool changed;
 
-	if (!child)
-		return;
-	below = eevdf_entity(entity_of(child));
-	sum->min_vruntime = time_min(sum->min_vruntime, below->min_vruntime);
-	sum->min_slice = min(sum->min_slice, below->min_slice);
-	sum->max_slice = max(sum->max_slice, below->max_slice);
-}
+	for (unsigned side = 0; side < 2; side++) {
+		const struct eevdf_entity *below;
 
-void eevdf_augment(struct rb_node *node)
-{
-	struct entity *e = entity_of(node);
-
-	eevdf_entity(e)->min_vruntime = e->vruntime;
-	eevdf_entity(e)->max_slice = eevdf_entity(e)->slice;
-	eevdf_entity(e)->min_slice = eevdf_entity(e)->slice;
-	take_in_child(eevdf_entity(e), node->left);
-	take_in_child(eevdf_entity(e), node->right);
+		if (!node->child[side])
+			continue;
+		below = eevdf_entity(entity_of(node->child[side]));
+		least = time_min(least, below->min_vruntime);
+		shortest = min(shortest, below->min_slice);
+		longest = max(longest, below->max_slice);
+	}
+	changed = least != ee->min_vruntime || shortest != ee->min_slice ||
+		  longest != ee->max_slice;
+	ee->min_vruntime = least;
+	ee->min_slice = shortest;
+	ee->max_slice = longest;
+	return changed;
 }
 
 /* --- the sums --------------------------------------------------------------- */
