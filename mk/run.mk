@@ -27,10 +27,13 @@ top: image ## show who runs and who waits while CMD="..." runs: SHOW="--delay 5"
 stat: image ## count what CMD="..." costs, as perf stat does: SEEDS=1..5 SHOW="--all --no-aggr"
 	$(Q)$(FAIRGROUND) stat $(FILE) $(if $(SEEDS),--seeds $(SEEDS)) $(SHOW)
 
+profile: image ## count the instructions of CMD="..." function by function: SHOW="--less '...' --per 1000"
+	$(Q)$(FAIRGROUND) profile $(SHOW)
+
 repeat: image ## run CMD="..." RUNS=3 times under ICOUNT=1 and compare the traces
 	$(Q)ICOUNT=1 $(FAIRGROUND) repeat $(if $(RUNS),--runs $(RUNS))
 
 gdb: image ## boot stopped, with gdb connected and our commands loaded (rq, tasks, tree, why)
 	$(Q)$(FAIRGROUND) gdb $(if $(SCRIPT),--script $(SCRIPT))
 
-.PHONY: run bench bench-smp top stat repeat gdb
+.PHONY: run bench bench-smp top stat profile repeat gdb

@@ -23,7 +23,7 @@ from fairground.__main__ import COMMANDS, NO_OBJECT, make_parser  # noqa: E402 (
 from fairground.command_examples import leaves, parsers  # noqa: E402
 from fairground.result import HEAD  # noqa: E402
 
-KERNEL = {"run", "trace", "bench", "bench-smp", "repeat", "agreement", "fidelity", "first-difference"}
+KERNEL = {"run", "trace", "bench", "bench-smp", "profile", "repeat", "agreement", "fidelity", "first-difference"}
 # command -> its words, and what its head says: of a trace of the simulator, of Linux, of several policies
 CASES = {
     "latency": ("latency {dat}", "cfs"), "timehist": ("timehist {dat}", "cfs"), "map": (f"map {LINUX}", None),

@@ -84,7 +84,7 @@ def test_the_simulator_of_another_directory_is_used(command):
     assert done.returncode == 0 and "eevdf" in done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("words", ["lab list", "fidelity", "scenarios", "gdb"])
+@pytest.mark.parametrize("words", ["lab list", "fidelity", "scenarios", "gdb", "profile"])
 def test_what_needs_the_tree_says_so_and_finds_it(command, words):
     done = command(words)
     assert done.returncode == 2 and "needs the project's tree" in done.stderr and done.stderr.count("\n") == 1

@@ -14,8 +14,8 @@ from types import FrameType
 from typing import Any
 
 from . import (agreement, all_experiments, balancing, bench, bench_smp, compare, completion, convert, decision_report,
-               demo_picture, experiment, fidelity, first_difference, gdb, graph, latency, placements, repeat, report,
-               result, scenarios, stat, sweep, switch_map, timehist, top, trace, tree)
+               demo_picture, experiment, fidelity, first_difference, gdb, graph, latency, placements, profile, repeat,
+               report, result, scenarios, stat, sweep, switch_map, timehist, top, trace, tree)
 from .command_examples import add_examples, leaves
 from .cpio import ArchiveError
 from .expect import Missing
@@ -80,7 +80,7 @@ Command = Callable[[Settings, argparse.Namespace], int]
 COMMANDS: dict[str, Command] = {
     "run": cmd_run, "bench": bench.main, "bench-smp": bench_smp.main, "trace": trace.main, "top": top.main,
     "repeat": repeat.main, "gdb": gdb.main, "latency": latency.main, "timehist": timehist.main,
-    "map": switch_map.main, "stat": stat.main, "experiment": experiment.main,
+    "map": switch_map.main, "stat": stat.main, "profile": profile.main, "experiment": experiment.main,
     "experiments": all_experiments.main, "compare": compare.main, "sweep": sweep.main, "agreement": agreement.main,
     "scenarios": scenarios.main, "decisions": decision_report.main, "placements": placements.main,
     "balancing": balancing.main, "graph": graph.main, "convert": convert.main, "fidelity": fidelity.main,
@@ -90,7 +90,8 @@ COMMANDS: dict[str, Command] = {
 OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "run": options_of_run, "bench-smp": bench_smp.options, "trace": options_of_trace, "top": top.options,
     "latency": latency.options,
-    "timehist": timehist.options, "map": switch_map.options, "stat": stat.options, "repeat": options_of_repeat,
+    "timehist": timehist.options, "map": switch_map.options, "stat": stat.options, "profile": profile.options,
+    "repeat": options_of_repeat,
     "gdb": options_of_gdb,
     "experiment": experiment.options, "experiments": all_experiments.options, "compare": compare.options,
     "sweep": sweep.options,
@@ -110,7 +111,8 @@ NO_OBJECT = {
     **dict.fromkeys(("decisions", "placements", "balancing"), "lines of JSON, for files of any length: decisions.md"),
 }
 # The part of the tree that a command reads, and that an installed package does not have (tree.py).
-NEED_TREE = {"gdb": "tools/gdb", "fidelity": "tests/fidelity", "scenarios": "tests/scenarios", "lab": "labs"}
+NEED_TREE = {"gdb": "tools/gdb", "profile": "tools/qemu", "fidelity": "tests/fidelity", "scenarios": "tests/scenarios",
+             "lab": "labs"}
 
 
 STATUSES = {0: "done, and what was claimed holds", 1: "a claim, a comparison or a cell failed, or the machine panicked",

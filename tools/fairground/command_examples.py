@@ -24,6 +24,8 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "stat": (("--cmd 'hack -g 2' --icount 1", "one command"), ("hack.dat --per-thread", "the tasks of a trace"),
              ("--cmd 'hack -g 2' --icount 1 --seeds 1..5", "means of five runs, and their errors"),
              ("--all --no-aggr --cmd 'hack -g 2'", "the whole machine, CPU by CPU")),
+    "profile": (("--smp 1 --cmd 'hack -g 2'", "one command: which functions it is in"),
+                ("--smp 1 --cmd 'pingpong -l 8000 futex' --less 'pingpong -l 4000 futex' --per 4000", "a round trip")),
     "experiment": (("", "the list"), ("x3-burst --hosts simulator --seeds 1..5", "one, five runs of it")),
     "experiments": (("--hosts simulator --out results", "all that the simulator can run"),),
     "compare": (("cfs,eevdf pipes --seeds 1..20", "twenty runs of each, and tests of the differences"),),

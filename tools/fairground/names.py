@@ -40,7 +40,7 @@ SETTINGS = (
         ("OUT", "FILE", "trace.dat", "trace, latency, timehist, map: the trace file"),
         ("EVENTS", "SYSTEM:EVENT ...", "no charges, decisions", "trace: what is recorded"),
         ("FILE", "FILE", "", "decisions: JSON lines or a trace.dat; graph: one or several; stat: a trace; sweep: grid"),
-        ("SHOW", "options", "", "decisions: filters, --full, --stats, --diff A B; graph: of the kind"),
+        ("SHOW", "options", "", "decisions: filters, --full, --stats, --diff A B; graph, profile: theirs"),
         ("KIND", "a kind", "", "graph: which picture (docs/pictures.md)"),
         ("MONITOR", "FILE", "", "run: keeps the memory in this file, for fairground top --attach FILE"),
         ("RUNS", "2..1000", "3", "repeat: how many runs must agree"),

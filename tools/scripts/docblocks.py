@@ -27,9 +27,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 PAGES = ["README.md", "user/README.md", "sched/README.md", "sim/README.md", "docs/*.md", "docs/book/*.md"]
-PROGRAMS = ("make bench", "make run", "make trace", "make latency", "make repeat", "make sim", "make plugin",
-            "trace-cmd", "build/schedsim", "python3 -c")
-EXACT = ("ICOUNT=1", "make bench", "make repeat", "make plugin", "build/schedsim", "python3 -c")
+PROGRAMS = ("make bench", "make run", "make trace", "make latency", "make repeat", "make profile", "make sim",
+            "make plugin", "trace-cmd", "build/schedsim", "python3 -c")
+EXACT = ("ICOUNT=1", "make bench", "make repeat", "make profile", "make plugin", "build/schedsim", "python3 -c")
 READS_A_FILE = ("trace-cmd", "make latency", "make graph", "make decisions", "make placements", "make balancing")
 RUNNABLE = PROGRAMS + READS_A_FILE
 MADE = re.compile(r"(?<![\w./-])(?=[\w-]+\.(?:json|bin|dat|csv|svg)\b)")  # before the name of a session's own file
