@@ -23,8 +23,8 @@ LINES = {"amounts": 5.0, "counts": 5.0, "migrations": 25.0, "latencies": 10.0}  
 def test_a_row_passes_up_to_its_bound(kind, percent):
     row = fidelity.Row("case.figure", kind)
     for sign in (1, -1):
-        assert row.verdict(1000 + sign * 10 * percent, 1000) == "PASS"
-        assert row.verdict(1000 + sign * (10 * percent + 0.1), 1000) == "FAIL"
+        assert row.verdict([1000 + sign * 10 * percent], [1000]) == "PASS"
+        assert row.verdict([1000 + sign * (10 * percent + 0.1)], [1000]) == "FAIL"
 
 
 @pytest.mark.parametrize("kind, linux, ours, verdict", [
@@ -32,13 +32,30 @@ def test_a_row_passes_up_to_its_bound(kind, percent):
     ("latencies", 5, 2, "PASS"), ("latencies", 5, 8.1, "FAIL"), ("amounts", 7, 7.4, "FAIL"),
     ("migrations", 6, 9, "PASS"), ("migrations", 6, 10, "FAIL")])
 def test_small_figures_may_differ_by_a_step(kind, linux, ours, verdict):
-    assert fidelity.Row("case.figure", kind).verdict(ours, linux) == verdict
+    assert fidelity.Row("case.figure", kind).verdict([ours], [linux]) == verdict
+
+
+@pytest.mark.parametrize("ours, linux, verdict", [
+    ([100, 200, 300], [190, 205, 900], "PASS"),   # the medians alone
+    ([700], [190, 205, 900], "SPREAD"), ([945], [190, 205, 900], "SPREAD"), ([946], [190, 205, 900], "FAIL"),
+    ([181], [190, 205, 900], "SPREAD"), ([180], [190, 205, 900], "FAIL"),
+    ([205, 950, 990], [190, 205, 900], "FAIL"),   # one of ours among Linux's is not enough
+    ([205, 890, 990], [190, 205, 900], "SPREAD")])
+def test_medians_of_runs_are_compared_and_linuxs_runs_with_each_other(ours, linux, verdict):
+    assert fidelity.Row("case.figure", "counts").verdict(ours, linux) == verdict
+
+
+def test_each_run_has_pauses_of_its_own_and_the_same_cases():
+    cases = fidelity.load_cases("cfs")[:3]
+    scripts = [fidelity.script(cases, run) for run in range(fidelity.RUNS)]
+    assert len(set(scripts)) == fidelity.RUNS and scripts[1] == fidelity.script(cases, 1)
+    assert len({re.sub(r"(?m)^sleep .*$", "", text) for text in scripts}) == 1
 
 
 @pytest.mark.parametrize("ours, verdict", [(104, "PASS"), (119, "FAIL"), (120, "EXPLAINED"), (150, "EXPLAINED"),
                                            (151, "FAIL"), (90, "FAIL")])
 def test_an_explained_row_has_bounds_of_its_own(ours, verdict):
-    assert fidelity.Row("case.figure", "counts", KNOWN).verdict(ours, 100) == verdict
+    assert fidelity.Row("case.figure", "counts", KNOWN).verdict([ours], [100]) == verdict
 
 
 @pytest.mark.parametrize("sched", KERNELS)
@@ -49,7 +66,7 @@ def test_every_row_has_linuxs_figure_and_every_entry_its_reason(sched):
     headings = re.findall(r"^### (.*)$", fidelity.PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     for case in cases:
         for row in case.rows:
-            assert row.name.removeprefix(case.name + ".") in linux[case.name], row.name
+            assert len(linux[case.name][row.name.removeprefix(case.name + ".")]) == fidelity.RUNS, row.name
             assert not row.explained or row.explained.reason in headings, row
             assert not row.explained or row.explained.low < row.explained.high, row
 
@@ -66,10 +83,10 @@ def test_there_are_enough_rows_and_a_fast_third():
 def test_a_changed_command_has_no_figure_of_linux(tmp_path):
     case = fidelity.load_cases("cfs")[0]
     kept = tmp_path / "linux.toml"
-    run = fidelity.Measured("Linux version 6.1", "voluntary", "QEMU", {case.name: dict.fromkeys(
-        (row.name.removeprefix(case.name + ".") for row in case.rows), 12.5)})
-    fidelity.keep(kept, [run], [case], {"version": "Linux version 6.1"})
-    assert fidelity.kept(kept, [case])[case.name]["hog.slices"] == 12.5
+    runs = [fidelity.Measured("Linux version 6.1", "voluntary", "QEMU", {case.name: dict.fromkeys(
+        (row.name.removeprefix(case.name + ".") for row in case.rows), value)}) for value in (12.5, 123456)]
+    fidelity.keep(kept, fidelity.figures_of(runs), [case], {"version": "Linux version 6.1"})
+    assert fidelity.kept(kept, [case])[case.name]["hog.slices"] == [12.5, 123456]
     kept.write_text(kept.read_text().replace("hog:n=2", "hog:n=3"))
     with pytest.raises(Missing, match="FRESH=1"):
         fidelity.kept(kept, [case])

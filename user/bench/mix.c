@@ -33,7 +33,8 @@ static const struct program program = {
 	"Run a mix of processes and report what became of each kind.\n"
 	"A PART is KIND[:KEY=VALUE,...]. KIND is hog, reader (of its own CPU time), burst, yield,\n"
 	"fork, exec or pair (of processes that pass a byte to and fro). KEY is n, nice, policy,\n"
-	"cpus, slice, run, sleep, deadline (4ms/10ms), group (below " GROUPS ") or name.",
+	"cpus, slice, run, own (run time of one that forks), sleep, deadline (4ms/10ms), name or\n"
+	"group (below " GROUPS ").",
 	"PART...",
 	args,
 };

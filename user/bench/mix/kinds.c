@@ -81,8 +81,10 @@ static void be_yielder(const struct part *p, struct member *m)
 static void be_forker(const struct part *p, struct member *m)
 {
 	while (!over(m)) {
-		pid_t pid = fork();
+		pid_t pid;
 
+		use(p->own_ns);
+		pid = fork();
 		if (pid < 0)
 			die("fork");
 		if (!pid) {

@@ -34,7 +34,8 @@ static bool set_key(struct part *p, const char *key, const char *value)
 	const struct {
 		const char *key;
 		uint64_t *ns;
-	} times[] = { { "run", &p->run_ns }, { "sleep", &p->sleep_ns }, { "slice", &p->slice_ns } };
+	} times[] = { { "run", &p->run_ns }, { "own", &p->own_ns },
+		    { "sleep", &p->sleep_ns }, { "slice", &p->slice_ns } };
 	unsigned i;
 
 	for (i = 0; i < sizeof(times) / sizeof(times[0]); i++)

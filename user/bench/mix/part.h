@@ -32,6 +32,7 @@ struct part {
 	struct deadline deadline;
 	struct cpu_set cpus;
 	uint64_t slice_ns, run_ns, sleep_ns;
+	uint64_t own_ns; /* fork: what the parent uses before each */
 	int pipe[MAX_LIST][2][2]; /* kinds of two processes: there and back, of each pair */
 };
 
