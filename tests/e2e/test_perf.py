@@ -80,10 +80,11 @@ for f in p.data map.txt; do echo BEGIN; gzip -c $f | base64; echo END; done"""
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory):
-    """A perf.data that perf recorded in the machine, where nobody is preempted; beside it, in map.txt, what `perf sched
-    map` printed about it there."""
+    """A perf.data that perf recorded in the machine, where nobody is preempted, not even when it ends: a state that
+    perf 6.1 does not know. Beside it, in map.txt, what `perf sched map` printed about it there."""
     put, files = dynamic_program(shutil.which("perf"), most=40)
-    outcome = run_batch(settings(put + RECORDING.replace("\n", "; "), cpus=2, icount=True, mem=1024, files=files))
+    outcome = run_batch(settings(put + RECORDING.replace("\n", "; "), cpus=2, icount=True, mem=1024, files=files,
+                                 append="preempt=voluntary"))
     assert outcome.status == 0 and "LOST" not in outcome.console, outcome.console
     directory = tmp_path_factory.mktemp("perf")
     for name, part in zip(("p.data", "map.txt"), outcome.console.split("BEGIN\n")[1:]):
@@ -137,7 +138,7 @@ def test_map_is_what_perf_sched_map_prints_in_the_machine(recording):
     """Line by line: who has each CPU after each switch, when, and the threads that names stand for."""
     ours = list(map_lines(tool("map", recording).stdout))
     perfs = list(map_lines((recording.parent / "map.txt").read_text()))
-    assert len(perfs) > 400 and len({said for _, _, said in perfs if said}) > 40
+    assert len(perfs) > 300 and len({said for _, _, said in perfs if said}) > 40
     assert ours == perfs
 
 
