@@ -211,8 +211,7 @@ static void check_output(const struct options *o, const struct report *report)
 static int simulate(int argc, char **argv)
 {
 	struct options o = parse_options(argc, argv);
-	struct machine_desc machine =
-		machine_describe(o.cpus, o.topology, o.opp ?: setup_platform(&o));
+	struct machine_desc machine = setup_machine(&o);
 	struct workload w = setup_workload(&o, machine.nr_cpus);
 	const char **policies = setup_policies(&o);
 	struct result *results;

@@ -143,8 +143,7 @@ void session_open(int nr)
 	words[nr] = NULL;
 	s->options = parse_options(nr, words);
 	check_options(&s->options);
-	s->machine = machine_describe(s->options.cpus, s->options.topology,
-				      s->options.opp ?: setup_platform(&s->options));
+	s->machine = setup_machine(&s->options);
 	s->workload = setup_workload(&s->options, s->machine.nr_cpus);
 	policies = setup_policies(&s->options);
 	if (policies[1])

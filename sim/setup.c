@@ -2,7 +2,6 @@
 /* From the command line to machines, for the program and for the session (session.c). */
 #include <string.h>
 
-#include "lib/cpulist.h"
 #include "sim/engine/plugin.h"
 #include "sim/engine/util.h"
 #include "sim/report/energy.h"
@@ -41,7 +40,8 @@ struct workload setup_workload(const struct options *o, unsigned nr_cpus)
 	return w;
 }
 
-const char *setup_platform(const struct options *o)
+/* The table of operating points that one of the files asks for, or NULL. */
+static const char *platform_of(const struct options *o)
 {
 	const char *platform = NULL;
 
@@ -54,6 +54,16 @@ const char *setup_platform(const struct options *o)
 		platform = other ?: platform;
 	}
 	return platform;
+}
+
+struct machine_desc setup_machine(const struct options *o)
+{
+	struct machine_desc machine =
+		machine_describe(o->cpus, o->topology, o->opp ?: platform_of(o));
+
+	if (o->isolcpus)
+		machine_isolate(&machine, o->isolcpus);
+	return machine;
 }
 
 u64 setup_duration(const struct options *o, const struct workload *w)
@@ -81,31 +91,16 @@ const char **setup_policies(const struct options *o)
 
 /* --- one run ---------------------------------------------------------------------------------- */
 
-static struct cpumask isolated_cpus(const struct options *o, unsigned nr_cpus)
-{
-	struct cpumask isolated = cpumask_none();
-
-	if (!o->isolcpus)
-		return isolated;
-	if (!cpulist_read(o->isolcpus, strlen(o->isolcpus), ',', nr_cpus, &isolated))
-		usage_error("--isolcpus %s: must be a list of CPUs below %u, as 2-3,5", o->isolcpus,
-			    nr_cpus);
-	if (cpumask_weight(&isolated) == nr_cpus)
-		usage_error("--isolcpus %s: one CPU must be left", o->isolcpus);
-	return isolated;
-}
-
 struct sim *setup_sim(const struct options *o, const struct machine_desc *machine,
 		      const char *policy)
 {
-	struct cpumask isolated = isolated_cpus(o, machine->nr_cpus);
 	struct sim *sim = sim_new(&(struct sim_config){
 		.nr_cpus = machine->nr_cpus,
 		.hz = o->hz,
 		.topology = machine->cpus,
 		.opp = machine->opp,
 		.fair_policy = policy,
-		.isolated = &isolated,
+		.isolated = &machine->isolated,
 		.seed = o->seed,
 		.disturbance = o->disturbance,
 		.lazy = o->lazy,

@@ -6,8 +6,8 @@
 
 /* The tasks of all workloads that @o names. The caller frees them: workload_free(). */
 struct workload setup_workload(const struct options *o, unsigned nr_cpus);
-/* The table of operating points that one of the workloads' files asks for, or NULL. */
-const char *setup_platform(const struct options *o);
+/* The machine, whose operating points one of the workloads' files may ask for. */
+struct machine_desc setup_machine(const struct options *o);
 /* How long the run of @w is to be, in ns. */
 u64 setup_duration(const struct options *o, const struct workload *w);
 /* The names of the fair policies to run, with NULL after the last. The caller frees the list. */

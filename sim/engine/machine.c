@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/cpulist.h"
 #include "lib/cputree.h"
 #include "lib/opp.h"
 #include "sim/engine/machine.h"
@@ -93,6 +94,18 @@ struct machine_desc machine_describe(unsigned cpus, const char *topology, const 
 	free(places);
 	describe_text(&desc, &tree);
 	return desc;
+}
+
+void machine_isolate(struct machine_desc *desc, const char *list)
+{
+	size_t at = strlen(desc->text);
+
+	if (!cpulist_read(list, strlen(list), ',', desc->nr_cpus, &desc->isolated))
+		usage_error("--isolcpus %s: must be a list of CPUs below %u, as 2-3,5", list,
+			    desc->nr_cpus);
+	if (cpumask_weight(&desc->isolated) == desc->nr_cpus)
+		usage_error("--isolcpus %s: one CPU must be left", list);
+	snprintf(desc->text + at, sizeof(desc->text) - at, ", isolated %s", list);
 }
 
 void machine_desc_free(struct machine_desc *desc)

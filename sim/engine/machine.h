@@ -9,6 +9,7 @@ struct machine_desc {
 	struct sched_cpu_desc *cpus; /* [nr_cpus] */
 	struct opp_table *opp;	     /* what --opp says; NULL: they have one speed */
 	const char *opp_name;
+	struct cpumask isolated;
 	char text[200]; /* for the header of reports */
 };
 
@@ -19,4 +20,6 @@ struct machine_desc {
  * or the table is none for this machine.
  */
 struct machine_desc machine_describe(unsigned cpus, const char *topology, const char *opp);
+/* The CPUs of @list, the value of --isolcpus, are isolated. Exits with a message if it is none. */
+void machine_isolate(struct machine_desc *desc, const char *list);
 void machine_desc_free(struct machine_desc *desc);

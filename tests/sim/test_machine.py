@@ -14,6 +14,7 @@ from conftest import MS, SEC, policies
     ("--topology nodes=2,llcs=2,cores=4,threads=1", "16 CPUs, 2 nodes, 2 packages, 4 llcs, 16 cores"),
     ("--topology llcs=2,cores=4+3", "7 CPUs, 1 node, 1 package, 2 llcs, 7 cores"),
     ("--topology 2x4 --cpus 8", "8 CPUs, 1 node, 1 package, 1 llc, 2 cores"),
+    ("--cpus 4 --isolcpus 0,2-3", "4 CPUs, 1 node, 1 package, 1 llc, 4 cores, isolated 0,2-3"),
 ])
 def test_topologies_are_described(sim, words, text):
     run = sim(f"{words} --time 1ms hogs")
