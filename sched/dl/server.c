@@ -152,7 +152,6 @@ static void server_charge(struct rq *rq, u64 delta)
 {
 	struct dl_server *server = &dl_of(rq)->server;
 
-	rq_assert_locked(rq);
 	if (!server->active)
 		return;
 	server->d.budget_ns -= (s64)delta;

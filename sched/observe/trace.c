@@ -106,12 +106,6 @@ void emit_runtime(struct rq *rq, struct task *t, u64 delta)
 	host_trace(&e.common);
 }
 
-/* As records name the group whose queue @q is; 0: the root's. */
-static u32 group_number(const struct fair_queue *q)
-{
-	return q->group ? q->group->id : 0;
-}
-
 static const u16 delay_type[] = {
 	[EVENT_sched_stat_wait] = EVENT_ID_sched_stat_wait,
 	[EVENT_sched_stat_sleep] = EVENT_ID_sched_stat_sleep,

@@ -129,10 +129,6 @@ static bool fetch(struct fair_queue *q, s64 target)
 
 void bandwidth_charge(struct fair_queue *q, u64 delta)
 {
-	if (!q->owner) {
-		q->rq->s->server->charge(q->rq, delta);
-		return;
-	}
 	q->remaining -= (s64)delta;
 	if (likely(q->remaining > 0) || q->throttled)
 		return;

@@ -69,7 +69,7 @@ bool fair_climb_in(struct entity *e, struct tally n, unsigned flags)
 		first = !q->nr_running;
 		if (likely(!e->queued))
 			queue_enter(q, e, flags);
-		else
+		else if (e->own_queue)
 			queue_pass(e);
 		n = count(q, n, true);
 		if (unlikely(q->throttled))
@@ -429,7 +429,6 @@ void fair_join(struct rq *rq, struct task *t, bool runnable)
 		q->hooks->place(q, e, PLACE_NEW);
 		return;
 	}
-	adopt(q, e, false);
 	queue_begin_anew(q, e);
 	fair_arrive(t, runnable);
 }

@@ -86,6 +86,12 @@ static inline struct task_group *group_next(struct sched *s, struct task_group *
 	for (tg = group_next(s, top, top); tg; tg = group_next(s, top, tg))
 #define for_each_group(tg, s) for_each_group_below(tg, s, NULL)
 
+/* As records name the group whose queue @q is; 0: the root's. */
+static inline u32 group_number(const struct fair_queue *q)
+{
+	return q->group ? q->group->id : 0;
+}
+
 static inline struct group_cpu *group_cpu_of(struct entity *e)
 {
 	return container_of(e, struct group_cpu, entity);
@@ -130,8 +136,8 @@ void bandwidth_exit(struct fair_queue *q);
 void bandwidth_stat(struct bandwidth *pool, struct task_group_stat *out);
 void bandwidth_check(struct fair_queue *q);
 /*
- * The running entity of the limited @q used @delta ns: fetch more, or ask for the switch that
- * throttles it. The root's: the fair server counts them.
+ * The running entity of the limited @q, not the root's, used @delta ns: fetch more, or ask for the
+ * switch that throttles it.
  */
 void bandwidth_charge(struct fair_queue *q, u64 delta);
 /* @q emptied: what it does not need goes back. */
@@ -183,6 +189,15 @@ static inline void fair_set_active(struct fair_queue *q, bool active)
 	class_set_active(q->rq, CLASS_fair, active);
 	if (unlikely(q->limited))
 		(active ? q->rq->s->server->start : q->rq->s->server->stop)(q->rq);
+}
+
+/* @delta ns of the limited @q count in its group's quota, those of the root's in the server. */
+static inline void fair_charge_limit(struct fair_queue *q, u64 delta)
+{
+	if (q->owner)
+		bandwidth_charge(q, delta);
+	else
+		q->rq->s->server->charge(q->rq, delta);
 }
 
 /* --- one queue (queue.c) --------------------------------------------------- */

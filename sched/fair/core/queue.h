@@ -19,7 +19,7 @@ static inline void queue_charge(struct fair_queue *q, struct entity *e)
 		return;
 	q->hooks->charge(q, e, delta);
 	if (unlikely(q->limited))
-		bandwidth_charge(q, delta);
+		fair_charge_limit(q, delta);
 	if (entity_is_task(e)) {
 		rq->run_ns += delta;
 		trace_runtime(rq, task_of(e), delta);

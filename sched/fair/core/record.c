@@ -154,7 +154,7 @@ static __inlined void end(const struct decision *d, unsigned type, struct fair_q
 	q->rq->deciding = false;
 	if (!row)
 		return;
-	row->group = q->group ? q->group->id : 0;
+	row->group = group_number(q);
 	row->policy = q->number;
 	row->rule = (u8)rule;
 	row->answer = answer;
