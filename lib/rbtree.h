@@ -27,7 +27,6 @@ struct rb_node {
 
 struct rb_tree {
 	struct rb_node *root, *leftmost;
-	struct rb_node *finger; /* inserted last; NULL if it has left */
 	/* Recompute a node's value from itself and its children. Did it change? NULL: no values. */
 	bool (*augment)(struct rb_node *node);
 };

@@ -177,7 +177,15 @@ u64 sched_task_slice(struct sched *s, struct task *t);
 /* Round-robin interval in ns, as sched_rr_get_interval(2): 0 for FIFO. */
 u64 sched_rr_interval(struct sched *s, struct task *t);
 
-/* The weight of a task of nice value @nice, -20..19: 1024 for 0. Shares of groups are the same. */
+#define NICE_MIN (-20)
+#define NICE_MAX 19
+
+static inline bool nice_is_valid(s64 nice)
+{
+	return nice >= NICE_MIN && nice <= NICE_MAX;
+}
+
+/* The weight of a task of nice value @nice, a valid one: 1024 for 0. Shares of groups are alike. */
 u32 sched_nice_weight(int nice);
 
 /* --- blocking and waking -------------------------------------------------- */
@@ -323,8 +331,10 @@ struct sched_tunable_info {
 	const char *where;
 	const char *doc;
 };
-/* The @index-th tunable, or NULL past the end. */
-const struct sched_tunable_info *sched_tunable(unsigned index);
+/* The tunable after @info, the first one if that is NULL; NULL after the last. */
+const struct sched_tunable_info *sched_tunable_after(const struct sched_tunable_info *info);
+#define for_each_tunable(info)                                                                     \
+	for (info = sched_tunable_after(NULL); info; info = sched_tunable_after(info))
 /*
  * Text as Linux's file would show it, newline included; -ENOENT for an unknown name. Returns the
  * length.

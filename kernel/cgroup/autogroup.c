@@ -194,7 +194,7 @@ int autogroup_set_nice(struct proc *p, s64 nice)
 	struct autogroup *ag;
 	int err;
 
-	if (nice < -20 || nice > 19)
+	if (!nice_is_valid(nice))
 		return -EINVAL;
 	if (nice < 0 && !cred_may_nice(current, (int)nice))
 		return -EPERM;

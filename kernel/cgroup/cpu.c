@@ -88,7 +88,7 @@ static u64 get_nice(struct cgroup *cg)
 	s64 shares = (s64)get_shares(cg), best = INT64_MAX;
 	int nice;
 
-	for (nice = -20; nice < 20; nice++) {
+	for (nice = NICE_MIN; nice <= NICE_MAX; nice++) {
 		s64 off = shares - (s64)sched_nice_weight(nice);
 
 		off = off < 0 ? -off : off;
@@ -101,11 +101,9 @@ static u64 get_nice(struct cgroup *cg)
 
 static int set_nice(struct cgroup *cg, u64 value)
 {
-	s64 nice = (s64)value;
-
-	if (nice < -20 || nice > 19)
+	if (!nice_is_valid((s64)value))
 		return -ERANGE;
-	return set_shares(cg, sched_nice_weight((int)nice));
+	return set_shares(cg, sched_nice_weight((int)value));
 }
 
 /* --- what it has used ----------------------------------------------------------------- */

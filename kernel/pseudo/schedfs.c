@@ -100,7 +100,7 @@ static size_t show_qos_params(void *arg, char *buf, size_t size)
 	char value[32];
 
 	(void)arg;
-	for (unsigned i = 0; (info = sched_tunable(i)); i++)
+	for_each_tunable(info)
 		if (is_in_qos_params(info) &&
 		    show_tunable((void *)info->name, value, sizeof(value)))
 			text_add(&t, "%25s %s", info->name, value);
@@ -115,7 +115,7 @@ static long store_qos_params(void *arg, const char *text, size_t len)
 	long done;
 
 	(void)arg;
-	for (unsigned i = 0; name && (info = sched_tunable(i)); i++)
+	for_each_tunable(info)
 		if (is_in_qos_params(info) && strlen(info->name) == name &&
 		    !memcmp(info->name, text, name)) {
 			done = store_tunable((void *)info->name, space + 1, len - name - 1);
@@ -367,11 +367,11 @@ static int schedfs_init(void)
 	const struct sched_tunable_info *info;
 	int err = 0;
 
-	for (unsigned i = 0; !err && (info = sched_tunable(i)); i++)
+	for_each_tunable(info)
 		if (is_of_frequencies(info))
-			err = speed_table() ? add_freq_tunable(info) : 0;
+			err = err ?: speed_table() ? add_freq_tunable(info) : 0;
 		else if (!is_in_qos_params(info))
-			err = add_tunable(info);
+			err = err ?: add_tunable(info);
 	for (unsigned i = 0; !err && i < ARRAY_SIZE(state_files); i++)
 		err = debugfs_add(&state_files[i]);
 	return err ?: add_servers() ?: add_domains();

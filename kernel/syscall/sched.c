@@ -251,7 +251,7 @@ static void fill_request(struct sched_attr_req *req, const struct user_sched_att
 		return;
 	req->rt_priority = (int)attr->priority;
 	if (!is_rt_policy(req->policy))
-		req->nice = max(-20, min(19, attr->nice));
+		req->nice = max(NICE_MIN, min(NICE_MAX, attr->nice));
 	if (req->policy == SCHED_NORMAL || req->policy == SCHED_BATCH)
 		req->slice_ns = attr->runtime_ns;
 	req->runtime_ns = attr->runtime_ns;
@@ -428,7 +428,7 @@ static void set_nice(struct thread *t, void *arg)
 
 SYSCALL3(setpriority, int, which, int, who, int, nice)
 {
-	struct nice_change change = { .nice = max(-20, min(19, nice)) };
+	struct nice_change change = { .nice = max(NICE_MIN, min(NICE_MAX, nice)) };
 
 	if (which < PRIO_PROCESS || which > PRIO_USER)
 		return -EINVAL;

@@ -45,16 +45,20 @@ static void change_attr(struct rq *rq, struct task *t, const struct sched_attr_r
 	const struct sched_class *old_class = t->class,
 				 *class = class_of_policy(rq->s, req->policy);
 	int old_prio = t->prio, prio = class->prio(req);
-	struct change c = change_begin(rq, t, prio == old_prio ? 0 : move);
-	bool runnable = task_is_runnable(t);
+	struct change c;
+	bool runnable;
 
+	if (prio == old_prio)
+		move = 0;
+	c = change_begin(rq, t, move);
+	runnable = task_is_runnable(t);
 	if (old_class != class && t->state != TASK_NEW)
 		old_class->quit(rq, t, runnable);
 	task_set_params(rq->s, t, class, req);
 	if (old_class != class && t->state != TASK_NEW)
 		class->join(rq, t, runnable);
 	/* POSIX: raised it goes behind its new equals, lowered before them. */
-	change_end(rq, t, c, (prio == old_prio ? 0 : move) | (old_prio < prio ? ENQUEUE_HEAD : 0));
+	change_end(rq, t, c, move | (old_prio < prio ? ENQUEUE_HEAD : 0));
 	clamp_request(rq, t, req);
 	freq_task_changes(rq, t);
 	if (!c.queued || prio == old_prio)

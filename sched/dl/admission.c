@@ -39,7 +39,7 @@ bool dl_valid(const struct sched_attr_req *req)
 {
 	u64 period = period_of(req);
 
-	return !req->rt_priority && req->nice >= -20 && req->nice <= 19 && req->deadline_ns &&
+	return !req->rt_priority && nice_is_valid(req->nice) && req->deadline_ns &&
 	       req->runtime_ns >= RUNTIME_MIN_NS && in_range(req->deadline_ns) &&
 	       in_range(period) && req->runtime_ns <= req->deadline_ns &&
 	       req->deadline_ns <= period;

@@ -140,12 +140,13 @@ static bool is_first_of_its_name(unsigned row)
 	return true;
 }
 
-const struct sched_tunable_info *sched_tunable(unsigned index)
+const struct sched_tunable_info *sched_tunable_after(const struct sched_tunable_info *info)
 {
-	for (unsigned i = 0; i < ARRAY_SIZE(table); i++)
-		if (is_first_of_its_name(i) && !index--)
-			return &table[i].info;
-	return NULL;
+	unsigned row = info ? (unsigned)(container_of(info, struct tunable, info) - table) + 1 : 0;
+
+	while (row < ARRAY_SIZE(table) && !is_first_of_its_name(row))
+		row++;
+	return row < ARRAY_SIZE(table) ? &table[row].info : NULL;
 }
 
 /* The row of the policy in use, or the first of that name. */

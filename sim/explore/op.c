@@ -42,12 +42,17 @@ static void set_feature(struct world *w, u32 arg)
 /* The name of tunable @i, modulo their number. The last are those of clamps: set_clamp(). */
 static const char *tunable_name(u32 i)
 {
-	static const char *names[256], *name; /* looked up once: sched_tunable() is not quick */
+	static const char *names[256]; /* looked up once: a walk is not quick */
 	static unsigned nr;
+	const struct sched_tunable_info *info;
 
-	for (; !name || strncmp(name, "sched_util_clamp", 16); nr++)
-		names[nr] = name = sched_tunable(nr)->name;
-	return names[i % (nr - 1)];
+	if (!nr)
+		for_each_tunable(info) {
+			if (!strncmp(info->name, "sched_util_clamp", 16))
+				break;
+			names[nr++] = info->name;
+		}
+	return names[i % nr];
 }
 
 /* A refused value changes nothing. */

@@ -294,7 +294,7 @@ static void copy_settings(struct sched *to, struct sched *from)
 	 * one that is busy, or only read.
 	 */
 	for (unsigned n = 0; n < 2; n++)
-		for (unsigned i = 0; (info = sched_tunable(i)); i++) {
+		for_each_tunable(info) {
 			int length = sched_tunable_read(from, info->name, text, sizeof(text));
 			int err = sched_tunable_write(to, info->name, text, (size_t)length);
 

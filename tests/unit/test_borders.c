@@ -141,7 +141,7 @@ static void every_other_tunable_has_no_borders(void **state)
 	const struct sched_tunable_info *info;
 
 	(void)state;
-	for (unsigned n = 0; (info = sched_tunable(n)); n++) {
+	for_each_tunable(info) {
 		unsigned i = 0;
 
 		while (i < ARRAY_SIZE(borders) && strcmp(borders[i].name, info->name))

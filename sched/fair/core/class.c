@@ -84,7 +84,7 @@ static void fair_cancel_timers(struct rq *rq)
 
 static bool fair_valid(const struct sched_attr_req *req)
 {
-	return !req->rt_priority && req->nice >= -20 && req->nice <= 19;
+	return !req->rt_priority && nice_is_valid(req->nice);
 }
 
 static int fair_prio(const struct sched_attr_req *req)
