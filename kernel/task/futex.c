@@ -278,7 +278,7 @@ static long wait_restartable(u64 addr, bool private, u32 val, u64 deadline_ns, u
 {
 	long ret = futex_wait(addr, private, val, deadline_ns, bitset);
 
-	if (ret != -ERESTARTSYS || !deadline_ns)
+	if (ret != -ERESTARTSYS)
 		return ret;
 	current->restart = (struct restart_block){
 		.fn = restart_wait,
@@ -288,15 +288,12 @@ static long wait_restartable(u64 addr, bool private, u32 val, u64 deadline_ns, u
 	return -ERESTART_RESTARTBLOCK;
 }
 
-/* The monotonic deadline that the call's timeout means; 0 for none. */
+/* The monotonic deadline that the call's timeout means. */
 static long get_deadline(const struct timespec *timeout, int op, u64 *deadline_ns)
 {
 	u64 ns;
-
-	*deadline_ns = 0;
-	if (!timeout)
-		return 0;
 	long err = timespec_get(timeout, &ns);
+
 	if (err)
 		return err;
 	if ((op & 0x7f) == FUTEX_WAIT)
@@ -518,14 +515,21 @@ static __noinline long futex_two(int cmd, u64 uaddr, bool private, u32 val, u64 
 	return cmd == FUTEX_WAKE_OP ? futex_wake_op(&req, val3) : futex_requeue(&req);
 }
 
-static long futex_wait_timeout(u64 uaddr, int op, u32 val, const struct timespec *timeout,
-			       u32 bitset)
+/* The same with a timeout: few waits have one, so the others do not pay for it. */
+static __noinline long wait_until(u64 uaddr, int op, u32 val, const struct timespec *timeout,
+				  u32 bitset)
 {
 	u64 deadline_ns;
 	long ret = get_deadline(timeout, op, &deadline_ns);
 
 	return ret ? ret
 		   : wait_restartable(uaddr, op & FUTEX_PRIVATE_FLAG, val, deadline_ns, bitset);
+}
+
+static inline long wait(u64 uaddr, int op, u32 val, const struct timespec *timeout, u32 bitset)
+{
+	return timeout ? wait_until(uaddr, op, val, timeout, bitset)
+		       : futex_wait(uaddr, op & FUTEX_PRIVATE_FLAG, val, 0, bitset);
 }
 
 SYSCALL6(futex, u64, uaddr, int, op, u32, val, u64, arg4, u64, uaddr2, u32, val3)
@@ -536,10 +540,9 @@ SYSCALL6(futex, u64, uaddr, int, op, u32, val, u64, arg4, u64, uaddr2, u32, val3
 		return -ENOSYS;
 	switch (cmd) {
 	case FUTEX_WAIT:
-		return futex_wait_timeout(uaddr, op, val, (const struct timespec *)arg4,
-					  FUTEX_BITSET_MATCH_ANY);
+		return wait(uaddr, op, val, (const struct timespec *)arg4, FUTEX_BITSET_MATCH_ANY);
 	case FUTEX_WAIT_BITSET:
-		return futex_wait_timeout(uaddr, op, val, (const struct timespec *)arg4, val3);
+		return wait(uaddr, op, val, (const struct timespec *)arg4, val3);
 	case FUTEX_WAKE:
 		return futex_wake(uaddr, op & FUTEX_PRIVATE_FLAG, (int)val, FUTEX_BITSET_MATCH_ANY);
 	case FUTEX_WAKE_BITSET:

@@ -62,7 +62,7 @@ struct proc *proc_alloc(struct proc *parent)
 
 	if (!p)
 		return NULL;
-	memset(p, 0, sizeof(*p));
+	memset(p, 0, offsetof(struct proc, rlimit));
 	p->refs = 1;
 	list_init(&p->threads);
 	list_init(&p->children);

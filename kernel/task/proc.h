@@ -65,7 +65,6 @@ struct proc {
 
 	/* guarded by: sig_lock */
 	struct spinlock sig_lock;
-	struct sigaction action[NSIG];
 	struct sigpending pending; /* signals for the process as a whole */
 	int stop_signal;	   /* the threads are stopping or stopped by it; 0: they run */
 	unsigned nr_stopped;	/* threads waiting for SIGCONT; if all do, the process is stopped */
@@ -84,13 +83,16 @@ struct proc {
 	bool is_subreaper;	  /* prctl(PR_SET_CHILD_SUBREAPER): gets its descendants' orphans */
 	unsigned nr_alive;	  /* threads that have not begun to end; guarded by: sig_lock */
 
-	struct rlimit rlimit[NR_RLIMITS];
 	u64 start_ns;
 	struct usage exited;	 /* of threads that ended; guarded by: proc_tree_lock */
 	struct usage reaped;	 /* of children waited for; guarded by: proc_tree_lock */
 	struct itimers *itimers; /* alarm, setitimer, timer_create; NULL until first used */
 	u32 oom_score_adj;
 	bool did_exec; /* setpgid of a child is refused after exec */
+
+	/* copies of the parent's at first: proc_alloc() clears what is above */
+	struct rlimit rlimit[NR_RLIMITS];
+	struct sigaction action[NSIG]; /* guarded by: sig_lock */
 };
 
 extern struct proc kernel_proc; /* owner of kernel threads; pid 0 */
