@@ -4,7 +4,7 @@
 
 import {Run, Span} from './model';
 import {TEXT} from './strings';
-import {$, colour, el, ms} from './ui';
+import {$, colour, cpusInWords, el, ms} from './ui';
 
 const LANE = 24, HIGHEST = 768;   // pixels: of a CPU, of all of them
 const LEAST = 1000, DRAG = 6;     // ns that are drawn at least; pixels from which on a movement is no click
@@ -156,7 +156,7 @@ function drawAxis(view: View) {
 /** Draw the part @view of all @runs, of which the one with the number @shown is stepped through. */
 export function drawLanes(runs: Run[], shown: number, view: View, told: Told) {
   $('lanes').replaceChildren(...runs.map((run, index) => {
-    const canvas = el('canvas', {role: 'img', ariaLabel: `${run.name}: ${run.cpus} CPUs, ${ms(run.end - run.begin, 0)} ms`});
+    const canvas = el('canvas', {role: 'img', ariaLabel: `${run.name}: ${cpusInWords(run.cpus)}, ${ms(run.end - run.begin, 0)} ms`});
     const forks = (run.made?.changes ?? []).map(({at}) => where(run, at, view)).filter(isIn)
       .map((part) => el('div', {className: 'forked', style: `left:${100 * part}%`}));
     const lane = el('div', {className: 'lane'}, canvas, el('div', {className: 'now'}), ...forks);

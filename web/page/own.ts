@@ -3,7 +3,7 @@
 // as C. The language is the simulator's (sim/policy/), and so are the sentences about mistakes.
 
 import {LANGUAGE, TEXT} from './strings';
-import {$, el, table} from './ui';
+import {$, cpusInWords, el, table} from './ui';
 
 declare const WRITTEN: Record<string, string>, OPERATIONS: Record<string, string>;
 
@@ -46,7 +46,7 @@ function viewOfFailure(out: string, page: {wrong(line: number, sentence: string)
   if (line)
     page.wrong(Number(line), sentence);
   return [el('h3', {}, `${TEXT.violated} ${what.replace(/^\S+:\d+: /, '')}`),
-    el('p', {}, `${TEXT.foundAt} ${at} (${TEXT.seed} ${seed}). ${left} ${TEXT.operationsLeft} ${cpus} CPUs, ${tasks} ${TEXT.places}.`),
+    el('p', {}, `${TEXT.foundAt} ${at} (${TEXT.seed} ${seed}). ${left} ${TEXT.operationsLeft} ${cpusInWords(Number(cpus))}, ${tasks} ${TEXT.places}.`),
     el('div', {className: 'scroll', id: 'operations'}, table(TEXT.operationsOf, ['', TEXT.operation, TEXT.meaning, 'CPU', TEXT.task, TEXT.number], ops.split(' ').filter(Boolean).map(operation))),
     el('p', {}, `${TEXT.replay} `, el('code', {id: 'replay'}, command))];
 }

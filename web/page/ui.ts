@@ -13,6 +13,7 @@ export function el(tag: string, props: Record<string, any> = {}, ...children: (N
 }
 
 export const colour = (pid: number) => `hsl(${(pid * 137.5) % 360} 62% 52%)`;
+export const cpusInWords = (nr: number) => nr === 1 ? '1 CPU' : `${nr} CPUs`;
 export const ms = (ns: number, digits = 3) => (ns / 1e6).toFixed(digits);
 // @name is for those who do not see what the table stands below.
 export function table(name: string, head: string[], rows: (Node | string)[][], chosen = -1) {

@@ -3,7 +3,7 @@
 
 import {TEXT} from './strings';
 import {Averaged, Decision, Run, distance} from './model';
-import {colour, el, ms, named, svg, table} from './ui';
+import {colour, cpusInWords, el, ms, named, svg, table} from './ui';
 
 const ELIGIBLE = 0x8, QUEUED = 0x800, OWN_DEADLINE = 0x200, MOST_SCORE = 39;
 const CPU = {idle: 0x1, free: 0x2, allowed: 0x4};
@@ -125,7 +125,7 @@ export function viewOfPlacement(d: Decision, run: Run): Node[] {
           height: 36 - 2 * depth, fill: 'none', stroke: 'var(--accent)', 'stroke-opacity': 0.6, rx: 4});
   });
   return heading(TEXT.machine, node, el('p', {className: 'soft'},
-    `${TEXT.machineHelp} ${levels(run).map(({name, size}) => `${name}: ${size} CPUs`).join(', ')}`));
+    `${TEXT.machineHelp} ${levels(run).map(({name, size}) => `${name}: ${cpusInWords(size)}`).join(', ')}`));
 }
 
 // --- averages ------------------------------------------------------------------------------------
