@@ -126,6 +126,17 @@ def test_few_seeds_give_no_verdict_and_json_has_every_sample(capsys):
     assert {one["verdict"] for one in found["rows"]} == {"too few seeds"}
 
 
+def test_ticks_come_as_often_as_hz_says(capsys):
+    words = ("cfs,eevdf", "--cpus 1 hogs:n=3", "--seeds", "1..3", "--time", "1s", "--json")
+    found = {hz: json.loads(compared(capsys, *words, *hz)) for hz in ((), ("--hz", "250"), ("--hz", "1000"))}
+    assert [one["hz"] for one in found.values()] == [250, 250, 1000]
+    samples = [one["samples"] for one in found.values()]
+    assert samples[0] == samples[1] != samples[2]
+    kept = json.loads(compared(capsys, words[0], "--cpus 1 --hz 1000 hogs:n=3", *words[2:]))
+    switches = [list(one["1"]["simulator"]["cfs"].values())[0]["switches"] for one in (samples[2], kept["samples"])]
+    assert switches[0] == switches[1] and kept["hz"] is None  # what the workload says counts
+
+
 @pytest.mark.parametrize("words, message", [
     (["cfs"], "two or more different policies"), (["cfs,cfs"], "two or more different"), (["cfs,o1"], "one of cfs, "),
     (["cfs,bore", "--seeds", "none"], "SEEDS=none"), (["cfs,bore", "hogz"], "hogz"),

@@ -57,10 +57,11 @@ def simulate(build: str, words: Sequence[str]) -> dict[str, Any]:
         return data
 
 
-def run(build: str, workload: str, policy: str, seed: int, time: str) -> dict[str, float]:
-    """The metrics of one run, which varies with @seed."""
-    words = ["--sched", policy, "--seed", str(seed), "--vary", str(seed), "--time", time, *COSTS, *workload.split()]
-    data = simulate(build, words)
+def run(settings: Settings, workload: str, policy: str, seed: int, time: str) -> dict[str, float]:
+    """The metrics of one run, which varies with @seed. An --hz among the words of @workload counts more."""
+    words = ["--sched", policy, "--hz", str(settings.hz), "--seed", str(seed), "--vary", str(seed), "--time", time,
+             *COSTS, *workload.split()]
+    data = simulate(settings.build, words)
     return figures(data["results"][0], data["duration_ns"] * data["cpus"])
 
 
@@ -81,13 +82,13 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", help="save the picture here")
 
 
-def collect(build: str, chosen: dict[str, str], policies: Sequence[str], seeds: Sequence[int],
+def collect(settings: Settings, chosen: dict[str, str], policies: Sequence[str], seeds: Sequence[int],
             time: str) -> dict[int, dict[str, Any]]:
     """by_seed[seed]["simulator"][policy][workload]: metrics."""
     wanted = [(seed, policy, name) for seed in seeds for policy in policies for name in chosen]
     found: dict[int, dict[str, Any]] = {seed: {"simulator": {policy: {} for policy in policies}} for seed in seeds}
     with Progress("runs", len(wanted)) as progress, at_once() as pool:
-        done = pool.map(lambda w: run(build, chosen[w[2]], w[1], w[0], time), wanted)
+        done = pool.map(lambda w: run(settings, chosen[w[2]], w[1], w[0], time), wanted)
         for (seed, policy, name), metrics in zip(wanted, done):
             found[seed]["simulator"][policy][name] = metrics
             progress.step()
@@ -117,15 +118,16 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
         raise UsageError(f"{arguments.policies}: two or more different policies are expected, as cfs,eevdf")
     seeds = stats.parse_seeds(arguments.seeds)
     chosen = workloads(arguments.workloads)
-    by_seed = collect(settings.build, chosen, policies, seeds, arguments.time)
+    by_seed = collect(settings, chosen, policies, seeds, arguments.time)
     found = list(samples.series(by_seed, METRICS))
     compared = samples.compare(found)
-    header = f"Fairground {commit()}: {', '.join(policies)}; SEEDS={arguments.seeds}, {arguments.time}; " \
-             f"{' '.join(COSTS)}"
+    hz = None if any("--hz" in words.split() for words in chosen.values()) else settings.hz
+    header = f"Fairground {commit()}: {', '.join(policies)}; {f'HZ={hz} ' if hz else ''}SEEDS={arguments.seeds}, " \
+             f"{arguments.time}; {' '.join(COSTS)}"
     lines = [header, "", samples.comparisons(compared)]
     if len(seeds) < stats.FEWEST:
         lines.append(f"too few seeds for a verdict: {stats.FEWEST} at least (docs/measuring.md)")
-    head = result.of_settings(settings, sched=",".join(policies), seed=arguments.seeds, hz=None, topology=None)
+    head = result.of_settings(settings, sched=",".join(policies), seed=arguments.seeds, hz=hz, topology=None)
     result.tell(lines, head, (one.as_json() for one in compared), time=arguments.time, workloads=chosen,
                 samples=by_seed)
     if arguments.out:
