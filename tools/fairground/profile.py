@@ -40,7 +40,8 @@ LEAST_SHARE = 1e-3  # of what is printed by itself
 
 @dataclass(frozen=True)
 class Line:
-    """A function, or all programs: instructions and calls, in all or for each of --per operations."""
+    """A function, a file or a directory, as --by says, or all programs: instructions and calls, in all or for each of
+    --per operations."""
 
     place: str
     instructions: float
