@@ -13,6 +13,7 @@ sys.path[:0] = [str(ROOT / part) for part in ("tools/scripts", "tools", "tests/m
 import commit_message  # noqa: E402 (the path comes first)
 import editorconfig  # noqa: E402
 import golden  # noqa: E402
+import mutants  # noqa: E402
 import size  # noqa: E402
 import tidy  # noqa: E402
 
@@ -116,6 +117,41 @@ def test_a_golden_number_that_differs_is_found_and_mended(tmp_path, monkeypatch)
     assert "13685 stands there, the model says 13684" in golden.compare(block, write=False)[0]
     golden.compare(block, write=True)
     assert (tmp_path / block.file).read_text() == right
+
+
+def header(run, noticed_by):
+    return mutants.Mutant("a_bug", pathlib.Path("tests/mutants/a_bug.patch"), "x", tuple(noticed_by.split()), run)
+
+
+@pytest.mark.parametrize("run, noticed_by, wrong", [
+    ("unit pelt", "R3 the_decay_table_is_exact", ""), ("unit ring", "test_raw_pages timeout", ""),
+    ("unit dl", "the_earliest_deadline_runs the_m_earliest_deadlines_run", "the_m_earliest_deadlines_run"),
+    ("unit pelt", "the_decay_table", "the_decay_table"), ("unit pelt", "R99", "R99"),
+    ("kernel mm_page_* 1", "mm_page_blocks", ""), ("kernel mm_copy* 1", "mm_page_blocks", "mm_page_blocks"),
+    ("guest 2 taskcheck cpu-times", "cpu-times", ""), ("guest timeout 9 filecheck x", "requeue", "requeue"),
+    ("guest true", "143", ""), ("scenario cfs F-01", "F-01", ""), ("scenario cfs F-01", "F-02", "F-02"),
+    ("judge balance --cpus 4 hogs:n=3", "amount", ""), ("judge balance --cpus 4 hogs:n=3", "amounting", "amounting"),
+    ("prop --sched cfs", "oracle T3 world.c", ""), ("replay cfs machine.1000 fork", "the_oracle", "the_oracle")])
+def test_a_seeded_bug_names_a_test_of_its_program(run, noticed_by, wrong):
+    assert mutants.misnamed(header(run, noticed_by)) == wrong.split()
+
+
+@pytest.mark.parametrize("run", ["unit no_such", "scenario cfs F-99", "judge no_such --cpus 4", "layer x"])
+def test_a_seeded_bug_without_a_program_is_found(run):
+    with pytest.raises(mutants.Problem):
+        mutants.misnamed(header(run, "R3"))
+
+
+def test_tidy_tells_a_wrong_header(tmp_path, monkeypatch):
+    text = (ROOT / "tests/mutants/pelt_decay_off_by_one.patch").read_text()
+    (tmp_path / "right.patch").write_text(text)
+    (tmp_path / "wrong.patch").write_text(text.replace("Run: unit pelt", "Run: unit cfs"))
+    (tmp_path / "without.patch").write_text(text.replace("Run: ", "Ran: "))
+    monkeypatch.setattr(mutants, "PATCHES", tmp_path)
+    found = sorted(tidy.misnamed_tests())
+    assert len(found) == 2 and "the header needs the lines" in found[0]
+    assert found[1].endswith("wrong.patch:2: a_runner_updated_each_period_rises_as_golden is no invariant and no test "
+                             "of: unit cfs")
 
 
 def test_setup_names_each_tool_once():

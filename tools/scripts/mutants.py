@@ -20,6 +20,8 @@ Usage: mutants.py [--list] [--explore OPS] [--sample N] [--seed S] [NAME...]    
 import argparse
 import concurrent.futures
 import filecmp
+import fnmatch
+import functools
 import os
 import pathlib
 import random
@@ -67,6 +69,65 @@ def read_mutant(path: pathlib.Path) -> Mutant:
     if set(fields) != {"Breaks", "Noticed-by", "Run"}:
         raise Problem(f"{path}: the header needs the lines Breaks:, Noticed-by: and Run:")
     return Mutant(path.stem, path, fields["Breaks"], tuple(fields["Noticed-by"].split()), fields["Run"])
+
+
+# --- what a header names --------------------------------------------------------------
+
+UNIT_TEST = re.compile(r"\bcmocka_unit_test\w*\(\s*(\w+)")
+SELFTEST = re.compile(r"^SELFTEST\((\w+)\)", re.MULTILINE)
+SOURCE = (".c", ".h", ".py")
+EXPLORERS = ("sched", "sim", "tests/oracle", "tests/prop")  # what they print comes from here
+OF_RUNS = {"timeout", "runtime"}  # what prlimit and sanitizers say, whichever test runs
+
+
+def invariants() -> list[str]:
+    """The names of all invariants. Their checks run in every layer."""
+    return re.findall(r"^INVARIANT\((\w+),", INVARIANTS.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+@functools.cache
+def texts(*places: str) -> str:
+    """The source in these files and directories, and the names of its files."""
+    files = [file for place in map(pathlib.Path, places)
+             for file in ([place] if place.is_file() else sorted(place.rglob("*"))) if file.suffix in SOURCE]
+    return "\n".join(f"{file.name}\n{file.read_text(encoding='utf-8')}" for file in files)
+
+
+def strangers(words: Sequence[str], text: str) -> list[str]:
+    """Those of @words that @text lacks. The pattern begins with the word itself, which is found faster."""
+    return [word for word in words if not re.search(rf"{re.escape(word)}(?!\w)(?<!\w{re.escape(word)})", text)]
+
+
+def misnamed(mutant: Mutant) -> list[str]:
+    """The words of Noticed-by: that the program of Run: cannot say: they name no test of it and no invariant.
+
+    Raises Problem if there is no such program. Of a command of busybox nothing is known.
+    """
+    layer, *words = mutant.run.split()
+    named = [word for word in mutant.noticed_by if word not in OF_RUNS | set(invariants())]
+    if layer == "unit":
+        tests = UNIT_TEST.findall(texts(place(f"tests/unit/test_{words[0]}.c")))
+        return [word for word in named if word not in tests]
+    if layer == "kernel":
+        return [word for word in named if word not in fnmatch.filter(SELFTEST.findall(texts("tests/kernel")), words[0])]
+    if layer == "scenario":
+        place(f"tests/scenarios/{words[1]}.toml")
+        return [word for word in named if word != words[1]]
+    if layer == "judge":
+        place(f"tests/model/judge_{words[0]}.py")
+        return strangers(named, texts("tests/model"))
+    if layer in ("prop", "replay"):
+        return strangers(named, texts(*EXPLORERS))
+    if layer == "guest":
+        program = next((f"tests/guest/{word}" for word in words if texts(f"tests/guest/{word}.c")), None)
+        return strangers(named, texts(program, f"{program}.c")) if program else []
+    raise Problem(f"no layer is called {layer}")
+
+
+def place(name: str) -> str:
+    if not pathlib.Path(name).exists():
+        raise Problem(f"Run: needs {name}, which is not there")
+    return name
 
 
 # --- trees ----------------------------------------------------------------------------
@@ -272,9 +333,8 @@ def explore_all(chosen: Sequence[Mutant], base: pathlib.Path, ops: int) -> None:
 
 def unclaimed_invariants(mutants: Sequence[Mutant]) -> list[str]:
     """Invariants that no mutant breaks, so that nothing shows whether their check works."""
-    known = re.findall(r"^INVARIANT\((\w+),", INVARIANTS.read_text(encoding="utf-8"), re.MULTILINE)
     claimed = {word for mutant in mutants for word in mutant.noticed_by}
-    return [name for name in known if name not in claimed]
+    return [name for name in invariants() if name not in claimed]
 
 
 class Tap:

@@ -14,7 +14,8 @@
     docs        pages made from the .def files are up to date (tools/scripts/gendocs.py)
     prose       plain words, in pages and comments (tools/scripts/prose.py)
     paths       files that a page names exist
-    mutants     each seeded bug of tests/mutants, and each wrong solution of labs/, still applies
+    mutants     each seeded bug of tests/mutants, and each wrong solution of labs/, still applies; the test that a
+                seeded bug names is one of the program that it names, or an invariant
 
 Usage: tidy.py [FILE...]    default: every file of the repository. Exits 1 if there is a finding.
 """
@@ -185,6 +186,17 @@ def stale_mutants() -> Iterator[str]:
             yield f"{path}:1: {complaint}"
 
 
+def misnamed_tests() -> Iterator[str]:
+    """A finding for each name in the header of a seeded bug that its program cannot say."""
+    for path in sorted(mutants.PATCHES.glob("*.patch")):
+        try:
+            mutant = mutants.read_mutant(path)
+            for word in mutants.misnamed(mutant):
+                yield f"{path}:2: {word} is no invariant and no test of: {mutant.run[:60]}"
+        except mutants.Problem as problem:
+            yield f"{path}:3: {problem}"
+
+
 def repository_files() -> list[pathlib.Path]:
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"],
                             capture_output=True, text=True, check=True)
@@ -218,6 +230,7 @@ def findings(paths: Iterable[pathlib.Path]) -> Iterator[str]:
     yield from prose.problems()
     yield from files_that_are_gone(files)
     yield from stale_mutants()
+    yield from misnamed_tests()
 
 
 def main() -> None:
