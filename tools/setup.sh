@@ -6,8 +6,9 @@
 # packages and exits 1. When nothing is missing it says so in well under a second. It needs only a POSIX shell and,
 # to install, apt.
 #
-# With --compare it also fetches Debian's kernels 6.1 and 6.12 into ${B:-build}/linux: make fidelity FRESH=1 boots them;
-# and the trace-cmd of Debian 13 into ${B:-build}/trixie, with the libraries it needs: a second judge of our traces.
+# With --compare it also fetches Debian's kernels 6.1, 6.12 and 7.2 into ${B:-build}/linux: make fidelity FRESH=1 boots
+# the first two, make bench FRESH=1 all three; and the trace-cmd of Debian 13 into ${B:-build}/trixie, with the
+# libraries it needs: a second judge of our traces.
 set -eu
 
 # One line for each need: how to find it, the Debian package, and its use here.
@@ -179,6 +180,7 @@ fetch_packages() {
 }
 
 # The newest kernels 6.1 and 6.12 that Debian 12 has for virtual machines. The packages of these names depend on them.
+# They take the place of older ones; a 7.2 stays.
 fetch_kernels() {
 	into=${B:-build}/linux
 	say "fetching Debian's kernels 6.1 and 6.12 from bookworm-security into $into"
@@ -186,9 +188,30 @@ fetch_kernels() {
 	kernels=$(private_apt apt-cache depends linux-image-cloud-amd64 linux-image-6.12-cloud-amd64 |
 		sed -n 's/^ *Depends: //p')
 	[ -n "$kernels" ] && unpack $kernels || return 1
-	mkdir -p "$into"
-	rm -rf "$into/boot"
-	mv "$work/root/boot" "$into/boot"
+	mkdir -p "$into/boot"
+	rm -f "$into"/boot/*-6.*
+	mv "$work"/root/boot/* "$into/boot"
+}
+
+# Kernel 7.2, from the suites of Debian that may have it. These move on to newer ones. Kernel and configuration are in
+# packages of their own there, which do not put them into /boot.
+fetch_kernel_72() {
+	into=${B:-build}/linux
+	for suite in sid forky; do
+		use_suite debian $suite || continue
+		version=$(private_apt apt-cache depends linux-image-cloud-amd64 |
+			sed -n 's/^ *Depends: linux-image-\(7\.2\..*\)/\1/p')
+		[ -n "$version" ] || continue
+		say "fetching Debian's kernel $version from $suite into $into"
+		unpack "linux-binary-$version" "linux-base-$version" || continue
+		mkdir -p "$into/boot"
+		rm -f "$into"/boot/*-7.2.*
+		for file in vmlinuz config; do
+			mv "$work/root/usr/lib/modules/$version/$file" "$into/boot/$file-$version" || return 1
+		done
+		return
+	done
+	return 1
 }
 
 fetch_trace_cmd() {
@@ -241,6 +264,9 @@ fi
 if [ "${1:-}" = --compare ]; then
 	fetch_kernels && fetch_trace_cmd ||
 		fail "could not fetch Debian's kernels and trace-cmd: that needs apt and deb.debian.org."
+	fetch_kernel_72 ||
+		say "no kernel 7.2: Debian's sid and forky have none any more, or another form of package. All else" \
+			"works; make bench FRESH=1 keeps the older figures of 7.2."
 fi
 say "everything is there: QEMU $(qemu_version qemu-system-x86_64), $(gcc --version | sed 1q)." \
 	"Next: make run, make test."
