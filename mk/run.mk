@@ -15,8 +15,8 @@ export $(SETTINGS) MONITOR B V
 run: image ## boot and run CMD="...", or the demonstration and then a shell if there is a terminal
 	$(Q)$(FAIRGROUND) run
 
-bench: image ## count the instructions of each operation, beside Linux's
-	$(Q)$(FAIRGROUND) bench
+bench: image ## count the instructions of each operation under cfs and eevdf, beside Linux's: SCHED= FRESH=1
+	$(Q)$(FAIRGROUND) bench $(if $(filter 1,$(FRESH)),--fresh)
 
 bench-smp: image ## do the same work on more and more CPUs, beside Linux: SIZES="1 2 4 8 16"
 	$(Q)$(FAIRGROUND) bench-smp -- $(SIZES)

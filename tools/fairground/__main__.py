@@ -88,8 +88,8 @@ COMMANDS: dict[str, Command] = {
     "completion": completion.main,
 }
 OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
-    "run": options_of_run, "bench-smp": bench_smp.options, "trace": options_of_trace, "top": top.options,
-    "latency": latency.options,
+    "run": options_of_run, "bench": bench.options, "bench-smp": bench_smp.options, "trace": options_of_trace,
+    "top": top.options, "latency": latency.options,
     "timehist": timehist.options, "map": switch_map.options, "stat": stat.options, "profile": profile.options,
     "repeat": options_of_repeat,
     "gdb": options_of_gdb,

@@ -10,11 +10,11 @@ import dataclasses
 import json
 import os
 import re
+import statistics
 from collections.abc import Mapping
 from typing import Any
 
-from . import result
-from .bench import load_baselines
+from . import bench_linux, result
 from .expect import expect
 from .machine import commit, run_batch
 from .settings import MAX_CPUS, Settings, UsageError
@@ -88,18 +88,19 @@ def measure(settings: Settings, cpus: int) -> dict[str, Any]:
     return figures(outcome.console, cpus)
 
 
-def table(machines: Mapping[int, dict[str, Any]], baselines: dict[str, Any]) -> str:
+def table(machines: Mapping[int, dict[str, Any]], linux: Mapping[str, bench_linux.Kernel]) -> str:
     """The table for @machines, {CPUs: figures}."""
     lines = [f"{'':<42}" + "".join(f"{cpus:>9}" for cpus in machines),
              f"{'domains':<42}" + "".join(f"{one['domains'].replace(' ', '+') or '-':>9}" for one in machines.values())]
     for name, title, style in ROWS:
         cells = (format(one[name], style) if name in one else "-" for one in machines.values())
         lines.append(f"{title:<42}" + "".join(f"{cell:>9}" for cell in cells))
-        for i, kernel in enumerate(baselines["kernels"]):
-            measured = baselines["smp"].get(name, {})
-            if measured:
-                cells = (format(measured[str(cpus)][i], style) if str(cpus) in measured else "-" for cpus in machines)
-                lines.append(f"  {'Linux ' + kernel:<40}" + "".join(f"{cell:>9}" for cell in cells))
+        for release, kernel in linux.items():
+            runs = kernel.smp.get(name, {})
+            if runs:
+                cells = (format(statistics.median(runs[str(cpus)]), style) if str(cpus) in runs else "-"
+                         for cpus in machines)
+                lines.append(f"  {'Linux ' + release:<40}" + "".join(f"{cell:>9}" for cell in cells))
     return "\n".join(lines)
 
 
@@ -126,7 +127,7 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
     out = os.path.join(settings.build, "bench-smp.json")
     with open(out, "w", encoding="utf-8") as f:
         json.dump({"commit": commit(), "machines": machines}, f, indent=1)
-    result.tell([head, table(machines, load_baselines()), f"The same for programs: {out}"],
+    result.tell([head, table(machines, bench_linux.load()), f"The same for programs: {out}"],
                 result.of_settings(settings, topology=",".join(map(str, sizes))),
                 ({"cpus": cpus, **found} for cpus, found in machines.items()))
     return 0

@@ -10,7 +10,6 @@ RUNS times, each time with other pauses between the cases. The medians are compa
 
 import argparse
 import dataclasses
-import hashlib
 import itertools
 import json
 import os
@@ -18,8 +17,6 @@ import pathlib
 import random
 import re
 import statistics
-import subprocess
-import tempfile
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +24,7 @@ from typing import Any
 
 from . import result
 from .expect import Missing
-from .linux import KERNELS, LinuxSettings, find_kernel, tick_rate
+from .linux import KERNELS, LinuxSettings, digest, find_kernel, tick_rate
 from .machine import Machine, at_once, commit
 from .progress import Progress
 from .settings import Settings, UsageError
@@ -232,15 +229,6 @@ def figures_of(boots: Iterable[Measured]) -> Figures:
 # --- what is kept of Linux ------------------------------------------------------------------------------------------
 
 
-def digest(build: str) -> str:
-    """Of the program that most cases run, as it is in the initramfs: figures of another one are of another time."""
-    with tempfile.TemporaryDirectory() as directory:
-        stripped = pathlib.Path(directory, PROGRAM)
-        subprocess.run([os.environ.get("CROSS_COMPILE", "") + "strip", "-o", stripped,
-                        pathlib.Path(build, "user", PROGRAM)], check=True)
-        return hashlib.sha256(stripped.read_bytes()).hexdigest()[:16]
-
-
 def short(value: float) -> str:
     return f"{value:g}" if value < 1e5 else f"{value:.1f}"
 
@@ -336,13 +324,13 @@ def compare(sched: str, build: str, cases: Sequence[Case], fresh: bool, nr_runs:
         first = runs["linux"][0]
         keep(path, figures_of(runs["linux"]), cases, {
             "version": first.version, "model": first.model, "hz": tick_rate(linux_kernel), "qemu": names(runs["linux"]),
-            "parameters": LinuxSettings().command_line(), PROGRAM: digest(build)})
+            "parameters": LinuxSettings().command_line(), PROGRAM: digest(build, PROGRAM)})
     linux = kept(path, cases)
     print(f"ours   {commit()}: sched={sched} HZ={Settings.hz} preempt={runs['ours'][0].model}, {names(runs['ours'])}, "
           f"icount, {MEMORY_MIB} MiB; the median of {nr_runs} runs\n"
           f"Linux  {linux['version'].removeprefix('Linux version ')}\n"
           f"       HZ={linux['hz']} preempt={linux['model']}, {linux['qemu']}; parameters: {linux['parameters']}")
-    if linux[PROGRAM] != digest(build):
+    if linux[PROGRAM] != digest(build, PROGRAM):
         print(f"       measured with another build of {PROGRAM} than today's")
     table = judge(cases, figures_of(runs["ours"]), linux)
     print_table(table)

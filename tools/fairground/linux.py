@@ -2,8 +2,11 @@
 """Debian's kernels in our machine: where they are, and with which parameters they boot."""
 
 import glob
+import hashlib
 import os
 import pathlib
+import subprocess
+import tempfile
 from dataclasses import dataclass
 
 from .expect import Missing, expect
@@ -40,3 +43,12 @@ def tick_rate(kernel: str) -> int:
     """HZ of the kernel at this path, from the configuration that Debian puts beside it."""
     config = pathlib.Path(kernel.replace("vmlinuz-", "config-")).read_text(encoding="utf-8")
     return int(expect(r"^CONFIG_HZ=(\d+)$", config)[1])
+
+
+def digest(build: str, program: str) -> str:
+    """Of a @program as it is in the initramfs: figures of another one are of another time."""
+    with tempfile.TemporaryDirectory() as directory:
+        stripped = pathlib.Path(directory, program)
+        subprocess.run([os.environ.get("CROSS_COMPILE", "") + "strip", "-o", stripped,
+                        pathlib.Path(build, "user", program)], check=True)
+        return hashlib.sha256(stripped.read_bytes()).hexdigest()[:16]

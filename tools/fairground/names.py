@@ -55,7 +55,7 @@ SETTINGS = (
         ("IDS", "F-01 ...", "all", "scenarios: which cards"),
         ("ROWS", "cases", "all", "fidelity: which cases of tests/fidelity/rows.toml"),
         ("FAST", "0 1", "0", "fidelity: 1: only the third that CI checks"),
-        ("FRESH", "0 1", "0", "fidelity: 1: boot Linux too and keep its figures"),
+        ("FRESH", "0 1", "0", "fidelity, bench: 1: boot Linux too and keep its figures"),
         ("SIDES", "cfs linux-6.1", "", "first-difference: two of the policies, linux-6.1, linux-6.12"),
         ("SRC", "FILE.c", "", "plugin: the policy's source"),
         ("LAYERS", "unit prop ...", "all", "test: which layers"),

@@ -315,14 +315,21 @@ static bool make_groups(int depth)
 	return true;
 }
 
-/* Remove the groups that could be made; keeps errno. */
+/*
+ * Remove the groups that could be made; keeps errno. On Linux a thread that was joined is in its
+ * group for a moment yet, which is busy until then.
+ */
 static void remove_groups(int depth)
 {
-	int error = errno;
+	int error = errno, tries = 100;
 
 	write_text(group_file(0, "/cgroup.procs"), "0");
-	while (depth)
-		rmdir(group_file(depth--, ""));
+	while (depth) {
+		if (rmdir(group_file(depth, "")) && errno == EBUSY && tries--)
+			nanosleep(&(struct timespec){ 0, NS_PER_MS }, NULL);
+		else
+			depth--;
+	}
 	errno = error;
 }
 
