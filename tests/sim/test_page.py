@@ -126,6 +126,7 @@ def test_workloads_as_json_and_presets(seen):
 
 def test_machines_as_json(seen, tmp_path):
     assert seen["machine"]["error"] == "" and seen["machine"]["canvas"].endswith(": 8 CPUs, 200 ms")
+    assert seen["alone"].endswith(": 1 CPU, 10 ms")
     assert seen["platform"].endswith(": 6 CPUs, 200 ms") and seen["machineWidth"] <= 390
     assert seen["machineLinked"] == [seen["machine"]["canvas"], True]
     (tmp_path / "a.opp").write_text("type big\nopp 1000 1024 90 40\nidle 6 56 0\ntype small\nopp 450 256 30 20\n"

@@ -138,6 +138,7 @@ seen.wasted = await placed.$eval('.waste', (line) => line.title);
 seen.placedWidth = await placed.evaluate(() => document.documentElement.scrollWidth);
 await picture(placed, 'placed');
 // Long times and names, on a phone: how many pixels wider each table is than there is room.
+seen.alone = await (await view({work: 'hogs', cpus: 1, ms: 10}, 390)).$eval('canvas', (canvas) => canvas.getAttribute('aria-label'));
 const wide = await view({work: 'messages:n=1,workers=9,run=2ms hogs:n=9,nice=19 requests:workers=3', cpus: 1, ms: 10000}, 390);
 seen.tooWide = await wide.$$eval('#shares table', (all) => all.map((table) => table.scrollWidth - table.parentElement.clientWidth));
 seen.widest = await wide.$$eval('#shares td', (all) => all.map((cell) => cell.textContent).reduce((a, b) => a.length < b.length ? b : a));
