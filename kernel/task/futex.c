@@ -320,7 +320,10 @@ static void unlock_pair(struct futex_bucket *a, struct futex_bucket *b)
 		spin_unlock(&b->lock);
 }
 
-/* Move up to @nr waiters of @from in the locked bucket @b to the locked bucket and key of @to. */
+/*
+ * Move up to @nr waiters of @from in the locked bucket @b to the locked bucket and key of @to. In
+ * one bucket a waiter keeps its place: at the end the walk would meet it again.
+ */
 static long requeue_locked(struct futex_bucket *b, const struct futex_key *from,
 			   struct futex_bucket *to_bucket, const struct futex_key *to, long nr)
 {
@@ -332,10 +335,12 @@ static long requeue_locked(struct futex_bucket *b, const struct futex_key *from,
 			break;
 		if (!key_equal(&w->key, from))
 			continue;
-		list_del(&w->link);
-		list_add_tail(&to_bucket->waiters, &w->link);
+		if (b != to_bucket) {
+			list_del(&w->link);
+			list_add_tail(&to_bucket->waiters, &w->link);
+			WRITE_ONCE(w->bucket, to_bucket);
+		}
 		w->key = *to;
-		WRITE_ONCE(w->bucket, to_bucket);
 		moved++;
 	}
 	return moved;

@@ -186,6 +186,8 @@ static void requeued(void)
 	}
 	EXPECT(futex(&first, FUTEX_WAKE, INT_MAX, 0, NULL, 0) == 0);
 	EXPECT(atomic_load(&nr_awake) == 0);
+	/* From a futex to itself each is counted once. */
+	EXPECT(futex(&second, FUTEX_CMP_REQUEUE, 0, 2 * SLEEPERS, &second, 0) == SLEEPERS);
 	EXPECT(futex(&second, FUTEX_WAKE, 1, 0, NULL, 0) == 1);
 	while (!atomic_load(&nr_awake))
 		usleep(1000);
