@@ -241,9 +241,10 @@ static long copy_attr(struct user_sched_attr *attr, struct user_sched_attr *uatt
 
 static void fill_request(struct sched_attr_req *req, const struct user_sched_attr *attr)
 {
-	if (!(attr->flags & ATTR_KEEP_POLICY))
+	if (!(attr->flags & ATTR_KEEP_POLICY)) {
 		req->policy = (int)attr->policy;
-	req->reset_on_fork = attr->flags & ATTR_RESET_ON_FORK;
+		req->reset_on_fork = attr->flags & ATTR_RESET_ON_FORK;
+	}
 	req->clamps = (attr->flags & ATTR_UTIL_CLAMP) / ATTR_UTIL_MIN;
 	req->util[SCHED_CLAMP_MIN] = attr->util_min;
 	req->util[SCHED_CLAMP_MAX] = attr->util_max;

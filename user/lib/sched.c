@@ -69,7 +69,8 @@ struct attr {
 
 enum attr_flags {
 	RESET_ON_FORK = 0x1,
-	KEEP_ALL = 0x18, /* policy and parameters */
+	KEEP_POLICY = 0x8, /* and reset_on_fork */
+	KEEP_PARAMS = 0x10,
 	UTIL_MIN = 0x20,
 	UTIL_MAX = 0x40,
 };
@@ -119,13 +120,14 @@ int get_deadline(pid_t tid, struct deadline *deadline)
 
 int set_clamp(pid_t tid, const struct clamps *clamps, bool reset_on_fork)
 {
-	struct attr attr = { .size = sizeof(attr),
-			     .flags = KEEP_ALL | (reset_on_fork ? RESET_ON_FORK : 0) |
-				      (clamps->set_least ? UTIL_MIN : 0) |
-				      (clamps->set_most ? UTIL_MAX : 0),
-			     .util_min = (uint32_t)clamps->least,
-			     .util_max = (uint32_t)clamps->most };
+	struct attr attr;
 
+	if (syscall(SYS_sched_getattr, tid, &attr, sizeof(attr), 0) < 0)
+		return -1;
+	attr.flags = KEEP_PARAMS | (reset_on_fork ? RESET_ON_FORK : KEEP_POLICY) |
+		     (clamps->set_least ? UTIL_MIN : 0) | (clamps->set_most ? UTIL_MAX : 0);
+	attr.util_min = (uint32_t)clamps->least;
+	attr.util_max = (uint32_t)clamps->most;
 	return syscall(SYS_sched_setattr, tid, &attr, 0);
 }
 

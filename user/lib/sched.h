@@ -52,6 +52,7 @@ struct clamps {
 	bool set_least, set_most;
 	int least, most;
 };
+/* @reset_on_fork false: that stays as it is. */
 int set_clamp(pid_t tid, const struct clamps *clamps, bool reset_on_fork);
 int get_clamp(pid_t tid, struct clamps *clamps);
 /*

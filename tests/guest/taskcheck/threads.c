@@ -439,6 +439,35 @@ static void policy_and_nice(void)
 	EXPECT(!lost || !strstr(host.release, "fairground"));
 }
 
+/* struct sched_attr, version 0 */
+struct sched_attr0 {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period;
+};
+enum { RESETS = 0x1, KEEP_POLICY = 0x8, KEEP_PARAMS = 0x10 };
+
+/* A call that keeps the policy keeps reset_on_fork, too, whatever its flags say. */
+static void policy_is_kept(void)
+{
+	struct sched_attr0 attr = { .size = sizeof(attr), .flags = KEEP_POLICY | KEEP_PARAMS };
+	struct sched_attr0 resets = { .size = sizeof(attr),
+				      .policy = SCHED_BATCH,
+				      .flags = RESETS };
+
+	EXPECT(!syscall(SYS_sched_setattr, 0, &resets, 0));
+	EXPECT(!syscall(SYS_sched_setattr, 0, &attr, 0));
+	EXPECT(syscall(SYS_sched_getscheduler, 0) == (SCHED_BATCH | SCHED_RESET_ON_FORK));
+	resets.flags = 0;
+	if (syscall(SYS_sched_setattr, 0, &resets, 0))
+		return; /* only the privileged switch it off */
+	attr.flags |= RESETS;
+	EXPECT(!syscall(SYS_sched_setattr, 0, &attr, 0));
+	EXPECT(syscall(SYS_sched_getscheduler, 0) == SCHED_BATCH);
+}
+
 const struct check thread_tests[] = {
 	{ "join", create_and_join },
 	{ "turns", taking_turns },
@@ -453,5 +482,6 @@ const struct check thread_tests[] = {
 	{ "cancel", cancellation },
 	{ "clone-flags", clone_flags },
 	{ "policy-and-nice", policy_and_nice },
+	{ "policy-is-kept", policy_is_kept },
 	{ NULL, NULL },
 };
