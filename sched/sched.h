@@ -156,6 +156,8 @@ void sched_task_reparent(struct sched *s, struct task *child, struct task *paren
  */
 void sched_task_lead(struct sched *s, struct task *t);
 
+/* Is there such a policy, and are nice value, priority and deadline parameters in its range? */
+bool sched_attr_is_valid(const struct sched *s, const struct sched_attr_req *req);
 /*
  * Policy, nice value, real-time priority, slice, clamps. -EINVAL: no such combination, or an idle
  * task or stopper. -EOPNOTSUPP: clamps on a machine of one speed. A slice is moved into 0.1 to 100

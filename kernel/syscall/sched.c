@@ -82,6 +82,9 @@ static long set_attr(struct thread *t, const struct sched_attr_req *req)
 	long err;
 
 	assert_held(&attr_lock);
+	/* Parameters that nobody may have are invalid, not forbidden. */
+	if (!sched_attr_is_valid(machine, req))
+		return -EINVAL;
 	sched_get_attr(&t->task, &old);
 	if (!capable(CAP_SYS_NICE) && !(cred_may_schedule(t) && is_modest(t, &old, req)))
 		return -EPERM;

@@ -31,7 +31,7 @@ void task_set_params(struct sched *s, struct task *t, const struct sched_class *
 
 /* --- parameters ----------------------------------------------------------- */
 
-static bool valid_attr(const struct sched *s, const struct sched_attr_req *req)
+bool sched_attr_is_valid(const struct sched *s, const struct sched_attr_req *req)
 {
 	const struct sched_class *class = class_of_policy(s, req->policy);
 
@@ -76,7 +76,7 @@ int sched_set_attr(struct sched *s, struct task *t, const struct sched_attr_req 
 	struct rq *rq;
 	int err;
 
-	if (!valid_attr(s, req) || t->class->fixture)
+	if (!sched_attr_is_valid(s, req) || t->class->fixture)
 		return -EINVAL;
 	rq = task_rq_lock(s, t);
 	err = clamp_admit(rq, t, req) ?: class_of_policy(s, req->policy)->admit(rq, t, req);

@@ -131,6 +131,31 @@ static void only_root_hurries(void)
 	EXPECT_ERROR(EPERM, setrlimit(RLIMIT_NICE, &(struct rlimit){ 0, 20 }));
 }
 
+/* Parameters that nobody may have are invalid to a user without privileges, too. */
+static void invalid_before_forbidden(void)
+{
+	struct sched_param none = { 0 }, some = { .sched_priority = 1 },
+			   more = { .sched_priority = 100 };
+	struct sched_attr0 too_long = { .size = sizeof(too_long),
+					.policy = SCHED_DEADLINE,
+					.runtime = 3 * MS,
+					.deadline = 2 * MS,
+					.period = 4 * MS };
+	struct rlimit nothing = { 0, 0 };
+
+	need_root();
+	EXPECT(!setrlimit(RLIMIT_RTPRIO, &nothing));
+	become(ALICE);
+	EXPECT_ERROR(EINVAL, syscall(SYS_sched_setscheduler, 0, SCHED_FIFO, &none));
+	EXPECT_ERROR(EINVAL, syscall(SYS_sched_setscheduler, 0, SCHED_FIFO, &more));
+	EXPECT_ERROR(EINVAL, syscall(SYS_sched_setscheduler, 0, SCHED_BATCH, &some));
+	EXPECT_ERROR(EINVAL, syscall(SYS_sched_setscheduler, 0, 99, &none));
+	EXPECT_ERROR(EINVAL, syscall(SYS_sched_setscheduler, 1, 99, &none));
+	EXPECT_ERROR(EINVAL, syscall(SYS_sched_setattr, 0, &too_long, 0));
+	too_long.runtime = too_long.deadline;
+	EXPECT_ERROR(EPERM, syscall(SYS_sched_setattr, 0, &too_long, 0));
+}
+
 static void limits_allow_what_they_say(void)
 {
 	struct sched_param fifo = { .sched_priority = 5 }, more = { .sched_priority = 6 };
@@ -242,6 +267,7 @@ const struct check credential_tests[] = {
 	{ "children-inherit-ids", children_inherit },
 	{ "strangers-cannot-signal", strangers_cannot_signal },
 	{ "only-root-hurries", only_root_hurries },
+	{ "invalid-before-forbidden", invalid_before_forbidden },
 	{ "limits-allow-what-they-say", limits_allow_what_they_say },
 	{ "files-have-owners", files_have_owners },
 	{ "capabilities-are-given-up", capabilities_are_given_up },

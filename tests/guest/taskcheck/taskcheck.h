@@ -2,6 +2,8 @@
 /* Tests of processes, threads, signals and time; see taskcheck.c. */
 #pragma once
 
+#include <stdint.h>
+
 #include "lib/check.h"
 
 extern const struct check process_tests[]; /* processes.c: fork, wait, groups, exec, limits */
@@ -14,6 +16,15 @@ extern const struct check limit_tests[];      /* limits.c: limits, fork, orphans
 extern const struct check timer_tests[];      /* timers.c: sleeping, interval timers, clocks */
 
 #define MS 1000000L
+
+/* struct sched_attr, version 0, which musl does not declare */
+struct sched_attr0 {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period;
+};
 
 long now_ns(void);
 void sleep_ms(long ms);

@@ -439,14 +439,6 @@ static void policy_and_nice(void)
 	EXPECT(!lost || !strstr(host.release, "fairground"));
 }
 
-/* struct sched_attr, version 0 */
-struct sched_attr0 {
-	uint32_t size, policy;
-	uint64_t flags;
-	int32_t nice;
-	uint32_t priority;
-	uint64_t runtime, deadline, period;
-};
 enum { RESETS = 0x1, KEEP_POLICY = 0x8, KEEP_PARAMS = 0x10 };
 
 /* A call that keeps the policy keeps reset_on_fork, too, whatever its flags say. */
