@@ -171,7 +171,7 @@ static size_t show_stat(void *arg, char *buf, size_t size)
 	ADD_NUMBERS(&t, r->is_thread ? -1 : r->proc->exit_signal, task->cpu, task->rt_priority,
 		    task->policy, 0, 0, 0, (s64)m->data_start, (s64)m->data_end, (s64)m->brk_start,
 		    (s64)m->arg_start, (s64)m->arg_end, (s64)m->env_start, (s64)m->env_end,
-		    r->thread->exit_code);
+		    r->proc->exit_code);
 	text_add(&t, "\n");
 	if (mm)
 		mm_put(mm);

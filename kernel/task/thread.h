@@ -62,13 +62,11 @@ struct thread {
 	bool restore_saved_mask; /* rt_sigsuspend, pselect6 */
 	struct sigpending pending;
 	u64 altstack, altstack_size;
-	u32 altstack_flags;
 
 	struct restart_block restart;
 	u32 *set_child_tid;   /* gets the thread's number when the thread first runs */
 	u32 *clear_child_tid; /* zeroed and woken (futex) at exit: pthread_join waits here */
 	u64 robust_list;
-	int exit_code; /* wait status of this thread */
 	u64 start_ns;
 	u64 hung_said_ns; /* hung_task.c has told of the sleep that began then */
 	u64 min_flt, maj_flt;

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -299,6 +300,37 @@ static void siblings(void)
 	EXPECT(sibling > 0 && sibling != maker && !status);
 }
 
+/* The last field of /proc/PID/stat, the wait status. */
+static int status_in_proc(pid_t pid)
+{
+	char path[32], line[1024];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	EXPECT((fd = open(path, O_RDONLY)) >= 0);
+	ssize_t len = read(fd, line, sizeof(line) - 1);
+	EXPECT(len > 0 && !close(fd));
+	line[len] = 0;
+	return atoi(strrchr(line, ' '));
+}
+
+static void zombies_show_their_status(void)
+{
+	int code = 3;
+	siginfo_t info;
+	pid_t pid = spawn(exit_with, &code);
+
+	EXPECT(status_in_proc(getpid()) == 0);
+	EXPECT(!waitid(P_PID, pid, &info, WEXITED | WNOWAIT));
+	EXPECT(status_in_proc(pid) == code << 8);
+	status_of(pid, 0);
+	pid = spawn_pausing();
+	EXPECT(!kill(pid, SIGTERM));
+	EXPECT(!waitid(P_PID, pid, &info, WEXITED | WNOWAIT));
+	EXPECT(status_in_proc(pid) == SIGTERM);
+	status_of(pid, 0);
+}
+
 static void many_generations(void)
 {
 	for (int i = 0; i < 300; i++)
@@ -316,6 +348,7 @@ const struct check process_tests[] = {
 	{ "exit-codes", exit_codes },
 	{ "wait-some", waiting_for_some },
 	{ "waitid", waitid_leaves_and_takes },
+	{ "zombie-status", zombies_show_their_status },
 	{ "wait-ignored", ignored_children_vanish },
 	{ "orphans", orphans_go_to_another_parent },
 	{ "vfork", vfork_shares_memory_and_waits },
