@@ -68,10 +68,10 @@ def test_the_machine_limits_what_a_program_asks_for(guest):
 
 
 def held(trace):
-    """The frequency, in MHz, that one of CPU 0's changes chose for 90 ms or more, or the fastest."""
+    """The frequency, in MHz, that one of CPU 0's changes chose for 80 ms or more, or the fastest."""
     changes = [(float(at), int(khz) // 1000) for at, khz in re.findall(r"([\d.]+): cpu_frequency: state=(\d+) cpu_id=0",
                                                                      trace)]
-    return next((mhz for (at, mhz), (then, _) in zip(changes, [*changes[1:], (1e9, 0)]) if then - at > 0.09), 850)
+    return next((mhz for (at, mhz), (then, _) in zip(changes, [*changes[1:], (1e9, 0)]) if then - at > 0.08), 850)
 
 
 def test_clamps_choose_the_frequency(guest):
