@@ -31,9 +31,8 @@ extern struct boot_info boot_info;
 struct arch_cpu_info {
 	u32 apic_id;
 	u32 thread, core, llc, package, node; /* machine-wide ids: equal means shared */
-	bool enabled;
 };
-extern unsigned arch_nr_cpus;
+extern unsigned arch_nr_cpus; /* 1 to MAX_CPUS, and not above smp= */
 extern struct arch_cpu_info arch_cpus[];
 /* The number of the core of @cpu within its package. */
 unsigned arch_core_id(unsigned cpu);
@@ -88,8 +87,8 @@ bool arch_cpu_is_parked(unsigned cpu);
 /* Stack of the boot CPU's idle thread: KSTACK_SIZE bytes, guard page below. */
 extern u8 arch_boot_stack[];
 /*
- * Start every other CPU that has a cpus[] entry with its id and idle thread set, in order; each
- * enters kernel_secondary_main(cpu) as its idle thread. (cpus[0] exists from the start.)
+ * Start every other CPU, in order; each enters kernel_secondary_main(cpu) as its idle thread. Its
+ * entry in cpus[] has its id and idle thread. (cpus[0] exists from the start.)
  */
 void arch_start_cpus(void);
 

@@ -100,7 +100,7 @@ void arch_start_cpus(void)
 	if (x86_icount)
 		pit_program(PIT_SQUARE_WAVE, PIT_20_US);
 	for (unsigned i = 1; i < arch_nr_cpus; i++)
-		if (cpus[i] && !start_cpu(cpus[i]))
+		if (!start_cpu(cpus[i]))
 			panic("CPU %u (APIC id %u) does not start", i, arch_cpus[i].apic_id);
 	pit_program(PIT_STOP, 0);
 	x86_rtc_init();

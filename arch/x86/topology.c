@@ -230,7 +230,6 @@ void x86_topology_init(void)
 			.llc = number_of(llc_cpus ? i / llc_cpus : id >> s.llc, llcs, &nr_llcs),
 			.package = number_of(id >> s.package, packages, &nr_packages),
 			.node = node_of(id),
-			.enabled = true,
 		};
 	}
 	cpus[0]->arch->apic_id = arch_cpus[0].apic_id;

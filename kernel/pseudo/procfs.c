@@ -19,19 +19,14 @@ struct cpumask online_cpus(void)
 	struct cpumask m = cpumask_none();
 
 	for (unsigned cpu = 0; cpu < arch_nr_cpus; cpu++)
-		if (cpus[cpu] && cpus[cpu]->online)
+		if (cpus[cpu]->online)
 			cpumask_set(&m, cpu);
 	return m;
 }
 
 struct cpumask possible_cpus(void)
 {
-	struct cpumask m = cpumask_none();
-
-	for (unsigned cpu = 0; cpu < arch_nr_cpus; cpu++)
-		if (cpus[cpu])
-			cpumask_set(&m, cpu);
-	return m;
+	return cpumask_first_n(arch_nr_cpus);
 }
 
 void text_add_cpulist(struct text *t, const struct cpumask *m)
@@ -131,8 +126,7 @@ static u64 nr_interrupts(void)
 	u64 sum = 0;
 
 	for (unsigned cpu = 0; cpu < arch_nr_cpus; cpu++)
-		if (cpus[cpu])
-			sum += cpus[cpu]->nr_irqs;
+		sum += cpus[cpu]->nr_irqs;
 	return sum;
 }
 

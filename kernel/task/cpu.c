@@ -36,14 +36,6 @@ static void *boot_alloc(size_t size)
 	return memset(phys_to_virt(pa), 0, size);
 }
 
-static unsigned nr_cpus_wanted(void)
-{
-	u64 present = min(arch_nr_cpus, (unsigned)MAX_CPUS);
-	u64 wanted = min(cmdline_get_u64("smp", MAX_CPUS), present);
-
-	return wanted ? (unsigned)wanted : 1;
-}
-
 /* The CPUs of isolcpus=. Of Linux's flags before the list, "domain" is what the list alone says. */
 static struct cpumask isolated_cpus(unsigned nr_cpus)
 {
@@ -121,18 +113,14 @@ static struct thread *init_idle(unsigned cpu, void *kstack)
 
 void task_init(void)
 {
-	unsigned nr_cpus = nr_cpus_wanted();
-
 	clock_init();
 	tick_init();
 	watchdog_init();
 	thread_init();
 	proc_init();
-	init_machine(nr_cpus);
-	init_speeds(nr_cpus);
-	for (unsigned i = 0; i < nr_cpus; i++) {
-		if (i && !arch_cpus[i].enabled)
-			continue;
+	init_machine(arch_nr_cpus);
+	init_speeds(arch_nr_cpus);
+	for (unsigned i = 0; i < arch_nr_cpus; i++) {
 		if (i)
 			cpus[i] = boot_alloc(sizeof(struct cpu));
 		cpus[i]->id = i;
@@ -265,8 +253,6 @@ struct cpu_usage machine_usage(void)
 	struct cpu_usage sum = { 0 }, one;
 
 	for (unsigned cpu = 0; cpu < arch_nr_cpus; cpu++) {
-		if (!cpus[cpu])
-			continue;
 		one = cpu_usage(cpu);
 		sum.user_ns += one.user_ns;
 		sum.system_ns += one.system_ns;

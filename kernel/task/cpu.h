@@ -11,8 +11,8 @@ struct proc;
 extern struct sched *machine; /* the one scheduler of this kernel */
 
 /*
- * Build the scheduler, give every CPU of arch_cpus[] (up to the limit smp=) its struct cpu and its
- * idle thread, and make the caller CPU 0's idle thread. Runs on the boot CPU once memory works.
+ * Build the scheduler, give every CPU of arch_cpus[] its struct cpu and its idle thread, and make
+ * the caller CPU 0's idle thread. Runs on the boot CPU once memory works.
  */
 void task_init(void);
 /* Put the running CPU into service. */

@@ -146,7 +146,7 @@ static int make_threads(void)
 	for (unsigned cpu = 0; cpu < arch_nr_cpus; cpu++) {
 		struct stopper *s = &stoppers[cpu];
 
-		if (!cpus[cpu] || s->thread)
+		if (s->thread)
 			continue;
 		snprintf(name, sizeof(name), "migration/%u", cpu);
 		waitq_init(&s->work, "stopper");
@@ -164,11 +164,11 @@ static void stop_machine(void (*fn)(void *), void *arg)
 	stop.arg = arg;
 	stop.expected = stop.here = stop.quiet = stop.released = 0;
 	for (unsigned cpu = 0; cpu < arch_nr_cpus; cpu++)
-		stop.expected += cpus[cpu] && cpus[cpu]->online;
+		stop.expected += cpus[cpu]->online;
 	/* Without this, our own stopper would wait for stoppers that we have not woken yet. */
 	preempt_disable();
 	for (unsigned cpu = 0; cpu < arch_nr_cpus; cpu++) {
-		if (!cpus[cpu] || !cpus[cpu]->online)
+		if (!cpus[cpu]->online)
 			continue;
 		WRITE_ONCE(stoppers[cpu].wanted, 1);
 		waitq_wake(&stoppers[cpu].work, 0);

@@ -150,9 +150,8 @@ static size_t show_waits(void *arg, char *buf, size_t size)
 	(void)arg;
 	text_add(&t, "cpu waits ns\n");
 	for (unsigned cpu = 0; cpu < arch_nr_cpus; cpu++)
-		if (cpus[cpu])
-			text_add(&t, "%u %lu %lu\n", cpu, READ_ONCE(cpus[cpu]->nr_lock_waits),
-				 READ_ONCE(cpus[cpu]->lock_wait_ns));
+		text_add(&t, "%u %lu %lu\n", cpu, READ_ONCE(cpus[cpu]->nr_lock_waits),
+			 READ_ONCE(cpus[cpu]->lock_wait_ns));
 	return t.len;
 }
 

@@ -19,13 +19,10 @@ static unsigned count_active(void)
 {
 	unsigned active = 0;
 
-	for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++) {
+	for (unsigned cpu = 0; cpu < arch_nr_cpus; cpu++) {
 		struct sched_cpu_stat stat;
-		/*
-		 * A thread that fell asleep on a CPU that has left is counted there until it wakes.
-		 */
-		if (!cpus[cpu])
-			continue;
+
+		/* With the threads that fell asleep on a CPU that has left, until they wake. */
 		sched_cpu_stat(machine, cpu, &stat);
 		active += stat.nr_running + stat.nr_uninterruptible;
 	}

@@ -123,7 +123,7 @@ u64 watchdog_sample(u64 now)
 	check_self(w, now);
 	/* A CPU that stood still itself, perhaps with the whole machine, cannot judge others. */
 	for (unsigned cpu = 0; cpu < arch_nr_cpus && before + thresh_ns() >= now; cpu++)
-		if (cpus[cpu] && cpus[cpu] != this_cpu())
+		if (cpus[cpu] != this_cpu())
 			check_other(cpu, now);
 	hung_task_tick(now);
 	return next_sample(now);
