@@ -184,7 +184,7 @@ SYSCALL3(poll, struct pollfd *, user, u64, nr, int, timeout_ms)
 	return -ERESTART_RESTARTBLOCK;
 }
 
-/* Sets *deadline_ns to NEVER if @user is NULL, else to an absolute time that is not NEVER. */
+/* Sets *deadline_ns to an absolute time, which is not NEVER. -EINVAL. */
 static int deadline_from(const struct timespec *ts, u64 *deadline_ns)
 {
 	if (ts->sec < 0 || (u64)ts->nsec >= NS_PER_SEC)
@@ -193,6 +193,7 @@ static int deadline_from(const struct timespec *ts, u64 *deadline_ns)
 	return 0;
 }
 
+/* The same, or NEVER if @user is NULL. -EFAULT, -EINVAL. */
 static int read_timespec(const struct timespec *user, u64 *deadline_ns)
 {
 	struct timespec ts;

@@ -5,8 +5,9 @@
 #include "lib/types.h"
 
 /*
- * Take @cpu out of service or bring it back. Returns 0 (also if nothing changes), -EPERM for CPU 0,
- * which stays, or -ENOMEM. Sleeps.
+ * Take @cpu out of service or bring it back. Returns 0 (also if nothing changes); -EPERM for CPU 0,
+ * which stays; -EBUSY if the others have no room for the bandwidth that is admitted; -ENOMEM.
+ * Sleeps.
  */
 int cpu_set_online(unsigned cpu, bool online);
 /* A task has lost its affinity: have it reported soon. Any context. */
