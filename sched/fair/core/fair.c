@@ -15,7 +15,6 @@
 #include "sched/fair/core/queue.h"
 #include "sched/balance/sharedq.h"
 #include "lib/errno.h"
-#include "lib/string.h"
 #include "sched/observe/trace.h"
 
 /* --- charging ------------------------------------------------------------- */

@@ -7,7 +7,6 @@
 #include "sched/fair_server.h"
 #include "sched/fair/core/queue.h"
 #include "lib/errno.h"
-#include "lib/string.h"
 
 const char *sched_fair_current(const struct sched *s)
 {
