@@ -7,7 +7,7 @@
  * error.
  */
 #include "kernel/exec/exec.h"
-#include "kernel/fs/fs.h"
+#include "kernel/fs/vfs.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "kernel/syscall/syscall.h"
@@ -15,9 +15,6 @@
 #include "kernel/trace/trace.h"
 #include "lib/errno.h"
 #include "lib/signal.h"
-#include "lib/string.h"
-
-#define PATH_MAX 4096
 
 static long exec(const char *path, char *const *argv, char *const *envp, bool *fatal)
 {

@@ -79,7 +79,7 @@ enum fcntl_cmd {
 
 static long dup_above(struct file *f, u64 min_fd, bool cloexec)
 {
-	if (min_fd >= current->proc->rlimit[7 /* RLIMIT_NOFILE */].cur)
+	if (min_fd >= current->proc->rlimit[RLIMIT_NOFILE].cur)
 		return -EINVAL;
 	return fd_install(file_get(f), (int)min_fd, cloexec);
 }

@@ -13,7 +13,7 @@
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "kernel/task/signal.h"
-#include "kernel/time/time.h"
+#include "kernel/time/timespec.h"
 #include "lib/string.h"
 
 #define INLINE_ITEMS 8
@@ -29,10 +29,6 @@ struct poll_item {
 struct pollfd {
 	int fd;
 	u16 events, revents;
-};
-
-struct timespec {
-	s64 sec, nsec;
 };
 
 /* --- the core ------------------------------------------------------------------------- */

@@ -15,7 +15,6 @@
 #include "kernel/time/time.h"
 #include "kernel/trace/trace.h"
 #include "lib/errno.h"
-#include "lib/string.h"
 
 /* --- creation and end ------------------------------------------------------------- */
 

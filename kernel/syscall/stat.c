@@ -7,7 +7,7 @@
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "kernel/syscall/user_path.h"
-#include "kernel/time/time.h"
+#include "kernel/time/timespec.h"
 #include "lib/string.h"
 
 #define AT_SYMLINK_NOFOLLOW 0x100u
@@ -16,15 +16,6 @@
 #define AT_EMPTY_PATH	    0x1000u
 #define AT_STATX_SYNC_TYPE  0x6000u
 #define FOR_CHANGE	    0x80000000u /* not of the ABI: -EROFS if the mount is read-only */
-
-struct timespec {
-	s64 sec, nsec;
-};
-
-static struct timespec timespec_of(u64 ns)
-{
-	return (struct timespec){ (s64)(ns / NS_PER_SEC), (s64)(ns % NS_PER_SEC) };
-}
 
 static unsigned walk_flags(u32 at_flags)
 {

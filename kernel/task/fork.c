@@ -19,7 +19,6 @@
 #include "kernel/task/task.h"
 #include "kernel/trace/trace.h"
 #include "lib/errno.h"
-#include "lib/string.h"
 
 #define CLONE_SUPPORTED                                                                            \
 	(CLONE_CLEAR_SIGHAND | CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_VFORK |   \

@@ -17,7 +17,6 @@
 #include "kernel/task/proc.h"
 #include "kernel/time/time.h"
 #include "kernel/time/watchdog.h"
-#include "lib/string.h"
 
 static u64 next_look_ns, next_starving_ns;
 static struct waitq wake = WAITQ_INIT(wake);

@@ -26,7 +26,6 @@
 #include "kernel/time/speed.h"
 #include "kernel/time/tick.h"
 #include "kernel/time/time.h"
-#include "lib/errno.h"
 #include "lib/string.h"
 #include "sched/host.h"
 
