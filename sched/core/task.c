@@ -94,27 +94,29 @@ void sched_task_fork(struct sched *s, struct task *parent, struct task *child, i
 	child->fair.load = READ_ONCE(s->fair_policy)->weight(child);
 }
 
+/* @t of @rq, locked and not queued, belongs to @cpu. Returns the runqueue that is locked then. */
+static struct rq *new_task_goes_to(struct rq *rq, struct task *t, unsigned cpu)
+{
+	if (rq->cpu == cpu)
+		return rq;
+	task_set_cpu(rq->s, t, cpu);
+	rq_unlock(rq);
+	return task_rq_lock(rq->s, t);
+}
+
 void sched_task_start(struct sched *s, struct task *t, unsigned cpu)
 {
-	struct rq *rq = cpu_rq(s, cpu);
+	struct rq *rq = task_rq_lock(s, t); /* others may have found @t already */
 	unsigned to;
 
 	SCHED_ASSERT(t->state == TASK_NEW);
-	rq_lock(rq);
 	if (!t->class->fixture)
-		task_set_cpu(s, t, cpu);
+		rq = new_task_goes_to(rq, t, cpu);
 	t->class->join(rq, t, false);
 	to = t->class->select_cpu(rq, t, cpu, SELECT_FORK);
-	if (to != rq->cpu) {
-		task_set_cpu(s, t, to);
-		rq_unlock(rq);
-		rq = task_rq_lock(s, t);
-	}
-	while (unlikely(!task_may_be_on(t, rq))) {
-		task_set_cpu(s, t, any_allowed_cpu(s, t));
-		rq_unlock(rq);
-		rq = task_rq_lock(s, t);
-	}
+	rq = new_task_goes_to(rq, t, to);
+	while (unlikely(!task_may_be_on(t, rq)))
+		rq = new_task_goes_to(rq, t, any_allowed_cpu(s, t));
 	t->state = TASK_RUNNING;
 	activate(rq, t, ENQUEUE_INITIAL);
 	trace_wake(s, EVENT_sched_wakeup_new, t, cpu, rq->cpu);

@@ -156,7 +156,8 @@ static bool rt_limited(const struct rq *rq)
 {
 	const struct sched *s = rq->s;
 
-	return !policy_has(rq->fair.policy, TRAIT_FAIR_SERVER) && s->tunable.rt_runtime_us >= 0 &&
+	/* 0 is no limit, as in Linux 6.1: nothing could be replenished. */
+	return !policy_has(rq->fair.policy, TRAIT_FAIR_SERVER) && s->tunable.rt_runtime_us > 0 &&
 	       (u32)s->tunable.rt_runtime_us < s->tunable.rt_period_us;
 }
 
@@ -287,7 +288,7 @@ static void rt_yield(struct rq *rq)
 
 u32 rr_slice_ticks(const struct sched *s)
 {
-	return (u32)max(1ull, (u64)s->tunable.rr_timeslice_ms * s->hz / 1000);
+	return (u32)(((u64)s->tunable.rr_timeslice_ms * s->hz + 999) / 1000);
 }
 
 /* Lab 2, tick: a tick of @t, which runs. A slice of RR ends, and whoever shares it is last. */

@@ -69,7 +69,7 @@ static struct share share_of(const struct rq *rq)
 
 	return (struct share){
 		.limited = !(rq->fair.policy->traits & BIT(TRAIT_FAIR_SERVER)) &&
-			   tn->rt_runtime_us >= 0 && (u32)tn->rt_runtime_us < tn->rt_period_us,
+			   tn->rt_runtime_us > 0 && (u32)tn->rt_runtime_us < tn->rt_period_us,
 		.runtime = (u64)tn->rt_runtime_us * 1000,
 		.period = tn->rt_period_us * 1000ull,
 		.throttled = rt->throttled,
@@ -136,9 +136,9 @@ static void judge_timer(struct rq *rq)
 
 static u32 full_slice(const struct sched *s)
 {
-	u64 ticks = (u64)s->tunable.rr_timeslice_ms * s->hz / 1000;
+	u64 ms = s->tunable.rr_timeslice_ms, ticks = ms * s->hz / 1000;
 
-	return ticks ? (u32)ticks : 1;
+	return (u32)ticks + (ticks * 1000 < ms * s->hz);
 }
 
 static u32 *slice_of(const struct sched *s, struct task *t)

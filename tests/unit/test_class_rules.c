@@ -42,7 +42,7 @@ static void a_new_priority_asks_for_a_switch_by_table(void **state)
 	}
 }
 
-/* A slice is in whole ticks, and one at least. */
+/* A slice is in whole ticks, rounded up. */
 static void a_slice_of_rr_has_so_many_ticks(void **state)
 {
 	static const struct {
@@ -50,8 +50,8 @@ static void a_slice_of_rr_has_so_many_ticks(void **state)
 		const char *ms;
 		u32 ticks;
 	} golden[] = {
-		{ 1000, "100", 100 }, { 250, "100", 25 }, { 100, "100", 10 }, { 100, "25", 2 },
-		{ 1000, "1", 1 },     { 250, "1", 1 },	  { 100, "9", 1 },    { 250, "7", 1 },
+		{ 1000, "100", 100 }, { 250, "100", 25 }, { 100, "100", 10 }, { 100, "25", 3 },
+		{ 1000, "1", 1 },     { 250, "1", 1 },	  { 100, "9", 1 },    { 250, "7", 2 },
 	};
 
 	(void)state;

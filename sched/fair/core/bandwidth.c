@@ -436,6 +436,7 @@ static void restart(struct fair_queue *q)
 	if (pool->period.rq == rq) {
 		pool->period.at = next_period(pool, rq->clock);
 		find_next_timer(rq);
+		resched(rq); /* its CPU may idle: it sets its clock at the next switch */
 	}
 	trace_quota(q, QUOTA_restart, GRANT_limits_change, had, taken);
 	host_unlock(&pool->lock);
