@@ -88,7 +88,7 @@ def recording(tmp_path_factory):
     assert outcome.status == 0 and "LOST" not in outcome.console, outcome.console
     directory = tmp_path_factory.mktemp("perf")
     for name, part in zip(("p.data", "map.txt"), outcome.console.split("BEGIN\n")[1:]):
-        (directory / name).write_bytes(gzip.decompress(base64.b64decode("".join(part.split("END")[0].split()))))
+        (directory / name).write_bytes(gzip.decompress(base64.b64decode("".join(part.split("\nEND")[0].split()))))
     return directory / "p.data"
 
 
