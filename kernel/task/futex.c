@@ -520,7 +520,7 @@ static __noinline long futex_two(int cmd, u64 uaddr, bool private, u32 val, u64 
 	return cmd == FUTEX_WAKE_OP ? futex_wake_op(&req, val3) : futex_requeue(&req);
 }
 
-/* The same with a timeout: few waits have one, so the others do not pay for it. */
+/* FUTEX_WAIT with a timeout. Few waits have one, and the others do not pay for this code. */
 static __noinline long wait_until(u64 uaddr, int op, u32 val, const struct timespec *timeout,
 				  u32 bitset)
 {

@@ -20,6 +20,6 @@ struct machine_desc {
  * or the table is none for this machine.
  */
 struct machine_desc machine_describe(unsigned cpus, const char *topology, const char *opp);
-/* The CPUs of @list, the value of --isolcpus, are isolated. Exits with a message if it is none. */
+/* Isolates the CPUs of @list, the value of --isolcpus. Ends with a message if @list is invalid. */
 void machine_isolate(struct machine_desc *desc, const char *list);
 void machine_desc_free(struct machine_desc *desc);

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Linux's side of make bench and make bench-smp: the same programs on Debian's kernels, in the same machine.
 
-What was measured is kept in baselines.json: with FRESH=1 the kernels of build/linux boot and their figures take the
-place of the older ones. Two boots differ a little, so each kernel boots RUNS times, each time after another pause, and
-medians count.
+The figures are in baselines.json. FRESH=1 boots the kernels of build/linux and replaces their figures there. Two boots
+of a kernel differ a little, so each kernel boots RUNS times, each time after another pause, and medians count.
 """
 
 import dataclasses
@@ -35,8 +34,8 @@ TICKS_S = 0.02     # up to so much more: some ticks
 SETTLING_S = 5     # Linux goes on for a few seconds after it has started the shell
 MEMORY_MIB = 1024  # at least: room for 10,000 threads
 TIMEOUT_S = 3600   # only ends machines that hang
-# What makes Linux's paths longer in this machine only. Each byte of `rep stosb`, which clears pages on a CPU with ERMS,
-# counts as an instruction. There is no fifth level of page tables here.
+# These parameters turn off two features that make Linux's paths longer in this machine alone: on a CPU with ERMS Linux
+# clears pages by `rep stosb`, and QEMU counts each byte of that as an instruction; and a fifth level of page tables.
 APPEND = "clearcpuid=erms,fsrm no5lvl"
 FIGURE = re.compile(r"^(\w+) (\d+|-) ns$", re.MULTILINE)
 TIME = r"^Time: ([\d.]+)"
@@ -196,8 +195,9 @@ def describe(kernels: Mapping[str, Kernel], build: str) -> list[str]:
     """A line for each kernel; a note on stderr if the programs of @build are others than those that were measured."""
     lines = [f"Linux {kernel.version.removeprefix('Linux version ').partition(' ')[0]}, preempt={kernel.model}, "
              f"HZ={kernel.hz}, {kernel.qemu}; the median of {RUNS} boots" for kernel in kernels.values()]
-    changed = sorted({name for kernel in kernels.values() for name, kept in kernel.programs.items()
-                      if os.path.exists(os.path.join(build, "user", name)) and kept != digest(build, name)})
+    today = {name: digest(build, name) for name in PROGRAMS if os.path.exists(os.path.join(build, "user", name))}
+    changed = sorted(name for name, now in today.items()
+                     if any(kernel.programs.get(name, now) != now for kernel in kernels.values()))
     if changed:
         Progress.note(f"fairground: Linux was measured with another build of {' and '.join(changed)} than today's: "
                       "make bench FRESH=1 measures it anew")

@@ -46,7 +46,7 @@ def tick_rate(kernel: str) -> int:
 
 
 def digest(build: str, program: str) -> str:
-    """Of a @program as it is in the initramfs: figures of another one are of another time."""
+    """Returns the digest of @program as it is in the initramfs. Figures of another digest are of another program."""
     with tempfile.TemporaryDirectory() as directory:
         stripped = pathlib.Path(directory, program)
         subprocess.run([os.environ.get("CROSS_COMPILE", "") + "strip", "-o", stripped,

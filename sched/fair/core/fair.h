@@ -191,7 +191,7 @@ static inline void fair_set_active(struct fair_queue *q, bool active)
 		(active ? q->rq->s->server->start : q->rq->s->server->stop)(q->rq);
 }
 
-/* @delta ns of the limited @q count in its group's quota, those of the root's in the server. */
+/* Charge @delta ns to what limits @q: its group's quota, or for the root's the fair server. */
 static inline void fair_charge_limit(struct fair_queue *q, u64 delta)
 {
 	if (q->owner)
