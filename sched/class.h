@@ -164,6 +164,7 @@ struct sched_class {
 
 	/* Account the time since the last charge to the running task. */
 	void (*charge)(struct rq *rq);
+	void (*charge_task)(struct rq *rq); /* the same, of which only the CPU time is read */
 
 	/* 1/HZ s passed while @t runs. After its own charge; asks for a switch with resched(). */
 	void (*tick)(struct rq *rq, struct task *t);
@@ -235,10 +236,7 @@ struct sched_class {
 	int (*admit_affinity)(struct rq *rq, struct task *t, const struct cpumask *allowed);
 	/* May @rq's CPU leave? 0, or the error of sched_cpu_offline(). The machine is stopped. */
 	int (*admit_offline)(struct rq *rq);
-	/*
-	 * May the tunables become @next? 0, or what sched_tunable_write() returns. No lock is
-	 * held.
-	 */
+	/* May the tunables become @next? 0, or what sched_tunable_write() returns. Unlocked. */
 	int (*admit_tunables)(struct sched *s, const struct tunables *next);
 
 	/*
@@ -261,8 +259,7 @@ struct sched_class {
 
 	/*
 	 * @t, not queued now, enters or leaves the class. @runnable: it was queued and will be
-	 * again. A new task (TASK_NEW) joins on the runqueue of its creator, before its CPU is
-	 * chosen.
+	 * again. A new task (TASK_NEW) joins on its creator's runqueue, before its CPU is chosen.
 	 */
 	void (*join)(struct rq *rq, struct task *t, bool runnable);
 	void (*quit)(struct rq *rq, struct task *t, bool runnable);

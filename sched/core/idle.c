@@ -85,6 +85,7 @@ const struct sched_class idle_class = {
 	.put_prev = idle_put_prev,
 	.set_next = idle_set_next,
 	.charge = idle_charge,
+	.charge_task = idle_charge,
 	.tick = idle_tick,
 	FIXTURE_OPERATIONS,
 };

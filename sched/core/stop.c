@@ -93,6 +93,7 @@ const struct sched_class stop_class = {
 	.put_prev = class_ignore_task,
 	.set_next = stop_set_next,
 	.charge = stop_charge,
+	.charge_task = stop_charge,
 	.tick = stop_tick,
 	FIXTURE_OPERATIONS,
 };

@@ -495,6 +495,7 @@ const struct sched_class dl_class = {
 	.exchange = dl_exchange,
 	.picked_again = class_ignore_task,
 	.charge = dl_charge,
+	.charge_task = dl_charge,
 	.tick = dl_tick,
 	.preempts = dl_preempts,
 	.notice = class_ignore,

@@ -36,7 +36,7 @@ u64 sched_task_runtime(struct sched *s, struct task *t)
 	u64 runtime;
 
 	if (task_running(rq, t))
-		t->class->charge(rq);
+		t->class->charge_task(rq);
 	runtime = t->fair.sum_exec;
 	rq_unlock(rq);
 	return runtime;

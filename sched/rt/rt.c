@@ -480,6 +480,7 @@ const struct sched_class rt_class = {
 	.exchange = rt_exchange,
 	.picked_again = class_ignore_task,
 	.charge = rt_charge,
+	.charge_task = rt_charge,
 	.tick = rt_tick,
 	.preempts = rt_preempts,
 	.notice = class_ignore,

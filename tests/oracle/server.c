@@ -90,13 +90,19 @@ static void judge_fair_charge(struct rq *rq)
 
 static void judge_fair_enqueue(struct rq *rq, struct task *t, unsigned flags)
 {
-	struct dl_server right = charged_server(rq);
+	struct dl_server right = *server_of(rq), charged = charged_server(rq);
+	const struct entity *curr = rq->fair.curr;
 	bool served = rq->fair.policy->traits & BIT(TRAIT_FAIR_SERVER);
 	bool begins = !rq->fair.nr_running && served && right.d.runtime_ns && rq->online;
 
-	if (begins)
-		server_begins(&right, rq);
+	if (begins) {
+		server_begins(&charged, rq);
+		right = charged;
+	}
 	rq->s->class_own[CLASS_fair]->enqueue(rq, t, flags);
+	/* If nobody entered the root's queue, what runs there need not have been charged. */
+	if (curr && curr->exec_start == rq->clock)
+		right = charged;
 	/* A group without quota may have left again at once, or never have come. */
 	if (!rq->fair.nr_running)
 		right.active = right.ready = false;

@@ -268,14 +268,14 @@ static void woken_and_new_tasks_ask_for_half_a_slice(void **state)
 static void one_that_stayed_queued_asks_for_a_whole_slice(void **state)
 {
 	struct machine *m = bore_machine(1000);
-	struct task *t = spawn_nice(m, "t", 0);
+	struct task *t = spawn_nice(m, "t", 0), *other = spawn_nice(m, "other", 0);
 
 	(void)state;
-	spawn_nice(m, "other", 0);
 	advance(m, MS);
 	block(m, 0, TASK_INTERRUPTIBLE);
 	assert_int_equal(t->on_rq, TASK_DELAYED);
 	advance(m, 3 * MS / 2);
+	sched_task_runtime(m->s, other); /* which is charged, and V with it */
 	wake(m, t, 0);
 	assert_int_equal(eevdf_lag(queue(m), &t->fair), 0);
 	assert_int_equal(eevdf_entity(&t->fair)->deadline - t->fair.vruntime, 2 * MS);

@@ -134,6 +134,44 @@ static void woken_late_it_has_no_claim(void **state)
 	machine_free(m);
 }
 
+/* Nobody enters the queue, so V is that of the last charge; the hog is charged when it is asked. */
+static void woken_late_it_is_placed_where_v_was_charged(void **state)
+{
+	struct task *t[2];
+	struct machine *m = one_delayed(t);
+
+	(void)state;
+	run_on(m, 5 * MS / 4);
+	advance(m, MS / 8);
+	assert_true(wake(m, t[0], 0));
+	assert_int_equal(v_of(t[0]), 5 * MS / 4);
+	/* The hog is right of V now: it loses the CPU in the middle of its request. */
+	assert_int_equal(v_of(t[1]), 11 * MS / 8);
+	assert_ptr_equal(running(m, 0), t[0]);
+	sched_check(m->s);
+	machine_free(m);
+}
+
+/* A SCHED_BATCH task is not compared with the running task, so its wakeup charges nobody. */
+static void a_batch_task_that_stayed_charges_nobody(void **state)
+{
+	struct sched_attr_req batch = { .policy = SCHED_BATCH };
+	struct task *t[2];
+	struct machine *m = equal_hogs(t, 2);
+
+	(void)state;
+	assert_int_equal(sched_set_attr(m->s, t[0], &batch), 0);
+	advance(m, MS);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	assert_true(is_delayed(t[0]));
+	advance(m, 4 * MS);
+	assert_true(wake(m, t[0], 0));
+	assert_int_equal(v_of(t[1]), 0);
+	assert_ptr_equal(running(m, 0), t[1]);
+	sched_check(m->s);
+	machine_free(m);
+}
+
 /* --- made to leave ---------------------------------------------------------------- */
 
 static void a_change_of_class_ends_it(void **state)
@@ -337,6 +375,8 @@ int main(void)
 		cmocka_unit_test(who_is_owed_time_leaves_at_once),
 		cmocka_unit_test(woken_early_it_still_owes_as_golden),
 		cmocka_unit_test(woken_late_it_has_no_claim),
+		cmocka_unit_test(woken_late_it_is_placed_where_v_was_charged),
+		cmocka_unit_test(a_batch_task_that_stayed_charges_nobody),
 		cmocka_unit_test(a_change_of_class_ends_it),
 		cmocka_unit_test(a_renice_ends_it),
 		cmocka_unit_test(a_move_to_another_group_ends_it),

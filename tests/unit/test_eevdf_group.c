@@ -6,7 +6,6 @@
 #include "eevdf.h"
 #include "group.h"
 
-/* The member of group @x, alone there, ran for 1 ms beside @hog and fell asleep: @x owes 0.5 ms. */
 struct scene {
 	struct machine *m;
 	struct task_group *x;
@@ -14,7 +13,8 @@ struct scene {
 	struct entity *group; /* of @x */
 };
 
-static struct scene one_asleep(struct task_group *(*make)(struct machine *m))
+/* The member of group @x, alone there, begins to run beside @hog. */
+static struct scene one_running(struct task_group *(*make)(struct machine *m))
 {
 	struct scene c = { .m = eevdf_machine(1000) };
 	struct task *rt = spawn(c.m, "rt", SCHED_FIFO, 1);
@@ -27,6 +27,14 @@ static struct scene one_asleep(struct task_group *(*make)(struct machine *m))
 	block(c.m, 0, TASK_UNINTERRUPTIBLE);
 	assert_ptr_equal(running(c.m, 0), c.member);
 	c.group = c.member->fair.queue->owner;
+	return c;
+}
+
+/* It ran for 1 ms and fell asleep: @x owes 0.5 ms. */
+static struct scene one_asleep(struct task_group *(*make)(struct machine *m))
+{
+	struct scene c = one_running(make);
+
 	advance(c.m, MS);
 	block(c.m, 0, TASK_INTERRUPTIBLE);
 	sched_check(c.m->s);
@@ -102,6 +110,22 @@ static void woken_late_it_has_no_claim(void **state)
 	assert_int_equal(eevdf_lag(queue(c.m), c.group), 250000);
 	assert_true(wake(c.m, c.member, 0));
 	assert_int_equal(eevdf_lag(queue(c.m), c.group), 0);
+	sched_check(c.m->s);
+	machine_free(c.m);
+}
+
+/* As a task that stayed queued. */
+static void woken_late_it_is_placed_where_v_was_charged(void **state)
+{
+	struct scene c = one_asleep(below_root);
+
+	(void)state;
+	run_on(c.m, 3 * MS / 2);
+	advance(c.m, MS / 4);
+	assert_true(wake(c.m, c.member, 0));
+	assert_int_equal(c.group->vruntime - QUEUE_START, 3 * MS / 2);
+	assert_int_equal(v_of(c.hog), 7 * MS / 4);
+	assert_ptr_equal(running(c.m, 0), c.member);
 	sched_check(c.m->s);
 	machine_free(c.m);
 }
@@ -203,6 +227,66 @@ static void new_shares_wait_for_a_member(void **state)
 	machine_free(c.m);
 }
 
+/* --- levels are charged one by one --------------------------------------------- */
+
+/* A task that reads its CPU time is charged. That its group had a slice is found at the tick. */
+static void a_reader_does_not_end_its_groups_turn(void **state)
+{
+	struct scene c = one_running(below_root);
+
+	(void)state;
+	advance(c.m, 7 * MS / 2);
+	assert_int_equal(sched_task_runtime(c.m->s, c.member), 7 * MS / 2);
+	assert_int_equal(c.group->vruntime, QUEUE_START);
+	assert_false(c.m->s->rq[0].need_resched);
+	tick(c.m);
+	assert_ptr_equal(running(c.m, 0), c.hog);
+	machine_free(c.m);
+}
+
+/* A task that wakes up outside a group has the group charged, but not the task that runs there. */
+static void a_wakeup_charges_the_level_of_the_comparison(void **state)
+{
+	struct scene c = one_running(below_root);
+	struct task *patient = spawn_slice(c.m, "patient", 0, 100 * MS);
+	u64 v_group, v_member;
+
+	(void)state;
+	while (running(c.m, 0) != patient)
+		run_ticks(c.m, 1);
+	block(c.m, 0, TASK_INTERRUPTIBLE);
+	while (running(c.m, 0) != c.member)
+		run_ticks(c.m, 1);
+	v_group = c.group->vruntime;
+	v_member = c.member->fair.vruntime;
+	advance(c.m, MS / 2);
+	assert_true(sched_wake(c.m->s, patient, TASK_NORMAL, 0, 0));
+	/* A switch may have been asked for; it is still to come. */
+	assert_int_equal(c.group->vruntime, v_group + MS / 2);
+	assert_int_equal(c.member->fair.vruntime, v_member);
+	settle(c.m);
+	sched_check(c.m->s);
+	machine_free(c.m);
+}
+
+/* The time of a group until its weight changes counts with the old weight. */
+static void a_group_that_runs_is_charged_before_it_is_reweighted(void **state)
+{
+	struct scene c = one_running(below_root);
+
+	(void)state;
+	advance(c.m, MS);
+	rq_lock(&c.m->s->rq[0]);
+	c.x->shares *= 2;
+	group_update_above(c.member->fair.queue);
+	rq_unlock(&c.m->s->rq[0]);
+	assert_int_equal(c.group->load.weight, 2 * NICE_0_LOAD);
+	/* It owed 0.5 ms; at twice the weight that is half as much virtual time. */
+	assert_in_range(eevdf_lag(queue(c.m), c.group), (u64)-250001, (u64)-249999);
+	sched_check(c.m->s);
+	machine_free(c.m);
+}
+
 /* --- groups in groups ---------------------------------------------------------- */
 
 static struct task_group *below_a_group(struct machine *m)
@@ -253,12 +337,16 @@ int main(void)
 		cmocka_unit_test(picked_it_leaves_without_a_claim),
 		cmocka_unit_test(woken_early_it_still_owes),
 		cmocka_unit_test(woken_late_it_has_no_claim),
+		cmocka_unit_test(woken_late_it_is_placed_where_v_was_charged),
 		cmocka_unit_test(without_delay_dequeue_it_leaves_at_once),
 		cmocka_unit_test(it_does_not_wait_for_the_cpu),
 		cmocka_unit_test(the_end_of_the_group_ends_it),
 		cmocka_unit_test(a_swap_ends_it_with_its_debt),
 		cmocka_unit_test(idle_groups_are_counted_anew),
 		cmocka_unit_test(new_shares_wait_for_a_member),
+		cmocka_unit_test(a_reader_does_not_end_its_groups_turn),
+		cmocka_unit_test(a_wakeup_charges_the_level_of_the_comparison),
+		cmocka_unit_test(a_group_that_runs_is_charged_before_it_is_reweighted),
 		cmocka_unit_test(only_the_group_that_owes_stays),
 		cmocka_unit_test(a_group_above_a_throttled_one_leaves),
 	};

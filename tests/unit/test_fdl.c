@@ -253,6 +253,7 @@ static void each_level_is_charged_for_its_share(void **state)
 	struct entity *outer = &a->cpu[0].entity, *inner = &a1->cpu[0].entity;
 	struct task *t = spawn_in(lab->m, a1, 0);
 	u64 before_outer, before_inner;
+	struct sched_cpu_stat stat;
 
 	(void)state;
 	spawn_in(lab->m, a2, 0);
@@ -263,7 +264,7 @@ static void each_level_is_charged_for_its_share(void **state)
 	before_outer = outer->due -= MS;
 	before_inner = inner->due -= MS;
 	advance(lab->m, 100 * US);
-	sched_task_runtime(lab->m->s, t);
+	sched_cpu_stat(lab->m->s, 0, &stat);
 	assert_int_equal(inner->due - before_inner, 100000 * 1024 / 121);
 	assert_int_equal(outer->due - before_outer, 100000 * 1024 / 485);
 	lab_free(lab);

@@ -150,6 +150,7 @@ const struct sched_class fair_class = {
 	.exchange = fair_exchange,
 	.picked_again = fair_start_turn,
 	.charge = fair_charge,
+	.charge_task = fair_charge_task,
 	.tick = fair_tick,
 	.preempts = fair_preempts,
 	.notice = bandwidth_unthrottle,

@@ -16,6 +16,7 @@ void fair_put_prev(struct rq *rq, struct task *t);
 void fair_set_next(struct rq *rq, struct task *t);
 void fair_exchange(struct rq *rq, struct task *prev, struct task *next);
 void fair_charge(struct rq *rq);
+void fair_charge_task(struct rq *rq);
 void fair_tick(struct rq *rq, struct task *t);
 bool fair_preempts(struct rq *rq, struct task *woken, unsigned flags);
 void fair_migrate(struct rq *rq, struct task *t);

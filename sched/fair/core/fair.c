@@ -19,6 +19,13 @@
 
 /* --- charging ------------------------------------------------------------- */
 
+/*
+ * Time is charged level by level. All levels are charged at ticks, at switches and where the
+ * numbers of groups are wanted. A reader of the task's CPU time charges the task's level alone; a
+ * wakeup, the queues that somebody enters and the one in which it is compared. So a request of a
+ * group above, or of a task in another group, is found used up at the next tick (Linux 6.12).
+ */
+
 /* From the root down to the running task. */
 void fair_charge(struct rq *rq)
 {
@@ -32,6 +39,26 @@ void fair_charge(struct rq *rq)
 		queue_charge(q, e);
 		q = e->own_queue;
 	} while (unlikely(q));
+}
+
+void fair_charge_task(struct rq *rq)
+{
+	struct entity *e = &rq->curr->fair;
+
+	queue_charge(e->queue, e);
+}
+
+/* Charge what runs in @q, if anything there does. */
+static inline void charge_level(struct fair_queue *q)
+{
+	if (q->curr)
+		queue_charge(q, q->curr);
+}
+
+/* The same, out of the way of those that seldom need it. */
+static __noinline void charge_uncharged(struct fair_queue *q)
+{
+	charge_level(q);
 }
 
 /* --- membership ----------------------------------------------------------- */
@@ -66,10 +93,12 @@ bool fair_climb_in(struct entity *e, struct tally n, unsigned flags)
 		if (unlikely(first && e->queued))
 			queue_requeue(q, e, ENQUEUE_WAKEUP | ENQUEUE_DELAYED);
 		first = !q->nr_running;
-		if (likely(!e->queued))
+		if (likely(!e->queued)) {
+			charge_level(q);
 			queue_enter(q, e, flags);
-		else if (e->own_queue)
+		} else if (e->own_queue) {
 			queue_pass(e);
+		}
 		n = count(q, n, true);
 		if (unlikely(q->throttled))
 			return false;
@@ -131,7 +160,6 @@ __attribute__((flatten)) void fair_enqueue(struct rq *rq, struct task *t, unsign
 {
 	struct fair_queue *q = t->fair.queue;
 
-	fair_charge(rq);
 	if (unlikely(flags & ENQUEUE_DELAYED)) {
 		queue_requeue(q, &t->fair, flags);
 		list_del(&t->link);
@@ -368,7 +396,6 @@ static void find_siblings(struct entity **a, struct entity **b)
 	}
 }
 
-/* The running task was charged when @woken was enqueued. */
 bool fair_preempts(struct rq *rq, struct task *woken, unsigned flags)
 {
 	struct entity *curr = &rq->curr->fair, *e = &woken->fair;
@@ -387,6 +414,8 @@ bool fair_preempts(struct rq *rq, struct task *woken, unsigned flags)
 		if (entity_is_idle(curr) != entity_is_idle(e))
 			return entity_is_idle(curr);
 	}
+	if (unlikely(curr->exec_start != rq->clock)) /* nobody entered this queue just now */
+		charge_uncharged(e->queue);
 	return e->queue->hooks->preempts(e->queue, curr, e, flags);
 }
 
@@ -459,6 +488,9 @@ void fair_reweight(struct entity *e, struct load_weight load)
 	/* In other terms now than the rest: it stays foreign even if its policy comes back. */
 	if (unlikely(e->policy != q->policy))
 		e->policy = NULL;
+	/* The time until now counts with the old weight. */
+	if (follow && e->queued)
+		charge_level(q);
 	if (e->avg.last_update)
 		update_averages(e);
 	pelt_reweight(q, e, load.weight);
