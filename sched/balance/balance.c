@@ -228,14 +228,14 @@ static bool keeps_failing(const struct pass *p)
 	return p->type == MIGRATE_TASKS && p->sd->nr_balance_failed > p->sd->cache_nice_tries + 2;
 }
 
-/* Ask @src's running task to come where nothing else helps. */
-static bool push_running(struct pass *p, struct rq *src)
+/* Ask @src's running task to come where nothing else helps. Returns what becomes of it. */
+static enum task_fate push_running(struct pass *p, struct rq *src)
 {
 	enum task_fate fate = FATE_not_pushable;
 	struct task *t;
 
 	if (!keeps_failing(p) && !fits_better_here(p, src) && p->type != MIGRATE_MISFIT)
-		return false;
+		return fate;
 	p->sd->alb_count += schedstats(p->s);
 	rq_lock(src);
 	t = src->curr;
@@ -245,24 +245,30 @@ static bool push_running(struct pass *p, struct rq *src)
 		pass_record_task(p, src, t, fate);
 	if (fate == FATE_pushed)
 		push_current(src, p->dst->cpu);
+	p->all_pinned = fate == FATE_pinned && src->nr_running == 1;
 	rq_unlock(src);
 	p->sd->alb_failed += fate != FATE_pushed && schedstats(p->s);
-	return fate == FATE_pushed;
+	return fate;
 }
 
 /* --- a pass --------------------------------------------------------------- */
 
-/* There was nothing to move, or affinity holds every task in place: balance less often. */
-static void note_balanced(struct pass *p)
+static void balance_less_often(struct pass *p)
 {
 	struct domain *sd = p->sd;
 	u64 longest_ms = p->all_pinned ? max(512ull, sd->max_interval_ms) : sd->max_interval_ms;
 
-	sd->stat[p->idle].balanced += schedstats(p->s);
-	sd->nr_balance_failed = 0;
 	/* A newly idle pass comes at any time and says little about the interval. */
 	if (p->idle != CPU_NEWLY_IDLE && sd->balance_interval_ms < longest_ms)
 		sd->balance_interval_ms *= 2;
+}
+
+/* There was nothing to move, or affinity holds every task in place. */
+static void note_balanced(struct pass *p)
+{
+	p->sd->stat[p->idle].balanced += schedstats(p->s);
+	p->sd->nr_balance_failed = 0;
+	balance_less_often(p);
 }
 
 static void note_moved(struct pass *p)
@@ -276,16 +282,19 @@ static void note_moved(struct pass *p)
 static enum balance_outcome note_failed(struct pass *p, struct rq *src)
 {
 	struct domain *sd = p->sd;
-	bool pushed;
+	enum task_fate fate;
 
 	sd->stat[p->idle].failed += schedstats(p->s);
 	if (p->idle != CPU_NEWLY_IDLE)
 		sd->nr_balance_failed++;
-	pushed = push_running(p, src);
-	if (pushed)
+	fate = push_running(p, src);
+	if (fate == FATE_pushed)
 		sd->nr_balance_failed = 0;
-	sd->balance_interval_ms = sd->min_interval_ms;
-	return pushed ? OUTCOME_pushed : OUTCOME_failed;
+	if (fate == FATE_pinned)
+		balance_less_often(p);
+	else
+		sd->balance_interval_ms = sd->min_interval_ms;
+	return fate == FATE_pushed ? OUTCOME_pushed : OUTCOME_failed;
 }
 
 /* Tell the level above, which cannot see it, whether affinity left this level uneven. */

@@ -175,7 +175,7 @@ static void balance_due_domains(struct rq *rq, bool idle)
 	struct sched *s = rq->s;
 	u64 now = jiffies(s, host_clock(rq->cpu)), next = now + 60ull * s->hz;
 	bool busy = !idle && !cpu_is_sched_idle(rq);
-	bool proceed = true, moved = false;
+	bool proceed = true;
 	struct domain *sd;
 	u64 cost = 0;
 
@@ -186,13 +186,16 @@ static void balance_due_domains(struct rq *rq, bool idle)
 		note_newidle_cost(sd, 0, now, s->hz);
 		cost += sd->max_newidle_lb_cost;
 		if (proceed && now >= sd->last_balance + interval && serialize_begin(s, sd)) {
-			int result = balance_domain(rq, sd, idle && !moved ? CPU_IDLE : CPU_BUSY);
+			int result = balance_domain(rq, sd, idle ? CPU_IDLE : CPU_BUSY);
 
 			serialize_end(s, sd);
 			proceed = result >= 0;
-			moved |= result > 0;
+			if (result > 0) {
+				idle = cpu_is_idle(rq);
+				busy = !idle && !cpu_is_sched_idle(rq);
+			}
 			sd->last_balance = now;
-			interval = balance_interval(s, sd, busy && !moved);
+			interval = balance_interval(s, sd, busy);
 		}
 		next = min(next, sd->last_balance + interval);
 	}

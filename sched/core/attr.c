@@ -148,10 +148,9 @@ static void change_group(struct rq *rq, struct task *t, struct task_group *tg)
 	t->class->regroup(rq, t, tg, task_is_runnable(t));
 	change_end(rq, t, c, QUEUE_MOVE);
 	freq_task_changes(rq, t);
-	if (c.running)
+	/* A task that waits preempts nobody by that, but it may have been hidden until now. */
+	if (c.running || is_idle_task(rq->curr))
 		resched(rq);
-	else if (c.queued)
-		check_preempt(rq, t, 0);
 }
 
 void task_group_move(struct sched *s, struct task *t, struct task_group *tg)

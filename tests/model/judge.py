@@ -393,12 +393,10 @@ def judge_cfs_leave(d: Row, q: Queue, t: Tunables) -> Verdict:
 
 
 def eevdf_best(q: Queue, policy: str, lasts: bool) -> tuple[list[Row], str]:
-    """The entities that a pick may choose; why. @lasts: the running one's request is not to be broken into."""
+    """The entities that come next if nobody is nominated; why. @lasts: the running one's request is not to be broken
+    into."""
     if len(q.rows) == 1:
         return q.rows, "nobody else is queued"
-    nominated = next((r for r in q.rows if r["flags"] & NEXT), None)
-    if nominated and q.eligible(nominated):
-        return [nominated], "it is nominated and eligible"
     if q.curr and lasts and q.eligible(q.curr):
         if policy != "bore":
             return [q.curr], "the running one is eligible and its request lasts"
@@ -416,6 +414,9 @@ def judge_eevdf_pick(d: Row, q: Queue, t: Tunables) -> Verdict:
     picked = q.find(d["pid"], d["subject_group"])
     if not picked:
         return "the entity that was picked is not queued"
+    nominated = next((r for r in q.rows if r["flags"] & NEXT), None) if len(q.rows) > 1 else None
+    if nominated and q.eligible(nominated):
+        return RIGHT if picked is nominated else f"right is {name(nominated)}: it is nominated and eligible"
     best, why = eevdf_best(q, d["policy"], bool(q.curr and q.curr["flags"] & LASTS))
     return RIGHT if any(picked is row for row in best) else f"right is {name(best[0])}: {why}"
 
@@ -436,6 +437,8 @@ def judge_eevdf_preempt(d: Row, q: Queue, t: Tunables) -> Verdict:
         return NOT_JUDGED
     if curr["flags"] & USED:
         return RIGHT if d["answer"] else "the running one used up its request"
+    if d["answer"] and d["rule"] == "eligibility":  # the charge just before ended its turn
+        return "the running one is eligible" if q.eligible(curr) else RIGHT
     urgent = (woken["slice"] < curr["slice"] and q.eligible(woken)
               and (ahead(woken["deadline"], curr["deadline"]) < 0 or not q.eligible(curr)))
     best, why = eevdf_best(q, d["policy"], bool(curr["flags"] & LASTS) and not urgent)

@@ -435,7 +435,8 @@ class Judge:
         if p.source >= 0 and not rows and p.source_running > 1:
             yield "tasks", NOT_JUDGED  # fair tasks left before the runqueue was locked
         yield "tasks", same("left", (p.left, p.nr_moved), (left, moved))
-        yield from self.after(p, rows, moved)
+        held_runner = rows is not p.tasks and any(t.fate == "pinned" for t in asked)
+        yield from self.after(p, rows, moved, held_runner)
 
     @staticmethod
     def may_push(p: Pass) -> bool:
@@ -457,14 +458,15 @@ class Judge:
 
     # The outcome
 
-    def after(self, p: Pass, rows: tuple[Task, ...], moved: int) -> Iterator[tuple[str, Verdict]]:
+    def after(self, p: Pass, rows: tuple[Task, ...], moved: int, held_runner: bool) -> Iterator[tuple[str, Verdict]]:
         pinned = any(t.fate == "pinned" for t in rows) or self.before_pinned
         # Affinity alone holds everything: somebody was looked at, and nobody could have moved.
         held = p.source >= 0 and bool(rows) and all(t.fate in ("pinned", "throttled") for t in rows)
         yield "outcome", same("outcome", p.outcome, self.outcome(p, moved, held))
         if p.outcome == "again":
             self.rounds[p.local, p.domain] = p, pinned
-        yield "after", same("failures and interval", (p.failed_now, p.interval_now_ms), self.remains(p, held))
+        now = (p.failed_now, p.interval_now_ms)
+        yield "after", same("failures and interval", now, self.remains(p, held, held_runner))
         yield "hint", self.hint(p, pinned, held)
 
     def outcome(self, p: Pass, moved: int, held: bool) -> str:
@@ -477,17 +479,20 @@ class Judge:
         others = [rq for rq in p.runqueues if rq.look == "measured" and rq.part != p.local and rq.of_cpu != p.source]
         return "again" if others else "pinned"
 
-    def remains(self, p: Pass, held: bool) -> tuple[int, int]:
-        """(failures, interval) from now on."""
+    def remains(self, p: Pass, held: bool, held_runner: bool) -> tuple[int, int]:
+        """(failures, interval) from now on. @held_runner: the running task was asked to come, but must stay."""
         if p.outcome == "again":
             return p.failed, p.interval_ms
         if p.outcome in ("moved", "pushed"):
             return 0, p.min_interval_ms
         newly_idle = p.idleness == "newly_idle"
-        if p.outcome == "failed":
-            return p.failed + (not newly_idle), p.min_interval_ms
-        longest = max(PINNED_INTERVAL_MS if held or p.round else 0, p.max_interval_ms)
-        return 0, p.interval_ms * (2 if not newly_idle and p.interval_ms < longest else 1)
+        failed = p.outcome == "failed"
+        all_held = held_runner and p.source_running == 1 if failed else held or p.round
+        longest = max(PINNED_INTERVAL_MS if all_held else 0, p.max_interval_ms)
+        longer = p.interval_ms * (2 if not newly_idle and p.interval_ms < longest else 1)
+        if failed:
+            return p.failed + (not newly_idle), longer if held_runner else p.min_interval_ms
+        return 0, longer
 
     def hint(self, p: Pass, pinned: bool, held: bool) -> Verdict:
         """What the level above is told."""

@@ -73,11 +73,13 @@ def of_preempt(d: Row, curr: Row | None, eligible: list[Row]) -> set[str]:
     if d["policy"] not in REQUESTS:
         return {"vruntime_lead", "deadlines_compared", "container_order"}  # which of them, the judge of FDL knows
     if not curr:
-        return {"request_used_up", "request_lasts", "pick_agrees", "nominated"}
+        return {"request_used_up", "request_lasts", "pick_agrees", "eligibility"}
     if curr["flags"] & USED:
         return {"request_used_up"}
     may = {"pick_agrees"} | ({"request_lasts"} if curr["flags"] & LASTS and protects(d) else set())
-    return may | ({"nominated"} if any(row["flags"] & NEXT for row in eligible) else set())
+    # The charge just before may have ended its turn.
+    ended = not curr["flags"] & LASTS and all(row is not curr for row in eligible)
+    return may | ({"eligibility"} if ended else set())
 
 
 def of_place(flags: int) -> str:

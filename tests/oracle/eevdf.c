@@ -84,12 +84,11 @@ static bool runs_to_parity(const struct view *v)
 }
 
 /*
- * Is @e a right choice? @protected: the running entity may go on until its request is used up.
- * *@alone: no other choice is right.
+ * Is @e a right choice if nobody is nominated? @protected: the running entity may go on until its
+ * request is used up. *@alone: no other choice is right.
  */
 static bool is_right(const struct view *v, const struct entity *e, bool protected, bool *alone)
 {
-	const struct entity *next = before(v)->next;
 	const struct row *curr = v->curr ? row_of(v, v->curr) : NULL;
 	const struct row *best = NULL;
 	unsigned nr_best = 0;
@@ -97,8 +96,6 @@ static bool is_right(const struct view *v, const struct entity *e, bool protecte
 	*alone = true;
 	if (v->nr == 1)
 		return e == v->row[0].e;
-	if (next && has(v, FEATURE_PICK_BUDDY) && is_eligible(v, row_of(v, next)))
-		return e == next;
 	if (curr && protected && runs_to_parity(v) && is_eligible(v, curr))
 		return e == curr->e;
 	for (u32 i = 0; i < v->nr; i++) {
@@ -117,17 +114,29 @@ static bool is_right(const struct view *v, const struct entity *e, bool protecte
 	       of(row_of(v, e))->deadline == of(best)->deadline;
 }
 
+/* The nominated entity that goes first, or NULL. */
+static const struct entity *eligible_buddy(const struct view *v)
+{
+	const struct entity *next = before(v)->next;
+
+	return next && v->nr > 1 && has(v, FEATURE_PICK_BUDDY) && is_eligible(v, row_of(v, next))
+		       ? next
+		       : NULL;
+}
+
 static bool eevdf_picks(const struct view *v, const struct entity *picked)
 {
+	const struct entity *buddy;
 	const struct eevdf_entity *now;
 	bool alone, protected;
 
 	if (!v->nr)
 		return true;
+	buddy = eligible_buddy(v);
 	now = eevdf_entity(picked);
 	/* Protection begins when it comes to run; one that runs has what is left of it. */
 	protected = v->curr && of(row_of(v, v->curr))->protected;
-	return is_right(v, picked, protected, &alone) &&
+	return (buddy ? picked == buddy : is_right(v, picked, protected, &alone)) &&
 	       now->protected == (picked != v->curr || protected) && !now->turn_over &&
 	       (picked == v->curr || eevdf_queue(v->q)->next != picked);
 }

@@ -109,7 +109,7 @@ def test_frequencies_lie_over_the_bars(tmp_path):
     """Each CPU's line and mean are those of the events as trace-cmd prints them, to a thousandth of a row."""
     path, out = tmp_path / "juno.dat", tmp_path / "x.svg"
     simulate(path, "--topology", "packages=1,cores=6,llcs=1", "--opp", "juno", "--governor", "schedutil", "--time",
-             "200ms", "bursts:n=4,run=2ms,sleep=5ms")
+             "220ms", "bursts:n=4,run=2ms,sleep=5ms")
     text, changes = report(path, "-N"), defaultdict(list)
     times = [int(t.replace(".", "")) for t in re.findall(r"\[\d+\] +(\d+\.\d+):", text)]
     for time, khz, cpu in re.findall(r"(\d+\.\d+): cpu_frequency: +state=(\d+) cpu_id=(\d+)", text):

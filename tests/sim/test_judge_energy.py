@@ -32,7 +32,7 @@ def judged(path):
 @pytest.mark.parametrize("load", LOADS)
 def test_every_placement_by_energy_is_right(sim, tmp_path, load, sched):
     path = tmp_path / "d.json"
-    sim(f"{JUNO} --sched {sched} --time 500ms --decisions {path} {LOADS[load]}")
+    sim(f"{JUNO} --sched {sched} --time 1s --decisions {path} {LOADS[load]}")
     status, right, unjudged, wrong = judged(path)
     assert (status, wrong) == (0, 0)
     assert right > 10 * unjudged and right > 100

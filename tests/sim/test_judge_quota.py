@@ -60,7 +60,7 @@ def test_they_are_printed_among_the_others(recorded):
     out = fairground_decisions(recorded[0], "--kind", "refill", "--group", "1", "--limit", "3", "--full")
     assert out.count("a period is over.") == 3 and "quota 12.000000, period 50.000000, burst 6.000000" in out
     table = {tuple(line.split()[:3]) for line in fairground_decisions(recorded[0], "--stats").splitlines()}
-    assert {("quota", "fetch", "covered"), ("quota", "pay", "rest_of_pool"), ("cfs", "pick", "only_one")} <= table
+    assert {("quota", "fetch", "covered"), ("quota", "fetch", "rest_of_pool"), ("cfs", "pick", "only_one")} <= table
 
 
 # --- the judge ------------------------------------------------------------------------------------------------------

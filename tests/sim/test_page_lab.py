@@ -13,7 +13,7 @@ SHOWN = {"everybody_is_eligible": ("requests-of-three-sizes", "but it is right o
          "mean_is_not_past": ("three-equal-hogs", "not eligible, but it is not right of V"),
          "least_vruntime_first": ("hogs-of-three-nice-values-and-sleepers", "but due before it is"),
          "search_without_subtrees": ("requests-of-three-sizes", "but due before it is"),
-         "request_is_not_protected": ("hogs-of-three-nice-values-and-sleepers", "")}
+         "request_is_not_protected": ("requests-of-three-sizes", "")}
 
 
 @pytest.fixture(name="records", scope="module")

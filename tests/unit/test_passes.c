@@ -132,13 +132,16 @@ static void compare_levels(struct machine *m, unsigned cpu, const struct before 
 		assert_int_equal(sd->last_balance, made ? jiffy(m) : was->last);
 		assert_int_equal(sd->max_newidle_lb_cost, was_time ? forgotten(m, was) : was->cost);
 		cost += sd->max_newidle_lb_cost;
-		/* As soon as something moved, the CPU counts as busy: another one may balance. */
+		/* If something moved, the CPU is what it is now: another one may balance. */
 		if (!moved)
 			assert_int_equal(passes_of(sd) - was->passes, made && was->ours);
 		if (made && passes_of(sd) == was->passes)
 			proceed = false;
-		moved |= moved_by(sd) > was->moved;
-		next = min(next, sd->last_balance + interval_of(m, sd, busy && !(made && moved)));
+		if (moved_by(sd) > was->moved) {
+			moved = true;
+			busy = rq->nr_running != rq->fair.tasks.nr_idle;
+		}
+		next = min(next, sd->last_balance + interval_of(m, sd, busy));
 	}
 	if (!was_time)
 		return;

@@ -101,7 +101,7 @@ export const EXAMPLES: Record<string, string> = {
   'Pipes (hackbench)': 'pipes:groups=1,pairs=2',
   'Groups and a quota': 'group:name=a,quota=10ms,period=50ms hogs:n=2,group=a hogs:n=2',
   'Requests': 'requests:workers=3 hogs:n=2',
-  'Slices of one\'s own': 'hogs:n=2,slice=10ms bursts:run=1ms,sleep=4ms,slice=1ms',
+  'Slices of one\'s own': 'hogs:n=2,slice=10ms periodic:policy=normal,period=6ms,run=1ms,slice=1ms',
 };
 
 export const FLAGS: [number, string][] = [[0x1, 'runs'], [0x2, 'delayed'], [0x4, 'idle class'], [0x8, 'eligible'],
@@ -142,7 +142,7 @@ export const TOUR: {title: string, see: string, try: string, tried: string}[] = 
     try: 'a workload in which the earliest deadline does not win.',
     tried: 'At {time} ms the earliest deadline is that of {other}, but it is {over} ms right of V: it had more than its due. So {who} runs.'},
   {title: 'Short slices for the impatient',
-    see: 'Under EEVDF a task may ask for a slice. It changes no share, but the deadline: a short request is due earlier. Task 3 wakes up every 5 ms or so and asks for ' +
+    see: 'Under EEVDF a task may ask for a slice. It changes no share, but the deadline: a short request is due earlier. Task 3 has a job of 1 ms every 6 ms and asks for ' +
       '{slice} ms at a time, the two others for 10 ms. It waited for {mean} ms on average, at most {longest} ms, and got {got} % of the CPU.',
     try: 'the same with a slice of 10 ms for task 3.',
     tried: 'With {slice} ms it waited for {mean} ms on average, at most {longest} ms. It got {got} %.'},

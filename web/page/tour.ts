@@ -41,7 +41,7 @@ const asks = (d: Decision) => d.kind === 'preempt' && d.pid === 3;
 const isEligible = (row: Decision) => (row.flags & 0x8) !== 0;
 const first = (rows: Decision[]) => rows.reduce((a, b) => distance(a.deadline, b.deadline) <= 0 ? a : b);
 const passedOver = (d: Decision) => isPick(3)(d) && d.rule === 'earliest_deadline' && !isEligible(first(d.candidates));
-const slices = (burst: number): View => ({given: one(`hogs:n=2,slice=10ms bursts:run=1ms,sleep=4ms,slice=${burst}ms`, ['eevdf'], 1000), look: 'shares',
+const slices = (burst: number): View => ({given: one(`hogs:n=2,slice=10ms periodic:policy=normal,period=6ms,run=1ms,slice=${burst}ms`, ['eevdf'], 1000), look: 'shares',
   figures: ([run]) => ({slice: String(burst), mean: mean(run, 3), longest: longest(run, 3), got: share(run, 3)})});
 const scores = (run: number, sleep: number): View => ({given: one(`hogs:n=2 bursts:run=${run}ms,sleep=${sleep}ms`, ['eevdf', 'bore'], 1000), run: 1, look: 'behind',
   at: (d) => isPick(3)(d) && d.time > 500e6, figures: ([eevdf, bore], d) => ({time: ms(d.time, 0), burst: String(rowOf(d, 3).score),

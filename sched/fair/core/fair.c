@@ -399,20 +399,23 @@ static void find_siblings(struct entity **a, struct entity **b)
 bool fair_preempts(struct rq *rq, struct task *woken, unsigned flags)
 {
 	struct entity *curr = &rq->curr->fair, *e = &woken->fair;
+	bool normal = woken->policy == SCHED_NORMAL;
+	/* 6.12 looks at the branches of the two before it looks at the tasks. */
+	bool tasks_first = curr->queue == e->queue || !e->queue->policy->of_6_12;
 
 	if (queue_is_hidden(e->queue))
 		return false;
 	if (unlikely(feature(rq->s, FEATURE_NEXT_BUDDY)) && !(flags & SELECT_FORK) &&
 	    curr->queue->policy->nominates_woken(curr->queue))
 		fair_nominate(e);
-	if (rq->curr->policy == SCHED_IDLE && woken->policy != SCHED_IDLE)
+	if (tasks_first && rq->curr->policy == SCHED_IDLE && woken->policy != SCHED_IDLE)
 		return true;
-	if (woken->policy != SCHED_NORMAL || !feature(rq->s, FEATURE_WAKEUP_PREEMPTION))
+	if ((tasks_first && !normal) || !feature(rq->s, FEATURE_WAKEUP_PREEMPTION))
 		return false;
-	if (curr->queue != e->queue) {
+	if (unlikely(curr->queue != e->queue)) {
 		find_siblings(&curr, &e);
-		if (entity_is_idle(curr) != entity_is_idle(e))
-			return entity_is_idle(curr);
+		if (entity_is_idle(curr) != entity_is_idle(e) || !normal)
+			return entity_is_idle(curr) && !entity_is_idle(e);
 	}
 	if (unlikely(curr->exec_start != rq->clock)) /* nobody entered this queue just now */
 		charge_uncharged(e->queue);
@@ -509,7 +512,7 @@ void fair_reweight(struct entity *e, struct load_weight load)
 
 void fair_retune(struct rq *rq, struct task *t, int old_prio)
 {
-	if (rq->fair.tasks.nr == 1)
+	if (rq->fair.nr_running == 1)
 		return;
 	if (!task_running(rq, t))
 		check_preempt(rq, t, 0);

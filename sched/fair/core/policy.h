@@ -156,7 +156,7 @@ struct fair_policy {
 	 * weight.
 	 */
 	bool moved_by_weight;
-	bool averages_of_6_12; /* not 6.1's: pelt_init_util(), and how often group.c tells loads */
+	bool of_6_12; /* not of 6.1: pelt_init_util(), fair_preempts(), when group.c tells loads */
 
 	/* Order of the timeline: TIMELINE_KEY() of a virtual time, smallest first. */
 	size_t key;

@@ -251,7 +251,7 @@ bool eevdf_preempts(struct fair_queue *q, struct entity *curr, struct entity *wo
 		return true;
 	if (is_urgent(q, curr, woken))
 		eevdf_entity(curr)->protected = false;
-	return eevdf_best(q) == woken;
+	return eevdf_best_of_all(q) == woken;
 }
 
 void eevdf_nominate(struct fair_queue *q, struct entity *e)
@@ -316,7 +316,7 @@ const struct fair_policy eevdf_policy = {
 	.features_mask = EEVDF_FEATURES,
 	.features_on = EEVDF_FEATURES_ON,
 	.moved_by_weight = true,
-	.averages_of_6_12 = true,
+	.of_6_12 = true,
 	.key = TIMELINE_KEY_IN(struct eevdf_entity, deadline),
 	.rules = &plain,
 	.augment = eevdf_augment,

@@ -100,6 +100,17 @@ void eevdf_renew(struct fair_queue *q, struct entity *e);
 /* The entity that pick() would choose, without choosing it. NULL if nothing is queued. */
 struct entity *eevdf_best(struct fair_queue *q);
 
+/* The same if nobody were nominated: a wakeup is not compared with the nominated entity. */
+static inline struct entity *eevdf_best_of_all(struct fair_queue *q)
+{
+	struct entity *next = eevdf_queue(q)->next, *best;
+
+	eevdf_queue(q)->next = NULL;
+	best = eevdf_best(q);
+	eevdf_queue(q)->next = next;
+	return best;
+}
+
 bool eevdf_begins_with_half(const struct fair_queue *q, unsigned flags);
 bool eevdf_runs_to_parity(const struct fair_queue *q);
 
