@@ -264,7 +264,7 @@ struct sched_class {
 	void (*join)(struct rq *rq, struct task *t, bool runnable);
 	void (*quit)(struct rq *rq, struct task *t, bool runnable);
 
-	/* A parameter of the queued @t changed, and its prio was @old_prio: does somebody preempt? */
+	/* A parameter of the queued @t changed, and its prio was @old_prio: who is to run? */
 	void (*retune)(struct rq *rq, struct task *t, int old_prio);
 
 	/* @t, not queued now, becomes a member of @tg. @runnable: as in join. */
