@@ -62,6 +62,13 @@ def test_a_verdict_needs_a_test():
     assert {one.verdict for one in samples.compare(found)} == {"no difference shown"}
 
 
+def test_a_verdict_needs_runs_for_all_tests():
+    """Five runs can show a difference in six tests, not in seven; forty tests need seven runs."""
+    clear = stats.difference([1, 2, 3, 4, 5], [7, 8, 9, 10, 11])
+    assert stats.verdict(clear, 6 * clear.p, 6) == "higher" and stats.verdict(clear, 7 * clear.p, 7) == "too few seeds"
+    assert [stats.fewest(tests) for tests in (1, 2, 6, 7, 23, 24, 40)] == [4, 5, 5, 6, 6, 7, 7]
+
+
 def judged(values, holds, form="{:.1f}"):
     claim = Claim("value", "-", "> 5", ("cfs",), holds, lambda of_host: of_host["cfs"], form)
     return judge_seeds(claim, {nr: {"simulator": {"cfs": value}} for nr, value in enumerate(values)})

@@ -124,9 +124,12 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
     hz = None if any("--hz" in words.split() for words in chosen.values()) else settings.hz
     header = f"Fairground {commit()}: {', '.join(policies)}; {f'HZ={hz} ' if hz else ''}SEEDS={arguments.seeds}, " \
              f"{arguments.time}; {' '.join(COSTS)}"
-    lines = [header, "", samples.comparisons(compared)]
-    if len(seeds) < stats.FEWEST:
-        lines.append(f"too few seeds for a verdict: {stats.FEWEST} at least (docs/measuring.md)")
+    named = [f"{name}: {words}" for name, words in chosen.items() if name != words]
+    lines = [header, f"command: {result.asked()}", *named, "", samples.comparisons(compared)]
+    tests = max((one.tests for one in compared), default=0)
+    if len(seeds) < stats.fewest(tests):
+        lines.append(f"too few seeds for a verdict in {tests} tests: {stats.fewest(tests)} at least "
+                     "(docs/measuring.md)")
     head = result.of_settings(settings, sched=",".join(policies), seed=arguments.seeds, hz=hz, topology=None)
     result.tell(lines, head, (one.as_json() for one in compared), time=arguments.time, workloads=chosen,
                 samples=by_seed)

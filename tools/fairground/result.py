@@ -81,7 +81,7 @@ def command(words: Sequence[str]) -> str:
 
 
 class _Place:
-    """Where the object goes, and the command that it names."""
+    """Where the object goes, and the command that runs."""
 
     out: TextIO | None = None
     command = ""
@@ -90,15 +90,21 @@ class _Place:
 @contextlib.contextmanager
 def only_object(wanted: bool, words: Sequence[str]) -> Iterator[None]:
     """Within, if @wanted, tell() alone writes to the standard output, and what is printed goes to stderr."""
+    _Place.command = command(words)
     if not wanted:
         yield
         return
-    _Place.out, _Place.command = sys.stdout, command(words)
+    _Place.out = sys.stdout
     try:
         with contextlib.redirect_stdout(sys.stderr):
             yield
     finally:
         _Place.out = None
+
+
+def asked() -> str:
+    """The command that runs; empty if a program called ours."""
+    return _Place.command
 
 
 def tell(lines: Iterable[str], head: Head | Callable[[], Head], rows: Iterable[Mapping[str, Any]], **more: Any) -> None:

@@ -35,11 +35,12 @@ class Compared:
     a: Series
     b: Series
     difference: Difference
-    p: float  # corrected for the number of all tests
+    p: float  # corrected for the number of all @tests
+    tests: int
 
     @property
     def verdict(self) -> str:
-        return stats.verdict(self.difference, self.p)
+        return stats.verdict(self.difference, self.p, self.tests)
 
     def as_json(self) -> dict[str, Any]:
         return {"host": self.a.host, "case": self.a.case, "metric": self.a.metric, "policies": [self.a.policy,
@@ -67,7 +68,8 @@ def compare(found: Sequence[Series]) -> list[Compared]:
     differences = [stats.difference(a.samples, b.samples) for a, b in pairs]
     tested = [nr for nr, (a, b) in enumerate(pairs) if len({*a.samples, *b.samples}) > 1]
     ps = dict(zip(tested, stats.holm([differences[nr].p for nr in tested])))
-    return [Compared(a, b, each, ps.get(nr, 1.0)) for nr, ((a, b), each) in enumerate(zip(pairs, differences))]
+    return [Compared(a, b, each, ps.get(nr, 1.0), len(tested))
+            for nr, ((a, b), each) in enumerate(zip(pairs, differences))]
 
 
 def label(of: Series) -> str:

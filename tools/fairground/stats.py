@@ -6,6 +6,7 @@ Cliff's delta (N. Cliff, 1993), the test that of Mann and Whitney (1947), by sci
 S. Holm does (1979). All of it is a function of the samples.
 """
 
+import itertools
 import math
 import statistics
 from collections.abc import Sequence
@@ -17,8 +18,6 @@ from .settings import UsageError
 
 LEVEL = 0.05
 RESAMPLES = 2000
-# Of two groups without overlap the two-sided test says 0.029 for 4 and 4 samples, 0.1 for 3 and 3.
-FEWEST = 4
 LAST_SEED, MOST_SEEDS = (1 << 31) - 1, 100_000
 SIZES = ((0.147, "negligible"), (0.33, "small"), (0.474, "medium"), (1.0, "large"))  # of |delta|; J. Romano, 2006
 
@@ -110,9 +109,20 @@ def holm(ps: Sequence[float]) -> list[float]:
     return corrected
 
 
-def verdict(found: Difference, p: float) -> str:
-    """What may be said of b, with the corrected @p: higher, lower, or that nothing was shown."""
-    if min(found.a.nr, found.b.nr) < FEWEST:
+def can_show(a: int, b: int, tests: int) -> bool:
+    """Could one of @tests show a difference between @a and @b samples? The p of two groups without overlap is the
+    least."""
+    return 2 / math.comb(a + b, a) * tests < LEVEL
+
+
+def fewest(tests: int) -> int:
+    """The samples that each of two groups needs at least, so that one of @tests can show a difference."""
+    return next(nr for nr in itertools.count(1) if can_show(nr, nr, tests))
+
+
+def verdict(found: Difference, p: float, tests: int = 1) -> str:
+    """What may be said of b, with @p corrected for @tests: higher, lower, or that nothing was shown."""
+    if not can_show(found.a.nr, found.b.nr, tests):
         return "too few seeds"
     if p >= LEVEL:
         return "no difference shown"
