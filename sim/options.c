@@ -200,10 +200,9 @@ static u64 number(const char *option, const char *text, u64 least, u64 most)
 
 static u64 time_of(const char *option, const char *text, u64 least)
 {
-	bool has_unit = !strcmp(text, "0") || strpbrk(text, "smhun");
 	u64 ns;
 
-	if (!has_unit || !parse_time(text, &ns) || ns < least || ns > MAX_DURATION)
+	if (!parse_time_in_unit(text, &ns) || ns < least || ns > MAX_DURATION)
 		usage_error("--%s %s: must be a time with a unit, as 500ms or 2.5s, of at most "
 			    "24 hours",
 			    option, text);

@@ -111,3 +111,8 @@ bool parse_time(const char *text, u64 *ns)
 	}
 	return true;
 }
+
+bool parse_time_in_unit(const char *text, u64 *ns)
+{
+	return parse_time(text, ns) && (!*ns || strchr(text, 's'));
+}

@@ -31,5 +31,8 @@ void *allocate_lines(size_t bytes);
 
 /* Reads "250" or "1.5" with a unit of ns, us, ms, s or none (ns). False: @text is not a time. */
 bool parse_time(const char *text, u64 *ns);
+
+/* The same, but only 0 may be without a unit: somebody who writes 2 means ms, or s. */
+bool parse_time_in_unit(const char *text, u64 *ns);
 /* Reads a decimal number of at most @max. */
 bool parse_number(const char *text, u64 max, u64 *value);

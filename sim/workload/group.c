@@ -109,7 +109,7 @@ bool group_set(struct group *group, u32 i, const char *text)
 	u64 value;
 
 	if (s->unit == TIME) {
-		if (!parse_time(text, &value) || value % NS_PER_US)
+		if (!parse_time_in_unit(text, &value) || value % NS_PER_US)
 			return false;
 		value /= NS_PER_US;
 	} else if (!parse_number(text, s->most, &value)) {

@@ -59,7 +59,8 @@ static struct step param_time(struct params *p, enum step_kind kind, const char 
 	dash = strchr(copy, '-');
 	if (dash)
 		*dash = '\0';
-	good = parse_time(copy, &step.a) && parse_time(dash ? dash + 1 : copy, &step.b);
+	good = parse_time_in_unit(copy, &step.a) &&
+	       parse_time_in_unit(dash ? dash + 1 : copy, &step.b);
 	free(copy);
 	if (!good || step.b < step.a)
 		usage_error("workload %s: %s=%s is not a time, as 5ms, or a range, as 1ms-5ms",
@@ -147,7 +148,7 @@ static void take_attributes(struct workload *w, struct params *p, struct program
 	attr->policy = param_policy(p, usual_policy);
 	if (task_is_fair_policy(attr->policy))
 		attr->nice = param_nice(p);
-	if (slice && (!parse_time(slice, &attr->slice_ns) || !attr->slice_ns))
+	if (slice && (!parse_time_in_unit(slice, &attr->slice_ns) || !attr->slice_ns))
 		usage_error("workload %s: slice=%s is not a time, as 5ms", p->name, slice);
 	if (attr->policy == SCHED_DEADLINE)
 		take_deadline(p, attr);

@@ -141,6 +141,7 @@ def test_bad_options_of_exploration_are_named(words):
     ("bursts:run=-1ms", "is not a time"),
     ("bursts:run=3ms-1ms", "is not a time"),
     ("bursts:run=5parsec", "is not a time"),
+    ("bursts:run=5", "is not a time"),
     ("periodic:period=0", "period of 0"),
     ("--sched lottery hogs", "no such policy"),
     ("--hz 300 hogs", "must be 100, 250 or 1000"),
