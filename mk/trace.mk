@@ -4,8 +4,14 @@
 trace: image ## run CMD="..." and save its trace: OUT=trace.dat EVENTS=sched:*
 	$(Q)$(FAIRGROUND) trace
 
-latency: ## print run time, switches and delays of each task in OUT=trace.dat, as perf sched latency does
-	$(Q)$(FAIRGROUND) latency
+latency: ## print run time, switches and delays of each task in OUT=trace.dat, as perf sched latency does: SHOW=
+	$(Q)$(FAIRGROUND) latency $(SHOW)
+
+timehist: ## print each time that a task had a CPU in OUT=trace.dat, as perf sched timehist does: SHOW="--summary"
+	$(Q)$(FAIRGROUND) timehist $(SHOW)
+
+map: ## print which task each CPU has after each switch in OUT=trace.dat, as perf sched map does: SHOW=
+	$(Q)$(FAIRGROUND) map $(SHOW)
 
 decisions: ## print the decisions in FILE=run.json or trace.dat, and why each went as it did: SHOW="--stats"
 	$(Q)$(FAIRGROUND) decisions $(SHOW)
@@ -16,8 +22,8 @@ placements: ## print on which CPUs tasks of FILE=run.json or trace.dat woke up, 
 balancing: ## print the balancing passes in FILE=run.json or trace.dat, what they moved, and why: SHOW="--full"
 	$(Q)$(FAIRGROUND) balancing $(SHOW)
 
-graph: ## draw what is in FILE=trace.dat: KIND=dat2graph2, or another of docs/pictures.md; SHOW="--max 2 -o x.pdf"
-	$(Q)$(FAIRGROUND) graph $(KIND) $(FILE) $(SHOW)
+graph: ## draw what is in FILE=trace.dat: KIND=dat2graph2 or another of docs/pictures.md; SHOW="--max 2 -o x.pdf"
+	$(Q)$(FAIRGROUND) graph $(or $(KIND),dat2graph2) $(FILE) $(SHOW)
 
 # Reports hold the viewer where it can be built; without it they say so.
 CAN_BUILD_VIEWER = $(and $(shell command -v npm),$(shell command -v wasm-ld))
@@ -28,4 +34,4 @@ report: ## write one page about the runs in FILE="a.dat b.json": OUT=report.html
 convert: ## write FILE=trace.dat for another tool: SHOW="-o run.pftrace", or .json, .csv, .parquet, .txt
 	$(Q)$(FAIRGROUND) convert $(FILE) $(SHOW)
 
-.PHONY: convert graph report trace latency decisions placements balancing
+.PHONY: convert graph report trace latency timehist map decisions placements balancing

@@ -68,7 +68,7 @@ def options_of_trace(parser: argparse.ArgumentParser) -> None:
 
 
 def options_of_repeat(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--runs", type=int, default=repeat.RUNS)
 
 
 def options_of_gdb(parser: argparse.ArgumentParser) -> None:

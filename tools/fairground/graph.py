@@ -27,7 +27,7 @@ KINDS = {
     "pelt": "load averages of tasks and CPUs: utilisation with its estimate, load, or what is runnable",
     "opp": "the frequency of each CPU, and how busy it was",
     "sweep": "a heat map of a table: two parameters and a result, from CSV or JSON",
-    "lag": "how much service each task is owed, from decisions; below zero it is not eligible",
+    "lag": "how much service each task is owed, from decisions; below zero it is ahead",
     "deadline": "how far virtual deadlines are, from decisions of EEVDF and BORE",
     "score": "BORE's scores of bursts, from decisions",
     "levels": "the buckets of FDL's groups, from decisions",

@@ -192,11 +192,11 @@ class Machine:
             raise QemuError(made.stderr.strip())
         return out
 
-    def header(self, target: str = "run") -> str:
-        """Two lines: the configuration of the run, and the command that repeats it."""
+    def header(self, target: str = "run", **more: str | None) -> str:
+        """Two lines: the configuration of the run, and the command that repeats it, with @more of its variables."""
         s = self.settings
         return (f"Fairground {commit()} on {self.qemu.name} ({self.why}), {self.mode}: SCHED={s.sched} HZ={s.hz} "
-                f"SMP={s.smp} MEM={s.mem} CPU={s.cpu} SEED={s.seed} BOOT={s.boot}\nAgain: {s.repeat(target)}")
+                f"SMP={s.smp} MEM={s.mem} CPU={s.cpu} SEED={s.seed} BOOT={s.boot}\nAgain: {s.repeat(target, **more)}")
 
     def start(self, console: str, **streams: Any) -> subprocess.Popen[bytes]:
         """Start QEMU with the character device @console as the serial port.

@@ -22,6 +22,7 @@ from .machine import STATUS_PANIC, Machine, Outcome
 from .settings import Settings, UsageError
 from .trace import convert, memory_directory, with_tracing
 
+RUNS = 3  # unless somebody says how many
 SHORT = 16  # characters of a digest to show
 
 
@@ -59,7 +60,7 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
     if not 2 <= arguments.runs <= 1000:
         raise UsageError(f"RUNS={arguments.runs}: an integer from 2 to 1000 is expected")
     with Machine(settings) as machine:
-        print(machine.header("repeat"), flush=True)
+        print(machine.header("repeat", runs=str(arguments.runs) if arguments.runs != RUNS else None), flush=True)
     outcome, seen = repeat(settings, arguments.runs, lambda digest: print(digest[:SHORT], flush=True))
     sys.stdout.write(outcome.console)
     total = sum(times for _, times in seen)

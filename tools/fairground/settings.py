@@ -140,11 +140,12 @@ class Settings:
             words.append("interactive")
         return " ".join(words + ([self.append] if self.append else []))
 
-    def repeat(self, target: str = "run") -> str:
-        """The command that repeats this run, with what make was told to build."""
+    def repeat(self, target: str = "run", **more: str | None) -> str:
+        """The command that repeats this run, with what make was told to build and @more variables of the target."""
         built = {name: os.environ[name] for name, usual in BUILD_SETTINGS.items()
                  if os.environ.get(name) not in (None, "", usual)}
-        words = [f"{name.upper()}={shlex.quote(text)}" for name, text in {**built, **self.given}.items()]
+        texts: dict[str, str | None] = {**built, **self.given, **more}
+        words = [f"{name.upper()}={shlex.quote(text)}" for name, text in texts.items() if text]
         return " ".join(["make", target] + words)
 
 
@@ -170,9 +171,12 @@ PARSERS: dict[str, Callable[[str], dict[str, Any]]] = {
 }
 
 
+TRACE_FILE = "trace.dat"
+
+
 def trace_file() -> str:
     """OUT=, the file to which a trace is written and from which it is read. It is not a setting of the machine."""
-    return os.environ.get("OUT") or "trace.dat"
+    return os.environ.get("OUT") or TRACE_FILE
 
 
 def make_settings(given: Mapping[str, str], **fixed: Any) -> Settings:

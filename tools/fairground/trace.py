@@ -13,7 +13,7 @@ from dataclasses import replace
 from . import result
 from .image import Image, Statistics, TraceError, memory_file
 from .machine import STATUS_NOT_STARTED, Machine, commit
-from .settings import Settings, UsageError
+from .settings import TRACE_FILE, Settings, UsageError
 from .trace_dat import trace_dat
 
 # By default everything but the records of charges, load averages and decisions, which would fill the rings.
@@ -21,10 +21,13 @@ EVENTS = "*:*,!sched:sched_stat_runtime,!pelt:*,!decision:*,!raw_syscalls:*,!tas
 NO_EVENT = re.compile(r"trace: no event matches (\S+)")  # what the kernel says of trace_event=
 
 
-def about(settings: Settings) -> str:
-    """What run @settings make, and the command that repeats it: the head of pictures. Nothing of the host is in it."""
+def about(settings: Settings, events: str | None = None) -> str:
+    """What run @settings and EVENTS=@events make, and the command that repeats it: the head of pictures. Nothing of the
+    host is in it."""
     s = settings
-    command = s.repeat("trace") + (f" CMD={shlex.quote(s.cmd)}" if s.cmd and "cmd" not in s.given else "")
+    command = s.repeat("trace", events=events)
+    if s.cmd and "cmd" not in s.given:
+        command += f" CMD={shlex.quote(s.cmd)}"
     return (f"Fairground {commit()}: {s.sched}; SMP={s.smp} HZ={s.hz} SEED={s.seed} MEM={s.mem} CPU={s.cpu}"
             f"{' ICOUNT=1' if s.icount else ''}\ncommand: {command}")
 
@@ -47,7 +50,8 @@ def with_tracing(settings: Settings, ram: str, events: str) -> Settings:
 
     The rings together get a quarter of the memory, unless APPEND says trace_buf_size=.
     """
-    words = [f"trace_event={events}", f"trace_buf_size={settings.mem * 1024 // 4 // settings.cpus}", settings.append]
+    names = ",".join(re.split(r"[,\s]+", events.strip()))  # set_event takes both, the command line no spaces
+    words = [f"trace_event={names}", f"trace_buf_size={settings.mem * 1024 // 4 // settings.cpus}", settings.append]
     return replace(settings, ram_file=ram, append=" ".join(filter(None, words)))
 
 
@@ -74,10 +78,11 @@ def _check_place(path: str) -> None:
 def main(settings: Settings, arguments: argparse.Namespace) -> int:
     """run CMD and save what was traced as a trace.dat file for trace-cmd and KernelShark"""
     _check_place(arguments.out)
+    out = arguments.out if arguments.out != TRACE_FILE else None
     with tempfile.TemporaryDirectory(prefix="fairground-", dir=memory_directory(settings.mem)) as directory:
         ram = os.path.join(directory, "ram")
         with Machine(with_tracing(settings, ram, arguments.events or EVENTS)) as machine:
-            print(machine.header("trace"), flush=True)
+            print(machine.header("trace", events=arguments.events, out=out), flush=True)
             outcome = machine.run(lambda text: (sys.stdout.write(text), sys.stdout.flush()))
         unknown = NO_EVENT.findall(outcome.console)
         if unknown:
@@ -85,7 +90,7 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
         if outcome.problem:
             print(f"fairground: {outcome.problem}", file=sys.stderr)
         try:
-            events = convert(ram, arguments.out, about(settings))
+            events = convert(ram, arguments.out, about(settings, arguments.events))
         except (OSError, TraceError) as error:
             print(f"fairground: {arguments.out}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
             return outcome.status or STATUS_NOT_STARTED

@@ -155,7 +155,7 @@ def draw_source(axis: Any, source: Decided, arguments: argparse.Namespace, looks
     finish_axis(axis, source.name + (f": {source.policy}" if source.policy else ""))
 
 
-NOTES = {"lag": "   (above 0: owed; hatched: not eligible; dots: picks)",
+NOTES = {"lag": "   (above 0: owed; hatched: ahead, under EEVDF not eligible; dots: picks)",
          "deadline": "   (below 0: late; dots: picks)", "score": "   (dots: picks)",
          "levels": "   (0: full, and due; below: overdue; dots: picks)"}
 
@@ -185,7 +185,7 @@ def report(source: Decided, arguments: argparse.Namespace) -> str:
     lag below 0."""
     lag = arguments.kind == "lag"
     lines = [f"{source.name}: {KINDS[arguments.kind].axis}",
-             f"  {'entity':<22} {'least':>12} {'mean':>12} {'greatest':>12} {'picks':>8}" + " not eligible" * lag]
+             f"  {'entity':<22} {'least':>12} {'mean':>12} {'greatest':>12} {'picks':>8}" + "   when ahead" * lag]
     for name in sorted(source.data):
         _, values, picked = source.data[name].columns()
         known = values[~np.isnan(values)]
