@@ -9,6 +9,7 @@
 #include "lib/types.h"
 
 struct class_numbers;
+struct fair_policy;
 struct rq;
 struct sched;
 
@@ -20,8 +21,8 @@ struct fair_server {
 	/* A fair task of @rq ran for @ns, on behalf of the server or not. Locked: @rq. */
 	void (*charge)(struct rq *rq, u64 ns);
 
-	/* May every CPU have a server? 0, or what sched_fair_swap() returns. No lock is held. */
-	int (*admit)(struct sched *s);
+	/* Makes @policy the machine's. 0, or what sched_fair_swap() returns. No lock is held. */
+	int (*publish)(struct sched *s, const struct fair_policy *policy);
 
 	/* For records: its numbers on @rq, locked. Returns whether it is active. */
 	bool (*numbers)(struct rq *rq, struct class_numbers *n);

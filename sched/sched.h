@@ -337,6 +337,7 @@ struct sched_tunable_info {
 const struct sched_tunable_info *sched_tunable_after(const struct sched_tunable_info *info);
 #define for_each_tunable(info)                                                                     \
 	for (info = sched_tunable_after(NULL); info; info = sched_tunable_after(info))
+
 /*
  * Text as Linux's file would show it, newline included; -ENOENT for an unknown name. Returns the
  * length.

@@ -188,7 +188,7 @@ int dl_admit_server(struct rq *rq, u64 bw)
 	return err;
 }
 
-int dl_admit_servers(struct sched *s)
+int dl_publish_policy(struct sched *s, const struct fair_policy *policy)
 {
 	struct dl_machine *m = dl_machine(s);
 	u32 cpus = nr_promised(s);
@@ -196,7 +196,10 @@ int dl_admit_servers(struct sched *s)
 
 	host_lock(&m->lock);
 	settle(m, host_clock(cpumask_first(&s->online)));
-	room = !m->total_bw || fits(&s->tunable, cpus, m->total_bw + m->server_bw);
+	room = !policy_has(policy, TRAIT_FAIR_SERVER) || servers_bw(s) || !m->total_bw ||
+	       fits(&s->tunable, cpus, m->total_bw + m->server_bw);
+	if (room)
+		WRITE_ONCE(s->fair_policy, policy);
 	host_unlock(&m->lock);
 	return room ? 0 : -EBUSY;
 }

@@ -151,8 +151,11 @@ void dl_release(struct sched *s, struct task *t);
  */
 void dl_count_server(struct rq *rq, bool online);
 int dl_admit_server(struct rq *rq, u64 bw);
-/* May every CPU have a server from now on? 0, or -EBUSY: tasks have been promised more. */
-int dl_admit_servers(struct sched *s);
+/*
+ * @policy is the machine's from now on: 0. -EBUSY: every CPU would have a server, and tasks have
+ * been promised more. No task is admitted in between.
+ */
+int dl_publish_policy(struct sched *s, const struct fair_policy *policy);
 /* So much of a CPU. */
 u64 dl_bw(u64 runtime, u64 period);
 /* The bandwidth admitted at @now, and the limit of one CPU: ~0 if there is none. */

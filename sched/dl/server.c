@@ -224,7 +224,7 @@ const struct fair_server dl_fair_server = {
 	.start = server_start,
 	.stop = server_stop,
 	.charge = server_charge,
-	.admit = dl_admit_servers,
+	.publish = dl_publish_policy,
 	.numbers = server_numbers,
 };
 

@@ -119,14 +119,12 @@ int sched_fair_swap(struct sched *s, const char *name, unsigned cpu)
 		return -EINVAL;
 	if (policy == old)
 		return 0;
-	if (policy_has(policy, TRAIT_FAIR_SERVER) && !policy_has(old, TRAIT_FAIR_SERVER) &&
-	    s->server->admit(s))
+	if (s->server->publish(s, policy))
 		return -EBUSY;
 	/* Others may be switched at the same time. */
 	__atomic_fetch_or(&s->features, policy->features_on, __ATOMIC_RELAXED);
 	__atomic_fetch_and(&s->features, policy->features_on | ~policy->features_mask,
 			   __ATOMIC_RELAXED);
-	WRITE_ONCE(s->fair_policy, policy);
 	for (unsigned i = 0; i < s->nr_cpus; i++) {
 		struct rq *rq = cpu_rq(s, i);
 
