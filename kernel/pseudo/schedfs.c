@@ -367,11 +367,14 @@ static int schedfs_init(void)
 	const struct sched_tunable_info *info;
 	int err = 0;
 
-	for_each_tunable(info)
+	for_each_tunable(info) {
 		if (is_of_frequencies(info))
-			err = err ?: speed_table() ? add_freq_tunable(info) : 0;
+			err = speed_table() ? add_freq_tunable(info) : 0;
 		else if (!is_in_qos_params(info))
-			err = err ?: add_tunable(info);
+			err = add_tunable(info);
+		if (err)
+			return err;
+	}
 	for (unsigned i = 0; !err && i < ARRAY_SIZE(state_files); i++)
 		err = debugfs_add(&state_files[i]);
 	return err ?: add_servers() ?: add_domains();

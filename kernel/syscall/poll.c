@@ -363,9 +363,9 @@ SYSCALL5(select, int, nr_fds, u64 *, r, u64 *, w, u64 *, x, struct timespec *, t
 	if (timeout) { /* a timeval: microseconds */
 		if (arch_copy_from_user(&tv, timeout, sizeof(tv)))
 			return -EFAULT;
-		if (tv.nsec < 0)
+		if (tv.nsec < 0 ||
+		    __builtin_add_overflow(tv.sec, tv.nsec / 1000000, &tv.sec))
 			return -EINVAL;
-		tv.sec += tv.nsec / 1000000;
 		tv.nsec = tv.nsec % 1000000 * 1000;
 		ret = deadline_from(&tv, &deadline_ns);
 		if (ret)

@@ -56,6 +56,11 @@ void proc_init(void)
 	set_default_limits(kernel_proc.rlimit);
 }
 
+/* proc_alloc() clears what is above these two, and copies them from the parent. */
+STATIC_ASSERT(offsetof(struct proc, action) ==
+		      offsetof(struct proc, rlimit) + sizeof(((struct proc *)0)->rlimit),
+	      "rlimit and action are the last two");
+
 struct proc *proc_alloc(struct proc *parent)
 {
 	struct proc *p = kmem_cache_alloc(proc_cache);

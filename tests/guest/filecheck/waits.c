@@ -77,6 +77,9 @@ static void selecting(void)
 	EXPECT(select(p[1] + 1, &r, &w, NULL, NULL) == 2);
 	close(p[0]);
 	EXPECT_ERROR(EBADF, select(p[1] + 1, &r, &w, NULL, NULL));
+	/* The C library would limit it: one second more than a long can count. */
+	tv = (struct timeval){ LONG_MAX, 1000000 };
+	EXPECT_ERROR(EINVAL, syscall(SYS_select, 0, NULL, NULL, NULL, &tv));
 }
 
 static volatile int caught;
