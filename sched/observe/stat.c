@@ -35,7 +35,8 @@ u64 sched_task_runtime(struct sched *s, struct task *t)
 	struct rq *rq = task_rq_lock(s, t);
 	u64 runtime;
 
-	if (task_running(rq, t))
+	/* A task that left its queue is charged no more, though its CPU still looks for another. */
+	if (task_running(rq, t) && t->on_rq != TASK_OFF_RQ)
 		t->class->charge_task(rq);
 	runtime = t->fair.sum_exec;
 	rq_unlock(rq);

@@ -184,7 +184,7 @@ SELFTEST(cgroup_without_memory)
 #define NR_SPINNERS 6
 
 static struct spinners {
-	u32 stop;
+	u32 stop, awake;
 	struct thread *thread[NR_SPINNERS];
 	u64 turns[NR_SPINNERS];
 } spinners;
@@ -194,7 +194,7 @@ static void spin(void *turns)
 	for (u64 n = 0; !READ_ONCE(spinners.stop); n++) {
 		WRITE_ONCE(*(u64 *)turns, n);
 		/* Asleep some of the time, so that moves meet every state. */
-		if (clock_ns() % (4 * NS_PER_MS) < NS_PER_MS)
+		if (!READ_ONCE(spinners.awake) && clock_ns() % (4 * NS_PER_MS) < NS_PER_MS)
 			sleep_until(clock_ns() + 100 * NS_PER_US, 0);
 		arch_cpu_relax();
 	}
@@ -202,7 +202,7 @@ static void spin(void *turns)
 
 static bool start_spinners(void)
 {
-	spinners.stop = 0;
+	spinners.stop = spinners.awake = 0;
 	for (int i = 0; i < NR_SPINNERS; i++) {
 		spinners.thread[i] = kthread_create("spinner", spin, &spinners.turns[i]);
 		if (!spinners.thread[i])
@@ -224,6 +224,16 @@ static void stop_spinners(void)
 {
 	WRITE_ONCE(spinners.stop, 1);
 	while (!spinners_have_left())
+		sleep_until(clock_ns() + NS_PER_MS, 0);
+}
+
+/* Spinner @nr does not sleep from now on. */
+static void keep_awake(int nr)
+{
+	u64 turns = READ_ONCE(spinners.turns[nr]);
+
+	WRITE_ONCE(spinners.awake, 1);
+	while (READ_ONCE(spinners.turns[nr]) < turns + 2)
 		sleep_until(clock_ns() + NS_PER_MS, 0);
 }
 
@@ -425,13 +435,15 @@ static int enable_cpu(bool on)
 
 /*
  * The time of the threads while they were members equals the time that the scheduler charged to the
- * group, except for the moves in and out, when only one of the two accounts is open.
+ * group, except for the moves in and out, when only one of the two accounts is open. The thread
+ * must not sleep: until its CPU has found another, its group may be charged, but the thread is not.
  */
 static bool usage_agrees(struct cgroup *cg, struct thread *t)
 {
 	struct task_group_stat stat;
-	u64 before = group_usage_ns(cg), start = clock_ns(), moving, ours;
+	u64 before = group_usage_ns(cg), start, moving, ours;
 
+	start = clock_ns();
 	move(t, cg);
 	moving = clock_ns() - start;
 	do
@@ -466,6 +478,7 @@ static int check_v2(void)
 	SELFTEST_CHECK(!make_dir("/selftest/g") && (cg = group_of("/selftest/g")));
 	SELFTEST_CHECK(start_spinners());
 	taken = controller_takes_members(cg, spinners.thread[1]);
+	keep_awake(0);
 	agrees = !enable_cpu(true) && usage_agrees(cg, spinners.thread[0]);
 	stop_spinners();
 	forget_spinners();

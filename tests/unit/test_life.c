@@ -306,6 +306,40 @@ static void who_starts_on_a_cpu_that_leaves_begins_elsewhere(void **state)
 	}
 }
 
+/* --- blocked, and still on its CPU ------------------------------------------------------------ */
+
+static struct task *blocked;
+static u64 used;
+
+static void read_its_time(struct machine *m)
+{
+	assert_ptr_equal(rq_of(m, 0)->curr, blocked);
+	m->now += MS / 2;
+	assert_int_equal(sched_task_runtime(m->s, blocked), used);
+}
+
+/* Its CPU looks for work elsewhere, in the time of nobody. */
+static void a_task_that_has_blocked_is_charged_no_more(void **state)
+{
+	struct machine *m = machine_of(1, 1, 2, 1, NULL);
+
+	(void)state;
+	blocked = spawn_nice(m, "blocked", 0);
+	allow(m, blocked, cpumask_of(0));
+	crowd(m, 1, 3, BIT(1));
+	for (unsigned i = 0; i < 8; i++)
+		tick(m);
+	assert_task(running(m, 0), blocked);
+	used = sched_task_runtime(m->s, blocked);
+	rq_of(m, 0)->avg_idle = NS_PER_SEC;
+	m->on_search = read_its_time;
+	block(m, 0, TASK_INTERRUPTIBLE);
+	assert_null(m->on_search);
+	assert_int_equal(sched_task_runtime(m->s, blocked), used);
+	sched_check(m->s);
+	machine_free(m);
+}
+
 /* --- who must go at once -------------------------------------------------------------------- */
 
 /* Its CPU is asked for a switch, urgently, though it may have been asked to take its time. */
@@ -418,6 +452,7 @@ int main(void)
 		cmocka_unit_test(who_is_pushed_to_a_cpu_that_leaves_goes_elsewhere),
 		cmocka_unit_test(a_machine_begins_at_any_hour),
 		cmocka_unit_test(who_starts_on_a_cpu_that_leaves_begins_elsewhere),
+		cmocka_unit_test(a_task_that_has_blocked_is_charged_no_more),
 		cmocka_unit_test(who_must_leave_its_cpu_is_asked_to_at_once),
 		cmocka_unit_test(a_stopper_has_a_priority_and_a_time),
 	};
