@@ -111,7 +111,8 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def shape(line: str) -> str:
-    """The line without what changes with the source: figures, digests, states, and the width of columns."""
+    """The line without what changes with the source: figures, digests, states, bars, and the width of columns."""
+    line = re.sub(r"\|[.# ]+\|", "bars", line)
     line = re.sub(r"\b[A-Z]\+? ==>", "S ==>", line)
     line = re.sub(r" (?:yes|no)$", " yes", line)
     line = re.sub(r"\b[0-9a-f]{7,16}\b|[-+]?\d[\d.,]*", "#", line)
