@@ -441,9 +441,8 @@ static int enable_cpu(bool on)
 static bool usage_agrees(struct cgroup *cg, struct thread *t)
 {
 	struct task_group_stat stat;
-	u64 before = group_usage_ns(cg), start, moving, ours;
+	u64 before = group_usage_ns(cg), start = clock_ns(), moving, ours;
 
-	start = clock_ns();
 	move(t, cg);
 	moving = clock_ns() - start;
 	do

@@ -9,7 +9,8 @@ import {Given} from './tour';
 import {$, el} from './ui';
 
 const on = (policy: string, work: string, time = 200, cpus = 1): Given => ({work, cpus, ms: time, policies: [policy]});
-const MESSAGES = '--topology 2x4x1 messages:n=2,workers=6,run=2ms,work=50us hogs:n=2', CHOICES = 4;
+const messages = (workers: number) => `--topology 2x4x1 messages:n=2,workers=${workers},run=2ms,work=50us hogs:n=2`;
+const CHOICES = 4;
 
 /** The bugs by their names in tests/mutants, each with a workload that shows it. */
 export const BUGS: {name: string, given: Given}[] = [
@@ -17,12 +18,12 @@ export const BUGS: {name: string, given: Given}[] = [
   {name: 'everybody_is_eligible', given: on('eevdf', 'hogs:n=2,slice=20ms hogs:n=1,slice=1ms', 100)},
   {name: 'yielder_not_passed_over', given: on('cfs', 'yielders:n=1,run=1ms hogs:n=2', 100)},
   {name: 'score_without_weight', given: on('bore', 'hogs:n=4 bursts:run=2ms,sleep=10ms', 400)},
-  {name: 'cache_not_searched_for_an_idle_cpu', given: on('eevdf', MESSAGES.replace('6', '5'), 100, 8)},
+  {name: 'cache_not_searched_for_an_idle_cpu', given: on('eevdf', messages(5), 100, 8)},
   {name: 'start_debit_lost', given: on('cfs', 'hogs:n=2 forks:n=1,work=50us,sleep=1ms,run=500us', 100)},
   {name: 'everybody_delayed', given: on('eevdf', 'hogs:n=2 bursts:run=2ms,sleep=10ms')},
   {name: 'no_burst_ends', given: on('bore', 'hogs:n=4 bursts:run=2ms,sleep=10ms', 400)},
   {name: 'slack_is_kept', given: on('eevdf', 'group:name=a,quota=20ms,period=100ms bursts:n=1,group=a,run=8ms,sleep=60ms bursts:n=9,group=a,run=50us,sleep=50ms', 400, 8)},
-  {name: 'wake_affine_to_the_busier', given: on('cfs', MESSAGES, 100, 8)},
+  {name: 'wake_affine_to_the_busier', given: on('cfs', messages(6), 100, 8)},
   {name: 'group_without_urgency', given: on('eevdf', 'hogs:n=2,slice=5ms group:name=a bursts:run=1ms,sleep=4ms,slice=200us,group=a')},
   {name: 'container_never_first', given: on('fdl', 'group:name=d,deadline_rr=5ms,deadline_wakeup=5ms hogs:n=2,group=d hogs:n=2')},
 ];
