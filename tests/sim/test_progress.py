@@ -7,6 +7,7 @@ import pty
 import re
 import subprocess
 import sys
+import threading
 import types
 from pathlib import Path
 
@@ -82,6 +83,9 @@ class Terminal(io.StringIO):
 def terminal(monkeypatch):
     found = Terminal()
     monkeypatch.setattr(progress.time, "monotonic", lambda: found.now)
+    test = threading.current_thread()  # pytest-xdist does not always run a test in the main thread
+    monkeypatch.setattr(progress, "threading", types.SimpleNamespace(current_thread=threading.current_thread,
+                                                                     main_thread=lambda: test))
     monkeypatch.setattr(progress, "sys", types.SimpleNamespace(stderr=found))
     monkeypatch.setattr(Progress, "_told_at", 0)
     return found
@@ -111,3 +115,17 @@ def test_the_line_goes_when_all_is_done(terminal):
         work.step()
     text = terminal.getvalue().split("\r")
     assert text[1].startswith("cells 1 of 2") and text[2] == " " * len(text[1]) and text[-1] == ""
+
+
+def test_the_work_of_another_thread_is_not_told(terminal):
+    def work(until):
+        with Progress("cells", 2) as cells:
+            terminal.now = until
+            cells.step()
+
+    other = threading.Thread(target=work, args=[5])
+    other.start()
+    other.join()
+    assert terminal.getvalue() == ""
+    work(10)
+    assert terminal.getvalue().startswith("\rcells 1 of 2")
