@@ -117,14 +117,16 @@ static void skew(struct world *w, unsigned cpu, u64 ns)
 
 /*
  * Time passes for the sleepers until their vruntime is nearly 2^63 behind, beside a light runner. A
- * running task has ticks in between, so no single charge is longer than a few weeks.
+ * running task has ticks in between, so no single charge is longer than a few weeks; hours, where a
+ * deadline lets the one that ran run again, for then charges add up while others wait.
  */
 static void far_sleep(struct world *w, u32 arg)
 {
-	bool fast = sched_fair_has(w->sim->s, TRAIT_FAST_VTIME);
+	bool hours = sched_fair_has(w->sim->s, TRAIT_FAST_VTIME) ||
+		     sched_fair_has(w->sim->s, TRAIT_DEADLINES);
 
 	w->debts = true;
-	world_pass(w, (u64)(1 + arg % 40) * (fast ? 1200 : 86400) * NS_PER_SEC);
+	world_pass(w, (u64)(1 + arg % 40) * (hours ? 1200 : 86400) * NS_PER_SEC);
 	world_tick(w);
 }
 
