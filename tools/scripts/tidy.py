@@ -46,7 +46,7 @@ OTHERS_WORK = {"examples/fdl.sh"}  # kept as published, under its author's terms
 NAMED_FILE = re.compile(r"`([\w./-]+\.(?:c|h|def|py|S))`")
 OF_A_READER = re.compile(r"(?:^|/)(?:mine|NAME)\.c$")  # files that a page asks its reader to write
 OF_OTHERS = {"docs/sources.md", "CHANGELOG.md"}  # these name files of other trees, or of the past
-MARKER = re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b(?!.*#\d)")
+MARKER = re.compile(r"\b(?:TODO|FIXME|XX|XXX|HACK)\b(?!.*#\d)")
 TYPEDEF_STRUCT = re.compile(r"\btypedef\s+(?:struct|union)\b")
 BANNED_IN_SCHED = {
     r"^\s*#\s*(?:if|ifdef|ifndef)\b": "conditional compilation",
@@ -116,9 +116,12 @@ def check_functions(file: File) -> Iterator[str]:
             yield file.found(line, f"{name}() has {length} lines; at most {FUNCTION_LINES}")
 
 
-def check_words(file: File) -> Iterator[str]:
+def check_markers(file: File) -> Iterator[str]:
     for match in MARKER.finditer(file.text if file.path.name != "tidy.py" else ""):
         yield file.found(file.line_of(match.start()), f"{match.group()} without an issue number")
+
+
+def check_words(file: File) -> Iterator[str]:
     if file.path.suffix in C and file.path.parts[0] in ("lib", "sched", "kernel", "arch"):
         for match in TYPEDEF_STRUCT.finditer(file.code):
             yield file.found(file.line_of(match.start()), "a typedef hides a struct")
@@ -219,6 +222,7 @@ def findings(paths: Iterable[pathlib.Path]) -> Iterator[str]:
     sources = [file for file in files if is_code(file)]
     for file in files:
         yield from check_lines(file)
+        yield from check_markers(file)
     for file in sources:
         for check in CHECKS:
             yield from check(file)
