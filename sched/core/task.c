@@ -78,7 +78,10 @@ bool sched_task_forks(const struct task *parent)
 void sched_task_fork(struct sched *s, struct task *parent, struct task *child, int pid,
 		     unsigned flags)
 {
+	struct rq *rq;
+
 	init_common(s, child, pid, parent->comm);
+	rq = task_rq_lock(s, parent); /* others may be changing its parameters */
 	child->group = parent->group;
 	child->tune_group = parent->tune_group;
 	clamp_fork(parent, child);
@@ -87,6 +90,7 @@ void sched_task_fork(struct sched *s, struct task *parent, struct task *child, i
 	child->nr_allowed = parent->nr_allowed;
 	child->recent_used_cpu = parent->cpu;
 	inherit_params(s, parent, child);
+	rq_unlock(rq);
 	host_lock(&s->family_lock);
 	child->class->fork(s, parent, child, flags);
 	family_link(s, parent, child, flags);

@@ -24,9 +24,10 @@ static bool is_free(const struct subject *x)
 	return !x->t;
 }
 
+/* Nobody finds a task before sched_task_fork() is done with it. */
 bool is_alive(const struct subject *x)
 {
-	return x->t;
+	return x->t && x->state != UNBORN;
 }
 
 static bool is_wakeable(const struct subject *x)
@@ -81,6 +82,7 @@ static void do_fork(struct world *w, const struct op *op, unsigned cpu)
 	}
 	*x = (struct subject){
 		.t = sim_task_new(w->sim, "task"),
+		.state = UNBORN,
 		.attr = parent ? inherited(&parent->attr) : (struct sched_attr_req){ .nice = 0 },
 		.group = parent ? parent->group : ROOT,
 		.allowed = parent ? parent->allowed : world_home(w),
@@ -91,6 +93,7 @@ static void do_fork(struct world *w, const struct op *op, unsigned cpu)
 		sched_task_fork(w->sim->s, &parent->t->task, t, pid, op->arg / 4 % 4);
 	else
 		sched_task_init(w->sim->s, t, pid, "first");
+	x->state = AWAKE;
 	if (parent && parent == w->undecided)
 		sched_get_attr(t, &x->attr);
 	if (op->arg % 4 == 1 && allowed & w->online) {

@@ -61,7 +61,7 @@ struct shape {
 /* The driver's own record of a task. */
 struct subject {
 	struct sim_task *t; /* NULL: the place is free */
-	enum { AWAKE, ANNOUNCED, ASLEEP, DYING } state;
+	enum { AWAKE, ANNOUNCED, ASLEEP, DYING, UNBORN } state;
 	struct sched_attr_req attr;
 	s32 group;   /* a place, or ROOT */
 	u64 allowed; /* bit per CPU */
