@@ -80,7 +80,7 @@ struct verdict script_run(const struct script *script)
 	decisions = script->decisions ? open_decisions(script) : NULL;
 	world.sim->leave = process_leave;
 	running = script;
-	end = process_attempt(perform, RUN_LIMIT_S);
+	end = process_attempt(perform, script->limit_s ?: RUN_LIMIT_S);
 	if (end == PROCESS_DONE && decisions)
 		decisions_close(decisions);
 	if (end == PROCESS_DONE)
@@ -320,6 +320,7 @@ static void report(struct script *script, struct verdict found, u64 seed, u64 do
 	printf("%s, seed %llu, operation %llu: %s\n", script->policy, (unsigned long long)seed,
 	       (unsigned long long)done + found.nr_ops, found.what);
 	script->nr_ops = found.nr_ops;
+	script->limit_s = 2; /* there will be hundreds */
 	if (shrink)
 		script_shrink(script, found.what);
 	printf("%u operations are left; replay them with\n  build/schedsim %s%s%s--sched %s "

@@ -33,6 +33,7 @@ struct script {
 	struct op *ops;
 	unsigned nr_ops;
 	bool verbose;
+	unsigned limit_s;      /* a run that takes longer does not end; 0: RUN_LIMIT_S */
 	u64 without;	       /* bits: operations that are not drawn */
 	const char *decisions; /* NULL, or the file for all decisions: no test of the end state */
 	/* NULL, or a condition of the caller's that must hold after each operation too. */
