@@ -254,15 +254,22 @@ static void the_slow_estimate_falls_by_a_quarter_of_a_clear_difference(void **st
 	struct pelt p = { .util_est_ewma = 800, .util_avg = 400 };
 
 	(void)state;
-	util_est_remember(m->s, &p);
+	util_est_remember(&m->s->rq[0], &p);
 	assert_int_equal(p.util_est_ewma, 700);
 	assert_int_equal(p.util_est_enqueued, 400);
 	p.util_avg = 691; /* closer than 1 % of a CPU: unchanged */
-	util_est_remember(m->s, &p);
+	util_est_remember(&m->s->rq[0], &p);
 	assert_int_equal(p.util_est_ewma, 700);
 	p.util_avg = 900; /* up at once */
-	util_est_remember(m->s, &p);
+	util_est_remember(&m->s->rq[0], &p);
 	assert_int_equal(p.util_est_ewma, 900);
+	m->s->rq[0].capacity_orig = 446;
+	p.util_avg = 447; /* more than this CPU can show: it came from a faster one */
+	util_est_remember(&m->s->rq[0], &p);
+	assert_int_equal(p.util_est_ewma, 900);
+	p.util_avg = 446;
+	util_est_remember(&m->s->rq[0], &p);
+	assert_int_equal(p.util_est_ewma, 786);
 	machine_free(m);
 }
 
@@ -384,7 +391,7 @@ static void the_slow_estimate_is_as_defined(void **state)
 					expected = now;
 				else if (diff >= 10 || diff <= -10)
 					expected = (s64)floor((double)slow + (double)diff / 4);
-				util_est_remember(m->s, &p);
+				util_est_remember(&m->s->rq[0], &p);
 				assert_int_equal(p.util_est_ewma, expected);
 			}
 	}

@@ -191,7 +191,7 @@ __attribute__((flatten)) bool fair_dequeue(struct rq *rq, struct task *t, unsign
 	count_running(rq, -fair_climb_out(&t->fair, tally_of(t), rq->online ? 0 : DEQUEUE_SPECIAL));
 	rq->fair.avg.util_est_enqueued -= task_util_est(&t->fair);
 	if (flags & DEQUEUE_SLEEP)
-		util_est_remember(rq->s, &t->fair.avg);
+		util_est_remember(rq, &t->fair.avg);
 	if (unlikely(t->fair.queue->owner) && left && (flags & DEQUEUE_SLEEP))
 		nominate_group_of(t->fair.queue);
 	return left;

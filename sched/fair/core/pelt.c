@@ -240,20 +240,23 @@ void pelt_follow(struct entity *e)
 
 /* --- estimated utilisation ------------------------------------------------ */
 
-void util_est_remember(struct sched *s, struct pelt *p)
+void util_est_remember(const struct rq *rq, struct pelt *p)
 {
 	s32 diff;
 
-	if (!feature(s, FEATURE_UTIL_EST))
+	if (!feature(rq->s, FEATURE_UTIL_EST))
 		return;
 	p->util_est_enqueued = (u32)p->util_avg;
-	if (feature(s, FEATURE_UTIL_EST_FASTUP) && p->util_est_ewma < p->util_est_enqueued) {
+	if (feature(rq->s, FEATURE_UTIL_EST_FASTUP) && p->util_est_ewma < p->util_est_enqueued) {
 		p->util_est_ewma = p->util_est_enqueued;
 		return;
 	}
 	diff = (s32)(p->util_est_enqueued - p->util_est_ewma);
 	/* Within 1 % it is the same. */
 	if (diff > -(CAPACITY / 100) && diff < CAPACITY / 100)
+		return;
+	/* It comes from a faster CPU; how much it needs cannot be seen on this one. */
+	if (unlikely(p->util_avg > rq->capacity_orig))
 		return;
 	p->util_est_ewma = (u32)((s32)p->util_est_ewma + (diff >> 2));
 }

@@ -135,7 +135,7 @@ static inline u32 task_util_est(const struct entity *e)
 	return max(e->avg.util_est_ewma, e->avg.util_est_enqueued);
 }
 
-/* @e goes to sleep: remember. */
-void util_est_remember(struct sched *s, struct pelt *p);
+/* A task with the averages @p goes to sleep on @rq: remember. Source: Linux 6.1. */
+void util_est_remember(const struct rq *rq, struct pelt *p);
 /* How much of @rq's capacity (1024) its fair tasks use. */
 u64 cpu_util(const struct rq *rq);
