@@ -245,6 +245,7 @@ static enum task_fate push_running(struct pass *p, struct rq *src)
 		pass_record_task(p, src, t, fate);
 	if (fate == FATE_pushed)
 		push_current(src, p->dst->cpu);
+	/* The pass looked at those that wait. If there were none, the runner is all there is. */
 	p->all_pinned = fate == FATE_pinned && src->nr_running == 1;
 	rq_unlock(src);
 	p->sd->alb_failed += fate != FATE_pushed && schedstats(p->s);

@@ -268,7 +268,8 @@ int sched_tunable_write(struct sched *s, const char *name, const char *text, siz
 		sharedq_update(s);
 	if (tn->offset == offsetof(struct tunables, schedstats))
 		waste_tuned(s);
-	if (tn->offset >= offsetof(struct tunables, clamp_min))
+	if (tn->kind == CLAMP_LEAST || tn->kind == CLAMP_MOST ||
+	    tn->offset == offsetof(struct tunables, clamp_min_rt))
 		clamp_tuned(s);
 	if (tn->offset == offsetof(struct tunables, energy_aware) && s->freq)
 		energy_refresh(s);
