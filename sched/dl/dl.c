@@ -377,12 +377,6 @@ static void dl_numbers(struct rq *rq, struct task *t, struct class_numbers *n)
 	n->throttled = d->throttled;
 }
 
-/* Is the timer armed for @when or before, or about to be? */
-static bool timer_comes(const struct rq *rq, u64 when)
-{
-	return rq->timer_stale || (rq->timer_armed && !time_before(when, rq->timer_armed));
-}
-
 static void check_task(struct rq *rq, struct task *t)
 {
 	const struct dl_task *d = dl_part(t);
@@ -390,7 +384,7 @@ static void check_task(struct rq *rq, struct task *t)
 	SCHED_CHECK(D1, t->class->rank == CLASS_dl && t->on_rq == TASK_QUEUED && d->queued);
 	SCHED_CHECK(D5, d->budget_ns <= (s64)d->runtime_ns);
 	SCHED_CHECK(D3, !d->throttled || d->budget_ns <= 0);
-	SCHED_CHECK(D3, !d->throttled || timer_comes(rq, d->replenish_at));
+	SCHED_CHECK(D3, !d->throttled || dl_timer_comes(rq, d->replenish_at));
 	check_queued_task(rq, t);
 }
 
@@ -422,8 +416,8 @@ static void check_server(struct rq *rq)
 	SCHED_CHECK(D6, !server->ready || rq->curr->class->rank <= CLASS_dl ||
 				rq->curr->class->rank == CLASS_fair || rq->need_resched);
 	SCHED_CHECK(D7, !server->active || server->ready ||
-				timer_comes(rq, d->throttled ? d->replenish_at
-							     : dl_server_zero_laxity(server)));
+				dl_timer_comes(rq, d->throttled ? d->replenish_at
+								: dl_server_zero_laxity(server)));
 	SCHED_CHECK(D7, d->budget_ns <= (s64)d->runtime_ns && d->relative_ns == d->period_ns);
 }
 

@@ -173,6 +173,12 @@ u64 dl_server_zero_laxity(const struct dl_server *server);
 u64 dl_server_next_timer(const struct rq *rq);
 void dl_server_timer(struct rq *rq);
 
+/* Is the timer of @rq armed for @when or before, or about to be? */
+static inline bool dl_timer_comes(const struct rq *rq, u64 when)
+{
+	return rq->timer_stale || (rq->timer_armed && !time_before(when, rq->timer_armed));
+}
+
 /* --- other CPUs (dl_smp.c) ---------------------------------------------------- */
 
 /*

@@ -101,7 +101,11 @@ static void server_start(struct rq *rq)
 	count_idle_time(rq);
 	cbs_wake(&server->d, rq->clock);
 	server->active = true;
-	set_ready(rq, server->starving && !server->d.throttled);
+	if (server->starving && !server->d.throttled)
+		set_ready(rq, true);
+	/* Mostly the timer is armed: nothing takes it back when the server stops. */
+	else if (!dl_timer_comes(rq, dl_server_next_timer(rq)))
+		rq->timer_stale = true;
 	server_note_end(&note, rq, ACT_enter, REASON_fair_came);
 }
 
@@ -115,7 +119,8 @@ static void server_stop(struct rq *rq)
 	server_note_begin(&note, rq);
 	server->active = false;
 	server->idle_ns = rq->idle_ns;
-	set_ready(rq, false);
+	if (server->ready)
+		set_ready(rq, false);
 	server_note_end(&note, rq, ACT_leave, REASON_fair_went);
 }
 

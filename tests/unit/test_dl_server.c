@@ -156,6 +156,30 @@ static void idle_time_uses_the_budget_up(void **state)
 	machine_free(m);
 }
 
+/* While a task sleeps the timer stays as it was. Early it finds nothing to do, once. */
+static void a_sleep_leaves_the_timer_alone(void **state)
+{
+	struct machine *m = served(1);
+	struct task *fair = spawn_nice(m, "fair", 0);
+	u64 armed = m->timer[0];
+
+	(void)state;
+	assert_int_equal(armed, m->now + 950 * MS);
+	m->timer[0] = 1; /* host_timer() would change it */
+	block(m, 0, TASK_INTERRUPTIBLE);
+	wake(m, fair, 0);
+	assert_int_equal(m->timer[0], 1);
+	m->timer[0] = armed;
+	block(m, 0, TASK_INTERRUPTIBLE);
+	advance(m, 950 * MS);
+	assert_false(server(m, 0)->active);
+	assert_int_equal(m->timer[0], 0);
+	wake(m, fair, 0);
+	assert_int_equal(m->timer[0], dl_server_zero_laxity(server(m, 0)));
+	sched_check(m->s);
+	machine_free(m);
+}
+
 /* The FIFO task has the CPU already, and nothing else happens there: the 950 ms count from now. */
 static void who_comes_behind_a_real_time_task_is_served(void **state)
 {
@@ -442,6 +466,7 @@ int main(void)
 		cmocka_unit_test(a_part_of_the_budget_puts_the_server_off),
 		cmocka_unit_test(it_is_deferred_again_when_real_time_tasks_leave_room),
 		cmocka_unit_test(idle_time_uses_the_budget_up),
+		cmocka_unit_test(a_sleep_leaves_the_timer_alone),
 		cmocka_unit_test(it_competes_by_its_deadline),
 		cmocka_unit_test(real_time_tasks_go_elsewhere_meanwhile),
 		cmocka_unit_test(a_swap_exchanges_throttling_for_the_server),
