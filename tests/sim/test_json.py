@@ -6,6 +6,7 @@ Commands that boot the machine are tested in tests/e2e/test_stat.py.
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -91,6 +92,16 @@ def test_without_it_the_text_alone(places):
     for words in ("latency {dat}", "map {dat}", "timehist {dat}", "stat {dat}"):
         done = command(words, places)
         assert done.returncode == 0 and not done.stderr and '"rows"' not in done.stdout
+
+
+def test_tables_say_which_run_is_in_the_trace(places):
+    """The run's commit, policy, machine and seed, and its command; of a trace of Linux the system alone."""
+    for name in ("latency", "map", "timehist", "timehist --summary", "stat"):
+        lines = command(name + " {dat}", places).stdout.splitlines()
+        assert re.fullmatch(r"run\.dat: schedsim \S+: cfs; 2 CPUs, .*; HZ 250; seed 1; 40\.000 ms", lines[0]), lines[0]
+        assert lines[1].startswith("command: schedsim --sched cfs --cpus 2 --time 40ms ") and len(lines) > 5
+        first, second, *_ = command(f"{name} {LINUX}", places).stdout.splitlines()
+        assert first == "linux-6.1.dat: Linux (none) 6.1.0-50-cloud-amd64 x86_64" and "command:" not in second
 
 
 def test_rows_are_the_tables_numbers(places):

@@ -205,6 +205,6 @@ def main(_: Any, arguments: argparse.Namespace) -> int:
     def show(trace: TraceFile, events: Iterator[Event]) -> None:
         found = list(latencies(events, cpus).tasks.values())
         tasks = ordered(found if arguments.pids else merged(found), arguments.sort)
-        result.tell([table(tasks)], result.of_trace(trace.about), rows(tasks))
+        result.tell([*trace.run_lines(), table(tasks)], result.of_trace(trace.about), rows(tasks))
 
     return follow(arguments.file, show, "the table")

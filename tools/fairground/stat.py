@@ -162,6 +162,7 @@ class Found(NamedTuple):
     lines: dict[str, dict[str, float | None]]  # by its label: "" of all together, CPU0, or hack-12
     lost: int = 0
     outcome: Outcome | None = None
+    run_lines: Sequence[str] = ()  # of a trace: which run it is of
 
 
 NAMES = ("task-clock", "cpu-clock", "context-switches", "cpu-migrations", "page-faults", "instructions")
@@ -207,7 +208,7 @@ def read(path: str, pids: set[int] | None, arguments: argparse.Namespace) -> Fou
     stat.finish(max(last for _, last in spans.values()))
     if pids and not stat.by:
         raise TraceError(f"none of the tasks {', '.join(map(str, sorted(pids)))} runs in this trace")
-    return found_of(stat, trace.cpus, trace.about, arguments, lost=lost)
+    return found_of(stat, trace.cpus, trace.about, arguments, lost=lost, run_lines=trace.run_lines())
 
 
 def run(settings: Settings, arguments: argparse.Namespace, echo: Callable[[str], object], before: str = "") -> Found:
@@ -361,7 +362,8 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
         print(f"fairground: {where}{getattr(error, 'strerror', None) or error}", file=sys.stderr)
         return 1 if arguments.file else STATUS_NOT_STARTED
     what = "'system wide'" if arguments.all else f"'{arguments.file or settings.cmd}'"
-    result.tell([table(found, what, arguments)], result.together([each.head for each in found]), rows(found))
+    result.tell([*found[0].run_lines, table(found, what, arguments)],
+                result.together([each.head for each in found]), rows(found))
     if lost := sum(each.lost for each in found):
         print(f"fairground: {lost_text(lost, 'the table')}", file=sys.stderr)
     outcome = found[0].outcome

@@ -85,6 +85,7 @@ def main(_: Any, arguments: argparse.Namespace) -> int:
 
     def show(trace: TraceFile, events: Iterable[Event]) -> None:
         found = rows(events, [cpu for cpu in range(trace.cpus) if cpus is None or cpu in cpus], pids)
-        result.tell(map(Row.line, found), result.of_trace(trace.about), map(Row.as_row, found))
+        result.tell(itertools.chain(trace.run_lines(), map(Row.line, found)), result.of_trace(trace.about),
+                    map(Row.as_row, found))
 
     return follow(arguments.file, show, "the map")

@@ -126,9 +126,9 @@ def show(trace: TraceFile, events: Iterable[Event], cpus: Collection[int] | None
     head = result.of_trace(trace.about)
     if summarized:
         summary = Summary(chosen)
-        result.tell(summary.lines(), head, summary.rows(), idle_ns=summary.idle)
+        result.tell([*trace.run_lines(), *summary.lines()], head, summary.rows(), idle_ns=summary.idle)
         return
-    result.tell(itertools.chain((FORM.format(*words) for words in HEAD), map(line, chosen)), head,
+    result.tell(itertools.chain(trace.run_lines(), (FORM.format(*words) for words in HEAD), map(line, chosen)), head,
                 map(Turn.as_row, chosen))
 
 

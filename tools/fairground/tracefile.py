@@ -29,6 +29,11 @@ LOST = re.compile(r"^(CPU|overrun|dropped events): ([0-9]{1,20})$", re.MULTILINE
 OURS = re.compile(r"(?:Fairground|schedsim) ")
 
 
+def run_lines(path: str | os.PathLike[str], about: str) -> list[str]:
+    """The lines that say which run is in the trace @path: @about, what the trace says of it, after the file's name."""
+    return f"{os.path.basename(path)}: {about}".split("\n") if about else []
+
+
 def lost_text(lost: int, what: str = "this") -> str:
     """What is told of @lost events, "" of none: @what is printed of the others."""
     return f"{lost} events were lost before they could be saved; {what} is about the rest" if lost else ""
@@ -107,7 +112,7 @@ class TraceFile:
     """The trace in the file @path: a trace.dat, or a perf.data."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._data = _read(path)
+        self._path, self._data = path, _read(path)
         reader = _Reader(self._data)
         _version(reader)
         self.formats: dict[int, Format] = {}
@@ -164,6 +169,10 @@ class TraceFile:
         """What run this is: of Fairground a line with commit, policy and machine, and one with the command."""
         version, uname = self.option(OPTION_VERSION), self.option(OPTION_UNAME)
         return version[0] if version and OURS.match(version[0]) else "".join(uname[:1])
+
+    def run_lines(self) -> list[str]:
+        """The lines above a table that say which run this is."""
+        return run_lines(self._path, self.about)
 
     def comms(self) -> dict[int, str]:
         """Names of threads by id."""

@@ -13,7 +13,7 @@ import numpy as np
 from ..image import TraceError
 from ..settings import UsageError
 from ..timeline import Timeline
-from ..tracefile import lost_text
+from ..tracefile import lost_text, run_lines
 
 Array = Any  # numpy's arrays; mypy checks their use without numpy's types
 
@@ -67,7 +67,7 @@ class Source:
     def header(self) -> list[str]:
         """What the trace says of its run, and when the window begins."""
         begin = self.timeline.begin
-        lines = [f"{self.name}: {line}" if not nr else line for nr, line in enumerate(self.timeline.about.split("\n"))]
+        lines = run_lines(self.path, self.timeline.about)
         if lost := lost_text(self.timeline.lost):
             lines.append(lost)
         return [*lines, f"time 0 is {self.window.start / 1e9:.6f} s of the trace's clock"
