@@ -117,6 +117,19 @@ def test_side_by_side_has_each_tasks_time(tmp_path):
     assert graph("side", paths[0], "--tasks", "[", "-o", tmp_path / "y.svg")[0] == 2
 
 
+@pytest.mark.parametrize("kind", ["side", "arrows"])
+def test_tasks_without_a_row_are_told(tmp_path, kind):
+    """Above the table and in the picture, unless each task that is chosen has a row."""
+    path, out = tmp_path / "x.dat", tmp_path / "x.svg"
+    simulate(path, "--cpus", "2", "--time", "400ms", "hogs:n=29", "bursts:n=1,run=2ms,sleep=10ms")
+    said = "x.dat; the 24 of 30 tasks that ran longest: --tasks chooses others"
+    status, text_of, _ = graph(kind, path, "-o", out)
+    assert status == 0 and len(re.findall(r"^  \w+-\d+ ", text_of, re.MULTILINE)) == 24 and said in text_of
+    assert said.partition(" --")[0] in out.read_text()  # a comment of SVG cannot have two dashes
+    status, text_of, _ = graph(kind, path, "--tasks", "hog-[12]", "-o", out)
+    assert status == 0 and " tasks that ran " not in text_of + out.read_text()
+
+
 @needs_trace_cmd
 def test_frequencies_are_those_of_the_events(tmp_path):
     path = tmp_path / "x.dat"

@@ -74,13 +74,24 @@ def read_arrows(source: Tasks) -> None:
                 source.preemptions.append((time, following, prev))
 
 
-def rows_of(source: Tasks, arguments: argparse.Namespace) -> list[int]:
-    """The pids that get a row, in order; the longest running, if there are too many."""
+def wanted_of(source: Tasks, arguments: argparse.Namespace) -> list[int]:
+    """The pids that --tasks chooses, the longest running first."""
     ran = source.ran()
     wanted = [pid for pid in ran if re.search(arguments.tasks, source.timeline.label(pid))]
     if not wanted:
         raise TraceError(f"{source.path}: no task with such a name runs there")
-    return sorted(sorted(wanted, key=lambda pid: -ran[pid])[:ROWS])
+    return sorted(wanted, key=lambda pid: -ran[pid])
+
+
+def rows_of(source: Tasks, arguments: argparse.Namespace) -> list[int]:
+    """The pids that get a row, in order; the longest running, if there are too many."""
+    return sorted(wanted_of(source, arguments)[:ROWS])
+
+
+def few(source: Tasks, arguments: argparse.Namespace) -> str:
+    """What the picture says of tasks without a row; "" if there are none."""
+    every = len(wanted_of(source, arguments))
+    return f"; the {ROWS} of {every} tasks that ran longest: --tasks chooses others" if every > ROWS else ""
 
 
 def bars(axis: Any, start: Array, end: Array, row: int, height: float, look: Style, **more: Any) -> None:
@@ -93,7 +104,7 @@ def bars(axis: Any, start: Array, end: Array, row: int, height: float, look: Sty
                                        **more), autolim=False)
 
 
-def draw_source(axis: Any, source: Tasks, pids: list[int], looks: dict[str, Style], unit: float) -> None:
+def draw_source(axis: Any, source: Tasks, pids: list[int], looks: dict[str, Style], unit: float, title: str) -> None:
     _, run_pids, start, end = source.runs()
     wait_pids, wait_start, wait_end = source.waits()
     if len(start) + len(wait_start) > SHAPES:
@@ -107,7 +118,7 @@ def draw_source(axis: Any, source: Tasks, pids: list[int], looks: dict[str, Styl
     axis.set_yticks(range(len(pids)), [source.timeline.label(pid) for pid in pids], fontsize=7)
     axis.tick_params(axis="y", length=0)
     axis.set_ylim(len(pids) - 0.45, -0.55)
-    finish_axis(axis, source.title)
+    finish_axis(axis, title)
 
 
 def key_of(source: Tasks, pids: list[int], pid: int) -> str:
@@ -142,7 +153,7 @@ def draw(sources: Sequence[Tasks], arguments: argparse.Namespace, header: Sequen
     length = max(source.window.length for source in sources)
     unit, name = time_unit(length)
     for axis, source, pids in zip(axes, sources, rows):
-        draw_source(axis, source, pids, looks, unit)
+        draw_source(axis, source, pids, looks, unit, source.title + few(source, arguments))
         if arguments.kind == "arrows":
             draw_arrows(axis, source, pids, unit)
     axes[-1].set_xlim(0, length / unit)
@@ -158,7 +169,8 @@ def report(source: Tasks, arguments: argparse.Namespace) -> str:
     """How long each task ran and waited."""
     _, pids, start, end = source.runs()
     wait_pids, wait_start, wait_end = source.waits()
-    lines = [f"{source.title}", f"  {'task':<22} {'runs':>7} {'ran ms':>13} {'waits':>7} {'waited ms':>13}"
+    lines = [source.title + few(source, arguments),
+             f"  {'task':<22} {'runs':>7} {'ran ms':>13} {'waits':>7} {'waited ms':>13}"
              f" {'longest ms':>13}"]
     for pid in rows_of(source, arguments):
         ran, waited = (end - start)[pids == pid], (wait_end - wait_start)[wait_pids == pid]
