@@ -7,7 +7,7 @@ import random
 import pytest
 
 from conftest import BUILD
-from fairground import experiment, experiment_file, samples, stats
+from fairground import compare, experiment, experiment_file, samples, stats
 from fairground.__main__ import main
 from fairground.claims import Claim, judge_seeds, verdict
 from fairground.runs import other_start
@@ -118,6 +118,15 @@ def test_an_experiment_of_many_seeds(monkeypatch, tmp_path, capsys):
 def compared(capsys, *words):
     assert main(["--build", BUILD, "compare", *words]) == 0
     return capsys.readouterr().out
+
+
+def test_a_file_of_examples_is_told_from_here(capsys, monkeypatch):
+    """Its path is relative, so two checkouts print the same."""
+    monkeypatch.chdir(compare.ROOT)
+    assert "\nperiodic: --cpus 4 examples/periodic.json\n" in compared(
+        capsys, "cfs,bore", "periodic", "--seeds", "1..2", "--time", "20ms")
+    monkeypatch.chdir(compare.ROOT / "docs")
+    assert compare.workloads(["periodic"]) == {"periodic": "--cpus 4 ../examples/periodic.json"}
 
 
 def test_policies_are_compared(capsys):

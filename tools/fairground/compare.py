@@ -3,6 +3,7 @@
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -67,7 +68,8 @@ def run(settings: Settings, workload: str, policy: str, seed: int, time: str) ->
 
 def workloads(words: Sequence[str]) -> dict[str, str]:
     """The workloads of @words, by name: of those here, files, or words for schedsim. Without any: all of them here."""
-    known = {**WORKLOADS, **{path.stem: f"--cpus 4 {path}" for path in sorted(EXAMPLES.glob("*.json"))}}
+    examples = sorted(EXAMPLES.glob("*.json"))
+    known = {**WORKLOADS, **{path.stem: f"--cpus 4 {os.path.relpath(path)}" for path in examples}}
     if not words:
         return known
     return {word: known.get(word, word) for word in words}
