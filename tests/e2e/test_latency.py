@@ -151,7 +151,7 @@ def test_what_is_no_trace_is_one_sentence(tmp_path, content, message):
     if content is not None:
         path.write_bytes(content)
     done = command(path)
-    assert done.returncode == 1 and message in done.stderr
+    assert done.returncode == 2 and message in done.stderr
     assert len(done.stderr.splitlines()) == 1 and not done.stdout
 
 
@@ -160,7 +160,7 @@ def test_a_cut_off_file_is_one_sentence(recorded, tmp_path, cut):
     with open(recorded[1], "rb") as f:
         (tmp_path / "x.dat").write_bytes(f.read()[:cut])
     done = command(tmp_path / "x.dat")
-    assert done.returncode == 1 and "ends too early" in done.stderr and len(done.stderr.splitlines()) == 1
+    assert done.returncode == 2 and "ends too early" in done.stderr and len(done.stderr.splitlines()) == 1
 
 
 def test_bad_options_say_what_is_expected(recorded):

@@ -195,17 +195,17 @@ def test_a_damaged_perf_data_is_one_sentence(recording, tmp_path, how, message):
     for words in (("latency", path), ("convert", path, "-o", out)):
         done = tool(*words)
         assert done.stderr.count("\n") == 1 and message in done.stderr and str(path) in done.stderr, done.stderr
-        assert done.returncode == (0 if how.startswith("lost") else 1) and out.exists() == (
+        assert done.returncode == (0 if how.startswith("lost") else 2) and out.exists() == (
             how.startswith("lost") and words[0] == "convert")
 
 
 @needs_perf
 def test_without_perf_a_sentence_says_what_to_install(recording, tmp_path):
     done = tool("latency", recording, PATH=str(tmp_path))
-    assert done.returncode == 1 and done.stderr.count("\n") == 1 and "apt-get install linux-perf" in done.stderr
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "apt-get install linux-perf" in done.stderr
     (tmp_path / "x.data").write_bytes(perfdata.MAGIC + bytes(200))
     done = tool("latency", tmp_path / "x.data")
-    assert done.returncode == 1 and done.stderr.count("\n") == 1 and "second format" in done.stderr
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "second format" in done.stderr
 
 
 @pytest.mark.parametrize("cpus", [1, 4])

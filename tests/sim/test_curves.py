@@ -138,7 +138,7 @@ def test_a_file_without_such_records_is_one_sentence(tmp_path, kind, words, mess
     path, out = tmp_path / "x.json", tmp_path / "x.svg"
     decide(path, "--cpus", "1", "--time", "100ms", *words, "hogs:n=2")
     status, _, err = graph(kind, path, "-o", out)
-    assert status == 1 and message in err and err.count("\n") == 1 and not out.exists()
+    assert status == 2 and message in err and err.count("\n") == 1 and not out.exists()
 
 
 @pytest.mark.parametrize("kind", ["lag", "quota"])
@@ -153,7 +153,7 @@ def test_bad_files_are_one_sentence(tmp_path, kind):
                           ((tmp_path / "x.dat").read_bytes(), "schedsim --decisions FILE, or make trace EVENTS=")):
         path.write_bytes(data)
         status, _, err = graph(kind, path, "-o", out)
-        assert status == 1 and message in err and err.count("\n") == 1 and not out.exists(), err
+        assert status == 2 and message in err and err.count("\n") == 1 and not out.exists(), err
 
 
 def test_kernel_like_files_and_many_points(tmp_path, monkeypatch):
@@ -212,4 +212,4 @@ def test_a_window_without_a_pick_is_a_sentence(tmp_path):
     path = tmp_path / "x.json"
     decide(path, "--cpus", "1", "--sched", "eevdf", "--time", "60ms", "hogs:n=1")
     done = graph("tree", path)
-    assert done.returncode == 1 and "there is no pick among two" in done.stderr
+    assert done.returncode == 2 and "there is no pick among two" in done.stderr

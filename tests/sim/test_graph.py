@@ -131,7 +131,7 @@ def test_frequencies_lie_over_the_bars(tmp_path):
             assert any(abs(x - since) < length / 1e4 and abs(y - (cpu - 1 - 0.42 + 0.84 * mhz / top)) < 1e-3
                        for x, y in drawn), (cpu, since, mhz)
     done = fairground("graph", "dat2graph2", LINUX, "--frequency", "-o", tmp_path / "y.svg")
-    assert done.returncode == 1 and "record power:cpu_frequency" in done.stderr and done.stderr.count("\n") == 1
+    assert done.returncode == 2 and "record power:cpu_frequency" in done.stderr and done.stderr.count("\n") == 1
     assert not (tmp_path / "y.svg").exists()
 
 
@@ -287,7 +287,7 @@ def test_what_is_no_whole_trace_is_one_sentence(tmp_path, crowd, what, message):
     path.write_bytes(damaged(open(crowd, "rb").read(), what))
     for kind in ("dat2graph2", "running_waiting"):
         done = fairground("graph", kind, path, "-o", out)
-        assert done.returncode == 1 and message in done.stderr and done.stderr.count("\n") == 1
+        assert done.returncode == 2 and message in done.stderr and done.stderr.count("\n") == 1
     assert not out.exists()
 
 
@@ -295,9 +295,9 @@ def test_a_damaged_version_7(tmp_path):
     path = tmp_path / "x.dat"
     path.write_bytes(open(LINUX, "rb").read()[:9000])
     done = fairground("graph", "dat2graph2", path, "-o", tmp_path / "x.svg")
-    assert done.returncode == 1 and "trace-cmd cannot read it" in done.stderr and done.stderr.count("\n") == 1
+    assert done.returncode == 2 and "trace-cmd cannot read it" in done.stderr and done.stderr.count("\n") == 1
     done = process("graph", "dat2graph2", LINUX, "-o", tmp_path / "x.svg", PATH="/nonexistent")
-    assert done.returncode == 1 and "trace-cmd is needed (sh tools/setup.sh" in done.stderr
+    assert done.returncode == 2 and "trace-cmd is needed (sh tools/setup.sh" in done.stderr
 
 
 def test_lost_events_are_said_in_the_picture_and_beside_it(tmp_path, crowd):
@@ -372,6 +372,6 @@ def test_latencies_of_several_files_and_of_nobody(tmp_path, crowd):
     graph("latency", crowd, LINUX, "-o", out)
     assert {"distribution crowd.dat", "distribution linux-6.1.dat"} <= set(shapes(out)[0])
     done = fairground("graph", "latency", crowd, "--tasks", "nobody", "-o", out)
-    assert done.returncode == 1 and "no task with such a name" in done.stderr
+    assert done.returncode == 2 and "no task with such a name" in done.stderr
     done = fairground("graph", "latency", crowd, "--tasks", "(", "-o", out)
     assert done.returncode == 2 and "--tasks (" in done.stderr

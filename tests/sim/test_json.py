@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,7 @@ LINUX = ROOT / "tests/sim/linux-6.1.dat"
 PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
 sys.path[:0] = [str(ROOT / "tools")]
 
+from conftest import fairground  # noqa: E402 (the path comes first)
 from fairground.__main__ import COMMANDS, NO_OBJECT, make_parser  # noqa: E402 (the path comes first)
 from fairground.command_examples import leaves, parsers  # noqa: E402
 from fairground.result import HEAD  # noqa: E402
@@ -116,8 +118,32 @@ def test_rows_are_the_tables_numbers(places):
     assert sum(row["run_ns"] for row in tasks) == sum(row["run_ns"] for row in turns if row["pid"]) > 30e6
 
 
+@pytest.mark.parametrize("words", [
+    "latency {bad}", "timehist {bad}", "map {bad}", "stat {bad}", "graph share {bad} -o {to}/bad.svg",
+    "graph lag {bad} -o {to}/bad.svg", "graph histogram {bad} -o {to}/bad.svg", "convert {bad} -o {to}/bad.csv",
+    "report {to}/bad.html {bad}", "decisions {bad}", "decisions --diff {bad} {json}", "placements {bad}",
+    "balancing {bad}", "top --attach {bad}"])
+@pytest.mark.parametrize("content", [None, b"", b"no trace, no decisions", b"\x17\x08\x44tracing6\0\0\x08"])
+def test_a_file_that_cannot_be_read_is_status_2(words, content, places, tmp_path):
+    bad = tmp_path / "bad.dat"
+    if content is not None:
+        bad.write_bytes(content)
+    done = fairground(*words.format(**{**places, "bad": bad}).split())
+    assert done.returncode == 2 and not done.stdout and done.stderr.count("\n") == 1, done
+    assert done.stderr.startswith("fairground: ") and str(bad) in done.stderr
+
+
+def test_a_reader_that_has_seen_enough_is_no_bad_file(places):
+    """The table is cut off without a word about the trace, as by `head`."""
+    with subprocess.Popen([PYTHON, "-m", "fairground", "map", LINUX], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          env={**os.environ, "PYTHONPATH": str(ROOT / "tools")}) as process:
+        process.stdout.read(10)
+        process.stdout.close()
+        assert process.stderr.read() == b"" and process.wait() == 128 + signal.SIGPIPE
+
+
 def test_an_error_is_one_sentence_and_no_object(places):
     done = command("latency {to}/none.dat --json", places)
-    assert done.returncode == 1 and not done.stdout and done.stderr.count("\n") == 1
+    assert done.returncode == 2 and not done.stdout and done.stderr.count("\n") == 1
     done = command("stat {dat} --seeds 1..3 --json", places)
     assert done.returncode == 2 and not done.stdout and "--seeds for a command" in done.stderr

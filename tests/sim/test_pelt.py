@@ -97,8 +97,8 @@ def test_signals_choices_and_bad_requests(periodic, tmp_path):
     assert "estimate hog-1" not in out.read_text()
     assert set(table(fairground("graph", "pelt", path, "--cpu", "1", "--tasks", "^CPU", "-o", out).stdout)) == {"CPU 1"}
     out.unlink()
-    for words, status, message in (((LINUX,), 1, "no load average is in it: schedsim --averages"),
-                                   ((path, "--tasks", "nobody"), 1, "no load average is in it"),
+    for words, status, message in (((LINUX,), 2, "no load average is in it: schedsim --averages"),
+                                   ((path, "--tasks", "nobody"), 2, "no load average is in it"),
                                    ((path, "--tasks", "["), 2, "--tasks ["),
                                    ((path, "--signal", "lag"), 2, "invalid choice: 'lag'")):
         done = fairground("graph", "pelt", *words, "-o", out)

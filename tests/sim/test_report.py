@@ -105,10 +105,10 @@ def test_bad_requests_are_one_line_and_leave_no_page(made, tmp_path, capsys):
     (tmp_path / "empty.dat").write_bytes(b"")
     (tmp_path / "cut.dat").write_bytes(open(good, "rb").read()[:9000])
     (tmp_path / "text.dat").write_bytes(b"hello\n")
-    for words, status, message in (([out, tmp_path / "empty.dat"], 1, "the file is empty"),
-                                   ([out, good, tmp_path / "text.dat"], 1, "not a file of decisions"),
-                                   ([out, tmp_path / "cut.dat"], 1, "cut.dat: "),
-                                   ([out, "none.dat"], 1, "No such file"),
+    for words, status, message in (([out, tmp_path / "empty.dat"], 2, "the file is empty"),
+                                   ([out, good, tmp_path / "text.dat"], 2, "not a file of decisions"),
+                                   ([out, tmp_path / "cut.dat"], 2, "cut.dat: "),
+                                   ([out, "none.dat"], 2, "No such file"),
                                    ([tmp_path / "x.txt", good], 2, "ends in .html"),
                                    ([out, good, good], 2, "have one name"),
                                    ([out, good, "--range", "7-9"], 2, "nothing is between")):

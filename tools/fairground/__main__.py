@@ -18,7 +18,9 @@ from . import (agreement, all_experiments, balancing, bench, bench_smp, compare,
                report, result, scenarios, stat, sweep, switch_map, timehist, top, trace, tree)
 from .command_examples import add_examples, leaves
 from .cpio import ArchiveError
+from .decision_file import DecisionError
 from .expect import Missing
+from .image import TraceError
 from .lab import command as lab
 from .machine import STATUS_NOT_STARTED, STATUS_PANIC, STATUS_TIMEOUT, Machine, Outcome, stop_all
 from .qemu import QemuError
@@ -208,7 +210,7 @@ def main(words: list[str] | None = None) -> int:
         wanted = arguments.command not in NO_OBJECT and arguments.json
         with result.only_object(wanted, sys.argv[1:] if words is None else words):
             return COMMANDS[arguments.command](settings, arguments)
-    except (UsageError, ArchiveError) as error:
+    except (UsageError, ArchiveError, TraceError, DecisionError) as error:
         print(f"fairground: {error}", file=sys.stderr)
         return 2
     except Missing as error:

@@ -114,9 +114,6 @@ def main(_: Any, arguments: argparse.Namespace) -> int:
         found = open_sources(arguments.file)
         said = write(found, partial, arguments.table)
         os.replace(partial, out)
-    except (TraceError, DecisionError) as error:
-        print(f"fairground: {error}", file=sys.stderr)
-        return 1
     except OSError as error:
         raise UsageError(f"--output {out}: {error.strerror or error}") from error
     finally:

@@ -6,12 +6,10 @@ import importlib
 import os
 import pathlib
 import re
-import sys
 from functools import partial
 from typing import Any
 
 from . import result
-from .image import TraceError
 from .option_values import U16, U32, whole
 from .settings import UsageError
 
@@ -200,9 +198,6 @@ def main(_: Any, arguments: argparse.Namespace) -> int:
         style.save(figure, out)
     except ImportError as error:
         raise missing(error) from error
-    except TraceError as error:
-        print(f"fairground: {error}", file=sys.stderr)
-        return 1
     except OSError as error:
         raise UsageError(f"--output {out}: {error.strerror or error}") from error
     said = [kind.report(source, arguments) for source in sources]

@@ -176,15 +176,16 @@ def seconds(ns: int) -> str:
 
 
 def follow(path: str, show: Callable[[TraceFile, Iterator[Event]], object], what: str) -> int:
-    """Let @show print what it makes of a trace and its events that say who runs and who waits. Returns the status: 1,
-    after one sentence, if they cannot be read. @what is printed of them; lost events are told."""
+    """Let @show print what it makes of a trace and its events that say who runs and who waits. TraceError if they
+    cannot be read. @what is printed of them; lost events are told. Returns the status."""
     try:
         trace = TraceFile(path)
         show(trace, trace.events(events_of(trace)))
         lost = trace.lost()
+    except BrokenPipeError:  # of the output
+        raise
     except (OSError, TraceError) as error:
-        print(f"fairground: {path}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
-        return 1
+        raise TraceError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
     if lost:
         print(f"fairground: {path}: {lost_text(lost, what)}", file=sys.stderr)
     return 0

@@ -15,7 +15,6 @@ import os
 import pathlib
 import re
 import shlex
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -284,12 +283,8 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
         raise UsageError(f"{out}: a name that ends in .html is expected before the runs")
     if len({os.path.basename(path) for path in arguments.files}) < len(arguments.files):
         raise UsageError("two of the files have one name: the page could not tell them apart")
-    try:
-        runs = [open_run(path) for path in arguments.files]
-        data = page(runs, settings.build, arguments).encode()
-    except TraceError as error:
-        print(f"fairground: {error}", file=sys.stderr)
-        return 1
+    runs = [open_run(path) for path in arguments.files]
+    data = page(runs, settings.build, arguments).encode()
     try:
         style.write_whole(data, out)
     except OSError as error:

@@ -358,9 +358,11 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
     try:
         found = measure(settings, arguments)
     except (OSError, TraceError, RecordError) as error:
-        where = f"{arguments.file}: " if arguments.file else ""
-        print(f"fairground: {where}{getattr(error, 'strerror', None) or error}", file=sys.stderr)
-        return 1 if arguments.file else STATUS_NOT_STARTED
+        why = getattr(error, "strerror", None) or error
+        if arguments.file:
+            raise TraceError(f"{arguments.file}: {why}") from error
+        print(f"fairground: {why}", file=sys.stderr)
+        return STATUS_NOT_STARTED
     what = "'system wide'" if arguments.all else f"'{arguments.file or settings.cmd}'"
     result.tell([*found[0].run_lines, table(found, what, arguments)],
                 result.together([each.head for each in found]), rows(found))

@@ -317,6 +317,8 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
                 open(log, "w", encoding="utf-8") as console:
             return run(settings, arguments, directory, console)
     except (OSError, TraceError) as error:
-        where = f"{arguments.attach}: " if arguments.attach else ""
-        print(f"fairground: {where}{getattr(error, 'strerror', None) or error}", file=sys.stderr)
+        why = getattr(error, "strerror", None) or error
+        if arguments.attach:
+            raise TraceError(f"{arguments.attach}: {why}") from error
+        print(f"fairground: {why}", file=sys.stderr)
         return 1
