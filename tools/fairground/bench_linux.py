@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .expect import Missing, expect
-from .fidelity import ABOUT, END, MARK, sections
-from .linux import LinuxSettings, digest, find_kernel, tick_rate
+from .linux import ABOUT, END, MARK, LinuxSettings, digest, find_kernel, qemu_versions, sections, tick_rate
 from .machine import Machine, at_once
 from .progress import Progress
 from .settings import Settings
@@ -124,8 +123,8 @@ class Kernel:
 def together(boots: Mapping[int, Iterable[Measured]], hz: int, parameters: str, programs: dict[str, str]) -> Kernel:
     """What is kept of @boots, CPUs -> its runs."""
     every = [boot for runs in boots.values() for boot in runs]
-    kernel = Kernel(every[0].version, every[0].model, hz, ", ".join(sorted({boot.qemu for boot in every})), parameters,
-                    programs)
+    kernel = Kernel(every[0].version, every[0].model, hz, qemu_versions(boot.qemu for boot in every),
+                    parameters, programs)
     for cpus, runs in boots.items():
         for boot in runs:
             kernel.smp.setdefault("hack", {}).setdefault(str(cpus), []).append(boot.hack)

@@ -24,7 +24,8 @@ from typing import Any
 
 from . import result
 from .expect import Missing
-from .linux import KERNELS, LinuxSettings, digest, find_kernel, tick_rate
+from .linux import (ABOUT, END, KERNELS, MARK, LinuxSettings, digest, find_kernel, qemu_versions, sections,
+                    tick_rate)
 from .machine import Machine, at_once, commit
 from .progress import Progress
 from .settings import Settings, UsageError
@@ -42,9 +43,6 @@ FIGURE = re.compile(r"^mix (\S+) (\S+) ([\d.]+)$", re.MULTILINE)
 RUNS, FAST_RUNS = 5, 3
 PAUSE_S = 0.2
 TICKS_S = 0.02       # up to so much more: some ticks
-MARK = "@ "
-ABOUT = "about"
-END = MARK + "end"
 BOOTING_S = 4        # Linux goes on for a few seconds
 PRELUDE = f"""\
 echo {MARK}{ABOUT}
@@ -150,15 +148,6 @@ def script(cases: Iterable[Case], run: int) -> str:
         pause = PAUSE_S + chance.uniform(0, TICKS_S)
         lines.append(f"sleep {pause:.6f}\necho '{MARK}{case.name}'\n{case.cmd}\n")
     return "".join(lines) + f"echo {END}\nsleep {PAUSE_S}\n"
-
-
-def sections(console: str) -> dict[str, str]:
-    """What stands below each mark."""
-    found: dict[str, str] = {}
-    for part in re.split(rf"^{MARK}", console, flags=re.MULTILINE)[1:]:
-        name, _, text = part.partition("\n")
-        found[name.strip()] = text
-    return found
 
 
 @dataclass
@@ -309,24 +298,20 @@ def summary(table: Sequence[Mapping[str, Any]]) -> str:
         f"{count['EXPLAINED']} explained, {count['FAIL']} fail"
 
 
-def names(runs: Sequence[Measured]) -> str:
-    """The versions of QEMU: with several CPUs a newer one than with one."""
-    return ", ".join(sorted({run.qemu for run in runs}))
-
-
 def compare(sched: str, build: str, cases: Sequence[Case], fresh: bool, nr_runs: int) -> list[dict[str, Any]]:
     """Measure, print the table for one policy, and return it."""
     release = KERNELS[sched]
     path = ROOM / f"linux-{release}.toml"
     linux_kernel = find_kernel(build, release) if fresh else ""
     runs = measure_all(sched, build, cases, linux_kernel, nr_runs)
+    qemus = {name: qemu_versions(boot.qemu for boot in boots) for name, boots in runs.items()}
     if linux_kernel:
         first = runs["linux"][0]
         keep(path, figures_of(runs["linux"]), cases, {
-            "version": first.version, "model": first.model, "hz": tick_rate(linux_kernel), "qemu": names(runs["linux"]),
+            "version": first.version, "model": first.model, "hz": tick_rate(linux_kernel), "qemu": qemus["linux"],
             "parameters": LinuxSettings().command_line(), PROGRAM: digest(build, PROGRAM)})
     linux = kept(path, cases)
-    print(f"ours   {commit()}: sched={sched} HZ={Settings.hz} preempt={runs['ours'][0].model}, {names(runs['ours'])}, "
+    print(f"ours   {commit()}: sched={sched} HZ={Settings.hz} preempt={runs['ours'][0].model}, {qemus['ours']}, "
           f"icount, {MEMORY_MIB} MiB; the median of {nr_runs} runs\n"
           f"Linux  {linux['version'].removeprefix('Linux version ')}\n"
           f"       HZ={linux['hz']} preempt={linux['model']}, {linux['qemu']}; parameters: {linux['parameters']}")

@@ -18,8 +18,8 @@ from typing import Any
 
 from . import result
 from .expect import Missing
-from .fidelity import END, MARK, MEMORY_MIB, MODEL, sections
-from .linux import KERNELS, LinuxSettings, find_kernel
+from .fidelity import MEMORY_MIB, MODEL
+from .linux import END, KERNELS, MARK, LinuxSettings, find_kernel, sections
 from .machine import Machine, commit
 from .settings import SCHEDULERS, Settings, UsageError
 

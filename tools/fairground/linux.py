@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Debian's kernels in our machine: where they are, and with which parameters they boot."""
+"""Debian's kernels in our machine: where they are, with which parameters they boot, and how to read their consoles.
+
+Scripts for both kernels print a mark before each part, so that its text is found on the console.
+"""
 
 import glob
 import hashlib
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .expect import Missing, expect
@@ -15,6 +20,9 @@ from .settings import Settings
 KERNELS = {"cfs": "6.1", "eevdf": "6.12"}  # policy -> the release whose fair class it is
 # The console; no search for a better clock; what makes paths longer or tasks grouped only there is off.
 PARAMETERS = "console=ttyS0 quiet tsc=reliable mitigations=off noautogroup"
+MARK = "@ "
+ABOUT = "about"
+END = MARK + "end"
 
 
 @dataclass
@@ -52,3 +60,17 @@ def digest(build: str, program: str) -> str:
         subprocess.run([os.environ.get("CROSS_COMPILE", "") + "strip", "-o", stripped,
                         pathlib.Path(build, "user", program)], check=True)
         return hashlib.sha256(stripped.read_bytes()).hexdigest()[:16]
+
+
+def sections(console: str) -> dict[str, str]:
+    """What stands below each mark."""
+    found: dict[str, str] = {}
+    for part in re.split(rf"^{MARK}", console, flags=re.MULTILINE)[1:]:
+        name, _, text = part.partition("\n")
+        found[name.strip()] = text
+    return found
+
+
+def qemu_versions(boots: Iterable[str]) -> str:
+    """The versions of QEMU in a text, of those of all @boots: with several CPUs a newer one than with one."""
+    return ", ".join(sorted(set(boots)))
