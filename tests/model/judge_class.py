@@ -71,9 +71,12 @@ class RealTime:
     """Judges the real-time class of one CPU: the model queue, its places and its throttling."""
 
     def __init__(self, hz: int, runtime_us: int, period_us: int, slice_ms: int, nr_cpus: int,
-                 flat: bool) -> None:
-        """@nr_cpus: of the machine, those that left included; 0: none ever leaves. @flat: each is as near as any."""
-        self.nr_cpus, self.flat = nr_cpus, flat
+                 flat: bool, prompt: bool) -> None:
+        """@nr_cpus: of the machine, those that left included; 0: none ever leaves. @flat: each is as near as any.
+        @prompt: a CPU that was asked for a switch makes it before its next tick.
+        """
+        self.nr_cpus, self.flat, self.prompt = nr_cpus, flat, prompt
+        self.over = 0  # the task whose turn ended at a tick, until the next pick; 0: none
         self.model: list[tuple[int, int]] | None = None  # (priority, pid), the first first
         self.throttled = False
         self.limit_ns = runtime_us * 1000 if 0 <= runtime_us < period_us else None
@@ -101,6 +104,8 @@ class RealTime:
             return self.turn(d)
         if d.kind == "select":
             return self.select(d)
+        if d.kind == "pick":
+            self.over = 0
         if len(queue(d)) > 62 or not d.complete:
             self.model = None
             return NOT_JUDGED
@@ -143,6 +148,12 @@ class RealTime:
         return "it is no more urgent, and has nowhere to go" if d.answer else RIGHT
 
     def tick(self, d: ClassDecision, _: object) -> Verdict:
+        late = self.prompt and d.pid == self.over
+        self.over = d.pid if d.answer or late else 0
+        verdict = self.slice_used(d)
+        return verdict or ("its turn ended at an earlier tick, but nobody asked for a switch" if late else verdict)
+
+    def slice_used(self, d: ClassDecision) -> Verdict:
         row = subject(d)
         if not row or not row.flags & QUEUED:
             return NOT_JUDGED
@@ -421,9 +432,9 @@ class Court:
     """The judges of a whole run."""
 
     def __init__(self, hz: int, runtime_us: int, period_us: int, slice_ms: int, nr_cpus: int = 0,
-                 flat: bool = False) -> None:
+                 flat: bool = False, prompt: bool = False) -> None:
         self.real_time: dict[int, RealTime] = collections.defaultdict(
-            lambda: RealTime(hz, runtime_us, period_us, slice_ms, nr_cpus, flat))
+            lambda: RealTime(hz, runtime_us, period_us, slice_ms, nr_cpus, flat, prompt))
         self.deadline = Deadline(flat)
         self.left: dict[int, ClassDecision] = {}
 

@@ -5,12 +5,17 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from conftest import BUILD, ROOT, fairground_decisions
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "model"))
 from asking import ask  # noqa: E402 (found above)
+from judge_class import Court  # noqa: E402
+
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+from fairground.class_decisions import read  # noqa: E402
 
 SHARE_US = 90_000  # of each 100 ms
 LIMITS = ["--rt-runtime-us", str(SHARE_US), "--rt-period-us", "100000", "--rr-timeslice-ms", "20"]
@@ -183,6 +188,23 @@ def test_a_task_that_moves_in_its_list_is_seen(recorded, tmp_path):
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     status, _, complaints = judged(path)
     assert status == 1 and "the queue has" in complaints[0]
+
+
+@pytest.mark.parametrize("prompt", [True, False])
+def test_a_turn_that_goes_on_after_its_end_is_seen(tmp_path, prompt):
+    """The tick that ends a turn, and the next tick of the same task without a pick in between."""
+    path = tmp_path / "d.json"
+    subprocess.run([os.path.join(BUILD, "schedsim"), "--cpus", "1", "--time", "150ms", "--decisions", str(path),
+                    "hogs:n=2,policy=rr"], check=True, stdout=subprocess.DEVNULL)
+    court = Court(250, 950_000, 1_000_000, 100, prompt=prompt)
+    for d in read(str(path)):
+        assert not court.judge(d)
+        if d.kind == "tick" and d.answer:
+            break
+    first, second = d.candidates
+    goes_on = replace(d, answer=0, rule="slice_lasts", slice=d.slice - 1,
+                      candidates=(second, first._replace(slice=d.slice)))
+    assert bool(court.judge(goes_on)) == prompt
 
 
 def test_recording_changes_nothing(traced_alike):

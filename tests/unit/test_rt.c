@@ -70,6 +70,32 @@ static void equal_rr_tasks_alternate_every_100_ms(void **state)
 	}
 }
 
+static void tick_alone(struct machine *m)
+{
+	m->now += MS;
+	sched_tick(m->s, 0);
+}
+
+/* The tick that ends a slice asks for a switch. Other reasons for one are not there. */
+static void the_end_of_a_slice_asks_for_a_switch(void **state)
+{
+	struct machine *m = unlimited(1, 1000);
+	struct task *a = spawn(m, "A", SCHED_RR, 5), *b = spawn(m, "B", SCHED_RR, 5);
+
+	(void)state;
+	rt_part(a)->time_slice = 2;
+	tick_alone(m);
+	if (m->s->rq[0].need_resched)
+		fail_msg("a switch was asked for before the slice of %s is over", a->comm);
+	tick_alone(m);
+	if (m->s->rq[0].need_resched != RESCHED_NOW)
+		fail_msg("the slice of %s is over and %s waits, but nobody asked for a switch",
+			 a->comm, b->comm);
+	settle(m);
+	assert_task(running(m, 0), b);
+	machine_free(m);
+}
+
 static void a_lone_rr_task_does_not_rotate(void **state)
 {
 	struct machine *m = unlimited(1, 1000);
@@ -222,8 +248,7 @@ static void an_unchanged_priority_keeps_the_place(void **state)
 	settle(m);
 	assert_task(running(m, 0), rr);
 	rt_part(rr)->time_slice = 1;
-	m->now += MS;
-	sched_tick(m->s, 0);
+	tick_alone(m);
 	sched_set_affinity(m->s, rr, &zero);
 	settle(m);
 	assert_task(running(m, 0), other);
@@ -477,6 +502,7 @@ int main(void)
 		cmocka_unit_test(the_more_urgent_task_preempts),
 		cmocka_unit_test(equal_fifo_tasks_run_until_they_block_or_yield),
 		cmocka_unit_test(equal_rr_tasks_alternate_every_100_ms),
+		cmocka_unit_test(the_end_of_a_slice_asks_for_a_switch),
 		cmocka_unit_test(a_lone_rr_task_does_not_rotate),
 		cmocka_unit_test(an_rr_task_goes_behind_a_fifo_one_that_then_stays),
 		cmocka_unit_test(the_slice_is_a_tunable_and_not_reloaded_by_preemption),

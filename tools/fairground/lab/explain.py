@@ -216,7 +216,7 @@ def _of_class(d: ClassDecision, verdict: str) -> str:
 def judge_real_time(path: pathlib.Path, hz: int = 250) -> Findings:
     """Judge every decision of the real-time classes in the file @path, by POSIX's rules."""
     findings = Findings()
-    court = judge_class.Court(hz, 950_000, 1_000_000, 100)
+    court = judge_class.Court(hz, 950_000, 1_000_000, 100, prompt=True)
     try:
         for number, d in enumerate(read_class(str(path)), 1):
             findings.count(number, d.time, court.judge(d),
