@@ -3,7 +3,7 @@
 
 import {TEXT} from './strings';
 import {inWords} from './decision';
-import {Change, Run, firstDifference} from './model';
+import {Change, Run, firstDifference, waitsOf} from './model';
 import {$, el, ms, table} from './ui';
 
 export const MOST_RUNS = 8;   // that are drawn
@@ -22,8 +22,8 @@ export function changesOf(what: string, text: string): Asked[] {
 
 // How long tasks waited, and CPUs idled meanwhile.
 function outcome(run: Run): string[] {
-  const waits = [...run.waits.values()].flat(), sum = waits.reduce((a, b) => a + b, 0);
-  return [ms(sum / (waits.length || 1)), ms(waits.reduce((a, b) => Math.max(a, b), 0)), ms(run.waste.reduce((a, {from, to, nr}) => a + (to - from) * nr, 0))];
+  const waits = waitsOf(run, [...run.names.keys()]);
+  return [ms(waits.mean), ms(waits.longest), ms(run.waste.reduce((a, {from, to, nr}) => a + (to - from) * nr, 0))];
 }
 
 /** Forget what was said of earlier forks and files. */

@@ -4,7 +4,7 @@
 
 import {drawDecision} from './decision';
 import {View, drawLanes, longest, markTime, within} from './lanes';
-import {Decision, Run} from './model';
+import {Decision, Run, waitsOf} from './model';
 import {TEXT} from './strings';
 import {$, el, ms, named, table} from './ui';
 
@@ -21,9 +21,9 @@ function drawShares(run: Run) {
   for (const span of run.spans)
     got.set(span.pid, (got.get(span.pid) ?? 0) + span.to - span.from);
   const rows = [...run.names].slice(0, 100).map(([pid, name]) => {
-    const waits = run.waits.get(pid) ?? [], sum = waits.reduce((a, b) => a + b, 0), ran = got.get(pid) ?? 0;
-    return [named(pid, `${name} ${pid}`), (100 * ran / (run.end - run.begin) / run.cpus).toFixed(2), ms(ran, 1), String(waits.length),
-      ms(sum / (waits.length || 1)), ms(waits.reduce((a, b) => Math.max(a, b), 0))].map((cell, i) => i < WAITS || run.waits.size ? cell : TEXT.unknown);
+    const waits = waitsOf(run, [pid]), ran = got.get(pid) ?? 0;
+    return [named(pid, `${name} ${pid}`), (100 * ran / (run.end - run.begin) / run.cpus).toFixed(2), ms(ran, 1), String(waits.nr),
+      ms(waits.mean), ms(waits.longest)].map((cell, i) => i < WAITS || run.waits.size + run.unended.size ? cell : TEXT.unknown);
   });
   const programs = run.ideal.map((row, nr) => {
     const sum = [...run.rowOf].reduce((all, [pid, of]) => of === nr ? all + (got.get(pid) ?? 0) : all, 0);

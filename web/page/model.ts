@@ -56,7 +56,7 @@ export type Averaged = 'util' | 'load' | 'runnable';
 export type Waste = {from: number, to: number, nr: number};
 export type Ideal = {name: string, ideal_ns: number};
 export type Run = {name: string, head: Decision, decisions: Decisions, spans: Span[], names: Map<number, string>,
-  waits: Map<number, number[]>, cpus: number, begin: number, end: number, complete: boolean,
+  waits: Map<number, number[]>, unended: Map<number, number>, cpus: number, begin: number, end: number, complete: boolean,
   waste: Waste[], averages: Map<number, Averages>, rowOf: Map<number, number>, ideal: Ideal[],
   made?: {words: string[], changes: Change[], files: Record<string, string>, bug: string}};
 
@@ -117,6 +117,7 @@ export class Timeline {
   spans: Span[] = [];
   names = new Map<number, string>();
   waits = new Map<number, number[]>();
+  unended = new Map<number, number>();
   private running = new Map<number, Span>();
   waste: Waste[] = [];
   averages = new Map<number, Averages>();
@@ -185,14 +186,23 @@ export class Timeline {
     this.count(end);
     for (const span of this.running.values())
       this.spans.push({...span, to: end});
-    for (const pid of [...this.since.keys()])
-      this.served(end, pid);
+    this.unended = new Map([...this.since].map(([pid, since]) => [pid, end - since]));
     this.spans = this.spans.filter((span) => span.to > span.from);
     return this;
   }
   parts() {
-    return {spans: this.spans, names: this.names, waits: this.waits, waste: this.waste, averages: this.averages, rowOf: this.rowOf};
+    return {spans: this.spans, names: this.names, waits: this.waits, unended: this.unended, waste: this.waste, averages: this.averages, rowOf: this.rowOf};
   }
+}
+
+/**
+ * The number of waits of @pids that ended, their mean, and the longest of all. A wait that the end of the run cuts off
+ * is no sample of a latency. It is at least so long, so it counts in the longest, as in schedsim.
+ */
+export function waitsOf(run: Run, pids: number[]) {
+  const ended = pids.flatMap((pid) => run.waits.get(pid) ?? []), sum = ended.reduce((a, b) => a + b, 0);
+  const all = [...ended, ...pids.map((pid) => run.unended.get(pid) ?? 0)];
+  return {nr: ended.length, mean: sum / (ended.length || 1), longest: all.reduce((a, b) => Math.max(a, b), 0)};
 }
 
 const EVENT_BYTES = 32, SWITCH = 0, RUNNABLE = 1, NAME = 2;   // of sim/session.h

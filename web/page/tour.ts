@@ -3,7 +3,7 @@
 // strings.ts; every number in them comes from the run itself.
 
 import {TEXT, TOUR} from './strings';
-import {Change, Decision, Run, distance, sumOfTimes} from './model';
+import {Change, Decision, Run, distance, sumOfTimes, waitsOf} from './model';
 import {$, el, ms} from './ui';
 
 export type Given = {work: string, cpus: number, ms: number, policies: string[]};
@@ -21,9 +21,8 @@ export type Page = {
 
 const one = (work: string, policies: string[], time = 200): Given => ({work, cpus: 1, ms: time, policies});
 const share = (run: Run, pid: number) => (100 * sumOfTimes(run, pid) / (run.end - run.begin)).toFixed(1);
-const sum = (all: number[]) => all.reduce((a, b) => a + b, 0);
-const mean = (run: Run, pid: number) => ms(sum(run.waits.get(pid) ?? []) / (run.waits.get(pid)?.length || 1), 2);
-const longest = (run: Run, pid: number) => ms(Math.max(0, ...run.waits.get(pid) ?? []), 2);
+const mean = (run: Run, pid: number) => ms(waitsOf(run, [pid]).mean, 2);
+const longest = (run: Run, pid: number) => ms(waitsOf(run, [pid]).longest, 2);
 const sharesOf = (run: Run) => ({a: share(run, 1), b: share(run, 2), c: share(run, 3), d: share(run, 4)});
 const rowOf = (d: Decision, pid: number): Decision => d.candidates.find((row: Decision) => row.pid === pid) ?? d;
 const isPick = (nr: number) => (d: Decision) => d.kind === 'pick' && d.nr_queued === nr && !d.group;
