@@ -198,6 +198,11 @@ static void a_child_that_runs_first_asks_for_a_switch(void **state)
 	assert_child_at(&p, 5 * MS, 5 * MS);
 	if (p.m->s->rq[0].need_resched)
 		fail_msg("the parent is not left of the child, and a switch was asked for");
+	p.q->curr = NULL; /* no parent runs here, so no place can be exchanged */
+	cfs_place_new(p.q, p.c, 2 * MS);
+	p.q->curr = p.a;
+	if (p.c->vruntime != 2 * MS)
+		fail_msg("no parent runs, and the child does not have the place of its debit");
 	machine_free(p.m);
 }
 

@@ -428,6 +428,31 @@ static void alone_a_yield_changes_nothing(void **state)
 
 /* --- nominations --------------------------------------------------------------------- */
 
+/* A distance of 2^62 at a weight of 2^17 is a product of 2^79: 64 bits of it would be 0. */
+static void the_longest_distance_fits_the_comparison(void **state)
+{
+	struct machine *m = eevdf_machine(1000);
+	struct eevdf_queue *eq = eevdf_queue(queue(m));
+	struct eevdf_queue saved = *eq;
+
+	(void)state;
+	eq->v0 = 1000;
+	eq->sum_weight = 1 << 17;
+	for (int sign = -1; sign <= 1; sign += 2) {
+		u64 at = eq->v0 + (u64)sign * (1ull << 62);
+
+		eq->sum_key = sign * ((__int128)1 << 79);
+		if (!eevdf_is_past(queue(m), at - 1) || !eevdf_is_past(queue(m), at))
+			fail_msg("V is a distance of %d * 2^62 away, and a place there is not past",
+				 sign);
+		if (eevdf_is_past(queue(m), at + 1))
+			fail_msg("V is a distance of %d * 2^62 away, and a place beyond is past",
+				 sign);
+	}
+	*eq = saved;
+	machine_free(m);
+}
+
 /* NEXT_BUDDY: the task woken last is next if it is eligible, whatever its deadline. */
 static void a_buddy_goes_before_deadlines(void **state)
 {
@@ -438,7 +463,10 @@ static void a_buddy_goes_before_deadlines(void **state)
 	(void)state;
 	eevdf_entity(&t[0]->fair)->protected = false;
 	eevdf_queue(q)->next = &t[2]->fair;
+	q->rule = RULE_earliest_deadline;
 	assert_ptr_equal(eevdf_best(q), &t[2]->fair);
+	if (q->rule != RULE_nominated)
+		fail_msg("the nominated one is picked, but the rule told is another");
 	set_feature(m, "NO_PICK_BUDDY");
 	assert_ptr_equal(eevdf_best(q), &t[1]->fair);
 	set_feature(m, "PICK_BUDDY");
@@ -506,6 +534,7 @@ int main(void)
 		cmocka_unit_test(a_yielder_forgoes_the_rest_of_its_request),
 		cmocka_unit_test(one_that_is_not_eligible_forgoes_nothing),
 		cmocka_unit_test(alone_a_yield_changes_nothing),
+		cmocka_unit_test(the_longest_distance_fits_the_comparison),
 		cmocka_unit_test(a_buddy_goes_before_deadlines),
 		cmocka_unit_test(alone_a_turn_does_not_end),
 		cmocka_unit_test(who_had_its_turn_gives_way),

@@ -137,7 +137,7 @@ static void weights_outside_the_table_convert_as_golden(void **state)
 
 /*
  * calc_delta() by definition: the weight, then its product with the inverse, keep their 32 highest
- * bits, and no bit less.
+ * bits, and no bit less. Every other pair of weights has more bits than 32.
  */
 static void a_conversion_keeps_32_bits(void **state)
 {
@@ -147,11 +147,12 @@ static void a_conversion_keeps_32_bits(void **state)
 	for (unsigned n = 0; n < 20000; n++) {
 		u64 weight, total, delta, factor;
 		struct load_weight w = { 0 };
-		unsigned dropped = 0;
+		unsigned dropped = 0, more_bits = n % 2 * (n % 29);
 
 		dice = dice * 6364136223846793005ull + 1442695040888963407ull;
-		weight = 2 + ((dice >> 20 & 0xffffff) >> (dice >> 50) % 20);
-		total = 2 + ((dice >> 30 & 0xffffff) >> (dice >> 55) % 20);
+		weight = (2 + ((dice >> 20 & 0xffffff) >> (dice >> 50) % 20)) << more_bits;
+		weight += dice >> 36 >> (28 - more_bits); /* none of its bits is always 0 */
+		total = (2 + ((dice >> 30 & 0xffffff) >> (dice >> 55) % 20)) << more_bits;
 		delta = dice >> 34 >> (dice >> 5) % 20;
 		w.weight = total << 10;
 		calc_delta(1, 1024, &w);
