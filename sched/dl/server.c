@@ -103,7 +103,7 @@ static void server_start(struct rq *rq)
 	server->active = true;
 	if (server->starving && !server->d.throttled)
 		set_ready(rq, true);
-	/* Mostly the timer is armed: nothing takes it back when the server stops. */
+	/* A server that stops while it is not ready leaves its timer armed, so mostly one comes. */
 	else if (!dl_timer_comes(rq, dl_server_next_timer(rq)))
 		rq->timer_stale = true;
 	server_note_end(&note, rq, ACT_enter, REASON_fair_came);

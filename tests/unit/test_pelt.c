@@ -267,6 +267,7 @@ static void the_slow_estimate_falls_by_a_quarter_of_a_clear_difference(void **st
 	p.util_avg = 447; /* more than this CPU can show: it came from a faster one */
 	util_est_remember(&m->s->rq[0], &p);
 	assert_int_equal(p.util_est_ewma, 900);
+	assert_int_equal(p.util_est_enqueued, 900);
 	p.util_avg = 446;
 	util_est_remember(&m->s->rq[0], &p);
 	assert_int_equal(p.util_est_ewma, 786);

@@ -137,7 +137,8 @@ static void weights_outside_the_table_convert_as_golden(void **state)
 
 /*
  * calc_delta() by definition: the weight, then its product with the inverse, keep their 32 highest
- * bits, and no bit less. Every other pair of weights has more bits than 32.
+ * bits, and no bit less. Every other pair is shifted left by up to 28 bits: then some have more
+ * than 32.
  */
 static void a_conversion_keeps_32_bits(void **state)
 {

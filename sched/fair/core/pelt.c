@@ -242,23 +242,19 @@ void pelt_follow(struct entity *e)
 
 void util_est_remember(const struct rq *rq, struct pelt *p)
 {
-	s32 diff;
+	s32 diff = (s32)((u32)p->util_avg - p->util_est_ewma);
 
 	if (!feature(rq->s, FEATURE_UTIL_EST))
 		return;
-	p->util_est_enqueued = (u32)p->util_avg;
-	if (feature(rq->s, FEATURE_UTIL_EST_FASTUP) && p->util_est_ewma < p->util_est_enqueued) {
-		p->util_est_ewma = p->util_est_enqueued;
-		return;
+	if (diff > 0 && feature(rq->s, FEATURE_UTIL_EST_FASTUP)) {
+		p->util_est_ewma = (u32)p->util_avg;
+	} else if (diff <= -(CAPACITY / 100) || diff >= CAPACITY / 100) { /* less is the same */
+		/* It comes from a faster CPU; how much it needs cannot be seen on this one. */
+		if (unlikely(p->util_avg > rq->capacity_orig))
+			return;
+		p->util_est_ewma = (u32)((s32)p->util_est_ewma + (diff >> 2));
 	}
-	diff = (s32)(p->util_est_enqueued - p->util_est_ewma);
-	/* Within 1 % it is the same. */
-	if (diff > -(CAPACITY / 100) && diff < CAPACITY / 100)
-		return;
-	/* It comes from a faster CPU; how much it needs cannot be seen on this one. */
-	if (unlikely(p->util_avg > rq->capacity_orig))
-		return;
-	p->util_est_ewma = (u32)((s32)p->util_est_ewma + (diff >> 2));
+	p->util_est_enqueued = (u32)p->util_avg;
 }
 
 u64 cpu_util(const struct rq *rq)
