@@ -67,7 +67,7 @@ static struct decision_file *open_decisions(const struct script *script)
 struct verdict script_run(const struct script *script)
 {
 	static const char *const ends[] = {
-		[PROCESS_CRASHED] = "it crashes", [PROCESS_HANGS] = "it does not end"
+		[PROCESS_CRASHED] = "it crashes", [PROCESS_HANGS] = NO_END
 	};
 	struct decision_file *decisions;
 	enum process_end end;
@@ -320,7 +320,6 @@ static void report(struct script *script, struct verdict found, u64 seed, u64 do
 	printf("%s, seed %llu, operation %llu: %s\n", script->policy, (unsigned long long)seed,
 	       (unsigned long long)done + found.nr_ops, found.what);
 	script->nr_ops = found.nr_ops;
-	script->limit_s = 2; /* there will be hundreds */
 	if (shrink)
 		script_shrink(script, found.what);
 	printf("%u operations are left; replay them with\n  build/schedsim %s%s%s--sched %s "

@@ -33,7 +33,7 @@ struct script {
 	struct op *ops;
 	unsigned nr_ops;
 	bool verbose;
-	unsigned limit_s;      /* a run that takes longer does not end; 0: RUN_LIMIT_S */
+	unsigned limit_s;      /* CPU time after which a run is taken to hang; 0: RUN_LIMIT_S */
 	u64 without;	       /* bits: operations that are not drawn */
 	const char *decisions; /* NULL, or the file for all decisions: no test of the end state */
 	/* NULL, or a condition of the caller's that must hold after each operation too. */
@@ -41,8 +41,10 @@ struct script {
 };
 
 /* The outcome of a run of a script. */
+#define NO_END "it does not end"
+
 struct verdict {
-	char what[200];	 /* "file:line: text" of what failed; empty: nothing did */
+	char what[200];	 /* "file:line: text" of what failed, or NO_END; empty: nothing did */
 	unsigned nr_ops; /* so many operations were performed, the one that failed included */
 };
 

@@ -117,8 +117,8 @@ static void skew(struct world *w, unsigned cpu, u64 ns)
 
 /*
  * Time passes for the sleepers until their vruntime is nearly 2^63 behind, beside a light runner. A
- * running task has ticks in between, so no single charge is longer than a few weeks; hours, where a
- * deadline lets the one that ran run again, for then charges add up while others wait.
+ * running task has ticks in between, so no single charge is longer than a few weeks. Where
+ * deadlines decide, the one that ran may run again, and its charges add up: there they are hours.
  */
 static void far_sleep(struct world *w, u32 arg)
 {
