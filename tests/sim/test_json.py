@@ -22,7 +22,8 @@ PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.execu
 sys.path[:0] = [str(ROOT / "tools")]
 
 from conftest import fairground  # noqa: E402 (the path comes first)
-from fairground.__main__ import COMMANDS, NO_OBJECT, make_parser  # noqa: E402 (the path comes first)
+from fairground import top  # noqa: E402 (the path comes first)
+from fairground.__main__ import COMMANDS, NO_OBJECT, main, make_parser  # noqa: E402
 from fairground.command_examples import leaves, parsers  # noqa: E402
 from fairground.result import HEAD  # noqa: E402
 
@@ -133,13 +134,24 @@ def test_a_file_that_cannot_be_read_is_status_2(words, content, places, tmp_path
     assert done.stderr.startswith("fairground: ") and str(bad) in done.stderr
 
 
-def test_a_reader_that_has_seen_enough_is_no_bad_file(places):
-    """The table is cut off without a word about the trace, as by `head`."""
-    with subprocess.Popen([PYTHON, "-m", "fairground", "map", LINUX], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          env={**os.environ, "PYTHONPATH": str(ROOT / "tools")}) as process:
-        process.stdout.read(10)
-        process.stdout.close()
-        assert process.stderr.read() == b"" and process.wait() == 128 + signal.SIGPIPE
+@pytest.mark.parametrize("words", ["latency {dat}", "timehist {dat}", "map {dat}", "stat {dat}"])
+def test_a_reader_that_has_seen_enough_is_no_bad_file(words, places):
+    """Nothing is said about the trace where the table has no reader any more, as behind `head`."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([PYTHON, "-m", "fairground", *words.format(**places).split()], stdout=writer,
+                          stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT / "tools")}, check=False)
+    os.close(writer)
+    assert done.stderr == b"" and done.returncode == 128 + signal.SIGPIPE
+
+
+def test_top_tells_nothing_of_its_file_either(monkeypatch):
+    def attach(*_):
+        raise BrokenPipeError
+
+    monkeypatch.setattr(top, "attach", attach)
+    with pytest.raises(BrokenPipeError):
+        main(["--build", BUILD, "top", "--attach", str(LINUX)])
 
 
 def test_an_error_is_one_sentence_and_no_object(places):

@@ -357,6 +357,8 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
     check(settings, arguments)
     try:
         found = measure(settings, arguments)
+    except BrokenPipeError:  # of the output
+        raise
     except (OSError, TraceError, RecordError) as error:
         why = getattr(error, "strerror", None) or error
         if arguments.file:

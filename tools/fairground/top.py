@@ -316,6 +316,8 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
         with tempfile.TemporaryDirectory(prefix="fairground-", dir=memory_directory(settings.mem)) as directory, \
                 open(log, "w", encoding="utf-8") as console:
             return run(settings, arguments, directory, console)
+    except BrokenPipeError:  # of the output
+        raise
     except (OSError, TraceError) as error:
         why = getattr(error, "strerror", None) or error
         if arguments.attach:
