@@ -3,105 +3,33 @@
 
 import argparse
 import contextlib
-import dataclasses
+import importlib
 import io
 import os
-import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from types import FrameType
+from collections.abc import Collection, Iterator, Sequence
+from types import FrameType, ModuleType
 from typing import Any
 
-from . import (agreement, all_experiments, balancing, bench, bench_smp, compare, completion, convert, decision_report,
-               demo_picture, experiment, fidelity, first_difference, gdb, graph, latency, placements, profile, repeat,
-               report, result, scenarios, stat, sweep, switch_map, timehist, top, trace, tree)
+from . import result, tree
 from .command_examples import add_examples, leaves
-from .cpio import ArchiveError
-from .decision_file import DecisionError
+from .errors import InputError
 from .expect import Missing
-from .image import TraceError
-from .lab import command as lab
-from .machine import STATUS_NOT_STARTED, STATUS_PANIC, STATUS_TIMEOUT, Machine, Outcome, stop_all
+from .machine import STATUS_NOT_STARTED, STATUS_PANIC, STATUS_TIMEOUT, stop_all
 from .qemu import QemuError
-from .settings import PARSERS, Settings, UsageError, from_environment, trace_file
+from .settings import PARSERS, UsageError, from_environment
 
-
-def write(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
-
-
-def finish(outcome: Outcome) -> int:
-    if outcome.problem:
-        sys.stdout.flush()
-        print(f"fairground: {outcome.problem}", file=sys.stderr)
-    return outcome.status
-
-
-def cmd_run(settings: Settings, arguments: argparse.Namespace) -> int:
-    """boot and run CMD, or the demonstration, or a shell if there is a terminal"""
-    interactive = sys.stdin.isatty() and not settings.cmd
-    if not settings.cmd and settings.kvm != "1" and "icount" not in settings.given:
-        settings = dataclasses.replace(settings, icount=True)  # emulated CPUs run as the host lets them: no exact table
-    if interactive:
-        columns, rows = shutil.get_terminal_size()
-        settings = dataclasses.replace(settings, append=f"rows={rows} cols={columns} {settings.append}".strip())
-    with top.monitored(dataclasses.replace(settings, interactive=interactive), arguments.monitor) as how, \
-            Machine(how) as machine:
-        write(machine.header() + "\n")
-        outcome = machine.interact() if interactive else machine.run(write)
-        picture = "" if settings.cmd else demo_picture.save(outcome.console, settings.build)
-        if picture:
-            write(f"The demonstration's picture is {picture}" + ("\n" if interactive else f"\n{demo_picture.TO_TRY}\n"))
-        result.tell([], result.of_settings(settings), [{**outcome.as_row(), "picture": picture or None}])
-        return finish(outcome)
-
-
-def options_of_run(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--monitor", metavar="FILE", default=os.environ.get("MONITOR"),
-                        help="keep the machine's memory in this new file, for top --attach FILE; default: $MONITOR")
-
-
-def options_of_trace(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", default=trace_file(), help="default: $OUT or trace.dat")
-    parser.add_argument("--events", default=os.environ.get("EVENTS"),
-                        help=f"events to record, as set_event takes them; default: $EVENTS or {trace.EVENTS}")
-
-
-def options_of_repeat(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--runs", type=int, default=repeat.RUNS)
-
-
-def options_of_gdb(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--script", help="run this gdb script instead of a session")
-
-
-Command = Callable[[Settings, argparse.Namespace], int]
-
-COMMANDS: dict[str, Command] = {
-    "run": cmd_run, "bench": bench.main, "bench-smp": bench_smp.main, "trace": trace.main, "top": top.main,
-    "repeat": repeat.main, "gdb": gdb.main, "latency": latency.main, "timehist": timehist.main,
-    "map": switch_map.main, "stat": stat.main, "profile": profile.main, "experiment": experiment.main,
-    "experiments": all_experiments.main, "compare": compare.main, "sweep": sweep.main, "agreement": agreement.main,
-    "scenarios": scenarios.main, "decisions": decision_report.main, "placements": placements.main,
-    "balancing": balancing.main, "graph": graph.main, "convert": convert.main, "fidelity": fidelity.main,
-    "first-difference": first_difference.main, "report": report.main, "lab": lab.main,
-    "completion": completion.main,
-}
-OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
-    "run": options_of_run, "bench": bench.options, "bench-smp": bench_smp.options, "trace": options_of_trace,
-    "top": top.options, "latency": latency.options,
-    "timehist": timehist.options, "map": switch_map.options, "stat": stat.options, "profile": profile.options,
-    "repeat": options_of_repeat,
-    "gdb": options_of_gdb,
-    "experiment": experiment.options, "experiments": all_experiments.options, "compare": compare.options,
-    "sweep": sweep.options,
-    "agreement": agreement.options, "scenarios": scenarios.options,
-    "decisions": decision_report.options, "placements": placements.options, "balancing": balancing.options,
-    "graph": graph.options, "convert": convert.options, "fidelity": fidelity.options,
-    "first-difference": first_difference.options, "report": report.options,
-    "lab": lab.options,
+# Each is a module with main(settings, arguments), whose first line of documentation is the command's help, and with
+# options(parser) if it has options. Only the one that runs is loaded.
+COMMANDS = {
+    "run": "run", "bench": "bench", "bench-smp": "bench_smp", "trace": "trace", "top": "top", "repeat": "repeat",
+    "gdb": "gdb", "latency": "latency", "timehist": "timehist", "map": "switch_map", "stat": "stat",
+    "profile": "profile", "experiment": "experiment", "experiments": "all_experiments", "compare": "compare",
+    "sweep": "sweep", "agreement": "agreement", "scenarios": "scenarios", "decisions": "decision_report",
+    "placements": "placements", "balancing": "balancing", "graph": "graph", "convert": "convert",
+    "fidelity": "fidelity", "first-difference": "first_difference", "report": "report", "lab": "lab.command",
+    "completion": "completion",
 }
 READERS = ("timehist", "map", "decisions", "placements", "balancing", "graph", "convert", "report",
            "lab", "completion")  # they need no machine of the user's
@@ -125,8 +53,22 @@ STATUSES = {0: "done, and what was claimed holds", 1: "a claim, a comparison or 
 MORE_STATUSES = "run: otherwise the status of CMD in the machine."
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """The parser of all commands, with examples."""
+def module_of(command: str) -> ModuleType:
+    return importlib.import_module(f".{COMMANDS[command]}", __package__)
+
+
+def add_command(command: str, sub: argparse.ArgumentParser) -> None:
+    """Give @sub the options of @command."""
+    for setting in PARSERS if command not in READERS else ():
+        sub.add_argument(f"--{setting}", metavar=setting.upper(), help=f"default: ${setting.upper()}")
+    getattr(module_of(command), "options", lambda _: None)(sub)
+    if command not in NO_OBJECT:
+        for leaf in leaves(sub):
+            result.option(leaf)
+
+
+def make_parser(wanted: Collection[str] = COMMANDS) -> argparse.ArgumentParser:
+    """The parser of the commands @wanted, with examples."""
     statuses = "\n".join(f"  {number:<4} {meaning}" for number, meaning in STATUSES.items())
     parser = argparse.ArgumentParser(prog="fairground", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -134,17 +76,19 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--build", default=tree.build(), help="build directory; default: $B or build")
     parser.add_argument("--version", action="version", version=f"fairground {tree.version()}")
     commands = parser.add_subparsers(dest="command", required=True)
-    for name, function in COMMANDS.items():
-        what = (function.__doc__ or "").splitlines()[0]
-        sub = commands.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")
-        for setting in PARSERS if name not in READERS else ():
-            sub.add_argument(f"--{setting}", metavar=setting.upper(), help=f"default: ${setting.upper()}")
-        OPTIONS.get(name, lambda _: None)(sub)
-        if name not in NO_OBJECT:
-            for leaf in leaves(sub):
-                result.option(leaf)
+    for name in wanted:
+        what = (module_of(name).main.__doc__ or "").splitlines()[0]
+        add_command(name, commands.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}."))
     add_examples(parser)
     return parser
+
+
+def first_command(words: Sequence[str]) -> Collection[str]:
+    """The command that @words name, alone; all commands if the first word that could be one is none."""
+    rest = list(words)
+    while rest and rest[0].startswith("-"):
+        del rest[:2 if rest[0] == "--build" else 1]
+    return rest[:1] if rest and rest[0] in COMMANDS and "_ARGCOMPLETE" not in os.environ else COMMANDS
 
 
 def check_place(command: str) -> None:
@@ -201,16 +145,18 @@ def checked_output() -> Iterator[None]:
 
 def main(words: list[str] | None = None) -> int:
     """Run one command; returns its status. Any thread may call it: signals are not touched."""
-    parser = make_parser()
-    completion.complete(parser)
+    words = sys.argv[1:] if words is None else words
+    parser = make_parser(first_command(words))
+    if "_ARGCOMPLETE" in os.environ:
+        module_of("completion").complete(parser)
     arguments = parser.parse_args(words)
     try:
         check_place(arguments.command)
         settings = from_environment({name: getattr(arguments, name, None) for name in PARSERS}, build=arguments.build)
         wanted = arguments.command not in NO_OBJECT and arguments.json
-        with result.only_object(wanted, sys.argv[1:] if words is None else words):
-            return COMMANDS[arguments.command](settings, arguments)
-    except (UsageError, ArchiveError, TraceError, DecisionError) as error:
+        with result.only_object(wanted, words):
+            return int(module_of(arguments.command).main(settings, arguments))
+    except InputError as error:
         print(f"fairground: {error}", file=sys.stderr)
         return 2
     except Missing as error:

@@ -2,13 +2,11 @@
 """Tab completes commands, options and values in bash: eval "$(fairground completion)". argcomplete does the work."""
 
 import argparse
-import os
 from collections.abc import Collection
 from typing import Any
 
 from . import packages
 from .command_examples import parsers
-from .experiment_file import names as experiments
 from .settings import PARSERS, SCHEDULERS, TICK_RATES
 
 PURPOSE = "completion"
@@ -19,9 +17,9 @@ VALUES: dict[str, Collection[str]] = {
 
 
 def complete(parser: argparse.ArgumentParser) -> None:
-    """Answer the shell and exit, if it is the shell that asks. Otherwise nothing happens."""
-    if "_ARGCOMPLETE" not in os.environ:
-        return
+    """Answer the shell that asks, and exit."""
+    from .experiment_file import names as experiments
+
     for path, sub in parsers(parser):
         for action in sub._actions:
             known = VALUES.get(action.dest) if action.dest in PARSERS else None

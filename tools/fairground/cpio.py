@@ -16,6 +16,8 @@ import tarfile
 from collections.abc import Callable, Mapping
 from typing import IO, Any, BinaryIO
 
+from .errors import InputError
+
 ALIGN = 4
 HEADER = "070701" + "{:08X}" * 13
 NEWC = (b"070701", b"070702")
@@ -24,7 +26,7 @@ OPENERS: dict[bytes, Callable[..., IO[Any]]] = {b"\x1f\x8b": gzip.open, b"BZh": 
 CHUNK = 1 << 20
 
 
-class ArchiveError(Exception):
+class ArchiveError(InputError):
     """A file or archive cannot be packed. One sentence for the user."""
 
 

@@ -22,6 +22,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from .decision_types import Numbers, is_comm, is_name
+from .errors import InputError
 from .expect import Missing
 from .image import Event, Format, TraceError, parse_format
 from .records import decoder, text_of
@@ -42,7 +43,7 @@ HEAD_MAX = 1 << 20  # bytes of the first line
 Rows = tuple[tuple[Any, ...], ...]
 
 
-class DecisionError(Exception):
+class DecisionError(InputError):
     """The file holds no decisions that this tool can read. The text is one sentence for the user."""
 
 

@@ -16,6 +16,10 @@ from .settings import Settings, UsageError
 PRELUDE = ("set pagination off", "set confirm off", "set architecture i386:x86-64")
 
 
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--script", help="run this gdb script instead of a session")
+
+
 def main(settings: Settings, arguments: argparse.Namespace) -> int:
     """start QEMU stopped and connect gdb"""
     if not shutil.which("gdb"):

@@ -19,6 +19,7 @@ from collections import namedtuple
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from .errors import InputError
 from .expect import expect
 
 IMAGE_PA = 0x7000
@@ -83,7 +84,7 @@ class Statistics(NamedTuple):
     dropped: int      # that found the ring full, with overwrite=0
 
 
-class TraceError(Exception):
+class TraceError(InputError):
     """There is no trace, or not one that this tool can read. The text is one sentence for the user."""
 
 

@@ -53,6 +53,10 @@ def repeat(settings: Settings, runs: int,
     return outcome, seen.most_common()
 
 
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--runs", type=int, default=RUNS)
+
+
 def main(settings: Settings, arguments: argparse.Namespace) -> int:
     """run CMD several times under ICOUNT=1 and compare the traces"""
     if not settings.icount:

@@ -16,11 +16,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
-from .decision_file import DecisionError, open_file
-from .image import TraceError
 from .machine import commit
 from .settings import PARSERS, Settings
-from .tracefile import TraceFile
 
 Head = dict[str, Any]
 HEAD = ("commit", "sched", "hz", "seed", "topology")
@@ -53,6 +50,10 @@ def of_runs(paths: Sequence[str]) -> Head:
 
 
 def _of_run(path: str) -> Head:
+    from .decision_file import DecisionError, open_file
+    from .image import TraceError
+    from .tracefile import TraceFile
+
     try:
         return of_trace(TraceFile(path).about)
     except (OSError, TraceError):

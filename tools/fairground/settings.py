@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import names
+from .errors import InputError
 from .tree import ROOT
 
 
-class UsageError(Exception):
+class UsageError(InputError):
     """A setting has a value that makes no sense. The text is one sentence for the user."""
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from . import result
 from .image import Image, Statistics, TraceError, memory_file
 from .machine import STATUS_NOT_STARTED, Machine, commit
-from .settings import TRACE_FILE, Settings, UsageError
+from .settings import TRACE_FILE, Settings, UsageError, trace_file
 from .trace_dat import trace_dat
 
 # By default everything but the records of charges, load averages and decisions, which would fill the rings.
@@ -73,6 +73,12 @@ def _check_place(path: str) -> None:
         raise UsageError(f"OUT={path}: this is a directory; the name of a file is expected")
     if not os.access(path if os.path.exists(path) else directory, os.W_OK):
         raise UsageError(f"OUT={path}: it cannot be written")
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", default=trace_file(), help="default: $OUT or trace.dat")
+    parser.add_argument("--events", default=os.environ.get("EVENTS"),
+                        help=f"events to record, as set_event takes them; default: $EVENTS or {EVENTS}")
 
 
 def main(settings: Settings, arguments: argparse.Namespace) -> int:
