@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Running the machine. tools/fairground does the work; this file passes the settings on.
 
-SETTINGS := SCHED HZ SMP NUMA MEM CPU ICOUNT SEED BOOT KVM APPEND CMD FILES ROOT TIMEOUT OUT EVENTS
+SETTINGS := SCHED HZ SMP NUMA MEM CPU ICOUNT SHIFT SEED BOOT KVM APPEND CMD FILES ROOT TIMEOUT OUT EVENTS
 # Without this check `make run SMPP=2` would silently run on four CPUs.
 GIVEN_ON_COMMAND_LINE := $(foreach v,$(.VARIABLES),$(if $(findstring command line,$(origin $(v))),$(v)))
 UNKNOWN := $(if $(strip $(GIVEN_ON_COMMAND_LINE)),$(shell $(PYTHON_TOOL) -m fairground.names --check \

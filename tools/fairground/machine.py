@@ -196,7 +196,8 @@ class Machine:
         """Two lines: the configuration of the run, and the command that repeats it, with @more of its variables."""
         s = self.settings
         return (f"Fairground {commit()} on {self.qemu.name} ({self.why}), {self.mode}: SCHED={s.sched} HZ={s.hz} "
-                f"SMP={s.smp} MEM={s.mem} CPU={s.cpu} SEED={s.seed} BOOT={s.boot}\nAgain: {s.repeat(target, **more)}")
+                f"SMP={s.smp} MEM={s.mem} CPU={s.cpu} SEED={s.seed} BOOT={s.boot}"
+                f"{f' SHIFT={s.shift}' if s.shift else ''}\nAgain: {s.repeat(target, **more)}")
 
     def start(self, console: str, **streams: Any) -> subprocess.Popen[bytes]:
         """Start QEMU with the character device @console as the serial port.

@@ -27,6 +27,7 @@ SETTINGS = (
         ("NUMA", "1..8", "1", "memory nodes"),
         ("CPU", "QEMU's -cpu", "max", "the processor's model"),
         ("ICOUNT", "0 1", "0", "1: time counts instructions, and runs repeat to the bit"),
+        ("SHIFT", "0..10", "0", "under ICOUNT=1 an instruction takes 2^SHIFT ns: long runs take less of the host"),
         ("SEED", "a number", "1", "the only source of randomness; explore: the first (the time)"),
         ("BOOT", "pvh iso", "pvh", "the loader: QEMU's own, or GRUB from a CD"),
         ("KVM", "auto 0 1", "auto", "hardware virtualization"),

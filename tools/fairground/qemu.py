@@ -151,7 +151,7 @@ def _cpu_options(settings: Settings, mode: str) -> list[str]:
     quiet = ",-rdrand,-rdseed" if settings.cpu in CPU_MODELS else ""
     # At a prompt, time that nobody uses passes as it does outside; in a batch run it is skipped.
     sleep = "on" if settings.interactive else "off"
-    return ["-accel", "tcg,thread=single", "-icount", f"shift=0,sleep={sleep}", "-cpu", model + quiet]
+    return ["-accel", "tcg,thread=single", "-icount", f"shift={settings.shift},sleep={sleep}", "-cpu", model + quiet]
 
 
 def _boot_options(settings: Settings, qemu: Qemu, kernel: str, initramfs: str, iso: str | None) -> list[str]:

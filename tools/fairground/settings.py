@@ -113,6 +113,7 @@ class Settings:
     numa: int = 1
     cpu: str = "max"
     icount: bool = False
+    shift: int = 0                             # under icount an instruction takes 1 << shift ns
     seed: int = 1
     boot: str = "pvh"
     kvm: str = "auto"
@@ -161,6 +162,7 @@ PARSERS: dict[str, Callable[[str], dict[str, Any]]] = {
     "numa": lambda s: {"numa": _integer("NUMA", s, 1, MAX_NODES)},
     "cpu": lambda s: {"cpu": s},
     "icount": lambda s: {"icount": _switch("ICOUNT", s)},
+    "shift": lambda s: {"shift": _integer("SHIFT", s, 0, 10)},
     "seed": lambda s: {"seed": _integer("SEED", s, 0, (1 << 31) - 1)},
     "boot": lambda s: {"boot": _choice("BOOT", s, ("pvh", "iso"))},
     "kvm": lambda s: {"kvm": _choice("KVM", s, ("auto", "0", "1"))},
@@ -189,6 +191,8 @@ def make_settings(given: Mapping[str, str], **fixed: Any) -> Settings:
     settings = Settings(**{**values, **fixed}, given=given)
     if settings.icount and settings.kvm == "1":
         raise UsageError("KVM=1 and ICOUNT=1 exclude each other: ICOUNT=1 counts emulated instructions")
+    if settings.shift and not settings.icount:
+        raise UsageError(f"SHIFT={settings.shift} needs ICOUNT=1: it says how long an instruction takes")
     check_parameters(settings)
     if settings.cpus % settings.numa or settings.mem % settings.numa:
         raise UsageError(f"NUMA={settings.numa}: {settings.cpus} CPUs and {settings.mem} MiB cannot be divided equally")

@@ -29,7 +29,7 @@ def about(settings: Settings, events: str | None = None) -> str:
     if s.cmd and "cmd" not in s.given:
         command += f" CMD={shlex.quote(s.cmd)}"
     return (f"Fairground {commit()}: {s.sched}; SMP={s.smp} HZ={s.hz} SEED={s.seed} MEM={s.mem} CPU={s.cpu}"
-            f"{' ICOUNT=1' if s.icount else ''}\ncommand: {command}")
+            f"{' ICOUNT=1' if s.icount else ''}{f' SHIFT={s.shift}' if s.shift else ''}\ncommand: {command}")
 
 
 SHARED_MEMORY = "/dev/shm"
