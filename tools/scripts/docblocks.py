@@ -17,6 +17,7 @@ Usage: docblocks.py BUILD [PAGE...]    renews the pages; a line that nothing lik
 
 import glob
 import os
+import pathlib
 import re
 import shlex
 import shutil
@@ -153,11 +154,32 @@ def align(shown: list[tuple[int, str]], printed: list[str]) -> list[tuple[int, s
 
 def exact_build(root: str, build: str) -> str:
     """Build what exact sessions run. Returns its directory."""
-    exact = os.path.join(build, COMMIT)
-    subprocess.run([os.environ.get("MAKE", "make"), "-j2", "-s", f"B={os.path.relpath(exact, root)}", "image", "sim"],
-                   cwd=root, check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
-                   env=environment(FAIRGROUND_COMMIT=COMMIT))
+    exact, here = os.path.join(build, COMMIT), os.path.relpath(os.path.join(build, COMMIT), root)
+
+    def make(*targets: str) -> None:
+        subprocess.run([os.environ.get("MAKE", "make"), "-j2", "-s", f"B={here}", *targets],
+                       cwd=root, check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
+                       env=environment(FAIRGROUND_COMMIT=COMMIT))
+    if not os.path.exists(exact) and os.path.exists(os.path.join(build, "kernel")):
+        make(*(os.path.join(here, name) for name in ("inc/.made", "inc/sim/.made", ".flags", "sim/.flags",
+                                                     "policies/sched/fair/policies.def")))
+        take_objects(os.path.relpath(build, root), here, root)
+    make("image", "sim")
     return exact
+
+
+def take_objects(build: str, exact: str, root: str) -> None:
+    """Copy the objects of the directory @build to @exact, both below @root. The copies are younger than all that they
+    are made of, so make compiles only what holds the name of the commit.
+    """
+    for room in ("kernel", "sim", "user/obj"):
+        for path in sorted(pathlib.Path(root, build, room).rglob("*.[od]")):
+            copy = pathlib.Path(root, exact, path.relative_to(pathlib.Path(root, build)))
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            if path.suffix == ".o":
+                shutil.copyfile(path, copy)
+            else:
+                copy.write_text(path.read_text("utf-8").replace(f"{build}/", f"{exact}/"), encoding="utf-8")
 
 
 def run_once(command: str, root: str, build: str, directory: object, *,
