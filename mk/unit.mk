@@ -6,6 +6,8 @@ UNIT := $(B)/unit
 # Symbols are hidden. Otherwise the sanitizers' libraries would call our sched_yield() instead of libc's.
 UNIT_CFLAGS := -std=gnu11 -g -O1 $(WARN) -fno-strict-aliasing -fsanitize=address,undefined -fvisibility=hidden \
 	-fno-sanitize-recover=all -fno-omit-frame-pointer '-ffile-prefix-map=$(CURDIR)/='
+# lld, which is there for WebAssembly, links a program in a quarter of the time.
+UNIT_LD := $(if $(shell command -v ld.lld),-fuse-ld=lld)
 # libc has its own memory and string functions.
 UNIT_LIB_C := $(filter-out lib/string.c,$(LIB_C))
 UNIT_OBJ := $(patsubst %,$(UNIT)/%.o,$(SCHED_C) $(UNIT_LIB_C) tests/unit/host.c)
@@ -42,11 +44,11 @@ UNIT_ALSO_fdl_turn := tests/unit/fdl_lab.c
 .SECONDEXPANSION:
 $(UNIT)/test_%: $(UNIT)/tests/unit/test_%.c.o $(UNIT_OBJ) $$(addprefix $(UNIT)/,$$(addsuffix .o,$$(UNIT_ALSO_$$*)))
 	@echo "  LD      $@"
-	$(Q)$(CC) $(UNIT_CFLAGS) -o $@ $^ -lcmocka -lm -pthread
+	$(Q)$(CC) $(UNIT_CFLAGS) $(UNIT_LD) -o $@ $^ -lcmocka -lm -pthread
 
 $(UNIT)/prop_%: $(UNIT)/tests/prop/prop_%.c.o $(PROP_OBJ)
 	@echo "  LD      $@"
-	$(Q)$(CC) $(UNIT_CFLAGS) -o $@ $^ -lcmocka -lm -pthread
+	$(Q)$(CC) $(UNIT_CFLAGS) $(UNIT_LD) -o $@ $^ -lcmocka -lm -pthread
 
 .PRECIOUS: $(UNIT)/%.c.o
 
