@@ -4,19 +4,17 @@ the arithmetic behind it."""
 
 import random
 import re
-import sys
 
 import pytest
 
-from conftest import BUILD
+from tests.e2e.conftest import BUILD
 from fairground import agreement, agreement_numbers
 from fairground.agreement import Decision, align, compare, disagreement
 from fairground.calibrate import calibrate
 from fairground.settings import SCHEDULERS
 from fairground.tree import ROOT
 
-sys.path.append(str(ROOT / "tools" / "scripts"))
-import mutants  # noqa: E402
+import mutants
 
 
 # By workload: what there is enough of, and of which decisions numbers are compared.
@@ -87,6 +85,7 @@ def test_numbers_are_those_of_one_time():
     assert list(agreement_numbers.moments(ours, theirs, 9)) == [(0, 0)]
 
 
+@pytest.mark.sampled(1, "a rule of one policy that the hosts apply differently")
 @pytest.mark.parametrize("sched", SCHEDULERS)
 def test_kernel_and_simulator_agree(tmp_path, sched):
     """The agreement is as good as when FLOORS was written. Half of the time suffices, except with BORE's longer turns,
@@ -116,6 +115,7 @@ def test_another_policy_does_not_agree(tmp_path, monkeypatch):
         assert found[kind]["agreement"] < agreement.floor_of("nices", "eevdf", kind), kind
 
 
+@pytest.mark.nightly("a comparison that does not say what differs")
 def test_the_rule_that_disagrees_is_named(tmp_path, monkeypatch):
     """The simulator's slices are longer: in the kernel ticks end turns that go on there. The comparison says so, by the
     rule about slices, and shows both queues at the first such tick."""
@@ -147,6 +147,7 @@ def simulator_with_bugs(tmp_path_factory):
     return str(tree / "build")
 
 
+@pytest.mark.nightly("a comparison that overlooks a bug")
 @pytest.mark.parametrize("sched, case, wrong", [
     ("eevdf", "nices", {"pick": "earliest_deadline: eligible", "tick": "request_used_up: eligible"}),
     ("cfs", "pushed", {"tick": "slice_lasts: slice"}),

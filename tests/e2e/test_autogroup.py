@@ -45,6 +45,7 @@ def test_children_follow_the_switch(guest):
     assert abs(on - 0.5) < 0.03 and abs(off - 0.8) < 0.03
 
 
+@pytest.mark.exact
 def test_control_group_goes_before_the_session(guest):
     """The four hogs' session is nice 19, but they are in a control group of three times the other's weight."""
     move = "echo 19 > /proc/self/autogroup; echo 0 > /sys/fs/cgroup/cpu/g/cgroup.procs"
@@ -83,6 +84,7 @@ def test_without_privilege(guest):
     assert " nice 5\n" in console and " nice 7\n" in console, console
 
 
+@pytest.mark.nightly("a group that is not freed with its session")
 def test_memory_comes_back(guest):
     """Each session has a group, of a kilobyte for each CPU and more; it goes with the session's last process."""
     console = guest("go() { for i in $(seq 300); do setsid sh -c '(true) & true'; done; grep MemFree /proc/meminfo; }\n"

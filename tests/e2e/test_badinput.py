@@ -12,7 +12,7 @@ import sys
 
 import pytest
 
-from conftest import BUILD, ROOT, TIMEOUT_S
+from tests.e2e.conftest import BUILD, ROOT, TIMEOUT_S
 
 DEBUG = "/sys/kernel/debug/sched"
 SYSCTL = "/proc/sys/kernel"

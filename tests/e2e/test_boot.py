@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from conftest import BUILD, ROOT, TIMEOUT_S
+from tests.e2e.conftest import BUILD, ROOT, TIMEOUT_S
 from fairground.qemu import candidates
 
 
@@ -71,6 +71,7 @@ def test_memory_size(guest):
     assert 1900 << 10 < total["2G"] < 2048 << 10
 
 
+@pytest.mark.exact
 def test_icount_starts_fast(guest):
     """From reset to init in a few milliseconds of instructions, so short experiments stay short."""
     text = guest("cat /proc/uptime", cpus=4, icount=True)
@@ -84,6 +85,7 @@ def test_demonstration_ends_by_itself(guest):
     assert "share CPU 0" in text and "how late it wakes" in text
 
 
+@pytest.mark.nightly("a demonstration that does not blame the host")
 def test_demonstration_on_a_busy_host(tmp_path):
     """The task that runs while the host keeps a CPU waiting is charged for it. The message says that the host is to
     blame."""

@@ -14,6 +14,7 @@ INVALID, RANGE, BUSY = "Invalid argument", "Numerical result out of range", "Dev
 ESRCH = "No such process"
 
 
+@pytest.mark.sampled(1, "a file of a group that is wrong on one size of machine")
 @pytest.mark.parametrize("cpus, icount", [(1, True), (4, True), (8, False)])
 def test_cgroupcheck(guest, cpus, icount):
     assert re.search(r"^[1-9]\d* passed, 0 failed$", guest("cgroupcheck", cpus=cpus, icount=icount), re.M)
@@ -153,6 +154,7 @@ def test_wait_sum_with_schedstats(guest):
     assert abs(waited / 1e9 - 0.5) < 0.03
 
 
+@pytest.mark.exact
 def test_usage_in_v2_is_user_and_system_time(guest):
     console = guest(V2 + "mkdir g; echo +cpu > cgroup.subtree_control; echo 20000 50000 > g/cpu.max\n"
                     "(echo 0 > g/cgroup.procs; exec hog -n 1 -t 1s) >/dev/null\ncat g/cpu.stat", cpus=1, icount=True)

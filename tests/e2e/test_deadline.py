@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from conftest import dynamic_program
+from tests.e2e.conftest import dynamic_program
 
 SPIN = "sh -c 'while :; do :; done'"
 

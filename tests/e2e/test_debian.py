@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from conftest import dynamic_program
+from tests.e2e.conftest import dynamic_program
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT, TIMEOUT_S, settings
+from tests.e2e.conftest import BUILD, ROOT, TIMEOUT_S, settings
 from fairground.machine import run_batch
 
 FUZZ = "fuzz -s {seed} -n {number} && cat /proc/schedstat /proc/[0-9]*/stat > /dev/null && hog -n 8 -w 20ms"
@@ -43,11 +43,13 @@ def boot_build(build, command, **how):
     return run_batch(how)
 
 
+@pytest.mark.nightly("an invariant that breaks in the kernel alone")
 def test_selftests(debug_build):
     outcome = boot_build(debug_build, "", append="selftest=all")
     assert outcome.status == 0 and re.search(r"# [1-9]\d+ passed, 0 failed", outcome.console), outcome.console
 
 
+@pytest.mark.nightly("a wrong order of locks in an order by SysRq")
 def test_orders_by_sysrq_keep_the_rules_of_locks(debug_build):
     """The scheduler's locks are for code without interrupts: a tick inside would wait for its own CPU."""
     orders = "for key in t l t; do echo $key > /proc/sysrq-trigger; done"
@@ -56,6 +58,7 @@ def test_orders_by_sysrq_keep_the_rules_of_locks(debug_build):
     assert outcome.console.count("\ncpu#0") == 2 and "NMI backtrace for cpu 3" in outcome.console
 
 
+@pytest.mark.nightly("a byte of the kernel's stack in a program")
 def test_no_left_over_byte_reaches_a_program(debug_build):
     """The kernel of a debug build fills variables, objects and pages with a pattern before their first use."""
     outcome = boot_build(debug_build, "leakcheck", cpus=1, icount=True)
@@ -63,12 +66,14 @@ def test_no_left_over_byte_reaches_a_program(debug_build):
     assert len(re.findall(r"^[^[].* not implemented$", outcome.console, re.M)) < 5  # its own lines, not the kernel's
 
 
+@pytest.mark.nightly("an invariant that random calls break")
 @pytest.mark.parametrize("sched", ["cfs", "eevdf"])
 def test_fuzz_with_every_check(debug_build, sched):
     outcome = boot_build(debug_build, FUZZ.format(seed=1, number=5000), sched=sched)
     assert outcome.status == 0, outcome.console
 
 
+@pytest.mark.nightly("a call that breaks the machine for another seed than 1")
 @pytest.mark.parametrize("seed", [2, 3])
 def test_fuzz(boot, seed):
     outcome = boot(FUZZ.format(seed=seed, number=10000))
@@ -79,6 +84,7 @@ def test_fuzz(boot, seed):
 
 # --- undefined behaviour --------------------------------------------------------------------------
 
+@pytest.mark.nightly("undefined behaviour in the kernel")
 def test_selftests_without_undefined_behaviour(sanitized_build):
     outcome = boot_build(sanitized_build, "", append="selftest=all", sched="eevdf")
     assert outcome.status == 0 and re.search(r"# [1-9]\d+ passed, 0 failed", outcome.console), outcome.console
@@ -89,6 +95,7 @@ EVERY_EVENT = ("echo 1 > /sys/kernel/tracing/events/enable; echo text > /sys/ker
                "cat /sys/kernel/tracing/trace | wc -l; ")
 
 
+@pytest.mark.nightly("undefined behaviour in the kernel")
 @pytest.mark.parametrize(("sched", "command"), [
     ("fdl", "for check in taskcheck memcheck filecheck; do $check || exit 1; done"),
     ("bore", EVERY_EVENT + "swapstorm -n 20; hotplugstorm -n 40"),

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 
-from conftest import ROOT, settings
+from tests.e2e.conftest import ROOT, settings
 from fairground import class_decisions
 from fairground.decision_file import open_file
 from fairground.decision_kinds import SHAPES
@@ -15,8 +15,7 @@ from fairground.machine import Machine
 from fairground.trace import convert, with_tracing
 from fairground.tracefile import TraceFile
 
-sys.path.insert(0, os.path.join(ROOT, "tests", "model"))
-from asking import ask  # noqa: E402 (found above)
+from asking import ask
 
 REAL_TIME_MAX = 99  # priorities up to this one are not fair
 

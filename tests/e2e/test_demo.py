@@ -9,12 +9,13 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = os.environ.get("B", "build")
-sys.path[:0] = [str(ROOT / "tools")]
 
-from fairground.demo_picture import rows_of, save  # noqa: E402 (the path comes first)
-from fairground.timeline import Timeline  # noqa: E402
+from fairground.demo_picture import rows_of, save
+from fairground.timeline import Timeline
 
 NAMES = ["nice 0", "nice 5", "2 ms of 12"]
 MS = 1_000_000
@@ -40,6 +41,7 @@ def letters(line, pid, start, nr):
     return found
 
 
+@pytest.mark.nightly("a picture of the demonstration that is not its trace")
 def test_the_picture_is_what_the_trace_says(tmp_path):
     text = fairground("trace", "--smp", "1", "--icount", "1", "--cmd", "demo", "--events", "sched:sched_switch sched:"
                       "sched_wakeup".replace(" ", ","), "--out", tmp_path / "demo.dat")
@@ -58,6 +60,7 @@ def test_the_picture_is_what_the_trace_says(tmp_path):
     assert all(columns.count("#") > 3 for _, columns in rows) and " " in rows[2][1] and "." in rows[1][1]
 
 
+@pytest.mark.nightly("a demonstration that ends without its picture")
 def test_it_ends_with_the_picture_and_three_things_to_try(tmp_path):
     text = fairground("run", "--smp", "1")
     path = re.search(r"The demonstration's picture is (\S+)", text)[1]

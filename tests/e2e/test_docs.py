@@ -8,17 +8,17 @@ docs` renews them), all others by the shape of their lines.
 import fcntl
 import os
 import re
-import sys
 
 import pytest
 
-from conftest import BUILD, ROOT
+from tests.e2e.conftest import BUILD, ROOT
 
-sys.path.insert(0, os.path.join(ROOT, "tools", "scripts"))
-from docblocks import (PROGRAMS, RUNNABLE, align, blocks, drawn, exact_build, is_elision, is_exact,  # noqa: E402
+from docblocks import (PROGRAMS, RUNNABLE, align, blocks, drawn, exact_build, is_elision, is_exact,
                        kept_picture, pages, run, session, shape)
 
 # Tested by name elsewhere, or too long for every day.
+# Their sessions take a minute.
+LONG = ("README.md:33", "docs/performance.md:7", "docs/book/07-bore.md:12", "README.md:120")
 ELSEWHERE = ("--ops", "--exhaustive", "SMP=255", "make mutants", "make prop")
 
 
@@ -27,10 +27,11 @@ def cases():
         for first, lines in blocks(path):
             name = f"{os.path.relpath(path, ROOT)}:{first}"
             steps = session(lines)
+            marks = pytest.mark.nightly("figures of a long session") if name in LONG else ()
             if lines and lines[0].startswith("cd /sys"):
-                yield pytest.param(path, [("\n".join(lines), [])], id=name)
+                yield pytest.param(path, [("\n".join(lines), [])], id=name, marks=marks)
             elif steps and steps[0][0].startswith(PROGRAMS):
-                yield pytest.param(path, steps, id=name)
+                yield pytest.param(path, steps, id=name, marks=marks)
 
 
 def shorter(command):
@@ -53,6 +54,7 @@ def without_version(path):
         return re.sub(r"Matplotlib v[\d.]+", "Matplotlib", picture.read())
 
 
+@pytest.mark.sampled(24, "a page that says what is not so; every change of a page runs its own")
 @pytest.mark.parametrize("path, steps", list(cases()))
 def test_page(path, steps, guest, exact, tmp_path):
     if steps[0][0].startswith("cd /sys"):

@@ -11,13 +11,13 @@ import time
 
 import pytest
 
-from conftest import BUILD, ROOT, TIMEOUT_S
+from tests.e2e.conftest import BUILD, ROOT, TIMEOUT_S
 from fairground import experiment
 from fairground.calibrate import handler_times
 from fairground.claims import near, rule, table
 from fairground.experiment_file import FOLDER, Experiment
 from fairground.settings import UsageError, make_settings
-from test_latency import event
+from tests.e2e.test_latency import event
 
 # Debian's python3 has Debian's matplotlib; another one that runs the tests may lack it.
 PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
@@ -53,6 +53,7 @@ def test_bad_input_is_one_sentence(words, texts, message):
     assert len(done.stderr.splitlines()) == 1 and not done.stdout
 
 
+@pytest.mark.nightly("a figure of x11 in the kernel")
 def test_turns_of_two_hogs(tmp_path):
     """X11 under CFS, both hosts, a shorter run: the published delays of 16 ms, the table, the file and the picture."""
     name = "x11-perf-sched-latency"
@@ -70,6 +71,7 @@ def test_turns_of_two_hogs(tmp_path):
     assert picture.startswith(b"\x89PNG") and len(picture) > 10000
 
 
+@pytest.mark.nightly("a figure of x9")
 def test_boosts_step_by_step(tmp_path):
     """X9, simulator: the points of the rule, PerfIndex as long as an activation takes at them, the published layout."""
     done = command("x9-boost-sweep", "--hosts", "simulator", "--out", str(tmp_path))
@@ -80,6 +82,7 @@ def test_boosts_step_by_step(tmp_path):
     assert rows["38 %: MHz by boost"]["shown"]["simulator"] == "450 450 575 700 850"
 
 
+@pytest.mark.nightly("a figure of x11 under BORE")
 def test_turns_of_hogs_with_a_past(tmp_path):
     """X11 under BORE, simulator: published for bursts 5 to 7 times apart, not for a cold start; the cold start is only
     shown."""
@@ -92,6 +95,7 @@ def test_turns_of_hogs_with_a_past(tmp_path):
     assert rows["bore-cfs: as published if bursts are R times apart"]["shown"] == {"simulator": "5 to 7"}
 
 
+@pytest.mark.nightly("a figure of x17 in the kernel")
 def test_a_task_that_computes_and_its_partner(tmp_path):
     """X17 under CFS: both finish together; with I/O the CPU idles at the end, equally long in the kernel and the
     simulator."""
@@ -139,6 +143,7 @@ def overlaps(labels):
     return [(a, b) for (a, box), (b, other) in zip(boxes, boxes[1:]) if box.overlaps(other)]
 
 
+@pytest.mark.sampled(1, "a label that cannot be read")
 @pytest.mark.parametrize("name", ["x6-knobs", "x11-perf-sched-latency", "x13-wake-latency"])
 def test_pictures_have_bars_from_zero_and_labels_that_can_be_read(tmp_path, name):
     pytest.importorskip("matplotlib")
@@ -173,6 +178,7 @@ def test_a_claim_that_does_not_hold_fails_where_it_does_not():
     assert not lead.judge({"kernel": {"cfs": 0.15}})["pass"]
 
 
+@pytest.mark.nightly("a failed claim that is no failure")
 def test_a_failed_claim_is_the_exit_status(monkeypatch, capsys, tmp_path):
     """The same, up to the exit status, with a published figure that is wrong by 10 %."""
     text = (FOLDER / "x11-perf-sched-latency.toml").read_text(encoding="utf-8")

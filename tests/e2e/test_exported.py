@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from conftest import BUILD, ROOT
+from tests.e2e.conftest import BUILD, ROOT
 from fairground import agreement, simulator
 from fairground.calibrate import calibrate
-from test_agreement import mutants
+from tests.e2e.test_agreement import mutants
 
 NAME = "turns"
 TEXT = os.path.join(ROOT, "examples/policies", f"{NAME}.policy")
@@ -31,6 +31,7 @@ def kernel_with_policy(tmp_path_factory):
     return str(tree / "build")
 
 
+@pytest.mark.nightly("a policy whose exported C decides otherwise in the kernel")
 def test_the_kernel_decides_as_the_text_does(with_policy, tmp_path, monkeypatch):
     how = replace(agreement.settings_for("cfs", with_policy), sched=NAME)
     run = simulator.run

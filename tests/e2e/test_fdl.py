@@ -4,7 +4,7 @@
 import os
 import re
 
-from conftest import ROOT
+from tests.e2e.conftest import ROOT
 from fairground import experiment, runs
 from fairground.runs import Run
 

@@ -19,6 +19,7 @@ def fairground(*words):
     return done.stdout
 
 
+@pytest.mark.nightly("a row of make fidelity that is out of its bound")
 @pytest.mark.parametrize("sched", ["cfs", "eevdf"])
 def test_switches_shares_and_latencies_are_linuxs(sched):
     assert ", 0 fail" in fairground("fidelity", "--fast", "--scheds", sched)

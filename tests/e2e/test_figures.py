@@ -12,6 +12,8 @@ import sys
 import types
 import zlib
 
+import pytest
+
 if __name__ == "__main__":
     sys.path.insert(0, os.environ["TOOLS"])
 from fairground import experiment
@@ -125,6 +127,7 @@ def debian(what, *words):
     return json.loads(done.stdout)
 
 
+@pytest.mark.nightly("a picture of an experiment that cuts a text off")
 def test_pictures_of_all_experiments_have_no_faults():
     found = debian("all")
     drawn = {name for name in experiment.names() if experiment.load(name).draws}
@@ -159,5 +162,5 @@ if __name__ == "__main__":
 else:
     import pytest
 
-    from conftest import ROOT
-    from test_experiments import PYTHON
+    from tests.e2e.conftest import ROOT
+    from tests.e2e.test_experiments import PYTHON

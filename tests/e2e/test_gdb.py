@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from conftest import BUILD, ROOT, TIMEOUT_S
+from tests.e2e.conftest import BUILD, ROOT, TIMEOUT_S
 from fairground import class_decisions
 
 pytestmark = pytest.mark.skipif(not shutil.which("gdb"), reason="gdb is not installed")

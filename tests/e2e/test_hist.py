@@ -8,8 +8,8 @@ from collections import Counter
 
 import pytest
 
-from conftest import dynamic_program
-from test_tracefs import SWITCH, switches
+from tests.e2e.conftest import dynamic_program
+from tests.e2e.test_tracefs import SWITCH, switches
 
 NONE = "# Available triggers:|# hist|"
 # command: (status, what the file trigger says then, error_log). All are Linux 6.1's, but for the list of what there is.

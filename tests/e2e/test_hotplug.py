@@ -3,7 +3,9 @@
 
 import re
 
-from conftest import dynamic_program
+import pytest
+
+from tests.e2e.conftest import dynamic_program
 
 CPU = "cd /sys/devices/system/cpu; "
 
@@ -149,6 +151,7 @@ def test_the_last_cpu_stays(guest):
     assert "0" in lines and "ended" in lines and "1" in lines and "cpu0/online: No such file" in text
 
 
+@pytest.mark.nightly("a task that is lost when CPUs come and go")
 def test_storm(guest):
     """A storm with the invariants that every build checks; docs/machine.md has longer ones, with all of them."""
     text = guest("hotplugstorm -n 150; hotplugstorm -t 20ms", cpus=8, icount=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from conftest import BUILD
-from test_trace import record
+from tests.e2e.conftest import BUILD
+from tests.e2e.test_trace import record
 
 
 class Entry(ctypes.Structure):

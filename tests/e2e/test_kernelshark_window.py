@@ -13,9 +13,9 @@ import time
 
 import pytest
 
-from conftest import BUILD
+from tests.e2e.conftest import BUILD
 from fairground.timeline import Timeline
-from test_trace import record
+from tests.e2e.test_trace import record
 
 WIDTH, HEIGHT = 1600, 1400
 TIMEOUT_S = 600

@@ -10,12 +10,14 @@ from collections import namedtuple
 
 import pytest
 
-from conftest import BUILD, ROOT, settings
+from tests.e2e.conftest import BUILD, ROOT, settings
 from fairground.image import Event, Field, Format, Image, memory_file
 from fairground.latency import latencies, merged, table
 from fairground.machine import Machine
 from fairground.trace import convert, with_tracing
 from fairground.tracefile import TraceFile
+
+pytestmark = pytest.mark.exact
 
 SLEEP, PREEMPTED = 1, 0x100
 Line = namedtuple("Line", "run switches average longest start end")

@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+pytestmark = pytest.mark.exact
+
 CPUS = ["max", "qemu64", "EPYC", "Skylake-Server"]
 
 

@@ -2,13 +2,12 @@
 """Memory as programs see it: mappings, copy on write, program start; no page is lost; what happens when memory runs
 out."""
 
-import os
 import re
 import shutil
 
 import pytest
 
-from conftest import BUILD, dynamic_program, on_linux
+from tests.e2e.conftest import BUILD, dynamic_program, on_linux
 
 
 def test_memcheck_on_linux():
@@ -16,6 +15,7 @@ def test_memcheck_on_linux():
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.sampled(1, "a wrong mapping on one size of machine")
 @pytest.mark.parametrize("cpus", [1, 4])
 def test_memcheck(guest, cpus):
     assert re.search(r"[1-9]\d* passed, 0 failed", guest("memcheck", cpus=cpus))

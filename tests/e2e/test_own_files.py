@@ -9,7 +9,7 @@ import tarfile
 
 import pytest
 
-from conftest import BUILD, settings
+from tests.e2e.conftest import BUILD, settings
 from fairground import cpio
 from fairground.machine import run_batch
 from fairground.settings import UsageError

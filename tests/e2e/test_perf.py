@@ -13,13 +13,15 @@ import sys
 
 import pytest
 
-from conftest import ROOT, dynamic_program, settings
+from tests.e2e.conftest import ROOT, dynamic_program, settings
 from fairground import perfdata, trace
 from fairground.image import Image, event_values, memory_file
 from fairground.latency import latencies
 from fairground.machine import Machine, run_batch
 from fairground.timeline import EVENTS
 from fairground.tracefile import TraceFile
+
+pytestmark = pytest.mark.exact
 
 ROW = re.compile(r"^\s*hack:(?P<pid>\d+) +\| +(?P<run>[\d.]+) ms \| +(?P<switches>\d+) \| avg: *(?P<avg>[\d.]+) ms "
                  r"\| max: *(?P<max>[\d.]+) ms", re.MULTILINE)

@@ -18,7 +18,7 @@ import time
 
 import pytest
 
-from conftest import BUILD, TIMEOUT_S, on_linux
+from tests.e2e.conftest import BUILD, TIMEOUT_S, on_linux
 
 PROGRAMS = ["hog", "burst", "pingpong", "jitter", "schbench", "schbench2", "hack", "bench", "demo", "crash", "regs",
             "chrt", "nice", "filecheck", "fuzz", "wakecheck"]
@@ -234,6 +234,7 @@ def test_bench_lines(roots_shell):
         int(figures["null_syscall"]) < int(figures["pipe_round_trip"]) < int(figures["spawn_wait"])
 
 
+@pytest.mark.nightly("a step of the demonstration that another shell does not end")
 def test_demo(roots_shell):
     status, text = roots_shell.run("demo", cpus=2)
     assert [r[1] for r in table(text, "task")] == ["-5", "0", "5", "10"]
@@ -358,6 +359,7 @@ class Terminal:
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
+@pytest.mark.nightly("a shell of another kind that loses a job")
 def test_interactive_shell_has_job_control():
     terminal = Terminal()
     terminal.expect(r", icount: ")

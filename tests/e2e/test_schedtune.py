@@ -3,7 +3,11 @@
 
 import re
 
-from test_cgroup import BUSY, ESRCH, INVALID, transcript
+import pytest
+
+from tests.e2e.test_cgroup import BUSY, ESRCH, INVALID, transcript
+
+pytestmark = pytest.mark.exact
 
 OPP = {"append": "opp=juno-a53 governor=sched"}
 MOUNT = "mkdir /st; mount -t cgroup -o schedtune none /st; cd /st; "

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from conftest import run_batch, settings
+from tests.e2e.conftest import run_batch, settings
 
 # Shell functions that every case may use: they wait for what should happen "soon".
 FUNCTIONS = """\

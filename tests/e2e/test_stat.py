@@ -12,11 +12,13 @@ import sys
 
 import pytest
 
-from conftest import BUILD, ROOT, dynamic_program, settings
+from tests.e2e.conftest import BUILD, ROOT, dynamic_program, settings
 from fairground import stat, trace
 from fairground.image import Image, memory_file
 from fairground.machine import Machine
 from fairground.result import HEAD
+
+pytestmark = pytest.mark.exact
 
 needs_perf = pytest.mark.skipif(not shutil.which("perf"), reason="perf is not installed")
 MARK = f"echo {stat.MARK} > /sys/kernel/tracing/trace_marker"

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT, settings
+from tests.e2e.conftest import BUILD, ROOT, settings
 from fairground.image import Image, event_values, memory_file
 from fairground.latency import Latencies
 from fairground.machine import Machine, run_batch
@@ -43,6 +43,7 @@ def test_nobody_is_lost(storm):
     assert console.count("  ok ") == 5
 
 
+@pytest.mark.nightly("a task that a swap loses when it is late")
 def test_a_late_task_is_not_lost(boot):
     """Beside hogs, tasks wait for longer than an exit status could tell. The storm is not alone, so its run times are
     not those of the CPUs."""
@@ -123,6 +124,7 @@ def test_a_storm_of_features_loses_nobody():
     assert linked > pulled > 0
 
 
+@pytest.mark.nightly("an example policy that loses a task")
 def test_policies_written_as_examples_are_swapped_in_under_load():
     """A kernel with examples/policies/*.c: each is one file, and nothing else knows of them.
 

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from conftest import BUILD, ROOT
+from tests.e2e.conftest import BUILD, ROOT
 from fairground.grid import Grid
 from fairground.packages import load
 from fairground.settings import Settings
@@ -48,6 +48,7 @@ def sweep(path, *words, store="store"):
     return done.returncode, json.loads(done.stdout), done.stderr, rows
 
 
+@pytest.mark.nightly("a sweep of the kernel that is not resumed")
 def test_a_grid_on_both_hosts_and_again(grid):
     status, told, err, rows = sweep(grid)
     assert (status, told["cells"], told["run"], told["failed"]) == (0, 4, 4, []), err
@@ -87,6 +88,7 @@ def test_a_finished_cell_belongs_to_its_image(grid):
     assert len(addresses) == len(others) == 4 and len(addresses & others) == 2  # the simulator's
 
 
+@pytest.mark.sampled(1, "a way to fail that is not listed")
 @pytest.mark.parametrize("old, new, message", [
     ("hog -q -n 4 -t {time}", "hog -n 1 -t 5ms; false", "ended with status 1"),
     ("base_slice_ns", "base_slize_ns", "ended with status 1"),

@@ -15,9 +15,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = os.environ.get("B", "build")
-sys.path[:0] = [str(ROOT / "tools")]
 
-from fairground.timeline import Timeline  # noqa: E402 (the path comes first)
+from fairground.timeline import Timeline
 
 
 def top(directory, *words):
@@ -38,6 +37,7 @@ def seen(tmp_path_factory):
     return parts, whole["whole"], Timeline(directory / "run.dat")
 
 
+@pytest.mark.nightly("parts of top that do not add up")
 def test_parts_follow_each_other_and_add_up(seen):
     parts, whole, _ = seen
     assert len(parts) > 3 and whole["lost"] == 0
@@ -114,6 +114,7 @@ def ended(process):
     return process.returncode, out, err
 
 
+@pytest.mark.nightly("a second reader that disturbs the first")
 def test_two_look_at_a_machine_of_another_program(tmp_path):
     """Both see the whole run, as the hogs see themselves, and end with the machine, whose file is gone then."""
     memory = tmp_path / "machine"

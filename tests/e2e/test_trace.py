@@ -10,10 +10,12 @@ import sys
 
 import pytest
 
-from conftest import BUILD, ROOT, TIMEOUT_S, dynamic_program, settings
+from tests.e2e.conftest import BUILD, ROOT, TIMEOUT_S, dynamic_program, settings
 from fairground import trace
 from fairground.image import Image, event_values, memory_file
 from fairground.machine import Machine
+
+pytestmark = pytest.mark.exact
 
 TRACING = "/sys/kernel/tracing"
 LINE = re.compile(r"\s*(?P<comm>.+)-(?P<pid>\d+)\s+\[(?P<cpu>\d+)\]\s+(?:\S{5} )?\s*(?P<time>\d+\.\d+): "
@@ -135,6 +137,7 @@ def test_full_rings_keep_the_newest(tmp_path):
     assert 500 < written < 64 * 1024 // 16 and lost > written
 
 
+@pytest.mark.nightly("a trace that is lost when its run is cut off")
 def test_a_run_that_is_cut_off_leaves_its_trace(tmp_path):
     out = tmp_path / "x.dat"
     status, text = record(out, "sleep 1000", smp=1, timeout=15)
@@ -157,6 +160,7 @@ def test_unknown_events_are_named(tmp_path):
     assert not (tmp_path / "x.dat").exists()
 
 
+@pytest.mark.nightly("a line of the text that the binary trace does not have")
 def test_text_agrees_with_the_image(tmp_path):
     """The lines of `trace`, made in the guest, are the events that the host finds in memory."""
     console, events = traced_events(

@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from conftest import dynamic_program
+from tests.e2e.conftest import dynamic_program
 
 SWITCH = "events/sched/sched_switch"
 FILTERS = {  # text: what error_log says about it, or None

@@ -3,7 +3,7 @@
 
 import re
 
-from test_cgroup import CPU, INVALID, RANGE, V2, transcript
+from tests.e2e.test_cgroup import CPU, INVALID, RANGE, V2, transcript
 
 OPP = {"append": "opp=juno-a53 governor=schedutil"}
 SYSCTL = "/proc/sys/kernel/sched_util_clamp"

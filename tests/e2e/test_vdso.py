@@ -7,6 +7,8 @@ import subprocess
 
 import pytest
 
+pytestmark = pytest.mark.exact
+
 BUILD = os.path.abspath(os.environ.get("B", "build"))
 NAMES = "vdso-mappings vdso-clocks vdso-times vdso-cpu-number vdso-read-only vdso-private-copy vdso-unmapped"
 

@@ -50,6 +50,7 @@ def test_hung_task_is_said_once(guest):
     assert "left: 9" in console and "LOCKUP" not in console and "lockup" not in console
 
 
+@pytest.mark.nightly("a starving task that nobody tells")
 def test_starving_task_is_said_with_the_queues(guest):
     """Fair threads beside a real-time hog share 5 % of a CPU: with 60 of them each waits for more than a second."""
     console = guest(CROWD + "wait; echo alive", cpus=1, icount=True, append="watchdog=1 watchdog_thresh=1")
@@ -65,6 +66,7 @@ def test_watchdog_panic_stops_a_starving_machine(boot):
     assert "has not run for" in outcome.console and "runnable tasks:" in outcome.console
 
 
+@pytest.mark.nightly("a watchdog that complains without reason")
 def test_a_busy_machine_is_no_reason(guest):
     """Hogs, a real-time hog and sleepers for longer than every limit: not a word."""
     console = guest("hog -n 6 -t 3s & chrt -f 1 hog -t 3s & sleep 3; wait", cpus=2, icount=True,

@@ -14,9 +14,8 @@ from typing import NamedTuple
 
 import pytest
 
-BUILD = os.path.abspath(os.environ.get("B", "build"))
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "tools"))
+from tests.conftest import BUILD, ROOT
+
 PAGE = os.path.join(BUILD, "fairground.html")
 MS, SEC = 1_000_000, 1_000_000_000
 

@@ -9,10 +9,9 @@ import sys
 
 import pytest
 
-from conftest import BUILD, ROOT
+from tests.sim.conftest import BUILD, ROOT
 
-sys.path[:0] = [f"{ROOT}/tools", f"{ROOT}/tools/scripts"]
-from balance_cost import balance_instructions, churn, crowded, half_idle, looks  # noqa: E402 (found above)
+from balance_cost import balance_instructions, churn, crowded, half_idle, looks
 
 SMALL, LARGE = (64, "2x32x1"), (1024, "4x8x32x1")
 
@@ -24,6 +23,7 @@ def test_ticks_cost_grows_no_faster_than_the_logarithm_of_the_cpus(load):
     assert 0 < large <= small * math.log2(LARGE[0]) / math.log2(SMALL[0])
 
 
+@pytest.mark.nightly("a search whose cost grows with the machine")
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind counts the instructions")
 def test_searches_of_newly_idle_cpus_cost_no_more_than_that():
     small, large = (balance_instructions(BUILD, "balance_newly_idle", cpus, topology, 0.05, churn(cpus))

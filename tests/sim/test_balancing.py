@@ -8,12 +8,11 @@ import sys
 
 import pytest
 
-from conftest import ROOT
+from tests.sim.conftest import ROOT
 
-sys.path.insert(0, os.path.join(ROOT, "tools"))
-from fairground.balancing import read  # noqa: E402 (found above)
-from fairground.image import event_values  # noqa: E402
-from fairground.tracefile import TraceFile  # noqa: E402
+from fairground.balancing import read
+from fairground.image import event_values
+from fairground.tracefile import TraceFile
 
 BUSY = ["hogs:n=3", "bursts:n=9,run=1ms-3ms,sleep=1ms-9ms", "hogs:n=2,cpus=0-1"]
 CACHES = "--topology llcs=2,cores=2 --time 400ms"

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT, policies
+from tests.sim.conftest import BUILD, ROOT, policies
 
 PROGRAM = os.path.join(os.path.relpath(BUILD, ROOT), "unit/test_bytes")
 LOAD = ["--cpus", "1", "--time", "300ms", "hogs:n=2", "hogs:n=1,nice=5", "bursts:run=1300us,sleep=7100us"]

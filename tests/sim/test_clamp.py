@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from conftest import policies
+from tests.sim.conftest import policies
 from fairground.tracefile import TraceFile
-from test_energy import fields
+from tests.sim.test_energy import fields
 
 # The last utilisation at which f = 1.25 * utilisation * 850 / 1024 is enough, of juno-a53.
 LIMITS = {450: 433, 575: 554, 700: 674, 775: 746, 850: 1024}

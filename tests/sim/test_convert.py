@@ -17,12 +17,11 @@ from pathlib import Path
 
 import pytest
 
-from conftest import BUILD, ROOT
+from tests.sim.conftest import BUILD, ROOT
 
-sys.path[:0] = [f"{ROOT}/tools", f"{ROOT}/tests/tools"]
-from fairground.decisions import read  # noqa: E402 (found above)
-from fairground.packages import directories  # noqa: E402
-from trace_processor import TraceProcessor  # noqa: E402
+from fairground.decisions import read
+from fairground.packages import directories
+from trace_processor import TraceProcessor
 
 LINUX = f"{ROOT}/tests/sim/linux-6.1.dat"
 CROWD = ("--cpus", "2", "--time", "300ms", "hogs:n=3", "bursts:n=4,run=100us-2ms,sleep=1ms-4ms")
@@ -260,6 +259,7 @@ def test_tables(crowd, tmp_path):
     assert not expected - ours
 
 
+@pytest.mark.nightly("a table of Parquet that differs from the CSV")
 def test_parquet_is_the_csv(crowd, tmp_path):
     sys.path += [str(each) for each in directories()]
     parquet = pytest.importorskip("pyarrow.parquet")
@@ -296,6 +296,7 @@ def test_bad_input_is_a_sentence(content, out, said, tmp_path):
     assert sorted(os.listdir(tmp_path)) == (["source"] if content is not None else [])
 
 
+@pytest.mark.nightly("a missing package that is a traceback")
 def test_a_missing_package_is_a_sentence(tmp_path):
     done = subprocess.run([sys.executable, "-S", "-m", "fairground", "convert", LINUX, "-o", tmp_path / "x.pftrace"],
                           capture_output=True, text=True, check=False,

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import pytest
 
-from conftest import BUILD, fairground, simulated
+from tests.sim.conftest import BUILD, fairground, simulated
 
 pytest.importorskip("numpy")
 pytest.importorskip("matplotlib")

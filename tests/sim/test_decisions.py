@@ -11,15 +11,14 @@ import sys
 
 import pytest
 
-from conftest import ROOT, policies
+from tests.sim.conftest import ROOT, policies
 
-sys.path.insert(0, os.path.join(ROOT, "tools"))
-from fairground import (balancing, class_decisions, decision_file, decision_kinds, decision_text,  # noqa: E402
+from fairground import (balancing, class_decisions, decision_file, decision_kinds, decision_text,
                         decisions, fair_text, placements, quota_decisions)
-from fairground.decision_file import open_file  # noqa: E402
-from fairground.decisions import Decision, Flag, difference, read  # noqa: E402
-from fairground.image import PAGE_HEADER  # noqa: E402
-from fairground.tracefile import TraceFile  # noqa: E402
+from fairground.decision_file import open_file
+from fairground.decisions import Decision, Flag, difference, read
+from fairground.image import PAGE_HEADER
+from fairground.tracefile import TraceFile
 
 FORMS = ("a.json", "a.dat", "a.bin")
 MIXED = ["--cpus", "2", "--time", "200ms", "bursts:n=3", "hogs:n=3", "hogs:nice=5", "groups:n=2,tasks=2", "forks"]
@@ -427,6 +426,7 @@ def last_lines(path):
     return len(last), len(last_but_one) + len(last)
 
 
+@pytest.mark.sampled(2, "an end that is cut off elsewhere")
 @pytest.mark.parametrize("missing", [-1, "end", "line", -300, -5000])
 def test_json_that_is_cut_off(record, missing):
     """In a line, or exactly between two: what a run that is killed leaves."""

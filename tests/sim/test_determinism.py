@@ -4,7 +4,7 @@
 import json
 import subprocess
 
-from conftest import BUILD, ROOT
+from tests.sim.conftest import BUILD, ROOT
 from fairground.image import event_values
 from fairground.tracefile import TraceFile
 

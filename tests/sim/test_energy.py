@@ -5,10 +5,10 @@ import json
 
 import pytest
 
-from conftest import MS, SEC, policies
+from tests.sim.conftest import MS, SEC, policies
 from fairground.image import field_value
 from fairground.tracefile import TraceFile
-from test_opp import A53, LITTLE, integrate
+from tests.sim.test_opp import A53, LITTLE, integrate
 
 PERIOD_US = 2000
 RUN_US = {6: 120, 13: 260, 19: 380, 25: 500, 31: 620, 38: 760, 44: 880}  # by duty cycle at the fastest point, %

@@ -6,10 +6,10 @@ from collections import defaultdict
 
 import pytest
 
-from conftest import MS, SEC, policies
+from tests.sim.conftest import MS, SEC, policies
 from fairground.tracefile import TraceFile
-from test_energy import fields
-from test_opp import A53
+from tests.sim.test_energy import fields
+from tests.sim.test_opp import A53
 
 POWER = {mhz: busy for mhz, (_, busy, _) in A53.items()}  # of a CPU
 

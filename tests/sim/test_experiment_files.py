@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from conftest import BUILD
+from tests.sim.conftest import BUILD
 from fairground import all_experiments, experiment, experiment_file, runs
 from fairground.__main__ import main
 from fairground.experiment_file import Experiment, load, names

@@ -10,22 +10,19 @@ import json
 import os
 import pathlib
 import subprocess
-import sys
 from collections import Counter
 
 import pytest
-from conftest import BUILD
+from tests.sim.conftest import BUILD
 
 MODEL = pathlib.Path(__file__).parents[1] / "model"
-sys.path.insert(0, str(MODEL))
-from judge import FairJudge  # noqa: E402 (found above)
-from judge_balance import BalanceJudge  # noqa: E402
-from judge_class import ClassJudge  # noqa: E402
-from judge_cpu import PlacementJudge  # noqa: E402
-from judging import examine  # noqa: E402
+from judge import FairJudge
+from judge_balance import BalanceJudge
+from judge_class import ClassJudge
+from judge_cpu import PlacementJudge
+from judging import examine
 
-sys.path.insert(0, str(MODEL.parents[1] / "tools"))
-from fairground.placements import read  # noqa: E402
+from fairground.placements import read
 
 POLICIES = ("cfs", "bore-cfs", "eevdf", "bore", "fdl")
 MACHINES, OPERATIONS = 36, 400

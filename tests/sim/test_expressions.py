@@ -14,7 +14,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT, make_plugin
+from tests.sim.conftest import BUILD, ROOT, make_plugin
 
 EXAMPLES = sorted(pathlib.Path(path) for path in glob.glob(f"{ROOT}/examples/policies/*.policy"))
 WORK = ["--cpus 2 --check hogs:n=2 hogs:n=1,nice=5 bursts:run=2ms,sleep=10ms",

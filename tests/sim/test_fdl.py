@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, MS, ROOT, SEC
+from tests.sim.conftest import BUILD, MS, ROOT, SEC
 
 CROWD = ("--cpus 8 --time 500ms pipes:groups=2,group=a/b bursts:n=6,run=100us-3ms,sleep=1ms-5ms,group=a "
          "forks:n=2 hogs:n=3,nice=2,group=c hogs:n=2 yielders:n=2,group=a/b "

@@ -17,14 +17,14 @@ from xml.etree import ElementTree
 
 import pytest
 
-from conftest import ROOT, fairground, simulated
+from tests.sim.conftest import ROOT, fairground, simulated
 
 np = pytest.importorskip("numpy")
 pytest.importorskip("matplotlib")
 if not shutil.which("trace-cmd"):
     pytest.skip("trace-cmd is not installed", allow_module_level=True)
-from fairground.pictures import dat2graph2, style  # noqa: E402 (numpy comes first)
-from fairground.timeline import Timeline  # noqa: E402
+from fairground.pictures import dat2graph2, style
+from fairground.timeline import Timeline
 
 LINUX = f"{ROOT}/tests/sim/linux-6.1.dat"
 CROWD = ("bursts:n=6,run=100us-3ms,sleep=1ms-5ms", "hogs:n=3,nice=5", "pingpong:n=2,run=200us")

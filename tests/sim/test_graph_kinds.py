@@ -12,10 +12,10 @@ from collections import defaultdict
 
 import pytest
 
-from conftest import ROOT, fairground, simulated
+from tests.sim.conftest import ROOT, fairground, simulated
 
 np = pytest.importorskip("numpy")
-from fairground.pictures import share  # noqa: E402 (numpy comes first)
+from fairground.pictures import share
 
 LINUX = f"{ROOT}/tests/sim/linux-6.1.dat"
 needs_trace_cmd = pytest.mark.skipif(not shutil.which("trace-cmd"), reason="trace-cmd is not installed")

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from conftest import MS, SEC, policies
+from tests.sim.conftest import MS, SEC, policies
 
 SECONDS = 60
 # Under bore-cfs a group has bursts like a task, and these change its weight (docs/cgroups.md), but not with 2.

@@ -15,11 +15,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from conftest import fairground, simulated
+from tests.sim.conftest import fairground, simulated
 
 np = pytest.importorskip("numpy")
 pytest.importorskip("matplotlib")
-from fairground.pictures import counted, style  # noqa: E402 (numpy comes first)
+from fairground.pictures import counted, style
 
 SVG = "{http://www.w3.org/2000/svg}"
 POINT = re.compile(r"[ML] (-?[\d.]+) (-?[\d.]+)")

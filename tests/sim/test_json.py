@@ -19,13 +19,12 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = os.environ.get("B", "build")
 LINUX = ROOT / "tests/sim/linux-6.1.dat"
 PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
-sys.path[:0] = [str(ROOT / "tools")]
 
-from conftest import fairground  # noqa: E402 (the path comes first)
-from fairground import top  # noqa: E402 (the path comes first)
-from fairground.__main__ import COMMANDS, NO_OBJECT, main, make_parser  # noqa: E402
-from fairground.command_examples import leaves, parsers  # noqa: E402
-from fairground.result import HEAD  # noqa: E402
+from tests.sim.conftest import fairground
+from fairground import top
+from fairground.__main__ import COMMANDS, NO_OBJECT, main, make_parser
+from fairground.command_examples import leaves, parsers
+from fairground.result import HEAD
 
 KERNEL = {"run", "trace", "bench", "bench-smp", "profile", "repeat", "agreement", "fidelity", "first-difference"}
 # command -> its words, and what its head says: of a trace of the simulator, of Linux, of several policies

@@ -2,15 +2,13 @@
 """The judge of tests/model reads decision files: every decision of every policy is right, and a wrong one is seen."""
 
 import json
-import os
 import subprocess
 import sys
 
 import pytest
-from conftest import ROOT
+from tests.sim.conftest import ROOT
 
-sys.path.insert(0, os.path.join(ROOT, "tests", "model"))
-from asking import MODEL, ask  # noqa: E402 (found above)
+from asking import MODEL, ask
 
 MIXED = ["hogs:n=3", "bursts:n=3,run=3ms,sleep=2ms", "hogs:nice=5", "hogs:policy=idle", "pipes", "groups:n=2,tasks=2",
          "yielders:n=2", "forks:n=2"]
@@ -24,6 +22,7 @@ def judged(path):
     return answer.status, {kind: counts for (_, kind), counts in answer.table.items()}, answer.complaints
 
 
+@pytest.mark.sampled(2, "a decision of one policy that its model does not make")
 @pytest.mark.parametrize("policy", ["cfs", "bore-cfs", "eevdf", "bore", "fdl"])
 def test_every_decision_is_right(sim, tmp_path, policy):
     path = tmp_path / "d.jsonl"
@@ -138,6 +137,7 @@ def test_rare_decisions_are_judged(sim, tmp_path, policy, kind, flags, change):
     assert status == 1 and len(complaints) == 1 and table[kind][2] == 1
 
 
+@pytest.mark.nightly("a campaign that ends early")
 def test_a_campaign_judges_run_after_run():
     done = subprocess.run([sys.executable, str(MODEL / "campaign.py"), "--sim", "20000", "--kernel", "0", "--jobs", "2",
                            "--policies", "cfs,eevdf"], capture_output=True, text=True, check=False)

@@ -3,18 +3,14 @@
 
 import collections
 import json
-import os
-import sys
 
 import pytest
 
-from conftest import ROOT
+from tests.sim.conftest import ROOT
 
-sys.path.insert(0, os.path.join(ROOT, "tools"))
-from fairground.balancing import read  # noqa: E402 (found above)
+from fairground.balancing import read
 
-sys.path.insert(0, os.path.join(ROOT, "tests", "model"))
-from asking import ask  # noqa: E402
+from asking import ask
 
 BURSTS = "hogs:n=3 bursts:n=9,run=1ms-3ms,sleep=1ms-9ms hogs:n=4,cpus=0-1"
 WAVES = "bursts:n=10,run=1ms-3ms,sleep=1ms-9ms hogs:n=4,cpus=0-1"  # there is now too much to do, now too little

@@ -4,18 +4,15 @@
 import json
 import os
 import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
-from conftest import BUILD, ROOT, fairground_decisions
+from tests.sim.conftest import BUILD, ROOT, fairground_decisions
 
-sys.path.insert(0, os.path.join(ROOT, "tests", "model"))
-from asking import ask  # noqa: E402 (found above)
-from judge_class import Court  # noqa: E402
+from asking import ask
+from judge_class import Court
 
-sys.path.insert(0, os.path.join(ROOT, "tools"))
-from fairground.class_decisions import read  # noqa: E402
+from fairground.class_decisions import read
 
 SHARE_US = 90_000  # of each 100 ms
 LIMITS = ["--rt-runtime-us", str(SHARE_US), "--rt-period-us", "100000", "--rr-timeslice-ms", "20"]

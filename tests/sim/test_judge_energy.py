@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from conftest import policies
+from tests.sim.conftest import policies
 
 JUDGE = pathlib.Path(__file__).parents[1] / "model" / "judge_energy.py"
 JUNO = "--opp juno --governor schedutil"

@@ -4,17 +4,14 @@
 import json
 import os
 import subprocess
-import sys
 
 import pytest
-from conftest import BUILD, ROOT, fairground_decisions
-from test_decisions import conforms
+from tests.sim.conftest import BUILD, ROOT, fairground_decisions
+from tests.sim.test_decisions import conforms
 
-sys.path.insert(0, os.path.join(ROOT, "tools"))
-from fairground import quota_decisions  # noqa: E402
+from fairground import quota_decisions
 
-sys.path.insert(0, os.path.join(ROOT, "tests", "model"))
-from asking import ask  # noqa: E402
+from asking import ask
 
 MIXED = ("--cpus 4 --time 600ms --set sched_cfs_bandwidth_slice_us=10000 group:name=a,quota=12ms,period=50ms,burst=6ms "
          "group:name=b,quota=40ms,period=20ms hogs:n=1,group=a bursts:n=3,run=1ms,sleep=3ms,group=a "

@@ -3,13 +3,11 @@
 
 import json
 import os
-import sys
 
 import pytest
-from conftest import ROOT
+from tests.sim.conftest import ROOT
 
-sys.path.insert(0, os.path.join(ROOT, "tests", "model"))
-from asking import ask  # noqa: E402 (found above)
+from asking import ask
 
 JUDGES = ("judge", "judge_averages", "judge_balance", "judge_class", "judge_cpu", "judge_quota")
 LOAD = ("hogs:n=3 bursts:n=2,run=1ms,sleep=2ms forks:n=1,work=300us hogs:n=1,policy=rr group:name=q,quota=2ms,"

@@ -11,14 +11,13 @@ import zipfile
 
 import pytest
 
-from conftest import BUILD
+from tests.sim.conftest import BUILD
 
 ROOT = pathlib.Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
 
-from fairground.lab import (contest, grade, handout, reading, regions, roster, spec, submission,  # noqa: E402
+from fairground.lab import (contest, grade, handout, reading, regions, roster, spec, submission,
                             workshop)
-from fairground.lab.results import Measure, Result, drawn  # noqa: E402
+from fairground.lab.results import Measure, Result, drawn
 
 
 @pytest.fixture(name="lab", scope="module")

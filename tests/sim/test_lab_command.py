@@ -11,11 +11,10 @@ import threading
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
 
-from fairground.__main__ import main  # noqa: E402
-from fairground.lab import handout, outputs  # noqa: E402
-from fairground.settings import UsageError  # noqa: E402
+from fairground.__main__ import main
+from fairground.lab import handout, outputs
+from fairground.settings import UsageError
 
 
 @pytest.fixture(name="lab")

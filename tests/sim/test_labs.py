@@ -21,11 +21,10 @@ import zipfile
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
 
-from fairground.lab import (box, check, citations, explain, grade, handout, regions, spec, submission,  # noqa: E402
+from fairground.lab import (box, check, citations, explain, grade, handout, regions, spec, submission,
                             tiers, workshop)
-from fairground.lab.results import Result  # noqa: E402
+from fairground.lab.results import Result
 
 LABS = spec.all_labs()
 

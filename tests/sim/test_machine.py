@@ -3,7 +3,7 @@
 
 import pytest
 
-from conftest import MS, SEC, policies
+from tests.sim.conftest import MS, SEC, policies
 
 
 @pytest.mark.parametrize("words, text", [
@@ -130,6 +130,7 @@ def test_many_tasks(sim):
     assert run.row("hog")["tasks"] == 100000 and run.share("hog") == 100
 
 
+@pytest.mark.nightly("a simulator that a million tasks stop")
 def test_a_million_tasks(sim):
     run = sim("--cpus 4 --time 5ms hogs:n=1000000")
     assert run.row("hog")["tasks"] == 1000000 and run.share("hog") == 400

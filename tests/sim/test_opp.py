@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from conftest import MS, SEC, policies
+from tests.sim.conftest import MS, SEC, policies
 from fairground.image import field_value
 from fairground.tracefile import TraceFile
 

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, SEC, policies
+from tests.sim.conftest import BUILD, SEC, policies
 
 SWITCH = re.compile(r"\[(\d+)\] +([\d.]+): sched_switch: +(.*):(\d+) \[\d+\] (\S+) ==> (.*):(\d+) \[\d+\]")
 

@@ -4,7 +4,7 @@
 import json
 import subprocess
 
-from conftest import BUILD, ROOT, page_or_skip
+from tests.sim.conftest import BUILD, ROOT, page_or_skip
 
 RUNS = ("--sched eevdf --cpus 4 --time 1s hogs:n=32 bursts:n=32,run=1ms,sleep=9ms",
         "--sched fdl --topology 2x2x2 --time 200ms messages:n=2,workers=6,run=2ms group:name=a,quota=10ms,period=50ms "

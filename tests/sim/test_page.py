@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, PAGE, ROOT, browse, page_or_skip
+from tests.sim.conftest import BUILD, PAGE, ROOT, browse, page_or_skip
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +22,7 @@ def seen(tmp_path_factory):
     return browse("page", page, place) | {"decisions": (place / "a.json").read_text().count("\n") - 2}
 
 
+@pytest.mark.nightly("a page that asks the network")
 def test_page_is_one_small_file_and_asks_nobody(seen):
     assert os.path.getsize(PAGE) < 1_000_000
     assert seen["console"] == []

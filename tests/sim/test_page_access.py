@@ -3,7 +3,7 @@
 
 import pytest
 
-from conftest import browse, page_or_skip
+from tests.sim.conftest import browse, page_or_skip
 
 STATES = ("plain", "forked", "mistaken", "tour", "hunt", "own")
 NAMED = {"button", "checkbox", "combobox", "form", "heading", "image", "link", "radio", "region", "searchbox", "slider",

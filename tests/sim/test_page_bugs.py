@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT, browse, page_or_skip
+from tests.sim.conftest import BUILD, ROOT, browse, page_or_skip
 
 DIFFERS = re.compile(r"as it should be ([\d.]+) ms, (\w+) (.*?); with the bug ([\d.]+) ms, (\w+) (.*)\.$")
 SHARE, MEAN, LONGEST = 1, 4, 5  # columns of a task
@@ -27,6 +27,7 @@ def fixture_bugs(seen):
     return dict(zip(names, seen["bugs"], strict=True))
 
 
+@pytest.mark.nightly("a bug of the page that does not show")
 def test_each_bug_shows_in_its_workload(seen, bugs):
     for name, bug in bugs.items():
         assert bug["focus"] == "bugtitle" and bug["error"] == "" and len(bug["lanes"]) == 2, name

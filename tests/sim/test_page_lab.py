@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from conftest import BUILD, ROOT, browse, fairground, page_or_skip
+from tests.sim.conftest import BUILD, ROOT, browse, fairground, page_or_skip
 
 # Of each wrong solution: a run that shows it, and what the page doubts of what it says; "": nothing.
 SHOWN = {"everybody_is_eligible": ("requests-of-three-sizes", "but it is right of V"),
@@ -45,6 +45,7 @@ def first_difference(right, wrong):
     return next((a, b) for a, b in zip(right, wrong) if [a.get(k) for k in keys] != [b.get(k) for k in keys])
 
 
+@pytest.mark.nightly("a record of a lab that the page does not open")
 def test_the_page_shows_the_first_decision_that_is_another(seen, records):
     assert seen["console"] == []
     for name, (run, _) in SHOWN.items():

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT, browse, page_or_skip
+from tests.sim.conftest import BUILD, ROOT, browse, page_or_skip
 
 
 @pytest.fixture(scope="module")
@@ -17,6 +17,7 @@ def seen(tmp_path_factory):
     return browse("own", page_or_skip(), tmp_path_factory.mktemp("own"))
 
 
+@pytest.mark.nightly("an own policy that no key opens")
 def test_it_is_opened_by_keyboard_and_runs_beside_the_others(seen):
     focus, lanes, said, shares = seen["opened"]
     assert (focus, lanes, said) == ("owntitle", ["turns", "cfs", "eevdf"], "")

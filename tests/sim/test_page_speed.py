@@ -13,7 +13,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT, browse, page_or_skip
+from tests.sim.conftest import BUILD, ROOT, browse, page_or_skip
 
 WORDS = "--sched eevdf --cpus 4 --time 10s hogs:n=32 bursts:n=32,run=1ms,sleep=9ms".split()
 MOST = 2.5
@@ -90,6 +90,7 @@ def test_sizes():
     assert sizes["fairground.html"][0] < 1_000_000 and sizes["session.wasm"][1] < 300_000
 
 
+@pytest.mark.nightly("a page that is drawn late")
 def test_the_page_is_drawn_soon(seen):
     assert seen["console"] == [] and seen["empty"]["drawn"] < DRAWN_MS
 

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, browse, page_or_skip
+from tests.sim.conftest import BUILD, browse, page_or_skip
 
 
 @pytest.fixture(scope="module")

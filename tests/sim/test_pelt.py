@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from conftest import ROOT, fairground, run, simulated
+from tests.sim.conftest import ROOT, fairground, run, simulated
 
 pytest.importorskip("numpy")
 pytest.importorskip("matplotlib")

@@ -7,10 +7,9 @@ import sys
 
 import pytest
 
-from conftest import BUILD, ROOT
+from tests.sim.conftest import BUILD, ROOT
 
-sys.path[:0] = [f"{ROOT}/tools", f"{ROOT}/tools/scripts"]
-import picture  # noqa: E402 (found above)
+import picture
 
 
 @pytest.mark.parametrize("policy", picture.POLICIES)

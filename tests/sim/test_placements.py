@@ -8,10 +8,9 @@ import sys
 
 import pytest
 
-from conftest import ROOT
+from tests.sim.conftest import ROOT
 
-sys.path.insert(0, os.path.join(ROOT, "tests", "model"))
-from asking import ask  # noqa: E402 (found above)
+from asking import ask
 
 BUSY = ["hogs:n=3", "bursts:n=7,run=1ms-3ms,sleep=1ms-4ms", "bursts:n=2,run=1ms,sleep=2ms,cpus=0-2",
         "messages:n=2,workers=4,run=2ms", "forks:n=2", "hogs:policy=idle"]
@@ -36,6 +35,7 @@ def placements(path, *words):
                           capture_output=True, text=True, check=False)
 
 
+@pytest.mark.sampled(8, "a placement on one machine, under one policy")
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("load", [BUSY, LIGHT], ids=["busy", "light"])
 @pytest.mark.parametrize("policy", ["cfs", "eevdf", "fdl"])
@@ -67,6 +67,7 @@ def test_a_cpu_with_too_little_is_seen(sim, tmp_path, rule, change):
     assert (status, wrong) == (1, 1)
 
 
+@pytest.mark.sampled(6, "a rule of placements that its judge overlooks")
 @pytest.mark.parametrize(("rule", "change"), [
     ("none_free", lambda p: {"rule": "aim_free"}),
     ("none_free", lambda p: {"chosen": (p["aimed"] + 1) % 4}),

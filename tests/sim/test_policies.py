@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT, make_plugin
+from tests.sim.conftest import BUILD, ROOT, make_plugin
 
 POLICIES = sorted(os.path.basename(path) for path in glob.glob(f"{ROOT}/examples/policies/*.*"))
 OPERATIONS = "20000"

@@ -17,10 +17,9 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = os.environ.get("B", "build")
 LINUX = ROOT / "tests/sim/linux-6.1.dat"
 PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
-sys.path[:0] = [str(ROOT / "tools")]
 
-from fairground import progress  # noqa: E402 (the path comes first)
-from fairground.progress import Progress  # noqa: E402
+from fairground import progress
+from fairground.progress import Progress
 
 # A command for which each look at the clock is a second later.
 SLOW = """import itertools, sys, types
@@ -60,6 +59,7 @@ def run(words, to, terminal):
     return said.decode() if terminal else (to / "stderr").read_text(encoding="utf-8")
 
 
+@pytest.mark.sampled(3, "a command that does not tell how far it is")
 @pytest.mark.parametrize("words", CASES)
 def test_commands_tell_on_a_terminal_alone(words, tmp_path):
     said = run(words, tmp_path, True)

@@ -8,7 +8,7 @@ import pytest
 from fairground.grid import Cell
 from fairground.refine import HZ, Axis, axis_of, cells_at, choose, intervals
 from fairground.settings import UsageError
-from test_sweep import kept, rows, sweep
+from tests.sim.test_sweep import kept, rows, sweep
 
 KINK = 6_130
 TEXT = '''\
@@ -110,6 +110,7 @@ def grid(tmp_path):
     return path
 
 
+@pytest.mark.nightly("a refinement that asks for the wrong cells")
 def test_a_sweep_is_refined_and_again(grid):
     words = ("--refine", "switches", "--points")
     status, out, err = sweep(grid, *words, "3")

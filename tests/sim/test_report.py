@@ -9,18 +9,16 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections import Counter
 
 import pytest
 
-from conftest import BUILD, ROOT, browse
-from test_curves import QUOTA, THREE, decide
+from tests.sim.conftest import BUILD, ROOT, browse
+from tests.sim.test_curves import QUOTA, THREE, decide
 
-sys.path.insert(0, f"{ROOT}/tools")
-from fairground import __main__  # noqa: E402 (found above)
-from fairground.timeline import Timeline  # noqa: E402
-from fairground.tracefile import TraceFile  # noqa: E402
+from fairground import __main__
+from fairground.timeline import Timeline
+from fairground.tracefile import TraceFile
 
 BROWSER = shutil.which("chromium")
 VOID = {"meta", "img", "br", "hr", "link", "input"}
@@ -63,6 +61,7 @@ def made(tmp_path_factory):
     return out, out.read_text(), directory
 
 
+@pytest.mark.nightly("a report that needs another file")
 def test_the_page_needs_nothing_else(made):
     page = Page(made[1])
     assert not page.open and "<script" not in made[1] and "@import" not in made[1] and "url(" not in made[1]
@@ -143,6 +142,7 @@ def seen(tmp_path_factory):
     return browse("report", directory / "out.html", directory) | {"runs": runs}
 
 
+@pytest.mark.nightly("a report that asks the network")
 def test_the_viewer_asks_nobody_and_says_nothing_on_the_console(seen):
     assert seen["console"] == [] and seen["errors"] == ""
     assert all(url.startswith(("file://", "data:image/", "about:srcdoc")) for url in seen["requests"])

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from conftest import MS, ROOT, SEC, policies
+from tests.sim.conftest import MS, ROOT, SEC, policies
 
 EXAMPLES = sorted(glob.glob(os.path.join(ROOT, "examples", "*.json")))
 

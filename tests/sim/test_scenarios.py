@@ -20,6 +20,7 @@ def scenarios(*words, cwd=None):
                           env={**os.environ, "PYTHONPATH": os.path.abspath("tools")})
 
 
+@pytest.mark.sampled(12, "a bound of one card")
 @pytest.mark.parametrize("name", [name for name, card in CARDS.items() if "topology" in card])
 def test_no_bound_is_broken(name):
     done = scenarios(name)

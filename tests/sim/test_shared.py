@@ -3,7 +3,7 @@
 
 import pytest
 
-from conftest import policies
+from tests.sim.conftest import policies
 
 POOL = "--time 500ms --topology 1x1x18x2 jobs:n=45,parts=10,run=500us-5ms,io=200us-1ms,work=1ms"
 PINGPONG = "--time 50ms --topology 1x1x18x2 --cost-shard 200ns --cost-ipi 1us pingpong:n=72"

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from conftest import MS, SEC, policies
+from tests.sim.conftest import MS, SEC, policies
 
 WEIGHT = {-5: 3121, 0: 1024, 5: 335, 10: 110}  # Linux's table: a step of nice is a factor of 1.25
 

@@ -6,13 +6,13 @@ import random
 
 import pytest
 
-from conftest import BUILD
+from tests.sim.conftest import BUILD
 from fairground import compare, experiment, experiment_file, samples, stats
 from fairground.__main__ import main
 from fairground.claims import Claim, judge_seeds, verdict
 from fairground.runs import other_start
 from fairground.settings import UsageError
-from test_experiment_files import SMALL
+from tests.sim.test_experiment_files import SMALL
 
 
 def test_seeds_are_ranges_and_lists():

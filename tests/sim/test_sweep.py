@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import BUILD, ROOT
+from tests.sim.conftest import BUILD, ROOT
 from fairground.compare import figures
 from fairground.grid import Grid, Store, commit_of, digest_of
 from fairground.packages import load
@@ -165,6 +165,7 @@ def test_a_sweep_and_again(grid):
     assert (status, told["found"], told["run"], told["failed"]) == (0, 18, 6, []) and len(rows(grid)) == 24
 
 
+@pytest.mark.nightly("a failed cell that ends its sweep")
 def test_failures_are_listed_and_the_rest_is_done(grid):
     grid.write_text(TEXT.replace('"a.json"', '"hogz"'))
     status, out, _ = sweep(grid)
@@ -196,6 +197,7 @@ def under_way(runner, path):
     return pids
 
 
+@pytest.mark.nightly("a sweep that a worker's death ends")
 def test_a_worker_killed_in_the_middle_loses_nothing(grid):
     pytest.importorskip("distributed")
     grid.write_text(LONG.replace("400ms", "200ms"))
@@ -208,6 +210,7 @@ def test_a_worker_killed_in_the_middle_loses_nothing(grid):
     assert len({row["address"] for row in rows(grid)}) == 120
 
 
+@pytest.mark.nightly("an interrupted sweep that begins anew")
 def test_an_interrupted_sweep_leaves_its_part_and_goes_on(grid):
     pytest.importorskip("distributed")
     grid.write_text(LONG)

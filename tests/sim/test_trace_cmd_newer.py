@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT, simulated
+from tests.sim.conftest import BUILD, ROOT, simulated
 from fairground.image import event_values
 from fairground.tracefile import TraceFile
 

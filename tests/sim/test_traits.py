@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, MS, ROOT, SEC, make_plugin, run
+from tests.sim.conftest import BUILD, MS, ROOT, SEC, make_plugin, run
 
 WEIGHT = {-5: 3121, 0: 1024, 5: 335, 10: 110}
 TICK_NS = 4 * MS

@@ -3,7 +3,7 @@
 
 import pytest
 
-from conftest import MS, SEC, policies
+from tests.sim.conftest import MS, SEC, policies
 
 
 @pytest.mark.parametrize("sched", policies())

@@ -8,11 +8,10 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
 
-from fairground import bench, bench_linux, bench_smp  # noqa: E402 (the path comes first)
-from fairground.bench_linux import OPERATIONS, RELEASES, RUNS, TWO_CPUS, Kernel, Measured  # noqa: E402
-from fairground.expect import Missing  # noqa: E402
+from fairground import bench, bench_linux, bench_smp
+from fairground.bench_linux import OPERATIONS, RELEASES, RUNS, TWO_CPUS, Kernel, Measured
+from fairground.expect import Missing
 
 LINUX = {"yield_alone": {"6.1": 811, "6.12": 858, "7.2": 900}, "pick_2": {"6.1": 1976, "6.12": 2470, "7.2": 300}}
 OURS = {"cfs": {"pick_2": 100, "yield_alone": 141, "deadline_late": 3167}, "eevdf": {"yield_alone": 271, "pick_2": 101}}

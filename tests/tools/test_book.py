@@ -13,11 +13,10 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tools" / "scripts")]
-import book  # noqa: E402 (found above)
-import docblocks  # noqa: E402
-import size  # noqa: E402
-from fairground.settings import UsageError  # noqa: E402
+import book
+import docblocks
+import size
+from fairground.settings import UsageError
 
 BOOK = ROOT / "docs" / "book"
 PAGES = sorted(path for path in BOOK.glob("*.md") if path.name != "SUMMARY.md")

@@ -3,19 +3,17 @@
 
 import pathlib
 import subprocess
-import sys
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / part) for part in ("tools/scripts", "tools", "tests/model")]
 
-import commit_message  # noqa: E402 (the path comes first)
-import editorconfig  # noqa: E402
-import golden  # noqa: E402
-import mutants  # noqa: E402
-import size  # noqa: E402
-import tidy  # noqa: E402
+import commit_message
+import editorconfig
+import golden
+import mutants
+import size
+import tidy
 
 C, PYTHON, PATCH = pathlib.Path("a.c"), pathlib.Path("a.py"), pathlib.Path("a.patch")
 

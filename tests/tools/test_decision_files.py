@@ -13,9 +13,8 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
 
-from fairground import (__main__, balancing, class_decisions, decision_file, decision_types, decisions,  # noqa: E402
+from fairground import (__main__, balancing, class_decisions, decision_file, decision_types, decisions,
                         image, placements, trace_dat, tracefile)
 
 HEAD = {"schema": decision_file.SCHEMA, "sched": "cfs", "commit": "0", "command": "schedsim hogs", "topology": "2 CPUs",

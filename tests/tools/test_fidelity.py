@@ -9,11 +9,10 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
 
-from fairground import fidelity  # noqa: E402 (the path comes first)
-from fairground.expect import Missing  # noqa: E402
-from fairground.linux import KERNELS  # noqa: E402
+from fairground import fidelity
+from fairground.expect import Missing
+from fairground.linux import KERNELS
 
 KNOWN = fidelity.Explained("a reason", 1.2, 1.5)
 LINES = {"amounts": 5.0, "counts": 5.0, "migrations": 25.0, "latencies": 10.0}  # per cent, as docs/fidelity.md has them

@@ -2,14 +2,12 @@
 """make first-difference finds the switch that differs, in texts as tracefs has them."""
 
 import pathlib
-import sys
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
 
-from fairground import first_difference  # noqa: E402 (the path comes first)
+from fairground import first_difference
 
 
 def switch(us, left, state, came, cpu=0):

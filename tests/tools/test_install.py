@@ -13,10 +13,9 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LINUX = ROOT / "tests/sim/linux-6.1.dat"
-sys.path[:0] = [str(ROOT / "tools")]
 
-from fairground.__main__ import COMMANDS, make_parser  # noqa: E402 (the path comes first)
-from fairground.command_examples import EXAMPLES, parsers  # noqa: E402
+from fairground.__main__ import COMMANDS, make_parser
+from fairground.command_examples import EXAMPLES, parsers
 
 HELPS = [path for path, _ in parsers(make_parser()) if path]
 

@@ -10,8 +10,7 @@ import time
 import pytest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "tools"))
-from fairground.machine import at_once  # noqa: E402
+from fairground.machine import at_once
 
 
 def test_a_pool_that_is_left_early_begins_nothing_more():

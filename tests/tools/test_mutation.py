@@ -9,12 +9,11 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / part) for part in ("tools/scripts", "tools")]
 
-from mutation import layers, page, verdicts  # noqa: E402 (the path comes first)
-from mutation.__main__ import begin, draw, draw_again, follow_moved, meet, read_log  # noqa: E402
-from mutation.points import find_mutations  # noqa: E402
-from mutation.schema import Schema  # noqa: E402
+from mutation import layers, page, verdicts
+from mutation.__main__ import begin, draw, draw_again, follow_moved, meet, read_log
+from mutation.points import find_mutations
+from mutation.schema import Schema
 
 HEADER = """#pragma once
 #define TWICE(x) ((x) + (x))

@@ -4,19 +4,17 @@ tests/e2e/test_perf.py compares with perf itself."""
 
 import io
 import os
-import sys
 
 import pytest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, f"{ROOT}/tools")
 
-from fairground.image import TraceError, event_values  # noqa: E402 (found through the line above)
-from fairground.latency import latencies  # noqa: E402
-from fairground.perfdata import Recording, state  # noqa: E402
-from fairground.timeline import Timeline, events_of  # noqa: E402
-from fairground.trace_dat import trace_dat  # noqa: E402
-from fairground.tracefile import TraceFile  # noqa: E402
+from fairground.image import TraceError, event_values
+from fairground.latency import latencies
+from fairground.perfdata import Recording, state
+from fairground.timeline import Timeline, events_of
+from fairground.trace_dat import trace_dat
+from fairground.tracefile import TraceFile
 
 HEAD = """# ========
 # os release : 6.1.0-13-amd64

@@ -213,7 +213,7 @@ killed, or a part of it is lost. [decisions.schema.json](decisions.schema.json) 
 the version 1 and the length of a text, both u32. The text has the first line of the JSON form, and the formats of all
 events of the system `decision`, as in tracefs; blanks fill it up to a multiple of 8. Then comes each event: its time,
 u64, and its bytes, which begin with its id and length, both u16, and its CPU, u32. No byte of a record is left to the
-compiler: `make test` compares the files that gcc and clang make, and what simulator and unit host make of one load.
+compiler: `make test-all` compares the files that gcc and clang make, and what simulator and unit host make of one load.
 The last event has id 0, and for its time how many there were; without it the file is cut off.
 
 **trace.dat.** Events of the system `decision`, ids {first} to {last}. All records of a decision have one CPU. First

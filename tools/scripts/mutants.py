@@ -39,7 +39,8 @@ from fairground.settings import make_settings
 
 PATCHES = pathlib.Path("tests/mutants")
 INVARIANTS = pathlib.Path("sched/observe/invariant.def")
-SOURCES = ["Makefile", "VERSION", "linker.ld", "mk", "arch", "kernel", "lib", "sched", "sim", "tests", "tools", "user"]
+SOURCES = ["Makefile", "VERSION", "linker.ld", "pyproject.toml", "mk", "arch", "kernel", "lib", "sched", "sim", "tests",
+           "tools", "user"]
 BUILT = pathlib.Path("build")  # in the copied trees
 SCRATCH = pathlib.Path(os.environ.get("B", "build")) / "mutants"
 MAKE = os.environ.get("MAKE", "make")

@@ -26,7 +26,8 @@ TOP = ("Makefile", "VERSION", "LICENSE", ".gitignore", ".clang-format", ".editor
        "docs/decisions.schema.json")
 NOT = ("tests/model/cfs.py", "tests/model/eevdf.py", "tests/model/pelt.py", "tests/model/golden.py",
        "tests/model/campaign.py")
-NO_SOURCE = re.compile(r"(?:^|/)(?:build(?:-[^/]*)?|__pycache__|\.[^/]*cache)/|\.(?:pyc|orig|rej)$|^(?!tests/).*\.dat$")
+NO_SOURCE = re.compile(r"(?:^|/)(?:build(?:-[^/]*)?|__pycache__|\.[^/]*cache)/|\.(?:pyc|orig|rej)$|^(?!tests/).*\.dat$|"
+                       r"^tests/(?:unit|prop|kernel)/\w+\.py$")
 MANIFEST = pathlib.Path("labs/handout.json")
 START = """# Lab {lab.number}, {lab.title}
 

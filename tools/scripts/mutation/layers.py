@@ -69,7 +69,7 @@ def list_layers(tree: pathlib.Path, wanted: str) -> list[Layer]:
                                                      str(LONG_SEED), "--ops", str(LONG_OPS)), 2)
                for policy in POLICIES]
     for path in sorted((tree / "tests/sim").glob("test_*.py")):
-        words = (sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", f"tests/sim/{path.name}",
+        words = (sys.executable, "-m", "pytest", "-x", "-q", "--tier", "all", f"tests/sim/{path.name}",
                  *SHORTER.get(path.stem, ()))
         layer = Layer(f"sim {path.stem[5:]}", words,
                       1 if path.stem in SHORT_SIM else 4 if path.stem in LONG_SIM else 3)

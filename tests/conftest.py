@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What all tests share: which of them run, in which order and where, and what each one costs.
+
+Tests are Python functions, also where the work is done by a program in C or inside the machine: such a function runs
+the program and counts the results that it prints in TAP. pytest-xdist runs as many workers as there are CPUs. A worker
+gets the tests of a file together, so that its fixtures are made once, and the longest file first; the tests of a file
+that takes longer than SPLIT_S go by themselves. BUILD/test-times.json holds what each test cost. tests/costs.json says
+the same, roughly, for trees in which no test has run yet; only the order depends on either.
+
+A test marked "nightly" runs in `make test-all` only, and of one marked "sampled" all but a few of its parameters, which
+the commit draws. The mark says what nothing else would notice.
+"""
+
+import json
+import os
+import pathlib
+import random
+import re
+import subprocess
+import time
+import zlib
+
+import pytest
+
+ROOT = str(pathlib.Path(__file__).resolve().parents[1])
+BUILD = os.path.abspath(os.environ.get("B", "build"))
+TIMES = pathlib.Path(BUILD, "test-times.json")
+COSTS = pathlib.Path(ROOT, "tests", "costs.json")
+SPLIT_S = 20    # of CPU time
+UNKNOWN_S = 30  # a file without known costs goes early
+PROGRESS_S = 10
+FIFTHS = 5
+
+RESULT = re.compile(r"^(?:\[ *[\d.]+\] )?(not )?ok \d+ ?-? ?(.*?)( # SKIP.*)?$", re.MULTILINE)
+REASON = re.compile(r"# (\S+: check failed: .*)\n(?:.*\n){,3}?.*\bnot ok \d+ ?-? ?(.*)$", re.MULTILINE)
+PLAN = re.compile(r"^(?:\[ *[\d.]+\] )?1\.\.(\d+)", re.MULTILINE)
+
+
+# --- programs that report in TAP ----------------------------------------------------------------
+
+
+def count_tap(text):
+    """The results in @text, TAP or KTAP: how many passed, which were skipped, which failed and why.
+
+    Fewer results than planned are a failure: something ended early.
+    """
+    results = RESULT.findall(text)
+    reasons = {name: f"{name}: {reason}" for reason, name in REASON.findall(text)}
+    failed = [reasons.get(name, name) for bad, name, _ in results if bad]
+    skipped = [name for bad, name, skip in results if skip and not bad]
+    planned = sum(map(int, PLAN.findall(text)))
+    if planned > len(results):
+        failed.append(f"{planned - len(results)} of {planned} tests did not report")
+    return {"passed": len(results) - len(skipped) - sum(bool(bad) for bad, *_ in results), "skipped": skipped,
+            "failed": failed}
+
+
+@pytest.fixture
+def tap(record_property):
+    """tap(text, status) counts the results in @text and fails if one of them, or the program, failed."""
+    def count(text, status):
+        found = count_tap(text)
+        if status and not found["failed"]:
+            found["failed"].append(f"the program ended with status {status}")
+        if not found["passed"] and not found["failed"]:
+            found["failed"].append("no test ran")
+        record_property("tap", found)
+        assert not found["failed"], "\n".join([*found["failed"], text[-4000:]])
+    return count
+
+
+@pytest.fixture
+def tap_program(tap):
+    """tap_program(words, NAME=value) runs a program of this host, with these variables, that prints TAP."""
+    def run(words, **environment):
+        done = subprocess.run(words, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, env={**os.environ, **environment}, check=False)
+        tap(done.stdout.decode(errors="replace"), done.returncode)
+    return run
+
+
+# --- which tests run, and in which order --------------------------------------------------------
+
+
+def pytest_addoption(parser):
+    parser.addoption("--tier", choices=("daily", "fifth", "all"), default="daily",
+                     help="daily: without the nightly tests; fifth: a fifth of the nightly ones; all: both")
+    parser.addoption("--nightly", action="store_true", help="with --collect-only: list the marks of nightly tests")
+    parser.addoption("--drawn", type=int, default=0, help="a number from which samples are drawn, and the fifth")
+    parser.addoption("--first", default="", help="file names, separated by commas, whose tests are run first")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "nightly(what): runs in make test-all; @what nothing else would notice")
+    config.addinivalue_line("markers", "exact: under icount an instruction takes 1 ns, not 8")
+    config.addinivalue_line("markers", "sampled(n, what): @n of its parameters, drawn by the commit, run every day")
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Accounts(config), "accounts")
+
+
+def known_costs():
+    """CPU seconds by test, of the last run or as COSTS has them, with a sum for the short tests of a file."""
+    if not TIMES.exists():
+        return json.loads(COSTS.read_text("utf-8"))
+    rows = json.loads(TIMES.read_text("utf-8"))["tests"]
+    return {**json.loads(COSTS.read_text("utf-8")), **{name: row["cpu_s"] for name, row in rows.items()}}
+
+
+def file_of(nodeid):
+    return nodeid.partition("::")[0]
+
+
+def cost_of_files(costs):
+    """CPU seconds of all tests of each file."""
+    total = {}
+    for name, cpu_s in costs.items():
+        total[file_of(name)] = total.get(file_of(name), 0) + cpu_s
+    return total
+
+
+def nightly_ones(items, drawn):
+    """The names of those of @items that do not run every day."""
+    nightly, families = set(), {}
+    for item in items:
+        if item.get_closest_marker("nightly"):
+            nightly.add(item.nodeid)
+        elif item.get_closest_marker("sampled"):
+            families.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for name, family in families.items():
+        number = min(family[0].get_closest_marker("sampled").args[0], len(family))
+        names = [item.nodeid for item in family]
+        nightly |= set(names) - set(random.Random(f"{name} {drawn}").sample(names, number))
+    return nightly
+
+
+def is_of_fifth(nodeid, drawn):
+    return zlib.crc32(nodeid.encode()) % FIFTHS == drawn % FIFTHS
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    """Leave out what is not this tier's, and put the rest in order: what was asked for first, then the longest."""
+    tier = "all" if config.getoption("--nightly") else config.getoption("--tier")
+    drawn = config.getoption("--drawn")
+    nightly = nightly_ones(items, drawn)
+    nightly -= set(config.args)  # a test that is asked for by name runs on any day
+    chosen = {"all": lambda name: True, "daily": lambda name: name not in nightly,
+              "fifth": lambda name: name in nightly and is_of_fifth(name, drawn)}[tier]
+    config.hook.pytest_deselected(items=[item for item in items if not chosen(item.nodeid)])
+    costs, first = known_costs(), config.getoption("--first").split(",")
+    of_files = cost_of_files(costs)
+
+    def unit_of_work(item):
+        file = file_of(item.nodeid)
+        cpu_s = of_files.get(file, UNKNOWN_S)
+        own = costs.get(item.nodeid, 1) if cpu_s > SPLIT_S else cpu_s
+        return file not in first, -own, file
+    items[:] = sorted((item for item in items if chosen(item.nodeid)), key=unit_of_work)
+
+
+def pytest_xdist_make_scheduler(config, log):
+    from xdist.scheduler import LoadScopeScheduling
+
+    of_files = cost_of_files(known_costs())
+
+    class LongestFirst(LoadScopeScheduling):
+        """A unit of work is a file, or one test of a long file."""
+
+        def _split_scope(self, nodeid):
+            return nodeid if of_files.get(file_of(nodeid), 0) > SPLIT_S else file_of(nodeid)
+    return LongestFirst(config, log)
+
+
+# --- what each test costs -----------------------------------------------------------------------
+
+STARTED = pytest.StashKey()
+
+
+def spent_s():
+    """CPU seconds of this process and of all that it has waited for."""
+    return sum(os.times()[:4])
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item):
+    item.stash[STARTED] = (spent_s(), time.monotonic())
+    yield
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item, call):
+    if call.when == "teardown":
+        cpu_s, began = item.stash[STARTED]
+        item.user_properties.append(("cost", {"cpu_s": round(spent_s() - cpu_s, 2),
+                                              "wall_s": round(time.monotonic() - began, 2)}))
+
+
+class Accounts:
+    """In the process that the user started: tells how far the tests are, and writes TIMES at the end."""
+
+    def __init__(self, config):
+        self.config = config
+        self.tests = {}
+        self.results = {"passed": 0, "failed": [], "skipped": []}
+        self.began = self.told = time.monotonic()
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report):
+        known = dict(report.user_properties)
+        if report.skipped and not hasattr(report, "wasxfail"):
+            why = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+            self.results["skipped"].append(f"{report.nodeid}: {why.removeprefix('Skipped: ')}")
+        elif report.failed:
+            failed = known.get("tap", {}).get("failed") or [""]
+            self.results["failed"] += [f"{report.nodeid}{name and ': '}{name}" for name in failed]
+            self.results["passed"] += known.get("tap", {}).get("passed", 0)
+            print(f"  FAILED {report.nodeid}", flush=True)
+        elif report.when == "call":
+            self.results["passed"] += known.get("tap", {}).get("passed", 1)
+            self.results["skipped"] += [f"{report.nodeid}: {name}" for name in known.get("tap", {}).get("skipped", ())]
+        if report.when == "teardown":
+            boots = [row for name, row in report.user_properties if name == "boot"]
+            self.tests[report.nodeid] = {**known["cost"], "boots": len(boots),
+                                         "boot_cpu_s": round(sum(row["cpu_s"] for row in boots), 2)}
+            self.tell(report.nodeid)
+
+    def tell(self, nodeid):
+        now = time.monotonic()
+        if now - self.told >= PROGRESS_S:
+            self.told = now
+            print(f"  {now - self.began:.0f} s: {len(self.tests)} tests, {self.results['passed']} results passed, "
+                  f"{len(self.results['failed'])} failed; {nodeid}", flush=True)
+
+    def pytest_collectreport(self, report):
+        if report.failed:
+            self.results["failed"].append(f"{report.nodeid}: cannot be collected")
+
+    def pytest_sessionfinish(self):
+        TIMES.parent.mkdir(parents=True, exist_ok=True)
+        kept = {"wall_s": round(time.monotonic() - self.began, 1), **self.results,
+                "tests": dict(sorted(self.tests.items()))}
+        TIMES.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+
+
+def pytest_collection_finish(session):
+    """For --nightly: each family of tests that does not run every day, and what it alone notices."""
+    if not session.config.getoption("--nightly"):
+        return
+    rows = {}
+    for item in session.items:
+        for mark in [item.get_closest_marker("nightly"), item.get_closest_marker("sampled")]:
+            if mark:
+                part = f"{mark.args[0]} a day: " if mark.name == "sampled" else ""
+                rows.setdefault(item.nodeid.partition("[")[0], f"{part}{mark.args[-1]}")
+    for name, text in rows.items():
+        print(f"{name}\n    {text}")
+    pytest.exit(f"{len(rows)} families of tests", returncode=0)
+
+
+def pytest_report_teststatus(report):
+    """No letter for each test."""
+    if report.when == "call" and report.passed:
+        return "passed", "", ""
+    return None

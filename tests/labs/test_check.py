@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Coursework: hand-outs, references and wrong solutions get the grades that they should."""
+
+import sys
+
+import pytest
+
+from fairground.lab.spec import all_labs
+from tests.conftest import BUILD
+from tests.prop.test_prop import commit_seed
+
+
+@pytest.mark.sampled(1, "a lab whose hand-out does not build, or that grades otherwise than it says")
+@pytest.mark.parametrize("number", [str(lab.number) for lab in all_labs()])
+def test_lab(tap_program, number):
+    tap_program([sys.executable, "-m", "fairground", "--build", BUILD, "lab", "check", "--lab", number, "--seed",
+                 str(commit_seed())], PYTHONPATH="tools")

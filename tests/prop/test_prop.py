@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Random operations on the scheduler, and every short sequence of them; after each the invariants are checked."""
+
+import pathlib
+import re
+import subprocess
+import time
+
+import pytest
+
+from fairground.machine import commit
+from fairground.settings import SCHEDULERS
+from tests.conftest import BUILD, ROOT
+from tests.unit.test_unit import ENVIRONMENT
+
+DAILY_OPS, NIGHTLY_OPS = "200000", "2000000"  # 6 and 60 seconds of CPU time
+
+
+def commit_seed():
+    """The commit as a number; the time if the tree was changed or is no clone."""
+    name = commit().rpartition("-g")[2]
+    return int(name[:7], 16) if re.fullmatch(r"[0-9a-f]{7,12}", name) else int(time.time())
+
+
+def explore(*words):
+    """Let the simulator explore. The command is in the output, so that a failure can be repeated."""
+    done = subprocess.run([f"{BUILD}/schedsim", *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False)
+    assert done.returncode == 0, f"build/schedsim {' '.join(words)}\n{done.stdout[-4000:]}"
+
+
+@pytest.mark.parametrize("program", sorted(path.stem for path in pathlib.Path(ROOT, "tests/prop").glob("prop_*.c")))
+def test_program(tap_program, program):
+    tap_program([f"{BUILD}/unit/{program}"], **ENVIRONMENT)
+
+
+@pytest.mark.parametrize("sched", SCHEDULERS)
+def test_operations_that_nobody_has_tried_before(sched):
+    """Each commit has its own, and a second run of the commit repeats them."""
+    explore("--sched", sched, "--seed", str(commit_seed()), "--ops", DAILY_OPS)
+
+
+@pytest.mark.nightly("what takes more operations of a fresh seed to come about")
+@pytest.mark.parametrize("sched", SCHEDULERS)
+def test_many_operations_that_nobody_has_tried_before(sched):
+    explore("--sched", sched, "--seed", str(commit_seed() + 1), "--ops", NIGHTLY_OPS)
+
+
+@pytest.mark.sampled(2, "a short sequence that breaks one policy")
+@pytest.mark.parametrize("sched", SCHEDULERS)
+def test_every_sequence_of_operations(sched):
+    explore("--sched", sched, "--exhaustive", "5")
