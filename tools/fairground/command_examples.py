@@ -60,7 +60,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "graph quota": (("run.json --group 1", "the pool of one group"),),
     "convert": (("hack.dat -o hack.pftrace", "for ui.perfetto.dev"),
                 ("hack.dat -o waits.parquet --table waits", "for pandas.read_parquet()")),
-    "fidelity": (("--fast", "the third of the cases that CI checks"),),
+    "fidelity": (("--fast", "the third of the cases that the nightly tests check"),),
     "first-difference": (("cfs linux-6.1 --cmd 'hog -n 3 -t 1s'", "the first switch that differs"),),
     "report": (("runs.html cfs.dat eevdf.dat quota.json", "one page about three runs"),),
     "lab": (("list", "the labs there are"), ("handout 5 lab5", "a student's tree")),

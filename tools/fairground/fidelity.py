@@ -325,7 +325,7 @@ def compare(sched: str, build: str, cases: Sequence[Case], fresh: bool, nr_runs:
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("cases", nargs="*", help="names of cases; all of them if there is none")
-    parser.add_argument("--fast", action="store_true", help="only the third that CI checks")
+    parser.add_argument("--fast", action="store_true", help="only the third that the nightly tests check")
     parser.add_argument("--fresh", action="store_true", help="boot Linux too and keep its figures")
     parser.add_argument("--scheds", default=",".join(KERNELS), help="cfs, eevdf or both")
 

@@ -164,7 +164,7 @@ def run(labs: list[Lab], build: pathlib.Path, seed: int, full: bool, jobs: int) 
     cases = [case for lab in labs for case in _cases(lab, TIERS if full else _fast(lab))]
     known = len(cases)
     sampled = [] if full else _sample(labs, cases, seed)
-    if not full and len(labs) > 1:
+    if not full:
         cases = _some(labs, cases, seed)
     from_nothing = labs if full else [labs[(seed // len(labs)) % len(labs)]]
     only = "" if len(labs) == len(all_labs()) else "".join(f" --lab {lab.number}" for lab in labs)
