@@ -125,4 +125,5 @@ def test_every_byte_is_the_same(tmp_path, part):
     print_table(kinds, native, wasm)
     different = [line for line, ours, theirs in zip(lines, native, wasm) if ours != theirs]
     assert not different, f"{len(different)} of {len(lines)} differ: {different[:5]}"
-    assert sum(status == 0 for status, *_ in native) > 160 // PARTS and sum(bool(files) for *_, files in native) > 120 // PARTS
+    assert sum(status == 0 for status, *_ in native) > 160 // PARTS
+    assert sum(bool(files) for *_, files in native) > 120 // PARTS

@@ -26,8 +26,8 @@ TOP = ("Makefile", "VERSION", "LICENSE", ".gitignore", ".clang-format", ".editor
        "docs/decisions.schema.json")
 NOT = ("tests/model/cfs.py", "tests/model/eevdf.py", "tests/model/pelt.py", "tests/model/golden.py",
        "tests/model/campaign.py")
-NO_SOURCE = re.compile(r"(?:^|/)(?:build(?:-[^/]*)?|__pycache__|\.[^/]*cache)/|\.(?:pyc|orig|rej)$|^(?!tests/).*\.dat$|"
-                       r"^tests/(?:unit|prop|kernel)/\w+\.py$")
+NO_SOURCE = re.compile(r"(?:^|/)(?:build(?:-[^/]*)?|__pycache__|\.[^/]*cache)/|\.(?:pyc|orig|rej)$|^(?!tests/).*\.dat$")
+DRIVERS = re.compile(r"^tests/(?:unit|prop|kernel)/\w+\.py$")  # of our own tests: make unit and make prop need none
 MANIFEST = pathlib.Path("labs/handout.json")
 START = """# Lab {lab.number}, {lab.title}
 
@@ -66,7 +66,7 @@ def _without_git(root: pathlib.Path) -> Iterator[str]:
         place = root / top
         for path in root.glob(top.removeprefix(":(glob)")) if "*" in top else [place, *place.rglob("*")]:
             name = str(path.relative_to(root))
-            if path.is_file() and name not in NOT and not NO_SOURCE.search(name):
+            if path.is_file() and name not in NOT and not NO_SOURCE.search(name) and not DRIVERS.search(name):
                 yield name
 
 
@@ -78,7 +78,7 @@ def source_files(root: pathlib.Path = ROOT) -> list[str]:
     try:
         listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "--", *TOP,
                                  *(f":!{name}" for name in NOT)], cwd=root, capture_output=True, text=True, check=True)
-        found = [name for name in listed.stdout.splitlines() if (root / name).is_file()]
+        found = [name for name in listed.stdout.splitlines() if (root / name).is_file() and not DRIVERS.search(name)]
     except (OSError, subprocess.CalledProcessError):
         found = []
     return sorted(found if "Makefile" in found else _without_git(root))
