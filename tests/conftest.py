@@ -234,6 +234,8 @@ class Accounts:
     def pytest_collectreport(self, report):
         if report.failed:
             self.results["failed"].append(f"{report.nodeid}: cannot be collected")
+        elif report.skipped and (text := f"{report.nodeid}: {report.longrepr[2]}") not in self.results["skipped"]:
+            self.results["skipped"].append(text)
 
     def pytest_sessionfinish(self):
         TIMES.parent.mkdir(parents=True, exist_ok=True)

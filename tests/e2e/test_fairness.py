@@ -59,6 +59,7 @@ def test_renice_moves_the_share(guest):
     assert sorted([first, second]) == pytest.approx(sorted(want.values()), abs=2)
 
 
+@pytest.mark.exact
 def test_equal_hogs_spread_over_all_cpus(guest):
     """Eight equal hogs on four CPUs: none idles, and after the first balancing each gets half a CPU."""
     cpu = [cpu_ms for _, cpu_ms, *_ in hogs(guest("hog -n 8 -t 500ms", cpus=4, icount=True))]

@@ -11,6 +11,8 @@ import pytest
 
 from tests.sim.conftest import BUILD, ROOT, browse, page_or_skip
 
+pytestmark = pytest.mark.nightly("a policy of one's own that the page runs otherwise than schedsim")
+
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory):

@@ -15,6 +15,8 @@ import pytest
 
 from tests.sim.conftest import BUILD, ROOT, browse, page_or_skip
 
+pytestmark = pytest.mark.nightly("a page that has become slow, or needs more memory")
+
 WORDS = "--sched eevdf --cpus 4 --time 10s hogs:n=32 bursts:n=32,run=1ms,sleep=9ms".split()
 MOST = 2.5
 TIMES = 6  # the least counts: of other runs a part is the compiler's, or another program's on this machine
