@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pipes: a ring of pages between readers and writers. Also FIFOs (pipes found by name).
+ * The byte queue of pipes, FIFOs and socket pairs: a ring of pages between readers and writers.
  *
  * The ring is addressed by two byte counters that only grow; the page of byte b is (b / PAGE_SIZE)
  * mod nr_pages. Pages are allocated when the head first enters them. An empty ring starts again at
@@ -23,16 +23,11 @@
 #include "kernel/task/proc.h"
 #include "kernel/task/signal.h"
 #include "lib/signal.h"
+#include "lib/string.h"
 
 #define MAX_PAGES 256 /* 1 MiB: Linux's pipe-max-size */
-#define FIONREAD  0x541b
 STATIC_ASSERT(PIPE_BUF >= PAGE_SIZE, "splice waits for room for PIPE_BUF bytes and puts a page");
 STATIC_ASSERT(PIPE_BUF < PIPE_PAGES * PAGE_SIZE && PIPE_PAGES <= MAX_PAGES, "capacities");
-
-static struct superblock pipe_sb = {
-	.type = &(const struct fs_type){ .name = "pipefs", .magic = 0x50495045 },
-	.refs = 1,
-};
 
 u32 pipe_capacity(const struct pipe *p)
 {
@@ -240,9 +235,12 @@ static long get_piece(struct pipe *p, char *user, size_t n)
 		done = copy_out(p, p->tail, user, len);
 		if (likely(done == len))
 			break;
+		assert(*page_slot(p, p->tail + done)); /* it was the user's page that is missing */
 		spin_unlock(&p->lock);
 		if (fault_in(user + done, true))
 			return -EFAULT;
+		if (signal_fatal_pending())
+			return -EINTR;
 	}
 	full = pipe_capacity(p) - PIPE_BUF;
 	wake_writer = used > full && used - len <= full;
@@ -342,6 +340,8 @@ static long put_piece(struct pipe *p, const struct iovec *iov, unsigned nr, u32 
 			spin_unlock(&p->lock);
 			if (err > 0)
 				err = fault_in(fault, false);
+			if (!err && signal_fatal_pending())
+				err = -EINTR;
 		} else {
 			spin_unlock(&p->lock);
 			err = pipe_wait_writable(p, flags);
@@ -406,8 +406,12 @@ long pipe_putv(struct pipe *p, const struct iovec *iov, unsigned nr, size_t tota
 
 /* --- F_SETPIPE_SZ --------------------------------------------------------------------- */
 
-/* Move the pages that hold data to the ring @pages of @nr. -EBUSY if they do not fit. lock held. */
-static int move_pages(struct pipe *p, char **pages, unsigned nr)
+/*
+ * Move the pages that hold data to the ring @pages of @nr. -EBUSY if they do not fit. A ring that
+ * is nearly full may have its last bytes and its first in one page; the other ring has a page for
+ * each, so the last bytes are copied to the page *@spare, which becomes NULL. lock held.
+ */
+static int move_pages(struct pipe *p, char **pages, unsigned nr, char **spare)
 {
 	u32 first = p->tail / PAGE_SIZE, last = (p->head - 1) / PAGE_SIZE;
 
@@ -416,6 +420,12 @@ static int move_pages(struct pipe *p, char **pages, unsigned nr)
 		return 0;
 	if (last - first >= nr)
 		return -EBUSY;
+	if (last - first == p->nr_pages) {
+		memcpy(*spare, *page_slot(p, last * (u32)PAGE_SIZE), (p->head - 1) % PAGE_SIZE + 1);
+		pages[last & (nr - 1)] = *spare;
+		*spare = NULL;
+		last--;
+	}
 	for (u32 i = first; i <= last; i++) {
 		char **slot = page_slot(p, i * (u32)PAGE_SIZE);
 
@@ -428,50 +438,39 @@ static int move_pages(struct pipe *p, char **pages, unsigned nr)
 long pipe_resize(struct pipe *p, u64 size)
 {
 	unsigned nr = 1, old_nr;
-	char **pages, **old;
-	int err;
+	char **pages, **old, *spare = NULL;
+	int err = 0;
 
 	if (size > MAX_PAGES * PAGE_SIZE)
 		return -EPERM;
 	while (nr * PAGE_SIZE < size)
 		nr *= 2;
 	pages = kzalloc(nr * sizeof(*pages));
-	if (!pages)
+	if (!pages || !add_page(&spare)) {
+		kfree(pages);
 		return -ENOMEM;
+	}
 	spin_lock(&p->lock);
-	err = move_pages(p, pages, nr);
-	old = err ? pages : p->pages;
-	old_nr = err ? nr : p->nr_pages;
-	if (!err) {
+	old = pages;
+	old_nr = nr;
+	if (nr != p->nr_pages)
+		err = move_pages(p, pages, nr, &spare);
+	if (nr != p->nr_pages && !err) {
+		old = p->pages;
+		old_nr = p->nr_pages;
 		p->pages = pages;
 		p->nr_pages = nr;
 	}
 	spin_unlock(&p->lock);
 	free_pages(old, old_nr);
+	free_pages(&spare, 1);
 	if (old != p->inline_pages)
 		kfree(old);
 	waitq_wake(&p->writable, 0);
 	return err ? err : (long)(nr * PAGE_SIZE);
 }
 
-/* --- files ---------------------------------------------------------------------------- */
-
-static long pipe_read(struct file *f, void *user_buf, size_t n, u64 *pos)
-{
-	(void)pos;
-	return pipe_get(f->private, user_buf, n, f->flags);
-}
-
-static long pipe_write(struct file *f, const void *user_buf, size_t n, u64 *pos)
-{
-	(void)pos;
-	return pipe_put(f->private, user_buf, n, f->flags);
-}
-
-static long pipe_writev(struct file *f, const struct iovec *iov, unsigned nr, size_t total)
-{
-	return pipe_putv(f->private, iov, nr, total, f->flags);
-}
+/* --- poll ------------------------------------------------------------------------------ */
 
 unsigned pipe_poll_end(struct pipe *p, unsigned mode, struct poll_table *pt)
 {
@@ -492,109 +491,4 @@ unsigned pipe_poll_end(struct pipe *p, unsigned mode, struct poll_table *pt)
 			events |= POLLERR;
 	}
 	return events;
-}
-
-static unsigned pipe_poll(struct file *f, struct poll_table *pt)
-{
-	return pipe_poll_end(f->private, f->mode, pt);
-}
-
-static long pipe_ioctl(struct file *f, unsigned cmd, u64 arg)
-{
-	u32 used = pipe_used(f->private);
-
-	if (cmd != FIONREAD)
-		return -ENOTTY;
-	return arch_copy_to_user((void *)arg, &used, sizeof(used)) ? -EFAULT : 0;
-}
-
-static void pipe_release(struct file *f)
-{
-	pipe_detach(f->private, f->mode);
-}
-
-static void pipe_inode_release(struct inode *i)
-{
-	if (i->private)
-		pipe_free(i->private);
-}
-
-static const struct inode_ops pipe_inode_ops = { .release = pipe_inode_release };
-
-/* --- opening -------------------------------------------------------------------------- */
-
-/* The pipe of @i; the first to open it makes it. NULL: no memory. */
-static struct pipe *find_pipe(struct inode *i)
-{
-	mutex_lock(&i->lock);
-	if (!i->private) {
-		i->private = pipe_create(PIPE_PAGES);
-		i->iops = &pipe_inode_ops;
-	}
-	mutex_unlock(&i->lock);
-	return i->private;
-}
-
-/*
- * A FIFO opened for one direction waits for the other end. The other end may come and go before
- * this thread looks. So it waits for a change of the number of visits, which was @before, and not
- * for the end to be present.
- */
-static long wait_for_partner(struct pipe *p, struct file *f, u32 before)
-{
-	if (f->flags & O_NONBLOCK)
-		return f->mode & FILE_READ ? 0 : -ENXIO;
-	if (f->mode & FILE_READ)
-		return wait_event_interruptible(&p->readable, READ_ONCE(p->writers_ever) != before);
-	return wait_event_interruptible(&p->writable, READ_ONCE(p->readers_ever) != before);
-}
-
-static int pipe_file_open(struct inode *i, struct file *f)
-{
-	struct pipe *p = find_pipe(i);
-	long err = 0;
-	u32 before;
-
-	if (!p)
-		return -ENOMEM;
-	f->private = p;
-	before = f->mode & FILE_READ ? READ_ONCE(p->writers_ever) : READ_ONCE(p->readers_ever);
-	if (!pipe_attach(p, f->mode) && i->sb != &pipe_sb)
-		err = wait_for_partner(p, f, before);
-	if (err)
-		pipe_detach(p, f->mode);
-	return (int)err;
-}
-
-const struct file_ops fifo_ops = {
-	.read = pipe_read,
-	.write = pipe_write,
-	.writev = pipe_writev,
-	.poll = pipe_poll,
-	.ioctl = pipe_ioctl,
-	.open = pipe_file_open,
-	.release = pipe_release,
-};
-
-struct pipe *pipe_of(struct file *f)
-{
-	return f->ops == &fifo_ops ? f->private : NULL;
-}
-
-int pipe_open(u32 flags, struct file **reader, struct file **writer)
-{
-	struct inode *inode = inode_create(&pipe_sb, S_IFIFO | 0600);
-	int err;
-
-	if (!inode)
-		return -ENOMEM;
-	inode_set_owner(inode, NULL);
-	inode->fops = &fifo_ops;
-	*reader = file_create(inode, NULL, O_RDONLY | flags, &err);
-	*writer = *reader ? file_create(inode, NULL, O_WRONLY | flags, &err) : NULL;
-	inode_put(inode);
-	if (*writer)
-		return 0;
-	file_put(*reader);
-	return -ENOMEM;
 }

@@ -41,6 +41,74 @@ static void pipe_room(void)
 	EXPECT_ERROR(EINVAL, pipe2(p, O_APPEND));
 }
 
+/* Write @n bytes that continue the pattern at *@at. Returns whether all of them fitted. */
+static bool put_pattern(int fd, unsigned *at, unsigned n)
+{
+	static unsigned char buf[2 * CAPACITY];
+
+	for (unsigned i = 0; i < n; i++)
+		buf[i] = (unsigned char)((*at + i) % 251);
+	*at += n;
+	return write(fd, buf, n) == (ssize_t)n;
+}
+
+/*
+ * Returns how many bytes continue the pattern at *@at, up to the first that does not, of what is
+ * there to read.
+ */
+static unsigned get_pattern(int fd, unsigned *at, unsigned n)
+{
+	static unsigned char buf[2 * CAPACITY];
+	ssize_t got = read(fd, buf, n);
+	unsigned right = 0;
+
+	while ((ssize_t)right < got && buf[right] == (*at + right) % 251)
+		right++;
+	*at += right;
+	return right;
+}
+
+/* A ring full but for @hole bytes, its head and tail in one page, is made larger and smaller. */
+static void resize_wrapped(int in, int out, unsigned full, unsigned hole,
+			   bool (*resize)(int fd, unsigned size))
+{
+	unsigned put = 0, got = 0;
+
+	EXPECT(put_pattern(in, &put, full) && get_pattern(out, &got, hole) == hole);
+	put_pattern(in, &put, hole - 1); /* Linux has no room for them */
+	EXPECT(resize(in, 2 * full));
+	while (get_pattern(out, &got, 5000) == 5000)
+		;
+	EXPECT(got == full || got == full + hole - 1);
+	EXPECT_ERROR(EAGAIN, read(out, &put, 1));
+}
+
+static bool resize_pipe(int fd, unsigned size)
+{
+	return fcntl(fd, F_SETPIPE_SZ, size) == (int)size;
+}
+
+static bool resize_socket(int fd, unsigned size)
+{
+	int bytes = (int)size;
+
+	return !setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+}
+
+static void pipe_wraps(void)
+{
+	for (unsigned hole = 1; hole < 4096; hole += 585) {
+		int p[2], s[2];
+
+		EXPECT(!pipe2(p, O_NONBLOCK));
+		resize_wrapped(p[1], p[0], CAPACITY, hole, resize_pipe);
+		EXPECT(!close(p[0]) && !close(p[1]));
+		EXPECT(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, s));
+		resize_wrapped(s[1], s[0], CAPACITY / 2, hole, resize_socket);
+		EXPECT(!close(s[0]) && !close(s[1]));
+	}
+}
+
 static void pipe_ends(void)
 {
 	int p[2];
@@ -237,8 +305,13 @@ static void sockets(void)
 }
 
 const struct check pipe_tests[] = {
-	{ "pipe-room", pipe_room },	{ "pipe-ends", pipe_ends },
-	{ "pipe-atomic", pipe_atomic }, { "pipe-big", pipe_big },
-	{ "pipe-vector", pipe_vector }, { "fifo", fifo },
-	{ "sockets", sockets },		{ NULL, NULL },
+	{ "pipe-room", pipe_room },
+	{ "pipe-wraps", pipe_wraps },
+	{ "pipe-ends", pipe_ends },
+	{ "pipe-atomic", pipe_atomic },
+	{ "pipe-big", pipe_big },
+	{ "pipe-vector", pipe_vector },
+	{ "fifo", fifo },
+	{ "sockets", sockets },
+	{ NULL, NULL },
 };
