@@ -94,10 +94,17 @@ static void add_sample_id(struct record *r, const struct perf_event *e, u64 now)
 		add_word(r, e->id);
 }
 
-/* Says first how many were lost before; both find room, or @r is lost, too. */
+/*
+ * Says first how many were lost before; both find room, or @r is lost, too. The ring is read once:
+ * set_ring() may take it away meanwhile, and lets it go only after us (trace_wait_for_writers()).
+ */
 static void put(struct perf_event *e, const struct record *r, u64 now)
 {
+	struct perf_ring *ring = READ_ONCE(e->ring);
 	struct record lost;
+
+	if (!ring)
+		return;
 
 	lost.size = 0;
 	if (e->lost) {
@@ -106,13 +113,13 @@ static void put(struct perf_event *e, const struct record *r, u64 now)
 		add_word(&lost, e->lost);
 		add_sample_id(&lost, e, now);
 	}
-	if (!perf_ring_fits(e->ring, r->size + lost.size)) {
+	if (!perf_ring_fits(ring, r->size + lost.size)) {
 		e->lost++;
 		return;
 	}
 	if (e->lost)
-		perf_ring_write(e->ring, &lost, lost.size);
-	perf_ring_write(e->ring, r, r->size);
+		perf_ring_write(ring, &lost, lost.size);
+	perf_ring_write(ring, r, r->size);
 	e->lost = 0;
 }
 
@@ -308,13 +315,34 @@ static long perf_read(struct file *f, void *user_buf, size_t n, u64 *pos)
 
 /* --- the ring of an event -------------------------------------------------------------------- */
 
+/*
+ * Guards the pointer of each event to its ring. set_ring() waits for writers, which need no lock;
+ * everybody else takes a reference with ring_of(). It is innermost: pages are mapped under other
+ * locks.
+ */
+static struct spinlock ring_lock = SPINLOCK_INIT("perf ring");
+
+/* The ring of @e with a reference for the caller, or NULL. Lock: takes ring_lock. */
+static struct perf_ring *ring_of(const struct perf_event *e)
+{
+	struct perf_ring *ring;
+
+	spin_lock(&ring_lock);
+	ring = e->ring ? perf_ring_get(e->ring) : NULL;
+	spin_unlock(&ring_lock);
+	return ring;
+}
+
+/* Gives @e the ring @ring, with the caller's reference, instead of the one it has. */
 static void set_ring(struct perf_event *e, struct perf_ring *ring)
 {
 	struct perf_ring *old;
 
 	mutex_lock(&trace_lock);
+	spin_lock(&ring_lock);
 	old = e->ring;
 	WRITE_ONCE(e->ring, ring);
+	spin_unlock(&ring_lock);
 	if (old)
 		trace_wait_for_writers();
 	mutex_unlock(&trace_lock);
@@ -327,12 +355,17 @@ static int perf_mmap(struct file *f, u64 offset, u64 len, bool shared)
 	struct perf_event *e = f->private;
 	u64 pages = len / PAGE_SIZE, watermark;
 	struct perf_ring *ring;
+	long err;
 
 	if (offset || !shared || len % PAGE_SIZE || pages < 2 || (pages - 1) & (pages - 2) ||
 	    pages > PAGES_MAX + 1 || e->cpu < 0)
 		return -EINVAL;
-	if (e->ring)
-		return perf_ring_pages(e->ring) == pages - 1 ? 0 : -EINVAL;
+	ring = ring_of(e);
+	if (ring) {
+		err = perf_ring_pages(ring) == pages - 1 ? 0 : -EINVAL;
+		perf_ring_put(ring);
+		return err;
+	}
 	watermark = e->attr.flags & PERF_WATERMARK ? e->attr.wakeup : e->attr.wakeup != 0;
 	ring = perf_ring_create(pages - 1, watermark);
 	if (!ring)
@@ -343,11 +376,12 @@ static int perf_mmap(struct file *f, u64 offset, u64 len, bool shared)
 
 static u64 perf_map_page(struct file *f, u64 offset)
 {
-	const struct perf_event *e = f->private;
-	u64 pa = e->ring ? perf_ring_page(e->ring, offset / PAGE_SIZE) : 0;
+	struct perf_ring *ring = ring_of(f->private);
+	u64 pa = ring ? perf_ring_page(ring, offset / PAGE_SIZE) : 0;
 
 	if (pa)
 		page_get(pa);
+	perf_ring_put(ring);
 	return pa;
 }
 
@@ -355,16 +389,18 @@ static long share_ring(struct perf_event *e, int fd)
 {
 	struct file *f = fd == -1 ? NULL : fd_get(fd);
 	struct perf_event *other = f ? perf_event_of(f) : NULL;
+	struct perf_ring *ring = other ? ring_of(other) : NULL;
 	long err = 0;
 
 	if (fd == -1)
 		set_ring(e, NULL);
 	else if (!other)
 		err = f ? -EINVAL : -EBADF;
-	else if (other == e || other->cpu != e->cpu || e->cpu < 0 || !other->ring)
+	else if (other == e || other->cpu != e->cpu || e->cpu < 0 || !ring)
 		err = -EINVAL;
 	else
-		set_ring(e, perf_ring_get(other->ring));
+		set_ring(e, perf_ring_get(ring));
+	perf_ring_put(ring);
 	if (f)
 		file_put(f);
 	return err;
@@ -376,12 +412,15 @@ static struct trace_readers readers = TRACE_READERS_INIT(readers);
 
 static unsigned perf_poll(struct file *f, struct poll_table *pt)
 {
-	const struct perf_event *e = f->private;
+	struct perf_ring *ring = ring_of(f->private);
+	bool ready;
 
-	if (!e->ring)
+	if (!ring)
 		return POLLHUP;
 	poll_wait(&readers.wait, pt);
-	if (perf_ring_is_ready(e->ring))
+	ready = perf_ring_is_ready(ring);
+	perf_ring_put(ring);
+	if (ready)
 		return POLLIN | POLLRDNORM;
 	trace_look_again_soon(&readers);
 	return 0;

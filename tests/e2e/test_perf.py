@@ -213,3 +213,8 @@ def test_without_perf_a_sentence_says_what_to_install(recording, tmp_path):
 @pytest.mark.parametrize("cpus", [1, 4])
 def test_bad_arguments_and_rings(guest, cpus):
     assert re.search(r"^[1-9]\d* passed, 0 failed$", guest("perfcheck", cpus=cpus, icount=True), re.M)
+
+
+def test_a_ring_is_taken_away_while_others_look(guest):
+    """Three threads of one program, on CPUs that really run at once: it once was a panic."""
+    assert "1 passed, 0 failed" in guest("perfcheck a_ring_goes_while_others_look")

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -233,6 +234,50 @@ static void test_a_program_may_spoil_its_ring(void)
 	}
 }
 
+/* Two events, of which one has a ring, and threads that go on until one of them is done. */
+static struct {
+	int with, without;
+	_Atomic int done;
+} race;
+
+static void *look(void *unused)
+{
+	while (!race.done) {
+		struct pollfd ready = { .fd = race.without, .events = POLLIN };
+		volatile uint64_t *ring = map(race.without, 2);
+
+		poll(&ready, 1, 0);
+		if (ring != MAP_FAILED)
+			munmap((void *)ring, 2 * PAGE);
+	}
+	return unused;
+}
+
+static void *share_and_take_away(void *unused)
+{
+	for (unsigned i = 0; i < 4000; i++) {
+		ioctl(race.without, SET_OUTPUT, race.with);
+		ioctl(race.without, SET_OUTPUT, -1);
+	}
+	race.done = 1;
+	return unused;
+}
+
+static void test_a_ring_goes_while_others_look(void)
+{
+	pthread_t threads[3];
+
+	race.with = open_switches(0);
+	race.without = open_switches(0);
+	race.done = 0;
+	EXPECT(map(race.with, 2) != MAP_FAILED);
+	EXPECT(!pthread_create(&threads[0], NULL, look, NULL));
+	EXPECT(!pthread_create(&threads[1], NULL, look, NULL));
+	EXPECT(!pthread_create(&threads[2], NULL, share_and_take_away, NULL));
+	for (unsigned i = 0; i < 3; i++)
+		EXPECT(!pthread_join(threads[i], NULL));
+}
+
 static const struct check tests[] = {
 	{ "bad_arguments", test_bad_arguments },
 	{ "longer_attributes", test_longer_attributes },
@@ -241,6 +286,7 @@ static const struct check tests[] = {
 	{ "bad_rings", test_bad_rings },
 	{ "a_full_ring_says_what_it_lost", test_a_full_ring_says_what_it_lost },
 	{ "a_program_may_spoil_its_ring", test_a_program_may_spoil_its_ring },
+	{ "a_ring_goes_while_others_look", test_a_ring_goes_while_others_look },
 	{ NULL, NULL },
 };
 
