@@ -86,8 +86,12 @@ def test_without_privilege(guest):
 
 @pytest.mark.nightly("a group that is not freed with its session")
 def test_memory_comes_back(guest):
-    """Each session has a group, of a kilobyte for each CPU and more; it goes with the session's last process."""
+    """
+    Each session has a group, of a kilobyte for each CPU and more; it goes with the session's last process. 300 groups
+    that stay take 2,400 kB. Lists of free objects on eight CPUs, and processes that end while memory is counted, move
+    the count by up to 400 kB.
+    """
     console = guest("go() { for i in $(seq 300); do setsid sh -c '(true) & true'; done; grep MemFree /proc/meminfo; }\n"
                     "go; go; go", cpus=8, append="autogroup")
-    first, *later = (int(kb) for kb in re.findall(r"MemFree: +(\d+) kB", console))
-    assert len(later) == 2 and first - min(later) < 300, console
+    free = [int(kb) for kb in re.findall(r"MemFree: +(\d+) kB", console)]
+    assert len(free) == 3 and free[0] - free[2] < 1200, console
