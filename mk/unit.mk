@@ -6,6 +6,8 @@ UNIT := $(B)/unit
 # Symbols are hidden. Otherwise the sanitizers' libraries would call our sched_yield() instead of libc's.
 UNIT_CFLAGS := -std=gnu11 -g -O1 $(WARN) -fno-strict-aliasing -fsanitize=address,undefined -fvisibility=hidden \
 	-fno-sanitize-recover=all -fno-omit-frame-pointer '-ffile-prefix-map=$(CURDIR)/='
+# A test runs once, so that time spent on its own code by the compiler is lost: -O0. What it tests has -O1.
+$(UNIT)/tests/unit/test_%.c.o: UNIT_CFLAGS += -O0
 # lld, which is there for WebAssembly, links a program in a quarter of the time.
 UNIT_LD := $(if $(shell command -v ld.lld),-fuse-ld=lld)
 # libc has its own memory and string functions.
