@@ -6,12 +6,11 @@ import json
 import os
 import re
 import struct
-import subprocess
 import sys
 
 import pytest
 
-from tests.sim.conftest import ROOT, policies
+from tests.sim.conftest import ROOT, fairground, policies
 
 from fairground import (balancing, class_decisions, decision_file, decision_kinds, decision_text,
                         decisions, fair_text, placements, quota_decisions)
@@ -21,7 +20,7 @@ from fairground.image import PAGE_HEADER
 from fairground.tracefile import TraceFile
 
 FORMS = ("a.json", "a.dat", "a.bin")
-MIXED = ["--cpus", "2", "--time", "200ms", "bursts:n=3", "hogs:n=3", "hogs:nice=5", "groups:n=2,tasks=2", "forks"]
+MIXED = ["--cpus", "2", "--time", "50ms", "bursts:n=3", "hogs:n=3", "hogs:nice=5", "groups:n=2,tasks=2", "forks"]
 
 
 @pytest.fixture
@@ -34,25 +33,18 @@ def record(sim, tmp_path):
     return run
 
 
-def fairground(*words):
-    """(status, stdout, stderr) of fairground decisions."""
-    env = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "tools"))
-    env.pop("FILE", None)
-    done = subprocess.run([sys.executable, "-m", "fairground", "decisions", *map(str, words)], env=env, cwd=ROOT,
-                          capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout, done.stderr
 
 
 def lines(*words):
     """The lines that fairground decisions prints, without any complaint."""
-    status, out, err = fairground(*words)
+    status, out, err = fairground("decisions", *words)
     assert (status, err) == (0, ""), err
     return out.splitlines()
 
 
 def complaint(*words):
     """The one sentence with which fairground decisions ends; it prints nothing else."""
-    status, out, err = fairground(*words)
+    status, out, err = fairground("decisions", *words)
     assert (status, out) == (2, ""), (status, out, err)
     assert err.startswith("fairground: ") and err.count("\n") == 1, err
     return err.removeprefix("fairground: ").rstrip("\n")
@@ -289,7 +281,7 @@ def test_statistics_add_up(record):
 @pytest.mark.parametrize("form", FORMS[1:])
 def test_a_run_does_not_differ_from_itself(record, kinds, form):
     """The forms of one run do not, either."""
-    status, out, err = fairground("--diff", record("a.json"), record(form), *kinds)
+    status, out, err = fairground("decisions", "--diff", record("a.json"), record(form), *kinds)
     wanted = [d for d in decision_kinds.read(record("a.json")) if kinds or d.kind == "pick"]
     assert (status, err) == (0, "") and out.endswith(f"\nno difference: {len(wanted)} decisions agree\n")
 
@@ -317,7 +309,7 @@ def test_every_kind_is_compared(record, kind, of, change):
     row.update(change if set(change) != {"answer"} else {"answer": 1 - row["answer"]})
     with open(path + ".changed", "w", encoding="utf-8") as f:
         f.writelines(json.dumps(row) + "\n" for row in rows)
-    status, out, err = fairground("--diff", path, path + ".changed", "--kinds", "all")
+    status, out, err = fairground("decisions", "--diff", path, path + ".changed", "--kinds", "all")
     assert (status, err) == (1, "") and f"first difference: on CPU {cpu}, after" in out
     time = f"{row['time'] // 10**6}.{row['time'] % 10**6:06} ms, {kind}"
     assert f"A: {time}" in out and f"| B: {time}" in out
@@ -328,7 +320,7 @@ def test_kinds_that_one_run_has_only_are_told(record):
     path = record("a.json")
     few = rewritten(path, "b.json", lambda rows: rows.__setitem__(
         slice(None), [r for r in rows if r.get("kind") not in ("tick", "charge")]))
-    status, out, _ = fairground("--diff", path, few, "--kinds", "all")
+    status, out, _ = fairground("decisions", "--diff", path, few, "--kinds", "all")
     assert status == 0 and "because only one of the runs has them: tick, charge, select, balance" in out
 
 
@@ -336,7 +328,7 @@ def test_two_policies_differ(record):
     """The first difference is found, with both tables, and was not there before."""
     runs = ["--time", "100ms", "hogs:n=1", "hogs:n=1,nice=5"]
     a, b = record("a.json", "--sched", "cfs", *runs), record("b.json", "--sched", "eevdf", *runs)
-    status, out, _ = fairground("--diff", a, b)
+    status, out, _ = fairground("decisions", "--diff", a, b)
     assert status == 1 and "not the rules of fair policies, because the policies differ" in out
     agreed = int(re.search(r"first difference: on CPU 0, after (\d+) equal", out)[1])
     picks = [[d for d in read(path) if d.kind == "pick"] for path in (a, b)]
@@ -351,15 +343,15 @@ def test_two_policies_differ(record):
 def test_the_first_of_several_differences_is_reported(record):
     """On both CPUs an answer is turned round; the earlier one is on CPU 1. The rule counts, too."""
     def turn(rows):
-        for cpu, after in ((0, 150_000_000), (1, 100_000_000)):
+        for cpu, after in ((0, 40_000_000), (1, 30_000_000)):
             row = next(r for r in rows[1:] if r["cpu"] == cpu and r["kind"] == "tick" and r["time"] >= after)
             row["rule"] = "eligibility"
     path = record("a.json")
     changed = rewritten(path, "b.json", turn)
-    status, out, _ = fairground("--diff", path, changed, "--kinds", "tick")
-    before = [d for d in read(path) if d.kind == "tick" and d.cpu == 1 and d.time < 100_000_000]
+    status, out, _ = fairground("decisions", "--diff", path, changed, "--kinds", "tick")
+    before = [d for d in read(path) if d.kind == "tick" and d.cpu == 1 and d.time < 30_000_000]
     assert status == 1 and f"on CPU 1, after {len(before)} equal decisions there" in out and before
-    assert fairground("--diff", path, changed)[0] == 0  # picks are as before
+    assert fairground("decisions", "--diff", path, changed)[0] == 0  # picks are as before
 
 
 def test_subjects_have_names_not_pids(record):
@@ -374,19 +366,19 @@ def test_subjects_have_names_not_pids(record):
         pids = {c["pid"] for r in rows[1:] for c in r["candidates"] if c["comm"] == "hog"} - {row["pid"]}
         row["pid"] = min(pids)
     path = record("a.json")
-    assert fairground("--diff", path, rewritten(path, "b.json", renumber), "--kinds", "pick,tick")[0] == 0
-    assert fairground("--diff", path, rewritten(path, "c.json", exchange))[0] == 1
+    assert fairground("decisions", "--diff", path, rewritten(path, "b.json", renumber), "--kinds", "pick,tick")[0] == 0
+    assert fairground("decisions", "--diff", path, rewritten(path, "c.json", exchange))[0] == 1
 
 
 def test_a_longer_run_goes_on(record):
     """What comes after the end of the shorter run is no difference; what is missing before it is."""
-    path, longer = record("a.json"), record("b.json", *("400ms" if w == "200ms" else w for w in MIXED))
-    status, out, _ = fairground("--diff", path, longer)
+    path, longer = record("a.json"), record("b.json", *("100ms" if w == "50ms" else w for w in MIXED))
+    status, out, _ = fairground("decisions", "--diff", path, longer)
     assert status == 0 and re.search(r"agree; \d+ more of B come after the end of the other run", out)
 
     def silence(rows):
-        rows[:] = [r for r in rows if r.get("cpu") != 1 or r["kind"] != "pick" or r["time"] < 100_000_000]
-    status, out, _ = fairground("--diff", path, rewritten(path, "c.json", silence))
+        rows[:] = [r for r in rows if r.get("cpu") != 1 or r["kind"] != "pick" or r["time"] < 25_000_000]
+    status, out, _ = fairground("decisions", "--diff", path, rewritten(path, "c.json", silence))
     assert status == 1 and "B: makes no further decision about this CPU" in out
 
 
@@ -413,7 +405,7 @@ CUT_OFF = "the file is cut off: its run was killed, or a part of it is lost"
 
 def told_and_cut(path, *words):
     """The lines that are printed of a file that is cut off, and how many decisions come before that."""
-    status, out, err = fairground(path, *words)
+    status, out, err = fairground("decisions", path, *words)
     found = re.fullmatch(rf"fairground: {re.escape(path)}: {CUT_OFF}; (\d+) decisions come before that\n", err)
     assert status == 2 and found, err
     return out.splitlines(), int(found[1])
@@ -623,7 +615,7 @@ def test_lost_events_end_a_comparison(record):
         time, commit = PAGE_HEADER.unpack(f.read(PAGE_HEADER.size))
         f.seek(start)
         f.write(PAGE_HEADER.pack(time, commit | 1 << 31))
-    status, out, err = fairground(path, "--stats")
+    status, out, err = fairground("decisions", path, "--stats")
     lost = f"{path}: 1 events were lost before they could be saved"
     assert status == 0 and out and err == f"fairground: {lost}\n"
     assert complaint("--diff", path, whole) == f"{lost}; two runs can be compared only if all is recorded"
@@ -636,11 +628,11 @@ def test_candidates_that_are_missing(record):
     path = record("a.json")
     total = len(rows_of(path)) - 1
     damaged = rewritten(path, "b.json", lose)
-    status, out, err = fairground(damaged)
+    status, out, err = fairground("decisions", damaged)
     assert status == 0 and out.count("\n") == total
     assert err == f"fairground: {damaged}: 3 of {total} decisions lack candidates\n"
     assert f"3 of {total} decisions lack candidates; two runs" in complaint("--diff", path, damaged)
-    assert "were recorded, of which" in fairground(damaged, "--full")[1]
+    assert "were recorded, of which" in fairground("decisions", damaged, "--full")[1]
 
 
 # --- the schema -------------------------------------------------------------------------------------------------
