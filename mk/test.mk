@@ -4,7 +4,7 @@
 # $(MAKE) does not stand in the recipes themselves: `make -n test` would run the tests.
 TESTING = PYTHONPATH=tools:tools/scripts MAKE='$(MAKE)' CC=$(CC) B=$(B) $(PYTHON)
 
-test: ## run every test that is worth its time each day, or LAYERS="unit e2e": a quarter of an hour on two cores
+test: ## run every test that is worth its time each day, or LAYERS="unit e2e": ten minutes on two cores
 	$(Q)$(TESTING) tools/scripts/test.py $(LAYERS) </dev/null
 
 check: ## run what follows from the changes in the tree, or else from the last commit's

@@ -2,15 +2,17 @@
 """What all tests share: which of them run, in which order and where, and what each one costs.
 
 Tests are Python functions, also where the work is done by a program in C or inside the machine: such a function runs
-the program and counts the results that it prints in TAP. pytest-xdist runs as many workers as there are CPUs. A worker
+the program and counts the results that it prints in TAP. pytest-xdist runs a worker more than there are CPUs. Each
 gets the tests of a file together, so that its fixtures are made once, and the longest file first; the tests of a file
 that takes longer than SPLIT_S go by themselves. BUILD/test-times.json holds what each test cost. tests/costs.json says
-the same, roughly, for trees in which no test has run yet; only the order depends on either.
+the same, roughly, for trees in which no test has run yet.
 
-A test marked "nightly" runs in `make test-all` only, and of one marked "sampled" all but a few of its parameters, which
-the commit draws. The mark says what nothing else would notice.
+A test marked "nightly" runs in `make test-all` only. One marked "sampled" has a budget of CPU time each day: the commit
+draws as many of its parameters as fit in, by their costs in tests/costs.json; the others are nightly. The mark says
+what nothing else would notice.
 """
 
+import functools
 import json
 import os
 import pathlib
@@ -22,11 +24,14 @@ import zlib
 
 import pytest
 
+from fairground.machine import commit
+
 ROOT = str(pathlib.Path(__file__).resolve().parents[1])
 BUILD = os.path.abspath(os.environ.get("B", "build"))
 TIMES = pathlib.Path(BUILD, "test-times.json")
 COSTS = pathlib.Path(ROOT, "tests", "costs.json")
 SPLIT_S = 20    # of CPU time
+SHORT_S = 1     # a test that tests/costs.json does not name by itself
 UNKNOWN_S = 30  # a file without known costs goes early
 PROGRESS_S = 10
 FIFTHS = 5
@@ -93,17 +98,29 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     config.addinivalue_line("markers", "nightly(what): runs in make test-all; @what nothing else would notice")
     config.addinivalue_line("markers", "exact: under icount an instruction takes 1 ns, not 8")
-    config.addinivalue_line("markers", "sampled(n, what): @n of its parameters, drawn by the commit, run every day")
+    config.addinivalue_line("markers", "sampled(s, what): of its parameters, as many as @s CPU seconds suffice for run "
+                            "every day, drawn by the commit")
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Accounts(config), "accounts")
 
 
+@functools.cache
+def usual_costs():
+    """CPU seconds by test, the same in each clone, with a sum for the short tests of a file."""
+    return json.loads(COSTS.read_text("utf-8"))
+
+
+@functools.cache
 def known_costs():
-    """CPU seconds by test, of the last run or as COSTS has them, with a sum for the short tests of a file."""
-    if not TIMES.exists():
-        return json.loads(COSTS.read_text("utf-8"))
-    rows = json.loads(TIMES.read_text("utf-8"))["tests"]
-    return {**json.loads(COSTS.read_text("utf-8")), **{name: row["cpu_s"] for name, row in rows.items()}}
+    """CPU seconds by test, of the last run here if there was one."""
+    rows = json.loads(TIMES.read_text("utf-8"))["tests"] if TIMES.exists() else {}
+    return {**usual_costs(), **{name: row["cpu_s"] for name, row in rows.items()}}
+
+
+def commit_seed():
+    """The commit as a number; the time if the tree was changed or is no clone."""
+    name = commit().rpartition("-g")[2]
+    return int(name[:7], 16) if re.fullmatch(r"[0-9a-f]{7,12}", name) else int(time.time())
 
 
 def file_of(nodeid):
@@ -127,9 +144,14 @@ def nightly_ones(items, drawn):
         elif item.get_closest_marker("sampled"):
             families.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for name, family in families.items():
-        number = min(family[0].get_closest_marker("sampled").args[0], len(family))
+        left_s = family[0].get_closest_marker("sampled").args[0]
         names = [item.nodeid for item in family]
-        nightly |= set(names) - set(random.Random(f"{name} {drawn}").sample(names, number))
+        for one in random.Random(f"{name} {drawn}").sample(names, len(names)):
+            cost_s = usual_costs().get(one, SHORT_S)
+            if cost_s > left_s:
+                nightly.add(one)
+            else:
+                left_s -= cost_s
     return nightly
 
 

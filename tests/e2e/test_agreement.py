@@ -2,6 +2,7 @@
 """The simulator decides as the kernel does: the agreement reached, workload by workload and scheduler by scheduler, and
 the arithmetic behind it."""
 
+import functools
 import random
 import re
 
@@ -85,21 +86,23 @@ def test_numbers_are_those_of_one_time():
     assert list(agreement_numbers.moments(ours, theirs, 9)) == [(0, 0)]
 
 
-@pytest.mark.sampled(1, "a rule of one policy that the hosts apply differently")
-@pytest.mark.parametrize("sched", SCHEDULERS)
-def test_kernel_and_simulator_agree(tmp_path, sched):
+@functools.cache
+def costs_of(sched):
+    return calibrate(agreement.settings_for(sched, BUILD), agreement.TRACED)
+
+
+@pytest.mark.sampled(14, "a rule of one policy that the hosts apply differently in one workload")
+@pytest.mark.parametrize("sched, name", [(sched, name) for sched in SCHEDULERS for name in agreement.cases_of(sched)])
+def test_kernel_and_simulator_agree(tmp_path, sched, name):
     """The agreement is as good as when FLOORS was written. Half of the time suffices, except with BORE's longer turns,
     and where a slice of RR goes from CPU to CPU: on each one it must have been seen whole."""
-    settings = agreement.settings_for(sched, BUILD)
-    costs = calibrate(settings, agreement.TRACED)
-    for name in agreement.cases_of(sched):
-        found = agreement.agree(settings, name, costs, str(tmp_path),
-                                seconds=2 if sched == "bore" or name == "pushed" else 1)
-        assert KINDS_OF.get(name, {"pick", "tick", "charge"}) <= set(found)
-        assert not NUMBERS_OF.get(name, {"pick", "charge"}) - {kind for kind in found if found[kind]["numbers"].pairs}
-        for kind, counts in found.items():
-            text, good = agreement.row(name, sched, kind, counts)
-            assert good and agreement.floor_of(name, sched, kind) > 0, "\n".join([text, *disagreement(counts)])
+    found = agreement.agree(agreement.settings_for(sched, BUILD), name, costs_of(sched), str(tmp_path),
+                            seconds=2 if sched == "bore" or name == "pushed" else 1)
+    assert KINDS_OF.get(name, {"pick", "tick", "charge"}) <= set(found)
+    assert not NUMBERS_OF.get(name, {"pick", "charge"}) - {kind for kind in found if found[kind]["numbers"].pairs}
+    for kind, counts in found.items():
+        text, good = agreement.row(name, sched, kind, counts)
+        assert good and agreement.floor_of(name, sched, kind) > 0, "\n".join([text, *disagreement(counts)])
 
 
 def test_another_policy_does_not_agree(tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ INVALID, RANGE, BUSY = "Invalid argument", "Numerical result out of range", "Dev
 ESRCH = "No such process"
 
 
-@pytest.mark.sampled(1, "a file of a group that is wrong on one size of machine")
+@pytest.mark.sampled(10, "a file of a group that is wrong on one size of machine")
 @pytest.mark.parametrize("cpus, icount", [(1, True), (4, True), (8, False)])
 def test_cgroupcheck(guest, cpus, icount):
     assert re.search(r"^[1-9]\d* passed, 0 failed$", guest("cgroupcheck", cpus=cpus, icount=icount), re.M)

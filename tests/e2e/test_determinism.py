@@ -25,7 +25,7 @@ def identical_runs(runs, **how):
     return seen[0][1]
 
 
-@pytest.mark.sampled(1, "a machine on which two runs differ")
+@pytest.mark.sampled(4, "a machine on which two runs differ")
 @pytest.mark.parametrize("cpus, runs", [(1, 3), (2, 5), (4, 20), (16, 3)])
 def test_runs_are_identical(cpus, runs):
     assert identical_runs(runs, cpus=cpus) == runs

@@ -11,7 +11,7 @@ from fairground.machine import run_batch
 pytestmark = pytest.mark.exact
 
 # A program that knows nothing of frequencies: so many rounds of a shell's loop.
-WORK = "time sh -c 'i=0; while [ $i -lt 90000 ]; do i=$((i+1)); done'"
+WORK = "time sh -c 'i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done'"
 
 
 def seconds(text):
@@ -24,7 +24,7 @@ def full_speed():
     return seconds(run_batch(settings(WORK, icount=True)).console)
 
 
-@pytest.mark.sampled(1, "a speed that does not slow a program down")
+@pytest.mark.sampled(6, "a speed that does not slow a program down")
 @pytest.mark.parametrize("governor, capacity", [("performance", 1024), ("powersave", 542)])
 def test_a_program_slows_down_to_its_cpus_capacity(boot, full_speed, governor, capacity):
     """It needs 1024 / capacity of the time. The stalls' own interrupts cost up to 3 % more."""
@@ -32,7 +32,7 @@ def test_a_program_slows_down_to_its_cpus_capacity(boot, full_speed, governor, c
     assert -0.02 <= took - full_speed * 1024 / capacity <= 0.02 + 0.03 * took * (capacity < 1024)
 
 
-@pytest.mark.sampled(1, "a parameter whose sentence is another")
+@pytest.mark.sampled(6, "a parameter whose sentence is another")
 @pytest.mark.parametrize("words, said", [
     ("opp=juno9", "opp=juno9: there is no such table"),
     ("opp=juno", "opp=juno: line 18: there is no CPU 4: the machine has 4"),

@@ -143,7 +143,7 @@ def overlaps(labels):
     return [(a, b) for (a, box), (b, other) in zip(boxes, boxes[1:]) if box.overlaps(other)]
 
 
-@pytest.mark.sampled(1, "a label that cannot be read")
+@pytest.mark.sampled(9, "a label that cannot be read")
 @pytest.mark.parametrize("name", ["x6-knobs", "x11-perf-sched-latency", "x13-wake-latency"])
 def test_pictures_have_bars_from_zero_and_labels_that_can_be_read(tmp_path, name):
     pytest.importorskip("matplotlib")

@@ -15,7 +15,7 @@ def test_memcheck_on_linux():
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.sampled(1, "a wrong mapping on one size of machine")
+@pytest.mark.sampled(15, "a wrong mapping on one size of machine")
 @pytest.mark.parametrize("cpus", [1, 4])
 def test_memcheck(guest, cpus):
     assert re.search(r"[1-9]\d* passed, 0 failed", guest("memcheck", cpus=cpus))

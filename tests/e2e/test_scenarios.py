@@ -19,7 +19,7 @@ def policy_of(card):
     return "eevdf" if "eevdf" in policies else policies[0]
 
 
-@pytest.mark.sampled(2, "a bound that the kernel breaks, not the simulator")
+@pytest.mark.sampled(10, "a bound that the kernel breaks, not the simulator")
 @pytest.mark.parametrize("name", CARDS)
 def test_a_card_keeps_its_bounds_in_the_kernel(name):
     done = subprocess.run([sys.executable, "-m", "fairground", "--build", BUILD, "scenarios", "--host", "kernel",

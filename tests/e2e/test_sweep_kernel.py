@@ -88,7 +88,7 @@ def test_a_finished_cell_belongs_to_its_image(grid):
     assert len(addresses) == len(others) == 4 and len(addresses & others) == 2  # the simulator's
 
 
-@pytest.mark.sampled(1, "a way to fail that is not listed")
+@pytest.mark.sampled(6, "a way to fail that is not listed")
 @pytest.mark.parametrize("old, new, message", [
     ("hog -q -n 4 -t {time}", "hog -n 1 -t 5ms; false", "ended with status 1"),
     ("base_slice_ns", "base_slize_ns", "ended with status 1"),

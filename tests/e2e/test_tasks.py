@@ -15,7 +15,7 @@ def test_task_semantics_on_linux():
     assert PASSED.search(done.stdout), done.stdout
 
 
-@pytest.mark.sampled(1, "a wrong call on one size of machine")
+@pytest.mark.sampled(13, "a wrong call on one size of machine")
 @pytest.mark.parametrize("cpus", [1, 4])
 def test_task_semantics(guest, cpus):
     assert PASSED.search(guest("taskcheck", cpus=cpus))

@@ -10,7 +10,7 @@ from tests.conftest import BUILD
 MACHINES = [(cpus, SCHEDULERS[0]) for cpus in (1, 2, 4, 8)] + [(4, sched) for sched in SCHEDULERS[1:]]
 
 
-@pytest.mark.sampled(4, "a selftest that fails on one size of machine or under one policy")
+@pytest.mark.sampled(17, "a selftest that fails on one size of machine or under one policy")
 @pytest.mark.parametrize("cpus, sched", MACHINES)
 def test_selftests(tap, cpus, sched):
     given = {"smp": str(cpus), "sched": sched, "append": "selftest=all", "kvm": "0", "timeout": "900"}

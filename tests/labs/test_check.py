@@ -6,11 +6,10 @@ import sys
 import pytest
 
 from fairground.lab.spec import all_labs
-from tests.conftest import BUILD
-from tests.prop.test_prop import commit_seed
+from tests.conftest import BUILD, commit_seed
 
 
-@pytest.mark.sampled(1, "a lab whose hand-out does not build, or that grades otherwise than it says")
+@pytest.mark.nightly("a lab whose hand-out does not build, or that grades otherwise than it says")
 @pytest.mark.parametrize("number", [str(lab.number) for lab in all_labs()])
 def test_lab(tap_program, number):
     tap_program([sys.executable, "-m", "fairground", "--build", BUILD, "lab", "check", "--lab", number, "--seed",

@@ -3,7 +3,7 @@
 
 import sys
 
-from tests.prop.test_prop import commit_seed
+from tests.conftest import commit_seed
 
 SAMPLE = "1"
 

@@ -55,6 +55,7 @@ def judged(path, kind, right, wrong):
         right[what] += counts[0]
 
 
+@pytest.mark.sampled(2, "a decision of a class in an exploration under one policy")
 @pytest.mark.parametrize("policy", POLICIES)
 def test_classes(tmp_path, policy):
     """What real-time and deadline tasks get, while CPUs leave and come back."""
@@ -65,6 +66,7 @@ def test_classes(tmp_path, policy):
     assert not {kind for kind in ("pick", "enter", "leave", "select", "throttle", "preempt") if right[kind] < 20}
 
 
+@pytest.mark.sampled(2, "a step of balancing in an exploration under one policy")
 @pytest.mark.parametrize("policy", POLICIES)
 def test_balancing(tmp_path, policy):
     """Every step of each pass. A hint to the level above outlives its pass unless levels are made anew."""
@@ -77,6 +79,7 @@ def test_balancing(tmp_path, policy):
     assert min(right[step] for step in steps) > 50
 
 
+@pytest.mark.sampled(2, "a fair decision in an exploration under one policy")
 @pytest.mark.parametrize("policy", POLICIES)
 def test_fair_decisions(tmp_path, policy):
     """What a policy is asked. Quotas, whose timers may be late here, have an oracle beside the exploration."""
@@ -87,6 +90,7 @@ def test_fair_decisions(tmp_path, policy):
     assert not {kind for kind in ("pick", "preempt", "place", "charge", "leave") if right[kind] < 100}
 
 
+@pytest.mark.sampled(2, "a placement in an exploration under one policy")
 @pytest.mark.parametrize("policy", POLICIES)
 def test_wakeups(tmp_path, policy):
     """Where a task wakes up, on machines without threads."""

@@ -52,6 +52,7 @@ def decided(load, name, work, directory):
     return digest((directory / "d.json").read_bytes())
 
 
+@pytest.mark.sampled(2, "an expression whose C decides otherwise")
 @pytest.mark.parametrize("text", EXAMPLES, ids=lambda path: path.stem)
 def test_the_exported_c_decides_the_same(text, tmp_path):
     name, load = exported(text, tmp_path)
@@ -62,6 +63,7 @@ def test_the_exported_c_decides_the_same(text, tmp_path):
     assert schedsim(*load, *seeds).stdout.splitlines()[1:] == schedsim("--plugin", text, *seeds).stdout.splitlines()[1:]
 
 
+@pytest.mark.sampled(3, "an expression that the page compiles otherwise")
 @pytest.mark.parametrize("text", EXAMPLES, ids=lambda path: path.stem)
 def test_the_page_s_form_decides_the_same(text, tmp_path):
     if not shutil.which("node") or not os.path.exists(f"{BUILD}/session.wasm"):
@@ -139,6 +141,7 @@ class Writer:
         return text + f"preempts = {self.value()}\n"
 
 
+@pytest.mark.sampled(2, "a text whose C decides otherwise")
 @pytest.mark.parametrize("seed", range(6))
 def test_texts_made_at_random_and_their_c_decide_the_same(seed, tmp_path):
     """They starve tasks and promise nothing, so only decisions are compared."""

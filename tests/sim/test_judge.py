@@ -22,7 +22,7 @@ def judged(path):
     return answer.status, {kind: counts for (_, kind), counts in answer.table.items()}, answer.complaints
 
 
-@pytest.mark.sampled(2, "a decision of one policy that its model does not make")
+@pytest.mark.sampled(8, "a decision of one policy that its model does not make")
 @pytest.mark.parametrize("policy", ["cfs", "bore-cfs", "eevdf", "bore", "fdl"])
 def test_every_decision_is_right(sim, tmp_path, policy):
     path = tmp_path / "d.jsonl"
@@ -36,6 +36,7 @@ def test_every_decision_is_right(sim, tmp_path, policy):
     assert table["charge"][1] < 50 and table["place"][1] < table["place"][0]
 
 
+@pytest.mark.sampled(4, "a fair rule that its judge overlooks")
 @pytest.mark.parametrize("policy, kind, change", [
     ("cfs", "pick", lambda d: next_of(d)),
     ("cfs", "preempt", lambda d: {"answer": 1 - d["answer"]}),
@@ -121,6 +122,7 @@ def changed_one(path, is_one, change):
     path.write_text("\n".join([head, *decisions]) + "\n", encoding="utf-8")
 
 
+@pytest.mark.sampled(4, "a rare rule that its judge overlooks")
 @pytest.mark.parametrize("policy, kind, flags, change", [
     ("cfs", "place", 0x1000, {"vruntime": 10}),                 # a new task that does not wait for its turn
     ("bore-cfs", "place", 0x1000, {"vruntime": 1}),

@@ -51,6 +51,7 @@ def judged(path):
     return answer.status, right, wrong, answer.complaints
 
 
+@pytest.mark.sampled(4, "a step of balancing on one machine")
 @pytest.mark.parametrize("scene", SCENES)
 def test_every_step_of_every_pass_is_right(sim, tmp_path, scene):
     options, load, wanted = SCENES[scene]
@@ -74,6 +75,7 @@ def has(name, wanted):
     return lambda p: any(wanted(row) for row in p[name])
 
 
+@pytest.mark.sampled(3, "a rule of balancing that its judge overlooks")
 @pytest.mark.parametrize(("step", "which", "change"), [
     ("who", lambda p: p["rule"] == "another_balances" and any(r["flags"] for r in p["runqueues"]),
      lambda p: {"cpu": next(r["of_cpu"] for r in p["runqueues"] if r["flags"])}),

@@ -116,6 +116,7 @@ CHANGES = [
 ]
 
 
+@pytest.mark.sampled(4, "a rule of a class that its judge overlooks")
 @pytest.mark.parametrize("policy, act, fits, change", CHANGES)
 def test_one_wrong_decision_among_many_is_seen(recorded, tmp_path, policy, act, fits, change):
     """A single number of a single decision is changed in a file of right ones."""
@@ -134,6 +135,7 @@ def test_one_wrong_decision_among_many_is_seen(recorded, tmp_path, policy, act, 
     assert status == 1 and table[policy, act][2] >= 1 and f"{policy} {act}" in complaints[0]
 
 
+@pytest.mark.sampled(3, "a rule of the fair server that its judge overlooks")
 @pytest.mark.parametrize("act, change", [
     ("pick", lambda d: d["tasks"][-1].update(flags=0x6000)),
     ("enter", lambda d: d.update(deadline=d["deadline"] + 1)),

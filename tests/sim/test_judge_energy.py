@@ -28,6 +28,7 @@ def judged(path):
     return done.returncode, *(sum(int(row[i]) for row in rows) for i in range(3))
 
 
+@pytest.mark.sampled(4, "a placement by energy under one policy")
 @pytest.mark.parametrize("sched", policies())
 @pytest.mark.parametrize("load", LOADS)
 def test_every_placement_by_energy_is_right(sim, tmp_path, load, sched):
@@ -38,6 +39,7 @@ def test_every_placement_by_energy_is_right(sim, tmp_path, load, sched):
     assert right > 10 * unjudged and right > 100
 
 
+@pytest.mark.sampled(3, "a rule of energy that its judge overlooks")
 @pytest.mark.parametrize(("rule", "change"), [
     ("least_energy", lambda p: {"chosen": p["last"], "rule": "no_saving"}),
     ("no_saving", lambda p: {"chosen": (p["chosen"] + 1) % 6, "rule": "least_energy"}),

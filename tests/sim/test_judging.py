@@ -94,6 +94,7 @@ def test_a_policy_that_nobody_knows_is_refused(lines, tmp_path, judge):
     assert answer.status == REFUSED and "no policy is called 'luck'" in answer.err and answer.err.count("\n") == 1
 
 
+@pytest.mark.sampled(1, "a judge that knows HZ without the file")
 @pytest.mark.parametrize("judge", JUDGES)
 def test_ticks_are_those_that_the_file_tells(lines, tmp_path, judge):
     path = tmp_path / "d.json"
@@ -127,6 +128,7 @@ def test_a_tunable_that_no_rule_knows_is_refused(lines, tmp_path):
 BUSY = "hogs:n=3 bursts:n=3,run=3ms,sleep=2ms hogs:nice=5 forks:n=1,work=300us bursts:n=3,run=300us,sleep=1ms"
 
 
+@pytest.mark.sampled(2, "a load of one policy that its model does not have")
 @pytest.mark.parametrize("policy", ["cfs", "bore-cfs", "eevdf", "bore", "fdl"])
 def test_every_load_is_right(sim, tmp_path, policy):
     path = tmp_path / "d.json"
@@ -137,6 +139,7 @@ def test_every_load_is_right(sim, tmp_path, policy):
     assert right > 100 and wrong == 0 and unjudged < right / 20
 
 
+@pytest.mark.sampled(2, "a wrong load that its judge overlooks")
 @pytest.mark.parametrize("policy", ["cfs", "eevdf"])
 @pytest.mark.parametrize("part", [0.5, 2])
 @pytest.mark.parametrize("of", ["wakee", "cpu"])

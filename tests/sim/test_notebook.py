@@ -75,6 +75,7 @@ def test_no_cell_complains_and_two_draw(ran):
     assert sum("image/png" in out.get("data", {}) for cell in ran[1] for out in cell["outputs"]) == 2
 
 
+@pytest.mark.nightly("a notebook whose numbers are not the files'")
 def test_its_numbers_are_the_files(ran):
     to, code = ran
     busy = defaultdict(float)

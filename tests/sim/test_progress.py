@@ -59,7 +59,7 @@ def run(words, to, terminal):
     return said.decode() if terminal else (to / "stderr").read_text(encoding="utf-8")
 
 
-@pytest.mark.sampled(3, "a command that does not tell how far it is")
+@pytest.mark.sampled(7, "a command that does not tell how far it is")
 @pytest.mark.parametrize("words", CASES)
 def test_commands_tell_on_a_terminal_alone(words, tmp_path):
     said = run(words, tmp_path, True)

@@ -93,6 +93,7 @@ def test_rules_are_counted_as_the_lines_of_the_file_say(made):
     assert rows == rules and rows.total() == len(lines) > 50
 
 
+@pytest.mark.nightly("a report that is another for the same runs")
 def test_the_same_runs_give_the_same_page(made):
     again = made[2] / "out.html"
     __main__.main(["report", str(again), *(str(made[2] / name) for name in ("cfs.dat", "eevdf.dat", "quota.json"))])

@@ -108,7 +108,7 @@ def run_wasm(directory):
     return run
 
 
-@pytest.mark.sampled(1, "a command line whose bytes differ in WebAssembly")
+@pytest.mark.sampled(8, "a command line whose bytes differ in WebAssembly")
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_byte_is_the_same(tmp_path, part):
     if not shutil.which("node"):

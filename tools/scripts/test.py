@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Build what the tests need, run them with as many workers as there are CPUs, and add up results and costs.
+"""Build what the tests need, run them with a worker more than there are CPUs, and add up results and costs.
 
     static   rules of the source, types of the Python, other levels of optimisation
     unit     hosted tests of sched/ and lib/, with sanitizers (cmocka); golden numbers against their model
@@ -39,7 +39,8 @@ from fairground.settings import PARSERS
 
 BUILD = os.environ.get("B", "build")
 MAKE = os.environ.get("MAKE", "make")
-WORKERS = len(os.sched_getaffinity(0))
+CPUS = len(os.sched_getaffinity(0))
+WORKERS = CPUS + 1  # of pytest: tests of terminals and browsers wait, too
 TIMES = pathlib.Path(BUILD, "test-times.json")
 NEEDS = {"static": "kernel sim", "unit": "unit-programs", "prop": "prop-programs sim", "sim": "sim wasm page",
          "kernel": "image", "e2e": "image sim", "tools": "sim", "mutants": "image sim unit-programs",
@@ -47,7 +48,6 @@ NEEDS = {"static": "kernel sim", "unit": "unit-programs", "prop": "prop-programs
 SLOWEST = 20
 COSTS = pathlib.Path("tests/costs.json")
 SHORT_S = 2  # a test whose costs are kept only in the sum of its file
-FIFTHS = 5
 SUBREAPER = 36  # prctl(2): what our descendants leave behind becomes ours
 
 
@@ -67,7 +67,7 @@ def build(files: list[str]) -> tuple[float, float]:
     """Make what these files and directories of tests need. Returns seconds on the clock and of CPU time."""
     wanted = sorted({target for name in files for target in NEEDS[layer_of(name)].split()})
     began, spent = time.monotonic(), os.times()
-    words = [MAKE, f"-j{WORKERS}", "--no-print-directory", *wanted]
+    words = [MAKE, f"-j{CPUS}", "--no-print-directory", *wanted]
     if subprocess.run(words, stdin=subprocess.DEVNULL, check=False).returncode:
         sys.exit("test.py: the programs under test do not build")
     now = os.times()
@@ -90,8 +90,7 @@ def be_tidy() -> None:
 def pytest(options: argparse.Namespace, files: list[str], first: list[str]) -> int:
     drawn = int(subprocess.run(["git", "rev-list", "--count", "HEAD"], capture_output=True, text=True,
                                check=False).stdout or 0)
-    print(f"Samples are drawn by {drawn}, the number of commits"
-          + (f": of the nightly tests the fifth {drawn % FIFTHS}" if options.tier == "fifth" else ""), flush=True)
+    print(f"The number of commits, {drawn}, draws samples, and of the nightly tests a fifth.", flush=True)
     words = [sys.executable, "-m", "pytest", "-q", "--no-header", "-n", str(WORKERS), "--tier", options.tier,
              "--drawn", str(drawn), "--first", ",".join(first), *files]
     return subprocess.run(words, stdin=subprocess.DEVNULL, check=False,
