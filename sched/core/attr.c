@@ -11,14 +11,29 @@
 #include "lib/errno.h"
 #include "lib/string.h"
 
+/* As Linux: shorter is all switches, longer is no sharing. */
+static u64 valid_slice(u64 ns)
+{
+	return ns ? max(NS_PER_MS / 10, min(ns, 100 * NS_PER_MS)) : 0;
+}
+
+/* Values of fair tasks; a task of another class keeps those that it had. */
+static void set_fair_values(struct task *t, const struct sched_class *class,
+			    const struct sched_attr_req *req)
+{
+	if (!class->nice)
+		return;
+	t->static_prio = NICE_TO_PRIO(req->nice);
+	t->slice_ns = valid_slice(req->slice_ns);
+}
+
 void task_set_params(struct sched *s, struct task *t, const struct sched_class *class,
 		     const struct sched_attr_req *req)
 {
 	t->policy = req->policy;
 	t->rt_priority = req->rt_priority;
 	t->prio = class->prio(req);
-	if (class->nice)
-		t->static_prio = NICE_TO_PRIO(req->nice);
+	set_fair_values(t, class, req);
 	if (t->class != class) {
 		if (t->class)
 			t->class->end_task(s, t);
@@ -38,6 +53,23 @@ bool sched_attr_is_valid(const struct sched *s, const struct sched_attr_req *req
 	return class && class->valid(req);
 }
 
+/*
+ * True if @t is already what @req asks for. Then it keeps its turn: a task that asks for its own
+ * values again and again would else begin a new turn each time, and never end one. A slice counts
+ * under policies with requests only. Source: Linux 6.1 and 6.12, sched_setscheduler().
+ */
+static bool is_as_asked(struct rq *rq, struct task *t, const struct sched_attr_req *req)
+{
+	const struct sched_class *class = t->class;
+	struct sched_attr_req now = *req;
+
+	class->get_attr(t, &now);
+	return t->policy == req->policy && t->prio == class->prio(req) && !req->clamps &&
+	       now.runtime_ns == req->runtime_ns && now.deadline_ns == req->deadline_ns &&
+	       now.period_ns == req->period_ns &&
+	       (t->slice_ns == valid_slice(req->slice_ns) || !class->request(rq, t));
+}
+
 /* @move: QUEUE_MOVE, or 0 if it keeps its place in the queue even with another priority. */
 static void change_attr(struct rq *rq, struct task *t, const struct sched_attr_req *req,
 			unsigned move)
@@ -48,6 +80,10 @@ static void change_attr(struct rq *rq, struct task *t, const struct sched_attr_r
 	struct change c;
 	bool runnable;
 
+	if (is_as_asked(rq, t, req)) {
+		set_fair_values(t, class, req);
+		return;
+	}
 	if (prio == old_prio)
 		move = 0;
 	c = change_begin(rq, t, move);

@@ -50,10 +50,13 @@ void change_end(struct rq *rq, struct task *t, struct change c, unsigned flags)
 
 void set_allowed(struct rq *rq, struct task *t, const struct cpumask *allowed)
 {
-	struct change c = change_begin(rq, t, 0);
 	u32 before = t->nr_allowed, all = rq->s->nr_cpus;
+	struct change c;
 
 	rq_assert_locked(rq);
+	if (cpumask_equal(&t->allowed, allowed))
+		return;
+	c = change_begin(rq, t, 0);
 	t->allowed = *allowed;
 	t->nr_allowed = cpumask_weight(allowed);
 	if (c.queued)

@@ -316,9 +316,11 @@ static void it_competes_but_is_not_runnable(void **state)
 
 static void made_to_leave(struct machine *m, struct task *t)
 {
-	struct cpumask all = t->allowed;
+	struct sched_attr_req req;
 
-	assert_int_equal(sched_set_affinity(m->s, t, &all), 0);
+	sched_get_attr(t, &req);
+	req.policy = t->policy == SCHED_NORMAL ? SCHED_BATCH : SCHED_NORMAL;
+	assert_int_equal(sched_set_attr(m->s, t, &req), 0);
 	assert_int_equal(t->on_rq, TASK_OFF_RQ);
 }
 

@@ -92,15 +92,9 @@ static int fair_prio(const struct sched_attr_req *req)
 	return NICE_TO_PRIO(req->nice);
 }
 
-/* As Linux: shorter is all switches, longer is no sharing. */
-static u64 valid_slice(u64 ns)
-{
-	return ns ? max(NS_PER_MS / 10, min(ns, 100 * NS_PER_MS)) : 0;
-}
-
 static void fair_set_attr(struct task *t, const struct sched_attr_req *req)
 {
-	t->slice_ns = valid_slice(req->slice_ns);
+	(void)req;
 	fair_reweight(&t->fair, t->fair.queue->policy->weight(t));
 }
 
