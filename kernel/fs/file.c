@@ -8,8 +8,9 @@
  * lock and the file is counted. Another process that reads the table (through procfs) only adds
  * references, which does not disturb the owner.
  *
- * LOCKING. files->lock guards slots and sizes; it is a leaf. The pointers of a table are replaced
- * only when it grows, by one of its users, so a sole user may read them without the lock.
+ * LOCKING. files->lock guards slots and sizes; it is a leaf, inside record_lock. The pointers of a
+ * table are replaced only when it grows, by one of its users, so a sole user may read them without
+ * the lock.
  */
 #include "kernel/fs/epoll.h"
 #include "kernel/fs/record.h"
@@ -485,6 +486,17 @@ struct file *files_lookup(struct files *t, int fd)
 		f = file_get(t->slots[fd]);
 	spin_unlock(&t->lock);
 	return f;
+}
+
+bool fd_names(int fd, const struct file *f)
+{
+	struct files *t = current->proc->files;
+	bool same;
+
+	spin_lock(&t->lock);
+	same = (unsigned)fd < t->size && t->slots[fd] == f;
+	spin_unlock(&t->lock);
+	return same;
 }
 
 struct file *fd_get(int fd)

@@ -9,7 +9,11 @@
  * All records are in one list and all waiters sleep on one queue, as with flock(2): there are few.
  * A file counts its records, so that a close need not search.
  *
- * Locking: record_lock, a leaf.
+ * CLOSE. A close empties the slot first and then drops the records. A request may wait in between,
+ * so it looks at the slot again before it gets its record, and is counted as one while it looks: a
+ * close that it does not see waits for record_lock and drops the new record.
+ *
+ * Locking: record_lock; files->lock is inside.
  */
 #include "kernel/fs/record.h"
 
@@ -25,6 +29,12 @@ struct record {
 	u64 start, end;	     /* last byte included */
 	bool exclusive;
 	int pid; /* of the process that set it; -1 for OFD */
+};
+
+struct request {
+	struct record want;
+	struct file *file;
+	int fd; /* where it must still be; -1 for OFD, which goes with the file itself */
 };
 
 /* A sleeping request of POSIX's kind, for the search for deadlocks. */
@@ -134,24 +144,41 @@ static bool is_deadlock(const void *owner, const void *blocker)
 	return false;
 }
 
-/*
- * Set @want if nobody forbids it, with the two records of @spare, of which it takes what it needs.
- * 0, -EAGAIN, or -EDEADLK if a @wait is given that would never end.
- */
-static long try_set(const struct record *want, struct record *spare[2], struct wait *wait)
+/* Give @q its record, or -EBADF if its descriptor was closed meanwhile. record_lock held. */
+static long grant(const struct request *q, struct record *spare[2])
 {
+	struct inode *i = q->want.inode;
+	bool closed;
+
+	assert(spin_is_held(&record_lock));
+	i->nr_records++;
+	closed = q->fd >= 0 && !fd_names(q->fd, q->file);
+	if (!closed) {
+		cut_out(&q->want, &spare[0]);
+		add(spare[1], &q->want);
+		join(spare[1]);
+		spare[1] = NULL;
+	}
+	i->nr_records--;
+	return closed ? -EBADF : 0;
+}
+
+/*
+ * Grant @q if nobody forbids it, with the two records of @spare, of which it takes what it needs.
+ * 0, -EAGAIN, -EBADF, or -EDEADLK if a @wait is given that would never end.
+ */
+static long try_set(const struct request *q, struct record *spare[2], struct wait *wait)
+{
+	const struct record *want = &q->want;
 	struct record *conflict;
-	long err = 0;
+	long err;
 
 	spin_lock(&record_lock);
 	conflict = find_conflict(want);
 	if (wait)
 		list_del(&wait->link);
 	if (!conflict) {
-		cut_out(want, &spare[0]);
-		add(spare[1], want);
-		join(spare[1]);
-		spare[1] = NULL;
+		err = grant(q, spare);
 	} else if (wait && want->pid > 0 && is_deadlock(want->owner, conflict->owner)) {
 		err = -EDEADLK;
 	} else {
@@ -165,16 +192,16 @@ static long try_set(const struct record *want, struct record *spare[2], struct w
 	return err;
 }
 
-static long set(const struct record *want, struct record *spare[2], bool may_wait)
+static long set(const struct request *q, struct record *spare[2], bool may_wait)
 {
-	struct wait wait = { .owner = want->owner };
+	struct wait wait = { .owner = q->want.owner };
 	long err, slept = 0;
 
 	list_init(&wait.link);
-	err = try_set(want, spare, may_wait ? &wait : NULL);
+	err = try_set(q, spare, may_wait ? &wait : NULL);
 	if (err == -EAGAIN && may_wait) {
 		slept = wait_event_interruptible(&record_waiters,
-						 (err = try_set(want, spare, &wait)) != -EAGAIN);
+						 (err = try_set(q, spare, &wait)) != -EAGAIN);
 		spin_lock(&record_lock);
 		list_del(&wait.link);
 		spin_unlock(&record_lock);
@@ -215,7 +242,7 @@ static long get_range(struct file *f, const struct user_flock *l, struct record 
 	return start < 0 || (s64)r->start < 0 ? -EINVAL : 0;
 }
 
-static struct record request_of(struct file *f, const struct user_flock *l, bool ofd)
+static struct record record_of(struct file *f, const struct user_flock *l, bool ofd)
 {
 	return (struct record){
 		.inode = f->inode,
@@ -227,7 +254,7 @@ static struct record request_of(struct file *f, const struct user_flock *l, bool
 
 long record_get(struct file *f, struct user_flock *l, bool ofd)
 {
-	struct record want = request_of(f, l, ofd), *r;
+	struct record want = record_of(f, l, ofd), *r;
 	long err = get_range(f, l, &want);
 
 	if (err || (l->type != F_RDLCK && l->type != F_WRLCK) || (ofd && l->pid))
@@ -247,10 +274,11 @@ long record_get(struct file *f, struct user_flock *l, bool ofd)
 	return 0;
 }
 
-long record_set(struct file *f, const struct user_flock *l, bool ofd, bool may_wait)
+long record_set(struct file *f, int fd, const struct user_flock *l, bool ofd, bool may_wait)
 {
-	struct record want = request_of(f, l, ofd), *spare[2];
-	long err = get_range(f, l, &want);
+	struct request q = { record_of(f, l, ofd), f, ofd ? -1 : fd };
+	struct record *spare[2];
+	long err = get_range(f, l, &q.want);
 
 	if (err || l->type < F_RDLCK || l->type > F_UNLCK || (ofd && l->pid))
 		return err ? err : -EINVAL;
@@ -262,7 +290,7 @@ long record_set(struct file *f, const struct user_flock *l, bool ofd, bool may_w
 	if (!spare[0] || !spare[1])
 		err = -ENOMEM;
 	else
-		err = l->type == F_UNLCK ? unset(&want, &spare[0]) : set(&want, spare, may_wait);
+		err = l->type == F_UNLCK ? unset(&q.want, &spare[0]) : set(&q, spare, may_wait);
 	kfree(spare[0]);
 	kfree(spare[1]);
 	return err;

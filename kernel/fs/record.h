@@ -17,7 +17,10 @@ STATIC_ASSERT(sizeof(struct user_flock) == 32, "struct flock is 32 bytes");
 
 /* F_GETLK: put the first lock that forbids @l into @l, or F_UNLCK. Returns 0 or -errno. */
 long record_get(struct file *f, struct user_flock *l, bool ofd);
-/* F_SETLK or, if @may_wait, F_SETLKW. Returns 0, -EAGAIN, -EDEADLK, -EBADF and others. */
-long record_set(struct file *f, const struct user_flock *l, bool ofd, bool may_wait);
+/*
+ * F_SETLK or, if @may_wait, F_SETLKW, for descriptor @fd of @f. Returns 0, -EAGAIN, -EDEADLK,
+ * -EBADF (also when another thread closed @fd meanwhile) and others.
+ */
+long record_set(struct file *f, int fd, const struct user_flock *l, bool ofd, bool may_wait);
 /* @owner, a descriptor table or @f itself, closes @f: its locks on the file end. */
 void record_drop(struct file *f, const void *owner);

@@ -278,6 +278,8 @@ struct file *files_lookup(struct files *files, int fd);
 /* Lowest open descriptor >= @fd, or -1. */
 int files_next(struct files *files, int fd);
 unsigned files_size(struct files *files); /* slots: FDSize of /proc/PID/status */
+/* Does @fd of the running process stand for @f? It may be another's a moment later. */
+bool fd_names(int fd, const struct file *f);
 int files_set_cloexec(int fd, bool on);
 int files_cloexec(int fd);
 int fd_close(int fd);

@@ -93,7 +93,7 @@ static long pipe_fcntl(struct file *f, unsigned cmd, u64 arg)
 	return cmd == F_GETPIPE_SZ ? (long)pipe_capacity(p) : pipe_resize(p, arg);
 }
 
-static long lock_fcntl(struct file *f, unsigned cmd, struct user_flock *user)
+static long lock_fcntl(struct file *f, int fd, unsigned cmd, struct user_flock *user)
 {
 	bool ofd = cmd >= F_OFD_GETLK;
 	struct user_flock l;
@@ -104,7 +104,7 @@ static long lock_fcntl(struct file *f, unsigned cmd, struct user_flock *user)
 	if (arch_copy_from_user(&l, user, sizeof(l)))
 		return -EFAULT;
 	if (cmd != F_GETLK && cmd != F_OFD_GETLK)
-		return record_set(f, &l, ofd, cmd == F_SETLKW || cmd == F_OFD_SETLKW);
+		return record_set(f, fd, &l, ofd, cmd == F_SETLKW || cmd == F_OFD_SETLKW);
 	err = record_get(f, &l, ofd);
 	return !err && arch_copy_to_user(user, &l, sizeof(l)) ? -EFAULT : err;
 }
@@ -133,7 +133,7 @@ static long file_fcntl(struct file *f, int fd, unsigned cmd, u64 arg)
 	case F_OFD_GETLK:
 	case F_OFD_SETLK:
 	case F_OFD_SETLKW:
-		return lock_fcntl(f, cmd, (struct user_flock *)arg);
+		return lock_fcntl(f, fd, cmd, (struct user_flock *)arg);
 	case F_SETPIPE_SZ:
 	case F_GETPIPE_SZ:
 		return pipe_fcntl(f, cmd, arg);

@@ -10,3 +10,4 @@ extern const struct check wait_tests[];	 /* waits.c: poll, select, signals, fute
 extern const struct check lock_tests[];	 /* locks.c: record locks, fallocate, mounts, programs */
 extern const struct check event_tests[]; /* events.c: epoll, event descriptors, messages, clone3 */
 extern const struct check race_tests[];	 /* races.c: several processes and threads at once */
+extern const struct check close_tests[]; /* closing.c: sleepers whose descriptor goes */
