@@ -210,8 +210,6 @@ static void epoll_release(struct file *f)
 	struct epoll_set *set = f->private;
 	struct epoll_item *item, *next;
 
-	if (!set)
-		return;
 	mutex_lock(&watch_lock);
 	list_for_each_safe(item, next, &set->items, link)
 		remove_item(item);

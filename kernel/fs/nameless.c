@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Files without a name or an inode of their own kind: descriptors for epoll, events and timers. */
+/*
+ * Files without a name or an inode of their own kind: descriptors for epoll, events and timers.
+ *
+ * /proc/PID/fd leads to their inodes, too. These keep no operations, so that nobody opens a second
+ * file there, which would lack the object.
+ */
 #include "kernel/fs/vfs.h"
 
 static struct superblock nameless_sb = {
@@ -18,6 +23,7 @@ struct file *file_nameless(const struct file_ops *ops, void *private, u32 flags)
 	inode_set_owner(inode, NULL);
 	inode->fops = ops;
 	f = file_create(inode, NULL, flags, &err);
+	inode->fops = NULL;
 	inode_put(inode);
 	if (f)
 		f->private = private;

@@ -118,13 +118,10 @@ static long socket_ioctl(struct file *f, unsigned cmd, u64 arg)
 	return arch_copy_to_user((void *)arg, &used, sizeof(used)) ? -EFAULT : 0;
 }
 
-/* Called once, by open_end(): a socket cannot be opened again through /proc. */
 static int socket_open(struct inode *i, struct file *f)
 {
 	struct socket *s = i->private;
 
-	if (s->ends)
-		return -ENXIO;
 	s->ends = FILE_READ | FILE_WRITE;
 	f->private = s;
 	pipe_attach(rx(f), FILE_READ);
@@ -228,6 +225,7 @@ static struct file *open_end(struct socket_pair *pair, unsigned index, u32 flags
 	inode->fops = &socket_ops;
 	inode->iops = &socket_inode_ops;
 	f = file_create(inode, NULL, O_RDWR | flags, &err);
+	inode->fops = NULL; /* nobody opens it again, through /proc */
 	inode_put(inode);
 	return f;
 }

@@ -73,8 +73,7 @@ static void timerfd_release(struct file *f)
 {
 	struct timerfd *t = f->private;
 
-	if (t)
-		ktimer_cancel(&t->it.ktimer);
+	ktimer_cancel(&t->it.ktimer);
 	kfree(t);
 }
 

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -384,6 +385,43 @@ static void clones(void)
 	EXPECT_ERROR(EFAULT, syscall(SYS_clone3, 8, sizeof(a)));
 }
 
+/* /proc leads to what has no name, and does not open it; not even a socket that was shut down. */
+static void do_not_open_again(int fd)
+{
+	static const int ways[] = { O_RDONLY, O_WRONLY, O_RDWR | O_NONBLOCK };
+	char path[32], bytes[8];
+	int named;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	for (int i = 0; i < 3; i++)
+		EXPECT_ERROR(ENXIO, open(path, ways[i]));
+	EXPECT_ERROR(EINVAL, truncate(path, 0));
+	EXPECT((named = open(path, O_PATH)) >= 0);
+	EXPECT_ERROR(EBADF, read(named, bytes, sizeof(bytes)));
+	EXPECT(!close(named) && !close(fd));
+}
+
+static void nameless_files(void)
+{
+	uint32_t attr[16] = { 1 /* software */, sizeof(attr), 9 /* dummy */ };
+	sigset_t none;
+	int ends[2], event;
+
+	if (geteuid())
+		return; /* Linux gives its nameless files to root and answers EACCES to others */
+	sigemptyset(&none);
+	do_not_open_again(eventfd(1, 0));
+	do_not_open_again(timerfd_create(CLOCK_MONOTONIC, 0));
+	do_not_open_again(signalfd(-1, &none, 0));
+	do_not_open_again(epoll_create1(0));
+	event = (int)syscall(SYS_perf_event_open, attr, 0, -1, -1, 0);
+	if (event >= 0) /* a container forbids it */
+		do_not_open_again(event);
+	EXPECT(!socketpair(AF_UNIX, SOCK_STREAM, 0, ends) && !shutdown(ends[0], SHUT_RDWR));
+	do_not_open_again(ends[0]);
+	do_not_open_again(ends[1]);
+}
+
 const struct check event_tests[] = {
 	{ "levels", levels },
 	{ "edges", edges },
@@ -395,5 +433,6 @@ const struct check event_tests[] = {
 	{ "ranges-closed", ranges_closed },
 	{ "messages", messages },
 	{ "clones", clones },
+	{ "nameless-files", nameless_files },
 	{ NULL, NULL },
 };
