@@ -56,7 +56,7 @@ struct exec {
 	struct mm *mm;
 	u64 vdso; /* its address; 0: there is none */
 	struct cred cred;
-	bool secure; /* it gives privileges that the caller lacks */
+	bool secure; /* see exec.h */
 };
 
 /* --- the file ----------------------------------------------------------------- */
@@ -472,6 +472,7 @@ int exec_load(const char *path, char *const *argv, char *const *envp, bool from_
 		image->mm = e->mm;
 		image->exe = e->file;
 		image->cred = e->cred;
+		image->secure = e->secure;
 	} else {
 		if (e->mm)
 			mm_put(e->mm);
@@ -482,18 +483,26 @@ int exec_load(const char *path, char *const *argv, char *const *envp, bool from_
 	return err;
 }
 
-/* Replace the current process's address space and its file by those of @image. */
+/*
+ * Replace the current process's address space and its file by those of @image. The signals that the
+ * old program chose, for its end and its parent's, are not the new one's.
+ */
 static void switch_image(const struct exec_image *image)
 {
 	struct thread *t = current;
+	struct proc *p = t->proc;
 	struct mm *old_mm = t->mm;
-	struct file *old_exe = t->proc->exe;
+	struct file *old_exe = p->exe;
 
 	spin_lock(&proc_tree_lock);
 	if (old_mm)
-		t->proc->exited.max_rss = max(t->proc->exited.max_rss, mm_peak_rss(old_mm));
-	t->mm = t->proc->mm = image->mm;
-	t->proc->exe = image->exe;
+		p->exited.max_rss = max(p->exited.max_rss, mm_peak_rss(old_mm));
+	t->mm = p->mm = image->mm;
+	p->exe = image->exe;
+	p->nr_execs++; /* before anybody can learn of the exec from a closed descriptor */
+	p->exit_signal = SIGCHLD;
+	if (image->secure)
+		p->parent_death_signal = 0;
 	arch_pt_load(image->mm->pt_root);
 	spin_unlock(&proc_tree_lock);
 	if (old_mm)
@@ -510,7 +519,6 @@ void exec_commit(struct exec_image *image)
 	thread_release_mm(t);
 	switch_image(image);
 	t->cred = image->cred;
-	p->did_exec = true; /* before anybody can learn of the exec from a closed descriptor */
 	files_close_on_exec(p->files);
 	signal_exec();
 	posix_timers_free(p);

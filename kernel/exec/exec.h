@@ -14,7 +14,8 @@ struct exec_image { /* made by exec_load() */
 	char comm[COMM_LEN];
 	struct file *exe;
 	struct cred cred;
-	bool fatal; /* exec_load() failed where Linux has no program to return to any more */
+	bool secure; /* the program acts for others than who runs it */
+	bool fatal;  /* a failure where Linux has no program to return to any more */
 };
 
 /*

@@ -6,9 +6,11 @@
  * system call, and fd_borrow() hands out the file without counting it: two loads instead of a lock
  * and two atomic operations. A table used by several threads or processes is looked up under its
  * lock and the file is counted. Another process that reads the table (through procfs) only adds
- * references, which does not disturb the owner.
+ * references to files, which does not disturb the owner; the table's own count is that of the
+ * processes that use it.
  *
- * LOCKING. files->lock guards slots and sizes; it is a leaf, inside record_lock. The pointers of a
+ * LOCKING. files->lock guards slots and sizes; it is a leaf, inside record_lock and proc_tree_lock,
+ * which keeps the table for those who look at another process. The pointers of a
  * table are replaced only when it grows, by one of its users, so a sole user may read them without
  * the lock.
  */
@@ -330,6 +332,11 @@ struct files *files_get(struct files *t)
 	return t;
 }
 
+bool files_are_shared(const struct files *t)
+{
+	return READ_ONCE(t->refs) != 1;
+}
+
 void files_put(struct files *t)
 {
 	if (!t || __atomic_sub_fetch(&t->refs, 1, __ATOMIC_ACQ_REL))
@@ -369,6 +376,7 @@ static void fill_slot(struct files *t, unsigned fd, struct file *f, bool cloexec
 
 void files_close_on_exec(struct files *t)
 {
+	assert(t == current->proc->files && !fd_table_is_shared());
 	for (unsigned w = 0; w < t->size / 64; w++) {
 		while (t->cloexec[w]) {
 			spin_lock(&t->lock);
@@ -462,7 +470,7 @@ bool fd_table_is_shared(void)
 {
 	struct proc *p = current->proc;
 
-	return READ_ONCE(p->files->refs) != 1 || READ_ONCE(p->nr_threads) != 1;
+	return files_are_shared(p->files) || READ_ONCE(p->nr_threads) != 1;
 }
 
 void fd_close_range(unsigned first, unsigned last, bool cloexec)
@@ -516,7 +524,7 @@ struct fd_ref fd_borrow(int fd)
 	struct proc *p = current->proc;
 	struct files *t = p->files;
 
-	if (unlikely(READ_ONCE(t->refs) != 1 || READ_ONCE(p->nr_threads) != 1))
+	if (unlikely(files_are_shared(t) || READ_ONCE(p->nr_threads) != 1))
 		return borrow_shared(t, fd);
 	return (struct fd_ref){ (unsigned)fd < t->size ? t->slots[fd] : NULL, false };
 }

@@ -120,12 +120,16 @@ struct files; /* descriptor table */
 struct files *files_create(void);
 struct files *files_fork(struct files *src);
 struct files *files_get(struct files *f);
+bool files_are_shared(const struct files *f); /* by several processes */
 void files_put(struct files *f);
-void files_close_on_exec(struct files *f);
+void files_close_on_exec(struct files *f); /* of the running thread, and nobody else's */
 struct fs_context; /* cwd, root, umask */
 struct fs_context *fs_context_create(void);
 struct fs_context *fs_context_fork(struct fs_context *src);
 struct fs_context *fs_context_get(struct fs_context *c);
+bool fs_context_is_shared(const struct fs_context *c);
+/* Copy its root or its cwd, with references. Returns true. */
+bool fs_context_place(struct fs_context *c, bool root, struct path *out);
 void fs_context_put(struct fs_context *c);
 
 /*

@@ -104,31 +104,42 @@ void fs_context_put(struct fs_context *c)
 	kfree(c);
 }
 
+bool fs_context_is_shared(const struct fs_context *c)
+{
+	return READ_ONCE(c->refs) != 1;
+}
+
+bool fs_context_place(struct fs_context *c, bool root, struct path *out)
+{
+	spin_lock(&c->lock);
+	*out = root ? c->root : c->cwd;
+	path_get(out);
+	spin_unlock(&c->lock);
+	return true;
+}
+
 /* Kernel threads, and everybody before the first process, start at the root of everything. */
-static void copy_path(struct path *out, size_t member)
+static void own_place(bool root, struct path *out)
 {
 	struct fs_context *c = current->proc->fs;
 
-	if (!c) {
-		out->mnt = list_first(&mounts, struct mount, link);
-		out->dentry = out->mnt->sb->root;
-		path_get(out);
+	if (c) {
+		fs_context_place(c, root, out);
 		return;
 	}
-	spin_lock(&c->lock);
-	*out = *(struct path *)((char *)c + member);
+	out->mnt = list_first(&mounts, struct mount, link);
+	out->dentry = out->mnt->sb->root;
 	path_get(out);
-	spin_unlock(&c->lock);
 }
 
 void fs_context_root(struct path *out)
 {
-	copy_path(out, offsetof(struct fs_context, root));
+	own_place(true, out);
 }
 
 void fs_context_cwd(struct path *out)
 {
-	copy_path(out, offsetof(struct fs_context, cwd));
+	own_place(false, out);
 }
 
 static void replace_path(struct path *slot, const struct path *p)

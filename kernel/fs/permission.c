@@ -130,5 +130,6 @@ bool file_exec_cred(const struct file *f, struct cred *c)
 	const struct inode *i = f->inode;
 	bool may_set = !f->path.mnt || !(f->path.mnt->flags & MS_NOSUID);
 
-	return cred_exec(c, may_set ? i->mode : 0, i->uid, i->gid);
+	return cred_exec(c, may_set ? i->mode : 0, i->uid, i->gid,
+			 fs_context_is_shared(current->proc->fs));
 }

@@ -130,16 +130,9 @@ static int follow_exe(struct inode *link, struct path *target)
 
 static int follow_place(struct inode *link, struct path *target, bool root)
 {
-	struct fs_context *fs = proc_fs_get(((struct pid_ref *)link->private)->proc);
+	struct pid_ref *r = link->private;
 
-	if (!fs)
-		return -ENOENT;
-	spin_lock(&fs->lock);
-	*target = root ? fs->root : fs->cwd;
-	path_get(target);
-	spin_unlock(&fs->lock);
-	fs_context_put(fs);
-	return 0;
+	return proc_place(r->proc, root, target) ? 0 : -ENOENT;
 }
 
 static int follow_cwd(struct inode *link, struct path *target)
@@ -155,11 +148,8 @@ static int follow_root(struct inode *link, struct path *target)
 static struct file *file_of(struct inode *link)
 {
 	struct pid_ref *r = link->private;
-	struct files *files = proc_files_get(r->proc);
-	struct file *f = files ? files_lookup(files, r->fd) : NULL;
 
-	files_put(files);
-	return f;
+	return proc_file_get(r->proc, r->fd);
 }
 
 /* A pipe or socket has no name: one is made, for this walk. */
@@ -269,11 +259,8 @@ static void collect_threads(struct numbers *b, const struct pid_ref *r)
 
 static void collect_fds(struct numbers *b, const struct pid_ref *r)
 {
-	struct files *files = proc_files_get(r->proc);
-
-	for (int fd = b->from; files && b->nr < BATCH && (fd = files_next(files, fd)) >= 0; fd++)
+	for (int fd = b->from; b->nr < BATCH && (fd = proc_next_fd(r->proc, fd)) >= 0; fd++)
 		numbers_add(b, fd);
-	files_put(files);
 }
 
 /* Emit what @collect finds, at positions @base + number. */

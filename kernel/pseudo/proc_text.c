@@ -243,8 +243,6 @@ static size_t show_status(void *arg, char *buf, size_t size)
 {
 	struct pid_ref *r = arg;
 	struct text t = text_of(buf, size);
-	struct files *files = proc_files_get(r->proc);
-	struct fs_context *fs = proc_fs_get(r->proc);
 	struct mm *mm = mm_of(r);
 	struct state state = state_of(r);
 	const struct cred *c = &r->thread->cred;
@@ -252,10 +250,10 @@ static size_t show_status(void *arg, char *buf, size_t size)
 
 	take_snapshot(r, &s);
 	text_add(&t, "Name:\t%s\nUmask:\t%04o\nState:\t%c (%s)\n", r->thread->task.comm,
-		 fs ? fs->umask : 0, state.letter, state.name);
+		 proc_umask(r->proc), state.letter, state.name);
 	text_add(&t, "Tgid:\t%d\nNgid:\t0\nPid:\t%d\nPPid:\t%d\nTracerPid:\t0\n", s.tgid,
 		 r->thread->tid, s.ppid);
-	add_owner(&t, c, files ? files_size(files) : 0);
+	add_owner(&t, c, proc_fd_slots(r->proc));
 	text_add(&t, "NStgid:\t%d\nNSpid:\t%d\nNSpgid:\t%d\nNSsid:\t%d\n", s.tgid, r->thread->tid,
 		 s.pgid, s.sid);
 	if (mm)
@@ -266,8 +264,6 @@ static size_t show_status(void *arg, char *buf, size_t size)
 	add_placement(&t, r->thread);
 	if (mm)
 		mm_put(mm);
-	fs_context_put(fs);
-	files_put(files);
 	return t.len;
 }
 

@@ -26,6 +26,10 @@ static long exec(const char *path, char *const *argv, char *const *envp, bool *f
 	if (err)
 		return err;
 	err = proc_kill_other_threads();
+	if (!err) {
+		err = proc_unshare(image.secure);
+		*fatal = err;
+	}
 	if (err) {
 		mm_put(image.mm);
 		file_put(image.exe);

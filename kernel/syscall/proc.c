@@ -289,7 +289,7 @@ static long set_group_locked(int pid, int pgid)
 		return -ESRCH;
 	if (p != self && p->sid != self->sid)
 		return -EPERM;
-	if (p != self && p->did_exec)
+	if (p != self && p->nr_execs)
 		return -EACCES;
 	if (p->pid == p->sid)
 		return -EPERM;

@@ -86,32 +86,49 @@ void cred_user_changed(struct cred *c, const struct ids *old)
 		c->effective |= c->permitted & CAPS_OF_FILES;
 }
 
-/* Programs have no capabilities of their own: only user 0 and the ambient set give any. */
-static void exec_caps(struct cred *c, bool set_id)
+/* Does @c act for others than who runs it? */
+static bool acts_for_others(const struct cred *c)
 {
-	if (set_id)
-		c->ambient = 0;
-	if (!c->user.effective || !c->user.real) {
-		c->permitted = c->bounding | c->inheritable;
-		c->effective = c->user.effective ? c->ambient : c->permitted;
-	} else {
-		c->permitted = c->effective = c->ambient;
-	}
+	return c->user.effective != c->user.real || c->group.effective != c->group.real;
 }
 
-bool cred_exec(struct cred *c, u32 mode, u32 uid, u32 gid)
+static void set_ids(struct cred *c, u32 mode, u32 uid, u32 gid)
 {
-	bool set_user = (mode & MODE_SETUID) && !c->no_new_privs && uid != c->user.effective;
-	bool set_group = (mode & MODE_SETGID) && (mode & MODE_GROUP_EXEC) && !c->no_new_privs &&
-			 gid != c->group.effective;
-
-	if (set_user)
+	if (mode & MODE_SETUID)
 		c->user.effective = uid;
-	if (set_group)
+	if ((mode & MODE_SETGID) && (mode & MODE_GROUP_EXEC))
 		c->group.effective = gid;
+}
+
+/* The program could be led astray: its caller gets nothing from it, and may lose something. */
+static void give_nothing(struct cred *c, u64 had)
+{
+	if (c->no_new_privs || !capable(CAP_SETUID)) {
+		c->user.effective = c->user.real;
+		c->group.effective = c->group.real;
+	}
+	c->permitted &= had;
+}
+
+/* Programs have no capabilities of their own: only user 0 and the ambient set give any. */
+bool cred_exec(struct cred *c, u32 mode, u32 uid, u32 gid, bool fs_shared)
+{
+	u64 had = c->permitted;
+	bool as_root, set_id;
+
+	if (!c->no_new_privs)
+		set_ids(c, mode, uid, gid);
+	set_id = acts_for_others(c);
+	as_root = !c->user.effective;
+	c->permitted = as_root || !c->user.real ? c->bounding | c->inheritable : 0;
+	if ((fs_shared || c->no_new_privs) && (set_id || (c->permitted & ~had)))
+		give_nothing(c, had);
 	c->user.saved = c->user.fs = c->user.effective;
 	c->group.saved = c->group.fs = c->group.effective;
-	exec_caps(c, set_user || set_group);
+	if (set_id)
+		c->ambient = 0;
+	c->permitted |= c->ambient;
+	c->effective = as_root ? c->permitted : c->ambient;
 	c->keep_caps = false;
-	return set_user || set_group;
+	return set_id;
 }

@@ -66,7 +66,8 @@ bool cred_may_nice(const struct thread *t, int nice);
 /* Capabilities that follow from the change of @c's user from @old. */
 void cred_user_changed(struct cred *c, const struct ids *old);
 /*
- * Turn @c into the credentials after exec of a file with @mode, @uid and @gid. True: the program
- * runs with privileges that its caller lacks (AT_SECURE).
+ * Turn @c, the running thread's, into the credentials after exec of a file with @mode, @uid and
+ * @gid. @fs_shared: another process may change the program's root, cwd and umask. True: the program
+ * acts for others than who runs it, and should not trust its surroundings (AT_SECURE).
  */
-bool cred_exec(struct cred *c, u32 mode, u32 uid, u32 gid);
+bool cred_exec(struct cred *c, u32 mode, u32 uid, u32 gid, bool fs_shared);

@@ -41,15 +41,16 @@ static void check_not_init(const struct proc *p)
 static bool notify_end(struct proc *p)
 {
 	struct proc *parent = p->parent;
+	const struct sigaction *action = &parent->action[SIGCHLD - 1];
 	int signal = p->exit_code & 0x7f;
-	bool unwanted =
-		p->exit_signal == SIGCHLD && (parent->action[SIGCHLD - 1].handler == SIG_IGN ||
-					      (parent->action[SIGCHLD - 1].flags & SA_NOCLDWAIT));
 
 	assert_held(&proc_tree_lock);
+	if (p->parent_execs != parent->nr_execs)
+		p->exit_signal = SIGCHLD; /* the parent's new program knows no other */
 	signal_notify_parent(p, p->exit_signal, signal ? CLD_KILLED : CLD_EXITED,
 			     signal ? signal : p->exit_code >> 8 & 0xff);
-	return !unwanted;
+	return p->exit_signal != SIGCHLD ||
+	       (action->handler != SIG_IGN && !(action->flags & SA_NOCLDWAIT));
 }
 
 /* Zombies that nobody will wait for, chained through proc.sibling until the lock is dropped. */

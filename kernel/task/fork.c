@@ -89,6 +89,7 @@ static struct proc *clone_proc(struct proc *parent, const struct clone_args *arg
 	p->exit_signal = args->exit_signal;
 	if (flags & CLONE_PARENT)
 		p->exit_signal = parent->exit_signal;
+	p->parent_execs = flags & CLONE_PARENT ? parent->parent_execs : parent->nr_execs;
 	if (flags & CLONE_CLEAR_SIGHAND)
 		signal_reset_handlers(p);
 	p->mm = clone_mm(parent->mm, flags);

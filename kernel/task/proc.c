@@ -12,7 +12,7 @@
  */
 #include "kernel/cgroup/cgroup.h"
 #include "kernel/contract.h"
-#include "kernel/fs/fs.h"
+#include "kernel/fs/vfs.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "kernel/task/signal.h"
@@ -123,19 +123,66 @@ struct mm *proc_mm_get(struct proc *p)
 	return GET_RESOURCE(p, mm, mm_get);
 }
 
-struct files *proc_files_get(struct proc *p)
-{
-	return GET_RESOURCE(p, files, files_get);
-}
-
-struct fs_context *proc_fs_get(struct proc *p)
-{
-	return GET_RESOURCE(p, fs, fs_context_get);
-}
-
 struct file *proc_exe_get(struct proc *p)
 {
 	return GET_RESOURCE(p, exe, file_get);
+}
+
+/* @look, which looks at one of @p's resources; @none if there is none. */
+#define LOOK_AT(p, member, look, none)                                                             \
+	({                                                                                         \
+		spin_lock(&proc_tree_lock);                                                        \
+		__typeof__(look) r_ = (p)->member ? (look) : (none);                               \
+		spin_unlock(&proc_tree_lock);                                                      \
+		r_;                                                                                \
+	})
+
+struct file *proc_file_get(struct proc *p, int fd)
+{
+	return LOOK_AT(p, files, files_lookup(p->files, fd), NULL);
+}
+
+int proc_next_fd(struct proc *p, int fd)
+{
+	return LOOK_AT(p, files, files_next(p->files, fd), -1);
+}
+
+unsigned proc_fd_slots(struct proc *p)
+{
+	return LOOK_AT(p, files, files_size(p->files), 0u);
+}
+
+u32 proc_umask(struct proc *p)
+{
+	return LOOK_AT(p, fs, READ_ONCE(p->fs->umask), 0u);
+}
+
+bool proc_place(struct proc *p, bool root, struct path *out)
+{
+	return LOOK_AT(p, fs, fs_context_place(p->fs, root, out), false);
+}
+
+int proc_unshare(bool place)
+{
+	struct proc *p = current->proc;
+	struct files *files = p->files, *own_files;
+	struct fs_context *fs = p->fs, *own_fs;
+
+	assert(p->nr_threads == 1);
+	own_files = files_are_shared(files) ? files_fork(files) : files_get(files);
+	own_fs = place && fs_context_is_shared(fs) ? fs_context_fork(fs) : fs_context_get(fs);
+	if (!own_files || !own_fs) {
+		files_put(own_files);
+		fs_context_put(own_fs);
+		return -ENOMEM;
+	}
+	spin_lock(&proc_tree_lock);
+	p->files = own_files;
+	p->fs = own_fs;
+	spin_unlock(&proc_tree_lock);
+	files_put(files);
+	fs_context_put(fs);
+	return 0;
 }
 
 void proc_release_resources(struct proc *p)

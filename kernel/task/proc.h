@@ -11,6 +11,7 @@
 struct autogroup;
 struct files;
 struct fs_context;
+struct path;
 struct tty;
 struct file;
 
@@ -88,7 +89,8 @@ struct proc {
 	struct usage reaped;	 /* of children waited for; guarded by: proc_tree_lock */
 	struct itimers *itimers; /* alarm, setitimer, timer_create; NULL until first used */
 	u32 oom_score_adj;
-	bool did_exec; /* setpgid of a child is refused after exec */
+	u32 nr_execs;	  /* setpgid of a child is refused after exec; guarded by: proc_tree_lock */
+	u32 parent_execs; /* the parent's at birth: exit_signal is for the program that it was */
 
 	/* copies of the parent's at first: proc_alloc() clears what is above */
 	struct rlimit rlimit[NR_RLIMITS];
@@ -112,9 +114,22 @@ void proc_put(struct proc *p);
 struct proc *proc_find(int pid);
 /* Resources of @p with a reference, or NULL: a kernel thread or a zombie has none. */
 struct mm *proc_mm_get(struct proc *p);
-struct files *proc_files_get(struct proc *p);
-struct fs_context *proc_fs_get(struct proc *p);
 struct file *proc_exe_get(struct proc *p);
+struct file *proc_file_get(struct proc *p, int fd);
+/*
+ * These are for procfs and count no reference to a table or a place, so that the count is that of
+ * the processes that use it.
+ */
+int proc_next_fd(struct proc *p, int fd); /* the lowest >= @fd, or -1 */
+unsigned proc_fd_slots(struct proc *p);
+u32 proc_umask(struct proc *p);
+/* Its root or working directory, with references; false if it has ended. */
+bool proc_place(struct proc *p, bool root, struct path *out);
+/*
+ * Give the running process, which has one thread, a descriptor table of its own, and with @place
+ * also root, cwd and umask. 0 or -ENOMEM.
+ */
+int proc_unshare(bool place);
 
 /* Has no process of the group a parent in another group of the same session? (POSIX's term.) */
 bool proc_group_is_orphaned(int pgid);

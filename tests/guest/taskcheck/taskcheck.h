@@ -13,6 +13,7 @@ extern const struct check
 	thread_tests[]; /* threads.c: clone, futexes, exit and exec with threads */
 extern const struct check credential_tests[]; /* credentials.c: users, groups, capabilities */
 extern const struct check limit_tests[];      /* limits.c: limits, fork, orphans */
+extern const struct check exec_tests[];	      /* setid.c: exec of what is shared, set-id */
 extern const struct check timer_tests[];      /* timers.c: sleeping, interval timers, clocks */
 
 #define MS 1000000L
@@ -25,6 +26,10 @@ struct sched_attr0 {
 	uint32_t priority;
 	uint64_t runtime, deadline, period;
 };
+
+/* With TELL in its environment the program says with its status what exec gave it; see setid.c. */
+#define TELL "TELL"
+int tell_what_exec_gave(void);
 
 long now_ns(void);
 void sleep_ms(long ms);
