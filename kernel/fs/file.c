@@ -115,6 +115,7 @@ void file_put(struct file *f)
 {
 	if (!f || __atomic_sub_fetch(&f->refs, 1, __ATOMIC_ACQ_REL))
 		return;
+	assert(!current->mm || !mutex_is_held(&current->mm->lock));
 	if (unlikely(READ_ONCE(f->watchers)))
 		epoll_forget(f);
 	flock_drop(f);

@@ -12,8 +12,8 @@
  * Frames leave in the order unmap, flush, free: until every CPU has forgotten the translation,
  * another thread can still write to the page.
  *
- * Locking: mm->lock, taken by the public functions; the others want it held. Results as the system
- * calls of Linux 6.1 that they serve.
+ * Locking: mm->lock, taken by the public functions; the others want it held. vma_unlock() lets the
+ * files go whose vmas were removed. Results as the system calls of Linux 6.1 that they serve.
  */
 #include "kernel/contract.h"
 #include "kernel/exec/exec.h"
@@ -119,7 +119,7 @@ long mm_unmap(struct mm *mm, u64 addr, u64 len)
 	mutex_lock(&mm->lock);
 	long err = unmap(mm, r);
 
-	mutex_unlock(&mm->lock);
+	vma_unlock(mm);
 	return err;
 }
 
@@ -262,7 +262,7 @@ long mm_map(struct mm *mm, u64 addr, u64 len, unsigned prot, unsigned flags, str
 				   ? map(mm, addr, len, flags, &model)
 				   : -ENOMEM;
 
-	mutex_unlock(&mm->lock);
+	vma_unlock(mm);
 	if (memory)
 		file_put(memory); /* the vma has its own reference */
 	return addr_or_err;
@@ -345,7 +345,7 @@ long mm_protect(struct mm *mm, u64 addr, u64 len, unsigned prot)
 
 	if (lost_rights)
 		arch_tlb_shootdown(mm->pt_root);
-	mutex_unlock(&mm->lock);
+	vma_unlock(mm);
 	return err;
 }
 
@@ -377,7 +377,7 @@ long mm_set_flags(struct mm *mm, u64 start, u64 end, u32 set, u32 clear)
 		vma_merge(mm, v);
 		start = stop;
 	}
-	mutex_unlock(&mm->lock);
+	vma_unlock(mm);
 	return err;
 }
 
@@ -407,7 +407,7 @@ u64 mm_brk(struct mm *mm, u64 addr)
 	mutex_lock(&mm->lock);
 	set_brk(mm, addr);
 	addr = mm->brk;
-	mutex_unlock(&mm->lock);
+	vma_unlock(mm);
 	return addr;
 }
 
@@ -522,6 +522,6 @@ long mm_remap(struct mm *mm, u64 addr, u64 old_len, u64 new_len, unsigned flags,
 	mutex_lock(&mm->lock);
 	long result = remap(mm, r, ALIGN_UP(new_len, PAGE_SIZE), flags, to);
 
-	mutex_unlock(&mm->lock);
+	vma_unlock(mm);
 	return result;
 }

@@ -78,7 +78,10 @@ enum vma_flags {
 };
 
 struct vma { /* [start, end): one protection, one backing */
-	struct rb_node node;
+	union {
+		struct rb_node node;
+		struct vma *next_removed; /* of mm->removed */
+	};
 	u64 start, end;
 	u64 gap, max_gap; /* free bytes below start; largest gap in this subtree (vma.c) */
 	u32 prot;	  /* PT_READ | PT_WRITE | PT_EXEC */
@@ -93,6 +96,7 @@ struct mm {
 	struct mutex lock;   /* guards vmas and the page table's user half */
 	struct rb_tree vmas; /* by address, disjoint */
 	struct vma *last;    /* most recent lookup */
+	struct vma *removed; /* until vma_unlock() */
 	unsigned nr_vmas;
 	u64 total_vm; /* pages */
 

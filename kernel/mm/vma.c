@@ -173,7 +173,20 @@ void vma_remove(struct mm *mm, struct vma *v)
 {
 	assert_mm_held(mm);
 	unlink(mm, v);
-	vma_free(v);
+	v->next_removed = mm->removed;
+	mm->removed = v;
+}
+
+void vma_unlock(struct mm *mm)
+{
+	struct vma *v = mm->removed, *next;
+
+	mm->removed = NULL;
+	mutex_unlock(&mm->lock);
+	for (; v; v = next) {
+		next = v->next_removed;
+		vma_free(v);
+	}
 }
 
 void vma_resize(struct mm *mm, struct vma *v, u64 start, u64 end)

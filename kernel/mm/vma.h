@@ -38,8 +38,13 @@ struct vma *vma_copy(const struct vma *model);
 void vma_free(struct vma *v); /* not in any tree */
 void vma_insert(struct mm *mm, struct vma *v);
 void vma_append(struct mm *mm, struct vma *v); /* it is above all others */
-/* Out of the tree and freed. */
+/* Take @v out of the tree. vma_unlock() frees it. */
 void vma_remove(struct mm *mm, struct vma *v);
+/*
+ * Unlock mm->lock and free what was removed. The last reference to a file may go with it, and the
+ * file's release takes locks that come before mm->lock.
+ */
+void vma_unlock(struct mm *mm);
 void vma_resize(struct mm *mm, struct vma *v, u64 start, u64 end);
 /* Cut @v at @addr, inside it: @v keeps the lower part. 0 or -ENOMEM. */
 int vma_split(struct mm *mm, struct vma *v, u64 addr);

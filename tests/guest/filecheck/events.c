@@ -4,14 +4,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -401,9 +404,16 @@ static void do_not_open_again(int fd)
 	EXPECT(!close(named) && !close(fd));
 }
 
-static void nameless_files(void)
+/* A perf event that counts nothing; -1 where a container forbids it. */
+static int open_perf(void)
 {
 	uint32_t attr[16] = { 1 /* software */, sizeof(attr), 9 /* dummy */ };
+
+	return (int)syscall(SYS_perf_event_open, attr, 0, 0, -1, 0);
+}
+
+static void nameless_files(void)
+{
 	sigset_t none;
 	int ends[2], event;
 
@@ -414,12 +424,46 @@ static void nameless_files(void)
 	do_not_open_again(timerfd_create(CLOCK_MONOTONIC, 0));
 	do_not_open_again(signalfd(-1, &none, 0));
 	do_not_open_again(epoll_create1(0));
-	event = (int)syscall(SYS_perf_event_open, attr, 0, -1, -1, 0);
-	if (event >= 0) /* a container forbids it */
+	event = open_perf();
+	if (event >= 0)
 		do_not_open_again(event);
 	EXPECT(!socketpair(AF_UNIX, SOCK_STREAM, 0, ends) && !shutdown(ends[0], SHUT_RDWR));
 	do_not_open_again(ends[0]);
 	do_not_open_again(ends[1]);
+}
+
+static atomic_int collected;
+
+/* Take an event again and again, into a page that is not there yet. */
+static void *collect(void *set)
+{
+	struct epoll_event *e = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	EXPECT(e != MAP_FAILED);
+	for (int i = 0; i < 100; i++) {
+		EXPECT(!madvise(e, 4096, MADV_DONTNEED));
+		EXPECT(epoll_wait(*(int *)set, e, 1, -1) == 1);
+	}
+	collected = 1;
+	return NULL;
+}
+
+/* A mapping is the last that keeps a watched file, and goes while the set writes events. */
+static void watched_mappings_go(void)
+{
+	int set = epoll_create1(0), event;
+	pthread_t thread;
+	void *ring;
+
+	EXPECT(set >= 0 && !watch(set, EPOLL_CTL_ADD, eventfd(1, 0), EPOLLIN));
+	EXPECT(!pthread_create(&thread, NULL, collect, &set));
+	while (!collected && (event = open_perf()) >= 0) {
+		ring = mmap(NULL, 2 * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, event, 0);
+		EXPECT(ring != MAP_FAILED && !watch(set, EPOLL_CTL_ADD, event, EPOLLIN));
+		EXPECT(!close(event) && !munmap(ring, 2 * 4096));
+	}
+	EXPECT(!pthread_join(thread, NULL));
 }
 
 const struct check event_tests[] = {
@@ -434,5 +478,6 @@ const struct check event_tests[] = {
 	{ "messages", messages },
 	{ "clones", clones },
 	{ "nameless-files", nameless_files },
+	{ "watched-mappings-go", watched_mappings_go },
 	{ NULL, NULL },
 };
