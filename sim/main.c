@@ -245,5 +245,6 @@ static int simulate(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	output_watch();
 	return explore_wanted(argc, argv) ? explore_main(argc, argv) : simulate(argc, argv);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Files that the user wants to have: made, finished, and told apart. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "sim/engine/output.h"
 
@@ -27,6 +29,30 @@ void output_finish(FILE *file, const char *option, const char *path)
 	if (fclose(file) || failed)
 		usage_error("--%s %s: cannot be written completely: %s", option, path,
 			    errno ? strerror(errno) : "a part of it was refused");
+}
+
+static void finish_standard_output(void)
+{
+	bool failed = ferror(stdout);
+
+	errno = 0;
+	if (!fflush(stdout) && !failed)
+		return;
+	fprintf(stderr, "schedsim: the output cannot be written: %s\n",
+		errno ? strerror(errno) : "a part of it was refused");
+	_exit(EXIT_USAGE);
+}
+
+void output_watch(void)
+{
+	int fd;
+
+	do /* a file of the user's must not get the number of a standard one that is closed */
+		fd = open("/dev/null", O_RDONLY);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+	atexit(finish_standard_output);
 }
 
 static const char *last_name(const char *path)

@@ -13,5 +13,11 @@
 FILE *output_create(const char *option, const char *path);
 void output_finish(FILE *file, const char *option, const char *path);
 
+/*
+ * To be called first. When the program ends, all of the standard output is written, or a sentence
+ * says that it is not and the status is EXIT_USAGE.
+ */
+void output_watch(void);
+
 /* Would what is written to @a and @b go to one file? Devices may have several writers. */
 bool output_is_same(const char *a, const char *b);

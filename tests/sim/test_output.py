@@ -17,6 +17,23 @@ def report(path):
     return [line for line in done.stdout.splitlines() if not line.startswith("cpus=")]
 
 
+@pytest.mark.parametrize("words", ["hogs --time 10ms", "--list-policies", "--ops 100", "--help",
+                                   "hogs --time 1s --explain 5ms"])
+@pytest.mark.parametrize("where, why", [(">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")])
+def test_output_that_cannot_be_written(words, where, why):
+    done = subprocess.run(f"{BUILD}/schedsim {words} {where}", shell=True, stderr=subprocess.PIPE, text=True,
+                          check=False)
+    assert (done.returncode, done.stderr) == (2, f"schedsim: the output cannot be written: {why}\n")
+
+
+def test_a_closed_output_is_not_the_trace(tmp_path):
+    """A file that is opened gets the least free number, and what is printed would go into it."""
+    path = tmp_path / "t.dat"
+    subprocess.run(f"{BUILD}/schedsim --time 10ms --trace {path} hogs >&-", shell=True, stderr=subprocess.DEVNULL,
+                   check=False)
+    assert b"hogs" not in path.read_bytes()[-2000:] and report(path)
+
+
 @pytest.mark.parametrize("sched", policies())
 def test_trace_cmd_reads_the_trace(sim, tmp_path, sched):
     path = str(tmp_path / "t.dat")

@@ -150,6 +150,19 @@ def test_a_full_disk_gives_one_sentence(made, words):
     assert sentence == "the output cannot be written: No space left on device"
 
 
+@pytest.mark.parametrize("words", [("decisions",), ("placements", "--full"), ("lab", "list"), ("--version",)])
+def test_a_closed_output_gives_one_sentence(made, words):
+    path = made("a.json", pick(1), placement(2))
+    files = [path] if words[0] in ("decisions", "placements") else []
+    sentence = complaint(*words, *files, run=program, preexec_fn=lambda: os.close(1))
+    assert sentence == "the output cannot be written: Bad file descriptor"
+
+
+def test_messages_do_not_go_to_the_output_if_stderr_is_closed(tmp_path):
+    status, out, _ = program("decisions", tmp_path / "none", preexec_fn=lambda: os.close(2))
+    assert (status, out) == (2, "")
+
+
 def test_a_reader_that_has_seen_enough_is_no_error(made):
     path = made("a.json", *(pick(ms) for ms in range(5000)))
     read, write = os.pipe()

@@ -119,11 +119,20 @@ class Output(io.FileIO):
             raise OutputError(f"the output cannot be written: {error.strerror}") from error
 
 
+def hold_standard_files() -> None:
+    """What is closed must not become another file's number, and is missed by those who write there."""
+    while (held := os.open(os.devnull, os.O_RDONLY)) <= 2:
+        pass
+    os.close(held)
+    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")
+
+
 @contextlib.contextmanager
 def checked_output() -> Iterator[None]:
     """Within, sys.stdout is an Output. All that was printed is written when it ends, even by an exception."""
     usual = sys.stdout
-    if not isinstance(usual, io.TextIOWrapper):  # it was closed before Python began
+    if not isinstance(usual, io.TextIOWrapper):  # a program of Python's brought something else
         yield
         return
     file = io.BufferedWriter(Output(usual.fileno(), "w", closefd=False))
@@ -173,6 +182,7 @@ def program() -> int:
     """The program `fairground`: main(), and signals end it in order."""
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, end)
+    hold_standard_files()
     try:
         with checked_output():
             return main()
