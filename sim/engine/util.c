@@ -7,16 +7,27 @@
 #include "sim/engine/process.h"
 #include "sim/engine/util.h"
 
+void make_printable(char *text)
+{
+	for (u8 *c = (u8 *)text; *c; c++) {
+		if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) /* U+0080 to U+009F in UTF-8 */
+			c[0] = c[1] = '?';
+		else if (iscntrl(*c))
+			*c = '?';
+	}
+}
+
 void usage_error(const char *format, ...)
 {
+	char text[1024];
 	va_list args;
 
 	fflush(stdout);
-	fputs("schedsim: ", stderr);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	fputc('\n', stderr);
+	make_printable(text);
+	fprintf(stderr, "schedsim: %s\n", text);
 	exit(EXIT_USAGE);
 }
 

@@ -15,6 +15,9 @@ enum { EXIT_OK, EXIT_BUG, EXIT_USAGE };
 __noreturn void usage_error(const char *format, ...) __printf(1, 2);
 __noreturn void out_of_memory(void);
 
+/* Makes each character of @text that moves a terminal's cursor a question mark. */
+void make_printable(char *text);
+
 /*
  * Makes room for one more element of @bytes in @array, of which @used of *@size are used. Returns
  * the array, which may have moved.

@@ -4,6 +4,7 @@
  * the groups above it. One table describes the settings, for the built-in workload `group` and for
  * the object "taskgroups" of rt-app files.
  */
+#include <ctype.h>
 #include <string.h>
 
 #include "sim/workload/group.h"
@@ -73,6 +74,9 @@ bool workload_group(struct workload *w, const char *path, u32 *number)
 	if (!w->nr_groups)
 		new_group(w, "/", 1, 0);
 	*number = 0;
+	for (const char *c = path; *c; c++)
+		if (iscntrl((u8)*c))
+			return false;
 	if (!*path || !strcmp(path, "/"))
 		return true;
 	while (*at == '/') {

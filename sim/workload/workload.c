@@ -22,6 +22,7 @@ u32 workload_program(struct workload *w, const char *name)
 	p = &w->programs[w->nr_programs];
 	*p = (struct program){ .instances = 1 };
 	snprintf(p->name, sizeof(p->name), "%s", name);
+	make_printable(p->name);
 	return w->nr_programs++;
 }
 

@@ -17,6 +17,7 @@ from .command_examples import add_examples, leaves
 from .errors import InputError
 from .expect import Missing
 from .machine import STATUS_NOT_STARTED, STATUS_PANIC, STATUS_TIMEOUT, stop_all
+from .printable import printable
 from .qemu import QemuError
 from .settings import PARSERS, UsageError, from_environment
 
@@ -166,7 +167,7 @@ def main(words: list[str] | None = None) -> int:
         with result.only_object(wanted, words):
             return int(module_of(arguments.command).main(settings, arguments))
     except InputError as error:
-        print(f"fairground: {error}", file=sys.stderr)
+        print(f"fairground: {printable(str(error))}", file=sys.stderr)
         return 2
     except Missing as error:
         print(f"fairground: {error}", file=sys.stderr)

@@ -13,6 +13,7 @@ from typing import Any
 
 from . import result, samples, simulator, stats
 from .machine import at_once, commit
+from .pictures.style import texts_as_they_are
 from .progress import Progress
 from .qemu import QemuError
 from .settings import SCHEDULERS, Settings, UsageError
@@ -103,6 +104,7 @@ def save_picture(found: Sequence[samples.Series], path: str) -> str:
         from matplotlib.figure import Figure
     except ImportError:
         return "no picture: python3-matplotlib is missing (sh tools/setup.sh installs it)"
+    texts_as_they_are()
     figure = Figure(layout="constrained", dpi=130)
     FigureCanvasAgg(figure)
     samples.draw(figure, found)

@@ -10,6 +10,7 @@ from typing import Any
 
 from . import result
 from .decision_file import DecisionError, DecisionFile, open_file
+from .errors import reading
 from .forms import chrome, perfetto, table, text
 from .image import TraceError
 from .settings import UsageError
@@ -53,22 +54,18 @@ class Sources:
 def open_sources(path: str) -> Sources:
     """Read the file @path. TraceError with a sentence if it is neither a trace nor decisions."""
     found = Sources(path)
-    try:
-        found.trace = TraceFile(path)
-    except TraceError as no_trace:
+    with reading(path, TraceError):
         try:
-            found.decisions = open_file(path)
-            return found
-        except DecisionError as error:
-            raise TraceError(f"{path}: {no_trace}; nor does it hold decisions: {error}") from error
-    except OSError as error:
-        raise TraceError(f"{path}: {error.strerror or error}") from error
-    names = {f.name for f in found.trace.formats.values()}
-    try:
+            found.trace = TraceFile(path)
+        except TraceError as no_trace:
+            try:
+                found.decisions = open_file(path)
+                return found
+            except DecisionError as error:
+                raise TraceError(f"{no_trace}; nor does it hold decisions: {error}") from error
+        names = {f.name for f in found.trace.formats.values()}
         found.timeline = None if missing_events(found.trace) else Timeline(found.trace)
         found.decisions = open_file(path) if "sched_decision_candidate" in names else None
-    except (TraceError, DecisionError) as error:
-        raise TraceError(f"{path}: {error}") from error
     return found
 
 

@@ -16,7 +16,7 @@ import tarfile
 from collections.abc import Callable, Mapping
 from typing import IO, Any, BinaryIO
 
-from .errors import InputError
+from .errors import FileError, reading
 
 ALIGN = 4
 HEADER = "070701" + "{:08X}" * 13
@@ -26,7 +26,7 @@ OPENERS: dict[bytes, Callable[..., IO[Any]]] = {b"\x1f\x8b": gzip.open, b"BZh": 
 CHUNK = 1 << 20
 
 
-class ArchiveError(InputError):
+class ArchiveError(FileError):
     """A file or archive cannot be packed. One sentence for the user."""
 
 
@@ -163,7 +163,7 @@ def add_cpio(path: str, out: BinaryIO) -> None:
     """Append the cpio archive @path, unpacked."""
     with opened(path) as source:
         if source.read(6) not in NEWC:
-            raise ArchiveError(f"{path}: neither a directory nor an archive that is known: tar, or cpio of the kind "
+            raise ArchiveError("neither a directory nor an archive that is known: tar, or cpio of the kind "
                                "\"newc\"; plain, or compressed with gzip, bzip2 or xz")
         source.seek(0)
         shutil.copyfileobj(source, out, CHUNK)
@@ -172,7 +172,7 @@ def add_cpio(path: str, out: BinaryIO) -> None:
 
 def add_root(root: str, out: BinaryIO, keep: frozenset[str]) -> None:
     """Append what the directory or archive @root holds. Top-level links named in @keep give way to directories."""
-    try:
+    with reading(root, ArchiveError, "the archive is damaged"):
         writer = Writer(out)
         if os.path.isdir(root):
             writer.tree(root, keep=keep)
@@ -182,8 +182,6 @@ def add_root(root: str, out: BinaryIO, keep: frozenset[str]) -> None:
             add_cpio(root, out)
             return
         writer.end()
-    except (OSError, EOFError, tarfile.TarError, lzma.LZMAError, KeyError) as error:
-        raise ArchiveError(f"{root}: {error}") from error
 
 
 def archive(files: Mapping[str, bytes], out: BinaryIO) -> None:

@@ -22,17 +22,16 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from .decision_types import Numbers, is_comm, is_name
-from .errors import InputError
-from .expect import Missing
-from .image import Event, Format, TraceError, parse_format
-from .records import decoder, text_of
-from .tracefile import MAGIC_SIZE, MAGICS, TraceFile
+from .errors import FileError, damage
+from .image import Event, Format, TraceError, parse_format, text_of
+from .printable import printable
+from .records import decoder
+from .tracefile import DAMAGED, MAGIC_SIZE, MAGICS, TraceFile
 
 SCHEMA = "fairground-decisions/4"
 SYSTEM, PREFIX = "decision", "sched_decision_"
 BINARY_MAGIC, BINARY_VERSION = b"FGDECIDE", 1
 BINARY_HEAD, BINARY_EVENT = struct.Struct("<8sII"), struct.Struct("<QHHI")  # time, type, size, CPU
-DAMAGE = (Missing, struct.error, ValueError, LookupError, OverflowError)  # of reading a trace whose bytes make no sense
 TEXTS = ("comm",)
 END = "end"  # the kind of the last line of JSON
 ONLY_NUMBERS, ONLY_TEXTS = {int}, {str}
@@ -43,7 +42,7 @@ HEAD_MAX = 1 << 20  # bytes of the first line
 Rows = tuple[tuple[Any, ...], ...]
 
 
-class DecisionError(InputError):
+class DecisionError(FileError):
     """The file holds no decisions that this tool can read. The text is one sentence for the user."""
 
 
@@ -80,7 +79,7 @@ class _Fields:
         if not all(map(is_name, self._choices(row))):
             raise ValueError("a name of a rule, a policy or an act is expected where there is none")
         if not all(map(is_comm, self._comms(row))):
-            raise ValueError("a comm is longer than the name of a task can be")
+            raise ValueError("a comm is longer than the name of a task can be, or has control characters")
 
 
 class Row:
@@ -173,7 +172,7 @@ def _header(line: bytes) -> dict[str, Any]:
         raise DecisionError("this is not a file of decisions: lines of JSON, or a trace.dat, are expected")
     if schema != SCHEMA:
         raise DecisionError(f"the file has schema {schema}, this tool reads {SCHEMA}: take both from one commit")
-    return dict(header)
+    return {name: printable(of) if isinstance(of, str) else of for name, of in header.items()}
 
 
 def _provenance(header: dict[str, Any]) -> Provenance:
@@ -291,19 +290,17 @@ class EventFile(DecisionFile):
     def records(self, shapes: Sequence[Shape]) -> Iterator[Any]:
         readable = {PREFIX + shape.kind: shape for shape in shapes if all(
             PREFIX + kind in self._formats for kind in (shape.kind, *(row.kind for row in shape.lists.values())))}
-        try:
+        with damage(DecisionError, DAMAGED):
             readers = {name: _Reader(self._formats[name], shape.fields) for name, shape in readable.items()}
             # Kinds with the same rows share them: whichever comes next has them.
             lists = {PREFIX + row.kind: _List(name, place, _Reader(self._formats[PREFIX + row.kind], row.fields),
                                               row.make)
                      for name, shape in readable.items() for place, row in enumerate(shape.lists.values())}
-        except TraceError as error:
-            raise DecisionError(str(error)) from error
         owner = {name: next((lists[PREFIX + row.kind].record for row in shape.lists.values()), name)
                  for name, shape in readable.items()}
         pending: dict[tuple[int, str], tuple[list[Any], ...]] = {}  # by the CPU that recorded them
         self.unknown = 0
-        try:
+        with damage(DecisionError, DAMAGED):
             for event in self._events(set(self._formats) - (self._rows_of() - set(lists))):
                 name = event.format.name
                 if of := lists.get(name):
@@ -318,8 +315,6 @@ class EventFile(DecisionFile):
                     yield shape.make(event.time, shape.kind, tuple(map(tuple, rows)), readers[name](event.data))
                 else:
                     self.unknown += 1
-        except DAMAGE as error:
-            raise DecisionError("the trace is damaged") from error
 
 
 OURS = re.compile(r"(?:Fairground|schedsim) (?P<commit>\S+): (?P<sched>\S+); (?P<what>.*)")
@@ -345,12 +340,8 @@ class _TraceDecisions(EventFile):
     """The form of make trace EVENTS='decision:*', and of schedsim --decisions FILE.dat."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        try:
-            self.trace = trace = TraceFile(path)
-            self.lost = trace.lost()
-        except DAMAGE as error:
-            raise DecisionError("the trace is damaged") from error
-        self._trace = trace
+        self.trace = self._trace = trace = TraceFile(path)
+        self.lost = trace.lost()
         self._formats = {f.name: f for f in trace.formats.values() if f.system == SYSTEM}
         if not self._formats:
             raise DecisionError("the trace has no decisions: record it with EVENTS='decision:*'")
@@ -366,7 +357,9 @@ class _BinaryFile(EventFile):
     def __init__(self, path: str | os.PathLike[str]) -> None:
         with open(path, "rb") as f:
             self._data = f.read()
-        try:
+        if len(self._data) < BINARY_HEAD.size:
+            raise CutOff
+        with damage(DecisionError, "the file is damaged"):
             _, version, size = BINARY_HEAD.unpack_from(self._data)
             if version != BINARY_VERSION:
                 raise DecisionError(f"the file has version {version} of this form, this tool reads {BINARY_VERSION}: "
@@ -377,10 +370,6 @@ class _BinaryFile(EventFile):
             line, _, texts = self._data[BINARY_HEAD.size:self._start].decode().partition("\n")
             self.provenance = _provenance(_header(line.encode()))
             events = [parse_format(SYSTEM, text) for text in re.split(r"^(?=name: )", texts, flags=re.MULTILINE)[1:]]
-        except struct.error as error:
-            raise CutOff from error
-        except DAMAGE as error:
-            raise DecisionError("the file is damaged") from error
         self._by_id = {event.id: event for event in events}
         self._formats = {event.name: event for event in events}
 
@@ -424,18 +413,17 @@ def _copy_of_pipe(path: str | os.PathLike[str]) -> Any:
 def open_file(path: str | os.PathLike[str]) -> DecisionFile:
     """The file or pipe @path, in any form. Raises DecisionError if it holds no decisions, or is cut off."""
     try:
-        if copy := _copy_of_pipe(path):
-            file = open_file(copy.name)
-            file.copy = copy
-            return file
-        with open(path, "rb") as f:
-            start = f.read(max(MAGIC_SIZE, len(BINARY_MAGIC)))
-        if not start:
-            raise DecisionError("the file is empty")
-        if start.startswith(BINARY_MAGIC):
-            return _BinaryFile(path)
-        return _TraceDecisions(path) if start.startswith(MAGICS) else _JsonFile(path)
-    except TraceError as error:
-        raise DecisionError(str(error)) from error
+        with damage(DecisionError, "the file is damaged"):
+            if copy := _copy_of_pipe(path):
+                file = open_file(copy.name)
+                file.copy = copy
+                return file
+            with open(path, "rb") as f:
+                start = f.read(max(MAGIC_SIZE, len(BINARY_MAGIC)))
+            if not start:
+                raise DecisionError("the file is empty")
+            if start.startswith(BINARY_MAGIC):
+                return _BinaryFile(path)
+            return _TraceDecisions(path) if start.startswith(MAGICS) else _JsonFile(path)
     except OSError as error:
         raise DecisionError(error.strerror or str(error)) from error

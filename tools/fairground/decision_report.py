@@ -18,6 +18,7 @@ from .decision_filter import Filter, Seen
 from .decision_kinds import SHAPES
 from .decisions import Decision, Groups
 from .option_values import U64, parse_number
+from .printable import printable
 from .settings import UsageError
 
 IN_MEMORY = 1 << 24  # more text waits in a file
@@ -108,7 +109,7 @@ def main(_: Any, arguments: argparse.Namespace) -> int:
         _show(path, arguments)
     except DecisionError as error:
         text = str(error)
-        print(f"fairground: {text if arguments.diff or text.startswith(f'{path}: ') else f'{path}: {text}'}",
-              file=sys.stderr)
+        said = text if arguments.diff or text.startswith(f"{path}: ") else f"{path}: {text}"
+        print(f"fairground: {printable(said)}", file=sys.stderr)
         return NOT_COMPARABLE
     return 0

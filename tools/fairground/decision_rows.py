@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from .decision_file import CutOff, DecisionError, Shape, missing, open_file
+from .errors import reading
 from .option_values import U16, U64, known, parse_number, parse_time, ranges
 from .settings import UsageError
 
@@ -136,11 +137,8 @@ def show(arguments: argparse.Namespace, kind: Kind[T], matches: Callable[[T], bo
     if not arguments.file:
         raise UsageError(f"a file of decisions is expected: fairground {arguments.command} FILE (docs/decisions.md)")
     wanted = Filter(arguments, kind, matches)
-    try:
+    with reading(arguments.file, DecisionError):
         records, lacking, cut = _find(arguments, kind, wanted)
-    except DecisionError as error:
-        print(f"fairground: {arguments.file}: {error}", file=sys.stderr)
-        return 2
     for text in kind.statistics(records) if arguments.stats else ():
         print(text)
     for record in () if arguments.stats else records:

@@ -16,6 +16,7 @@ EVENT = re.compile(r"^EVENT\(decision, sched_decision_(\w+), \d+,\s*(.*?)(?:\"|\
 FIELD = re.compile(r"\bFIELD\((\w+), (\w+)\)|\bPID\((\w+)\)")
 NAME = re.compile(r"\w{1,40}|\?")  # of a list in rule.def; the simulator writes "?" for a number that has no name
 COMM_MAX = 15
+NO_COMM = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # what moves the cursor, and what is no text
 
 
 @lru_cache
@@ -39,7 +40,7 @@ def is_name(text: str) -> bool:
 @lru_cache(maxsize=1 << 16)
 def is_comm(text: str) -> bool:
     """Can @text be the name of a task?"""
-    return len(text) <= COMM_MAX and not any("\ud800" <= letter <= "\udfff" for letter in text)
+    return len(text) <= COMM_MAX and not NO_COMM.search(text)
 
 
 def limits(of: str) -> tuple[int, int]:

@@ -42,9 +42,11 @@ def save_samples(experiment: Experiment, found: Sequence[samples.Series], header
 def draw_picture(experiment: Experiment, draw: Callable[[Any], object], header: str) -> Any:
     """A picture of the experiment, a matplotlib Figure under its title and @header, which @draw draws. ImportError
     without matplotlib."""
+    import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     width, height = experiment.picture
+    matplotlib.rcParams["text.parse_math"] = True  # the ticks of a logarithmic axis are formulas
     figure = Figure(figsize=(width, height), layout="constrained", dpi=130)
     FigureCanvasAgg(figure)
     draw(figure)

@@ -17,6 +17,7 @@ from typing import Any
 
 from . import experiments, expressions
 from .claims import KERNEL, SIMULATOR, TRACED, Claim, bound_of
+from .errors import reading
 from .expect import expect
 from .expressions import BadExpression
 from .settings import UsageError
@@ -297,7 +298,8 @@ def check_simulator(file: TomlFile) -> None:
 def check_use(x: Experiment) -> None:
     """UsageError if a value, or a case that is made twice, has no effect."""
     used: set[str] = set(re.findall(r"\bx\.v\.(\w+)", Path(x.code.__file__ or "").read_text("utf-8") if x.code else ""))
-    used |= {name for text in all_expressions(x.data) for name in expressions.free_names(text)}
+    with reading(x.file.path, UsageError):
+        used |= {name for text in all_expressions(x.data) for name in expressions.free_names(text)}
     for name in x.values.keys() - used:
         raise x.file.wrong(("values", name), f"the value {name} is used nowhere")
     for name in x.twice:

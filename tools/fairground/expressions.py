@@ -14,6 +14,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from .errors import FileError
+
 Scope = Mapping[str, Any]
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -30,15 +32,15 @@ NODES = (ast.Expression, ast.Constant, ast.Name, ast.Load, ast.Store, ast.Subscr
 HOLE = re.compile(r"@\{((?:[^{}]|\{[^{}]*\})*)\}")
 
 
-class BadExpression(Exception):
+class BadExpression(FileError):
     """An expression that makes no sense. The text is a part of a sentence."""
 
 
 def parse(text: str) -> ast.Expression:
     try:
         tree = ast.parse(text.strip(), mode="eval")
-    except SyntaxError as error:
-        raise BadExpression(f"{text!r} is no expression: {error.msg}") from None
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise BadExpression(f"{text!r} is no expression: {getattr(error, 'msg', error)}") from None
     for node in ast.walk(tree):
         if not isinstance(node, NODES) or isinstance(node, ast.Name) and node.id.startswith("_"):
             raise BadExpression(f"{text!r} has a part that expressions do not have: {ast.unparse(node)}")

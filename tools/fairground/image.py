@@ -17,10 +17,12 @@ import re
 import struct
 from collections import namedtuple
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-from .errors import InputError
+from .errors import FileError
 from .expect import expect
+from .printable import printable
 
 IMAGE_PA = 0x7000
 IMAGE = struct.Struct("<8sIIQQQQQQ")
@@ -84,7 +86,7 @@ class Statistics(NamedTuple):
     dropped: int      # that found the ring full, with overwrite=0
 
 
-class TraceError(InputError):
+class TraceError(FileError):
     """There is no trace, or not one that this tool can read. The text is one sentence for the user."""
 
 
@@ -100,6 +102,12 @@ def parse_format(system: str, source: str) -> Format:
     return Format(system, name, int(number), tuple(fields), source)
 
 
+@lru_cache(maxsize=1 << 16)
+def text_of(raw: bytes) -> str:
+    """The text that @raw begins with, in a line: a task may be called anything."""
+    return printable(raw.split(b"\0")[0].decode(errors="replace").removesuffix("\n"))
+
+
 def field_value(field: Field, data: bytes) -> int | str:
     """The value of @field in the record @data: a number or a text."""
     raw = data[field.offset:field.offset + field.size] if field.size else data[field.offset:]
@@ -108,7 +116,7 @@ def field_value(field: Field, data: bytes) -> int | str:
     if field.size == 4:  # __data_loc: where the text is
         where = int.from_bytes(raw, "little")
         raw = data[where & 0xffff:(where & 0xffff) + (where >> 16)]
-    return raw.split(b"\0")[0].decode(errors="replace")
+    return text_of(raw)
 
 
 def event_values(event: Event) -> dict[str, Any]:
@@ -269,7 +277,7 @@ class Image:
     def comms(self) -> dict[int, str]:
         """Names of threads by id."""
         raw = self._read(self._cmdlines, self._nr_cmdlines * CMDLINE.size)
-        return {tid: comm.split(b"\0")[0].decode(errors="replace") for tid, comm in CMDLINE.iter_unpack(raw) if tid}
+        return {tid: text_of(comm) for tid, comm in CMDLINE.iter_unpack(raw) if tid}
 
 
 # --- the file that was the machine's memory ----------------------------------------------------------------------

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from . import result
+from .errors import reading
 from .image import Event, TraceError, event_values
 from .option_values import parse_cpus
 from .settings import trace_file
 from .timeline import SWITCH, TaskStates, events_of
-from .tracefile import TraceFile, lost_text
+from .tracefile import DAMAGED, TraceFile, lost_text
 
 MS = 1e6
 SORTS: dict[str, Callable[["TaskLatency"], float]] = {
@@ -178,14 +179,10 @@ def seconds(ns: int) -> str:
 def follow(path: str, show: Callable[[TraceFile, Iterator[Event]], object], what: str) -> int:
     """Let @show print what it makes of a trace and its events that say who runs and who waits. TraceError if they
     cannot be read. @what is printed of them; lost events are told. Returns the status."""
-    try:
+    with reading(path, TraceError, DAMAGED):
         trace = TraceFile(path)
         show(trace, trace.events(events_of(trace)))
         lost = trace.lost()
-    except BrokenPipeError:  # of the output
-        raise
-    except (OSError, TraceError) as error:
-        raise TraceError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
     if lost:
         print(f"fairground: {path}: {lost_text(lost, what)}", file=sys.stderr)
     return 0

@@ -3,7 +3,6 @@
 
 import struct
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
@@ -11,11 +10,6 @@ from .image import Format, TraceError
 
 NUMBERS = {(size, signed): code.lower() if signed else code
            for size, code in ((1, "B"), (2, "H"), (4, "I"), (8, "Q")) for signed in (False, True)}
-
-
-@lru_cache(maxsize=1 << 16)
-def text_of(raw: bytes) -> str:
-    return raw.split(b"\0")[0].decode(errors="replace")
 
 
 def decoder(event: Format, names: Sequence[str],

@@ -23,6 +23,7 @@ from typing import Any
 
 from . import decision_kinds, graph, result, viewer
 from .decision_file import DecisionError, DecisionFile, open_file
+from .errors import reading
 from .image import TraceError
 from .pictures import style
 from .progress import Progress
@@ -63,18 +64,16 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def open_run(path: str) -> Run:
     """The file @path. TraceError if it is neither a trace nor decisions."""
-    try:
+    with reading(path, TraceError):
         with open(path, "rb") as f:
             is_trace = f.read(MAGIC_SIZE).startswith(MAGICS)
-    except OSError as error:
-        raise TraceError(f"{path}: {error.strerror}") from error
-    try:
-        decisions = open_file(path)
-    except DecisionError as error:
-        if not is_trace or "has no decisions" not in str(error):
-            raise TraceError(f"{path}: {error}") from error
-        decisions = None
-    return Run(path, is_trace, decisions)
+        try:
+            decisions = open_file(path)
+        except DecisionError as error:
+            if not is_trace or "has no decisions" not in str(error):
+                raise
+            decisions = None
+        return Run(path, is_trace, decisions)
 
 
 @dataclass
@@ -162,10 +161,8 @@ def rule_counts(run: Run) -> Counter[tuple[str, str]]:
     """(kind, rule) -> how often it decided."""
     counts: Counter[tuple[str, str]] = Counter()
     if run.decisions:
-        try:
+        with reading(run.path, TraceError):
             counts.update((d.kind, d.rule) for d in run.decisions.records(decision_kinds.SHAPES))
-        except DecisionError as error:
-            raise TraceError(f"{run.path}: {error}") from error
     return counts
 
 

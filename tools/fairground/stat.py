@@ -16,18 +16,19 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from . import result
-from .image import Event, Image, TraceError, event_values, memory_file
+from .errors import reading
+from .image import Event, Image, TraceError, event_values, memory_file, text_of
 from .machine import STATUS_NOT_STARTED, Machine, Outcome, at_once
 from .option_values import parse_pids
 from .progress import Progress
 from .record import RecordError, ended_well
-from .records import decoder, text_of
+from .records import decoder
 from .runs import other_start
 from .settings import Settings, UsageError
 from .stats import parse_seeds, standard_error
 from .timeline import SWITCH
 from .trace import about, memory_directory, with_tracing
-from .tracefile import TraceFile, lost_text
+from .tracefile import DAMAGED, TraceFile, lost_text
 
 MARK = "fairground stat"  # the shell writes it into the trace before it begins with the command
 PRINT, FORK, EXIT, MIGRATE = "print", "sched_process_fork", "sched_process_exit", "sched_migrate_task"
@@ -344,7 +345,8 @@ def check(settings: Settings, arguments: argparse.Namespace) -> None:
 def measure(settings: Settings, arguments: argparse.Namespace) -> list[Found]:
     """One Found for each run."""
     if arguments.file:
-        return [read(arguments.file, parse_pids(arguments.pid), arguments)]
+        with reading(arguments.file, UsageError, DAMAGED):
+            return [read(arguments.file, parse_pids(arguments.pid), arguments)]
     with Machine(settings) as machine:
         print(machine.header("stat"), flush=True)
     if arguments.seeds:
@@ -360,10 +362,7 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
     except BrokenPipeError:  # of the output
         raise
     except (OSError, TraceError, RecordError) as error:
-        why = getattr(error, "strerror", None) or error
-        if arguments.file:
-            raise TraceError(f"{arguments.file}: {why}") from error
-        print(f"fairground: {why}", file=sys.stderr)
+        print(f"fairground: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
         return STATUS_NOT_STARTED
     what = "'system wide'" if arguments.all else f"'{arguments.file or settings.cmd}'"
     result.tell([*found[0].run_lines, table(found, what, arguments)],

@@ -6,21 +6,19 @@ columns of numbers: a million events fit into 100 MB.
 """
 
 import os
-import struct
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from .expect import Missing
-from .image import Format, TraceError
-from .records import decoder, text_of
-from .tracefile import TraceFile
+from .errors import damage
+from .image import Format, TraceError, text_of
+from .records import decoder
+from .tracefile import DAMAGED, TraceFile
 
 SWITCH, WAKING, WAKEUPS = "sched_switch", "sched_waking", ("sched_wakeup", "sched_wakeup_new")
 EVENTS = (SWITCH, *WAKEUPS)
 SLEEPS = 0xff  # bits of prev_state; with any of them set the task does not want a CPU
-DAMAGE = (Missing, struct.error, ValueError, OverflowError)  # what a trace raises if its bytes make no sense
 
 
 class TaskStates:
@@ -116,12 +114,10 @@ class Timeline:
         self.priorities: dict[int, int] = {}  # of the last switch: 120 is nice 0, below 100 are real-time tasks
         self.begin = self.end = 0
         self.unfinished = 0                   # waits that do not end in the trace
-        try:
+        with damage(TraceError, DAMAGED):
             trace = source if isinstance(source, TraceFile) else TraceFile(source)
             self.cpus, self.about, self.lost = trace.cpus, trace.about, trace.lost()
             self._read(trace)
-        except DAMAGE as error:
-            raise TraceError("the trace is damaged") from error
 
     def _read(self, trace: TraceFile) -> None:
         names_of_events = events_of(trace)

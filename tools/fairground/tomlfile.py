@@ -6,9 +6,11 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from .errors import FileError, reading
 from .names import nearest
 from .settings import UsageError
 
+NO_TEXT = "this is no text in UTF-8"
 KeyPath = tuple[str | int, ...]
 HEADER = re.compile(r"^\s*\[(\[)?\s*([^\]]+?)\s*\]")
 KEY = re.compile(r"""^\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
@@ -61,12 +63,18 @@ class TomlFile:
 
     def __init__(self, path: Path, text: str | None = None) -> None:
         self.path = path
-        self.text = path.read_text(encoding="utf-8") if text is None else text
-        try:
-            self.data: dict[str, Any] = tomllib.loads(self.text)
-        except tomllib.TOMLDecodeError as error:
-            raise UsageError(f"{path}: {error}") from None
+        with reading(path, UsageError, NO_TEXT):
+            self.text = path.read_text(encoding="utf-8") if text is None else text
+            self.data = self._tables()
         self.lines = lines_of(self.text)
+
+    def _tables(self) -> dict[str, Any]:
+        try:
+            return tomllib.loads(self.text)
+        except tomllib.TOMLDecodeError as error:
+            raise FileError(str(error)) from None
+        except RecursionError as error:
+            raise FileError("its brackets are nested too deeply") from error
 
     def wrong(self, where: KeyPath, message: str) -> UsageError:
         """The error @message at @where, or at the nearest table around it whose line is known."""

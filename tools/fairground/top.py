@@ -21,11 +21,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
-from .image import Event, Image, TraceError, memory_file
+from .errors import DAMAGE
+from .image import Event, Image, TraceError, memory_file, text_of
 from .machine import Machine
-from .records import decoder, text_of
+from .records import decoder
 from .settings import Settings, UsageError
-from .timeline import DAMAGE, SWITCH, WAKEUPS, TaskStates
+from .timeline import SWITCH, WAKEUPS, TaskStates
 from .trace import SHARED_MEMORY, about, convert, memory_directory, with_tracing
 
 POLL_S = 0.02
@@ -205,7 +206,7 @@ class Top:
                 if not image.started():
                     return
                 self.live = Live(image)
-            except (OSError, TraceError, KeyError, *DAMAGE):  # the kernel is about to write its texts
+            except (OSError, TraceError, *DAMAGE):  # the kernel is about to write its texts
                 return
         part = self.live.look()
         if part.end > part.start:

@@ -16,14 +16,17 @@ import tempfile
 from collections.abc import Collection, Iterator
 
 from . import perfdata
+from .errors import damage
 from .image import (COMMIT_MASK, LOST_EVENTS, LOST_STORED, PAGE_HEADER, Event, Format, TraceError, parse_format,
                     split_page)
+from .printable import printable
 from .progress import Progress
 
 MAGIC = b"\x17\x08\x44tracing"
 MAGICS = (MAGIC, perfdata.MAGIC)
 MAGIC_SIZE = max(map(len, MAGICS))  # so many bytes of a file tell whether it is a trace
 OPTIONS, RECORDS = b"options  \0", b"flyrecord\0"
+DAMAGED = "the trace is damaged"
 OPTION_END, OPTION_CPUSTAT, OPTION_UNAME, OPTION_VERSION = 0, 2, 5, 9
 LOST = re.compile(r"^(CPU|overrun|dropped events): ([0-9]{1,20})$", re.MULTILINE)
 OURS = re.compile(r"(?:Fairground|schedsim) ")
@@ -113,9 +116,12 @@ class TraceFile:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path, self._data = path, _read(path)
-        reader = _Reader(self._data)
-        _version(reader)
         self.formats: dict[int, Format] = {}
+        with damage(TraceError, DAMAGED):
+            self._parse(_Reader(self._data))
+
+    def _parse(self, reader: _Reader) -> None:
+        _version(reader)
         self.page_size = self._header(reader)
         self._formats(reader)
         reader.sized("I")  # symbols
@@ -162,7 +168,8 @@ class TraceFile:
 
     def option(self, number: int) -> list[str]:
         """The texts of the options with this @number, which trace-cmd dump --options prints too."""
-        return [data.split(b"\0")[0].decode(errors="replace") for n, data in self._options if n == number]
+        texts = [data.split(b"\0")[0].decode(errors="replace") for n, data in self._options if n == number]
+        return ["\n".join(map(printable, text.split("\n"))) for text in texts]
 
     @property
     def about(self) -> str:
@@ -176,8 +183,8 @@ class TraceFile:
 
     def comms(self) -> dict[int, str]:
         """Names of threads by id."""
-        lines = (line.partition(" ") for line in self._names.splitlines())
-        return {int(tid): comm for tid, _, comm in lines if re.fullmatch(r"-?\d+", tid)}
+        lines = (line.partition(" ") for line in self._names.split("\n"))
+        return {int(tid): printable(comm) for tid, _, comm in lines if re.fullmatch(r"-?\d+", tid)}
 
     def _pages(self, cpu: int) -> Iterator[bytes]:
         start, size = self._where[cpu]
@@ -192,8 +199,9 @@ class TraceFile:
         known = [{name: int(number) for name, number in LOST.findall(text)} for text in self.option(OPTION_CPUSTAT)]
         overrun = {of["CPU"]: of.get("overrun", 0) for of in known if "CPU" in of}
         # Pages tell of what was overwritten before them; statistics also of what was before pages that were read.
-        return sum(of.get("dropped events", 0) for of in known) + sum(
-            max(sum(map(self._lost, self._pages(cpu))), overrun.get(cpu, 0)) for cpu in range(self.cpus))
+        with damage(TraceError, DAMAGED):
+            return sum(of.get("dropped events", 0) for of in known) + sum(
+                max(sum(map(self._lost, self._pages(cpu))), overrun.get(cpu, 0)) for cpu in range(self.cpus))
 
     @staticmethod
     def _lost(page: bytes) -> int:
@@ -207,10 +215,11 @@ class TraceFile:
     def spans(self) -> dict[int, tuple[int, int]]:
         """By CPU the times of its first and last event. A CPU without events is left out."""
         found = {}
-        for cpu in range(self.cpus):
-            first = next((time for page in self._pages(cpu) for time, _, _ in split_page(page)), None)
-            if first is not None:
-                found[cpu] = first, self._last_time(cpu)
+        with damage(TraceError, DAMAGED):
+            for cpu in range(self.cpus):
+                first = next((time for page in self._pages(cpu) for time, _, _ in split_page(page)), None)
+                if first is not None:
+                    found[cpu] = first, self._last_time(cpu)
         return found
 
     def _last_time(self, cpu: int) -> int:
@@ -227,7 +236,8 @@ class TraceFile:
         pages = sum(size // self.page_size for _, size in self._where)
         with Progress("pages read", pages) as progress:
             by_cpu = (self._cpu_events(cpu, wanted, progress) for cpu in range(self.cpus))
-            yield from heapq.merge(*by_cpu, key=lambda e: (e.time, e.cpu))
+            with damage(TraceError, DAMAGED):
+                yield from heapq.merge(*by_cpu, key=lambda e: (e.time, e.cpu))
 
     def _cpu_events(self, cpu: int, wanted: set[int], progress: Progress) -> Iterator[Event]:
         for page in self._pages(cpu):

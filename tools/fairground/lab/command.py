@@ -10,6 +10,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from ..option_values import U32, whole
+from ..printable import printable
 from ..settings import Settings, UsageError
 from ..tree import ROOT
 from . import handout, outputs
@@ -143,7 +144,7 @@ def _submissions(directory: str) -> dict[str, pathlib.Path]:
     found, passed_over = roster.submissions(pathlib.Path(directory))
     if passed_over:
         print(f"fairground: {directory}: passed over, for neither directory nor archive: "
-              + ", ".join(map(roster.printable, passed_over)), file=sys.stderr)
+              + ", ".join(map(printable, passed_over)), file=sys.stderr)
     return found
 
 
@@ -164,7 +165,7 @@ def _class(settings: Settings, arguments: argparse.Namespace) -> int:
             roster.write_csv(done, out)
         if results:
             grade.write_json(row.grade, results / f"{row.student}.json")
-        print(roster.printable(f"{len(done)} of {len(found)}: {row.student} {row.grade.score:g}: {row.sentence}"),
+        print(printable(f"{len(done)} of {len(found)}: {row.student} {row.grade.score:g}: {row.sentence}"),
               flush=True)
     if page:
         roster.write_page(lab, arguments.drawn, done, page)
@@ -177,7 +178,7 @@ def _export(arguments: argparse.Namespace) -> int:
     found = _submissions(arguments.directory)
     with outputs.sentence(to):
         written, left_out = roster.export(lab, found, to)
-    print("\n".join([roster.printable(f"left out: {sentence}") for sentence in left_out] + [
+    print("\n".join([printable(f"left out: {sentence}") for sentence in left_out] + [
         f"{to}: {written} submissions; jplag -l {'python3' if lab.files[0].endswith('.py') else 'c'} "
         f"-bc {to}/base {to}/submissions"]))
     return 0

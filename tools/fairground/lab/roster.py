@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ..printable import printable
 from ..webpage import document, table
 from . import grade, outputs, regions, submission
 from .spec import TIERS, Lab, LabError
@@ -57,11 +58,6 @@ def submissions(directory: pathlib.Path) -> tuple[dict[str, pathlib.Path], list[
         raise LabError(f"{directory}: there is no submission in it")
     given = collections.Counter(short.values()) + collections.Counter(p.name for p in short if short[p] != p.name)
     return {name if given[name] == 1 else path.name: path for path, name in short.items()}, passed_over
-
-
-def printable(text: str) -> str:
-    """@text in a line: what moves the cursor, and what is no text, as Python writes it."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 # --- grading --------------------------------------------------------------------------------------------------

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import reading
 from ..image import TraceError
 from ..records import decoder
 from ..settings import UsageError
-from ..timeline import DAMAGE, SWITCH
-from ..tracefile import TraceFile
+from ..timeline import SWITCH
+from ..tracefile import DAMAGED, TraceFile
 from .source import Array, Source, check_tasks, open_source as open_trace
 from .style import Style, add_legend, finish_axis, new_figure, style, time_unit
 
@@ -45,10 +46,8 @@ def open_source(path: str, arguments: argparse.Namespace) -> Tasks:
     source = open_trace(path, arguments)
     found = Tasks(source.path, source.timeline, source.window, [], [])
     if arguments.kind == "arrows":
-        try:
+        with reading(path, TraceError, DAMAGED):
             read_arrows(found)
-        except DAMAGE as error:
-            raise TraceError(f"{path}: the trace is damaged") from error
     return found
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import reading
 from ..image import TraceError
 from ..records import decoder
-from ..timeline import DAMAGE
-from ..tracefile import TraceFile
+from ..tracefile import DAMAGED, TraceFile
 from .source import Array, Source, occupied, open_source as open_trace
 from .style import COLOURS, add_legend, finish_axis, new_figure, time_unit
 
@@ -43,7 +43,7 @@ def open_source(path: str, arguments: argparse.Namespace) -> Speeds:
     """The file @path, and the frequencies in it."""
     source = open_trace(path, arguments)
     found: dict[int, list[tuple[int, float]]] = {}
-    try:
+    with reading(path, TraceError, DAMAGED):
         trace = TraceFile(path)
         formats = {f.name: f for f in trace.formats.values()}
         if EVENT in formats:
@@ -55,8 +55,6 @@ def open_source(path: str, arguments: argparse.Namespace) -> Speeds:
                     rows.pop()
                 if time < source.window.length:
                     rows.append((time, khz / 1e3))
-    except DAMAGE as error:
-        raise TraceError(f"{path}: the trace is damaged") from error
     found = {cpu: rows for cpu, rows in found.items() if rows}
     if not found:
         raise TraceError(f"{path}: no frequency is in it: record power:cpu_frequency, or schedsim --opp juno "

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import reading
 from ..image import TraceError
 from ..records import decoder
-from ..timeline import DAMAGE
-from ..tracefile import TraceFile
+from ..tracefile import DAMAGED, TraceFile
 from .curves import LINES, Curve, thinned
 from .source import Array, Source, check_tasks, open_source as open_trace
 from .style import COLOURS, add_legend, finish_axis, new_figure, time_unit
@@ -60,13 +60,11 @@ def open_source(path: str, arguments: argparse.Namespace) -> Averages:
     curves: dict[str, Curve] = {}
     estimates: dict[str, Curve] = {}
     window, wanted = source.window, re.compile(arguments.tasks)
-    try:
+    with reading(path, TraceError, DAMAGED):
         for time, cpu, name, average, estimate in values(TraceFile(path), source, arguments.signal):
             if window.start <= time <= window.end and arguments.cpu in (None, cpu) and wanted.search(name):
                 curves.setdefault(name, Curve()).add(time - window.start, average, False)
                 estimates.setdefault(name, Curve()).add(time - window.start, estimate, False)
-    except DAMAGE as error:
-        raise TraceError(f"{path}: the trace is damaged") from error
     if not curves:
         raise TraceError(f"{path}: no load average is in it: schedsim --averages --trace FILE, or make trace "
                          "EVENTS='sched:*,pelt:*', and what --tasks, --cpu and --range leave")

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..errors import reading
 from ..image import TraceError
 from ..settings import UsageError
 from ..timeline import Timeline
@@ -93,12 +94,10 @@ def check_tasks(arguments: argparse.Namespace) -> None:
 def open_source(path: str, arguments: argparse.Namespace) -> Source:
     """The file @path, from --min to --max. Says on stderr if events are lost."""
     first, last = arguments.min, arguments.max
-    try:
+    with reading(path, TraceError):
         timeline = Timeline(path)
         if not len(timeline.runs.pid):
             raise TraceError("nobody runs in this trace: it holds no sched_switch")
-    except (OSError, TraceError) as error:
-        raise TraceError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
     start = timeline.begin + round((first or 0) * 1e9)
     end = timeline.end if last is None else min(timeline.end, timeline.begin + round(last * 1e9))
     if start >= end:

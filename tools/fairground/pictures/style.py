@@ -34,6 +34,13 @@ def style(number: int) -> Style:
     return Style(COLOURS[number % len(COLOURS)], HATCHES[number // len(COLOURS) % len(HATCHES)])
 
 
+def texts_as_they_are() -> None:
+    """Names of tasks are no formulas, also between two $. ImportError without matplotlib."""
+    import matplotlib
+
+    matplotlib.rcParams["text.parse_math"] = False
+
+
 def time_unit(span: float) -> tuple[float, str]:
     """(ns of the unit, its name) in which @span ns are read best."""
     return next((unit for unit in UNITS if span >= 2 * unit[0]), UNITS[-1])
@@ -48,6 +55,7 @@ def new_figure(rows: int, height: float, header: Sequence[str], entries: int = 0
 
     matplotlib.rcParams.update({"svg.hashsalt": "fairground", "svg.fonttype": "path", "pdf.fonttype": 42,
                                 "hatch.linewidth": 0.5, "agg.path.chunksize": 20_000, "font.size": 8})
+    texts_as_they_are()
     lines = [part for line in header for part in textwrap.wrap(line, 135)]
     height = max(height, (0.4 + ENTRY * min(entries, LEGEND)) / rows)
     figure = Figure(figsize=(WIDTH, rows * height + 0.45 + 0.14 * len(lines)), layout="constrained", dpi=DPI)
