@@ -78,16 +78,17 @@ static void unpack_initrd(void)
 	if (!boot_info.initrd.size)
 		return;
 	compression = initramfs_compression(data, boot_info.initrd.size);
-	err = compression ? -EINVAL : initramfs_unpack(data, boot_info.initrd.size);
 	if (compression)
-		kprintf("initramfs: compressed with %s, which the kernel does not read: "
-			"unpack it, or give it to make run as ROOT=\n",
-			compression);
-	else if (err == -ENOMEM || err == -ENOSPC)
-		kprintf("initramfs: not enough memory; continuing with what was unpacked\n");
-	else if (err)
-		kprintf("initramfs: damaged archive, error %d; continuing with what was unpacked\n",
-			-err);
+		panic("initramfs: compressed with %s, which the kernel does not read: "
+		      "unpack it, or give it to make run as ROOT=",
+		      compression);
+	err = initramfs_unpack(data, boot_info.initrd.size);
+	if (err == -ENOMEM || err == -ENOSPC)
+		panic("initramfs: not enough memory for %llu KiB: "
+		      "beside them, files may have half of the rest",
+		      (unsigned long long)boot_info.initrd.size / 1024);
+	if (err)
+		panic("initramfs: damaged archive, error %d", -err);
 	kprintf("initramfs: %llu KiB unpacked in %llu us\n",
 		(unsigned long long)boot_info.initrd.size / 1024,
 		(unsigned long long)(clock_ns() - start_ns) / NS_PER_US);

@@ -21,10 +21,11 @@ import time
 import pytest
 
 from damage import damaged
-from fairground import __main__, cpio
-from fairground.errors import InputError
+from fairground import __main__, cpio, guestfiles
+from fairground.errors import InputError, reading
 from fairground.experiment_file import Experiment
 from fairground.grid import Grid
+from fairground.settings import UsageError
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = os.path.abspath(os.environ.get("B", "build"))
@@ -60,9 +61,9 @@ def command(*words):
     return lambda path: read(list(words), path)
 
 
-def simulate(*words):
+def simulate(*before, after=()):
     def attempt(path):
-        done = subprocess.run([SCHEDSIM, "--time", "2ms", *words, path], stdin=subprocess.DEVNULL, text=True,
+        done = subprocess.run([SCHEDSIM, "--time", "2ms", *before, path, *after], stdin=subprocess.DEVNULL, text=True,
                               errors="replace", stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
         check_sentence(done.returncode, done.stderr)
     return attempt
@@ -76,9 +77,12 @@ def load(kind):
 
 
 def pack(path):
-    """ROOT=@path."""
-    with contextlib.suppress(InputError):
-        cpio.add_root(str(path), io.BytesIO(), frozenset({"bin"}))
+    """ROOT=@path, until the machine would start."""
+    with contextlib.suppress(InputError), open(path.parent / "packed", "w+b") as out:
+        room = cpio.Limited(out, 1 << 20)
+        cpio.add_root(str(path), room)
+        with reading(path, UsageError):
+            guestfiles.check_fits(out, room, 32)
 
 
 # --- what is damaged ----------------------------------------------------------------------------------------------
@@ -108,14 +112,16 @@ def archive(path):
     tree = path.parent / "tree"
     (tree / "etc").mkdir(parents=True)
     (tree / "etc/motd").write_text("hello\n" * 20)
-    (tree / "link").symlink_to("etc/motd")
+    (tree / "usr/bin").mkdir(parents=True)
+    (tree / "bin").symlink_to("usr/bin")
+    (tree / "usr/bin/link").symlink_to("/etc/motd")
     os.link(tree / "etc/motd", tree / "twice")
     if ".tar" in path.name:
         with tarfile.open(path, "w:" + path.name.rpartition("tar")[2].lstrip(".")) as out:
             out.add(tree, ".")
         return
     plain = io.BytesIO()
-    cpio.add_root(str(tree), plain, frozenset())
+    cpio.add_root(str(tree), plain)
     path.write_bytes(gzip.compress(plain.getvalue()) if path.name.endswith("gz") else plain.getvalue())
 
 
@@ -135,6 +141,8 @@ CORPUS = {
                     (archive, [pack])),
     "experiment.toml": (copy_of("experiments/x7-contention.toml"), [load(Experiment)]),
     "sweep.toml": (copy_of("examples/sweep.toml"), [load(Grid)]),
+    "turns.policy": (copy_of("examples/policies/turns.policy"), [
+        simulate("--plugin", after=["hogs:n=3"]), simulate("--export")]),
     "phases.json": (copy_of("examples/phases.json"), [simulate()]),
     "groups.json": (copy_of("examples/groups.json"), [simulate()]),
 }

@@ -10,11 +10,10 @@ import gzip
 import lzma
 import os
 import pathlib
-import shutil
 import stat
 import tarfile
-from collections.abc import Callable, Mapping
-from typing import IO, Any, BinaryIO
+from collections.abc import Callable, Iterator, Mapping
+from typing import IO, Any, BinaryIO, NamedTuple
 
 from .errors import FileError, reading
 
@@ -24,10 +23,69 @@ NEWC = (b"070701", b"070702")
 MOST = (1 << 32) - 1  # bytes of a file: the header has eight hexadecimal digits
 OPENERS: dict[bytes, Callable[..., IO[Any]]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
 CHUNK = 1 << 20
+HEADER_SIZE, TRAILER = 110, "TRAILER!!!"
+COUNTED = 4 << 30  # bytes of an archive that does not fit are counted so far
 
 
 class ArchiveError(FileError):
     """A file or archive cannot be packed. One sentence for the user."""
+
+
+class Limited:
+    """The file @out, into which no more than @most bytes go: a small archive may become any size. The others are only
+    counted, so that one can say how much room there ought to be."""
+
+    def __init__(self, out: BinaryIO, most: int) -> None:
+        self._out, self.most, self.size = out, most, 0
+
+    def write(self, data: bytes) -> None:
+        self.size += len(data)
+        if self.fits():
+            self._out.write(data)
+        elif self.size > max(self.most, COUNTED):
+            raise ArchiveError(f"it has more than {COUNTED >> 30} GiB when it is unpacked")
+
+    def tell(self) -> int:
+        return self.size
+
+    def fits(self) -> bool:
+        return self.size <= self.most
+
+
+Out = BinaryIO | Limited
+
+
+class Entry(NamedTuple):
+    """What an archive says of a file."""
+
+    name: str
+    mode: int
+    size: int
+    target: str  # of a link
+
+
+def entries(source: BinaryIO) -> Iterator[Entry]:
+    """What is in the archives that @source is, one after the other. ArchiveError at what is none."""
+    base, size = 0, os.fstat(source.fileno()).st_size
+    while start := source.read(1):
+        if start == b"\0":  # padding between archives; the next begins its own alignment
+            base = source.tell()
+            continue
+        header = start + source.read(HEADER_SIZE - 1)
+        if len(header) < HEADER_SIZE or header[:6] not in NEWC:
+            raise ArchiveError("the cpio archive is damaged or cut off")
+        fields = [int(header[at:at + 8], 16) for at in range(6, HEADER_SIZE, 8)]
+        name = source.read(fields[11])[:-1].decode(errors="surrogateescape")
+        source.seek(-(source.tell() - base) % ALIGN, os.SEEK_CUR)
+        end = source.tell() + fields[6]
+        if end > size:
+            raise ArchiveError("the cpio archive is damaged or cut off")
+        target = source.read(fields[6]).decode(errors="surrogateescape") if stat.S_ISLNK(fields[1]) else ""
+        source.seek(end + -(end - base) % ALIGN)
+        if name == TRAILER:
+            base = source.tell()
+        else:
+            yield Entry(os.path.normpath(name), fields[1], fields[6], target)
 
 
 class Writer:
@@ -35,7 +93,7 @@ class Writer:
     depends only on names, modes and contents.
     """
 
-    def __init__(self, out: BinaryIO) -> None:
+    def __init__(self, out: Out) -> None:
         self._out = out
         self._inodes = 0
         self._links: dict[tuple[int, int], int] = {}  # a file with several names, on the host -> its number here
@@ -65,7 +123,7 @@ class Writer:
             raise ArchiveError(f"{name}: a file in the initramfs has less than 4 GiB")
         self._entry(name, mode, None, size=size, **more)
         start = self._out.tell()
-        shutil.copyfileobj(source, self._out, CHUNK)
+        copy(source, self._out)
         if self._out.tell() - start != size:
             raise ArchiveError(f"{name}: its size changed while it was read")
         self._out.write(b"\0" * (-size % ALIGN))
@@ -104,23 +162,21 @@ class Writer:
         with open(source, "rb") as f:
             self._stream(name, info.st_mode, f, info.st_size, nlink=info.st_nlink, ino=ino)
 
-    def tree(self, source: str | pathlib.Path, path: str = "", keep: frozenset[str] = frozenset()) -> None:
-        """What lies below the directory @source, below @path. Names in @keep are not replaced by links at the top."""
+    def tree(self, source: str | pathlib.Path, path: str = "") -> None:
+        """What lies below the directory @source, below @path."""
         for directory, names, files in os.walk(source):
             names.sort()
             below = os.path.relpath(directory, source)
             for name in sorted(names + files):
-                at, full = os.path.normpath(os.path.join(path, below, name)), os.path.join(directory, name)
-                if not (at in keep and os.path.islink(full)):
-                    self.copy(full, at)
+                self.copy(os.path.join(directory, name), os.path.normpath(os.path.join(path, below, name)))
 
-    def tar(self, source: str, keep: frozenset[str] = frozenset()) -> None:
+    def tar(self, source: str) -> None:
         """The members of the tar archive @source."""
         with tarfile.open(source) as archive:
             linked = {os.path.normpath(m.linkname).lstrip("/"): 0 for m in archive if m.islnk()}
             for member in archive:
                 name = os.path.normpath(member.name).lstrip("/")
-                if not (name == "." or name.startswith("..") or (name in keep and member.issym())):
+                if not (name == "." or name.startswith("..")):
                     self._parents(name)
                     self._member(archive, member, name, linked)
 
@@ -146,7 +202,12 @@ class Writer:
                         device=(member.devmajor, member.devminor))
 
     def end(self) -> None:
-        self._entry("TRAILER!!!", 0, b"")
+        self._entry(TRAILER, 0, b"")
+
+
+def copy(source: IO[bytes], out: Out) -> None:
+    while chunk := source.read(CHUNK):
+        out.write(chunk)
 
 
 def opened(path: str) -> IO[Any]:
@@ -159,32 +220,32 @@ def opened(path: str) -> IO[Any]:
     return open(path, "rb")
 
 
-def add_cpio(path: str, out: BinaryIO) -> None:
+def add_cpio(path: str, out: Out) -> None:
     """Append the cpio archive @path, unpacked."""
     with opened(path) as source:
         if source.read(6) not in NEWC:
             raise ArchiveError("neither a directory nor an archive that is known: tar, or cpio of the kind "
                                "\"newc\"; plain, or compressed with gzip, bzip2 or xz")
         source.seek(0)
-        shutil.copyfileobj(source, out, CHUNK)
+        copy(source, out)
     out.write(b"\0" * (-out.tell() % ALIGN))
 
 
-def add_root(root: str, out: BinaryIO, keep: frozenset[str]) -> None:
-    """Append what the directory or archive @root holds. Top-level links named in @keep give way to directories."""
+def add_root(root: str, out: Out) -> None:
+    """Append what the directory or archive @root holds."""
     with reading(root, ArchiveError, "the archive is damaged"):
         writer = Writer(out)
         if os.path.isdir(root):
-            writer.tree(root, keep=keep)
+            writer.tree(root)
         elif tarfile.is_tarfile(root):
-            writer.tar(root, keep)
+            writer.tar(root)
         else:
             add_cpio(root, out)
             return
         writer.end()
 
 
-def archive(files: Mapping[str, bytes], out: BinaryIO) -> None:
+def archive(files: Mapping[str, bytes], out: Out) -> None:
     """Append the archive of @files, a mapping from guest path to content. All are executable."""
     writer = Writer(out)
     for path, data in files.items():

@@ -9,6 +9,7 @@ directory.
 import os
 import re
 import shlex
+import stat
 import subprocess
 from typing import BinaryIO
 
@@ -16,10 +17,10 @@ from . import cpio
 from .settings import UsageError
 
 HOME = "/root"
-# Directories of the initramfs. In a tree of Debian, bin and sbin are links into usr: the directories stay.
-TOP = frozenset({"bin", "sbin", "etc", "root", "tmp", "run", "proc", "sys", "dev"})
 ELF = b"\x7fELF"
-MIB = 1 << 20
+MIB, PAGE = 1 << 20, 4096
+OBJECTS = 1024  # bytes that the kernel keeps of each file, at most
+KERNEL_MIB = 8  # of the kernel itself; it keeps 1/64 of memory besides
 
 
 def libraries(program: str) -> list[str]:
@@ -47,12 +48,12 @@ def wanted(text: str) -> list[tuple[str, str]]:
     return pairs
 
 
-def add(files: str, root: str, out: BinaryIO) -> None:
+def add(files: str, root: str, out: cpio.Limited) -> None:
     """Append ROOT=@root and FILES=@files, where they are given, to the initramfs @out."""
     if root:
         if not os.path.exists(root):
             raise UsageError(f"ROOT={root}: there is no such directory or archive")
-        cpio.add_root(root, out, TOP)
+        cpio.add_root(root, out)
     if files:
         writer, brought = cpio.Writer(out), set()
         for source, path in wanted(files):
@@ -67,8 +68,23 @@ def add(files: str, root: str, out: BinaryIO) -> None:
         writer.end()
 
 
-def check_fits(size: int, mem_mib: int) -> None:
-    """The archive and the files that it becomes are in memory together, until it is given back."""
-    need = 2 * size // MIB + 64
+def _with_kernel(size: int) -> int:
+    return size * 64 // 63 // MIB + KERNEL_MIB
+
+
+def need_mib(packed: BinaryIO) -> int:
+    """The memory that a machine needs for the initramfs @packed. The archive is there until all is unpacked, and files
+    may have half of the rest."""
+    packed.seek(0)
+    found = list(cpio.entries(packed))
+    pages = sum(-(-entry.size // PAGE) for entry in found if stat.S_ISREG(entry.mode))
+    return _with_kernel(packed.tell() + 2 * pages * PAGE + len(found) * OBJECTS)
+
+
+def check_fits(packed: BinaryIO, room: cpio.Limited, mem_mib: int) -> None:
+    """UsageError if the machine has too little memory for the initramfs @packed, of which @room has written what fits
+    into that memory at all."""
+    need = need_mib(packed) if room.fits() else _with_kernel(3 * room.size)
     if need > mem_mib:
-        raise UsageError(f"the initramfs has {size // MIB} MiB and needs twice that while it is unpacked: MEM={need}")
+        raise UsageError(f"the initramfs has {room.size // MIB} MiB and needs three times that while it is unpacked: "
+                         f"MEM={need}")

@@ -17,20 +17,21 @@ import contextlib
 import fcntl
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from . import cpio, guestfiles
+from .errors import reading
+from .printable import printable
 from .qemu import EXIT_FAILURE, EXIT_ORDERLY, QemuError, accelerator, choose, command
-from .settings import Settings
+from .settings import Settings, UsageError
 
 Echo = Callable[[str], object]  # is called with each piece of console output as it comes
 
@@ -39,6 +40,7 @@ STATUS_TIMEOUT = 124
 STATUS_NOT_STARTED = 125
 COMMAND_FILE = "/run/cmd"
 POLL_S = 0.02
+PANIC_LINE = re.compile(r"^(?:\[ *[\d.]+\] )?panic: (.*)$", re.MULTILINE)
 STATUS_LINE = re.compile(r"fairground: exit status (\d+)\s*$")
 
 
@@ -164,24 +166,26 @@ class Machine:
         for file in (s.kernel, s.initramfs):
             if not os.path.exists(file):
                 raise QemuError(f"{file} is missing: run make image")
-        files = dict(s.files)
-        if s.cmd:
-            files[COMMAND_FILE] = s.cmd.encode() + b"\n"
         initramfs = s.initramfs
-        if files or s.own_files or s.root:
+        if s.cmd or s.files or s.own_files or s.root:
             initramfs = self.path("initramfs.cpio")
-            self._pack(files, initramfs)
+            self._pack(initramfs)
         return command(s, self.qemu, self.mode, initramfs, self._iso(initramfs) if s.boot == "iso" else None)
 
-    def _pack(self, files: Mapping[str, bytes], out: str) -> None:
-        """Write to @out the initramfs followed by the archives of this run."""
-        shutil.copyfile(self.settings.initramfs, out)
-        with open(out, "r+b") as f:
-            f.seek(0, os.SEEK_END)
-            guestfiles.add(self.settings.own_files, self.settings.root, f)
-            cpio.archive(files, f)
-            if self.settings.own_files or self.settings.root:
-                guestfiles.check_fits(f.tell(), self.settings.mem)
+    def _pack(self, out: str) -> None:
+        """Write to @out the command, the initramfs and the archives of this run."""
+        s = self.settings
+        with open(out, "w+b") as f:
+            room = cpio.Limited(f, s.mem << 20)
+            if s.cmd:
+                cpio.archive({COMMAND_FILE: s.cmd.encode() + b"\n"}, room)
+            with open(s.initramfs, "rb") as usual:
+                cpio.copy(usual, room)
+            guestfiles.add(s.own_files, s.root, room)
+            cpio.archive(s.files, room)
+            if s.own_files or s.root:
+                with reading(f"ROOT={s.root}", UsageError):
+                    guestfiles.check_fits(f, room, s.mem)
 
     def _iso(self, initramfs: str) -> str:
         """Make the medium for GRUB. The kernel's command line is part of it, so each run has its own."""
@@ -269,7 +273,9 @@ class Machine:
         if code == EXIT_ORDERLY and said:
             return Outcome(int(said[1]), text)
         if code == EXIT_FAILURE:
-            return Outcome(STATUS_PANIC, text, "the kernel reported a failure and stopped")
+            why = PANIC_LINE.search(text)
+            return Outcome(STATUS_PANIC, text, "the kernel reported a failure and stopped"
+                           + (f": {printable(why[1])}" if why else ""))
         if code == EXIT_ORDERLY:
             return Outcome(STATUS_PANIC, text, "the machine was switched off without an exit status")
         if code == 0:
