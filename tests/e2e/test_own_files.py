@@ -10,6 +10,7 @@ import tarfile
 import pytest
 
 from tests.e2e.conftest import BUILD, settings
+from tests.e2e.test_files import Terminal
 from fairground import cpio, guestfiles
 from fairground.machine import Machine, run_batch
 from fairground.settings import UsageError
@@ -52,15 +53,24 @@ def tree(tmp_path):
     (root / "opt" / "one").write_text("of the tree\n")
     os.link(root / "opt" / "one", root / "opt" / "deep" / "two")
     shutil.copy2("/bin/true", root / "usr" / "bin" / "nothing")
+    for name in ("true", "bash", "ls", "sh"):
+        path = shutil.which(name)
+        shutil.copy2(path, root / "usr" / "bin" / name)
+        for library in guestfiles.libraries(path):
+            (root / library[1:]).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(library, root / library[1:])
+    (root / "usr" / "bin" / "hog").write_text("not ours")
     return root
 
 
-LOOK = ("cat /opt/deep/two; cd /opt; stat -c %h,%s one deep/two | uniq; stat -c %N /bin/busybox /usr/bin/nothing; "
+# Its programs have a path in /bin and stand before busybox's; ours stay.
+LOOK = ("/bin/bash -c 'echo ${BASH##*/}'; ls --version | grep -o 'ls.*utils'; [ -L /bin/hog ] || echo ours; "
+        "cat /opt/deep/two; cd /opt; stat -c %h,%s one deep/two | uniq; stat -c %N /bin/busybox /usr/bin/nothing; "
         "cd /root")
 
 
 def check_tree(text):
-    assert ("\nof the tree\n2,12\n/bin/busybox\n/usr/bin/nothing\n"
+    assert ("\nbash\nls (GNU coreutils\nours\nof the tree\n2,12\n/bin/busybox\n/usr/bin/nothing\n"
             in text.replace("'", ""))
 
 
@@ -95,6 +105,17 @@ def test_archives_as_root(tree, tmp_path, kind):
     outcome = run_batch(settings_with({"root": str(path)}, LOOK))
     assert outcome.status == 0, outcome.console
     check_tree(outcome.console.replace("\r", ""))
+
+
+def test_the_shell_at_a_terminal_is_the_trees_bash(tree):
+    with Machine(settings_with({"root": str(tree), "append": "interactive"}, "")) as machine:
+        terminal = Terminal(machine)
+        terminal.expect("Leave")
+        terminal.prompt()
+        terminal.type("echo ${BASH##*/} $((6 * 7))\r")
+        terminal.expect("bash 42")
+        terminal.process.kill()
+        terminal.process.wait()
 
 
 def test_hard_links_without_limit_and_memory_given_back(tmp_path):

@@ -83,6 +83,7 @@ def pack(path):
         cpio.add_root(str(path), room)
         with reading(path, UsageError):
             guestfiles.check_fits(out, room, 32)
+            guestfiles.add_links(out)
 
 
 # --- what is damaged ----------------------------------------------------------------------------------------------

@@ -134,6 +134,11 @@ class Writer:
         self._parents(name)
         self._entry(name, stat.S_IFREG | mode, data)
 
+    def link(self, path: str, target: str) -> None:
+        """The link @path to @target."""
+        self._parents(path)
+        self._entry(path, stat.S_IFLNK | 0o777, os.fsencode(target))
+
     def copy(self, source: str | pathlib.Path, path: str) -> None:
         """The host's file, link or device @source as @path; links are copied as links."""
         name, info = path.lstrip("/"), os.lstat(source)

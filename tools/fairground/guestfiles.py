@@ -68,6 +68,31 @@ def add(files: str, root: str, out: cpio.Limited) -> None:
         writer.end()
 
 
+def links_of_programs(packed: BinaryIO) -> dict[str, str]:
+    """A link in /bin for each program in /usr/bin, if a tree in @packed has bin as a link to that: path -> target. Our
+    own programs stay; in the initramfs the others are links to busybox, and its shell looks nowhere else."""
+    merged, own, found = False, set[str](), dict[str, str]()
+    for entry in cpio.entries(packed):
+        directory, name = os.path.split(entry.name)
+        if entry.name == "bin" and entry.target.strip("/") == "usr/bin":
+            merged = True
+        elif directory == "bin" and entry.target != "busybox":
+            own.add(f"bin/{name}")
+        elif directory == "usr/bin" and not stat.S_ISDIR(entry.mode):
+            found[f"bin/{name}"] = f"/usr/bin/{name}"
+    return {path: target for path, target in found.items() if merged and path not in own}
+
+
+def add_links(packed: BinaryIO) -> None:
+    """Append the links_of_programs() to @packed."""
+    packed.seek(0)
+    if links := links_of_programs(packed):
+        writer = cpio.Writer(packed)
+        for path, target in links.items():
+            writer.link(path, target)
+        writer.end()
+
+
 def _with_kernel(size: int) -> int:
     return size * 64 // 63 // MIB + KERNEL_MIB
 

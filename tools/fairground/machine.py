@@ -186,6 +186,7 @@ class Machine:
             if s.own_files or s.root:
                 with reading(f"ROOT={s.root}", UsageError):
                     guestfiles.check_fits(f, room, s.mem)
+                    guestfiles.add_links(f)
 
     def _iso(self, initramfs: str) -> str:
         """Make the medium for GRUB. The kernel's command line is part of it, so each run has its own."""

@@ -26,6 +26,7 @@
 #define CONSOLE	    "/dev/console"
 #define COMMAND	    "/run/cmd"
 #define INTERACTIVE "/run/interactive"
+#define BASH	    "/bin/bash" /* of a tree of the user's, whose sh may be one for scripts */
 #define EXIT_STATUS "/sys/kernel/debug/exit_status"
 
 /* Mount the file systems that the kernel has not mounted by itself. */
@@ -161,8 +162,10 @@ int main(void)
 		power_off(run_job((const char *const[]){ "/bin/sh", COMMAND, NULL }, true));
 	status = run_job((const char *const[]){ "/bin/demo", NULL }, false);
 	if (wants_shell()) {
+		const char *shell = access(BASH, X_OK) ? "/bin/sh" : BASH;
+
 		greet();
-		status = run_job((const char *const[]){ "/bin/sh", "-l", NULL }, true);
+		status = run_job((const char *const[]){ shell, "-l", NULL }, true);
 	}
 	power_off(status);
 }
