@@ -145,6 +145,29 @@ def test_what_cannot_be_packed_is_one_sentence(texts, complaint):
         run_batch(settings_with(texts, "true"))
 
 
+THREAD = """
+#include <pthread.h>
+#include <stdio.h>
+static void *work(void *arg) { pthread_exit(arg); }
+int main(void)
+{
+        pthread_t thread;
+
+        pthread_create(&thread, NULL, work, NULL);
+        pthread_join(thread, NULL);
+        return puts("both ended") < 0;
+}
+"""
+
+
+def test_a_thread_of_glibc_ends_itself(tmp_path):
+    """glibc loads libgcc_s by name then; ldd does not know."""
+    (tmp_path / "x.c").write_text(THREAD)
+    subprocess.run(["gcc", "-pthread", "-o", tmp_path / "thread", tmp_path / "x.c"], check=True)
+    outcome = run_batch(settings_with({"files": str(tmp_path / "thread")}, "./thread"))
+    assert outcome.status == 0 and "both ended" in outcome.console, outcome.console
+
+
 # --- what does not fit --------------------------------------------------------------------------------------------
 
 

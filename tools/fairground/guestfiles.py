@@ -32,7 +32,10 @@ def libraries(program: str) -> list[str]:
     missing = re.search(r"^\s*(\S+) => not found", said, re.MULTILINE)
     if missing:
         raise UsageError(f"FILES={program}: its library {missing[1]} is not on this machine")
-    return re.findall(r"(/\S+) \(0x", said)
+    found: list[str] = re.findall(r"(/\S+) \(0x", said)
+    # glibc loads this one by name when a thread ends itself.
+    beside = (os.path.join(os.path.dirname(path), "libgcc_s.so.1") for path in found if path.endswith("/libc.so.6"))
+    return found + [path for path in beside if os.path.exists(path) and path not in found]
 
 
 def wanted(text: str) -> list[tuple[str, str]]:
