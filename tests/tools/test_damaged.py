@@ -4,9 +4,11 @@
 Each test prints its seed; SEED=n repeats it. What fails is left in a file that the message names.
 """
 
+import argparse
 import contextlib
 import gzip
 import io
+import json
 import lzma
 import os
 import pathlib
@@ -21,16 +23,18 @@ import time
 import pytest
 
 from damage import damaged
-from fairground import __main__, cpio, guestfiles
+from tests.tools.test_decision_files import memory as memory_of
+from fairground import __main__, cpio, guestfiles, image, trace
 from fairground.errors import InputError, reading
 from fairground.experiment_file import Experiment
 from fairground.grid import Grid
+from fairground.pictures import histogram, sweep
 from fairground.settings import UsageError
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = os.path.abspath(os.environ.get("B", "build"))
 SCHEDSIM = os.path.join(BUILD, "schedsim")
-DAILY_S, NIGHTLY_S = 0.3, 30  # of CPU time, for each kind of file
+DAILY_S, NIGHTLY_S = 0.2, 10  # of CPU time, for each kind of file
 PATIENCE_S = 60               # for one file
 READERS = (["latency"], ["timehist"], ["timehist", "--summary"], ["map"], ["stat"])
 OF_DECISIONS = (["decisions"], ["decisions", "--full"], ["placements"], ["balancing"])
@@ -86,6 +90,14 @@ def pack(path):
             guestfiles.add_links(out)
 
 
+def look(path):
+    """All that `trace` and `top` find in a machine's memory."""
+    with contextlib.suppress(InputError):
+        found = image.Image(image.memory_file(str(path)))
+        list(found.events())
+        trace.convert(str(path), str(path.parent / "out.dat"))
+
+
 # --- what is damaged ----------------------------------------------------------------------------------------------
 
 
@@ -126,9 +138,28 @@ def archive(path):
     path.write_bytes(gzip.compress(plain.getvalue()) if path.name.endswith("gz") else plain.getvalue())
 
 
+def table(path):
+    """What `sweep` writes, in either form."""
+    rows = [{"policy": policy, "x": n, "wait_ms": n / 7} for policy in ("cfs", "eevdf") for n in range(9)]
+    lines = [",".join(map(str, row)) for row in ([*rows[0]], *(row.values() for row in rows))]
+    path.write_text(json.dumps(rows) if path.suffix == ".json" else "\n".join(lines))
+
+
+def cyclictest(path):
+    rows = {"histogram": {str(us): us for us in range(1, 40)}, "max": 39, "cycles": 780}
+    path.write_text(json.dumps({"cmdline:": "cyclictest", "sysinfo": {"sysname": "Linux", "release": "6.1"},
+                                "thread": {"0": rows, "1": rows}}))
+
+
+def memory(path):
+    path.write_bytes(memory_of(5, 3)(0, 0x20000))
+
+
 def copy_of(name):
     return lambda path: shutil.copy(ROOT / name, path)
 
+
+NO_WINDOW = argparse.Namespace(min=None, max=None)
 
 # name of the file: (how it is made, what is tried with it in turn)
 CORPUS = {
@@ -142,6 +173,9 @@ CORPUS = {
                     (archive, [pack])),
     "experiment.toml": (copy_of("experiments/x7-contention.toml"), [load(Experiment)]),
     "sweep.toml": (copy_of("examples/sweep.toml"), [load(Grid)]),
+    "table.csv": (table, [load(sweep.rows_of)]), "table.json": (table, [load(sweep.rows_of)]),
+    "cyclictest.json": (cyclictest, [load(lambda path: histogram.open_source(str(path), NO_WINDOW))]),
+    "memory": (memory, [look]),
     "turns.policy": (copy_of("examples/policies/turns.policy"), [
         simulate("--plugin", after=["hogs:n=3"]), simulate("--export")]),
     "phases.json": (copy_of("examples/phases.json"), [simulate()]),

@@ -23,10 +23,10 @@ from typing import Any, NamedTuple
 
 from .decision_types import Numbers, is_comm, is_name
 from .errors import FileError, damage
-from .image import Event, Format, TraceError, parse_format, text_of
+from .image import DAMAGED, Event, Format, TraceError, parse_format, text_of
 from .printable import printable
 from .records import decoder
-from .tracefile import DAMAGED, MAGIC_SIZE, MAGICS, TraceFile
+from .tracefile import MAGIC_SIZE, MAGICS, TraceFile
 
 SCHEMA = "fairground-decisions/4"
 SYSTEM, PREFIX = "decision", "sched_decision_"

@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from .claims import KERNEL, SIMULATOR
+from .errors import DAMAGE, FileError, reading
 from .expect import expect
 from .experiment_file import set_up
 from .qemu import QemuError
 from .runs import other_start
 from .settings import SCHEDULERS, UsageError, make_settings
 from .stats import parse_seeds
-from .tomlfile import TomlFile
+from .tomlfile import NO_TEXT, TomlFile
 
 KEYS = {"title": str, "policies": list, "workloads": list, "topologies": list, "hz": list, "time": str, "seeds": str,
         "features": list, "tunables": dict, "costs": dict, "hosts": list, "kernel": dict}
@@ -175,9 +176,10 @@ class Grid:
             path = self.file.path.parent / word
             if word.endswith(".json"):
                 try:
-                    found[word] = path.read_text(encoding="utf-8")
-                except OSError as error:
-                    raise self.file.wrong(("workloads",), f"{path}: {error.strerror}") from None
+                    with reading(path, FileError, NO_TEXT):
+                        found[word] = path.read_text(encoding="utf-8")
+                except FileError as error:
+                    raise self.file.wrong(("workloads",), str(error)) from None
         return found
 
     def cells(self) -> Iterator[Cell]:
@@ -213,7 +215,7 @@ class Store:
         """The result at @key; None if there is none, or one that cannot be read."""
         try:
             found: dict[str, Any] = json.loads(self.path(key).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, *DAMAGE):
             return None
         return found
 

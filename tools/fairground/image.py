@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from .errors import FileError
+from .errors import FileError, damage
 from .expect import expect
 from .printable import printable
 
@@ -37,6 +37,7 @@ PADDING, TIME_EXTEND, TIME_STAMP = 29, 30, 31  # entries that are no events: not
 STAMP_BITS = 59  # of a time that are in a TIME_STAMP
 WORD = struct.Struct("<I")
 PCI_HOLE_END = 1 << 32
+DAMAGED = "the trace is damaged"
 LOW_RAM_MAX = 2 << 30  # QEMU's q35 puts the rest of the memory above 4 GiB
 
 Read = Callable[[int, int], bytes]  # (physical address, length) -> memory
@@ -174,8 +175,12 @@ class Image:
 
     def __init__(self, read: Read) -> None:
         self._read = read
+        with damage(TraceError, DAMAGED):
+            self._read_texts()
+
+    def _read_texts(self) -> None:
         (magic, version, self.cpus, self._direct_map, self._rings, info, self._cmdlines, self._nr_cmdlines,
-         self.marker_ip) = IMAGE.unpack(read(IMAGE_PA, IMAGE.size))
+         self.marker_ip) = IMAGE.unpack(self._read(IMAGE_PA, IMAGE.size))
         if magic.rstrip(b"\0") != b"FGTRACE":
             raise TraceError("no trace in this memory: the kernel did not get as far as starting its tracer")
         if version != 1:
@@ -202,7 +207,10 @@ class Image:
         return data.split(b"\0")[0].decode()
 
     def _ring(self, cpu: int) -> Ring:
-        return Ring(*RING.unpack(self._read(self._rings + cpu * RING_STRIDE, RING.size)))
+        ring = Ring(*RING.unpack(self._read(self._rings + cpu * RING_STRIDE, RING.size)))
+        if not 0 <= ring.head - ring.tail <= 2 * ring.nr_pages:  # a live one may be between two writes
+            raise TraceError(DAMAGED)
+        return ring
 
     def _slot(self, ring: Ring, page_nr: int) -> tuple[int, int]:
         at = ring.slots - self._direct_map + page_nr % ring.nr_pages * SLOT.size
@@ -212,7 +220,8 @@ class Image:
     def statistics(self, cpu: int) -> Statistics:
         """How many events of @cpu there are, and were lost."""
         ring = self._ring(cpu)
-        oldest = max(self._slot(ring, ring.tail)[1], ring.read)
+        with damage(TraceError, DAMAGED):
+            oldest = max(self._slot(ring, ring.tail)[1], ring.read)
         return Statistics(ring.written - oldest, ring.lost + oldest - ring.read, ring.dropped)
 
     def pages(self, cpu: int, newest: int | None = None) -> Iterator[bytes]:
@@ -266,7 +275,8 @@ class Image:
         With @newest, only about that many of the last ones of each CPU.
         """
         by_cpu = (self._cpu_events(cpu, newest) for cpu in range(self.cpus))
-        yield from heapq.merge(*by_cpu, key=lambda e: (e.time, e.cpu))
+        with damage(TraceError, DAMAGED):
+            yield from heapq.merge(*by_cpu, key=lambda e: (e.time, e.cpu))
 
     def _cpu_events(self, cpu: int, newest: int | None) -> Iterator[Event]:
         for page in self.pages(cpu, newest):

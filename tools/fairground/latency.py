@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 from . import result
 from .errors import reading
-from .image import Event, TraceError, event_values
+from .image import DAMAGED, Event, TraceError, event_values
 from .option_values import parse_cpus
 from .settings import trace_file
 from .timeline import SWITCH, TaskStates, events_of
-from .tracefile import DAMAGED, TraceFile, lost_text
+from .tracefile import TraceFile, lost_text
 
 MS = 1e6
 SORTS: dict[str, Callable[["TaskLatency"], float]] = {

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from . import result
 from .errors import reading
-from .image import Event, Image, TraceError, event_values, memory_file, text_of
+from .image import DAMAGED, Event, Image, TraceError, event_values, memory_file, text_of
 from .machine import STATUS_NOT_STARTED, Machine, Outcome, at_once
 from .option_values import parse_pids
 from .progress import Progress
@@ -28,7 +28,7 @@ from .settings import Settings, UsageError
 from .stats import parse_seeds, standard_error
 from .timeline import SWITCH
 from .trace import about, memory_directory, with_tracing
-from .tracefile import DAMAGED, TraceFile, lost_text
+from .tracefile import TraceFile, lost_text
 
 MARK = "fairground stat"  # the shell writes it into the trace before it begins with the command
 PRINT, FORK, EXIT, MIGRATE = "print", "sched_process_fork", "sched_process_exit", "sched_migrate_task"

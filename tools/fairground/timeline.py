@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from .errors import damage
-from .image import Format, TraceError, text_of
+from .image import DAMAGED, Format, TraceError, text_of
 from .records import decoder
-from .tracefile import DAMAGED, TraceFile
+from .tracefile import TraceFile
 
 SWITCH, WAKING, WAKEUPS = "sched_switch", "sched_waking", ("sched_wakeup", "sched_wakeup_new")
 EVENTS = (SWITCH, *WAKEUPS)

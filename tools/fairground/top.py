@@ -21,8 +21,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
-from .errors import DAMAGE
-from .image import Event, Image, TraceError, memory_file, text_of
+from .errors import DAMAGE, reading
+from .image import DAMAGED, Event, Image, TraceError, memory_file, text_of
 from .machine import Machine
 from .records import decoder
 from .settings import Settings, UsageError
@@ -313,15 +313,13 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
     log = os.path.join(settings.build, "top-console.log")
     try:
         if arguments.attach:
-            return attach(settings, arguments)
+            with reading(arguments.attach, UsageError, DAMAGED):
+                return attach(settings, arguments)
         with tempfile.TemporaryDirectory(prefix="fairground-", dir=memory_directory(settings.mem)) as directory, \
                 open(log, "w", encoding="utf-8") as console:
             return run(settings, arguments, directory, console)
     except BrokenPipeError:  # of the output
         raise
     except (OSError, TraceError) as error:
-        why = getattr(error, "strerror", None) or error
-        if arguments.attach:
-            raise TraceError(f"{arguments.attach}: {why}") from error
-        print(f"fairground: {why}", file=sys.stderr)
+        print(f"fairground: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
         return 1

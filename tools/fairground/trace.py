@@ -11,7 +11,8 @@ import tempfile
 from dataclasses import replace
 
 from . import result
-from .image import Image, Statistics, TraceError, memory_file
+from .errors import damage
+from .image import DAMAGED, Image, Statistics, TraceError, memory_file
 from .machine import STATUS_NOT_STARTED, Machine, commit
 from .settings import TRACE_FILE, Settings, UsageError, trace_file
 from .trace_dat import trace_dat
@@ -58,7 +59,8 @@ def with_tracing(settings: Settings, ram: str, events: str) -> Settings:
 def convert(ram: str, out: str, about_run: str = "") -> Statistics:
     """Write the trace found in the memory file @ram to @out. Returns the statistics of all CPUs together."""
     image = Image(memory_file(ram))
-    data = trace_dat(image, about_run)
+    with damage(TraceError, DAMAGED):
+        data = trace_dat(image, about_run)
     with open(out, "wb") as f:
         f.write(data)
     return Statistics(*map(sum, zip(*(image.statistics(cpu) for cpu in range(image.cpus)))))

@@ -17,8 +17,8 @@ from collections.abc import Collection, Iterator
 
 from . import perfdata
 from .errors import damage
-from .image import (COMMIT_MASK, LOST_EVENTS, LOST_STORED, PAGE_HEADER, Event, Format, TraceError, parse_format,
-                    split_page)
+from .image import (COMMIT_MASK, DAMAGED, LOST_EVENTS, LOST_STORED, PAGE_HEADER, Event, Format, TraceError,
+                    parse_format, split_page)
 from .printable import printable
 from .progress import Progress
 
@@ -26,7 +26,6 @@ MAGIC = b"\x17\x08\x44tracing"
 MAGICS = (MAGIC, perfdata.MAGIC)
 MAGIC_SIZE = max(map(len, MAGICS))  # so many bytes of a file tell whether it is a trace
 OPTIONS, RECORDS = b"options  \0", b"flyrecord\0"
-DAMAGED = "the trace is damaged"
 OPTION_END, OPTION_CPUSTAT, OPTION_UNAME, OPTION_VERSION = 0, 2, 5, 9
 LOST = re.compile(r"^(CPU|overrun|dropped events): ([0-9]{1,20})$", re.MULTILINE)
 OURS = re.compile(r"(?:Fairground|schedsim) ")

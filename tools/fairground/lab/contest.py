@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ..errors import DAMAGE
 from . import box
 from .results import Measure, Result, drawn
 from .spec import Lab, LabError, Run
@@ -128,7 +129,7 @@ def _report(workshop: Workshop, words: list[str]) -> Report:
             raise _Failed(f"the simulator was stopped: {found[1][:300] if found else ended.how}")
         try:
             return dict(json.loads(record.read_text(encoding="utf-8"))["results"][0])
-        except (ValueError, KeyError, IndexError) as error:
+        except (*DAMAGE, TypeError) as error:
             raise _Failed(f"the simulator's report cannot be read: {error}") from error
 
 

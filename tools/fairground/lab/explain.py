@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from ..class_decisions import ClassDecision, read as read_class
-from ..decision_file import DecisionError
 from ..decision_text import full
 from ..decisions import KINDS, Decision, as_rows, read as read_fair
+from ..errors import DAMAGE, FileError
 from ..fair_text import ms
 from ..tree import ROOT
 
@@ -158,7 +158,7 @@ def _table(path: pathlib.Path, time: int, kind: str) -> list[str]:
         for d in read_fair(path):
             if isinstance(d, Decision) and d.time == time and d.kind == kind:
                 return full(d)[2:-1]
-    except DecisionError:
+    except FileError:
         pass
     return []
 
@@ -182,7 +182,7 @@ def _rows(path: pathlib.Path, hz: int, findings: Findings) -> Iterator[judge.Row
             yield from rows
         else:
             yield from _lines(path)
-    except (DecisionError, ValueError, KeyError, TypeError) as error:
+    except (FileError, *DAMAGE, TypeError) as error:
         findings.broken = str(error)
 
 
@@ -221,7 +221,7 @@ def judge_real_time(path: pathlib.Path, hz: int = 250) -> Findings:
         for number, d in enumerate(read_class(str(path)), 1):
             findings.count(number, d.time, court.judge(d),
                            lambda verdict: (_of_class(d, verdict), full(d)[2:-1]))
-    except (DecisionError, ValueError, json.JSONDecodeError) as error:
+    except (FileError, *DAMAGE, TypeError) as error:
         findings.broken = str(error)
     return findings
 

@@ -16,6 +16,7 @@ import subprocess
 from collections.abc import Iterator
 from typing import Any
 
+from ..errors import DAMAGE
 from ..tree import ROOT
 from . import regions
 from .spec import Lab, LabError
@@ -55,7 +56,7 @@ def manifest(root: pathlib.Path) -> dict[str, Any] | None:
         data = json.loads((root / MANIFEST).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
+    except (OSError, *DAMAGE) as error:
         raise LabError(f"{MANIFEST} cannot be read: {error}") from error
     return dict(data)
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .. import balancing, decision_kinds, placements, quota_decisions
-from ..decision_file import DecisionError
 from ..decisions import Decision
+from ..errors import DAMAGE, FileError
 from ..tree import ROOT
 from .explain import Findings
 
@@ -104,7 +104,7 @@ def judge_passes(path: pathlib.Path, _: int = 250) -> Findings:
     """Judge every balancing pass in the file @path."""
     try:
         passes = list(balancing.read(str(path)))
-    except (DecisionError, ValueError) as error:
+    except (FileError, *DAMAGE, TypeError) as error:
         return Findings(broken=str(error))
     flags = balancing.BalanceFlag.HINDERED | balancing.BalanceFlag.FREE
     judge = judge_balance.Judge({(p.local, p.domain) for p in passes if p.flags & flags})
@@ -171,7 +171,7 @@ def _judge(rows: Callable[[], Iterator[Any]], verdict_of: Callable[[Any], Verdic
     try:
         for number, d in enumerate(rows(), 1):
             findings.count(number, d.time, verdict_of(d), functools.partial(tell, d))
-    except (DecisionError, ValueError, KeyError, TypeError, IndexError) as error:
+    except (FileError, *DAMAGE, TypeError) as error:
         findings.broken = str(error)
     return findings
 

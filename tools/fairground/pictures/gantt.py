@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import reading
-from ..image import TraceError
+from ..image import DAMAGED, TraceError
 from ..records import decoder
 from ..settings import UsageError
 from ..timeline import SWITCH
-from ..tracefile import DAMAGED, TraceFile
+from ..tracefile import TraceFile
 from .source import Array, Source, check_tasks, open_source as open_trace
 from .style import Style, add_legend, finish_axis, new_figure, style, time_unit
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import reading
 from ..image import TraceError
 from ..settings import UsageError
 from ..tracefile import MAGIC_SIZE, MAGICS
@@ -65,23 +66,18 @@ def _of_trace(source: Source, arguments: argparse.Namespace) -> Counted:
 
 def open_source(path: str, arguments: argparse.Namespace) -> Histogram:
     """The file @path: a trace, or the output of a program that counts."""
-    try:
-        with open(path, "rb") as f:
-            start = f.read(MAGIC_SIZE)
-            data = b"" if start.startswith(MAGICS) else start + f.read()
-    except OSError as error:
-        raise TraceError(f"{path}: {error.strerror or error}") from error
+    with reading(path, TraceError), open(path, "rb") as f:
+        start = f.read(MAGIC_SIZE)
+        data = b"" if start.startswith(MAGICS) else start + f.read()
     if start.startswith(MAGICS):
         source = open_trace(path, arguments)
         return Histogram(path, _of_trace(source, arguments), source.header())
     if arguments.min is not None or arguments.max is not None:
         raise UsageError(f"{path}: --min, --max and --range choose a part of a trace, and this is none")
-    try:
-        found = counted.read(data) if data else None
-    except TraceError as error:
-        raise TraceError(f"{path}: {error}") from error
-    if not found:
-        raise TraceError(f"{path}: the file is empty")
+    with reading(path, TraceError):
+        if not data:
+            raise TraceError("the file is empty")
+        found = counted.read(data)
     return Histogram(path, found, [f"{os.path.basename(path)}: {found.about}"])
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import reading
-from ..image import TraceError
+from ..image import DAMAGED, TraceError
 from ..records import decoder
-from ..tracefile import DAMAGED, TraceFile
+from ..tracefile import TraceFile
 from .source import Array, Source, occupied, open_source as open_trace
 from .style import COLOURS, add_legend, finish_axis, new_figure, time_unit
 

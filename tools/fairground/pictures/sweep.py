@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import reading
 from ..image import TraceError
 from ..settings import UsageError
 from .source import Array
@@ -44,26 +45,25 @@ def suffix(_: argparse.Namespace) -> str:
 
 
 def rows_of(path: str) -> list[dict[str, Any]]:
-    try:
+    with reading(path, TraceError, "this is no text: a CSV with a line of names, or a JSON list, is expected"):
         with open(path, encoding="utf-8", newline="") as f:
-            text = f.read()
-    except OSError as error:
-        raise TraceError(f"{path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise TraceError(f"{path}: this is no text: a CSV with a line of names, or a JSON list, is expected") from error
+            return _rows(f.read())
+
+
+def _rows(text: str) -> list[dict[str, Any]]:
     if text.lstrip()[:1] in "[{" and text.strip():
         try:
             rows = json.loads(text)
-        except ValueError as error:
-            raise TraceError(f"{path}: this JSON is damaged: {error}") from error
+        except (ValueError, RecursionError) as error:
+            raise TraceError(f"this JSON is damaged: {error}") from error
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-            raise TraceError(f"{path}: a JSON list of objects is expected")
+            raise TraceError("a JSON list of objects is expected")
     else:
         rows = list(csv.DictReader(text.splitlines()))
         if any(None in row or None in row.values() for row in rows):
-            raise TraceError(f"{path}: a line has more or fewer cells than the first")
+            raise TraceError("a line has more or fewer cells than the first")
     if not rows:
-        raise TraceError(f"{path}: the table has no rows")
+        raise TraceError("the table has no rows")
     return rows
 
 
