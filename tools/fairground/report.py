@@ -28,7 +28,8 @@ from .image import TraceError
 from .pictures import style
 from .progress import Progress
 from .settings import Settings, UsageError
-from .tracefile import MAGIC_SIZE, MAGICS
+from .timeline import events_of, missing_events
+from .tracefile import MAGIC_SIZE, MAGICS, TraceFile
 from .webpage import document, table
 
 OF_TRACES = ("dat2graph2", "running_waiting", "share", "latency")
@@ -73,6 +74,10 @@ def open_run(path: str) -> Run:
             if not is_trace or "has no decisions" not in str(error):
                 raise
             decisions = None
+        if is_trace:
+            trace = decisions.trace if decisions and decisions.trace else TraceFile(path)
+            if not missing_events(trace):
+                events_of(trace)
         return Run(path, is_trace, decisions)
 
 

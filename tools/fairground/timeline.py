@@ -8,7 +8,7 @@ columns of numbers: a million events fit into 100 MB.
 import os
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from .errors import damage
@@ -18,6 +18,7 @@ from .tracefile import TraceFile
 
 SWITCH, WAKING, WAKEUPS = "sched_switch", "sched_waking", ("sched_wakeup", "sched_wakeup_new")
 EVENTS = (SWITCH, *WAKEUPS)
+SWITCHED = ("prev_pid", "prev_comm", "prev_prio", "prev_state", "next_pid", "next_comm", "next_prio")
 SLEEPS = 0xff  # bits of prev_state; with any of them set the task does not want a CPU
 
 
@@ -87,10 +88,19 @@ def missing_events(trace: TraceFile) -> set[str]:
 
 
 def events_of(trace: TraceFile) -> tuple[str, ...]:
-    """The events of @trace that say who runs and who waits. TraceError if one is missing."""
+    """The events of @trace that say who runs and who waits. TraceError if one is missing, or a field of it."""
     if missing := missing_events(trace):
         raise TraceError(f"the trace knows no event {' or '.join(sorted(missing))}")
-    return *_needed({f.name for f in trace.formats.values()}), WAKEUPS[1]
+    names = *_needed({f.name for f in trace.formats.values()}), WAKEUPS[1]
+    for event in trace.formats.values():
+        if event.name in names:
+            _decoder(event)
+    return names
+
+
+def _decoder(event: Format) -> Callable[[bytes], tuple[Any, ...]]:
+    """What decodes a switch or a wakeup."""
+    return decoder(event, SWITCHED, ("prev_comm", "next_comm")) if event.name == SWITCH else decoder(event, ("pid",))
 
 
 def edges(starts: Iterable[int], ends: Iterable[int]) -> Iterator[tuple[int, int]]:
@@ -148,9 +158,7 @@ class Timeline:
 
     def _events(self, trace: TraceFile, formats: dict[str, Format]) -> Iterator[tuple[int, int, tuple[Any, ...]]]:
         """(time, CPU, fields) of all switches and wakeups."""
-        fields = ("prev_pid", "prev_comm", "prev_prio", "prev_state", "next_pid", "next_comm", "next_prio")
-        decode = {formats[SWITCH].id: decoder(formats[SWITCH], fields, ("prev_comm", "next_comm"))}
-        decode |= {formats[name].id: decoder(of, ("pid",)) for name, of in formats.items() if name != SWITCH}
+        decode = {of.id: _decoder(of) for of in formats.values()}
         for event in trace.events(formats):
             yield event.time, event.cpu, decode[event.format.id](event.data)
 
