@@ -24,7 +24,7 @@ import pytest
 
 from damage import damaged
 from tests.tools.test_decision_files import memory as memory_of
-from fairground import __main__, cpio, guestfiles, image, trace
+from fairground import __main__, cpio, guestfiles, image, trace, unpack
 from fairground.errors import InputError, reading
 from fairground.experiment_file import Experiment
 from fairground.grid import Grid
@@ -253,6 +253,14 @@ def test_traces_whose_bytes_make_no_sense(tmp_path, before, after):
     path.write_bytes(path.read_bytes().replace(before, after))
     for words in (*READERS, ["report", "--no-viewer", str(tmp_path / "out.html")]):
         assert read(words, path), words
+
+
+@pytest.mark.parametrize("make, name", [(trace_of_linux, "linux.dat"), (perf_data, "perf.data")])
+def test_a_small_trace_that_becomes_large(tmp_path, monkeypatch, make, name):
+    make(tmp_path / name)
+    monkeypatch.setattr(unpack, "LEAST", 1 << 12)
+    monkeypatch.setattr(unpack, "TIMES", 0)
+    assert "the file becomes larger than 0 MiB when " in read(["latency"], tmp_path / name)
 
 
 @pytest.mark.parametrize("data, why", [

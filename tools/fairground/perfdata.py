@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO
 
+from . import unpack
 from .image import PAGE, PAGE_HEADER, TIME_EXTEND, Format, Statistics, TraceError, parse_format
 from .trace_dat import trace_dat
 
@@ -243,9 +244,8 @@ def as_trace_dat(path: str | os.PathLike[str], data: bytes | mmap.mmap) -> bytes
     lost = lost_samples(data)
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as out:
         try:
-            subprocess.run([*SCRIPT, os.path.abspath(path)], stdin=subprocess.DEVNULL, stdout=out,
-                           stderr=subprocess.PIPE, check=True, env={**os.environ, "LC_ALL": "C",
-                                                                    "PERF_CONFIG": os.devnull})
+            unpack.run([*SCRIPT, os.path.abspath(path)], path, stdout=out, stderr=subprocess.PIPE,
+                       env={**os.environ, "LC_ALL": "C", "PERF_CONFIG": os.devnull})
         except FileNotFoundError as error:
             raise TraceError("the file is a perf.data, for which perf is needed (apt-get install linux-perf, or sh "
                              "tools/setup.sh)") from error

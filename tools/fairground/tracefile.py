@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 from collections.abc import Collection, Iterator
 
-from . import perfdata
+from . import perfdata, unpack
 from .errors import damage
 from .image import (COMMIT_MASK, DAMAGED, LOST_EVENTS, LOST_STORED, PAGE_HEADER, Event, Format, TraceError,
                     parse_format, split_page)
@@ -84,7 +84,7 @@ def _as_version_6(path: str | os.PathLike[str], version: str) -> mmap.mmap:
         plain = os.path.join(directory, "trace.dat")
         words = ["trace-cmd", "convert", "--file-version", "6", "--compression", "none", "-i", path, "-o", plain]
         try:
-            subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=True)
+            unpack.run(words, path, capture_output=True)
             return _map(plain)
         except FileNotFoundError as error:
             raise TraceError(f"the file has version {version}, for which trace-cmd is needed (sh tools/setup.sh "
