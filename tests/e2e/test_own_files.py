@@ -93,6 +93,8 @@ def settings_with(texts, cmd, mem=256):
 @pytest.mark.parametrize("kind", ["tree.tar", "tree.tar.gz", "tree.tar.xz", "tree.cpio", "tree.cpio.gz"])
 def test_archives_as_root(tree, tmp_path, kind):
     path = tmp_path / kind
+    (tree / "run").mkdir()
+    (tree / "run" / "cmd").write_text("exit 3  # of the machine that this tree was saved in\n")
     if ".tar" in kind:
         with tarfile.open(path, "w:" + kind.rpartition("tar")[2].lstrip(".")) as archive:
             archive.add(tree, ".")

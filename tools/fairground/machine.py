@@ -175,14 +175,14 @@ class Machine:
     def _pack(self, out: str) -> None:
         """Write to @out the command, the initramfs and the archives of this run."""
         s = self.settings
+        job = {COMMAND_FILE: s.cmd.encode() + b"\n"} if s.cmd else {}
         with open(out, "w+b") as f:
             room = cpio.Limited(f, s.mem << 20)
-            if s.cmd:
-                cpio.archive({COMMAND_FILE: s.cmd.encode() + b"\n"}, room)
+            cpio.archive(job, room)
             with open(s.initramfs, "rb") as usual:
                 cpio.copy(usual, room)
             guestfiles.add(s.own_files, s.root, room)
-            cpio.archive(s.files, room)
+            cpio.archive({**s.files, **(job if s.root else {})}, room)  # a tree may have a command of its own
             if s.own_files or s.root:
                 with reading(f"ROOT={s.root}", UsageError):
                     guestfiles.check_fits(f, room, s.mem)
