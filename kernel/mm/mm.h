@@ -137,16 +137,14 @@ u64 mm_brk(struct mm *mm, u64 addr);
  * sleep.
  */
 size_t mm_access(struct mm *mm, u64 addr, void *buf, size_t n, bool write);
-/*
- * Physical address behind a user word of the current mm, faulted in (futex keys of shared
- * mappings). 0: -EFAULT.
- */
+/* Physical address behind a user word of the current mm, faulted in; 0: -EFAULT. */
 u64 mm_user_page(struct mm *mm, u64 addr, bool write);
 /*
- * Does a MAP_SHARED mapping cover @addr? (Futexes there are known by their physical page.) -EFAULT
- * if nothing readable is mapped.
+ * The physical page of @addr, faulted in and with a reference, if the mapping is MAP_SHARED:
+ * futexes there are known by it. *@page is 0 for private memory. 0, or -EFAULT if nothing readable
+ * is mapped.
  */
-int mm_addr_is_shared(struct mm *mm, u64 addr);
+long mm_shared_page(struct mm *mm, u64 addr, u64 *page);
 /* /proc/PID/maps text. */
 size_t mm_print_maps(struct mm *mm, char *buf, size_t size);
 

@@ -237,14 +237,25 @@ u64 mm_user_page(struct mm *mm, u64 addr, bool write)
 	return pa;
 }
 
-int mm_addr_is_shared(struct mm *mm, u64 addr)
+long mm_shared_page(struct mm *mm, u64 addr, u64 *page)
 {
+	long err = -EFAULT;
+
+	*page = 0;
 	mutex_lock(&mm->lock);
 	struct vma *v = vma_at(mm, addr);
-	int shared = v && v->prot ? !vma_is_private(v) : -EFAULT;
 
+	if (v && v->prot && vma_is_private(v)) {
+		err = 0;
+	} else if (v && v->prot) {
+		*page = ALIGN_DOWN(mm_fault_page(mm, addr, PT_READ), PAGE_SIZE);
+		if (*page) {
+			page_get(*page);
+			err = 0;
+		}
+	}
 	mutex_unlock(&mm->lock);
-	return shared;
+	return err;
 }
 
 static const char *vma_name(const struct mm *mm, const struct vma *v, char *buf, size_t size)

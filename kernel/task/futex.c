@@ -4,7 +4,9 @@
  * "Fuss, Futexes and Furwocks", 2002; futex(2)).
  *
  * A key names the futex word across address spaces: (address space, address) for private memory,
- * (physical frame, offset) where a mapping is shared. Waiters hang in hashed buckets, FIFO.
+ * (physical frame, offset) where a mapping is shared. It counts a reference to the frame, which
+ * would otherwise go to somebody else, with those who still wait, once nobody maps it. Waiters hang
+ * in hashed buckets, FIFO.
  *
  * No wakeup is lost because a waiter is in its bucket BEFORE it reads the word. Either the waker's
  * store was seen, and the wait ends with -EAGAIN, or the waker finds the waiter. A waiter that was
@@ -86,20 +88,23 @@ static bool key_equal(const struct futex_key *a, const struct futex_key *b)
 /* The key of a word that others may see in a shared mapping: by its page, which is faulted in. */
 static __noinline long get_shared_key(struct mm *mm, u64 addr, struct futex_key *key)
 {
-	int shared = mm_addr_is_shared(mm, addr);
-	if (shared < 0)
-		return shared;
-	if (!shared) {
+	u64 page;
+	long err = mm_shared_page(mm, addr, &page);
+
+	if (page)
+		*key = (struct futex_key){ page | 1, addr % PAGE_SIZE };
+	else
 		*key = (struct futex_key){ (u64)(uintptr_t)mm, addr };
-		return 0;
-	}
-	u64 pa = mm_user_page(mm, addr, false);
-	if (!pa)
-		return -EFAULT;
-	*key = (struct futex_key){ ALIGN_DOWN(pa, PAGE_SIZE) | 1, addr % PAGE_SIZE };
-	return 0;
+	return err;
 }
 
+static inline void put_key(const struct futex_key *key)
+{
+	if (unlikely(key->space & 1))
+		page_put(key->space - 1);
+}
+
+/* 0 or -errno; put_key() ends the use of the key. */
 static inline long get_key(u64 addr, bool private, struct futex_key *key)
 {
 	struct mm *mm = current->mm;
@@ -161,6 +166,7 @@ long futex_wake(u64 addr, bool private, long nr, u32 bitset)
 	/* Linux wakes one waiter even when asked for none. */
 	ret = wake_locked(b, &key, max(nr, 1l), bitset);
 	spin_unlock(&b->lock);
+	put_key(&key);
 	return ret;
 }
 
@@ -235,13 +241,32 @@ static bool begin_wait(struct futex_waiter *w, const u32 *addr, u32 val, long *r
 }
 
 /*
+ * Sleep in the bucket of @w. 0 if woken, -ETIMEDOUT after @deadline_ns (0: never) or -ERESTARTSYS.
+ */
+static inline long sleep_in_bucket(struct futex_waiter *w, u64 deadline_ns)
+{
+	struct ktimer timer __uninitialized;
+
+	if (deadline_ns) {
+		ktimer_init(&timer, wait_timeout, w);
+		ktimer_start(&timer, deadline_ns);
+	}
+	wait_for_wake(w);
+	if (deadline_ns)
+		ktimer_cancel(&timer);
+	/* A waker that is done with us has spared us the lock. */
+	if (__atomic_load_n(&w->released, __ATOMIC_ACQUIRE) || dequeue_waiter(w))
+		return 0;
+	return w->timed_out ? -ETIMEDOUT : -ERESTARTSYS;
+}
+
+/*
  * Sleep while the word at @addr holds @val, until @deadline_ns of the monotonic clock (0: for
  * ever).
  */
 static long futex_wait(u64 addr, bool private, u32 val, u64 deadline_ns, u32 bitset)
 {
 	struct futex_waiter w __uninitialized;
-	struct ktimer timer __uninitialized;
 	long ret;
 
 	if (!bitset)
@@ -252,19 +277,10 @@ static long futex_wait(u64 addr, bool private, u32 val, u64 deadline_ns, u32 bit
 	ret = get_key(addr, private, &w.key);
 	if (ret)
 		return ret;
-	if (!begin_wait(&w, (const u32 *)addr, val, &ret))
-		return ret;
-	if (deadline_ns) {
-		ktimer_init(&timer, wait_timeout, &w);
-		ktimer_start(&timer, deadline_ns);
-	}
-	wait_for_wake(&w);
-	if (deadline_ns)
-		ktimer_cancel(&timer);
-	/* A waker that is done with us has spared us the lock. */
-	if (__atomic_load_n(&w.released, __ATOMIC_ACQUIRE) || dequeue_waiter(&w))
-		return 0;
-	return w.timed_out ? -ETIMEDOUT : -ERESTARTSYS;
+	if (begin_wait(&w, (const u32 *)addr, val, &ret))
+		ret = sleep_in_bucket(&w, deadline_ns);
+	put_key(&w.key);
+	return ret;
 }
 
 static long restart_wait(struct restart_block *rb)
@@ -335,6 +351,9 @@ static long requeue_locked(struct futex_bucket *b, const struct futex_key *from,
 			break;
 		if (!key_equal(&w->key, from))
 			continue;
+		if (to->space & 1)
+			page_get(to->space - 1);
+		put_key(&w->key);
 		if (b != to_bucket) {
 			list_del(&w->link);
 			list_add_tail(&to_bucket->waiters, &w->link);
@@ -349,7 +368,7 @@ static long requeue_locked(struct futex_bucket *b, const struct futex_key *from,
 struct requeue {
 	u64 from, to;
 	bool private, compare;
-	u32 expected; /* of the word at @from, if @compare */
+	u32 expected; /* of the word at @from, if @compare; or what FUTEX_WAKE_OP does */
 	long nr_wake, nr_requeue;
 };
 
@@ -357,18 +376,13 @@ struct requeue {
  * Wake some waiters and move others to a second futex, so that they do not all run into the lock
  * they want. Returns woken + moved, only woken for plain FUTEX_REQUEUE (as Linux counts).
  */
-static long futex_requeue(const struct requeue *req)
+static long futex_requeue(const struct requeue *req, const struct futex_key *from,
+			  const struct futex_key *to)
 {
-	struct futex_key from, to;
+	struct futex_bucket *a = bucket_of(from), *b = bucket_of(to);
 	u32 now;
 	long ret;
 
-	if (req->nr_wake < 0 || req->nr_requeue < 0)
-		return -EINVAL;
-	if ((ret = get_key(req->from, req->private, &from)) ||
-	    (ret = get_key(req->to, req->private, &to)))
-		return ret;
-	struct futex_bucket *a = bucket_of(&from), *b = bucket_of(&to);
 	for (;;) {
 		lock_pair(a, b);
 		/*
@@ -385,8 +399,8 @@ static long futex_requeue(const struct requeue *req)
 	if (req->compare && now != req->expected) {
 		ret = -EAGAIN;
 	} else {
-		ret = wake_locked(a, &from, req->nr_wake, FUTEX_BITSET_MATCH_ANY);
-		long moved = requeue_locked(a, &from, b, &to, req->nr_requeue);
+		ret = wake_locked(a, from, req->nr_wake, FUTEX_BITSET_MATCH_ANY);
+		long moved = requeue_locked(a, from, b, to, req->nr_requeue);
 		ret += req->compare ? moved : 0;
 	}
 	unlock_pair(a, b);
@@ -477,29 +491,26 @@ static int user_apply(u32 *addr, const struct wake_op *wo, u32 *before)
  * Change the second word, wake waiters of the first, and of the second if its old value compares
  * true.
  */
-static long futex_wake_op(const struct requeue *req, u32 code)
+static long futex_wake_op(const struct requeue *req, const struct futex_key *first,
+			  const struct futex_key *second)
 {
-	struct wake_op wo = decode_wake_op(code);
-	struct futex_key first, second;
+	struct wake_op wo = decode_wake_op(req->expected);
+	struct futex_bucket *a = bucket_of(first), *b = bucket_of(second);
 	u32 before;
 	long ret;
 
 	if (wo.op > 4 || wo.cmp > 5)
 		return -ENOSYS;
-	if ((ret = get_key(req->from, req->private, &first)) ||
-	    (ret = get_key(req->to, req->private, &second)))
-		return ret;
 	/*
 	 * A waiter enqueues before it reads its word, so the change need not happen under the
 	 * locks.
 	 */
 	if ((ret = user_apply((u32 *)req->to, &wo, &before)))
 		return ret;
-	struct futex_bucket *a = bucket_of(&first), *b = bucket_of(&second);
 	lock_pair(a, b);
-	ret = wake_locked(a, &first, req->nr_wake, FUTEX_BITSET_MATCH_ANY);
+	ret = wake_locked(a, first, req->nr_wake, FUTEX_BITSET_MATCH_ANY);
 	if (compare_op(&wo, before))
-		ret += wake_locked(b, &second, req->nr_requeue, FUTEX_BITSET_MATCH_ANY);
+		ret += wake_locked(b, second, req->nr_requeue, FUTEX_BITSET_MATCH_ANY);
 	unlock_pair(a, b);
 	return ret;
 }
@@ -517,7 +528,21 @@ static __noinline long futex_two(int cmd, u64 uaddr, bool private, u32 val, u64 
 		.nr_requeue = (int)arg4,
 	};
 
-	return cmd == FUTEX_WAKE_OP ? futex_wake_op(&req, val3) : futex_requeue(&req);
+	struct futex_key from, to;
+	long ret;
+
+	if (cmd != FUTEX_WAKE_OP && (req.nr_wake < 0 || req.nr_requeue < 0))
+		return -EINVAL;
+	if ((ret = get_key(uaddr, private, &from)))
+		return ret;
+	ret = get_key(uaddr2, private, &to);
+	if (!ret) {
+		ret = cmd == FUTEX_WAKE_OP ? futex_wake_op(&req, &from, &to)
+					   : futex_requeue(&req, &from, &to);
+		put_key(&to);
+	}
+	put_key(&from);
+	return ret;
 }
 
 /* FUTEX_WAIT with a timeout. Few waits have one, and the others do not pay for this code. */

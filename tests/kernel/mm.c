@@ -474,14 +474,17 @@ SELFTEST(mm_unmap_frees)
 SELFTEST(mm_shared_anonymous)
 {
 	struct mm *parent = mm_with_pages(MAP_SHARED, 4 * PAGE_SIZE), *child;
+	u64 page;
 
 	SELFTEST_CHECK(parent && put_word(parent, BASE, 1));
 	child = mm_fork(parent);
 	SELFTEST_CHECK(child && put_word(child, BASE, 2) && put_word(child, BASE + PAGE_SIZE, 3));
 	SELFTEST_CHECK(get_word(parent, BASE) == 2 && get_word(parent, BASE + PAGE_SIZE) == 3);
 	SELFTEST_CHECK(mm_user_page(parent, BASE + 8, true) == mm_user_page(child, BASE + 8, true));
-	SELFTEST_CHECK(mm_addr_is_shared(child, BASE) == 1 &&
-		       mm_addr_is_shared(child, BASE - 1) == -EFAULT);
+	SELFTEST_CHECK(mm_shared_page(child, BASE - 1, &page) == -EFAULT && !page);
+	SELFTEST_CHECK(mm_shared_page(child, BASE + 8, &page) == 0 &&
+		       page == mm_user_page(child, BASE, false));
+	page_put(page);
 	mm_put(child);
 	SELFTEST_CHECK(get_word(parent, BASE + PAGE_SIZE) == 3);
 	mm_put(parent);

@@ -185,8 +185,9 @@ int arch_user_load_u32(const u32 *addr, u32 *value)
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 NOT_CALLED(int arch_user_cmpxchg_u32(u32 *addr, u32 *expected, u32 value));
 NOT_CALLED(size_t arch_copy_from_user(void *dst, const void *src, size_t n));
-NOT_CALLED(int mm_addr_is_shared(struct mm *mm, u64 addr));
-NOT_CALLED(u64 mm_user_page(struct mm *mm, u64 addr, bool write));
+NOT_CALLED(long mm_shared_page(struct mm *mm, u64 addr, u64 *page));
+NOT_CALLED(void page_get(u64 pa));
+NOT_CALLED(void page_put(u64 pa));
 NOT_CALLED(u64 clock_monotonic_of(u64 ns));
 NOT_CALLED(void ktimer_init(struct ktimer *t, void (*fn)(struct ktimer *), void *arg));
 NOT_CALLED(void ktimer_start(struct ktimer *t, u64 deadline_ns));

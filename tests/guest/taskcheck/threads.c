@@ -460,12 +460,49 @@ static void policy_is_kept(void)
 	EXPECT(syscall(SYS_sched_getscheduler, 0) == SCHED_BATCH);
 }
 
+static atomic_int waiter;
+
+static void *wait_for_zero(void *word)
+{
+	waiter = (int)syscall(SYS_gettid);
+	futex(word, FUTEX_WAIT, 0, NULL, NULL, 0);
+	return NULL;
+}
+
+static uint32_t *new_words(size_t size)
+{
+	void *first = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	EXPECT(first != MAP_FAILED);
+	return first;
+}
+
+/* Waiters stay with a futex whose mapping went, and not with the memory that it was in. */
+static void futex_outlives_its_mapping(void)
+{
+	enum { PAGE_WORDS = 1024, NR = 512 * PAGE_WORDS };
+	uint32_t *word = new_words(4096), *others;
+
+	*word = 0;
+	start(wait_for_zero, word);
+	while (!waiter)
+		sched_yield();
+	await_sleep(getpid(), waiter);
+	EXPECT(!munmap(word, 4096));
+	others = new_words(NR * sizeof(*others));
+	for (int i = 0; i < NR; i += PAGE_WORDS) {
+		others[i] = 0;
+		EXPECT(futex(&others[i], FUTEX_WAKE, 1, NULL, NULL, 0) == 0);
+	}
+}
+
 const struct check thread_tests[] = {
 	{ "join", create_and_join },
 	{ "turns", taking_turns },
 	{ "futex-errors", futex_errors },
 	{ "futex-bits", futex_bits_and_requeue },
 	{ "futex-shared", futex_between_processes },
+	{ "futex-unmapped", futex_outlives_its_mapping },
 	{ "robust", robust_mutexes },
 	{ "exit-group", exit_ends_all },
 	{ "leader-exits", the_first_may_end_first },
