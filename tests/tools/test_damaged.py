@@ -255,6 +255,12 @@ def test_traces_whose_bytes_make_no_sense(tmp_path, before, after):
         assert read(words, path), words
 
 
+def test_an_empty_memory(tmp_path):
+    (tmp_path / "ram").touch()
+    with pytest.raises(image.TraceError, match="the file is empty"):
+        image.memory_file(str(tmp_path / "ram"))
+
+
 @pytest.mark.parametrize("make, name", [(trace_of_linux, "linux.dat"), (perf_data, "perf.data")])
 def test_a_small_trace_that_becomes_large(tmp_path, monkeypatch, make, name):
     make(tmp_path / name)

@@ -295,7 +295,7 @@ class Image:
 
 def memory_file(path: str) -> Read:
     """A function that reads physical memory from the RAM file @path of a QEMU q35 machine."""
-    with open(path, "rb") as f:
+    with open(path, "rb") as f, damage(TraceError, "the file is empty"):
         ram = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
 
     def read(pa: int, length: int) -> bytes:
