@@ -433,6 +433,8 @@ static int load(struct exec *e, const char *path, char *const *argv, char *const
 	e->mm = mm_create();
 	if (!e->mm)
 		return -ENOMEM;
+	e->mm->secret = e->secure || e->cred.user.real != e->cred.user.effective ||
+			e->cred.group.real != e->cred.group.effective;
 	err = elf_map(&e->elf, e->mm);
 	if (!err)
 		err = map_vdso(e);

@@ -107,6 +107,7 @@ struct mm {
 	u64 mmap_base; /* mappings are placed below */
 	u64 code_start, code_end, data_start, data_end, stack_start;
 	u64 arg_start, arg_end, env_start, env_end;
+	bool secret;  /* not for others of its user to look into: PR_SET_DUMPABLE, and see cred.c */
 	u64 auxv[42]; /* pairs, as on the stack of the new program; ends with AT_NULL */
 };
 

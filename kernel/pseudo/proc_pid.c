@@ -45,9 +45,30 @@ static void pid_inode_release(struct inode *i)
 	kfree(r);
 }
 
+/* 0, or -EACCES if the running thread may not look into the process. */
+static int guard(const struct pid_ref *r)
+{
+	return cred_may_look(r->thread) ? 0 : -EACCES;
+}
+
 static u64 inode_number(const struct thread *t, bool is_thread, unsigned index)
 {
 	return 1ull << 40 | (u64)is_thread << 39 | (u64)t->tid << 16 | index;
+}
+
+/*
+ * The owner is the thread's user; user 0 if even others of that user may not look, but for
+ * directories that all may read. To a process its own directory of descriptors is always open.
+ */
+static void set_owner(struct inode *i, const struct thread *t)
+{
+	bool public = i->mode == (S_IFDIR | 0555);
+	const struct cred *c = public || !cred_is_secret(t->proc) ? &t->cred : &root_cred;
+
+	i->uid = c->user.effective;
+	i->gid = c->group.effective;
+	if (!public && S_ISDIR(i->mode) && t->proc == current->proc)
+		i->uid = current->cred.user.fs;
 }
 
 /* An inode of @kind about @thread, numbered by @index within it. NULL: no memory. */
@@ -66,9 +87,8 @@ static struct inode *make_inode(struct superblock *sb, const struct kind *kind,
 	r->proc = proc_get(thread->proc);
 	r->is_thread = is_thread;
 	i->private = r;
-	i->uid = thread->cred.user.effective;
-	i->gid = thread->cred.group.effective;
 	i->nlink = 1;
+	set_owner(i, thread);
 	i->ino = inode_number(thread, is_thread, index);
 	i->iops = kind->iops;
 	i->fops = kind->fops;
@@ -77,11 +97,25 @@ static struct inode *make_inode(struct superblock *sb, const struct kind *kind,
 
 /* --- text files ----------------------------------------------------------------------- */
 
+static int text_guard(const struct pid_ref *r)
+{
+	return r->text->access == FOR_ALL ? 0 : guard(r);
+}
+
 static long text_read(struct file *f, void *user_buf, size_t n, u64 *pos)
 {
 	struct pid_ref *r = f->inode->private;
 
-	return is_alive(r) ? pseudo_read(f, user_buf, n, pos, r->text->show, r) : -ESRCH;
+	if (!is_alive(r))
+		return -ESRCH;
+	return text_guard(r) ?: pseudo_read(f, user_buf, n, pos, r->text->show, r);
+}
+
+/* Asked when it is opened, and once more when it is read: the process may be another by then. */
+static int text_open(struct inode *i, struct file *f)
+{
+	(void)f;
+	return text_guard(i->private);
 }
 
 static long text_write(struct file *f, const void *user_buf, size_t n, u64 *pos)
@@ -103,6 +137,7 @@ static long text_truncate(struct inode *i, u64 size)
 static const struct file_ops text_ops = {
 	.read = text_read,
 	.write = text_write,
+	.open = text_open,
 	.truncate = text_truncate,
 	.release = pseudo_release,
 };
@@ -111,17 +146,19 @@ static const struct kind text_kind = { "", S_IFREG, &text_ops, &text_iops };
 
 static u32 text_mode(const struct pid_text *text)
 {
-	return S_IFREG | (text->store ? 0644 : 0444);
+	return S_IFREG | (text->store ? 0644 : text->access == HIDDEN ? 0400 : 0444);
 }
 
 /* --- links ---------------------------------------------------------------------------- */
 
 static int follow_exe(struct inode *link, struct path *target)
 {
-	struct file *exe = proc_exe_get(((struct pid_ref *)link->private)->proc);
+	const struct pid_ref *r = link->private;
+	int err = guard(r);
+	struct file *exe = err ? NULL : proc_exe_get(r->proc);
 
 	if (!exe)
-		return -ENOENT;
+		return err ?: -ENOENT;
 	*target = exe->path;
 	path_get(target);
 	file_put(exe);
@@ -130,8 +167,11 @@ static int follow_exe(struct inode *link, struct path *target)
 
 static int follow_place(struct inode *link, struct path *target, bool root)
 {
-	struct pid_ref *r = link->private;
+	const struct pid_ref *r = link->private;
+	int err = guard(r);
 
+	if (err)
+		return err;
 	return proc_place(r->proc, root, target) ? 0 : -ENOENT;
 }
 
@@ -155,11 +195,11 @@ static struct file *file_of(struct inode *link)
 /* A pipe or socket has no name: one is made, for this walk. */
 static int follow_fd(struct inode *link, struct path *target)
 {
-	struct file *f = file_of(link);
-	int err = 0;
+	int err = guard(link->private);
+	struct file *f = err ? NULL : file_of(link);
 
 	if (!f)
-		return -ENOENT;
+		return err ?: -ENOENT;
 	if (f->path.dentry) {
 		*target = f->path;
 		path_get(target);
@@ -184,8 +224,8 @@ static const char *nameless_type(u32 mode)
 
 static int fd_link_text(struct inode *link, char *buf, size_t size)
 {
-	struct file *f = file_of(link);
-	int len = -ENOENT;
+	int err = guard(link->private), len = err ?: -ENOENT;
+	struct file *f = err ? NULL : file_of(link);
 
 	if (f && !f->path.dentry)
 		len = snprintf(buf, size, "%s:[%lu]", nameless_type(f->inode->mode), f->inode->ino);
@@ -397,7 +437,7 @@ static const struct file_ops task_dir_ops = { .readdir = read_task_dir };
 
 static const struct kind specials[] = {
 	{ "task", S_IFDIR | 0555, &task_dir_ops, &task_dir_iops }, /* first: not in task/TID */
-	{ "fd", S_IFDIR | 0555, &fd_dir_ops, &fd_dir_iops },
+	{ "fd", S_IFDIR | 0500, &fd_dir_ops, &fd_dir_iops },
 	{ "exe", S_IFLNK | 0777, NULL, &exe_ops },
 	{ "cwd", S_IFLNK | 0777, NULL, &cwd_ops },
 	{ "root", S_IFLNK | 0777, NULL, &root_ops },

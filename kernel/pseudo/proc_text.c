@@ -147,8 +147,9 @@ static size_t show_stat(void *arg, char *buf, size_t size)
 	const struct task *task = &r->thread->task;
 	struct text t = text_of(buf, size);
 	struct mm *mm = mm_of(r);
-	static const struct mm no_mm;
-	const struct mm *m = mm ?: &no_mm;
+	static const struct mm no_mm, hidden = { .code_start = 1, .code_end = 1 };
+	bool may_look = cred_may_look(r->thread);
+	const struct mm *m = mm ?: &no_mm, *at = mm && !may_look ? &hidden : m;
 	struct snapshot s;
 
 	take_snapshot(r, &s);
@@ -164,14 +165,14 @@ static size_t show_stat(void *arg, char *buf, size_t size)
 		    (s64)pages_to_kb(m->total_vm) * 1024, (s64)m->rss);
 	text_add(&t, " %lu", r->proc->rlimit[RLIMIT_RSS].cur);
 	/* 26 startcode .. 37 cnswap */
-	ADD_NUMBERS(&t, (s64)m->code_start, (s64)m->code_end, (s64)m->stack_start, 0, 0,
+	ADD_NUMBERS(&t, (s64)at->code_start, (s64)at->code_end, (s64)at->stack_start, 0, 0,
 		    LOW31(s.pending), LOW31(s.blocked), LOW31(s.ignored), LOW31(s.caught),
 		    task->state != TASK_RUNNING, 0, 0);
 	/* 38 exit_signal .. 52 exit_code */
 	ADD_NUMBERS(&t, r->is_thread ? -1 : r->proc->exit_signal, task->cpu, task->rt_priority,
-		    task->policy, 0, 0, 0, (s64)m->data_start, (s64)m->data_end, (s64)m->brk_start,
-		    (s64)m->arg_start, (s64)m->arg_end, (s64)m->env_start, (s64)m->env_end,
-		    r->proc->exit_code);
+		    task->policy, 0, 0, 0, (s64)at->data_start, (s64)at->data_end,
+		    (s64)at->brk_start, (s64)at->arg_start, (s64)at->arg_end, (s64)at->env_start,
+		    (s64)at->env_end, may_look ? r->proc->exit_code : 0);
 	text_add(&t, "\n");
 	if (mm)
 		mm_put(mm);
@@ -444,24 +445,24 @@ static long store_autogroup(void *arg, const char *text, size_t len)
 }
 
 const struct pid_text pid_texts[] = {
-	{ "stat", show_stat, NULL },
-	{ "status", show_status, NULL },
-	{ "statm", show_statm, NULL },
-	{ "comm", show_comm, store_comm },
-	{ "cmdline", show_cmdline, NULL },
-	{ "environ", show_environ, NULL },
-	{ "maps", show_maps, NULL },
-	{ "sched", show_sched, NULL },
-	{ "schedstat", show_schedstat, NULL },
-	{ "wchan", show_wchan, NULL },
-	{ "cgroup", show_cgroup, NULL },
-	{ "mounts", show_mounts, NULL },
-	{ "mountinfo", show_mountinfo, NULL },
-	{ "limits", show_limits, NULL },
-	{ "io", show_io, NULL },
-	{ "oom_score", show_oom_score, NULL },
-	{ "oom_score_adj", show_oom_score_adj, store_oom_score_adj },
-	{ "timerslack_ns", show_slack, store_slack },
-	{ "autogroup", show_autogroup, store_autogroup }, /* last: not in task/TID */
+	{ "stat", show_stat, NULL, FOR_ALL },
+	{ "status", show_status, NULL, FOR_ALL },
+	{ "statm", show_statm, NULL, FOR_ALL },
+	{ "comm", show_comm, store_comm, FOR_ALL },
+	{ "cmdline", show_cmdline, NULL, FOR_ALL },
+	{ "environ", show_environ, NULL, HIDDEN },
+	{ "maps", show_maps, NULL, GUARDED },
+	{ "sched", show_sched, NULL, FOR_ALL },
+	{ "schedstat", show_schedstat, NULL, FOR_ALL },
+	{ "wchan", show_wchan, NULL, FOR_ALL },
+	{ "cgroup", show_cgroup, NULL, FOR_ALL },
+	{ "mounts", show_mounts, NULL, FOR_ALL },
+	{ "mountinfo", show_mountinfo, NULL, FOR_ALL },
+	{ "limits", show_limits, NULL, FOR_ALL },
+	{ "io", show_io, NULL, HIDDEN },
+	{ "oom_score", show_oom_score, NULL, FOR_ALL },
+	{ "oom_score_adj", show_oom_score_adj, store_oom_score_adj, FOR_ALL },
+	{ "timerslack_ns", show_slack, store_slack, FOR_ALL },
+	{ "autogroup", show_autogroup, store_autogroup, FOR_ALL }, /* last: not in task/TID */
 };
 const unsigned nr_pid_texts = ARRAY_SIZE(pid_texts);

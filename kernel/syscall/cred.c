@@ -114,6 +114,13 @@ static long set_fs(struct ids *ids, u32 id, bool privileged)
 static long user_changed(const struct ids *old, long result)
 {
 	cred_user_changed(&current->cred, old);
+	cred_ids_changed(old, &current->cred.user);
+	return result;
+}
+
+static long group_changed(const struct ids *old, long result)
+{
+	cred_ids_changed(old, &current->cred.group);
 	return result;
 }
 
@@ -126,7 +133,9 @@ SYSCALL1(setuid, u32, uid)
 
 SYSCALL1(setgid, u32, gid)
 {
-	return set_id(&current->cred.group, gid, capable(CAP_SETGID));
+	struct ids *group = &current->cred.group, old = *group;
+
+	return group_changed(&old, set_id(group, gid, capable(CAP_SETGID)));
 }
 
 SYSCALL2(setreuid, u32, real, u32, effective)
@@ -138,7 +147,9 @@ SYSCALL2(setreuid, u32, real, u32, effective)
 
 SYSCALL2(setregid, u32, real, u32, effective)
 {
-	return set_real_effective(&current->cred.group, real, effective, capable(CAP_SETGID));
+	struct ids *group = &current->cred.group, old = *group;
+
+	return group_changed(&old, set_real_effective(group, real, effective, capable(CAP_SETGID)));
 }
 
 SYSCALL3(setresuid, u32, real, u32, effective, u32, saved)
@@ -150,7 +161,9 @@ SYSCALL3(setresuid, u32, real, u32, effective, u32, saved)
 
 SYSCALL3(setresgid, u32, real, u32, effective, u32, saved)
 {
-	return set_three(&current->cred.group, real, effective, saved, capable(CAP_SETGID));
+	struct ids *group = &current->cred.group, old = *group;
+
+	return group_changed(&old, set_three(group, real, effective, saved, capable(CAP_SETGID)));
 }
 
 SYSCALL1(setfsuid, u32, uid)
@@ -162,7 +175,9 @@ SYSCALL1(setfsuid, u32, uid)
 
 SYSCALL1(setfsgid, u32, gid)
 {
-	return set_fs(&current->cred.group, gid, capable(CAP_SETGID));
+	struct ids *group = &current->cred.group, old = *group;
+
+	return group_changed(&old, set_fs(group, gid, capable(CAP_SETGID)));
 }
 
 SYSCALL2(getgroups, int, size, u32 *, list)

@@ -405,9 +405,12 @@ SYSCALL5(prctl, int, option, u64, arg, u64, arg3, u64, arg4, u64, arg5)
 	case PR_GET_PDEATHSIG:
 		return put_int((int *)arg, t->proc->parent_death_signal);
 	case PR_GET_DUMPABLE:
-		return 1;
+		return !t->mm->secret;
 	case PR_SET_DUMPABLE:
-		return arg > 1 ? -EINVAL : 0;
+		if (arg > 1)
+			return -EINVAL;
+		t->mm->secret = !arg;
+		return 0;
 	case PR_SET_NAME:
 		return set_name((const char *)arg);
 	case PR_GET_NAME:

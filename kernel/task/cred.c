@@ -7,6 +7,7 @@
  */
 #include "kernel/task/cred.h"
 
+#include "kernel/mm/mm.h"
 #include "kernel/task/signal.h"
 
 #define MODE_SETUID	04000u
@@ -59,6 +60,38 @@ bool cred_may_schedule(const struct thread *target)
 bool cred_may_nice(const struct thread *t, int nice)
 {
 	return (u64)(20 - nice) <= t->proc->rlimit[RLIMIT_NICE].cur || capable(CAP_SYS_NICE);
+}
+
+/* A process that ended has no memory, and nothing to hide. */
+bool cred_is_secret(const struct proc *p)
+{
+	spin_lock(&proc_tree_lock);
+	bool secret = p->mm && READ_ONCE(p->mm->secret);
+	spin_unlock(&proc_tree_lock);
+	return secret;
+}
+
+static bool all_are(u32 id, const struct ids *of)
+{
+	return id == READ_ONCE(of->real) && id == READ_ONCE(of->effective) &&
+	       id == READ_ONCE(of->saved);
+}
+
+bool cred_may_look(const struct thread *target)
+{
+	const struct cred *own = &current->cred, *other = &target->cred;
+
+	if (current->proc == target->proc || capable(CAP_SYS_PTRACE))
+		return true;
+	return all_are(own->user.fs, &other->user) && all_are(own->group.fs, &other->group) &&
+	       !(READ_ONCE(other->permitted) & ~own->effective) && !cred_is_secret(target->proc);
+}
+
+/* Memory may hold secrets of the old identity, and the new one has other friends. */
+void cred_ids_changed(const struct ids *old, const struct ids *now)
+{
+	if (old->effective != now->effective || old->fs != now->fs)
+		WRITE_ONCE(current->mm->secret, true);
 }
 
 /* The capabilities that the file system user 0 has and others lack. */

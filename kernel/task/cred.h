@@ -10,6 +10,7 @@
 
 #include "lib/types.h"
 
+struct proc;
 struct thread;
 
 /* Capabilities that are asked for somewhere; the rest of CAP_ALL is only kept. */
@@ -24,6 +25,7 @@ enum capability {
 	CAP_SETUID,
 	CAP_SETPCAP,
 	CAP_SYS_CHROOT = 18,
+	CAP_SYS_PTRACE,
 	CAP_SYS_ADMIN = 21,
 	CAP_SYS_BOOT,
 	CAP_SYS_NICE,
@@ -63,6 +65,15 @@ bool cred_may_signal(const struct thread *target, int sig);
 bool cred_may_schedule(const struct thread *target);
 /* May the running thread make @t's nice value @nice? RLIMIT_NICE counts 20 - nice. */
 bool cred_may_nice(const struct thread *t, int nice);
+/*
+ * May the running thread look into @target's process: at its memory, its files, its addresses?
+ * Every file of /proc that shows such things asks here.
+ */
+bool cred_may_look(const struct thread *target);
+/* Must even others of its user leave @p alone? For it had privileges, or asked for this. */
+bool cred_is_secret(const struct proc *p);
+/* The running thread's @now was @old: the file system's or the effective one may be another. */
+void cred_ids_changed(const struct ids *old, const struct ids *now);
 /* Capabilities that follow from the change of @c's user from @old. */
 void cred_user_changed(struct cred *c, const struct ids *old);
 /*

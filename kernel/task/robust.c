@@ -96,7 +96,10 @@ SYSCALL3(get_robust_list, int, tid, u64 *, head, u64 *, len)
 	if (!t)
 		return -ESRCH;
 	u64 list = t->robust_list;
+	bool may_look = cred_may_look(t);
 	thread_put(t);
+	if (!may_look)
+		return -EPERM;
 	if (arch_copy_to_user(len, &size, sizeof(size)) ||
 	    arch_copy_to_user(head, &list, sizeof(list)))
 		return -EFAULT;

@@ -12,6 +12,7 @@ extern const struct check
 extern const struct check
 	thread_tests[]; /* threads.c: clone, futexes, exit and exec with threads */
 extern const struct check credential_tests[]; /* credentials.c: users, groups, capabilities */
+extern const struct check forbidden_tests[];  /* forbidden.c: acts of an ordinary user */
 extern const struct check limit_tests[];      /* limits.c: limits, fork, orphans */
 extern const struct check exec_tests[];	      /* setid.c: exec of what is shared, set-id */
 extern const struct check timer_tests[];      /* timers.c: sleeping, interval timers, clocks */
