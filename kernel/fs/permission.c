@@ -53,6 +53,14 @@ void inode_set_owner(struct inode *i, const struct inode *dir)
 		i->mode |= S_ISGID;
 }
 
+void inode_drop_set_id(struct inode *i)
+{
+	u32 bits = i->mode & (S_ISUID | (i->mode & 010 ? S_ISGID : 0));
+
+	if (bits && !capable(CAP_FSETID))
+		__atomic_and_fetch(&i->mode, ~bits, __ATOMIC_RELAXED);
+}
+
 int path_writable(const struct path *p)
 {
 	return p->mnt && (p->mnt->flags & MS_RDONLY) ? -EROFS : 0;

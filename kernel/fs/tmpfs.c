@@ -226,6 +226,8 @@ static long tmpfs_write(struct file *f, const void *user_buf, size_t n, u64 *pos
 	else
 		n = min(n, (size_t)(MAX_FILE - *pos));
 	err = err ?: file_limit_size(*pos, &n);
+	if (!err && n)
+		inode_drop_set_id(i);
 	while (!err && done < n) {
 		size_t offset = *pos % PAGE_SIZE, len = min(n - done, (size_t)(PAGE_SIZE - offset)),
 		       left;
@@ -270,6 +272,7 @@ static long tmpfs_truncate(struct inode *i, u64 size)
 	if (size > READ_ONCE(i->size) && file_limit_size(size - 1, &(size_t){ 1 }))
 		return -EFBIG;
 	mutex_lock(&i->lock);
+	inode_drop_set_id(i);
 	spin_lock(&c->lock);
 	if (!size) {
 		old = *c;
@@ -299,6 +302,7 @@ static long tmpfs_allocate(struct inode *i, u64 offset, u64 len, bool grow_file)
 	if (end > MAX_FILE || (grow_file && file_limit_size(end - 1, &(size_t){ 1 })))
 		return -EFBIG;
 	mutex_lock(&i->lock);
+	inode_drop_set_id(i);
 	for (u64 at = ALIGN_DOWN(offset, PAGE_SIZE); at < end && !err; at += PAGE_SIZE) {
 		pa = make_page(i, at >> PAGE_SHIFT);
 		if (pa)

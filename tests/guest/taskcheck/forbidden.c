@@ -364,7 +364,93 @@ static void own_processes(void)
 	look_at(1);
 }
 
+/* --- programs with an identity ------------------------------------------------------------- */
+
+static void write_it(void)
+{
+	int fd = open("program", O_WRONLY);
+
+	EXPECT(fd >= 0 && write(fd, "x", 1) == 1 && !close(fd));
+}
+
+static void truncate_it(void)
+{
+	EXPECT(!truncate("program", 1));
+}
+
+static void truncate_open_file(void)
+{
+	int fd = open("program", O_WRONLY);
+
+	EXPECT(fd >= 0 && !ftruncate(fd, 1) && !close(fd));
+}
+
+static void open_it_empty(void)
+{
+	int fd = open("program", O_WRONLY | O_TRUNC);
+
+	EXPECT(fd >= 0 && !close(fd));
+}
+
+static void allocate_room(void)
+{
+	int fd = open("program", O_WRONLY);
+
+	EXPECT(fd >= 0 && !fallocate(fd, 0, 0, 4096) && !close(fd));
+}
+
+static void write_nothing(void)
+{
+	int fd = open("program", O_WRONLY);
+
+	EXPECT(fd >= 0 && !write(fd, "x", 0) && !close(fd));
+}
+
+static const struct change {
+	void (*change)(void);
+	mode_t before, after;
+} changes[] = {
+	{ write_it, 06777, 0777 },	     { truncate_it, 06777, 0777 },
+	{ truncate_open_file, 06777, 0777 }, { open_it_empty, 06777, 0777 },
+	{ allocate_room, 06777, 0777 },	     { write_it, 04666, 0666 },
+	{ write_it, 01777, 01777 },	     { write_nothing, 06777, 06777 },
+};
+
+static void change_as_user(void *change)
+{
+	give_up_user();
+	((const struct change *)change)->change();
+}
+
+static mode_t mode_of_program(void)
+{
+	struct stat st;
+
+	EXPECT(!stat("program", &st));
+	return st.st_mode & 07777;
+}
+
+/* A program that others can change loses its set-id bits when they do; root may keep them. */
+static void set_id_bits(void)
+{
+	size_t i;
+
+	if (geteuid())
+		return;
+	EXPECT(!chmod(".", 0755));
+	make_file("program", 0777);
+	for (i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+		EXPECT(!chmod("program", changes[i].before));
+		await_child(spawn(change_as_user, (void *)&changes[i]));
+		EXPECT(mode_of_program() == changes[i].after);
+		EXPECT(!chmod("program", changes[i].before));
+		changes[i].change();
+		EXPECT(mode_of_program() == changes[i].before);
+	}
+}
+
 const struct check forbidden_tests[] = {
+	{ "set-id-bits", set_id_bits },
 	{ "forbidden-acts", forbidden },
 	{ "own-processes", own_processes },
 	{ NULL, NULL },
