@@ -189,12 +189,13 @@ struct dentry *pseudo_root(const struct fs_type *type)
 {
 	static struct {
 		const struct fs_type *type;
+		u32 mode; /* of the root directory */
 		struct superblock *sb;
 	} made[] = {
-		{ &procfs_type, NULL },
-		{ &sysfs_type, NULL },
-		{ &debugfs_type, NULL },
-		{ &tracefs_type, NULL },
+		{ &procfs_type, 0755, NULL },
+		{ &sysfs_type, 0755, NULL },
+		{ &debugfs_type, 0700, NULL },
+		{ &tracefs_type, 0700, NULL },
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(made); i++) {
@@ -202,7 +203,10 @@ struct dentry *pseudo_root(const struct fs_type *type)
 			continue;
 		if (!made[i].sb) /* first use is before there are other threads */
 			made[i].sb = superblock_create(type);
-		return made[i].sb ? made[i].sb->root : NULL;
+		if (!made[i].sb)
+			return NULL;
+		made[i].sb->root->inode->mode = S_IFDIR | made[i].mode;
+		return made[i].sb->root;
 	}
 	return NULL;
 }

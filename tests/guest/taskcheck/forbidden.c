@@ -60,6 +60,7 @@ static const struct path_act {
 	{ WRITE, "/proc/%d/comm", EACCES },
 	{ WRITE, "/proc/%d/oom_score_adj", EACCES },
 	{ WRITE, "/proc/sys/kernel/sched_rt_runtime_us", EACCES },
+	{ LIST, "/sys/kernel/tracing", EACCES },
 	{ READ, "closed/open", EACCES },
 	{ LIST, "closed", EACCES },
 	{ ENTER, "closed", EACCES },
@@ -205,6 +206,20 @@ static long switch_off(void)
 	return reboot(RB_ENABLE_CAD);
 }
 
+/* Succeeds if /proc/kallsyms shows any address. */
+static long read_addresses(void)
+{
+	FILE *f = fopen("/proc/kallsyms", "r");
+	unsigned long addr, all = 0;
+
+	EXPECT(f);
+	while (fscanf(f, "%lx%*[^\n]", &addr) == 1)
+		all |= addr;
+	fclose(f);
+	errno = EACCES;
+	return all ? 0 : -1;
+}
+
 static const struct other_act {
 	const char *name;
 	long (*act)(void);
@@ -226,6 +241,7 @@ static const struct other_act {
 	{ "mknod", make_device, EPERM },
 	{ "sethostname", name_the_machine, EPERM },
 	{ "reboot", switch_off, EPERM },
+	{ "kallsyms", read_addresses, EACCES },
 };
 
 /* --- the test ----------------------------------------------------------------------------- */
@@ -252,6 +268,7 @@ static unsigned do_all(void)
 	}
 	for (i = 0; i < sizeof(other_acts) / sizeof(other_acts[0]); i++)
 		judge(other_acts[i].name, other_acts[i].act(), other_acts[i].error);
+	fflush(stdout);
 	return nr_wrong;
 }
 
@@ -364,6 +381,15 @@ static void own_processes(void)
 	look_at(1);
 }
 
+static void debugfs_is_closed(void)
+{
+	if (geteuid() || access("/sys/kernel/debug/sched", F_OK))
+		return; /* as in a container */
+	give_up_user();
+	EXPECT_ERROR(EACCES, open("/sys/kernel/debug", O_RDONLY));
+	EXPECT_ERROR(EACCES, open("/sys/kernel/debug/sched", O_RDONLY));
+}
+
 /* --- programs with an identity ------------------------------------------------------------- */
 
 static void write_it(void)
@@ -453,5 +479,6 @@ const struct check forbidden_tests[] = {
 	{ "set-id-bits", set_id_bits },
 	{ "forbidden-acts", forbidden },
 	{ "own-processes", own_processes },
+	{ "debugfs-is-closed", debugfs_is_closed },
 	{ NULL, NULL },
 };
