@@ -184,7 +184,9 @@ static unsigned open_walk_flags(u32 flags)
 
 static unsigned wanted(u32 flags)
 {
-	static const u8 wants[] = { MAY_READ, MAY_WRITE, MAY_READ | MAY_WRITE, 0 };
+	/* The last can do neither, but is for devices that it could configure: it needs both. */
+	static const u8 wants[] = { MAY_READ, MAY_WRITE, MAY_READ | MAY_WRITE,
+				    MAY_READ | MAY_WRITE };
 
 	return wants[flags & O_ACCMODE] | (flags & O_TRUNC ? MAY_WRITE : 0u);
 }

@@ -32,7 +32,7 @@ static pid_t victim;
 /* --- acts by path: %d becomes the victim's number ---------------------------------------- */
 
 static const struct path_act {
-	enum { OPEN, READ, LINK, LIST, ENTER, WRITE, UNLINK, CHMOD, CHOWN, MKDIR } what;
+	enum { OPEN, OPEN_3, READ, LINK, LIST, ENTER, WRITE, UNLINK, CHMOD, CHOWN, MKDIR } what;
 	const char *path;
 	int error;
 } path_acts[] = {
@@ -66,6 +66,8 @@ static const struct path_act {
 	{ ENTER, "closed", EACCES },
 	{ WRITE, "readable", EACCES },
 	{ OPEN, "secret", EACCES },
+	{ OPEN_3, "secret", EACCES },
+	{ OPEN_3, "readable", EACCES },
 	{ CHMOD, "readable", EPERM },
 	{ CHOWN, "readable", EPERM },
 	{ UNLINK, "readable", EACCES },
@@ -89,11 +91,25 @@ static long read_a_link(const char *path)
 	return readlink(path, text, sizeof(text));
 }
 
+/* And back, so that the next act begins where it should. */
+static long enter(const char *path)
+{
+	int here = open(".", O_RDONLY), error;
+	long result = chdir(path);
+
+	error = errno;
+	EXPECT(here >= 0 && !fchdir(here) && !close(here));
+	errno = error;
+	return result;
+}
+
 static long do_path_act(const struct path_act *a, const char *path)
 {
 	switch (a->what) {
 	case OPEN:
 		return open(path, O_RDONLY);
+	case OPEN_3:
+		return open(path, 3);
 	case READ:
 		return read_file(path);
 	case LINK:
@@ -101,7 +117,7 @@ static long do_path_act(const struct path_act *a, const char *path)
 	case LIST:
 		return open(path, O_RDONLY | O_DIRECTORY);
 	case ENTER:
-		return chdir(path);
+		return enter(path);
 	case WRITE:
 		return open(path, O_WRONLY);
 	case UNLINK:
