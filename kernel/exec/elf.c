@@ -88,11 +88,8 @@ static int open_interp_file(struct elf_object *o, const char *path)
 {
 	int err = 0;
 
-	o->file = file_open(path, 0, 0, &err);
+	o->file = file_open_exec(path, &err);
 	if (!o->file)
-		return err;
-	err = file_may_exec(o->file);
-	if (err)
 		return err;
 	if (file_read_kernel(o->file, &o->header, sizeof(o->header), 0) != sizeof(o->header))
 		return -ELIBBAD;

@@ -16,7 +16,7 @@
 #include "kernel/exec/exec.h"
 
 #include "kernel/exec/elf.h"
-#include "kernel/fs/fs.h"
+#include "kernel/fs/vfs.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mman.h"
 #include "kernel/mm/vma.h"
@@ -56,7 +56,8 @@ struct exec {
 	struct mm *mm;
 	u64 vdso; /* its address; 0: there is none */
 	struct cred cred;
-	bool secure; /* see exec.h */
+	bool unreadable; /* so nobody shall read it in memory, either */
+	bool secure;	 /* see exec.h */
 };
 
 /* --- the file ----------------------------------------------------------------- */
@@ -64,13 +65,14 @@ struct exec {
 static int open_file(struct exec *e, const char *path)
 {
 	int err = 0;
-	struct file *f = file_open(path, 0, 0, &err);
+	struct file *f = file_open_exec(path, &err);
 
 	if (!f)
 		return err;
 	if (e->file)
 		file_put(e->file);
 	e->file = f;
+	e->unreadable |= inode_permission(f->inode, MAY_READ) != 0;
 	err = file_begin_exec(f);
 	if (err)
 		return err;
@@ -433,7 +435,7 @@ static int load(struct exec *e, const char *path, char *const *argv, char *const
 	e->mm = mm_create();
 	if (!e->mm)
 		return -ENOMEM;
-	e->mm->secret = e->secure || e->cred.user.real != e->cred.user.effective ||
+	e->mm->secret = e->unreadable || e->secure || e->cred.user.real != e->cred.user.effective ||
 			e->cred.group.real != e->cred.group.effective;
 	err = elf_map(&e->elf, e->mm);
 	if (!err)

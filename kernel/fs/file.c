@@ -244,6 +244,20 @@ struct file *file_open(const char *path, unsigned flags, unsigned mode, int *err
 	return file_open_at(AT_FDCWD, path, flags, mode, err);
 }
 
+struct file *file_open_exec(const char *text, int *err)
+{
+	struct path path;
+	struct file *f;
+
+	*err = path_lookup(AT_FDCWD, text, WALK_FOLLOW, &path);
+	if (*err)
+		return NULL;
+	*err = path_may_exec(&path);
+	f = *err ? NULL : file_create(path.dentry->inode, &path, O_RDONLY, err);
+	path_put(&path);
+	return f;
+}
+
 int file_open_stdio(void)
 {
 	int err;

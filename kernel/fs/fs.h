@@ -142,10 +142,13 @@ long file_read_kernel(struct file *f, void *buf, size_t n, u64 pos);
 /* Full path name of an open file, into @buf; returns @buf or "(unreachable)". */
 const char *file_path(struct file *f, char *buf, size_t size);
 u64 file_size(struct file *f);
-/* 0 if @f is a regular file that the running thread may execute, else -EACCES. */
-int file_may_exec(struct file *f);
 /*
- * The same, and nobody can write @f from now on until its last reference is gone. -ETXTBSY if
+ * The program @path, open for the kernel alone: it must be a regular file that the running thread
+ * may execute, not one that it may read. NULL with *err set, as from file_open().
+ */
+struct file *file_open_exec(const char *path, int *err);
+/*
+ * Nobody can write the program @f from now on until its last reference is gone. -ETXTBSY if
  * somebody has it open for writing.
  */
 int file_begin_exec(struct file *f);

@@ -116,17 +116,18 @@ void inode_end_exec(struct inode *i)
 	__atomic_add_fetch(&i->writers, 1, __ATOMIC_ACQ_REL);
 }
 
-int file_may_exec(struct file *f)
+int path_may_exec(const struct path *p)
 {
-	if (!S_ISREG(f->inode->mode) || !(f->inode->mode & 0111) ||
-	    (f->path.mnt && (f->path.mnt->flags & MS_NOEXEC)))
+	const struct inode *i = p->dentry->inode;
+
+	if (!S_ISREG(i->mode) || !(i->mode & 0111) || (p->mnt->flags & MS_NOEXEC))
 		return -EACCES;
-	return inode_permission(f->inode, MAY_EXEC);
+	return inode_permission(i, MAY_EXEC);
 }
 
 int file_begin_exec(struct file *f)
 {
-	int err = file_may_exec(f) ?: inode_begin_exec(f->inode);
+	int err = inode_begin_exec(f->inode);
 
 	if (!err)
 		f->mode |= FILE_EXEC;

@@ -300,6 +300,8 @@ bool inode_owned(const struct inode *i);
 int inode_may_remove(const struct inode *dir, const struct inode *victim);
 /* May anything be changed through the mount of @p? A file without a name has none. */
 int path_writable(const struct path *p);
+/* Is @p a regular file that may be executed? */
+int path_may_exec(const struct path *p);
 /* The content of @i changes: without CAP_FSETID its set-id bits go. */
 void inode_drop_set_id(struct inode *i);
 /*

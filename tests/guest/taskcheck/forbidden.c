@@ -491,7 +491,48 @@ static void set_id_bits(void)
 	}
 }
 
+/* --- programs ------------------------------------------------------------------------------ */
+
+static void copy_program(const char *to, mode_t mode)
+{
+	char text[4096];
+	int in = open("/proc/self/exe", O_RDONLY), out = open(to, O_CREAT | O_WRONLY, 0700);
+	ssize_t n;
+
+	EXPECT(in >= 0 && out >= 0);
+	while ((n = read(in, text, sizeof(text))) > 0)
+		EXPECT(write(out, text, (size_t)n) == n);
+	EXPECT(!n && !close(in) && !close(out) && !chmod(to, mode));
+}
+
+static void run_unreadable(void *unused)
+{
+	(void)unused;
+	give_up_user();
+	EXPECT_ERROR(EACCES, open("program", O_RDONLY));
+	EXPECT_ERROR(EACCES, execl("private", "private", NULL));
+	EXPECT_ERROR(EACCES, execl("fifo", "fifo", NULL));
+	EXPECT_ERROR(EACCES, execl("/dev/null", "null", NULL));
+	EXPECT_ERROR(EACCES, execl("sticky", "sticky", NULL));
+	EXPECT_ERROR(ENOENT, execl("nothing", "nothing", NULL));
+	execl("program", "program", "--help", NULL);
+	fail(__FILE__, __LINE__, "exec of a program of mode 0711");
+}
+
+/* A program needs permission to execute it and no other, and is looked at before it is opened. */
+static void programs_need_no_reading(void)
+{
+	if (geteuid())
+		return;
+	make_files();
+	copy_program("program", 0711);
+	copy_program("private", 0700);
+	EXPECT(!mkfifo("fifo", 0777) && !chmod("fifo", 0777));
+	await_child(spawn(run_unreadable, NULL));
+}
+
 const struct check forbidden_tests[] = {
+	{ "programs-need-no-reading", programs_need_no_reading },
 	{ "set-id-bits", set_id_bits },
 	{ "forbidden-acts", forbidden },
 	{ "own-processes", own_processes },
