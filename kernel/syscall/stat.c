@@ -54,6 +54,16 @@ static long with_fd(int fd, u32 flags, long (*fn)(struct inode *i, void *arg), v
 	return ret;
 }
 
+/* Change an open file by its descriptor; one of O_PATH only names it. */
+static long change_fd(int fd, long (*fn)(struct inode *i, void *arg), void *arg)
+{
+	struct fd_ref ref = fd_borrow(fd);
+	bool named = ref.file && (ref.file->mode & FILE_PATH);
+
+	fd_release(ref);
+	return named ? -EBADF : with_fd(fd, FOR_CHANGE, fn, arg);
+}
+
 /* An empty path with AT_EMPTY_PATH means @fd itself, which may be a pipe without a name. */
 static bool is_fd_itself(int dirfd, const char *user, u32 flags)
 {
@@ -283,7 +293,7 @@ SYSCALL2(chmod, const char *, path, u32, mode)
 
 SYSCALL2(fchmod, int, fd, u32, mode)
 {
-	return with_fd(fd, FOR_CHANGE, set_mode, &mode);
+	return change_fd(fd, set_mode, &mode);
 }
 
 SYSCALL3(fchmodat, int, dirfd, const char *, path, u32, mode)
@@ -333,7 +343,7 @@ SYSCALL3(lchown, const char *, path, u32, uid, u32, gid)
 
 SYSCALL3(fchown, int, fd, u32, uid, u32, gid)
 {
-	return with_fd(fd, FOR_CHANGE, set_owner, &(struct owner){ uid, gid });
+	return change_fd(fd, set_owner, &(struct owner){ uid, gid });
 }
 
 SYSCALL5(fchownat, int, dirfd, const char *, path, u32, uid, u32, gid, u32, flags)
@@ -406,7 +416,7 @@ SYSCALL4(utimensat, int, dirfd, const char *, path, const struct timespec *, tim
 	if (times && arch_copy_from_user(ts, times, sizeof(ts)))
 		return -EFAULT;
 	return path ? with_either(dirfd, path, flags | FOR_CHANGE, set_times, ts)
-		    : with_fd(dirfd, FOR_CHANGE, set_times, ts);
+		    : change_fd(dirfd, set_times, ts);
 }
 
 /* --- directories ---------------------------------------------------------------------- */

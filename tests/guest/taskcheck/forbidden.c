@@ -531,7 +531,21 @@ static void programs_need_no_reading(void)
 	await_child(spawn(run_unreadable, NULL));
 }
 
+/* A descriptor of O_PATH names a file, and does not change it. */
+static void paths_change_nothing(void)
+{
+	int fd;
+
+	make_file("named", 0600);
+	EXPECT((fd = open("named", O_PATH)) >= 0);
+	EXPECT_ERROR(EBADF, syscall(SYS_fchmod, fd, 0777)); /* musl goes round it */
+	EXPECT_ERROR(EBADF, syscall(SYS_fchown, fd, -1, -1));
+	EXPECT_ERROR(EBADF, futimens(fd, NULL));
+	EXPECT(!fchownat(fd, "", (uid_t)-1, (gid_t)-1, AT_EMPTY_PATH));
+}
+
 const struct check forbidden_tests[] = {
+	{ "paths-change-nothing", paths_change_nothing },
 	{ "programs-need-no-reading", programs_need_no_reading },
 	{ "set-id-bits", set_id_bits },
 	{ "forbidden-acts", forbidden },
