@@ -25,8 +25,11 @@ def test_hard_lockup(guest):
 
 
 def test_soft_lockup(guest):
-    """A CPU that ticks but does not switch although a task waits."""
-    console = guest(ON_CPU_0 + LIMIT + "taskset 2 hog -t 100s & " + PROVOKE.format("SOFTLOCKUP")
+    """
+    A CPU that ticks but does not switch although a task waits. That task prints nothing: if it were in the middle of a
+    line, it would hold the terminal's lock for good, and the shell on the other CPU could not say that it is alive.
+    """
+    console = guest(ON_CPU_0 + LIMIT + "taskset 2 hog -t 100s > /dev/null & " + PROVOKE.format("SOFTLOCKUP")
                     + " & sleep 6; echo alive", cpus=2)
     said = r"BUG: soft lockup - CPU#1 stuck for \ds! \[sh:\d+\]\n(.*\n)*?.* provoke_softlockup\+"
     assert re.search(said, console), console
