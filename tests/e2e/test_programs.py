@@ -198,8 +198,8 @@ def test_schbench(shell):
         assert [name for name, _, _ in rows] == ["50.0", "75.0", "90.0", "95.0", "*99.0", "99.5", "99.9"]
         assert values == sorted(values)
         assert 0.99 * int(total) <= sum(int(nr) for _, _, nr in rows) <= int(total)
-    # Two workers think 3 ms and sleep 3 to 3.75 ms, for a second. They may share a CPU for a while or for good, here and
-    # on Linux (212 and 311 samples in two runs of 6.1): then each waits for the other's 3 ms.
+    # Two workers think 3 ms and sleep 3 to 3.75 ms, for a second. They may share a CPU for a while or for good, here
+    # and on Linux (212 and 311 samples in two runs of 6.1): then each waits for the other's 3 ms.
     assert not shell.exact or 2 * 1000 / 9.7 < int(runs[1][1]) < 2 * 1000 / 6.2
 
 
