@@ -13,11 +13,8 @@ seam: $(call KOBJ,$(SCHED_C) $(LIB_C)) ## check that the scheduler asks its host
 types: ## type-check the Python of tools/ and tests/model/ (mypy)
 	$(Q)$(PYTHON) -m mypy
 
-size: kernel ## print lines and bytes by directory, room and reading path, with budgets; circles of files
+size: kernel ## print lines and bytes by directory, room and reading path; circles of files
 	$(Q)$(PYTHON_TOOL) tools/scripts/size.py $(B)
-
-budgets: ## lower the budgets of rooms that have shrunk; to raise one, edit it and say why
-	$(Q)$(PYTHON_TOOL) tools/scripts/size.py --lower
 
 docs: ## rewrite the pages made from the .def files, and what the sessions in all pages print
 	$(Q)$(PYTHON_TOOL) tools/scripts/gendocs.py
@@ -26,4 +23,4 @@ docs: ## rewrite the pages made from the .def files, and what the sessions in al
 format: ## run clang-format on every C file
 	$(Q)clang-format -i $(C_FILES)
 
-.PHONY: tidy seam types size budgets docs format
+.PHONY: tidy seam types size docs format

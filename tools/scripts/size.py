@@ -1,15 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""How large the source is: by directory, room by room, and along the reading path, each against its budget.
+"""How large the source is: by directory, room by room, and along the reading path.
 
     reading path   the functions and structures that docs/reading.md names, which are what one reads to understand one
                    decision from wakeup to switch under CFS; their lines with all comments: at most PATH_LINES
-    rooms          each directory of sched/, sim/, kernel/ and arch/; its lines of code without comments: at most the
-                   number in budgets.toml, which is raised only by a commit that says why
+    rooms          each directory of sched/, sim/, kernel/ and arch/; its lines of code without comments
     files          at most FILE_LINES lines, a fair policy POLICY_LINES
 
-Usage: size.py [BUILD]     print the tables, and the sizes of the objects in BUILD; exit 1 if a budget is exceeded
-       size.py --lower     lower the number of each room that has shrunk, and enter new rooms
+Usage: size.py [BUILD]     print the tables, and the sizes of the objects in BUILD; exit 1 if a limit is exceeded
 The reasons are in docs/adr/013-reading-path-and-ratchets.md.
 """
 
@@ -17,7 +15,6 @@ import pathlib
 import re
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterable, Iterator
 
 import circles
@@ -26,9 +23,7 @@ FILE_LINES = 600
 POLICY_LINES = 350  # a file of a fair policy: sched/fair/ without the core that they share
 PATH_LINES = 3000
 PATH_PAGE = pathlib.Path("docs/reading.md")
-BUDGETS = pathlib.Path(__file__).with_name("budgets.toml")
-BUDGETED = ("sched", "sim", "kernel", "arch")
-SLACK = 1.04  # of a room's number over its size: room for a fix, not for a feature
+ROOMY = ("sched", "sim", "kernel", "arch")
 SOURCE = {".c", ".h", ".S", ".def"}
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 
@@ -70,48 +65,11 @@ def file_problems() -> Iterator[str]:
 def rooms() -> dict[str, int]:
     """Lines of code of each directory that holds source files itself."""
     found: dict[str, int] = {}
-    for top in BUDGETED:
+    for top in ROOMY:
         for path in sources(top):
             room = str(path.parent)
             found[room] = found.get(room, 0) + code_lines(path)
     return dict(sorted(found.items()))
-
-
-def parse_budgets(text: str) -> dict[str, int]:
-    """{room: its limit in lines}, from the text of budgets.toml."""
-    return dict(tomllib.loads(text)["rooms"])
-
-
-def budgets() -> dict[str, int]:
-    return parse_budgets(BUDGETS.read_text(encoding="utf-8"))
-
-
-def room_problems() -> Iterator[str]:
-    sizes, allowed = rooms(), budgets()
-    for room, size in sizes.items():
-        if room not in allowed:
-            yield f"{BUDGETS.name}:1: {room} has no number; `make budgets` enters it"
-        elif size > allowed[room]:
-            yield (f"{room}:1: {size} lines of code; its budget is {allowed[room]}. Make room, or raise the number in "
-                   f"tools/scripts/{BUDGETS.name} and say why in the commit message")
-    for room in allowed.keys() - sizes.keys():
-        yield f"{BUDGETS.name}:1: there is no {room}; `make budgets` removes its number"
-
-
-def with_slack(size: int) -> int:
-    return -(-int(size * SLACK + 1) // 5) * 5
-
-
-def lower() -> None:
-    """Rewrite budgets.toml: numbers fall with their rooms, none rises, rooms come and go."""
-    text = BUDGETS.read_text(encoding="utf-8")
-    old = parse_budgets(text)
-    new = {room: min(old.get(room, with_slack(size)), with_slack(size)) for room, size in rooms().items()}
-    head = text[:text.index("[rooms]")]
-    BUDGETS.write_text(head + "[rooms]\n" + "".join(f'"{room}" = {n}\n' for room, n in new.items()), encoding="utf-8")
-    for room in sorted(old.keys() | new.keys()):
-        if old.get(room) != new.get(room):
-            print(f"{room}: {old.get(room, 'none')} -> {new.get(room, 'none')}")
 
 
 # --- the reading path ------------------------------------------------------------------------------
@@ -200,10 +158,9 @@ def directory_table(build: str) -> Iterator[str]:
 
 
 def room_table() -> Iterator[str]:
-    allowed = budgets()
-    yield f"{'room':<18} {'of code':>8} {'budget':>8}"
+    yield f"{'room':<18} {'of code':>8}"
     for room, size in rooms().items():
-        yield f"{room:<18} {size:>8,} {allowed.get(room, 0):>8,}"
+        yield f"{room:<18} {size:>8,}"
 
 
 def path_table() -> Iterator[str]:
@@ -218,7 +175,6 @@ def path_table() -> Iterator[str]:
 
 def problems() -> Iterator[str]:
     yield from file_problems()
-    yield from room_problems()
     yield from path_problems()
 
 
@@ -231,7 +187,7 @@ def main() -> None:
                                    path_table(), circles.table(f"{build}/kernel/sched")]
     print("\n\n".join("\n".join(table) for table in tables) + "\n")
     found = list(problems())
-    print("\n".join(found) if found else "every file, every room and the reading path fit")
+    print("\n".join(found) if found else "every file and the reading path fit")
     sys.exit(bool(found))
 
 

@@ -4,7 +4,7 @@
 
     lines       .editorconfig is obeyed: width, indentation, no blanks at the end (tools/scripts/editorconfig.py)
     files       open with the licence and a comment that says what they are for
-    sizes       of files, of rooms and of the reading path (tools/scripts/size.py)
+    sizes       of files and of the reading path (tools/scripts/size.py)
     circles     files of the scheduler that need each other (tools/scripts/circles.py)
     functions   at most 60 lines
     includes    no '..', no cycles between headers, every header guards itself with #pragma once
@@ -27,7 +27,6 @@ import sys
 from collections.abc import Iterable, Iterator
 
 import circles
-import commit_message
 import editorconfig
 import gendocs
 import mutants
@@ -229,7 +228,6 @@ def findings(paths: Iterable[pathlib.Path]) -> Iterator[str]:
     yield from include_cycles(sources)
     yield from size.problems()
     yield from circles.problems("build/kernel/sched")
-    yield from commit_message.unexplained_raise()
     yield from gendocs.stale()
     yield from prose.problems()
     yield from files_that_are_gone(files)
