@@ -26,7 +26,7 @@ def installed(tmp_path_factory):
     place = tmp_path_factory.mktemp("installed")
     venv.create(place, with_pip=False, system_site_packages=True)
     words = ["install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation", str(ROOT)]
-    with open("/tmp/fairground-install.lock", "w", encoding="utf-8") as lock:  # setup.py builds in one place
+    with open(ROOT / "setup.py", encoding="utf-8") as lock:  # it builds in one place of the tree
         fcntl.flock(lock, fcntl.LOCK_EX)
         done = subprocess.run([sys.executable, "-m", "pip", "--python", place / "bin/python", *words], cwd=place,
                               capture_output=True, text=True, check=False)
