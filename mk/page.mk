@@ -20,7 +20,7 @@ $(B)/web/presets.json: tools/scripts/page_presets.py $(wildcard labs/*/lab.toml 
 PAGE_BUGS := sleepers_pay_for_their_sleep everybody_is_eligible yielder_not_passed_over score_without_weight \
 	cache_not_searched_for_an_idle_cpu start_debit_lost everybody_delayed no_burst_ends slack_is_kept \
 	wake_affine_to_the_busier group_without_urgency container_never_first
-$(B)/bugs/.made: tools/scripts/page_bugs.py mk/page.mk $(PAGE_BUGS:%=tests/mutants/%.patch) $(B)/session.wasm
+$(B)/bugs/.made: tools/scripts/page_bugs.py mk/page.mk $(wildcard tests/mutants/*.toml) $(B)/session.wasm
 	@echo "  BUGS    $(@D)"
 	$(Q)mkdir -p $(@D)
 	$(Q)$(PYTHON_TOOL) $< $(@D) $(PAGE_BUGS) -- $(WASM_CC) $(WASM_CFLAGS) $(WASM_QUIET) $(sched_roots) \

@@ -18,7 +18,6 @@ cmd gcc             gcc              # compiles the kernel, the tests and the si
 file /usr/include/stdio.h libc6-dev  # the tests and the simulator are hosted programs
 cmd ld              binutils         # links the kernel
 cmd make            make             # the one entry point
-cmd patch           patch            # plants bugs for make mutants
 cmd mypy            mypy             # make types: checks the Python of tools/
 cmd git             git              # every run prints the commit
 cmd python3         python3          # runner, symbol table, tidy (standard library only)
@@ -231,9 +230,9 @@ install() { # packages
 	if ! command -v apt-get >/dev/null; then
 		fail "missing here (Debian's names): $*. Fedora: dnf install gcc make git python3-pytest" \
 			"qemu-system-x86-core seabios-bin musl-gcc busybox cpio libcmocka-devel clang compiler-rt" \
-			"clang-tools-extra grub2-tools-extra grub2-pc-modules xorriso mtools trace-cmd gdb patch" \
+			"clang-tools-extra grub2-tools-extra grub2-pc-modules xorriso mtools trace-cmd gdb" \
 			"python3-mypy. Arch: pacman -S base-devel git python-pytest qemu-system-x86 musl busybox" \
-			"cpio cmocka clang compiler-rt grub libisoburn mtools trace-cmd gdb patch mypy."
+			"cpio cmocka clang compiler-rt grub libisoburn mtools trace-cmd gdb mypy."
 	fi
 	[ "$(id -u)" = 0 ] || fail "missing: run as root, or: sudo apt-get install $*"
 	say "installing $*"

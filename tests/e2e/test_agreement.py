@@ -16,6 +16,7 @@ from fairground.settings import SCHEDULERS
 from fairground.tree import ROOT
 
 import mutants
+from fairground.edit import plant
 
 
 # By workload: what there is enough of, and of which decisions numbers are compared.
@@ -145,7 +146,7 @@ def simulator_with_bugs(tmp_path_factory):
     tree = tmp_path_factory.mktemp("bugs") / "tree"
     mutants.refresh(tree)
     for name in ("everybody_is_eligible", "rr_slice_not_reloaded"):
-        assert mutants.apply(mutants.PATCHES / f"{name}.patch", tree) is None
+        plant(mutants.read_mutants()[name].edits, tree)
     mutants.build(tree, ["build/schedsim"])
     return str(tree / "build")
 

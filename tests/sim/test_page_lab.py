@@ -23,7 +23,7 @@ def fixture_records(tmp_path_factory):
     graded, chosen = tmp_path_factory.mktemp("graded"), tmp_path_factory.mktemp("chosen")
     for name, (run, _) in SHOWN.items():
         done = fairground("--build", BUILD, "lab", "grade", "--lab", "5", "--tiers", "simulator", "--records",
-                          graded / name, f"{ROOT}/labs/05-eevdf/wrong/{name}.patch")
+                          graded / name, "--wrong", name)
         assert f"{run}.submission.json, {run}.reference.json: drop both" in done.stdout, done.stderr
         (chosen / name).mkdir()
         for which in "submission", "reference":

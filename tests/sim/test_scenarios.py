@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import mutants
+
 CARDS = {path.stem: tomllib.loads(path.read_text(encoding="utf-8"))
          for path in sorted(Path("tests/scenarios").glob("*.toml"))}
 BUILD = os.environ.get("B", "build")
@@ -29,10 +31,11 @@ def test_no_bound_is_broken(name):
 
 
 def test_every_flip_is_a_seeded_bug_that_runs_the_card():
+    bugs = mutants.read_mutants()
     for card in CARDS.values():
         if "flip" in card:
-            patch = Path("tests/mutants", card["flip"] + ".patch").read_text(encoding="utf-8")
-            assert f"Noticed-by: {card['id']}" in patch and "Run: scenario" in patch
+            bug = bugs[card["flip"]]
+            assert card["id"] in bug.noticed_by and bug.run.startswith("scenario")
 
 
 @pytest.mark.parametrize("words, complaint", [

@@ -8,6 +8,8 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
+from fairground import edit
+
 import commit_message
 import editorconfig
 import golden
@@ -15,7 +17,7 @@ import mutants
 import size
 import tidy
 
-C, PYTHON, PATCH = pathlib.Path("a.c"), pathlib.Path("a.py"), pathlib.Path("a.patch")
+C, PYTHON = pathlib.Path("a.c"), pathlib.Path("a.py")
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +34,7 @@ def test_editorconfig_is_checked(path, text, line):
 
 @pytest.mark.parametrize("path, text", [
     (C, "\tint a;\n\t       aligned;\n/*\n * text\n */\n"), (C, "#define A(x)          \\\n\tx\n"),
-    (C, "\t" + "x" * 92 + "\n"), (PYTHON, "    pass\n" + "x" * 120 + "\n"), (PATCH, " \n-a \n"), (C, "")])
+    (C, "\t" + "x" * 92 + "\n"), (PYTHON, "    pass\n" + "x" * 120 + "\n"), (C, "")])
 def test_what_editorconfig_allows(path, text):
     assert not list(editorconfig.problems(path, text))
 
@@ -68,10 +70,35 @@ void second(void)
 """
 
 
-@pytest.mark.parametrize("name, place", [("first", (4, 9)), ("second", (15, 19)), ("struct thing", (11, 13)),
-                                         ("third", None), ("struct other", None)])
-def test_a_definition_is_found_with_its_comment(name, place):
-    assert size.definition(SOURCE, name) == place
+@pytest.mark.parametrize("name, lines", [("first", (4, 9)), ("second", (15, 19)), ("struct thing", (11, 13))])
+def test_a_definition_is_found_with_its_comment(name, lines):
+    first, end = edit.definition(SOURCE, name)
+    assert SOURCE[first:end].splitlines() == SOURCE.splitlines()[lines[0] - 1:lines[1]]
+
+
+@pytest.mark.parametrize("name", ["third", "struct other"])
+def test_a_definition_that_is_not_there(name):
+    assert edit.definition(SOURCE, name) is None
+
+
+def test_a_change_is_made_in_its_function_alone():
+    text = edit.Edit("a.c", "{", "{ /* here */", "first").apply(SOURCE)
+    assert text.count("here") == 1 and text.index("here") < text.index("struct thing")
+
+
+@pytest.mark.parametrize("before, function, words", [
+    ("return b;", "first", "0 times in first of a.c, not once: return b;"), ("{", "", "4 times in the file of a.c"),
+    ("return a;", "third", "a.c has no third")])
+def test_a_change_without_one_place_is_refused(before, function, words):
+    with pytest.raises(edit.EditError, match=words):
+        edit.Edit("a.c", before, "", function).apply(SOURCE)
+
+
+def test_a_row_of_which_one_change_fails_changes_nothing(tmp_path):
+    (tmp_path / "a.c").write_text(SOURCE)
+    with pytest.raises(edit.EditError):
+        edit.plant((edit.Edit("a.c", "int a;", "int c;"), edit.Edit("b.c", "x", "y")), tmp_path)
+    assert (tmp_path / "a.c").read_text() == SOURCE
 
 
 def test_a_reading_path_that_names_what_is_gone_is_found(tmp_path, monkeypatch):
@@ -100,7 +127,7 @@ def test_a_golden_number_that_differs_is_found_and_mended(tmp_path, monkeypatch)
 
 
 def header(run, noticed_by):
-    return mutants.Mutant("a_bug", pathlib.Path("tests/mutants/a_bug.patch"), "x", tuple(noticed_by.split()), run)
+    return mutants.Mutant("a_bug", "lib.toml:4", "x", tuple(noticed_by.split()), run, ())
 
 
 @pytest.mark.parametrize("run, noticed_by, wrong", [
@@ -122,16 +149,27 @@ def test_a_seeded_bug_without_a_program_is_found(run):
         mutants.misnamed(header(run, "R3"))
 
 
-def test_tidy_tells_a_wrong_header(tmp_path, monkeypatch):
-    text = (ROOT / "tests/mutants/pelt_decay_off_by_one.patch").read_text()
-    (tmp_path / "right.patch").write_text(text)
-    (tmp_path / "wrong.patch").write_text(text.replace("Run: unit pelt", "Run: unit cfs"))
-    (tmp_path / "without.patch").write_text(text.replace("Run: ", "Ran: "))
-    monkeypatch.setattr(mutants, "PATCHES", tmp_path)
-    found = sorted(tidy.misnamed_tests())
-    assert len(found) == 2 and "the header needs the lines" in found[0]
-    assert found[1].endswith("wrong.patch:2: a_runner_updated_each_period_rises_as_golden is no invariant and no test "
-                             "of: unit cfs")
+RIGHT = """[one]
+breaks = "x"
+noticed-by = "R3"
+run = "unit pelt"
+file = "sched/fair/core/pelt.c"
+function = "decay"
+before = 'HALF_LIFE * 63'
+after = 'HALF_LIFE * 64'
+"""
+
+
+@pytest.mark.parametrize("old, new, words", [
+    ("x", "y", None), ("R3", "no_such_test", "a.toml:1: no_such_test is no invariant and no test of: unit pelt"),
+    ("unit pelt", "unit no_such", "a.toml:1: run needs tests/unit/test_no_such.c, which is not there"),
+    ("run = ", "ran = ", "a.toml:4: unknown key ran"), ("HALF_LIFE * 63", "n > 63", "a.toml:1: 0 times in decay of"),
+    ("file", "# file", "a.toml:1: one lacks the key file")])
+def test_tidy_tells_a_wrong_row(tmp_path, monkeypatch, old, new, words):
+    (tmp_path / "a.toml").write_text(RIGHT.replace(old, new, 1))
+    monkeypatch.setattr(mutants, "ROWS", tmp_path)
+    found = list(tidy.stale_mutants())
+    assert found == [] if words is None else len(found) == 1 and words in found[0]
 
 
 def test_setup_names_each_tool_once():

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Is .editorconfig obeyed? Every property that it sets for a file is checked in that file.
 
-Understood are the patterns that our .editorconfig uses (`*`, `{a,b}`, nested braces; a pattern without a slash means
-the name of the file) and the properties charset, end_of_line, insert_final_newline, trim_trailing_whitespace,
-indent_style and max_line_length. indent_size is the width of a tab.
+Understood are the patterns that our .editorconfig uses (`*`, `{a,b}`, nested braces; without a slash the name of the
+file is meant, with one its path) and the properties charset, end_of_line, insert_final_newline,
+trim_trailing_whitespace, indent_style and max_line_length. indent_size is the width of a tab.
 """
 
 import configparser
@@ -49,7 +49,7 @@ def properties(path: pathlib.Path) -> dict[str, str]:
     """The properties of the file at @path: later sections override earlier ones."""
     found: dict[str, str] = {}
     for patterns, values in sections():
-        if any(fnmatch.fnmatchcase(path.name, pattern) for pattern in patterns):
+        if any(fnmatch.fnmatchcase(str(path) if "/" in pattern else path.name, pattern) for pattern in patterns):
             found |= values
     return found
 

@@ -2,17 +2,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Plant bugs and require that the tests notice them.
 
-Each tests/mutants/*.patch is one wrong change of the source, below a header of three lines:
+Each row of tests/mutants/*.toml is one wrong change of the source (fairground/edit.py), and says beside it:
 
-    Breaks: what no longer holds, in one sentence
-    Noticed-by: Q7 a_name_of_a_test          (invariants and tests; the failure must name one of them)
-    Run: unit NAME | prop | replay POLICY OPERATIONS | scenario POLICY CARD [kernel]
-         | judge JUDGE SIMULATION | kernel PATTERN [CPUS] | guest [CPUS] COMMAND
+    breaks = what no longer holds, in one sentence
+    noticed-by = Q7 a_name_of_a_test         (invariants and tests; the failure must name one of them)
+    run = unit NAME | prop | replay POLICY OPERATIONS | scenario POLICY CARD [kernel]
+          | judge JUDGE SIMULATION | kernel PATTERN [CPUS] | guest [CPUS] COMMAND
 
 The source is copied to BUILD/mutants/base, the first time together with its objects, and built there. Without a bug it
-must pass everything that the mutants run. Each mutant then gets a copy of that tree with its patch, and make compiles
-what changed. A mutant is `ok` if its run fails for the reason named. A mutant fails if it survives, if its patch does
-not apply any more or to two places, or if its tree does not compile; its copy then stays in BUILD/mutants for a look.
+must pass everything that the mutants run. Each mutant then gets a copy of that tree with its change, and make compiles
+the rest. A mutant is `ok` if its run fails for the reason named. A mutant fails if it survives, if the text that it
+changes is not there once, or if its tree does not compile; its copy then stays in BUILD/mutants for a look.
 
 Usage: mutants.py [--list] [--explore OPS] [--sample N] [--seed S] [NAME...]    environment: B (build directory), MAKE
 """
@@ -33,11 +33,13 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from fairground.edit import Edit, EditError, Row, plant, read_rows
 from fairground.machine import run_batch
 from fairground.qemu import QemuError
-from fairground.settings import make_settings
+from fairground.settings import UsageError, make_settings
 
-PATCHES = pathlib.Path("tests/mutants")
+ROWS = pathlib.Path("tests/mutants")
+KEYS = {"breaks": str, "noticed-by": str, "run": str}
 INVARIANTS = pathlib.Path("sched/observe/invariant.def")
 SOURCES = ["Makefile", "VERSION", "linker.ld", "pyproject.toml", "mk", "arch", "kernel", "lib", "sched", "sim", "tests",
            "tools", "user"]
@@ -47,7 +49,6 @@ MAKE = os.environ.get("MAKE", "make")
 CPU_TIME_S = 60  # for a hosted run, because a bug may make it endless
 TIMEOUT_S = 900  # for runs without such a limit, on a host that has other things to do
 PROP_OPS = "250000"
-HEADER = re.compile(r"^(Breaks|Noticed-by|Run): (.+)$", re.MULTILINE)
 
 
 class Problem(Exception):
@@ -56,23 +57,35 @@ class Problem(Exception):
 
 @dataclass(frozen=True)
 class Mutant:
-    """One patch and what its header says."""
+    """One row."""
 
     name: str
-    patch: pathlib.Path
+    where: str  # file and line
     breaks: str
     noticed_by: tuple[str, ...]
     run: str
+    edits: tuple[Edit, ...]
 
 
-def read_mutant(path: pathlib.Path) -> Mutant:
-    fields = dict(HEADER.findall(path.read_text(encoding="utf-8")))
-    if set(fields) != {"Breaks", "Noticed-by", "Run"}:
-        raise Problem(f"{path}: the header needs the lines Breaks:, Noticed-by: and Run:")
-    return Mutant(path.stem, path, fields["Breaks"], tuple(fields["Noticed-by"].split()), fields["Run"])
+def as_mutant(row: Row) -> Mutant:
+    noticed_by = tuple(row.fields["noticed-by"].split())
+    return Mutant(row.name, row.where, row.fields["breaks"], noticed_by, row.fields["run"], row.edits)
 
 
-# --- what a header names --------------------------------------------------------------
+def read_mutants() -> dict[str, Mutant]:
+    """{name: mutant}, by name. Raises Problem."""
+    found: dict[str, Mutant] = {}
+    try:
+        for mutant in (as_mutant(row) for path in sorted(ROWS.glob("*.toml")) for row in read_rows(path, KEYS)):
+            if mutant.name in found:
+                raise Problem(f"{mutant.where}: {found[mutant.name].where} has the same name")
+            found[mutant.name] = mutant
+    except UsageError as error:
+        raise Problem(str(error)) from error
+    return dict(sorted(found.items()))
+
+
+# --- what a row names -----------------------------------------------------------------
 
 UNIT_TEST = re.compile(r"\bcmocka_unit_test\w*\(\s*(\w+)")
 SELFTEST = re.compile(r"^SELFTEST\((\w+)\)", re.MULTILINE)
@@ -100,7 +113,7 @@ def strangers(words: Sequence[str], text: str) -> list[str]:
 
 
 def misnamed(mutant: Mutant) -> list[str]:
-    """The words of Noticed-by: that the program of Run: cannot say: they name no test of it and no invariant.
+    """The words of noticed-by that the program of run cannot say: they name no test of it and no invariant.
 
     Raises Problem if there is no such program. Of a command of busybox nothing is known.
     """
@@ -127,7 +140,7 @@ def misnamed(mutant: Mutant) -> list[str]:
 
 def place(name: str) -> str:
     if not pathlib.Path(name).exists():
-        raise Problem(f"Run: needs {name}, which is not there")
+        raise Problem(f"run needs {name}, which is not there")
     return name
 
 
@@ -191,37 +204,14 @@ def build(tree: pathlib.Path, targets: list[str]) -> None:
             raise Problem(f"does not build: {(errors or text.splitlines() or ['make failed'])[0]}")
 
 
-def apply(patch: pathlib.Path, tree: str | pathlib.Path, *options: str) -> str | None:
-    """Apply a patch to @tree. Returns None, or what went wrong."""
-    status, text = call(["patch", "-p1", "-s", "-N", "-l", "-F0", *options, "-i", str(patch.resolve())], tree)
-    return text.strip().splitlines()[0] if status else None
-
-
-def lines_before(hunk: str) -> str:
-    """The lines that a @hunk of a patch expects in the file."""
-    return "".join(line[1:] for line in hunk.splitlines(keepends=True)[1:] if line[:1] in " -")
-
-
-def ambiguity(patch: pathlib.Path, tree: str | pathlib.Path) -> str | None:
-    """What goes wrong if lines of @patch are twice in their file: the bug is planted in the wrong place, unnoticed."""
-    for part in re.split(r"^--- ", patch.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
-        header, *hunks = re.split(r"^(?=@@ )", part, flags=re.MULTILINE)
-        name = re.findall(r"^\+\+\+ b/(\S+)", header, re.MULTILINE)[0]
-        text = (pathlib.Path(tree) / name).read_text(encoding="utf-8")
-        for hunk in hunks:
-            times = text.count(lines_before(hunk))
-            if times > 1:
-                return f"the lines around the change are {times} times in {name}: give more of them"
-    return None
-
-
-def plant(mutant: Mutant, base: pathlib.Path, tree: pathlib.Path) -> None:
-    """Copy @base to @tree and apply the patch."""
+def plant_in_copy(mutant: Mutant, base: pathlib.Path, tree: pathlib.Path) -> None:
+    """Copy @base to @tree and make the change."""
     shutil.rmtree(tree, ignore_errors=True)
     shutil.copytree(base, tree, symlinks=True)
-    complaint = ambiguity(mutant.patch, tree) or apply(mutant.patch, tree)
-    if complaint:
-        raise Problem(f"the patch does not apply: {complaint}")
+    try:
+        plant(mutant.edits, tree)
+    except EditError as error:
+        raise Problem(str(error)) from error
 
 
 # --- runs -----------------------------------------------------------------------------
@@ -244,7 +234,7 @@ def boot(tree: pathlib.Path, **given: str) -> tuple[int, str]:
 
 
 def run(what: str, tree: pathlib.Path) -> tuple[int, str]:
-    """(status, output) of the tests that a header names, run in @tree."""
+    """(status, output) of the tests that a row names, run in @tree."""
     layer, *words = what.split()
     if layer == "unit":
         return run_hosted(tree, f"build/unit/test_{words[0]}")
@@ -279,7 +269,7 @@ def try_mutant(mutant: Mutant, base: pathlib.Path) -> str | None:
     """None if the tests notice @mutant as they should, otherwise what went wrong."""
     tree = SCRATCH / mutant.name
     try:
-        plant(mutant, base, tree)
+        plant_in_copy(mutant, base, tree)
         status, text = run(mutant.run, tree)
     except (Problem, QemuError, OSError) as problem:
         return str(problem)
@@ -299,15 +289,14 @@ EXPLORED = re.compile(r"^(\w[\w-]*), seed \d+, operation (\d+): (.*)", re.MULTIL
 
 
 def is_scheduler_bug(mutant: Mutant) -> bool:
-    files = re.findall(r"^\+\+\+ b/(\S+)", mutant.patch.read_text(encoding="utf-8"), re.MULTILINE)
-    return all(name.startswith(("sched/", "lib/")) for name in files)
+    return all(edit.file.startswith(("sched/", "lib/")) for edit in mutant.edits)
 
 
 def explore(mutant: Mutant, base: pathlib.Path, ops: int) -> Found:
     """Run random operations on @mutant. Returns (name, operations until it was found or None, by what)."""
     tree = SCRATCH / mutant.name
     try:
-        plant(mutant, base, tree)
+        plant_in_copy(mutant, base, tree)
         build(tree, ["build/schedsim"])
         _, text = call(["build/schedsim", "--ops", str(ops), "--no-shrink"], tree)
     except (Problem, OSError) as problem:
@@ -391,7 +380,7 @@ def main() -> int:
     options = parse(sys.argv[1:])
     tap = Tap()
     try:
-        mutants = [read_mutant(path) for path in sorted(PATCHES.glob("*.patch"))]
+        mutants = list(read_mutants().values())
         chosen = choose(mutants, options)
     except Problem as problem:
         sys.exit(f"mutants.py: {problem}")

@@ -2,20 +2,22 @@
 """Build a module for each seeded bug that the page for browsers offers, beside build/session.wasm.
 
 Usage: page_bugs.py OUT NAME... -- COMPILE... -- LINK... -- OBJECT...
-NAME: of a patch in tests/mutants; COMPILE, LINK: the commands for a file of sched/ and for the module of OBJECTs, which
+NAME: of a seeded bug; COMPILE, LINK: the commands for a file of sched/ and for the module of OBJECTs, which
 are up to date and have their lists of prerequisites beside them. OUT/NAME.wasm is made. Nothing of the tree changes:
-the compiler sees the patched files in place of the others, by an overlay.
+the compiler sees the changed files in place of the others, by an overlay.
 """
 
 import concurrent.futures
 import json
 import os
 import pathlib
-import re
 import subprocess
 import sys
 
-PATCHES = pathlib.Path("tests/mutants")
+from fairground.edit import changed
+
+import mutants
+
 INSIDE = ("sched/", "sim/policy/", "tests/oracle/")  # what knows the inside of sched/
 
 
@@ -29,15 +31,13 @@ def split(words: list[str]) -> list[list[str]]:
     return parts
 
 
-def plant(name: str, place: pathlib.Path) -> list[pathlib.Path]:
-    """Put the files that the patch @name changes, patched, below @place. Returns their names in the tree."""
-    patch = PATCHES / f"{name}.patch"
-    files = [pathlib.Path(file) for file in re.findall(r"^\+\+\+ b/(\S+)", patch.read_text("utf-8"), re.MULTILINE)]
-    for file in files:
-        (place / file).parent.mkdir(parents=True, exist_ok=True)
-        (place / file).write_bytes(file.read_bytes())
-    subprocess.run(["patch", "-p1", "-s", "-N", "-l", "-F0", "-d", place, "-i", patch.resolve()], check=True)
-    return files
+def write_changed(bug: mutants.Mutant, place: pathlib.Path) -> list[pathlib.Path]:
+    """Write the files that @bug changes below @place, with the change. Returns their names in the tree."""
+    texts = changed(bug.edits, lambda name: pathlib.Path(name).read_text("utf-8"))
+    for name, text in texts.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_text(text, "utf-8")
+    return [pathlib.Path(name) for name in texts]
 
 
 def prerequisites(made: pathlib.Path) -> set[str]:
@@ -54,19 +54,19 @@ def overlay(files: dict[str, pathlib.Path], place: pathlib.Path) -> pathlib.Path
     return path
 
 
-def build(name: str, out: pathlib.Path, compile_: list[str], link: list[str], objects: list[str]) -> None:
-    place = out / name
+def build(bug: mutants.Mutant, out: pathlib.Path, compile_: list[str], link: list[str], objects: list[str]) -> None:
+    place = out / bug.name
     names: dict[str, pathlib.Path] = {}
-    changed: set[str] = set()
-    for file in plant(name, place):
-        changed.add(os.path.realpath(file))
+    stale: set[str] = set()
+    for file in write_changed(bug, place):
+        stale.add(os.path.realpath(file))
         for root in (pathlib.Path.cwd(), *(pathlib.Path(word[2:]).resolve() for word in compile_ if word[:2] == "-I")):
             names[f"{root}/{file}"] = place / file
     view = overlay(names, place)
     linked = []
     for made in map(pathlib.Path, objects):
         source = next(word for word in made.with_suffix(".d").read_text("utf-8").split() if word.endswith(".c"))
-        if not prerequisites(made) & changed:
+        if not prerequisites(made) & stale:
             linked.append(str(made))
         elif source.startswith(INSIDE):
             linked.append(str(place / f"{len(linked)}.o"))
@@ -74,14 +74,15 @@ def build(name: str, out: pathlib.Path, compile_: list[str], link: list[str], ob
             subprocess.run([*compile_, "-I.", "-ivfsoverlay", view, "-c", source, "-o", linked[-1]], check=True,
                            env=here)
         else:
-            raise SystemExit(f"{name}: {source} is outside of {INSIDE}, but depends on what the bug changes")
-    subprocess.run([*link, "-o", out / f"{name}.wasm", *linked], check=True)
+            raise SystemExit(f"{bug.name}: {source} is outside of {INSIDE}, but depends on what the bug changes")
+    subprocess.run([*link, "-o", out / f"{bug.name}.wasm", *linked], check=True)
 
 
 def main() -> int:
     (out, *names), compile_, link, objects = split(sys.argv[1:])
+    bugs = mutants.read_mutants()
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for done in [pool.submit(build, name, pathlib.Path(out), compile_, link, objects) for name in names]:
+        for done in [pool.submit(build, bugs[name], pathlib.Path(out), compile_, link, objects) for name in names]:
             done.result()
     return 0
 

@@ -18,6 +18,7 @@ import sys
 from collections.abc import Iterable, Iterator
 
 import circles
+from fairground.edit import definition
 
 FILE_LINES = 600
 POLICY_LINES = 350  # a file of a fair policy: sched/fair/ without the core that they share
@@ -87,20 +88,6 @@ def named_on_path() -> dict[pathlib.Path, list[str]]:
     return found
 
 
-def definition(text: str, name: str) -> tuple[int, int] | None:
-    """First and last line of the function or `struct NAME` in the C source @text, its comment included."""
-    if name.startswith("struct "):
-        start = re.search(rf"^{name} \{{", text, re.MULTILINE)
-    else:
-        start = re.search(rf"^[A-Za-z_][^;{{}}=#/]*?\b{name}\([^;{{}}]*\)[^;{{}}]*\n\{{", text, re.MULTILINE)
-    if not start:
-        return None
-    end = re.compile(r"^\}", re.MULTILINE).search(text, start.end())
-    before = text[:start.start()].rstrip("\n")
-    first = before.rindex("/*") if before.endswith("*/") and text[len(before):start.start()] == "\n" else start.start()
-    return text.count("\n", 0, first) + 1, text.count("\n", 0, end.start() if end else len(text)) + 1
-
-
 def header_lines(text: str) -> int:
     """Lines of the comment at the top that says what the file is for, the licence line included."""
     match = re.match(r"/\*.*?\*/\n(?:/\*.*?\*/\n)?", text, re.S)
@@ -117,7 +104,7 @@ def path_parts() -> Iterator[tuple[pathlib.Path, str, int]]:
         yield path, "", header_lines(text) if names else text.count("\n")
         for name in names:
             place = definition(text, name)
-            yield path, name, place[1] - place[0] + 1 if place else 0
+            yield path, name, text.count("\n", *place) if place else 0
 
 
 def path_lines() -> int:
@@ -179,9 +166,6 @@ def problems() -> Iterator[str]:
 
 
 def main() -> None:
-    if sys.argv[1:] == ["--lower"]:
-        lower()
-        return
     build = sys.argv[1] if len(sys.argv) > 1 else "build"
     tables: list[Iterable[str]] = [directory_table(build), room_table(),
                                    path_table(), circles.table(f"{build}/kernel/sched")]

@@ -26,6 +26,10 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 
+from fairground.edit import EditError, changed
+from fairground.lab.spec import LabError, all_labs, wrong_solutions
+from fairground.lab.submission import wrong_code
+
 import circles
 import editorconfig
 import gendocs
@@ -174,29 +178,30 @@ def files_that_are_gone(files: list[File]) -> Iterator[str]:
 
 
 def stale_mutants() -> Iterator[str]:
-    """A finding for each seeded bug or wrong solution of a lab whose patch does not apply, or may slide elsewhere.
+    """A finding for each seeded bug that cannot be planted any more, and for each test that it names and that is none.
 
-    The tests themselves try only a few in each run.
+    The tests themselves plant only a few in each run.
     """
-    for path in sorted([*mutants.PATCHES.glob("*.patch"), *pathlib.Path("labs").glob("*/wrong/*.patch")]):
-        complaint = mutants.apply(path, ".", "--dry-run")
-        if complaint:
-            yield f"{path}:1: does not apply any more: {complaint}"
-            continue
-        complaint = mutants.ambiguity(path, ".")
-        if complaint:
-            yield f"{path}:1: {complaint}"
+    try:
+        for mutant in mutants.read_mutants().values():
+            try:
+                changed(mutant.edits, lambda name: pathlib.Path(name).read_text(encoding="utf-8"))
+                for word in mutants.misnamed(mutant):
+                    yield f"{mutant.where}: {word} is no invariant and no test of: {mutant.run[:60]}"
+            except (EditError, OSError, mutants.Problem) as problem:
+                yield f"{mutant.where}: {problem}"
+    except mutants.Problem as problem:
+        yield str(problem)
 
 
-def misnamed_tests() -> Iterator[str]:
-    """A finding for each name in the header of a seeded bug that its program cannot say."""
-    for path in sorted(mutants.PATCHES.glob("*.patch")):
+def stale_solutions() -> Iterator[str]:
+    """A finding for each wrong solution of a lab that cannot be made from the reference."""
+    for lab in all_labs(pathlib.Path()):
         try:
-            mutant = mutants.read_mutant(path)
-            for word in mutants.misnamed(mutant):
-                yield f"{path}:2: {word} is no invariant and no test of: {mutant.run[:60]}"
-        except mutants.Problem as problem:
-            yield f"{path}:3: {problem}"
+            for wrong in wrong_solutions(lab):
+                wrong_code(lab, wrong)
+        except LabError as error:
+            yield str(error)
 
 
 def repository_files() -> list[pathlib.Path]:
@@ -232,7 +237,7 @@ def findings(paths: Iterable[pathlib.Path]) -> Iterator[str]:
     yield from prose.problems()
     yield from files_that_are_gone(files)
     yield from stale_mutants()
-    yield from misnamed_tests()
+    yield from stale_solutions()
 
 
 def main() -> None:

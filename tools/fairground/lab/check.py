@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from ..machine import at_once
 from . import citations, grade, handout, regions, submission
-from .spec import TIERS, Bands, Lab, LabError, Wrong, all_labs, wrong_solutions
+from .spec import TIERS, Bands, Lab, LabError, all_labs, wrong_solutions
 from .workshop import Pool
 
 HANDOUT, REFERENCE = "hand-out", "reference"
@@ -53,14 +53,6 @@ class Tap:
             print("# " + problem.replace("\n", "\n# "), flush=True)
 
 
-def wrong_code(lab: Lab, wrong: Wrong) -> dict[str, str]:
-    """The code of a wrong solution: the reference with its patch."""
-    try:
-        return submission.patched(lab, wrong.patch)
-    except submission.Refused as error:
-        raise LabError(str(error)) from error
-
-
 def _fast(lab: Lab) -> tuple[str, ...]:
     """The parts that are always tried: all but the kernel, if there is another."""
     return tuple(tier for tier in lab.tiers if tier != "kernel") or ("kernel",)
@@ -70,7 +62,7 @@ def _cases(lab: Lab, chosen: tuple[str, ...]) -> list[Case]:
     everything = {tier: (int(lab.points(tier)), int(lab.points(tier))) for tier in TIERS}
     cases = [Case(lab, HANDOUT, regions.stubs(lab), lab.floor, lab.floor_says, chosen),
              Case(lab, REFERENCE, regions.read(handout.texts(lab), lab), everything, "", chosen)]
-    return cases + [Case(lab, wrong.name, wrong_code(lab, wrong), wrong.bands, wrong.says, chosen)
+    return cases + [Case(lab, wrong.name, submission.wrong_code(lab, wrong), wrong.bands, wrong.says, chosen)
                     for wrong in wrong_solutions(lab)]
 
 

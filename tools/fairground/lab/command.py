@@ -14,7 +14,7 @@ from ..printable import printable
 from ..settings import Settings, UsageError
 from ..tree import ROOT
 from . import handout, outputs
-from .spec import TIERS, Lab, LabError, all_labs, find
+from .spec import TIERS, Lab, LabError, all_labs, find, wrong_solution
 
 if TYPE_CHECKING:
     from .workshop import Workshop
@@ -29,7 +29,8 @@ def options(parser: argparse.ArgumentParser) -> None:
     one.add_argument("number", metavar="NN")
     one.add_argument("directory", metavar="DIR", help="an empty directory, or one that is not there yet")
     one = commands.add_parser("grade", help="grade a submission: a tree, some files or an archive")
-    one.add_argument("directory", metavar="DIR|ARCHIVE", help="or a .patch of labs/*/wrong")
+    one.add_argument("directory", metavar="DIR|ARCHIVE", nargs="?")
+    one.add_argument("--wrong", metavar="NAME", help="instead: a wrong solution of labs/*/wrong.toml")
     one.add_argument("--lab", metavar="NN", help="default: what the hand-out says")
     one.add_argument("--records", metavar="DIR",
                      help="keep what each simulated run decides, and the reference, for build/fairground.html")
@@ -73,9 +74,11 @@ def _tiers(text: str) -> list[str]:
     return [tier for tier in TIERS if tier in given]
 
 
-def _number_of(directory: pathlib.Path, given: str | None) -> str:
+def _number_of(directory: pathlib.Path | None, given: str | None) -> str:
     if given:
         return given
+    if not directory:
+        raise UsageError("--wrong NAME: of which lab? --lab NN")
     made_of = handout.manifest(directory) if directory.is_dir() else None
     made_of = made_of or handout.manifest(ROOT)
     if not made_of:
@@ -103,10 +106,13 @@ def _compared(lab: Lab, records: pathlib.Path, workshop: "Workshop", seed: int) 
 
 
 def _grade(settings: Settings, arguments: argparse.Namespace) -> int:
-    from . import grade  # with the judges of tests/model, which no other command needs
+    from . import grade, submission  # with the judges of tests/model, which no other command needs
     from .workshop import Workshop
-    directory = pathlib.Path(arguments.directory)
+    if bool(arguments.directory) == bool(arguments.wrong):
+        raise UsageError("lab grade: either DIR|ARCHIVE or --wrong NAME")
+    directory = pathlib.Path(arguments.directory) if arguments.directory else None
     lab = find(_number_of(directory, arguments.lab))
+    wrong = submission.wrong_code(lab, wrong_solution(lab, arguments.wrong)) if arguments.wrong else {}
     chosen, out = _tiers(arguments.tiers), _checked(arguments.json)
     records = pathlib.Path(arguments.records) if arguments.records else None
     if records and "simulator" not in chosen:
@@ -123,7 +129,8 @@ def _grade(settings: Settings, arguments: argparse.Namespace) -> int:
     workshop.records = str(records / f"{{}}.{SUBMISSION}.json") if records else ""
     digests: dict[str, int] = {}
     for _ in range(arguments.repeat):
-        got = grade.of_submission(lab, directory, workshop, arguments.drawn, chosen, partial)
+        got = (grade.of_submission(lab, directory, workshop, arguments.drawn, chosen, partial) if directory else
+               grade.of_code(lab, wrong, workshop, arguments.drawn, chosen, partial))
         digests[grade.digest(got)] = digests.get(grade.digest(got), 0) + 1
     if out:
         grade.write_json(got, out)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A lab as its lab.toml describes it, and its wrong solutions as their patches do."""
+"""A lab as its lab.toml describes it, and its wrong solutions as wrong.toml does."""
 
 import pathlib
 import re
@@ -7,12 +7,14 @@ import tomllib
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..edit import Edit, read_rows
 from ..option_values import as_number, shortened
+from ..settings import UsageError
 from ..tree import ROOT
 
 TIERS = ("unit", "simulator", "kernel")
 BAND = re.compile(r"(\w+) (\d+)(?:\.\.(\d+))?$")
-HEADER = re.compile(r"^(Mistake|Score|Says): (.+)$", re.MULTILINE)
+WRONG = {"mistake": str, "score": str, "says": str}
 
 Bands = dict[str, tuple[int, int]]  # tier -> least and most points
 
@@ -97,10 +99,11 @@ class Lab:
 
 @dataclass(frozen=True)
 class Wrong:
-    """A wrong solution: a patch of the reference, the points it must get, and what must be said of it."""
+    """A wrong solution: how it differs from the reference, the points it must get, and what must be said of it."""
 
     name: str
-    patch: pathlib.Path
+    where: str
+    edits: tuple[Edit, ...]
     mistake: str
     bands: Bands
     says: str
@@ -154,13 +157,21 @@ def load(directory: pathlib.Path) -> Lab:
 
 def wrong_solutions(lab: Lab) -> list[Wrong]:
     """The wrong solutions of @lab, by name. A hand-out has none."""
-    found = []
-    for patch in sorted((lab.directory / "wrong").glob("*.patch")):
-        fields = dict(HEADER.findall(patch.read_text(encoding="utf-8")))
-        if set(fields) != {"Mistake", "Score", "Says"}:
-            raise LabError(f"{patch}: the header needs the lines Mistake:, Score: and Says:")
-        found.append(Wrong(patch.stem, patch, fields["Mistake"], _bands(fields["Score"], str(patch)), fields["Says"]))
-    return found
+    path = lab.directory / "wrong.toml"
+    try:
+        rows = read_rows(path, WRONG) if path.exists() else []
+    except UsageError as error:
+        raise LabError(str(error)) from error
+    return [Wrong(row.name, row.where, row.edits, row.fields["mistake"], _bands(row.fields["score"], row.where),
+                  row.fields["says"]) for row in sorted(rows, key=lambda row: row.name)]
+
+
+def wrong_solution(lab: Lab, name: str) -> Wrong:
+    """The wrong solution of @lab that the user calls @name."""
+    found = {wrong.name: wrong for wrong in wrong_solutions(lab)}
+    if name not in found:
+        raise LabError(f"lab {lab.number} has no wrong solution {shortened(name)}; there are {', '.join(found)}")
+    return found[name]
 
 
 def all_labs(root: pathlib.Path = ROOT) -> list[Lab]:

@@ -17,10 +17,11 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from .. import edit
 from ..errors import DAMAGE
 from ..tree import ROOT
 from . import handout, regions
-from .spec import Lab
+from .spec import Lab, LabError, Wrong
 
 FILE_LIMIT = 1 << 20          # of a file with regions
 ARCHIVE_LIMIT = 64 << 20      # of all that an archive unpacks to
@@ -320,30 +321,22 @@ def check_code(lab: Lab, code: dict[str, str]) -> None:
         _check_c(hole.name, text, lab.refused)
 
 
-def patched(lab: Lab, patch: pathlib.Path) -> dict[str, str]:
-    """The code of the reference with @patch, as the wrong solutions are kept. Raises Refused."""
+def wrong_code(lab: Lab, wrong: Wrong) -> dict[str, str]:
+    """The code of a wrong solution. Raises LabError if it cannot be made from the reference."""
     texts = handout.texts(lab)
-    with tempfile.TemporaryDirectory(prefix="fairground-") as directory:
-        for name, text in texts.items():
-            path = pathlib.Path(directory) / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        done = subprocess.run(["patch", "-p1", "-s", "-N", "-F0", "-i", str(patch.resolve())], cwd=directory,
-                              capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise Refused(f"{patch}: it does not apply: {(done.stdout + done.stderr).splitlines()[0]}")
-        changed = {name: (pathlib.Path(directory) / name).read_text(encoding="utf-8") for name in texts}
+    try:
+        changed = texts | edit.changed(wrong.edits, texts.__getitem__)
+    except KeyError as error:
+        raise LabError(f"{wrong.where}: the lab has no {error.args[0]}") from error
+    except edit.EditError as error:
+        raise LabError(f"{wrong.where}: {error}") from error
     if regions.outside(changed, lab) != regions.outside(texts, lab):
-        raise Refused(f"{patch}: it changes more than the regions of the lab")
+        raise LabError(f"{wrong.where}: it changes more than the regions of the lab")
     return regions.read(changed, lab)
 
 
 def read(lab: Lab, path: pathlib.Path) -> Submission:
     """The submission at @path. Raises Refused."""
-    if path.suffix == ".patch" and path.is_file():
-        code = patched(lab, path)
-        check_code(lab, code)
-        return Submission(code)
     files = _open(path)
     try:
         sizes = _listed(files)
