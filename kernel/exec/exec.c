@@ -10,8 +10,9 @@
  *	USER_END        argv strings, envp strings, path, platform; page aligned
  *	below           argc, argv[], NULL, envp[], NULL, auxv[], random bytes; rsp is at argc
  *
- * Locking: none of its own; the new mm is private until it is committed. Reference: System V ABI
- * AMD64, 3.4.1 (initial stack); limits and errors as execve(2) on Linux 6.1.
+ * Locking: none of its own. Until the new mm is committed, nobody but mm_unmap_behind() finds it.
+ * Reference: System V ABI AMD64, 3.4.1 (initial stack); limits and errors as execve(2) on Linux
+ * 6.1.
  */
 #include "kernel/exec/exec.h"
 
@@ -353,23 +354,32 @@ static void put_auxv(struct stack *s, const struct exec *e, u64 random)
 	s->nr += 2 * NR_AUXV;
 }
 
+/* Give the frames of the strings to the new address space. 0 or -ENOMEM. */
+static long map_strings(struct mm *mm, const struct stack *s, struct args *a)
+{
+	long err = 0;
+
+	mutex_lock(&mm->lock);
+	for (size_t i = 0; i < a->nr_pages; i++) {
+		err = arch_pt_map(mm->pt_root, s->strings + (i << PAGE_SHIFT), a->page[i],
+				  PT_READ | PT_WRITE | PT_USER);
+		if (err)
+			break;
+		a->page[i] = 0; /* the mapping's now */
+		mm->rss++;
+	}
+	mutex_unlock(&mm->lock);
+	return err;
+}
+
 /* Map the stack: the strings' frames at its top, room below. */
 static int map_stack(struct exec *e, const struct stack *s)
 {
-	struct args *a = &e->args;
 	u64 start = ALIGN_DOWN(s->sp, PAGE_SIZE) - STACK_RESERVE;
 	long err = mm_map(e->mm, start, USER_END - start, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_FIXED_NOREPLACE | MAP_GROWSDOWN, NULL, 0);
 
-	for (size_t i = 0; err >= 0 && i < a->nr_pages; i++) {
-		err = arch_pt_map(e->mm->pt_root, s->strings + (i << PAGE_SHIFT), a->page[i],
-				  PT_READ | PT_WRITE | PT_USER);
-		if (err < 0)
-			break;
-		a->page[i] = 0; /* the mapping's now */
-		e->mm->rss++;
-	}
-	return err < 0 ? (int)err : 0;
+	return (int)(err < 0 ? err : map_strings(e->mm, s, &e->args));
 }
 
 static void note_strings(struct mm *mm, const struct stack *s, const struct args *a)

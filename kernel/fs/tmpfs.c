@@ -10,7 +10,9 @@
  *
  * LOCKING. inode->lock (a mutex) serialises writers and truncation; it is held while user memory is
  * copied, which may fault and map a page of this very file, so map_page and readers must not take
- * it. They take tree.lock, a leaf spin lock that guards the radix tree and the size.
+ * it. They take content->lock, a leaf spin lock that guards the radix tree and the size. Once a
+ * truncation has set the size under it, it unmaps what is behind the end, one mm->lock after the
+ * other.
  */
 #include "kernel/fs/vfs.h"
 
@@ -99,23 +101,29 @@ static void count_page(struct inode *i, s64 n)
 }
 
 /*
- * The page at @index with a reference; a hole gets a zeroed page. 0: no memory, or the file system
- * already has its half of it.
+ * The page at @index with a reference; a hole gets a zeroed page. 0: no
+ * memory, or the file system already has its half of it. lock held.
  */
-static u64 make_page(struct inode *i, u64 index)
+static u64 make_page_locked(struct inode *i, u64 index)
 {
-	struct content *c = i->private;
-	u64 *slot, pa = 0;
+	u64 *slot = make_slot(i->private, index);
 
-	spin_lock(&c->lock);
-	slot = make_slot(c, index);
 	if (slot && !*slot && i->sb->nr_pages < page_nr_total() / 2 &&
 	    (*slot = page_alloc_zeroed()))
 		count_page(i, 1);
-	if (slot && *slot) {
-		pa = *slot;
-		page_get(pa);
-	}
+	if (!slot || !*slot)
+		return 0;
+	page_get(*slot);
+	return *slot;
+}
+
+static u64 make_page(struct inode *i, u64 index)
+{
+	struct content *c = i->private;
+	u64 pa;
+
+	spin_lock(&c->lock);
+	pa = make_page_locked(i, index);
 	spin_unlock(&c->lock);
 	return pa;
 }
@@ -266,6 +274,7 @@ static void clear_tail(struct content *c, u64 size)
 static long tmpfs_truncate(struct inode *i, u64 size)
 {
 	struct content *c = i->private, old = { .root = 0 };
+	bool shorter;
 
 	if (size > MAX_FILE)
 		return -EFBIG;
@@ -274,11 +283,12 @@ static long tmpfs_truncate(struct inode *i, u64 size)
 	mutex_lock(&i->lock);
 	inode_drop_set_id(i);
 	spin_lock(&c->lock);
+	shorter = size < i->size;
 	if (!size) {
 		old = *c;
 		c->root = 0;
 		c->height = 0;
-	} else if (size < i->size) {
+	} else if (shorter) {
 		clear_tail(c, size);
 		free_from(i, (size + PAGE_SIZE - 1) >> PAGE_SHIFT);
 	}
@@ -289,6 +299,8 @@ static long tmpfs_truncate(struct inode *i, u64 size)
 	 */
 	if (old.root)
 		free_subtree(i, old.root, old.height, 0);
+	if (shorter && READ_ONCE(i->mapped))
+		mm_unmap_behind(i, size);
 	inode_touch(i);
 	mutex_unlock(&i->lock);
 	return 0;
@@ -318,11 +330,20 @@ static long tmpfs_allocate(struct inode *i, u64 offset, u64 len, bool grow_file)
 	return err;
 }
 
+/*
+ * Looks at the size under the lock: a truncation takes out what was mapped before it set the size,
+ * so nothing may come afterwards.
+ */
 static u64 tmpfs_map_page(struct file *f, u64 offset)
 {
-	if (offset >= READ_ONCE(f->inode->size))
-		return 0;
-	return make_page(f->inode, offset >> PAGE_SHIFT);
+	struct inode *i = f->inode;
+	struct content *c = i->private;
+	u64 pa;
+
+	spin_lock(&c->lock);
+	pa = offset < i->size ? make_page_locked(i, offset >> PAGE_SHIFT) : 0;
+	spin_unlock(&c->lock);
+	return pa;
 }
 
 static void tmpfs_release(struct inode *i)

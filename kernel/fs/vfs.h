@@ -95,6 +95,7 @@ struct inode {
 	u32 refs;
 	u32 uid, gid;
 	s32 writers;	/* files open for writing; negative: programs that run. Atomic */
+	bool mapped;	/* since its first mapping: a truncation asks mm_unmap_behind() */
 	u32 nr_records; /* guarded by: record_lock (record.c) */
 	u64 size;	/* guarded by: the file system */
 	u64 nr_pages;	/* likewise: st_blocks */

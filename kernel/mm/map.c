@@ -17,7 +17,7 @@
  */
 #include "kernel/contract.h"
 #include "kernel/exec/exec.h"
-#include "kernel/fs/fs.h"
+#include "kernel/fs/vfs.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mman.h"
 #include "kernel/mm/vma.h"
@@ -243,6 +243,8 @@ long mm_map(struct mm *mm, u64 addr, u64 len, unsigned prot, unsigned flags, str
 
 	if (err)
 		return err;
+	if (file)
+		WRITE_ONCE(file->inode->mapped, true);
 	struct file *memory = shared && !file ? file_anonymous(ALIGN_UP(len, PAGE_SIZE)) : NULL;
 
 	if (shared && !file && !memory)

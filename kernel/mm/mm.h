@@ -6,6 +6,7 @@
 
 #include "kernel/arch.h"
 #include "kernel/sync.h"
+#include "lib/list.h"
 #include "lib/rbtree.h"
 
 #define PAGE_SHIFT 12
@@ -91,6 +92,7 @@ struct vma { /* [start, end): one protection, one backing */
 };
 
 struct mm {
+	struct list link; /* all of them, oldest first (vm.c) */
 	u64 pt_root;
 	u32 refs;	     /* threads + holders: mm_get/put */
 	struct mutex lock;   /* guards vmas and the page table's user half */
@@ -133,6 +135,11 @@ long mm_unmap(struct mm *mm, u64 addr, u64 len);
 long mm_protect(struct mm *mm, u64 addr, u64 len, unsigned prot);
 long mm_remap(struct mm *mm, u64 addr, u64 old_len, u64 new_len, unsigned flags, u64 to);
 u64 mm_brk(struct mm *mm, u64 addr);
+/*
+ * Takes the pages behind the end of the file @i, which has @size bytes now, out of every mapping:
+ * also the copies of private mappings. Whoever touches them next gets SIGBUS. May sleep.
+ */
+void mm_unmap_behind(const struct inode *i, u64 size);
 /*
  * Copy to or from another address space (procfs cmdline, environ). Returns the bytes copied. May
  * sleep.

@@ -7,8 +7,12 @@
  * page: both sides lose the right to write to private pages, and fault.c copies the few that are
  * written.
  *
+ * All are in one list, for files that become shorter: their pages leave every mapping. A fork
+ * appends the child while it holds the parent's lock. So a walk from the front that comes to the
+ * parent too late finds the child, too.
+ *
  * Locking: mm->lock guards an mm's contents. mm_fork() takes the source's; the new one is nobody
- * else's yet.
+ * else's yet. mms_lock, inside it, guards the list.
  */
 #include "kernel/contract.h"
 #include "kernel/exec/exec.h"
@@ -40,6 +44,8 @@ struct spare_tables {
 
 static struct spare_tables spare_tables[MAX_CPUS];
 static struct kmem_cache *mm_cache;
+static struct spinlock mms_lock = SPINLOCK_INIT("mms");
+static struct list mms = LIST_INIT(mms); /* guarded by: mms_lock */
 
 void mm_init(void)
 {
@@ -78,14 +84,15 @@ static void give_tables(struct mm *mm)
 		arch_pt_destroy(mm->pt_root);
 }
 
-/* An empty address space with one reference; NULL when memory is short. */
-struct mm *mm_create(void)
+/* The same as mm_create(), but not in the list. */
+static struct mm *alloc(void)
 {
 	struct mm *mm = kmem_cache_alloc(mm_cache);
 
 	if (!mm)
 		return NULL;
 	*mm = (struct mm){ .refs = 1, .mmap_base = MMAP_BASE };
+	list_init(&mm->link);
 	mutex_init(&mm->lock, "mm");
 	vma_tree_init(mm);
 	mm->pt_root = take_tables();
@@ -93,6 +100,23 @@ struct mm *mm_create(void)
 		return mm;
 	kmem_cache_free(mm_cache, mm);
 	return NULL;
+}
+
+static void publish(struct mm *mm)
+{
+	spin_lock(&mms_lock);
+	list_add_tail(&mms, &mm->link);
+	spin_unlock(&mms_lock);
+}
+
+/* An empty address space with one reference; NULL when memory is short. */
+struct mm *mm_create(void)
+{
+	struct mm *mm = alloc();
+
+	if (mm)
+		publish(mm);
+	return mm;
 }
 
 /* --- fork --------------------------------------------------------------------- */
@@ -144,7 +168,7 @@ static int fork_vmas(struct mm *dst, struct mm *src, u64 *absent)
 
 struct mm *mm_fork(struct mm *src)
 {
-	struct mm *mm = page_is_short() ? NULL : mm_create();
+	struct mm *mm = page_is_short() ? NULL : alloc();
 
 	if (!mm)
 		return NULL;
@@ -156,6 +180,8 @@ struct mm *mm_fork(struct mm *src)
 	       sizeof(*mm) - offsetof(struct mm, inherited_from_here));
 	mm->rss -= absent;
 	mm->max_rss = 0;
+	if (!err)
+		publish(mm);
 	mutex_unlock(&src->lock);
 	if (!err)
 		return mm;
@@ -184,6 +210,9 @@ static unsigned drop_page(void *arg, u64 va, u64 pa, unsigned prot)
  */
 static void destroy(struct mm *mm)
 {
+	spin_lock(&mms_lock);
+	list_del(&mm->link);
+	spin_unlock(&mms_lock);
 	for (struct vma *v = vma_first(mm); v; v = vma_next(v))
 		arch_pt_walk(mm->pt_root, v->start, v->end, drop_page, NULL);
 	vma_free_all(mm);
@@ -196,6 +225,57 @@ void mm_put(struct mm *mm)
 	might_sleep();
 	if (__atomic_sub_fetch(&mm->refs, 1, __ATOMIC_ACQ_REL) == 0)
 		destroy(mm);
+}
+
+/* --- a file becomes shorter ------------------------------------------------------ */
+
+/* The first one behind @mm that has not ended, with a reference; NULL: none. @mm NULL: of all. */
+static struct mm *next_mm(struct mm *mm)
+{
+	struct list *at = mm ? &mm->link : &mms;
+	u32 refs = 0;
+
+	spin_lock(&mms_lock);
+	while (!refs && (at = at->next) != &mms) {
+		struct mm *next = container_of(at, struct mm, link);
+
+		refs = READ_ONCE(next->refs);
+		while (refs && !__atomic_compare_exchange_n(&next->refs, &refs, refs + 1, false,
+							    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			;
+	}
+	spin_unlock(&mms_lock);
+	return refs ? container_of(at, struct mm, link) : NULL;
+}
+
+static void unmap_behind(struct mm *mm, const struct inode *i, u64 size)
+{
+	u64 end = ALIGN_UP(size, PAGE_SIZE);
+
+	mutex_lock(&mm->lock);
+	for (struct vma *v = vma_first(mm); v; v = vma_next(v)) {
+		u64 kept = end > v->offset ? end - v->offset : 0;
+
+		cond_resched();
+		if (v->file && v->file->inode == i && kept < v->end - v->start)
+			mm_zap(mm, v->start + kept, v->end);
+	}
+	mutex_unlock(&mm->lock);
+}
+
+void mm_unmap_behind(const struct inode *i, u64 size)
+{
+	struct mm *mm = NULL, *next;
+
+	might_sleep();
+	while ((next = next_mm(mm))) {
+		if (mm)
+			mm_put(mm);
+		mm = next;
+		unmap_behind(mm, i, size);
+	}
+	if (mm)
+		mm_put(mm);
 }
 
 /* --- from outside ------------------------------------------------------------- */

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "memcheck/memcheck.h"
@@ -131,6 +132,99 @@ static void file_shared(void)
 	EXPECT_ERROR(ENOMEM, msync(p, PAGE, MS_SYNC));
 }
 
+/* A mapping shows what is left of its file: half a page. */
+static void expect_half_a_page(char *p)
+{
+	EXPECT(p[PAGE / 2 - 1] == 'a' && is_filled(p + PAGE / 2, 0, PAGE / 2));
+	EXPECT(fault_of(p + PAGE, false) == BUSERR && fault_of(p + 2 * PAGE, true) == BUSERR);
+}
+
+struct cut {
+	char *shared, *private;
+	int told[2];
+};
+
+static void look_when_told(void *arg)
+{
+	struct cut *cut = arg;
+
+	EXPECT(read(cut->told[0], &(char){ 0 }, 1) == 1);
+	expect_half_a_page(cut->shared);
+	expect_half_a_page(cut->private);
+}
+
+/* Pages behind the new end go, everywhere, those that were copied too. */
+static void file_made_shorter(void)
+{
+	int fd = make_file();
+	struct cut cut = {
+		.shared = mmap(NULL, 4 * PAGE, RW, MAP_SHARED, fd, 0),
+		.private = mmap(NULL, 4 * PAGE, RW, MAP_PRIVATE, fd, 0),
+	};
+	char *p = cut.shared, *q = cut.private;
+	pid_t pid;
+
+	EXPECT(p != MAP_FAILED && q != MAP_FAILED && !pipe(cut.told));
+	q[PAGE] = 'x';
+	EXPECT(p[PAGE] == 'b' && p[2 * PAGE] == 'c' && q[2 * PAGE] == 'c');
+	pid = spawn(look_when_told, &cut);
+	EXPECT(!ftruncate(fd, PAGE / 2) && write(cut.told[1], "", 1) == 1);
+	await_child(pid);
+	expect_half_a_page(p);
+	expect_half_a_page(q);
+	EXPECT_ERROR(EFAULT, pread(fd, p + PAGE, 1, 0));
+	EXPECT(!truncate("file", 3 * PAGE) && is_filled(p + PAGE, 0, 2 * PAGE));
+	p[PAGE] = 'n';
+	EXPECT(file_byte(fd, PAGE) == 'n' && q[PAGE] == 'n');
+	EXPECT(open("file", O_RDWR | O_TRUNC) >= 0 && fault_of(p, false) == BUSERR);
+}
+
+enum { FORKS = 30 };
+static char *second; /* page of a file that others cut off */
+static volatile int *forked, *go;
+
+
+static void fork_and_touch(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < FORKS; i++) {
+		fault_of(second, true);
+		pid_t pid = fork();
+		EXPECT(pid >= 0);
+		if (!pid) {
+			while (!*go)
+				usleep(1000);
+			second[i] = 1;
+			_exit(0);
+		}
+		*forked = i + 1;
+	}
+	for (int status = 0; wait(&status) > 0;)
+		EXPECT(!status);
+}
+
+/* However forks and truncations meet, no process keeps a page that is not the file's. */
+static void file_made_shorter_in_forks(void)
+{
+	int *control = (int *)map_memory(PAGE, RW, MAP_SHARED), fd = make_file();
+	char *p = mmap(NULL, 2 * PAGE, RW, MAP_SHARED, fd, 0);
+	pid_t pid;
+
+	EXPECT(p != MAP_FAILED);
+	second = p + PAGE;
+	forked = control;
+	go = control + 1;
+	pid = spawn(fork_and_touch, NULL);
+	do
+		EXPECT(!ftruncate(fd, PAGE) && !ftruncate(fd, 2 * PAGE));
+	while (*forked < FORKS);
+	EXPECT(!ftruncate(fd, PAGE) && !ftruncate(fd, 2 * PAGE));
+	*go = 1;
+	await_child(pid);
+	for (int i = 0; i < FORKS; i++)
+		EXPECT(file_byte(fd, (off_t)PAGE + i) == 1);
+}
+
 static void moving(void)
 {
 	char *p = map_memory(8 * PAGE, RW, MAP_PRIVATE), *q;
@@ -210,6 +304,8 @@ const struct check map_tests[] = {
 	{ "protection", protection },
 	{ "file-private", file_private },
 	{ "file-shared", file_shared },
+	{ "file-shorter", file_made_shorter },
+	{ "file-shorter-forks", file_made_shorter_in_forks },
 	{ "moving", moving },
 	{ "advice", advice },
 	{ "system-calls", system_calls },
