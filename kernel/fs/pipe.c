@@ -98,6 +98,17 @@ bool pipe_attach(struct pipe *p, unsigned mode)
 	return met;
 }
 
+void pipe_shut(struct pipe *p, bool discard)
+{
+	spin_lock(&p->lock);
+	p->readers = p->writers = 0;
+	if (discard)
+		p->head = p->tail = 0;
+	spin_unlock(&p->lock);
+	waitq_wake(&p->readable, 0);
+	waitq_wake(&p->writable, 0);
+}
+
 void pipe_detach(struct pipe *p, unsigned mode)
 {
 	spin_lock(&p->lock);

@@ -25,6 +25,11 @@ void pipe_free(struct pipe *p); /* all ends are closed */
 bool pipe_attach(struct pipe *p, unsigned mode);
 /* Drop ends. Once no end is left, the data is discarded. */
 void pipe_detach(struct pipe *p, unsigned mode);
+/*
+ * Drop all ends at once: no byte enters any more. What is there can be read, and then its end;
+ * @discard: it is gone.
+ */
+void pipe_shut(struct pipe *p, bool discard);
 #define PIPE_NOSIGNAL (1u << 31) /* with O_*: a broken pipe raises no SIGPIPE */
 /* As read(2), write(2) and writev(2); @flags may have O_NONBLOCK and PIPE_NOSIGNAL. */
 long pipe_get(struct pipe *p, void *user_buf, size_t n, u32 flags);

@@ -28,7 +28,6 @@ struct socket_pair {
 struct socket { /* inode->private and file->private */
 	struct socket_pair *pair;
 	unsigned index;
-	u32 ends; /* FILE_READ and FILE_WRITE: directions not shut down; changed atomically */
 };
 
 static struct superblock socket_sb = {
@@ -63,7 +62,7 @@ long socket_receive(struct file *f, void *user_buf, size_t n, u32 flags)
 
 	if (unlikely(s->pair->alone))
 		return -EINVAL;
-	return READ_ONCE(s->ends) & FILE_READ ? pipe_get(rx(f), user_buf, n, flags) : 0;
+	return pipe_get(rx(f), user_buf, n, flags);
 }
 
 static long socket_read(struct file *f, void *user_buf, size_t n, u64 *pos)
@@ -72,15 +71,16 @@ static long socket_read(struct file *f, void *user_buf, size_t n, u64 *pos)
 	return socket_receive(f, user_buf, n, f->flags);
 }
 
+/* A signal tells who writes to an end; who waits in a write when it comes gets the error alone. */
 long socket_send(struct file *f, const struct iovec *iov, unsigned nr, size_t total, u32 flags)
 {
 	struct socket *s = f->private;
 
 	if (unlikely(s->pair->alone))
 		return -ENOTCONN;
-	if (unlikely(!(READ_ONCE(s->ends) & FILE_WRITE)))
+	if (unlikely(!READ_ONCE(tx(f)->readers)))
 		return pipe_broken(flags);
-	return pipe_putv(tx(f), iov, nr, total, flags);
+	return pipe_putv(tx(f), iov, nr, total, flags | PIPE_NOSIGNAL);
 }
 
 static long socket_writev(struct file *f, const struct iovec *iov, unsigned nr, size_t total)
@@ -96,17 +96,18 @@ static long socket_write(struct file *f, const void *user_buf, size_t n, u64 *po
 	return socket_writev(f, &iov, 1, n);
 }
 
-/* A closed peer reads as end of file on a socket, and is a hang-up rather than an error. */
+/* A direction that ended is no error: one can read its end. If both did, it is a hang-up. */
 static unsigned socket_poll(struct file *f, struct poll_table *pt)
 {
 	unsigned in = pipe_poll_end(rx(f), FILE_READ, pt);
 	unsigned out = pipe_poll_end(tx(f), FILE_WRITE, pt);
+	unsigned events = (in & ~(unsigned)POLLHUP) | (out & ~(unsigned)POLLERR);
 
 	if (socket_is_alone(f))
 		return POLLOUT | POLLWRNORM | POLLHUP;
 	if (in & POLLHUP)
-		return POLLIN | POLLRDNORM | POLLRDHUP | POLLHUP | POLLOUT | POLLWRNORM;
-	return in | (out & ~(unsigned)POLLERR);
+		events |= POLLIN | POLLRDNORM | POLLRDHUP;
+	return events | (out & POLLERR ? in & POLLHUP : 0);
 }
 
 static long socket_ioctl(struct file *f, unsigned cmd, u64 arg)
@@ -122,30 +123,19 @@ static int socket_open(struct inode *i, struct file *f)
 {
 	struct socket *s = i->private;
 
-	s->ends = FILE_READ | FILE_WRITE;
 	f->private = s;
 	pipe_attach(rx(f), FILE_READ);
 	pipe_attach(tx(f), FILE_WRITE);
 	return 0;
 }
 
-/* Close the directions in @ends that are still open. */
-static void close_ends(struct file *f, u32 ends)
-{
-	struct socket *s = f->private;
-	u32 open = __atomic_fetch_and(&s->ends, ~ends, __ATOMIC_ACQ_REL) & ends;
-
-	if (open & FILE_READ)
-		pipe_detach(rx(f), FILE_READ);
-	if (open & FILE_WRITE)
-		pipe_detach(tx(f), FILE_WRITE);
-}
-
 static void socket_release(struct file *f)
 {
-	close_ends(f, FILE_READ | FILE_WRITE);
+	pipe_shut(rx(f), true);
+	pipe_shut(tx(f), false);
 }
 
+/* A direction ends at both sockets at once, and whoever waits there learns it. */
 long socket_shutdown(struct file *f, unsigned how)
 {
 	static const u8 ends[] = { FILE_READ, FILE_WRITE, FILE_READ | FILE_WRITE };
@@ -154,7 +144,10 @@ long socket_shutdown(struct file *f, unsigned how)
 		return -ENOTSOCK;
 	if (how >= ARRAY_SIZE(ends))
 		return -EINVAL;
-	close_ends(f, ends[how]);
+	if (ends[how] & FILE_READ)
+		pipe_shut(rx(f), false);
+	if (ends[how] & FILE_WRITE)
+		pipe_shut(tx(f), false);
 	return 0;
 }
 
@@ -218,7 +211,7 @@ static struct file *open_end(struct socket_pair *pair, unsigned index, u32 flags
 		kfree(s);
 		return NULL;
 	}
-	*s = (struct socket){ pair, index, 0 };
+	*s = (struct socket){ pair, index };
 	__atomic_add_fetch(&pair->refs, 1, __ATOMIC_RELAXED);
 	inode_set_owner(inode, NULL);
 	inode->private = s;
