@@ -73,11 +73,22 @@ static void remove(struct record *r)
 	kfree(r);
 }
 
+/* An owner's records of a file stay together, by position: so the first of them is found first. */
 static void add(struct record *r, const struct record *model)
 {
+	struct record *other;
+	struct list *behind = &records;
+
 	*r = *model;
 	r->inode->nr_records++;
-	list_add_tail(&records, &r->link);
+	list_for_each(other, &records, link) {
+		if (other->owner != r->owner || other->inode != r->inode)
+			continue;
+		behind = other->start > r->start ? &other->link : other->link.next;
+		if (behind == &other->link)
+			break;
+	}
+	list_add_tail(behind, &r->link);
 }
 
 /* Take the range of @cut out of the owner's records. One record may become two: *spare. */

@@ -72,6 +72,40 @@ static void ranges_are_cut_and_joined(void)
 	EXPECT(l.l_type == F_RDLCK && l.l_start == 50 && l.l_len == 0);
 }
 
+struct asked {
+	int fd;
+	pid_t first;
+};
+
+/* With a lock of its own, among those of the first process, it asks as a third one would. */
+static void lock_between(void *arg)
+{
+	struct asked *a = arg;
+	struct flock l;
+
+	EXPECT(!lock(a->fd, F_SETLK, F_WRLCK, 20, 5));
+	l = seen_by_child(a->fd, F_RDLCK, 10, 0);
+	EXPECT(l.l_pid == a->first && l.l_start == 50);
+	l = seen_by_child(a->fd, F_RDLCK, 12, 30);
+	EXPECT(l.l_pid == getpid() && l.l_start == 20 && l.l_len == 5);
+}
+
+/* Of an owner's locks the first by position is named, not the oldest; of owners, the oldest. */
+static void first_conflict_is_named(void)
+{
+	struct asked a = { new_file(), getpid() };
+
+	for (int start = 100; start >= 0; start -= 50)
+		EXPECT(!lock(a.fd, F_SETLK, F_WRLCK, start, 10));
+	EXPECT(seen_by_child(a.fd, F_RDLCK, 0, 0).l_start == 0);
+	EXPECT(seen_by_child(a.fd, F_RDLCK, 10, 0).l_start == 50);
+	EXPECT(seen_by_child(a.fd, F_RDLCK, 60, 0).l_start == 100);
+	await_child(spawn(lock_between, &a));
+	EXPECT(!lock(a.fd, F_SETLK, F_UNLCK, 0, 55) && !lock(a.fd, F_SETLK, F_WRLCK, 70, 1));
+	EXPECT(seen_by_child(a.fd, F_RDLCK, 0, 0).l_start == 55);
+	EXPECT(seen_by_child(a.fd, F_RDLCK, 61, 0).l_start == 70);
+}
+
 static void any_close_drops_a_process_s_locks(void)
 {
 	int fd = new_file(), other = open("f", O_RDONLY);
@@ -230,6 +264,7 @@ static void ranges_are_closed(void)
 const struct check lock_tests[] = {
 	{ "ranges-are-closed", ranges_are_closed },
 	{ "ranges-are-cut-and-joined", ranges_are_cut_and_joined },
+	{ "first-conflict-is-named", first_conflict_is_named },
 	{ "any-close-drops-locks", any_close_drops_a_process_s_locks },
 	{ "open-files-own-locks", open_files_own_locks },
 	{ "wrong-locks-are-refused", wrong_locks_are_refused },
