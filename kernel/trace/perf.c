@@ -250,17 +250,20 @@ void perf_follow(int parent, int child)
 
 /* --- counting -------------------------------------------------------------------------------- */
 
-static u64 enabled_ns(const struct perf_event *e)
+/* For how long it was enabled until @now, which is read once for one answer. */
+static u64 enabled_ns(const struct perf_event *e, u64 now)
 {
-	return e->enabled_ns + (READ_ONCE(e->enabled) ? arch_clock_ns() - e->since : 0);
+	return e->enabled_ns + (READ_ONCE(e->enabled) && now > e->since ? now - e->since : 0);
 }
 
 static void set_enabled(struct perf_event *e, bool on)
 {
+	u64 now = arch_clock_ns();
+
 	if (on == READ_ONCE(e->enabled))
 		return;
-	e->enabled_ns = enabled_ns(e);
-	e->since = arch_clock_ns();
+	e->enabled_ns = enabled_ns(e, now);
+	e->since = now;
 	WRITE_ONCE(e->enabled, on);
 }
 
@@ -271,9 +274,9 @@ static bool is_clock(const struct perf_attr *attr)
 	       (attr->config == PERF_CPU_CLOCK || attr->config == PERF_TASK_CLOCK);
 }
 
-static u64 value_of(const struct perf_event *e)
+static u64 value_of(const struct perf_event *e, u64 now)
 {
-	return is_clock(&e->attr) ? enabled_ns(e) - e->base : e->count;
+	return is_clock(&e->attr) ? enabled_ns(e, now) - e->base : e->count;
 }
 
 void perf_exec(void)
@@ -294,15 +297,15 @@ void perf_exec(void)
 static long perf_read(struct file *f, void *user_buf, size_t n, u64 *pos)
 {
 	struct perf_event *e = f->private;
-	u64 format = e->attr.read_format, words[5];
+	u64 format = e->attr.read_format, now = arch_clock_ns(), words[5];
 	unsigned nr = 0;
 
 	(void)pos;
-	words[nr++] = value_of(e);
+	words[nr++] = value_of(e, now);
 	if (format & PERF_READ_ENABLED)
-		words[nr++] = enabled_ns(e);
+		words[nr++] = enabled_ns(e, now);
 	if (format & PERF_READ_RUNNING)
-		words[nr++] = enabled_ns(e);
+		words[nr++] = enabled_ns(e, now);
 	if (format & PERF_READ_ID)
 		words[nr++] = e->id;
 	if (format & PERF_READ_LOST)
@@ -447,7 +450,7 @@ static long perf_ioctl(struct file *f, unsigned cmd, u64 arg)
 		return 0;
 	case IOC_RESET:
 		e->count = 0;
-		e->base = enabled_ns(e);
+		e->base = enabled_ns(e, arch_clock_ns());
 		return 0;
 	case IOC_SET_OUTPUT:
 		return share_ring(e, (int)arg);

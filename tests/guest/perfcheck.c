@@ -28,7 +28,8 @@ struct attr {
 };
 
 enum { SOFTWARE = 1, TRACEPOINT = 2 };
-enum { DUMMY = 9, SWITCHES = 3, SCHED_SWITCH = 319 };
+enum { CPU_CLOCK = 0, DUMMY = 9, SWITCHES = 3, SCHED_SWITCH = 319 };
+enum { TIME_ENABLED = 1, TIME_RUNNING = 2 };
 enum { TID = 2, CALLCHAIN = 0x20, RAW = 0x400, LOST = 2, SAMPLE = 9 };
 #define ENABLE	   0x2400
 #define DISABLE	   0x2401
@@ -132,6 +133,23 @@ static void test_counts_its_own_switches(void)
 	EXPECT(read(fd, &count, 8) == 8 && count == before);
 	EXPECT_ERROR(ENOTTY, ioctl(fd, 0x1234, 0));
 	EXPECT_ERROR(EFAULT, ioctl(fd, (int)ID, 8));
+}
+
+/* No event waits for a counter: it has run for as long as it was enabled. */
+static void test_times_are_of_one_moment(void)
+{
+	struct attr a = attr_of(SOFTWARE, CPU_CLOCK);
+	uint64_t words[3], last = 0;
+	int fd;
+
+	a.read_format = TIME_ENABLED | TIME_RUNNING;
+	fd = open_event(&a, -1, 0, -1, 0);
+	EXPECT(fd >= 0);
+	for (int i = 0; i < 1000; i++) {
+		EXPECT(read(fd, words, sizeof(words)) == sizeof(words));
+		EXPECT(words[0] >= last && words[1] == words[2]);
+		last = words[0];
+	}
 }
 
 static uint64_t *map(int fd, size_t pages)
@@ -283,6 +301,7 @@ static const struct check tests[] = {
 	{ "longer_attributes", test_longer_attributes },
 	{ "other_users", test_other_users },
 	{ "counts_its_own_switches", test_counts_its_own_switches },
+	{ "times_are_of_one_moment", test_times_are_of_one_moment },
 	{ "bad_rings", test_bad_rings },
 	{ "a_full_ring_says_what_it_lost", test_a_full_ring_says_what_it_lost },
 	{ "a_program_may_spoil_its_ring", test_a_program_may_spoil_its_ring },
