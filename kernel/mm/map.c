@@ -157,7 +157,11 @@ static int check_map(u64 len, unsigned prot, unsigned flags, const struct file *
 {
 	unsigned type = flags & MAP_TYPE;
 
-	if (type != MAP_SHARED && type != MAP_PRIVATE && type != MAP_SHARED_VALIDATE)
+	if (type != MAP_SHARED && type != MAP_PRIVATE && (type != MAP_SHARED_VALIDATE || !file))
+		return -EINVAL;
+	if (type == MAP_SHARED_VALIDATE && flags & ~(unsigned)MAP_OLD)
+		return -EOPNOTSUPP;
+	if (flags & MAP_GROWSDOWN && (file || type != MAP_PRIVATE))
 		return -EINVAL;
 	/* There are no huge pages: Linux's answer where it lacks them too. */
 	if (!len || offset % PAGE_SIZE || (flags & MAP_HUGETLB))

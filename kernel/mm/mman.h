@@ -22,6 +22,7 @@ enum mmap_flags {
 	MAP_POPULATE = 0x8000,
 	MAP_HUGETLB = 0x40000,
 	MAP_FIXED_NOREPLACE = 0x100000,
+	MAP_OLD = 0x7c07f9f3, /* all that MAP_SHARED_VALIDATE knows, on files that add none */
 };
 
 enum mremap_flags { MREMAP_MAYMOVE = 1, MREMAP_FIXED = 2 };
@@ -37,6 +38,9 @@ enum madvise_advice {
 	MADV_DOFORK = 11,
 	MADV_WIPEONFORK = 18,
 	MADV_KEEPONFORK = 19,
-	MADV_LAST = 25,
+	MADV_POPULATE_READ = 22,
+	MADV_POPULATE_WRITE = 23,
+	MADV_DONTNEED_LOCKED = 24,
+	MADV_LAST = 24, /* huge pages cannot be collapsed into: 25 */
 	MADV_FIRST_LINUX = 8,
 };

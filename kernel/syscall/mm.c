@@ -61,61 +61,103 @@ static int check_range(u64 addr, u64 len, u64 *end)
 	return 0;
 }
 
-typedef void part_fn(struct mm *mm, struct vma *v, u64 start, u64 end);
+typedef long part_fn(struct mm *mm, struct vma *v, u64 start, u64 end);
 
 /*
- * Call @fn for the part of each vma in [start, end), if it is not NULL. -ENOMEM if there are holes,
- * which does not keep the rest from being done. mm->lock is taken.
+ * Call @fn for the part of each vma in [start, end), if it is not NULL, until one fails. -ENOMEM if
+ * there are holes, which does not keep the rest from being done. mm->lock is taken.
  */
 static long for_each_part(struct mm *mm, u64 start, u64 end, part_fn *fn)
 {
-	long err = 0;
+	long hole = 0, err = 0;
 
 	mutex_lock(&mm->lock);
-	while (start < end) {
+	while (start < end && !err) {
 		struct vma *v = vma_find(mm, start);
 		u64 stop = v ? min(v->end, end) : end;
 
 		if (!v || v->start > start)
-			err = -ENOMEM;
+			hole = -ENOMEM;
 		if (v && v->start < end && fn)
-			fn(mm, v, max(start, v->start), stop);
+			err = fn(mm, v, max(start, v->start), stop);
 		start = stop;
 	}
 	mutex_unlock(&mm->lock);
-	return err;
+	return err ? err : hole;
 }
 
-static void drop_pages(struct mm *mm, struct vma *v, u64 start, u64 end)
+static long drop_pages(struct mm *mm, struct vma *v, u64 start, u64 end)
 {
 	(void)v;
 	mm_zap(mm, start, end);
+	return 0;
 }
 
-static void free_pages(struct mm *mm, struct vma *v, u64 start, u64 end)
+/* Nobody else must need them. */
+static long free_pages(struct mm *mm, struct vma *v, u64 start, u64 end)
 {
-	if (!v->file)
-		mm_zap(mm, start, end);
+	return v->file ? -EINVAL : drop_pages(mm, v, start, end);
 }
 
-static void fill_pages(struct mm *mm, struct vma *v, u64 start, u64 end)
+static long fill_pages(struct mm *mm, struct vma *v, u64 start, u64 end)
 {
 	(void)v;
 	mm_populate(mm, start, end);
+	return 0;
 }
 
-/*
- * Advice about access patterns changes nothing here. The two that give pages up act at once, and
- * those about fork are kept with the mapping.
- */
+static long fault_pages(struct mm *mm, struct vma *v, u64 start, u64 end, unsigned access)
+{
+	static const long errors[] = { [FAULT_ACCERR] = -EINVAL,
+				       [FAULT_BUS] = -EFAULT,
+				       [FAULT_OOM] = -ENOMEM };
+	enum fault f = v->prot ? FAULT_OK : FAULT_ACCERR;
+
+	for (; f == FAULT_OK && start < end; start += PAGE_SIZE) {
+		cond_resched();
+		f = mm_fault(mm, start, access);
+	}
+	return errors[f];
+}
+
+static long fault_to_read(struct mm *mm, struct vma *v, u64 start, u64 end)
+{
+	return fault_pages(mm, v, start, end, PT_READ);
+}
+
+static long fault_to_write(struct mm *mm, struct vma *v, u64 start, u64 end)
+{
+	return fault_pages(mm, v, start, end, PT_WRITE);
+}
+
+/* To cut a hole into a file, which no file here can have. */
+static long cut_hole(struct mm *mm, struct vma *v, u64 start, u64 end)
+{
+	(void)mm, (void)start, (void)end;
+	if (!v->file)
+		return -EINVAL;
+	return vma_is_private(v) || !(v->file->mode & FILE_WRITE) ? -EACCES : -EOPNOTSUPP;
+}
+
+/* The advice that acts at once. The rest, about access patterns, changes nothing here. */
+static part_fn *const acts[MADV_LAST + 1] = {
+	[MADV_DONTNEED] = drop_pages,	    [MADV_DONTNEED_LOCKED] = drop_pages,
+	[MADV_FREE] = free_pages,	    [MADV_REMOVE] = cut_hole,
+	[MADV_POPULATE_READ] = fault_to_read, [MADV_POPULATE_WRITE] = fault_to_write,
+};
+
+static bool is_advice(int advice)
+{
+	return advice >= 0 && advice <= MADV_LAST &&
+	       (advice <= MADV_DONTNEED || advice >= MADV_FIRST_LINUX);
+}
+
+/* Where the range ends may not be mapped, nor be the user's: that is a hole. */
 SYSCALL3(madvise, u64, addr, u64, len, int, advice)
 {
-	u64 end;
+	u64 size = ALIGN_UP(len, PAGE_SIZE), end = addr + size;
 
-	if (advice < 0 || (advice > MADV_DONTNEED && advice < MADV_FIRST_LINUX) ||
-	    advice > MADV_LAST)
-		return -EINVAL;
-	if (check_range(addr, len, &end))
+	if (!is_advice(advice) || addr % PAGE_SIZE || size < len || end < addr)
 		return -EINVAL;
 	switch (advice) {
 	case MADV_DONTFORK:
@@ -127,11 +169,7 @@ SYSCALL3(madvise, u64, addr, u64, len, int, advice)
 	case MADV_KEEPONFORK:
 		return mm_set_flags(current->mm, addr, end, 0, VMA_WIPEONFORK);
 	}
-	part_fn *fn = advice == MADV_DONTNEED ? drop_pages
-		      : advice == MADV_FREE   ? free_pages
-					      : NULL;
-
-	return for_each_part(current->mm, addr, end, fn);
+	return for_each_part(current->mm, addr, end, acts[advice]);
 }
 
 /*

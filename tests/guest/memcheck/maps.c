@@ -15,6 +15,9 @@
 
 #include "memcheck/memcheck.h"
 
+#define POPULATE_READ  22
+#define POPULATE_WRITE 23
+
 static void anonymous(void)
 {
 	char *p = map_memory(8 * PAGE, RW, MAP_PRIVATE);
@@ -225,6 +228,66 @@ static void file_made_shorter_in_forks(void)
 		EXPECT(file_byte(fd, (off_t)PAGE + i) == 1);
 }
 
+static long faults(void)
+{
+	struct rusage usage;
+
+	EXPECT(!getrusage(RUSAGE_SELF, &usage));
+	return usage.ru_minflt;
+}
+
+/* MAP_SHARED_VALIDATE refuses what it does not know; a mapping that grows is private memory. */
+static void flags_are_known(void)
+{
+	int fd = make_file(), grows = MAP_GROWSDOWN | MAP_ANONYMOUS, known = MAP_SHARED_VALIDATE;
+
+	EXPECT(mmap(NULL, PAGE, RW, known | MAP_POPULATE | MAP_STACK, fd, 0) != MAP_FAILED);
+	EXPECT(mmap(NULL, PAGE, RW, MAP_SHARED | 0x200000, fd, 0) != MAP_FAILED);
+	EXPECT_ERROR(EOPNOTSUPP, (long)mmap(NULL, PAGE, RW, known | 0x200000, fd, 0));
+	EXPECT_ERROR(EOPNOTSUPP, (long)mmap(NULL, PAGE, RW, known | MAP_SYNC, fd, 0));
+	EXPECT_ERROR(EOPNOTSUPP, (long)mmap(NULL, PAGE, RW, known | MAP_FIXED_NOREPLACE, fd, 0));
+	EXPECT_ERROR(EINVAL, (long)mmap(NULL, PAGE, RW, known | MAP_ANONYMOUS, -1, 0));
+	EXPECT_ERROR(EINVAL, (long)mmap(NULL, PAGE, RW, MAP_SHARED | grows, -1, 0));
+	EXPECT_ERROR(EINVAL, (long)mmap(NULL, PAGE, RW, MAP_PRIVATE | MAP_GROWSDOWN, fd, 0));
+	EXPECT(mmap(NULL, PAGE, RW, MAP_PRIVATE | grows, -1, 0) != MAP_FAILED);
+}
+
+/* Advice that cannot be followed for all of the range is an error. */
+static void refused_advice(void)
+{
+	int fd = make_file(), reader = open("file", O_RDONLY);
+	char *own = map_memory(3 * PAGE, RW, MAP_PRIVATE), *none = map_memory(PAGE, 0, MAP_PRIVATE);
+	char *shared = mmap(NULL, 4 * PAGE, RW, MAP_SHARED, fd, 0);
+	char *copy = mmap(NULL, 4 * PAGE, RW, MAP_PRIVATE, fd, 0);
+	char *readonly = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, reader, 0);
+
+	EXPECT(shared != MAP_FAILED && copy != MAP_FAILED && readonly != MAP_FAILED);
+	for (int unknown = 5; unknown < 8; unknown++)
+		EXPECT_ERROR(EINVAL, madvise(own, PAGE, unknown));
+	EXPECT_ERROR(EINVAL, madvise(own, PAGE, -1));
+	EXPECT_ERROR(EINVAL, madvise(own, (size_t)-PAGE, MADV_NORMAL));
+	EXPECT_ERROR(EINVAL, madvise(own, (size_t)-1, MADV_NORMAL));
+	EXPECT_ERROR(ENOMEM, madvise((void *)0x7ffffffff000, 2 * PAGE, MADV_NORMAL));
+	EXPECT_ERROR(EINVAL, madvise(shared, PAGE, MADV_FREE));
+	EXPECT_ERROR(EINVAL, madvise(copy, PAGE, MADV_FREE));
+	EXPECT_ERROR(EINVAL, madvise(own, PAGE, MADV_REMOVE));
+	EXPECT_ERROR(EACCES, madvise(copy, PAGE, MADV_REMOVE));
+	EXPECT_ERROR(EACCES, madvise(readonly, PAGE, MADV_REMOVE));
+	EXPECT_ERROR(EINVAL, madvise(own, PAGE, 25)); /* to collapse less than a huge page */
+	EXPECT(!munmap(own + PAGE, PAGE));
+	EXPECT_ERROR(ENOMEM, madvise(own, 3 * PAGE, MADV_FREE));
+	EXPECT_ERROR(ENOMEM, madvise(own, 3 * PAGE, POPULATE_WRITE));
+	EXPECT_ERROR(EINVAL, madvise(none, PAGE, POPULATE_READ));
+	EXPECT_ERROR(EINVAL, madvise(readonly, PAGE, POPULATE_WRITE));
+	EXPECT_ERROR(EFAULT, madvise(shared, 4 * PAGE, POPULATE_READ));
+	EXPECT(!madvise(own, 0, MADV_FREE) && !madvise(readonly, PAGE, POPULATE_READ));
+	own = map_memory(64 * PAGE, RW, MAP_PRIVATE);
+	EXPECT(!madvise(own, 64 * PAGE, POPULATE_WRITE));
+	long before = faults();
+	memset(own, 1, 64 * PAGE);
+	EXPECT(faults() - before < 16);
+}
+
 static void moving(void)
 {
 	char *p = map_memory(8 * PAGE, RW, MAP_PRIVATE), *q;
@@ -246,14 +309,6 @@ static void moving(void)
 	EXPECT_ERROR(EFAULT, (long)mremap(q, PAGE, 2 * PAGE, MREMAP_MAYMOVE));
 	EXPECT_ERROR(EINVAL, (long)mremap(p + 1, PAGE, PAGE, 0));
 	EXPECT_ERROR(EINVAL, (long)mremap(p, PAGE, 0, 0));
-}
-
-static long faults(void)
-{
-	struct rusage usage;
-
-	EXPECT(!getrusage(RUSAGE_SELF, &usage));
-	return usage.ru_minflt;
 }
 
 static void advice(void)
@@ -306,6 +361,8 @@ const struct check map_tests[] = {
 	{ "file-shared", file_shared },
 	{ "file-shorter", file_made_shorter },
 	{ "file-shorter-forks", file_made_shorter_in_forks },
+	{ "flags-are-known", flags_are_known },
+	{ "refused-advice", refused_advice },
 	{ "moving", moving },
 	{ "advice", advice },
 	{ "system-calls", system_calls },
