@@ -200,7 +200,9 @@ static int check_open(const struct inode *inode, u32 flags)
 		return -EISDIR;
 	if (flags & O_PATH)
 		return 0;
-	return inode->fops ? inode_permission(inode, wanted(flags)) : -ENXIO;
+	return !inode->fops ? -ENXIO
+			    : inode_permission(inode, wanted(flags))
+				      ?: inode_may_noatime(inode, flags);
 }
 
 static struct file *open_path(const struct path *path, bool created, u32 flags, int *err)

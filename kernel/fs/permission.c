@@ -33,6 +33,11 @@ bool inode_owned(const struct inode *i)
 	return current->cred.user.fs == i->uid || capable(CAP_FOWNER);
 }
 
+int inode_may_noatime(const struct inode *i, u32 flags)
+{
+	return (flags & O_NOATIME) && !inode_owned(i) ? -EPERM : 0;
+}
+
 int inode_may_remove(const struct inode *dir, const struct inode *victim)
 {
 	int err = inode_permission(dir, MAY_WRITE | MAY_EXEC);

@@ -51,6 +51,7 @@
 #define O_NONBLOCK  04000u
 #define O_DIRECTORY 0200000u
 #define O_NOFOLLOW  0400000u
+#define O_NOATIME   01000000u
 #define O_CLOEXEC   02000000u
 #define O_PATH	    010000000u
 #define O_TMPFILE   020000000u
@@ -297,6 +298,8 @@ enum permission { MAY_EXEC = 1, MAY_WRITE = 2, MAY_READ = 4 };
 int inode_permission(const struct inode *i, unsigned want);
 /* Is it the owner, or may it act for any? */
 bool inode_owned(const struct inode *i);
+/* O_NOATIME in @flags hides that one looks, which only the owner may. */
+int inode_may_noatime(const struct inode *i, u32 flags);
 /* May it take @victim out of @dir? */
 int inode_may_remove(const struct inode *dir, const struct inode *victim);
 /* May anything be changed through the mount of @p? A file without a name has none. */

@@ -75,7 +75,16 @@ enum fcntl_cmd {
 	F_SETPIPE_SZ,
 	F_GETPIPE_SZ,
 };
-#define SETTABLE_FLAGS (O_APPEND | O_NONBLOCK)
+#define SETTABLE_FLAGS (O_APPEND | O_NONBLOCK | O_NOATIME)
+
+static long set_flags(struct file *f, u32 flags)
+{
+	int err = inode_may_noatime(f->inode, flags & ~f->flags);
+
+	if (!err)
+		f->flags = (f->flags & ~SETTABLE_FLAGS) | (flags & SETTABLE_FLAGS);
+	return err;
+}
 
 static long dup_above(struct file *f, u64 min_fd, bool cloexec)
 {
@@ -122,8 +131,7 @@ static long file_fcntl(struct file *f, int fd, unsigned cmd, u64 arg)
 	case F_GETFL:
 		return f->flags | 0100000; /* O_LARGEFILE, as Linux reports on 64 bits */
 	case F_SETFL:
-		f->flags = (f->flags & ~SETTABLE_FLAGS) | ((u32)arg & SETTABLE_FLAGS);
-		return 0;
+		return set_flags(f, (u32)arg);
 	case F_SETOWN: /* nothing here sends SIGIO */
 	case F_GETOWN:
 		return 0;

@@ -544,7 +544,37 @@ static void paths_change_nothing(void)
 	EXPECT(!fchownat(fd, "", (uid_t)-1, (gid_t)-1, AT_EMPTY_PATH));
 }
 
+static void hide_reading(void *unused)
+{
+	int fd, own;
+
+	(void)unused;
+	give_up_user();
+	EXPECT_ERROR(EPERM, open("public", O_RDONLY | O_NOATIME));
+	fd = open("public", O_RDONLY);
+	EXPECT_ERROR(EPERM, fcntl(fd, F_SETFL, O_NOATIME | O_NONBLOCK));
+	EXPECT(fd >= 0 && !(fcntl(fd, F_GETFL) & (O_NOATIME | O_NONBLOCK)));
+	EXPECT(open("public", O_PATH | O_NOATIME) >= 0);
+	own = open("sticky/own", O_CREAT | O_RDWR | O_NOATIME, 0600);
+	EXPECT(own >= 0 && fcntl(own, F_GETFL) & O_NOATIME);
+	EXPECT(!fcntl(own, F_SETFL, 0) && !(fcntl(own, F_GETFL) & O_NOATIME));
+	EXPECT(!fcntl(own, F_SETFL, O_NOATIME) && fcntl(own, F_GETFL) & O_NOATIME);
+	EXPECT(open("sticky/own", O_RDONLY | O_NOATIME) >= 0);
+}
+
+/* Only its owner reads a file without a trace. */
+static void noatime_is_for_owners(void)
+{
+	if (geteuid())
+		return;
+	make_files();
+	make_file("public", 0644);
+	EXPECT(open("public", O_RDONLY | O_NOATIME) >= 0);
+	await_child(spawn(hide_reading, NULL));
+}
+
 const struct check forbidden_tests[] = {
+	{ "noatime-is-for-owners", noatime_is_for_owners },
 	{ "paths-change-nothing", paths_change_nothing },
 	{ "programs-need-no-reading", programs_need_no_reading },
 	{ "set-id-bits", set_id_bits },
