@@ -11,8 +11,7 @@
 #include "kernel/syscall/user_path.h"
 #include "kernel/syscall/vector.h"
 
-#define MAX_RW	   0x7ffff000ul /* Linux's limit of one transfer */
-#define UIO_MAXIOV 1024
+#define MAX_RW 0x7ffff000ul /* Linux's limit of one transfer */
 
 /* --- read and write ------------------------------------------------------------------- */
 
@@ -134,7 +133,7 @@ long vector_get(struct vector *v, const struct iovec *user, u64 nr)
 	v->iov = v->few;
 	v->nr = (unsigned)nr;
 	v->total = 0;
-	if (nr > UIO_MAXIOV)
+	if (nr > VECTOR_MAX)
 		return -EINVAL;
 	if (nr > ARRAY_SIZE(v->few))
 		v->iov = kmalloc(nr * sizeof(*v->iov));

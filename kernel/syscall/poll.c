@@ -17,7 +17,7 @@
 #include "lib/string.h"
 
 #define INLINE_ITEMS 8
-#define MAX_FDS	     4096 /* RLIMIT_NOFILE's hard limit */
+#define MAX_FDS	     NOFILE_MAX
 #define NEVER	     0ull
 
 struct poll_item {
@@ -150,7 +150,7 @@ static long poll_until(struct pollfd *user, u64 nr, u64 deadline_ns)
 	struct poll_item few[INLINE_ITEMS], *items = few;
 	long ret;
 
-	if (nr > MAX_FDS)
+	if (nr > READ_ONCE(current->proc->rlimit[RLIMIT_NOFILE].cur))
 		return -EINVAL;
 	if (nr > INLINE_ITEMS)
 		items = kmalloc(nr * sizeof(*items));

@@ -291,6 +291,12 @@ struct user_msghdr {
 	u32 flags, pad2;
 };
 
+/* As vector_get(), but too many segments are too long a message. */
+static long message_get(struct vector *v, const struct user_msghdr *m)
+{
+	return m->nr_iov > VECTOR_MAX ? -EMSGSIZE : vector_get(v, m->iov, m->nr_iov);
+}
+
 SYSCALL3(sendmsg, int, fd, const struct user_msghdr *, user, u32, flags)
 {
 	struct user_msghdr m;
@@ -303,7 +309,7 @@ SYSCALL3(sendmsg, int, fd, const struct user_msghdr *, user, u32, flags)
 		return refuse(fd, -EISCONN);
 	if (m.control_len)
 		return refuse(fd, -EOPNOTSUPP);
-	ret = vector_get(&v, m.iov, m.nr_iov);
+	ret = message_get(&v, &m);
 	if (ret)
 		return ret;
 	ret = send(fd, &v, flags);
@@ -319,7 +325,7 @@ SYSCALL3(recvmsg, int, fd, struct user_msghdr *, user, u32, flags)
 
 	if (arch_copy_from_user(&m, user, sizeof(m)))
 		return -EFAULT;
-	ret = vector_get(&v, m.iov, m.nr_iov);
+	ret = message_get(&v, &m);
 	if (ret)
 		return ret;
 	ret = receive(fd, &v, flags);

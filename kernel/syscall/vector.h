@@ -4,6 +4,8 @@
 
 #include "kernel/fs/fs.h"
 
+#define VECTOR_MAX 1024 /* segments of one call */
+
 struct vector {
 	struct iovec few[8], *iov;
 	unsigned nr;

@@ -21,6 +21,11 @@ def test_task_semantics(guest, cpus):
     assert PASSED.search(guest("taskcheck", cpus=cpus))
 
 
+def test_timers_count_every_period(guest):
+    """In virtual time no signal of a timer comes too late to be counted."""
+    assert "1 passed, 0 failed" in guest("VIRTUAL_TIME=1 taskcheck timer-counts", cpus=2, icount=True)
+
+
 def test_end_of_init_is_an_orderly_end(boot):
     """Process 1 cannot be killed; the status is that of its job."""
     outcome = boot("kill -9 1; kill -TERM 1; kill -STOP 1; kill -SEGV 1; exit 7")

@@ -11,4 +11,5 @@ extern const struct check lock_tests[];	 /* locks.c: record locks, fallocate, mo
 extern const struct check event_tests[]; /* events.c: epoll, event descriptors, messages, clone3 */
 extern const struct check race_tests[];	 /* races.c: several processes and threads at once */
 extern const struct check close_tests[]; /* closing.c: sleepers whose descriptor goes */
+extern const struct check bound_tests[]; /* bounds.c: the most that calls take */
 extern const struct check shutdown_tests[]; /* shutdown.c: ends of sockets */

@@ -167,7 +167,8 @@ static void one_half(void)
 	EXPECT(events_of(s[1]) == OUT);
 	EXPECT_ERROR(EINVAL, shutdown(s[1], 3));
 	fill_queue(s[0]);
-	EXPECT(events_of(s[0]) == ENDS && !close(s[1]) && events_of(s[0]) == (HUNG | OUT));
+	EXPECT(events_of(s[0]) == ENDS && !close(s[1]));
+	EXPECT((events_of(s[0]) & (HUNG | OUT)) == (HUNG | OUT));
 }
 
 const struct check shutdown_tests[] = {

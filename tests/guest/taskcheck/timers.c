@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -121,6 +123,106 @@ static void interval_timer(void)
 	if (!pid)
 		_exit(alarm(0) != 0);
 	await_child(pid);
+}
+
+/* When a timer was set and read: it cannot have been outside, nor well inside, of this. */
+struct span {
+	long set_before, set_after, read_before, read_after;
+};
+
+/* @count expiries of a timer, one each @period. */
+static void expect_count(long count, const struct span *s, long period)
+{
+	EXPECT(count <= (s->read_after - s->set_before) / period);
+	EXPECT(count >= (s->read_before - s->set_after) / period - 1);
+}
+
+enum { PERIOD = 5 * MS, PERIODS = 40 };
+static const struct itimerspec each_period = { { 0, PERIOD }, { 0, PERIOD } };
+
+/* Sleep for @PERIODS periods. */
+static void let_them_pass(struct span *s)
+{
+	s->set_after = now_ns();
+	sleep_ms(PERIODS * PERIOD / MS);
+	s->read_before = now_ns();
+}
+
+static void expect_within_period(const struct itimerspec *left)
+{
+	EXPECT(left->it_interval.tv_nsec == PERIOD);
+	EXPECT(!left->it_value.tv_sec && left->it_value.tv_nsec <= PERIOD);
+}
+
+static void count_posix_timer(clockid_t clock)
+{
+	struct sigevent se = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN + 4 };
+	struct span s = { .set_before = now_ns() };
+	struct itimerspec left;
+	siginfo_t info;
+	sigset_t set;
+	timer_t t;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMIN + 4);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	EXPECT(!timer_create(clock, &se, &t) && !timer_settime(t, 0, &each_period, NULL));
+	let_them_pass(&s);
+	EXPECT(sigwaitinfo(&set, &info) == SIGRTMIN + 4);
+	s.read_after = now_ns();
+	expect_count(1 + info.si_overrun, &s, PERIOD);
+	EXPECT(timer_getoverrun(t) == info.si_overrun);
+	EXPECT(!timer_gettime(t, &left));
+	expect_within_period(&left);
+	EXPECT(!timer_delete(t));
+}
+
+static void count_timerfd(clockid_t clock)
+{
+	struct span s = { .set_before = now_ns() };
+	int fd = timerfd_create(clock, 0);
+	struct itimerspec left;
+	uint64_t count;
+
+	EXPECT(fd >= 0 && !timerfd_settime(fd, 0, &each_period, NULL));
+	let_them_pass(&s);
+	EXPECT(read(fd, &count, 8) == 8);
+	s.read_after = now_ns();
+	expect_count((long)count, &s, PERIOD);
+	EXPECT(!timerfd_gettime(fd, &left) && !close(fd));
+	expect_within_period(&left);
+}
+
+/* Signals that nobody took in time are one, so only virtual time tells whether all came. */
+static void count_itimer(void)
+{
+	struct itimerval it = { { 0, PERIOD / 1000 }, { 0, PERIOD / 1000 } }, left;
+	struct span s = { .set_before = now_ns() };
+
+	signal(SIGALRM, tick);
+	EXPECT(!setitimer(ITIMER_REAL, &it, NULL));
+	s.set_after = now_ns();
+	while (now_ns() < s.set_after + PERIODS * PERIOD) {
+		EXPECT(!getitimer(ITIMER_REAL, &left));
+		EXPECT(left.it_value.tv_usec <= PERIOD / 1000);
+	}
+	s.read_before = now_ns();
+	it = (struct itimerval){ 0 };
+	EXPECT(!setitimer(ITIMER_REAL, &it, NULL));
+	s.read_after = now_ns();
+	EXPECT(ticks <= (s.read_after - s.set_before) / PERIOD);
+	if (getenv("VIRTUAL_TIME"))
+		expect_count(ticks, &s, PERIOD);
+}
+
+/* A timer expires once each period, neither more nor less, whoever asks it how. */
+static void timer_counts(void)
+{
+	count_posix_timer(CLOCK_MONOTONIC);
+	count_posix_timer(CLOCK_REALTIME);
+	count_timerfd(CLOCK_MONOTONIC);
+	count_timerfd(CLOCK_REALTIME);
+	count_itimer();
 }
 
 static void posix_timers(void)
@@ -261,6 +363,7 @@ const struct check timer_tests[] = {
 	{ "sleep-rest", rest_of_a_sleep },
 	{ "sleep-stopped", stopped_sleep_goes_on },
 	{ "itimer", interval_timer },
+	{ "timer-counts", timer_counts },
 	{ "posix-timers", posix_timers },
 	{ "cpu-clocks", cpu_clocks },
 	{ "cpu-times", cpu_times_of_short_lives },
