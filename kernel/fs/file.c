@@ -196,7 +196,7 @@ static int check_open(const struct inode *inode, u32 flags)
 {
 	if (S_ISLNK(inode->mode))
 		return flags & O_PATH ? 0 : -ELOOP;
-	if (S_ISDIR(inode->mode) && ((flags & O_ACCMODE) || (flags & O_CREAT)))
+	if (S_ISDIR(inode->mode) && (flags & (O_ACCMODE | O_CREAT | O_TRUNC)))
 		return -EISDIR;
 	if (flags & O_PATH)
 		return 0;

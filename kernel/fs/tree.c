@@ -97,6 +97,9 @@ int tree_link(const struct path *old, const struct walk_result *at)
 		return -EXDEV;
 	spin_lock(&tree_lock);
 	err = dentry_find(at->path.dentry, at->name, at->name_len) ? -EEXIST : check_directory(at);
+	/* A slash would make it a directory; a file without any name gets none again. */
+	if (!err && (at->slash || !old->dentry->inode->nlink))
+		err = -ENOENT;
 	if (!err) {
 		d = dentry_create(at->path.dentry, at->name, at->name_len,
 				  inode_get(old->dentry->inode));
@@ -171,8 +174,12 @@ static int rename_locked(struct dentry *d, struct dentry *victim, const struct w
 		return -EINVAL;
 	if (d->nr_mounts)
 		return -EBUSY;
-	if (to->slash && !S_ISDIR(d->inode->mode))
-		return -ENOTDIR;
+	/* Its ".." will name another directory. */
+	if (S_ISDIR(d->inode->mode) && dir != d->parent) {
+		err = inode_permission(d->inode, MAY_WRITE);
+		if (err)
+			return err;
+	}
 	if (victim) {
 		err = inode_may_remove(dir->inode, victim->inode)
 			      ?: check_removal(victim, S_ISDIR(d->inode->mode));
@@ -198,6 +205,8 @@ int tree_rename(const struct walk_result *from, const struct walk_result *to, bo
 	spin_lock(&tree_lock);
 	d = dentry_find(from->path.dentry, from->name, from->name_len);
 	err = d ? check_directory(from) : -ENOENT;
+	if (!err && (from->slash || to->slash) && !S_ISDIR(d->inode->mode))
+		err = -ENOTDIR;
 	if (!err)
 		err = inode_may_remove(from->path.dentry->inode, d->inode);
 	if (!err)

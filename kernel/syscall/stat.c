@@ -83,6 +83,15 @@ static long with_either(int dirfd, const char *user, u32 flags,
 
 /* --- stat ----------------------------------------------------------------------------- */
 
+/* A file's time, which may be before 1970, of @ns that are negative then. */
+static struct timespec file_time(u64 ns)
+{
+	s64 sec = (s64)ns / (s64)NS_PER_SEC, rest = (s64)ns % (s64)NS_PER_SEC;
+
+	return rest < 0 ? (struct timespec){ sec - 1, rest + (s64)NS_PER_SEC }
+			: (struct timespec){ sec, rest };
+}
+
 struct stat { /* the kernel's struct stat of x86-64 */
 	u64 dev, ino, nlink;
 	u32 mode, uid, gid, pad;
@@ -106,9 +115,9 @@ static long fill_stat(struct inode *i, void *user)
 		.size = (s64)i->size,
 		.blksize = PAGE_SIZE,
 		.blocks = (s64)(i->nr_pages * PAGE_SIZE / 512),
-		.atime = timespec_of(i->atime_ns),
-		.mtime = timespec_of(i->mtime_ns),
-		.ctime = timespec_of(i->ctime_ns),
+		.atime = file_time(i->atime_ns),
+		.mtime = file_time(i->mtime_ns),
+		.ctime = file_time(i->ctime_ns),
 	};
 
 	return arch_copy_to_user(user, &st, sizeof(st)) ? -EFAULT : 0;
@@ -157,7 +166,9 @@ STATIC_ASSERT(sizeof(struct statx) == 256, "struct statx is 256 bytes");
 
 static struct statx_timestamp statx_time(u64 ns)
 {
-	return (struct statx_timestamp){ (s64)(ns / NS_PER_SEC), (u32)(ns % NS_PER_SEC), 0 };
+	struct timespec ts = file_time(ns);
+
+	return (struct statx_timestamp){ ts.sec, (u32)ts.nsec, 0 };
 }
 
 static long fill_statx(struct inode *i, void *user)
@@ -379,14 +390,17 @@ SYSCALL2(truncate, const char *, path, s64, size)
 #define UTIME_NOW  0x3fffffff
 #define UTIME_OMIT 0x3ffffffe
 
+/* As *@ns, since 1970, signed: the years 1678 to 2262. Others become the nearest. */
 static int one_time(const struct timespec *ts, u64 *ns)
 {
+	const s64 most = INT64_MAX / (s64)NS_PER_SEC - 1;
+
 	if (ts->nsec == UTIME_NOW)
 		*ns = clock_realtime_ns();
 	else if (ts->nsec != UTIME_OMIT && (u64)ts->nsec >= NS_PER_SEC)
 		return -EINVAL;
 	else if (ts->nsec != UTIME_OMIT)
-		*ns = (u64)ts->sec * NS_PER_SEC + (u64)ts->nsec;
+		*ns = (u64)max(min(ts->sec, most), -most) * NS_PER_SEC + (u64)ts->nsec;
 	return 0;
 }
 

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Calls whose answer is not what one guesses: names with a slash, names that went, odd times. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "filecheck/filecheck.h"
+
+/* In a directory with the files "file" and "gone", the latter unlinked, and others' directories. */
+static const struct row {
+	enum { RENAME, LINK, LINK_GONE, SYMLINK, MAKE, OPEN_EMPTY, UNLINK } call;
+	const char *from, *to;
+	int error; /* or 0 */
+} rows[] = {
+	{ RENAME, "file/", "new", ENOTDIR },
+	{ RENAME, "file", "new/", ENOTDIR },
+	{ RENAME, "file", "dir/", ENOTDIR },
+	{ RENAME, "file", "dir", EISDIR },
+	{ RENAME, "dir", "file", ENOTDIR },
+	{ RENAME, "dir/", "file", ENOTDIR },
+	{ RENAME, "link/", "new", ENOTDIR },
+	{ RENAME, "none/", "new", ENOENT },
+	{ RENAME, "file/", "none/new", ENOENT },
+	{ RENAME, "dir/", "moved/", 0 },
+	{ RENAME, "moved", "dir/", 0 },
+	{ RENAME, "closed", "dir/closed", EACCES },
+	{ RENAME, "closed", "still-closed", 0 },
+	{ RENAME, "open", "dir/open", 0 },
+	{ LINK, "file", "new/", ENOENT },
+	{ LINK, "file", "dir/", EEXIST },
+	{ LINK, "file", "link/", EEXIST },
+	{ LINK, "file/", "new", ENOTDIR },
+	{ LINK, "file", "new", 0 },
+	{ LINK_GONE, "", "back", ENOENT },
+	{ SYMLINK, "file", "new2/", ENOENT },
+	{ MAKE, "", "new2/", ENOENT },
+	{ OPEN_EMPTY, "dir", "", EISDIR },
+	{ UNLINK, "file/", "", ENOTDIR },
+	{ UNLINK, "link/", "", ENOTDIR },
+};
+
+/* Each name of the descriptor @gone is no name of a file. */
+static int link_gone(int gone, const char *to)
+{
+	char from[32];
+
+	snprintf(from, sizeof(from), "/proc/self/fd/%d", gone);
+	return linkat(AT_FDCWD, from, AT_FDCWD, to, AT_SYMLINK_FOLLOW);
+}
+
+static int result_of(const struct row *r, int gone)
+{
+	switch (r->call) {
+	case RENAME:
+		return rename(r->from, r->to);
+	case LINK:
+		return link(r->from, r->to);
+	case LINK_GONE:
+		return link_gone(gone, r->to);
+	case SYMLINK:
+		return symlink(r->from, r->to);
+	case MAKE:
+		return mknod(r->to, S_IFREG | 0644, 0);
+	case OPEN_EMPTY:
+		return open(r->from, O_RDONLY | O_TRUNC);
+	case UNLINK:
+		return unlink(r->from);
+	}
+	return 0;
+}
+
+static void try_as_user(void *unused)
+{
+	int gone;
+
+	(void)unused;
+	EXPECT(geteuid() || !setuid(1000));
+	gone = open("gone", O_CREAT | O_RDWR, 0644);
+	EXPECT(gone >= 0 && !unlink("gone") && !close(open("file", O_CREAT | O_RDWR, 0644)));
+	EXPECT(!mkdir("dir", 0755) && !mkdir("closed", 0555) && !mkdir("open", 0755));
+	EXPECT(!symlink("dir", "link"));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct row *r = &rows[i];
+
+		errno = 0;
+		if (result_of(r, gone) == (r->error ? -1 : 0) && errno == r->error)
+			continue;
+		printf("row %zu: %s, %s: error %d, not %d\n", i, r->from, r->to, errno, r->error);
+		fail(__FILE__, __LINE__, "a row of the table");
+	}
+}
+
+static void names_at_the_edge(void)
+{
+	EXPECT(!chmod(".", 0777));
+	await_child(spawn(try_as_user, NULL));
+}
+
+/* Times before 1970 count seconds backwards, and nanoseconds forwards. */
+static void times_before_1970(void)
+{
+	const struct timespec old[2] = { { -5, 5 }, { -1, 999999999 } };
+	const struct timespec far[2] = { { INT64_MAX / 1000, 0 }, { INT64_MIN / 1000, 0 } };
+	int64_t stx[32]; /* struct statx, which musl has not: stx_atime begins at byte 64 */
+	struct stat st;
+
+	close(open("f", O_CREAT | O_RDWR, 0644));
+	EXPECT(!utimensat(AT_FDCWD, "f", old, 0) && !stat("f", &st));
+	EXPECT(st.st_atim.tv_sec == -5 && st.st_atim.tv_nsec == 5);
+	EXPECT(st.st_mtim.tv_sec == -1 && st.st_mtim.tv_nsec == 999999999);
+	EXPECT(!syscall(SYS_statx, AT_FDCWD, "f", 0, 0x7ff, stx));
+	EXPECT(stx[8] == -5 && (uint32_t)stx[9] == 5);
+	/* The nearest that the file system can tell. */
+	EXPECT(!utimensat(AT_FDCWD, "f", far, 0) && !stat("f", &st));
+	EXPECT(st.st_atim.tv_sec > INT32_MAX && st.st_mtim.tv_sec <= INT32_MIN);
+}
+
+const struct check edge_tests[] = {
+	{ "names-at-the-edge", names_at_the_edge },
+	{ "times-before-1970", times_before_1970 },
+	{ NULL, NULL },
+};
