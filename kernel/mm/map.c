@@ -491,12 +491,28 @@ static bool grow_in_place(struct mm *mm, struct vma *v, struct range r, u64 new_
 	return true;
 }
 
+/* An old size of 0: map the same memory a second time, which only shared memory can be. */
+static long map_again(struct mm *mm, const struct vma *v, u64 addr, u64 len, unsigned flags,
+		      u64 to)
+{
+	struct vma model = *v;
+
+	if (vma_is_private(v))
+		return -EINVAL;
+	if (!(flags & MREMAP_MAYMOVE) || !mm_may_grow(mm, len, false))
+		return -ENOMEM;
+	model.offset += addr - v->start;
+	return map(mm, to, len, flags & MREMAP_FIXED ? MAP_FIXED : 0, &model);
+}
+
 static long remap(struct mm *mm, struct range r, u64 new_len, unsigned flags, u64 to)
 {
 	struct vma *v = vma_at(mm, r.start);
 
 	if (!v || r.end > v->end)
 		return -EFAULT;
+	if (r.start == r.end)
+		return map_again(mm, v, r.start, new_len, flags, to);
 	if (flags & MREMAP_FIXED && new_len > r.end - r.start &&
 	    !mm_may_grow(mm, new_len - (r.end - r.start), vma_is_data(v)))
 		return -ENOMEM;
@@ -519,7 +535,7 @@ long mm_remap(struct mm *mm, u64 addr, u64 old_len, u64 new_len, unsigned flags,
 {
 	struct range r = page_range(addr, old_len), dst = page_range(to, new_len);
 
-	if (!r.end || !old_len || !new_len || new_len > USER_END ||
+	if (!r.end || !new_len || new_len > USER_END ||
 	    flags & ~(unsigned)(MREMAP_MAYMOVE | MREMAP_FIXED))
 		return -EINVAL;
 	if (flags & MREMAP_FIXED &&

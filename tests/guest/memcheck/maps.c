@@ -311,6 +311,31 @@ static void moving(void)
 	EXPECT_ERROR(EINVAL, (long)mremap(p, PAGE, 0, 0));
 }
 
+/* An old size of 0 maps shared memory a second time. */
+static void mapped_again(void)
+{
+	int fd = make_file();
+	char *p = mmap(NULL, 2 * PAGE, RW, MAP_SHARED, fd, 0), *q, *r;
+	char *own = map_memory(2 * PAGE, RW, MAP_PRIVATE);
+	char *shared = map_memory(2 * PAGE, RW, MAP_SHARED);
+
+	EXPECT(p != MAP_FAILED);
+	q = mremap(p + PAGE, 0, PAGE, MREMAP_MAYMOVE);
+	r = mremap(p, 0, 3 * PAGE, MREMAP_MAYMOVE);
+	EXPECT(q != MAP_FAILED && r != MAP_FAILED && q != p + PAGE && r != p);
+	q[0] = 'q';
+	EXPECT(p[PAGE] == 'q' && r[PAGE] == 'q' && r[2 * PAGE] == 'c');
+	EXPECT(mremap(p, 0, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, own) == own && own[0] == 'a');
+	q = mremap(shared, 0, PAGE, MREMAP_MAYMOVE);
+	EXPECT(q != MAP_FAILED);
+	shared[0] = 's';
+	EXPECT(q[0] == 's');
+	EXPECT_ERROR(EINVAL, (long)mremap(own + PAGE, 0, PAGE, MREMAP_MAYMOVE));
+	EXPECT_ERROR(ENOMEM, (long)mremap(p, 0, PAGE, 0));
+	EXPECT_ERROR(EINVAL, (long)mremap(p, 0, 0, MREMAP_MAYMOVE));
+	EXPECT_ERROR(EFAULT, (long)mremap((void *)PAGE, 0, PAGE, MREMAP_MAYMOVE));
+}
+
 static void advice(void)
 {
 	char *p = map_memory(64 * PAGE, RW, MAP_PRIVATE);
@@ -364,6 +389,7 @@ const struct check map_tests[] = {
 	{ "flags-are-known", flags_are_known },
 	{ "refused-advice", refused_advice },
 	{ "moving", moving },
+	{ "mapped-again", mapped_again },
 	{ "advice", advice },
 	{ "system-calls", system_calls },
 	{ 0 },
