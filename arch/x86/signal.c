@@ -136,9 +136,6 @@ int arch_signal_frame(struct thread *t, const struct sigframe_request *req)
 	frame.uc.flags = UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS;
 	frame.uc.stack.sp = req->altstack;
 	frame.uc.stack.size = req->altstack_size;
-	frame.uc.stack.flags = !req->altstack_size	    ? SS_DISABLE
-			       : on_altstack(req, regs->sp) ? SS_ONSTACK
-							    : 0;
 	frame.uc.mask = req->old_mask;
 	save_context(&frame.uc.mcontext, regs);
 	frame.uc.mcontext.fpstate = fpstate;

@@ -201,6 +201,7 @@ SYSCALL5(waitid, int, which, int, id, struct siginfo *, user_info, unsigned, opt
 		info.signo = SIGCHLD;
 		info.code = req.code;
 		info.chld.pid = (int)child;
+		info.chld.uid = req.uid;
 		info.chld.status = siginfo_status(&req);
 		if (rusage && put_rusage(rusage, &req.usage))
 			return -EFAULT;

@@ -185,24 +185,18 @@ static void finish_restart(struct user_regs *regs, const struct sigaction *actio
 	regs->ax = (u64)-EINTR;
 }
 
-static bool on_altstack(const struct thread *t, u64 sp)
-{
-	return sp - t->altstack <= t->altstack_size;
-}
-
-static void enter_handler(struct user_regs *regs, const struct delivery *d)
+static void enter_handler(const struct delivery *d)
 {
 	struct thread *t = current;
 	const struct sigaction *action = &d->action;
-	bool alt = (action->flags & SA_ONSTACK) && t->altstack_size && !on_altstack(t, regs->sp);
 	struct sigframe_request req = {
 		.sig = d->sig,
 		.handler = action->handler,
 		.restorer = action->restorer,
 		.flags = action->flags,
 		.old_mask = t->restore_saved_mask ? t->saved_mask : t->blocked,
-		.altstack = alt ? t->altstack : 0,
-		.altstack_size = alt ? t->altstack_size : 0,
+		.altstack = t->altstack,
+		.altstack_size = t->altstack_size,
 		.siginfo = &d->info,
 	};
 
@@ -237,7 +231,7 @@ void signal_deliver(struct user_regs *regs)
 		finish_restart(regs, handled ? &d.action : NULL);
 	}
 	if (handled) {
-		enter_handler(regs, &d);
+		enter_handler(&d);
 	} else if (t->restore_saved_mask) {
 		t->restore_saved_mask = false;
 		signal_set_blocked(t->saved_mask);

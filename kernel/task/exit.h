@@ -40,6 +40,7 @@ struct wait_request {
 	/* filled in when a child was found */
 	int status; /* as wait4(2) tells it */
 	int code;   /* CLD_* */
+	u32 uid;    /* the child's real user */
 	struct usage usage;
 };
 

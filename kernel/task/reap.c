@@ -41,6 +41,7 @@ static bool take_news(struct proc *child, struct wait_request *req)
 	} else {
 		return false;
 	}
+	req->uid = READ_ONCE(child->leader->cred.user.real);
 	req->usage = proc_usage_locked(child);
 	usage_add(&req->usage, &child->reaped);
 	return true;

@@ -108,6 +108,41 @@ static void waitid_leaves_and_takes(void)
 	EXPECT(info.si_code == CLD_KILLED && info.si_status == SIGKILL);
 }
 
+static void become_another(void *uid)
+{
+	EXPECT(geteuid() || !setreuid(*(uid_t *)uid, (uid_t)-1));
+}
+
+/* The real user of the child, as it was when it ended. */
+static void waitid_tells_the_user(void)
+{
+	uid_t uid = geteuid() ? getuid() : 1234;
+	siginfo_t info = { 0 };
+
+	EXPECT(!waitid(P_PID, (id_t)spawn(become_another, &uid), &info, WEXITED));
+	EXPECT(info.si_status == 0 && info.si_uid == uid);
+}
+
+static void abort_without_core(void *unused)
+{
+	const struct rlimit none = { 0, 0 };
+
+	(void)unused;
+	EXPECT(!setrlimit(RLIMIT_CORE, &none));
+	abort();
+}
+
+/* Where none may be written, no status says that one was. */
+static void no_core(void)
+{
+	siginfo_t info;
+	pid_t pid = spawn(abort_without_core, NULL);
+
+	EXPECT(!waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT));
+	EXPECT(info.si_code == CLD_KILLED && info.si_status == SIGABRT);
+	EXPECT(status_of(pid, 0) == SIGABRT);
+}
+
 static void ignored_children_vanish(void)
 {
 	pid_t pid;
@@ -348,6 +383,8 @@ const struct check process_tests[] = {
 	{ "exit-codes", exit_codes },
 	{ "wait-some", waiting_for_some },
 	{ "waitid", waitid_leaves_and_takes },
+	{ "waitid-user", waitid_tells_the_user },
+	{ "no-core", no_core },
 	{ "zombie-status", zombies_show_their_status },
 	{ "wait-ignored", ignored_children_vanish },
 	{ "orphans", orphans_go_to_another_parent },

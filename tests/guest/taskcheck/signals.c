@@ -204,6 +204,33 @@ static void restarting(void)
 	await_child(pid);
 }
 
+static volatile stack_t told;
+
+static void note_stack(int sig, siginfo_t *info, void *context)
+{
+	(void)sig, (void)info;
+	told = ((ucontext_t *)context)->uc_stack;
+}
+
+/* A handler learns which stack there is, whether it runs on it or not. */
+static void handler_learns_the_stack(void)
+{
+	static char stack[16384];
+	const stack_t ss = { .ss_sp = stack, .ss_size = sizeof(stack) };
+	const int flags[] = { SA_SIGINFO, SA_SIGINFO | SA_ONSTACK };
+
+	for (int i = 0; i < 2; i++) {
+		struct sigaction action = { .sa_sigaction = note_stack, .sa_flags = flags[i] };
+
+		EXPECT(!sigaction(SIGUSR1, &action, NULL));
+		raise(SIGUSR1);
+		EXPECT(!told.ss_sp == !i && !told.ss_size == !i);
+		EXPECT(!sigaltstack(&ss, NULL));
+		raise(SIGUSR1);
+		EXPECT(told.ss_sp == stack && told.ss_size == sizeof(stack) && !told.ss_flags);
+	}
+}
+
 static void alternate_stack(void)
 {
 	static char stack[16384];
@@ -455,6 +482,7 @@ const struct check signal_tests[] = {
 	{ "sigwait", waiting },
 	{ "restart", restarting },
 	{ "altstack", alternate_stack },
+	{ "altstack-is-told", handler_learns_the_stack },
 	{ "registers", registers_survive },
 	{ "clean-frame", frame_is_clean },
 	{ "faults", faults },
