@@ -5,7 +5,7 @@
  *
  *	[[PACKAGESx]LLCSx]CORESxTHREADS   "2x4x2": 2 caches of 4 cores of 2 threads
  *	LEVEL=N,...			   nodes, packages, llcs, cores, threads; others are 1
- *	LEVEL=N+N+...			   so many in the first part above, in the second, over
+ *	LEVEL=N+N+...			   the number in the first part above, in the second, over
  *
  * A package is a memory node unless nodes are given.
  */

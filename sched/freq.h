@@ -43,7 +43,7 @@ int sched_freq_limit(struct sched *s, unsigned cpu, u32 least_mhz, u32 most_mhz)
 int sched_tune_new(struct sched *s);
 /* The group, not 0, ends. It has no members. */
 void sched_tune_free(struct sched *s, unsigned group);
-/* The group has a boost of so many %. -EINVAL: over 100, or no such group. */
+/* Sets the group's boost in %. -EINVAL: over 100, or no such group. */
 int sched_tune_boost(struct sched *s, unsigned group, u64 boost);
 /* The boost of the group, which exists. */
 unsigned sched_tune_boost_of(const struct sched *s, unsigned group);

@@ -261,7 +261,7 @@ struct sched_waste_stat {
 	bool counted;
 	u64 ns;		/* CPU time that idle CPUs could have given to waiting tasks, ever */
 	u64 llc_ns;	/* the same if each could only take tasks of its own last-level cache */
-	u32 nr_wasted;	/* so many CPUs do so now */
+	u32 nr_wasted;	/* idle CPUs that could give some now */
 	u32 nr_idle;	/* CPUs with nothing to run */
 	u32 nr_waiting; /* tasks beyond the one that each CPU can run */
 };

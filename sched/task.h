@@ -146,7 +146,7 @@ struct task {
 	u64 slice_ns;	 /* size of request asked for, 0: the policy's (fair policies) */
 	int prio; /* of the kernel: -1 deadline, 0..99 real time, 100..139 fair: small is urgent */
 	struct entity fair;
-	u64 class_state[16]; /* of its class alone, which says what lies there: see class.h */
+	u64 class_state[16]; /* private to the task's class: CLASS_TASK_BYTES, class.h */
 	struct list link;    /* all queued fair tasks of the runqueue, most recently run first */
 	struct shared_link shared;
 	struct task_group *group; /* NULL: the root */
@@ -154,7 +154,7 @@ struct task {
 	u32 nr_allowed;
 	u32 waste_cpu;		/* the idle CPU it could run on; see waste.c, also the next */
 	struct list waste_link; /* in rq->waste.restricted; guarded by: sched.waste_lock */
-	u32 lost_cpu;  /* 1 + the CPU after which none was left that it was allowed; 0: atomic */
+	u32 lost_cpu;  /* 1 + the last allowed CPU, which went offline; 0: none did; atomic */
 	bool kthread;  /* of the kernel's own; constant */
 	u8 tune_group; /* its boost group (freq.h); guarded by: rq lock, and the host */
 	struct task_clamp clamp; /* guarded by: lock of rq[cpu] */

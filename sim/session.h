@@ -13,7 +13,7 @@
 
 enum session_state {
 	SESSION_TIME,	  /* the time asked for has come */
-	SESSION_DECISION, /* so many decisions were made */
+	SESSION_DECISION, /* a number of decisions was made */
 	SESSION_END,	  /* the run has ended */
 	SESSION_FAILED,	  /* a task made a mistake: see stderr */
 };

@@ -53,7 +53,7 @@ void x86_topology_set_node(u32 apic_id, u32 proximity)
 /* --- CPUID: where the fields of an APIC id end --------------------------------- */
 
 struct shifts {
-	unsigned core, llc, package; /* drop so many low bits to get a number of this level */
+	unsigned core, llc, package; /* number of low bits to drop to get a number of this level */
 };
 
 static unsigned bits_for(u32 count)

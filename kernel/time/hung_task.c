@@ -63,7 +63,7 @@ struct finding {
 	unsigned nr_starving;
 	struct thread *starving,
 		*hung;	      /* the longest to wait, the first to hang; with references */
-	struct thread *ahead; /* of starving: not a fair task, runnable there; with a reference */
+	struct thread *ahead; /* runs before @starving: no fair task; with a reference */
 };
 
 static void take(struct thread **place, struct thread *t)

@@ -89,7 +89,7 @@ EXPLAINED int affine_by_idleness(struct sched *s, unsigned cpu, unsigned prev, b
 	return (int)prev;
 }
 
-/* By so many per cent more may the waker's CPU be loaded. */
+/* Per cent by which the waker's CPU may be loaded more. */
 static u32 affine_bias(const struct sched *s, const struct domain *sd)
 {
 	return feature(s, FEATURE_WA_BIAS) ? (sd->imbalance_pct - 100) / 2 : 0;
@@ -560,7 +560,7 @@ static __attribute__((noinline)) unsigned select_recorded(struct rq *rq, struct 
 	};
 	struct run run __uninitialized;
 
-	/* Its rows come first: between those of the CPUs nothing else is traced. */
+	/* Energy's records come first: nothing else is traced between those of the CPUs. */
 	if (by_energy)
 		why.chosen = select_any(rq, t, cpu, reason, true, &why);
 	placement_record_begin(&run, rq->s, t, cpu);

@@ -76,8 +76,8 @@ static inline void resched_patiently(struct rq *rq)
 }
 
 /*
- * Ask for a switch if @t, just queued on @rq, takes over: the time until then belongs to the task
- * that comes. @flags: select_reason.
+ * Ask for a switch if @t, just queued on @rq, takes over. The time from here to the switch counts
+ * as @t's. @flags: select_reason.
  */
 static inline void check_preempt(struct rq *rq, struct task *t, unsigned flags)
 {
@@ -93,7 +93,7 @@ static inline void check_preempt(struct rq *rq, struct task *t, unsigned flags)
 		rq->keep_clock |= KEEP_CLOCK_NEXT;
 }
 
-/* So many more tasks of @rq, locked, can be picked; fewer, if negative. */
+/* @rq, locked, has @more pickable tasks more than before; fewer, if @more is negative. */
 static inline void count_running(struct rq *rq, int more)
 {
 	bool was_crowded = rq->nr_running > 1;

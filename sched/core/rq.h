@@ -50,7 +50,7 @@ struct rq {
 	u32 push;		/* of those that may have tasks for other CPUs after a switch */
 	u32 nr_running;		/* queued and pickable, over all classes */
 	u32 nr_restricted;	/* queued, but not allowed on every CPU */
-	u32 yield_below;	/* with fewer runnable tasks than this sched_yield() is no matter */
+	u32 yield_below;	/* sched_yield() does nothing with fewer runnable tasks */
 	u8 need_resched;	/* enum resched: a switch was asked for, or is being chosen */
 	u8 keep_clock;		/* enum keep_clock, ored */
 	u32 nr_uninterruptible; /* asleep in a state that counts in the load average */
@@ -61,7 +61,7 @@ struct rq {
 	struct list fair_tasks; /* queued ones, most recently run first: balancing takes the tail */
 	struct list delayed;	/* those in the fair queues that are asleep: TASK_DELAYED */
 	u64 hrtick_at;		/* 0: off */
-	u8 class_rule;		/* of class_rule: by which one a class decided; for records */
+	u8 class_rule;		/* enum class_rule: by which rule a class decided; for records */
 	bool notice;	  /* written by any CPU: there is news for a class's notice operation */
 	bool timer_stale; /* a deadline changed: this CPU is to arm its timer anew */
 	u64 timer_armed;  /* what host_timer() was told last; 0: nothing */

@@ -60,7 +60,7 @@ static __attribute__((flatten)) void block_current(struct rq *rq, struct task *t
 {
 	/* Others act on it, or free it, as soon as it is in one of these. */
 	const u32 finals = TASK_STOPPED | TASK_TRACED | TASK_DEAD;
-	/* Nor may it wake up here if it was about to be pushed away. */
+	/* A task that another CPU is to take must not wake up here either. */
 	bool must_leave = (t->state & finals) || t->push_cpu != PUSH_NONE;
 
 	t->contributes_to_load = contributes_to_load(t->state);

@@ -20,7 +20,7 @@ void sched_unblock(struct task *t)
 	WRITE_ONCE(t->state, TASK_RUNNING);
 }
 
-/* It has announced a sleep, or even been preempted since, but is not off the queue: withdraw. */
+/* @t announced a sleep but is still queued, perhaps preempted: the sleep is withdrawn. */
 static void wake_queued(struct rq *rq, struct task *t, unsigned cpu)
 {
 	t->state = TASK_RUNNING;

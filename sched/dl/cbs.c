@@ -20,7 +20,7 @@
  */
 #include "sched/dl/dl.h"
 
-/* A debt of so many periods is forgiven: the CPU has not looked for hours. */
+/* Periods after which a debt is forgiven: the CPU has not looked for hours. */
 #define DEBT_PERIODS_MAX (1ull << 20)
 
 void cbs_start(struct dl_task *d, u64 now)

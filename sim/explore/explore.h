@@ -18,7 +18,7 @@
 struct explore_options {
 	const char *policy; /* NULL: each one, by itself */
 	u64 seed;	    /* of the first run; the next has the next */
-	u64 ops;	    /* so many under each policy */
+	u64 ops;	    /* number of them under each policy */
 	bool verbose;	    /* print each operation */
 	bool no_shrink;
 	u64 without;	       /* as in a script */
@@ -45,7 +45,7 @@ struct script {
 
 struct verdict {
 	char what[200];	 /* "file:line: text" of what failed, or NO_END; empty: nothing did */
-	unsigned nr_ops; /* so many operations were performed, the one that failed included */
+	unsigned nr_ops; /* number of operations performed, with the one that failed */
 };
 
 /*

@@ -55,7 +55,7 @@ struct shape {
 	u16 hz;
 	u8 nr_cpus, smt, llc, node;
 	u8 opp; /* enum world_opp */
-	u8 isolated; /* so many of the last CPUs are */
+	u8 isolated; /* number of CPUs, from the last down, that are */
 };
 
 /* The driver's own record of a task. */

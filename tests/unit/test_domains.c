@@ -113,8 +113,8 @@ static void judge_parts(const struct shape *shape, const struct domain *sd, unsi
 }
 
 /*
- * So many tasks may stay together before they are spread over nodes: one for each cache of the
- * lowest level beyond the cache, or an eighth of its CPUs if it has only one whole cache.
+ * This number of tasks may stay together before they are spread over nodes: one for each cache of
+ * the lowest level beyond the cache, or an eighth of its CPUs if it has only one whole cache.
  */
 static u32 numa_imbalance(const struct rq *rq, const struct domain *of)
 {

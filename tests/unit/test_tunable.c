@@ -223,8 +223,8 @@ static void the_least_scaling_is_none(void **state)
 }
 
 /*
- * So many tasks fit the latency, counted when its scaling is written: the least number of
- * granularities that are not less.
+ * The number of tasks that fit the latency, counted when its scaling is written: the least number
+ * of granularities that are not less.
  */
 static void the_number_of_tasks_in_a_latency_is_rounded_up(void **state)
 {

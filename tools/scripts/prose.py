@@ -25,7 +25,7 @@ WORDS, COLUMNS = 40, 120
 RATCHET = pathlib.Path("tools/scripts/prose.toml")
 GENERATED = {"docs/events.md", "docs/features.md", "docs/tunables.md"}  # their sentences are those of the .def files
 
-PRONOUN = re.compile(r"(?:Who|Whom|Whose|Whoever|Whatever|What|Of (?:those|these|which|whom|what)|"
+PRONOUN = re.compile(r"(?:Who|Whom|So many|Whose|Whoever|Whatever|What|Of (?:those|these|which|whom|what)|"
                      r"(?:One|The one|Those) (?:that|who|whom|whose|which)|Those (?:of|in|on|with))\b(?!.*\?)")
 END_OF_SENTENCE = re.compile(r"(?<=[.!?])[\"'*)_]*\s+(?=[\"'*(_`\[]*[A-Z0-9`]|\([a-z]\))")
 ITEM = re.compile(r"^\s*(?:[-*]|\d+\.) ")

@@ -107,8 +107,8 @@ struct burst_survey {
 };
 
 /*
- * Forks in a big family must not hold the lock for long: a survey looks at so many tasks at most,
- * twice as many as it counts by default.
+ * Forks in a big family must not hold the lock for long: a survey looks at no more tasks than
+ * this, which is twice as many as it counts by default.
  */
 #define BURST_LOOKS 128
 

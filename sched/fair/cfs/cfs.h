@@ -47,11 +47,11 @@ bool cfs_preempts(struct fair_queue *q, struct entity *curr, struct entity *woke
 void cfs_nominate(struct fair_queue *q, struct entity *e);
 bool cfs_nominated(const struct fair_queue *q, const struct entity *e);
 void cfs_yield(struct fair_queue *q, struct entity *e);
-/* @e is no buddy any more, nor are the groups that are buddies with it; some is. */
+/* @e and the groups above it stop being buddies. At least one of them is a buddy. */
 void cfs_forget_buddy(struct entity *e);
 /* @e, which a wakeup preempted, is to be picked again after the woken task, with its groups. */
 void cfs_remember_last(struct entity *e);
-/* Wait so many entities on @q that a period is longer than the latency? */
+/* Are more entities on @q than fit into the latency, so that a period is longer? */
 bool cfs_is_crowded(const struct fair_queue *q);
 bool cfs_leave(struct fair_queue *q, struct entity *e, unsigned flags);
 void cfs_init_queue(struct fair_queue *q);
@@ -76,7 +76,7 @@ static inline void forget_buddy(const struct fair_queue *q, struct entity *e)
 /* The buddies that @e is. */
 __noinline u16 cfs_buddy_flags(const struct fair_queue *q, const struct entity *e);
 
-/* Only of an entity that runs does somebody ask how long its slice is. */
+/* The length of a slice is recorded for the running entity alone. */
 static inline void cfs_numbers(struct fair_queue *q, struct entity *e, unsigned where,
 			       struct decision_numbers *n)
 {

@@ -13,7 +13,7 @@ void pelt_cross_periods(struct pelt *p, u64 units, u64 weight, u64 load, u64 run
 void pelt_end_period(struct pelt *p, u64 units, const struct entity *e, u64 load, u64 runnable,
 		     bool running);
 
-/* A whole step passed since the last update, or the clock was another one, ahead of @now. */
+/* Did 1,024 ns pass since the last update? True, too, if that clock was ahead of @now. */
 static inline bool pelt_is_due(const struct pelt *p, u64 now)
 {
 	return now - p->last_update >= 1024;

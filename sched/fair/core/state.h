@@ -8,7 +8,7 @@
 #include "sched/fair/core/bandwidth.h"
 #include "sched/task.h"
 
-/* So many tasks, of which so many are SCHED_IDLE or in an idle group. */
+/* @nr tasks; @nr_idle of them are SCHED_IDLE or in an idle group. */
 struct tally {
 	u32 nr, nr_idle;
 };
@@ -79,8 +79,8 @@ struct fair_queue {
 	u64 pelt_stopped;	    /* throttled: its pelt_now() since then */
 	u64 pelt_skipped;	    /* by how much it is behind that of the queue above */
 	struct list throttled_link; /* in rq->bandwidth.throttled */
-	u64 debt;		    /* what releases it; guarded by: the pool's lock, as the next */
-	struct list debtor_link;    /* in the pool's list while debt is not 0 */
+	u64 debt;		    /* ns that it must be paid to run; guarded by: pool's lock */
+	struct list debtor_link;    /* in the pool's list while debt is not 0; likewise */
 	struct queue_state policy_state; /* of each policy: fair/core/policy.h */
 };
 

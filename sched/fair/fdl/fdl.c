@@ -15,8 +15,8 @@
  *	           outlives it
  *	container: all entities without a deadline have one together, d_c, of 5 ms while
  *	           others have deadlines; so they do not starve
- *	pick:      the earliest d; if d_c is earlier, whom CFS picks of the container
- *	miss:      who has run and is overdue still shows that there is too much to do.
+ *	pick:      the earliest d; if d_c is earlier, CFS picks an entity of the container
+ *	miss:      an entity that has run and is still overdue shows that there is too much to do.
  *	           v goes back until the most urgent d is D/4 ahead: time passes more slowly
  *	           for all, and nobody's share or place changes
  *	timer:     a turn ends after 94.7 % of the time to the next d of those that wait
@@ -44,7 +44,7 @@ static void start_container(struct fair_queue *q)
 
 /* --- the timer -------------------------------------------------------------- */
 
-/* ns after which a turn should end because of somebody who waits until @deadline. */
+/* ns after which a turn should end if an entity with @deadline waits. */
 static s64 time_until(const struct fair_queue *q, u64 deadline)
 {
 	s64 left = (s64)(deadline - fdl_now(q));
@@ -85,7 +85,7 @@ static u64 fdl_turn(struct rq *rq, struct entity *e)
 	return min((u64)until, (u64)tunables_of(q)->max_tick_interval);
 }
 
-/* On the root's queue somebody waits until @deadline from now on: the timer may be too late. */
+/* An entity with @deadline begins to wait on the root's queue: the timer may be too late for it. */
 static void shorten_turn(struct fair_queue *q, u64 deadline)
 {
 	struct rq *rq = q->rq;

@@ -28,7 +28,7 @@ struct fdl_queue {
 	u32 nr;		 /* how many these are */
 	u32 nr_groups;	 /* that have deadlines, whether queued or not */
 	/* hints, of the root's queue */
-	u64 curr_hint;	     /* the deadline, from its wakeup, of what runs; 0: it has none */
+	u64 curr_hint;	     /* the running entity's deadline since its wakeup; 0: none */
 	u64 next_hint;	     /* when the earliest deadline of those that wait ends; 0: none */
 	struct fdl_cpu part; /* of the group whose queue this is */
 };
