@@ -113,15 +113,16 @@ static bool on_altstack(const struct sigframe_request *req, u64 sp)
 	return sp - req->altstack - 1 < req->altstack_size;
 }
 
-/* Where the frame begins: @*fpstate above it. */
+/* Where the frame begins: @*fpstate above it. 0: the signal stack has no room for it. */
 static u64 place_frame(const struct sigframe_request *req, u64 sp, u64 *fpstate)
 {
-	if (req->altstack_size && req->flags & SA_ONSTACK && !on_altstack(req, sp))
-		sp = req->altstack + req->altstack_size;
-	else
-		sp -= RED_ZONE;
+	bool is_on = on_altstack(req, sp);
+	bool enters = !is_on && req->altstack_size && req->flags & SA_ONSTACK;
+
+	sp = enters ? req->altstack + req->altstack_size : sp - RED_ZONE;
 	*fpstate = ALIGN_DOWN(sp - sizeof(struct fpu_state), 64);
-	return ALIGN_DOWN(*fpstate - sizeof(struct sigframe), 16) - 8;
+	sp = ALIGN_DOWN(*fpstate - sizeof(struct sigframe), 16) - 8;
+	return (is_on || enters) && !on_altstack(req, sp) ? 0 : sp;
 }
 
 int arch_signal_frame(struct thread *t, const struct sigframe_request *req)
@@ -131,7 +132,7 @@ int arch_signal_frame(struct thread *t, const struct sigframe_request *req)
 	struct fpu_state fpu = { 0 };
 	u64 fpstate, at = place_frame(req, regs->sp, &fpstate);
 
-	if (req->handler >= USER_END)
+	if (!at || req->handler >= USER_END)
 		return -EFAULT;
 	frame.uc.flags = UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS;
 	frame.uc.stack.sp = req->altstack;

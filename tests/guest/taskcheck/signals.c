@@ -231,6 +231,36 @@ static void handler_learns_the_stack(void)
 	}
 }
 
+static void raise_again(int sig)
+{
+	raise(sig);
+}
+
+enum { ALTSTACK = 1 << 16 };
+
+/* Handlers in handlers, on the upper half of @memory. */
+static void fill_the_stack(void *memory)
+{
+	const stack_t ss = { .ss_sp = (char *)memory + ALTSTACK, .ss_size = ALTSTACK };
+	const struct sigaction action = { .sa_handler = raise_again,
+					  .sa_flags = SA_ONSTACK | SA_NODEFER };
+
+	EXPECT(!sigaltstack(&ss, NULL) && !sigaction(SIGUSR1, &action, NULL));
+	raise(SIGUSR1);
+}
+
+/* A signal stack that is full ends the process; what lies below it stays as it is. */
+static void full_stack_is_left_alone(void)
+{
+	char *memory = mmap(NULL, 2 * ALTSTACK, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	EXPECT(memory != MAP_FAILED);
+	EXPECT(WTERMSIG(status_of(spawn(fill_the_stack, memory), 0)) == SIGSEGV);
+	for (int i = 0; i < ALTSTACK / 2; i++)
+		EXPECT(!memory[i]);
+}
+
 static void alternate_stack(void)
 {
 	static char stack[16384];
@@ -483,6 +513,7 @@ const struct check signal_tests[] = {
 	{ "restart", restarting },
 	{ "altstack", alternate_stack },
 	{ "altstack-is-told", handler_learns_the_stack },
+	{ "altstack-is-full", full_stack_is_left_alone },
 	{ "registers", registers_survive },
 	{ "clean-frame", frame_is_clean },
 	{ "faults", faults },
