@@ -1,13 +1,13 @@
 # The test script of the message that proposed FDL, Xi Wang's "Morphing CFS into FDL, The Fair Deadline Scheduling
-# Class" (linux-kernel, 1 April 2023), as it stands there; only CR is filled in. Its second echo fails, for want of
-# /tasks, so the antagonist runs in the root. What came of it here: docs/experiments.md.
+# Class" (linux-kernel, 1 April 2023), as it stands there; only CR is filled in and mounted. Its second
+# echo fails, for want of /tasks, so the antagonist runs in the root. What came of it here: docs/experiments.md.
 #
 #	make experiment NAME=x1-fdl-verbatim
 #	make run SCHED=fdl SMP=4 ICOUNT=1 TIMEOUT=3000 CMD="$(cat examples/fdl.sh)"
 
 antagonist=true
 
-CR=/sys/fs/cgroup/cpu
+CR=/cg; mkdir $CR; mount -t cgroup -o cpu cgroup $CR
 
 killall hackbench
 

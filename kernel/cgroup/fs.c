@@ -26,7 +26,6 @@
 #define FILE_INO(dir_ino, index) (1ull << 40 | (dir_ino)*MAX_FILES | (index))
 
 static struct superblock *superblocks[NR_HIERARCHIES];
-static bool v2_was_mounted;
 
 /* --- which files ---------------------------------------------------------------------- */
 
@@ -460,10 +459,7 @@ static struct superblock *get_v2(const struct fs_type *type, const char *options
 {
 	(void)type;
 	*err = -EINVAL;
-	if (*options)
-		return NULL;
-	WRITE_ONCE(v2_was_mounted, true);
-	return superblock_get(superblocks[HIERARCHY_V2]);
+	return *options ? NULL : superblock_get(superblocks[HIERARCHY_V2]);
 }
 
 const struct fs_type cgroup_type = {
@@ -573,11 +569,9 @@ size_t cgroup_print_thread(const struct thread *thread, char *buf, size_t size)
 		add_path(&t, thread->member[HIERARCHY_V1].group);
 		text_add(&t, "\n");
 	}
-	if (v2_was_mounted) {
-		text_add(&t, "0::");
-		add_path(&t, thread->member[HIERARCHY_V2].group);
-		text_add(&t, "\n");
-	}
+	text_add(&t, "0::");
+	add_path(&t, thread->member[HIERARCHY_V2].group);
+	text_add(&t, "\n");
 	spin_unlock(&proc_tree_lock);
 	mutex_unlock(&cgroup_mutex);
 	return t.len;

@@ -21,14 +21,8 @@ static const struct {
 	{ "/sys/kernel/debug", &debugfs_type },
 	{ "/sys/kernel/tracing", &tracefs_type },
 	{ "/dev/shm", &tmpfs_type },
-	{ "/sys/fs/cgroup", &tmpfs_type },
+	{ "/sys/fs/cgroup", &cgroup2_type },
 };
-
-/*
- * Where scripts for v1 look. Mounted when one does: until then v2 has the controller, which is in
- * one hierarchy at a time (docs/adr/009).
- */
-#define CGROUP_V1 "/sys/fs/cgroup/cpu"
 
 /* mkdir that does not mind an existing directory. */
 static int make_dir(const char *name)
@@ -43,7 +37,7 @@ static void mount_at(const char *dir, const struct fs_type *type)
 	struct path at;
 	int err = make_dir(dir);
 
-	/* The mount point of /sys/kernel/debug is in sysfs, made when sysfs registered. */
+	/* Mount points below /sys were made when sysfs registered. */
 	if (!err || err == -EPERM)
 		err = path_lookup(AT_FDCWD, dir, WALK_FOLLOW | WALK_DIR, &at);
 	if (!err) {
@@ -52,21 +46,6 @@ static void mount_at(const char *dir, const struct fs_type *type)
 	}
 	if (err)
 		kprintf("mount %s on %s: error %d\n", type->name, dir, -err);
-}
-
-static void automount_at(const char *dir, const struct fs_type *type)
-{
-	struct path at;
-	int err = make_dir(dir);
-
-	if (!err)
-		err = path_lookup(AT_FDCWD, dir, WALK_FOLLOW, &at);
-	if (err) {
-		kprintf("%s: error %d\n", dir, -err);
-		return;
-	}
-	at.dentry->automount = type;
-	path_put(&at);
 }
 
 static void unpack_initrd(void)
@@ -111,5 +90,4 @@ void fs_init(void)
 	cgroup_init();
 	for (unsigned i = 0; i < ARRAY_SIZE(boot_mounts); i++)
 		mount_at(boot_mounts[i].dir, boot_mounts[i].type);
-	automount_at(CGROUP_V1, &cgroup_type);
 }

@@ -277,24 +277,6 @@ static int create_file(struct walk *w, const char *name, size_t len, u32 mode)
 	return 0;
 }
 
-/*
- * w->at is a directory that waits for its file system: mount it. If that fails, as for a controller
- * that another hierarchy has, the directory stays as empty as it is.
- */
-static void automount(struct walk *w)
-{
-	const struct fs_type *type = w->at.dentry->automount;
-
-	if (w->nr_held == MAX_HELD)
-		return;
-	w->held[w->nr_held++] = w->at;
-	path_get(&w->at);
-	spin_unlock(&tree_lock);
-	mount_add(type, type->name, &w->at, 0, "");
-	spin_lock(&tree_lock);
-	enter_mounts(w);
-}
-
 /* The next component of *text, without slashes; 0 at the end. */
 static size_t next_component(const char **text)
 {
@@ -343,9 +325,6 @@ static int step(struct walk *w, const char *name, size_t len, const char **rest,
 		return follow_link(w, d, rest);
 	w->at.dentry = d;
 	enter_mounts(w);
-	if (unlikely(w->at.dentry->automount) &&
-	    (!last || ((w->flags & WALK_DIR) && !(w->flags & WALK_BARE))))
-		automount(w);
 	return slash && !S_ISDIR(w->at.dentry->inode->mode) ? -ENOTDIR : 0;
 }
 

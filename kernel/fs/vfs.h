@@ -121,10 +121,9 @@ struct dentry {
 	u64 cookie;	 /* position in the directory: stable while others come and go */
 	u64 next_cookie; /* to give to the next child */
 	u32 refs;
-	u32 nr_mounts;			 /* mounts on this name; guarded by: tree_lock */
-	bool linked;			 /* in the tree */
-	const struct fs_type *automount; /* mounted here when a walk first goes in; may be NULL */
-	u8 name_len;			 /* NAME_MAX fits */
+	u32 nr_mounts; /* mounts on this name; guarded by: tree_lock */
+	bool linked;   /* in the tree */
+	u8 name_len;   /* NAME_MAX fits */
 	char *name;
 	char short_name[24];
 };
@@ -214,7 +213,6 @@ enum walk_flags {
 	WALK_CREATE =
 		16, /* make a regular file of walk_result.mode if the last component is absent */
 	WALK_EXCL = 32, /* with WALK_CREATE: -EEXIST */
-	WALK_BARE = 64, /* do not automount the last component: it is to be mounted on */
 };
 
 struct walk_result {

@@ -424,7 +424,7 @@ SYSCALL5(mount, const char *, source, const char *, target, const char *, type, 
 	if (source && arch_strncpy_from_user(source_name, source, sizeof(source_name)) < 0)
 		return -EFAULT;
 	type_name[sizeof(type_name) - 1] = source_name[sizeof(source_name) - 1] = 0;
-	err = user_lookup(AT_FDCWD, target, WALK_FOLLOW | WALK_DIR | WALK_BARE, &at);
+	err = user_lookup(AT_FDCWD, target, WALK_FOLLOW | WALK_DIR, &at);
 	if (err)
 		return err;
 	err = data ? user_path_get(&options, data) : 0;

@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+from tests.e2e.conftest import V1
+
 SWITCH = "/proc/sys/kernel/sched_autogroup_enabled"
 INVALID, DENIED, AGAIN = "Invalid argument", "Operation not permitted", "Resource temporarily unavailable"
 # Prints what is in a session of its own: its file, then what the command says.
@@ -48,10 +50,10 @@ def test_children_follow_the_switch(guest):
 @pytest.mark.exact
 def test_control_group_goes_before_the_session(guest):
     """The four hogs' session is nice 19, but they are in a control group of three times the other's weight."""
-    move = "echo 19 > /proc/self/autogroup; echo 0 > /sys/fs/cgroup/cpu/g/cgroup.procs"
-    make = "mkdir /sys/fs/cgroup/cpu/g; echo 3072 > /sys/fs/cgroup/cpu/g/cpu.shares"
+    move = "echo 19 > /proc/self/autogroup; echo 0 > /cg/g/cgroup.procs"
+    make = V1 + "mkdir g; echo 3072 > g/cpu.shares"
     assert abs(share_of_four(guest, make, move) - 0.75) < 0.02
-    back = move + "; echo 0 > /sys/fs/cgroup/cpu/cgroup.procs"
+    back = move + "; echo 0 > /cg/cgroup.procs"
     assert abs(share_of_four(guest, make, back) - 15 / (15 + 1024)) < 0.02
 
 

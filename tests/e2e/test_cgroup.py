@@ -8,8 +8,9 @@ import re
 
 import pytest
 
-CPU = "/sys/fs/cgroup/cpu"
-V2 = "mkdir -p /cg; mount -t cgroup2 none /cg; cd /cg; "
+from tests.e2e.conftest import V1
+
+V2 = "cd /sys/fs/cgroup; "
 INVALID, RANGE, BUSY = "Invalid argument", "Numerical result out of range", "Device or resource busy"
 ESRCH = "No such process"
 
@@ -31,19 +32,50 @@ def transcript(guest, setup, steps):
         assert (wanted in printed) if wanted else not printed, f"{command}: {printed!r}, not {wanted!r}"
 
 
-def test_v2_has_the_controller_until_v1_is_asked_for(guest):
-    transcript(guest, V2, [
-        ("mount | grep cgroup/cpu", ""), ("cat cgroup.controllers", "cpu"),
-        ("mkdir g; echo +cpu > cgroup.subtree_control; cat g/cpu.weight", "100"),
-        (f"ls {CPU}; mount | grep cgroup/cpu", ""),  # v2 keeps what it uses
-        ("echo -cpu > cgroup.subtree_control; rmdir g", ""), (f"cat {CPU}/cpu.shares", "1024"),
-        ("cat cgroup.controllers", ""), (f"umount {CPU}; cat cgroup.controllers", "cpu"),
+def test_a_new_machine_has_v2_and_what_it_cannot_do_fails(guest):
+    """Nothing that is written where v2 is looked for is taken without effect."""
+    transcript(guest, "cd /", [
+        ("mount | grep cgroup; grep -c ' - cgroup2 cgroup2 rw$' /proc/self/mountinfo",
+         "cgroup2 on /sys/fs/cgroup type cgroup2 (rw,relatime)\n1"),
+        ("cat /proc/cgroups /proc/self/cgroup", "#subsys_name\thierarchy\tnum_cgroups\tenabled\ncpu\t0\t1\t1\n0::/"),
+        ("cat /sys/fs/cgroup/cpu.stat", "usage_usec "), ("cd /sys/fs/cgroup/cpu", "can't cd to"),
+        ("cd /sys/fs/cgroup; mkdir x; echo '1000 100000' > x/cpu.max", "can't create x/cpu.max: Permission denied"),
+        ("cd /sys/fs/cgroup; echo +cpu > cgroup.subtree_control; echo '1000 100000' > x/cpu.max; cat x/cpu.max",
+         "1000 100000"),
+        ("cd /sys/fs/cgroup; echo abc def > x/cpu.max", INVALID), ("echo 0 > /sys/fs/cgroup/x/cpu.weight", RANGE),
+        ("echo 99999 > /sys/fs/cgroup/x/cgroup.procs", ESRCH), ("echo > /sys/fs/cgroup/new", "Permission denied"),
     ])
 
 
+def test_a_quota_as_debian_takes_it(guest):
+    console = guest("echo +cpu > /sys/fs/cgroup/cgroup.subtree_control; mkdir /sys/fs/cgroup/x; echo '10000 100000' > "
+                    "/sys/fs/cgroup/x/cpu.max; echo $$ > /sys/fs/cgroup/x/cgroup.procs; hog -t 2s", cpus=1, icount=True)
+    assert abs(float(re.search(r"^ *\d+ +0 +20\d\d\.\d +([\d.]+) ", console, re.M)[1]) - 200) < 20, console
+
+
+def test_v2_has_the_controller_until_v1_is_asked_for(guest):
+    mount = "mount -t cgroup -o cpu cgroup /cg"
+    transcript(guest, "mkdir /cg; " + V2, [
+        ("cat cgroup.controllers", "cpu"), ("mkdir g; echo +cpu > cgroup.subtree_control; cat g/cpu.weight", "100"),
+        (f"{mount}; ls /cg", BUSY),  # v2 keeps what it uses
+        ("echo -cpu > cgroup.subtree_control; rmdir g", ""), (f"{mount}; cat /cg/cpu.shares", "1024"),
+        ("cat cgroup.controllers", ""), ("umount /cg; cat cgroup.controllers", "cpu"),
+    ])
+
+
+def test_v1_where_scripts_of_its_time_look(guest):
+    """As systemd had it: a tmpfs over v2, and a directory for each controller."""
+    transcript(guest, "mount -t tmpfs cgroup /sys/fs/cgroup; cd /sys/fs/cgroup; mkdir cpu; "
+               "mount -t cgroup -o cpu cgroup cpu; cd /", [
+                   ("cd /sys/fs/cgroup/cpu; mkdir g; echo 20000 > g/cpu.cfs_quota_us; cat g/cpu.cfs_quota_us", "20000"),
+                   ("cd /sys/fs/cgroup; rmdir cpu/g; umount cpu; cd /; umount /sys/fs/cgroup; "
+                    "cat /sys/fs/cgroup/cgroup.controllers", "cpu"),
+               ])
+
+
 def test_v1_from_the_shell(guest):
-    transcript(guest, f"cd {CPU}", [
-        ("mount | grep cgroup", "cgroup on /sys/fs/cgroup/cpu type cgroup (rw,relatime,cpu)"),
+    transcript(guest, V1, [
+        ("mount | grep cgroup", "cgroup on /cg type cgroup (rw,relatime,cpu)"),
         ("cat /proc/cgroups", "#subsys_name\thierarchy\tnum_cgroups\tenabled\ncpu\t1\t1\t1"),
         ("cat /proc/self/cgroup", "1:cpu:/"),
         ("mkdir g g/h", ""), ("mkdir g", "File exists"),
@@ -72,7 +104,6 @@ def test_v1_from_the_shell(guest):
 
 def test_v2_from_the_shell(guest):
     transcript(guest, V2, [
-        ("mount | grep cgroup", "none on /cg type cgroup2 (rw,relatime)"),
         ("cat cgroup.controllers; cat /proc/self/cgroup", "cpu\n0::/"),
         ("mkdir g; ls g | grep cpu", "cpu.stat"), ("echo cpu > cgroup.subtree_control", INVALID),
         ("echo +memory > cgroup.subtree_control", INVALID),
@@ -87,15 +118,15 @@ def test_v2_from_the_shell(guest):
         ("cat g/cgroup.events g/cgroup.type g/cgroup.stat",
          "populated 0\nfrozen 0\ndomain\nnr_descendants 0\nnr_dying_descendants 0"),
         ("echo $$ > g/cgroup.procs; cat /proc/$$/cgroup; rmdir g", "0::/g\nrmdir: 'g': " + BUSY),
-        ("echo $$ > cgroup.procs; mount -t cgroup -o cpu none /sys/fs/cgroup/cpu", BUSY),
-        ("rmdir g; mount -t cgroup -o cpu none /sys/fs/cgroup/cpu; cat cgroup.controllers; cat /proc/self/cgroup",
+        ("echo $$ > cgroup.procs; mkdir /cg; mount -t cgroup -o cpu none /cg", BUSY),
+        ("rmdir g; mount -t cgroup -o cpu none /cg; cat cgroup.controllers; cat /proc/self/cgroup",
          "1:cpu:/\n0::/"),
     ])
 
 
 def test_groups_until_memory_is_out(guest):
     """mkdir reports it, no process is killed, programs go on, and when the groups are gone the memory is free again."""
-    console = guest(f"show() {{ grep MemFree /proc/meminfo; }}; cd {CPU}; mkdir $(seq 2000); rmdir $(seq 2000); show\n"
+    console = guest(f"show() {{ grep MemFree /proc/meminfo; }}; {V1}mkdir $(seq 2000); rmdir $(seq 2000); show\n"
                     "mkdir $(seq 20000) 2>&1 | tail -n 1; ls -d [0-9]* | wc -l; for n in 1 2 3; do (exit 1); done\n"
                     "rmdir $(ls -d [0-9]*); show; mkdir g; echo 512 > g/cpu.guaranteed_shares; rmdir g; echo well",
                     cpus=8, mem=64)
@@ -121,7 +152,7 @@ def shares_of_groups(guest, make, hogs, file):
 
 
 def test_shares_are_of_groups_not_of_members(guest):
-    a, b = shares_of_groups(guest, f"cd {CPU}; mkdir a b; echo 3072 > a/cpu.shares", {"a": 1, "b": 4}, "tasks")
+    a, b = shares_of_groups(guest, V1 + "mkdir a b; echo 3072 > a/cpu.shares", {"a": 1, "b": 4}, "tasks")
     assert abs(a - 0.75) < 0.01 and abs(b - 0.25) < 0.01
 
 
@@ -135,7 +166,7 @@ def test_weights_of_v2_nest(guest):
 
 def test_quota_and_its_statistics(guest):
     """20 ms of each 50 ms: 40 % of one CPU, throttled in (almost) every period for the rest of it."""
-    console = guest(f"cd {CPU}; mkdir g; echo 20000 > g/cpu.cfs_quota_us; echo 50000 > g/cpu.cfs_period_us\n"
+    console = guest(V1 + "mkdir g; echo 20000 > g/cpu.cfs_quota_us; echo 50000 > g/cpu.cfs_period_us\n"
                     "(echo 0 > g/tasks; exec hog -n 1 -t 1s) >/dev/null\ncat g/cpu.stat; rmdir g",
                     cpus=1, icount=True)
     stat = dict(re.findall(r"^(\w+) (\d+)$", console, re.M))
@@ -145,7 +176,7 @@ def test_quota_and_its_statistics(guest):
 
 def test_wait_sum_with_schedstats(guest):
     """Two groups share a CPU for 1 s: each waits while the other runs. Without schedstats the line is missing."""
-    console = guest(f"cd {CPU}; mkdir a b; cat a/cpu.stat; echo 1 > /proc/sys/kernel/sched_schedstats\n"
+    console = guest(V1 + "mkdir a b; cat a/cpu.stat; echo 1 > /proc/sys/kernel/sched_schedstats\n"
                     "(echo 0 > b/tasks; exec hog -n 1 -t 1s) >/dev/null & (echo 0 > a/tasks; exec hog -n 1 -t 1s) "
                     ">/dev/null\nwait; cat a/cpu.stat", cpus=1, icount=True)
     before, after = console.split("nr_periods")[1:]

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 
-from tests.e2e.conftest import ROOT, settings
+from tests.e2e.conftest import ROOT, V1, settings
 from fairground import class_decisions
 from fairground.decision_file import open_file
 from fairground.decision_kinds import SHAPES
@@ -123,7 +123,7 @@ def test_decisions_that_were_overwritten(tmp_path):
 
 def test_the_kernel_says_what_becomes_of_quotas(tmp_path):
     """The ledger of tests/model, from what the group's queues used, knows each movement of runtime to the ns."""
-    load = ("cd /sys/fs/cgroup/cpu; mkdir g; echo 6000 > g/cpu.cfs_quota_us; echo 20000 > g/cpu.cfs_period_us; "
+    load = (V1 + "mkdir g; echo 6000 > g/cpu.cfs_quota_us; echo 20000 > g/cpu.cfs_period_us; "
             "echo 3000 > g/cpu.cfs_burst_us; (echo 0 > g/tasks; burst -r 1ms -s 3ms -n 20 > /dev/null & "
             "exec hog -q -n 2 -t 150ms); wait")
     path = record(tmp_path, load, ",".join(f"decision:sched_decision_{kind}" for kind in (

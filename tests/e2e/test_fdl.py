@@ -4,7 +4,7 @@
 import os
 import re
 
-from tests.e2e.conftest import ROOT
+from tests.e2e.conftest import ROOT, V1
 from fairground import experiment, runs
 from fairground.runs import Run
 
@@ -41,7 +41,7 @@ def test_the_published_script(boot):
     assert outcome.status == 0, outcome.console
     console = outcome.console
     errors = [line for line in console.splitlines() if "/run/cmd" in line or "error" in line]
-    assert len(errors) == 1 and errors[0].endswith("can't create /sys/fs/cgroup/cpu/antagonist: Is a directory")
+    assert len(errors) == 1 and errors[0].endswith("can't create /cg/antagonist: Is a directory")
     logs = re.findall(r"^==== (.*) ====\nwarmup done, zeroing stats\nLatency percentiles \(usec\) runtime 1 \(s\) "
                       r"\((\d+) total samples\)\n\t50.0th: ", console, re.M)
     assert [name for name, _ in logs] == ["cfs", "fdl loose", "fdl"] and all(int(nr) > 0 for _, nr in logs)
@@ -65,7 +65,7 @@ def test_qos_params_take_what_they_show(guest):
 def test_deadlines_are_told(guest):
     """A task's lines: its own deadline, which is none, and those of its groups. A CPU's lines: FDL's state of its
     queue."""
-    console = guest("cd /sys/fs/cgroup/cpu; mkdir a a/b; echo 5000000 > a/cpu.deadline_rr; (echo 0 > a/b/tasks; exec "
+    console = guest(V1 + "mkdir a a/b; echo 5000000 > a/cpu.deadline_rr; (echo 0 > a/b/tasks; exec "
                     "hog -t 60s > /dev/null) & hog -t 60s > /dev/null & sleep 0.1; for p in $(pidof hog); do cat "
                     "/proc/$p/sched /proc/$p/cgroup; done; cat /sys/kernel/debug/sched/debug; kill -9 $(pidof hog)",
                     cpus=1, icount=True, sched="fdl")
@@ -80,7 +80,7 @@ def test_deadlines_are_told(guest):
 
 def test_the_controller_is_there_while_anything_is_guaranteed(guest):
     ask = "ps | grep -c '[f]dl_control'; "
-    console = guest(f"cd /sys/fs/cgroup/cpu; mkdir a b; {ask} echo 1024 > a/cpu.guaranteed_shares; echo 512 > "
+    console = guest(f"{V1}mkdir a b; {ask} echo 1024 > a/cpu.guaranteed_shares; echo 512 > "
                     f"b/cpu.guaranteed_shares; sleep 0.1; {ask} echo 0 > a/cpu.guaranteed_shares; sleep 0.1; {ask} "
                     f"rmdir b; sleep 0.1; {ask} echo 1 > a/cpu.guaranteed_shares; {ask} true", cpus=2, icount=True)
     assert re.findall(r"^\d$", console, re.M) == ["0", "1", "1", "0", "1"]
@@ -91,7 +91,7 @@ def test_a_guarantee_is_kept(guest):
     swings for some seconds, for it goes by an average over one."""
     report = "".join(f"cat $(sed 's,.*,/proc/&/schedstat,' {g}/tasks) | awk '{{s += $1}} END {{print \"{g}\", s}}'\n"
                      for g in "ab")
-    console = guest("cd /sys/fs/cgroup/cpu; mkdir a b; echo 3072 > b/cpu.shares; echo 512 > a/cpu.guaranteed_shares\n"
+    console = guest(V1 + "mkdir a b; echo 3072 > b/cpu.shares; echo 512 > a/cpu.guaranteed_shares\n"
                     "echo 1000000 > a/cpu.deadline_rr\n(echo 0 > a/tasks; exec hog -n 2 -t 60s >/dev/null) &\n"
                     "(echo 0 > b/tasks; exec hog -n 2 -t 60s >/dev/null) &\n"
                     f"sleep 6\n{report}sleep 4\n{report}kill -9 $(pidof hog)", cpus=1, icount=True, sched="fdl")

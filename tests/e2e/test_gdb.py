@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from tests.e2e.conftest import BUILD, ROOT, TIMEOUT_S
+from tests.e2e.conftest import BUILD, ROOT, TIMEOUT_S, V1
 from fairground import class_decisions
 
 pytestmark = pytest.mark.skipif(not shutil.which("gdb"), reason="gdb is not installed")
@@ -75,7 +75,7 @@ kill
 
 
 # Two hogs in /a/b, one in /a, one in the root; one in /t, which has always used up its quota when gdb stops.
-GROUP_WORKLOAD = """cd /sys/fs/cgroup/cpu; mkdir a a/b t; echo 1000 > t/cpu.cfs_quota_us
+GROUP_WORKLOAD = V1 + """mkdir a a/b t; echo 1000 > t/cpu.cfs_quota_us
 (echo 0 > t/tasks; exec hog -t 2s) & (echo 0 > a/tasks; exec hog -t 2s) & hog -t 2s &
 (echo 0 > a/b/tasks; exec hog -t 2s) & (echo 0 > a/b/tasks; exec hog -t 2s) &
 sleep 0.5; cat /sys/kernel/debug/sched/debug > /dev/null"""

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.e2e.conftest import dynamic_program
+from tests.e2e.conftest import V1, dynamic_program
 
 CPU = "cd /sys/devices/system/cpu; "
 
@@ -131,7 +131,7 @@ def test_domains_after_a_cpu_came_back_are_those_of_before(guest):
 
 def test_timers_and_quotas_survive_their_cpu(guest):
     """The CPU that leaves had a sleeper's timer and the period of a quota."""
-    text = guest("mkdir /sys/fs/cgroup/cpu/g; cd /sys/fs/cgroup/cpu/g; echo 20000 > cpu.cfs_quota_us; "
+    text = guest(V1 + "mkdir g; cd g; echo 20000 > cpu.cfs_quota_us; "
                  "(echo 0 > tasks; exec taskset c hog -n 2 -t 1s > /dev/null) & (taskset 4 sleep 0.5; echo slept) & "
                  "sleep 0.15; echo 0 > /sys/devices/system/cpu/cpu2/online; wait; grep nr_throttled cpu.stat",
                  icount=True)

@@ -3,7 +3,8 @@
 
 import re
 
-from tests.e2e.test_cgroup import CPU, INVALID, RANGE, V2, transcript
+from tests.e2e.conftest import V1
+from tests.e2e.test_cgroup import INVALID, RANGE, V2, transcript
 
 OPP = {"append": "opp=juno-a53 governor=schedutil"}
 SYSCTL = "/proc/sys/kernel/sched_util_clamp"
@@ -40,7 +41,7 @@ def test_the_files_of_groups(guest):
 
 
 def test_the_files_of_v1(guest):
-    transcript(with_speeds(guest), f"cd {CPU}; mkdir g", [
+    transcript(with_speeds(guest), V1 + "mkdir g", [
         ("ls cpu.uclamp.min", "No such file"), ("cat g/cpu.uclamp.min g/cpu.uclamp.max", "0.00\nmax"),
         ("echo 25 > g/cpu.uclamp.max; cat g/cpu.uclamp.max", "25.00"),
         (f"sh -c 'echo 0 > g/tasks; {EFFECTIVE}'", "effective uclamp.min : 0\neffective uclamp.max : 256"),
@@ -85,7 +86,7 @@ def test_clamps_choose_the_frequency(guest):
 
 
 def test_at_one_speed_there_are_none(guest):
-    text = guest(f"uclampset -m 1 true; uclampset -p $$; ls {SYSCTL}_min {CPU}/*/cpu.uclamp.min; mkdir {CPU}/g; "
-                 f"ls {CPU}/g/cpu.uclamp.min; grep -c uclamp /proc/self/sched; true")
+    text = guest(f"{V1}uclampset -m 1 true; uclampset -p $$; ls {SYSCTL}_min */cpu.uclamp.min; mkdir g; "
+                 f"ls g/cpu.uclamp.min; grep -c uclamp /proc/self/sched; true")
     assert "Not supported" in text and "min: 0 max: 0" in text and text.count("No such file") == 3
     assert re.search(r"^0\b", text, re.MULTILINE)

@@ -184,7 +184,7 @@ static void clean_up(void)
 	/* In a group with a tiny quota no process would end before the night. */
 	put(FUZZ_GROUP "/cpu.cfs_quota_us", "-1");
 	put(FUZZ_GROUP "/inner/cpu.cfs_quota_us", "-1");
-	put("/sys/fs/cgroup/cpu/cgroup.procs", "0");
+	put(FUZZ_GROUPS "/cgroup.procs", "0");
 	nftw("/tmp/fuzz", remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 

@@ -16,7 +16,8 @@
 #include "lib/prng.h"
 #include "lib/string.h"
 
-#define V1_MOUNT "/sys/fs/cgroup/cpu"
+#define V1_MOUNT "/selftest"
+#define V2_MOUNT "/sys/fs/cgroup"
 
 static int make_dir(const char *name)
 {
@@ -26,6 +27,31 @@ static int make_dir(const char *name)
 static int remove_dir(const char *name)
 {
 	return path_unlink(AT_FDCWD, name, true);
+}
+
+/* Mount v1, or unmount it, which gives v2 the controller. */
+static bool enter_v1(void)
+{
+	struct path at;
+	int err = make_dir(V1_MOUNT) ?: path_lookup(AT_FDCWD, V1_MOUNT, 0, &at);
+
+	if (err)
+		return false;
+	err = mount_add(&cgroup_type, "cgroup", &at, 0, "cpu");
+	path_put(&at);
+	return !err;
+}
+
+static bool leave_v1(void)
+{
+	struct path at;
+	int err = path_lookup(AT_FDCWD, V1_MOUNT, 0, &at);
+
+	if (err)
+		return false;
+	err = mount_remove(&at, false);
+	path_put(&at);
+	return !err && !remove_dir(V1_MOUNT);
 }
 
 /* The group of the directory @name, which stays while nobody removes it; NULL. */
@@ -74,7 +100,7 @@ SELFTEST(cgroup_memory_comes_back)
 	struct superblock *sb = cgroup_roots[HIERARCHY_V1].dentry->inode->sb;
 	u64 inodes = sb->nr_inodes, after_one, after_four;
 
-	SELFTEST_CHECK(!make_and_remove_many());
+	SELFTEST_CHECK(enter_v1() && !make_and_remove_many());
 	after_one = page_nr_free();
 	for (int i = 0; i < 3; i++)
 		SELFTEST_CHECK(!make_and_remove_many());
@@ -82,7 +108,7 @@ SELFTEST(cgroup_memory_comes_back)
 	SELFTEST_CHECK(sb->nr_inodes == inodes);
 	/* A group is two kilobytes and more: 1000 leaked ones would be 500 pages each time. */
 	SELFTEST_CHECK(after_four + 100 > after_one);
-	SELFTEST_CHECK(!cgroup_roots[HIERARCHY_V1].nr_descendants);
+	SELFTEST_CHECK(!cgroup_roots[HIERARCHY_V1].nr_descendants && leave_v1());
 	return 0;
 }
 
@@ -162,7 +188,8 @@ SELFTEST(cgroup_without_memory)
 	struct cgroup *cg;
 	u64 guaranteed;
 
-	SELFTEST_CHECK(!make_dir(V1_MOUNT "/g") && (cg = group_of(V1_MOUNT "/g")));
+	SELFTEST_CHECK(enter_v1() && !make_dir(V1_MOUNT "/g"));
+	SELFTEST_CHECK((cg = group_of(V1_MOUNT "/g")));
 	/* The stacks in reserve are this CPU's. */
 	with_irqs_off(sched_set_affinity(machine, &current->task, &here));
 	take_all_memory();
@@ -175,7 +202,7 @@ SELFTEST(cgroup_without_memory)
 	SELFTEST_CHECK(!make_dir(V1_MOUNT "/g/h") && !remove_dir(V1_MOUNT "/g/h"));
 	SELFTEST_CHECK(!put(cg, "cpu.guaranteed_shares", 512) &&
 		       params_of(cg).guaranteed_shares == 512);
-	SELFTEST_CHECK(!remove_dir(V1_MOUNT "/g"));
+	SELFTEST_CHECK(!remove_dir(V1_MOUNT "/g") && leave_v1());
 	return 0;
 }
 
@@ -278,6 +305,7 @@ SELFTEST(cgroup_moves_under_load)
 					     V1_MOUNT "/c" };
 	struct cgroup *groups[ARRAY_SIZE(names)];
 
+	SELFTEST_CHECK(enter_v1());
 	for (unsigned i = 1; i < ARRAY_SIZE(names); i++)
 		SELFTEST_CHECK(!make_dir(names[i]));
 	for (unsigned i = 0; i < ARRAY_SIZE(names); i++)
@@ -297,6 +325,7 @@ SELFTEST(cgroup_moves_under_load)
 	stop_spinners();
 	SELFTEST_CHECK(is_consistent() && !groups[1]->nr_inside && !groups[3]->nr_inside);
 	SELFTEST_CHECK(!remove_dir(names[2]) && !remove_dir(names[1]) && !remove_dir(names[3]));
+	SELFTEST_CHECK(leave_v1());
 	forget_spinners();
 	return 0;
 }
@@ -393,6 +422,7 @@ SELFTEST(cgroup_deadlines_flip_under_load)
 	struct cgroup *groups[ARRAY_SIZE(names)];
 	struct prng prng;
 
+	SELFTEST_CHECK(enter_v1());
 	prng_seed(&prng, 4);
 	for (unsigned i = 0; i < ARRAY_SIZE(names); i++)
 		SELFTEST_CHECK((!i || !make_dir(names[i])) && (groups[i] = group_of(names[i])));
@@ -406,6 +436,7 @@ SELFTEST(cgroup_deadlines_flip_under_load)
 	stop_spinners();
 	forget_spinners();
 	SELFTEST_CHECK(!remove_dir(names[2]) && !remove_dir(names[1]) && !remove_dir(names[3]));
+	SELFTEST_CHECK(leave_v1());
 	SELFTEST_CHECK(!fdl_stat(&cgroup_roots[HIERARCHY_V1]).overcommit && swap(policy));
 	return 0;
 }
@@ -469,12 +500,12 @@ static bool controller_takes_members(struct cgroup *cg, struct thread *t)
 	return before && with && after;
 }
 
-static int check_v2(void)
+SELFTEST(cgroup_v2)
 {
 	struct cgroup *cg;
 	bool taken, agrees;
 
-	SELFTEST_CHECK(!make_dir("/selftest/g") && (cg = group_of("/selftest/g")));
+	SELFTEST_CHECK(!make_dir(V2_MOUNT "/g") && (cg = group_of(V2_MOUNT "/g")));
 	SELFTEST_CHECK(start_spinners());
 	taken = controller_takes_members(cg, spinners.thread[1]);
 	keep_awake(0);
@@ -482,28 +513,6 @@ static int check_v2(void)
 	stop_spinners();
 	forget_spinners();
 	SELFTEST_CHECK(taken && agrees);
-	SELFTEST_CHECK(!remove_dir("/selftest/g") && !enable_cpu(false));
+	SELFTEST_CHECK(!remove_dir(V2_MOUNT "/g") && !enable_cpu(false));
 	return 0;
-}
-
-/* v1 gives the controller up for the length of the test. */
-SELFTEST(cgroup_v2)
-{
-	struct path v1, at, v2;
-	int failed;
-
-	SELFTEST_CHECK(!path_lookup(AT_FDCWD, V1_MOUNT, WALK_FOLLOW | WALK_DIR, &v1));
-	SELFTEST_CHECK(!mount_remove(&v1, false));
-	path_put(&v1);
-	SELFTEST_CHECK(!make_dir("/selftest") && !path_lookup(AT_FDCWD, "/selftest", 0, &at));
-	SELFTEST_CHECK(!mount_add(&cgroup2_type, "none", &at, 0, ""));
-	failed = check_v2();
-	SELFTEST_CHECK(!path_lookup(AT_FDCWD, "/selftest", 0, &v2) && !mount_remove(&v2, false));
-	path_put(&v2);
-	path_put(&at);
-	SELFTEST_CHECK(!remove_dir("/selftest"));
-	SELFTEST_CHECK(!path_lookup(AT_FDCWD, V1_MOUNT, 0, &at));
-	SELFTEST_CHECK(!mount_add(&cgroup_type, "cgroup", &at, 0, "cpu"));
-	path_put(&at);
-	return failed;
 }

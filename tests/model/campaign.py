@@ -70,7 +70,7 @@ SIM_MACHINES = (
 KERNEL_MIXES = (  # a hog reads its clock, and is charged, all the time: short runs of it
     "hack -g 2",
     "hog -N 0,5,10 -t 60ms & burst -r 300us -s 500us -n 200 & hack -g 1; wait",
-    "cd /sys/fs/cgroup/cpu; mkdir a b; echo 3072 > a/cpu.shares; {rr}"
+    "mkdir /cg; mount -t cgroup -o cpu cgroup /cg; cd /cg; mkdir a b; echo 3072 > a/cpu.shares; {rr}"
     "(echo 0 > a/tasks; exec hog -n 2 -t 40ms) & (echo 0 > b/tasks; exec hack -g 1) & hack -g 1; wait",
     "jobpool -t 200ms & schbench -t 4 -r 1 > /dev/null & hog -n 3 -t 40ms & hack -g 1; wait",
 )

@@ -52,9 +52,6 @@ PRELUDE = f"""\
 echo {MARK}{ABOUT}
 cat /proc/version /sys/kernel/debug/sched/preempt
 echo 30000 >/proc/sys/kernel/threads-max
-mount -t tmpfs none /sys/fs/cgroup
-mkdir /sys/fs/cgroup/cpu
-mount -t cgroup -o cpu none /sys/fs/cgroup/cpu
 echo {MARK}bench
 """
 

@@ -63,7 +63,7 @@ static const char *const paths[] = {
 	"/tmp/fuzz/loop",
 	"/proc/1/mem",
 	"/proc/self/maps",
-	"/sys/fs/cgroup/cpu/f",
+	FUZZ_GROUPS "/f",
 	"/dev/tty",
 	"tmpfs",
 };

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,7 +18,7 @@
 #define MOST_FILES 4096
 #define LONGEST	   70000
 
-static const char *const trees[] = { "/proc", "/sys" };
+static const char *const trees[] = { "/proc", "/sys", FUZZ_GROUPS };
 /* Files that end the machine, that wait, or that decide how this program ends. */
 static const char *const spared[] = { "sysrq-trigger", "exit_status", "trace_pipe", "kmsg" };
 
@@ -50,6 +51,8 @@ int find_files(void)
 					   "clear_refs",    "mem",     "coredump_filter" };
 	unsigned i;
 
+	mkdir(FUZZ_GROUPS, 0755);
+	mount("none", FUZZ_GROUPS, "cgroup", 0, "cpu");
 	mkdir(FUZZ_GROUP, 0755);
 	mkdir(FUZZ_GROUP "/inner", 0755);
 	mkdir("/sys/kernel/tracing/instances/fuzz", 0755);

@@ -21,8 +21,9 @@ uint64_t random_edge(struct random *r);
 /* calls.c: make @n system calls. In a process that may end from it. */
 void fuzz_calls(struct random *r, int n);
 
-/* Control groups to play with: this one and "inner" in it. */
-#define FUZZ_GROUP "/sys/fs/cgroup/cpu/fuzz"
+/* Where v1 is mounted, and control groups to play with: this one and "inner" in it. */
+#define FUZZ_GROUPS "/cg"
+#define FUZZ_GROUP  FUZZ_GROUPS "/fuzz"
 
 /* files.c: find the writable files of the kernel; how many. */
 int find_files(void);

@@ -35,7 +35,7 @@ def script(x: Experiment, case: str, seconds: int) -> str:
     server = (f"schbench -m 1 -t {how.get('workers', WORKERS)} -c {x.v.think_us} -s {x.v.think_us} -r {seconds} "
               "-w 1 -i -1")
     return "; ".join([
-        "cd /sys/fs/cgroup/cpu", "mkdir antagonist",
+        "mkdir /cg", "mount -t cgroup -o cpu cgroup /cg", "cd /cg", "mkdir antagonist",
         f"echo default_fair_dl {x.v.container_ns} > /sys/kernel/debug/qos/qos_params",
         *(line for name in x.v.groups for line in group(x, name, **how.get("plan", {}))),
         *([f"(echo 0 > {antagonist}/tasks; exec {noise}) & sleep 0.5"] if antagonist else []),
