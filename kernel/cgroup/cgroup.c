@@ -34,7 +34,7 @@ struct mutex cgroup_mutex = MUTEX_INIT(cgroup_mutex);
 		.sibling = LIST_INIT(cgroup_roots[h].sibling),                                     \
 		.members = LIST_INIT(cgroup_roots[h].members),                                     \
 		.domain = &cgroup_roots[h],                                                        \
-		.max_depth = CGROUP_NO_LIMIT,                                                      \
+		.max_depth = CGROUP_MAX_DEPTH,                                                     \
 		.max_descendants = CGROUP_NO_LIMIT,                                                \
 	}
 /* There from the start: the first kernel threads join them before anything is set up. */

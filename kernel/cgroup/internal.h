@@ -37,6 +37,11 @@ struct task_group;
 struct text;
 
 #define CGROUP_NO_LIMIT INT32_MAX
+/*
+ * How deep groups nest, unless cgroup.max.depth of v2's root says otherwise. A wakeup or a sleep
+ * climbs through all levels with the runqueue locked and interrupts off. Linux has no limit.
+ */
+#define CGROUP_MAX_DEPTH 32
 
 struct cgroup {
 	enum hierarchy_id hierarchy;

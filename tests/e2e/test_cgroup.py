@@ -12,7 +12,7 @@ from tests.e2e.conftest import V1
 
 V2 = "cd /sys/fs/cgroup; "
 INVALID, RANGE, BUSY = "Invalid argument", "Numerical result out of range", "Device or resource busy"
-ESRCH = "No such process"
+ESRCH, AGAIN = "No such process", "Resource temporarily unavailable"
 
 
 @pytest.mark.sampled(10, "a file of a group that is wrong on one size of machine")
@@ -121,6 +121,22 @@ def test_v2_from_the_shell(guest):
         ("echo $$ > cgroup.procs; mkdir /cg; mount -t cgroup -o cpu none /cg", BUSY),
         ("rmdir g; mount -t cgroup -o cpu none /cg; cat cgroup.controllers; cat /proc/self/cgroup",
          "1:cpu:/\n0::/"),
+    ])
+
+
+def nest(levels):
+    """A shell command that makes a chain of groups, and says why it ends and how long it got."""
+    return (f"d=.; n=0; for i in $(seq {levels}); do mkdir $d/d 2> /tmp/why || {{ sed 's/.*: //' /tmp/why; break; }}; "
+            "d=$d/d; n=$i; done; echo $n")
+
+
+def test_groups_do_not_nest_for_ever(guest):
+    """A wakeup climbs through all levels with interrupts off, so there is a limit in either hierarchy."""
+    transcript(guest, "cd /sys/fs/cgroup", [
+        ("cat cgroup.max.depth", "32"), (nest(40), AGAIN + "\n32"), ("cat d/cgroup.max.depth", "max"),
+        ("echo 40 > cgroup.max.depth; cd $(find . -type d | tail -n 1); " + nest(10), AGAIN + "\n8"),
+        ("find . -depth -mindepth 1 -type d -exec rmdir {} \\;; ls -d */", "No such file"),
+        (V1 + nest(40), AGAIN + "\n32"),
     ])
 
 
