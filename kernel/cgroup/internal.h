@@ -4,7 +4,8 @@
  * kernel/cgroup share; cgroup.h is what the rest of the kernel calls.
  *
  *	cgroup.c     the trees, membership (fork, exit, moves), the CPU time that groups have used
- *	fs.c         directories and files, mounting; /proc
+ *	fs.c         directories and files, mounting
+ *	proc.c       /proc
  *	core.c       the files about members and about the tree
  *	type.c       v2's rules: who may be where, which groups have the controller
  *	cpu.c        the controller `cpu`: shares, and the CPU time used
@@ -136,8 +137,8 @@ int cgroup_check_limits(const struct cgroup *cg);
 int cgroup_check_move(const struct thread *t, bool process, const struct cgroup *cg);
 
 /* --- fs.c ------------------------------------------------------------------------- */
-/* Does the controller `cpu` belong to v1? It does while v1 is mounted or has groups. */
-bool cgroup_v1_in_use(void);
+/* Is @h mounted, or has it groups? While v1 is in use the controller `cpu` is v1's. */
+bool cgroup_in_use(enum hierarchy_id h);
 /* Cut white space off both ends of @text, in place, as Linux does for some files. */
 char *cgroup_strip(char *text, size_t *len);
 

@@ -118,7 +118,7 @@ int cgroup_check_limits(const struct cgroup *cg)
 bool cgroup_has_cpu_to_give(const struct cgroup *cg)
 {
 	assert(mutex_is_held(&cgroup_mutex));
-	return cgroup_is_root(cg) ? !cgroup_v1_in_use() : cg->parent->cpu_for_children;
+	return cgroup_is_root(cg) ? !cgroup_in_use(HIERARCHY_V1) : cg->parent->cpu_for_children;
 }
 
 /* Would members of @cg compete with its children? */
