@@ -32,6 +32,7 @@ struct mutex cgroup_mutex = MUTEX_INIT(cgroup_mutex);
 		.refs = 1,                                                                         \
 		.children = LIST_INIT(cgroup_roots[h].children),                                   \
 		.sibling = LIST_INIT(cgroup_roots[h].sibling),                                     \
+		.files = LIST_INIT(cgroup_roots[h].files),                                         \
 		.members = LIST_INIT(cgroup_roots[h].members),                                     \
 		.domain = &cgroup_roots[h],                                                        \
 		.max_depth = CGROUP_MAX_DEPTH,                                                     \
@@ -113,6 +114,14 @@ void cgroup_free_tg(struct task_group *tg)
 	kfree(tg);
 }
 
+/* Files made now are the running thread's. */
+static struct cgroup_owner running_user(void)
+{
+	const struct cred *c = &current->cred;
+
+	return (struct cgroup_owner){ c->user.fs, c->group.fs };
+}
+
 int cgroup_attach_cpu(struct cgroup *cg)
 {
 	struct task_group *tg = cgroup_make_tg(effective_tg(cg->parent));
@@ -121,6 +130,7 @@ int cgroup_attach_cpu(struct cgroup *cg)
 	if (!tg)
 		return -ENOMEM;
 	cg->tg = tg;
+	cg->giver = running_user();
 	cgroup_reset_clamps(cg);
 	if (cg->dentry)
 		task_group_set_name(tg, cg->dentry->name);
@@ -138,6 +148,7 @@ void cgroup_detach_cpu(struct cgroup *cg)
 	cg->tg = NULL;
 	settle_all(cg);
 	cgroup_free_tg(tg);
+	cgroup_forget_files(cg);
 }
 
 /* --- the tree ------------------------------------------------------------------------- */
@@ -197,8 +208,10 @@ struct cgroup *cgroup_create(struct cgroup *parent, int *err)
 	cg->refs = 1;
 	cg->parent = parent;
 	cg->domain = cg;
+	cg->maker = running_user();
 	cg->max_depth = cg->max_descendants = CGROUP_NO_LIMIT;
 	list_init(&cg->children);
+	list_init(&cg->files);
 	list_init(&cg->members);
 	*err = attach(cg);
 	if (*err) {
@@ -233,6 +246,7 @@ int cgroup_remove(struct cgroup *cg)
 	list_del(&cg->sibling);
 	count_descendants(parent, -1);
 	WRITE_ONCE(cg->dead, true);
+	cgroup_forget_files(cg);
 	cgroup_put(cg);
 	return 0;
 }

@@ -7,6 +7,7 @@
  * process by its first thread; 0 is the writer.
  */
 #include "kernel/cgroup/internal.h"
+#include "kernel/fs/vfs.h"
 #include "kernel/kernel.h"
 #include "kernel/task/signal.h"
 #include "lib/errno.h"
@@ -90,28 +91,63 @@ static struct thread *thread_named(char *text, size_t len, int *err)
 	return t;
 }
 
-static int store_member(struct cgroup *cg, char *text, size_t len, bool process)
+/* The lowest group that has both in it. */
+static struct cgroup *common_ancestor(struct cgroup *a, const struct cgroup *b)
+{
+	for (;; a = a->parent)
+		for (const struct cgroup *up = b; up; up = up->parent)
+			if (up == a)
+				return a;
+}
+
+/*
+ * May @c take a thread from one group to the other? A move changes what the groups below their
+ * common ancestor get, and cgroup.procs of the ancestor says who may do that. 0, -EACCES, -ENOMEM.
+ */
+static int may_move_within(const struct cred *c, struct cgroup *from, struct cgroup *to)
+{
+	static const char name[] = "cgroup.procs";
+	struct inode *procs = cgroup_file(common_ancestor(from, to), name, strlen(name));
+	int err = procs ? inode_permission_of(c, procs, MAY_WRITE) : -ENOMEM;
+
+	inode_put(procs);
+	return err;
+}
+
+/* v2 asks about groups, v1 about threads: one's own, or all of them for user 0. */
+static int may_move(const struct cred *c, const struct thread *t, struct cgroup *to)
+{
+	const struct ids *user = &t->cred.user;
+	u32 uid = c->user.effective;
+
+	if (to->hierarchy == HIERARCHY_V2)
+		return may_move_within(c, cgroup_of(t, HIERARCHY_V2) ?: to, to);
+	return !uid || uid == user->real || uid == user->saved ? 0 : -EACCES;
+}
+
+static int move_member(struct cgroup *cg, char *text, size_t len, const struct cred *opener,
+		       bool process)
 {
 	int err;
 	struct thread *t = thread_named(text, len, &err);
 
 	if (!t)
 		return err;
-	err = cgroup_check_move(t, process, cg);
+	err = may_move(opener, t, cg) ?: cgroup_check_move(t, process, cg);
 	if (!err)
 		cgroup_move(t, process, cg);
 	thread_put(t);
 	return err;
 }
 
-static int store_thread(struct cgroup *cg, char *text, size_t len)
+static int move_thread(struct cgroup *cg, char *text, size_t len, const struct cred *opener)
 {
-	return store_member(cg, text, len, false);
+	return move_member(cg, text, len, opener, false);
 }
 
-static int store_process(struct cgroup *cg, char *text, size_t len)
+static int move_process(struct cgroup *cg, char *text, size_t len, const struct cred *opener)
 {
-	return store_member(cg, text, len, true);
+	return move_member(cg, text, len, opener, true);
 }
 
 /*
@@ -249,10 +285,10 @@ static int store_max_descendants(struct cgroup *cg, char *text, size_t len)
 
 /* clang-format off */
 const struct cgroup_file cgroup_core_files[] = {
-	{ "cgroup.procs", CGF_ALL, .show = show_processes, .store = store_process,
+	{ "cgroup.procs", CGF_ALL, .show = show_processes, .move = move_process,
 	  .may_read = may_show_processes },
-	{ "tasks", CGF_V1 | CGF_ROOT | CGF_CHILD, .show = show_threads, .store = store_thread },
-	{ "cgroup.threads", V2_ALL, .show = show_threads, .store = store_thread },
+	{ "tasks", CGF_V1 | CGF_ROOT | CGF_CHILD, .show = show_threads, .move = move_thread },
+	{ "cgroup.threads", V2_ALL, .show = show_threads, .move = move_thread },
 	{ "cgroup.controllers", V2_ALL, .show = show_controllers },
 	{ "cgroup.subtree_control", V2_ALL, .show = show_subtree_control,
 	  .store = store_subtree_control },

@@ -2,11 +2,12 @@
 /*
  * Control groups as file systems: `cgroup` (v1: the controller cpu, or schedtune) and `cgroup2`.
  *
- * A group is a directory of the name tree. Its files are not kept: a walk or an open makes an inode
- * for one and drops it at the end, as in /proc/PID. The tables of struct cgroup_file say which
- * files a group has, so files come and go with the controller, and a thousand groups cost no more
- * than a thousand directories. A directory keeps a reference to its group; after rmdir the group is
- * dead, its open files answer -ENODEV, and a working directory in it is empty.
+ * A group is a directory of the name tree. The tables of struct cgroup_file say which files it has,
+ * so files come and go with the controller, and a thousand groups cost no more than a thousand
+ * directories. The first look at a file makes its inode, which belongs to who made the group, or
+ * gave it the controller, and is kept as long as the group has the file: owner and mode may be
+ * changed, to delegate the group. A directory keeps a reference to its group; after rmdir the group
+ * is dead, its open files answer -ENODEV, and a working directory in it is empty.
  *
  * Reference: Linux, Documentation/admin-guide/cgroup-v1/cgroups.rst and cgroup-v2.rst.
  */
@@ -77,9 +78,17 @@ static int find_file(const struct cgroup *cg, const char *name, size_t len)
 /* --- a file --------------------------------------------------------------------------- */
 
 struct file_ref { /* inode->private of a file */
+	struct list
+		link; /* in cg->files, with a reference to the inode; guarded by: cgroup_mutex */
+	struct inode *inode;
 	struct cgroup *cg;
 	const struct cgroup_file *row;
 };
+
+static bool is_writable(const struct cgroup_file *row)
+{
+	return row->store || row->set || row->move;
+}
 
 char *cgroup_strip(char *text, size_t *len)
 {
@@ -141,7 +150,8 @@ static int store_number(const struct file_ref *r, const char *text, size_t len)
 
 static long store_file(void *arg, const char *text, size_t len)
 {
-	const struct file_ref *r = arg;
+	const struct file *f = arg;
+	const struct file_ref *r = f->inode->private;
 	int err = len ? lock_file(r) : 0;
 
 	if (err || !len)
@@ -150,7 +160,9 @@ static long store_file(void *arg, const char *text, size_t len)
 	 * A NUL ends the text, as on Linux. The cast is safe: pseudo_write() made the copy for us
 	 * alone.
 	 */
-	if (r->row->store)
+	if (r->row->move)
+		err = r->row->move(r->cg, (char *)text, strlen(text), f->opener);
+	else if (r->row->store)
 		err = r->row->store(r->cg, (char *)text, strlen(text));
 	else
 		err = store_number(r, text, strlen(text));
@@ -160,14 +172,37 @@ static long store_file(void *arg, const char *text, size_t len)
 
 static long file_write(struct file *f, const void *user_buf, size_t n, u64 *pos)
 {
-	struct file_ref *r = f->inode->private;
+	const struct file_ref *r = f->inode->private;
 
 	(void)pos;
-	if (!r->row->store && !r->row->set)
+	if (!is_writable(r->row))
 		return -EINVAL;
 	if (n > PAGE_SIZE)
 		return -E2BIG;
-	return pseudo_write(f, user_buf, n, store_file, r);
+	return pseudo_write(f, user_buf, n, store_file, f);
+}
+
+/*
+ * Keep who opened a file of members: a program with more rights that is made to write a number
+ * there moves nobody whom the opener could not.
+ */
+static int file_opened(struct inode *i, struct file *f)
+{
+	const struct file_ref *r = i->private;
+
+	if (!r->row->move || !(f->mode & FILE_WRITE))
+		return 0;
+	f->opener = kmalloc(sizeof(*f->opener));
+	if (!f->opener)
+		return -ENOMEM;
+	*f->opener = current->cred;
+	return 0;
+}
+
+static void file_closed(struct file *f)
+{
+	kfree(f->opener);
+	pseudo_release(f);
 }
 
 /* Shells open files with O_TRUNC, so truncation must succeed. */
@@ -181,18 +216,24 @@ static void release_file(struct inode *i)
 {
 	struct file_ref *r = i->private;
 
-	if (r)
-		cgroup_put(r->cg);
+	cgroup_put(r->cg);
 	kfree(r);
 }
 
 static const struct file_ops file_ops = {
 	.read = file_read,
 	.write = file_write,
+	.open = file_opened,
 	.truncate = file_truncate,
-	.release = pseudo_release,
+	.release = file_closed,
 };
 static const struct inode_ops file_iops = { .release = release_file };
+
+static void set_owner(struct inode *i, const struct cgroup_owner *owner)
+{
+	i->uid = owner->uid;
+	i->gid = owner->gid;
+}
 
 static u32 file_mode(const struct cgroup_file *row)
 {
@@ -200,15 +241,16 @@ static u32 file_mode(const struct cgroup_file *row)
 
 	if (row->show || row->get)
 		mode |= 0444;
-	if (row->store || row->set)
+	if (is_writable(row))
 		mode |= 0200;
 	return mode;
 }
 
-static struct inode *make_file(struct inode *dir, struct cgroup *cg, unsigned index)
+/* Make the inode of file @index, which @cg keeps. NULL: no memory. */
+static struct file_ref *make_file(struct cgroup *cg, unsigned index)
 {
 	const struct cgroup_file *row = file_row(index);
-	struct inode *i = inode_create(dir->sb, file_mode(row));
+	struct inode *dir = cg->dentry->inode, *i = inode_create(dir->sb, file_mode(row));
 	struct file_ref *r = kzalloc(sizeof(*r));
 
 	if (!i || !r) {
@@ -216,26 +258,54 @@ static struct inode *make_file(struct inode *dir, struct cgroup *cg, unsigned in
 		kfree(r);
 		return NULL;
 	}
-	*r = (struct file_ref){ cgroup_get(cg), row };
+	*r = (struct file_ref){ .inode = i, .cg = cgroup_get(cg), .row = row };
+	list_add_tail(&cg->files, &r->link);
+	set_owner(i, row->flags & CGF_CPU ? &cg->giver : &cg->maker);
 	i->private = r;
 	i->nlink = 1;
 	i->ino = FILE_INO(dir->ino, index);
 	i->iops = &file_iops;
 	i->fops = &file_ops;
-	return i;
+	return r;
+}
+
+struct inode *cgroup_file(struct cgroup *cg, const char *name, size_t len)
+{
+	int index = find_file(cg, name, len);
+	struct file_ref *r;
+
+	if (index < 0)
+		return NULL;
+	list_for_each(r, &cg->files, link)
+		if (r->row == file_row((unsigned)index))
+			return inode_get(r->inode);
+	r = make_file(cg, (unsigned)index);
+	return r ? inode_get(r->inode) : NULL;
+}
+
+void cgroup_forget_files(struct cgroup *cg)
+{
+	struct file_ref *r, *tmp;
+
+	assert(mutex_is_held(&cgroup_mutex));
+	list_for_each_safe(r, tmp, &cg->files, link) {
+		if (!cg->dead && is_shown(r->row, cg))
+			continue;
+		list_del(&r->link);
+		inode_put(r->inode);
+	}
 }
 
 /* --- a directory ---------------------------------------------------------------------- */
 
 static struct inode *dir_lookup(struct inode *dir, const char *name, size_t len)
 {
-	struct cgroup *cg = dir->private;
-	int index;
+	struct inode *file;
 
 	mutex_lock(&cgroup_mutex);
-	index = find_file(cg, name, len);
+	file = cgroup_file(dir->private, name, len);
 	mutex_unlock(&cgroup_mutex);
-	return index < 0 ? NULL : make_file(dir, cg, (unsigned)index);
+	return file;
 }
 
 static int dir_list(struct file *f, emit_fn emit, void *arg)
@@ -278,8 +348,10 @@ static struct dentry *make_dir(struct dentry *parent, const char *name, size_t l
 {
 	struct inode *i = inode_create(parent->inode->sb, mode);
 
-	if (i)
+	if (i) {
 		set_dir(i, cg);
+		set_owner(i, &cg->maker);
+	}
 	return dentry_create(parent, name, len, i);
 }
 
@@ -402,8 +474,8 @@ bool cgroup_in_use(enum hierarchy_id h)
 {
 	assert(mutex_is_held(&cgroup_mutex));
 	/* One reference belongs to this file, the others are mounts. */
-	return superblocks[h] && (READ_ONCE(superblocks[h]->refs) > 1 ||
-				  !list_empty(&cgroup_roots[h].children));
+	return superblocks[h] &&
+	       (READ_ONCE(superblocks[h]->refs) > 1 || !list_empty(&cgroup_roots[h].children));
 }
 
 /* True if each word of the comma-separated @text is @word or "all". */

@@ -33,7 +33,9 @@
 
 #include "kernel/cgroup/cgroup.h"
 
+struct cred;
 struct dentry;
+struct inode;
 struct task_group;
 struct text;
 
@@ -44,6 +46,10 @@ struct text;
  */
 #define CGROUP_MAX_DEPTH 32
 
+struct cgroup_owner {
+	u32 uid, gid;
+};
+
 struct cgroup {
 	enum hierarchy_id hierarchy;
 	u32 refs; /* one for existing, one for each inode */
@@ -51,8 +57,10 @@ struct cgroup {
 	/* guarded by: cgroup_mutex */
 	struct cgroup *parent; /* NULL: the root */
 	struct list children, sibling;
-	struct dentry *dentry; /* its directory */
-	bool dead;	       /* removed; only open files and working directories are left */
+	struct dentry *dentry;		  /* its directory */
+	struct list files;		  /* those that somebody has looked at (fs.c) */
+	struct cgroup_owner maker, giver; /* who made it; who gave it the controller */
+	bool dead; /* removed; only open files and working directories are left */
 	u32 nr_descendants;
 	struct task_group *tg; /* NULL: without the controller */
 	u32 clamp_percent[2];  /* cpu.uclamp.min and .max, in hundredths, as written */
@@ -137,6 +145,10 @@ int cgroup_check_limits(const struct cgroup *cg);
 int cgroup_check_move(const struct thread *t, bool process, const struct cgroup *cg);
 
 /* --- fs.c ------------------------------------------------------------------------- */
+/* The file @name of @cg, with a reference. NULL: it has none, or no memory. */
+struct inode *cgroup_file(struct cgroup *cg, const char *name, size_t len);
+/* The controller has come to @cg or gone, or @cg is dead: forget the files that it had. */
+void cgroup_forget_files(struct cgroup *cg);
 /* Is @h mounted, or has it groups? While v1 is in use the controller `cpu` is v1's. */
 bool cgroup_in_use(enum hierarchy_id h);
 /* Cut white space off both ends of @text, in place, as Linux does for some files. */
@@ -156,8 +168,8 @@ enum cgroup_file_flags {
 
 /*
  * A file that every group has, or some. A file with a number has get and set, one with a text show
- * and store. A set or store that returns -errno has changed nothing. All are called with
- * cgroup_mutex held, for a group that exists.
+ * and store, one with members show and move. A set, store or move that returns -errno has changed
+ * nothing. All are called with cgroup_mutex held, for a group that exists.
  */
 struct cgroup_file {
 	const char *name;
@@ -167,6 +179,8 @@ struct cgroup_file {
 	size_t (*show)(struct cgroup *cg, char *buf, size_t size); /* as pseudo_file's */
 	/* @text is the written text, its NUL at @text[len] */
 	int (*store)(struct cgroup *cg, char *text, size_t len);
+	/* on behalf of who opened the file */
+	int (*move)(struct cgroup *cg, char *text, size_t len, const struct cred *opener);
 	int (*may_read)(struct cgroup *cg); /* NULL: yes */
 };
 extern const struct cgroup_file cgroup_core_files[], cgroup_cpu_files[], cgroup_bandwidth_files[],

@@ -9,6 +9,7 @@
 #include "kernel/sync.h"
 #include "lib/list.h"
 
+struct cred;
 struct file;
 struct inode;
 struct dentry;
@@ -85,6 +86,7 @@ struct file {
 	u32 mode;  /* FILE_*; all but LOCKED constant once open */
 	u32 refs;
 	void *private;		     /* of ops */
+	struct cred *opener;	     /* likewise: who opened it, if that matters later */
 	struct epoll_item *watchers; /* epoll.c's */
 };
 
@@ -123,7 +125,7 @@ struct files *files_get(struct files *f);
 bool files_are_shared(const struct files *f); /* by several processes */
 void files_put(struct files *f);
 void files_close_on_exec(struct files *f); /* of the running thread, and nobody else's */
-struct fs_context; /* cwd, root, umask */
+struct fs_context;			   /* cwd, root, umask */
 struct fs_context *fs_context_create(void);
 struct fs_context *fs_context_fork(struct fs_context *src);
 struct fs_context *fs_context_get(struct fs_context *c);
@@ -152,7 +154,6 @@ struct file *file_open_exec(const char *path, int *err);
  * somebody has it open for writing.
  */
 int file_begin_exec(struct file *f);
-struct cred;
 /* cred_exec() for the program @f. */
 bool file_exec_cred(const struct file *f, struct cred *c);
 /* Open /dev/console as descriptors 0, 1 and 2 of the current process (the first one). */

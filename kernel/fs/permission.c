@@ -10,9 +10,8 @@
 #include "kernel/task/cred.h"
 #include "kernel/task/signal.h"
 
-int inode_permission(const struct inode *i, unsigned want)
+int inode_permission_of(const struct cred *c, const struct inode *i, unsigned want)
 {
-	const struct cred *c = &current->cred;
 	u32 granted = c->user.fs == i->uid	 ? i->mode >> 6
 		      : cred_in_group(c, i->gid) ? i->mode >> 3
 						 : i->mode;
@@ -26,6 +25,11 @@ int inode_permission(const struct inode *i, unsigned want)
 	    (want == MAY_READ || (S_ISDIR(i->mode) && !(want & MAY_WRITE))))
 		return 0;
 	return -EACCES;
+}
+
+int inode_permission(const struct inode *i, unsigned want)
+{
+	return inode_permission_of(&current->cred, i, want);
 }
 
 bool inode_owned(const struct inode *i)

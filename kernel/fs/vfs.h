@@ -294,6 +294,7 @@ long generic_llseek(struct file *f, s64 offset, int whence);
 /* --- permission.c: for the running thread. 0, -EACCES, -EPERM or -EROFS. -------------- */
 enum permission { MAY_EXEC = 1, MAY_WRITE = 2, MAY_READ = 4 };
 int inode_permission(const struct inode *i, unsigned want);
+int inode_permission_of(const struct cred *c, const struct inode *i, unsigned want);
 /* Is it the owner, or may it act for any? */
 bool inode_owned(const struct inode *i);
 /* O_NOATIME in @flags hides that one looks, which only the owner may. */

@@ -19,8 +19,9 @@ static const struct program program = {
 
 int main(int argc, char **argv)
 {
-	static const struct check *const groups[] = { row_tests,  v1_tests,  member_tests, v2_tests,
-						      type_tests, fdl_tests, storm_tests };
+	static const struct check *const groups[] = { row_tests,      v1_tests,	  member_tests,
+						      v2_tests,	      type_tests, fdl_tests,
+						      delegate_tests, storm_tests };
 
 	return run_checks(&program, groups, sizeof(groups) / sizeof(groups[0]), argc, argv);
 }

@@ -7,13 +7,14 @@
 
 #include "lib/check.h"
 
-extern const struct check row_tests[];	  /* rows.c: what files take and answer */
-extern const struct check v1_tests[];	  /* v1.c: v1 otherwise */
-extern const struct check member_tests[]; /* members.c: moving, forking, ending, removing (v1) */
-extern const struct check v2_tests[];	  /* v2.c: v2 otherwise */
-extern const struct check type_tests[];	  /* types.c: v2's rules about who may be where */
-extern const struct check fdl_tests[];	  /* fdl.c: deadlines and guarantees, not on Linux */
-extern const struct check storm_tests[];  /* storm.c: many groups, many writers */
+extern const struct check row_tests[];	    /* rows.c: what files take and answer */
+extern const struct check v1_tests[];	    /* v1.c: v1 otherwise */
+extern const struct check member_tests[];   /* members.c: moving, forking, ending, removing (v1) */
+extern const struct check v2_tests[];	    /* v2.c: v2 otherwise */
+extern const struct check type_tests[];	    /* types.c: v2's rules about who may be where */
+extern const struct check fdl_tests[];	    /* fdl.c: deadlines and guarantees, not on Linux */
+extern const struct check delegate_tests[]; /* delegate.c: groups of ordinary users */
+extern const struct check storm_tests[];    /* storm.c: many groups, many writers */
 
 /*
  * Mount the hierarchy with the controller and go to its root; leave it again, with nothing left
