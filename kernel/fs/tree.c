@@ -18,6 +18,12 @@ static bool is_dots(const struct walk_result *at)
 	       (at->name_len == 1 || (at->name_len == 2 && at->name[1] == '.'));
 }
 
+/* May the running thread make and remove entries of @dir? 0, -EROFS or -EACCES. */
+static int may_change(const struct path *dir)
+{
+	return path_writable(dir) ?: inode_permission(dir->dentry->inode, MAY_WRITE | MAY_EXEC);
+}
+
 /* May entries come and go in the directory of @at? tree_lock held. */
 static int check_directory(const struct walk_result *at)
 {
@@ -30,7 +36,7 @@ static int check_directory(const struct walk_result *at)
 		return -ENOENT;
 	if (!dir->inode->sb->type->create)
 		return -EPERM;
-	return path_writable(&at->path) ?: inode_permission(dir->inode, MAY_WRITE | MAY_EXEC);
+	return may_change(&at->path);
 }
 
 static char *copy_string(const char *s)
@@ -52,8 +58,7 @@ int tree_mknod(const struct walk_result *at, u32 mode, u32 rdev, const char *lin
 	if (!at->name_len || is_dots(at))
 		return -EEXIST;
 	if (S_ISDIR(mode) && type->mkdir)
-		return inode_permission(dir->inode, MAY_WRITE | MAY_EXEC)
-			       ?: type->mkdir(dir, at->name, at->name_len, mode);
+		return may_change(&at->path) ?: type->mkdir(dir, at->name, at->name_len, mode);
 	if (link && !(text = copy_string(link)))
 		return -ENOMEM;
 	spin_lock(&tree_lock);
@@ -142,7 +147,7 @@ int tree_unlink(const struct walk_result *at, bool dir)
 	if (!at->name_len || is_dots(at))
 		return remove_dots(at, dir);
 	if (type->remove)
-		return inode_permission(at->path.dentry->inode, MAY_WRITE | MAY_EXEC)
+		return may_change(&at->path)
 			       ?: type->remove(at->path.dentry, at->name, at->name_len, dir);
 	spin_lock(&tree_lock);
 	d = dentry_find(at->path.dentry, at->name, at->name_len);

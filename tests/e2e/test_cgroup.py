@@ -12,7 +12,7 @@ from tests.e2e.conftest import V1
 
 V2 = "cd /sys/fs/cgroup; "
 INVALID, RANGE, BUSY = "Invalid argument", "Numerical result out of range", "Device or resource busy"
-ESRCH, AGAIN = "No such process", "Resource temporarily unavailable"
+ESRCH, AGAIN, READ_ONLY = "No such process", "Resource temporarily unavailable", "Read-only file system"
 
 
 @pytest.mark.sampled(10, "a file of a group that is wrong on one size of machine")
@@ -44,6 +44,9 @@ def test_a_new_machine_has_v2_and_what_it_cannot_do_fails(guest):
          "1000 100000"),
         ("cd /sys/fs/cgroup; echo abc def > x/cpu.max", INVALID), ("echo 0 > /sys/fs/cgroup/x/cpu.weight", RANGE),
         ("echo 99999 > /sys/fs/cgroup/x/cgroup.procs", ESRCH), ("echo > /sys/fs/cgroup/new", "Permission denied"),
+        ("mount -o remount,ro /sys/fs/cgroup; mkdir /sys/fs/cgroup/y; rmdir /sys/fs/cgroup/x; ls -d /sys/fs/cgroup/*/",
+         f"mkdir: can't create directory '/sys/fs/cgroup/y': {READ_ONLY}\n"
+         f"rmdir: '/sys/fs/cgroup/x': {READ_ONLY}\n/sys/fs/cgroup/x/"),
     ])
 
 
