@@ -3,10 +3,12 @@
  * Inodes and the tree of names: the directories of every file system (see vfs.h for the idea and
  * the locking).
  *
- * A directory's entries carry cookies that only grow, and its list of children is in cookie order.
- * A cookie is therefore a position that stays meaningful while other entries are removed, as
- * getdents64(2) promises. Lookup by name goes through one hash table for the whole machine, keyed
- * by parent and name.
+ * A directory's entries carry cookies that only grow, and one of its trees is in cookie order. A
+ * cookie is therefore a position that stays meaningful while other entries are removed, as
+ * getdents64(2) promises. The other tree is in the order of a hash of the name, which is quick to
+ * compare, and then of the name. So names of one hash, which are easily found, are as good as any:
+ * a search looks at some two names for each doubling of the directory. A table of buckets would
+ * need a secret, which a run that can be repeated does not have.
  */
 #include "kernel/fs/vfs.h"
 
@@ -15,12 +17,13 @@
 #include "kernel/time/time.h"
 #include "lib/string.h"
 
-#define TREE_HASH_SIZE 1024
 STATIC_ASSERT(NAME_MAX <= UINT8_MAX, "dentry.name_len is a byte");
 
 struct spinlock tree_lock = SPINLOCK_INIT("tree");
-static struct dentry *tree_hash[TREE_HASH_SIZE];
 static u32 next_dev = 1;
+
+/* From a node of entries to its key: for rb_insert_key(). */
+#define COOKIE_KEY (offsetof(struct dentry, cookie) - offsetof(struct dentry, by_cookie))
 
 /* --- inodes --------------------------------------------------------------------------- */
 
@@ -64,51 +67,54 @@ void inode_touch(struct inode *i)
 
 /* --- dentries ------------------------------------------------------------------------- */
 
-/* FNV-1a of the name, started from the parent's identity. */
-static struct dentry **hash_bucket(const struct dentry *parent, const char *name, size_t len)
+/* FNV-1a. */
+static u32 hash_of(const char *name, size_t len)
 {
-	u32 h = 2166136261u ^ (u32)parent->inode->ino ^ parent->inode->sb->dev << 16;
+	u32 h = 2166136261u;
 
 	for (size_t i = 0; i < len; i++)
 		h = (h ^ (u8)name[i]) * 16777619u;
-	return &tree_hash[(h ^ h >> 15) % TREE_HASH_SIZE];
+	return h;
 }
 
-/* Give @d the name @name; -ENOMEM leaves the old one. */
-static int set_name(struct dentry *d, const char *name, size_t len)
+/* Where a name of @d may be, of @len bytes; NULL: no memory. */
+static char *room_for_name(struct dentry *d, size_t len)
 {
-	char *text = d->short_name;
+	return len < sizeof(d->short_name) ? d->short_name : kmalloc(len + 1);
+}
 
-	if (len >= sizeof(d->short_name)) {
-		text = kmalloc(len + 1);
-		if (!text)
-			return -ENOMEM;
-	}
+static void free_name(struct dentry *d)
+{
 	if (d->name != d->short_name)
 		kfree(d->name);
-	memcpy(text, name, len);
-	text[len] = 0;
-	d->name = text;
+}
+
+/* Give @d the name @name in the room that it has for it. @d is in no tree. */
+static void set_name(struct dentry *d, char *room, const char *name, size_t len)
+{
+	memcpy(room, name, len);
+	room[len] = 0;
+	d->name = room;
 	d->name_len = (u8)len;
-	return 0;
+	d->hash = hash_of(name, len);
 }
 
 struct dentry *dentry_create(struct dentry *parent, const char *name, size_t len,
 			     struct inode *inode)
 {
 	struct dentry *d = inode ? kzalloc(sizeof(*d)) : NULL;
+	char *room = d ? room_for_name(d, len) : NULL;
 
-	if (!d || set_name(d, name, len)) {
+	if (!room) {
 		inode_put(inode);
 		kfree(d);
 		return NULL;
 	}
+	set_name(d, room, name, len);
 	d->parent = parent ? dentry_get(parent) : d;
 	d->inode = inode;
 	d->refs = 1;
 	d->next_cookie = 2; /* 0 and 1 are "." and ".." */
-	list_init(&d->sibling);
-	list_init(&d->children);
 	return d;
 }
 
@@ -124,29 +130,26 @@ void dentry_put(struct dentry *d)
 		struct dentry *parent = d->parent == d ? NULL : d->parent;
 
 		inode_put(d->inode);
-		if (d->name != d->short_name)
-			kfree(d->name);
+		free_name(d);
 		kfree(d);
+		cond_resched();
 		d = parent;
 	}
 }
 
-static void hash_add(struct dentry *d)
+/* Like memcmp(): is a name before that of @d in the order of names, the same, or behind it? */
+static inline int compare(u32 hash, const char *name, size_t len, const struct dentry *d)
 {
-	struct dentry **bucket = hash_bucket(d->parent, d->name, d->name_len);
-
-	d->hash_next = *bucket;
-	d->hash_slot = bucket;
-	if (d->hash_next)
-		d->hash_next->hash_slot = &d->hash_next;
-	*bucket = d;
+	if (hash != d->hash)
+		return hash < d->hash ? -1 : 1;
+	return len == d->name_len ? memcmp(name, d->name, len) : (int)len - d->name_len;
 }
 
-static void hash_remove(struct dentry *d)
+static bool name_before(const struct rb_node *a, const struct rb_node *b)
 {
-	*d->hash_slot = d->hash_next;
-	if (d->hash_next)
-		d->hash_next->hash_slot = d->hash_slot;
+	const struct dentry *d = container_of(a, struct dentry, by_name);
+
+	return compare(d->hash, d->name, d->name_len, container_of(b, struct dentry, by_name)) < 0;
 }
 
 void dentry_link(struct dentry *d)
@@ -156,8 +159,8 @@ void dentry_link(struct dentry *d)
 	assert(spin_is_held(&tree_lock));
 	d->cookie = dir->next_cookie++;
 	d->linked = true;
-	list_add_tail(&dir->children, &d->sibling);
-	hash_add(d);
+	rb_insert(&dir->names, &d->by_name, name_before);
+	rb_insert_key(&dir->entries, &d->by_cookie, COOKIE_KEY);
 	d->inode->nlink++;
 	if (S_ISDIR(d->inode->mode)) {
 		d->inode->nlink++; /* its "." */
@@ -169,8 +172,8 @@ void dentry_unlink(struct dentry *d)
 {
 	assert(spin_is_held(&tree_lock) && d->linked);
 	d->linked = false;
-	list_del(&d->sibling);
-	hash_remove(d);
+	rb_erase(&d->parent->names, &d->by_name);
+	rb_erase(&d->parent->entries, &d->by_cookie);
 	d->inode->nlink--;
 	if (S_ISDIR(d->inode->mode)) {
 		d->inode->nlink--;
@@ -180,38 +183,37 @@ void dentry_unlink(struct dentry *d)
 
 struct dentry *dentry_find(struct dentry *dir, const char *name, size_t len)
 {
+	struct rb_node *at = dir->names.root;
+	u32 hash = hash_of(name, len);
+
 	assert(spin_is_held(&tree_lock));
-	for (struct dentry *d = *hash_bucket(dir, name, len); d; d = d->hash_next)
-		if (d->parent == dir && d->name_len == len && !memcmp(d->name, name, len))
+	while (at) {
+		struct dentry *d = container_of(at, struct dentry, by_name);
+		int order = compare(hash, name, len, d);
+
+		if (!order)
 			return d;
+		at = at->child[order > 0];
+	}
 	return NULL;
 }
 
 int dentry_move(struct dentry *d, struct dentry *dir, const char *name, size_t len)
 {
 	struct dentry *old = d->parent;
-	u64 cookie = d->cookie;
+	char *room = room_for_name(d, len);
 
 	assert(spin_is_held(&tree_lock));
-	dentry_unlink(d);
-	if (set_name(d, name, len)) {
-		dentry_link(d);
-		d->cookie = cookie;
+	if (!room)
 		return -ENOMEM;
-	}
+	dentry_unlink(d);
+	free_name(d);
+	set_name(d, room, name, len);
 	d->parent = dentry_get(dir);
 	dentry_link(d);
 	/* Never the last reference: @old is a directory in use by the caller. */
 	dentry_put(old);
 	return 0;
-}
-
-bool dentry_is_below(const struct dentry *d, const struct dentry *ancestor)
-{
-	for (; d != ancestor; d = d->parent)
-		if (d->parent == d)
-			return false;
-	return true;
 }
 
 int dentry_emit_dots(struct file *f, emit_fn emit, void *arg)
@@ -223,19 +225,32 @@ int dentry_emit_dots(struct file *f, emit_fn emit, void *arg)
 	return f->pos <= 1 && emit(arg, "..", d->parent->inode->ino, S_IFDIR >> 12, 2);
 }
 
+/* The first entry of @dir at @cookie or behind it, or NULL. */
+static struct rb_node *entry_from(const struct dentry *dir, u64 cookie)
+{
+	struct rb_node *at = dir->entries.root, *found = NULL;
+
+	while (at) {
+		bool before = container_of(at, struct dentry, by_cookie)->cookie < cookie;
+
+		if (!before)
+			found = at;
+		at = at->child[before];
+	}
+	return found;
+}
+
 int dentry_readdir(struct file *f, emit_fn emit, void *arg)
 {
-	struct dentry *d;
+	struct rb_node *at;
 	int full;
 
 	spin_lock(&tree_lock);
 	full = dentry_emit_dots(f, emit, arg);
-	list_for_each(d, &f->path.dentry->children, sibling) {
-		if (full)
-			break;
-		if (d->cookie >= f->pos)
-			full = emit(arg, d->name, d->inode->ino, DT_OF_MODE(d->inode->mode),
-				    d->cookie + 1);
+	for (at = entry_from(f->path.dentry, f->pos); at && !full; at = rb_next(at)) {
+		const struct dentry *d = container_of(at, struct dentry, by_cookie);
+
+		full = emit(arg, d->name, d->inode->ino, DT_OF_MODE(d->inode->mode), d->cookie + 1);
 	}
 	spin_unlock(&tree_lock);
 	return full;
@@ -280,19 +295,27 @@ struct superblock *superblock_get(struct superblock *sb)
 	return sb;
 }
 
+static struct dentry *any_entry(const struct dentry *dir)
+{
+	struct rb_node *first = rb_first(&dir->entries);
+
+	return first ? container_of(first, struct dentry, by_cookie) : NULL;
+}
+
 void tree_clear(struct dentry *dir)
 {
-	struct dentry *d = dir;
+	struct dentry *d = dir, *inner;
 
-	while (!list_empty(&dir->children)) {
-		while (!list_empty(&d->children))
-			d = list_last(&d->children, struct dentry, sibling);
+	while (any_entry(dir)) {
+		while ((inner = any_entry(d)))
+			d = inner;
 		struct dentry *parent = d->parent;
 
 		spin_lock(&tree_lock);
 		dentry_unlink(d);
 		spin_unlock(&tree_lock);
 		dentry_put(d);
+		cond_resched();
 		d = parent;
 	}
 }

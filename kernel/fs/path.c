@@ -3,11 +3,15 @@
  * From text to places, and back.
  *
  * A walk runs under tree_lock and takes no references to the directories on the way, because
- * nothing can leave the tree meanwhile; only its result is counted. A symbolic link pushes the rest
- * of the text on a small stack and continues with the link's text. Dynamic directories (/proc/PID)
- * are asked, and magic links (/proc/PID/cwd) followed, without the lock, because their file system
- * may sleep. Everything that the walk has to hold for that (places, link texts, dentries made for
- * it) is dropped at its end.
+ * nothing can leave the tree meanwhile; only its result is counted. A text may be long, and a link
+ * may lead to another, so a walk rests now and then: it counts where it is, and lets others have
+ * the lock. Then it goes on from there, like a process from its working directory, whatever has
+ * happened to the names above.
+ *
+ * A symbolic link pushes the rest of the text on a small stack and continues with the link's text.
+ * Dynamic directories (/proc/PID) are asked, and magic links (/proc/PID/cwd) followed, without the
+ * lock, because their file system may sleep. Everything that the walk has to hold for that (places,
+ * link texts, dentries made for it) is dropped at its end.
  */
 #include "kernel/fs/vfs.h"
 
@@ -16,16 +20,19 @@
 #include "kernel/task/proc.h"
 #include "lib/string.h"
 
-#define MAX_LINKS 40 /* Linux's limit of links in one walk */
-#define MAX_HELD  16 /* magic links and dynamic directories in one walk */
+#define MAX_LINKS 40  /* Linux's limit of links in one walk */
+#define MAX_HELD  16  /* magic links and dynamic directories in one walk */
+#define MAX_TEXT  256 /* bytes of text between two rests, and one component */
 
 struct walk {
 	struct path at, root;	     /* uncounted */
 	const char *rest[MAX_LINKS]; /* text to continue with after the current one */
 	unsigned depth, links;
+	size_t text; /* bytes since the last rest */
 	/* Counted, until the end of the walk: */
 	struct path held[MAX_HELD]; /* where it was without the lock */
 	unsigned nr_held;
+	struct path rested;		/* where it did so last */
 	struct inode *texts[MAX_LINKS]; /* links whose text is in use */
 	unsigned nr_texts;
 	struct list made; /* transient dentries, one reference each */
@@ -167,6 +174,21 @@ void fs_context_set_root(const struct path *p)
 
 /* --- walking -------------------------------------------------------------------------- */
 
+/* Lets others have tree_lock for a moment, and keeps w->at meanwhile. */
+static void rest(struct walk *w)
+{
+	struct path before = w->rested;
+
+	w->text = 0;
+	w->rested = w->at;
+	path_get(&w->at);
+	spin_unlock(&tree_lock);
+	path_put(&before);
+	cond_resched();
+	arch_cpu_relax(); /* who waits for the lock looks now */
+	spin_lock(&tree_lock);
+}
+
 /* If something is mounted on w->at, go to its root. */
 static void enter_mounts(struct walk *w)
 {
@@ -178,6 +200,15 @@ static void enter_mounts(struct walk *w)
 		w->at.mnt = m;
 		w->at.dentry = m->sb->root;
 	}
+}
+
+static size_t skip_slashes(const char **text)
+{
+	const char *start = *text;
+
+	while (**text == '/')
+		(*text)++;
+	return (size_t)(*text - start);
 }
 
 static void walk_up(struct walk *w)
@@ -208,7 +239,7 @@ static int make_child(struct walk *w, const char *name, size_t len, struct dentr
 	*out = inode ? dentry_create(dir, name, len, inode) : NULL;
 	spin_lock(&tree_lock);
 	if (*out)
-		list_add_tail(&w->made, &(*out)->sibling);
+		list_add_tail(&w->made, &(*out)->made);
 	return inode && !*out ? -ENOMEM : 0;
 }
 
@@ -231,6 +262,7 @@ static int follow_link(struct walk *w, struct dentry *d, const char **rest)
 		return -ELOOP;
 	if (link->link) {
 		w->texts[w->nr_texts++] = inode_get(link);
+		w->text += skip_slashes(rest);
 		w->rest[w->depth++] = *rest;
 		*rest = link->link;
 		if (**rest == '/')
@@ -277,30 +309,27 @@ static int create_file(struct walk *w, const char *name, size_t len, u32 mode)
 	return 0;
 }
 
-/* The next component of *text, without slashes; 0 at the end. */
-static size_t next_component(const char **text)
+/* The length of the component at @text; 0 at the end. */
+static size_t component_length(const char *text)
 {
 	size_t len = 0;
 
-	while (**text == '/')
-		(*text)++;
-	while ((*text)[len] && (*text)[len] != '/')
+	while (text[len] && text[len] != '/')
 		len++;
 	return len;
 }
 
-/* Is there nothing but slashes left, here and on the stack? */
+/* Is there nothing but slashes left, here and on the stack, whose texts begin with none? */
 static bool at_end(const struct walk *w, const char *rest, bool *slash)
 {
 	*slash = *rest == '/';
-	for (unsigned i = w->depth;; rest = w->rest[--i]) {
-		while (*rest == '/')
-			rest++;
-		if (*rest)
+	skip_slashes(&rest);
+	if (*rest)
+		return false;
+	for (unsigned i = 0; i < w->depth; i++)
+		if (*w->rest[i])
 			return false;
-		if (!i)
-			return true;
-	}
+	return true;
 }
 
 /* One component that is neither "." nor "..". */
@@ -331,11 +360,14 @@ static int step(struct walk *w, const char *name, size_t len, const char **rest,
 static int walk_components(struct walk *w, const char *text, struct walk_result *res)
 {
 	for (;;) {
-		size_t len = next_component(&text);
+		size_t skipped = skip_slashes(&text), len = component_length(text);
 		const char *name = text;
 		bool slash;
 		int err;
 
+		w->text += skipped + len;
+		if (unlikely(w->text > MAX_TEXT))
+			rest(w);
 		if (!len) {
 			if (!w->depth)
 				return 0;
@@ -395,10 +427,12 @@ static void walk_drop(struct walk *w)
 {
 	struct dentry *d, *tmp;
 
-	list_for_each_safe(d, tmp, &w->made, sibling) {
-		list_del(&d->sibling);
+	list_for_each_safe(d, tmp, &w->made, made) {
+		list_del(&d->made);
 		dentry_put(d);
 	}
+	if (unlikely(w->rested.dentry))
+		path_put(&w->rested);
 	while (w->nr_held)
 		path_put(&w->held[--w->nr_held]);
 	while (w->nr_texts)
@@ -419,6 +453,8 @@ int path_walk(int dirfd, const char *text, unsigned flags, struct walk_result *r
 	fs_context_root(&w.root);
 	w.flags = flags;
 	w.depth = w.links = w.nr_held = w.nr_texts = 0;
+	w.text = 0;
+	w.rested.dentry = NULL;
 	list_init(&w.made);
 	res->created = false;
 	res->name_len = 0;

@@ -12,6 +12,9 @@
 #include "kernel/mm/mm.h"
 #include "lib/string.h"
 
+/* Held while an entry changes its directory, so its holder may follow parents without tree_lock. */
+static struct mutex rename_lock = MUTEX_INIT(rename_lock);
+
 static bool is_dots(const struct walk_result *at)
 {
 	return at->name[0] == '.' &&
@@ -127,7 +130,7 @@ static int check_removal(const struct dentry *d, bool dir)
 		return -EISDIR;
 	if (d->nr_mounts)
 		return -EBUSY;
-	return list_empty(&d->children) ? 0 : -ENOTEMPTY;
+	return rb_is_empty(&d->entries) ? 0 : -ENOTEMPTY;
 }
 
 /* The error for removing "/", "." or "..". */
@@ -168,6 +171,18 @@ int tree_unlink(const struct walk_result *at, bool dir)
 	return err;
 }
 
+/* The entry of @dir that @below is or is below, or NULL. rename_lock held. */
+static struct dentry *entry_towards(const struct dentry *dir, struct dentry *below)
+{
+	assert(mutex_is_held(&rename_lock));
+	for (struct dentry *d = below; d->parent != d; d = d->parent) {
+		if (d->parent == dir)
+			return d;
+		cond_resched();
+	}
+	return NULL;
+}
+
 /* Move @d to @to, whose present holder @victim (or NULL) goes away. tree_lock held. */
 static int rename_locked(struct dentry *d, struct dentry *victim, const struct walk_result *to)
 {
@@ -175,8 +190,6 @@ static int rename_locked(struct dentry *d, struct dentry *victim, const struct w
 	int err;
 
 	assert(spin_is_held(&tree_lock));
-	if (S_ISDIR(d->inode->mode) && dentry_is_below(dir, d))
-		return -EINVAL;
 	if (d->nr_mounts)
 		return -EBUSY;
 	/* Its ".." will name another directory. */
@@ -198,15 +211,13 @@ static int rename_locked(struct dentry *d, struct dentry *victim, const struct w
 	return err;
 }
 
-int tree_rename(const struct walk_result *from, const struct walk_result *to, bool noreplace)
+/* As tree_rename(). @over: a directory of that name would come below itself. */
+static int rename_entry(const struct walk_result *from, const struct walk_result *to,
+			bool noreplace, const struct dentry *over)
 {
 	struct dentry *d, *victim = NULL;
 	int err;
 
-	if (!from->name_len || !to->name_len || is_dots(from) || is_dots(to))
-		return -EBUSY;
-	if (from->path.mnt != to->path.mnt)
-		return -EXDEV;
 	spin_lock(&tree_lock);
 	d = dentry_find(from->path.dentry, from->name, from->name_len);
 	err = d ? check_directory(from) : -ENOENT;
@@ -223,7 +234,7 @@ int tree_rename(const struct walk_result *from, const struct walk_result *to, bo
 		else if (victim && victim->inode == d->inode)
 			victim = NULL; /* two names of one file: nothing to do */
 		else
-			err = rename_locked(d, victim, to);
+			err = d == over ? -EINVAL : rename_locked(d, victim, to);
 	}
 	if (!err) {
 		inode_touch(from->path.dentry->inode);
@@ -232,5 +243,22 @@ int tree_rename(const struct walk_result *from, const struct walk_result *to, bo
 	spin_unlock(&tree_lock);
 	if (!err)
 		dentry_put(victim);
+	return err;
+}
+
+int tree_rename(const struct walk_result *from, const struct walk_result *to, bool noreplace)
+{
+	struct dentry *dir = from->path.dentry, *other = to->path.dentry;
+	int err;
+
+	if (!from->name_len || !to->name_len || is_dots(from) || is_dots(to))
+		return -EBUSY;
+	if (from->path.mnt != to->path.mnt)
+		return -EXDEV;
+	if (dir == other)
+		return rename_entry(from, to, noreplace, NULL);
+	mutex_lock(&rename_lock);
+	err = rename_entry(from, to, noreplace, entry_towards(dir, other));
+	mutex_unlock(&rename_lock);
 	return err;
 }

@@ -10,7 +10,8 @@
  * walk or the open file that asked and are in no list.
  *
  * LOCKING. tree_lock guards names, parents, children, mounts and link counts. It is a spin lock,
- * because walks are short and never sleep; whatever must be freed is freed after unlocking.
+ * so what is done under it is bounded: a walk rests after some text (path.c), a name and a position
+ * are found in a tree, and whatever must be freed is freed after unlocking.
  * Reference counts are atomic; a dentry in the tree is kept by the tree's own reference, so once a
  * count reaches zero nobody can find the dentry any more.
  */
@@ -18,6 +19,7 @@
 
 #include "kernel/fs/fs.h"
 #include "lib/errno.h"
+#include "lib/rbtree.h"
 
 #define NAME_MAX 255
 #define PATH_MAX 4096
@@ -115,15 +117,19 @@ void inode_touch(struct inode *i); /* modified now */
 struct dentry {
 	struct dentry *parent; /* itself for a root; guarded by: tree_lock */
 	struct inode *inode;
-	struct dentry *hash_next, **hash_slot; /* guarded by: tree_lock */
-	struct list sibling; /* in children of parent; transient ones: of the walk that made it */
-	struct list children;
+	union {
+		struct rb_node by_name; /* in the parent's names */
+		struct list made;	/* transient: of the walk that made it */
+	};
+	struct rb_node by_cookie;      /* in the parent's entries */
+	struct rb_tree names, entries; /* what is in it, in both orders; guarded by: tree_lock */
 	u64 cookie;	 /* position in the directory: stable while others come and go */
 	u64 next_cookie; /* to give to the next child */
 	u32 refs;
 	u32 nr_mounts; /* mounts on this name; guarded by: tree_lock */
 	bool linked;   /* in the tree */
 	u8 name_len;   /* NAME_MAX fits */
+	u32 hash;      /* of the name: by_name is in its order */
 	char *name;
 	char short_name[24];
 };
@@ -192,7 +198,6 @@ int dentry_move(struct dentry *d, struct dentry *dir, const char *name, size_t l
  * removes from it.
  */
 void tree_clear(struct dentry *dir);
-bool dentry_is_below(const struct dentry *d, const struct dentry *ancestor);
 /* Emit "." and ".." (positions 0 and 1); nonzero when there was no room. */
 int dentry_emit_dots(struct file *f, emit_fn emit, void *arg);
 /* readdir of tree directories. */

@@ -29,6 +29,11 @@ def test_no_wakeup_is_lost(guest, cpus):
     assert len(rounds) == 4 and all(0 < rounds[race] < 500 for race in (0, 1, 3)), "each race has both outcomes"
 
 
+def test_nobody_is_kept_waiting(guest):
+    """Under a lock nothing is longer than 50,000 instructions, whatever a user makes long."""
+    assert re.search(r"^[1-9]\d* passed, 0 failed$", guest("boundcheck", icount=True, cpus=1), re.M)
+
+
 def test_grub(guest):
     """The multiboot2 path: command line, memory map, ACPI and initramfs come from GRUB."""
     text = guest("nproc; dmesg | grep 'by multiboot2'", cpus=2, boot="iso")

@@ -21,7 +21,7 @@ import pytest
 from tests.e2e.conftest import BUILD, TIMEOUT_S, on_linux
 
 PROGRAMS = ["hog", "burst", "pingpong", "jitter", "schbench", "schbench2", "hack", "bench", "demo", "crash", "regs",
-            "chrt", "nice", "filecheck", "fuzz", "wakecheck"]
+            "chrt", "nice", "filecheck", "fuzz", "wakecheck", "boundcheck"]
 IDEAL = {0: 69.71, 5: 22.80, 10: 7.49}  # percent: 1024, 335, 110 of 1469
 
 

@@ -104,6 +104,45 @@ static void name_storm(void)
 	EXPECT(!system("rm -rf d0 d1 d2"));
 }
 
+enum { STEPS = 60 }; /* of 10 bytes: a walk of so many rests on its way */
+
+static void walk_far(void)
+{
+	char path[STEPS * 10 + 1];
+	struct stat st;
+	int i;
+
+	for (i = 0; i < STEPS; i++)
+		memcpy(path + i * 10, "a/b/../../", 11);
+	for (i = 0; i < ROUNDS; i++)
+		EXPECT(!stat(path, &st) || errno == ENOENT);
+}
+
+static void walk_or_change(void *arg)
+{
+	int i, who = *(int *)arg;
+
+	if (who > 1) {
+		walk_far();
+		return;
+	}
+	for (i = 0; i < 5 * ROUNDS; i++) {
+		if (who) {
+			EXPECT(!rename("a", "c") && !rename("c", "a"));
+			continue;
+		}
+		EXPECT(!rmdir("a/b") || errno == ENOENT);
+		EXPECT(!mkdir("a/b", 0755) || errno == ENOENT || errno == EEXIST);
+	}
+}
+
+/* Directories are renamed and removed while long walks go through them. */
+static void far_walks(void)
+{
+	EXPECT(!mkdir("a", 0755) && !mkdir("a/b", 0755));
+	run_parties(walk_or_change);
+}
+
 static void *open_and_close(void *arg)
 {
 	int i, fd, p[2];
@@ -198,8 +237,13 @@ static void proc_storm(void)
 }
 
 const struct check race_tests[] = {
-	{ "appending", appending },	{ "exclusive", exclusive },
-	{ "name-storm", name_storm },	{ "shared-table", shared_table },
-	{ "shared-text", shared_text }, { "closed-meanwhile", closed_meanwhile },
-	{ "proc-storm", proc_storm },	{ NULL, NULL },
+	{ "far-walks", far_walks },
+	{ "appending", appending },
+	{ "exclusive", exclusive },
+	{ "name-storm", name_storm },
+	{ "shared-table", shared_table },
+	{ "shared-text", shared_text },
+	{ "closed-meanwhile", closed_meanwhile },
+	{ "proc-storm", proc_storm },
+	{ NULL, NULL },
 };
