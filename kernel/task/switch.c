@@ -21,6 +21,7 @@
 #include "kernel/task/task.h"
 #include "kernel/time/speed.h"
 #include "kernel/time/tick.h"
+#include "kernel/trace/perf.h"
 #include "kernel/trace/trace.h"
 
 static __noinline void bury_dead(struct cpu *c)
@@ -76,6 +77,7 @@ static inline void switch_threads(bool preempt)
 	if (likely(prev != next)) {
 		if (unlikely(prev->flags & THREAD_IDLE))
 			tick_start();
+		perf_leave_cpu(prev);
 		arch_switch(prev, next);
 	}
 	finish_switch();

@@ -80,6 +80,8 @@ struct thread {
 		*vfork_done; /* where the parent of a vfork waits; guarded by: proc->sig_lock */
 	void (*kthread_fn)(void *arg); /* kernel threads: what to run */
 	void *kthread_arg;
+	struct perf_link *perf; /* its events: trace/perf.c */
+	unsigned nr_perf;
 #if DEBUG
 	struct held_mutexes {
 		u64 words[2 * LOCKDEP_DEPTH + 1];
@@ -99,6 +101,7 @@ enum thread_flags {
 		32, /* the system call returned -ERESTART*, which user space must not see */
 
 	THREAD_LIMITS = 64, /* set by the tick: see limits_check() */
+	THREAD_PERF = 128,  /* has events of perf_event_open(2) */
 
 	THREAD_EXIT_WORK = THREAD_SIGPENDING | THREAD_RESTART | THREAD_LIMITS,
 };

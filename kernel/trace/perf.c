@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Events of perf_event_open(2). A tracepoint's records reach its events through trace_route(): each
- * is counted and, if the event has a ring, becomes a sample there. Besides samples a ring has what
- * perf needs to name threads, births, names and ends, and how many samples found no room.
+ * is counted and, if the event has a ring, becomes a sample there (perf_record.c).
  *
- * LOCKING. The lists of events change under trace_lock and are read with interrupts off; an event
- * is freed after trace_wait_for_writers(). An event with a ring belongs to one CPU, the ring's only
- * writer.
+ * WHO PAYS. An event of a thread hangs on that thread, and on those that inherit it. It is looked
+ * at only when one of them does something, so nobody else is slowed by it. Only who may watch
+ * everybody can hang one on a CPU. A thread's switches are counted where it leaves its CPU, without
+ * a record: the tracepoint would be on for all.
+ *
+ * LOCKING. The lists of events change under trace_lock. A thread's list is read by the thread
+ * itself, a CPU's on that CPU, both with interrupts off; an event is freed after
+ * trace_wait_for_writers(). An event with a ring belongs to one CPU, the ring's only writer.
  *
  * WAITING. As in text.c a timer wakes the readers to look again, here for rings that have become
  * half full.
@@ -20,232 +24,132 @@
 #include "lib/errno.h"
 #include "lib/string.h"
 
-#define EVERY_CPU     MAX_CPUS /* the list of events that have no CPU of their own */
-#define NO_TRACEPOINT NR_TRACE_EVENTS
-#define PAGES_MAX     4096u /* of one ring */
+#define PAGES_MAX  4096u /* of one ring */
+#define EVENTS_MAX 1024u /* of one thread, whose switches look at each with the runqueue locked */
 
-static struct perf_event *events[MAX_CPUS + 1]; /* guarded by: trace_lock */
-static u64 last_id;				/* likewise */
+/* Values of perf_event.nr beside the tracepoints. */
+enum { COUNT_NOTHING = NR_TRACE_EVENTS, COUNT_SWITCHES };
+
+/* An event on a thread. The thread's own list is first to last `next`. */
+struct perf_link {
+	struct perf_event *event;
+	struct thread *thread;		/* with a reference */
+	struct perf_link *next, **slot; /* where the pointer to this one is */
+	struct list of_event;
+};
+
+static struct perf_event *events[MAX_CPUS]; /* of whole CPUs; guarded by: trace_lock */
+static unsigned nr_wanted[NR_TRACE_EVENTS]; /* events that need the tracepoint; likewise */
+static u64 last_id;			    /* likewise */
 static const struct file_ops perf_ops;
 
-/* --- records --------------------------------------------------------------------------------- */
+/* --- events on threads ----------------------------------------------------------------------- */
 
-enum record_type {
-	RECORD_LOST = 2,
-	RECORD_COMM = 3,
-	RECORD_EXIT = 4,
-	RECORD_FORK = 7,
-	RECORD_SAMPLE = 9
-};
-#define MISC_KERNEL 1u
-#define MISC_USER   2u
-
-/* A record in the making: a header, then words. */
-struct record {
-	u32 type;
-	u16 misc, size;
-	u8 body[480];
-};
-
-static void add(struct record *r, const void *data, u32 size)
+/* Hangs @e on @t. 0, -ENOSPC or -ENOMEM. */
+static int link_event(struct perf_event *e, struct thread *t)
 {
-	memcpy((u8 *)r + r->size, data, size);
-	r->size += size;
+	struct perf_link *l;
+
+	assert(mutex_is_held(&trace_lock));
+	if (t->nr_perf == EVENTS_MAX)
+		return -ENOSPC;
+	l = kmalloc(sizeof(*l));
+	if (!l)
+		return -ENOMEM;
+	t->nr_perf++;
+	*l = (struct perf_link){ e, thread_get(t), t->perf, &t->perf, LIST_INIT(l->of_event) };
+	if (l->next)
+		l->next->slot = &l->next;
+	list_add_tail(&e->links, &l->of_event);
+	WRITE_ONCE(t->perf, l);
+	thread_set_flags(t, THREAD_PERF);
+	return 0;
 }
 
-static void add_word(struct record *r, u64 word)
+/* Takes @l off its thread, which may still be looking at it. */
+static void unlink_event(struct perf_link *l)
 {
-	add(r, &word, sizeof(word));
+	assert(mutex_is_held(&trace_lock));
+	WRITE_ONCE(*l->slot, l->next);
+	if (l->next)
+		l->next->slot = l->slot;
+	if (!--l->thread->nr_perf)
+		thread_clear_flags(l->thread, THREAD_PERF);
 }
 
-static void add_pair(struct record *r, u32 first, u32 second)
+static void free_link(struct perf_link *l)
 {
-	add_word(r, first | (u64)second << 32);
+	list_del(&l->of_event);
+	thread_put(l->thread);
+	kfree(l);
 }
 
-static void begin(struct record *r, u32 type, u16 misc)
+void perf_inherit(const struct thread *parent, struct thread *child)
 {
-	r->type = type;
-	r->misc = misc;
-	r->size = offsetof(struct record, body);
+	mutex_lock(&trace_lock);
+	for (struct perf_link *l = parent->perf; l; l = l->next)
+		if (l->event->attr.flags & PERF_INHERIT)
+			link_event(l->event, child);
+	mutex_unlock(&trace_lock);
 }
 
-static u32 pid_of(const struct thread *t)
+void perf_leave(struct thread *t)
 {
-	return t->proc ? (u32)t->proc->pid : (u32)t->tid;
-}
+	struct perf_link *l;
 
-/* Every record but a sample ends with it. */
-static void add_sample_id(struct record *r, const struct perf_event *e, u64 now)
-{
-	u64 type = e->attr.flags & PERF_SAMPLE_ID_ALL ? e->attr.sample_type : 0;
-
-	if (type & PERF_SAMPLE_TID)
-		add_pair(r, pid_of(current), (u32)current->tid);
-	if (type & PERF_SAMPLE_TIME)
-		add_word(r, now);
-	if (type & PERF_SAMPLE_ID)
-		add_word(r, e->id);
-	if (type & PERF_SAMPLE_STREAM_ID)
-		add_word(r, e->id);
-	if (type & PERF_SAMPLE_CPU)
-		add_pair(r, arch_cpu_id(), 0);
-	if (type & PERF_SAMPLE_IDENTIFIER)
-		add_word(r, e->id);
-}
-
-/*
- * Says first how many were lost before; both find room, or @r is lost, too. The ring is read once:
- * set_ring() may take it away meanwhile, and lets it go only after us (trace_wait_for_writers()).
- */
-static void put(struct perf_event *e, const struct record *r, u64 now)
-{
-	struct perf_ring *ring = READ_ONCE(e->ring);
-	struct record lost;
-
-	if (!ring)
-		return;
-
-	lost.size = 0;
-	if (e->lost) {
-		begin(&lost, RECORD_LOST, 0);
-		add_word(&lost, e->id);
-		add_word(&lost, e->lost);
-		add_sample_id(&lost, e, now);
+	mutex_lock(&trace_lock);
+	while ((l = t->perf)) {
+		unlink_event(l);
+		free_link(l);
 	}
-	if (!perf_ring_fits(ring, r->size + lost.size)) {
-		e->lost++;
-		return;
-	}
-	if (e->lost)
-		perf_ring_write(ring, &lost, lost.size);
-	perf_ring_write(ring, r, r->size);
-	e->lost = 0;
-}
-
-static void add_raw(struct record *r, const void *data, u32 size)
-{
-	u32 padded = ALIGN_UP(size + 4, 8u) - 4;
-	u64 zero = 0;
-
-	add(r, &padded, sizeof(padded));
-	add(r, data, size);
-	add(r, &zero, padded - size);
-}
-
-/* The longest record of a tracepoint that can be put on has room behind the longest head. */
-#define RAW_MAX 256u
-STATIC_ASSERT(11 * 8 + 4 + RAW_MAX + 8 <= sizeof(((struct record *)NULL)->body), "a sample fits");
-
-static void put_sample(struct perf_event *e, const struct record_header *raw, u32 size, u64 now)
-{
-	u64 type = e->attr.sample_type;
-	struct record r;
-
-	begin(&r, RECORD_SAMPLE, MISC_KERNEL);
-	if (type & PERF_SAMPLE_IDENTIFIER)
-		add_word(&r, e->id);
-	if (type & PERF_SAMPLE_IP)
-		add_word(&r, (u64)host_trace);
-	if (type & PERF_SAMPLE_TID)
-		add_pair(&r, pid_of(current), (u32)current->tid);
-	if (type & PERF_SAMPLE_TIME)
-		add_word(&r, now);
-	if (type & PERF_SAMPLE_ADDR)
-		add_word(&r, 0);
-	if (type & PERF_SAMPLE_ID)
-		add_word(&r, e->id);
-	if (type & PERF_SAMPLE_STREAM_ID)
-		add_word(&r, e->id);
-	if (type & PERF_SAMPLE_CPU)
-		add_pair(&r, arch_cpu_id(), 0);
-	if (type & PERF_SAMPLE_PERIOD)
-		add_word(&r, e->attr.sample_period);
-	if (type & PERF_SAMPLE_RAW)
-		add_raw(&r, raw, min(size, RAW_MAX));
-	put(e, &r, now);
+	mutex_unlock(&trace_lock);
 }
 
 /* --- from the tracer ------------------------------------------------------------------------- */
 
-static bool is_about(const struct perf_event *e, int tid)
+void perf_for_each_here(void (*fn)(struct perf_event *e, void *arg), void *arg)
 {
-	return READ_ONCE(e->enabled) && (!e->pids || pids_have(e->pids, tid));
+	int cpu = (int)arch_cpu_id();
+
+	for (const struct perf_link *l = READ_ONCE(current->perf); l; l = READ_ONCE(l->next))
+		if (READ_ONCE(l->event->enabled) && (l->event->cpu < 0 || l->event->cpu == cpu))
+			fn(l->event, arg);
+	for (struct perf_event *e = READ_ONCE(events[cpu]); e; e = READ_ONCE(e->next))
+		if (READ_ONCE(e->enabled))
+			fn(e, arg);
 }
 
-static void count(struct perf_event *e, const struct record_header *record, u32 size, u64 now)
-{
-	u64 nr = __atomic_add_fetch(&e->count, 1, __ATOMIC_RELAXED);
+struct happening {
+	unsigned nr;
+	const struct record_header *record;
+	u32 size;
+	u64 now;
+};
 
+static void count(struct perf_event *e, void *arg)
+{
+	const struct happening *h = arg;
+	u64 nr;
+
+	if (e->nr != h->nr)
+		return;
+	nr = __atomic_add_fetch(&e->count, 1, __ATOMIC_RELAXED);
 	if (READ_ONCE(e->ring) && e->attr.sample_period && nr % e->attr.sample_period == 0)
-		put_sample(e, record, size, now);
+		perf_sample(e, h->record, h->size, h->now);
 }
 
 void perf_route(unsigned nr, const struct record_header *record, u32 size, u64 now)
 {
-	for (struct perf_event *e = events[arch_cpu_id()]; e; e = e->next)
-		if (e->nr == nr && is_about(e, record->pid))
-			count(e, record, size, now);
-	for (struct perf_event *e = events[EVERY_CPU]; e; e = e->next)
-		if (e->nr == nr && is_about(e, record->pid))
-			count(e, record, size, now);
+	struct happening h = { nr, record, size, now };
+
+	perf_for_each_here(count, &h);
 }
 
-/* Writes @r, but for the end, for each event of this CPU that has one of @flags. */
-static void tell(const struct record *r, u64 flags)
+void perf_count_switch(void)
 {
-	unsigned long irqs = arch_irq_save();
-	u64 now = arch_clock_ns();
+	struct happening h = { COUNT_SWITCHES, NULL, 0, arch_clock_ns() };
 
-	for (struct perf_event *e = events[arch_cpu_id()]; e; e = e->next) {
-		struct record copy;
-
-		if (!(e->attr.flags & flags) || !READ_ONCE(e->ring) || !is_about(e, current->tid))
-			continue;
-		memcpy(&copy, r, r->size);
-		add_sample_id(&copy, e, now);
-		put(e, &copy, now);
-	}
-	arch_irq_restore(irqs);
-}
-
-static void tell_life(u32 type, const struct thread *t, const struct thread *parent)
-{
-	struct record r;
-
-	begin(&r, type, MISC_KERNEL);
-	add_pair(&r, pid_of(t), pid_of(parent));
-	add_pair(&r, (u32)t->tid, (u32)parent->tid);
-	add_word(&r, arch_clock_ns());
-	tell(&r, PERF_TASK);
-}
-
-void perf_fork(const struct thread *parent, const struct thread *child)
-{
-	tell_life(RECORD_FORK, child, parent);
-}
-
-void perf_exit(const struct thread *t)
-{
-	tell_life(RECORD_EXIT, t, t);
-}
-
-void perf_rename(const struct thread *t, const char *comm)
-{
-	struct record r;
-
-	begin(&r, RECORD_COMM, MISC_USER);
-	add_pair(&r, pid_of(t), (u32)t->tid);
-	add(&r, comm, COMM_LEN);
-	tell(&r, PERF_COMM);
-}
-
-void perf_follow(int parent, int child)
-{
-	for (unsigned i = 0; i <= EVERY_CPU; i++)
-		for (struct perf_event *e = events[i]; e; e = e->next)
-			if (e->pids && e->attr.flags & PERF_INHERIT)
-				pids_follow(e->pids, parent, child);
+	perf_for_each_here(count, &h);
 }
 
 /* --- counting -------------------------------------------------------------------------------- */
@@ -283,14 +187,9 @@ void perf_exec(void)
 {
 	unsigned long irqs = arch_irq_save();
 
-	for (unsigned i = 0; i <= EVERY_CPU; i++) {
-		for (struct perf_event *e = events[i]; e; e = e->next) {
-			bool ours = e->pids && pids_have(e->pids, current->tid);
-
-			if (ours && e->attr.flags & PERF_ENABLE_ON_EXEC)
-				set_enabled(e, true);
-		}
-	}
+	for (const struct perf_link *l = current->perf; l; l = l->next)
+		if (l->event->attr.flags & PERF_ENABLE_ON_EXEC)
+			set_enabled(l->event, true);
 	arch_irq_restore(irqs);
 }
 
@@ -313,7 +212,7 @@ static long perf_read(struct file *f, void *user_buf, size_t n, u64 *pos)
 	if (n < nr * sizeof(u64))
 		return -ENOSPC;
 	return arch_copy_to_user(user_buf, words, nr * sizeof(u64)) ? -EFAULT
-								     : (long)(nr * sizeof(u64));
+								    : (long)(nr * sizeof(u64));
 }
 
 /* --- the ring of an event -------------------------------------------------------------------- */
@@ -461,28 +360,87 @@ static long perf_ioctl(struct file *f, unsigned cmd, u64 arg)
 	}
 }
 
-static struct perf_event **list_of(const struct perf_event *e)
+/* Tracepoints that @e needs: to count, and a CPU's also to tell of lives. */
+static u64 tracepoints_of(const struct perf_event *e)
 {
-	return &events[e->cpu < 0 ? EVERY_CPU : (unsigned)e->cpu];
+	u64 mask = e->nr < NR_TRACE_EVENTS ? BIT(e->nr) : 0;
+
+	if (e->of_cpu && e->attr.flags & PERF_TASK)
+		mask |= BIT(EVENT_sched_process_fork) | BIT(EVENT_sched_process_exit);
+	if (e->of_cpu && e->attr.flags & PERF_COMM)
+		mask |= BIT(EVENT_task_rename);
+	return mask;
+}
+
+/* One event more or less, @change, needs the tracepoints of @e. */
+static void want(const struct perf_event *e, int change)
+{
+	u64 mask = tracepoints_of(e);
+
+	for (unsigned nr = 0; nr < NR_TRACE_EVENTS; nr++)
+		if (mask & BIT(nr))
+			nr_wanted[nr] += (unsigned)change;
+	if (mask)
+		trace_apply();
+}
+
+u64 perf_wanted(void)
+{
+	u64 mask = 0;
+
+	assert(mutex_is_held(&trace_lock));
+	for (unsigned nr = 0; nr < NR_TRACE_EVENTS; nr++)
+		if (nr_wanted[nr])
+			mask |= BIT(nr);
+	return mask;
+}
+
+/* Takes @e out of the list of its CPU. */
+static void leave_cpu(struct perf_event *e)
+{
+	struct perf_event **at = &events[e->cpu];
+
+	while (*at != e)
+		at = &(*at)->next;
+	WRITE_ONCE(*at, e->next);
+}
+
+/* Takes @e off its threads. Returns whether one of them is another than the running one. */
+static bool leave_threads(struct perf_event *e)
+{
+	struct perf_link *l;
+	bool others = false;
+
+	list_for_each(l, &e->links, of_event) {
+		unlink_event(l);
+		others |= l->thread != current;
+	}
+	return others;
 }
 
 static void free_event(struct perf_event *e)
 {
+	struct perf_link *l, *next;
+
+	list_for_each_safe(l, next, &e->links, of_event)
+		free_link(l);
 	perf_ring_put(e->ring);
-	kfree(e->pids);
 	kfree(e);
 }
 
 static void perf_release(struct file *f)
 {
-	struct perf_event *e = f->private, **at;
+	struct perf_event *e = f->private;
+	bool seen = e->of_cpu;
 
 	mutex_lock(&trace_lock);
-	for (at = list_of(e); *at != e; at = &(*at)->next)
-		;
-	WRITE_ONCE(*at, e->next);
-	trace_apply();
-	trace_wait_for_writers();
+	if (e->of_cpu)
+		leave_cpu(e);
+	else
+		seen = leave_threads(e);
+	want(e, -1);
+	if (seen)
+		trace_wait_for_writers();
 	mutex_unlock(&trace_lock);
 	free_event(e);
 }
@@ -501,37 +459,19 @@ struct perf_event *perf_event_of(const struct file *f)
 	return f->ops == &perf_ops ? f->private : NULL;
 }
 
-u64 perf_wanted(void)
-{
-	u64 mask = 0, life = PERF_INHERIT | PERF_COMM | PERF_ENABLE_ON_EXEC | PERF_TASK;
-
-	assert(mutex_is_held(&trace_lock));
-	for (unsigned i = 0; i <= EVERY_CPU; i++) {
-		for (const struct perf_event *e = events[i]; e; e = e->next) {
-			if (e->nr != NO_TRACEPOINT)
-				mask |= BIT(e->nr);
-			if (e->attr.flags & life)
-				mask |= BIT(EVENT_sched_process_fork) |
-					BIT(EVENT_sched_process_exec) |
-					BIT(EVENT_sched_process_exit) | BIT(EVENT_task_rename);
-		}
-	}
-	return mask;
-}
-
 /* --- making one ------------------------------------------------------------------------------ */
 
-/* The number of the tracepoint that @attr counts; NO_TRACEPOINT: none. -errno: there is no such. */
-static int tracepoint_of(const struct perf_attr *attr, int tid)
+/* The number of what @attr counts, for the thread @tid or, below 0, on a CPU. -errno: nothing. */
+static int what_to_count(const struct perf_attr *attr, int tid)
 {
 	const struct trace_event *ev;
 
 	if (attr->type == PERF_SOFTWARE && attr->config == PERF_CONTEXT_SWITCHES)
-		return EVENT_sched_switch;
+		return tid < 0 ? (int)EVENT_sched_switch : (int)COUNT_SWITCHES;
 	/* A thread's clocks would count the time for which it runs. */
 	if ((is_clock(attr) && tid < 0) ||
 	    (attr->type == PERF_SOFTWARE && attr->config == PERF_DUMMY))
-		return NO_TRACEPOINT;
+		return COUNT_NOTHING;
 	if (attr->type != PERF_TRACEPOINT)
 		return -ENOENT;
 	ev = attr->config <= UINT16_MAX ? trace_event_by_id((u16)attr->config) : NULL;
@@ -540,7 +480,8 @@ static int tracepoint_of(const struct perf_attr *attr, int tid)
 	return (int)(ev - trace_events);
 }
 
-static struct perf_event *make_event(const struct perf_attr *attr, unsigned nr, int tid, int cpu)
+static struct perf_event *make_event(const struct perf_attr *attr, unsigned nr, bool of_cpu,
+				     int cpu)
 {
 	struct perf_event *e = kzalloc(sizeof(*e));
 
@@ -548,41 +489,61 @@ static struct perf_event *make_event(const struct perf_attr *attr, unsigned nr, 
 		return NULL;
 	e->attr = *attr;
 	e->nr = nr;
+	e->of_cpu = of_cpu;
 	e->cpu = cpu;
-	if (tid >= 0) {
-		e->pids = kzalloc(PID_MAX / 8);
-		if (!e->pids) {
-			kfree(e);
-			return NULL;
-		}
-		pids_add(e->pids, tid);
-	}
+	list_init(&e->links);
 	set_enabled(e, !(attr->flags & PERF_DISABLED));
 	return e;
 }
 
-struct file *perf_event_open(const struct perf_attr *attr, int tid, int cpu, int *err)
+/* From now on @e counts, for @t or, if that is NULL, for its CPU. 0, -ENOSPC or -ENOMEM. */
+static int start(struct perf_event *e, struct thread *t)
 {
-	int nr = tracepoint_of(attr, tid);
-	struct perf_event *e;
-	struct file *f;
+	int err = 0;
 
-	*err = nr < 0 ? nr : -ENOMEM;
-	if (nr < 0)
-		return NULL;
-	e = make_event(attr, (unsigned)nr, tid ? tid : current->tid, cpu);
-	f = e ? file_nameless(&perf_ops, e, O_RDWR) : NULL;
-	if (!f) {
-		if (e)
-			free_event(e);
-		return NULL;
-	}
-	*err = 0;
 	mutex_lock(&trace_lock);
 	e->id = ++last_id;
-	e->next = *list_of(e);
-	WRITE_ONCE(*list_of(e), e);
-	trace_apply();
+	if (t) {
+		err = link_event(e, t);
+	} else {
+		e->next = events[e->cpu];
+		WRITE_ONCE(events[e->cpu], e);
+	}
+	want(e, 1);
 	mutex_unlock(&trace_lock);
+	return err;
+}
+
+static struct file *open_event(const struct perf_attr *attr, unsigned nr, struct thread *t, int cpu,
+			       int *err)
+{
+	struct perf_event *e = make_event(attr, nr, !t, cpu);
+	struct file *f = e ? file_nameless(&perf_ops, e, O_RDWR) : NULL;
+
+	if (!f && e)
+		free_event(e);
+	*err = f ? start(e, t) : -ENOMEM;
+	if (!f || !*err)
+		return f;
+	file_put(f);
+	return NULL;
+}
+
+struct file *perf_event_open(const struct perf_attr *attr, int tid, int cpu, int *err)
+{
+	int nr = what_to_count(attr, tid);
+	struct thread *t = NULL;
+	struct file *f;
+
+	*err = nr < 0 ? nr : -ESRCH;
+	if (nr < 0)
+		return NULL;
+	if (tid >= 0)
+		t = tid ? thread_find(tid) : thread_get(current);
+	if (tid >= 0 && !t)
+		return NULL;
+	f = open_event(attr, (unsigned)nr, t, cpu, err);
+	if (t)
+		thread_put(t);
 	return f;
 }

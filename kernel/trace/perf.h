@@ -42,14 +42,14 @@ enum perf_read_format {
 };
 
 enum perf_flag { /* of perf_attr.flags */
-	PERF_DISABLED = 1 << 0,
-	PERF_INHERIT = 1 << 1,
-	PERF_COMM = 1 << 9,
-	PERF_FREQ = 1 << 10,
-	PERF_ENABLE_ON_EXEC = 1 << 12,
-	PERF_TASK = 1 << 13,
-	PERF_WATERMARK = 1 << 14,
-	PERF_SAMPLE_ID_ALL = 1 << 18,
+		 PERF_DISABLED = 1 << 0,
+		 PERF_INHERIT = 1 << 1,
+		 PERF_COMM = 1 << 9,
+		 PERF_FREQ = 1 << 10,
+		 PERF_ENABLE_ON_EXEC = 1 << 12,
+		 PERF_TASK = 1 << 13,
+		 PERF_WATERMARK = 1 << 14,
+		 PERF_SAMPLE_ID_ALL = 1 << 18,
 };
 
 /* The part of struct perf_event_attr that means something here. */
@@ -64,12 +64,13 @@ struct perf_ring; /* perf_ring.c */
 
 /* Fields but for `enabled`, `ring` and the counts stay as they were made. */
 struct perf_event {
+	struct list links;	 /* on threads; guarded by: trace_lock */
 	struct perf_event *next; /* on the same CPU; guarded by: trace_lock; read by recording */
 	struct perf_attr attr;
 	u64 id;
-	unsigned nr;		/* the tracepoint's number */
+	unsigned nr;		/* what it counts: a tracepoint's number, or COUNT_* */
 	int cpu;		/* -1: every one */
-	u64 *pids;		/* bits of PID_MAX: these threads; NULL: all */
+	bool of_cpu;		/* it counts what all threads do there */
 	bool enabled;		/* atomic */
 	struct perf_ring *ring; /* NULL: no samples */
 	u64 count, lost;	/* of records */
@@ -91,11 +92,30 @@ struct perf_event *perf_event_of(const struct file *f);
 u64 perf_wanted(void);
 /* Interrupts off, for all these. @record is one of event @nr at @now. */
 void perf_route(unsigned nr, const struct record_header *record, u32 size, u64 now);
-/* The thread @parent has a child; @child <= 0: it ends. */
-void perf_follow(int parent, int child);
+/* The running thread @t leaves its CPU. */
+void perf_count_switch(void);
+static inline void perf_leave_cpu(const struct thread *t)
+{
+	if (unlikely(t->flags & THREAD_PERF))
+		perf_count_switch();
+}
 /* The running thread becomes another program. */
 void perf_exec(void);
-/* @t will be called @comm. */
+/*
+ * The new thread @child inherits what @parent, the running one, hands down; an event for which
+ * there is no memory does not count there. The running thread @t ends. Both may sleep, and are for
+ * threads that have events (THREAD_PERF).
+ */
+void perf_inherit(const struct thread *parent, struct thread *child);
+void perf_leave(struct thread *t);
+/* Calls @fn for each event that is on and counts what the running thread does here and now. */
+void perf_for_each_here(void (*fn)(struct perf_event *e, void *arg), void *arg);
+
+/* --- perf_record.c ---------------------------------------------------------------------------- */
+
+/* A sample of @e at @now; @raw: the record of its tracepoint, of @size bytes, or NULL and 0. */
+void perf_sample(struct perf_event *e, const struct record_header *raw, u32 size, u64 now);
+/* @t will be called @comm; @parent has made @child; @t ends. For the running thread's events. */
 void perf_rename(const struct thread *t, const char *comm);
 void perf_fork(const struct thread *parent, const struct thread *child);
 void perf_exit(const struct thread *t);

@@ -159,7 +159,7 @@ static void emit(unsigned nr, const struct sched_event *event)
 
 #define EVENT_HEADER(name) .common = { EVENT_ID_##name, sizeof(struct event_##name), 0 }
 
-void trace_emit_process_fork(const struct thread *parent, const struct thread *child)
+void trace_emit_process_fork(const struct thread *parent, struct thread *child)
 {
 	struct event_sched_process_fork ev = {
 		EVENT_HEADER(sched_process_fork),
@@ -170,6 +170,8 @@ void trace_emit_process_fork(const struct thread *parent, const struct thread *c
 	memcpy(ev.parent_comm, parent->task.comm, COMM_LEN);
 	memcpy(ev.child_comm, child->task.comm, COMM_LEN);
 	trace_follow(parent->tid, child->tid);
+	if (parent->flags & THREAD_PERF)
+		perf_inherit(parent, child);
 	perf_fork(parent, child);
 	emit(EVENT_sched_process_fork, &ev.common);
 }
@@ -192,7 +194,7 @@ void trace_emit_process_exec(const char *path, int old_tid)
 	emit(EVENT_sched_process_exec, &ev.fixed.common);
 }
 
-void trace_emit_process_exit(const struct thread *t)
+void trace_emit_process_exit(struct thread *t)
 {
 	struct event_sched_process_exit ev = {
 		EVENT_HEADER(sched_process_exit),
@@ -203,6 +205,8 @@ void trace_emit_process_exit(const struct thread *t)
 	memcpy(ev.comm, t->task.comm, COMM_LEN);
 	emit(EVENT_sched_process_exit, &ev.common);
 	perf_exit(t);
+	if (t->flags & THREAD_PERF)
+		perf_leave(t);
 	trace_follow(t->tid, 0);
 }
 

@@ -104,6 +104,5 @@ void trace_follow(int parent, int child)
 
 	for (unsigned i = 0; i < NR_TRACE_INSTANCES; i++)
 		follow(&trace_instances[i], parent, child);
-	perf_follow(parent, child);
 	arch_irq_restore(flags);
 }

@@ -65,16 +65,19 @@ int tracefs_rmdir(struct dentry *dir, const char *name, size_t len, bool as_dir)
 /* For readers of the trace: thread @tid is called @comm from now on. */
 void trace_task_name(int tid, const char *comm);
 
-void trace_emit_process_fork(const struct thread *parent, const struct thread *child);
+void trace_emit_process_fork(const struct thread *parent, struct thread *child);
 void trace_emit_process_exec(const char *path, int old_tid);
-void trace_emit_process_exit(const struct thread *t);
+void trace_emit_process_exit(struct thread *t);
 void trace_emit_rename(const struct thread *t, const char *old, const char *name);
 void trace_emit_vector(unsigned nr, unsigned id, int vector);
 
+/* Is life event @name on, or has the running thread events (perf.h) that want to know? */
+#define trace_life(name) (trace_enabled(name) || unlikely(current->flags & THREAD_PERF))
+
 /* A new process or thread exists; in the parent's context, before the child can run. */
-static inline void trace_process_fork(const struct thread *parent, const struct thread *child)
+static inline void trace_process_fork(const struct thread *parent, struct thread *child)
 {
-	if (trace_enabled(sched_process_fork))
+	if (trace_life(sched_process_fork))
 		trace_emit_process_fork(parent, child);
 }
 
@@ -84,21 +87,21 @@ static inline void trace_process_fork(const struct thread *parent, const struct 
  */
 static inline void trace_process_exec(const char *path, int old_tid)
 {
-	if (trace_enabled(sched_process_exec))
+	if (trace_life(sched_process_exec))
 		trace_emit_process_exec(path, old_tid);
 }
 
 /* Thread @t, the current one, ends. */
-static inline void trace_process_exit(const struct thread *t)
+static inline void trace_process_exit(struct thread *t)
 {
-	if (trace_enabled(sched_process_exit))
+	if (trace_life(sched_process_exit))
 		trace_emit_process_exit(t);
 }
 
 /* Thread @t was called @old and will be called @name; both have COMM_LEN bytes. */
 static inline void trace_rename(const struct thread *t, const char *old, const char *name)
 {
-	if (trace_enabled(task_rename))
+	if (trace_life(task_rename))
 		trace_emit_rename(t, old, name);
 }
 

@@ -14,10 +14,14 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lib/check.h"
+#include "lib/clock.h"
+#include "lib/pingpong.h"
+#include "lib/threads.h"
 
 /* Linux's struct perf_event_attr, in its version of 128 bytes. */
 struct attr {
@@ -252,6 +256,140 @@ static void test_a_program_may_spoil_its_ring(void)
 	}
 }
 
+/* --- who counts, and who pays ----------------------------------------------------------- */
+
+static uint64_t value_of(int fd)
+{
+	uint64_t value;
+
+	EXPECT(read(fd, &value, 8) == 8);
+	return value;
+}
+
+static void sleep_often(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 10; i++)
+		sleep_ms(1);
+}
+
+static void have_a_child(void *unused)
+{
+	await_child(spawn(sleep_often, unused));
+}
+
+static void test_children_inherit(void)
+{
+	struct attr a = attr_of(SOFTWARE, SWITCHES);
+	int alone = open_event(&a, 0, -1, -1, 0), family, late;
+	uint64_t before;
+	pid_t child;
+
+	a.flags = 2; /* inherit */
+	family = open_event(&a, 0, -1, -1, 0);
+	EXPECT(alone >= 0 && family >= 0);
+	child = spawn(have_a_child, NULL);
+	late = open_event(&a, 0, -1, -1, 0);
+	await_child(child);
+	EXPECT(value_of(family) >= value_of(alone) + 10 && value_of(late) <= value_of(alone));
+	before = value_of(alone);
+	sleep_often(NULL);
+	EXPECT(value_of(alone) >= before + 10 && value_of(late) >= 10);
+}
+
+static void test_others_are_watched(void)
+{
+	struct attr a = attr_of(TRACEPOINT, SCHED_SWITCH), b = attr_of(SOFTWARE, SWITCHES);
+	pid_t child = spawn(sleep_often, NULL);
+	int switches = open_event(&b, child, -1, -1, 0), records = open_event(&a, child, -1, -1, 0);
+	int gone = open_event(&b, child, -1, -1, 0);
+
+	EXPECT(switches >= 0 && records >= 0 && gone >= 0 && !close(gone));
+	await_child(child);
+	EXPECT(value_of(switches) >= 5 && value_of(records) >= 5);
+	EXPECT(!close(records) && value_of(switches) >= 5);
+}
+
+enum { NR_EVENTS = 1000 }; /* of each of the PARTIES */
+
+/* An ordinary user opens many events, says so, and waits until the test closes @pipes[1]. */
+static void have_events(void *pipes)
+{
+	const struct rlimit most = { NR_EVENTS + 50, NR_EVENTS + 50 };
+	struct attr a = attr_of(SOFTWARE, SWITCHES);
+	int(*p)[2] = pipes;
+	char c = 0;
+
+	EXPECT(!setrlimit(RLIMIT_NOFILE, &most) && setuid(1000) == 0 && !close(p[1][1]));
+	for (int i = 0; i < NR_EVENTS; i++) {
+		a = attr_of(SOFTWARE, i % 2 ? SWITCHES : DUMMY);
+		a.flags = i % 2 ? 0 : 1 << 9 | 1 << 12 | 1 << 13; /* comm, exec, task */
+		EXPECT(open_event(&a, 0, -1, -1, 0) >= 0);
+	}
+	EXPECT(write(p[0][1], &c, 1) == 1 && !read(p[1][0], &c, 1));
+}
+
+static void test_a_thread_has_its_share(void)
+{
+	const struct rlimit most = { 4000, 4000 };
+	struct attr a = attr_of(SOFTWARE, DUMMY);
+	int nr = 0, last = -1, fd;
+
+	EXPECT(!setrlimit(RLIMIT_NOFILE, &most));
+	for (; (fd = open_event(&a, 0, -1, -1, 0)) >= 0; nr++)
+		last = fd;
+	EXPECT(errno == ENOSPC && nr == 1024 && !close(last));
+	EXPECT(open_event(&a, 0, -1, -1, 0) >= 0);
+}
+
+static void nothing(void *unused)
+{
+	(void)unused;
+}
+
+static double round_trip(void)
+{
+	return pipe_round_trip_ns(300, 0, 0);
+}
+
+/* Of a process that is born and ends. */
+static double life(void)
+{
+	uint64_t start = now_ns();
+
+	for (int i = 0; i < 50; i++)
+		await_child(spawn(nothing, NULL));
+	return (double)(now_ns() - start) / 50;
+}
+
+/* Others pay the same while a user has thousands of events. It needs ICOUNT=1 and one CPU. */
+static void test_strangers_do_not_pay(void)
+{
+	double trip, lives, trip_now, lives_now;
+	pid_t users[PARTIES];
+	char c;
+	int p[2][2], i;
+
+	pin_to_cpu(0);
+	round_trip();
+	life();
+	trip = round_trip();
+	lives = life();
+	EXPECT(!pipe(p[0]) && !pipe(p[1]));
+	for (i = 0; i < PARTIES; i++)
+		users[i] = spawn(have_events, p);
+	for (i = 0; i < PARTIES; i++)
+		EXPECT(read(p[0][0], &c, 1) == 1);
+	trip_now = round_trip();
+	lives_now = life();
+	printf("# round trip %.0f, then %.0f; life %.0f, then %.0f\n", trip, trip_now, lives,
+	       lives_now);
+	EXPECT(trip_now < trip * 1.03 && lives_now < lives * 1.03);
+	EXPECT(!close(p[1][1]));
+	for (i = 0; i < PARTIES; i++)
+		await_child(users[i]);
+}
+
 /* Two events, of which one has a ring, and threads that go on until one of them is done. */
 static struct {
 	int with, without;
@@ -305,6 +443,10 @@ static const struct check tests[] = {
 	{ "bad_rings", test_bad_rings },
 	{ "a_full_ring_says_what_it_lost", test_a_full_ring_says_what_it_lost },
 	{ "a_program_may_spoil_its_ring", test_a_program_may_spoil_its_ring },
+	{ "children_inherit", test_children_inherit },
+	{ "others_are_watched", test_others_are_watched },
+	{ "a_thread_has_its_share", test_a_thread_has_its_share },
+	{ "strangers_do_not_pay", test_strangers_do_not_pay },
 	{ "a_ring_goes_while_others_look", test_a_ring_goes_while_others_look },
 	{ NULL, NULL },
 };
