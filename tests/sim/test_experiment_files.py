@@ -3,12 +3,14 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
 from tests.sim.conftest import BUILD
 from fairground import all_experiments, experiment, experiment_file, runs
 from fairground.__main__ import main
+from fairground.claims import verdict
 from fairground.experiment_file import Experiment, load, names
 from fairground.expressions import BadExpression, evaluate, fill, loop
 from fairground.settings import UsageError
@@ -54,6 +56,7 @@ for = { case = "cases" }
 text = "@{case}: turns"
 policies = ["cfs"]
 published = 10
+line = 7
 value = 'r["cfs"][case]["runs"]'
 form = "{:.1f}"
 near = 0.05
@@ -80,7 +83,9 @@ def refused(text, tmp_path):
     ('title = "Two hogs"', "title = 3", "1: title in the file is a text"),
     ("seconds = 1\n", "", "1: the file lacks the key seconds"),
     ("tasks = 2", "tasks = 2\nidle = 3", "14: the value idle is used nowhere"),
-    ("near = 0.05", "near = 0.05\nmin = 3", "35: a claim has one bound at most"),
+    ("near = 0.05", "near = 0.05\nequals = 3", "35: a claim has one bound at most"),
+    ("line = 7\n", "", "35: a published value needs the line of the source where it stands"),
+    ("near = 0.05", "min = 3", "43: unknown key min in claim"),
     ("near = 0.05", "holds = 'v > 3'", "35: a claim has one bound at most, and `holds` its words in `bound`"),
     ('events = ""', 'events = ""\ntwice = ["nice7"]', "6: twice: the kernel has no case nice7"),
     ('events = ""', 'events = ""\ncode = "nothing"', "6: there is no tools/fairground/experiments/nothing.py"),
@@ -94,7 +99,7 @@ def test_a_mistake_is_told_with_its_line(tmp_path, old, new, message):
 
 
 def test_a_file_that_is_no_toml_is_named(tmp_path):
-    assert refused(TEXT + "x = \n", tmp_path) == " Invalid value (at line 43, column 5)"
+    assert refused(TEXT + "x = \n", tmp_path) == " Invalid value (at line 44, column 5)"
 
 
 def test_lines_of_tables_keys_and_long_texts():
@@ -195,7 +200,7 @@ share = { text = "share", value = 'number("^hog .*?nice 0 +(?:[^ ]+ +){1}([^ ]+)
 [[claim]]
 text = "turns"
 value = 'r["cfs"]["two"]["share"]'
-min = LEAST
+range = [LEAST, 1e12]
 '''
 
 
@@ -287,3 +292,45 @@ def test_turns_by_priority_and_of_tasks_that_block(monkeypatch, tmp_path, capsys
     monkeypatch.setattr(experiment, "calibrate", lambda *_: {})
     assert main(["--build", BUILD, "experiment", name, "--out", str(tmp_path / "out")]) == status
     assert re.search(rf"{said}.*{'FAIL in the simulator' * status}", capsys.readouterr().out)
+
+
+def wrong_figures(claim):
+    """Figures that the claim must refuse: far off on both sides, and for a published number nothing, half and twice of
+    it, and its opposite. Of one that is not reproduced, the published number itself."""
+    if "[0]" in claim.form:  # an interval
+        yield from ((0, 1e9), (6, 6), (1e9, 1e9))
+        return
+    yield from (1e9, -1e9)
+    for value in claim.numbers:
+        yield -value
+        yield from (0, value / 2, 2 * value) if claim.reproduced else (value,)
+
+
+def rows_of(claim, figure):
+    """The verdict if every host had measured @figure."""
+    return verdict(replace(claim, value=lambda _: figure).judge(dict.fromkeys(claim.hosts, {})))
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_claim_can_fail(name):
+    """No simulation: each claim is given wrong figures, and fails with each in every host it is about."""
+    for claim in load(name).claims():
+        if claim.judged:
+            for figure in wrong_figures(claim):
+                assert rows_of(claim, figure).startswith("FAIL"), (claim.text, figure, claim.bound)
+
+
+def test_a_value_that_is_not_reproduced_is_judged_to_be_that(tmp_path):
+    """It fails when it changes, and so it does when it becomes the published one."""
+    claim = made(TEXT.replace("near = 0.05", "range = [3, 4]"), tmp_path).claims()[0]
+    assert [rows_of(claim, figure)[:4] for figure in (3.5, 10, 0, 7)] == ["not ", "FAIL", "FAIL", "FAIL"]
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_published_value_names_its_line(name):
+    """The table says `not reproduced` of a value that the bound excludes, and of no other."""
+    for claim in load(name).claims():
+        if claim.judged and claim.published != "-":
+            assert claim.line
+            held = [claim.holds(value) for value in claim.numbers]
+            assert claim.reproduced == (not held or any(held)), claim.text

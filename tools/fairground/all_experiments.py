@@ -39,9 +39,7 @@ class Done:
     def summary(self) -> str:
         if self.problem:
             return self.problem
-        claimed = [row for row in self.rows if row["judged"]]
-        holding = sum(row["pass"] for row in claimed)
-        return f"{holding} of {len(claimed)} claims hold" + ("" if self.judged else ", a shorter run: not judged")
+        return claims.summary(self.rows) + ("" if self.judged else ", a shorter run: not judged")
 
 
 def options(parser: argparse.ArgumentParser) -> None:

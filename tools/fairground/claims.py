@@ -32,6 +32,13 @@ class Claim:
     form: str
     hosts: tuple[str, ...] = HOSTS
     judged: bool = True  # False: a figure to look at, not a claim
+    numbers: tuple[float, ...] = ()  # the published one, or several; none if only words are published
+    line: str = ""  # of the source, where the published value stands
+
+    @property
+    def reproduced(self) -> bool:
+        """False if the bound is about our value, and excludes what is published. Words are not compared."""
+        return not self.numbers or any(map(self.holds, self.numbers))
 
     def judge(self, results: dict[str, Results]) -> Row:
         """A row of the table: the values of each host, and the hosts where the claim does not hold."""
@@ -39,7 +46,8 @@ class Claim:
         failed = [host for host, value in values.items() if not self.holds(value)]
         return {"claim": self.text, "published": self.published, "bound": self.bound, "values": values,
                 "shown": {host: self.form.format(value) for host, value in values.items()},
-                "failed": failed, "pass": not failed, "judged": self.judged}
+                "failed": failed, "pass": not failed, "judged": self.judged,
+                "reproduced": self.reproduced, "line": self.line}
 
 
 def judge_seeds(claim: Claim, by_seed: dict[int, dict[str, Results]]) -> Row:
@@ -76,7 +84,8 @@ def rule(text: str, bound: str, needs: Sequence[str], holds: Callable[[Any], boo
 
 
 def bound_of(kind: str, limit: Any, published: Any, form: str) -> tuple[str, Callable[[Any], bool]]:
-    """(words, test) of a bound: `near`, `min`, `max`, `above`, `below`, `equals`, `within` or `range`."""
+    """(words, test) of a bound: `near`, `equals`, `within` or `range`. Each has two sides: a claim that nothing is too
+    large for, or too small, cannot fail there."""
     def say(value: float) -> str:
         return f"{100 * value:g} %" if form.endswith("%}") else f"{value:g}"
 
@@ -87,11 +96,7 @@ def bound_of(kind: str, limit: Any, published: Any, form: str) -> tuple[str, Cal
             return f"{say(limit[0])} to {say(limit[1])}", lambda v: limit[0] <= v <= limit[1]
         case "within":
             return f"within {say(limit)}", lambda v: abs(v) < limit
-    tests: dict[str, tuple[str, Callable[[Any], bool]]] = {
-        "min": (">=", lambda v: v >= limit), "max": ("<=", lambda v: v <= limit),
-        "above": (">", lambda v: v > limit), "below": ("<", lambda v: v < limit),
-        "equals": ("=", lambda v: v == limit)}
-    return f"{tests[kind][0]} {say(limit)}", tests[kind][1]
+    return f"= {say(limit)}", lambda v: v == limit
 
 
 def verdict(row: Row) -> str:
@@ -100,7 +105,18 @@ def verdict(row: Row) -> str:
         return "shown"
     if row["failed"]:
         return "FAIL in the " + " and the ".join(row["failed"])
-    return "OPEN in the " + " and the ".join(row["open"]) if row.get("open") else "PASS"
+    if row.get("open"):
+        return "OPEN in the " + " and the ".join(row["open"])
+    return "PASS" if row["reproduced"] else "not reproduced"
+
+
+def summary(rows: list[Row]) -> str:
+    """How many claims hold, and how many of these say that a published value is not reproduced."""
+    claimed = [row for row in rows if row["judged"]]
+    holding = [row for row in claimed if row["pass"]]
+    known = sum(not row["reproduced"] for row in holding)
+    return f"{len(holding)} of {len(claimed)} claims hold" + (
+        f", {known} of them that a published value is not reproduced" if known else "")
 
 
 def table(rows: list[Row]) -> str:

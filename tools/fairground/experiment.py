@@ -17,7 +17,7 @@ from typing import Any
 
 from . import result, samples
 from .calibrate import calibrate
-from .claims import HOSTS, KERNEL, SIMULATOR, TRACED, Results, Row, judge_seeds, table
+from .claims import HOSTS, KERNEL, SIMULATOR, TRACED, Results, Row, judge_seeds, summary, table
 from .experiment_file import Experiment, load, names
 from .image import TraceError
 from .machine import commit
@@ -272,7 +272,7 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
     claimed = [row for row in rows if row["judged"]]
     failed = [row for row in claimed if not row["pass"]]
     if of.judged:
-        said = f"{len(claimed) - len(failed)} of {len(claimed)} claims hold" + ("" if of.seeds else ONE_RUN)
+        said = summary(rows) + ("" if of.seeds else ONE_RUN)
     else:
         said = f"shown, not judged: the claims are about runs of {experiment.seconds} s, not of {arguments.seconds}"
     result.tell([said], of.head(), rows, judged=of.judged, out=directory)

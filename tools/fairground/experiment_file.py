@@ -40,10 +40,10 @@ SIMULATED = {"topology": str, "time": str, "opp": str, "governor": str, "costs":
 RTAPP = {"global": dict, "groups": list, "tasks": list}
 ENTRY = {"name": str, "for": dict, "when": str, "is": dict}
 METRIC = {"text": str, "value": str, "hosts": list}
-CLAIM = {"for": dict, "when": str, "text": str, "value": str, "form": str, "published": NUMBER, "policies": (list, str),
-         "hosts": (list, str), "near": NUMBER, "min": NUMBER, "max": NUMBER, "above": NUMBER, "below": NUMBER,
-         "equals": NUMBER, "within": NUMBER, "range": list, "holds": str, "bound": str}
-BOUNDS = ("near", "min", "max", "above", "below", "equals", "within", "range", "holds")
+CLAIM = {"for": dict, "when": str, "text": str, "value": str, "form": str, "published": (*NUMBER, list),
+         "line": TEXT_OR_NUMBER, "policies": (list, str), "hosts": (list, str), "near": NUMBER, "equals": NUMBER,
+         "within": NUMBER, "range": (list, str), "holds": str, "bound": str}
+BOUNDS = ("near", "equals", "within", "range", "holds")
 DEBUG, SYSCTL = "/sys/kernel/debug/sched", "/proc/sys/kernel"
 
 
@@ -231,9 +231,10 @@ class Experiment:
     def claim(self, table: dict[str, Any], scope: dict[str, Any], where: KeyPath) -> Claim:
         get = partial(self.of_case, table, scope, where)
         form, published = get("form", "{:.3f}"), get("published", "-")
-        shown = published if isinstance(published, str) else form.format(published)
+        several = published if isinstance(published, list) else [published]
+        shown = " to ".join(value if isinstance(value, str) else form.format(value) for value in several)
         kind = next((key for key in BOUNDS if key in table), None)
-        if kind == "near" and isinstance(published, str):
+        if kind == "near" and isinstance(published, str | list):
             raise self.file.wrong(where, "near needs a published number")
         holds: Callable[[Any], bool] = lambda v: True
         bound = "none"
@@ -244,7 +245,8 @@ class Experiment:
             bound, holds = bound_of(kind, get(kind, None), published, form)
         return Claim(get("text", ""), shown, bound, tuple(get("policies", self.policies)), holds,
                      lambda r: self.filled(f"@{{{table['value']}}}", {**scope, "r": r}, where), form,
-                     tuple(get("hosts", list(self.hosts))), kind is not None)
+                     tuple(get("hosts", list(self.hosts))), kind is not None,
+                     tuple(value for value in several if not isinstance(value, str)), str(get("line", "")))
 
     def draw(self, figure: Any, results: dict[str, Any]) -> None:
         """The picture. The code has it."""
@@ -274,6 +276,8 @@ def check_form(file: TomlFile) -> None:
         bounds = [key for key in BOUNDS if key in table]
         if len(bounds) > 1 or ("holds" in bounds) != ("bound" in table):
             raise file.wrong(("claim", nr), "a claim has one bound at most, and `holds` its words in `bound`")
+        if bounds and "published" in table and "line" not in table:
+            raise file.wrong(("claim", nr), "a published value needs the line of the source where it stands")
     if "kernel" not in data and "simulator" not in data:
         raise file.wrong((), "neither a table kernel nor a table simulator: the experiment runs nowhere")
     if "kernel" in data and "command" not in data["kernel"]:

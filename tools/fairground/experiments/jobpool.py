@@ -37,9 +37,10 @@ def host_of(pool: str) -> str:
     return KERNEL if pool == "kernel" else SIMULATOR
 
 
-def published_for(x: Experiment, pool: str, feature: str) -> str:
-    """The published change of the time, where there is one."""
-    return str(x.v.published.get(pool, {}).get(feature, "-"))
+def published_for(x: Experiment, pool: str, feature: str) -> float | str:
+    """The published change of the time, where there is one. What is too small to be seen is a word."""
+    found: float | str = x.v.published.get(pool, {}).get(feature, "-")
+    return found
 
 
 def draw(x: Experiment, figure: Any, results: dict[str, Results]) -> None:

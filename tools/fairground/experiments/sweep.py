@@ -63,6 +63,16 @@ def steps(x: Experiment, cases: dict[str, Figures], duty: int, metric: str) -> l
     return found
 
 
+def line_of(x: Experiment, duty: int, nr: int) -> int:
+    """The line of the published table, which has one for each boost above 0, and a rule after each duty cycle."""
+    return 136 + 5 * [row[0] for row in x.v.duties].index(duty) + nr
+
+
+def of_no_change(published: float, same: float) -> float | str:
+    """The published change, as a word if it is smaller than @same: no number to compare with."""
+    return published if abs(published) >= same else f"{published:+.2f}"
+
+
 def draw(x: Experiment, figure: Any, results: dict[str, Results]) -> None:
     """Change of energy and of PerfIndex over duty cycles, a line for each boost; published ones dashed."""
     rows = x.v.duties
