@@ -7,9 +7,9 @@ from ..claims import Figures, Results
 from ..experiment_file import Experiment
 from ..image import event_values
 from ..runs import Run
-from ..timeline import SLEEPS
 
 US, MS = 1e3, 1e6
+ASLEEP = 3  # bits of prev_state: the task waits for something. One that ends leaves its group before the CPU
 
 Intervals = list[tuple[int, int]]
 
@@ -40,7 +40,7 @@ def measure(x: Experiment, run: Run) -> Figures:
         name, v = event.format.name, event_values(event)
         if name == "sched_wakeup" and is_short(v["comm"]):
             runnable.append((event.time, True))
-        elif name == "sched_switch" and is_short(v["prev_comm"]) and v["prev_state"] & SLEEPS:
+        elif name == "sched_switch" and is_short(v["prev_comm"]) and v["prev_state"] & ASLEEP:
             runnable.append((event.time, False))
         elif name == "sched_tune_boost" and run.case == "boost" and v["cpu_id"] == x.v.cpu:
             boosted.append((event.time, v["boost"] == x.v.fg))
@@ -48,7 +48,8 @@ def measure(x: Experiment, run: Run) -> Figures:
             boosted.append((event.time, v["state"] >= x.v.fast_khz))
     of = [intervals(changes, x.v.warm_up_ns) for changes in (runnable, boosted)]
     first = max(found[0][0] for found in of) - x.v.slack_us * US
-    wanted, got = ([interval for interval in found if interval[0] >= first] for found in of)
+    last = of[0][-1][1]  # the short task's last sleep
+    wanted, got = ([interval for interval in found if first <= interval[0] < last] for found in of)
     pairs = list(zip(wanted, got))
     return {"runs": len(wanted), "boosts": len(got), "begin_us": max(abs(w[0] - g[0]) for w, g in pairs) / US,
             "end_us": max(abs(w[1] - g[1]) for w, g in pairs) / US,
