@@ -93,7 +93,8 @@ def bound_of(kind: str, limit: Any, published: Any, form: str) -> tuple[str, Cal
         case "near":
             return f"+-{100 * limit:g} %", lambda v: abs(v - published) <= limit * abs(published)
         case "range":
-            return f"{say(limit[0])} to {say(limit[1])}", lambda v: limit[0] <= v <= limit[1]
+            low, high = (say(float(f"{end:.4g}")) for end in limit)
+            return f"{low} to {high}", lambda v: limit[0] <= v <= limit[1]
         case "within":
             return f"within {say(limit)}", lambda v: abs(v) < limit
     return f"= {say(limit)}", lambda v: v == limit
