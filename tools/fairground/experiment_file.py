@@ -41,9 +41,9 @@ RTAPP = {"global": dict, "groups": list, "tasks": list}
 ENTRY = {"name": str, "for": dict, "when": str, "is": dict}
 METRIC = {"text": str, "value": str, "hosts": list}
 CLAIM = {"for": dict, "when": str, "text": str, "value": str, "form": str, "published": (*NUMBER, list),
-         "line": TEXT_OR_NUMBER, "policies": (list, str), "hosts": (list, str), "near": NUMBER, "equals": NUMBER,
-         "within": NUMBER, "range": (list, str), "holds": str, "bound": str}
-BOUNDS = ("near", "equals", "within", "range", "holds")
+         "line": TEXT_OR_NUMBER, "policies": (list, str), "hosts": (list, str), "near": NUMBER, "about": NUMBER,
+         "equals": NUMBER, "within": NUMBER, "range": (list, str), "holds": str, "bound": str}
+BOUNDS = ("near", "about", "equals", "within", "range", "holds")
 DEBUG, SYSCTL = "/sys/kernel/debug/sched", "/proc/sys/kernel"
 
 
