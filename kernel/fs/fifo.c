@@ -43,31 +43,42 @@ static long pipe_ioctl(struct file *f, unsigned cmd, u64 arg)
 	return arch_copy_to_user((void *)arg, &used, sizeof(used)) ? -EFAULT : 0;
 }
 
-static void pipe_release(struct file *f)
-{
-	pipe_detach(f->private, f->mode);
-}
-
-static void pipe_inode_release(struct inode *i)
-{
-	if (i->private)
-		pipe_free(i->private);
-}
-
-static const struct inode_ops pipe_inode_ops = { .release = pipe_inode_release };
-
 /* --- opening -------------------------------------------------------------------------- */
 
-/* The pipe of @i; the first to open it makes it. NULL: no memory. */
+/* The pipe of @i; the first to open it makes it. NULL: no memory, or too many of the user. */
 static struct pipe *find_pipe(struct inode *i)
 {
+	struct pipe *p;
+
 	mutex_lock(&i->lock);
-	if (!i->private) {
-		i->private = pipe_create(PIPE_PAGES);
-		i->iops = &pipe_inode_ops;
-	}
+	if (!i->private)
+		i->private = pipe_create_limited();
+	p = i->private;
+	if (p)
+		p->files++;
 	mutex_unlock(&i->lock);
-	return i->private;
+	return p;
+}
+
+/* Drop the ends of @mode. The last to close a pipe frees it, and a FIFO gets another one. */
+static void leave_pipe(struct inode *i, unsigned mode)
+{
+	struct pipe *p = i->private;
+	bool last;
+
+	pipe_detach(p, mode);
+	mutex_lock(&i->lock);
+	last = !--p->files;
+	if (last)
+		i->private = NULL;
+	mutex_unlock(&i->lock);
+	if (last)
+		pipe_free(p);
+}
+
+static void pipe_release(struct file *f)
+{
+	leave_pipe(f->inode, f->mode);
 }
 
 /*
@@ -91,13 +102,13 @@ static int pipe_file_open(struct inode *i, struct file *f)
 	u32 before;
 
 	if (!p)
-		return -ENOMEM;
+		return i->sb == &pipe_sb ? -ENFILE : -ENOMEM; /* as Linux has it */
 	f->private = p;
 	before = f->mode & FILE_READ ? READ_ONCE(p->writers_ever) : READ_ONCE(p->readers_ever);
 	if (!pipe_attach(p, f->mode) && i->sb != &pipe_sb)
 		err = wait_for_partner(p, f, before);
 	if (err)
-		pipe_detach(p, f->mode);
+		leave_pipe(i, f->mode);
 	return (int)err;
 }
 
@@ -119,7 +130,7 @@ struct pipe *pipe_of(struct file *f)
 int pipe_open(u32 flags, struct file **reader, struct file **writer)
 {
 	struct inode *inode = inode_create(&pipe_sb, S_IFIFO | 0600);
-	int err;
+	int err = 0;
 
 	if (!inode)
 		return -ENOMEM;
@@ -131,5 +142,5 @@ int pipe_open(u32 flags, struct file **reader, struct file **writer)
 	if (*writer)
 		return 0;
 	file_put(*reader);
-	return -ENOMEM;
+	return err;
 }

@@ -20,6 +20,8 @@
 
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
+#include "kernel/pseudo/pseudo.h"
+#include "kernel/task/account.h"
 #include "kernel/task/proc.h"
 #include "kernel/task/signal.h"
 #include "lib/signal.h"
@@ -61,26 +63,79 @@ struct pipe *pipe_create(unsigned nr_pages)
 	waitq_init(&p->writable, "pipe writable");
 	p->nr_pages = nr_pages;
 	p->pages = nr_pages <= PIPE_PAGES ? p->inline_pages : kzalloc(nr_pages * sizeof(*p->pages));
-	if (p->pages)
-		return p;
-	kfree(p);
-	return NULL;
+	if (!p->pages) {
+		kfree(p);
+		return NULL;
+	}
+	p->user = account_get(current->account);
+	return p;
 }
 
-static void free_pages(char **pages, unsigned nr)
+static void free_pages(struct pipe *p, char **pages, unsigned nr)
 {
-	for (unsigned i = 0; i < nr; i++)
-		if (pages[i])
-			page_put(virt_to_phys(pages[i]));
+	for (unsigned i = 0; i < nr; i++) {
+		if (!pages[i])
+			continue;
+		page_put(virt_to_phys(pages[i]));
+		account_give(p->user, RES_HELD, 1);
+	}
 }
 
 void pipe_free(struct pipe *p)
 {
-	free_pages(p->pages, p->nr_pages);
+	free_pages(p, p->pages, p->nr_pages);
 	if (p->pages != p->inline_pages)
 		kfree(p->pages);
+	if (p->limited)
+		account_give(p->user, RES_PIPE_PAGES, p->nr_pages);
+	account_put(p->user);
 	kfree(p);
 }
+
+/* --- limits of a user ------------------------------------------------------------------- */
+
+#define FEW_PAGES 2 /* of a pipe of a user who has many: Linux's since 5.14 */
+
+static u64 soft_limit = 16384, hard_limit; /* pages; 0: none */
+
+static u64 limit_of(const u64 *setting)
+{
+	u64 limit = account_is_exempt() ? 0 : READ_ONCE(*setting);
+
+	return limit ? limit : NO_LIMIT;
+}
+
+struct pipe *pipe_create_limited(void)
+{
+	struct account *user = current->account;
+	bool many = !account_charge(user, RES_PIPE_PAGES, PIPE_PAGES, limit_of(&soft_limit));
+	unsigned nr = many ? FEW_PAGES : PIPE_PAGES;
+	struct pipe *p = NULL;
+
+	if (many)
+		account_charge(user, RES_PIPE_PAGES, nr, NO_LIMIT);
+	if (account_used(user, RES_PIPE_PAGES) <= limit_of(&hard_limit))
+		p = pipe_create(nr);
+	if (p)
+		p->limited = true;
+	else
+		account_give(user, RES_PIPE_PAGES, nr);
+	return p;
+}
+
+static bool may_grow(struct pipe *p, u32 more)
+{
+	u64 limit = min(limit_of(&soft_limit), limit_of(&hard_limit));
+
+	return !p->limited || account_charge(p->user, RES_PIPE_PAGES, more, limit);
+}
+
+static int pipe_files_init(void)
+{
+	return proc_sys_add_number("fs/pipe-user-pages-soft", &soft_limit)
+		       ?: proc_sys_add_number("fs/pipe-user-pages-hard", &hard_limit);
+}
+INITCALL(pipe_files_init);
 
 bool pipe_attach(struct pipe *p, unsigned mode)
 {
@@ -160,11 +215,20 @@ static inline u32 copy_out(struct pipe *p, u32 byte, char *user, u32 len)
 	return copy_out_pages(p, byte, user, len);
 }
 
-static char *add_page(char **slot)
+static char *add_page(struct pipe *p, char **slot)
 {
-	u64 pa = page_alloc(0);
+	u64 pa = account_may_hoard() ? page_alloc_user() : 0;
 
+	if (pa)
+		account_charge(p->user, RES_HELD, 1, NO_LIMIT);
 	return *slot = pa ? phys_to_virt(pa) : NULL;
+}
+
+char *pipe_page(struct pipe *p, u32 at)
+{
+	char **slot = page_slot(p, at);
+
+	return *slot ? *slot : add_page(p, slot);
 }
 
 static __noinline long copy_in_pages(struct pipe *p, u32 byte, const char *user, u32 len)
@@ -173,12 +237,12 @@ static __noinline long copy_in_pages(struct pipe *p, u32 byte, const char *user,
 
 	while (done < len) {
 		u32 n = min(len - done, (u32)PAGE_SIZE - offset);
-		char **slot = page_slot(p, byte + done);
+		char *page = pipe_page(p, byte + done);
 		size_t left;
 
-		if (unlikely(!*slot && !add_page(slot)))
+		if (unlikely(!page))
 			return -ENOMEM;
-		left = arch_copy_from_user(*slot + offset, user + done, n);
+		left = arch_copy_from_user(page + offset, user + done, n);
 		done += n - (u32)left;
 		if (unlikely(left))
 			break;
@@ -446,37 +510,55 @@ static int move_pages(struct pipe *p, char **pages, unsigned nr, char **spare)
 	return 0;
 }
 
+/*
+ * Give @p the ring *@pages of *@nr, and the caller its old one in exchange. -EBUSY, or -EPERM: the
+ * user has too many. lock held.
+ */
+static int exchange_ring(struct pipe *p, char ***pages, unsigned *nr, char **spare)
+{
+	char **old = p->pages;
+	unsigned old_nr = p->nr_pages;
+	int err;
+
+	if (*nr == old_nr)
+		return 0;
+	if (*nr > old_nr && !may_grow(p, *nr - old_nr))
+		return -EPERM;
+	err = move_pages(p, *pages, *nr, spare);
+	if (err)
+		return err;
+	if (*nr < old_nr && p->limited)
+		account_give(p->user, RES_PIPE_PAGES, old_nr - *nr);
+	p->pages = *pages;
+	p->nr_pages = *nr;
+	*pages = old;
+	*nr = old_nr;
+	return 0;
+}
+
 long pipe_resize(struct pipe *p, u64 size)
 {
-	unsigned nr = 1, old_nr;
-	char **pages, **old, *spare = NULL;
-	int err = 0;
+	char **pages, *spare = NULL;
+	unsigned nr = 1, other_nr;
+	int err;
 
 	if (size > MAX_PAGES * PAGE_SIZE)
 		return -EPERM;
 	while (nr * PAGE_SIZE < size)
 		nr *= 2;
 	pages = kzalloc(nr * sizeof(*pages));
-	if (!pages || !add_page(&spare)) {
+	if (!pages || !add_page(p, &spare)) {
 		kfree(pages);
 		return -ENOMEM;
 	}
+	other_nr = nr;
 	spin_lock(&p->lock);
-	old = pages;
-	old_nr = nr;
-	if (nr != p->nr_pages)
-		err = move_pages(p, pages, nr, &spare);
-	if (nr != p->nr_pages && !err) {
-		old = p->pages;
-		old_nr = p->nr_pages;
-		p->pages = pages;
-		p->nr_pages = nr;
-	}
+	err = exchange_ring(p, &pages, &other_nr, &spare);
 	spin_unlock(&p->lock);
-	free_pages(old, old_nr);
-	free_pages(&spare, 1);
-	if (old != p->inline_pages)
-		kfree(old);
+	free_pages(p, pages, other_nr);
+	free_pages(p, &spare, 1);
+	if (pages != p->inline_pages)
+		kfree(pages);
 	waitq_wake(&p->writable, 0);
 	return err ? err : (long)(nr * PAGE_SIZE);
 }

@@ -13,6 +13,9 @@ struct pipe {
 	u32 nr_pages;	      /* capacity, a power of two */
 	u32 readers, writers; /* open ends; guarded by: lock */
 	u32 readers_ever, writers_ever; /* ends ever opened; a FIFO's opener waits for a change */
+	u32 files;	      /* that have it open; guarded by: the inode's lock */
+	struct account *user; /* who made it, and is charged */
+	bool limited; /* its capacity counts against the limits of the user's pipes */
 	struct waitq readable, writable;
 	char **pages; /* NULL until first used */
 	char *inline_pages[PIPE_PAGES];
@@ -20,6 +23,11 @@ struct pipe {
 
 /* No ends yet; @nr_pages is a power of two. NULL: no memory. */
 struct pipe *pipe_create(unsigned nr_pages);
+/*
+ * As pipe_create(), of PIPE_PAGES, or of 2 for a user who has pipe-user-pages-soft, or NULL for one
+ * who has pipe-user-pages-hard.
+ */
+struct pipe *pipe_create_limited(void);
 void pipe_free(struct pipe *p); /* all ends are closed */
 /* Add the ends in @mode (FILE_READ, FILE_WRITE). True if both kinds of end are open now. */
 bool pipe_attach(struct pipe *p, unsigned mode);
@@ -44,12 +52,14 @@ long pipe_put_page(struct pipe *p, const void *data);
 long pipe_wait_writable(struct pipe *p, u32 flags);
 /* For a write that no reader is left for: sends SIGPIPE, unless PIPE_NOSIGNAL; returns -EPIPE. */
 long pipe_broken(u32 flags);
+/* The page of byte @at of the ring, a new one if there is none; NULL: no memory. lock held. */
+char *pipe_page(struct pipe *p, u32 at);
 /* Bytes waiting to be read. */
 u32 pipe_used(const struct pipe *p);
 u32 pipe_capacity(const struct pipe *p);
 /* POLL* of an end, registered with @pt. */
 unsigned pipe_poll_end(struct pipe *p, unsigned mode, struct poll_table *pt);
-/* F_SETPIPE_SZ: the new capacity or -errno. */
+/* F_SETPIPE_SZ: the new capacity; -EBUSY, -ENOMEM, or -EPERM beyond a limit. */
 long pipe_resize(struct pipe *p, u64 size);
 /* The pipe of a pipe or FIFO descriptor; NULL for other files. */
 struct pipe *pipe_of(struct file *f);

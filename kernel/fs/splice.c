@@ -7,23 +7,12 @@
 #include "kernel/mm/mm.h"
 #include "lib/string.h"
 
-/* The ring page of byte @at, allocated if there is none yet; NULL: no memory. lock held. */
-static char *ring_page(struct pipe *p, u32 at)
-{
-	char **slot = &p->pages[at / PAGE_SIZE & (p->nr_pages - 1)];
-	u64 pa = *slot ? 0 : page_alloc(0);
-
-	if (pa)
-		*slot = phys_to_virt(pa);
-	return *slot;
-}
-
 /* Copy the page at @data to the head of the ring, where there is room. lock held. */
 static long copy_page(struct pipe *p, const char *data)
 {
 	u32 offset = p->head % PAGE_SIZE;
-	char *first = ring_page(p, p->head);
-	char *second = offset ? ring_page(p, p->head + PAGE_SIZE) : first;
+	char *first = pipe_page(p, p->head);
+	char *second = offset ? pipe_page(p, p->head + PAGE_SIZE) : first;
 
 	assert(spin_is_held(&p->lock));
 	if (!first || !second)

@@ -338,7 +338,7 @@ u64 tmpfs_nr_pages(void); /* in all of them */
 struct inode *tmpfs_create(struct superblock *sb, u32 mode);
 /* Append kernel memory to a regular file of a tmpfs. 0 or -ENOSPC. */
 int tmpfs_append(struct inode *i, const char *data, size_t n);
-/* Both ends of a new pipe. 0 or -ENOMEM. */
+/* Both ends of a new pipe. 0, -ENOMEM or -ENFILE. */
 int pipe_open(u32 flags, struct file **reader, struct file **writer);
 /*
  * A file without a name, for descriptors that stand for a kernel object; consumes @private, by

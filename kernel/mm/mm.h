@@ -36,6 +36,8 @@ void page_free(u64 pa, unsigned order); /* a block whose frames all have one ref
 void page_give(u64 base, u64 size);
 /* Is so little memory left for programs that no new one should start? */
 bool page_is_short(void);
+/* Is twice as much left, but no more? See account_may_hoard(). */
+bool page_is_low(void);
 u64 page_nr_total(void);
 u64 page_nr_free(void);
 

@@ -264,6 +264,11 @@ bool page_is_short(void)
 	return page_nr_free() < 3 * buddy.reserve;
 }
 
+bool page_is_low(void)
+{
+	return READ_ONCE(buddy.nr_free) < 6 * buddy.reserve;
+}
+
 u64 page_nr_total(void)
 {
 	return buddy.nr_total;

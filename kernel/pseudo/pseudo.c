@@ -15,6 +15,7 @@
 #include "kernel/mm/mm.h"
 #include "kernel/trace/trace.h"
 #include "lib/errno.h"
+#include "lib/fmt.h"
 #include "lib/string.h"
 
 #define FIRST_GUESS 1024 /* bytes of text that fit without a second try */
@@ -385,6 +386,31 @@ int procfs_add(const struct pseudo_file *pf)
 int proc_sys_add(const struct pseudo_file *pf)
 {
 	return add_file(&procfs_type, "sys/", pf);
+}
+
+static size_t show_number(void *arg, char *buf, size_t size)
+{
+	return (size_t)snprintf(buf, size, "%lu\n", READ_ONCE(*(u64 *)arg));
+}
+
+static long store_number(void *arg, const char *text, size_t len)
+{
+	u64 value;
+	int err = parse_u64(text, len, &value);
+
+	if (err)
+		return err;
+	WRITE_ONCE(*(u64 *)arg, value);
+	return (long)len;
+}
+
+int proc_sys_add_number(const char *name, u64 *value)
+{
+	return proc_sys_add(&(struct pseudo_file){ .name = name,
+						   .mode = 0644,
+						   .show = show_number,
+						   .store = store_number,
+						   .arg = value });
 }
 
 int sysfs_add(const struct pseudo_file *pf)

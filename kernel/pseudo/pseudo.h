@@ -33,6 +33,8 @@ struct pseudo_file {
 int debugfs_add(const struct pseudo_file *pf);
 int tracefs_add(const struct pseudo_file *pf);
 int proc_sys_add(const struct pseudo_file *pf); /* below /proc/sys */
+/* A number that root may change, below /proc/sys. */
+int proc_sys_add_number(const char *name, u64 *value);
 int procfs_add(const struct pseudo_file *pf);	/* below /proc */
 int sysfs_add(const struct pseudo_file *pf);	/* below /sys */
 /* For a store: the length of the written @text without one trailing newline. */

@@ -4,6 +4,7 @@
  * kernel/task/cred.c and kernel/fs/permission.c.
  */
 #include "kernel/syscall/syscall.h"
+#include "kernel/task/account.h"
 #include "kernel/task/cred.h"
 #include "lib/errno.h"
 #include "lib/string.h"
@@ -110,11 +111,17 @@ static long set_fs(struct ids *ids, u32 id, bool privileged)
 	return old;
 }
 
-/* Capabilities follow the user's numbers. */
+/* Account and capabilities follow the user's numbers. -EAGAIN: no memory for the account. */
 static long user_changed(const struct ids *old, long result)
 {
+	struct ids *now = &current->cred.user;
+
+	if (now->real != old->real && !account_switch(now->real)) {
+		*now = *old;
+		return -EAGAIN;
+	}
 	cred_user_changed(&current->cred, old);
-	cred_ids_changed(old, &current->cred.user);
+	cred_ids_changed(old, now);
 	return result;
 }
 

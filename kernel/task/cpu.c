@@ -12,6 +12,7 @@
 #include "kernel/contract.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
+#include "kernel/task/account.h"
 #include "kernel/task/task.h"
 #include "kernel/time/speed.h"
 #include "kernel/time/tick.h"
@@ -103,6 +104,8 @@ static struct thread *init_idle(unsigned cpu, void *kstack)
 	t->proc = &kernel_proc;
 	t->flags = THREAD_KERNEL | THREAD_IDLE;
 	t->refs = 1;
+	t->cred = root_cred;
+	t->account = &root_account;
 	list_init(&t->proc_link);
 	list_init(&t->pending.queue);
 	sched_task_init_idle(machine, &t->task, cpu);

@@ -17,6 +17,7 @@
 #include "kernel/fs/fs.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
+#include "kernel/task/account.h"
 #include "kernel/task/fork.h"
 #include "kernel/task/futex.h"
 #include "kernel/task/signal.h"
@@ -221,6 +222,7 @@ static bool leave_process(struct thread *t)
 		usage_add(&p->exited, &mine);
 		pid_set_thread(t->tid, NULL);
 		pid_release(t->tid);
+		account_give(t->account, RES_THREADS, 1);
 	}
 	spin_unlock(&proc_tree_lock);
 	if (p->execing)
@@ -290,6 +292,7 @@ static void take_leadership(struct thread *t)
 	t->tid = t->task.pid = p->pid;
 	pid_set_thread(t->tid, t);
 	sched_task_lead(machine, &t->task);
+	account_give(old->account, RES_THREADS, 1);
 	spin_unlock_irqrestore(&p->sig_lock, flags);
 	spin_unlock(&proc_tree_lock);
 	thread_put(old);

@@ -15,6 +15,7 @@
 #include "kernel/fs/fs.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
+#include "kernel/task/account.h"
 #include "kernel/task/signal.h"
 #include "kernel/task/task.h"
 #include "kernel/trace/trace.h"
@@ -54,13 +55,16 @@ static int check_flags(const struct clone_args *args)
 	return 0;
 }
 
-static int check_limits(void)
+/* Count one thread more for the user, who gets it or gives it back. 0 or -EAGAIN. */
+static int charge_thread(void)
 {
-	/* Threads are not counted by user: the limit is one on the whole machine. */
-	u64 limit = current->proc->rlimit[RLIMIT_NPROC].cur;
-	unsigned now = READ_ONCE(nr_threads_total);
+	struct account *user = current->account;
+	bool exempt = user == &root_account || account_is_exempt();
+	u64 limit = exempt ? NO_LIMIT : current->proc->rlimit[RLIMIT_NPROC].cur;
 
-	return now >= threads_max || now >= limit ? -EAGAIN : 0;
+	if (READ_ONCE(nr_threads_total) >= threads_max)
+		return -EAGAIN;
+	return account_charge(user, RES_THREADS, 1, limit) ? 0 : -EAGAIN;
 }
 
 static struct mm *clone_mm(struct mm *mm, u64 flags)
@@ -236,10 +240,14 @@ long clone_thread(const struct clone_args *args)
 	long err = signal_pending() ? -ERESTARTNOINTR : check_flags(args);
 
 	if (!err)
-		err = check_limits();
-	struct thread *t = err ? NULL : create(args, &err);
-	if (!t)
+		err = charge_thread();
+	if (err)
 		return err;
+	struct thread *t = create(args, &err);
+	if (!t) {
+		account_give(current->account, RES_THREADS, 1);
+		return err;
+	}
 	int tid = t->tid;
 	if (vfork) {
 		waitq_init(&done, "vfork");
@@ -294,6 +302,7 @@ int proc_start_init(const char *path)
 	p->pid = 1;
 	p->exit_signal = SIGCHLD;
 	init_proc = p;
+	account_charge(t->account, RES_THREADS, 1, NO_LIMIT);
 	spin_lock(&proc_tree_lock);
 	unsigned long flags = spin_lock_irqsave(&p->sig_lock);
 	proc_publish(p, &kernel_proc);

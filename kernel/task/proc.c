@@ -15,6 +15,7 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
+#include "kernel/task/account.h"
 #include "kernel/task/signal.h"
 #include "kernel/task/task.h"
 #include "kernel/time/time.h"
@@ -42,7 +43,8 @@ static void set_default_limits(struct rlimit *limit)
 {
 	limit[RLIMIT_STACK].cur = 8 << 20;
 	limit[RLIMIT_CORE].cur = 0;
-	limit[RLIMIT_NPROC] = (struct rlimit){ threads_max, threads_max };
+	/* One user leaves room for others. */
+	limit[RLIMIT_NPROC] = (struct rlimit){ threads_max / 2, threads_max / 2 };
 	limit[RLIMIT_NOFILE] = (struct rlimit){ 1024, 4096 };
 	limit[RLIMIT_MEMLOCK] = (struct rlimit){ 8 << 20, 8 << 20 };
 	limit[RLIMIT_SIGPENDING] = (struct rlimit){ threads_max, threads_max };
@@ -249,6 +251,7 @@ void proc_unlink(struct proc *p)
 	list_del(&p->leader->proc_link);
 	pid_set_thread(p->pid, NULL);
 	pid_release(p->pid);
+	account_give(p->leader->account, RES_THREADS, 1);
 }
 
 /* --- groups ------------------------------------------------------------------------- */

@@ -20,6 +20,7 @@
 #include "kernel/contract.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
+#include "kernel/task/account.h"
 #include "kernel/task/exit.h"
 #include "kernel/task/task.h"
 #include "kernel/time/time.h"
@@ -27,6 +28,7 @@
 
 struct sigqueue {
 	struct list link;
+	struct account *user; /* of the receiver, who is charged; NULL: a timer's, paid before */
 	struct siginfo info;
 };
 
@@ -35,7 +37,6 @@ struct sigqueue {
 
 static struct kmem_cache *sigqueue_cache;
 struct waitq signal_queued = WAITQ_INIT(signal_queued);
-static u32 nr_queued; /* in the whole machine; bounded by RLIMIT_SIGPENDING of the sender */
 
 static int signal_init(void)
 {
@@ -49,8 +50,10 @@ INITCALL(signal_init);
 static void free_sigqueue(struct sigqueue *q)
 {
 	list_del(&q->link);
+	if (q->user)
+		account_give(q->user, RES_SIGNALS, 1);
+	account_put(q->user);
 	kmem_cache_free(sigqueue_cache, q);
-	__atomic_sub_fetch(&nr_queued, 1, __ATOMIC_RELAXED);
 }
 
 /* Forget pending signals of @set. */
@@ -80,20 +83,40 @@ static void discard_everywhere(struct proc *p, sigset_t set)
 		discard(&t->pending, set);
 }
 
-static int enqueue(struct sigpending *pending, int sig, const struct siginfo *info)
+/* A place in the queues of @user, who may have @limit. NULL: none is left, or no memory. */
+static struct sigqueue *alloc_sigqueue(struct account *user, u64 limit)
 {
-	bool queued_once = sig < SIGRTMIN;
-	u64 limit = current->proc->rlimit[RLIMIT_SIGPENDING].cur;
+	struct sigqueue *q;
+
+	if (user && !account_charge(user, RES_SIGNALS, 1, limit))
+		return NULL;
+	q = kmem_cache_alloc(sigqueue_cache);
+	if (q)
+		q->user = user ? account_get(user) : NULL;
+	else if (user)
+		account_give(user, RES_SIGNALS, 1);
+	return q;
+}
+
+/*
+ * Queue @sig in @pending, of @t or its process. Beyond RLIMIT_SIGPENDING an ordinary signal is
+ * pending all the same. If the kernel or kill(2) sent it, it keeps its siginfo, for there are few
+ * of these. A @paid one is not charged.
+ */
+static int enqueue(struct sigpending *pending, const struct thread *t, int sig,
+		   const struct siginfo *info, bool paid)
+{
+	bool queued_once = sig < SIGRTMIN, always = queued_once && (!info || info->code >= 0);
+	u64 limit = always ? NO_LIMIT : t->proc->rlimit[RLIMIT_SIGPENDING].cur;
 
 	if (queued_once && (pending->set & SIGMASK(sig)))
 		return 0;
-	struct sigqueue *q = nr_queued < limit ? kmem_cache_alloc(sigqueue_cache) : NULL;
+	struct sigqueue *q = alloc_sigqueue(paid ? NULL : t->account, limit);
 	if (q) {
-		__atomic_add_fetch(&nr_queued, 1, __ATOMIC_RELAXED);
 		q->info = info ? *info : (struct siginfo){ .code = SI_KERNEL };
 		q->info.signo = sig;
 		list_add_tail(&pending->queue, &q->link);
-	} else if (!queued_once) {
+	} else if (!queued_once && info && info->code != SI_USER) {
 		return -EAGAIN;
 	}
 	pending->set |= SIGMASK(sig);
@@ -249,7 +272,8 @@ static struct thread *choose_thread(struct proc *p, int sig)
 }
 
 /* Queue a signal for @t alone, or for the process if @t is NULL. sig_lock held. */
-static int send_locked(struct proc *p, struct thread *t, int sig, const struct siginfo *info)
+static int send_locked(struct proc *p, struct thread *t, int sig, const struct siginfo *info,
+		       bool paid)
 {
 	const struct thread *looks = t ? t : p->leader;
 
@@ -267,7 +291,7 @@ static int send_locked(struct proc *p, struct thread *t, int sig, const struct s
 	}
 	if (signal_is_ignored(p, sig) && !(looks->blocked & SIGMASK(sig)))
 		return 0;
-	int err = enqueue(t ? &t->pending : &p->pending, sig, info);
+	int err = enqueue(t ? &t->pending : &p->pending, looks, sig, info, paid);
 	struct thread *target = !t ? choose_thread(p, sig) : takes(t, sig) ? t : NULL;
 	if (!err && target)
 		signal_notify(target, TASK_INTERRUPTIBLE);
@@ -278,7 +302,7 @@ static int send_locked(struct proc *p, struct thread *t, int sig, const struct s
 int signal_send_thread(struct thread *t, int sig, const struct siginfo *info)
 {
 	unsigned long flags = spin_lock_irqsave(&t->proc->sig_lock);
-	int err = t->flags & THREAD_EXITING ? 0 : send_locked(t->proc, t, sig, info);
+	int err = t->flags & THREAD_EXITING ? 0 : send_locked(t->proc, t, sig, info, false);
 
 	spin_unlock_irqrestore(&t->proc->sig_lock, flags);
 	return err;
@@ -287,10 +311,19 @@ int signal_send_thread(struct thread *t, int sig, const struct siginfo *info)
 int signal_send_proc(struct proc *p, int sig, const struct siginfo *info)
 {
 	unsigned long flags = spin_lock_irqsave(&p->sig_lock);
-	int err = p->nr_threads ? send_locked(p, NULL, sig, info) : 0;
+	int err = p->nr_threads ? send_locked(p, NULL, sig, info, false) : 0;
 
 	spin_unlock_irqrestore(&p->sig_lock, flags);
 	return err;
+}
+
+void signal_send_timer(struct proc *p, struct thread *t, int sig, const struct siginfo *info)
+{
+	unsigned long flags = spin_lock_irqsave(&p->sig_lock);
+
+	if (t ? !(t->flags & THREAD_EXITING) : p->nr_threads)
+		send_locked(p, t, sig, info, true);
+	spin_unlock_irqrestore(&p->sig_lock, flags);
 }
 
 int signal_send_group(int pgid, int sig, const struct siginfo *info)
@@ -345,7 +378,7 @@ void signal_force(int sig, const struct siginfo *info)
 	if ((t->blocked & SIGMASK(sig)) || action->handler == SIG_IGN)
 		*action = (struct sigaction){ .handler = SIG_DFL };
 	t->blocked &= ~SIGMASK(sig);
-	enqueue(&t->pending, sig, info);
+	enqueue(&t->pending, t, sig, info, false);
 	signal_recalc(t);
 	spin_unlock_irqrestore(&p->sig_lock, flags);
 }

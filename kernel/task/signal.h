@@ -21,10 +21,15 @@
 /* --- sending -------------------------------------------------------------------- */
 /*
  * Send @sig with @info, or as SI_KERNEL if that is NULL. Any context. Returns 0, or -EAGAIN if the
- * queue is full (real-time signals only).
+ * receiver's user has RLIMIT_SIGPENDING queued (real-time signals only).
  */
 int signal_send_thread(struct thread *t, int sig, const struct siginfo *info);
 int signal_send_proc(struct proc *p, int sig, const struct siginfo *info);
+/*
+ * The signal of a timer of @p, for @t or if that is NULL for @p as a whole. The timer was charged
+ * for it when it was made, so there is always room.
+ */
+void signal_send_timer(struct proc *p, struct thread *t, int sig, const struct siginfo *info);
 /* To every process of the group; -ESRCH if there is none. */
 int signal_send_group(int pgid, int sig, const struct siginfo *info);
 

@@ -14,6 +14,7 @@
 #include "kernel/contract.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
+#include "kernel/task/account.h"
 #include "kernel/task/exit.h"
 #include "kernel/task/task.h"
 #include "kernel/time/time.h"
@@ -64,6 +65,7 @@ struct thread *thread_alloc(struct proc *p, int pid)
 	list_init(&t->pending.queue);
 	t->start_ns = clock_ns();
 	t->cred = root_cred;
+	t->account = account_get(p == &kernel_proc ? &root_account : current->account);
 	t->timer_slack_ns = t->default_timer_slack_ns = DEFAULT_TIMER_SLACK_NS;
 	return t;
 }
@@ -71,6 +73,7 @@ struct thread *thread_alloc(struct proc *p, int pid)
 static void thread_free(struct thread *t)
 {
 	kstack_free(t->kstack);
+	account_put(t->account);
 	proc_put(t->proc);
 	kmem_cache_free(thread_cache, t);
 }
@@ -168,6 +171,7 @@ static struct thread *alloc_kthread(void (*fn)(void *), void *arg)
 
 static void publish_kthread(struct thread *t)
 {
+	account_charge(t->account, RES_THREADS, 1, NO_LIMIT);
 	spin_lock(&proc_tree_lock);
 	unsigned long flags = spin_lock_irqsave(&kernel_proc.sig_lock);
 	thread_publish(t);

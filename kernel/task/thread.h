@@ -12,6 +12,7 @@
 #include "lib/list.h"
 #include "sched/sched.h"
 
+struct account;
 struct mm;
 struct proc;
 
@@ -72,6 +73,7 @@ struct thread {
 	u64 min_flt, maj_flt;
 	u64 read_bytes, written_bytes, nr_reads, nr_writes; /* by read(2) and write(2) and family */
 	struct cred cred;
+	struct account *account; /* of its real user; locked as the process's list of threads is */
 	u64 rt_since_ns, rt_blocked; /* limits.c: runtime and switches at the last block */
 	u16 io_priority;	     /* ioprio_set(2): only kept */
 	u16 mempolicy;		     /* set_mempolicy(2): the mode, with its flags */

@@ -11,6 +11,7 @@
 #include "kernel/time/itimer.h"
 
 #include "kernel/mm/mm.h"
+#include "kernel/task/account.h"
 #include "kernel/task/signal.h"
 #include "kernel/time/time.h"
 #include "lib/errno.h"
@@ -23,6 +24,7 @@ struct posix_timer {
 	bool realtime; /* absolute times are CLOCK_REALTIME's */
 	struct timer_event event;
 	struct proc *proc;
+	struct account *user; /* charged for the signal that may be pending */
 };
 
 struct itimers {
@@ -132,26 +134,44 @@ static void posix_expired(struct ktimer *k)
 		e->sig && (signal_overrun(t->proc, e->thread, e->sig, t->id, (u32)skipped + 1) ||
 			   signal_is_pending(t->proc, e->thread, e->sig));
 
-	if (e->sig && !pending) {
-		if (e->thread)
-			signal_send_thread(e->thread, e->sig, &info);
-		else
-			signal_send_proc(t->proc, e->sig, &info);
-	}
+	if (e->sig && !pending)
+		signal_send_timer(t->proc, e->thread, e->sig, &info);
 	t->overrun = (u32)min((pending ? t->overrun + 1 : 0) + skipped, (u64)INT32_MAX);
+}
+
+/* A timer of the running process, whose user is charged. NULL: there are too many, or no memory. */
+static struct posix_timer *alloc_timer(const struct timer_event *event, bool realtime)
+{
+	struct account *user = current->account;
+	u64 limit = current->proc->rlimit[RLIMIT_SIGPENDING].cur;
+	struct posix_timer *t = kzalloc(sizeof(*t));
+
+	if (!t || !account_charge(user, RES_SIGNALS, 1, limit)) {
+		kfree(t);
+		return NULL;
+	}
+	ktimer_init(&t->it.ktimer, posix_expired, t);
+	t->event = *event;
+	t->realtime = realtime;
+	t->proc = current->proc;
+	t->user = account_get(user);
+	return t;
+}
+
+static void release_timer(struct posix_timer *t)
+{
+	account_give(t->user, RES_SIGNALS, 1);
+	account_put(t->user);
+	kfree(t);
 }
 
 long posix_timer_create(const struct timer_event *event, bool realtime)
 {
 	struct itimers *its = get_itimers(current->proc);
-	struct posix_timer *t = its ? kzalloc(sizeof(*t)) : NULL;
+	struct posix_timer *t = its ? alloc_timer(event, realtime) : NULL;
 
 	if (!t)
 		return -EAGAIN;
-	ktimer_init(&t->it.ktimer, posix_expired, t);
-	t->event = *event;
-	t->realtime = realtime;
-	t->proc = current->proc;
 	mutex_lock(&its->lock);
 	bool room = its->nr_posix < POSIX_TIMERS_MAX;
 	if (room) {
@@ -165,7 +185,7 @@ long posix_timer_create(const struct timer_event *event, bool realtime)
 	int id = t->id;
 	mutex_unlock(&its->lock);
 	if (!room)
-		kfree(t);
+		release_timer(t);
 	return room ? id : -EAGAIN;
 }
 
@@ -235,7 +255,7 @@ static void free_timer(struct itimers *its, struct posix_timer *t)
 	list_del(&t->link);
 	if (t->event.thread)
 		thread_put(t->event.thread);
-	kfree(t);
+	release_timer(t);
 }
 
 long posix_timer_delete(int id)
