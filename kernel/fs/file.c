@@ -19,7 +19,10 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
+#include "kernel/pseudo/pseudo.h"
 #include "kernel/task/proc.h"
+#include "lib/cpumask.h"
+#include "lib/fmt.h"
 #include "lib/string.h"
 
 #define FILES_INLINE 64
@@ -39,6 +42,51 @@ struct files {
 /* --- open files ----------------------------------------------------------------------- */
 
 static const struct file_ops path_only_ops;
+static u64 nr_files;  /* atomic */
+static u64 max_files; /* of ordinary users */
+
+static bool file_is_too_much(u64 nr)
+{
+	return nr > READ_ONCE(max_files) && !capable(CAP_SYS_ADMIN);
+}
+
+int file_shortage(void)
+{
+	return file_is_too_much(READ_ONCE(nr_files) + 1) ? -ENFILE : -ENOMEM;
+}
+
+static void free_file(struct file *f)
+{
+	__atomic_sub_fetch(&nr_files, 1, __ATOMIC_RELAXED);
+	kfree(f);
+}
+
+/* A zeroed one; NULL: see file_shortage(). */
+static struct file *alloc_file(void)
+{
+	bool too_much = file_is_too_much(__atomic_add_fetch(&nr_files, 1, __ATOMIC_RELAXED));
+	struct file *f = too_much ? NULL : kzalloc(sizeof(*f));
+
+	if (!f)
+		free_file(NULL);
+	return f;
+}
+
+static size_t show_nr(void *arg, char *buf, size_t size)
+{
+	(void)arg;
+	return (size_t)snprintf(buf, size, "%lu\t0\t%lu\n", READ_ONCE(nr_files), max_files);
+}
+
+/* Linux's default: a tenth of memory, if a file takes 1 KiB with all that belongs to it. */
+static int file_limits_init(void)
+{
+	const struct pseudo_file nr = { .name = "fs/file-nr", .mode = 0444, .show = show_nr };
+
+	max_files = max(page_nr_total() * (PAGE_SIZE / 1024) / 10, 8192ull);
+	return proc_sys_add_number("fs/file-max", &max_files) ?: proc_sys_add(&nr);
+}
+INITCALL(file_limits_init);
 
 /* Count @f, about to be open for writing. 0, -ETXTBSY or -EROFS. */
 static int begin_write(struct file *f)
@@ -69,10 +117,10 @@ static void end_use(struct file *f)
 struct file *file_create(struct inode *inode, const struct path *path, u32 flags, int *err)
 {
 	static const u8 modes[] = { FILE_READ, FILE_WRITE, FILE_READ | FILE_WRITE, 0 };
-	struct file *f = kzalloc(sizeof(*f));
+	struct file *f = alloc_file();
 
 	if (!f) {
-		*err = -ENOMEM;
+		*err = file_shortage();
 		return NULL;
 	}
 	f->ops = inode->fops;
@@ -101,7 +149,7 @@ struct file *file_create(struct inode *inode, const struct path *path, u32 flags
 	end_use(f);
 	path_put(&f->path);
 	inode_put(f->inode);
-	kfree(f);
+	free_file(f);
 	return NULL;
 }
 
@@ -125,7 +173,7 @@ void file_put(struct file *f)
 		f->ops->release(f);
 	path_put(&f->path);
 	inode_put(f->inode);
-	kfree(f);
+	free_file(f);
 }
 
 u64 file_size(struct file *f)
@@ -163,117 +211,6 @@ long generic_llseek(struct file *f, s64 offset, int whence)
 		return -EINVAL;
 	f->pos = (u64)pos;
 	return pos;
-}
-
-/* --- opening by name ------------------------------------------------------------------ */
-
-static unsigned open_walk_flags(u32 flags)
-{
-	unsigned walk = 0;
-
-	if (!(flags & O_NOFOLLOW) && !((flags & O_CREAT) && (flags & O_EXCL)))
-		walk |= WALK_FOLLOW;
-	if (flags & O_DIRECTORY)
-		walk |= WALK_DIR;
-	if (flags & O_CREAT)
-		walk |= WALK_CREATE;
-	if ((flags & O_CREAT) && (flags & O_EXCL))
-		walk |= WALK_EXCL;
-	return walk;
-}
-
-static unsigned wanted(u32 flags)
-{
-	/* The last can do neither, but is for devices that it could configure: it needs both. */
-	static const u8 wants[] = { MAY_READ, MAY_WRITE, MAY_READ | MAY_WRITE,
-				    MAY_READ | MAY_WRITE };
-
-	return wants[flags & O_ACCMODE] | (flags & O_TRUNC ? MAY_WRITE : 0u);
-}
-
-/* May the existing @inode be opened with @flags? */
-static int check_open(const struct inode *inode, u32 flags)
-{
-	if (S_ISLNK(inode->mode))
-		return flags & O_PATH ? 0 : -ELOOP;
-	if (S_ISDIR(inode->mode) && (flags & (O_ACCMODE | O_CREAT | O_TRUNC)))
-		return -EISDIR;
-	if (flags & O_PATH)
-		return 0;
-	return !inode->fops ? -ENXIO
-			    : inode_permission(inode, wanted(flags))
-				      ?: inode_may_noatime(inode, flags);
-}
-
-static struct file *open_path(const struct path *path, bool created, u32 flags, int *err)
-{
-	struct inode *inode = path->dentry->inode;
-	bool truncate = (flags & O_TRUNC) && (flags & O_ACCMODE) && !created;
-	struct file *f;
-
-	*err = created ? 0 : check_open(inode, flags);
-	if (*err)
-		return NULL;
-	f = file_create(inode, path, flags, err);
-	if (f && truncate && f->ops->truncate) {
-		*err = (int)f->ops->truncate(inode, 0);
-		if (*err) {
-			file_put(f);
-			return NULL;
-		}
-	}
-	return f;
-}
-
-struct file *file_open_at(int dirfd, const char *text, u32 flags, u32 mode, int *err)
-{
-	struct fs_context *fs = current->proc->fs;
-	struct walk_result res = { .mode = mode & 07777 & ~(fs ? READ_ONCE(fs->umask) : 0) };
-	struct file *f;
-
-	if (flags & O_PATH)
-		flags &= O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-	*err = path_walk(dirfd, text, open_walk_flags(flags), &res);
-	if (*err)
-		return NULL;
-	f = open_path(&res.path, res.created, flags, err);
-	path_put(&res.path);
-	return f;
-}
-
-struct file *file_open(const char *path, unsigned flags, unsigned mode, int *err)
-{
-	return file_open_at(AT_FDCWD, path, flags, mode, err);
-}
-
-struct file *file_open_exec(const char *text, int *err)
-{
-	struct path path;
-	struct file *f;
-
-	*err = path_lookup(AT_FDCWD, text, WALK_FOLLOW, &path);
-	if (*err)
-		return NULL;
-	*err = path_may_exec(&path);
-	f = *err ? NULL : file_create(path.dentry->inode, &path, O_RDONLY, err);
-	path_put(&path);
-	return f;
-}
-
-int file_open_stdio(void)
-{
-	int err;
-	struct file *f = file_open("/dev/console", O_RDWR, 0, &err);
-
-	if (!f)
-		return err;
-	for (int fd = 0; fd < 3; fd++) {
-		err = fd_install(file_get(f), 0, false);
-		if (err < 0)
-			break;
-	}
-	file_put(f);
-	return err < 0 ? err : 0;
 }
 
 /* --- descriptor tables ---------------------------------------------------------------- */
@@ -563,6 +500,17 @@ int files_next(struct files *t, int fd)
 	}
 	spin_unlock(&t->lock);
 	return found;
+}
+
+unsigned files_count(struct files *t)
+{
+	unsigned nr = 0;
+
+	spin_lock(&t->lock);
+	for (unsigned w = 0; w < t->size / 64; w++)
+		nr += popcount64(t->used[w]);
+	spin_unlock(&t->lock);
+	return nr;
 }
 
 unsigned files_size(struct files *t)

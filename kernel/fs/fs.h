@@ -51,6 +51,7 @@ struct file_ops { /* every pointer may be NULL; the default is in the comment */
 	 * held across a user copy.
 	 */
 	u64 (*map_page)(struct file *f, u64 offset); /* -ENODEV from mmap */
+#define NO_ROOM 1ull /* of map_page: the file system has no page left for it */
 	/* Before a mapping of this range of the file: 0 or -errno. No lock held. */
 	int (*mmap)(struct file *f, u64 offset, u64 len, bool shared); /* 0 */
 	/*
@@ -124,6 +125,7 @@ struct files *files_fork(struct files *src);
 struct files *files_get(struct files *f);
 bool files_are_shared(const struct files *f); /* by several processes */
 void files_put(struct files *f);
+unsigned files_count(struct files *f); /* open descriptors */
 void files_close_on_exec(struct files *f); /* of the running thread, and nobody else's */
 struct fs_context;			   /* cwd, root, umask */
 struct fs_context *fs_context_create(void);

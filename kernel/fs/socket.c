@@ -248,7 +248,7 @@ static int open_sockets(unsigned nr, u32 flags, struct file *out[])
 		return 0;
 	while (made)
 		file_put(out[--made]);
-	return -ENOMEM;
+	return file_shortage();
 }
 
 int socket_open_pair(u32 flags, struct file *out[2])

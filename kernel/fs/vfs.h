@@ -162,7 +162,8 @@ struct superblock {
 	u32 refs;
 	u64 next_ino;
 	u64 nr_pages; /* tmpfs: pages in use */
-	u64 nr_inodes;
+	u64 nr_inodes; /* and the second and later names of files; atomic */
+	u64 max_pages, max_inodes; /* tmpfs: 0: half of the pages of memory */
 };
 
 struct mount {
@@ -277,6 +278,8 @@ size_t fs_print_types(char *buf, size_t size);	 /* /proc/filesystems */
 /* --- file.c, open.c ------------------------------------------------------------------- */
 /* An open file of @inode; takes over neither reference. @path may be NULL. Runs ops->open. */
 struct file *file_create(struct inode *inode, const struct path *path, u32 flags, int *err);
+/* Why no file could be made: -ENFILE, for there are too many open (fs.file-max), or -ENOMEM. */
+int file_shortage(void);
 struct file *file_open_at(int dirfd, const char *text, u32 flags, u32 mode, int *err);
 /* The file of descriptor @fd in another process's table, with a reference, or NULL. */
 struct file *files_lookup(struct files *files, int fd);
@@ -336,6 +339,13 @@ void flock_drop(struct file *f); /* the file is closed for good */
 extern const struct fs_type tmpfs_type, devtmpfs_type;
 u64 tmpfs_nr_pages(void); /* in all of them */
 struct inode *tmpfs_create(struct superblock *sb, u32 mode);
+/* How many pages, inodes and names it may have. */
+u64 tmpfs_max_pages(const struct superblock *sb);
+u64 tmpfs_max_inodes(const struct superblock *sb);
+/* May the running thread add an inode or a name? */
+bool tmpfs_has_inodes(const struct superblock *sb);
+/* The new symbolic link @i leads to @text, which it keeps. False: there is no room. */
+bool tmpfs_set_link(struct inode *i, char *text);
 /* Append kernel memory to a regular file of a tmpfs. 0 or -ENOSPC. */
 int tmpfs_append(struct inode *i, const char *data, size_t n);
 /* Both ends of a new pipe. 0, -ENOMEM or -ENFILE. */

@@ -27,7 +27,10 @@ struct frame {
 	u8 kind;	  /* enum frame_kind */
 	u8 order;	  /* of the block this frame is part of; not kept for FRAME_USED */
 	u8 cache;	  /* FRAME_SLAB: index of its kmem_cache */
-	struct list link; /* free block: its list; first of a slab: the cache's partial slabs */
+	union {
+		struct list link; /* free block: its list; first of a slab: the partial slabs */
+		u64 nr_chained;	  /* FRAME_USED, first of a chain: the others in it */
+	};
 	void *free; /* first of a slab: its free objects, linked; FRAME_USED: next of a chain */
 };
 STATIC_ASSERT(sizeof(struct frame) == 32, "0.8 % of memory");

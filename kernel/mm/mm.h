@@ -48,6 +48,7 @@ u64 page_nr_free(void);
  */
 u64 page_chain_alloc(u64 first);
 void page_chain_free(u64 first);
+u64 page_chain_length(u64 first); /* in frames, a moment ago */
 
 /* --- small objects (slab.c) --------------------------------------------------- */
 void slab_init(void);
@@ -165,5 +166,5 @@ size_t mm_print_maps(struct mm *mm, char *buf, size_t size);
  */
 bool oom_kill(void);
 struct proc;
-/* Per mille of memory that the death of @p would free, oom_score_adj included; 0: never chosen. */
+/* Per mille of memory that @p has for itself, oom_score_adj included; 0: never chosen. */
 s64 oom_score(struct proc *p);

@@ -240,12 +240,21 @@ void page_free(u64 pa, unsigned order)
 u64 page_chain_alloc(u64 first)
 {
 	u64 pa = page_alloc_zeroed();
+	struct frame *f = frame_of(first);
 
 	if (pa) {
-		frame_of(pa)->free = frame_of(first)->free;
-		frame_of(first)->free = frame_of(pa);
+		f->nr_chained = page_chain_length(first);
+		frame_of(pa)->free = f->free;
+		f->free = frame_of(pa);
 	}
 	return pa;
+}
+
+u64 page_chain_length(u64 first)
+{
+	const struct frame *f = frame_of(first);
+
+	return READ_ONCE(f->free) ? READ_ONCE(f->nr_chained) + 1 : 1;
 }
 
 void page_chain_free(u64 first)

@@ -35,7 +35,7 @@
  * at the same places, and finds the tables made (a fork saves allocating and zeroing about eight).
  */
 #define SPARES		4
-#define SPARE_MAX_PAGES 4096 /* of total_vm: what may be kept is bounded by it */
+#define SPARE_MAX_TABLES 32 /* of one: what a large or sparse program had is freed */
 
 struct spare_tables {
 	u32 nr;
@@ -75,7 +75,7 @@ static void give_tables(struct mm *mm)
 	preempt_disable();
 	struct spare_tables *s = &spare_tables[arch_cpu_id()];
 
-	if (s->nr < SPARES && mm->total_vm <= SPARE_MAX_PAGES) {
+	if (s->nr < SPARES && page_chain_length(mm->pt_root) <= SPARE_MAX_TABLES) {
 		s->root[s->nr++] = mm->pt_root;
 		kept = true;
 	}

@@ -13,6 +13,7 @@
 
 #include "kernel/contract.h"
 #include "kernel/fs/fs.h"
+#include "kernel/task/account.h"
 #include "lib/errno.h"
 
 static struct kmem_cache *vma_cache;
@@ -107,7 +108,7 @@ struct vma *vma_prev(const struct vma *v)
 
 struct vma *vma_copy(const struct vma *model)
 {
-	struct vma *v = kmem_cache_alloc(vma_cache);
+	struct vma *v = account_may_hoard() ? kmem_cache_alloc(vma_cache) : NULL;
 
 	if (!v)
 		return NULL;

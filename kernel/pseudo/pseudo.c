@@ -13,6 +13,8 @@
 
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
+#include "kernel/task/account.h"
+#include "kernel/task/thread.h"
 #include "kernel/trace/trace.h"
 #include "lib/errno.h"
 #include "lib/fmt.h"
@@ -22,17 +24,42 @@
 
 struct text_buf { /* file->private */
 	size_t len;
+	struct account *user; /* who reads, and is charged for the pages of a long text */
+	u64 pages;
 	char text[];
 };
 
 /* --- reading and writing -------------------------------------------------------------- */
+
+/* Room for a text of @size. A long one may stay for as long as the file is open. */
+static struct text_buf *alloc_text(size_t size)
+{
+	u64 pages = size / PAGE_SIZE;
+	struct text_buf *b = !pages || account_may_hoard() ? kmalloc(sizeof(*b) + size) : NULL;
+
+	if (!b)
+		return NULL;
+	b->user = account_get(current->account);
+	b->pages = pages;
+	account_charge(b->user, RES_HELD, pages, NO_LIMIT);
+	return b;
+}
+
+static void free_text(struct text_buf *b)
+{
+	if (!b)
+		return;
+	account_give(b->user, RES_HELD, b->pages);
+	account_put(b->user);
+	kfree(b);
+}
 
 static struct text_buf *make_text(size_t (*show)(void *arg, char *buf, size_t size), void *arg)
 {
 	size_t size = FIRST_GUESS;
 
 	for (;;) {
-		struct text_buf *b = kmalloc(sizeof(*b) + size);
+		struct text_buf *b = alloc_text(size);
 
 		if (!b)
 			return NULL;
@@ -40,7 +67,7 @@ static struct text_buf *make_text(size_t (*show)(void *arg, char *buf, size_t si
 		if (b->len < size)
 			return b;
 		size = b->len + b->len / 8 + 64; /* it may grow meanwhile */
-		kfree(b);
+		free_text(b);
 	}
 }
 
@@ -74,13 +101,13 @@ long pseudo_read(struct file *f, void *user_buf, size_t n, u64 *pos,
 	long ret;
 
 	if (*pos == 0 || !b) {
-		kfree(b);
+		free_text(b);
 		b = make_text(show, arg);
 		if (!b)
 			return -ENOMEM;
 	}
 	ret = copy_text(b, user_buf, n, pos);
-	kfree(exchange_text(f, b));
+	free_text(exchange_text(f, b));
 	return ret;
 }
 
@@ -106,7 +133,7 @@ long pseudo_write(struct file *f, const void *user_buf, size_t n,
 
 void pseudo_release(struct file *f)
 {
-	kfree(f->private);
+	free_text(f->private);
 }
 
 static long pf_read(struct file *f, void *user_buf, size_t n, u64 *pos)

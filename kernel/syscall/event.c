@@ -11,7 +11,7 @@
 
 static long install(struct file *f, u32 flags)
 {
-	return f ? fd_install(f, 0, flags & O_CLOEXEC) : -ENOMEM;
+	return f ? fd_install(f, 0, flags & O_CLOEXEC) : file_shortage();
 }
 
 /* --- epoll ------------------------------------------------------------------------------ */

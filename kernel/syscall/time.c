@@ -411,7 +411,7 @@ SYSCALL2(timerfd_create, int, clock, u32, flags)
 	if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME)
 		return -EINVAL;
 	f = timerfd_open(clock == CLOCK_REALTIME, flags & O_NONBLOCK);
-	return f ? fd_install(f, 0, flags & O_CLOEXEC) : -ENOMEM;
+	return f ? fd_install(f, 0, flags & O_CLOEXEC) : file_shortage();
 }
 
 static long set_timerfd(int fd, const struct itimer_setting *new, bool absolute,

@@ -12,7 +12,10 @@ enum resource {
 	RES_THREADS,	  /* RLIMIT_NPROC; also those that ended and were not waited for */
 	RES_SIGNALS,	  /* queued, and one for each timer: RLIMIT_SIGPENDING */
 	RES_PIPE_PAGES,	  /* what its pipes and FIFOs can hold: pipe-user-pages-soft and -hard */
-	RES_HELD,	  /* pages that its pipes and sockets do hold: oom.c */
+	RES_RING_PAGES,	  /* of perf events: perf_event_mlock_kb and RLIMIT_MEMLOCK */
+	RES_WATCHES,	  /* of its epoll sets: epoll/max_user_watches */
+	RES_RECORDS,	  /* record locks: RECORDS_MAX of record.c */
+	RES_HELD,	  /* pages that its pipes, sockets and texts of /proc do hold: oom.c */
 	NR_RESOURCES
 };
 #define NO_LIMIT UINT64_MAX
@@ -22,6 +25,7 @@ struct account {
 	u32 uid;
 	u32 refs;		/* threads, and objects that will give back; atomic */
 	u64 used[NR_RESOURCES]; /* atomic */
+	s64 points;		/* of oom.c; guarded by: proc_tree_lock */
 };
 
 extern struct account root_account;

@@ -62,7 +62,7 @@ static int charge_thread(void)
 	bool exempt = user == &root_account || account_is_exempt();
 	u64 limit = exempt ? NO_LIMIT : current->proc->rlimit[RLIMIT_NPROC].cur;
 
-	if (READ_ONCE(nr_threads_total) >= threads_max)
+	if (READ_ONCE(nr_threads_total) >= threads_max || !account_may_hoard())
 		return -EAGAIN;
 	return account_charge(user, RES_THREADS, 1, limit) ? 0 : -EAGAIN;
 }

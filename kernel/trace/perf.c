@@ -21,6 +21,7 @@
 
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
+#include "kernel/task/account.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 
@@ -257,7 +258,7 @@ static int perf_mmap(struct file *f, u64 offset, u64 len, bool shared)
 	struct perf_event *e = f->private;
 	u64 pages = len / PAGE_SIZE, watermark;
 	struct perf_ring *ring;
-	long err;
+	int err;
 
 	if (offset || !shared || len % PAGE_SIZE || pages < 2 || (pages - 1) & (pages - 2) ||
 	    pages > PAGES_MAX + 1 || e->cpu < 0)
@@ -269,9 +270,9 @@ static int perf_mmap(struct file *f, u64 offset, u64 len, bool shared)
 		return err;
 	}
 	watermark = e->attr.flags & PERF_WATERMARK ? e->attr.wakeup : e->attr.wakeup != 0;
-	ring = perf_ring_create(pages - 1, watermark);
+	ring = perf_ring_create(pages - 1, watermark, &err);
 	if (!ring)
-		return -ENOMEM;
+		return err;
 	set_ring(e, ring);
 	return 0;
 }
@@ -483,7 +484,7 @@ static int what_to_count(const struct perf_attr *attr, int tid)
 static struct perf_event *make_event(const struct perf_attr *attr, unsigned nr, bool of_cpu,
 				     int cpu)
 {
-	struct perf_event *e = kzalloc(sizeof(*e));
+	struct perf_event *e = account_may_hoard() ? kzalloc(sizeof(*e)) : NULL;
 
 	if (!e)
 		return NULL;
@@ -522,7 +523,7 @@ static struct file *open_event(const struct perf_attr *attr, unsigned nr, struct
 
 	if (!f && e)
 		free_event(e);
-	*err = f ? start(e, t) : -ENOMEM;
+	*err = f ? start(e, t) : file_shortage();
 	if (!f || !*err)
 		return f;
 	file_put(f);

@@ -122,8 +122,11 @@ void perf_exit(const struct thread *t);
 
 /* --- perf_ring.c ----------------------------------------------------------------------------- */
 
-/* A ring of @nr_pages data pages, a power of 2, and a page that describes it. NULL: no memory. */
-struct perf_ring *perf_ring_create(u64 nr_pages, u64 watermark);
+/*
+ * A ring of @nr_pages data pages, a power of 2, and a page that describes it. NULL and *err: no
+ * memory, or -EPERM: the user has too many.
+ */
+struct perf_ring *perf_ring_create(u64 nr_pages, u64 watermark, int *err);
 struct perf_ring *perf_ring_get(struct perf_ring *r);
 void perf_ring_put(struct perf_ring *r); /* NULL is fine */
 u64 perf_ring_pages(const struct perf_ring *r);

@@ -6,7 +6,11 @@
  */
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
+#include "kernel/pseudo/pseudo.h"
+#include "kernel/task/account.h"
+#include "kernel/task/proc.h"
 #include "kernel/trace/perf.h"
+#include "lib/errno.h"
 #include "lib/string.h"
 
 /* Linux's struct perf_event_mmap_page. */
@@ -21,6 +25,8 @@ STATIC_ASSERT(offsetof(struct control_page, data_head) == 1024, "as Linux lays i
 
 struct perf_ring {
 	u32 refs;
+	struct account *user; /* who made it, and is charged for its pages and the control page */
+	u64 charged;
 	u64 nr_pages; /* of data */
 	u64 watermark;
 	u64 head; /* what data_head is; the page is the program's */
@@ -28,18 +34,59 @@ struct perf_ring {
 	u8 *data[];
 };
 
-struct perf_ring *perf_ring_create(u64 nr_pages, u64 watermark)
+/*
+ * A user may have this much for each CPU, and beyond it what a process may lock. Linux counts the
+ * second part by address space, not by user: several processes of a user may have more there.
+ */
+static u64 mlock_kb = 516;
+
+static int perf_files_init(void)
 {
-	struct perf_ring *r = vmap_alloc(sizeof(*r) + nr_pages * sizeof(r->data[0]));
+	return proc_sys_add_number("kernel/perf_event_mlock_kb", &mlock_kb);
+}
+INITCALL(perf_files_init);
+
+static bool charge(struct account *user, u64 nr)
+{
+	u64 usual = READ_ONCE(mlock_kb) * 1024 / PAGE_SIZE * arch_nr_cpus;
+	u64 locked = current->proc->rlimit[RLIMIT_MEMLOCK].cur / PAGE_SIZE;
+	u64 limit = capable(CAP_IPC_LOCK) ? NO_LIMIT : usual + locked;
+
+	return account_charge(user, RES_RING_PAGES, nr, limit);
+}
+
+/* A ring without pages whose user is charged for @nr. */
+static struct perf_ring *alloc_ring(u64 nr, int *err)
+{
+	struct account *user = current->account;
+	struct perf_ring *r;
+
+	*err = -EPERM;
+	if (!charge(user, nr))
+		return NULL;
+	*err = -ENOMEM;
+	r = account_may_hoard() ? vmap_alloc(sizeof(*r) + nr * sizeof(r->data[0])) : NULL;
+	if (!r) {
+		account_give(user, RES_RING_PAGES, nr);
+		return NULL;
+	}
+	r->refs = 1;
+	r->user = account_get(user);
+	r->charged = nr;
+	return r;
+}
+
+struct perf_ring *perf_ring_create(u64 nr_pages, u64 watermark, int *err)
+{
+	struct perf_ring *r = alloc_ring(nr_pages + 1, err);
 	u64 size = nr_pages * PAGE_SIZE, pa = r ? page_alloc_zeroed() : 0;
 
 	if (!r)
 		return NULL;
-	r->refs = 1;
 	r->watermark = watermark && watermark <= size / 2 ? watermark : size / 2;
 	if (pa)
 		r->control = phys_to_virt(pa);
-	while (pa && r->nr_pages < nr_pages && (pa = page_alloc_zeroed()))
+	while (pa && r->nr_pages < nr_pages && account_may_hoard() && (pa = page_alloc_zeroed()))
 		r->data[r->nr_pages++] = phys_to_virt(pa);
 	if (r->nr_pages < nr_pages || !r->control) {
 		perf_ring_put(r);
@@ -65,6 +112,8 @@ void perf_ring_put(struct perf_ring *r)
 		page_put(virt_to_phys(r->data[i]));
 	if (r->control)
 		page_put(virt_to_phys(r->control));
+	account_give(r->user, RES_RING_PAGES, r->charged);
+	account_put(r->user);
 	vmap_free(r);
 }
 
