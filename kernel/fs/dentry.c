@@ -27,6 +27,11 @@ static u32 next_dev = 1;
 
 /* --- inodes --------------------------------------------------------------------------- */
 
+static void count_inode(struct superblock *sb, s64 n)
+{
+	__atomic_add_fetch(&sb->nr_inodes, n, __ATOMIC_RELAXED);
+}
+
 struct inode *inode_create(struct superblock *sb, u32 mode)
 {
 	struct inode *i = kzalloc(sizeof(*i));
@@ -39,7 +44,7 @@ struct inode *inode_create(struct superblock *sb, u32 mode)
 	i->refs = 1;
 	i->atime_ns = i->mtime_ns = i->ctime_ns = clock_realtime_ns();
 	mutex_init(&i->lock, "inode");
-	__atomic_add_fetch(&sb->nr_inodes, 1, __ATOMIC_RELAXED);
+	count_inode(sb, 1);
 	return i;
 }
 
@@ -55,7 +60,7 @@ void inode_put(struct inode *i)
 		return;
 	if (i->iops && i->iops->release)
 		i->iops->release(i);
-	__atomic_sub_fetch(&i->sb->nr_inodes, 1, __ATOMIC_RELAXED);
+	count_inode(i->sb, -1);
 	kfree(i->link);
 	kfree(i);
 }
@@ -165,6 +170,8 @@ void dentry_link(struct dentry *d)
 	if (S_ISDIR(d->inode->mode)) {
 		d->inode->nlink++; /* its "." */
 		dir->inode->nlink++;
+	} else if (d->inode->nlink > 1) {
+		count_inode(d->inode->sb, 1); /* a name more takes memory, too */
 	}
 }
 
@@ -178,6 +185,8 @@ void dentry_unlink(struct dentry *d)
 	if (S_ISDIR(d->inode->mode)) {
 		d->inode->nlink--;
 		d->parent->inode->nlink--;
+	} else if (d->inode->nlink) {
+		count_inode(d->inode->sb, -1);
 	}
 }
 

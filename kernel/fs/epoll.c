@@ -22,6 +22,8 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
+#include "kernel/pseudo/pseudo.h"
+#include "kernel/task/account.h"
 #include "kernel/task/thread.h"
 #include "kernel/time/time.h"
 
@@ -34,6 +36,7 @@ struct epoll_set {
 	struct spinlock ready_lock;
 	struct list ready; /* guarded by: ready_lock */
 	struct waitq waiters, pollers;
+	struct account *user; /* who made it, and is charged for its watches */
 };
 
 struct epoll_item {
@@ -50,6 +53,15 @@ struct epoll_item {
 };
 
 static struct mutex watch_lock = MUTEX_INIT(watch_lock);
+static u64 max_user_watches;
+
+/* Linux's default: a user's watches may fill 4 % of memory. */
+static int epoll_limits_init(void)
+{
+	max_user_watches = page_nr_total() / 25 * PAGE_SIZE / sizeof(struct epoll_item);
+	return proc_sys_add_number("fs/epoll/max_user_watches", &max_user_watches);
+}
+INITCALL(epoll_limits_init);
 
 /* --- the ready list -------------------------------------------------------------------- */
 
@@ -141,10 +153,15 @@ static void look_now(struct epoll_item *item)
 
 static long add_item(struct epoll_set *set, struct file *f, int fd, const struct epoll_event *event)
 {
-	struct epoll_item *item = kzalloc(sizeof(*item));
+	struct epoll_item *item;
 
-	if (!item)
+	if (!account_charge(set->user, RES_WATCHES, 1, READ_ONCE(max_user_watches)))
+		return -ENOSPC;
+	item = kzalloc(sizeof(*item));
+	if (!item) {
+		account_give(set->user, RES_WATCHES, 1);
 		return -ENOMEM;
+	}
 	*item = (struct epoll_item){ .set = set, .file = f, .fd = fd, .event = *event };
 	item->event.events |= ALWAYS_REPORTED;
 	item->queues = (struct poll_table){ .max = POLL_QUEUES_MAX,
@@ -182,6 +199,7 @@ static void remove_item(struct epoll_item *item)
 		at = &(*at)->next;
 	WRITE_ONCE(*at, item->next);
 	mutex_unlock(&set->lock);
+	account_give(set->user, RES_WATCHES, 1);
 	kfree(item);
 }
 
@@ -214,6 +232,7 @@ static void epoll_release(struct file *f)
 	list_for_each_safe(item, next, &set->items, link)
 		remove_item(item);
 	mutex_unlock(&watch_lock);
+	account_put(set->user);
 	kfree(set);
 }
 
@@ -255,6 +274,7 @@ struct file *epoll_open(void)
 	waitq_init(&set->pollers, "epoll pollers");
 	list_init(&set->items);
 	list_init(&set->ready);
+	set->user = account_get(current->account);
 	return f;
 }
 

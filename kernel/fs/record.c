@@ -20,7 +20,10 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
+#include "kernel/task/account.h"
 #include "kernel/task/proc.h"
+
+#define RECORDS_MAX 8192 /* of a user: every search passes all records, under record_lock */
 
 struct record {
 	struct list link;
@@ -28,6 +31,7 @@ struct record {
 	const void *owner;   /* a struct files or a struct file */
 	u64 start, end;	     /* last byte included */
 	bool exclusive;
+	struct account *user; /* who asked, and is charged */
 	int pid; /* of the process that set it; -1 for OFD */
 };
 
@@ -70,6 +74,8 @@ static void remove(struct record *r)
 {
 	list_del(&r->link);
 	r->inode->nr_records--;
+	account_give(r->user, RES_RECORDS, 1);
+	account_put(r->user);
 	kfree(r);
 }
 
@@ -81,6 +87,8 @@ static void add(struct record *r, const struct record *model)
 
 	*r = *model;
 	r->inode->nr_records++;
+	account_get(r->user);
+	account_charge(r->user, RES_RECORDS, 1, NO_LIMIT);
 	list_for_each(other, &records, link) {
 		if (other->owner != r->owner || other->inode != r->inode)
 			continue;
@@ -259,6 +267,7 @@ static struct record record_of(struct file *f, const struct user_flock *l, bool 
 		.inode = f->inode,
 		.owner = ofd ? (const void *)f : current->proc->files,
 		.exclusive = l->type == F_WRLCK,
+		.user = current->account,
 		.pid = ofd ? -1 : current->proc->pid,
 	};
 }
@@ -296,6 +305,8 @@ long record_set(struct file *f, int fd, const struct user_flock *l, bool ofd, bo
 	if ((l->type == F_RDLCK && !(f->mode & FILE_READ)) ||
 	    (l->type == F_WRLCK && !(f->mode & FILE_WRITE)))
 		return -EBADF;
+	if (l->type != F_UNLCK && account_used(q.want.user, RES_RECORDS) >= RECORDS_MAX)
+		return -ENOLCK;
 	spare[0] = kmalloc(sizeof(*spare[0]));
 	spare[1] = kmalloc(sizeof(*spare[1]));
 	if (!spare[0] || !spare[1])

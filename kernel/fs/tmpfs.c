@@ -18,6 +18,7 @@
 
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
+#include "kernel/task/account.h"
 #include "kernel/task/thread.h"
 #include "lib/string.h"
 
@@ -100,19 +101,28 @@ static void count_page(struct inode *i, s64 n)
 	__atomic_add_fetch(&nr_pages_total, n, __ATOMIC_RELAXED);
 }
 
-/*
- * The page at @index with a reference; a hole gets a zeroed page. 0: no
- * memory, or the file system already has its half of it. lock held.
- */
-static u64 make_page_locked(struct inode *i, u64 index)
+u64 tmpfs_max_pages(const struct superblock *sb)
 {
-	u64 *slot = make_slot(i->private, index);
+	return sb->max_pages ? sb->max_pages : page_nr_total() / 2;
+}
 
-	if (slot && !*slot && i->sb->nr_pages < page_nr_total() / 2 &&
-	    (*slot = page_alloc_zeroed()))
+static bool has_pages(const struct superblock *sb)
+{
+	return READ_ONCE(sb->nr_pages) < tmpfs_max_pages(sb) && account_may_hoard();
+}
+
+/*
+ * The page at @index with a reference; a hole gets a zeroed page if there is @room: has_pages().
+ * 0: no memory; NO_ROOM: the file system has all that it may have. content->lock held.
+ */
+static u64 make_page_locked(struct inode *i, u64 index, bool room)
+{
+	u64 *slot = room ? make_slot(i->private, index) : find_slot(i->private, index);
+
+	if (slot && !*slot && room && (*slot = page_alloc_zeroed()))
 		count_page(i, 1);
 	if (!slot || !*slot)
-		return 0;
+		return room ? 0 : NO_ROOM;
 	page_get(*slot);
 	return *slot;
 }
@@ -120,12 +130,21 @@ static u64 make_page_locked(struct inode *i, u64 index)
 static u64 make_page(struct inode *i, u64 index)
 {
 	struct content *c = i->private;
+	bool room = has_pages(i->sb);
 	u64 pa;
 
 	spin_lock(&c->lock);
-	pa = make_page_locked(i, index);
+	pa = make_page_locked(i, index, room);
 	spin_unlock(&c->lock);
 	return pa;
+}
+
+/* make_page() where it does not matter why there is none. */
+static u64 page_to_write(struct inode *i, u64 index)
+{
+	u64 pa = make_page(i, index);
+
+	return pa == NO_ROOM ? 0 : pa;
 }
 
 /*
@@ -205,7 +224,7 @@ long file_read_kernel(struct file *f, void *buf, size_t n, u64 pos)
 	for (size_t done = 0, len; done < n; done += len, pos += len) {
 		u64 pa = f->ops->map_page(f, ALIGN_DOWN(pos, PAGE_SIZE));
 
-		if (!pa)
+		if (!pa || pa == NO_ROOM)
 			return done ? (long)done : -ENOMEM;
 		len = min(n - done, (size_t)(PAGE_SIZE - pos % PAGE_SIZE));
 		memcpy((char *)buf + done, (char *)phys_to_virt(pa) + pos % PAGE_SIZE, len);
@@ -239,7 +258,7 @@ static long tmpfs_write(struct file *f, const void *user_buf, size_t n, u64 *pos
 	while (!err && done < n) {
 		size_t offset = *pos % PAGE_SIZE, len = min(n - done, (size_t)(PAGE_SIZE - offset)),
 		       left;
-		u64 pa = make_page(i, *pos >> PAGE_SHIFT);
+		u64 pa = page_to_write(i, *pos >> PAGE_SHIFT);
 
 		if (!pa) {
 			err = -ENOSPC;
@@ -316,7 +335,7 @@ static long tmpfs_allocate(struct inode *i, u64 offset, u64 len, bool grow_file)
 	mutex_lock(&i->lock);
 	inode_drop_set_id(i);
 	for (u64 at = ALIGN_DOWN(offset, PAGE_SIZE); at < end && !err; at += PAGE_SIZE) {
-		pa = make_page(i, at >> PAGE_SHIFT);
+		pa = page_to_write(i, at >> PAGE_SHIFT);
 		if (pa)
 			page_put(pa);
 		err = !pa ? -ENOSPC : signal_pending() ? -EINTR : 0;
@@ -338,17 +357,22 @@ static u64 tmpfs_map_page(struct file *f, u64 offset)
 {
 	struct inode *i = f->inode;
 	struct content *c = i->private;
+	bool room = has_pages(i->sb);
 	u64 pa;
 
 	spin_lock(&c->lock);
-	pa = offset < i->size ? make_page_locked(i, offset >> PAGE_SHIFT) : 0;
+	pa = offset < i->size ? make_page_locked(i, offset >> PAGE_SHIFT, room) : 0;
 	spin_unlock(&c->lock);
 	return pa;
 }
 
+#define SHORT_LINK 128u /* bytes; a longer text counts as a page, as on Linux */
+
 static void tmpfs_release(struct inode *i)
 {
-	if (!i->private)
+	if (S_ISLNK(i->mode) && i->size >= SHORT_LINK)
+		count_page(i, -1);
+	if (!S_ISREG(i->mode) || !i->private)
 		return;
 	free_from(i, 0);
 	kfree(i->private);
@@ -364,13 +388,37 @@ static const struct file_ops tmpfs_file_ops = {
 
 static const struct inode_ops tmpfs_inode_ops = { .release = tmpfs_release };
 
+u64 tmpfs_max_inodes(const struct superblock *sb)
+{
+	return sb->max_inodes ? sb->max_inodes : page_nr_total() / 2;
+}
+
+bool tmpfs_has_inodes(const struct superblock *sb)
+{
+	return READ_ONCE(sb->nr_inodes) < tmpfs_max_inodes(sb) && account_may_hoard();
+}
+
+bool tmpfs_set_link(struct inode *i, char *text)
+{
+	size_t len = strlen(text);
+
+	if (len >= SHORT_LINK && !has_pages(i->sb))
+		return false;
+	if (len >= SHORT_LINK)
+		count_page(i, 1);
+	i->link = text;
+	i->size = len;
+	return true;
+}
+
 struct inode *tmpfs_create(struct superblock *sb, u32 mode)
 {
-	struct inode *i = inode_create(sb, mode);
+	struct inode *i = tmpfs_has_inodes(sb) ? inode_create(sb, mode) : NULL;
 	struct content *c;
 
 	if (!i)
 		return NULL;
+	i->iops = &tmpfs_inode_ops;
 	inode_set_ops(i, &tmpfs_file_ops);
 	if (!S_ISREG(mode))
 		return i;
@@ -381,7 +429,6 @@ struct inode *tmpfs_create(struct superblock *sb, u32 mode)
 	}
 	spin_lock_init(&c->lock, "content");
 	i->private = c;
-	i->iops = &tmpfs_inode_ops;
 	return i;
 }
 
@@ -390,12 +437,55 @@ u64 tmpfs_nr_pages(void)
 	return READ_ONCE(nr_pages_total);
 }
 
-/* Options (size=...) are not looked at: every tmpfs may have half of memory. */
+/* A number with k, m, g or nothing behind it up to @end. False: it is none. */
+static bool parse_size(const char *text, const char *end, u64 *value)
+{
+	static const char units[] = "kmg";
+	size_t len = (size_t)(end - text);
+	const char *unit = len ? strchr(units, text[len - 1] | 0x20) : NULL;
+
+	if (!unit || !*unit)
+		return !parse_u64(text, len, value);
+	if (parse_u64(text, len - 1, value))
+		return false;
+	return !__builtin_mul_overflow(*value, 1ull << (10 * (unit - units + 1)), value);
+}
+
+/* The option NAME=NUMBER that @text, up to @end, may be. 0 is no limit. False: a bad number. */
+static bool take_option(const char *text, const char *end, const char *name, u64 *value)
+{
+	size_t len = strlen(name);
+
+	if ((size_t)(end - text) <= len || memcmp(text, name, len))
+		return true;
+	if (!parse_size(text + len, end, value))
+		return false;
+	*value = *value ? *value : UINT64_MAX;
+	return true;
+}
+
+/* Options but for nr_inodes= and nr_blocks= are not looked at. */
+static bool take_options(struct superblock *sb, const char *at)
+{
+	for (const char *end; *at; at = *end ? end + 1 : end) {
+		end = strchr(at, ',') ?: at + strlen(at);
+		if (!take_option(at, end, "nr_inodes=", &sb->max_inodes) ||
+		    !take_option(at, end, "nr_blocks=", &sb->max_pages))
+			return false;
+	}
+	return true;
+}
+
 static struct superblock *tmpfs_get(const struct fs_type *type, const char *options, int *err)
 {
-	(void)options;
+	struct superblock *sb = superblock_create(type);
+
 	*err = -ENOMEM;
-	return superblock_create(type);
+	if (!sb || take_options(sb, options))
+		return sb;
+	*err = -EINVAL;
+	superblock_put(sb);
+	return NULL;
 }
 
 const struct fs_type tmpfs_type = {
@@ -407,7 +497,7 @@ const struct fs_type tmpfs_type = {
 
 struct file *file_anonymous(u64 size)
 {
-	static struct superblock shm = { .type = &tmpfs_type, .refs = 1 };
+	static struct superblock shm = { .type = &tmpfs_type, .refs = 1, .max_inodes = UINT64_MAX };
 	struct inode *i = tmpfs_create(&shm, S_IFREG | 0600);
 	struct file *f = NULL;
 	int err;
@@ -424,7 +514,7 @@ int tmpfs_append(struct inode *i, const char *data, size_t n)
 {
 	while (n) {
 		size_t offset = i->size % PAGE_SIZE, len = min(n, (size_t)(PAGE_SIZE - offset));
-		u64 pa = make_page(i, i->size >> PAGE_SHIFT);
+		u64 pa = page_to_write(i, i->size >> PAGE_SHIFT);
 
 		if (!pa)
 			return -ENOSPC;

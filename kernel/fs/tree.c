@@ -73,10 +73,11 @@ int tree_mknod(const struct walk_result *at, u32 mode, u32 rdev, const char *lin
 		err = -ENOENT;
 	if (!err) {
 		inode = type->create(dir->inode->sb, mode);
-		if (inode) {
+		if (inode && text && !tmpfs_set_link(inode, text)) {
+			inode_put(inode);
+			inode = NULL;
+		} else if (inode) {
 			inode->rdev = rdev;
-			inode->link = text;
-			inode->size = text ? strlen(text) : 0;
 			inode_set_owner(inode, dir->inode);
 			inode_set_ops(inode, inode->fops);
 			text = NULL;
@@ -108,6 +109,8 @@ int tree_link(const struct path *old, const struct walk_result *at)
 	/* A slash would make it a directory; a file without any name gets none again. */
 	if (!err && (at->slash || !old->dentry->inode->nlink))
 		err = -ENOENT;
+	if (!err && !tmpfs_has_inodes(old->dentry->inode->sb))
+		err = -ENOSPC;
 	if (!err) {
 		d = dentry_create(at->path.dentry, at->name, at->name_len,
 				  inode_get(old->dentry->inode));

@@ -53,7 +53,10 @@ static u64 copy_frame(u64 src)
 	return pa;
 }
 
-/* The file's frame behind @page of @v, referenced; 0 past its end or without memory. */
+/*
+ * The file's frame behind @page of @v, referenced; 0 past its end or without memory; NO_ROOM if its
+ * file system is full.
+ */
 static u64 file_page(const struct vma *v, u64 page)
 {
 	return v->file->ops->map_page(v->file, v->offset + (page - v->start));
@@ -81,7 +84,7 @@ static void map_around(struct mm *mm, const struct vma *v, u64 page)
 		if (arch_pt_lookup(mm->pt_root, va, &pa, &prot))
 			continue;
 		pa = file_page(v, va);
-		if (!pa || map_page(mm, va, pa, file_prot(v)) != FAULT_OK)
+		if (!pa || pa == NO_ROOM || map_page(mm, va, pa, file_prot(v)) != FAULT_OK)
 			return;
 	}
 }
@@ -90,6 +93,8 @@ static enum fault fault_file(struct mm *mm, const struct vma *v, u64 page, unsig
 {
 	u64 pa = file_page(v, page);
 
+	if (pa == NO_ROOM)
+		return FAULT_BUS;
 	if (!pa)
 		return v->offset + (page - v->start) < file_size(v->file) ? FAULT_OOM : FAULT_BUS;
 	if (access == PT_WRITE && vma_is_private(v)) {

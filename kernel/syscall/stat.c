@@ -213,7 +213,9 @@ STATIC_ASSERT(sizeof(struct statfs) == 120, "struct statfs is 120 bytes");
 static long fill_statfs(struct inode *i, void *user)
 {
 	const struct superblock *sb = i->sb;
-	u64 total = sb->type->create ? page_nr_total() / 2 : 0; /* tmpfs: half of memory */
+	bool in_memory = sb->type->create; /* tmpfs */
+	u64 total = in_memory ? tmpfs_max_pages(sb) : 0;
+	u64 files = in_memory ? tmpfs_max_inodes(sb) : 0;
 	u64 free = total > sb->nr_pages ? min(total - sb->nr_pages, page_nr_free()) : 0;
 	struct statfs st = {
 		.type = sb->type->magic,
@@ -221,8 +223,8 @@ static long fill_statfs(struct inode *i, void *user)
 		.blocks = total,
 		.bfree = free,
 		.bavail = free,
-		.files = total,
-		.ffree = total > sb->nr_inodes ? total - sb->nr_inodes : 0,
+		.files = files,
+		.ffree = files > sb->nr_inodes ? files - sb->nr_inodes : 0,
 		.fsid = { (s32)sb->dev, 0 },
 		.namelen = NAME_MAX,
 		.frsize = PAGE_SIZE,

@@ -19,3 +19,16 @@ def test_limits_on_linux():
 @pytest.mark.parametrize("cpus", [1, 4])
 def test_limits(guest, cpus):
     assert PASSED.search(guest("limitcheck", cpus=cpus))
+
+
+KINDS = ["pipes", "sockets", "rings", "events", "texts", "watches", "inodes", "symlinks", "links", "files", "records",
+         "memory", "mappings", "tables", "shared", "processes", "zombies", "threads", "signals", "timers"]
+
+
+@pytest.mark.sampled(40, "something that a user can take without end")
+@pytest.mark.parametrize("kind", KINDS)
+def test_exhausted_by_a_user(boot, kind):
+    """An ordinary user takes all that it gets of one thing. Root can still run a program, and gets the memory back."""
+    console = boot(f"exhaust {kind}", cpus=2, mem=64).console
+    assert re.search(rf"^{kind}:.* root goes on, memory is back$", console, re.MULTILINE), console
+    assert "no end" not in console and "(sh)" not in console, console
