@@ -5,9 +5,10 @@
  *	schedule()      the running thread gives the CPU up: it announced a sleep, yielded, or ended
  *	preempt_here()  the scheduler wants the CPU for somebody else (need_resched), and kernel
  *	                code has come to where the model of preemption allows it (preempt.c);
- *	                also at the end of interrupts and before user space
+ *	                also at the end of interrupts
+ *	kernel_exit_to_user()  the same on the way back to user mode: R in a trace, not R+
  *
- * Both end in switch_threads(): sched_switch_begin() picks with the runqueue locked, arch_switch()
+ * All end in switch_threads(): sched_switch_begin() picks with the runqueue locked, arch_switch()
  * changes stacks, and the thread that runs then calls finish_switch(), which unlocks. A thread that
  * ended is freed there, by its successor, when nothing stands on its stack any more.
  *
@@ -83,9 +84,10 @@ static inline void switch_threads(bool preempt)
 	finish_switch();
 }
 
-static __noinline void preempt(void)
+/* The scheduler wants the CPU. @in_kernel: what the thread announced waits until it is back. */
+static __noinline void give_way(bool in_kernel)
 {
-	switch_threads(true);
+	switch_threads(in_kernel);
 }
 
 void schedule(void)
@@ -114,7 +116,7 @@ void preempt_here(u32 requests)
 		return;
 	arch_irq_disable();
 	while (this_cpu()->need_resched & requests && !this_cpu()->irq_depth)
-		preempt();
+		give_way(true);
 	arch_irq_enable();
 }
 
@@ -123,7 +125,7 @@ void kernel_preempt_irq(void)
 	struct cpu *c = this_cpu();
 
 	if (c->need_resched & NEED_RESCHED_NOW && !c->preempt_count && preempt_model->anywhere)
-		preempt();
+		give_way(true);
 }
 
 /* The architecture's entry does the same for system calls, but for the work (entry.S). */
@@ -131,7 +133,8 @@ void kernel_exit_to_user(struct user_regs *regs)
 {
 	while (unlikely(exit_work_pending())) {
 		if (arch_need_resched()) {
-			preempt();
+			assert(!current->task.state);
+			give_way(false);
 		} else {
 			arch_irq_enable();
 			signal_deliver(regs);

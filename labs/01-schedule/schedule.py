@@ -28,7 +28,7 @@ def main() -> None:
             if prev:
                 row = rows.setdefault(prev, [0] * 4)
                 row[0] += now - running.get(cpu, (prev, now))[1]
-                row[3] += state == "R+"
+                row[3] += state[0] == "R"
                 if state[0] == "R":
                     waiting[prev] = now
             if following:

@@ -15,7 +15,7 @@
 		.type = EVENT_ID_##event, .size = sizeof(struct event_##event), .cpu = (on_cpu)    \
 	}
 
-#define PREEMPTED 0x100 /* Linux's extra bit of prev_state: still runnable */
+#define PREEMPTED 0x100 /* Linux's extra bit of prev_state: runnable, amid kernel code */
 #define ZOMBIE	  0x20	/* Linux tells by it of a task's last switch */
 
 static inline void copy_comm(char *dst, const struct task *t)

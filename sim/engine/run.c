@@ -115,7 +115,8 @@ static void switch_cpu(struct sim *sim, struct sim_cpu *c, bool preempt)
 	c->kicked = false;
 	sim->count.operations++;
 	TELL(sim, decision, c, preempt, NULL);
-	next = sim_task_of(sched_switch_begin(sim->s, c->id, preempt));
+	/* A task is in user mode, unless it has announced a sleep. */
+	next = sim_task_of(sched_switch_begin(sim->s, c->id, preempt && prev->task.state));
 	if (next != prev) {
 		sim->count.switches++;
 		if (is_idle(c)) {

@@ -80,7 +80,6 @@ echo 1 > {SWITCH}/enable; hack -g 1 -l 20 > /dev/null; cat {SWITCH}/hist; grep s
     records = list(switches(text.splitlines()))
     found = list(tables(text))
     assert len(found) == 4 and len(records) > 200
-    # prev_state is a word there and a number in the histogram: of those to hack S, R and R+ are seen
     for rows, (hits, entries, dropped) in found:
         assert hits == len(records) == sum(row[1] for row in rows) and entries == len(rows) and dropped == 0
     by_pid, by_name, by_power, by_bucket = (rows for rows, _ in found)

@@ -117,7 +117,7 @@ def test_a_boost_is_there_while_its_task_is_runnable(sim, tmp_path):
         elif event.format.name.startswith("sched_wakeup") and values["comm"].startswith("burst"):
             runnable = True
         elif event.format.name == "sched_switch" and values["prev_comm"].startswith("burst"):
-            runnable = values["prev_state"] in (0, 0x100)
+            runnable = values["prev_state"] == 0
         names[event.format.name] = names.get(event.format.name, 0) + 1
         settled = i + 1 == len(trace) or trace[i + 1].time > event.time
         if settled and event.time > MS:

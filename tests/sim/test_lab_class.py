@@ -209,7 +209,7 @@ def test_what_is_right_of_a_trace_is_what_the_simulator_counts(trace):
         assert sum(numbers["waits"] for numbers in own) == row["runs"]
         assert sum(numbers["run_ns"] for numbers in own) == pytest.approx(row["cpu_ns"], abs=len(own) * 4_000_000)
     of = {name: [right[pid]["preempted"] for pid in right if names[pid] == name] for name in names.values()}
-    assert of["yield"] == [0] and of["burst"] == [0] and min(of["hog"]) > 5
+    assert of["yield"][0] > 5 and of["burst"] == [0] and min(of["hog"]) > 5  # Linux's record says R of a yield, too
 
 
 def test_each_column_is_judged_by_itself(trace):

@@ -22,7 +22,7 @@ HERE = Path(__file__).resolve().parent
 TOOLS = HERE.parents[1] / "tools"
 PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
 FILES = {"6.1.0-56-cloud-amd64": "linux-6.1.data.xz", "6.12.117+deb12-cloud-amd64": "linux-6.12.data.xz"}
-PREEMPTED = 0x100  # of prev_state: perf 6.1 has no letter for it, and misses the wait that begins there
+PREEMPTED = 0x100  # of prev_state, amid kernel code: perf 6.1 has no letter for it, and misses the wait that begins
 ROW = re.compile(r"^ +(\S.*?):(\d+) +\| +([\d.]+) ms \| +(\d+) \| avg: *([\d.]+) ms \| max: *([\d.]+) ms "
                  r"\| max start: *([\d.]+) s \| max end: *([\d.]+) s", re.MULTILINE)
 

@@ -290,7 +290,8 @@ void settle(struct machine *m)
 			if (!m->kicked[cpu])
 				continue;
 			any = true;
-			switch_cpu(m, cpu, true);
+			/* In user mode, unless it has announced a sleep. */
+			switch_cpu(m, cpu, running(m, cpu)->state);
 		}
 	} while (any);
 }

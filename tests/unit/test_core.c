@@ -403,7 +403,7 @@ static void a_switch_event_tells_who_and_why(void **state)
 	for (unsigned n = 0; n < 20; n++)
 		tick(m);
 	e = last_event(m, EVENT_ID_sched_switch);
-	assert_int_equal(e->prev_state, 0x100); /* preempted */
+	assert_int_equal(e->prev_state, 0); /* as if in user mode */
 	machine_free(m);
 }
 

@@ -44,6 +44,36 @@ static void only_sleep_is_a_voluntary_switch(void **state)
 	machine_free(m);
 }
 
+static s64 prev_state(struct machine *m)
+{
+	const struct event_sched_switch *e = last_record(m, EVENT_ID_sched_switch);
+
+	return e->prev_state;
+}
+
+/* A trace shows R of a task that yields or loses its CPU in user mode; amid kernel code R+. */
+static void only_kernel_code_is_preempted(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task *t = spawn_nice(m, "t", 0);
+
+	(void)state;
+	spawn_nice(m, "other", 0);
+	sched_trace_set(m->s, BIT(EVENT_sched_switch));
+	while (running(m, 0) == t)
+		tick(m);
+	assert_int_equal(prev_state(m), 0);
+	t = running(m, 0);
+	sched_block(t, TASK_INTERRUPTIBLE);
+	while (running(m, 0) == t)
+		tick(m);
+	assert_int_equal(prev_state(m), 0x100);
+	assert_true(sched_yield(m->s, 0));
+	switch_cpu(m, 0, false);
+	assert_int_equal(prev_state(m), 0);
+	machine_free(m);
+}
+
 /* A CPU that was asked for a switch need not be asked again, unless it is more urgent now. */
 static void one_kick_is_enough(void **state)
 {
@@ -175,6 +205,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_timer_that_comes_too_early_is_set_again),
 		cmocka_unit_test(only_sleep_is_a_voluntary_switch),
+		cmocka_unit_test(only_kernel_code_is_preempted),
 		cmocka_unit_test(one_kick_is_enough),
 		cmocka_unit_test(a_wakeup_is_an_event_of_the_waker),
 		cmocka_unit_test(a_switch_goes_by_the_clock_of_the_wakeup),

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A trace as text, for grep, awk and programs of one's own: an event a line, the fields as tracefs prints them.
 
-    1.004000000 [000] sched_switch: prev_comm=hog prev_pid=3 prev_prio=120 prev_state=R+ ==> next_comm=burst ...
+    1.004000000 [000] sched_switch: prev_comm=hog prev_pid=3 prev_prio=120 prev_state=R ==> next_comm=burst ...
 
-Times are whole ns, unlike those of `trace-cmd report`, and a task that was preempted has Linux's `R+`.
+Times are whole ns, unlike those of `trace-cmd report`. A task that could go on has Linux's `R`, or `R+` if it was amid
+kernel code.
 """
 
 from typing import Any, TextIO

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from ..forms import text
 from ..image import event_values
+from ..timeline import SLEEPS
 from ..tracefile import TraceFile
 from . import box
 from .results import Result, drawn
@@ -36,7 +37,7 @@ class _Moment:
     """Something that happened to a task."""
 
     time: int
-    what: str            # "woken", "in", "out" of its own will, or "preempted"
+    what: str            # "woken", "in" or "out"
     runnable: bool = True
     known: bool = True   # of a task that leaves a CPU: since when it ran
 
@@ -53,10 +54,8 @@ def _histories(trace: TraceFile) -> tuple[dict[int, list[_Moment]], dict[int, st
         if event.format.name in ("sched_wakeup", "sched_wakeup_new"):
             found.setdefault(values["pid"], []).append(_Moment(event.time, "woken"))
         elif event.format.name == "sched_switch":
-            state = values["prev_state"]
-            what = "preempted" if state & text.PREEMPTED else "out"
             found.setdefault(values["prev_pid"], []).append(
-                _Moment(event.time, what, not state & 0xff, event.cpu in seen))
+                _Moment(event.time, "out", not values["prev_state"] & SLEEPS, event.cpu in seen))
             found.setdefault(values["next_pid"], []).append(_Moment(event.time, "in"))
             names[values["prev_pid"]], names[values["next_pid"]] = values["prev_comm"], values["next_comm"]
             seen.add(event.cpu)
@@ -89,7 +88,8 @@ def _numbers(history: list[_Moment], begin: int, end: int) -> Numbers:
     run += end - since if since is not None else 0
     waits = list(_waits(history))
     return {"run_ns": run, "waits": len(waits), "wait_ns": sum(waits),
-            "preempted": sum(m.what == "preempted" for m in history), "share": 1000 * run // max(1, end - begin)}
+            "preempted": sum(moment.what == "out" and moment.runnable for moment in history),
+            "share": 1000 * run // max(1, end - begin)}
 
 
 def truth(path: pathlib.Path) -> tuple[dict[int, Numbers], dict[int, str]]:
