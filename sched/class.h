@@ -175,7 +175,7 @@ struct sched_class {
 	 */
 	bool (*preempts)(struct rq *rq, struct task *woken, unsigned flags);
 
-	/* Another CPU set rq->notice: serve it. Called at the beginning of a switch. */
+	/* Another CPU poked this one: serve that. If it idles a task is picked next. */
 	void (*notice)(struct rq *rq);
 
 	/* When the class wants timer to be called, or 0. rq->timer_stale announces a change. */

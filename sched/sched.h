@@ -235,8 +235,7 @@ bool sched_yield(struct sched *s, unsigned cpu);
 /*
  * Choose the next task of @cpu. With @preempt the current task is amid code of the host: it stays
  * runnable whatever its state says, and a trace shows R+. Without, a task that called sched_block()
- * and was not woken since is dequeued. A task that leaves from user mode has announced nothing: no
- * @preempt, and a trace shows R, as it does for a yield.
+ * and was not woken since is dequeued; one that leaves from user mode announced nothing, and is R.
  * Returns with the runqueue lock held and the task to run, which may be the current one.
  */
 struct task *sched_switch_begin(struct sched *s, unsigned cpu, bool preempt);

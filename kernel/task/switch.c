@@ -5,10 +5,9 @@
  *	schedule()      the running thread gives the CPU up: it announced a sleep, yielded, or ended
  *	preempt_here()  the scheduler wants the CPU for somebody else (need_resched), and kernel
  *	                code has come to where the model of preemption allows it (preempt.c);
- *	                also at the end of interrupts
- *	kernel_exit_to_user()  the same on the way back to user mode: R in a trace, not R+
+ *	                also at the end of interrupts and, as R in a trace, before user space
  *
- * All end in switch_threads(): sched_switch_begin() picks with the runqueue locked, arch_switch()
+ * Both end in switch_threads(): sched_switch_begin() picks with the runqueue locked, arch_switch()
  * changes stacks, and the thread that runs then calls finish_switch(), which unlocks. A thread that
  * ended is freed there, by its successor, when nothing stands on its stack any more.
  *

@@ -69,6 +69,13 @@ static inline void resched(struct rq *rq)
 	ask_for_switch(rq, RESCHED_NOW);
 }
 
+/* Have @rq's CPU serve the news for its classes, and its timer. Its task goes on. Needs no lock. */
+static inline void poke(struct rq *rq)
+{
+	WRITE_ONCE(rq->notice, true);
+	host_kick(rq->cpu, true);
+}
+
 /* The same by a class that is patient: the host may wait for a convenient moment (host_kick). */
 static inline void resched_patiently(struct rq *rq)
 {

@@ -62,7 +62,7 @@ struct rq {
 	struct list delayed;	/* those in the fair queues that are asleep: TASK_DELAYED */
 	u64 hrtick_at;		/* 0: off */
 	u8 class_rule;		/* enum class_rule: by which rule a class decided; for records */
-	bool notice;	  /* written by any CPU: there is news for a class's notice operation */
+	bool notice;	  /* written by any CPU: there is news for a class: poke() */
 	bool timer_stale; /* a deadline changed: this CPU is to arm its timer anew */
 	u64 timer_armed;  /* what host_timer() was told last; 0: nothing */
 

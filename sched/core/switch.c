@@ -104,15 +104,35 @@ static __noinline void notice_others(struct rq *rq)
 	for_each_class(class, rq->s) class->notice(rq);
 }
 
+/* Somebody runs, and a switch was neither asked for nor is its own will: this is about news. */
+static bool is_about_news(const struct rq *rq, bool preempt)
+{
+	const struct task *t = rq->curr;
+
+	return READ_ONCE(rq->notice) && !rq->need_resched && !rq->yield &&
+	       (preempt || !t->state) && !is_idle_task(t);
+}
+
+/* The running task goes on. If a class asks for a switch now, that is the next one. */
+static __noinline struct task *serve_news(struct rq *rq)
+{
+	rq->keep_clock = 0;
+	rq->prev = rq->curr;
+	notice_others(rq);
+	rq_update_timer(rq);
+	return rq->curr;
+}
+
 struct task *sched_switch_begin(struct sched *s, unsigned cpu, bool preempt)
 {
 	struct rq *rq = cpu_rq(s, cpu);
-	struct task *prev, *next;
+	struct task *prev = rq->curr, *next; /* another only by a switch here */
 
 	host_lock(&rq->lock);
 	rq->keep_clock <<= 1;
 	rq_read_clock(rq);
-	prev = rq->curr;
+	if (unlikely(is_about_news(rq, preempt)))
+		return serve_news(rq);
 	rq->need_resched = RESCHED_NOW; /* so nobody asks: what follows is the answer */
 	rq->sched_count += schedstats(s);
 	if (unlikely(READ_ONCE(rq->notice)))

@@ -53,6 +53,17 @@ def test_fluid_servers_of_groups_that_are_here_and_there(sim):
     assert part(united, "/a")[1] == pytest.approx(100, abs=0.01)
 
 
+@pytest.mark.parametrize("sched, throttled_ms", [("cfs", 378), ("eevdf", 236)])
+def test_a_refill_takes_no_cpu_away(sim, sched, throttled_ms):
+    """Eight hogs with 3 ms in 10 beside a hog. On Linux 6.1 group and hog have 47 turns in 600 ms, and the group is
+    throttled for 378 ms: it comes at a tick, overruns, and pays. With a switch at each refill it would be 60 turns."""
+    run = sim(f"--sched {sched} --check --hz 250 --time 600ms group:name=a,quota=3ms,period=10ms hogs:n=8,group=a "
+              "hogs:n=1")
+    assert [row["runs"] for row in run.result(sched)["tasks"]] == pytest.approx([47, 47], rel=0.05)
+    assert groups(run, sched)["/a"]["throttled_ns"] == pytest.approx(throttled_ms * MS, rel=0.05)
+    assert part(run, "/a", sched)[0] == pytest.approx(30, abs=0.5)
+
+
 def test_quota_throttles_and_is_counted(sim):
     run = sim("--hz 1000 --time 10s group:name=a,quota=20ms,period=50ms hogs:n=1,group=a")
     a = groups(run)["/a"]

@@ -294,7 +294,7 @@ static void a_debt_of_years_is_paid_in_one_step(void **state)
 		spawn_in(m, tg, 0);
 		begin(m, tg, 50);
 		assert_int_equal(limit(m, tg, 5, 50, 2), 0);
-		settle(m);
+		advance(m, 1); /* it needs runtime: periods begin */
 		block(m, 0, TASK_INTERRUPTIBLE);
 		tg->bandwidth.owed_ns = billion * 5 * MS - 3 * MS;
 		tg->bandwidth.runtime_ns = tg->bandwidth.snapshot_ns = 0;
@@ -327,7 +327,7 @@ static void a_full_pool_stays_full_for_years(void **state)
 		spawn_in(m, tg, 0);
 		begin(m, tg, 50);
 		assert_int_equal(limit(m, tg, 5, 50, 2), 0);
-		settle(m);
+		advance(m, 1); /* it needs runtime: periods begin */
 		block(m, 0, TASK_INTERRUPTIBLE);
 		tg->bandwidth.owed_ns = owed * MS;
 		tg->bandwidth.runtime_ns = tg->bandwidth.snapshot_ns = 7 * MS;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Switches, and the timer that asks for them: what is counted, and what is set again. */
-#include "host.h"
+#include "group.h"
 
 /* An interrupt that comes too early ends nothing, and the timer is set for the same time again. */
 static void a_timer_that_comes_too_early_is_set_again(void **state)
@@ -200,6 +200,96 @@ static void a_request_that_may_wait_stops_no_clock(void **state)
 	machine_free(w.m);
 }
 
+/* --- news for a class ----------------------------------------------------------------- */
+
+/* Two CPUs, each with a hog and a member of a group that has 3 ms of CPU time in 10. */
+struct limited {
+	struct machine *m;
+	struct task_group *tg;
+	struct task *member[2], *hog[2];
+};
+
+static struct limited limited_group(const char *policy)
+{
+	static const struct sched_cpu_desc cores[] = { { .core = 0 }, { .core = 1 } };
+	struct limited l = { .m = machine_new_on(2, 250, cores, policy) };
+
+	l.tg = new_group(l.m, NULL);
+	assert_int_equal(task_group_set_bandwidth(l.m->s, l.tg, 3 * MS, 10 * MS, 0, true), 0);
+	for (unsigned cpu = 0; cpu < 2; cpu++) {
+		struct cpumask here = cpumask_of(cpu);
+
+		l.member[cpu] = spawn_in(l.m, l.tg, 0);
+		assert_int_equal(sched_set_affinity(l.m->s, l.member[cpu], &here), 0);
+		l.hog[cpu] = spawn_nice(l.m, "hog", 0);
+		assert_int_equal(sched_set_affinity(l.m->s, l.hog[cpu], &here), 0);
+		settle(l.m);
+	}
+	return l;
+}
+
+/* A period ends. Returns on how many CPUs the group was paid for. */
+static unsigned refill(struct limited *l)
+{
+	struct task *before[2] = { running(l->m, 0), running(l->m, 1) };
+	bool throttled[2];
+	unsigned paid = 0;
+
+	for (unsigned cpu = 0; cpu < 2; cpu++)
+		throttled[cpu] = l->tg->cpu[cpu].queue.throttled;
+	advance(l->m, l->tg->bandwidth.period.at - l->m->now);
+	for (unsigned cpu = 0; cpu < 2; cpu++) {
+		bool idled = before[cpu] == &l->m->idle[cpu];
+
+		if (!throttled[cpu] || l->tg->cpu[cpu].queue.throttled)
+			continue;
+		assert_task(running(l->m, cpu), idled ? l->member[cpu] : before[cpu]);
+		paid++;
+	}
+	return paid;
+}
+
+static unsigned refills(struct limited *l)
+{
+	unsigned paid = 0;
+
+	for (unsigned n = 0; n < 500; n++) {
+		u64 left = l->tg->bandwidth.period.at - l->m->now;
+
+		if (l->tg->bandwidth.period.rq && left < 4 * MS)
+			paid += refill(l);
+		tick(l->m);
+		sched_check(l->m->s);
+	}
+	return paid;
+}
+
+/*
+ * A refill brings a group back at once. Who runs there goes on to the next tick at least; only a
+ * CPU that idles takes the group. As on Linux.
+ */
+static void a_refill_takes_no_cpu_away(void **state)
+{
+	static const char *const policy[] = { "cfs", "eevdf" };
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(policy); i++) {
+		struct limited l = limited_group(policy[i]);
+		u64 had;
+
+		assert_true(refills(&l) > 50);
+		had = l.member[0]->fair.sum_exec + l.member[1]->fair.sum_exec;
+		assert_in_range(had, 500 * MS, 800 * MS); /* 3 in 10 of some 2.2 s */
+		for (unsigned cpu = 0; cpu < 2; cpu++) {
+			while (running(l.m, cpu) != l.hog[cpu])
+				tick(l.m);
+			block(l.m, cpu, TASK_INTERRUPTIBLE);
+		}
+		assert_true(refills(&l) > 50);
+		machine_free(l.m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -211,6 +301,7 @@ int main(void)
 		cmocka_unit_test(a_switch_goes_by_the_clock_of_the_wakeup),
 		cmocka_unit_test(a_switch_goes_by_the_latest_clock),
 		cmocka_unit_test(a_request_that_may_wait_stops_no_clock),
+		cmocka_unit_test(a_refill_takes_no_cpu_away),
 	};
 
 	return cmocka_run_group_tests_name("switch", tests, NULL, NULL);

@@ -260,6 +260,9 @@ static void unthrottle(struct fair_queue *q, enum quota_rule rule)
 	host_unlock(&pool->lock);
 	if (!q->nr_running)
 		return;
+	/* A task that runs there goes on until a tick finds that it has run for long enough. */
+	if (is_idle_task(rq->curr))
+		resched(rq);
 	fair_charge(rq);
 	if (fair_climb_in(q->owner, n, ENQUEUE_WAKEUP | ENQUEUE_UNTHROTTLE))
 		count_running(rq, (int)n.nr);
@@ -313,8 +316,7 @@ static void distribute(struct bandwidth *pool)
 		trace_quota(q, QUOTA_pay, rule_of_payment(debt, paid), debt, paid);
 		if (q->debt)
 			return;
-		WRITE_ONCE(q->rq->notice, true);
-		host_kick(q->rq->cpu, true);
+		poke(q->rq);
 	}
 }
 
@@ -436,15 +438,12 @@ static void restart(struct fair_queue *q)
 	if (pool->period.rq == rq) {
 		pool->period.at = next_period(pool, rq->clock);
 		find_next_timer(rq);
-		resched(rq); /* its CPU may idle: it sets its clock at the next switch */
+		poke(rq); /* it sets its timer */
 	}
 	trace_quota(q, QUOTA_restart, GRANT_limits_change, had, taken);
 	host_unlock(&pool->lock);
 	if (q->throttled)
 		unthrottle(q, GRANT_limits_change);
-	/* If only delayed sleepers are queued, a switch takes them off. */
-	if (q->nr_running)
-		resched(rq);
 	rq_unlock(rq);
 }
 
@@ -538,7 +537,7 @@ void bandwidth_move_timers(struct rq *from, struct rq *to)
 		host_lock(&timer->pool->lock);
 		start_timer(to, timer, timer->at);
 		host_unlock(&timer->pool->lock);
-		resched(to); /* it sets its clock at the next switch */
+		poke(to); /* it sets its timer */
 		rq_unlock(to);
 	}
 }
