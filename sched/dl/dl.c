@@ -7,9 +7,10 @@
  * running task stays in its tree. cbs.c says what deadline and budget a task
  * has, admission.c who may enter; docs/deadline.md derives both.
  *
- * Time: a timer ends the budget of the running task, to the ns where the host's
- * timer is exact, and another the wait of a throttled one. What was overdrawn
- * all the same is subtracted from the next budget.
+ * Time: a tick that finds the budget of the running task used up ends it, or
+ * with HRTICK_DL a timer, to the ns where the host's timer is exact. A timer
+ * ends the wait of a throttled task. What was overdrawn is subtracted from the
+ * next budget.
  *
  * The fair server (server.c) is in no tree: there is one on each CPU. While it is ready and its
  * deadline the earliest, the class picks what the fair class picks.
@@ -183,13 +184,17 @@ static void dl_yield(struct rq *rq)
 		exhaust(rq, rq->curr);
 }
 
-/* When the running task will have used up its budget; 0: it is of another class, or throttled. */
+/*
+ * When the running task will have used up its budget; 0: it is of another class, or throttled, or
+ * a tick will find that out.
+ */
 static u64 budget_ends(struct rq *rq)
 {
 	struct task *t = rq->curr;
 	const struct dl_task *d = dl_part(t);
 
-	if (t->class->rank != CLASS_dl || !d->queued || d->throttled)
+	if (!feature(rq->s, FEATURE_HRTICK_DL) || t->class->rank != CLASS_dl || !d->queued ||
+	    d->throttled)
 		return 0;
 	return t->fair.exec_start + (u64)max(d->budget_ns, (s64)1);
 }

@@ -168,6 +168,14 @@ static void server_charge(struct rq *rq, u64 delta)
 		begin_anew(rq);
 }
 
+/* When its budget ends, unless a tick will find that out; 0: it is not used at present. */
+static u64 budget_ends(const struct rq *rq, const struct dl_task *d)
+{
+	if (!on_fair(rq) || !feature(rq->s, FEATURE_HRTICK_DL))
+		return 0;
+	return rq->curr->fair.exec_start + (u64)max(d->budget_ns, (s64)1);
+}
+
 /* When its budget ends, or the zero-laxity time or a period comes; 0: nothing will. */
 u64 dl_server_next_timer(const struct rq *rq)
 {
@@ -177,7 +185,7 @@ u64 dl_server_next_timer(const struct rq *rq)
 	if (!server->active)
 		return 0;
 	if (server->ready)
-		return on_fair(rq) ? rq->curr->fair.exec_start + (u64)max(d->budget_ns, (s64)1) : 0;
+		return budget_ends(rq, d);
 	return d->throttled ? d->replenish_at : dl_server_zero_laxity(server);
 }
 

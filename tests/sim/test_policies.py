@@ -65,3 +65,18 @@ def test_shares_are_proportional(name, within):
 def test_a_plugin_that_is_none_is_refused(tmp_path):
     done = schedsim("--plugin", str(tmp_path / "missing.so"), "--sched", "mine", "hogs:n=1")
     assert done.returncode == 2 and "missing.so" in done.stderr
+
+
+@pytest.mark.parametrize("feature, wait_ms, turns", [("HRTICK_DL", (1.4, 1.5), (70, 80)),
+                                                     ("NO_HRTICK_DL", (3.5, 5.5), (45, 55))])
+def test_a_tick_ends_the_budget_of_a_deadline_task_or_a_timer(sim, feature, wait_ms, turns):
+    """A job of 3.1 ms each 7.9 ms with a budget of 1.5 ms gets 1.5 / 7.9 of the CPU both ways, for a debt is paid. By a
+    tick, as on Linux 6.1 and 6.12, in longer turns, so another deadline task waits longer than one budget."""
+    run = sim(f"--sched cfs --features {feature} --check --hz 250 --cpus 1 --time 600ms "
+              "periodic:policy=deadline,runtime=2500us,deadline=9973us,run=2000us,period=9973us "
+              "periodic:policy=deadline,runtime=1500us,deadline=7919us,run=3100us,period=7919us hogs:n=1")
+    honest, greedy, _ = run.result()["tasks"]
+    assert greedy["cpu_ns"] / 600e6 == pytest.approx(1.5 / 7.919, abs=0.004)
+    assert honest["cpu_ns"] / 600e6 == pytest.approx(2 / 9.973, abs=0.004)
+    assert wait_ms[0] <= honest["wakeup_ns"]["max"] / 1e6 <= wait_ms[1]
+    assert turns[0] <= greedy["runs"] <= turns[1]

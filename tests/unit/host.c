@@ -217,6 +217,14 @@ struct machine *machine_new(unsigned nr_cpus, unsigned hz)
 	return machine_new_on(nr_cpus, hz, one_llc, NULL);
 }
 
+struct machine *machine_timed(unsigned nr_cpus, unsigned hz)
+{
+	struct machine *m = machine_new(nr_cpus, hz);
+
+	set_feature(m, "HRTICK_DL");
+	return m;
+}
+
 void machine_free(struct machine *m)
 {
 	free(m->freq);

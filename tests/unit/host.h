@@ -70,6 +70,8 @@ struct machine *machine_new_on(unsigned nr_cpus, unsigned hz, const struct sched
 			       const char *fair_policy);
 /* A machine of this shape with operating points, both as text: lib/cputree.h, lib/opp.h. */
 struct machine *machine_new_opp(const char *machine, const char *table, const char *policy);
+/* machine_new() with budgets of deadline tasks that end by a timer, to the ns (HRTICK_DL). */
+struct machine *machine_timed(unsigned nr_cpus, unsigned hz);
 void machine_free(struct machine *m);
 
 /* A started task. The caller may free it with task_free() after it has exited. */

@@ -188,6 +188,7 @@ static void a_budget_has_its_numbers_before_and_after(void **state)
 	const struct record *d;
 
 	(void)state;
+	set_feature(m, "HRTICK_DL");
 	assert_int_equal(sched_set_attr(m->s, t, &req), 0);
 	settle(m);
 	d = last(m, ACT_enter);

@@ -39,7 +39,7 @@ static s64 budget(struct machine *m, struct task *t)
 
 static void the_earliest_deadline_runs(void **state)
 {
-	struct machine *m = machine_new(1, 1000);
+	struct machine *m = machine_timed(1, 1000);
 	struct task *late = spawn_dl(m, "late", 1 * MS, 30 * MS, 0), *early, *later;
 
 	(void)state;
@@ -59,7 +59,7 @@ static void the_earliest_deadline_runs(void **state)
 
 static void it_goes_before_every_real_time_task(void **state)
 {
-	struct machine *m = machine_new(1, 1000);
+	struct machine *m = machine_timed(1, 1000);
 	struct task *fifo = spawn(m, "fifo", SCHED_FIFO, 99), *dl;
 
 	(void)state;
@@ -81,7 +81,7 @@ static void it_goes_before_every_real_time_task(void **state)
  */
 static void it_counts_against_the_time_of_real_time_tasks(void **state)
 {
-	struct machine *m = machine_new(1, 1000);
+	struct machine *m = machine_timed(1, 1000);
 	struct task *fair = spawn_nice(m, "fair", 0), *fifo = spawn(m, "fifo", SCHED_FIFO, 1);
 	struct task *dl = spawn_dl(m, "dl", 500 * MS, 1000 * MS, 0);
 
@@ -100,7 +100,7 @@ static void it_counts_against_the_time_of_real_time_tasks(void **state)
 /* 3 ms in every 10: runs in [0, 3), [10, 13), ..., beside one that takes the rest. */
 static void a_hog_gets_its_runtime_in_every_period_to_the_ns(void **state)
 {
-	struct machine *m = machine_new(1, 100);
+	struct machine *m = machine_timed(1, 100);
 	struct task *fair = spawn_nice(m, "fair", 0);
 	struct task *dl = spawn_dl(m, "dl", 3 * MS, 10 * MS, 0);
 
@@ -125,7 +125,7 @@ static void a_hog_gets_its_runtime_in_every_period_to_the_ns(void **state)
 /* A timer that is late by 2 ms lets it run 5 ms; the next budget is 3 - 2 = 1 ms. */
 static void what_is_overdrawn_is_paid_back(void **state)
 {
-	struct machine *m = machine_new(1, 100);
+	struct machine *m = machine_timed(1, 100);
 	struct task *fair = spawn_nice(m, "fair", 0);
 	struct task *dl = spawn_dl(m, "dl", 3 * MS, 10 * MS, 0);
 
@@ -147,7 +147,7 @@ static void what_is_overdrawn_is_paid_back(void **state)
  */
 static void a_large_debt_puts_the_deadline_off(void **state)
 {
-	struct machine *m = machine_new(1, 100);
+	struct machine *m = machine_timed(1, 100);
 	struct task *dl = spawn_dl(m, "dl", 3 * MS, 10 * MS, 0);
 	u64 start = m->now;
 
@@ -163,7 +163,7 @@ static void a_large_debt_puts_the_deadline_off(void **state)
 
 static void yield_gives_up_the_rest_of_the_budget(void **state)
 {
-	struct machine *m = machine_new(1, 1000);
+	struct machine *m = machine_timed(1, 1000);
 	struct task *dl = spawn_dl(m, "dl", 3 * MS, 10 * MS, 0);
 	u64 start = m->now;
 
@@ -188,7 +188,7 @@ static void a_wakeup_keeps_the_instance_while_the_bandwidth_allows(void **state)
 {
 	(void)state;
 	for (unsigned late = 0; late < 2; late++) {
-		struct machine *m = machine_new(1, 1000);
+		struct machine *m = machine_timed(1, 1000);
 		struct task *dl = spawn_dl(m, "dl", 4 * MS, 10 * MS, 0);
 		u64 start = m->now;
 
@@ -209,7 +209,7 @@ static void a_wakeup_keeps_the_instance_while_the_bandwidth_allows(void **state)
  */
 static void a_constrained_deadline_is_served_once_a_period(void **state)
 {
-	struct machine *m = machine_new(1, 1000);
+	struct machine *m = machine_timed(1, 1000);
 	struct task *dl = spawn_dl(m, "dl", 2 * MS, 5 * MS, 20 * MS);
 	u64 start = m->now;
 
@@ -237,7 +237,7 @@ static void a_constrained_deadline_is_served_once_a_period(void **state)
 
 static void a_throttled_task_that_sleeps_wakes_up_throttled(void **state)
 {
-	struct machine *m = machine_new(1, 1000);
+	struct machine *m = machine_timed(1, 1000);
 	struct task *dl = spawn_dl(m, "dl", 3 * MS, 10 * MS, 0);
 	u64 start = m->now;
 
@@ -259,7 +259,7 @@ static void a_throttled_task_that_sleeps_wakes_up_throttled(void **state)
 /* Behind a later instance of itself nobody is hidden: the next budget starts from now. */
 static void an_instance_that_lags_begins_anew(void **state)
 {
-	struct machine *m = machine_new(1, 100);
+	struct machine *m = machine_timed(1, 100);
 	struct task *a = spawn_dl(m, "a", 3 * MS, 10 * MS, 0);
 
 	(void)state;
@@ -278,7 +278,7 @@ static void an_instance_that_lags_begins_anew(void **state)
 
 static void parameters_out_of_range_are_refused(void **state)
 {
-	struct machine *m = machine_new(2, 1000);
+	struct machine *m = machine_timed(2, 1000);
 	struct task *t = spawn_nice(m, "t", 0);
 	struct sched_attr_req req = params(1 * MS, 10 * MS, 10 * MS);
 
@@ -312,7 +312,7 @@ static int write_tunable(struct machine *m, const char *name, const char *text)
 
 static void the_limits_of_periods_are_tunables(void **state)
 {
-	struct machine *m = machine_new(1, 1000);
+	struct machine *m = machine_timed(1, 1000);
 	struct task *t = spawn_nice(m, "t", 0);
 
 	(void)state;
@@ -333,7 +333,7 @@ static void the_limits_of_periods_are_tunables(void **state)
 /* 95 % of a CPU: 40 + 55 fit, not one more. 2^20 * 0.95 = 996147.2. */
 static void bandwidth_is_admitted_up_to_the_limit(void **state)
 {
-	struct machine *m = machine_new(1, 1000);
+	struct machine *m = machine_timed(1, 1000);
 	struct task *a = spawn_nice(m, "a", 0), *b = spawn_nice(m, "b", 0);
 
 	(void)state;
@@ -357,7 +357,7 @@ static void bandwidth_is_admitted_up_to_the_limit(void **state)
 
 static void no_limit_admits_everything_and_none_nothing(void **state)
 {
-	struct machine *m = machine_new(1, 1000);
+	struct machine *m = machine_timed(1, 1000);
 	struct task *a = spawn_nice(m, "a", 0), *b = spawn_nice(m, "b", 0);
 
 	(void)state;
@@ -398,7 +398,7 @@ static void bandwidth_comes_back_at_the_zero_lag_time(void **state)
 {
 	(void)state;
 	for (unsigned ends = 0; ends < 2; ends++) {
-		struct machine *m = machine_new(1, 1000);
+		struct machine *m = machine_timed(1, 1000);
 		struct task *a = spawn_dl(m, "a", 4 * MS, 10 * MS, 0), *b;
 		struct sched_attr_req normal = { .policy = SCHED_NORMAL };
 
@@ -423,7 +423,7 @@ static void bandwidth_comes_back_at_the_zero_lag_time(void **state)
 
 static void a_task_changed_before_it_starts_leaves_nothing_behind(void **state)
 {
-	struct machine *m = machine_new(1, 1000);
+	struct machine *m = machine_timed(1, 1000);
 	struct sched_attr_req dl = params(50 * MS, 100 * MS, 0),
 			      normal = { .policy = SCHED_NORMAL };
 	struct task *t = calloc(1, sizeof(*t));
@@ -442,7 +442,7 @@ static void a_task_changed_before_it_starts_leaves_nothing_behind(void **state)
 /* More than there are places for: the last ones wait for each other, and all come back. */
 static void many_that_leave_at_once_all_give_back(void **state)
 {
-	struct machine *m = machine_new(4, 1000);
+	struct machine *m = machine_timed(4, 1000);
 	struct task *t[20];
 
 	(void)state;
@@ -465,7 +465,7 @@ static void many_that_leave_at_once_all_give_back(void **state)
 
 static void a_task_must_be_allowed_on_every_cpu(void **state)
 {
-	struct machine *m = machine_new(2, 1000);
+	struct machine *m = machine_timed(2, 1000);
 	struct task *t = spawn_nice(m, "t", 0);
 	struct cpumask one = cpumask_of(0), both = cpumask_first_n(2);
 
@@ -481,7 +481,7 @@ static void a_task_must_be_allowed_on_every_cpu(void **state)
 
 static void it_has_children_only_with_reset_on_fork(void **state)
 {
-	struct machine *m = machine_new(1, 1000);
+	struct machine *m = machine_timed(1, 1000);
 	struct task *t = spawn_dl(m, "t", 1 * MS, 10 * MS, 0), child;
 	struct sched_attr_req req;
 
@@ -521,7 +521,7 @@ static void the_greatest_debt_is_paid_back(void **state)
 /* Bandwidth that lingered is forgotten once it has ended, and only once. */
 static void what_has_ended_is_given_back_once(void **state)
 {
-	struct machine *m = machine_new(1, 1000);
+	struct machine *m = machine_timed(1, 1000);
 	struct sched_attr_req normal = { .policy = SCHED_NORMAL };
 	struct task *t[3];
 
@@ -541,7 +541,7 @@ static void what_has_ended_is_given_back_once(void **state)
 /* Runtime and period make the limit together: a change of either must leave room for all. */
 static void a_new_limit_has_room_for_those_admitted(void **state)
 {
-	struct machine *m = machine_new(1, 1000);
+	struct machine *m = machine_timed(1, 1000);
 
 	(void)state;
 	spawn_dl(m, "t", 50 * MS, 100 * MS, 0);

@@ -45,7 +45,7 @@ static void expect_overloaded_cpus_to_be_counted(struct machine *m)
 
 static void the_m_earliest_deadlines_run(void **state)
 {
-	struct machine *m = machine_new(4, 1000);
+	struct machine *m = machine_timed(4, 1000);
 	struct task *t[12];
 	u64 seed = 1;
 
@@ -75,7 +75,7 @@ static void the_m_earliest_deadlines_run(void **state)
 
 static void a_cpu_leaves_if_the_others_have_room(void **state)
 {
-	struct machine *m = machine_new(2, 1000);
+	struct machine *m = machine_timed(2, 1000);
 	struct task *a = spawn_dl(m, "dl", 9 * MS, 20 * MS, 0);
 	struct task *b = spawn_dl(m, "dl", 9 * MS, 21 * MS, 0);
 	struct task *c = spawn_dl(m, "dl", 3 * MS, 22 * MS, 0);
@@ -97,7 +97,7 @@ static void a_cpu_leaves_if_the_others_have_room(void **state)
 /* It runs on the only CPU that is busy; the deadline task that wakes there does not hold it up. */
 static void an_outranked_real_time_task_goes_where_it_can_run(void **state)
 {
-	struct machine *m = machine_new(2, 1000);
+	struct machine *m = machine_timed(2, 1000);
 	struct task *dl = spawn_dl(m, "dl", 2 * MS, 10 * MS, 0), *rt;
 	unsigned cpu = dl->cpu;
 
@@ -116,7 +116,7 @@ static void an_outranked_real_time_task_goes_where_it_can_run(void **state)
 /* CPU 0 is about to switch to the earlier one. Who runs there until then cannot be pulled away. */
 static void who_still_runs_is_not_pulled(void **state)
 {
-	struct machine *m = machine_new(2, 1000);
+	struct machine *m = machine_timed(2, 1000);
 	struct task *early = spawn_dl(m, "early", 1 * MS, 10 * MS, 0), *late, *other;
 	unsigned here = early->cpu;
 
@@ -144,7 +144,7 @@ static void a_later_deadline_does_not_wait_behind_an_earlier_one(void **state)
 {
 	(void)state;
 	for (unsigned later = 0; later < 2; later++) {
-		struct machine *m = machine_new(2, 1000);
+		struct machine *m = machine_timed(2, 1000);
 		struct task *t = spawn_dl(m, "t", 1 * MS, (later ? 40 : 10) * MS, 0);
 		unsigned here = t->cpu;
 
@@ -169,7 +169,7 @@ static void put_asleep_on(struct machine *m, struct task *t, unsigned cpu)
 static void a_wakee_goes_to_the_latest_deadline(void **state)
 {
 	static const u64 ms[] = { 30, 50, 80, 60 };
-	struct machine *m = machine_new(4, 1000);
+	struct machine *m = machine_timed(4, 1000);
 	struct task *t = spawn_dl(m, "t", 1 * MS, 40 * MS, 0), *other[4];
 
 	(void)state;
@@ -195,7 +195,7 @@ static void a_wakee_goes_to_the_latest_deadline(void **state)
 /* It goes before every fair task, and where it slept its data may still be in the cache. */
 static void before_a_fair_task_it_stays(void **state)
 {
-	struct machine *m = machine_new(2, 1000);
+	struct machine *m = machine_timed(2, 1000);
 	struct task *t = spawn_dl(m, "t", 1 * MS, 10 * MS, 0), *fair;
 	unsigned here = t->cpu;
 
@@ -246,7 +246,7 @@ static void who_waits_and_gets_a_deadline_is_pushed(void **state)
 	struct sched_attr_req dl = { .policy = SCHED_DEADLINE,
 				     .runtime_ns = MS,
 				     .deadline_ns = 50 * MS };
-	struct machine *m = machine_new(2, 1000);
+	struct machine *m = machine_timed(2, 1000);
 	struct task *first = spawn_dl(m, "first", 2 * MS, 10 * MS, 0), *t;
 
 	(void)state;
@@ -263,7 +263,7 @@ static void who_waits_and_gets_a_deadline_is_pushed(void **state)
 /* A running task that has used its budget up makes way for any that is ready. */
 static void a_throttled_one_is_preempted(void **state)
 {
-	struct machine *m = machine_new(1, 1000);
+	struct machine *m = machine_timed(1, 1000);
 	struct task *late = spawn_dl(m, "late", 1 * MS, 40 * MS, 0), *early;
 	const struct sched_class *class = m->s->class[CLASS_dl];
 
@@ -286,7 +286,7 @@ static void a_choice_says_whether_there_was_one(void **state)
 {
 	(void)state;
 	for (unsigned room = 0; room < 2; room++) {
-		struct machine *m = machine_new(2, 1000);
+		struct machine *m = machine_timed(2, 1000);
 		struct task *t = spawn_dl(m, "t", 1 * MS, 100 * MS, 0);
 		bool seen = false;
 
@@ -318,7 +318,7 @@ static void a_choice_says_whether_there_was_one(void **state)
 /* A task that gets a deadline behind an earlier one asks for a switch, at which it is pushed. */
 static void who_joins_behind_another_asks_for_a_switch(void **state)
 {
-	struct machine *m = machine_new(1, 1000);
+	struct machine *m = machine_timed(1, 1000);
 	struct task *waits = spawn_nice(m, "waits", 0);
 	struct task *runs = spawn_dl(m, "runs", 2 * MS, 10 * MS, 0);
 	struct sched_attr_req req = { .policy = SCHED_DEADLINE,
@@ -345,7 +345,7 @@ static void who_gets_less_urgent_asks_those_with_too_much(void **state)
 	(void)state;
 	for (unsigned what = 0; what < CASES; what++)
 		for (unsigned too_much = 0; too_much < 2; too_much++) {
-			struct machine *m = machine_new(4, 1000);
+			struct machine *m = machine_timed(4, 1000);
 			struct task *first[4], *late;
 
 			set_tunable(m, "sched_rt_runtime_us", "-1"); /* or none may be pinned */
@@ -393,7 +393,7 @@ static void expect_move(struct machine *m, enum class_act act, const struct task
 /* Each push and each pull is told, once, with the task and the CPU that it goes to. */
 static void every_move_is_recorded(void **state)
 {
-	struct machine *m = machine_new(2, 1000);
+	struct machine *m = machine_timed(2, 1000);
 	struct task *first = spawn_dl(m, "first", 2 * MS, 10 * MS, 0);
 	struct task *t = spawn_dl(m, "t", 2 * MS, 12 * MS, 0);
 	struct task *last = spawn_dl(m, "last", 2 * MS, 14 * MS, 0), *sleeps;

@@ -32,7 +32,7 @@ static void a_share_lingers_if_its_instance_is_not_over(void **state)
 			struct task *t;
 
 			host_starts_at = hours[at];
-			m = machine_new(1, 1000);
+			m = machine_timed(1, 1000);
 			host_starts_at = NS_PER_SEC;
 			dm = dl_machine(m->s);
 			t = spawn_nice(m, "t", 0);
@@ -135,12 +135,36 @@ static void a_debt_is_paid_in_whole_periods(void **state)
 			}
 }
 
+/*
+ * As Linux has it, a tick ends budgets. A task with 3 ms in each 10 runs for whole ticks of 10 ms;
+ * what it overran is paid by later periods, so in 10 s it has 3 s and no more than a tick.
+ */
+static void what_a_tick_lets_it_overrun_is_paid_back(void **state)
+{
+	struct machine *m = machine_new(1, 100);
+	struct task *fair = spawn_nice(m, "fair", 0);
+	struct task *dl = spawn_dl(m, "dl", 3 * MS, 10 * MS, 0);
+
+	(void)state;
+	assert_int_equal(m->timer[0], 0);
+	advance(m, 9 * MS);
+	assert_ptr_equal(running(m, 0), dl);
+	advance(m, 1 * MS);
+	for (unsigned n = 0; n < 1000; n++) {
+		tick(m);
+		sched_check(m->s);
+	}
+	assert_in_range(sched_task_runtime(m->s, dl), 3003 * MS - 10 * MS, 3003 * MS + 10 * MS);
+	assert_in_range(sched_task_runtime(m->s, fair), 6900 * MS, 7100 * MS);
+	machine_free(m);
+}
+
 /* --- the running task ----------------------------------------------------------------------- */
 
 /* It has a budget that ends until it leaves the queue or has none. */
 static void only_a_queued_task_has_a_budget_that_ends(void **state)
 {
-	struct machine *m = machine_new(1, 1000);
+	struct machine *m = machine_timed(1, 1000);
 	const struct sched_class *dl = m->s->class[CLASS_dl];
 	struct rq *rq = &m->s->rq[0];
 	struct task *t;
@@ -161,7 +185,7 @@ static void only_a_queued_task_has_a_budget_that_ends(void **state)
 /* A deadline task gives up its budget by a yield, even alone; others give up nothing alone. */
 static void a_yield_matters_alone_only_to_a_deadline_task(void **state)
 {
-	struct machine *m = machine_new(1, 1000);
+	struct machine *m = machine_timed(1, 1000);
 
 	(void)state;
 	for (unsigned n = 0; n < 3; n++) {
@@ -186,7 +210,7 @@ static void too_much_is_who_waits_and_could_go(void **state)
 	(void)state;
 	for (unsigned nr = 1; nr <= 3; nr++)
 		for (unsigned movable = 0; movable < 2; movable++) {
-			struct machine *m = machine_new(2, 1000);
+			struct machine *m = machine_timed(2, 1000);
 			const struct dl_rq *dl = dl_seen(&m->s->rq[0]);
 			struct dl_machine *dm = dl_machine(m->s);
 
@@ -232,7 +256,7 @@ static void who_sleeps_has_its_next_budget_in_time(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(golden); i++) {
-		struct machine *m = machine_new(1, 1000);
+		struct machine *m = machine_timed(1, 1000);
 		struct task *t = spawn_dl(m, "t", 2 * MS, 10 * MS, 20 * MS);
 		const struct dl_task *d = dl_part(t);
 		u64 start = m->now;
@@ -280,7 +304,7 @@ static void an_instance_goes_on_wherever_its_task_is(void **state)
 	(void)state;
 	for (unsigned runs = 0; runs < 2; runs++)
 		for (unsigned what = 0; what < 4; what++) {
-			struct machine *m = machine_new(2, 1000);
+			struct machine *m = machine_timed(2, 1000);
 			struct task *before, *t;
 			u64 start = m->now;
 
@@ -309,7 +333,7 @@ static void a_new_deadline_goes_behind_its_equals(void **state)
 {
 	(void)state;
 	for (int later = -1; later <= 1; later++) {
-		struct machine *m = machine_new(1, 1000);
+		struct machine *m = machine_timed(1, 1000);
 		struct task *t, *other;
 		u64 start = m->now;
 
@@ -356,6 +380,7 @@ static void a_timer_that_is_late_is_found(void **state)
 			const struct dl_task *d = &dl_seen(rq)->server.d;
 			u64 when;
 
+			set_feature(m, "HRTICK_DL");
 			if (server) {
 				spawn_nice(m, "fair", 0);
 				spawn(m, "fifo", SCHED_FIFO, 1);
@@ -433,6 +458,7 @@ int main(void)
 		cmocka_unit_test(tunables_without_a_limit_are_not_refused),
 		cmocka_unit_test(servers_count_with_their_cpus),
 		cmocka_unit_test(a_debt_is_paid_in_whole_periods),
+		cmocka_unit_test(what_a_tick_lets_it_overrun_is_paid_back),
 		cmocka_unit_test(only_a_queued_task_has_a_budget_that_ends),
 		cmocka_unit_test(a_yield_matters_alone_only_to_a_deadline_task),
 		cmocka_unit_test(too_much_is_who_waits_and_could_go),

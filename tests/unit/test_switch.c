@@ -5,7 +5,7 @@
 /* An interrupt that comes too early ends nothing, and the timer is set for the same time again. */
 static void a_timer_that_comes_too_early_is_set_again(void **state)
 {
-	struct machine *m = machine_new(1, 1000);
+	struct machine *m = machine_timed(1, 1000);
 	u64 when;
 
 	(void)state;
