@@ -242,6 +242,8 @@ long mm_map(struct mm *mm, u64 addr, u64 len, unsigned prot, unsigned flags, str
 	bool shared = (flags & MAP_TYPE) != MAP_PRIVATE;
 	int err = check_map(len, prot, flags, file, offset);
 
+	if (!err && flags & MAP_LOCKED && !mm_may_lock_any())
+		err = -EPERM;
 	if (!err && file && file->ops->mmap)
 		err = file->ops->mmap(file, offset, len, shared);
 
@@ -264,10 +266,15 @@ long mm_map(struct mm *mm, u64 addr, u64 len, unsigned prot, unsigned flags, str
 	u64 size = ALIGN_UP(len, PAGE_SIZE), old = 0;
 	if (flags & MAP_FIXED)
 		old = mm_mapped_bytes(mm, addr, addr + size);
-	long addr_or_err = mm_may_grow(mm, size - old, vma_is_data(&model))
-				   ? map(mm, addr, len, flags, &model)
-				   : -ENOMEM;
-
+	if (flags & MAP_LOCKED || mm->lock_new)
+		model.flags |= VMA_LOCKED;
+	long addr_or_err = 0;
+	if (!mm_may_grow(mm, size - old, vma_is_data(&model)))
+		addr_or_err = -ENOMEM;
+	else if (model.flags & VMA_LOCKED && !mm_may_lock(mm, size))
+		addr_or_err = -EAGAIN;
+	else
+		addr_or_err = map(mm, addr, len, flags, &model);
 	vma_unlock(mm);
 	if (memory)
 		file_put(memory); /* the vma has its own reference */
@@ -526,6 +533,8 @@ static long remap(struct mm *mm, struct range r, u64 new_len, unsigned flags, u6
 	}
 	if (!mm_may_grow(mm, new_len - (r.end - r.start), vma_is_data(v)))
 		return -ENOMEM;
+	if (v->flags & VMA_LOCKED && !mm_may_lock(mm, new_len - (r.end - r.start)))
+		return -EAGAIN;
 	if (grow_in_place(mm, v, r, new_len))
 		return (long)r.start;
 	return flags & MREMAP_MAYMOVE ? move_vma(mm, v, r, new_len, 0, 0) : -ENOMEM;

@@ -79,6 +79,7 @@ enum vma_flags {
 	VMA_GROWSDOWN = 2,  /* the stack */
 	VMA_DONTFORK = 4,   /* madvise: a child has no such mapping, */
 	VMA_WIPEONFORK = 8, /* or an empty one */
+	VMA_LOCKED = 16,    /* mlock: counts against RLIMIT_MEMLOCK; not a child's */
 };
 
 struct vma { /* [start, end): one protection, one backing */
@@ -104,6 +105,7 @@ struct mm {
 	struct vma *removed; /* until vma_unlock() */
 	unsigned nr_vmas;
 	u64 total_vm; /* pages */
+	bool lock_new; /* mlockall(MCL_FUTURE): new mappings are VMA_LOCKED; not a child's */
 
 	u8 inherited_from_here[0]; /* fork copies the rest */
 	u64 rss;		   /* pages */
@@ -127,6 +129,7 @@ static inline u64 mm_peak_rss(const struct mm *mm)
 	return max(READ_ONCE(mm->rss), READ_ONCE(mm->max_rss));
 }
 void mm_put(struct mm *mm); /* may sleep */
+u64 mm_locked_pages(struct mm *mm); /* by mlock; takes mm->lock */
 
 /*
  * Returns the address or -errno. @flags are Linux's MAP_*; @prot Linux's PROT_* (==

@@ -148,6 +148,7 @@ static int fork_vma(struct mm *dst, struct mm *src, const struct vma *v, u64 *ab
 		return 0;
 	if (!copy)
 		return -ENOMEM;
+	copy->flags &= ~(u32)VMA_LOCKED;
 	vma_append(dst, copy);
 	if (v->flags & VMA_WIPEONFORK)
 		return 0;

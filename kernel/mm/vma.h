@@ -87,7 +87,14 @@ u64 mm_fault_page(struct mm *mm, u64 addr, unsigned access);
  * them and nobody shares them (@data), RLIMIT_DATA?
  */
 bool mm_may_grow(const struct mm *mm, u64 len, bool data);
-/* Bytes of [start, end) that are mapped. */
+/*
+ * May the running process lock memory at all, and @len bytes more of @mm? RLIMIT_MEMLOCK, but for
+ * CAP_IPC_LOCK.
+ */
+bool mm_may_lock_any(void);
+bool mm_may_lock(struct mm *mm, u64 len);
+/* Bytes of [start, end) that are mapped, or that are locked. */
+u64 mm_locked_bytes(struct mm *mm, u64 start, u64 end);
 u64 mm_mapped_bytes(struct mm *mm, u64 start, u64 end);
 static inline bool vma_is_data(const struct vma *v)
 {

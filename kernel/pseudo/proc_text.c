@@ -179,7 +179,7 @@ static size_t show_stat(void *arg, char *buf, size_t size)
 	return t.len;
 }
 
-static void add_memory(struct text *t, const struct mm *mm)
+static void add_memory(struct text *t, struct mm *mm)
 {
 	const struct {
 		const char *name;
@@ -187,7 +187,7 @@ static void add_memory(struct text *t, const struct mm *mm)
 	} lines[] = {
 		{ "VmPeak", mm->total_vm },
 		{ "VmSize", mm->total_vm },
-		{ "VmLck", 0 },
+		{ "VmLck", mm_locked_pages(mm) },
 		{ "VmPin", 0 },
 		{ "VmHWM", mm_peak_rss(mm) },
 		{ "VmRSS", mm->rss },

@@ -3,9 +3,8 @@
  * System calls on the caller's address space. The work is in kernel/mm/map.c; here are the argument
  * checks of each call, with Linux's errors.
  *
- * There is no swap and no page-out, so memory that is present stays: mlock(2) makes it present,
- * munlock(2) has nothing to undo, and mlockall(2) succeeds without filling every thread's 8 MiB of
- * stack.
+ * There is no swap and no page-out, so memory that is present stays: mlock(2) makes it present, and
+ * both it and munlock(2) count. mlockall(2) succeeds without filling every thread's 8 MiB of stack.
  */
 #include "kernel/fs/fs.h"
 #include "kernel/mm/mm.h"
@@ -188,38 +187,78 @@ SYSCALL3(msync, u64, addr, u64, len, unsigned, flags)
 }
 
 /* Ranges need not be aligned here: the pages that they touch count. */
-static long lock_range(u64 addr, u64 len, part_fn *fn)
+static long whole_pages(u64 *addr, u64 len, u64 *end)
 {
-	u64 start = ALIGN_DOWN(addr, PAGE_SIZE), end;
+	u64 start = ALIGN_DOWN(*addr, PAGE_SIZE);
 
-	if (addr + len < addr)
+	if (*addr + len < *addr)
 		return -EINVAL;
-	if (check_range(start, len + addr % PAGE_SIZE, &end))
+	if (check_range(start, len + *addr % PAGE_SIZE, end))
 		return -ENOMEM;
-	return for_each_part(current->mm, start, end, fn);
+	*addr = start;
+	return 0;
+}
+
+/* Has the caller room to lock what of [start, end) is not locked? */
+static bool may_lock(struct mm *mm, u64 start, u64 end)
+{
+	bool may;
+
+	mutex_lock(&mm->lock);
+	may = mm_may_lock(mm, end - start - mm_locked_bytes(mm, start, end));
+	mutex_unlock(&mm->lock);
+	return may;
 }
 
 SYSCALL2(mlock, u64, addr, u64, len)
 {
-	return lock_range(addr, len, fill_pages);
+	struct mm *mm = current->mm;
+	u64 end;
+	long err = mm_may_lock_any() ? whole_pages(&addr, len, &end) : -EPERM;
+
+	if (!err && !may_lock(mm, addr, end))
+		err = -ENOMEM;
+	if (!err)
+		err = mm_set_flags(mm, addr, end, VMA_LOCKED, 0);
+	return err ? err : for_each_part(mm, addr, end, fill_pages);
 }
 
 SYSCALL2(munlock, u64, addr, u64, len)
 {
-	return lock_range(addr, len, NULL);
+	u64 end;
+	long err = whole_pages(&addr, len, &end);
+
+	return err ? err : mm_set_flags(current->mm, addr, end, 0, VMA_LOCKED);
 }
 
 SYSCALL1(mlockall, unsigned, flags)
 {
 	const unsigned known = MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT;
 
+	struct mm *mm = current->mm;
+	bool may;
+
 	if (!flags || flags == MCL_ONFAULT || flags & ~known)
 		return -EINVAL;
+	if (!mm_may_lock_any())
+		return -EPERM;
+	if (flags & MCL_CURRENT) {
+		mutex_lock(&mm->lock);
+		may = mm_may_lock(mm, mm_mapped_bytes(mm, 0, USER_END) -
+					      mm_locked_bytes(mm, 0, USER_END));
+		mutex_unlock(&mm->lock);
+		if (!may)
+			return -ENOMEM;
+		mm_set_flags(mm, 0, USER_END, VMA_LOCKED, 0);
+	}
+	mm->lock_new = flags & MCL_FUTURE;
 	return 0;
 }
 
 SYSCALL0(munlockall)
 {
+	current->mm->lock_new = false;
+	mm_set_flags(current->mm, 0, USER_END, 0, VMA_LOCKED);
 	return 0;
 }
 
