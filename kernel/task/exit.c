@@ -70,31 +70,64 @@ static void free_graves(struct list *graves)
 		list_del(&p->sibling);
 		thread_put(p->leader);
 		proc_put(p);
+		cond_resched();
 	}
 }
 
 /*
- * Send SIGHUP and SIGCONT to a group that has stopped members and lost its last tie to its session:
- * nobody else would ever continue them.
+ * A group that has lost its last tie to its session gets SIGHUP and SIGCONT if it has stopped
+ * members: nobody else would ever continue them. A process may have children in thousands of
+ * groups, so its end only marks them (GROUP_LOST), and hang_up_orphans() looks at all together.
  */
-static void hang_up_if_orphaned(int pgid, const struct proc *without)
+enum group_mark { GROUP_LOST = 1, GROUP_STOPPED = 2, GROUP_TIED = 4 };
+
+static bool lose_tie(int pgid)
+{
+	return *pid_group_marks(pgid) |= GROUP_LOST;
+}
+
+/* Marks groups that have lost a tie and have stopped members. Returns whether there are any. */
+static bool mark_stopped(void)
 {
 	struct proc *p;
-	bool stopped = false;
+	bool any = false;
 
-	assert_held(&proc_tree_lock);
-	if (!proc_group_orphaned_locked(pgid, without))
-		return;
-	list_for_each(p, &all_procs, all_link)
-		stopped |= p->pgid == pgid && p->stop_signal && !p->zombie;
-	if (!stopped)
-		return;
 	list_for_each(p, &all_procs, all_link) {
-		if (p->pgid != pgid)
+		u32 *marks = pid_group_marks(p->pgid);
+
+		if (!*marks || !p->stop_signal || p->zombie)
+			continue;
+		*marks |= GROUP_STOPPED;
+		any = true;
+	}
+	return any;
+}
+
+static void hang_up_stopped(void)
+{
+	struct proc *p;
+
+	list_for_each(p, &all_procs, all_link)
+		if (proc_ties_group(p))
+			*pid_group_marks(p->pgid) |= GROUP_TIED;
+	list_for_each(p, &all_procs, all_link) {
+		if (*pid_group_marks(p->pgid) != (GROUP_LOST | GROUP_STOPPED))
 			continue;
 		signal_send_proc(p, SIGHUP, NULL);
 		signal_send_proc(p, SIGCONT, NULL);
 	}
+}
+
+/* The marks of all groups are 0 again afterwards. */
+static void hang_up_orphans(void)
+{
+	struct proc *p;
+
+	assert_held(&proc_tree_lock);
+	if (mark_stopped())
+		hang_up_stopped();
+	list_for_each(p, &all_procs, all_link)
+		*pid_group_marks(p->pgid) = 0;
 }
 
 /* The scheduler's family tree follows ours, whose lock is held. */
@@ -119,26 +152,50 @@ static struct proc *find_reaper(const struct proc *p)
 	return reaper == &kernel_proc ? init_proc : reaper;
 }
 
-/* The children of @p become its reaper's. */
-static void give_away_children(struct proc *p, struct list *graves)
+/* The child @child of @p becomes @reaper's. Returns whether its group is marked for it. */
+static bool give_away(struct proc *child, struct proc *p, struct proc *reaper, struct list *graves)
 {
-	struct proc *child, *next, *reaper = find_reaper(p);
+	sched_reparent(child, reaper);
+	list_del(&child->sibling);
+	child->parent = reaper;
+	child->ppid = reaper->pid;
+	list_add_tail(&reaper->children, &child->sibling);
+	if (child->parent_death_signal)
+		signal_send_proc(child, child->parent_death_signal, NULL);
+	child->exit_signal = SIGCHLD;
+	if (child->zombie && !notify_end(child)) {
+		bury(child, graves);
+		return false;
+	}
+	return child->pgid != p->pgid && child->sid == p->sid && lose_tie(child->pgid);
+}
+
+#define GIFTS 32 /* children that find a new parent before others may have the lock */
+
+/*
+ * The children of @p become its reaper's. The lock is dropped now and then. Nobody waits for @p
+ * meanwhile, for it is no zombie yet; at the end it has no children left. Returns whether groups
+ * have been marked.
+ */
+static bool give_away_children(struct proc *p, struct list *graves)
+{
+	struct proc *reaper = find_reaper(p);
+	bool lost = false;
 
 	assert_held(&proc_tree_lock);
-	list_for_each_safe(child, next, &p->children, sibling) {
-		sched_reparent(child, reaper);
-		list_del(&child->sibling);
-		child->parent = reaper;
-		child->ppid = reaper->pid;
-		list_add_tail(&reaper->children, &child->sibling);
-		if (child->parent_death_signal)
-			signal_send_proc(child, child->parent_death_signal, NULL);
-		child->exit_signal = SIGCHLD;
-		if (child->zombie && !notify_end(child))
-			bury(child, graves);
-		else if (child->pgid != p->pgid && child->sid == p->sid)
-			hang_up_if_orphaned(child->pgid, NULL);
+	for (unsigned nr = 1; !list_empty(&p->children); nr++) {
+		struct proc *child = list_first(&p->children, struct proc, sibling);
+
+		lost |= give_away(child, p, reaper, graves);
+		if (nr % GIFTS)
+			continue;
+		spin_unlock(&proc_tree_lock);
+		cond_resched();
+		arch_cpu_relax(); /* who waits for the lock looks now */
+		spin_lock(&proc_tree_lock);
+		reaper = find_reaper(p);
 	}
+	return lost;
 }
 
 static void become_zombie(struct proc *p)
@@ -146,13 +203,15 @@ static void become_zombie(struct proc *p)
 	struct list graves = LIST_INIT(graves);
 
 	spin_lock(&proc_tree_lock);
+	bool lost = give_away_children(p, &graves);
 	p->zombie = true;
-	give_away_children(p, &graves);
 	unsigned long flags = arch_irq_save();
 	sched_task_unlink(machine, &current->task);
 	arch_irq_restore(flags);
 	if (p->parent->pgid != p->pgid && p->parent->sid == p->sid)
-		hang_up_if_orphaned(p->pgid, p);
+		lost |= lose_tie(p->pgid);
+	if (lost)
+		hang_up_orphans();
 	if (!notify_end(p))
 		bury(p, &graves);
 	spin_unlock(&proc_tree_lock);

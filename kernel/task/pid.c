@@ -18,6 +18,7 @@
 struct pid_entry {
 	struct thread *thread;
 	u32 users;
+	u32 marks; /* of the process group: exit.c */
 };
 
 #define PID_RESERVED   300
@@ -43,6 +44,7 @@ int pid_alloc(void)
 			found = last_pid;
 	}
 	pids[found].users += found != 0;
+	pids[found].marks = 0;
 	spin_unlock(&proc_tree_lock);
 	return found;
 }
@@ -79,4 +81,10 @@ struct thread *pid_thread(int pid)
 {
 	assert_held(&proc_tree_lock);
 	return pid > 0 && pid < PID_MAX ? pids[pid].thread : NULL;
+}
+
+u32 *pid_group_marks(int pgid)
+{
+	assert_held(&proc_tree_lock);
+	return &pids[pgid].marks;
 }

@@ -256,36 +256,24 @@ void proc_unlink(struct proc *p)
 
 /* --- groups ------------------------------------------------------------------------- */
 
-/*
- * Does @p connect its group with the rest of its session, through a parent outside the group?
- * @without is leaving.
- */
-static bool is_anchor(const struct proc *p, int pgid, const struct proc *without)
+bool proc_ties_group(const struct proc *p)
 {
 	const struct proc *parent = p->parent;
 
-	return p->pgid == pgid && p != without && !p->zombie && parent != init_proc &&
-	       parent->pgid != pgid && parent->sid == p->sid;
-}
-
-bool proc_group_orphaned_locked(int pgid, const struct proc *without)
-{
-	struct proc *p;
-
-	assert_held(&proc_tree_lock);
-	list_for_each(p, &all_procs, all_link)
-		if (is_anchor(p, pgid, without))
-			return false;
-	return true;
+	return !p->zombie && parent != init_proc && parent->pgid != p->pgid &&
+	       parent->sid == p->sid;
 }
 
 bool proc_group_is_orphaned(int pgid)
 {
-	spin_lock(&proc_tree_lock);
-	bool orphaned = proc_group_orphaned_locked(pgid, NULL);
+	bool tied = false;
+	struct proc *p;
 
+	spin_lock(&proc_tree_lock);
+	list_for_each(p, &all_procs, all_link)
+		tied |= p->pgid == pgid && proc_ties_group(p);
 	spin_unlock(&proc_tree_lock);
-	return orphaned;
+	return !tied;
 }
 
 bool proc_group_exists(int pgid, int sid)

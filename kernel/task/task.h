@@ -21,6 +21,8 @@ void pid_release(int pid);
 /* Set which thread thread_find() finds for @pid; NULL when it is gone. */
 void pid_set_thread(int pid, struct thread *t);
 struct thread *pid_thread(int pid);
+/* Marks for the process group @pgid, all 0 at first. */
+u32 *pid_group_marks(int pgid);
 
 /* --- thread.c ------------------------------------------------------------------ */
 void thread_init(void);
@@ -87,5 +89,5 @@ void proc_publish(struct proc *p, struct proc *parent);
 void proc_unlink(struct proc *p);
 void proc_set_group(struct proc *p, int pgid, int sid);
 bool proc_group_exists(int pgid, int sid);
-/* As proc_group_is_orphaned(), but ignores the process @without (may be NULL). */
-bool proc_group_orphaned_locked(int pgid, const struct proc *without);
+/* Does @p tie its group to the rest of its session, by a parent outside the group? */
+bool proc_ties_group(const struct proc *p);

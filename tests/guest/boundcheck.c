@@ -205,10 +205,76 @@ static void deep_directory(void)
 		EXPECT(!chdir("..") && !rmdir("d"));
 }
 
+/* --- processes -------------------------------------------------------------------------- */
+
+enum { NR_CHILDREN = 1000 };
+
+static int stay[2]; /* a pipe: who lives reads from it until the test is over */
+
+/* Has children, each in a group of its own if @groups, who end at once unless they are @alive. */
+static void have_children(bool groups, bool alive)
+{
+	char c;
+	int i;
+
+	EXPECT(!close(stay[1]));
+	for (i = 0; i < NR_CHILDREN; i++) {
+		pid_t pid = fork();
+
+		EXPECT(pid >= 0);
+		if (!pid)
+			_exit(alive && read(stay[0], &c, 1));
+		if (groups)
+			EXPECT(!setpgid(pid, pid));
+	}
+}
+
+static void leave_groups(void *unused)
+{
+	(void)unused;
+	have_children(true, true);
+}
+
+static void leave_children(void *unused)
+{
+	(void)unused;
+	have_children(false, true);
+}
+
+static void leave_the_dead(void *unused)
+{
+	(void)unused;
+	have_children(false, false);
+}
+
+static void children_in_groups(void)
+{
+	EXPECT(!pipe(stay));
+	watch("the end of a parent of 1,000 process groups", leave_groups);
+}
+
+static void many_children(void)
+{
+	EXPECT(!pipe(stay));
+	watch("the end of a parent of 1,000 children", leave_children);
+}
+
+static void dead_children(void)
+{
+	EXPECT(!pipe(stay));
+	watch("the end of a parent of 1,000 dead", leave_the_dead);
+}
+
 static const struct check tests[] = {
-	{ "long-links", long_links },	      { "links-of-slashes", links_of_slashes },
-	{ "names-alike", names_alike },	      { "long-directory", long_directory },
-	{ "deep-directory", deep_directory }, { 0 },
+	{ "long-links", long_links },
+	{ "links-of-slashes", links_of_slashes },
+	{ "names-alike", names_alike },
+	{ "long-directory", long_directory },
+	{ "deep-directory", deep_directory },
+	{ "children-in-groups", children_in_groups },
+	{ "many-children", many_children },
+	{ "dead-children", dead_children },
+	{ 0 },
 };
 
 int main(int argc, char **argv)

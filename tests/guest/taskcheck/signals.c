@@ -2,6 +2,7 @@
 /* Handlers, masks, queues, restarts, stop and continue. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
@@ -474,6 +475,50 @@ static void orphaned_groups(void)
 	EXPECT(read(p[0], &code, sizeof(code)) == sizeof(code));
 }
 
+/* In the group @group, or one of its own if that is 0; stops, and says when a SIGHUP has come. */
+static void stop_in_group(pid_t group, int told)
+{
+	char c = 0;
+
+	EXPECT(!setpgid(0, group));
+	catch (SIGHUP, 0);
+	kill(getpid(), SIGSTOP);
+	EXPECT(nr_calls == 1 && write(told, &c, 1) == 1);
+	_exit(0);
+}
+
+/* A member's parent in the session keeps a group from being hung up, until that member ends too. */
+static void tied_groups(void)
+{
+	int told[2], from[2];
+	pid_t parent, tie, member;
+	char c;
+
+	EXPECT(!pipe(told) && !pipe(from) && !fcntl(told[0], F_SETFL, O_NONBLOCK));
+	EXPECT(setsid() > 0 || getsid(0) == getpid());
+	parent = fork();
+	if (!parent) {
+		member = fork();
+		if (!member)
+			stop_in_group(0, told[1]);
+		EXPECT(WIFSTOPPED(status_of(member, WUNTRACED)));
+		EXPECT(write(from[1], &member, sizeof(member)) == sizeof(member));
+		pause();
+	}
+	EXPECT(read(from[0], &member, sizeof(member)) == sizeof(member));
+	tie = fork();
+	if (!tie) {
+		pause();
+		_exit(0);
+	}
+	EXPECT(!setpgid(tie, member) && !kill(parent, SIGKILL));
+	EXPECT(WTERMSIG(status_of(parent, 0)) == SIGKILL);
+	sleep_ms(20);
+	EXPECT_ERROR(EAGAIN, read(told[0], &c, 1));
+	EXPECT(!kill(tie, SIGKILL) && WTERMSIG(status_of(tie, 0)) == SIGKILL);
+	EXPECT(!fcntl(told[0], F_SETFL, 0) && read(told[0], &c, 1) == 1);
+}
+
 static void exec_keeps_ignored(void)
 {
 	pid_t pid = fork();
@@ -521,6 +566,7 @@ const struct check signal_tests[] = {
 	{ "continue", continue_is_reported },
 	{ "continue-races", continue_races_with_stop },
 	{ "orphaned-group", orphaned_groups },
+	{ "tied-groups", tied_groups },
 	{ "exec-ignored", exec_keeps_ignored },
 	{ "signal-storm", storm },
 	{ NULL, NULL },
