@@ -148,38 +148,60 @@ static u64 page_to_write(struct inode *i, u64 index)
 }
 
 /*
- * Free the pages of the subtree @node whose index is >= @from (relative to the subtree). True if no
- * page is left.
+ * Takes the page or whole subtree at *index out of the tree, and moves *index behind it. Returns
+ * it, with its *height, or 0 where there is none. lock held.
  */
-static bool free_subtree(struct inode *i, u64 node, unsigned height, u64 from)
+static u64 take_out(struct content *c, u64 *index, unsigned *height)
+{
+	u64 *slot = &c->root, found, span;
+	unsigned level = c->height;
+
+	assert(spin_is_held(&c->lock));
+	while (*slot && *index & (BIT(level * FANOUT_SHIFT) - 1)) {
+		level--;
+		slot = (u64 *)phys_to_virt(*slot) + (*index >> (level * FANOUT_SHIFT)) % FANOUT;
+	}
+	span = BIT(level * FANOUT_SHIFT);
+	*index = ALIGN_DOWN(*index, span) + span;
+	*height = level;
+	found = *slot;
+	*slot = 0;
+	return found;
+}
+
+/* Frees the subtree @node, which is out of the tree. */
+static void free_subtree(struct inode *i, u64 node, unsigned height)
 {
 	u64 *slots = phys_to_virt(node);
-	unsigned shift = (height - (height > 0)) * FANOUT_SHIFT;
 
 	if (height == 0)
 		count_page(i, -1);
-	for (u64 s = from >> shift; height > 0 && s < FANOUT; s++) {
-		u64 inner = s == from >> shift ? from & (BIT(shift) - 1) : 0;
-
+	for (unsigned s = 0; height > 0 && s < FANOUT; s++) {
+		if (slots[s])
+			free_subtree(i, slots[s], height - 1);
 		cond_resched();
-		if (slots[s] && free_subtree(i, slots[s], height - 1, inner))
-			slots[s] = 0;
 	}
-	if (from)
-		return false;
 	page_put(node);
-	return true;
 }
 
+/* Frees the pages from @index on. Nobody else frees any; others may use the tree meanwhile. */
 static void free_from(struct inode *i, u64 index)
 {
 	struct content *c = i->private;
+	bool within = true;
 
-	if (!c->root || index >> (c->height * FANOUT_SHIFT))
-		return;
-	if (free_subtree(i, c->root, c->height, index)) {
-		c->root = 0;
-		c->height = 0;
+	while (within) {
+		unsigned height;
+		u64 node = 0;
+
+		spin_lock(&c->lock);
+		within = !(index >> (c->height * FANOUT_SHIFT));
+		if (within)
+			node = take_out(c, &index, &height);
+		spin_unlock(&c->lock);
+		if (node)
+			free_subtree(i, node, height);
+		cond_resched();
 	}
 }
 
@@ -292,8 +314,8 @@ static void clear_tail(struct content *c, u64 size)
 
 static long tmpfs_truncate(struct inode *i, u64 size)
 {
-	struct content *c = i->private, old = { .root = 0 };
-	bool shorter;
+	struct content *c = i->private;
+	bool frees;
 
 	if (size > MAX_FILE)
 		return -EFBIG;
@@ -302,23 +324,14 @@ static long tmpfs_truncate(struct inode *i, u64 size)
 	mutex_lock(&i->lock);
 	inode_drop_set_id(i);
 	spin_lock(&c->lock);
-	shorter = size < i->size;
-	if (!size) {
-		old = *c;
-		c->root = 0;
-		c->height = 0;
-	} else if (shorter) {
+	frees = !size || size < i->size;
+	if (frees)
 		clear_tail(c, size);
-		free_from(i, (size + PAGE_SIZE - 1) >> PAGE_SHIFT);
-	}
 	WRITE_ONCE(i->size, size);
 	spin_unlock(&c->lock);
-	/*
-	 * Emptying a file is common and may take long, so it runs without the lock and preemptible.
-	 */
-	if (old.root)
-		free_subtree(i, old.root, old.height, 0);
-	if (shorter && READ_ONCE(i->mapped))
+	if (frees)
+		free_from(i, (size + PAGE_SIZE - 1) >> PAGE_SHIFT);
+	if (frees && READ_ONCE(i->mapped))
 		mm_unmap_behind(i, size);
 	inode_touch(i);
 	mutex_unlock(&i->lock);

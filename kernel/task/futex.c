@@ -151,10 +151,12 @@ static long wake_locked(struct futex_bucket *b, const struct futex_key *key, lon
 	return woken;
 }
 
+#define WAKE_BATCH 16 /* waiters woken before others may have the lock */
+
 long futex_wake(u64 addr, bool private, long nr, u32 bitset)
 {
 	struct futex_key key __uninitialized;
-	long ret;
+	long ret, batch, woken;
 
 	if (!bitset)
 		return -EINVAL;
@@ -162,10 +164,15 @@ long futex_wake(u64 addr, bool private, long nr, u32 bitset)
 	if (ret)
 		return ret;
 	struct futex_bucket *b = bucket_of(&key);
-	spin_lock(&b->lock);
 	/* Linux wakes one waiter even when asked for none. */
-	ret = wake_locked(b, &key, max(nr, 1l), bitset);
-	spin_unlock(&b->lock);
+	nr = max(nr, 1l);
+	do {
+		batch = min(nr - ret, (long)WAKE_BATCH);
+		spin_lock(&b->lock);
+		woken = wake_locked(b, &key, batch, bitset);
+		spin_unlock(&b->lock);
+		ret += woken;
+	} while (unlikely(woken == WAKE_BATCH));
 	put_key(&key);
 	return ret;
 }

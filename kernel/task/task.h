@@ -57,10 +57,6 @@ static inline bool exit_work_pending(void)
 	return arch_need_resched() || (READ_ONCE(current->flags) & THREAD_EXIT_WORK);
 }
 
-/* --- wait.c ------------------------------------------------------------------------- */
-/* As waitq_wake(), with the queue's lock held. */
-unsigned waitq_wake_locked(struct waitq *q, unsigned nr, unsigned wake_flags);
-
 /* --- cpu.c --------------------------------------------------------------------------- */
 void usage_add(struct usage *sum, const struct usage *more);
 struct usage proc_usage_locked(struct proc *p); /* proc_tree_lock held */

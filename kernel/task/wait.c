@@ -62,36 +62,80 @@ void waitq_unwatch(struct waitq *q, struct waiter *w)
 	spin_unlock_irqrestore(&q->lock, flags);
 }
 
-unsigned waitq_wake_locked(struct waitq *q, unsigned nr, unsigned wake_flags)
-{
-	struct waiter *w, *next;
-	unsigned woken = 0, exclusive = 0;
+#define WAKE_BATCH 16 /* waiters looked at before others may have the lock */
 
+struct wakeup {
+	unsigned nr, flags;	   /* how many exclusive ones (0: all), and how */
+	unsigned woken, exclusive; /* so far */
+};
+
+/* Wakes @w, or calls it. Returns whether it was the last that is to be woken. */
+static inline bool wake_one(struct waiter *w, struct wakeup *u)
+{
+	bool one_of_nr = w->exclusive;
+
+	if (unlikely(w->notify)) {
+		w->notify(w);
+		return false;
+	}
+	/*
+	 * Returns false if something else woke the thread already; then it checks the condition
+	 * itself.
+	 */
+	if (!thread_wake_flags(w->thread, TASK_NORMAL, u->flags))
+		return false;
+	list_del(&w->link);
+	u->woken++;
+	return one_of_nr && ++u->exclusive == u->nr;
+}
+
+/* Wakes from @at on. Returns where to go on, or NULL: that was all. The queue is locked. */
+static inline struct list *wake_some(struct waitq *q, struct list *at, struct wakeup *u)
+{
 	if (DEBUG)
 		assert_held(&q->lock);
-	list_for_each_safe(w, next, &q->waiters, link) {
-		bool one_of_nr = w->exclusive;
+	for (unsigned looks = 0; at != &q->waiters; looks++) {
+		struct waiter *w = list_entry(at, struct waiter, link);
 
-		if (unlikely(w->notify)) {
-			w->notify(w);
-			continue;
-		}
-		/*
-		 * Returns false if something else woke the thread already; then it checks the
-		 * condition itself.
-		 */
-		if (!thread_wake_flags(w->thread, TASK_NORMAL, wake_flags))
-			continue;
-		list_del(&w->link);
-		woken++;
-		if (one_of_nr && ++exclusive == nr)
-			break;
+		if (unlikely(looks == WAKE_BATCH))
+			return at;
+		at = at->next;
+		if (wake_one(w, u))
+			return NULL;
 	}
-	return woken;
+	return NULL;
+}
+
+static void pass(struct waiter *mark)
+{
+	(void)mark;
+}
+
+/*
+ * Wakes the others, from @at on, some at a time. A mark keeps the place while the lock is dropped;
+ * for other wakers it is a waiter that wants a call. Takes and returns the interrupt flags.
+ */
+static __noinline unsigned long wake_rest(struct waitq *q, struct list *at, struct wakeup *u,
+					  unsigned long flags)
+{
+	struct waiter mark = { .notify = pass };
+
+	while (at) {
+		list_add_tail(at, &mark.link);
+		spin_unlock_irqrestore(&q->lock, flags);
+		arch_cpu_relax(); /* who waits for the lock looks now */
+		flags = spin_lock_irqsave(&q->lock);
+		at = mark.link.next;
+		list_del(&mark.link);
+		at = wake_some(q, at, u);
+	}
+	return flags;
 }
 
 static unsigned wake(struct waitq *q, unsigned nr, unsigned wake_flags)
 {
+	struct wakeup u = { .nr = nr, .flags = wake_flags };
+
 	/*
 	 * The condition is stored before the queue is read. Pairs with the barrier in
 	 * sched_block().
@@ -100,9 +144,11 @@ static unsigned wake(struct waitq *q, unsigned nr, unsigned wake_flags)
 	if (list_empty(&q->waiters))
 		return 0;
 	unsigned long flags = spin_lock_irqsave(&q->lock);
-	unsigned woken = waitq_wake_locked(q, nr, wake_flags);
+	struct list *at = wake_some(q, q->waiters.next, &u);
+	if (unlikely(at))
+		flags = wake_rest(q, at, &u, flags);
 	spin_unlock_irqrestore(&q->lock, flags);
-	return woken;
+	return u.woken;
 }
 
 unsigned waitq_wake(struct waitq *q, unsigned nr)

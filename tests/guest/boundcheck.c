@@ -8,6 +8,8 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,6 +23,7 @@
 #include "lib/check.h"
 #include "lib/clock.h"
 #include "lib/sched.h"
+#include "lib/threads.h"
 
 #define TURN_NS (30 * NS_PER_US) /* from one wakeup to the next */
 
@@ -205,6 +208,20 @@ static void deep_directory(void)
 		EXPECT(!chdir("..") && !rmdir("d"));
 }
 
+static void cut_file(void *unused)
+{
+	(void)unused;
+	EXPECT(!truncate("f", 1));
+}
+
+static void cut_long_file(void)
+{
+	int fd = open("f", O_CREAT | O_RDWR, 0644);
+
+	EXPECT(fd >= 0 && !posix_fallocate(fd, 0, 16 << 20) && !close(fd));
+	watch("16 MiB cut off a file", cut_file);
+}
+
 /* --- processes -------------------------------------------------------------------------- */
 
 enum { NR_CHILDREN = 1000 };
@@ -265,12 +282,82 @@ static void dead_children(void)
 	watch("the end of a parent of 1,000 dead", leave_the_dead);
 }
 
+/* --- waiters ---------------------------------------------------------------------------- */
+
+enum { NR_WAITERS = 300 };
+
+static uint32_t word;
+
+static void *wait_on_word(void *unused)
+{
+	syscall(SYS_futex, &word, 128, 0, NULL, NULL, 0);
+	return unused;
+}
+
+static void *wait_on_pipe(void *unused)
+{
+	struct pollfd end = { .fd = stay[0], .events = POLLIN };
+
+	EXPECT(poll(&end, 1, -1) == 1);
+	return unused;
+}
+
+/* Starts threads that sleep in @wait, then calls @wake, and ends when all are back. */
+static void wake_threads(void *(*wait)(void *), void (*wake)(void))
+{
+	static pthread_t threads[NR_WAITERS];
+	int i;
+
+	for (i = 0; i < NR_WAITERS; i++)
+		start_thread(&threads[i], NULL, wait, NULL);
+	sleep_ns(20 * NS_PER_MS);
+	wake();
+	for (i = 0; i < NR_WAITERS; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static void wake_word(void)
+{
+	EXPECT(syscall(SYS_futex, &word, 129, NR_WAITERS, NULL, NULL, 0) == NR_WAITERS);
+}
+
+static void write_pipe(void)
+{
+	EXPECT(write(stay[1], "x", 1) == 1);
+}
+
+static void wake_by_futex(void *unused)
+{
+	(void)unused;
+	wake_threads(wait_on_word, wake_word);
+}
+
+static void wake_by_pipe(void *unused)
+{
+	(void)unused;
+	wake_threads(wait_on_pipe, write_pipe);
+}
+
+static void wake_many(void)
+{
+	watch("300 waiters of a futex", wake_by_futex);
+}
+
+static void wait_many(void)
+{
+	EXPECT(!pipe(stay));
+	watch("300 who poll a pipe", wake_by_pipe);
+}
+
 static const struct check tests[] = {
 	{ "long-links", long_links },
 	{ "links-of-slashes", links_of_slashes },
 	{ "names-alike", names_alike },
 	{ "long-directory", long_directory },
 	{ "deep-directory", deep_directory },
+	{ "cut-long-file", cut_long_file },
+	{ "wake-many", wake_many },
+	{ "wait-many", wait_many },
 	{ "children-in-groups", children_in_groups },
 	{ "many-children", many_children },
 	{ "dead-children", dead_children },
