@@ -79,6 +79,16 @@ def test_there_are_enough_rows_and_a_fast_third():
         assert [case.fast for case in cases] == sorted((case.fast for case in cases), reverse=True)
 
 
+def test_an_entry_may_be_a_case_for_each_value_and_number_of_cpus():
+    entry = {"each": ["7us", "9us"], "cpus": [1, 4], "cmd": "a EACH b 3*CPUS c CPUS", "counts": ["n"]}
+    known = {"x-9us-4.n": KNOWN}
+    assert [(case.name, case.cpus, case.cmd) for case in fidelity.cases_of("x", entry, known)] == [
+        ("x-7us", 1, "a 7us b 3 c 1"), ("x-7us-4", 4, "a 7us b 12 c 4"),
+        ("x-9us", 1, "a 9us b 3 c 1"), ("x-9us-4", 4, "a 9us b 12 c 4")]
+    assert [case.rows[0].explained for case in fidelity.cases_of("x", entry, known)] == [None, None, None, KNOWN]
+    assert [case.name for case in fidelity.cases_of("y", {"cpus": 4, "cmd": "a"}, {})] == ["y"]
+
+
 def test_a_changed_command_has_no_figure_of_linux(tmp_path):
     case = fidelity.load_cases("cfs")[0]
     kept = tmp_path / "linux.toml"

@@ -3,6 +3,7 @@
 
 tests/fidelity/rows.toml has the cases. Each is a command, and its rows are figures that the command prints. Linux's are
 kept in tests/fidelity/linux-*.toml; with FRESH=1 its kernel boots too, from the same initramfs in the same machine.
+explained.toml there has the rows that differ, and how far they may.
 
 A figure may depend on the phase in which a case meets ticks and balancing, on either kernel. So each kernel is booted
 RUNS times, each time with other pauses between the cases. The medians are compared, and Linux's runs with each other.
@@ -32,12 +33,14 @@ from .settings import Settings, UsageError
 from .tree import ROOT
 
 ROOM = ROOT / "tests/fidelity"
+LATER = {"7.2": "eevdf"}  # releases that no policy of ours is yet: their figures are kept, of this policy's cases
 PAGE = ROOT / "docs/fidelity.md"
 MODEL = "voluntary"  # of preemption: Debian's kernels boot with it
 MEMORY_MIB = 512     # enough for Linux
 TIMEOUT_S = 3600     # only ends machines that hang
 # How far our figure may be from Linux's in each kind of row: by a part of Linux's, or by an amount.
 KINDS = {"amounts": (0.05, 0.0), "counts": (0.05, 1.0), "migrations": (0.25, 3.0), "latencies": (0.10, 3.0)}
+FOR_EACH_CPU = re.compile(r"\b(?:(\d+)\*)?CPUS\b")
 PROGRAM = "mix"
 FIGURE = re.compile(r"^mix (\S+) (\S+) ([\d.]+)$", re.MULTILINE)
 RUNS, FAST_RUNS = 5, 3
@@ -120,14 +123,31 @@ def rows_of(name: str, case: Mapping[str, Any], explained: Mapping[str, Explaine
             yield Row(row, kind, explained.get(row))
 
 
+def command(cmd: str, each: str, cpus: int) -> str:
+    return FOR_EACH_CPU.sub(lambda match: str(int(match[1] or 1) * cpus), cmd).replace("EACH", each).strip()
+
+
+def cases_of(name: str, case: Mapping[str, Any], explained: Mapping[str, Explained]) -> Iterator[Case]:
+    """The cases that an entry of rows.toml stands for: one for EACH value, and for each number of CPUs."""
+    every = case.get("cpus", 1)
+    every = every if isinstance(every, list) else [every]
+    for each, cpus in itertools.product(case.get("each", ("",)), every):
+        full = name + f"-{each}" * bool(each) + f"-{cpus}" * (len(every) > 1 and cpus > 1)
+        yield Case(full, command(case["cmd"], each, cpus), cpus, case.get("fast", False),
+                   case.get("scheds", tuple(KERNELS)), case.get("find", {}), tuple(rows_of(full, case, explained)))
+
+
+def load_explained(sched: str, path: pathlib.Path = ROOM / "explained.toml") -> dict[str, Explained]:
+    """Row -> why it differs under @sched."""
+    data = tomllib.loads(path.read_text(encoding="utf-8"))
+    return {row: Explained(reason, *times) for reason, scheds in data.items()
+            for row, times in scheds.get(sched, {}).items()}
+
+
 def load_cases(sched: str, path: pathlib.Path = ROOM / "rows.toml") -> list[Case]:
     """The cases for @sched, those of the fast third first: so these run in the same order with and without the rest."""
-    data = tomllib.loads(path.read_text(encoding="utf-8"))
-    explained = {e["row"]: Explained(e["reason"], *e["times"]) for e in data.get("explained", ())
-                 if e["sched"] == sched}
-    cases = [Case(name, case["cmd"].strip(), case.get("cpus", 1), case.get("fast", False),
-                  case.get("scheds", tuple(KERNELS)), case.get("find", {}),
-                  tuple(rows_of(name, case, explained))) for name, case in data["case"].items()]
+    data, explained = tomllib.loads(path.read_text(encoding="utf-8")), load_explained(sched)
+    cases = [one for name, case in data["case"].items() for one in cases_of(name, case, explained)]
     stray = set(explained) - {row.name for case in cases for row in case.rows}
     if stray:
         raise Missing(f"{path}: no row is called {sorted(stray)[0]}")
@@ -180,14 +200,14 @@ def measure(settings: Settings, cases: Sequence[Case], run: int) -> Measured:
 
 
 def machines(sched: str, build: str, linux: str) -> dict[str, Settings]:
-    """Settings of ours and, with the path of a kernel, of Linux, for one CPU; name -> settings."""
+    """Settings of ours, unless @sched is "", and of Linux, given the path of a kernel; name -> settings for one CPU."""
     same: dict[str, Any] = {"build": build, "icount": True, "mem": MEMORY_MIB, "kvm": "0", "timeout": TIMEOUT_S}
-    ours = Settings(**same, sched=sched, append=f"preempt={MODEL}")
-    return {"ours": ours} | ({"linux": LinuxSettings(**same, linux=linux)} if linux else {})
+    ours = {"ours": Settings(**same, sched=sched, append=f"preempt={MODEL}")} if sched else {}
+    return ours | ({"linux": LinuxSettings(**same, linux=linux)} if linux else {})
 
 
 def measure_all(sched: str, build: str, cases: Sequence[Case], linux: str, runs: int) -> dict[str, list[Measured]]:
-    """Figures of all cases, ours and maybe Linux's: @runs boots for each number of CPUs, two machines at a time."""
+    """Figures of all cases, ours or Linux's or both: @runs boots for each number of CPUs, two machines at a time."""
     jobs = []
     with at_once(2) as pool:
         for run, cpus in itertools.product(range(runs), sorted({case.cpus for case in cases}, reverse=True)):
@@ -233,6 +253,26 @@ def keep(path: pathlib.Path, figures: Figures, cases: Sequence[Case], about: Map
             figure = row.name.removeprefix(case.name + ".")
             lines.append(f"{json.dumps(figure)} = [{', '.join(map(short, figures[case.name][figure]))}]")
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def keep_boots(release: str, kernel: str, build: str, cases: Sequence[Case], boots: Sequence[Measured]) -> None:
+    """Keep what @boots of @kernel measured."""
+    keep(ROOM / f"linux-{release}.toml", figures_of(boots), cases, {
+        "version": boots[0].version, "model": boots[0].model, "hz": tick_rate(kernel),
+        "qemu": qemu_versions(boot.qemu for boot in boots),
+        "parameters": LinuxSettings().command_line(), PROGRAM: digest(build, PROGRAM)})
+
+
+def keep_later(build: str) -> None:
+    """Measure the kernels that no policy of ours is yet. Debian drops them soon; its older figures stay without one."""
+    for release, sched in LATER.items():
+        try:
+            kernel = find_kernel(build, release)
+        except Missing as error:
+            Progress.note(f"fairground: {error}; the older figures of this kernel stay")
+            continue
+        cases = load_cases(sched)
+        keep_boots(release, kernel, build, cases, measure_all("", build, cases, kernel, RUNS)["linux"])
 
 
 def kept(path: pathlib.Path, cases: Sequence[Case]) -> dict[str, Any]:
@@ -304,15 +344,12 @@ def compare(sched: str, build: str, cases: Sequence[Case], fresh: bool, nr_runs:
     path = ROOM / f"linux-{release}.toml"
     linux_kernel = find_kernel(build, release) if fresh else ""
     runs = measure_all(sched, build, cases, linux_kernel, nr_runs)
-    qemus = {name: qemu_versions(boot.qemu for boot in boots) for name, boots in runs.items()}
     if linux_kernel:
-        first = runs["linux"][0]
-        keep(path, figures_of(runs["linux"]), cases, {
-            "version": first.version, "model": first.model, "hz": tick_rate(linux_kernel), "qemu": qemus["linux"],
-            "parameters": LinuxSettings().command_line(), PROGRAM: digest(build, PROGRAM)})
+        keep_boots(release, linux_kernel, build, cases, runs["linux"])
     linux = kept(path, cases)
-    print(f"ours   {commit()}: sched={sched} HZ={Settings.hz} preempt={runs['ours'][0].model}, {qemus['ours']}, "
-          f"icount, {MEMORY_MIB} MiB; the median of {nr_runs} runs\n"
+    print(f"ours   {commit()}: sched={sched} HZ={Settings.hz} preempt={runs['ours'][0].model}, "
+          f"{qemu_versions(boot.qemu for boot in runs['ours'])}, icount, {MEMORY_MIB} MiB; "
+          f"the median of {nr_runs} runs\n"
           f"Linux  {linux['version'].removeprefix('Linux version ')}\n"
           f"       HZ={linux['hz']} preempt={linux['model']}, {linux['qemu']}; parameters: {linux['parameters']}")
     if linux[PROGRAM] != digest(build, PROGRAM):
@@ -355,6 +392,8 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
         if cases:
             table += [{"sched": sched} | line for line in compare(sched, settings.build, cases, arguments.fresh, runs)]
             print()
+    if arguments.fresh:
+        keep_later(settings.build)
     with open(os.path.join(settings.build, "fidelity.json"), "w", encoding="utf-8") as f:
         json.dump({"commit": commit(), "rows": table}, f, indent=1)
     result.tell([], result.of_settings(settings, sched=arguments.scheds, hz=Settings.hz, seed=Settings.seed), table)

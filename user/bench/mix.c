@@ -4,7 +4,6 @@
  * the kernel only for what Linux's tells too, so that the same mix can be run on both
  * (docs/fidelity.md). Prints a line for each figure: "mix PART FIGURE VALUE".
  */
-#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +16,6 @@
 #include "bench/mix/part.h"
 
 #define MAX_PARTS 8
-#define GROUPS	  "/tmp/cgroup" /* where a version 2 hierarchy is mounted */
 
 static uint64_t wall_ns = NS_PER_S;
 static struct part parts[MAX_PARTS];
@@ -32,9 +30,12 @@ static const struct program program = {
 	"mix",
 	"Run a mix of processes and report what became of each kind.\n"
 	"A PART is KIND[:KEY=VALUE,...]. KIND is hog, reader (of its own CPU time), burst, yield,\n"
-	"fork, exec or pair (of processes that pass a byte to and fro). KEY is n, nice, policy,\n"
+	"fork, exec, pair (of processes that pass a byte to and fro) or change. KEY is n, nice, "
+	"policy,\n"
 	"cpus, slice, run, own (run time of one that forks), sleep, deadline (4ms/10ms), name or\n"
-	"group (below " GROUPS ").",
+	"group (below " GROUPS "). A change needs set='WHAT VALUE...', and makes one after each "
+	"run:\n"
+	"WHAT is nice, policy, cpus, slice (300us, or same), group or a file (a/cpu.weight) there.",
 	"PART...",
 	args,
 };
@@ -52,14 +53,11 @@ static const struct part *part_of(int i, int *index)
 
 static void join_group(const char *group)
 {
-	char path[128];
-	int fd;
+	char file[64];
 
-	snprintf(path, sizeof(path), GROUPS "/%s/cgroup.procs", group);
-	fd = open(path, O_WRONLY);
-	if (fd < 0 || write(fd, "0\n", 2) != 2)
-		die(path);
-	close(fd);
+	snprintf(file, sizeof(file), "%s/cgroup.procs", group);
+	if (write_group(file, "0"))
+		die(file);
 }
 
 static void set_up(int i, const void *arg)

@@ -28,13 +28,18 @@ static void pass(unsigned us)
 	__builtin_ia32_pause();
 }
 
-/* Use @ns of CPU time, to within a microsecond. */
-static void use(uint64_t ns)
+/* Use @ns of CPU time, to within @us microseconds: the time is read as often. */
+static void use_about(uint64_t ns, unsigned us)
 {
 	uint64_t end_ns = thread_cpu_ns() + ns;
 
 	while (ns && thread_cpu_ns() < end_ns)
-		pass(1);
+		pass(us);
+}
+
+static void use(uint64_t ns)
+{
+	use_about(ns, 1);
 }
 
 /* No system call: the kernel sees this one at ticks, and when others wake. */
@@ -133,11 +138,23 @@ static void be_pair(const struct part *p, struct member *m)
 	}
 }
 
+static void be_changer(const struct part *p, struct member *m)
+{
+	while (!over(m)) {
+		use_about(p->run_ns, 10);
+		make_change(&p->change, m->done++);
+	}
+}
+
 static const struct kind kinds[] = {
-	{ "hog", be_hog, 1, NULL, false },	  { "reader", be_reader, 1, NULL, false },
-	{ "burst", be_burst, 1, "bursts", true }, { "yield", be_yielder, 1, "yields", false },
-	{ "fork", be_forker, 1, "forks", false }, { "exec", be_execer, 1, "execs", false },
-	{ "pair", be_pair, 2, "rounds", false },
+	{ "hog", be_hog, 1, NULL },
+	{ "reader", be_reader, 1, NULL },
+	{ "burst", be_burst, 1, "bursts", .late = true },
+	{ "yield", be_yielder, 1, "yields" },
+	{ "fork", be_forker, 1, "forks" },
+	{ "exec", be_execer, 1, "execs" },
+	{ "pair", be_pair, 2, "rounds" },
+	{ "change", be_changer, 1, "changes", .changes = true },
 };
 
 const struct kind *find_kind(const char *name)

@@ -49,6 +49,8 @@ static bool set_key(struct part *p, const char *key, const char *value)
 		return parse_policy(value, &p->policy);
 	if (!strcmp(key, "deadline"))
 		return parse_deadline(value, &p->deadline);
+	if (!strcmp(key, "set"))
+		return parse_change(value, &p->change);
 	if (!strcmp(key, "cpus"))
 		return parse_cpus(value, &p->cpus);
 	if (!strcmp(key, "name"))
@@ -86,4 +88,6 @@ void parse_part(const char *text, struct part *p)
 		if (!set_key(p, word, value))
 			refuse(word, "no such key, or a value that it cannot have");
 	}
+	if (p->kind->changes && !p->change.set)
+		refuse(text, "set=WHAT is missing");
 }
