@@ -242,37 +242,47 @@ def short(value: float) -> str:
     return f"{value:g}" if value < 1e5 else f"{value:.1f}"
 
 
-def keep(path: pathlib.Path, figures: Figures, cases: Sequence[Case], about: Mapping[str, str | int]) -> None:
-    """Write Linux's figures of @cases to @path, in place of all that was there."""
+def keep(path: pathlib.Path, figures: Figures, cases: Sequence[Case], about: Mapping[str, str | int],
+         program: str, rows_only: bool = True) -> None:
+    """Write to @path Linux's figures of those of @cases that were measured, with the digest of the program that did it:
+    those that are rows, or all. The figures of other cases stay if they are of the same kernel."""
     lines = ["# SPDX-License-Identifier: GPL-2.0-only",
              "# Figures of Debian's kernel, written by make fidelity FRESH=1 (docs/fidelity.md)."]
     lines += [f"{name} = {json.dumps(value)}" for name, value in about.items()]
+    older = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    if older.get("version") != about["version"]:
+        older = {}
     for case in cases:
-        lines += ["", f"[{json.dumps(case.name)}]", f"cmd = {json.dumps(case.cmd)}"]
-        for row in case.rows:
-            figure = row.name.removeprefix(case.name + ".")
-            lines.append(f"{json.dumps(figure)} = [{', '.join(map(short, figures[case.name][figure]))}]")
+        names = [row.name.removeprefix(case.name + ".") for row in case.rows]
+        found = figures.get(case.name, older.get(case.name))
+        if found is None or not set(names) <= set(found):
+            continue
+        by = program if case.name in figures else found[PROGRAM]
+        names += () if rows_only else [name for name in found if name not in (*names, "cmd", PROGRAM)]
+        lines += ["", f"[{json.dumps(case.name)}]", f"cmd = {json.dumps(case.cmd)}", f"{PROGRAM} = {json.dumps(by)}"]
+        lines += [f"{json.dumps(name)} = [{', '.join(map(short, found[name]))}]" for name in names]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def keep_boots(release: str, kernel: str, build: str, cases: Sequence[Case], boots: Sequence[Measured]) -> None:
-    """Keep what @boots of @kernel measured."""
-    keep(ROOM / f"linux-{release}.toml", figures_of(boots), cases, {
+def keep_boots(release: str, kernel: str, build: str, sched: str, boots: Sequence[Measured]) -> None:
+    """Keep what @boots of @kernel measured of @sched's cases; all of it if the kernel will not be had for long."""
+    keep(ROOM / f"linux-{release}.toml", figures_of(boots), load_cases(sched), {
         "version": boots[0].version, "model": boots[0].model, "hz": tick_rate(kernel),
         "qemu": qemu_versions(boot.qemu for boot in boots),
-        "parameters": LinuxSettings().command_line(), PROGRAM: digest(build, PROGRAM)})
+        "parameters": LinuxSettings().command_line()}, digest(build, PROGRAM), release not in LATER)
 
 
-def keep_later(build: str) -> None:
-    """Measure the kernels that no policy of ours is yet. Debian drops them soon; its older figures stay without one."""
+def keep_later(build: str, arguments: argparse.Namespace) -> None:
+    """Measure the kernels that no policy of ours is yet. Debian drops them soon; the older figures stay without one."""
     for release, sched in LATER.items():
         try:
             kernel = find_kernel(build, release)
         except Missing as error:
             Progress.note(f"fairground: {error}; the older figures of this kernel stay")
             continue
-        cases = load_cases(sched)
-        keep_boots(release, kernel, build, cases, measure_all("", build, cases, kernel, RUNS)["linux"])
+        cases = chosen(sched, arguments)
+        if cases:
+            keep_boots(release, kernel, build, sched, measure_all("", build, cases, kernel, RUNS)["linux"])
 
 
 def kept(path: pathlib.Path, cases: Sequence[Case]) -> dict[str, Any]:
@@ -345,15 +355,16 @@ def compare(sched: str, build: str, cases: Sequence[Case], fresh: bool, nr_runs:
     linux_kernel = find_kernel(build, release) if fresh else ""
     runs = measure_all(sched, build, cases, linux_kernel, nr_runs)
     if linux_kernel:
-        keep_boots(release, linux_kernel, build, cases, runs["linux"])
+        keep_boots(release, linux_kernel, build, sched, runs["linux"])
     linux = kept(path, cases)
     print(f"ours   {commit()}: sched={sched} HZ={Settings.hz} preempt={runs['ours'][0].model}, "
           f"{qemu_versions(boot.qemu for boot in runs['ours'])}, icount, {MEMORY_MIB} MiB; "
           f"the median of {nr_runs} runs\n"
           f"Linux  {linux['version'].removeprefix('Linux version ')}\n"
           f"       HZ={linux['hz']} preempt={linux['model']}, {linux['qemu']}; parameters: {linux['parameters']}")
-    if linux[PROGRAM] != digest(build, PROGRAM):
-        print(f"       measured with another build of {PROGRAM} than today's")
+    others = sum(linux[case.name][PROGRAM] != digest(build, PROGRAM) for case in cases)
+    if others:
+        print(f"       {others} of {len(cases)} cases were measured with another build of {PROGRAM} than today's")
     table = judge(cases, figures_of(runs["ours"]), linux)
     print_table(table)
     print(summary(table), flush=True)
@@ -384,8 +395,8 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
     for sched in scheds:
         if sched not in KERNELS:
             raise UsageError(f"SCHEDS={sched}: {' or '.join(KERNELS)} is expected: Linux has no other")
-    if arguments.fresh and (arguments.fast or arguments.cases):
-        raise UsageError("FRESH=1 measures all of Linux's figures: without ROWS= and FAST=1")
+    if arguments.fresh and arguments.fast:
+        raise UsageError("FRESH=1 keeps figures of five boots: without FAST=1")
     table, runs = [], FAST_RUNS if arguments.fast else RUNS
     for sched in scheds:
         cases = chosen(sched, arguments)
@@ -393,7 +404,7 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
             table += [{"sched": sched} | line for line in compare(sched, settings.build, cases, arguments.fresh, runs)]
             print()
     if arguments.fresh:
-        keep_later(settings.build)
+        keep_later(settings.build, arguments)
     with open(os.path.join(settings.build, "fidelity.json"), "w", encoding="utf-8") as f:
         json.dump({"commit": commit(), "rows": table}, f, indent=1)
     result.tell([], result.of_settings(settings, sched=arguments.scheds, hz=Settings.hz, seed=Settings.seed), table)
