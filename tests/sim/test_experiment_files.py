@@ -320,6 +320,16 @@ def test_every_claim_can_fail(name):
                 assert rows_of(claim, figure).startswith("FAIL"), (claim.text, figure, claim.bound)
 
 
+@pytest.mark.parametrize("name", names())
+def test_no_bound_is_wide(name):
+    """A bound that is all above or all below zero ends at three times its least figure."""
+    for claim in load(name).claims():
+        ends = re.fullmatch(r"(-?[\d.e+]+)(?: %)? to (-?[\d.e+]+)(?: %)?", claim.bound)
+        if claim.judged and ends and float(ends[1]) * float(ends[2]) > 0:
+            least, most = sorted(abs(float(end)) for end in ends.groups())
+            assert most <= 3 * least, (claim.text, claim.bound)
+
+
 def test_a_value_that_is_not_reproduced_is_judged_to_be_that(tmp_path):
     """It fails when it changes, and so it does when it becomes the published one."""
     claim = made(TEXT.replace("near = 0.05", "range = [3, 4]"), tmp_path).claims()[0]
