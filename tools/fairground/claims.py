@@ -84,7 +84,7 @@ def rule(text: str, bound: str, needs: Sequence[str], holds: Callable[[Any], boo
 
 
 def bound_of(kind: str, limit: Any, published: Any, form: str) -> tuple[str, Callable[[Any], bool]]:
-    """(words, test) of a bound: `near` the published value, `about` one of ours, `equals`, `within` or `range`. Each has
+    """(words, test) of a bound: `near` the published value, `about` ours, `equals`, `within` of 0 or `range`. Each has
     two sides: a claim that nothing is too large for, or too small, cannot fail there."""
     def say(value: float) -> str:
         return f"{100 * value:g} %" if form.endswith("%}") else f"{value:g}"
