@@ -205,12 +205,12 @@ static void restarting(void)
 	await_child(pid);
 }
 
-static volatile stack_t told;
+static volatile stack_t stack_told;
 
 static void note_stack(int sig, siginfo_t *info, void *context)
 {
 	(void)sig, (void)info;
-	told = ((ucontext_t *)context)->uc_stack;
+	stack_told = ((ucontext_t *)context)->uc_stack;
 }
 
 /* A handler learns which stack there is, whether it runs on it or not. */
@@ -225,10 +225,11 @@ static void handler_learns_the_stack(void)
 
 		EXPECT(!sigaction(SIGUSR1, &action, NULL));
 		raise(SIGUSR1);
-		EXPECT(!told.ss_sp == !i && !told.ss_size == !i);
+		EXPECT(!stack_told.ss_sp == !i && !stack_told.ss_size == !i);
 		EXPECT(!sigaltstack(&ss, NULL));
 		raise(SIGUSR1);
-		EXPECT(told.ss_sp == stack && told.ss_size == sizeof(stack) && !told.ss_flags);
+		EXPECT(stack_told.ss_sp == stack && stack_told.ss_size == sizeof(stack));
+		EXPECT(!stack_told.ss_flags);
 	}
 }
 
