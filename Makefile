@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Fairground: one entry point. `make help` explains the targets.
 #
-# The settings, NAME=value, are listed in tools/fairground/names.py; `make help` prints them.
+# The settings, NAME=value, are listed in tools/fairground/base/names.py; `make help` prints them.
 
 B ?= build
 ifeq ($(origin CC),default)
@@ -167,7 +167,7 @@ clean: ## remove the build directory
 
 help: ## print this list, and the settings
 	@grep -hE '^($(or $(STUDENT_TARGETS),[a-z-]+)):.*## ' Makefile mk/*.mk | sed -E 's/:.*## /\t/' | expand -t 16
-	@$(PYTHON_TOOL) -m fairground.names $(if $(STUDENT_TARGETS),--student)
+	@$(PYTHON_TOOL) -m fairground.base.names $(if $(STUDENT_TARGETS),--student)
 
 .PHONY: kernel image clean help FORCE
 -include $(wildcard mk/*.mk)

@@ -4,7 +4,7 @@
 SETTINGS := SCHED HZ SMP NUMA MEM CPU ICOUNT SHIFT SEED BOOT KVM APPEND CMD FILES ROOT TIMEOUT OUT EVENTS
 # Without this check `make run SMPP=2` would silently run on four CPUs.
 GIVEN_ON_COMMAND_LINE := $(foreach v,$(.VARIABLES),$(if $(findstring command line,$(origin $(v))),$(v)))
-UNKNOWN := $(if $(strip $(GIVEN_ON_COMMAND_LINE)),$(shell $(PYTHON_TOOL) -m fairground.names --check \
+UNKNOWN := $(if $(strip $(GIVEN_ON_COMMAND_LINE)),$(shell $(PYTHON_TOOL) -m fairground.base.names --check \
 	$(GIVEN_ON_COMMAND_LINE) 2>/dev/null))
 $(if $(UNKNOWN),$(error $(UNKNOWN)))
 # $(value) keeps the text as typed: CMD='echo $HOME' reaches the guest with its dollar sign.

@@ -24,7 +24,7 @@ import zlib
 
 import pytest
 
-from fairground.machine import commit
+from fairground.machine.machine import commit
 
 ROOT = str(pathlib.Path(__file__).resolve().parents[1])
 BUILD = os.path.abspath(os.environ.get("B", "build"))

@@ -75,7 +75,7 @@ else
 	new_qemu_dir=${XDG_DATA_HOME:-${HOME:-/tmp}/.local/share}/fairground/qemu10
 fi
 
-# Python packages that Debian does not have (tools/fairground/packages.py finds them there).
+# Python packages that Debian does not have (tools/fairground/base/packages.py finds them there).
 packages_list=${0%/*}/packages.txt
 if [ "$(id -u)" = 0 ]; then
 	packages_dir=/opt/fairground/python

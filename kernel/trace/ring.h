@@ -50,7 +50,7 @@ struct ring_slot {
 	u64 first; /* number of the first event on the page */
 };
 
-/* tools/fairground/image.py reads this structure in the memory image of a finished run. */
+/* tools/fairground/machine/image.py reads this structure in the memory image of a finished run. */
 struct ring {
 	/* written by: the ring's CPU with interrupts off */
 	struct ring_page *page; /* being filled */

@@ -347,7 +347,7 @@ void trace_instance_stop(struct trace_instance *t)
 
 #define IMAGE_PA 0x7000ull
 
-/* tools/fairground/image.py reads this; all integers little-endian, addresses physical. */
+/* tools/fairground/machine/image.py reads this; all integers little-endian, addresses physical. */
 struct trace_image {
 	char magic[8];
 	u32 version, nr_cpus;

@@ -2,7 +2,7 @@
 /*
  * Recording. Every event goes to its CPU's pages, in the layout of Linux's ring buffer. At the end
  * all pages go into one trace.dat file of version 6, which trace-cmd and KernelShark read. The
- * bytes are those of the kernel's tracer (kernel/trace/ring.h, tools/fairground/trace.py), but
+ * bytes are those of the kernel's tracer (kernel/trace/ring.h, fairground/trace/trace.py), but
  * nothing wraps here.
  */
 #include <assert.h>

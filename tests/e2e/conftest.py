@@ -16,8 +16,8 @@ from dataclasses import replace
 import pytest
 
 
-from fairground.machine import run_batch
-from fairground.settings import make_settings
+from fairground.machine.machine import run_batch
+from fairground.base.settings import make_settings
 from tests.conftest import BUILD, ROOT, spent_s
 
 SHIFT = 3  # of machines with icount: the time of an instruction is 2^SHIFT ns

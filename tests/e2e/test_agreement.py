@@ -9,14 +9,14 @@ import re
 import pytest
 
 from tests.e2e.conftest import BUILD
-from fairground import agreement, agreement_numbers
-from fairground.agreement import Decision, align, compare, disagreement
-from fairground.calibrate import calibrate
-from fairground.settings import SCHEDULERS
-from fairground.tree import ROOT
+from fairground.judge import agreement, agreement_numbers
+from fairground.judge.agreement import Decision, align, compare, disagreement
+from fairground.judge.calibrate import calibrate
+from fairground.base.settings import SCHEDULERS
+from fairground.base.tree import ROOT
 
 import mutants
-from fairground.edit import plant
+from fairground.base.edit import plant
 
 
 # By workload: what there is enough of, and of which decisions numbers are compared.

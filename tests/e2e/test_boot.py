@@ -11,7 +11,7 @@ import time
 import pytest
 
 from tests.e2e.conftest import BUILD, ROOT, TIMEOUT_S
-from fairground.qemu import candidates
+from fairground.machine.qemu import candidates
 
 
 def tree(console):
@@ -165,7 +165,7 @@ def test_a_quiet_boot_is_in_dmesg_only(boot):
 
 def test_an_unknown_policy_gives_way_to_the_default(boot, monkeypatch):
     """The runner refuses it; another loader would not."""
-    monkeypatch.setattr("fairground.settings.SCHEDULERS", ("cfs", "nonsense"))
+    monkeypatch.setattr("fairground.base.settings.SCHEDULERS", ("cfs", "nonsense"))
     outcome = boot("cat /sys/kernel/debug/sched/fair_class", cpus=2, append="sched=nonsense")
     assert outcome.status == 0 and "sched=nonsense: there is no such policy, using the default" in outcome.console
     assert "[cfs]" in outcome.console

@@ -12,7 +12,7 @@ import subprocess
 import pytest
 
 from tests.e2e.conftest import BUILD, ROOT, TIMEOUT_S, settings
-from fairground.machine import run_batch
+from fairground.machine.machine import run_batch
 
 FUZZ = "fuzz -s {seed} -n {number} && cat /proc/schedstat /proc/[0-9]*/stat > /dev/null && hog -n 8 -w 20ms"
 

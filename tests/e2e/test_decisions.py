@@ -6,14 +6,14 @@ import subprocess
 import sys
 
 from tests.e2e.conftest import ROOT, V1, settings
-from fairground import class_decisions
-from fairground.decision_file import open_file
-from fairground.decision_kinds import SHAPES
-from fairground.decisions import KINDS, Decision, tree_names
-from fairground.image import event_values
-from fairground.machine import Machine
-from fairground.trace import convert, with_tracing
-from fairground.tracefile import TraceFile
+from fairground.decisions import class_decisions
+from fairground.decisions.decision_file import open_file
+from fairground.decisions.decision_kinds import SHAPES
+from fairground.decisions.fair_decisions import KINDS, Decision, tree_names
+from fairground.machine.image import event_values
+from fairground.machine.machine import Machine
+from fairground.trace.trace import convert, with_tracing
+from fairground.trace.tracefile import TraceFile
 
 from asking import ask
 

@@ -14,8 +14,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = os.environ.get("B", "build")
 
-from fairground.demo_picture import rows_of, save
-from fairground.timeline import Timeline
+from fairground.machine.demo_picture import rows_of, save
+from fairground.trace.timeline import Timeline
 
 NAMES = ["nice 0", "nice 5", "2 ms of 12"]
 MS = 1_000_000

@@ -9,8 +9,8 @@ import time
 import pytest
 
 from tests.e2e.conftest import TIMEOUT_S, settings
-from fairground.machine import Machine
-from fairground.repeat import repeat
+from fairground.machine.machine import Machine
+from fairground.machine.repeat import repeat
 
 # Everything that could differ: processes on all CPUs, pipes, migration, sleeping and waking by timer, idle CPUs.
 EXPERIMENT = "hack -g 1 -f 4 -l 20 & burst -r 200us -s 700us -n 10 & hog -n 3 -t 10ms; wait; cat /proc/schedstat"

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.e2e.conftest import settings
-from fairground.machine import run_batch
+from fairground.machine.machine import run_batch
 
 pytestmark = pytest.mark.exact
 

@@ -12,11 +12,11 @@ import time
 import pytest
 
 from tests.e2e.conftest import BUILD, ROOT, TIMEOUT_S
-from fairground import experiment
-from fairground.calibrate import handler_times
-from fairground.claims import near, rule, table
-from fairground.experiment_file import FOLDER, Experiment
-from fairground.settings import UsageError, make_settings
+from fairground.study import experiment
+from fairground.judge.calibrate import handler_times
+from fairground.study.claims import near, rule, table
+from fairground.study.experiment_file import FOLDER, Experiment
+from fairground.base.settings import UsageError, make_settings
 from tests.e2e.test_latency import event
 
 # Debian's python3 has Debian's matplotlib; another one that runs the tests may lack it.

@@ -9,8 +9,9 @@ from dataclasses import replace
 import pytest
 
 from tests.e2e.conftest import BUILD, ROOT
-from fairground import agreement, simulator
-from fairground.calibrate import calibrate
+from fairground.judge import agreement
+from fairground.machine import simulator
+from fairground.judge.calibrate import calibrate
 from tests.e2e.test_agreement import mutants
 
 NAME = "turns"

@@ -5,8 +5,8 @@ import os
 import re
 
 from tests.e2e.conftest import ROOT, V1
-from fairground import experiment, runs
-from fairground.runs import Run
+from fairground.study import experiment, runs
+from fairground.study.runs import Run
 
 ABOUT = """\
 Latency percentiles (usec) runtime 3 (s) ({nr} total samples)

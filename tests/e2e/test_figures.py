@@ -16,9 +16,9 @@ import pytest
 
 if __name__ == "__main__":
     sys.path.insert(0, os.environ["TOOLS"])
-from fairground import experiment
-from fairground.claims import KERNEL, SIMULATOR
-from fairground.runs import Lab
+from fairground.study import experiment
+from fairground.study.claims import KERNEL, SIMULATOR
+from fairground.study.runs import Lab
 
 EDGE_PIXELS = 1  # a text may touch the edge of the picture
 HEADER = "Fairground 012345678: SCHED=cfs,bore-cfs,eevdf HZ=1000 SEED=1, kernel SMP=8 ICOUNT=1, simulator 36 CPUs, 60 s"

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from tests.e2e.conftest import BUILD, TIMEOUT_S, on_linux, settings
-from fairground.machine import Machine
+from fairground.machine.machine import Machine
 
 # Shell scripts for unmodified busybox. They run in an empty directory and print the same on every run.
 SCRIPTS = {

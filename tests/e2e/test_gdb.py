@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from tests.e2e.conftest import BUILD, ROOT, TIMEOUT_S, V1
-from fairground import class_decisions
+from fairground.decisions import class_decisions
 
 pytestmark = pytest.mark.skipif(not shutil.which("gdb"), reason="gdb is not installed")
 

@@ -14,7 +14,7 @@ import time
 import pytest
 
 from tests.e2e.conftest import BUILD
-from fairground.timeline import Timeline
+from fairground.trace.timeline import Timeline
 from tests.e2e.test_trace import record
 
 WIDTH, HEIGHT = 1600, 1400

@@ -11,11 +11,11 @@ from collections import namedtuple
 import pytest
 
 from tests.e2e.conftest import BUILD, ROOT, settings
-from fairground.image import Event, Field, Format, Image, memory_file
-from fairground.latency import latencies, merged, table
-from fairground.machine import Machine
-from fairground.trace import convert, with_tracing
-from fairground.tracefile import TraceFile
+from fairground.machine.image import Event, Field, Format, Image, memory_file
+from fairground.trace.latency import latencies, merged, table
+from fairground.machine.machine import Machine
+from fairground.trace.trace import convert, with_tracing
+from fairground.trace.tracefile import TraceFile
 
 pytestmark = pytest.mark.exact
 

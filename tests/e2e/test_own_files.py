@@ -11,9 +11,9 @@ import pytest
 
 from tests.e2e.conftest import BUILD, settings
 from tests.e2e.test_files import Terminal
-from fairground import cpio, guestfiles
-from fairground.machine import Machine, run_batch
-from fairground.settings import UsageError
+from fairground.machine import cpio, guestfiles
+from fairground.machine.machine import Machine, run_batch
+from fairground.base.settings import UsageError
 
 PROGRAM = """
 #include <stdio.h>
@@ -86,7 +86,7 @@ def test_a_program_a_tree_and_a_debian_program_in_one_run(program, tree):
 
 def settings_with(texts, cmd, mem=256):
     """The settings of `make run FILES=... ROOT=...`."""
-    from fairground.settings import make_settings  # settings() has another use for the name `files`
+    from fairground.base.settings import make_settings  # settings() has another use for the name `files`
     return make_settings({"cmd": cmd, "smp": "2", "mem": str(mem), "kvm": "0", "timeout": "900", **texts}, build=BUILD)
 
 

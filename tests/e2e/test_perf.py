@@ -14,12 +14,12 @@ import sys
 import pytest
 
 from tests.e2e.conftest import ROOT, dynamic_program, settings
-from fairground import perfdata, trace
-from fairground.image import Image, event_values, memory_file
-from fairground.latency import latencies
-from fairground.machine import Machine, run_batch
-from fairground.timeline import EVENTS
-from fairground.tracefile import TraceFile
+from fairground.trace import perfdata, trace
+from fairground.machine.image import Image, event_values, memory_file
+from fairground.trace.latency import latencies
+from fairground.machine.machine import Machine, run_batch
+from fairground.trace.timeline import EVENTS
+from fairground.trace.tracefile import TraceFile
 
 pytestmark = pytest.mark.exact
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from fairground.scenarios import choose_cards, policies_of
+from fairground.judge.scenarios import choose_cards, policies_of
 
 BUILD = os.environ.get("B", "build")
 CARDS = {card["id"]: card for card in choose_cards([]) if "kernel" in card}

@@ -13,9 +13,9 @@ import sys
 import pytest
 
 from tests.e2e.conftest import BUILD, ROOT, dynamic_program, settings
-from fairground import stat, trace
-from fairground.image import Image, memory_file
-from fairground.machine import Machine
+from fairground.trace import stat, trace
+from fairground.machine.image import Image, memory_file
+from fairground.machine.machine import Machine
 from fairground.result import HEAD
 
 pytestmark = pytest.mark.exact

@@ -10,12 +10,12 @@ import subprocess
 import pytest
 
 from tests.e2e.conftest import BUILD, ROOT, settings
-from fairground.image import Image, event_values, memory_file
-from fairground.latency import Latencies
-from fairground.machine import Machine, run_batch
-from fairground.settings import SCHEDULERS
-from fairground.timeline import EVENTS
-from fairground.trace import with_tracing
+from fairground.machine.image import Image, event_values, memory_file
+from fairground.trace.latency import Latencies
+from fairground.machine.machine import Machine, run_batch
+from fairground.base.settings import SCHEDULERS
+from fairground.trace.timeline import EVENTS
+from fairground.trace.trace import with_tracing
 
 FAIR_CLASS = "/sys/kernel/debug/sched/fair_class"
 BOUND_NS = 10_000_000

@@ -10,10 +10,10 @@ import sys
 import pytest
 
 from tests.e2e.conftest import BUILD, ROOT
-from fairground.grid import Grid
-from fairground.packages import load
-from fairground.settings import Settings
-from fairground.sweep import kernel_of, prepare
+from fairground.study.grid import Grid
+from fairground.base.packages import load
+from fairground.base.settings import Settings
+from fairground.study.sweep import kernel_of, prepare
 
 PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
 TEXT = '''\

@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = os.environ.get("B", "build")
 
-from fairground.timeline import Timeline
+from fairground.trace.timeline import Timeline
 
 
 def top(directory, *words):

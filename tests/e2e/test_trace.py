@@ -11,9 +11,9 @@ import sys
 import pytest
 
 from tests.e2e.conftest import BUILD, ROOT, TIMEOUT_S, dynamic_program, settings
-from fairground import trace
-from fairground.image import Image, event_values, memory_file
-from fairground.machine import Machine
+from fairground.trace import trace
+from fairground.machine.image import Image, event_values, memory_file
+from fairground.machine.machine import Machine
 
 pytestmark = pytest.mark.exact
 

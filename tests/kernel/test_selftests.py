@@ -3,8 +3,8 @@
 
 import pytest
 
-from fairground.machine import run_batch
-from fairground.settings import SCHEDULERS, make_settings
+from fairground.machine.machine import run_batch
+from fairground.base.settings import SCHEDULERS, make_settings
 from tests.conftest import BUILD
 
 MACHINES = [(cpus, SCHEDULERS[0]) for cpus in (1, 2, 4, 8)] + [(4, sched) for sched in SCHEDULERS[1:]]

@@ -33,7 +33,7 @@ from judge_energy import EnergyJudge
 from judge_quota import QuotaJudge
 from judging import Findings, examine
 
-from fairground.decision_file import DecisionError
+from fairground.decisions.decision_file import DecisionError
 
 ROOT = pathlib.Path(__file__).parents[2]
 BUILD = os.environ.get("B", "build")

@@ -6,7 +6,7 @@ from typing import Any
 
 from judging import RIGHT, Verdict
 
-from fairground.class_decisions import ClassDecision, Level, Task
+from fairground.decisions.class_decisions import ClassDecision, Level, Task
 
 RUNS, SUBJECT, ALLOWED, WAKER, LAST = 0x1, 0x400, 0x4, 0x8, 0x10
 WAKEUP, SAVE, MOVE, INITIAL = 0x1, 0x2, 0x4, 0x80  # queue_flags of the calls

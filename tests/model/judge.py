@@ -27,8 +27,8 @@ from judging import NOT_JUDGED, RIGHT, Finding, Judge, Run, Verdict, main, words
 from reasons import (ABSENT, DELAYED, DUE, INITIAL, LAST, LASTS, LEAVES_CLASS, NEW, NEXT, QUEUED, RUNS, SKIP, SWAPPED,
                      USED, WAKEUP, WORD, ahead)
 
-from fairground.decision_file import DecisionError
-from fairground.decisions import FIELDS, Decision  # how a file is read is all that is shared
+from fairground.decisions.decision_file import DecisionError
+from fairground.decisions.fair_decisions import FIELDS, Decision  # how a file is read is all that is shared
 
 Row = dict[str, Any]
 

@@ -32,9 +32,9 @@ from typing import NamedTuple
 
 from judging import NOT_JUDGED, RIGHT, Finding, Judge, Run, Verdict, main, words_of
 
-from fairground.class_decisions import ClassDecision
-from fairground.decisions import Decision  # how a file is read is all that is shared
-from fairground.placements import WAKES, Flag, Placement
+from fairground.decisions.class_decisions import ClassDecision
+from fairground.decisions.fair_decisions import Decision  # how a file is read is all that is shared
+from fairground.decisions.placements import WAKES, Flag, Placement
 
 PERIOD_NS = 1 << 20
 HALF_LIFE_NS = 32 * PERIOD_NS

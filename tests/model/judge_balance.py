@@ -21,9 +21,8 @@ from fractions import Fraction
 import judging
 from judging import NOT_JUDGED, RIGHT, Finding, Run, Verdict
 
-from fairground.balancing import (BalanceFlag, Domain, Part, PartFlag, Pass, Runqueue, Task,  # how a file is read
-                                  TaskFlag)
-from fairground.decisions import Decision
+from fairground.decisions.balancing import BalanceFlag, Domain, Part, PartFlag, Pass, Runqueue, Task, TaskFlag
+from fairground.decisions.fair_decisions import Decision
 
 CAPACITY = 1024                # of a whole CPU
 PINNED_INTERVAL_MS = 512       # up to this the interval doubles while everything is pinned

@@ -27,8 +27,8 @@ import class_reasons
 from class_reasons import ALLOWED, MOVE, RUNS, SAVE, SUBJECT, WAKEUP
 from judging import NOT_JUDGED, RIGHT, Finding, Judge, Run, Verdict, main, words_of
 
-from fairground.class_decisions import ClassDecision, Level, Task
-from fairground.decisions import Decision
+from fairground.decisions.class_decisions import ClassDecision, Level, Task
+from fairground.decisions.fair_decisions import Decision
 
 QUEUED, THROTTLED, SERVER = 0x800, 0x2000, 0x4000  # flags of tasks, beside those of class_reasons.py
 STOP, DL, RT = 0, 1, 2          # ranks of classes

@@ -28,8 +28,8 @@ from fractions import Fraction
 from judge_energy import RULES as BY_ENERGY
 from judging import NOT_JUDGED, RIGHT, Finding, Judge, Run, Verdict, main, words_of
 
-from fairground.decisions import Decision  # how a file is read is all that is shared
-from fairground.placements import EXECS, NEW, SYNC, WAKES, Cpu, Flag, Placement
+from fairground.decisions.fair_decisions import Decision  # how a file is read is all that is shared
+from fairground.decisions.placements import EXECS, NEW, SYNC, WAKES, Cpu, Flag, Placement
 
 
 FASTEST = 1024

@@ -18,7 +18,7 @@ from fractions import Fraction
 
 from judging import Finding, Judge, Verdict, main, words_of
 
-from fairground.placements import Energy, EnergyFlag, Placement, Use, UseFlag  # all that is shared
+from fairground.decisions.placements import Energy, EnergyFlag, Placement, Use, UseFlag  # all that is shared
 
 RULES = ("least_energy", "no_saving", "uses_nothing", "no_estimate")
 # By the capacity of a CPU: (MHz, power of a busy CPU) of each point, the slowest first.

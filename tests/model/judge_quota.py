@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 
 from judging import NOT_JUDGED, RIGHT, Finding, Judge, Run, Verdict, main, words_of
 
-from fairground.decisions import Decision  # how a file is read is all that is shared
-from fairground.quota_decisions import PoolDecision, QueueDecision
+from fairground.decisions.fair_decisions import Decision  # how a file is read is all that is shared
+from fairground.decisions.quota_decisions import PoolDecision, QueueDecision
 
 MS = 1_000_000
 NO_QUOTA = (1 << 64) - 1

@@ -15,8 +15,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
-from fairground import decision_kinds  # noqa: E402  how a file is read is all that is shared
-from fairground.decision_file import DecisionError, DecisionFile, open_file  # noqa: E402
+from fairground.decisions import decision_kinds  # noqa: E402  how a file is read is all that is shared
+from fairground.decisions.decision_file import DecisionError, DecisionFile, open_file  # noqa: E402
 
 Key = tuple[str, str]  # a policy or a family of decisions, and what was decided
 Verdict = str | None   # why a decision is wrong; "" if it is right; None if it is not judged

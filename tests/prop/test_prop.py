@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from fairground.settings import SCHEDULERS
+from fairground.base.settings import SCHEDULERS
 from tests.conftest import BUILD, ROOT, commit_seed
 from tests.unit.test_unit import ENVIRONMENT
 

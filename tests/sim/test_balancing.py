@@ -10,9 +10,9 @@ import pytest
 
 from tests.sim.conftest import ROOT
 
-from fairground.balancing import read
-from fairground.image import event_values
-from fairground.tracefile import TraceFile
+from fairground.decisions.balancing import read
+from fairground.machine.image import event_values
+from fairground.trace.tracefile import TraceFile
 
 BUSY = ["hogs:n=3", "bursts:n=9,run=1ms-3ms,sleep=1ms-9ms", "hogs:n=2,cpus=0-1"]
 CACHES = "--topology llcs=2,cores=2 --time 400ms"

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from tests.sim.conftest import policies
-from fairground.tracefile import TraceFile
+from fairground.trace.tracefile import TraceFile
 from tests.sim.test_energy import fields
 
 # The last utilisation at which f = 1.25 * utilisation * 850 / 1024 is enough, of juno-a53.

@@ -19,8 +19,8 @@ import pytest
 
 from tests.sim.conftest import BUILD, ROOT
 
-from fairground.decisions import read
-from fairground.packages import directories
+from fairground.decisions.fair_decisions import read
+from fairground.base.packages import directories
 from trace_processor import TraceProcessor
 
 LINUX = f"{ROOT}/tests/sim/linux-6.1.dat"

@@ -12,12 +12,12 @@ import pytest
 
 from tests.sim.conftest import ROOT, fairground, policies
 
-from fairground import (balancing, class_decisions, decision_file, decision_kinds, decision_text,
-                        decisions, fair_text, placements, quota_decisions)
-from fairground.decision_file import open_file
-from fairground.decisions import Decision, Flag, difference, read
-from fairground.image import PAGE_HEADER
-from fairground.tracefile import TraceFile
+from fairground.decisions import (balancing, class_decisions, decision_file, decision_kinds, decision_text,
+                                  fair_decisions, fair_text, placements, quota_decisions)
+from fairground.decisions.decision_file import open_file
+from fairground.decisions.fair_decisions import Decision, Flag, difference, read
+from fairground.machine.image import PAGE_HEADER
+from fairground.trace.tracefile import TraceFile
 
 FORMS = ("a.json", "a.dat", "a.bin")
 MIXED = ["--cpus", "2", "--time", "50ms", "bursts:n=3", "hogs:n=3", "hogs:nice=5", "groups:n=2,tasks=2", "forks"]
@@ -89,17 +89,18 @@ def test_all_forms_hold_the_same_decisions(record, sched):
     one = by_cpu(paths[2])
     assert one == by_cpu(paths[0]) == by_cpu(paths[1]) and set(one) == {0, 1}
     every = [d for cpu in one.values() for d in cpu]
-    assert {d.kind for d in every} == set(decisions.KINDS) and {d.policy for d in every} == {sched.replace("-", "_")}
-    assert all(d.complete and d.rule in decisions.tree_names("RULE") for d in every)
+    assert {d.kind for d in every} == set(fair_decisions.KINDS)
+    assert {d.policy for d in every} == {sched.replace("-", "_")}
+    assert all(d.complete and d.rule in fair_decisions.tree_names("RULE") for d in every)
     assert max(len(d.candidates) for d in every) >= 5
 
 
 def test_rows_are_those_of_the_file(record):
     path = record("a.json")
-    assert list(decisions.as_rows(path)) == rows_of(path)
-    head, *rows = decisions.as_rows(record("a.bin"))
+    assert list(fair_decisions.as_rows(path)) == rows_of(path)
+    head, *rows = fair_decisions.as_rows(record("a.bin"))
     assert rows == rows_of(path)[1:] and head == {**rows_of(path)[0], "command": head["command"]}
-    assert sum(1 for _ in decisions.as_rows(record("a.dat"))) == len(rows_of(path))
+    assert sum(1 for _ in fair_decisions.as_rows(record("a.dat"))) == len(rows_of(path))
 
 
 def test_the_compact_form_is_the_records_own_bytes(record):
@@ -131,7 +132,7 @@ def test_the_reader_knows_every_field_and_flag():
         with open(os.path.join(ROOT, "sched/observe", name), encoding="utf-8") as f:
             return f.read()
     rows = re.findall(r"(?:FIELD\(\w+, |CHOICE\(|COMM\(|PID\()(\w+)", text("decision.def").split("EVENT(", 1)[1])
-    known = [list(names) for names in (decisions.Candidate._fields, decisions.FIELDS, placements.Cpu._fields,
+    known = [list(names) for names in (fair_decisions.Candidate._fields, fair_decisions.FIELDS, placements.Cpu._fields,
                                        placements.FIELDS, placements.Use._fields, placements.Energy._fields,
                                        balancing.Runqueue._fields, balancing.Part._fields,
                                        balancing.Task._fields, balancing.FIELDS, class_decisions.Task._fields,
@@ -158,7 +159,7 @@ def test_the_form_of_the_tree_follows_from_depths(record, sched):
     path = record("a.json", "--sched", sched, "--cpus", "1", "--time", "200ms", "hogs:n=30", "bursts:n=20")
     largest = 0
     for d in read(path):
-        tree = decisions.links(d)
+        tree = fair_decisions.links(d)
         nodes = [i for i, c in enumerate(d.candidates) if c.depth]
         for i in nodes:
             parent, left, right = tree[i]
@@ -176,16 +177,17 @@ def test_the_path_of_a_group_follows_from_decisions(record, rtapp):
         "deep": {"loop": -1, "run": 1000, "taskgroup": "/one/two/three"}, "flat": {"loop": -1, "run": 1000}}}))
     out = "\n".join(lines(path, "--full", "--kind", "pick", "--from", "50ms", "--limit", "30"))
     assert all(f"queue of the group {group}\n" in out for group in ("/one", "/one/two", "/one/two/three"))
-    assert decisions.Groups().path(0) == "/" and decisions.Groups().path(7) == "/group 7"
+    assert fair_decisions.Groups().path(0) == "/" and fair_decisions.Groups().path(7) == "/group 7"
 
 
 def decision(**values):
-    fields = dict.fromkeys(decisions.FIELDS, 0) | {"policy": "cfs", "rule": "slice", "comm": "a", "pid": 1} | values
+    fields = dict.fromkeys(fair_decisions.FIELDS, 0)
+    fields |= {"policy": "cfs", "rule": "slice", "comm": "a", "pid": 1} | values
     return Decision(time=0, kind=fields.pop("kind", "pick"), candidates=fields.pop("candidates", ()), **fields)
 
 
 def candidate(comm, vruntime, weight=1024):
-    return decisions.Candidate(comm, ord(comm), 0, vruntime, 0, 0, 0, weight, int(Flag.QUEUED), 0, 0)
+    return fair_decisions.Candidate(comm, ord(comm), 0, vruntime, 0, 0, 0, weight, int(Flag.QUEUED), 0, 0)
 
 
 def test_the_table_counts_from_the_leftmost_across_the_wrap():

@@ -5,8 +5,8 @@ import json
 import subprocess
 
 from tests.sim.conftest import BUILD, ROOT
-from fairground.image import event_values
-from fairground.tracefile import TraceFile
+from fairground.machine.image import event_values
+from fairground.trace.tracefile import TraceFile
 
 BUSY = "--cpus 8 --time 300ms pipes:groups=2 bursts:n=6,run=100us-3ms,sleep=1ms-5ms forks:n=2 hogs:n=3,nice=2".split()
 

@@ -6,8 +6,8 @@ import json
 import pytest
 
 from tests.sim.conftest import MS, SEC, policies
-from fairground.image import field_value
-from fairground.tracefile import TraceFile
+from fairground.machine.image import field_value
+from fairground.trace.tracefile import TraceFile
 from tests.sim.test_opp import A53, LITTLE, integrate
 
 PERIOD_US = 2000

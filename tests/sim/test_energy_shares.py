@@ -7,7 +7,7 @@ from collections import defaultdict
 import pytest
 
 from tests.sim.conftest import MS, SEC, policies
-from fairground.tracefile import TraceFile
+from fairground.trace.tracefile import TraceFile
 from tests.sim.test_energy import fields
 from tests.sim.test_opp import A53
 

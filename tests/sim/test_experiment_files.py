@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 
 from tests.sim.conftest import BUILD
-from fairground import all_experiments, experiment, experiment_file, runs
+from fairground.study import all_experiments, experiment, experiment_file, runs
 from fairground.__main__ import main
-from fairground.claims import verdict
-from fairground.experiment_file import Experiment, load, names
-from fairground.expressions import BadExpression, evaluate, fill, loop
-from fairground.settings import UsageError
-from fairground.tomlfile import lines_of
+from fairground.study.claims import verdict
+from fairground.study.experiment_file import Experiment, load, names
+from fairground.study.expressions import BadExpression, evaluate, fill, loop
+from fairground.base.settings import UsageError
+from fairground.base.tomlfile import lines_of
 
 TEXT = '''\
 title = "Two hogs"

@@ -22,7 +22,7 @@ from judge_class import ClassJudge
 from judge_cpu import PlacementJudge
 from judging import examine
 
-from fairground.placements import read
+from fairground.decisions.placements import read
 
 POLICIES = ("cfs", "bore-cfs", "eevdf", "bore", "fdl")
 MACHINES, OPERATIONS = 36, 400

@@ -24,7 +24,7 @@ pytest.importorskip("matplotlib")
 if not shutil.which("trace-cmd"):
     pytest.skip("trace-cmd is not installed", allow_module_level=True)
 from fairground.pictures import dat2graph2, style
-from fairground.timeline import Timeline
+from fairground.trace.timeline import Timeline
 
 LINUX = f"{ROOT}/tests/sim/linux-6.1.dat"
 CROWD = ("bursts:n=6,run=100us-3ms,sleep=1ms-5ms", "hogs:n=3,nice=5", "pingpong:n=2,run=200us")

@@ -21,7 +21,7 @@ LINUX = ROOT / "tests/sim/linux-6.1.dat"
 PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
 
 from tests.sim.conftest import fairground
-from fairground import top
+from fairground.trace import top
 from fairground.__main__ import COMMANDS, NO_OBJECT, main, make_parser
 from fairground.command_examples import leaves, parsers
 from fairground.result import HEAD

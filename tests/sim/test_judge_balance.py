@@ -8,7 +8,7 @@ import pytest
 
 from tests.sim.conftest import ROOT
 
-from fairground.balancing import read
+from fairground.decisions.balancing import read
 
 from asking import ask
 

@@ -12,7 +12,7 @@ from tests.sim.conftest import BUILD, ROOT, fairground_decisions
 from asking import ask
 from judge_class import Court
 
-from fairground.class_decisions import read
+from fairground.decisions.class_decisions import read
 
 SHARE_US = 90_000  # of each 100 ms
 LIMITS = ["--rt-runtime-us", str(SHARE_US), "--rt-period-us", "100000", "--rr-timeslice-ms", "20"]

@@ -9,7 +9,7 @@ import pytest
 from tests.sim.conftest import BUILD, ROOT, fairground_decisions
 from tests.sim.test_decisions import conforms
 
-from fairground import quota_decisions
+from fairground.decisions import quota_decisions
 
 from asking import ask
 

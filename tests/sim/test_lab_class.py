@@ -15,8 +15,7 @@ from tests.sim.conftest import BUILD
 
 ROOT = pathlib.Path(__file__).parents[2]
 
-from fairground.lab import (contest, grade, handout, reading, regions, roster, spec, submission,
-                            workshop)
+from fairground.lab import contest, grade, handout, reading, regions, roster, spec, submission, workshop
 from fairground.lab.results import Measure, Result, drawn
 
 

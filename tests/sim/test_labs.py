@@ -22,8 +22,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
 
-from fairground.lab import (box, check, citations, explain, grade, handout, regions, spec, submission,
-                            tiers, workshop)
+from fairground.lab import box, check, citations, explain, grade, handout, regions, spec, submission, tiers, workshop
 from fairground.lab.results import Result
 
 LABS = spec.all_labs()

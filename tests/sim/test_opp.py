@@ -6,8 +6,8 @@ import json
 import pytest
 
 from tests.sim.conftest import MS, SEC, policies
-from fairground.image import field_value
-from fairground.tracefile import TraceFile
+from fairground.machine.image import field_value
+from fairground.trace.tracefile import TraceFile
 
 # Of a CPU and of what its domain shares: MHz: capacity, power of both while busy; power of both while idle, and from
 # when on in us. Published numbers; docs/energy.md says where.

@@ -18,8 +18,8 @@ BUILD = os.environ.get("B", "build")
 LINUX = ROOT / "tests/sim/linux-6.1.dat"
 PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
 
-from fairground import progress
-from fairground.progress import Progress
+from fairground.base import progress
+from fairground.base.progress import Progress
 
 # A command for which each look at the clock is a second later.
 SLOW = """import itertools, sys, types

@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from fairground.grid import Cell
-from fairground.refine import HZ, Axis, axis_of, cells_at, choose, intervals
-from fairground.settings import UsageError
+from fairground.study.grid import Cell
+from fairground.study.refine import HZ, Axis, axis_of, cells_at, choose, intervals
+from fairground.base.settings import UsageError
 from tests.sim.test_sweep import kept, rows, sweep
 
 KINK = 6_130

@@ -17,8 +17,8 @@ from tests.sim.conftest import BUILD, ROOT, browse
 from tests.sim.test_curves import QUOTA, THREE, decide
 
 from fairground import __main__
-from fairground.timeline import Timeline
-from fairground.tracefile import TraceFile
+from fairground.trace.timeline import Timeline
+from fairground.trace.tracefile import TraceFile
 
 BROWSER = shutil.which("chromium")
 VOID = {"meta", "img", "br", "hr", "link", "input"}

@@ -7,11 +7,12 @@ import random
 import pytest
 
 from tests.sim.conftest import BUILD
-from fairground import compare, experiment, experiment_file, samples, stats
+from fairground.study import compare, experiment, experiment_file
+from fairground.base import samples, stats
 from fairground.__main__ import main
-from fairground.claims import Claim, judge_seeds, verdict
-from fairground.runs import other_start
-from fairground.settings import UsageError
+from fairground.study.claims import Claim, judge_seeds, verdict
+from fairground.study.runs import other_start
+from fairground.base.settings import UsageError
 from tests.sim.test_experiment_files import SMALL
 
 

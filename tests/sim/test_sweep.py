@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from tests.sim.conftest import BUILD, ROOT
-from fairground.compare import figures
-from fairground.grid import Grid, Store, commit_of, digest_of
-from fairground.packages import load
-from fairground.settings import UsageError
+from fairground.study.compare import figures
+from fairground.study.grid import Grid, Store, commit_of, digest_of
+from fairground.base.packages import load
+from fairground.base.settings import UsageError
 
 PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
 TIMEOUT_S = 120

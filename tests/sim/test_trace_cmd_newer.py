@@ -9,8 +9,8 @@ import subprocess
 import pytest
 
 from tests.sim.conftest import BUILD, ROOT, simulated
-from fairground.image import event_values
-from fairground.tracefile import TraceFile
+from fairground.machine.image import event_values
+from fairground.trace.tracefile import TraceFile
 
 NEWER = os.path.join(BUILD, "trixie")
 PROGRAM = [f"{NEWER}/ld-linux-x86-64.so.2", "--library-path", NEWER, f"{NEWER}/trace-cmd"]

@@ -9,9 +9,9 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-from fairground import bench, bench_linux, bench_smp
-from fairground.bench_linux import OPERATIONS, RELEASES, RUNS, TWO_CPUS, Kernel, Measured
-from fairground.expect import Missing
+from fairground.machine import bench, bench_linux, bench_smp
+from fairground.machine.bench_linux import OPERATIONS, RELEASES, RUNS, TWO_CPUS, Kernel, Measured
+from fairground.base.expect import Missing
 
 LINUX = {"yield_alone": {"6.1": 811, "6.12": 858, "7.2": 900}, "pick_2": {"6.1": 1976, "6.12": 2470, "7.2": 300}}
 OURS = {"cfs": {"pick_2": 100, "yield_alone": 141, "deadline_late": 3167}, "eevdf": {"yield_alone": 271, "pick_2": 101}}

@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 import book
 import docblocks
 import size
-from fairground.settings import UsageError
+from fairground.base.settings import UsageError
 
 BOOK = ROOT / "docs" / "book"
 PAGES = sorted(path for path in BOOK.glob("*.md") if path.name != "SUMMARY.md")

@@ -8,7 +8,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-from fairground import edit
+from fairground.base import edit
 
 import commit_message
 import editorconfig

@@ -24,12 +24,14 @@ import pytest
 
 from damage import damaged
 from tests.tools.test_decision_files import memory as memory_of
-from fairground import __main__, cpio, guestfiles, image, trace, unpack
-from fairground.errors import InputError, reading
-from fairground.experiment_file import Experiment
-from fairground.grid import Grid
+from fairground import __main__
+from fairground.machine import cpio, guestfiles, image
+from fairground.trace import trace, unpack
+from fairground.base.errors import InputError, reading
+from fairground.study.experiment_file import Experiment
+from fairground.study.grid import Grid
 from fairground.pictures import histogram, sweep
-from fairground.settings import UsageError
+from fairground.base.settings import UsageError
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = os.path.abspath(os.environ.get("B", "build"))

@@ -14,8 +14,10 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-from fairground import (__main__, balancing, class_decisions, decision_file, decision_types, decisions,
-                        image, placements, trace_dat, tracefile)
+from fairground import __main__
+from fairground.decisions import balancing, class_decisions, decision_file, decision_types, fair_decisions, placements
+from fairground.machine import image
+from fairground.trace import trace_dat, tracefile
 
 HEAD = {"schema": decision_file.SCHEMA, "sched": "cfs", "commit": "0", "command": "schedsim hogs", "topology": "2 CPUs",
         "cpus": 2, "hz": 250, "seed": 1}
@@ -33,7 +35,7 @@ def record(of, ms, **changes):
 
 
 def pick(ms, **changes):
-    return record(decisions.SHAPES[0], ms, **{
+    return record(fair_decisions.SHAPES[0], ms, **{
         "comm": "hog", "policy": "cfs", "rule": "least_vruntime", "pid": 7, "answer": 1, "nr_rows": 1,
         "candidates": [candidate(7)], **changes})
 

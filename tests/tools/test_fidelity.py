@@ -10,9 +10,9 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-from fairground import fidelity
-from fairground.expect import Missing
-from fairground.linux import KERNELS
+from fairground.judge import fidelity
+from fairground.base.expect import Missing
+from fairground.machine.linux import KERNELS
 
 KNOWN = fidelity.Explained("a reason", 1.2, 1.5)
 LINES = {"amounts": 5.0, "counts": 5.0, "migrations": 25.0, "latencies": 10.0}  # per cent, as docs/fidelity.md has them

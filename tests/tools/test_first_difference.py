@@ -7,7 +7,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-from fairground import first_difference
+from fairground.judge import first_difference
 
 
 def switch(us, left, state, came, cpu=0):

@@ -10,7 +10,7 @@ import time
 import pytest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from fairground.machine import at_once
+from fairground.machine.machine import at_once
 
 
 def test_a_pool_that_is_left_early_begins_nothing_more():

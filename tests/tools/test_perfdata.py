@@ -9,12 +9,12 @@ import pytest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from fairground.image import TraceError, event_values
-from fairground.latency import latencies
-from fairground.perfdata import Recording, state
-from fairground.timeline import Timeline, events_of
-from fairground.trace_dat import trace_dat
-from fairground.tracefile import TraceFile
+from fairground.machine.image import TraceError, event_values
+from fairground.trace.latency import latencies
+from fairground.trace.perfdata import Recording, state
+from fairground.trace.timeline import Timeline, events_of
+from fairground.trace.trace_dat import trace_dat
+from fairground.trace.tracefile import TraceFile
 
 HEAD = """# ========
 # os release : 6.1.0-13-amd64

@@ -12,24 +12,27 @@ from collections.abc import Collection, Iterator, Sequence
 from types import FrameType, ModuleType
 from typing import Any
 
-from . import result, tree
+from . import result
+from .base import tree
+from .base.errors import InputError
+from .base.expect import Missing
+from .base.printable import printable
+from .base.settings import PARSERS, UsageError, from_environment
 from .command_examples import add_examples, leaves
-from .errors import InputError
-from .expect import Missing
-from .machine import STATUS_NOT_STARTED, STATUS_PANIC, STATUS_TIMEOUT, stop_all
-from .printable import printable
-from .qemu import QemuError
-from .settings import PARSERS, UsageError, from_environment
+from .machine.machine import STATUS_NOT_STARTED, STATUS_PANIC, STATUS_TIMEOUT, stop_all
+from .machine.qemu import QemuError
 
 # Each is a module with main(settings, arguments), whose first line of documentation is the command's help, and with
 # options(parser) if it has options. Only the one that runs is loaded.
 COMMANDS = {
-    "run": "run", "bench": "bench", "bench-smp": "bench_smp", "trace": "trace", "top": "top", "repeat": "repeat",
-    "gdb": "gdb", "latency": "latency", "timehist": "timehist", "map": "switch_map", "stat": "stat",
-    "profile": "profile", "experiment": "experiment", "experiments": "all_experiments", "compare": "compare",
-    "sweep": "sweep", "agreement": "agreement", "scenarios": "scenarios", "decisions": "decision_report",
-    "placements": "placements", "balancing": "balancing", "graph": "graph", "convert": "convert",
-    "fidelity": "fidelity", "first-difference": "first_difference", "report": "report", "lab": "lab.command",
+    "run": "machine.run", "bench": "machine.bench", "bench-smp": "machine.bench_smp", "trace": "trace.trace",
+    "top": "trace.top", "repeat": "machine.repeat", "gdb": "machine.gdb", "latency": "trace.latency",
+    "timehist": "trace.timehist", "map": "trace.switch_map", "stat": "trace.stat", "profile": "machine.profile",
+    "experiment": "study.experiment", "experiments": "study.all_experiments", "compare": "study.compare",
+    "sweep": "study.sweep", "agreement": "judge.agreement", "scenarios": "judge.scenarios",
+    "decisions": "decisions.decision_report", "placements": "decisions.placements", "balancing": "decisions.balancing",
+    "graph": "pictures.graph", "convert": "trace.convert", "fidelity": "judge.fidelity",
+    "first-difference": "judge.first_difference", "report": "pictures.report", "lab": "lab.command",
     "completion": "completion",
 }
 READERS = ("timehist", "map", "decisions", "placements", "balancing", "graph", "convert", "report",

@@ -5,9 +5,9 @@ import argparse
 from collections.abc import Collection
 from typing import Any
 
-from . import packages
+from .base import packages
+from .base.settings import PARSERS, SCHEDULERS, TICK_RATES
 from .command_examples import parsers
-from .settings import PARSERS, SCHEDULERS, TICK_RATES
 
 PURPOSE = "completion"
 VALUES: dict[str, Collection[str]] = {
@@ -18,7 +18,7 @@ VALUES: dict[str, Collection[str]] = {
 
 def complete(parser: argparse.ArgumentParser) -> None:
     """Answer the shell that asks, and exit."""
-    from .experiment_file import names as experiments
+    from .study.experiment_file import names as experiments
 
     for path, sub in parsers(parser):
         for action in sub._actions:

@@ -16,8 +16,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
-from .machine import commit
-from .settings import PARSERS, Settings
+from .base.settings import PARSERS, Settings
+from .machine.machine import commit
 
 Head = dict[str, Any]
 HEAD = ("commit", "sched", "hz", "seed", "topology")
@@ -50,9 +50,9 @@ def of_runs(paths: Sequence[str]) -> Head:
 
 
 def _of_run(path: str) -> Head:
-    from .decision_file import DecisionError, open_file
-    from .image import TraceError
-    from .tracefile import TraceFile
+    from .decisions.decision_file import DecisionError, open_file
+    from .machine.image import TraceError
+    from .trace.tracefile import TraceFile
 
     try:
         return of_trace(TraceFile(path).about)

@@ -17,8 +17,9 @@ import sys
 import gdb
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from fairground import class_decisions, decision_kinds, image  # noqa: E402
-from fairground.decision_file import SYSTEM, EventFile  # noqa: E402
+from fairground.decisions import class_decisions, decision_kinds  # noqa: E402
+from fairground.machine import image
+from fairground.decisions.decision_file import SYSTEM, EventFile  # noqa: E402
 
 NICE_0_WEIGHT = 1024
 WEIGHT_SHIFT = 10

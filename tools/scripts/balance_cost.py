@@ -18,7 +18,7 @@ import sys
 import tempfile
 
 from bench_sim import instructions
-from fairground.machine import commit
+from fairground.machine.machine import commit
 
 HZ = 250
 # CPUs -> topology; seconds simulated for looks, for looks under churn, for instructions

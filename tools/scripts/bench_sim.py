@@ -18,8 +18,8 @@ import sys
 import tempfile
 from typing import Any
 
-from fairground.expect import expect
-from fairground.machine import commit
+from fairground.base.expect import expect
+from fairground.machine.machine import commit
 
 # (CPUs, topology, simulated time of the sleepers)
 MACHINES = [(1, "1x1", "10s"), (64, "2x32x1", "500ms"), (1024, "4x8x32x1", "40ms"), (4096, "8x16x32x1", "10ms")]

@@ -17,8 +17,8 @@ import sys
 import tempfile
 import urllib.parse
 
-from fairground.packages import directories
-from fairground.settings import UsageError
+from fairground.base.packages import directories
+from fairground.base.settings import UsageError
 
 BOOK = pathlib.Path("docs/book")
 UNLINKED = ("404.html",)  # mdBook makes it for a site at the root of a server

@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Iterator
 
 from docblocks import blocks
-from fairground.tree import ROOT
+from fairground.base.tree import ROOT
 
 SOURCE = "tests/static/test_source.py"
 RULES = (

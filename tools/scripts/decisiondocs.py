@@ -175,15 +175,15 @@ leftmost entity. A task that is not queued has no position; its lag is what it k
 decisions without all their candidates, are counted on stderr. Of a file that is cut off the decisions before that are
 printed, and the status is 2. FILE may be a pipe: `<(zcat run.json.gz)`, `/dev/stdin`.
 
-Python reads decisions of all kinds with `fairground.decision_kinds.read(path)`, and those of a fair policy's hooks with
-`fairground.decisions.read(path)`. `difference(a, b)` is the signed distance of two virtual times, which are u64 and
-wrap. A new kind is an entry of `FAMILIES` in `tools/fairground/decision_kinds.py`, and of `lists` in
-`sim/report/decisions.c` if it has rows; filters, counts and comparisons then know it.
+Python reads decisions of all kinds with `fairground.decisions.decision_kinds.read(path)`, and those of a fair policy's
+hooks with `fairground.decisions.fair_decisions.read(path)`. `difference(a, b)` is the signed distance of two virtual
+times, which are u64 and wrap. A new kind is an entry of `FAMILIES` in `tools/fairground/decisions/decision_kinds.py`,
+and of `lists` in `sim/report/decisions.c` if it has rows; filters, counts and comparisons then know it.
 
 The links of the timeline follow from its rows: they lie in its order, and their depths leave one form for the tree.
-`fairground.decisions.links(d)` gives the parent and the children of each candidate. The colour of a node cannot be
-told; it decides nothing. A group is a candidate in the queue of the group above it, so decisions tell where each group
-hangs: `fairground.decisions.Groups` makes its path, and `--full` prints that.
+`fairground.decisions.fair_decisions.links(d)` gives the parent and the children of each candidate. The colour of a node
+cannot be told; it decides nothing. A group is a candidate in the queue of the group above it, so decisions tell where
+each group hangs: `fairground.decisions.fair_decisions.Groups` makes its path, and `--full` prints that.
 
 ### The first difference of two runs
 
@@ -254,7 +254,7 @@ Nothing is recorded for a task that may run on one CPU only.
 
 In JSON such a line has `kind` "select", the fields below, and `cpus`, a list of objects with `nr` and the fields of a
 CPU. In a trace.dat the rows are events `sched_decision_cpu`, followed by one `sched_decision_select`. Python reads
-them with `fairground.placements.read(path)`. `fairground decisions` has them among the others.
+them with `fairground.decisions.placements.read(path)`. `fairground decisions` has them among the others.
 
 Where energy decides ([energy.md](energy.md#placement-by-energy)) the lists `uses` and `energies` say what each CPU was
 found to use, and what each frequency domain would take with the task on its candidates; they are empty elsewhere. In
@@ -313,7 +313,8 @@ on without it, and each such round has its own record.
 In JSON such a line has `kind` "balance", the fields below, and `runqueues`, `parts` and `tasks`, lists of objects with
 `nr` and their fields. In a trace.dat the rows are events `sched_decision_runqueue`, `sched_decision_part` and
 `sched_decision_movable`, followed by one `sched_decision_balance`; decisions about the tasks that move come in between.
-Python reads them with `fairground.balancing.read(path)`. `fairground decisions` has the passes among the others.
+Python reads them with `fairground.decisions.balancing.read(path)`. `fairground decisions` has the passes among the
+others.
 
 ### A pass
 
@@ -376,9 +377,9 @@ fair policy: `active` says which classes had a task when this one was asked.
 
 In JSON such a line has `kind` "class", the fields below, and two lists of objects with `nr`: `tasks`, the queue, and
 `cpus`, where one is chosen. In a trace.dat the rows are events `sched_decision_task` and `sched_decision_level`,
-followed by one `sched_decision_class`. Python reads them with `fairground.class_decisions.read(path)`. While they are
-recorded, operations that record stand before those of the class. The class itself tells of budgets, throttling,
-pushes and pulls, which happen inside others.
+followed by one `sched_decision_class`. Python reads them with `fairground.decisions.class_decisions.read(path)`. While
+they are recorded, operations that record stand before those of the class. The class itself tells of budgets,
+throttling, pushes and pulls, which happen inside others.
 
 ### A decision of such a class
 
@@ -419,7 +420,8 @@ which tells what the group's queue on a CPU used, nothing is missing.
     make decisions FILE=run.dat SHOW="--policy quota --kind throttle,unthrottle,refill --full"
 
 In JSON such a line has `kind` "quota" or "pool" and the fields below; in a trace.dat the events are
-`sched_decision_quota` and `sched_decision_pool`. Python reads them with `fairground.quota_decisions.read(path)`.
+`sched_decision_quota` and `sched_decision_pool`. Python reads them with
+`fairground.decisions.quota_decisions.read(path)`.
 
 ### A queue and its pool
 

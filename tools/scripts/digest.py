@@ -20,7 +20,7 @@ import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from fairground.settings import SCHEDULERS
+from fairground.base.settings import SCHEDULERS
 
 WORKLOADS = {
     "shares": "--cpus 1 --time 2s hogs:n=2 hogs:n=2,nice=5 bursts:n=3,run=2ms,sleep=6ms hogs:n=1,policy=idle",

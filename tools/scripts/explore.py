@@ -21,7 +21,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
-from fairground.settings import SCHEDULERS
+from fairground.base.settings import SCHEDULERS
 
 BUILD = pathlib.Path(os.environ.get("B", "build"))
 WORKERS = len(os.sched_getaffinity(0))

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Plant bugs and require that the tests notice them.
 
-Each row of tests/mutants/*.toml is one wrong change of the source (fairground/edit.py), and says beside it:
+Each row of tests/mutants/*.toml is one wrong change of the source (fairground/base/edit.py), and says beside it:
 
     breaks = what no longer holds, in one sentence
     noticed-by = Q7 a_name_of_a_test         (invariants and tests; the failure must name one of them)
@@ -33,10 +33,10 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from fairground.edit import Edit, EditError, Row, plant, read_rows
-from fairground.machine import run_batch
-from fairground.qemu import QemuError
-from fairground.settings import UsageError, make_settings
+from fairground.base.edit import Edit, EditError, Row, plant, read_rows
+from fairground.machine.machine import run_batch
+from fairground.machine.qemu import QemuError
+from fairground.base.settings import UsageError, make_settings
 
 ROWS = pathlib.Path("tests/mutants")
 KEYS = {"breaks": str, "noticed-by": str, "run": str}

@@ -14,7 +14,7 @@ import pathlib
 import subprocess
 import sys
 
-from fairground.edit import changed
+from fairground.base.edit import changed
 
 import mutants
 

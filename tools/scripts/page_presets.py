@@ -12,9 +12,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from fairground import experiment_file
+from fairground.study import experiment_file
 from fairground.lab.results import drawn
-from fairground.scenarios import CARDS, read_card
+from fairground.judge.scenarios import CARDS, read_card
 
 LABS, SECONDS, SEED = Path("labs"), 1, 1
 OMITTED = ("--sched", "--time", "--trace", "--decisions", "--json")  # the page has its own

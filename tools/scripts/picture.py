@@ -21,7 +21,7 @@ import tempfile
 from dataclasses import dataclass, field
 
 from fairground.__main__ import main as fairground
-from fairground.timeline import Timeline
+from fairground.trace.timeline import Timeline
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 POLICIES = {"cfs": "CFS", "eevdf": "EEVDF", "bore": "BORE (on EEVDF)"}

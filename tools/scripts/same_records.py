@@ -12,8 +12,8 @@ import subprocess
 import sys
 import tempfile
 
-from fairground.decision_file import BINARY_HEAD
-from fairground.settings import SCHEDULERS
+from fairground.decisions.decision_file import BINARY_HEAD
+from fairground.base.settings import SCHEDULERS
 
 RUN = ("--cpus 4 --time 100ms --decisions d.bin hogs:n=3 hogs:nice=5 bursts:n=4 groups:n=2,tasks=2 forks "
        "bursts:n=2,run=1ms,sleep=4ms,policy=rr,prio=3 periodic:policy=deadline,period=10ms,run=1ms").split()

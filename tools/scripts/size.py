@@ -18,7 +18,7 @@ import sys
 from collections.abc import Iterable, Iterator
 
 import circles
-from fairground.edit import definition
+from fairground.base.edit import definition
 
 FILE_LINES = 600
 POLICY_LINES = 350  # a file of a fair policy: sched/fair/ without the core that they share

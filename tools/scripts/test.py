@@ -34,8 +34,8 @@ from types import FrameType
 from typing import Any
 
 import changes
-from fairground.machine import commit, stop_all
-from fairground.settings import PARSERS
+from fairground.machine.machine import commit, stop_all
+from fairground.base.settings import PARSERS
 
 BUILD = os.environ.get("B", "build")
 MAKE = os.environ.get("MAKE", "make")

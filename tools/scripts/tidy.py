@@ -26,7 +26,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 
-from fairground.edit import EditError, changed
+from fairground.base.edit import EditError, changed
 from fairground.lab.spec import LabError, all_labs, wrong_solutions
 from fairground.lab.submission import wrong_code
 

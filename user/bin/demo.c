@@ -270,8 +270,8 @@ enum { NR_LANES = 3, COLUMNS = 60, EVERY = 10 }; /* ms are the columns; each ten
 #define PERIOD_NS (12 * NS_PER_MS)
 
 /*
- * The time that a process ran and slept in each column. tools/fairground/demo_picture.py reads the
- * rows that are made of it.
+ * The time that a process ran and slept in each column. fairground/machine/demo_picture.py reads
+ * the rows that are made of it.
  */
 struct lane {
 	uint32_t ran_ns[COLUMNS], slept_ns[COLUMNS];

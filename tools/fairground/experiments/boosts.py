@@ -3,10 +3,10 @@
 
 from typing import Any
 
-from ..claims import Figures, Results
-from ..experiment_file import Experiment
-from ..image import event_values
-from ..runs import Run
+from ..machine.image import event_values
+from ..study.claims import Figures, Results
+from ..study.experiment_file import Experiment
+from ..study.runs import Run
 
 US, MS = 1e3, 1e6
 ASLEEP = 3  # bits of prev_state: the task waits for something. One that ends leaves its group before the CPU

@@ -4,12 +4,12 @@
 import re
 from typing import Any
 
-from ..claims import KERNEL, Figures, Results
-from ..expect import expect
-from ..experiment_file import Experiment
-from ..image import event_values
-from ..runs import Run
-from ..timeline import SLEEPS, SWITCH, WAKEUPS
+from ..base.expect import expect
+from ..machine.image import event_values
+from ..study.claims import KERNEL, Figures, Results
+from ..study.experiment_file import Experiment
+from ..study.runs import Run
+from ..trace.timeline import SLEEPS, SWITCH, WAKEUPS
 
 
 def times_each(x: Experiment, seconds: int) -> int:

@@ -4,9 +4,9 @@
 import re
 from typing import Any
 
-from ..claims import SIMULATOR, Figures, Results
-from ..experiment_file import Experiment
-from ..runs import Run
+from ..study.claims import SIMULATOR, Figures, Results
+from ..study.experiment_file import Experiment
+from ..study.runs import Run
 
 
 def measure(x: Experiment, run: Run) -> Figures:

@@ -4,11 +4,11 @@
 import re
 from typing import Any
 
-from ..claims import Figures, Results
-from ..expect import expect
-from ..experiment_file import FOLDER, Experiment
-from ..runs import Run
-from ..settings import UsageError
+from ..base.expect import expect
+from ..base.settings import UsageError
+from ..study.claims import Figures, Results
+from ..study.experiment_file import FOLDER, Experiment
+from ..study.runs import Run
 
 WORKERS = 2
 CURVE = ("50.0", "75.0", "90.0", "95.0", "99.0", "99.5", "99.9", "max")

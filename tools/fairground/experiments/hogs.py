@@ -3,9 +3,9 @@
 
 from typing import Any
 
-from ..claims import SIMULATOR, Figures, Results
-from ..experiment_file import Experiment
-from ..runs import Run
+from ..study.claims import SIMULATOR, Figures, Results
+from ..study.experiment_file import Experiment
+from ..study.runs import Run
 
 MS = 1e6
 # The second of a pair starts away from the ticks, which come every 4 ms: it starts with a tick, when an even hundredth

@@ -5,11 +5,11 @@ import math
 import random
 from typing import Any
 
-from ..claims import Figures, Results
-from ..experiment_file import Experiment
-from ..image import event_values
-from ..runs import Run
-from ..timeline import SLEEPS, SWITCH
+from ..machine.image import event_values
+from ..study.claims import Figures, Results
+from ..study.experiment_file import Experiment
+from ..study.runs import Run
+from ..trace.timeline import SLEEPS, SWITCH
 
 
 def jobs(x: Experiment, groups: int, use: int, burst: str, seconds: int,

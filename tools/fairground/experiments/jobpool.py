@@ -4,10 +4,10 @@
 import re
 from typing import Any
 
-from ..claims import KERNEL, SIMULATOR, Figures, Results
-from ..expect import expect
-from ..experiment_file import Experiment
-from ..runs import Run
+from ..base.expect import expect
+from ..study.claims import KERNEL, SIMULATOR, Figures, Results
+from ..study.experiment_file import Experiment
+from ..study.runs import Run
 
 
 def measure(run: Run) -> Figures:

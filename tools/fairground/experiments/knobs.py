@@ -3,8 +3,8 @@
 
 from typing import Any
 
-from ..claims import SIMULATOR, Results
-from ..experiment_file import Experiment
+from ..study.claims import SIMULATOR, Results
+from ..study.experiment_file import Experiment
 
 
 def value(results: Results, load: str, form: str, key: str) -> float:

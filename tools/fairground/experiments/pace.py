@@ -3,8 +3,8 @@
 
 from typing import Any
 
-from ..claims import Results
-from ..experiment_file import Experiment
+from ..study.claims import Results
+from ..study.experiment_file import Experiment
 
 
 def draw(x: Experiment, figure: Any, results: dict[str, Results]) -> None:

@@ -3,10 +3,10 @@
 
 from typing import Any
 
-from ..claims import Figures, Results
-from ..experiment_file import Experiment
-from ..image import event_values
-from ..runs import Run
+from ..machine.image import event_values
+from ..study.claims import Figures, Results
+from ..study.experiment_file import Experiment
+from ..study.runs import Run
 
 
 SET_UP_NS = 1_000_000  # turns in which a task is set up are shorter than this

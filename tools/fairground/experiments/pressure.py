@@ -4,9 +4,9 @@
 import re
 from typing import Any
 
-from ..claims import Figures, Results
-from ..experiment_file import Experiment
-from ..runs import Run
+from ..study.claims import Figures, Results
+from ..study.experiment_file import Experiment
+from ..study.runs import Run
 
 OF_A_HOG = {"kernel": r"^ +\d+ +0 +[\d.]+ +([\d.]+) ", "simulator": r"^hog\S* nice 0 +1 +([\d.]+) "}
 

@@ -3,10 +3,10 @@
 
 from typing import Any
 
-from ..claims import Figures, Results
-from ..experiment_file import Experiment
-from ..image import event_values
-from ..runs import Run
+from ..machine.image import event_values
+from ..study.claims import Figures, Results
+from ..study.experiment_file import Experiment
+from ..study.runs import Run
 
 SHORT_MS = 1  # a task that starts before one of a higher priority has the CPU for a moment
 

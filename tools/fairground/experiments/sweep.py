@@ -4,10 +4,10 @@
 import re
 from typing import Any
 
-from ..claims import Figures, Results
-from ..expect import expect
-from ..experiment_file import Experiment
-from ..runs import Run
+from ..base.expect import expect
+from ..study.claims import Figures, Results
+from ..study.experiment_file import Experiment
+from ..study.runs import Run
 
 CPUS = 4  # of the published machine, which share what the domain's energy is of
 POINTS = r"^0: \d+ \S+ from CPU 0 +\S+ +\d+ +[\d.]+ +([\d.]+) +([\d.]+)  (.*)$"

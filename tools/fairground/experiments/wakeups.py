@@ -4,9 +4,9 @@
 import math
 from typing import Any
 
-from ..claims import Figures, Results
-from ..experiment_file import Experiment
-from ..runs import Run
+from ..study.claims import Figures, Results
+from ..study.experiment_file import Experiment
+from ..study.runs import Run
 
 
 US = 1e3

@@ -9,9 +9,9 @@ import json
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-from ..image import event_values
-from ..timeline import SWITCH, WAKEUPS, Timeline, edges
-from ..tracefile import TraceFile
+from ..machine.image import event_values
+from ..trace.timeline import SWITCH, WAKEUPS, Timeline, edges
+from ..trace.tracefile import TraceFile
 
 CPUS, COUNTS = 1, 2  # processes, which group the rows
 

@@ -10,15 +10,14 @@ import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from ..decision_file import DecisionFile
-from ..decisions import SHAPES, Candidate, Decision, difference, sentence
-from ..image import Event, Format, event_values
-from ..packages import load
-from ..policy_numbers import AFTER_CHARGE, levels, scores
-from ..quota_decisions import SHAPES as QUOTA_SHAPES
-from ..quota_decisions import PoolDecision
-from ..timeline import Timeline, edges
-from ..tracefile import TraceFile
+from ..base.packages import load
+from ..decisions.decision_file import DecisionFile
+from ..decisions.fair_decisions import SHAPES, Candidate, Decision, difference, sentence
+from ..decisions.policy_numbers import AFTER_CHARGE, levels, scores
+from ..decisions.quota_decisions import PoolDecision, SHAPES as QUOTA_SHAPES
+from ..machine.image import Event, Format, event_values
+from ..trace.timeline import Timeline, edges
+from ..trace.tracefile import TraceFile
 
 BUNDLE = 4096         # events in a packet
 SEQUENCE = 1          # all of our packets are of one writer

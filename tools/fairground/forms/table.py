@@ -8,12 +8,12 @@ import csv
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-from ..decision_file import DecisionFile
-from ..decisions import FIELDS, SHAPES
-from ..image import event_values
-from ..packages import load
-from ..timeline import Timeline
-from ..tracefile import TraceFile
+from ..base.packages import load
+from ..decisions.decision_file import DecisionFile
+from ..decisions.fair_decisions import FIELDS, SHAPES
+from ..machine.image import event_values
+from ..trace.timeline import Timeline
+from ..trace.tracefile import TraceFile
 
 TABLES = {
     "runs": "each time that a task had a CPU",

@@ -9,8 +9,8 @@ kernel code.
 
 from typing import Any, TextIO
 
-from ..image import Event, event_values
-from ..tracefile import TraceFile
+from ..machine.image import Event, event_values
+from ..trace.tracefile import TraceFile
 
 STATES = "SDTtXZPI"   # of bits 0 to 7 of prev_state; none of them: R
 PREEMPTED = 0x100

@@ -16,7 +16,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 
-from ..machine import at_once
+from ..machine.machine import at_once
 from . import citations, grade, handout, regions, submission
 from .spec import TIERS, Bands, Lab, LabError, all_labs, wrong_solutions
 from .workshop import Pool

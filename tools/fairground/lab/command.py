@@ -9,10 +9,10 @@ import shlex
 import sys
 from typing import TYPE_CHECKING
 
-from ..option_values import U32, whole
-from ..printable import printable
-from ..settings import Settings, UsageError
-from ..tree import ROOT
+from ..base.option_values import U32, whole
+from ..base.printable import printable
+from ..base.settings import Settings, UsageError
+from ..base.tree import ROOT
 from . import handout, outputs
 from .spec import TIERS, Lab, LabError, all_labs, find, wrong_solution
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import DAMAGE
+from ..base.errors import DAMAGE
 from . import box
 from .results import Measure, Result, drawn
 from .spec import Lab, LabError, Run

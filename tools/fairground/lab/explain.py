@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from ..class_decisions import ClassDecision, read as read_class
-from ..decision_text import full
-from ..decisions import KINDS, Decision, as_rows, read as read_fair
-from ..errors import DAMAGE, FileError
-from ..fair_text import ms
-from ..tree import ROOT
+from ..base.errors import DAMAGE, FileError
+from ..base.tree import ROOT
+from ..decisions.class_decisions import ClassDecision, read as read_class
+from ..decisions.decision_text import full
+from ..decisions.fair_decisions import KINDS, Decision, as_rows, read as read_fair
+from ..decisions.fair_text import ms
 
 sys.path.insert(0, str(ROOT / "tests" / "model"))
 import judge

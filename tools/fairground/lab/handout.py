@@ -16,8 +16,8 @@ import subprocess
 from collections.abc import Iterator
 from typing import Any
 
-from ..errors import DAMAGE
-from ..tree import ROOT
+from ..base.errors import DAMAGE
+from ..base.tree import ROOT
 from . import regions
 from .spec import Lab, LabError
 

@@ -10,7 +10,7 @@ import pathlib
 import stat
 from collections.abc import Iterator
 
-from ..settings import UsageError
+from ..base.settings import UsageError
 
 
 @contextlib.contextmanager

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..forms import text
-from ..image import event_values
-from ..timeline import SLEEPS
-from ..tracefile import TraceFile
+from ..machine.image import event_values
+from ..trace.timeline import SLEEPS
+from ..trace.tracefile import TraceFile
 from . import box
 from .results import Result, drawn
 from .spec import Lab, LabError, Run

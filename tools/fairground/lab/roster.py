@@ -17,8 +17,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ..printable import printable
-from ..webpage import document, table
+from ..base.printable import printable
+from ..base.webpage import document, table
 from . import grade, outputs, regions, submission
 from .spec import TIERS, Lab, LabError
 from .workshop import Workshop

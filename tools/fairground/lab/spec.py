@@ -7,10 +7,10 @@ import tomllib
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..edit import Edit, read_rows
-from ..option_values import as_number, shortened
-from ..settings import UsageError
-from ..tree import ROOT
+from ..base.edit import Edit, read_rows
+from ..base.option_values import as_number, shortened
+from ..base.settings import UsageError
+from ..base.tree import ROOT
 
 TIERS = ("unit", "simulator", "kernel")
 BAND = re.compile(r"(\w+) (\d+)(?:\.\.(\d+))?$")

@@ -17,9 +17,9 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from .. import edit
-from ..errors import DAMAGE
-from ..tree import ROOT
+from ..base import edit
+from ..base.errors import DAMAGE
+from ..base.tree import ROOT
 from . import handout, regions
 from .spec import Lab, LabError, Wrong
 

@@ -12,10 +12,10 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .. import balancing, decision_kinds, placements, quota_decisions
-from ..decisions import Decision
-from ..errors import DAMAGE, FileError
-from ..tree import ROOT
+from ..base.errors import DAMAGE, FileError
+from ..base.tree import ROOT
+from ..decisions import balancing, decision_kinds, placements, quota_decisions
+from ..decisions.fair_decisions import Decision
 from .explain import Findings
 
 sys.path.insert(0, str(ROOT / "tests" / "model"))

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterator
 from typing import TextIO
 
-from ..tree import ROOT
+from ..base.tree import ROOT
 from . import box, handout, outputs, regions
 from .spec import Lab, LabError, all_labs
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..image import TraceError
+from ..machine.image import TraceError
 from .source import Array
 
 US = 1000  # ns

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..decisions import SHAPES, Decision
-from ..image import TraceError
-from ..policy_numbers import AFTER_CHARGE, Points, deadlines, lags, levels, scores
+from ..decisions.fair_decisions import SHAPES, Decision
+from ..decisions.policy_numbers import AFTER_CHARGE, Points, deadlines, lags, levels, scores
+from ..machine.image import TraceError
 from .decided import HOW, Decided, open_decided
 from .source import Array, check_tasks
 from .style import COLOURS, COLUMNS, ENOUGH, MARKERS, add_legend, finish_axis, new_figure, time_unit

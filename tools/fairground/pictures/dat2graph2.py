@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..option_values import parse_cpus
-from ..settings import UsageError
+from ..base.option_values import parse_cpus
+from ..base.settings import UsageError
 from . import opp
 from .opp import Speeds
 from .source import Array, Source, open_source as open_trace

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..decision_file import DecisionError, DecisionFile, Shape, open_file
-from ..image import TraceError
-from ..settings import UsageError
-from ..tracefile import lost_text
+from ..base.settings import UsageError
+from ..decisions.decision_file import DecisionError, DecisionFile, Shape, open_file
+from ..machine.image import TraceError
+from ..trace.tracefile import lost_text
 
 HOW = "record them with schedsim --decisions FILE, or make trace EVENTS='decision:*' (docs/decisions.md)"
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import reading
-from ..image import DAMAGED, TraceError
-from ..records import decoder
-from ..settings import UsageError
-from ..timeline import SWITCH
-from ..tracefile import TraceFile
+from ..base.errors import reading
+from ..base.settings import UsageError
+from ..machine.image import DAMAGED, TraceError
+from ..trace.records import decoder
+from ..trace.timeline import SWITCH
+from ..trace.tracefile import TraceFile
 from .source import Array, Source, check_tasks, open_source as open_trace
 from .style import Style, add_legend, finish_axis, new_figure, style, time_unit
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import reading
-from ..image import TraceError
-from ..settings import UsageError
-from ..tracefile import MAGIC_SIZE, MAGICS
+from ..base.errors import reading
+from ..base.settings import UsageError
+from ..machine.image import TraceError
+from ..trace.tracefile import MAGICS, MAGIC_SIZE
 from . import counted, latency
 from .counted import US, Counted, Series
 from .source import Source, open_source as open_trace

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..image import TraceError
-from ..settings import UsageError
+from ..base.settings import UsageError
+from ..machine.image import TraceError
 from .source import Array, Source, open_source as open_source
 from .style import COLOURS, add_legend, finish_axis, new_figure
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import reading
-from ..image import DAMAGED, TraceError
-from ..records import decoder
-from ..tracefile import TraceFile
+from ..base.errors import reading
+from ..machine.image import DAMAGED, TraceError
+from ..trace.records import decoder
+from ..trace.tracefile import TraceFile
 from .source import Array, Source, occupied, open_source as open_trace
 from .style import COLOURS, add_legend, finish_axis, new_figure, time_unit
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..decisions import SHAPES, Candidate, Decision, Flag, difference, links
-from ..image import TraceError
-from ..policy_numbers import due, mean
+from ..decisions.fair_decisions import SHAPES, Candidate, Decision, Flag, difference, links
+from ..decisions.policy_numbers import due, mean
+from ..machine.image import TraceError
 from .decided import HOW, Decided, open_decided
 from .style import COLOURS, finish_axis, new_figure
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..image import TraceError
-from ..quota_decisions import NO_QUOTA, SHAPES, PoolDecision
+from ..decisions.quota_decisions import NO_QUOTA, SHAPES, PoolDecision
+from ..machine.image import TraceError
 from .decided import HOW, Decided, open_decided
 from .style import COLOURS, add_legend, finish_axis, new_figure, time_unit
 

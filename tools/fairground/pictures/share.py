@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..settings import UsageError
+from ..base.settings import UsageError
 from .source import Array, Source, occupied, open_source as open_source
 from .style import COLOURS, MARKERS, add_legend, finish_axis, new_figure, time_unit
 

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import reading
-from ..image import TraceError
-from ..settings import UsageError
-from ..timeline import Timeline
-from ..tracefile import lost_text, run_lines
+from ..base.errors import reading
+from ..base.settings import UsageError
+from ..machine.image import TraceError
+from ..trace.timeline import Timeline
+from ..trace.tracefile import lost_text, run_lines
 
 Array = Any  # numpy's arrays; mypy checks their use without numpy's types
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import reading
-from ..image import TraceError
-from ..settings import UsageError
+from ..base.errors import reading
+from ..base.settings import UsageError
+from ..machine.image import TraceError
 from .source import Array
 from .style import finish_axis, new_figure
 

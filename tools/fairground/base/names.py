@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Every name that a user may set: the settings of make, and the boot parameters. The one table of each; make help
+prints the first.
+
+As a program it prints the table, with --student what a lab needs of it;
+`python3 -m fairground.base.names --check SMPP OUT` says which names are no settings.
+"""
+
+import difflib
+import os
+import re
+import sys
+from collections.abc import Collection
+
+from .tree import ROOT
+
+PARAMETERS = ROOT / "kernel" / "base" / "param.def"
+GOVERNORS = ROOT / "sched" / "freq" / "governor.def"
+
+# name, values, default, meaning
+SETTINGS = (
+    ("the machine and the run", (
+        ("SMP", "1..255[,LEVEL=N]", "4", "CPUs; with sockets= dies= cores= threads=, their topology"),
+        ("SCHED", "a policy", "cfs", "the fair class's policy at boot"),
+        ("HZ", "100 250 1000", "250", "ticks per second"),
+        ("MEM", "MiB, or 1G", "256", "memory"),
+        ("NUMA", "1..8", "1", "memory nodes"),
+        ("CPU", "QEMU's -cpu", "max", "the processor's model"),
+        ("ICOUNT", "0 1", "0", "1: time counts instructions, and runs repeat to the bit"),
+        ("SHIFT", "0..10", "0", "under ICOUNT=1 an instruction takes 2^SHIFT ns: long runs take less of the host"),
+        ("SEED", "a number", "1", "the only source of randomness; explore: the first (the time)"),
+        ("BOOT", "pvh iso", "pvh", "the loader: QEMU's own, or GRUB from a CD"),
+        ("KVM", "auto 0 1", "auto", "hardware virtualization"),
+        ("APPEND", "words", "", "more boot parameters: docs/parameters.md"),
+        ("CMD", "shell text", "", "what to run; the machine then ends with its status"),
+        ("FILES", "FILE[:/PATH] ...", "", "own files for the guest, in /root; programs bring their libraries"),
+        ("ROOT", "DIR or archive", "", "a tree that is laid over the guest's root directory: tar or cpio"),
+        ("TIMEOUT", "seconds", "600", "of the host, after which the run has failed"),
+    )),
+    ("one target each", (
+        ("OUT", "FILE", "trace.dat", "trace, latency, timehist, map: the trace file"),
+        ("EVENTS", "SYSTEM:EVENT ...", "no charges, decisions", "trace: what is recorded"),
+        ("FILE", "FILE", "", "decisions: JSON lines or a trace.dat; graph: one or several; stat: a trace; sweep: grid"),
+        ("SHOW", "options", "", "decisions: filters, --full, --stats, --diff A B; graph, profile: theirs"),
+        ("KIND", "a kind", "", "graph: which picture (docs/pictures.md)"),
+        ("MONITOR", "FILE", "", "run: keeps the memory in this file, for fairground top --attach FILE"),
+        ("RUNS", "2..1000", "3", "repeat: how many runs must agree"),
+        ("SCRIPT", "FILE", "", "gdb: a script instead of a session"),
+        ("SIZES", "CPUs ...", "1 2 4 8 16", "bench-smp: sizes of machines"),
+        ("CPUS", "CPUs ...", "64 ... 4096", "bench-balance: sizes of machines"),
+        ("NAME", "an experiment", "", "experiment: which one; none lists them"),
+        ("NAMES", "experiments", "all", "experiments: which ones"),
+        ("SCHEDS", "policies", "all", "experiment, agreement, scenarios, explore, fidelity: which ones"),
+        ("HOSTS", "kernel,simulator", "both", "experiment(s), scenarios: where they run; scenarios: one, simulator"),
+        ("SECS", "seconds", "", "experiment(s): how long the workload runs"),
+        ("IDS", "F-01 ...", "all", "scenarios: which cards"),
+        ("ROWS", "cases", "all", "fidelity: which cases of tests/fidelity/rows.toml"),
+        ("FAST", "0 1", "0", "fidelity: 1: only the third that the nightly tests check"),
+        ("FRESH", "0 1", "0", "fidelity, bench: 1: boot Linux too and keep its figures"),
+        ("SIDES", "cfs linux-6.1", "", "first-difference: two of the policies, linux-6.1, linux-6.12"),
+        ("SRC", "FILE.c", "", "plugin: the policy's source"),
+        ("LAYERS", "unit prop ...", "all", "test: which layers"),
+        ("MUTANTS", "names, options", "all", "mutants: which seeded bugs"),
+        ("N", "1...", "100", "mutate: how many mutations of sched/; SEED: which; JOBS: at a time"),
+        ("JOBS", "1...", "CPUs", "mutate: how many programs at a time"),
+        ("MUTATE", "options", "", "mutate: --only TEXT, --layers NAME, --list, --page"),
+        ("PROP", "options", "", "prop: of the property tests"),
+        ("TESTS", "cfs pelt ...", "all", "unit: which programs of tests/unit"),
+        ("TEST", "a test", "all", "unit: which one of TESTS"),
+        ("SEEDS", "1..20", "", "experiment(s), compare, stat, sweep: a run of each; explore: how many"),
+        ("OPS", "1..", "100000", "explore: random operations from each seed"),
+        ("NN", "1..", "the hand-out's", "lab: the number of a lab (labs/README.md)"),
+        ("TIERS", "unit,simulator", "all", "lab: parts of the grade"),
+        ("GRADE_SEED", "a number", "1", "lab: other runs of the same kind"),
+        ("GOLDEN", "--write", "", "golden: write the numbers instead of comparing them"),
+        ("JUDGE", "options", "", "judge: --sim N, --kernel N, --policies P"),
+        ("CHECK", "1", "", "compdb: try clangd in every room"),
+    )),
+    ("the build", (
+        ("POLICIES", "FILE.c ...", "", "policies to build in, beside those of sched/fair/policies.def"),
+        ("DEBUG", "0 1", "0", "1: every invariant is checked while the kernel runs"),
+        ("B", "DIR", "build", "build directory"),
+        ("CC", "gcc clang", "gcc", "compiler"),
+        ("OPTIMIZE", "1 2 3", "2", "gcc's -O for the kernel"),
+        ("SAN", "undefined", "off", "a kernel that panics at undefined behaviour; B=build-san keeps it apart"),
+        ("CROSS_COMPILE", "PREFIX", "", "tools for the kernel and the programs (docs/building.md)"),
+        ("MUSL_CC", "PROGRAM", "musl-gcc", "compiler of the programs"),
+        ("BUSYBOX", "FILE", "the system's", "the busybox to pack"),
+        ("PYTHON", "PROGRAM", "/usr/bin/python3", "Python of the tools"),
+        ("V", "0 1", "0", "1: print commands"),
+    )),
+)
+# The settings that `make help` lists in a student's hand-out.
+STUDENT = {"SMP", "SCHED", "HZ", "ICOUNT", "SEED", "CMD", "APPEND", "TIMEOUT", "OUT", "EVENTS", "FILE", "SHOW", "SRC",
+           "TESTS", "TEST", "TIERS", "GRADE_SEED", "DEBUG", "V"}
+# What make and the scripts pass to each other; not for people.
+PASSED_ON = {"FAIRGROUND_COMMIT", "MAKE", "MAKEFLAGS", "CFLAGS", "Q", "CSTD", "WARN", "SIM_CPUS", "OPT", "KCC"}
+
+
+def settings() -> set[str]:
+    return {row[0] for _, rows in SETTINGS for row in rows}
+
+
+def parameters() -> set[str]:
+    """The boot parameters: the names of param.def."""
+    return set(re.findall(r"^PARAM\((\w+),", PARAMETERS.read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def governors() -> list[str]:
+    """The governors of frequencies: the names of governor.def."""
+    return re.findall(r"^GOVERNOR\((\w+)\)", GOVERNORS.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def nearest(name: str, names: Collection[str], cutoff: float = 0.6) -> str:
+    """The name of @names that @name may have been meant to be, or ""."""
+    by_case = {known.lower(): known for known in sorted(names)}
+    found = difflib.get_close_matches(name.lower(), by_case, 1, cutoff)
+    return by_case[found[0]] if found else ""
+
+
+def unknown(given: Collection[str]) -> list[str]:
+    """A sentence for each name of @given that is no setting."""
+    sentences = []
+    for name in sorted(set(given) - settings() - PASSED_ON):
+        known = nearest(name, settings())
+        capitals = ": their names are in capitals" if any(c.islower() for c in name) else ""
+        sentences.append(f"no setting is called {name}{capitals}" + (f"; is {known} meant?" if known else "")
+                         + " (see make help)")
+    return sentences
+
+
+def table(names: Collection[str]) -> str:
+    """The settings of @names, as make help prints them."""
+    lines = []
+    for title, rows in SETTINGS:
+        lines.append(f"\nSettings, NAME=value: {title}")
+        lines += [f"  {name:14}{values:18}{default:16} {meaning}" for name, values, default, meaning in rows
+                  if name in names]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    try:
+        if sys.argv[1:2] == ["--check"]:
+            print("; ".join(unknown(sys.argv[2:])))
+        else:
+            print(table(STUDENT if sys.argv[1:] == ["--student"] else settings()))
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader has seen enough: `make help | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python writes the rest when it ends
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The simulator, build/schedsim, for tools that run it beside the kernel."""
+
+import math
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+
+from ..base.settings import Settings
+from .qemu import QemuError
+
+
+def program(build: str) -> str:
+    """The path of schedsim in the directory @build."""
+    path = os.path.join(build, "schedsim")
+    if not os.path.exists(path):
+        raise QemuError(f"{path} is missing: run make sim")
+    return path
+
+
+def command(settings: Settings, workload: str | Sequence[str], out: str | None, costs: Mapping[str, int],
+            more: Sequence[str] = ()) -> list[str]:
+    """The command that runs @workload with @settings, @costs and @more options. It saves the trace in @out if given."""
+    workloads = [workload] if isinstance(workload, str) else workload
+    words = [program(settings.build), "--sched", settings.sched, "--hz", str(settings.hz), "--seed", str(settings.seed)]
+    if "--topology" not in more:
+        words += ["--cpus", str(settings.cpus)]
+    words += [word for name, ns in costs.items() for word in (f"--cost-{name}", f"{ns}ns")]
+    return words + [*more, *(("--trace", out) if out else ()), *workloads]
+
+
+def cpus(settings: Settings, more: Sequence[str]) -> int:
+    """How many CPUs the machine has that @settings and @more options describe."""
+    if "--topology" not in more:
+        return settings.cpus
+    return math.prod(map(int, more[more.index("--topology") + 1].split("x")))
+
+
+def run(settings: Settings, workload: str | Sequence[str], out: str | None, costs: Mapping[str, int],
+        more: Sequence[str] = ()) -> str:
+    """Run the simulator and return what it printed. The user reads its errors."""
+    words = command(settings, workload, out, costs, more)
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise QemuError(f"{' '.join(words)}: {done.stderr.strip() or done.returncode}")
+    return done.stdout

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A cell of a sweep on the kernel: it boots under ICOUNT=1, and the metrics of `compare` are taken from its trace.
+
+Counted are the threads that were started while the cell's command ran. So the shell and process 1 are not.
+"""
+
+import os
+import tempfile
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from ..base.settings import make_settings
+from ..machine.image import Event, event_values
+from ..trace.latency import Wait, latencies
+from ..trace.record import RecordError, run_recorded
+from ..trace.timeline import EVENTS, SWITCH
+from ..trace.tracefile import TraceFile
+from .sweep_worker import place
+
+FORK, MIGRATION = "sched_process_fork", "sched_migrate_task"
+RECORDED = (*EVENTS, FORK, MIGRATION)
+WORST = 0.99
+
+
+def quantile(values: Sequence[int], part: float) -> int:
+    """The least of @values that @part of all do not exceed; 0 of none."""
+    return sorted(values)[max(0, -int(-part * len(values) // 1) - 1)] if values else 0
+
+
+def worst(waits: Sequence[Wait], names: Mapping[int, str]) -> float:
+    """The 99th percentile of @waits in ms, of the tasks of that name for which it is largest."""
+    by_name = defaultdict(list)
+    for wait in waits:
+        by_name[names[wait.pid]].append(wait.end - wait.start)
+    return max((quantile(each, WORST) for each in by_name.values()), default=0) / 1e6
+
+
+def metrics(events: Sequence[Event]) -> dict[str, float]:
+    """The metrics of compare that a trace tells; it does not know the ideal share, nor who was allowed where."""
+    values = {name: [event_values(e) for e in events if e.format.name == name] for name in (FORK, MIGRATION)}
+    ours = {fork["child_pid"] for fork in values[FORK]}
+    found = latencies(e for e in events if e.format.name in EVENTS)
+    waits = [wait for wait in found.waits if wait.pid in ours]
+    names = {pid: task.comm for pid, task in found.tasks.items()}
+    return {"wait_ms": sum(wait.end - wait.start for wait in waits) / len(waits) / 1e6 if waits else 0.0,
+            "wait_p99_ms": worst(waits, names), "wake_p99_ms": worst([wait for wait in waits if wait.woken], names),
+            "done_ms": sum(task.run_ns for pid, task in found.tasks.items() if pid in ours) / 1e6,
+            "switches": sum(e.format.name == SWITCH for e in events),
+            "migrations": sum(each["pid"] in ours for each in values[MIGRATION])}
+
+
+def run_machine(image: Mapping[str, bytes], texts: Mapping[str, str], command: str) -> dict[str, float]:
+    """The metrics of @command on the machine with the settings @texts. @image: the kernel and its initramfs."""
+    settings = make_settings(texts, build=place(image))
+    with tempfile.TemporaryDirectory(prefix="fairground-") as directory:
+        out = os.path.join(directory, "run.dat")
+        run_recorded(settings, command, out, ",".join(f"sched:{name}" for name in RECORDED))
+        found = metrics(list(TraceFile(out).events(RECORDED)))
+    if not found["done_ms"]:
+        raise RecordError("the command started no process")
+    return found
