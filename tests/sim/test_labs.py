@@ -69,7 +69,7 @@ def test_a_lab_is_complete(lab):
     for name in ("README.md", "instructor.md"):
         assert (lab.directory / name).stat().st_size > 1000
     for wrong in spec.wrong_solutions(lab):
-        assert check.wrong_code(lab, wrong) != regions.read(handout.texts(lab), lab)
+        assert submission.wrong_code(lab, wrong) != regions.read(handout.texts(lab), lab)
     for tests in lab.unit:
         text = (ROOT / f"tests/unit/test_{tests.program}.c").read_text(encoding="utf-8")
         for test in tests.tests:

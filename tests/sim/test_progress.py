@@ -23,7 +23,7 @@ from fairground.base.progress import Progress
 
 # A command for which each look at the clock is a second later.
 SLOW = """import itertools, sys, types
-from fairground import progress
+from fairground.base import progress
 progress.time = types.SimpleNamespace(monotonic=lambda clock=itertools.count(): float(next(clock)))
 progress.LOOK_AT_CLOCK = 1
 from fairground.__main__ import main

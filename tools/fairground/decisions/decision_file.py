@@ -60,13 +60,17 @@ def _getter(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
     return lambda row: tuple(row[name] for name in names)
 
 
+def choices_of(texts: Sequence[str]) -> list[str]:
+    """The fields, among those that are @texts, that are names of rules, policies or acts."""
+    return [name for name in texts if name not in TEXTS]
+
+
 class _Fields:
     """The fields of a record or a row, and what they can hold."""
 
     def __init__(self, kind: str, numbers: Sequence[str], texts: Sequence[str]) -> None:
-        choices = [name for name in texts if name not in TEXTS]
         self._numbers, self._in_range = _getter(numbers), Numbers(kind, numbers).check
-        self._texts, self._choices = _getter([*texts]), _getter(choices)
+        self._texts, self._choices = _getter([*texts]), _getter(choices_of(texts))
         self._comms = _getter([name for name in texts if name in TEXTS])
 
     def check(self, row: Mapping[str, Any]) -> None:
@@ -88,8 +92,9 @@ class Row:
     def __init__(self, kind: str, row: Any) -> None:
         self.kind, self.make, self.fields = kind, row._make, row._fields
         self._values = _getter(row._fields)
-        self._check = _Fields(kind, [name for name, of in row.__annotations__.items() if of is not str],
-                              [name for name, of in row.__annotations__.items() if of is str]).check
+        texts = [name for name, of in row.__annotations__.items() if of is str]
+        self.choices = choices_of(texts)
+        self._check = _Fields(kind, [name for name, of in row.__annotations__.items() if of is not str], texts).check
 
     def of_json(self, row: Mapping[str, Any]) -> Any:
         """The row that an object of JSON has. Raises what _Fields.check() does."""
@@ -105,6 +110,7 @@ class Shape:
         """@make(time, kind, rows, values) makes what is yielded; @lists is in the order of its rows."""
         self.kind, self.fields, self.lists, self.make = kind, fields, lists, make
         self._rows = tuple(lists.items())
+        self.choices = choices_of([name for name in fields if name in texts])
         self._values = _getter(fields)
         self._check = _Fields(kind, ["time", *(name for name in fields if name not in texts)],
                               [name for name in fields if name in texts]).check
@@ -245,12 +251,17 @@ def symbols(event: Format, field: str) -> dict[int, str]:
 
 
 class _Reader:
-    """A function from the bytes of an event to the values of its fields, names for numbers that have some."""
+    """A function from the bytes of an event to the values of its fields, names for numbers that have some.
 
-    def __init__(self, event: Format, fields: Sequence[str]) -> None:
+    Raises ValueError if the format has no names for a field of @choices.
+    """
+
+    def __init__(self, event: Format, fields: Sequence[str], choices: Sequence[str]) -> None:
         self._decode = decoder(event, fields)
         self._texts = [place for place, name in enumerate(fields) if name in TEXTS]
         self._names = [(place, names) for place, name in enumerate(fields) if (names := symbols(event, name))]
+        if not set(choices) <= {fields[place] for place, _ in self._names}:
+            raise ValueError
 
     def __call__(self, data: bytes) -> list[Any]:
         values = list(self._decode(data))
@@ -291,10 +302,11 @@ class EventFile(DecisionFile):
         readable = {PREFIX + shape.kind: shape for shape in shapes if all(
             PREFIX + kind in self._formats for kind in (shape.kind, *(row.kind for row in shape.lists.values())))}
         with damage(DecisionError, DAMAGED):
-            readers = {name: _Reader(self._formats[name], shape.fields) for name, shape in readable.items()}
+            readers = {name: _Reader(self._formats[name], shape.fields, shape.choices)
+                       for name, shape in readable.items()}
             # Kinds with the same rows share them: whichever comes next has them.
-            lists = {PREFIX + row.kind: _List(name, place, _Reader(self._formats[PREFIX + row.kind], row.fields),
-                                              row.make)
+            lists = {PREFIX + row.kind: _List(name, place, _Reader(self._formats[PREFIX + row.kind], row.fields,
+                                                                   row.choices), row.make)
                      for name, shape in readable.items() for place, row in enumerate(shape.lists.values())}
         owner = {name: next((lists[PREFIX + row.kind].record for row in shape.lists.values()), name)
                  for name, shape in readable.items()}
