@@ -55,7 +55,7 @@ SETTINGS = (
         ("SECS", "seconds", "", "experiment(s): how long the workload runs"),
         ("IDS", "F-01 ...", "all", "scenarios: which cards"),
         ("ROWS", "cases", "all", "fidelity: which cases of tests/fidelity/rows.toml"),
-        ("FAST", "0 1", "0", "fidelity: 1: only the third that the nightly tests check"),
+        ("FAST", "0 1", "0", "fidelity: 1: only the part that the nightly tests check"),
         ("FRESH", "0 1", "0", "fidelity, bench: 1: boot Linux too and keep its figures"),
         ("SIDES", "cfs linux-6.1", "", "first-difference: two of the policies, linux-6.1, linux-6.12"),
         ("SRC", "FILE.c", "", "plugin: the policy's source"),

@@ -149,7 +149,8 @@ def cases_of(name: str, case: Mapping[str, Any], explained: Mapping[str, Explain
     every = every if isinstance(every, list) else [every]
     for each, cpus in itertools.product(case.get("each", ("",)), every):
         full = name + f"-{each}" * bool(each) + f"-{cpus}" * (len(every) > 1 and cpus > 1)
-        yield Case(full, command(case["cmd"], each, cpus), cpus, case.get("fast", False),
+        fast = case.get("fast", False) and (cpus == 1 or len(every) == 1)
+        yield Case(full, command(case["cmd"], each, cpus), cpus, fast,
                    case.get("scheds", tuple(KERNELS)), case.get("find", {}), tuple(rows_of(full, case, explained)))
 
 
@@ -161,7 +162,7 @@ def load_explained(sched: str, path: pathlib.Path = ROOM / "explained.toml") -> 
 
 
 def load_cases(sched: str, path: pathlib.Path = ROOM / "rows.toml") -> list[Case]:
-    """The cases for @sched, those of the fast third first: so these run in the same order with and without the rest."""
+    """The cases for @sched, those of the fast part first: so these run in the same order with and without the rest."""
     data, explained = tomllib.loads(path.read_text(encoding="utf-8")), load_explained(sched)
     cases = [one for name, case in data["case"].items() for one in cases_of(name, case, explained)]
     stray = set(explained) - {row.name for case in cases for row in case.rows}
@@ -389,7 +390,7 @@ def compare(sched: str, build: str, cases: Sequence[Case], fresh: bool, nr_runs:
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("cases", nargs="*", help="names of cases; all of them if there is none")
-    parser.add_argument("--fast", action="store_true", help="only the third that the nightly tests check")
+    parser.add_argument("--fast", action="store_true", help="only the part that the nightly tests check")
     parser.add_argument("--fresh", action="store_true", help="boot Linux too and keep its figures")
     parser.add_argument("--scheds", default=",".join(KERNELS), help="cfs, eevdf or both")
 
