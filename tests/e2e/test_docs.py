@@ -13,8 +13,8 @@ import pytest
 
 from tests.e2e.conftest import BUILD, ROOT
 
-from docblocks import (PROGRAMS, RUNNABLE, align, blocks, drawn, exact_build, is_elision, is_exact,
-                       kept_picture, pages, run, session, shape)
+from docblocks import (RUNNABLE, align, drawn, exact_build, is_elision, is_exact, kept_picture, pages, run, shape,
+                       tested)
 
 # Tested by name elsewhere, or too long for every day.
 # Their sessions take a minute.
@@ -24,14 +24,10 @@ ELSEWHERE = ("--ops", "--exhaustive", "SMP=255", "make mutants", "make prop")
 
 def cases():
     for path in pages(ROOT):
-        for first, lines in blocks(path):
+        for first, steps in tested(path):
             name = f"{os.path.relpath(path, ROOT)}:{first}"
-            steps = session(lines)
             marks = pytest.mark.nightly("figures of a long session") if name in LONG else ()
-            if lines and lines[0].startswith("cd /sys"):
-                yield pytest.param(path, [("\n".join(lines), [])], id=name, marks=marks)
-            elif steps and steps[0][0].startswith(PROGRAMS):
-                yield pytest.param(path, steps, id=name, marks=marks)
+            yield pytest.param(path, steps, id=name, marks=marks)
 
 
 def shorter(command):

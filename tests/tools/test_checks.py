@@ -3,6 +3,7 @@
 
 import pathlib
 import subprocess
+import sys
 
 import pytest
 
@@ -10,6 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 from fairground.base import edit
 
+import changes
 import commit_message
 import editorconfig
 import golden
@@ -177,3 +179,12 @@ def test_setup_names_each_tool_once():
     needs = [line.split()[2] for line in text.splitlines() if line.startswith(("cmd ", "file ", "static "))]
     assert len(needs) == len(set(needs)) and "mypy" in needs
     subprocess.run(["sh", "-n", "tools/setup.sh"], check=True)
+
+
+@pytest.mark.parametrize("path", ["docs/tracing.md", "tools/fairground/trace/latency.py", "sched/rt/rt.c",
+                                  "user/bin/hog.c"])
+def test_what_follows_from_a_change_can_be_run(path):
+    """A test that is not there ends pytest before the others."""
+    words = [sys.executable, "-m", "pytest", "-q", "--collect-only", *changes.tests_for([path])]
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    assert done.returncode == 0, done.stdout

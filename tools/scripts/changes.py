@@ -11,7 +11,7 @@ import re
 import subprocess
 from collections.abc import Iterator
 
-from docblocks import blocks
+from docblocks import tested
 from fairground.base.tree import ROOT
 
 SOURCE = "tests/static/test_source.py"
@@ -74,7 +74,7 @@ def mentioning(path: str) -> Iterator[str]:
 
 def pages(path: str) -> Iterator[str]:
     """The tests of the sessions in the page @path."""
-    for first, _ in blocks(str(ROOT / path)):
+    for first, _ in tested(str(ROOT / path)):
         yield f"tests/e2e/test_docs.py::test_page[{path}:{first}]"
 
 

@@ -25,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 PAGES = ["README.md", "user/README.md", "sched/README.md", "sim/README.md", "docs/*.md", "docs/book/*.md"]
@@ -77,6 +78,16 @@ def session(lines: list[str]) -> list[Step]:
         elif steps:
             steps[-1][1].append((at, line))
     return steps
+
+
+def tested(path: str) -> Iterator[tuple[int, list[Step]]]:
+    """(first line, steps) of each block of the page @path that tests/e2e/test_docs.py runs."""
+    for first, lines in blocks(path):
+        steps = session(lines)
+        if lines and lines[0].startswith("cd /sys"):
+            yield first, [("\n".join(lines), [])]
+        elif steps and steps[0][0].startswith(PROGRAMS):
+            yield first, steps
 
 
 def is_exact(steps: list[Step], at: int) -> bool:
