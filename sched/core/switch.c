@@ -104,7 +104,7 @@ static __noinline void notice_others(struct rq *rq)
 	for_each_class(class, rq->s) class->notice(rq);
 }
 
-/* Somebody runs, and a switch was neither asked for nor is its own will: this is about news. */
+/* Is this call for news alone? A task runs on, and neither it nor others asked for a switch. */
 static bool is_about_news(const struct rq *rq, bool preempt)
 {
 	const struct task *t = rq->curr;

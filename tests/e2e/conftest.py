@@ -37,6 +37,10 @@ def settings(cmd="", cpus=4, icount=False, timeout=TIMEOUT_S, files=None, ram_fi
     return replace(make_settings(given, build=BUILD, files=files or {}, ram_file=ram_file), append=append)
 
 
+# What a program of checks prints at last, if all of them passed.
+PASSED = re.compile(r"^[1-9]\d* passed, 0 failed$", re.MULTILINE)
+
+
 def on_linux(words, **how):
     """Run a program of the guest on this machine, with the priority that programs have there (if it may be set)."""
     def as_in_the_guest():
